@@ -48,13 +48,13 @@ struct query *store_statement(struct case_store *cs, enum statement which, struc
 	})
 
 /* The first column of the first row, 0 when there is no row. */
-#define GET(cs, which, ret, err, ...)                                          \
-	({                                                                     \
-		int r_ = RUN(cs, which, err, __VA_ARGS__);                     \
-		*(ret) = r_ == 1 ? query_int(&(cs)->statements[which], 0) : 0; \
-		if (r_ == 1)                                                   \
-			(void)sqlite3_reset((cs)->statements[which].stmt);     \
-		r_ < 0 ? r_ : 0;                                               \
+#define GET(cs, which, ret, err, ...)                                            \
+	({                                                                       \
+		int got_ = RUN(cs, which, err, __VA_ARGS__);                     \
+		*(ret) = got_ == 1 ? query_int(&(cs)->statements[which], 0) : 0; \
+		if (got_ == 1)                                                   \
+			(void)sqlite3_reset((cs)->statements[which].stmt);       \
+		got_ < 0 ? got_ : 0;                                             \
 	})
 
 static int add_signature(struct case_store *cs, const struct signature *s, struct err *err)

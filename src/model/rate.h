@@ -5,7 +5,8 @@
 /* How often something fails, never without its interval and the number of runs. */
 struct rate {
 	uint64_t trials;
-	uint64_t failed;
-	double rate;
-	double low, high; /* Wilson, 95 % unless said otherwise */
+	uint64_t failed; /* <= trials */
+	double rate;	 /* failed / trials; 0 when there were no trials */
+	double low;	 /* 0 <= low <= rate */
+	double high;	 /* rate <= high <= 1 */
 };

@@ -12,15 +12,9 @@
 
 #include <stdint.h>
 
-#define RATE_CONFIDENCE 0.95 /* for every interval that redhand prints */
+#include "model/rate.h"
 
-struct rate {
-	uint64_t trials;
-	uint64_t failed; /* <= trials */
-	double rate;	 /* failed / trials; 0 when there were no trials */
-	double low;	 /* 0 <= low <= rate */
-	double high;	 /* rate <= high <= 1 */
-};
+#define RATE_CONFIDENCE 0.95 /* for every interval that redhand prints */
 
 /*
  * The observed rate with its two-sided Wilson score interval.

@@ -27,7 +27,7 @@
 	 (void)((vec)->items[(vec)->count++] = (value)))
 
 #define VEC_FOREACH(vec, item)                                 \
-	for (__typeof__(&(vec)->items[0]) item = (vec)->items; \
+	for (__typeof__((vec)->items + 0) item = (vec)->items; \
 	     item && item < (vec)->items + (vec)->count; item++)
 
 #define VEC_DEINIT(vec) \

@@ -126,6 +126,7 @@ static const struct runner_ops repro_ops = {
 	.prepare = repro_prepare,
 	.ended = repro_ended,
 	.tick = repro_tick,
+	.ahead = true,
 };
 
 int repro_run(struct case_store *cs, const struct repro_request *request, struct repro_result *ret,

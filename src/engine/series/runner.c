@@ -19,16 +19,24 @@
 
 #define TICK_MS 200
 
-/* A run in flight, by slot. */
+/* Trials shorter than this are sent ahead: handing over the next one would take as long. */
+#define SHORT_NS 10000000u
+
+/* A run in flight. */
 struct flight {
 	struct run run;
-	struct trial_number number;
+	struct trial_number number; /* 0: none */
+};
+
+struct lane {
+	struct flight flights[POOL_DEPTH];
+	bool brief; /* its last trial was short */
 };
 
 struct flights {
 	struct runner *runner;
 	struct pool *pool;
-	struct flight *by_slot;
+	struct lane *lanes; /* one per slot */
 	uint64_t last_number;
 	bool stopping;
 };
@@ -68,7 +76,14 @@ static int launch(struct flights *f, unsigned int slot, const struct run *run, s
 	f->last_number = job.number.value;
 	job.learn = runner->learnt < LEARN_RUNS;
 	runner->ops->prepare(runner->ctx, run, &job);
-	f->by_slot[slot] = (struct flight){ .run = *run, .number = job.number };
+	for (size_t i = 0; i < POOL_DEPTH; i++) {
+		struct flight *flight = &f->lanes[slot].flights[i];
+
+		if (flight->number.value == 0) {
+			*flight = (struct flight){ .run = *run, .number = job.number };
+			break;
+		}
+	}
 	return pool_start(f->pool, &job, err);
 }
 
@@ -77,13 +92,15 @@ static int launch_all(struct flights *f, struct err *err)
 	int r = 0;
 
 	for (unsigned int slot = 0; slot < pool_slots(f->pool) && r == 0 && !f->stopping; slot++) {
+		unsigned int room = f->runner->ops->ahead && f->lanes[slot].brief ? POOL_DEPTH : 1;
 		struct run run;
 
-		if (pool_busy(f->pool, slot))
-			continue;
-		r = f->runner->ops->next(f->runner->ctx, slot, &run, err);
-		if (r > 0)
+		while (r == 0 && pool_depth(f->pool, slot) < room) {
+			r = f->runner->ops->next(f->runner->ctx, slot, &run, err);
+			if (r <= 0)
+				break;
 			r = launch(f, slot, &run, err);
+		}
 	}
 	return r;
 }
@@ -123,12 +140,28 @@ static void settle_pairs(struct runner *runner, struct trial_end *end)
 	end->pairs.count = 0;
 }
 
+/* The run that this result belongs to; its place is free afterwards. */
+static struct run land(struct flights *f, const struct trial_result *result)
+{
+	struct lane *lane = &f->lanes[result->slot];
+	struct run run = { 0 };
+
+	lane->brief = result->end.wall_ns < SHORT_NS;
+	for (size_t i = 0; i < POOL_DEPTH; i++) {
+		if (lane->flights[i].number.value == result->number.value) {
+			run = lane->flights[i].run;
+			lane->flights[i].number.value = 0;
+		}
+	}
+	return run;
+}
+
 static int store(struct flights *f, struct trial_result *result, struct err *err)
 {
 	AUTO(signatures_deinit) struct signatures signatures = { 0 };
 	AUTO(strbuf_deinit) struct strbuf ids = { 0 };
 	struct runner *runner = f->runner;
-	const struct flight *flight = &f->by_slot[result->slot];
+	struct run run = land(f, result);
 	int r;
 
 	if (result->trouble)
@@ -139,8 +172,8 @@ static int store(struct flights *f, struct trial_result *result, struct err *err
 	r = case_add_trial(runner->cs,
 			   &(struct trial_record){ .number = result->number,
 						   .series = runner->series,
-						   .position = flight->run.position,
-						   .arm = flight->run.arm,
+						   .position = run.position,
+						   .arm = run.arm,
 						   .slot = result->slot,
 						   .end = &result->end,
 						   .signatures = &signatures,
@@ -151,7 +184,7 @@ static int store(struct flights *f, struct trial_result *result, struct err *err
 	VEC_FOREACH (&signatures.list, s)
 		strbuf_addf(&ids, "%s%s", ids.len > 0 ? " " : "", s->id);
 	tally_add(&runner->tally, &(struct tally_row){
-					  .arm = flight->run.arm,
+					  .arm = run.arm,
 					  .slot = result->slot,
 					  .signatures = strbuf_str(&ids),
 					  .cut_short = trial_end_cut_short(&result->end),
@@ -161,7 +194,7 @@ static int store(struct flights *f, struct trial_result *result, struct err *err
 	runner->ran++;
 	if (signatures.list.count > 0)
 		remember_failure(runner, result, &signatures);
-	if (runner->ops->ended(runner->ctx, &flight->run, signatures.list.count > 0))
+	if (runner->ops->ended(runner->ctx, &run, signatures.list.count > 0))
 		f->stopping = true;
 	return 0;
 }
@@ -196,7 +229,7 @@ int runner_run(struct runner *runner, struct err *err)
 {
 	AUTO(pool_closep) struct pool *pool = NULL;
 	AUTO(fd_closep) int signals = stop_signals(err);
-	AUTO(mem_freep) struct flight *by_slot = NULL;
+	AUTO(mem_freep) struct lane *lanes = NULL;
 	struct flights f;
 	int r;
 
@@ -205,7 +238,7 @@ int runner_run(struct runner *runner, struct err *err)
 	r = pool_open(runner->slots, runner->settings, case_lock_fd(runner->cs), &pool, err);
 	if (r < 0)
 		return r;
-	by_slot = mem_alloc(runner->slots * sizeof(by_slot[0]));
-	f = (struct flights){ .runner = runner, .pool = pool, .by_slot = by_slot };
+	lanes = mem_alloc(runner->slots * sizeof(lanes[0]));
+	f = (struct flights){ .runner = runner, .pool = pool, .lanes = lanes };
 	return run_all(&f, signals, err);
 }

@@ -29,6 +29,9 @@ struct runner_ops {
 
 	/* Now and then, for progress. May be NULL. */
 	void (*tick)(void *ctx);
+
+	/* next() may be asked before the slot is free: it does not matter what runs beside what. */
+	bool ahead;
 };
 
 struct runner {

@@ -14,9 +14,9 @@
 #include "engine/trial/slot.h"
 
 struct seat {
-	pid_t pid;  /* 0 until forked */
-	int socket; /* -1 when closed */
-	bool busy;
+	pid_t pid;	    /* 0 until forked */
+	int socket;	    /* -1 when closed */
+	unsigned int depth; /* jobs sent and not yet answered */
 };
 
 struct pool {
@@ -116,9 +116,9 @@ unsigned int pool_slots(const struct pool *pool)
 	return pool->count;
 }
 
-bool pool_busy(const struct pool *pool, unsigned int slot)
+unsigned int pool_depth(const struct pool *pool, unsigned int slot)
 {
-	return pool->seats[slot].busy;
+	return pool->seats[slot].depth;
 }
 
 unsigned int pool_busy_count(const struct pool *pool)
@@ -126,7 +126,7 @@ unsigned int pool_busy_count(const struct pool *pool)
 	unsigned int busy = 0;
 
 	for (unsigned int i = 0; i < pool->count; i++)
-		busy += pool->seats[i].busy;
+		busy += pool->seats[i].depth > 0;
 	return busy;
 }
 
@@ -144,7 +144,7 @@ int pool_start(struct pool *pool, const struct trial_job *job, struct err *err)
 	trial_job_pack(job, &pool->message);
 	if (message_send(seat->socket, &pool->message) < 0)
 		return slot_lost(job->slot, -EPIPE, err);
-	seat->busy = true;
+	seat->depth++;
 	return 0;
 }
 
@@ -159,7 +159,7 @@ static int take_result(struct pool *pool, unsigned int slot, struct trial_result
 	}
 	if (r <= 0)
 		return slot_lost(slot, r < 0 ? r : -EPIPE, err);
-	pool->seats[slot].busy = false;
+	pool->seats[slot].depth--;
 	pool->last = slot;
 	return 1;
 }
@@ -170,7 +170,8 @@ int pool_wait(struct pool *pool, int wake_fd, int timeout_ms, struct trial_resul
 	AUTO(mem_freep) struct pollfd *fds = mem_alloc((pool->count + 1) * sizeof(*fds));
 
 	for (unsigned int i = 0; i < pool->count; i++)
-		fds[i] = (struct pollfd){ .fd = pool->seats[i].busy ? pool->seats[i].socket : -1,
+		fds[i] = (struct pollfd){ .fd = pool->seats[i].depth > 0 ? pool->seats[i].socket
+									 : -1,
 					  .events = POLLIN };
 	fds[pool->count] = (struct pollfd){ .fd = wake_fd, .events = POLLIN };
 	if (poll(fds, pool->count + 1, timeout_ms) < 0)

@@ -20,9 +20,13 @@ AUTO_DEFINE(struct pool, pool_close)
 
 unsigned int pool_slots(const struct pool *pool);
 unsigned int pool_busy_count(const struct pool *pool);
-bool pool_busy(const struct pool *pool, unsigned int slot);
 
-/* Sends a job to job->slot, which must be free. */
+/* A slot takes a second job while it works on the first, so that a short trial need not wait for
+ * redhand to be scheduled. How many it has: 0 to POOL_DEPTH. */
+#define POOL_DEPTH 2
+unsigned int pool_depth(const struct pool *pool, unsigned int slot);
+
+/* Sends a job to job->slot, which must have room for it. */
 int pool_start(struct pool *pool, const struct trial_job *job, struct err *err);
 
 /*

@@ -321,6 +321,18 @@ static int make_dir(const struct slot *s, const char *name, struct err *err)
 	return 0;
 }
 
+/* Most passing trials leave nothing behind; then there is no need to look. */
+static int drop_dir(const struct slot *s, const char *name, struct err *err)
+{
+	char tmp[40];
+
+	(void)snprintf(tmp, sizeof(tmp), "%s/tmp", name);
+	(void)unlinkat(s->trials, tmp, AT_REMOVEDIR);
+	if (unlinkat(s->trials, name, AT_REMOVEDIR) == 0)
+		return 0;
+	return tree_remove_at(s->trials, name, err);
+}
+
 static int save_output(struct slot *s, const char *name, struct err *err)
 {
 	AUTO(fd_closep)
@@ -385,7 +397,7 @@ static int run_trial(struct slot *s, const struct trial_job *job, struct trial_r
 		return 0;
 	result->kept = s->settings->keep == KEEP_ALL ||
 		       (s->settings->keep == KEEP_FAILED && judge_failed(s->settings, end));
-	return result->kept ? save_output(s, name, err) : tree_remove_at(s->trials, name, err);
+	return result->kept ? save_output(s, name, err) : drop_dir(s, name, err);
 }
 
 static int serve_one(struct slot *s, const struct strbuf *message)

@@ -104,12 +104,16 @@ typedef void (*window_fn)(void *ctx, const struct window_row *row);
 int case_windows(struct case_store *cs, struct series_id series, const char *signature,
 		 window_fn fn, void *ctx, struct err *err);
 
-/* Whether each of the arm's first `count` runs, in order of their position, failed in one of the
- * ways that `counts` accepts; stops at the first run that is not stored. */
-typedef bool (*outcome_fn)(void *ctx, const char *signatures);
-int case_arm_outcomes(struct case_store *cs, struct series_id series, unsigned int arm,
-		      outcome_fn counts, void *ctx, bool *ret, size_t count, size_t *ret_count,
-		      struct err *err);
+/* Every stored run of the series, in order of position. */
+struct run_row {
+	uint64_t position;
+	unsigned int arm;
+	const char *signatures; /* as in tally_row */
+};
+
+typedef void (*run_fn)(void *ctx, const struct run_row *row);
+int case_runs(struct case_store *cs, struct series_id series, run_fn fn, void *ctx,
+	      struct err *err);
 
 struct use_row {
 	double wall_mean_ns, wall_max_ns, user_mean_ns, system_mean_ns;

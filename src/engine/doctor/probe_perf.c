@@ -266,6 +266,11 @@ void probe_perf_kernel(struct finding *finding)
 				     "redhand as root or with CAP_PERFMON");
 		} else {
 			say_refused(finding, error);
+			if (paranoid > 2)
+				probe_enable(finding,
+					     "as root: sysctl kernel.perf_event_paranoid=1 "
+					     "(now %ld)",
+					     paranoid);
 		}
 		return;
 	}

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "base/log.h"
+#include "cmd/commands.h"
 #include "cmd/common.h"
 #include "engine/doctor/doctor.h"
 #include "report/report_doctor.h"

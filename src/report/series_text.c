@@ -46,6 +46,10 @@ static void print_places(const struct signature_summary *s, FILE *out)
 {
 	if (s->windows.count == 0 || s->signature.kind == FAILURE_TEST)
 		return;
+	/* A program that prints nothing has no places. */
+	if (s->places == 1 && !s->windows.items[0].next &&
+	    strcmp(s->windows.items[0].last, CRUMB_START) == 0)
+		return;
 	for (size_t i = 0; i < s->windows.count && i < 3; i++) {
 		print_window(&s->windows.items[i], "      ", out);
 		if (s->places > 1)

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/log.h"
+#include "base/which.h"
 
 #define FIELD(name) offsetof(struct trial_options, name)
 
@@ -179,51 +180,14 @@ static int check_slot_env(const struct trial_options *options, struct err *err)
 	return 0;
 }
 
-static bool runnable(const char *path)
-{
-	struct stat st;
-
-	return stat(path, &st) == 0 && S_ISREG(st.st_mode) && access(path, X_OK) == 0;
-}
-
-static int explain_program(const char *name, const char *path, struct err *err)
-{
-	struct stat st;
-
-	if (stat(path, &st) < 0)
-		return err_errno(err, -errno, "cannot run '%s'", name);
-	if (S_ISDIR(st.st_mode))
-		return err_set(err, -EISDIR, "cannot run '%s': it is a directory", name);
-	(void)err_set(err, -EACCES, "cannot run '%s': it is not executable", name);
-	return err_remedy(err, "chmod +x, or name its interpreter: -- sh %s", name);
-}
-
-/* As execvp(3) would find it, in the directory where the trials run. */
+/* Before anything is written: a mistyped name must not make a case. */
 static int check_program(const char *template, const char *cwd, struct err *err)
 {
 	AUTO(mem_freep)
 	char *name = trial_substitute(template, 0, (struct trial_number){ .value = 1 });
-	const char *path = getenv("PATH");
-	AUTO(mem_freep) char *copy = mem_strdup(path ? path : "/bin:/usr/bin");
-	char *save = NULL;
+	AUTO(mem_freep) char *path = NULL;
 
-	if (strchr(name, '/')) {
-		AUTO(mem_freep)
-		char *full =
-			name[0] == '/' || !cwd ? mem_strdup(name) : mem_printf("%s/%s", cwd, name);
-
-		return runnable(full) ? 0 : explain_program(name, full, err);
-	}
-	for (char *dir = strtok_r(copy, ":", &save); dir; dir = strtok_r(NULL, ":", &save)) {
-		AUTO(mem_freep) char *full = mem_printf("%s/%s", dir, name);
-
-		if (runnable(full))
-			return 0;
-	}
-	(void)err_set(err, -ENOENT, "cannot run '%s': there is no such program in PATH", name);
-	if (access(name, F_OK) == 0)
-		return err_remedy(err, "./%s for the one in the current directory", name);
-	return err->code;
+	return which(name, cwd, &path, err);
 }
 
 static int check_paths(const struct trial_options *options, struct err *err)

@@ -5,10 +5,6 @@
 #include "base/err.h"
 #include "model/program.h"
 
-/* Finds the file that execvp(name) would run: a name with a slash as it stands, any other through
- * PATH. The result is the caller's to free. An error when there is none, or it may not be run. */
-int program_find(const char *name, char **ret, struct err *err);
-
 /*
  * Reads what can be known about the program in the file `path`. A script is
  * followed to its interpreter. Fails only when the file cannot be read at all;

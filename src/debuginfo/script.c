@@ -8,6 +8,7 @@
 
 #include "base/auto.h"
 #include "base/mem.h"
+#include "base/which.h"
 #include "debuginfo/program.h"
 
 /* The kernel reads this much of the first line (BINPRM_BUF_SIZE). */
@@ -75,7 +76,7 @@ int script_interpreter(int fd, char ret[PATH_MAX], char *trouble, size_t trouble
 		(void)snprintf(trouble, trouble_size, "its '#!' line gives env nothing to run");
 		return 1;
 	}
-	r = program_find(word, &found, NULL);
+	r = which(word, NULL, &found, NULL);
 	if (r < 0 || strlen(found) >= PATH_MAX) {
 		(void)snprintf(trouble, trouble_size, "its interpreter '%.100s' %s", word,
 			       r == -EACCES ? "may not be run" : "does not exist");

@@ -24,6 +24,7 @@
 #include "base/fd.h"
 #include "base/mem.h"
 #include "base/tree.h"
+#include "base/which.h"
 #include "debuginfo/program.h"
 
 #define MUTATIONS 2000u
@@ -293,20 +294,20 @@ static void test_find(void **state)
 	char list[128];
 	struct err err = { 0 };
 
-	assert_int_equal(program_find("/bin/sh", &path, &err), 0);
+	assert_int_equal(which("/bin/sh", NULL, &path, &err), 0);
 	assert_string_equal(path, "/bin/sh");
-	assert_int_equal(program_find("/no/such", &other, &err), -ENOENT);
+	assert_int_equal(which("/no/such", NULL, &other, &err), -ENOENT);
 	assert_non_null(strstr(err.message, "/no/such"));
-	assert_int_equal(program_find("/", &other, &err), -EISDIR);
-	assert_int_equal(program_find("", &other, &err), -ENOENT);
-	assert_int_equal(program_find(make_file("data", "x", 1, 0644), &other, &err), -EACCES);
+	assert_int_equal(which("/", NULL, &other, &err), -EISDIR);
+	assert_int_equal(which("", NULL, &other, &err), -ENOENT);
+	assert_int_equal(which(make_file("data", "x", 1, 0644), NULL, &other, &err), -EACCES);
 
 	(void)snprintf(list, sizeof(list), "/no/such:%s", work);
 	(void)setenv("PATH", list, 1);
 	(void)make_file("tool", "#!/bin/sh\n", 10, 0755);
-	assert_int_equal(program_find("data", &other, &err), -EACCES);
-	assert_int_equal(program_find("nothing", &other, &err), -ENOENT);
-	assert_int_equal(program_find("tool", &other, &err), 0);
+	assert_int_equal(which("data", NULL, &other, &err), -EACCES);
+	assert_int_equal(which("nothing", NULL, &other, &err), -ENOENT);
+	assert_int_equal(which("tool", NULL, &other, &err), 0);
 	assert_non_null(strstr(other, "/tool"));
 	(void)setenv("PATH", old, 1);
 }

@@ -13,6 +13,7 @@
 
 #include "base/auto.h"
 #include "base/mem.h"
+#include "base/which.h"
 #include "debuginfo/program.h"
 #include "engine/doctor/isolate.h"
 #include "engine/doctor/probe.h"
@@ -274,7 +275,7 @@ int program_check(const char *name, struct diagnosis *ret, struct err *err)
 	size_t count = ARRAY_SIZE(checks);
 	int r;
 
-	r = program_find(name, &path, err);
+	r = which(name, NULL, &path, err);
 	if (r < 0)
 		return r;
 	r = read_facts(path, facts, err);

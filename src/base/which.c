@@ -1,4 +1,4 @@
-#include "debuginfo/program.h"
+#include "base/which.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -40,16 +40,20 @@ static int refuse(const char *path, int code, struct err *err)
 	}
 }
 
-int program_find(const char *name, char **ret, struct err *err)
+int which(const char *name, const char *cwd, char **ret, struct err *err)
 {
 	const char *list = getenv("PATH");
 	int refused = -ENOENT, r;
 
 	if (strchr(name, '/')) {
-		r = runnable(name);
+		AUTO(mem_freep)
+		char *path =
+			name[0] == '/' || !cwd ? mem_strdup(name) : mem_printf("%s/%s", cwd, name);
+
+		r = runnable(path);
 		if (r < 0)
-			return refuse(name, r, err);
-		*ret = mem_strdup(name);
+			return refuse(path, r, err);
+		*ret = TAKE(path);
 		return 0;
 	}
 	/* The same default as execvp(3). */
@@ -73,7 +77,9 @@ int program_find(const char *name, char **ret, struct err *err)
 		list += len + 1;
 	}
 	(void)refuse(name, refused, err);
-	if (refused == -ENOENT)
+	if (refused == -ENOENT && name[0] != '\0' && access(name, F_OK) == 0)
+		(void)err_remedy(err, "./%s for the one in the current directory", name);
+	else if (refused == -ENOENT)
 		(void)err_remedy(err, "give its path, or add its folder to PATH");
 	return refused;
 }

@@ -484,7 +484,7 @@ void cache_close(struct cache *c)
 const char cache_options_help[] =
 	"  --cache DIR              keep the compile cache in DIR\n"
 	"  --cache-mode=MODE        auto (private on device 0, else shared), shared, private, off\n"
-	"  --cache-rewrite=HOW      inplace or replace: how a full cache is compacted\n";
+	"  --cache-rewrite=HOW      inplace or replace: how the log is compacted\n";
 
 static int choose(const char *value, const char *const *names, struct diag *diag)
 {

@@ -1,8 +1,8 @@
 /*
  * The compile cache: plans of earlier compilations, in one file for all processes of the user.
  *
- * The file is a log. A plan is appended, a later one with the same key supersedes it, and when the
- * log has reached its limit whoever needs room compacts it. Processes find plans through a mapping
+ * The file is a log. A plan is appended, a later one with the same key supersedes it, and whoever
+ * appends to a log that has doubled compacts it first. Processes find plans through a mapping
  * of the file. The process of the primary device (0), which creates the cache when a machine starts
  * its work and is the busiest with it, takes the whole log into its own memory and holds it there.
  */

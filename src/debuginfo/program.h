@@ -1,0 +1,21 @@
+#pragma once
+
+#include <stddef.h>
+
+#include "base/err.h"
+#include "model/program.h"
+
+/* Finds the file that execvp(name) would run: a name with a slash as it stands, any other through
+ * PATH. The result is the caller's to free. An error when there is none, or it may not be run. */
+int program_find(const char *name, char **ret, struct err *err);
+
+/*
+ * Reads what can be known about the program in the file `path`. A script is
+ * followed to its interpreter. Fails only when the file cannot be read at all;
+ * a damaged file is an answer (`trouble`, and facts that stay false or empty).
+ *
+ * The file is hostile: every offset in it is checked, nothing is believed. The
+ * DWARF reader is libdw's, however, so callers that must survive any bytes
+ * run this in a process of its own, with a time limit.
+ */
+int program_read(const char *path, struct program_facts *ret, struct err *err);

@@ -19,7 +19,7 @@ struct series_progress_view {
 typedef void (*progress_fn)(void *ctx, const struct series_progress_view *view);
 
 struct repro_request {
-	const char *identity; /* the series' settings as canonical text */
+	struct series_identity identity;
 	const struct trial_settings *settings;
 	char *const *program;
 	const struct strv *slot_env; /* NAME=VALUE with {slot} and {trial} */

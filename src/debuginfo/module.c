@@ -307,8 +307,11 @@ static void name_into(struct module *module, struct named *named)
 		struct frame *frame = &named->frames[i];
 		const char *name = lines[i].linkage_name;
 
-		/* A function without a linkage name in DWARF may still have a mangled symbol. */
-		if (!name && i + 1 == count && (is_mangled(symbol) || !lines[i].name))
+		/* A function without a linkage name in DWARF may still have a mangled symbol. And C
+		 * functions have one only when a library gave them an internal name
+		 * ("__GI___libc_malloc"): then the symbol is what people call. */
+		if (symbol && i + 1 == count &&
+		    (name ? !is_mangled(name) : is_mangled(symbol) || !lines[i].name))
 			name = symbol;
 		if (!name)
 			name = lines[i].name;

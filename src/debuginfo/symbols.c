@@ -123,7 +123,7 @@ static void name_frame(struct symbols *symbols, struct space *space, const struc
 	/* A call at the very end of a mapping returns to the byte after it. */
 	if (!place.mapping && !(raw->flags & FRAME_EXACT))
 		space_find(space, raw->pc - 1, &place);
-	if (place.match == MODULE_FOUND) {
+	if (place.match == MODULE_FOUND && (place.mapping->perms & MAPPING_EXEC)) {
 		name_native(&place, raw->pc, raw->cfa, raw->flags, stack);
 		return;
 	}

@@ -21,7 +21,8 @@ struct walker {
 	struct space *space;
 	struct jit_names *jit;
 	struct registers registers;
-	bool exact; /* the pc is where execution stands, not a return address */
+	taddr missed; /* the address whose memory a rule wanted last and did not get; 0 for none */
+	bool exact;   /* the pc is where execution stands, not a return address */
 	unsigned int signals, guesses;
 };
 
@@ -197,6 +198,25 @@ static enum outcome step_without_information(struct walker *w, struct step *step
 	return space_read(w->space, reg(w, w->arch->sp), &word, 8) ? STEP_NO_WAY : STEP_NO_MEMORY;
 }
 
+static bool read_noting(void *arg, taddr address, void *buf, size_t len)
+{
+	struct walker *w = arg;
+
+	if (space_read(w->space, address, buf, len))
+		return true;
+	w->missed = address;
+	return false;
+}
+
+/* Did the last rule want a part of this very stack that was not recorded? Then it simply goes on
+ * there, and anything found by guessing below would be wrong. */
+static bool is_cut_off(struct walker *w)
+{
+	const struct mapping *stack = snapshot_mapping(w->space->snapshot, reg(w, w->arch->sp));
+
+	return stack && w->missed >= reg(w, w->arch->sp) && w->missed < stack->end;
+}
+
 static enum outcome step_once(struct walker *w, struct step *step)
 {
 	taddr pc = reg(w, w->arch->pc);
@@ -205,12 +225,15 @@ static enum outcome step_once(struct walker *w, struct step *step)
 	struct place place;
 	int r = -ENOENT;
 
+	w->missed = 0;
 	space_find(w->space, inside, &place);
 	if (place.match == MODULE_FOUND)
-		r = cfi_unwind(place.module, place.vaddr, inside - place.vaddr, space_read,
-			       w->space, &w->registers, &cfi);
+		r = cfi_unwind(place.module, place.vaddr, inside - place.vaddr, read_noting, w,
+			       &w->registers, &cfi);
 	if (r == 0)
 		return STEP_OUTERMOST;
+	if (r == -EFAULT && is_cut_off(w))
+		return STEP_NO_MEMORY;
 	if (r < 0)
 		return step_without_information(w, step);
 	step->signal = cfi.signal;

@@ -1,0 +1,38 @@
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <sys/types.h>
+
+#include "model/snapshot.h"
+
+/*
+ * Snapshots for the tests, taken from a traced child instead of an event log.
+ */
+struct live {
+	pid_t pid;
+	int signal;   /* that it stopped for */
+	char *output; /* all that it wrote to stdout before that */
+	struct snapshot snapshot;
+	/* What the snapshot points to. */
+	struct piece *pieces;
+	size_t pieces_room;
+	struct mapping *mappings;
+	char **paths;
+	size_t path_count;
+	unsigned char *stack;
+};
+
+/* Runs a program until it gets a signal that would end it (SIGUSR1 and SIGALRM are passed on), and
+ * takes the snapshot. Fails the test when the program ends without one. */
+void live_start(struct live *live, const char *const argv[]);
+
+/* Lets the program die, and frees everything. */
+void live_stop(struct live *live);
+
+/* Adds memory of the stopped child as a piece; false when it cannot be read. */
+bool live_record(struct live *live, taddr address, size_t len);
+
+/* A memory_reader on the stopped child that records all that it reads: what a good recorder would
+ * have kept. `arg` is the struct live. */
+bool live_read_recording(void *arg, taddr address, void *buf, size_t len);

@@ -1,0 +1,388 @@
+/*
+ * Offline unwinding and naming, compared with what small programs say about their own stacks.
+ *
+ * The programs are in VICTIMS (the directory that the build puts them in).
+ */
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "arch/x86_64.h"
+#include "base/mem.h"
+#include "debuginfo/symbols.h"
+#include "live.h"
+
+static const char *victims;
+static char scratch[] = "/tmp/redhand-unwind-XXXXXX";
+
+static void print_stack(const struct stack *stack)
+{
+	for (size_t i = 0; i < stack->count; i++) {
+		const struct frame *f = &stack->frames[i];
+
+		fprintf(stderr, "  #%zu %s %s:%u %s+%#lx %s %#x\n", i,
+			f->function ? f->function : "?", f->file ? f->file : "?", f->line,
+			f->module ? f->module : "?", (unsigned long)f->offset,
+			frame_kind_name(f->kind), f->flags);
+	}
+	fprintf(stderr, "  end: %s\n", stack_end_name(stack->end));
+}
+
+static void run(struct live *live, const char *program, const char *how)
+{
+	AUTO(mem_freep) char *path = mem_printf("%s/%s", victims, program);
+	const char *argv[] = { path, how, NULL };
+
+	live_start(live, argv);
+}
+
+static bool matches(const char *expected, int line, const struct frame *frame)
+{
+	if (strcmp(expected, "*signal*") == 0)
+		return frame->flags & FRAME_SIGNAL;
+	if (strcmp(expected, "?") == 0)
+		return !frame->function && !frame->file && frame->kind == FRAME_NATIVE;
+	return frame->function && strcmp(frame->function, expected) == 0 &&
+	       (line == 0 || (int)frame->line == line);
+}
+
+/* Every frame, in order, up to main; "*library*" stands for one or more frames of libraries. */
+static void check(const char *output, const struct stack *stack, const char *victim)
+{
+	AUTO(mem_freep) char *text = mem_strdup(output);
+	char *state = NULL;
+	size_t i = 0;
+
+	for (char *l = strtok_r(text, "\n", &state); l; l = strtok_r(NULL, "\n", &state)) {
+		char *space = strrchr(l, ' ');
+		size_t before = i;
+
+		assert_non_null(space);
+		*space = '\0';
+		if (strcmp(l, "*library*") == 0) {
+			while (i < stack->count && stack->frames[i].module &&
+			       !strstr(stack->frames[i].module, victim))
+				i++;
+			if (i > before)
+				continue;
+		} else if (i < stack->count && matches(l, atoi(space + 1), &stack->frames[i])) {
+			i++;
+			continue;
+		}
+		print_stack(stack);
+		fail_msg("frame %zu should be '%s' line %s", i, l, space + 1);
+	}
+	if (stack->end != STACK_COMPLETE)
+		print_stack(stack);
+	assert_int_equal(stack->end, STACK_COMPLETE);
+}
+
+static struct symbols *symbols_for_test(void)
+{
+	struct symbols_options options = { .perf_map_dir = scratch };
+
+	return symbols_new(&options);
+}
+
+static void compare(const char *program, const char *how)
+{
+	struct symbols *symbols = symbols_for_test();
+	struct stack stack = { 0 };
+	struct live live;
+	struct err err;
+
+	run(&live, program, how);
+	assert_int_equal(symbols_unwind(symbols, &live.snapshot, &stack, &err), 0);
+	check(live.output, &stack, program);
+	stack_deinit(&stack);
+	live_stop(&live);
+	symbols_free(symbols);
+}
+
+#define CASE(name, program, how)       \
+	static void name(void **state) \
+	{                              \
+		(void)state;           \
+		compare(program, how); \
+	}
+
+CASE(test_plain, "stacks", "plain")
+CASE(test_signal, "stacks", "signal")
+CASE(test_qsort, "stacks", "qsort")
+CASE(test_null_call, "stacks", "null-call")
+CASE(test_data_call, "stacks", "data-call")
+CASE(test_jit, "stacks", "jit")
+CASE(test_jit_leaf, "stacks", "jit-leaf")
+CASE(test_deep, "stacks", "deep")
+CASE(test_no_aranges, "stacks-noaranges", "plain")
+CASE(test_debuglink, "stacks-split", "signal")
+CASE(test_templates, "templates", "")
+CASE(test_fixed_address, "stacks-fixed", "plain")
+CASE(test_dwarf4, "stacks-dwarf4", "qsort")
+
+/* The same program without any names: the frames must be the same ones, by offset. */
+static void test_stripped(void **state)
+{
+	static const char *const hows[] = { "plain", "signal", "qsort", "jit", "null-call" };
+	struct symbols *symbols = symbols_for_test();
+
+	(void)state;
+	for (size_t h = 0; h < sizeof(hows) / sizeof(hows[0]); h++) {
+		struct stack full = { 0 }, bare = { 0 };
+		struct live a, b;
+		struct err err;
+		size_t i = 0, j = 0;
+
+		run(&a, "stacks", hows[h]);
+		run(&b, "stacks-stripped", hows[h]);
+		assert_int_equal(symbols_unwind(symbols, &a.snapshot, &full, &err), 0);
+		assert_int_equal(symbols_unwind(symbols, &b.snapshot, &bare, &err), 0);
+		for (; i < full.count; i++) {
+			if (full.frames[i].kind == FRAME_INLINE)
+				continue;
+			while (j < bare.count && bare.frames[j].kind == FRAME_INLINE)
+				j++; /* in libraries */
+			assert_true(j < bare.count);
+			/* A timer's signal does not interrupt the loop at the same instruction. */
+			if (!full.frames[i].function ||
+			    strcmp(full.frames[i].function, "interrupted") != 0)
+				assert_int_equal(bare.frames[j].offset, full.frames[i].offset);
+			if (bare.frames[j].module &&
+			    strstr(bare.frames[j].module, "stacks-stripped"))
+				assert_null(bare.frames[j].file);
+			j++;
+		}
+		assert_int_equal(j, bare.count);
+		assert_int_equal(bare.end, STACK_COMPLETE);
+		stack_deinit(&full);
+		stack_deinit(&bare);
+		live_stop(&a);
+		live_stop(&b);
+	}
+	symbols_free(symbols);
+}
+
+/* The program was rebuilt after the crash: say so, and give no names from the wrong file. */
+static void test_replaced(void **state)
+{
+	struct symbols *symbols = symbols_for_test();
+	struct stack stack = { 0 };
+	struct live live;
+	struct err err;
+
+	(void)state;
+	run(&live, "stacks", "plain");
+	for (size_t i = 0; i < live.snapshot.mapping_count; i++) {
+		struct mapping *m = &live.mappings[i];
+
+		if (m->path && strstr(m->path, "/stacks")) {
+			memset(m->build_id, 0x5a, 20);
+			m->build_id_len = 20;
+		}
+	}
+	assert_int_equal(symbols_unwind(symbols, &live.snapshot, &stack, &err), 0);
+	assert_true(stack.count > 0);
+	for (size_t i = 0; i < stack.count; i++) {
+		if (!stack.frames[i].module || !strstr(stack.frames[i].module, "/stacks"))
+			continue;
+		assert_true(stack.frames[i].flags & FRAME_FILE_REPLACED);
+		assert_null(stack.frames[i].function);
+		assert_null(stack.frames[i].file);
+	}
+	assert_true(stack.frames[0].flags & FRAME_FILE_REPLACED);
+	stack_deinit(&stack);
+
+	/* A different size says it too, when no build-id was recorded. */
+	for (size_t i = 0; i < live.snapshot.mapping_count; i++) {
+		live.mappings[i].build_id_len = 0;
+		live.mappings[i].file_size = 12345;
+	}
+	assert_int_equal(symbols_unwind(symbols, &live.snapshot, &stack, &err), 0);
+	assert_true(stack.frames[0].flags & FRAME_FILE_REPLACED);
+	stack_deinit(&stack);
+	live_stop(&live);
+	symbols_free(symbols);
+}
+
+/* Only modules were recorded, with their load bias and no file offsets. */
+static void test_modules_only(void **state)
+{
+	struct symbols *symbols = symbols_for_test();
+	struct stack stack = { 0 };
+	struct live live;
+	struct err err;
+	taddr base = 0;
+
+	(void)state;
+	run(&live, "stacks", "plain");
+	for (size_t i = 0; i < live.snapshot.mapping_count; i++) {
+		struct mapping *m = &live.mappings[i];
+
+		if (!m->path || m->path[0] != '/')
+			continue;
+		if (m->file_offset == 0)
+			base = m->start; /* of a position-independent file: address 0 in it */
+		m->bias = base;
+		m->bias_known = true;
+		m->file_offset = 0;
+	}
+	assert_int_equal(symbols_unwind(symbols, &live.snapshot, &stack, &err), 0);
+	check(live.output, &stack, "stacks");
+	stack_deinit(&stack);
+	live_stop(&live);
+	symbols_free(symbols);
+}
+
+/* The recorded slice is shorter than the stack. */
+static void test_truncated(void **state)
+{
+	struct symbols *symbols = symbols_for_test();
+	struct stack whole = { 0 };
+	struct live live;
+	struct err err;
+	size_t len, needed;
+
+	(void)state;
+	run(&live, "stacks", "deep");
+	len = live.snapshot.stack.len;
+	assert_int_equal(symbols_unwind(symbols, &live.snapshot, &whole, &err), 0);
+	/* The outermost frame needs nothing, the one before it its return address. */
+	needed = (size_t)(whole.frames[whole.count - 2].cfa - live.snapshot.stack.address);
+	assert_in_range(needed, 500, 20000);
+	for (size_t cut = 0; cut < needed; cut += 8) {
+		struct stack stack = { 0 };
+
+		live.snapshot.stack.len = cut;
+		assert_int_equal(symbols_unwind(symbols, &live.snapshot, &stack, &err), 0);
+		assert_true(stack.count > 0 && stack.count < whole.count);
+		/* What is there is right; what is not is not made up. */
+		for (size_t i = 0; i < stack.count; i++)
+			assert_int_equal(stack.frames[i].address, whole.frames[i].address);
+		assert_int_equal(stack.end, STACK_TRUNCATED);
+		stack_deinit(&stack);
+	}
+	live.snapshot.stack.len = len;
+	stack_deinit(&whole);
+	live_stop(&live);
+	symbols_free(symbols);
+}
+
+static uint64_t seed = 88172645463325252u;
+
+static uint64_t next_random(void)
+{
+	seed ^= seed << 13;
+	seed ^= seed >> 7;
+	seed ^= seed << 17;
+	return seed;
+}
+
+/* Registers, stack and mappings full of lies: any answer will do, a crash will not. */
+static void test_damaged(void **state)
+{
+	struct symbols *symbols = symbols_for_test();
+	struct live live;
+	struct err err;
+
+	(void)state;
+	run(&live, "stacks", "deep");
+	for (unsigned int round = 0; round < 3000; round++) {
+		struct snapshot damaged = live.snapshot;
+		size_t len = live.snapshot.stack.len < 8192 ? live.snapshot.stack.len : 8192;
+		AUTO(mem_freep) uint8_t *bytes = mem_alloc(len);
+		AUTO(mem_freep)
+		struct mapping *maps = mem_alloc(damaged.mapping_count * sizeof(*maps));
+		struct stack stack = { 0 };
+
+		memcpy(bytes, live.snapshot.stack.bytes, len);
+		memcpy(maps, live.mappings, damaged.mapping_count * sizeof(*maps));
+		damaged.stack.bytes = bytes;
+		damaged.stack.len = len;
+		damaged.mappings = maps;
+		for (uint64_t n = next_random() % 8; n > 0; n--) {
+			uint64_t r = next_random();
+
+			switch (r % 6) {
+			case 0:
+				damaged.registers.value[(r >> 8) % X86_64_REGISTERS] =
+					next_random();
+				break;
+			case 1: /* a plausible but wrong value */
+				damaged.registers.value[(r >> 8) % X86_64_REGISTERS] =
+					damaged.stack.address + (r >> 16) % len;
+				break;
+			case 2:
+				bytes[(r >> 8) % len] = (uint8_t)(r >> 40);
+				break;
+			case 3:
+				memcpy(bytes + ((r >> 8) % (len / 8)) * 8,
+				       &damaged.registers.value[X86_64_RIP], 8);
+				break;
+			case 4:
+				maps[(r >> 8) % damaged.mapping_count].file_offset =
+					next_random() >> 40;
+				break;
+			case 5:
+				maps[(r >> 8) % damaged.mapping_count].end = next_random();
+				break;
+			}
+		}
+		if (round % 7 == 0)
+			damaged.stack.address = next_random();
+		if (symbols_unwind(symbols, &damaged, &stack, &err) == 0)
+			assert_true(stack.count > 0);
+		stack_deinit(&stack);
+	}
+	live_stop(&live);
+	symbols_free(symbols);
+}
+
+static void test_no_registers(void **state)
+{
+	struct symbols *symbols = symbols_for_test();
+	struct snapshot empty = { 0 };
+	struct stack stack = { 0 };
+	struct err err;
+
+	(void)state;
+	assert_int_equal(symbols_unwind(symbols, &empty, &stack, &err), -EINVAL);
+	assert_non_null(strstr(err.message, "rip"));
+	symbols_free(symbols);
+}
+
+int main(int argc, char **argv)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_plain),	     cmocka_unit_test(test_signal),
+		cmocka_unit_test(test_qsort),	     cmocka_unit_test(test_null_call),
+		cmocka_unit_test(test_data_call),    cmocka_unit_test(test_jit),
+		cmocka_unit_test(test_jit_leaf),     cmocka_unit_test(test_deep),
+		cmocka_unit_test(test_no_aranges),   cmocka_unit_test(test_debuglink),
+		cmocka_unit_test(test_templates),    cmocka_unit_test(test_fixed_address),
+		cmocka_unit_test(test_dwarf4),	     cmocka_unit_test(test_stripped),
+		cmocka_unit_test(test_replaced),     cmocka_unit_test(test_modules_only),
+		cmocka_unit_test(test_truncated),    cmocka_unit_test(test_damaged),
+		cmocka_unit_test(test_no_registers),
+	};
+	int failed;
+
+	victims = argc > 1 ? argv[1] : getenv("VICTIMS");
+	if (!victims || !mkdtemp(scratch) || setenv("PERF_MAP_DIR", scratch, 1) != 0)
+		return 99;
+	failed = cmocka_run_group_tests(tests, NULL, NULL);
+	{
+		AUTO(mem_freep) char *clean = mem_printf("rm -rf '%s'", scratch);
+
+		(void)!system(clean);
+	}
+	return failed;
+}

@@ -1,0 +1,199 @@
+/*
+ * Python frames out of recorded memory, put into the native stack.
+ *
+ * Arguments: the directory of the victim script, then the interpreters to try.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "arch/x86_64.h"
+#include "base/mem.h"
+#include "debuginfo/module.h"
+#include "debuginfo/modules.h"
+#include "debuginfo/python_frames.h"
+#include "debuginfo/space.h"
+#include "debuginfo/symbols.h"
+#include "live.h"
+
+static const char *script;
+
+static void print_stack(const struct stack *stack)
+{
+	for (size_t i = 0; i < stack->count; i++)
+		fprintf(stderr, "  #%zu %-6s %s %s:%u cfa %#lx flags %#x\n", i,
+			frame_kind_name(stack->frames[i].kind),
+			stack->frames[i].function ? stack->frames[i].function : "?",
+			stack->frames[i].file ? stack->frames[i].file : "?", stack->frames[i].line,
+			(unsigned long)stack->frames[i].cfa, stack->frames[i].flags);
+}
+
+/* Walks the stopped process itself and keeps what was read, as the recorder in a dying process
+ * would. */
+static void record_python(struct live *live)
+{
+	struct modules *modules = modules_new(NULL);
+	struct python_frames frames = { 0 };
+	struct python_thread thread = { .kernel_tid = (uint64_t)live->pid };
+	struct python_layout layout;
+	uint8_t head[PYTHON_OFFSETS_BYTES];
+	struct space space;
+	taddr version_at = 0;
+	uint64_t version = 0;
+
+	space_init(&space, modules, &live->snapshot);
+	assert_true(space_symbol(&space, "python", "_PyRuntime", &thread.runtime));
+	assert_true(space_symbol(&space, "python", "Py_Version", &version_at));
+	assert_true(space_read(&space, version_at, &version, sizeof(version)));
+	assert_true(python_layout_find(version, &layout));
+	assert_true(live_read_recording(live, thread.runtime, head, sizeof(head)));
+	assert_true(python_layout_refine(&layout, head, sizeof(head)));
+	assert_int_equal(python_frames_read(&layout, &thread, live_read_recording, live, &frames),
+			 0);
+	assert_true(frames.count >= 7);
+	python_frames_deinit(&frames);
+	space_deinit(&space);
+	modules_free(modules);
+}
+
+static bool is_loop(const struct frame *frame)
+{
+	/* Without its symbol when the interpreter is stripped and this is the cold part. */
+	return !frame->function || strcmp(frame->function, "_PyEval_EvalFrameDefault") == 0;
+}
+
+static void check(const char *output, const struct stack *stack)
+{
+	AUTO(mem_freep) char *text = mem_strdup(output);
+	char *state = NULL;
+	bool between = true;
+	size_t i = 0;
+
+	for (char *l = strtok_r(text, "\n", &state); l; l = strtok_r(NULL, "\n", &state)) {
+		const struct frame *frame;
+		char *space;
+
+		if (strcmp(l, "--") == 0) {
+			if (i >= stack->count || !is_loop(&stack->frames[i])) {
+				print_stack(stack);
+				fail_msg("frame %zu should be the interpreter's loop", i);
+			}
+			between = true;
+			continue;
+		}
+		if (between) {
+			size_t before = i;
+
+			while (i < stack->count && stack->frames[i].kind != FRAME_PYTHON)
+				i++;
+			assert_true(i > before); /* native frames stand between the groups */
+		}
+		between = false;
+		space = strrchr(l, ' ');
+		assert_non_null(space);
+		*space = '\0';
+		frame = i < stack->count ? &stack->frames[i++] : NULL;
+		if (!frame || frame->kind != FRAME_PYTHON || !frame->function ||
+		    strcmp(frame->function, l) != 0 || (int)frame->line != atoi(space + 1) ||
+		    !frame->file || !strstr(frame->file, "python_stack.py") ||
+		    (frame->flags & FRAME_UNPLACED)) {
+			print_stack(stack);
+			fail_msg("frame %zu should be '%s' line %s", i - 1, l, space + 1);
+		}
+	}
+}
+
+static void test_interpreter(void **state)
+{
+	struct symbols *symbols = symbols_new(&(struct symbols_options){ 0 });
+	const char *argv[] = { *state, script, NULL };
+	struct stack stack = { 0 };
+	struct live live;
+	struct err err;
+
+	live_start(&live, argv);
+	record_python(&live);
+	assert_int_equal(symbols_unwind(symbols, &live.snapshot, &stack, &err), 0);
+	check(live.output, &stack);
+	assert_int_equal(stack.end, STACK_COMPLETE);
+	stack_deinit(&stack);
+	live_stop(&live);
+	symbols_free(symbols);
+}
+
+/* Damage in the recorded objects: a shorter or wrong list, nothing worse. */
+static void test_damaged(void **state)
+{
+	struct symbols *symbols = symbols_new(&(struct symbols_options){ 0 });
+	const char *argv[] = { *state, script, NULL };
+	uint64_t seed = 0x9e3779b97f4a7c15u;
+	struct live live;
+	struct err err;
+
+	live_start(&live, argv);
+	record_python(&live);
+	for (unsigned int round = 0; round < 400; round++) {
+		struct stack stack = { 0 };
+		size_t p;
+		uint8_t *bytes;
+
+		seed ^= seed << 13;
+		seed ^= seed >> 7;
+		seed ^= seed << 17;
+		p = seed % live.snapshot.piece_count;
+		bytes = (uint8_t *)(uintptr_t)live.pieces[p].bytes;
+		if (seed >> 60 == 0)
+			live.pieces[p].len /= 2;
+		else if (live.pieces[p].len > 0)
+			bytes[(seed >> 32) % live.pieces[p].len] ^= (uint8_t)(seed >> 24);
+		assert_int_equal(symbols_unwind(symbols, &live.snapshot, &stack, &err), 0);
+		stack_deinit(&stack);
+	}
+	live_stop(&live);
+	symbols_free(symbols);
+}
+
+/* Entries made by hand after Objects/locations.md. */
+static void test_line_table(void **state)
+{
+	static const uint8_t table[] = {
+		0x80 | 13 << 3 | 1, 0x02 /* +1 */,	 /* units 0-1: line 11, no columns */
+		0x80 | 0 << 3 | 0,  0x11,		 /* unit 2: same line */
+		0x80 | 15 << 3 | 0,			 /* unit 3: no line */
+		0x80 | 12 << 3 | 2, 0x01,	   0x02, /* units 4-6: +2 */
+		0x80 | 14 << 3 | 0, 0x43,	   0x01, 0x00, 1, 1, /* unit 7: -(33) */
+	};
+
+	(void)state;
+	assert_int_equal(python_line(table, sizeof(table), 10, 0), 11);
+	assert_int_equal(python_line(table, sizeof(table), 10, 2), 11);
+	assert_int_equal(python_line(table, sizeof(table), 10, 3), 0);
+	assert_int_equal(python_line(table, sizeof(table), 10, 6), 13);
+	assert_int_equal(python_line(table, sizeof(table), 100, 7), 100 + 3 - 33);
+	assert_int_equal(python_line(table, sizeof(table), 10, 8), 0);
+	assert_int_equal(python_line(table, 0, 10, 0), 0);
+}
+
+int main(int argc, char **argv)
+{
+	struct CMUnitTest tests[16] = { cmocka_unit_test(test_line_table) };
+	size_t count = 1;
+
+	if (argc < 2)
+		return 99;
+	script = mem_printf("%s/python_stack.py", argv[1]);
+	for (int i = 2; i < argc && count < 15; i++) {
+		tests[count++] =
+			(struct CMUnitTest){ argv[i], test_interpreter, NULL, NULL, argv[i] };
+		if (i == 2)
+			tests[count++] =
+				(struct CMUnitTest){ "damaged", test_damaged, NULL, NULL, argv[i] };
+	}
+	return _cmocka_run_group_tests("python_frames", tests, count, NULL, NULL);
+}

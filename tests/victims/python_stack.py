@@ -1,0 +1,40 @@
+"""Dies with Python and native frames mixed; prints its Python stack first, innermost frame first, as
+"function line", with "--" where the interpreter was entered anew from native code."""
+import os
+import signal
+import sys
+
+
+def show(groups):
+    frame = sys._getframe(1)
+    for size in groups:
+        for _ in range(size):
+            print(frame.f_code.co_qualname, frame.f_lineno)
+            frame = frame.f_back
+        print("--")
+    sys.stdout.flush()
+
+
+class Kläss:
+    def leaf(self, x):
+        show([3, 3, 1]); os.kill(os.getpid(), signal.SIGSEGV)  # noqa: E702
+        return x
+
+    def method(self, x):
+        return self.leaf(x) + 1
+
+
+def key(x):
+    return Kläss().method(x)
+
+
+def nested():
+    def consume():
+        return (
+            sorted([3],
+                   key=key))
+    return consume()
+
+
+if __name__ == "__main__":
+    max([1], key=lambda _: nested())

@@ -156,7 +156,18 @@ size_t space_read_after(struct space *space, taddr address, uint8_t *buf, size_t
 	return 0;
 }
 
-bool space_symbol(struct space *space, const char *path_part, const char *name, taddr *ret)
+/* Is the file called "PREFIX…" or "libPREFIX…"? */
+static bool is_called(const char *path, const char *prefix)
+{
+	const char *base = strrchr(path, '/');
+
+	base = base ? base + 1 : path;
+	if (strncmp(base, "lib", 3) == 0)
+		base += 3;
+	return strncmp(base, prefix, strlen(prefix)) == 0;
+}
+
+bool space_symbol(struct space *space, const char *prefix, const char *name, taddr *ret)
 {
 	struct module *asked = NULL;
 
@@ -165,7 +176,7 @@ bool space_symbol(struct space *space, const char *path_part, const char *name, 
 		struct place place;
 		uint64_t vaddr;
 
-		if (!mapping->path || !strstr(mapping->path, path_part))
+		if (!mapping->path || !is_called(mapping->path, prefix))
 			continue;
 		space_find(space, mapping->start, &place);
 		if (place.match != MODULE_FOUND || place.module == asked)

@@ -43,6 +43,6 @@ size_t space_read_before(struct space *space, taddr address, uint8_t *buf, size_
 /* Reads up to len bytes from `address` on; returns how many. */
 size_t space_read_after(struct space *space, taddr address, uint8_t *buf, size_t len);
 
-/* The address of a symbol in the first module that has it. Asks only modules whose path contains
- * `path_part`, so that not every library of a process gets indexed. */
-bool space_symbol(struct space *space, const char *path_part, const char *name, taddr *ret);
+/* The address of a symbol in the first mapped file that has it and is called "PREFIX…" or
+ * "libPREFIX…": asking every library of a process would index them all. */
+bool space_symbol(struct space *space, const char *prefix, const char *name, taddr *ret);

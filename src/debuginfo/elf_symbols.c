@@ -47,10 +47,8 @@ static uint8_t rank_of(const GElf_Sym *sym)
 	switch (GELF_ST_BIND(sym->st_info)) {
 	case STB_GLOBAL:
 	case STB_GNU_UNIQUE:
+	case STB_WEAK: /* as public as the others; only the linker makes a difference */
 		rank = 4;
-		break;
-	case STB_WEAK:
-		rank = 2;
 		break;
 	}
 	if (sym->st_size > 0)

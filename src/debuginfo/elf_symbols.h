@@ -17,7 +17,7 @@ struct elf_symbols *elf_symbols_new(struct Dwfl_Module *dwfl_module);
 void elf_symbols_free(struct elf_symbols *symbols);
 
 /* The name of the code symbol that holds the address, or NULL. Of several the innermost one, then
- * the one with the widest binding, then the one with the plainest name. Symbols without a size
+ * a public one, then the one with the plainest name. Symbols without a size
  * (assembly) reach up to the next symbol in their section. `ret_start` may be NULL. */
 const char *elf_symbols_find(const struct elf_symbols *symbols, uint64_t address,
 			     uint64_t *ret_start);

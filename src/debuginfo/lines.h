@@ -23,8 +23,9 @@ void lines_free(struct lines *lines);
 struct line_frame {
 	const char *linkage_name; /* mangled; NULL for C */
 	const char *name;	  /* NULL when the address is in no described function */
-	const char *file; /* as DWARF has it, with the compilation directory; NULL if unknown */
-	const char *directory; /* to put before a relative file; may be NULL */
+	const char *file;	  /* NULL if unknown; may be relative to the directory */
+	const char *directory;	  /* that the compiler ran in; may be NULL */
+	const char *directory;	  /* to put before a relative file; may be NULL */
 	uint32_t line;
 };
 

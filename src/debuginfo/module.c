@@ -284,6 +284,18 @@ static bool is_mangled(const char *name)
 	return name && (strncmp(name, "_Z", 2) == 0 || strncmp(name, "_R", 2) == 0);
 }
 
+/* Is the ELF symbol a better name for a function than what DWARF calls it? When DWARF has none, or
+ * no mangled one for a C++ function. And C libraries have internal names for what they export
+ * ("__GI___libc_malloc"), as a linkage name or as the name itself: people know the plain one. */
+static bool prefers_symbol(const char *name, const char *linkage_name, const char *symbol)
+{
+	if (!symbol || is_mangled(name))
+		return false;
+	if (!name || linkage_name || is_mangled(symbol))
+		return true;
+	return strspn(symbol, "_") < strspn(name, "_");
+}
+
 static void name_into(struct module *module, struct named *named)
 {
 	struct line_frame lines[LINE_FRAMES_MAX];
@@ -307,14 +319,10 @@ static void name_into(struct module *module, struct named *named)
 		struct frame *frame = &named->frames[i];
 		const char *name = lines[i].linkage_name;
 
-		/* A function without a linkage name in DWARF may still have a mangled symbol. And C
-		 * functions have one only when a library gave them an internal name
-		 * ("__GI___libc_malloc"): then the symbol is what people call. */
-		if (symbol && i + 1 == count &&
-		    (name ? !is_mangled(name) : is_mangled(symbol) || !lines[i].name))
-			name = symbol;
 		if (!name)
 			name = lines[i].name;
+		if (i + 1 == count && prefers_symbol(name, lines[i].linkage_name, symbol))
+			name = symbol;
 		frame->kind = i + 1 < count ? FRAME_INLINE : FRAME_NATIVE;
 		frame->function = name ? demangle(name) : NULL;
 		frame->line = lines[i].line;

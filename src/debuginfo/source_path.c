@@ -1,5 +1,6 @@
 #include "debuginfo/source_path.h"
 
+#include <stdbool.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -44,13 +45,22 @@ static char *path_fold(const char *path)
 	return strbuf_take(&out);
 }
 
+/* DWARF 5 writes the directory into a unit's own file names and leaves it out of the others, and
+ * libdw gives both as they are. When the directory is relative too, only its text tells. */
+static bool has_directory(const char *file, const char *directory)
+{
+	size_t len = strlen(directory);
+
+	return file[0] == '/' || (strncmp(file, directory, len) == 0 && file[len] == '/');
+}
+
 char *source_path(const char *directory, const char *file)
 {
 	AUTO(mem_freep) char *full = NULL;
 	AUTO(mem_freep) char *folded = NULL;
 
-	full = file[0] == '/' || !directory ? mem_strdup(file)
-					    : mem_printf("%s/%s", directory, file);
+	full = !directory || has_directory(file, directory) ? mem_strdup(file)
+							    : mem_printf("%s/%s", directory, file);
 	folded = path_fold(full);
 	if (strcmp(folded, full) != 0 && access(folded, F_OK) != 0 && access(full, F_OK) == 0)
 		return TAKE(full);

@@ -57,6 +57,9 @@ static void test_source_path(void **state)
 		{ NULL, "a/../x.c", "x.c" },
 		{ "/a", "../../../x.c", "/x.c" },
 		{ "/a", "b/../../x.c", "/x.c" },
+		{ "./stdlib", "./stdlib/x.c", "stdlib/x.c" },
+		{ "./csu", "../sysdeps/x.c", "sysdeps/x.c" },
+		{ "./csu", "csux.c", "csu/csux.c" },
 	};
 
 	(void)state;

@@ -25,7 +25,6 @@ struct line_frame {
 	const char *name;	  /* NULL when the address is in no described function */
 	const char *file;	  /* NULL if unknown; may be relative to the directory */
 	const char *directory;	  /* that the compiler ran in; may be NULL */
-	const char *directory;	  /* to put before a relative file; may be NULL */
 	uint32_t line;
 };
 

@@ -10,8 +10,8 @@
 /*
  * The Python frames of one thread, read out of the interpreter's own data.
  *
- * `read` may be served from a snapshot: then the snapshot must hold what is listed in
- * docs/python-frames.md. Whatever is missing or damaged shortens the result, nothing more.
+ * `read` may be served from a snapshot: then the snapshot must hold what
+ * python_record.h lists. Whatever is missing or damaged shortens the result, nothing more.
  */
 struct python_frame {
 	struct frame frame; /* kind FRAME_PYTHON; strings owned */

@@ -36,7 +36,7 @@ static void take_registers(struct live *live)
 	struct registers *r = &live->snapshot.registers;
 	struct user_regs_struct u;
 
-	assert_int_equal(ptrace(PTRACE_GETREGS, live->pid, NULL, &u), 0);
+	assert_int_equal(ptrace(PTRACE_GETREGS, live->snapshot.tid, NULL, &u), 0);
 	r->value[X86_64_RAX] = u.rax;
 	r->value[X86_64_RDX] = u.rdx;
 	r->value[X86_64_RCX] = u.rcx;
@@ -132,12 +132,11 @@ bool live_record(struct live *live, taddr address, size_t len)
 	return true;
 }
 
-bool live_read_recording(void *arg, taddr address, void *buf, size_t len)
+bool live_read(void *arg, taddr address, void *buf, size_t len)
 {
 	struct live *live = arg;
 
-	return live_record(live, address, len) &&
-	       child_read(live->pid, address, buf, len) == (ssize_t)len;
+	return child_read(live->pid, address, buf, len) == (ssize_t)len;
 }
 
 static void read_output(int fd, char **ret)
@@ -154,9 +153,68 @@ static void read_output(int fd, char **ret)
 	*ret = strbuf_take(&text);
 }
 
+static void take_all(struct live *live)
+{
+	take_registers(live);
+	take_mappings(live);
+	take_stack(live);
+	(void)live_record(live, live->snapshot.registers.value[X86_64_RIP] - 64, 128);
+}
+
+static void run_to_signal(struct live *live, const char *name)
+{
+	bool traced = false;
+	int status;
+
+	for (;;) {
+		int deliver = 0;
+		pid_t tid = waitpid(-1, &status, __WALL);
+
+		assert_true(tid > 0);
+		if (!WIFSTOPPED(status)) {
+			if (tid == live->pid)
+				fail_msg("'%s' ended with wait status %#x", name, status);
+			continue; /* a thread, or a leftover of an earlier child */
+		}
+		if (!traced)
+			assert_int_equal(ptrace(PTRACE_SETOPTIONS, tid, NULL,
+						(void *)(intptr_t)PTRACE_O_TRACECLONE),
+					 0);
+		traced = true;
+		live->signal = WSTOPSIG(status);
+		live->snapshot.tid = tid;
+		if (live->signal == SIGUSR1 || live->signal == SIGALRM || live->signal == SIGCHLD)
+			deliver = live->signal;
+		else if (live->signal != SIGTRAP && live->signal != SIGSTOP)
+			return;
+		assert_int_equal(ptrace(PTRACE_CONT, tid, NULL, (void *)(intptr_t)deliver), 0);
+	}
+}
+
+void live_step_into(struct live *live, const char *mapping)
+{
+	const struct mapping *at = NULL;
+	int status;
+
+	for (unsigned int steps = 0; steps < 1000000; steps++) {
+		assert_int_equal(ptrace(PTRACE_SINGLESTEP, live->snapshot.tid, NULL, NULL), 0);
+		assert_int_equal(waitpid(live->snapshot.tid, &status, __WALL), live->snapshot.tid);
+		assert_true(WIFSTOPPED(status) && WSTOPSIG(status) == SIGTRAP);
+		take_registers(live);
+		at = snapshot_mapping(&live->snapshot, live->snapshot.registers.value[X86_64_RIP]);
+		if (at && at->path && strcmp(at->path, mapping) == 0)
+			break;
+		at = NULL;
+	}
+	assert_non_null(at);
+	mem_free(live->stack);
+	live->snapshot.mapping_count = 0;
+	take_all(live);
+}
+
 void live_start(struct live *live, const char *const argv[])
 {
-	int out[2], status;
+	int out[2];
 
 	*live = (struct live){ 0 };
 	assert_int_equal(pipe2(out, O_NONBLOCK), 0);
@@ -171,36 +229,23 @@ void live_start(struct live *live, const char *const argv[])
 		_exit(127);
 	}
 	(void)close(out[1]);
-	for (;;) {
-		int deliver = 0;
-
-		assert_int_equal(waitpid(live->pid, &status, 0), live->pid);
-		if (!WIFSTOPPED(status))
-			fail_msg("'%s' ended with wait status %#x", argv[0], status);
-		live->signal = WSTOPSIG(status);
-		if (live->signal == SIGUSR1 || live->signal == SIGALRM || live->signal == SIGCHLD)
-			deliver = live->signal;
-		else if (live->signal != SIGTRAP)
-			break;
-		assert_int_equal(ptrace(PTRACE_CONT, live->pid, NULL, (void *)(intptr_t)deliver),
-				 0);
-	}
 	live->snapshot.pid = live->pid;
-	live->snapshot.tid = live->pid;
-	take_registers(live);
-	take_mappings(live);
-	take_stack(live);
-	(void)live_record(live, live->snapshot.registers.value[X86_64_RIP] - 64, 128);
+	run_to_signal(live, argv[0]);
+	take_all(live);
 	read_output(out[0], &live->output);
 	(void)close(out[0]);
 }
 
 void live_stop(struct live *live)
 {
+	pid_t tid;
 	int status;
 
 	(void)kill(live->pid, SIGKILL);
-	(void)waitpid(live->pid, &status, 0);
+	/* Its threads come first, the process last. */
+	while ((tid = waitpid(-1, &status, __WALL)) > 0)
+		if (tid == live->pid && !WIFSTOPPED(status))
+			break;
 	for (size_t i = 0; i < live->snapshot.piece_count; i++)
 		mem_free((void *)(uintptr_t)live->pieces[i].bytes);
 	for (size_t i = 0; i < live->path_count; i++)

@@ -33,6 +33,9 @@ void live_stop(struct live *live);
 /* Adds memory of the stopped child as a piece; false when it cannot be read. */
 bool live_record(struct live *live, taddr address, size_t len);
 
-/* A memory_reader on the stopped child that records all that it reads: what a good recorder would
- * have kept. `arg` is the struct live. */
-bool live_read_recording(void *arg, taddr address, void *buf, size_t len);
+/* A memory_reader on the stopped child; `arg` is the struct live. */
+bool live_read(void *arg, taddr address, void *buf, size_t len);
+
+/* Runs on, one instruction at a time and without delivering the signal, until the instruction
+ * pointer is in the mapping of that name, and takes the snapshot anew. */
+void live_step_into(struct live *live, const char *mapping);

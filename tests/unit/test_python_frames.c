@@ -18,6 +18,7 @@
 #include "debuginfo/module.h"
 #include "debuginfo/modules.h"
 #include "debuginfo/python_frames.h"
+#include "debuginfo/python_record.h"
 #include "debuginfo/space.h"
 #include "debuginfo/symbols.h"
 #include "live.h"
@@ -34,30 +35,34 @@ static void print_stack(const struct stack *stack)
 			(unsigned long)stack->frames[i].cfa, stack->frames[i].flags);
 }
 
-/* Walks the stopped process itself and keeps what was read, as the recorder in a dying process
- * would. */
-static void record_python(struct live *live)
+static void keep_piece(void *arg, uint64_t address, size_t len)
 {
+	assert_true(live_record(arg, address, len));
+}
+
+/* Keeps of the stopped process what the recorder in a dying one would. */
+static void record_python(struct live *live, size_t budget)
+{
+	struct python_recorder recorder = {
+		.read = live_read, .keep = keep_piece, .arg = live, .budget = budget
+	};
 	struct modules *modules = modules_new(NULL);
-	struct python_frames frames = { 0 };
-	struct python_thread thread = { .kernel_tid = (uint64_t)live->pid };
 	struct python_layout layout;
 	uint8_t head[PYTHON_OFFSETS_BYTES];
+	taddr version_at = 0, runtime = 0;
 	struct space space;
-	taddr version_at = 0;
 	uint64_t version = 0;
 
 	space_init(&space, modules, &live->snapshot);
-	assert_true(space_symbol(&space, "python", "_PyRuntime", &thread.runtime));
+	assert_true(space_symbol(&space, "python", "_PyRuntime", &runtime));
 	assert_true(space_symbol(&space, "python", "Py_Version", &version_at));
 	assert_true(space_read(&space, version_at, &version, sizeof(version)));
 	assert_true(python_layout_find(version, &layout));
-	assert_true(live_read_recording(live, thread.runtime, head, sizeof(head)));
+	assert_true(live_read(live, runtime, head, sizeof(head)));
 	assert_true(python_layout_refine(&layout, head, sizeof(head)));
-	assert_int_equal(python_frames_read(&layout, &thread, live_read_recording, live, &frames),
-			 0);
-	assert_true(frames.count >= 7);
-	python_frames_deinit(&frames);
+	(void)python_record_sigsafe(&layout, runtime,
+				    live->snapshot.registers.value[X86_64_FS_BASE],
+				    (uint64_t)live->snapshot.tid, &recorder);
 	space_deinit(&space);
 	modules_free(modules);
 }
@@ -112,18 +117,55 @@ static void check(const char *output, const struct stack *stack)
 static void test_interpreter(void **state)
 {
 	struct symbols *symbols = symbols_new(&(struct symbols_options){ 0 });
-	const char *argv[] = { *state, script, NULL };
-	struct stack stack = { 0 };
-	struct live live;
+	static const char *const hows[] = { "main", "thread" };
 	struct err err;
 
-	live_start(&live, argv);
-	record_python(&live);
-	assert_int_equal(symbols_unwind(symbols, &live.snapshot, &stack, &err), 0);
-	check(live.output, &stack);
-	assert_int_equal(stack.end, STACK_COMPLETE);
-	stack_deinit(&stack);
-	live_stop(&live);
+	for (size_t i = 0; i < 2; i++) {
+		const char *argv[] = { *state, script, hows[i], NULL };
+		struct stack stack = { 0 };
+		struct live live;
+
+		live_start(&live, argv);
+		assert_true((live.snapshot.tid == live.snapshot.pid) == (i == 0));
+		record_python(&live, 65536);
+		assert_int_equal(symbols_unwind(symbols, &live.snapshot, &stack, &err), 0);
+		check(live.output, &stack);
+		assert_int_equal(stack.end, STACK_COMPLETE);
+		stack_deinit(&stack);
+		live_stop(&live);
+	}
+	symbols_free(symbols);
+}
+
+/* A recorder that runs out of room keeps the innermost frames. */
+static void test_budget(void **state)
+{
+	struct symbols *symbols = symbols_new(&(struct symbols_options){ 0 });
+	const char *argv[] = { *state, script, NULL };
+	size_t last = 0;
+
+	for (size_t budget = 0; budget <= 3000; budget += 500) {
+		struct stack stack = { 0 };
+		struct live live;
+		struct err err;
+		size_t python = 0, kept = 0;
+
+		live_start(&live, argv);
+		kept = live.snapshot.piece_count;
+		record_python(&live, budget);
+		for (; kept < live.snapshot.piece_count; kept++)
+			python += live.pieces[kept].len;
+		assert_true(python <= budget);
+		python = 0;
+		assert_int_equal(symbols_unwind(symbols, &live.snapshot, &stack, &err), 0);
+		for (size_t i = 0; i < stack.count; i++)
+			python += stack.frames[i].kind == FRAME_PYTHON;
+		assert_true(python >= last);
+		last = python;
+		stack_deinit(&stack);
+		live_stop(&live);
+	}
+	assert_true(last >= 2);
 	symbols_free(symbols);
 }
 
@@ -137,7 +179,7 @@ static void test_damaged(void **state)
 	struct err err;
 
 	live_start(&live, argv);
-	record_python(&live);
+	record_python(&live, 65536);
 	for (unsigned int round = 0; round < 400; round++) {
 		struct stack stack = { 0 };
 		size_t p;
@@ -182,15 +224,18 @@ static void test_line_table(void **state)
 
 int main(int argc, char **argv)
 {
-	struct CMUnitTest tests[16] = { cmocka_unit_test(test_line_table) };
+	struct CMUnitTest tests[32] = { cmocka_unit_test(test_line_table) };
 	size_t count = 1;
 
 	if (argc < 2)
 		return 99;
 	script = mem_printf("%s/python_stack.py", argv[1]);
-	for (int i = 2; i < argc && count < 15; i++) {
+	for (int i = 2; i < argc && count < 29; i++) {
 		tests[count++] =
 			(struct CMUnitTest){ argv[i], test_interpreter, NULL, NULL, argv[i] };
+		if (i == 2)
+			tests[count++] =
+				(struct CMUnitTest){ "budget", test_budget, NULL, NULL, argv[i] };
 		if (i == 2)
 			tests[count++] =
 				(struct CMUnitTest){ "damaged", test_damaged, NULL, NULL, argv[i] };

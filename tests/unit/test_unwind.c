@@ -18,6 +18,7 @@
 
 #include "arch/x86_64.h"
 #include "base/mem.h"
+#include "debuginfo/module.h"
 #include "debuginfo/symbols.h"
 #include "live.h"
 
@@ -123,11 +124,142 @@ CASE(test_data_call, "stacks", "data-call")
 CASE(test_jit, "stacks", "jit")
 CASE(test_jit_leaf, "stacks", "jit-leaf")
 CASE(test_deep, "stacks", "deep")
+CASE(test_thread, "stacks", "thread")
 CASE(test_no_aranges, "stacks-noaranges", "plain")
 CASE(test_debuglink, "stacks-split", "signal")
 CASE(test_templates, "templates", "")
 CASE(test_fixed_address, "stacks-fixed", "plain")
 CASE(test_dwarf4, "stacks-dwarf4", "qsort")
+
+/* Stopped in the vDSO: its image recorded whole, in part (then our own must agree), or not. */
+static void test_vdso(void **state)
+{
+	struct symbols *symbols = symbols_for_test();
+	struct stack stack = { 0 };
+	struct live live;
+	struct err err;
+
+	(void)state;
+	run(&live, "stacks", "vdso");
+	live_step_into(&live, "[vdso]");
+	assert_int_equal(symbols_unwind(symbols, &live.snapshot, &stack, &err), 0);
+	assert_int_equal(stack.frames[0].kind, FRAME_KERNEL);
+	assert_non_null(stack.frames[0].function);
+	check(live.output, &stack, "stacks");
+	stack_deinit(&stack);
+
+	for (size_t i = 0; i < live.snapshot.mapping_count; i++)
+		if (live.mappings[i].path && strcmp(live.mappings[i].path, "[vdso]") == 0)
+			assert_true(live_record(&live, live.mappings[i].start,
+						live.mappings[i].end - live.mappings[i].start));
+	assert_int_equal(symbols_unwind(symbols, &live.snapshot, &stack, &err), 0);
+	assert_int_equal(stack.frames[0].kind, FRAME_KERNEL);
+	assert_non_null(stack.frames[0].function);
+	check(live.output, &stack, "stacks");
+	stack_deinit(&stack);
+
+	/* Nothing known about it: no name, but the callers are found. */
+	live.snapshot.piece_count = 0;
+	assert_int_equal(symbols_unwind(symbols, &live.snapshot, &stack, &err), 0);
+	assert_int_equal(stack.frames[0].kind, FRAME_KERNEL);
+	assert_null(stack.frames[0].function);
+	check(live.output, &stack, "stacks");
+	stack_deinit(&stack);
+	live_stop(&live);
+	symbols_free(symbols);
+}
+
+/* Makes scratch/.build-id/ab/cdef…SUFFIX a link to a victim. */
+static void link_build_id(const uint8_t *id, size_t len, const char *suffix, const char *victim)
+{
+	AUTO(mem_freep) char *target = mem_printf("%s/%s", victims, victim);
+	AUTO(mem_freep) char *real = realpath(target, NULL);
+	char name[256];
+	int n = snprintf(name, sizeof(name), "%s/.build-id", scratch);
+
+	(void)mkdir(name, 0700);
+	n += snprintf(name + n, sizeof(name) - (size_t)n, "/%02x", id[0]);
+	(void)mkdir(name, 0700);
+	n += snprintf(name + n, sizeof(name) - (size_t)n, "/");
+	for (size_t i = 1; i < len; i++)
+		n += snprintf(name + n, sizeof(name) - (size_t)n, "%02x", id[i]);
+	(void)snprintf(name + n, sizeof(name) - (size_t)n, "%s", suffix);
+	assert_int_equal(symlink(real, name), 0);
+}
+
+static size_t build_id_of(const char *victim, uint8_t *ret)
+{
+	AUTO(mem_freep) char *path = mem_printf("%s/%s", victims, victim);
+	struct module *module;
+	const uint8_t *id;
+	struct err err;
+	size_t len;
+
+	assert_int_equal(module_open(path, NULL, &module, &err), 0);
+	len = module_build_id(module, &id);
+	assert_in_range(len, 8, BUILD_ID_MAX);
+	memcpy(ret, id, len);
+	module_close(module);
+	return len;
+}
+
+/* No .gnu_debuglink: the debug file is found by build-id in the given path. */
+static void test_build_id_path(void **state)
+{
+	struct symbols_options options = { .perf_map_dir = scratch, .debug_path = scratch };
+	uint8_t id[BUILD_ID_MAX];
+	size_t len = build_id_of("stacks-bare", id);
+	struct symbols *symbols;
+	struct stack stack = { 0 };
+	struct live live;
+	struct err err;
+
+	(void)state;
+	run(&live, "stacks-bare", "plain");
+	symbols = symbols_new(&options);
+	assert_int_equal(symbols_unwind(symbols, &live.snapshot, &stack, &err), 0);
+	assert_null(stack.frames[0].function); /* not yet there */
+	stack_deinit(&stack);
+	symbols_free(symbols);
+
+	link_build_id(id, len, ".debug", "stacks-split.debug");
+	symbols = symbols_new(&options);
+	assert_int_equal(symbols_unwind(symbols, &live.snapshot, &stack, &err), 0);
+	check(live.output, &stack, "stacks-bare");
+	stack_deinit(&stack);
+	live_stop(&live);
+	symbols_free(symbols);
+}
+
+/* The program is gone from its place, but a file with its build-id is kept elsewhere. */
+static void test_found_by_build_id(void **state)
+{
+	struct symbols_options options = { .perf_map_dir = scratch, .debug_path = scratch };
+	struct symbols *symbols = symbols_new(&options);
+	uint8_t id[BUILD_ID_MAX];
+	size_t len = build_id_of("stacks", id);
+	struct stack stack = { 0 };
+	struct live live;
+	struct err err;
+
+	(void)state;
+	link_build_id(id, len, "", "stacks");
+	run(&live, "stacks", "plain");
+	for (size_t i = 0; i < live.snapshot.mapping_count; i++) {
+		struct mapping *m = &live.mappings[i];
+
+		if (!m->path || !strstr(m->path, "/stacks"))
+			continue;
+		m->path = "/nowhere/stacks (deleted)";
+		memcpy(m->build_id, id, len);
+		m->build_id_len = len;
+	}
+	assert_int_equal(symbols_unwind(symbols, &live.snapshot, &stack, &err), 0);
+	check(live.output, &stack, "stacks");
+	stack_deinit(&stack);
+	live_stop(&live);
+	symbols_free(symbols);
+}
 
 /* The same program without any names: the frames must be the same ones, by offset. */
 static void test_stripped(void **state)
@@ -362,15 +494,17 @@ static void test_no_registers(void **state)
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_plain),	     cmocka_unit_test(test_signal),
-		cmocka_unit_test(test_qsort),	     cmocka_unit_test(test_null_call),
-		cmocka_unit_test(test_data_call),    cmocka_unit_test(test_jit),
-		cmocka_unit_test(test_jit_leaf),     cmocka_unit_test(test_deep),
-		cmocka_unit_test(test_no_aranges),   cmocka_unit_test(test_debuglink),
-		cmocka_unit_test(test_templates),    cmocka_unit_test(test_fixed_address),
-		cmocka_unit_test(test_dwarf4),	     cmocka_unit_test(test_stripped),
-		cmocka_unit_test(test_replaced),     cmocka_unit_test(test_modules_only),
-		cmocka_unit_test(test_truncated),    cmocka_unit_test(test_damaged),
+		cmocka_unit_test(test_plain),	      cmocka_unit_test(test_signal),
+		cmocka_unit_test(test_qsort),	      cmocka_unit_test(test_null_call),
+		cmocka_unit_test(test_data_call),     cmocka_unit_test(test_jit),
+		cmocka_unit_test(test_jit_leaf),      cmocka_unit_test(test_deep),
+		cmocka_unit_test(test_thread),	      cmocka_unit_test(test_vdso),
+		cmocka_unit_test(test_build_id_path), cmocka_unit_test(test_found_by_build_id),
+		cmocka_unit_test(test_no_aranges),    cmocka_unit_test(test_debuglink),
+		cmocka_unit_test(test_templates),     cmocka_unit_test(test_fixed_address),
+		cmocka_unit_test(test_dwarf4),	      cmocka_unit_test(test_stripped),
+		cmocka_unit_test(test_replaced),      cmocka_unit_test(test_modules_only),
+		cmocka_unit_test(test_truncated),     cmocka_unit_test(test_damaged),
 		cmocka_unit_test(test_no_registers),
 	};
 	int failed;

@@ -3,13 +3,16 @@
  * that stack, innermost frame first, as "function line" (line 0: not told), so that a test can
  * compare.
  *
- *	stacks plain | signal | qsort | null-call | data-call | jit | jit-leaf | deep
+ *	stacks plain | signal | qsort | null-call | data-call | jit | jit-leaf | deep | thread |
+ *vdso
  */
+#include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <time.h>
 #include <unistd.h>
 
 static volatile int sink;
@@ -207,6 +210,44 @@ NOINLINE static int deep(int n)
 	return r + 1;
 }
 
+static void *in_thread(void *arg)
+{
+	deep(1);
+	AFTER();
+	return arg;
+}
+
+NOINLINE static void by_thread(void)
+{
+	pthread_t thread;
+
+	say_crash();
+	SAY("uses_stack", USES_STACK_LINE);
+	SAY("deep", 0);
+	SAY("deep", 0);
+	SAY("in_thread", 0);
+	SAY("*library*", 0);
+	fflush(stdout);
+	pthread_create(&thread, NULL, in_thread, NULL);
+	pthread_join(thread, NULL);
+	AFTER();
+}
+
+/* Stops, and then goes on into the kernel's code. */
+NOINLINE static long by_vdso(void)
+{
+	struct timespec ts;
+
+	SAY("*library*", 0);
+	SAY("by_vdso", 0);
+	SAY("main", 0);
+	fflush(stdout);
+	raise(SIGSEGV);
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	AFTER();
+	return ts.tv_nsec;
+}
+
 int main(int argc, char **argv)
 {
 	const char *how = argc > 1 ? argv[1] : "plain";
@@ -225,6 +266,10 @@ int main(int argc, char **argv)
 		jit(0);
 	} else if (strcmp(how, "jit-leaf") == 0) {
 		jit(1);
+	} else if (strcmp(how, "thread") == 0) {
+		by_thread();
+	} else if (strcmp(how, "vdso") == 0) {
+		by_vdso();
 	} else if (strcmp(how, "deep") == 0) {
 		say_crash();
 		SAY("uses_stack", USES_STACK_LINE);

@@ -169,9 +169,9 @@ const char *elf_symbols_find(const struct elf_symbols *symbols, uint64_t address
 
 bool elf_symbols_lookup(const struct elf_symbols *symbols, const char *name, uint64_t *ret)
 {
-	VEC_FOREACH (&symbols->all, s) {
-		size_t len = strlen(name);
+	size_t len = strlen(name);
 
+	VEC_FOREACH (&symbols->all, s) {
 		if (strncmp(s->name, name, len) == 0 &&
 		    (s->name[len] == '\0' || s->name[len] == '@')) {
 			*ret = s->start;

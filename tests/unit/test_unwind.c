@@ -129,6 +129,7 @@ CASE(test_no_aranges, "stacks-noaranges", "plain")
 CASE(test_debuglink, "stacks-split", "signal")
 CASE(test_templates, "templates", "")
 CASE(test_fixed_address, "stacks-fixed", "plain")
+CASE(test_debug_frame, "stacks-debugframe", "signal")
 CASE(test_dwarf4, "stacks-dwarf4", "qsort")
 
 /* Stopped in the vDSO: its image recorded whole, in part (then our own must agree), or not. */
@@ -138,6 +139,7 @@ static void test_vdso(void **state)
 	struct stack stack = { 0 };
 	struct live live;
 	struct err err;
+	size_t pieces;
 
 	(void)state;
 	run(&live, "stacks", "vdso");
@@ -159,12 +161,14 @@ static void test_vdso(void **state)
 	stack_deinit(&stack);
 
 	/* Nothing known about it: no name, but the callers are found. */
+	pieces = live.snapshot.piece_count;
 	live.snapshot.piece_count = 0;
 	assert_int_equal(symbols_unwind(symbols, &live.snapshot, &stack, &err), 0);
 	assert_int_equal(stack.frames[0].kind, FRAME_KERNEL);
 	assert_null(stack.frames[0].function);
 	check(live.output, &stack, "stacks");
 	stack_deinit(&stack);
+	live.snapshot.piece_count = pieces;
 	live_stop(&live);
 	symbols_free(symbols);
 }
@@ -300,6 +304,40 @@ static void test_stripped(void **state)
 		live_stop(&a);
 		live_stop(&b);
 	}
+	symbols_free(symbols);
+}
+
+/* Neither unwind information nor frame pointers: the callers are found by their return addresses,
+ * and marked as guessed. */
+static void test_no_unwind_information(void **state)
+{
+	struct symbols *symbols = symbols_for_test();
+	struct stack full = { 0 }, bare = { 0 };
+	struct live a, b;
+	struct err err;
+	size_t j = 0;
+
+	(void)state;
+	run(&a, "stacks-debugframe", "plain");
+	run(&b, "stacks-nothing", "plain");
+	assert_int_equal(symbols_unwind(symbols, &a.snapshot, &full, &err), 0);
+	assert_int_equal(symbols_unwind(symbols, &b.snapshot, &bare, &err), 0);
+	for (size_t i = 0; i < full.count; i++) {
+		if (full.frames[i].kind == FRAME_INLINE ||
+		    !strstr(full.frames[i].module, "stacks-debugframe") ||
+		    strcmp(full.frames[i].function, "_start") == 0)
+			continue;
+		while (j < bare.count && bare.frames[j].offset != full.frames[i].offset)
+			j++;
+		assert_true(j < bare.count);
+		if (i > 2) /* the crash itself, with two frames inlined, is certain */
+			assert_true(bare.frames[j].flags &
+				    (FRAME_GUESSED | FRAME_BY_FRAME_POINTER));
+	}
+	stack_deinit(&full);
+	stack_deinit(&bare);
+	live_stop(&a);
+	live_stop(&b);
 	symbols_free(symbols);
 }
 
@@ -494,17 +532,30 @@ static void test_no_registers(void **state)
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_plain),	      cmocka_unit_test(test_signal),
-		cmocka_unit_test(test_qsort),	      cmocka_unit_test(test_null_call),
-		cmocka_unit_test(test_data_call),     cmocka_unit_test(test_jit),
-		cmocka_unit_test(test_jit_leaf),      cmocka_unit_test(test_deep),
-		cmocka_unit_test(test_thread),	      cmocka_unit_test(test_vdso),
-		cmocka_unit_test(test_build_id_path), cmocka_unit_test(test_found_by_build_id),
-		cmocka_unit_test(test_no_aranges),    cmocka_unit_test(test_debuglink),
-		cmocka_unit_test(test_templates),     cmocka_unit_test(test_fixed_address),
-		cmocka_unit_test(test_dwarf4),	      cmocka_unit_test(test_stripped),
-		cmocka_unit_test(test_replaced),      cmocka_unit_test(test_modules_only),
-		cmocka_unit_test(test_truncated),     cmocka_unit_test(test_damaged),
+		cmocka_unit_test(test_plain),
+		cmocka_unit_test(test_signal),
+		cmocka_unit_test(test_qsort),
+		cmocka_unit_test(test_null_call),
+		cmocka_unit_test(test_data_call),
+		cmocka_unit_test(test_jit),
+		cmocka_unit_test(test_jit_leaf),
+		cmocka_unit_test(test_deep),
+		cmocka_unit_test(test_thread),
+		cmocka_unit_test(test_vdso),
+		cmocka_unit_test(test_build_id_path),
+		cmocka_unit_test(test_found_by_build_id),
+		cmocka_unit_test(test_no_aranges),
+		cmocka_unit_test(test_debuglink),
+		cmocka_unit_test(test_templates),
+		cmocka_unit_test(test_fixed_address),
+		cmocka_unit_test(test_dwarf4),
+		cmocka_unit_test(test_debug_frame),
+		cmocka_unit_test(test_no_unwind_information),
+		cmocka_unit_test(test_stripped),
+		cmocka_unit_test(test_replaced),
+		cmocka_unit_test(test_modules_only),
+		cmocka_unit_test(test_truncated),
+		cmocka_unit_test(test_damaged),
 		cmocka_unit_test(test_no_registers),
 	};
 	int failed;

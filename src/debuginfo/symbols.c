@@ -136,16 +136,17 @@ static void name_frame(struct symbols *symbols, struct space *space, const struc
 /* Where the interpreter keeps its state, and how it is laid out. */
 static bool find_python(struct space *space, struct python_layout *layout, taddr *ret_runtime)
 {
-	taddr version_at, runtime;
-	uint64_t version;
+	taddr version_at, runtime = space->snapshot->python_runtime;
+	uint64_t version = space->snapshot->python_version;
 	uint8_t head[PYTHON_OFFSETS_BYTES];
 	struct place place;
 
-	/* The name of the program or library has it: "python3.11", "libpython3.12.so.1.0". */
-	if (!space_symbol(space, "python", "_PyRuntime", &runtime) ||
-	    !space_symbol(space, "python", "Py_Version", &version_at) ||
-	    !space_read(space, version_at, &version, sizeof(version)) ||
-	    !python_layout_find(version, layout))
+	if (!runtime && !space_symbol(space, "python", "_PyRuntime", &runtime))
+		return false;
+	if (!version && (!space_symbol(space, "python", "Py_Version", &version_at) ||
+			 !space_read(space, version_at, &version, sizeof(version))))
+		return false;
+	if (!python_layout_find(version, layout))
 		return false;
 	*ret_runtime = runtime;
 	/* The published offsets never change after the link, so the file has them too. */

@@ -63,6 +63,10 @@ struct snapshot {
 	size_t piece_count;
 	const struct mapping *mappings; /* ascending by start */
 	size_t mapping_count;
+	/* CPython's _PyRuntime and the value of Py_Version, when the recorder looked them up; 0:
+	 * they are looked for in files called python… or libpython…. */
+	taddr python_runtime;
+	uint64_t python_version;
 };
 
 /* Reads from the stack slice and the pieces; one read may go over several of them. True only when

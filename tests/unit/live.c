@@ -99,12 +99,16 @@ static void take_mappings(struct live *live)
 static void take_stack(struct live *live)
 {
 	taddr low = live->snapshot.registers.value[X86_64_RSP] - 128;
-	const struct mapping *mapping = snapshot_mapping(&live->snapshot, low + 128);
+	const struct mapping *mapping = NULL;
 	size_t want = STACK_BYTES;
 	ssize_t got;
 
 	live->stack = mem_alloc(STACK_BYTES);
-	if (!mapping)
+	/* After an overflow the pointer stands a little below what is mapped. */
+	for (size_t i = 0; i < live->snapshot.mapping_count && !mapping; i++)
+		if (live->mappings[i].end > low + 128 && (live->mappings[i].perms & MAPPING_WRITE))
+			mapping = &live->mappings[i];
+	if (!mapping || mapping->start > low + 65536)
 		return;
 	if (low < mapping->start)
 		low = mapping->start;

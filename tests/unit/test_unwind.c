@@ -124,6 +124,8 @@ CASE(test_data_call, "stacks", "data-call")
 CASE(test_jit, "stacks", "jit")
 CASE(test_jit_leaf, "stacks", "jit-leaf")
 CASE(test_deep, "stacks", "deep")
+CASE(test_assembly, "stacks", "strlen")
+CASE(test_abort, "stacks", "abort")
 CASE(test_thread, "stacks", "thread")
 CASE(test_no_aranges, "stacks-noaranges", "plain")
 CASE(test_debuglink, "stacks-split", "signal")
@@ -131,6 +133,81 @@ CASE(test_templates, "templates", "")
 CASE(test_fixed_address, "stacks-fixed", "plain")
 CASE(test_debug_frame, "stacks-debugframe", "signal")
 CASE(test_dwarf4, "stacks-dwarf4", "qsort")
+
+/* Endless recursion: as many frames as wanted, and no more. */
+static void test_overflow(void **state)
+{
+	struct symbols_options options = { .perf_map_dir = scratch, .max_frames = 100 };
+	struct symbols *symbols = symbols_new(&options);
+	struct stack stack = { 0 };
+	struct live live;
+	struct err err;
+
+	(void)state;
+	run(&live, "stacks", "overflow");
+	assert_int_equal(symbols_unwind(symbols, &live.snapshot, &stack, &err), 0);
+	assert_int_equal(stack.end, STACK_TOO_DEEP);
+	assert_int_equal(stack.count, 100);
+	for (size_t i = 0; i < stack.count; i++)
+		assert_string_equal(stack.frames[i].function, "overflow");
+	stack_deinit(&stack);
+	live_stop(&live);
+	symbols_free(symbols);
+}
+
+/* The return address was overwritten: that is shown, and what lies further up is marked. */
+static void test_smashed(void **state)
+{
+	struct symbols *symbols = symbols_for_test();
+	struct stack stack = { 0 };
+	struct live live;
+	struct err err;
+	bool guessed = false, found = false;
+
+	(void)state;
+	run(&live, "stacks", "smash");
+	assert_int_equal(symbols_unwind(symbols, &live.snapshot, &stack, &err), 0);
+	assert_true(stack.count > 3);
+	assert_string_equal(stack.frames[0].function, "smash");
+	assert_int_equal(stack.frames[1].address, 0x4141414141414141);
+	assert_null(stack.frames[1].function);
+	for (size_t i = 2; i < stack.count; i++) {
+		guessed |= (stack.frames[i].flags & FRAME_GUESSED) != 0;
+		found |= stack.frames[i].function && strcmp(stack.frames[i].function, "main") == 0;
+		assert_true(guessed); /* nothing certain comes right after it */
+	}
+	assert_true(found);
+	stack_deinit(&stack);
+	live_stop(&live);
+	symbols_free(symbols);
+}
+
+/* Naming one address gives what unwinding gave. */
+static void test_single_addresses(void **state)
+{
+	struct symbols *symbols = symbols_for_test();
+	struct stack whole = { 0 }, single = { 0 };
+	struct live live;
+	struct err err;
+
+	(void)state;
+	run(&live, "stacks", "signal");
+	assert_int_equal(symbols_unwind(symbols, &live.snapshot, &whole, &err), 0);
+	for (size_t i = 0; i < whole.count; i++)
+		if (whole.frames[i].kind != FRAME_INLINE)
+			symbols_name(symbols, &live.snapshot, whole.frames[i].address,
+				     whole.frames[i].flags, &single);
+	assert_int_equal(single.count, whole.count);
+	for (size_t i = 0; i < whole.count; i++) {
+		assert_string_equal(single.frames[i].function, whole.frames[i].function);
+		assert_int_equal(single.frames[i].line, whole.frames[i].line);
+		assert_int_equal(single.frames[i].kind, whole.frames[i].kind);
+	}
+	stack_deinit(&whole);
+	stack_deinit(&single);
+	live_stop(&live);
+	symbols_free(symbols);
+}
 
 /* Stopped in the vDSO: its image recorded whole, in part (then our own must agree), or not. */
 static void test_vdso(void **state)
@@ -541,6 +618,11 @@ int main(int argc, char **argv)
 		cmocka_unit_test(test_jit_leaf),
 		cmocka_unit_test(test_deep),
 		cmocka_unit_test(test_thread),
+		cmocka_unit_test(test_assembly),
+		cmocka_unit_test(test_abort),
+		cmocka_unit_test(test_overflow),
+		cmocka_unit_test(test_smashed),
+		cmocka_unit_test(test_single_addresses),
 		cmocka_unit_test(test_vdso),
 		cmocka_unit_test(test_build_id_path),
 		cmocka_unit_test(test_found_by_build_id),

@@ -248,6 +248,53 @@ NOINLINE static long by_vdso(void)
 	return ts.tv_nsec;
 }
 
+NOINLINE static size_t by_strlen(const char *text)
+{
+	size_t r;
+
+	SAY("*library*", 0);
+	SAY("by_strlen", 0);
+	SAY("main", 0);
+	fflush(stdout);
+	r = strlen(text);
+	AFTER();
+	return r;
+}
+
+NOINLINE static void by_abort(void)
+{
+	SAY("*library*", 0);
+	SAY("by_abort", 0);
+	SAY("main", 0);
+	fflush(stdout);
+	abort();
+}
+
+NOINLINE static int overflow(volatile int *up)
+{
+	volatile int room[16];
+
+	room[0] = *up + 1;
+	return overflow(room) + room[0];
+}
+
+/* Writes over its own return address, as an overrun buffer on the stack does. */
+NOINLINE static int smash(int x)
+{
+	void *volatile *slot = __builtin_frame_address(0);
+
+	slot[1] = (void *)0x4141414141414141;
+	return sink + x;
+}
+
+NOINLINE static int smashed(int x)
+{
+	int r = smash(x);
+
+	AFTER();
+	return r;
+}
+
 int main(int argc, char **argv)
 {
 	const char *how = argc > 1 ? argv[1] : "plain";
@@ -268,6 +315,16 @@ int main(int argc, char **argv)
 		jit(1);
 	} else if (strcmp(how, "thread") == 0) {
 		by_thread();
+	} else if (strcmp(how, "strlen") == 0) {
+		by_strlen((const char *)(sink + 8));
+	} else if (strcmp(how, "abort") == 0) {
+		by_abort();
+	} else if (strcmp(how, "overflow") == 0) {
+		int first = 0;
+
+		sink = overflow(&first);
+	} else if (strcmp(how, "smash") == 0) {
+		smashed(argc);
 	} else if (strcmp(how, "vdso") == 0) {
 		by_vdso();
 	} else if (strcmp(how, "deep") == 0) {

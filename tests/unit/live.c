@@ -187,7 +187,7 @@ static void run_to_signal(struct live *live, const char *name)
 		traced = true;
 		live->signal = WSTOPSIG(status);
 		live->snapshot.tid = tid;
-		if (live->signal == SIGUSR1 || live->signal == SIGALRM || live->signal == SIGCHLD)
+		if (live->signal == SIGILL || live->signal == SIGCHLD)
 			deliver = live->signal;
 		else if (live->signal != SIGTRAP && live->signal != SIGSTOP)
 			return;

@@ -23,7 +23,7 @@ struct live {
 	unsigned char *stack;
 };
 
-/* Runs a program until it gets a signal that would end it (SIGUSR1 and SIGALRM are passed on), and
+/* Runs a program until it gets a signal that would end it (SIGILL is passed on), and
  * takes the snapshot. Fails the test when the program ends without one. */
 void live_start(struct live *live, const char *const argv[]);
 

@@ -3,8 +3,11 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -238,12 +241,60 @@ static void test_mutations(void **state)
 	strbuf_deinit(&dump);
 }
 
+/* The files of a process, found by name and by mapping; a pipe in their place is left alone. */
+static void test_load(void **state)
+{
+	char dir[] = "/tmp/redhand-names-XXXXXX";
+	AUTO(mem_freep) char *dump_path = NULL;
+	AUTO(mem_freep) char *map_path = NULL;
+	struct mapping mappings[2] = { { 0 } };
+	struct snapshot snapshot = { .pid = 77, .mappings = mappings, .mapping_count = 2 };
+	struct strbuf dump = { 0 };
+	struct jit_names *names;
+	struct jit_name name;
+	FILE *file;
+
+	(void)state;
+	assert_non_null(mkdtemp(dir));
+	dump_path = mem_printf("%s/jit-77.dump", dir);
+	map_path = mem_printf("%s/perf-77.map", dir);
+	make_dump(&dump);
+	file = fopen(dump_path, "we");
+	assert_non_null(file);
+	assert_int_equal(fwrite(dump.data, 1, dump.len, file), dump.len);
+	assert_int_equal(fclose(file), 0);
+	mappings[1].path = dump_path;
+
+	assert_int_equal(mkfifo(map_path, 0600), 0);
+	names = jit_names_load(&snapshot, dir);
+	assert_true(jit_names_find(names, 0x1000, &name));
+	assert_string_equal(name.function, "compiled");
+	jit_names_free(names);
+	assert_int_equal(unlink(map_path), 0);
+
+	file = fopen(map_path, "we");
+	assert_non_null(file);
+	assert_true(fputs("7000 10 mapped\n", file) >= 0);
+	assert_int_equal(fclose(file), 0);
+	mappings[1].path = "/nowhere/jit-77.dump";
+	names = jit_names_load(&snapshot, dir);
+	assert_true(jit_names_find(names, 0x7001, &name));
+	assert_string_equal(name.function, "mapped");
+	assert_false(jit_names_find(names, 0x1000, &name));
+	jit_names_free(names);
+
+	assert_int_equal(unlink(map_path), 0);
+	assert_int_equal(unlink(dump_path), 0);
+	assert_int_equal(rmdir(dir), 0);
+	strbuf_deinit(&dump);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_demangle),  cmocka_unit_test(test_source_path),
 		cmocka_unit_test(test_perf_map),  cmocka_unit_test(test_jitdump),
-		cmocka_unit_test(test_mutations),
+		cmocka_unit_test(test_mutations), cmocka_unit_test(test_load),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -114,22 +114,49 @@ static void check(const char *output, const struct stack *stack)
 	}
 }
 
+/* Only the Python frames, all of them, in order. */
+static void check_python_only(const char *output, const struct stack *stack)
+{
+	AUTO(mem_freep) char *text = mem_strdup(output);
+	char *state = NULL;
+	size_t i = 0;
+
+	for (char *l = strtok_r(text, "\n", &state); l; l = strtok_r(NULL, "\n", &state)) {
+		AUTO(mem_freep) char *got = NULL;
+
+		while (i < stack->count && stack->frames[i].kind != FRAME_PYTHON)
+			i++;
+		if (i < stack->count)
+			got = mem_printf("%s %u", stack->frames[i].function, stack->frames[i].line);
+		if (!got || strcmp(got, l) != 0 || (stack->frames[i].flags & FRAME_UNPLACED)) {
+			print_stack(stack);
+			fail_msg("frame %zu should be '%s'", i, l);
+		}
+		i++;
+	}
+	for (; i < stack->count; i++)
+		assert_int_not_equal(stack->frames[i].kind, FRAME_PYTHON);
+}
+
 static void test_interpreter(void **state)
 {
 	struct symbols *symbols = symbols_new(&(struct symbols_options){ 0 });
-	static const char *const hows[] = { "main", "thread" };
+	static const char *const hows[] = { "main", "thread", "mixed" };
 	struct err err;
 
-	for (size_t i = 0; i < 2; i++) {
+	for (size_t i = 0; i < 3; i++) {
 		const char *argv[] = { *state, script, hows[i], NULL };
 		struct stack stack = { 0 };
 		struct live live;
 
 		live_start(&live, argv);
-		assert_true((live.snapshot.tid == live.snapshot.pid) == (i == 0));
+		assert_true((live.snapshot.tid == live.snapshot.pid) == (i != 1));
 		record_python(&live, 65536);
 		assert_int_equal(symbols_unwind(symbols, &live.snapshot, &stack, &err), 0);
-		check(live.output, &stack);
+		if (i == 2)
+			check_python_only(live.output, &stack);
+		else
+			check(live.output, &stack);
 		assert_int_equal(stack.end, STACK_COMPLETE);
 		stack_deinit(&stack);
 		live_stop(&live);

@@ -82,29 +82,35 @@ NOINLINE static void handler(int signo)
 	AFTER();
 }
 
+/* The signal comes at the very first instruction: the address before it is another function's. */
+__attribute__((naked, noinline)) static void at_start(void)
+{
+	__asm__ volatile("ud2; ret");
+}
+enum { AT_START_LINE = __LINE__ - 2 };
+
 NOINLINE static int interrupted(int x)
 {
-	/* The signal comes in the middle of this loop, from the timer. */
-	for (long i = 0; i < 20000000000L; i++)
-		sink += x;
+	at_start();
 	AFTER();
 	return x;
 }
+enum { INTERRUPTED_LINE = __LINE__ - 4 };
 
 NOINLINE static void by_signal(void)
 {
 	struct sigaction sa = { .sa_handler = handler };
 
-	sigaction(SIGALRM, &sa, NULL);
+	sigaction(SIGILL, &sa, NULL);
 	say_crash();
 	SAY("uses_stack", USES_STACK_LINE);
 	SAY("handler", 0);
 	SAY("*signal*", 0);
-	SAY("interrupted", 0);
+	SAY("at_start", AT_START_LINE);
+	SAY("interrupted", INTERRUPTED_LINE);
 	SAY("by_signal", 0);
 	SAY("main", 0);
 	fflush(stdout);
-	ualarm(20000, 0);
 	interrupted(3);
 	AFTER();
 }

@@ -16,6 +16,8 @@
 
 static const struct command *const commands[] = {
 	&cmd_repro,
+	&cmd_compare,
+	&cmd_doctor,
 	NULL,
 };
 

@@ -22,10 +22,10 @@ struct arch {
 	unsigned int register_count;
 	unsigned int dwarf_count; /* registers 0 … dwarf_count-1 can stand in unwind information */
 	unsigned int pc, sp, fp;
-	uint32_t callee_saved;	 /* bit per register that a function must leave as it was */
-	size_t max_call_len;	 /* longest call instruction */
-	size_t sigreturn_len;	 /* bytes that is_sigreturn() looks at */
-	uint64_t thread_pointer; /* register number of the thread pointer */
+	uint32_t callee_saved;	     /* bit per register that a function must leave as it was */
+	size_t max_call_len;	     /* longest call instruction */
+	size_t sigreturn_len;	     /* bytes that is_sigreturn() looks at */
+	unsigned int thread_pointer; /* register number of it */
 
 	/* Do the `len` bytes, which end at a presumed return address, end in a call instruction? */
 	bool (*ends_in_call)(const uint8_t *code, size_t len);

@@ -2,7 +2,6 @@
 
 #include <errno.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include <dwarf.h>
 #include <elfutils/libdwfl.h>

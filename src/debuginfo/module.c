@@ -5,13 +5,11 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include <elfutils/libdwfl.h>
 
 #include "arch/arch.h"
 #include "base/fd.h"
-#include "base/strbuf.h"
 #include "base/vec.h"
 #include "debuginfo/demangle.h"
 #include "debuginfo/elf_symbols.h"
@@ -266,16 +264,6 @@ bool module_symbol(struct module *module, const char *name, uint64_t *ret)
 	if (!elf_symbols_lookup(module_symbols(module), name, &address))
 		return false;
 	*ret = address - module->bias;
-	return true;
-}
-
-bool module_function_start(struct module *module, uint64_t vaddr, uint64_t *ret)
-{
-	uint64_t start;
-
-	if (!elf_symbols_find(module_symbols(module), vaddr + module->bias, &start))
-		return false;
-	*ret = start - module->bias;
 	return true;
 }
 

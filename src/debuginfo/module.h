@@ -48,9 +48,6 @@ struct Dwfl_Module *module_dwfl(const struct module *module, uint64_t *ret_bias)
 /* The address in the file of a symbol. */
 bool module_symbol(struct module *module, const char *name, uint64_t *ret);
 
-/* The start of the function symbol around vaddr. */
-bool module_function_start(struct module *module, uint64_t vaddr, uint64_t *ret);
-
 /* Function, file, line and kind of each frame at vaddr, innermost first: always at least one, the
  * others (all but the last) inlined. The array and its strings belong to the module and stay
  * valid while it is open; module, offset, address, cfa and flags in them are empty. */

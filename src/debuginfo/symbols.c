@@ -1,8 +1,6 @@
 #include "debuginfo/symbols.h"
 
 #include <errno.h>
-#include <string.h>
-#include <sys/stat.h>
 
 #include "arch/arch.h"
 #include "base/mem.h"

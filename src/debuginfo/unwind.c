@@ -2,12 +2,10 @@
 
 #include <errno.h>
 #include <stdbool.h>
-#include <string.h>
 
 #include "arch/arch.h"
 #include "debuginfo/cfi.h"
 #include "debuginfo/jit_names.h"
-#include "debuginfo/module.h"
 #include "debuginfo/space.h"
 
 #define SIGNALS_MAX 16			    /* nested signal frames */

@@ -15,66 +15,48 @@
 #include <ucontext.h>
 #include <unistd.h>
 
-#include "arch/x86_64.h"
+#include "arch/arch.h"
+#include "base/fd.h"
 #include "base/mem.h"
 #include "debuginfo/symbols.h"
+#include "model/mappings.h"
 
 #define STACK_BYTES 65536
 
 static struct snapshot snapshot;
 static uint8_t stack_bytes[STACK_BYTES];
-static struct mapping mappings[1024];
-static char paths[1024][256];
+static struct mappings maps;
 static volatile int sink;
 
 static void take_mappings(void)
 {
-	FILE *maps = fopen("/proc/self/maps", "re");
-	char line[4352];
+	AUTO(mem_freep) char *text = NULL;
+	struct err err;
+	size_t len = 0;
 
-	snapshot.mapping_count = 0;
-	while (maps && snapshot.mapping_count < 1024 && fgets(line, sizeof(line), maps)) {
-		struct mapping *m = &mappings[snapshot.mapping_count];
-		char *path = paths[snapshot.mapping_count];
-		unsigned long start, end, offset;
-		char perms[5];
-
-		path[0] = '\0';
-		if (sscanf(line, "%lx-%lx %4s %lx %*s %*s %255[^\n]", &start, &end, perms, &offset,
-			   path) < 4)
-			continue;
-		*m = (struct mapping){ .start = start, .end = end, .file_offset = offset };
-		m->path = path[0] ? path : NULL;
-		m->perms = MAPPING_READ | (perms[1] == 'w' ? MAPPING_WRITE : 0) |
-			   (perms[2] == 'x' ? MAPPING_EXEC : 0);
-		snapshot.mapping_count++;
+	if (file_read("/proc/self/maps", 1 << 20, &text, &len, &err) < 0) {
+		fprintf(stderr, "%s\n", err.message);
+		exit(2);
 	}
-	if (maps)
-		(void)fclose(maps);
-	snapshot.mappings = mappings;
+	mappings_deinit(&maps);
+	(void)mappings_parse(&maps, text, len);
+	snapshot.mappings = maps.items;
+	snapshot.mapping_count = maps.count;
 }
 
 /* The state of whoever calls this; the slice stays valid after they are gone. */
 static __attribute__((noinline)) void capture(void)
 {
-	static const int order[][2] = {
-		{ X86_64_RBX, REG_RBX }, { X86_64_RBP, REG_RBP }, { X86_64_RSP, REG_RSP },
-		{ X86_64_R12, REG_R12 }, { X86_64_R13, REG_R13 }, { X86_64_R14, REG_R14 },
-		{ X86_64_R15, REG_R15 }, { X86_64_RIP, REG_RIP },
-	};
 	ucontext_t context;
 	const struct mapping *mapping;
 	size_t len = STACK_BYTES;
 
 	(void)getcontext(&context);
 	snapshot.pid = getpid();
-	for (size_t i = 0; i < sizeof(order) / sizeof(order[0]); i++) {
-		snapshot.registers.value[order[i][0]] =
-			(uint64_t)context.uc_mcontext.gregs[order[i][1]];
-		snapshot.registers.known |= 1u << order[i][0];
-	}
+	arch_registers_from_saved(arch_native(), (const uint64_t *)context.uc_mcontext.gregs,
+				  REG_RIP + 1, &snapshot.registers);
 	take_mappings();
-	snapshot.stack.address = snapshot.registers.value[X86_64_RSP];
+	snapshot.stack.address = snapshot.registers.value[arch_native()->sp];
 	mapping = snapshot_mapping(&snapshot, snapshot.stack.address);
 	if (mapping && mapping->end - snapshot.stack.address < len)
 		len = (size_t)(mapping->end - snapshot.stack.address);
@@ -178,5 +160,6 @@ int main(int argc, char **argv)
 	printf("  debug information closed    %8.3f ms\n", first / rounds);
 	printf("  debug information open      %8.3f ms   (bar: 50 ms)\n", open / rounds);
 	printf("  the same stack again        %8.3f ms\n", again / rounds);
+	mappings_deinit(&maps);
 	return open / rounds < 50 ? 0 : 1;
 }

@@ -27,3 +27,16 @@ int arch_register_find(const struct arch *arch, const char *name)
 			return (int)i;
 	return -1;
 }
+
+void arch_registers_from_saved(const struct arch *arch, const uint64_t *saved, size_t count,
+			       struct registers *ret)
+{
+	for (unsigned int reg = 0; reg < arch->register_count; reg++) {
+		int index = arch->saved_index(reg);
+
+		if (index < 0 || (size_t)index >= count)
+			continue;
+		ret->value[reg] = saved[index];
+		ret->known |= 1u << reg;
+	}
+}

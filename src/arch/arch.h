@@ -33,9 +33,10 @@ struct arch {
 	/* Is this the code that a signal handler returns to? */
 	bool (*is_sigreturn)(const uint8_t *code, size_t len);
 
-	/* Offset from the stack pointer at that code to where the kernel saved the register;
-	 * negative for one that it does not save. */
-	int (*sigframe_offset)(unsigned int reg);
+	/* Where the register stands in the kernel's list of saved registers (gregs in
+	 * <sys/ucontext.h>); negative for one that is not in it. */
+	int (*saved_index)(unsigned int reg);
+	size_t sigframe_saved; /* from the stack pointer at that code to that list */
 
 	/* From the code of a function that has no unwind information: `before` are the bytes up to
 	 * the instruction pointer, `at` those from it on. Sets where the return address is, as an
@@ -47,6 +48,10 @@ struct arch {
 	/* Do these bytes, from a function's code, set up a frame pointer? */
 	bool (*sets_frame_pointer)(const uint8_t *code, size_t len);
 };
+
+/* Takes over the registers out of such a list. */
+void arch_registers_from_saved(const struct arch *arch, const uint64_t *saved, size_t count,
+			       struct registers *ret);
 
 /* The CPU that redhand was built for. */
 const struct arch *arch_native(void);

@@ -65,11 +65,11 @@ static bool is_sigreturn(const uint8_t *code, size_t len)
 	       memcmp(code, sigreturn_code, sizeof(sigreturn_code)) == 0;
 }
 
-/* The kernel's struct ucontext (uapi/asm/sigcontext.h): 40 bytes, then r8 … r15, rdi, rsi, rbp,
- * rbx, rdx, rax, rcx, rsp, rip, eflags. At the restorer the stack pointer is at its start. */
-static int sigframe_offset(unsigned int reg)
+/* The kernel's struct ucontext (uapi/asm/sigcontext.h): 40 bytes, then gregs: r8 … r15, rdi, rsi,
+ * rbp, rbx, rdx, rax, rcx, rsp, rip, eflags. At the restorer the stack pointer is at its start. */
+static int saved_index(unsigned int reg)
 {
-	static const uint8_t index[X86_64_REGISTERS] = {
+	static const uint8_t number[X86_64_REGISTERS] = {
 		[X86_64_R8] = 1,   [X86_64_R9] = 2,	 [X86_64_R10] = 3,  [X86_64_R11] = 4,
 		[X86_64_R12] = 5,  [X86_64_R13] = 6,	 [X86_64_R14] = 7,  [X86_64_R15] = 8,
 		[X86_64_RDI] = 9,  [X86_64_RSI] = 10,	 [X86_64_RBP] = 11, [X86_64_RBX] = 12,
@@ -77,9 +77,7 @@ static int sigframe_offset(unsigned int reg)
 		[X86_64_RIP] = 17, [X86_64_RFLAGS] = 18,
 	};
 
-	if (reg >= X86_64_REGISTERS || index[reg] == 0)
-		return -1;
-	return 40 + 8 * (index[reg] - 1);
+	return reg < X86_64_REGISTERS ? number[reg] - 1 : -1;
 }
 
 /* mov %rsp,%rbp in both of its encodings. */
@@ -131,7 +129,8 @@ const struct arch arch_x86_64 = {
 	.thread_pointer = X86_64_FS_BASE,
 	.ends_in_call = ends_in_call,
 	.is_sigreturn = is_sigreturn,
-	.sigframe_offset = sigframe_offset,
+	.saved_index = saved_index,
+	.sigframe_saved = 40,
 	.return_slot = return_slot,
 	.sets_frame_pointer = sets_frame_pointer,
 };

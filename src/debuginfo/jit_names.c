@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -380,29 +381,71 @@ static char *read_regular(const char *path, size_t *ret_len)
 	return TAKE(data);
 }
 
+/* The files of the process one after the other: the perf map, then each mapped dump. `at` starts at
+ * 0. Returns a path for the caller to free, or NULL after the last. */
+static char *next_file(const struct snapshot *snapshot, const char *directory, size_t *at)
+{
+	char end[64];
+
+	if (*at == 0) {
+		*at = 1;
+		return mem_printf("%s/perf-%d.map", directory, snapshot->pid);
+	}
+	(void)snprintf(end, sizeof(end), "/jit-%d.dump", snapshot->pid);
+	for (; *at - 1 < snapshot->mapping_count; ++*at) {
+		const char *path = snapshot->mappings[*at - 1].path;
+		size_t len = path ? strlen(path) : 0;
+		/* Its other mappings stand next to the first. */
+		const char *last = *at > 1 ? snapshot->mappings[*at - 2].path : NULL;
+
+		if (len < strlen(end) || strcmp(path + len - strlen(end), end) != 0 ||
+		    (last && strcmp(last, path) == 0))
+			continue;
+		++*at;
+		return mem_strdup(path);
+	}
+	return NULL;
+}
+
+uint64_t jit_names_stamp(const struct snapshot *snapshot, const char *directory)
+{
+	uint64_t stamp = (uint64_t)snapshot->pid;
+	size_t at = 0;
+	char *path;
+
+	while ((path = next_file(snapshot, directory, &at))) {
+		struct stat st = { 0 };
+		uint64_t parts[4] = { 0 };
+
+		if (stat(path, &st) == 0) {
+			parts[0] = st.st_ino;
+			parts[1] = (uint64_t)st.st_size;
+			parts[2] = (uint64_t)st.st_mtim.tv_sec;
+			parts[3] = (uint64_t)st.st_mtim.tv_nsec;
+		}
+		for (size_t i = 0; i < ARRAY_SIZE(parts); i++)
+			stamp = (stamp ^ parts[i]) * UINT64_C(0x100000001b3) + 1;
+		mem_free(path);
+	}
+	return stamp;
+}
+
 struct jit_names *jit_names_load(const struct snapshot *snapshot, const char *directory)
 {
 	struct jit_names *names = jit_names_new();
-	AUTO(mem_freep) char *map = mem_printf("%s/perf-%d.map", directory, snapshot->pid);
-	AUTO(mem_freep) char *dump = mem_printf("/jit-%d.dump", snapshot->pid);
-	AUTO(mem_freep) char *text = NULL;
-	const char *last = NULL;
-	size_t len = 0;
+	size_t at = 0, len = 0;
+	bool is_map = true;
+	char *path;
 
-	text = read_regular(map, &len);
-	if (text)
-		(void)jit_names_add_perf_map(names, text, len);
-	for (size_t i = 0; i < snapshot->mapping_count; i++) {
-		const char *path = snapshot->mappings[i].path;
-		AUTO(mem_freep) char *bytes = NULL;
-		const char *at = path ? strstr(path, dump) : NULL;
+	while ((path = next_file(snapshot, directory, &at))) {
+		AUTO(mem_freep) char *bytes = read_regular(path, &len);
 
-		if (!at || at[strlen(dump)] != '\0' || (last && strcmp(last, path) == 0))
-			continue;
-		last = path;
-		bytes = read_regular(path, &len);
-		if (bytes)
+		if (bytes && is_map)
+			(void)jit_names_add_perf_map(names, bytes, len);
+		else if (bytes)
 			(void)jit_names_add_dump(names, (const uint8_t *)bytes, len);
+		is_map = false;
+		mem_free(path);
 	}
 	return names;
 }

@@ -37,3 +37,6 @@ bool jit_names_find(struct jit_names *names, taddr address, struct jit_name *ret
 /* Reads the files that belong to the snapshot's process: perf-PID.map in `directory`, and every
  * mapped jit-PID.dump. Files that are missing, not regular or too large are left out. */
 struct jit_names *jit_names_load(const struct snapshot *snapshot, const char *directory);
+
+/* A number that changes when those files do, or belong to another process. */
+uint64_t jit_names_stamp(const struct snapshot *snapshot, const char *directory);

@@ -20,7 +20,7 @@ struct symbols {
 	bool no_python;
 	struct modules *modules;
 	struct jit_names *jit; /* of the process asked for last; NULL before the first */
-	int jit_pid;
+	uint64_t jit_stamp;
 };
 
 struct symbols *symbols_new(const struct symbols_options *options)
@@ -44,13 +44,15 @@ void symbols_free(struct symbols *symbols)
 	mem_free(symbols);
 }
 
-/* Names of emitted code, read once per process: a snapshot is taken when it is over, or nearly. */
+/* Names of emitted code, read again only when the files are others: process ids come back. */
 static struct jit_names *symbols_jit(struct symbols *symbols, const struct snapshot *snapshot)
 {
-	if (!symbols->jit || symbols->jit_pid != snapshot->pid) {
+	uint64_t stamp = jit_names_stamp(snapshot, symbols->perf_map_dir);
+
+	if (!symbols->jit || symbols->jit_stamp != stamp) {
 		jit_names_free(symbols->jit);
 		symbols->jit = jit_names_load(snapshot, symbols->perf_map_dir);
-		symbols->jit_pid = snapshot->pid;
+		symbols->jit_stamp = stamp;
 	}
 	return symbols->jit;
 }

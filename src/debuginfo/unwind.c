@@ -100,10 +100,10 @@ static bool step_signal(struct walker *w, struct step *step)
 		return false;
 	restored.known &= ~((1u << w->arch->dwarf_count) - 1);
 	for (unsigned int i = 0; i < w->arch->register_count; i++) {
-		int offset = w->arch->sigframe_offset(i);
+		int index = w->arch->saved_index(i);
+		taddr at = sp + w->arch->sigframe_saved + 8 * (taddr)index;
 
-		if (offset >= 0 &&
-		    space_read(w->space, sp + (unsigned int)offset, &restored.value[i], 8))
+		if (index >= 0 && space_read(w->space, at, &restored.value[i], 8))
 			restored.known |= 1u << i;
 	}
 	if (!(restored.known & (1u << w->arch->pc)) || !(restored.known & (1u << w->arch->sp)))

@@ -22,7 +22,7 @@ enum frame_flags {
 	/* The file on disk is not the one that ran: no names are given, only module and offset. */
 	FRAME_FILE_REPLACED = 1 << 0,
 	/* Found by looking for a return address on the stack, not by unwind information:
-	 * the frame may be a leftover of an earlier call. */
+	 * the frame may be a leftover of an earlier call, and then so are those after it. */
 	FRAME_GUESSED = 1 << 1,
 	/* The kernel's own frame between a signal handler and what it interrupted. */
 	FRAME_SIGNAL = 1 << 2,

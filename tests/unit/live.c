@@ -19,6 +19,7 @@
 
 #include "arch/arch.h"
 #include "arch/x86_64.h"
+#include "base/fd.h"
 #include "base/mem.h"
 #include "base/strbuf.h"
 
@@ -63,37 +64,16 @@ static void take_registers(struct live *live)
 static void take_mappings(struct live *live)
 {
 	AUTO(mem_freep) char *name = mem_printf("/proc/%d/maps", (int)live->pid);
-	FILE *maps = fopen(name, "re");
-	char line[4352];
+	AUTO(mem_freep) char *text = NULL;
+	struct err err;
+	size_t len;
 
-	assert_non_null(maps);
-	while (fgets(line, sizeof(line), maps)) {
-		struct mapping m = { 0 };
-		unsigned long start, end, offset;
-		char perms[5];
-		int path_at = 0;
-
-		if (sscanf(line, "%lx-%lx %4s %lx %*s %*s %n", &start, &end, perms, &offset,
-			   &path_at) < 4)
-			continue;
-		line[strcspn(line, "\n")] = '\0';
-		m.start = start;
-		m.end = end;
-		m.file_offset = offset;
-		m.perms = (perms[0] == 'r' ? MAPPING_READ : 0) |
-			  (perms[1] == 'w' ? MAPPING_WRITE : 0) |
-			  (perms[2] == 'x' ? MAPPING_EXEC : 0) |
-			  (perms[3] == 's' ? MAPPING_SHARED : 0);
-		live->paths = mem_resize(live->paths, live->path_count + 1, sizeof(char *));
-		live->paths[live->path_count++] = mem_strdup(path_at ? line + path_at : "");
-		if (path_at && line[path_at])
-			m.path = live->paths[live->path_count - 1];
-		live->mappings =
-			mem_resize(live->mappings, live->snapshot.mapping_count + 1, sizeof(m));
-		live->mappings[live->snapshot.mapping_count++] = m;
-	}
-	(void)fclose(maps);
+	assert_int_equal(file_read(name, 1 << 20, &text, &len, &err), 0);
+	mappings_deinit(&live->maps);
+	assert_int_equal(mappings_parse(&live->maps, text, len), 0);
+	live->mappings = live->maps.items;
 	live->snapshot.mappings = live->mappings;
+	live->snapshot.mapping_count = live->maps.count;
 }
 
 static void take_stack(struct live *live)
@@ -117,6 +97,12 @@ static void take_stack(struct live *live)
 	got = child_read(live->pid, low, live->stack, want);
 	if (got > 0)
 		live->snapshot.stack = (struct piece){ low, live->stack, (size_t)got };
+}
+
+void live_set_path(struct mapping *mapping, const char *path)
+{
+	mem_free((char *)mapping->path);
+	mapping->path = path ? mem_strdup(path) : NULL;
 }
 
 bool live_record(struct live *live, taddr address, size_t len)
@@ -212,7 +198,6 @@ void live_step_into(struct live *live, const char *mapping)
 	}
 	assert_non_null(at);
 	mem_free(live->stack);
-	live->snapshot.mapping_count = 0;
 	take_all(live);
 }
 
@@ -252,11 +237,8 @@ void live_stop(struct live *live)
 			break;
 	for (size_t i = 0; i < live->snapshot.piece_count; i++)
 		mem_free((void *)(uintptr_t)live->pieces[i].bytes);
-	for (size_t i = 0; i < live->path_count; i++)
-		mem_free(live->paths[i]);
 	mem_free(live->pieces);
-	mem_free(live->mappings);
-	mem_free(live->paths);
+	mappings_deinit(&live->maps);
 	mem_free(live->stack);
 	mem_free(live->output);
 	*live = (struct live){ 0 };

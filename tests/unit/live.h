@@ -4,6 +4,7 @@
 #include <stddef.h>
 #include <sys/types.h>
 
+#include "model/mappings.h"
 #include "model/snapshot.h"
 
 /*
@@ -17,15 +18,18 @@ struct live {
 	/* What the snapshot points to. */
 	struct piece *pieces;
 	size_t pieces_room;
-	struct mapping *mappings;
-	char **paths;
-	size_t path_count;
+	struct mappings maps;
+	struct mapping *mappings; /* the items of maps, for tests to change; a path goes through
+				   * live_set_path() */
 	unsigned char *stack;
 };
 
 /* Runs a program until it gets a signal that would end it (SIGILL is passed on), and
  * takes the snapshot. Fails the test when the program ends without one. */
 void live_start(struct live *live, const char *const argv[]);
+
+/* Says that a mapping is of another file. */
+void live_set_path(struct mapping *mapping, const char *path);
 
 /* Lets the program die, and frees everything. */
 void live_stop(struct live *live);

@@ -16,6 +16,7 @@
 #include "debuginfo/demangle.h"
 #include "debuginfo/jit_names.h"
 #include "debuginfo/source_path.h"
+#include "model/mappings.h"
 
 static void test_demangle(void **state)
 {
@@ -241,6 +242,40 @@ static void test_mutations(void **state)
 	strbuf_deinit(&dump);
 }
 
+static void test_mappings(void **state)
+{
+	static const char text[] =
+		"55d0c0a00000-55d0c0a01000 r-xp 00001000 08:01 131 /usr/bin/a b (deleted)\n"
+		"55d0c0a02000-55d0c0a03000 rw-s 00000000 00:00 0 \n"
+		"7ffd000-7ffe000 rw-p 00000000 00:00 0                          [stack]\n"
+		"1000-2000 r--p 0 00:00 7 /x\\012y\n"
+		"2000-1000 r--p 0 00:00 7 /backwards\n"
+		"not a line\n"
+		"3000-4000 r?-p 0 00:00 7 /perms\n"
+		"5000-6000 r--p 0 00:0";
+	struct mappings maps = { 0 };
+
+	(void)state;
+	assert_int_equal(mappings_parse(&maps, text, sizeof(text) - 1), 4);
+	assert_int_equal(maps.count, 4);
+	assert_int_equal(maps.items[0].start, 0x55d0c0a00000);
+	assert_int_equal(maps.items[0].end, 0x55d0c0a01000);
+	assert_int_equal(maps.items[0].file_offset, 0x1000);
+	assert_int_equal(maps.items[0].perms, MAPPING_READ | MAPPING_EXEC);
+	assert_string_equal(maps.items[0].path, "/usr/bin/a b (deleted)");
+	assert_int_equal(maps.items[1].perms, MAPPING_READ | MAPPING_WRITE | MAPPING_SHARED);
+	assert_null(maps.items[1].path);
+	assert_string_equal(maps.items[2].path, "[stack]");
+	assert_string_equal(maps.items[3].path, "/x\ny");
+	for (size_t len = 0; len < sizeof(text); len++) {
+		AUTO(mem_freep) char *cut = mem_alloc(len); /* exact, for the sanitizer */
+
+		memcpy(cut, text, len);
+		(void)mappings_parse(&maps, cut, len);
+	}
+	mappings_deinit(&maps);
+}
+
 /* The files of a process, found by name and by mapping; a pipe in their place is left alone. */
 static void test_load(void **state)
 {
@@ -295,6 +330,7 @@ int main(void)
 		cmocka_unit_test(test_demangle),  cmocka_unit_test(test_source_path),
 		cmocka_unit_test(test_perf_map),  cmocka_unit_test(test_jitdump),
 		cmocka_unit_test(test_mutations), cmocka_unit_test(test_load),
+		cmocka_unit_test(test_mappings),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -134,6 +134,40 @@ CASE(test_fixed_address, "stacks-fixed", "plain")
 CASE(test_debug_frame, "stacks-debugframe", "signal")
 CASE(test_dwarf4, "stacks-dwarf4", "qsort")
 
+/* A trampoline without unwind information, as other C libraries and emitted code have it: known by
+ * its instructions. */
+static void test_bare_trampoline(void **state)
+{
+	struct symbols *symbols = symbols_for_test();
+	struct stack with = { 0 }, without = { 0 };
+	struct live live;
+	struct err err;
+	size_t i = 0;
+
+	(void)state;
+	run(&live, "stacks", "signal");
+	assert_int_equal(symbols_unwind(symbols, &live.snapshot, &with, &err), 0);
+	while (i < with.count && !(with.frames[i].flags & FRAME_SIGNAL))
+		i++;
+	assert_true(i + 2 < with.count);
+	assert_true(live_record(&live, with.frames[i].address, 16));
+	for (size_t m = 0; m < live.snapshot.mapping_count; m++)
+		if (live.mappings[m].path && strstr(live.mappings[m].path, "/libc.so"))
+			live_set_path(&live.mappings[m], NULL);
+	assert_int_equal(symbols_unwind(symbols, &live.snapshot, &without, &err), 0);
+	assert_true(i + 2 < without.count);
+	assert_int_equal(without.frames[i].kind, FRAME_JIT); /* in no file any more */
+	assert_true(without.frames[i].flags & FRAME_SIGNAL);
+	assert_string_equal(without.frames[i].function, "<signal handler called>");
+	assert_string_equal(without.frames[i + 1].function, "at_start");
+	assert_true(without.frames[i + 1].flags & FRAME_EXACT);
+	assert_string_equal(without.frames[i + 2].function, "interrupted");
+	stack_deinit(&with);
+	stack_deinit(&without);
+	live_stop(&live);
+	symbols_free(symbols);
+}
+
 /* Endless recursion: as many frames as wanted, and no more. */
 static void test_overflow(void **state)
 {
@@ -331,7 +365,7 @@ static void test_found_by_build_id(void **state)
 
 		if (!m->path || !strstr(m->path, "/stacks"))
 			continue;
-		m->path = "/nowhere/stacks (deleted)";
+		live_set_path(m, "/nowhere/stacks (deleted)");
 		memcpy(m->build_id, id, len);
 		m->build_id_len = len;
 	}
@@ -618,6 +652,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(test_assembly),
 		cmocka_unit_test(test_abort),
 		cmocka_unit_test(test_overflow),
+		cmocka_unit_test(test_bare_trampoline),
 		cmocka_unit_test(test_smashed),
 		cmocka_unit_test(test_single_addresses),
 		cmocka_unit_test(test_vdso),

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <elfutils/libdwfl.h>
 
@@ -108,6 +109,7 @@ int module_open(const char *path, const char *debug_path, struct module **ret, s
 {
 	AUTO(module_closep) struct module *module = NULL;
 	AUTO(fd_closep) int fd = -1;
+	char magic[SELFMAG];
 	struct stat st;
 	int r;
 
@@ -118,6 +120,10 @@ int module_open(const char *path, const char *debug_path, struct module **ret, s
 		return err_errno(err, -errno, "cannot open '%s'", path);
 	if (!S_ISREG(st.st_mode))
 		return err_set(err, -ENOEXEC, "'%s' is not a regular file", path);
+	/* libdwfl would unpack compressed files in search of ELF, and a target's data may be large.
+	 */
+	if (pread(fd, magic, SELFMAG, 0) != SELFMAG || memcmp(magic, ELFMAG, SELFMAG) != 0)
+		return err_set(err, -ENOEXEC, "'%s' is not an ELF file", path);
 
 	module = module_new(debug_path);
 	if (!module->dwfl)

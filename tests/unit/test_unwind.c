@@ -624,6 +624,31 @@ static void test_damaged(void **state)
 	symbols_free(symbols);
 }
 
+/* Mapped files that are no programs are told apart without being looked through. */
+static void test_not_elf(void **state)
+{
+	static const char *const contents[] = { "",
+						"\x7f"
+						"ELF",
+						"\x1f\x8b\x08 compressed", "#!/bin/sh\n" };
+	AUTO(mem_freep) char *path = mem_printf("%s/file", scratch);
+	struct module *module = NULL;
+	struct err err;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(contents) / sizeof(contents[0]); i++) {
+		FILE *file = fopen(path, "we");
+
+		assert_non_null(file);
+		assert_true(fputs(contents[i], file) >= 0);
+		assert_int_equal(fclose(file), 0);
+		assert_int_equal(module_open(path, NULL, &module, &err), -ENOEXEC);
+		assert_null(module);
+	}
+	assert_int_equal(module_open(scratch, NULL, &module, &err), -ENOEXEC);
+	assert_int_equal(module_open("/nowhere/at/all", NULL, &module, &err), -ENOENT);
+}
+
 static void test_no_registers(void **state)
 {
 	struct symbols *symbols = symbols_for_test();
@@ -671,6 +696,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(test_truncated),
 		cmocka_unit_test(test_damaged),
 		cmocka_unit_test(test_no_registers),
+		cmocka_unit_test(test_not_elf),
 	};
 	int failed;
 

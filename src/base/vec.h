@@ -26,8 +26,8 @@
 				     : (void)0,                                                    \
 	 (void)((vec)->items[(vec)->count++] = (value)))
 
-#define VEC_FOREACH(vec, item)                             \
-	for (__typeof__((vec)->items) item = (vec)->items; \
+#define VEC_FOREACH(vec, item)                                 \
+	for (__typeof__((vec)->items + 0) item = (vec)->items; \
 	     item && item < (vec)->items + (vec)->count; item++)
 
 #define VEC_DEINIT(vec) \

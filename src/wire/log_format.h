@@ -170,10 +170,10 @@ struct log_life {
 
 /* Every record starts with this; the payload follows, padded with zeros to LOG_ALIGN. */
 struct log_record {
-	uint32_t magic; /* LOG_RECORD_MAGIC */
-	uint16_t type;	/* enum log_record_type */
-	uint16_t flags;
-	uint32_t bytes; /* payload, without padding; at most LOG_PAYLOAD_MAX */
+	uint32_t magic;	     /* LOG_RECORD_MAGIC */
+	uint16_t type;	     /* enum log_record_type */
+	uint16_t head_check; /* over type, bytes and seq: a reader need not sum garbage */
+	uint32_t bytes;	     /* payload, without padding; at most LOG_PAYLOAD_MAX */
 	uint32_t tid;
 	uint64_t time_ns; /* CLOCK_MONOTONIC */
 	uint64_t seq;	  /* unique in this image, from 1, in order of start of writing */
@@ -362,10 +362,8 @@ struct log_block {
 	uint64_t id;
 	uint64_t start;
 	uint64_t size;
-	uint64_t freed_epoch;  /* when state is FREED: compare with the header's epoch */
-	uint64_t freed_after;  /* allocations of the freeing thread at that time: id handed out last
-				*/
-	uint32_t context;      /* allocated */
+	uint64_t freed_epoch;  /* when FREED: the header's epoch then, low 32 bits */
+	* / uint32_t context;  /* allocated */
 	uint32_t free_context; /* freed, or 0 */
 	struct block_key key;
 };
@@ -461,7 +459,7 @@ LOG_PIN(log_crash_done, 16);
 LOG_PIN(log_blob, 32);
 LOG_PIN(log_file_size, 56);
 LOG_PIN(log_thread_name, 24);
-LOG_PIN(log_block, 88);
+LOG_PIN(log_block, 80);
 LOG_PIN(log_truncation, 120);
 LOG_PIN(log_checkpoint, 96);
 LOG_PIN(log_growth, 24);
@@ -496,6 +494,13 @@ static inline uint32_t log_context_check(uint64_t stack_hash, uint32_t lane, uin
 static inline uint64_t log_life_size(const struct log_life *life)
 {
 	return (life->addr_op >> 56) << 32 | life->size_low;
+}
+
+static inline uint16_t log_head_check(const struct log_record *head)
+{
+	uint64_t a = (head->seq ^ (uint64_t)head->bytes << 32 ^ head->type) * 0x9e3779b97f4a7c15ull;
+
+	return (uint16_t)(a >> 48) ^ 0x5248;
 }
 
 /* A record's place in its region: header, payload, padding. */

@@ -120,7 +120,8 @@ bool log_record_at(const struct log_reader *log, uint64_t offset, struct log_ite
 		return false;
 	memcpy(&head, log->bytes + offset, sizeof(head));
 	if (head.magic != LOG_RECORD_MAGIC || head.bytes > LOG_PAYLOAD_MAX ||
-	    head.bytes > log->len - offset - sizeof(head))
+	    head.bytes > log->len - offset - sizeof(head) ||
+	    head.head_check != log_head_check(&head))
 		return false;
 	check = head.check;
 	head.check = 0;

@@ -5,10 +5,10 @@
  *   page 0   struct log_header       fixed part sealed by a checksum, then live counters (hints)
  *   page 1   the fixed part again    a wild write rarely hits both
  *   THREADS  struct log_thread[]     one row per thread slot ("lane")
- *   CONTEXTS struct log_context[]    one row per (stack hash, lane), with live counters
- *   RINGS    struct log_life[][]     per lane the last ring_records allocations and frees
  *   RESERVE  records                 kept free for final crashes, then two slots for provisional
  *                                    ones, which overwrite each other
+ *   CONTEXTS struct log_context[]    one row per (stack hash, lane), with live counters
+ *   RINGS    struct log_life[][]     per lane the last ring_records allocations and frees
  *   EVENTS   records                 append-only
  *
  * The target scribbles on memory, by definition. So each record, ring entry and row carries its
@@ -100,7 +100,9 @@ struct log_header {
 	uint64_t id_base;
 	uint64_t start_monotonic_ns, start_realtime_ns;
 	uint64_t agent_base, agent_end; /* where the agent's code lies, to drop its frames */
-	uint8_t reserved[1024 - 232];
+	uint64_t epoch_base; /* after fork: blocks freed before this epoch were freed by the parent,
+			      * and their contexts are rows of its log, as for id < id_base */
+	uint8_t reserved[1024 - 240];
 	uint64_t check; /* over everything before it */
 
 	/* Live part: hints. The target may have damaged any of it. */
@@ -201,7 +203,6 @@ enum log_record_type {
 	LOG_GROWTH = 13,       /* struct log_growth[]: contexts whose live blocks changed */
 	LOG_EXEC = 14,	       /* BLOB: path */
 	LOG_EXIT = 15,	       /* struct log_exit */
-	LOG_FORK = 16,	       /* struct log_fork */
 	LOG_BAD_FREE = 17,     /* struct log_bad_free, stack as in CONTEXT by its context id */
 	LOG_UNOBSERVED = 18,   /* struct log_unobserved; BLOB: path of the program */
 	LOG_MODULE_GONE = 19,  /* struct log_module of a module that dlclose took away */
@@ -363,7 +364,7 @@ struct log_block {
 	uint64_t start;
 	uint64_t size;
 	uint64_t freed_epoch;  /* when FREED: the header's epoch then, low 32 bits */
-	* / uint32_t context;  /* allocated */
+	uint32_t context;      /* allocated */
 	uint32_t free_context; /* freed, or 0 */
 	struct block_key key;
 };
@@ -387,8 +388,9 @@ struct log_truncation {
 };
 
 enum log_checkpoint_why {
-	LOG_CHECKPOINT_WRITE = 1, /* a line went to stdout or stderr */
+	LOG_CHECKPOINT_WRITE = 1, /* write(2) to stdout or stderr (not seen: libc's own stdio) */
 	LOG_CHECKPOINT_EXIT = 2,
+	LOG_CHECKPOINT_TIME = 3, /* checkpoint_gap_ms went by, and somebody allocates */
 };
 
 struct log_checkpoint {
@@ -396,7 +398,7 @@ struct log_checkpoint {
 	int32_t fd;
 	uint64_t realtime_ns;
 	uint64_t epoch;
-	uint32_t rows; /* in the GROWTH records that follow */
+	uint32_t reserved;
 	uint32_t text_bytes;
 	char text[64]; /* start of the line, so that the tool can match it with its own time stamps
 			*/
@@ -411,11 +413,6 @@ struct log_growth {
 struct log_exit {
 	uint32_t status;
 	uint32_t how; /* 1 exit or return from main, 2 _exit */
-};
-
-struct log_fork {
-	uint32_t child_pid;
-	uint32_t reserved;
 };
 
 enum log_bad_free_kind {
@@ -464,7 +461,6 @@ LOG_PIN(log_truncation, 120);
 LOG_PIN(log_checkpoint, 96);
 LOG_PIN(log_growth, 24);
 LOG_PIN(log_exit, 8);
-LOG_PIN(log_fork, 8);
 LOG_PIN(log_bad_free, 16);
 LOG_PIN(log_unobserved, 8);
 _Static_assert(offsetof(struct log_header, check) == 1024, "bump LOG_VERSION");

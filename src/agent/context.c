@@ -1,0 +1,203 @@
+#include "agent/context.h"
+
+#include <string.h>
+
+#include "agent/agent.h"
+#include "agent/arch/x86_64.h"
+#include "agent/checkpoint.h"
+#include "agent/log.h"
+#include "agent/memory.h"
+#include "agent/modules.h"
+#include "wire/checksum.h"
+
+#define PROBES_MAX 128u
+#define ON_RETURN_ADDRESS 8u /* offset of a word that never changes for a site: its own key */
+
+/* What a scan found. */
+struct scan {
+	uint64_t hash;
+	uint32_t count;
+	uint16_t offset[LOG_CONTEXT_FRAMES]; /* of each frame's word, from caller.frame */
+	uint64_t frames[LOG_CONTEXT_FRAMES];
+};
+
+static bool on_own_stack(const struct thread *self, uint64_t frame)
+{
+	return frame < self->stack_high && self->stack_high - frame < (1ull << 30);
+}
+
+static void scan_add(struct scan *scan, const struct module *module, uint64_t address,
+		     uint64_t offset)
+{
+	scan->hash = checksum_mix(scan->hash, module->identity);
+	scan->hash = checksum_mix(scan->hash, address - module->base);
+	scan->frames[scan->count] = address;
+	scan->offset[scan->count++] = (uint16_t)offset;
+}
+
+/* Code without a file (JIT) moves from run to run and is left out of the hash. */
+static void scan_stack(struct scan *scan, const uint64_t *words, size_t count, uint64_t first)
+{
+	const struct module *module;
+	size_t i;
+
+	for (i = 0; i < count && scan->count < LOG_CONTEXT_FRAMES; i++) {
+		/* Null, small numbers and kernel addresses are most of a stack. */
+		if (words[i] - 0x10000 >= (1ull << 47) - 0x10000)
+			continue;
+		module = module_find_sigsafe(words[i]);
+		if (module && module->identity && module_after_call_sigsafe(words[i]))
+			scan_add(scan, module, words[i], first + i * 8);
+	}
+}
+
+static void scan_caller(struct guard *guard, struct caller caller, struct scan *ret)
+{
+	struct thread *self = guard->self;
+	const struct module *module = module_find_caller_sigsafe(caller.return_address);
+	uint64_t from = caller.frame + 16, bytes = agent.plan.context_slice_bytes;
+
+	memset(ret, 0, sizeof(*ret));
+	ret->hash = CHECKSUM_SEED;
+	if (module && module->identity)
+		scan_add(ret, module, caller.return_address, ON_RETURN_ADDRESS);
+	if (on_own_stack(self, caller.frame)) {
+		if (bytes > self->stack_high - from)
+			bytes = self->stack_high > from ? self->stack_high - from : 0;
+		scan_stack(ret, (const uint64_t *)from, bytes / 8, 16);
+		return;
+	}
+	/* A stack we know nothing of: coroutine, alternate stack, adopted thread. */
+	if (bytes > sizeof(self->scratch))
+		bytes = sizeof(self->scratch);
+	bytes = memory_read_sigsafe(self->scratch, from, bytes);
+	scan_stack(ret, self->scratch, bytes / 8, 16);
+	memset(ret->offset, 0, sizeof(ret->offset));
+}
+
+/* The stack as it is, for the tool to unwind. */
+static __attribute__((noinline)) void context_record(struct guard *guard, struct caller caller,
+						     const struct scan *scan, uint32_t row)
+{
+	struct log_context_seen seen = { .stack_hash = scan->hash, .context = row };
+	struct thread *self = guard->self;
+	struct log_writer writer;
+	uint64_t bytes;
+
+	arch_callee_registers(&seen.registers);
+	bytes = caller.frame + agent.plan.context_slice_bytes - seen.registers.rsp;
+	if (on_own_stack(self, caller.frame)) {
+		if (bytes > self->stack_high - seen.registers.rsp)
+			bytes = self->stack_high - seen.registers.rsp;
+	} else {
+		bytes = memory_readable_sigsafe(seen.registers.rsp, bytes);
+	}
+	seen.lane = self->lane;
+	seen.frame_count = scan->count;
+	seen.stack_bytes = (uint32_t)bytes;
+	memcpy(seen.frames, scan->frames, sizeof(seen.frames));
+	log_writer_init_sigsafe(&writer, LOG_TO_EVENTS);
+	(void)log_append_sigsafe(&writer, LOG_CONTEXT, &seen, sizeof(seen),
+				 (const void *)seen.registers.rsp, bytes);
+}
+
+/* The row of (hash, lane): the table itself is the hash table. Only this lane's thread inserts
+ * its pairs; lanes race for rows, which the exchange settles. */
+static uint32_t context_intern(struct guard *guard, struct caller caller, const struct scan *scan)
+{
+	uint32_t lane = guard->self->lane, mask = agent.plan.context_rows - 1, i, row;
+	uint64_t hash = scan->hash ? scan->hash : 1, at = checksum_mix(hash, lane);
+
+	for (i = 0; i < PROBES_MAX; i++) {
+		struct log_context *context;
+		uint64_t empty = 0;
+
+		row = (uint32_t)(at + i) & mask;
+		if (!row)
+			continue;
+		context = &log_map.contexts[row];
+		if (context->stack_hash == hash && context->lane == lane && context->check)
+			return row;
+		if (context->stack_hash ||
+		    !__atomic_compare_exchange_n(&context->stack_hash, &empty, hash, false,
+						 __ATOMIC_RELAXED, __ATOMIC_RELAXED))
+			continue;
+		context->lane = lane;
+		__atomic_store_n(&context->check, log_context_check(hash, lane, row),
+				 __ATOMIC_RELEASE);
+		__atomic_fetch_add(&log_map.header->contexts_used, 1, __ATOMIC_RELAXED);
+		checkpoint_note_context(row);
+		context_record(guard, caller, scan, row);
+		return row;
+	}
+	log_drop_sigsafe(LOG_DROP_CONTEXT);
+	return 0;
+}
+
+static uint64_t site_key(struct caller caller, uint64_t words)
+{
+	uint64_t key = checksum_mix(caller.return_address ^ caller.frame << 16, words);
+
+	return key ? key : 1;
+}
+
+/* A known site reached along a new path: words that were no return addresses on this path are of
+ * no use for telling paths apart, and would make every call look new. */
+static void site_narrow(struct thread_site *site, const struct scan *scan)
+{
+	unsigned i, j;
+
+	for (i = 0; i < THREAD_SITE_WORDS; i++) {
+		for (j = 0; j < scan->count; j++)
+			if (scan->offset[j] == site->offset[i])
+				break;
+		if (j == scan->count)
+			site->offset[i] = ON_RETURN_ADDRESS;
+	}
+}
+
+static void site_begin(struct thread_site *site, struct caller caller, const struct scan *scan)
+{
+	unsigned i;
+
+	site->return_address = caller.return_address;
+	site->stack_low32 = (uint32_t)caller.frame;
+	for (i = 0; i < THREAD_SITE_WORDS; i++) {
+		uint16_t offset = i + 1 < scan->count ? scan->offset[i + 1] : 0;
+
+		site->offset[i] = offset ? offset : ON_RETURN_ADDRESS;
+	}
+}
+
+__attribute__((noinline)) uint32_t context_find_slow(struct guard *guard, struct caller caller)
+{
+	struct thread *self = guard->self;
+	struct thread_site *site = context_site(self, caller);
+	bool known = site->return_address == caller.return_address &&
+		     site->stack_low32 == (uint32_t)caller.frame;
+	struct thread_key *slot;
+	struct scan scan;
+	uint64_t key;
+
+	if (known) {
+		key = site_key(caller, context_words(site, caller.frame));
+		slot = &self->keys[key >> (64 - THREAD_KEYS_BITS)];
+		if (slot->key == key) {
+			site->words = context_words(site, caller.frame);
+			site->context = slot->context;
+			return slot->context;
+		}
+	}
+	scan_caller(guard, caller, &scan);
+	if (known)
+		site_narrow(site, &scan);
+	else
+		site_begin(site, caller, &scan);
+	site->words = context_words(site, caller.frame);
+	site->context = context_intern(guard, caller, &scan);
+	key = site_key(caller, site->words);
+	slot = &self->keys[key >> (64 - THREAD_KEYS_BITS)];
+	slot->key = key;
+	slot->context = site->context;
+	return site->context;
+}

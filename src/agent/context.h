@@ -1,0 +1,64 @@
+/*
+ * From a call's place to a context id.
+ *
+ * The fast way (about 2 ns): return address, stack pointer and the next four return addresses
+ * above it are what they were the last time this place was seen. Their offsets were found by a
+ * scan when the place was new; reading four words again tells callers apart that reach the same
+ * wrapper at the same depth, which (return address, stack pointer) alone would merge.
+ *
+ * The slow way, once per new path: a conservative scan of the stack for words that point behind a
+ * call instruction, hashed as (module identity, offset), so that the hash is the same in the next
+ * run. The stack bytes go into the log once per context, and the tool unwinds them properly.
+ */
+#ifndef REDHAND_AGENT_CONTEXT_H
+#define REDHAND_AGENT_CONTEXT_H
+
+#include <stdint.h>
+
+#include "agent/guard.h"
+
+/* Where a hook was called from. */
+struct caller {
+	uint64_t return_address;
+	uint64_t frame; /* the hook's frame: [frame + 8] is the return address */
+};
+
+/* Only as the first thing in an exported hook. */
+#define CALLER_HERE                                                                          \
+	{                                                                                    \
+		(uint64_t) __builtin_return_address(0), (uint64_t)__builtin_frame_address(0) \
+	}
+
+uint32_t context_find_slow(struct guard *guard, struct caller caller);
+
+static inline uint64_t context_words(const struct thread_site *site, uint64_t frame)
+{
+	const char *base = (const char *)frame;
+	uint64_t a = *(const uint64_t *)(base + site->offset[0]);
+	uint64_t b = *(const uint64_t *)(base + site->offset[1]);
+	uint64_t c = *(const uint64_t *)(base + site->offset[2]);
+	uint64_t d = *(const uint64_t *)(base + site->offset[3]);
+
+	return a ^ (b << 17 | b >> 47) ^ (c << 31 | c >> 33) ^ (d << 47 | d >> 17);
+}
+
+static inline struct thread_site *context_site(struct thread *self, struct caller caller)
+{
+	uint64_t mixed = (caller.return_address ^ caller.frame << 20) * 0x9e3779b97f4a7c15ull;
+
+	return &self->sites[mixed >> (64 - THREAD_SITES_BITS)];
+}
+
+/* The context of this call. 0 when the table is full: counted. */
+static inline uint32_t context_find(struct guard *guard, struct caller caller)
+{
+	struct thread_site *site = context_site(guard->self, caller);
+
+	if (likely(site->return_address == caller.return_address &&
+		   site->stack_low32 == (uint32_t)caller.frame &&
+		   context_words(site, caller.frame) == site->words))
+		return site->context;
+	return context_find_slow(guard, caller);
+}
+
+#endif

@@ -160,8 +160,7 @@ static void site_begin(struct thread_site *site, struct caller caller, const str
 {
 	unsigned i;
 
-	site->return_address = caller.return_address;
-	site->stack_low32 = (uint32_t)caller.frame;
+	site->place = context_place(caller);
 	for (i = 0; i < THREAD_SITE_WORDS; i++) {
 		uint16_t offset = i + 1 < scan->count ? scan->offset[i + 1] : 0;
 
@@ -169,12 +168,13 @@ static void site_begin(struct thread_site *site, struct caller caller, const str
 	}
 }
 
-__attribute__((noinline)) uint32_t context_find_slow(struct guard *guard, struct caller caller)
+__attribute__((noinline)) uint32_t context_find_slow(struct guard guard, uint64_t return_address,
+						     uint64_t frame)
 {
-	struct thread *self = guard->self;
-	struct thread_site *site = context_site(self, caller);
-	bool known = site->return_address == caller.return_address &&
-		     site->stack_low32 == (uint32_t)caller.frame;
+	struct caller caller = { return_address, frame };
+	struct thread *self = guard.self;
+	struct thread_site *site = context_site(self, context_place(caller));
+	bool known = site->place == context_place(caller);
 	struct thread_key *slot;
 	struct scan scan;
 	uint64_t key;
@@ -188,13 +188,13 @@ __attribute__((noinline)) uint32_t context_find_slow(struct guard *guard, struct
 			return slot->context;
 		}
 	}
-	scan_caller(guard, caller, &scan);
+	scan_caller(&guard, caller, &scan);
 	if (known)
 		site_narrow(site, &scan);
 	else
 		site_begin(site, caller, &scan);
 	site->words = context_words(site, caller.frame);
-	site->context = context_intern(guard, caller, &scan);
+	site->context = context_intern(&guard, caller, &scan);
 	key = site_key(caller, site->words);
 	slot = &self->keys[key >> (64 - THREAD_KEYS_BITS)];
 	slot->key = key;

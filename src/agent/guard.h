@@ -22,14 +22,17 @@ struct guard {
 };
 
 /* The rare half: first hook of a thread we did not start, or a refused entry. */
-bool guard_enter_slow(struct guard *guard);
+struct thread *guard_enter_slow(void);
 
 static inline __attribute__((always_inline)) bool guard_enter_any(struct guard *guard)
 {
 	struct thread *self = thread_self;
 
-	if (unlikely(!self || self->busy))
-		return guard_enter_slow(guard);
+	if (unlikely(!self || self->busy)) {
+		self = guard_enter_slow();
+		if (!self)
+			return false;
+	}
 	self->busy = 1;
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);
 	guard->self = self;

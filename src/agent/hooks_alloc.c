@@ -35,7 +35,7 @@ static inline __attribute__((always_inline)) void ended(void *ptr, struct caller
 	struct guard guard;
 
 	if (likely(ptr) && guard_enter(&guard)) {
-		(void)block_end(&guard, BLOCKS_HEAP, (uint64_t)ptr, caller);
+		block_end(&guard, BLOCKS_HEAP, (uint64_t)ptr, caller);
 		guard_leave(&guard);
 	}
 }

@@ -35,7 +35,7 @@ static inline __attribute__((always_inline)) void deleted(void *ptr, struct call
 	struct guard guard;
 
 	if (ptr && real.delete_plain && !real.plain_new && guard_enter(&guard)) {
-		(void)block_end(&guard, BLOCKS_HEAP, (uint64_t)ptr, caller);
+		block_end(&guard, BLOCKS_HEAP, (uint64_t)ptr, caller);
 		guard_leave(&guard);
 	}
 }

@@ -87,7 +87,7 @@ static void lane_open(struct thread *self, uint64_t stack_high)
 	self->tid = (uint32_t)raw_syscall0(SYS_gettid);
 	self->stack_high = stack_high;
 	self->row = row;
-	self->epoch_left = 64;
+	self->lane_tag = self->lane < THREAD_LANE_SHARED ? self->lane : THREAD_LANE_SHARED;
 	self->ring_position = row->ring_position;
 	if (log_map.rings) {
 		self->ring = log_map.rings + (uint64_t)self->lane * agent.plan.ring_records;
@@ -163,21 +163,19 @@ struct thread *thread_adopt_sigsafe(void)
 	return self;
 }
 
-bool guard_enter_slow(struct guard *guard)
+struct thread *guard_enter_slow(void)
 {
 	struct thread *self = thread_self;
 
 	if (!agent_switch.crash)
-		return false;
+		return NULL;
 	if (!self)
 		self = thread_adopt_sigsafe();
 	if (!self || self->busy) {
 		log_drop_sigsafe(LOG_DROP_GUARD);
-		return false;
+		return NULL;
 	}
-	self->busy = 1;
-	guard->self = self;
-	return true;
+	return self;
 }
 
 static void *thread_main(void *argument)

@@ -17,15 +17,16 @@
 #define THREAD_SITES_BITS 10
 #define THREAD_KEYS_BITS 14
 #define THREAD_SITE_WORDS 4
+#define THREAD_LANE_SHARED 255u
 #define THREAD_ALTSTACK_BYTES (64u << 10)
 
 /* A place that allocates, as cheaply recognised as possible: return address and stack pointer,
  * and the next return addresses above, whose offsets were found when the place was first seen. */
 struct thread_site {
-	uint64_t return_address;
+	uint64_t place; /* return address and stack pointer, mixed by a bijection */
 	uint64_t words; /* of the stack words at `offset`, combined */
-	uint32_t stack_low32;
 	uint32_t context;
+	uint32_t reserved;
 	uint16_t offset[THREAD_SITE_WORDS]; /* from the frame, in bytes */
 };
 
@@ -46,7 +47,7 @@ struct thread {
 	struct log_life *ring;
 	uint64_t ring_mask, ring_position;
 	struct log_thread *row;
-	uint32_t epoch_left; /* events until this thread moves the epoch */
+	uint32_t lane_tag; /* lane, or THREAD_LANE_SHARED for those that do not fit a byte */
 	uint32_t exit_rounds;
 
 	uint64_t stack_high;  /* frames of this thread lie below */

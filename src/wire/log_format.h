@@ -471,13 +471,19 @@ _Static_assert(offsetof(struct log_crash, gregs) == 40, "bump LOG_VERSION");
 
 #define LOG_ADDRESS_MASK 0xffffffffffffull
 
+/* One multiply: this runs twice for every malloc and free. */
+static inline uint32_t log_life_sum(uint64_t id, uint64_t addr_op, uint64_t size_context,
+				    uint32_t epoch)
+{
+	uint64_t mixed = id ^ (addr_op << 29 | addr_op >> 35) ^ size_context;
+
+	return (uint32_t)((mixed * 0x9e3779b97f4a7c15ull) >> 32) + epoch + 0x5bd1e995u;
+}
+
 static inline uint32_t log_life_check(const struct log_life *life)
 {
-	uint64_t a = life->id * 0x9e3779b97f4a7c15ull;
-	uint64_t b = life->addr_op * 0xc2b2ae3d27d4eb4full;
-	uint64_t c = ((uint64_t)life->size_low << 32 | life->context) * 0x165667b19e3779f9ull;
-
-	return (uint32_t)((a ^ b ^ c) >> 32) + life->epoch + 0x5bd1e995u;
+	return log_life_sum(life->id, life->addr_op, (uint64_t)life->context << 32 | life->size_low,
+			    life->epoch);
 }
 
 static inline uint32_t log_context_check(uint64_t stack_hash, uint32_t lane, uint32_t row)

@@ -8,6 +8,7 @@
 #include "agent/log.h"
 #include "agent/memory.h"
 #include "agent/modules.h"
+#include "agent/unwind.h"
 #include "wire/checksum.h"
 
 #define PROBES_MAX 128u
@@ -32,47 +33,45 @@ static void scan_add(struct scan *scan, const struct module *module, uint64_t ad
 	scan->hash = checksum_mix(scan->hash, module->identity);
 	scan->hash = checksum_mix(scan->hash, address - module->base);
 	scan->frames[scan->count] = address;
-	scan->offset[scan->count++] = (uint16_t)offset;
+	/* Too far up, or a stack whose end is unknown: not for the fast way to read again. */
+	scan->offset[scan->count++] = offset < UINT16_MAX ? (uint16_t)offset : 0;
 }
 
-/* Code without a file (JIT) moves from run to run and is left out of the hash. */
-static void scan_stack(struct scan *scan, const uint64_t *words, size_t count, uint64_t first)
+/* Code without a file (JIT) moves from run to run: walked through, and left out of the hash. */
+static __attribute__((noinline)) void scan_walk(struct thread *self, struct caller caller,
+						struct scan *ret)
 {
-	const struct module *module;
-	size_t i;
+	const struct module *module = module_find_caller_sigsafe(caller.return_address);
+	struct unwind at = { .rip = caller.return_address, .rsp = caller.frame + 16 };
+	uint64_t slot = caller.frame + 8;
 
-	for (i = 0; i < count && scan->count < LOG_CONTEXT_FRAMES; i++) {
-		/* Null, small numbers and kernel addresses are most of a stack. */
-		if (words[i] - 0x10000 >= (1ull << 47) - 0x10000)
-			continue;
-		module = module_find_sigsafe(words[i]);
-		if (module && module->identity && module_after_call_sigsafe(words[i]))
-			scan_add(scan, module, words[i], first + i * 8);
+	at.rbp = *(const uint64_t *)caller.frame;
+	at.low = caller.frame;
+	at.high = on_own_stack(self, caller.frame) ? self->stack_high : 0;
+	for (;;) {
+		if (module && module->identity)
+			scan_add(ret, module, at.rip, slot - caller.frame);
+		if (ret->count == LOG_CONTEXT_FRAMES || !unwind_step(&at, module, &slot))
+			return;
+		module = module_find_sigsafe(at.rip);
 	}
 }
 
-static void scan_caller(struct guard *guard, struct caller caller, struct scan *ret)
+/* What was found before a fault counts: the same fault comes in the next run. */
+static __attribute__((noinline)) void scan_caller(struct guard *guard, struct caller caller,
+						  struct scan *ret)
 {
 	struct thread *self = guard->self;
-	const struct module *module = module_find_caller_sigsafe(caller.return_address);
-	uint64_t from = caller.frame + 16, bytes = agent.plan.context_slice_bytes;
 
 	memset(ret, 0, sizeof(*ret));
 	ret->hash = CHECKSUM_SEED;
-	if (module && module->identity)
-		scan_add(ret, module, caller.return_address, ON_RETURN_ADDRESS);
-	if (on_own_stack(self, caller.frame)) {
-		if (bytes > self->stack_high - from)
-			bytes = self->stack_high > from ? self->stack_high - from : 0;
-		scan_stack(ret, (const uint64_t *)from, bytes / 8, 16);
+	if (__builtin_setjmp((void **)self->recovery))
 		return;
-	}
-	/* A stack we know nothing of: coroutine, alternate stack, adopted thread. */
-	if (bytes > sizeof(self->scratch))
-		bytes = sizeof(self->scratch);
-	bytes = memory_read_sigsafe(self->scratch, from, bytes);
-	scan_stack(ret, self->scratch, bytes / 8, 16);
-	memset(ret->offset, 0, sizeof(ret->offset));
+	self->recovery_armed = 1;
+	__atomic_signal_fence(__ATOMIC_SEQ_CST);
+	scan_walk(self, caller, ret);
+	__atomic_signal_fence(__ATOMIC_SEQ_CST);
+	self->recovery_armed = 0;
 }
 
 /* The stack as it is, for the tool to unwind. */
@@ -156,13 +155,14 @@ static void site_narrow(struct thread_site *site, const struct scan *scan)
 	}
 }
 
-static void site_begin(struct thread_site *site, struct caller caller, const struct scan *scan)
+static void site_begin(struct thread_site *site, struct caller caller, const struct scan *scan,
+		       bool own)
 {
 	unsigned i;
 
 	site->place = context_place(caller);
 	for (i = 0; i < THREAD_SITE_WORDS; i++) {
-		uint16_t offset = i + 1 < scan->count ? scan->offset[i + 1] : 0;
+		uint16_t offset = i + 1 < scan->count && own ? scan->offset[i + 1] : 0;
 
 		site->offset[i] = offset ? offset : ON_RETURN_ADDRESS;
 	}
@@ -192,7 +192,7 @@ __attribute__((noinline)) uint32_t context_find_slow(struct guard guard, uint64_
 	if (known)
 		site_narrow(site, &scan);
 	else
-		site_begin(site, caller, &scan);
+		site_begin(site, caller, &scan, on_own_stack(self, caller.frame));
 	site->words = context_words(site, caller.frame);
 	site->context = context_intern(&guard, caller, &scan);
 	key = site_key(caller, site->words);

@@ -6,9 +6,9 @@
  * scan when the place was new; reading four words again tells callers apart that reach the same
  * wrapper at the same depth, which (return address, stack pointer) alone would merge.
  *
- * The slow way, once per new path: a conservative scan of the stack for words that point behind a
- * call instruction, hashed as (module identity, offset), so that the hash is the same in the next
- * run. The stack bytes go into the log once per context, and the tool unwinds them properly.
+ * The slow way, once per new path: the stack is walked (unwind.h) and hashed as (module identity,
+ * offset), so that the hash is the same in the next run. The stack bytes go into the log once per
+ * context, and the tool unwinds them with all that it knows.
  */
 #ifndef REDHAND_AGENT_CONTEXT_H
 #define REDHAND_AGENT_CONTEXT_H

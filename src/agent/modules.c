@@ -30,7 +30,7 @@ static struct {
 } state;
 
 /* The build-id of a module whose ELF header is mapped at base: a hash of it, or 0. */
-static uint64_t module_notes(uint64_t base, struct log_module *record)
+static uint64_t module_notes(uint64_t base, struct log_module *record, uint64_t *ret_eh_header)
 {
 	unsigned char page[2048];
 	Elf64_Ehdr ehdr;
@@ -53,6 +53,11 @@ static uint64_t module_notes(uint64_t base, struct log_module *record)
 	if (lowest == UINT64_MAX)
 		return 0;
 	record->bias = base - lowest;
+	for (i = 0; i < ehdr.e_phnum && ehdr.e_phoff + (i + 1) * sizeof(phdr) <= have; i++) {
+		memcpy(&phdr, page + ehdr.e_phoff + i * sizeof(phdr), sizeof(phdr));
+		if (phdr.p_type == PT_GNU_EH_FRAME)
+			*ret_eh_header = record->bias + phdr.p_vaddr;
+	}
 	for (i = 0; i < ehdr.e_phnum && ehdr.e_phoff + (i + 1) * sizeof(phdr) <= have; i++) {
 		unsigned char notes[256];
 		size_t bytes, at = 0;
@@ -129,7 +134,7 @@ static void table_build(struct table *table)
 	struct log_module record;
 	struct maps_line line;
 	struct maps_walk walk;
-	uint64_t base = 0, base_inode = 0, identity = 0;
+	uint64_t base = 0, base_inode = 0, identity = 0, eh_header = 0;
 
 	table->count = 0;
 	memset(&record, 0, sizeof(record));
@@ -144,6 +149,7 @@ static void table_build(struct table *table)
 			memset(&record, 0, sizeof(record));
 			record.low = line.low;
 			identity = 0;
+			eh_header = 0;
 		}
 		record.high = line.high;
 		if (!line.executable || table->count == MODULES_MAX)
@@ -157,17 +163,19 @@ static void table_build(struct table *table)
 		if (!line.inode) {
 			module->base = line.low;
 			module->identity = 0;
+			module->eh_header = 0;
 			table->count++;
 			continue;
 		}
 		if (!identity) {
-			identity = module_notes(base, &record);
+			identity = module_notes(base, &record, &eh_header);
 			if (!identity)
 				identity = checksum_add(CHECKSUM_SEED, last_name(line.path),
 							strlen(last_name(line.path))) |
 					   1;
 		}
 		module->identity = identity;
+		module->eh_header = eh_header;
 		table->count++;
 		record.text_low = line.low;
 		record.text_high = line.high;
@@ -235,33 +243,4 @@ const struct module *module_find_caller_sigsafe(uint64_t address)
 		return module;
 	modules_refresh_sigsafe();
 	return module_find_sigsafe(address);
-}
-
-/* Defined in code_probe.S-like inline assembly: reads 8 bytes, or jumps to the failure label when
- * the fault handler finds the instruction pointer here (crash.c). */
-__attribute__((noinline)) bool module_after_call_sigsafe(uint64_t address)
-{
-	uint8_t code[8];
-	uint64_t word;
-	bool ok;
-
-	/* The fault handler knows the instruction at module_probe_load and continues at
-	 * module_probe_failed: a library that is unmapped under our eyes is no crash. */
-	__asm__ volatile(".globl module_probe_load\n\t"
-			 ".hidden module_probe_load\n"
-			 "module_probe_load:\n\t"
-			 "movq (%2), %0\n\t"
-			 "movb $1, %1\n\t"
-			 "jmp 1f\n\t"
-			 ".globl module_probe_failed\n\t"
-			 ".hidden module_probe_failed\n"
-			 "module_probe_failed:\n\t"
-			 "xorl %k0, %k0\n\t"
-			 "movb $0, %1\n"
-			 "1:"
-			 : "=&r"(word), "=&r"(ok)
-			 : "r"(address - 8)
-			 : "memory");
-	memcpy(code, &word, sizeof(code));
-	return ok && arch_ends_in_call(code);
 }

@@ -6,8 +6,8 @@
  * most once per unknown mapping), and after dlclose.
  *
  * Two tables take turns. A reader that sleeps through two rebuilds may see a torn table: it gets a
- * wrong hash for one context, never a fault, since code is read through the kernel's eyes
- * (module_code_sigsafe).
+ * wrong hash for one context. A library that is unmapped while its tables are read is met by the
+ * thread's recovery (guard.h).
  */
 #ifndef REDHAND_AGENT_MODULES_H
 #define REDHAND_AGENT_MODULES_H
@@ -19,6 +19,7 @@ struct module {
 	uint64_t low, high; /* executable mapping */
 	uint64_t base;	    /* of the file's first mapping: offsets in hashes count from here */
 	uint64_t identity;  /* 0: code without a file (JIT) */
+	uint64_t eh_header; /* .eh_frame_hdr as mapped; 0: none */
 };
 
 /* Reads the maps and records MODULE for each file not seen before. */
@@ -35,8 +36,5 @@ const struct module *module_find_sigsafe(uint64_t address);
 
 /* As above, but an unknown address makes the table be rebuilt once. */
 const struct module *module_find_caller_sigsafe(uint64_t address);
-
-/* Does a call instruction end just before this address? False when the code cannot be read. */
-bool module_after_call_sigsafe(uint64_t address);
 
 #endif

@@ -29,9 +29,6 @@ static struct {
 /* Set once, and not undone by retiring: the target must never be shown our handlers. */
 static bool taken_over;
 
-extern const char module_probe_load[] __attribute__((visibility("hidden")));
-extern const char module_probe_failed[] __attribute__((visibility("hidden")));
-
 static bool is_observed(int signo)
 {
 	unsigned i;
@@ -114,13 +111,19 @@ static void die_as_before(int signo, siginfo_t *info)
 /* Faults of our own making. True: the interrupted code can go on. */
 static bool own_fault(int signo, const siginfo_t *info, ucontext_t *context)
 {
-	greg_t *rip = &context->uc_mcontext.gregs[REG_RIP];
+	greg_t *gregs = context->uc_mcontext.gregs;
 	uint64_t address = (uint64_t)info->si_addr;
+	struct thread *self = thread_self;
 
 	if (info->si_code <= 0)
 		return false;
-	if ((signo == SIGSEGV || signo == SIGBUS) && *rip == (greg_t)module_probe_load) {
-		*rip = (greg_t)module_probe_failed;
+	/* Reading a broken stack or a library that goes away: what __builtin_longjmp would do. */
+	if ((signo == SIGSEGV || signo == SIGBUS) && self && self->recovery_armed &&
+	    (uint64_t)gregs[REG_RIP] - agent.text_low < agent.text_high - agent.text_low) {
+		self->recovery_armed = 0;
+		gregs[REG_RBP] = (greg_t)self->recovery[0];
+		gregs[REG_RIP] = (greg_t)self->recovery[1];
+		gregs[REG_RSP] = (greg_t)self->recovery[2];
 		return true;
 	}
 	if (signo == SIGBUS && log_holds_sigsafe(address) && log_patch_hole_sigsafe(address)) {

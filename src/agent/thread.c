@@ -53,6 +53,7 @@ static struct thread *lane_take(void)
 		area->lane = i;
 		area->generation = ++lanes.generation[i];
 		area->busy = 0;
+		area->recovery_armed = 0;
 		area->exit_rounds = 0;
 		area->blocked = 0;
 		area->last_crash = 0;

@@ -56,12 +56,15 @@ struct thread {
 	uint64_t last_crash;  /* seq */
 	uint64_t crash_depth;
 
+	/* Where to go on when a read in the agent faults: as __builtin_setjmp fills it. */
+	uint64_t recovery[5];
+	uint32_t recovery_armed;
+
 	void *(*start)(void *);
 	void *argument;
 
 	_Alignas(4096) struct thread_site sites[1u << THREAD_SITES_BITS];
 	struct thread_key keys[1u << THREAD_KEYS_BITS];
-	uint64_t scratch[512]; /* context.c: a copy of a stack that is not ours */
 	/* The alternate stack; a guard page lies below it in the mapping. */
 	_Alignas(4096) unsigned char guard_page[4096];
 	unsigned char altstack[THREAD_ALTSTACK_BYTES];

@@ -55,24 +55,6 @@ arch_callee_registers(struct log_callee_registers *ret)
 			 : "rax", "memory");
 }
 
-/* Is there a call instruction that ends at `code + 8`? `code` holds the 8 bytes before a
- * candidate return address. Intel SDM vol. 2, CALL: E8 rel32; FF /2 with its addressing forms. */
-static inline bool arch_ends_in_call(const uint8_t code[8])
-{
-	if (code[3] == 0xe8)
-		return true;
-	if (code[6] == 0xff && ((code[7] & 0xf8) == 0xd0 ||
-				((code[7] & 0xf8) == 0x10 && code[7] != 0x14 && code[7] != 0x15)))
-		return true; /* call *%reg, call *(%reg) */
-	if (code[5] == 0xff && ((code[6] & 0xf8) == 0x50 || code[6] == 0x14))
-		return true; /* call *disp8(%reg), call *(sib) */
-	if (code[4] == 0xff && code[5] == 0x54)
-		return true; /* call *disp8(sib) */
-	if (code[2] == 0xff && ((code[3] & 0xf8) == 0x90 || code[3] == 0x15))
-		return true; /* call *disp32(%reg), call *disp32(%rip) */
-	return code[1] == 0xff && (code[2] == 0x94 || code[2] == 0x14);
-}
-
 static inline uint64_t arch_fs_base(void)
 {
 	uint64_t base;

@@ -21,7 +21,8 @@ void strbuf_add(struct strbuf *sb, const void *bytes, size_t len);
 void strbuf_adds(struct strbuf *sb, const char *text);
 void strbuf_addc(struct strbuf *sb, char c);
 void strbuf_addf(struct strbuf *sb, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
-void strbuf_vaddf(struct strbuf *sb, const char *fmt, va_list args);
+void strbuf_vaddf(struct strbuf *sb, const char *fmt, va_list args)
+	__attribute__((format(printf, 2, 0), nonnull(2)));
 
 /* Makes room for `len` more bytes and returns where they go; the caller adds to sb->len. */
 char *strbuf_reserve(struct strbuf *sb, size_t len);

@@ -39,9 +39,22 @@ int case_trials_dir(const struct case_store *cs);
  * itself has been killed: while they have it open, nobody else becomes the writer. */
 int case_lock_fd(const struct case_store *cs);
 
-/* Finds the series with exactly these settings, or makes it (with that seed). */
-int case_series(struct case_store *cs, const char *command, const char *settings, uint64_t seed,
-		struct series_id *ret, uint64_t *ret_seed, struct err *err);
+/* What makes two runs of redhand go on with the same series. */
+struct series_identity {
+	const char *command;  /* repro, compare, … */
+	const char *settings; /* canonical text of all that shapes a trial */
+	const char *program;  /* what the program's file is */
+};
+
+struct series_found {
+	struct series_id id;
+	uint64_t seed;
+	bool program_changed; /* the case has this series, but of another build of the program */
+};
+
+/* Finds the series with exactly this identity, or makes it (with that seed). */
+int case_series(struct case_store *cs, const struct series_identity *identity, uint64_t seed,
+		struct series_found *ret, struct err *err);
 
 /* Forgets all trials of the series, rows first, then directories. */
 int case_series_clear(struct case_store *cs, struct series_id series, struct err *err);
@@ -104,12 +117,16 @@ typedef void (*window_fn)(void *ctx, const struct window_row *row);
 int case_windows(struct case_store *cs, struct series_id series, const char *signature,
 		 window_fn fn, void *ctx, struct err *err);
 
-/* Whether each of the arm's first `count` runs, in order of their position, failed in one of the
- * ways that `counts` accepts; stops at the first run that is not stored. */
-typedef bool (*outcome_fn)(void *ctx, const char *signatures);
-int case_arm_outcomes(struct case_store *cs, struct series_id series, unsigned int arm,
-		      outcome_fn counts, void *ctx, bool *ret, size_t count, size_t *ret_count,
-		      struct err *err);
+/* Every stored run of the series, in order of position. */
+struct run_row {
+	uint64_t position;
+	unsigned int arm;
+	const char *signatures; /* as in tally_row */
+};
+
+typedef void (*run_fn)(void *ctx, const struct run_row *row);
+int case_runs(struct case_store *cs, struct series_id series, run_fn fn, void *ctx,
+	      struct err *err);
 
 struct use_row {
 	double wall_mean_ns, wall_max_ns, user_mean_ns, system_mean_ns;

@@ -112,26 +112,25 @@ int case_windows(struct case_store *cs, struct series_id series, const char *sig
 	return r;
 }
 
-int case_arm_outcomes(struct case_store *cs, struct series_id series, unsigned int arm,
-		      outcome_fn counts, void *ctx, bool *ret, size_t count, size_t *ret_count,
-		      struct err *err)
+int case_runs(struct case_store *cs, struct series_id series, run_fn fn, void *ctx, struct err *err)
 {
 	AUTO(db_endp) struct query query = { 0 };
-	size_t got = 0;
 	int r;
 
 	r = db_prepare(&cs->db,
-		       "SELECT o.signatures FROM trial t JOIN outcome o ON o.id = t.outcome"
-		       " WHERE t.series = ? AND t.arm = ? ORDER BY t.position",
+		       "SELECT t.position, t.arm, o.signatures"
+		       " FROM trial t JOIN outcome o ON o.id = t.outcome"
+		       " WHERE t.series = ? ORDER BY t.position",
 		       &query, err);
 	if (r == 0)
-		r = db_bind(&query, err, "ii", series.value, (int64_t)arm);
-	while (r >= 0 && got < count && (r = db_step(&query, err)) == 1)
-		ret[got++] = counts(ctx, query_text(&query, 0));
-	if (r < 0)
-		return r;
-	*ret_count = got;
-	return 0;
+		r = db_bind(&query, err, "i", series.value);
+	while (r >= 0 && (r = db_step(&query, err)) == 1)
+		fn(ctx, &(struct run_row){
+				.position = (uint64_t)query_int(&query, 0),
+				.arm = (unsigned int)query_int(&query, 1),
+				.signatures = query_text(&query, 2),
+			});
+	return r;
 }
 
 int case_use(struct case_store *cs, struct series_id series, struct use_row *ret, struct err *err)

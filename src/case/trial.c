@@ -116,7 +116,7 @@ static int add_pairs(struct case_store *cs, const struct trial_record *record, s
 static int add_rows(struct case_store *cs, const struct trial_record *record, struct err *err)
 {
 	const struct trial_end *end = record->end;
-	int64_t outcome, crumb = 0;
+	int64_t outcome = 0, crumb = 0;
 	int r = outcome_id(cs, record->signatures, &outcome, err);
 
 	if (r == 0 && record->signatures->list.count > 0)

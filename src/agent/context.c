@@ -30,8 +30,10 @@ static bool on_own_stack(const struct thread *self, uint64_t frame)
 static void scan_add(struct scan *scan, const struct module *module, uint64_t address,
 		     uint64_t offset)
 {
-	scan->hash = checksum_mix(scan->hash, module->identity);
-	scan->hash = checksum_mix(scan->hash, address - module->base);
+	if (scan->count <= THREAD_SITE_WORDS) {
+		scan->hash = checksum_mix(scan->hash, module->identity);
+		scan->hash = checksum_mix(scan->hash, address - module->base);
+	}
 	scan->frames[scan->count] = address;
 	/* Too far up, or a stack whose end is unknown: not for the fast way to read again. */
 	scan->offset[scan->count++] = offset < UINT16_MAX ? (uint16_t)offset : 0;
@@ -91,6 +93,9 @@ static __attribute__((noinline)) void context_record(struct guard *guard, struct
 	} else {
 		bytes = memory_readable_sigsafe(seen.registers.rsp, bytes);
 	}
+	/* A program with very many contexts keeps their frames, not their bytes. */
+	if (log_map.events_tail > (uint64_t)agent.plan.events_mib << 19)
+		bytes = 0;
 	seen.lane = self->lane;
 	seen.frame_count = scan->count;
 	seen.stack_bytes = (uint32_t)bytes;
@@ -140,32 +145,43 @@ static uint64_t site_key(struct caller caller, uint64_t words)
 	return key ? key : 1;
 }
 
-/* A known site reached along a new path: words that were no return addresses on this path are of
- * no use for telling paths apart, and would make every call look new. */
-static void site_narrow(struct thread_site *site, const struct scan *scan)
-{
-	unsigned i, j;
-
-	for (i = 0; i < THREAD_SITE_WORDS; i++) {
-		for (j = 0; j < scan->count; j++)
-			if (scan->offset[j] == site->offset[i])
-				break;
-		if (j == scan->count)
-			site->offset[i] = ON_RETURN_ADDRESS;
-	}
-}
-
-static void site_begin(struct thread_site *site, struct caller caller, const struct scan *scan,
-		       bool own)
+static void site_layout(uint16_t offset[THREAD_SITE_WORDS], const struct scan *scan, bool own)
 {
 	unsigned i;
 
-	site->place = context_place(caller);
 	for (i = 0; i < THREAD_SITE_WORDS; i++) {
-		uint16_t offset = i + 1 < scan->count && own ? scan->offset[i + 1] : 0;
-
-		site->offset[i] = offset ? offset : ON_RETURN_ADDRESS;
+		offset[i] = i + 1 < scan->count && own ? scan->offset[i + 1] : 0;
+		if (!offset[i])
+			offset[i] = ON_RETURN_ADDRESS;
 	}
+}
+
+/* This very path has been here before: in the site, or in the table of paths. */
+static bool site_matches(struct thread *self, struct thread_site *site, struct caller caller)
+{
+	uint64_t place = context_place(caller), words, key;
+	struct thread_key *slot;
+
+	if (site->place != place)
+		return false;
+	words = context_words(site, caller.frame);
+	if (words == site->words)
+		return true;
+	key = site_key(caller, words);
+	slot = &self->keys[key >> (64 - THREAD_KEYS_BITS)];
+	if (slot->key != key)
+		return false;
+	site->words = words;
+	site->context = slot->context;
+	return true;
+}
+
+static void pair_swap(struct thread_site *pair)
+{
+	struct thread_site first = pair[0];
+
+	pair[0] = pair[1];
+	pair[1] = first;
 }
 
 __attribute__((noinline)) uint32_t context_find_slow(struct guard guard, uint64_t return_address,
@@ -173,31 +189,29 @@ __attribute__((noinline)) uint32_t context_find_slow(struct guard guard, uint64_
 {
 	struct caller caller = { return_address, frame };
 	struct thread *self = guard.self;
-	struct thread_site *site = context_site(self, context_place(caller));
-	bool known = site->place == context_place(caller);
+	uint64_t place = context_place(caller), key;
+	struct thread_site *pair = context_site(self, place);
+	uint16_t layout[THREAD_SITE_WORDS];
 	struct thread_key *slot;
 	struct scan scan;
-	uint64_t key;
 
-	if (known) {
-		key = site_key(caller, context_words(site, caller.frame));
-		slot = &self->keys[key >> (64 - THREAD_KEYS_BITS)];
-		if (slot->key == key) {
-			site->words = context_words(site, caller.frame);
-			site->context = slot->context;
-			return slot->context;
-		}
+	if (site_matches(self, &pair[0], caller))
+		return pair[0].context;
+	if (site_matches(self, &pair[1], caller)) {
+		pair_swap(pair);
+		return pair[0].context;
 	}
 	scan_caller(&guard, caller, &scan);
-	if (known)
-		site_narrow(site, &scan);
-	else
-		site_begin(site, caller, &scan, on_own_stack(self, caller.frame));
-	site->words = context_words(site, caller.frame);
-	site->context = context_intern(&guard, caller, &scan);
-	key = site_key(caller, site->words);
+	site_layout(layout, &scan, on_own_stack(self, frame));
+	if (pair[0].place != place || memcmp(pair[0].offset, layout, sizeof(layout)))
+		pair_swap(pair);
+	pair[0].place = place;
+	memcpy(pair[0].offset, layout, sizeof(layout));
+	pair[0].words = context_words(&pair[0], frame);
+	pair[0].context = context_intern(&guard, caller, &scan);
+	key = site_key(caller, pair[0].words);
 	slot = &self->keys[key >> (64 - THREAD_KEYS_BITS)];
 	slot->key = key;
-	slot->context = site->context;
-	return site->context;
+	slot->context = pair[0].context;
+	return pair[0].context;
 }

@@ -1,14 +1,15 @@
 /*
  * From a call's place to a context id.
  *
- * The fast way (about 2 ns): return address, stack pointer and the next four return addresses
+ * The fast way (about 3 ns): return address, stack pointer and the next six return addresses
  * above it are what they were the last time this place was seen. Their offsets were found by a
- * scan when the place was new; reading four words again tells callers apart that reach the same
+ * scan when the place was new; reading six words again tells callers apart that reach the same
  * wrapper at the same depth, which (return address, stack pointer) alone would merge.
  *
- * The slow way, once per new path: the stack is walked (unwind.h) and hashed as (module identity,
- * offset), so that the hash is the same in the next run. The stack bytes go into the log once per
- * context, and the tool unwinds them with all that it knows.
+ * The slow way, once per new path: the stack is walked (unwind.h) and its first seven frames are
+ * hashed as (module identity, offset): as many as the fast way tells apart, so that a context never
+ * depends on which path came first, and is the same in the next run. The stack bytes go into the
+ * log once per context, and the tool unwinds them with all that it knows.
  */
 #ifndef REDHAND_AGENT_CONTEXT_H
 #define REDHAND_AGENT_CONTEXT_H
@@ -40,9 +41,11 @@ static inline uint64_t context_words(const struct thread_site *site, uint64_t fr
 	uint64_t b = *(const uint64_t *)(base + site->offset[1]);
 	uint64_t c = *(const uint64_t *)(base + site->offset[2]);
 	uint64_t d = *(const uint64_t *)(base + site->offset[3]);
+	uint64_t e = *(const uint64_t *)(base + site->offset[4]);
+	uint64_t f = *(const uint64_t *)(base + site->offset[5]);
 
-	/* Odd small factors keep the order of callers and cost one instruction each. */
-	return a + 3 * b + 5 * c + 9 * d;
+	/* Small factors keep the order of callers and cost one instruction each. */
+	return (a + 3 * b + 5 * c) + 2 * (9 * d + 5 * e + 3 * f);
 }
 
 static inline uint64_t context_place(struct caller caller)
@@ -52,7 +55,7 @@ static inline uint64_t context_place(struct caller caller)
 
 static inline struct thread_site *context_site(struct thread *self, uint64_t place)
 {
-	return &self->sites[place >> (64 - THREAD_SITES_BITS)];
+	return &self->sites[place >> (64 - THREAD_SITES_BITS) & ~1ull];
 }
 
 /* The context of this call. 0 when the table is full: counted. */

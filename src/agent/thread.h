@@ -14,9 +14,9 @@
 
 #include "wire/log_format.h"
 
-#define THREAD_SITES_BITS 10
+#define THREAD_SITES_BITS 11
 #define THREAD_KEYS_BITS 14
-#define THREAD_SITE_WORDS 4
+#define THREAD_SITE_WORDS 6
 #define THREAD_LANE_SHARED 255u
 #define THREAD_ALTSTACK_BYTES (64u << 10)
 
@@ -26,11 +26,12 @@ struct thread_site {
 	uint64_t place; /* return address and stack pointer, mixed by a bijection */
 	uint64_t words; /* of the stack words at `offset`, combined */
 	uint32_t context;
-	uint32_t reserved;
 	uint16_t offset[THREAD_SITE_WORDS]; /* from the frame, in bytes */
 };
 
-/* The same place reached another way. */
+_Static_assert(sizeof(struct thread_site) == 32, "a pair is a cache line");
+
+/* The same place and layout reached another way. */
 struct thread_key {
 	uint64_t key; /* return address, stack pointer and words, mixed; 0: free */
 	uint32_t context;
@@ -63,6 +64,7 @@ struct thread {
 	void *(*start)(void *);
 	void *argument;
 
+	/* Pairs: the second of a pair is the same place with another layout of frames above it. */
 	_Alignas(4096) struct thread_site sites[1u << THREAD_SITES_BITS];
 	struct thread_key keys[1u << THREAD_KEYS_BITS];
 	/* The alternate stack; a guard page lies below it in the mapping. */

@@ -155,6 +155,9 @@ static void print_item(const struct log_reader *log, const struct log_item *item
 		printf(" hash=%016" PRIx64 " context=%u lane=%u frames=%u stack=%u",
 		       seen.stack_hash, seen.context, seen.lane, seen.frame_count,
 		       seen.stack_bytes);
+		printf(" pcs=");
+		for (unsigned i = 0; i < seen.frame_count && i < LOG_CONTEXT_FRAMES; i++)
+			printf("%s%#" PRIx64, i ? "," : "", seen.frames[i]);
 		break;
 	}
 	case LOG_CRASH:

@@ -152,12 +152,13 @@ static uint64_t skip_zeros(const struct log_reader *log, uint64_t at, uint64_t e
 /* From a place where no sound record starts to the next one in the region. */
 static bool resync(struct log_reader *log, uint64_t tail, uint64_t end, struct log_item *ret)
 {
-	uint64_t from = log->at, at = log->at, next;
+	uint64_t from = log->at, at = log->at, next, limit;
 	bool counted = false;
 
 	while (at < end) {
-		next = skip_zeros(log, at, end);
-		if (next - at >= EMPTY_LIMIT && next > tail)
+		limit = (at > tail ? at : tail) + EMPTY_LIMIT;
+		next = skip_zeros(log, at, limit < end ? limit : end);
+		if (next == limit)
 			break;
 		at = next;
 		if (at + sizeof(struct log_record) > end)
@@ -181,11 +182,11 @@ static bool resync(struct log_reader *log, uint64_t tail, uint64_t end, struct l
 	return false;
 }
 
+/* How far to look at least. RESERVE is small and its two slots lie behind a gap: all of it. */
 static uint64_t region_tail(const struct log_reader *log, enum log_region_kind kind)
 {
 	const struct log_region *region = &log->header.regions[kind];
-	uint64_t tail =
-		kind == LOG_REGION_EVENTS ? log->header.events_tail : log->header.reserve_tail;
+	uint64_t tail = kind == LOG_REGION_EVENTS ? log->header.events_tail : region->bytes;
 
 	return region->offset + (tail < region->bytes ? tail : region->bytes);
 }

@@ -11,12 +11,12 @@
 #include "wire/checksum.h"
 #include "wire/log_format.h"
 
-#define SAMPLE_BYTES (160u << 10)
+#define SAMPLE_BYTES (56u << 10)
 #define SAMPLE_RING 64u
 #define SAMPLE_LANES 2u
 #define SAMPLE_ROWS 64u
-#define SAMPLE_STACK 20000u
-#define SAMPLE_EVENTS 40u
+#define SAMPLE_STACK 10000u
+#define SAMPLE_EVENTS 12u
 
 struct sample {
 	unsigned char *bytes;
@@ -83,7 +83,7 @@ static inline void sample_header(struct log_header *h)
 	h->thread_slots = SAMPLE_LANES;
 	h->context_rows = SAMPLE_ROWS;
 	at = sample_region(h, LOG_REGION_THREADS, at, SAMPLE_LANES * sizeof(struct log_thread));
-	at = sample_region(h, LOG_REGION_RESERVE, at, 64u << 10);
+	at = sample_region(h, LOG_REGION_RESERVE, at, 16u << 10);
 	at = sample_region(h, LOG_REGION_CONTEXTS, at, SAMPLE_ROWS * sizeof(struct log_context));
 	at = sample_region(h, LOG_REGION_RINGS, at,
 			   SAMPLE_LANES * SAMPLE_RING * sizeof(struct log_life));

@@ -328,7 +328,7 @@ static void plan(struct compare *c)
 		.arms = request->arm_count,
 		.per_arm = request->trials,
 		/* Long enough that the slots are full most of the time. */
-		.batch = c->turns ? 2ull * c->runner.slots : 1,
+		.batch = c->turns ? 4ull * c->runner.slots : 1,
 		.seed = request->seed,
 	};
 }

@@ -15,6 +15,7 @@
 #include "agent/maps.h"
 #include "agent/memory.h"
 #include "agent/modules.h"
+#include "agent/python.h"
 #include "agent/real.h"
 #include "agent/signals.h"
 #include "agent/text.h"
@@ -180,6 +181,8 @@ static void agent_start(char **envp)
 	if (ids)
 		modules_refresh_sigsafe();
 	signals_init();
+	if (ids && (agent.plan.flags & PLAN_PYTHON))
+		python_init();
 	log_map.header->drops[LOG_DROP_EARLY] = early_count();
 	switch_on();
 }

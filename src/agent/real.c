@@ -163,6 +163,8 @@ bool real_resolve(void)
 	NEXT(freopen, "freopen");
 	NEXT(write, "write");
 	*(void **)(&found.abort_message) = dlsym(RTLD_DEFAULT, "__abort_msg");
+	*(void **)(&found.python_get_allocator) = dlsym(RTLD_DEFAULT, "PyMem_GetAllocator");
+	*(void **)(&found.python_set_allocator) = dlsym(RTLD_DEFAULT, "PyMem_SetAllocator");
 	resolve_new(&found, RTLD_NEXT);
 	found.glibc_malloc = dladdr(*(void **)&found.malloc, &info) && info.dli_fname &&
 			     strstr(info.dli_fname, "/libc.so");

@@ -74,6 +74,9 @@ struct real {
 	/* GLIBC_PRIVATE, may be NULL: points to { unsigned size; char text[]; } or to NULL */
 	void **abort_message;
 	void (*throw_bad_alloc)(void);
+	/* NULL when the program is not CPython */
+	void (*python_get_allocator)(int domain, void *ret);
+	void (*python_set_allocator)(int domain, void *allocator);
 
 	bool glibc_malloc; /* the real malloc is libc's own: blocks are never nearer than 32 bytes
 			    */

@@ -218,9 +218,9 @@ static void on_fault_exit(int signo, siginfo_t *info, void *context)
 	(void)context;
 	sigaltstack(NULL, &now);
 	_exit((now.ss_flags & SS_ONSTACK) && &here >= (char *)now.ss_sp &&
-			      &here < (char *)now.ss_sp + now.ss_size ?
-		      17 :
-		      18);
+			      &here < (char *)now.ss_sp + now.ss_size
+		      ? 17
+		      : 18);
 }
 
 static void mode_own_altstack(void)

@@ -8,8 +8,9 @@ import tempfile
 
 
 class Rig:
-    def __init__(self, build):
-        self.agent = os.path.join(build, 'libredhand-agent.so')
+    def __init__(self, agent, build):
+        self.agent = os.path.abspath(agent)
+        build = os.path.abspath(build)
         self.dump_log = os.path.join(build, 'dump_log')
         self.make_plan = os.path.join(build, 'make_plan')
         self.guest = os.path.join(build, 'guest')

@@ -123,7 +123,7 @@ def check_ids(tap, mode, rig, records, trial):
 
 
 def main():
-    rig, tap = Rig(sys.argv[1]), Tap()
+    rig, tap = Rig(sys.argv[1], sys.argv[2]), Tap()
     try:
         for mode in list(CRASHES) + OTHERS:
             for observer in ('crash', 'ids'):

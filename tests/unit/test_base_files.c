@@ -388,8 +388,6 @@ static int remove_of_others(void *arg)
 	struct scratch *s = arg;
 	struct err err = { 0 };
 
-	if (geteuid() != 0)
-		return 0; /* only root can make a directory that is somebody else's */
 	CHILD_WANTS(mkdirat(s->fd, "tree", 0777) == 0);
 	CHILD_WANTS(mkdirat(s->fd, "tree/roots", 0755) == 0);
 	CHILD_WANTS(mknodat(s->fd, "tree/roots/file", S_IFREG | 0600, 0) == 0);
@@ -402,6 +400,8 @@ static int remove_of_others(void *arg)
 
 static void what_cannot_be_removed_is_told(void **state)
 {
+	if (geteuid() != 0)
+		skip(); /* only root can make a directory that is somebody else's */
 	assert_int_equal(in_child(remove_of_others, *state), 0);
 }
 

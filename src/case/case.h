@@ -39,9 +39,22 @@ int case_trials_dir(const struct case_store *cs);
  * itself has been killed: while they have it open, nobody else becomes the writer. */
 int case_lock_fd(const struct case_store *cs);
 
-/* Finds the series with exactly these settings, or makes it (with that seed). */
-int case_series(struct case_store *cs, const char *command, const char *settings, uint64_t seed,
-		struct series_id *ret, uint64_t *ret_seed, struct err *err);
+/* What makes two runs of redhand go on with the same series. */
+struct series_identity {
+	const char *command;  /* repro, compare, … */
+	const char *settings; /* canonical text of all that shapes a trial */
+	const char *program;  /* what the program's file is */
+};
+
+struct series_found {
+	struct series_id id;
+	uint64_t seed;
+	bool program_changed; /* the case has this series, but of another build of the program */
+};
+
+/* Finds the series with exactly this identity, or makes it (with that seed). */
+int case_series(struct case_store *cs, const struct series_identity *identity, uint64_t seed,
+		struct series_found *ret, struct err *err);
 
 /* Forgets all trials of the series, rows first, then directories. */
 int case_series_clear(struct case_store *cs, struct series_id series, struct err *err);

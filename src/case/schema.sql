@@ -7,10 +7,12 @@
 CREATE TABLE series (
 	id         INTEGER PRIMARY KEY,
 	command    TEXT NOT NULL,            -- repro, compare, …
-	settings   TEXT NOT NULL UNIQUE,     -- canonical text of all that shapes a trial
+	settings   TEXT NOT NULL,            -- canonical text of all that shapes a trial
+	program    TEXT NOT NULL,            -- what the program's file was: size and hash
 	seed       INTEGER NOT NULL,
 	created_ms INTEGER NOT NULL,
-	learnt     INTEGER NOT NULL DEFAULT 0 -- full runs whose breadcrumb order is in crumb_next
+	learnt     INTEGER NOT NULL DEFAULT 0, -- full runs whose breadcrumb order is in crumb_next
+	UNIQUE (settings, program)
 );
 
 -- One way to fail (the id is a hash of the other columns but summary).

@@ -19,32 +19,57 @@ static int64_t now_ms(void)
 	return (int64_t)ts.tv_sec * 1000 + ts.tv_nsec / 1000000;
 }
 
-int case_series(struct case_store *cs, const char *command, const char *settings, uint64_t seed,
-		struct series_id *ret, uint64_t *ret_seed, struct err *err)
+static int other_builds(struct case_store *cs, const struct series_identity *identity, int64_t *ret,
+			struct err *err)
+{
+	AUTO(db_endp) struct query query = { 0 };
+	int r;
+
+	r = db_prepare(&cs->db, "SELECT count(*) FROM series WHERE settings = ? AND program != ?",
+		       &query, err);
+	if (r == 0)
+		r = db_bind(&query, err, "ss", identity->settings, identity->program);
+	if (r == 0)
+		r = db_step(&query, err);
+	if (r < 0)
+		return r;
+	*ret = query_int(&query, 0);
+	return 0;
+}
+
+int case_series(struct case_store *cs, const struct series_identity *identity, uint64_t seed,
+		struct series_found *ret, struct err *err)
 {
 	AUTO(db_endp) struct query add = { 0 };
 	AUTO(db_endp) struct query get = { 0 };
-	int r;
+	int64_t others = 0;
+	int r, made;
 
 	r = db_prepare(&cs->db,
-		       "INSERT INTO series (command, settings, seed, created_ms)"
-		       " VALUES (?, ?, ?, ?) ON CONFLICT (settings) DO NOTHING",
+		       "INSERT INTO series (command, settings, program, seed, created_ms)"
+		       " VALUES (?, ?, ?, ?, ?) ON CONFLICT (settings, program) DO NOTHING",
 		       &add, err);
 	if (r == 0)
-		r = db_bind(&add, err, "ssii", command, settings, (int64_t)seed, now_ms());
+		r = db_bind(&add, err, "sssii", identity->command, identity->settings,
+			    identity->program, (int64_t)seed, now_ms());
 	if (r == 0)
 		r = db_step(&add, err);
+	made = sqlite3_changes(cs->db.handle);
 	if (r == 0)
-		r = db_prepare(&cs->db, "SELECT id, seed FROM series WHERE settings = ?", &get,
-			       err);
+		r = db_prepare(&cs->db,
+			       "SELECT id, seed FROM series WHERE settings = ? AND program = ?",
+			       &get, err);
 	if (r == 0)
-		r = db_bind(&get, err, "s", settings);
+		r = db_bind(&get, err, "ss", identity->settings, identity->program);
 	if (r == 0)
 		r = db_step(&get, err);
+	if (r >= 0)
+		r = other_builds(cs, identity, &others, err);
 	if (r < 0)
 		return r;
-	ret->value = query_int(&get, 0);
-	*ret_seed = (uint64_t)query_int(&get, 1);
+	*ret = (struct series_found){ .id = { .value = query_int(&get, 0) },
+				      .seed = (uint64_t)query_int(&get, 1),
+				      .program_changed = made > 0 && others > 0 };
 	return 0;
 }
 

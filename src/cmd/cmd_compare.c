@@ -160,10 +160,14 @@ static int compare(const struct invocation *inv, const struct arms *arms,
 	if (r < 0)
 		return r;
 	identify_arms(&setup.identity, options);
-	request.identity = strbuf_str(&setup.identity);
+	request.identity = (struct series_identity){ .command = "compare",
+						     .settings = strbuf_str(&setup.identity),
+						     .program = strbuf_str(&setup.program) };
 	progress_init(&progress);
 	r = compare_run(*cs, &request, result, err);
 	progress_end(&progress);
+	if (r == 0 && result->program_changed)
+		log_note(TRIAL_PROGRAM_CHANGED);
 	return r;
 }
 

@@ -84,10 +84,14 @@ static int repro(const struct invocation *inv, struct repro_result *result, stru
 		r = trial_setup_place(&setup, options->common.case_dir, err);
 	if (r < 0)
 		return r;
-	request.identity = strbuf_str(&setup.identity);
+	request.identity = (struct series_identity){ .command = "repro",
+						     .settings = strbuf_str(&setup.identity),
+						     .program = strbuf_str(&setup.program) };
 	progress_init(&progress);
 	r = repro_run(*cs, &request, result, err);
 	progress_end(&progress);
+	if (r == 0 && result->program_changed)
+		log_note(TRIAL_PROGRAM_CHANGED);
 	return r;
 }
 

@@ -10,7 +10,7 @@
 #define TERMINAL_EVERY_S 0.1
 #define PLAIN_EVERY_S 10.0
 
-/* Plain logs tell the first failures as they come; the summary has the rest. */
+/* Plain logs tell the first ways to fail as they come; the summary has the rest. */
 #define TOLD_MAX 5
 
 void progress_init(struct progress *progress)
@@ -65,14 +65,14 @@ static void rewrite_line(struct progress *progress, const struct series_progress
 
 static void tell_failure(struct progress *progress, const struct series_progress_view *view)
 {
-	if (view->last_failed == 0 || view->last_failed == progress->last_failed ||
+	if (view->news_trial == 0 || view->news_trial == progress->news_trial ||
 	    progress->told >= TOLD_MAX)
 		return;
-	progress->last_failed = view->last_failed;
+	progress->news_trial = view->news_trial;
 	progress->told++;
-	log_note("trial %llu failed: %s%s", (unsigned long long)view->last_failed,
-		 view->last_summary,
-		 progress->told == TOLD_MAX ? " (further ones are only counted)" : "");
+	log_note("trial %llu failed: %s%s", (unsigned long long)view->news_trial,
+		 view->news_summary,
+		 progress->told == TOLD_MAX ? " (the rest is in the summary)" : "");
 }
 
 void progress_show(void *ctx, const struct series_progress_view *view)

@@ -10,10 +10,10 @@
  */
 struct progress {
 	bool terminal;
-	bool shown;	      /* a rewritten line is on the screen */
-	double last_s;	      /* when something was last said */
-	uint64_t last_failed; /* newest failing trial already told */
-	unsigned int told;    /* failing trials told one by one */
+	bool shown;	     /* a rewritten line is on the screen */
+	double last_s;	     /* when something was last said */
+	uint64_t news_trial; /* already told */
+	unsigned int told;   /* new ways to fail told so far */
 };
 
 void progress_init(struct progress *progress);

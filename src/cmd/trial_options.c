@@ -9,8 +9,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/log.h"
+#include "base/fd.h"
 #include "base/which.h"
+
+/* Larger programs are told apart by size and time: reading them would take noticeably long. */
+#define FINGERPRINT_MAX (32 << 20)
 
 #define FIELD(name) offsetof(struct trial_options, name)
 
@@ -181,13 +184,33 @@ static int check_slot_env(const struct trial_options *options, struct err *err)
 }
 
 /* Before anything is written: a mistyped name must not make a case. */
-static int check_program(const char *template, const char *cwd, struct err *err)
+static int find_program(const char *template, const char *cwd, char **ret, struct err *err)
 {
 	AUTO(mem_freep)
 	char *name = trial_substitute(template, 0, (struct trial_number){ .value = 1 });
-	AUTO(mem_freep) char *path = NULL;
 
-	return which(name, cwd, &path, err);
+	return which(name, cwd, ret, err);
+}
+
+/* A rebuilt program is another program: its trials must not be mixed with those of the old one.
+ * Told by content, so that a build that changed nothing makes no difference. */
+static void fingerprint(const char *path, struct strbuf *ret)
+{
+	AUTO(mem_freep) char *content = NULL;
+	struct stat st = { 0 };
+	size_t len = 0;
+	uint64_t hash = 0xcbf29ce484222325u;
+
+	(void)stat(path, &st);
+	strbuf_addf(ret, "%lld:", (long long)st.st_size);
+	if (st.st_size > FINGERPRINT_MAX ||
+	    file_read(path, FINGERPRINT_MAX, &content, &len, NULL) < 0) {
+		strbuf_addf(ret, "%lld.%09ld", (long long)st.st_mtim.tv_sec, st.st_mtim.tv_nsec);
+		return;
+	}
+	for (size_t i = 0; i < len; i++)
+		hash = (hash ^ (unsigned char)content[i]) * 0x100000001b3u;
+	strbuf_addf(ret, "%016llx", (unsigned long long)hash);
 }
 
 static int check_paths(const struct trial_options *options, struct err *err)
@@ -236,6 +259,7 @@ int trial_setup_init(struct trial_setup *setup, const struct trial_options *opti
 		     const char *command, char *const *program, struct err *err)
 {
 	struct trial_settings *settings = &setup->settings;
+	AUTO(mem_freep) char *path = NULL;
 	int r = check_paths(options, err);
 
 	if (r == 0)
@@ -243,7 +267,7 @@ int trial_setup_init(struct trial_setup *setup, const struct trial_options *opti
 	if (r == 0)
 		r = set_rules(settings, options, err);
 	if (r == 0)
-		r = check_program(program[0], options->cwd, err);
+		r = find_program(program[0], options->cwd, &path, err);
 	if (r < 0)
 		return r;
 	settings->cwd = options->cwd ? mem_strdup(options->cwd) : NULL;
@@ -257,6 +281,7 @@ int trial_setup_init(struct trial_setup *setup, const struct trial_options *opti
 	(void)sigprocmask(SIG_BLOCK, NULL, &settings->signal_mask);
 	for (size_t i = 0; i < options->slot_env.count; i++)
 		strv_add(&setup->slot_env, options->slot_env.items[i]);
+	fingerprint(path, &setup->program);
 	build_identity(&setup->identity, options, command, program);
 	return 0;
 }
@@ -301,4 +326,5 @@ void trial_setup_deinit(struct trial_setup *setup)
 	trial_settings_deinit(&setup->settings);
 	strv_deinit(&setup->slot_env);
 	strbuf_deinit(&setup->identity);
+	strbuf_deinit(&setup->program);
 }

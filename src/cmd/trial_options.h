@@ -35,9 +35,14 @@ void trial_options_defaults(struct trial_options *options);
 struct trial_setup {
 	struct trial_settings settings;
 	struct strv slot_env;
-	struct strbuf identity; /* canonical text: what makes two runs the same series */
+	struct strbuf identity; /* canonical text: what makes two runs the same series … */
+	struct strbuf program;	/* … together with the program's content: size and hash */
 	char *tmp_link_dir;	/* holds the short alias for TMPDIR; NULL when none was needed */
 };
+
+#define TRIAL_PROGRAM_CHANGED                                                                     \
+	"the program has changed since the case was made: its earlier trials are kept there but " \
+	"not counted here"
 
 /* Checks everything the user said, the program included, before anything is run or written. */
 int trial_setup_init(struct trial_setup *setup, const struct trial_options *options,

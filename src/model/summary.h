@@ -65,8 +65,9 @@ struct repro_result {
 	struct series_summary summary;
 	const char *case_dir;
 	char *const *program;
-	uint64_t wanted;  /* trials asked for; 0 = until another limit */
-	uint64_t earlier; /* trials that were there already */
+	uint64_t wanted;      /* trials asked for; 0 = until another limit */
+	uint64_t earlier;     /* trials that were there already */
+	bool program_changed; /* the case has trials of another build of the program, not counted */
 	unsigned int jobs;
 	double seconds; /* this run of redhand */
 	bool interrupted;
@@ -90,6 +91,7 @@ struct compare_result {
 	const char *case_dir;
 	char *const *program;
 	uint64_t wanted, earlier; /* trials per arm; trials in all that were there already */
+	bool program_changed;	  /* as above */
 	double seconds;
 	bool interrupted;
 };

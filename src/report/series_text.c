@@ -65,8 +65,12 @@ static void print_places(const struct signature_summary *s, FILE *out)
 
 static void print_signature(const struct signature_summary *s, FILE *out)
 {
-	(void)fprintf(out, "  %s  %5" PRIu64 "  %5.1f %%  %s\n", s->signature.id, s->rate.failed,
-		      s->rate.rate * 100, s->signature.summary);
+	if (s->always)
+		(void)fprintf(out, "  %s  %5" PRIu64 "  %s\n", s->signature.id, s->rate.failed,
+			      s->signature.summary);
+	else
+		(void)fprintf(out, "  %s  %5" PRIu64 "  %5.1f %%  %s\n", s->signature.id,
+			      s->rate.failed, s->rate.rate * 100, s->signature.summary);
 	print_places(s, out);
 	(void)fprintf(out, "      example: trial %" PRIu64 "\n", s->trial);
 }
@@ -90,7 +94,9 @@ static void print_signatures(const struct signature_summaries *signatures, FILE 
 		if (!s->always)
 			continue;
 		if (always++ == 0)
-			(void)fprintf(out, "\nAlways fails: a separate issue\n");
+			(void)fprintf(
+				out,
+				"\nAlways fails (in every run that got that far): a separate issue\n");
 		print_signature(s, out);
 	}
 }

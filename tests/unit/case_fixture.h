@@ -21,6 +21,22 @@ struct made_trial {
 	bool kept;
 };
 
+/* The series with these settings, of one and the same program. */
+static inline int made_series(struct case_store *cs, const char *settings, struct series_id *ret,
+			      struct err *err)
+{
+	struct series_found found;
+	int r = case_series(cs,
+			    &(struct series_identity){ .command = "repro",
+						       .settings = settings,
+						       .program = "build 1" },
+			    5, &found, err);
+
+	if (r == 0)
+		*ret = found.id;
+	return r;
+}
+
 static inline void made_signature(const struct made_trial *made, struct signature *ret)
 {
 	*ret = (struct signature){

@@ -57,10 +57,9 @@ static void fill_case(const struct scratch *s)
 	struct case_store *cs = NULL;
 	struct err err = { 0 };
 	struct series_id series;
-	uint64_t seed;
 
 	assert_int_equal(case_open(scratch_path(s, "case"), CASE_WRITE, &cs, &err), 0);
-	assert_int_equal(case_series(cs, "repro", "settings", 5, &series, &seed, &err), 0);
+	assert_int_equal(made_series(cs, "settings", &series, &err), 0);
 	for (uint64_t i = 1; i <= 300; i++) {
 		char test[32];
 
@@ -282,15 +281,13 @@ static int use_damaged(void *arg)
 		struct trial_number number;
 		struct use_row use;
 		size_t sum = 0;
-		uint64_t seed;
 		bool done;
 
 		WORKS_OR_SAYS(case_open(scratch_path(s, "case"), mode, &cs, &err));
 		if (!cs)
 			continue;
 		if (mode == CASE_WRITE)
-			WORKS_OR_SAYS(
-				case_series(cs, "repro", "settings", 5, &series, &seed, &err));
+			WORKS_OR_SAYS(made_series(cs, "settings", &series, &err));
 		WORKS_OR_SAYS(case_series_progress(cs, series, &progress, &err));
 		WORKS_OR_SAYS(case_tally(cs, series, ignore_tally, &sum, &err));
 		WORKS_OR_SAYS(case_windows(cs, series, "", ignore_window, &sum, &err));

@@ -41,9 +41,8 @@ static struct series_id series_of(struct case_store *cs, const char *settings)
 {
 	struct series_id id = { -1 };
 	struct err err = { 0 };
-	uint64_t seed;
 
-	if (case_series(cs, "repro", settings, 1, &id, &seed, &err) < 0)
+	if (made_series(cs, settings, &id, &err) < 0)
 		fail_msg("%s", err.message);
 	return id;
 }
@@ -105,10 +104,9 @@ static int die_in_the_middle(void *arg)
 	struct case_store *cs = NULL;
 	struct series_id series;
 	struct err err = { 0 };
-	uint64_t seed;
 
 	CHILD_WANTS(case_open(scratch_path(arg, "case"), CASE_WRITE, &cs, &err) == 0);
-	CHILD_WANTS(case_series(cs, "repro", "a", 1, &series, &seed, &err) == 0);
+	CHILD_WANTS(made_series(cs, "a", &series, &err) == 0);
 	for (uint64_t i = 1; i <= 3; i++)
 		CHILD_WANTS(add_made(cs, series, &(struct made_trial){ .number = i, .position = i },
 				     &err) == 0);
@@ -240,22 +238,43 @@ static void a_trial_is_stored_once(void **state)
 	case_close(cs);
 }
 
-static void series_is_its_settings(void **state)
+static struct series_found found(struct case_store *cs, const char *settings, const char *program,
+				 uint64_t seed)
+{
+	const struct series_identity identity = { .command = "compare",
+						  .settings = settings,
+						  .program = program };
+	struct series_found found = { { -1 }, 0, false };
+	struct err err = { 0 };
+
+	if (case_series(cs, &identity, seed, &found, &err) < 0)
+		fail_msg("%s", err.message);
+	return found;
+}
+
+static void series_is_its_identity(void **state)
 {
 	struct case_store *cs = opened(*state, CASE_WRITE);
-	struct series_id a, b, again;
-	struct err err = { 0 };
-	uint64_t seed = 0;
+	struct series_found a = found(cs, "x\ny", "build 1", UINT64_MAX - 5);
+	struct series_found b = found(cs, "x\nz", "build 1", 7);
+	struct series_found again = found(cs, "x\ny", "build 1", 8);
+	struct series_found rebuilt = found(cs, "x\ny", "build 2", 9);
 
-	assert_int_equal(case_series(cs, "compare", "x\ny", UINT64_MAX - 5, &a, &seed, &err), 0);
-	assert_true(seed == UINT64_MAX - 5);
-	assert_int_equal(case_series(cs, "compare", "x\nz", 7, &b, &seed, &err), 0);
-	assert_int_equal(seed, 7);
-	assert_int_not_equal(a.value, b.value);
+	assert_true(a.seed == UINT64_MAX - 5);
+	assert_false(a.program_changed);
+	assert_int_equal(b.seed, 7);
+	assert_false(b.program_changed);
+	assert_int_not_equal(a.id.value, b.id.value);
 	/* The first one's seed stays. */
-	assert_int_equal(case_series(cs, "compare", "x\ny", 8, &again, &seed, &err), 0);
-	assert_int_equal(again.value, a.value);
-	assert_true(seed == UINT64_MAX - 5);
+	assert_int_equal(again.id.value, a.id.value);
+	assert_true(again.seed == UINT64_MAX - 5);
+	assert_false(again.program_changed);
+	/* Another build is another series, and that is said once. */
+	assert_int_not_equal(rebuilt.id.value, a.id.value);
+	assert_int_equal(rebuilt.seed, 9);
+	assert_true(rebuilt.program_changed);
+	assert_false(found(cs, "x\ny", "build 2", 9).program_changed);
+	assert_int_equal(found(cs, "x\ny", "build 1", 9).id.value, a.id.value);
 	case_close(cs);
 }
 
@@ -573,11 +592,10 @@ static int commit_with_fault(void *arg)
 	struct series_id series;
 	struct series_progress progress;
 	struct err err = { 0 };
-	uint64_t seed;
 
 	(void)setenv("REDHAND_FAULT", f->fault, 1);
 	CHILD_WANTS(case_open(scratch_path(f->scratch, "case"), CASE_WRITE, &cs, &err) == 0);
-	CHILD_WANTS(case_series(cs, "repro", f->fault, 1, &series, &seed, &err) == 0);
+	CHILD_WANTS(made_series(cs, f->fault, &series, &err) == 0);
 	for (uint64_t i = 1; i <= 4; i++) {
 		struct made_trial made = { .number = 100 * (uint64_t)series.value + i,
 					   .position = i,
@@ -627,7 +645,7 @@ int main(void)
 		TEST(a_reader_sees_what_a_writer_commits),
 		TEST(numbers_fill_gaps),
 		TEST(a_trial_is_stored_once),
-		TEST(series_is_its_settings),
+		TEST(series_is_its_identity),
 		TEST(clear_forgets_rows_and_directories),
 		TEST(tally_counts_equal_trials),
 		TEST(runs_come_in_order),

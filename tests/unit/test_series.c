@@ -346,10 +346,9 @@ static struct case_store *new_case(const struct scratch *s, struct series_id *re
 {
 	struct case_store *cs = NULL;
 	struct err err = { 0 };
-	uint64_t seed;
 
 	assert_int_equal(case_open(scratch_path(s, "case"), CASE_WRITE, &cs, &err), 0);
-	assert_int_equal(case_series(cs, "repro", "x", 1, ret, &seed, &err), 0);
+	assert_int_equal(made_series(cs, "x", ret, &err), 0);
 	return cs;
 }
 

@@ -195,8 +195,8 @@ static void compare_tick(void *ctx)
 		.wanted = schedule_runs(&c->schedule),
 		.ran = c->runner.ran,
 		.seconds = series_now_s() - c->started_s,
-		.last_failed = c->runner.last_failed,
-		.last_summary = c->runner.last_summary,
+		.news_trial = c->runner.news_trial,
+		.news_summary = c->runner.news_summary,
 	};
 	uint64_t trials, failed;
 
@@ -328,7 +328,7 @@ static void plan(struct compare *c)
 		.arms = request->arm_count,
 		.per_arm = request->trials,
 		/* Long enough that the slots are full most of the time. */
-		.batch = c->turns ? 2ull * c->runner.slots : 1,
+		.batch = c->turns ? 4ull * c->runner.slots : 1,
 		.seed = request->seed,
 	};
 }
@@ -345,8 +345,7 @@ int compare_run(struct case_store *cs, const struct compare_request *request,
 		.started_s = series_now_s(),
 		.err = err,
 	};
-	struct series_progress progress = { 0 };
-	uint64_t seed = request->seed;
+	struct series_start start = { 0 };
 	int r;
 
 	for (unsigned int i = 0; i < request->arm_count; i++)
@@ -355,9 +354,9 @@ int compare_run(struct case_store *cs, const struct compare_request *request,
 	c.runner.settings = request->settings;
 	c.runner.ops = &compare_ops;
 	c.runner.ctx = &c;
-	r = series_resume(cs, "compare", request->identity, request->fresh, &seed, &c.runner,
-			  &progress, err);
-	c.schedule.seed = seed;
+	r = series_resume(cs, &request->identity, request->fresh, request->seed, &c.runner, &start,
+			  err);
+	c.schedule.seed = start.seed;
 	if (r == 0 && !(request->stop_early && c.runner.tally.trials > 0 && answered(&c)))
 		r = runner_run(&c.runner, err);
 	if (r == 0 && err->code < 0)
@@ -367,11 +366,12 @@ int compare_run(struct case_store *cs, const struct compare_request *request,
 					err);
 	if (r == 0)
 		conclude(&c, ret);
-	ret->seed = seed;
+	ret->seed = start.seed;
 	ret->case_dir = case_dir(cs);
 	ret->program = request->program;
 	ret->wanted = request->trials;
-	ret->earlier = progress.trials;
+	ret->earlier = start.earlier;
+	ret->program_changed = start.program_changed;
 	ret->seconds = series_now_s() - c.started_s;
 	ret->interrupted = c.runner.interrupted;
 	mem_free(c.stop_reason);

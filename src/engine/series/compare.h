@@ -7,7 +7,7 @@
  * `compare`: does a setting change how often it fails, or is it chance?
  */
 struct compare_request {
-	const char *identity;
+	struct series_identity identity;
 	const struct trial_settings *settings;
 	char *const *program;
 	const struct strv *slot_env;

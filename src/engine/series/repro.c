@@ -21,28 +21,30 @@ double series_now_s(void)
 	return (double)ts.tv_sec + (double)ts.tv_nsec / 1e9;
 }
 
-int series_resume(struct case_store *cs, const char *command, const char *identity, bool fresh,
-		  uint64_t *seed, struct runner *runner, struct series_progress *ret_progress,
-		  struct err *err)
+int series_resume(struct case_store *cs, const struct series_identity *identity, bool fresh,
+		  uint64_t seed, struct runner *runner, struct series_start *ret, struct err *err)
 {
-	uint64_t stored = *seed;
-	int r = case_series(cs, command, identity, *seed, &runner->series, &stored, err);
+	struct series_found found;
+	struct series_progress progress;
+	int r = case_series(cs, identity, seed, &found, err);
 
 	if (r == 0 && fresh) {
-		r = case_series_clear(cs, runner->series, err);
+		r = case_series_clear(cs, found.id, err);
 		if (r == 0)
-			r = case_series(cs, command, identity, *seed, &runner->series, &stored,
-					err);
+			r = case_series(cs, identity, seed, &found, err);
 	}
 	if (r == 0)
-		r = case_series_progress(cs, runner->series, ret_progress, err);
+		r = case_series_progress(cs, found.id, &progress, err);
 	if (r == 0)
-		r = tally_load(&runner->tally, cs, runner->series, err);
+		r = tally_load(&runner->tally, cs, found.id, err);
 	if (r < 0)
 		return r;
 	runner->cs = cs;
-	runner->learnt = ret_progress->learnt;
-	*seed = stored;
+	runner->series = found.id;
+	runner->learnt = progress.learnt;
+	*ret = (struct series_start){ .seed = found.seed,
+				      .earlier = progress.trials,
+				      .program_changed = found.program_changed };
 	return 0;
 }
 
@@ -109,8 +111,8 @@ static void repro_tick(void *ctx)
 		.wanted = request->trials,
 		.ran = repro->runner.ran,
 		.seconds = series_now_s() - repro->started_s,
-		.last_failed = repro->runner.last_failed,
-		.last_summary = repro->runner.last_summary,
+		.news_trial = repro->runner.news_trial,
+		.news_summary = repro->runner.news_summary,
 	};
 	uint64_t trials, failed;
 
@@ -138,16 +140,14 @@ int repro_run(struct case_store *cs, const struct repro_request *request, struct
 		.limit = request->trials > 0 ? request->trials : REPRO_OPEN_END,
 		.started_s = series_now_s(),
 	};
-	struct series_progress progress = { 0 };
-	uint64_t seed = 0;
+	struct series_start start = { 0 };
 	int r;
 
 	repro.runner.settings = request->settings;
 	repro.runner.slots = request->jobs;
 	repro.runner.ops = &repro_ops;
 	repro.runner.ctx = &repro;
-	r = series_resume(cs, "repro", request->identity, request->fresh, &seed, &repro.runner,
-			  &progress, err);
+	r = series_resume(cs, &request->identity, request->fresh, 0, &repro.runner, &start, err);
 	if (r == 0 && !enough(&repro))
 		r = runner_run(&repro.runner, err);
 	if (r == 0)
@@ -156,7 +156,8 @@ int repro_run(struct case_store *cs, const struct repro_request *request, struct
 	ret->case_dir = case_dir(cs);
 	ret->program = request->program;
 	ret->wanted = request->trials;
-	ret->earlier = progress.trials;
+	ret->earlier = start.earlier;
+	ret->program_changed = start.program_changed;
 	ret->jobs = request->jobs;
 	ret->seconds = series_now_s() - repro.started_s;
 	ret->interrupted = repro.runner.interrupted;

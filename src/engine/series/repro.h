@@ -11,15 +11,15 @@ struct series_progress_view {
 	struct rate rate;
 	uint64_t ran; /* of `done`, in this call */
 	double seconds;
-	uint64_t last_failed; /* number of the newest failing trial; 0 = none */
-	const char *last_summary;
+	uint64_t news_trial; /* the latest trial that failed in a new way; 0 = none */
+	const char *news_summary;
 	const char *what; /* NULL, or what else to show, such as a sequential test's state */
 };
 
 typedef void (*progress_fn)(void *ctx, const struct series_progress_view *view);
 
 struct repro_request {
-	const char *identity; /* the series' settings as canonical text */
+	struct series_identity identity;
 	const struct trial_settings *settings;
 	char *const *program;
 	const struct strv *slot_env; /* NAME=VALUE with {slot} and {trial} */
@@ -39,10 +39,15 @@ int repro_run(struct case_store *cs, const struct repro_request *request, struct
 	      struct err *err);
 void repro_result_deinit(struct repro_result *result);
 
+struct series_start {
+	uint64_t seed;
+	uint64_t earlier;     /* trials that are there already */
+	bool program_changed; /* … were, of another build of the program */
+};
+
 /* Finds the series, clears it when asked to, and reads what is there into the runner. */
-int series_resume(struct case_store *cs, const char *command, const char *identity, bool fresh,
-		  uint64_t *seed, struct runner *runner, struct series_progress *ret_progress,
-		  struct err *err);
+int series_resume(struct case_store *cs, const struct series_identity *identity, bool fresh,
+		  uint64_t seed, struct runner *runner, struct series_start *ret, struct err *err);
 
 /* Fills in argv and env with {slot} and {trial} replaced. */
 void series_fill_job(char *const *program, const struct strv *env, struct trial_job *job);

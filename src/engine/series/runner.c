@@ -44,7 +44,7 @@ struct flights {
 void runner_deinit(struct runner *runner)
 {
 	tally_deinit(&runner->tally);
-	mem_free(runner->last_summary);
+	mem_free(runner->news_summary);
 }
 
 /* Blocks the signals that mean 'stop' and hands them out through a descriptor. Nothing about how
@@ -118,12 +118,19 @@ static void limit_signatures(const struct tally *tally, struct signatures *signa
 	}
 }
 
-static void remember_failure(struct runner *runner, const struct trial_result *result,
-			     const struct signatures *signatures)
+static void note_news(struct runner *runner, const struct trial_result *result,
+		      const struct signatures *signatures)
 {
-	runner->last_failed = result->number.value;
-	mem_free(runner->last_summary);
-	runner->last_summary = mem_strdup(signatures->list.items[0].summary);
+	VEC_FOREACH (&signatures->list, s) {
+		if (tally_find(&runner->tally, s->id))
+			continue;
+		runner->news_trial = result->number.value;
+		mem_free(runner->news_summary);
+		runner->news_summary = mem_strdup(s->summary);
+		/* A crash is bigger news than the tests that failed before it. */
+		if (s->kind == FAILURE_SIGNAL)
+			return;
+	}
 }
 
 /* Only runs that reached their own end show what comes after what. */
@@ -181,6 +188,7 @@ static int store(struct flights *f, struct trial_result *result, struct err *err
 			   err);
 	if (r < 0)
 		return r;
+	note_news(runner, result, &signatures);
 	VEC_FOREACH (&signatures.list, s)
 		strbuf_addf(&ids, "%s%s", ids.len > 0 ? " " : "", s->id);
 	tally_add(&runner->tally, &(struct tally_row){
@@ -192,8 +200,6 @@ static int store(struct flights *f, struct trial_result *result, struct err *err
 					  .trial = result->number.value,
 				  });
 	runner->ran++;
-	if (signatures.list.count > 0)
-		remember_failure(runner, result, &signatures);
 	if (runner->ops->ended(runner->ctx, &run, signatures.list.count > 0))
 		f->stopping = true;
 	return 0;

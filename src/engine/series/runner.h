@@ -42,12 +42,12 @@ struct runner {
 	const struct runner_ops *ops;
 	void *ctx;
 
-	struct tally tally;   /* load it before, read it after */
-	uint64_t learnt;      /* runs whose breadcrumbs are stored already */
-	uint64_t ran;	      /* trials of this call */
-	uint64_t last_failed; /* number of the latest failing trial; 0 = none */
-	char *last_summary;   /* what its first signature says */
-	bool interrupted;     /* SIGINT, SIGTERM or SIGHUP came */
+	struct tally tally;  /* load it before, read it after */
+	uint64_t learnt;     /* runs whose breadcrumbs are stored already */
+	uint64_t ran;	     /* trials of this call */
+	uint64_t news_trial; /* the latest trial that failed in a way not seen before; 0 = none */
+	char *news_summary;  /* that way */
+	bool interrupted;    /* SIGINT, SIGTERM or SIGHUP came */
 };
 
 int runner_run(struct runner *runner, struct err *err);

@@ -341,10 +341,12 @@ static int drop_dir(const struct slot *s, const char *name, struct err *err)
 
 static int save_output(struct slot *s, const char *name, struct err *err)
 {
-	AUTO(fd_closep)
-	int dir = openat(s->trials, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	AUTO(fd_closep) int dir = -1;
 	int r;
 
+	/* The target may have removed it. */
+	(void)mkdirat(s->trials, name, 0755);
+	dir = openat(s->trials, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	if (dir < 0)
 		return err_errno(err, -errno, "cannot open trials/%s", name);
 	r = capture_save(&s->output.out, dir, "stdout", err);

@@ -41,7 +41,7 @@ static void scan_add(struct scan *scan, const struct module *module, uint64_t ad
 
 /* Code without a file (JIT) moves from run to run: walked through, and left out of the hash. */
 static __attribute__((noinline)) void scan_walk(struct thread *self, struct caller caller,
-						struct scan *ret)
+						uint32_t frames, struct scan *ret)
 {
 	const struct module *module = module_find_caller_sigsafe(caller.return_address);
 	struct unwind at = { .rip = caller.return_address, .rsp = caller.frame + 16 };
@@ -53,7 +53,7 @@ static __attribute__((noinline)) void scan_walk(struct thread *self, struct call
 	for (;;) {
 		if (module && module->identity)
 			scan_add(ret, module, at.rip, slot - caller.frame);
-		if (ret->count == LOG_CONTEXT_FRAMES || !unwind_step(&at, module, &slot))
+		if (ret->count == frames || !unwind_step(&at, module, &slot))
 			return;
 		module = module_find_sigsafe(at.rip);
 	}
@@ -61,7 +61,7 @@ static __attribute__((noinline)) void scan_walk(struct thread *self, struct call
 
 /* What was found before a fault counts: the same fault comes in the next run. */
 static __attribute__((noinline)) void scan_caller(struct guard *guard, struct caller caller,
-						  struct scan *ret)
+						  uint32_t frames, struct scan *ret)
 {
 	struct thread *self = guard->self;
 
@@ -71,7 +71,7 @@ static __attribute__((noinline)) void scan_caller(struct guard *guard, struct ca
 		return;
 	self->recovery_armed = 1;
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);
-	scan_walk(self, caller, ret);
+	scan_walk(self, caller, frames, ret);
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);
 	self->recovery_armed = 0;
 }
@@ -110,6 +110,7 @@ static __attribute__((noinline)) void context_record(struct guard *guard, struct
 static uint32_t context_intern(struct guard *guard, struct caller caller, const struct scan *scan)
 {
 	uint32_t lane = guard->self->lane, mask = agent.plan.context_rows - 1, i, row;
+	struct scan full;
 	uint64_t hash = scan->hash ? scan->hash : 1, at = checksum_mix(hash, lane);
 
 	for (i = 0; i < PROBES_MAX; i++) {
@@ -131,21 +132,34 @@ static uint32_t context_intern(struct guard *guard, struct caller caller, const 
 				 __ATOMIC_RELEASE);
 		__atomic_fetch_add(&log_map.header->contexts_used, 1, __ATOMIC_RELAXED);
 		checkpoint_note_context(row);
-		context_record(guard, caller, scan, row);
+		scan_caller(guard, caller, LOG_CONTEXT_FRAMES, &full);
+		full.hash = hash;
+		context_record(guard, caller, &full, row);
 		return row;
 	}
 	log_drop_sigsafe(LOG_DROP_CONTEXT);
 	return 0;
 }
 
-static uint64_t site_key(struct caller caller, uint64_t words)
+static uint64_t path_key(struct caller caller, const uint16_t offset[THREAD_SITE_WORDS],
+			 uint64_t words)
 {
-	uint64_t key = checksum_mix(caller.return_address ^ caller.frame << 16, words);
+	uint64_t low, key;
+	uint32_t high;
 
+	memcpy(&low, offset, 8);
+	memcpy(&high, offset + 4, 4);
+	key = checksum_mix(checksum_mix(caller.return_address ^ low, high), words);
 	return key ? key : 1;
 }
 
-static void site_layout(uint16_t offset[THREAD_SITE_WORDS], const struct scan *scan, bool own)
+static struct thread_key *path_slot(struct thread *self, uint64_t key)
+{
+	return &self->keys[key >> (64 - THREAD_KEYS_BITS)];
+}
+
+/* Offsets that the fast way may read again: none on a stack whose end is unknown. */
+static void layout_from(uint16_t offset[THREAD_SITE_WORDS], const struct scan *scan, bool own)
 {
 	unsigned i;
 
@@ -156,32 +170,62 @@ static void site_layout(uint16_t offset[THREAD_SITE_WORDS], const struct scan *s
 	}
 }
 
-/* This very path has been here before: in the site, or in the table of paths. */
-static bool site_matches(struct thread *self, struct thread_site *site, struct caller caller)
+/* At another depth the same layout may reach beyond the end of the stack. */
+static bool layout_fits(const struct thread *self, const uint16_t offset[THREAD_SITE_WORDS],
+			uint64_t frame)
 {
-	uint64_t place = context_place(caller), words, key;
-	struct thread_key *slot;
+	uint64_t furthest = 0;
+	unsigned i;
 
-	if (site->place != place)
+	for (i = 0; i < THREAD_SITE_WORDS; i++)
+		if (offset[i] > furthest)
+			furthest = offset[i];
+	return furthest == ON_RETURN_ADDRESS ||
+	       (on_own_stack(self, frame) && frame + furthest + 8 <= self->stack_high);
+}
+
+/* Takes the layout into `site` if this path has been walked with it before. */
+static bool site_try(struct thread *self, struct thread_site *site, struct caller caller,
+		     const uint16_t offset[THREAD_SITE_WORDS])
+{
+	struct thread_site tried = { .place = context_place(caller) };
+	const struct thread_key *slot;
+	uint64_t key;
+
+	if (!layout_fits(self, offset, caller.frame))
 		return false;
-	words = context_words(site, caller.frame);
-	if (words == site->words)
-		return true;
-	key = site_key(caller, words);
-	slot = &self->keys[key >> (64 - THREAD_KEYS_BITS)];
+	memcpy(tried.offset, offset, sizeof(tried.offset));
+	tried.words = context_words(&tried, caller.frame);
+	key = path_key(caller, tried.offset, tried.words);
+	slot = path_slot(self, key);
 	if (slot->key != key)
 		return false;
-	site->words = words;
-	site->context = slot->context;
+	tried.context = slot->context;
+	*site = tried;
 	return true;
 }
 
-static void pair_swap(struct thread_site *pair)
+static struct thread_layout *layouts_of(struct thread *self, uint64_t return_address)
 {
-	struct thread_site first = pair[0];
+	uint64_t mixed = return_address * 0x9e3779b97f4a7c15ull;
 
-	pair[0] = pair[1];
-	pair[1] = first;
+	return self->layouts[mixed >> (64 - THREAD_LAYOUT_BITS)];
+}
+
+/* The newest layout goes to the front, the oldest out. */
+static void layout_keep(struct thread *self, struct caller caller,
+			const uint16_t offset[THREAD_SITE_WORDS])
+{
+	struct thread_layout *ways = layouts_of(self, caller.return_address);
+	unsigned i;
+
+	for (i = 0; i < THREAD_LAYOUT_WAYS - 1; i++)
+		if (ways[i].return_address == caller.return_address &&
+		    !memcmp(ways[i].offset, offset, sizeof(ways[i].offset)))
+			break;
+	memmove(ways + 1, ways, i * sizeof(*ways));
+	ways[0].return_address = caller.return_address;
+	memcpy(ways[0].offset, offset, sizeof(ways[0].offset));
 }
 
 __attribute__((noinline)) uint32_t context_find_slow(struct guard guard, uint64_t return_address,
@@ -191,26 +235,34 @@ __attribute__((noinline)) uint32_t context_find_slow(struct guard guard, uint64_
 	struct thread *self = guard.self;
 	uint64_t place = context_place(caller), key;
 	struct thread_site *pair = context_site(self, place);
-	uint16_t layout[THREAD_SITE_WORDS];
+	struct thread_layout *ways = layouts_of(self, return_address);
 	struct thread_key *slot;
+	struct thread_site first = pair[0];
+	uint16_t layout[THREAD_SITE_WORDS];
 	struct scan scan;
+	unsigned i;
 
-	if (site_matches(self, &pair[0], caller))
-		return pair[0].context;
-	if (site_matches(self, &pair[1], caller)) {
-		pair_swap(pair);
+	if (pair[1].place == place && context_words(&pair[1], frame) == pair[1].words) {
+		pair[0] = pair[1];
+		pair[1] = first;
 		return pair[0].context;
 	}
-	scan_caller(&guard, caller, &scan);
-	site_layout(layout, &scan, on_own_stack(self, frame));
-	if (pair[0].place != place || memcmp(pair[0].offset, layout, sizeof(layout)))
-		pair_swap(pair);
+	if (first.place == place && site_try(self, &pair[0], caller, first.offset))
+		return pair[0].context;
+	pair[1] = first;
+	for (i = 0; i < THREAD_LAYOUT_WAYS; i++)
+		if (ways[i].return_address == return_address &&
+		    site_try(self, &pair[0], caller, ways[i].offset))
+			return pair[0].context;
+	scan_caller(&guard, caller, THREAD_SITE_WORDS + 1, &scan);
+	layout_from(layout, &scan, on_own_stack(self, frame));
+	layout_keep(self, caller, layout);
 	pair[0].place = place;
 	memcpy(pair[0].offset, layout, sizeof(layout));
 	pair[0].words = context_words(&pair[0], frame);
 	pair[0].context = context_intern(&guard, caller, &scan);
-	key = site_key(caller, pair[0].words);
-	slot = &self->keys[key >> (64 - THREAD_KEYS_BITS)];
+	key = path_key(caller, layout, pair[0].words);
+	slot = path_slot(self, key);
 	slot->key = key;
 	slot->context = pair[0].context;
 	return pair[0].context;

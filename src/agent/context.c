@@ -27,35 +27,49 @@ static bool on_own_stack(const struct thread *self, uint64_t frame)
 	return frame < self->stack_high && self->stack_high - frame < (1ull << 30);
 }
 
-static void scan_add(struct scan *scan, const struct module *module, uint64_t address,
-		     uint64_t offset)
+/* Learned once per return address and thread. */
+static const struct unwind_rule *rule_for(struct thread *self, uint64_t rip, uint32_t generation)
 {
-	if (scan->count <= THREAD_SITE_WORDS) {
-		scan->hash = checksum_mix(scan->hash, module->identity);
-		scan->hash = checksum_mix(scan->hash, address - module->base);
-	}
-	scan->frames[scan->count] = address;
-	/* Too far up, or a stack whose end is unknown: not for the fast way to read again. */
-	scan->offset[scan->count++] = offset < UINT16_MAX ? (uint16_t)offset : 0;
+	uint64_t mixed = rip * 0x9e3779b97f4a7c15ull;
+	struct unwind_rule *rule = &self->rules[mixed >> (64 - THREAD_RULES_BITS)];
+
+	if (rule->rip == rip && rule->generation == generation)
+		return rule;
+	unwind_learn(rip, module_find_sigsafe(rip), rule);
+	rule->generation = generation;
+	return rule;
 }
 
 /* Code without a file (JIT) moves from run to run: walked through, and left out of the hash. */
 static __attribute__((noinline)) void scan_walk(struct thread *self, struct caller caller,
 						uint32_t frames, struct scan *ret)
 {
-	const struct module *module = module_find_caller_sigsafe(caller.return_address);
 	struct unwind at = { .rip = caller.return_address, .rsp = caller.frame + 16 };
 	uint64_t slot = caller.frame + 8;
+	const struct unwind_rule *rule;
+	uint32_t generation = modules_generation_sigsafe();
 
 	at.rbp = *(const uint64_t *)caller.frame;
 	at.low = caller.frame;
 	at.high = on_own_stack(self, caller.frame) ? self->stack_high : 0;
+	rule = rule_for(self, at.rip, generation);
+	if (!rule->frame_hash && module_find_caller_sigsafe(at.rip)) {
+		generation = modules_generation_sigsafe();
+		rule = rule_for(self, at.rip, generation);
+	}
 	for (;;) {
-		if (module && module->identity)
-			scan_add(ret, module, at.rip, slot - caller.frame);
-		if (ret->count == frames || !unwind_step(&at, module, &slot))
+		if (rule->frame_hash) {
+			if (ret->count <= THREAD_SITE_WORDS)
+				ret->hash = checksum_mix(ret->hash, rule->frame_hash);
+			ret->frames[ret->count] = at.rip;
+			/* Too far up for the fast way to read again: 0. */
+			ret->offset[ret->count++] = slot - caller.frame < UINT16_MAX
+							    ? (uint16_t)(slot - caller.frame)
+							    : 0;
+		}
+		if (ret->count == frames || !unwind_step(&at, rule, &slot))
 			return;
-		module = module_find_sigsafe(at.rip);
+		rule = rule_for(self, at.rip, generation);
 	}
 }
 
@@ -141,23 +155,6 @@ static uint32_t context_intern(struct guard *guard, struct caller caller, const 
 	return 0;
 }
 
-static uint64_t path_key(struct caller caller, const uint16_t offset[THREAD_SITE_WORDS],
-			 uint64_t words)
-{
-	uint64_t low, key;
-	uint32_t high;
-
-	memcpy(&low, offset, 8);
-	memcpy(&high, offset + 4, 4);
-	key = checksum_mix(checksum_mix(caller.return_address ^ low, high), words);
-	return key ? key : 1;
-}
-
-static struct thread_key *path_slot(struct thread *self, uint64_t key)
-{
-	return &self->keys[key >> (64 - THREAD_KEYS_BITS)];
-}
-
 /* Offsets that the fast way may read again: none on a stack whose end is unknown. */
 static void layout_from(uint16_t offset[THREAD_SITE_WORDS], const struct scan *scan, bool own)
 {
@@ -170,100 +167,33 @@ static void layout_from(uint16_t offset[THREAD_SITE_WORDS], const struct scan *s
 	}
 }
 
-/* At another depth the same layout may reach beyond the end of the stack. */
-static bool layout_fits(const struct thread *self, const uint16_t offset[THREAD_SITE_WORDS],
-			uint64_t frame)
-{
-	uint64_t furthest = 0;
-	unsigned i;
-
-	for (i = 0; i < THREAD_SITE_WORDS; i++)
-		if (offset[i] > furthest)
-			furthest = offset[i];
-	return furthest == ON_RETURN_ADDRESS ||
-	       (on_own_stack(self, frame) && frame + furthest + 8 <= self->stack_high);
-}
-
-/* Takes the layout into `site` if this path has been walked with it before. */
-static bool site_try(struct thread *self, struct thread_site *site, struct caller caller,
-		     const uint16_t offset[THREAD_SITE_WORDS])
-{
-	struct thread_site tried = { .place = context_place(caller) };
-	const struct thread_key *slot;
-	uint64_t key;
-
-	if (!layout_fits(self, offset, caller.frame))
-		return false;
-	memcpy(tried.offset, offset, sizeof(tried.offset));
-	tried.words = context_words(&tried, caller.frame);
-	key = path_key(caller, tried.offset, tried.words);
-	slot = path_slot(self, key);
-	if (slot->key != key)
-		return false;
-	tried.context = slot->context;
-	*site = tried;
-	return true;
-}
-
-static struct thread_layout *layouts_of(struct thread *self, uint64_t return_address)
-{
-	uint64_t mixed = return_address * 0x9e3779b97f4a7c15ull;
-
-	return self->layouts[mixed >> (64 - THREAD_LAYOUT_BITS)];
-}
-
-/* The newest layout goes to the front, the oldest out. */
-static void layout_keep(struct thread *self, struct caller caller,
-			const uint16_t offset[THREAD_SITE_WORDS])
-{
-	struct thread_layout *ways = layouts_of(self, caller.return_address);
-	unsigned i;
-
-	for (i = 0; i < THREAD_LAYOUT_WAYS - 1; i++)
-		if (ways[i].return_address == caller.return_address &&
-		    !memcmp(ways[i].offset, offset, sizeof(ways[i].offset)))
-			break;
-	memmove(ways + 1, ways, i * sizeof(*ways));
-	ways[0].return_address = caller.return_address;
-	memcpy(ways[0].offset, offset, sizeof(ways[0].offset));
-}
-
+/* The walk costs some 30 ns once its rules are known; the site makes the next call from the same
+ * place at the same depth cheaper still. The second of a pair keeps another way to the place. */
 __attribute__((noinline)) uint32_t context_find_slow(struct guard guard, uint64_t return_address,
 						     uint64_t frame)
 {
 	struct caller caller = { return_address, frame };
 	struct thread *self = guard.self;
-	uint64_t place = context_place(caller), key;
-	struct thread_site *pair = context_site(self, place);
-	struct thread_layout *ways = layouts_of(self, return_address);
+	uint64_t place = context_place(caller);
+	struct thread_site *pair = context_site(self, place), first = pair[0];
 	struct thread_key *slot;
-	struct thread_site first = pair[0];
-	uint16_t layout[THREAD_SITE_WORDS];
 	struct scan scan;
-	unsigned i;
 
 	if (pair[1].place == place && context_words(&pair[1], frame) == pair[1].words) {
 		pair[0] = pair[1];
 		pair[1] = first;
 		return pair[0].context;
 	}
-	if (first.place == place && site_try(self, &pair[0], caller, first.offset))
-		return pair[0].context;
-	pair[1] = first;
-	for (i = 0; i < THREAD_LAYOUT_WAYS; i++)
-		if (ways[i].return_address == return_address &&
-		    site_try(self, &pair[0], caller, ways[i].offset))
-			return pair[0].context;
 	scan_caller(&guard, caller, THREAD_SITE_WORDS + 1, &scan);
-	layout_from(layout, &scan, on_own_stack(self, frame));
-	layout_keep(self, caller, layout);
+	slot = &self->keys[scan.hash >> (64 - THREAD_KEYS_BITS)];
+	if (slot->stack_hash != scan.hash) {
+		slot->context = context_intern(&guard, caller, &scan);
+		slot->stack_hash = scan.hash;
+	}
+	pair[1] = first;
 	pair[0].place = place;
-	memcpy(pair[0].offset, layout, sizeof(layout));
+	layout_from(pair[0].offset, &scan, on_own_stack(self, frame));
 	pair[0].words = context_words(&pair[0], frame);
-	pair[0].context = context_intern(&guard, caller, &scan);
-	key = path_key(caller, layout, pair[0].words);
-	slot = path_slot(self, key);
-	slot->key = key;
-	slot->context = pair[0].context;
+	pair[0].context = slot->context;
 	return pair[0].context;
 }

@@ -12,12 +12,12 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "agent/unwind.h"
 #include "wire/log_format.h"
 
 #define THREAD_SITES_BITS 11
-#define THREAD_KEYS_BITS 16
-#define THREAD_LAYOUT_BITS 9
-#define THREAD_LAYOUT_WAYS 8
+#define THREAD_KEYS_BITS 15
+#define THREAD_RULES_BITS 12
 #define THREAD_SITE_WORDS 6
 #define THREAD_LANE_SHARED 255u
 #define THREAD_ALTSTACK_BYTES (64u << 10)
@@ -33,17 +33,10 @@ struct thread_site {
 
 _Static_assert(sizeof(struct thread_site) == 32, "a pair is a cache line");
 
-/* A path once walked: return address, layout and words, but not how deep the stack was. */
+/* A stack's hash and its context. */
 struct thread_key {
-	uint64_t key; /* 0: free */
+	uint64_t stack_hash; /* 0: free */
 	uint32_t context;
-	uint32_t reserved;
-};
-
-/* Where the return addresses above a caller were found, at whatever depth. */
-struct thread_layout {
-	uint64_t return_address;
-	uint16_t offset[THREAD_SITE_WORDS];
 	uint32_t reserved;
 };
 
@@ -76,7 +69,7 @@ struct thread {
 	/* Pairs: the second of a pair is the same place with another layout of frames above it. */
 	_Alignas(4096) struct thread_site sites[1u << THREAD_SITES_BITS];
 	struct thread_key keys[1u << THREAD_KEYS_BITS];
-	struct thread_layout layouts[1u << THREAD_LAYOUT_BITS][THREAD_LAYOUT_WAYS];
+	struct unwind_rule rules[1u << THREAD_RULES_BITS];
 	/* The alternate stack; a guard page lies below it in the mapping. */
 	_Alignas(4096) unsigned char guard_page[4096];
 	unsigned char altstack[THREAD_ALTSTACK_BYTES];

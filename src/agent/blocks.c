@@ -30,6 +30,9 @@ bool blocks_init(void)
 		blocks_state.pool = memory_map_sigsafe(bytes);
 		pool.limit = (uint32_t)(bytes / sizeof(struct block));
 	}
+	if (!blocks_state.pool)
+		return false;
+	memory_grows_densely_sigsafe(blocks_state.pool, pool.limit * sizeof(struct block));
 	for (i = 0; i < BLOCKS_SPACES; i++) {
 		blocks_state.spaces[i].directory = memory_map_sigsafe(directory_bytes);
 		if (!blocks_state.spaces[i].directory)
@@ -39,7 +42,7 @@ bool blocks_init(void)
 	blocks_state.spaces[BLOCKS_HEAP].shift = real.glibc_malloc ? 5 : 4;
 	blocks_state.spaces[BLOCKS_SUB].shift = 4;
 	pool.used = 1;
-	return blocks_state.pool != NULL;
+	return true;
 }
 
 static uint32_t *chunk_add(struct blocks_space *space, uint64_t index)

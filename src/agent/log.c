@@ -143,8 +143,10 @@ bool log_create(void)
 				 PROT_READ | PROT_WRITE, MAP_SHARED | (again ? MAP_FIXED : 0), fd,
 				 0);
 	(void)raw_syscall1(SYS_close, fd);
-	if (r < 0 && r > -4096)
+	if (r < 0 && r > -4096) {
+		(void)raw_syscall1(SYS_unlink, agent.log_path);
 		return false;
+	}
 	map_place(&header, (unsigned char *)r);
 	memcpy(log_map.base, &header, sizeof(header));
 	memcpy(log_map.base + LOG_PAGE, &header, sizeof(header));

@@ -66,14 +66,6 @@ void *memory_map_sigsafe(size_t bytes)
 	return (void *)r;
 }
 
-void memory_grows_densely_sigsafe(void *at, size_t bytes)
-{
-	uint64_t huge = 2u << 20, from = ((uint64_t)at + 2 * huge - 1) & ~(huge - 1);
-
-	if (from < (uint64_t)at + bytes)
-		(void)raw_syscall3(SYS_madvise, from, (uint64_t)at + bytes - from, MADV_HUGEPAGE);
-}
-
 void memory_unmap_sigsafe(void *at, size_t bytes)
 {
 	(void)raw_syscall2(SYS_munmap, at, bytes);

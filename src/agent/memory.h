@@ -18,9 +18,6 @@ size_t memory_readable_sigsafe(uint64_t address, size_t len);
 /* Private zero pages, not counted against overcommit where the kernel allows. NULL when refused.
  * Never on huge pages: the tables are touched here and there. */
 void *memory_map_sigsafe(size_t bytes);
-/* For a table that fills from the front: huge pages behind its first 2 MiB, where the kernel grants
- * them, so that a growing heap does not pay a fault for every 128 entries. */
-void memory_grows_densely_sigsafe(void *at, size_t bytes);
 void memory_unmap_sigsafe(void *at, size_t bytes);
 
 #endif

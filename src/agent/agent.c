@@ -33,6 +33,7 @@ void agent_retire_sigsafe(enum log_retired reason)
 	memset(&agent_switch, 0, 16);
 	if (!log_map.header)
 		return;
+	log_publish_sigsafe();
 	log_map.header->retired = reason;
 	log_map.header->state = LOG_STATE_RETIRED;
 }
@@ -234,6 +235,9 @@ void agent_exiting_sigsafe(uint32_t status, uint32_t how)
 	checkpoint_exit_sigsafe();
 	log_writer_init_sigsafe(&writer, LOG_TO_EVENTS);
 	(void)log_append_sigsafe(&writer, LOG_EXIT, &record, sizeof(record), NULL, 0);
+	/* A handler of the target that ends the process instead of returning has hidden a crash. */
+	if (log_map.header->forwarded_faults)
+		log_publish_sigsafe();
 	log_map.header->exit_status = status;
 	log_map.header->exited = 1;
 	log_map.header->state = LOG_STATE_EXITED;

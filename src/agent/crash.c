@@ -375,6 +375,7 @@ uint64_t crash_record_sigsafe(int signo, const siginfo_t *info, const ucontext_t
 		log_drop_sigsafe(LOG_DROP_FAULT_LIGHT);
 		log_writer_init_sigsafe(&writer, LOG_TO_SLOT);
 	} else if (flags & LOG_CRASH_FINAL) {
+		log_publish_sigsafe();
 		log_writer_init_sigsafe(&writer, LOG_TO_RESERVE);
 	} else {
 		__atomic_fetch_add(&log_map.header->forwarded_faults, 1, __ATOMIC_RELAXED);

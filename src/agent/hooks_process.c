@@ -88,6 +88,7 @@ static void unobserved_note(enum program_kind kind, const char *path)
 
 	if (kind == PROGRAM_ORDINARY || !agent_switch.crash || !agent_owns_process_sigsafe())
 		return;
+	log_publish_sigsafe();
 	log_writer_init_sigsafe(&writer, LOG_TO_EVENTS);
 	(void)log_begin_sigsafe(&writer, LOG_UNOBSERVED, &record, sizeof(record));
 	log_blob_sigsafe(&writer, LOG_BLOB_PATH, 0, 0, path, strlen(path));

@@ -117,43 +117,107 @@ static void map_place(const struct log_header *header, unsigned char *base)
 	log_map.reserve_tail = 0;
 }
 
+/* Makes the file and maps it over `base` (0: anywhere). The address, or a negative errno. */
+static long file_map(const struct log_header *header, int fd, uint64_t base)
+{
+	long r = raw_syscall2(SYS_ftruncate, fd, header->file_bytes);
+
+	/* The pages a crash needs are claimed now: there may be no disk left when it comes. A file
+	 * system that cannot do this (EOPNOTSUPP) is used as it is. */
+	if (!r &&
+	    raw_syscall4(SYS_fallocate, fd, 0, 0,
+			 header->regions[LOG_REGION_RESERVE].offset + (512u << 10)) == -ENOSPC)
+		r = -ENOSPC;
+	if (!r)
+		r = raw_syscall6(SYS_mmap, (long)base, (long)header->file_bytes,
+				 PROT_READ | PROT_WRITE, MAP_SHARED | (base ? MAP_FIXED : 0), fd,
+				 0);
+	return r;
+}
+
+static long draft_map(const struct log_header *header, uint64_t base)
+{
+	return raw_syscall6(SYS_mmap, (long)base, (long)header->file_bytes, PROT_READ | PROT_WRITE,
+			    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | (base ? MAP_FIXED : 0),
+			    -1, 0);
+}
+
+static void header_seal(struct log_header *header)
+{
+	header->check = checksum_add(CHECKSUM_SEED, header, LOG_FIXED_BYTES);
+}
+
 bool log_create(void)
 {
 	struct log_header header;
 	uint32_t parent_image = agent.image;
 	bool again = log_map.base != NULL;
-	long fd, r;
+	bool draft = agent.plan.observer < PLAN_OBSERVE_IDS;
+	long fd = -1, r;
 
 	agent.pid = (uint32_t)raw_syscall0(SYS_getpid);
-	fd = file_create();
-	if (fd < 0)
+	if (!draft && (fd = file_create()) < 0)
 		return false;
 	header_plan(&header);
 	header.parent_image = again ? parent_image : UINT32_MAX;
 	header.forked = again;
-	header.check = checksum_add(CHECKSUM_SEED, &header, LOG_FIXED_BYTES);
-	r = raw_syscall2(SYS_ftruncate, fd, header.file_bytes);
-	/* The pages a crash needs are claimed now: there may be no disk left when it comes. A file
-	 * system that cannot do this (EOPNOTSUPP) is used as it is. */
-	if (!r && raw_syscall4(SYS_fallocate, fd, 0, 0,
-			       header.regions[LOG_REGION_RESERVE].offset + (512u << 10)) == -ENOSPC)
-		r = -ENOSPC;
-	if (!r)
-		r = raw_syscall6(SYS_mmap, (long)log_map.base, (long)header.file_bytes,
-				 PROT_READ | PROT_WRITE, MAP_SHARED | (again ? MAP_FIXED : 0), fd,
-				 0);
-	(void)raw_syscall1(SYS_close, fd);
+	header_seal(&header);
+	r = draft ? draft_map(&header, (uint64_t)log_map.base)
+		  : file_map(&header, (int)fd, (uint64_t)log_map.base);
+	if (fd >= 0)
+		(void)raw_syscall1(SYS_close, fd);
 	if (r < 0 && r > -4096) {
-		(void)raw_syscall1(SYS_unlink, agent.log_path);
+		if (fd >= 0)
+			(void)raw_syscall1(SYS_unlink, agent.log_path);
 		return false;
 	}
 	map_place(&header, (unsigned char *)r);
+	log_map.draft = draft;
 	memcpy(log_map.base, &header, sizeof(header));
 	memcpy(log_map.base + LOG_PAGE, &header, sizeof(header));
 	log_map.id_base = agent.next_id;
 	log_map.header->next_id = agent.next_id;
 	log_map.header->state = LOG_STATE_RUNNING;
 	return true;
+}
+
+/* Copies a part of the draft into its file. */
+static bool draft_copy(int fd, uint64_t offset, uint64_t bytes)
+{
+	while (bytes) {
+		long n = raw_syscall4(SYS_pwrite64, fd, log_map.base + offset, bytes, offset);
+
+		if (n <= 0)
+			return false;
+		offset += (uint64_t)n;
+		bytes -= (uint64_t)n;
+	}
+	return true;
+}
+
+void log_publish_sigsafe(void)
+{
+	struct log_header *header = log_map.header;
+	const struct log_region *regions;
+	long fd, r = -1;
+
+	if (!header || !__atomic_exchange_n(&log_map.draft, false, __ATOMIC_ACQ_REL))
+		return;
+	fd = file_create();
+	if (fd < 0)
+		return;
+	/* The number was not known when the header was sealed. */
+	header->image = agent.image;
+	header_seal(header);
+	memcpy(log_map.base + LOG_PAGE, header, sizeof(*header));
+	regions = header->regions;
+	if (draft_copy((int)fd, 0,
+		       regions[LOG_REGION_THREADS].offset + regions[LOG_REGION_THREADS].bytes) &&
+	    draft_copy((int)fd, regions[LOG_REGION_RESERVE].offset, log_map.reserve_tail) &&
+	    draft_copy((int)fd, regions[LOG_REGION_EVENTS].offset, log_map.events_tail))
+		r = file_map(header, (int)fd, (uint64_t)log_map.base);
+	(void)raw_syscall1(SYS_close, fd);
+	(void)r; /* on failure the draft stays: nobody will read it, but nothing breaks */
 }
 
 void log_drop_sigsafe(enum log_drop what)

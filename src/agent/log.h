@@ -24,6 +24,7 @@ struct log {
 	struct log_life *rings;	      /* NULL unless ids */
 	uint64_t seq;		      /* atomic: last given */
 	uint64_t id_base;	      /* ids below came with the fork */
+	bool draft;		      /* not a file yet: see log_publish_sigsafe() */
 	/* The writer's own idea of the tails: those in the header can be overwritten by the target.
 	 */
 	uint64_t events_tail, reserve_tail; /* atomic */
@@ -32,8 +33,15 @@ struct log {
 extern struct log log_map;
 
 /* Creates events.PID.N.rhl for the next free N, sizes it (sparse) and maps it; after a fork it is
- * mapped over the parent's, at the same place. False: errno-like reason stays unknown, retire. */
+ * mapped over the parent's, at the same place. False: errno-like reason stays unknown, retire.
+ *
+ * Observer `crash` begins with a draft in private memory instead: most processes never have
+ * anything to tell, and making a file costs more than starting /bin/true. */
 bool log_create(void);
+
+/* Makes a draft a file, for what is worth telling: a crash, a retirement, a program that cannot be
+ * observed. What other threads append at this very moment may be lost. No-op when it is one. */
+void log_publish_sigsafe(void);
 
 /* Where a record goes. */
 enum log_place {

@@ -74,15 +74,19 @@ const char *nearest_name(const char *typed, const char *const *names, size_t cou
 
 static int unknown_option(struct parser *p, const char *typed)
 {
-	const char *names[128];
-	const char *near;
+	const char *names[128], *near = NULL;
 	size_t count = 0;
 
 	COMMAND_FOREACH_OPTION(p->command, group, option)
 	if (count < ARRAY_SIZE(names))
 		names[count++] = option->name;
 	(void)err_set(p->err, -EINVAL, "%s: unknown option '%s'", p->command->name, typed);
-	near = typed[0] == '-' && typed[1] == '-' ? nearest_name(typed + 2, names, count) : NULL;
+	if (typed[0] == '-' && typed[1] == '-') {
+		/* In --naem=value only the name can be mistyped. */
+		AUTO(mem_freep) char *name = mem_strndup(typed + 2, strcspn(typed + 2, "="));
+
+		near = nearest_name(name, names, count);
+	}
 	if (near)
 		return err_remedy(p->err, "--%s (all options: redhand %s --help)", near,
 				  p->command->name);

@@ -9,6 +9,7 @@
 #define WINDOWS_SHOWN 5
 #define SIGNATURES_SHOWN 50
 #define ODD_SLOT_P 0.05
+#define SLOTS_MAX 1024
 
 static void take_window(void *ctx, const struct window_row *row)
 {
@@ -76,7 +77,8 @@ static void compare_slots(const struct tally *tally, struct series_summary *ret)
 	unsigned int slots = 0;
 
 	VEC_FOREACH (&tally->counts, c)
-		slots = c->slot + 1 > slots ? c->slot + 1 : slots;
+		if (c->slot < SLOTS_MAX) /* anything else comes from a damaged case */
+			slots = c->slot + 1 > slots ? c->slot + 1 : slots;
 	tally_failed(tally, TALLY_ALL, TALLY_ALL, &all_trials, &all_failed);
 	for (unsigned int slot = 0; slot < slots; slot++) {
 		struct slot_summary s = { .slot = slot, .p = 1 };

@@ -70,8 +70,15 @@ static void note_crumb(struct output *o, const char *line, size_t len)
 
 static void on_line(void *ctx, const char *line, size_t len)
 {
+	AUTO(strbuf_deinit) struct strbuf plain = { 0 };
 	struct output *o = ctx;
 
+	/* On a terminal test frameworks write in colour, and ^ still means the first letter. */
+	if (memchr(line, '\033', len)) {
+		crumb_plain(line, len, &plain);
+		line = strbuf_str(&plain);
+		len = plain.len;
+	}
 	note_test(o->end, line, len);
 	note_crumb(o, line, len);
 	VEC_FOREACH (&o->settings->fail_on, rule)

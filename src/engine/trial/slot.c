@@ -105,19 +105,23 @@ static void reap(struct slot *s)
 	s->childless = pid < 0 && errno == ECHILD;
 }
 
-/* Reads what is there; closes the stream at its end. */
-static void drain(struct capture *capture, int *fd)
+/* More than a pipe can hold (pipe(7): 1 MiB unless root raised it): what is left when nobody
+ * writes any more. */
+#define DRAIN_READS 256
+
+/* Reads what is there, at most `reads` buffers of it: a command that writes faster than its lines
+ * can be looked at must not keep us from the clock. Closes the stream at its end. */
+static void drain(struct capture *capture, int *fd, unsigned int reads)
 {
 	char buffer[65536];
 
-	while (*fd >= 0) {
+	while (*fd >= 0 && reads > 0) {
 		ssize_t n = read(*fd, buffer, sizeof(buffer));
 
 		if (n > 0) {
 			capture_add(capture, buffer, (size_t)n);
-			if ((size_t)n == sizeof(buffer))
-				continue;
-			return;
+			reads--;
+			continue;
 		}
 		if (n < 0 && errno == EINTR)
 			continue;
@@ -168,9 +172,9 @@ static void attend(struct slot *s)
 		if (poll(fds, ARRAY_SIZE(fds), poll_timeout_ms(s)) < 0 && errno != EINTR)
 			break;
 		if (fds[1].revents)
-			drain(&s->output.out, &s->out);
+			drain(&s->output.out, &s->out, 1);
 		if (fds[2].revents)
-			drain(&s->output.err, &s->err);
+			drain(&s->output.err, &s->err, 1);
 		if (fds[0].revents) {
 			(void)!read(s->signals, &info, sizeof(info));
 			reap(s);
@@ -231,9 +235,11 @@ static int open_terminal(struct channels *c, struct err *err)
 static int open_pipes(struct channels *c, struct err *err)
 {
 	int out[2], error[2];
+	int fault = fault_hits("pipe");
 
-	if (fault_hits("pipe") > 0 || pipe2(out, O_CLOEXEC) < 0)
-		return err_errno(err, -errno, "cannot make a pipe for the command's output");
+	if (fault > 0 || pipe2(out, O_CLOEXEC) < 0)
+		return err_errno(err, fault > 0 ? -fault : -errno,
+				 "cannot make a pipe for the command's output");
 	c->out = out[0];
 	c->child_out = out[1];
 	if (pipe2(error, O_CLOEXEC) < 0)
@@ -335,10 +341,12 @@ static int drop_dir(const struct slot *s, const char *name, struct err *err)
 
 static int save_output(struct slot *s, const char *name, struct err *err)
 {
-	AUTO(fd_closep)
-	int dir = openat(s->trials, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	AUTO(fd_closep) int dir = -1;
 	int r;
 
+	/* The target may have removed it. */
+	(void)mkdirat(s->trials, name, 0755);
+	dir = openat(s->trials, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	if (dir < 0)
 		return err_errno(err, -errno, "cannot open trials/%s", name);
 	r = capture_save(&s->output.out, dir, "stdout", err);
@@ -361,10 +369,13 @@ static int run_trial(struct slot *s, const struct trial_job *job, struct trial_r
 
 	(void)snprintf(name, sizeof(name), "%llu", (unsigned long long)job->number.value);
 	r = make_dir(s, name, err);
-	if (r == 0)
-		r = s->settings->flags & TRIAL_PTY ? open_terminal(&c, err) : open_pipes(&c, err);
 	if (r < 0)
 		return r;
+	r = s->settings->flags & TRIAL_PTY ? open_terminal(&c, err) : open_pipes(&c, err);
+	if (r < 0) {
+		(void)tree_remove_at(s->trials, name, NULL);
+		return r;
+	}
 	(void)clock_gettime(CLOCK_REALTIME, &wall);
 	end->started_ms = (int64_t)wall.tv_sec * 1000 + wall.tv_nsec / 1000000;
 	end->exit_status = -1;
@@ -388,8 +399,8 @@ static int run_trial(struct slot *s, const struct trial_job *job, struct trial_r
 	c.out = c.err = -1;
 	attend(s);
 	end->wall_ns = now_ns() - start;
-	drain(&s->output.out, &s->out);
-	drain(&s->output.err, &s->err);
+	drain(&s->output.out, &s->out, DRAIN_READS);
+	drain(&s->output.err, &s->err, DRAIN_READS);
 	fd_close(s->out);
 	fd_close(s->err);
 	output_finish(&s->output);

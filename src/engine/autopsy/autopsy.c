@@ -13,6 +13,7 @@
 #include "engine/autopsy/logs.h"
 
 #define BLOCKS_SHOWN 24
+#define BLOCKS_MAX 2000
 #define EPOCH_EVENTS 64 /* the header's epoch moves once per this many events */
 #define PIECES_MAX 64
 #define CRASHES_MAX 16
@@ -166,40 +167,79 @@ static const char *via_text(const struct log_block *block)
 	}
 }
 
-static struct block_life *same_block(struct crash *crash, const struct log_block *block)
+/* A block that pointers lead to, before its stacks are read: that is only done for the few that
+ * are shown. */
+struct pointed {
+	struct log_block block;
+	char *via;  /* all ways that lead to it */
+	int weight; /* small ones first */
+};
+
+struct pointeds {
+	VEC(struct pointed) list;
+};
+
+static bool is_freed(const struct log_block *block)
 {
-	VEC_FOREACH (&crash->blocks, life)
-		if (life->id == block->id && life->beyond == (block->relation == LOG_BEYOND))
-			return life;
-	return NULL;
+	return block->state == LOG_BLOCK_FREED || block->relation == LOG_FORMER;
 }
 
-static void join_via(struct block_life *life, const char *via)
+/* What the fault itself touched, then freed blocks, then live ones; registers before memory, and
+ * last what just lies on the stack. */
+static int block_weight(const struct log_block *block)
 {
-	char *joined;
+	static const int by_via[] = { [LOG_VIA_REGISTER] = 10,
+				      [LOG_VIA_FAULT] = 0,
+				      [LOG_VIA_STACK] = 100,
+				      [LOG_VIA_MEMORY] = 20 };
+	int via = block->via < ARRAY_SIZE(by_via) ? by_via[block->via] : 50;
 
-	if (strstr(life->via, via) || strlen(life->via) > 60)
-		return;
-	joined = mem_printf("%s, %s", life->via, via);
-	mem_free(life->via);
-	life->via = joined;
+	return via + (is_freed(block) ? 0 : 40) + (block->relation == LOG_BEYOND ? 5 : 0);
 }
 
-static void add_block(struct autopsy *autopsy, struct event_log *log, const struct log_block *block,
-		      struct crash *ret)
+static int by_weight(const void *a, const void *b)
 {
-	const struct log_header *header = &log->reader.header;
-	struct block_life *known = same_block(ret, block), life;
-	uint32_t ago = (uint32_t)header->epoch - (uint32_t)block->freed_epoch;
+	const struct pointed *x = a, *y = b;
 
-	if (known) {
-		join_via(known, via_text(block));
+	if (x->weight != y->weight)
+		return x->weight - y->weight;
+	return x->block.id < y->block.id ? -1 : x->block.id > y->block.id;
+}
+
+static void note_block(struct pointeds *pointeds, const struct log_block *block)
+{
+	const char *via = via_text(block);
+	int weight = block_weight(block);
+
+	VEC_FOREACH (&pointeds->list, p) {
+		if (p->block.id != block->id || p->block.relation != block->relation)
+			continue;
+		if (!strstr(p->via, via) && strlen(p->via) < 60) {
+			char *joined = mem_printf(weight < p->weight ? "%2$s, %1$s" : "%1$s, %2$s",
+						  p->via, via);
+
+			mem_free(p->via);
+			p->via = joined;
+		}
+		if (weight < p->weight) {
+			p->weight = weight;
+			p->block = *block;
+		}
 		return;
 	}
-	if (ret->blocks.count >= BLOCKS_SHOWN)
-		return;
-	life = (struct block_life){
-		.via = mem_strdup(via_text(block)),
+	if (pointeds->list.count < BLOCKS_MAX)
+		VEC_PUSH(&pointeds->list,
+			 ((struct pointed){
+				 .block = *block, .via = mem_strdup(via), .weight = weight }));
+}
+
+static void add_life(struct autopsy *autopsy, struct event_log *log, const struct pointed *pointed,
+		     struct crash *ret)
+{
+	const struct log_block *block = &pointed->block;
+	uint32_t ago = (uint32_t)log->reader.header.epoch - (uint32_t)block->freed_epoch;
+	struct block_life life = {
+		.via = mem_strdup(pointed->via),
 		.value = block->value,
 		.id = block->id,
 		.key = block_key_text(&block->key),
@@ -211,6 +251,7 @@ static void add_block(struct autopsy *autopsy, struct event_log *log, const stru
 		.python =
 			block->api == LOG_API_PYTHON_OBJECT || block->api == LOG_API_PYTHON_MEMORY,
 	};
+
 	if (life.state == BLOCK_FREED)
 		life.freed_events = ((uint64_t)ago + 1) * EPOCH_EVENTS;
 	(void)event_log_context(log, block->context, autopsy->symbols, &life.allocated);
@@ -219,26 +260,11 @@ static void add_block(struct autopsy *autopsy, struct event_log *log, const stru
 	VEC_PUSH(&ret->blocks, life);
 }
 
-/* What the fault itself touched first, then what was freed, then the rest. */
-static int block_weight(const struct block_life *block)
-{
-	return (strstr(block->via, "the address") ? 0 : 4) +
-	       (block->former || block->state == BLOCK_FREED ? 0 : 2) + (block->beyond ? 1 : 0) +
-	       (strcmp(block->via, "the stack") == 0 ? 8 : 0);
-}
-
-static int by_weight(const void *a, const void *b)
-{
-	const struct block_life *x = a, *y = b;
-	int difference = block_weight(x) - block_weight(y);
-
-	return difference != 0 ? difference : x->id < y->id ? -1 : x->id > y->id;
-}
-
 static void read_owned(struct autopsy *autopsy, struct body *body, enum autopsy_depth depth,
 		       struct crash *ret)
 {
 	struct log_item item = body->item;
+	struct pointeds pointeds = { 0 };
 
 	ret->cut_short = true;
 	while (log_next_owned(&body->log->reader, body->item.head.seq, &item)) {
@@ -247,16 +273,22 @@ static void read_owned(struct autopsy *autopsy, struct body *body, enum autopsy_
 
 		if (item.head.type == LOG_BLOCK && log_payload(&item, &block, sizeof(block)) &&
 		    (depth == AUTOPSY_WHOLE || block.via == LOG_VIA_FAULT)) {
-			add_block(autopsy, body->log, &block, ret);
+			note_block(&pointeds, &block);
 		} else if (item.head.type == LOG_CRASH_DONE &&
 			   log_payload(&item, &done, sizeof(done))) {
 			ret->write_us = done.write_ns / 1000;
 			ret->cut_short = false;
 		}
 	}
-	if (ret->blocks.count > 1)
-		qsort(ret->blocks.items, ret->blocks.count, sizeof(ret->blocks.items[0]),
+	if (pointeds.list.count > 1)
+		qsort(pointeds.list.items, pointeds.list.count, sizeof(pointeds.list.items[0]),
 		      by_weight);
+	for (size_t i = 0; i < pointeds.list.count; i++) {
+		if (i < BLOCKS_SHOWN)
+			add_life(autopsy, body->log, &pointeds.list.items[i], ret);
+		mem_free(pointeds.list.items[i].via);
+	}
+	VEC_DEINIT(&pointeds.list);
 }
 
 /* ---- the crash ---- */

@@ -18,6 +18,7 @@
 #define EPOCH_EVENTS 64 /* the header's epoch moves once per this many events */
 #define PIECES_MAX 64
 #define CRASHES_MAX 16
+#define CANDIDATES_MAX 1000
 #define CUTS_MAX 64
 
 struct autopsy {
@@ -190,6 +191,9 @@ struct pointed {
 	int weight; /* small ones first */
 };
 
+/* Below this, the fault or its instruction used the pointer. */
+#define WEIGHT_TELLING 10
+
 struct pointeds {
 	VEC(struct pointed) list;
 };
@@ -267,6 +271,7 @@ static void add_life(struct autopsy *autopsy, struct event_log *log, const struc
 		.start = block->start,
 		.size = block->size,
 		.state = block->state == LOG_BLOCK_FREED ? BLOCK_FREED : BLOCK_LIVE,
+		.telling = pointed->weight < WEIGHT_TELLING,
 		.former = block->relation == LOG_FORMER,
 		.beyond = block->relation == LOG_BEYOND,
 		.python =
@@ -420,6 +425,8 @@ static void build_crash(struct autopsy *autopsy, struct event_log *log, const st
 	ret->signal = body.record.signo;
 	ret->code = body.record.code;
 	ret->address = body.record.fault_address;
+	ret->from_outside = (body.record.flags & LOG_CRASH_SENT) &&
+			    body.record.sender_pid != log->reader.header.pid;
 	ret->realtime_ns = body.record.realtime_ns;
 	ret->abort_message = event_log_text(log, item, LOG_BLOB_ABORT);
 	if (body.operands.instruction[0] != '\0')
@@ -439,8 +446,10 @@ static void build_crash(struct autopsy *autopsy, struct event_log *log, const st
 struct candidate {
 	struct event_log *log;
 	struct log_item item;
-	bool final;
-	bool expected; /* its signal is what the command died of */
+	int signal;
+	uint64_t follows; /* the crash whose handler led to this one; 0 = none */
+	bool final;	  /* the process died of it */
+	bool expected;	  /* its signal is what the command died of */
 	uint64_t realtime_ns;
 };
 
@@ -459,15 +468,56 @@ struct candidates {
 	VEC(struct candidate) list;
 };
 
-/* A fault that the target's own handler took counts only when that handler did not return. */
-static void drop_handled(struct candidates *candidates, struct event_log *log, uint64_t seq)
+static size_t find_candidate(const struct candidates *candidates, const struct event_log *log,
+			     uint64_t seq)
 {
-	for (size_t i = 0; i < candidates->list.count; i++) {
-		struct candidate *c = &candidates->list.items[i];
+	size_t i = 0;
 
-		if (c->log == log && c->item.head.seq == seq && !c->final) {
-			*c = candidates->list.items[--candidates->list.count];
-			return;
+	while (i < candidates->list.count && (candidates->list.items[i].log != log ||
+					      candidates->list.items[i].item.head.seq != seq))
+		i++;
+	return i;
+}
+
+static void drop_candidate(struct candidates *candidates, size_t index)
+{
+	if (index < candidates->list.count)
+		candidates->list.items[index] = candidates->list.items[--candidates->list.count];
+}
+
+/* A fault that the target's own handler took and came back from is ordinary life. */
+static void drop_handled(struct candidates *candidates, struct event_log *log)
+{
+	struct log_item item;
+
+	log_reader_rewind(&log->reader);
+	while (log_reader_next(&log->reader, &item)) {
+		size_t i = item.head.type == LOG_CRASH_HANDLED
+				   ? find_candidate(candidates, log, item.head.owner)
+				   : candidates->list.count;
+
+		if (i < candidates->list.count && !candidates->list.items[i].final)
+			drop_candidate(candidates, i);
+	}
+}
+
+/* Python's faulthandler and others take a fault, say something and raise it again. The first one
+ * is the crash; the second only says that it was deadly. */
+static void drop_raised_again(struct candidates *candidates)
+{
+	for (size_t i = 0; i < candidates->list.count;) {
+		struct candidate *again = &candidates->list.items[i];
+		size_t first = again->follows != 0
+				       ? find_candidate(candidates, again->log, again->follows)
+				       : candidates->list.count;
+
+		if (first < candidates->list.count &&
+		    candidates->list.items[first].signal == again->signal) {
+			candidates->list.items[first].final |= again->final;
+			drop_candidate(candidates, i);
+			i = 0;
+		} else {
+			i++;
 		}
 	}
 }
@@ -481,22 +531,17 @@ static void collect(struct event_log *log, int signal, struct candidates *ret)
 		struct log_crash record;
 
 		if (item.head.type == LOG_CRASH && log_payload(&item, &record, sizeof(record)) &&
-		    !(record.flags & LOG_CRASH_LIGHT)) {
-			if (record.follows != 0)
-				drop_handled(ret, log, record.follows);
+		    !(record.flags & LOG_CRASH_LIGHT) && ret->list.count < CANDIDATES_MAX)
 			VEC_PUSH(&ret->list, ((struct candidate){
 						     .log = log,
 						     .item = item,
+						     .signal = record.signo,
+						     .follows = record.follows,
 						     .final = (record.flags & LOG_CRASH_FINAL) != 0,
 						     .expected = record.signo == signal,
 						     .realtime_ns = record.realtime_ns }));
-		}
 	}
-	/* Records of RESERVE come before those of EVENTS: look for the handled ones afterwards. */
-	log_reader_rewind(&log->reader);
-	while (log_reader_next(&log->reader, &item))
-		if (item.head.type == LOG_CRASH_HANDLED)
-			drop_handled(ret, log, item.head.owner);
+	drop_handled(ret, log);
 }
 
 int autopsy_trial(struct autopsy *autopsy, int trials, const char *trial, int signal,
@@ -510,6 +555,7 @@ int autopsy_trial(struct autopsy *autopsy, int trials, const char *trial, int si
 		return r;
 	VEC_FOREACH (&logs.list, log)
 		collect(log, signal, &candidates);
+	drop_raised_again(&candidates);
 	if (candidates.list.count > 0)
 		qsort(candidates.list.items, candidates.list.count,
 		      sizeof(candidates.list.items[0]), by_importance);

@@ -75,9 +75,9 @@ struct crash {
 	char *command; /* its command line */
 	char *thread;  /* name of the thread */
 	int signal, code;
-	bool hidden;	  /* nobody saw it die: a parent hid it */
+	bool hidden;	   /* nobody saw it die: a parent hid it */
 	bool from_outside; /* another process sent the signal: where it struck says nothing */
-	uint64_t address; /* the fault's; 0 when the signal was sent */
+	uint64_t address;  /* the fault's; 0 when the signal was sent */
 	uint64_t realtime_ns;
 	enum fault_class fault;
 	char *words;	     /* the fault in one sentence */

@@ -207,12 +207,13 @@ static bool is_freed(const struct log_block *block)
  * last what just lies on the stack. */
 static int block_weight(const struct fault_operands *operands, const struct log_block *block)
 {
-	static const int by_via[] = { [LOG_VIA_REGISTER] = 10,
-				      [LOG_VIA_FAULT] = 0,
-				      [LOG_VIA_STACK] = 100,
-				      [LOG_VIA_MEMORY] = 20 };
+	static const int by_via[] = {
+		[LOG_VIA_REGISTER] = 10, [LOG_VIA_STACK] = 100, [LOG_VIA_MEMORY] = 20
+	};
 	int via = block->via < ARRAY_SIZE(by_via) ? by_via[block->via] : 50;
 
+	if (block->via == LOG_VIA_FAULT)
+		return 0;
 	/* Registers that the faulting instruction used come right after the fault's own address. */
 	if (block->via == LOG_VIA_REGISTER)
 		for (size_t i = 0; i < operands->count; i++)

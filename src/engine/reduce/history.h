@@ -15,7 +15,7 @@ enum run_kind {
 
 struct run {
 	testset_word *set; /* the tests that started */
-	uint32_t size;     /* how many of them */
+	uint32_t size;	   /* how many of them */
 	enum run_kind kind;
 };
 

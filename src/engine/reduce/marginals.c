@@ -6,8 +6,15 @@
 #include <string.h>
 
 /* How many tests are needed, before anything is known. */
-#define needed_prior TUNE[6]
-extern double TUNE[8];
+static const double needed_prior = 3;
+/* How many needed tests that guess weighs against what is found. */
+static const double needed_prior_weight = 2;
+/* Edges looked at again after each run, after a change of the list, and kept at all:
+ * bounds on time and memory, out of reach for lists of hundreds of tests. */
+static const size_t sweep_edges = 4000, settle_edges = 200000, edges_most = 1500000;
+
+/* Odds stay within these, so that they neither overflow nor stick. */
+static const double odds_least = 1e-15, odds_most = 1e15;
 
 int marginals_init(struct marginals *m, size_t n_full)
 {
@@ -34,31 +41,6 @@ void marginals_deinit(struct marginals *m)
 	*m = (struct marginals){ 0 };
 }
 
-/* Weights of the cells, given the luck attributed to each list size. */
-static void cells_update(struct marginals *m)
-{
-	double most = -HUGE_VAL, sum = 0;
-
-	for (int c = 0; c < RATE_CELLS; c++)
-		m->cell[c] = m->grid->log_prior[c];
-	for (int row = 0; row < RATE_SIZES; row++) {
-		if (m->hits[row] == 0 && m->misses[row] == 0)
-			continue;
-		for (int c = 0; c < RATE_CELLS; c++)
-			m->cell[c] += m->hits[row] * m->grid->log_hit[row][c] +
-				      m->misses[row] * m->grid->log_miss[row][c];
-	}
-	for (int c = 0; c < RATE_CELLS; c++)
-		if (m->cell[c] > most)
-			most = m->cell[c];
-	for (int c = 0; c < RATE_CELLS; c++) {
-		m->cell[c] = m->cell[c] < most - 30 ? 0 : exp(m->cell[c] - most);
-		sum += m->cell[c];
-	}
-	for (int c = 0; c < RATE_CELLS; c++)
-		m->cell[c] /= sum;
-}
-
 static double row_rate(const struct marginals *m, size_t row)
 {
 	double rate = 0;
@@ -74,7 +56,7 @@ static double row_rate(const struct marginals *m, size_t row)
 static void clause_speak(struct marginals *m, struct clause *clause)
 {
 	struct edge *edges = m->edges + clause->first;
-	double q = 1, luck;
+	double q = 1;
 
 	for (size_t i = 0; i < clause->count; i++) {
 		double *odds = &m->odds[edges[i].position];
@@ -85,14 +67,12 @@ static void clause_speak(struct marginals *m, struct clause *clause)
 	for (size_t i = 0; i < clause->count; i++) {
 		double *odds = &m->odds[edges[i].position];
 		double alone = q * (1 + *odds);
-		double push = clause->without / (clause->within * alone + clause->without * (1 - alone));
+		double push =
+			clause->without / (clause->within * alone + clause->without * (1 - alone));
 
 		edges[i].push = (float)push;
-		*odds *= edges[i].push;
+		*odds = fmin(fmax(*odds * edges[i].push, odds_least), odds_most);
 	}
-	luck = clause->within * q / (clause->within * q + clause->without * (1 - q));
-	(clause->crash ? m->hits : m->misses)[clause->row] += luck - clause->void_chance;
-	clause->void_chance = luck;
 }
 
 /* Goes round the clauses until `budget` edges were looked at, or all. */
@@ -101,7 +81,7 @@ static void sweep(struct marginals *m, size_t budget)
 	size_t seen = 0;
 
 	for (size_t i = 0; i < m->n_clauses && seen < budget; i++) {
-		struct clause *clause = &m->clauses[m->next_clause];
+		struct clause *clause = &m->clauses[m->next_clause % m->n_clauses];
 
 		m->next_clause = (m->next_clause + 1) % m->n_clauses;
 		clause_speak(m, clause);
@@ -139,7 +119,7 @@ static int clause_add(struct marginals *m, const struct run *run)
 		m->room_clauses = room;
 	}
 	if (m->n_edges + m->count > m->room_edges) {
-		size_t room = m->room_edges * 2 + m->count;
+		size_t room = m->room_edges + m->room_edges / 2 + m->count;
 		struct edge *edges = realloc(m->edges, room * sizeof(*edges));
 
 		if (!edges)
@@ -152,47 +132,80 @@ static int clause_add(struct marginals *m, const struct run *run)
 			m->edges[m->n_edges++] = (struct edge){ (uint32_t)i, 1 };
 	clause.count = (uint32_t)(m->n_edges - clause.first);
 	clause.row = (uint32_t)rate_size(run->size, m->n_full);
-	if (clause.count == 0) {
-		m->misses[clause.row] += 1;
+	if (clause.count == 0)
 		return 0;
-	}
 	clause.crash = run->kind != RUN_PASS;
 	clause_rate(m, &clause, row_rate(m, clause.row));
 	m->clauses[m->n_clauses++] = clause;
 	clause_speak(m, &m->clauses[m->n_clauses - 1]);
+	/* No room for more: what it said stays, but it will not be asked again. */
+	if (m->n_edges > edges_most) {
+		m->n_edges = clause.first;
+		m->n_clauses--;
+	}
 	return 0;
 }
 
+/* The rate learns from each outcome as it was foreseen, and is never told again
+ * what it should have foreseen: to re-attribute passes to luck later lets 'the
+ * rate is tiny and no test is needed' explain everything. */
+static void cells_observe(struct marginals *m, const struct run *run, double q)
+{
+	const double *hit = m->grid->hit[rate_size(run->size, m->n_full)];
+	double sum = 0;
+
+	for (int c = 0; c < RATE_CELLS; c++) {
+		m->cell[c] *= run->kind == RUN_PASS ? 1 - hit[c] * q : hit[c];
+		sum += m->cell[c];
+	}
+	for (int c = 0; c < RATE_CELLS; c++)
+		m->cell[c] /= sum;
+}
+
+/* How many tests are needed is learnt, too: else a wrong guess would be taken for
+ * a wrong rate. */
 static void prior_update(struct marginals *m)
 {
-	double needed = 0, rho, odds;
+	double n = (double)m->n_full, needed = 0, share, odds;
 
-	if (!TUNE[7])
-		return;
 	for (size_t i = 0; i < m->count; i++)
 		needed += m->odds[i] / (1 + m->odds[i]);
-	rho = (needed + TUNE[7]) / ((double)m->n_full + TUNE[7] / needed_prior * (double)m->n_full);
-	if (rho > 0.5)
-		rho = 0.5;
-	odds = rho / (1 - rho);
+	share = fmin((needed + needed_prior_weight) / (n + needed_prior_weight * n / needed_prior),
+		     0.5);
+	odds = share / (1 - share);
 	for (size_t i = 0; i < m->count; i++)
 		m->odds[i] *= odds / m->prior;
 	m->prior = odds;
 }
 
-void marginals_observe(struct marginals *m, const struct run *run)
+int marginals_observe(struct marginals *m, const struct run *run)
 {
-	if (run->kind == RUN_TARGET)
-		m->hits[rate_size(run->size, m->n_full)] += 1;
-	else
-		clause_add(m, run);
-	sweep(m, 4000);
+	int r = 0;
+
+	cells_observe(m, run, chance_of(m, m->odds, run->set));
+	if (run->kind != RUN_TARGET)
+		r = clause_add(m, run);
+	sweep(m, sweep_edges);
 	prior_update(m);
-	cells_update(m);
+	return r;
 }
 
-void marginals_rebuild(struct marginals *m, const struct history *history, const uint32_t *items,
-		       size_t count)
+static void settle(struct marginals *m, int rounds)
+{
+	double rates[RATE_SIZES];
+
+	for (size_t row = 0; row < RATE_SIZES; row++)
+		rates[row] = row_rate(m, row);
+	for (size_t i = 0; i < m->n_clauses; i++)
+		clause_rate(m, &m->clauses[i], rates[m->clauses[i].row]);
+	for (int round = 0; round < rounds; round++) {
+		sweep(m, settle_edges / (size_t)rounds);
+		prior_update(m);
+	}
+}
+
+int marginals_rebuild(struct marginals *m, const struct history *history, const uint32_t *items,
+		      size_t count, const double *cell)
 {
 	double prior = needed_prior / (double)(m->n_full + 1);
 
@@ -202,28 +215,57 @@ void marginals_rebuild(struct marginals *m, const struct history *history, const
 	m->count = count;
 	for (size_t i = 0; i < count; i++)
 		m->odds[i] = prior / (1 - prior);
-	m->n_clauses = m->n_edges = m->next_clause = 0;
-	memset(m->hits, 0, sizeof(m->hits));
-	memset(m->misses, 0, sizeof(m->misses));
-	for (size_t i = 0; i < history->count; i++)
-		if (history->runs[i].kind == RUN_TARGET)
-			m->hits[rate_size(history->runs[i].size, m->n_full)] += 1;
-	if (m->cell[0] == 0 && m->cell[1] == 0) cells_update(m);
-	for (size_t i = 0; i < history->count; i++)
-		if (history->runs[i].kind != RUN_TARGET)
-			clause_add(m, &history->runs[i]);
 	m->prior = prior / (1 - prior);
-	for (int round = 0; round < 4; round++) {
-		prior_update(m);
-		double rates[RATE_SIZES];
-		cells_update(m);
-		for (size_t r = 0; r < RATE_SIZES; r++)
-			rates[r] = row_rate(m, r);
-		for (size_t i = 0; i < m->n_clauses; i++)
-			clause_rate(m, &m->clauses[i], rates[m->clauses[i].row]);
-		sweep(m, SIZE_MAX);
+	m->n_clauses = m->n_edges = m->next_clause = 0;
+	for (int c = 0; c < RATE_CELLS; c++)
+		m->cell[c] = cell ? cell[c] : exp(m->grid->log_prior[c]);
+	for (size_t i = 0; i < history->count; i++) {
+		int r = 0;
+
+		if (history->runs[i].kind != RUN_TARGET)
+			r = clause_add(m, &history->runs[i]);
+		if (r < 0)
+			return r;
 	}
-	cells_update(m);
+	settle(m, 6);
+	return 0;
+}
+
+int marginals_narrow(struct marginals *m, const struct run *run)
+{
+	uint32_t *place = (uint32_t *)m->order;
+	size_t n_edges = 0, n_clauses = 0, count = 0;
+
+	for (size_t i = 0; i < m->count; i++) {
+		bool stays = testset_has(run->set, m->items[i]);
+
+		place[i] = stays ? (uint32_t)count : UINT32_MAX;
+		m->items[count] = m->items[i];
+		m->odds[count] = m->odds[i];
+		count += stays;
+	}
+	m->count = count;
+	for (size_t i = 0; i < m->n_clauses; i++) {
+		struct clause clause = m->clauses[i];
+		uint32_t first = (uint32_t)n_edges;
+
+		for (size_t e = clause.first; e < clause.first + clause.count; e++) {
+			if (place[m->edges[e].position] == UINT32_MAX)
+				continue;
+			m->edges[n_edges].push = m->edges[e].push;
+			m->edges[n_edges++].position = place[m->edges[e].position];
+		}
+		clause.first = first;
+		clause.count = (uint32_t)(n_edges - first);
+		if (clause.count)
+			m->clauses[n_clauses++] = clause;
+	}
+	m->n_clauses = n_clauses;
+	m->n_edges = n_edges;
+	m->next_clause = 0;
+	cells_observe(m, run, 1);
+	settle(m, 4);
+	return 0;
 }
 
 double marginals_chance(const struct marginals *m, const testset_word *set)
@@ -252,7 +294,10 @@ static void sort_items(struct marginals *m, uint64_t salt)
 		double level = (log(m->trial[i]) + 40) * 65536;
 
 		noise = (noise ^ noise >> 29) * 0xbf58476d1ce4e5b9u;
-		m->order[i] = (uint64_t)(level < 0 ? 0 : level > 0xffffff ? 0xffffff : level) << 40 |
+		m->order[i] = (uint64_t)(level < 0	    ? 0
+					 : level > 0xffffff ? 0xffffff
+							    : level)
+				      << 40 |
 			      (noise >> 48) << 24 | i;
 	}
 	qsort(m->order, m->count, sizeof(*m->order), by_key);

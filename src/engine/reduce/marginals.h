@@ -14,23 +14,23 @@
 /* A pass that left out some of the items: each got a push towards 'needed'. */
 struct clause {
 	uint32_t first, count; /* its edges */
-	uint32_t row;          /* of the rate grid */
+	uint32_t row;	       /* of the rate grid */
 	bool crash;
-	double within, without; /* chance of that outcome if the run held all needed tests, if not */
-	double void_chance;    /* probability that it holds no needed test: the pass was luck */
+	double within,
+		without; /* chance of that outcome if the run held all needed tests, if not */
 };
 
 struct edge {
 	uint32_t position; /* of the item */
-	float push;        /* factor that this clause contributes to the item's odds */
+	float push;	   /* factor that this clause contributes to the item's odds */
 };
 
 struct marginals {
 	const struct rate_grid *grid;
-	size_t n_full;   /* tests in the full list */
+	size_t n_full;	 /* tests in the full list */
 	uint32_t *items; /* tests that may be needed, ascending */
-	double *odds;    /* beside it: of being needed */
-	double *trial;   /* beside it: scratch for planning */
+	double *odds;	 /* beside it: of being needed */
+	double *trial;	 /* beside it: scratch for planning */
 	uint64_t *order; /* beside it: scratch for sorting */
 	size_t count;
 	double prior; /* odds of any test before any evidence */
@@ -42,9 +42,7 @@ struct marginals {
 	size_t n_edges, room_edges;
 	size_t next_clause; /* where the next partial sweep goes on */
 
-	double hits[RATE_SIZES];   /* target runs by list size */
-	double misses[RATE_SIZES]; /* passes by list size that held every needed test: luck */
-	double cell[RATE_CELLS];   /* belief over the rate grid; sums to 1 */
+	double cell[RATE_CELLS]; /* belief over the rate grid; sums to 1 */
 };
 
 /* Room for `n_full` tests. Returns 0 or -ENOMEM. */
@@ -53,11 +51,14 @@ void marginals_deinit(struct marginals *m);
 
 /* Believe only what `history` says about the tests `items[0..count)`, given that
  * all needed ones are among them. */
-void marginals_rebuild(struct marginals *m, const struct history *history, const uint32_t *items,
-		       size_t count);
+int marginals_rebuild(struct marginals *m, const struct history *history, const uint32_t *items,
+		      size_t count, const double *cell);
+
+/* `run`, the newest of the history, showed the target: only what it held can be needed. */
+int marginals_narrow(struct marginals *m, const struct run *run);
 
 /* One more run, the newest of the history. A target run must hold all items. */
-void marginals_observe(struct marginals *m, const struct run *run);
+int marginals_observe(struct marginals *m, const struct run *run);
 
 /* Probability that `set` holds every needed test. */
 double marginals_chance(const struct marginals *m, const testset_word *set);

@@ -40,18 +40,18 @@ struct minimiser;
 
 enum minimiser_flags {
 	MINIMISER_CHECK_OTHERS = 1 << 0, /* at the end: do other tests do as well? */
-	MINIMISER_CHECK_ORDER = 1 << 1,  /* at the end: does the order matter? */
+	MINIMISER_CHECK_ORDER = 1 << 1,	 /* at the end: does the order matter? */
 };
 
 struct minimiser_options {
-	size_t n_tests;    /* length of the full list; tests are 0 .. n_tests-1 in order */
-	size_t victim;     /* always kept; tests after it are dropped at once, for a run is
+	size_t n_tests;	   /* length of the full list; tests are 0 .. n_tests-1 in order */
+	size_t victim;	   /* always kept; tests after it are dropped at once, for a run is
 			    * over when its victim is. MINIMISER_NO_VICTIM if unknown */
 	double confidence; /* that the result is right; 0 stands for 0.99 */
 	uint64_t seed;
-	unsigned flags;          /* enum minimiser_flags */
+	unsigned flags;		 /* enum minimiser_flags */
 	unsigned baseline_fails; /* failures of the full list wanted first; 0 for the default */
-	unsigned baseline_runs;  /* clean runs of the full list after which it is given up
+	unsigned baseline_runs;	 /* clean runs of the full list after which it is given up
 				  * as never failing; 0 for the default (300) */
 };
 
@@ -71,9 +71,9 @@ struct minimiser_plan {
 };
 
 enum minimiser_outcome {
-	MINIMISER_TARGET,         /* the target signature */
-	MINIMISER_PASS,           /* the victim (or, without one, the whole list) came through */
-	MINIMISER_OTHER,          /* failed in another way: no evidence, but counted */
+	MINIMISER_TARGET,	  /* the target signature */
+	MINIMISER_PASS,		  /* the victim (or, without one, the whole list) came through */
+	MINIMISER_OTHER,	  /* failed in another way: no evidence, but counted */
 	MINIMISER_NO_INFORMATION, /* timeout, set-up failure: no evidence */
 };
 
@@ -102,26 +102,26 @@ void minimiser_forget(struct minimiser *m, uint64_t plan_id);
 int minimiser_report(struct minimiser *m, const struct minimiser_report *report);
 
 enum minimiser_verdict {
-	MINIMISER_RUNNING,       /* not done: the list is the best so far */
-	MINIMISER_MINIMAL,       /* every test of the list is needed */
-	MINIMISER_NEVER_FAILED,  /* the full list was clean too often */
+	MINIMISER_RUNNING,	 /* not done: the list is the best so far */
+	MINIMISER_MINIMAL,	 /* every test of the list is needed */
+	MINIMISER_NEVER_FAILED,	 /* the full list was clean too often */
 	MINIMISER_COUNT_MATTERS, /* no small set: the number of tests matters, not which */
 };
 
 enum minimiser_others {
 	MINIMISER_OTHERS_UNKNOWN, /* not checked (yet) */
-	MINIMISER_OTHERS_NONE,    /* without any one of them even the full list passes */
-	MINIMISER_OTHERS_SOME,    /* others can stand in for some or all: another trigger */
-	MINIMISER_OTHERS_ANY,     /* and for every single one: the number matters, not which */
+	MINIMISER_OTHERS_NONE,	  /* without any one of them even the full list passes */
+	MINIMISER_OTHERS_SOME,	  /* others can stand in for some or all: another trigger */
+	MINIMISER_OTHERS_ANY,	  /* and for every single one: the number matters, not which */
 };
 
 struct minimiser_state {
 	enum minimiser_verdict verdict;
 	enum minimiser_purpose phase;
-	size_t left;           /* tests not yet ruled out, without the victim */
+	size_t left;	       /* tests not yet ruled out, without the victim */
 	double all_needed;     /* probability that every one of these is needed */
-	double rate;           /* expected rate of the list as it is now */
-	size_t trials;         /* reports with evidence, failures of other kinds included */
+	double rate;	       /* expected rate of the list as it is now */
+	size_t trials;	       /* reports with evidence, failures of other kinds included */
 	size_t censored;       /* of these: other signatures */
 	size_t no_information; /* reports that told nothing; not in `trials` */
 	size_t rollbacks;      /* look-alikes adopted and given back */
@@ -148,15 +148,15 @@ struct minimiser_without {
 struct minimiser_result {
 	enum minimiser_verdict verdict;
 	enum minimiser_others others;
-	double confidence;   /* that all of the list is needed, and that it fails */
+	double confidence; /* that all of the list is needed, and that it fails */
 	size_t trials;
-	double rate_at_most; /* never failed: with the confidence asked for, the rate is below */
+	double rate_at_most;   /* never failed: with the confidence asked for, the rate is below */
 	const uint32_t *tests; /* in order, with the victim; valid until the next call */
 	size_t count;
 	struct minimiser_count full, minimal;
 	const struct minimiser_without *without; /* one per test, the victim excepted */
 	size_t n_without;
-	struct minimiser_count others_runs; /* full list without one of the tests found */
+	struct minimiser_count others_runs;	   /* full list without one of the tests found */
 	struct minimiser_count reversed, shuffled; /* the list found, in other orders */
 };
 

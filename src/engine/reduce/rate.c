@@ -7,7 +7,7 @@ static const struct {
 	double factor, prior;
 } drifts[RATE_FACTORS] = {
 	{ 0.33, 0.03 }, { 0.5, 0.07 }, { 0.71, 0.1 }, { 1.0, 0.6 },
-	{ 1.41, 0.1 },  { 2.0, 0.07 }, { 3.0, 0.03 },
+	{ 1.41, 0.1 },	{ 2.0, 0.07 }, { 3.0, 0.03 },
 };
 
 static const double rate_least = 0.0006, rate_most = 0.98;

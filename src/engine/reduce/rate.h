@@ -21,16 +21,14 @@ enum {
 
 struct rate_grid {
 	double log_prior[RATE_CELLS];
-	double hit[RATE_SIZES][RATE_CELLS];      /* rate of cell at a list size */
-	double log_hit[RATE_SIZES][RATE_CELLS];  /* its logarithm */
+	double hit[RATE_SIZES][RATE_CELLS];	 /* rate of cell at a list size */
+	double log_hit[RATE_SIZES][RATE_CELLS];	 /* its logarithm */
 	double log_miss[RATE_SIZES][RATE_CELLS]; /* log(1 - rate) */
 };
 
 /* The one grid: constant, made on first use. */
 const struct rate_grid *rate_grid(void);
 
-extern double TUNE[8];
-#define rate_lookalike TUNE[2]
 /* The row of the tables for a list of `size` out of `full` tests. */
 size_t rate_size(size_t size, size_t full);
 

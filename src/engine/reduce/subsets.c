@@ -9,6 +9,8 @@
  * until the next rebuild. */
 static const double cell_least = 1e-5;
 
+static const double victim_alone = 1.4; /* log of 'four times less likely' */
+
 int subsets_init(struct subsets *s, size_t n_full)
 {
 	size_t most = (size_t)1 << SUBSETS_MOST;
@@ -90,14 +92,15 @@ static void total_update(struct subsets *s)
 		s->weight[i] /= sum;
 }
 
-/* log P(needed set = t) up to a constant: first its size (1/(k+1)), then which. */
+/* log P(needed set = t) up to a constant: every size alike, then every set of that
+ * size; but who comes here has mostly seen the victim pass alone. */
 static void prior_fill(double *prior, size_t bits, size_t n_candidates)
 {
 	double n = (double)n_candidates;
 
 	for (size_t k = 0; k <= bits; k++)
 		prior[k] = lgamma((double)k + 1) + lgamma(n - (double)k + 1) - lgamma(n + 1) -
-			   log((double)k + 1);
+			   (k ? 0 : victim_alone);
 }
 
 void subsets_rebuild(struct subsets *s, const struct history *history, const uint32_t *items,
@@ -114,11 +117,12 @@ void subsets_rebuild(struct subsets *s, const struct history *history, const uin
 	for (size_t i = 0; i < history->count; i++) {
 		const struct run *run = &history->runs[i];
 		size_t row = rate_size(run->size, s->n_full), pool = pool_of(s, run->set);
-		const double *log_p = run->kind != RUN_PASS ? s->grid->log_hit[row] :
-								s->grid->log_miss[row];
+		const double *log_p =
+			run->kind != RUN_PASS ? s->grid->log_hit[row] : s->grid->log_miss[row];
 
 		for (size_t c = 0; c < RATE_CELLS; c++)
-			s->weight[c * size + pool] += run->kind == RUN_DISOWNED ? log_p[c] - log(s->stray) : log_p[c];
+			s->weight[c * size + pool] +=
+				run->kind == RUN_DISOWNED ? log_p[c] - log(s->stray) : log_p[c];
 	}
 	for (size_t c = 0; c < RATE_CELLS; c++) {
 		double *weight = s->weight + c * size;

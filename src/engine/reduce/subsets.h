@@ -16,12 +16,12 @@ struct subsets {
 	size_t n_full;
 	uint32_t items[SUBSETS_MOST];
 	size_t count;
-	double stray; /* rate of look-alikes */
-	size_t n_cells;             /* cells of the grid that still have weight */
+	double stray;		    /* rate of look-alikes */
+	size_t n_cells;		    /* cells of the grid that still have weight */
 	uint16_t cells[RATE_CELLS]; /* which they are */
-	double *weight;             /* [n_cells][1 << count] */
-	double *total;              /* [1 << count], summed over cells; sums to 1 */
-	double *hits;               /* [1 << count]: expected rate, were this the needed set */
+	double *weight;		    /* [n_cells][1 << count] */
+	double *total;		    /* [1 << count], summed over cells; sums to 1 */
+	double *hits;		    /* [1 << count]: expected rate, were this the needed set */
 	double *scratch, *expect, *noise; /* [1 << count] */
 };
 

@@ -24,10 +24,18 @@ static const double astray_most = 0.97;
 static const double rate_kept = 0.4;
 /* A long list is run as it is after this many expected failures' worth of silence. */
 static const double silence_most = 8;
+/* After half of that, and while it is far from proven, every other pool is drawn
+ * without regard to what is believed of each test. */
+static const double doubt_below = 0.2;
+/* Lists up to this long start afresh from the history when they get shorter, so
+ * that a wrong belief does not stick; for longer ones it would take too long. */
+static const size_t fresh_most = 40;
 /* From here on it is asked whether just the number of tests matters. */
 static const size_t count_matters_from = 14;
 static const double count_matters_needed = 9;
 static const uint64_t swap_lists = 64; /* different lists tried for that */
+static const uint32_t swap_fails =
+	3; /* and how many must fail: chance or a look-alike may do one */
 
 /* A list that was adopted because it showed the target. */
 struct frame {
@@ -137,6 +145,8 @@ static int refresh(struct minimiser *m, const struct run *run)
 	for (size_t i = 0; i < m->options.n_tests; i++)
 		if (i != m->options.victim && testset_has(top->set, i))
 			m->items[m->n_items++] = (uint32_t)i;
+	if (run)
+		marginals_target(&m->marginals, run);
 	m->exact = m->n_items <= SUBSETS_MOST;
 	m->on_current = history_exact(&m->history, top->set);
 	m->on_swapped = (struct run_count){ 0 };
@@ -144,10 +154,12 @@ static int refresh(struct minimiser *m, const struct run *run)
 		subsets_rebuild(&m->subsets, &m->history, m->items, m->n_items, m->n_candidates);
 		return 0;
 	}
-	if (run)
+	if (run && m->n_items > fresh_most)
 		return marginals_narrow(&m->marginals, run);
 	return marginals_rebuild(&m->marginals, &m->history, m->items, m->n_items,
-				 first ? NULL : top->cell);
+				 first ? NULL
+				 : run ? m->marginals.cell
+				       : top->cell);
 }
 
 static int frame_push(struct minimiser *m, const testset_word *set)
@@ -356,8 +368,8 @@ static uint64_t mix(uint64_t x)
 	return x ^ x >> 31;
 }
 
-/* As many tests as the current list has, but others as far as possible: the
- * `index`-th such list. */
+/* As many tests as the current list has, but others as far as possible (at least
+ * half of them, see wants_swap()): the `index`-th such list. */
 static void swap_list(const struct minimiser *m, uint64_t index, testset_word *set)
 {
 	size_t outside = m->n_candidates - m->n_items, wanted = m->n_items;
@@ -389,7 +401,7 @@ static bool is_swapped(struct minimiser *m, const testset_word *set)
 {
 	size_t outside = m->n_candidates - m->n_items, others = 0;
 
-	if (m->exact || m->n_items < count_matters_from || outside == 0)
+	if (m->exact || m->n_items < count_matters_from || 2 * outside < m->n_items)
 		return false;
 	for (size_t w = 0; w < m->words; w++)
 		others += (size_t)__builtin_popcountll(set[w] & ~current(m)[w]);
@@ -479,7 +491,7 @@ int minimiser_report(struct minimiser *m, const struct minimiser_report *report)
 	if (is_swapped(m, m->set)) {
 		m->on_swapped.runs++;
 		m->on_swapped.failed += target;
-		m->count_matters = m->on_swapped.failed >= 2;
+		m->count_matters = m->on_swapped.failed >= swap_fails;
 		return 0;
 	}
 	r = history_add(&m->history, m->set, target ? RUN_TARGET : RUN_PASS);
@@ -528,20 +540,22 @@ static int flying_add(struct minimiser *m, const testset_word *set)
  * that length, as long as none has had a fair chance to fail. */
 static bool wants_swap(const struct minimiser *m)
 {
-	return !m->exact && m->n_items >= count_matters_from && m->n_items < m->n_candidates &&
-	       (double)m->on_swapped.runs < 4 / full_rate(m) &&
+	return !m->exact && m->n_items >= count_matters_from &&
+	       2 * (m->n_candidates - m->n_items) >= m->n_items &&
+	       (double)m->on_swapped.runs < 8 / full_rate(m) &&
 	       needed_sum(m) >= count_matters_needed;
 }
 
 static enum minimiser_purpose plan_search(struct minimiser *m, testset_word *set)
 {
 	uint64_t salt = mix(m->options.seed * 0x9e3779b97f4a7c15u + m->reports) + m->n_flying;
-	double all = all_needed(m);
+	double all = all_needed(m), silent = (double)m->silence * full_rate(m);
+	bool trusting = silent < silence_most / 2 || all > doubt_below || m->reports % 2;
 	size_t pool;
 
 	if (all > 0.5 && m->on_current.failed < proof_fails)
 		return MINIMISER_PROOF;
-	if (!m->exact && (double)m->silence > silence_most / full_rate(m))
+	if (!m->exact && silent > silence_most)
 		return MINIMISER_PROOF;
 	for (size_t i = 0; i < m->n_flying; i++)
 		m->flying_sets[i] = m->flying[i].set;
@@ -549,7 +563,7 @@ static enum minimiser_purpose plan_search(struct minimiser *m, testset_word *set
 		pool = subsets_pool(&m->subsets, m->flying_sets, m->n_flying, m->astray, set);
 	else
 		pool = marginals_pool(&m->marginals, m->flying_sets, m->n_flying, m->astray, salt,
-				      set);
+				      trusting, set);
 	return pool == 0 || (pool == 1 && all > 0.5) ? MINIMISER_PROOF : MINIMISER_SEARCH;
 }
 

@@ -1,0 +1,33 @@
+# A thin front for Meson and Ninja. On a new Debian 12 machine `make demo` and
+# `make test` are all there is to do: both install what is missing first.
+BUILD  ?= build
+prefix ?= /usr/local
+
+.PHONY: all deps demo test bench install clean format
+
+all: $(BUILD)/build.ninja
+	@ninja -C $(BUILD)
+
+deps:
+	@tools/install-deps
+
+$(BUILD)/build.ninja: | deps
+	@meson setup $(BUILD) --prefix=$(prefix) $(MESON_ARGS)
+
+demo: all
+	@tools/demo $(BUILD)
+
+test: deps
+	@tools/run-tests
+
+bench: all
+	@tools/run-bench $(BUILD)
+
+install: all
+	@meson install -C $(BUILD) --no-rebuild $(if $(DESTDIR),--destdir $(DESTDIR))
+
+format:
+	@git ls-files '*.c' '*.h' | xargs clang-format -i
+
+clean:
+	rm -rf $(BUILD) build-san

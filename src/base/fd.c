@@ -1,0 +1,103 @@
+#include "base/fd.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/auto.h"
+#include "base/fault.h"
+#include "base/mem.h"
+
+void fd_close(int fd)
+{
+	int saved = errno;
+
+	if (fd >= 0)
+		(void)close(fd);
+	errno = saved;
+}
+
+void fd_closep(int *fd)
+{
+	fd_close(*fd);
+}
+
+static ssize_t write_once(int fd, const void *bytes, size_t len)
+{
+	int fault = fault_hits("write");
+
+	if (fault > 0) {
+		errno = fault;
+		return -1;
+	}
+	return write(fd, bytes, len);
+}
+
+int fd_write_all(int fd, const void *bytes, size_t len, const char *name, struct err *err)
+{
+	const char *at = bytes;
+
+	while (len > 0) {
+		ssize_t n = write_once(fd, at, len);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0) {
+			(void)err_errno(err, -errno, "cannot write '%s'", name);
+			if (errno == ENOSPC || errno == EDQUOT)
+				(void)err_remedy(err, "free some space and run the same command "
+						      "again: it goes on where it was");
+			return err ? err->code : -errno;
+		}
+		at += n;
+		len -= (size_t)n;
+	}
+	return 0;
+}
+
+int file_read(const char *path, size_t limit, char **ret, size_t *ret_len, struct err *err)
+{
+	AUTO(fd_closep) int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
+	AUTO(mem_freep) char *data = NULL;
+	size_t len = 0, room = 4096;
+
+	if (fd < 0)
+		return err_errno(err, -errno, "cannot open '%s'", path);
+	data = mem_alloc(room + 1);
+	for (;;) {
+		ssize_t n = read(fd, data + len, room - len);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0)
+			return err_errno(err, -errno, "cannot read '%s'", path);
+		if (n == 0)
+			break;
+		len += (size_t)n;
+		if (len > limit)
+			return err_set(err, -EFBIG, "'%s' is larger than %zu bytes", path, limit);
+		if (len == room) {
+			room *= 2;
+			data = mem_resize(data, room + 1, 1);
+		}
+	}
+	data[len] = '\0';
+	*ret = TAKE(data);
+	if (ret_len)
+		*ret_len = len;
+	return 0;
+}
+
+int file_write_at(int dir, const char *name, const void *bytes, size_t len, struct err *err)
+{
+	AUTO(fd_closep) int fd = -1;
+
+	/* A file of that name may be the target's work; start from a new one. */
+	if (unlinkat(dir, name, 0) < 0 && errno != ENOENT)
+		return err_errno(err, -errno, "cannot replace '%s'", name);
+	fd = openat(dir, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0644);
+	if (fd < 0)
+		return err_errno(err, -errno, "cannot create '%s'", name);
+	return fd_write_all(fd, bytes, len, name, err);
+}

@@ -1,0 +1,28 @@
+#pragma once
+
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "base/err.h"
+
+/* Descriptors and files. Everything opened here is close-on-exec. */
+
+static inline void fd_init(int *fd)
+{
+	*fd = -1;
+}
+
+void fd_close(int fd);	 /* accepts -1; keeps errno */
+void fd_closep(int *fd); /* for AUTO() */
+
+/* All of it or an error. `name` is for the sentence. */
+int fd_write_all(int fd, const void *bytes, size_t len, const char *name, struct err *err);
+
+/* Reads a whole file of at most `limit` bytes; longer ones are an error (-EFBIG). The result is
+ * NUL-terminated and the caller's to free. */
+int file_read(const char *path, size_t limit, char **ret, size_t *ret_len, struct err *err);
+
+/* Creates `name` in directory `dir` (or replaces it) with these bytes. A symbolic link there is
+ * never followed: the directory may be the target's. */
+int file_write_at(int dir, const char *name, const void *bytes, size_t len, struct err *err);

@@ -1,0 +1,25 @@
+#pragma once
+
+#include <stdarg.h>
+#include <stddef.h>
+
+#include "base/auto.h"
+
+/*
+ * Memory for the tool. These never return NULL: when memory runs out the
+ * process ends with a sentence (docs/decisions/0002-out-of-memory.md says why
+ * that is safe here). Never linked into the agent.
+ */
+void *mem_alloc(size_t size); /* zeroed */
+void *mem_resize(void *ptr, size_t count, size_t size);
+char *mem_strdup(const char *text);
+char *mem_strndup(const char *text, size_t len);
+char *mem_printf(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+
+void mem_free(void *ptr);
+
+/* For AUTO(mem_freep) on a pointer of any type. */
+static inline void mem_freep(void *slot)
+{
+	mem_free(*(void **)slot);
+}

@@ -1,0 +1,16 @@
+#pragma once
+
+#include "base/err.h"
+
+/*
+ * Removes `name` below directory `dir` with everything in it.
+ *
+ * What lies there was made by the program under test and may be anything:
+ * symbolic links are removed, never followed; directories without permissions
+ * are made writable first; other file systems are not entered. A missing name
+ * is a success.
+ */
+int tree_remove_at(int dir, const char *name, struct err *err);
+
+/* mkdir -p for the user's own path. */
+int tree_make(const char *path, struct err *err);

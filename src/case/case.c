@@ -1,0 +1,207 @@
+#include "case/case.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/fault.h"
+#include "base/fd.h"
+#include "base/mem.h"
+#include "base/tree.h"
+#include "case/schema.h"
+#include "case/store.h"
+
+/* How long to wait for another writer: after a SIGKILL the processes of the
+ * trials in flight need a moment to be ended and to let go of the lock. */
+#define LOCK_WAIT_MS 5000
+#define LOCK_POLL_MS 20
+
+const char *case_dir(const struct case_store *cs)
+{
+	return cs->dir;
+}
+
+int case_trials_dir(const struct case_store *cs)
+{
+	return cs->trials_fd;
+}
+
+int case_lock_fd(const struct case_store *cs)
+{
+	return cs->lock_fd;
+}
+
+static void pause_ms(long ms)
+{
+	struct timespec ts = { .tv_nsec = ms * 1000000 };
+
+	(void)nanosleep(&ts, NULL);
+}
+
+static int lock_take(struct case_store *cs, struct err *err)
+{
+	char text[32] = "";
+	ssize_t len;
+
+	for (int waited = 0; flock(cs->lock_fd, LOCK_EX | LOCK_NB) < 0; waited += LOCK_POLL_MS) {
+		if (errno != EWOULDBLOCK)
+			return err_errno(err, -errno, "cannot lock the case '%s'", cs->dir);
+		if (waited >= LOCK_WAIT_MS) {
+			len = pread(cs->lock_fd, text, sizeof(text) - 1, 0);
+			text[len > 0 ? len : 0] = '\0';
+			(void)err_set(err, -EBUSY,
+				      "the case '%s' is being written by another redhand (pid %d)",
+				      cs->dir, atoi(text));
+			return err_remedy(err, "wait for it, or name another with --case DIR");
+		}
+		pause_ms(LOCK_POLL_MS);
+	}
+	/* Only for that sentence; a lock without a pid is still a lock. */
+	len = snprintf(text, sizeof(text), "%d\n", (int)getpid());
+	if (ftruncate(cs->lock_fd, 0) < 0 || pwrite(cs->lock_fd, text, (size_t)len, 0) < 0)
+		return 0;
+	return 0;
+}
+
+/* A directory that has trials/ but no case.db is somebody else's: trials/1 and so on would be
+ * overwritten. */
+static int refuse_foreign_trials(struct case_store *cs, struct err *err)
+{
+	AUTO(mem_freep) char *path = mem_printf("%s/trials", cs->dir);
+	struct dirent *entry;
+	bool empty = true;
+	DIR *stream;
+
+	if (access(cs->db_path, F_OK) == 0)
+		return 0;
+	stream = opendir(path);
+	if (!stream)
+		return 0;
+	while (empty && (entry = readdir(stream)) != NULL)
+		empty = strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0;
+	(void)closedir(stream);
+	if (empty)
+		return 0;
+	(void)err_set(err, -ENOTEMPTY, "'%s' has a trials directory but no case.db", cs->dir);
+	return err_remedy(err,
+			  "name another with --case DIR; redhand deletes nothing it did not make");
+}
+
+static int prepare_dir(struct case_store *cs, struct err *err)
+{
+	AUTO(mem_freep) char *lock_path = mem_printf("%s/lock", cs->dir);
+	int r = tree_make(cs->dir, err);
+
+	if (r < 0)
+		return err_remedy(err, "name a directory that can be written with --case DIR");
+	cs->lock_fd = open(lock_path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0644);
+	if (cs->lock_fd < 0) {
+		(void)err_errno(err, -errno, "cannot write in the case directory '%s'", cs->dir);
+		return err_remedy(err, "name a directory that can be written with --case DIR");
+	}
+	r = lock_take(cs, err);
+	return r < 0 ? r : refuse_foreign_trials(cs, err);
+}
+
+static int open_trials(struct case_store *cs, enum case_mode mode, struct err *err)
+{
+	AUTO(mem_freep) char *path = mem_printf("%s/trials", cs->dir);
+
+	if (mode == CASE_WRITE && mkdir(path, 0755) < 0 && errno != EEXIST)
+		return err_errno(err, -errno, "cannot create '%s'", path);
+	cs->trials_fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+	if (cs->trials_fd < 0 && mode == CASE_WRITE)
+		return err_errno(err, -errno, "cannot open '%s'", path);
+	return 0;
+}
+
+static int check_health(struct db *db, struct err *err)
+{
+	AUTO(db_endp) struct query query = { 0 };
+	int r = db_prepare(db, "PRAGMA quick_check(1)", &query, err);
+
+	if (r == 0)
+		r = db_step(&query, err);
+	if (r == 1 && strcmp(query_text(&query, 0), "ok") != 0) {
+		(void)err_set(err, -EUCLEAN, "'%s' is damaged (%s)", db->path,
+			      query_text(&query, 0));
+		return err_remedy(err, "move that directory away, or name another with --case DIR");
+	}
+	return r < 0 ? r : 0;
+}
+
+static int open_db(struct case_store *cs, enum case_mode mode, struct err *err)
+{
+	int flags = mode == CASE_WRITE ? SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE
+				       : SQLITE_OPEN_READONLY;
+	int fault = fault_hits("db_open");
+	int code, r;
+
+	cs->db.path = cs->db_path;
+	if (fault > 0)
+		return err_errno(err, -fault, "cannot open '%s'", cs->db_path);
+	code = sqlite3_open_v2(cs->db_path, &cs->db.handle, flags | SQLITE_OPEN_NOMUTEX, NULL);
+	if (code != SQLITE_OK)
+		return db_error(&cs->db, code, err);
+	(void)sqlite3_busy_timeout(cs->db.handle, 5000);
+	(void)sqlite3_db_config(cs->db.handle, SQLITE_DBCONFIG_DEFENSIVE, 1, NULL);
+	if (mode == CASE_READ)
+		return schema_check(&cs->db, &case_schema, err);
+	/* Before anything is changed: is this ours, and of a version we know? */
+	r = schema_bring_up(&cs->db, &case_schema, err);
+	/* NORMAL in WAL mode: a commit survives the death of redhand; a power cut may lose the
+	 * last few trials but never damages the file (sqlite.org/pragma.html#pragma_synchronous).
+	 */
+	if (r == 0)
+		r = db_exec(&cs->db,
+			    "PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL;"
+			    /* Each checkpoint waits for the disk; with SQLite's default one would
+			     * come every two hundred trials. */
+			    "PRAGMA wal_autocheckpoint=10000",
+			    err);
+	return r < 0 ? r : check_health(&cs->db, err);
+}
+
+int case_open(const char *dir, enum case_mode mode, struct case_store **ret, struct err *err)
+{
+	AUTO(case_closep) struct case_store *cs = mem_alloc(sizeof(*cs));
+	int r = 0;
+
+	cs->dir = mem_strdup(dir);
+	cs->db_path = mem_printf("%s/case.db", dir);
+	fd_init(&cs->lock_fd);
+	fd_init(&cs->trials_fd);
+	if (mode == CASE_WRITE)
+		r = prepare_dir(cs, err);
+	else if (access(cs->db_path, F_OK) < 0)
+		return err_errno(err, -errno, "there is no case in '%s'", dir);
+	if (r == 0)
+		r = open_db(cs, mode, err);
+	if (r == 0)
+		r = open_trials(cs, mode, err);
+	if (r < 0)
+		return r;
+	*ret = TAKE(cs);
+	return 0;
+}
+
+void case_close(struct case_store *cs)
+{
+	if (!cs)
+		return;
+	for (size_t i = 0; i < STATEMENTS; i++)
+		db_endp(&cs->statements[i]);
+	(void)sqlite3_close(cs->db.handle);
+	fd_close(cs->trials_fd);
+	fd_close(cs->lock_fd);
+	mem_free(cs->db_path);
+	mem_free(cs->dir);
+	mem_free(cs);
+}

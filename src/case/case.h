@@ -1,0 +1,139 @@
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/auto.h"
+#include "base/err.h"
+#include "model/signature.h"
+#include "model/trial.h"
+
+/*
+ * The stored case: DIR/case.db (SQLite, WAL) and DIR/trials/N/.
+ *
+ * One writer at a time (DIR/lock), any number of readers beside it. A trial is
+ * stored in one transaction when it has ended, so SIGKILL at any moment loses
+ * at most the trials in flight. Only this folder knows SQL.
+ */
+struct case_store;
+
+struct series_id {
+	int64_t value;
+};
+
+enum case_mode {
+	CASE_READ,  /* must exist */
+	CASE_WRITE, /* created when missing; waits a moment for another writer to finish */
+};
+
+int case_open(const char *dir, enum case_mode mode, struct case_store **ret, struct err *err);
+void case_close(struct case_store *cs);
+AUTO_DEFINE(struct case_store, case_close)
+
+const char *case_dir(const struct case_store *cs);
+
+/* Descriptor of DIR/trials; the case keeps it. */
+int case_trials_dir(const struct case_store *cs);
+
+/* Descriptor that holds the writer's lock, for processes that still work on a trial when redhand
+ * itself has been killed: while they have it open, nobody else becomes the writer. */
+int case_lock_fd(const struct case_store *cs);
+
+/* What makes two runs of redhand go on with the same series. */
+struct series_identity {
+	const char *command;  /* repro, compare, … */
+	const char *settings; /* canonical text of all that shapes a trial */
+	const char *program;  /* what the program's file is */
+};
+
+struct series_found {
+	struct series_id id;
+	uint64_t seed;
+	bool program_changed; /* the case has this series, but of another build of the program */
+};
+
+/* Finds the series with exactly this identity, or makes it (with that seed). */
+int case_series(struct case_store *cs, const struct series_identity *identity, uint64_t seed,
+		struct series_found *ret, struct err *err);
+
+/* Forgets all trials of the series, rows first, then directories. */
+int case_series_clear(struct case_store *cs, struct series_id series, struct err *err);
+
+struct series_progress {
+	uint64_t trials;
+	uint64_t last_position; /* 0 when there is none */
+	uint64_t learnt;	/* runs whose breadcrumb order is stored */
+};
+
+int case_series_progress(struct case_store *cs, struct series_id series,
+			 struct series_progress *ret, struct err *err);
+
+/* Has this run of the series been stored? */
+int case_position_done(struct case_store *cs, struct series_id series, uint64_t position, bool *ret,
+		       struct err *err);
+
+/* The smallest trial number above `after` that no stored trial has. */
+int case_free_number(struct case_store *cs, uint64_t after, struct trial_number *ret,
+		     struct err *err);
+
+struct trial_record {
+	struct trial_number number;
+	struct series_id series;
+	uint64_t position;
+	unsigned int arm, slot;
+	const struct trial_end *end;
+	const struct signatures *signatures; /* empty: it passed */
+	bool kept;			     /* its directory stays */
+};
+
+/* All of it, or nothing and an error. */
+int case_add_trial(struct case_store *cs, const struct trial_record *record, struct err *err);
+
+/* Trials with the same arm, slot and outcome, counted. */
+struct tally_row {
+	unsigned int arm, slot;
+	const char *signatures; /* ids separated by a space; "" = passed */
+	bool cut_short;
+	uint64_t count;
+	uint64_t trial; /* the smallest number among them */
+};
+
+typedef void (*tally_fn)(void *ctx, const struct tally_row *row);
+int case_tally(struct case_store *cs, struct series_id series, tally_fn fn, void *ctx,
+	       struct err *err);
+
+/* -ENOENT when the case does not know it. */
+int case_signature(struct case_store *cs, const char *id, struct signature *ret, struct err *err);
+
+/* Where failing trials ended. `signature` "" stands for every trial that was cut short. */
+struct window_row {
+	const char *last;
+	const char *next; /* the most frequent successor in runs that got further, or NULL */
+	uint64_t count;
+	uint64_t trial;
+};
+
+typedef void (*window_fn)(void *ctx, const struct window_row *row);
+int case_windows(struct case_store *cs, struct series_id series, const char *signature,
+		 window_fn fn, void *ctx, struct err *err);
+
+/* Every stored run of the series, in order of position. */
+struct run_row {
+	uint64_t position;
+	unsigned int arm;
+	const char *signatures; /* as in tally_row */
+};
+
+typedef void (*run_fn)(void *ctx, const struct run_row *row);
+int case_runs(struct case_store *cs, struct series_id series, run_fn fn, void *ctx,
+	      struct err *err);
+
+struct use_row {
+	double wall_mean_ns, wall_max_ns, user_mean_ns, system_mean_ns;
+	uint64_t peak_kib, leftovers;
+	uint64_t cut_full_buffer; /* crashed with stdout empty or a whole number of 4 KiB blocks */
+	uint64_t cut_short;
+	uint64_t full_with_output; /* reached their end and had printed to stdout */
+};
+
+int case_use(struct case_store *cs, struct series_id series, struct use_row *ret, struct err *err);

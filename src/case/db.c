@@ -1,0 +1,121 @@
+#include "case/db.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+int db_error(struct db *db, int code, struct err *err)
+{
+	int r = -EIO;
+
+	switch (code & 0xff) {
+	case SQLITE_FULL:
+		r = -ENOSPC;
+		(void)err_set(err, r, "no space left for '%s'", db->path);
+		return err_remedy(err, "free some space and run the same command again: it goes "
+				       "on where it was, nothing stored is lost");
+	case SQLITE_NOTADB:
+	case SQLITE_CORRUPT:
+		r = -EUCLEAN;
+		(void)err_set(err, r, "'%s' is damaged or not a case database (%s)", db->path,
+			      sqlite3_errmsg(db->handle));
+		return err_remedy(err, "move that directory away, or name another with --case DIR");
+	case SQLITE_READONLY:
+	case SQLITE_PERM:
+	case SQLITE_CANTOPEN:
+	case SQLITE_AUTH:
+		r = -EACCES;
+		(void)err_set(err, r, "cannot open or write '%s' (%s)", db->path,
+			      sqlite3_errmsg(db->handle));
+		return err_remedy(err, "check its permissions, or name another with --case DIR");
+	case SQLITE_BUSY:
+	case SQLITE_LOCKED:
+		r = -EBUSY;
+		return err_set(err, r, "'%s' is locked by another program", db->path);
+	default:
+		return err_set(err, r, "'%s': %s", db->path, sqlite3_errmsg(db->handle));
+	}
+}
+
+int db_exec(struct db *db, const char *sql, struct err *err)
+{
+	int code = sqlite3_exec(db->handle, sql, NULL, NULL, NULL);
+
+	return code == SQLITE_OK ? 0 : db_error(db, code, err);
+}
+
+int db_prepare(struct db *db, const char *sql, struct query *ret, struct err *err)
+{
+	struct query query = { .db = db };
+	int code = sqlite3_prepare_v2(db->handle, sql, -1, &query.stmt, NULL);
+
+	if (code != SQLITE_OK)
+		return db_error(db, code, err);
+	*ret = query;
+	return 0;
+}
+
+void db_endp(struct query *query)
+{
+	(void)sqlite3_finalize(query->stmt);
+	query->stmt = NULL;
+}
+
+int db_bind(struct query *query, struct err *err, const char *format, ...)
+{
+	int code = SQLITE_OK, column = 1;
+	va_list args;
+
+	(void)sqlite3_reset(query->stmt);
+	va_start(args, format);
+	for (; *format != '\0' && code == SQLITE_OK; format++, column++) {
+		if (*format == 'i')
+			code = sqlite3_bind_int64(query->stmt, column, va_arg(args, int64_t));
+		else
+			code = sqlite3_bind_text(query->stmt, column, va_arg(args, const char *),
+						 -1, SQLITE_TRANSIENT);
+	}
+	va_end(args);
+	return code == SQLITE_OK ? 0 : db_error(query->db, code, err);
+}
+
+int db_step(struct query *query, struct err *err)
+{
+	int code = sqlite3_step(query->stmt);
+
+	if (code == SQLITE_ROW)
+		return 1;
+	if (code == SQLITE_DONE) {
+		(void)sqlite3_reset(query->stmt);
+		return 0;
+	}
+	(void)db_error(query->db, code, err);
+	(void)sqlite3_reset(query->stmt);
+	return err ? err->code : -EIO;
+}
+
+int db_get_int(struct db *db, const char *sql, int64_t *ret, struct err *err)
+{
+	struct query query;
+	int r = db_prepare(db, sql, &query, err);
+
+	if (r < 0)
+		return r;
+	r = db_step(&query, err);
+	if (r >= 0)
+		*ret = r == 1 ? query_int(&query, 0) : 0;
+	db_endp(&query);
+	return r < 0 ? r : 0;
+}
+
+const char *query_text(struct query *query, int column)
+{
+	const unsigned char *text = sqlite3_column_text(query->stmt, column);
+
+	return text ? (const char *)text : "";
+}
+
+int64_t query_int(struct query *query, int column)
+{
+	return sqlite3_column_int64(query->stmt, column);
+}

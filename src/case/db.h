@@ -1,0 +1,37 @@
+#pragma once
+
+#include <sqlite3.h>
+#include <stdint.h>
+
+#include "base/err.h"
+
+/*
+ * The thin layer between SQLite and our errors. Private to case/.
+ */
+struct db {
+	sqlite3 *handle;
+	const char *path; /* for sentences */
+};
+
+/* A prepared statement in flight; finalised by AUTO(db_endp). */
+struct query {
+	sqlite3_stmt *stmt;
+	struct db *db;
+};
+
+int db_error(struct db *db, int code, struct err *err);
+int db_exec(struct db *db, const char *sql, struct err *err);
+int db_prepare(struct db *db, const char *sql, struct query *ret, struct err *err);
+void db_endp(struct query *query);
+
+/* Binds by format: i = int64_t, s = const char * (NULL allowed). Resets the statement first. */
+int db_bind(struct query *query, struct err *err, const char *format, ...);
+
+/* 1 = a row is there, 0 = no more, negative = error. */
+int db_step(struct query *query, struct err *err);
+
+/* Bind-free statement that returns one integer. */
+int db_get_int(struct db *db, const char *sql, int64_t *ret, struct err *err);
+
+const char *query_text(struct query *query, int column); /* never NULL */
+int64_t query_int(struct query *query, int column);

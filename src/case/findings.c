@@ -1,0 +1,165 @@
+/*
+ * What a series shows: counts and places, computed by the database.
+ */
+#include "case/case.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "case/store.h"
+
+int case_tally(struct case_store *cs, struct series_id series, tally_fn fn, void *ctx,
+	       struct err *err)
+{
+	AUTO(db_endp) struct query query = { 0 };
+	int r;
+
+	r = db_prepare(&cs->db,
+		       "SELECT t.arm, t.slot, o.signatures, t.cut_short, count(*), min(t.number)"
+		       " FROM trial t JOIN outcome o ON o.id = t.outcome WHERE t.series = ?"
+		       " GROUP BY t.arm, t.slot, t.outcome, t.cut_short",
+		       &query, err);
+	if (r == 0)
+		r = db_bind(&query, err, "i", series.value);
+	while (r >= 0 && (r = db_step(&query, err)) == 1)
+		fn(ctx, &(struct tally_row){
+				.arm = (unsigned int)query_int(&query, 0),
+				.slot = (unsigned int)query_int(&query, 1),
+				.signatures = query_text(&query, 2),
+				.cut_short = query_int(&query, 3) != 0,
+				.count = (uint64_t)query_int(&query, 4),
+				.trial = (uint64_t)query_int(&query, 5),
+			});
+	return r;
+}
+
+static enum failure_kind kind_from_name(const char *name)
+{
+	for (unsigned int kind = 0; kind < FAILURE_KINDS; kind++)
+		if (strcmp(name, failure_kind_name(kind)) == 0)
+			return kind;
+	return FAILURE_EXIT;
+}
+
+static char *text_or_null(struct query *query, int column)
+{
+	return sqlite3_column_type(query->stmt, column) == SQLITE_NULL
+		       ? NULL
+		       : mem_strdup(query_text(query, column));
+}
+
+int case_signature(struct case_store *cs, const char *id, struct signature *ret, struct err *err)
+{
+	AUTO(db_endp) struct query query = { 0 };
+	int r;
+
+	r = db_prepare(&cs->db,
+		       "SELECT kind, signal, exit_status, stray, test, crumb, summary"
+		       " FROM signature WHERE id = ?",
+		       &query, err);
+	if (r == 0)
+		r = db_bind(&query, err, "s", id);
+	if (r == 0)
+		r = db_step(&query, err);
+	if (r < 0)
+		return r;
+	if (r == 0)
+		return err_set(err, -ENOENT, "there is no signature '%s' in '%s'", id, cs->dir);
+	*ret = (struct signature){
+		.kind = kind_from_name(query_text(&query, 0)),
+		.signal = (int)query_int(&query, 1),
+		.exit_status = (int)query_int(&query, 2),
+		.stray = query_int(&query, 3) != 0,
+		.test = text_or_null(&query, 4),
+		.crumb = text_or_null(&query, 5),
+		.summary = mem_strdup(query_text(&query, 6)),
+	};
+	(void)snprintf(ret->id, sizeof(ret->id), "%s", id);
+	return 0;
+}
+
+int case_windows(struct case_store *cs, struct series_id series, const char *signature,
+		 window_fn fn, void *ctx, struct err *err)
+{
+	AUTO(db_endp) struct query query = { 0 };
+	int r;
+
+	r = db_prepare(&cs->db,
+		       "SELECT c.text, count(*), min(t.number),"
+		       "  (SELECT n.text FROM crumb_next f JOIN crumb n ON n.id = f.next"
+		       "   WHERE f.series = t.series AND f.crumb = t.crumb"
+		       "   ORDER BY f.runs DESC, n.id LIMIT 1)"
+		       " FROM trial t JOIN crumb c ON c.id = t.crumb"
+		       "  JOIN outcome o ON o.id = t.outcome"
+		       " WHERE t.series = ?1 AND CASE WHEN ?2 = '' THEN t.cut_short"
+		       "  ELSE instr(' ' || o.signatures || ' ', ' ' || ?2 || ' ') > 0 END"
+		       " GROUP BY t.crumb ORDER BY count(*) DESC, min(t.number)",
+		       &query, err);
+	if (r == 0)
+		r = db_bind(&query, err, "is", series.value, signature);
+	while (r >= 0 && (r = db_step(&query, err)) == 1) {
+		bool known = sqlite3_column_type(query.stmt, 3) != SQLITE_NULL;
+
+		fn(ctx, &(struct window_row){
+				.last = query_text(&query, 0),
+				.count = (uint64_t)query_int(&query, 1),
+				.trial = (uint64_t)query_int(&query, 2),
+				.next = known ? query_text(&query, 3) : NULL,
+			});
+	}
+	return r;
+}
+
+int case_runs(struct case_store *cs, struct series_id series, run_fn fn, void *ctx, struct err *err)
+{
+	AUTO(db_endp) struct query query = { 0 };
+	int r;
+
+	r = db_prepare(&cs->db,
+		       "SELECT t.position, t.arm, o.signatures"
+		       " FROM trial t JOIN outcome o ON o.id = t.outcome"
+		       " WHERE t.series = ? ORDER BY t.position",
+		       &query, err);
+	if (r == 0)
+		r = db_bind(&query, err, "i", series.value);
+	while (r >= 0 && (r = db_step(&query, err)) == 1)
+		fn(ctx, &(struct run_row){
+				.position = (uint64_t)query_int(&query, 0),
+				.arm = (unsigned int)query_int(&query, 1),
+				.signatures = query_text(&query, 2),
+			});
+	return r;
+}
+
+int case_use(struct case_store *cs, struct series_id series, struct use_row *ret, struct err *err)
+{
+	AUTO(db_endp) struct query query = { 0 };
+	int r;
+
+	r = db_prepare(&cs->db,
+		       "SELECT avg(wall_ns), max(wall_ns), avg(user_ns), avg(system_ns),"
+		       " max(peak_kib), sum(leftovers > 0), sum(cut_short),"
+		       " sum(signal != 0 AND stdout_bytes % 4096 = 0),"
+		       " sum(NOT cut_short AND stdout_bytes > 0) FROM trial WHERE series = ?",
+		       &query, err);
+	if (r == 0)
+		r = db_bind(&query, err, "i", series.value);
+	if (r == 0)
+		r = db_step(&query, err);
+	if (r < 0)
+		return r;
+	*ret = (struct use_row){
+		.wall_mean_ns = sqlite3_column_double(query.stmt, 0),
+		.wall_max_ns = sqlite3_column_double(query.stmt, 1),
+		.user_mean_ns = sqlite3_column_double(query.stmt, 2),
+		.system_mean_ns = sqlite3_column_double(query.stmt, 3),
+		.peak_kib = (uint64_t)query_int(&query, 4),
+		.leftovers = (uint64_t)query_int(&query, 5),
+		.cut_short = (uint64_t)query_int(&query, 6),
+		.cut_full_buffer = (uint64_t)query_int(&query, 7),
+		.full_with_output = (uint64_t)query_int(&query, 8),
+	};
+	return 0;
+}

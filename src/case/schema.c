@@ -1,0 +1,106 @@
+#include "case/schema.h"
+
+#include <errno.h>
+#include <stdio.h>
+
+/* schema.sql, made into a C array by the build. */
+#include "schema_sql.h"
+
+/* The migration steps; a change of schema.sql adds one and raises the version below. */
+static const char *const case_steps[] = {
+	NULL, /* version 0 is an empty database */
+};
+
+const struct schema case_schema = {
+	.application = 0x52484e44, /* "RHND" */
+	.version = 1,
+	.create = schema_sql,
+	.steps = case_steps,
+};
+
+static int set_pragmas(struct db *db, const struct schema *schema, int64_t version, struct err *err)
+{
+	char sql[128];
+
+	(void)snprintf(sql, sizeof(sql), "PRAGMA application_id=%lld; PRAGMA user_version=%lld",
+		       (long long)schema->application, (long long)version);
+	return db_exec(db, sql, err);
+}
+
+static int step(struct db *db, const struct schema *schema, const char *sql, int64_t version,
+		struct err *err)
+{
+	int r = db_exec(db, "BEGIN IMMEDIATE", err);
+
+	if (r < 0)
+		return r;
+	r = db_exec(db, sql, err);
+	if (r == 0)
+		r = set_pragmas(db, schema, version, err);
+	if (r == 0)
+		r = db_exec(db, "COMMIT", err);
+	if (r < 0)
+		(void)db_exec(db, "ROLLBACK", NULL);
+	return r;
+}
+
+/* The stored version; 0 for an empty database. */
+static int read_version(struct db *db, const struct schema *schema, int64_t *ret, struct err *err)
+{
+	int64_t application, version, tables;
+	int r;
+
+	r = db_get_int(db, "PRAGMA application_id", &application, err);
+	if (r == 0)
+		r = db_get_int(db, "PRAGMA user_version", &version, err);
+	if (r == 0)
+		r = db_get_int(db, "SELECT count(*) FROM sqlite_schema", &tables, err);
+	if (r < 0)
+		return r;
+	if (application != schema->application && tables > 0) {
+		(void)err_set(err, -EMEDIUMTYPE, "'%s' is a database, but not a redhand case",
+			      db->path);
+		return err_remedy(err, "name another directory with --case DIR");
+	}
+	/* Nobody ever wrote such a number, and the steps are counted by it. */
+	if (version < 0) {
+		(void)err_set(err, -EUCLEAN, "'%s' is damaged (schema %lld)", db->path,
+			      (long long)version);
+		return err_remedy(err, "move that directory away, or name another with --case DIR");
+	}
+	if (version > schema->version) {
+		(void)err_set(err, -EPROTO, "'%s' has schema %lld, this build reads up to %lld",
+			      db->path, (long long)version, (long long)schema->version);
+		return err_remedy(err,
+				  "use the newer redhand that wrote it, or another --case DIR");
+	}
+	*ret = tables > 0 ? version : 0;
+	return 0;
+}
+
+int schema_check(struct db *db, const struct schema *schema, struct err *err)
+{
+	int64_t version;
+	int r = read_version(db, schema, &version, err);
+
+	if (r == 0 && version < schema->version) {
+		(void)err_set(err, -EPROTO, "'%s' has the older schema %lld", db->path,
+			      (long long)version);
+		r = err_remedy(err, "open it once with a command that writes, such as repro");
+	}
+	return r;
+}
+
+int schema_bring_up(struct db *db, const struct schema *schema, struct err *err)
+{
+	int64_t version;
+	int r = read_version(db, schema, &version, err);
+
+	if (r < 0)
+		return r;
+	if (version == 0)
+		return step(db, schema, schema->create, schema->version, err);
+	for (; r == 0 && version < schema->version; version++)
+		r = step(db, schema, schema->steps[version], version + 1, err);
+	return r;
+}

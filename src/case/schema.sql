@@ -1,0 +1,75 @@
+-- What a case holds. This file is the truth: it is embedded into redhand at
+-- build time and run on a new case.db. The version is CASE_SCHEMA in case.c
+-- (PRAGMA user_version); a change here comes with a step in migrations[] there.
+
+-- Trials of one command under one setting. Running the same command again
+-- finds its series by `settings` and goes on with it.
+CREATE TABLE series (
+	id         INTEGER PRIMARY KEY,
+	command    TEXT NOT NULL,            -- repro, compare, …
+	settings   TEXT NOT NULL,            -- canonical text of all that shapes a trial
+	program    TEXT NOT NULL,            -- what the program's file was: size and hash
+	seed       INTEGER NOT NULL,
+	created_ms INTEGER NOT NULL,
+	learnt     INTEGER NOT NULL DEFAULT 0, -- full runs whose breadcrumb order is in crumb_next
+	UNIQUE (settings, program)
+);
+
+-- One way to fail (the id is a hash of the other columns but summary).
+CREATE TABLE signature (
+	id          TEXT PRIMARY KEY,
+	kind        TEXT NOT NULL,           -- signal, timeout, output, test, exit
+	signal      INTEGER NOT NULL,
+	exit_status INTEGER NOT NULL,
+	stray       INTEGER NOT NULL,        -- a process of the tree, not the command itself
+	test        TEXT,
+	crumb       TEXT,
+	summary     TEXT NOT NULL
+) WITHOUT ROWID;
+
+-- The set of signatures that one trial showed; the empty set is a pass.
+CREATE TABLE outcome (
+	id         INTEGER PRIMARY KEY,
+	signatures TEXT NOT NULL UNIQUE      -- ids in ascending order, separated by a space
+);
+
+CREATE TABLE crumb (
+	id   INTEGER PRIMARY KEY,
+	text TEXT NOT NULL UNIQUE
+);
+
+-- A row appears when a trial has ended, all of it in one transaction, so a
+-- trial is either wholly here or was never run.
+CREATE TABLE trial (
+	number       INTEGER PRIMARY KEY,    -- trials/NUMBER
+	series       INTEGER NOT NULL REFERENCES series(id),
+	position     INTEGER NOT NULL,       -- which run of the series it is, from 1
+	arm          INTEGER NOT NULL,       -- 0 outside of compare
+	slot         INTEGER NOT NULL,
+	outcome      INTEGER NOT NULL REFERENCES outcome(id),
+	cut_short    INTEGER NOT NULL,       -- ended by a signal or the timeout
+	exit_status  INTEGER NOT NULL,       -- -1 when a signal ended it
+	signal       INTEGER NOT NULL,
+	timed_out    INTEGER NOT NULL,
+	stray_signal INTEGER NOT NULL,
+	leftovers    INTEGER NOT NULL,
+	started_ms   INTEGER NOT NULL,
+	wall_ns      INTEGER NOT NULL,
+	user_ns      INTEGER NOT NULL,
+	system_ns    INTEGER NOT NULL,
+	peak_kib     INTEGER NOT NULL,
+	stdout_bytes INTEGER NOT NULL,
+	stderr_bytes INTEGER NOT NULL,
+	crumb        INTEGER REFERENCES crumb(id), -- failing trials only: the last one
+	kept         INTEGER NOT NULL,       -- the directory is still there
+	UNIQUE (series, position)
+);
+
+-- How breadcrumbs follow each other in runs that reached their own end.
+CREATE TABLE crumb_next (
+	series INTEGER NOT NULL REFERENCES series(id),
+	crumb  INTEGER NOT NULL REFERENCES crumb(id),
+	next   INTEGER NOT NULL REFERENCES crumb(id),
+	runs   INTEGER NOT NULL,
+	PRIMARY KEY (series, crumb, next)
+) WITHOUT ROWID;

@@ -1,0 +1,161 @@
+/*
+ * Series: finding the one that a command goes on with, and clearing it.
+ */
+#include "case/case.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <time.h>
+
+#include "base/mem.h"
+#include "base/tree.h"
+#include "case/store.h"
+
+static int64_t now_ms(void)
+{
+	struct timespec ts;
+
+	(void)clock_gettime(CLOCK_REALTIME, &ts);
+	return (int64_t)ts.tv_sec * 1000 + ts.tv_nsec / 1000000;
+}
+
+static int other_builds(struct case_store *cs, const struct series_identity *identity, int64_t *ret,
+			struct err *err)
+{
+	AUTO(db_endp) struct query query = { 0 };
+	int r;
+
+	r = db_prepare(&cs->db, "SELECT count(*) FROM series WHERE settings = ? AND program != ?",
+		       &query, err);
+	if (r == 0)
+		r = db_bind(&query, err, "ss", identity->settings, identity->program);
+	if (r == 0)
+		r = db_step(&query, err);
+	if (r < 0)
+		return r;
+	*ret = query_int(&query, 0);
+	return 0;
+}
+
+int case_series(struct case_store *cs, const struct series_identity *identity, uint64_t seed,
+		struct series_found *ret, struct err *err)
+{
+	AUTO(db_endp) struct query add = { 0 };
+	AUTO(db_endp) struct query get = { 0 };
+	int64_t others = 0;
+	int r, made;
+
+	r = db_prepare(&cs->db,
+		       "INSERT INTO series (command, settings, program, seed, created_ms)"
+		       " VALUES (?, ?, ?, ?, ?) ON CONFLICT (settings, program) DO NOTHING",
+		       &add, err);
+	if (r == 0)
+		r = db_bind(&add, err, "sssii", identity->command, identity->settings,
+			    identity->program, (int64_t)seed, now_ms());
+	if (r == 0)
+		r = db_step(&add, err);
+	made = sqlite3_changes(cs->db.handle);
+	if (r == 0)
+		r = db_prepare(&cs->db,
+			       "SELECT id, seed FROM series WHERE settings = ? AND program = ?",
+			       &get, err);
+	if (r == 0)
+		r = db_bind(&get, err, "ss", identity->settings, identity->program);
+	if (r == 0)
+		r = db_step(&get, err);
+	if (r >= 0)
+		r = other_builds(cs, identity, &others, err);
+	if (r < 0)
+		return r;
+	*ret = (struct series_found){ .id = { .value = query_int(&get, 0) },
+				      .seed = (uint64_t)query_int(&get, 1),
+				      .program_changed = made > 0 && others > 0 };
+	return 0;
+}
+
+static int run_with_series(struct case_store *cs, const char *sql, struct series_id series,
+			   struct err *err)
+{
+	AUTO(db_endp) struct query query = { 0 };
+	int r = db_prepare(&cs->db, sql, &query, err);
+
+	if (r == 0)
+		r = db_bind(&query, err, "i", series.value);
+	return r < 0 ? r : db_step(&query, err);
+}
+
+static int remove_dirs(struct case_store *cs, uint64_t *numbers, size_t count, struct err *err)
+{
+	int r = 0;
+
+	for (size_t i = 0; i < count && r == 0; i++) {
+		char name[24];
+
+		(void)snprintf(name, sizeof(name), "%llu", (unsigned long long)numbers[i]);
+		r = tree_remove_at(cs->trials_fd, name, err);
+	}
+	return r;
+}
+
+static int kept_numbers(struct case_store *cs, struct series_id series, uint64_t **ret,
+			size_t *ret_count, struct err *err)
+{
+	AUTO(db_endp) struct query query = { 0 };
+	VEC(uint64_t) numbers = { 0 };
+	int r;
+
+	r = db_prepare(&cs->db, "SELECT number FROM trial WHERE series = ? AND kept", &query, err);
+	if (r == 0)
+		r = db_bind(&query, err, "i", series.value);
+	while (r >= 0 && (r = db_step(&query, err)) == 1)
+		VEC_PUSH(&numbers, (uint64_t)query_int(&query, 0));
+	*ret = numbers.items;
+	*ret_count = numbers.count;
+	return r;
+}
+
+int case_series_clear(struct case_store *cs, struct series_id series, struct err *err)
+{
+	AUTO(mem_freep) uint64_t *numbers = NULL;
+	size_t count = 0;
+	int r = kept_numbers(cs, series, &numbers, &count, err);
+
+	if (r == 0)
+		r = db_exec(&cs->db, "BEGIN IMMEDIATE", err);
+	if (r < 0)
+		return r;
+	r = run_with_series(cs, "DELETE FROM trial WHERE series = ?", series, err);
+	if (r == 0)
+		r = run_with_series(cs, "DELETE FROM crumb_next WHERE series = ?", series, err);
+	if (r == 0)
+		r = run_with_series(cs, "DELETE FROM series WHERE id = ?", series, err);
+	if (r == 0)
+		r = db_exec(&cs->db, "COMMIT", err);
+	if (r < 0) {
+		(void)db_exec(&cs->db, "ROLLBACK", NULL);
+		return r;
+	}
+	return remove_dirs(cs, numbers, count, err);
+}
+
+int case_series_progress(struct case_store *cs, struct series_id series,
+			 struct series_progress *ret, struct err *err)
+{
+	AUTO(db_endp) struct query query = { 0 };
+	int r;
+
+	r = db_prepare(&cs->db,
+		       "SELECT count(t.number), coalesce(max(t.position), 0), s.learnt"
+		       " FROM series s LEFT JOIN trial t ON t.series = s.id WHERE s.id = ?",
+		       &query, err);
+	if (r == 0)
+		r = db_bind(&query, err, "i", series.value);
+	if (r == 0)
+		r = db_step(&query, err);
+	if (r < 0)
+		return r;
+	ret->trials = (uint64_t)query_int(&query, 0);
+	ret->last_position = (uint64_t)query_int(&query, 1);
+	ret->learnt = (uint64_t)query_int(&query, 2);
+	return 0;
+}

@@ -1,0 +1,33 @@
+#pragma once
+
+#include "case/case.h"
+#include "case/db.h"
+
+/* The inside of a case_store. Private to case/. */
+
+/* Statements that run once a trial are prepared once. */
+enum statement {
+	STATEMENT_TRIAL_ADD,
+	STATEMENT_SIGNATURE_ADD,
+	STATEMENT_OUTCOME_ADD,
+	STATEMENT_OUTCOME_GET,
+	STATEMENT_CRUMB_ADD,
+	STATEMENT_CRUMB_GET,
+	STATEMENT_NEXT_ADD,
+	STATEMENT_LEARNT,
+	STATEMENT_POSITION_GET,
+	STATEMENT_NUMBER_GET,
+	STATEMENTS,
+};
+
+struct case_store {
+	char *dir;
+	char *db_path;
+	int lock_fd;   /* -1 for readers */
+	int trials_fd; /* -1 when there is no trials/ (readers only) */
+	struct db db;
+	struct query statements[STATEMENTS];
+};
+
+/* The prepared statement, made on first use. NULL with err set on failure. */
+struct query *store_statement(struct case_store *cs, enum statement which, struct err *err);

@@ -1,0 +1,221 @@
+#include "cmd/commands.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/log.h"
+#include "cmd/progress.h"
+#include "cmd/trial_options.h"
+#include "engine/series/compare.h"
+#include "engine/stats/rng.h"
+#include "report/report_series.h"
+
+struct compare_options {
+	struct common_options common;
+	struct trial_options trial;
+	struct option_list arms;
+	uint64_t trials;
+	const char *seed; /* text, because 0 is a seed, too */
+	bool stop_early;
+};
+
+#define ARMS_MAX 26
+
+static const struct option compare_option_table[] = {
+	{ .name = "arm",
+	  .kind = OPTION_LIST,
+	  .metavar = "NAME[:SETTING…]",
+	  .offset = offsetof(struct compare_options, arms),
+	  .help = "One of the things to compare; the first is what the others are compared with. "
+		  "Settings, separated by commas: NAME=VALUE sets an environment variable, "
+		  "unset=NAME removes one, jobs=N runs that many side by side, args=WORDS puts more "
+		  "arguments behind the program's own, observe=OBSERVER chooses how closely it is "
+		  "watched (so far: none)" },
+	{ .name = "trials",
+	  .letter = 'n',
+	  .kind = OPTION_COUNT,
+	  .metavar = "N",
+	  .min = 1,
+	  .max = 10000000,
+	  .offset = offsetof(struct compare_options, trials),
+	  .help = "Trials per arm (default 60)" },
+	{ .name = "stop-early",
+	  .kind = OPTION_FLAG,
+	  .offset = offsetof(struct compare_options, stop_early),
+	  .help = "Stop as soon as the answer is clear, by a test that allows looking after every "
+		  "trial" },
+	{ .name = "seed",
+	  .kind = OPTION_TEXT,
+	  .metavar = "N",
+	  .offset = offsetof(struct compare_options, seed),
+	  .help = "Seed for the order in which the arms take turns (default: a new one, printed at "
+		  "the end)" },
+	OPTIONS_END,
+};
+
+static const struct option_group groups[] = {
+	{ .title = "What to compare", .options = compare_option_table },
+	TRIAL_GROUP(struct compare_options),
+	COMMON_GROUP(struct compare_options),
+	OPTION_GROUPS_END,
+};
+
+static void defaults(void *ptr)
+{
+	struct compare_options *options = ptr;
+
+	options->common.case_dir = CASE_DIR_DEFAULT;
+	options->trials = 60;
+	trial_options_defaults(&options->trial);
+}
+
+struct arms {
+	struct arm list[ARMS_MAX];
+	unsigned int count;
+};
+
+static void arms_deinit(struct arms *arms)
+{
+	for (unsigned int i = 0; i < arms->count; i++)
+		arm_deinit(&arms->list[i]);
+}
+
+static int arms_init(struct arms *arms, const struct option_list *texts, struct err *err)
+{
+	if (texts->count < 2 || texts->count > ARMS_MAX) {
+		(void)err_set(err, -EINVAL, "compare wants 2 to %d arms, not %zu", ARMS_MAX,
+			      texts->count);
+		return err_remedy(err, "redhand compare --arm alone:jobs=1 --arm parallel:jobs=4 "
+				       "-- PROGRAM");
+	}
+	for (size_t i = 0; i < texts->count; i++) {
+		int r = arm_parse(texts->items[i], &arms->list[arms->count++], err);
+
+		if (r < 0)
+			return r;
+		for (size_t k = 0; k < i; k++)
+			if (strcmp(arms->list[k].name, arms->list[i].name) == 0)
+				return err_set(err, -EINVAL, "two arms have the name '%s'",
+					       arms->list[i].name);
+	}
+	return 0;
+}
+
+static int choose_seed(const struct compare_options *options, uint64_t *ret, struct err *err)
+{
+	char *end;
+
+	if (!options->seed) {
+		*ret = rng_fresh_seed();
+		return 0;
+	}
+	errno = 0;
+	*ret = strtoull(options->seed, &end, 10);
+	if (errno != 0 || *end != '\0' || options->seed[0] < '0' || options->seed[0] > '9')
+		return err_set(err, -EINVAL, "--seed wants a whole number, not '%s'",
+			       options->seed);
+	return 0;
+}
+
+static void identify_arms(struct strbuf *identity, const struct compare_options *options)
+{
+	for (size_t i = 0; i < options->arms.count; i++)
+		strbuf_addf(identity, "arm %zu:%s\n", strlen(options->arms.items[i]),
+			    options->arms.items[i]);
+	/* The number of trials shapes the order in which arms with different jobs take turns. */
+	strbuf_addf(identity, "trials %llu\n", (unsigned long long)options->trials);
+	if (options->seed)
+		strbuf_addf(identity, "seed %s\n", options->seed);
+}
+
+static int compare(const struct invocation *inv, const struct arms *arms,
+		   struct compare_result *result, struct case_store **cs, struct err *err)
+{
+	const struct compare_options *options = inv->options;
+	AUTO(trial_setup_deinit) struct trial_setup setup = { 0 };
+	struct progress progress;
+	struct compare_request request = {
+		.settings = &setup.settings,
+		.program = inv->program,
+		.slot_env = &setup.slot_env,
+		.jobs = (unsigned int)options->trial.jobs,
+		.arms = arms->list,
+		.arm_count = arms->count,
+		.trials = options->trials,
+		.stop_early = options->stop_early,
+		.fresh = options->trial.fresh,
+		.progress = progress_show,
+		.progress_ctx = &progress,
+	};
+	int r = choose_seed(options, &request.seed, err);
+
+	if (r == 0)
+		r = trial_setup_init(&setup, &options->trial, "compare", inv->program, err);
+	if (r == 0)
+		r = case_open(options->common.case_dir, CASE_WRITE, cs, err);
+	if (r == 0)
+		r = trial_setup_place(&setup, options->common.case_dir, err);
+	if (r < 0)
+		return r;
+	identify_arms(&setup.identity, options);
+	request.identity = (struct series_identity){ .command = "compare",
+						     .settings = strbuf_str(&setup.identity),
+						     .program = strbuf_str(&setup.program) };
+	progress_init(&progress);
+	r = compare_run(*cs, &request, result, err);
+	progress_end(&progress);
+	if (r == 0 && result->program_changed)
+		log_note(TRIAL_PROGRAM_CHANGED);
+	return r;
+}
+
+static int run(const struct invocation *inv)
+{
+	const struct compare_options *options = inv->options;
+	AUTO(case_closep) struct case_store *cs = NULL;
+	AUTO(compare_result_deinit) struct compare_result result = { 0 };
+	AUTO(arms_deinit) struct arms arms = { 0 };
+	struct err err = { 0 };
+
+	common_apply(&options->common);
+	if (arms_init(&arms, &options->arms, &err) < 0 ||
+	    compare(inv, &arms, &result, &cs, &err) < 0) {
+		log_err(&err);
+		return EXIT_TROUBLE;
+	}
+	if (options->common.json)
+		report_compare_json(&result, stdout);
+	else
+		report_compare_text(&result, stdout);
+	if (result.interrupted)
+		return EXIT_INTERRUPTED;
+	return result.p < COMPARE_ALPHA ? EXIT_FOUND : EXIT_AS_EXPECTED;
+}
+
+const struct command cmd_compare = {
+	.name = "compare",
+	.summary = "Does this setting change how often it fails, or is it chance",
+	.usage = "--arm NAME[:SETTING…] --arm … [options] -- PROGRAM ARGS…",
+	.description =
+		"Runs the program under two or more settings, in random turns, so that a machine that "
+		"slows down meanwhile hits all alike, and tells each arm's failure rate with its 95 % "
+		"interval, the difference, and the probability (Fisher's exact test, corrected when "
+		"there are more than two arms) that chance alone makes such a difference.\n\n"
+		"Failures that every run shows do not count when there are others. An arm that uses "
+		"fewer slots than another goes through all slots in turn, so that 'alone' does not "
+		"come to mean 'on slot 0'. The exit status is 1 when a difference was found (p < 0.05).",
+	.examples =
+		"  redhand compare --arm alone:jobs=1 --arm parallel:jobs=4 -- ./run_tests\n"
+		"      is it concurrency?\n\n"
+		"  redhand compare --arm plain --arm nocache:CACHE=off --stop-early -- ./run_tests\n"
+		"      does the variable matter? stop as soon as that is clear\n\n"
+		"  redhand compare --arm off --arm 'on:args=--parallel-compile' -- ./run_tests\n"
+		"      does the flag matter, even if unused?\n",
+	.groups = groups,
+	.options_size = sizeof(struct compare_options),
+	.program = PROGRAM_REQUIRED,
+	.defaults = defaults,
+	.run = run,
+};

@@ -1,0 +1,90 @@
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/log.h"
+#include "cmd/commands.h"
+#include "cmd/common.h"
+#include "engine/doctor/doctor.h"
+#include "report/report_doctor.h"
+
+struct doctor_options {
+	struct common_options common;
+};
+
+/* https://no-color.org: set and not empty means no. */
+static bool wants_colour(void)
+{
+	const char *no_color = getenv("NO_COLOR"), *term = getenv("TERM");
+
+	return isatty(STDOUT_FILENO) && !(no_color && no_color[0] != '\0') &&
+	       !(term && strcmp(term, "dumb") == 0);
+}
+
+static int run_doctor(const struct invocation *invocation)
+{
+	const struct doctor_options *options = invocation->options;
+	struct diagnosis diagnosis;
+	struct err err = { 0 };
+	bool usable;
+	int r;
+
+	common_apply(&options->common);
+	r = doctor_examine(invocation->program ? invocation->program[0] : NULL, &diagnosis, &err);
+	if (r < 0) {
+		log_err(&err);
+		return EXIT_TROUBLE;
+	}
+	if (options->common.json)
+		r = report_doctor_json(&diagnosis, stdout, &err);
+	else
+		report_doctor_text(&diagnosis, wants_colour(), stdout);
+	if (r == 0 && (fflush(stdout) != 0 || ferror(stdout)))
+		r = err_errno(&err, -errno, "cannot write the result");
+	usable = diagnosis.usable;
+	doctor_deinit(&diagnosis);
+	if (r < 0) {
+		log_err(&err);
+		return EXIT_TROUBLE;
+	}
+	return usable ? EXIT_AS_EXPECTED : EXIT_FOUND;
+}
+
+static const struct option_group doctor_groups[] = {
+	COMMON_GROUP(struct doctor_options),
+	OPTION_GROUPS_END,
+};
+
+const struct command cmd_doctor = {
+	.name = "doctor",
+	.summary = "What can this machine do, and how is the rest enabled",
+	.usage = "[options] [-- PROGRAM]",
+	.description =
+		"Tries everything that redhand may need on this machine and says for each whether "
+		"it works (ok), works in part (limited) or does not (no), what is lost without it, "
+		"and how to enable it. Nothing is concluded from a version: watchpoints are set and "
+		"hit, a key is locked and a store faults, a process is attached to. It changes "
+		"nothing and takes about a second.\n"
+		"\n"
+		"With PROGRAM it also reads that program without running it: static or dynamic, "
+		"stripped or not, source lines, build-id, separate debug file, its own allocator. "
+		"A script is followed to its interpreter.\n"
+		"\n"
+		"What works depends on the user: run it as the user who will hunt. The exit status "
+		"is 0 when writes can be caught here, 1 when nothing works to watch memory or "
+		"PROGRAM is not something that can be started, 2 when there is no such PROGRAM.",
+	.examples = "redhand doctor\n"
+		    "Try what this machine and this user can do\n"
+		    "\n"
+		    "redhand doctor -- ./build/tests\n"
+		    "Also say how much redhand will be able to tell about that program\n"
+		    "\n"
+		    "redhand doctor --json\n"
+		    "The same for scripts",
+	.groups = doctor_groups,
+	.options_size = sizeof(struct doctor_options),
+	.program = PROGRAM_OPTIONAL,
+	.run = run_doctor,
+};

@@ -1,0 +1,145 @@
+#include "cmd/commands.h"
+
+#include <stdio.h>
+
+#include "base/log.h"
+#include "cmd/progress.h"
+#include "cmd/trial_options.h"
+#include "engine/series/repro.h"
+#include "report/report_series.h"
+
+struct repro_options {
+	struct common_options common;
+	struct trial_options trial;
+	uint64_t trials;
+	uint64_t failures;
+	double precision;
+};
+
+#define TRIALS_DEFAULT 100
+
+static const struct option repro_option_table[] = {
+	{ .name = "trials",
+	  .letter = 'n',
+	  .kind = OPTION_COUNT,
+	  .metavar = "N",
+	  .min = 1,
+	  .max = 1000000000,
+	  .offset = offsetof(struct repro_options, trials),
+	  .help = "Run the program N times in all (default 100; with --failures or --precision and "
+		  "no -n: at most 100000)" },
+	{ .name = "failures",
+	  .kind = OPTION_COUNT,
+	  .metavar = "K",
+	  .min = 1,
+	  .offset = offsetof(struct repro_options, failures),
+	  .help = "Stop when K trials have failed" },
+	{ .name = "precision",
+	  .kind = OPTION_SHARE,
+	  .metavar = "P",
+	  .offset = offsetof(struct repro_options, precision),
+	  .help = "Stop when the 95 % interval of the failure rate is narrower than P (0.1 or 10%)" },
+	OPTIONS_END,
+};
+
+static const struct option_group groups[] = {
+	{ .title = "How long", .options = repro_option_table },
+	TRIAL_GROUP(struct repro_options),
+	COMMON_GROUP(struct repro_options),
+	OPTION_GROUPS_END,
+};
+
+static void defaults(void *ptr)
+{
+	struct repro_options *options = ptr;
+
+	options->common.case_dir = CASE_DIR_DEFAULT;
+	trial_options_defaults(&options->trial);
+}
+
+static int repro(const struct invocation *inv, struct repro_result *result, struct case_store **cs,
+		 struct err *err)
+{
+	const struct repro_options *options = inv->options;
+	AUTO(trial_setup_deinit) struct trial_setup setup = { 0 };
+	struct progress progress;
+	bool open_end = options->failures > 0 || options->precision > 0;
+	struct repro_request request = {
+		.settings = &setup.settings,
+		.program = inv->program,
+		.slot_env = &setup.slot_env,
+		.jobs = (unsigned int)options->trial.jobs,
+		.trials = options->trials > 0 || open_end ? options->trials : TRIALS_DEFAULT,
+		.failures = options->failures,
+		.precision = options->precision,
+		.fresh = options->trial.fresh,
+		.progress = progress_show,
+		.progress_ctx = &progress,
+	};
+	int r = trial_setup_init(&setup, &options->trial, "repro", inv->program, err);
+
+	if (r == 0)
+		r = case_open(options->common.case_dir, CASE_WRITE, cs, err);
+	if (r == 0)
+		r = trial_setup_place(&setup, options->common.case_dir, err);
+	if (r < 0)
+		return r;
+	request.identity = (struct series_identity){ .command = "repro",
+						     .settings = strbuf_str(&setup.identity),
+						     .program = strbuf_str(&setup.program) };
+	progress_init(&progress);
+	r = repro_run(*cs, &request, result, err);
+	progress_end(&progress);
+	if (r == 0 && result->program_changed)
+		log_note(TRIAL_PROGRAM_CHANGED);
+	return r;
+}
+
+static int run(const struct invocation *inv)
+{
+	const struct repro_options *options = inv->options;
+	AUTO(case_closep) struct case_store *cs = NULL;
+	AUTO(repro_result_deinit) struct repro_result result = { 0 };
+	struct err err = { 0 };
+
+	common_apply(&options->common);
+	if (repro(inv, &result, &cs, &err) < 0) {
+		log_err(&err);
+		return EXIT_TROUBLE;
+	}
+	if (options->common.json)
+		report_repro_json(&result, stdout);
+	else
+		report_repro_text(&result, stdout);
+	if (result.interrupted)
+		return EXIT_INTERRUPTED;
+	return result.summary.failed_any > 0 ? EXIT_FOUND : EXIT_AS_EXPECTED;
+}
+
+const struct command cmd_repro = {
+	.name = "repro",
+	.summary = "How often does it fail, in how many ways, on which slot, and where",
+	.usage = "[options] -- PROGRAM ARGS…",
+	.description =
+		"Runs the program again and again and tells how often it fails, with a 95 % interval; "
+		"groups the failures into signatures; keeps apart what fails in every run; says "
+		"between which two log lines it dies, whether a slot differs from the others, and how "
+		"many clean runs in a row would mean that it is fixed.\n\n"
+		"A trial has failed when the program, or a process that it left behind, died from a "
+		"signal, when it exited with a status other than 0, ran into the timeout, or printed a "
+		"line that matches --fail-on.\n\n"
+		"Everything is kept in the case directory. The same command goes on where it was, "
+		"after Ctrl-C or even kill -9; a larger -n adds trials. Each failing trial has its "
+		"output in CASE/trials/N.",
+	.examples = "  redhand repro -n 50 -- ./mytests --gtest_filter='Cache*'\n"
+		    "      how often does it fail?\n\n"
+		    "  redhand repro --failures 10 --timeout 1m -- pytest -x tests/test_grad.py\n"
+		    "      go on until it has failed ten times\n\n"
+		    "  redhand repro -j 4 --slot-env CUDA_VISIBLE_DEVICES={slot} -- ./run_tests\n"
+		    "      one device per slot, four at a time\n",
+	.groups = groups,
+	.options_size = sizeof(struct repro_options),
+	.program = PROGRAM_REQUIRED,
+	.defaults = defaults,
+	.run = run,
+};

@@ -1,0 +1,8 @@
+#pragma once
+
+#include "base/command.h"
+
+/* One per file cmd_NAME.c; listed in the table in main.c. */
+extern const struct command cmd_repro;
+extern const struct command cmd_compare;
+extern const struct command cmd_doctor;

@@ -1,0 +1,32 @@
+#include "cmd/common.h"
+
+#include "base/log.h"
+
+const struct option common_option_table[] = {
+	{ .name = "case",
+	  .kind = OPTION_TEXT,
+	  .metavar = "DIR",
+	  .help = "The case directory, where trials and findings are kept (default " CASE_DIR_DEFAULT
+		  " in the current directory)",
+	  .offset = offsetof(struct common_options, case_dir) },
+	{ .name = "json",
+	  .kind = OPTION_FLAG,
+	  .help = "Print one JSON document on stdout instead of text; progress stays on stderr",
+	  .offset = offsetof(struct common_options, json) },
+	{ .name = "quiet",
+	  .letter = 'q',
+	  .kind = OPTION_FLAG,
+	  .help = "No progress and no notes, only the result and errors",
+	  .offset = offsetof(struct common_options, quiet) },
+	{ .name = "verbose",
+	  .letter = 'v',
+	  .kind = OPTION_FLAG,
+	  .help = "Also tell what redhand itself is doing",
+	  .offset = offsetof(struct common_options, verbose) },
+	OPTIONS_END,
+};
+
+void common_apply(const struct common_options *common)
+{
+	log_set_level(common->quiet ? LOG_QUIET : common->verbose ? LOG_DEBUG : LOG_NORMAL);
+}

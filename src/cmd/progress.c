@@ -1,0 +1,104 @@
+#include "cmd/progress.h"
+
+#include <stdio.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include "base/log.h"
+#include "base/strbuf.h"
+
+#define TERMINAL_EVERY_S 0.1
+#define PLAIN_EVERY_S 10.0
+
+/* Plain logs tell the first ways to fail as they come; the summary has the rest. */
+#define TOLD_MAX 5
+
+void progress_init(struct progress *progress)
+{
+	*progress = (struct progress){ .terminal = isatty(STDERR_FILENO) != 0 };
+}
+
+static void add_time(struct strbuf *sb, double seconds)
+{
+	unsigned long long s = (unsigned long long)(seconds + 0.5);
+
+	if (s < 120)
+		strbuf_addf(sb, "%llu s", s);
+	else if (s < 7200)
+		strbuf_addf(sb, "%llu min", s / 60);
+	else
+		strbuf_addf(sb, "%llu h %llu min", s / 3600, s / 60 % 60);
+}
+
+static void add_view(struct strbuf *sb, const struct series_progress_view *view)
+{
+	strbuf_addf(sb, "%llu", (unsigned long long)view->done);
+	if (view->wanted > 0)
+		strbuf_addf(sb, "/%llu", (unsigned long long)view->wanted);
+	strbuf_addf(sb, " trials, %llu failed (%.1f %%, 95 %%: %.1f–%.1f %%)",
+		    (unsigned long long)view->rate.failed, view->rate.rate * 100,
+		    view->rate.low * 100, view->rate.high * 100);
+	if (view->what)
+		strbuf_addf(sb, ", %s", view->what);
+	if (view->wanted > view->done && view->ran > 0) {
+		strbuf_adds(sb, ", about ");
+		add_time(sb,
+			 (double)(view->wanted - view->done) * view->seconds / (double)view->ran);
+		strbuf_adds(sb, " left");
+	}
+}
+
+static void rewrite_line(struct progress *progress, const struct series_progress_view *view)
+{
+	AUTO(strbuf_deinit) struct strbuf sb = { 0 };
+	struct winsize size = { 0 };
+
+	add_view(&sb, view);
+	/* A line that wraps could not be rewritten. */
+	if (ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 1 &&
+	    sb.len >= size.ws_col)
+		sb.data[size.ws_col - 1] = '\0';
+	(void)fprintf(stderr, "\r\033[K%s", strbuf_str(&sb));
+	(void)fflush(stderr);
+	progress->shown = true;
+}
+
+static void tell_failure(struct progress *progress, const struct series_progress_view *view)
+{
+	if (view->news_trial == 0 || view->news_trial == progress->news_trial ||
+	    progress->told >= TOLD_MAX)
+		return;
+	progress->news_trial = view->news_trial;
+	progress->told++;
+	log_note("trial %llu failed: %s%s", (unsigned long long)view->news_trial,
+		 view->news_summary,
+		 progress->told == TOLD_MAX ? " (the rest is in the summary)" : "");
+}
+
+void progress_show(void *ctx, const struct series_progress_view *view)
+{
+	struct progress *progress = ctx;
+	AUTO(strbuf_deinit) struct strbuf sb = { 0 };
+	double every = progress->terminal ? TERMINAL_EVERY_S : PLAIN_EVERY_S;
+
+	if (!log_shows(LOG_NORMAL))
+		return;
+	if (!progress->terminal)
+		tell_failure(progress, view);
+	if (view->seconds - progress->last_s < every)
+		return;
+	progress->last_s = view->seconds;
+	if (progress->terminal) {
+		rewrite_line(progress, view);
+		return;
+	}
+	add_view(&sb, view);
+	log_note("%s", strbuf_str(&sb));
+}
+
+void progress_end(struct progress *progress)
+{
+	if (progress->shown)
+		(void)fputs("\r\033[K", stderr);
+	progress->shown = false;
+}

@@ -1,0 +1,330 @@
+#include "cmd/trial_options.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <limits.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/fd.h"
+#include "base/which.h"
+
+/* Larger programs are told apart by size and time: reading them would take noticeably long. */
+#define FINGERPRINT_MAX (32 << 20)
+
+#define FIELD(name) offsetof(struct trial_options, name)
+
+static const char *const keep_names[] = {
+	[KEEP_FAILED] = "failed", [KEEP_ALL] = "all", [KEEP_NONE] = "none", NULL
+};
+
+static const struct {
+	const char *name;
+	enum failure_kind kind;
+} ignorable[] = {
+	{ "signal", FAILURE_SIGNAL },
+	{ "exit", FAILURE_EXIT },
+	{ "timeout", FAILURE_TIMEOUT },
+};
+
+const struct option trial_option_table[] = {
+	{ .name = "jobs",
+	  .letter = 'j',
+	  .kind = OPTION_COUNT,
+	  .metavar = "SLOTS",
+	  .min = 1,
+	  .max = 1024,
+	  .offset = FIELD(jobs),
+	  .help = "Run on this many slots side by side (default: the number of cores). {slot} in "
+		  "the program's arguments is replaced by the slot's number, from 0, {trial} by the "
+		  "trial's" },
+	{ .name = "slot-env",
+	  .kind = OPTION_LIST,
+	  .metavar = "NAME=VALUE",
+	  .offset = FIELD(slot_env),
+	  .help = "Set an environment variable for the program; {slot} and {trial} are replaced in "
+		  "VALUE, as in --slot-env CUDA_VISIBLE_DEVICES={slot}. May be given more than once" },
+	{ .name = "cwd",
+	  .kind = OPTION_TEXT,
+	  .metavar = "DIR",
+	  .offset = FIELD(cwd),
+	  .help = "Run the program in DIR (default: the current directory)" },
+	{ .name = "stdin",
+	  .kind = OPTION_TEXT,
+	  .metavar = "FILE",
+	  .offset = FIELD(stdin_path),
+	  .help = "Let the program read FILE on its standard input (default: nothing)" },
+	{ .name = "timeout",
+	  .kind = OPTION_DURATION,
+	  .metavar = "TIME",
+	  .offset = FIELD(timeout_ns),
+	  .help = "End a trial, with every process that it started, after TIME (250ms, 30s, 5m, 1h; "
+		  "default: never) and count it as failed" },
+	{ .name = "linger",
+	  .kind = OPTION_DURATION,
+	  .metavar = "TIME",
+	  .offset = FIELD(linger_ns),
+	  .help = "How long processes that outlive the program may go on before they are ended "
+		  "(default 1s)" },
+	{ .name = "share-tmp",
+	  .kind = OPTION_FLAG,
+	  .offset = FIELD(share_tmp),
+	  .help = "Leave TMPDIR as it is instead of giving each trial a new one" },
+	{ .name = "pty",
+	  .kind = OPTION_FLAG,
+	  .offset = FIELD(pty),
+	  .help = "Make the program's output a terminal, so that it prints line by line and a crash "
+		  "loses no buffered lines; stdout and stderr become one stream" },
+	{ .name = "output-limit",
+	  .kind = OPTION_SIZE,
+	  .metavar = "SIZE",
+	  .offset = FIELD(output_limit),
+	  .help = "Keep at most SIZE of each output stream, its beginning and its end (default 1M); "
+		  "what is left out is still searched" },
+	{ .name = "keep",
+	  .kind = OPTION_CHOICE,
+	  .metavar = "WHICH",
+	  .choices = keep_names,
+	  .offset = FIELD(keep),
+	  .help = "Which trials' directories to keep: failed (default), all, none" },
+	{ .name = "ignore",
+	  .kind = OPTION_LIST,
+	  .metavar = "KIND",
+	  .offset = FIELD(ignore),
+	  .help = "What is no failure here: exit (a status other than 0), signal, or timeout. May "
+		  "be given more than once" },
+	{ .name = "fail-on",
+	  .kind = OPTION_LIST,
+	  .metavar = "REGEX",
+	  .offset = FIELD(fail_on),
+	  .help = "A line of output that matches REGEX (POSIX extended, as in grep -E) is a failure, "
+		  "too. May be given more than once" },
+	{ .name = "breadcrumb",
+	  .kind = OPTION_TEXT,
+	  .metavar = "REGEX",
+	  .offset = FIELD(breadcrumb),
+	  .help = "Lines of output that mark the program's progress (default: every line). The "
+		  "summary says between which two of them it dies" },
+	{ .name = "fresh",
+	  .kind = OPTION_FLAG,
+	  .offset = FIELD(fresh),
+	  .help = "Forget the trials of this same command that the case already has and start over; "
+		  "without it redhand goes on where it was" },
+	OPTIONS_END,
+};
+
+void trial_options_defaults(struct trial_options *options)
+{
+	long cores = sysconf(_SC_NPROCESSORS_ONLN);
+
+	options->jobs = cores > 0 ? (uint64_t)cores : 1;
+	options->linger_ns = 1000000000;
+	options->output_limit = 1 << 20;
+}
+
+static int compile(const char *option, const char *pattern, regex_t *ret, struct err *err)
+{
+	int code = regcomp(ret, pattern, REG_EXTENDED | REG_NEWLINE);
+	char why[128];
+
+	if (code == 0)
+		return 0;
+	(void)regerror(code, ret, why, sizeof(why));
+	(void)err_set(err, -EINVAL, "--%s '%s': %s", option, pattern, why);
+	return err_remedy(err, "an extended regular expression as for grep -E");
+}
+
+static int set_rules(struct trial_settings *settings, const struct trial_options *options,
+		     struct err *err)
+{
+	for (size_t i = 0; i < options->fail_on.count; i++) {
+		struct fail_on rule;
+		int r = compile("fail-on", options->fail_on.items[i], &rule.regex, err);
+
+		if (r < 0)
+			return r;
+		rule.pattern = mem_strdup(options->fail_on.items[i]);
+		VEC_PUSH(&settings->fail_on, rule);
+	}
+	for (size_t i = 0; i < options->ignore.count; i++) {
+		size_t k = 0;
+
+		while (k < ARRAY_SIZE(ignorable) &&
+		       strcmp(ignorable[k].name, options->ignore.items[i]) != 0)
+			k++;
+		if (k == ARRAY_SIZE(ignorable))
+			return err_set(err, -EINVAL,
+				       "--ignore wants exit, signal or timeout, not '%s'",
+				       options->ignore.items[i]);
+		settings->ignored |= 1u << ignorable[k].kind;
+	}
+	if (options->breadcrumb) {
+		int r = compile("breadcrumb", options->breadcrumb, &settings->breadcrumb, err);
+
+		if (r < 0)
+			return r;
+		settings->breadcrumb_given = true;
+	}
+	return 0;
+}
+
+static int check_slot_env(const struct trial_options *options, struct err *err)
+{
+	for (size_t i = 0; i < options->slot_env.count; i++) {
+		const char *text = options->slot_env.items[i];
+		const char *equals = strchr(text, '=');
+
+		if (!equals || equals == text)
+			return err_set(err, -EINVAL, "--slot-env wants NAME=VALUE, not '%s'", text);
+	}
+	return 0;
+}
+
+/* Before anything is written: a mistyped name must not make a case. */
+static int find_program(const char *template, const char *cwd, char **ret, struct err *err)
+{
+	AUTO(mem_freep)
+	char *name = trial_substitute(template, 0, (struct trial_number){ .value = 1 });
+
+	return which(name, cwd, ret, err);
+}
+
+/* A rebuilt program is another program: its trials must not be mixed with those of the old one.
+ * Told by content, so that a build that changed nothing makes no difference. */
+static void fingerprint(const char *path, struct strbuf *ret)
+{
+	AUTO(mem_freep) char *content = NULL;
+	struct stat st = { 0 };
+	size_t len = 0;
+	uint64_t hash = 0xcbf29ce484222325u;
+
+	(void)stat(path, &st);
+	strbuf_addf(ret, "%lld:", (long long)st.st_size);
+	if (st.st_size > FINGERPRINT_MAX ||
+	    file_read(path, FINGERPRINT_MAX, &content, &len, NULL) < 0) {
+		strbuf_addf(ret, "%lld.%09ld", (long long)st.st_mtim.tv_sec, st.st_mtim.tv_nsec);
+		return;
+	}
+	for (size_t i = 0; i < len; i++)
+		hash = (hash ^ (unsigned char)content[i]) * 0x100000001b3u;
+	strbuf_addf(ret, "%016llx", (unsigned long long)hash);
+}
+
+static int check_paths(const struct trial_options *options, struct err *err)
+{
+	struct stat st;
+
+	if (options->cwd && (stat(options->cwd, &st) < 0 || !S_ISDIR(st.st_mode)))
+		return err_set(err, -ENOTDIR, "--cwd '%s' is not a directory", options->cwd);
+	if (options->stdin_path && access(options->stdin_path, R_OK) < 0)
+		return err_errno(err, -errno, "--stdin '%s' cannot be read", options->stdin_path);
+	return 0;
+}
+
+/* Values are written with their length, so that no two different settings look alike. */
+static void identify(struct strbuf *sb, const char *name, const char *value)
+{
+	strbuf_addf(sb, "%s %zu:%s\n", name, strlen(value), value);
+}
+
+static void identify_list(struct strbuf *sb, const char *name, const struct option_list *list)
+{
+	for (size_t i = 0; i < list->count; i++)
+		identify(sb, name, list->items[i]);
+}
+
+static void build_identity(struct strbuf *sb, const struct trial_options *o, const char *command,
+			   char *const *program)
+{
+	AUTO(mem_freep) char *cwd = realpath(o->cwd ? o->cwd : ".", NULL);
+
+	identify(sb, "command", command);
+	for (; *program; program++)
+		identify(sb, "arg", *program);
+	identify(sb, "cwd", cwd ? cwd : "");
+	identify_list(sb, "slot-env", &o->slot_env);
+	identify(sb, "stdin", o->stdin_path ? o->stdin_path : "");
+	identify_list(sb, "ignore", &o->ignore);
+	identify_list(sb, "fail-on", &o->fail_on);
+	identify(sb, "breadcrumb", o->breadcrumb ? o->breadcrumb : "");
+	strbuf_addf(sb, "jobs %llu\ntimeout %llu\nlinger %llu\nshare-tmp %d\npty %d\n",
+		    (unsigned long long)o->jobs, (unsigned long long)o->timeout_ns,
+		    (unsigned long long)o->linger_ns, o->share_tmp, o->pty);
+}
+
+int trial_setup_init(struct trial_setup *setup, const struct trial_options *options,
+		     const char *command, char *const *program, struct err *err)
+{
+	struct trial_settings *settings = &setup->settings;
+	AUTO(mem_freep) char *path = NULL;
+	int r = check_paths(options, err);
+
+	if (r == 0)
+		r = check_slot_env(options, err);
+	if (r == 0)
+		r = set_rules(settings, options, err);
+	if (r == 0)
+		r = find_program(program[0], options->cwd, &path, err);
+	if (r < 0)
+		return r;
+	settings->cwd = options->cwd ? mem_strdup(options->cwd) : NULL;
+	settings->stdin_path = mem_strdup(options->stdin_path ? options->stdin_path : "/dev/null");
+	settings->flags =
+		(options->share_tmp ? TRIAL_SHARE_TMP : 0) | (options->pty ? TRIAL_PTY : 0);
+	settings->keep = options->keep;
+	settings->timeout_ns = options->timeout_ns;
+	settings->linger_ns = options->linger_ns;
+	settings->output_limit = options->output_limit;
+	(void)sigprocmask(SIG_BLOCK, NULL, &settings->signal_mask);
+	for (size_t i = 0; i < options->slot_env.count; i++)
+		strv_add(&setup->slot_env, options->slot_env.items[i]);
+	fingerprint(path, &setup->program);
+	build_identity(&setup->identity, options, command, program);
+	return 0;
+}
+
+/* Sockets in TMPDIR must have paths of at most 107 bytes (unix(7)). Programs put 40 and more of
+ * their own behind it; a case deep in the file system would break them. */
+#define TMP_PATH_MAX 50
+
+static void make_tmp_alias(struct trial_setup *setup)
+{
+	char dir[] = "/tmp/redhand-XXXXXX";
+
+	if (strlen(setup->settings.trials_path) <= TMP_PATH_MAX || !mkdtemp(dir))
+		return;
+	setup->tmp_link_dir = mem_strdup(dir);
+	setup->settings.tmp_alias = mem_printf("%s/t", dir);
+	if (symlink(setup->settings.trials_path, setup->settings.tmp_alias) < 0) {
+		mem_free(setup->settings.tmp_alias);
+		setup->settings.tmp_alias = NULL;
+	}
+}
+
+int trial_setup_place(struct trial_setup *setup, const char *case_dir, struct err *err)
+{
+	AUTO(mem_freep) char *trials = mem_printf("%s/trials", case_dir);
+
+	setup->settings.trials_path = realpath(trials, NULL);
+	if (!setup->settings.trials_path)
+		return err_errno(err, -errno, "cannot find '%s'", trials);
+	if (!(setup->settings.flags & TRIAL_SHARE_TMP))
+		make_tmp_alias(setup);
+	return 0;
+}
+
+void trial_setup_deinit(struct trial_setup *setup)
+{
+	if (setup->settings.tmp_alias)
+		(void)unlink(setup->settings.tmp_alias);
+	if (setup->tmp_link_dir)
+		(void)rmdir(setup->tmp_link_dir);
+	mem_free(setup->tmp_link_dir);
+	trial_settings_deinit(&setup->settings);
+	strv_deinit(&setup->slot_env);
+	strbuf_deinit(&setup->identity);
+	strbuf_deinit(&setup->program);
+}

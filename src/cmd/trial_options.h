@@ -1,0 +1,53 @@
+#pragma once
+
+#include "cmd/common.h"
+#include "engine/trial/job.h"
+
+/*
+ * The options of every command that runs trials, and what they become.
+ */
+struct trial_options {
+	uint64_t jobs;
+	struct option_list slot_env;
+	const char *cwd;
+	const char *stdin_path;
+	uint64_t timeout_ns;
+	uint64_t linger_ns;
+	uint64_t output_limit;
+	bool share_tmp;
+	bool pty;
+	bool fresh;
+	unsigned int keep;
+	struct option_list ignore;
+	struct option_list fail_on;
+	const char *breadcrumb;
+};
+
+extern const struct option trial_option_table[];
+
+#define TRIAL_GROUP(type)                                                                         \
+	{                                                                                         \
+		.title = "Trials", .options = trial_option_table, .offset = offsetof(type, trial) \
+	}
+
+void trial_options_defaults(struct trial_options *options);
+
+struct trial_setup {
+	struct trial_settings settings;
+	struct strv slot_env;
+	struct strbuf identity; /* canonical text: what makes two runs the same series … */
+	struct strbuf program;	/* … together with the program's content: size and hash */
+	char *tmp_link_dir;	/* holds the short alias for TMPDIR; NULL when none was needed */
+};
+
+#define TRIAL_PROGRAM_CHANGED                                                                     \
+	"the program has changed since the case was made: its earlier trials are kept there but " \
+	"not counted here"
+
+/* Checks everything the user said, the program included, before anything is run or written. */
+int trial_setup_init(struct trial_setup *setup, const struct trial_options *options,
+		     const char *command, char *const *program, struct err *err);
+
+/* Once the case is open: where the trials' directories are. */
+int trial_setup_place(struct trial_setup *setup, const char *case_dir, struct err *err);
+void trial_setup_deinit(struct trial_setup *setup);

@@ -1,0 +1,63 @@
+#include "debuginfo/demangle.h"
+
+#include <string.h>
+
+#include <libiberty/demangle.h>
+
+#undef ARRAY_SIZE /* libiberty.h brings its own */
+
+#include "base/mem.h"
+
+/* libiberty's demangler knows C++ and both Rust schemes and is the one that binutils and gdb use.
+ * It limits its own recursion, but a short crafted name can still expand without bound; longer
+ * ones than any compiler makes are left alone. */
+#define SYMBOL_MAX 8192
+
+/* Copies of a function that the compiler made for itself ("f.constprop.0", "f.cold") are the
+ * function, to its author. Cuts such endings off; returns the new length. */
+static size_t without_clone_suffix(const char *symbol, size_t len)
+{
+	static const char *const words[] = { ".constprop", ".isra", ".part",	  ".cold",
+					     ".lto_priv",  ".llvm", ".localalias" };
+
+	for (;;) {
+		size_t end = len, word = 0;
+
+		while (end > 0 && symbol[end - 1] >= '0' && symbol[end - 1] <= '9')
+			end--;
+		if (end < len && end > 0 && symbol[end - 1] == '.')
+			end--;
+		else
+			end = len;
+		for (size_t i = 0; i < ARRAY_SIZE(words); i++) {
+			size_t n = strlen(words[i]);
+
+			if (end > n && memcmp(symbol + end - n, words[i], n) == 0)
+				word = n;
+		}
+		if (word == 0)
+			return len;
+		len = end - word;
+	}
+}
+
+char *demangle(const char *symbol)
+{
+	size_t len = strlen(symbol);
+	const char *at = strchr(symbol, '@');
+	AUTO(mem_freep) char *plain = NULL;
+	char *text;
+
+	if (at && at > symbol)
+		len = (size_t)(at - symbol);
+	len = without_clone_suffix(symbol, len);
+	plain = mem_strndup(symbol, len);
+	if (len > SYMBOL_MAX || len < 3 || plain[0] != '_')
+		return TAKE(plain);
+	/* Only the two prefixes that are certain: automatic mode would otherwise read plain C names
+	 * as some other scheme. */
+	if (strncmp(plain, "_Z", 2) != 0 && strncmp(plain, "_R", 2) != 0)
+		return TAKE(plain);
+	text = cplus_demangle(plain, DMGL_PARAMS | DMGL_ANSI | DMGL_AUTO);
+	return text ? text : TAKE(plain);
+}

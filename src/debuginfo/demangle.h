@@ -1,0 +1,6 @@
+#pragma once
+
+/* The name as people write it, for C++ (Itanium) and Rust (legacy and v0) symbols; any
+ * other name, and any that cannot be demangled, comes back as it is. The "@VERSION" of a symbol
+ * table and the compiler's ".constprop.0" and the like are cut off. The caller frees it. */
+char *demangle(const char *symbol);

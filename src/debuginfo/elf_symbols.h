@@ -1,0 +1,26 @@
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct Dwfl_Module;
+
+/*
+ * The symbols of one ELF file, sorted once: libdwfl's own search goes through the whole table for
+ * every address, which is too slow for stacks out of large libraries.
+ *
+ * Addresses are those of the Dwfl_Module, which must outlive this.
+ */
+struct elf_symbols;
+
+struct elf_symbols *elf_symbols_new(struct Dwfl_Module *dwfl_module);
+void elf_symbols_free(struct elf_symbols *symbols);
+
+/* The name of the code symbol that holds the address, or NULL. Of several the innermost one, then
+ * a public one, then the one with the plainest name. Symbols without a size
+ * (assembly) reach up to the next symbol in their section. `ret_start` may be NULL. */
+const char *elf_symbols_find(const struct elf_symbols *symbols, uint64_t address,
+			     uint64_t *ret_start);
+
+/* The address of a code or data symbol by its exact name. */
+bool elf_symbols_lookup(const struct elf_symbols *symbols, const char *name, uint64_t *ret);

@@ -1,0 +1,288 @@
+#include "debuginfo/lines.h"
+
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <dwarf.h>
+#include <elfutils/libdw.h>
+#include <elfutils/libdwfl.h>
+
+#include "base/vec.h"
+
+/* Nesting of DIEs that is still followed; compilers stay far below, damaged files may not. */
+#define DEPTH_MAX 64
+
+struct function {
+	Dwarf_Addr low, high;
+	Dwarf_Die die;
+};
+
+struct unit {
+	Dwarf_Die die;	/* has the line table */
+	Dwarf_Die tree; /* has the functions: the same, or the unit in the .dwo file */
+	bool indexed;	/* `functions` was filled */
+	VEC(struct function) functions; /* ascending by low */
+};
+
+struct unit_range {
+	Dwarf_Addr low, high;
+	uint32_t unit;
+};
+
+struct lines {
+	Dwarf_Addr bias; /* Dwfl_Module address = DWARF address + bias */
+	VEC(struct unit) units;
+	VEC(struct unit_range) ranges; /* ascending by low */
+};
+
+static int by_unit_low(const void *a, const void *b)
+{
+	const struct unit_range *x = a, *y = b;
+
+	return x->low < y->low ? -1 : x->low > y->low;
+}
+
+static int by_function_low(const void *a, const void *b)
+{
+	const struct function *x = a, *y = b;
+
+	return x->low < y->low ? -1 : x->low > y->low;
+}
+
+static void unit_ranges(struct lines *lines, Dwarf_Die *die, uint32_t unit)
+{
+	Dwarf_Addr base, low, high;
+	ptrdiff_t offset = 0;
+
+	while ((offset = dwarf_ranges(die, offset, &base, &low, &high)) > 0) {
+		/* Functions that the linker dropped stand at 0 with their old length. */
+		if (low >= high || low == 0)
+			continue;
+		VEC_PUSH(&lines->ranges, ((struct unit_range){ low, high, unit }));
+	}
+}
+
+struct lines *lines_new(struct Dwfl_Module *mod)
+{
+	struct lines *lines;
+	Dwarf_CU *cu = NULL;
+	Dwarf_Addr bias;
+	Dwarf *dwarf = dwfl_module_getdwarf(mod, &bias);
+	Dwarf_Die die, sub;
+	uint8_t type;
+
+	if (!dwarf)
+		return NULL;
+	lines = mem_alloc(sizeof(*lines));
+	lines->bias = bias;
+	while (dwarf_get_units(dwarf, cu, &cu, NULL, &type, &die, &sub) == 0) {
+		struct unit unit = { .die = die, .tree = die };
+
+		if (type != DW_UT_compile && type != DW_UT_skeleton)
+			continue;
+		if (type == DW_UT_skeleton && dwarf_tag(&sub) == DW_TAG_compile_unit)
+			unit.tree = sub;
+		VEC_PUSH(&lines->units, unit);
+		unit_ranges(lines, &die, (uint32_t)(lines->units.count - 1));
+	}
+	if (lines->ranges.count > 0)
+		qsort(lines->ranges.items, lines->ranges.count, sizeof(*lines->ranges.items),
+		      by_unit_low);
+	return lines;
+}
+
+void lines_free(struct lines *lines)
+{
+	if (!lines)
+		return;
+	VEC_FOREACH (&lines->units, unit)
+		VEC_DEINIT(&unit->functions);
+	VEC_DEINIT(&lines->units);
+	VEC_DEINIT(&lines->ranges);
+	mem_free(lines);
+}
+
+/* Adds every function with code below this DIE. They stand not only at the top: Rust and C++ put
+ * them into namespaces, classes and other functions. */
+static void unit_index(struct unit *unit, Dwarf_Die *parent, unsigned int depth)
+{
+	Dwarf_Die die;
+
+	if (depth > DEPTH_MAX || dwarf_child(parent, &die) != 0)
+		return;
+	do {
+		Dwarf_Addr base, low, high;
+		ptrdiff_t offset = 0;
+
+		switch (dwarf_tag(&die)) {
+		case DW_TAG_subprogram:
+			while ((offset = dwarf_ranges(&die, offset, &base, &low, &high)) > 0)
+				if (low < high && low != 0)
+					VEC_PUSH(&unit->functions,
+						 ((struct function){ low, high, die }));
+			unit_index(unit, &die, depth + 1);
+			break;
+		case DW_TAG_namespace:
+		case DW_TAG_module:
+		case DW_TAG_class_type:
+		case DW_TAG_structure_type:
+		case DW_TAG_union_type:
+		case DW_TAG_lexical_block:
+			unit_index(unit, &die, depth + 1);
+			break;
+		}
+	} while (dwarf_siblingof(&die, &die) == 0);
+}
+
+static struct unit *find_unit(struct lines *lines, Dwarf_Addr address)
+{
+	size_t low = 0, high = lines->ranges.count;
+
+	while (low < high) {
+		size_t mid = low + (high - low) / 2;
+
+		if (lines->ranges.items[mid].low <= address)
+			low = mid + 1;
+		else
+			high = mid;
+	}
+	/* Ranges of different units do not overlap in sound files; a few steps back forgive
+	 * some that do. */
+	for (size_t i = low; i-- > 0 && low - i <= 8;)
+		if (address < lines->ranges.items[i].high)
+			return &lines->units.items[lines->ranges.items[i].unit];
+	return NULL;
+}
+
+static Dwarf_Die *find_function(struct unit *unit, Dwarf_Addr address)
+{
+	size_t low = 0, high;
+
+	if (!unit->indexed) {
+		unit->indexed = true;
+		unit_index(unit, &unit->tree, 0);
+		if (unit->functions.count > 0)
+			qsort(unit->functions.items, unit->functions.count,
+			      sizeof(*unit->functions.items), by_function_low);
+	}
+	high = unit->functions.count;
+	while (low < high) {
+		size_t mid = low + (high - low) / 2;
+
+		if (unit->functions.items[mid].low <= address)
+			low = mid + 1;
+		else
+			high = mid;
+	}
+	for (size_t i = low; i-- > 0 && low - i <= 8;)
+		if (address < unit->functions.items[i].high)
+			return &unit->functions.items[i].die;
+	return NULL;
+}
+
+/* Follows the blocks and inlined calls that hold the address, outermost first. Returns how many
+ * inlined calls were put into `ret`. */
+static size_t find_inlines(Dwarf_Die *function, Dwarf_Addr address, Dwarf_Die *ret, size_t room)
+{
+	Dwarf_Die parent = *function, die;
+	unsigned int depth = 0;
+	size_t count = 0;
+
+again:
+	if (depth++ > DEPTH_MAX || dwarf_child(&parent, &die) != 0)
+		return count;
+	do {
+		int tag = dwarf_tag(&die);
+
+		if (tag != DW_TAG_inlined_subroutine && tag != DW_TAG_lexical_block)
+			continue;
+		if (dwarf_haspc(&die, address) != 1)
+			continue;
+		if (tag == DW_TAG_inlined_subroutine) {
+			if (count == room)
+				return count;
+			ret[count++] = die;
+		}
+		parent = die;
+		goto again;
+	} while (dwarf_siblingof(&die, &die) == 0);
+	return count;
+}
+
+static void name_function(Dwarf_Die *die, struct line_frame *frame)
+{
+	Dwarf_Attribute attr;
+
+	if (dwarf_attr_integrate(die, DW_AT_linkage_name, &attr) ||
+	    dwarf_attr_integrate(die, DW_AT_MIPS_linkage_name, &attr))
+		frame->linkage_name = dwarf_formstring(&attr);
+	frame->name = dwarf_diename(die);
+}
+
+static uint32_t die_number(Dwarf_Die *die, unsigned int name)
+{
+	Dwarf_Attribute attr;
+	Dwarf_Word value;
+
+	if (!dwarf_attr(die, name, &attr) || dwarf_formudata(&attr, &value) != 0)
+		return 0;
+	return value > UINT32_MAX ? 0 : (uint32_t)value;
+}
+
+static void line_of_address(struct unit *unit, Dwarf_Addr address, struct line_frame *frame)
+{
+	Dwarf_Line *line = dwarf_getsrc_die(&unit->die, address);
+	int number;
+
+	if (!line || dwarf_lineno(line, &number) != 0 || number <= 0)
+		return;
+	frame->line = (uint32_t)number;
+	frame->file = dwarf_linesrc(line, NULL, NULL);
+}
+
+/* Where the inlined function `die` was called: that is the line of the frame around it. */
+static void line_of_call(struct unit *unit, Dwarf_Die *die, struct line_frame *frame)
+{
+	uint32_t file = die_number(die, DW_AT_call_file);
+	Dwarf_Files *files;
+	size_t count;
+
+	frame->line = die_number(die, DW_AT_call_line);
+	if (dwarf_getsrcfiles(&unit->tree, &files, &count) == 0 && file < count)
+		frame->file = dwarf_filesrc(files, file, NULL, NULL);
+}
+
+size_t lines_find(struct lines *lines, uint64_t address, struct line_frame ret[LINE_FRAMES_MAX])
+{
+	Dwarf_Die inlines[LINE_FRAMES_MAX - 1];
+	size_t count = 0, inlined = 0;
+	Dwarf_Attribute attr;
+	const char *directory;
+	Dwarf_Die *function;
+	struct unit *unit;
+
+	address -= lines->bias;
+	unit = find_unit(lines, address);
+	if (!unit)
+		return 0;
+	directory = dwarf_formstring(dwarf_attr_integrate(&unit->die, DW_AT_comp_dir, &attr));
+	function = find_function(unit, address);
+	if (function)
+		inlined = find_inlines(function, address, inlines, LINE_FRAMES_MAX - 1);
+
+	memset(ret, 0, (inlined + 1) * sizeof(*ret));
+	line_of_address(unit, address, &ret[0]);
+	for (size_t i = inlined; i-- > 0;) {
+		name_function(&inlines[i], &ret[count++]);
+		line_of_call(unit, &inlines[i], &ret[count]);
+	}
+	if (function)
+		name_function(function, &ret[count]);
+	count++;
+	for (size_t i = 0; i < count; i++)
+		ret[i].directory = directory;
+	if (count == 1 && !ret[0].name && ret[0].line == 0)
+		return 0;
+	return count;
+}

@@ -1,0 +1,364 @@
+#include "debuginfo/module.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <elfutils/libdwfl.h>
+
+#include "arch/arch.h"
+#include "base/fd.h"
+#include "base/vec.h"
+#include "debuginfo/demangle.h"
+#include "debuginfo/elf_symbols.h"
+#include "debuginfo/lines.h"
+#include "debuginfo/source_path.h"
+
+/* What is known about one address; kept, because the same frames come back in every trial. */
+struct named {
+	uint64_t vaddr;
+	struct frame *frames; /* NULL while the slot is free */
+	size_t count;
+};
+
+struct module {
+	Dwfl_Callbacks callbacks; /* libdwfl keeps a pointer to it */
+	char *debug_path;	  /* callbacks.debuginfo_path points here */
+	char *bytes;		  /* of a module in memory; NULL for a file */
+	Dwfl *dwfl;
+	Dwfl_Module *mod;
+	Elf *elf;
+	GElf_Addr bias;
+	VEC(GElf_Phdr) loads;
+	struct elf_symbols *symbols; /* NULL until the first name is asked for */
+	struct lines *lines;	     /* NULL as well when there is no DWARF */
+	bool lines_tried;
+	struct named *named; /* open addressing */
+	size_t named_count, named_room;
+};
+
+static struct module *module_new(const char *debug_path)
+{
+	struct module *module = mem_alloc(sizeof(*module));
+
+	module->debug_path = debug_path ? mem_strdup(debug_path) : NULL;
+	module->callbacks = (Dwfl_Callbacks){
+		.find_elf = dwfl_build_id_find_elf,
+		.find_debuginfo = dwfl_standard_find_debuginfo,
+		.section_address = dwfl_offline_section_address,
+		.debuginfo_path = &module->debug_path,
+	};
+	module->dwfl = dwfl_begin(&module->callbacks);
+	return module;
+}
+
+void module_close(struct module *module)
+{
+	if (!module)
+		return;
+	for (size_t i = 0; i < module->named_room; i++) {
+		for (size_t j = 0; j < module->named[i].count; j++) {
+			mem_free(module->named[i].frames[j].function);
+			mem_free(module->named[i].frames[j].file);
+		}
+		mem_free(module->named[i].frames);
+	}
+	mem_free(module->named);
+	VEC_DEINIT(&module->loads);
+	elf_symbols_free(module->symbols);
+	lines_free(module->lines);
+	if (module->dwfl)
+		dwfl_end(module->dwfl);
+	mem_free(module->bytes);
+	mem_free(module->debug_path);
+	mem_free(module);
+}
+
+/* Everything after the file was reported to libdwfl. */
+static int module_finish(struct module *module, const char *name, struct err *err)
+{
+	GElf_Ehdr ehdr;
+	size_t count;
+
+	if (dwfl_report_end(module->dwfl, NULL, NULL) != 0 || !module->mod)
+		return err_set(err, -ENOEXEC, "cannot read '%s' as an ELF file: %s", name,
+			       dwfl_errmsg(-1));
+	module->elf = dwfl_module_getelf(module->mod, &module->bias);
+	if (!module->elf || !gelf_getehdr(module->elf, &ehdr) ||
+	    elf_getphdrnum(module->elf, &count) != 0)
+		return err_set(err, -ENOEXEC, "cannot read '%s' as an ELF file: %s", name,
+			       dwfl_errmsg(-1));
+	if (ehdr.e_machine != arch_native()->elf_machine ||
+	    gelf_getclass(module->elf) != ELFCLASS64 ||
+	    (ehdr.e_type != ET_DYN && ehdr.e_type != ET_EXEC))
+		return err_set(err, -ENOEXEC, "'%s' is no program or library for %s", name,
+			       arch_native()->name);
+	for (size_t i = 0; i < count; i++) {
+		GElf_Phdr phdr;
+
+		if (gelf_getphdr(module->elf, (int)i, &phdr) && phdr.p_type == PT_LOAD)
+			VEC_PUSH(&module->loads, phdr);
+	}
+	return 0;
+}
+
+int module_open(const char *path, const char *debug_path, struct module **ret, struct err *err)
+{
+	AUTO(module_closep) struct module *module = NULL;
+	AUTO(fd_closep) int fd = -1;
+	char magic[SELFMAG];
+	struct stat st;
+	int r;
+
+	/* The path came out of the target: it may be a pipe by now, and opening that must not
+	 * hang. */
+	fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+	if (fd < 0 || fstat(fd, &st) < 0)
+		return err_errno(err, -errno, "cannot open '%s'", path);
+	if (!S_ISREG(st.st_mode))
+		return err_set(err, -ENOEXEC, "'%s' is not a regular file", path);
+	/* libdwfl would unpack compressed files in search of ELF, and a target's data may be large.
+	 */
+	if (pread(fd, magic, SELFMAG, 0) != SELFMAG || memcmp(magic, ELFMAG, SELFMAG) != 0)
+		return err_set(err, -ENOEXEC, "'%s' is not an ELF file", path);
+
+	module = module_new(debug_path);
+	if (!module->dwfl)
+		return err_set(err, -ENOMEM, "cannot start libdwfl: %s", dwfl_errmsg(-1));
+	dwfl_report_begin(module->dwfl);
+	/* Base 0 with its own addresses added: handle addresses are those in the file. */
+	module->mod = dwfl_report_elf(module->dwfl, path, path, fd, 0, true);
+	if (module->mod)
+		fd = -1; /* libdwfl's now */
+	r = module_finish(module, path, err);
+	if (r < 0)
+		return r;
+	*ret = TAKE(module);
+	return 0;
+}
+
+int module_open_memory(const char *name, const uint8_t *bytes, size_t len, struct module **ret,
+		       struct err *err)
+{
+	AUTO(module_closep) struct module *module = module_new(NULL);
+	int r;
+
+	if (!module->dwfl)
+		return err_set(err, -ENOMEM, "cannot start libdwfl: %s", dwfl_errmsg(-1));
+	module->bytes = mem_alloc(len);
+	memcpy(module->bytes, bytes, len);
+	dwfl_report_begin(module->dwfl);
+	module->mod = dwfl_report_offline_memory(module->dwfl, name, name, module->bytes, len);
+	r = module_finish(module, name, err);
+	if (r < 0)
+		return r;
+	*ret = TAKE(module);
+	return 0;
+}
+
+int module_open_build_id(const uint8_t *id, size_t len, const char *debug_path, struct module **ret,
+			 struct err *err)
+{
+	AUTO(module_closep) struct module *search = module_new(debug_path);
+	char *path = NULL;
+	Elf *elf = NULL;
+	int fd, r;
+
+	if (!search->dwfl)
+		return err_set(err, -ENOMEM, "cannot start libdwfl: %s", dwfl_errmsg(-1));
+	/* A module of that build-id somewhere: libdwfl has no other way to ask for a file. */
+	dwfl_report_begin(search->dwfl);
+	search->mod = dwfl_report_module(search->dwfl, "searched", 0x1000, 0x2000);
+	if (!search->mod || dwfl_module_report_build_id(search->mod, id, len, 0) != 0)
+		return err_set(err, -ENOENT, "cannot search by build-id: %s", dwfl_errmsg(-1));
+	(void)dwfl_report_end(search->dwfl, NULL, NULL);
+	fd = dwfl_build_id_find_elf(search->mod, NULL, NULL, 0, &path, &elf);
+	if (elf)
+		elf_end(elf);
+	fd_close(fd);
+	if (fd < 0 || !path) {
+		free(path);
+		return err_set(err, -ENOENT, "no file with this build-id is installed");
+	}
+	r = module_open(path, debug_path, ret, err);
+	free(path);
+	return r;
+}
+
+size_t module_build_id(const struct module *module, const uint8_t **ret)
+{
+	GElf_Addr vaddr;
+	int len = dwfl_module_build_id(module->mod, ret, &vaddr);
+
+	return len > 0 ? (size_t)len : 0;
+}
+
+bool module_vaddr(const struct module *module, uint64_t map_offset, bool exec, uint64_t file_offset,
+		  uint64_t *ret)
+{
+	const GElf_Phdr *best = NULL;
+	int best_score = -1;
+
+	/* Two segments can share a page of the file, so the offset alone is not always enough:
+	 * the one that this mapping begins with is the better answer, then the one with the same
+	 * permission. */
+	VEC_FOREACH (&module->loads, load) {
+		uint64_t mask = load->p_align > 1 ? load->p_align - 1 : 0;
+		uint64_t begin = load->p_offset & ~(mask & 0xfff);
+		uint64_t end;
+		int score = 0;
+
+		if (__builtin_add_overflow(load->p_offset, load->p_filesz, &end))
+			continue;
+		end = (end + 0xfff) & ~UINT64_C(0xfff); /* pages are mapped whole */
+		if (file_offset < begin || file_offset >= end)
+			continue;
+		if (!!(load->p_flags & PF_X) == exec)
+			score += 2;
+		if (begin == map_offset)
+			score += 1;
+		if (score > best_score) {
+			best_score = score;
+			best = load;
+		}
+	}
+	if (!best)
+		return false;
+	*ret = best->p_vaddr + (file_offset - best->p_offset);
+	return true;
+}
+
+bool module_read(const struct module *module, uint64_t vaddr, void *buf, size_t len)
+{
+	size_t size = 0;
+	const char *bytes = elf_rawfile(module->elf, &size);
+
+	VEC_FOREACH (&module->loads, load) {
+		uint64_t into = vaddr - load->p_vaddr, offset;
+
+		if (vaddr < load->p_vaddr || into >= load->p_filesz || len > load->p_filesz - into)
+			continue;
+		if (!bytes || __builtin_add_overflow(load->p_offset, into, &offset) ||
+		    offset > size || len > size - offset)
+			return false;
+		memcpy(buf, bytes + offset, len);
+		return true;
+	}
+	return false;
+}
+
+struct Dwfl_Module *module_dwfl(const struct module *module, uint64_t *ret_bias)
+{
+	*ret_bias = module->bias;
+	return module->mod;
+}
+
+static struct elf_symbols *module_symbols(struct module *module)
+{
+	if (!module->symbols)
+		module->symbols = elf_symbols_new(module->mod);
+	return module->symbols;
+}
+
+bool module_symbol(struct module *module, const char *name, uint64_t *ret)
+{
+	uint64_t address;
+
+	if (!elf_symbols_lookup(module_symbols(module), name, &address))
+		return false;
+	*ret = address - module->bias;
+	return true;
+}
+
+static bool is_mangled(const char *name)
+{
+	return name && (strncmp(name, "_Z", 2) == 0 || strncmp(name, "_R", 2) == 0);
+}
+
+/* Is the ELF symbol a better name for a function than what DWARF calls it? When DWARF has none, or
+ * no mangled one for a C++ function. And C libraries have internal names for what they export
+ * ("__GI___libc_malloc"), as a linkage name or as the name itself: people know the plain one. */
+static bool prefers_symbol(const char *name, const char *linkage_name, const char *symbol)
+{
+	if (!symbol || is_mangled(name))
+		return false;
+	if (!name || linkage_name || is_mangled(symbol))
+		return true;
+	return strspn(symbol, "_") < strspn(name, "_");
+}
+
+static void name_into(struct module *module, struct named *named)
+{
+	struct line_frame lines[LINE_FRAMES_MAX];
+	uint64_t address = named->vaddr + module->bias;
+	const char *symbol = elf_symbols_find(module_symbols(module), address, NULL);
+	size_t count = 0;
+
+	if (!module->lines_tried) {
+		module->lines_tried = true;
+		module->lines = lines_new(module->mod);
+	}
+	if (module->lines)
+		count = lines_find(module->lines, address, lines);
+	if (count == 0) {
+		lines[0] = (struct line_frame){ 0 };
+		count = 1;
+	}
+	named->frames = mem_alloc(count * sizeof(*named->frames));
+	named->count = count;
+	for (size_t i = 0; i < count; i++) {
+		struct frame *frame = &named->frames[i];
+		const char *name = lines[i].linkage_name;
+
+		if (!name)
+			name = lines[i].name;
+		if (i + 1 == count && prefers_symbol(name, lines[i].linkage_name, symbol))
+			name = symbol;
+		frame->kind = i + 1 < count ? FRAME_INLINE : FRAME_NATIVE;
+		frame->function = name ? demangle(name) : NULL;
+		frame->line = lines[i].line;
+		if (lines[i].file)
+			frame->file = source_path(lines[i].directory, lines[i].file);
+	}
+}
+
+static size_t slot_of(const struct named *table, size_t room, uint64_t vaddr)
+{
+	size_t i = (size_t)((vaddr * UINT64_C(0x9e3779b97f4a7c15)) >> 20) & (room - 1);
+
+	while (table[i].frames && table[i].vaddr != vaddr)
+		i = (i + 1) & (room - 1);
+	return i;
+}
+
+static void named_grow(struct module *module)
+{
+	size_t room = module->named_room > 0 ? module->named_room * 2 : 64;
+	struct named *table = mem_alloc(room * sizeof(*table));
+
+	for (size_t i = 0; i < module->named_room; i++)
+		if (module->named[i].frames)
+			table[slot_of(table, room, module->named[i].vaddr)] = module->named[i];
+	mem_free(module->named);
+	module->named = table;
+	module->named_room = room;
+}
+
+const struct frame *module_name(struct module *module, uint64_t vaddr, size_t *ret_count)
+{
+	struct named *named;
+
+	if (module->named_count * 2 >= module->named_room)
+		named_grow(module);
+	named = &module->named[slot_of(module->named, module->named_room, vaddr)];
+	if (!named->frames) {
+		named->vaddr = vaddr;
+		name_into(module, named);
+		module->named_count++;
+	}
+	*ret_count = named->count;
+	return named->frames;
+}

@@ -1,0 +1,176 @@
+#include "debuginfo/modules.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "base/vec.h"
+#include "debuginfo/module.h"
+
+/* One path as it once was on disk. */
+struct file_entry {
+	char *path;
+	struct stat st;	       /* st_ino 0 when it could not be looked at */
+	struct module *module; /* NULL: not there, not readable or no ELF file */
+	bool is_other;	       /* it could be read and is something else than ELF */
+};
+
+/* One search by build-id; also the unsuccessful ones, which can be slow. */
+struct id_entry {
+	uint8_t id[BUILD_ID_MAX];
+	size_t len;
+	struct module *module;
+};
+
+struct image_entry {
+	uint8_t *bytes;
+	size_t len;
+	struct module *module; /* NULL when the bytes are no ELF image */
+};
+
+struct modules {
+	char *debug_path;
+	VEC(struct file_entry) files;
+	VEC(struct id_entry) ids;
+	VEC(struct image_entry) images;
+};
+
+struct modules *modules_new(const char *debug_path)
+{
+	struct modules *modules = mem_alloc(sizeof(*modules));
+
+	modules->debug_path = debug_path ? mem_strdup(debug_path) : NULL;
+	return modules;
+}
+
+void modules_free(struct modules *modules)
+{
+	if (!modules)
+		return;
+	VEC_FOREACH (&modules->files, file) {
+		module_close(file->module);
+		mem_free(file->path);
+	}
+	VEC_FOREACH (&modules->ids, id)
+		module_close(id->module);
+	VEC_FOREACH (&modules->images, image) {
+		module_close(image->module);
+		mem_free(image->bytes);
+	}
+	VEC_DEINIT(&modules->files);
+	VEC_DEINIT(&modules->ids);
+	VEC_DEINIT(&modules->images);
+	mem_free(modules->debug_path);
+	mem_free(modules);
+}
+
+static bool same_file(const struct stat *a, const struct stat *b)
+{
+	return a->st_dev == b->st_dev && a->st_ino == b->st_ino && a->st_size == b->st_size &&
+	       a->st_mtim.tv_sec == b->st_mtim.tv_sec && a->st_mtim.tv_nsec == b->st_mtim.tv_nsec;
+}
+
+/* The newest state of a path. Valid until the next call. */
+static const struct file_entry *file_get(struct modules *modules, const char *path)
+{
+	struct file_entry entry = { 0 };
+	struct stat st = { 0 };
+	struct err err;
+	int r;
+
+	if (stat(path, &st) < 0)
+		st = (struct stat){ 0 };
+	for (size_t i = modules->files.count; i-- > 0;)
+		if (strcmp(modules->files.items[i].path, path) == 0 &&
+		    same_file(&modules->files.items[i].st, &st))
+			return &modules->files.items[i];
+	entry.path = mem_strdup(path);
+	entry.st = st;
+	r = st.st_ino ? module_open(path, modules->debug_path, &entry.module, &err) : -ENOENT;
+	entry.is_other = r == -ENOEXEC;
+	VEC_PUSH(&modules->files, entry);
+	return &modules->files.items[modules->files.count - 1];
+}
+
+static bool has_build_id(const struct module *module, const uint8_t *id, size_t len)
+{
+	const uint8_t *own;
+	size_t own_len = module ? module_build_id(module, &own) : 0;
+
+	return own_len > 0 && own_len == len && memcmp(own, id, len) == 0;
+}
+
+static struct module *id_get(struct modules *modules, const uint8_t *id, size_t len)
+{
+	struct id_entry entry = { .len = len };
+	struct err err;
+
+	VEC_FOREACH (&modules->files, file)
+		if (has_build_id(file->module, id, len))
+			return file->module;
+	VEC_FOREACH (&modules->ids, seen)
+		if (seen->len == len && memcmp(seen->id, id, len) == 0)
+			return seen->module;
+	memcpy(entry.id, id, len);
+	if (module_open_build_id(id, len, modules->debug_path, &entry.module, &err) == 0 &&
+	    !has_build_id(entry.module, id, len)) {
+		module_close(entry.module);
+		entry.module = NULL;
+	}
+	VEC_PUSH(&modules->ids, entry);
+	return entry.module;
+}
+
+enum module_match modules_find(struct modules *modules, const struct mapping *mapping,
+			       struct module **ret)
+{
+	static const char deleted_suffix[] = " (deleted)";
+	size_t len = mapping->path ? strlen(mapping->path) : 0;
+	size_t id_len = mapping->build_id_len <= BUILD_ID_MAX ? mapping->build_id_len : 0;
+	AUTO(mem_freep) char *path = NULL;
+	const struct file_entry *file;
+	struct module *module;
+	bool deleted = false;
+
+	if (len == 0 || mapping->path[0] != '/' || strncmp(mapping->path, "/memfd:", 7) == 0)
+		return MODULE_NONE;
+	if (len > strlen(deleted_suffix) &&
+	    strcmp(mapping->path + len - strlen(deleted_suffix), deleted_suffix) == 0) {
+		deleted = true;
+		len -= strlen(deleted_suffix);
+	}
+	path = mem_strndup(mapping->path, len);
+	file = file_get(modules, path);
+	if (file->is_other && !deleted && id_len == 0)
+		return MODULE_NONE;
+	if (file->module && id_len > 0 && has_build_id(file->module, mapping->build_id, id_len)) {
+		*ret = file->module;
+		return MODULE_FOUND;
+	}
+	if (file->module && id_len == 0 && !deleted &&
+	    (mapping->file_size == 0 || mapping->file_size == (uint64_t)file->st.st_size)) {
+		*ret = file->module;
+		return MODULE_FOUND;
+	}
+	module = id_len > 0 ? id_get(modules, mapping->build_id, id_len) : NULL;
+	if (module) {
+		*ret = module;
+		return MODULE_FOUND;
+	}
+	return MODULE_REPLACED;
+}
+
+struct module *modules_find_image(struct modules *modules, const uint8_t *bytes, size_t len)
+{
+	struct image_entry entry = { .len = len };
+	struct err err;
+
+	VEC_FOREACH (&modules->images, image)
+		if (image->len == len && memcmp(image->bytes, bytes, len) == 0)
+			return image->module;
+	entry.bytes = mem_alloc(len);
+	memcpy(entry.bytes, bytes, len);
+	(void)module_open_memory("[vdso]", bytes, len, &entry.module, &err);
+	VEC_PUSH(&modules->images, entry);
+	return entry.module;
+}

@@ -1,0 +1,47 @@
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/auto.h"
+#include "base/err.h"
+#include "model/frame.h"
+#include "model/snapshot.h"
+
+/*
+ * Stacks with names, out of snapshots.
+ *
+ * One struct symbols keeps everything that was opened (files, their debug information, what each
+ * address was called) and serves any number of snapshots of any number of processes, one at a time:
+ * not for use by two threads at once. Nothing here reads a live process.
+ */
+struct symbols;
+
+struct symbols_options {
+	/* Where separate debug files are, in libdwfl's notation (":.debug:/usr/lib/debug"); NULL
+	 * for that default. debuginfod is asked as well when DEBUGINFOD_URLS is set. */
+	const char *debug_path;
+	const char *perf_map_dir; /* directory of perf-PID.map; NULL for /tmp */
+	size_t max_frames;	  /* native frames per stack; 0 for 512 */
+	bool no_python;		  /* leave the interpreter's frames as they are */
+};
+
+struct symbols *symbols_new(const struct symbols_options *options);
+void symbols_free(struct symbols *symbols);
+AUTO_DEFINE(struct symbols, symbols_free)
+
+/*
+ * Unwinds from the snapshot's registers and names every frame: inlined ones expanded, Python's put
+ * in where the interpreter runs them. A snapshot full of lies gives a short or odd stack, never an
+ * error; ret->end says why it stops. Fails only with -EINVAL, when the instruction or stack pointer
+ * was not recorded. The caller deinits `ret`.
+ */
+int symbols_unwind(struct symbols *symbols, const struct snapshot *snapshot, struct stack *ret,
+		   struct err *err);
+
+/* Appends the frame (and those inlined into it) at one address. `flags`: FRAME_EXACT for an
+ * instruction's own address, 0 for a return address, and whatever else the frames shall carry.
+ * Only the snapshot's mappings, pieces and pid are used. */
+void symbols_name(struct symbols *symbols, const struct snapshot *snapshot, taddr address,
+		  unsigned int flags, struct stack *stack);

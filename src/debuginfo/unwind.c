@@ -1,0 +1,295 @@
+#include "debuginfo/unwind.h"
+
+#include <errno.h>
+#include <stdbool.h>
+
+#include "arch/arch.h"
+#include "debuginfo/cfi.h"
+#include "debuginfo/jit_names.h"
+#include "debuginfo/space.h"
+
+#define SIGNALS_MAX 16			    /* nested signal frames */
+#define GUESSES_MAX 8			    /* in one stack: beyond that it is noise */
+#define GUESS_WORDS 512			    /* how far up a return address is looked for */
+#define FRAME_BYTES_MAX (UINT64_C(8) << 20) /* a frame pointer further away is not believed */
+#define CODE_BYTES 256
+
+struct walker {
+	const struct arch *arch;
+	struct space *space;
+	struct jit_names *jit;
+	struct registers registers;
+	taddr missed; /* the address whose memory a rule wanted last and did not get; 0 for none */
+	bool exact;   /* the pc is where execution stands, not a return address */
+	unsigned int signals, guesses;
+};
+
+/* What one step found out. */
+struct step {
+	bool signal;		 /* this frame is a signal trampoline */
+	unsigned int next_flags; /* for the frame that was found */
+};
+
+enum outcome {
+	STEP_DONE,
+	STEP_OUTERMOST,
+	STEP_NO_MEMORY,
+	STEP_NO_WAY,
+};
+
+static uint64_t reg(const struct walker *w, unsigned int number)
+{
+	return w->registers.value[number];
+}
+
+static bool knows(const struct walker *w, unsigned int number)
+{
+	return w->registers.known & (1u << number);
+}
+
+static bool is_code(struct walker *w, taddr address)
+{
+	const struct mapping *mapping = snapshot_mapping(w->space->snapshot, address);
+
+	return mapping && (mapping->perms & MAPPING_EXEC);
+}
+
+enum belief {
+	BELIEF_NO,
+	BELIEF_MAYBE, /* in code whose bytes are not known */
+	BELIEF_YES,   /* right after a call instruction */
+};
+
+static enum belief is_return_address(struct walker *w, taddr address)
+{
+	uint8_t code[16];
+	size_t len;
+
+	if (address == 0 || !is_code(w, address - 1))
+		return BELIEF_NO;
+	len = space_read_before(w->space, address, code, w->arch->max_call_len);
+	if (len < 2)
+		return BELIEF_MAYBE;
+	return w->arch->ends_in_call(code, len) ? BELIEF_YES : BELIEF_NO;
+}
+
+/* Sets the caller's state after a step that was not made by call frame information. */
+static void leave(struct walker *w, taddr pc, taddr sp, bool keep_saved)
+{
+	uint32_t keep = 1u << w->arch->fp;
+
+	if (keep_saved)
+		keep |= w->arch->callee_saved;
+	keep |= ~((1u << w->arch->dwarf_count) - 1);
+	w->registers.known &= keep;
+	w->registers.value[w->arch->pc] = pc;
+	w->registers.value[w->arch->sp] = sp;
+	w->registers.known |= 1u << w->arch->pc | 1u << w->arch->sp;
+	w->exact = false;
+}
+
+static bool step_signal(struct walker *w, struct step *step)
+{
+	struct registers restored = w->registers;
+	taddr sp = reg(w, w->arch->sp);
+	uint8_t code[16];
+
+	if (w->arch->sigreturn_len > sizeof(code) ||
+	    !space_read(w->space, reg(w, w->arch->pc), code, w->arch->sigreturn_len) ||
+	    !w->arch->is_sigreturn(code, w->arch->sigreturn_len))
+		return false;
+	restored.known &= ~((1u << w->arch->dwarf_count) - 1);
+	for (unsigned int i = 0; i < w->arch->register_count; i++) {
+		int index = w->arch->saved_index(i);
+		taddr at = sp + w->arch->sigframe_saved + 8 * (taddr)index;
+
+		if (index >= 0 && space_read(w->space, at, &restored.value[i], 8))
+			restored.known |= 1u << i;
+	}
+	if (!(restored.known & (1u << w->arch->pc)) || !(restored.known & (1u << w->arch->sp)))
+		return false;
+	w->registers = restored;
+	w->exact = true;
+	step->signal = true;
+	return true;
+}
+
+/* The return address in the word at sp + offset. */
+static bool step_top(struct walker *w, size_t offset)
+{
+	taddr slot = reg(w, w->arch->sp) + offset, address;
+
+	if (!space_read(w->space, slot, &address, 8) || is_return_address(w, address) != BELIEF_YES)
+		return false;
+	leave(w, address, slot + 8, true);
+	return true;
+}
+
+static bool step_frame_pointer(struct walker *w, struct step *step)
+{
+	taddr fp = reg(w, w->arch->fp), sp = reg(w, w->arch->sp), frame[2];
+
+	if (!knows(w, w->arch->fp) || fp < sp || fp - sp > FRAME_BYTES_MAX || fp % 8 != 0 ||
+	    !space_read(w->space, fp, frame, sizeof(frame)) ||
+	    is_return_address(w, frame[1]) == BELIEF_NO)
+		return false;
+	leave(w, frame[1], fp + 16, false);
+	w->registers.value[w->arch->fp] = frame[0];
+	step->next_flags |= FRAME_BY_FRAME_POINTER;
+	return true;
+}
+
+static bool step_guess(struct walker *w, struct step *step)
+{
+	taddr at = (reg(w, w->arch->sp) + 7) & ~UINT64_C(7), address;
+
+	if (w->guesses >= GUESSES_MAX)
+		return false;
+	for (unsigned int i = 0; i < GUESS_WORDS; i++, at += 8) {
+		if (!snapshot_read(w->space->snapshot, at, &address, 8))
+			return false;
+		if (is_return_address(w, address) != BELIEF_YES)
+			continue;
+		leave(w, address, at + 8, true);
+		/* Only the frame pointer can be checked, so only it is kept. */
+		w->registers.known &= ~w->arch->callee_saved | 1u << w->arch->fp;
+		if (reg(w, w->arch->fp) < at + 8)
+			w->registers.known &= ~(1u << w->arch->fp);
+		w->guesses++;
+		step->next_flags |= FRAME_GUESSED;
+		return true;
+	}
+	return false;
+}
+
+/* Execution stands in code without unwind information: where in its function? */
+static bool step_innermost(struct walker *w)
+{
+	uint8_t before[CODE_BYTES], at[16];
+	taddr pc = reg(w, w->arch->pc);
+	size_t before_len, at_len, want = sizeof(before), offset;
+	struct jit_name name;
+
+	if (w->jit && jit_names_find(w->jit, pc, &name) && pc - name.start < want)
+		want = (size_t)(pc - name.start);
+	before_len = space_read_before(w->space, pc, before, want);
+	at_len = space_read_after(w->space, pc, at, sizeof(at));
+	if (w->arch->return_slot(before, before_len, at, at_len, &offset))
+		return step_top(w, offset);
+	/* A function that sets up a frame pointer somewhere before this point has it now; one that
+	 * does not, and has a return address on top of its stack, is a leaf without a frame. */
+	if (w->arch->sets_frame_pointer(before, before_len))
+		return false;
+	return step_top(w, 0);
+}
+
+static enum outcome step_without_information(struct walker *w, struct step *step)
+{
+	taddr word;
+
+	if (step_signal(w, step))
+		return STEP_DONE;
+	if (w->exact && (!is_code(w, reg(w, w->arch->pc)) ? step_top(w, 0) : step_innermost(w)))
+		return STEP_DONE;
+	if (step_frame_pointer(w, step) || step_guess(w, step))
+		return STEP_DONE;
+	return space_read(w->space, reg(w, w->arch->sp), &word, 8) ? STEP_NO_WAY : STEP_NO_MEMORY;
+}
+
+static bool read_noting(void *arg, taddr address, void *buf, size_t len)
+{
+	struct walker *w = arg;
+
+	if (space_read(w->space, address, buf, len))
+		return true;
+	w->missed = address;
+	return false;
+}
+
+/* Did the last rule want a part of this very stack that was not recorded? Then it simply goes on
+ * there, and anything found by guessing below would be wrong. */
+static bool is_cut_off(struct walker *w)
+{
+	const struct mapping *stack = snapshot_mapping(w->space->snapshot, reg(w, w->arch->sp));
+
+	return stack && w->missed >= reg(w, w->arch->sp) && w->missed < stack->end;
+}
+
+static enum outcome step_once(struct walker *w, struct step *step)
+{
+	taddr pc = reg(w, w->arch->pc);
+	taddr inside = w->exact ? pc : pc - 1;
+	struct cfi_step cfi = { 0 };
+	struct place place;
+	int r = -ENOENT;
+
+	w->missed = 0;
+	space_find(w->space, inside, &place);
+	if (place.match == MODULE_FOUND)
+		r = cfi_unwind(place.module, place.vaddr, inside - place.vaddr, read_noting, w,
+			       &w->registers, &cfi);
+	if (r == 0)
+		return STEP_OUTERMOST;
+	if (r == -EFAULT && is_cut_off(w))
+		return STEP_NO_MEMORY;
+	if (r < 0)
+		return step_without_information(w, step);
+	step->signal = cfi.signal;
+	w->exact = cfi.signal;
+	return STEP_DONE;
+}
+
+size_t unwind(struct space *space, struct jit_names *jit, struct raw_frame *ret, size_t room,
+	      enum stack_end *ret_end)
+{
+	struct walker w = {
+		.arch = arch_native(),
+		.space = space,
+		.jit = jit,
+		.registers = space->snapshot->registers,
+		.exact = true,
+	};
+	unsigned int flags = 0;
+	size_t count = 0;
+
+	*ret_end = STACK_TOO_DEEP;
+	while (count < room) {
+		taddr old_pc = reg(&w, w.arch->pc), old_sp = reg(&w, w.arch->sp);
+		struct raw_frame *frame = &ret[count++];
+		struct step step = { 0 };
+		enum outcome outcome;
+
+		*frame = (struct raw_frame){ .pc = old_pc, .flags = flags };
+		frame->flags |= w.exact ? FRAME_EXACT : 0;
+		outcome = step_once(&w, &step);
+		if (outcome != STEP_DONE) {
+			*ret_end = outcome == STEP_OUTERMOST   ? STACK_COMPLETE
+				   : outcome == STEP_NO_MEMORY ? STACK_TRUNCATED
+							       : STACK_LOST;
+			break;
+		}
+		flags = step.next_flags;
+		if (step.signal) {
+			frame->flags |= FRAME_SIGNAL;
+			/* From the signal's stack to any other: up or down. */
+			if (++w.signals > SIGNALS_MAX ||
+			    (reg(&w, w.arch->pc) == old_pc && reg(&w, w.arch->sp) == old_sp)) {
+				*ret_end = STACK_LOOP;
+				break;
+			}
+			continue;
+		}
+		/* Stacks grow down, so a caller's part is above: else it would turn for ever. */
+		if (reg(&w, w.arch->sp) <= old_sp) {
+			*ret_end = STACK_LOOP;
+			break;
+		}
+		frame->cfa = reg(&w, w.arch->sp);
+		/* Threads and hand-made stacks often end with a zero instead of a marked frame. */
+		if (reg(&w, w.arch->pc) == 0) {
+			*ret_end = STACK_COMPLETE;
+			break;
+		}
+	}
+	return count;
+}

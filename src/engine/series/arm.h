@@ -1,0 +1,23 @@
+#pragma once
+
+#include "base/err.h"
+#include "base/vec.h"
+
+/*
+ * One arm of a comparison: what it does differently.
+ */
+struct arm {
+	char *name;
+	unsigned int jobs; /* 0: as many as the others */
+	struct strv env;   /* NAME=VALUE sets, NAME alone removes */
+	struct strv args;  /* put behind the program's own */
+};
+
+/*
+ * Reads NAME[:SETTING,SETTING…]. A setting is jobs=N, args=WORDS, unset=NAME,
+ * observe=OBSERVER, env=NAME=VALUE, or simply NAME=VALUE for the environment. A comma
+ * or colon parts two settings only where NAME= follows, so that values such as
+ * 0,1 or /bin:/usr/bin need no quoting.
+ */
+int arm_parse(const char *text, struct arm *ret, struct err *err);
+void arm_deinit(struct arm *arm);

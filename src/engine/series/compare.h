@@ -1,0 +1,29 @@
+#pragma once
+
+#include "engine/series/arm.h"
+#include "engine/series/repro.h"
+
+/*
+ * `compare`: does a setting change how often it fails, or is it chance?
+ */
+struct compare_request {
+	struct series_identity identity;
+	const struct trial_settings *settings;
+	char *const *program;
+	const struct strv *slot_env;
+	unsigned int jobs;	/* of arms that do not say */
+	const struct arm *arms; /* the first is what the others are compared with */
+	unsigned int arm_count;
+	uint64_t trials; /* per arm */
+	uint64_t seed;	 /* used unless the series is there already */
+	bool stop_early;
+	bool fresh;
+	progress_fn progress;
+	void *progress_ctx;
+};
+
+/* Below this a difference is called one. */
+#define COMPARE_ALPHA 0.05
+
+int compare_run(struct case_store *cs, const struct compare_request *request,
+		struct compare_result *ret, struct err *err);

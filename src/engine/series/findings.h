@@ -1,0 +1,15 @@
+#pragma once
+
+#include "engine/series/tally.h"
+#include "model/summary.h"
+
+/*
+ * From counts to what can be said: rates with intervals, always or now and
+ * then, which slot is odd, between which log lines it dies.
+ */
+int findings_summarise(const struct tally *tally, struct case_store *cs, struct series_id series,
+		       struct series_summary *ret, struct err *err);
+
+/* The signatures alone, the frequent ones first, those of every run last. */
+int findings_signatures(const struct tally *tally, struct case_store *cs, struct series_id series,
+			struct signature_summaries *ret, struct err *err);

@@ -1,0 +1,250 @@
+#include "engine/series/runner.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/signalfd.h>
+#include <unistd.h>
+
+#include "base/fd.h"
+#include "base/strbuf.h"
+#include "engine/trial/judge.h"
+#include "engine/trial/pool.h"
+
+/* Runs whose breadcrumb order is recorded; more would say the same again. */
+#define LEARN_RUNS 32
+
+/* More ways to fail than anybody reads. From then on places no longer make new ones. */
+#define SIGNATURES_MAX 1000
+
+#define TICK_MS 200
+
+/* Trials shorter than this are sent ahead: handing over the next one would take as long. */
+#define SHORT_NS 10000000u
+
+/* A run in flight. */
+struct flight {
+	struct run run;
+	struct trial_number number; /* 0: none */
+};
+
+struct lane {
+	struct flight flights[POOL_DEPTH];
+	bool brief; /* its last trial was short */
+};
+
+struct flights {
+	struct runner *runner;
+	struct pool *pool;
+	struct lane *lanes; /* one per slot */
+	uint64_t last_number;
+	bool stopping;
+};
+
+void runner_deinit(struct runner *runner)
+{
+	tally_deinit(&runner->tally);
+	mem_free(runner->news_summary);
+}
+
+/* Blocks the signals that mean 'stop' and hands them out through a descriptor. Nothing about how
+ * they are handled is changed: the command inherits that. */
+static int stop_signals(struct err *err)
+{
+	sigset_t set;
+	int fd;
+
+	(void)sigemptyset(&set);
+	(void)sigaddset(&set, SIGINT);
+	(void)sigaddset(&set, SIGTERM);
+	(void)sigaddset(&set, SIGHUP);
+	(void)sigprocmask(SIG_BLOCK, &set, NULL);
+	fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+	if (fd < 0)
+		return err_errno(err, -errno, "cannot listen for signals");
+	return fd;
+}
+
+static int launch(struct flights *f, unsigned int slot, const struct run *run, struct err *err)
+{
+	AUTO(trial_job_deinit) struct trial_job job = { .slot = slot };
+	struct runner *runner = f->runner;
+	int r = case_free_number(runner->cs, f->last_number, &job.number, err);
+
+	if (r < 0)
+		return r;
+	f->last_number = job.number.value;
+	job.learn = runner->learnt < LEARN_RUNS;
+	runner->ops->prepare(runner->ctx, run, &job);
+	for (size_t i = 0; i < POOL_DEPTH; i++) {
+		struct flight *flight = &f->lanes[slot].flights[i];
+
+		if (flight->number.value == 0) {
+			*flight = (struct flight){ .run = *run, .number = job.number };
+			break;
+		}
+	}
+	return pool_start(f->pool, &job, err);
+}
+
+static int launch_all(struct flights *f, struct err *err)
+{
+	int r = 0;
+
+	for (unsigned int slot = 0; slot < pool_slots(f->pool) && r == 0 && !f->stopping; slot++) {
+		unsigned int room = f->runner->ops->ahead && f->lanes[slot].brief ? POOL_DEPTH : 1;
+		struct run run;
+
+		while (r == 0 && pool_depth(f->pool, slot) < room) {
+			r = f->runner->ops->next(f->runner->ctx, slot, &run, err);
+			if (r <= 0)
+				break;
+			r = launch(f, slot, &run, err);
+		}
+	}
+	return r;
+}
+
+static void limit_signatures(const struct tally *tally, struct signatures *signatures)
+{
+	if (tally->signatures.count < SIGNATURES_MAX)
+		return;
+	VEC_FOREACH (&signatures->list, s) {
+		if (tally_find(tally, s->id))
+			continue;
+		mem_free(s->crumb);
+		s->crumb = NULL;
+		signature_seal(s);
+	}
+}
+
+static void note_news(struct runner *runner, const struct trial_result *result,
+		      const struct signatures *signatures)
+{
+	VEC_FOREACH (&signatures->list, s) {
+		if (tally_find(&runner->tally, s->id))
+			continue;
+		runner->news_trial = result->number.value;
+		mem_free(runner->news_summary);
+		runner->news_summary = mem_strdup(s->summary);
+		/* A crash is bigger news than the tests that failed before it. */
+		if (s->kind == FAILURE_SIGNAL)
+			return;
+	}
+}
+
+/* Only runs that reached their own end show what comes after what. */
+static void settle_pairs(struct runner *runner, struct trial_end *end)
+{
+	if (!trial_end_cut_short(end) && end->pairs.count > 0 && runner->learnt < LEARN_RUNS) {
+		runner->learnt++;
+		return;
+	}
+	VEC_FOREACH (&end->pairs, pair) {
+		mem_free(pair->from);
+		mem_free(pair->to);
+	}
+	end->pairs.count = 0;
+}
+
+/* The run that this result belongs to; its place is free afterwards. */
+static struct run land(struct flights *f, const struct trial_result *result)
+{
+	struct lane *lane = &f->lanes[result->slot];
+	struct run run = { 0 };
+
+	lane->brief = result->end.wall_ns < SHORT_NS;
+	for (size_t i = 0; i < POOL_DEPTH; i++) {
+		if (lane->flights[i].number.value == result->number.value) {
+			run = lane->flights[i].run;
+			lane->flights[i].number.value = 0;
+		}
+	}
+	return run;
+}
+
+static int store(struct flights *f, struct trial_result *result, struct err *err)
+{
+	AUTO(signatures_deinit) struct signatures signatures = { 0 };
+	AUTO(strbuf_deinit) struct strbuf ids = { 0 };
+	struct runner *runner = f->runner;
+	struct run run = land(f, result);
+	int r;
+
+	if (result->trouble)
+		return err_set(err, result->trouble_code, "%s", result->trouble);
+	judge_signatures(runner->settings, &result->end, &signatures);
+	limit_signatures(&runner->tally, &signatures);
+	settle_pairs(runner, &result->end);
+	r = case_add_trial(runner->cs,
+			   &(struct trial_record){ .number = result->number,
+						   .series = runner->series,
+						   .position = run.position,
+						   .arm = run.arm,
+						   .slot = result->slot,
+						   .end = &result->end,
+						   .signatures = &signatures,
+						   .kept = result->kept },
+			   err);
+	if (r < 0)
+		return r;
+	note_news(runner, result, &signatures);
+	VEC_FOREACH (&signatures.list, s)
+		strbuf_addf(&ids, "%s%s", ids.len > 0 ? " " : "", s->id);
+	tally_add(&runner->tally, &(struct tally_row){
+					  .arm = run.arm,
+					  .slot = result->slot,
+					  .signatures = strbuf_str(&ids),
+					  .cut_short = trial_end_cut_short(&result->end),
+					  .count = 1,
+					  .trial = result->number.value,
+				  });
+	runner->ran++;
+	if (runner->ops->ended(runner->ctx, &run, signatures.list.count > 0))
+		f->stopping = true;
+	return 0;
+}
+
+static int run_all(struct flights *f, int signals, struct err *err)
+{
+	struct runner *runner = f->runner;
+	struct signalfd_siginfo info;
+	int r = 0;
+
+	while (!runner->interrupted) {
+		AUTO(trial_result_deinit) struct trial_result result = { 0 };
+
+		r = launch_all(f, err);
+		if (r < 0 || pool_busy_count(f->pool) == 0)
+			return r;
+		r = pool_wait(f->pool, signals, TICK_MS, &result, err);
+		if (r < 0)
+			return r;
+		if (r > 0)
+			r = store(f, &result, err);
+		if (r < 0)
+			return r;
+		if (runner->ops->tick)
+			runner->ops->tick(runner->ctx);
+		runner->interrupted = read(signals, &info, sizeof(info)) > 0;
+	}
+	return 0;
+}
+
+int runner_run(struct runner *runner, struct err *err)
+{
+	AUTO(pool_closep) struct pool *pool = NULL;
+	AUTO(fd_closep) int signals = stop_signals(err);
+	AUTO(mem_freep) struct lane *lanes = NULL;
+	struct flights f;
+	int r;
+
+	if (signals < 0)
+		return signals;
+	r = pool_open(runner->slots, runner->settings, case_lock_fd(runner->cs), &pool, err);
+	if (r < 0)
+		return r;
+	lanes = mem_alloc(runner->slots * sizeof(lanes[0]));
+	f = (struct flights){ .runner = runner, .pool = pool, .lanes = lanes };
+	return run_all(&f, signals, err);
+}

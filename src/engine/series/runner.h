@@ -1,0 +1,54 @@
+#pragma once
+
+#include "case/case.h"
+#include "engine/series/tally.h"
+#include "engine/trial/job.h"
+
+/*
+ * Runs the trials of a series on the slots of a pool, and stores each as it ends.
+ *
+ * What to run next and when to stop is the caller's, through `struct runner_ops`.
+ */
+struct runner;
+
+/* One run of the series, chosen by the caller. */
+struct run {
+	uint64_t position; /* from 1, unique in the series */
+	unsigned int arm;
+};
+
+struct runner_ops {
+	/* 1: the next run for this free slot; 0: leave it idle for now; negative: error. */
+	int (*next)(void *ctx, unsigned int slot, struct run *ret, struct err *err);
+
+	/* Sets argv and env of the job; number and slot are already in it. */
+	void (*prepare)(void *ctx, const struct run *run, struct trial_job *job);
+
+	/* A trial has been stored and is in runner->tally; true: start no more. */
+	bool (*ended)(void *ctx, const struct run *run, bool failed);
+
+	/* Now and then, for progress. May be NULL. */
+	void (*tick)(void *ctx);
+
+	/* next() may be asked before the slot is free: it does not matter what runs beside what. */
+	bool ahead;
+};
+
+struct runner {
+	struct case_store *cs;
+	struct series_id series;
+	const struct trial_settings *settings;
+	unsigned int slots;
+	const struct runner_ops *ops;
+	void *ctx;
+
+	struct tally tally;  /* load it before, read it after */
+	uint64_t learnt;     /* runs whose breadcrumbs are stored already */
+	uint64_t ran;	     /* trials of this call */
+	uint64_t news_trial; /* the latest trial that failed in a way not seen before; 0 = none */
+	char *news_summary;  /* that way */
+	bool interrupted;    /* SIGINT, SIGTERM or SIGHUP came */
+};
+
+int runner_run(struct runner *runner, struct err *err);
+void runner_deinit(struct runner *runner);

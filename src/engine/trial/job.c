@@ -1,0 +1,133 @@
+#include "engine/trial/job.h"
+
+#include <string.h>
+
+void trial_settings_deinit(struct trial_settings *settings)
+{
+	mem_free(settings->cwd);
+	mem_free(settings->stdin_path);
+	mem_free(settings->trials_path);
+	mem_free(settings->tmp_alias);
+	if (settings->breadcrumb_given)
+		regfree(&settings->breadcrumb);
+	VEC_FOREACH (&settings->fail_on, rule) {
+		mem_free(rule->pattern);
+		regfree(&rule->regex);
+	}
+	VEC_DEINIT(&settings->fail_on);
+}
+
+void trial_job_deinit(struct trial_job *job)
+{
+	strv_deinit(&job->argv);
+	strv_deinit(&job->env);
+}
+
+void trial_result_deinit(struct trial_result *result)
+{
+	mem_free(result->trouble);
+	trial_end_deinit(&result->end);
+}
+
+void trial_job_pack(const struct trial_job *job, struct strbuf *sb)
+{
+	pack_u64(sb, job->number.value);
+	pack_u64(sb, job->slot);
+	pack_u64(sb, job->learn);
+	pack_strv(sb, &job->argv);
+	pack_strv(sb, &job->env);
+}
+
+bool trial_job_unpack(const char *bytes, size_t len, struct trial_job *ret)
+{
+	struct unpacker u = { .at = bytes, .left = len };
+
+	ret->number.value = unpack_u64(&u);
+	ret->slot = (unsigned int)unpack_u64(&u);
+	ret->learn = unpack_u64(&u) != 0;
+	unpack_strv(&u, &ret->argv);
+	unpack_strv(&u, &ret->env);
+	return !u.broken && ret->argv.count > 0;
+}
+
+/* The plain numbers of a trial_end, in one place for both directions. */
+#define END_NUMBERS(X)  \
+	X(exit_status)  \
+	X(signal)       \
+	X(timed_out)    \
+	X(stray.pid)    \
+	X(stray.signal) \
+	X(leftovers)    \
+	X(started_ms) X(wall_ns) X(user_ns) X(system_ns) X(peak_kib) X(stdout_bytes) X(stderr_bytes)
+
+void trial_result_pack(const struct trial_result *result, struct strbuf *sb)
+{
+	const struct trial_end *end = &result->end;
+
+	pack_u64(sb, result->number.value);
+	pack_u64(sb, result->slot);
+	pack_u64(sb, result->kept);
+	pack_str(sb, result->trouble);
+	pack_u64(sb, (uint64_t)(int64_t)result->trouble_code);
+#define PACK_NUMBER(field) pack_u64(sb, (uint64_t)(int64_t)end->field);
+	END_NUMBERS(PACK_NUMBER)
+	pack_str(sb, end->matched);
+	pack_str(sb, end->running_test);
+	pack_strv(sb, &end->failed_tests);
+	pack_str(sb, end->last_crumb);
+	pack_u64(sb, end->pairs.count);
+	VEC_FOREACH (&end->pairs, pair) {
+		pack_str(sb, pair->from);
+		pack_str(sb, pair->to);
+	}
+}
+
+bool trial_result_unpack(const char *bytes, size_t len, struct trial_result *ret)
+{
+	struct unpacker u = { .at = bytes, .left = len };
+	struct trial_end *end = &ret->end;
+	uint64_t pairs;
+
+	ret->number.value = unpack_u64(&u);
+	ret->slot = (unsigned int)unpack_u64(&u);
+	ret->kept = unpack_u64(&u) != 0;
+	ret->trouble = unpack_str(&u);
+	ret->trouble_code = (int)(int64_t)unpack_u64(&u);
+#define UNPACK_NUMBER(field) end->field = (__typeof__(end->field))(int64_t)unpack_u64(&u);
+	END_NUMBERS(UNPACK_NUMBER)
+	end->matched = unpack_str(&u);
+	end->running_test = unpack_str(&u);
+	unpack_strv(&u, &end->failed_tests);
+	end->last_crumb = unpack_str(&u);
+	pairs = unpack_u64(&u);
+	for (uint64_t i = 0; i < pairs && !u.broken; i++) {
+		struct crumb_pair pair = { .from = unpack_str(&u) };
+
+		pair.to = unpack_str(&u);
+		if (!pair.from || !pair.to) {
+			mem_free(pair.from);
+			mem_free(pair.to);
+			return false;
+		}
+		VEC_PUSH(&end->pairs, pair);
+	}
+	return !u.broken;
+}
+
+char *trial_substitute(const char *text, unsigned int slot, struct trial_number number)
+{
+	AUTO(strbuf_deinit) struct strbuf sb = { 0 };
+
+	while (*text != '\0') {
+		if (strncmp(text, "{slot}", 6) == 0) {
+			strbuf_addf(&sb, "%u", slot);
+			text += 6;
+		} else if (strncmp(text, "{trial}", 7) == 0) {
+			strbuf_addf(&sb, "%llu", (unsigned long long)number.value);
+			text += 7;
+		} else {
+			strbuf_addc(&sb, *text++);
+		}
+	}
+	return strbuf_take(&sb);
+}

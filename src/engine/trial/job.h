@@ -1,0 +1,80 @@
+#pragma once
+
+#include <regex.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/pack.h"
+#include "base/vec.h"
+#include "model/signature.h"
+#include "model/trial.h"
+
+/*
+ * What a trial is asked to do.
+ *
+ * `struct trial_settings` is the same for all trials of a pool: the slots get
+ * it by being forked. `struct trial_job` is one trial and is sent to its slot.
+ */
+enum keep {
+	KEEP_FAILED, /* directories of passing trials are dropped */
+	KEEP_ALL,
+	KEEP_NONE,
+};
+
+enum trial_flags {
+	TRIAL_SHARE_TMP = 1 << 0, /* leave TMPDIR alone */
+	TRIAL_PTY = 1 << 1,	  /* stdout and stderr are a terminal */
+};
+
+struct fail_on {
+	char *pattern;
+	regex_t regex;
+};
+
+struct trial_settings {
+	char *cwd;	    /* NULL: where redhand was started */
+	char *stdin_path;   /* /dev/null unless the user named a file */
+	char *trials_path;  /* absolute path of the case's trials/ */
+	char *tmp_alias;    /* short path that leads to trials/, or NULL when that one is short */
+	unsigned int flags; /* enum trial_flags */
+	enum keep keep;
+	uint64_t timeout_ns;   /* 0: none */
+	uint64_t linger_ns;    /* for processes that outlive the command */
+	uint64_t output_limit; /* bytes kept of each stream */
+	unsigned int ignored;  /* bit per enum failure_kind that is no failure here */
+	bool breadcrumb_given; /* else every line is one */
+	regex_t breadcrumb;
+	VEC(struct fail_on) fail_on;
+	sigset_t signal_mask; /* redhand's own at start, for the command */
+};
+
+struct trial_job {
+	struct trial_number number;
+	unsigned int slot;
+	struct strv argv;
+	struct strv env; /* NAME=VALUE sets, NAME alone removes */
+	bool learn;	 /* report the order of breadcrumbs */
+};
+
+/* What comes back. */
+struct trial_result {
+	struct trial_number number;
+	unsigned int slot;
+	char *trouble; /* redhand could not run it (a sentence); NULL = `end` is valid */
+	int trouble_code;
+	bool kept;
+	struct trial_end end;
+};
+
+void trial_settings_deinit(struct trial_settings *settings);
+void trial_job_deinit(struct trial_job *job);
+void trial_result_deinit(struct trial_result *result);
+
+void trial_job_pack(const struct trial_job *job, struct strbuf *sb);
+bool trial_job_unpack(const char *bytes, size_t len, struct trial_job *ret);
+void trial_result_pack(const struct trial_result *result, struct strbuf *sb);
+bool trial_result_unpack(const char *bytes, size_t len, struct trial_result *ret);
+
+/* A copy of `text` with {slot} and {trial} replaced. */
+char *trial_substitute(const char *text, unsigned int slot, struct trial_number number);

@@ -1,0 +1,93 @@
+#include "engine/trial/judge.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "engine/trial/crumb.h"
+
+static bool counts(const struct trial_settings *settings, enum failure_kind kind)
+{
+	return (settings->ignored & (1u << kind)) == 0;
+}
+
+bool judge_failed(const struct trial_settings *settings, const struct trial_end *end)
+{
+	return ((end->signal != 0 || end->stray.signal != 0) && counts(settings, FAILURE_SIGNAL)) ||
+	       (end->timed_out && counts(settings, FAILURE_TIMEOUT)) || end->matched ||
+	       (end->exit_status > 0 && counts(settings, FAILURE_EXIT));
+}
+
+/* Breadcrumbs that the user chose are places and part of the identity. A line that just happened
+ * to be the last is used only when no test name says more, and without its numbers: one failure
+ * must not fall apart into as many as there are counters in a log. */
+static char *identity_crumb(const struct trial_settings *settings, const struct trial_end *end,
+			    const char *test)
+{
+	if (!end->last_crumb)
+		return NULL;
+	if (settings->breadcrumb_given)
+		return mem_strdup(end->last_crumb);
+	return test ? NULL : crumb_mask_numbers(end->last_crumb);
+}
+
+static void add(struct signatures *ret, struct signature signature)
+{
+	signature_seal(&signature);
+	VEC_FOREACH (&ret->list, s) {
+		if (strcmp(s->id, signature.id) == 0) {
+			signature_deinit(&signature);
+			return;
+		}
+	}
+	VEC_PUSH(&ret->list, signature);
+}
+
+static void add_placed(const struct trial_settings *settings, const struct trial_end *end,
+		       struct signatures *ret, struct signature signature)
+{
+	signature.exit_status = end->exit_status;
+	signature.test = end->running_test ? mem_strdup(end->running_test) : NULL;
+	signature.crumb = identity_crumb(settings, end, signature.test);
+	add(ret, signature);
+}
+
+static void add_failed_tests(const struct trial_end *end, struct signatures *ret)
+{
+	for (size_t i = 0; i < end->failed_tests.count; i++)
+		add(ret, (struct signature){ .kind = FAILURE_TEST,
+					     .exit_status = end->exit_status,
+					     .test = mem_strdup(end->failed_tests.items[i]) });
+}
+
+static int by_id(const void *a, const void *b)
+{
+	return strcmp(((const struct signature *)a)->id, ((const struct signature *)b)->id);
+}
+
+void judge_signatures(const struct trial_settings *settings, const struct trial_end *end,
+		      struct signatures *ret)
+{
+	if (!judge_failed(settings, end))
+		return;
+	if (end->signal != 0 && counts(settings, FAILURE_SIGNAL))
+		add_placed(settings, end, ret,
+			   (struct signature){ .kind = FAILURE_SIGNAL, .signal = end->signal });
+	if (end->stray.signal != 0 && counts(settings, FAILURE_SIGNAL))
+		add_placed(settings, end, ret,
+			   (struct signature){ .kind = FAILURE_SIGNAL,
+					       .signal = end->stray.signal,
+					       .stray = true });
+	if (end->timed_out && counts(settings, FAILURE_TIMEOUT))
+		add_placed(settings, end, ret, (struct signature){ .kind = FAILURE_TIMEOUT });
+	if (end->matched)
+		add(ret, (struct signature){ .kind = FAILURE_OUTPUT,
+					     .exit_status = end->exit_status,
+					     .crumb = crumb_mask_numbers(end->matched) });
+	if (counts(settings, FAILURE_EXIT)) {
+		if (end->exit_status > 0 && end->failed_tests.count == 0 && !end->matched)
+			add_placed(settings, end, ret, (struct signature){ .kind = FAILURE_EXIT });
+		/* Tests that failed before a crash are failures of their own. */
+		add_failed_tests(end, ret);
+	}
+	qsort(ret->list.items, ret->list.count, sizeof(ret->list.items[0]), by_id);
+}

@@ -1,0 +1,80 @@
+#include "model/frame.h"
+
+#include <assert.h>
+#include <string.h>
+
+#include "base/mem.h"
+
+static char *copy(const char *text)
+{
+	return text ? mem_strdup(text) : NULL;
+}
+
+void stack_deinit(struct stack *stack)
+{
+	for (size_t i = 0; i < stack->count; i++) {
+		mem_free(stack->frames[i].function);
+		mem_free(stack->frames[i].file);
+		mem_free(stack->frames[i].module);
+	}
+	mem_free(stack->frames);
+	*stack = (struct stack){ 0 };
+}
+
+struct frame *stack_insert(struct stack *stack, size_t at, const struct frame *frame)
+{
+	struct frame *slot;
+
+	assert(at <= stack->count);
+	if (stack->count == stack->room) {
+		stack->room = stack->room > 0 ? stack->room * 2 : 16;
+		stack->frames = mem_resize(stack->frames, stack->room, sizeof(*stack->frames));
+	}
+	slot = stack->frames + at;
+	memmove(slot + 1, slot, (stack->count - at) * sizeof(*slot));
+	*slot = *frame;
+	slot->function = copy(frame->function);
+	slot->file = copy(frame->file);
+	slot->module = copy(frame->module);
+	stack->count++;
+	return slot;
+}
+
+struct frame *stack_push(struct stack *stack, const struct frame *frame)
+{
+	return stack_insert(stack, stack->count, frame);
+}
+
+const char *frame_kind_name(enum frame_kind kind)
+{
+	switch (kind) {
+	case FRAME_NATIVE:
+		return "native";
+	case FRAME_INLINE:
+		return "inline";
+	case FRAME_JIT:
+		return "jit";
+	case FRAME_PYTHON:
+		return "python";
+	case FRAME_KERNEL:
+		return "kernel";
+	}
+	return "native";
+}
+
+const char *stack_end_name(enum stack_end end)
+{
+	switch (end) {
+	case STACK_COMPLETE:
+		return "complete";
+	case STACK_TRUNCATED:
+		return "truncated";
+	case STACK_LOST:
+		return "lost";
+	case STACK_TOO_DEEP:
+		return "too-deep";
+	case STACK_LOOP:
+		return "loop";
+	}
+	return "lost";
+}

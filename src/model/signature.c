@@ -1,0 +1,109 @@
+#include "model/signature.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/strbuf.h"
+
+static const char *const kind_names[FAILURE_KINDS] = {
+	[FAILURE_SIGNAL] = "signal", [FAILURE_TIMEOUT] = "timeout", [FAILURE_OUTPUT] = "output",
+	[FAILURE_TEST] = "test",     [FAILURE_EXIT] = "exit",
+};
+
+const char *failure_kind_name(enum failure_kind kind)
+{
+	return kind < FAILURE_KINDS ? kind_names[kind] : "unknown";
+}
+
+const char *signal_name(int signal)
+{
+	static char text[32];
+	const char *abbreviation = sigabbrev_np(signal);
+
+	if (abbreviation)
+		(void)snprintf(text, sizeof(text), "SIG%s", abbreviation);
+	else
+		(void)snprintf(text, sizeof(text), "signal %d", signal);
+	return text;
+}
+
+static bool crash_signal(int signal)
+{
+	return signal == SIGSEGV || signal == SIGBUS || signal == SIGABRT || signal == SIGILL ||
+	       signal == SIGFPE || signal == SIGTRAP;
+}
+
+static void summarise(const struct signature *s, struct strbuf *sb)
+{
+	switch (s->kind) {
+	case FAILURE_SIGNAL:
+		strbuf_addf(sb, "%s%s", signal_name(s->signal),
+			    s->stray ? " in a child process" : "");
+		break;
+	case FAILURE_TIMEOUT:
+		strbuf_adds(sb, "timeout");
+		break;
+	case FAILURE_OUTPUT:
+		strbuf_adds(sb, "output matches --fail-on");
+		break;
+	case FAILURE_TEST:
+		strbuf_adds(sb, "test fails:");
+		break;
+	case FAILURE_EXIT:
+	case FAILURE_KINDS:
+		strbuf_addf(sb, "exit %d", s->exit_status);
+		/* What a shell makes of a crash in the command it ran. */
+		if (s->exit_status > 128 && crash_signal(s->exit_status - 128))
+			strbuf_addf(sb, " (a shell's word for %s)",
+				    signal_name(s->exit_status - 128));
+		break;
+	}
+	if (s->test)
+		strbuf_addf(sb, "%s%s", s->kind == FAILURE_TEST ? " " : " in ", s->test);
+	if (s->crumb)
+		strbuf_addf(sb, " after \"%s\"", s->crumb);
+}
+
+/* FNV-1a with a final mix: the bits we keep must depend on every byte. */
+static uint64_t hash_text(const char *text)
+{
+	uint64_t h = 0xcbf29ce484222325u;
+
+	for (; *text != '\0'; text++)
+		h = (h ^ (unsigned char)*text) * 0x100000001b3u;
+	h ^= h >> 32;
+	h *= 0xd6e8feb86659fd93u;
+	h ^= h >> 32;
+	return h;
+}
+
+void signature_seal(struct signature *s)
+{
+	AUTO(strbuf_deinit) struct strbuf identity = { 0 };
+	AUTO(strbuf_deinit) struct strbuf summary = { 0 };
+
+	strbuf_addf(&identity, "%s\n%d\n%d\n%d\n%s\n%s\n", failure_kind_name(s->kind), s->signal,
+		    s->kind == FAILURE_EXIT ? s->exit_status : 0, s->stray, s->test ? s->test : "",
+		    s->crumb ? s->crumb : "");
+	(void)snprintf(s->id, sizeof(s->id), "%010llx",
+		       (unsigned long long)(hash_text(strbuf_str(&identity)) & 0xffffffffffu));
+	summarise(s, &summary);
+	mem_free(s->summary);
+	s->summary = strbuf_take(&summary);
+}
+
+void signature_deinit(struct signature *s)
+{
+	mem_free(s->test);
+	mem_free(s->crumb);
+	mem_free(s->summary);
+	*s = (struct signature){ 0 };
+}
+
+void signatures_deinit(struct signatures *signatures)
+{
+	VEC_FOREACH (&signatures->list, s)
+		signature_deinit(s);
+	VEC_DEINIT(&signatures->list);
+}

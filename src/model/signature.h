@@ -1,0 +1,48 @@
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/vec.h"
+
+/*
+ * One way to fail. Two trials that fail in the same way have the same id, in
+ * this case and in any other: the id is a hash of what is compared.
+ */
+enum failure_kind {
+	FAILURE_SIGNAL, /* the command, or a process of its tree, died from a signal */
+	FAILURE_TIMEOUT,
+	FAILURE_OUTPUT, /* --fail-on matched */
+	FAILURE_TEST,	/* the command said that a test failed, and exited non-zero */
+	FAILURE_EXIT,	/* non-zero, and nothing more is known */
+	FAILURE_KINDS,
+};
+
+#define SIGNATURE_ID_LEN 10
+
+struct signature {
+	char id[SIGNATURE_ID_LEN + 1];
+	enum failure_kind kind;
+	int signal;	 /* FAILURE_SIGNAL */
+	int exit_status; /* -1 when a signal ended it */
+	bool stray;	 /* it was not the command itself that died */
+	char *test;	 /* NULL when it cannot be told */
+	char *crumb;	 /* last breadcrumb, where it is part of the identity; else NULL */
+	char *summary;	 /* one line for people */
+};
+
+struct signatures {
+	VEC(struct signature) list;
+};
+
+/* The name in the case and in JSON. */
+const char *failure_kind_name(enum failure_kind kind);
+
+/* "SIGSEGV" and so on; "signal 71" for what has no name. Static storage. */
+const char *signal_name(int signal);
+
+/* Fills in id and summary from the other fields. */
+void signature_seal(struct signature *signature);
+
+void signature_deinit(struct signature *signature);
+void signatures_deinit(struct signatures *signatures);

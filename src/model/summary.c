@@ -1,0 +1,32 @@
+#include "model/summary.h"
+
+static void signature_summary_deinit(struct signature_summary *s)
+{
+	signature_deinit(&s->signature);
+	VEC_FOREACH (&s->windows, window) {
+		mem_free(window->last);
+		mem_free(window->next);
+	}
+	VEC_DEINIT(&s->windows);
+}
+
+void signature_summaries_deinit(struct signature_summaries *summaries)
+{
+	VEC_FOREACH (&summaries->list, s)
+		signature_summary_deinit(s);
+	VEC_DEINIT(&summaries->list);
+}
+
+void series_summary_deinit(struct series_summary *summary)
+{
+	signature_summaries_deinit(&summary->signatures);
+	VEC_DEINIT(&summary->slots);
+}
+
+void compare_result_deinit(struct compare_result *result)
+{
+	signature_summaries_deinit(&result->signatures);
+	VEC_DEINIT(&result->arms);
+	mem_free(result->sentence);
+	mem_free(result->stop_reason);
+}

@@ -1,0 +1,14 @@
+#include "model/trial.h"
+
+void trial_end_deinit(struct trial_end *end)
+{
+	mem_free(end->matched);
+	mem_free(end->running_test);
+	mem_free(end->last_crumb);
+	strv_deinit(&end->failed_tests);
+	VEC_FOREACH (&end->pairs, pair) {
+		mem_free(pair->from);
+		mem_free(pair->to);
+	}
+	VEC_DEINIT(&end->pairs);
+}

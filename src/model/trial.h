@@ -1,0 +1,57 @@
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "base/vec.h"
+
+/*
+ * One run of the command in one slot, as it was seen from outside.
+ *
+ * All text in here has been made printable: it comes from the target.
+ */
+struct trial_number {
+	uint64_t value; /* unique in the case; trials/N is its directory */
+};
+
+/* A process of the tree that died from a crash signal while nobody was there to wait for it. */
+struct process_death {
+	pid_t pid;
+	int signal; /* 0 when there was none */
+};
+
+/* Two breadcrumbs that followed each other. */
+struct crumb_pair {
+	char *from, *to;
+};
+
+struct trial_end {
+	int exit_status; /* -1 when a signal ended the command */
+	int signal;	 /* 0 when it exited */
+	bool timed_out;
+	struct process_death stray;
+	unsigned int leftovers; /* processes that outlived the command and had to be ended */
+
+	int64_t started_ms; /* since the epoch */
+	uint64_t wall_ns, user_ns, system_ns;
+	uint64_t peak_kib;
+	uint64_t stdout_bytes, stderr_bytes;
+
+	char *matched;	    /* line that --fail-on matched; NULL when none did */
+	char *running_test; /* started and not ended; NULL when that cannot be told */
+	struct strv failed_tests;
+	char *last_crumb;	      /* NULL when nothing was printed */
+	VEC(struct crumb_pair) pairs; /* only when asked for */
+};
+
+void trial_end_deinit(struct trial_end *end);
+
+/* Did something stop the command before its own end? */
+static inline bool trial_end_cut_short(const struct trial_end *end)
+{
+	return end->signal != 0 || end->timed_out;
+}
+
+#define CRUMB_START "(start of output)"
+#define CRUMB_END "(end of output)"

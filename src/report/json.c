@@ -1,0 +1,51 @@
+#include "report/json.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "base/auto.h"
+#include "base/strbuf.h"
+
+json_t *json_text(const char *text)
+{
+	AUTO(strbuf_deinit) struct strbuf sb = { 0 };
+	json_t *value;
+
+	if (!text)
+		return json_null();
+	value = json_string(text);
+	if (value)
+		return value;
+	strbuf_add_printable(&sb, text, strlen(text));
+	return json_string(strbuf_str(&sb));
+}
+
+json_t *json_number(double value)
+{
+	return isfinite(value) ? json_real(value) : json_null();
+}
+
+json_t *json_strings(char *const *items)
+{
+	json_t *array = json_array();
+
+	for (; *items; items++)
+		(void)json_array_append_new(array, json_text(*items));
+	return array;
+}
+
+void json_add_rate(json_t *object, const struct rate *rate)
+{
+	(void)json_object_set_new(object, "trials", json_integer((json_int_t)rate->trials));
+	(void)json_object_set_new(object, "failed", json_integer((json_int_t)rate->failed));
+	(void)json_object_set_new(object, "rate", json_number(rate->rate));
+	(void)json_object_set_new(object, "low", json_number(rate->low));
+	(void)json_object_set_new(object, "high", json_number(rate->high));
+}
+
+void json_print(json_t *document, FILE *out)
+{
+	(void)json_dumpf(document, out, JSON_INDENT(2) | JSON_REAL_PRECISION(12));
+	(void)fputc('\n', out);
+	json_decref(document);
+}

@@ -1,0 +1,203 @@
+/*
+ * `repro` and `compare` as text for a terminal.
+ */
+#include "report/report_series.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <string.h>
+
+#define INTERMITTENT_SHOWN 10
+
+static void print_rate(const struct rate *rate, FILE *out)
+{
+	(void)fprintf(out, "%" PRIu64 " of %" PRIu64 " failed, %.1f %% (95 %%: %.1f–%.1f %%)",
+		      rate->failed, rate->trials, rate->rate * 100, rate->low * 100,
+		      rate->high * 100);
+}
+
+/* Small p-values as people write them. */
+static void print_p(double p, FILE *out)
+{
+	if (p < 1e-6)
+		(void)fprintf(out, "p < 0.000001");
+	else if (p < 0.001)
+		(void)fprintf(out, "p = %.6f", p);
+	else
+		(void)fprintf(out, "p = %.3f", p);
+}
+
+static void print_command(char *const *program, FILE *out)
+{
+	for (size_t i = 0; program[i]; i++)
+		(void)fprintf(out, "%s%s", i > 0 ? " " : "", program[i]);
+}
+
+static void print_window(const struct window *window, const char *indent, FILE *out)
+{
+	(void)fprintf(out, "%sdied after  %s\n", indent, window->last);
+	if (window->next)
+		(void)fprintf(out, "%sbefore      %s\n", indent, window->next);
+	else
+		(void)fprintf(out, "%sbefore      (no full run printed that line)\n", indent);
+}
+
+static void print_places(const struct signature_summary *s, FILE *out)
+{
+	if (s->windows.count == 0 || s->signature.kind == FAILURE_TEST)
+		return;
+	/* A program that prints nothing has no places. */
+	if (s->places == 1 && !s->windows.items[0].next &&
+	    strcmp(s->windows.items[0].last, CRUMB_START) == 0)
+		return;
+	for (size_t i = 0; i < s->windows.count && i < 3; i++) {
+		print_window(&s->windows.items[i], "      ", out);
+		if (s->places > 1)
+			(void)fprintf(out, "                  (%" PRIu64 " of %" PRIu64 ")\n",
+				      s->windows.items[i].count, s->rate.failed);
+	}
+	if (s->places > 1)
+		(void)fprintf(out,
+			      "      the place moves between runs: %" PRIu64 " places in %" PRIu64
+			      " failures\n",
+			      s->places, s->rate.failed);
+}
+
+static void print_signature(const struct signature_summary *s, FILE *out)
+{
+	if (s->always)
+		(void)fprintf(out, "  %s  %5" PRIu64 "  %s\n", s->signature.id, s->rate.failed,
+			      s->signature.summary);
+	else
+		(void)fprintf(out, "  %s  %5" PRIu64 "  %5.1f %%  %s\n", s->signature.id,
+			      s->rate.failed, s->rate.rate * 100, s->signature.summary);
+	print_places(s, out);
+	(void)fprintf(out, "      example: trial %" PRIu64 "\n", s->trial);
+}
+
+static void print_signatures(const struct signature_summaries *signatures, FILE *out)
+{
+	size_t intermittent = 0, always = 0;
+
+	VEC_FOREACH (&signatures->list, s) {
+		if (s->always)
+			continue;
+		if (intermittent == 0)
+			(void)fprintf(out, "\nFails now and then:\n");
+		if (intermittent++ < INTERMITTENT_SHOWN)
+			print_signature(s, out);
+	}
+	if (intermittent > INTERMITTENT_SHOWN)
+		(void)fprintf(out, "  … and %zu more (--json lists them)\n",
+			      intermittent - INTERMITTENT_SHOWN);
+	VEC_FOREACH (&signatures->list, s) {
+		if (!s->always)
+			continue;
+		if (always++ == 0)
+			(void)fprintf(
+				out,
+				"\nAlways fails (in every run that got that far): a separate issue\n");
+		print_signature(s, out);
+	}
+}
+
+static void print_slots(const struct series_summary *summary, FILE *out)
+{
+	if (summary->slots.count < 2)
+		return;
+	(void)fprintf(out, "\nSlots:\n");
+	VEC_FOREACH (&summary->slots, s) {
+		(void)fprintf(out, "  slot %-3u ", s->slot);
+		print_rate(&s->rate, out);
+		if (summary->odd_slot == (int)(s - summary->slots.items)) {
+			(void)fprintf(out, s->rate.failed == 0
+						   ? "  <- never fails while others do, "
+						   : "  <- differs from the others, ");
+			print_p(s->p, out);
+		}
+		(void)fputc('\n', out);
+	}
+}
+
+static void print_advice(const struct series_summary *summary, FILE *out)
+{
+	if (summary->crash_places > 1)
+		(void)fprintf(out,
+			      "\nThe %" PRIu64 " runs that were cut short ended in %" PRIu64
+			      " different places.\n",
+			      summary->crashes, summary->crash_places);
+	if (summary->buffered)
+		(void)fprintf(out, "\nThe crashed runs seem to have lost buffered output, so the "
+				   "places above may be too early: try --pty.\n");
+	if (summary->leftovers > 0)
+		(void)fprintf(out,
+			      "\n%" PRIu64 " trials left processes running, which redhand ended "
+			      "(see --linger).\n",
+			      summary->leftovers);
+}
+
+static void print_headline(const struct series_summary *summary, FILE *out)
+{
+	print_rate(&summary->rate, out);
+	if (summary->failed_any == 0)
+		(void)fprintf(out,
+			      "\nNo failure seen: the rate is below %.1f %% with 95 %% confidence",
+			      summary->clean_bound * 100);
+	else if (!summary->intermittent)
+		(void)fprintf(out, "\nIt fails in the same way in every run");
+	else
+		(void)fprintf(out,
+			      "\n%" PRIu64 " clean runs in a row would show with 99 %% confidence "
+			      "that it is fixed",
+			      summary->clean_runs_for_99);
+	(void)fputc('\n', out);
+}
+
+void report_repro_text(const struct repro_result *result, FILE *out)
+{
+	const struct series_summary *summary = &result->summary;
+
+	if (result->interrupted)
+		(void)fprintf(out, "Interrupted; the same command goes on from here.\n");
+	print_command(result->program, out);
+	(void)fputc('\n', out);
+	print_headline(summary, out);
+	if (result->earlier > 0)
+		(void)fprintf(out,
+			      "(%" PRIu64
+			      " of these trials were in the case already; --fresh starts "
+			      "over)\n",
+			      result->earlier);
+	print_signatures(&summary->signatures, out);
+	print_slots(summary, out);
+	print_advice(summary, out);
+	(void)fprintf(
+		out,
+		"\n%u slot%s, %.3f s a trial, at most %.1f MiB; this run took %.1f s. Case: %s\n",
+		result->jobs, result->jobs == 1 ? "" : "s", summary->use.wall_mean_s,
+		(double)summary->use.peak_kib / 1024, result->seconds, result->case_dir);
+}
+
+void report_compare_text(const struct compare_result *result, FILE *out)
+{
+	if (result->interrupted)
+		(void)fprintf(out, "Interrupted; the same command goes on from here.\n");
+	print_command(result->program, out);
+	(void)fprintf(out, "\n%s\n\n", result->sentence);
+	VEC_FOREACH (&result->arms, arm) {
+		(void)fprintf(out, "  %-16s ", arm->name);
+		print_rate(&arm->rate, out);
+		if (arm != result->arms.items) {
+			(void)fprintf(out, "  difference %+.1f points (95 %%: %+.1f to %+.1f), ",
+				      arm->difference * 100, arm->difference_low * 100,
+				      arm->difference_high * 100);
+			print_p(arm->p, out);
+		}
+		(void)fputc('\n', out);
+	}
+	if (result->stop_reason)
+		(void)fprintf(out, "\nStopped early: %s.\n", result->stop_reason);
+	print_signatures(&result->signatures, out);
+	(void)fprintf(out, "\nOrder of the trials: seed %" PRIu64 ". Case: %s\n", result->seed,
+		      result->case_dir);
+}

@@ -1,0 +1,124 @@
+"""What the end-to-end tests share: running redhand, and TAP.
+
+    from harness import *
+
+    @test
+    def a_sentence_that_is_true():
+        ...
+
+    main()
+
+Each test runs in an empty directory of its own. REDHAND, SPECIMENS, SOURCE, BUILD and
+FAULTS come from the build.
+"""
+import json
+import os
+import shutil
+import signal
+import sqlite3
+import subprocess
+import sys
+import tempfile
+import time
+import traceback
+from pathlib import Path
+
+REDHAND = os.path.abspath(os.environ["REDHAND"])
+SPECIMENS = Path(os.environ["SPECIMENS"])
+SOURCE = Path(os.environ["SOURCE"])
+BUILD = Path(os.environ["BUILD"])
+FAULTS = os.environ.get("FAULTS") == "1"
+
+_tests = []
+
+
+class Skip(Exception):
+    """Raised with the reason when this machine cannot run a test."""
+
+
+def test(function):
+    _tests.append(function)
+    return function
+
+
+def redhand(*args, env=None, timeout=240, **options):
+    """Runs redhand to its end; text output."""
+    environment = dict(os.environ)
+    environment.update(env or {})
+    return subprocess.run([REDHAND, *map(str, args)], capture_output=True, text=True,
+                          errors="replace", timeout=timeout, env=environment,
+                          stdin=subprocess.DEVNULL, **options)
+
+
+def document(*args, status=None, **options):
+    """Runs redhand with --json and returns the document; checks the exit status if given."""
+    result = redhand(args[0], "--json", "-q", *args[1:], **options)
+    if status is not None:
+        assert result.returncode == status, (result.returncode, result.stderr, result.stdout)
+    assert result.returncode in (0, 1, 130), (result.returncode, result.stderr)
+    doc = json.loads(result.stdout)
+    assert doc["schema"] == f"redhand/{args[0]}/1", doc["schema"]
+    return doc
+
+
+def refused(*args, saying, **options):
+    """redhand must refuse this with exit 2, a sentence that contains `saying`, nothing on stdout."""
+    result = redhand(*args, **options)
+    assert result.returncode == 2, (result.returncode, result.stdout, result.stderr)
+    assert result.stdout == "", result.stdout
+    assert saying in result.stderr, (saying, result.stderr)
+    return result
+
+
+def script(text, name="program.sh"):
+    """Writes an executable shell script into the current directory."""
+    path = Path(name).resolve()
+    path.write_text("#!/bin/bash\n" + text + "\n", encoding="utf-8")
+    path.chmod(0o755)
+    return str(path)
+
+
+def query(sql, case="redhand-case"):
+    with sqlite3.connect(f"file:{case}/case.db?mode=ro", uri=True) as db:
+        return db.execute(sql).fetchall()
+
+
+def alive(pid):
+    """Does the process exist and is it more than a zombie?"""
+    try:
+        with open(f"/proc/{pid}/stat", encoding="utf-8", errors="replace") as f:
+            return f.read().rsplit(")", 1)[1].split()[0] not in "ZX"
+    except OSError:
+        return False
+
+
+def wait_until(condition, what, seconds=60):
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        if condition():
+            return
+        time.sleep(0.01)
+    raise AssertionError(f"waited {seconds} s in vain for: {what}")
+
+
+def main():
+    print(f"1..{len(_tests)}", flush=True)
+    failed = False
+    for number, function in enumerate(_tests, 1):
+        name = function.__name__.replace("_", " ")
+        directory = tempfile.mkdtemp(prefix="redhand-test-")
+        os.chdir(directory)
+        try:
+            function()
+            print(f"ok {number} - {name}", flush=True)
+        except Skip as reason:
+            print(f"ok {number} - {name} # SKIP {reason}", flush=True)
+        except Exception:  # pylint: disable=broad-except
+            failed = True
+            for line in traceback.format_exc().splitlines():
+                print("#", line)
+            print(f"not ok {number} - {name}", flush=True)
+        finally:
+            os.chdir("/")
+            shutil.rmtree(directory, ignore_errors=True)
+    sys.exit(1 if failed else 0)

@@ -1,0 +1,29 @@
+/* A program that brings its own allocator: a bump allocator that never gives back. */
+#include <stddef.h>
+
+static char arena[1 << 16] __attribute__((aligned(16)));
+static size_t used;
+
+void *malloc(size_t size);
+void free(void *ptr);
+
+void *malloc(size_t size)
+{
+	void *block = arena + used;
+
+	used += (size + 15) & ~(size_t)15;
+	return used <= sizeof(arena) ? block : NULL;
+}
+
+void free(void *ptr)
+{
+	(void)ptr;
+}
+
+int main(void)
+{
+	char *volatile block = malloc(10);
+
+	free(block);
+	return 0;
+}

@@ -46,15 +46,19 @@ void aftercheck_start(struct aftercheck *a, const testset_word *found, const uin
 	memset(a->spared, 0, a->n_full * sizeof(*a->spared));
 	a->n_items = n_items;
 	a->full_enough = enough(full_rate, others_luck);
+	a->full_sure = enough(full_rate, others_luck / (double)(10 * (n_items + 1)));
 	a->found_enough = enough(found_rate, order_luck);
 	a->outside = a->alike = a->others_runs = (struct minimiser_count){ 0 };
 	a->reversed = a->shuffled = (struct minimiser_count){ 0 };
 	a->others = MINIMISER_OTHERS_UNKNOWN;
 }
 
-static bool settled(struct minimiser_count count, size_t clean)
+/* A list that has had its chance. As long as none has failed, the question is put to
+ * all of them together; after that to each. */
+static bool settled(const struct aftercheck *a, struct minimiser_count count)
 {
-	return count.failed || count.runs >= clean;
+	return count.failed ||
+	       count.runs >= (a->others_runs.failed ? a->full_sure : a->full_enough);
 }
 
 /* The first item whose absence has neither failed nor been clean long enough. */
@@ -63,7 +67,7 @@ static size_t next_spared(const struct aftercheck *a)
 	size_t best = a->n_items;
 
 	for (size_t i = 0; i < a->n_items; i++)
-		if (!settled(a->spared[i], a->full_enough) &&
+		if (!settled(a, a->spared[i]) &&
 		    (best == a->n_items || a->spared[i].runs < a->spared[best].runs))
 			best = i;
 	return best;
@@ -90,11 +94,11 @@ static void judge(struct aftercheck *a)
 	 * that as well: it needs none of those found, but not just any tests. */
 	if (!all_replaced(a))
 		a->others = MINIMISER_OTHERS_SOME;
-	else if (!settled(a->outside, a->full_enough))
+	else if (!settled(a, a->outside))
 		return;
 	else if (!a->outside.failed)
 		a->others = MINIMISER_OTHERS_ANY;
-	else if (settled(a->alike, a->full_enough))
+	else if (settled(a, a->alike))
 		a->others = a->alike.failed ? MINIMISER_OTHERS_ANY : MINIMISER_OTHERS_SOME;
 }
 
@@ -146,7 +150,7 @@ void aftercheck_plan_others(const struct aftercheck *a, uint64_t salt, testset_w
 	}
 	for (size_t i = 0; i < a->n_items; i++)
 		testset_remove(set, a->items[i]);
-	if (!settled(a->outside, a->full_enough))
+	if (!settled(a, a->outside))
 		return;
 	left = count_outside(a);
 	take = a->n_items < left ? a->n_items : left;

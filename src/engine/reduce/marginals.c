@@ -11,7 +11,7 @@ static const double needed_prior = 3;
 static const double needed_prior_weight = 2;
 /* Edges looked at again after each run, after a change of the list, and kept at all:
  * bounds on time and memory, out of reach for lists of hundreds of tests. */
-static const size_t sweep_edges = 4000, settle_edges = 200000, edges_most = 1500000;
+static const size_t sweep_edges = 4000, settle_edges = 100000, edges_most = 1500000;
 
 /* Odds stay within these, so that they neither overflow nor stick. */
 static const double odds_least = 1e-15, odds_most = 1e15;

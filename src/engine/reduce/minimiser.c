@@ -21,7 +21,7 @@ static const double lookalike = 0.005, lookalike_step = 4, lookalike_most = 0.06
 static const double astray_most = 0.97;
 /* For that belief the rate is never taken to have sunk below this share of the full
  * list's: otherwise any silence could be explained away. */
-static const double rate_kept = 0.4;
+static const double rate_kept = 0.5;
 /* A long list is run as it is after this many expected failures' worth of silence. */
 static const double silence_most = 8;
 /* After half of that, and while it is far from proven, every other pool is drawn
@@ -30,6 +30,8 @@ static const double doubt_below = 0.2;
 /* Lists up to this long start afresh from the history when they get shorter, so
  * that a wrong belief does not stick; for longer ones it would take too long. */
 static const size_t fresh_most = 40;
+/* The model is not the world: of the doubt allowed only this share is used up. */
+static const double doubt_kept = 0.75;
 /* From here on it is asked whether just the number of tests matters. */
 static const size_t count_matters_from = 14;
 static const double count_matters_needed = 9;
@@ -66,6 +68,7 @@ struct minimiser {
 	double astray;		    /* belief that the current list lacks a needed test */
 	struct run_count on_full, on_current, on_swapped;
 	size_t targets, silence; /* runs with the target; passes since the last */
+	size_t disowned;	 /* runs of the history that are held to be look-alikes */
 	bool never_failed, proven, count_matters;
 	struct aftercheck aftercheck; /* in use once proven */
 
@@ -103,6 +106,16 @@ static double rate(const struct minimiser *m, size_t size)
 static double full_rate(const struct minimiser *m)
 {
 	return (m->on_full.failed + 0.5) / (m->on_full.runs + 1);
+}
+
+/* Wilson's lower bound, one-sided 95 %: a lucky baseline must not set the standard. */
+static double full_rate_low(const struct minimiser *m)
+{
+	const double z = 1.645;
+	double n = m->on_full.runs + 1e-9, p = m->on_full.failed / n;
+
+	return (p + z * z / (2 * n) - z * sqrt(p * (1 - p) / n + z * z / (4 * n * n))) /
+	       (1 + z * z / n);
 }
 
 static double needed_at(const struct minimiser *m, size_t position)
@@ -278,8 +291,10 @@ static int adopt(struct minimiser *m, const struct run *run)
 	for (size_t i = 0; i < m->history.count; i++) {
 		struct run *old = &m->history.runs[i];
 
-		if (old->kind == RUN_DISOWNED && testset_within(m->set, old->set, m->words))
+		if (old->kind == RUN_DISOWNED && testset_within(m->set, old->set, m->words)) {
 			old->kind = RUN_TARGET;
+			m->disowned--;
+		}
 	}
 	return refresh(m, run);
 }
@@ -294,16 +309,17 @@ static int rollback(struct minimiser *m)
 	for (size_t i = 0; i < m->history.count; i++) {
 		struct run *run = &m->history.runs[i];
 
-		if (run->kind == RUN_TARGET && !testset_within(current(m), run->set, m->words))
+		if (run->kind == RUN_TARGET && !testset_within(current(m), run->set, m->words)) {
 			run->kind = RUN_DISOWNED;
+			m->disowned++;
+		}
 	}
 	return refresh(m, NULL);
 }
 
 static void suspect(struct minimiser *m, const struct run *run)
 {
-	double share =
-		fmin(lookalike * (1 + lookalike_step * (double)m->rollbacks), lookalike_most);
+	double share = fmin(lookalike * (1 + lookalike_step * (double)m->disowned), lookalike_most);
 	double p, in, out;
 
 	m->stray = share * full_rate(m);
@@ -312,7 +328,7 @@ static void suspect(struct minimiser *m, const struct run *run)
 		return;
 	if (run->kind == RUN_TARGET && !testset_equal(run->set, current(m), m->words))
 		return;
-	p = fmax(rate(m, run->size), rate_kept * full_rate(m)) * chance(m, run->set);
+	p = fmax(rate(m, run->size), rate_kept * full_rate_low(m)) * chance(m, run->set);
 	in = run->kind == RUN_PASS ? 1 - p : p;
 	out = run->kind == RUN_PASS ? 1 - m->stray : m->stray;
 	m->astray = m->astray * out / (m->astray * out + (1 - m->astray) * in);
@@ -325,7 +341,8 @@ static void judge(struct minimiser *m)
 
 	m->never_failed = m->targets == 0 && m->on_full.runs >= m->options.baseline_runs;
 	m->proven = m->on_full.failed >= m->options.baseline_fails &&
-		    m->on_current.failed >= proof_fails && sure >= m->options.confidence;
+		    m->on_current.failed >= proof_fails &&
+		    1 - sure <= doubt_kept * (1 - m->options.confidence);
 	if (m->proven)
 		aftercheck_start(&m->aftercheck, current(m), m->items, m->n_items,
 				 rate(m, m->n_candidates), rate(m, m->n_items));

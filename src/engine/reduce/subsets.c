@@ -8,6 +8,9 @@
 /* A cell of the rate grid with less than this share of all weight is dropped
  * until the next rebuild. */
 static const double cell_least = 1e-5;
+/* And one whose best subset is by this much (log) below the best of all has less, even
+ * if all its subsets were alike. */
+static const double hopeless = 11.6 + SUBSETS_MOST * 0.7;
 
 static const double victim_alone = 1.4; /* log of 'four times less likely' */
 
@@ -108,7 +111,7 @@ void subsets_rebuild(struct subsets *s, const struct history *history, const uin
 {
 	size_t size = (size_t)1 << count, kept = 0;
 	double prior[SUBSETS_MOST + 1], most = -HUGE_VAL, sum = 0;
-	double share[RATE_CELLS];
+	double share[RATE_CELLS], peak[RATE_CELLS];
 
 	memmove(s->items, items, count * sizeof(*items));
 	s->count = count;
@@ -127,6 +130,7 @@ void subsets_rebuild(struct subsets *s, const struct history *history, const uin
 	for (size_t c = 0; c < RATE_CELLS; c++) {
 		double *weight = s->weight + c * size;
 
+		peak[c] = -HUGE_VAL;
 		sum_within(weight, count);
 		/* A run speaks of the subsets that its pool does not hit: those within
 		 * the pool's complement. So look up each subset by its complement. */
@@ -138,12 +142,15 @@ void subsets_rebuild(struct subsets *s, const struct history *history, const uin
 		}
 		for (size_t t = 0; t < size; t++) {
 			weight[t] += prior[__builtin_popcountll(t)] + s->grid->log_prior[c];
-			if (weight[t] > most)
-				most = weight[t];
+			if (weight[t] > peak[c])
+				peak[c] = weight[t];
 		}
+		most = fmax(most, peak[c]);
 	}
 	for (size_t c = 0; c < RATE_CELLS; c++) {
 		share[c] = 0;
+		if (peak[c] < most - hopeless)
+			continue;
 		for (size_t t = 0; t < size; t++) {
 			double w = s->weight[c * size + t] - most;
 

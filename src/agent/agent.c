@@ -148,6 +148,14 @@ static uint64_t end_of_environment(char **envp)
 	return (uint64_t)(envp + 1);
 }
 
+static void plan_shrink(void)
+{
+	agent.plan.thread_slots = 64;
+	agent.plan.ring_records = 1024;
+	agent.plan.context_rows = 16384;
+	agent.plan.events_mib = 16;
+}
+
 static void agent_start(char **envp)
 {
 	bool ids;
@@ -161,8 +169,12 @@ static void agent_start(char **envp)
 			agent_retire_sigsafe(LOG_RETIRED_PLAN);
 		return;
 	}
-	if (!log_create())
-		return;
+	if (!log_create()) {
+		/* A limit on address space or file size: less history is better than none. */
+		plan_shrink();
+		if (!log_create())
+			return;
+	}
 	ids = agent.plan.observer >= PLAN_OBSERVE_IDS;
 	image_record(end_of_environment(envp));
 	if (ids && !blocks_init()) {

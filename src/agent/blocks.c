@@ -1,8 +1,10 @@
 #include "agent/blocks.h"
 
 #include <string.h>
+#include <sys/resource.h>
 
 #include "agent/agent.h"
+#include "agent/arch/x86_64.h"
 #include "agent/checkpoint.h"
 #include "agent/log.h"
 #include "agent/memory.h"
@@ -20,16 +22,32 @@ static struct {
 	uint32_t used; /* atomic; entry 0 is none */
 } pool;
 
+/* Address space is only reserved, but where the target has a limit on it, what we take is missing
+ * there. */
+static uint64_t pool_wish(void)
+{
+	struct rlimit limit = { 0 };
+	uint64_t wish = POOL_BYTES_MAX;
+
+	if (raw_syscall4(SYS_prlimit64, 0, RLIMIT_AS, 0, &limit) || limit.rlim_cur == RLIM_INFINITY)
+		return wish;
+	while (wish > limit.rlim_cur / 8 && wish > POOL_BYTES_MIN)
+		wish /= 2;
+	return wish;
+}
+
 bool blocks_init(void)
 {
 	size_t directory_bytes = sizeof(uint32_t *) << (BLOCKS_ADDRESS_BITS - BLOCKS_CHUNK_BITS);
 	uint64_t bytes;
 	unsigned i;
 
-	for (bytes = POOL_BYTES_MAX; bytes >= POOL_BYTES_MIN && !blocks_state.pool; bytes /= 2) {
+	for (bytes = pool_wish(); bytes >= POOL_BYTES_MIN && !blocks_state.pool; bytes /= 2) {
 		blocks_state.pool = memory_map_sigsafe(bytes);
 		pool.limit = (uint32_t)(bytes / sizeof(struct block));
 	}
+	if (!blocks_state.pool)
+		return false;
 	for (i = 0; i < BLOCKS_SPACES; i++) {
 		blocks_state.spaces[i].directory = memory_map_sigsafe(directory_bytes);
 		if (!blocks_state.spaces[i].directory)
@@ -39,7 +57,7 @@ bool blocks_init(void)
 	blocks_state.spaces[BLOCKS_HEAP].shift = real.glibc_malloc ? 5 : 4;
 	blocks_state.spaces[BLOCKS_SUB].shift = 4;
 	pool.used = 1;
-	return blocks_state.pool != NULL;
+	return true;
 }
 
 static uint32_t *chunk_add(struct blocks_space *space, uint64_t index)

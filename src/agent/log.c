@@ -166,8 +166,11 @@ bool log_create(void)
 		  : file_map(&header, (int)fd, (uint64_t)log_map.base);
 	if (fd >= 0)
 		(void)raw_syscall1(SYS_close, fd);
-	if (r < 0 && r > -4096)
+	if (r < 0 && r > -4096) {
+		if (fd >= 0)
+			(void)raw_syscall1(SYS_unlink, agent.log_path);
 		return false;
+	}
 	map_place(&header, (unsigned char *)r);
 	log_map.draft = draft;
 	memcpy(log_map.base, &header, sizeof(header));

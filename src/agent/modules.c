@@ -23,6 +23,7 @@ static struct {
 	struct table tables[2];
 	struct table *current;	 /* atomic */
 	uint32_t stale;		 /* atomic */
+	uint32_t generation;	 /* atomic */
 	uint32_t building;	 /* atomic: one builder, others go on with the old table */
 	uint64_t seen[SEEN_MAX]; /* (base, identity) mixed, of modules already recorded */
 	uint32_t seen_count;
@@ -196,7 +197,15 @@ void modules_refresh_sigsafe(void)
 	next = state.current == &state.tables[0] ? &state.tables[1] : &state.tables[0];
 	table_build(next);
 	__atomic_store_n(&state.current, next, __ATOMIC_RELEASE);
+	__atomic_fetch_add(&state.generation, 1, __ATOMIC_RELEASE);
 	__atomic_store_n(&state.building, 0, __ATOMIC_RELEASE);
+}
+
+uint32_t modules_generation_sigsafe(void)
+{
+	if (__atomic_load_n(&state.stale, __ATOMIC_RELAXED))
+		modules_refresh_sigsafe();
+	return __atomic_load_n(&state.generation, __ATOMIC_ACQUIRE);
 }
 
 void modules_forget(void)

@@ -31,6 +31,9 @@ void modules_stale_sigsafe(void);
 /* After a fork: everything is to be recorded again, in the child's log. */
 void modules_forget(void);
 
+/* Changes whenever the table is rebuilt. */
+uint32_t modules_generation_sigsafe(void);
+
 /* NULL when the address is not in executable memory that we know. */
 const struct module *module_find_sigsafe(uint64_t address);
 

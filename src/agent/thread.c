@@ -221,7 +221,8 @@ void thread_after_fork(void)
 	if (!self)
 		return;
 	/* The log is new: context ids in the caches are the parent's. */
-	(void)raw_syscall3(SYS_madvise, self->sites, sizeof(self->sites) + sizeof(self->keys),
+	(void)raw_syscall3(SYS_madvise, self->sites,
+			   sizeof(self->sites) + sizeof(self->keys) + sizeof(self->rules),
 			   MADV_DONTNEED);
 	self->next_id = self->id_end = 0;
 	lane_open(self, self->stack_high);

@@ -12,10 +12,12 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "agent/unwind.h"
 #include "wire/log_format.h"
 
-#define THREAD_SITES_BITS 11
-#define THREAD_KEYS_BITS 14
+#define THREAD_SITES_BITS 13
+#define THREAD_KEYS_BITS 15
+#define THREAD_RULES_BITS 14
 #define THREAD_SITE_WORDS 6
 #define THREAD_LANE_SHARED 255u
 #define THREAD_ALTSTACK_BYTES (64u << 10)
@@ -31,9 +33,9 @@ struct thread_site {
 
 _Static_assert(sizeof(struct thread_site) == 32, "a pair is a cache line");
 
-/* The same place and layout reached another way. */
+/* A stack's hash and its context. */
 struct thread_key {
-	uint64_t key; /* return address, stack pointer and words, mixed; 0: free */
+	uint64_t stack_hash; /* 0: free */
 	uint32_t context;
 	uint32_t reserved;
 };
@@ -67,6 +69,7 @@ struct thread {
 	/* Pairs: the second of a pair is the same place with another layout of frames above it. */
 	_Alignas(4096) struct thread_site sites[1u << THREAD_SITES_BITS];
 	struct thread_key keys[1u << THREAD_KEYS_BITS];
+	struct unwind_rule rules[1u << THREAD_RULES_BITS];
 	/* The alternate stack; a guard page lies below it in the mapping. */
 	_Alignas(4096) unsigned char guard_page[4096];
 	unsigned char altstack[THREAD_ALTSTACK_BYTES];

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "agent/modules.h"
+#include "wire/checksum.h"
 
 /* DWARF 5 section 6.4 and the LSB's description of .eh_frame. Only the encodings that linkers for
  * x86-64 emit are understood; anything else ends the walk. */
@@ -368,8 +369,40 @@ static bool stack_word(const struct unwind *at, uint64_t address, uint64_t *ret)
 	return true;
 }
 
-/* Code without a table (JIT, hand-written): the frame pointer, if it looks like one. */
-static bool step_by_frame(struct unwind *at, uint64_t *ret_slot)
+void unwind_learn(uint64_t rip, const struct module *module, struct unwind_rule *ret)
+{
+	struct row row = { .cfa_lost = true, .rbp = { RULE_SAME, 0 }, .ra = { RULE_LOST, 0 } };
+	struct row first;
+	struct entry entry;
+	const uint8_t *fde;
+
+	memset(ret, 0, sizeof(*ret));
+	ret->rip = rip;
+	if (module && module->identity)
+		ret->frame_hash = checksum_mix(module->identity, rip - module->base) | 1;
+	fde = module && module->eh_header ? fde_find(module->eh_header, rip - 1) : NULL;
+	if (!fde || !fde_read(fde, rip - 1, &entry)) {
+		ret->kind = UNWIND_BY_CHAIN;
+		return;
+	}
+	if (entry.signal_frame || !program_run(entry.initial, &entry, UINT64_MAX, &row, NULL))
+		return;
+	first = row;
+	if (!program_run(entry.program, &entry, rip - 1, &row, &first) || row.cfa_lost ||
+	    row.ra.kind != RULE_AT_CFA || row.rbp.kind == RULE_LOST ||
+	    row.cfa_offset != (int32_t)row.cfa_offset || row.ra.offset != (int16_t)row.ra.offset ||
+	    row.rbp.offset != (int16_t)row.rbp.offset)
+		return;
+	ret->cfa_offset = (int32_t)row.cfa_offset;
+	ret->ra_offset = (int16_t)row.ra.offset;
+	ret->rbp_offset = row.rbp.kind == RULE_AT_CFA ? (int16_t)row.rbp.offset : 0;
+	if (row.cfa_register == REG_RSP_NUMBER)
+		ret->kind = UNWIND_BY_RSP;
+	else if (row.cfa_register == REG_RBP_NUMBER)
+		ret->kind = UNWIND_BY_RBP;
+}
+
+static bool step_by_chain(struct unwind *at, uint64_t *ret_slot)
 {
 	uint64_t rip, rbp, frame = at->rbp;
 
@@ -383,36 +416,21 @@ static bool step_by_frame(struct unwind *at, uint64_t *ret_slot)
 	return rip > 4096;
 }
 
-bool unwind_step(struct unwind *at, const struct module *module, uint64_t *ret_slot)
+bool unwind_step(struct unwind *at, const struct unwind_rule *rule, uint64_t *ret_slot)
 {
-	struct row row = { .cfa_lost = true, .rbp = { RULE_SAME, 0 }, .ra = { RULE_LOST, 0 } };
-	struct row first;
-	struct entry entry;
-	const uint8_t *fde;
-	uint64_t cfa, rip, rbp;
+	uint64_t cfa, rip, rbp = at->rbp;
 
-	fde = module && module->eh_header ? fde_find(module->eh_header, at->rip - 1) : NULL;
-	if (!fde || !fde_read(fde, at->rip - 1, &entry))
-		return step_by_frame(at, ret_slot);
-	if (entry.signal_frame || !program_run(entry.initial, &entry, UINT64_MAX, &row, NULL))
+	if (rule->kind == UNWIND_BY_CHAIN)
+		return step_by_chain(at, ret_slot);
+	if (rule->kind == UNWIND_END)
 		return false;
-	first = row;
-	if (!program_run(entry.program, &entry, at->rip - 1, &row, &first))
+	cfa = (rule->kind == UNWIND_BY_RSP ? at->rsp : at->rbp) +
+	      (uint64_t)(int64_t)rule->cfa_offset;
+	if (cfa <= at->rsp || !stack_word(at, cfa + (uint64_t)(int64_t)rule->ra_offset, &rip))
 		return false;
-	if (row.cfa_lost || row.ra.kind != RULE_AT_CFA)
+	if (rule->rbp_offset && !stack_word(at, cfa + (uint64_t)(int64_t)rule->rbp_offset, &rbp))
 		return false;
-	if (row.cfa_register == REG_RSP_NUMBER)
-		cfa = at->rsp + (uint64_t)row.cfa_offset;
-	else if (row.cfa_register == REG_RBP_NUMBER)
-		cfa = at->rbp + (uint64_t)row.cfa_offset;
-	else
-		return false;
-	if (cfa <= at->rsp || !stack_word(at, cfa + (uint64_t)row.ra.offset, &rip))
-		return false;
-	rbp = at->rbp;
-	if (row.rbp.kind == RULE_AT_CFA && !stack_word(at, cfa + (uint64_t)row.rbp.offset, &rbp))
-		return false;
-	*ret_slot = cfa + (uint64_t)row.ra.offset;
+	*ret_slot = cfa + (uint64_t)(int64_t)rule->ra_offset;
 	at->rip = rip;
 	at->rsp = cfa;
 	at->rbp = rbp;

@@ -9,6 +9,8 @@
 struct parser {
 	const struct command *command;
 	char *options;
+	char **args;
+	size_t arg_count;
 	int argc;
 	char **argv;
 	int next; /* first argument not yet used */
@@ -222,6 +224,10 @@ static int parse_one(struct parser *p, const char *arg)
 			r = parse_letter(p, arg, &at);
 		return r;
 	}
+	if (p->arg_count < p->command->args_max) {
+		p->args[p->arg_count++] = (char *)arg;
+		return 0;
+	}
 	(void)err_set(p->err, -EINVAL, "%s: '%s' is not an option", p->command->name, arg);
 	if (p->command->program == PROGRAM_NONE)
 		return err_remedy(p->err, "redhand %s --help", p->command->name);
@@ -243,6 +249,10 @@ static int parse_all(struct parser *p, char ***ret_program)
 		r = parse_one(p, arg);
 		if (r < 0)
 			return r;
+	}
+	if (p->arg_count < p->command->args_min) {
+		(void)err_set(p->err, -EINVAL, "%s: something is missing", p->command->name);
+		return err_remedy(p->err, "redhand %s %s", p->command->name, p->command->usage);
 	}
 	if (*ret_program && p->command->program == PROGRAM_NONE)
 		return err_set(p->err, -EINVAL, "%s takes no program", p->command->name);
@@ -269,7 +279,9 @@ int command_parse(const struct command *command, int argc, char **argv, struct i
 
 	if (command->defaults)
 		command->defaults(p.options);
+	inv.args = p.args = mem_alloc((command->args_max + 1) * sizeof(char *));
 	r = parse_all(&p, &inv.program);
+	inv.arg_count = p.arg_count;
 	if (r < 0) {
 		invocation_deinit(&inv);
 		return r;
@@ -288,5 +300,6 @@ void invocation_deinit(struct invocation *invocation)
 	if (option->kind == OPTION_LIST)
 		mem_free(((struct option_list *)(options + group->offset + option->offset))->items);
 	mem_free(options);
+	mem_free(invocation->args);
 	invocation->options = NULL;
 }

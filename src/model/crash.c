@@ -55,7 +55,7 @@ void crash_deinit(struct crash *crash)
 	mem_free(crash->abort_message);
 	mem_free(crash->file);
 	stack_deinit(&crash->stack);
-	VEC_FOREACH(&crash->blocks, block) {
+	VEC_FOREACH (&crash->blocks, block) {
 		mem_free(block->via);
 		mem_free(block->key);
 		stack_deinit(&block->allocated);
@@ -67,7 +67,7 @@ void crash_deinit(struct crash *crash)
 
 void crash_report_deinit(struct crash_report *report)
 {
-	VEC_FOREACH(&report->crashes, crash)
+	VEC_FOREACH (&report->crashes, crash)
 		crash_deinit(crash);
 	VEC_DEINIT(&report->crashes);
 	strv_deinit(&report->notes);
@@ -76,8 +76,10 @@ void crash_report_deinit(struct crash_report *report)
 /* Where abort(), raise() and memcpy() live says nothing about who called them. */
 static bool from_runtime(const struct frame *frame)
 {
-	static const char *const names[] = { "libc.so", "libc-", "ld-linux", "libpthread",
-					     "libredhand-agent", "ld-2", "linux-vdso", "[vdso]" };
+	static const char *const names[] = { "libc.so",		 "libc-",
+					     "ld-linux",	 "libpthread",
+					     "libredhand-agent", "ld-2",
+					     "linux-vdso",	 "[vdso]" };
 	const char *slash = frame->module ? strrchr(frame->module, '/') : NULL;
 	const char *base = slash ? slash + 1 : frame->module;
 

@@ -19,6 +19,10 @@
  *	}
  *	log.damage.records ...
  *
+ * The file is sparse, some 400 MiB long and mostly holes. Map it, or read its data parts
+ * (SEEK_DATA) into zeroed memory; on a tmpfs that is full only the latter works, since touching a
+ * hole of a mapped file there raises SIGBUS.
+ *
  * RESERVE is walked first, then EVENTS, so records do not come in order of time: sort by
  * head.seq where order matters.
  */

@@ -53,7 +53,7 @@ struct plan_header {
 	uint32_t thread_slots;		/* threads alive at once that are followed: 512 */
 	uint32_t context_rows;		/* a power of two: 131072 */
 	uint32_t stack_slice_bytes;	/* of a crash: 65536 */
-	uint32_t context_slice_bytes;	/* of each new context: 3072 */
+	uint32_t context_slice_bytes;	/* of each new context: 2048 */
 	uint32_t register_window_bytes; /* readable memory behind each register: 256 */
 	uint32_t events_mib;		/* append-only area: 256 (sparse) */
 	uint32_t checkpoint_gap_ms;	/* least time between two growth checkpoints: 10 */
@@ -67,7 +67,7 @@ struct plan_header {
 #define PLAN_THREAD_SLOTS 512u
 #define PLAN_CONTEXT_ROWS 131072u
 #define PLAN_STACK_SLICE 65536u
-#define PLAN_CONTEXT_SLICE 3072u
+#define PLAN_CONTEXT_SLICE 2048u
 #define PLAN_REGISTER_WINDOW 256u
 #define PLAN_EVENTS_MIB 256u
 #define PLAN_CHECKPOINT_GAP_MS 10u

@@ -1,8 +1,11 @@
 #!/usr/bin/env python3
 """The guest contract: the target ends, answers and prints as without the agent, and the agent
 knows what happened."""
+import os
 import signal
+import subprocess
 import sys
+import tempfile
 
 from rig import Rig, Tap
 
@@ -122,6 +125,25 @@ def check_ids(tap, mode, rig, records, trial):
                   'many-threads: all followed', header.text)
 
 
+def check_trouble(tap, rig):
+    """The agent's own trouble is never the target's."""
+    trial = tempfile.mkdtemp(dir=rig.folder)
+    with open(os.path.join(trial, 'plan'), 'w') as file:
+        file.write('not a plan')
+    environment = dict(os.environ, REDHAND_TRIAL=trial, LD_PRELOAD=rig.agent)
+    done = subprocess.run([rig.guest, 'errno'], env=environment, stdout=subprocess.PIPE)
+    headers = [r for r in rig.records(trial) if r.type == 'HEADER']
+    tap.check(done.returncode == 0 and [h['retired'] for h in headers] == ['1'],
+              'a bad plan: retired with its reason, target unharmed', [h.text for h in headers])
+    environment['REDHAND_TRIAL'] = os.path.join(rig.folder, 'nowhere')
+    done = subprocess.run([rig.guest, 'segv'], env=environment)
+    tap.check(done.returncode == -signal.SIGSEGV, 'no folder: target ends as ever')
+    done, trial = rig.observed(['sh', '-c', 'ulimit -v 300000; exec "$0" use-after-free', rig.guest],
+                               'ids')
+    tap.check(done.returncode == -signal.SIGSEGV and crashes_of(rig.records(trial)),
+              'little address space: smaller tables, still a record', done)
+
+
 def main():
     rig, tap = Rig(sys.argv[1], sys.argv[2]), Tap()
     try:
@@ -137,6 +159,7 @@ def main():
         plain, (seen, _) = rig.plain(command), rig.observed(command, 'ids')
         tap.check(plain.returncode == 0 and len(plain.stdout) > 20000 and
                   plain.stdout == seen.stdout, 'addresses: heap layout unchanged under ids')
+        check_trouble(tap, rig)
         return tap.end()
     finally:
         rig.close()

@@ -8,10 +8,10 @@
 #include "base/strbuf.h"
 #include "wire/plan.h"
 
-#define NULL_REACH 0x10000u     /* as far as field offsets from NULL go */
-#define STACK_REACH (1u << 20)  /* a frame that large may jump over the guard page */
-#define TRAP_PROTECTION 13      /* general protection: x86, Intel SDM volume 3, 6.15 */
-#define ERROR_WRITE (1u << 1)   /* page-fault error code */
+#define NULL_REACH 0x10000u    /* as far as field offsets from NULL go */
+#define STACK_REACH (1u << 20) /* a frame that large may jump over the guard page */
+#define TRAP_PROTECTION 13     /* general protection: x86, Intel SDM volume 3, 6.15 */
+#define ERROR_WRITE (1u << 1)  /* page-fault error code */
 #define ERROR_FETCH (1u << 4)
 #define GREG_ERR 19
 #define GREG_TRAPNO 20
@@ -43,7 +43,8 @@ static bool in_own_memory(const struct fault_facts *facts, uint64_t address)
 	const struct mapping *mapping = mapping_at(facts->mappings, address);
 
 	return mapping && mapping->path &&
-	       (strstr(mapping->path, WIRE_LOG_SUFFIX) || strstr(mapping->path, "libredhand-agent"));
+	       (strstr(mapping->path, WIRE_LOG_SUFFIX) ||
+		strstr(mapping->path, "libredhand-agent"));
 }
 
 /* Just below the lowest page of the thread's own stack, or the stack pointer has left it. */
@@ -92,7 +93,7 @@ static bool shrank(const struct fault_facts *facts, uint64_t address, struct cra
 
 static const struct block_life *block_via(const struct crash *crash, bool former, bool beyond)
 {
-	VEC_FOREACH(&crash->blocks, block)
+	VEC_FOREACH (&crash->blocks, block)
 		if (block->former == former && block->beyond == beyond &&
 		    strstr(block->via, "the address"))
 			return block;

@@ -40,7 +40,7 @@ static void event_log_deinit(struct event_log *log)
 
 void event_logs_deinit(struct event_logs *logs)
 {
-	VEC_FOREACH(&logs->list, log)
+	VEC_FOREACH (&logs->list, log)
 		event_log_deinit(log);
 	VEC_DEINIT(&logs->list);
 	strv_deinit(&logs->notes);
@@ -116,9 +116,8 @@ static void take_module(struct event_log *log, const struct log_item *item)
 	mapping.end = module.text_high;
 	mapping.bias = module.bias;
 	mapping.path = mem_strdup(path);
-	mapping.build_id_len = module.build_id_bytes <= sizeof(module.build_id)
-				       ? module.build_id_bytes
-				       : 0;
+	mapping.build_id_len =
+		module.build_id_bytes <= sizeof(module.build_id) ? module.build_id_bytes : 0;
 	memcpy(mapping.build_id, module.build_id, mapping.build_id_len);
 	log->modules.items = mem_resize(log->modules.items, log->modules.count + 1,
 					sizeof(log->modules.items[0]));
@@ -177,13 +176,14 @@ static void note_trouble(struct event_logs *logs, struct event_log *log)
 	uint64_t lost = damage->records + damage->ring_records + damage->context_rows;
 
 	if (header->retired < ARRAY_SIZE(reasons) && reasons[header->retired])
-		strv_take(&logs->notes,
-			  mem_printf("the observer in process %u gave up: %s", header->pid,
-				     reasons[header->retired]));
+		strv_take(&logs->notes, mem_printf("the observer in process %u gave up: %s",
+						   header->pid, reasons[header->retired]));
 	if (lost + damage->headers > 0)
-		strv_take(&logs->notes,
-			  mem_printf("the log of process %u is damaged: %llu records could not be used",
-				     header->pid, (unsigned long long)(lost + damage->headers)));
+		strv_take(
+			&logs->notes,
+			mem_printf(
+				"the log of process %u is damaged: %llu records could not be used",
+				header->pid, (unsigned long long)(lost + damage->headers)));
 }
 
 static void read_through(struct event_logs *logs, struct event_log *log)
@@ -275,9 +275,10 @@ static void keep_log(void *ctx, struct event_log *log, bool sound)
 	struct event_logs *logs = ctx;
 
 	if (!sound) {
-		strv_take(&logs->notes, mem_printf("%s cannot be read: neither copy of its header is "
-						   "whole",
-						   log->name));
+		strv_take(&logs->notes,
+			  mem_printf("%s cannot be read: neither copy of its header is "
+				     "whole",
+				     log->name));
 		event_log_deinit(log);
 		return;
 	}
@@ -292,7 +293,7 @@ int event_logs_open(int trials, const char *trial, struct event_logs *ret, struc
 		return err_set(err, r, "there is no directory trials/%s", trial);
 	if (ret->list.count > 0)
 		qsort(ret->list.items, ret->list.count, sizeof(ret->list.items[0]), by_start);
-	VEC_FOREACH(&ret->list, log)
+	VEC_FOREACH (&ret->list, log)
 		read_through(ret, log);
 	return 0;
 }

@@ -20,12 +20,16 @@ struct event_log {
 	char *program; /* NULL when the log does not say */
 	char *command;
 	struct mappings modules; /* where code lay, for stacks taken before the crash */
-	VEC(struct { uint32_t context; uint64_t offset; }) contexts; /* ascending by context */
+	VEC(struct {
+		uint32_t context;
+		uint64_t offset;
+	})
+	contexts; /* ascending by context */
 };
 
 struct event_logs {
 	VEC(struct event_log) list; /* in order of process start */
-	struct strv notes;          /* what cannot be used or was not observed, a sentence each */
+	struct strv notes;	    /* what cannot be used or was not observed, a sentence each */
 };
 
 /* A trial without logs gives an empty list. `trials` is the directory of all trials. */

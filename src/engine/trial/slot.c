@@ -19,8 +19,10 @@
 #include "base/fault.h"
 #include "base/fd.h"
 #include "base/tree.h"
+#include "engine/autopsy/logs.h"
 #include "engine/trial/family.h"
 #include "engine/trial/judge.h"
+#include "engine/trial/observe.h"
 #include "engine/trial/output.h"
 
 #define NS_PER_S 1000000000u
@@ -271,6 +273,7 @@ static void build_env(const struct slot *s, const struct trial_job *job, struct 
 			*equals = '\0';
 		strv_setenv(ret, name, equals ? equals + 1 : NULL);
 	}
+	observe_environment(s->settings, job, ret);
 }
 
 static int spawn(struct slot *s, const struct trial_job *job, const struct channels *c,
@@ -341,10 +344,12 @@ static int drop_dir(const struct slot *s, const char *name, struct err *err)
 
 static int save_output(struct slot *s, const char *name, struct err *err)
 {
-	AUTO(fd_closep)
-	int dir = openat(s->trials, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	AUTO(fd_closep) int dir = -1;
 	int r;
 
+	/* The target may have removed it. */
+	(void)mkdirat(s->trials, name, 0755);
+	dir = openat(s->trials, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	if (dir < 0)
 		return err_errno(err, -errno, "cannot open trials/%s", name);
 	r = capture_save(&s->output.out, dir, "stdout", err);
@@ -353,6 +358,16 @@ static int save_output(struct slot *s, const char *name, struct err *err)
 	/* An empty tmp/ says nothing. */
 	(void)unlinkat(dir, "tmp", AT_REMOVEDIR);
 	return r;
+}
+
+/* Crashes that only an observer saw, and files made shorter: both may concern trials that pass. */
+static void look_at_logs(const struct slot *s, const char *name, struct trial_end *end)
+{
+	struct event_glance glance;
+
+	event_logs_glance(s->trials, name, &glance);
+	end->observed = (struct process_death){ .pid = glance.pid, .signal = glance.signal };
+	end->cuts = glance.cuts;
 }
 
 static int run_trial(struct slot *s, const struct trial_job *job, struct trial_result *result,
@@ -369,7 +384,9 @@ static int run_trial(struct slot *s, const struct trial_job *job, struct trial_r
 	r = make_dir(s, name, err);
 	if (r < 0)
 		return r;
-	r = s->settings->flags & TRIAL_PTY ? open_terminal(&c, err) : open_pipes(&c, err);
+	r = observe_write_plan(job, s->trials, name, err);
+	if (r == 0)
+		r = s->settings->flags & TRIAL_PTY ? open_terminal(&c, err) : open_pipes(&c, err);
 	if (r < 0) {
 		(void)tree_remove_at(s->trials, name, NULL);
 		return r;
@@ -404,9 +421,13 @@ static int run_trial(struct slot *s, const struct trial_job *job, struct trial_r
 	output_finish(&s->output);
 	if (s->orphaned)
 		return 0;
-	result->kept = s->settings->keep == KEEP_ALL ||
-		       (s->settings->keep == KEEP_FAILED && judge_failed(s->settings, end));
-	return result->kept ? save_output(s, name, err) : drop_dir(s, name, err);
+	if (job->observer != OBSERVE_NONE)
+		look_at_logs(s, name, end);
+	/* What may still have to be read stays; redhand drops it later. */
+	result->left = s->settings->keep == KEEP_ALL || end->cuts ||
+		       (judge_failed(s->settings, end) &&
+			(s->settings->keep == KEEP_FAILED || job->observer != OBSERVE_NONE));
+	return result->left ? save_output(s, name, err) : drop_dir(s, name, err);
 }
 
 static int serve_one(struct slot *s, const struct strbuf *message)

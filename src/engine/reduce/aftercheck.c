@@ -46,7 +46,8 @@ void aftercheck_start(struct aftercheck *a, const testset_word *found, const uin
 	memset(a->spared, 0, a->n_full * sizeof(*a->spared));
 	a->n_items = n_items;
 	a->full_enough = enough(full_rate, others_luck);
-	a->full_sure = enough(full_rate, others_luck / (double)(10 * (n_items + 1)));
+	/* Few runs were made of the full list: its rate may well be half of that. */
+	a->full_sure = enough(full_rate / 2, others_luck / (double)(10 * (n_items + 1)));
 	a->found_enough = enough(found_rate, order_luck);
 	a->outside = a->alike = a->others_runs = (struct minimiser_count){ 0 };
 	a->reversed = a->shuffled = (struct minimiser_count){ 0 };
@@ -102,10 +103,19 @@ static void judge(struct aftercheck *a)
 		a->others = a->alike.failed ? MINIMISER_OTHERS_ANY : MINIMISER_OTHERS_SOME;
 }
 
+static size_t count_outside(const struct aftercheck *a)
+{
+	size_t count = 0;
+
+	for (size_t w = 0; w < a->words; w++)
+		count += (size_t)__builtin_popcountll(a->full[w] & ~a->found[w]);
+	return count;
+}
+
 bool aftercheck_wants_others(const struct aftercheck *a, unsigned flags)
 {
-	return flags & MINIMISER_CHECK_OTHERS && a->n_items &&
-	       a->others == MINIMISER_OTHERS_UNKNOWN;
+	return flags & MINIMISER_CHECK_OTHERS && a->others == MINIMISER_OTHERS_UNKNOWN &&
+	       a->n_items && count_outside(a);
 }
 
 static bool order_open(const struct aftercheck *a, struct minimiser_count count)
@@ -128,15 +138,6 @@ static uint64_t roll(uint64_t *state)
 	x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9u;
 	x = (x ^ x >> 27) * 0x94d049bb133111ebu;
 	return x ^ x >> 31;
-}
-
-static size_t count_outside(const struct aftercheck *a)
-{
-	size_t count = 0;
-
-	for (size_t w = 0; w < a->words; w++)
-		count += (size_t)__builtin_popcountll(a->full[w] & ~a->found[w]);
-	return count;
 }
 
 void aftercheck_plan_others(const struct aftercheck *a, uint64_t salt, testset_word *set)
@@ -164,10 +165,15 @@ void aftercheck_plan_others(const struct aftercheck *a, uint64_t salt, testset_w
 	}
 }
 
+static void add(struct minimiser_count *count, bool target)
+{
+	count->runs++;
+	count->failed += target;
+}
+
 void aftercheck_others(struct aftercheck *a, const testset_word *set, bool target)
 {
 	size_t missing = 0, last = 0, others = 0, outside = count_outside(a);
-	struct minimiser_count *count = NULL;
 
 	for (size_t i = 0; i < a->n_items; i++) {
 		if (testset_has(set, a->items[i]))
@@ -177,18 +183,13 @@ void aftercheck_others(struct aftercheck *a, const testset_word *set, bool targe
 	}
 	for (size_t w = 0; w < a->words; w++)
 		others += (size_t)__builtin_popcountll(set[w] & ~a->found[w]);
-	if (missing == 1 && others == outside)
-		count = &a->spared[last];
-	else if (missing && missing == a->n_items)
-		count = others == outside ? &a->outside : &a->alike;
-	if (!count)
-		return;
-	count->runs++;
-	count->failed += target;
-	if (missing == 1) {
-		a->others_runs.runs++;
-		a->others_runs.failed += target;
+	/* With a single test found, the first and the second are the same list. */
+	if (missing == 1 && others == outside) {
+		add(&a->spared[last], target);
+		add(&a->others_runs, target);
 	}
+	if (missing && missing == a->n_items)
+		add(others == outside ? &a->outside : &a->alike, target);
 	judge(a);
 }
 
@@ -243,6 +244,5 @@ void aftercheck_order(struct aftercheck *a, const testset_word *set, const uint3
 	for (size_t i = 1; i < n; i++)
 		if (list[i - 1] < list[i])
 			tally = &a->shuffled;
-	tally->runs++;
-	tally->failed += target;
+	add(tally, target);
 }

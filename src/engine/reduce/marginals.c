@@ -16,9 +16,9 @@ static const size_t sweep_edges = 4000, settle_edges = 100000, edges_most = 1500
 /* Odds stay within these, so that they neither overflow nor stick. */
 static const double odds_least = 1e-15, odds_most = 1e15;
 
-int marginals_init(struct marginals *m, size_t n_full)
+int marginals_init(struct marginals *m, size_t n_full, bool victim)
 {
-	*m = (struct marginals){ .grid = rate_grid(), .n_full = n_full };
+	*m = (struct marginals){ .grid = rate_grid(), .n_full = n_full, .victim = victim };
 	m->items = calloc(n_full + 1, sizeof(*m->items));
 	m->odds = calloc(n_full + 1, sizeof(*m->odds));
 	m->trial = calloc(n_full + 1, sizeof(*m->trial));
@@ -336,7 +336,7 @@ size_t marginals_pool(struct marginals *m, const testset_word *const *flying, si
 	}
 	sort_items(m, salt);
 	best = rate_information(rate, q);
-	while (pool < m->count) {
+	while (pool + !m->victim < m->count) {
 		size_t i = m->order[pool] & 0xffffff;
 		double next = q / (1 + m->trial[i]), value = rate_information(rate, next);
 

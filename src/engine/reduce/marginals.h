@@ -27,7 +27,8 @@ struct edge {
 
 struct marginals {
 	const struct rate_grid *grid;
-	size_t n_full;	 /* tests in the full list */
+	size_t n_full; /* tests in the full list */
+	bool victim;
 	uint32_t *items; /* tests that may be needed, ascending */
 	double *odds;	 /* beside it: of being needed */
 	double *trial;	 /* beside it: scratch for planning */
@@ -45,8 +46,9 @@ struct marginals {
 	double cell[RATE_CELLS]; /* belief over the rate grid; sums to 1 */
 };
 
-/* Room for `n_full` tests. Returns 0 or -ENOMEM. */
-int marginals_init(struct marginals *m, size_t n_full);
+/* Room for `n_full` tests; `victim`: one of them is always there, and not among the
+ * items. Returns 0 or -ENOMEM. */
+int marginals_init(struct marginals *m, size_t n_full, bool victim);
 void marginals_deinit(struct marginals *m);
 
 /* Believe only what `history` says about the tests `items[0..count)`, given that

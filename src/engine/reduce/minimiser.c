@@ -238,7 +238,8 @@ int minimiser_new(const struct minimiser_options *options, struct minimiser **re
 			testset_add(m->full, i);
 	n_full = testset_count(m->full, m->words);
 	m->n_candidates = n_full - has_victim(m);
-	if (marginals_init(&m->marginals, n_full) < 0 || subsets_init(&m->subsets, n_full) < 0 ||
+	if (marginals_init(&m->marginals, n_full, has_victim(m)) < 0 ||
+	    subsets_init(&m->subsets, n_full, has_victim(m)) < 0 ||
 	    aftercheck_init(&m->aftercheck, n, m->full) < 0 || frame_push(m, m->full) < 0 ||
 	    refresh(m, NULL) < 0)
 		goto out;

@@ -85,9 +85,9 @@ KEEP static void die_double_free(void)
 
 KEEP static void die_divide(void)
 {
-	volatile int zero = 0;
+	volatile int seven = 7, zero = 0;
 
-	sink = (char)(1 / zero);
+	sink = (char)(seven / zero);
 }
 
 KEEP static void die_illegal(void)

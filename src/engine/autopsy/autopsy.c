@@ -450,6 +450,7 @@ struct candidate {
 	int signal;
 	uint64_t follows; /* the crash whose handler led to this one; 0 = none */
 	bool final;	  /* the process died of it */
+	bool raised;	  /* by the process itself, not by an instruction */
 	bool expected;	  /* its signal is what the command died of */
 	uint64_t realtime_ns;
 };
@@ -542,7 +543,6 @@ static void collect(struct event_log *log, int signal, struct candidates *ret)
 						     .expected = record.signo == signal,
 						     .realtime_ns = record.realtime_ns }));
 	}
-	drop_handled(ret, log);
 }
 
 int autopsy_trial(struct autopsy *autopsy, int trials, const char *trial, int signal,
@@ -556,7 +556,10 @@ int autopsy_trial(struct autopsy *autopsy, int trials, const char *trial, int si
 		return r;
 	VEC_FOREACH (&logs.list, log)
 		collect(log, signal, &candidates);
+	/* First: a handler that blocks the signal it raises has returned when it is delivered. */
 	drop_raised_again(&candidates);
+	VEC_FOREACH (&logs.list, log)
+		drop_handled(&candidates, log);
 	if (candidates.list.count > 0)
 		qsort(candidates.list.items, candidates.list.count,
 		      sizeof(candidates.list.items[0]), by_importance);

@@ -101,7 +101,8 @@ void judge_signatures(const struct trial_settings *settings, const struct trial_
 		      const struct crash *crash, struct signatures *ret)
 {
 	const struct verdict v = { settings, end, crash, ret };
-	bool died = end->signal != 0 || end->stray.signal != 0;
+	bool died = counts(settings, FAILURE_SIGNAL) &&
+		    (end->signal != 0 || end->stray.signal != 0);
 
 	if (!judge_failed(settings, end))
 		return;

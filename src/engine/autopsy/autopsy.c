@@ -19,6 +19,7 @@
 #define PIECES_MAX 64
 #define CRASHES_MAX 16
 #define CANDIDATES_MAX 1000
+#define RAISED_WITHIN_NS 10000000000u /* a handler that prints a backtrace takes its time */
 #define CUTS_MAX 64
 
 struct autopsy {
@@ -509,12 +510,14 @@ static void drop_raised_again(struct candidates *candidates)
 {
 	for (size_t i = 0; i < candidates->list.count;) {
 		struct candidate *again = &candidates->list.items[i];
-		size_t first = again->follows != 0
+		size_t first = again->raised && again->follows != 0
 				       ? find_candidate(candidates, again->log, again->follows)
 				       : candidates->list.count;
 
 		if (first < candidates->list.count &&
-		    candidates->list.items[first].signal == again->signal) {
+		    candidates->list.items[first].signal == again->signal &&
+		    again->realtime_ns - candidates->list.items[first].realtime_ns <
+			    RAISED_WITHIN_NS) {
 			candidates->list.items[first].final |= again->final;
 			drop_candidate(candidates, i);
 			i = 0;
@@ -534,14 +537,17 @@ static void collect(struct event_log *log, int signal, struct candidates *ret)
 
 		if (item.head.type == LOG_CRASH && log_payload(&item, &record, sizeof(record)) &&
 		    !(record.flags & LOG_CRASH_LIGHT) && ret->list.count < CANDIDATES_MAX)
-			VEC_PUSH(&ret->list, ((struct candidate){
-						     .log = log,
-						     .item = item,
-						     .signal = record.signo,
-						     .follows = record.follows,
-						     .final = (record.flags & LOG_CRASH_FINAL) != 0,
-						     .expected = record.signo == signal,
-						     .realtime_ns = record.realtime_ns }));
+			VEC_PUSH(&ret->list,
+				 ((struct candidate){
+					 .log = log,
+					 .item = item,
+					 .signal = record.signo,
+					 .follows = record.follows,
+					 .final = (record.flags & LOG_CRASH_FINAL) != 0,
+					 .raised = (record.flags & LOG_CRASH_SENT) &&
+						   record.sender_pid == log->reader.header.pid,
+					 .expected = record.signo == signal,
+					 .realtime_ns = record.realtime_ns }));
 	}
 }
 

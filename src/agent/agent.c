@@ -11,6 +11,7 @@
 #include "agent/blocks.h"
 #include "agent/checkpoint.h"
 #include "agent/clock.h"
+#include "agent/interpreter.h"
 #include "agent/log.h"
 #include "agent/maps.h"
 #include "agent/memory.h"
@@ -193,6 +194,7 @@ static void agent_start(char **envp)
 	(void)raw_syscall3(SYS_madvise, &agent_switch, sizeof(agent_switch), MADV_WIPEONFORK);
 	if (ids)
 		modules_refresh_sigsafe();
+	interpreter_init();
 	signals_init();
 	if (ids && (agent.plan.flags & PLAN_PYTHON))
 		python_init();

@@ -12,6 +12,7 @@
 #include "agent/arch/x86_64.h"
 #include "agent/blocks.h"
 #include "agent/clock.h"
+#include "agent/interpreter.h"
 #include "agent/log.h"
 #include "agent/maps.h"
 #include "agent/memory.h"
@@ -353,6 +354,7 @@ static void details_write(struct log_writer *writer, const struct log_crash *cra
 	maps_write(writer);
 	files_write(writer);
 	threads_write(writer);
+	interpreter_write_sigsafe(writer, crash);
 	__atomic_store_n(&scratch.taken, 0, __ATOMIC_RELEASE);
 }
 

@@ -206,6 +206,7 @@ enum log_record_type {
 	LOG_BAD_FREE = 17,     /* struct log_bad_free, stack as in CONTEXT by its context id */
 	LOG_UNOBSERVED = 18,   /* struct log_unobserved; BLOB: path of the program */
 	LOG_MODULE_GONE = 19,  /* struct log_module of a module that dlclose took away */
+	LOG_PYTHON = 20,       /* struct log_python; owner = the crash, as of its PYTHON blob */
 };
 
 struct log_image {
@@ -301,6 +302,21 @@ enum log_blob_kind {
 	LOG_BLOB_PATH = 9,
 	LOG_BLOB_FAULT_MEMORY = 10, /* around the fault address, when readable */
 	LOG_BLOB_XSTATE = 11,	    /* legacy fxsave area: 512 bytes, xmm registers */
+	LOG_BLOB_PYTHON = 12,	    /* struct log_kept, its bytes, padding to 8; and again */
+};
+
+/* One piece of memory in a blob that packs many small ones. */
+struct log_kept {
+	uint64_t address; /* in the target */
+	uint64_t bytes;	  /* follow, padded with zeros to a multiple of 8 */
+};
+
+/* A crash in a process that runs CPython: where its state lies, for python_frames_read(). */
+struct log_python {
+	uint64_t runtime; /* address of _PyRuntime */
+	uint64_t version; /* value of Py_Version */
+	uint32_t frames;  /* Python frames of this thread that were kept; 0: it runs none */
+	uint32_t reserved;
 };
 
 /* One piece of a long piece of data. Pieces of one blob share owner, kind and index. */
@@ -463,6 +479,8 @@ LOG_PIN(log_growth, 24);
 LOG_PIN(log_exit, 8);
 LOG_PIN(log_bad_free, 16);
 LOG_PIN(log_unobserved, 8);
+LOG_PIN(log_kept, 16);
+LOG_PIN(log_python, 24);
 _Static_assert(offsetof(struct log_header, check) == 1024, "bump LOG_VERSION");
 _Static_assert(offsetof(struct log_header, state) == 1032, "bump LOG_VERSION");
 _Static_assert(offsetof(struct log_header, drops) == 1072, "bump LOG_VERSION");

@@ -36,6 +36,7 @@ static const char *const type_names[] = {
 	[LOG_BAD_FREE] = "BAD_FREE",
 	[LOG_UNOBSERVED] = "UNOBSERVED",
 	[LOG_MODULE_GONE] = "MODULE_GONE",
+	[LOG_PYTHON] = "PYTHON",
 };
 
 static const char *type_name(unsigned type)
@@ -219,6 +220,14 @@ static void print_item(const struct log_reader *log, const struct log_item *item
 		log_payload(item, &bad, sizeof(bad));
 		printf(" kind=%u pointer=%#" PRIx64 " context=%u", bad.kind, bad.pointer,
 		       bad.context);
+		break;
+	}
+	case LOG_PYTHON: {
+		struct log_python python;
+
+		log_payload(item, &python, sizeof(python));
+		printf(" runtime=%#" PRIx64 " version=%#" PRIx64 " frames=%u", python.runtime,
+		       python.version, python.frames);
 		break;
 	}
 	case LOG_UNOBSERVED: {

@@ -32,6 +32,7 @@
 #define REACH_FAR (64ull << 20)
 #define REACH_NEAR (128ull << 10)
 #define ABORT_BYTES 1024u
+#define HANDLER_REACH (256ull << 10)
 
 /* Too large for an alternate stack of the target's, which may have 8 KiB. One crash at a time has
  * it; a second thread that crashes meanwhile does without maps, files, names and blocks. */
@@ -285,6 +286,10 @@ static void crash_fill(struct log_crash *crash, int signo, const siginfo_t *info
 	crash->allocations = self->next_id;
 	if (self->busy)
 		crash->flags |= LOG_CRASH_IN_AGENT;
+	/* A handler that was left by a jump leaves its mark behind: then the stack is elsewhere, or
+	 * above it. */
+	if (self->handler_frame - crash->gregs[LOG_GREG_RSP] < HANDLER_REACH)
+		crash->flags |= LOG_CRASH_IN_HANDLER;
 }
 
 /* From the red zone up. When the stack pointer itself is in the guard page (overflow by a large

@@ -150,8 +150,12 @@ static bool hold_back(int signo, siginfo_t *info, ucontext_t *context)
 
 static void forward(int signo, siginfo_t *info, void *context, const struct sigaction *action)
 {
+	struct thread *self = thread_self;
+	uint64_t outer = self ? self->handler_frame : 0;
 	struct sigaction reset;
 
+	if (self)
+		self->handler_frame = (uint64_t)__builtin_frame_address(0);
 	if (action->sa_flags & (int)SA_RESETHAND) {
 		memset(&reset, 0, sizeof(reset));
 		reset.sa_handler = SIG_DFL;
@@ -162,6 +166,8 @@ static void forward(int signo, siginfo_t *info, void *context, const struct siga
 		action->sa_sigaction(signo, info, context);
 	else
 		action->sa_handler(signo);
+	if (self)
+		self->handler_frame = outer;
 }
 
 static void handler(int signo, siginfo_t *info, void *context)

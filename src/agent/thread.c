@@ -57,7 +57,7 @@ static struct thread *lane_take(void)
 		area->exit_rounds = 0;
 		area->blocked = 0;
 		area->last_crash = 0;
-		area->crash_depth = 0;
+		area->handler_frame = 0;
 		memset(&area->target_stack, 0, sizeof(area->target_stack));
 		area->target_stack.ss_flags = SS_DISABLE;
 		return area;

@@ -260,6 +260,7 @@ enum log_crash_flags {
 	LOG_CRASH_ON_TARGET_STACK = 1 << 4, /* not on an alternate stack */
 	LOG_CRASH_NO_LANE = 1 << 5,	    /* thread unknown to the agent */
 	LOG_CRASH_IN_AGENT = 1 << 6,	    /* happened while this thread was inside a hook */
+	LOG_CRASH_IN_HANDLER = 1 << 7,	    /* in the target's handler for the one it `follows` */
 };
 
 /* gregs in the order of <sys/ucontext.h>: r8..r15 rdi rsi rbp rbx rdx rax rcx rsp rip efl csgsfs

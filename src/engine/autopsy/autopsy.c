@@ -377,6 +377,8 @@ struct candidate {
 	bool final;
 	bool expected; /* its signal is what the command died of */
 	uint64_t realtime_ns;
+	uint64_t follows; /* seq of this thread's crash before; 0 for none */
+	bool sent, in_handler;
 };
 
 static int by_importance(const void *a, const void *b)
@@ -407,6 +409,38 @@ static void drop_handled(struct candidates *candidates, struct event_log *log, u
 	}
 }
 
+static struct candidate *candidate_find(struct candidates *candidates, struct event_log *log,
+					uint64_t seq)
+{
+	VEC_FOREACH (&candidates->list, c)
+		if (c->log == log && c->item.head.seq == seq)
+			return c;
+	return NULL;
+}
+
+/* Two crashes of one thread, one after the other. A handler that ends with raise() or abort() makes
+ * the second: the process died of the first. Not in the handler: the first was survived. */
+static void settle_followed(struct candidates *candidates)
+{
+	for (size_t i = 0; i < candidates->list.count;) {
+		struct candidate *c = &candidates->list.items[i];
+		struct candidate *first = candidate_find(candidates, c->log, c->follows);
+
+		c->follows = 0;
+		if (!first || first == c || first->final || (c->in_handler && !c->sent)) {
+			i++;
+			continue;
+		}
+		if (c->in_handler) {
+			first->final = c->final;
+			first->expected |= c->expected;
+			first = c;
+		}
+		*first = candidates->list.items[--candidates->list.count];
+		i = 0;
+	}
+}
+
 static void collect(struct event_log *log, int signal, struct candidates *ret)
 {
 	struct log_item item;
@@ -417,14 +451,16 @@ static void collect(struct event_log *log, int signal, struct candidates *ret)
 
 		if (item.head.type == LOG_CRASH && log_payload(&item, &record, sizeof(record)) &&
 		    !(record.flags & LOG_CRASH_LIGHT)) {
-			if (record.follows != 0)
-				drop_handled(ret, log, record.follows);
 			VEC_PUSH(&ret->list, ((struct candidate){
 						     .log = log,
 						     .item = item,
 						     .final = (record.flags & LOG_CRASH_FINAL) != 0,
 						     .expected = record.signo == signal,
-						     .realtime_ns = record.realtime_ns }));
+						     .realtime_ns = record.realtime_ns,
+						     .follows = record.follows,
+						     .sent = (record.flags & LOG_CRASH_SENT) != 0,
+						     .in_handler = (record.flags &
+								    LOG_CRASH_IN_HANDLER) != 0 }));
 		}
 	}
 	/* Records of RESERVE come before those of EVENTS: look for the handled ones afterwards. */
@@ -445,6 +481,7 @@ int autopsy_trial(struct autopsy *autopsy, int trials, const char *trial, int si
 		return r;
 	VEC_FOREACH (&logs.list, log)
 		collect(log, signal, &candidates);
+	settle_followed(&candidates);
 	if (candidates.list.count > 0)
 		qsort(candidates.list.items, candidates.list.count,
 		      sizeof(candidates.list.items[0]), by_importance);

@@ -11,7 +11,6 @@
 #include "agent/blocks.h"
 #include "agent/checkpoint.h"
 #include "agent/clock.h"
-#include "agent/interpreter.h"
 #include "agent/log.h"
 #include "agent/maps.h"
 #include "agent/memory.h"
@@ -194,7 +193,6 @@ static void agent_start(char **envp)
 	(void)raw_syscall3(SYS_madvise, &agent_switch, sizeof(agent_switch), MADV_WIPEONFORK);
 	if (ids)
 		modules_refresh_sigsafe();
-	interpreter_init();
 	signals_init();
 	if (ids && (agent.plan.flags & PLAN_PYTHON))
 		python_init();

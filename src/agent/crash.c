@@ -382,7 +382,6 @@ uint64_t crash_record_sigsafe(int signo, const siginfo_t *info, const ucontext_t
 		log_drop_sigsafe(LOG_DROP_FAULT_LIGHT);
 		log_writer_init_sigsafe(&writer, LOG_TO_SLOT);
 	} else if (flags & LOG_CRASH_FINAL) {
-		log_publish_sigsafe();
 		log_writer_init_sigsafe(&writer, LOG_TO_RESERVE);
 	} else {
 		__atomic_fetch_add(&log_map.header->forwarded_faults, 1, __ATOMIC_RELAXED);
@@ -401,11 +400,18 @@ uint64_t crash_record_sigsafe(int signo, const siginfo_t *info, const ucontext_t
 		if (context->uc_mcontext.fpregs)
 			log_blob_sigsafe(&writer, LOG_BLOB_XSTATE, 0, 0,
 					 context->uc_mcontext.fpregs, 512);
+		/* Once with what matters most, in case the rest runs into the damage. */
+		if (flags & LOG_CRASH_FINAL)
+			log_save_sigsafe();
 		details_write(&writer, &crash);
+		if (flags & LOG_CRASH_FINAL)
+			log_save_sigsafe();
 	}
 	done.write_ns = clock_ns_sigsafe(CLOCK_MONOTONIC) - started;
 	done.blobs = writer.blobs;
 	done.blocks = writer.blocks;
 	(void)log_append_sigsafe(&writer, LOG_CRASH_DONE, &done, sizeof(done), NULL, 0);
+	if (flags & LOG_CRASH_FINAL)
+		log_save_sigsafe();
 	return light ? 0 : writer.owner;
 }

@@ -1,12 +1,12 @@
 #include "agent/interpreter.h"
 
-#include <dlfcn.h>
 #include <elf.h>
 #include <string.h>
 
 #include "agent/agent.h"
 #include "agent/maps.h"
 #include "agent/memory.h"
+#include "agent/real.h"
 #include "wire/python_record.h"
 
 #define KEPT_BYTES (256u << 10)
@@ -23,17 +23,6 @@ static struct {
 	size_t used;
 	struct maps_buffer maps;
 } kept;
-
-void interpreter_init(void)
-{
-	void *runtime = dlsym(RTLD_DEFAULT, "_PyRuntime");
-	const uint64_t *version = dlsym(RTLD_DEFAULT, "Py_Version");
-
-	if (!runtime || !version)
-		return;
-	found.runtime = (uint64_t)runtime;
-	found.version = *version;
-}
 
 /* ---- a symbol of a mapped file ------------------------------------------------------------- */
 
@@ -181,6 +170,10 @@ void interpreter_write_sigsafe(struct log_writer *writer, const struct log_crash
 	struct python_layout layout;
 	struct log_python record;
 
+	if (!found.runtime && real.python_runtime && real.python_version) {
+		found.runtime = (uint64_t)real.python_runtime;
+		found.version = *real.python_version;
+	}
 	if (!found.runtime)
 		found_later();
 	if (!found.runtime)

@@ -165,6 +165,8 @@ bool real_resolve(void)
 	*(void **)(&found.abort_message) = dlsym(RTLD_DEFAULT, "__abort_msg");
 	*(void **)(&found.python_get_allocator) = dlsym(RTLD_DEFAULT, "PyMem_GetAllocator");
 	*(void **)(&found.python_set_allocator) = dlsym(RTLD_DEFAULT, "PyMem_SetAllocator");
+	found.python_runtime = dlsym(RTLD_DEFAULT, "_PyRuntime");
+	found.python_version = dlsym(RTLD_DEFAULT, "Py_Version");
 	resolve_new(&found, RTLD_NEXT);
 	found.glibc_malloc = dladdr(*(void **)&found.malloc, &info) && info.dli_fname &&
 			     strstr(info.dli_fname, "/libc.so");

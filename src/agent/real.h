@@ -77,6 +77,8 @@ struct real {
 	/* NULL when the program is not CPython */
 	void (*python_get_allocator)(int domain, void *ret);
 	void (*python_set_allocator)(int domain, void *allocator);
+	const void *python_runtime;
+	const uint64_t *python_version;
 
 	bool glibc_malloc; /* the real malloc is libc's own: blocks are never nearer than 32 bytes
 			    */

@@ -53,6 +53,8 @@ void crash_deinit(struct crash *crash)
 	mem_free(crash->thread);
 	mem_free(crash->words);
 	mem_free(crash->abort_message);
+	mem_free(crash->instruction);
+	mem_free(crash->origin);
 	mem_free(crash->file);
 	stack_deinit(&crash->stack);
 	VEC_FOREACH (&crash->blocks, block) {

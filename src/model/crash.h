@@ -80,6 +80,8 @@ struct crash {
 	enum fault_class fault;
 	char *words;	     /* the fault in one sentence */
 	char *abort_message; /* NULL when there is none */
+	char *instruction;   /* that faulted, as text; NULL when unknown */
+	char *origin;	     /* the one that loaded the bad pointer; NULL when not found */
 	struct stack stack;
 	VEC(struct block_life) blocks; /* what it touched first */
 	char *file;		       /* FAULT_MAPPING_SHRANK: the file */

@@ -127,6 +127,8 @@ static json_t *crash_json(const struct crash *crash)
 	set(object, "program", json_text(crash->program));
 	set(object, "command", json_text(crash->command));
 	set(object, "thread", json_text(crash->thread));
+	set(object, "instruction", json_text(crash->instruction));
+	set(object, "pointer_loaded_by", json_text(crash->origin));
 	set(object, "fault", json_fault(crash));
 	set(object, "stack", json_stack(&crash->stack));
 	set(object, "stack_end", json_text(stack_end_name(crash->stack.end)));

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "arch/arch.h"
+#include "arch/operands.h"
 #include "base/strbuf.h"
 #include "debuginfo/symbols.h"
 #include "engine/autopsy/fault.h"
@@ -58,6 +59,7 @@ struct body {
 	size_t file_count;
 	void *python;
 	struct log_python python_record;
+	struct fault_operands operands; /* empty when the code could not be read */
 };
 
 static void body_deinit(struct body *body)
@@ -140,6 +142,10 @@ static void body_open(struct body *body)
 	body->stack = event_log_blob(body->log, &body->item, LOG_BLOB_STACK, 0,
 				     &body->stack_address, &body->stack_len);
 	add_piece(body, LOG_BLOB_CODE, 0);
+	if (body->pieces.count > 0 && !(body->record.flags & LOG_CRASH_SENT))
+		(void)operands_of_fault(body->pieces.items[0].bytes, body->pieces.items[0].len,
+					body->pieces.items[0].address,
+					body->record.gregs[LOG_GREG_RIP], &body->operands);
 	add_piece(body, LOG_BLOB_FAULT_MEMORY, 0);
 	for (unsigned int i = 0; i < LOG_GREG_RSP; i++)
 		add_piece(body, LOG_BLOB_MEMORY, i);
@@ -177,8 +183,17 @@ static void unwind_crash(struct autopsy *autopsy, const struct body *body, struc
 
 /* ---- blocks ---- */
 
-static char *block_key_text(const struct block_key *key)
+/* CONTEXT[@LANE]#ORDINAL; of blocks that only the history knows, the context alone. */
+static char *block_key_text(struct event_log *log, const struct log_block *block)
 {
+	const struct block_key *key = &block->key;
+	struct log_context row;
+
+	if (key->stack_hash == 0) {
+		if (!log_context_row(&log->reader, block->context, &row))
+			return NULL;
+		return mem_printf("%016" PRIx64, row.stack_hash);
+	}
 	if (key->lane > 0)
 		return mem_printf("%016" PRIx64 "@%u#%u", key->stack_hash, key->lane, key->ordinal);
 	return mem_printf("%016" PRIx64 "#%u", key->stack_hash, key->ordinal);
@@ -219,7 +234,7 @@ static bool is_freed(const struct log_block *block)
 
 /* What the fault itself touched, then freed blocks, then live ones; registers before memory, and
  * last what just lies on the stack. */
-static int block_weight(const struct log_block *block)
+static int block_weight(const struct fault_operands *operands, const struct log_block *block)
 {
 	static const int by_via[] = { [LOG_VIA_REGISTER] = 10,
 				      [LOG_VIA_FAULT] = 0,
@@ -227,6 +242,11 @@ static int block_weight(const struct log_block *block)
 				      [LOG_VIA_MEMORY] = 20 };
 	int via = block->via < ARRAY_SIZE(by_via) ? by_via[block->via] : 50;
 
+	/* Registers that the faulting instruction used come right after the fault's own address. */
+	if (block->via == LOG_VIA_REGISTER)
+		for (size_t i = 0; i < operands->count; i++)
+			if (strcmp(operands->registers[i], via_text(block)) == 0)
+				return 1 + (int)i * 2 + !is_freed(block);
 	return via + (is_freed(block) ? 0 : 40) + (block->relation == LOG_BEYOND ? 5 : 0);
 }
 
@@ -239,10 +259,11 @@ static int by_weight(const void *a, const void *b)
 	return x->block.id < y->block.id ? -1 : x->block.id > y->block.id;
 }
 
-static void note_block(struct pointeds *pointeds, const struct log_block *block)
+static void note_block(struct pointeds *pointeds, const struct fault_operands *operands,
+		       const struct log_block *block)
 {
 	const char *via = via_text(block);
-	int weight = block_weight(block);
+	int weight = block_weight(operands, block);
 
 	VEC_FOREACH (&pointeds->list, p) {
 		if (p->block.id != block->id || p->block.relation != block->relation)
@@ -275,7 +296,7 @@ static void add_life(struct autopsy *autopsy, struct event_log *log, const struc
 		.via = mem_strdup(pointed->via),
 		.value = block->value,
 		.id = block->id,
-		.key = block_key_text(&block->key),
+		.key = block_key_text(log, block),
 		.start = block->start,
 		.size = block->size,
 		.state = block->state == LOG_BLOCK_FREED ? BLOCK_FREED : BLOCK_LIVE,
@@ -293,6 +314,73 @@ static void add_life(struct autopsy *autopsy, struct event_log *log, const struc
 	VEC_PUSH(&ret->blocks, life);
 }
 
+/* Does this pointer matter enough to ask who lived there before? */
+static bool asks_for_history(const struct fault_operands *operands, const struct log_block *block)
+{
+	if (block->via == LOG_VIA_FAULT)
+		return true;
+	if (block->via != LOG_VIA_REGISTER || block->relation != LOG_INSIDE)
+		return false;
+	for (size_t i = 0; i < operands->count; i++)
+		if (strcmp(operands->registers[i], via_text(block)) == 0)
+			return true;
+	return operands->count == 0;
+}
+
+/* The lives of one address range, as far as the rings still have them. */
+struct past {
+	uint64_t below;		/* only blocks older than this id */
+	uint64_t value;		/* must have covered this */
+	struct log_block found; /* id 0: nothing yet */
+};
+
+static void look_into_past(const struct log_life *life, struct past *past)
+{
+	uint64_t start = life->addr_op & LOG_ADDRESS_MASK, size = log_life_size(life);
+	unsigned int op = life->addr_op >> 48 & 15;
+	struct log_block *found = &past->found;
+
+	if (life->id >= past->below || life->id < found->id || past->value < start ||
+	    past->value - start >= (size > 0 ? size : 1))
+		return;
+	if (life->id != found->id)
+		*found = (struct log_block){ .id = life->id };
+	found->start = start;
+	found->size = size;
+	found->api = life->addr_op >> 52 & 15;
+	if (op == LOG_LIFE_FREE) {
+		found->free_context = life->context;
+		found->freed_epoch = life->epoch;
+	} else {
+		found->context = life->context;
+	}
+}
+
+/* Adds the block that had this place before, when it is still known. */
+static void note_former(struct pointeds *pointeds, const struct fault_operands *operands,
+			struct event_log *log, const struct log_block *now)
+{
+	struct past past = { .below = now->id, .value = now->value };
+
+	for (uint32_t lane = 0; lane < log_lane_count(&log->reader); lane++) {
+		struct log_ring_cursor cursor;
+		struct log_life life;
+
+		if (!log_ring_begin(&log->reader, lane, &cursor))
+			continue;
+		while (log_ring_next(&log->reader, &cursor, &life))
+			look_into_past(&life, &past);
+	}
+	if (past.found.id == 0)
+		return;
+	past.found.via = now->via;
+	past.found.where = now->where;
+	past.found.value = now->value;
+	past.found.state = LOG_BLOCK_FREED;
+	past.found.relation = LOG_FORMER;
+	note_block(pointeds, operands, &past.found);
+}
+
 static void read_owned(struct autopsy *autopsy, struct body *body, enum autopsy_depth depth,
 		       struct crash *ret)
 {
@@ -306,12 +394,18 @@ static void read_owned(struct autopsy *autopsy, struct body *body, enum autopsy_
 
 		if (item.head.type == LOG_BLOCK && log_payload(&item, &block, sizeof(block)) &&
 		    (depth == AUTOPSY_WHOLE || block.via == LOG_VIA_FAULT)) {
-			note_block(&pointeds, &block);
+			note_block(&pointeds, &body->operands, &block);
 		} else if (item.head.type == LOG_CRASH_DONE &&
 			   log_payload(&item, &done, sizeof(done))) {
 			ret->write_us = done.write_ns / 1000;
 			ret->cut_short = false;
 		}
+	}
+	for (size_t i = 0, known = pointeds.list.count; i < known && depth == AUTOPSY_WHOLE; i++) {
+		struct log_block now = pointeds.list.items[i].block;
+
+		if (asks_for_history(&body->operands, &now))
+			note_former(&pointeds, &body->operands, body->log, &now);
 	}
 	if (pointeds.list.count > 1)
 		qsort(pointeds.list.items, pointeds.list.count, sizeof(pointeds.list.items[0]),
@@ -361,6 +455,10 @@ static void build_crash(struct autopsy *autopsy, struct event_log *log, const st
 	ret->address = body.record.fault_address;
 	ret->realtime_ns = body.record.realtime_ns;
 	ret->abort_message = event_log_text(log, item, LOG_BLOB_ABORT);
+	if (body.operands.instruction[0] != '\0')
+		ret->instruction = mem_strdup(body.operands.instruction);
+	if (body.operands.origin[0] != '\0')
+		ret->origin = mem_strdup(body.operands.origin);
 	copy_registers(&body.record, ret);
 	unwind_crash(autopsy, &body, ret);
 	read_owned(autopsy, &body, depth, ret);

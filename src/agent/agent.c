@@ -15,6 +15,7 @@
 #include "agent/maps.h"
 #include "agent/memory.h"
 #include "agent/modules.h"
+#include "agent/plan_apply.h"
 #include "agent/python.h"
 #include "agent/real.h"
 #include "agent/signals.h"
@@ -63,7 +64,7 @@ static const char *variable_copy(char **envp, const char *name, char *to, size_t
 /* No file: defaults. A file that does not verify: false. */
 static bool plan_load(void)
 {
-	static _Alignas(8) unsigned char bytes[65536];
+	static _Alignas(8) unsigned char bytes[PLAN_BYTES_MAX + 8]; /* untouched beyond the plan */
 	char path[sizeof(agent.trial) + 16];
 	struct text text;
 	size_t have = 0;
@@ -83,7 +84,10 @@ static bool plan_load(void)
 		have += (size_t)got;
 	}
 	(void)raw_syscall1(SYS_close, fd);
-	return plan_check(bytes, have, &agent.plan) == PLAN_OK;
+	if (plan_check(bytes, have, &agent.plan) != PLAN_OK)
+		return false;
+	agent.items_refused = plan_apply(bytes);
+	return true;
 }
 
 /* What this image is: for the tool, which sees only pids. */
@@ -94,6 +98,7 @@ static void image_record(uint64_t stack_high)
 	struct log_writer writer;
 	long fd, got;
 
+	log_map.header->drops[LOG_DROP_PLAN_ITEM] = agent.items_refused;
 	memset(&image, 0, sizeof(image));
 	image.start_realtime_ns = clock_ns_sigsafe(CLOCK_REALTIME);
 	image.stack_high = stack_high;

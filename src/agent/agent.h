@@ -69,6 +69,7 @@ struct agent {
 	char preload[2048];	      /* "LD_PRELOAD=..." as this image was given it */
 	char trial_entry[1056];	      /* "REDHAND_TRIAL=..." */
 	uint64_t text_low, text_high; /* the agent's own code */
+	uint32_t items_refused;	      /* of the plan */
 	uint64_t epoch;		      /* atomic */
 	uint64_t next_id;	      /* atomic */
 };

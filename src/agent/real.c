@@ -162,6 +162,15 @@ bool real_resolve(void)
 	NEXT(fopen, "fopen");
 	NEXT(freopen, "freopen");
 	NEXT(write, "write");
+	NEXT(writev, "writev");
+	NEXT(puts, "puts");
+	NEXT(fputs, "fputs");
+	NEXT(fputs_unlocked, "fputs_unlocked");
+	NEXT(fputc, "fputc");
+	NEXT(fwrite, "fwrite");
+	NEXT(fwrite_unlocked, "fwrite_unlocked");
+	NEXT(vfprintf, "vfprintf");
+	NEXT(vfprintf_chk, "__vfprintf_chk");
 	*(void **)(&found.abort_message) = dlsym(RTLD_DEFAULT, "__abort_msg");
 	*(void **)(&found.python_get_allocator) = dlsym(RTLD_DEFAULT, "PyMem_GetAllocator");
 	*(void **)(&found.python_set_allocator) = dlsym(RTLD_DEFAULT, "PyMem_SetAllocator");

@@ -405,20 +405,24 @@ struct log_truncation {
 };
 
 enum log_checkpoint_why {
-	LOG_CHECKPOINT_WRITE = 1, /* write(2) to stdout or stderr (not seen: libc's own stdio) */
+	LOG_CHECKPOINT_WRITE = 1, /* before a line on stdout or stderr */
 	LOG_CHECKPOINT_EXIT = 2,
 	LOG_CHECKPOINT_TIME = 3, /* checkpoint_gap_ms went by, and somebody allocates */
 };
 
 struct log_checkpoint {
 	uint32_t why;
-	int32_t fd;
+	int32_t fd; /* 1 or 2 for WRITE, else -1 */
 	uint64_t realtime_ns;
 	uint64_t epoch;
 	uint32_t reserved;
 	uint32_t text_bytes;
-	char text[64]; /* start of the line, so that the tool can match it with its own time stamps
-			*/
+	/* Start of the line, as far as it is known before it is made: of a printf the format, up to
+	 * its first conversion. */
+	char text[64];
+	/* What this image put on fd before, through calls that the agent sees: the line's offset in
+	 * the captured stream, if nobody else writes to it. */
+	uint64_t stream_bytes;
 };
 
 struct log_growth {
@@ -438,10 +442,20 @@ enum log_bad_free_kind {
 	LOG_MISMATCHED_FREE = 3, /* new with free, malloc with delete, new[] with delete */
 };
 
+/* A block's memory may have been given out again where no hook could see it (a library loaded with
+ * RTLD_DEEPBIND, a signal handler inside a hook). Then the last owner that the agent knows is dead,
+ * and the pointer is not freed twice at all. */
+enum log_bad_free_evidence {
+	LOG_EVIDENCE_NONE = 0,	    /* a suspicion, no more */
+	LOG_EVIDENCE_ALLOCATOR = 1, /* the allocator's own marks say that it is free */
+};
+
 struct log_bad_free {
 	uint32_t kind;
 	uint32_t context; /* of this call */
 	uint64_t pointer;
+	uint32_t evidence; /* enum log_bad_free_evidence */
+	uint32_t reserved;
 	/* The block it hits follows as a BLOCK record. */
 };
 
@@ -475,10 +489,10 @@ LOG_PIN(log_file_size, 56);
 LOG_PIN(log_thread_name, 24);
 LOG_PIN(log_block, 80);
 LOG_PIN(log_truncation, 120);
-LOG_PIN(log_checkpoint, 96);
+LOG_PIN(log_checkpoint, 104);
 LOG_PIN(log_growth, 24);
 LOG_PIN(log_exit, 8);
-LOG_PIN(log_bad_free, 16);
+LOG_PIN(log_bad_free, 24);
 LOG_PIN(log_unobserved, 8);
 LOG_PIN(log_kept, 16);
 LOG_PIN(log_python, 24);

@@ -190,7 +190,9 @@ static void print_item(const struct log_reader *log, const struct log_item *item
 		struct log_checkpoint point;
 
 		log_payload(item, &point, sizeof(point));
-		printf(" why=%u", point.why);
+		printf(" why=%u fd=%d time=%" PRIu64 " realtime=%" PRIu64 " stream_bytes=%" PRIu64,
+		       point.why, point.fd, item->head.time_ns, point.realtime_ns,
+		       point.stream_bytes);
 		print_text("text", point.text,
 			   point.text_bytes < sizeof(point.text) ? point.text_bytes
 								 : sizeof(point.text));
@@ -218,8 +220,8 @@ static void print_item(const struct log_reader *log, const struct log_item *item
 		struct log_bad_free bad;
 
 		log_payload(item, &bad, sizeof(bad));
-		printf(" kind=%u pointer=%#" PRIx64 " context=%u", bad.kind, bad.pointer,
-		       bad.context);
+		printf(" kind=%u pointer=%#" PRIx64 " context=%u evidence=%u", bad.kind,
+		       bad.pointer, bad.context, bad.evidence);
 		break;
 	}
 	case LOG_PYTHON: {

@@ -161,6 +161,28 @@ static void plan_shrink(void)
 	agent.plan.events_mib = 16;
 }
 
+/* A sanitizer puts itself before memcpy too, and finds fault with a stack that is copied whole; it
+ * has handlers of its own, and its reports are what the user built it for. So the process is left
+ * to it: hooks pass through, children are observed as ever. */
+static void sanitized_note(void)
+{
+	struct log_unobserved record = { .why = LOG_UNOBSERVED_SANITIZED };
+	struct log_writer writer;
+	char path[1024];
+	long got;
+
+	plan_init(&agent.plan, PLAN_OBSERVE_CRASH);
+	if (!log_create())
+		return;
+	image_record(0);
+	log_writer_init_sigsafe(&writer, LOG_TO_EVENTS);
+	(void)log_begin_sigsafe(&writer, LOG_UNOBSERVED, &record, sizeof(record));
+	got = raw_syscall4(SYS_readlinkat, AT_FDCWD, "/proc/self/exe", path, sizeof(path));
+	if (got > 0)
+		log_blob_sigsafe(&writer, LOG_BLOB_PATH, 0, 0, path, (size_t)got);
+	log_save_sigsafe();
+}
+
 static void agent_start(char **envp)
 {
 	bool ids;
@@ -168,6 +190,10 @@ static void agent_start(char **envp)
 	agent.next_id = 1;
 	agent.text_low = (uint64_t)__ehdr_start;
 	agent.text_high = (uint64_t)etext;
+	if (real.sanitized) {
+		sanitized_note();
+		return;
+	}
 	if (!plan_load()) {
 		plan_init(&agent.plan, PLAN_OBSERVE_CRASH);
 		if (log_create())

@@ -176,6 +176,9 @@ bool real_resolve(void)
 	*(void **)(&found.python_set_allocator) = dlsym(RTLD_DEFAULT, "PyMem_SetAllocator");
 	found.python_runtime = dlsym(RTLD_DEFAULT, "_PyRuntime");
 	found.python_version = dlsym(RTLD_DEFAULT, "Py_Version");
+	found.sanitized =
+		dlsym(RTLD_DEFAULT, "__asan_init") || dlsym(RTLD_DEFAULT, "__tsan_init") ||
+		dlsym(RTLD_DEFAULT, "__msan_init") || dlsym(RTLD_DEFAULT, "__hwasan_init");
 	resolve_new(&found, RTLD_NEXT);
 	found.glibc_malloc = dladdr(*(void **)&found.malloc, &info) && info.dli_fname &&
 			     strstr(info.dli_fname, "/libc.so");

@@ -462,7 +462,8 @@ struct log_bad_free {
 enum log_unobserved_why {
 	LOG_UNOBSERVED_STATIC = 1,
 	LOG_UNOBSERVED_SETUID = 2,
-	LOG_UNOBSERVED_FOREIGN = 3, /* another architecture */
+	LOG_UNOBSERVED_FOREIGN = 3,   /* another architecture */
+	LOG_UNOBSERVED_SANITIZED = 4, /* this very image: a sanitizer has it in its hands */
 };
 
 struct log_unobserved {

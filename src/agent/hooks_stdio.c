@@ -53,7 +53,8 @@ EXPORT int puts(const char *text)
 	int fd = followed(stdout), r;
 	size_t count = fd >= 0 ? strlen(text) : 0;
 
-	bytes_begin(fd, text, count + 1);
+	if (unlikely(fd >= 0))
+		checkpoint_line_begin_sigsafe(fd, text, count);
 	r = real.puts(text);
 	if (unlikely(fd >= 0) && r >= 0)
 		checkpoint_line_end_sigsafe(fd, count + 1, true);

@@ -10,6 +10,7 @@
 #include <linux/filter.h>
 #include <linux/seccomp.h>
 #include <pthread.h>
+#include <setjmp.h>
 #include <signal.h>
 #include <spawn.h>
 #include <stddef.h>
@@ -239,6 +240,59 @@ static void mode_interrupted(void)
 	puts("interrupted often enough");
 }
 
+static sigjmp_buf back;
+
+static void show_mask(const char *when)
+{
+	sigset_t now;
+
+	sigprocmask(SIG_BLOCK, NULL, &now);
+	printf("%s: segv %d usr1 %d\n", when, sigismember(&now, SIGSEGV),
+	       sigismember(&now, SIGUSR1));
+}
+
+static void on_segv_quit(int signo)
+{
+	_exit(signo);
+}
+
+/* libc changes the mask without a call that could be seen. */
+static void mode_masks(void)
+{
+	char *arguments[] = { (char *)self, "mask", NULL };
+	int status = 0;
+	sigset_t all;
+
+	sigfillset(&all);
+	show_mask("at first");
+	if (!sigsetjmp(back, 1)) {
+		sigprocmask(SIG_SETMASK, &all, NULL);
+		show_mask("blocked");
+		siglongjmp(back, 1);
+	}
+	show_mask("jumped");
+	sigprocmask(SIG_BLOCK, &all, NULL);
+	sigsetmask(0);
+	show_mask("set to nothing");
+	fflush(stdout);
+	if (!fork()) {
+		sigprocmask(SIG_BLOCK, &all, NULL);
+		sigsetmask(0);
+		signal(SIGSEGV, on_segv_quit);
+		crash();
+	}
+	wait(&status);
+	tell("with a handler", status);
+	sigprocmask(SIG_BLOCK, &all, NULL);
+	sigsetmask(0);
+	execv(self, arguments);
+}
+
+static void mode_mask(void)
+{
+	show_mask("after exec");
+}
+
 static void on_segv_abort(int signo)
 {
 	(void)signo;
@@ -348,6 +402,8 @@ static const struct {
 	{ "seccomp-handled", mode_seccomp_handled },
 	{ "interrupted", mode_interrupted },
 	{ "handler-aborts", mode_handler_aborts },
+	{ "masks", mode_masks },
+	{ "mask", mode_mask },
 	{ "late", mode_late },
 	{ "deepbind", mode_deepbind },
 	{ "pool", mode_pool },

@@ -100,6 +100,9 @@ def surroundings(lodger, tap):
         handled = [r for records in images for r in records if r.type == 'CRASH_HANDLED']
         tap.check(plain.stdout == b'asked for 1\n' and len(handled) == 1,
                   f'seccomp-handled under {observer}: the program\'s own handler had its say', plain)
+        _, plain = lodger.same('masks', observer=observer)
+        tap.check(plain.stdout.count(b'segv 0') == 4 and b'with a handler ended with 11' in plain.stdout,
+                  'masks: as planned', plain)
         images, plain = lodger.same('handler-aborts', observer=observer)
         crashes = [c for records in images for c in crashes_of(records)]
         tap.check(plain.returncode == -signal.SIGABRT and len(crashes) == 2 and

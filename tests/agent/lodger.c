@@ -114,6 +114,36 @@ static void mode_exec(void)
 	tell("child", status);
 }
 
+/* The same along PATH, and by descriptor. */
+static void mode_exec_search(void)
+{
+	char *arguments[] = { (char *)argument, NULL }, path[4096];
+	const char *name = strrchr(argument, '/') + 1;
+	int status = 0, fd = open(argument, O_RDONLY);
+	pid_t child;
+
+	snprintf(path, sizeof(path), "/nowhere:%.*s:/bin", (int)(name - 1 - argument), argument);
+	setenv("PATH", path, 1);
+	child = fork();
+	if (!child) {
+		execvp(name, arguments);
+		_exit(127);
+	}
+	waitpid(child, &status, 0);
+	tell("searched", status);
+	if (posix_spawnp(&child, name, NULL, NULL, arguments, environ))
+		_exit(52);
+	waitpid(child, &status, 0);
+	tell("spawned", status);
+	child = fork();
+	if (!child) {
+		fexecve(fd, arguments, environ);
+		_exit(127);
+	}
+	waitpid(child, &status, 0);
+	tell("by descriptor", status);
+}
+
 static volatile int stop;
 
 static void *allocate(void *unused)
@@ -395,6 +425,7 @@ static const struct {
 	{ "spawn", mode_spawn },
 	{ "vfork", mode_vfork },
 	{ "exec", mode_exec },
+	{ "exec-search", mode_exec_search },
 	{ "fork-while-allocating", mode_fork_while_allocating },
 	{ "close-range", mode_close_range },
 	{ "prctl", mode_prctl },

@@ -173,6 +173,12 @@ def unobserved(lodger, rig, tap):
         tap.skip('static child', 'gcc -static does not work here')
     else:
         child(static, '1', 'static')
+        images, plain = lodger.same('exec-search', static)
+        found = [(r['why'], p.get('text')) for records in images for r in records if r.type == 'UNOBSERVED'
+                 for p in records if p.type == 'BLOB' and p['owner'] == r['seq']]
+        tap.check(plain.stdout.count(b'ended with 5') == 3 and [why for why, _ in found] == ['1'] * 3 and
+                  [path for _, path in found].count(static) == 2,
+                  'static child found along PATH, spawned, or given as a descriptor: noted', (plain, found))
     foreign = os.path.join(rig.folder, 'foreign')
     with open(foreign, 'wb') as file:
         file.write(b'\x7fELF\x02\x02\x01' + bytes(9) + b'\x00\x02\x00\x16' + bytes(100))  # s390x

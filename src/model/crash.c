@@ -93,7 +93,8 @@ static bool from_runtime(const struct frame *frame)
 
 const struct frame *crash_site(const struct crash *crash)
 {
-	for (size_t i = 0; i < crash->stack.count; i++) {
+	/* Who jumped to nowhere is the caller; nowhere has no name. */
+	for (size_t i = crash->fault == FAULT_EXECUTE; i < crash->stack.count; i++) {
 		const struct frame *frame = &crash->stack.frames[i];
 
 		if ((frame->function || frame->module) && !from_runtime(frame) &&

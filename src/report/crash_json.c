@@ -69,6 +69,7 @@ static json_t *block_json(const struct block_life *block)
 	set(object, "offset", json_integer((json_int_t)(block->value - block->start)));
 	set(object, "state",
 	    json_text(block->state == BLOCK_FREED || block->former ? "freed" : "live"));
+	set(object, "used", json_boolean(block->telling));
 	set(object, "recycled", json_boolean(block->former));
 	set(object, "beyond", json_boolean(block->beyond));
 	set(object, "python", json_boolean(block->python));

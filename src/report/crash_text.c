@@ -145,7 +145,7 @@ void report_crash_brief(const struct crash *crash, const char *indent, FILE *out
 	(void)fprintf(out, "%s%s\n", indent, crash->words);
 	print_stack(&crash->stack, BRIEF_FRAMES, indent, out);
 	VEC_FOREACH (&crash->blocks, block) {
-		if (!block->former && block->state != BLOCK_FREED)
+		if (!block->telling || (!block->former && block->state != BLOCK_FREED))
 			continue;
 		(void)fprintf(out, "%s%s leads to a freed block of %" PRIu64 " bytes", indent,
 			      block->via, block->size);

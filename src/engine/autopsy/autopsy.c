@@ -17,6 +17,8 @@
 #define BLOCKS_MAX 2000
 #define EPOCH_EVENTS 64 /* the header's epoch moves once per this many events */
 #define CRASHES_MAX 16
+#define CANDIDATES_MAX 1000
+#define RAISED_WITHIN_NS 10000000000u /* a handler that prints a backtrace takes its time */
 #define CUTS_MAX 64
 
 struct autopsy {
@@ -57,9 +59,9 @@ struct body {
 	uint64_t stack_address;
 	struct log_file_size *files;
 	size_t file_count;
+	struct fault_operands operands; /* empty when the code could not be read */
 	void *python;
 	struct log_python python_record;
-	struct fault_operands operands; /* empty when the code could not be read */
 };
 
 static void body_deinit(struct body *body)
@@ -223,6 +225,9 @@ struct pointed {
 	int weight; /* small ones first */
 };
 
+/* Below this, the fault or its instruction used the pointer. */
+#define WEIGHT_TELLING 10
+
 struct pointeds {
 	VEC(struct pointed) list;
 };
@@ -236,12 +241,13 @@ static bool is_freed(const struct log_block *block)
  * last what just lies on the stack. */
 static int block_weight(const struct fault_operands *operands, const struct log_block *block)
 {
-	static const int by_via[] = { [LOG_VIA_REGISTER] = 10,
-				      [LOG_VIA_FAULT] = 0,
-				      [LOG_VIA_STACK] = 100,
-				      [LOG_VIA_MEMORY] = 20 };
+	static const int by_via[] = {
+		[LOG_VIA_REGISTER] = 10, [LOG_VIA_STACK] = 100, [LOG_VIA_MEMORY] = 20
+	};
 	int via = block->via < ARRAY_SIZE(by_via) ? by_via[block->via] : 50;
 
+	if (block->via == LOG_VIA_FAULT)
+		return 0;
 	/* Registers that the faulting instruction used come right after the fault's own address. */
 	if (block->via == LOG_VIA_REGISTER)
 		for (size_t i = 0; i < operands->count; i++)
@@ -300,6 +306,7 @@ static void add_life(struct autopsy *autopsy, struct event_log *log, const struc
 		.start = block->start,
 		.size = block->size,
 		.state = block->state == LOG_BLOCK_FREED ? BLOCK_FREED : BLOCK_LIVE,
+		.telling = pointed->weight < WEIGHT_TELLING,
 		.former = block->relation == LOG_FORMER,
 		.beyond = block->relation == LOG_BEYOND,
 		.python =
@@ -453,6 +460,8 @@ static void build_crash(struct autopsy *autopsy, struct event_log *log, const st
 	ret->signal = body.record.signo;
 	ret->code = body.record.code;
 	ret->address = body.record.fault_address;
+	ret->from_outside = (body.record.flags & LOG_CRASH_SENT) &&
+			    body.record.sender_pid != log->reader.header.pid;
 	ret->realtime_ns = body.record.realtime_ns;
 	ret->abort_message = event_log_text(log, item, LOG_BLOB_ABORT);
 	if (body.operands.instruction[0] != '\0')
@@ -472,11 +481,13 @@ static void build_crash(struct autopsy *autopsy, struct event_log *log, const st
 struct candidate {
 	struct event_log *log;
 	struct log_item item;
-	bool final;
-	bool expected; /* its signal is what the command died of */
+	int signal;
+	uint64_t follows; /* the crash whose handler led to this one; 0 = none */
+	bool final;	  /* the process died of it */
+	bool raised;	  /* by the process itself, not by an instruction */
+	bool in_handler;  /* while that handler ran: also an abort() in it */
+	bool expected;	  /* its signal is what the command died of */
 	uint64_t realtime_ns;
-	uint64_t follows; /* seq of this thread's crash before; 0 for none */
-	bool sent, in_handler;
 };
 
 static int by_importance(const void *a, const void *b)
@@ -494,48 +505,61 @@ struct candidates {
 	VEC(struct candidate) list;
 };
 
-/* A fault that the target's own handler took counts only when that handler did not return. */
-static void drop_handled(struct candidates *candidates, struct event_log *log, uint64_t seq)
+static size_t find_candidate(const struct candidates *candidates, const struct event_log *log,
+			     uint64_t seq)
 {
-	for (size_t i = 0; i < candidates->list.count; i++) {
-		struct candidate *c = &candidates->list.items[i];
+	size_t i = 0;
 
-		if (c->log == log && c->item.head.seq == seq && !c->final) {
-			*c = candidates->list.items[--candidates->list.count];
-			return;
-		}
+	while (i < candidates->list.count && (candidates->list.items[i].log != log ||
+					      candidates->list.items[i].item.head.seq != seq))
+		i++;
+	return i;
+}
+
+static void drop_candidate(struct candidates *candidates, size_t index)
+{
+	if (index < candidates->list.count)
+		candidates->list.items[index] = candidates->list.items[--candidates->list.count];
+}
+
+/* A fault that the target's own handler took and came back from is ordinary life. */
+static void drop_handled(struct candidates *candidates, struct event_log *log)
+{
+	struct log_item item;
+
+	log_reader_rewind(&log->reader);
+	while (log_reader_next(&log->reader, &item)) {
+		size_t i = item.head.type == LOG_CRASH_HANDLED
+				   ? find_candidate(candidates, log, item.head.owner)
+				   : candidates->list.count;
+
+		if (i < candidates->list.count && !candidates->list.items[i].final)
+			drop_candidate(candidates, i);
 	}
 }
 
-static struct candidate *candidate_find(struct candidates *candidates, struct event_log *log,
-					uint64_t seq)
-{
-	VEC_FOREACH (&candidates->list, c)
-		if (c->log == log && c->item.head.seq == seq)
-			return c;
-	return NULL;
-}
-
-/* Two crashes of one thread, one after the other. A handler that ends with raise() or abort() makes
- * the second: the process died of the first. Not in the handler: the first was survived. */
-static void settle_followed(struct candidates *candidates)
+/* Python's faulthandler and others take a fault, say something and raise it again. The first one
+ * is the crash; the second only says that it was deadly. */
+static void drop_raised_again(struct candidates *candidates)
 {
 	for (size_t i = 0; i < candidates->list.count;) {
-		struct candidate *c = &candidates->list.items[i];
-		struct candidate *first = candidate_find(candidates, c->log, c->follows);
+		struct candidate *again = &candidates->list.items[i];
+		size_t first = again->raised && again->follows != 0
+				       ? find_candidate(candidates, again->log, again->follows)
+				       : candidates->list.count;
 
-		c->follows = 0;
-		if (!first || first == c || first->final || (c->in_handler && !c->sent)) {
+		if (first < candidates->list.count &&
+		    (again->in_handler ||
+		     (candidates->list.items[first].signal == again->signal &&
+		      again->realtime_ns - candidates->list.items[first].realtime_ns <
+			      RAISED_WITHIN_NS))) {
+			candidates->list.items[first].final |= again->final;
+			candidates->list.items[first].expected |= again->expected;
+			drop_candidate(candidates, i);
+			i = 0;
+		} else {
 			i++;
-			continue;
 		}
-		if (c->in_handler) {
-			first->final = c->final;
-			first->expected |= c->expected;
-			first = c;
-		}
-		*first = candidates->list.items[--candidates->list.count];
-		i = 0;
 	}
 }
 
@@ -548,24 +572,20 @@ static void collect(struct event_log *log, int signal, struct candidates *ret)
 		struct log_crash record;
 
 		if (item.head.type == LOG_CRASH && log_payload(&item, &record, sizeof(record)) &&
-		    !(record.flags & LOG_CRASH_LIGHT)) {
-			VEC_PUSH(&ret->list, ((struct candidate){
-						     .log = log,
-						     .item = item,
-						     .final = (record.flags & LOG_CRASH_FINAL) != 0,
-						     .expected = record.signo == signal,
-						     .realtime_ns = record.realtime_ns,
-						     .follows = record.follows,
-						     .sent = (record.flags & LOG_CRASH_SENT) != 0,
-						     .in_handler = (record.flags &
-								    LOG_CRASH_IN_HANDLER) != 0 }));
-		}
+		    !(record.flags & LOG_CRASH_LIGHT) && ret->list.count < CANDIDATES_MAX)
+			VEC_PUSH(&ret->list,
+				 ((struct candidate){
+					 .log = log,
+					 .item = item,
+					 .signal = record.signo,
+					 .follows = record.follows,
+					 .final = (record.flags & LOG_CRASH_FINAL) != 0,
+					 .raised = (record.flags & LOG_CRASH_SENT) &&
+						   record.sender_pid == log->reader.header.pid,
+					 .in_handler = (record.flags & LOG_CRASH_IN_HANDLER) != 0,
+					 .expected = record.signo == signal,
+					 .realtime_ns = record.realtime_ns }));
 	}
-	/* Records of RESERVE come before those of EVENTS: look for the handled ones afterwards. */
-	log_reader_rewind(&log->reader);
-	while (log_reader_next(&log->reader, &item))
-		if (item.head.type == LOG_CRASH_HANDLED)
-			drop_handled(ret, log, item.head.owner);
 }
 
 int autopsy_trial(struct autopsy *autopsy, int trials, const char *trial, int signal,
@@ -579,7 +599,10 @@ int autopsy_trial(struct autopsy *autopsy, int trials, const char *trial, int si
 		return r;
 	VEC_FOREACH (&logs.list, log)
 		collect(log, signal, &candidates);
-	settle_followed(&candidates);
+	/* First: a handler that blocks the signal it raises has returned when it is delivered. */
+	drop_raised_again(&candidates);
+	VEC_FOREACH (&logs.list, log)
+		drop_handled(&candidates, log);
 	if (candidates.list.count > 0)
 		qsort(candidates.list.items, candidates.list.count,
 		      sizeof(candidates.list.items[0]), by_importance);

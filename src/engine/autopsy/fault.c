@@ -113,6 +113,14 @@ static enum fault_class classify_block(const struct crash *ret)
 	return FAULT_UNKNOWN;
 }
 
+/* Only vector instructions insist on an aligned address. */
+static bool uses_vector(const struct crash *crash)
+{
+	return crash->instruction &&
+	       (strstr(crash->instruction, "xmm") || strstr(crash->instruction, "ymm") ||
+		strstr(crash->instruction, "zmm"));
+}
+
 static enum fault_class classify_address(const struct fault_facts *facts, struct crash *ret)
 {
 	const struct log_crash *crash = facts->crash;
@@ -122,7 +130,8 @@ static enum fault_class classify_address(const struct fault_facts *facts, struct
 
 	/* A general-protection fault has no address: the kernel says 0. */
 	if (crash->signo == SIGSEGV && crash->gregs[GREG_TRAPNO] == TRAP_PROTECTION)
-		return wild_register(crash) ? FAULT_NON_CANONICAL : FAULT_MISALIGNED;
+		return !wild_register(crash) && uses_vector(ret) ? FAULT_MISALIGNED
+								 : FAULT_NON_CANONICAL;
 	if (crash->signo == SIGBUS && crash->code == BUS_ADRALN)
 		return FAULT_MISALIGNED;
 	if (address == crash->gregs[LOG_GREG_RIP] || (error & ERROR_FETCH))

@@ -11,6 +11,7 @@
 #include "base/strbuf.h"
 #include "base/tree.h"
 #include "engine/autopsy/autopsy.h"
+#include "engine/autopsy/logs.h"
 #include "engine/trial/judge.h"
 #include "engine/trial/pool.h"
 
@@ -220,9 +221,15 @@ static int settle_directory(struct runner *runner, struct trial_result *result, 
 	enum keep keep = runner->settings->keep;
 	char name[24];
 
-	if (!result->left || keep == KEEP_ALL || (failed && keep == KEEP_FAILED))
+	if (!result->left)
 		return 0;
 	(void)snprintf(name, sizeof(name), "%llu", (unsigned long long)result->number.value);
+	if (keep == KEEP_ALL || (failed && keep == KEEP_FAILED)) {
+		/* A log without a crash has been read for what it had. */
+		if (result->end.observed.signal == 0 && keep != KEEP_ALL)
+			event_logs_prune(case_trials_dir(runner->cs), name);
+		return 0;
+	}
 	result->left = false;
 	return tree_remove_at(case_trials_dir(runner->cs), name, err);
 }

@@ -79,7 +79,7 @@ void observe_environment(const struct trial_settings *settings, const struct tri
 	AUTO(mem_freep) char *trial = NULL;
 	AUTO(mem_freep) char *options = NULL;
 
-	if (job->observer == OBSERVE_NONE)
+	if (job->observer == OBSERVE_NONE || !settings->agent_path)
 		return;
 	libraries = preload && preload[0] != '\0'
 			    ? mem_printf("%s:%s", settings->agent_path, preload)

@@ -16,6 +16,7 @@
 #include "agent/log.h"
 #include "agent/maps.h"
 #include "agent/memory.h"
+#include "agent/modules.h"
 #include "agent/real.h"
 #include "agent/text.h"
 #include "agent/thread.h"
@@ -32,6 +33,8 @@
 #define REACH_FAR (64ull << 20)
 #define REACH_NEAR (128ull << 10)
 #define ABORT_BYTES 1024u
+#define VALUES 2048u
+#define LOOKUP_CPU_NS 2000000u /* for words of memory and stack; registers come first */
 #define HANDLER_REACH (256ull << 10)
 
 /* Too large for an alternate stack of the target's, which may have 8 KiB. One crash at a time has
@@ -45,6 +48,8 @@ static struct {
 	uint64_t words[STACK_WORDS];
 	uint64_t seen[SEEN_MAX]; /* ids already written */
 	uint32_t seen_count;
+	uint64_t values[VALUES]; /* words already looked up, by hash; the last one of each */
+	uint64_t cpu_limit_ns;	 /* on the thread's CPU clock: enough looked up */
 	char last_path[4200];
 	struct stat last_stat;
 	bool last_found;
@@ -189,11 +194,17 @@ static void value_write(struct log_writer *writer, enum log_block_via via, uint6
 			uint64_t value)
 {
 	bool near = via == LOG_VIA_STACK || via == LOG_VIA_MEMORY;
+	const struct module *module;
 	struct block_view views[4];
 	struct log_block record;
 	unsigned space, count, i;
 
 	if (value < 0x10000 || value >> 47)
+		return;
+	/* Code of a file: whoever had a block here before it was mapped has nothing to do with it.
+	 */
+	module = module_find_sigsafe(value);
+	if (module && module->identity)
 		return;
 	for (space = 0; space < BLOCKS_SPACES; space++) {
 		count = block_find_sigsafe((enum block_space)space, value,
@@ -214,6 +225,16 @@ static void value_write(struct log_writer *writer, enum log_block_via via, uint6
 	}
 }
 
+static bool looked_up(uint64_t value)
+{
+	uint64_t *at = &scratch.values[(value * 0x9e3779b97f4a7c15ull) >> 53];
+
+	if (*at == value)
+		return true;
+	*at = value;
+	return false;
+}
+
 static void words_write(struct log_writer *writer, enum log_block_via via, uint64_t from,
 			size_t bytes)
 {
@@ -223,8 +244,12 @@ static void words_write(struct log_writer *writer, enum log_block_via via, uint6
 	if (bytes > sizeof(scratch.words))
 		bytes = sizeof(scratch.words);
 	have = memory_read_sigsafe(scratch.words, from, bytes);
-	for (i = 0; i < have / 8 && scratch.seen_count < SEEN_MAX; i++)
-		value_write(writer, via, from + i * 8, scratch.words[i]);
+	for (i = 0; i < have / 8 && scratch.seen_count < SEEN_MAX; i++) {
+		if (i % 16 == 0 && clock_ns_sigsafe(CLOCK_THREAD_CPUTIME_ID) > scratch.cpu_limit_ns)
+			return;
+		if (!looked_up(scratch.words[i]))
+			value_write(writer, via, from + i * 8, scratch.words[i]);
+	}
 }
 
 static void blocks_write(struct log_writer *writer, const struct log_crash *crash)
@@ -232,6 +257,8 @@ static void blocks_write(struct log_writer *writer, const struct log_crash *cras
 	unsigned i;
 
 	scratch.seen_count = 0;
+	memset(scratch.values, 0, sizeof(scratch.values));
+	scratch.cpu_limit_ns = clock_ns_sigsafe(CLOCK_THREAD_CPUTIME_ID) + LOOKUP_CPU_NS;
 	if (crash->fault_address && !(crash->flags & LOG_CRASH_SENT))
 		value_write(writer, LOG_VIA_FAULT, 0, crash->fault_address);
 	for (i = 0; i <= LOG_GREG_RIP; i++)

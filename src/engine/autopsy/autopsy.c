@@ -16,7 +16,6 @@
 #define BLOCKS_SHOWN 24
 #define BLOCKS_MAX 2000
 #define EPOCH_EVENTS 64 /* the header's epoch moves once per this many events */
-#define PIECES_MAX 64
 #define CRASHES_MAX 16
 #define CANDIDATES_MAX 1000
 #define RAISED_WITHIN_NS 10000000000u /* a handler that prints a backtrace takes its time */
@@ -53,20 +52,24 @@ struct body {
 	struct log_item item;
 	struct log_crash record;
 	struct mappings mappings;
-	struct piece pieces[PIECES_MAX];
-	size_t piece_count;
+	VEC(struct piece) pieces;
+	size_t pieces_owned; /* the first ones; those behind them point into `python` */
 	void *stack;
 	size_t stack_len;
 	uint64_t stack_address;
 	struct log_file_size *files;
 	size_t file_count;
 	struct fault_operands operands; /* empty when the code could not be read */
+	void *python;
+	struct log_python python_record;
 };
 
 static void body_deinit(struct body *body)
 {
-	for (size_t i = 0; i < body->piece_count; i++)
-		mem_free((void *)body->pieces[i].bytes);
+	for (size_t i = 0; i < body->pieces_owned; i++)
+		mem_free((void *)body->pieces.items[i].bytes);
+	VEC_DEINIT(&body->pieces);
+	mem_free(body->python);
 	mem_free(body->stack);
 	mem_free(body->files);
 	mappings_deinit(&body->mappings);
@@ -77,13 +80,40 @@ static void add_piece(struct body *body, enum log_blob_kind kind, unsigned int i
 	struct piece piece;
 	size_t len;
 
-	if (body->piece_count == PIECES_MAX)
-		return;
 	piece.bytes = event_log_blob(body->log, &body->item, kind, index, &piece.address, &len);
 	if (!piece.bytes)
 		return;
 	piece.len = len;
-	body->pieces[body->piece_count++] = piece;
+	VEC_PUSH(&body->pieces, piece);
+	body->pieces_owned = body->pieces.count;
+}
+
+/* The memory that names the thread's Python frames: many small pieces in one blob. */
+static void add_python(struct body *body)
+{
+	struct log_item item = body->item;
+	struct log_kept head;
+	size_t len = 0;
+
+	while (log_next_owned(&body->log->reader, body->item.head.seq, &item))
+		if (item.head.type == LOG_PYTHON)
+			(void)log_payload(&item, &body->python_record, sizeof(body->python_record));
+	body->python = event_log_blob(body->log, &body->item, LOG_BLOB_PYTHON, 0, NULL, &len);
+	for (size_t at = 0; body->python && len - at > sizeof(head);) {
+		struct piece piece = { .bytes = (uint8_t *)body->python + at + sizeof(head) };
+
+		memcpy(&head, (uint8_t *)body->python + at, sizeof(head));
+		at += sizeof(head);
+		/* Zeros where a part of the blob was lost: what follows cannot be told apart. */
+		if (head.bytes == 0 || head.bytes > len - at)
+			break;
+		piece.address = head.address;
+		piece.len = head.bytes;
+		VEC_PUSH(&body->pieces, piece);
+		at += head.bytes + (-head.bytes & 7);
+		if (at > len)
+			break;
+	}
 }
 
 /* Sizes and build-ids that were recorded, so that replaced files are noticed. */
@@ -114,13 +144,14 @@ static void body_open(struct body *body)
 	body->stack = event_log_blob(body->log, &body->item, LOG_BLOB_STACK, 0,
 				     &body->stack_address, &body->stack_len);
 	add_piece(body, LOG_BLOB_CODE, 0);
-	if (body->piece_count > 0 && !(body->record.flags & LOG_CRASH_SENT))
-		(void)operands_of_fault(body->pieces[0].bytes, body->pieces[0].len,
-					body->pieces[0].address, body->record.gregs[LOG_GREG_RIP],
-					&body->operands);
+	if (body->pieces.count > 0 && !(body->record.flags & LOG_CRASH_SENT))
+		(void)operands_of_fault(body->pieces.items[0].bytes, body->pieces.items[0].len,
+					body->pieces.items[0].address,
+					body->record.gregs[LOG_GREG_RIP], &body->operands);
 	add_piece(body, LOG_BLOB_FAULT_MEMORY, 0);
 	for (unsigned int i = 0; i < LOG_GREG_RSP; i++)
 		add_piece(body, LOG_BLOB_MEMORY, i);
+	add_python(body);
 	maps = event_log_blob(body->log, &body->item, LOG_BLOB_MAPS, 0, NULL, &len);
 	if (maps)
 		(void)mappings_parse(&body->mappings, maps, len);
@@ -138,8 +169,10 @@ static void unwind_crash(struct autopsy *autopsy, const struct body *body, struc
 		.stack = { .address = body->stack_address,
 			   .bytes = body->stack,
 			   .len = body->stack_len },
-		.pieces = body->pieces,
-		.piece_count = body->piece_count,
+		.pieces = body->pieces.items,
+		.piece_count = body->pieces.count,
+		.python_runtime = body->python_record.runtime,
+		.python_version = body->python_record.version,
 		.mappings = body->mappings.items,
 		.mapping_count = body->mappings.count,
 	};
@@ -452,6 +485,7 @@ struct candidate {
 	uint64_t follows; /* the crash whose handler led to this one; 0 = none */
 	bool final;	  /* the process died of it */
 	bool raised;	  /* by the process itself, not by an instruction */
+	bool in_handler;  /* while that handler ran: also an abort() in it */
 	bool expected;	  /* its signal is what the command died of */
 	uint64_t realtime_ns;
 };
@@ -515,10 +549,12 @@ static void drop_raised_again(struct candidates *candidates)
 				       : candidates->list.count;
 
 		if (first < candidates->list.count &&
-		    candidates->list.items[first].signal == again->signal &&
-		    again->realtime_ns - candidates->list.items[first].realtime_ns <
-			    RAISED_WITHIN_NS) {
+		    (again->in_handler ||
+		     (candidates->list.items[first].signal == again->signal &&
+		      again->realtime_ns - candidates->list.items[first].realtime_ns <
+			      RAISED_WITHIN_NS))) {
 			candidates->list.items[first].final |= again->final;
+			candidates->list.items[first].expected |= again->expected;
 			drop_candidate(candidates, i);
 			i = 0;
 		} else {
@@ -546,6 +582,7 @@ static void collect(struct event_log *log, int signal, struct candidates *ret)
 					 .final = (record.flags & LOG_CRASH_FINAL) != 0,
 					 .raised = (record.flags & LOG_CRASH_SENT) &&
 						   record.sender_pid == log->reader.header.pid,
+					 .in_handler = (record.flags & LOG_CRASH_IN_HANDLER) != 0,
 					 .expected = record.signo == signal,
 					 .realtime_ns = record.realtime_ns }));
 	}

@@ -143,7 +143,9 @@ static void note_unobserved(struct event_logs *logs, struct event_log *log,
 	static const char *const why[] = { [LOG_UNOBSERVED_STATIC] = "it is statically linked",
 					   [LOG_UNOBSERVED_SETUID] = "it is setuid or setgid",
 					   [LOG_UNOBSERVED_FOREIGN] =
-						   "it is for another architecture" };
+						   "it is for another architecture",
+					   [LOG_UNOBSERVED_SANITIZED] =
+						   "it is built with a sanitizer" };
 	AUTO(mem_freep) char *path = event_log_text(log, item, LOG_BLOB_PATH);
 	struct log_unobserved record;
 

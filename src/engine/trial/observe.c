@@ -63,6 +63,10 @@ char *observe_obstacle(const char *path)
 		return mem_printf(
 			"'%s' is setuid, setgid or has capabilities, so it runs unobserved",
 			facts->path);
+	if (facts->sanitized)
+		return mem_printf("'%s' is built with a sanitizer, so it is left to that and runs "
+				  "unobserved",
+				  facts->path);
 	return NULL;
 }
 

@@ -21,6 +21,12 @@ void trial_job_deinit(struct trial_job *job)
 {
 	strv_deinit(&job->argv);
 	strv_deinit(&job->env);
+	VEC_FOREACH (&job->files, file) {
+		mem_free(file->name);
+		mem_free(file->content);
+	}
+	VEC_DEINIT(&job->files);
+	VEC_DEINIT(&job->wanted.tests);
 }
 
 void trial_result_deinit(struct trial_result *result)
@@ -36,17 +42,42 @@ void trial_job_pack(const struct trial_job *job, struct strbuf *sb)
 	pack_u64(sb, job->learn);
 	pack_strv(sb, &job->argv);
 	pack_strv(sb, &job->env);
+	pack_u64(sb, job->files.count);
+	VEC_FOREACH (&job->files, file) {
+		pack_str(sb, file->name);
+		pack_str(sb, file->content);
+	}
+	pack_u64(sb, job->wanted.stop_after);
+	pack_u64(sb, job->wanted.marks);
+	pack_u64(sb, job->wanted.tests.count);
+	VEC_FOREACH (&job->wanted.tests, test)
+		pack_u64(sb, *test);
 }
 
 bool trial_job_unpack(const char *bytes, size_t len, struct trial_job *ret)
 {
 	struct unpacker u = { .at = bytes, .left = len };
+	uint64_t files, tests;
 
 	ret->number.value = unpack_u64(&u);
 	ret->slot = (unsigned int)unpack_u64(&u);
 	ret->learn = unpack_u64(&u) != 0;
 	unpack_strv(&u, &ret->argv);
 	unpack_strv(&u, &ret->env);
+	files = unpack_u64(&u);
+	for (uint64_t i = 0; i < files && !u.broken; i++) {
+		struct trial_file file = { .name = unpack_str(&u) };
+
+		file.content = unpack_str(&u);
+		VEC_PUSH(&ret->files, file);
+		if (!file.name || !file.content)
+			return false;
+	}
+	ret->wanted.stop_after = (uint32_t)unpack_u64(&u);
+	ret->wanted.marks = unpack_u64(&u) != 0;
+	tests = unpack_u64(&u);
+	for (uint64_t i = 0; i < tests && !u.broken; i++)
+		VEC_PUSH(&ret->wanted.tests, (uint32_t)unpack_u64(&u));
 	return !u.broken && ret->argv.count > 0;
 }
 
@@ -58,7 +89,7 @@ bool trial_job_unpack(const char *bytes, size_t len, struct trial_job *ret)
 	X(stray.pid)    \
 	X(stray.signal) \
 	X(leftovers)    \
-	X(started_ms) X(wall_ns) X(user_ns) X(system_ns) X(peak_kib) X(stdout_bytes) X(stderr_bytes)
+	X(started) X(strayed) X(came_through) X(stopped) X(started_ms) X(wall_ns) X(user_ns) X(system_ns) X(peak_kib) X(stdout_bytes) X(stderr_bytes)
 
 void trial_result_pack(const struct trial_result *result, struct strbuf *sb)
 {

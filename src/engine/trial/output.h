@@ -9,7 +9,8 @@
  */
 struct output {
 	const struct trial_settings *settings;
-	struct capture out, err;
+	struct capture out, err, marks; /* the last is only read, never kept */
+	struct wanted wanted;
 	bool learn;
 	struct trial_end *end; /* where findings go */
 };
@@ -18,5 +19,5 @@ void output_init(struct output *o, const struct trial_settings *settings);
 void output_deinit(struct output *o);
 
 /* Starts a trial. `end` must live until output_finish(). */
-void output_begin(struct output *o, struct trial_end *end, bool learn);
+void output_begin(struct output *o, struct trial_end *end, const struct trial_job *job);
 void output_finish(struct output *o);

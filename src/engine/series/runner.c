@@ -169,6 +169,7 @@ static int store(struct flights *f, struct trial_result *result, struct err *err
 	AUTO(strbuf_deinit) struct strbuf ids = { 0 };
 	struct runner *runner = f->runner;
 	struct run run = land(f, result);
+	struct trial_record record;
 	int r;
 
 	if (result->trouble)
@@ -176,16 +177,17 @@ static int store(struct flights *f, struct trial_result *result, struct err *err
 	judge_signatures(runner->settings, &result->end, &signatures);
 	limit_signatures(&runner->tally, &signatures);
 	settle_pairs(runner, &result->end);
-	r = case_add_trial(runner->cs,
-			   &(struct trial_record){ .number = result->number,
-						   .series = runner->series,
-						   .position = run.position,
-						   .arm = run.arm,
-						   .slot = result->slot,
-						   .end = &result->end,
-						   .signatures = &signatures,
-						   .kept = result->kept },
-			   err);
+	record = (struct trial_record){ .number = result->number,
+					.series = runner->series,
+					.position = run.position,
+					.arm = run.arm,
+					.slot = result->slot,
+					.end = &result->end,
+					.signatures = &signatures,
+					.kept = result->kept };
+	if (runner->ops->record)
+		runner->ops->record(runner->ctx, &run, &record);
+	r = case_add_trial(runner->cs, &record, err);
 	if (r < 0)
 		return r;
 	note_news(runner, result, &signatures);

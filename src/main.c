@@ -17,6 +17,7 @@
 static const struct command *const commands[] = {
 	&cmd_repro,
 	&cmd_compare,
+	&cmd_minimize,
 	&cmd_doctor,
 	NULL,
 };

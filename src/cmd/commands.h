@@ -5,4 +5,5 @@
 /* One per file cmd_NAME.c; listed in the table in main.c. */
 extern const struct command cmd_repro;
 extern const struct command cmd_compare;
+extern const struct command cmd_minimize;
 extern const struct command cmd_doctor;

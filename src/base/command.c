@@ -9,6 +9,8 @@
 struct parser {
 	const struct command *command;
 	char *options;
+	char **args;
+	size_t arg_count;
 	int argc;
 	char **argv;
 	int next; /* first argument not yet used */
@@ -74,15 +76,19 @@ const char *nearest_name(const char *typed, const char *const *names, size_t cou
 
 static int unknown_option(struct parser *p, const char *typed)
 {
-	const char *names[128];
-	const char *near;
+	const char *names[128], *near = NULL;
 	size_t count = 0;
 
 	COMMAND_FOREACH_OPTION(p->command, group, option)
 	if (count < ARRAY_SIZE(names))
 		names[count++] = option->name;
 	(void)err_set(p->err, -EINVAL, "%s: unknown option '%s'", p->command->name, typed);
-	near = typed[0] == '-' && typed[1] == '-' ? nearest_name(typed + 2, names, count) : NULL;
+	if (typed[0] == '-' && typed[1] == '-') {
+		/* In --naem=value only the name can be mistyped. */
+		AUTO(mem_freep) char *name = mem_strndup(typed + 2, strcspn(typed + 2, "="));
+
+		near = nearest_name(name, names, count);
+	}
 	if (near)
 		return err_remedy(p->err, "--%s (all options: redhand %s --help)", near,
 				  p->command->name);
@@ -218,6 +224,10 @@ static int parse_one(struct parser *p, const char *arg)
 			r = parse_letter(p, arg, &at);
 		return r;
 	}
+	if (p->arg_count < p->command->args_max) {
+		p->args[p->arg_count++] = (char *)arg;
+		return 0;
+	}
 	(void)err_set(p->err, -EINVAL, "%s: '%s' is not an option", p->command->name, arg);
 	if (p->command->program == PROGRAM_NONE)
 		return err_remedy(p->err, "redhand %s --help", p->command->name);
@@ -239,6 +249,10 @@ static int parse_all(struct parser *p, char ***ret_program)
 		r = parse_one(p, arg);
 		if (r < 0)
 			return r;
+	}
+	if (p->arg_count < p->command->args_min) {
+		(void)err_set(p->err, -EINVAL, "%s: something is missing", p->command->name);
+		return err_remedy(p->err, "redhand %s %s", p->command->name, p->command->usage);
 	}
 	if (*ret_program && p->command->program == PROGRAM_NONE)
 		return err_set(p->err, -EINVAL, "%s takes no program", p->command->name);
@@ -265,7 +279,9 @@ int command_parse(const struct command *command, int argc, char **argv, struct i
 
 	if (command->defaults)
 		command->defaults(p.options);
+	inv.args = p.args = mem_alloc((command->args_max + 1) * sizeof(char *));
 	r = parse_all(&p, &inv.program);
+	inv.arg_count = p.arg_count;
 	if (r < 0) {
 		invocation_deinit(&inv);
 		return r;
@@ -284,5 +300,6 @@ void invocation_deinit(struct invocation *invocation)
 	if (option->kind == OPTION_LIST)
 		mem_free(((struct option_list *)(options + group->offset + option->offset))->items);
 	mem_free(options);
+	mem_free(invocation->args);
 	invocation->options = NULL;
 }

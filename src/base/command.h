@@ -69,7 +69,9 @@ struct command;
 struct invocation {
 	const struct command *command;
 	const void *options; /* the command's options struct */
-	char **program;	     /* what followed --, NULL-terminated; NULL when nothing did */
+	char **args;	     /* what is no option, before -- */
+	size_t arg_count;
+	char **program; /* what followed --, NULL-terminated; NULL when nothing did */
 };
 
 struct command {
@@ -80,6 +82,7 @@ struct command {
 	const char *examples;	 /* pairs of lines: the command, what it does; empty line between */
 	const struct option_group *groups; /* ends with a NULL title */
 	size_t options_size;
+	unsigned int args_min, args_max; /* plain arguments before -- */
 	enum command_program program;
 	void (*defaults)(void *options);		 /* before parsing; may be NULL */
 	int (*run)(const struct invocation *invocation); /* an exit_status */

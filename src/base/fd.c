@@ -8,6 +8,7 @@
 #include "base/auto.h"
 #include "base/fault.h"
 #include "base/mem.h"
+#include "base/tree.h"
 
 void fd_close(int fd)
 {
@@ -92,10 +93,11 @@ int file_read(const char *path, size_t limit, char **ret, size_t *ret_len, struc
 int file_write_at(int dir, const char *name, const void *bytes, size_t len, struct err *err)
 {
 	AUTO(fd_closep) int fd = -1;
+	/* What is there may be the target's work, a directory even; start from a new file. */
+	int r = tree_remove_at(dir, name, err);
 
-	/* A file of that name may be the target's work; start from a new one. */
-	if (unlinkat(dir, name, 0) < 0 && errno != ENOENT)
-		return err_errno(err, -errno, "cannot replace '%s'", name);
+	if (r < 0)
+		return r;
 	fd = openat(dir, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0644);
 	if (fd < 0)
 		return err_errno(err, -errno, "cannot create '%s'", name);

@@ -3,6 +3,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -15,12 +16,15 @@
 
 static int dir_open(int parent, const char *name)
 {
-	int fd = openat(parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK);
+	return openat(parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK);
+}
 
-	if (fd < 0 && errno == EACCES && fchmodat(parent, name, 0700, 0) == 0)
-		fd = openat(parent, name,
-			    O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK);
-	return fd;
+/* Lets us into `name`, and first into the directory that it is in: without search permission
+ * there (mode 0400, say) nothing about it can be changed. */
+static void permit(int parent, const char *name)
+{
+	(void)fchmod(parent, 0700);
+	(void)fchmodat(parent, name, 0700, 0);
 }
 
 static int unlink_entry(int parent, const char *name, int flags)
@@ -47,12 +51,23 @@ static int remove_dir(struct removal *rm, int parent, const char *name, unsigned
 
 static int lift(struct removal *rm, int parent, const char *name)
 {
-	char lifted[32];
+	bool permitted = false;
 
-	(void)snprintf(lifted, sizeof(lifted), ".deep.%u", rm->moved++);
-	if (renameat(parent, name, rm->top, lifted) < 0)
-		return err_errno(rm->err, -errno, "cannot remove '%s'", name);
-	return 0;
+	for (;;) {
+		char lifted[32];
+
+		(void)snprintf(lifted, sizeof(lifted), ".deep.%u", rm->moved++);
+		if (renameat(parent, name, rm->top, lifted) == 0)
+			return 0;
+		/* The target may have had the same idea for a name; it has taken only so many. */
+		if (errno == ENOTEMPTY || errno == EEXIST || errno == ENOTDIR)
+			continue;
+		if (errno != EACCES || permitted)
+			return err_errno(rm->err, -errno, "cannot remove '%s'", name);
+		permitted = true;
+		permit(parent, name);
+		(void)fchmod(rm->top, 0700);
+	}
 }
 
 static int remove_entry(struct removal *rm, int dir, const struct dirent *entry, unsigned int depth)
@@ -92,6 +107,14 @@ static int remove_dir(struct removal *rm, int parent, const char *name, unsigned
 	struct stat st;
 	int r;
 
+	if (fd < 0 && errno == EACCES) {
+		/* The directory around the topmost one is the caller's own. */
+		if (depth == 0)
+			(void)fchmodat(parent, name, 0700, 0);
+		else
+			permit(parent, name);
+		fd = dir_open(parent, name);
+	}
 	if (fd < 0)
 		return errno == ENOENT ? 0 : err_errno(rm->err, -errno, "cannot open '%s'", name);
 	if (fstat(fd, &st) < 0 || st.st_dev != rm->device)
@@ -126,7 +149,7 @@ int tree_remove_at(int dir, const char *name, struct err *err)
 int tree_make(const char *path, struct err *err)
 {
 	AUTO(mem_freep) char *copy = mem_strdup(path);
-	int fault = fault_hits("mkdir");
+	int fault = path[0] == '\0' ? ENOENT : fault_hits("mkdir");
 
 	if (fault > 0)
 		return err_errno(err, -fault, "cannot create '%s'", path);

@@ -6,6 +6,15 @@
 
 #include "base/strbuf.h"
 
+/* Does a backslash protect `next`? Between double quotes only what would mean something there
+ * (POSIX, Shell Command Language 2.2.3), so that "\d+" stays as it is. */
+static bool escapes(char quote, char next)
+{
+	if (next == '\0' || quote == '\'')
+		return false;
+	return quote == '\0' || strchr("$`\"\\\n", next);
+}
+
 int words_split(const char *text, struct strv *ret, struct err *err)
 {
 	AUTO(strbuf_deinit) struct strbuf word = { 0 };
@@ -13,7 +22,7 @@ int words_split(const char *text, struct strv *ret, struct err *err)
 	char quote = '\0';
 
 	for (const char *at = text; *at != '\0'; at++) {
-		if (*at == '\\' && quote != '\'' && at[1] != '\0') {
+		if (*at == '\\' && escapes(quote, at[1])) {
 			strbuf_addc(&word, *++at);
 			in_word = true;
 		} else if (quote != '\0') {

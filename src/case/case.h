@@ -5,6 +5,7 @@
 
 #include "base/auto.h"
 #include "base/err.h"
+#include "model/crash.h"
 #include "model/signature.h"
 #include "model/trial.h"
 
@@ -152,6 +153,39 @@ struct list_run_row {
 typedef int (*list_run_fn)(void *ctx, const struct list_run_row *row, struct err *err);
 int case_list_runs(struct case_store *cs, struct series_id series, list_run_fn fn, void *ctx,
 		   struct err *err);
+
+/* A file that a process of a trial made shorter. */
+struct cut_record {
+	struct trial_number trial;
+	const char *path;
+	uint64_t device, inode, realtime_ns;
+	const struct file_cut *cut;
+};
+
+int case_add_cut(struct case_store *cs, const struct cut_record *record, struct err *err);
+
+/* Who last made this file shorter before `realtime_ns`; NULL when nobody is known to have. The
+ * result is the caller's to free. */
+int case_find_cut(struct case_store *cs, uint64_t device, uint64_t inode, uint64_t realtime_ns,
+		  struct file_cut **ret, struct err *err);
+
+/* One stored trial. */
+struct trial_view {
+	struct trial_number number;
+	uint64_t position;
+	unsigned int slot;
+	char *command;	  /* repro, compare, … */
+	char *signatures; /* ids separated by a space */
+	int exit_status, signal;
+	bool timed_out, kept;
+	uint64_t wall_ns, peak_kib;
+	char *last_crumb; /* NULL for passing trials */
+};
+
+/* -ENOENT when there is none. */
+int case_trial(struct case_store *cs, struct trial_number number, struct trial_view *ret,
+	       struct err *err);
+void trial_view_deinit(struct trial_view *view);
 
 struct use_row {
 	double wall_mean_ns, wall_max_ns, user_mean_ns, system_mean_ns;

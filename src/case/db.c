@@ -12,14 +12,16 @@ int db_error(struct db *db, int code, struct err *err)
 	case SQLITE_FULL:
 		r = -ENOSPC;
 		(void)err_set(err, r, "no space left for '%s'", db->path);
-		return err_remedy(err, "free some space and run the same command again: it goes "
-				       "on where it was, nothing stored is lost");
+		(void)err_remedy(err, "free some space and run the same command again: it goes "
+				      "on where it was, nothing stored is lost");
+		return r;
 	case SQLITE_NOTADB:
 	case SQLITE_CORRUPT:
 		r = -EUCLEAN;
 		(void)err_set(err, r, "'%s' is damaged or not a case database (%s)", db->path,
 			      sqlite3_errmsg(db->handle));
-		return err_remedy(err, "move that directory away, or name another with --case DIR");
+		(void)err_remedy(err, "move that directory away, or name another with --case DIR");
+		return r;
 	case SQLITE_READONLY:
 	case SQLITE_PERM:
 	case SQLITE_CANTOPEN:
@@ -27,7 +29,8 @@ int db_error(struct db *db, int code, struct err *err)
 		r = -EACCES;
 		(void)err_set(err, r, "cannot open or write '%s' (%s)", db->path,
 			      sqlite3_errmsg(db->handle));
-		return err_remedy(err, "check its permissions, or name another with --case DIR");
+		(void)err_remedy(err, "check its permissions, or name another with --case DIR");
+		return r;
 	case SQLITE_BUSY:
 	case SQLITE_LOCKED:
 		r = -EBUSY;

@@ -56,7 +56,7 @@ int case_signature(struct case_store *cs, const char *id, struct signature *ret,
 	int r;
 
 	r = db_prepare(&cs->db,
-		       "SELECT kind, signal, exit_status, stray, test, crumb, summary"
+		       "SELECT kind, signal, exit_status, stray, test, crumb, fault, site, summary"
 		       " FROM signature WHERE id = ?",
 		       &query, err);
 	if (r == 0)
@@ -74,7 +74,9 @@ int case_signature(struct case_store *cs, const char *id, struct signature *ret,
 		.stray = query_int(&query, 3) != 0,
 		.test = text_or_null(&query, 4),
 		.crumb = text_or_null(&query, 5),
-		.summary = mem_strdup(query_text(&query, 6)),
+		.fault = text_or_null(&query, 6),
+		.site = text_or_null(&query, 7),
+		.summary = mem_strdup(query_text(&query, 8)),
 	};
 	(void)snprintf(ret->id, sizeof(ret->id), "%s", id);
 	return 0;
@@ -162,4 +164,51 @@ int case_use(struct case_store *cs, struct series_id series, struct use_row *ret
 		.full_with_output = (uint64_t)query_int(&query, 8),
 	};
 	return 0;
+}
+
+int case_trial(struct case_store *cs, struct trial_number number, struct trial_view *ret,
+	       struct err *err)
+{
+	AUTO(db_endp) struct query query = { 0 };
+	int r;
+
+	r = db_prepare(
+		&cs->db,
+		"SELECT t.position, t.slot, s.command, o.signatures, t.exit_status, t.signal,"
+		" t.timed_out, t.kept, t.wall_ns, t.peak_kib, c.text"
+		" FROM trial t JOIN series s ON s.id = t.series"
+		"  JOIN outcome o ON o.id = t.outcome LEFT JOIN crumb c ON c.id = t.crumb"
+		" WHERE t.number = ?",
+		&query, err);
+	if (r == 0)
+		r = db_bind(&query, err, "i", (int64_t)number.value);
+	if (r == 0)
+		r = db_step(&query, err);
+	if (r < 0)
+		return r;
+	if (r == 0)
+		return err_set(err, -ENOENT, "there is no trial %llu in '%s'",
+			       (unsigned long long)number.value, cs->dir);
+	*ret = (struct trial_view){
+		.number = number,
+		.position = (uint64_t)query_int(&query, 0),
+		.slot = (unsigned int)query_int(&query, 1),
+		.command = mem_strdup(query_text(&query, 2)),
+		.signatures = mem_strdup(query_text(&query, 3)),
+		.exit_status = (int)query_int(&query, 4),
+		.signal = (int)query_int(&query, 5),
+		.timed_out = query_int(&query, 6) != 0,
+		.kept = query_int(&query, 7) != 0,
+		.wall_ns = (uint64_t)query_int(&query, 8),
+		.peak_kib = (uint64_t)query_int(&query, 9),
+		.last_crumb = text_or_null(&query, 10),
+	};
+	return 0;
+}
+
+void trial_view_deinit(struct trial_view *view)
+{
+	mem_free(view->command);
+	mem_free(view->signatures);
+	mem_free(view->last_crumb);
 }

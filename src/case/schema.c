@@ -84,6 +84,12 @@ static int read_version(struct db *db, const struct schema *schema, int64_t *ret
 			      db->path);
 		return err_remedy(err, "name another directory with --case DIR");
 	}
+	/* Nobody ever wrote such a number, and the steps are counted by it. */
+	if (version < 0) {
+		(void)err_set(err, -EUCLEAN, "'%s' is damaged (schema %lld)", db->path,
+			      (long long)version);
+		return err_remedy(err, "move that directory away, or name another with --case DIR");
+	}
 	if (version > schema->version) {
 		(void)err_set(err, -EPROTO, "'%s' has schema %lld, this build reads up to %lld",
 			      db->path, (long long)version, (long long)schema->version);

@@ -24,6 +24,8 @@ CREATE TABLE signature (
 	stray       INTEGER NOT NULL,        -- a process of the tree, not the command itself
 	test        TEXT,
 	crumb       TEXT,
+	fault       TEXT,                    -- class of the fault, when an observer saw it
+	site        TEXT,                    -- function where it died, likewise
 	summary     TEXT NOT NULL
 ) WITHOUT ROWID;
 
@@ -73,6 +75,23 @@ CREATE TABLE crumb_next (
 	runs   INTEGER NOT NULL,
 	PRIMARY KEY (series, crumb, next)
 ) WITHOUT ROWID;
+
+-- Files that processes made shorter, as an observer saw it. Another trial may crash because of it.
+CREATE TABLE file_cut (
+	id          INTEGER PRIMARY KEY,
+	trial       INTEGER NOT NULL,        -- whose process did it; the trial itself may have passed
+	path        TEXT NOT NULL,
+	device      INTEGER NOT NULL,
+	inode       INTEGER NOT NULL,
+	realtime_ns INTEGER NOT NULL,
+	pid         INTEGER NOT NULL,
+	program     TEXT NOT NULL,
+	how         TEXT NOT NULL,
+	old_size    INTEGER NOT NULL,
+	new_size    INTEGER NOT NULL,
+	stack       TEXT NOT NULL            -- a frame a line: function, file, line, module, offset
+);
+CREATE INDEX file_cut_by_file ON file_cut (device, inode, realtime_ns);
 
 -- What a series of `minimize` chooses from: tests, or lines, arguments, variables.
 CREATE TABLE item (

@@ -17,8 +17,8 @@ static const char *const statement_sql[STATEMENTS] = {
 		" user_ns, system_ns, peak_kib, stdout_bytes, stderr_bytes, crumb, kept)"
 		" VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,nullif(?,0),?)",
 	[STATEMENT_SIGNATURE_ADD] = "INSERT OR IGNORE INTO signature (id, kind, signal,"
-				    " exit_status, stray, test, crumb, summary)"
-				    " VALUES (?,?,?,?,?,?,?,?)",
+				    " exit_status, stray, test, crumb, fault, site, summary)"
+				    " VALUES (?,?,?,?,?,?,?,?,?,?)",
 	[STATEMENT_OUTCOME_ADD] = "INSERT OR IGNORE INTO outcome (signatures) VALUES (?)",
 	[STATEMENT_OUTCOME_GET] = "SELECT id FROM outcome WHERE signatures = ?",
 	[STATEMENT_CRUMB_ADD] = "INSERT OR IGNORE INTO crumb (text) VALUES (?)",
@@ -63,9 +63,9 @@ struct query *store_statement(struct case_store *cs, enum statement which, struc
 
 static int add_signature(struct case_store *cs, const struct signature *s, struct err *err)
 {
-	return RUN(cs, STATEMENT_SIGNATURE_ADD, err, "ssiiisss", s->id, failure_kind_name(s->kind),
-		   (int64_t)s->signal, (int64_t)s->exit_status, (int64_t)s->stray, s->test,
-		   s->crumb, s->summary);
+	return RUN(cs, STATEMENT_SIGNATURE_ADD, err, "ssiiisssss", s->id,
+		   failure_kind_name(s->kind), (int64_t)s->signal, (int64_t)s->exit_status,
+		   (int64_t)s->stray, s->test, s->crumb, s->fault, s->site, s->summary);
 }
 
 /* Judges hand signatures over in ascending order of their ids. */

@@ -32,7 +32,7 @@ static const struct option compare_option_table[] = {
 		  "Settings, separated by commas: NAME=VALUE sets an environment variable, "
 		  "unset=NAME removes one, jobs=N runs that many side by side, args=WORDS puts more "
 		  "arguments behind the program's own, observe=OBSERVER chooses how closely it is "
-		  "watched (so far: none)" },
+		  "watched (none, crash, ids)" },
 	{ .name = "trials",
 	  .letter = 'n',
 	  .kind = OPTION_COUNT,
@@ -163,6 +163,9 @@ static int compare(const struct invocation *inv, const struct arms *arms,
 	request.identity = (struct series_identity){ .command = "compare",
 						     .settings = strbuf_str(&setup.identity),
 						     .program = strbuf_str(&setup.program) };
+	request.observer = setup.observer;
+	if (setup.unobserved)
+		log_note("%s", setup.unobserved);
 	progress_init(&progress);
 	r = compare_run(*cs, &request, result, err);
 	progress_end(&progress);

@@ -244,6 +244,9 @@ static int minimize(const struct invocation *inv, struct minimizing *m,
 		r = trial_setup_place(&m->setup, options->common.case_dir, err);
 	if (r < 0)
 		return r;
+	request.observer = m->setup.observer;
+	if (m->setup.unobserved)
+		log_note("%s", m->setup.unobserved);
 	identify(&m->setup.identity, options, &m->framework);
 	request.identity = (struct series_identity){ .command = "minimize",
 						     .settings = strbuf_str(&m->setup.identity),

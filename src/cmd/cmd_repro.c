@@ -87,6 +87,9 @@ static int repro(const struct invocation *inv, struct repro_result *result, stru
 	request.identity = (struct series_identity){ .command = "repro",
 						     .settings = strbuf_str(&setup.identity),
 						     .program = strbuf_str(&setup.program) };
+	request.observer = setup.observer;
+	if (setup.unobserved)
+		log_note("%s", setup.unobserved);
 	progress_init(&progress);
 	r = repro_run(*cs, &request, result, err);
 	progress_end(&progress);

@@ -11,6 +11,7 @@
 
 #include "base/fd.h"
 #include "base/which.h"
+#include "engine/trial/observe.h"
 
 /* Larger programs are told apart by size and time: reading them would take noticeably long. */
 #define FINGERPRINT_MAX (32 << 20)
@@ -23,11 +24,12 @@ static const char *const keep_names[] = {
 
 static const struct {
 	const char *name;
-	enum failure_kind kind;
+	enum failure_kind kind; /* FAILURE_KINDS: crashes of children */
 } ignorable[] = {
 	{ "signal", FAILURE_SIGNAL },
 	{ "exit", FAILURE_EXIT },
 	{ "timeout", FAILURE_TIMEOUT },
+	{ "child", FAILURE_KINDS },
 };
 
 const struct option trial_option_table[] = {
@@ -90,12 +92,20 @@ const struct option trial_option_table[] = {
 	  .choices = keep_names,
 	  .offset = FIELD(keep),
 	  .help = "Which trials' directories to keep: failed (default), all, none" },
+	{ .name = "observe",
+	  .kind = OPTION_CHOICE,
+	  .metavar = "OBSERVER",
+	  .choices = observer_names,
+	  .offset = FIELD(observe),
+	  .help = "How closely to look: none puts nothing into the program; crash (default) records "
+		  "registers, stack and memory when it dies; ids also follows every allocation, so that "
+		  "the life of a damaged block can be told, and who made a mapped file shorter" },
 	{ .name = "ignore",
 	  .kind = OPTION_LIST,
 	  .metavar = "KIND",
 	  .offset = FIELD(ignore),
-	  .help = "What is no failure here: exit (a status other than 0), signal, or timeout. May "
-		  "be given more than once" },
+	  .help = "What is no failure here: exit (a status other than 0), signal, timeout, or child "
+		  "(a crash in a process whose parent hides it). May be given more than once" },
 	{ .name = "fail-on",
 	  .kind = OPTION_LIST,
 	  .metavar = "REGEX",
@@ -121,6 +131,7 @@ void trial_options_defaults(struct trial_options *options)
 	long cores = sysconf(_SC_NPROCESSORS_ONLN);
 
 	options->jobs = cores > 0 ? (uint64_t)cores : 1;
+	options->observe = OBSERVE_CRASH;
 	options->linger_ns = 1000000000;
 	options->output_limit = 1 << 20;
 }
@@ -140,6 +151,7 @@ static int compile(const char *option, const char *pattern, regex_t *ret, struct
 static int set_rules(struct trial_settings *settings, const struct trial_options *options,
 		     struct err *err)
 {
+	settings->children = true;
 	for (size_t i = 0; i < options->fail_on.count; i++) {
 		struct fail_on rule;
 		int r = compile("fail-on", options->fail_on.items[i], &rule.regex, err);
@@ -157,9 +169,12 @@ static int set_rules(struct trial_settings *settings, const struct trial_options
 			k++;
 		if (k == ARRAY_SIZE(ignorable))
 			return err_set(err, -EINVAL,
-				       "--ignore wants exit, signal or timeout, not '%s'",
+				       "--ignore wants exit, signal, timeout or child, not '%s'",
 				       options->ignore.items[i]);
-		settings->ignored |= 1u << ignorable[k].kind;
+		if (ignorable[k].kind == FAILURE_KINDS)
+			settings->children = false;
+		else
+			settings->ignored |= 1u << ignorable[k].kind;
 	}
 	if (options->breadcrumb) {
 		int r = compile("breadcrumb", options->breadcrumb, &settings->breadcrumb, err);
@@ -250,9 +265,21 @@ static void build_identity(struct strbuf *sb, const struct trial_options *o, con
 	identify_list(sb, "ignore", &o->ignore);
 	identify_list(sb, "fail-on", &o->fail_on);
 	identify(sb, "breadcrumb", o->breadcrumb ? o->breadcrumb : "");
+	identify(sb, "observe", observer_names[o->observe]);
 	strbuf_addf(sb, "jobs %llu\ntimeout %llu\nlinger %llu\nshare-tmp %d\npty %d\n",
 		    (unsigned long long)o->jobs, (unsigned long long)o->timeout_ns,
 		    (unsigned long long)o->linger_ns, o->share_tmp, o->pty);
+}
+
+static int set_observer(struct trial_setup *setup, const struct trial_options *options,
+			const char *path, struct err *err)
+{
+	setup->observer = options->observe;
+	setup->unobserved = observe_obstacle(path);
+	if (setup->unobserved)
+		setup->observer = OBSERVE_NONE;
+	/* Arms of a comparison may want it even when the option does not. */
+	return observe_find_agent(&setup->settings.agent_path, err);
 }
 
 int trial_setup_init(struct trial_setup *setup, const struct trial_options *options,
@@ -268,6 +295,9 @@ int trial_setup_init(struct trial_setup *setup, const struct trial_options *opti
 		r = set_rules(settings, options, err);
 	if (r == 0)
 		r = find_program(program[0], options->cwd, &path, err);
+	if (r < 0)
+		return r;
+	r = set_observer(setup, options, path, err);
 	if (r < 0)
 		return r;
 	settings->cwd = options->cwd ? mem_strdup(options->cwd) : NULL;
@@ -323,6 +353,7 @@ void trial_setup_deinit(struct trial_setup *setup)
 	if (setup->tmp_link_dir)
 		(void)rmdir(setup->tmp_link_dir);
 	mem_free(setup->tmp_link_dir);
+	mem_free(setup->unobserved);
 	trial_settings_deinit(&setup->settings);
 	strv_deinit(&setup->slot_env);
 	strbuf_deinit(&setup->identity);

@@ -18,6 +18,7 @@ struct trial_options {
 	bool pty;
 	bool fresh;
 	unsigned int keep;
+	unsigned int observe;
 	struct option_list ignore;
 	struct option_list fail_on;
 	const char *breadcrumb;
@@ -35,6 +36,8 @@ void trial_options_defaults(struct trial_options *options);
 struct trial_setup {
 	struct trial_settings settings;
 	struct strv slot_env;
+	enum observer observer;
+	char *unobserved;	/* why the program cannot be observed; NULL when it can */
 	struct strbuf identity; /* canonical text: what makes two runs the same series … */
 	struct strbuf program;	/* … together with the program's content: size and hash */
 	char *tmp_link_dir;	/* holds the short alias for TMPDIR; NULL when none was needed */

@@ -61,6 +61,10 @@ static void summarise(const struct signature *s, struct strbuf *sb)
 	}
 	if (s->test)
 		strbuf_addf(sb, "%s%s", s->kind == FAILURE_TEST ? " " : " in ", s->test);
+	if (s->site)
+		strbuf_addf(sb, " at %s", s->site);
+	if (s->fault)
+		strbuf_addf(sb, " (%s)", s->fault);
 	if (s->crumb)
 		strbuf_addf(sb, " after \"%s\"", s->crumb);
 }
@@ -86,6 +90,10 @@ void signature_seal(struct signature *s)
 	strbuf_addf(&identity, "%s\n%d\n%d\n%d\n%s\n%s\n", failure_kind_name(s->kind), s->signal,
 		    s->kind == FAILURE_EXIT ? s->exit_status : 0, s->stray, s->test ? s->test : "",
 		    s->crumb ? s->crumb : "");
+	/* Not part of the identity where nobody looked, so that ids stay what they were. */
+	if (s->fault || s->site)
+		strbuf_addf(&identity, "%s\n%s\n", s->fault ? s->fault : "",
+			    s->site ? s->site : "");
 	(void)snprintf(s->id, sizeof(s->id), "%010llx",
 		       (unsigned long long)(hash_text(strbuf_str(&identity)) & 0xffffffffffu));
 	summarise(s, &summary);
@@ -97,6 +105,8 @@ void signature_deinit(struct signature *s)
 {
 	mem_free(s->test);
 	mem_free(s->crumb);
+	mem_free(s->fault);
+	mem_free(s->site);
 	mem_free(s->summary);
 	*s = (struct signature){ 0 };
 }

@@ -28,6 +28,8 @@ struct signature {
 	bool stray;	 /* it was not the command itself that died */
 	char *test;	 /* NULL when it cannot be told */
 	char *crumb;	 /* last breadcrumb, where it is part of the identity; else NULL */
+	char *fault;	 /* class of the fault (model/crash.h); NULL when nobody observed it */
+	char *site;	 /* function where it died; NULL when nobody observed it */
 	char *summary;	 /* one line for people */
 };
 

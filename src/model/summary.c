@@ -8,6 +8,9 @@ static void signature_summary_deinit(struct signature_summary *s)
 		mem_free(window->next);
 	}
 	VEC_DEINIT(&s->windows);
+	if (s->crash)
+		crash_deinit(s->crash);
+	mem_free(s->crash);
 }
 
 void signature_summaries_deinit(struct signature_summaries *summaries)

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "model/crash.h"
 #include "model/rate.h"
 #include "model/signature.h"
 #include "model/trial.h"
@@ -24,6 +25,7 @@ struct signature_summary {
 	uint64_t trial;		    /* an example */
 	VEC(struct window) windows; /* most frequent first; at most a few are kept */
 	uint64_t places;	    /* how many different ones there were */
+	struct crash *crash;	    /* of the example, as an observer saw it; NULL when none did */
 };
 
 struct signature_summaries {

@@ -31,7 +31,9 @@ struct trial_end {
 	int signal;	 /* 0 when it exited */
 	bool timed_out;
 	struct process_death stray;
-	unsigned int leftovers; /* processes that outlived the command and had to be ended */
+	struct process_death observed; /* first crash that an observer saw, in any process */
+	bool cuts;		       /* an observer saw a process make a file shorter */
+	unsigned int leftovers;	       /* processes that outlived the command and had to be ended */
 
 	int64_t started_ms; /* since the epoch */
 	uint64_t wall_ns, user_ns, system_ns;

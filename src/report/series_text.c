@@ -7,6 +7,8 @@
 #include <math.h>
 #include <string.h>
 
+#include "report/report_crash.h"
+
 #define INTERMITTENT_SHOWN 10
 
 static void print_rate(const struct rate *rate, FILE *out)
@@ -71,6 +73,8 @@ static void print_signature(const struct signature_summary *s, FILE *out)
 	else
 		(void)fprintf(out, "  %s  %5" PRIu64 "  %5.1f %%  %s\n", s->signature.id,
 			      s->rate.failed, s->rate.rate * 100, s->signature.summary);
+	if (s->crash)
+		report_crash_brief(s->crash, "      ", out);
 	print_places(s, out);
 	(void)fprintf(out, "      example: trial %" PRIu64 "\n", s->trial);
 }

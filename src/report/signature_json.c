@@ -41,8 +41,9 @@ json_t *signature_json(const struct signature_summary *s)
 	set(object, "test", json_text(signature->test));
 	set(object, "summary", json_text(signature->summary));
 	set(object, "trial", count(s->trial));
-	set(object, "fault", json_null());
-	set(object, "stack", json_array());
+	set(object, "site", json_text(signature->site));
+	set(object, "fault", s->crash ? json_fault(s->crash) : json_null());
+	set(object, "stack", s->crash ? json_stack(&s->crash->stack) : json_array());
 	set(breadcrumb, "last", json_text(s->windows.count > 0 ? s->windows.items[0].last : NULL));
 	set(breadcrumb, "next", json_text(s->windows.count > 0 ? s->windows.items[0].next : NULL));
 	set(object, "breadcrumb", breadcrumb);

@@ -408,7 +408,7 @@ static void damage_and_read(const char *source)
 				 WIFEXITED(status) ? WEXITSTATUS(status) : WTERMSIG(status));
 		survived += WEXITSTATUS(status) == 0;
 	}
-	print_message("%s: seed %u, %u damaged copies, %u still looked like programs\n", source,
+	print_message("# %s: seed %u, %u damaged copies, %u still looked like programs\n", source,
 		      SEED, MUTATIONS / 2, survived);
 	/* Otherwise nothing behind the header was tested. */
 	assert_in_range(survived, MUTATIONS / 20, MUTATIONS / 2 - 1);

@@ -527,7 +527,7 @@ static void safe_test_keeps_its_level_when_watched(void **state)
 	for (size_t i = 0; i < COUNT(nulls); i++) {
 		struct runs r = simulate(1, nulls[i].runs, 500, nulls[i].rate, nulls[i].rate);
 
-		print_message("rate %.2f: rejected %u of %u\n", nulls[i].rate, r.rejected,
+		print_message("# rate %.2f: rejected %u of %u\n", nulls[i].rate, r.rejected,
 			      nulls[i].runs);
 		assert_true(r.rejected <= nulls[i].runs / 20);
 		/* A test that never rejects keeps its level too, and is worth nothing. */
@@ -540,7 +540,7 @@ static void safe_test_finds_a_difference(void **state)
 	struct runs clear = simulate(2, 2000, 60, 0.5, 0), seeds = simulate(3, 2000, 200, 0.2, 0);
 	struct runs mirrored = simulate(3, 2000, 200, 0, 0.2);
 
-	print_message("50 %% against 0: %u of 2000, %.1f blocks; 20 %%: %u of 2000, %.1f blocks\n",
+	print_message("# 50 %% against 0: %u of 2000, %.1f blocks; 20 %%: %u of 2000, %.1f blocks\n",
 		      clear.rejected, clear.mean_blocks, seeds.rejected, seeds.mean_blocks);
 	assert_true(clear.rejected >= 1990 && clear.mean_blocks < 20);
 	assert_true(seeds.rejected >= 1900 && seeds.mean_blocks < 80);

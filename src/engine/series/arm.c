@@ -68,9 +68,14 @@ static int set_unset(struct arm *arm, const char *value, struct err *err)
 
 static int set_observe(struct arm *arm, const char *value, struct err *err)
 {
-	if (strcmp(value, "none") == 0)
-		return 0;
-	return err_set(err, -EINVAL, "observe=%s: this build has only the observer none", value);
+	for (unsigned int i = 0; observer_names[i]; i++) {
+		if (strcmp(observer_names[i], value) == 0) {
+			arm->observed = true;
+			arm->observer = i;
+			return 0;
+		}
+	}
+	return err_set(err, -EINVAL, "observe= wants none, crash or ids, not '%s'", value);
 }
 
 static const struct {
@@ -88,7 +93,7 @@ static int apply(struct arm *arm, const char *setting, struct err *err)
 	if (len == 0) {
 		(void)err_set(err, -EINVAL, "'%s' is not a setting", setting);
 		return err_remedy(err,
-				  "NAME=VALUE, jobs=N, args=WORDS, unset=NAME or observe=none");
+				  "NAME=VALUE, jobs=N, args=WORDS, unset=NAME or observe=OBSERVER");
 	}
 	for (size_t i = 0; i < ARRAY_SIZE(settings); i++)
 		if (strlen(settings[i].name) == len && strncmp(settings[i].name, setting, len) == 0)

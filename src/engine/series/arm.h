@@ -2,6 +2,7 @@
 
 #include "base/err.h"
 #include "base/vec.h"
+#include "engine/trial/job.h"
 
 /*
  * One arm of a comparison: what it does differently.
@@ -10,7 +11,9 @@ struct arm {
 	char *name;
 	unsigned int jobs; /* 0: as many as the others */
 	struct strv env;   /* NAME=VALUE sets, NAME alone removes */
-	struct strv args;  /* put behind the program's own */
+	bool observed;	   /* `observer` was given */
+	enum observer observer;
+	struct strv args; /* put behind the program's own */
 };
 
 /*

@@ -94,6 +94,8 @@ static void compare_prepare(void *ctx, const struct run *run, struct trial_job *
 	const struct arm *arm = &c->request->arms[run->arm];
 
 	series_fill_job(c->request->program, c->request->slot_env, job);
+	if (arm->observed)
+		job->observer = arm->observer;
 	for (size_t i = 0; i < arm->args.count; i++)
 		strv_take(&job->argv, trial_substitute(arm->args.items[i], job->slot, job->number));
 	for (size_t i = 0; i < arm->env.count; i++)
@@ -352,6 +354,7 @@ int compare_run(struct case_store *cs, const struct compare_request *request,
 		sequential[i] = 1;
 	plan(&c);
 	c.runner.settings = request->settings;
+	c.runner.observer = request->observer;
 	c.runner.ops = &compare_ops;
 	c.runner.ctx = &c;
 	r = series_resume(cs, &request->identity, request->fresh, request->seed, &c.runner, &start,

@@ -9,6 +9,7 @@
 struct compare_request {
 	struct series_identity identity;
 	const struct trial_settings *settings;
+	enum observer observer;
 	char *const *program;
 	const struct strv *slot_env;
 	unsigned int jobs;	/* of arms that do not say */

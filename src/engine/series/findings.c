@@ -1,5 +1,6 @@
 #include "engine/series/findings.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -8,7 +9,9 @@
 
 #define WINDOWS_SHOWN 5
 #define SIGNATURES_SHOWN 50
+#define CRASHES_SHOWN 12
 #define ODD_SLOT_P 0.05
+#define SLOTS_MAX 1024
 
 static void take_window(void *ctx, const struct window_row *row)
 {
@@ -41,11 +44,37 @@ static int by_count(const void *a, const void *b)
 	return x->count < y->count ? 1 : x->count > y->count ? -1 : strcmp(x->id, y->id);
 }
 
+int findings_crash(struct autopsy *autopsy, struct case_store *cs, uint64_t trial, int signal,
+		   struct crash **ret, struct err *err)
+{
+	AUTO(crash_report_deinit) struct crash_report report = { 0 };
+	char name[24];
+	struct crash *crash;
+	int r = 0;
+
+	(void)snprintf(name, sizeof(name), "%llu", (unsigned long long)trial);
+	/* A directory that is gone is no error: somebody tidied up. */
+	if (autopsy_trial(autopsy, case_trials_dir(cs), name, signal, AUTOPSY_WHOLE, &report,
+			  NULL) < 0 ||
+	    report.crashes.count == 0)
+		return 0;
+	crash = mem_alloc(sizeof(*crash));
+	*crash = report.crashes.items[0];
+	report.crashes.items[0] = (struct crash){ 0 };
+	if (crash->fault == FAULT_MAPPING_SHRANK)
+		r = case_find_cut(cs, crash->file_device, crash->file_inode, crash->realtime_ns,
+				  &crash->cut, err);
+	*ret = crash;
+	return r;
+}
+
 int findings_signatures(const struct tally *tally, struct case_store *cs, struct series_id series,
 			struct signature_summaries *ret, struct err *err)
 {
 	size_t count = tally->signatures.count;
 	AUTO(mem_freep) struct tally_signature *sorted = mem_alloc((count + 1) * sizeof(*sorted));
+	AUTO(autopsy_freep) struct autopsy *autopsy = autopsy_new();
+	unsigned int examined = 0;
 
 	if (count > 0)
 		memcpy(sorted, tally->signatures.items, count * sizeof(*sorted));
@@ -60,6 +89,8 @@ int findings_signatures(const struct tally *tally, struct case_store *cs, struct
 
 		if (r == 0)
 			r = case_windows(cs, series, sorted[i].id, take_window, &s, err);
+		if (r == 0 && s.signature.kind == FAILURE_SIGNAL && examined++ < CRASHES_SHOWN)
+			r = findings_crash(autopsy, cs, s.trial, s.signature.signal, &s.crash, err);
 		VEC_PUSH(&ret->list, s);
 		if (r < 0)
 			return r;
@@ -76,7 +107,8 @@ static void compare_slots(const struct tally *tally, struct series_summary *ret)
 	unsigned int slots = 0;
 
 	VEC_FOREACH (&tally->counts, c)
-		slots = c->slot + 1 > slots ? c->slot + 1 : slots;
+		if (c->slot < SLOTS_MAX) /* anything else comes from a damaged case */
+			slots = c->slot + 1 > slots ? c->slot + 1 : slots;
 	tally_failed(tally, TALLY_ALL, TALLY_ALL, &all_trials, &all_failed);
 	for (unsigned int slot = 0; slot < slots; slot++) {
 		struct slot_summary s = { .slot = slot, .p = 1 };

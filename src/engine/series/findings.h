@@ -1,5 +1,6 @@
 #pragma once
 
+#include "engine/autopsy/autopsy.h"
 #include "engine/series/tally.h"
 #include "model/summary.h"
 
@@ -9,6 +10,10 @@
  */
 int findings_summarise(const struct tally *tally, struct case_store *cs, struct series_id series,
 		       struct series_summary *ret, struct err *err);
+
+/* Reads what observers saw of an example trial; `ret` stays NULL when nothing is there. */
+int findings_crash(struct autopsy *autopsy, struct case_store *cs, uint64_t trial, int signal,
+		   struct crash **ret, struct err *err);
 
 /* The signatures alone, the frequent ones first, those of every run last. */
 int findings_signatures(const struct tally *tally, struct case_store *cs, struct series_id series,

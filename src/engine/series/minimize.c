@@ -704,6 +704,7 @@ int minimize_run(struct case_store *cs, const struct minimize_request *request,
 
 	m.runner.settings = request->settings;
 	m.runner.slots = request->jobs;
+	m.runner.observer = request->observer;
 	m.runner.ops = &minimize_ops;
 	m.runner.ctx = &m;
 	r = resume(&m, &start, err);

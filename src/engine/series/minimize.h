@@ -29,6 +29,7 @@ struct minimize_request {
 	const struct trial_settings *settings; /* with `tests` set to the framework's items */
 	const struct framework *framework;
 	const struct strv *slot_env;
+	enum observer observer;
 	unsigned int jobs;
 	double confidence;
 	const char *victim;    /* NULL: the test that the target names */

@@ -144,6 +144,7 @@ int repro_run(struct case_store *cs, const struct repro_request *request, struct
 	int r;
 
 	repro.runner.settings = request->settings;
+	repro.runner.observer = request->observer;
 	repro.runner.slots = request->jobs;
 	repro.runner.ops = &repro_ops;
 	repro.runner.ctx = &repro;

@@ -21,6 +21,7 @@ typedef void (*progress_fn)(void *ctx, const struct series_progress_view *view);
 struct repro_request {
 	struct series_identity identity;
 	const struct trial_settings *settings;
+	enum observer observer;
 	char *const *program;
 	const struct strv *slot_env; /* NAME=VALUE with {slot} and {trial} */
 	unsigned int jobs;

@@ -2,12 +2,15 @@
 
 #include <errno.h>
 #include <signal.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/signalfd.h>
 #include <unistd.h>
 
 #include "base/fd.h"
 #include "base/strbuf.h"
+#include "base/tree.h"
+#include "engine/autopsy/autopsy.h"
 #include "engine/trial/judge.h"
 #include "engine/trial/pool.h"
 
@@ -45,6 +48,7 @@ void runner_deinit(struct runner *runner)
 {
 	tally_deinit(&runner->tally);
 	mem_free(runner->news_summary);
+	autopsy_free(runner->autopsy);
 }
 
 /* Blocks the signals that mean 'stop' and hands them out through a descriptor. Nothing about how
@@ -75,6 +79,7 @@ static int launch(struct flights *f, unsigned int slot, const struct run *run, s
 		return r;
 	f->last_number = job.number.value;
 	job.learn = runner->learnt < LEARN_RUNS;
+	job.observer = runner->observer;
 	runner->ops->prepare(runner->ctx, run, &job);
 	for (size_t i = 0; i < POOL_DEPTH; i++) {
 		struct flight *flight = &f->lanes[slot].flights[i];
@@ -163,10 +168,70 @@ static struct run land(struct flights *f, const struct trial_result *result)
 	return run;
 }
 
+struct cutting {
+	struct case_store *cs;
+	struct trial_number trial;
+};
+
+static int store_cut(void *ctx, const struct cut_seen *seen, struct err *err)
+{
+	const struct cutting *cutting = ctx;
+
+	return case_add_cut(cutting->cs,
+			    &(struct cut_record){ .trial = cutting->trial,
+						  .path = seen->path,
+						  .device = seen->device,
+						  .inode = seen->inode,
+						  .realtime_ns = seen->realtime_ns,
+						  .cut = seen->cut },
+			    err);
+}
+
+/* What an observer left: why the trial died, and files that it made shorter for others. What
+ * cannot be read is no reason to stop; it is told when somebody asks for the trial. */
+static void look_closely(struct runner *runner, const struct trial_result *result,
+			 struct crash_report *ret)
+{
+	const struct trial_end *end = &result->end;
+	int trials = case_trials_dir(runner->cs);
+	struct err ignored = { 0 };
+	char name[24];
+
+	if (!result->left || (end->observed.signal == 0 && !end->cuts))
+		return;
+	if (!runner->autopsy)
+		runner->autopsy = autopsy_new();
+	(void)snprintf(name, sizeof(name), "%llu", (unsigned long long)result->number.value);
+	if (end->cuts)
+		(void)autopsy_cuts(runner->autopsy, trials, name, store_cut,
+				   &(struct cutting){ .cs = runner->cs, .trial = result->number },
+				   &ignored);
+	if (end->observed.signal != 0)
+		(void)autopsy_trial(runner->autopsy, trials, name,
+				    end->signal != 0 ? end->signal : end->stray.signal,
+				    AUTOPSY_SITE, ret, &ignored);
+}
+
+/* Drops what was only kept to be read. Before the trial is stored: a directory without a row is
+ * cleaned up by the next redhand, a row without its directory would be a lie. */
+static int settle_directory(struct runner *runner, struct trial_result *result, bool failed,
+			    struct err *err)
+{
+	enum keep keep = runner->settings->keep;
+	char name[24];
+
+	if (!result->left || keep == KEEP_ALL || (failed && keep == KEEP_FAILED))
+		return 0;
+	(void)snprintf(name, sizeof(name), "%llu", (unsigned long long)result->number.value);
+	result->left = false;
+	return tree_remove_at(case_trials_dir(runner->cs), name, err);
+}
+
 static int store(struct flights *f, struct trial_result *result, struct err *err)
 {
 	AUTO(signatures_deinit) struct signatures signatures = { 0 };
 	AUTO(strbuf_deinit) struct strbuf ids = { 0 };
+	AUTO(crash_report_deinit) struct crash_report report = { 0 };
 	struct runner *runner = f->runner;
 	struct run run = land(f, result);
 	struct trial_record record;
@@ -174,9 +239,14 @@ static int store(struct flights *f, struct trial_result *result, struct err *err
 
 	if (result->trouble)
 		return err_set(err, result->trouble_code, "%s", result->trouble);
-	judge_signatures(runner->settings, &result->end, &signatures);
+	look_closely(runner, result, &report);
+	judge_signatures(runner->settings, &result->end,
+			 report.crashes.count > 0 ? &report.crashes.items[0] : NULL, &signatures);
 	limit_signatures(&runner->tally, &signatures);
 	settle_pairs(runner, &result->end);
+	r = settle_directory(runner, result, signatures.list.count > 0, err);
+	if (r < 0)
+		return r;
 	record = (struct trial_record){ .number = result->number,
 					.series = runner->series,
 					.position = run.position,
@@ -184,7 +254,7 @@ static int store(struct flights *f, struct trial_result *result, struct err *err
 					.slot = result->slot,
 					.end = &result->end,
 					.signatures = &signatures,
-					.kept = result->kept };
+					.kept = result->left };
 	if (runner->ops->record)
 		runner->ops->record(runner->ctx, &run, &record);
 	r = case_add_trial(runner->cs, &record, err);

@@ -42,6 +42,7 @@ struct runner {
 	struct case_store *cs;
 	struct series_id series;
 	const struct trial_settings *settings;
+	enum observer observer; /* of every trial, unless prepare() says otherwise in the job */
 	unsigned int slots;
 	const struct runner_ops *ops;
 	void *ctx;
@@ -51,7 +52,8 @@ struct runner {
 	uint64_t ran;	     /* trials of this call */
 	uint64_t news_trial; /* the latest trial that failed in a way not seen before; 0 = none */
 	char *news_summary;  /* that way */
-	bool interrupted;    /* SIGINT, SIGTERM or SIGHUP came */
+	struct autopsy *autopsy; /* made when first needed */
+	bool interrupted;	 /* SIGINT, SIGTERM or SIGHUP came */
 };
 
 int runner_run(struct runner *runner, struct err *err);

@@ -100,6 +100,8 @@ void tally_add(struct tally *tally, const struct tally_row *row)
 		same = &tally->counts.items[tally->counts.count - 1];
 	}
 	same->count += row->count;
+	if (row->trial < same->trial)
+		same->trial = row->trial;
 	tally->trials += row->count;
 	tally->full += row->cut_short ? 0 : row->count;
 	count_signatures(tally, row);

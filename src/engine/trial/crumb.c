@@ -5,7 +5,6 @@
 
 #include "base/auto.h"
 #include "base/mem.h"
-#include "base/strbuf.h"
 
 #define CRUMB_MAX 300
 
@@ -24,6 +23,17 @@ static size_t escape_sequence(const char *s, size_t len)
 	while (n < len && (unsigned char)s[n] >= 0x20 && (unsigned char)s[n] < 0x40)
 		n++;
 	return n < len ? n + 1 : n;
+}
+
+void crumb_plain(const char *line, size_t len, struct strbuf *ret)
+{
+	for (size_t i = 0; i < len;) {
+		size_t n = escape_sequence(line + i, len - i);
+
+		if (n == 0)
+			strbuf_addc(ret, line[i]);
+		i += n > 0 ? n : 1;
+	}
 }
 
 static size_t span(const char *s, size_t len, int (*accepts)(int))
@@ -57,8 +67,23 @@ static bool unit_follows(const char *after, size_t len)
 	return false;
 }
 
-/* How much of what stands at `s` varies from run to run: an address, a decimal fraction, a time
- * of day, a duration, a long number. 0 when it is just text. `s` begins a word. */
+/* Length of the ISO 8601 date at `s`, with the T when a time follows; 0 when there is none. */
+static size_t date(const char *s, size_t len)
+{
+	static const char form[] = "dddd-dd-dd";
+
+	if (len < sizeof(form) - 1)
+		return 0;
+	for (size_t i = 0; i < sizeof(form) - 1; i++)
+		if (form[i] == 'd' ? !isdigit((unsigned char)s[i]) : s[i] != form[i])
+			return 0;
+	if (len > sizeof(form) && s[10] == 'T' && isdigit((unsigned char)s[11]))
+		return 11;
+	return len > 10 && isalnum((unsigned char)s[10]) ? 0 : 10;
+}
+
+/* How much of what stands at `s` varies from run to run: an address, a date, a decimal fraction, a
+ * time of day, a duration, a long number. 0 when it is just text. `s` begins a word. */
 static size_t varying(const char *s, size_t len)
 {
 	size_t digits, n;
@@ -67,7 +92,10 @@ static size_t varying(const char *s, size_t len)
 		n = span(s + 2, len - 2, isxdigit);
 		return n > 0 ? n + 2 : 0;
 	}
-	digits = span(s, len, isdigit);
+	n = date(s, len);
+	if (n == 10)
+		return n;
+	digits = n + span(s + n, len - n, isdigit);
 	if (digits == 0)
 		return 0;
 	n = digits;
@@ -86,7 +114,8 @@ char *crumb_from_line(const char *line, size_t len)
 
 	while (len > 0 && isspace((unsigned char)line[len - 1]))
 		len--;
-	for (size_t i = 0; i < len && kept.len < CRUMB_MAX;) {
+	/* A character of several bytes is kept whole. */
+	for (size_t i = 0; i < len && (kept.len < CRUMB_MAX || (line[i] & 0xc0) == 0x80);) {
 		size_t n = escape_sequence(line + i, len - i);
 
 		if (n == 0 && !in_word && (n = varying(line + i, len - i)) > 0)

@@ -2,12 +2,17 @@
 
 #include <string.h>
 
+const char *const observer_names[] = {
+	[OBSERVE_NONE] = "none", [OBSERVE_CRASH] = "crash", [OBSERVE_IDS] = "ids", NULL
+};
+
 void trial_settings_deinit(struct trial_settings *settings)
 {
 	mem_free(settings->cwd);
 	mem_free(settings->stdin_path);
 	mem_free(settings->trials_path);
 	mem_free(settings->tmp_alias);
+	mem_free(settings->agent_path);
 	if (settings->breadcrumb_given)
 		regfree(&settings->breadcrumb);
 	VEC_FOREACH (&settings->fail_on, rule) {
@@ -40,6 +45,7 @@ void trial_job_pack(const struct trial_job *job, struct strbuf *sb)
 	pack_u64(sb, job->number.value);
 	pack_u64(sb, job->slot);
 	pack_u64(sb, job->learn);
+	pack_u64(sb, job->observer);
 	pack_strv(sb, &job->argv);
 	pack_strv(sb, &job->env);
 	pack_u64(sb, job->files.count);
@@ -62,6 +68,7 @@ bool trial_job_unpack(const char *bytes, size_t len, struct trial_job *ret)
 	ret->number.value = unpack_u64(&u);
 	ret->slot = (unsigned int)unpack_u64(&u);
 	ret->learn = unpack_u64(&u) != 0;
+	ret->observer = (enum observer)unpack_u64(&u);
 	unpack_strv(&u, &ret->argv);
 	unpack_strv(&u, &ret->env);
 	files = unpack_u64(&u);
@@ -82,14 +89,18 @@ bool trial_job_unpack(const char *bytes, size_t len, struct trial_job *ret)
 }
 
 /* The plain numbers of a trial_end, in one place for both directions. */
-#define END_NUMBERS(X)  \
-	X(exit_status)  \
-	X(signal)       \
-	X(timed_out)    \
-	X(stray.pid)    \
-	X(stray.signal) \
-	X(leftovers)    \
-	X(started) X(strayed) X(came_through) X(stopped) X(started_ms) X(wall_ns) X(user_ns) X(system_ns) X(peak_kib) X(stdout_bytes) X(stderr_bytes)
+#define END_NUMBERS(X)                                                                            \
+	X(exit_status)                                                                            \
+	X(signal)                                                                                 \
+	X(timed_out)                                                                              \
+	X(stray.pid)                                                                              \
+	X(stray.signal)                                                                           \
+	X(observed.pid)                                                                           \
+	X(observed.signal)                                                                        \
+	X(cuts)                                                                                   \
+	X(leftovers)                                                                              \
+	X(started) X(strayed) X(came_through) X(stopped) X(started_ms) X(wall_ns) X(user_ns) X(system_ns) X(peak_kib) X(stdout_bytes) \
+		X(stderr_bytes)
 
 void trial_result_pack(const struct trial_result *result, struct strbuf *sb)
 {
@@ -97,7 +108,7 @@ void trial_result_pack(const struct trial_result *result, struct strbuf *sb)
 
 	pack_u64(sb, result->number.value);
 	pack_u64(sb, result->slot);
-	pack_u64(sb, result->kept);
+	pack_u64(sb, result->left);
 	pack_str(sb, result->trouble);
 	pack_u64(sb, (uint64_t)(int64_t)result->trouble_code);
 #define PACK_NUMBER(field) pack_u64(sb, (uint64_t)(int64_t)end->field);
@@ -121,7 +132,7 @@ bool trial_result_unpack(const char *bytes, size_t len, struct trial_result *ret
 
 	ret->number.value = unpack_u64(&u);
 	ret->slot = (unsigned int)unpack_u64(&u);
-	ret->kept = unpack_u64(&u) != 0;
+	ret->left = unpack_u64(&u) != 0;
 	ret->trouble = unpack_str(&u);
 	ret->trouble_code = (int)(int64_t)unpack_u64(&u);
 #define UNPACK_NUMBER(field) end->field = (__typeof__(end->field))(int64_t)unpack_u64(&u);

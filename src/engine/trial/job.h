@@ -23,6 +23,16 @@ enum keep {
 	KEEP_NONE,
 };
 
+/* What is put into the target, cheapest first (docs/glossary.md). */
+enum observer {
+	OBSERVE_NONE,
+	OBSERVE_CRASH,
+	OBSERVE_IDS,
+	OBSERVERS,
+};
+
+extern const char *const observer_names[]; /* NULL at the end */
+
 enum trial_flags {
 	TRIAL_SHARE_TMP = 1 << 0, /* leave TMPDIR alone */
 	TRIAL_PTY = 1 << 1,	  /* stdout and stderr are a terminal */
@@ -47,6 +57,8 @@ struct trial_settings {
 	bool breadcrumb_given; /* else every line is one */
 	regex_t breadcrumb;
 	VEC(struct fail_on) fail_on;
+	bool children;	      /* crashes that a parent hides count, too */
+	char *agent_path;     /* the library to preload; NULL: none is needed */
 	sigset_t signal_mask; /* redhand's own at start, for the command */
 	const struct test_names *tests; /* the full list where jobs want parts of it; else NULL */
 };
@@ -65,7 +77,8 @@ struct trial_job {
 	unsigned int slot;
 	struct strv argv;
 	struct strv env; /* NAME=VALUE sets, NAME alone removes */
-	bool learn;	 /* report the order of breadcrumbs */
+	enum observer observer;
+	bool learn; /* report the order of breadcrumbs */
 	VEC(struct trial_file) files;
 	struct wanted_list wanted;
 };
@@ -76,7 +89,7 @@ struct trial_result {
 	unsigned int slot;
 	char *trouble; /* redhand could not run it (a sentence); NULL = `end` is valid */
 	int trouble_code;
-	bool kept;
+	bool left; /* its directory is still there */
 	struct trial_end end;
 };
 

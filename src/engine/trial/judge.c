@@ -10,24 +10,47 @@ static bool counts(const struct trial_settings *settings, enum failure_kind kind
 	return (settings->ignored & (1u << kind)) == 0;
 }
 
+/* A crash in a process whose parent hid it from us. */
+static bool hidden(const struct trial_settings *settings, const struct trial_end *end)
+{
+	return settings->children && end->observed.signal != 0 && end->signal == 0 &&
+	       end->stray.signal == 0;
+}
+
 bool judge_failed(const struct trial_settings *settings, const struct trial_end *end)
 {
-	return ((end->signal != 0 || end->stray.signal != 0) && counts(settings, FAILURE_SIGNAL)) ||
+	return ((end->signal != 0 || end->stray.signal != 0 || hidden(settings, end)) &&
+		counts(settings, FAILURE_SIGNAL)) ||
 	       (end->timed_out && counts(settings, FAILURE_TIMEOUT)) || end->matched ||
 	       (end->exit_status > 0 && counts(settings, FAILURE_EXIT));
 }
 
 /* Breadcrumbs that the user chose are places and part of the identity. A line that just happened
- * to be the last is used only when no test name says more, and without its numbers: one failure
- * must not fall apart into as many as there are counters in a log. */
+ * to be the last is used only when no test or function says more, and without its numbers: one
+ * failure must not fall apart into as many as there are counters in a log. */
 static char *identity_crumb(const struct trial_settings *settings, const struct trial_end *end,
-			    const char *test)
+			    const struct signature *signature)
 {
 	if (!end->last_crumb)
 		return NULL;
 	if (settings->breadcrumb_given)
 		return mem_strdup(end->last_crumb);
-	return test ? NULL : crumb_mask_numbers(end->last_crumb);
+	return signature->test || signature->site ? NULL : crumb_mask_numbers(end->last_crumb);
+}
+
+/* A function where there is a name, else the place in its file: the same in every run. */
+static char *site_text(const struct crash *crash)
+{
+	const struct frame *frame = crash_site(crash);
+	const char *slash;
+
+	if (!frame)
+		return NULL;
+	if (frame->function)
+		return mem_strdup(frame->function);
+	slash = strrchr(frame->module, '/');
+	return mem_printf("%s+0x%llx", slash ? slash + 1 : frame->module,
+			  (unsigned long long)frame->offset);
 }
 
 static void add(struct signatures *ret, struct signature signature)
@@ -42,13 +65,23 @@ static void add(struct signatures *ret, struct signature signature)
 	VEC_PUSH(&ret->list, signature);
 }
 
-static void add_placed(const struct trial_settings *settings, const struct trial_end *end,
-		       struct signatures *ret, struct signature signature)
+struct verdict {
+	const struct trial_settings *settings;
+	const struct trial_end *end;
+	const struct crash *crash; /* NULL when nobody saw one */
+	struct signatures *ret;
+};
+
+static void add_placed(const struct verdict *v, struct signature signature)
 {
-	signature.exit_status = end->exit_status;
-	signature.test = end->running_test ? mem_strdup(end->running_test) : NULL;
-	signature.crumb = identity_crumb(settings, end, signature.test);
-	add(ret, signature);
+	signature.exit_status = v->end->exit_status;
+	signature.test = v->end->running_test ? mem_strdup(v->end->running_test) : NULL;
+	if (v->crash && signature.kind == FAILURE_SIGNAL && v->crash->signal == signature.signal) {
+		signature.fault = mem_strdup(fault_class_name(v->crash->fault));
+		signature.site = site_text(v->crash);
+	}
+	signature.crumb = identity_crumb(v->settings, v->end, &signature);
+	add(v->ret, signature);
 }
 
 static void add_failed_tests(const struct trial_end *end, struct signatures *ret)
@@ -65,27 +98,36 @@ static int by_id(const void *a, const void *b)
 }
 
 void judge_signatures(const struct trial_settings *settings, const struct trial_end *end,
-		      struct signatures *ret)
+		      const struct crash *crash, struct signatures *ret)
 {
+	const struct verdict v = { settings, end, crash, ret };
+	bool died = end->signal != 0 || end->stray.signal != 0;
+
 	if (!judge_failed(settings, end))
 		return;
 	if (end->signal != 0 && counts(settings, FAILURE_SIGNAL))
-		add_placed(settings, end, ret,
-			   (struct signature){ .kind = FAILURE_SIGNAL, .signal = end->signal });
+		add_placed(&v, (struct signature){ .kind = FAILURE_SIGNAL, .signal = end->signal });
 	if (end->stray.signal != 0 && counts(settings, FAILURE_SIGNAL))
-		add_placed(settings, end, ret,
-			   (struct signature){ .kind = FAILURE_SIGNAL,
-					       .signal = end->stray.signal,
-					       .stray = true });
+		add_placed(&v, (struct signature){ .kind = FAILURE_SIGNAL,
+						   .signal = end->stray.signal,
+						   .stray = true });
+	if (hidden(settings, end) && counts(settings, FAILURE_SIGNAL)) {
+		died = true;
+		add_placed(&v, (struct signature){ .kind = FAILURE_SIGNAL,
+						   .signal = end->observed.signal,
+						   .stray = true });
+	}
 	if (end->timed_out && counts(settings, FAILURE_TIMEOUT))
-		add_placed(settings, end, ret, (struct signature){ .kind = FAILURE_TIMEOUT });
+		add_placed(&v, (struct signature){ .kind = FAILURE_TIMEOUT });
 	if (end->matched)
 		add(ret, (struct signature){ .kind = FAILURE_OUTPUT,
 					     .exit_status = end->exit_status,
 					     .crumb = crumb_mask_numbers(end->matched) });
 	if (counts(settings, FAILURE_EXIT)) {
-		if (end->exit_status > 0 && end->failed_tests.count == 0 && !end->matched)
-			add_placed(settings, end, ret, (struct signature){ .kind = FAILURE_EXIT });
+		/* A status that a crash, a match or a failed test explains is no further failure.
+		 */
+		if (end->exit_status > 0 && end->failed_tests.count == 0 && !end->matched && !died)
+			add_placed(&v, (struct signature){ .kind = FAILURE_EXIT });
 		/* Tests that failed before a crash are failures of their own. */
 		add_failed_tests(end, ret);
 	}

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "engine/trial/job.h"
+#include "model/crash.h"
 
 /*
  * From what was seen of a trial to whether it failed, and in which ways.
@@ -10,6 +11,7 @@
  */
 bool judge_failed(const struct trial_settings *settings, const struct trial_end *end);
 
-/* Appends the trial's signatures, in ascending order of their ids; none when it passed. */
+/* Appends the trial's signatures, in ascending order of their ids; none when it passed. `crash` is
+ * what an observer saw; NULL when there was none, or it saw nothing. */
 void judge_signatures(const struct trial_settings *settings, const struct trial_end *end,
-		      struct signatures *ret);
+		      const struct crash *crash, struct signatures *ret);

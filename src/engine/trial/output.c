@@ -92,8 +92,15 @@ static void note_crumb(struct output *o, const char *line, size_t len)
 
 static void on_line(void *ctx, const char *line, size_t len)
 {
+	AUTO(strbuf_deinit) struct strbuf plain = { 0 };
 	struct output *o = ctx;
 
+	/* On a terminal test frameworks write in colour, and ^ still means the first letter. */
+	if (memchr(line, '\033', len)) {
+		crumb_plain(line, len, &plain);
+		line = strbuf_str(&plain);
+		len = plain.len;
+	}
 	note_test_line(o, line, len);
 	note_crumb(o, line, len);
 	VEC_FOREACH (&o->settings->fail_on, rule)
@@ -117,14 +124,19 @@ void output_deinit(struct output *o)
 	wanted_deinit(&o->wanted);
 }
 
-void output_begin(struct output *o, struct trial_end *end, const struct trial_job *job)
+void output_begin(struct output *o, struct trial_end *end, bool learn)
 {
 	capture_reset(&o->out);
 	capture_reset(&o->err);
 	capture_reset(&o->marks);
 	o->end = end;
-	o->learn = job->learn;
-	wanted_begin(&o->wanted, o->settings->tests, &job->wanted, end);
+	o->learn = learn;
+	wanted_deinit(&o->wanted);
+}
+
+void output_want(struct output *o, const struct wanted_list *list)
+{
+	wanted_begin(&o->wanted, o->settings->tests, list, o->end);
 }
 
 void output_finish(struct output *o)

@@ -19,5 +19,9 @@ void output_init(struct output *o, const struct trial_settings *settings);
 void output_deinit(struct output *o);
 
 /* Starts a trial. `end` must live until output_finish(). */
-void output_begin(struct output *o, struct trial_end *end, const struct trial_job *job);
+void output_begin(struct output *o, struct trial_end *end, bool learn);
+
+/* Right after it: the tests that this trial is to run. `list` must live until output_finish(). */
+void output_want(struct output *o, const struct wanted_list *list);
+
 void output_finish(struct output *o);

@@ -38,10 +38,11 @@ static void keep_only(int *socket, int lock_fd)
 		(void)dup2(null, 0);
 		(void)dup2(null, 1);
 	}
-	/* Away from the low numbers first, then down to 3 and 4. */
-	*socket = fcntl(*socket, F_DUPFD_CLOEXEC, 200);
+	/* Away from 3 and 4 first, then down to them. No further away than need be: there may be
+	 * a low limit on descriptors. */
+	*socket = fcntl(*socket, F_DUPFD_CLOEXEC, 5);
 	if (lock_fd >= 0)
-		lock_fd = fcntl(lock_fd, F_DUPFD_CLOEXEC, 200);
+		lock_fd = fcntl(lock_fd, F_DUPFD_CLOEXEC, 5);
 	*socket = dup3(*socket, 3, O_CLOEXEC);
 	if (lock_fd >= 0)
 		(void)dup3(lock_fd, 4, O_CLOEXEC);

@@ -19,8 +19,10 @@
 #include "base/fault.h"
 #include "base/fd.h"
 #include "base/tree.h"
+#include "engine/autopsy/logs.h"
 #include "engine/trial/family.h"
 #include "engine/trial/judge.h"
+#include "engine/trial/observe.h"
 #include "engine/trial/output.h"
 
 #define NS_PER_S 1000000000u
@@ -106,19 +108,23 @@ static void reap(struct slot *s)
 	s->childless = pid < 0 && errno == ECHILD;
 }
 
-/* Reads what is there; closes the stream at its end. */
-static void drain(struct capture *capture, int *fd)
+/* More than a pipe can hold (pipe(7): 1 MiB unless root raised it): what is left when nobody
+ * writes any more. */
+#define DRAIN_READS 256
+
+/* Reads what is there, at most `reads` buffers of it: a command that writes faster than its lines
+ * can be looked at must not keep us from the clock. Closes the stream at its end. */
+static void drain(struct capture *capture, int *fd, unsigned int reads)
 {
 	char buffer[65536];
 
-	while (*fd >= 0) {
+	while (*fd >= 0 && reads > 0) {
 		ssize_t n = read(*fd, buffer, sizeof(buffer));
 
 		if (n > 0) {
 			capture_add(capture, buffer, (size_t)n);
-			if ((size_t)n == sizeof(buffer))
-				continue;
-			return;
+			reads--;
+			continue;
 		}
 		if (n < 0 && errno == EINTR)
 			continue;
@@ -170,11 +176,11 @@ static void attend(struct slot *s)
 		if (poll(fds, ARRAY_SIZE(fds), poll_timeout_ms(s)) < 0 && errno != EINTR)
 			break;
 		if (fds[1].revents)
-			drain(&s->output.out, &s->out);
+			drain(&s->output.out, &s->out, 1);
 		if (fds[2].revents)
-			drain(&s->output.err, &s->err);
+			drain(&s->output.err, &s->err, 1);
 		if (fds[4].revents)
-			drain(&s->output.marks, &s->marks);
+			drain(&s->output.marks, &s->marks, 1);
 		if (fds[0].revents) {
 			(void)!read(s->signals, &info, sizeof(info));
 			reap(s);
@@ -241,9 +247,11 @@ static int open_terminal(struct channels *c, struct err *err)
 static int open_pipes(struct channels *c, struct err *err)
 {
 	int out[2], error[2];
+	int fault = fault_hits("pipe");
 
-	if (fault_hits("pipe") > 0 || pipe2(out, O_CLOEXEC) < 0)
-		return err_errno(err, -errno, "cannot make a pipe for the command's output");
+	if (fault > 0 || pipe2(out, O_CLOEXEC) < 0)
+		return err_errno(err, fault > 0 ? -fault : -errno,
+				 "cannot make a pipe for the command's output");
 	c->out = out[0];
 	c->child_out = out[1];
 	if (pipe2(error, O_CLOEXEC) < 0)
@@ -275,6 +283,7 @@ static void build_env(const struct slot *s, const struct trial_job *job, struct 
 			*equals = '\0';
 		strv_setenv(ret, name, equals ? equals + 1 : NULL);
 	}
+	observe_environment(s->settings, job, ret);
 }
 
 static int spawn(struct slot *s, const struct trial_job *job, const struct channels *c,
@@ -345,10 +354,12 @@ static int drop_dir(const struct slot *s, const char *name, struct err *err)
 
 static int save_output(struct slot *s, const char *name, struct err *err)
 {
-	AUTO(fd_closep)
-	int dir = openat(s->trials, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	AUTO(fd_closep) int dir = -1;
 	int r;
 
+	/* The target may have removed it. */
+	(void)mkdirat(s->trials, name, 0755);
+	dir = openat(s->trials, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	if (dir < 0)
 		return err_errno(err, -errno, "cannot open trials/%s", name);
 	r = capture_save(&s->output.out, dir, "stdout", err);
@@ -385,6 +396,16 @@ static int furnish(struct slot *s, const char *name, const struct trial_job *job
 	return 0;
 }
 
+/* Crashes that only an observer saw, and files made shorter: both may concern trials that pass. */
+static void look_at_logs(const struct slot *s, const char *name, struct trial_end *end)
+{
+	struct event_glance glance;
+
+	event_logs_glance(s->trials, name, &glance);
+	end->observed = (struct process_death){ .pid = glance.pid, .signal = glance.signal };
+	end->cuts = glance.cuts;
+}
+
 static int run_trial(struct slot *s, const struct trial_job *job, struct trial_result *result,
 		     struct err *err)
 {
@@ -397,16 +418,22 @@ static int run_trial(struct slot *s, const struct trial_job *job, struct trial_r
 
 	(void)snprintf(name, sizeof(name), "%llu", (unsigned long long)job->number.value);
 	r = make_dir(s, name, err);
+	if (r < 0)
+		return r;
+	r = observe_write_plan(job, s->trials, name, err);
 	if (r == 0)
 		r = furnish(s, name, job, err);
 	if (r == 0)
 		r = s->settings->flags & TRIAL_PTY ? open_terminal(&c, err) : open_pipes(&c, err);
-	if (r < 0)
+	if (r < 0) {
+		(void)tree_remove_at(s->trials, name, NULL);
 		return r;
+	}
 	(void)clock_gettime(CLOCK_REALTIME, &wall);
 	end->started_ms = (int64_t)wall.tv_sec * 1000 + wall.tv_nsec / 1000000;
 	end->exit_status = -1;
-	output_begin(&s->output, end, job);
+	output_begin(&s->output, end, job->learn);
+	output_want(&s->output, &job->wanted);
 	s->end = end;
 	s->ending = s->childless = false;
 	start = now_ns();
@@ -426,17 +453,21 @@ static int run_trial(struct slot *s, const struct trial_job *job, struct trial_r
 	c.out = c.err = -1;
 	attend(s);
 	end->wall_ns = now_ns() - start;
-	drain(&s->output.out, &s->out);
-	drain(&s->output.err, &s->err);
-	drain(&s->output.marks, &s->marks);
+	drain(&s->output.out, &s->out, DRAIN_READS);
+	drain(&s->output.err, &s->err, DRAIN_READS);
+	drain(&s->output.marks, &s->marks, DRAIN_READS);
 	fd_close(s->out);
 	fd_close(s->err);
 	output_finish(&s->output);
 	if (s->orphaned)
 		return 0;
-	result->kept = s->settings->keep == KEEP_ALL ||
-		       (s->settings->keep == KEEP_FAILED && judge_failed(s->settings, end));
-	return result->kept ? save_output(s, name, err) : drop_dir(s, name, err);
+	if (job->observer != OBSERVE_NONE)
+		look_at_logs(s, name, end);
+	/* What may still have to be read stays; redhand drops it later. */
+	result->left = s->settings->keep == KEEP_ALL || end->cuts ||
+		       (judge_failed(s->settings, end) &&
+			(s->settings->keep == KEEP_FAILED || job->observer != OBSERVE_NONE));
+	return result->left ? save_output(s, name, err) : drop_dir(s, name, err);
 }
 
 static int serve_one(struct slot *s, const struct strbuf *message)

@@ -27,10 +27,11 @@ static const struct pattern {
 	{ TEST_PASSED, "OK ]", "^\\[ +OK \\] ([^ ,]+)", 1 },
 	{ TEST_PASSED, "[  SKIPPED ]", "^\\[  SKIPPED \\] ([^ ,]+)", 1 },
 	{ TEST_FAILED, "FAILED", "^\\[ +FAILED +\\] ([^ ,0-9][^ ,]*)", 1 },
-	/* pytest -v, whose start line is the unfinished beginning of the result line */
-	{ TEST_PASSED, "::", "^([^ ]+::.*) (PASSED|SKIPPED|XFAIL|XPASS)( |$)", 1 },
-	{ TEST_FAILED, "::", "^([^ ]+::.*) (FAILED|ERROR)( |$)", 1 },
-	{ TEST_FAILED, "::", "^(FAILED|ERROR) ([^ ]+::[^ ]+(\\[.*\\])?)", 2 },
+	/* pytest -v, whose start line is the unfinished beginning of the result line. The name
+	 * starts with a file's, which tells it from a C++ name in somebody's log. */
+	{ TEST_PASSED, "::", "^([^ ]+\\.[a-z]+::.*) (PASSED|SKIPPED|XFAIL|XPASS)( |$)", 1 },
+	{ TEST_FAILED, "::", "^([^ ]+\\.[a-z]+::.*) (FAILED|ERROR)( |$)", 1 },
+	{ TEST_FAILED, "::", "^(FAILED|ERROR) ([^ ]+\\.[a-z]+::[^ ]+(\\[.*\\])?)", 2 },
 	{ TEST_STARTED, "::", "^([^ ]+\\.py::[^ ]+(\\[.*\\])?) ?$", 1 },
 	/* unittest -v; the same */
 	{ TEST_PASSED, " ... ", "^([A-Za-z_0-9]+ \\([^)]+\\)) \\.\\.\\. (ok|skipped|expected)", 1 },
@@ -49,7 +50,8 @@ static const struct pattern {
 	{ TEST_STARTED, "Start ", "^ +Start +[0-9]+: ([^ ]+)", 1 },
 	{ TEST_PASSED, "Test ", "Test +#[0-9]+: ([^ ]+) .*(Passed|Skipped|Not Run)", 1 },
 	{ TEST_FAILED, "Test ", "Test +#[0-9]+: ([^ ]+) .*\\*\\*\\*", 1 },
-	/* TAP */
+	/* TAP; what is marked TODO is expected to fail */
+	{ TEST_PASSED, "# TODO", "^not ok [0-9]+( -)? ([^#]+)# TODO", 2 },
 	{ TEST_FAILED, "not ok", "^not ok [0-9]+( -)? ([^#]+)", 2 },
 	{ TEST_PASSED, "ok ", "^ok [0-9]+( -)? ([^#]+)", 2 },
 };

@@ -66,8 +66,7 @@ void wanted_begin(struct wanted *w, const struct test_names *names, const struct
 void wanted_deinit(struct wanted *w)
 {
 	mem_free(w->place);
-	w->place = NULL;
-	w->names = NULL;
+	*w = (struct wanted){ 0 };
 }
 
 static void started(struct wanted *w, size_t test)

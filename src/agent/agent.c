@@ -1,0 +1,250 @@
+#include "agent/agent.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <time.h>
+
+#include "agent/arch/x86_64.h"
+#include "agent/blocks.h"
+#include "agent/checkpoint.h"
+#include "agent/clock.h"
+#include "agent/log.h"
+#include "agent/maps.h"
+#include "agent/memory.h"
+#include "agent/modules.h"
+#include "agent/python.h"
+#include "agent/real.h"
+#include "agent/signals.h"
+#include "agent/text.h"
+#include "agent/thread.h"
+
+struct agent_switch agent_switch;
+struct agent agent;
+
+/* The linker's own marks around our code. */
+extern const char __ehdr_start[] __attribute__((visibility("hidden")));
+extern const char etext[] __attribute__((visibility("hidden")));
+
+void agent_retire_sigsafe(enum log_retired reason)
+{
+	memset(&agent_switch, 0, 16);
+	if (!log_map.header)
+		return;
+	log_publish_sigsafe();
+	log_map.header->retired = reason;
+	log_map.header->state = LOG_STATE_RETIRED;
+}
+
+bool agent_owns_process_sigsafe(void)
+{
+	return (uint32_t)raw_syscall0(SYS_getpid) == agent.pid;
+}
+
+/* Copies NAME=value; false when it is not there or too long. Returns where the value starts. */
+static const char *variable_copy(char **envp, const char *name, char *to, size_t cap)
+{
+	const char *value;
+	struct text text;
+
+	for (; *envp; envp++) {
+		value = text_after(*envp, name);
+		if (!value || *value != '=')
+			continue;
+		text_begin(&text, to, cap);
+		text_add(&text, *envp);
+		return text.cut ? NULL : to + (value + 1 - *envp);
+	}
+	return NULL;
+}
+
+/* No file: defaults. A file that does not verify: false. */
+static bool plan_load(void)
+{
+	static _Alignas(8) unsigned char bytes[65536];
+	char path[sizeof(agent.trial) + 16];
+	struct text text;
+	size_t have = 0;
+	long fd, got;
+
+	plan_init(&agent.plan, PLAN_OBSERVE_CRASH);
+	text_begin(&text, path, sizeof(path));
+	text_add(&text, agent.trial);
+	text_add(&text, "/" WIRE_PLAN_NAME);
+	fd = raw_syscall4(SYS_openat, AT_FDCWD, path, O_RDONLY | O_CLOEXEC, 0);
+	if (fd < 0)
+		return fd == -ENOENT;
+	while (have < sizeof(bytes)) {
+		got = raw_syscall3(SYS_read, fd, bytes + have, sizeof(bytes) - have);
+		if (got <= 0)
+			break;
+		have += (size_t)got;
+	}
+	(void)raw_syscall1(SYS_close, fd);
+	return plan_check(bytes, have, &agent.plan) == PLAN_OK;
+}
+
+/* What this image is: for the tool, which sees only pids. */
+static void image_record(uint64_t stack_high)
+{
+	char command[4096];
+	struct log_image image;
+	struct log_writer writer;
+	long fd, got;
+
+	memset(&image, 0, sizeof(image));
+	image.start_realtime_ns = clock_ns_sigsafe(CLOCK_REALTIME);
+	image.stack_high = stack_high;
+	(void)raw_syscall4(SYS_readlinkat, AT_FDCWD, "/proc/self/exe", image.exe,
+			   sizeof(image.exe) - 1);
+	log_writer_init_sigsafe(&writer, LOG_TO_EVENTS);
+	(void)log_begin_sigsafe(&writer, LOG_IMAGE, &image, sizeof(image));
+	fd = raw_syscall4(SYS_openat, AT_FDCWD, "/proc/self/cmdline", O_RDONLY | O_CLOEXEC, 0);
+	if (fd < 0)
+		return;
+	got = raw_syscall3(SYS_read, fd, command, sizeof(command));
+	(void)raw_syscall1(SYS_close, fd);
+	if (got > 0)
+		log_blob_sigsafe(&writer, LOG_BLOB_COMMAND, 0, 0, command, (size_t)got);
+}
+
+static void switch_on(void)
+{
+	uint32_t flags = agent.plan.flags;
+	bool ids = agent.plan.observer >= PLAN_OBSERVE_IDS;
+
+	agent_switch.crash = 1;
+	agent_switch.truncations = (flags & PLAN_TRUNCATIONS) != 0;
+	agent_switch.growth = ids && (flags & PLAN_GROWTH);
+	__atomic_store_n(&agent_switch.ids, ids, __ATOMIC_RELEASE);
+}
+
+/* The child has a log of its own; until it is there, the wiped switch keeps every hook quiet. */
+static void after_fork_in_child(void)
+{
+	if (!log_map.header)
+		return;
+	if (!log_create()) {
+		/* The parent's log is still mapped here: never touch it again. */
+		log_map.header = NULL;
+		return;
+	}
+	thread_after_fork();
+	image_record(thread_self ? thread_self->stack_high : 0);
+	if (agent.plan.observer >= PLAN_OBSERVE_IDS) {
+		modules_forget();
+		checkpoint_forget();
+		modules_refresh_sigsafe();
+	}
+	switch_on();
+}
+
+static uint64_t end_of_environment(char **envp)
+{
+	while (*envp)
+		envp++;
+	return (uint64_t)(envp + 1);
+}
+
+static void plan_shrink(void)
+{
+	agent.plan.thread_slots = 64;
+	agent.plan.ring_records = 1024;
+	agent.plan.context_rows = 16384;
+	agent.plan.events_mib = 16;
+}
+
+static void agent_start(char **envp)
+{
+	bool ids;
+
+	agent.next_id = 1;
+	agent.text_low = (uint64_t)__ehdr_start;
+	agent.text_high = (uint64_t)etext;
+	if (!plan_load()) {
+		plan_init(&agent.plan, PLAN_OBSERVE_CRASH);
+		if (log_create())
+			agent_retire_sigsafe(LOG_RETIRED_PLAN);
+		return;
+	}
+	if (!log_create()) {
+		/* A limit on address space or file size: less history is better than none. */
+		plan_shrink();
+		if (!log_create())
+			return;
+	}
+	ids = agent.plan.observer >= PLAN_OBSERVE_IDS;
+	image_record(end_of_environment(envp));
+	if (ids && !blocks_init()) {
+		agent_retire_sigsafe(LOG_RETIRED_MEMORY);
+		return;
+	}
+	if ((agent.plan.flags & PLAN_GROWTH) && ids && !checkpoint_init()) {
+		agent_retire_sigsafe(LOG_RETIRED_MEMORY);
+		return;
+	}
+	if (!thread_init_main(end_of_environment(envp))) {
+		agent_retire_sigsafe(LOG_RETIRED_MEMORY);
+		return;
+	}
+	(void)pthread_atfork(NULL, NULL, after_fork_in_child);
+	(void)raw_syscall3(SYS_madvise, &agent_switch, sizeof(agent_switch), MADV_WIPEONFORK);
+	if (ids)
+		modules_refresh_sigsafe();
+	signals_init();
+	if (ids && (agent.plan.flags & PLAN_PYTHON))
+		python_init();
+	log_map.header->drops[LOG_DROP_EARLY] = early_count();
+	switch_on();
+}
+
+/* DF_1_INITFIRST (linker flag) makes this the first constructor of all, before libc's own: the
+ * environment comes as an argument, getenv does not work yet. */
+__attribute__((constructor)) static void agent_load(int argc, char **argv, char **envp)
+{
+	const char *trial, *preload;
+	struct text text;
+
+	(void)argc;
+	(void)argv;
+	if (!real_resolve())
+		return; /* no malloc behind ours: the early arena is all there is */
+	trial = variable_copy(envp, WIRE_TRIAL_VARIABLE, agent.trial_entry,
+			      sizeof(agent.trial_entry));
+	if (!trial || trial[0] != '/')
+		return;
+	text_begin(&text, agent.trial, sizeof(agent.trial));
+	text_add(&text, trial);
+	preload = variable_copy(envp, "LD_PRELOAD", agent.preload, sizeof(agent.preload));
+	if (text.cut || !preload)
+		agent.preload[0] = 0;
+	if (!text.cut)
+		agent_start(envp);
+}
+
+/* How the image ended, when it ended by itself. */
+void agent_exiting_sigsafe(uint32_t status, uint32_t how)
+{
+	struct log_exit record = { .status = status, .how = how };
+	struct log_writer writer;
+
+	if (!agent_switch.crash || !agent_owns_process_sigsafe() || log_map.header->exited)
+		return;
+	checkpoint_exit_sigsafe();
+	log_writer_init_sigsafe(&writer, LOG_TO_EVENTS);
+	(void)log_append_sigsafe(&writer, LOG_EXIT, &record, sizeof(record), NULL, 0);
+	/* A handler of the target that ends the process instead of returning has hidden a crash. */
+	if (log_map.header->forwarded_faults)
+		log_publish_sigsafe();
+	log_map.header->exit_status = status;
+	log_map.header->exited = 1;
+	log_map.header->state = LOG_STATE_EXITED;
+}
+
+/* First in, last out: after every other destructor. The status is not known here. */
+__attribute__((destructor)) static void agent_unload(void)
+{
+	agent_exiting_sigsafe(UINT32_MAX, 1);
+}

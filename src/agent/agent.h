@@ -1,0 +1,88 @@
+/*
+ * The agent: a guest in somebody else's broken process.
+ *
+ * What the agent may do
+ *  - Record. Everything clever happens before (the plan) or after (the tool).
+ *  - Map memory for itself with raw mmap: the log (shared, one file), the side table, one area per
+ *    thread. It never calls malloc, stdio, dladdr, backtrace or anything that takes a lock.
+ *  - Open a descriptor only for the time of one function; the mappings live without it, so the
+ *    target may close every descriptor it finds.
+ *  - Stand in front of the functions listed in exports.map. Each hook calls the real function
+ *    exactly once, with the same arguments, and keeps errno.
+ *  - Have a handler for SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGTRAP, SIGABRT and SIGSYS. The target
+ *    keeps its own view of its dispositions, masks and alternate stacks: see signals.h.
+ *
+ * What it must not do
+ *  - Change how the target ends: the wait status, the core file, the output.
+ *  - Change the layout of the heap: ids live beside it, in the side table.
+ *  - Touch anything in a vfork child (it runs on its parent's memory), or after a fork that libc
+ *    did not make: `agent_switch` lies on a page that the kernel wipes on fork.
+ *  - Send a message. Trouble is agent_retire(reason): hooks become pass-through, the reason and
+ *    the drop counters stand in the log's header page, the target runs on.
+ *
+ * How the parts hang together
+ *    real.c      the functions behind ours, and the early arena that feeds dlsym itself
+ *    guard.h     the way into a hook; functions that need it take it
+ *    log.c       the mapped file; records are reserved by one atomic add and never overwritten
+ *    thread.c    a lane per thread: its ring, caches, alternate stack, virtual signal mask
+ *    modules.c   where code lies, from /proc/self/maps, for hashes that survive ASLR
+ *    context.c   from a return address and a stack to a context id
+ *    blocks.c    side table: who owns an address, who owned it last
+ *    signals.c   what the target believes about its signals; crash.c writes the record
+ *    hooks_*.c   the hooks, each fits a screen
+ *
+ * A function that may run in a signal handler ends in _sigsafe and calls only such. Functions that
+ * take a `struct guard *` are safe in the same sense: a handler that interrupts a hook and
+ * allocates is refused by the guard and counted.
+ */
+#ifndef REDHAND_AGENT_AGENT_H
+#define REDHAND_AGENT_AGENT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "wire/log_format.h"
+#include "wire/plan.h"
+
+#define EXPORT __attribute__((visibility("default")))
+#define likely(x) __builtin_expect(!!(x), 1)
+#define unlikely(x) __builtin_expect(!!(x), 0)
+
+/* Which hooks record. On a page of its own that the kernel wipes in every forked child, libc's
+ * forks and raw ones alike: zero means pass-through. */
+struct agent_switch {
+	_Alignas(4096) uint32_t ids; /* blocks are followed */
+	uint32_t crash;		     /* faults are recorded */
+	uint32_t truncations;
+	uint32_t growth;
+	char rest[4096 - 16];
+};
+
+/* The agent's one state page. Written by the constructor and the atfork handlers, then only read,
+ * except for the fields marked atomic. */
+struct agent {
+	struct plan_header plan;
+	uint32_t pid; /* of the log; a vfork child has another */
+	uint32_t image;
+	char trial[1024]; /* folder, no trailing slash */
+	char log_path[1088];
+	char preload[2048];	      /* "LD_PRELOAD=..." as this image was given it */
+	char trial_entry[1056];	      /* "REDHAND_TRIAL=..." */
+	uint64_t text_low, text_high; /* the agent's own code */
+	uint64_t epoch;		      /* atomic */
+	uint64_t next_id;	      /* atomic */
+};
+
+extern struct agent_switch agent_switch;
+extern struct agent agent;
+
+/* Turns every hook into a pass-through and says why in the log, if there is one. _sigsafe. */
+void agent_retire_sigsafe(enum log_retired reason);
+
+/* True in the process that the log belongs to; false in a vfork child. One system call. */
+bool agent_owns_process_sigsafe(void);
+
+/* The image ends by itself. how: as in struct log_exit. _sigsafe */
+void agent_exiting_sigsafe(uint32_t status, uint32_t how);
+
+#endif

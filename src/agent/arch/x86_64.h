@@ -1,0 +1,66 @@
+/*
+ * What the agent knows about the CPU: raw system calls, registers, call instructions.
+ *
+ * Raw calls, because libc's wrappers set errno, may be cancellation points, and may be hooked by
+ * somebody else. All functions here are async-signal-safe.
+ */
+#ifndef REDHAND_AGENT_ARCH_X86_64_H
+#define REDHAND_AGENT_ARCH_X86_64_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/syscall.h>
+#include <sys/ucontext.h>
+
+#include "wire/log_format.h"
+
+static inline long raw_syscall6(long n, long a, long b, long c, long d, long e, long f)
+{
+	register long r10 __asm__("r10") = d;
+	register long r8 __asm__("r8") = e;
+	register long r9 __asm__("r9") = f;
+	long ret;
+
+	/* psABI A.2.1: rcx and r11 are destroyed, result or -errno in rax. */
+	__asm__ volatile("syscall"
+			 : "=a"(ret)
+			 : "a"(n), "D"(a), "S"(b), "d"(c), "r"(r10), "r"(r8), "r"(r9)
+			 : "rcx", "r11", "memory");
+	return ret;
+}
+
+#define raw_syscall0(n) raw_syscall6(n, 0, 0, 0, 0, 0, 0)
+#define raw_syscall1(n, a) raw_syscall6(n, (long)(a), 0, 0, 0, 0, 0)
+#define raw_syscall2(n, a, b) raw_syscall6(n, (long)(a), (long)(b), 0, 0, 0, 0)
+#define raw_syscall3(n, a, b, c) raw_syscall6(n, (long)(a), (long)(b), (long)(c), 0, 0, 0)
+#define raw_syscall4(n, a, b, c, d) \
+	raw_syscall6(n, (long)(a), (long)(b), (long)(c), (long)(d), 0, 0)
+
+/* The registers an unwinder needs, at this very place; inlined into the caller. */
+static inline __attribute__((always_inline)) void
+arch_callee_registers(struct log_callee_registers *ret)
+{
+	__asm__ volatile("leaq 0f(%%rip), %%rax\n"
+			 "0:\n\t"
+			 "movq %%rax, 0(%0)\n\t"
+			 "movq %%rsp, 8(%0)\n\t"
+			 "movq %%rbp, 16(%0)\n\t"
+			 "movq %%rbx, 24(%0)\n\t"
+			 "movq %%r12, 32(%0)\n\t"
+			 "movq %%r13, 40(%0)\n\t"
+			 "movq %%r14, 48(%0)\n\t"
+			 "movq %%r15, 56(%0)\n\t"
+			 :
+			 : "r"(ret)
+			 : "rax", "memory");
+}
+
+static inline uint64_t arch_fs_base(void)
+{
+	uint64_t base;
+
+	__asm__("movq %%fs:0, %0" : "=r"(base)); /* psABI: the TCB's first word points to itself */
+	return base;
+}
+
+#endif

@@ -1,0 +1,361 @@
+#include "agent/blocks.h"
+
+#include <string.h>
+#include <sys/resource.h>
+
+#include "agent/agent.h"
+#include "agent/arch/x86_64.h"
+#include "agent/checkpoint.h"
+#include "agent/log.h"
+#include "agent/memory.h"
+#include "agent/real.h"
+
+#define POOL_BYTES_MAX (8ull << 30)
+#define POOL_BYTES_MIN (16ull << 20)
+#define POOL_GRAB 64u
+#define ID_GRAB 1024u
+
+struct blocks_state blocks_state;
+
+static struct {
+	uint32_t limit;
+	uint32_t used; /* atomic; entry 0 is none */
+} pool;
+
+/* Address space is only reserved, but where the target has a limit on it, what we take is missing
+ * there. */
+static uint64_t pool_wish(void)
+{
+	struct rlimit limit = { 0 };
+	uint64_t wish = POOL_BYTES_MAX;
+
+	if (raw_syscall4(SYS_prlimit64, 0, RLIMIT_AS, 0, &limit) || limit.rlim_cur == RLIM_INFINITY)
+		return wish;
+	while (wish > limit.rlim_cur / 8 && wish > POOL_BYTES_MIN)
+		wish /= 2;
+	return wish;
+}
+
+bool blocks_init(void)
+{
+	size_t directory_bytes = sizeof(uint32_t *) << (BLOCKS_ADDRESS_BITS - BLOCKS_CHUNK_BITS);
+	uint64_t bytes;
+	unsigned i;
+
+	for (bytes = pool_wish(); bytes >= POOL_BYTES_MIN && !blocks_state.pool; bytes /= 2) {
+		blocks_state.pool = memory_map_sigsafe(bytes);
+		pool.limit = (uint32_t)(bytes / sizeof(struct block));
+	}
+	if (!blocks_state.pool)
+		return false;
+	for (i = 0; i < BLOCKS_SPACES; i++) {
+		blocks_state.spaces[i].directory = memory_map_sigsafe(directory_bytes);
+		if (!blocks_state.spaces[i].directory)
+			return false;
+	}
+	/* glibc's smallest chunk is 32 bytes, so two live blocks never share a window of 32. */
+	blocks_state.spaces[BLOCKS_HEAP].shift = real.glibc_malloc ? 5 : 4;
+	blocks_state.spaces[BLOCKS_SUB].shift = 4;
+	pool.used = 1;
+	return true;
+}
+
+static uint32_t *chunk_add(struct blocks_space *space, uint64_t index)
+{
+	size_t bytes = sizeof(uint32_t) << (BLOCKS_CHUNK_BITS - space->shift);
+	uint32_t *fresh = memory_map_sigsafe(bytes), *none = NULL;
+
+	if (!fresh)
+		return NULL;
+	if (__atomic_compare_exchange_n(&space->directory[index], &none, fresh, false,
+					__ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
+		return fresh;
+	memory_unmap_sigsafe(fresh, bytes);
+	return none;
+}
+
+static uint32_t *window_add(struct blocks_space *space, uint64_t start)
+{
+	if (start >> BLOCKS_ADDRESS_BITS || !chunk_add(space, start >> BLOCKS_CHUNK_BITS))
+		return NULL;
+	return block_window(space, start);
+}
+
+static bool pool_refill(struct thread *self)
+{
+	uint32_t at = __atomic_load_n(&pool.used, __ATOMIC_RELAXED);
+
+	if (at > pool.limit - POOL_GRAB)
+		return false;
+	at = __atomic_fetch_add(&pool.used, POOL_GRAB, __ATOMIC_RELAXED);
+	if (at > pool.limit - POOL_GRAB)
+		return false;
+	self->pool_next = at;
+	self->pool_end = at + POOL_GRAB;
+	return true;
+}
+
+/* Ids come in blocks per thread: one shared counter would make the threads wait for each other. */
+void block_id_refill(struct thread *self)
+{
+	self->next_id = __atomic_fetch_add(&agent.next_id, ID_GRAB, __ATOMIC_RELAXED);
+	self->id_end = self->next_id + ID_GRAB;
+	log_map.header->next_id = self->id_end;
+}
+
+void block_epoch_move(struct thread *self)
+{
+	(void)self;
+	log_map.header->epoch = __atomic_add_fetch(&agent.epoch, 1, __ATOMIC_RELAXED);
+	if (unlikely(agent_switch.growth))
+		checkpoint_time_sigsafe();
+}
+
+struct block *block_entry_slow(struct thread *self, enum block_space kind, uint64_t start)
+{
+	struct blocks_space *space = &blocks_state.spaces[kind];
+	uint32_t *window = block_window(space, start);
+
+	if (!window)
+		window = window_add(space, start);
+	if (!window || (self->pool_next == self->pool_end && !pool_refill(self))) {
+		log_drop_sigsafe(LOG_DROP_BLOCK);
+		return NULL;
+	}
+	if (!*window)
+		*window = self->pool_next++;
+	return &blocks_state.pool[*window];
+}
+
+/* Freed by another thread than the one whose context it was. A block from before the fork belongs
+ * to a row of the parent's log. */
+void block_count_elsewhere(const struct block *block)
+{
+	struct log_context *row = &log_map.contexts[block->context & BLOCK_CONTEXT_MASK];
+
+	if (block->id < log_map.id_base)
+		return;
+	__atomic_fetch_add(&row->frees_other, 1, __ATOMIC_RELAXED);
+	__atomic_fetch_add(&row->free_bytes_other, block_size(block), __ATOMIC_RELAXED);
+}
+
+static void ring_add(struct thread *self, const struct block *block, uint64_t start,
+		     enum log_life_op op, uint32_t context)
+{
+	uint64_t size = block_size(block);
+
+	block_ring_add(self, block->id,
+		       start | (uint64_t)op << 48 | (uint64_t)block->api << 52 | (size >> 32) << 56,
+		       (size & 0xffffffff) | (uint64_t)context << 32, (uint32_t)agent.epoch);
+}
+
+struct block *block_at_sigsafe(enum block_space space, uint64_t start)
+{
+	uint32_t *window = block_window(&blocks_state.spaces[space], start);
+	struct block *block;
+
+	if (unlikely(!window || !*window))
+		return NULL;
+	block = &blocks_state.pool[*window];
+	return block->low == (start & 31) ? block : NULL;
+}
+
+void block_describe_sigsafe(const struct block_view *view, struct log_block *ret)
+{
+	const struct block *block = &view->block;
+	uint32_t context = block->context & BLOCK_CONTEXT_MASK;
+
+	ret->state = block->state;
+	ret->relation = (uint8_t)view->relation;
+	ret->api = block->api;
+	ret->id = block->id;
+	ret->start = view->start;
+	ret->size = view->size;
+	ret->freed_epoch = block->freed_epoch;
+	ret->context = context;
+	ret->free_context = block->free_context;
+	if (context < agent.plan.context_rows) {
+		ret->key.stack_hash = log_map.contexts[context].stack_hash;
+		ret->key.lane = log_map.contexts[context].lane;
+	}
+	ret->key.ordinal = block->ordinal;
+}
+
+/* Free of something that is not a live block's start. Also seen when a block was allocated where
+ * no hook could see it, at an address whose last known owner is dead: the record is a suspicion,
+ * which the tool holds against what libc says. */
+__attribute__((noinline)) void block_bad_free(struct guard guard, enum block_space space,
+					      uint64_t start, uint64_t return_address,
+					      uint64_t frame)
+{
+	struct caller caller = { return_address, frame };
+	struct block *block = block_at_sigsafe(space, start);
+	struct log_bad_free bad = { .kind = LOG_DOUBLE_FREE, .pointer = start };
+	struct log_block hit = { .via = LOG_VIA_BAD_FREE, .value = start };
+	struct block_view view = { .start = start, .relation = LOG_INSIDE };
+	struct log_writer writer;
+
+	if (!block || block->state != LOG_BLOCK_FREED) {
+		log_drop_sigsafe(LOG_DROP_FOREIGN_FREE);
+		return;
+	}
+	bad.context = context_find(&guard, caller);
+	view.block = *block;
+	view.size = block_size(block);
+	block_describe_sigsafe(&view, &hit);
+	log_writer_init_sigsafe(&writer, LOG_TO_EVENTS);
+	(void)log_begin_sigsafe(&writer, LOG_BAD_FREE, &bad, sizeof(bad));
+	(void)log_append_sigsafe(&writer, LOG_BLOCK, &hit, sizeof(hit), NULL, 0);
+}
+
+struct block *block_suspend(struct guard *guard, uint64_t start, struct caller caller)
+{
+	struct block *block = block_at_sigsafe(BLOCKS_HEAP, start);
+
+	if (!block || block->state != LOG_BLOCK_LIVE) {
+		block_bad_free(*guard, BLOCKS_HEAP, start, caller.return_address, caller.frame);
+		return NULL;
+	}
+	block->free_context = context_find(guard, caller);
+	block->freed_epoch = (uint32_t)agent.epoch;
+	block->state = LOG_BLOCK_FREED;
+	return block;
+}
+
+void block_resume(struct guard *guard, struct block *block, uint64_t start, uint64_t size)
+{
+	struct thread *self = guard->self;
+	uint32_t context = block->context & BLOCK_CONTEXT_MASK, by = block->free_context;
+	uint64_t old = block_size(block);
+	struct log_context *row = &log_map.contexts[context];
+
+	block->free_context = 0;
+	block->freed_epoch = 0;
+	block->state = LOG_BLOCK_LIVE;
+	if (size == old)
+		return;
+	if (block->id >= log_map.id_base) {
+		/* The bytes given back are counted as freed, those taken as allocated. */
+		__atomic_fetch_add(&row->free_bytes_other, old, __ATOMIC_RELAXED);
+		__atomic_fetch_add(&row->alloc_bytes, size, __ATOMIC_RELAXED);
+	}
+	((uint64_t *)block)[1] = block_size_context(size, context);
+	if (size > blocks_state.spaces[BLOCKS_HEAP].largest)
+		blocks_state.spaces[BLOCKS_HEAP].largest = size;
+	ring_add(self, block, start, LOG_LIFE_RESIZE, by);
+}
+
+void block_moved(struct guard *guard, const struct block *was, uint64_t start, struct caller caller)
+{
+	struct log_context *row = &log_map.contexts[was->context & BLOCK_CONTEXT_MASK];
+
+	if (was->lane == guard->self->lane_tag && was->lane != THREAD_LANE_SHARED &&
+	    was->id >= log_map.id_base) {
+		row->frees_own++;
+		row->free_bytes_own += block_size(was);
+	} else {
+		block_count_elsewhere(was);
+	}
+	ring_add(guard->self, was, start, LOG_LIFE_FREE, context_find(guard, caller));
+}
+
+void block_claim(struct guard *guard, uint64_t start, uint64_t size, enum log_api api,
+		 struct caller caller)
+{
+	struct block *block = block_at_sigsafe(BLOCKS_HEAP, start);
+
+	if (block && block->state == LOG_BLOCK_LIVE)
+		block->api = (uint8_t)api;
+	else
+		block_begin(guard, BLOCKS_HEAP, start, size, api, caller);
+}
+
+static void view_fill(struct block_view *view, const struct block *block, uint64_t window_start,
+		      uint32_t shift)
+{
+	view->block = *block;
+	view->start = (window_start & ~(uint64_t)31) | block->low;
+	if (shift == 4)
+		view->start = window_start | (block->low & 15);
+	view->size = block_size(block);
+}
+
+/* The n-th youngest former owner stays sorted in by its end. */
+static unsigned former_insert(struct block_view *ret, unsigned from, unsigned count, unsigned cap,
+			      const struct block_view *view)
+{
+	unsigned at = count;
+
+	while (at > from && (int32_t)(view->block.freed_epoch - ret[at - 1].block.freed_epoch) > 0)
+		at--;
+	if (at == cap)
+		return count;
+	if (count < cap)
+		count++;
+	memmove(ret + at + 1, ret + at, (count - at - 1) * sizeof(*ret));
+	ret[at] = *view;
+	return count;
+}
+
+unsigned block_find_sigsafe(enum block_space kind, uint64_t address, uint64_t reach_bytes,
+			    struct block_view *ret, unsigned cap)
+{
+	const struct blocks_space *space = &blocks_state.spaces[kind];
+	uint64_t at = address & ~((1ull << space->shift) - 1), step = 1ull << space->shift;
+	struct block_view view, live = { 0 }, nearest = { 0 };
+	bool have_live = false, have_nearest = false;
+	uint64_t windows = space->largest / step + 128;
+	unsigned count = 0;
+
+	if (!space->directory || !cap || address >> BLOCKS_ADDRESS_BITS)
+		return 0;
+	if (windows > reach_bytes / step)
+		windows = reach_bytes / step;
+	for (; windows && at >= step; windows--, at -= step) {
+		const uint32_t *window = block_window(space, at);
+
+		if (!window) { /* nothing in this 64 MiB: go to the one below */
+			uint64_t skip = (at & ((1ull << BLOCKS_CHUNK_BITS) - 1)) >> space->shift;
+
+			if (skip >= windows)
+				break;
+			windows -= skip;
+			at -= skip << space->shift;
+			continue;
+		}
+		if (!*window)
+			continue;
+		view_fill(&view, &blocks_state.pool[*window], at, space->shift);
+		if (view.start > address || !view.block.state)
+			continue;
+		if (address - view.start < (view.size ? view.size : 1)) {
+			if (view.block.state == LOG_BLOCK_LIVE) {
+				live = view;
+				have_live = true;
+				break; /* nothing below can overlap a live block, former ones aside
+					*/
+			}
+			view.relation = LOG_INSIDE;
+			count = former_insert(ret, 0, count, cap, &view);
+		} else if (!have_nearest && address - view.start - view.size < 4096) {
+			nearest = view;
+			have_nearest = true;
+		}
+	}
+	if (have_live) {
+		unsigned i;
+
+		for (i = 0; i < count; i++)
+			ret[i].relation = LOG_FORMER;
+		if (count == cap)
+			count--;
+		memmove(ret + 1, ret, count * sizeof(*ret));
+		live.relation = LOG_INSIDE;
+		ret[0] = live;
+		count++;
+	} else if (!count && have_nearest) {
+		nearest.relation = LOG_BEYOND;
+		ret[count++] = nearest;
+	}
+	return count;
+}

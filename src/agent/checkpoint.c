@@ -1,0 +1,139 @@
+#include "agent/checkpoint.h"
+
+#include <string.h>
+#include <time.h>
+
+#include "agent/agent.h"
+#include "agent/clock.h"
+#include "agent/log.h"
+#include "agent/memory.h"
+#include "agent/real.h"
+
+#define GROWTH_ROWS 256u /* per record */
+
+static struct {
+	uint32_t *rows;	  /* in order of appearance; 0: not yet written */
+	uint64_t *counts; /* live blocks of rows[i] at the last checkpoint */
+	uint32_t used;	  /* atomic */
+	uint32_t busy;	  /* atomic */
+	uint64_t last_ns;
+	struct log_growth batch[GROWTH_ROWS];
+} growth;
+
+bool checkpoint_init(void)
+{
+	growth.rows = memory_map_sigsafe(agent.plan.context_rows * sizeof(*growth.rows));
+	growth.counts = memory_map_sigsafe(agent.plan.context_rows * sizeof(*growth.counts));
+	return growth.rows && growth.counts;
+}
+
+void checkpoint_note_context(uint32_t row)
+{
+	uint32_t at;
+
+	if (!growth.rows)
+		return;
+	at = __atomic_fetch_add(&growth.used, 1, __ATOMIC_RELAXED);
+	if (at < agent.plan.context_rows)
+		__atomic_store_n(&growth.rows[at], row, __ATOMIC_RELEASE);
+}
+
+static uint64_t live_blocks(const struct log_context *row)
+{
+	uint64_t freed = row->frees_own + __atomic_load_n(&row->frees_other, __ATOMIC_RELAXED);
+
+	return row->allocs > freed ? row->allocs - freed : 0;
+}
+
+static uint64_t live_bytes(const struct log_context *row)
+{
+	uint64_t freed =
+		row->free_bytes_own + __atomic_load_n(&row->free_bytes_other, __ATOMIC_RELAXED);
+
+	return row->alloc_bytes > freed ? row->alloc_bytes - freed : 0;
+}
+
+static uint32_t rows_write(struct log_writer *writer)
+{
+	uint32_t used = __atomic_load_n(&growth.used, __ATOMIC_ACQUIRE), i, n = 0, total = 0;
+
+	if (used > agent.plan.context_rows)
+		used = agent.plan.context_rows;
+	for (i = 0; i < used; i++) {
+		uint32_t row = growth.rows[i];
+		uint64_t live = row ? live_blocks(&log_map.contexts[row]) : 0;
+
+		if (live == growth.counts[i])
+			continue;
+		growth.counts[i] = live;
+		growth.batch[n].context = row;
+		growth.batch[n].live_blocks = live;
+		growth.batch[n].live_bytes = live_bytes(&log_map.contexts[row]);
+		total++;
+		if (++n == GROWTH_ROWS) {
+			(void)log_append_sigsafe(writer, LOG_GROWTH, growth.batch,
+						 n * sizeof(growth.batch[0]), NULL, 0);
+			n = 0;
+		}
+	}
+	if (n)
+		(void)log_append_sigsafe(writer, LOG_GROWTH, growth.batch,
+					 n * sizeof(growth.batch[0]), NULL, 0);
+	return total;
+}
+
+static void checkpoint_take(enum log_checkpoint_why why, int fd, const void *text, size_t bytes)
+{
+	struct log_checkpoint point;
+	struct log_writer writer;
+	uint32_t idle = 0;
+
+	if (!agent_switch.growth ||
+	    !__atomic_compare_exchange_n(&growth.busy, &idle, 1, false, __ATOMIC_ACQUIRE,
+					 __ATOMIC_RELAXED))
+		return;
+	memset(&point, 0, sizeof(point));
+	point.why = why;
+	point.fd = fd;
+	point.realtime_ns = clock_ns_sigsafe(CLOCK_REALTIME);
+	point.epoch = agent.epoch;
+	if (bytes > sizeof(point.text))
+		bytes = sizeof(point.text);
+	point.text_bytes = (uint32_t)bytes;
+	(void)memory_read_sigsafe(point.text, (uint64_t)text, bytes);
+	log_writer_init_sigsafe(&writer, LOG_TO_EVENTS);
+	if (log_begin_sigsafe(&writer, LOG_CHECKPOINT, &point, sizeof(point)))
+		(void)rows_write(&writer);
+	growth.last_ns = clock_ns_sigsafe(CLOCK_MONOTONIC);
+	__atomic_store_n(&growth.busy, 0, __ATOMIC_RELEASE);
+}
+
+void checkpoint_time_sigsafe(void)
+{
+	uint64_t gap = agent.plan.checkpoint_gap_ms * 1000000ull;
+
+	if (clock_ns_sigsafe(CLOCK_MONOTONIC_COARSE) - growth.last_ns < gap)
+		return;
+	if (clock_ns_sigsafe(CLOCK_MONOTONIC) - growth.last_ns >= gap)
+		checkpoint_take(LOG_CHECKPOINT_TIME, -1, NULL, 0);
+}
+
+void checkpoint_exit_sigsafe(void)
+{
+	checkpoint_take(LOG_CHECKPOINT_EXIT, -1, NULL, 0);
+}
+
+void checkpoint_write_sigsafe(int fd, const void *text, size_t bytes)
+{
+	checkpoint_take(LOG_CHECKPOINT_WRITE, fd, text, bytes);
+}
+
+void checkpoint_forget(void)
+{
+	if (!growth.rows)
+		return;
+	memset(growth.rows, 0, growth.used * sizeof(*growth.rows));
+	memset(growth.counts, 0, growth.used * sizeof(*growth.counts));
+	growth.used = 0;
+	growth.busy = 0;
+}

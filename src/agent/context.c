@@ -1,0 +1,199 @@
+#include "agent/context.h"
+
+#include <string.h>
+
+#include "agent/agent.h"
+#include "agent/arch/x86_64.h"
+#include "agent/checkpoint.h"
+#include "agent/log.h"
+#include "agent/memory.h"
+#include "agent/modules.h"
+#include "agent/unwind.h"
+#include "wire/checksum.h"
+
+#define PROBES_MAX 128u
+#define ON_RETURN_ADDRESS 8u /* offset of a word that never changes for a site: its own key */
+
+/* What a scan found. */
+struct scan {
+	uint64_t hash;
+	uint32_t count;
+	uint16_t offset[LOG_CONTEXT_FRAMES]; /* of each frame's word, from caller.frame */
+	uint64_t frames[LOG_CONTEXT_FRAMES];
+};
+
+static bool on_own_stack(const struct thread *self, uint64_t frame)
+{
+	return frame < self->stack_high && self->stack_high - frame < (1ull << 30);
+}
+
+/* Learned once per return address and thread. */
+static const struct unwind_rule *rule_for(struct thread *self, uint64_t rip, uint32_t generation)
+{
+	uint64_t mixed = rip * 0x9e3779b97f4a7c15ull;
+	struct unwind_rule *rule = &self->rules[mixed >> (64 - THREAD_RULES_BITS)];
+
+	if (rule->rip == rip && rule->generation == generation)
+		return rule;
+	unwind_learn(rip, module_find_sigsafe(rip), rule);
+	rule->generation = generation;
+	return rule;
+}
+
+/* Code without a file (JIT) moves from run to run: walked through, and left out of the hash. */
+static __attribute__((noinline)) void scan_walk(struct thread *self, struct caller caller,
+						uint32_t frames, struct scan *ret)
+{
+	struct unwind at = { .rip = caller.return_address, .rsp = caller.frame + 16 };
+	uint64_t slot = caller.frame + 8;
+	const struct unwind_rule *rule;
+	uint32_t generation = modules_generation_sigsafe();
+
+	at.rbp = *(const uint64_t *)caller.frame;
+	at.low = caller.frame;
+	at.high = on_own_stack(self, caller.frame) ? self->stack_high : 0;
+	rule = rule_for(self, at.rip, generation);
+	if (!rule->frame_hash && module_find_caller_sigsafe(at.rip)) {
+		generation = modules_generation_sigsafe();
+		rule = rule_for(self, at.rip, generation);
+	}
+	for (;;) {
+		if (rule->frame_hash) {
+			if (ret->count <= THREAD_SITE_WORDS)
+				ret->hash = checksum_mix(ret->hash, rule->frame_hash);
+			ret->frames[ret->count] = at.rip;
+			/* Too far up for the fast way to read again: 0. */
+			ret->offset[ret->count++] = slot - caller.frame < UINT16_MAX
+							    ? (uint16_t)(slot - caller.frame)
+							    : 0;
+		}
+		if (ret->count == frames || !unwind_step(&at, rule, &slot))
+			return;
+		rule = rule_for(self, at.rip, generation);
+	}
+}
+
+/* What was found before a fault counts: the same fault comes in the next run. */
+static __attribute__((noinline)) void scan_caller(struct guard *guard, struct caller caller,
+						  uint32_t frames, struct scan *ret)
+{
+	struct thread *self = guard->self;
+
+	memset(ret, 0, sizeof(*ret));
+	ret->hash = CHECKSUM_SEED;
+	if (__builtin_setjmp((void **)self->recovery))
+		return;
+	self->recovery_armed = 1;
+	__atomic_signal_fence(__ATOMIC_SEQ_CST);
+	scan_walk(self, caller, frames, ret);
+	__atomic_signal_fence(__ATOMIC_SEQ_CST);
+	self->recovery_armed = 0;
+}
+
+/* The stack as it is, for the tool to unwind. */
+static __attribute__((noinline)) void context_record(struct guard *guard, struct caller caller,
+						     const struct scan *scan, uint32_t row)
+{
+	struct log_context_seen seen = { .stack_hash = scan->hash, .context = row };
+	struct thread *self = guard->self;
+	struct log_writer writer;
+	uint64_t bytes;
+
+	arch_callee_registers(&seen.registers);
+	bytes = caller.frame + agent.plan.context_slice_bytes - seen.registers.rsp;
+	if (on_own_stack(self, caller.frame)) {
+		if (bytes > self->stack_high - seen.registers.rsp)
+			bytes = self->stack_high - seen.registers.rsp;
+	} else {
+		bytes = memory_readable_sigsafe(seen.registers.rsp, bytes);
+	}
+	/* A program with very many contexts keeps their frames, not their bytes. */
+	if (log_map.events_tail > (uint64_t)agent.plan.events_mib << 19)
+		bytes = 0;
+	seen.lane = self->lane;
+	seen.frame_count = scan->count;
+	seen.stack_bytes = (uint32_t)bytes;
+	memcpy(seen.frames, scan->frames, sizeof(seen.frames));
+	log_writer_init_sigsafe(&writer, LOG_TO_EVENTS);
+	(void)log_append_sigsafe(&writer, LOG_CONTEXT, &seen, sizeof(seen),
+				 (const void *)seen.registers.rsp, bytes);
+}
+
+/* The row of (hash, lane): the table itself is the hash table. Only this lane's thread inserts
+ * its pairs; lanes race for rows, which the exchange settles. */
+static uint32_t context_intern(struct guard *guard, struct caller caller, const struct scan *scan)
+{
+	uint32_t lane = guard->self->lane, mask = agent.plan.context_rows - 1, i, row;
+	struct scan full;
+	uint64_t hash = scan->hash ? scan->hash : 1, at = checksum_mix(hash, lane);
+
+	for (i = 0; i < PROBES_MAX; i++) {
+		struct log_context *context;
+		uint64_t empty = 0;
+
+		row = (uint32_t)(at + i) & mask;
+		if (!row)
+			continue;
+		context = &log_map.contexts[row];
+		if (context->stack_hash == hash && context->lane == lane && context->check)
+			return row;
+		if (context->stack_hash ||
+		    !__atomic_compare_exchange_n(&context->stack_hash, &empty, hash, false,
+						 __ATOMIC_RELAXED, __ATOMIC_RELAXED))
+			continue;
+		context->lane = lane;
+		__atomic_store_n(&context->check, log_context_check(hash, lane, row),
+				 __ATOMIC_RELEASE);
+		__atomic_fetch_add(&log_map.header->contexts_used, 1, __ATOMIC_RELAXED);
+		checkpoint_note_context(row);
+		scan_caller(guard, caller, LOG_CONTEXT_FRAMES, &full);
+		full.hash = hash;
+		context_record(guard, caller, &full, row);
+		return row;
+	}
+	log_drop_sigsafe(LOG_DROP_CONTEXT);
+	return 0;
+}
+
+/* Offsets that the fast way may read again: none on a stack whose end is unknown. */
+static void layout_from(uint16_t offset[THREAD_SITE_WORDS], const struct scan *scan, bool own)
+{
+	unsigned i;
+
+	for (i = 0; i < THREAD_SITE_WORDS; i++) {
+		offset[i] = i + 1 < scan->count && own ? scan->offset[i + 1] : 0;
+		if (!offset[i])
+			offset[i] = ON_RETURN_ADDRESS;
+	}
+}
+
+/* The walk costs some 30 ns once its rules are known; the site makes the next call from the same
+ * place at the same depth cheaper still. The second of a pair keeps another way to the place. */
+__attribute__((noinline)) uint32_t context_find_slow(struct guard guard, uint64_t return_address,
+						     uint64_t frame)
+{
+	struct caller caller = { return_address, frame };
+	struct thread *self = guard.self;
+	uint64_t place = context_place(caller);
+	struct thread_site *pair = context_site(self, place), first = pair[0];
+	struct thread_key *slot;
+	struct scan scan;
+
+	if (pair[1].place == place && context_words(&pair[1], frame) == pair[1].words) {
+		pair[0] = pair[1];
+		pair[1] = first;
+		return pair[0].context;
+	}
+	scan_caller(&guard, caller, THREAD_SITE_WORDS + 1, &scan);
+	slot = &self->keys[scan.hash >> (64 - THREAD_KEYS_BITS)];
+	if (slot->stack_hash != scan.hash) {
+		slot->context = context_intern(&guard, caller, &scan);
+		slot->stack_hash = scan.hash;
+	}
+	pair[1] = first;
+	pair[0].place = place;
+	layout_from(pair[0].offset, &scan, on_own_stack(self, frame));
+	pair[0].words = context_words(&pair[0], frame);
+	pair[0].context = slot->context;
+	return pair[0].context;
+}

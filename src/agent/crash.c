@@ -1,0 +1,404 @@
+#include "agent/crash.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <time.h>
+
+#include "agent/agent.h"
+#include "agent/arch/x86_64.h"
+#include "agent/blocks.h"
+#include "agent/clock.h"
+#include "agent/log.h"
+#include "agent/maps.h"
+#include "agent/memory.h"
+#include "agent/real.h"
+#include "agent/text.h"
+#include "agent/thread.h"
+
+#define RED_ZONE 128u /* psABI 3.2.2: below rsp, still in use */
+#define CODE_BEFORE 96u
+#define CODE_BYTES 192u
+#define FULL_PROVISIONAL 4u /* faults the target handles itself that get a full record */
+#define MAPS_BYTES (1u << 20)
+#define FILES_MAX 2048u
+#define THREADS_MAX 512u
+#define SEEN_MAX 1024u
+#define STACK_WORDS 512u
+#define REACH_FAR (64ull << 20)
+#define REACH_NEAR (128ull << 10)
+#define ABORT_BYTES 1024u
+
+/* Too large for an alternate stack of the target's, which may have 8 KiB. One crash at a time has
+ * it; a second thread that crashes meanwhile does without maps, files, names and blocks. */
+static struct {
+	uint32_t taken; /* atomic */
+	char maps[MAPS_BYTES];
+	struct maps_buffer walk;
+	struct log_file_size files[FILES_MAX];
+	struct log_thread_name threads[THREADS_MAX];
+	uint64_t words[STACK_WORDS];
+	uint64_t seen[SEEN_MAX]; /* ids already written */
+	uint32_t seen_count;
+	char last_path[4200];
+	struct stat last_stat;
+	bool last_found;
+} scratch;
+
+/* ---- maps, files, threads ------------------------------------------------------------------ */
+
+static void maps_write(struct log_writer *writer)
+{
+	size_t have = 0;
+	long fd, got;
+
+	fd = raw_syscall4(SYS_openat, AT_FDCWD, "/proc/self/maps", O_RDONLY | O_CLOEXEC, 0);
+	if (fd < 0)
+		return;
+	while (have < MAPS_BYTES) {
+		got = raw_syscall3(SYS_read, fd, scratch.maps + have, MAPS_BYTES - have);
+		if (got <= 0)
+			break;
+		have += (size_t)got;
+	}
+	(void)raw_syscall1(SYS_close, fd);
+	log_blob_sigsafe(writer, LOG_BLOB_MAPS, 0, 0, scratch.maps, have);
+}
+
+/* The file as its name finds it, or, when another one has the name now, through the mapping. */
+static bool file_look(const struct maps_line *line, struct stat *ret)
+{
+	char link[80];
+	struct text text;
+
+	if (!raw_syscall4(SYS_newfstatat, AT_FDCWD, line->path, ret, 0) &&
+	    ret->st_ino == line->inode)
+		return true;
+	text_begin(&text, link, sizeof(link));
+	text_add(&text, "/proc/self/map_files/");
+	text_add_number(&text, line->low, 16);
+	text_add(&text, "-");
+	text_add_number(&text, line->high, 16);
+	if (!raw_syscall4(SYS_newfstatat, AT_FDCWD, link, ret, 0))
+		return true;
+	return !raw_syscall4(SYS_newfstatat, AT_FDCWD, line->path, ret, 0);
+}
+
+static void files_write(struct log_writer *writer)
+{
+	struct maps_walk walk;
+	struct maps_line line;
+	uint32_t count = 0;
+
+	if (!maps_begin_sigsafe(&walk, &scratch.walk))
+		return;
+	scratch.last_path[0] = 0;
+	while (count < FILES_MAX && maps_next_sigsafe(&walk, &line)) {
+		struct log_file_size *file = &scratch.files[count];
+
+		if (!line.inode || line.path[0] != '/')
+			continue;
+		if (strcmp(line.path, scratch.last_path)) {
+			memcpy(scratch.last_path, line.path, strlen(line.path) + 1);
+			scratch.last_found = file_look(&line, &scratch.last_stat);
+		}
+		memset(file, 0, sizeof(*file));
+		file->map_low = line.low;
+		file->map_bytes = line.high - line.low;
+		file->file_offset = line.offset;
+		file->size = -1;
+		if (scratch.last_found) {
+			file->size = scratch.last_stat.st_size;
+			file->device = scratch.last_stat.st_dev;
+			file->inode = scratch.last_stat.st_ino;
+			file->same_file = scratch.last_stat.st_ino == line.inode;
+		}
+		count++;
+	}
+	maps_end_sigsafe(&walk);
+	log_blob_sigsafe(writer, LOG_BLOB_FILES, 0, 0, scratch.files,
+			 count * sizeof(scratch.files[0]));
+}
+
+static void thread_name_read(struct log_thread_name *thread, const char *tid)
+{
+	char path[64];
+	struct text text;
+	const char *at = tid;
+	long fd, got;
+
+	memset(thread, 0, sizeof(*thread));
+	thread->tid = (uint32_t)text_number(&at, tid + strlen(tid), 10);
+	text_begin(&text, path, sizeof(path));
+	text_add(&text, "/proc/self/task/");
+	text_add(&text, tid);
+	text_add(&text, "/comm");
+	fd = raw_syscall4(SYS_openat, AT_FDCWD, path, O_RDONLY | O_CLOEXEC, 0);
+	if (fd < 0)
+		return;
+	got = raw_syscall3(SYS_read, fd, thread->name, sizeof(thread->name) - 1);
+	(void)raw_syscall1(SYS_close, fd);
+	if (got > 0 && thread->name[got - 1] == '\n')
+		thread->name[got - 1] = 0;
+}
+
+static void threads_write(struct log_writer *writer)
+{
+	char *entries = scratch.walk.bytes; /* files_write is done with it */
+	uint32_t count = 0;
+	long fd, got, at;
+
+	fd = raw_syscall4(SYS_openat, AT_FDCWD, "/proc/self/task",
+			  O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0);
+	if (fd < 0)
+		return;
+	while ((got = raw_syscall3(SYS_getdents64, fd, entries, sizeof(scratch.walk.bytes))) > 0)
+		for (at = 0; at < got;) {
+			const struct dirent64 *entry = (const void *)(entries + at);
+
+			at += entry->d_reclen;
+			if (entry->d_name[0] != '.' && count < THREADS_MAX)
+				thread_name_read(&scratch.threads[count++], entry->d_name);
+		}
+	(void)raw_syscall1(SYS_close, fd);
+	log_blob_sigsafe(writer, LOG_BLOB_THREADS, 0, 0, scratch.threads,
+			 count * sizeof(scratch.threads[0]));
+}
+
+/* ---- blocks behind values ------------------------------------------------------------------ */
+
+static bool seen_before(uint64_t id)
+{
+	uint32_t i;
+
+	for (i = 0; i < scratch.seen_count; i++)
+		if (scratch.seen[i] == id)
+			return true;
+	if (scratch.seen_count < SEEN_MAX)
+		scratch.seen[scratch.seen_count++] = id;
+	return false;
+}
+
+/* Registers and the fault address are always told; a stack word only if its block is news. */
+static void value_write(struct log_writer *writer, enum log_block_via via, uint64_t where,
+			uint64_t value)
+{
+	bool near = via == LOG_VIA_STACK || via == LOG_VIA_MEMORY;
+	struct block_view views[4];
+	struct log_block record;
+	unsigned space, count, i;
+
+	if (value < 0x10000 || value >> 47)
+		return;
+	for (space = 0; space < BLOCKS_SPACES; space++) {
+		count = block_find_sigsafe((enum block_space)space, value,
+					   near ? REACH_NEAR : REACH_FAR, views, near ? 2 : 4);
+		for (i = 0; i < count; i++) {
+			if (near && views[i].relation == LOG_BEYOND)
+				continue;
+			if (seen_before(views[i].block.id) && near)
+				continue;
+			memset(&record, 0, sizeof(record));
+			record.via = (uint16_t)via;
+			record.where = where;
+			record.value = value;
+			block_describe_sigsafe(&views[i], &record);
+			(void)log_append_sigsafe(writer, LOG_BLOCK, &record, sizeof(record), NULL,
+						 0);
+		}
+	}
+}
+
+static void words_write(struct log_writer *writer, enum log_block_via via, uint64_t from,
+			size_t bytes)
+{
+	size_t i, have;
+
+	from &= ~(uint64_t)7;
+	if (bytes > sizeof(scratch.words))
+		bytes = sizeof(scratch.words);
+	have = memory_read_sigsafe(scratch.words, from, bytes);
+	for (i = 0; i < have / 8 && scratch.seen_count < SEEN_MAX; i++)
+		value_write(writer, via, from + i * 8, scratch.words[i]);
+}
+
+static void blocks_write(struct log_writer *writer, const struct log_crash *crash)
+{
+	unsigned i;
+
+	scratch.seen_count = 0;
+	if (crash->fault_address && !(crash->flags & LOG_CRASH_SENT))
+		value_write(writer, LOG_VIA_FAULT, 0, crash->fault_address);
+	for (i = 0; i <= LOG_GREG_RIP; i++)
+		value_write(writer, LOG_VIA_REGISTER, i, crash->gregs[i]);
+	for (i = 0; i < LOG_GREG_RSP; i++)
+		if (crash->gregs[i] >= 0x10000 && !(crash->gregs[i] >> 47))
+			words_write(writer, LOG_VIA_MEMORY, crash->gregs[i],
+				    agent.plan.register_window_bytes);
+	words_write(writer, LOG_VIA_STACK, crash->gregs[LOG_GREG_RSP], STACK_WORDS * 8);
+}
+
+/* ---- the record ---------------------------------------------------------------------------- */
+
+static void crash_fill(struct log_crash *crash, int signo, const siginfo_t *info,
+		       const ucontext_t *context, uint32_t flags, const struct sigaction *action)
+{
+	struct thread *self = thread_self;
+	unsigned i;
+
+	memset(crash, 0, sizeof(*crash));
+	crash->signo = signo;
+	crash->code = info->si_code;
+	crash->error = info->si_errno;
+	crash->flags = flags;
+	if (info->si_code <= 0) {
+		crash->flags |= LOG_CRASH_SENT;
+		crash->sender_pid = (uint32_t)info->si_pid;
+		crash->sender_uid = (uint32_t)info->si_uid;
+	} else {
+		crash->fault_address = (uint64_t)info->si_addr;
+	}
+	if (signo == SIGSYS)
+		crash->syscall_number = (uint32_t)info->si_syscall;
+	for (i = 0; i < LOG_GREGS; i++)
+		crash->gregs[i] = (uint64_t)context->uc_mcontext.gregs[i];
+	crash->fs_base = arch_fs_base();
+	crash->realtime_ns = clock_ns_sigsafe(CLOCK_REALTIME);
+	crash->tid = (uint32_t)raw_syscall0(SYS_gettid);
+	crash->lane = UINT32_MAX;
+	(void)raw_syscall2(SYS_prctl, PR_GET_NAME, crash->thread_name);
+	crash->previous_action = action->sa_handler == SIG_DFL	 ? 0
+				 : action->sa_handler == SIG_IGN ? 1
+								 : 2;
+	crash->previous_handler = crash->previous_action == 2 ? (uint64_t)action->sa_handler : 0;
+	if (!self) {
+		crash->flags |= LOG_CRASH_NO_LANE;
+		return;
+	}
+	crash->lane = self->lane;
+	crash->stack_high = self->stack_high;
+	crash->follows = self->last_crash;
+	crash->allocations = self->next_id;
+	if (self->busy)
+		crash->flags |= LOG_CRASH_IN_AGENT;
+}
+
+/* From the red zone up. When the stack pointer itself is in the guard page (overflow by a large
+ * frame), the stack begins at the next readable page above. */
+static void stack_write(struct log_writer *writer, uint64_t rsp)
+{
+	uint64_t from = rsp - RED_ZONE;
+	unsigned pages;
+
+	if (!memory_readable_sigsafe(from, 1))
+		from = rsp;
+	for (pages = 0; pages < 4096 && !memory_readable_sigsafe(from, 1); pages++)
+		from = (from & ~4095ull) + 4096;
+	(void)log_memory_sigsafe(writer, LOG_BLOB_STACK, 0, from, agent.plan.stack_slice_bytes);
+}
+
+static void code_write(struct log_writer *writer, uint64_t rip)
+{
+	uint64_t from = rip - CODE_BEFORE;
+
+	if (!memory_readable_sigsafe(from, 1))
+		from = rip & ~4095ull;
+	(void)log_memory_sigsafe(writer, LOG_BLOB_CODE, 0, from,
+				 rip - from + CODE_BYTES - CODE_BEFORE);
+}
+
+static void abort_write(struct log_writer *writer)
+{
+	unsigned char text[ABORT_BYTES];
+	uint64_t message = 0;
+	uint32_t size;
+	size_t have;
+
+	if (!real.abort_message ||
+	    memory_read_sigsafe(&message, (uint64_t)real.abort_message, 8) != 8 || !message)
+		return;
+	if (memory_read_sigsafe(&size, message, 4) != 4)
+		return;
+	have = memory_read_sigsafe(text, message + 4, sizeof(text));
+	if (have)
+		log_blob_sigsafe(writer, LOG_BLOB_ABORT, 0, message + 4, text,
+				 strnlen((const char *)text, have));
+}
+
+static void memory_write(struct log_writer *writer, const struct log_crash *crash)
+{
+	unsigned i;
+
+	for (i = 0; i < LOG_GREG_RSP; i++)
+		if (crash->gregs[i] >= 0x1000 && !(crash->gregs[i] >> 47))
+			(void)log_memory_sigsafe(writer, LOG_BLOB_MEMORY, i, crash->gregs[i],
+						 agent.plan.register_window_bytes);
+	if (!(crash->flags & LOG_CRASH_SENT) && !(crash->fault_address >> 47))
+		(void)log_memory_sigsafe(writer, LOG_BLOB_FAULT_MEMORY, 0,
+					 crash->fault_address & ~63ull, 128);
+}
+
+static void details_write(struct log_writer *writer, const struct log_crash *crash)
+{
+	uint32_t none = 0;
+
+	if (!__atomic_compare_exchange_n(&scratch.taken, &none, 1, false, __ATOMIC_ACQUIRE,
+					 __ATOMIC_RELAXED))
+		return;
+	if (agent_switch.ids)
+		blocks_write(writer, crash);
+	maps_write(writer);
+	files_write(writer);
+	threads_write(writer);
+	__atomic_store_n(&scratch.taken, 0, __ATOMIC_RELEASE);
+}
+
+uint64_t crash_record_sigsafe(int signo, const siginfo_t *info, const ucontext_t *context,
+			      uint32_t flags, const struct sigaction *action)
+{
+	uint64_t started = clock_ns_sigsafe(CLOCK_MONOTONIC);
+	struct log_crash_done done;
+	struct log_writer writer;
+	struct log_crash crash;
+	bool light = false;
+
+	if (!agent_switch.crash || !agent_owns_process_sigsafe())
+		return 0;
+	if (flags & LOG_CRASH_FORWARDED)
+		light = __atomic_load_n(&log_map.header->forwarded_faults, __ATOMIC_RELAXED) >=
+			FULL_PROVISIONAL;
+	crash_fill(&crash, signo, info, context, flags | (light ? LOG_CRASH_LIGHT : 0), action);
+	if (light) {
+		log_drop_sigsafe(LOG_DROP_FAULT_LIGHT);
+		log_writer_init_sigsafe(&writer, LOG_TO_SLOT);
+	} else if (flags & LOG_CRASH_FINAL) {
+		log_publish_sigsafe();
+		log_writer_init_sigsafe(&writer, LOG_TO_RESERVE);
+	} else {
+		__atomic_fetch_add(&log_map.header->forwarded_faults, 1, __ATOMIC_RELAXED);
+		log_writer_init_sigsafe(&writer, LOG_TO_EVENTS);
+	}
+	if (!log_begin_sigsafe(&writer, LOG_CRASH, &crash, sizeof(crash)))
+		return 0;
+	if (thread_self)
+		thread_self->last_crash = writer.owner;
+	stack_write(&writer, crash.gregs[LOG_GREG_RSP]);
+	code_write(&writer, crash.gregs[LOG_GREG_RIP]);
+	memory_write(&writer, &crash);
+	if (signo == SIGABRT)
+		abort_write(&writer);
+	if (!light) {
+		if (context->uc_mcontext.fpregs)
+			log_blob_sigsafe(&writer, LOG_BLOB_XSTATE, 0, 0,
+					 context->uc_mcontext.fpregs, 512);
+		details_write(&writer, &crash);
+	}
+	done.write_ns = clock_ns_sigsafe(CLOCK_MONOTONIC) - started;
+	done.blobs = writer.blobs;
+	done.blocks = writer.blocks;
+	(void)log_append_sigsafe(&writer, LOG_CRASH_DONE, &done, sizeof(done), NULL, 0);
+	return light ? 0 : writer.owner;
+}

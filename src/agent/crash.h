@@ -1,0 +1,16 @@
+/*
+ * Writing down a crash. Runs in the signal handler; everything here is _sigsafe.
+ */
+#ifndef REDHAND_AGENT_CRASH_H
+#define REDHAND_AGENT_CRASH_H
+
+#include <signal.h>
+#include <stdint.h>
+#include <sys/ucontext.h>
+
+/* `flags` from enum log_crash_flags, without those that can be seen here. Returns the record's seq
+ * (0: dropped). `action` is the target's. */
+uint64_t crash_record_sigsafe(int signo, const siginfo_t *info, const ucontext_t *context,
+			      uint32_t flags, const struct sigaction *action);
+
+#endif

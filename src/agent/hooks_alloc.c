@@ -1,0 +1,213 @@
+/*
+ * The allocation hooks of C. Each calls the real function first (so the heap is as it would be) and
+ * then notes the block, or, when a block goes, notes that before the real call: afterwards another
+ * thread may own the address.
+ */
+#include <errno.h>
+#include <malloc.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "agent/agent.h"
+#include "agent/blocks.h"
+#include "agent/guard.h"
+#include "agent/log.h"
+#include "agent/real.h"
+
+/* C23; libc may not declare them yet. */
+EXPORT void free_sized(void *ptr, size_t size);
+EXPORT void free_aligned_sized(void *ptr, size_t align, size_t size);
+
+static inline __attribute__((always_inline)) void *begun(void *ptr, size_t size, enum log_api api,
+							 struct caller caller)
+{
+	struct guard guard;
+
+	if (likely(ptr) && guard_enter(&guard)) {
+		block_begin(&guard, BLOCKS_HEAP, (uint64_t)ptr, size, api, caller);
+		guard_leave(&guard);
+	}
+	return ptr;
+}
+
+static inline __attribute__((always_inline)) void ended(void *ptr, struct caller caller)
+{
+	struct guard guard;
+
+	if (likely(ptr) && guard_enter(&guard)) {
+		block_end(&guard, BLOCKS_HEAP, (uint64_t)ptr, caller);
+		guard_leave(&guard);
+	}
+}
+
+EXPORT void *malloc(size_t size)
+{
+	struct caller caller = CALLER_HERE;
+
+	return begun(real.malloc(size), size, LOG_API_MALLOC, caller);
+}
+
+EXPORT void free(void *ptr)
+{
+	struct caller caller = CALLER_HERE;
+
+	if (unlikely(early_owns(ptr)))
+		return;
+	ended(ptr, caller);
+	real.free(ptr);
+}
+
+EXPORT void free_sized(void *ptr, size_t size)
+{
+	struct caller caller = CALLER_HERE;
+
+	(void)size;
+	if (early_owns(ptr))
+		return;
+	ended(ptr, caller);
+	real.free(ptr);
+}
+
+EXPORT void free_aligned_sized(void *ptr, size_t align, size_t size)
+{
+	struct caller caller = CALLER_HERE;
+
+	(void)align;
+	(void)size;
+	if (early_owns(ptr))
+		return;
+	ended(ptr, caller);
+	real.free(ptr);
+}
+
+EXPORT void *calloc(size_t count, size_t size)
+{
+	struct caller caller = CALLER_HERE;
+
+	return begun(real.calloc(count, size), count * size, LOG_API_MALLOC, caller);
+}
+
+/* A block of the early arena moves to the heap when it is resized. */
+static void *early_leave(void *ptr, size_t size)
+{
+	size_t old = early_size(ptr);
+	void *moved = real.malloc(size);
+
+	if (moved)
+		memcpy(moved, ptr, old < size ? old : size);
+	return moved;
+}
+
+/* The old block is ended before the real call and taken back if nothing happened to it: after the
+ * call another thread may already own its address. */
+static void *resized(void *ptr, size_t size, struct caller caller)
+{
+	struct block *block = NULL, was;
+	struct guard guard;
+	void *moved;
+
+	if (!guard_enter(&guard))
+		return real.realloc(ptr, size);
+	block = block_suspend(&guard, (uint64_t)ptr, caller);
+	if (block)
+		was = *block;
+	guard_leave(&guard);
+
+	moved = real.realloc(ptr, size);
+
+	if (!guard_enter(&guard))
+		return moved;
+	if (block && moved == ptr) {
+		block_resume(&guard, block, (uint64_t)ptr, size);
+	} else if (block && !moved && size) {
+		block->state = LOG_BLOCK_LIVE; /* failed: the old block stays as it was */
+		block->free_context = 0;
+	} else {
+		if (block)
+			block_moved(&guard, &was, (uint64_t)ptr, caller);
+		if (moved)
+			block_begin(&guard, BLOCKS_HEAP, (uint64_t)moved, size, LOG_API_MALLOC,
+				    caller);
+	}
+	guard_leave(&guard);
+	return moved;
+}
+
+EXPORT void *realloc(void *ptr, size_t size)
+{
+	struct caller caller = CALLER_HERE;
+
+	if (!ptr)
+		return begun(real.realloc(NULL, size), size, LOG_API_MALLOC, caller);
+	if (unlikely(early_owns(ptr)))
+		return begun(early_leave(ptr, size), size, LOG_API_MALLOC, caller);
+	return resized(ptr, size, caller);
+}
+
+EXPORT void *reallocarray(void *ptr, size_t count, size_t size)
+{
+	struct caller caller = CALLER_HERE;
+	size_t total;
+
+	if (__builtin_mul_overflow(count, size, &total)) {
+		errno = ENOMEM;
+		return NULL;
+	}
+	if (!ptr)
+		return begun(real.realloc(NULL, total), total, LOG_API_MALLOC, caller);
+	if (unlikely(early_owns(ptr)))
+		return begun(early_leave(ptr, total), total, LOG_API_MALLOC, caller);
+	return resized(ptr, total, caller);
+}
+
+EXPORT void *memalign(size_t align, size_t size)
+{
+	struct caller caller = CALLER_HERE;
+
+	return begun(real.memalign(align, size), size, LOG_API_ALIGNED, caller);
+}
+
+EXPORT void *aligned_alloc(size_t align, size_t size)
+{
+	struct caller caller = CALLER_HERE;
+
+	return begun(real.aligned_alloc(align, size), size, LOG_API_ALIGNED, caller);
+}
+
+EXPORT int posix_memalign(void **ret, size_t align, size_t size)
+{
+	struct caller caller = CALLER_HERE;
+	int r;
+
+	if (unlikely(!real.posix_memalign))
+		return ENOMEM;
+	r = real.posix_memalign(ret, align, size);
+	if (!r)
+		(void)begun(*ret, size, LOG_API_ALIGNED, caller);
+	return r;
+}
+
+EXPORT void *valloc(size_t size)
+{
+	struct caller caller = CALLER_HERE;
+
+	if (unlikely(!real.valloc))
+		return NULL;
+	return begun(real.valloc(size), size, LOG_API_ALIGNED, caller);
+}
+
+EXPORT void *pvalloc(size_t size)
+{
+	struct caller caller = CALLER_HERE;
+
+	if (unlikely(!real.pvalloc))
+		return NULL;
+	return begun(real.pvalloc(size), size, LOG_API_ALIGNED, caller);
+}
+
+EXPORT size_t malloc_usable_size(void *ptr)
+{
+	if (early_owns(ptr))
+		return early_size(ptr);
+	return real.malloc_usable_size ? real.malloc_usable_size(ptr) : 0;
+}

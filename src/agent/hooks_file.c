@@ -1,0 +1,316 @@
+/*
+ * Who cuts files: a later SIGBUS in a mapping of the file, perhaps in another process, is explained
+ * by this record. Only cuts that took something away are written down.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "agent/agent.h"
+#include "agent/arch/x86_64.h"
+#include "agent/checkpoint.h"
+#include "agent/clock.h"
+#include "agent/context.h"
+#include "agent/guard.h"
+#include "agent/log.h"
+#include "agent/real.h"
+#include "agent/text.h"
+
+EXPORT int __open_2(const char *path, int flags);
+EXPORT int __open64_2(const char *path, int flags);
+EXPORT int __openat_2(int at, const char *path, int flags);
+EXPORT int __openat64_2(int at, const char *path, int flags);
+
+/* The file before the call. */
+struct before {
+	struct stat stat;
+	bool known;
+};
+
+static void look_path(struct before *before, int at, const char *path)
+{
+	before->known = agent_switch.truncations &&
+			!raw_syscall4(SYS_newfstatat, at, path, &before->stat, 0) &&
+			S_ISREG(before->stat.st_mode);
+}
+
+static void look_fd(struct before *before, int fd)
+{
+	before->known = agent_switch.truncations && !raw_syscall2(SYS_fstat, fd, &before->stat) &&
+			S_ISREG(before->stat.st_mode);
+}
+
+static __attribute__((noinline)) void cut_record(struct guard *guard, const struct before *before,
+						 enum log_truncation_how how, int64_t new_size,
+						 int fd, const char *path, struct caller caller)
+{
+	struct log_truncation cut;
+	struct log_writer writer;
+	char name[1024], link[40];
+	struct text text;
+	long got = 0;
+	uint64_t bytes;
+
+	memset(&cut, 0, sizeof(cut));
+	cut.how = how;
+	cut.old_size = before->stat.st_size;
+	cut.new_size = new_size;
+	cut.realtime_ns = clock_ns_sigsafe(CLOCK_REALTIME);
+	cut.device = before->stat.st_dev;
+	cut.inode = before->stat.st_ino;
+	if (agent_switch.ids)
+		cut.context = context_find(guard, caller);
+	arch_callee_registers(&cut.registers);
+	log_writer_init_sigsafe(&writer, LOG_TO_EVENTS);
+	(void)log_begin_sigsafe(&writer, LOG_TRUNCATION, &cut, sizeof(cut));
+	if (fd >= 0) {
+		text_begin(&text, link, sizeof(link));
+		text_add(&text, "/proc/self/fd/");
+		text_add_number(&text, (uint64_t)fd, 10);
+		got = raw_syscall4(SYS_readlinkat, AT_FDCWD, link, name, sizeof(name));
+	}
+	if (got > 0)
+		log_blob_sigsafe(&writer, LOG_BLOB_PATH, 0, 0, name, (size_t)got);
+	else if (path)
+		log_blob_sigsafe(&writer, LOG_BLOB_PATH, 0, 0, path, strlen(path));
+	bytes = caller.frame + agent.plan.context_slice_bytes - cut.registers.rsp;
+	(void)log_memory_sigsafe(&writer, LOG_BLOB_STACK, 0, cut.registers.rsp, bytes);
+}
+
+static void cut_note(const struct before *before, enum log_truncation_how how, int64_t new_size,
+		     int fd, const char *path, struct caller caller)
+{
+	struct guard guard;
+
+	if (!before->known || before->stat.st_size <= new_size || !guard_enter_any(&guard))
+		return;
+	cut_record(&guard, before, how, new_size, fd, path, caller);
+	guard_leave(&guard);
+}
+
+static int ftruncate_noted(int fd, off_t size, struct caller caller)
+{
+	struct before before;
+	int r;
+
+	look_fd(&before, fd);
+	r = real.ftruncate(fd, size);
+	if (!r)
+		cut_note(&before, LOG_BY_FTRUNCATE, size, fd, NULL, caller);
+	return r;
+}
+
+EXPORT int ftruncate(int fd, off_t size)
+{
+	struct caller caller = CALLER_HERE;
+
+	return ftruncate_noted(fd, size, caller);
+}
+
+EXPORT int ftruncate64(int fd, off64_t size)
+{
+	struct caller caller = CALLER_HERE;
+
+	return ftruncate_noted(fd, size, caller);
+}
+
+static int truncate_noted(const char *path, off_t size, struct caller caller)
+{
+	struct before before;
+	int r;
+
+	look_path(&before, AT_FDCWD, path);
+	r = real.truncate(path, size);
+	if (!r)
+		cut_note(&before, LOG_BY_TRUNCATE, size, -1, path, caller);
+	return r;
+}
+
+EXPORT int truncate(const char *path, off_t size)
+{
+	struct caller caller = CALLER_HERE;
+
+	return truncate_noted(path, size, caller);
+}
+
+EXPORT int truncate64(const char *path, off64_t size)
+{
+	struct caller caller = CALLER_HERE;
+
+	return truncate_noted(path, size, caller);
+}
+
+static inline bool needs_mode(int flags)
+{
+	return (flags & O_CREAT) || (flags & O_TMPFILE) == O_TMPFILE;
+}
+
+static int openat_noted(int at, const char *path, int flags, mode_t mode, struct caller caller)
+{
+	struct before before = { .known = false };
+	int fd;
+
+	if (flags & O_TRUNC)
+		look_path(&before, at, path);
+	fd = at == AT_FDCWD ? real.open(path, flags, mode) : real.openat(at, path, flags, mode);
+	if (fd >= 0)
+		cut_note(&before, LOG_BY_OPEN, 0, fd, path, caller);
+	return fd;
+}
+
+#define MODE_ARGUMENT(flags, mode)                        \
+	do {                                              \
+		if (needs_mode(flags)) {                  \
+			va_list arguments;                \
+                                                          \
+			va_start(arguments, flags);       \
+			mode = va_arg(arguments, mode_t); \
+			va_end(arguments);                \
+		}                                         \
+	} while (0)
+
+EXPORT int open(const char *path, int flags, ...)
+{
+	struct caller caller = CALLER_HERE;
+	mode_t mode = 0;
+
+	MODE_ARGUMENT(flags, mode);
+	return openat_noted(AT_FDCWD, path, flags, mode, caller);
+}
+
+EXPORT int open64(const char *path, int flags, ...)
+{
+	struct caller caller = CALLER_HERE;
+	mode_t mode = 0;
+
+	MODE_ARGUMENT(flags, mode);
+	return openat_noted(AT_FDCWD, path, flags | O_LARGEFILE, mode, caller);
+}
+
+EXPORT int openat(int at, const char *path, int flags, ...)
+{
+	struct caller caller = CALLER_HERE;
+	mode_t mode = 0;
+
+	MODE_ARGUMENT(flags, mode);
+	return openat_noted(at, path, flags, mode, caller);
+}
+
+EXPORT int openat64(int at, const char *path, int flags, ...)
+{
+	struct caller caller = CALLER_HERE;
+	mode_t mode = 0;
+
+	MODE_ARGUMENT(flags, mode);
+	return openat_noted(at, path, flags | O_LARGEFILE, mode, caller);
+}
+
+/* The fortified names: no mode, because the compiler saw that none is needed. */
+EXPORT int __open_2(const char *path, int flags)
+{
+	struct caller caller = CALLER_HERE;
+
+	return openat_noted(AT_FDCWD, path, flags, 0, caller);
+}
+
+EXPORT int __open64_2(const char *path, int flags)
+{
+	struct caller caller = CALLER_HERE;
+
+	return openat_noted(AT_FDCWD, path, flags | O_LARGEFILE, 0, caller);
+}
+
+EXPORT int __openat_2(int at, const char *path, int flags)
+{
+	struct caller caller = CALLER_HERE;
+
+	return openat_noted(at, path, flags, 0, caller);
+}
+
+EXPORT int __openat64_2(int at, const char *path, int flags)
+{
+	struct caller caller = CALLER_HERE;
+
+	return openat_noted(at, path, flags | O_LARGEFILE, 0, caller);
+}
+
+EXPORT int creat(const char *path, mode_t mode)
+{
+	struct caller caller = CALLER_HERE;
+
+	return openat_noted(AT_FDCWD, path, O_CREAT | O_WRONLY | O_TRUNC, mode, caller);
+}
+
+EXPORT int creat64(const char *path, mode_t mode)
+{
+	struct caller caller = CALLER_HERE;
+
+	return openat_noted(AT_FDCWD, path, O_CREAT | O_WRONLY | O_TRUNC | O_LARGEFILE, mode,
+			    caller);
+}
+
+static FILE *fopen_noted(const char *path, const char *mode, struct caller caller)
+{
+	struct before before = { .known = false };
+	FILE *file;
+
+	if (mode && mode[0] == 'w')
+		look_path(&before, AT_FDCWD, path);
+	file = real.fopen(path, mode);
+	if (file)
+		cut_note(&before, LOG_BY_OPEN, 0, fileno(file), path, caller);
+	return file;
+}
+
+EXPORT FILE *fopen(const char *path, const char *mode)
+{
+	struct caller caller = CALLER_HERE;
+
+	return fopen_noted(path, mode, caller);
+}
+
+EXPORT FILE *fopen64(const char *path, const char *mode)
+{
+	struct caller caller = CALLER_HERE;
+
+	return fopen_noted(path, mode, caller);
+}
+
+static FILE *freopen_noted(const char *path, const char *mode, FILE *stream, struct caller caller)
+{
+	struct before before = { .known = false };
+	FILE *file;
+
+	if (path && mode && mode[0] == 'w')
+		look_path(&before, AT_FDCWD, path);
+	file = real.freopen(path, mode, stream);
+	if (file)
+		cut_note(&before, LOG_BY_OPEN, 0, fileno(file), path, caller);
+	return file;
+}
+
+EXPORT FILE *freopen(const char *path, const char *mode, FILE *stream)
+{
+	struct caller caller = CALLER_HERE;
+
+	return freopen_noted(path, mode, stream, caller);
+}
+
+EXPORT FILE *freopen64(const char *path, const char *mode, FILE *stream)
+{
+	struct caller caller = CALLER_HERE;
+
+	return freopen_noted(path, mode, stream, caller);
+}
+
+EXPORT ssize_t write(int fd, const void *bytes, size_t count)
+{
+	if (unlikely(agent_switch.growth) && (fd == STDOUT_FILENO || fd == STDERR_FILENO))
+		checkpoint_write_sigsafe(fd, bytes, count);
+	return real.write(fd, bytes, count);
+}

@@ -1,0 +1,112 @@
+/*
+ * operator new and delete, by their Itanium ABI names.
+ *
+ * The C++ library's own operator new calls malloc, whose hook has noted the block by the time we
+ * see it: we only mark it as made by new. A program with another operator new behind ours (an
+ * allocator's) is noted here. No guard is held across the real call, which may throw; the file is
+ * compiled with -fexceptions so that it can pass through.
+ *
+ * A program that brings C++ by dlopen binds to these hooks although nothing stood behind them at
+ * start: malloc then does the work, and when it fails the late library is looked up to throw.
+ */
+#include <malloc.h>
+#include <stdlib.h>
+
+#include "agent/agent.h"
+#include "agent/blocks.h"
+#include "agent/guard.h"
+#include "agent/real.h"
+
+static inline __attribute__((always_inline)) void *claimed(void *ptr, size_t size, enum log_api api,
+							   struct caller caller)
+{
+	struct guard guard;
+
+	if (ptr && guard_enter(&guard)) {
+		block_claim(&guard, (uint64_t)ptr, size, api, caller);
+		guard_leave(&guard);
+	}
+	return ptr;
+}
+
+/* When delete ends in free, its hook notes the end. */
+static inline __attribute__((always_inline)) void deleted(void *ptr, struct caller caller)
+{
+	struct guard guard;
+
+	if (ptr && real.delete_plain && !real.plain_new && guard_enter(&guard)) {
+		block_end(&guard, BLOCKS_HEAP, (uint64_t)ptr, caller);
+		guard_leave(&guard);
+	}
+}
+
+static void *late_new(size_t size, size_t align)
+{
+	void *ptr = align ? memalign(align, size ? size : 1) : malloc(size ? size : 1);
+
+	if (ptr)
+		return ptr;
+	real_resolve_new();
+	return real.new_plain ? real.new_plain(size) : NULL;
+}
+
+#define NEW_HOOKS(X)                                                                               \
+	X(_Znwm, new_plain, LOG_API_NEW, (size_t size), (size), 0)                                 \
+	X(_Znam, new_array, LOG_API_NEW_ARRAY, (size_t size), (size), 0)                           \
+	X(_ZnwmRKSt9nothrow_t, new_nothrow, LOG_API_NEW, (size_t size, const void *tag),           \
+	  (size, tag), 0)                                                                          \
+	X(_ZnamRKSt9nothrow_t, new_array_nothrow, LOG_API_NEW_ARRAY,                               \
+	  (size_t size, const void *tag), (size, tag), 0)                                          \
+	X(_ZnwmSt11align_val_t, new_aligned, LOG_API_NEW, (size_t size, size_t align),             \
+	  (size, align), align)                                                                    \
+	X(_ZnamSt11align_val_t, new_array_aligned, LOG_API_NEW_ARRAY, (size_t size, size_t align), \
+	  (size, align), align)                                                                    \
+	X(_ZnwmSt11align_val_tRKSt9nothrow_t, new_aligned_nothrow, LOG_API_NEW,                    \
+	  (size_t size, size_t align, const void *tag), (size, align, tag), align)                 \
+	X(_ZnamSt11align_val_tRKSt9nothrow_t, new_array_aligned_nothrow, LOG_API_NEW_ARRAY,        \
+	  (size_t size, size_t align, const void *tag), (size, align, tag), align)
+
+#define NEW_HOOK(name, field, api, parameters, arguments, align)                       \
+	EXPORT void *name parameters;                                                  \
+	EXPORT void *name parameters                                                   \
+	{                                                                              \
+		struct caller caller = CALLER_HERE;                                    \
+		void *ptr = real.field ? real.field arguments : late_new(size, align); \
+                                                                                       \
+		return claimed(ptr, size, api, caller);                                \
+	}
+
+NEW_HOOKS(NEW_HOOK)
+
+#define DELETE_HOOKS(X)                                                                         \
+	X(_ZdlPv, delete_plain, (void *ptr), (ptr))                                             \
+	X(_ZdaPv, delete_array, (void *ptr), (ptr))                                             \
+	X(_ZdlPvm, delete_plain, (void *ptr, size_t size), (ptr))                               \
+	X(_ZdaPvm, delete_array, (void *ptr, size_t size), (ptr))                               \
+	X(_ZdlPvRKSt9nothrow_t, delete_plain, (void *ptr, const void *tag), (ptr))              \
+	X(_ZdaPvRKSt9nothrow_t, delete_array, (void *ptr, const void *tag), (ptr))              \
+	X(_ZdlPvSt11align_val_t, delete_aligned, (void *ptr, size_t align), (ptr, align))       \
+	X(_ZdaPvSt11align_val_t, delete_array_aligned, (void *ptr, size_t align), (ptr, align)) \
+	X(_ZdlPvmSt11align_val_t, delete_aligned, (void *ptr, size_t size, size_t align),       \
+	  (ptr, align))                                                                         \
+	X(_ZdaPvmSt11align_val_t, delete_array_aligned, (void *ptr, size_t size, size_t align), \
+	  (ptr, align))                                                                         \
+	X(_ZdlPvSt11align_val_tRKSt9nothrow_t, delete_aligned,                                  \
+	  (void *ptr, size_t align, const void *tag), (ptr, align))                             \
+	X(_ZdaPvSt11align_val_tRKSt9nothrow_t, delete_array_aligned,                            \
+	  (void *ptr, size_t align, const void *tag), (ptr, align))
+
+#define DELETE_HOOK(name, field, parameters, arguments) \
+	EXPORT void name parameters;                    \
+	EXPORT void name parameters                     \
+	{                                               \
+		struct caller caller = CALLER_HERE;     \
+                                                        \
+		deleted(ptr, caller);                   \
+		if (real.field)                         \
+			real.field arguments;           \
+		else                                    \
+			free(ptr);                      \
+	}
+
+DELETE_HOOKS(DELETE_HOOK)

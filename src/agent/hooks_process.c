@@ -1,0 +1,322 @@
+/*
+ * exec, spawn, exit and dlclose.
+ *
+ * The agent must be in the next image too: when the target hands over an environment of its own,
+ * the two variables are added to a copy on the stack. Nothing here allocates, so a vfork child may
+ * come through; it writes no records, for it runs on its parent's memory and log.
+ */
+#include <dlfcn.h>
+#include <elf.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <spawn.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "agent/agent.h"
+#include "agent/arch/x86_64.h"
+#include "agent/guard.h"
+#include "agent/log.h"
+#include "agent/modules.h"
+#include "agent/real.h"
+#include "agent/signals.h"
+#include "agent/text.h"
+
+#define AGENT_NAME "libredhand-agent.so"
+#define ENVIRONMENT_MAX 16384u /* entries; a larger one is passed on as it is */
+
+/* ---- what kind of program comes next ----------------------------------------------------------
+ */
+
+enum program_kind {
+	PROGRAM_ORDINARY, /* or a script, or unknown */
+	PROGRAM_STATIC = LOG_UNOBSERVED_STATIC,
+	PROGRAM_SETUID = LOG_UNOBSERVED_SETUID,
+	PROGRAM_FOREIGN = LOG_UNOBSERVED_FOREIGN,
+};
+
+static enum program_kind elf_kind(const unsigned char *page, size_t have)
+{
+	Elf64_Ehdr ehdr;
+	Elf64_Phdr phdr;
+	unsigned i;
+
+	if (have < sizeof(ehdr) || memcmp(page, ELFMAG, SELFMAG))
+		return PROGRAM_ORDINARY;
+	memcpy(&ehdr, page, sizeof(ehdr));
+	if (ehdr.e_ident[EI_CLASS] != ELFCLASS64 || ehdr.e_machine != EM_X86_64)
+		return PROGRAM_FOREIGN;
+	for (i = 0; i < ehdr.e_phnum && ehdr.e_phoff + (i + 1) * sizeof(phdr) <= have; i++) {
+		memcpy(&phdr, page + ehdr.e_phoff + i * sizeof(phdr), sizeof(phdr));
+		if (phdr.p_type == PT_INTERP)
+			return PROGRAM_ORDINARY;
+	}
+	return PROGRAM_STATIC;
+}
+
+static enum program_kind program_look(const char *path)
+{
+	enum program_kind kind = PROGRAM_ORDINARY;
+	unsigned char page[1024];
+	struct stat stat;
+	long fd, got;
+
+	if (!path || !strchr(path, '/'))
+		return kind; /* searched along PATH by libc */
+	fd = raw_syscall4(SYS_openat, AT_FDCWD, path, O_RDONLY | O_CLOEXEC | O_NONBLOCK, 0);
+	if (fd < 0)
+		return kind;
+	if (!raw_syscall2(SYS_fstat, fd, &stat) && S_ISREG(stat.st_mode)) {
+		got = raw_syscall4(SYS_pread64, fd, page, sizeof(page), 0);
+		kind = elf_kind(page, got > 0 ? (size_t)got : 0);
+		if (kind == PROGRAM_ORDINARY &&
+		    (((stat.st_mode & S_ISUID) && stat.st_uid != geteuid()) ||
+		     ((stat.st_mode & S_ISGID) && stat.st_gid != getegid())))
+			kind = PROGRAM_SETUID;
+	}
+	(void)raw_syscall1(SYS_close, fd);
+	return kind;
+}
+
+static void unobserved_note(enum program_kind kind, const char *path)
+{
+	struct log_unobserved record = { .why = kind };
+	struct log_writer writer;
+
+	if (kind == PROGRAM_ORDINARY || !agent_switch.crash || !agent_owns_process_sigsafe())
+		return;
+	log_publish_sigsafe();
+	log_writer_init_sigsafe(&writer, LOG_TO_EVENTS);
+	(void)log_begin_sigsafe(&writer, LOG_UNOBSERVED, &record, sizeof(record));
+	log_blob_sigsafe(&writer, LOG_BLOB_PATH, 0, 0, path, strlen(path));
+}
+
+/* ---- the environment of the next image ---------------------------------------------------------
+ */
+
+struct environment {
+	size_t count;
+	const char *preload; /* its LD_PRELOAD entry, or NULL */
+	bool has_agent, has_trial;
+};
+
+static bool environment_look(char *const envp[], struct environment *ret)
+{
+	memset(ret, 0, sizeof(*ret));
+	if (!agent.preload[0] || !envp)
+		return false;
+	for (; envp[ret->count]; ret->count++) {
+		const char *entry = envp[ret->count];
+
+		if (text_after(entry, "LD_PRELOAD=")) {
+			ret->preload = entry;
+			ret->has_agent = strstr(entry, AGENT_NAME) != NULL;
+		}
+		ret->has_trial |= text_after(entry, WIRE_TRIAL_VARIABLE "=") != NULL;
+	}
+	return ret->count < ENVIRONMENT_MAX;
+}
+
+/* Bytes for the joined LD_PRELOAD entry: ours, a colon, theirs. */
+static size_t environment_text_bytes(const struct environment *env)
+{
+	return env->preload && !env->has_agent ? strlen(agent.preload) + strlen(env->preload) + 1
+					       : 1;
+}
+
+/* Fills `to` (count + 3 places) and `text`. A program that the loader could not preload into gets
+ * no LD_PRELOAD at all if ours was all it had: the loader would complain on its stderr. */
+static void environment_fill(char **to, char *text, size_t text_bytes, char *const envp[],
+			     const struct environment *env, enum program_kind kind)
+{
+	struct text joined;
+	size_t i, n = 0;
+
+	for (i = 0; i < env->count; i++) {
+		if (envp[i] != env->preload)
+			to[n++] = envp[i];
+		else if (kind == PROGRAM_FOREIGN && !strcmp(envp[i], agent.preload))
+			continue;
+		else if (env->has_agent || kind == PROGRAM_FOREIGN)
+			to[n++] = envp[i];
+	}
+	if (!env->has_agent && kind != PROGRAM_FOREIGN) {
+		if (env->preload) {
+			text_begin(&joined, text, text_bytes);
+			text_add(&joined, agent.preload);
+			text_add(&joined, ":");
+			text_add(&joined, env->preload + strlen("LD_PRELOAD="));
+			to[n++] = text;
+		} else {
+			to[n++] = agent.preload;
+		}
+	}
+	if (!env->has_trial)
+		to[n++] = agent.trial_entry;
+	to[n] = NULL;
+}
+
+/* Declares `next`, the environment to pass on, on the caller's stack. */
+#define NEXT_ENVIRONMENT(next, envp, kind)                                           \
+	struct environment look_;                                                    \
+	char *const *next = envp;                                                    \
+	if (environment_look(envp, &look_) &&                                        \
+	    (!look_.has_agent || !look_.has_trial || (kind) == PROGRAM_FOREIGN)) {   \
+		size_t bytes_ = environment_text_bytes(&look_);                      \
+		char **room_ = __builtin_alloca((look_.count + 3) * sizeof(char *)); \
+		char *text_ = __builtin_alloca(bytes_);                              \
+                                                                                     \
+		environment_fill(room_, text_, bytes_, envp, &look_, kind);          \
+		next = room_;                                                        \
+	}
+
+/* ---- exec ---------------------------------------------------------------------------------- */
+
+static void exec_begin(const char *path)
+{
+	struct log_writer writer;
+
+	signals_before_exec_sigsafe();
+	if (!agent_switch.crash || !agent_owns_process_sigsafe())
+		return;
+	log_writer_init_sigsafe(&writer, LOG_TO_EVENTS);
+	(void)log_begin_sigsafe(&writer, LOG_EXEC, NULL, 0);
+	if (path)
+		log_blob_sigsafe(&writer, LOG_BLOB_PATH, 0, 0, path, strlen(path));
+	log_map.header->state = LOG_STATE_EXEC;
+}
+
+static int exec_failed(int r)
+{
+	int saved = errno;
+
+	signals_exec_failed_sigsafe();
+	if (agent_switch.crash && agent_owns_process_sigsafe())
+		log_map.header->state = LOG_STATE_RUNNING;
+	errno = saved;
+	return r;
+}
+
+EXPORT int execve(const char *path, char *const argv[], char *const envp[])
+{
+	enum program_kind kind = program_look(path);
+	NEXT_ENVIRONMENT(next, envp, kind);
+
+	unobserved_note(kind, path);
+	exec_begin(path);
+	return exec_failed(real.execve(path, argv, next));
+}
+
+EXPORT int execvpe(const char *file, char *const argv[], char *const envp[])
+{
+	enum program_kind kind = program_look(file);
+	NEXT_ENVIRONMENT(next, envp, kind);
+
+	unobserved_note(kind, file);
+	exec_begin(file);
+	return exec_failed(real.execvpe(file, argv, next));
+}
+
+EXPORT int execv(const char *path, char *const argv[])
+{
+	return execve(path, argv, environ);
+}
+
+EXPORT int execvp(const char *file, char *const argv[])
+{
+	return execvpe(file, argv, environ);
+}
+
+EXPORT int fexecve(int fd, char *const argv[], char *const envp[])
+{
+	NEXT_ENVIRONMENT(next, envp, PROGRAM_ORDINARY);
+
+	exec_begin(NULL);
+	return exec_failed(real.fexecve(fd, argv, next));
+}
+
+/* Counts the strings up to the NULL, then takes them. */
+#define ARGUMENT_LIST(argv, first, last)                        \
+	size_t count_ = 1, i_;                                  \
+	va_list list_;                                          \
+	char **argv;                                            \
+                                                                \
+	va_start(list_, first);                                 \
+	while (va_arg(list_, char *))                           \
+		count_++;                                       \
+	va_end(list_);                                          \
+	argv = __builtin_alloca((count_ + 1) * sizeof(char *)); \
+	argv[0] = (char *)(uintptr_t)(first);                   \
+	va_start(list_, first);                                 \
+	for (i_ = 1; i_ <= count_; i_++)                        \
+		argv[i_] = va_arg(list_, char *);               \
+	last;                                                   \
+	va_end(list_)
+
+EXPORT int execl(const char *path, const char *first, ...)
+{
+	ARGUMENT_LIST(argv, first, (void)0);
+	return execve(path, argv, environ);
+}
+
+EXPORT int execlp(const char *file, const char *first, ...)
+{
+	ARGUMENT_LIST(argv, first, (void)0);
+	return execvpe(file, argv, environ);
+}
+
+EXPORT int execle(const char *path, const char *first, ...)
+{
+	char *const *envp;
+
+	ARGUMENT_LIST(argv, first, envp = va_arg(list_, char *const *));
+	return execve(path, argv, envp);
+}
+
+EXPORT int posix_spawn(pid_t *ret, const char *path, const posix_spawn_file_actions_t *actions,
+		       const posix_spawnattr_t *attributes, char *const argv[], char *const envp[])
+{
+	enum program_kind kind = program_look(path);
+	NEXT_ENVIRONMENT(next, envp, kind);
+
+	unobserved_note(kind, path);
+	return real.posix_spawn(ret, path, actions, attributes, argv, next);
+}
+
+EXPORT int posix_spawnp(pid_t *ret, const char *file, const posix_spawn_file_actions_t *actions,
+			const posix_spawnattr_t *attributes, char *const argv[], char *const envp[])
+{
+	enum program_kind kind = program_look(file);
+	NEXT_ENVIRONMENT(next, envp, kind);
+
+	unobserved_note(kind, file);
+	return real.posix_spawnp(ret, file, actions, attributes, argv, next);
+}
+
+/* ---- the end, and libraries that go ------------------------------------------------------------
+ */
+
+EXPORT __attribute__((noreturn)) void _exit(int status)
+{
+	agent_exiting_sigsafe((uint32_t)status, 2);
+	real.exit_now(status);
+	__builtin_unreachable();
+}
+
+EXPORT __attribute__((noreturn)) void _Exit(int status)
+{
+	agent_exiting_sigsafe((uint32_t)status, 2);
+	real.exit_now(status);
+	__builtin_unreachable();
+}
+
+EXPORT int dlclose(void *handle)
+{
+	int r = real.dlclose(handle);
+
+	modules_stale_sigsafe();
+	return r;
+}

@@ -1,0 +1,36 @@
+/*
+ * /proc/self/maps, read with raw calls into a buffer of our own. _sigsafe.
+ */
+#ifndef REDHAND_AGENT_MAPS_H
+#define REDHAND_AGENT_MAPS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct maps_line {
+	uint64_t low, high, offset, inode, device;
+	bool readable, writable, executable;
+	const char *path; /* "" when there is none; ends in 0, good until the next line */
+	const char *text; /* the whole line, not ended */
+	size_t text_bytes;
+};
+
+/* Room for one read; lines that cross its end are moved to the front. */
+struct maps_buffer {
+	char bytes[16384];
+	char path[4200];
+};
+
+struct maps_walk {
+	struct maps_buffer *buffer;
+	int fd;
+	size_t at, have;
+	bool end;
+};
+
+bool maps_begin_sigsafe(struct maps_walk *walk, struct maps_buffer *buffer);
+bool maps_next_sigsafe(struct maps_walk *walk, struct maps_line *ret);
+void maps_end_sigsafe(struct maps_walk *walk);
+
+#endif

@@ -1,0 +1,23 @@
+/*
+ * Reading memory that may not be there, without a fault, and mapping memory for ourselves.
+ * All _sigsafe.
+ */
+#ifndef REDHAND_AGENT_MEMORY_H
+#define REDHAND_AGENT_MEMORY_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* Copies up to len bytes; returns how many could be read from the start. */
+size_t memory_read_sigsafe(void *to, uint64_t from, size_t len);
+
+/* How many bytes from `address` on can be read, at most len. */
+size_t memory_readable_sigsafe(uint64_t address, size_t len);
+
+/* Private zero pages, not counted against overcommit where the kernel allows. NULL when refused.
+ * Never on huge pages: the tables are touched here and there. */
+void *memory_map_sigsafe(size_t bytes);
+void memory_unmap_sigsafe(void *at, size_t bytes);
+
+#endif

@@ -1,0 +1,120 @@
+#include "agent/python.h"
+
+#include <stddef.h>
+
+#include "agent/agent.h"
+#include "agent/blocks.h"
+#include "agent/guard.h"
+#include "agent/real.h"
+
+/* Include/cpython/pymem.h; part of the stable behaviour since 3.5. */
+struct python_allocator {
+	void *context;
+	void *(*malloc)(void *context, size_t size);
+	void *(*calloc)(void *context, size_t count, size_t size);
+	void *(*realloc)(void *context, void *ptr, size_t size);
+	void (*free)(void *context, void *ptr);
+};
+
+enum { DOMAIN_MEMORY = 1, DOMAIN_OBJECT = 2 };
+
+/* What stood there before; `context` of our wrapper points to one of these. */
+struct python_domain {
+	struct python_allocator behind;
+	enum log_api api;
+};
+
+static struct python_domain memory = { .api = LOG_API_PYTHON_MEMORY };
+static struct python_domain object = { .api = LOG_API_PYTHON_OBJECT };
+
+static inline __attribute__((always_inline)) void begun(void *ptr, size_t size, enum log_api api,
+							struct caller caller)
+{
+	struct guard guard;
+
+	if (ptr && guard_enter(&guard)) {
+		block_begin(&guard, BLOCKS_SUB, (uint64_t)ptr, size, api, caller);
+		guard_leave(&guard);
+	}
+}
+
+static inline __attribute__((always_inline)) void ended(void *ptr, struct caller caller)
+{
+	struct guard guard;
+
+	if (ptr && guard_enter(&guard)) {
+		block_end(&guard, BLOCKS_SUB, (uint64_t)ptr, caller);
+		guard_leave(&guard);
+	}
+}
+
+static void *domain_malloc(void *context, size_t size)
+{
+	struct caller caller = CALLER_HERE;
+	struct python_domain *domain = context;
+	void *ptr = domain->behind.malloc(domain->behind.context, size);
+
+	begun(ptr, size, domain->api, caller);
+	return ptr;
+}
+
+static void *domain_calloc(void *context, size_t count, size_t size)
+{
+	struct caller caller = CALLER_HERE;
+	struct python_domain *domain = context;
+	void *ptr = domain->behind.calloc(domain->behind.context, count, size);
+
+	begun(ptr, count * size, domain->api, caller);
+	return ptr;
+}
+
+/* The interpreter's lock is held: nobody takes the old place between our end and our begin. A
+ * resized object gets a new id, also when it stays where it is. */
+static void *domain_realloc(void *context, void *ptr, size_t size)
+{
+	struct caller caller = CALLER_HERE;
+	struct python_domain *domain = context;
+	struct block *old = ptr ? block_at_sigsafe(BLOCKS_SUB, (uint64_t)ptr) : NULL;
+	uint64_t old_size = old ? block_size(old) : 0;
+	void *moved;
+
+	ended(ptr, caller);
+	moved = domain->behind.realloc(domain->behind.context, ptr, size);
+	if (moved)
+		begun(moved, size, domain->api, caller);
+	else
+		begun(ptr, old_size, domain->api, caller); /* failed: it lives on */
+	return moved;
+}
+
+static void domain_free(void *context, void *ptr)
+{
+	struct caller caller = CALLER_HERE;
+	struct python_domain *domain = context;
+
+	ended(ptr, caller);
+	domain->behind.free(domain->behind.context, ptr);
+}
+
+static void domain_wrap(struct python_domain *domain, int number)
+{
+	struct python_allocator ours = {
+		.context = domain,
+		.malloc = domain_malloc,
+		.calloc = domain_calloc,
+		.realloc = domain_realloc,
+		.free = domain_free,
+	};
+
+	real.python_get_allocator(number, &domain->behind);
+	if (domain->behind.malloc && domain->behind.free)
+		real.python_set_allocator(number, &ours);
+}
+
+void python_init(void)
+{
+	if (!real.python_get_allocator || !real.python_set_allocator)
+		return;
+	domain_wrap(&memory, DOMAIN_MEMORY);
+	domain_wrap(&object, DOMAIN_OBJECT);
+}

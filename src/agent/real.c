@@ -1,0 +1,189 @@
+#include "agent/real.h"
+
+#include <dlfcn.h>
+#include <link.h>
+#include <string.h>
+
+#include "agent/text.h"
+
+_Alignas(16) unsigned char early_arena[EARLY_BYTES];
+static size_t early_used;
+static uint64_t early_blocks;
+
+/* Each block has its size in the 16 bytes before it. Nothing is ever given back: dlsym needs a
+ * few hundred bytes, once. Only the main thread exists this early. */
+static void *early_malloc(size_t size)
+{
+	size_t span = ((size + 15) & ~(size_t)15) + 16;
+	unsigned char *at;
+
+	if (size > EARLY_BYTES || span > EARLY_BYTES - early_used)
+		return NULL;
+	at = early_arena + early_used;
+	memcpy(at, &size, sizeof(size));
+	early_used += span;
+	early_blocks++;
+	return at + 16;
+}
+
+static void *early_calloc(size_t count, size_t size)
+{
+	size_t total;
+
+	if (__builtin_mul_overflow(count, size, &total))
+		return NULL;
+	return early_malloc(total); /* .bss: zero, and never used twice */
+}
+
+static void *early_realloc(void *ptr, size_t size)
+{
+	void *moved = early_malloc(size);
+	size_t old;
+
+	if (!moved || !ptr)
+		return moved;
+	old = early_size(ptr);
+	memcpy(moved, ptr, old < size ? old : size);
+	return moved;
+}
+
+static void *early_memalign(size_t align, size_t size)
+{
+	unsigned char *at = early_malloc(size + align);
+
+	if (!at || align <= 16)
+		return at;
+	at = (unsigned char *)(((uintptr_t)at + align - 1) & ~(uintptr_t)(align - 1));
+	memcpy(at - 16, &size, sizeof(size));
+	return at;
+}
+
+static void early_free(void *ptr)
+{
+	(void)ptr;
+}
+
+size_t early_size(const void *ptr)
+{
+	size_t size;
+
+	memcpy(&size, (const unsigned char *)ptr - 16, sizeof(size));
+	return size;
+}
+
+uint64_t early_count(void)
+{
+	return early_blocks;
+}
+
+struct real real = {
+	.malloc = early_malloc,
+	.free = early_free,
+	.calloc = early_calloc,
+	.realloc = early_realloc,
+	.memalign = early_memalign,
+	.aligned_alloc = early_memalign,
+};
+
+#define NEXT(field, name) *(void **)(&found.field) = dlsym(RTLD_NEXT, name)
+
+/* Is this address in the C++ run-time library? Asked in the constructor only. */
+static bool in_cxx_library(void *address)
+{
+	Dl_info info;
+	const char *name;
+
+	if (!address || !dladdr(address, &info) || !info.dli_fname)
+		return false;
+	name = strrchr(info.dli_fname, '/');
+	name = name ? name + 1 : info.dli_fname;
+	return text_after(name, "libstdc++.so") || text_after(name, "libc++");
+}
+
+static void resolve_new(struct real *ret, void *from)
+{
+	struct real found = *ret;
+
+#define FROM(field, name) *(void **)(&found.field) = dlsym(from, name)
+	FROM(new_plain, "_Znwm");
+	if (!found.new_plain)
+		return;
+	FROM(new_array, "_Znam");
+	FROM(new_nothrow, "_ZnwmRKSt9nothrow_t");
+	FROM(new_array_nothrow, "_ZnamRKSt9nothrow_t");
+	FROM(new_aligned, "_ZnwmSt11align_val_t");
+	FROM(new_array_aligned, "_ZnamSt11align_val_t");
+	FROM(new_aligned_nothrow, "_ZnwmSt11align_val_tRKSt9nothrow_t");
+	FROM(new_array_aligned_nothrow, "_ZnamSt11align_val_tRKSt9nothrow_t");
+	FROM(delete_plain, "_ZdlPv");
+	FROM(delete_array, "_ZdaPv");
+	FROM(delete_aligned, "_ZdlPvSt11align_val_t");
+	FROM(delete_array_aligned, "_ZdaPvSt11align_val_t");
+	FROM(throw_bad_alloc, "_ZSt17__throw_bad_allocv");
+#undef FROM
+	found.plain_new = in_cxx_library(*(void **)&found.new_plain);
+	*ret = found;
+}
+
+bool real_resolve(void)
+{
+	struct real found = real;
+	Dl_info info;
+
+	NEXT(malloc, "malloc");
+	NEXT(free, "free");
+	NEXT(calloc, "calloc");
+	NEXT(realloc, "realloc");
+	NEXT(memalign, "memalign");
+	NEXT(aligned_alloc, "aligned_alloc");
+	NEXT(posix_memalign, "posix_memalign");
+	NEXT(valloc, "valloc");
+	NEXT(pvalloc, "pvalloc");
+	NEXT(malloc_usable_size, "malloc_usable_size");
+	NEXT(pthread_create, "pthread_create");
+	NEXT(pthread_sigmask, "pthread_sigmask");
+	NEXT(sigaction, "sigaction");
+	NEXT(sigaltstack, "sigaltstack");
+	NEXT(sigwait, "sigwait");
+	NEXT(sigwaitinfo, "sigwaitinfo");
+	NEXT(sigtimedwait, "sigtimedwait");
+	NEXT(dlclose, "dlclose");
+	NEXT(execve, "execve");
+	NEXT(execvpe, "execvpe");
+	NEXT(fexecve, "fexecve");
+	NEXT(posix_spawn, "posix_spawn");
+	NEXT(posix_spawnp, "posix_spawnp");
+	NEXT(exit_now, "_exit");
+	NEXT(ftruncate, "ftruncate");
+	NEXT(truncate, "truncate");
+	NEXT(open, "open");
+	NEXT(openat, "openat");
+	NEXT(creat, "creat");
+	NEXT(fopen, "fopen");
+	NEXT(freopen, "freopen");
+	NEXT(write, "write");
+	*(void **)(&found.abort_message) = dlsym(RTLD_DEFAULT, "__abort_msg");
+	*(void **)(&found.python_get_allocator) = dlsym(RTLD_DEFAULT, "PyMem_GetAllocator");
+	*(void **)(&found.python_set_allocator) = dlsym(RTLD_DEFAULT, "PyMem_SetAllocator");
+	resolve_new(&found, RTLD_NEXT);
+	found.glibc_malloc = dladdr(*(void **)&found.malloc, &info) && info.dli_fname &&
+			     strstr(info.dli_fname, "/libc.so");
+	if (!found.malloc || !found.free || !found.calloc || !found.realloc || !found.sigaction ||
+	    !found.pthread_create)
+		return false;
+	real = found;
+	return true;
+}
+
+void real_resolve_new(void)
+{
+	void *library;
+
+	if (real.new_plain)
+		return;
+	library = dlopen("libstdc++.so.6", RTLD_LAZY | RTLD_NOLOAD);
+	if (!library)
+		return;
+	resolve_new(&real, library);
+	real.dlclose(library);
+}

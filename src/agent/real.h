@@ -1,0 +1,108 @@
+/*
+ * The functions behind our hooks.
+ *
+ * Filled in by real_resolve() in the constructor. Until then the allocation entries point to the
+ * early arena, because dlsym and the loader may allocate before we know where malloc is; free and
+ * realloc recognise its blocks for as long as the process lives.
+ */
+#ifndef REDHAND_AGENT_REAL_H
+#define REDHAND_AGENT_REAL_H
+
+#include <pthread.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <sys/types.h>
+
+struct timespec;
+
+struct real {
+	void *(*malloc)(size_t);
+	void (*free)(void *);
+	void *(*calloc)(size_t, size_t);
+	void *(*realloc)(void *, size_t);
+	void *(*memalign)(size_t, size_t);
+	void *(*aligned_alloc)(size_t, size_t);
+	int (*posix_memalign)(void **, size_t, size_t);
+	void *(*valloc)(size_t);
+	void *(*pvalloc)(size_t);
+	size_t (*malloc_usable_size)(void *);
+
+	/* NULL when the program had no C++ library at start */
+	void *(*new_plain)(size_t);
+	void *(*new_array)(size_t);
+	void *(*new_nothrow)(size_t, const void *);
+	void *(*new_array_nothrow)(size_t, const void *);
+	void *(*new_aligned)(size_t, size_t);
+	void *(*new_array_aligned)(size_t, size_t);
+	void *(*new_aligned_nothrow)(size_t, size_t, const void *);
+	void *(*new_array_aligned_nothrow)(size_t, size_t, const void *);
+	void (*delete_plain)(void *);
+	void (*delete_array)(void *);
+	void (*delete_aligned)(void *, size_t);
+	void (*delete_array_aligned)(void *, size_t);
+
+	int (*pthread_create)(pthread_t *, const pthread_attr_t *, void *(*)(void *), void *);
+	int (*pthread_sigmask)(int, const sigset_t *, sigset_t *);
+	int (*sigaction)(int, const struct sigaction *, struct sigaction *);
+	int (*sigaltstack)(const stack_t *, stack_t *);
+	int (*sigwait)(const sigset_t *, int *);
+	int (*sigwaitinfo)(const sigset_t *, siginfo_t *);
+	int (*sigtimedwait)(const sigset_t *, siginfo_t *, const struct timespec *);
+	int (*dlclose)(void *);
+
+	int (*execve)(const char *, char *const[], char *const[]);
+	int (*execvpe)(const char *, char *const[], char *const[]);
+	int (*fexecve)(int, char *const[], char *const[]);
+	int (*posix_spawn)(pid_t *, const char *, const void *, const void *, char *const[],
+			   char *const[]);
+	int (*posix_spawnp)(pid_t *, const char *, const void *, const void *, char *const[],
+			    char *const[]);
+	void (*exit_now)(int); /* _exit */
+
+	int (*ftruncate)(int, off_t);
+	int (*truncate)(const char *, off_t);
+	int (*open)(const char *, int, ...);
+	int (*openat)(int, const char *, int, ...);
+	int (*creat)(const char *, mode_t);
+	FILE *(*fopen)(const char *, const char *);
+	FILE *(*freopen)(const char *, const char *, FILE *);
+	ssize_t (*write)(int, const void *, size_t);
+
+	/* GLIBC_PRIVATE, may be NULL: points to { unsigned size; char text[]; } or to NULL */
+	void **abort_message;
+	void (*throw_bad_alloc)(void);
+	/* NULL when the program is not CPython */
+	void (*python_get_allocator)(int domain, void *ret);
+	void (*python_set_allocator)(int domain, void *allocator);
+
+	bool glibc_malloc; /* the real malloc is libc's own: blocks are never nearer than 32 bytes
+			    */
+	bool plain_new; /* operator new of the C++ library: it calls malloc, whose hook records */
+};
+
+extern struct real real;
+
+/* Looks everything up. Allocations made by dlsym meanwhile come from the early arena, so that the
+ * heap stays as it would be. False when there is no malloc to be found. */
+bool real_resolve(void);
+
+/* C++ symbols may come later, with a library that dlopen brought. Called outside of any hook. */
+void real_resolve_new(void);
+
+/* Blocks served before real_resolve(). */
+#define EARLY_BYTES 65536u
+extern _Alignas(16) unsigned char early_arena[EARLY_BYTES];
+
+static inline bool early_owns(const void *ptr)
+{
+	return (uintptr_t)ptr - (uintptr_t)early_arena < EARLY_BYTES;
+}
+
+/* Size that was asked for, of a block of the early arena. */
+size_t early_size(const void *ptr);
+uint64_t early_count(void);
+
+#endif

@@ -1,0 +1,444 @@
+#include "agent/signals.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "agent/agent.h"
+#include "agent/arch/x86_64.h"
+#include "agent/crash.h"
+#include "agent/guard.h"
+#include "agent/log.h"
+#include "agent/real.h"
+#include "agent/thread.h"
+
+#define SIGNALS 65
+
+static const int observed[] = { SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGTRAP, SIGABRT, SIGSYS };
+#define OBSERVED_COUNT (sizeof(observed) / sizeof(observed[0]))
+#define BIT(signo) (1ull << ((signo)-1))
+#define SYNCHRONOUS \
+	(BIT(SIGSEGV) | BIT(SIGBUS) | BIT(SIGILL) | BIT(SIGFPE) | BIT(SIGTRAP) | BIT(SIGSYS))
+
+/* Two copies per signal and which of them counts: a handler on any thread reads a whole one. Two
+ * threads that set the same signal at once are a race of the target's own. */
+static struct {
+	struct sigaction copy[2];
+	uint32_t current; /* atomic */
+} target[SIGNALS];
+
+/* Set once, and not undone by retiring: the target must never be shown our handlers. */
+static bool taken_over;
+
+static bool is_observed(int signo)
+{
+	unsigned i;
+
+	for (i = 0; i < OBSERVED_COUNT; i++)
+		if (observed[i] == signo)
+			return true;
+	return false;
+}
+
+void signals_target_action_sigsafe(int signo, struct sigaction *ret)
+{
+	*ret = target[signo].copy[__atomic_load_n(&target[signo].current, __ATOMIC_ACQUIRE) & 1];
+}
+
+static void target_set(int signo, const struct sigaction *action)
+{
+	uint32_t next = target[signo].current + 1;
+
+	target[signo].copy[next & 1] = *action;
+	__atomic_store_n(&target[signo].current, next, __ATOMIC_RELEASE);
+}
+
+static bool has_handler(int signo)
+{
+	struct sigaction action;
+
+	signals_target_action_sigsafe(signo, &action);
+	return action.sa_handler != SIG_DFL && action.sa_handler != SIG_IGN;
+}
+
+static void handler(int signo, siginfo_t *info, void *context);
+
+/* Ours, shaped after the target's: its handler must find the mask and the stack it asked for. */
+static void install(int signo, const struct sigaction *action)
+{
+	struct sigaction ours;
+
+	memset(&ours, 0, sizeof(ours));
+	if (action->sa_handler == SIG_DFL || action->sa_handler == SIG_IGN) {
+		ours.sa_flags = SA_ONSTACK | SA_RESTART;
+	} else {
+		ours = *action;
+		ours.sa_flags &= ~SA_RESETHAND;
+	}
+	ours.sa_flags |= SA_SIGINFO;
+	ours.sa_sigaction = handler;
+	(void)real.sigaction(signo, &ours, NULL);
+}
+
+void signals_init(void)
+{
+	struct sigaction before;
+	unsigned i;
+
+	for (i = 0; i < OBSERVED_COUNT; i++) {
+		if (real.sigaction(observed[i], NULL, &before))
+			continue;
+		target_set(observed[i], &before);
+		install(observed[i], &before);
+	}
+	taken_over = true;
+}
+
+/* The end as it would have been: default action, same siginfo, registers of the interrupted code.
+ * The kernel lets a process queue any siginfo to itself (kernel/signal.c, do_rt_tgsigqueueinfo).
+ * The signal is blocked while its handler runs, so it is delivered when we return; if the target
+ * asked for SA_NODEFER it is delivered at once, from here. */
+static void die_as_before(int signo, siginfo_t *info)
+{
+	struct sigaction off;
+
+	memset(&off, 0, sizeof(off));
+	off.sa_handler = SIG_DFL;
+	(void)real.sigaction(signo, &off, NULL);
+	(void)raw_syscall4(SYS_rt_tgsigqueueinfo, raw_syscall0(SYS_getpid),
+			   raw_syscall0(SYS_gettid), signo, info);
+}
+
+/* Faults of our own making. True: the interrupted code can go on. */
+static bool own_fault(int signo, const siginfo_t *info, ucontext_t *context)
+{
+	greg_t *gregs = context->uc_mcontext.gregs;
+	uint64_t address = (uint64_t)info->si_addr;
+	struct thread *self = thread_self;
+
+	if (info->si_code <= 0)
+		return false;
+	/* Reading a broken stack or a library that goes away: what __builtin_longjmp would do. */
+	if ((signo == SIGSEGV || signo == SIGBUS) && self && self->recovery_armed &&
+	    (uint64_t)gregs[REG_RIP] - agent.text_low < agent.text_high - agent.text_low) {
+		self->recovery_armed = 0;
+		gregs[REG_RBP] = (greg_t)self->recovery[0];
+		gregs[REG_RIP] = (greg_t)self->recovery[1];
+		gregs[REG_RSP] = (greg_t)self->recovery[2];
+		return true;
+	}
+	if (signo == SIGBUS && log_holds_sigsafe(address) && log_patch_hole_sigsafe(address)) {
+		agent_retire_sigsafe(LOG_RETIRED_DISK);
+		return true;
+	}
+	return false;
+}
+
+/* Sent while the target believes it blocked: close the real mask for this thread and queue it
+ * again, to wait there. */
+static bool hold_back(int signo, siginfo_t *info, ucontext_t *context)
+{
+	struct thread *self = thread_self;
+
+	if (!self || info->si_code > 0 || !(self->blocked & BIT(signo)))
+		return false;
+	self->blocked &= ~BIT(signo);
+	sigaddset(&context->uc_sigmask, signo);
+	(void)raw_syscall4(SYS_rt_tgsigqueueinfo, raw_syscall0(SYS_getpid),
+			   raw_syscall0(SYS_gettid), signo, info);
+	return true;
+}
+
+static void forward(int signo, siginfo_t *info, void *context, const struct sigaction *action)
+{
+	struct sigaction reset;
+
+	if (action->sa_flags & (int)SA_RESETHAND) {
+		memset(&reset, 0, sizeof(reset));
+		reset.sa_handler = SIG_DFL;
+		target_set(signo, &reset);
+		install(signo, &reset);
+	}
+	if (action->sa_flags & SA_SIGINFO)
+		action->sa_sigaction(signo, info, context);
+	else
+		action->sa_handler(signo);
+}
+
+static void handler(int signo, siginfo_t *info, void *context)
+{
+	struct sigaction action;
+	bool sent = info->si_code <= 0;
+	struct log_writer writer;
+	bool blocked;
+	uint64_t seq;
+	int saved = errno;
+
+	if (own_fault(signo, info, context) || hold_back(signo, info, context))
+		return;
+	signals_target_action_sigsafe(signo, &action);
+	if (sent && action.sa_handler == SIG_IGN)
+		return;
+	/* The kernel does not ask handlers about a fault whose signal is blocked or ignored. */
+	blocked = !sent && thread_self && (thread_self->blocked & BIT(signo));
+	if (blocked || action.sa_handler == SIG_DFL || action.sa_handler == SIG_IGN) {
+		(void)crash_record_sigsafe(signo, info, context, LOG_CRASH_FINAL, &action);
+		die_as_before(signo, info);
+		errno = saved;
+		return;
+	}
+	seq = crash_record_sigsafe(signo, info, context, LOG_CRASH_FORWARDED, &action);
+	errno = saved;
+	forward(signo, info, context, &action);
+	if (seq && agent_switch.crash) {
+		log_writer_init_sigsafe(&writer, LOG_TO_EVENTS);
+		writer.owner = seq;
+		(void)log_append_sigsafe(&writer, LOG_CRASH_HANDLED, NULL, 0, NULL, 0);
+	}
+}
+
+EXPORT int sigaction(int signo, const struct sigaction *action, struct sigaction *old)
+{
+	struct sigaction before;
+	sigset_t mask;
+
+	if (!taken_over || !is_observed(signo))
+		return real.sigaction(signo, action, old);
+	signals_target_action_sigsafe(signo, &before);
+	if (action) {
+		struct sigaction wanted = *action;
+
+		target_set(signo, &wanted);
+		install(signo, &wanted);
+		/* From now on the handler is asked, and a blocked signal is really blocked. */
+		if (has_handler(signo) && thread_self && (thread_self->blocked & BIT(signo))) {
+			sigemptyset(&mask);
+			sigaddset(&mask, signo);
+			thread_self->blocked &= ~BIT(signo);
+			(void)real.pthread_sigmask(SIG_BLOCK, &mask, NULL);
+		}
+	}
+	if (old)
+		*old = before;
+	return 0;
+}
+
+static sighandler_t signal_with(int signo, sighandler_t wanted, int flags)
+{
+	struct sigaction action, old;
+
+	memset(&action, 0, sizeof(action));
+	action.sa_handler = wanted;
+	action.sa_flags = flags;
+	if (!flags)
+		sigaddset(&action.sa_mask, signo);
+	if (wanted == SIG_ERR || signo < 1 || signo >= SIGNALS) {
+		errno = EINVAL;
+		return SIG_ERR;
+	}
+	if (sigaction(signo, &action, &old))
+		return SIG_ERR;
+	return old.sa_handler;
+}
+
+/* signal(2): BSD semantics, restart and the signal blocked meanwhile. */
+EXPORT sighandler_t signal(int signo, sighandler_t wanted)
+{
+	return signal_with(signo, wanted, SA_RESTART);
+}
+
+EXPORT sighandler_t bsd_signal(int signo, sighandler_t wanted);
+EXPORT sighandler_t bsd_signal(int signo, sighandler_t wanted)
+{
+	return signal_with(signo, wanted, SA_RESTART);
+}
+
+EXPORT sighandler_t sysv_signal(int signo, sighandler_t wanted)
+{
+	return signal_with(signo, wanted, (int)(SA_RESETHAND | SA_NODEFER));
+}
+
+EXPORT sighandler_t __sysv_signal(int signo, sighandler_t wanted);
+EXPORT sighandler_t __sysv_signal(int signo, sighandler_t wanted)
+{
+	return signal_with(signo, wanted, (int)(SA_RESETHAND | SA_NODEFER));
+}
+
+static uint64_t set_bits(const sigset_t *set)
+{
+	uint64_t bits;
+
+	memcpy(&bits, set, sizeof(bits)); /* the kernel's 64 signals come first */
+	return bits;
+}
+
+static void set_from_bits(sigset_t *set, uint64_t bits)
+{
+	memcpy(set, &bits, sizeof(bits));
+}
+
+/* Which of the synchronous signals may be left out of the real mask. */
+static uint64_t thinnable(uint64_t bits)
+{
+	unsigned i;
+
+	bits &= SYNCHRONOUS;
+	for (i = 0; i < OBSERVED_COUNT; i++)
+		if ((bits & BIT(observed[i])) && has_handler(observed[i]))
+			bits &= ~BIT(observed[i]);
+	return bits;
+}
+
+static int mask_change(int how, const sigset_t *set, sigset_t *old)
+{
+	struct thread *self = thread_self;
+	uint64_t believed, bits, thin, next;
+	sigset_t real_set;
+	int r;
+
+	if (!taken_over || !self)
+		return real.pthread_sigmask(how, set, old);
+	believed = self->blocked;
+	next = believed;
+	if (set) {
+		real_set = *set;
+		bits = set_bits(set);
+		thin = how == SIG_UNBLOCK ? 0 : thinnable(bits);
+		set_from_bits(&real_set, bits & ~thin);
+		if (how == SIG_BLOCK)
+			next = believed | thin;
+		else if (how == SIG_UNBLOCK)
+			next = believed & ~bits;
+		else if (how == SIG_SETMASK)
+			next = thin;
+	}
+	r = real.pthread_sigmask(how, set ? &real_set : NULL, old);
+	if (r)
+		return r;
+	self->blocked = next;
+	if (old)
+		set_from_bits(old, set_bits(old) | believed);
+	return 0;
+}
+
+EXPORT int pthread_sigmask(int how, const sigset_t *set, sigset_t *old)
+{
+	return mask_change(how, set, old);
+}
+
+EXPORT int sigprocmask(int how, const sigset_t *set, sigset_t *old)
+{
+	int r = mask_change(how, set, old);
+
+	if (r) {
+		errno = r;
+		return -1;
+	}
+	return 0;
+}
+
+/* Waiting takes a signal out of the queue, where it only is when it is really blocked. */
+static void close_for_wait(const sigset_t *set)
+{
+	struct thread *self = thread_self;
+	uint64_t bits;
+	sigset_t mask;
+
+	if (!self)
+		return;
+	bits = self->blocked & set_bits(set);
+	if (!bits)
+		return;
+	sigemptyset(&mask);
+	set_from_bits(&mask, bits);
+	self->blocked &= ~bits;
+	(void)real.pthread_sigmask(SIG_BLOCK, &mask, NULL);
+}
+
+EXPORT int sigwait(const sigset_t *set, int *ret)
+{
+	close_for_wait(set);
+	return real.sigwait(set, ret);
+}
+
+EXPORT int sigwaitinfo(const sigset_t *set, siginfo_t *info)
+{
+	close_for_wait(set);
+	return real.sigwaitinfo(set, info);
+}
+
+EXPORT int sigtimedwait(const sigset_t *set, siginfo_t *info, const struct timespec *timeout)
+{
+	close_for_wait(set);
+	return real.sigtimedwait(set, info, timeout);
+}
+
+/* The target's alternate stack replaces ours; when it takes it away, ours comes back. */
+EXPORT int sigaltstack(const stack_t *stack, stack_t *old)
+{
+	struct thread *self = thread_self;
+	stack_t before;
+	int r;
+
+	if (!taken_over || !self)
+		return real.sigaltstack(stack, old);
+	before = self->target_stack;
+	if (!stack) {
+		if (!old)
+			return 0;
+		if (before.ss_flags & SS_DISABLE) {
+			*old = before;
+			return 0;
+		}
+		return real.sigaltstack(NULL, old); /* with SS_ONSTACK as it is now */
+	}
+	r = real.sigaltstack(stack, old);
+	if (r)
+		return r;
+	if (old && (before.ss_flags & SS_DISABLE))
+		*old = before;
+	self->target_stack = *stack;
+	if (stack->ss_flags & SS_DISABLE) {
+		memset(&self->target_stack, 0, sizeof(self->target_stack));
+		self->target_stack.ss_flags = SS_DISABLE;
+		thread_altstack_sigsafe(self);
+	}
+	return 0;
+}
+
+void signals_before_exec_sigsafe(void)
+{
+	struct thread *self = thread_self;
+	struct sigaction action;
+	sigset_t mask;
+	unsigned i;
+
+	for (i = 0; i < OBSERVED_COUNT; i++) {
+		signals_target_action_sigsafe(observed[i], &action);
+		if (action.sa_handler == SIG_IGN)
+			(void)real.sigaction(observed[i], &action, NULL);
+	}
+	if (self && self->blocked) {
+		sigemptyset(&mask);
+		set_from_bits(&mask, self->blocked);
+		(void)real.pthread_sigmask(SIG_BLOCK, &mask, NULL);
+	}
+}
+
+void signals_exec_failed_sigsafe(void)
+{
+	struct thread *self = thread_self;
+	struct sigaction action;
+	sigset_t mask;
+	unsigned i;
+
+	for (i = 0; i < OBSERVED_COUNT; i++) {
+		signals_target_action_sigsafe(observed[i], &action);
+		if (action.sa_handler == SIG_IGN)
+			install(observed[i], &action);
+	}
+	if (self && self->blocked) {
+		sigemptyset(&mask);
+		set_from_bits(&mask, self->blocked);
+		(void)real.pthread_sigmask(SIG_UNBLOCK, &mask, NULL);
+	}
+}

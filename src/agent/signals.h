@@ -1,0 +1,42 @@
+/*
+ * What the target believes about its signals, and what is really so.
+ *
+ * For the observed signals our handler is installed, always. The target's own disposition is kept
+ * beside it, is what its queries are answered with, and is what happens after the record: its
+ * handler is called (with the flags and mask it asked for, on the stack it asked for, because ours
+ * is installed with the same), or the default action is taken by restoring SIG_DFL and queueing the
+ * same siginfo again: so wait status and core are as without us.
+ *
+ * A fault while its signal is blocked kills the process in the kernel before any handler runs. So
+ * that such a crash is recorded too, the synchronous signals are left out of the real mask as long
+ * as the target has no handler of its own for them (with the same end: it dies). A *sent* signal
+ * that the target believes blocked is put back in the queue with the real mask closed.
+ *
+ * Provisional crashes: when the target has a handler, the record says FORWARDED. If the handler
+ * returns, a CRASH_HANDLED record follows. If it jumps away, nothing follows and the process lives
+ * on. If it resets and raises, a FINAL record follows whose `follows` names the first. So a
+ * FORWARDED crash is the death only if the process then died of that signal.
+ *
+ * Known limits: masks that the kernel applies while a handler of the target runs (sa_mask), and
+ * those of ppoll, pselect, epoll_pwait and sigsuspend, are not thinned out: a fault under them ends
+ * as ever, without a record. posix_spawn children inherit the real mask.
+ */
+#ifndef REDHAND_AGENT_SIGNALS_H
+#define REDHAND_AGENT_SIGNALS_H
+
+#include <signal.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+/* Takes over the observed signals. */
+void signals_init(void);
+
+/* The target's disposition. _sigsafe */
+void signals_target_action_sigsafe(int signo, struct sigaction *ret);
+
+/* Before exec: masks and ignored signals as the target believes them, since they are inherited.
+ * _undo when exec failed. */
+void signals_before_exec_sigsafe(void);
+void signals_exec_failed_sigsafe(void);
+
+#endif

@@ -1,0 +1,238 @@
+#include "agent/thread.h"
+
+#include <pthread.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+
+#include "agent/agent.h"
+#include "agent/arch/x86_64.h"
+#include "agent/clock.h"
+#include "agent/guard.h"
+#include "agent/log.h"
+#include "agent/memory.h"
+#include "agent/real.h"
+
+#define LANES_MAX 16384u
+#define EXIT_ROUNDS 3u
+
+__thread struct thread *thread_self __attribute__((tls_model("initial-exec")));
+static __thread uint32_t thread_ended __attribute__((tls_model("initial-exec")));
+
+static struct {
+	uint8_t taken[LANES_MAX];	/* atomic */
+	struct thread *area[LANES_MAX]; /* mapped once, kept for the next thread of this lane */
+	uint32_t generation[LANES_MAX];
+	pthread_key_t exit_key;
+	bool have_key;
+} lanes;
+
+static struct thread *lane_take(void)
+{
+	struct thread *area;
+	uint32_t i;
+
+	for (i = 0; i < agent.plan.thread_slots; i++) {
+		uint8_t free_lane = 0;
+
+		if (__atomic_load_n(&lanes.taken[i], __ATOMIC_RELAXED) ||
+		    !__atomic_compare_exchange_n(&lanes.taken[i], &free_lane, 1, false,
+						 __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
+			continue;
+		if (!lanes.area[i]) {
+			area = memory_map_sigsafe(sizeof(*area));
+			if (!area) {
+				__atomic_store_n(&lanes.taken[i], 0, __ATOMIC_RELEASE);
+				break;
+			}
+			(void)raw_syscall3(SYS_mprotect, area->guard_page, sizeof(area->guard_page),
+					   PROT_NONE);
+			lanes.area[i] = area;
+		}
+		area = lanes.area[i];
+		area->lane = i;
+		area->generation = ++lanes.generation[i];
+		area->busy = 0;
+		area->recovery_armed = 0;
+		area->exit_rounds = 0;
+		area->blocked = 0;
+		area->last_crash = 0;
+		area->crash_depth = 0;
+		memset(&area->target_stack, 0, sizeof(area->target_stack));
+		area->target_stack.ss_flags = SS_DISABLE;
+		return area;
+	}
+	log_drop_sigsafe(LOG_DROP_THREAD);
+	return NULL;
+}
+
+static void lane_release(struct thread *area)
+{
+	__atomic_store_n(&lanes.taken[area->lane], 0, __ATOMIC_RELEASE);
+}
+
+void thread_altstack_sigsafe(struct thread *self)
+{
+	stack_t ours = { .ss_sp = self->altstack, .ss_size = sizeof(self->altstack) };
+
+	(void)raw_syscall2(SYS_sigaltstack, &ours, 0);
+}
+
+/* The row in the log and the ring; the thread itself calls it. */
+static void lane_open(struct thread *self, uint64_t stack_high)
+{
+	struct log_thread *row = &log_map.threads[self->lane];
+	struct log_thread_event event = { .lane = self->lane, .generation = self->generation };
+	struct log_writer writer;
+
+	self->tid = (uint32_t)raw_syscall0(SYS_gettid);
+	self->stack_high = stack_high;
+	self->row = row;
+	self->lane_tag = self->lane < THREAD_LANE_SHARED ? self->lane : THREAD_LANE_SHARED;
+	self->ring_position = row->ring_position;
+	if (log_map.rings) {
+		self->ring = log_map.rings + (uint64_t)self->lane * agent.plan.ring_records;
+		self->ring_mask = agent.plan.ring_records - 1;
+	}
+	row->generation = self->generation;
+	row->stack_high = stack_high;
+	row->start_monotonic_ns = clock_ns_sigsafe(CLOCK_MONOTONIC);
+	row->end_monotonic_ns = 0;
+	(void)raw_syscall2(SYS_prctl, PR_GET_NAME, row->name);
+	row->tid = self->tid;
+	__atomic_fetch_add(&log_map.header->threads_seen, 1, __ATOMIC_RELAXED);
+	event.stack_high = stack_high;
+	memcpy(event.name, row->name, sizeof(event.name));
+	log_writer_init_sigsafe(&writer, LOG_TO_EVENTS);
+	(void)log_append_sigsafe(&writer, LOG_THREAD_START, &event, sizeof(event), NULL, 0);
+}
+
+/* The end of a thread is the destructor of a thread-specific value. Other destructors may still
+ * free memory afterwards, so the lane is held for the first rounds (PTHREAD_DESTRUCTOR_ITERATIONS
+ * is 4) and given back in the last. */
+static void thread_exit(void *value)
+{
+	struct thread *self = value;
+	stack_t off = { .ss_flags = SS_DISABLE };
+	struct log_writer writer;
+
+	if (self != thread_self)
+		return;
+	if (++self->exit_rounds <= EXIT_ROUNDS && !pthread_setspecific(lanes.exit_key, self))
+		return;
+	if (agent_switch.crash) {
+		self->row->end_monotonic_ns = clock_ns_sigsafe(CLOCK_MONOTONIC);
+		log_writer_init_sigsafe(&writer, LOG_TO_EVENTS);
+		(void)log_append_sigsafe(&writer, LOG_THREAD_END, &self->lane, sizeof(self->lane),
+					 NULL, 0);
+	}
+	thread_ended = 1;
+	thread_self = NULL;
+	if (self->target_stack.ss_flags & SS_DISABLE)
+		(void)raw_syscall2(SYS_sigaltstack, &off, 0);
+	lane_release(self);
+}
+
+bool thread_init_main(uint64_t stack_high)
+{
+	struct thread *self = lane_take();
+
+	if (!self)
+		return false;
+	lanes.have_key = !pthread_key_create(&lanes.exit_key, thread_exit);
+	lane_open(self, stack_high);
+	thread_self = self;
+	thread_altstack_sigsafe(self);
+	return true;
+}
+
+struct thread *thread_adopt_sigsafe(void)
+{
+	struct thread *self;
+
+	if (thread_ended || !agent_switch.crash)
+		return NULL;
+	self = lane_take();
+	if (!self)
+		return NULL;
+	/* Its stack's end is unknown: scans go through the kernel (context.c). */
+	lane_open(self, 0);
+	thread_self = self;
+	/* A key below 32 has its place in the thread's own block: nothing is allocated. */
+	if (lanes.have_key && lanes.exit_key < 32)
+		(void)pthread_setspecific(lanes.exit_key, self);
+	return self;
+}
+
+struct thread *guard_enter_slow(void)
+{
+	struct thread *self = thread_self;
+
+	if (!agent_switch.crash)
+		return NULL;
+	if (!self)
+		self = thread_adopt_sigsafe();
+	if (!self || self->busy) {
+		log_drop_sigsafe(LOG_DROP_GUARD);
+		return NULL;
+	}
+	return self;
+}
+
+static void *thread_main(void *argument)
+{
+	struct thread *self = argument;
+
+	thread_self = self;
+	self->busy = 1;
+	lane_open(self, (uint64_t)__builtin_frame_address(0));
+	thread_altstack_sigsafe(self);
+	if (lanes.have_key)
+		(void)pthread_setspecific(lanes.exit_key, self);
+	self->busy = 0;
+	return self->start(self->argument);
+}
+
+EXPORT int pthread_create(pthread_t *ret, const pthread_attr_t *attr, void *(*start)(void *),
+			  void *argument)
+{
+	struct thread *area;
+	int r;
+
+	area = agent_switch.crash ? lane_take() : NULL;
+	if (!area)
+		return real.pthread_create(ret, attr, start, argument);
+	area->start = start;
+	area->argument = argument;
+	area->blocked = thread_self ? thread_self->blocked : 0; /* masks are inherited */
+	r = real.pthread_create(ret, attr, thread_main, area);
+	if (r)
+		lane_release(area);
+	return r;
+}
+
+void thread_after_fork(void)
+{
+	struct thread *self = thread_self;
+	uint32_t i;
+
+	for (i = 0; i < agent.plan.thread_slots; i++)
+		lanes.taken[i] = self && self->lane == i;
+	if (!self)
+		return;
+	/* The log is new: context ids in the caches are the parent's. */
+	(void)raw_syscall3(SYS_madvise, self->sites,
+			   sizeof(self->sites) + sizeof(self->keys) + sizeof(self->rules),
+			   MADV_DONTNEED);
+	self->next_id = self->id_end = 0;
+	lane_open(self, self->stack_high);
+}
+
+uint32_t thread_lanes_in_use_sigsafe(void)
+{
+	uint32_t i, count = 0;
+
+	for (i = 0; i < agent.plan.thread_slots; i++)
+		count += lanes.taken[i];
+	return count;
+}

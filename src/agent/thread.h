@@ -1,0 +1,98 @@
+/*
+ * A lane per thread: what the agent keeps for one thread of the target.
+ *
+ * Mapped by the creating thread before the new one starts, reused (with its lane number) when the
+ * thread has ended. The lowest free lane is taken, so that a program that makes its threads in the
+ * same order gets the same lanes in every run: they are part of a block's key.
+ */
+#ifndef REDHAND_AGENT_THREAD_H
+#define REDHAND_AGENT_THREAD_H
+
+#include <signal.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "agent/unwind.h"
+#include "wire/log_format.h"
+
+#define THREAD_SITES_BITS 13
+#define THREAD_KEYS_BITS 15
+#define THREAD_RULES_BITS 14
+#define THREAD_SITE_WORDS 6
+#define THREAD_LANE_SHARED 255u
+#define THREAD_ALTSTACK_BYTES (64u << 10)
+
+/* A place that allocates, as cheaply recognised as possible: return address and stack pointer,
+ * and the next return addresses above, whose offsets were found when the place was first seen. */
+struct thread_site {
+	uint64_t place; /* return address and stack pointer, mixed by a bijection */
+	uint64_t words; /* of the stack words at `offset`, combined */
+	uint32_t context;
+	uint16_t offset[THREAD_SITE_WORDS]; /* from the frame, in bytes */
+};
+
+_Static_assert(sizeof(struct thread_site) == 32, "a pair is a cache line");
+
+/* A stack's hash and its context. */
+struct thread_key {
+	uint64_t stack_hash; /* 0: free */
+	uint32_t context;
+	uint32_t reserved;
+};
+
+struct thread {
+	uint32_t busy; /* inside a hook */
+	uint32_t lane;
+	uint32_t tid;
+	uint32_t generation;
+	uint64_t next_id, id_end;     /* this thread's block of ids */
+	uint32_t pool_next, pool_end; /* its block of side-table entries */
+	struct log_life *ring;
+	uint64_t ring_mask, ring_position;
+	struct log_thread *row;
+	uint32_t lane_tag; /* lane, or THREAD_LANE_SHARED for those that do not fit a byte */
+	uint32_t exit_rounds;
+
+	uint64_t stack_high;  /* frames of this thread lie below */
+	uint64_t blocked;     /* signals the target believes blocked and that are not: signals.c */
+	stack_t target_stack; /* the alternate stack the target asked for; SS_DISABLE: none */
+	uint64_t last_crash;  /* seq */
+	uint64_t crash_depth;
+
+	/* Where to go on when a read in the agent faults: as __builtin_setjmp fills it. */
+	uint64_t recovery[5];
+	uint32_t recovery_armed;
+
+	void *(*start)(void *);
+	void *argument;
+
+	/* Pairs: the second of a pair is the same place with another layout of frames above it. */
+	_Alignas(4096) struct thread_site sites[1u << THREAD_SITES_BITS];
+	struct thread_key keys[1u << THREAD_KEYS_BITS];
+	struct unwind_rule rules[1u << THREAD_RULES_BITS];
+	/* The alternate stack; a guard page lies below it in the mapping. */
+	_Alignas(4096) unsigned char guard_page[4096];
+	unsigned char altstack[THREAD_ALTSTACK_BYTES];
+};
+
+/* NULL until the thread is known, and again when it is ending. Initial-exec: reading it never
+ * allocates. */
+extern __thread struct thread *thread_self __attribute__((tls_model("initial-exec")));
+
+/* Main thread, in the constructor. stack_high: an address above all its frames. */
+bool thread_init_main(uint64_t stack_high);
+
+/* A thread that we did not see start: taken in at its first hook. NULL when no lane is free or the
+ * thread is ending. _sigsafe. */
+struct thread *thread_adopt_sigsafe(void);
+
+/* In a forked child: only the caller is left, its log is new and empty. */
+void thread_after_fork(void);
+
+/* Installs our alternate stack for this thread. _sigsafe */
+void thread_altstack_sigsafe(struct thread *self);
+
+/* Calls `visit` for each lane in use. _sigsafe */
+uint32_t thread_lanes_in_use_sigsafe(void);
+
+#endif

@@ -1,0 +1,104 @@
+/*
+ * Files made shorter, and by whom.
+ */
+#include "case/case.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/strbuf.h"
+#include "case/store.h"
+
+/* Fields are separated by tabs, frames by newlines; neither occurs in printable text. */
+static void pack_stack(const struct stack *stack, struct strbuf *sb)
+{
+	for (size_t i = 0; i < stack->count; i++) {
+		const struct frame *f = &stack->frames[i];
+
+		strbuf_addf(sb, "%s\t%s\t%u\t%s\t%" PRIx64 "\t%d\n", f->function ? f->function : "",
+			    f->file ? f->file : "", f->line, f->module ? f->module : "", f->offset,
+			    (int)f->kind);
+	}
+}
+
+static char *field_or_null(char *text)
+{
+	return text && text[0] != '\0' ? text : NULL;
+}
+
+static void unpack_stack(const char *text, struct stack *ret)
+{
+	AUTO(mem_freep) char *copy = mem_strdup(text);
+	char *rest = copy, *line;
+
+	while ((line = strsep(&rest, "\n")) != NULL && line[0] != '\0') {
+		struct frame frame = { 0 };
+		char *number;
+
+		frame.function = field_or_null(strsep(&line, "\t"));
+		frame.file = field_or_null(strsep(&line, "\t"));
+		number = strsep(&line, "\t");
+		frame.line = number ? (uint32_t)strtoul(number, NULL, 10) : 0;
+		frame.module = field_or_null(strsep(&line, "\t"));
+		number = strsep(&line, "\t");
+		frame.offset = number ? strtoull(number, NULL, 16) : 0;
+		frame.kind = line && line[0] == '1' ? FRAME_INLINE : FRAME_NATIVE;
+		(void)stack_push(ret, &frame);
+	}
+}
+
+int case_add_cut(struct case_store *cs, const struct cut_record *record, struct err *err)
+{
+	AUTO(db_endp) struct query query = { 0 };
+	AUTO(strbuf_deinit) struct strbuf stack = { 0 };
+	const struct file_cut *cut = record->cut;
+	int r;
+
+	pack_stack(&cut->stack, &stack);
+	r = db_prepare(
+		&cs->db,
+		"INSERT INTO file_cut (trial, path, device, inode, realtime_ns, pid, program,"
+		" how, old_size, new_size, stack) VALUES (?,?,?,?,?,?,?,?,?,?,?)",
+		&query, err);
+	if (r == 0)
+		r = db_bind(&query, err, "isiiiissiis", (int64_t)record->trial.value, record->path,
+			    (int64_t)record->device, (int64_t)record->inode,
+			    (int64_t)record->realtime_ns, (int64_t)cut->pid, cut->program, cut->how,
+			    cut->old_size, cut->new_size, strbuf_str(&stack));
+	return r < 0 ? r : db_step(&query, err);
+}
+
+int case_find_cut(struct case_store *cs, uint64_t device, uint64_t inode, uint64_t realtime_ns,
+		  struct file_cut **ret, struct err *err)
+{
+	AUTO(db_endp) struct query query = { 0 };
+	struct file_cut *cut;
+	int r;
+
+	*ret = NULL;
+	r = db_prepare(&cs->db,
+		       "SELECT trial, pid, program, how, old_size, new_size, stack, realtime_ns"
+		       " FROM file_cut WHERE device = ? AND inode = ? AND realtime_ns <= ?"
+		       " ORDER BY realtime_ns DESC LIMIT 1",
+		       &query, err);
+	if (r == 0)
+		r = db_bind(&query, err, "iii", (int64_t)device, (int64_t)inode,
+			    (int64_t)realtime_ns);
+	if (r == 0)
+		r = db_step(&query, err);
+	if (r <= 0)
+		return r;
+	cut = mem_alloc(sizeof(*cut));
+	cut->trial = (uint64_t)query_int(&query, 0);
+	cut->pid = (int)query_int(&query, 1);
+	cut->program = mem_strdup(query_text(&query, 2));
+	cut->how = mem_strdup(query_text(&query, 3));
+	cut->old_size = query_int(&query, 4);
+	cut->new_size = query_int(&query, 5);
+	unpack_stack(query_text(&query, 6), &cut->stack);
+	cut->before_s = (double)(int64_t)(realtime_ns - (uint64_t)query_int(&query, 7)) / 1e9;
+	*ret = cut;
+	return 0;
+}

@@ -1,0 +1,137 @@
+#include "cmd/commands.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/log.h"
+#include "base/strbuf.h"
+#include "base/value.h"
+#include "case/case.h"
+#include "cmd/common.h"
+#include "engine/autopsy/autopsy.h"
+#include "report/report_crash.h"
+
+struct show_options {
+	struct common_options common;
+};
+
+static const struct option_group groups[] = {
+	COMMON_GROUP(struct show_options),
+	OPTION_GROUPS_END,
+};
+
+static void defaults(void *ptr)
+{
+	struct show_options *options = ptr;
+
+	options->common.case_dir = CASE_DIR_DEFAULT;
+}
+
+static int describe_outcome(struct case_store *cs, const char *ids, struct strbuf *ret,
+			    struct err *err)
+{
+	AUTO(mem_freep) char *copy = mem_strdup(ids);
+	char *rest = copy, *id;
+
+	while ((id = strsep(&rest, " ")) != NULL && id[0] != '\0') {
+		AUTO(signature_deinit) struct signature signature = { 0 };
+		int r = case_signature(cs, id, &signature, err);
+
+		if (r < 0)
+			return r;
+		strbuf_addf(ret, "%s%s [%s]", ret->len > 0 ? "; " : "", signature.summary, id);
+	}
+	if (ret->len == 0)
+		strbuf_adds(ret, "passed");
+	return 0;
+}
+
+static int find_cuts(struct case_store *cs, struct crash_report *report, struct err *err)
+{
+	int r = 0;
+
+	VEC_FOREACH (&report->crashes, crash)
+		if (r == 0 && crash->fault == FAULT_MAPPING_SHRANK)
+			r = case_find_cut(cs, crash->file_device, crash->file_inode,
+					  crash->realtime_ns, &crash->cut, err);
+	return r;
+}
+
+static int show(const struct invocation *inv, struct err *err)
+{
+	const struct show_options *options = inv->options;
+	AUTO(case_closep) struct case_store *cs = NULL;
+	AUTO(trial_view_deinit) struct trial_view view = { 0 };
+	AUTO(crash_report_deinit) struct crash_report report = { 0 };
+	AUTO(autopsy_freep) struct autopsy *autopsy = autopsy_new();
+	AUTO(strbuf_deinit) struct strbuf outcome = { 0 };
+	struct trial_report trial;
+	struct trial_number number;
+	int r = value_count(inv->args[0], 1, 0, &number.value, err);
+
+	if (r < 0)
+		return err_prefix(err, "TRIAL");
+	r = case_open(options->common.case_dir, CASE_READ, &cs, err);
+	if (r == 0)
+		r = case_trial(cs, number, &view, err);
+	if (r == 0)
+		r = describe_outcome(cs, view.signatures, &outcome, err);
+	if (r == 0 && view.kept)
+		r = autopsy_trial(autopsy, case_trials_dir(cs), inv->args[0], view.signal,
+				  AUTOPSY_WHOLE, &report, err);
+	if (r == 0)
+		r = find_cuts(cs, &report, err);
+	if (r < 0)
+		return r;
+	trial = (struct trial_report){
+		.trial = number.value,
+		.case_dir = options->common.case_dir,
+		.outcome = strbuf_str(&outcome),
+		.slot = view.slot,
+		.seconds = (double)view.wall_ns / 1e9,
+		.last_crumb = view.last_crumb,
+		.kept = view.kept,
+		.report = &report,
+	};
+	if (options->common.json)
+		report_trial_json(&trial, stdout);
+	else
+		report_trial_text(&trial, options->common.verbose, stdout);
+	return view.signatures[0] != '\0' ? EXIT_FOUND : EXIT_AS_EXPECTED;
+}
+
+static int run(const struct invocation *inv)
+{
+	const struct show_options *options = inv->options;
+	struct err err = { 0 };
+	int status;
+
+	common_apply(&options->common);
+	status = show(inv, &err);
+	if (status < 0) {
+		log_err(&err);
+		return EXIT_TROUBLE;
+	}
+	return status;
+}
+
+const struct command cmd_show = {
+	.name = "show",
+	.summary = "What died in this trial, where, and what did it touch",
+	.usage = "[options] TRIAL",
+	.description =
+		"Tells what observers saw of one stored trial: every crash of its processes with the "
+		"stack by file and line and the source where it is there; what kind of fault it was; "
+		"and, with --observe ids, the life of every block that the crashed thread's registers "
+		"lead to: who allocated it, who freed it, who has its place now. For a mapped file that "
+		"has shrunk it names the process and the line that made it shorter.\n\n"
+		"TRIAL is a number as repro and compare print it. -v adds registers and all blocks.",
+	.examples = "  redhand show 17\n      what happened in trial 17?\n",
+	.groups = groups,
+	.options_size = sizeof(struct show_options),
+	.args_min = 1,
+	.args_max = 1,
+	.program = PROGRAM_NONE,
+	.defaults = defaults,
+	.run = run,
+};

@@ -1,0 +1,595 @@
+#include "engine/autopsy/autopsy.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "arch/arch.h"
+#include "arch/operands.h"
+#include "base/strbuf.h"
+#include "debuginfo/symbols.h"
+#include "engine/autopsy/fault.h"
+#include "engine/autopsy/logs.h"
+
+#define BLOCKS_SHOWN 24
+#define BLOCKS_MAX 2000
+#define EPOCH_EVENTS 64 /* the header's epoch moves once per this many events */
+#define PIECES_MAX 64
+#define CRASHES_MAX 16
+#define CUTS_MAX 64
+
+struct autopsy {
+	struct symbols *symbols;
+};
+
+/* The order of <sys/ucontext.h>, which is how the agent numbers registers. */
+static const char *const greg_names[] = { "r8",	 "r9",	"r10", "r11", "r12", "r13",
+					  "r14", "r15", "rdi", "rsi", "rbp", "rbx",
+					  "rdx", "rax", "rcx", "rsp", "rip" };
+
+struct autopsy *autopsy_new(void)
+{
+	struct autopsy *autopsy = mem_alloc(sizeof(*autopsy));
+
+	autopsy->symbols = symbols_new(&(struct symbols_options){ 0 });
+	return autopsy;
+}
+
+void autopsy_free(struct autopsy *autopsy)
+{
+	if (!autopsy)
+		return;
+	symbols_free(autopsy->symbols);
+	mem_free(autopsy);
+}
+
+/* One crash record with everything that belongs to it, as long as its stack is being made. */
+struct body {
+	struct event_log *log;
+	struct log_item item;
+	struct log_crash record;
+	struct mappings mappings;
+	struct piece pieces[PIECES_MAX];
+	size_t piece_count;
+	void *stack;
+	size_t stack_len;
+	uint64_t stack_address;
+	struct log_file_size *files;
+	size_t file_count;
+	struct fault_operands operands; /* empty when the code could not be read */
+};
+
+static void body_deinit(struct body *body)
+{
+	for (size_t i = 0; i < body->piece_count; i++)
+		mem_free((void *)body->pieces[i].bytes);
+	mem_free(body->stack);
+	mem_free(body->files);
+	mappings_deinit(&body->mappings);
+}
+
+static void add_piece(struct body *body, enum log_blob_kind kind, unsigned int index)
+{
+	struct piece piece;
+	size_t len;
+
+	if (body->piece_count == PIECES_MAX)
+		return;
+	piece.bytes = event_log_blob(body->log, &body->item, kind, index, &piece.address, &len);
+	if (!piece.bytes)
+		return;
+	piece.len = len;
+	body->pieces[body->piece_count++] = piece;
+}
+
+/* Sizes and build-ids that were recorded, so that replaced files are noticed. */
+static void complete_mappings(struct body *body)
+{
+	for (size_t i = 0; i < body->mappings.count; i++) {
+		struct mapping *mapping = &body->mappings.items[i];
+
+		for (size_t k = 0; k < body->file_count; k++)
+			if (body->files[k].map_low == mapping->start && body->files[k].size > 0)
+				mapping->file_size = (uint64_t)body->files[k].size;
+		for (size_t k = 0; k < body->log->modules.count; k++) {
+			const struct mapping *module = &body->log->modules.items[k];
+
+			if (mapping->start < module->end && module->start < mapping->end) {
+				mapping->build_id_len = module->build_id_len;
+				memcpy(mapping->build_id, module->build_id, module->build_id_len);
+			}
+		}
+	}
+}
+
+static void body_open(struct body *body)
+{
+	AUTO(mem_freep) char *maps = NULL;
+	size_t len;
+
+	body->stack = event_log_blob(body->log, &body->item, LOG_BLOB_STACK, 0,
+				     &body->stack_address, &body->stack_len);
+	add_piece(body, LOG_BLOB_CODE, 0);
+	if (body->piece_count > 0 && !(body->record.flags & LOG_CRASH_SENT))
+		(void)operands_of_fault(body->pieces[0].bytes, body->pieces[0].len,
+					body->pieces[0].address, body->record.gregs[LOG_GREG_RIP],
+					&body->operands);
+	add_piece(body, LOG_BLOB_FAULT_MEMORY, 0);
+	for (unsigned int i = 0; i < LOG_GREG_RSP; i++)
+		add_piece(body, LOG_BLOB_MEMORY, i);
+	maps = event_log_blob(body->log, &body->item, LOG_BLOB_MAPS, 0, NULL, &len);
+	if (maps)
+		(void)mappings_parse(&body->mappings, maps, len);
+	body->files = event_log_blob(body->log, &body->item, LOG_BLOB_FILES, 0, NULL, &len);
+	body->file_count = body->files ? len / sizeof(body->files[0]) : 0;
+	complete_mappings(body);
+}
+
+static void unwind_crash(struct autopsy *autopsy, const struct body *body, struct crash *ret)
+{
+	const struct arch *arch = arch_native();
+	struct snapshot snapshot = {
+		.pid = (int)body->log->reader.header.pid,
+		.tid = (int)body->record.tid,
+		.stack = { .address = body->stack_address,
+			   .bytes = body->stack,
+			   .len = body->stack_len },
+		.pieces = body->pieces,
+		.piece_count = body->piece_count,
+		.mappings = body->mappings.items,
+		.mapping_count = body->mappings.count,
+	};
+
+	arch_registers_from_saved(arch, body->record.gregs, 18, &snapshot.registers);
+	snapshot.registers.value[arch->thread_pointer] = body->record.fs_base;
+	snapshot.registers.known |= 1u << arch->thread_pointer;
+	(void)symbols_unwind(autopsy->symbols, &snapshot, &ret->stack, NULL);
+}
+
+/* ---- blocks ---- */
+
+/* CONTEXT[@LANE]#ORDINAL; of blocks that only the history knows, the context alone. */
+static char *block_key_text(struct event_log *log, const struct log_block *block)
+{
+	const struct block_key *key = &block->key;
+	struct log_context row;
+
+	if (key->stack_hash == 0) {
+		if (!log_context_row(&log->reader, block->context, &row))
+			return NULL;
+		return mem_printf("%016" PRIx64, row.stack_hash);
+	}
+	if (key->lane > 0)
+		return mem_printf("%016" PRIx64 "@%u#%u", key->stack_hash, key->lane, key->ordinal);
+	return mem_printf("%016" PRIx64 "#%u", key->stack_hash, key->ordinal);
+}
+
+static const char *via_text(const struct log_block *block)
+{
+	switch (block->via) {
+	case LOG_VIA_REGISTER:
+		return block->where < ARRAY_SIZE(greg_names) ? greg_names[block->where] : "?";
+	case LOG_VIA_FAULT:
+		return "the address";
+	case LOG_VIA_STACK:
+		return "the stack";
+	case LOG_VIA_MEMORY:
+		return "memory behind a register";
+	default:
+		return "a pointer";
+	}
+}
+
+/* A block that pointers lead to, before its stacks are read: that is only done for the few that
+ * are shown. */
+struct pointed {
+	struct log_block block;
+	char *via;  /* all ways that lead to it */
+	int weight; /* small ones first */
+};
+
+struct pointeds {
+	VEC(struct pointed) list;
+};
+
+static bool is_freed(const struct log_block *block)
+{
+	return block->state == LOG_BLOCK_FREED || block->relation == LOG_FORMER;
+}
+
+/* What the fault itself touched, then freed blocks, then live ones; registers before memory, and
+ * last what just lies on the stack. */
+static int block_weight(const struct fault_operands *operands, const struct log_block *block)
+{
+	static const int by_via[] = { [LOG_VIA_REGISTER] = 10,
+				      [LOG_VIA_FAULT] = 0,
+				      [LOG_VIA_STACK] = 100,
+				      [LOG_VIA_MEMORY] = 20 };
+	int via = block->via < ARRAY_SIZE(by_via) ? by_via[block->via] : 50;
+
+	/* Registers that the faulting instruction used come right after the fault's own address. */
+	if (block->via == LOG_VIA_REGISTER)
+		for (size_t i = 0; i < operands->count; i++)
+			if (strcmp(operands->registers[i], via_text(block)) == 0)
+				return 1 + (int)i * 2 + !is_freed(block);
+	return via + (is_freed(block) ? 0 : 40) + (block->relation == LOG_BEYOND ? 5 : 0);
+}
+
+static int by_weight(const void *a, const void *b)
+{
+	const struct pointed *x = a, *y = b;
+
+	if (x->weight != y->weight)
+		return x->weight - y->weight;
+	return x->block.id < y->block.id ? -1 : x->block.id > y->block.id;
+}
+
+static void note_block(struct pointeds *pointeds, const struct fault_operands *operands,
+		       const struct log_block *block)
+{
+	const char *via = via_text(block);
+	int weight = block_weight(operands, block);
+
+	VEC_FOREACH (&pointeds->list, p) {
+		if (p->block.id != block->id || p->block.relation != block->relation)
+			continue;
+		if (!strstr(p->via, via) && strlen(p->via) < 60) {
+			char *joined = mem_printf(weight < p->weight ? "%2$s, %1$s" : "%1$s, %2$s",
+						  p->via, via);
+
+			mem_free(p->via);
+			p->via = joined;
+		}
+		if (weight < p->weight) {
+			p->weight = weight;
+			p->block = *block;
+		}
+		return;
+	}
+	if (pointeds->list.count < BLOCKS_MAX)
+		VEC_PUSH(&pointeds->list,
+			 ((struct pointed){
+				 .block = *block, .via = mem_strdup(via), .weight = weight }));
+}
+
+static void add_life(struct autopsy *autopsy, struct event_log *log, const struct pointed *pointed,
+		     struct crash *ret)
+{
+	const struct log_block *block = &pointed->block;
+	uint32_t ago = (uint32_t)log->reader.header.epoch - (uint32_t)block->freed_epoch;
+	struct block_life life = {
+		.via = mem_strdup(pointed->via),
+		.value = block->value,
+		.id = block->id,
+		.key = block_key_text(log, block),
+		.start = block->start,
+		.size = block->size,
+		.state = block->state == LOG_BLOCK_FREED ? BLOCK_FREED : BLOCK_LIVE,
+		.former = block->relation == LOG_FORMER,
+		.beyond = block->relation == LOG_BEYOND,
+		.python =
+			block->api == LOG_API_PYTHON_OBJECT || block->api == LOG_API_PYTHON_MEMORY,
+	};
+
+	if (life.state == BLOCK_FREED)
+		life.freed_events = ((uint64_t)ago + 1) * EPOCH_EVENTS;
+	(void)event_log_context(log, block->context, autopsy->symbols, &life.allocated);
+	if (block->free_context != 0)
+		(void)event_log_context(log, block->free_context, autopsy->symbols, &life.freed);
+	VEC_PUSH(&ret->blocks, life);
+}
+
+/* Does this pointer matter enough to ask who lived there before? */
+static bool asks_for_history(const struct fault_operands *operands, const struct log_block *block)
+{
+	if (block->via == LOG_VIA_FAULT)
+		return true;
+	if (block->via != LOG_VIA_REGISTER || block->relation != LOG_INSIDE)
+		return false;
+	for (size_t i = 0; i < operands->count; i++)
+		if (strcmp(operands->registers[i], via_text(block)) == 0)
+			return true;
+	return operands->count == 0;
+}
+
+/* The lives of one address range, as far as the rings still have them. */
+struct past {
+	uint64_t below;		/* only blocks older than this id */
+	uint64_t value;		/* must have covered this */
+	struct log_block found; /* id 0: nothing yet */
+};
+
+static void look_into_past(const struct log_life *life, struct past *past)
+{
+	uint64_t start = life->addr_op & LOG_ADDRESS_MASK, size = log_life_size(life);
+	unsigned int op = life->addr_op >> 48 & 15;
+	struct log_block *found = &past->found;
+
+	if (life->id >= past->below || life->id < found->id || past->value < start ||
+	    past->value - start >= (size > 0 ? size : 1))
+		return;
+	if (life->id != found->id)
+		*found = (struct log_block){ .id = life->id };
+	found->start = start;
+	found->size = size;
+	found->api = life->addr_op >> 52 & 15;
+	if (op == LOG_LIFE_FREE) {
+		found->free_context = life->context;
+		found->freed_epoch = life->epoch;
+	} else {
+		found->context = life->context;
+	}
+}
+
+/* Adds the block that had this place before, when it is still known. */
+static void note_former(struct pointeds *pointeds, const struct fault_operands *operands,
+			struct event_log *log, const struct log_block *now)
+{
+	struct past past = { .below = now->id, .value = now->value };
+
+	for (uint32_t lane = 0; lane < log_lane_count(&log->reader); lane++) {
+		struct log_ring_cursor cursor;
+		struct log_life life;
+
+		if (!log_ring_begin(&log->reader, lane, &cursor))
+			continue;
+		while (log_ring_next(&log->reader, &cursor, &life))
+			look_into_past(&life, &past);
+	}
+	if (past.found.id == 0)
+		return;
+	past.found.via = now->via;
+	past.found.where = now->where;
+	past.found.value = now->value;
+	past.found.state = LOG_BLOCK_FREED;
+	past.found.relation = LOG_FORMER;
+	note_block(pointeds, operands, &past.found);
+}
+
+static void read_owned(struct autopsy *autopsy, struct body *body, enum autopsy_depth depth,
+		       struct crash *ret)
+{
+	struct log_item item = body->item;
+	struct pointeds pointeds = { 0 };
+
+	ret->cut_short = true;
+	while (log_next_owned(&body->log->reader, body->item.head.seq, &item)) {
+		struct log_block block;
+		struct log_crash_done done;
+
+		if (item.head.type == LOG_BLOCK && log_payload(&item, &block, sizeof(block)) &&
+		    (depth == AUTOPSY_WHOLE || block.via == LOG_VIA_FAULT)) {
+			note_block(&pointeds, &body->operands, &block);
+		} else if (item.head.type == LOG_CRASH_DONE &&
+			   log_payload(&item, &done, sizeof(done))) {
+			ret->write_us = done.write_ns / 1000;
+			ret->cut_short = false;
+		}
+	}
+	for (size_t i = 0, known = pointeds.list.count; i < known && depth == AUTOPSY_WHOLE; i++) {
+		struct log_block now = pointeds.list.items[i].block;
+
+		if (asks_for_history(&body->operands, &now))
+			note_former(&pointeds, &body->operands, body->log, &now);
+	}
+	if (pointeds.list.count > 1)
+		qsort(pointeds.list.items, pointeds.list.count, sizeof(pointeds.list.items[0]),
+		      by_weight);
+	for (size_t i = 0; i < pointeds.list.count; i++) {
+		if (i < BLOCKS_SHOWN)
+			add_life(autopsy, body->log, &pointeds.list.items[i], ret);
+		mem_free(pointeds.list.items[i].via);
+	}
+	VEC_DEINIT(&pointeds.list);
+}
+
+/* ---- the crash ---- */
+
+static char *printable(const char *text, size_t len)
+{
+	AUTO(strbuf_deinit) struct strbuf sb = { 0 };
+
+	strbuf_add_printable(&sb, text, strnlen(text, len));
+	return strbuf_take(&sb);
+}
+
+static void copy_registers(const struct log_crash *record, struct crash *ret)
+{
+	for (unsigned int i = 0; i < ARRAY_SIZE(greg_names); i++) {
+		(void)snprintf(ret->registers[i].name, sizeof(ret->registers[i].name), "%s",
+			       greg_names[i]);
+		ret->registers[i].value = record->gregs[i];
+	}
+	ret->register_count = ARRAY_SIZE(greg_names);
+}
+
+static void build_crash(struct autopsy *autopsy, struct event_log *log, const struct log_item *item,
+			enum autopsy_depth depth, struct crash *ret)
+{
+	AUTO(body_deinit) struct body body = { .log = log, .item = *item };
+
+	(void)log_payload(item, &body.record, sizeof(body.record));
+	body_open(&body);
+	ret->pid = (int)log->reader.header.pid;
+	ret->tid = (int)body.record.tid;
+	ret->program = log->program ? mem_strdup(log->program) : NULL;
+	ret->command = log->command ? mem_strdup(log->command) : NULL;
+	ret->thread = printable(body.record.thread_name, sizeof(body.record.thread_name));
+	ret->signal = body.record.signo;
+	ret->code = body.record.code;
+	ret->address = body.record.fault_address;
+	ret->realtime_ns = body.record.realtime_ns;
+	ret->abort_message = event_log_text(log, item, LOG_BLOB_ABORT);
+	if (body.operands.instruction[0] != '\0')
+		ret->instruction = mem_strdup(body.operands.instruction);
+	if (body.operands.origin[0] != '\0')
+		ret->origin = mem_strdup(body.operands.origin);
+	copy_registers(&body.record, ret);
+	unwind_crash(autopsy, &body, ret);
+	read_owned(autopsy, &body, depth, ret);
+	fault_classify(&(struct fault_facts){ .crash = &body.record,
+					      .mappings = &body.mappings,
+					      .files = body.files,
+					      .file_count = body.file_count },
+		       ret);
+}
+
+struct candidate {
+	struct event_log *log;
+	struct log_item item;
+	bool final;
+	bool expected; /* its signal is what the command died of */
+	uint64_t realtime_ns;
+};
+
+static int by_importance(const void *a, const void *b)
+{
+	const struct candidate *x = a, *y = b;
+
+	if (x->final != y->final)
+		return x->final ? -1 : 1;
+	if (x->expected != y->expected)
+		return x->expected ? -1 : 1;
+	return x->realtime_ns < y->realtime_ns ? -1 : x->realtime_ns > y->realtime_ns;
+}
+
+struct candidates {
+	VEC(struct candidate) list;
+};
+
+/* A fault that the target's own handler took counts only when that handler did not return. */
+static void drop_handled(struct candidates *candidates, struct event_log *log, uint64_t seq)
+{
+	for (size_t i = 0; i < candidates->list.count; i++) {
+		struct candidate *c = &candidates->list.items[i];
+
+		if (c->log == log && c->item.head.seq == seq && !c->final) {
+			*c = candidates->list.items[--candidates->list.count];
+			return;
+		}
+	}
+}
+
+static void collect(struct event_log *log, int signal, struct candidates *ret)
+{
+	struct log_item item;
+
+	log_reader_rewind(&log->reader);
+	while (log_reader_next(&log->reader, &item)) {
+		struct log_crash record;
+
+		if (item.head.type == LOG_CRASH && log_payload(&item, &record, sizeof(record)) &&
+		    !(record.flags & LOG_CRASH_LIGHT)) {
+			if (record.follows != 0)
+				drop_handled(ret, log, record.follows);
+			VEC_PUSH(&ret->list, ((struct candidate){
+						     .log = log,
+						     .item = item,
+						     .final = (record.flags & LOG_CRASH_FINAL) != 0,
+						     .expected = record.signo == signal,
+						     .realtime_ns = record.realtime_ns }));
+		}
+	}
+	/* Records of RESERVE come before those of EVENTS: look for the handled ones afterwards. */
+	log_reader_rewind(&log->reader);
+	while (log_reader_next(&log->reader, &item))
+		if (item.head.type == LOG_CRASH_HANDLED)
+			drop_handled(ret, log, item.head.owner);
+}
+
+int autopsy_trial(struct autopsy *autopsy, int trials, const char *trial, int signal,
+		  enum autopsy_depth depth, struct crash_report *ret, struct err *err)
+{
+	AUTO(event_logs_deinit) struct event_logs logs = { 0 };
+	struct candidates candidates = { 0 };
+	int r = event_logs_open(trials, trial, &logs, err);
+
+	if (r < 0)
+		return r;
+	VEC_FOREACH (&logs.list, log)
+		collect(log, signal, &candidates);
+	if (candidates.list.count > 0)
+		qsort(candidates.list.items, candidates.list.count,
+		      sizeof(candidates.list.items[0]), by_importance);
+	for (size_t i = 0; i < candidates.list.count && i < CRASHES_MAX; i++) {
+		struct crash crash = { 0 };
+
+		if (depth == AUTOPSY_SITE && i > 0)
+			break;
+		build_crash(autopsy, candidates.list.items[i].log, &candidates.list.items[i].item,
+			    depth, &crash);
+		VEC_PUSH(&ret->crashes, crash);
+	}
+	for (size_t i = 0; i < logs.notes.count; i++)
+		strv_add(&ret->notes, logs.notes.items[i]);
+	VEC_DEINIT(&candidates.list);
+	return 0;
+}
+
+/* ---- files made shorter ---- */
+
+static const char *how_text(uint32_t how)
+{
+	static const char *const names[] = { [LOG_BY_FTRUNCATE] = "ftruncate",
+					     [LOG_BY_TRUNCATE] = "truncate",
+					     [LOG_BY_OPEN] = "open with O_TRUNC" };
+
+	return how < ARRAY_SIZE(names) && names[how] ? names[how] : "a system call";
+}
+
+static int tell_cut(struct autopsy *autopsy, struct event_log *log, const struct log_item *item,
+		    const struct log_truncation *record, cut_fn fn, void *ctx, struct err *err)
+{
+	AUTO(mem_freep) char *path = event_log_text(log, item, LOG_BLOB_PATH);
+	size_t stack_len = 0;
+	AUTO(mem_freep)
+	void *stack = event_log_blob(log, item, LOG_BLOB_STACK, 0, NULL, &stack_len);
+	struct file_cut *cut = mem_alloc(sizeof(*cut));
+	int r;
+
+	cut->pid = (int)log->reader.header.pid;
+	cut->program = mem_strdup(log->program ? log->program : "?");
+	cut->how = mem_strdup(how_text(record->how));
+	cut->old_size = record->old_size;
+	cut->new_size = record->new_size;
+	if (stack)
+		event_log_unwind_callee(log, &record->registers, stack, stack_len, NULL, 0,
+					autopsy->symbols, &cut->stack);
+	r = fn(ctx,
+	       &(struct cut_seen){ .path = path ? path : "?",
+				   .device = record->device,
+				   .inode = record->inode,
+				   .realtime_ns = record->realtime_ns,
+				   .cut = cut },
+	       err);
+	file_cut_free(cut);
+	return r;
+}
+
+int autopsy_cuts(struct autopsy *autopsy, int trials, const char *trial, cut_fn fn, void *ctx,
+		 struct err *err)
+{
+	AUTO(event_logs_deinit) struct event_logs logs = { 0 };
+	int r = event_logs_open(trials, trial, &logs, err), told = 0;
+
+	if (r < 0)
+		return r;
+	VEC_FOREACH (&logs.list, log) {
+		struct log_item item;
+
+		log_reader_rewind(&log->reader);
+		while (r == 0 && told < CUTS_MAX && log_reader_next(&log->reader, &item)) {
+			struct log_truncation record;
+
+			if (item.head.type != LOG_TRUNCATION ||
+			    !log_payload(&item, &record, sizeof(record)) || record.result != 0 ||
+			    record.old_size <= record.new_size)
+				continue;
+			r = tell_cut(autopsy, log, &item, &record, fn, ctx, err);
+			told++;
+		}
+	}
+	return r;
+}

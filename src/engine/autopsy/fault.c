@@ -1,0 +1,285 @@
+#include "engine/autopsy/fault.h"
+
+#include <inttypes.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/strbuf.h"
+#include "wire/plan.h"
+
+#define NULL_REACH 0x10000u    /* as far as field offsets from NULL go */
+#define STACK_REACH (1u << 20) /* a frame that large may jump over the guard page */
+#define TRAP_PROTECTION 13     /* general protection: x86, Intel SDM volume 3, 6.15 */
+#define ERROR_WRITE (1u << 1)  /* page-fault error code */
+#define ERROR_FETCH (1u << 4)
+#define GREG_ERR 19
+#define GREG_TRAPNO 20
+
+static const struct mapping *mapping_at(const struct mappings *mappings, uint64_t address)
+{
+	for (size_t i = 0; i < mappings->count; i++)
+		if (address >= mappings->items[i].start && address < mappings->items[i].end)
+			return &mappings->items[i];
+	return NULL;
+}
+
+static bool canonical(uint64_t address)
+{
+	return address >> 47 == 0 || address >> 47 == 0x1ffff;
+}
+
+/* A value that is not an address and that an instruction may well have used as one. */
+static bool wild_register(const struct log_crash *crash)
+{
+	for (int i = 0; i < LOG_GREG_RSP; i++)
+		if (!canonical(crash->gregs[i]) && crash->gregs[i] + NULL_REACH > 2 * NULL_REACH)
+			return true;
+	return false;
+}
+
+static bool in_own_memory(const struct fault_facts *facts, uint64_t address)
+{
+	const struct mapping *mapping = mapping_at(facts->mappings, address);
+
+	return mapping && mapping->path &&
+	       (strstr(mapping->path, WIRE_LOG_SUFFIX) ||
+		strstr(mapping->path, "libredhand-agent"));
+}
+
+/* Just below the lowest page of the thread's own stack, or the stack pointer has left it. */
+static bool overflowed(const struct fault_facts *facts, uint64_t address)
+{
+	const struct log_crash *crash = facts->crash;
+	uint64_t rsp = crash->gregs[LOG_GREG_RSP];
+	const struct mapping *at = mapping_at(facts->mappings, address);
+	const struct mapping *stack =
+		crash->stack_high > 0 ? mapping_at(facts->mappings, crash->stack_high - 1) : NULL;
+
+	if (at && (at->perms & MAPPING_WRITE))
+		return false;
+	if (!stack || address >= stack->start || stack->start - address > STACK_REACH)
+		return false;
+	return rsp < stack->start + STACK_REACH;
+}
+
+static const struct log_file_size *file_of(const struct fault_facts *facts, uint64_t address)
+{
+	for (size_t i = 0; i < facts->file_count; i++)
+		if (address - facts->files[i].map_low < facts->files[i].map_bytes)
+			return &facts->files[i];
+	return NULL;
+}
+
+static bool shrank(const struct fault_facts *facts, uint64_t address, struct crash *ret)
+{
+	const struct log_file_size *file = file_of(facts, address);
+	const struct mapping *mapping = mapping_at(facts->mappings, address);
+	uint64_t needed;
+
+	if (!file || !mapping || !mapping->path || facts->crash->signo != SIGBUS)
+		return false;
+	needed = address - file->map_low + file->file_offset;
+	if (file->same_file && file->size >= 0 && (uint64_t)file->size > needed)
+		return false;
+	ret->mapped = file->file_offset + file->map_bytes;
+	ret->present = file->size > 0 && file->same_file ? (uint64_t)file->size : 0;
+	ret->file_inode = file->inode;
+	ret->file_device = file->device;
+	mem_free(ret->file);
+	ret->file = mem_strdup(mapping->path);
+	return true;
+}
+
+static const struct block_life *block_via(const struct crash *crash, bool former, bool beyond)
+{
+	VEC_FOREACH (&crash->blocks, block)
+		if (block->former == former && block->beyond == beyond &&
+		    strstr(block->via, "the address"))
+			return block;
+	return NULL;
+}
+
+static enum fault_class classify_block(const struct crash *ret)
+{
+	const struct block_life *inside = block_via(ret, false, false);
+
+	if (inside && inside->state == BLOCK_FREED)
+		return FAULT_FREED;
+	if (block_via(ret, true, false))
+		return FAULT_RECYCLED;
+	if (block_via(ret, false, true))
+		return FAULT_BEYOND;
+	return FAULT_UNKNOWN;
+}
+
+static enum fault_class classify_address(const struct fault_facts *facts, struct crash *ret)
+{
+	const struct log_crash *crash = facts->crash;
+	uint64_t address = crash->fault_address, error = crash->gregs[GREG_ERR];
+	const struct mapping *mapping = mapping_at(facts->mappings, address);
+	enum fault_class block;
+
+	/* A general-protection fault has no address: the kernel says 0. */
+	if (crash->signo == SIGSEGV && crash->gregs[GREG_TRAPNO] == TRAP_PROTECTION)
+		return wild_register(crash) ? FAULT_NON_CANONICAL : FAULT_MISALIGNED;
+	if (crash->signo == SIGBUS && crash->code == BUS_ADRALN)
+		return FAULT_MISALIGNED;
+	if (address == crash->gregs[LOG_GREG_RIP] || (error & ERROR_FETCH))
+		return FAULT_EXECUTE;
+	if (shrank(facts, address, ret))
+		return FAULT_MAPPING_SHRANK;
+	if (overflowed(facts, address))
+		return FAULT_STACK_OVERFLOW;
+	if (address < NULL_REACH || address > UINT64_MAX - NULL_REACH)
+		return FAULT_NULL;
+	if (!canonical(address))
+		return FAULT_NON_CANONICAL;
+	if (in_own_memory(facts, address))
+		return FAULT_OWN;
+	block = classify_block(ret);
+	if (block != FAULT_UNKNOWN)
+		return block;
+	if (mapping && (error & ERROR_WRITE) && !(mapping->perms & MAPPING_WRITE) &&
+	    (mapping->perms & MAPPING_READ))
+		return FAULT_READ_ONLY;
+	return FAULT_UNMAPPED;
+}
+
+static enum fault_class classify(const struct fault_facts *facts, struct crash *ret)
+{
+	if (facts->crash->signo == SIGABRT)
+		return FAULT_ABORT;
+	if (facts->crash->flags & LOG_CRASH_SENT)
+		return FAULT_SENT;
+	switch (facts->crash->signo) {
+	case SIGSEGV:
+	case SIGBUS:
+		return classify_address(facts, ret);
+	case SIGFPE:
+		return FAULT_ARITHMETIC;
+	case SIGILL:
+		return FAULT_ILLEGAL;
+	case SIGTRAP:
+		return FAULT_TRAP;
+	case SIGSYS:
+		return FAULT_SYSCALL;
+	default:
+		return FAULT_UNKNOWN;
+	}
+}
+
+static void add_block(struct strbuf *sb, const struct block_life *block)
+{
+	if (!block)
+		return;
+	strbuf_addf(sb, "block #%" PRIu64 " (%" PRIu64 " bytes", block->id, block->size);
+	if (block->state == BLOCK_FREED && block->freed_events > 0)
+		strbuf_addf(sb, ", freed about %" PRIu64 " allocations and frees ago",
+			    block->freed_events);
+	else if (block->state == BLOCK_FREED)
+		strbuf_adds(sb, ", freed");
+	strbuf_adds(sb, ")");
+}
+
+static void say_access(struct strbuf *sb, const struct log_crash *crash)
+{
+	strbuf_adds(sb, crash->gregs[GREG_ERR] & ERROR_WRITE ? "a write to " : "a read of ");
+}
+
+/* The words, one class a line; more where there is more to tell. */
+static void say(const struct fault_facts *facts, struct crash *ret, struct strbuf *sb)
+{
+	const struct log_crash *crash = facts->crash;
+	uint64_t address = crash->fault_address;
+
+	switch (ret->fault) {
+	case FAULT_NULL:
+		say_access(sb, crash);
+		if ((int64_t)address < 0)
+			strbuf_addf(sb, "NULL-0x%" PRIx64, (uint64_t)0 - address);
+		else
+			strbuf_addf(sb, "NULL+0x%" PRIx64, address);
+		break;
+	case FAULT_FREED:
+		say_access(sb, crash);
+		strbuf_addf(sb, "0x%" PRIx64 " in a freed block: ", address);
+		add_block(sb, block_via(ret, false, false));
+		break;
+	case FAULT_RECYCLED:
+		say_access(sb, crash);
+		strbuf_addf(sb, "0x%" PRIx64 ", which belonged to ", address);
+		add_block(sb, block_via(ret, true, false));
+		strbuf_adds(sb, " and has another owner now");
+		break;
+	case FAULT_BEYOND:
+		say_access(sb, crash);
+		strbuf_addf(sb, "0x%" PRIx64 ", behind the end of ", address);
+		add_block(sb, block_via(ret, false, true));
+		break;
+	case FAULT_NON_CANONICAL:
+		strbuf_adds(sb, "a pointer that is no address at all (non-canonical)");
+		break;
+	case FAULT_MISALIGNED:
+		strbuf_adds(sb, "an instruction that needs an aligned address got another, or a "
+				"protection fault of that kind");
+		break;
+	case FAULT_EXECUTE:
+		strbuf_addf(sb, "a jump to 0x%" PRIx64 ", where there is no code",
+			    crash->gregs[LOG_GREG_RIP]);
+		break;
+	case FAULT_STACK_OVERFLOW:
+		strbuf_addf(sb, "the stack of thread '%s' is full (stack overflow)",
+			    ret->thread ? ret->thread : "?");
+		break;
+	case FAULT_MAPPING_SHRANK:
+		strbuf_addf(sb,
+			    "the mapped file %s has shrunk: %" PRIu64 " bytes were mapped, "
+			    "%" PRIu64 " are there",
+			    ret->file, ret->mapped, ret->present);
+		break;
+	case FAULT_READ_ONLY:
+		strbuf_addf(sb, "a write to 0x%" PRIx64 ", which may only be read", address);
+		break;
+	case FAULT_UNMAPPED:
+		say_access(sb, crash);
+		strbuf_addf(sb, "0x%" PRIx64 ", where nothing is mapped that allows it", address);
+		break;
+	case FAULT_OWN:
+		strbuf_addf(sb, "an access to redhand's own memory at 0x%" PRIx64, address);
+		break;
+	case FAULT_ABORT:
+		strbuf_addf(sb, "abort%s%s", ret->abort_message ? ": " : "",
+			    ret->abort_message ? ret->abort_message : "");
+		break;
+	case FAULT_SENT:
+		strbuf_addf(sb, "the signal was sent by process %u", crash->sender_pid);
+		break;
+	case FAULT_ARITHMETIC:
+		strbuf_adds(sb, crash->code == FPE_INTDIV ? "a division by zero"
+							  : "an arithmetic error");
+		break;
+	case FAULT_ILLEGAL:
+		strbuf_adds(sb, "an instruction that does not exist");
+		break;
+	case FAULT_TRAP:
+		strbuf_adds(sb, "a trap instruction");
+		break;
+	case FAULT_SYSCALL:
+		strbuf_addf(sb, "system call %u is forbidden", crash->syscall_number);
+		break;
+	case FAULT_UNKNOWN:
+	case FAULT_CLASSES:
+		strbuf_adds(sb, "a fault of unknown kind");
+		break;
+	}
+}
+
+void fault_classify(const struct fault_facts *facts, struct crash *ret)
+{
+	AUTO(strbuf_deinit) struct strbuf words = { 0 };
+
+	ret->fault = classify(facts, ret);
+	say(facts, ret, &words);
+	ret->words = strbuf_take(&words);
+}

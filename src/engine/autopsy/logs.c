@@ -1,0 +1,406 @@
+#include "engine/autopsy/logs.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "arch/arch.h"
+#include "base/fd.h"
+#include "base/strbuf.h"
+#include "wire/plan.h"
+
+#define LOGS_MAX 1024
+#define LOG_BYTES_MAX (8ull << 30)
+#define BLOB_MAX (16u << 20)
+
+static bool is_log_name(const char *name)
+{
+	size_t len = strlen(name), suffix = strlen(WIRE_LOG_SUFFIX);
+
+	return strncmp(name, WIRE_LOG_PREFIX, strlen(WIRE_LOG_PREFIX)) == 0 && len > suffix &&
+	       strcmp(name + len - suffix, WIRE_LOG_SUFFIX) == 0;
+}
+
+static void event_log_deinit(struct event_log *log)
+{
+	if (log->bytes)
+		(void)munmap((void *)log->bytes, log->len);
+	mem_free(log->name);
+	mem_free(log->program);
+	mem_free(log->command);
+	mappings_deinit(&log->modules);
+	VEC_DEINIT(&log->contexts);
+}
+
+void event_logs_deinit(struct event_logs *logs)
+{
+	VEC_FOREACH (&logs->list, log)
+		event_log_deinit(log);
+	VEC_DEINIT(&logs->list);
+	strv_deinit(&logs->notes);
+}
+
+static char *printable(const void *bytes, size_t len)
+{
+	AUTO(strbuf_deinit) struct strbuf sb = { 0 };
+
+	strbuf_add_printable(&sb, bytes, len);
+	return strbuf_take(&sb);
+}
+
+void *event_log_blob(const struct event_log *log, const struct log_item *owner,
+		     enum log_blob_kind kind, unsigned int index, uint64_t *ret_address,
+		     size_t *ret_len)
+{
+	struct log_blob_info info;
+	void *bytes;
+
+	if (!log_blob_gather(&log->reader, owner, kind, index, NULL, 0, &info) || info.total == 0 ||
+	    info.total > BLOB_MAX)
+		return NULL;
+	bytes = mem_alloc((size_t)info.total + 1);
+	if (!log_blob_gather(&log->reader, owner, kind, index, bytes, (size_t)info.total, &info)) {
+		mem_free(bytes);
+		return NULL;
+	}
+	if (ret_address)
+		*ret_address = info.address;
+	*ret_len = (size_t)info.total;
+	return bytes;
+}
+
+char *event_log_text(const struct event_log *log, const struct log_item *owner,
+		     enum log_blob_kind kind)
+{
+	size_t len;
+	AUTO(mem_freep) char *bytes = event_log_blob(log, owner, kind, 0, NULL, &len);
+
+	if (!bytes)
+		return NULL;
+	while (len > 0 && (bytes[len - 1] == '\0' || bytes[len - 1] == '\n'))
+		len--;
+	/* The arguments of a command line are separated by NUL bytes. */
+	for (size_t i = 0; i < len; i++)
+		if (bytes[i] == '\0' || bytes[i] == '\n')
+			bytes[i] = ' ';
+	return printable(bytes, len);
+}
+
+static void take_image(struct event_log *log, const struct log_item *item)
+{
+	struct log_image image;
+
+	if (log->program || !log_payload(item, &image, sizeof(image)))
+		return;
+	log->program = printable(image.exe, strnlen(image.exe, sizeof(image.exe)));
+	log->command = event_log_text(log, item, LOG_BLOB_COMMAND);
+}
+
+static void take_module(struct event_log *log, const struct log_item *item)
+{
+	struct log_module module;
+	struct mapping mapping = { .perms = MAPPING_READ | MAPPING_EXEC, .bias_known = true };
+	char path[sizeof(module.path) + 1];
+
+	if (!log_payload(item, &module, sizeof(module)) || module.text_low >= module.text_high)
+		return;
+	memcpy(path, module.path, sizeof(module.path));
+	path[sizeof(module.path)] = '\0';
+	mapping.start = module.text_low;
+	mapping.end = module.text_high;
+	mapping.bias = module.bias;
+	mapping.path = mem_strdup(path);
+	mapping.build_id_len =
+		module.build_id_bytes <= sizeof(module.build_id) ? module.build_id_bytes : 0;
+	memcpy(mapping.build_id, module.build_id, mapping.build_id_len);
+	log->modules.items = mem_resize(log->modules.items, log->modules.count + 1,
+					sizeof(log->modules.items[0]));
+	log->modules.room = log->modules.count + 1;
+	log->modules.items[log->modules.count++] = mapping;
+}
+
+static void take_context(struct event_log *log, const struct log_item *item)
+{
+	struct log_context_seen seen;
+	__typeof__(log->contexts.items[0]) entry;
+
+	if (!log_payload(item, &seen, sizeof(seen)))
+		return;
+	entry.context = seen.context;
+	entry.offset = item->offset;
+	VEC_PUSH(&log->contexts, entry);
+}
+
+static void note_unobserved(struct event_logs *logs, struct event_log *log,
+			    const struct log_item *item)
+{
+	static const char *const why[] = { [LOG_UNOBSERVED_STATIC] = "it is statically linked",
+					   [LOG_UNOBSERVED_SETUID] = "it is setuid or setgid",
+					   [LOG_UNOBSERVED_FOREIGN] =
+						   "it is for another architecture" };
+	AUTO(mem_freep) char *path = event_log_text(log, item, LOG_BLOB_PATH);
+	struct log_unobserved record;
+
+	if (logs->notes.count < 20 && log_payload(item, &record, sizeof(record)) &&
+	    record.why < ARRAY_SIZE(why) && why[record.why])
+		strv_take(&logs->notes, mem_printf("'%s' ran unobserved: %s", path ? path : "?",
+						   why[record.why]));
+}
+
+static int by_context(const void *a, const void *b)
+{
+	/* Both begin with the context's number. */
+	uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+
+	return x < y ? -1 : x > y;
+}
+
+static void note_trouble(struct event_logs *logs, struct event_log *log)
+{
+	static const char *const reasons[] = {
+		[LOG_RETIRED_PLAN] = "its plan was damaged",
+		[LOG_RETIRED_MEMORY] = "there was no memory for it",
+		[LOG_RETIRED_DISK] = "the disk was full",
+		[LOG_RETIRED_SYMBOLS] = "there is no malloc behind its own",
+		[LOG_RETIRED_FILE] = "its log could not be made",
+		[LOG_RETIRED_SELF_FAULT] = "it met a fault of its own",
+	};
+	const struct log_header *header = &log->reader.header;
+	const struct log_damage *damage = &log->reader.damage;
+	uint64_t lost = damage->records + damage->ring_records + damage->context_rows;
+
+	if (header->retired < ARRAY_SIZE(reasons) && reasons[header->retired])
+		strv_take(&logs->notes, mem_printf("the observer in process %u gave up: %s",
+						   header->pid, reasons[header->retired]));
+	if (lost + damage->headers > 0)
+		strv_take(
+			&logs->notes,
+			mem_printf(
+				"the log of process %u is damaged: %llu records could not be used",
+				header->pid, (unsigned long long)(lost + damage->headers)));
+}
+
+static void read_through(struct event_logs *logs, struct event_log *log)
+{
+	struct log_item item;
+
+	while (log_reader_next(&log->reader, &item)) {
+		switch (item.head.type) {
+		case LOG_IMAGE:
+			take_image(log, &item);
+			break;
+		case LOG_MODULE:
+			take_module(log, &item);
+			break;
+		case LOG_CONTEXT:
+			take_context(log, &item);
+			break;
+		case LOG_UNOBSERVED:
+			note_unobserved(logs, log, &item);
+			break;
+		default:
+			break;
+		}
+	}
+	if (log->contexts.count > 0)
+		qsort(log->contexts.items, log->contexts.count, sizeof(log->contexts.items[0]),
+		      by_context);
+	note_trouble(logs, log);
+}
+
+/* Maps one log; false when it is none. Nobody writes to it any more: its process has ended. */
+static bool map_log(int dir, const char *name, struct event_log *ret)
+{
+	AUTO(fd_closep) int fd = openat(dir, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK);
+	struct stat st;
+	void *bytes;
+
+	if (fd < 0 || fstat(fd, &st) < 0 || !S_ISREG(st.st_mode) || st.st_size <= 0 ||
+	    (uint64_t)st.st_size > LOG_BYTES_MAX)
+		return false;
+	bytes = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
+	if (bytes == MAP_FAILED)
+		return false;
+	ret->bytes = bytes;
+	ret->len = (size_t)st.st_size;
+	ret->name = mem_strdup(name);
+	return log_reader_init(&ret->reader, bytes, ret->len) == LOG_READ_OK;
+}
+
+static int by_start(const void *a, const void *b)
+{
+	const struct event_log *x = a, *y = b;
+	uint64_t s = x->reader.header.start_monotonic_ns, t = y->reader.header.start_monotonic_ns;
+
+	return s < t ? -1 : s > t;
+}
+
+/* Calls fn for every log in the trial's directory. */
+static int for_each_log(int trials, const char *trial,
+			void (*fn)(void *ctx, struct event_log *log, bool sound), void *ctx)
+{
+	int dir = openat(trials, trial, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	DIR *stream = dir < 0 ? NULL : fdopendir(dir);
+	struct dirent *entry;
+	size_t count = 0;
+
+	if (!stream) {
+		fd_close(dir);
+		return -ENOENT;
+	}
+	while (count < LOGS_MAX && (entry = readdir(stream)) != NULL) {
+		struct event_log log = { 0 };
+		bool sound;
+
+		if (!is_log_name(entry->d_name))
+			continue;
+		sound = map_log(dir, entry->d_name, &log);
+		if (!log.bytes)
+			continue;
+		fn(ctx, &log, sound);
+		count++;
+	}
+	(void)closedir(stream);
+	return 0;
+}
+
+static void keep_log(void *ctx, struct event_log *log, bool sound)
+{
+	struct event_logs *logs = ctx;
+
+	if (!sound) {
+		strv_take(&logs->notes,
+			  mem_printf("%s cannot be read: neither copy of its header is "
+				     "whole",
+				     log->name));
+		event_log_deinit(log);
+		return;
+	}
+	VEC_PUSH(&logs->list, *log);
+}
+
+int event_logs_open(int trials, const char *trial, struct event_logs *ret, struct err *err)
+{
+	int r = for_each_log(trials, trial, keep_log, ret);
+
+	if (r < 0)
+		return err_set(err, r, "there is no directory trials/%s", trial);
+	if (ret->list.count > 0)
+		qsort(ret->list.items, ret->list.count, sizeof(ret->list.items[0]), by_start);
+	VEC_FOREACH (&ret->list, log)
+		read_through(ret, log);
+	return 0;
+}
+
+static void glance_at(void *ctx, struct event_log *log, bool sound)
+{
+	struct event_glance *glance = ctx;
+	struct log_item item;
+
+	while (sound && log_reader_next(&log->reader, &item)) {
+		struct log_crash crash;
+		struct log_truncation cut;
+
+		if (item.head.type == LOG_CRASH && glance->signal == 0 &&
+		    log_payload(&item, &crash, sizeof(crash)) && (crash.flags & LOG_CRASH_FINAL)) {
+			glance->signal = crash.signo;
+			glance->pid = (int)log->reader.header.pid;
+		} else if (item.head.type == LOG_TRUNCATION &&
+			   log_payload(&item, &cut, sizeof(cut)) && cut.old_size > cut.new_size) {
+			glance->cuts = true;
+		}
+	}
+	event_log_deinit(log);
+}
+
+void event_logs_glance(int trials, const char *trial, struct event_glance *ret)
+{
+	*ret = (struct event_glance){ 0 };
+	(void)for_each_log(trials, trial, glance_at, ret);
+}
+
+/* ---- stacks ---- */
+
+static void set_register(struct registers *registers, const char *name, uint64_t value)
+{
+	int number = arch_register_find(arch_native(), name);
+
+	if (number < 0)
+		return;
+	registers->value[number] = value;
+	registers->known |= 1u << number;
+}
+
+static void drop_agent_frames(const struct event_log *log, struct stack *from, struct stack *to)
+{
+	const struct log_header *header = &log->reader.header;
+	size_t first = 0;
+
+	for (size_t i = 0; i < from->count; i++)
+		if (from->frames[i].address >= header->agent_base &&
+		    from->frames[i].address < header->agent_end)
+			first = i + 1;
+	for (size_t i = first; i < from->count; i++)
+		(void)stack_push(to, &from->frames[i]);
+	to->end = from->end;
+}
+
+void event_log_unwind_callee(struct event_log *log, const struct log_callee_registers *registers,
+			     const void *stack, size_t stack_bytes, const uint64_t *frames,
+			     size_t frame_count, struct symbols *symbols, struct stack *ret)
+{
+	AUTO(stack_deinit) struct stack whole = { 0 };
+	struct snapshot snapshot = {
+		.pid = (int)log->reader.header.pid,
+		.stack = { .address = registers->rsp, .bytes = stack, .len = stack_bytes },
+		.mappings = log->modules.items,
+		.mapping_count = log->modules.count,
+	};
+
+	set_register(&snapshot.registers, "rip", registers->rip);
+	set_register(&snapshot.registers, "rsp", registers->rsp);
+	set_register(&snapshot.registers, "rbp", registers->rbp);
+	set_register(&snapshot.registers, "rbx", registers->rbx);
+	set_register(&snapshot.registers, "r12", registers->r12);
+	set_register(&snapshot.registers, "r13", registers->r13);
+	set_register(&snapshot.registers, "r14", registers->r14);
+	set_register(&snapshot.registers, "r15", registers->r15);
+	if (symbols_unwind(symbols, &snapshot, &whole, NULL) == 0)
+		drop_agent_frames(log, &whole, ret);
+	/* The unwinder found nothing outside of the agent: take what the agent's own scan saw. */
+	for (size_t i = 0; ret->count == 0 && i < frame_count; i++)
+		symbols_name(symbols, &snapshot, frames[i], FRAME_GUESSED, ret);
+}
+
+bool event_log_context(struct event_log *log, uint32_t context, struct symbols *symbols,
+		       struct stack *ret)
+{
+	struct log_context_seen seen;
+	struct log_item item;
+	const void *stack;
+	size_t low = 0, high = log->contexts.count, bytes;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (log->contexts.items[middle].context < context)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	if (low >= log->contexts.count || log->contexts.items[low].context != context ||
+	    !log_record_at(&log->reader, log->contexts.items[low].offset, &item) ||
+	    !log_payload(&item, &seen, sizeof(seen)))
+		return false;
+	stack = log_payload_rest(&item, sizeof(seen), &bytes);
+	event_log_unwind_callee(log, &seen.registers, stack, bytes, seen.frames,
+				seen.frame_count <= LOG_CONTEXT_FRAMES ? seen.frame_count : 0,
+				symbols, ret);
+	return ret->count > 0;
+}

@@ -1,0 +1,67 @@
+#pragma once
+
+#include "base/err.h"
+#include "base/vec.h"
+#include "debuginfo/symbols.h"
+#include "model/mappings.h"
+#include "wire/log_reader.h"
+
+/*
+ * The event logs that the processes of one trial left in its directory.
+ *
+ * All of it was written by, or next to, a program with damaged memory. The reader
+ * (wire/log_reader.h) takes any bytes; here every count and length is bounded.
+ */
+struct event_log {
+	char *name;
+	const void *bytes; /* mapped */
+	size_t len;
+	struct log_reader reader;
+	char *program; /* NULL when the log does not say */
+	char *command;
+	struct mappings modules; /* where code lay, for stacks taken before the crash */
+	VEC(struct {
+		uint32_t context;
+		uint64_t offset;
+	})
+	contexts; /* ascending by context */
+};
+
+struct event_logs {
+	VEC(struct event_log) list; /* in order of process start */
+	struct strv notes;	    /* what cannot be used or was not observed, a sentence each */
+};
+
+/* A trial without logs gives an empty list. `trials` is the directory of all trials. */
+int event_logs_open(int trials, const char *trial, struct event_logs *ret, struct err *err);
+void event_logs_deinit(struct event_logs *logs);
+
+/* A quick look: the signal of the first process that died of one, 0 when none did; and whether
+ * any process made a file shorter. */
+struct event_glance {
+	int signal;
+	int pid;
+	bool cuts;
+};
+
+void event_logs_glance(int trials, const char *trial, struct event_glance *ret);
+
+/* The stack of a context (where a block was allocated or freed), without the agent's own frames.
+ * False when the log does not have it. */
+bool event_log_context(struct event_log *log, uint32_t context, struct symbols *symbols,
+		       struct stack *ret);
+
+/* Unwinds from registers and stack bytes as the agent takes them in its own functions, and drops
+ * the frames of the agent. */
+void event_log_unwind_callee(struct event_log *log, const struct log_callee_registers *registers,
+			     const void *stack, size_t stack_bytes, const uint64_t *frames,
+			     size_t frame_count, struct symbols *symbols, struct stack *ret);
+
+/* A blob as text the caller frees; NULL when it is not there. Made printable. */
+char *event_log_text(const struct event_log *log, const struct log_item *owner,
+		     enum log_blob_kind kind);
+
+/* A blob's bytes, the caller's to free; NULL when it is not there. */
+void *event_log_blob(const struct event_log *log, const struct log_item *owner,
+		     enum log_blob_kind kind, unsigned int index, uint64_t *ret_address,
+		     size_t *ret_len);

@@ -1,0 +1,109 @@
+#include "engine/trial/observe.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <libgen.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/fd.h"
+#include "debuginfo/program.h"
+#include "wire/plan.h"
+
+#define AGENT_NAME "libredhand-agent.so"
+
+static const char *env_value(const struct strv *env, const char *name)
+{
+	size_t len = strlen(name);
+
+	for (size_t i = 0; i < env->count; i++)
+		if (strncmp(env->items[i], name, len) == 0 && env->items[i][len] == '=')
+			return env->items[i] + len + 1;
+	return NULL;
+}
+
+int observe_find_agent(char **ret, struct err *err)
+{
+	char exe[PATH_MAX];
+	ssize_t len = readlink("/proc/self/exe", exe, sizeof(exe) - 1);
+	/* In the build tree, then where `make install` puts it, wherever that tree was moved to. */
+	static const char *const places[] = { "agent", REDHAND_AGENT_FROM_BIN };
+	const char *dir;
+
+	exe[len > 0 ? len : 0] = '\0';
+	dir = dirname(exe);
+	for (size_t i = 0; i < ARRAY_SIZE(places); i++) {
+		AUTO(mem_freep) char *path = mem_printf("%s/%s/" AGENT_NAME, dir, places[i]);
+
+		*ret = realpath(path, NULL);
+		if (*ret)
+			return 0;
+	}
+	(void)err_set(err, -ENOENT, "the observer's library " AGENT_NAME " is not installed");
+	return err_remedy(err, "make install, or --observe none");
+}
+
+char *observe_obstacle(const char *path)
+{
+	AUTO(mem_freep) struct program_facts *facts = mem_alloc(sizeof(*facts));
+
+	/* What cannot be read is tried: the kernel has the last word. */
+	if (program_read(path, facts, NULL) < 0 || facts->kind != PROGRAM_ELF)
+		return NULL;
+	if (!facts->native)
+		return mem_printf("'%s' is built for %s, so it runs unobserved", facts->path,
+				  facts->machine);
+	if (!facts->dynamic)
+		return mem_printf("'%s' is statically linked, so it runs unobserved (only from "
+				  "outside); link it dynamically to see more",
+				  facts->path);
+	if (facts->privileged)
+		return mem_printf(
+			"'%s' is setuid, setgid or has capabilities, so it runs unobserved",
+			facts->path);
+	return NULL;
+}
+
+void observe_environment(const struct trial_settings *settings, const struct trial_job *job,
+			 struct strv *env)
+{
+	const char *preload = env_value(env, "LD_PRELOAD");
+	const char *asan = env_value(env, "ASAN_OPTIONS");
+	AUTO(mem_freep) char *libraries = NULL;
+	AUTO(mem_freep) char *trial = NULL;
+	AUTO(mem_freep) char *options = NULL;
+
+	if (job->observer == OBSERVE_NONE)
+		return;
+	libraries = preload && preload[0] != '\0'
+			    ? mem_printf("%s:%s", settings->agent_path, preload)
+			    : mem_strdup(settings->agent_path);
+	trial = mem_printf("%s/%llu", settings->trials_path, (unsigned long long)job->number.value);
+	/* A program built with AddressSanitizer refuses to start behind any preloaded library. */
+	options = mem_printf("%s%sverify_asan_link_order=0", asan ? asan : "",
+			     asan && asan[0] != '\0' ? ":" : "");
+	strv_setenv(env, "LD_PRELOAD", libraries);
+	strv_setenv(env, WIRE_TRIAL_VARIABLE, trial);
+	strv_setenv(env, "ASAN_OPTIONS", options);
+}
+
+int observe_write_plan(const struct trial_job *job, int trials, const char *name, struct err *err)
+{
+	AUTO(fd_closep) int dir = -1;
+	unsigned char bytes[sizeof(struct plan_header) + 64];
+	struct plan_header plan;
+	size_t len;
+
+	/* No plan means observer crash. */
+	if (job->observer != OBSERVE_IDS)
+		return 0;
+	dir = openat(trials, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	if (dir < 0)
+		return err_errno(err, -errno, "cannot open trials/%s", name);
+	plan_init(&plan, PLAN_OBSERVE_IDS);
+	plan.flags = PLAN_PYTHON | PLAN_TRUNCATIONS;
+	len = plan_seal(&plan, NULL, 0, bytes, sizeof(bytes));
+	return file_write_at(dir, WIRE_PLAN_NAME, bytes, len, err);
+}

@@ -1,0 +1,24 @@
+#pragma once
+
+#include "base/err.h"
+#include "engine/trial/job.h"
+
+/*
+ * Putting an observer into the target: a preloaded library that finds the
+ * trial's directory through the environment and leaves its log there.
+ */
+
+/* Where the agent's library is, next to redhand's own program or where it was installed. The
+ * result is the caller's. */
+int observe_find_agent(char **ret, struct err *err);
+
+/* Whether a preloaded library reaches the program in this file: NULL, or why not (a sentence the
+ * caller frees). */
+char *observe_obstacle(const char *path);
+
+/* Adds what the observer needs to the command's environment. */
+void observe_environment(const struct trial_settings *settings, const struct trial_job *job,
+			 struct strv *env);
+
+/* Writes the plan into the trial's directory; nothing when the observer needs none. */
+int observe_write_plan(const struct trial_job *job, int trials, const char *name, struct err *err);

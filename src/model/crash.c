@@ -1,0 +1,104 @@
+#include "model/crash.h"
+
+#include <string.h>
+
+static const char *const fault_names[FAULT_CLASSES] = {
+	[FAULT_UNKNOWN] = "unknown",
+	[FAULT_NULL] = "null",
+	[FAULT_FREED] = "freed-block",
+	[FAULT_RECYCLED] = "recycled-block",
+	[FAULT_BEYOND] = "beyond-block",
+	[FAULT_NON_CANONICAL] = "non-canonical",
+	[FAULT_MISALIGNED] = "misaligned",
+	[FAULT_EXECUTE] = "execute-data",
+	[FAULT_STACK_OVERFLOW] = "stack-overflow",
+	[FAULT_MAPPING_SHRANK] = "mapping-shrank",
+	[FAULT_READ_ONLY] = "read-only",
+	[FAULT_UNMAPPED] = "unmapped",
+	[FAULT_OWN] = "redhand-guard",
+	[FAULT_ABORT] = "abort",
+	[FAULT_ARITHMETIC] = "arithmetic",
+	[FAULT_ILLEGAL] = "illegal-instruction",
+	[FAULT_TRAP] = "trap",
+	[FAULT_SYSCALL] = "forbidden-syscall",
+	[FAULT_SENT] = "sent",
+};
+
+const char *fault_class_name(enum fault_class fault)
+{
+	return fault < FAULT_CLASSES ? fault_names[fault] : "unknown";
+}
+
+void stack_copy(struct stack *to, const struct stack *from)
+{
+	for (size_t i = 0; i < from->count; i++)
+		(void)stack_push(to, &from->frames[i]);
+	to->end = from->end;
+}
+
+void file_cut_free(struct file_cut *cut)
+{
+	if (!cut)
+		return;
+	mem_free(cut->program);
+	mem_free(cut->how);
+	stack_deinit(&cut->stack);
+	mem_free(cut);
+}
+
+void crash_deinit(struct crash *crash)
+{
+	mem_free(crash->program);
+	mem_free(crash->command);
+	mem_free(crash->thread);
+	mem_free(crash->words);
+	mem_free(crash->abort_message);
+	mem_free(crash->instruction);
+	mem_free(crash->origin);
+	mem_free(crash->file);
+	stack_deinit(&crash->stack);
+	VEC_FOREACH (&crash->blocks, block) {
+		mem_free(block->via);
+		mem_free(block->key);
+		stack_deinit(&block->allocated);
+		stack_deinit(&block->freed);
+	}
+	VEC_DEINIT(&crash->blocks);
+	file_cut_free(crash->cut);
+}
+
+void crash_report_deinit(struct crash_report *report)
+{
+	VEC_FOREACH (&report->crashes, crash)
+		crash_deinit(crash);
+	VEC_DEINIT(&report->crashes);
+	strv_deinit(&report->notes);
+}
+
+/* Where abort(), raise() and memcpy() live says nothing about who called them. */
+static bool from_runtime(const struct frame *frame)
+{
+	static const char *const names[] = { "libc.so",		 "libc-",
+					     "ld-linux",	 "libpthread",
+					     "libredhand-agent", "ld-2",
+					     "linux-vdso",	 "[vdso]" };
+	const char *slash = frame->module ? strrchr(frame->module, '/') : NULL;
+	const char *base = slash ? slash + 1 : frame->module;
+
+	for (size_t i = 0; base && i < ARRAY_SIZE(names); i++)
+		if (strncmp(base, names[i], strlen(names[i])) == 0)
+			return true;
+	return false;
+}
+
+const struct frame *crash_site(const struct crash *crash)
+{
+	for (size_t i = 0; i < crash->stack.count; i++) {
+		const struct frame *frame = &crash->stack.frames[i];
+
+		if ((frame->function || frame->module) && !from_runtime(frame) &&
+		    !(frame->flags & FRAME_SIGNAL))
+			return frame;
+	}
+	return NULL;
+}

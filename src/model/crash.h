@@ -1,0 +1,113 @@
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/vec.h"
+#include "model/frame.h"
+
+/*
+ * A crash, put into words: what died, where, what it touched and the life of that.
+ *
+ * Everything in it is owned by it; all text from the target is printable.
+ */
+enum fault_class {
+	FAULT_UNKNOWN,
+	FAULT_NULL,	     /* a small offset from NULL */
+	FAULT_FREED,	     /* inside a block that was freed */
+	FAULT_RECYCLED,	     /* inside a block that was freed; another has the place now */
+	FAULT_BEYOND,	     /* behind the end of a live block */
+	FAULT_NON_CANONICAL, /* no address at all: its upper bits differ */
+	FAULT_MISALIGNED,
+	FAULT_EXECUTE, /* the instruction pointer itself is bad */
+	FAULT_STACK_OVERFLOW,
+	FAULT_MAPPING_SHRANK, /* behind the present end of a mapped file */
+	FAULT_READ_ONLY,      /* a write to memory that may only be read */
+	FAULT_UNMAPPED,	      /* nothing is there */
+	FAULT_OWN,	      /* memory of redhand's own agent */
+	FAULT_ABORT,	      /* abort(), with glibc's message where there is one */
+	FAULT_ARITHMETIC,
+	FAULT_ILLEGAL, /* no such instruction */
+	FAULT_TRAP,
+	FAULT_SYSCALL, /* a forbidden system call */
+	FAULT_SENT,    /* the signal came from kill(), not from an instruction */
+	FAULT_CLASSES,
+};
+
+/* The identifier in signatures and JSON. */
+const char *fault_class_name(enum fault_class fault);
+
+enum block_state {
+	BLOCK_LIVE,
+	BLOCK_FREED,
+};
+
+/* One block that a pointer of the crashed thread leads to. */
+struct block_life {
+	char *via;	/* which pointer: "rax", "the address"; several joined */
+	uint64_t value; /* that pointer */
+	uint64_t id;
+	char *key; /* names the same block in another run: CONTEXT#ORDINAL */
+	uint64_t start, size;
+	enum block_state state;
+	bool former;	       /* it was freed and another block has its place now */
+	bool beyond;	       /* the pointer leads behind its end */
+	bool python;	       /* an object or memory of CPython's own allocator */
+	uint64_t freed_events; /* freed this many allocations and frees ago, roughly; 0 unknown */
+	struct stack allocated, freed;
+};
+
+/* Who made a mapped file shorter. */
+struct file_cut {
+	uint64_t trial;
+	int pid;
+	char *program;
+	char *how; /* ftruncate, truncate, open */
+	int64_t old_size, new_size;
+	double before_s; /* this long before the crash */
+	struct stack stack;
+};
+
+struct crash {
+	int pid, tid;
+	char *program; /* path of the process's program */
+	char *command; /* its command line */
+	char *thread;  /* name of the thread */
+	int signal, code;
+	bool hidden;	  /* nobody saw it die: a parent hid it */
+	uint64_t address; /* the fault's; 0 when the signal was sent */
+	uint64_t realtime_ns;
+	enum fault_class fault;
+	char *words;	     /* the fault in one sentence */
+	char *abort_message; /* NULL when there is none */
+	char *instruction;   /* that faulted, as text; NULL when unknown */
+	char *origin;	     /* the one that loaded the bad pointer; NULL when not found */
+	struct stack stack;
+	VEC(struct block_life) blocks; /* what it touched first */
+	char *file;		       /* FAULT_MAPPING_SHRANK: the file */
+	uint64_t file_inode, file_device;
+	uint64_t mapped, present; /* and its sizes, in bytes */
+	struct file_cut *cut;	  /* who shortened it; NULL when unknown */
+	struct {
+		char name[8];
+		uint64_t value;
+	} registers[20];
+	unsigned int register_count;
+	uint64_t write_us; /* how long the record took */
+	bool cut_short;	   /* the record is not whole */
+};
+
+/* Something about the observation that the user should know. */
+struct crash_report {
+	VEC(struct crash) crashes; /* the one that counts first */
+	struct strv notes;	   /* what was lost or not observed, a sentence each */
+};
+
+void stack_copy(struct stack *to, const struct stack *from);
+void file_cut_free(struct file_cut *cut);
+void crash_deinit(struct crash *crash);
+void crash_report_deinit(struct crash_report *report);
+
+/* The frame that says most: the innermost one that is not the C library's. NULL when there is
+ * none with a name or a module. */
+const struct frame *crash_site(const struct crash *crash);

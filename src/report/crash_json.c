@@ -1,0 +1,165 @@
+/*
+ * Crashes as JSON; docs/json.md describes every field.
+ */
+#include "report/report_crash.h"
+
+#include <inttypes.h>
+
+#include "model/signature.h"
+#include "report/json.h"
+
+static void set(json_t *object, const char *key, json_t *value)
+{
+	(void)json_object_set_new(object, key, value);
+}
+
+/* 64-bit values are text: numbers of JSON lose their last bits in most readers. */
+static json_t *hex(uint64_t value)
+{
+	char text[24];
+
+	(void)snprintf(text, sizeof(text), "0x%" PRIx64, value);
+	return json_string(text);
+}
+
+static json_t *frame_json(const struct frame *frame)
+{
+	json_t *object = json_object();
+
+	set(object, "function", json_text(frame->function));
+	set(object, "file", json_text(frame->file));
+	set(object, "line", frame->line > 0 ? json_integer(frame->line) : json_null());
+	set(object, "module", json_text(frame->module));
+	set(object, "offset", frame->module ? hex(frame->offset) : json_null());
+	set(object, "kind", json_text(frame_kind_name(frame->kind)));
+	set(object, "guessed", json_boolean(frame->flags & FRAME_GUESSED));
+	return object;
+}
+
+json_t *json_stack(const struct stack *stack)
+{
+	json_t *array = json_array();
+
+	for (size_t i = 0; i < stack->count; i++)
+		(void)json_array_append_new(array, frame_json(&stack->frames[i]));
+	return array;
+}
+
+/* The first frame outside of the C library's allocator, with the whole stack. */
+static json_t *site_json(const struct stack *stack)
+{
+	json_t *object;
+
+	if (stack->count == 0)
+		return json_null();
+	object = frame_json(&stack->frames[0]);
+	set(object, "stack", json_stack(stack));
+	return object;
+}
+
+static json_t *block_json(const struct block_life *block)
+{
+	json_t *object = json_object();
+
+	set(object, "via", json_text(block->via));
+	set(object, "id", json_integer((json_int_t)block->id));
+	set(object, "key", json_text(block->key));
+	set(object, "address", hex(block->start));
+	set(object, "size", json_integer((json_int_t)block->size));
+	set(object, "offset", json_integer((json_int_t)(block->value - block->start)));
+	set(object, "state",
+	    json_text(block->state == BLOCK_FREED || block->former ? "freed" : "live"));
+	set(object, "recycled", json_boolean(block->former));
+	set(object, "beyond", json_boolean(block->beyond));
+	set(object, "python", json_boolean(block->python));
+	set(object, "freed_events_ago",
+	    block->freed_events > 0 ? json_integer((json_int_t)block->freed_events) : json_null());
+	set(object, "allocated", site_json(&block->allocated));
+	set(object, "freed", site_json(&block->freed));
+	return object;
+}
+
+static json_t *cut_json(const struct file_cut *cut)
+{
+	json_t *object = json_object();
+
+	set(object, "trial", json_integer((json_int_t)cut->trial));
+	set(object, "pid", json_integer(cut->pid));
+	set(object, "program", json_text(cut->program));
+	set(object, "how", json_text(cut->how));
+	set(object, "old_size", json_integer(cut->old_size));
+	set(object, "new_size", json_integer(cut->new_size));
+	set(object, "before_s", json_number(cut->before_s));
+	set(object, "site", site_json(&cut->stack));
+	return object;
+}
+
+json_t *json_fault(const struct crash *crash)
+{
+	json_t *object = json_object(), *file;
+
+	set(object, "class", json_text(fault_class_name(crash->fault)));
+	set(object, "words", json_text(crash->words));
+	set(object, "address", hex(crash->address));
+	set(object, "abort_message", json_text(crash->abort_message));
+	set(object, "block",
+	    crash->blocks.count > 0 ? block_json(&crash->blocks.items[0]) : json_null());
+	if (crash->file) {
+		file = json_object();
+		set(file, "path", json_text(crash->file));
+		set(file, "mapped", json_integer((json_int_t)crash->mapped));
+		set(file, "present", json_integer((json_int_t)crash->present));
+		set(file, "shortened_by", crash->cut ? cut_json(crash->cut) : json_null());
+		set(object, "file", file);
+	} else {
+		set(object, "file", json_null());
+	}
+	return object;
+}
+
+static json_t *crash_json(const struct crash *crash)
+{
+	json_t *object = json_object(), *blocks = json_array(), *registers = json_object();
+
+	set(object, "signal", json_text(signal_name(crash->signal)));
+	set(object, "pid", json_integer(crash->pid));
+	set(object, "tid", json_integer(crash->tid));
+	set(object, "program", json_text(crash->program));
+	set(object, "command", json_text(crash->command));
+	set(object, "thread", json_text(crash->thread));
+	set(object, "instruction", json_text(crash->instruction));
+	set(object, "pointer_loaded_by", json_text(crash->origin));
+	set(object, "fault", json_fault(crash));
+	set(object, "stack", json_stack(&crash->stack));
+	set(object, "stack_end", json_text(stack_end_name(crash->stack.end)));
+	VEC_FOREACH (&crash->blocks, block)
+		(void)json_array_append_new(blocks, block_json(block));
+	set(object, "blocks", blocks);
+	for (unsigned int i = 0; i < crash->register_count; i++)
+		set(registers, crash->registers[i].name, hex(crash->registers[i].value));
+	set(object, "registers", registers);
+	set(object, "whole", json_boolean(!crash->cut_short));
+	set(object, "record_us", json_integer((json_int_t)crash->write_us));
+	return object;
+}
+
+void report_trial_json(const struct trial_report *trial, FILE *out)
+{
+	json_t *object = json_object(), *crashes = json_array(), *notes = json_array();
+
+	set(object, "schema", json_text("redhand/show/1"));
+	set(object, "case", json_text(trial->case_dir));
+	set(object, "trial", json_integer((json_int_t)trial->trial));
+	set(object, "slot", json_integer(trial->slot));
+	set(object, "seconds", json_number(trial->seconds));
+	set(object, "outcome", json_text(trial->outcome));
+	set(object, "last_line", json_text(trial->last_crumb));
+	set(object, "kept", json_boolean(trial->kept));
+	VEC_FOREACH (&trial->report->crashes, crash)
+		(void)json_array_append_new(crashes, crash_json(crash));
+	set(object, "crashes", crashes);
+	for (size_t i = 0; i < trial->report->notes.count; i++)
+		(void)json_array_append_new(notes, json_text(trial->report->notes.items[i]));
+	set(object, "notes", notes);
+	json_print(object, out);
+}

@@ -1,0 +1,217 @@
+/*
+ * Crashes as text: what died, where, what it touched and the life of that.
+ */
+#include "report/report_crash.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "model/signature.h"
+
+#define BRIEF_FRAMES 6
+#define FRAMES 64
+#define LIFE_FRAMES 6
+#define SOURCE_AROUND 2
+
+static const char *base_name(const char *path)
+{
+	const char *slash = path ? strrchr(path, '/') : NULL;
+
+	return slash ? slash + 1 : path;
+}
+
+static void print_frame(const struct frame *frame, FILE *out)
+{
+	if (frame->function)
+		(void)fprintf(out, "%s", frame->function);
+	else if (frame->module)
+		(void)fprintf(out, "%s+0x%" PRIx64, base_name(frame->module), frame->offset);
+	else
+		(void)fprintf(out, "0x%" PRIx64, frame->address);
+	if (frame->file && frame->line > 0)
+		(void)fprintf(out, "  %s:%u", frame->file, frame->line);
+	else if (frame->function && frame->module)
+		(void)fprintf(out, "  in %s", base_name(frame->module));
+	if (frame->kind == FRAME_INLINE)
+		(void)fprintf(out, "  (inlined)");
+	else if (frame->kind == FRAME_PYTHON)
+		(void)fprintf(out, "  (Python)");
+	else if (frame->kind == FRAME_JIT)
+		(void)fprintf(out, "  (emitted code)");
+	if (frame->flags & FRAME_GUESSED)
+		(void)fprintf(out, "  (a guess)");
+	if (frame->flags & FRAME_FILE_REPLACED)
+		(void)fprintf(out, "  (the file has changed since)");
+}
+
+static void print_stack(const struct stack *stack, size_t limit, const char *indent, FILE *out)
+{
+	for (size_t i = 0; i < stack->count && i < limit; i++) {
+		(void)fprintf(out, "%s%-2zu ", indent, i);
+		print_frame(&stack->frames[i], out);
+		(void)fputc('\n', out);
+	}
+	if (stack->count > limit)
+		(void)fprintf(out, "%s… %zu more\n", indent, stack->count - limit);
+	else if (stack->end == STACK_TRUNCATED || stack->end == STACK_LOST)
+		(void)fprintf(out, "%s(the rest of the stack could not be read)\n", indent);
+}
+
+/* The first frame with a source line that can be read here. */
+static void print_source(const struct stack *stack, const char *indent, FILE *out)
+{
+	const struct frame *frame = NULL;
+	FILE *source = NULL;
+	char *line = NULL;
+	size_t room = 0;
+
+	for (size_t i = 0; i < stack->count && !source; i++) {
+		frame = &stack->frames[i];
+		if (frame->file && frame->line > 0 && frame->file[0] == '/')
+			source = fopen(frame->file, "re");
+	}
+	if (!source)
+		return;
+	(void)fprintf(out, "\n%s%s:%u\n", indent, frame->file, frame->line);
+	for (uint32_t n = 1; n <= frame->line + SOURCE_AROUND && getline(&line, &room, source) >= 0;
+	     n++) {
+		if (n + SOURCE_AROUND < frame->line)
+			continue;
+		line[strcspn(line, "\r\n")] = '\0';
+		(void)fprintf(out, "%s%s%5u  %.160s\n", indent, n == frame->line ? ">" : " ", n,
+			      line);
+	}
+	free(line);
+	(void)fclose(source);
+}
+
+static void print_site(const char *what, const struct stack *stack, const char *indent,
+		       size_t frames, FILE *out)
+{
+	if (stack->count == 0)
+		return;
+	(void)fprintf(out, "%s%s\n", indent, what);
+	print_stack(stack, frames, "        ", out);
+}
+
+static void print_block(const struct block_life *block, FILE *out)
+{
+	int64_t offset = (int64_t)(block->value - block->start);
+
+	(void)fprintf(out, "  %s -> block #%" PRIu64 ", %" PRIu64 " bytes, ", block->via, block->id,
+		      block->size);
+	if (block->beyond)
+		(void)fprintf(out, "%" PRId64 " bytes behind its end",
+			      offset - (int64_t)block->size);
+	else
+		(void)fprintf(out, "offset %" PRId64, offset);
+	if (block->former)
+		(void)fprintf(out, ": FREED, and another block has its place now");
+	else
+		(void)fprintf(out, ": %s", block->state == BLOCK_FREED ? "FREED" : "live");
+	if (block->state == BLOCK_FREED && block->freed_events > 0)
+		(void)fprintf(out, " (at most %" PRIu64 " allocations and frees ago)",
+			      block->freed_events);
+	(void)fprintf(out, "\n      key %s%s\n", block->key ? block->key : "unknown",
+		      block->python ? ", an object of Python's" : "");
+	print_site("allocated by", &block->allocated, "      ", LIFE_FRAMES, out);
+	print_site("freed by", &block->freed, "      ", LIFE_FRAMES, out);
+}
+
+static void print_cut(const struct crash *crash, FILE *out)
+{
+	const struct file_cut *cut = crash->cut;
+
+	if (crash->fault != FAULT_MAPPING_SHRANK)
+		return;
+	if (!cut) {
+		(void)fprintf(out,
+			      "\nNobody was seen making %s shorter; --observe ids watches for "
+			      "that in every process of every slot.\n",
+			      crash->file);
+		return;
+	}
+	(void)fprintf(out,
+		      "\n%s was made shorter %.3f s before, from %" PRId64 " to %" PRId64
+		      " bytes, by %s in process %d (%s, trial %" PRIu64 "):\n",
+		      crash->file, cut->before_s, cut->old_size, cut->new_size, cut->how, cut->pid,
+		      base_name(cut->program), cut->trial);
+	print_stack(&cut->stack, LIFE_FRAMES + 2, "  ", out);
+}
+
+void report_crash_brief(const struct crash *crash, const char *indent, FILE *out)
+{
+	(void)fprintf(out, "%s%s\n", indent, crash->words);
+	print_stack(&crash->stack, BRIEF_FRAMES, indent, out);
+	VEC_FOREACH (&crash->blocks, block) {
+		if (!block->former && block->state != BLOCK_FREED)
+			continue;
+		(void)fprintf(out, "%s%s leads to a freed block of %" PRIu64 " bytes", indent,
+			      block->via, block->size);
+		if (block->freed.count > 0) {
+			(void)fprintf(out, ", freed by ");
+			print_frame(&block->freed.frames[0], out);
+		}
+		(void)fputc('\n', out);
+		break;
+	}
+	if (crash->cut && crash->cut->stack.count > 0) {
+		(void)fprintf(out, "%smade shorter by process %d: ", indent, crash->cut->pid);
+		print_frame(&crash->cut->stack.frames[0], out);
+		(void)fputc('\n', out);
+	}
+}
+
+static void print_crash(const struct crash *crash, bool verbose, FILE *out)
+{
+	(void)fprintf(out, "\n%s in process %d (%s)%s%s: %s\n", signal_name(crash->signal),
+		      crash->pid, crash->program ? base_name(crash->program) : "?",
+		      crash->thread && crash->thread[0] != '\0' ? ", thread " : "",
+		      crash->thread ? crash->thread : "", crash->words);
+	if (crash->command)
+		(void)fprintf(out, "  command: %s\n", crash->command);
+	if (crash->cut_short)
+		(void)fprintf(out, "  (the record of this crash is not whole)\n");
+	if (crash->instruction)
+		(void)fprintf(out, "  instruction: %s\n", crash->instruction);
+	if (crash->origin)
+		(void)fprintf(out, "  its pointer was loaded by: %s\n", crash->origin);
+	(void)fprintf(out, "\nStack:\n");
+	print_stack(&crash->stack, FRAMES, "  ", out);
+	print_source(&crash->stack, "  ", out);
+	print_cut(crash, out);
+	if (crash->blocks.count > 0)
+		(void)fprintf(out, "\nWhat its pointers lead to:\n");
+	for (size_t i = 0; i < crash->blocks.count && (verbose || i < 6); i++)
+		print_block(&crash->blocks.items[i], out);
+	if (!verbose && crash->blocks.count > 6)
+		(void)fprintf(out, "  … %zu more (-v)\n", crash->blocks.count - 6);
+	if (!verbose)
+		return;
+	(void)fprintf(out, "\nRegisters:\n");
+	for (unsigned int i = 0; i < crash->register_count; i++)
+		(void)fprintf(out, "  %-3s 0x%016" PRIx64 "%s", crash->registers[i].name,
+			      crash->registers[i].value, i % 3 == 2 ? "\n" : "");
+	(void)fputc('\n', out);
+}
+
+void report_trial_text(const struct trial_report *trial, bool verbose, FILE *out)
+{
+	(void)fprintf(out, "Trial %" PRIu64 " on slot %u, %.3f s: %s\n", trial->trial, trial->slot,
+		      trial->seconds, trial->outcome);
+	if (trial->last_crumb)
+		(void)fprintf(out, "  last line: %s\n", trial->last_crumb);
+	if (trial->kept)
+		(void)fprintf(out, "  its output: %s/trials/%" PRIu64 "\n", trial->case_dir,
+			      trial->trial);
+	else
+		(void)fprintf(out, "  its directory was not kept (see --keep)\n");
+	VEC_FOREACH (&trial->report->crashes, crash)
+		print_crash(crash, verbose, out);
+	if (trial->report->crashes.count == 0)
+		(void)fprintf(out, "\nNo crash was recorded in it.\n");
+	for (size_t i = 0; i < trial->report->notes.count; i++)
+		(void)fprintf(out, "%sNote: %s.\n", i == 0 ? "\n" : "",
+			      trial->report->notes.items[i]);
+}

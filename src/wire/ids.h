@@ -1,0 +1,34 @@
+/*
+ * The ids that cross the process boundary.
+ *
+ * One-field structs, so that a block's id cannot be passed for a context's.
+ */
+#ifndef REDHAND_WIRE_IDS_H
+#define REDHAND_WIRE_IDS_H
+
+#include <stdint.h>
+
+/* One allocation of one process image. Never reused; 0 is "no block". Ids of different images
+ * are different name spaces: the full name of a block is (pid, image, id). */
+struct alloc_id {
+	uint64_t v;
+};
+
+/* A row of the image's context table: where something was allocated or freed. 0 is "unknown". */
+struct context_id {
+	uint32_t v;
+};
+
+/* Names "the same" block in another run: the stack's hash, the lane (which thread slot, by order
+ * of creation) and how many blocks that context had made before. */
+struct block_key {
+	uint64_t stack_hash;
+	uint32_t lane;
+	uint32_t ordinal;
+};
+
+_Static_assert(sizeof(struct alloc_id) == 8, "crosses the wire");
+_Static_assert(sizeof(struct context_id) == 4, "crosses the wire");
+_Static_assert(sizeof(struct block_key) == 16, "crosses the wire");
+
+#endif

@@ -1,0 +1,515 @@
+/*
+ * The event log: agent -> tool. One file per process image, mapped shared by the agent, so that
+ * everything written survives SIGKILL. Native byte order (x86-64, little-endian); no pointers.
+ *
+ *   page 0   struct log_header       fixed part sealed by a checksum, then live counters (hints)
+ *   page 1   the fixed part again    a wild write rarely hits both
+ *   THREADS  struct log_thread[]     one row per thread slot ("lane")
+ *   RESERVE  records                 kept free for final crashes, then two slots for provisional
+ *                                    ones, which overwrite each other
+ *   CONTEXTS struct log_context[]    one row per (stack hash, lane), with live counters
+ *   RINGS    struct log_life[][]     per lane the last ring_records allocations and frees
+ *   EVENTS   records                 append-only
+ *
+ * The target scribbles on memory, by definition. So each record, ring entry and row carries its
+ * own checksum, records start at multiples of 16 and begin with a magic number: the reader skips
+ * what was hit and finds the next one. Long data is cut into BLOB records of at most 4 KiB, so a
+ * stray store costs at most that. What lies in RINGS, CONTEXTS and EVENTS and was never written is
+ * zero (the file is sparse).
+ *
+ * A record type may grow at its end (payload.bytes tells); anything else bumps LOG_VERSION.
+ */
+#ifndef REDHAND_WIRE_LOG_FORMAT_H
+#define REDHAND_WIRE_LOG_FORMAT_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "wire/ids.h"
+
+#define LOG_MAGIC 0x31474f4c44414852ull /* "RHADLOG1" */
+#define LOG_VERSION 1u
+#define LOG_PAGE 4096u
+#define LOG_ALIGN 16u
+
+enum log_region_kind {
+	LOG_REGION_THREADS,
+	LOG_REGION_CONTEXTS,
+	LOG_REGION_RINGS,
+	LOG_REGION_RESERVE,
+	LOG_REGION_EVENTS,
+	LOG_REGION_COUNT = 8,
+};
+
+struct log_region {
+	uint64_t offset; /* from the start of the file, a multiple of LOG_PAGE */
+	uint64_t bytes;
+};
+
+/* Why the agent stopped observing. The target ran on. */
+enum log_retired {
+	LOG_RETIRED_NO = 0,
+	LOG_RETIRED_PLAN = 1,	    /* the plan did not verify */
+	LOG_RETIRED_MEMORY = 2,	    /* mmap refused */
+	LOG_RETIRED_DISK = 3,	    /* the log's file system is full (SIGBUS while writing) */
+	LOG_RETIRED_SYMBOLS = 4,    /* no real malloc behind ours */
+	LOG_RETIRED_FILE = 5,	    /* the log file could not be made */
+	LOG_RETIRED_SELF_FAULT = 6, /* a fault inside the agent itself */
+};
+
+/* What could not be recorded, counted one by one. */
+enum log_drop {
+	LOG_DROP_EVENT = 0,   /* no room in EVENTS */
+	LOG_DROP_RESERVE = 1, /* no room in RESERVE */
+	LOG_DROP_THREAD = 2,  /* a thread without a lane: its blocks have no history */
+	LOG_DROP_CONTEXT = 3, /* context table full: "unknown" instead */
+	LOG_DROP_BLOCK = 4,   /* no room in the side table */
+	LOG_DROP_GUARD = 5,   /* a hook entered while in a hook (a signal handler that allocates) */
+	LOG_DROP_FOREIGN_FREE = 6, /* freed a pointer nobody had seen allocated: coverage */
+	LOG_DROP_EARLY = 7,	   /* served from the early arena, before the agent was ready */
+	LOG_DROP_PLAN_ITEM = 8, /* an item of the plan that this agent does not know or refused */
+	LOG_DROP_FAULT_LIGHT =
+		9, /* faults handled by the target, stored in short form or not at all */
+	LOG_DROP_COUNT = 16,
+};
+
+enum log_state {
+	LOG_STATE_STARTING = 0,
+	LOG_STATE_RUNNING = 1,
+	LOG_STATE_RETIRED = 2,
+	LOG_STATE_EXITED = 3, /* clean exit seen: exit(), _exit() */
+	LOG_STATE_EXEC = 4,   /* this image called exec; the next image has its own log */
+};
+
+struct log_header {
+	/* Fixed part: written once, then sealed. Page 1 holds a copy. */
+	uint64_t magic;
+	uint32_t version;
+	uint32_t header_bytes;
+	uint64_t file_bytes;
+	struct log_region regions[LOG_REGION_COUNT];
+	uint32_t pid, ppid;
+	uint32_t image;	   /* n of events.PID.n.rhl */
+	uint32_t observer; /* enum plan_observer */
+	uint32_t plan_flags;
+	uint32_t ring_records;
+	uint32_t thread_slots;
+	uint32_t context_rows;
+	uint32_t parent_image; /* after fork: the image this one was copied from; else UINT32_MAX */
+	uint32_t forked;       /* 1 after fork: blocks with id < id_base came from the parent */
+	uint64_t id_base;
+	uint64_t start_monotonic_ns, start_realtime_ns;
+	uint64_t agent_base, agent_end; /* where the agent's code lies, to drop its frames */
+	uint64_t epoch_base; /* after fork: blocks freed before this epoch were freed by the parent,
+			      * and their contexts are rows of its log, as for id < id_base */
+	uint8_t reserved[1024 - 240];
+	uint64_t check; /* over everything before it */
+
+	/* Live part: hints. The target may have damaged any of it. */
+	uint32_t state;			    /* enum log_state */
+	uint32_t retired;		    /* enum log_retired */
+	uint64_t events_tail, reserve_tail; /* bytes used in the region */
+	uint64_t epoch;			    /* moves once per 64 events of any thread */
+	uint64_t next_id; /* ids below were handed out (in blocks, so not all used) */
+	uint64_t drops[LOG_DROP_COUNT];
+	uint64_t contexts_used, threads_seen, forwarded_faults;
+	uint32_t exit_status, exited;
+	uint8_t page_rest[LOG_PAGE - 1032 - 200];
+};
+
+#define LOG_FIXED_BYTES offsetof(struct log_header, check)
+
+/* One row per thread slot. A slot is taken again by a later thread once its thread has ended. */
+struct log_thread {
+	uint32_t tid, generation; /* generation counts the threads that had this slot */
+	uint64_t stack_high;	  /* highest address of its stack, as far as known */
+	uint64_t ring_position;	  /* records ever written to the ring of this lane: hint */
+	uint64_t created_context; /* context id of the pthread_create; 0 for the main thread */
+	uint64_t start_monotonic_ns,
+		end_monotonic_ns; /* end 0: running, or died with the process */
+	char name[16];
+};
+
+/* Counters belong to blocks allocated by this context. `own` is changed by the lane's thread alone,
+ * `other` by frees in other threads. live = allocs - frees_own - frees_other. */
+struct log_context {
+	uint64_t stack_hash; /* module-relative, the same in every run; 0: free row */
+	uint32_t lane;
+	uint32_t check; /* over stack_hash, lane and the row number: log_context_check() */
+	uint64_t allocs, alloc_bytes;
+	uint64_t frees_own, free_bytes_own;
+	uint64_t frees_other, free_bytes_other;
+};
+
+enum log_life_op {
+	LOG_LIFE_ALLOC = 1,
+	LOG_LIFE_FREE = 2,
+	LOG_LIFE_RESIZE = 3, /* realloc that stayed in place: same id, new size */
+};
+
+/* Who the block was asked from. */
+enum log_api {
+	LOG_API_MALLOC = 0,  /* malloc, calloc, realloc, reallocarray */
+	LOG_API_ALIGNED = 1, /* memalign and its kin */
+	LOG_API_NEW = 2,
+	LOG_API_NEW_ARRAY = 3,
+	LOG_API_PYTHON_OBJECT = 4, /* PYMEM_DOMAIN_OBJ */
+	LOG_API_PYTHON_MEMORY = 5, /* PYMEM_DOMAIN_MEM */
+	LOG_API_HOOKED = 6,	   /* --allocator */
+};
+
+/* One allocation or free. The order within a lane is the ring's order; between lanes the epoch,
+ * which moves every 64 events, tells it up to that grain. */
+struct log_life {
+	uint64_t id;
+	uint64_t addr_op;  /* address in bits 0..47, op in 48..51, api in 52..55, size 32..39
+			      in 56..63 */
+	uint32_t size_low; /* size bits 0..31 */
+	uint32_t context;  /* of this allocation or of this free */
+	uint32_t epoch;	   /* low 32 bits */
+	uint32_t check;	   /* log_life_check() */
+};
+
+/* Every record starts with this; the payload follows, padded with zeros to LOG_ALIGN. */
+struct log_record {
+	uint32_t magic;	     /* LOG_RECORD_MAGIC */
+	uint16_t type;	     /* enum log_record_type */
+	uint16_t head_check; /* over type, bytes and seq: a reader need not sum garbage */
+	uint32_t bytes;	     /* payload, without padding; at most LOG_PAYLOAD_MAX */
+	uint32_t tid;
+	uint64_t time_ns; /* CLOCK_MONOTONIC */
+	uint64_t seq;	  /* unique in this image, from 1, in order of start of writing */
+	uint64_t owner;	  /* seq of the record that this one belongs to, or 0 */
+	uint64_t check;	  /* over header (this field 0) and payload */
+};
+
+#define LOG_RECORD_MAGIC 0x43455248u /* "HREC" */
+#define LOG_PAYLOAD_MAX 65536u
+#define LOG_BLOB_CHUNK 4096u
+
+enum log_record_type {
+	LOG_IMAGE = 1,	      /* struct log_image, first record; BLOBs: command line */
+	LOG_MODULE = 2,	      /* struct log_module, at start and after dlopen */
+	LOG_THREAD_START = 3, /* struct log_thread_event */
+	LOG_THREAD_END = 4,
+	LOG_CONTEXT = 5,       /* struct log_context_seen, stack bytes inline */
+	LOG_CRASH = 6,	       /* struct log_crash; BLOBs and BLOCKs follow, then CRASH_DONE */
+	LOG_CRASH_DONE = 7,    /* struct log_crash_done; missing: the record was cut short */
+	LOG_CRASH_HANDLED = 8, /* no payload; owner = the crash: the target's handler returned */
+	LOG_BLOB = 9,	       /* struct log_blob, bytes inline */
+	LOG_BLOCK = 10,	       /* struct log_block */
+	LOG_TRUNCATION = 11,   /* struct log_truncation; BLOBs: path, stack */
+	LOG_CHECKPOINT = 12,   /* struct log_checkpoint; GROWTH records follow */
+	LOG_GROWTH = 13,       /* struct log_growth[]: contexts whose live blocks changed */
+	LOG_EXEC = 14,	       /* BLOB: path */
+	LOG_EXIT = 15,	       /* struct log_exit */
+	LOG_BAD_FREE = 17,     /* struct log_bad_free, stack as in CONTEXT by its context id */
+	LOG_UNOBSERVED = 18,   /* struct log_unobserved; BLOB: path of the program */
+	LOG_MODULE_GONE = 19,  /* struct log_module of a module that dlclose took away */
+};
+
+struct log_image {
+	uint64_t start_realtime_ns;
+	uint64_t stack_high; /* of the main thread */
+	char exe[240];	     /* as /proc/self/exe said; cut to fit, always ends in 0 */
+};
+
+struct log_module {
+	uint64_t bias;	    /* runtime address - ELF address */
+	uint64_t low, high; /* lowest and highest+1 runtime address of its load segments */
+	uint64_t text_low, text_high; /* the executable segment */
+	uint64_t identity; /* what the stack hash uses: from build-id, else from the file name */
+	uint32_t build_id_bytes;
+	uint8_t build_id[20];
+	char path[200]; /* cut at the front to fit: the end of a path names more */
+};
+
+struct log_thread_event {
+	uint32_t lane, generation;
+	uint64_t stack_high;
+	char name[16];
+};
+
+/* The registers an unwinder needs at a place where the agent looked at its own caller. The frames
+ * of the agent itself come first and are to be dropped. */
+struct log_callee_registers {
+	uint64_t rip, rsp, rbp, rbx, r12, r13, r14, r15;
+};
+
+#define LOG_CONTEXT_FRAMES 16u
+
+/* First time a context was seen. Payload: this, then stack_bytes bytes from registers.rsp up. */
+struct log_context_seen {
+	uint64_t stack_hash;
+	uint32_t context; /* row */
+	uint32_t lane;
+	struct log_callee_registers registers;
+	uint32_t frame_count;
+	uint32_t stack_bytes;
+	/* Return addresses found by the conservative scan that made the hash: a fallback when the
+	 * unwinder fails. May contain stale ones. */
+	uint64_t frames[LOG_CONTEXT_FRAMES];
+};
+
+enum log_crash_flags {
+	LOG_CRASH_FINAL = 1 << 0, /* default action follows: the process is about to die of it */
+	LOG_CRASH_FORWARDED = 1 << 1,	    /* the target's own handler runs next: provisional */
+	LOG_CRASH_SENT = 1 << 2,	    /* by kill/tgkill/raise/abort, not by an instruction */
+	LOG_CRASH_LIGHT = 1 << 3,	    /* short form: many handled faults came before */
+	LOG_CRASH_ON_TARGET_STACK = 1 << 4, /* not on an alternate stack */
+	LOG_CRASH_NO_LANE = 1 << 5,	    /* thread unknown to the agent */
+	LOG_CRASH_IN_AGENT = 1 << 6,	    /* happened while this thread was inside a hook */
+};
+
+/* gregs in the order of <sys/ucontext.h>: r8..r15 rdi rsi rbp rbx rdx rax rcx rsp rip efl csgsfs
+ * err trapno oldmask cr2. */
+enum { LOG_GREGS = 23, LOG_GREG_RSP = 15, LOG_GREG_RIP = 16, LOG_GREG_CR2 = 22 };
+
+struct log_crash {
+	int32_t signo, code, error;
+	uint32_t flags;		/* enum log_crash_flags */
+	uint64_t fault_address; /* si_addr for SEGV, BUS, ILL, FPE, TRAP; call address for SYS */
+	uint32_t sender_pid, sender_uid; /* LOG_CRASH_SENT */
+	uint32_t lane;
+	uint32_t tid;
+	uint64_t gregs[LOG_GREGS];
+	uint64_t fs_base;
+	uint64_t realtime_ns;
+	uint64_t stack_high; /* of this thread's stack, 0 unknown */
+	uint64_t follows; /* seq of this thread's previous crash record: a handler that re-raised */
+	uint64_t allocations;	  /* last id this thread handed out: "how many allocations ago" */
+	uint32_t syscall_number;  /* SIGSYS */
+	uint32_t previous_action; /* 0 default, 1 ignore, 2 handler */
+	uint64_t previous_handler;
+	char thread_name[16];
+};
+
+struct log_crash_done {
+	uint64_t write_ns; /* how long the record took */
+	uint32_t blobs, blocks;
+};
+
+enum log_blob_kind {
+	LOG_BLOB_STACK = 1,   /* from the interrupted rsp (less the 128-byte red zone) up */
+	LOG_BLOB_CODE = 2,    /* around rip */
+	LOG_BLOB_MEMORY = 3,  /* behind register `index` (number in gregs) */
+	LOG_BLOB_MAPS = 4,    /* /proc/self/maps, text */
+	LOG_BLOB_FILES = 5,   /* struct log_file_size[] for file mappings */
+	LOG_BLOB_THREADS = 6, /* struct log_thread_name[] */
+	LOG_BLOB_ABORT = 7,   /* glibc's abort message: heap checks, assertions, fortify */
+	LOG_BLOB_COMMAND = 8, /* /proc/self/cmdline */
+	LOG_BLOB_PATH = 9,
+	LOG_BLOB_FAULT_MEMORY = 10, /* around the fault address, when readable */
+	LOG_BLOB_XSTATE = 11,	    /* legacy fxsave area: 512 bytes, xmm registers */
+};
+
+/* One piece of a long piece of data. Pieces of one blob share owner, kind and index. */
+struct log_blob {
+	uint16_t kind; /* enum log_blob_kind */
+	uint16_t index;
+	uint32_t bytes;	  /* of this piece; follows */
+	uint64_t address; /* in the target, of the blob's first byte; 0 when it is not memory */
+	uint64_t offset;  /* of this piece in the blob */
+	uint64_t total;	  /* of the blob */
+};
+
+/* What a mapped file looks like at the moment of the crash: a smaller size than mapped tells that
+ * it was cut. */
+struct log_file_size {
+	uint64_t map_low; /* start of the mapping: find its line in MAPS */
+	uint64_t map_bytes;
+	uint64_t file_offset;
+	int64_t size;		/* -1: no such file now */
+	uint64_t device, inode; /* of the file with that name now */
+	uint32_t same_file;	/* 1: inode equals the mapped one; 0: another file has the name */
+	uint32_t reserved;
+};
+
+struct log_thread_name {
+	uint32_t tid;
+	char name[16];
+	uint32_t reserved;
+};
+
+enum log_block_via {
+	LOG_VIA_REGISTER = 1, /* where = index in gregs */
+	LOG_VIA_FAULT = 2,    /* the fault address */
+	LOG_VIA_STACK = 3,    /* where = address of the stack word */
+	LOG_VIA_MEMORY = 4,   /* where = address of the word behind a register */
+	LOG_VIA_BAD_FREE = 5, /* the pointer passed to free */
+};
+
+enum log_block_state {
+	LOG_BLOCK_LIVE = 1,
+	LOG_BLOCK_FREED = 2, /* last owner of this address; nobody has it now */
+};
+
+enum log_block_relation {
+	LOG_INSIDE = 1, /* start <= value < start + size */
+	LOG_BEYOND = 2, /* after the end of the nearest block below, within a page of it */
+	LOG_FORMER = 3, /* a freed block that covered the value; a live one has the place now */
+};
+
+/* A pointer-like value and the block it points into. One value can have an INSIDE record and
+ * several FORMER ones. Lives before those are in the rings. */
+struct log_block {
+	uint16_t via;	  /* enum log_block_via */
+	uint8_t state;	  /* enum log_block_state */
+	uint8_t relation; /* enum log_block_relation */
+	uint8_t api;	  /* enum log_api */
+	uint8_t reserved[3];
+	uint64_t where;
+	uint64_t value;
+	uint64_t id;
+	uint64_t start;
+	uint64_t size;
+	uint64_t freed_epoch;  /* when FREED: the header's epoch then, low 32 bits */
+	uint32_t context;      /* allocated */
+	uint32_t free_context; /* freed, or 0 */
+	struct block_key key;
+};
+
+enum log_truncation_how {
+	LOG_BY_FTRUNCATE = 1,
+	LOG_BY_TRUNCATE = 2,
+	LOG_BY_OPEN = 3,      /* open, openat, creat, fopen with truncation */
+	LOG_BY_FALLOCATE = 4, /* collapse or punch: reserved */
+};
+
+struct log_truncation {
+	uint32_t how;	/* enum log_truncation_how */
+	int32_t result; /* 0 or -errno */
+	int64_t old_size, new_size;
+	uint64_t realtime_ns;
+	uint64_t device, inode;
+	uint32_t context;
+	uint32_t reserved;
+	struct log_callee_registers registers; /* for the STACK blob */
+};
+
+enum log_checkpoint_why {
+	LOG_CHECKPOINT_WRITE = 1, /* write(2) to stdout or stderr (not seen: libc's own stdio) */
+	LOG_CHECKPOINT_EXIT = 2,
+	LOG_CHECKPOINT_TIME = 3, /* checkpoint_gap_ms went by, and somebody allocates */
+};
+
+struct log_checkpoint {
+	uint32_t why;
+	int32_t fd;
+	uint64_t realtime_ns;
+	uint64_t epoch;
+	uint32_t reserved;
+	uint32_t text_bytes;
+	char text[64]; /* start of the line, so that the tool can match it with its own time stamps
+			*/
+};
+
+struct log_growth {
+	uint32_t context;
+	uint32_t reserved;
+	uint64_t live_blocks, live_bytes;
+};
+
+struct log_exit {
+	uint32_t status;
+	uint32_t how; /* 1 exit or return from main, 2 _exit */
+};
+
+enum log_bad_free_kind {
+	LOG_DOUBLE_FREE = 1,	 /* its block was freed already */
+	LOG_INTERIOR_FREE = 2,	 /* points into a live block, not at its start */
+	LOG_MISMATCHED_FREE = 3, /* new with free, malloc with delete, new[] with delete */
+};
+
+struct log_bad_free {
+	uint32_t kind;
+	uint32_t context; /* of this call */
+	uint64_t pointer;
+	/* The block it hits follows as a BLOCK record. */
+};
+
+enum log_unobserved_why {
+	LOG_UNOBSERVED_STATIC = 1,
+	LOG_UNOBSERVED_SETUID = 2,
+	LOG_UNOBSERVED_FOREIGN = 3, /* another architecture */
+};
+
+struct log_unobserved {
+	uint32_t why;
+	uint32_t reserved;
+};
+
+#define LOG_PIN(type, bytes) _Static_assert(sizeof(struct type) == (bytes), "bump LOG_VERSION")
+LOG_PIN(log_region, 16);
+LOG_PIN(log_header, 4096);
+LOG_PIN(log_thread, 64);
+LOG_PIN(log_context, 64);
+LOG_PIN(log_life, 32);
+LOG_PIN(log_record, 48);
+LOG_PIN(log_image, 256);
+LOG_PIN(log_module, 272);
+LOG_PIN(log_thread_event, 32);
+LOG_PIN(log_callee_registers, 64);
+LOG_PIN(log_context_seen, 216);
+LOG_PIN(log_crash, 296);
+LOG_PIN(log_crash_done, 16);
+LOG_PIN(log_blob, 32);
+LOG_PIN(log_file_size, 56);
+LOG_PIN(log_thread_name, 24);
+LOG_PIN(log_block, 80);
+LOG_PIN(log_truncation, 120);
+LOG_PIN(log_checkpoint, 96);
+LOG_PIN(log_growth, 24);
+LOG_PIN(log_exit, 8);
+LOG_PIN(log_bad_free, 16);
+LOG_PIN(log_unobserved, 8);
+_Static_assert(offsetof(struct log_header, check) == 1024, "bump LOG_VERSION");
+_Static_assert(offsetof(struct log_header, state) == 1032, "bump LOG_VERSION");
+_Static_assert(offsetof(struct log_header, drops) == 1072, "bump LOG_VERSION");
+_Static_assert(offsetof(struct log_record, check) == 40, "bump LOG_VERSION");
+_Static_assert(offsetof(struct log_crash, gregs) == 40, "bump LOG_VERSION");
+
+#define LOG_ADDRESS_MASK 0xffffffffffffull
+
+/* One multiply: this runs twice for every malloc and free. */
+static inline uint32_t log_life_sum(uint64_t id, uint64_t addr_op, uint64_t size_context,
+				    uint32_t epoch)
+{
+	uint64_t mixed = id ^ (addr_op << 29 | addr_op >> 35) ^ size_context;
+
+	return (uint32_t)((mixed * 0x9e3779b97f4a7c15ull) >> 32) + epoch + 0x5bd1e995u;
+}
+
+static inline uint32_t log_life_check(const struct log_life *life)
+{
+	return log_life_sum(life->id, life->addr_op, (uint64_t)life->context << 32 | life->size_low,
+			    life->epoch);
+}
+
+static inline uint32_t log_context_check(uint64_t stack_hash, uint32_t lane, uint32_t row)
+{
+	uint64_t a = stack_hash * 0x9e3779b97f4a7c15ull;
+
+	return (uint32_t)((a ^ ((uint64_t)lane << 32 | row) * 0xc2b2ae3d27d4eb4full) >> 32) + 1;
+}
+
+static inline uint64_t log_life_size(const struct log_life *life)
+{
+	return (life->addr_op >> 56) << 32 | life->size_low;
+}
+
+static inline uint16_t log_head_check(const struct log_record *head)
+{
+	uint64_t a = (head->seq ^ (uint64_t)head->bytes << 32 ^ head->type) * 0x9e3779b97f4a7c15ull;
+
+	return (uint16_t)(a >> 48) ^ 0x5248;
+}
+
+/* A record's place in its region: header, payload, padding. */
+static inline uint64_t log_record_span(uint32_t payload_bytes)
+{
+	return (sizeof(struct log_record) + (uint64_t)payload_bytes + LOG_ALIGN - 1) &
+	       ~(uint64_t)(LOG_ALIGN - 1);
+}
+
+#endif

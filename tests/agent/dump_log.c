@@ -1,0 +1,344 @@
+/*
+ * Prints an event log as text, one record per line: for tests and for looking at a log by hand.
+ *
+ *	dump_log FILE             records, counters, damage
+ *	dump_log --rings FILE     and the history rings
+ *	dump_log --contexts FILE  and the context rows
+ *	dump_log --keys FILE      one line per allocation in the rings: "hash lane ordinal size"
+ */
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "wire/log_reader.h"
+
+static const char *const type_names[] = {
+	[LOG_IMAGE] = "IMAGE",
+	[LOG_MODULE] = "MODULE",
+	[LOG_THREAD_START] = "THREAD_START",
+	[LOG_THREAD_END] = "THREAD_END",
+	[LOG_CONTEXT] = "CONTEXT",
+	[LOG_CRASH] = "CRASH",
+	[LOG_CRASH_DONE] = "CRASH_DONE",
+	[LOG_CRASH_HANDLED] = "CRASH_HANDLED",
+	[LOG_BLOB] = "BLOB",
+	[LOG_BLOCK] = "BLOCK",
+	[LOG_TRUNCATION] = "TRUNCATION",
+	[LOG_CHECKPOINT] = "CHECKPOINT",
+	[LOG_GROWTH] = "GROWTH",
+	[LOG_EXEC] = "EXEC",
+	[LOG_EXIT] = "EXIT",
+	[LOG_BAD_FREE] = "BAD_FREE",
+	[LOG_UNOBSERVED] = "UNOBSERVED",
+	[LOG_MODULE_GONE] = "MODULE_GONE",
+};
+
+static const char *type_name(unsigned type)
+{
+	return type < sizeof(type_names) / sizeof(type_names[0]) && type_names[type]
+		       ? type_names[type]
+		       : "?";
+}
+
+static void print_text(const char *name, const void *bytes, size_t len)
+{
+	const unsigned char *p = bytes;
+	size_t i;
+
+	printf(" %s=\"", name);
+	for (i = 0; i < len; i++)
+		if (p[i] == 0)
+			putchar(' ');
+		else if (p[i] < 32 || p[i] == '"' || p[i] == '\\' || p[i] > 126)
+			printf("\\x%02x", p[i]);
+		else
+			putchar(p[i]);
+	putchar('"');
+}
+
+static void print_crash(const struct log_reader *log, const struct log_item *item)
+{
+	static char maps[1 << 20];
+	static const char *const names[] = { "r8",  "r9",  "r10", "r11", "r12", "r13",
+					     "r14", "r15", "rdi", "rsi", "rbp", "rbx",
+					     "rdx", "rax", "rcx", "rsp", "rip" };
+	struct log_blob_info info;
+	struct log_crash crash;
+	unsigned i;
+
+	log_payload(item, &crash, sizeof(crash));
+	printf(" signo=%d code=%d flags=%#x fault=%#" PRIx64
+	       " lane=%u thread=%.16s follows=%" PRIu64 " action=%u sender=%u",
+	       crash.signo, crash.code, crash.flags, crash.fault_address, crash.lane,
+	       crash.thread_name, crash.follows, crash.previous_action, crash.sender_pid);
+	for (i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+		printf(" %s=%#" PRIx64, names[i], crash.gregs[i]);
+	if (log_blob_gather(log, item, LOG_BLOB_STACK, 0, maps, sizeof(maps), &info))
+		printf(" stack=%#" PRIx64 "+%" PRIu64 " stack_missing=%" PRIu64, info.address,
+		       info.total, info.missing);
+	if (log_blob_gather(log, item, LOG_BLOB_MAPS, 0, maps, sizeof(maps), &info))
+		printf(" maps=%" PRIu64 " maps_missing=%" PRIu64, info.total, info.missing);
+	if (log_blob_gather(log, item, LOG_BLOB_CODE, 0, maps, sizeof(maps), &info))
+		printf(" code=%#" PRIx64 "+%" PRIu64, info.address, info.total);
+	if (log_blob_gather(log, item, LOG_BLOB_ABORT, 0, maps, sizeof(maps), &info))
+		print_text("abort", maps, info.total < sizeof(maps) ? info.total : sizeof(maps));
+	if (log_blob_gather(log, item, LOG_BLOB_FILES, 0, maps, sizeof(maps), &info))
+		for (i = 0; i + sizeof(struct log_file_size) <= info.total;
+		     i += sizeof(struct log_file_size)) {
+			struct log_file_size file;
+
+			memcpy(&file, maps + i, sizeof(file));
+			if (crash.fault_address - file.map_low < file.map_bytes)
+				printf(" file_size=%" PRId64 " mapped=%" PRIu64 " same_file=%u",
+				       file.size, file.map_bytes, file.same_file);
+		}
+	if (log_blob_gather(log, item, LOG_BLOB_THREADS, 0, maps, sizeof(maps), &info))
+		printf(" threads=%" PRIu64, info.total / sizeof(struct log_thread_name));
+}
+
+static void print_blob(const struct log_item *item)
+{
+	struct log_blob blob;
+	const void *data;
+	size_t bytes;
+
+	log_payload(item, &blob, sizeof(blob));
+	data = log_payload_rest(item, sizeof(blob), &bytes);
+	printf(" kind=%u index=%u address=%#" PRIx64 " offset=%" PRIu64 " total=%" PRIu64,
+	       blob.kind, blob.index, blob.address, blob.offset, blob.total);
+	if (blob.kind == LOG_BLOB_PATH || blob.kind == LOG_BLOB_COMMAND)
+		print_text("text", data, bytes);
+}
+
+static void print_block(const struct log_item *item)
+{
+	struct log_block b;
+
+	log_payload(item, &b, sizeof(b));
+	printf(" via=%u state=%s relation=%u api=%u where=%#" PRIx64 " value=%#" PRIx64
+	       " id=%" PRIu64 " start=%#" PRIx64 " size=%" PRIu64
+	       " context=%u free_context=%u ordinal=%u",
+	       b.via, b.state == LOG_BLOCK_LIVE ? "live" : "freed", b.relation, b.api, b.where,
+	       b.value, b.id, b.start, b.size, b.context, b.free_context, b.key.ordinal);
+}
+
+static void print_item(const struct log_reader *log, const struct log_item *item)
+{
+	printf("%s seq=%" PRIu64 " owner=%" PRIu64 " tid=%u", type_name(item->head.type),
+	       item->head.seq, item->head.owner, item->head.tid);
+	switch (item->head.type) {
+	case LOG_IMAGE: {
+		struct log_image image;
+
+		log_payload(item, &image, sizeof(image));
+		printf(" exe=%.240s", image.exe);
+		break;
+	}
+	case LOG_MODULE: {
+		struct log_module m;
+
+		log_payload(item, &m, sizeof(m));
+		printf(" bias=%#" PRIx64 " text=%#" PRIx64 "-%#" PRIx64
+		       " build_id_bytes=%u path=%.200s",
+		       m.bias, m.text_low, m.text_high, m.build_id_bytes, m.path);
+		break;
+	}
+	case LOG_CONTEXT: {
+		struct log_context_seen seen;
+
+		log_payload(item, &seen, sizeof(seen));
+		printf(" hash=%016" PRIx64 " context=%u lane=%u frames=%u stack=%u",
+		       seen.stack_hash, seen.context, seen.lane, seen.frame_count,
+		       seen.stack_bytes);
+		printf(" pcs=");
+		for (unsigned i = 0; i < seen.frame_count && i < LOG_CONTEXT_FRAMES; i++)
+			printf("%s%#" PRIx64, i ? "," : "", seen.frames[i]);
+		break;
+	}
+	case LOG_CRASH:
+		print_crash(log, item);
+		break;
+	case LOG_CRASH_DONE: {
+		struct log_crash_done done;
+
+		log_payload(item, &done, sizeof(done));
+		printf(" write_us=%" PRIu64 " blobs=%u blocks=%u", done.write_ns / 1000, done.blobs,
+		       done.blocks);
+		break;
+	}
+	case LOG_BLOB:
+		print_blob(item);
+		break;
+	case LOG_BLOCK:
+		print_block(item);
+		break;
+	case LOG_TRUNCATION: {
+		struct log_truncation cut;
+
+		log_payload(item, &cut, sizeof(cut));
+		printf(" how=%u old=%" PRId64 " new=%" PRId64 " inode=%" PRIu64 " context=%u",
+		       cut.how, cut.old_size, cut.new_size, cut.inode, cut.context);
+		break;
+	}
+	case LOG_CHECKPOINT: {
+		struct log_checkpoint point;
+
+		log_payload(item, &point, sizeof(point));
+		printf(" why=%u", point.why);
+		print_text("text", point.text,
+			   point.text_bytes < sizeof(point.text) ? point.text_bytes
+								 : sizeof(point.text));
+		break;
+	}
+	case LOG_GROWTH: {
+		struct log_growth row;
+		size_t i;
+
+		for (i = 0; i + sizeof(row) <= item->head.bytes; i += sizeof(row)) {
+			memcpy(&row, (const char *)item->payload + i, sizeof(row));
+			printf(" %u:%" PRIu64 "/%" PRIu64, row.context, row.live_blocks,
+			       row.live_bytes);
+		}
+		break;
+	}
+	case LOG_EXIT: {
+		struct log_exit e;
+
+		log_payload(item, &e, sizeof(e));
+		printf(" status=%d how=%u", (int)e.status, e.how);
+		break;
+	}
+	case LOG_BAD_FREE: {
+		struct log_bad_free bad;
+
+		log_payload(item, &bad, sizeof(bad));
+		printf(" kind=%u pointer=%#" PRIx64 " context=%u", bad.kind, bad.pointer,
+		       bad.context);
+		break;
+	}
+	case LOG_UNOBSERVED: {
+		struct log_unobserved u;
+
+		log_payload(item, &u, sizeof(u));
+		printf(" why=%u", u.why);
+		break;
+	}
+	default:
+		break;
+	}
+	putchar('\n');
+}
+
+static void print_rings(struct log_reader *log)
+{
+	static const char *const ops[] = { "?", "alloc", "free", "resize" };
+	struct log_ring_cursor cursor;
+	struct log_life life;
+	uint32_t lane;
+
+	for (lane = 0; lane < log_lane_count(log); lane++) {
+		if (!log_ring_begin(log, lane, &cursor))
+			continue;
+		while (log_ring_next(log, &cursor, &life))
+			printf("LIFE lane=%u op=%s id=%" PRIu64 " addr=%#" PRIx64 " size=%" PRIu64
+			       " context=%u epoch=%u api=%u\n",
+			       lane, ops[(life.addr_op >> 48 & 15) % 4], life.id,
+			       (uint64_t)(life.addr_op & LOG_ADDRESS_MASK), log_life_size(&life),
+			       life.context, life.epoch, (unsigned)(life.addr_op >> 52 & 15));
+	}
+}
+
+/* For measuring how well keys hold: valid as long as the rings did not overflow. */
+static void print_keys(struct log_reader *log)
+{
+	uint32_t lane, rows = log_context_count(log);
+	uint32_t *ordinals = calloc(rows, sizeof(*ordinals));
+	struct log_ring_cursor cursor;
+	struct log_context context;
+	struct log_life life;
+
+	for (lane = 0; lane < log_lane_count(log); lane++) {
+		if (!log_ring_begin(log, lane, &cursor))
+			continue;
+		while (log_ring_next(log, &cursor, &life))
+			if ((life.addr_op >> 48 & 15) == LOG_LIFE_ALLOC &&
+			    log_context_row(log, life.context, &context))
+				printf("%016" PRIx64 " %u %u %" PRIu64 "\n", context.stack_hash,
+				       context.lane, ordinals[life.context]++,
+				       log_life_size(&life));
+	}
+	free(ordinals);
+}
+
+static void print_contexts(struct log_reader *log)
+{
+	struct log_context c;
+	uint32_t row;
+
+	for (row = 1; row < log_context_count(log); row++)
+		if (log_context_row(log, row, &c))
+			printf("ROW context=%u hash=%016" PRIx64 " lane=%u allocs=%" PRIu64
+			       " frees=%" PRIu64 " bytes=%" PRIu64 "\n",
+			       row, c.stack_hash, c.lane, c.allocs, c.frees_own + c.frees_other,
+			       c.alloc_bytes - c.free_bytes_own - c.free_bytes_other);
+}
+
+static void print_header(const struct log_reader *log)
+{
+	const struct log_header *h = &log->header;
+	unsigned i;
+
+	printf("HEADER pid=%u ppid=%u image=%u observer=%u state=%u retired=%u forked=%u contexts=%" PRIu64
+	       " threads=%" PRIu64 " forwarded=%" PRIu64 " next_id=%" PRIu64
+	       " exited=%u status=%d drops=",
+	       h->pid, h->ppid, h->image, h->observer, h->state, h->retired, h->forked,
+	       h->contexts_used, h->threads_seen, h->forwarded_faults, h->next_id, h->exited,
+	       (int)h->exit_status);
+	for (i = 0; i < LOG_DROP_COUNT; i++)
+		printf("%s%" PRIu64, i ? "," : "", h->drops[i]);
+	putchar('\n');
+}
+
+int main(int argc, char **argv)
+{
+	const char *mode = argc > 2 ? argv[1] : "", *path = argv[argc - 1];
+	enum log_read_result result;
+	struct log_reader log;
+	struct log_item item;
+	struct stat stat;
+	void *bytes;
+	int fd;
+
+	fd = argc > 1 ? open(path, O_RDONLY) : -1;
+	if (fd < 0 || fstat(fd, &stat) || !stat.st_size)
+		return 2;
+	bytes = mmap(NULL, (size_t)stat.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
+	if (bytes == MAP_FAILED)
+		return 2;
+	result = log_reader_init(&log, bytes, (size_t)stat.st_size);
+	if (result != LOG_READ_OK) {
+		fprintf(stderr, "%s: %s\n", path, log_read_result_text(result));
+		return 1;
+	}
+	if (!strcmp(mode, "--keys")) {
+		print_keys(&log);
+		return 0;
+	}
+	print_header(&log);
+	while (log_reader_next(&log, &item))
+		print_item(&log, &item);
+	if (!strcmp(mode, "--rings"))
+		print_rings(&log);
+	if (!strcmp(mode, "--contexts"))
+		print_contexts(&log);
+	printf("DAMAGE headers=%" PRIu64 " records=%" PRIu64 " bytes=%" PRIu64
+	       " incomplete=%" PRIu64 " ring=%" PRIu64 " rows=%" PRIu64 "\n",
+	       log.damage.headers, log.damage.records, log.damage.record_bytes,
+	       log.damage.incomplete, log.damage.ring_records, log.damage.context_rows);
+	return 0;
+}

@@ -1,0 +1,581 @@
+/*
+ * A guest house for the agent: `guest MODE` does one thing that a preloaded library easily breaks.
+ * It knows nothing of the agent; the driver runs it with and without and compares.
+ */
+#include <assert.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <malloc.h>
+#include <pthread.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/time.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static volatile int *volatile nowhere;
+static sigjmp_buf back;
+static void *fixable;
+
+static void crash(void)
+{
+	*nowhere = 1;
+}
+
+static void mode_segv(void)
+{
+	crash();
+}
+
+static void mode_noncanonical(void)
+{
+	*(volatile int *)0xdead000000000000 = 1;
+}
+
+static void mode_ill(void)
+{
+	__asm__ volatile("ud2");
+}
+
+static void mode_fpe(void)
+{
+	volatile int zero = 0;
+
+	printf("%d\n", 1000 / zero);
+}
+
+static void mode_trap(void)
+{
+	__asm__ volatile("int3");
+}
+
+static void mode_abort(void)
+{
+	abort();
+}
+
+static void mode_assert(void)
+{
+	assert(!"the moon is cheese");
+}
+
+static void mode_double_free(void)
+{
+	char *a = malloc(40);
+
+	free(a);
+	free(a);
+}
+
+static void mode_sent(void)
+{
+	raise(SIGSEGV);
+}
+
+static void mode_bus(void)
+{
+	char name[] = "guest-file-XXXXXX";
+	int fd = mkstemp(name);
+	volatile char *map;
+
+	if (ftruncate(fd, 16384))
+		return;
+	map = mmap(NULL, 16384, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	map[8192] = 1;
+	(void)!ftruncate(fd, 4096);
+	unlink(name);
+	map[8192] = 2;
+}
+
+static int __attribute__((noinline)) deeper(volatile char *above)
+{
+	volatile char frame[512];
+
+	frame[0] = above[0];
+	return deeper(frame) + frame[0];
+}
+
+static void mode_overflow(void)
+{
+	char start[8] = { 0 };
+
+	deeper(start);
+}
+
+static void *in_thread(void *run)
+{
+	pthread_setname_np(pthread_self(), "guest-worker");
+	((void (*)(void))run)();
+	return NULL;
+}
+
+static void thread_with(void (*run)(void))
+{
+	pthread_t thread;
+
+	pthread_create(&thread, NULL, in_thread, (void *)run);
+	pthread_join(thread, NULL);
+}
+
+static void mode_thread_overflow(void)
+{
+	thread_with(mode_overflow);
+}
+
+static void mode_thread_segv(void)
+{
+	thread_with(mode_segv);
+}
+
+static void mode_use_after_free(void)
+{
+	uintptr_t *block = malloc(64);
+
+	block[2] = 0x10;
+	free(block);
+	block[3] = (uintptr_t)block;
+	*(volatile int *)block[2] = 1; /* null + 0x10, with the freed block in a register */
+	printf("%p\n", (void *)block);
+}
+
+static void on_fault_fix(int signo, siginfo_t *info, void *context)
+{
+	(void)context;
+	if (signo == SIGSEGV && info->si_addr == fixable)
+		mprotect(fixable, 4096, PROT_READ | PROT_WRITE);
+	else
+		_exit(99);
+}
+
+static void install(int signo, void (*handler)(int, siginfo_t *, void *), int flags)
+{
+	struct sigaction action;
+
+	memset(&action, 0, sizeof(action));
+	action.sa_sigaction = handler;
+	action.sa_flags = SA_SIGINFO | flags;
+	sigaction(signo, &action, NULL);
+}
+
+static void mode_handler_fixes(void)
+{
+	int i;
+
+	fixable = mmap(NULL, 4096, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	install(SIGSEGV, on_fault_fix, 0);
+	for (i = 0; i < 100; i++) {
+		*(volatile int *)fixable = i;
+		mprotect(fixable, 4096, PROT_NONE);
+	}
+	puts("fixed 100 times");
+}
+
+static void on_fault_jump(int signo, siginfo_t *info, void *context)
+{
+	(void)info;
+	(void)context;
+	siglongjmp(back, signo);
+}
+
+static void mode_handler_jumps(void)
+{
+	volatile int i;
+
+	install(SIGSEGV, on_fault_jump, 0);
+	for (i = 0; i < 1000; i++)
+		if (!sigsetjmp(back, 1))
+			crash();
+	puts("jumped 1000 times");
+}
+
+static void on_fault_raise(int signo)
+{
+	static const char text[] = "handler was here\n";
+
+	(void)!write(1, text, sizeof(text) - 1);
+	signal(signo, SIG_DFL);
+	raise(signo);
+}
+
+static void mode_handler_reraises(void)
+{
+	signal(SIGSEGV, on_fault_raise);
+	crash();
+}
+
+static void on_fault_exit(int signo, siginfo_t *info, void *context)
+{
+	char here;
+	stack_t now;
+
+	(void)signo;
+	(void)info;
+	(void)context;
+	sigaltstack(NULL, &now);
+	_exit((now.ss_flags & SS_ONSTACK) && &here >= (char *)now.ss_sp &&
+			      &here < (char *)now.ss_sp + now.ss_size
+		      ? 17
+		      : 18);
+}
+
+static void mode_own_altstack(void)
+{
+	static char space[65536];
+	stack_t mine = { .ss_sp = space, .ss_size = sizeof(space) };
+
+	sigaltstack(&mine, NULL);
+	install(SIGSEGV, on_fault_exit, SA_ONSTACK);
+	mode_overflow();
+}
+
+static void on_fault_quit(int signo, siginfo_t *info, void *context)
+{
+	(void)signo;
+	(void)info;
+	(void)context;
+	_exit(21);
+}
+
+/* Without an alternate stack a handler cannot run after an overflow: the kernel kills. */
+static void mode_overflow_with_handler(void)
+{
+	install(SIGSEGV, on_fault_quit, 0);
+	mode_overflow();
+}
+
+static void mode_queries(void)
+{
+	struct sigaction action;
+	sigset_t set, old;
+	stack_t stack;
+
+	sigaction(SIGSEGV, NULL, &action);
+	printf("default %d\n", action.sa_handler == SIG_DFL);
+	printf("signal says %d\n", signal(SIGBUS, on_fault_raise) == SIG_DFL);
+	sigaction(SIGBUS, NULL, &action);
+	printf("mine %d flags %x\n", action.sa_handler == on_fault_raise,
+	       (unsigned)action.sa_flags & (SA_RESTART | SA_SIGINFO | SA_ONSTACK));
+	sigaltstack(NULL, &stack);
+	printf("stack disabled %d\n", (stack.ss_flags & SS_DISABLE) != 0);
+	sigfillset(&set);
+	sigprocmask(SIG_BLOCK, &set, &old);
+	printf("before: segv %d\n", sigismember(&old, SIGSEGV));
+	sigprocmask(SIG_SETMASK, &old, &set);
+	printf("blocked: segv %d bus %d term %d\n", sigismember(&set, SIGSEGV),
+	       sigismember(&set, SIGBUS), sigismember(&set, SIGTERM));
+	sigprocmask(SIG_BLOCK, NULL, &set);
+	printf("after: segv %d term %d\n", sigismember(&set, SIGSEGV), sigismember(&set, SIGTERM));
+}
+
+static void block_all(void)
+{
+	sigset_t all;
+
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, NULL);
+}
+
+static void mode_block_all(void)
+{
+	block_all();
+	crash();
+}
+
+static void mode_block_and_wait(void)
+{
+	sigset_t set;
+	int got = 0;
+
+	block_all();
+	kill(getpid(), SIGSEGV);
+	puts("still here");
+	sigemptyset(&set);
+	sigaddset(&set, SIGSEGV);
+	sigwait(&set, &got);
+	printf("waited for %d\n", got);
+}
+
+static void mode_ignored(void)
+{
+	signal(SIGSEGV, SIG_IGN);
+	raise(SIGSEGV);
+	puts("ignored what was sent");
+	fflush(stdout);
+	crash();
+}
+
+static void mode_close_all(void)
+{
+	int fd;
+
+	puts("closing");
+	fflush(stdout);
+	for (fd = 0; fd < 1024; fd++)
+		close(fd);
+	for (fd = 0; fd < 5000; fd++)
+		free(malloc(100));
+	crash();
+}
+
+static void mode_killed(void)
+{
+	int i;
+
+	for (i = 0; i < 100; i++)
+		(void)!malloc(24);
+	kill(getpid(), SIGKILL);
+}
+
+static void mode_fork(void)
+{
+	void *before = malloc(100);
+	int status = 0;
+	pid_t child = fork();
+
+	if (!child) {
+		free(before);
+		(void)!malloc(77);
+		crash();
+	}
+	waitpid(child, &status, 0);
+	printf("child died of %d\n", WTERMSIG(status));
+	free(before);
+}
+
+static void mode_fork_in_threads(void)
+{
+	pthread_t threads[4];
+	int i, j, status, bad = 0;
+
+	for (i = 0; i < 4; i++)
+		pthread_create(&threads[i], NULL, in_thread, (void *)mode_queries);
+	for (j = 0; j < 20; j++) {
+		pid_t child = fork();
+
+		if (!child) {
+			free(malloc(50));
+			_exit(3);
+		}
+		waitpid(child, &status, 0);
+		bad += !WIFEXITED(status) || WEXITSTATUS(status) != 3;
+	}
+	for (i = 0; i < 4; i++)
+		pthread_join(threads[i], NULL);
+	_exit(bad ? 1 : 0);
+}
+
+static void mode_vfork(void)
+{
+	char *arguments[] = { "true", NULL };
+	int status = 0;
+	pid_t child = vfork();
+
+	if (!child) {
+		execv("/bin/true", arguments);
+		_exit(1);
+	}
+	waitpid(child, &status, 0);
+	printf("vfork child: %d\n", status);
+}
+
+static void mode_exec_empty_environment(void)
+{
+	char *arguments[] = { "guest", "segv", NULL }, *none[] = { NULL };
+
+	execve("/proc/self/exe", arguments, none);
+}
+
+static volatile sig_atomic_t ticks;
+
+static void on_tick(int signo)
+{
+	(void)signo;
+	ticks++;
+	free(malloc(33)); /* not allowed, and common */
+}
+
+static void mode_signals_mid_hook(void)
+{
+	struct itimerval often = { { 0, 100 }, { 0, 100 } };
+	sigset_t none;
+	long i;
+
+	(void)none;
+	signal(SIGALRM, on_tick);
+	setitimer(ITIMER_REAL, &often, NULL);
+	/* The handler allocates too, so the loop must not be inside malloc: it only frees what a
+	 * thread-safe but not reentrant allocator can take. Only the hooks' own code is exposed. */
+	for (i = 0; ticks < 300; i++)
+		(void)getppid();
+	memset(&often, 0, sizeof(often));
+	setitimer(ITIMER_REAL, &often, NULL);
+	puts("ticked");
+}
+
+static void mode_errno(void)
+{
+	void *block;
+	int i, bad = 0;
+
+	for (i = 0; i < 10000; i++) {
+		errno = 4711;
+		block = malloc((size_t)i * 37);
+		bad += errno != 4711;
+		free(block);
+		bad += errno != 4711;
+	}
+	errno = 4711;
+	free(realloc(malloc(10), 100000));
+	bad += errno != 4711;
+	printf("errno changed %d times\n", bad);
+}
+
+static void *short_life(void *argument)
+{
+	free(malloc(64));
+	return argument;
+}
+
+static void mode_many_threads(void)
+{
+	pthread_t threads[50];
+	int round, i;
+
+	for (round = 0; round < 40; round++) {
+		for (i = 0; i < 50; i++)
+			pthread_create(&threads[i], NULL, short_life, NULL);
+		for (i = 0; i < 50; i++)
+			pthread_join(threads[i], NULL);
+	}
+	puts("2000 threads");
+}
+
+/* Offsets within the heap: the same with and without the agent. */
+static void mode_addresses(void)
+{
+	static char *blocks[2000];
+	char *base = malloc(1);
+	unsigned seed = 1, i;
+
+	for (i = 0; i < 20000; i++) {
+		unsigned k;
+
+		seed = seed * 1664525u + 1013904223u;
+		k = (seed >> 8) % 2000;
+		if (seed & 1) {
+			blocks[k] = realloc(blocks[k], 1 + (seed >> 20) % 3000);
+		} else {
+			free(blocks[k]);
+			blocks[k] = calloc(1, 1 + (seed >> 20) % 700);
+		}
+		printf("%ld\n", (long)(blocks[k] - base));
+	}
+	printf("first block at %lx\n", (unsigned long)base & 0xfff);
+}
+
+static void mode_all_entry_points(void)
+{
+	void *p = NULL;
+	int i;
+
+	for (i = 0; i < 100; i++) {
+		free(memalign(64, 100));
+		free(aligned_alloc(64, 128));
+		if (!posix_memalign(&p, 256, 100))
+			free(p);
+		free(valloc(100));
+		free(pvalloc(100));
+		free(reallocarray(NULL, 10, 10));
+		free(reallocarray(malloc(10), 100, 100));
+		p = calloc(10, 10);
+		p = realloc(p, 20);
+		p = realloc(p, 200000);
+		if (malloc_usable_size(p) < 200000)
+			puts("usable size shrank");
+		p = realloc(p, 0);
+		free(p);
+		free(NULL);
+		if (realloc(malloc(8), (size_t)-100))
+			puts("huge realloc worked");
+	}
+	puts("done");
+}
+
+static void mode_truncate(void)
+{
+	char name[] = "guest-cut-XXXXXX";
+	int fd = mkstemp(name);
+	FILE *file;
+
+	(void)!write(fd, "0123456789", 10);
+	(void)!ftruncate(fd, 5);
+	(void)!truncate(name, 3);
+	close(fd);
+	fd = open(name, O_WRONLY | O_TRUNC);
+	(void)!write(fd, "abc", 3);
+	close(fd);
+	file = fopen(name, "w");
+	fputs("xyz", file);
+	fclose(file);
+	close(creat(name, 0600));
+	unlink(name);
+	puts("cut five times");
+}
+
+static const struct {
+	const char *name;
+	void (*run)(void);
+} modes[] = {
+	{ "segv", mode_segv },
+	{ "noncanonical", mode_noncanonical },
+	{ "ill", mode_ill },
+	{ "fpe", mode_fpe },
+	{ "trap", mode_trap },
+	{ "abort", mode_abort },
+	{ "assert", mode_assert },
+	{ "double-free", mode_double_free },
+	{ "sent", mode_sent },
+	{ "bus", mode_bus },
+	{ "overflow", mode_overflow },
+	{ "thread-overflow", mode_thread_overflow },
+	{ "thread-segv", mode_thread_segv },
+	{ "use-after-free", mode_use_after_free },
+	{ "handler-fixes", mode_handler_fixes },
+	{ "handler-jumps", mode_handler_jumps },
+	{ "handler-reraises", mode_handler_reraises },
+	{ "own-altstack", mode_own_altstack },
+	{ "overflow-with-handler", mode_overflow_with_handler },
+	{ "queries", mode_queries },
+	{ "block-all", mode_block_all },
+	{ "block-and-wait", mode_block_and_wait },
+	{ "ignored", mode_ignored },
+	{ "close-all", mode_close_all },
+	{ "killed", mode_killed },
+	{ "fork", mode_fork },
+	{ "fork-in-threads", mode_fork_in_threads },
+	{ "vfork", mode_vfork },
+	{ "exec-empty-environment", mode_exec_empty_environment },
+	{ "signals-mid-hook", mode_signals_mid_hook },
+	{ "errno", mode_errno },
+	{ "many-threads", mode_many_threads },
+	{ "addresses", mode_addresses },
+	{ "all-entry-points", mode_all_entry_points },
+	{ "truncate", mode_truncate },
+};
+
+int main(int argc, char **argv)
+{
+	size_t i;
+
+	for (i = 0; i < sizeof(modes) / sizeof(modes[0]); i++)
+		if (argc > 1 && !strcmp(argv[1], modes[i].name)) {
+			modes[i].run();
+			return 0;
+		}
+	return 2;
+}

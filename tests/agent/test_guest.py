@@ -1,0 +1,168 @@
+#!/usr/bin/env python3
+"""The guest contract: the target ends, answers and prints as without the agent, and the agent
+knows what happened."""
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+
+from rig import Rig, Tap
+
+# mode: what the log must hold when the mode dies in a recorded crash
+CRASHES = {
+    'segv': signal.SIGSEGV, 'noncanonical': signal.SIGSEGV, 'ill': signal.SIGILL,
+    'fpe': signal.SIGFPE, 'trap': signal.SIGTRAP, 'abort': signal.SIGABRT,
+    'assert': signal.SIGABRT, 'double-free': signal.SIGABRT, 'sent': signal.SIGSEGV,
+    'bus': signal.SIGBUS, 'overflow': signal.SIGSEGV, 'thread-overflow': signal.SIGSEGV,
+    'thread-segv': signal.SIGSEGV, 'use-after-free': signal.SIGSEGV,
+    'handler-reraises': signal.SIGSEGV, 'own-altstack': signal.SIGSEGV,
+    'block-all': signal.SIGSEGV, 'ignored': signal.SIGSEGV, 'close-all': signal.SIGSEGV,
+    'fork': signal.SIGSEGV, 'exec-empty-environment': signal.SIGSEGV,
+}
+OTHERS = ['handler-fixes', 'handler-jumps', 'overflow-with-handler', 'queries', 'block-and-wait',
+          'killed', 'fork-in-threads', 'vfork', 'signals-mid-hook', 'errno', 'many-threads',
+          'all-entry-points', 'truncate']
+
+
+def crashes_of(records):
+    # RESERVE is read before EVENTS: order of time is order of seq
+    return sorted((r for r in records if r.type == 'CRASH'), key=lambda r: int(r['seq']))
+
+
+def same_end(tap, rig, mode, observer):
+    plain = rig.plain([rig.guest, mode])
+    seen, trial = rig.observed([rig.guest, mode], observer)
+    name = f'{mode} under {observer}'
+    tap.check((plain.returncode, plain.stdout, plain.stderr) ==
+              (seen.returncode, seen.stdout, seen.stderr), name + ': ends and prints the same',
+              f'{plain}\n{seen}')
+    records = rig.records(trial)
+    damage = [r.text for r in records if r.type == 'DAMAGE' and
+              (r['records'], r['headers'], r['ring'], r['rows']) != ('0', '0', '0', '0')]
+    tap.check(not damage, name + ': log is sound', damage)
+    retired = [r.text for r in records if r.type == 'HEADER' and r['retired'] != '0']
+    tap.check(not retired, name + ': agent did not retire', retired)
+    return records, trial
+
+
+def check_crash(tap, mode, observer, records):
+    name = f'{mode} under {observer}'
+    crashes = crashes_of(records)
+    tap.check(crashes and int(crashes[0]['signo']) == CRASHES[mode], name + ': crash recorded',
+              [c.text for c in crashes])
+    if not crashes:
+        return
+    crash = crashes[0]
+    done = [r for r in records if r.type == 'CRASH_DONE' and r['owner'] == crash['seq']]
+    tap.check(len(done) == 1 and int(done[0]['write_us']) < 50000, name + ': record is complete',
+              [r.text for r in done])
+    tap.check(crash.get('stack_missing') == '0' and int(crash['stack'].split('+')[1]) > 256,
+              name + ': stack slice', crash.text)
+    tap.check(int(crash.get('maps', 0)) > 500, name + ': maps', crash.text)
+    if mode == 'assert':
+        tap.check('moon is cheese' in crash.get('abort', ''), name + ': assertion text', crash.text)
+    if mode == 'double-free':
+        tap.check('double free' in crash.get('abort', ''), name + ': message of libc', crash.text)
+    if mode == 'bus':
+        tap.check((crash.get('file_size'), crash.get('mapped')) == ('4096', '16384'),
+                  name + ': file shrank', crash.text)
+    if mode.startswith('thread-'):
+        tap.check(crash['thread'] == 'guest-worker', name + ': thread name', crash.text)
+    if mode == 'segv':
+        tap.check(crash['fault'] == '0' and int(crash['flags'], 16) & 1, name + ': null, final',
+                  crash.text)
+    if mode in ('sent', 'abort'):
+        tap.check(int(crash['flags'], 16) & 4, name + ': was sent', crash.text)
+    if mode == 'handler-reraises':
+        tap.check(int(crash['flags'], 16) & 2 and len(crashes) == 2 and
+                  any(c['follows'] == crash['seq'] for c in crashes),
+                  name + ': forwarded, then final', [c.text for c in crashes])
+
+
+def check_ids(tap, mode, rig, records, trial):
+    if mode == 'use-after-free':
+        blocks = [r for r in records if r.type == 'BLOCK' and r['via'] == '1']
+        tap.check(any(b['state'] == 'freed' and b['size'] == '64' and b['free_context'] != '0'
+                      for b in blocks), 'use-after-free: freed block behind a register',
+                  [b.text for b in blocks])
+        contexts = {r['context'] for r in records if r.type == 'CONTEXT'}
+        tap.check(any(b['context'] in contexts and b['free_context'] in contexts for b in blocks),
+                  'use-after-free: both contexts have stacks')
+    if mode == 'double-free':
+        bad = [r for r in records if r.type == 'BAD_FREE']
+        tap.check(len(bad) == 1, 'double-free: second free recorded', [r.text for r in bad])
+    if mode == 'killed':
+        lives = [r for r in rig.records(trial, '--rings') if r.type == 'LIFE' and r['size'] == '24']
+        tap.check(len(lives) == 100, 'killed: history survives SIGKILL', len(lives))
+    if mode == 'fork':
+        headers = [r for r in records if r.type == 'HEADER']
+        tap.check(sorted(h['forked'] for h in headers) == ['0', '1'], 'fork: a log for each',
+                  [h.text for h in headers])
+    if mode == 'exec-empty-environment':
+        headers = [r for r in records if r.type == 'HEADER']
+        tap.check([h['image'] for h in headers] == ['0', '1'] and
+                  len({h['pid'] for h in headers}) == 1, 'exec: two images of one process',
+                  [h.text for h in headers])
+    if mode == 'handler-jumps':
+        header = [r for r in records if r.type == 'HEADER'][0]
+        tap.check(int(header['forwarded']) == 1000, 'handler-jumps: every fault counted',
+                  header.text)
+    if mode == 'handler-fixes':
+        handled = [r for r in records if r.type == 'CRASH_HANDLED']
+        tap.check(len(handled) == 4, 'handler-fixes: marked as handled', len(handled))
+    if mode == 'truncate':
+        cuts = [r for r in records if r.type == 'TRUNCATION']
+        tap.check([(c['how'], c['old'], c['new']) for c in cuts] ==
+                  [('1', '10', '5'), ('2', '5', '3'), ('3', '3', '0'), ('3', '3', '0'),
+                   ('3', '3', '0')], 'truncate: five cuts', [c.text for c in cuts])
+        paths = [r for r in records if r.type == 'BLOB' and r['kind'] == '9' and
+                 'guest-cut-' in r.get('text', '')]
+        tap.check(len(paths) == 5, 'truncate: paths', len(paths))
+    if mode == 'many-threads':
+        header = [r for r in records if r.type == 'HEADER'][0]
+        tap.check(header['threads'] == '2001' and header['drops'].split(',')[2] == '0',
+                  'many-threads: all followed', header.text)
+
+
+def check_trouble(tap, rig):
+    """The agent's own trouble is never the target's."""
+    trial = tempfile.mkdtemp(dir=rig.folder)
+    with open(os.path.join(trial, 'plan'), 'w') as file:
+        file.write('not a plan')
+    environment = dict(os.environ, REDHAND_TRIAL=trial, LD_PRELOAD=rig.agent)
+    done = subprocess.run([rig.guest, 'errno'], env=environment, stdout=subprocess.PIPE)
+    headers = [r for r in rig.records(trial) if r.type == 'HEADER']
+    tap.check(done.returncode == 0 and [h['retired'] for h in headers] == ['1'],
+              'a bad plan: retired with its reason, target unharmed', [h.text for h in headers])
+    environment['REDHAND_TRIAL'] = os.path.join(rig.folder, 'nowhere')
+    done = subprocess.run([rig.guest, 'segv'], env=environment)
+    tap.check(done.returncode == -signal.SIGSEGV, 'no folder: target ends as ever')
+    done, trial = rig.observed(['sh', '-c', 'ulimit -v 300000; exec "$0" use-after-free', rig.guest],
+                               'ids')
+    tap.check(done.returncode == -signal.SIGSEGV and crashes_of(rig.records(trial)),
+              'little address space: smaller tables, still a record', done)
+
+
+def main():
+    rig, tap = Rig(sys.argv[1], sys.argv[2]), Tap()
+    try:
+        for mode in list(CRASHES) + OTHERS:
+            for observer in ('crash', 'ids'):
+                records, trial = same_end(tap, rig, mode, observer)
+                if mode in CRASHES:
+                    check_crash(tap, mode, observer, records)
+                if observer == 'ids':
+                    check_ids(tap, mode, rig, records, trial)
+        # Address space randomisation off: the heap must be the same, block by block.
+        command = ['setarch', '-R', rig.guest, 'addresses']
+        plain, (seen, _) = rig.plain(command), rig.observed(command, 'ids')
+        tap.check(plain.returncode == 0 and len(plain.stdout) > 20000 and
+                  plain.stdout == seen.stdout, 'addresses: heap layout unchanged under ids')
+        check_trouble(tap, rig)
+        return tap.end()
+    finally:
+        rig.close()
+
+
+sys.exit(main())

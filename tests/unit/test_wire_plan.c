@@ -1,0 +1,108 @@
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "wire/plan.h"
+
+static size_t sealed(struct plan_header *plan, unsigned items, void *out, size_t cap)
+{
+	struct plan_allocator allocators[4];
+	unsigned i;
+
+	memset(allocators, 0, sizeof(allocators));
+	for (i = 0; i < items; i++) {
+		allocators[i].item.type = PLAN_ITEM_ALLOCATOR;
+		allocators[i].item.bytes = sizeof(allocators[i]);
+		allocators[i].alloc.offset = 0x1000 + i;
+	}
+	return plan_seal(plan, allocators, items * sizeof(allocators[0]), out, cap);
+}
+
+static void test_round_trip(void **state)
+{
+	_Alignas(8) unsigned char bytes[8192];
+	const struct plan_item *item = NULL;
+	struct plan_header plan, read;
+	unsigned seen = 0;
+	size_t len;
+
+	(void)state;
+	plan_init(&plan, PLAN_OBSERVE_IDS);
+	plan.ring_records = 1024;
+	len = sealed(&plan, 3, bytes, sizeof(bytes));
+	assert_int_equal(len, sizeof(plan) + 3 * sizeof(struct plan_allocator));
+	assert_int_equal(plan_check(bytes, len, &read), PLAN_OK);
+	assert_int_equal(read.observer, PLAN_OBSERVE_IDS);
+	assert_int_equal(read.ring_records, 1024);
+	while ((item = plan_next(bytes, item)))
+		assert_int_equal(((const struct plan_allocator *)item)->alloc.offset,
+				 0x1000 + seen++);
+	assert_int_equal(seen, 3);
+}
+
+static void test_every_damaged_byte_is_refused(void **state)
+{
+	_Alignas(8) unsigned char bytes[2048];
+	struct plan_header plan, read;
+	size_t len, i;
+
+	(void)state;
+	plan_init(&plan, PLAN_OBSERVE_CRASH);
+	len = sealed(&plan, 1, bytes, sizeof(bytes));
+	for (i = 0; i < len; i++) {
+		bytes[i] ^= 0x10;
+		assert_int_not_equal(plan_check(bytes, len, &read), PLAN_OK);
+		bytes[i] ^= 0x10;
+		assert_int_not_equal(plan_check(bytes, i, &read), PLAN_OK);
+	}
+	assert_int_equal(plan_check(bytes, len, &read), PLAN_OK);
+}
+
+static void test_values_out_of_range(void **state)
+{
+	_Alignas(8) unsigned char bytes[256];
+	struct plan_header plan, read;
+	size_t len;
+
+	(void)state;
+	plan_init(&plan, PLAN_OBSERVE_IDS);
+	plan.ring_records = 1000; /* not a power of two */
+	len = sealed(&plan, 0, bytes, sizeof(bytes));
+	assert_int_equal(plan_check(bytes, len, &read), PLAN_BAD_VALUE);
+	plan_init(&plan, (enum plan_observer)7);
+	len = sealed(&plan, 0, bytes, sizeof(bytes));
+	assert_int_equal(plan_check(bytes, len, &read), PLAN_BAD_VALUE);
+	plan_init(&plan, PLAN_OBSERVE_IDS);
+	plan.ring_records = 0; /* zero asks for the default */
+	len = sealed(&plan, 0, bytes, sizeof(bytes));
+	assert_int_equal(plan_check(bytes, len, &read), PLAN_OK);
+	assert_int_equal(read.ring_records, PLAN_RING_RECORDS);
+}
+
+static void test_seal_needs_room_and_sound_items(void **state)
+{
+	struct plan_item item = { .type = PLAN_ITEM_HOOK, .bytes = 4 };
+	_Alignas(8) unsigned char bytes[256];
+	struct plan_header plan;
+
+	(void)state;
+	plan_init(&plan, PLAN_OBSERVE_IDS);
+	assert_int_equal(plan_seal(&plan, NULL, 0, bytes, 10), 0);
+	assert_int_equal(plan_seal(&plan, &item, sizeof(item), bytes, sizeof(bytes)), 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_round_trip),
+		cmocka_unit_test(test_every_damaged_byte_is_refused),
+		cmocka_unit_test(test_values_out_of_range),
+		cmocka_unit_test(test_seal_needs_room_and_sound_items),
+	};
+
+	return cmocka_run_group_tests_name("wire_plan", tests, NULL, NULL);
+}

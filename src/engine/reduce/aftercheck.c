@@ -46,15 +46,20 @@ void aftercheck_start(struct aftercheck *a, const testset_word *found, const uin
 	memset(a->spared, 0, a->n_full * sizeof(*a->spared));
 	a->n_items = n_items;
 	a->full_enough = enough(full_rate, others_luck);
+	/* Few runs were made of the full list: its rate may well be half of that. */
+	a->full_sure = enough(full_rate / 2, others_luck / (double)(10 * (n_items + 1)));
 	a->found_enough = enough(found_rate, order_luck);
 	a->outside = a->alike = a->others_runs = (struct minimiser_count){ 0 };
 	a->reversed = a->shuffled = (struct minimiser_count){ 0 };
 	a->others = MINIMISER_OTHERS_UNKNOWN;
 }
 
-static bool settled(struct minimiser_count count, size_t clean)
+/* A list that has had its chance. As long as none has failed, the question is put to
+ * all of them together; after that to each. */
+static bool settled(const struct aftercheck *a, struct minimiser_count count)
 {
-	return count.failed || count.runs >= clean;
+	return count.failed ||
+	       count.runs >= (a->others_runs.failed ? a->full_sure : a->full_enough);
 }
 
 /* The first item whose absence has neither failed nor been clean long enough. */
@@ -63,7 +68,7 @@ static size_t next_spared(const struct aftercheck *a)
 	size_t best = a->n_items;
 
 	for (size_t i = 0; i < a->n_items; i++)
-		if (!settled(a->spared[i], a->full_enough) &&
+		if (!settled(a, a->spared[i]) &&
 		    (best == a->n_items || a->spared[i].runs < a->spared[best].runs))
 			best = i;
 	return best;
@@ -90,18 +95,27 @@ static void judge(struct aftercheck *a)
 	 * that as well: it needs none of those found, but not just any tests. */
 	if (!all_replaced(a))
 		a->others = MINIMISER_OTHERS_SOME;
-	else if (!settled(a->outside, a->full_enough))
+	else if (!settled(a, a->outside))
 		return;
 	else if (!a->outside.failed)
 		a->others = MINIMISER_OTHERS_ANY;
-	else if (settled(a->alike, a->full_enough))
+	else if (settled(a, a->alike))
 		a->others = a->alike.failed ? MINIMISER_OTHERS_ANY : MINIMISER_OTHERS_SOME;
+}
+
+static size_t count_outside(const struct aftercheck *a)
+{
+	size_t count = 0;
+
+	for (size_t w = 0; w < a->words; w++)
+		count += (size_t)__builtin_popcountll(a->full[w] & ~a->found[w]);
+	return count;
 }
 
 bool aftercheck_wants_others(const struct aftercheck *a, unsigned flags)
 {
-	return flags & MINIMISER_CHECK_OTHERS && a->n_items &&
-	       a->others == MINIMISER_OTHERS_UNKNOWN;
+	return flags & MINIMISER_CHECK_OTHERS && a->others == MINIMISER_OTHERS_UNKNOWN &&
+	       a->n_items && count_outside(a);
 }
 
 static bool order_open(const struct aftercheck *a, struct minimiser_count count)
@@ -126,15 +140,6 @@ static uint64_t roll(uint64_t *state)
 	return x ^ x >> 31;
 }
 
-static size_t count_outside(const struct aftercheck *a)
-{
-	size_t count = 0;
-
-	for (size_t w = 0; w < a->words; w++)
-		count += (size_t)__builtin_popcountll(a->full[w] & ~a->found[w]);
-	return count;
-}
-
 void aftercheck_plan_others(const struct aftercheck *a, uint64_t salt, testset_word *set)
 {
 	size_t spared = next_spared(a), left, take;
@@ -146,7 +151,7 @@ void aftercheck_plan_others(const struct aftercheck *a, uint64_t salt, testset_w
 	}
 	for (size_t i = 0; i < a->n_items; i++)
 		testset_remove(set, a->items[i]);
-	if (!settled(a->outside, a->full_enough))
+	if (!settled(a, a->outside))
 		return;
 	left = count_outside(a);
 	take = a->n_items < left ? a->n_items : left;
@@ -160,10 +165,15 @@ void aftercheck_plan_others(const struct aftercheck *a, uint64_t salt, testset_w
 	}
 }
 
+static void add(struct minimiser_count *count, bool target)
+{
+	count->runs++;
+	count->failed += target;
+}
+
 void aftercheck_others(struct aftercheck *a, const testset_word *set, bool target)
 {
 	size_t missing = 0, last = 0, others = 0, outside = count_outside(a);
-	struct minimiser_count *count = NULL;
 
 	for (size_t i = 0; i < a->n_items; i++) {
 		if (testset_has(set, a->items[i]))
@@ -173,18 +183,13 @@ void aftercheck_others(struct aftercheck *a, const testset_word *set, bool targe
 	}
 	for (size_t w = 0; w < a->words; w++)
 		others += (size_t)__builtin_popcountll(set[w] & ~a->found[w]);
-	if (missing == 1 && others == outside)
-		count = &a->spared[last];
-	else if (missing && missing == a->n_items)
-		count = others == outside ? &a->outside : &a->alike;
-	if (!count)
-		return;
-	count->runs++;
-	count->failed += target;
-	if (missing == 1) {
-		a->others_runs.runs++;
-		a->others_runs.failed += target;
+	/* With a single test found, the first and the second are the same list. */
+	if (missing == 1 && others == outside) {
+		add(&a->spared[last], target);
+		add(&a->others_runs, target);
 	}
+	if (missing && missing == a->n_items)
+		add(others == outside ? &a->outside : &a->alike, target);
 	judge(a);
 }
 
@@ -239,6 +244,5 @@ void aftercheck_order(struct aftercheck *a, const testset_word *set, const uint3
 	for (size_t i = 1; i < n; i++)
 		if (list[i - 1] < list[i])
 			tally = &a->shuffled;
-	tally->runs++;
-	tally->failed += target;
+	add(tally, target);
 }

@@ -15,10 +15,10 @@ struct aftercheck {
 	testset_word *found; /* the list in question */
 	uint32_t *items;     /* its tests without the victim */
 	size_t n_items;
-	size_t full_enough, found_enough; /* clean runs that would be too much of luck */
-	struct minimiser_count *spared;	  /* beside items: the full list without it */
-	struct minimiser_count outside;	  /* the full list without any of them */
-	struct minimiser_count alike;	  /* as many tests, none of them */
+	size_t full_enough, full_sure, found_enough; /* clean runs that would be too much luck */
+	struct minimiser_count *spared;		     /* beside items: the full list without it */
+	struct minimiser_count outside;		     /* the full list without any of them */
+	struct minimiser_count alike;		     /* as many tests, none of them */
 	struct minimiser_count others_runs, reversed, shuffled;
 	enum minimiser_others others;
 };

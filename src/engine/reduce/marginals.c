@@ -11,14 +11,14 @@ static const double needed_prior = 3;
 static const double needed_prior_weight = 2;
 /* Edges looked at again after each run, after a change of the list, and kept at all:
  * bounds on time and memory, out of reach for lists of hundreds of tests. */
-static const size_t sweep_edges = 4000, settle_edges = 200000, edges_most = 1500000;
+static const size_t sweep_edges = 4000, settle_edges = 100000, edges_most = 1500000;
 
 /* Odds stay within these, so that they neither overflow nor stick. */
 static const double odds_least = 1e-15, odds_most = 1e15;
 
-int marginals_init(struct marginals *m, size_t n_full)
+int marginals_init(struct marginals *m, size_t n_full, bool victim)
 {
-	*m = (struct marginals){ .grid = rate_grid(), .n_full = n_full };
+	*m = (struct marginals){ .grid = rate_grid(), .n_full = n_full, .victim = victim };
 	m->items = calloc(n_full + 1, sizeof(*m->items));
 	m->odds = calloc(n_full + 1, sizeof(*m->odds));
 	m->trial = calloc(n_full + 1, sizeof(*m->trial));
@@ -50,28 +50,29 @@ static double row_rate(const struct marginals *m, size_t row)
 	return rate;
 }
 
-/* One clause speaks again: takes back its pushes, looks at what the others say,
- * and pushes anew (belief propagation on 'passed, so probably one of these is
+/* One clause speaks again: takes back its pulls, looks at what the others say,
+ * and pulls anew (belief propagation on 'passed, so probably one of these is
  * needed'). */
-static void clause_speak(struct marginals *m, struct clause *clause)
+static void clause_speak(struct marginals *m, const struct clause *clause)
 {
 	struct edge *edges = m->edges + clause->first;
-	double q = 1;
+	double product = 1, gain = clause->within / clause->without - 1, q;
 
 	for (size_t i = 0; i < clause->count; i++) {
 		double *odds = &m->odds[edges[i].position];
 
-		*odds /= edges[i].push;
-		q /= 1 + *odds;
+		*odds *= edges[i].pull;
+		product *= 1 + *odds;
 	}
+	q = 1 / product;
 	for (size_t i = 0; i < clause->count; i++) {
 		double *odds = &m->odds[edges[i].position];
-		double alone = q * (1 + *odds);
-		double push =
-			clause->without / (clause->within * alone + clause->without * (1 - alone));
+		/* Relative chance of the outcome if this one is not needed. */
+		double pull = 1 + gain * q * (1 + *odds);
 
-		edges[i].push = (float)push;
-		*odds = fmin(fmax(*odds * edges[i].push, odds_least), odds_most);
+		edges[i].pull = (float)pull;
+		*odds = *odds / edges[i].pull;
+		*odds = *odds > odds_most ? odds_most : *odds < odds_least ? odds_least : *odds;
 	}
 }
 
@@ -231,6 +232,11 @@ int marginals_rebuild(struct marginals *m, const struct history *history, const 
 	return 0;
 }
 
+void marginals_target(struct marginals *m, const struct run *run)
+{
+	cells_observe(m, run, 1);
+}
+
 int marginals_narrow(struct marginals *m, const struct run *run)
 {
 	uint32_t *place = (uint32_t *)m->order;
@@ -252,7 +258,7 @@ int marginals_narrow(struct marginals *m, const struct run *run)
 		for (size_t e = clause.first; e < clause.first + clause.count; e++) {
 			if (place[m->edges[e].position] == UINT32_MAX)
 				continue;
-			m->edges[n_edges].push = m->edges[e].push;
+			m->edges[n_edges].pull = m->edges[e].pull;
 			m->edges[n_edges++].position = place[m->edges[e].position];
 		}
 		clause.first = first;
@@ -263,7 +269,6 @@ int marginals_narrow(struct marginals *m, const struct run *run)
 	m->n_clauses = n_clauses;
 	m->n_edges = n_edges;
 	m->next_clause = 0;
-	cells_observe(m, run, 1);
 	settle(m, 4);
 	return 0;
 }
@@ -304,7 +309,7 @@ static void sort_items(struct marginals *m, uint64_t salt)
 }
 
 size_t marginals_pool(struct marginals *m, const testset_word *const *flying, size_t n_flying,
-		      double astray, uint64_t salt, testset_word *set)
+		      double astray, uint64_t salt, bool trusting, testset_word *set)
 {
 	double rate = marginals_rate(m, m->count), best = 0;
 	double q = 1 - astray;
@@ -321,9 +326,17 @@ size_t marginals_pool(struct marginals *m, const testset_word *const *flying, si
 			if (!testset_has(flying[i], m->items[j]))
 				m->trial[j] /= 1 - rate * chance * (1 + m->trial[j]);
 	}
+	if (!trusting) {
+		double needed = 1.5;
+
+		for (size_t i = 0; i < m->count; i++)
+			needed += m->odds[i] / (1 + m->odds[i]);
+		for (size_t i = 0; i < m->count; i++)
+			m->trial[i] = fmin(needed / (double)m->count, 1);
+	}
 	sort_items(m, salt);
 	best = rate_information(rate, q);
-	while (pool < m->count) {
+	while (pool + !m->victim < m->count) {
 		size_t i = m->order[pool] & 0xffffff;
 		double next = q / (1 + m->trial[i]), value = rate_information(rate, next);
 

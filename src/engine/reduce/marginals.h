@@ -22,12 +22,13 @@ struct clause {
 
 struct edge {
 	uint32_t position; /* of the item */
-	float push;	   /* factor that this clause contributes to the item's odds */
+	float pull;	   /* this clause has divided the odds of the item by it */
 };
 
 struct marginals {
 	const struct rate_grid *grid;
-	size_t n_full;	 /* tests in the full list */
+	size_t n_full; /* tests in the full list */
+	bool victim;
 	uint32_t *items; /* tests that may be needed, ascending */
 	double *odds;	 /* beside it: of being needed */
 	double *trial;	 /* beside it: scratch for planning */
@@ -45,8 +46,9 @@ struct marginals {
 	double cell[RATE_CELLS]; /* belief over the rate grid; sums to 1 */
 };
 
-/* Room for `n_full` tests. Returns 0 or -ENOMEM. */
-int marginals_init(struct marginals *m, size_t n_full);
+/* Room for `n_full` tests; `victim`: one of them is always there, and not among the
+ * items. Returns 0 or -ENOMEM. */
+int marginals_init(struct marginals *m, size_t n_full, bool victim);
 void marginals_deinit(struct marginals *m);
 
 /* Believe only what `history` says about the tests `items[0..count)`, given that
@@ -54,7 +56,9 @@ void marginals_deinit(struct marginals *m);
 int marginals_rebuild(struct marginals *m, const struct history *history, const uint32_t *items,
 		      size_t count, const double *cell);
 
-/* `run`, the newest of the history, showed the target: only what it held can be needed. */
+/* `run`, the newest of the history, showed the target, and is going to be followed
+ * by a rebuild, or by narrowing the items to what it held. */
+void marginals_target(struct marginals *m, const struct run *run);
 int marginals_narrow(struct marginals *m, const struct run *run);
 
 /* One more run, the newest of the history. A target run must hold all items. */
@@ -69,8 +73,10 @@ double marginals_rate(const struct marginals *m, size_t size);
 /* Takes out of `set` (which holds all items) the pool that promises the most
  * information, given that the `n_flying` sets that are running now will pass, and
  * that with probability `astray` the needed tests are not all in the list at all.
- * `salt` breaks ties. Returns the size of the pool; 0 says: run the list as it is. */
+ * `salt` breaks ties. Unless `trusting`, all items are taken to be equally likely:
+ * what is believed of a long list may be wrong, and then stands in its own way. Returns the size of
+ * the pool; 0 says: run the list as it is. */
 size_t marginals_pool(struct marginals *m, const testset_word *const *flying, size_t n_flying,
-		      double astray, uint64_t salt, testset_word *set);
+		      double astray, uint64_t salt, bool trusting, testset_word *set);
 
 #endif

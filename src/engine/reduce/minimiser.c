@@ -21,13 +21,23 @@ static const double lookalike = 0.005, lookalike_step = 4, lookalike_most = 0.06
 static const double astray_most = 0.97;
 /* For that belief the rate is never taken to have sunk below this share of the full
  * list's: otherwise any silence could be explained away. */
-static const double rate_kept = 0.4;
+static const double rate_kept = 0.5;
 /* A long list is run as it is after this many expected failures' worth of silence. */
 static const double silence_most = 8;
+/* After half of that, and while it is far from proven, every other pool is drawn
+ * without regard to what is believed of each test. */
+static const double doubt_below = 0.2;
+/* Lists up to this long start afresh from the history when they get shorter, so
+ * that a wrong belief does not stick; for longer ones it would take too long. */
+static const size_t fresh_most = 40;
+/* The model is not the world: of the doubt allowed only this share is used up. */
+static const double doubt_kept = 0.75;
 /* From here on it is asked whether just the number of tests matters. */
 static const size_t count_matters_from = 14;
 static const double count_matters_needed = 9;
 static const uint64_t swap_lists = 64; /* different lists tried for that */
+static const uint32_t swap_fails =
+	3; /* and how many must fail: chance or a look-alike may do one */
 
 /* A list that was adopted because it showed the target. */
 struct frame {
@@ -58,6 +68,7 @@ struct minimiser {
 	double astray;		    /* belief that the current list lacks a needed test */
 	struct run_count on_full, on_current, on_swapped;
 	size_t targets, silence; /* runs with the target; passes since the last */
+	size_t disowned;	 /* runs of the history that are held to be look-alikes */
 	bool never_failed, proven, count_matters;
 	struct aftercheck aftercheck; /* in use once proven */
 
@@ -95,6 +106,16 @@ static double rate(const struct minimiser *m, size_t size)
 static double full_rate(const struct minimiser *m)
 {
 	return (m->on_full.failed + 0.5) / (m->on_full.runs + 1);
+}
+
+/* Wilson's lower bound, one-sided 95 %: a lucky baseline must not set the standard. */
+static double full_rate_low(const struct minimiser *m)
+{
+	const double z = 1.645;
+	double n = m->on_full.runs + 1e-9, p = m->on_full.failed / n;
+
+	return (p + z * z / (2 * n) - z * sqrt(p * (1 - p) / n + z * z / (4 * n * n))) /
+	       (1 + z * z / n);
 }
 
 static double needed_at(const struct minimiser *m, size_t position)
@@ -137,6 +158,8 @@ static int refresh(struct minimiser *m, const struct run *run)
 	for (size_t i = 0; i < m->options.n_tests; i++)
 		if (i != m->options.victim && testset_has(top->set, i))
 			m->items[m->n_items++] = (uint32_t)i;
+	if (run)
+		marginals_target(&m->marginals, run);
 	m->exact = m->n_items <= SUBSETS_MOST;
 	m->on_current = history_exact(&m->history, top->set);
 	m->on_swapped = (struct run_count){ 0 };
@@ -144,10 +167,12 @@ static int refresh(struct minimiser *m, const struct run *run)
 		subsets_rebuild(&m->subsets, &m->history, m->items, m->n_items, m->n_candidates);
 		return 0;
 	}
-	if (run)
+	if (run && m->n_items > fresh_most)
 		return marginals_narrow(&m->marginals, run);
 	return marginals_rebuild(&m->marginals, &m->history, m->items, m->n_items,
-				 first ? NULL : top->cell);
+				 first ? NULL
+				 : run ? m->marginals.cell
+				       : top->cell);
 }
 
 static int frame_push(struct minimiser *m, const testset_word *set)
@@ -213,7 +238,8 @@ int minimiser_new(const struct minimiser_options *options, struct minimiser **re
 			testset_add(m->full, i);
 	n_full = testset_count(m->full, m->words);
 	m->n_candidates = n_full - has_victim(m);
-	if (marginals_init(&m->marginals, n_full) < 0 || subsets_init(&m->subsets, n_full) < 0 ||
+	if (marginals_init(&m->marginals, n_full, has_victim(m)) < 0 ||
+	    subsets_init(&m->subsets, n_full, has_victim(m)) < 0 ||
 	    aftercheck_init(&m->aftercheck, n, m->full) < 0 || frame_push(m, m->full) < 0 ||
 	    refresh(m, NULL) < 0)
 		goto out;
@@ -266,8 +292,10 @@ static int adopt(struct minimiser *m, const struct run *run)
 	for (size_t i = 0; i < m->history.count; i++) {
 		struct run *old = &m->history.runs[i];
 
-		if (old->kind == RUN_DISOWNED && testset_within(m->set, old->set, m->words))
+		if (old->kind == RUN_DISOWNED && testset_within(m->set, old->set, m->words)) {
 			old->kind = RUN_TARGET;
+			m->disowned--;
+		}
 	}
 	return refresh(m, run);
 }
@@ -282,16 +310,17 @@ static int rollback(struct minimiser *m)
 	for (size_t i = 0; i < m->history.count; i++) {
 		struct run *run = &m->history.runs[i];
 
-		if (run->kind == RUN_TARGET && !testset_within(current(m), run->set, m->words))
+		if (run->kind == RUN_TARGET && !testset_within(current(m), run->set, m->words)) {
 			run->kind = RUN_DISOWNED;
+			m->disowned++;
+		}
 	}
 	return refresh(m, NULL);
 }
 
 static void suspect(struct minimiser *m, const struct run *run)
 {
-	double share =
-		fmin(lookalike * (1 + lookalike_step * (double)m->rollbacks), lookalike_most);
+	double share = fmin(lookalike * (1 + lookalike_step * (double)m->disowned), lookalike_most);
 	double p, in, out;
 
 	m->stray = share * full_rate(m);
@@ -300,7 +329,7 @@ static void suspect(struct minimiser *m, const struct run *run)
 		return;
 	if (run->kind == RUN_TARGET && !testset_equal(run->set, current(m), m->words))
 		return;
-	p = fmax(rate(m, run->size), rate_kept * full_rate(m)) * chance(m, run->set);
+	p = fmax(rate(m, run->size), rate_kept * full_rate_low(m)) * chance(m, run->set);
 	in = run->kind == RUN_PASS ? 1 - p : p;
 	out = run->kind == RUN_PASS ? 1 - m->stray : m->stray;
 	m->astray = m->astray * out / (m->astray * out + (1 - m->astray) * in);
@@ -313,7 +342,8 @@ static void judge(struct minimiser *m)
 
 	m->never_failed = m->targets == 0 && m->on_full.runs >= m->options.baseline_runs;
 	m->proven = m->on_full.failed >= m->options.baseline_fails &&
-		    m->on_current.failed >= proof_fails && sure >= m->options.confidence;
+		    m->on_current.failed >= proof_fails &&
+		    1 - sure <= doubt_kept * (1 - m->options.confidence);
 	if (m->proven)
 		aftercheck_start(&m->aftercheck, current(m), m->items, m->n_items,
 				 rate(m, m->n_candidates), rate(m, m->n_items));
@@ -356,8 +386,8 @@ static uint64_t mix(uint64_t x)
 	return x ^ x >> 31;
 }
 
-/* As many tests as the current list has, but others as far as possible: the
- * `index`-th such list. */
+/* As many tests as the current list has, but others as far as possible (at least
+ * half of them, see wants_swap()): the `index`-th such list. */
 static void swap_list(const struct minimiser *m, uint64_t index, testset_word *set)
 {
 	size_t outside = m->n_candidates - m->n_items, wanted = m->n_items;
@@ -389,7 +419,7 @@ static bool is_swapped(struct minimiser *m, const testset_word *set)
 {
 	size_t outside = m->n_candidates - m->n_items, others = 0;
 
-	if (m->exact || m->n_items < count_matters_from || outside == 0)
+	if (m->exact || m->n_items < count_matters_from || 2 * outside < m->n_items)
 		return false;
 	for (size_t w = 0; w < m->words; w++)
 		others += (size_t)__builtin_popcountll(set[w] & ~current(m)[w]);
@@ -479,7 +509,7 @@ int minimiser_report(struct minimiser *m, const struct minimiser_report *report)
 	if (is_swapped(m, m->set)) {
 		m->on_swapped.runs++;
 		m->on_swapped.failed += target;
-		m->count_matters = m->on_swapped.failed >= 2;
+		m->count_matters = m->on_swapped.failed >= swap_fails;
 		return 0;
 	}
 	r = history_add(&m->history, m->set, target ? RUN_TARGET : RUN_PASS);
@@ -528,20 +558,22 @@ static int flying_add(struct minimiser *m, const testset_word *set)
  * that length, as long as none has had a fair chance to fail. */
 static bool wants_swap(const struct minimiser *m)
 {
-	return !m->exact && m->n_items >= count_matters_from && m->n_items < m->n_candidates &&
-	       (double)m->on_swapped.runs < 4 / full_rate(m) &&
+	return !m->exact && m->n_items >= count_matters_from &&
+	       2 * (m->n_candidates - m->n_items) >= m->n_items &&
+	       (double)m->on_swapped.runs < 8 / full_rate(m) &&
 	       needed_sum(m) >= count_matters_needed;
 }
 
 static enum minimiser_purpose plan_search(struct minimiser *m, testset_word *set)
 {
 	uint64_t salt = mix(m->options.seed * 0x9e3779b97f4a7c15u + m->reports) + m->n_flying;
-	double all = all_needed(m);
+	double all = all_needed(m), silent = (double)m->silence * full_rate(m);
+	bool trusting = silent < silence_most / 2 || all > doubt_below || m->reports % 2;
 	size_t pool;
 
 	if (all > 0.5 && m->on_current.failed < proof_fails)
 		return MINIMISER_PROOF;
-	if (!m->exact && (double)m->silence > silence_most / full_rate(m))
+	if (!m->exact && silent > silence_most)
 		return MINIMISER_PROOF;
 	for (size_t i = 0; i < m->n_flying; i++)
 		m->flying_sets[i] = m->flying[i].set;
@@ -549,7 +581,7 @@ static enum minimiser_purpose plan_search(struct minimiser *m, testset_word *set
 		pool = subsets_pool(&m->subsets, m->flying_sets, m->n_flying, m->astray, set);
 	else
 		pool = marginals_pool(&m->marginals, m->flying_sets, m->n_flying, m->astray, salt,
-				      set);
+				      trusting, set);
 	return pool == 0 || (pool == 1 && all > 0.5) ? MINIMISER_PROOF : MINIMISER_SEARCH;
 }
 

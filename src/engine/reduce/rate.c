@@ -1,7 +1,7 @@
 #include "engine/reduce/rate.h"
 
 #include <math.h>
-#include <stdbool.h>
+#include <pthread.h>
 
 static const struct {
 	double factor, prior;
@@ -17,8 +17,11 @@ double rate_entropy(double x)
 	return x <= 0 || x >= 1 ? 0 : -x * log(x) - (1 - x) * log1p(-x);
 }
 
-static void grid_fill(struct rate_grid *grid)
+static struct rate_grid the_grid;
+
+static void grid_fill(void)
 {
+	struct rate_grid *grid = &the_grid;
 	double step = pow(rate_most / rate_least, 1.0 / (RATE_LEVELS - 1));
 	double sum = 0;
 
@@ -28,8 +31,8 @@ static void grid_fill(struct rate_grid *grid)
 		for (int f = 0; f < RATE_FACTORS; f++) {
 			int cell = level * RATE_FACTORS + f;
 
-			/* Beta(1/2, 1/2) on a logarithmic grid: times p. */
-			grid->log_prior[cell] = drifts[f].prior * sqrt(full / (1 - full));
+			/* Uniform in p, on a logarithmic grid: times p. */
+			grid->log_prior[cell] = drifts[f].prior * full;
 			sum += grid->log_prior[cell];
 			for (int size = 0; size < RATE_SIZES; size++) {
 				double left = (double)size / (RATE_SIZES - 1);
@@ -49,13 +52,10 @@ static void grid_fill(struct rate_grid *grid)
 
 const struct rate_grid *rate_grid(void)
 {
-	static struct rate_grid grid;
-	static bool filled;
+	static pthread_once_t once = PTHREAD_ONCE_INIT;
 
-	if (!filled)
-		grid_fill(&grid);
-	filled = true;
-	return &grid;
+	(void)pthread_once(&once, grid_fill);
+	return &the_grid;
 }
 
 size_t rate_size(size_t size, size_t full)

@@ -4,8 +4,8 @@
  * Nobody knows it, and it may change as the list shrinks. So it is a grid of
  * hypotheses, (rate on the full list) x (factor by which it has changed once the
  * list is empty, log-linear in between), each with a prior; whoever uses it sums
- * over the grid. The prior over the rate is Beta(1/2, 1/2); most of the prior over
- * the factor is on 'does not change'.
+ * over the grid. The prior over the rate is uniform, Beta(1, 1); most of the prior
+ * over the factor is on 'does not change'.
  */
 #ifndef REDHAND_ENGINE_REDUCE_RATE_H
 #define REDHAND_ENGINE_REDUCE_RATE_H
@@ -26,7 +26,7 @@ struct rate_grid {
 	double log_miss[RATE_SIZES][RATE_CELLS]; /* log(1 - rate) */
 };
 
-/* The one grid: constant, made on first use. */
+/* The one grid: constant, made on first use, by whichever thread. */
 const struct rate_grid *rate_grid(void);
 
 /* The row of the tables for a list of `size` out of `full` tests. */
@@ -36,6 +36,7 @@ size_t rate_size(size_t size, size_t full);
  * (probability q) and the outcome of a run with the given rate. */
 double rate_information(double rate, double q);
 
+/* Of an event with probability x, in nats. */
 double rate_entropy(double x);
 
 /* The q at which rate_information() is greatest: 1/e for small rates. */

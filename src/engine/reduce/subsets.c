@@ -8,14 +8,18 @@
 /* A cell of the rate grid with less than this share of all weight is dropped
  * until the next rebuild. */
 static const double cell_least = 1e-5;
+/* And one whose best subset is by this much (log) below the best of all has less, even
+ * if all its subsets were alike. */
+static const double hopeless = 11.6 + SUBSETS_MOST * 0.7;
 
-static const double victim_alone = 1.4; /* log of 'four times less likely' */
+static const double victim_alone = 0.7; /* log of 'half as likely' */
+static const double nobody = 60;	/* and without a victim an empty list cannot fail */
 
-int subsets_init(struct subsets *s, size_t n_full)
+int subsets_init(struct subsets *s, size_t n_full, bool victim)
 {
 	size_t most = (size_t)1 << SUBSETS_MOST;
 
-	*s = (struct subsets){ .grid = rate_grid(), .n_full = n_full };
+	*s = (struct subsets){ .grid = rate_grid(), .n_full = n_full, .victim = victim };
 	s->weight = calloc(most * RATE_CELLS, sizeof(*s->weight));
 	s->total = calloc(most, sizeof(*s->total));
 	s->scratch = calloc(most, sizeof(*s->scratch));
@@ -94,13 +98,15 @@ static void total_update(struct subsets *s)
 
 /* log P(needed set = t) up to a constant: every size alike, then every set of that
  * size; but who comes here has mostly seen the victim pass alone. */
-static void prior_fill(double *prior, size_t bits, size_t n_candidates)
+static void prior_fill(const struct subsets *s, double *prior, size_t bits, size_t n_candidates)
 {
 	double n = (double)n_candidates;
 
 	for (size_t k = 0; k <= bits; k++)
 		prior[k] = lgamma((double)k + 1) + lgamma(n - (double)k + 1) - lgamma(n + 1) -
-			   (k ? 0 : victim_alone);
+			   (k		? 0
+			    : s->victim ? victim_alone
+					: nobody);
 }
 
 void subsets_rebuild(struct subsets *s, const struct history *history, const uint32_t *items,
@@ -108,11 +114,11 @@ void subsets_rebuild(struct subsets *s, const struct history *history, const uin
 {
 	size_t size = (size_t)1 << count, kept = 0;
 	double prior[SUBSETS_MOST + 1], most = -HUGE_VAL, sum = 0;
-	double share[RATE_CELLS];
+	double share[RATE_CELLS], peak[RATE_CELLS];
 
 	memmove(s->items, items, count * sizeof(*items));
 	s->count = count;
-	prior_fill(prior, count, n_candidates);
+	prior_fill(s, prior, count, n_candidates);
 	memset(s->weight, 0, RATE_CELLS * size * sizeof(*s->weight));
 	for (size_t i = 0; i < history->count; i++) {
 		const struct run *run = &history->runs[i];
@@ -127,6 +133,7 @@ void subsets_rebuild(struct subsets *s, const struct history *history, const uin
 	for (size_t c = 0; c < RATE_CELLS; c++) {
 		double *weight = s->weight + c * size;
 
+		peak[c] = -HUGE_VAL;
 		sum_within(weight, count);
 		/* A run speaks of the subsets that its pool does not hit: those within
 		 * the pool's complement. So look up each subset by its complement. */
@@ -138,12 +145,15 @@ void subsets_rebuild(struct subsets *s, const struct history *history, const uin
 		}
 		for (size_t t = 0; t < size; t++) {
 			weight[t] += prior[__builtin_popcountll(t)] + s->grid->log_prior[c];
-			if (weight[t] > most)
-				most = weight[t];
+			if (weight[t] > peak[c])
+				peak[c] = weight[t];
 		}
+		most = fmax(most, peak[c]);
 	}
 	for (size_t c = 0; c < RATE_CELLS; c++) {
 		share[c] = 0;
+		if (peak[c] < most - hopeless)
+			continue;
 		for (size_t t = 0; t < size; t++) {
 			double w = s->weight[c * size + t] - most;
 

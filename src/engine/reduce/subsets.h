@@ -14,6 +14,7 @@ enum { SUBSETS_MOST = 10 }; /* tests; the tables grow as 2^tests */
 struct subsets {
 	const struct rate_grid *grid;
 	size_t n_full;
+	bool victim;
 	uint32_t items[SUBSETS_MOST];
 	size_t count;
 	double stray;		    /* rate of look-alikes */
@@ -25,8 +26,8 @@ struct subsets {
 	double *scratch, *expect, *noise; /* [1 << count] */
 };
 
-/* Returns 0 or -ENOMEM. */
-int subsets_init(struct subsets *s, size_t n_full);
+/* `victim`: a run has one test more, which is always there. Returns 0 or -ENOMEM. */
+int subsets_init(struct subsets *s, size_t n_full, bool victim);
 void subsets_deinit(struct subsets *s);
 
 /* As in marginals.h. `count` is at most SUBSETS_MOST, `n_candidates` is the number of

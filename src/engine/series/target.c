@@ -33,7 +33,6 @@ static int settle(struct target *t, struct case_store *cs, const char *id, struc
 	if (r < 0)
 		return r;
 	t->known = true;
-	t->loose = !t->signature.test;
 	return 0;
 }
 
@@ -129,11 +128,26 @@ int target_choose(struct target *t, struct case_store *cs, bool last, struct err
 	return 0;
 }
 
-static bool alike(const struct signature *a, const struct signature *b)
+static bool same_text(const char *a, const char *b)
 {
-	if (a->kind != b->kind || a->signal != b->signal || a->stray != b->stray)
+	return strcmp(a, b) == 0;
+}
+
+/* Is this the target, as far as the target says? A signature from a run that did not tell its
+ * tests, or that nobody observed, names no test or no site. */
+static bool alike(const struct signature *target, const struct signature *s)
+{
+	if (target->kind != s->kind || target->signal != s->signal || target->stray != s->stray)
 		return false;
-	return a->kind != FAILURE_EXIT || a->exit_status == b->exit_status;
+	if (target->kind == FAILURE_EXIT && target->exit_status != s->exit_status)
+		return false;
+	if (target->test && (!s->test || !same_text(target->test, s->test)))
+		return false;
+	if (target->site && s->site && !same_text(target->site, s->site))
+		return false;
+	if (target->kind == FAILURE_OUTPUT)
+		return target->crumb && s->crumb && same_text(target->crumb, s->crumb);
+	return true;
 }
 
 int target_shown(const struct target *t, struct case_store *cs, const char *signatures, bool *ret,
@@ -147,7 +161,7 @@ int target_shown(const struct target *t, struct case_store *cs, const char *sign
 		int r;
 
 		shown = strcmp(id, t->signature.id) == 0;
-		if (shown || !t->loose)
+		if (shown)
 			continue;
 		r = case_signature(cs, id, &other, err);
 		if (r < 0)

@@ -19,7 +19,6 @@ struct target {
 	const char *victim; /* the test that the user named; NULL when none was */
 	bool known;
 	struct signature signature; /* once it is known */
-	bool loose; /* it names no test: any failure of that kind is it, in whatever test */
 
 	uint64_t runs; /* of the full list */
 	bool progress; /* runs tell which tests they start */

@@ -120,11 +120,13 @@ static int check(const struct minimize_options *options, struct err *err)
 	bool list = strcmp(framework, "list") == 0 || strcmp(framework, "auto") == 0;
 
 	if (options->shrink && (options->tests || options->victim || options->framework != 0))
-		return err_set(err, -EINVAL, "--shrink does not go together with --framework, "
-					     "--tests or --victim, which are about tests");
+		return err_set(err, -EINVAL,
+			       "--shrink does not go together with --framework, "
+			       "--tests or --victim, which are about tests");
 	if (options->tests && !list)
-		return err_set(err, -EINVAL, "--tests is for --framework list; %s lists its tests "
-					     "itself",
+		return err_set(err, -EINVAL,
+			       "--tests is for --framework list; %s lists its tests "
+			       "itself",
 			       framework);
 	return 0;
 }
@@ -280,7 +282,8 @@ static int run(const struct invocation *inv)
 
 const struct command cmd_minimize = {
 	.name = "minimize",
-	.summary = "The smallest ordered list of tests that still brings the failure out, with proof",
+	.summary =
+		"The smallest ordered list of tests that still brings the failure out, with proof",
 	.usage = "[options] -- PROGRAM ARGS…",
 	.description =
 		"Runs the full list of tests until it is clear which failure to chase and how often it "

@@ -42,8 +42,8 @@ static void add_view(struct strbuf *sb, const struct series_progress_view *view)
 		strbuf_addf(sb, ", %s", view->what);
 	if (view->wanted > view->done && view->ran > 0) {
 		strbuf_adds(sb, ", about ");
-		progress_add_time(sb,
-			 (double)(view->wanted - view->done) * view->seconds / (double)view->ran);
+		progress_add_time(sb, (double)(view->wanted - view->done) * view->seconds /
+					      (double)view->ran);
 		strbuf_adds(sb, " left");
 	}
 }

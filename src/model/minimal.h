@@ -21,19 +21,20 @@ enum minimal_others {
 
 struct minimal_item {
 	char *name;
-	bool victim;	   /* the test that fails */
-	double needed;	   /* probability that it is needed */
+	bool victim;	     /* the test that fails */
+	double needed;	     /* probability that it is needed */
 	struct rate without; /* the list without this item */
-	struct rate wider; /* these, and longer lists without it */
+	struct rate wider;   /* these, and longer lists without it */
 };
 
 struct minimize_result {
 	enum minimal_verdict verdict;
 	enum minimal_others others;
 	const char *framework, *noun, *nouns;
-	size_t total;			 /* items of the full list */
+	size_t total;			/* items of the full list */
 	VEC(struct minimal_item) items; /* the list, in order */
-	VEC(struct minimal_item) doubtful; /* while searching: those not ruled out, likeliest first */
+	VEC(struct minimal_item)
+	doubtful; /* while searching: those not ruled out, likeliest first */
 	double confidence, wanted;
 	double to_go; /* while searching: trials expected */
 
@@ -45,8 +46,8 @@ struct minimize_result {
 	struct rate full, minimal, stand_ins, reversed, shuffled;
 	bool order_checked; /* the last two mean something */
 
-	char *victim;				 /* NULL when there is none */
-	char target[SIGNATURE_ID_LEN + 1];	 /* "" while it is not known */
+	char *victim;			       /* NULL when there is none */
+	char target[SIGNATURE_ID_LEN + 1];     /* "" while it is not known */
 	struct signature_summaries signatures; /* everything met, the target among it */
 
 	struct strv argv, env; /* the plain command, and what it needs in its environment */

@@ -50,20 +50,22 @@ static void print_headline(const struct minimize_result *result, FILE *out)
 			      " runs of the full list (%zu %s).\n",
 			      result->trials, result->total, result->nouns);
 	else if (result->verdict == MINIMAL_COUNT_MATTERS)
-		(void)fprintf(out,
-			      "The number of %s matters, not which: no small list of them brings it "
-			      "out, and other %s of the same number do as well.\n",
-			      result->nouns, result->nouns);
+		(void)fprintf(
+			out,
+			"The number of %s matters, not which: no small list of them brings it "
+			"out, and other %s of the same number do as well.\n",
+			result->nouns, result->nouns);
 	else if (result->verdict == MINIMAL_FOUND)
 		(void)fprintf(out, "%zu of %zu %s bring it out, and each is needed: %.1f %% sure\n",
 			      count, result->total,
 			      result->total == 1 ? result->noun : result->nouns,
 			      result->confidence * 100);
 	else
-		(void)fprintf(out,
-			      "Not minimal yet: the shortest list seen to fail so far has %zu of %zu "
-			      "%s; about %.0f more trials are expected\n",
-			      count, result->total, result->nouns, result->to_go);
+		(void)fprintf(
+			out,
+			"Not minimal yet: the shortest list seen to fail so far has %zu of %zu "
+			"%s; about %.0f more trials are expected\n",
+			count, result->total, result->nouns, result->to_go);
 	if (target)
 		(void)fprintf(out, "Chased: %s  %s\n", target->signature.id,
 			      target->signature.summary);
@@ -163,8 +165,9 @@ static void print_remarks(const struct minimize_result *result, FILE *out)
 				      : "\nThe order within the list makes no difference that was "
 					"seen.\n");
 	if (result->verdict == MINIMAL_FOUND && result->others == MINIMAL_OTHERS_SOME)
-		(void)fprintf(out, "\nOther %s can stand in for some of these: there is more than "
-				   "one way to bring it out.\n",
+		(void)fprintf(out,
+			      "\nOther %s can stand in for some of these: there is more than "
+			      "one way to bring it out.\n",
 			      result->nouns);
 	if (result->rollbacks > 0)
 		(void)fprintf(out,
@@ -232,7 +235,8 @@ void report_minimize_text(const struct minimize_result *result, FILE *out)
 	print_others(result, out);
 	print_command(result, out);
 	(void)fprintf(out,
-		      "\n%" PRIu64 " trials (%" PRIu64 " of them from earlier runs), %u slot%s; this "
+		      "\n%" PRIu64 " trials (%" PRIu64
+		      " of them from earlier runs), %u slot%s; this "
 		      "run took %.1f s. Seed %" PRIu64 ". Case: %s\n",
 		      result->trials + result->no_information, result->earlier, result->jobs,
 		      result->jobs == 1 ? "" : "s", result->seconds, result->seed,

@@ -124,8 +124,7 @@ static void file(const struct framework *f, const struct framework_list *tests, 
 
 	strbuf_adds(ret, script_head);
 	for (size_t i = 0; i < tests->count; i++)
-		strbuf_addf(ret, "run %u %s\n", tests->items[i],
-			    own->lines.items[tests->items[i]]);
+		strbuf_addf(ret, "run %u %s\n", tests->items[i], own->lines.items[tests->items[i]]);
 	strbuf_adds(ret, "exit $failed\n");
 }
 

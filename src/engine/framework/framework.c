@@ -39,7 +39,8 @@ static int choose(const struct framework_setup *setup, const struct framework_op
 			return 0;
 		}
 	}
-	(void)err_set(err, -EINVAL, "cannot tell how '%s' takes a list of tests", setup->program[0]);
+	(void)err_set(err, -EINVAL, "cannot tell how '%s' takes a list of tests",
+		      setup->program[0]);
 	return err_remedy(err, "name the framework with --framework, or write {tests} or "
 			       "{tests_file} where the tests go and give the list with --tests");
 }
@@ -71,7 +72,8 @@ int framework_init(struct framework *f, const struct framework_setup *setup, str
 	if (r < 0)
 		return r;
 	if (f->items.count == 0)
-		return err_set(err, -EINVAL, "the list of %s is empty: there is nothing to minimise",
+		return err_set(err, -EINVAL,
+			       "the list of %s is empty: there is nothing to minimise",
 			       f->ops->nouns);
 	return refuse_twins(f, err);
 }
@@ -98,8 +100,8 @@ void framework_add_word(struct trial_job *job, const char *word)
 
 void framework_add_file(struct trial_job *job, const char *name, const char *content)
 {
-	VEC_PUSH(&job->files, ((struct trial_file){ .name = mem_strdup(name),
-						    .content = mem_strdup(content) }));
+	VEC_PUSH(&job->files,
+		 ((struct trial_file){ .name = mem_strdup(name), .content = mem_strdup(content) }));
 }
 
 void framework_plain(const struct framework *f, const struct framework_list *list, const char *path,

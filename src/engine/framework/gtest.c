@@ -58,7 +58,7 @@ static bool recognises(char *const *program, const char *cwd)
 /* Flags that choose or order tests; ours take their place. */
 static bool chooses(const char *word)
 {
-	static const char *const flags[] = { "filter",	"shuffle",	   "random_seed",
+	static const char *const flags[] = { "filter",	"shuffle",	    "random_seed",
 					     "repeat",	"break_on_failure", "list_tests",
 					     "flagfile" };
 
@@ -103,9 +103,9 @@ static int read_line(void *ctx, char *line, struct err *err)
 	}
 	if (name != line + 2 || !reading->suite || len == 0 || strchr(name, ' '))
 		return 0;
-	if (!reading->disabled_too && (strncmp(name, "DISABLED_", 9) == 0 ||
-				       strncmp(reading->suite, "DISABLED_", 9) == 0 ||
-				       strstr(reading->suite, "/DISABLED_")))
+	if (!reading->disabled_too &&
+	    (strncmp(name, "DISABLED_", 9) == 0 || strncmp(reading->suite, "DISABLED_", 9) == 0 ||
+	     strstr(reading->suite, "/DISABLED_")))
 		return 0;
 	strv_take(&reading->f->items, mem_printf("%s%s", reading->suite, name));
 	return 0;

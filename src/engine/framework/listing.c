@@ -114,7 +114,8 @@ static int await(pid_t pid, uint64_t timeout_ns, int *ret_status, struct err *er
 		if (errno != EINTR)
 			return err_errno(err, -errno, "cannot wait for the list of tests");
 	if (ready == 0)
-		return err_set(err, -ETIMEDOUT, "the list of tests did not come before the timeout");
+		return err_set(err, -ETIMEDOUT,
+			       "the list of tests did not come before the timeout");
 	*ret_status = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 	return 0;
 }

@@ -6,9 +6,10 @@
  * One run of a framework's own command, outside of any trial, to learn which tests there are.
  */
 struct listing {
-	char *dir; /* a directory of its own, for files that the run wants or leaves */
-	char *out; /* what it printed on stdout */
-	char *talk; /* the last lines of its stderr (or stdout, when that is empty): why it failed */
+	char *dir;  /* a directory of its own, for files that the run wants or leaves */
+	char *out;  /* what it printed on stdout */
+	char *talk; /* the last lines of its stderr (or stdout, when that is empty): why it failed
+		     */
 	int status; /* exit status; 128 + signal */
 };
 

@@ -46,8 +46,9 @@ static bool recognises(char *const *program, const char *cwd)
 static void add_plugins(struct strv *argv)
 {
 	/* Plugins that choose an order of their own, or remember runs that were only trials. */
-	static const char *const words[] = { "-p", PLUGIN, "-p", "no:randomly", "-p",
-					     "no:random_order", "-p", "no:cacheprovider" };
+	static const char *const words[] = {
+		"-p", PLUGIN, "-p", "no:randomly", "-p", "no:random_order", "-p", "no:cacheprovider"
+	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(words); i++)
 		strv_add(argv, words[i]);

@@ -45,8 +45,8 @@ static void env_build(const struct framework *f, const struct framework_list *li
 	add_program(f, job);
 	for (size_t i = 0; i < f->items.count; i++)
 		if (!in[i])
-			strv_take(&job->env, mem_strndup(f->items.items[i],
-							 strcspn(f->items.items[i], "=")));
+			strv_take(&job->env,
+				  mem_strndup(f->items.items[i], strcspn(f->items.items[i], "=")));
 }
 
 static void env_plain(const struct framework *f, const struct framework_list *list,
@@ -127,8 +127,9 @@ static int lines_list(struct framework *f, struct err *err)
 			      "--shrink '%s': the command has no such argument to put a shorter "
 			      "file in",
 			      f->setup.shrink);
-		return err_remedy(err, "env, args, or a file that the command names, as in --shrink "
-				       "input.txt -- ./program input.txt");
+		return err_remedy(err,
+				  "env, args, or a file that the command names, as in --shrink "
+				  "input.txt -- ./program input.txt");
 	}
 	r = file_read(f->setup.shrink, FILE_MAX, &text, &len, err);
 	if (r < 0)

@@ -71,11 +71,10 @@ static int list(struct framework *f, struct err *err)
 	}
 	for (size_t i = 0; f->setup.program[i]; i++) {
 		strv_add(&f->command, f->setup.program[i]);
-		strv_take(&argv,
-			  i == own->module
-				  ? mem_strdup(MODULE)
-				  : trial_substitute(f->setup.program[i], 0,
-						     (struct trial_number){ .value = 1 }));
+		strv_take(&argv, i == own->module
+					 ? mem_strdup(MODULE)
+					 : trial_substitute(f->setup.program[i], 0,
+							    (struct trial_number){ .value = 1 }));
 	}
 	r = listing_open(&l, err);
 	if (r == 0)

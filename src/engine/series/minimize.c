@@ -124,8 +124,9 @@ static int blind_baseline(struct minimize *m, struct err *err)
 
 	(void)err_set(err, -ENODATA, "the last %u runs of the full list said nothing about it: %s",
 		      BLIND_MAX, m->blind_cause ? m->blind_cause : "none reached its end");
-	return err_remedy(err, "try the command with all its %s by itself, or --keep all and look "
-			       "at the output in '%s/trials'",
+	return err_remedy(err,
+			  "try the command with all its %s by itself, or --keep all and look "
+			  "at the output in '%s/trials'",
 			  ops->nouns, case_dir(m->cs));
 }
 
@@ -148,6 +149,9 @@ static int tell(struct minimize *m, const struct ended_run *run, struct err *err
 		report.outcome = MINIMISER_PASS;
 		report.started = 0;
 	}
+	/* A failure of another kind is counted as such, however far the run came. */
+	if (report.outcome == MINIMISER_OTHER)
+		report.started = 0;
 	r = minimiser_report(m->minimiser, &report);
 	if (r < 0)
 		return err_errno(err, r, "cannot use a list of the case");
@@ -220,11 +224,10 @@ static int look_for_target(struct minimize *m, const struct ended_run *run, stru
 	int r = 0;
 
 	m->target.progress |= run->started > 0;
-	VEC_PUSH(&m->early,
-		 ((struct early_run){ .started = run->started,
-				      .complete = run->complete,
-				      .told = run->told,
-				      .signatures = mem_strdup(run->signatures) }));
+	VEC_PUSH(&m->early, ((struct early_run){ .started = run->started,
+						 .complete = run->complete,
+						 .told = run->told,
+						 .signatures = mem_strdup(run->signatures) }));
 	m->blind = run->told && (run->complete || run->signatures[0] != '\0') ? 0 : m->blind + 1;
 	if (m->blind > BLIND_MAX)
 		return blind_baseline(m, err);
@@ -293,6 +296,15 @@ static struct flight *flight_of(struct minimize *m, uint64_t position)
 	return NULL;
 }
 
+static uint64_t flying(const struct minimize *m)
+{
+	uint64_t count = 0;
+
+	VEC_FOREACH (&m->flights, flight)
+		count += flight->position != 0;
+	return count;
+}
+
 static void take_off(struct minimize *m, const struct minimiser_plan *plan, struct run *ret)
 {
 	struct flight *flight = flight_of(m, 0);
@@ -324,7 +336,7 @@ static int minimize_next(void *ctx, unsigned int slot, struct run *ret, struct e
 	}
 	if (m->minimiser)
 		r = minimiser_next(m->minimiser, &plan);
-	else if (m->never_failed)
+	else if (m->target.runs + flying(m) >= m->request->baseline)
 		r = 0;
 	if (r < 0)
 		return err_errno(err, r, "cannot plan the next run");
@@ -339,16 +351,16 @@ static void minimize_prepare(void *ctx, const struct run *run, struct trial_job 
 	const struct flight *flight = flight_of(m, run->position);
 	const struct trial_settings *settings = m->request->settings;
 	AUTO(mem_freep)
-	char *dir = mem_printf("%s/%llu", settings->trials_path,
-			       (unsigned long long)job->number.value);
+	char *dir =
+		mem_printf("%s/%llu", settings->trials_path, (unsigned long long)job->number.value);
 
 	for (size_t i = 0; i < m->request->slot_env->count; i++)
-		strv_take(&job->env, trial_substitute(m->request->slot_env->items[i], job->slot,
-						      job->number));
-	m->framework->ops->build(
-		m->framework,
-		&(struct framework_list){ .items = flight->tests, .count = flight->count }, dir,
-		job);
+		strv_take(&job->env,
+			  trial_substitute(m->request->slot_env->items[i], job->slot, job->number));
+	m->framework->ops->build(m->framework,
+				 &(struct framework_list){ .items = flight->tests,
+							   .count = flight->count },
+				 dir, job);
 	job->wanted.marks = (m->framework->ops->flags & FRAMEWORK_MARKS) != 0;
 	if (!(m->framework->ops->flags & FRAMEWORK_TESTS))
 		return;
@@ -438,8 +450,10 @@ static bool minimize_ended(void *ctx, const struct run *run, bool failed)
 static void minimize_tick(void *ctx)
 {
 	static const char *const phases[] = {
-		[MINIMISER_BASELINE] = "the full list", [MINIMISER_SEARCH] = "searching",
-		[MINIMISER_PROOF] = "proving",		[MINIMISER_OTHERS] = "trying stand-ins",
+		[MINIMISER_BASELINE] = "the full list",
+		[MINIMISER_SEARCH] = "searching",
+		[MINIMISER_PROOF] = "proving",
+		[MINIMISER_OTHERS] = "trying stand-ins",
 		[MINIMISER_ORDER] = "trying other orders",
 	};
 	struct minimize *m = ctx;
@@ -577,10 +591,10 @@ static void add_doubtful(const struct minimize *m, struct minimize_result *ret)
 		double needed = minimiser_needed(m->minimiser, i);
 
 		if (needed > 0 && i != m->victim)
-			VEC_PUSH(&ret->doubtful, ((struct minimal_item){
-							 .name = mem_strdup(
-								 m->framework->items.items[i]),
-							 .needed = needed }));
+			VEC_PUSH(&ret->doubtful,
+				 ((struct minimal_item){
+					 .name = mem_strdup(m->framework->items.items[i]),
+					 .needed = needed }));
 	}
 	if (ret->doubtful.count > 0)
 		qsort(ret->doubtful.items, ret->doubtful.count, sizeof(ret->doubtful.items[0]),
@@ -641,9 +655,9 @@ static int add_baseline(struct minimize *m, struct minimize_result *ret, struct 
 	struct framework_list list = { .items = m->full, .count = m->full_count };
 
 	for (size_t i = 0; i < m->full_count; i++)
-		VEC_PUSH(&ret->items, ((struct minimal_item){
-					      .name = mem_strdup(m->framework->items.items[i]),
-					      .victim = i == m->victim }));
+		VEC_PUSH(&ret->items,
+			 ((struct minimal_item){ .name = mem_strdup(m->framework->items.items[i]),
+						 .victim = i == m->victim }));
 	ret->trials = m->target.runs;
 	ret->full = rate_wilson(m->target.runs, 0, RATE_CONFIDENCE);
 	framework_plain(m->framework, &list, ret->file, &ret->argv, &ret->env);

@@ -12,11 +12,11 @@
  * about its list, and the way back from a case to the same belief.
  */
 struct minimize_view {
-	const char *phase; /* what is being done, for people */
-	uint64_t trials, ran; /* in all; in this call */
+	const char *phase;	    /* what is being done, for people */
+	uint64_t trials, ran;	    /* in all; in this call */
 	uint64_t full_runs, failed; /* of the full list: before the search */
-	size_t left, total;   /* items not ruled out, the victim not counted */
-	double to_go;	      /* trials expected; 0 when that cannot be said */
+	size_t left, total;	    /* items not ruled out, the victim not counted */
+	double to_go;		    /* trials expected; 0 when that cannot be said */
 	double seconds;
 	uint64_t news_trial;
 	const char *news_summary;

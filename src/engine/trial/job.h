@@ -57,9 +57,9 @@ struct trial_settings {
 	bool breadcrumb_given; /* else every line is one */
 	regex_t breadcrumb;
 	VEC(struct fail_on) fail_on;
-	bool children;	      /* crashes that a parent hides count, too */
-	char *agent_path;     /* the library to preload; NULL: none is needed */
-	sigset_t signal_mask; /* redhand's own at start, for the command */
+	bool children;			/* crashes that a parent hides count, too */
+	char *agent_path;		/* the library to preload; NULL: none is needed */
+	sigset_t signal_mask;		/* redhand's own at start, for the command */
 	const struct test_names *tests; /* the full list where jobs want parts of it; else NULL */
 };
 

@@ -31,7 +31,8 @@ size_t test_names_find(const struct test_names *names, const char *name);
 /* What one trial is to run. A zeroed one stands for a trial that was asked for nothing. */
 struct wanted_list {
 	VEC(uint32_t) tests; /* numbers in the full list, in order; none twice */
-	uint32_t stop_after; /* number + 1 of the test after whose pass the trial is over; 0 = none */
+	uint32_t stop_after; /* number + 1 of the test after whose pass the trial is over; 0 = none
+			      */
 	bool marks;	     /* tests are told through the marks, not through lines of output */
 };
 

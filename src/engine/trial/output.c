@@ -110,7 +110,7 @@ static void on_line(void *ctx, const char *line, size_t len)
 
 void output_init(struct output *o, const struct trial_settings *settings)
 {
-	o->settings = settings;
+	*o = (struct output){ .settings = settings };
 	capture_init(&o->out, settings->output_limit, on_line, o);
 	capture_init(&o->err, settings->output_limit, on_line, o);
 	capture_init(&o->marks, 0, on_mark, o);

@@ -136,8 +136,8 @@ static void print_proof(const struct minimize_result *result, FILE *out)
 		(void)fprintf(out, "  … without ");
 		print_name(item->name, out);
 		if (item->wider.trials > item->without.trials)
-			(void)fprintf(out, " (%" PRIu64 " of %" PRIu64 " with other %s around)",
-				      item->wider.failed, item->wider.trials, result->nouns);
+			(void)fprintf(out, " (%" PRIu64 " of %" PRIu64 " counting longer lists)",
+				      item->wider.failed, item->wider.trials);
 		(void)fputc('\n', out);
 	}
 	if (result->stand_ins.trials > 0)

@@ -15,13 +15,13 @@ _marks = {"fd": None}
 
 
 def _mark(sign, number):
+    if "REDHAND_MARKS" not in os.environ:
+        return
     line = f"{sign} {number}\n".encode()
     for _ in range(2):
         try:
             if _marks["fd"] is None:
-                # A number that tests which close what they did not open are unlikely to reach.
-                fd = os.open(os.environ["REDHAND_MARKS"], os.O_WRONLY | os.O_APPEND)
-                _marks["fd"] = fd
+                _marks["fd"] = os.open(os.environ["REDHAND_MARKS"], os.O_WRONLY | os.O_APPEND)
             os.write(_marks["fd"], line)
             return
         except OSError:
@@ -59,7 +59,11 @@ def pytest_collection_finish(session):
             out.write(f"inifile\t{config.inipath}\n")
         for word in getattr(config.option, "file_or_dir", None) or []:
             out.write(f"positional\t{word}\n")
+        listed = set()
         for item in session.items:
+            if item.nodeid in listed:
+                continue
+            listed.add(item.nodeid)
             path, argument = _argument(config, item)
             out.write(f"test\t{path}\t{argument}\t{item.nodeid}\n")
         out.write("end\t\n")

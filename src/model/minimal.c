@@ -13,4 +13,5 @@ void minimize_result_deinit(struct minimize_result *result)
 	strv_deinit(&result->env);
 	mem_free(result->victim);
 	mem_free(result->file);
+	mem_free(result->advice);
 }

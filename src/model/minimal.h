@@ -51,6 +51,8 @@ struct minimize_result {
 	struct signature_summaries signatures; /* everything met, the target among it */
 
 	struct strv argv, env; /* the plain command, and what it needs in its environment */
+	bool plain_differs;    /* it needs redhand's help to keep the order */
+	char *advice;	       /* what else could be done; NULL when nothing */
 	char *file;	       /* where the list has been written */
 	const char *cwd;       /* NULL: where redhand was started */
 

@@ -130,6 +130,8 @@ void report_minimize_json(const struct minimize_result *result, FILE *out)
 	set(object, "command", strv_json(&result->argv));
 	set(object, "environment", strv_json(&result->env));
 	set(object, "cwd", json_text(result->cwd));
+	set(object, "plain", json_boolean(!result->plain_differs));
+	set(object, "advice", json_text(result->advice));
 	set(object, "file", json_text(result->file));
 	set(object, "jobs", json_integer(result->jobs));
 	set(object, "seed", count(result->seed));

@@ -202,6 +202,12 @@ static void print_command(const struct minimize_result *result, FILE *out)
 {
 	AUTO(strbuf_deinit) struct strbuf sb = { 0 };
 
+	if (result->advice)
+		(void)fprintf(out, "\n%s\n", result->advice);
+	if (result->plain_differs)
+		(void)fprintf(out,
+			      "\n%s by itself would run these in another order; this keeps it.",
+			      result->framework);
 	(void)fprintf(out, "\nTo run it:\n  ");
 	if (result->cwd) {
 		strbuf_adds(&sb, "cd ");

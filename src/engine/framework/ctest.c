@@ -32,7 +32,9 @@ static const char script_head[] =
 	"}\n";
 
 struct ctest {
-	struct strv lines; /* per test: its call of run(), without the number */
+	struct strv lines;    /* per test: its call of run(), without the number */
+	struct strv commands; /* per test: its command as one would type it */
+	struct strv programs; /* per test: the program */
 };
 
 static bool recognises(char *const *program, const char *cwd)
@@ -67,6 +69,7 @@ static void add_test(struct framework *f, const struct json_value *test)
 	const struct json_value *disabled = property(test, "DISABLED");
 	const char *name = json_get_text(test, "name");
 	AUTO(strbuf_deinit) struct strbuf sb = { 0 };
+	AUTO(strbuf_deinit) struct strbuf typed = { 0 };
 	struct ctest *own = f->own;
 
 	if (!name || !command || command->items.count == 0 || (disabled && disabled->truth))
@@ -86,7 +89,11 @@ static void add_test(struct framework *f, const struct json_value *test)
 	VEC_FOREACH (&command->items, word) {
 		strbuf_addc(&sb, ' ');
 		words_quote(&sb, word->text ? word->text : "");
+		strbuf_adds(&typed, typed.len > 0 ? " " : "");
+		words_quote(&typed, word->text ? word->text : "");
 	}
+	strv_add(&own->programs, command->items.items[0].text ? command->items.items[0].text : "");
+	strv_take(&own->commands, strbuf_take(&typed));
 	strv_add(&f->items, name);
 	strv_take(&own->lines, strbuf_take(&sb));
 }
@@ -147,6 +154,18 @@ static void plain(const struct framework *f, const struct framework_list *tests,
 	strv_add(argv, path);
 }
 
+static char *advice(const struct framework *f, uint32_t victim)
+{
+	const struct ctest *own = f->own;
+
+	if (!framework_is_gtest(own->programs.items[victim]))
+		return NULL;
+	return mem_printf(
+		"That test is a googletest program; to look at the tests inside it: redhand "
+		"minimize -- %s",
+		own->commands.items[victim]);
+}
+
 static void deinit(struct framework *f)
 {
 	struct ctest *own = f->own;
@@ -154,6 +173,8 @@ static void deinit(struct framework *f)
 	if (!own)
 		return;
 	strv_deinit(&own->lines);
+	strv_deinit(&own->commands);
+	strv_deinit(&own->programs);
 	mem_free(own);
 }
 
@@ -167,5 +188,6 @@ const struct framework_ops framework_ctest = {
 	.build = build,
 	.plain = plain,
 	.file = file,
+	.advice = advice,
 	.deinit = deinit,
 };

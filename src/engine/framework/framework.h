@@ -55,6 +55,12 @@ struct framework_ops {
 	/* Did the run say nothing about its tests (wrong usage, broken set-up)? May be NULL. */
 	bool (*no_information)(const struct trial_end *end);
 
+	/* Would the plain command run the list in another order than build() does? May be NULL. */
+	bool (*plain_differs)(const struct framework *f, const struct framework_list *list);
+
+	/* What else could be done about the test that fails: a sentence, or NULL. May be NULL. */
+	char *(*advice)(const struct framework *f, uint32_t victim);
+
 	void (*deinit)(struct framework *f);
 };
 
@@ -92,6 +98,9 @@ void framework_plain(const struct framework *f, const struct framework_list *lis
 		     struct strv *argv, struct strv *env);
 void framework_file(const struct framework *f, const struct framework_list *list,
 		    struct strbuf *ret);
+
+/* Does this file contain googletest? */
+bool framework_is_gtest(const char *path);
 
 /* For adapters. */
 void framework_add_word(struct trial_job *job, const char *word); /* {slot} and {trial} replaced */

@@ -19,7 +19,7 @@
 #define FILE_NAME "gtest-flags.txt"
 
 /* Names that every program with googletest in it, statically or not, contains. */
-static bool file_mentions(const char *path)
+bool framework_is_gtest(const char *path)
 {
 	static const char *const signs[] = { "gtest_list_tests", "InitGoogleTest" };
 	AUTO(fd_closep) int fd = open(path, O_RDONLY | O_CLOEXEC);
@@ -49,7 +49,7 @@ static bool recognises(char *const *program, const char *cwd)
 		mem_free(path);
 		path = NULL;
 		if ((i == 0 || strchr(program[i], '/')) &&
-		    which(program[i], cwd, &path, NULL) == 0 && file_mentions(path))
+		    which(program[i], cwd, &path, NULL) == 0 && framework_is_gtest(path))
 			return true;
 	}
 	return false;

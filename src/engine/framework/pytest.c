@@ -130,6 +130,17 @@ static int read_list(struct framework *f, struct listing *l, struct err *err)
 	return r;
 }
 
+/* What makes a command list its tests instead of running them. */
+static void set_listing(const struct framework *f, const struct listing *l, struct strv *argv,
+			struct strv *env)
+{
+	strv_add(argv, "--collect-only");
+	strv_add(argv, "-q");
+	framework_python_path(f, l->dir, env);
+	strv_take(env, mem_printf("REDHAND_LIST=%s/list", l->dir));
+	strv_add(env, "PYTHONDONTWRITEBYTECODE=1");
+}
+
 static int list(struct framework *f, struct err *err)
 {
 	AUTO(listing_close) struct listing l = { 0 };
@@ -156,11 +167,7 @@ static int list(struct framework *f, struct err *err)
 		if (i + 1 == own->head)
 			add_plugins(&argv);
 	}
-	strv_add(&argv, "--collect-only");
-	strv_add(&argv, "-q");
-	framework_python_path(f, l.dir, &env);
-	strv_take(&env, mem_printf("REDHAND_LIST=%s/list", l.dir));
-	strv_add(&env, "PYTHONDONTWRITEBYTECODE=1");
+	set_listing(f, &l, &argv, &env);
 	r = listing_run(&l, f, &argv, &env, err);
 	return r < 0 ? r : read_list(f, &l, err);
 }
@@ -215,6 +222,42 @@ static void plain(const struct framework *f, const struct framework_list *tests,
 		strv_add(argv, f->plain.items[tests->items[i]]);
 }
 
+static int take_test(void *ctx, char *line, struct err *err)
+{
+	const char *id = strrchr(line, '\t');
+
+	if (strncmp(line, "test\t", 5) == 0 && id)
+		strv_add(ctx, id + 1);
+	return 0;
+}
+
+/* pytest brings tests together that share a fixture of a wider scope, whatever order they are named
+ * in: let it collect the plain command's tests, and compare. */
+static bool plain_differs(const struct framework *f, const struct framework_list *tests)
+{
+	AUTO(listing_close) struct listing l = { 0 };
+	AUTO(strv_deinit) struct strv argv = { 0 };
+	AUTO(strv_deinit) struct strv env = { 0 };
+	AUTO(strv_deinit) struct strv got = { 0 };
+	AUTO(mem_freep) char *text = NULL;
+	bool differs;
+
+	if (listing_open(&l, NULL) < 0 ||
+	    listing_write(&l, PLUGIN_FILE, redhand_pytest_py, NULL) < 0)
+		return false;
+	plain(f, tests, NULL, &argv, &env);
+	strv_add(&argv, "-p");
+	strv_add(&argv, PLUGIN);
+	set_listing(f, &l, &argv, &env);
+	if (listing_run(&l, f, &argv, &env, NULL) < 0 || listing_read(&l, "list", &text, NULL) < 0)
+		return false;
+	(void)listing_lines(text, take_test, &got, NULL);
+	differs = got.count != tests->count;
+	for (size_t i = 0; i < tests->count && !differs; i++)
+		differs = strcmp(got.items[i], f->items.items[tests->items[i]]) != 0;
+	return differs;
+}
+
 /* Interrupted, internal error, wrong usage, no tests: pytest's exit codes 2 to 5. */
 static bool no_information(const struct trial_end *end)
 {
@@ -242,5 +285,6 @@ const struct framework_ops framework_pytest = {
 	.build = build,
 	.plain = plain,
 	.no_information = no_information,
+	.plain_differs = plain_differs,
 	.deinit = deinit,
 };

@@ -1,17 +1,10 @@
-#include "engine/series/minimize.h"
+#include "engine/series/minimize_inside.h"
 
 #include <errno.h>
-#include <fcntl.h>
-#include <stdlib.h>
 #include <string.h>
 
-#include "base/fd.h"
-#include "engine/reduce/minimiser.h"
-#include "engine/series/findings.h"
 #include "engine/series/listtext.h"
 #include "engine/series/repro.h"
-#include "engine/series/target.h"
-#include "engine/stats/rate.h"
 
 /* After so many runs in a row that said nothing, another one is taken for a pass: a list that
  * always dies in another way, or cannot be run at all, does not show the target. */
@@ -19,64 +12,6 @@
 
 /* Exit status by which a command says 'no information', as for git bisect run. */
 #define STATUS_SKIP 125
-
-/* A list in a slot. */
-struct flight {
-	uint64_t position; /* 0: free */
-	uint64_t plan;	   /* 0: not the minimiser's */
-	enum minimiser_purpose purpose;
-	uint32_t *tests;
-	size_t count;
-};
-
-/* A run of a list, as it ended, or as the case tells it. */
-struct ended_run {
-	const uint32_t *tests;
-	size_t count;
-	uint64_t plan;
-	enum minimiser_purpose purpose;
-	uint64_t started;
-	bool complete, told;
-	const char *signatures;
-};
-
-/* A run from before the target was known. */
-struct early_run {
-	uint64_t started;
-	bool complete, told;
-	char *signatures;
-};
-
-struct minimize {
-	const struct minimize_request *request;
-	const struct framework *framework;
-	struct case_store *cs;
-	struct runner runner;
-	double started_s;
-
-	struct target target;
-	size_t victim; /* MINIMISER_NO_VICTIM when there is none */
-	bool stops;    /* the victim's pass ends a run: the target is the victim's failure */
-	VEC(struct early_run) early;
-	struct minimiser *minimiser; /* NULL while the target is not known */
-	uint64_t seed;
-	bool never_failed;
-	unsigned int blind;	 /* runs in a row that said nothing */
-	const char *blind_cause; /* why the latest of them did not */
-
-	VEC(struct flight) flights;
-	uint64_t next_position;
-	uint32_t *full; /* the full list: up to the victim when that is known */
-	size_t full_count;
-
-	/* Between record() and ended(). */
-	struct strbuf items, signatures;
-	struct list_run list_run;
-
-	size_t written; /* length of the list in the file; 0 when there is none yet */
-	int failed;	/* an error that a callback could not return */
-	struct err err;
-};
 
 static void minimize_deinit(struct minimize *m)
 {
@@ -246,46 +181,6 @@ static int digest(struct minimize *m, const struct ended_run *run, struct err *e
 	return m->minimiser ? tell(m, run, err) : look_for_target(m, run, err);
 }
 
-/* ---- the file with the best list so far ---- */
-
-static char *file_name(const struct minimize *m)
-{
-	return mem_printf("minimal-%lld.%s", (long long)m->runner.series.value,
-			  m->framework->ops == &framework_ctest ? "sh" : "txt");
-}
-
-static int write_best(struct minimize *m, const struct framework_list *list, struct err *err)
-{
-	AUTO(fd_closep) int dir = open(case_dir(m->cs), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	AUTO(strbuf_deinit) struct strbuf content = { 0 };
-	AUTO(mem_freep) char *name = file_name(m);
-
-	if (dir < 0)
-		return err_errno(err, -errno, "cannot open '%s'", case_dir(m->cs));
-	framework_file(m->framework, list, &content);
-	return file_write_at(dir, name, strbuf_str(&content), content.len, err);
-}
-
-/* Whoever kills redhand finds a list that is as good as it was then. */
-static int keep_best(struct minimize *m, struct err *err)
-{
-	struct minimiser_result result;
-	struct minimiser_state state;
-	int r;
-
-	if (!m->minimiser)
-		return 0;
-	minimiser_state(m->minimiser, &state);
-	if (state.left == m->written)
-		return 0;
-	r = minimiser_result(m->minimiser, &result);
-	if (r < 0)
-		return err_errno(err, r, "cannot tell the best list");
-	m->written = state.left;
-	return write_best(
-		m, &(struct framework_list){ .items = result.tests, .count = result.count }, err);
-}
-
 /* ---- what the runner asks ---- */
 
 static struct flight *flight_of(struct minimize *m, uint64_t position)
@@ -441,7 +336,7 @@ static bool minimize_ended(void *ctx, const struct run *run, bool failed)
 	mem_free(flight->tests);
 	*flight = (struct flight){ 0 };
 	if (r == 0)
-		r = keep_best(m, &m->err);
+		r = minimize_keep_best(m, &m->err);
 	m->failed = r;
 	/* A late result may open the search again: next() decides. */
 	return false;
@@ -551,160 +446,6 @@ static int resume(struct minimize *m, struct series_start *start, struct err *er
 	return r < 0 ? r : case_list_runs(m->cs, m->runner.series, replay, m, err);
 }
 
-/* ---- the result ---- */
-
-static struct rate rate_of(struct minimiser_count count)
-{
-	return rate_wilson(count.runs, count.failed, RATE_CONFIDENCE);
-}
-
-static void add_items(const struct minimize *m, const struct minimiser_result *from,
-		      struct minimize_result *ret)
-{
-	size_t row = 0;
-
-	for (size_t i = 0; i < from->count; i++) {
-		uint32_t test = from->tests[i];
-		struct minimal_item item = { .name = mem_strdup(m->framework->items.items[test]),
-					     .victim = test == m->victim,
-					     .needed = minimiser_needed(m->minimiser, test) };
-
-		if (row < from->n_without && from->without[row].test == test) {
-			item.without = rate_of(from->without[row].exact);
-			item.wider = rate_of(from->without[row].wider);
-			row++;
-		}
-		VEC_PUSH(&ret->items, item);
-	}
-}
-
-static int by_need(const void *a, const void *b)
-{
-	const struct minimal_item *x = a, *y = b;
-
-	return (x->needed < y->needed) - (x->needed > y->needed);
-}
-
-static void add_doubtful(const struct minimize *m, struct minimize_result *ret)
-{
-	for (size_t i = 0; i < m->framework->items.count; i++) {
-		double needed = minimiser_needed(m->minimiser, i);
-
-		if (needed > 0 && i != m->victim)
-			VEC_PUSH(&ret->doubtful,
-				 ((struct minimal_item){
-					 .name = mem_strdup(m->framework->items.items[i]),
-					 .needed = needed }));
-	}
-	if (ret->doubtful.count > 0)
-		qsort(ret->doubtful.items, ret->doubtful.count, sizeof(ret->doubtful.items[0]),
-		      by_need);
-}
-
-static int add_search(struct minimize *m, struct minimize_result *ret, struct err *err)
-{
-	static const enum minimal_verdict verdicts[] = {
-		[MINIMISER_RUNNING] = MINIMAL_SEARCHING,
-		[MINIMISER_MINIMAL] = MINIMAL_FOUND,
-		[MINIMISER_NEVER_FAILED] = MINIMAL_SEARCHING,
-		[MINIMISER_COUNT_MATTERS] = MINIMAL_COUNT_MATTERS,
-	};
-	static const enum minimal_others others[] = {
-		[MINIMISER_OTHERS_UNKNOWN] = MINIMAL_OTHERS_UNKNOWN,
-		[MINIMISER_OTHERS_NONE] = MINIMAL_OTHERS_NONE,
-		[MINIMISER_OTHERS_SOME] = MINIMAL_OTHERS_SOME,
-		[MINIMISER_OTHERS_ANY] = MINIMAL_OTHERS_ANY,
-	};
-	AUTO(mem_freep) uint32_t *tests = NULL;
-	struct framework_list list;
-	struct minimiser_result from;
-	struct minimiser_state state;
-	int r = minimiser_result(m->minimiser, &from);
-
-	if (r < 0)
-		return err_errno(err, r, "cannot tell the result");
-	minimiser_state(m->minimiser, &state);
-	m->never_failed = from.verdict == MINIMISER_NEVER_FAILED;
-	ret->verdict = verdicts[from.verdict];
-	ret->others = others[from.others];
-	ret->confidence = from.confidence;
-	ret->to_go = state.trials_to_go;
-	ret->trials = state.trials;
-	ret->other_failures = state.censored;
-	ret->no_information = state.no_information;
-	ret->rollbacks = state.rollbacks;
-	ret->full = rate_of(from.full);
-	ret->minimal = rate_of(from.minimal);
-	ret->stand_ins = rate_of(from.others_runs);
-	ret->reversed = rate_of(from.reversed);
-	ret->shuffled = rate_of(from.shuffled);
-	ret->order_checked = from.reversed.runs + from.shuffled.runs > 0;
-	tests = mem_alloc(from.count * sizeof(tests[0]));
-	memcpy(tests, from.tests, from.count * sizeof(tests[0]));
-	list = (struct framework_list){ .items = tests, .count = from.count };
-	add_items(m, &from, ret);
-	if (ret->verdict == MINIMAL_SEARCHING)
-		add_doubtful(m, ret);
-	framework_plain(m->framework, &list, ret->file, &ret->argv, &ret->env);
-	return write_best(m, &list, err);
-}
-
-/* Before the target is known the full list is all there is. */
-static int add_baseline(struct minimize *m, struct minimize_result *ret, struct err *err)
-{
-	struct framework_list list = { .items = m->full, .count = m->full_count };
-
-	for (size_t i = 0; i < m->full_count; i++)
-		VEC_PUSH(&ret->items,
-			 ((struct minimal_item){ .name = mem_strdup(m->framework->items.items[i]),
-						 .victim = i == m->victim }));
-	ret->trials = m->target.runs;
-	ret->full = rate_wilson(m->target.runs, 0, RATE_CONFIDENCE);
-	framework_plain(m->framework, &list, ret->file, &ret->argv, &ret->env);
-	return write_best(m, &list, err);
-}
-
-static int never_failed(const struct minimize *m, const struct minimize_result *result,
-			struct err *err)
-{
-	uint64_t runs = result->full.trials;
-
-	(void)err_set(err, -ENODATA,
-		      "the full list of %zu %s did not fail%s: %llu clean runs, so it fails less "
-		      "often than %.2g %% of the time (%.3g %% confidence)",
-		      m->full_count, m->framework->ops->nouns,
-		      m->target.known ? " in the way that was asked for" : "",
-		      (unsigned long long)runs,
-		      100 * rate_upper_bound_clean(runs, m->request->confidence),
-		      100 * m->request->confidence);
-	return err_remedy(err, "raise the rate (more slots, load, another machine), or allow more "
-			       "clean runs with --baseline N");
-}
-
-static int summarise(struct minimize *m, struct minimize_result *ret, struct err *err)
-{
-	AUTO(mem_freep) char *name = file_name(m);
-	int r;
-
-	ret->framework = m->framework->ops->name;
-	ret->noun = m->framework->ops->noun;
-	ret->nouns = m->framework->ops->nouns;
-	ret->total = m->framework->items.count;
-	ret->wanted = m->request->confidence;
-	ret->seed = m->seed;
-	ret->file = mem_printf("%s/%s", case_dir(m->cs), name);
-	if (m->victim != MINIMISER_NO_VICTIM)
-		ret->victim = mem_strdup(m->framework->items.items[m->victim]);
-	if (m->target.known)
-		memcpy(ret->target, m->target.signature.id, sizeof(ret->target));
-	r = m->minimiser ? add_search(m, ret, err) : add_baseline(m, ret, err);
-	if (r == 0 && m->never_failed)
-		r = never_failed(m, ret, err);
-	return r < 0 ? r
-		     : findings_signatures(&m->runner.tally, m->cs, m->runner.series,
-					   &ret->signatures, err);
-}
-
 int minimize_run(struct case_store *cs, const struct minimize_request *request,
 		 struct minimize_result *ret, struct err *err)
 {
@@ -736,7 +477,7 @@ int minimize_run(struct case_store *cs, const struct minimize_request *request,
 	ret->program_changed = start.program_changed;
 	ret->interrupted = m.runner.interrupted;
 	if (r == 0)
-		r = summarise(&m, ret, err);
+		r = minimize_summarise(&m, ret, err);
 	ret->seconds = series_now_s() - m.started_s;
 	return r;
 }

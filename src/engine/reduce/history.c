@@ -24,7 +24,7 @@ int history_add(struct history *history, const testset_word *set, enum run_kind 
 
 	if (history->count == history->room) {
 		size_t room = history->room ? history->room * 2 : 64;
-		struct run *runs = realloc(history->runs, room * sizeof(*runs));
+		struct history_run *runs = realloc(history->runs, room * sizeof(*runs));
 
 		if (!runs)
 			return -ENOMEM;
@@ -35,7 +35,7 @@ int history_add(struct history *history, const testset_word *set, enum run_kind 
 	if (!copy)
 		return -ENOMEM;
 	memcpy(copy, set, bytes);
-	history->runs[history->count++] = (struct run){
+	history->runs[history->count++] = (struct history_run){
 		.set = copy,
 		.size = (uint32_t)testset_count(set, history->words),
 		.kind = kind,
@@ -48,7 +48,7 @@ struct run_count history_exact(const struct history *history, const testset_word
 	struct run_count count = { 0 };
 
 	for (size_t i = 0; i < history->count; i++) {
-		const struct run *run = &history->runs[i];
+		const struct history_run *run = &history->runs[i];
 
 		if (!testset_equal(run->set, set, history->words))
 			continue;
@@ -66,7 +66,7 @@ struct run_count history_lacking(const struct history *history, const testset_wo
 	testset_word own_bit = (testset_word)1 << (test % 64);
 
 	for (size_t i = 0; i < history->count; i++) {
-		const struct run *run = &history->runs[i];
+		const struct history_run *run = &history->runs[i];
 		bool rest = !(run->set[own_word] & own_bit);
 
 		for (size_t w = 0; rest && w < history->words; w++) {

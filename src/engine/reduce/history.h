@@ -13,7 +13,7 @@ enum run_kind {
 	RUN_DISOWNED, /* showed the target, but later silence says it was a look-alike */
 };
 
-struct run {
+struct history_run {
 	testset_word *set; /* the tests that started */
 	uint32_t size;	   /* how many of them */
 	enum run_kind kind;
@@ -21,7 +21,7 @@ struct run {
 
 struct history {
 	size_t words;
-	struct run *runs;
+	struct history_run *runs;
 	size_t count, room;
 };
 

@@ -106,7 +106,7 @@ static void clause_rate(const struct marginals *m, struct clause *clause, double
 	clause->without = clause->crash ? m->stray : 1;
 }
 
-static int clause_add(struct marginals *m, const struct run *run)
+static int clause_add(struct marginals *m, const struct history_run *run)
 {
 	struct clause clause = { .first = (uint32_t)m->n_edges };
 
@@ -150,7 +150,7 @@ static int clause_add(struct marginals *m, const struct run *run)
 /* The rate learns from each outcome as it was foreseen, and is never told again
  * what it should have foreseen: to re-attribute passes to luck later lets 'the
  * rate is tiny and no test is needed' explain everything. */
-static void cells_observe(struct marginals *m, const struct run *run, double q)
+static void cells_observe(struct marginals *m, const struct history_run *run, double q)
 {
 	const double *hit = m->grid->hit[rate_size(run->size, m->n_full)];
 	double sum = 0;
@@ -179,7 +179,7 @@ static void prior_update(struct marginals *m)
 	m->prior = odds;
 }
 
-int marginals_observe(struct marginals *m, const struct run *run)
+int marginals_observe(struct marginals *m, const struct history_run *run)
 {
 	int r = 0;
 
@@ -232,12 +232,12 @@ int marginals_rebuild(struct marginals *m, const struct history *history, const 
 	return 0;
 }
 
-void marginals_target(struct marginals *m, const struct run *run)
+void marginals_target(struct marginals *m, const struct history_run *run)
 {
 	cells_observe(m, run, 1);
 }
 
-int marginals_narrow(struct marginals *m, const struct run *run)
+int marginals_narrow(struct marginals *m, const struct history_run *run)
 {
 	uint32_t *place = (uint32_t *)m->order;
 	size_t n_edges = 0, n_clauses = 0, count = 0;

@@ -9,7 +9,7 @@
 #define REDHAND_ENGINE_REDUCE_MARGINALS_H
 
 #include "engine/reduce/history.h"
-#include "engine/reduce/rate.h"
+#include "engine/reduce/rate_grid.h"
 
 /* A pass that left out some of the items: each got a push towards 'needed'. */
 struct clause {
@@ -58,11 +58,11 @@ int marginals_rebuild(struct marginals *m, const struct history *history, const 
 
 /* `run`, the newest of the history, showed the target, and is going to be followed
  * by a rebuild, or by narrowing the items to what it held. */
-void marginals_target(struct marginals *m, const struct run *run);
-int marginals_narrow(struct marginals *m, const struct run *run);
+void marginals_target(struct marginals *m, const struct history_run *run);
+int marginals_narrow(struct marginals *m, const struct history_run *run);
 
 /* One more run, the newest of the history. A target run must hold all items. */
-int marginals_observe(struct marginals *m, const struct run *run);
+int marginals_observe(struct marginals *m, const struct history_run *run);
 
 /* Probability that `set` holds every needed test. */
 double marginals_chance(const struct marginals *m, const testset_word *set);

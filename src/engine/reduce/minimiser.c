@@ -40,7 +40,7 @@ static const uint32_t swap_fails =
 	3; /* and how many must fail: chance or a look-alike may do one */
 
 /* A list that was adopted because it showed the target. */
-struct frame {
+struct adopted {
 	testset_word *set;
 	double astray;		 /* when it was left: belief that it lacks a needed test */
 	double cell[RATE_CELLS]; /* when it was left: belief about the rate */
@@ -57,7 +57,7 @@ struct minimiser {
 	testset_word *full; /* without the tests after the victim */
 	struct history history;
 
-	struct frame *frames; /* the full list first, the current one last */
+	struct adopted *frames; /* the full list first, the current one last */
 	size_t n_frames, room_frames;
 	uint32_t *items; /* the current list without the victim */
 	size_t n_items;
@@ -149,9 +149,9 @@ static double needed_sum(const struct minimiser *m)
 }
 
 /* The current list has changed; `run` if a run narrowed it, else NULL. */
-static int refresh(struct minimiser *m, const struct run *run)
+static int refresh(struct minimiser *m, const struct history_run *run)
 {
-	const struct frame *top = &m->frames[m->n_frames - 1];
+	const struct adopted *top = &m->frames[m->n_frames - 1];
 	bool first = m->history.count == 0;
 
 	m->n_items = 0;
@@ -181,7 +181,7 @@ static int frame_push(struct minimiser *m, const testset_word *set)
 
 	if (m->n_frames == m->room_frames) {
 		size_t room = m->room_frames ? m->room_frames * 2 : 16;
-		struct frame *frames = realloc(m->frames, room * sizeof(*frames));
+		struct adopted *frames = realloc(m->frames, room * sizeof(*frames));
 
 		if (!frames)
 			return -ENOMEM;
@@ -193,12 +193,12 @@ static int frame_push(struct minimiser *m, const testset_word *set)
 		return -ENOMEM;
 	memcpy(copy, set, m->words * sizeof(*copy));
 	if (m->n_frames) {
-		struct frame *top = &m->frames[m->n_frames - 1];
+		struct adopted *top = &m->frames[m->n_frames - 1];
 
 		top->astray = m->astray;
 		memcpy(top->cell, m->marginals.cell, sizeof(top->cell));
 	}
-	m->frames[m->n_frames++] = (struct frame){ .set = copy };
+	m->frames[m->n_frames++] = (struct adopted){ .set = copy };
 	return 0;
 }
 
@@ -276,7 +276,7 @@ void minimiser_free(struct minimiser *m)
 
 /* The target showed on `run`, which lacks some of the list: what both hold is the
  * list from now on. How likely is it that this was a look-alike? */
-static int adopt(struct minimiser *m, const struct run *run)
+static int adopt(struct minimiser *m, const struct history_run *run)
 {
 	double held = (1 - m->astray) * chance(m, run->set);
 	double astray = m->stray * (1 - held);
@@ -290,7 +290,7 @@ static int adopt(struct minimiser *m, const struct run *run)
 		return r;
 	m->astray = astray;
 	for (size_t i = 0; i < m->history.count; i++) {
-		struct run *old = &m->history.runs[i];
+		struct history_run *old = &m->history.runs[i];
 
 		if (old->kind == RUN_DISOWNED && testset_within(m->set, old->set, m->words)) {
 			old->kind = RUN_TARGET;
@@ -308,7 +308,7 @@ static int rollback(struct minimiser *m)
 	m->astray = m->frames[m->n_frames - 1].astray;
 	m->rollbacks++;
 	for (size_t i = 0; i < m->history.count; i++) {
-		struct run *run = &m->history.runs[i];
+		struct history_run *run = &m->history.runs[i];
 
 		if (run->kind == RUN_TARGET && !testset_within(current(m), run->set, m->words)) {
 			run->kind = RUN_DISOWNED;
@@ -318,7 +318,7 @@ static int rollback(struct minimiser *m)
 	return refresh(m, NULL);
 }
 
-static void suspect(struct minimiser *m, const struct run *run)
+static void suspect(struct minimiser *m, const struct history_run *run)
 {
 	double share = fmin(lookalike * (1 + lookalike_step * (double)m->disowned), lookalike_most);
 	double p, in, out;
@@ -349,7 +349,7 @@ static void judge(struct minimiser *m)
 				 rate(m, m->n_candidates), rate(m, m->n_items));
 }
 
-static int learn(struct minimiser *m, const struct run *run)
+static int learn(struct minimiser *m, const struct history_run *run)
 {
 	int r = 0;
 

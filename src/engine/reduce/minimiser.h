@@ -16,7 +16,7 @@
  *	minimiser_result(m, &result);
  *
  * Resume: make a new minimiser with the same options and report the stored
- * (list, outcome) pairs again, in the same order. What it believes, and what it
+ * (list, outcome) pairs again, all of them, in the same order. What it believes, and what it
  * plans next, depends only on the options, on the reports so far and their order,
  * and on the plans outstanding; never on a clock or on plans forgotten. A report
  * need not belong to a plan: any list of tests is evidence.

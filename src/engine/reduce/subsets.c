@@ -121,7 +121,7 @@ void subsets_rebuild(struct subsets *s, const struct history *history, const uin
 	prior_fill(s, prior, count, n_candidates);
 	memset(s->weight, 0, RATE_CELLS * size * sizeof(*s->weight));
 	for (size_t i = 0; i < history->count; i++) {
-		const struct run *run = &history->runs[i];
+		const struct history_run *run = &history->runs[i];
 		size_t row = rate_size(run->size, s->n_full), pool = pool_of(s, run->set);
 		const double *log_p =
 			run->kind != RUN_PASS ? s->grid->log_hit[row] : s->grid->log_miss[row];
@@ -173,7 +173,7 @@ void subsets_rebuild(struct subsets *s, const struct history *history, const uin
 	total_update(s);
 }
 
-void subsets_observe(struct subsets *s, const struct run *run)
+void subsets_observe(struct subsets *s, const struct history_run *run)
 {
 	size_t size = (size_t)1 << s->count, pool = pool_of(s, run->set);
 	const double *hit = s->grid->hit[rate_size(run->size, s->n_full)];

@@ -7,7 +7,7 @@
 #define REDHAND_ENGINE_REDUCE_SUBSETS_H
 
 #include "engine/reduce/history.h"
-#include "engine/reduce/rate.h"
+#include "engine/reduce/rate_grid.h"
 
 enum { SUBSETS_MOST = 10 }; /* tests; the tables grow as 2^tests */
 
@@ -34,7 +34,7 @@ void subsets_deinit(struct subsets *s);
  * tests that could have been needed at the start. */
 void subsets_rebuild(struct subsets *s, const struct history *history, const uint32_t *items,
 		     size_t count, size_t n_candidates);
-void subsets_observe(struct subsets *s, const struct run *run);
+void subsets_observe(struct subsets *s, const struct history_run *run);
 double subsets_chance(const struct subsets *s, const testset_word *set);
 double subsets_rate(const struct subsets *s, size_t size);
 size_t subsets_pool(struct subsets *s, const testset_word *const *flying, size_t n_flying,

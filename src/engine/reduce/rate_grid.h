@@ -7,8 +7,8 @@
  * over the grid. The prior over the rate is uniform, Beta(1, 1); most of the prior
  * over the factor is on 'does not change'.
  */
-#ifndef REDHAND_ENGINE_REDUCE_RATE_H
-#define REDHAND_ENGINE_REDUCE_RATE_H
+#ifndef REDHAND_ENGINE_REDUCE_RATE_GRID_H
+#define REDHAND_ENGINE_REDUCE_RATE_GRID_H
 
 #include <stddef.h>
 

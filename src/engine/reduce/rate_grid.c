@@ -1,4 +1,4 @@
-#include "engine/reduce/rate.h"
+#include "engine/reduce/rate_grid.h"
 
 #include <math.h>
 #include <pthread.h>

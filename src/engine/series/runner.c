@@ -241,6 +241,7 @@ static int store(struct flights *f, struct trial_result *result, struct err *err
 	AUTO(crash_report_deinit) struct crash_report report = { 0 };
 	struct runner *runner = f->runner;
 	struct run run = land(f, result);
+	struct trial_record record;
 	int r;
 
 	if (result->trouble)
@@ -253,16 +254,17 @@ static int store(struct flights *f, struct trial_result *result, struct err *err
 	r = settle_directory(runner, result, signatures.list.count > 0, err);
 	if (r < 0)
 		return r;
-	r = case_add_trial(runner->cs,
-			   &(struct trial_record){ .number = result->number,
-						   .series = runner->series,
-						   .position = run.position,
-						   .arm = run.arm,
-						   .slot = result->slot,
-						   .end = &result->end,
-						   .signatures = &signatures,
-						   .kept = result->left },
-			   err);
+	record = (struct trial_record){ .number = result->number,
+					.series = runner->series,
+					.position = run.position,
+					.arm = run.arm,
+					.slot = result->slot,
+					.end = &result->end,
+					.signatures = &signatures,
+					.kept = result->left };
+	if (runner->ops->record)
+		runner->ops->record(runner->ctx, &run, &record);
+	r = case_add_trial(runner->cs, &record, err);
 	if (r < 0)
 		return r;
 	note_news(runner, result, &signatures);

@@ -9,7 +9,6 @@
 #include "cmd/progress.h"
 #include "cmd/trial_options.h"
 #include "engine/series/compare.h"
-#include "engine/stats/rng.h"
 #include "report/report_series.h"
 
 struct compare_options {
@@ -103,22 +102,6 @@ static int arms_init(struct arms *arms, const struct option_list *texts, struct 
 	return 0;
 }
 
-static int choose_seed(const struct compare_options *options, uint64_t *ret, struct err *err)
-{
-	char *end;
-
-	if (!options->seed) {
-		*ret = rng_fresh_seed();
-		return 0;
-	}
-	errno = 0;
-	*ret = strtoull(options->seed, &end, 10);
-	if (errno != 0 || *end != '\0' || options->seed[0] < '0' || options->seed[0] > '9')
-		return err_set(err, -EINVAL, "--seed wants a whole number, not '%s'",
-			       options->seed);
-	return 0;
-}
-
 static void identify_arms(struct strbuf *identity, const struct compare_options *options)
 {
 	for (size_t i = 0; i < options->arms.count; i++)
@@ -149,23 +132,17 @@ static int compare(const struct invocation *inv, const struct arms *arms,
 		.progress = progress_show,
 		.progress_ctx = &progress,
 	};
-	int r = choose_seed(options, &request.seed, err);
+	int r = trial_seed(options->seed, &request.seed, err);
 
 	if (r == 0)
 		r = trial_setup_init(&setup, &options->trial, "compare", inv->program, err);
 	if (r == 0)
-		r = case_open(options->common.case_dir, CASE_WRITE, cs, err);
-	if (r == 0)
-		r = trial_setup_place(&setup, options->common.case_dir, err);
+		r = trial_setup_open(&setup, options->common.case_dir, cs, err);
 	if (r < 0)
 		return r;
 	identify_arms(&setup.identity, options);
-	request.identity = (struct series_identity){ .command = "compare",
-						     .settings = strbuf_str(&setup.identity),
-						     .program = strbuf_str(&setup.program) };
+	request.identity = trial_setup_identity(&setup, "compare");
 	request.observer = setup.observer;
-	if (setup.unobserved)
-		log_note("%s", setup.unobserved);
 	progress_init(&progress);
 	r = compare_run(*cs, &request, result, err);
 	progress_end(&progress);

@@ -9,7 +9,6 @@
 #include "cmd/progress.h"
 #include "cmd/trial_options.h"
 #include "engine/series/minimize.h"
-#include "engine/stats/rng.h"
 #include "report/report_minimize.h"
 
 struct minimize_options {
@@ -96,22 +95,6 @@ static void defaults(void *ptr)
 	options->confidence = 0.99;
 	options->baseline = 300;
 	trial_options_defaults(&options->trial);
-}
-
-static int choose_seed(const struct minimize_options *options, uint64_t *ret, struct err *err)
-{
-	char *end;
-
-	if (!options->seed) {
-		*ret = rng_fresh_seed();
-		return 0;
-	}
-	errno = 0;
-	*ret = strtoull(options->seed, &end, 10);
-	if (errno != 0 || *end != '\0' || options->seed[0] < '0' || options->seed[0] > '9')
-		return err_set(err, -EINVAL, "--seed wants a whole number, not '%s'",
-			       options->seed);
-	return 0;
 }
 
 static int check(const struct minimize_options *options, struct err *err)
@@ -236,23 +219,17 @@ static int minimize(const struct invocation *inv, struct minimizing *m,
 		.progress = show,
 		.progress_ctx = &progress,
 	};
-	int r = choose_seed(options, &request.seed, err);
+	int r = trial_seed(options->seed, &request.seed, err);
 
 	if (r == 0)
 		r = list_items(inv, m, err);
 	if (r == 0)
-		r = case_open(options->common.case_dir, CASE_WRITE, &m->cs, err);
-	if (r == 0)
-		r = trial_setup_place(&m->setup, options->common.case_dir, err);
+		r = trial_setup_open(&m->setup, options->common.case_dir, &m->cs, err);
 	if (r < 0)
 		return r;
 	request.observer = m->setup.observer;
-	if (m->setup.unobserved)
-		log_note("%s", m->setup.unobserved);
 	identify(&m->setup.identity, options, &m->framework);
-	request.identity = (struct series_identity){ .command = "minimize",
-						     .settings = strbuf_str(&m->setup.identity),
-						     .program = strbuf_str(&m->setup.program) };
+	request.identity = trial_setup_identity(&m->setup, "minimize");
 	progress_init(&progress);
 	r = minimize_run(m->cs, &request, result, err);
 	progress_end(&progress);

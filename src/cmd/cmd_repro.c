@@ -79,17 +79,11 @@ static int repro(const struct invocation *inv, struct repro_result *result, stru
 	int r = trial_setup_init(&setup, &options->trial, "repro", inv->program, err);
 
 	if (r == 0)
-		r = case_open(options->common.case_dir, CASE_WRITE, cs, err);
-	if (r == 0)
-		r = trial_setup_place(&setup, options->common.case_dir, err);
+		r = trial_setup_open(&setup, options->common.case_dir, cs, err);
 	if (r < 0)
 		return r;
-	request.identity = (struct series_identity){ .command = "repro",
-						     .settings = strbuf_str(&setup.identity),
-						     .program = strbuf_str(&setup.program) };
+	request.identity = trial_setup_identity(&setup, "repro");
 	request.observer = setup.observer;
-	if (setup.unobserved)
-		log_note("%s", setup.unobserved);
 	progress_init(&progress);
 	r = repro_run(*cs, &request, result, err);
 	progress_end(&progress);

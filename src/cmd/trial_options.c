@@ -10,7 +10,10 @@
 #include <unistd.h>
 
 #include "base/fd.h"
+#include "base/log.h"
+#include "base/value.h"
 #include "base/which.h"
+#include "engine/stats/rng.h"
 #include "engine/trial/observe.h"
 
 /* Larger programs are told apart by size and time: reading them would take noticeably long. */
@@ -337,7 +340,7 @@ static void make_tmp_alias(struct trial_setup *setup)
 	}
 }
 
-int trial_setup_place(struct trial_setup *setup, const char *case_dir, struct err *err)
+static int place(struct trial_setup *setup, const char *case_dir, struct err *err)
 {
 	AUTO(mem_freep) char *trials = mem_printf("%s/trials", case_dir);
 
@@ -347,6 +350,36 @@ int trial_setup_place(struct trial_setup *setup, const char *case_dir, struct er
 	if (!(setup->settings.flags & TRIAL_SHARE_TMP))
 		make_tmp_alias(setup);
 	return 0;
+}
+
+int trial_setup_open(struct trial_setup *setup, const char *case_dir, struct case_store **ret,
+		     struct err *err)
+{
+	int r = case_open(case_dir, CASE_WRITE, ret, err);
+
+	if (r == 0)
+		r = place(setup, case_dir, err);
+	if (r == 0 && setup->unobserved)
+		log_note("%s", setup->unobserved);
+	return r;
+}
+
+int trial_seed(const char *text, uint64_t *ret, struct err *err)
+{
+	int r = 0;
+
+	if (text)
+		r = value_count(text, 0, 0, ret, err);
+	else
+		*ret = rng_fresh_seed();
+	return r < 0 ? err_prefix(err, "--seed") : 0;
+}
+
+struct series_identity trial_setup_identity(const struct trial_setup *setup, const char *command)
+{
+	return (struct series_identity){ .command = command,
+					 .settings = strbuf_str(&setup->identity),
+					 .program = strbuf_str(&setup->program) };
 }
 
 void trial_setup_deinit(struct trial_setup *setup)

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "case/case.h"
 #include "cmd/common.h"
 #include "engine/trial/job.h"
 
@@ -51,6 +52,14 @@ struct trial_setup {
 int trial_setup_init(struct trial_setup *setup, const struct trial_options *options,
 		     const char *command, char *const *program, struct err *err);
 
-/* Once the case is open: where the trials' directories are. */
-int trial_setup_place(struct trial_setup *setup, const char *case_dir, struct err *err);
+/* Opens the case for writing and settles where the trials' directories are; tells the user when
+ * the program cannot be observed. */
+int trial_setup_open(struct trial_setup *setup, const char *case_dir, struct case_store **ret,
+		     struct err *err);
+
+/* The seed as the user gave it, or a new one when `text` is NULL. */
+int trial_seed(const char *text, uint64_t *ret, struct err *err);
+
+/* What the series of this command is known by; points into `setup`. */
+struct series_identity trial_setup_identity(const struct trial_setup *setup, const char *command);
 void trial_setup_deinit(struct trial_setup *setup);

@@ -12,10 +12,8 @@
 #include "debuginfo/symbols.h"
 #include "engine/autopsy/fault.h"
 #include "engine/autopsy/logs.h"
+#include "engine/autopsy/pointers.h"
 
-#define BLOCKS_SHOWN 24
-#define BLOCKS_MAX 2000
-#define EPOCH_EVENTS 64 /* the header's epoch moves once per this many events */
 #define CRASHES_MAX 16
 #define CANDIDATES_MAX 1000
 #define RAISED_WITHIN_NS 10000000000u /* a handler that prints a backtrace takes its time */
@@ -24,11 +22,6 @@
 struct autopsy {
 	struct symbols *symbols;
 };
-
-/* The order of <sys/ucontext.h>, which is how the agent numbers registers. */
-static const char *const greg_names[] = { "r8",	 "r9",	"r10", "r11", "r12", "r13",
-					  "r14", "r15", "rdi", "rsi", "rbp", "rbx",
-					  "rdx", "rax", "rcx", "rsp", "rip" };
 
 struct autopsy *autopsy_new(void)
 {
@@ -183,216 +176,12 @@ static void unwind_crash(struct autopsy *autopsy, const struct body *body, struc
 	(void)symbols_unwind(autopsy->symbols, &snapshot, &ret->stack, NULL);
 }
 
-/* ---- blocks ---- */
-
-/* CONTEXT[@LANE]#ORDINAL; of blocks that only the history knows, the context alone. */
-static char *block_key_text(struct event_log *log, const struct log_block *block)
-{
-	const struct block_key *key = &block->key;
-	struct log_context row;
-
-	if (key->stack_hash == 0) {
-		if (!log_context_row(&log->reader, block->context, &row))
-			return NULL;
-		return mem_printf("%016" PRIx64, row.stack_hash);
-	}
-	if (key->lane > 0)
-		return mem_printf("%016" PRIx64 "@%u#%u", key->stack_hash, key->lane, key->ordinal);
-	return mem_printf("%016" PRIx64 "#%u", key->stack_hash, key->ordinal);
-}
-
-static const char *via_text(const struct log_block *block)
-{
-	switch (block->via) {
-	case LOG_VIA_REGISTER:
-		return block->where < ARRAY_SIZE(greg_names) ? greg_names[block->where] : "?";
-	case LOG_VIA_FAULT:
-		return "the address";
-	case LOG_VIA_STACK:
-		return "the stack";
-	case LOG_VIA_MEMORY:
-		return "memory behind a register";
-	default:
-		return "a pointer";
-	}
-}
-
-/* A block that pointers lead to, before its stacks are read: that is only done for the few that
- * are shown. */
-struct pointed {
-	struct log_block block;
-	char *via;  /* all ways that lead to it */
-	int weight; /* small ones first */
-};
-
-/* Below this, the fault or its instruction used the pointer. */
-#define WEIGHT_TELLING 10
-
-struct pointeds {
-	VEC(struct pointed) list;
-};
-
-static bool is_freed(const struct log_block *block)
-{
-	return block->state == LOG_BLOCK_FREED || block->relation == LOG_FORMER;
-}
-
-/* What the fault itself touched, then freed blocks, then live ones; registers before memory, and
- * last what just lies on the stack. */
-static int block_weight(const struct fault_operands *operands, const struct log_block *block)
-{
-	static const int by_via[] = {
-		[LOG_VIA_REGISTER] = 10, [LOG_VIA_STACK] = 100, [LOG_VIA_MEMORY] = 20
-	};
-	int via = block->via < ARRAY_SIZE(by_via) ? by_via[block->via] : 50;
-
-	if (block->via == LOG_VIA_FAULT)
-		return 0;
-	/* Registers that the faulting instruction used come right after the fault's own address. */
-	if (block->via == LOG_VIA_REGISTER)
-		for (size_t i = 0; i < operands->count; i++)
-			if (strcmp(operands->registers[i], via_text(block)) == 0)
-				return 1 + (int)i * 2 + !is_freed(block);
-	return via + (is_freed(block) ? 0 : 40) + (block->relation == LOG_BEYOND ? 5 : 0);
-}
-
-static int by_weight(const void *a, const void *b)
-{
-	const struct pointed *x = a, *y = b;
-
-	if (x->weight != y->weight)
-		return x->weight - y->weight;
-	return x->block.id < y->block.id ? -1 : x->block.id > y->block.id;
-}
-
-static void note_block(struct pointeds *pointeds, const struct fault_operands *operands,
-		       const struct log_block *block)
-{
-	const char *via = via_text(block);
-	int weight = block_weight(operands, block);
-
-	VEC_FOREACH (&pointeds->list, p) {
-		if (p->block.id != block->id || p->block.relation != block->relation)
-			continue;
-		if (!strstr(p->via, via) && strlen(p->via) < 60) {
-			char *joined = mem_printf(weight < p->weight ? "%2$s, %1$s" : "%1$s, %2$s",
-						  p->via, via);
-
-			mem_free(p->via);
-			p->via = joined;
-		}
-		if (weight < p->weight) {
-			p->weight = weight;
-			p->block = *block;
-		}
-		return;
-	}
-	if (pointeds->list.count < BLOCKS_MAX)
-		VEC_PUSH(&pointeds->list,
-			 ((struct pointed){
-				 .block = *block, .via = mem_strdup(via), .weight = weight }));
-}
-
-static void add_life(struct autopsy *autopsy, struct event_log *log, const struct pointed *pointed,
-		     struct crash *ret)
-{
-	const struct log_block *block = &pointed->block;
-	uint32_t ago = (uint32_t)log->reader.header.epoch - (uint32_t)block->freed_epoch;
-	struct block_life life = {
-		.via = mem_strdup(pointed->via),
-		.value = block->value,
-		.id = block->id,
-		.key = block_key_text(log, block),
-		.start = block->start,
-		.size = block->size,
-		.state = block->state == LOG_BLOCK_FREED ? BLOCK_FREED : BLOCK_LIVE,
-		.telling = pointed->weight < WEIGHT_TELLING,
-		.former = block->relation == LOG_FORMER,
-		.beyond = block->relation == LOG_BEYOND,
-		.python =
-			block->api == LOG_API_PYTHON_OBJECT || block->api == LOG_API_PYTHON_MEMORY,
-	};
-
-	if (life.state == BLOCK_FREED)
-		life.freed_events = ((uint64_t)ago + 1) * EPOCH_EVENTS;
-	(void)event_log_context(log, block->context, autopsy->symbols, &life.allocated);
-	if (block->free_context != 0)
-		(void)event_log_context(log, block->free_context, autopsy->symbols, &life.freed);
-	VEC_PUSH(&ret->blocks, life);
-}
-
-/* Does this pointer matter enough to ask who lived there before? */
-static bool asks_for_history(const struct fault_operands *operands, const struct log_block *block)
-{
-	if (block->via == LOG_VIA_FAULT)
-		return true;
-	if (block->via != LOG_VIA_REGISTER || block->relation != LOG_INSIDE)
-		return false;
-	for (size_t i = 0; i < operands->count; i++)
-		if (strcmp(operands->registers[i], via_text(block)) == 0)
-			return true;
-	return operands->count == 0;
-}
-
-/* The lives of one address range, as far as the rings still have them. */
-struct past {
-	uint64_t below;		/* only blocks older than this id */
-	uint64_t value;		/* must have covered this */
-	struct log_block found; /* id 0: nothing yet */
-};
-
-static void look_into_past(const struct log_life *life, struct past *past)
-{
-	uint64_t start = life->addr_op & LOG_ADDRESS_MASK, size = log_life_size(life);
-	unsigned int op = life->addr_op >> 48 & 15;
-	struct log_block *found = &past->found;
-
-	if (life->id >= past->below || life->id < found->id || past->value < start ||
-	    past->value - start >= (size > 0 ? size : 1))
-		return;
-	if (life->id != found->id)
-		*found = (struct log_block){ .id = life->id };
-	found->start = start;
-	found->size = size;
-	found->api = life->addr_op >> 52 & 15;
-	if (op == LOG_LIFE_FREE) {
-		found->free_context = life->context;
-		found->freed_epoch = life->epoch;
-	} else {
-		found->context = life->context;
-	}
-}
-
-/* Adds the block that had this place before, when it is still known. */
-static void note_former(struct pointeds *pointeds, const struct fault_operands *operands,
-			struct event_log *log, const struct log_block *now)
-{
-	struct past past = { .below = now->id, .value = now->value };
-
-	for (uint32_t lane = 0; lane < log_lane_count(&log->reader); lane++) {
-		struct log_ring_cursor cursor;
-		struct log_life life;
-
-		if (!log_ring_begin(&log->reader, lane, &cursor))
-			continue;
-		while (log_ring_next(&log->reader, &cursor, &life))
-			look_into_past(&life, &past);
-	}
-	if (past.found.id == 0)
-		return;
-	past.found.via = now->via;
-	past.found.where = now->where;
-	past.found.value = now->value;
-	past.found.state = LOG_BLOCK_FREED;
-	past.found.relation = LOG_FORMER;
-	note_block(pointeds, operands, &past.found);
-}
-
 static void read_owned(struct autopsy *autopsy, struct body *body, enum autopsy_depth depth,
 		       struct crash *ret)
 {
+	AUTO(pointers_deinit)
+	struct pointers pointers = { .log = body->log, .operands = &body->operands };
 	struct log_item item = body->item;
-	struct pointeds pointeds = { 0 };
 
 	ret->cut_short = true;
 	while (log_next_owned(&body->log->reader, body->item.head.seq, &item)) {
@@ -401,28 +190,16 @@ static void read_owned(struct autopsy *autopsy, struct body *body, enum autopsy_
 
 		if (item.head.type == LOG_BLOCK && log_payload(&item, &block, sizeof(block)) &&
 		    (depth == AUTOPSY_WHOLE || block.via == LOG_VIA_FAULT)) {
-			note_block(&pointeds, &body->operands, &block);
+			pointers_note(&pointers, &block);
 		} else if (item.head.type == LOG_CRASH_DONE &&
 			   log_payload(&item, &done, sizeof(done))) {
 			ret->write_us = done.write_ns / 1000;
 			ret->cut_short = false;
 		}
 	}
-	for (size_t i = 0, known = pointeds.list.count; i < known && depth == AUTOPSY_WHOLE; i++) {
-		struct log_block now = pointeds.list.items[i].block;
-
-		if (asks_for_history(&body->operands, &now))
-			note_former(&pointeds, &body->operands, body->log, &now);
-	}
-	if (pointeds.list.count > 1)
-		qsort(pointeds.list.items, pointeds.list.count, sizeof(pointeds.list.items[0]),
-		      by_weight);
-	for (size_t i = 0; i < pointeds.list.count; i++) {
-		if (i < BLOCKS_SHOWN)
-			add_life(autopsy, body->log, &pointeds.list.items[i], ret);
-		mem_free(pointeds.list.items[i].via);
-	}
-	VEC_DEINIT(&pointeds.list);
+	if (depth == AUTOPSY_WHOLE)
+		pointers_note_former(&pointers);
+	pointers_tell(&pointers, autopsy->symbols, ret);
 }
 
 /* ---- the crash ---- */
@@ -437,12 +214,12 @@ static char *printable(const char *text, size_t len)
 
 static void copy_registers(const struct log_crash *record, struct crash *ret)
 {
-	for (unsigned int i = 0; i < ARRAY_SIZE(greg_names); i++) {
+	for (unsigned int i = 0; i < REGISTER_PLACES; i++) {
 		(void)snprintf(ret->registers[i].name, sizeof(ret->registers[i].name), "%s",
-			       greg_names[i]);
+			       register_at(i));
 		ret->registers[i].value = record->gregs[i];
 	}
-	ret->register_count = ARRAY_SIZE(greg_names);
+	ret->register_count = REGISTER_PLACES;
 }
 
 static void build_crash(struct autopsy *autopsy, struct event_log *log, const struct log_item *item,

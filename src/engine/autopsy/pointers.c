@@ -1,0 +1,254 @@
+#include "engine/autopsy/pointers.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define BLOCKS_SHOWN 24
+#define BLOCKS_MAX 2000
+#define EPOCH_EVENTS 64 /* the header's epoch moves once per this many events */
+
+/* The order of <sys/ucontext.h>, which is how the agent numbers registers. */
+const char *register_at(uint64_t place)
+{
+	static const char *const names[REGISTER_PLACES] = {
+		"r8",  "r9",  "r10", "r11", "r12", "r13", "r14", "r15", "rdi",
+		"rsi", "rbp", "rbx", "rdx", "rax", "rcx", "rsp", "rip",
+	};
+
+	return place < REGISTER_PLACES ? names[place] : "?";
+}
+
+/* CONTEXT[@LANE]#ORDINAL; of blocks that only the history knows, the context alone. */
+static char *block_key_text(struct event_log *log, const struct log_block *block)
+{
+	const struct block_key *key = &block->key;
+	struct log_context row;
+
+	if (key->stack_hash == 0) {
+		if (!log_context_row(&log->reader, block->context, &row))
+			return NULL;
+		return mem_printf("%016" PRIx64, row.stack_hash);
+	}
+	if (key->lane > 0)
+		return mem_printf("%016" PRIx64 "@%u#%u", key->stack_hash, key->lane, key->ordinal);
+	return mem_printf("%016" PRIx64 "#%u", key->stack_hash, key->ordinal);
+}
+
+static const char *via_text(const struct log_block *block)
+{
+	switch (block->via) {
+	case LOG_VIA_REGISTER:
+		return register_at(block->where);
+	case LOG_VIA_FAULT:
+		return "the address";
+	case LOG_VIA_STACK:
+		return "the stack";
+	case LOG_VIA_MEMORY:
+		return "memory behind a register";
+	default:
+		return "a pointer";
+	}
+}
+
+/* A block that pointers lead to, before its stacks are read: that is only done for the few that
+ * are shown. */
+struct pointed {
+	struct log_block block;
+	char *via;  /* all ways that lead to it */
+	int weight; /* small ones first */
+};
+
+/* Below this, the fault or its instruction used the pointer. */
+#define WEIGHT_TELLING 10
+
+static bool is_freed(const struct log_block *block)
+{
+	return block->state == LOG_BLOCK_FREED || block->relation == LOG_FORMER;
+}
+
+/* What the fault itself touched, then freed blocks, then live ones; registers before memory, and
+ * last what just lies on the stack. */
+static int block_weight(const struct fault_operands *operands, const struct log_block *block)
+{
+	static const int by_via[] = {
+		[LOG_VIA_REGISTER] = 10, [LOG_VIA_STACK] = 100, [LOG_VIA_MEMORY] = 20
+	};
+	int via = block->via < ARRAY_SIZE(by_via) ? by_via[block->via] : 50;
+
+	if (block->via == LOG_VIA_FAULT)
+		return 0;
+	/* Registers that the faulting instruction used come right after the fault's own address. */
+	if (block->via == LOG_VIA_REGISTER)
+		for (size_t i = 0; i < operands->count; i++)
+			if (strcmp(operands->registers[i], via_text(block)) == 0)
+				return 1 + (int)i * 2 + !is_freed(block);
+	return via + (is_freed(block) ? 0 : 40) + (block->relation == LOG_BEYOND ? 5 : 0);
+}
+
+static int by_weight(const void *a, const void *b)
+{
+	const struct pointed *x = *(struct pointed *const *)a, *y = *(struct pointed *const *)b;
+
+	if (x->weight != y->weight)
+		return x->weight - y->weight;
+	return x->block.id < y->block.id ? -1 : x->block.id > y->block.id;
+}
+
+/* Two pointers lead to the same block: both are named, the more telling one first. */
+static void join(struct pointed *p, const struct log_block *block, const char *via, int weight)
+{
+	if (!strstr(p->via, via) && strlen(p->via) < 60) {
+		char *joined =
+			mem_printf(weight < p->weight ? "%2$s, %1$s" : "%1$s, %2$s", p->via, via);
+
+		mem_free(p->via);
+		p->via = joined;
+	}
+	if (weight < p->weight) {
+		p->weight = weight;
+		p->block = *block;
+	}
+}
+
+void pointers_note(struct pointers *pointers, const struct log_block *block)
+{
+	const char *via = via_text(block);
+	int weight = block_weight(pointers->operands, block);
+	struct pointed *new;
+
+	VEC_FOREACH (&pointers->list, p) {
+		if ((*p)->block.id == block->id && (*p)->block.relation == block->relation) {
+			join(*p, block, via, weight);
+			return;
+		}
+	}
+	if (pointers->list.count >= BLOCKS_MAX)
+		return;
+	new = mem_alloc(sizeof(*new));
+	*new = (struct pointed){ .block = *block, .via = mem_strdup(via), .weight = weight };
+	VEC_PUSH(&pointers->list, new);
+}
+
+static void add_life(struct event_log *log, const struct pointed *pointed, struct symbols *symbols,
+		     struct crash *ret)
+{
+	const struct log_block *block = &pointed->block;
+	uint32_t ago = (uint32_t)log->reader.header.epoch - (uint32_t)block->freed_epoch;
+	struct block_life life = {
+		.via = mem_strdup(pointed->via),
+		.value = block->value,
+		.id = block->id,
+		.key = block_key_text(log, block),
+		.start = block->start,
+		.size = block->size,
+		.state = block->state == LOG_BLOCK_FREED ? BLOCK_FREED : BLOCK_LIVE,
+		.telling = pointed->weight < WEIGHT_TELLING,
+		.former = block->relation == LOG_FORMER,
+		.beyond = block->relation == LOG_BEYOND,
+		.python =
+			block->api == LOG_API_PYTHON_OBJECT || block->api == LOG_API_PYTHON_MEMORY,
+	};
+
+	if (life.state == BLOCK_FREED)
+		life.freed_events = ((uint64_t)ago + 1) * EPOCH_EVENTS;
+	(void)event_log_context(log, block->context, symbols, &life.allocated);
+	if (block->free_context != 0)
+		(void)event_log_context(log, block->free_context, symbols, &life.freed);
+	VEC_PUSH(&ret->blocks, life);
+}
+
+/* Does this pointer matter enough to ask who lived there before? */
+static bool asks_for_history(const struct fault_operands *operands, const struct log_block *block)
+{
+	if (block->via == LOG_VIA_FAULT)
+		return true;
+	if (block->via != LOG_VIA_REGISTER || block->relation != LOG_INSIDE)
+		return false;
+	for (size_t i = 0; i < operands->count; i++)
+		if (strcmp(operands->registers[i], via_text(block)) == 0)
+			return true;
+	return operands->count == 0;
+}
+
+/* The lives of one address range, as far as the rings still have them. */
+struct past {
+	uint64_t below;		/* only blocks older than this id */
+	uint64_t value;		/* must have covered this */
+	struct log_block found; /* id 0: nothing yet */
+};
+
+static void look_into_past(const struct log_life *life, struct past *past)
+{
+	uint64_t start = life->addr_op & LOG_ADDRESS_MASK, size = log_life_size(life);
+	unsigned int op = life->addr_op >> 48 & 15;
+	struct log_block *found = &past->found;
+
+	if (life->id >= past->below || life->id < found->id || past->value < start ||
+	    past->value - start >= (size > 0 ? size : 1))
+		return;
+	if (life->id != found->id)
+		*found = (struct log_block){ .id = life->id };
+	found->start = start;
+	found->size = size;
+	found->api = life->addr_op >> 52 & 15;
+	if (op == LOG_LIFE_FREE) {
+		found->free_context = life->context;
+		found->freed_epoch = life->epoch;
+	} else {
+		found->context = life->context;
+	}
+}
+
+/* Adds the block that had this place before, when it is still known. */
+static void note_former(struct pointers *pointers, const struct log_block *now)
+{
+	struct past past = { .below = now->id, .value = now->value };
+
+	for (uint32_t lane = 0; lane < log_lane_count(&pointers->log->reader); lane++) {
+		struct log_ring_cursor cursor;
+		struct log_life life;
+
+		if (!log_ring_begin(&pointers->log->reader, lane, &cursor))
+			continue;
+		while (log_ring_next(&pointers->log->reader, &cursor, &life))
+			look_into_past(&life, &past);
+	}
+	if (past.found.id == 0)
+		return;
+	past.found.via = now->via;
+	past.found.where = now->where;
+	past.found.value = now->value;
+	past.found.state = LOG_BLOCK_FREED;
+	past.found.relation = LOG_FORMER;
+	pointers_note(pointers, &past.found);
+}
+
+void pointers_note_former(struct pointers *pointers)
+{
+	/* Those that are added meanwhile are former ones themselves. */
+	for (size_t i = 0, known = pointers->list.count; i < known; i++) {
+		struct log_block now = pointers->list.items[i]->block;
+
+		if (asks_for_history(pointers->operands, &now))
+			note_former(pointers, &now);
+	}
+}
+
+void pointers_tell(struct pointers *pointers, struct symbols *symbols, struct crash *ret)
+{
+	if (pointers->list.count > 1)
+		qsort(pointers->list.items, pointers->list.count, sizeof(pointers->list.items[0]),
+		      by_weight);
+	for (size_t i = 0; i < pointers->list.count && i < BLOCKS_SHOWN; i++)
+		add_life(pointers->log, pointers->list.items[i], symbols, ret);
+}
+
+void pointers_deinit(struct pointers *pointers)
+{
+	VEC_FOREACH (&pointers->list, p) {
+		mem_free((*p)->via);
+		mem_free(*p);
+	}
+	VEC_DEINIT(&pointers->list);
+}

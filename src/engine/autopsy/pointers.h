@@ -1,0 +1,31 @@
+#pragma once
+
+#include "arch/operands.h"
+#include "debuginfo/symbols.h"
+#include "engine/autopsy/logs.h"
+#include "model/crash.h"
+
+/*
+ * The blocks that the pointers of a crashed thread lead to, the telling ones first.
+ * Private to autopsy/.
+ */
+struct pointed;
+
+struct pointers {
+	struct event_log *log;
+	const struct fault_operands *operands; /* of the faulting instruction */
+	VEC(struct pointed *) list;
+};
+
+void pointers_note(struct pointers *pointers, const struct log_block *block);
+
+/* Asks the history who had the places of the telling ones before. */
+void pointers_note_former(struct pointers *pointers);
+
+/* Puts the foremost blocks into the crash, with the stacks of their lives. */
+void pointers_tell(struct pointers *pointers, struct symbols *symbols, struct crash *ret);
+void pointers_deinit(struct pointers *pointers);
+
+/* The name of a register by its place in the agent's list; "?" for none. */
+#define REGISTER_PLACES 17u
+const char *register_at(uint64_t place);

@@ -21,30 +21,21 @@ EXPORT void free_aligned_sized(void *ptr, size_t align, size_t size);
 static inline __attribute__((always_inline)) void *begun(void *ptr, size_t size, enum log_api api,
 							 struct caller caller)
 {
-	struct guard guard;
-
-	if (likely(ptr) && guard_enter(&guard)) {
-		block_begin(&guard, BLOCKS_HEAP, (uint64_t)ptr, size, api, caller);
-		guard_leave(&guard);
-	}
-	return ptr;
+	return likely(ptr) ? block_begin(BLOCKS_HEAP, ptr, size, api, caller) : ptr;
 }
 
 static inline __attribute__((always_inline)) void ended(void *ptr, struct caller caller)
 {
-	struct guard guard;
-
-	if (likely(ptr) && guard_enter(&guard)) {
-		block_end(&guard, BLOCKS_HEAP, (uint64_t)ptr, caller);
-		guard_leave(&guard);
-	}
+	if (likely(ptr))
+		block_end(BLOCKS_HEAP, ptr, caller);
 }
 
 EXPORT void *malloc(size_t size)
 {
-	struct caller caller = CALLER_HERE;
+	void *ptr = real.malloc(size);
+	struct caller caller = CALLER_HERE; /* now: not kept across the call */
 
-	return begun(real.malloc(size), size, LOG_API_MALLOC, caller);
+	return begun(ptr, size, LOG_API_MALLOC, caller);
 }
 
 EXPORT void free(void *ptr)
@@ -82,9 +73,10 @@ EXPORT void free_aligned_sized(void *ptr, size_t align, size_t size)
 
 EXPORT void *calloc(size_t count, size_t size)
 {
+	void *ptr = real.calloc(count, size);
 	struct caller caller = CALLER_HERE;
 
-	return begun(real.calloc(count, size), count * size, LOG_API_MALLOC, caller);
+	return begun(ptr, count * size, LOG_API_MALLOC, caller);
 }
 
 /* A block of the early arena moves to the heap when it is resized. */
@@ -126,8 +118,8 @@ static void *resized(void *ptr, size_t size, struct caller caller)
 		if (block)
 			block_moved(&guard, &was, (uint64_t)ptr, caller);
 		if (moved)
-			block_begin(&guard, BLOCKS_HEAP, (uint64_t)moved, size, LOG_API_MALLOC,
-				    caller);
+			block_begin_guarded(&guard, BLOCKS_HEAP, (uint64_t)moved, size,
+					    LOG_API_MALLOC, caller);
 	}
 	guard_leave(&guard);
 	return moved;

@@ -7,6 +7,7 @@
 
 #include "agent/agent.h"
 #include "agent/arch/x86_64.h"
+#include "agent/blocks.h"
 #include "agent/clock.h"
 #include "agent/guard.h"
 #include "agent/log.h"
@@ -88,12 +89,7 @@ static void lane_open(struct thread *self, uint64_t stack_high)
 	self->tid = (uint32_t)raw_syscall0(SYS_gettid);
 	self->stack_high = stack_high;
 	self->row = row;
-	self->lane_tag = self->lane < THREAD_LANE_SHARED ? self->lane : THREAD_LANE_SHARED;
-	self->ring_position = row->ring_position;
-	if (log_map.rings) {
-		self->ring = log_map.rings + (uint64_t)self->lane * agent.plan.ring_records;
-		self->ring_mask = agent.plan.ring_records - 1;
-	}
+	blocks_open_lane(self);
 	row->generation = self->generation;
 	row->stack_high = stack_high;
 	row->start_monotonic_ns = clock_ns_sigsafe(CLOCK_MONOTONIC);
@@ -121,6 +117,7 @@ static void thread_exit(void *value)
 	if (++self->exit_rounds <= EXIT_ROUNDS && !pthread_setspecific(lanes.exit_key, self))
 		return;
 	if (agent_switch.crash) {
+		blocks_close_lane(self);
 		self->row->end_monotonic_ns = clock_ns_sigsafe(CLOCK_MONOTONIC);
 		log_writer_init_sigsafe(&writer, LOG_TO_EVENTS);
 		(void)log_append_sigsafe(&writer, LOG_THREAD_END, &self->lane, sizeof(self->lane),

@@ -25,7 +25,7 @@
 /* A place that allocates, as cheaply recognised as possible: return address and stack pointer,
  * and the next return addresses above, whose offsets were found when the place was first seen. */
 struct thread_site {
-	uint64_t place; /* return address and stack pointer, mixed by a bijection */
+	uint64_t place; /* return address and stack pointer, mixed */
 	uint64_t words; /* of the stack words at `offset`, combined */
 	uint32_t context;
 	uint16_t offset[THREAD_SITE_WORDS]; /* from the frame, in bytes */
@@ -45,13 +45,17 @@ struct thread {
 	uint32_t lane;
 	uint32_t tid;
 	uint32_t generation;
-	uint64_t next_id, id_end;     /* this thread's block of ids */
-	uint32_t pool_next, pool_end; /* its block of side-table entries */
-	struct log_life *ring;
-	uint64_t ring_mask, ring_position;
-	struct log_thread *row;
+	uint64_t next_id, id_end; /* this thread's block of ids; full enough for a group of events
+				   */
+	struct log_life *ring_next;
+	const struct log_life *ring_stop; /* end of the group: the slow way moves on */
 	uint32_t lane_tag; /* lane, or THREAD_LANE_SHARED for those that do not fit a byte */
 	uint32_t exit_rounds;
+	uint64_t live_word;	      /* the last word of a block that begins here */
+	uint32_t pool_next, pool_end; /* its block of side-table entries */
+	struct log_life *ring;
+	uint64_t ring_group; /* position of the group's first record */
+	struct log_thread *row;
 
 	uint64_t stack_high;  /* frames of this thread lie below */
 	uint64_t blocked;     /* signals the target believes blocked and that are not: signals.c */
@@ -77,7 +81,8 @@ struct thread {
 
 /* NULL until the thread is known, and again when it is ending. Initial-exec: reading it never
  * allocates. */
-extern __thread struct thread *thread_self __attribute__((tls_model("initial-exec")));
+extern __thread struct thread *thread_self
+	__attribute__((tls_model("initial-exec"), visibility("hidden")));
 
 /* Main thread, in the constructor. stack_high: an address above all its frames. */
 bool thread_init_main(uint64_t stack_high);

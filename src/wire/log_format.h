@@ -28,7 +28,7 @@
 #include "wire/ids.h"
 
 #define LOG_MAGIC 0x31474f4c44414852ull /* "RHADLOG1" */
-#define LOG_VERSION 1u
+#define LOG_VERSION 2u
 #define LOG_PAGE 4096u
 #define LOG_ALIGN 16u
 
@@ -123,7 +123,8 @@ struct log_header {
 struct log_thread {
 	uint32_t tid, generation; /* generation counts the threads that had this slot */
 	uint64_t stack_high;	  /* highest address of its stack, as far as known */
-	uint64_t ring_position;	  /* records ever written to the ring of this lane: hint */
+	uint64_t ring_position;	  /* records ever written to the ring of this lane: hint, up to
+				   * LOG_LIFE_GROUP - 1 behind; the reader finds the rest by epoch */
 	uint64_t created_context; /* context id of the pthread_create; 0 for the main thread */
 	uint64_t start_monotonic_ns,
 		end_monotonic_ns; /* end 0: running, or died with the process */
@@ -471,13 +472,18 @@ _Static_assert(offsetof(struct log_crash, gregs) == 40, "bump LOG_VERSION");
 
 #define LOG_ADDRESS_MASK 0xffffffffffffull
 
-/* One multiply: this runs twice for every malloc and free. */
+/* A lane moves the epoch and its position once for so many records. */
+#define LOG_LIFE_GROUP 64u
+/* Rings shorter than this have an exact position: an epoch would not tell their laps apart. */
+#define LOG_RING_LAPS_MIN (2 * LOG_LIFE_GROUP)
+
+/* One multiply: this runs for every malloc and free. */
 static inline uint32_t log_life_sum(uint64_t id, uint64_t addr_op, uint64_t size_context,
 				    uint32_t epoch)
 {
-	uint64_t mixed = id ^ (addr_op << 29 | addr_op >> 35) ^ size_context;
+	uint64_t mixed = id ^ addr_op ^ size_context ^ epoch;
 
-	return (uint32_t)((mixed * 0x9e3779b97f4a7c15ull) >> 32) + epoch + 0x5bd1e995u;
+	return (uint32_t)((mixed * 0x9e3779b97f4a7c15ull) >> 32);
 }
 
 static inline uint32_t log_life_check(const struct log_life *life)

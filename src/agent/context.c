@@ -1,5 +1,6 @@
 #include "agent/context.h"
 
+#include <elf.h>
 #include <string.h>
 
 #include "agent/agent.h"
@@ -12,15 +13,30 @@
 #include "wire/checksum.h"
 
 #define PROBES_MAX 128u
+#define ROOT_FRAMES 3u /* main's caller, its caller, and the program's entry */
+#define ENTRY_BYTES 64u
+#define UPDATE_EVERY 4u
 #define ON_RETURN_ADDRESS 8u /* offset of a word that never changes for a site: its own key */
 
 /* What a scan found. */
 struct scan {
 	uint64_t hash;
 	uint32_t count;
+	bool rooted; /* ends at the program's entry: the frames above main are all there */
 	uint16_t offset[LOG_CONTEXT_FRAMES]; /* of each frame's word, from caller.frame */
 	uint64_t frames[LOG_CONTEXT_FRAMES];
 };
+
+static uint64_t entry; /* of the program; 0: unknown */
+
+void context_init(const void *auxiliary_vector)
+{
+	const Elf64_auxv_t *at;
+
+	for (at = auxiliary_vector; at->a_type != AT_NULL; at++)
+		if (at->a_type == AT_ENTRY)
+			entry = at->a_un.a_val;
+}
 
 static bool on_own_stack(const struct thread *self, uint64_t frame)
 {
@@ -38,6 +54,63 @@ static const struct unwind_rule *rule_for(struct thread *self, uint64_t rip, uin
 	unwind_learn(rip, module_find_sigsafe(rip), rule);
 	rule->generation = generation;
 	return rule;
+}
+
+/* How far up a return address lies; 0: too far for the fast way to read again. */
+static uint16_t offset_from(uint64_t frame, uint64_t slot)
+{
+	return slot - frame < UINT16_MAX ? (uint16_t)(slot - frame) : 0;
+}
+
+/* The same walk over return addresses whose rules are all known, on the thread's own stack, which
+ * cannot fault: most new paths are old frames in another order. False: the careful walk decides. */
+static bool scan_known(const struct thread *self, struct caller caller, struct scan *ret)
+{
+	uint64_t rip = caller.return_address, rsp = caller.frame + 16, slot = caller.frame + 8;
+	uint64_t rbp = *(const uint64_t *)caller.frame, high = self->stack_high - 8, cfa;
+	uint32_t generation = modules_generation_sigsafe(), count = 0;
+	const struct unwind_rule *rule;
+	uint64_t hash = CHECKSUM_SEED;
+
+	ret->rooted = false;
+	for (;;) {
+		rule = &self->rules[(rip * 0x9e3779b97f4a7c15ull) >> (64 - THREAD_RULES_BITS)];
+		if (rule->rip != rip || rule->generation != generation)
+			return false;
+		if (rule->frame_hash) {
+			hash = checksum_mix(hash, rule->frame_hash);
+			ret->offset[count] = offset_from(caller.frame, slot);
+			if (++count == THREAD_SITE_WORDS + 1)
+				break;
+		} else if (!count) {
+			return false;
+		}
+		if (rule->kind == UNWIND_END) {
+			ret->rooted = rip - entry < ENTRY_BYTES;
+			break;
+		}
+		if (rule->kind == UNWIND_BY_CHAIN)
+			return false;
+		cfa = (rule->kind == UNWIND_BY_RSP ? rsp : rbp) +
+		      (uint64_t)(int64_t)rule->cfa_offset;
+		slot = cfa + (uint64_t)(int64_t)rule->ra_offset;
+		if (cfa <= rsp || slot < rsp || slot > high || slot % 8)
+			return false;
+		if (rule->rbp_offset) {
+			uint64_t at = cfa + (uint64_t)(int64_t)rule->rbp_offset;
+
+			if (at < caller.frame || at > high || at % 8)
+				return false;
+			rbp = *(const uint64_t *)at;
+		}
+		rip = *(const uint64_t *)slot;
+		rsp = cfa;
+		if (rip <= 4096)
+			break;
+	}
+	ret->hash = hash;
+	ret->count = count;
+	return true;
 }
 
 /* Code without a file (JIT) moves from run to run: walked through, and left out of the hash. */
@@ -62,13 +135,14 @@ static __attribute__((noinline)) void scan_walk(struct thread *self, struct call
 			if (ret->count <= THREAD_SITE_WORDS)
 				ret->hash = checksum_mix(ret->hash, rule->frame_hash);
 			ret->frames[ret->count] = at.rip;
-			/* Too far up for the fast way to read again: 0. */
-			ret->offset[ret->count++] = slot - caller.frame < UINT16_MAX
-							    ? (uint16_t)(slot - caller.frame)
-							    : 0;
+			ret->offset[ret->count++] = offset_from(caller.frame, slot);
 		}
-		if (ret->count == frames || !unwind_step(&at, rule, &slot))
+		if (ret->count == frames)
 			return;
+		if (!unwind_step(&at, rule, &slot)) {
+			ret->rooted = rule->kind == UNWIND_END && at.rip - entry < ENTRY_BYTES;
+			return;
+		}
 		rule = rule_for(self, at.rip, generation);
 	}
 }
@@ -155,13 +229,16 @@ static uint32_t context_intern(struct guard *guard, struct caller caller, const 
 	return 0;
 }
 
-/* Offsets that the fast way may read again: none on a stack whose end is unknown. */
+/* Offsets that the fast way may read again: none on a stack whose end is unknown. Who is in main
+ * has the same callers above it for as long as main runs, so these need not be looked at. */
 static void layout_from(uint16_t offset[THREAD_SITE_WORDS], const struct scan *scan, bool own)
 {
-	unsigned i;
+	unsigned i, count = scan->count;
 
+	if (scan->rooted && count > ROOT_FRAMES)
+		count -= ROOT_FRAMES;
 	for (i = 0; i < THREAD_SITE_WORDS; i++) {
-		offset[i] = i + 1 < scan->count && own ? scan->offset[i + 1] : 0;
+		offset[i] = i + 1 < count && own ? scan->offset[i + 1] : 0;
 		if (!offset[i])
 			offset[i] = ON_RETURN_ADDRESS;
 	}
@@ -171,8 +248,9 @@ static void layout_from(uint16_t offset[THREAD_SITE_WORDS], const struct scan *s
 		offset[2] = 0;
 }
 
-/* The walk costs some 30 ns once its rules are known; the site makes the next call from the same
- * place at the same depth cheaper still. The second of a pair keeps another way to the place. */
+/* The walk costs some 10 ns once its rules are known; the site makes the next call from the same
+ * place at the same depth cheaper still. The second of a pair keeps another way to the place. A
+ * place with more ways than that is better walked each time than written down each time. */
 __attribute__((noinline)) uint32_t context_find_slow(struct guard guard, uint64_t return_address,
 						     uint64_t frame)
 {
@@ -182,21 +260,26 @@ __attribute__((noinline)) uint32_t context_find_slow(struct guard guard, uint64_
 	struct thread_site *pair = context_site(self, place), first = pair[0];
 	struct thread_key *slot;
 	struct scan scan;
+	bool own = on_own_stack(self, frame);
 
 	if (pair[1].place == place && context_words(&pair[1], frame) == pair[1].words) {
 		pair[0] = pair[1];
 		pair[1] = first;
 		return pair[0].context;
 	}
-	scan_caller(&guard, caller, THREAD_SITE_WORDS + 1, &scan);
+	if (!own || !scan_known(self, caller, &scan))
+		scan_caller(&guard, caller, THREAD_SITE_WORDS + 1, &scan);
 	slot = &self->keys[scan.hash >> (64 - THREAD_KEYS_BITS)];
-	if (slot->stack_hash != scan.hash) {
+	if (slot->stack_hash == scan.hash) {
+		if (self->walks++ % UPDATE_EVERY)
+			return slot->context;
+	} else {
 		slot->context = context_intern(&guard, caller, &scan);
 		slot->stack_hash = scan.hash;
 	}
 	pair[1] = first;
 	pair[0].place = place;
-	layout_from(pair[0].offset, &scan, on_own_stack(self, frame));
+	layout_from(pair[0].offset, &scan, own);
 	pair[0].words = context_words(&pair[0], frame);
 	pair[0].context = slot->context;
 	return pair[0].context;

@@ -32,6 +32,9 @@ struct caller {
 			(uint64_t)__builtin_frame_address(0)       \
 	}
 
+/* Learns the program's entry from the vector behind the environment. */
+void context_init(const void *auxiliary_vector);
+
 /* By value: a guard whose address is taken lives in memory, in every hook. */
 uint32_t context_find_slow(struct guard guard, uint64_t return_address, uint64_t frame);
 

@@ -138,6 +138,7 @@ bool thread_init_main(uint64_t stack_high)
 		return false;
 	lanes.have_key = !pthread_key_create(&lanes.exit_key, thread_exit);
 	lane_open(self, stack_high);
+	context_init((const void *)stack_high);
 	thread_self = self;
 	thread_altstack_sigsafe(self);
 	return true;

@@ -56,6 +56,7 @@ struct thread {
 	struct log_life *ring;
 	uint64_t ring_group; /* position of the group's first record */
 	struct log_thread *row;
+	uint64_t walks; /* new ways to a known place */
 
 	uint64_t stack_high;  /* frames of this thread lie below */
 	uint64_t blocked;     /* signals the target believes blocked and that are not: signals.c */

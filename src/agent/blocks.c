@@ -279,15 +279,17 @@ void block_begin_guarded(struct guard *guard, enum block_space space, uint64_t s
 		blocks_state.spaces[space].largest = size;
 	if (self->ring_next == self->ring_stop)
 		group_move(self);
-	if (agent_switch.growth)
+	if (agent_switch.growth) {
+		log_map.contexts[context].allocs++;
 		log_map.contexts[context].alloc_bytes += size;
+	}
 	if (likely(!(size >> 32))) {
 		block_write(self, (uint64_t *)block, start, size, api, context);
 		return;
 	}
 	*block = (struct block){
 		.id = self->next_id++,
-		.ordinal = (uint32_t)log_map.contexts[context].allocs++,
+		.ordinal = context_ordinals[context]++,
 		.state = LOG_BLOCK_LIVE,
 		.api = (uint8_t)api,
 		.low = (uint8_t)start | 1,

@@ -146,8 +146,7 @@ static inline __attribute__((always_inline)) void block_write(struct thread *sel
 							      enum log_api api, uint32_t context)
 {
 	uint32_t epoch = (uint32_t)__atomic_load_n(&agent.epoch, __ATOMIC_RELAXED);
-	struct log_context *row = &log_map.contexts[context];
-	uint64_t id = self->next_id++, ordinal = row->allocs++;
+	uint64_t id = self->next_id++, ordinal = context_ordinals[context]++;
 	uint64_t size_context = size | (uint64_t)context << 32;
 
 	entry[0] = id;

@@ -32,8 +32,15 @@ struct caller {
 			(uint64_t)__builtin_frame_address(0)       \
 	}
 
-/* Learns the program's entry from the vector behind the environment. */
-void context_init(const void *auxiliary_vector);
+/* Blocks that each context has begun. Beside the log, because a row there is a cache line, and a
+ * program with thousands of contexts has better use for those. */
+extern HIDDEN uint32_t *context_ordinals;
+
+/* Maps the index; learns the program's entry from the vector behind the environment. */
+bool context_init(const void *auxiliary_vector);
+
+/* After a fork: the log is new. */
+void context_forget(struct thread *self);
 
 /* By value: a guard whose address is taken lives in memory, in every hook. */
 uint32_t context_find_slow(struct guard guard, uint64_t return_address, uint64_t frame);

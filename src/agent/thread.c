@@ -138,7 +138,8 @@ bool thread_init_main(uint64_t stack_high)
 		return false;
 	lanes.have_key = !pthread_key_create(&lanes.exit_key, thread_exit);
 	lane_open(self, stack_high);
-	context_init((const void *)stack_high);
+	if (!context_init((const void *)stack_high))
+		return false;
 	thread_self = self;
 	thread_altstack_sigsafe(self);
 	return true;
@@ -222,6 +223,7 @@ void thread_after_fork(void)
 	(void)raw_syscall3(SYS_madvise, self->sites,
 			   sizeof(self->sites) + sizeof(self->keys) + sizeof(self->rules),
 			   MADV_DONTNEED);
+	context_forget(self);
 	self->next_id = self->id_end = 0;
 	lane_open(self, self->stack_high);
 }

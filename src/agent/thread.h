@@ -33,13 +33,6 @@ struct thread_site {
 
 _Static_assert(sizeof(struct thread_site) == 32, "a pair is a cache line");
 
-/* A stack's hash and its context. */
-struct thread_key {
-	uint64_t stack_hash; /* 0: free */
-	uint32_t context;
-	uint32_t reserved;
-};
-
 struct thread {
 	uint32_t busy; /* inside a hook */
 	uint32_t lane;
@@ -56,7 +49,9 @@ struct thread {
 	struct log_life *ring;
 	uint64_t ring_group; /* position of the group's first record */
 	struct log_thread *row;
-	uint64_t walks; /* new ways to a known place */
+	uint64_t walks;			    /* new ways to a known place */
+	uint32_t rules_generation;	    /* of the module table, that `rules` are about */
+	uint32_t context_next, context_end; /* its rows of the context table */
 
 	uint64_t stack_high;  /* frames of this thread lie below */
 	uint64_t blocked;     /* signals the target believes blocked and that are not: signals.c */
@@ -73,7 +68,8 @@ struct thread {
 
 	/* Pairs: the second of a pair is the same place with another layout of frames above it. */
 	_Alignas(4096) struct thread_site sites[1u << THREAD_SITES_BITS];
-	struct thread_key keys[1u << THREAD_KEYS_BITS];
+	/* By a stack's hash: its low 40 bits, then the context. The index is the hash's top. */
+	uint64_t keys[1u << THREAD_KEYS_BITS];
 	struct unwind_rule rules[1u << THREAD_RULES_BITS];
 	/* The alternate stack; a guard page lies below it in the mapping. */
 	_Alignas(4096) unsigned char guard_page[4096];

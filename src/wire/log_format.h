@@ -131,8 +131,9 @@ struct log_thread {
 	char name[16];
 };
 
-/* Counters belong to blocks allocated by this context. `own` is changed by the lane's thread alone,
- * `other` by frees in other threads. live = allocs - frees_own - frees_other. */
+/* Counters are kept with PLAN_GROWTH only, and belong to blocks allocated by this context. `own` is
+ * changed by the lane's thread alone, `other` by frees in other threads. live = allocs - frees_own
+ * - frees_other. */
 struct log_context {
 	uint64_t stack_hash; /* module-relative, the same in every run; 0: free row */
 	uint32_t lane;

@@ -57,7 +57,7 @@ bool blocks_init(void)
 	blocks_state.spaces[BLOCKS_HEAP].shift =
 		real.glibc_malloc ? BLOCKS_GLIBC_SHIFT : BLOCKS_SHIFT;
 	blocks_state.spaces[BLOCKS_SUB].shift = BLOCKS_SHIFT;
-	pool.used = 1;
+	pool.used = POOL_GRAB; /* whole cache lines to each lane */
 	return true;
 }
 

@@ -158,7 +158,7 @@ static inline __attribute__((always_inline)) void block_write(struct thread *sel
 		       size_context, epoch);
 }
 
-/* A block was handed to the target. */
+/* A block was handed to the target. The caller has looked at agent_switch.ids. */
 static inline __attribute__((always_inline)) void *block_begin(enum block_space space, void *ptr,
 							       uint64_t size, enum log_api api,
 							       struct caller caller)
@@ -168,8 +168,6 @@ static inline __attribute__((always_inline)) void *block_begin(enum block_space 
 	struct thread_site *site;
 	uint32_t *window;
 
-	if (unlikely(!agent_switch.ids))
-		return ptr;
 	if (unlikely(!self || self->busy))
 		return block_begin_slow(NULL, space, ptr, size, api,
 					(const uint64_t *)caller.frame);
@@ -187,7 +185,8 @@ static inline __attribute__((always_inline)) void *block_begin(enum block_space 
 	return ptr;
 }
 
-/* Before the block is given back. An address that was never seen is counted. */
+/* Before the block is given back; the caller has looked at agent_switch.ids. An address that was
+ * never seen is counted. */
 static inline __attribute__((always_inline)) void block_end(enum block_space space, void *ptr,
 							    struct caller caller)
 {
@@ -197,8 +196,6 @@ static inline __attribute__((always_inline)) void block_end(enum block_space spa
 	struct thread_site *site;
 	struct block *block;
 
-	if (unlikely(!agent_switch.ids))
-		return;
 	if (unlikely(!self || self->busy)) {
 		block_end_slow(NULL, space, ptr, (const uint64_t *)caller.frame);
 		return;

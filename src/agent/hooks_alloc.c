@@ -21,31 +21,51 @@ EXPORT void free_aligned_sized(void *ptr, size_t align, size_t size);
 static inline __attribute__((always_inline)) void *begun(void *ptr, size_t size, enum log_api api,
 							 struct caller caller)
 {
-	return likely(ptr) ? block_begin(BLOCKS_HEAP, ptr, size, api, caller) : ptr;
+	return likely(ptr && agent_switch.ids) ? block_begin(BLOCKS_HEAP, ptr, size, api, caller)
+					       : ptr;
 }
 
 static inline __attribute__((always_inline)) void ended(void *ptr, struct caller caller)
 {
-	if (likely(ptr))
+	if (likely(ptr && agent_switch.ids))
 		block_end(BLOCKS_HEAP, ptr, caller);
 }
 
-EXPORT void *malloc(size_t size)
+/* malloc and free come in two halves, so that without `ids` they are three instructions: a check
+ * and a jump. The other half is reached by a jump too (the file is never compiled below -O2), so
+ * its caller is ours. */
+static __attribute__((noinline)) void *malloc_followed(size_t size)
 {
 	void *ptr = real.malloc(size);
 	struct caller caller = CALLER_HERE; /* now: not kept across the call */
 
-	return begun(ptr, size, LOG_API_MALLOC, caller);
+	return likely(ptr) ? block_begin(BLOCKS_HEAP, ptr, size, LOG_API_MALLOC, caller) : ptr;
+}
+
+EXPORT void *malloc(size_t size)
+{
+	if (unlikely(!agent_switch.ids))
+		return real.malloc(size);
+	return malloc_followed(size);
+}
+
+static __attribute__((noinline)) void free_followed(void *ptr)
+{
+	struct caller caller = CALLER_HERE;
+
+	if (likely(ptr))
+		block_end(BLOCKS_HEAP, ptr, caller);
+	real.free(ptr);
 }
 
 EXPORT void free(void *ptr)
 {
-	struct caller caller = CALLER_HERE;
-
 	if (unlikely(early_owns(ptr)))
 		return;
-	ended(ptr, caller);
-	real.free(ptr);
+	if (unlikely(!agent_switch.ids))
+		real.free(ptr);
+	else
+		free_followed(ptr);
 }
 
 EXPORT void free_sized(void *ptr, size_t size)

@@ -32,7 +32,7 @@ static inline __attribute__((always_inline)) void *claimed(void *ptr, size_t siz
 /* When delete ends in free, its hook notes the end. */
 static inline __attribute__((always_inline)) void deleted(void *ptr, struct caller caller)
 {
-	if (ptr && real.delete_plain && !real.plain_new)
+	if (ptr && real.delete_plain && !real.plain_new && agent_switch.ids)
 		block_end(BLOCKS_HEAP, ptr, caller);
 }
 

@@ -30,12 +30,13 @@ static struct python_domain object = { .api = LOG_API_PYTHON_OBJECT };
 static inline __attribute__((always_inline)) void *begun(void *ptr, size_t size, enum log_api api,
 							 struct caller caller)
 {
-	return likely(ptr) ? block_begin(BLOCKS_SUB, ptr, size, api, caller) : ptr;
+	return likely(ptr && agent_switch.ids) ? block_begin(BLOCKS_SUB, ptr, size, api, caller)
+					       : ptr;
 }
 
 static inline __attribute__((always_inline)) void ended(void *ptr, struct caller caller)
 {
-	if (likely(ptr))
+	if (likely(ptr && agent_switch.ids))
 		block_end(BLOCKS_SUB, ptr, caller);
 }
 

@@ -139,7 +139,11 @@ static void group_move(struct thread *self)
 	self->row->ring_position = position;
 	if (position % LOG_LIFE_GROUP)
 		return;
-	log_map.header->epoch = __atomic_add_fetch(&agent.epoch, 1, __ATOMIC_RELAXED);
+	/* The epoch's cache line goes from thread to thread: seldom, where there are several. */
+	if (++self->epoch_due < LOG_EPOCH_GROUPS && log_map.header->threads_seen > 1)
+		return;
+	log_map.header->epoch = __atomic_add_fetch(&agent.epoch, self->epoch_due, __ATOMIC_RELAXED);
+	self->epoch_due = 0;
 	if (unlikely(agent_switch.growth))
 		checkpoint_time_sigsafe();
 }

@@ -49,8 +49,9 @@ struct thread {
 	struct log_life *ring;
 	uint64_t ring_group; /* position of the group's first record */
 	struct log_thread *row;
-	uint64_t walks;			    /* new ways to a known place */
-	uint32_t rules_generation;	    /* of the module table, that `rules` are about */
+	uint64_t walks;		   /* new ways to a known place */
+	uint32_t epoch_due;	   /* groups written since this lane last moved the epoch */
+	uint32_t rules_generation; /* of the module table, that `rules` are about */
 	uint32_t context_next, context_end; /* its rows of the context table */
 
 	uint64_t stack_high;  /* frames of this thread lie below */

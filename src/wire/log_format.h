@@ -109,7 +109,7 @@ struct log_header {
 	uint32_t state;			    /* enum log_state */
 	uint32_t retired;		    /* enum log_retired */
 	uint64_t events_tail, reserve_tail; /* bytes used in the region */
-	uint64_t epoch;			    /* moves once per 64 events of any thread */
+	uint64_t epoch;			    /* moves by one per 64 events of any thread */
 	uint64_t next_id; /* ids below were handed out (in blocks, so not all used) */
 	uint64_t drops[LOG_DROP_COUNT];
 	uint64_t contexts_used, threads_seen, forwarded_faults;
@@ -161,7 +161,7 @@ enum log_api {
 };
 
 /* One allocation or free. The order within a lane is the ring's order; between lanes the epoch,
- * which moves every 64 events, tells it up to that grain. */
+ * which moves at least every 256 events of a lane, tells it up to that grain. */
 struct log_life {
 	uint64_t id;
 	uint64_t addr_op;  /* address in bits 0..47, op in 48..51, api in 52..55, size 32..39
@@ -473,10 +473,12 @@ _Static_assert(offsetof(struct log_crash, gregs) == 40, "bump LOG_VERSION");
 
 #define LOG_ADDRESS_MASK 0xffffffffffffull
 
-/* A lane moves the epoch and its position once for so many records. */
+/* A lane writes its position once for so many records, and moves the epoch, by the number of groups
+ * it has written since, at the latest after so many groups. */
 #define LOG_LIFE_GROUP 64u
+#define LOG_EPOCH_GROUPS 4u
 /* Rings shorter than this have an exact position: an epoch would not tell their laps apart. */
-#define LOG_RING_LAPS_MIN (2 * LOG_LIFE_GROUP)
+#define LOG_RING_LAPS_MIN (2 * LOG_EPOCH_GROUPS * LOG_LIFE_GROUP)
 
 /* One multiply: this runs for every malloc and free. */
 static inline uint32_t log_life_sum(uint64_t id, uint64_t addr_op, uint64_t size_context,

@@ -18,6 +18,7 @@ static const struct command *const commands[] = {
 	&cmd_repro,
 	&cmd_show,
 	&cmd_compare,
+	&cmd_minimize,
 	&cmd_doctor,
 	NULL,
 };

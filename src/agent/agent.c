@@ -15,6 +15,7 @@
 #include "agent/maps.h"
 #include "agent/memory.h"
 #include "agent/modules.h"
+#include "agent/plan_apply.h"
 #include "agent/python.h"
 #include "agent/real.h"
 #include "agent/signals.h"
@@ -63,7 +64,7 @@ static const char *variable_copy(char **envp, const char *name, char *to, size_t
 /* No file: defaults. A file that does not verify: false. */
 static bool plan_load(void)
 {
-	static _Alignas(8) unsigned char bytes[65536];
+	static _Alignas(8) unsigned char bytes[PLAN_BYTES_MAX + 8]; /* untouched beyond the plan */
 	char path[sizeof(agent.trial) + 16];
 	struct text text;
 	size_t have = 0;
@@ -83,7 +84,10 @@ static bool plan_load(void)
 		have += (size_t)got;
 	}
 	(void)raw_syscall1(SYS_close, fd);
-	return plan_check(bytes, have, &agent.plan) == PLAN_OK;
+	if (plan_check(bytes, have, &agent.plan) != PLAN_OK)
+		return false;
+	agent.items_refused = plan_apply(bytes);
+	return true;
 }
 
 /* What this image is: for the tool, which sees only pids. */
@@ -94,6 +98,7 @@ static void image_record(uint64_t stack_high)
 	struct log_writer writer;
 	long fd, got;
 
+	log_map.header->drops[LOG_DROP_PLAN_ITEM] = agent.items_refused;
 	memset(&image, 0, sizeof(image));
 	image.start_realtime_ns = clock_ns_sigsafe(CLOCK_REALTIME);
 	image.stack_high = stack_high;
@@ -156,6 +161,28 @@ static void plan_shrink(void)
 	agent.plan.events_mib = 16;
 }
 
+/* A sanitizer puts itself before memcpy too, and finds fault with a stack that is copied whole; it
+ * has handlers of its own, and its reports are what the user built it for. So the process is left
+ * to it: hooks pass through, children are observed as ever. */
+static void sanitized_note(void)
+{
+	struct log_unobserved record = { .why = LOG_UNOBSERVED_SANITIZED };
+	struct log_writer writer;
+	char path[1024];
+	long got;
+
+	plan_init(&agent.plan, PLAN_OBSERVE_CRASH);
+	if (!log_create())
+		return;
+	image_record(0);
+	log_writer_init_sigsafe(&writer, LOG_TO_EVENTS);
+	(void)log_begin_sigsafe(&writer, LOG_UNOBSERVED, &record, sizeof(record));
+	got = raw_syscall4(SYS_readlinkat, AT_FDCWD, "/proc/self/exe", path, sizeof(path));
+	if (got > 0)
+		log_blob_sigsafe(&writer, LOG_BLOB_PATH, 0, 0, path, (size_t)got);
+	log_save_sigsafe();
+}
+
 static void agent_start(char **envp)
 {
 	bool ids;
@@ -163,6 +190,10 @@ static void agent_start(char **envp)
 	agent.next_id = 1;
 	agent.text_low = (uint64_t)__ehdr_start;
 	agent.text_high = (uint64_t)etext;
+	if (real.sanitized) {
+		sanitized_note();
+		return;
+	}
 	if (!plan_load()) {
 		plan_init(&agent.plan, PLAN_OBSERVE_CRASH);
 		if (log_create())

@@ -28,7 +28,11 @@
  *    modules.c   where code lies, from /proc/self/maps, for hashes that survive ASLR
  *    context.c   from a return address and a stack to a context id
  *    blocks.c    side table: who owns an address, who owned it last
+ *    glibc_heap.c  what the allocator's own marks say about a block freed twice
  *    signals.c   what the target believes about its signals; crash.c writes the record
+ *    interpreter.c  the memory that names Python frames, for that record
+ *    checkpoint.c   live blocks per context as a series; hooks_stdio.c sees the lines
+ *    plan_apply.c   the items of the plan
  *    hooks_*.c   the hooks, each fits a screen
  *
  * A function that may run in a signal handler ends in _sigsafe and calls only such. Functions that
@@ -71,6 +75,7 @@ struct agent {
 	char preload[2048];	      /* "LD_PRELOAD=..." as this image was given it */
 	char trial_entry[1056];	      /* "REDHAND_TRIAL=..." */
 	uint64_t text_low, text_high; /* the agent's own code */
+	uint32_t items_refused;	      /* of the plan */
 	uint64_t epoch;		      /* atomic */
 	uint64_t next_id;	      /* atomic */
 };

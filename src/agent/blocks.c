@@ -6,6 +6,7 @@
 #include "agent/agent.h"
 #include "agent/arch/x86_64.h"
 #include "agent/checkpoint.h"
+#include "agent/glibc_heap.h"
 #include "agent/log.h"
 #include "agent/memory.h"
 #include "agent/real.h"
@@ -148,6 +149,15 @@ static void group_move(struct thread *self)
 		checkpoint_time_sigsafe();
 }
 
+const struct log_life *blocks_recent_sigsafe(const struct thread *self, uint64_t n)
+{
+	uint64_t position = ring_position(self);
+
+	if (n >= position || n >= agent.plan.ring_records)
+		return NULL;
+	return &self->ring[(position - 1 - n) & (agent.plan.ring_records - 1)];
+}
+
 void blocks_open_lane(struct thread *self)
 {
 	self->lane_tag = self->lane < THREAD_LANE_SHARED ? self->lane : THREAD_LANE_SHARED;
@@ -244,8 +254,8 @@ void block_describe_sigsafe(const struct block_view *view, struct log_block *ret
 }
 
 /* Free of something that is not a live block's start. Also seen when a block was allocated where
- * no hook could see it, at an address whose last known owner is dead: the record is a suspicion,
- * which the tool holds against what libc says. */
+ * no hook could see it, at an address whose last known owner is dead: so the allocator is asked,
+ * and the record says whether it agrees. */
 static __attribute__((noinline)) void bad_free(struct guard *guard, enum block_space space,
 					       uint64_t start, struct caller caller)
 {
@@ -253,12 +263,20 @@ static __attribute__((noinline)) void bad_free(struct guard *guard, enum block_s
 	struct log_bad_free bad = { .kind = LOG_DOUBLE_FREE, .pointer = start };
 	struct log_block hit = { .via = LOG_VIA_BAD_FREE, .value = start };
 	struct block_view view = { .start = start, .relation = LOG_INSIDE };
+	enum heap_opinion opinion = HEAP_UNKNOWN;
 	struct log_writer writer;
 
 	if (!block || block->state != LOG_BLOCK_FREED) {
 		log_drop_sigsafe(LOG_DROP_FOREIGN_FREE);
 		return;
 	}
+	if (space == BLOCKS_HEAP && real.glibc_malloc)
+		opinion = glibc_heap_ask_sigsafe(guard->self, start, block_size(block));
+	if (opinion == HEAP_IN_USE) {
+		log_drop_sigsafe(LOG_DROP_FOREIGN_FREE);
+		return;
+	}
+	bad.evidence = opinion == HEAP_FREE ? LOG_EVIDENCE_ALLOCATOR : LOG_EVIDENCE_NONE;
 	bad.context = context_find(guard, caller);
 	view.block = *block;
 	view.size = block_size(block);

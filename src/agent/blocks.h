@@ -57,6 +57,9 @@ void blocks_open_lane(struct thread *self);
 /* Its thread has ended: the position in the log becomes exact. _sigsafe */
 void blocks_close_lane(struct thread *self);
 
+/* The lane's n-th latest record, from 0; NULL when there are not so many. _sigsafe */
+const struct log_life *blocks_recent_sigsafe(const struct thread *self, uint64_t n);
+
 /* ---- the hot path: inlined into the hooks -----------------------------------------------------
  *
  * It has one way out, a call of the slow function, which does the whole work again: so nothing

@@ -18,6 +18,10 @@ static struct {
 	uint32_t busy;	  /* atomic */
 	uint64_t last_ns;
 	struct log_growth batch[GROWTH_ROWS];
+	struct {
+		uint64_t bytes;	   /* atomic: seen on this descriptor so far */
+		uint32_t mid_line; /* atomic */
+	} streams[3];
 } growth;
 
 bool checkpoint_init(void)
@@ -97,6 +101,8 @@ static void checkpoint_take(enum log_checkpoint_why why, int fd, const void *tex
 	point.fd = fd;
 	point.realtime_ns = clock_ns_sigsafe(CLOCK_REALTIME);
 	point.epoch = agent.epoch;
+	if (fd >= 0)
+		point.stream_bytes = __atomic_load_n(&growth.streams[fd].bytes, __ATOMIC_RELAXED);
 	if (bytes > sizeof(point.text))
 		bytes = sizeof(point.text);
 	point.text_bytes = (uint32_t)bytes;
@@ -123,9 +129,16 @@ void checkpoint_exit_sigsafe(void)
 	checkpoint_take(LOG_CHECKPOINT_EXIT, -1, NULL, 0);
 }
 
-void checkpoint_write_sigsafe(int fd, const void *text, size_t bytes)
+void checkpoint_line_begin_sigsafe(int fd, const void *text, size_t bytes)
 {
-	checkpoint_take(LOG_CHECKPOINT_WRITE, fd, text, bytes);
+	if (!__atomic_load_n(&growth.streams[fd].mid_line, __ATOMIC_RELAXED))
+		checkpoint_take(LOG_CHECKPOINT_WRITE, fd, text, bytes);
+}
+
+void checkpoint_line_end_sigsafe(int fd, size_t bytes, bool ended)
+{
+	__atomic_fetch_add(&growth.streams[fd].bytes, bytes, __ATOMIC_RELAXED);
+	__atomic_store_n(&growth.streams[fd].mid_line, !ended, __ATOMIC_RELAXED);
 }
 
 void checkpoint_forget(void)
@@ -136,4 +149,5 @@ void checkpoint_forget(void)
 	memset(growth.counts, 0, growth.used * sizeof(*growth.counts));
 	growth.used = 0;
 	growth.busy = 0;
+	memset(growth.streams, 0, sizeof(growth.streams));
 }

@@ -2,9 +2,9 @@
  * Growth: how many blocks of each context are alive, as a series over time.
  *
  * Only contexts whose count changed since the last checkpoint are written. A checkpoint is taken
- * when the gap of the plan has gone by and somebody allocates (looked at every 64 events), at a
- * write(2) to stdout or stderr, and at exit; the tool matches the time stamps with its
- * breadcrumbs. All _sigsafe; one at a time, others go on without.
+ * when the gap of the plan has gone by and somebody allocates (looked at every 64 events), before
+ * each line on stdout or stderr (hooks_stdio.c), and at exit. The tool finds the line by its offset
+ * in the stream, or by the time stamp. All _sigsafe; one at a time, others go on without.
  */
 #ifndef REDHAND_AGENT_CHECKPOINT_H
 #define REDHAND_AGENT_CHECKPOINT_H
@@ -21,7 +21,11 @@ void checkpoint_note_context(uint32_t row);
 
 void checkpoint_time_sigsafe(void);
 void checkpoint_exit_sigsafe(void);
-void checkpoint_write_sigsafe(int fd, const void *text, size_t bytes);
+
+/* Bytes go to stdout (1) or stderr (2): a checkpoint if a line begins with them; text may be less
+ * than what is written. Afterwards: how many bytes it was, and whether the next begin a line. */
+void checkpoint_line_begin_sigsafe(int fd, const void *text, size_t bytes);
+void checkpoint_line_end_sigsafe(int fd, size_t bytes, bool ended);
 
 /* After a fork: the child's table starts empty. */
 void checkpoint_forget(void);

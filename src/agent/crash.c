@@ -12,9 +12,11 @@
 #include "agent/arch/x86_64.h"
 #include "agent/blocks.h"
 #include "agent/clock.h"
+#include "agent/interpreter.h"
 #include "agent/log.h"
 #include "agent/maps.h"
 #include "agent/memory.h"
+#include "agent/modules.h"
 #include "agent/real.h"
 #include "agent/text.h"
 #include "agent/thread.h"
@@ -31,6 +33,9 @@
 #define REACH_FAR (64ull << 20)
 #define REACH_NEAR (128ull << 10)
 #define ABORT_BYTES 1024u
+#define VALUES 2048u
+#define LOOKUP_CPU_NS 2000000u /* for words of memory and stack; registers come first */
+#define HANDLER_REACH (256ull << 10)
 
 /* Too large for an alternate stack of the target's, which may have 8 KiB. One crash at a time has
  * it; a second thread that crashes meanwhile does without maps, files, names and blocks. */
@@ -43,6 +48,8 @@ static struct {
 	uint64_t words[STACK_WORDS];
 	uint64_t seen[SEEN_MAX]; /* ids already written */
 	uint32_t seen_count;
+	uint64_t values[VALUES]; /* words already looked up, by hash; the last one of each */
+	uint64_t cpu_limit_ns;	 /* on the thread's CPU clock: enough looked up */
 	char last_path[4200];
 	struct stat last_stat;
 	bool last_found;
@@ -187,11 +194,17 @@ static void value_write(struct log_writer *writer, enum log_block_via via, uint6
 			uint64_t value)
 {
 	bool near = via == LOG_VIA_STACK || via == LOG_VIA_MEMORY;
+	const struct module *module;
 	struct block_view views[4];
 	struct log_block record;
 	unsigned space, count, i;
 
 	if (value < 0x10000 || value >> 47)
+		return;
+	/* Code of a file: whoever had a block here before it was mapped has nothing to do with it.
+	 */
+	module = module_find_sigsafe(value);
+	if (module && module->identity)
 		return;
 	for (space = 0; space < BLOCKS_SPACES; space++) {
 		count = block_find_sigsafe((enum block_space)space, value,
@@ -212,6 +225,16 @@ static void value_write(struct log_writer *writer, enum log_block_via via, uint6
 	}
 }
 
+static bool looked_up(uint64_t value)
+{
+	uint64_t *at = &scratch.values[(value * 0x9e3779b97f4a7c15ull) >> 53];
+
+	if (*at == value)
+		return true;
+	*at = value;
+	return false;
+}
+
 static void words_write(struct log_writer *writer, enum log_block_via via, uint64_t from,
 			size_t bytes)
 {
@@ -221,8 +244,12 @@ static void words_write(struct log_writer *writer, enum log_block_via via, uint6
 	if (bytes > sizeof(scratch.words))
 		bytes = sizeof(scratch.words);
 	have = memory_read_sigsafe(scratch.words, from, bytes);
-	for (i = 0; i < have / 8 && scratch.seen_count < SEEN_MAX; i++)
-		value_write(writer, via, from + i * 8, scratch.words[i]);
+	for (i = 0; i < have / 8 && scratch.seen_count < SEEN_MAX; i++) {
+		if (i % 16 == 0 && clock_ns_sigsafe(CLOCK_THREAD_CPUTIME_ID) > scratch.cpu_limit_ns)
+			return;
+		if (!looked_up(scratch.words[i]))
+			value_write(writer, via, from + i * 8, scratch.words[i]);
+	}
 }
 
 static void blocks_write(struct log_writer *writer, const struct log_crash *crash)
@@ -230,6 +257,8 @@ static void blocks_write(struct log_writer *writer, const struct log_crash *cras
 	unsigned i;
 
 	scratch.seen_count = 0;
+	memset(scratch.values, 0, sizeof(scratch.values));
+	scratch.cpu_limit_ns = clock_ns_sigsafe(CLOCK_THREAD_CPUTIME_ID) + LOOKUP_CPU_NS;
 	if (crash->fault_address && !(crash->flags & LOG_CRASH_SENT))
 		value_write(writer, LOG_VIA_FAULT, 0, crash->fault_address);
 	for (i = 0; i <= LOG_GREG_RIP; i++)
@@ -284,6 +313,10 @@ static void crash_fill(struct log_crash *crash, int signo, const siginfo_t *info
 	crash->allocations = self->next_id;
 	if (self->busy)
 		crash->flags |= LOG_CRASH_IN_AGENT;
+	/* A handler that was left by a jump leaves its mark behind: then the stack is elsewhere, or
+	 * above it. */
+	if (self->handler_frame - crash->gregs[LOG_GREG_RSP] < HANDLER_REACH)
+		crash->flags |= LOG_CRASH_IN_HANDLER;
 }
 
 /* From the red zone up. When the stack pointer itself is in the guard page (overflow by a large
@@ -353,6 +386,7 @@ static void details_write(struct log_writer *writer, const struct log_crash *cra
 	maps_write(writer);
 	files_write(writer);
 	threads_write(writer);
+	interpreter_write_sigsafe(writer, crash);
 	__atomic_store_n(&scratch.taken, 0, __ATOMIC_RELEASE);
 }
 
@@ -375,7 +409,6 @@ uint64_t crash_record_sigsafe(int signo, const siginfo_t *info, const ucontext_t
 		log_drop_sigsafe(LOG_DROP_FAULT_LIGHT);
 		log_writer_init_sigsafe(&writer, LOG_TO_SLOT);
 	} else if (flags & LOG_CRASH_FINAL) {
-		log_publish_sigsafe();
 		log_writer_init_sigsafe(&writer, LOG_TO_RESERVE);
 	} else {
 		__atomic_fetch_add(&log_map.header->forwarded_faults, 1, __ATOMIC_RELAXED);
@@ -394,11 +427,18 @@ uint64_t crash_record_sigsafe(int signo, const siginfo_t *info, const ucontext_t
 		if (context->uc_mcontext.fpregs)
 			log_blob_sigsafe(&writer, LOG_BLOB_XSTATE, 0, 0,
 					 context->uc_mcontext.fpregs, 512);
+		/* Once with what matters most, in case the rest runs into the damage. */
+		if (flags & LOG_CRASH_FINAL)
+			log_save_sigsafe();
 		details_write(&writer, &crash);
+		if (flags & LOG_CRASH_FINAL)
+			log_save_sigsafe();
 	}
 	done.write_ns = clock_ns_sigsafe(CLOCK_MONOTONIC) - started;
 	done.blobs = writer.blobs;
 	done.blocks = writer.blocks;
 	(void)log_append_sigsafe(&writer, LOG_CRASH_DONE, &done, sizeof(done), NULL, 0);
+	if (flags & LOG_CRASH_FINAL)
+		log_save_sigsafe();
 	return light ? 0 : writer.owner;
 }

@@ -13,7 +13,6 @@
 
 #include "agent/agent.h"
 #include "agent/arch/x86_64.h"
-#include "agent/checkpoint.h"
 #include "agent/clock.h"
 #include "agent/context.h"
 #include "agent/guard.h"
@@ -306,11 +305,4 @@ EXPORT FILE *freopen64(const char *path, const char *mode, FILE *stream)
 	struct caller caller = CALLER_HERE;
 
 	return freopen_noted(path, mode, stream, caller);
-}
-
-EXPORT ssize_t write(int fd, const void *bytes, size_t count)
-{
-	if (unlikely(agent_switch.growth) && (fd == STDOUT_FILENO || fd == STDERR_FILENO))
-		checkpoint_write_sigsafe(fd, bytes, count);
-	return real.write(fd, bytes, count);
 }

@@ -26,6 +26,7 @@
 #include "agent/text.h"
 
 #define AGENT_NAME "libredhand-agent.so"
+#define PATH_ROOM 1024u
 #define ENVIRONMENT_MAX 16384u /* entries; a larger one is passed on as it is */
 
 /* ---- what kind of program comes next ----------------------------------------------------------
@@ -57,28 +58,74 @@ static enum program_kind elf_kind(const unsigned char *page, size_t have)
 	return PROGRAM_STATIC;
 }
 
-static enum program_kind program_look(const char *path)
+/* Setuid, setgid or file capabilities: the loader then ignores LD_PRELOAD (ld.so(8), secure
+ * execution). Root gains nothing from capabilities. */
+static bool is_privileged(int fd, const struct stat *stat)
+{
+	char value[64];
+
+	return ((stat->st_mode & S_ISUID) && stat->st_uid != geteuid()) ||
+	       ((stat->st_mode & S_ISGID) && stat->st_gid != getegid()) ||
+	       (geteuid() &&
+		raw_syscall4(SYS_fgetxattr, fd, "security.capability", value, sizeof(value)) > 0);
+}
+
+static enum program_kind program_look_fd(int fd)
 {
 	enum program_kind kind = PROGRAM_ORDINARY;
 	unsigned char page[1024];
 	struct stat stat;
-	long fd, got;
+	long got;
 
-	if (!path || !strchr(path, '/'))
-		return kind; /* searched along PATH by libc */
+	if (raw_syscall2(SYS_fstat, fd, &stat) || !S_ISREG(stat.st_mode))
+		return kind;
+	got = raw_syscall4(SYS_pread64, fd, page, sizeof(page), 0);
+	kind = elf_kind(page, got > 0 ? (size_t)got : 0);
+	return kind == PROGRAM_ORDINARY && is_privileged(fd, &stat) ? PROGRAM_SETUID : kind;
+}
+
+static enum program_kind program_look(const char *path)
+{
+	enum program_kind kind;
+	long fd;
+
+	if (!path)
+		return PROGRAM_ORDINARY;
 	fd = raw_syscall4(SYS_openat, AT_FDCWD, path, O_RDONLY | O_CLOEXEC | O_NONBLOCK, 0);
 	if (fd < 0)
-		return kind;
-	if (!raw_syscall2(SYS_fstat, fd, &stat) && S_ISREG(stat.st_mode)) {
-		got = raw_syscall4(SYS_pread64, fd, page, sizeof(page), 0);
-		kind = elf_kind(page, got > 0 ? (size_t)got : 0);
-		if (kind == PROGRAM_ORDINARY &&
-		    (((stat.st_mode & S_ISUID) && stat.st_uid != geteuid()) ||
-		     ((stat.st_mode & S_ISGID) && stat.st_gid != getegid())))
-			kind = PROGRAM_SETUID;
-	}
+		return PROGRAM_ORDINARY;
+	kind = program_look_fd((int)fd);
 	(void)raw_syscall1(SYS_close, fd);
 	return kind;
+}
+
+/* What libc will find along PATH, in `room`; the name itself when it has a slash or nothing is
+ * found. */
+static const char *program_search(const char *file, char *room, size_t bytes)
+{
+	const char *at = NULL, *end;
+	char **entry;
+	struct text text;
+	struct stat stat;
+
+	if (!file || strchr(file, '/'))
+		return file;
+	for (entry = environ; entry && *entry && !at; entry++)
+		at = text_after(*entry, "PATH=");
+	for (at = at ? at : "/bin:/usr/bin"; at; at = *end ? end + 1 : NULL) {
+		end = strchr(at, ':');
+		end = end ? end : at + strlen(at);
+		if ((size_t)(end - at) + strlen(file) + 2 > bytes)
+			continue;
+		memcpy(room, at, (size_t)(end - at));
+		text_begin(&text, room + (end - at), bytes - (size_t)(end - at));
+		text_add(&text, end == at ? "./" : "/");
+		text_add(&text, file);
+		if (!raw_syscall4(SYS_newfstatat, AT_FDCWD, room, &stat, 0) &&
+		    S_ISREG(stat.st_mode) && !raw_syscall3(SYS_faccessat, AT_FDCWD, room, X_OK))
+			return room;
+	}
+	return file;
 }
 
 static void unobserved_note(enum program_kind kind, const char *path)
@@ -212,11 +259,13 @@ EXPORT int execve(const char *path, char *const argv[], char *const envp[])
 
 EXPORT int execvpe(const char *file, char *const argv[], char *const envp[])
 {
-	enum program_kind kind = program_look(file);
+	char room[PATH_ROOM];
+	const char *path = program_search(file, room, sizeof(room));
+	enum program_kind kind = program_look(path);
 	NEXT_ENVIRONMENT(next, envp, kind);
 
-	unobserved_note(kind, file);
-	exec_begin(file);
+	unobserved_note(kind, path);
+	exec_begin(path);
 	return exec_failed(real.execvpe(file, argv, next));
 }
 
@@ -232,8 +281,10 @@ EXPORT int execvp(const char *file, char *const argv[])
 
 EXPORT int fexecve(int fd, char *const argv[], char *const envp[])
 {
-	NEXT_ENVIRONMENT(next, envp, PROGRAM_ORDINARY);
+	enum program_kind kind = program_look_fd(fd);
+	NEXT_ENVIRONMENT(next, envp, kind);
 
+	unobserved_note(kind, "(a program given as a descriptor)");
 	exec_begin(NULL);
 	return exec_failed(real.fexecve(fd, argv, next));
 }
@@ -289,10 +340,12 @@ EXPORT int posix_spawn(pid_t *ret, const char *path, const posix_spawn_file_acti
 EXPORT int posix_spawnp(pid_t *ret, const char *file, const posix_spawn_file_actions_t *actions,
 			const posix_spawnattr_t *attributes, char *const argv[], char *const envp[])
 {
-	enum program_kind kind = program_look(file);
+	char room[PATH_ROOM];
+	const char *path = program_search(file, room, sizeof(room));
+	enum program_kind kind = program_look(path);
 	NEXT_ENVIRONMENT(next, envp, kind);
 
-	unobserved_note(kind, file);
+	unobserved_note(kind, path);
 	return real.posix_spawnp(ret, file, actions, attributes, argv, next);
 }
 

@@ -16,6 +16,7 @@
 
 #define IMAGES_MAX 100000u
 #define CRASH_ONLY_EVENTS (8u << 20)
+#define FILE_SPINS 200000u
 
 struct log log_map;
 
@@ -141,9 +142,14 @@ static long file_map(const struct log_header *header, int fd, uint64_t base)
 
 static long draft_map(const struct log_header *header, uint64_t base)
 {
-	return raw_syscall6(SYS_mmap, (long)base, (long)header->file_bytes, PROT_READ | PROT_WRITE,
-			    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | (base ? MAP_FIXED : 0),
-			    -1, 0);
+	long r =
+		raw_syscall6(SYS_mmap, (long)base, (long)header->file_bytes, PROT_READ | PROT_WRITE,
+			     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | (base ? MAP_FIXED : 0),
+			     -1, 0);
+
+	if (r > 0 || r < -4095)
+		(void)raw_syscall3(SYS_madvise, r, header->file_bytes, MADV_DONTDUMP);
+	return r;
 }
 
 static void header_seal(struct log_header *header)
@@ -177,6 +183,7 @@ bool log_create(void)
 	}
 	map_place(&header, (unsigned char *)r);
 	log_map.draft = draft;
+	log_map.filed = 0;
 	memcpy(log_map.base, &header, sizeof(header));
 	memcpy(log_map.base + LOG_PAGE, &header, sizeof(header));
 	log_map.id_base = agent.next_id;
@@ -199,29 +206,79 @@ static bool draft_copy(int fd, uint64_t offset, uint64_t bytes)
 	return true;
 }
 
-void log_publish_sigsafe(void)
+/* The draft's file, made by whoever comes first; the others wait for it, but not for ever. */
+static int draft_file(void)
 {
 	struct log_header *header = log_map.header;
-	const struct log_region *regions;
-	long fd, r = -1;
+	uint32_t none = 0, spins;
+	int fd;
 
-	if (!header || !__atomic_exchange_n(&log_map.draft, false, __ATOMIC_ACQ_REL))
-		return;
+	if (!__atomic_compare_exchange_n(&log_map.filed, &none, 1, false, __ATOMIC_ACQ_REL,
+					 __ATOMIC_ACQUIRE)) {
+		for (spins = 0; spins < FILE_SPINS; spins++) {
+			if (__atomic_load_n(&log_map.filed, __ATOMIC_ACQUIRE) == 2)
+				return (int)raw_syscall4(SYS_openat, AT_FDCWD, agent.log_path,
+							 O_RDWR | O_CLOEXEC | O_NOATIME, 0);
+			__builtin_ia32_pause();
+		}
+		return -1;
+	}
 	fd = file_create();
 	if (fd < 0)
-		return;
+		return -1; /* nobody needs to try again */
 	/* The number was not known when the header was sealed. */
 	header->image = agent.image;
 	header_seal(header);
 	memcpy(log_map.base + LOG_PAGE, header, sizeof(*header));
-	regions = header->regions;
-	if (draft_copy((int)fd, 0,
-		       regions[LOG_REGION_THREADS].offset + regions[LOG_REGION_THREADS].bytes) &&
-	    draft_copy((int)fd, regions[LOG_REGION_RESERVE].offset, log_map.reserve_tail) &&
-	    draft_copy((int)fd, regions[LOG_REGION_EVENTS].offset, log_map.events_tail))
-		r = file_map(header, (int)fd, (uint64_t)log_map.base);
+	__atomic_store_n(&log_map.filed, 2, __ATOMIC_RELEASE);
+	return fd;
+}
+
+static uint64_t smaller(uint64_t a, uint64_t b)
+{
+	return a < b ? a : b;
+}
+
+/* What was written so far; the rest of the file is a hole. */
+static bool draft_copy_all(int fd)
+{
+	const struct log_region *regions = log_map.header->regions;
+	uint64_t rows = smaller(log_map.header->threads_seen, agent.plan.thread_slots);
+
+	return !raw_syscall2(SYS_ftruncate, fd, log_map.bytes) &&
+	       draft_copy(fd, 0, 2 * LOG_PAGE + rows * sizeof(struct log_thread)) &&
+	       draft_copy(fd, regions[LOG_REGION_RESERVE].offset,
+			  smaller(log_map.reserve_tail, regions[LOG_REGION_RESERVE].bytes)) &&
+	       draft_copy(fd, regions[LOG_REGION_EVENTS].offset,
+			  smaller(log_map.events_tail, regions[LOG_REGION_EVENTS].bytes));
+}
+
+void log_save_sigsafe(void)
+{
+	int fd;
+
+	if (!log_map.header || !__atomic_load_n(&log_map.draft, __ATOMIC_ACQUIRE))
+		return;
+	fd = draft_file();
+	if (fd < 0)
+		return;
+	(void)draft_copy_all(fd);
 	(void)raw_syscall1(SYS_close, fd);
-	(void)r; /* on failure the draft stays: nobody will read it, but nothing breaks */
+}
+
+void log_publish_sigsafe(void)
+{
+	long fd;
+
+	if (!log_map.header || !__atomic_exchange_n(&log_map.draft, false, __ATOMIC_ACQ_REL))
+		return;
+	fd = draft_file();
+	if (fd < 0)
+		return;
+	/* On failure the draft stays: nobody will read it, but nothing breaks. */
+	if (draft_copy_all((int)fd))
+		(void)file_map(log_map.header, (int)fd, (uint64_t)log_map.base);
+	(void)raw_syscall1(SYS_close, fd);
 }
 
 void log_drop_sigsafe(enum log_drop what)

@@ -24,7 +24,8 @@ struct log {
 	struct log_life *rings;	      /* NULL unless ids */
 	uint64_t seq;		      /* atomic: last given */
 	uint64_t id_base;	      /* ids below came with the fork */
-	bool draft;		      /* not a file yet: see log_publish_sigsafe() */
+	bool draft;		      /* private memory, not a file: see log_publish_sigsafe() */
+	uint32_t filed;		      /* atomic: 0 a draft has no file, 1 being made, 2 it has */
 	/* The writer's own idea of the tails: those in the header can be overwritten by the target.
 	 */
 	uint64_t events_tail, reserve_tail; /* atomic */
@@ -42,6 +43,11 @@ bool log_create(void);
 /* Makes a draft a file, for what is worth telling: a crash, a retirement, a program that cannot be
  * observed. What other threads append at this very moment may be lost. No-op when it is one. */
 void log_publish_sigsafe(void);
+
+/* Copies a draft into its file as it stands now, once or again, and leaves it a draft: for a
+ * process that is about to die. Mapping the file and dirtying its pages one by one makes ext4 wait
+ * for its journal, which took up to 100 ms; a few large writes do not. */
+void log_save_sigsafe(void);
 
 /* Where a record goes. */
 enum log_place {

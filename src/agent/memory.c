@@ -63,6 +63,8 @@ void *memory_map_sigsafe(size_t bytes)
 	if (r < 0 && r > -4096)
 		return NULL;
 	(void)raw_syscall3(SYS_madvise, r, bytes, MADV_NOHUGEPAGE);
+	/* A core file would be longer by all that is reserved here. */
+	(void)raw_syscall3(SYS_madvise, r, bytes, MADV_DONTDUMP);
 	return (void *)r;
 }
 

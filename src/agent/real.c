@@ -162,9 +162,23 @@ bool real_resolve(void)
 	NEXT(fopen, "fopen");
 	NEXT(freopen, "freopen");
 	NEXT(write, "write");
+	NEXT(writev, "writev");
+	NEXT(puts, "puts");
+	NEXT(fputs, "fputs");
+	NEXT(fputs_unlocked, "fputs_unlocked");
+	NEXT(fputc, "fputc");
+	NEXT(fwrite, "fwrite");
+	NEXT(fwrite_unlocked, "fwrite_unlocked");
+	NEXT(vfprintf, "vfprintf");
+	NEXT(vfprintf_chk, "__vfprintf_chk");
 	*(void **)(&found.abort_message) = dlsym(RTLD_DEFAULT, "__abort_msg");
 	*(void **)(&found.python_get_allocator) = dlsym(RTLD_DEFAULT, "PyMem_GetAllocator");
 	*(void **)(&found.python_set_allocator) = dlsym(RTLD_DEFAULT, "PyMem_SetAllocator");
+	found.python_runtime = dlsym(RTLD_DEFAULT, "_PyRuntime");
+	found.python_version = dlsym(RTLD_DEFAULT, "Py_Version");
+	found.sanitized =
+		dlsym(RTLD_DEFAULT, "__asan_init") || dlsym(RTLD_DEFAULT, "__tsan_init") ||
+		dlsym(RTLD_DEFAULT, "__msan_init") || dlsym(RTLD_DEFAULT, "__hwasan_init");
 	resolve_new(&found, RTLD_NEXT);
 	found.glibc_malloc = dladdr(*(void **)&found.malloc, &info) && info.dli_fname &&
 			     strstr(info.dli_fname, "/libc.so");

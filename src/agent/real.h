@@ -10,6 +10,7 @@
 
 #include <pthread.h>
 #include <signal.h>
+#include <stdarg.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -17,6 +18,7 @@
 #include <sys/types.h>
 
 struct timespec;
+struct iovec;
 
 struct real {
 	void *(*malloc)(size_t);
@@ -70,6 +72,15 @@ struct real {
 	FILE *(*fopen)(const char *, const char *);
 	FILE *(*freopen)(const char *, const char *, FILE *);
 	ssize_t (*write)(int, const void *, size_t);
+	ssize_t (*writev)(int, const struct iovec *, int);
+	int (*puts)(const char *);
+	int (*fputs)(const char *, FILE *);
+	int (*fputs_unlocked)(const char *, FILE *);
+	int (*fputc)(int, FILE *);
+	size_t (*fwrite)(const void *, size_t, size_t, FILE *);
+	size_t (*fwrite_unlocked)(const void *, size_t, size_t, FILE *);
+	int (*vfprintf)(FILE *, const char *, va_list);
+	int (*vfprintf_chk)(FILE *, int, const char *, va_list);
 
 	/* GLIBC_PRIVATE, may be NULL: points to { unsigned size; char text[]; } or to NULL */
 	void **abort_message;
@@ -77,9 +88,12 @@ struct real {
 	/* NULL when the program is not CPython */
 	void (*python_get_allocator)(int domain, void *ret);
 	void (*python_set_allocator)(int domain, void *allocator);
+	const void *python_runtime;
+	const uint64_t *python_version;
 
 	bool glibc_malloc; /* the real malloc is libc's own: blocks are never nearer than 32 bytes
 			    */
+	bool sanitized;	   /* built with -fsanitize=address, thread, memory or hwaddress */
 	bool plain_new; /* operator new of the C++ library: it calls malloc, whose hook records */
 };
 

@@ -60,6 +60,38 @@ static bool has_handler(int signo)
 	return action.sa_handler != SIG_DFL && action.sa_handler != SIG_IGN;
 }
 
+static uint64_t set_bits(const sigset_t *set)
+{
+	uint64_t bits;
+
+	memcpy(&bits, set, sizeof(bits)); /* the kernel's 64 signals come first */
+	return bits;
+}
+
+static void set_from_bits(sigset_t *set, uint64_t bits)
+{
+	memcpy(set, &bits, sizeof(bits));
+}
+
+/* What the target believes blocked, given the real mask. A mask can change behind our back:
+ * siglongjmp and sigsetmask do it inside libc. Then not everything is blocked that was blocked
+ * together. */
+static uint64_t believed(const struct thread *self, const sigset_t *now)
+{
+	return (set_bits(now) & self->masked) == self->masked ? self->blocked : 0;
+}
+
+/* The same for the calling thread, outside of handlers; what no longer holds is forgotten. */
+static uint64_t believed_now(struct thread *self)
+{
+	sigset_t now;
+
+	if (!self->blocked || real.pthread_sigmask(SIG_BLOCK, NULL, &now))
+		return self->blocked;
+	self->blocked = believed(self, &now);
+	return self->blocked;
+}
+
 static void handler(int signo, siginfo_t *info, void *context);
 
 /* Ours, shaped after the target's: its handler must find the mask and the stack it asked for. */
@@ -139,7 +171,7 @@ static bool hold_back(int signo, siginfo_t *info, ucontext_t *context)
 {
 	struct thread *self = thread_self;
 
-	if (!self || info->si_code > 0 || !(self->blocked & BIT(signo)))
+	if (!self || info->si_code > 0 || !(believed(self, &context->uc_sigmask) & BIT(signo)))
 		return false;
 	self->blocked &= ~BIT(signo);
 	sigaddset(&context->uc_sigmask, signo);
@@ -150,8 +182,12 @@ static bool hold_back(int signo, siginfo_t *info, ucontext_t *context)
 
 static void forward(int signo, siginfo_t *info, void *context, const struct sigaction *action)
 {
+	struct thread *self = thread_self;
+	uint64_t outer = self ? self->handler_frame : 0;
 	struct sigaction reset;
 
+	if (self)
+		self->handler_frame = (uint64_t)__builtin_frame_address(0);
 	if (action->sa_flags & (int)SA_RESETHAND) {
 		memset(&reset, 0, sizeof(reset));
 		reset.sa_handler = SIG_DFL;
@@ -162,6 +198,8 @@ static void forward(int signo, siginfo_t *info, void *context, const struct siga
 		action->sa_sigaction(signo, info, context);
 	else
 		action->sa_handler(signo);
+	if (self)
+		self->handler_frame = outer;
 }
 
 static void handler(int signo, siginfo_t *info, void *context)
@@ -179,7 +217,8 @@ static void handler(int signo, siginfo_t *info, void *context)
 	if (sent && action.sa_handler == SIG_IGN)
 		return;
 	/* The kernel does not ask handlers about a fault whose signal is blocked or ignored. */
-	blocked = !sent && thread_self && (thread_self->blocked & BIT(signo));
+	blocked = !sent && thread_self &&
+		  (believed(thread_self, &((const ucontext_t *)context)->uc_sigmask) & BIT(signo));
 	if (blocked || action.sa_handler == SIG_DFL || action.sa_handler == SIG_IGN) {
 		(void)crash_record_sigsafe(signo, info, context, LOG_CRASH_FINAL, &action);
 		die_as_before(signo, info);
@@ -210,7 +249,7 @@ EXPORT int sigaction(int signo, const struct sigaction *action, struct sigaction
 		target_set(signo, &wanted);
 		install(signo, &wanted);
 		/* From now on the handler is asked, and a blocked signal is really blocked. */
-		if (has_handler(signo) && thread_self && (thread_self->blocked & BIT(signo))) {
+		if (has_handler(signo) && thread_self && (believed_now(thread_self) & BIT(signo))) {
 			sigemptyset(&mask);
 			sigaddset(&mask, signo);
 			thread_self->blocked &= ~BIT(signo);
@@ -263,19 +302,6 @@ EXPORT sighandler_t __sysv_signal(int signo, sighandler_t wanted)
 	return signal_with(signo, wanted, (int)(SA_RESETHAND | SA_NODEFER));
 }
 
-static uint64_t set_bits(const sigset_t *set)
-{
-	uint64_t bits;
-
-	memcpy(&bits, set, sizeof(bits)); /* the kernel's 64 signals come first */
-	return bits;
-}
-
-static void set_from_bits(sigset_t *set, uint64_t bits)
-{
-	memcpy(set, &bits, sizeof(bits));
-}
-
 /* Which of the synchronous signals may be left out of the real mask. */
 static uint64_t thinnable(uint64_t bits)
 {
@@ -291,32 +317,42 @@ static uint64_t thinnable(uint64_t bits)
 static int mask_change(int how, const sigset_t *set, sigset_t *old)
 {
 	struct thread *self = thread_self;
-	uint64_t believed, bits, thin, next;
-	sigset_t real_set;
+	uint64_t was, bits, thin;
+	sigset_t before, wanted;
 	int r;
 
 	if (!taken_over || !self)
 		return real.pthread_sigmask(how, set, old);
-	believed = self->blocked;
-	next = believed;
 	if (set) {
-		real_set = *set;
 		bits = set_bits(set);
 		thin = how == SIG_UNBLOCK ? 0 : thinnable(bits);
-		set_from_bits(&real_set, bits & ~thin);
-		if (how == SIG_BLOCK)
-			next = believed | thin;
-		else if (how == SIG_UNBLOCK)
-			next = believed & ~bits;
-		else if (how == SIG_SETMASK)
-			next = thin;
+		wanted = *set;
+		set_from_bits(&wanted, bits & ~thin);
 	}
-	r = real.pthread_sigmask(how, set ? &real_set : NULL, old);
+	r = real.pthread_sigmask(how, set ? &wanted : NULL, &before);
 	if (r)
 		return r;
-	self->blocked = next;
-	if (old)
-		set_from_bits(old, set_bits(old) | believed);
+	was = believed(self, &before);
+	if (old) {
+		*old = before;
+		set_from_bits(old, set_bits(&before) | was);
+	}
+	if (!set)
+		return 0;
+	self->masked = set_bits(&before);
+	self->blocked = was;
+	if (how == SIG_BLOCK) {
+		self->masked |= bits & ~thin;
+		self->blocked |= thin;
+	} else if (how == SIG_UNBLOCK) {
+		self->masked &= ~bits;
+		self->blocked &= ~bits;
+	} else {
+		self->masked = bits & ~thin;
+		self->blocked = thin;
+	}
+	/* SIGKILL and SIGSTOP are never blocked, whatever is asked for. */
+	self->masked &= ~(BIT(SIGKILL) | BIT(SIGSTOP));
 	return 0;
 }
 
@@ -345,7 +381,7 @@ static void close_for_wait(const sigset_t *set)
 
 	if (!self)
 		return;
-	bits = self->blocked & set_bits(set);
+	bits = believed_now(self) & set_bits(set);
 	if (!bits)
 		return;
 	sigemptyset(&mask);
@@ -417,7 +453,7 @@ void signals_before_exec_sigsafe(void)
 		if (action.sa_handler == SIG_IGN)
 			(void)real.sigaction(observed[i], &action, NULL);
 	}
-	if (self && self->blocked) {
+	if (self && believed_now(self)) {
 		sigemptyset(&mask);
 		set_from_bits(&mask, self->blocked);
 		(void)real.pthread_sigmask(SIG_BLOCK, &mask, NULL);

@@ -17,6 +17,9 @@
  * on. If it resets and raises, a FINAL record follows whose `follows` names the first. So a
  * FORWARDED crash is the death only if the process then died of that signal.
  *
+ * Masks also change inside libc (siglongjmp, sigsetmask). What the target believes blocked counts
+ * only while the signals that it blocked together with it still are.
+ *
  * Known limits: masks that the kernel applies while a handler of the target runs (sa_mask), and
  * those of ppoll, pselect, epoll_pwait and sigsuspend, are not thinned out: a fault under them ends
  * as ever, without a record. posix_spawn children inherit the real mask.

@@ -57,8 +57,9 @@ static struct thread *lane_take(void)
 		area->recovery_armed = 0;
 		area->exit_rounds = 0;
 		area->blocked = 0;
+		area->masked = 0;
 		area->last_crash = 0;
-		area->crash_depth = 0;
+		area->handler_frame = 0;
 		memset(&area->target_stack, 0, sizeof(area->target_stack));
 		area->target_stack.ss_flags = SS_DISABLE;
 		return area;
@@ -204,6 +205,7 @@ EXPORT int pthread_create(pthread_t *ret, const pthread_attr_t *attr, void *(*st
 	area->start = start;
 	area->argument = argument;
 	area->blocked = thread_self ? thread_self->blocked : 0; /* masks are inherited */
+	area->masked = thread_self ? thread_self->masked : 0;
 	r = real.pthread_create(ret, attr, thread_main, area);
 	if (r)
 		lane_release(area);

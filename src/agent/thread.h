@@ -56,9 +56,10 @@ struct thread {
 
 	uint64_t stack_high;  /* frames of this thread lie below */
 	uint64_t blocked;     /* signals the target believes blocked and that are not: signals.c */
+	uint64_t masked;      /* …as long as all of these are blocked, which were set with them */
 	stack_t target_stack; /* the alternate stack the target asked for; SS_DISABLE: none */
 	uint64_t last_crash;  /* seq */
-	uint64_t crash_depth;
+	uint64_t handler_frame; /* stack below it: the target's handler, run from ours; 0: none */
 
 	/* Where to go on when a read in the agent faults: as __builtin_setjmp fills it. */
 	uint64_t recovery[5];

@@ -47,3 +47,22 @@ int words_split(const char *text, struct strv *ret, struct err *err)
 		strv_take(ret, strbuf_take(&word));
 	return 0;
 }
+
+void words_quote(struct strbuf *sb, const char *word)
+{
+	static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+				    "0123456789_./:,+@%-=";
+
+	if (word[0] != '\0' && word[strspn(word, plain)] == '\0') {
+		strbuf_adds(sb, word);
+		return;
+	}
+	strbuf_addc(sb, '\'');
+	for (; *word != '\0'; word++) {
+		if (*word == '\'')
+			strbuf_adds(sb, "'\\''");
+		else
+			strbuf_addc(sb, *word);
+	}
+	strbuf_addc(sb, '\'');
+}

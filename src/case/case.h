@@ -77,6 +77,15 @@ int case_position_done(struct case_store *cs, struct series_id series, uint64_t 
 int case_free_number(struct case_store *cs, uint64_t after, struct trial_number *ret,
 		     struct err *err);
 
+/* Which list of items a trial of `minimize` ran, and how far it came. */
+struct list_run {
+	const char *items;    /* numbers in order, as ranges: "0-5,7" */
+	unsigned int purpose; /* enum minimiser_purpose */
+	uint64_t started;     /* how many of them started; 0 when that cannot be told */
+	bool complete;	      /* all of them came to their end */
+	bool told;	      /* false: the run says nothing about its list */
+};
+
 struct trial_record {
 	struct trial_number number;
 	struct series_id series;
@@ -85,6 +94,7 @@ struct trial_record {
 	const struct trial_end *end;
 	const struct signatures *signatures; /* empty: it passed */
 	bool kept;			     /* its directory stays */
+	const struct list_run *list_run;     /* NULL outside of minimize */
 };
 
 /* All of it, or nothing and an error. */
@@ -128,6 +138,21 @@ struct run_row {
 typedef void (*run_fn)(void *ctx, const struct run_row *row);
 int case_runs(struct case_store *cs, struct series_id series, run_fn fn, void *ctx,
 	      struct err *err);
+
+/* Stores the names of a series' items, unless they are there. */
+int case_set_items(struct case_store *cs, struct series_id series, const struct strv *names,
+		   struct err *err);
+
+/* Every stored run of a list, in the order in which they ended. */
+struct list_run_row {
+	struct list_run run;
+	const char *signatures; /* as in tally_row */
+	uint64_t trial;
+};
+
+typedef int (*list_run_fn)(void *ctx, const struct list_run_row *row, struct err *err);
+int case_list_runs(struct case_store *cs, struct series_id series, list_run_fn fn, void *ctx,
+		   struct err *err);
 
 /* A file that a process of a trial made shorter. */
 struct cut_record {

@@ -9,11 +9,33 @@
 /* The migration steps; a change of schema.sql adds one and raises the version below. */
 static const char *const case_steps[] = {
 	NULL, /* version 0 is an empty database */
+	/* 2: the lists of `minimize` */
+	"CREATE TABLE item (\n"
+	"series INTEGER NOT NULL REFERENCES series(id),\n"
+	"number INTEGER NOT NULL,\n"
+	"name   TEXT NOT NULL,\n"
+	"PRIMARY KEY (series, number)\n"
+	") WITHOUT ROWID;\n"
+	"CREATE TABLE list (\n"
+	"id     INTEGER PRIMARY KEY,\n"
+	"series INTEGER NOT NULL REFERENCES series(id),\n"
+	"items  TEXT NOT NULL,\n"
+	"UNIQUE (series, items)\n"
+	");\n"
+	"CREATE TABLE list_run (\n"
+	"seq      INTEGER PRIMARY KEY,\n"
+	"trial    INTEGER NOT NULL UNIQUE REFERENCES trial(number),\n"
+	"list     INTEGER NOT NULL REFERENCES list(id),\n"
+	"purpose  INTEGER NOT NULL,\n"
+	"started  INTEGER NOT NULL,\n"
+	"complete INTEGER NOT NULL,\n"
+	"told     INTEGER NOT NULL\n"
+	");\n",
 };
 
 const struct schema case_schema = {
 	.application = 0x52484e44, /* "RHND" */
-	.version = 1,
+	.version = 2,
 	.create = schema_sql,
 	.steps = case_steps,
 };

@@ -92,3 +92,31 @@ CREATE TABLE file_cut (
 	stack       TEXT NOT NULL            -- a frame a line: function, file, line, module, offset
 );
 CREATE INDEX file_cut_by_file ON file_cut (device, inode, realtime_ns);
+
+-- What a series of `minimize` chooses from: tests, or lines, arguments, variables.
+CREATE TABLE item (
+	series INTEGER NOT NULL REFERENCES series(id),
+	number INTEGER NOT NULL,             -- from 0, in the order of the full list
+	name   TEXT NOT NULL,
+	PRIMARY KEY (series, number)
+) WITHOUT ROWID;
+
+-- A list that was run: numbers of items in order, as ranges ("0-5,7,9-12").
+CREATE TABLE list (
+	id     INTEGER PRIMARY KEY,
+	series INTEGER NOT NULL REFERENCES series(id),
+	items  TEXT NOT NULL,
+	UNIQUE (series, items)
+);
+
+-- Which list a trial ran, stored with the trial. `seq` is the order in which the trials
+-- ended: told again in that order they lead to the same belief.
+CREATE TABLE list_run (
+	seq      INTEGER PRIMARY KEY,
+	trial    INTEGER NOT NULL UNIQUE REFERENCES trial(number),
+	list     INTEGER NOT NULL REFERENCES list(id),
+	purpose  INTEGER NOT NULL,           -- enum minimiser_purpose
+	started  INTEGER NOT NULL,           -- how many of its items started, 0 when not told
+	complete INTEGER NOT NULL,           -- all of them came to their end
+	told     INTEGER NOT NULL            -- 0: the run says nothing (set-up failed, other tests ran)
+);

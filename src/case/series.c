@@ -124,7 +124,16 @@ int case_series_clear(struct case_store *cs, struct series_id series, struct err
 		r = db_exec(&cs->db, "BEGIN IMMEDIATE", err);
 	if (r < 0)
 		return r;
-	r = run_with_series(cs, "DELETE FROM trial WHERE series = ?", series, err);
+	r = run_with_series(cs,
+			    "DELETE FROM list_run WHERE list IN"
+			    " (SELECT id FROM list WHERE series = ?)",
+			    series, err);
+	if (r == 0)
+		r = run_with_series(cs, "DELETE FROM list WHERE series = ?", series, err);
+	if (r == 0)
+		r = run_with_series(cs, "DELETE FROM item WHERE series = ?", series, err);
+	if (r == 0)
+		r = run_with_series(cs, "DELETE FROM trial WHERE series = ?", series, err);
 	if (r == 0)
 		r = run_with_series(cs, "DELETE FROM crumb_next WHERE series = ?", series, err);
 	if (r == 0)

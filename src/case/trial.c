@@ -28,6 +28,10 @@ static const char *const statement_sql[STATEMENTS] = {
 	[STATEMENT_LEARNT] = "UPDATE series SET learnt = learnt + 1 WHERE id = ?",
 	[STATEMENT_POSITION_GET] = "SELECT 1 FROM trial WHERE series = ? AND position = ?",
 	[STATEMENT_NUMBER_GET] = "SELECT 1 FROM trial WHERE number = ?",
+	[STATEMENT_LIST_ADD] = "INSERT OR IGNORE INTO list (series, items) VALUES (?,?)",
+	[STATEMENT_LIST_GET] = "SELECT id FROM list WHERE series = ? AND items = ?",
+	[STATEMENT_LIST_RUN_ADD] = "INSERT INTO list_run (trial, list, purpose, started, complete,"
+				   " told) VALUES (?,?,?,?,?,?)",
 };
 
 struct query *store_statement(struct case_store *cs, enum statement which, struct err *err)
@@ -113,6 +117,24 @@ static int add_pairs(struct case_store *cs, const struct trial_record *record, s
 	return RUN(cs, STATEMENT_LEARNT, err, "i", record->series.value);
 }
 
+static int add_list_run(struct case_store *cs, const struct trial_record *record, struct err *err)
+{
+	const struct list_run *run = record->list_run;
+	int64_t list = 0;
+	int r;
+
+	if (!run)
+		return 0;
+	r = RUN(cs, STATEMENT_LIST_ADD, err, "is", record->series.value, run->items);
+	if (r == 0)
+		r = GET(cs, STATEMENT_LIST_GET, &list, err, "is", record->series.value, run->items);
+	if (r < 0)
+		return r;
+	return RUN(cs, STATEMENT_LIST_RUN_ADD, err, "iiiiii", (int64_t)record->number.value, list,
+		   (int64_t)run->purpose, (int64_t)run->started, (int64_t)run->complete,
+		   (int64_t)run->told);
+}
+
 static int add_rows(struct case_store *cs, const struct trial_record *record, struct err *err)
 {
 	const struct trial_end *end = record->end;
@@ -144,6 +166,8 @@ int case_add_trial(struct case_store *cs, const struct trial_record *record, str
 	if (r < 0)
 		return r;
 	r = add_rows(cs, record, err);
+	if (r == 0)
+		r = add_list_run(cs, record, err);
 	if (r == 0 && fault > 0)
 		r = db_error(&cs->db, fault == ENOSPC ? SQLITE_FULL : SQLITE_IOERR, err);
 	if (r == 0)

@@ -6,4 +6,5 @@
 extern const struct command cmd_repro;
 extern const struct command cmd_show;
 extern const struct command cmd_compare;
+extern const struct command cmd_minimize;
 extern const struct command cmd_doctor;

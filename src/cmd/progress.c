@@ -18,7 +18,7 @@ void progress_init(struct progress *progress)
 	*progress = (struct progress){ .terminal = isatty(STDERR_FILENO) != 0 };
 }
 
-static void add_time(struct strbuf *sb, double seconds)
+void progress_add_time(struct strbuf *sb, double seconds)
 {
 	unsigned long long s = (unsigned long long)(seconds + 0.5);
 
@@ -42,18 +42,18 @@ static void add_view(struct strbuf *sb, const struct series_progress_view *view)
 		strbuf_addf(sb, ", %s", view->what);
 	if (view->wanted > view->done && view->ran > 0) {
 		strbuf_adds(sb, ", about ");
-		add_time(sb,
-			 (double)(view->wanted - view->done) * view->seconds / (double)view->ran);
+		progress_add_time(sb, (double)(view->wanted - view->done) * view->seconds /
+					      (double)view->ran);
 		strbuf_adds(sb, " left");
 	}
 }
 
-static void rewrite_line(struct progress *progress, const struct series_progress_view *view)
+static void rewrite_line(struct progress *progress, const char *text)
 {
 	AUTO(strbuf_deinit) struct strbuf sb = { 0 };
 	struct winsize size = { 0 };
 
-	add_view(&sb, view);
+	strbuf_adds(&sb, text);
 	/* A line that wraps could not be rewritten. */
 	if (ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 1 &&
 	    sb.len >= size.ws_col)
@@ -63,37 +63,41 @@ static void rewrite_line(struct progress *progress, const struct series_progress
 	progress->shown = true;
 }
 
-static void tell_failure(struct progress *progress, const struct series_progress_view *view)
+static void tell_failure(struct progress *progress, const struct progress_news *news)
 {
-	if (view->news_trial == 0 || view->news_trial == progress->news_trial ||
-	    progress->told >= TOLD_MAX)
+	if (news->trial == 0 || news->trial == progress->news_trial || progress->told >= TOLD_MAX)
 		return;
-	progress->news_trial = view->news_trial;
+	progress->news_trial = news->trial;
 	progress->told++;
-	log_note("trial %llu failed: %s%s", (unsigned long long)view->news_trial,
-		 view->news_summary,
+	log_note("trial %llu failed: %s%s", (unsigned long long)news->trial, news->summary,
 		 progress->told == TOLD_MAX ? " (the rest is in the summary)" : "");
 }
 
-void progress_show(void *ctx, const struct series_progress_view *view)
+void progress_say(struct progress *progress, double seconds, const char *text,
+		  const struct progress_news *news)
 {
-	struct progress *progress = ctx;
-	AUTO(strbuf_deinit) struct strbuf sb = { 0 };
 	double every = progress->terminal ? TERMINAL_EVERY_S : PLAIN_EVERY_S;
 
 	if (!log_shows(LOG_NORMAL))
 		return;
 	if (!progress->terminal)
-		tell_failure(progress, view);
-	if (view->seconds - progress->last_s < every)
+		tell_failure(progress, news);
+	if (seconds - progress->last_s < every)
 		return;
-	progress->last_s = view->seconds;
-	if (progress->terminal) {
-		rewrite_line(progress, view);
-		return;
-	}
+	progress->last_s = seconds;
+	if (progress->terminal)
+		rewrite_line(progress, text);
+	else
+		log_note("%s", text);
+}
+
+void progress_show(void *ctx, const struct series_progress_view *view)
+{
+	AUTO(strbuf_deinit) struct strbuf sb = { 0 };
+
 	add_view(&sb, view);
-	log_note("%s", strbuf_str(&sb));
+	progress_say(ctx, view->seconds, strbuf_str(&sb),
+		     &(struct progress_news){ view->news_trial, view->news_summary });
 }
 
 void progress_end(struct progress *progress)

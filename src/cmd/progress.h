@@ -2,6 +2,7 @@
 
 #include <stdbool.h>
 
+#include "base/strbuf.h"
 #include "engine/series/repro.h"
 
 /*
@@ -18,4 +19,17 @@ struct progress {
 
 void progress_init(struct progress *progress);
 void progress_show(void *progress, const struct series_progress_view *view);
+
+/* The same for a command with a view of its own: `text` is the state, told seldom or rewritten;
+ * a trial that failed in a new way is told by itself. */
+struct progress_news {
+	uint64_t trial; /* 0 = none */
+	const char *summary;
+};
+void progress_say(struct progress *progress, double seconds, const char *text,
+		  const struct progress_news *news);
+
+/* Appends a duration as people say it. */
+void progress_add_time(struct strbuf *sb, double seconds);
+
 void progress_end(struct progress *progress); /* leaves the line clean */

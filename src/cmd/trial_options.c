@@ -274,12 +274,15 @@ static void build_identity(struct strbuf *sb, const struct trial_options *o, con
 static int set_observer(struct trial_setup *setup, const struct trial_options *options,
 			const char *path, struct err *err)
 {
+	int r;
+
 	setup->observer = options->observe;
 	setup->unobserved = observe_obstacle(path);
 	if (setup->unobserved)
 		setup->observer = OBSERVE_NONE;
 	/* Arms of a comparison may want it even when the option does not. */
-	return observe_find_agent(&setup->settings.agent_path, err);
+	r = observe_find_agent(&setup->settings.agent_path, err);
+	return setup->observer == OBSERVE_NONE ? 0 : r;
 }
 
 int trial_setup_init(struct trial_setup *setup, const struct trial_options *options,

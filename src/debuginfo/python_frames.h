@@ -4,7 +4,7 @@
 #include <stdint.h>
 
 #include "debuginfo/cfi.h"
-#include "debuginfo/python_layout.h"
+#include "wire/python_layout.h"
 #include "model/frame.h"
 
 /*

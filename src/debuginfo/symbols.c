@@ -8,7 +8,7 @@
 #include "debuginfo/module.h"
 #include "debuginfo/modules.h"
 #include "debuginfo/python_frames.h"
-#include "debuginfo/python_layout.h"
+#include "wire/python_layout.h"
 #include "debuginfo/space.h"
 #include "debuginfo/unwind.h"
 

@@ -53,6 +53,8 @@ void crash_deinit(struct crash *crash)
 	mem_free(crash->thread);
 	mem_free(crash->words);
 	mem_free(crash->abort_message);
+	mem_free(crash->instruction);
+	mem_free(crash->origin);
 	mem_free(crash->file);
 	stack_deinit(&crash->stack);
 	VEC_FOREACH (&crash->blocks, block) {
@@ -91,7 +93,8 @@ static bool from_runtime(const struct frame *frame)
 
 const struct frame *crash_site(const struct crash *crash)
 {
-	for (size_t i = 0; i < crash->stack.count; i++) {
+	/* Who jumped to nowhere is the caller; nowhere has no name. */
+	for (size_t i = crash->fault == FAULT_EXECUTE; i < crash->stack.count; i++) {
 		const struct frame *frame = &crash->stack.frames[i];
 
 		if ((frame->function || frame->module) && !from_runtime(frame) &&

@@ -50,9 +50,10 @@ struct block_life {
 	char *key; /* names the same block in another run: CONTEXT#ORDINAL */
 	uint64_t start, size;
 	enum block_state state;
-	bool former;	       /* it was freed and another block has its place now */
-	bool beyond;	       /* the pointer leads behind its end */
-	bool python;	       /* an object or memory of CPython's own allocator */
+	bool telling; /* the faulting instruction itself used that pointer, or got it from there */
+	bool former;  /* it was freed and another block has its place now */
+	bool beyond;  /* the pointer leads behind its end */
+	bool python;  /* an object or memory of CPython's own allocator */
 	uint64_t freed_events; /* freed this many allocations and frees ago, roughly; 0 unknown */
 	struct stack allocated, freed;
 };
@@ -74,12 +75,15 @@ struct crash {
 	char *command; /* its command line */
 	char *thread;  /* name of the thread */
 	int signal, code;
-	bool hidden;	  /* nobody saw it die: a parent hid it */
-	uint64_t address; /* the fault's; 0 when the signal was sent */
+	bool hidden;	   /* nobody saw it die: a parent hid it */
+	bool from_outside; /* another process sent the signal: where it struck says nothing */
+	uint64_t address;  /* the fault's; 0 when the signal was sent */
 	uint64_t realtime_ns;
 	enum fault_class fault;
 	char *words;	     /* the fault in one sentence */
 	char *abort_message; /* NULL when there is none */
+	char *instruction;   /* that faulted, as text; NULL when unknown */
+	char *origin;	     /* the one that loaded the bad pointer; NULL when not found */
 	struct stack stack;
 	VEC(struct block_life) blocks; /* what it touched first */
 	char *file;		       /* FAULT_MAPPING_SHRANK: the file */

@@ -45,6 +45,12 @@ struct trial_end {
 	struct strv failed_tests;
 	char *last_crumb;	      /* NULL when nothing was printed */
 	VEC(struct crumb_pair) pairs; /* only when asked for */
+
+	/* Of a run that was asked for certain tests (engine/trial/wanted.h). */
+	uint64_t started;  /* how many of them started, in order */
+	bool strayed;	   /* another test than the next one of the list started */
+	bool came_through; /* the last of them was seen to end */
+	bool stopped;	   /* redhand ended it: nothing more was to be learnt */
 };
 
 void trial_end_deinit(struct trial_end *end);

@@ -69,6 +69,7 @@ static json_t *block_json(const struct block_life *block)
 	set(object, "offset", json_integer((json_int_t)(block->value - block->start)));
 	set(object, "state",
 	    json_text(block->state == BLOCK_FREED || block->former ? "freed" : "live"));
+	set(object, "used", json_boolean(block->telling));
 	set(object, "recycled", json_boolean(block->former));
 	set(object, "beyond", json_boolean(block->beyond));
 	set(object, "python", json_boolean(block->python));
@@ -127,6 +128,8 @@ static json_t *crash_json(const struct crash *crash)
 	set(object, "program", json_text(crash->program));
 	set(object, "command", json_text(crash->command));
 	set(object, "thread", json_text(crash->thread));
+	set(object, "instruction", json_text(crash->instruction));
+	set(object, "pointer_loaded_by", json_text(crash->origin));
 	set(object, "fault", json_fault(crash));
 	set(object, "stack", json_stack(&crash->stack));
 	set(object, "stack_end", json_text(stack_end_name(crash->stack.end)));

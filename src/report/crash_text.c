@@ -113,7 +113,7 @@ static void print_block(const struct block_life *block, FILE *out)
 	if (block->state == BLOCK_FREED && block->freed_events > 0)
 		(void)fprintf(out, " (at most %" PRIu64 " allocations and frees ago)",
 			      block->freed_events);
-	(void)fprintf(out, "\n      key %s%s\n", block->key,
+	(void)fprintf(out, "\n      key %s%s\n", block->key ? block->key : "unknown",
 		      block->python ? ", an object of Python's" : "");
 	print_site("allocated by", &block->allocated, "      ", LIFE_FRAMES, out);
 	print_site("freed by", &block->freed, "      ", LIFE_FRAMES, out);
@@ -145,7 +145,7 @@ void report_crash_brief(const struct crash *crash, const char *indent, FILE *out
 	(void)fprintf(out, "%s%s\n", indent, crash->words);
 	print_stack(&crash->stack, BRIEF_FRAMES, indent, out);
 	VEC_FOREACH (&crash->blocks, block) {
-		if (!block->former && block->state != BLOCK_FREED)
+		if (!block->telling || (!block->former && block->state != BLOCK_FREED))
 			continue;
 		(void)fprintf(out, "%s%s leads to a freed block of %" PRIu64 " bytes", indent,
 			      block->via, block->size);
@@ -173,6 +173,10 @@ static void print_crash(const struct crash *crash, bool verbose, FILE *out)
 		(void)fprintf(out, "  command: %s\n", crash->command);
 	if (crash->cut_short)
 		(void)fprintf(out, "  (the record of this crash is not whole)\n");
+	if (crash->instruction)
+		(void)fprintf(out, "  instruction: %s\n", crash->instruction);
+	if (crash->origin)
+		(void)fprintf(out, "  its pointer was loaded by: %s\n", crash->origin);
 	(void)fprintf(out, "\nStack:\n");
 	print_stack(&crash->stack, FRAMES, "  ", out);
 	print_source(&crash->stack, "  ", out);

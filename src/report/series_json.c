@@ -4,6 +4,7 @@
 #include "report/report_series.h"
 
 #include "report/json.h"
+#include "report/signature_json.h"
 
 static void set(json_t *object, const char *key, json_t *value)
 {
@@ -13,51 +14,6 @@ static void set(json_t *object, const char *key, json_t *value)
 static json_t *count(uint64_t value)
 {
 	return json_integer((json_int_t)value);
-}
-
-static json_t *window_json(const struct window *window)
-{
-	json_t *object = json_object();
-
-	set(object, "last", json_text(window->last));
-	set(object, "next", json_text(window->next));
-	set(object, "count", count(window->count));
-	set(object, "trial", count(window->trial));
-	return object;
-}
-
-static json_t *signature_json(const struct signature_summary *s)
-{
-	const struct signature *signature = &s->signature;
-	json_t *object = json_object(), *windows = json_array(), *breadcrumb = json_object();
-
-	set(object, "id", json_text(signature->id));
-	set(object, "count", count(s->rate.failed));
-	set(object, "rate", json_number(s->rate.rate));
-	set(object, "low", json_number(s->rate.low));
-	set(object, "high", json_number(s->rate.high));
-	set(object, "always", json_boolean(s->always));
-	set(object, "kind", json_text(failure_kind_name(signature->kind)));
-	set(object, "signal",
-	    signature->signal != 0 ? json_text(signal_name(signature->signal)) : json_null());
-	set(object, "exit",
-	    signature->exit_status >= 0 ? json_integer(signature->exit_status) : json_null());
-	set(object, "child", json_boolean(signature->stray));
-	set(object, "test", json_text(signature->test));
-	set(object, "summary", json_text(signature->summary));
-	set(object, "trial", count(s->trial));
-	set(object, "site", json_text(signature->site));
-	set(object, "fault", s->crash ? json_fault(s->crash) : json_null());
-	set(object, "stack", s->crash ? json_stack(&s->crash->stack) : json_array());
-	set(breadcrumb, "last", json_text(s->windows.count > 0 ? s->windows.items[0].last : NULL));
-	set(breadcrumb, "next", json_text(s->windows.count > 0 ? s->windows.items[0].next : NULL));
-	set(object, "breadcrumb", breadcrumb);
-	VEC_FOREACH (&s->windows, window)
-		(void)json_array_append_new(windows, window_json(window));
-	set(object, "windows", windows);
-	set(object, "places", count(s->places));
-	set(object, "moves", json_boolean(s->places > 1));
-	return object;
 }
 
 static json_t *signatures_json(const struct signature_summaries *signatures)

@@ -10,6 +10,7 @@
 #include "report/report_crash.h"
 
 #define INTERMITTENT_SHOWN 10
+#define DETAILED 3 /* ways to fail that are told at length; --json has all */
 
 static void print_rate(const struct rate *rate, FILE *out)
 {
@@ -65,7 +66,7 @@ static void print_places(const struct signature_summary *s, FILE *out)
 			      s->places, s->rate.failed);
 }
 
-static void print_signature(const struct signature_summary *s, FILE *out)
+static void print_signature(const struct signature_summary *s, bool details, FILE *out)
 {
 	if (s->always)
 		(void)fprintf(out, "  %s  %5" PRIu64 "  %s\n", s->signature.id, s->rate.failed,
@@ -73,13 +74,16 @@ static void print_signature(const struct signature_summary *s, FILE *out)
 	else
 		(void)fprintf(out, "  %s  %5" PRIu64 "  %5.1f %%  %s\n", s->signature.id,
 			      s->rate.failed, s->rate.rate * 100, s->signature.summary);
-	if (s->crash)
+	if (details && s->crash)
 		report_crash_brief(s->crash, "      ", out);
-	print_places(s, out);
+	if (details)
+		print_places(s, out);
 	(void)fprintf(out, "      example: trial %" PRIu64 "\n", s->trial);
 }
 
-static void print_signatures(const struct signature_summaries *signatures, FILE *out)
+/* The first `details` ones are told at length. */
+static void print_signatures(const struct signature_summaries *signatures, size_t details,
+			     FILE *out)
 {
 	size_t intermittent = 0, always = 0;
 
@@ -89,7 +93,7 @@ static void print_signatures(const struct signature_summaries *signatures, FILE 
 		if (intermittent == 0)
 			(void)fprintf(out, "\nFails now and then:\n");
 		if (intermittent++ < INTERMITTENT_SHOWN)
-			print_signature(s, out);
+			print_signature(s, intermittent <= details, out);
 	}
 	if (intermittent > INTERMITTENT_SHOWN)
 		(void)fprintf(out, "  … and %zu more (--json lists them)\n",
@@ -101,7 +105,7 @@ static void print_signatures(const struct signature_summaries *signatures, FILE 
 			(void)fprintf(
 				out,
 				"\nAlways fails (in every run that got that far): a separate issue\n");
-		print_signature(s, out);
+		print_signature(s, always <= details, out);
 	}
 }
 
@@ -172,7 +176,7 @@ void report_repro_text(const struct repro_result *result, FILE *out)
 			      " of these trials were in the case already; --fresh starts "
 			      "over)\n",
 			      result->earlier);
-	print_signatures(&summary->signatures, out);
+	print_signatures(&summary->signatures, DETAILED, out);
 	print_slots(summary, out);
 	print_advice(summary, out);
 	(void)fprintf(
@@ -201,7 +205,7 @@ void report_compare_text(const struct compare_result *result, FILE *out)
 	}
 	if (result->stop_reason)
 		(void)fprintf(out, "\nStopped early: %s.\n", result->stop_reason);
-	print_signatures(&result->signatures, out);
+	print_signatures(&result->signatures, 0, out);
 	(void)fprintf(out, "\nOrder of the trials: seed %" PRIu64 ". Case: %s\n", result->seed,
 		      result->case_dir);
 }

@@ -208,6 +208,7 @@ enum log_record_type {
 	LOG_BAD_FREE = 17,     /* struct log_bad_free, stack as in CONTEXT by its context id */
 	LOG_UNOBSERVED = 18,   /* struct log_unobserved; BLOB: path of the program */
 	LOG_MODULE_GONE = 19,  /* struct log_module of a module that dlclose took away */
+	LOG_PYTHON = 20,       /* struct log_python; owner = the crash, as of its PYTHON blob */
 };
 
 struct log_image {
@@ -261,6 +262,7 @@ enum log_crash_flags {
 	LOG_CRASH_ON_TARGET_STACK = 1 << 4, /* not on an alternate stack */
 	LOG_CRASH_NO_LANE = 1 << 5,	    /* thread unknown to the agent */
 	LOG_CRASH_IN_AGENT = 1 << 6,	    /* happened while this thread was inside a hook */
+	LOG_CRASH_IN_HANDLER = 1 << 7,	    /* in the target's handler for the one it `follows` */
 };
 
 /* gregs in the order of <sys/ucontext.h>: r8..r15 rdi rsi rbp rbx rdx rax rcx rsp rip efl csgsfs
@@ -303,6 +305,21 @@ enum log_blob_kind {
 	LOG_BLOB_PATH = 9,
 	LOG_BLOB_FAULT_MEMORY = 10, /* around the fault address, when readable */
 	LOG_BLOB_XSTATE = 11,	    /* legacy fxsave area: 512 bytes, xmm registers */
+	LOG_BLOB_PYTHON = 12,	    /* struct log_kept, its bytes, padding to 8; and again */
+};
+
+/* One piece of memory in a blob that packs many small ones. */
+struct log_kept {
+	uint64_t address; /* in the target */
+	uint64_t bytes;	  /* follow, padded with zeros to a multiple of 8 */
+};
+
+/* A crash in a process that runs CPython: where its state lies, for python_frames_read(). */
+struct log_python {
+	uint64_t runtime; /* address of _PyRuntime */
+	uint64_t version; /* value of Py_Version */
+	uint32_t frames;  /* Python frames of this thread that were kept; 0: it runs none */
+	uint32_t reserved;
 };
 
 /* One piece of a long piece of data. Pieces of one blob share owner, kind and index. */
@@ -390,20 +407,24 @@ struct log_truncation {
 };
 
 enum log_checkpoint_why {
-	LOG_CHECKPOINT_WRITE = 1, /* write(2) to stdout or stderr (not seen: libc's own stdio) */
+	LOG_CHECKPOINT_WRITE = 1, /* before a line on stdout or stderr */
 	LOG_CHECKPOINT_EXIT = 2,
 	LOG_CHECKPOINT_TIME = 3, /* checkpoint_gap_ms went by, and somebody allocates */
 };
 
 struct log_checkpoint {
 	uint32_t why;
-	int32_t fd;
+	int32_t fd; /* 1 or 2 for WRITE, else -1 */
 	uint64_t realtime_ns;
 	uint64_t epoch;
 	uint32_t reserved;
 	uint32_t text_bytes;
-	char text[64]; /* start of the line, so that the tool can match it with its own time stamps
-			*/
+	/* Start of the line, as far as it is known before it is made: of a printf the format, up to
+	 * its first conversion. */
+	char text[64];
+	/* What this image put on fd before, through calls that the agent sees: the line's offset in
+	 * the captured stream, if nobody else writes to it. */
+	uint64_t stream_bytes;
 };
 
 struct log_growth {
@@ -423,17 +444,28 @@ enum log_bad_free_kind {
 	LOG_MISMATCHED_FREE = 3, /* new with free, malloc with delete, new[] with delete */
 };
 
+/* A block's memory may have been given out again where no hook could see it (a library loaded with
+ * RTLD_DEEPBIND, a signal handler inside a hook). Then the last owner that the agent knows is dead,
+ * and the pointer is not freed twice at all. */
+enum log_bad_free_evidence {
+	LOG_EVIDENCE_NONE = 0,	    /* a suspicion, no more */
+	LOG_EVIDENCE_ALLOCATOR = 1, /* the allocator's own marks say that it is free */
+};
+
 struct log_bad_free {
 	uint32_t kind;
 	uint32_t context; /* of this call */
 	uint64_t pointer;
+	uint32_t evidence; /* enum log_bad_free_evidence */
+	uint32_t reserved;
 	/* The block it hits follows as a BLOCK record. */
 };
 
 enum log_unobserved_why {
 	LOG_UNOBSERVED_STATIC = 1,
 	LOG_UNOBSERVED_SETUID = 2,
-	LOG_UNOBSERVED_FOREIGN = 3, /* another architecture */
+	LOG_UNOBSERVED_FOREIGN = 3,   /* another architecture */
+	LOG_UNOBSERVED_SANITIZED = 4, /* this very image: a sanitizer has it in its hands */
 };
 
 struct log_unobserved {
@@ -460,11 +492,13 @@ LOG_PIN(log_file_size, 56);
 LOG_PIN(log_thread_name, 24);
 LOG_PIN(log_block, 80);
 LOG_PIN(log_truncation, 120);
-LOG_PIN(log_checkpoint, 96);
+LOG_PIN(log_checkpoint, 104);
 LOG_PIN(log_growth, 24);
 LOG_PIN(log_exit, 8);
-LOG_PIN(log_bad_free, 16);
+LOG_PIN(log_bad_free, 24);
 LOG_PIN(log_unobserved, 8);
+LOG_PIN(log_kept, 16);
+LOG_PIN(log_python, 24);
 _Static_assert(offsetof(struct log_header, check) == 1024, "bump LOG_VERSION");
 _Static_assert(offsetof(struct log_header, state) == 1032, "bump LOG_VERSION");
 _Static_assert(offsetof(struct log_header, drops) == 1072, "bump LOG_VERSION");

@@ -36,6 +36,7 @@ static const char *const type_names[] = {
 	[LOG_BAD_FREE] = "BAD_FREE",
 	[LOG_UNOBSERVED] = "UNOBSERVED",
 	[LOG_MODULE_GONE] = "MODULE_GONE",
+	[LOG_PYTHON] = "PYTHON",
 };
 
 static const char *type_name(unsigned type)
@@ -189,7 +190,9 @@ static void print_item(const struct log_reader *log, const struct log_item *item
 		struct log_checkpoint point;
 
 		log_payload(item, &point, sizeof(point));
-		printf(" why=%u", point.why);
+		printf(" why=%u fd=%d time=%" PRIu64 " realtime=%" PRIu64 " stream_bytes=%" PRIu64,
+		       point.why, point.fd, item->head.time_ns, point.realtime_ns,
+		       point.stream_bytes);
 		print_text("text", point.text,
 			   point.text_bytes < sizeof(point.text) ? point.text_bytes
 								 : sizeof(point.text));
@@ -217,8 +220,16 @@ static void print_item(const struct log_reader *log, const struct log_item *item
 		struct log_bad_free bad;
 
 		log_payload(item, &bad, sizeof(bad));
-		printf(" kind=%u pointer=%#" PRIx64 " context=%u", bad.kind, bad.pointer,
-		       bad.context);
+		printf(" kind=%u pointer=%#" PRIx64 " context=%u evidence=%u", bad.kind,
+		       bad.pointer, bad.context, bad.evidence);
+		break;
+	}
+	case LOG_PYTHON: {
+		struct log_python python;
+
+		log_payload(item, &python, sizeof(python));
+		printf(" runtime=%#" PRIx64 " version=%#" PRIx64 " frames=%u", python.runtime,
+		       python.version, python.frames);
 		break;
 	}
 	case LOG_UNOBSERVED: {

@@ -1,5 +1,5 @@
 /*
- * Writes a plan file: make_plan FILE crash|ids [growth] [field=value...]
+ * Writes a plan file: make_plan FILE crash|ids [growth] [field=value...] [item=TYPE...]
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -23,7 +23,9 @@ int main(int argc, char **argv)
 		{ "checkpoint_gap_ms", offsetof(struct plan_header, checkpoint_gap_ms) },
 	};
 	struct plan_header plan;
-	char bytes[256];
+	struct plan_item items[16];
+	size_t item_count = 0;
+	char bytes[512];
 	size_t len, f;
 	FILE *file;
 	int i;
@@ -41,11 +43,14 @@ int main(int argc, char **argv)
 			continue;
 		*equals = 0;
 		value = (uint32_t)strtoul(equals + 1, NULL, 0);
+		if (!strcmp(argv[i], "item") && item_count < 16)
+			items[item_count++] = (struct plan_item){ .type = (uint16_t)value,
+								  .bytes = sizeof(*items) };
 		for (f = 0; f < sizeof(fields) / sizeof(fields[0]); f++)
 			if (!strcmp(argv[i], fields[f].name))
 				memcpy((char *)&plan + fields[f].offset, &value, sizeof(value));
 	}
-	len = plan_seal(&plan, NULL, 0, bytes, sizeof(bytes));
+	len = plan_seal(&plan, items, item_count * sizeof(*items), bytes, sizeof(bytes));
 	file = fopen(argv[1], "wb");
 	if (!len || !file || fwrite(bytes, 1, len, file) != len || fclose(file))
 		return 1;

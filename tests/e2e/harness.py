@@ -8,8 +8,8 @@
 
     main()
 
-Each test runs in an empty directory of its own. REDHAND, SPECIMENS, SOURCE, BUILD and
-FAULTS come from the build.
+Each test runs in an empty directory of its own. REDHAND, SPECIMENS, VICTIMS, SOURCE,
+BUILD and FAULTS come from the build.
 """
 import json
 import os
@@ -25,6 +25,7 @@ from pathlib import Path
 
 REDHAND = os.path.abspath(os.environ["REDHAND"])
 SPECIMENS = Path(os.environ["SPECIMENS"])
+VICTIMS = Path(os.environ["VICTIMS"])
 SOURCE = Path(os.environ["SOURCE"])
 BUILD = Path(os.environ["BUILD"])
 FAULTS = os.environ.get("FAULTS") == "1"

@@ -475,6 +475,65 @@ static void a_failing_create_leaves_nothing(void **state)
 	(void)sqlite3_close(db.handle);
 }
 
+static int count_trials(void *ctx, const struct list_run_row *row, struct err *err)
+{
+	++*(int *)ctx;
+	return 0;
+}
+
+static void add_up(void *ctx, const struct tally_row *row)
+{
+	*(uint64_t *)ctx += row->count;
+}
+
+/* Everything about the tables but the text that made them. */
+static char *shape_of(const struct scratch *s, const char *name)
+{
+	static const char sql[] =
+		"SELECT group_concat(line, char(10)) FROM (SELECT m.name || ' ' || c.name || ' ' ||"
+		" c.type || ' ' || c.\"notnull\" || ' ' || c.pk AS line FROM sqlite_schema m,"
+		" pragma_table_info(m.name) c WHERE m.type = 'table' ORDER BY m.name, c.cid)";
+	sqlite3_stmt *stmt;
+	char *shape;
+	sqlite3 *db;
+
+	assert_int_equal(sqlite3_open(scratch_path(s, name), &db), SQLITE_OK);
+	assert_int_equal(sqlite3_prepare_v2(db, sql, -1, &stmt, NULL), SQLITE_OK);
+	assert_int_equal(sqlite3_step(stmt), SQLITE_ROW);
+	shape = mem_strdup((const char *)sqlite3_column_text(stmt, 0));
+	(void)sqlite3_finalize(stmt);
+	(void)sqlite3_close(db);
+	return shape;
+}
+
+static void a_case_of_version_1_keeps_its_trials(void **state)
+{
+	struct scratch *s = *state;
+	AUTO(mem_freep) char *new_shape = NULL;
+	AUTO(mem_freep) char *old_shape = NULL;
+	struct case_store *cs = NULL;
+	struct err err = { 0 };
+	struct series_id series;
+	uint64_t trials = 0;
+	int runs = 0;
+
+	fill_case(s);
+	new_shape = shape_of(s, "case/case.db");
+	make_database(s, "case/case.db",
+		      "DROP TABLE list_run; DROP TABLE list; DROP TABLE item; "
+		      "PRAGMA user_version=1");
+	assert_int_equal(case_open(scratch_path(s, "case"), CASE_READ, &cs, &err), -EPROTO);
+	assert_int_equal(case_open(scratch_path(s, "case"), CASE_WRITE, &cs, &err), 0);
+	assert_int_equal(made_series(cs, "settings", &series, &err), 0);
+	assert_int_equal(case_tally(cs, series, add_up, &trials, &err), 0);
+	assert_int_equal(trials, 300);
+	assert_int_equal(case_list_runs(cs, series, count_trials, &runs, &err), 0);
+	assert_int_equal(runs, 0);
+	case_close(cs);
+	old_shape = shape_of(s, "case/case.db");
+	assert_string_equal(old_shape, new_shape);
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
@@ -490,6 +549,7 @@ int main(void)
 		TEST(bit_flips_never_crash),
 		TEST(truncations_never_crash),
 		TEST(impossible_versions_are_refused),
+		TEST(a_case_of_version_1_keeps_its_trials),
 		cmocka_unit_test(migration_goes_step_by_step),
 		cmocka_unit_test(a_failing_step_leaves_the_version_before),
 		cmocka_unit_test(a_failing_create_leaves_nothing),

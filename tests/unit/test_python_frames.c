@@ -18,7 +18,7 @@
 #include "debuginfo/module.h"
 #include "debuginfo/modules.h"
 #include "debuginfo/python_frames.h"
-#include "debuginfo/python_record.h"
+#include "wire/python_record.h"
 #include "debuginfo/space.h"
 #include "debuginfo/symbols.h"
 #include "live.h"

@@ -23,7 +23,7 @@ static const struct trial_settings plain = { 0 };
 static void judge(const struct trial_settings *settings, const struct trial_end *end,
 		  struct signatures *ret)
 {
-	judge_signatures(settings, end, ret);
+	judge_signatures(settings, end, NULL, ret);
 	assert_int_equal(judge_failed(settings, end), ret->list.count > 0);
 	for (size_t i = 1; i < ret->list.count; i++)
 		assert_true(strcmp(ret->list.items[i - 1].id, ret->list.items[i].id) < 0);
@@ -272,7 +272,7 @@ static void fill_result(struct trial_result *result)
 
 	result->number.value = 77;
 	result->slot = 2;
-	result->kept = true;
+	result->left = true;
 	*end = (struct trial_end){
 		.exit_status = -1,
 		.signal = SIGBUS,
@@ -306,7 +306,7 @@ static void a_result_survives_the_journey(void **state)
 	assert_true(trial_result_unpack(sb.data, sb.len, &got));
 	assert_int_equal(got.number.value, 77);
 	assert_int_equal(got.slot, 2);
-	assert_true(got.kept);
+	assert_true(got.left);
 	assert_null(got.trouble);
 	assert_int_equal(got.end.exit_status, -1);
 	assert_int_equal(got.end.signal, SIGBUS);

@@ -160,7 +160,7 @@ static void a_passing_trial_leaves_nothing(void **state)
 	assert_true(result.end.wall_ns > 0);
 	assert_true(result.end.peak_kib > 0);
 	assert_true(result.end.started_ms > 0);
-	assert_false(result.kept);
+	assert_false(result.left);
 	assert_false(there(f, "trials/1"));
 	assert_int_equal(pool_busy_count(f->pool), 0);
 }
@@ -175,7 +175,7 @@ static void both_streams_are_kept(void **state)
 	assert_int_equal(result.end.exit_status, 7);
 	assert_int_equal(result.end.stdout_bytes, 8);
 	assert_int_equal(result.end.stderr_bytes, 4);
-	assert_true(result.kept);
+	assert_true(result.left);
 	holds(f, "trials/5/stdout", "out\nlast");
 	holds(f, "trials/5/stderr", "err\n");
 	assert_false(there(f, "trials/5/tmp")); /* it was empty */
@@ -191,7 +191,7 @@ static void a_crash_is_seen(void **state)
 	assert_int_equal(result.end.signal, SIGSEGV);
 	assert_int_equal(result.end.exit_status, -1);
 	assert_string_equal(result.end.last_crumb, "before");
-	assert_true(result.kept);
+	assert_true(result.left);
 }
 
 static void a_crash_that_nobody_waits_for_is_seen(void **state)
@@ -207,7 +207,7 @@ static void a_crash_that_nobody_waits_for_is_seen(void **state)
 	assert_int_equal(result.end.signal, 0);
 	assert_int_equal(result.end.stray.signal, SIGABRT);
 	assert_int_equal(result.end.leftovers, 0);
-	assert_true(result.kept);
+	assert_true(result.left);
 }
 
 static void surroundings_are_as_asked(void **state)
@@ -398,7 +398,7 @@ static void slots_work_side_by_side(void **state)
 		assert_in_range(result.number.value, 1, 24);
 		assert_false(seen[result.number.value]);
 		seen[result.number.value] = true;
-		assert_false(result.kept);
+		assert_false(result.left);
 		done++;
 	}
 	assert_int_equal(pool_wait(f->pool, -1, 0, &(struct trial_result){ 0 }, &err), 0);
@@ -506,7 +506,7 @@ static int run_with_fault(void *arg)
 	(void)setenv("REDHAND_FAULT", fault->spec, 1);
 	CHILD_WANTS(pool_open(1, &f->settings, -1, &f->pool, &err) == 0);
 	CHILD_WANTS(start(f->pool, 1, 0, &err, "sh", "-c", "echo one; exit 1", NULL) == 0);
-	CHILD_WANTS(finish(f->pool, &before, &err) == 1 && !before.trouble && before.kept);
+	CHILD_WANTS(finish(f->pool, &before, &err) == 1 && !before.trouble && before.left);
 	CHILD_WANTS(start(f->pool, 2, 0, &err, "sh", "-c", "echo two; exit 1", NULL) == 0);
 	CHILD_WANTS(finish(f->pool, &result, &err) == 1);
 	CHILD_WANTS(result.trouble != NULL);

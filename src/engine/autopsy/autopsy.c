@@ -7,15 +7,18 @@
 #include <string.h>
 
 #include "arch/arch.h"
+#include "arch/operands.h"
 #include "base/strbuf.h"
 #include "debuginfo/symbols.h"
 #include "engine/autopsy/fault.h"
 #include "engine/autopsy/logs.h"
 
 #define BLOCKS_SHOWN 24
+#define BLOCKS_MAX 2000
 #define EPOCH_EVENTS 64 /* the header's epoch moves once per this many events */
-#define PIECES_MAX 64
 #define CRASHES_MAX 16
+#define CANDIDATES_MAX 1000
+#define RAISED_WITHIN_NS 10000000000u /* a handler that prints a backtrace takes its time */
 #define CUTS_MAX 64
 
 struct autopsy {
@@ -49,19 +52,24 @@ struct body {
 	struct log_item item;
 	struct log_crash record;
 	struct mappings mappings;
-	struct piece pieces[PIECES_MAX];
-	size_t piece_count;
+	VEC(struct piece) pieces;
+	size_t pieces_owned; /* the first ones; those behind them point into `python` */
 	void *stack;
 	size_t stack_len;
 	uint64_t stack_address;
 	struct log_file_size *files;
 	size_t file_count;
+	struct fault_operands operands; /* empty when the code could not be read */
+	void *python;
+	struct log_python python_record;
 };
 
 static void body_deinit(struct body *body)
 {
-	for (size_t i = 0; i < body->piece_count; i++)
-		mem_free((void *)body->pieces[i].bytes);
+	for (size_t i = 0; i < body->pieces_owned; i++)
+		mem_free((void *)body->pieces.items[i].bytes);
+	VEC_DEINIT(&body->pieces);
+	mem_free(body->python);
 	mem_free(body->stack);
 	mem_free(body->files);
 	mappings_deinit(&body->mappings);
@@ -72,13 +80,40 @@ static void add_piece(struct body *body, enum log_blob_kind kind, unsigned int i
 	struct piece piece;
 	size_t len;
 
-	if (body->piece_count == PIECES_MAX)
-		return;
 	piece.bytes = event_log_blob(body->log, &body->item, kind, index, &piece.address, &len);
 	if (!piece.bytes)
 		return;
 	piece.len = len;
-	body->pieces[body->piece_count++] = piece;
+	VEC_PUSH(&body->pieces, piece);
+	body->pieces_owned = body->pieces.count;
+}
+
+/* The memory that names the thread's Python frames: many small pieces in one blob. */
+static void add_python(struct body *body)
+{
+	struct log_item item = body->item;
+	struct log_kept head;
+	size_t len = 0;
+
+	while (log_next_owned(&body->log->reader, body->item.head.seq, &item))
+		if (item.head.type == LOG_PYTHON)
+			(void)log_payload(&item, &body->python_record, sizeof(body->python_record));
+	body->python = event_log_blob(body->log, &body->item, LOG_BLOB_PYTHON, 0, NULL, &len);
+	for (size_t at = 0; body->python && len - at > sizeof(head);) {
+		struct piece piece = { .bytes = (uint8_t *)body->python + at + sizeof(head) };
+
+		memcpy(&head, (uint8_t *)body->python + at, sizeof(head));
+		at += sizeof(head);
+		/* Zeros where a part of the blob was lost: what follows cannot be told apart. */
+		if (head.bytes == 0 || head.bytes > len - at)
+			break;
+		piece.address = head.address;
+		piece.len = head.bytes;
+		VEC_PUSH(&body->pieces, piece);
+		at += head.bytes + (-head.bytes & 7);
+		if (at > len)
+			break;
+	}
 }
 
 /* Sizes and build-ids that were recorded, so that replaced files are noticed. */
@@ -109,9 +144,14 @@ static void body_open(struct body *body)
 	body->stack = event_log_blob(body->log, &body->item, LOG_BLOB_STACK, 0,
 				     &body->stack_address, &body->stack_len);
 	add_piece(body, LOG_BLOB_CODE, 0);
+	if (body->pieces.count > 0 && !(body->record.flags & LOG_CRASH_SENT))
+		(void)operands_of_fault(body->pieces.items[0].bytes, body->pieces.items[0].len,
+					body->pieces.items[0].address,
+					body->record.gregs[LOG_GREG_RIP], &body->operands);
 	add_piece(body, LOG_BLOB_FAULT_MEMORY, 0);
 	for (unsigned int i = 0; i < LOG_GREG_RSP; i++)
 		add_piece(body, LOG_BLOB_MEMORY, i);
+	add_python(body);
 	maps = event_log_blob(body->log, &body->item, LOG_BLOB_MAPS, 0, NULL, &len);
 	if (maps)
 		(void)mappings_parse(&body->mappings, maps, len);
@@ -129,8 +169,10 @@ static void unwind_crash(struct autopsy *autopsy, const struct body *body, struc
 		.stack = { .address = body->stack_address,
 			   .bytes = body->stack,
 			   .len = body->stack_len },
-		.pieces = body->pieces,
-		.piece_count = body->piece_count,
+		.pieces = body->pieces.items,
+		.piece_count = body->pieces.count,
+		.python_runtime = body->python_record.runtime,
+		.python_version = body->python_record.version,
 		.mappings = body->mappings.items,
 		.mapping_count = body->mappings.count,
 	};
@@ -143,8 +185,17 @@ static void unwind_crash(struct autopsy *autopsy, const struct body *body, struc
 
 /* ---- blocks ---- */
 
-static char *block_key_text(const struct block_key *key)
+/* CONTEXT[@LANE]#ORDINAL; of blocks that only the history knows, the context alone. */
+static char *block_key_text(struct event_log *log, const struct log_block *block)
 {
+	const struct block_key *key = &block->key;
+	struct log_context row;
+
+	if (key->stack_hash == 0) {
+		if (!log_context_row(&log->reader, block->context, &row))
+			return NULL;
+		return mem_printf("%016" PRIx64, row.stack_hash);
+	}
 	if (key->lane > 0)
 		return mem_printf("%016" PRIx64 "@%u#%u", key->stack_hash, key->lane, key->ordinal);
 	return mem_printf("%016" PRIx64 "#%u", key->stack_hash, key->ordinal);
@@ -166,51 +217,102 @@ static const char *via_text(const struct log_block *block)
 	}
 }
 
-static struct block_life *same_block(struct crash *crash, const struct log_block *block)
+/* A block that pointers lead to, before its stacks are read: that is only done for the few that
+ * are shown. */
+struct pointed {
+	struct log_block block;
+	char *via;  /* all ways that lead to it */
+	int weight; /* small ones first */
+};
+
+/* Below this, the fault or its instruction used the pointer. */
+#define WEIGHT_TELLING 10
+
+struct pointeds {
+	VEC(struct pointed) list;
+};
+
+static bool is_freed(const struct log_block *block)
 {
-	VEC_FOREACH (&crash->blocks, life)
-		if (life->id == block->id && life->beyond == (block->relation == LOG_BEYOND))
-			return life;
-	return NULL;
+	return block->state == LOG_BLOCK_FREED || block->relation == LOG_FORMER;
 }
 
-static void join_via(struct block_life *life, const char *via)
+/* What the fault itself touched, then freed blocks, then live ones; registers before memory, and
+ * last what just lies on the stack. */
+static int block_weight(const struct fault_operands *operands, const struct log_block *block)
 {
-	char *joined;
+	static const int by_via[] = {
+		[LOG_VIA_REGISTER] = 10, [LOG_VIA_STACK] = 100, [LOG_VIA_MEMORY] = 20
+	};
+	int via = block->via < ARRAY_SIZE(by_via) ? by_via[block->via] : 50;
 
-	if (strstr(life->via, via) || strlen(life->via) > 60)
-		return;
-	joined = mem_printf("%s, %s", life->via, via);
-	mem_free(life->via);
-	life->via = joined;
+	if (block->via == LOG_VIA_FAULT)
+		return 0;
+	/* Registers that the faulting instruction used come right after the fault's own address. */
+	if (block->via == LOG_VIA_REGISTER)
+		for (size_t i = 0; i < operands->count; i++)
+			if (strcmp(operands->registers[i], via_text(block)) == 0)
+				return 1 + (int)i * 2 + !is_freed(block);
+	return via + (is_freed(block) ? 0 : 40) + (block->relation == LOG_BEYOND ? 5 : 0);
 }
 
-static void add_block(struct autopsy *autopsy, struct event_log *log, const struct log_block *block,
-		      struct crash *ret)
+static int by_weight(const void *a, const void *b)
 {
-	const struct log_header *header = &log->reader.header;
-	struct block_life *known = same_block(ret, block), life;
-	uint32_t ago = (uint32_t)header->epoch - (uint32_t)block->freed_epoch;
+	const struct pointed *x = a, *y = b;
 
-	if (known) {
-		join_via(known, via_text(block));
+	if (x->weight != y->weight)
+		return x->weight - y->weight;
+	return x->block.id < y->block.id ? -1 : x->block.id > y->block.id;
+}
+
+static void note_block(struct pointeds *pointeds, const struct fault_operands *operands,
+		       const struct log_block *block)
+{
+	const char *via = via_text(block);
+	int weight = block_weight(operands, block);
+
+	VEC_FOREACH (&pointeds->list, p) {
+		if (p->block.id != block->id || p->block.relation != block->relation)
+			continue;
+		if (!strstr(p->via, via) && strlen(p->via) < 60) {
+			char *joined = mem_printf(weight < p->weight ? "%2$s, %1$s" : "%1$s, %2$s",
+						  p->via, via);
+
+			mem_free(p->via);
+			p->via = joined;
+		}
+		if (weight < p->weight) {
+			p->weight = weight;
+			p->block = *block;
+		}
 		return;
 	}
-	if (ret->blocks.count >= BLOCKS_SHOWN)
-		return;
-	life = (struct block_life){
-		.via = mem_strdup(via_text(block)),
+	if (pointeds->list.count < BLOCKS_MAX)
+		VEC_PUSH(&pointeds->list,
+			 ((struct pointed){
+				 .block = *block, .via = mem_strdup(via), .weight = weight }));
+}
+
+static void add_life(struct autopsy *autopsy, struct event_log *log, const struct pointed *pointed,
+		     struct crash *ret)
+{
+	const struct log_block *block = &pointed->block;
+	uint32_t ago = (uint32_t)log->reader.header.epoch - (uint32_t)block->freed_epoch;
+	struct block_life life = {
+		.via = mem_strdup(pointed->via),
 		.value = block->value,
 		.id = block->id,
-		.key = block_key_text(&block->key),
+		.key = block_key_text(log, block),
 		.start = block->start,
 		.size = block->size,
 		.state = block->state == LOG_BLOCK_FREED ? BLOCK_FREED : BLOCK_LIVE,
+		.telling = pointed->weight < WEIGHT_TELLING,
 		.former = block->relation == LOG_FORMER,
 		.beyond = block->relation == LOG_BEYOND,
 		.python =
 			block->api == LOG_API_PYTHON_OBJECT || block->api == LOG_API_PYTHON_MEMORY,
 	};
+
 	if (life.state == BLOCK_FREED)
 		life.freed_events = ((uint64_t)ago + 1) * EPOCH_EVENTS;
 	(void)event_log_context(log, block->context, autopsy->symbols, &life.allocated);
@@ -219,26 +321,78 @@ static void add_block(struct autopsy *autopsy, struct event_log *log, const stru
 	VEC_PUSH(&ret->blocks, life);
 }
 
-/* What the fault itself touched first, then what was freed, then the rest. */
-static int block_weight(const struct block_life *block)
+/* Does this pointer matter enough to ask who lived there before? */
+static bool asks_for_history(const struct fault_operands *operands, const struct log_block *block)
 {
-	return (strstr(block->via, "the address") ? 0 : 4) +
-	       (block->former || block->state == BLOCK_FREED ? 0 : 2) + (block->beyond ? 1 : 0) +
-	       (strcmp(block->via, "the stack") == 0 ? 8 : 0);
+	if (block->via == LOG_VIA_FAULT)
+		return true;
+	if (block->via != LOG_VIA_REGISTER || block->relation != LOG_INSIDE)
+		return false;
+	for (size_t i = 0; i < operands->count; i++)
+		if (strcmp(operands->registers[i], via_text(block)) == 0)
+			return true;
+	return operands->count == 0;
 }
 
-static int by_weight(const void *a, const void *b)
-{
-	const struct block_life *x = a, *y = b;
-	int difference = block_weight(x) - block_weight(y);
+/* The lives of one address range, as far as the rings still have them. */
+struct past {
+	uint64_t below;		/* only blocks older than this id */
+	uint64_t value;		/* must have covered this */
+	struct log_block found; /* id 0: nothing yet */
+};
 
-	return difference != 0 ? difference : x->id < y->id ? -1 : x->id > y->id;
+static void look_into_past(const struct log_life *life, struct past *past)
+{
+	uint64_t start = life->addr_op & LOG_ADDRESS_MASK, size = log_life_size(life);
+	unsigned int op = life->addr_op >> 48 & 15;
+	struct log_block *found = &past->found;
+
+	if (life->id >= past->below || life->id < found->id || past->value < start ||
+	    past->value - start >= (size > 0 ? size : 1))
+		return;
+	if (life->id != found->id)
+		*found = (struct log_block){ .id = life->id };
+	found->start = start;
+	found->size = size;
+	found->api = life->addr_op >> 52 & 15;
+	if (op == LOG_LIFE_FREE) {
+		found->free_context = life->context;
+		found->freed_epoch = life->epoch;
+	} else {
+		found->context = life->context;
+	}
+}
+
+/* Adds the block that had this place before, when it is still known. */
+static void note_former(struct pointeds *pointeds, const struct fault_operands *operands,
+			struct event_log *log, const struct log_block *now)
+{
+	struct past past = { .below = now->id, .value = now->value };
+
+	for (uint32_t lane = 0; lane < log_lane_count(&log->reader); lane++) {
+		struct log_ring_cursor cursor;
+		struct log_life life;
+
+		if (!log_ring_begin(&log->reader, lane, &cursor))
+			continue;
+		while (log_ring_next(&log->reader, &cursor, &life))
+			look_into_past(&life, &past);
+	}
+	if (past.found.id == 0)
+		return;
+	past.found.via = now->via;
+	past.found.where = now->where;
+	past.found.value = now->value;
+	past.found.state = LOG_BLOCK_FREED;
+	past.found.relation = LOG_FORMER;
+	note_block(pointeds, operands, &past.found);
 }
 
 static void read_owned(struct autopsy *autopsy, struct body *body, enum autopsy_depth depth,
 		       struct crash *ret)
 {
 	struct log_item item = body->item;
+	struct pointeds pointeds = { 0 };
 
 	ret->cut_short = true;
 	while (log_next_owned(&body->log->reader, body->item.head.seq, &item)) {
@@ -247,16 +401,28 @@ static void read_owned(struct autopsy *autopsy, struct body *body, enum autopsy_
 
 		if (item.head.type == LOG_BLOCK && log_payload(&item, &block, sizeof(block)) &&
 		    (depth == AUTOPSY_WHOLE || block.via == LOG_VIA_FAULT)) {
-			add_block(autopsy, body->log, &block, ret);
+			note_block(&pointeds, &body->operands, &block);
 		} else if (item.head.type == LOG_CRASH_DONE &&
 			   log_payload(&item, &done, sizeof(done))) {
 			ret->write_us = done.write_ns / 1000;
 			ret->cut_short = false;
 		}
 	}
-	if (ret->blocks.count > 1)
-		qsort(ret->blocks.items, ret->blocks.count, sizeof(ret->blocks.items[0]),
+	for (size_t i = 0, known = pointeds.list.count; i < known && depth == AUTOPSY_WHOLE; i++) {
+		struct log_block now = pointeds.list.items[i].block;
+
+		if (asks_for_history(&body->operands, &now))
+			note_former(&pointeds, &body->operands, body->log, &now);
+	}
+	if (pointeds.list.count > 1)
+		qsort(pointeds.list.items, pointeds.list.count, sizeof(pointeds.list.items[0]),
 		      by_weight);
+	for (size_t i = 0; i < pointeds.list.count; i++) {
+		if (i < BLOCKS_SHOWN)
+			add_life(autopsy, body->log, &pointeds.list.items[i], ret);
+		mem_free(pointeds.list.items[i].via);
+	}
+	VEC_DEINIT(&pointeds.list);
 }
 
 /* ---- the crash ---- */
@@ -294,8 +460,14 @@ static void build_crash(struct autopsy *autopsy, struct event_log *log, const st
 	ret->signal = body.record.signo;
 	ret->code = body.record.code;
 	ret->address = body.record.fault_address;
+	ret->from_outside = (body.record.flags & LOG_CRASH_SENT) &&
+			    body.record.sender_pid != log->reader.header.pid;
 	ret->realtime_ns = body.record.realtime_ns;
 	ret->abort_message = event_log_text(log, item, LOG_BLOB_ABORT);
+	if (body.operands.instruction[0] != '\0')
+		ret->instruction = mem_strdup(body.operands.instruction);
+	if (body.operands.origin[0] != '\0')
+		ret->origin = mem_strdup(body.operands.origin);
 	copy_registers(&body.record, ret);
 	unwind_crash(autopsy, &body, ret);
 	read_owned(autopsy, &body, depth, ret);
@@ -309,8 +481,12 @@ static void build_crash(struct autopsy *autopsy, struct event_log *log, const st
 struct candidate {
 	struct event_log *log;
 	struct log_item item;
-	bool final;
-	bool expected; /* its signal is what the command died of */
+	int signal;
+	uint64_t follows; /* the crash whose handler led to this one; 0 = none */
+	bool final;	  /* the process died of it */
+	bool raised;	  /* by the process itself, not by an instruction */
+	bool in_handler;  /* while that handler ran: also an abort() in it */
+	bool expected;	  /* its signal is what the command died of */
 	uint64_t realtime_ns;
 };
 
@@ -329,15 +505,60 @@ struct candidates {
 	VEC(struct candidate) list;
 };
 
-/* A fault that the target's own handler took counts only when that handler did not return. */
-static void drop_handled(struct candidates *candidates, struct event_log *log, uint64_t seq)
+static size_t find_candidate(const struct candidates *candidates, const struct event_log *log,
+			     uint64_t seq)
 {
-	for (size_t i = 0; i < candidates->list.count; i++) {
-		struct candidate *c = &candidates->list.items[i];
+	size_t i = 0;
 
-		if (c->log == log && c->item.head.seq == seq && !c->final) {
-			*c = candidates->list.items[--candidates->list.count];
-			return;
+	while (i < candidates->list.count && (candidates->list.items[i].log != log ||
+					      candidates->list.items[i].item.head.seq != seq))
+		i++;
+	return i;
+}
+
+static void drop_candidate(struct candidates *candidates, size_t index)
+{
+	if (index < candidates->list.count)
+		candidates->list.items[index] = candidates->list.items[--candidates->list.count];
+}
+
+/* A fault that the target's own handler took and came back from is ordinary life. */
+static void drop_handled(struct candidates *candidates, struct event_log *log)
+{
+	struct log_item item;
+
+	log_reader_rewind(&log->reader);
+	while (log_reader_next(&log->reader, &item)) {
+		size_t i = item.head.type == LOG_CRASH_HANDLED
+				   ? find_candidate(candidates, log, item.head.owner)
+				   : candidates->list.count;
+
+		if (i < candidates->list.count && !candidates->list.items[i].final)
+			drop_candidate(candidates, i);
+	}
+}
+
+/* Python's faulthandler and others take a fault, say something and raise it again. The first one
+ * is the crash; the second only says that it was deadly. */
+static void drop_raised_again(struct candidates *candidates)
+{
+	for (size_t i = 0; i < candidates->list.count;) {
+		struct candidate *again = &candidates->list.items[i];
+		size_t first = again->raised && again->follows != 0
+				       ? find_candidate(candidates, again->log, again->follows)
+				       : candidates->list.count;
+
+		if (first < candidates->list.count &&
+		    (again->in_handler ||
+		     (candidates->list.items[first].signal == again->signal &&
+		      again->realtime_ns - candidates->list.items[first].realtime_ns <
+			      RAISED_WITHIN_NS))) {
+			candidates->list.items[first].final |= again->final;
+			candidates->list.items[first].expected |= again->expected;
+			drop_candidate(candidates, i);
+			i = 0;
+		} else {
+			i++;
 		}
 	}
 }
@@ -351,22 +572,20 @@ static void collect(struct event_log *log, int signal, struct candidates *ret)
 		struct log_crash record;
 
 		if (item.head.type == LOG_CRASH && log_payload(&item, &record, sizeof(record)) &&
-		    !(record.flags & LOG_CRASH_LIGHT)) {
-			if (record.follows != 0)
-				drop_handled(ret, log, record.follows);
-			VEC_PUSH(&ret->list, ((struct candidate){
-						     .log = log,
-						     .item = item,
-						     .final = (record.flags & LOG_CRASH_FINAL) != 0,
-						     .expected = record.signo == signal,
-						     .realtime_ns = record.realtime_ns }));
-		}
+		    !(record.flags & LOG_CRASH_LIGHT) && ret->list.count < CANDIDATES_MAX)
+			VEC_PUSH(&ret->list,
+				 ((struct candidate){
+					 .log = log,
+					 .item = item,
+					 .signal = record.signo,
+					 .follows = record.follows,
+					 .final = (record.flags & LOG_CRASH_FINAL) != 0,
+					 .raised = (record.flags & LOG_CRASH_SENT) &&
+						   record.sender_pid == log->reader.header.pid,
+					 .in_handler = (record.flags & LOG_CRASH_IN_HANDLER) != 0,
+					 .expected = record.signo == signal,
+					 .realtime_ns = record.realtime_ns }));
 	}
-	/* Records of RESERVE come before those of EVENTS: look for the handled ones afterwards. */
-	log_reader_rewind(&log->reader);
-	while (log_reader_next(&log->reader, &item))
-		if (item.head.type == LOG_CRASH_HANDLED)
-			drop_handled(ret, log, item.head.owner);
 }
 
 int autopsy_trial(struct autopsy *autopsy, int trials, const char *trial, int signal,
@@ -380,6 +599,10 @@ int autopsy_trial(struct autopsy *autopsy, int trials, const char *trial, int si
 		return r;
 	VEC_FOREACH (&logs.list, log)
 		collect(log, signal, &candidates);
+	/* First: a handler that blocks the signal it raises has returned when it is delivered. */
+	drop_raised_again(&candidates);
+	VEC_FOREACH (&logs.list, log)
+		drop_handled(&candidates, log);
 	if (candidates.list.count > 0)
 		qsort(candidates.list.items, candidates.list.count,
 		      sizeof(candidates.list.items[0]), by_importance);

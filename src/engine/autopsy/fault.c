@@ -11,6 +11,7 @@
 #define NULL_REACH 0x10000u    /* as far as field offsets from NULL go */
 #define STACK_REACH (1u << 20) /* a frame that large may jump over the guard page */
 #define TRAP_PROTECTION 13     /* general protection: x86, Intel SDM volume 3, 6.15 */
+#define TRAP_STACK 12	       /* the same with rsp or rbp as base; the kernel makes it SIGBUS */
 #define ERROR_WRITE (1u << 1)  /* page-fault error code */
 #define ERROR_FETCH (1u << 4)
 #define GREG_ERR 19
@@ -113,6 +114,14 @@ static enum fault_class classify_block(const struct crash *ret)
 	return FAULT_UNKNOWN;
 }
 
+/* Only vector instructions insist on an aligned address. */
+static bool uses_vector(const struct crash *crash)
+{
+	return crash->instruction &&
+	       (strstr(crash->instruction, "xmm") || strstr(crash->instruction, "ymm") ||
+		strstr(crash->instruction, "zmm"));
+}
+
 static enum fault_class classify_address(const struct fault_facts *facts, struct crash *ret)
 {
 	const struct log_crash *crash = facts->crash;
@@ -121,8 +130,11 @@ static enum fault_class classify_address(const struct fault_facts *facts, struct
 	enum fault_class block;
 
 	/* A general-protection fault has no address: the kernel says 0. */
+	if (crash->gregs[GREG_TRAPNO] == TRAP_STACK)
+		return FAULT_NON_CANONICAL;
 	if (crash->signo == SIGSEGV && crash->gregs[GREG_TRAPNO] == TRAP_PROTECTION)
-		return wild_register(crash) ? FAULT_NON_CANONICAL : FAULT_MISALIGNED;
+		return !wild_register(crash) && uses_vector(ret) ? FAULT_MISALIGNED
+								 : FAULT_NON_CANONICAL;
 	if (crash->signo == SIGBUS && crash->code == BUS_ADRALN)
 		return FAULT_MISALIGNED;
 	if (address == crash->gregs[LOG_GREG_RIP] || (error & ERROR_FETCH))

@@ -143,7 +143,9 @@ static void note_unobserved(struct event_logs *logs, struct event_log *log,
 	static const char *const why[] = { [LOG_UNOBSERVED_STATIC] = "it is statically linked",
 					   [LOG_UNOBSERVED_SETUID] = "it is setuid or setgid",
 					   [LOG_UNOBSERVED_FOREIGN] =
-						   "it is for another architecture" };
+						   "it is for another architecture",
+					   [LOG_UNOBSERVED_SANITIZED] =
+						   "it is built with a sanitizer" };
 	AUTO(mem_freep) char *path = event_log_text(log, item, LOG_BLOB_PATH);
 	struct log_unobserved record;
 
@@ -323,6 +325,37 @@ void event_logs_glance(int trials, const char *trial, struct event_glance *ret)
 {
 	*ret = (struct event_glance){ 0 };
 	(void)for_each_log(trials, trial, glance_at, ret);
+}
+
+struct pruning {
+	struct strv names;
+};
+
+static void judge_log(void *ctx, struct event_log *log, bool sound)
+{
+	struct pruning *pruning = ctx;
+	bool tells = !sound || log->reader.header.retired != LOG_RETIRED_NO;
+	struct log_item item;
+
+	while (!tells && log_reader_next(&log->reader, &item))
+		tells = item.head.type == LOG_CRASH || item.head.type == LOG_BAD_FREE ||
+			item.head.type == LOG_UNOBSERVED;
+	if (!tells)
+		strv_add(&pruning->names, log->name);
+	event_log_deinit(log);
+}
+
+void event_logs_prune(int trials, const char *trial)
+{
+	struct pruning pruning = { 0 };
+
+	(void)for_each_log(trials, trial, judge_log, &pruning);
+	for (size_t i = 0; i < pruning.names.count; i++) {
+		AUTO(mem_freep) char *path = mem_printf("%s/%s", trial, pruning.names.items[i]);
+
+		(void)unlinkat(trials, path, 0);
+	}
+	strv_deinit(&pruning.names);
 }
 
 /* ---- stacks ---- */

@@ -46,6 +46,9 @@ struct event_glance {
 
 void event_logs_glance(int trials, const char *trial, struct event_glance *ret);
 
+/* Deletes those logs of a trial that have nothing to show to anybody. */
+void event_logs_prune(int trials, const char *trial);
+
 /* The stack of a context (where a block was allocated or freed), without the agent's own frames.
  * False when the log does not have it. */
 bool event_log_context(struct event_log *log, uint32_t context, struct symbols *symbols,

@@ -9,7 +9,6 @@
 
 #define WINDOWS_SHOWN 5
 #define SIGNATURES_SHOWN 50
-#define CRASHES_SHOWN 12
 #define ODD_SLOT_P 0.05
 #define SLOTS_MAX 1024
 
@@ -74,7 +73,6 @@ int findings_signatures(const struct tally *tally, struct case_store *cs, struct
 	size_t count = tally->signatures.count;
 	AUTO(mem_freep) struct tally_signature *sorted = mem_alloc((count + 1) * sizeof(*sorted));
 	AUTO(autopsy_freep) struct autopsy *autopsy = autopsy_new();
-	unsigned int examined = 0;
 
 	if (count > 0)
 		memcpy(sorted, tally->signatures.items, count * sizeof(*sorted));
@@ -89,7 +87,7 @@ int findings_signatures(const struct tally *tally, struct case_store *cs, struct
 
 		if (r == 0)
 			r = case_windows(cs, series, sorted[i].id, take_window, &s, err);
-		if (r == 0 && s.signature.kind == FAILURE_SIGNAL && examined++ < CRASHES_SHOWN)
+		if (r == 0 && s.signature.kind == FAILURE_SIGNAL)
 			r = findings_crash(autopsy, cs, s.trial, s.signature.signal, &s.crash, err);
 		VEC_PUSH(&ret->list, s);
 		if (r < 0)

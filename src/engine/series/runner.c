@@ -11,6 +11,7 @@
 #include "base/strbuf.h"
 #include "base/tree.h"
 #include "engine/autopsy/autopsy.h"
+#include "engine/autopsy/logs.h"
 #include "engine/trial/judge.h"
 #include "engine/trial/pool.h"
 
@@ -220,9 +221,15 @@ static int settle_directory(struct runner *runner, struct trial_result *result, 
 	enum keep keep = runner->settings->keep;
 	char name[24];
 
-	if (!result->left || keep == KEEP_ALL || (failed && keep == KEEP_FAILED))
+	if (!result->left)
 		return 0;
 	(void)snprintf(name, sizeof(name), "%llu", (unsigned long long)result->number.value);
+	if (keep == KEEP_ALL || (failed && keep == KEEP_FAILED)) {
+		/* A log without a crash has been read for what it had. */
+		if (result->end.observed.signal == 0 && keep != KEEP_ALL)
+			event_logs_prune(case_trials_dir(runner->cs), name);
+		return 0;
+	}
 	result->left = false;
 	return tree_remove_at(case_trials_dir(runner->cs), name, err);
 }
@@ -234,6 +241,7 @@ static int store(struct flights *f, struct trial_result *result, struct err *err
 	AUTO(crash_report_deinit) struct crash_report report = { 0 };
 	struct runner *runner = f->runner;
 	struct run run = land(f, result);
+	struct trial_record record;
 	int r;
 
 	if (result->trouble)
@@ -246,16 +254,17 @@ static int store(struct flights *f, struct trial_result *result, struct err *err
 	r = settle_directory(runner, result, signatures.list.count > 0, err);
 	if (r < 0)
 		return r;
-	r = case_add_trial(runner->cs,
-			   &(struct trial_record){ .number = result->number,
-						   .series = runner->series,
-						   .position = run.position,
-						   .arm = run.arm,
-						   .slot = result->slot,
-						   .end = &result->end,
-						   .signatures = &signatures,
-						   .kept = result->left },
-			   err);
+	record = (struct trial_record){ .number = result->number,
+					.series = runner->series,
+					.position = run.position,
+					.arm = run.arm,
+					.slot = result->slot,
+					.end = &result->end,
+					.signatures = &signatures,
+					.kept = result->left };
+	if (runner->ops->record)
+		runner->ops->record(runner->ctx, &run, &record);
+	r = case_add_trial(runner->cs, &record, err);
 	if (r < 0)
 		return r;
 	note_news(runner, result, &signatures);

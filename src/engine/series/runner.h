@@ -24,6 +24,10 @@ struct runner_ops {
 	/* Sets argv and env of the job; number and slot are already in it. */
 	void (*prepare)(void *ctx, const struct run *run, struct trial_job *job);
 
+	/* A trial has ended and is about to be stored: adds to the record what belongs to it. May
+	 * be NULL. What it points to must live until ended(). */
+	void (*record)(void *ctx, const struct run *run, struct trial_record *record);
+
 	/* A trial has been stored and is in runner->tally; true: start no more. */
 	bool (*ended)(void *ctx, const struct run *run, bool failed);
 

@@ -26,6 +26,12 @@ void trial_job_deinit(struct trial_job *job)
 {
 	strv_deinit(&job->argv);
 	strv_deinit(&job->env);
+	VEC_FOREACH (&job->files, file) {
+		mem_free(file->name);
+		mem_free(file->content);
+	}
+	VEC_DEINIT(&job->files);
+	VEC_DEINIT(&job->wanted.tests);
 }
 
 void trial_result_deinit(struct trial_result *result)
@@ -42,11 +48,22 @@ void trial_job_pack(const struct trial_job *job, struct strbuf *sb)
 	pack_u64(sb, job->observer);
 	pack_strv(sb, &job->argv);
 	pack_strv(sb, &job->env);
+	pack_u64(sb, job->files.count);
+	VEC_FOREACH (&job->files, file) {
+		pack_str(sb, file->name);
+		pack_str(sb, file->content);
+	}
+	pack_u64(sb, job->wanted.stop_after);
+	pack_u64(sb, job->wanted.marks);
+	pack_u64(sb, job->wanted.tests.count);
+	VEC_FOREACH (&job->wanted.tests, test)
+		pack_u64(sb, *test);
 }
 
 bool trial_job_unpack(const char *bytes, size_t len, struct trial_job *ret)
 {
 	struct unpacker u = { .at = bytes, .left = len };
+	uint64_t files, tests;
 
 	ret->number.value = unpack_u64(&u);
 	ret->slot = (unsigned int)unpack_u64(&u);
@@ -54,18 +71,36 @@ bool trial_job_unpack(const char *bytes, size_t len, struct trial_job *ret)
 	ret->observer = (enum observer)unpack_u64(&u);
 	unpack_strv(&u, &ret->argv);
 	unpack_strv(&u, &ret->env);
+	files = unpack_u64(&u);
+	for (uint64_t i = 0; i < files && !u.broken; i++) {
+		struct trial_file file = { .name = unpack_str(&u) };
+
+		file.content = unpack_str(&u);
+		VEC_PUSH(&ret->files, file);
+		if (!file.name || !file.content)
+			return false;
+	}
+	ret->wanted.stop_after = (uint32_t)unpack_u64(&u);
+	ret->wanted.marks = unpack_u64(&u) != 0;
+	tests = unpack_u64(&u);
+	for (uint64_t i = 0; i < tests && !u.broken; i++)
+		VEC_PUSH(&ret->wanted.tests, (uint32_t)unpack_u64(&u));
 	return !u.broken && ret->argv.count > 0;
 }
 
 /* The plain numbers of a trial_end, in one place for both directions. */
-#define END_NUMBERS(X)                                                                           \
-	X(exit_status)                                                                           \
-	X(signal)                                                                                \
-	X(timed_out)                                                                             \
-	X(stray.pid)                                                                             \
-	X(stray.signal)                                                                          \
-	X(observed.pid)                                                                          \
-	X(observed.signal) X(cuts) X(leftovers) X(started_ms) X(wall_ns) X(user_ns) X(system_ns) \
+#define END_NUMBERS(X)                                                                         \
+	X(exit_status)                                                                         \
+	X(signal)                                                                              \
+	X(timed_out)                                                                           \
+	X(stray.pid)                                                                           \
+	X(stray.signal)                                                                        \
+	X(observed.pid)                                                                        \
+	X(observed.signal)                                                                     \
+	X(cuts)                                                                                \
+	X(leftovers)                                                                           \
+	X(started)                                                                             \
+	X(strayed) X(came_through) X(stopped) X(started_ms) X(wall_ns) X(user_ns) X(system_ns) \
 		X(peak_kib) X(stdout_bytes) X(stderr_bytes)
 
 void trial_result_pack(const struct trial_result *result, struct strbuf *sb)

@@ -7,6 +7,7 @@
 
 #include "base/pack.h"
 #include "base/vec.h"
+#include "engine/trial/wanted.h"
 #include "model/signature.h"
 #include "model/trial.h"
 
@@ -56,10 +57,20 @@ struct trial_settings {
 	bool breadcrumb_given; /* else every line is one */
 	regex_t breadcrumb;
 	VEC(struct fail_on) fail_on;
-	bool children;	      /* crashes that a parent hides count, too */
-	char *agent_path;     /* the library to preload; NULL: none is needed */
-	sigset_t signal_mask; /* redhand's own at start, for the command */
+	bool children;			/* crashes that a parent hides count, too */
+	char *agent_path;		/* the library to preload; NULL: none is needed */
+	sigset_t signal_mask;		/* redhand's own at start, for the command */
+	const struct test_names *tests; /* the full list where jobs want parts of it; else NULL */
 };
+
+/* A file that the slot puts into the trial's directory before it starts the command. */
+struct trial_file {
+	char *name, *content;
+};
+
+/* Name of the fifo in the trial's directory through which tests are told when the list wants
+ * marks. */
+#define TRIAL_MARKS "marks"
 
 struct trial_job {
 	struct trial_number number;
@@ -68,6 +79,8 @@ struct trial_job {
 	struct strv env; /* NAME=VALUE sets, NAME alone removes */
 	enum observer observer;
 	bool learn; /* report the order of breadcrumbs */
+	VEC(struct trial_file) files;
+	struct wanted_list wanted;
 };
 
 /* What comes back. */

@@ -78,7 +78,7 @@ static void add_placed(const struct verdict *v, struct signature signature)
 	signature.test = v->end->running_test ? mem_strdup(v->end->running_test) : NULL;
 	if (v->crash && signature.kind == FAILURE_SIGNAL && v->crash->signal == signature.signal) {
 		signature.fault = mem_strdup(fault_class_name(v->crash->fault));
-		signature.site = site_text(v->crash);
+		signature.site = v->crash->from_outside ? NULL : site_text(v->crash);
 	}
 	signature.crumb = identity_crumb(v->settings, v->end, &signature);
 	add(v->ret, signature);
@@ -101,7 +101,8 @@ void judge_signatures(const struct trial_settings *settings, const struct trial_
 		      const struct crash *crash, struct signatures *ret)
 {
 	const struct verdict v = { settings, end, crash, ret };
-	bool died = end->signal != 0 || end->stray.signal != 0;
+	bool died = counts(settings, FAILURE_SIGNAL) &&
+		    (end->signal != 0 || end->stray.signal != 0);
 
 	if (!judge_failed(settings, end))
 		return;

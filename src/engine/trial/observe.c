@@ -63,6 +63,10 @@ char *observe_obstacle(const char *path)
 		return mem_printf(
 			"'%s' is setuid, setgid or has capabilities, so it runs unobserved",
 			facts->path);
+	if (facts->sanitized)
+		return mem_printf("'%s' is built with a sanitizer, so it is left to that and runs "
+				  "unobserved",
+				  facts->path);
 	return NULL;
 }
 
@@ -75,7 +79,7 @@ void observe_environment(const struct trial_settings *settings, const struct tri
 	AUTO(mem_freep) char *trial = NULL;
 	AUTO(mem_freep) char *options = NULL;
 
-	if (job->observer == OBSERVE_NONE)
+	if (job->observer == OBSERVE_NONE || !settings->agent_path)
 		return;
 	libraries = preload && preload[0] != '\0'
 			    ? mem_printf("%s:%s", settings->agent_path, preload)

@@ -17,13 +17,12 @@ static bool strv_has(const struct strv *strv, const char *text)
 	return false;
 }
 
-static void note_test(struct trial_end *end, const char *line, size_t len)
+static void note_test(struct output *o, enum test_event event, char *owned)
 {
-	AUTO(mem_freep) char *name = NULL;
-	enum test_event event = testline_read(line, len, &name);
+	AUTO(mem_freep) char *name = owned;
+	struct trial_end *end = o->end;
 
-	if (event == TEST_NONE)
-		return;
+	wanted_event(&o->wanted, event, name);
 	if (event == TEST_STARTED) {
 		mem_free(end->running_test);
 		end->running_test = TAKE(name);
@@ -36,6 +35,29 @@ static void note_test(struct trial_end *end, const char *line, size_t len)
 	if (event == TEST_FAILED && end->failed_tests.count < FAILED_TESTS_MAX &&
 	    !strv_has(&end->failed_tests, name))
 		strv_take(&end->failed_tests, TAKE(name));
+}
+
+/* Where tests are told by marks, what a test prints is nobody's progress. */
+static void note_test_line(struct output *o, const char *line, size_t len)
+{
+	enum test_event event;
+	char *name;
+
+	if (o->wanted.list && o->wanted.list->marks)
+		return;
+	event = testline_read(line, len, &name);
+	if (event != TEST_NONE)
+		note_test(o, event, name);
+}
+
+static void on_mark(void *ctx, const char *line, size_t len)
+{
+	struct output *o = ctx;
+	const char *name;
+	enum test_event event = wanted_mark(&o->wanted, line, len, &name);
+
+	if (event != TEST_NONE)
+		note_test(o, event, mem_strdup(name));
 }
 
 static void note_pair(struct trial_end *end, const char *from, const char *to)
@@ -79,7 +101,7 @@ static void on_line(void *ctx, const char *line, size_t len)
 		line = strbuf_str(&plain);
 		len = plain.len;
 	}
-	note_test(o->end, line, len);
+	note_test_line(o, line, len);
 	note_crumb(o, line, len);
 	VEC_FOREACH (&o->settings->fail_on, rule)
 		if (!o->end->matched && line_matches(&rule->regex, line, len))
@@ -88,23 +110,33 @@ static void on_line(void *ctx, const char *line, size_t len)
 
 void output_init(struct output *o, const struct trial_settings *settings)
 {
-	o->settings = settings;
+	*o = (struct output){ .settings = settings };
 	capture_init(&o->out, settings->output_limit, on_line, o);
 	capture_init(&o->err, settings->output_limit, on_line, o);
+	capture_init(&o->marks, 0, on_mark, o);
 }
 
 void output_deinit(struct output *o)
 {
 	capture_deinit(&o->out);
 	capture_deinit(&o->err);
+	capture_deinit(&o->marks);
+	wanted_deinit(&o->wanted);
 }
 
 void output_begin(struct output *o, struct trial_end *end, bool learn)
 {
 	capture_reset(&o->out);
 	capture_reset(&o->err);
+	capture_reset(&o->marks);
 	o->end = end;
 	o->learn = learn;
+	wanted_deinit(&o->wanted);
+}
+
+void output_want(struct output *o, const struct wanted_list *list)
+{
+	wanted_begin(&o->wanted, o->settings->tests, list, o->end);
 }
 
 void output_finish(struct output *o)
@@ -113,6 +145,7 @@ void output_finish(struct output *o)
 
 	capture_finish(&o->out);
 	capture_finish(&o->err);
+	capture_finish(&o->marks);
 	end->stdout_bytes = o->out.total;
 	end->stderr_bytes = o->err.total;
 	if (o->learn && end->last_crumb)

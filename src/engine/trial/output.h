@@ -9,7 +9,8 @@
  */
 struct output {
 	const struct trial_settings *settings;
-	struct capture out, err;
+	struct capture out, err, marks; /* the last is only read, never kept */
+	struct wanted wanted;
 	bool learn;
 	struct trial_end *end; /* where findings go */
 };
@@ -19,4 +20,8 @@ void output_deinit(struct output *o);
 
 /* Starts a trial. `end` must live until output_finish(). */
 void output_begin(struct output *o, struct trial_end *end, bool learn);
+
+/* Right after it: the tests that this trial is to run. `list` must live until output_finish(). */
+void output_want(struct output *o, const struct wanted_list *list);
+
 void output_finish(struct output *o);

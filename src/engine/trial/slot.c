@@ -43,6 +43,7 @@ struct slot {
 	struct trial_end *end;
 	pid_t main;	      /* the command itself; 0 once it has been reaped */
 	int out, err;	      /* our ends of its output; -1 once closed */
+	int marks;	      /* our end of the fifo for marks; -1 when there is none */
 	uint64_t deadline_ns; /* for what comes next: the timeout, the lingering */
 	bool ending;	      /* we are killing it: deaths are our own doing */
 	bool childless;	      /* nothing of it is left */
@@ -168,6 +169,7 @@ static void attend(struct slot *s)
 			{ .fd = s->out, .events = POLLIN },
 			{ .fd = s->err, .events = POLLIN },
 			{ .fd = s->socket, .events = POLLRDHUP },
+			{ .fd = s->marks, .events = POLLIN },
 		};
 		struct signalfd_siginfo info;
 
@@ -177,6 +179,8 @@ static void attend(struct slot *s)
 			drain(&s->output.out, &s->out, 1);
 		if (fds[2].revents)
 			drain(&s->output.err, &s->err, 1);
+		if (fds[4].revents)
+			drain(&s->output.marks, &s->marks, 1);
 		if (fds[0].revents) {
 			(void)!read(s->signals, &info, sizeof(info));
 			reap(s);
@@ -184,6 +188,12 @@ static void attend(struct slot *s)
 		if (fds[3].revents & (POLLRDHUP | POLLHUP | POLLERR)) {
 			s->orphaned = true;
 			break;
+		}
+		if (s->output.wanted.over && s->main > 0) {
+			reap(s); /* it may just have ended */
+			s->end->stopped = s->main > 0;
+			if (s->end->stopped)
+				break;
 		}
 		if (s->deadline_ns != 0 && now_ns() >= s->deadline_ns) {
 			reap(s); /* it may just have ended */
@@ -355,9 +365,35 @@ static int save_output(struct slot *s, const char *name, struct err *err)
 	r = capture_save(&s->output.out, dir, "stdout", err);
 	if (r == 0 && !(s->settings->flags & TRIAL_PTY))
 		r = capture_save(&s->output.err, dir, "stderr", err);
+	(void)unlinkat(dir, TRIAL_MARKS, 0);
 	/* An empty tmp/ says nothing. */
 	(void)unlinkat(dir, "tmp", AT_REMOVEDIR);
 	return r;
+}
+
+/* Files that the command will ask for, and the fifo for its marks. We hold both ends of that: there
+ * is no end of file to wait for, and whoever writes to it never waits for a reader. */
+static int furnish(struct slot *s, const char *name, const struct trial_job *job, struct err *err)
+{
+	AUTO(fd_closep) int dir = -1;
+	int r = 0;
+
+	if (job->files.count == 0 && !job->wanted.marks)
+		return 0;
+	dir = openat(s->trials, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	if (dir < 0)
+		return err_errno(err, -errno, "cannot open trials/%s", name);
+	VEC_FOREACH (&job->files, file)
+		if (r == 0)
+			r = file_write_at(dir, file->name, file->content, strlen(file->content),
+					  err);
+	if (r < 0 || !job->wanted.marks)
+		return r;
+	if (mkfifoat(dir, TRIAL_MARKS, 0600) == 0)
+		s->marks = openat(dir, TRIAL_MARKS, O_RDWR | O_NONBLOCK | O_NOFOLLOW | O_CLOEXEC);
+	if (s->marks < 0)
+		return err_errno(err, -errno, "cannot make trials/%s/" TRIAL_MARKS, name);
+	return 0;
 }
 
 /* Crashes that only an observer saw, and files made shorter: both may concern trials that pass. */
@@ -386,6 +422,8 @@ static int run_trial(struct slot *s, const struct trial_job *job, struct trial_r
 		return r;
 	r = observe_write_plan(job, s->trials, name, err);
 	if (r == 0)
+		r = furnish(s, name, job, err);
+	if (r == 0)
 		r = s->settings->flags & TRIAL_PTY ? open_terminal(&c, err) : open_pipes(&c, err);
 	if (r < 0) {
 		(void)tree_remove_at(s->trials, name, NULL);
@@ -395,6 +433,7 @@ static int run_trial(struct slot *s, const struct trial_job *job, struct trial_r
 	end->started_ms = (int64_t)wall.tv_sec * 1000 + wall.tv_nsec / 1000000;
 	end->exit_status = -1;
 	output_begin(&s->output, end, job->learn);
+	output_want(&s->output, &job->wanted);
 	s->end = end;
 	s->ending = s->childless = false;
 	start = now_ns();
@@ -416,6 +455,7 @@ static int run_trial(struct slot *s, const struct trial_job *job, struct trial_r
 	end->wall_ns = now_ns() - start;
 	drain(&s->output.out, &s->out, DRAIN_READS);
 	drain(&s->output.err, &s->err, DRAIN_READS);
+	drain(&s->output.marks, &s->marks, DRAIN_READS);
 	fd_close(s->out);
 	fd_close(s->err);
 	output_finish(&s->output);
@@ -443,6 +483,8 @@ static int serve_one(struct slot *s, const struct strbuf *message)
 	result.number = job.number;
 	result.slot = job.slot;
 	r = run_trial(s, &job, &result, &err);
+	fd_close(s->marks);
+	s->marks = -1;
 	if (s->orphaned)
 		return -EPIPE;
 	if (r < 0) {
@@ -458,7 +500,7 @@ static int serve_one(struct slot *s, const struct strbuf *message)
 void slot_main(int socket, unsigned int slot, const struct trial_settings *settings)
 {
 	AUTO(strbuf_deinit) struct strbuf message = { 0 };
-	struct slot s = { .socket = socket, .settings = settings };
+	struct slot s = { .socket = socket, .settings = settings, .marks = -1 };
 	sigset_t all, child;
 	char name[16];
 

@@ -20,6 +20,8 @@ static const struct pattern {
 	const char *regex;
 	size_t group;
 } patterns[] = {
+	/* a program that tells redhand itself */
+	{ TEST_STARTED, "REDHAND> ", "^REDHAND> (.+)$", 1 },
 	/* googletest */
 	{ TEST_STARTED, "[ RUN", "^\\[ RUN +\\] ([^ ,]+)", 1 },
 	{ TEST_PASSED, "OK ]", "^\\[ +OK \\] ([^ ,]+)", 1 },

@@ -1,4 +1,4 @@
-#include "debuginfo/python_record.h"
+#include "wire/python_record.h"
 
 #include <string.h>
 

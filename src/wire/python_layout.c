@@ -1,4 +1,4 @@
-#include "debuginfo/python_layout.h"
+#include "wire/python_layout.h"
 
 #include <string.h>
 

@@ -4,7 +4,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "debuginfo/python_layout.h"
+#include "wire/python_layout.h"
 
 /*
  * Which memory of a process must be kept so that python_frames_read() can name one thread's Python

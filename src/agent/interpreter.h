@@ -1,0 +1,18 @@
+/*
+ * CPython's own view of a thread that crashes: the memory that names its Python frames.
+ *
+ * The layouts and the walk are wire/python_layout.h and wire/python_record.h. Where the interpreter
+ * keeps its state is looked up twice: by the loader in the constructor (real.h), and, if it was not
+ * there yet (a program that loads libpython later), in the dynamic symbols of the mapped files,
+ * with reads that cannot fault.
+ */
+#ifndef REDHAND_AGENT_INTERPRETER_H
+#define REDHAND_AGENT_INTERPRETER_H
+
+#include "agent/log.h"
+
+/* Adds PYTHON and its blob to a crash, if this process runs an interpreter that we know. One
+ * thread at a time. _sigsafe */
+void interpreter_write_sigsafe(struct log_writer *writer, const struct log_crash *crash);
+
+#endif

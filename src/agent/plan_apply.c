@@ -1,0 +1,20 @@
+#include "agent/plan_apply.h"
+
+#include <stddef.h>
+
+#include "wire/plan.h"
+
+uint32_t plan_apply(const void *bytes)
+{
+	const struct plan_item *item = NULL;
+	uint32_t refused = 0;
+
+	while ((item = plan_next(bytes, item)))
+		switch (item->type) {
+		/* PLAN_ITEM_ALLOCATOR and those after it come with their hooks. */
+		default:
+			refused++;
+			break;
+		}
+	return refused;
+}

@@ -1,0 +1,24 @@
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/*
+ * What a faulting instruction did with which registers, read from the code bytes around it.
+ */
+#define OPERANDS_MAX 6
+
+struct fault_operands {
+	char instruction[96]; /* as text */
+	char origin[96];      /* the instruction that loaded the bad register; "" when not found */
+	/* Names of the registers that matter, the most telling last loaded first: those that form
+	 * the address, then the one behind which the bad value was found. Static strings. */
+	const char *registers[OPERANDS_MAX];
+	size_t count;
+};
+
+/* `code` are bytes of the target at `address`; `rip` is where it stopped. False when there is no
+ * instruction to be decoded there. */
+bool operands_of_fault(const uint8_t *code, size_t len, uint64_t address, uint64_t rip,
+		       struct fault_operands *ret);

@@ -1,0 +1,67 @@
+/*
+ * The lists of `minimize`: what there is to choose from, and which list each trial ran.
+ */
+#include "case/case.h"
+
+#include "case/store.h"
+
+static int add_items(struct case_store *cs, struct series_id series, const struct strv *names,
+		     struct err *err)
+{
+	AUTO(db_endp) struct query query = { 0 };
+	int r = db_prepare(&cs->db,
+			   "INSERT OR IGNORE INTO item (series, number, name) VALUES (?,?,?)",
+			   &query, err);
+
+	for (size_t i = 0; i < names->count && r == 0; i++) {
+		r = db_bind(&query, err, "iis", series.value, (int64_t)i, names->items[i]);
+		if (r == 0)
+			r = db_step(&query, err);
+	}
+	return r;
+}
+
+int case_set_items(struct case_store *cs, struct series_id series, const struct strv *names,
+		   struct err *err)
+{
+	int r = db_exec(&cs->db, "BEGIN IMMEDIATE", err);
+
+	if (r < 0)
+		return r;
+	r = add_items(cs, series, names, err);
+	if (r == 0)
+		r = db_exec(&cs->db, "COMMIT", err);
+	if (r < 0)
+		(void)db_exec(&cs->db, "ROLLBACK", NULL);
+	return r;
+}
+
+int case_list_runs(struct case_store *cs, struct series_id series, list_run_fn fn, void *ctx,
+		   struct err *err)
+{
+	AUTO(db_endp) struct query query = { 0 };
+	int r;
+
+	r = db_prepare(&cs->db,
+		       "SELECT l.items, n.purpose, n.started, n.complete, n.told, o.signatures,"
+		       " n.trial FROM list_run n JOIN list l ON l.id = n.list"
+		       " JOIN trial t ON t.number = n.trial JOIN outcome o ON o.id = t.outcome"
+		       " WHERE l.series = ? ORDER BY n.seq",
+		       &query, err);
+	if (r == 0)
+		r = db_bind(&query, err, "i", series.value);
+	while (r >= 0 && (r = db_step(&query, err)) == 1) {
+		r = fn(ctx,
+		       &(struct list_run_row){
+			       .run = { .items = query_text(&query, 0),
+					.purpose = (unsigned int)query_int(&query, 1),
+					.started = (uint64_t)query_int(&query, 2),
+					.complete = query_int(&query, 3) != 0,
+					.told = query_int(&query, 4) != 0 },
+			       .signatures = query_text(&query, 5),
+			       .trial = (uint64_t)query_int(&query, 6),
+		       },
+		       err);
+	}
+	return r;
+}

@@ -1,0 +1,174 @@
+#include "engine/series/target.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <string.h>
+
+/* So many failures of one kind settle it, twice as many as any other has; or so many at all. */
+#define ENOUGH 3
+#define ENOUGH_AMONG_OTHERS 8
+
+void target_deinit(struct target *t)
+{
+	signature_deinit(&t->signature);
+	VEC_DEINIT(&t->candidates);
+}
+
+static const char *next_id(const char *at, char id[SIGNATURE_ID_LEN + 1])
+{
+	size_t len = strcspn(at, " ");
+
+	if (len == 0 || len > SIGNATURE_ID_LEN)
+		return NULL;
+	memcpy(id, at, len);
+	id[len] = '\0';
+	at += len;
+	return at + (*at == ' ');
+}
+
+static int settle(struct target *t, struct case_store *cs, const char *id, struct err *err)
+{
+	int r = case_signature(cs, id, &t->signature, err);
+
+	if (r < 0)
+		return r;
+	t->known = true;
+	return 0;
+}
+
+int target_set(struct target *t, struct case_store *cs, const char *id, struct err *err)
+{
+	int r = strlen(id) == SIGNATURE_ID_LEN ? settle(t, cs, id, NULL) : -ENOENT;
+
+	if (r == 0)
+		return 0;
+	(void)err_set(err, r, "--signature '%s': the case '%s' does not know it", id, case_dir(cs));
+	return err_remedy(err, "redhand repro lists them, with the same --case");
+}
+
+/* What a shell makes of a crash in the command that it ran. */
+static bool shell_crash(int status)
+{
+	return status == 128 + SIGSEGV || status == 128 + SIGBUS || status == 128 + SIGABRT ||
+	       status == 128 + SIGILL || status == 128 + SIGFPE || status == 128 + SIGTRAP;
+}
+
+static bool is_crash(const struct target *t, const struct signature *s)
+{
+	switch (s->kind) {
+	case FAILURE_SIGNAL:
+	case FAILURE_TIMEOUT:
+	case FAILURE_OUTPUT:
+		return true;
+	case FAILURE_EXIT:
+		return shell_crash(s->exit_status) || !t->progress;
+	default:
+		return false;
+	}
+}
+
+static int note_one(struct target *t, struct case_store *cs, const char *id, struct err *err)
+{
+	struct target_candidate candidate = { .count = 1 };
+	struct signature signature = { 0 };
+	int r;
+
+	VEC_FOREACH (&t->candidates, c) {
+		if (strcmp(c->id, id) == 0) {
+			c->count++;
+			return 0;
+		}
+	}
+	r = case_signature(cs, id, &signature, err);
+	if (r < 0)
+		return r;
+	/* The user's victim, failing in whatever way, is what the user means. */
+	candidate.crash = is_crash(t, &signature);
+	if (t->victim && signature.test)
+		candidate.crash = strcmp(signature.test, t->victim) == 0;
+	memcpy(candidate.id, id, strlen(id) + 1);
+	if (!t->victim || !signature.test || candidate.crash)
+		VEC_PUSH(&t->candidates, candidate);
+	signature_deinit(&signature);
+	return 0;
+}
+
+int target_note(struct target *t, struct case_store *cs, const char *signatures, struct err *err)
+{
+	char id[SIGNATURE_ID_LEN + 1];
+	int r = 0;
+
+	t->runs++;
+	for (const char *at = signatures; r == 0 && (at = next_id(at, id)) != NULL;)
+		r = note_one(t, cs, id, err);
+	return r;
+}
+
+int target_choose(struct target *t, struct case_store *cs, bool last, struct err *err)
+{
+	const struct target_candidate *best = NULL;
+	uint64_t second = 0;
+
+	VEC_FOREACH (&t->candidates, c) {
+		if (!c->crash && !last)
+			continue;
+		if (!best || c->crash > best->crash ||
+		    (c->crash == best->crash && c->count > best->count)) {
+			second = best ? best->count : 0;
+			best = c;
+		} else if (c->crash == best->crash && c->count > second) {
+			second = c->count;
+		}
+	}
+	if (!best)
+		return 0;
+	if (last || (best->count >= ENOUGH && best->count >= 2 * second) ||
+	    best->count >= ENOUGH_AMONG_OTHERS)
+		return settle(t, cs, best->id, err);
+	return 0;
+}
+
+static bool same_text(const char *a, const char *b)
+{
+	return strcmp(a, b) == 0;
+}
+
+/* Is this the target, as far as the target says? A signature from a run that did not tell its
+ * tests, or that nobody observed, names no test or no site. */
+static bool alike(const struct signature *target, const struct signature *s)
+{
+	if (target->kind != s->kind || target->signal != s->signal || target->stray != s->stray)
+		return false;
+	if (target->kind == FAILURE_EXIT && target->exit_status != s->exit_status)
+		return false;
+	if (target->test && (!s->test || !same_text(target->test, s->test)))
+		return false;
+	if (target->site && s->site && !same_text(target->site, s->site))
+		return false;
+	if (target->kind == FAILURE_OUTPUT)
+		return target->crumb && s->crumb && same_text(target->crumb, s->crumb);
+	return true;
+}
+
+int target_shown(const struct target *t, struct case_store *cs, const char *signatures, bool *ret,
+		 struct err *err)
+{
+	char id[SIGNATURE_ID_LEN + 1];
+	bool shown = false;
+
+	for (const char *at = signatures; !shown && (at = next_id(at, id)) != NULL;) {
+		struct signature other = { 0 };
+		int r;
+
+		shown = strcmp(id, t->signature.id) == 0;
+		if (shown)
+			continue;
+		r = case_signature(cs, id, &other, err);
+		if (r < 0)
+			return r;
+		shown = alike(&t->signature, &other);
+		signature_deinit(&other);
+	}
+	*ret = shown;
+	return 0;
+}

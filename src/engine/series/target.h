@@ -1,0 +1,41 @@
+#pragma once
+
+#include "case/case.h"
+
+/*
+ * Which failure is being chased.
+ *
+ * Either the user names it, or it is the crash that the full list shows most often. A test
+ * that fails by assertion, now and then, is not the crash: it is taken only when the user asks for
+ * it, or when nothing else ever failed.
+ */
+struct target_candidate {
+	char id[SIGNATURE_ID_LEN + 1];
+	uint64_t count;
+	bool crash;
+};
+
+struct target {
+	const char *victim; /* the test that the user named; NULL when none was */
+	bool known;
+	struct signature signature; /* once it is known */
+
+	uint64_t runs; /* of the full list */
+	bool progress; /* runs tell which tests they start */
+	VEC(struct target_candidate) candidates;
+};
+
+void target_deinit(struct target *t);
+
+/* The user's own choice. -ENOENT, with a sentence, when the case does not know it. */
+int target_set(struct target *t, struct case_store *cs, const char *id, struct err *err);
+
+/* A run of the full list showed these signatures (ids separated by a space). */
+int target_note(struct target *t, struct case_store *cs, const char *signatures, struct err *err);
+
+/* Settles on a failure if one stands out; when nothing more will come, `last`, on what there is. */
+int target_choose(struct target *t, struct case_store *cs, bool last, struct err *err);
+
+/* Is the target among these signatures? */
+int target_shown(const struct target *t, struct case_store *cs, const char *signatures, bool *ret,
+		 struct err *err);

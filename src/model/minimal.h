@@ -1,0 +1,67 @@
+#pragma once
+
+#include "model/summary.h"
+
+/*
+ * The product of `minimize`, ready to be printed. Everything in it is owned by it unless it says
+ * const.
+ */
+enum minimal_verdict {
+	MINIMAL_SEARCHING,     /* not done: the list is the shortest that was seen to fail */
+	MINIMAL_FOUND,	       /* every item of the list is needed */
+	MINIMAL_COUNT_MATTERS, /* no small list: the number of items matters, not which */
+};
+
+enum minimal_others {
+	MINIMAL_OTHERS_UNKNOWN,
+	MINIMAL_OTHERS_NONE, /* without any one of the items even the full list passes */
+	MINIMAL_OTHERS_SOME, /* others can stand in for some of them: there is another trigger */
+	MINIMAL_OTHERS_ANY,
+};
+
+struct minimal_item {
+	char *name;
+	bool victim;	     /* the test that fails */
+	double needed;	     /* probability that it is needed */
+	struct rate without; /* the list without this item */
+	struct rate wider;   /* these, and longer lists without it */
+};
+
+struct minimize_result {
+	enum minimal_verdict verdict;
+	enum minimal_others others;
+	const char *framework, *noun, *nouns;
+	size_t total;			/* items of the full list */
+	VEC(struct minimal_item) items; /* the list, in order */
+	VEC(struct minimal_item)
+	doubtful; /* while searching: those not ruled out, likeliest first */
+	double confidence, wanted;
+	double to_go; /* while searching: trials expected */
+
+	uint64_t trials;	 /* that said something */
+	uint64_t other_failures; /* of these: failed in another way */
+	uint64_t no_information; /* not in `trials` */
+	uint64_t rollbacks;	 /* look-alikes adopted and given back */
+	uint64_t earlier;	 /* trials that were in the case already */
+	struct rate full, minimal, stand_ins, reversed, shuffled;
+	bool order_checked; /* the last two mean something */
+
+	char *victim;			       /* NULL when there is none */
+	char target[SIGNATURE_ID_LEN + 1];     /* "" while it is not known */
+	struct signature_summaries signatures; /* everything met, the target among it */
+
+	struct strv argv, env; /* the plain command, and what it needs in its environment */
+	bool plain_differs;    /* it needs redhand's help to keep the order */
+	char *advice;	       /* what else could be done; NULL when nothing */
+	char *file;	       /* where the list has been written */
+	const char *cwd;       /* NULL: where redhand was started */
+
+	const char *case_dir;
+	char *const *program;
+	unsigned int jobs;
+	uint64_t seed;
+	double seconds;
+	bool interrupted, program_changed;
+};
+
+void minimize_result_deinit(struct minimize_result *result);

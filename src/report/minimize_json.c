@@ -1,0 +1,139 @@
+/*
+ * `minimize` as JSON; docs/json.md describes every field.
+ */
+#include <string.h>
+
+#include "report/json.h"
+#include "report/report_minimize.h"
+#include "report/signature_json.h"
+
+static void set(json_t *object, const char *key, json_t *value)
+{
+	(void)json_object_set_new(object, key, value);
+}
+
+static json_t *count(uint64_t value)
+{
+	return json_integer((json_int_t)value);
+}
+
+static json_t *rate_json(const struct rate *rate)
+{
+	json_t *object = json_object();
+
+	json_add_rate(object, rate);
+	return object;
+}
+
+/* Rates of runs that were never asked for are unknown, not zero. */
+static json_t *rate_or_null(const struct rate *rate)
+{
+	return rate->trials > 0 ? rate_json(rate) : json_null();
+}
+
+static json_t *strv_json(const struct strv *strv)
+{
+	json_t *array = json_array();
+
+	for (size_t i = 0; i < strv->count; i++)
+		(void)json_array_append_new(array, json_text(strv->items[i]));
+	return array;
+}
+
+static json_t *without_json(const struct minimize_result *result)
+{
+	json_t *array = json_array();
+
+	VEC_FOREACH (&result->items, item) {
+		json_t *object;
+
+		if (item->victim)
+			continue;
+		object = json_object();
+		set(object, "test", json_text(item->name));
+		json_add_rate(object, &item->without);
+		set(object, "wider", rate_json(&item->wider));
+		(void)json_array_append_new(array, object);
+	}
+	return array;
+}
+
+static json_t *left_json(const struct minimize_result *result)
+{
+	json_t *array = json_array();
+
+	VEC_FOREACH (&result->doubtful, item) {
+		json_t *object = json_object();
+
+		set(object, "test", json_text(item->name));
+		set(object, "needed", json_number(item->needed));
+		(void)json_array_append_new(array, object);
+	}
+	return array;
+}
+
+static void add_signatures(const struct minimize_result *result, json_t *object)
+{
+	json_t *others = json_array(), *target = NULL;
+
+	VEC_FOREACH (&result->signatures.list, s) {
+		if (strcmp(s->signature.id, result->target) == 0)
+			target = signature_json(s);
+		else
+			(void)json_array_append_new(others, signature_json(s));
+	}
+	set(object, "signature", target ? target : json_null());
+	set(object, "other_signatures", others);
+}
+
+void report_minimize_json(const struct minimize_result *result, FILE *out)
+{
+	static const char *const verdicts[] = { [MINIMAL_SEARCHING] = "searching",
+						[MINIMAL_FOUND] = "minimal",
+						[MINIMAL_COUNT_MATTERS] = "count-matters" };
+	static const char *const others[] = { [MINIMAL_OTHERS_UNKNOWN] = NULL,
+					      [MINIMAL_OTHERS_NONE] = "none",
+					      [MINIMAL_OTHERS_SOME] = "some",
+					      [MINIMAL_OTHERS_ANY] = "any" };
+	json_t *object = json_object(), *tests = json_array();
+
+	set(object, "schema", json_text("redhand/minimize/1"));
+	set(object, "case", json_text(result->case_dir));
+	set(object, "program", json_strings(result->program));
+	set(object, "seconds", json_number(result->seconds));
+	set(object, "interrupted", json_boolean(result->interrupted));
+	set(object, "verdict", json_text(verdicts[result->verdict]));
+	set(object, "framework", json_text(result->framework));
+	set(object, "noun", json_text(result->noun));
+	set(object, "total", count(result->total));
+	VEC_FOREACH (&result->items, item)
+		(void)json_array_append_new(tests, json_text(item->name));
+	set(object, "tests", tests);
+	set(object, "victim", json_text(result->victim));
+	set(object, "confidence", json_number(result->confidence));
+	set(object, "wanted_confidence", json_number(result->wanted));
+	set(object, "trials", count(result->trials));
+	set(object, "other_failures", count(result->other_failures));
+	set(object, "no_information", count(result->no_information));
+	set(object, "earlier", count(result->earlier));
+	set(object, "rollbacks", count(result->rollbacks));
+	set(object, "trials_to_go", json_number(result->to_go));
+	set(object, "left", left_json(result));
+	set(object, "full", rate_json(&result->full));
+	set(object, "minimal", rate_json(&result->minimal));
+	set(object, "without", without_json(result));
+	set(object, "stand_ins", json_text(others[result->others]));
+	set(object, "full_without_one", rate_or_null(&result->stand_ins));
+	set(object, "reversed", rate_or_null(&result->reversed));
+	set(object, "shuffled", rate_or_null(&result->shuffled));
+	add_signatures(result, object);
+	set(object, "command", strv_json(&result->argv));
+	set(object, "environment", strv_json(&result->env));
+	set(object, "cwd", json_text(result->cwd));
+	set(object, "plain", json_boolean(!result->plain_differs));
+	set(object, "advice", json_text(result->advice));
+	set(object, "file", json_text(result->file));
+	set(object, "jobs", json_integer(result->jobs));
+	set(object, "seed", count(result->seed));
+	json_print(object, out);
+}

@@ -1,0 +1,7 @@
+#pragma once
+
+#include "model/summary.h"
+#include "report/json.h"
+
+/* A signature as docs/json.md describes it under 'Common parts'. Private to report/. */
+json_t *signature_json(const struct signature_summary *s);

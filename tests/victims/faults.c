@@ -1,0 +1,201 @@
+/*
+ * One way to die per argument, for the tests of fault classes. The functions keep their names and
+ * are not inlined, so that they can be looked for in stacks.
+ */
+#include <assert.h>
+#include <fcntl.h>
+#include <malloc.h>
+#include <signal.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#define KEEP __attribute__((noinline, noclone))
+
+static volatile char sink;
+static char data[64] = { (char)0xc3 };
+
+KEEP static void die_null(void)
+{
+	sink = *(volatile char *)0x28;
+}
+
+KEEP static void die_null_write(void)
+{
+	*(volatile char *)0x10 = 1;
+}
+
+KEEP static void die_unmapped(void)
+{
+	sink = *(volatile char *)0x123456789000;
+}
+
+KEEP static void die_non_canonical(void)
+{
+	char *volatile wild = (char *)0xdeadbeefdeadbeef;
+
+	sink = *wild;
+}
+
+KEEP static void die_misaligned(void)
+{
+	__asm__ volatile("movaps (%0), %%xmm0" : : "r"(data + 1) : "xmm0");
+}
+
+KEEP static void die_execute(void)
+{
+	void (*volatile function)(void) = (void (*)(void))(uintptr_t)data;
+
+	function();
+}
+
+KEEP static int die_overflow(int depth)
+{
+	volatile char frame[4096];
+
+	frame[0] = (char)depth;
+	return die_overflow(depth + 1) + frame[0];
+}
+
+KEEP static void die_read_only(void)
+{
+	*(volatile char *)(uintptr_t) "literal" = 1;
+}
+
+KEEP static void die_abort(void)
+{
+	abort();
+}
+
+KEEP static void die_assert(void)
+{
+	assert(data[0] == 0 && "the data is there");
+}
+
+KEEP static void die_double_free(void)
+{
+	char *volatile p = malloc(24);
+
+	free(p);
+	free(p);
+}
+
+KEEP static void die_divide(void)
+{
+	volatile int seven = 7, zero = 0;
+
+	sink = (char)(seven / zero);
+}
+
+KEEP static void die_illegal(void)
+{
+	__asm__ volatile("ud2");
+}
+
+KEEP static void die_trap(void)
+{
+	__asm__ volatile("int3");
+}
+
+/* Large blocks are mappings of their own: freed, nothing is there. */
+KEEP static char *make_large(void)
+{
+	return malloc(1 << 20);
+}
+
+KEEP static void drop_large(char *p)
+{
+	free(p);
+}
+
+KEEP static void die_freed(void)
+{
+	char *volatile p = make_large();
+
+	drop_large(p);
+	sink = p[5000];
+}
+
+KEEP static void die_beyond(void)
+{
+	char *volatile p;
+
+	/* The last block of the heap, with less than a page behind it. */
+	(void)mallopt(M_TOP_PAD, 0);
+	(void)mallopt(M_MMAP_THRESHOLD, 64 << 20);
+	p = make_large();
+	for (size_t i = 1 << 20;; i++)
+		sink = p[i];
+}
+
+KEEP static void die_shrank(void)
+{
+	char name[] = "shrinking-XXXXXX";
+	int fd = mkstemp(name);
+	volatile char *p;
+
+	if (fd < 0 || ftruncate(fd, 8192) < 0)
+		exit(3);
+	p = mmap(NULL, 8192, PROT_READ, MAP_SHARED, fd, 0);
+	if (ftruncate(fd, 100) < 0)
+		exit(3);
+	sink = p[5000];
+}
+
+KEEP static void die_raise(void)
+{
+	raise(SIGSEGV);
+}
+
+static void own_handler(int signo)
+{
+	static const char text[] = "own handler\n";
+
+	(void)!write(2, text, sizeof(text) - 1);
+	signal(signo, SIG_DFL);
+	raise(signo);
+}
+
+/* What Python's faulthandler does. */
+KEEP static void die_handled(void)
+{
+	signal(SIGSEGV, own_handler);
+	die_null();
+}
+
+int main(int argc, char **argv)
+{
+	static const struct {
+		const char *name;
+		void (*die)(void);
+	} ways[] = {
+		{ "null", die_null },
+		{ "null-write", die_null_write },
+		{ "unmapped", die_unmapped },
+		{ "non-canonical", die_non_canonical },
+		{ "misaligned", die_misaligned },
+		{ "execute", die_execute },
+		{ "read-only", die_read_only },
+		{ "abort", die_abort },
+		{ "assert", die_assert },
+		{ "double-free", die_double_free },
+		{ "divide", die_divide },
+		{ "illegal", die_illegal },
+		{ "trap", die_trap },
+		{ "freed", die_freed },
+		{ "beyond", die_beyond },
+		{ "shrank", die_shrank },
+		{ "raise", die_raise },
+		{ "handled", die_handled },
+	};
+
+	if (argc > 1 && strcmp(argv[1], "overflow") == 0)
+		return die_overflow(0);
+	for (size_t i = 0; argc > 1 && i < sizeof(ways) / sizeof(ways[0]); i++)
+		if (strcmp(ways[i].name, argv[1]) == 0)
+			ways[i].die();
+	return argc > 1 ? 3 : 0;
+}

@@ -49,6 +49,8 @@
 #include "wire/plan.h"
 
 #define EXPORT __attribute__((visibility("default")))
+/* For data that hooks read: a plain extern is reached through the linker's table. */
+#define HIDDEN __attribute__((visibility("hidden")))
 #define likely(x) __builtin_expect(!!(x), 1)
 #define unlikely(x) __builtin_expect(!!(x), 0)
 
@@ -78,8 +80,8 @@ struct agent {
 	uint64_t next_id;	      /* atomic */
 };
 
-extern struct agent_switch agent_switch;
-extern struct agent agent;
+extern HIDDEN struct agent_switch agent_switch;
+extern HIDDEN struct agent agent;
 
 /* Turns every hook into a pass-through and says why in the log, if there is one. _sigsafe. */
 void agent_retire_sigsafe(enum log_retired reason);

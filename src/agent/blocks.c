@@ -55,9 +55,10 @@ bool blocks_init(void)
 			return false;
 	}
 	/* glibc's smallest chunk is 32 bytes, so two live blocks never share a window of 32. */
-	blocks_state.spaces[BLOCKS_HEAP].shift = real.glibc_malloc ? 5 : 4;
-	blocks_state.spaces[BLOCKS_SUB].shift = 4;
-	pool.used = 1;
+	blocks_state.spaces[BLOCKS_HEAP].shift =
+		real.glibc_malloc ? BLOCKS_GLIBC_SHIFT : BLOCKS_SHIFT;
+	blocks_state.spaces[BLOCKS_SUB].shift = BLOCKS_SHIFT;
+	pool.used = POOL_GRAB; /* whole cache lines to each lane */
 	return true;
 }
 
@@ -97,22 +98,85 @@ static bool pool_refill(struct thread *self)
 }
 
 /* Ids come in blocks per thread: one shared counter would make the threads wait for each other. */
-void block_id_refill(struct thread *self)
+static void ids_refill(struct thread *self)
 {
 	self->next_id = __atomic_fetch_add(&agent.next_id, ID_GRAB, __ATOMIC_RELAXED);
 	self->id_end = self->next_id + ID_GRAB;
 	log_map.header->next_id = self->id_end;
 }
 
-void block_epoch_move(struct thread *self)
+/* One: the hot path is never taken. */
+static uint32_t group_records(void)
 {
-	(void)self;
-	log_map.header->epoch = __atomic_add_fetch(&agent.epoch, 1, __ATOMIC_RELAXED);
+	bool every = agent.plan.ring_records < LOG_RING_LAPS_MIN || agent_switch.growth;
+
+	return every ? 1 : LOG_LIFE_GROUP;
+}
+
+/* The next group of the ring, up to the next multiple of its length. */
+static void ring_aim(struct thread *self, uint64_t position)
+{
+	uint32_t group = group_records(), mask = agent.plan.ring_records - 1;
+
+	self->ring_group = position;
+	self->ring_next = self->ring + (position & mask);
+	self->ring_stop = self->ring_next + (group - position % group);
+}
+
+static uint64_t ring_position(const struct thread *self)
+{
+	return self->ring_group + group_records() - self->ring_group % group_records() -
+	       (uint64_t)(self->ring_stop - self->ring_next);
+}
+
+/* At the end of each group: everything that need not be done for every event. */
+static void group_move(struct thread *self)
+{
+	uint64_t position = ring_position(self);
+
+	if (self->id_end - self->next_id < LOG_LIFE_GROUP)
+		ids_refill(self);
+	ring_aim(self, position);
+	self->row->ring_position = position;
+	if (position % LOG_LIFE_GROUP)
+		return;
+	/* The epoch's cache line goes from thread to thread: seldom, where there are several. */
+	if (++self->epoch_due < LOG_EPOCH_GROUPS && log_map.header->threads_seen > 1)
+		return;
+	log_map.header->epoch = __atomic_add_fetch(&agent.epoch, self->epoch_due, __ATOMIC_RELAXED);
+	self->epoch_due = 0;
 	if (unlikely(agent_switch.growth))
 		checkpoint_time_sigsafe();
 }
 
-struct block *block_entry_slow(struct thread *self, enum block_space kind, uint64_t start)
+const struct log_life *blocks_recent_sigsafe(const struct thread *self, uint64_t n)
+{
+	uint64_t position = ring_position(self);
+
+	if (n >= position || n >= agent.plan.ring_records)
+		return NULL;
+	return &self->ring[(position - 1 - n) & (agent.plan.ring_records - 1)];
+}
+
+void blocks_open_lane(struct thread *self)
+{
+	self->lane_tag = self->lane < THREAD_LANE_SHARED ? self->lane : THREAD_LANE_SHARED;
+	self->live_word = (uint64_t)self->lane_tag << 56 | (uint64_t)LOG_BLOCK_LIVE << 32;
+	if (!log_map.rings)
+		return;
+	self->ring = log_map.rings + (uint64_t)self->lane * agent.plan.ring_records;
+	if (self->id_end - self->next_id < LOG_LIFE_GROUP)
+		ids_refill(self);
+	ring_aim(self, log_map.threads[self->lane].ring_position);
+}
+
+void blocks_close_lane(struct thread *self)
+{
+	if (log_map.rings)
+		self->row->ring_position = ring_position(self);
+}
+
+static struct block *entry_take(struct thread *self, enum block_space kind, uint64_t start)
 {
 	struct blocks_space *space = &blocks_state.spaces[kind];
 	uint32_t *window = block_window(space, start);
@@ -128,14 +192,19 @@ struct block *block_entry_slow(struct thread *self, enum block_space kind, uint6
 	return &blocks_state.pool[*window];
 }
 
-/* Freed by another thread than the one whose context it was. A block from before the fork belongs
- * to a row of the parent's log. */
-void block_count_elsewhere(const struct block *block)
+/* Its own thread needs no atomic operation. A block from before the fork belongs to a row of the
+ * parent's log. */
+static void count_end(const struct thread *self, const struct block *block)
 {
 	struct log_context *row = &log_map.contexts[block->context & BLOCK_CONTEXT_MASK];
 
-	if (block->id < log_map.id_base)
+	if (!agent_switch.growth || block->id < log_map.id_base)
 		return;
+	if (block->lane == self->lane_tag && block->lane != THREAD_LANE_SHARED) {
+		row->frees_own++;
+		row->free_bytes_own += block_size(block);
+		return;
+	}
 	__atomic_fetch_add(&row->frees_other, 1, __ATOMIC_RELAXED);
 	__atomic_fetch_add(&row->free_bytes_other, block_size(block), __ATOMIC_RELAXED);
 }
@@ -145,6 +214,8 @@ static void ring_add(struct thread *self, const struct block *block, uint64_t st
 {
 	uint64_t size = block_size(block);
 
+	if (self->ring_next == self->ring_stop)
+		group_move(self);
 	block_ring_add(self, block->id,
 		       start | (uint64_t)op << 48 | (uint64_t)block->api << 52 | (size >> 32) << 56,
 		       (size & 0xffffffff) | (uint64_t)context << 32, (uint32_t)agent.epoch);
@@ -158,7 +229,7 @@ struct block *block_at_sigsafe(enum block_space space, uint64_t start)
 	if (unlikely(!window || !*window))
 		return NULL;
 	block = &blocks_state.pool[*window];
-	return block->low == (start & 31) ? block : NULL;
+	return block_starts_at(block, start) ? block : NULL;
 }
 
 void block_describe_sigsafe(const struct block_view *view, struct log_block *ret)
@@ -185,11 +256,9 @@ void block_describe_sigsafe(const struct block_view *view, struct log_block *ret
 /* Free of something that is not a live block's start. Also seen when a block was allocated where
  * no hook could see it, at an address whose last known owner is dead: so the allocator is asked,
  * and the record says whether it agrees. */
-__attribute__((noinline)) void block_bad_free(struct guard guard, enum block_space space,
-					      uint64_t start, uint64_t return_address,
-					      uint64_t frame)
+static __attribute__((noinline)) void bad_free(struct guard *guard, enum block_space space,
+					       uint64_t start, struct caller caller)
 {
-	struct caller caller = { return_address, frame };
 	struct block *block = block_at_sigsafe(space, start);
 	struct log_bad_free bad = { .kind = LOG_DOUBLE_FREE, .pointer = start };
 	struct log_block hit = { .via = LOG_VIA_BAD_FREE, .value = start };
@@ -202,13 +271,13 @@ __attribute__((noinline)) void block_bad_free(struct guard guard, enum block_spa
 		return;
 	}
 	if (space == BLOCKS_HEAP && real.glibc_malloc)
-		opinion = glibc_heap_ask_sigsafe(guard.self, start, block_size(block));
+		opinion = glibc_heap_ask_sigsafe(guard->self, start, block_size(block));
 	if (opinion == HEAP_IN_USE) {
 		log_drop_sigsafe(LOG_DROP_FOREIGN_FREE);
 		return;
 	}
 	bad.evidence = opinion == HEAP_FREE ? LOG_EVIDENCE_ALLOCATOR : LOG_EVIDENCE_NONE;
-	bad.context = context_find(&guard, caller);
+	bad.context = context_find(guard, caller);
 	view.block = *block;
 	view.size = block_size(block);
 	block_describe_sigsafe(&view, &hit);
@@ -217,12 +286,90 @@ __attribute__((noinline)) void block_bad_free(struct guard guard, enum block_spa
 	(void)log_append_sigsafe(&writer, LOG_BLOCK, &hit, sizeof(hit), NULL, 0);
 }
 
+void block_begin_guarded(struct guard *guard, enum block_space space, uint64_t start, uint64_t size,
+			 enum log_api api, struct caller caller)
+{
+	struct thread *self = guard->self;
+	uint32_t *window = block_window(&blocks_state.spaces[space], start);
+	uint32_t context = context_find(guard, caller);
+	struct block *block;
+
+	block = window && *window ? &blocks_state.pool[*window] : entry_take(self, space, start);
+	if (!block)
+		return;
+	if (size > blocks_state.spaces[space].largest)
+		blocks_state.spaces[space].largest = size;
+	if (self->ring_next == self->ring_stop)
+		group_move(self);
+	if (agent_switch.growth) {
+		log_map.contexts[context].allocs++;
+		log_map.contexts[context].alloc_bytes += size;
+	}
+	if (likely(!(size >> 32))) {
+		block_write(self, (uint64_t *)block, start, size, api, context);
+		return;
+	}
+	*block = (struct block){
+		.id = self->next_id++,
+		.ordinal = context_ordinals[context]++,
+		.state = LOG_BLOCK_LIVE,
+		.api = (uint8_t)api,
+		.low = (uint8_t)start | 1,
+		.lane = (uint8_t)self->lane_tag,
+	};
+	((uint64_t *)block)[1] = block_size_context(size, context);
+	ring_add(self, block, start, LOG_LIFE_ALLOC, context);
+}
+
+void block_end_guarded(struct guard *guard, enum block_space space, uint64_t start,
+		       struct caller caller)
+{
+	struct thread *self = guard->self;
+	struct block *block = block_at_sigsafe(space, start);
+
+	if (!block || block->state != LOG_BLOCK_LIVE) {
+		bad_free(guard, space, start, caller);
+		return;
+	}
+	block->free_context = context_find(guard, caller);
+	block->freed_epoch = (uint32_t)agent.epoch;
+	block->state = LOG_BLOCK_FREED;
+	count_end(self, block);
+	ring_add(self, block, start, LOG_LIFE_FREE, block->free_context);
+}
+
+__attribute__((noinline)) void *block_begin_slow(struct thread *held, enum block_space space,
+						 void *start, uint64_t size, enum log_api api,
+						 const uint64_t *frame)
+{
+	struct caller caller = { frame[1], (uint64_t)frame };
+	struct guard guard = { held };
+
+	if (held || guard_enter(&guard)) {
+		block_begin_guarded(&guard, space, (uint64_t)start, size, api, caller);
+		guard_leave(&guard);
+	}
+	return start;
+}
+
+__attribute__((noinline)) void block_end_slow(struct thread *held, enum block_space space,
+					      void *start, const uint64_t *frame)
+{
+	struct caller caller = { frame[1], (uint64_t)frame };
+	struct guard guard = { held };
+
+	if (held || guard_enter(&guard)) {
+		block_end_guarded(&guard, space, (uint64_t)start, caller);
+		guard_leave(&guard);
+	}
+}
+
 struct block *block_suspend(struct guard *guard, uint64_t start, struct caller caller)
 {
 	struct block *block = block_at_sigsafe(BLOCKS_HEAP, start);
 
 	if (!block || block->state != LOG_BLOCK_LIVE) {
-		block_bad_free(*guard, BLOCKS_HEAP, start, caller.return_address, caller.frame);
+		bad_free(guard, BLOCKS_HEAP, start, caller);
 		return NULL;
 	}
 	block->free_context = context_find(guard, caller);
@@ -243,7 +390,8 @@ void block_resume(struct guard *guard, struct block *block, uint64_t start, uint
 	block->state = LOG_BLOCK_LIVE;
 	if (size == old)
 		return;
-	if (block->id >= log_map.id_base) {
+	block->low = (uint8_t)start | (size >> 32 ? 1 : 0);
+	if (agent_switch.growth && block->id >= log_map.id_base) {
 		/* The bytes given back are counted as freed, those taken as allocated. */
 		__atomic_fetch_add(&row->free_bytes_other, old, __ATOMIC_RELAXED);
 		__atomic_fetch_add(&row->alloc_bytes, size, __ATOMIC_RELAXED);
@@ -256,15 +404,7 @@ void block_resume(struct guard *guard, struct block *block, uint64_t start, uint
 
 void block_moved(struct guard *guard, const struct block *was, uint64_t start, struct caller caller)
 {
-	struct log_context *row = &log_map.contexts[was->context & BLOCK_CONTEXT_MASK];
-
-	if (was->lane == guard->self->lane_tag && was->lane != THREAD_LANE_SHARED &&
-	    was->id >= log_map.id_base) {
-		row->frees_own++;
-		row->free_bytes_own += block_size(was);
-	} else {
-		block_count_elsewhere(was);
-	}
+	count_end(guard->self, was);
 	ring_add(guard->self, was, start, LOG_LIFE_FREE, context_find(guard, caller));
 }
 
@@ -276,17 +416,17 @@ void block_claim(struct guard *guard, uint64_t start, uint64_t size, enum log_ap
 	if (block && block->state == LOG_BLOCK_LIVE)
 		block->api = (uint8_t)api;
 	else
-		block_begin(guard, BLOCKS_HEAP, start, size, api, caller);
+		block_begin_guarded(guard, BLOCKS_HEAP, start, size, api, caller);
 }
 
 static void view_fill(struct block_view *view, const struct block *block, uint64_t window_start,
 		      uint32_t shift)
 {
 	view->block = *block;
-	view->start = (window_start & ~(uint64_t)31) | block->low;
-	if (shift == 4)
-		view->start = window_start | (block->low & 15);
 	view->size = block_size(block);
+	view->start = window_start | (block->low & ((1u << shift) - 1));
+	if (view->size >> 32)
+		view->start &= ~(uint64_t)1;
 }
 
 /* The n-th youngest former owner stays sorted in by its end. */

@@ -29,7 +29,6 @@
 #include "agent/guard.h"
 #include "wire/log_format.h"
 
-/* The hot path writes it as four words. */
 struct block {
 	uint64_t id;
 	uint32_t size_low;
@@ -39,8 +38,9 @@ struct block {
 	uint32_t freed_epoch;
 	uint8_t state; /* enum log_block_state; 0: never used */
 	uint8_t api;   /* enum log_api */
-	uint8_t low;   /* start & 31: two blocks may have shared the window */
-	uint8_t lane;  /* whose context it was; THREAD_LANE_SHARED: count atomically */
+	uint8_t low;   /* start & 255: two blocks may have shared the window; bit 0 is turned for
+			* sizes that need their high byte, so that the hot path passes them on */
+	uint8_t lane;  /* whose context it was; THREAD_LANE_SHARED: does not fit */
 };
 
 _Static_assert(sizeof(struct block) == 32, "at most 48 bytes per live block");
@@ -52,7 +52,19 @@ enum block_space { BLOCKS_HEAP, BLOCKS_SUB, BLOCKS_SPACES };
 /* Maps the tables. False: no memory. */
 bool blocks_init(void);
 
-/* ---- the hot path: inlined into the hooks, about 60 instructions each way ---------------------
+/* The lane's ring and tags; also when a lane is taken again. */
+void blocks_open_lane(struct thread *self);
+/* Its thread has ended: the position in the log becomes exact. _sigsafe */
+void blocks_close_lane(struct thread *self);
+
+/* The lane's n-th latest record, from 0; NULL when there are not so many. _sigsafe */
+const struct log_life *blocks_recent_sigsafe(const struct thread *self, uint64_t n);
+
+/* ---- the hot path: inlined into the hooks -----------------------------------------------------
+ *
+ * It has one way out, a call of the slow function, which does the whole work again: so nothing
+ * lives across a call and no register is saved. What only growth needs (bytes, frees per context)
+ * is left to the slow way, which then is taken always: see group_records().
  */
 
 #define BLOCKS_CHUNK_BITS 26u /* address space per index chunk */
@@ -60,7 +72,8 @@ bool blocks_init(void);
 #define BLOCK_SIZE_SHIFT 24u
 #define BLOCK_CONTEXT_MASK 0xffffffu
 #define BLOCKS_LARGE (64u << 10)
-#define EPOCH_EVENTS 64u
+#define BLOCKS_GLIBC_SHIFT 5u
+#define BLOCKS_SHIFT 4u
 
 struct blocks_space {
 	uint32_t **directory; /* one chunk of windows per 64 MiB; atomic */
@@ -68,30 +81,38 @@ struct blocks_space {
 	uint64_t largest;     /* block ever seen: bounds the walk backwards; racy, only grows */
 };
 
-extern struct blocks_state {
+extern HIDDEN struct blocks_state {
 	struct block *pool;
 	struct blocks_space spaces[BLOCKS_SPACES];
 } blocks_state;
 
-/* The rare parts, out of line. */
-struct block *block_entry_slow(struct thread *self, enum block_space space, uint64_t start);
-void block_id_refill(struct thread *self);
-void block_epoch_move(struct thread *self);
-void block_bad_free(struct guard guard, enum block_space space, uint64_t start,
-		    uint64_t return_address, uint64_t frame);
-void block_count_elsewhere(const struct block *block);
+/* The whole way, for what the fast way leaves. `held`: NULL when the guard is still to be entered;
+ * it is left at the end either way. block_begin_slow returns `start`. */
+void *block_begin_slow(struct thread *held, enum block_space space, void *start, uint64_t size,
+		       enum log_api api, const uint64_t *frame);
+void block_end_slow(struct thread *held, enum block_space space, void *start,
+		    const uint64_t *frame);
+
+static inline bool block_starts_at(const struct block *block, uint64_t start)
+{
+	return !((block->low ^ start) & 0x1e);
+}
 
 static inline __attribute__((always_inline)) uint32_t *
 block_window(const struct blocks_space *space, uint64_t start)
 {
 	uint32_t *chunk;
+	uint64_t at = start & ((1ull << BLOCKS_CHUNK_BITS) - 1);
 
 	if (unlikely(start >> BLOCKS_ADDRESS_BITS))
 		return NULL;
 	chunk = __atomic_load_n(&space->directory[start >> BLOCKS_CHUNK_BITS], __ATOMIC_ACQUIRE);
 	if (unlikely(!chunk))
 		return NULL;
-	return &chunk[(start & ((1ull << BLOCKS_CHUNK_BITS) - 1)) >> space->shift];
+	/* A shift by a constant is one step for the CPU, by a variable three. */
+	if (likely(space->shift == BLOCKS_GLIBC_SHIFT))
+		return &chunk[at >> BLOCKS_GLIBC_SHIFT];
+	return &chunk[at >> BLOCKS_SHIFT];
 }
 
 static inline uint64_t block_size(const struct block *block)
@@ -111,93 +132,107 @@ static inline __attribute__((always_inline)) void block_ring_add(struct thread *
 								 uint64_t size_context,
 								 uint32_t epoch)
 {
-	uint64_t position = self->ring_position;
-	uint64_t *to = (uint64_t *)&self->ring[position & self->ring_mask];
+	struct log_life *to = self->ring_next;
+	uint64_t *words = (uint64_t *)to;
 
-	to[0] = id;
-	to[1] = addr_op;
-	to[2] = size_context;
-	to[3] = (uint64_t)log_life_sum(id, addr_op, size_context, epoch) << 32 | epoch;
-	self->ring_position = position + 1;
-	self->row->ring_position = position + 1;
-	if (unlikely(!(position % EPOCH_EVENTS)))
-		block_epoch_move(self);
+	words[0] = id;
+	words[1] = addr_op;
+	words[2] = size_context;
+	to->epoch = epoch;
+	to->check = log_life_sum(id, addr_op, size_context, epoch);
+	self->ring_next = to + 1;
 }
 
-/* A block was handed to the target. */
-static inline __attribute__((always_inline)) void
-block_begin(struct guard *guard, enum block_space space, uint64_t start, uint64_t size,
-	    enum log_api api, struct caller caller)
+/* Writes what block_begin is about, once everything is found. */
+static inline __attribute__((always_inline)) void block_write(struct thread *self, uint64_t *entry,
+							      uint64_t start, uint64_t size,
+							      enum log_api api, uint32_t context)
 {
-	struct thread *self = guard->self;
-	uint32_t *window = block_window(&blocks_state.spaces[space], start);
 	uint32_t epoch = (uint32_t)__atomic_load_n(&agent.epoch, __ATOMIC_RELAXED);
-	uint32_t context = context_find(guard, caller);
-	struct log_context *row = &log_map.contexts[context];
-	uint64_t id, ordinal, *entry;
-	struct block *block;
+	uint64_t id = self->next_id++, ordinal = context_ordinals[context]++;
+	uint64_t size_context = size | (uint64_t)context << 32;
 
-	if (likely(window && *window))
-		block = &blocks_state.pool[*window];
-	else if (!(block = block_entry_slow(self, space, start)))
-		return;
-	if (unlikely(self->next_id == self->id_end))
-		block_id_refill(self);
-	if (unlikely(size >= BLOCKS_LARGE) && size > blocks_state.spaces[space].largest)
-		blocks_state.spaces[space].largest = size;
-	id = self->next_id++;
-	ordinal = row->allocs++;
-	row->alloc_bytes += size;
-	entry = (uint64_t *)block;
 	entry[0] = id;
-	entry[1] = block_size_context(size, context);
+	entry[1] = size_context;
 	entry[2] = ordinal << 32;
-	entry[3] = (uint64_t)self->lane_tag << 56 | (start & 31) << 48 | (uint64_t)api << 40 |
-		   (uint64_t)LOG_BLOCK_LIVE << 32;
-	block_ring_add(self, id,
-		       start | (uint64_t)LOG_LIFE_ALLOC << 48 | (uint64_t)api << 52 |
-			       (size >> 32) << 56,
-		       (size & 0xffffffff) | (uint64_t)context << 32, epoch);
+	entry[3] = self->live_word | (uint64_t)api << 40;
+	((struct block *)entry)->low = (uint8_t)start;
+	block_ring_add(self, id, start | (uint64_t)LOG_LIFE_ALLOC << 48 | (uint64_t)api << 52,
+		       size_context, epoch);
 }
 
-/* Before the block is given back. An address that was never seen is counted. */
-static inline __attribute__((always_inline)) void
-block_end(struct guard *guard, enum block_space space, uint64_t start, struct caller caller)
+/* A block was handed to the target. The caller has looked at agent_switch.ids. */
+static inline __attribute__((always_inline)) void *block_begin(enum block_space space, void *ptr,
+							       uint64_t size, enum log_api api,
+							       struct caller caller)
 {
-	struct thread *self = guard->self;
-	uint32_t *window = block_window(&blocks_state.spaces[space], start);
-	uint32_t epoch = (uint32_t)__atomic_load_n(&agent.epoch, __ATOMIC_RELAXED);
-	struct log_context *row;
-	uint32_t context, meta;
-	struct block *block;
-	uint64_t size;
+	struct thread *self = thread_self;
+	uint64_t start = (uint64_t)ptr;
+	struct thread_site *site;
+	uint32_t *window;
 
-	block = window ? &blocks_state.pool[*window] : blocks_state.pool;
-	meta = (uint32_t)(((const uint64_t *)block)[3] >> 32);
-	/* Live, and this very start. Entry 0 of the pool is never live. */
-	if (unlikely((meta & 0xff00ff) != (LOG_BLOCK_LIVE | (uint32_t)(start & 31) << 16))) {
-		block_bad_free(*guard, space, start, caller.return_address, caller.frame);
+	if (unlikely(!self || self->busy))
+		return block_begin_slow(NULL, space, ptr, size, api,
+					(const uint64_t *)caller.frame);
+	self->busy = 1;
+	__atomic_signal_fence(__ATOMIC_SEQ_CST);
+	window = block_window(&blocks_state.spaces[space], start);
+	site = context_hit(self, caller);
+	if (unlikely(!site || !window || !*window || size >= BLOCKS_LARGE ||
+		     self->ring_next == self->ring_stop))
+		return block_begin_slow(self, space, ptr, size, api,
+					(const uint64_t *)caller.frame);
+	block_write(self, (uint64_t *)&blocks_state.pool[*window], start, size, api, site->context);
+	__atomic_signal_fence(__ATOMIC_SEQ_CST);
+	self->busy = 0;
+	return ptr;
+}
+
+/* Before the block is given back; the caller has looked at agent_switch.ids. An address that was
+ * never seen is counted. */
+static inline __attribute__((always_inline)) void block_end(enum block_space space, void *ptr,
+							    struct caller caller)
+{
+	struct thread *self = thread_self;
+	uint64_t start = (uint64_t)ptr;
+	uint32_t *window, context, epoch;
+	struct thread_site *site;
+	struct block *block;
+
+	if (unlikely(!self || self->busy)) {
+		block_end_slow(NULL, space, ptr, (const uint64_t *)caller.frame);
 		return;
 	}
-	context = context_find(guard, caller);
-	block->free_context = context;
-	((uint64_t *)block)[3] = (uint64_t)(meta ^ LOG_BLOCK_LIVE ^ LOG_BLOCK_FREED) << 32 | epoch;
-	size = block_size(block);
-	row = &log_map.contexts[block->context & BLOCK_CONTEXT_MASK];
-	if (likely(meta >> 24 == self->lane_tag && meta >> 24 != THREAD_LANE_SHARED &&
-		   block->id >= log_map.id_base)) {
-		row->frees_own++;
-		row->free_bytes_own += size;
-	} else {
-		block_count_elsewhere(block);
+	self->busy = 1;
+	__atomic_signal_fence(__ATOMIC_SEQ_CST);
+	window = block_window(&blocks_state.spaces[space], start);
+	block = window ? &blocks_state.pool[*window] : blocks_state.pool;
+	site = context_hit(self, caller);
+	/* Live, and this very start. Entry 0 of the pool is never live. */
+	if (unlikely(block->state != LOG_BLOCK_LIVE || block->low != (uint8_t)start || !site ||
+		     self->ring_next == self->ring_stop)) {
+		block_end_slow(self, space, ptr, (const uint64_t *)caller.frame);
+		return;
 	}
+	epoch = (uint32_t)__atomic_load_n(&agent.epoch, __ATOMIC_RELAXED);
+	context = site->context;
+	block->free_context = context;
+	block->freed_epoch = epoch;
+	block->state = LOG_BLOCK_FREED;
 	block_ring_add(self, block->id,
-		       start | (uint64_t)LOG_LIFE_FREE << 48 | (uint64_t)(meta >> 8 & 0xff) << 52 |
-			       (size >> 32) << 56,
-		       (size & 0xffffffff) | (uint64_t)context << 32, epoch);
+		       start | (uint64_t)LOG_LIFE_FREE << 48 | (uint64_t)block->api << 52,
+		       block->size_low | (uint64_t)context << 32, epoch);
+	__atomic_signal_fence(__ATOMIC_SEQ_CST);
+	self->busy = 0;
 }
 
 /* ---- the rest -------------------------------------------------------------------------------- */
+
+/* As block_begin and block_end, inside a guard. */
+void block_begin_guarded(struct guard *guard, enum block_space space, uint64_t start, uint64_t size,
+			 enum log_api api, struct caller caller);
+void block_end_guarded(struct guard *guard, enum block_space space, uint64_t start,
+		       struct caller caller);
 
 /* realloc: ends the block for the time of the real call, without a record yet. */
 struct block *block_suspend(struct guard *guard, uint64_t start, struct caller caller);

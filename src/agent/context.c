@@ -1,6 +1,8 @@
 #include "agent/context.h"
 
+#include <elf.h>
 #include <string.h>
+#include <sys/mman.h>
 
 #include "agent/agent.h"
 #include "agent/arch/x86_64.h"
@@ -12,19 +14,77 @@
 #include "wire/checksum.h"
 
 #define PROBES_MAX 128u
+#define INDEX_PER_ROW 2u
+#define ROWS_GRAB 16u /* counters to a cache line */
+#define KEY_HASH_MASK ((1ull << 40) - 1)
+#define ROOT_FRAMES 3u /* main's caller, its caller, and the program's entry */
+#define ENTRY_BYTES 64u
+#define UPDATE_EVERY 4u
 #define ON_RETURN_ADDRESS 8u /* offset of a word that never changes for a site: its own key */
 
 /* What a scan found. */
 struct scan {
 	uint64_t hash;
 	uint32_t count;
+	bool rooted; /* ends at the program's entry: the frames above main are all there */
 	uint16_t offset[LOG_CONTEXT_FRAMES]; /* of each frame's word, from caller.frame */
 	uint64_t frames[LOG_CONTEXT_FRAMES];
 };
 
+static uint64_t entry; /* of the program; 0: unknown */
+
+uint32_t *context_ordinals;
+
+static struct {
+	uint32_t *index;    /* open addressing: rows by (hash, lane); atomic */
+	uint32_t rows_used; /* atomic */
+} table;
+
+static size_t index_bytes(void)
+{
+	return (size_t)INDEX_PER_ROW * agent.plan.context_rows * sizeof(uint32_t);
+}
+
+static size_t ordinals_bytes(void)
+{
+	return (size_t)agent.plan.context_rows * sizeof(uint32_t);
+}
+
+bool context_init(const void *auxiliary_vector)
+{
+	const Elf64_auxv_t *at;
+
+	if (log_map.contexts) {
+		table.index = memory_map_sigsafe(index_bytes());
+		context_ordinals = memory_map_sigsafe(ordinals_bytes());
+		if (!table.index || !context_ordinals)
+			return false;
+	}
+	for (at = auxiliary_vector; at->a_type != AT_NULL; at++)
+		if (at->a_type == AT_ENTRY)
+			entry = at->a_un.a_val;
+	return true;
+}
+
+void context_forget(struct thread *self)
+{
+	self->context_next = self->context_end = 0;
+	table.rows_used = 0;
+	if (!table.index)
+		return;
+	(void)raw_syscall3(SYS_madvise, table.index, index_bytes(), MADV_DONTNEED);
+	(void)raw_syscall3(SYS_madvise, context_ordinals, ordinals_bytes(), MADV_DONTNEED);
+}
+
 static bool on_own_stack(const struct thread *self, uint64_t frame)
 {
 	return frame < self->stack_high && self->stack_high - frame < (1ull << 30);
+}
+
+/* Never 0. With the index, 45 bits of a bijection. */
+static inline uint32_t rule_tag(uint64_t mixed)
+{
+	return (uint32_t)(mixed >> (32 - THREAD_RULES_BITS)) | 1;
 }
 
 /* Learned once per return address and thread. */
@@ -33,11 +93,75 @@ static const struct unwind_rule *rule_for(struct thread *self, uint64_t rip, uin
 	uint64_t mixed = rip * 0x9e3779b97f4a7c15ull;
 	struct unwind_rule *rule = &self->rules[mixed >> (64 - THREAD_RULES_BITS)];
 
-	if (rule->rip == rip && rule->generation == generation)
+	if (unlikely(self->rules_generation != generation)) {
+		memset(self->rules, 0, sizeof(self->rules));
+		self->rules_generation = generation;
+	}
+	if (rule->tag == rule_tag(mixed))
 		return rule;
 	unwind_learn(rip, module_find_sigsafe(rip), rule);
-	rule->generation = generation;
+	rule->tag = rule_tag(mixed);
 	return rule;
+}
+
+/* How far up a return address lies; 0: too far for the fast way to read again. */
+static uint16_t offset_from(uint64_t frame, uint64_t slot)
+{
+	return slot - frame < UINT16_MAX ? (uint16_t)(slot - frame) : 0;
+}
+
+/* The same walk over return addresses whose rules are all known, on the thread's own stack, which
+ * cannot fault: most new paths are old frames in another order. False: the careful walk decides. */
+static bool scan_known(const struct thread *self, struct caller caller, struct scan *ret)
+{
+	uint64_t rip = caller.return_address, rsp = caller.frame + 16, slot = caller.frame + 8;
+	uint64_t rbp = *(const uint64_t *)caller.frame, high = self->stack_high - 8, cfa;
+	const struct unwind_rule *rule;
+	uint64_t hash = CHECKSUM_SEED;
+	uint32_t count = 0;
+
+	ret->rooted = false;
+	if (self->rules_generation != modules_generation_sigsafe())
+		return false;
+	for (;;) {
+		uint64_t mixed = rip * 0x9e3779b97f4a7c15ull;
+
+		rule = &self->rules[mixed >> (64 - THREAD_RULES_BITS)];
+		if (rule->tag != rule_tag(mixed))
+			return false;
+		if (rule->frame_hash) {
+			hash = checksum_mix(hash, rule->frame_hash);
+			ret->offset[count] = offset_from(caller.frame, slot);
+			if (++count == THREAD_SITE_WORDS + 1)
+				break;
+		} else if (!count) {
+			return false;
+		}
+		if (rule->kind == UNWIND_END) {
+			ret->rooted = rip - entry < ENTRY_BYTES;
+			break;
+		}
+		if (rule->kind == UNWIND_BY_CHAIN)
+			return false;
+		cfa = (rule->kind == UNWIND_BY_RSP ? rsp : rbp) + 8ull * rule->cfa;
+		slot = cfa - 8;
+		if (cfa <= rsp || slot > high || slot % 8)
+			return false;
+		if (rule->rbp) {
+			uint64_t at = cfa - 8ull * rule->rbp;
+
+			if (at < caller.frame || at > high || at % 8)
+				return false;
+			rbp = *(const uint64_t *)at;
+		}
+		rip = *(const uint64_t *)slot;
+		rsp = cfa;
+		if (rip <= 4096)
+			break;
+	}
+	ret->hash = hash;
+	ret->count = count;
+	return true;
 }
 
 /* Code without a file (JIT) moves from run to run: walked through, and left out of the hash. */
@@ -62,13 +186,14 @@ static __attribute__((noinline)) void scan_walk(struct thread *self, struct call
 			if (ret->count <= THREAD_SITE_WORDS)
 				ret->hash = checksum_mix(ret->hash, rule->frame_hash);
 			ret->frames[ret->count] = at.rip;
-			/* Too far up for the fast way to read again: 0. */
-			ret->offset[ret->count++] = slot - caller.frame < UINT16_MAX
-							    ? (uint16_t)(slot - caller.frame)
-							    : 0;
+			ret->offset[ret->count++] = offset_from(caller.frame, slot);
 		}
-		if (ret->count == frames || !unwind_step(&at, rule, &slot))
+		if (ret->count == frames)
 			return;
+		if (!unwind_step(&at, rule, &slot)) {
+			ret->rooted = rule->kind == UNWIND_END && at.rip - entry < ENTRY_BYTES;
+			return;
+		}
 		rule = rule_for(self, at.rip, generation);
 	}
 }
@@ -119,31 +244,51 @@ static __attribute__((noinline)) void context_record(struct guard *guard, struct
 				 (const void *)seen.registers.rsp, bytes);
 }
 
-/* The row of (hash, lane): the table itself is the hash table. Only this lane's thread inserts
- * its pairs; lanes race for rows, which the exchange settles. */
+/* A row of this lane's. They come in groups: the counters of a group share a cache line, which no
+ * other thread then writes to. 0 when the table is full. */
+static uint32_t row_take(struct thread *self)
+{
+	uint32_t at;
+
+	if (self->context_next == self->context_end) {
+		at = __atomic_load_n(&table.rows_used, __ATOMIC_RELAXED);
+		if (at > agent.plan.context_rows - ROWS_GRAB)
+			return 0;
+		at = __atomic_fetch_add(&table.rows_used, ROWS_GRAB, __ATOMIC_RELAXED);
+		if (at > agent.plan.context_rows - ROWS_GRAB)
+			return 0;
+		self->context_next = at ? at : 1; /* row 0 is "unknown" */
+		self->context_end = at + ROWS_GRAB;
+	}
+	return self->context_next++;
+}
+
+/* The row of (hash, lane). Only this lane's thread inserts its pairs; lanes race for places in the
+ * index, which the exchange settles. */
 static uint32_t context_intern(struct guard *guard, struct caller caller, const struct scan *scan)
 {
-	uint32_t lane = guard->self->lane, mask = agent.plan.context_rows - 1, i, row;
-	struct scan full;
+	uint32_t lane = guard->self->lane, mask = INDEX_PER_ROW * agent.plan.context_rows - 1, i;
 	uint64_t hash = scan->hash ? scan->hash : 1, at = checksum_mix(hash, lane);
+	struct log_context *context;
+	uint32_t row = 0, *place;
+	struct scan full;
 
 	for (i = 0; i < PROBES_MAX; i++) {
-		struct log_context *context;
-		uint64_t empty = 0;
-
-		row = (uint32_t)(at + i) & mask;
-		if (!row)
+		place = &table.index[(uint32_t)(at + i) & mask];
+		if (*place) {
+			context = &log_map.contexts[*place];
+			if (context->stack_hash == hash && context->lane == lane)
+				return *place;
 			continue;
+		}
+		if (!row && !(row = row_take(guard->self)))
+			break;
 		context = &log_map.contexts[row];
-		if (context->stack_hash == hash && context->lane == lane && context->check)
-			return row;
-		if (context->stack_hash ||
-		    !__atomic_compare_exchange_n(&context->stack_hash, &empty, hash, false,
-						 __ATOMIC_RELAXED, __ATOMIC_RELAXED))
-			continue;
+		context->stack_hash = hash;
 		context->lane = lane;
-		__atomic_store_n(&context->check, log_context_check(hash, lane, row),
-				 __ATOMIC_RELEASE);
+		context->check = log_context_check(hash, lane, row);
+		if (!__sync_bool_compare_and_swap(place, 0, row))
+			continue;
 		__atomic_fetch_add(&log_map.header->contexts_used, 1, __ATOMIC_RELAXED);
 		checkpoint_note_context(row);
 		scan_caller(guard, caller, LOG_CONTEXT_FRAMES, &full);
@@ -155,20 +300,28 @@ static uint32_t context_intern(struct guard *guard, struct caller caller, const 
 	return 0;
 }
 
-/* Offsets that the fast way may read again: none on a stack whose end is unknown. */
+/* Offsets that the fast way may read again: none on a stack whose end is unknown. Who is in main
+ * has the same callers above it for as long as main runs, so these need not be looked at. */
 static void layout_from(uint16_t offset[THREAD_SITE_WORDS], const struct scan *scan, bool own)
 {
-	unsigned i;
+	unsigned i, count = scan->count;
 
+	if (scan->rooted && count > ROOT_FRAMES)
+		count -= ROOT_FRAMES;
 	for (i = 0; i < THREAD_SITE_WORDS; i++) {
-		offset[i] = i + 1 < scan->count && own ? scan->offset[i + 1] : 0;
+		offset[i] = i + 1 < count && own ? scan->offset[i + 1] : 0;
 		if (!offset[i])
 			offset[i] = ON_RETURN_ADDRESS;
 	}
+	/* Few callers: the fast way stops after two words. */
+	if (offset[2] == ON_RETURN_ADDRESS && offset[3] == ON_RETURN_ADDRESS &&
+	    offset[4] == ON_RETURN_ADDRESS && offset[5] == ON_RETURN_ADDRESS)
+		offset[2] = 0;
 }
 
-/* The walk costs some 30 ns once its rules are known; the site makes the next call from the same
- * place at the same depth cheaper still. The second of a pair keeps another way to the place. */
+/* The walk costs some 10 ns once its rules are known; the site makes the next call from the same
+ * place at the same depth cheaper still. The second of a pair keeps another way to the place. A
+ * place with more ways than that is better walked each time than written down each time. */
 __attribute__((noinline)) uint32_t context_find_slow(struct guard guard, uint64_t return_address,
 						     uint64_t frame)
 {
@@ -176,24 +329,31 @@ __attribute__((noinline)) uint32_t context_find_slow(struct guard guard, uint64_
 	struct thread *self = guard.self;
 	uint64_t place = context_place(caller);
 	struct thread_site *pair = context_site(self, place), first = pair[0];
-	struct thread_key *slot;
+	uint64_t *key;
 	struct scan scan;
+	bool own = on_own_stack(self, frame);
+	uint32_t context;
 
 	if (pair[1].place == place && context_words(&pair[1], frame) == pair[1].words) {
 		pair[0] = pair[1];
 		pair[1] = first;
 		return pair[0].context;
 	}
-	scan_caller(&guard, caller, THREAD_SITE_WORDS + 1, &scan);
-	slot = &self->keys[scan.hash >> (64 - THREAD_KEYS_BITS)];
-	if (slot->stack_hash != scan.hash) {
-		slot->context = context_intern(&guard, caller, &scan);
-		slot->stack_hash = scan.hash;
+	if (!own || !scan_known(self, caller, &scan))
+		scan_caller(&guard, caller, THREAD_SITE_WORDS + 1, &scan);
+	key = &self->keys[scan.hash >> (64 - THREAD_KEYS_BITS)];
+	if (*key && !((*key ^ scan.hash) & KEY_HASH_MASK)) {
+		context = (uint32_t)(*key >> 40);
+		if (self->walks++ % UPDATE_EVERY)
+			return context;
+	} else {
+		context = context_intern(&guard, caller, &scan);
+		*key = (uint64_t)context << 40 | (scan.hash & KEY_HASH_MASK);
 	}
 	pair[1] = first;
 	pair[0].place = place;
-	layout_from(pair[0].offset, &scan, on_own_stack(self, frame));
+	layout_from(pair[0].offset, &scan, own);
 	pair[0].words = context_words(&pair[0], frame);
-	pair[0].context = slot->context;
-	return pair[0].context;
+	pair[0].context = context;
+	return context;
 }

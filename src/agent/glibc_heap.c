@@ -24,13 +24,13 @@ static bool word_read(uint64_t at, uint64_t *ret)
  * word of another one that this thread freed. */
 static bool in_thread_cache(const struct thread *self, uint64_t start)
 {
-	uint64_t key, other, at = self->ring_position;
+	const struct log_life *life;
+	uint64_t key, other;
 	unsigned i;
 
 	if (!word_read(start + 8, &key) || !key)
 		return false;
-	for (i = 0; i < SAMPLES && i <= self->ring_mask && at; i++) {
-		const struct log_life *life = &self->ring[--at & self->ring_mask];
+	for (i = 0; i < SAMPLES && (life = blocks_recent_sigsafe(self, i)); i++) {
 		uint64_t address = life->addr_op & LOG_ADDRESS_MASK;
 		const struct block *block;
 

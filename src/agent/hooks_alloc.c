@@ -21,40 +21,51 @@ EXPORT void free_aligned_sized(void *ptr, size_t align, size_t size);
 static inline __attribute__((always_inline)) void *begun(void *ptr, size_t size, enum log_api api,
 							 struct caller caller)
 {
-	struct guard guard;
-
-	if (likely(ptr) && guard_enter(&guard)) {
-		block_begin(&guard, BLOCKS_HEAP, (uint64_t)ptr, size, api, caller);
-		guard_leave(&guard);
-	}
-	return ptr;
+	return likely(ptr && agent_switch.ids) ? block_begin(BLOCKS_HEAP, ptr, size, api, caller)
+					       : ptr;
 }
 
 static inline __attribute__((always_inline)) void ended(void *ptr, struct caller caller)
 {
-	struct guard guard;
+	if (likely(ptr && agent_switch.ids))
+		block_end(BLOCKS_HEAP, ptr, caller);
+}
 
-	if (likely(ptr) && guard_enter(&guard)) {
-		block_end(&guard, BLOCKS_HEAP, (uint64_t)ptr, caller);
-		guard_leave(&guard);
-	}
+/* malloc and free come in two halves, so that without `ids` they are three instructions: a check
+ * and a jump. The other half is reached by a jump too (the file is never compiled below -O2), so
+ * its caller is ours. */
+static __attribute__((noinline)) void *malloc_followed(size_t size)
+{
+	void *ptr = real.malloc(size);
+	struct caller caller = CALLER_HERE; /* now: not kept across the call */
+
+	return likely(ptr) ? block_begin(BLOCKS_HEAP, ptr, size, LOG_API_MALLOC, caller) : ptr;
 }
 
 EXPORT void *malloc(size_t size)
 {
+	if (unlikely(!agent_switch.ids))
+		return real.malloc(size);
+	return malloc_followed(size);
+}
+
+static __attribute__((noinline)) void free_followed(void *ptr)
+{
 	struct caller caller = CALLER_HERE;
 
-	return begun(real.malloc(size), size, LOG_API_MALLOC, caller);
+	if (likely(ptr))
+		block_end(BLOCKS_HEAP, ptr, caller);
+	real.free(ptr);
 }
 
 EXPORT void free(void *ptr)
 {
-	struct caller caller = CALLER_HERE;
-
 	if (unlikely(early_owns(ptr)))
 		return;
-	ended(ptr, caller);
-	real.free(ptr);
+	if (unlikely(!agent_switch.ids))
+		real.free(ptr);
+	else
+		free_followed(ptr);
 }
 
 EXPORT void free_sized(void *ptr, size_t size)
@@ -82,9 +93,10 @@ EXPORT void free_aligned_sized(void *ptr, size_t align, size_t size)
 
 EXPORT void *calloc(size_t count, size_t size)
 {
+	void *ptr = real.calloc(count, size);
 	struct caller caller = CALLER_HERE;
 
-	return begun(real.calloc(count, size), count * size, LOG_API_MALLOC, caller);
+	return begun(ptr, count * size, LOG_API_MALLOC, caller);
 }
 
 /* A block of the early arena moves to the heap when it is resized. */
@@ -126,8 +138,8 @@ static void *resized(void *ptr, size_t size, struct caller caller)
 		if (block)
 			block_moved(&guard, &was, (uint64_t)ptr, caller);
 		if (moved)
-			block_begin(&guard, BLOCKS_HEAP, (uint64_t)moved, size, LOG_API_MALLOC,
-				    caller);
+			block_begin_guarded(&guard, BLOCKS_HEAP, (uint64_t)moved, size,
+					    LOG_API_MALLOC, caller);
 	}
 	guard_leave(&guard);
 	return moved;

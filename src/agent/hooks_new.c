@@ -32,12 +32,8 @@ static inline __attribute__((always_inline)) void *claimed(void *ptr, size_t siz
 /* When delete ends in free, its hook notes the end. */
 static inline __attribute__((always_inline)) void deleted(void *ptr, struct caller caller)
 {
-	struct guard guard;
-
-	if (ptr && real.delete_plain && !real.plain_new && guard_enter(&guard)) {
-		block_end(&guard, BLOCKS_HEAP, (uint64_t)ptr, caller);
-		guard_leave(&guard);
-	}
+	if (ptr && real.delete_plain && !real.plain_new && agent_switch.ids)
+		block_end(BLOCKS_HEAP, ptr, caller);
 }
 
 static void *late_new(size_t size, size_t align)

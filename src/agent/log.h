@@ -31,7 +31,7 @@ struct log {
 	uint64_t events_tail, reserve_tail; /* atomic */
 };
 
-extern struct log log_map;
+extern __attribute__((visibility("hidden"))) struct log log_map;
 
 /* Creates events.PID.N.rhl for the next free N, sizes it (sparse) and maps it; after a fork it is
  * mapped over the parent's, at the same place. False: errno-like reason stays unknown, retire.

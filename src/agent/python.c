@@ -27,35 +27,26 @@ struct python_domain {
 static struct python_domain memory = { .api = LOG_API_PYTHON_MEMORY };
 static struct python_domain object = { .api = LOG_API_PYTHON_OBJECT };
 
-static inline __attribute__((always_inline)) void begun(void *ptr, size_t size, enum log_api api,
-							struct caller caller)
+static inline __attribute__((always_inline)) void *begun(void *ptr, size_t size, enum log_api api,
+							 struct caller caller)
 {
-	struct guard guard;
-
-	if (ptr && guard_enter(&guard)) {
-		block_begin(&guard, BLOCKS_SUB, (uint64_t)ptr, size, api, caller);
-		guard_leave(&guard);
-	}
+	return likely(ptr && agent_switch.ids) ? block_begin(BLOCKS_SUB, ptr, size, api, caller)
+					       : ptr;
 }
 
 static inline __attribute__((always_inline)) void ended(void *ptr, struct caller caller)
 {
-	struct guard guard;
-
-	if (ptr && guard_enter(&guard)) {
-		block_end(&guard, BLOCKS_SUB, (uint64_t)ptr, caller);
-		guard_leave(&guard);
-	}
+	if (likely(ptr && agent_switch.ids))
+		block_end(BLOCKS_SUB, ptr, caller);
 }
 
 static void *domain_malloc(void *context, size_t size)
 {
-	struct caller caller = CALLER_HERE;
 	struct python_domain *domain = context;
 	void *ptr = domain->behind.malloc(domain->behind.context, size);
+	struct caller caller = CALLER_HERE;
 
-	begun(ptr, size, domain->api, caller);
-	return ptr;
+	return begun(ptr, size, domain->api, caller);
 }
 
 static void *domain_calloc(void *context, size_t count, size_t size)
@@ -64,8 +55,7 @@ static void *domain_calloc(void *context, size_t count, size_t size)
 	struct python_domain *domain = context;
 	void *ptr = domain->behind.calloc(domain->behind.context, count, size);
 
-	begun(ptr, count * size, domain->api, caller);
-	return ptr;
+	return begun(ptr, count * size, domain->api, caller);
 }
 
 /* The interpreter's lock is held: nobody takes the old place between our end and our begin. A
@@ -81,9 +71,9 @@ static void *domain_realloc(void *context, void *ptr, size_t size)
 	ended(ptr, caller);
 	moved = domain->behind.realloc(domain->behind.context, ptr, size);
 	if (moved)
-		begun(moved, size, domain->api, caller);
+		(void)begun(moved, size, domain->api, caller);
 	else
-		begun(ptr, old_size, domain->api, caller); /* failed: it lives on */
+		(void)begun(ptr, old_size, domain->api, caller); /* failed: it lives on */
 	return moved;
 }
 

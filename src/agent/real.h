@@ -97,7 +97,7 @@ struct real {
 	bool plain_new; /* operator new of the C++ library: it calls malloc, whose hook records */
 };
 
-extern struct real real;
+extern __attribute__((visibility("hidden"))) struct real real;
 
 /* Looks everything up. Allocations made by dlsym meanwhile come from the early arena, so that the
  * heap stays as it would be. False when there is no malloc to be found. */
@@ -108,7 +108,7 @@ void real_resolve_new(void);
 
 /* Blocks served before real_resolve(). */
 #define EARLY_BYTES 65536u
-extern _Alignas(16) unsigned char early_arena[EARLY_BYTES];
+extern __attribute__((visibility("hidden"))) _Alignas(16) unsigned char early_arena[EARLY_BYTES];
 
 static inline bool early_owns(const void *ptr)
 {

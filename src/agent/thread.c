@@ -7,6 +7,7 @@
 
 #include "agent/agent.h"
 #include "agent/arch/x86_64.h"
+#include "agent/blocks.h"
 #include "agent/clock.h"
 #include "agent/guard.h"
 #include "agent/log.h"
@@ -89,12 +90,7 @@ static void lane_open(struct thread *self, uint64_t stack_high)
 	self->tid = (uint32_t)raw_syscall0(SYS_gettid);
 	self->stack_high = stack_high;
 	self->row = row;
-	self->lane_tag = self->lane < THREAD_LANE_SHARED ? self->lane : THREAD_LANE_SHARED;
-	self->ring_position = row->ring_position;
-	if (log_map.rings) {
-		self->ring = log_map.rings + (uint64_t)self->lane * agent.plan.ring_records;
-		self->ring_mask = agent.plan.ring_records - 1;
-	}
+	blocks_open_lane(self);
 	row->generation = self->generation;
 	row->stack_high = stack_high;
 	row->start_monotonic_ns = clock_ns_sigsafe(CLOCK_MONOTONIC);
@@ -122,6 +118,7 @@ static void thread_exit(void *value)
 	if (++self->exit_rounds <= EXIT_ROUNDS && !pthread_setspecific(lanes.exit_key, self))
 		return;
 	if (agent_switch.crash) {
+		blocks_close_lane(self);
 		self->row->end_monotonic_ns = clock_ns_sigsafe(CLOCK_MONOTONIC);
 		log_writer_init_sigsafe(&writer, LOG_TO_EVENTS);
 		(void)log_append_sigsafe(&writer, LOG_THREAD_END, &self->lane, sizeof(self->lane),
@@ -142,6 +139,8 @@ bool thread_init_main(uint64_t stack_high)
 		return false;
 	lanes.have_key = !pthread_key_create(&lanes.exit_key, thread_exit);
 	lane_open(self, stack_high);
+	if (!context_init((const void *)stack_high))
+		return false;
 	thread_self = self;
 	thread_altstack_sigsafe(self);
 	return true;
@@ -226,6 +225,7 @@ void thread_after_fork(void)
 	(void)raw_syscall3(SYS_madvise, self->sites,
 			   sizeof(self->sites) + sizeof(self->keys) + sizeof(self->rules),
 			   MADV_DONTNEED);
+	context_forget(self);
 	self->next_id = self->id_end = 0;
 	lane_open(self, self->stack_high);
 }

@@ -25,7 +25,7 @@
 /* A place that allocates, as cheaply recognised as possible: return address and stack pointer,
  * and the next return addresses above, whose offsets were found when the place was first seen. */
 struct thread_site {
-	uint64_t place; /* return address and stack pointer, mixed by a bijection */
+	uint64_t place; /* return address and stack pointer, mixed */
 	uint64_t words; /* of the stack words at `offset`, combined */
 	uint32_t context;
 	uint16_t offset[THREAD_SITE_WORDS]; /* from the frame, in bytes */
@@ -33,25 +33,26 @@ struct thread_site {
 
 _Static_assert(sizeof(struct thread_site) == 32, "a pair is a cache line");
 
-/* A stack's hash and its context. */
-struct thread_key {
-	uint64_t stack_hash; /* 0: free */
-	uint32_t context;
-	uint32_t reserved;
-};
-
 struct thread {
 	uint32_t busy; /* inside a hook */
 	uint32_t lane;
 	uint32_t tid;
 	uint32_t generation;
-	uint64_t next_id, id_end;     /* this thread's block of ids */
-	uint32_t pool_next, pool_end; /* its block of side-table entries */
-	struct log_life *ring;
-	uint64_t ring_mask, ring_position;
-	struct log_thread *row;
+	uint64_t next_id, id_end; /* this thread's block of ids; full enough for a group of events
+				   */
+	struct log_life *ring_next;
+	const struct log_life *ring_stop; /* end of the group: the slow way moves on */
 	uint32_t lane_tag; /* lane, or THREAD_LANE_SHARED for those that do not fit a byte */
 	uint32_t exit_rounds;
+	uint64_t live_word;	      /* the last word of a block that begins here */
+	uint32_t pool_next, pool_end; /* its block of side-table entries */
+	struct log_life *ring;
+	uint64_t ring_group; /* position of the group's first record */
+	struct log_thread *row;
+	uint64_t walks;		   /* new ways to a known place */
+	uint32_t epoch_due;	   /* groups written since this lane last moved the epoch */
+	uint32_t rules_generation; /* of the module table, that `rules` are about */
+	uint32_t context_next, context_end; /* its rows of the context table */
 
 	uint64_t stack_high;  /* frames of this thread lie below */
 	uint64_t blocked;     /* signals the target believes blocked and that are not: signals.c */
@@ -69,7 +70,8 @@ struct thread {
 
 	/* Pairs: the second of a pair is the same place with another layout of frames above it. */
 	_Alignas(4096) struct thread_site sites[1u << THREAD_SITES_BITS];
-	struct thread_key keys[1u << THREAD_KEYS_BITS];
+	/* By a stack's hash: its low 40 bits, then the context. The index is the hash's top. */
+	uint64_t keys[1u << THREAD_KEYS_BITS];
 	struct unwind_rule rules[1u << THREAD_RULES_BITS];
 	/* The alternate stack; a guard page lies below it in the mapping. */
 	_Alignas(4096) unsigned char guard_page[4096];
@@ -78,7 +80,8 @@ struct thread {
 
 /* NULL until the thread is known, and again when it is ending. Initial-exec: reading it never
  * allocates. */
-extern __thread struct thread *thread_self __attribute__((tls_model("initial-exec")));
+extern __thread struct thread *thread_self
+	__attribute__((tls_model("initial-exec"), visibility("hidden")));
 
 /* Main thread, in the constructor. stack_high: an address above all its frames. */
 bool thread_init_main(uint64_t stack_high);

@@ -16,6 +16,8 @@
 #define REG_RSP_NUMBER 7
 #define REG_RA_NUMBER 16
 #define REMEMBER_MAX 8
+#define CFA_WORDS_MAX 0x1ffffu /* of struct unwind_rule's bit fields */
+#define RBP_WORDS_MAX 0x1fffu
 #define PROGRAM_MAX 4096
 
 struct cursor {
@@ -377,7 +379,6 @@ void unwind_learn(uint64_t rip, const struct module *module, struct unwind_rule 
 	const uint8_t *fde;
 
 	memset(ret, 0, sizeof(*ret));
-	ret->rip = rip;
 	if (module && module->identity)
 		ret->frame_hash = checksum_mix(module->identity, rip - module->base) | 1;
 	fde = module && module->eh_header ? fde_find(module->eh_header, rip - 1) : NULL;
@@ -389,13 +390,16 @@ void unwind_learn(uint64_t rip, const struct module *module, struct unwind_rule 
 		return;
 	first = row;
 	if (!program_run(entry.program, &entry, rip - 1, &row, &first) || row.cfa_lost ||
-	    row.ra.kind != RULE_AT_CFA || row.rbp.kind == RULE_LOST ||
-	    row.cfa_offset != (int32_t)row.cfa_offset || row.ra.offset != (int16_t)row.ra.offset ||
-	    row.rbp.offset != (int16_t)row.rbp.offset)
+	    row.ra.kind != RULE_AT_CFA || row.rbp.kind == RULE_LOST || row.ra.offset != -8 ||
+	    row.cfa_offset < 0 || row.cfa_offset % 8 || row.cfa_offset / 8 > CFA_WORDS_MAX)
 		return;
-	ret->cfa_offset = (int32_t)row.cfa_offset;
-	ret->ra_offset = (int16_t)row.ra.offset;
-	ret->rbp_offset = row.rbp.kind == RULE_AT_CFA ? (int16_t)row.rbp.offset : 0;
+	if (row.rbp.kind == RULE_AT_CFA) {
+		if (row.rbp.offset >= 0 || row.rbp.offset % 8 ||
+		    -row.rbp.offset / 8 > RBP_WORDS_MAX)
+			return;
+		ret->rbp = (uint32_t)(-row.rbp.offset / 8) & RBP_WORDS_MAX;
+	}
+	ret->cfa = (uint32_t)(row.cfa_offset / 8) & CFA_WORDS_MAX;
 	if (row.cfa_register == REG_RSP_NUMBER)
 		ret->kind = UNWIND_BY_RSP;
 	else if (row.cfa_register == REG_RBP_NUMBER)
@@ -424,13 +428,12 @@ bool unwind_step(struct unwind *at, const struct unwind_rule *rule, uint64_t *re
 		return step_by_chain(at, ret_slot);
 	if (rule->kind == UNWIND_END)
 		return false;
-	cfa = (rule->kind == UNWIND_BY_RSP ? at->rsp : at->rbp) +
-	      (uint64_t)(int64_t)rule->cfa_offset;
-	if (cfa <= at->rsp || !stack_word(at, cfa + (uint64_t)(int64_t)rule->ra_offset, &rip))
+	cfa = (rule->kind == UNWIND_BY_RSP ? at->rsp : at->rbp) + 8ull * rule->cfa;
+	if (cfa <= at->rsp || !stack_word(at, cfa - 8, &rip))
 		return false;
-	if (rule->rbp_offset && !stack_word(at, cfa + (uint64_t)(int64_t)rule->rbp_offset, &rbp))
+	if (rule->rbp && !stack_word(at, cfa - 8ull * rule->rbp, &rbp))
 		return false;
-	*ret_slot = cfa + (uint64_t)(int64_t)rule->ra_offset;
+	*ret_slot = cfa - 8;
 	at->rip = rip;
 	at->rsp = cfa;
 	at->rbp = rbp;

@@ -34,16 +34,14 @@ enum unwind_kind {
 /* How to leave the function around one return address: it depends on that address alone, so each
  * thread keeps what it has learned and decodes the tables once. */
 struct unwind_rule {
-	uint64_t rip;
 	uint64_t frame_hash; /* (module identity, offset); 0: left out of hashes */
-	int32_t cfa_offset;
-	int16_t ra_offset;   /* of the return address, from the caller's frame */
-	int16_t rbp_offset;  /* where rbp was saved, from there; 0: not saved */
-	uint32_t generation; /* of the module table */
-	uint32_t kind;	     /* enum unwind_kind */
+	uint32_t tag;	     /* the keeper's: whose rule this is */
+	uint32_t kind : 2;   /* enum unwind_kind */
+	uint32_t cfa : 17;   /* offset in words from the register to the caller's frame */
+	uint32_t rbp : 13;   /* rbp was saved so many words below that; 0: not saved */
 };
 
-_Static_assert(sizeof(struct unwind_rule) == 32, "two to a cache line");
+_Static_assert(sizeof(struct unwind_rule) == 16, "the walk lives on the cache");
 
 /* Decodes the rule for a return address. */
 void unwind_learn(uint64_t rip, const struct module *module, struct unwind_rule *ret);

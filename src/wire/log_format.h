@@ -28,7 +28,7 @@
 #include "wire/ids.h"
 
 #define LOG_MAGIC 0x31474f4c44414852ull /* "RHADLOG1" */
-#define LOG_VERSION 1u
+#define LOG_VERSION 2u
 #define LOG_PAGE 4096u
 #define LOG_ALIGN 16u
 
@@ -109,7 +109,7 @@ struct log_header {
 	uint32_t state;			    /* enum log_state */
 	uint32_t retired;		    /* enum log_retired */
 	uint64_t events_tail, reserve_tail; /* bytes used in the region */
-	uint64_t epoch;			    /* moves once per 64 events of any thread */
+	uint64_t epoch;			    /* moves by one per 64 events of any thread */
 	uint64_t next_id; /* ids below were handed out (in blocks, so not all used) */
 	uint64_t drops[LOG_DROP_COUNT];
 	uint64_t contexts_used, threads_seen, forwarded_faults;
@@ -123,15 +123,17 @@ struct log_header {
 struct log_thread {
 	uint32_t tid, generation; /* generation counts the threads that had this slot */
 	uint64_t stack_high;	  /* highest address of its stack, as far as known */
-	uint64_t ring_position;	  /* records ever written to the ring of this lane: hint */
+	uint64_t ring_position;	  /* records ever written to the ring of this lane: hint, up to
+				   * LOG_LIFE_GROUP - 1 behind; the reader finds the rest by epoch */
 	uint64_t created_context; /* context id of the pthread_create; 0 for the main thread */
 	uint64_t start_monotonic_ns,
 		end_monotonic_ns; /* end 0: running, or died with the process */
 	char name[16];
 };
 
-/* Counters belong to blocks allocated by this context. `own` is changed by the lane's thread alone,
- * `other` by frees in other threads. live = allocs - frees_own - frees_other. */
+/* Counters are kept with PLAN_GROWTH only, and belong to blocks allocated by this context. `own` is
+ * changed by the lane's thread alone, `other` by frees in other threads. live = allocs - frees_own
+ * - frees_other. */
 struct log_context {
 	uint64_t stack_hash; /* module-relative, the same in every run; 0: free row */
 	uint32_t lane;
@@ -159,7 +161,7 @@ enum log_api {
 };
 
 /* One allocation or free. The order within a lane is the ring's order; between lanes the epoch,
- * which moves every 64 events, tells it up to that grain. */
+ * which moves at least every 256 events of a lane, tells it up to that grain. */
 struct log_life {
 	uint64_t id;
 	uint64_t addr_op;  /* address in bits 0..47, op in 48..51, api in 52..55, size 32..39
@@ -505,13 +507,20 @@ _Static_assert(offsetof(struct log_crash, gregs) == 40, "bump LOG_VERSION");
 
 #define LOG_ADDRESS_MASK 0xffffffffffffull
 
-/* One multiply: this runs twice for every malloc and free. */
+/* A lane writes its position once for so many records, and moves the epoch, by the number of groups
+ * it has written since, at the latest after so many groups. */
+#define LOG_LIFE_GROUP 64u
+#define LOG_EPOCH_GROUPS 4u
+/* Rings shorter than this have an exact position: an epoch would not tell their laps apart. */
+#define LOG_RING_LAPS_MIN (2 * LOG_EPOCH_GROUPS * LOG_LIFE_GROUP)
+
+/* One multiply: this runs for every malloc and free. */
 static inline uint32_t log_life_sum(uint64_t id, uint64_t addr_op, uint64_t size_context,
 				    uint32_t epoch)
 {
-	uint64_t mixed = id ^ (addr_op << 29 | addr_op >> 35) ^ size_context;
+	uint64_t mixed = id ^ addr_op ^ size_context ^ epoch;
 
-	return (uint32_t)((mixed * 0x9e3779b97f4a7c15ull) >> 32) + epoch + 0x5bd1e995u;
+	return (uint32_t)((mixed * 0x9e3779b97f4a7c15ull) >> 32);
 }
 
 static inline uint32_t log_life_check(const struct log_life *life)

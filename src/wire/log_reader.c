@@ -345,6 +345,40 @@ bool log_lane(const struct log_reader *log, uint32_t lane, struct log_thread *re
 	return ret->tid != 0;
 }
 
+/* One slot of a ring; false when it is empty or damaged. */
+static bool ring_slot(const struct log_reader *log, uint32_t lane, uint64_t position,
+		      struct log_life *ret)
+{
+	uint64_t records = log->header.ring_records;
+
+	memcpy(ret,
+	       log->bytes + log->header.regions[LOG_REGION_RINGS].offset +
+		       (lane * records + position % records) * sizeof(*ret),
+	       sizeof(*ret));
+	return ret->addr_op && log_life_check(ret) == ret->check;
+}
+
+/* The position is written once per group. What the lane wrote after it is told from what was there
+ * one lap before by the epoch, which has moved in between. */
+static uint64_t ring_end(const struct log_reader *log, uint32_t lane, uint64_t position)
+{
+	uint64_t end = position, k;
+	struct log_life last, life;
+
+	if (log->header.ring_records < LOG_RING_LAPS_MIN)
+		return position;
+	for (k = 1; k <= LOG_LIFE_GROUP && k <= position; k++)
+		if (ring_slot(log, lane, position - k, &last))
+			break;
+	if (position && (k > LOG_LIFE_GROUP || k > position))
+		return position;
+	for (k = position; k < position + LOG_LIFE_GROUP - position % LOG_LIFE_GROUP; k++)
+		if (ring_slot(log, lane, k, &life) &&
+		    (!position || (int32_t)(life.epoch - last.epoch) >= 0))
+			end = k + 1;
+	return end;
+}
+
 bool log_ring_begin(const struct log_reader *log, uint32_t lane, struct log_ring_cursor *ret)
 {
 	uint64_t per_ring = (uint64_t)log->header.ring_records * sizeof(struct log_life);
@@ -356,10 +390,8 @@ bool log_ring_begin(const struct log_reader *log, uint32_t lane, struct log_ring
 	ret->lane = lane;
 	/* A position is a count of records since the start; a damaged one cannot be told from a
 	 * large one, so only its remainder is used, and empty slots are skipped by checksum. */
-	ret->end = row.ring_position;
-	ret->index = row.ring_position > log->header.ring_records
-			     ? row.ring_position - log->header.ring_records
-			     : 0;
+	ret->end = ring_end(log, lane, row.ring_position);
+	ret->index = ret->end > log->header.ring_records ? ret->end - log->header.ring_records : 0;
 	return true;
 }
 

@@ -86,6 +86,52 @@ static void test_rings_oldest_first(void **state)
 	free(bytes);
 }
 
+/* The agent writes a lane's position once per group: what lies behind it is found by its epoch, and
+ * what was there one lap before is not taken for it. */
+static void test_a_position_that_lags(void **state)
+{
+	enum { RING = LOG_RING_LAPS_MIN, WRITTEN = RING + RING / 2 + 37 };
+	const uint64_t rings_at = 3 * LOG_PAGE;
+	const size_t len = rings_at + RING * sizeof(struct log_life) + LOG_PAGE;
+	unsigned char *bytes = aligned_alloc(LOG_PAGE, len);
+	struct log_header *h = (struct log_header *)bytes;
+	struct log_thread *row = (struct log_thread *)(bytes + 2 * LOG_PAGE);
+	struct log_life *ring = (struct log_life *)(bytes + rings_at), life;
+	struct log_ring_cursor cursor;
+	struct log_reader log;
+	uint64_t i, expected;
+
+	(void)state;
+	memset(bytes, 0, len);
+	h->magic = LOG_MAGIC;
+	h->version = LOG_VERSION;
+	h->header_bytes = sizeof(*h);
+	h->file_bytes = len;
+	h->ring_records = RING;
+	h->thread_slots = 1;
+	h->regions[LOG_REGION_THREADS] = (struct log_region){ 2 * LOG_PAGE, LOG_PAGE };
+	h->regions[LOG_REGION_RINGS] = (struct log_region){ rings_at, len - LOG_PAGE - rings_at };
+	h->regions[LOG_REGION_EVENTS] = (struct log_region){ len - LOG_PAGE, LOG_PAGE };
+	h->check = checksum_add(CHECKSUM_SEED, h, LOG_FIXED_BYTES);
+	row->tid = 1;
+	for (i = 0; i < WRITTEN; i++) {
+		struct log_life *to = &ring[i % RING];
+
+		to->id = i + 1;
+		to->addr_op = 0x1000 + i * 32 + ((uint64_t)LOG_LIFE_ALLOC << 48);
+		to->epoch = (uint32_t)(i / (LOG_EPOCH_GROUPS * LOG_LIFE_GROUP));
+		to->check = log_life_check(to);
+	}
+	row->ring_position = WRITTEN - WRITTEN % LOG_LIFE_GROUP;
+	assert_int_equal(log_reader_init(&log, bytes, len), LOG_READ_OK);
+	assert_true(log_ring_begin(&log, 0, &cursor));
+	expected = WRITTEN - RING + 1;
+	while (log_ring_next(&log, &cursor, &life))
+		assert_int_equal(life.id, expected++);
+	assert_int_equal(expected, WRITTEN + 1);
+	free(bytes);
+}
+
 static void test_a_hit_costs_one_record(void **state)
 {
 	unsigned char *bytes = sample_new();
@@ -268,6 +314,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_reads_what_was_written),
 		cmocka_unit_test(test_rings_oldest_first),
+		cmocka_unit_test(test_a_position_that_lags),
 		cmocka_unit_test(test_a_hit_costs_one_record),
 		cmocka_unit_test(test_lost_piece_of_a_blob_is_counted),
 		cmocka_unit_test(test_one_header_is_enough),

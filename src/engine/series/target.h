@@ -17,6 +17,7 @@ struct target_candidate {
 
 struct target {
 	const char *victim; /* the test that the user named; NULL when none was */
+	bool exact; /* the user named it */
 	bool known;
 	struct signature signature; /* once it is known */
 

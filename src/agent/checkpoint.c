@@ -5,6 +5,7 @@
 
 #include "agent/agent.h"
 #include "agent/clock.h"
+#include "agent/holders.h"
 #include "agent/log.h"
 #include "agent/memory.h"
 #include "agent/real.h"
@@ -17,6 +18,8 @@ static struct {
 	uint32_t used;	  /* atomic */
 	uint32_t busy;	  /* atomic */
 	uint64_t last_ns;
+	uint64_t last_epoch;
+	uint32_t lines; /* checkpoints at lines so far */
 	struct log_growth batch[GROWTH_ROWS];
 	struct {
 		uint64_t bytes;	   /* atomic: seen on this descriptor so far */
@@ -100,7 +103,7 @@ static void checkpoint_take(enum log_checkpoint_why why, int fd, const void *tex
 	point.why = why;
 	point.fd = fd;
 	point.realtime_ns = clock_ns_sigsafe(CLOCK_REALTIME);
-	point.epoch = agent.epoch;
+	point.epoch = growth.last_epoch = __atomic_load_n(&agent.epoch, __ATOMIC_RELAXED);
 	if (fd >= 0)
 		point.stream_bytes = __atomic_load_n(&growth.streams[fd].bytes, __ATOMIC_RELAXED);
 	if (bytes > sizeof(point.text))
@@ -110,6 +113,9 @@ static void checkpoint_take(enum log_checkpoint_why why, int fd, const void *tex
 	log_writer_init_sigsafe(&writer, LOG_TO_EVENTS);
 	if (log_begin_sigsafe(&writer, LOG_CHECKPOINT, &point, sizeof(point)))
 		(void)rows_write(&writer);
+	growth.lines += why == LOG_CHECKPOINT_WRITE;
+	if (why == LOG_CHECKPOINT_EXIT || why == LOG_CHECKPOINT_WRITE)
+		holders_look_sigsafe(why == LOG_CHECKPOINT_WRITE ? growth.lines : UINT32_MAX);
 	growth.last_ns = clock_ns_sigsafe(CLOCK_MONOTONIC);
 	__atomic_store_n(&growth.busy, 0, __ATOMIC_RELEASE);
 }
@@ -131,8 +137,14 @@ void checkpoint_exit_sigsafe(void)
 
 void checkpoint_line_begin_sigsafe(int fd, const void *text, size_t bytes)
 {
-	if (!__atomic_load_n(&growth.streams[fd].mid_line, __ATOMIC_RELAXED))
+	if (!__atomic_load_n(&growth.streams[fd].mid_line, __ATOMIC_RELAXED) ||
+	    __atomic_load_n(&agent.epoch, __ATOMIC_RELAXED) != growth.last_epoch)
 		checkpoint_take(LOG_CHECKPOINT_WRITE, fd, text, bytes);
+}
+
+void checkpoint_write_sigsafe(int fd, const void *text, size_t bytes)
+{
+	checkpoint_take(LOG_CHECKPOINT_WRITE, fd, text, bytes);
 }
 
 void checkpoint_line_end_sigsafe(int fd, size_t bytes, bool ended)
@@ -149,5 +161,6 @@ void checkpoint_forget(void)
 	memset(growth.counts, 0, growth.used * sizeof(*growth.counts));
 	growth.used = 0;
 	growth.busy = 0;
+	growth.lines = 0;
 	memset(growth.streams, 0, sizeof(growth.streams));
 }

@@ -22,9 +22,12 @@ void checkpoint_note_context(uint32_t row);
 void checkpoint_time_sigsafe(void);
 void checkpoint_exit_sigsafe(void);
 
-/* Bytes go to stdout (1) or stderr (2): a checkpoint if a line begins with them; text may be less
- * than what is written. Afterwards: how many bytes it was, and whether the next begin a line. */
+/* Bytes go to stdout (1) or stderr (2): a checkpoint if a line begins with them, or goes on after a
+ * good many allocations (a test's name, then its result); text may be less than what is written.
+ * Afterwards: how many bytes it was, and whether the next begin a line. */
 void checkpoint_line_begin_sigsafe(int fd, const void *text, size_t bytes);
+/* The same where the bytes leave the process at once: always a checkpoint. */
+void checkpoint_write_sigsafe(int fd, const void *text, size_t bytes);
 void checkpoint_line_end_sigsafe(int fd, size_t bytes, bool ended);
 
 /* After a fork: the child's table starts empty. */

@@ -248,7 +248,8 @@ EXPORT ssize_t write(int fd, const void *bytes, size_t count)
 	int line = followed_fd(fd);
 	ssize_t r;
 
-	bytes_begin(line, bytes, count);
+	if (unlikely(line >= 0) && count)
+		checkpoint_write_sigsafe(line, bytes, count);
 	r = real.write(fd, bytes, count);
 	if (r > 0)
 		bytes_end(line, bytes, (size_t)r);
@@ -261,7 +262,7 @@ EXPORT ssize_t writev(int fd, const struct iovec *parts, int count)
 	ssize_t r;
 
 	if (unlikely(line >= 0) && count > 0)
-		bytes_begin(line, parts[0].iov_base, parts[0].iov_len);
+		checkpoint_write_sigsafe(line, parts[0].iov_base, parts[0].iov_len);
 	r = real.writev(fd, parts, count);
 	/* Where it ended is not looked for: the next line begins a checkpoint in any case. */
 	if (unlikely(line >= 0) && r > 0)

@@ -55,6 +55,42 @@ size_t memory_read_sigsafe(void *to, uint64_t from, size_t len)
 	return len;
 }
 
+#define OWN_MAX 512u
+
+static struct {
+	struct {
+		uint64_t low, high; /* low is written last; 0: none */
+	} ranges[OWN_MAX];
+	uint32_t used; /* atomic */
+} own;
+
+static void own_add(uint64_t low, uint64_t bytes)
+{
+	uint32_t at = __atomic_fetch_add(&own.used, 1, __ATOMIC_RELAXED);
+
+	if (at >= OWN_MAX)
+		return;
+	own.ranges[at].high = low + bytes;
+	__atomic_store_n(&own.ranges[at].low, low, __ATOMIC_RELEASE);
+}
+
+bool memory_next_own_sigsafe(uint64_t address, uint64_t *ret_low, uint64_t *ret_high)
+{
+	uint32_t used = __atomic_load_n(&own.used, __ATOMIC_ACQUIRE), i;
+	bool found = false;
+
+	for (i = 0; i < used && i < OWN_MAX; i++) {
+		uint64_t low = __atomic_load_n(&own.ranges[i].low, __ATOMIC_ACQUIRE);
+
+		if (!low || own.ranges[i].high <= address || (found && low >= *ret_low))
+			continue;
+		*ret_low = low;
+		*ret_high = own.ranges[i].high;
+		found = true;
+	}
+	return found;
+}
+
 void *memory_map_sigsafe(size_t bytes)
 {
 	long r = raw_syscall6(SYS_mmap, 0, (long)bytes, PROT_READ | PROT_WRITE,
@@ -65,10 +101,16 @@ void *memory_map_sigsafe(size_t bytes)
 	(void)raw_syscall3(SYS_madvise, r, bytes, MADV_NOHUGEPAGE);
 	/* A core file would be longer by all that is reserved here. */
 	(void)raw_syscall3(SYS_madvise, r, bytes, MADV_DONTDUMP);
+	own_add((uint64_t)r, bytes);
 	return (void *)r;
 }
 
 void memory_unmap_sigsafe(void *at, size_t bytes)
 {
+	uint32_t used = __atomic_load_n(&own.used, __ATOMIC_ACQUIRE), i;
+
+	for (i = 0; i < used && i < OWN_MAX; i++)
+		if (own.ranges[i].low == (uint64_t)at)
+			__atomic_store_n(&own.ranges[i].low, 0, __ATOMIC_RELEASE);
 	(void)raw_syscall2(SYS_munmap, at, bytes);
 }

@@ -2,6 +2,7 @@
 
 #include <stddef.h>
 
+#include "agent/holders.h"
 #include "wire/plan.h"
 
 uint32_t plan_apply(const void *bytes)
@@ -11,6 +12,9 @@ uint32_t plan_apply(const void *bytes)
 
 	while ((item = plan_next(bytes, item)))
 		switch (item->type) {
+		case PLAN_ITEM_HOLDERS:
+			holders_plan((const struct plan_holders *)item);
+			break;
 		/* PLAN_ITEM_ALLOCATOR and those after it come with their hooks. */
 		default:
 			refused++;

@@ -1,5 +1,5 @@
 /*
- * The items of the plan. This agent carries out none yet: what it does not know it refuses, and
+ * The items of the plan. What this agent does not know it refuses, and
  * says how many (LOG_DROP_PLAN_ITEM), so that the tool can tell the user what was not done.
  */
 #ifndef REDHAND_AGENT_PLAN_APPLY_H

@@ -5,6 +5,7 @@
 /* One per file cmd_NAME.c; listed in the table in main.c. */
 extern const struct command cmd_repro;
 extern const struct command cmd_show;
+extern const struct command cmd_heap;
 extern const struct command cmd_compare;
 extern const struct command cmd_minimize;
 extern const struct command cmd_doctor;

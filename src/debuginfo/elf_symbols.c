@@ -167,6 +167,22 @@ const char *elf_symbols_find(const struct elf_symbols *symbols, uint64_t address
 	return found->name;
 }
 
+const char *elf_symbols_find_data(const struct elf_symbols *symbols, uint64_t address,
+				  uint64_t *ret_start)
+{
+	for (size_t i = upper(symbols, address); i-- > 0;) {
+		const struct symbol *s = &symbols->all.items[i];
+
+		if (!s->code && s->rank >= 8 && address < s->end) {
+			*ret_start = s->start;
+			return s->name;
+		}
+		if (address - s->start > symbols->longest)
+			break;
+	}
+	return NULL;
+}
+
 bool elf_symbols_lookup(const struct elf_symbols *symbols, const char *name, uint64_t *ret)
 {
 	size_t len = strlen(name);

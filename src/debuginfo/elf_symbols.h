@@ -22,5 +22,9 @@ void elf_symbols_free(struct elf_symbols *symbols);
 const char *elf_symbols_find(const struct elf_symbols *symbols, uint64_t address,
 			     uint64_t *ret_start);
 
+/* The name of the data symbol that holds the address, or NULL. */
+const char *elf_symbols_find_data(const struct elf_symbols *symbols, uint64_t address,
+				  uint64_t *ret_start);
+
 /* The address of a code or data symbol by its exact name. */
 bool elf_symbols_lookup(const struct elf_symbols *symbols, const char *name, uint64_t *ret);

@@ -273,6 +273,17 @@ bool module_symbol(struct module *module, const char *name, uint64_t *ret)
 	return true;
 }
 
+char *module_global(struct module *module, uint64_t vaddr, uint64_t *ret_offset)
+{
+	uint64_t address = vaddr + module->bias, start;
+	const char *name = elf_symbols_find_data(module_symbols(module), address, &start);
+
+	if (!name)
+		return NULL;
+	*ret_offset = address - start;
+	return demangle(name);
+}
+
 static bool is_mangled(const char *name)
 {
 	return name && (strncmp(name, "_Z", 2) == 0 || strncmp(name, "_R", 2) == 0);

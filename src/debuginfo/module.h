@@ -48,6 +48,10 @@ struct Dwfl_Module *module_dwfl(const struct module *module, uint64_t *ret_bias)
 /* The address in the file of a symbol. */
 bool module_symbol(struct module *module, const char *name, uint64_t *ret);
 
+/* The name of the global variable that holds vaddr, demangled (the caller's to free), and where in
+ * it that is; NULL when none does. */
+char *module_global(struct module *module, uint64_t vaddr, uint64_t *ret_offset);
+
 /* Function, file, line and kind of each frame at vaddr, innermost first: always at least one, the
  * others (all but the last) inlined. The array and its strings belong to the module and stay
  * valid while it is open; module, offset, address, cfa and flags in them are empty. */

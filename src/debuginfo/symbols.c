@@ -214,3 +214,13 @@ void symbols_name(struct symbols *symbols, const struct snapshot *snapshot, tadd
 	name_frame(symbols, &space, &raw, stack);
 	space_deinit(&space);
 }
+
+char *symbols_global(struct symbols *symbols, const struct mapping *mapping, uint64_t vaddr,
+		     uint64_t *ret_offset)
+{
+	struct module *module;
+
+	if (modules_find(symbols->modules, mapping, &module) != MODULE_FOUND)
+		return NULL;
+	return module_global(module, vaddr, ret_offset);
+}

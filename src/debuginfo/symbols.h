@@ -40,6 +40,11 @@ AUTO_DEFINE(struct symbols, symbols_free)
 int symbols_unwind(struct symbols *symbols, const struct snapshot *snapshot, struct stack *ret,
 		   struct err *err);
 
+/* The name of the global variable at `vaddr` (an address in the file) of a mapped file, and where
+ * in it that is. The caller's to free; NULL when it is not known. */
+char *symbols_global(struct symbols *symbols, const struct mapping *mapping, uint64_t vaddr,
+		     uint64_t *ret_offset);
+
 /* Appends the frame (and those inlined into it) at one address. `flags`: FRAME_EXACT for an
  * instruction's own address, 0 for a return address, and whatever else the frames shall carry.
  * Only the snapshot's mappings, pieces and pid are used. */

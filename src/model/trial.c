@@ -1,5 +1,11 @@
 #include "model/trial.h"
 
+void milestone_deinit(struct milestone *milestone)
+{
+	mem_free(milestone->name);
+	mem_free(milestone->text);
+}
+
 void trial_end_deinit(struct trial_end *end)
 {
 	mem_free(end->matched);
@@ -11,4 +17,7 @@ void trial_end_deinit(struct trial_end *end)
 		mem_free(pair->to);
 	}
 	VEC_DEINIT(&end->pairs);
+	VEC_FOREACH (&end->milestones, milestone)
+		milestone_deinit(milestone);
+	VEC_DEINIT(&end->milestones);
 }

@@ -21,6 +21,24 @@ struct process_death {
 	int signal; /* 0 when there was none */
 };
 
+/* A line of output that stands for a moment of the run. */
+enum milestone_kind {
+	MILESTONE_LINE,	      /* a breadcrumb */
+	MILESTONE_TEST_START, /* a test framework says that a test begins */
+	MILESTONE_TEST_END,
+};
+
+struct milestone {
+	enum milestone_kind kind;
+	int fd;		     /* 1 or 2 */
+	uint64_t start, end; /* where the line begins and ends in that stream, in bytes */
+	uint64_t arrived_ns; /* CLOCK_MONOTONIC, when its end was read */
+	char *name;	     /* the test's, or the breadcrumb */
+	char *text;	     /* how the line begins: at most MILESTONE_TEXT bytes of it */
+};
+
+#define MILESTONE_TEXT 64
+
 /* Two breadcrumbs that followed each other. */
 struct crumb_pair {
 	char *from, *to;
@@ -43,8 +61,10 @@ struct trial_end {
 	char *matched;	    /* line that --fail-on matched; NULL when none did */
 	char *running_test; /* started and not ended; NULL when that cannot be told */
 	struct strv failed_tests;
-	char *last_crumb;	      /* NULL when nothing was printed */
-	VEC(struct crumb_pair) pairs; /* only when asked for */
+	char *last_crumb;		  /* NULL when nothing was printed */
+	VEC(struct crumb_pair) pairs;	  /* only when asked for */
+	VEC(struct milestone) milestones; /* only when asked for, in the order of arrival */
+	bool milestones_full;		  /* there were more */
 
 	/* Of a run that was asked for certain tests (engine/trial/wanted.h). */
 	uint64_t started;  /* how many of them started, in order */
@@ -53,6 +73,7 @@ struct trial_end {
 	bool stopped;	   /* redhand ended it: nothing more was to be learnt */
 };
 
+void milestone_deinit(struct milestone *milestone);
 void trial_end_deinit(struct trial_end *end);
 
 /* Did something stop the command before its own end? */

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "model/signature.h"
+#include "report/text.h"
 
 #define BRIEF_FRAMES 6
 #define FRAMES 64
@@ -21,7 +22,7 @@ static const char *base_name(const char *path)
 	return slash ? slash + 1 : path;
 }
 
-static void print_frame(const struct frame *frame, FILE *out)
+void text_frame(const struct frame *frame, FILE *out)
 {
 	if (frame->function)
 		(void)fprintf(out, "%s", frame->function);
@@ -49,7 +50,7 @@ static void print_stack(const struct stack *stack, size_t limit, const char *ind
 {
 	for (size_t i = 0; i < stack->count && i < limit; i++) {
 		(void)fprintf(out, "%s%-2zu ", indent, i);
-		print_frame(&stack->frames[i], out);
+		text_frame(&stack->frames[i], out);
 		(void)fputc('\n', out);
 	}
 	if (stack->count > limit)
@@ -151,14 +152,14 @@ void report_crash_brief(const struct crash *crash, const char *indent, FILE *out
 			      block->via, block->size);
 		if (block->freed.count > 0) {
 			(void)fprintf(out, ", freed by ");
-			print_frame(&block->freed.frames[0], out);
+			text_frame(&block->freed.frames[0], out);
 		}
 		(void)fputc('\n', out);
 		break;
 	}
 	if (crash->cut && crash->cut->stack.count > 0) {
 		(void)fprintf(out, "%smade shorter by process %d: ", indent, crash->cut->pid);
-		print_frame(&crash->cut->stack.frames[0], out);
+		text_frame(&crash->cut->stack.frames[0], out);
 		(void)fputc('\n', out);
 	}
 }

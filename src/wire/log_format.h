@@ -207,6 +207,8 @@ enum log_record_type {
 	LOG_EXIT = 15,	       /* struct log_exit */
 	LOG_BAD_FREE = 17,     /* struct log_bad_free, stack as in CONTEXT by its context id */
 	LOG_UNOBSERVED = 18,   /* struct log_unobserved; BLOB: path of the program */
+	LOG_HOLDERS = 24,      /* struct log_holders; HOLDER records follow */
+	LOG_HOLDER = 25,       /* struct log_holder */
 	LOG_MODULE_GONE = 19,  /* struct log_module of a module that dlclose took away */
 	LOG_PYTHON = 20,       /* struct log_python; owner = the crash, as of its PYTHON blob */
 };
@@ -407,7 +409,7 @@ struct log_truncation {
 };
 
 enum log_checkpoint_why {
-	LOG_CHECKPOINT_WRITE = 1, /* before a line on stdout or stderr */
+	LOG_CHECKPOINT_WRITE = 1, /* before a line on stdout or stderr, or a piece of one */
 	LOG_CHECKPOINT_EXIT = 2,
 	LOG_CHECKPOINT_TIME = 3, /* checkpoint_gap_ms went by, and somebody allocates */
 };
@@ -431,6 +433,32 @@ struct log_growth {
 	uint32_t context;
 	uint32_t reserved;
 	uint64_t live_blocks, live_bytes;
+};
+
+/* Who points to the live blocks of a context: how many were looked for. */
+struct log_holders {
+	uint64_t stack_hash;
+	uint64_t live;	     /* blocks of the context */
+	uint64_t read_bytes; /* of memory looked through, for all contexts together */
+	uint32_t looked_for; /* of the live ones */
+	uint32_t cut_short;  /* 1: there was more memory, or there were more pointers */
+};
+
+enum log_holder_kind {
+	LOG_HELD_BY_BLOCK = 1,
+	LOG_HELD_BY_FILE = 2,	/* a writable mapping of a file: globals */
+	LOG_HELD_BY_STACK = 3,	/* the main thread's; may be a leftover of an earlier call */
+	LOG_HELD_BY_MEMORY = 4, /* no block: zeroed globals, other threads, memory of mmap */
+};
+
+/* A word that has the value of a pointer into such a block. */
+struct log_holder {
+	uint64_t stack_hash; /* 0: the target is itself a holder, told before */
+	uint64_t target_id, target_start;
+	uint64_t where, value;
+	uint64_t start, size, id; /* of the holding block */
+	uint32_t context;	  /* of the holding block */
+	uint32_t kind;		  /* enum log_holder_kind */
 };
 
 struct log_exit {
@@ -494,6 +522,8 @@ LOG_PIN(log_block, 80);
 LOG_PIN(log_truncation, 120);
 LOG_PIN(log_checkpoint, 104);
 LOG_PIN(log_growth, 24);
+LOG_PIN(log_holders, 32);
+LOG_PIN(log_holder, 72);
 LOG_PIN(log_exit, 8);
 LOG_PIN(log_bad_free, 24);
 LOG_PIN(log_unobserved, 8);

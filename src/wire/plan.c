@@ -55,6 +55,8 @@ static bool items_walk(const char *bytes, size_t len, uint32_t count)
 			return false;
 		if (item.type == PLAN_ITEM_ALLOCATOR && item.bytes < sizeof(struct plan_allocator))
 			return false;
+		if (item.type == PLAN_ITEM_HOLDERS && item.bytes < sizeof(struct plan_holders))
+			return false;
 		at += item.bytes;
 	}
 	return at == len;

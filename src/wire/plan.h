@@ -79,6 +79,7 @@ enum plan_item_type {
 	PLAN_ITEM_WATCH = 3,
 	PLAN_ITEM_PREDICATE = 4,
 	PLAN_ITEM_CANARY = 5,
+	PLAN_ITEM_HOLDERS = 6, /* struct plan_holders */
 };
 
 struct plan_item {
@@ -115,6 +116,18 @@ struct plan_allocator {
 	char label[64]; /* for the report: what the user wrote */
 };
 
+#define PLAN_HOLDERS_MAX 32u
+
+/* Who points to live blocks of these contexts? Looked for once, after so many growth checkpoints at
+ * lines, or at exit if there are fewer. Needs PLAN_GROWTH. */
+struct plan_holders {
+	struct plan_item item;
+	uint32_t after_lines;
+	uint32_t count;
+	uint64_t stack_hashes[PLAN_HOLDERS_MAX];
+};
+
+_Static_assert(sizeof(struct plan_holders) == 272, "wire size; bump PLAN_VERSION");
 _Static_assert(sizeof(struct plan_header) == 80, "wire size; bump PLAN_VERSION");
 _Static_assert(offsetof(struct plan_header, check) == 72, "wire offset; bump PLAN_VERSION");
 _Static_assert(sizeof(struct plan_item) == 8, "wire size; bump PLAN_VERSION");

@@ -478,7 +478,7 @@ static void see(const struct trial_settings *settings, const char *out, bool lea
 	struct output o;
 
 	output_init(&o, settings);
-	output_begin(&o, ret, learn);
+	output_begin(&o, ret, learn ? OUTPUT_PAIRS : 0);
 	capture_add(&o.out, out, strlen(out));
 	capture_add(&o.err, "warning\n", 8);
 	output_finish(&o);

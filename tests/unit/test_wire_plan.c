@@ -44,6 +44,30 @@ static void test_round_trip(void **state)
 	assert_int_equal(seen, 3);
 }
 
+static void test_holders_are_whole(void **state)
+{
+	_Alignas(8) unsigned char bytes[1024];
+	struct plan_holders holders = { .item = { PLAN_ITEM_HOLDERS, 0, sizeof(holders) },
+					.after_lines = 7,
+					.count = 1,
+					.stack_hashes = { 0x1234 } };
+	const struct plan_item *item;
+	struct plan_header plan, read;
+	size_t len;
+
+	(void)state;
+	plan_init(&plan, PLAN_OBSERVE_IDS);
+	len = plan_seal(&plan, &holders, sizeof(holders), bytes, sizeof(bytes));
+	assert_int_equal(len, sizeof(plan) + sizeof(holders));
+	assert_int_equal(plan_check(bytes, len, &read), PLAN_OK);
+	item = plan_next(bytes, NULL);
+	assert_non_null(item);
+	assert_int_equal(((const struct plan_holders *)item)->stack_hashes[0], 0x1234);
+	/* One that is too short for its type would be read beyond its end. */
+	holders.item.bytes = 64;
+	assert_int_equal(plan_seal(&plan, &holders, 64, bytes, sizeof(bytes)), 0);
+}
+
 static void test_every_damaged_byte_is_refused(void **state)
 {
 	_Alignas(8) unsigned char bytes[2048];
@@ -99,6 +123,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_round_trip),
+		cmocka_unit_test(test_holders_are_whole),
 		cmocka_unit_test(test_every_damaged_byte_is_refused),
 		cmocka_unit_test(test_values_out_of_range),
 		cmocka_unit_test(test_seal_needs_room_and_sound_items),

@@ -247,6 +247,13 @@ static int store(struct flights *f, struct trial_result *result, struct err *err
 	if (result->trouble)
 		return err_set(err, result->trouble_code, "%s", result->trouble);
 	look_closely(runner, result, &report);
+	if (runner->ops->examine && result->left) {
+		char name[24];
+
+		(void)snprintf(name, sizeof(name), "%llu",
+			       (unsigned long long)result->number.value);
+		runner->ops->examine(runner->ctx, result, name);
+	}
 	judge_signatures(runner->settings, &result->end,
 			 report.crashes.count > 0 ? &report.crashes.items[0] : NULL, &signatures);
 	limit_signatures(&runner->tally, &signatures);

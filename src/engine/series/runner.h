@@ -24,6 +24,10 @@ struct runner_ops {
 	/* Sets argv and env of the job; number and slot are already in it. */
 	void (*prepare)(void *ctx, const struct run *run, struct trial_job *job);
 
+	/* Before a trial is stored, while its directory (`name` in the case's trials) is still
+	 * there, result->left permitting. May be NULL. */
+	void (*examine)(void *ctx, const struct trial_result *result, const char *name);
+
 	/* A trial has ended and is about to be stored: adds to the record what belongs to it. May
 	 * be NULL. What it points to must live until ended(). */
 	void (*record)(void *ctx, const struct run *run, struct trial_record *record);

@@ -30,6 +30,7 @@ void capture_reset(struct capture *c)
 	strbuf_clear(&c->line);
 	c->ring_at = 0;
 	c->total = 0;
+	c->line_start = c->line_end = 0;
 }
 
 static void end_line(struct capture *c)
@@ -44,15 +45,20 @@ static void end_line(struct capture *c)
 
 static void split_lines(struct capture *c, const char *bytes, size_t len)
 {
+	uint64_t at = c->total;
+
 	while (len > 0) {
 		const char *newline = memchr(bytes, '\n', len);
 		size_t part = newline ? (size_t)(newline - bytes) : len;
 		size_t room = CAPTURE_LINE_MAX - c->line.len;
 
 		strbuf_add(&c->line, bytes, part < room ? part : room);
+		c->line_end = at + part;
 		if (!newline)
 			return;
 		end_line(c);
+		at += part + 1;
+		c->line_start = at;
 		bytes = newline + 1;
 		len -= part + 1;
 	}

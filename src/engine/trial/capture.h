@@ -20,7 +20,9 @@ struct capture {
 	char *ring; /* allocated once the head is full */
 	size_t ring_size, ring_at;
 	uint64_t total;
-	struct strbuf line; /* the unfinished one */
+	struct strbuf line;  /* the unfinished one */
+	uint64_t line_start; /* where it begins in the stream */
+	uint64_t line_end;   /* for on_line: where the line ends, its newline not counted */
 	line_fn on_line;
 	void *ctx;
 };

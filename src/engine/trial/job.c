@@ -32,6 +32,7 @@ void trial_job_deinit(struct trial_job *job)
 	}
 	VEC_DEINIT(&job->files);
 	VEC_DEINIT(&job->wanted.tests);
+	strv_deinit(&job->held);
 }
 
 void trial_result_deinit(struct trial_result *result)
@@ -45,6 +46,7 @@ void trial_job_pack(const struct trial_job *job, struct strbuf *sb)
 	pack_u64(sb, job->number.value);
 	pack_u64(sb, job->slot);
 	pack_u64(sb, job->learn);
+	pack_u64(sb, job->growth);
 	pack_u64(sb, job->observer);
 	pack_strv(sb, &job->argv);
 	pack_strv(sb, &job->env);
@@ -58,6 +60,8 @@ void trial_job_pack(const struct trial_job *job, struct strbuf *sb)
 	pack_u64(sb, job->wanted.tests.count);
 	VEC_FOREACH (&job->wanted.tests, test)
 		pack_u64(sb, *test);
+	pack_strv(sb, &job->held);
+	pack_u64(sb, job->held_after_lines);
 }
 
 bool trial_job_unpack(const char *bytes, size_t len, struct trial_job *ret)
@@ -68,6 +72,7 @@ bool trial_job_unpack(const char *bytes, size_t len, struct trial_job *ret)
 	ret->number.value = unpack_u64(&u);
 	ret->slot = (unsigned int)unpack_u64(&u);
 	ret->learn = unpack_u64(&u) != 0;
+	ret->growth = unpack_u64(&u) != 0;
 	ret->observer = (enum observer)unpack_u64(&u);
 	unpack_strv(&u, &ret->argv);
 	unpack_strv(&u, &ret->env);
@@ -85,23 +90,27 @@ bool trial_job_unpack(const char *bytes, size_t len, struct trial_job *ret)
 	tests = unpack_u64(&u);
 	for (uint64_t i = 0; i < tests && !u.broken; i++)
 		VEC_PUSH(&ret->wanted.tests, (uint32_t)unpack_u64(&u));
+	unpack_strv(&u, &ret->held);
+	ret->held_after_lines = unpack_u64(&u);
 	return !u.broken && ret->argv.count > 0;
 }
 
 /* The plain numbers of a trial_end, in one place for both directions. */
-#define END_NUMBERS(X)                                                                         \
-	X(exit_status)                                                                         \
-	X(signal)                                                                              \
-	X(timed_out)                                                                           \
-	X(stray.pid)                                                                           \
-	X(stray.signal)                                                                        \
-	X(observed.pid)                                                                        \
-	X(observed.signal)                                                                     \
-	X(cuts)                                                                                \
-	X(leftovers)                                                                           \
-	X(started)                                                                             \
-	X(strayed) X(came_through) X(stopped) X(started_ms) X(wall_ns) X(user_ns) X(system_ns) \
-		X(peak_kib) X(stdout_bytes) X(stderr_bytes)
+#define END_NUMBERS(X)                                                                          \
+	X(exit_status)                                                                          \
+	X(signal)                                                                               \
+	X(timed_out)                                                                            \
+	X(stray.pid)                                                                            \
+	X(stray.signal)                                                                         \
+	X(observed.pid)                                                                         \
+	X(observed.signal)                                                                      \
+	X(cuts)                                                                                 \
+	X(milestones_full)                                                                      \
+	X(leftovers)                                                                            \
+	X(started)                                                                              \
+	X(strayed)                                                                              \
+	X(came_through) X(stopped) X(started_ms) X(wall_ns) X(user_ns) X(system_ns) X(peak_kib) \
+		X(stdout_bytes) X(stderr_bytes)
 
 void trial_result_pack(const struct trial_result *result, struct strbuf *sb)
 {
@@ -123,6 +132,38 @@ void trial_result_pack(const struct trial_result *result, struct strbuf *sb)
 		pack_str(sb, pair->from);
 		pack_str(sb, pair->to);
 	}
+	pack_u64(sb, end->milestones.count);
+	VEC_FOREACH (&end->milestones, milestone) {
+		pack_u64(sb, milestone->kind);
+		pack_u64(sb, (uint64_t)milestone->fd);
+		pack_u64(sb, milestone->start);
+		pack_u64(sb, milestone->end);
+		pack_u64(sb, milestone->arrived_ns);
+		pack_str(sb, milestone->name);
+		pack_str(sb, milestone->text);
+	}
+}
+
+static bool unpack_milestones(struct unpacker *u, struct trial_end *end)
+{
+	uint64_t count = unpack_u64(u);
+
+	for (uint64_t i = 0; i < count && !u->broken; i++) {
+		struct milestone milestone = { .kind = (enum milestone_kind)unpack_u64(u) };
+
+		milestone.fd = (int)unpack_u64(u);
+		milestone.start = unpack_u64(u);
+		milestone.end = unpack_u64(u);
+		milestone.arrived_ns = unpack_u64(u);
+		milestone.name = unpack_str(u);
+		milestone.text = unpack_str(u);
+		if (!milestone.name || !milestone.text) {
+			milestone_deinit(&milestone);
+			return false;
+		}
+		VEC_PUSH(&end->milestones, milestone);
+	}
+	return !u->broken;
 }
 
 bool trial_result_unpack(const char *bytes, size_t len, struct trial_result *ret)
@@ -154,7 +195,7 @@ bool trial_result_unpack(const char *bytes, size_t len, struct trial_result *ret
 		}
 		VEC_PUSH(&end->pairs, pair);
 	}
-	return !u.broken;
+	return unpack_milestones(&u, end);
 }
 
 char *trial_substitute(const char *text, unsigned int slot, struct trial_number number)

@@ -78,7 +78,10 @@ struct trial_job {
 	struct strv argv;
 	struct strv env; /* NAME=VALUE sets, NAME alone removes */
 	enum observer observer;
-	bool learn; /* report the order of breadcrumbs */
+	bool learn;  /* report the order of breadcrumbs */
+	bool growth; /* record live blocks at each line, and report which lines are milestones */
+	struct strv held;	   /* with growth: who points to blocks of these contexts (keys)? */
+	uint64_t held_after_lines; /* looked for then, or at the end */
 	VEC(struct trial_file) files;
 	struct wanted_list wanted;
 };

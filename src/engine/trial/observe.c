@@ -96,7 +96,9 @@ void observe_environment(const struct trial_settings *settings, const struct tri
 int observe_write_plan(const struct trial_job *job, int trials, const char *name, struct err *err)
 {
 	AUTO(fd_closep) int dir = -1;
-	unsigned char bytes[sizeof(struct plan_header) + 64];
+	unsigned char bytes[sizeof(struct plan_header) + sizeof(struct plan_holders)];
+	struct plan_holders holders = { .item = { .type = PLAN_ITEM_HOLDERS,
+						  .bytes = sizeof(holders) } };
 	struct plan_header plan;
 	size_t len;
 
@@ -107,7 +109,11 @@ int observe_write_plan(const struct trial_job *job, int trials, const char *name
 	if (dir < 0)
 		return err_errno(err, -errno, "cannot open trials/%s", name);
 	plan_init(&plan, PLAN_OBSERVE_IDS);
-	plan.flags = PLAN_PYTHON | PLAN_TRUNCATIONS;
-	len = plan_seal(&plan, NULL, 0, bytes, sizeof(bytes));
+	plan.flags = PLAN_PYTHON | PLAN_TRUNCATIONS | (job->growth ? PLAN_GROWTH : 0);
+	holders.after_lines = (uint32_t)job->held_after_lines;
+	for (size_t i = 0; i < job->held.count && i < PLAN_HOLDERS_MAX; i++)
+		holders.stack_hashes[holders.count++] = strtoull(job->held.items[i], NULL, 16);
+	len = plan_seal(&plan, &holders, holders.count > 0 ? sizeof(holders) : 0, bytes,
+			sizeof(bytes));
 	return file_write_at(dir, WIRE_PLAN_NAME, bytes, len, err);
 }

@@ -1,6 +1,7 @@
 #include "engine/trial/output.h"
 
 #include <string.h>
+#include <time.h>
 
 #include "engine/trial/crumb.h"
 #include "engine/trial/testline.h"
@@ -8,6 +9,7 @@
 /* Enough for a real log; a program that prints without end teaches nothing more. */
 #define PAIRS_MAX 2000
 #define FAILED_TESTS_MAX 64
+#define MILESTONES_MAX 16384
 
 static bool strv_has(const struct strv *strv, const char *text)
 {
@@ -15,6 +17,56 @@ static bool strv_has(const struct strv *strv, const char *text)
 		if (strcmp(strv->items[i], text) == 0)
 			return true;
 	return false;
+}
+
+/* A line of one of the two streams. */
+struct line {
+	const struct capture *from;
+	const char *text;
+	size_t len;
+};
+
+static void drop_milestones(struct trial_end *end)
+{
+	VEC_FOREACH (&end->milestones, milestone)
+		milestone_deinit(milestone);
+	end->milestones.count = 0;
+	end->milestones_full = false;
+}
+
+static void note_milestone(struct output *o, const struct line *line, enum milestone_kind kind,
+			   const char *name)
+{
+	AUTO(strbuf_deinit) struct strbuf text = { 0 };
+	struct timespec now;
+
+	if (!(o->flags & OUTPUT_MILESTONES))
+		return;
+	if (kind != MILESTONE_LINE && !o->tests_seen) {
+		o->tests_seen = true;
+		drop_milestones(o->end);
+	}
+	if ((kind == MILESTONE_LINE && o->tests_seen) ||
+	    (kind == MILESTONE_TEST_START && o->ends_seen))
+		return;
+	o->ends_seen |= kind == MILESTONE_TEST_END;
+	if (o->end->milestones.count >= MILESTONES_MAX) {
+		o->end->milestones_full = true;
+		return;
+	}
+	(void)clock_gettime(CLOCK_MONOTONIC, &now);
+	strbuf_add_printable(&text, line->text,
+			     line->len < MILESTONE_TEXT ? line->len : MILESTONE_TEXT);
+	VEC_PUSH(&o->end->milestones,
+		 ((struct milestone){
+			 .kind = kind,
+			 .fd = line->from == &o->out ? 1 : 2,
+			 .start = line->from->line_start,
+			 .end = line->from->line_end,
+			 .arrived_ns = (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec,
+			 .name = mem_strdup(name),
+			 .text = strbuf_take(&text),
+		 }));
 }
 
 static void note_test(struct output *o, enum test_event event, char *owned)
@@ -38,16 +90,21 @@ static void note_test(struct output *o, enum test_event event, char *owned)
 }
 
 /* Where tests are told by marks, what a test prints is nobody's progress. */
-static void note_test_line(struct output *o, const char *line, size_t len)
+static void note_test_line(struct output *o, const struct line *line)
 {
 	enum test_event event;
 	char *name;
 
 	if (o->wanted.list && o->wanted.list->marks)
 		return;
-	event = testline_read(line, len, &name);
-	if (event != TEST_NONE)
-		note_test(o, event, name);
+	event = testline_read(line->text, line->len, &name);
+	if (event == TEST_NONE)
+		return;
+	if (!o->settings->breadcrumb_given)
+		note_milestone(o, line,
+			       event == TEST_STARTED ? MILESTONE_TEST_START : MILESTONE_TEST_END,
+			       name);
+	note_test(o, event, name);
 }
 
 static void on_mark(void *ctx, const char *line, size_t len)
@@ -74,26 +131,28 @@ static bool line_matches(const regex_t *regex, const char *line, size_t len)
 	return regexec(regex, line, 1, m, REG_STARTEND) == 0;
 }
 
-static void note_crumb(struct output *o, const char *line, size_t len)
+static void note_crumb(struct output *o, const struct line *line)
 {
 	struct trial_end *end = o->end;
 	AUTO(mem_freep) char *crumb = NULL;
 
-	if (o->settings->breadcrumb_given && !line_matches(&o->settings->breadcrumb, line, len))
+	if (o->settings->breadcrumb_given &&
+	    !line_matches(&o->settings->breadcrumb, line->text, line->len))
 		return;
-	crumb = crumb_from_line(line, len);
+	crumb = crumb_from_line(line->text, line->len);
 	if (crumb[0] == '\0')
 		return;
-	if (o->learn)
+	note_milestone(o, line, MILESTONE_LINE, crumb);
+	if (o->flags & OUTPUT_PAIRS)
 		note_pair(end, end->last_crumb ? end->last_crumb : CRUMB_START, crumb);
 	mem_free(end->last_crumb);
 	end->last_crumb = TAKE(crumb);
 }
 
-static void on_line(void *ctx, const char *line, size_t len)
+static void on_line(struct output *o, const struct capture *from, const char *line, size_t len)
 {
 	AUTO(strbuf_deinit) struct strbuf plain = { 0 };
-	struct output *o = ctx;
+	struct line whole;
 
 	/* On a terminal test frameworks write in colour, and ^ still means the first letter. */
 	if (memchr(line, '\033', len)) {
@@ -101,18 +160,33 @@ static void on_line(void *ctx, const char *line, size_t len)
 		line = strbuf_str(&plain);
 		len = plain.len;
 	}
-	note_test_line(o, line, len);
-	note_crumb(o, line, len);
+	whole = (struct line){ .from = from, .text = line, .len = len };
+	note_test_line(o, &whole);
+	note_crumb(o, &whole);
 	VEC_FOREACH (&o->settings->fail_on, rule)
 		if (!o->end->matched && line_matches(&rule->regex, line, len))
 			o->end->matched = crumb_from_line(line, len);
 }
 
+static void on_out_line(void *ctx, const char *line, size_t len)
+{
+	struct output *o = ctx;
+
+	on_line(o, &o->out, line, len);
+}
+
+static void on_err_line(void *ctx, const char *line, size_t len)
+{
+	struct output *o = ctx;
+
+	on_line(o, &o->err, line, len);
+}
+
 void output_init(struct output *o, const struct trial_settings *settings)
 {
 	*o = (struct output){ .settings = settings };
-	capture_init(&o->out, settings->output_limit, on_line, o);
-	capture_init(&o->err, settings->output_limit, on_line, o);
+	capture_init(&o->out, settings->output_limit, on_out_line, o);
+	capture_init(&o->err, settings->output_limit, on_err_line, o);
 	capture_init(&o->marks, 0, on_mark, o);
 }
 
@@ -124,13 +198,14 @@ void output_deinit(struct output *o)
 	wanted_deinit(&o->wanted);
 }
 
-void output_begin(struct output *o, struct trial_end *end, bool learn)
+void output_begin(struct output *o, struct trial_end *end, unsigned int flags)
 {
 	capture_reset(&o->out);
 	capture_reset(&o->err);
 	capture_reset(&o->marks);
 	o->end = end;
-	o->learn = learn;
+	o->flags = flags;
+	o->tests_seen = o->ends_seen = false;
 	wanted_deinit(&o->wanted);
 }
 
@@ -148,7 +223,7 @@ void output_finish(struct output *o)
 	capture_finish(&o->marks);
 	end->stdout_bytes = o->out.total;
 	end->stderr_bytes = o->err.total;
-	if (o->learn && end->last_crumb)
+	if ((o->flags & OUTPUT_PAIRS) && end->last_crumb)
 		note_pair(end, end->last_crumb, CRUMB_END);
 	o->end = NULL;
 }

@@ -1,0 +1,17 @@
+#pragma once
+
+#include "debuginfo/symbols.h"
+#include "engine/trial/job.h"
+#include "model/growth.h"
+
+/*
+ * Holders: who still points to what grew. It takes a trial of its own, since only after the others
+ * is it known what to look for; contexts have the same keys in every run.
+ */
+
+/* Asks for the holders of the sites' blocks in this trial. */
+void holders_ask(const struct growth_report *report, struct trial_job *job);
+
+/* Reads what that trial found into the sites. */
+void holders_read(int trials, const char *trial, struct symbols *symbols,
+		  struct growth_report *report);

@@ -1,0 +1,177 @@
+#include "engine/growth/trial_sites.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "engine/growth/sites.h"
+
+#define CONTEXTS_TOLD 16
+#define TESTS_TOLD 10
+#define NOTES_MAX 20
+
+void trial_sites_deinit(struct trial_sites *sites)
+{
+	VEC_FOREACH (&sites->list, site)
+		growth_site_deinit(site);
+	VEC_DEINIT(&sites->list);
+	strv_deinit(&sites->notes);
+}
+
+static int by_name(const void *a, const void *b)
+{
+	return strcmp(((const struct growth_test *)a)->name, ((const struct growth_test *)b)->name);
+}
+
+static int by_blocks(const void *a, const void *b)
+{
+	const struct growth_test *x = a, *y = b;
+
+	if (x->blocks != y->blocks)
+		return x->blocks > y->blocks ? -1 : 1;
+	return x->bytes != y->bytes ? (x->bytes > y->bytes ? -1 : 1) : strcmp(x->name, y->name);
+}
+
+/* Which tests add most. */
+static void tell_tests(const struct census *census, const struct site *site,
+		       struct growth_site *ret)
+{
+	AUTO(mem_freep) struct growth_test *all = mem_alloc(site->moments * sizeof(all[0]));
+	size_t count = 0, names = 0;
+
+	for (size_t i = 1; i < site->moments; i++)
+		all[count++] = (struct growth_test){
+			.name = (char *)census->names[i],
+			.times = 1,
+			.blocks = site->blocks[i] - site->blocks[i - 1],
+			.bytes = site->bytes[i] - site->bytes[i - 1],
+		};
+	qsort(all, count, sizeof(all[0]), by_name);
+	for (size_t i = 0; i < count; i++) {
+		if (names == 0 || by_name(&all[names - 1], &all[i]) != 0) {
+			all[names++] = all[i];
+			continue;
+		}
+		all[names - 1].times++;
+		all[names - 1].blocks += all[i].blocks;
+		all[names - 1].bytes += all[i].bytes;
+	}
+	qsort(all, names, sizeof(all[0]), by_blocks);
+	for (size_t i = 0; i < names && i < TESTS_TOLD && all[i].blocks > 0; i++) {
+		all[i].name = mem_strdup(all[i].name);
+		VEC_PUSH(&ret->by_test, all[i]);
+	}
+}
+
+/* Tests after which it was higher than ever before and never came back. */
+static uint64_t count_rises(const struct site *site)
+{
+	int64_t floor = site->blocks[site->moments - 1];
+	uint64_t rises = 0;
+
+	for (size_t i = site->moments - 1; i-- > 0;) {
+		if (site->blocks[i] >= floor)
+			continue;
+		floor = site->blocks[i];
+		rises++;
+	}
+	return rises;
+}
+
+/* The agent counts frames as calls; names may be more, with what was inlined. */
+static size_t shared_frames(const struct stack *stack, unsigned int depth)
+{
+	size_t i = 0;
+
+	for (; i < stack->count && depth > 0; i++)
+		if (stack->frames[i].kind != FRAME_INLINE && stack->frames[i].kind != FRAME_PYTHON)
+			depth--;
+	return i;
+}
+
+static struct growth_site describe(struct event_log *log, const struct census *census,
+				   const struct site *site, struct symbols *symbols)
+{
+	size_t last = site->moments - 1;
+	double tests = (double)last;
+	struct growth_site ret = {
+		.key = mem_printf("%016llx", (unsigned long long)site->key),
+		.context_count = site->contexts.count,
+		.program = log->program ? mem_strdup(log->program) : NULL,
+		.blocks_first = (uint64_t)site->blocks[0],
+		.blocks_last = (uint64_t)site->blocks[last],
+		.bytes_first = (uint64_t)site->bytes[0],
+		.bytes_last = (uint64_t)site->bytes[last],
+		.tests = last,
+		.rises = count_rises(site),
+		.blocks_per_test = (double)(site->blocks[last] - site->blocks[0]) / tests,
+		.bytes_per_test = (double)(site->bytes[last] - site->bytes[0]) / tests,
+		.p = site->trend.p,
+		.trials = 1,
+		.lines = census->lines,
+	};
+
+	for (size_t i = 0; i < site->contexts.count && i < CONTEXTS_TOLD; i++)
+		strv_take(&ret.contexts,
+			  mem_printf("%016llx",
+				     (unsigned long long)site->contexts.items[i]->stack_hash));
+	for (size_t i = 0; i < site->contexts.count && ret.stack.count == 0; i++)
+		(void)event_log_context(log, site->contexts.items[i]->row, symbols, &ret.stack);
+	ret.shared = shared_frames(&ret.stack, site->depth);
+	tell_tests(census, site, &ret);
+	return ret;
+}
+
+/* Two processes of one trial may run the same code: the one that keeps more speaks for both. */
+static void add_site(struct trial_sites *sites, struct growth_site site)
+{
+	VEC_FOREACH (&sites->list, other) {
+		if (strcmp(other->key, site.key) != 0)
+			continue;
+		if (site.blocks_last > other->blocks_last) {
+			growth_site_deinit(other);
+			*other = site;
+		} else {
+			growth_site_deinit(&site);
+		}
+		return;
+	}
+	VEC_PUSH(&sites->list, site);
+}
+
+void trial_sites_read(int trials, const char *trial, const struct moments *moments,
+		      struct symbols *symbols, struct trial_sites *ret)
+{
+	AUTO(event_logs_deinit) struct event_logs logs = { 0 };
+	struct err err = { 0 };
+
+	ret->basis = moments->basis;
+	if (event_logs_open(trials, trial, &logs, &err) < 0) {
+		strv_take(&ret->notes, mem_printf("trial %s: %s", trial, err.message));
+		return;
+	}
+	VEC_FOREACH (&logs.list, log) {
+		AUTO(census_deinit) struct census census = { 0 };
+		AUTO(sites_deinit) struct sites sites = { 0 };
+		uint64_t dropped = log->reader.header.drops[LOG_DROP_EVENT];
+
+		census_take(log, moments, &census);
+		if (dropped > 0 && ret->notes.count < NOTES_MAX)
+			strv_take(&ret->notes,
+				  mem_printf("trial %s: the log of process %u was full; %llu "
+					     "records of it are missing",
+					     trial, log->reader.header.pid,
+					     (unsigned long long)dropped));
+		if (census.moments == 0)
+			continue;
+		if (census.moments - 1 > ret->tests) {
+			ret->tests = census.moments - 1;
+			ret->contexts = census.contexts.count;
+		}
+		sites_find(&census, &sites);
+		VEC_FOREACH (&sites.list, site)
+			add_site(ret, describe(log, &census, site, symbols));
+	}
+	for (size_t i = 0; i < logs.notes.count && ret->notes.count < NOTES_MAX; i++)
+		strv_take(&ret->notes, mem_printf("trial %s: %s", trial, logs.notes.items[i]));
+}

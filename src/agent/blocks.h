@@ -86,6 +86,16 @@ extern HIDDEN struct blocks_state {
 	struct blocks_space spaces[BLOCKS_SPACES];
 } blocks_state;
 
+/* Keeps the hook's frame until the slow function has returned. As a tail call it would run on the
+ * place of that frame, write over the rbp that the hook saved there, and lose every caller whose
+ * frame is found by rbp. */
+#define BLOCKS_HERE(call)                           \
+	({                                          \
+		void *here_ = (call);               \
+		__asm__ volatile("" : "+r"(here_)); \
+		here_;                              \
+	})
+
 /* The whole way, for what the fast way leaves. `held`: NULL when the guard is still to be entered;
  * it is left at the end either way. block_begin_slow returns `start`. */
 void *block_begin_slow(struct thread *held, enum block_space space, void *start, uint64_t size,
@@ -172,16 +182,16 @@ static inline __attribute__((always_inline)) void *block_begin(enum block_space 
 	uint32_t *window;
 
 	if (unlikely(!self || self->busy))
-		return block_begin_slow(NULL, space, ptr, size, api,
-					(const uint64_t *)caller.frame);
+		return BLOCKS_HERE(block_begin_slow(NULL, space, ptr, size, api,
+						    (const uint64_t *)caller.frame));
 	self->busy = 1;
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);
 	window = block_window(&blocks_state.spaces[space], start);
 	site = context_hit(self, caller);
 	if (unlikely(!site || !window || !*window || size >= BLOCKS_LARGE ||
 		     self->ring_next == self->ring_stop))
-		return block_begin_slow(self, space, ptr, size, api,
-					(const uint64_t *)caller.frame);
+		return BLOCKS_HERE(block_begin_slow(self, space, ptr, size, api,
+						    (const uint64_t *)caller.frame));
 	block_write(self, (uint64_t *)&blocks_state.pool[*window], start, size, api, site->context);
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);
 	self->busy = 0;

@@ -108,7 +108,10 @@ static void ids_refill(struct thread *self)
 /* One: the hot path is never taken. */
 static uint32_t group_records(void)
 {
-	bool every = agent.plan.ring_records < LOG_RING_LAPS_MIN || agent_switch.growth;
+	/* The plan, not the switch: a thread's first group is aimed before hooks are switched on.
+	 */
+	bool every = agent.plan.ring_records < LOG_RING_LAPS_MIN ||
+		     (agent.plan.flags & PLAN_GROWTH) != 0;
 
 	return every ? 1 : LOG_LIFE_GROUP;
 }

@@ -105,10 +105,12 @@ static void ids_refill(struct thread *self)
 	log_map.header->next_id = self->id_end;
 }
 
-/* One: the hot path is never taken. */
+/* One: the hot path is never taken. By the plan, not by agent_switch.growth: the main thread's lane
+ * is opened before the switches are set, and a ring's groups must not change their length. */
 static uint32_t group_records(void)
 {
-	bool every = agent.plan.ring_records < LOG_RING_LAPS_MIN || agent_switch.growth;
+	bool every = agent.plan.ring_records < LOG_RING_LAPS_MIN ||
+		     (agent.plan.flags & PLAN_GROWTH);
 
 	return every ? 1 : LOG_LIFE_GROUP;
 }

@@ -105,7 +105,8 @@ static void ids_refill(struct thread *self)
 	log_map.header->next_id = self->id_end;
 }
 
-/* One: the hot path is never taken. */
+/* One: the hot path is never taken. By the plan, not by agent_switch.growth: the main thread's lane
+ * is opened before the switches are set, and a ring's groups must not change their length. */
 static uint32_t group_records(void)
 {
 	/* The plan, not the switch: a thread's first group is aimed before hooks are switched on.

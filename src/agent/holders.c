@@ -312,7 +312,7 @@ static void line_read(struct look *look, const struct maps_line *line)
 
 	look->file_end = line->inode ? line->high : 0;
 	if (!line->readable || !line->writable || log_holds_sigsafe(line->low) ||
-	    !strncmp(line->path, "/dev/", 5))
+	    !memcmp(line->path, "/dev/", 5))
 		return;
 	while (at < line->high) {
 		uint64_t end = line->high;

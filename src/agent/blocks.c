@@ -109,8 +109,6 @@ static void ids_refill(struct thread *self)
  * is opened before the switches are set, and a ring's groups must not change their length. */
 static uint32_t group_records(void)
 {
-	/* The plan, not the switch: a thread's first group is aimed before hooks are switched on.
-	 */
 	bool every = agent.plan.ring_records < LOG_RING_LAPS_MIN ||
 		     (agent.plan.flags & PLAN_GROWTH) != 0;
 

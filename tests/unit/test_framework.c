@@ -185,7 +185,7 @@ static void a_long_filter_needs_no_long_argument(void **state)
 #define PYTEST                                                                                                \
 	"#!/bin/sh\necho \"$@\" > "                                                                           \
 	"\"${0%/*}/got\"\n"                                                                                   \
-	"printf 'rootdir\\t/root\\ninifile\\t/root/pytest.ini\\npositional\\ttests\\n' > \"$REDHAND_LIST\"\n" \
+	"printf 'rootdir\\t/proj\\ninifile\\t/proj/pytest.ini\\npositional\\ttests\\n' > \"$REDHAND_LIST\"\n" \
 	"printf 'test\\tsub/b.py\\tsub/b.py::t[a b]\\tb.py::t[a b]\\n' >> \"$REDHAND_LIST\"\n"                \
 	"printf 'test\\tsub/a.py\\tsub/a.py::C::\303\244\\ta.py::C::\303\244\\n' >> \"$REDHAND_LIST\"\n"      \
 	"printf 'test\\tsub/b.py\\tsub/b.py::u\\tb.py::u\\nend\\t\\n' >> \"$REDHAND_LIST\"\n"                 \
@@ -207,8 +207,8 @@ static void pytest_keeps_options_and_replaces_paths(void **state)
 	is_argv(&f.items, IS("b.py::t[a b]", "a.py::C::\303\244", "b.py::u"));
 	build(&f, LIST(2, 1, 0), 3, &job);
 	is_argv(&job.argv, IS(path, "-p", "redhand_pytest", "-p", "no:randomly", "-p",
-			      "no:random_order", "-p", "no:cacheprovider", "--rootdir=/root", "-c",
-			      "/root/pytest.ini", "-k", "tests", "-v", "sub/b.py", "sub/a.py"));
+			      "no:random_order", "-p", "no:cacheprovider", "--rootdir=/proj", "-c",
+			      "/proj/pytest.ini", "-k", "tests", "-v", "sub/b.py", "sub/a.py"));
 	assert_string_equal(file_of(&job, "tests.txt"),
 			    "2\tb.py::u\n1\ta.py::C::\303\244\n0\tb.py::t[a b]\n");
 	assert_non_null(strstr(file_of(&job, "redhand_pytest.py"), "REDHAND_MARKS"));

@@ -142,3 +142,21 @@ void framework_python_path(const struct framework *f, const char *dir, struct st
 	strv_take(env, mem_printf("PYTHONPATH=%s%s%s", dir, before && before[0] ? ":" : "",
 				  before ? before : ""));
 }
+
+#define TESTS_FILE "tests.txt"
+
+void framework_python_trial(const struct framework *f, const struct framework_list *tests,
+			    const char *dir, const char *name, const char *content,
+			    struct trial_job *job)
+{
+	AUTO(strbuf_deinit) struct strbuf numbered = { 0 };
+
+	for (size_t i = 0; i < tests->count; i++)
+		strbuf_addf(&numbered, "%u\t%s\n", tests->items[i],
+			    f->items.items[tests->items[i]]);
+	framework_add_file(job, TESTS_FILE, strbuf_str(&numbered));
+	framework_add_file(job, name, content);
+	framework_python_path(f, dir, &job->env);
+	strv_take(&job->env, mem_printf("REDHAND_TESTS=%s/" TESTS_FILE, dir));
+	strv_take(&job->env, mem_printf("REDHAND_MARKS=%s/" TRIAL_MARKS, dir));
+}

@@ -112,6 +112,12 @@ const char *framework_basename(const char *path);
 /* PYTHONPATH=`dir` followed by what the program would have there. */
 void framework_python_path(const struct framework *f, const char *dir, struct strv *env);
 
+/* What our own module of the framework needs in a trial: itself (`name`, `content`), the wanted
+ * tests as numbered lines, and where to find both and where its marks go. */
+void framework_python_trial(const struct framework *f, const struct framework_list *tests,
+			    const char *dir, const char *name, const char *content,
+			    struct trial_job *job);
+
 extern const struct framework_ops framework_pytest, framework_gtest, framework_ctest,
 	framework_unittest, framework_list_file;
 extern const struct framework_ops framework_env, framework_args, framework_lines;

@@ -15,7 +15,6 @@
 
 #define PLUGIN "redhand_pytest"
 #define PLUGIN_FILE PLUGIN ".py"
-#define TESTS_FILE "tests.txt"
 
 struct pytest {
 	size_t head;	    /* words of f->command up to and with pytest itself */
@@ -191,7 +190,6 @@ static void add_files(const struct pytest *own, const struct framework_list *tes
 static void build(const struct framework *f, const struct framework_list *tests, const char *dir,
 		  struct trial_job *job)
 {
-	AUTO(strbuf_deinit) struct strbuf numbered = { 0 };
 	const struct pytest *own = f->own;
 
 	for (size_t i = 0; i < f->command.count; i++) {
@@ -202,14 +200,7 @@ static void build(const struct framework *f, const struct framework_list *tests,
 		}
 	}
 	add_files(own, tests, &job->argv);
-	for (size_t i = 0; i < tests->count; i++)
-		strbuf_addf(&numbered, "%u\t%s\n", tests->items[i],
-			    f->items.items[tests->items[i]]);
-	framework_add_file(job, TESTS_FILE, strbuf_str(&numbered));
-	framework_add_file(job, PLUGIN_FILE, redhand_pytest_py);
-	framework_python_path(f, dir, &job->env);
-	strv_take(&job->env, mem_printf("REDHAND_TESTS=%s/" TESTS_FILE, dir));
-	strv_take(&job->env, mem_printf("REDHAND_MARKS=%s/" TRIAL_MARKS, dir));
+	framework_python_trial(f, tests, dir, PLUGIN_FILE, redhand_pytest_py, job);
 }
 
 static void plain(const struct framework *f, const struct framework_list *tests, const char *path,

@@ -12,7 +12,6 @@
 
 #define MODULE "redhand_unittest"
 #define MODULE_FILE MODULE ".py"
-#define TESTS_FILE "tests.txt"
 
 struct unittest {
 	size_t module; /* the word of the command that says unittest */
@@ -98,19 +97,11 @@ static int list(struct framework *f, struct err *err)
 static void build(const struct framework *f, const struct framework_list *tests, const char *dir,
 		  struct trial_job *job)
 {
-	AUTO(strbuf_deinit) struct strbuf numbered = { 0 };
 	const struct unittest *own = f->own;
 
 	for (size_t i = 0; i < f->command.count; i++)
 		framework_add_word(job, i == own->module ? MODULE : f->command.items[i]);
-	for (size_t i = 0; i < tests->count; i++)
-		strbuf_addf(&numbered, "%u\t%s\n", tests->items[i],
-			    f->items.items[tests->items[i]]);
-	framework_add_file(job, TESTS_FILE, strbuf_str(&numbered));
-	framework_add_file(job, MODULE_FILE, redhand_unittest_py);
-	framework_python_path(f, dir, &job->env);
-	strv_take(&job->env, mem_printf("REDHAND_TESTS=%s/" TESTS_FILE, dir));
-	strv_take(&job->env, mem_printf("REDHAND_MARKS=%s/" TRIAL_MARKS, dir));
+	framework_python_trial(f, tests, dir, MODULE_FILE, redhand_unittest_py, job);
 }
 
 static void plain(const struct framework *f, const struct framework_list *tests, const char *path,

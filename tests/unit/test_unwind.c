@@ -233,7 +233,10 @@ static void test_single_addresses(void **state)
 				     whole.frames[i].flags, &single);
 	assert_int_equal(single.count, whole.count);
 	for (size_t i = 0; i < whole.count; i++) {
-		assert_string_equal(single.frames[i].function, whole.frames[i].function);
+		/* Without debug packages the C library's inner functions have no names. */
+		assert_int_equal(!single.frames[i].function, !whole.frames[i].function);
+		if (whole.frames[i].function)
+			assert_string_equal(single.frames[i].function, whole.frames[i].function);
 		assert_int_equal(single.frames[i].line, whole.frames[i].line);
 		assert_int_equal(single.frames[i].kind, whole.frames[i].kind);
 	}

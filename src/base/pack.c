@@ -19,6 +19,12 @@ void pack_str(struct strbuf *sb, const char *text)
 	strbuf_adds(sb, text);
 }
 
+void pack_bytes(struct strbuf *sb, const struct strbuf *bytes)
+{
+	pack_u64(sb, bytes->len);
+	strbuf_add(sb, bytes->data, bytes->len);
+}
+
 void pack_strv(struct strbuf *sb, const struct strv *strv)
 {
 	pack_u64(sb, strv->count);
@@ -41,22 +47,39 @@ uint64_t unpack_u64(struct unpacker *u)
 	return value;
 }
 
-char *unpack_str(struct unpacker *u)
+/* Where `len` bytes lie, which are then over; NULL when there are not so many. */
+static const char *unpack_span(struct unpacker *u, uint64_t len)
 {
-	uint64_t len = unpack_u64(u);
-	char *text;
+	const char *at = u->at;
 
-	if (u->broken || len == PACK_NULL)
-		return NULL;
 	if (len > u->left) {
 		u->broken = true;
 		u->left = 0;
 		return NULL;
 	}
-	text = mem_strndup(u->at, len);
 	u->at += len;
 	u->left -= len;
-	return text;
+	return at;
+}
+
+char *unpack_str(struct unpacker *u)
+{
+	uint64_t len = unpack_u64(u);
+	const char *at;
+
+	if (u->broken || len == PACK_NULL)
+		return NULL;
+	at = unpack_span(u, len);
+	return at ? mem_strndup(at, len) : NULL;
+}
+
+void unpack_bytes(struct unpacker *u, struct strbuf *ret)
+{
+	uint64_t len = unpack_u64(u);
+	const char *at = unpack_span(u, len);
+
+	if (at)
+		strbuf_add(ret, at, len);
 }
 
 void unpack_strv(struct unpacker *u, struct strv *ret)

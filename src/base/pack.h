@@ -13,6 +13,7 @@
  */
 void pack_u64(struct strbuf *sb, uint64_t value);
 void pack_str(struct strbuf *sb, const char *text); /* NULL survives the journey */
+void pack_bytes(struct strbuf *sb, const struct strbuf *bytes);
 void pack_strv(struct strbuf *sb, const struct strv *strv);
 
 struct unpacker {
@@ -23,4 +24,5 @@ struct unpacker {
 
 uint64_t unpack_u64(struct unpacker *u);
 char *unpack_str(struct unpacker *u); /* the caller's; NULL as it was packed */
+void unpack_bytes(struct unpacker *u, struct strbuf *ret); /* added to it */
 void unpack_strv(struct unpacker *u, struct strv *ret);

@@ -41,6 +41,12 @@ static uint64_t plan_sum(const void *bytes, size_t len)
 	return checksum_add(sum, (const char *)bytes + sizeof(head), len - sizeof(head));
 }
 
+/* What the agent reads of an item without looking at its size again; 0: it looks. */
+static const uint32_t least_bytes[] = {
+	[PLAN_ITEM_ALLOCATOR] = sizeof(struct plan_allocator),
+	[PLAN_ITEM_HOLDERS] = sizeof(struct plan_holders),
+};
+
 /* True when the items fill [sizeof header, len) exactly and there are `count` of them. */
 static bool items_walk(const char *bytes, size_t len, uint32_t count)
 {
@@ -53,9 +59,8 @@ static bool items_walk(const char *bytes, size_t len, uint32_t count)
 		memcpy(&item, bytes + at, sizeof(item));
 		if (item.bytes < sizeof(item) || item.bytes % 8 || item.bytes > len - at)
 			return false;
-		if (item.type == PLAN_ITEM_ALLOCATOR && item.bytes < sizeof(struct plan_allocator))
-			return false;
-		if (item.type == PLAN_ITEM_HOLDERS && item.bytes < sizeof(struct plan_holders))
+		if (item.type < sizeof(least_bytes) / sizeof(least_bytes[0]) &&
+		    item.bytes < least_bytes[item.type])
 			return false;
 		at += item.bytes;
 	}

@@ -13,6 +13,7 @@ void trial_settings_deinit(struct trial_settings *settings)
 	mem_free(settings->trials_path);
 	mem_free(settings->tmp_alias);
 	mem_free(settings->agent_path);
+	strbuf_deinit(&settings->plan_items);
 	if (settings->breadcrumb_given)
 		regfree(&settings->breadcrumb);
 	VEC_FOREACH (&settings->fail_on, rule) {
@@ -33,6 +34,7 @@ void trial_job_deinit(struct trial_job *job)
 	VEC_DEINIT(&job->files);
 	VEC_DEINIT(&job->wanted.tests);
 	strv_deinit(&job->held);
+	strbuf_deinit(&job->plan_items);
 }
 
 void trial_result_deinit(struct trial_result *result)
@@ -62,6 +64,7 @@ void trial_job_pack(const struct trial_job *job, struct strbuf *sb)
 		pack_u64(sb, *test);
 	pack_strv(sb, &job->held);
 	pack_u64(sb, job->held_after_lines);
+	pack_bytes(sb, &job->plan_items);
 }
 
 bool trial_job_unpack(const char *bytes, size_t len, struct trial_job *ret)
@@ -92,6 +95,7 @@ bool trial_job_unpack(const char *bytes, size_t len, struct trial_job *ret)
 		VEC_PUSH(&ret->wanted.tests, (uint32_t)unpack_u64(&u));
 	unpack_strv(&u, &ret->held);
 	ret->held_after_lines = unpack_u64(&u);
+	unpack_bytes(&u, &ret->plan_items);
 	return !u.broken && ret->argv.count > 0;
 }
 

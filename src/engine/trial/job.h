@@ -6,6 +6,7 @@
 #include <stdint.h>
 
 #include "base/pack.h"
+#include "base/strbuf.h"
 #include "base/vec.h"
 #include "engine/trial/wanted.h"
 #include "model/signature.h"
@@ -61,6 +62,7 @@ struct trial_settings {
 	char *agent_path;		/* the library to preload; NULL: none is needed */
 	sigset_t signal_mask;		/* redhand's own at start, for the command */
 	const struct test_names *tests; /* the full list where jobs want parts of it; else NULL */
+	struct strbuf plan_items; /* of every trial's plan (wire/plan.h), one after the other */
 };
 
 /* A file that the slot puts into the trial's directory before it starts the command. */
@@ -82,6 +84,7 @@ struct trial_job {
 	bool growth; /* record live blocks at each line, and report which lines are milestones */
 	struct strv held;	   /* with growth: who points to blocks of these contexts (keys)? */
 	uint64_t held_after_lines; /* looked for then, or at the end */
+	struct strbuf plan_items;  /* of this trial's plan, after those of the settings */
 	VEC(struct trial_file) files;
 	struct wanted_list wanted;
 };

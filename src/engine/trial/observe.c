@@ -93,10 +93,12 @@ void observe_environment(const struct trial_settings *settings, const struct tri
 	strv_setenv(env, "ASAN_OPTIONS", options);
 }
 
-int observe_write_plan(const struct trial_job *job, int trials, const char *name, struct err *err)
+int observe_write_plan(const struct trial_settings *settings, const struct trial_job *job,
+		       int trials, const char *name, struct err *err)
 {
 	AUTO(fd_closep) int dir = -1;
-	unsigned char bytes[sizeof(struct plan_header) + sizeof(struct plan_holders)];
+	AUTO(strbuf_deinit) struct strbuf items = { 0 };
+	AUTO(mem_freep) unsigned char *bytes = NULL;
 	struct plan_holders holders = { .item = { .type = PLAN_ITEM_HOLDERS,
 						  .bytes = sizeof(holders) } };
 	struct plan_header plan;
@@ -113,7 +115,13 @@ int observe_write_plan(const struct trial_job *job, int trials, const char *name
 	holders.after_lines = (uint32_t)job->held_after_lines;
 	for (size_t i = 0; i < job->held.count && i < PLAN_HOLDERS_MAX; i++)
 		holders.stack_hashes[holders.count++] = strtoull(job->held.items[i], NULL, 16);
-	len = plan_seal(&plan, &holders, holders.count > 0 ? sizeof(holders) : 0, bytes,
-			sizeof(bytes));
+	if (holders.count > 0)
+		strbuf_add(&items, &holders, sizeof(holders));
+	strbuf_add(&items, settings->plan_items.data, settings->plan_items.len);
+	strbuf_add(&items, job->plan_items.data, job->plan_items.len);
+	bytes = mem_alloc(sizeof(plan) + items.len);
+	len = plan_seal(&plan, items.data, items.len, bytes, sizeof(plan) + items.len);
+	if (len == 0)
+		return err_set(err, -E2BIG, "the plan for the agent is malformed or too long");
 	return file_write_at(dir, WIRE_PLAN_NAME, bytes, len, err);
 }

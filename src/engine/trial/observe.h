@@ -21,4 +21,5 @@ void observe_environment(const struct trial_settings *settings, const struct tri
 			 struct strv *env);
 
 /* Writes the plan into the trial's directory; nothing when the observer needs none. */
-int observe_write_plan(const struct trial_job *job, int trials, const char *name, struct err *err);
+int observe_write_plan(const struct trial_settings *settings, const struct trial_job *job,
+		       int trials, const char *name, struct err *err);

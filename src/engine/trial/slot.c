@@ -420,7 +420,7 @@ static int run_trial(struct slot *s, const struct trial_job *job, struct trial_r
 	r = make_dir(s, name, err);
 	if (r < 0)
 		return r;
-	r = observe_write_plan(job, s->trials, name, err);
+	r = observe_write_plan(s->settings, job, s->trials, name, err);
 	if (r == 0)
 		r = furnish(s, name, job, err);
 	if (r == 0)

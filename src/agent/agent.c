@@ -21,6 +21,7 @@
 #include "agent/signals.h"
 #include "agent/text.h"
 #include "agent/thread.h"
+#include "agent/watch.h"
 
 struct agent_switch agent_switch;
 struct agent agent;
@@ -142,6 +143,7 @@ static void after_fork_in_child(void)
 		modules_forget();
 		checkpoint_forget();
 		modules_refresh_sigsafe();
+		watch_after_fork();
 	}
 	switch_on();
 }
@@ -222,8 +224,10 @@ static void agent_start(char **envp)
 	}
 	(void)pthread_atfork(NULL, NULL, after_fork_in_child);
 	(void)raw_syscall3(SYS_madvise, &agent_switch, sizeof(agent_switch), MADV_WIPEONFORK);
-	if (ids)
+	if (ids) {
 		modules_refresh_sigsafe();
+		watch_init();
+	}
 	signals_init();
 	if (ids && (agent.plan.flags & PLAN_PYTHON))
 		python_init();
@@ -264,6 +268,7 @@ void agent_exiting_sigsafe(uint32_t status, uint32_t how)
 	if (!agent_switch.crash || !agent_owns_process_sigsafe() || log_map.header->exited)
 		return;
 	checkpoint_exit_sigsafe();
+	watch_exiting_sigsafe();
 	log_writer_init_sigsafe(&writer, LOG_TO_EVENTS);
 	(void)log_append_sigsafe(&writer, LOG_EXIT, &record, sizeof(record), NULL, 0);
 	/* A handler of the target that ends the process instead of returning has hidden a crash. */

@@ -3,6 +3,7 @@
 #include <stddef.h>
 
 #include "agent/holders.h"
+#include "agent/watch.h"
 #include "wire/plan.h"
 
 uint32_t plan_apply(const void *bytes)
@@ -14,6 +15,9 @@ uint32_t plan_apply(const void *bytes)
 		switch (item->type) {
 		case PLAN_ITEM_HOLDERS:
 			holders_plan((const struct plan_holders *)item);
+			break;
+		case PLAN_ITEM_WATCH:
+			refused += !watch_plan((const struct plan_watch *)item);
 			break;
 		/* PLAN_ITEM_ALLOCATOR and those after it come with their hooks. */
 		default:

@@ -7,6 +7,7 @@
 #include "agent/arch/x86_64.h"
 #include "agent/crash.h"
 #include "agent/guard.h"
+#include "agent/hit.h"
 #include "agent/log.h"
 #include "agent/real.h"
 #include "agent/thread.h"
@@ -211,6 +212,10 @@ static void handler(int signo, siginfo_t *info, void *context)
 	uint64_t seq;
 	int saved = errno;
 
+	if (signo == SIGTRAP && hit_trap_sigsafe(info, context)) {
+		errno = saved;
+		return;
+	}
 	if (own_fault(signo, info, context) || hold_back(signo, info, context))
 		return;
 	signals_target_action_sigsafe(signo, &action);

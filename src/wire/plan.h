@@ -19,6 +19,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "wire/ids.h"
+
 #define PLAN_MAGIC 0x314e414c50444852ull /* "RHDPLAN1" */
 #define PLAN_VERSION 1u
 #define PLAN_BYTES_MAX (1u << 20)
@@ -127,6 +129,101 @@ struct plan_holders {
 	uint64_t stack_hashes[PLAN_HOLDERS_MAX];
 };
 
+#define PLAN_WATCHES_MAX 16u
+#define PLAN_WATCH_BYTES_MAX 32u /* four debug registers of eight bytes */
+#define PLAN_RANGES_MAX 512u
+#define PLAN_STEPS_MAX 64u
+
+enum plan_watch_kind {
+	PLAN_WATCH_ADDRESS = 1, /* `address`, the same for the whole run */
+	PLAN_WATCH_GLOBAL = 2,	/* the first of its ranges */
+	PLAN_WATCH_CONTEXT = 3, /* blocks whose allocation goes through one of its ranges */
+	PLAN_WATCH_KEY = 4,	/* blocks with this key, or near it in ordinal */
+	PLAN_WATCH_HOOK = 5,	/* objects that hooks on functions hand over: agent/watch.h */
+};
+
+/* Which objects are watched when there are more than debug registers. */
+enum plan_watch_policy {
+	PLAN_WATCH_NEWEST = 0,
+	PLAN_WATCH_OLDEST = 1,
+	PLAN_WATCH_SAMPLE = 2, /* each with the same chance, by the plan's seed */
+};
+
+enum plan_watch_flags {
+	PLAN_WATCH_AFTER_FREE = 1 << 0, /* goes on when the block is freed */
+	PLAN_WATCH_STOP = 1 << 1,	/* SIGSTOP to the process at the first hit that counts */
+	PLAN_WATCH_ANY_LANE = 1 << 2,	/* KEY: whichever thread allocates */
+	PLAN_WATCH_PTRACE = 1 << 3,	/* no perf: a tracer sets the debug registers */
+};
+
+/* A piece of a module's file, by what makes the module the same in the next run. */
+struct plan_range {
+	uint64_t identity; /* wire_module_identity() */
+	uint64_t address;  /* as the ELF file has it */
+	uint64_t bytes;
+};
+
+/* One step of a predicate, for a machine with a stack of 64-bit numbers. */
+struct plan_step {
+	uint8_t op;	 /* enum plan_step_op */
+	uint8_t bits;	 /* of operands that are compared as signed numbers; 0: 64 */
+	uint16_t first;	 /* PLAN_STEP_WRITER: ranges[first], `count` of them */
+	uint32_t count;
+	uint64_t value;
+};
+
+enum plan_step_op {
+	PLAN_STEP_PUSH = 1, /* value */
+	/* Pushed: what a hit is about. */
+	PLAN_STEP_OLD,
+	PLAN_STEP_NEW,
+	PLAN_STEP_SIZE, /* of the block */
+	PLAN_STEP_TID,
+	PLAN_STEP_AGE,	  /* allocations since the block's birth */
+	PLAN_STEP_WRITER, /* 1 if the instruction lies in one of the ranges */
+	/* Two numbers off, one on. */
+	PLAN_STEP_ADD,
+	PLAN_STEP_SUB,
+	PLAN_STEP_AND,
+	PLAN_STEP_OR,
+	PLAN_STEP_XOR,
+	PLAN_STEP_SHL,
+	PLAN_STEP_SHR,
+	PLAN_STEP_EQ,
+	PLAN_STEP_NE,
+	PLAN_STEP_LT, /* unsigned, as are all */
+	PLAN_STEP_LE,
+	PLAN_STEP_GT,
+	PLAN_STEP_GE,
+	PLAN_STEP_BOTH,	  /* logical and: 0 or 1 */
+	PLAN_STEP_EITHER, /* logical or */
+	/* One off, one on. */
+	PLAN_STEP_NOT,	  /* logical */
+	PLAN_STEP_INVERT, /* bits, as wide as the field */
+	PLAN_STEPS,
+};
+
+/* Ranges follow the struct: those that say where, then those that predicates speak of. */
+struct plan_watch {
+	struct plan_item item;
+	uint32_t kind;	 /* enum plan_watch_kind */
+	uint32_t flags;	 /* enum plan_watch_flags */
+	uint32_t policy; /* enum plan_watch_policy */
+	uint32_t bytes;	 /* watched: 1..PLAN_WATCH_BYTES_MAX */
+	int64_t offset;	 /* from the object's start */
+	uint64_t address;
+	uint64_t size_low, size_high; /* blocks of these sizes only; high 0: any */
+	struct block_key key;
+	uint32_t ordinal_reach; /* KEY: this far to both sides */
+	uint32_t place_count;	/* of the ranges, those that say where */
+	uint32_t range_count;	/* all of them */
+	uint32_t step_count;
+	struct plan_step steps[PLAN_STEPS_MAX];
+};
+
+_Static_assert(sizeof(struct plan_range) == 24, "wire size; bump PLAN_VERSION");
+_Static_assert(sizeof(struct plan_step) == 16, "wire size; bump PLAN_VERSION");
+_Static_assert(sizeof(struct plan_watch) == 1112, "wire size; bump PLAN_VERSION");
 _Static_assert(sizeof(struct plan_holders) == 272, "wire size; bump PLAN_VERSION");
 _Static_assert(sizeof(struct plan_header) == 80, "wire size; bump PLAN_VERSION");
 _Static_assert(offsetof(struct plan_header, check) == 72, "wire offset; bump PLAN_VERSION");

@@ -9,6 +9,7 @@
 #include "agent/interpreter.h"
 #include "agent/log.h"
 #include "agent/predicate.h"
+#include "agent/real.h"
 #include "agent/thread.h"
 #include "agent/watch.h"
 #include "agent/watch_perf.h"
@@ -187,7 +188,8 @@ static void fields_fill(struct log_hit *hit, const struct catch *catch)
 /* For good, with the Python frames if there are any. */
 static void first_keep(const struct log_hit *hit)
 {
-	struct log_crash place = { .tid = hit->tid };
+	struct log_crash_done done = { 0 };
+	struct log_crash place = { .tid = hit->tid, .fs_base = arch_fs_base() };
 	struct log_writer writer;
 
 	log_writer_init_sigsafe(&writer, LOG_TO_EVENTS);
@@ -195,22 +197,24 @@ static void first_keep(const struct log_hit *hit)
 					  hit->stack_bytes);
 	if (!writer.owner)
 		return;
-	memcpy(place.gregs, hit->gregs, sizeof(place.gregs));
-	interpreter_write_sigsafe(&writer, &place);
+	/* An interpreter that came later would have to be looked for: not here. */
+	if (real.python_runtime)
+		interpreter_write_sigsafe(&writer, &place);
+	(void)log_append_sigsafe(&writer, LOG_CRASH_DONE, &done, sizeof(done), NULL, 0);
 }
 
 static void hit_write(const struct catch *catch, uint64_t number)
 {
 	struct log_hit *hit = (void *)(watch_state.hits + number % LOG_HITS * LOG_HIT_SLOT);
 
-	hit->number = 0;
+	__atomic_store_n(&hit->number, 0, __ATOMIC_RELAXED);
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);
 	fields_fill(hit, catch);
 	owners_fill(hit, catch);
 	code_fill(hit, greg(catch->context, REG_RIP));
 	stack_fill(hit, (unsigned char *)(hit + 1), greg(catch->context, REG_RSP));
 	hit->check = 0;
-	hit->check = checksum_long(number, hit, sizeof(*hit) + hit->stack_bytes);
+	hit->check = log_hit_sum(number, hit, hit + 1);
 	__atomic_store_n(&hit->number, number, __ATOMIC_RELEASE);
 	watch_state.area->hit_count = number;
 	if (catch->first)

@@ -126,8 +126,12 @@ static bool value_read(const struct watch_armed *armed, uint64_t words[WATCH_WOR
 
 static void row_seal(struct log_watched *row)
 {
-	row->check = 0;
-	row->check = checksum_add(CHECKSUM_SEED, row, sizeof(*row));
+	struct log_watched sealed = *row;
+
+	/* Hits are counted without sealing it anew. */
+	sealed.hits = 0;
+	sealed.check = 0;
+	row->check = checksum_add(CHECKSUM_SEED, &sealed, sizeof(sealed));
 }
 
 static void row_begin(struct watch_armed *armed, uint64_t number, uint32_t context)

@@ -26,6 +26,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "wire/checksum.h"
 #include "wire/ids.h"
 
 #define LOG_MAGIC 0x31474f4c44414852ull /* "RHADLOG1" */
@@ -213,7 +214,8 @@ enum log_record_type {
 	LOG_HOLDER = 25,       /* struct log_holder */
 	LOG_MODULE_GONE = 19,  /* struct log_module of a module that dlclose took away */
 	LOG_PYTHON = 20,       /* struct log_python; owner = the crash, as of its PYTHON blob */
-	LOG_HIT = 26,	       /* struct log_hit: the first of each writer; BLOBs may follow */
+	LOG_HIT = 26,	       /* struct log_hit: the first of each writer; PYTHON may follow, then
+				* CRASH_DONE */
 	LOG_WATCH_CHANGED = 27, /* struct log_watch_changed */
 };
 
@@ -713,6 +715,15 @@ static inline uint32_t log_context_check(uint64_t stack_hash, uint32_t lane, uin
 	uint64_t a = stack_hash * 0x9e3779b97f4a7c15ull;
 
 	return (uint32_t)((a ^ ((uint64_t)lane << 32 | row) * 0xc2b2ae3d27d4eb4full) >> 32) + 1;
+}
+
+/* Of a hit whose `check` is 0; `number` is left out, since it is written last. */
+static inline uint64_t log_hit_sum(uint64_t number, const struct log_hit *hit, const void *stack)
+{
+	uint64_t sum = checksum_long(number, (const char *)hit + sizeof(hit->number),
+				     sizeof(*hit) - sizeof(hit->number));
+
+	return checksum_long(sum, stack, hit->stack_bytes);
 }
 
 static inline uint64_t log_life_size(const struct log_life *life)

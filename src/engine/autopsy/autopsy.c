@@ -46,15 +46,14 @@ struct body {
 	struct log_crash record;
 	struct mappings mappings;
 	VEC(struct piece) pieces;
-	size_t pieces_owned; /* the first ones; those behind them point into `python` */
+	size_t pieces_owned; /* the first ones; those behind them point into `python.blob` */
 	void *stack;
 	size_t stack_len;
 	uint64_t stack_address;
 	struct log_file_size *files;
 	size_t file_count;
 	struct fault_operands operands; /* empty when the code could not be read */
-	void *python;
-	struct log_python python_record;
+	struct python_memory python;
 };
 
 static void body_deinit(struct body *body)
@@ -62,7 +61,7 @@ static void body_deinit(struct body *body)
 	for (size_t i = 0; i < body->pieces_owned; i++)
 		mem_free((void *)body->pieces.items[i].bytes);
 	VEC_DEINIT(&body->pieces);
-	mem_free(body->python);
+	python_memory_deinit(&body->python);
 	mem_free(body->stack);
 	mem_free(body->files);
 	mappings_deinit(&body->mappings);
@@ -79,34 +78,6 @@ static void add_piece(struct body *body, enum log_blob_kind kind, unsigned int i
 	piece.len = len;
 	VEC_PUSH(&body->pieces, piece);
 	body->pieces_owned = body->pieces.count;
-}
-
-/* The memory that names the thread's Python frames: many small pieces in one blob. */
-static void add_python(struct body *body)
-{
-	struct log_item item = body->item;
-	struct log_kept head;
-	size_t len = 0;
-
-	while (log_next_owned(&body->log->reader, body->item.head.seq, &item))
-		if (item.head.type == LOG_PYTHON)
-			(void)log_payload(&item, &body->python_record, sizeof(body->python_record));
-	body->python = event_log_blob(body->log, &body->item, LOG_BLOB_PYTHON, 0, NULL, &len);
-	for (size_t at = 0; body->python && len - at > sizeof(head);) {
-		struct piece piece = { .bytes = (uint8_t *)body->python + at + sizeof(head) };
-
-		memcpy(&head, (uint8_t *)body->python + at, sizeof(head));
-		at += sizeof(head);
-		/* Zeros where a part of the blob was lost: what follows cannot be told apart. */
-		if (head.bytes == 0 || head.bytes > len - at)
-			break;
-		piece.address = head.address;
-		piece.len = head.bytes;
-		VEC_PUSH(&body->pieces, piece);
-		at += head.bytes + (-head.bytes & 7);
-		if (at > len)
-			break;
-	}
 }
 
 /* Sizes and build-ids that were recorded, so that replaced files are noticed. */
@@ -144,7 +115,9 @@ static void body_open(struct body *body)
 	add_piece(body, LOG_BLOB_FAULT_MEMORY, 0);
 	for (unsigned int i = 0; i < LOG_GREG_RSP; i++)
 		add_piece(body, LOG_BLOB_MEMORY, i);
-	add_python(body);
+	event_log_python(body->log, &body->item, &body->python);
+	VEC_FOREACH (&body->python.pieces, piece)
+		VEC_PUSH(&body->pieces, *piece);
 	maps = event_log_blob(body->log, &body->item, LOG_BLOB_MAPS, 0, NULL, &len);
 	if (maps)
 		(void)mappings_parse(&body->mappings, maps, len);
@@ -164,8 +137,8 @@ static void unwind_crash(struct autopsy *autopsy, const struct body *body, struc
 			   .len = body->stack_len },
 		.pieces = body->pieces.items,
 		.piece_count = body->pieces.count,
-		.python_runtime = body->python_record.runtime,
-		.python_version = body->python_record.version,
+		.python_runtime = body->python.record.runtime,
+		.python_version = body->python.record.version,
 		.mappings = body->mappings.items,
 		.mapping_count = body->mappings.count,
 	};

@@ -1,6 +1,5 @@
 #include "engine/autopsy/pointers.h"
 
-#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -17,22 +16,6 @@ const char *register_at(uint64_t place)
 	};
 
 	return place < REGISTER_PLACES ? names[place] : "?";
-}
-
-/* CONTEXT[@LANE]#ORDINAL; of blocks that only the history knows, the context alone. */
-static char *block_key_text(struct event_log *log, const struct log_block *block)
-{
-	const struct block_key *key = &block->key;
-	struct log_context row;
-
-	if (key->stack_hash == 0) {
-		if (!log_context_row(&log->reader, block->context, &row))
-			return NULL;
-		return mem_printf("%016" PRIx64, row.stack_hash);
-	}
-	if (key->lane > 0)
-		return mem_printf("%016" PRIx64 "@%u#%u", key->stack_hash, key->lane, key->ordinal);
-	return mem_printf("%016" PRIx64 "#%u", key->stack_hash, key->ordinal);
 }
 
 static const char *via_text(const struct log_block *block)
@@ -139,7 +122,7 @@ static void add_life(struct event_log *log, const struct pointed *pointed, struc
 		.via = mem_strdup(pointed->via),
 		.value = block->value,
 		.id = block->id,
-		.key = block_key_text(log, block),
+		.key = event_log_key(log, &block->key, block->context),
 		.start = block->start,
 		.size = block->size,
 		.state = block->state == LOG_BLOCK_FREED ? BLOCK_FREED : BLOCK_LIVE,

@@ -19,6 +19,7 @@ static const struct command *const commands[] = {
 	&cmd_show,
 	&cmd_compare,
 	&cmd_minimize,
+	&cmd_watch,
 	&cmd_heap,
 	&cmd_doctor,
 	NULL,

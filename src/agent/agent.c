@@ -224,11 +224,11 @@ static void agent_start(char **envp)
 	}
 	(void)pthread_atfork(NULL, NULL, after_fork_in_child);
 	(void)raw_syscall3(SYS_madvise, &agent_switch, sizeof(agent_switch), MADV_WIPEONFORK);
-	if (ids) {
+	if (ids)
 		modules_refresh_sigsafe();
-		watch_init();
-	}
 	signals_init();
+	if (ids)
+		watch_init();
 	if (ids && (agent.plan.flags & PLAN_PYTHON))
 		python_init();
 	log_map.header->drops[LOG_DROP_EARLY] = early_count();

@@ -84,6 +84,13 @@ static void lock_give(void)
 
 /* ---- reading what is watched ----------------------------------------------------------------- */
 
+/* Not inlined: without a call the compiler sees no way back to __builtin_setjmp. Our own instruction:
+ * recovery is for faults in our code only. */
+static __attribute__((noinline)) void copy_out(void *to, uint64_t from, uint32_t bytes)
+{
+	arch_copy(to, (const void *)from, bytes);
+}
+
 static __attribute__((noinline)) bool read_guarded(struct thread *self, void *to, uint64_t from,
 						   uint32_t bytes)
 {
@@ -99,8 +106,7 @@ static __attribute__((noinline)) bool read_guarded(struct thread *self, void *to
 	}
 	self->recovery_armed = 1;
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);
-	/* Our own instruction: recovery is for faults in our code only. */
-	arch_copy(to, (const void *)from, bytes);
+	copy_out(to, from, bytes);
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);
 	self->recovery_armed = was;
 	memcpy(self->recovery, outer, sizeof(outer));
@@ -409,7 +415,8 @@ static void arm(const struct object *object, bool fixed)
 	armed->start = object->start;
 	armed->size = object->size;
 	armed->key = object->key;
-	if (!value_read(armed, armed->last))
+	/* A fixed address may come to be mapped later. */
+	if (!value_read(armed, armed->last) && !fixed)
 		return;
 	memcpy(armed->noted, armed->last, sizeof(armed->noted));
 	row_begin(armed, ++state.numbers, object->context);

@@ -8,4 +8,5 @@ extern const struct command cmd_show;
 extern const struct command cmd_heap;
 extern const struct command cmd_compare;
 extern const struct command cmd_minimize;
+extern const struct command cmd_watch;
 extern const struct command cmd_doctor;

@@ -318,6 +318,7 @@ int trial_setup_init(struct trial_setup *setup, const struct trial_options *opti
 	for (size_t i = 0; i < options->slot_env.count; i++)
 		strv_add(&setup->slot_env, options->slot_env.items[i]);
 	fingerprint(path, &setup->program);
+	setup->program_path = TAKE(path);
 	build_identity(&setup->identity, options, command, program);
 	return 0;
 }
@@ -390,6 +391,7 @@ void trial_setup_deinit(struct trial_setup *setup)
 		(void)rmdir(setup->tmp_link_dir);
 	mem_free(setup->tmp_link_dir);
 	mem_free(setup->unobserved);
+	mem_free(setup->program_path);
 	trial_settings_deinit(&setup->settings);
 	strv_deinit(&setup->slot_env);
 	strbuf_deinit(&setup->identity);

@@ -41,6 +41,7 @@ struct trial_setup {
 	char *unobserved;	/* why the program cannot be observed; NULL when it can */
 	struct strbuf identity; /* canonical text: what makes two runs the same series … */
 	struct strbuf program;	/* … together with the program's content: size and hash */
+	char *program_path;	/* the file that is run */
 	char *tmp_link_dir;	/* holds the short alias for TMPDIR; NULL when none was needed */
 };
 

@@ -29,6 +29,7 @@ enum observer {
 	OBSERVE_NONE,
 	OBSERVE_CRASH,
 	OBSERVE_IDS,
+	OBSERVE_WATCH, /* ids, with watches of the plan */
 	OBSERVERS,
 };
 

@@ -105,7 +105,7 @@ int observe_write_plan(const struct trial_settings *settings, const struct trial
 	size_t len;
 
 	/* No plan means observer crash. */
-	if (job->observer != OBSERVE_IDS)
+	if (job->observer < OBSERVE_IDS)
 		return 0;
 	dir = openat(trials, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	if (dir < 0)

@@ -221,6 +221,46 @@ static void hit_write(const struct catch *catch, uint64_t number)
 		first_keep(hit);
 }
 
+/* Two threads that hit the same address at once may leave a torn entry: then its sum is wrong. */
+static void last_note(const struct catch *catch, uint64_t number)
+{
+	const struct watch_armed *armed = catch->armed;
+	struct log_last *at = NULL;
+	uint32_t i;
+
+	for (i = 0; i < LOG_LAST_PROBES; i++) {
+		uint32_t slot = (log_last_slot(armed->address) + i) % LOG_LASTS;
+		struct log_last *last = &watch_state.area->lasts[slot];
+
+		if (last->address == armed->address) {
+			at = last;
+			break;
+		}
+		if (!at || (at->address && last->hit < at->hit))
+			at = last;
+		if (!last->address)
+			break;
+	}
+	if (at->address != armed->address)
+		at->count = at->changed_hit = 0;
+	at->address = armed->address;
+	at->watched = catch->number;
+	at->hit = number;
+	at->id = armed->id;
+	at->rip = greg(catch->context, REG_RIP);
+	at->old_word = catch->old[0];
+	at->new_word = catch->new[0];
+	at->time_ns = clock_ns_sigsafe(CLOCK_MONOTONIC);
+	at->tid = thread_self ? thread_self->tid : 0;
+	at->watch = armed->watch;
+	at->bytes = armed->bytes;
+	at->flags = catch->flags;
+	at->count++;
+	if (memcmp(catch->old, catch->new, sizeof(catch->old)) != 0)
+		at->changed_hit = number;
+	at->check = log_last_sum(at);
+}
+
 static void stop_here(const struct plan_watch *plan)
 {
 	static uint32_t stopped;
@@ -292,6 +332,7 @@ static void caught(struct watch_armed *armed, uint64_t number, uint32_t flags,
 	who = writer_row(greg(context, REG_RIP), armed->watch, &catch.first);
 	writer_count(who, number, &catch);
 	hit_write(&catch, number);
+	last_note(&catch, number);
 	stop_here(watch_state.plans[armed->watch]);
 }
 

@@ -595,11 +595,32 @@ struct log_watch_changed {
 	uint8_t expected[LOG_WATCH_BYTES], found[LOG_WATCH_BYTES];
 };
 
+#define LOG_LASTS 16384u
+#define LOG_LAST_PROBES 8u
+
+/* The latest hit at an address, in short: the ring forgets sooner. Found by address: from
+ * log_last_slot() on, LOG_LAST_PROBES places; where all are taken, the oldest goes. */
+struct log_last {
+	uint64_t address; /* 0: free */
+	uint64_t watched, hit;
+	uint64_t id;
+	uint64_t rip;
+	uint64_t old_word, new_word; /* the first eight bytes */
+	uint64_t time_ns;
+	uint32_t tid, watch;
+	uint32_t bytes, flags; /* enum log_hit_flags */
+	uint64_t count;	       /* hits at this address */
+	uint64_t changed_hit;  /* the latest that changed the value; 0: none did */
+	uint64_t reserved[3];
+	uint64_t check; /* over everything before it */
+};
+
 /* Region WATCH; the hits follow, from a page boundary on. */
 struct log_watch_area {
 	struct log_watch_row rows[LOG_WATCHES];
 	struct log_writer_row writers[LOG_WRITERS];
 	struct log_watched watched[LOG_WATCHED];
+	struct log_last lasts[LOG_LASTS];
 	uint64_t watched_count, hit_count; /* live */
 	uint64_t rest[510];
 };
@@ -678,7 +699,8 @@ LOG_PIN(log_watched, 128);
 LOG_PIN(log_hit_owner, 32);
 LOG_PIN(log_hit, 1032);
 LOG_PIN(log_watch_changed, 96);
-LOG_PIN(log_watch_area, 16 * 136 + 1024 * 112 + 65536 * 128 + 4096);
+LOG_PIN(log_last, 128);
+LOG_PIN(log_watch_area, 16 * 136 + 1024 * 112 + 65536 * 128 + 16384 * 128 + 4096);
 _Static_assert(sizeof(struct log_hit) <= LOG_HIT_SLOT - LOG_HIT_STACK, "the stack follows");
 _Static_assert(offsetof(struct log_header, check) == 1024, "bump LOG_VERSION");
 _Static_assert(offsetof(struct log_header, state) == 1032, "bump LOG_VERSION");
@@ -724,6 +746,16 @@ static inline uint64_t log_hit_sum(uint64_t number, const struct log_hit *hit, c
 				     sizeof(*hit) - sizeof(hit->number));
 
 	return checksum_long(sum, stack, hit->stack_bytes);
+}
+
+static inline uint32_t log_last_slot(uint64_t address)
+{
+	return (uint32_t)((address * 0x9e3779b97f4a7c15ull) >> 50);
+}
+
+static inline uint64_t log_last_sum(const struct log_last *last)
+{
+	return checksum_add(CHECKSUM_SEED, last, offsetof(struct log_last, check));
 }
 
 static inline uint64_t log_life_size(const struct log_life *life)

@@ -494,6 +494,25 @@ bool log_watched(const struct log_reader *log, uint32_t row, struct log_watched 
 	return ret->check == checksum_add(CHECKSUM_SEED, &watched, sizeof(watched));
 }
 
+bool log_last(const struct log_reader *log, uint64_t address, struct log_last *ret)
+{
+	const unsigned char *area = watch_area(log);
+	uint32_t i;
+
+	for (i = 0; area && i < LOG_LAST_PROBES; i++) {
+		uint32_t slot = (log_last_slot(address) + i) % LOG_LASTS;
+		struct log_last last;
+
+		memcpy(&last, area + offsetof(struct log_watch_area, lasts) + slot * sizeof(last),
+		       sizeof(last));
+		if (last.address == address && last.check == log_last_sum(&last)) {
+			*ret = last;
+			return true;
+		}
+	}
+	return false;
+}
+
 const struct log_hit *log_hit(struct log_reader *log, uint32_t slot)
 {
 	const struct log_region *region = &log->header.regions[LOG_REGION_WATCH];

@@ -134,6 +134,9 @@ bool log_watch_row(const struct log_reader *log, uint32_t watch, struct log_watc
 bool log_writer_row(const struct log_reader *log, uint32_t row, struct log_writer_row *ret);
 bool log_watched(const struct log_reader *log, uint32_t row, struct log_watched *ret);
 
+/* The latest hit at exactly this address. */
+bool log_last(const struct log_reader *log, uint64_t address, struct log_last *ret);
+
 /* A hit of the ring, by its slot (0..LOG_HITS-1), where it lies: its stack follows it. NULL when the
  * slot is empty or damaged (counted). */
 const struct log_hit *log_hit(struct log_reader *log, uint32_t slot);

@@ -333,7 +333,6 @@ void block_begin_guarded(struct guard *guard, enum block_space space, uint64_t s
 		watch_block_born(guard, block, start);
 }
 
-
 void block_end_guarded(struct guard *guard, enum block_space space, uint64_t start,
 		       struct caller caller)
 {

@@ -16,12 +16,13 @@
 #include "wire/checksum.h"
 
 #define WRITER_PROBES 16u
-#define OWNER_REACH 4096u	   /* how far below a pointer its block may begin */
+#define OWNER_REACH 4096u	     /* how far below a pointer its block may begin */
 #define OWNER_REACH_FIRST (1u << 20) /* the first time a writer is seen */
 #define RED_ZONE 128u
 
 /* What a hit is about, while it is written down. */
-struct catch {
+struct catch
+{
 	const struct watch_armed *armed;
 	uint64_t number; /* of the object */
 	uint32_t flags;	 /* enum log_hit_flags */
@@ -36,7 +37,8 @@ static uint64_t greg(const ucontext_t *context, int n)
 	return (uint64_t)context->uc_mcontext.gregs[n];
 }
 
-/* ---- who -------------------------------------------------------------------------------------- */
+/* ---- who --------------------------------------------------------------------------------------
+ */
 
 static void value_count(struct log_writer_row *row, uint64_t value)
 {
@@ -193,8 +195,8 @@ static void first_keep(const struct log_hit *hit)
 	struct log_writer writer;
 
 	log_writer_init_sigsafe(&writer, LOG_TO_EVENTS);
-	writer.owner = log_append_sigsafe(&writer, LOG_HIT, hit, sizeof(*hit), hit + 1,
-					  hit->stack_bytes);
+	writer.owner =
+		log_append_sigsafe(&writer, LOG_HIT, hit, sizeof(*hit), hit + 1, hit->stack_bytes);
 	if (!writer.owner)
 		return;
 	/* An interpreter that came later would have to be looked for: not here. */

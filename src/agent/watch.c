@@ -26,7 +26,7 @@ struct aim {
 };
 
 static struct {
-	uint32_t lock; /* atomic */
+	uint32_t lock;	  /* atomic */
 	uint64_t numbers; /* objects armed so far */
 	uint64_t random;
 	uint32_t unplaced; /* bit per watch: a global whose module is not there yet; atomic */
@@ -84,8 +84,8 @@ static void lock_give(void)
 
 /* ---- reading what is watched ----------------------------------------------------------------- */
 
-/* Not inlined: without a call the compiler sees no way back to __builtin_setjmp. Our own instruction:
- * recovery is for faults in our code only. */
+/* Not inlined: without a call the compiler sees no way back to __builtin_setjmp. Our own
+ * instruction: recovery is for faults in our code only. */
 static __attribute__((noinline)) void copy_out(void *to, uint64_t from, uint32_t bytes)
 {
 	arch_copy(to, (const void *)from, bytes);
@@ -271,8 +271,9 @@ void watch_retire_register_sigsafe(unsigned n, uint64_t address)
 
 	if (n >= WATCH_REGISTERS)
 		return;
-	__atomic_fetch_add(&watch_state.area->rows[watch_state.armed[state.aims[n].owner].watch].late,
-			   1, __ATOMIC_RELAXED);
+	__atomic_fetch_add(
+		&watch_state.area->rows[watch_state.armed[state.aims[n].owner].watch].late, 1,
+		__ATOMIC_RELAXED);
 	if (!__atomic_compare_exchange_n(&state.lock, &none, 1, false, __ATOMIC_ACQUIRE,
 					 __ATOMIC_RELAXED))
 		return;
@@ -549,9 +550,9 @@ void watch_context_made(uint32_t row, uint64_t stack_hash, const uint64_t *frame
 	for (i = 0; i < watch_state.count; i++) {
 		const struct plan_watch *plan = watch_state.plans[i];
 
-		if (plan->kind == PLAN_WATCH_KEY ? plan->key.stack_hash == stack_hash
-						 : plan->kind == PLAN_WATCH_CONTEXT &&
-							   goes_through(plan, frames, count))
+		if (plan->kind == PLAN_WATCH_KEY
+			    ? plan->key.stack_hash == stack_hash
+			    : plan->kind == PLAN_WATCH_CONTEXT && goes_through(plan, frames, count))
 			mask |= (uint16_t)(1u << i);
 	}
 	watch_contexts[row] = mask;

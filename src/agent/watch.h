@@ -79,9 +79,9 @@ static inline bool watch_wants(uint32_t context)
 void watch_block_born(struct guard *guard, struct block *block, uint64_t start);
 void watch_block_gone(struct guard *guard, uint64_t start, uint64_t size, enum log_watched_end why);
 
-/* A hook on a function saw an object that watch number `watch` of the plan (PLAN_ITEM_WATCH, counted
- * from 0) is about: what it returned, or one of its arguments. NULL pointers are left out by the
- * caller. */
+/* A hook on a function saw an object that watch number `watch` of the plan (PLAN_ITEM_WATCH,
+ * counted from 0) is about: what it returned, or one of its arguments. NULL pointers are left out
+ * by the caller. */
 void watch_object(struct guard *guard, uint32_t watch, uint64_t address, struct caller caller);
 
 /* Has anything watched changed without a trap? At lines, at a crash and at the end. _sigsafe */

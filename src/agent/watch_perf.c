@@ -74,7 +74,8 @@ static uint32_t fds_from(void)
 {
 	struct rlimit limit = { 0 };
 
-	if (raw_syscall4(SYS_prlimit64, 0, RLIMIT_NOFILE, 0, &limit) || limit.rlim_cur > FDS_FROM + 64)
+	if (raw_syscall4(SYS_prlimit64, 0, RLIMIT_NOFILE, 0, &limit) ||
+	    limit.rlim_cur > FDS_FROM + 64)
 		return FDS_FROM;
 	return limit.rlim_cur > 64 ? (uint32_t)limit.rlim_cur - 32 : 3;
 }
@@ -126,8 +127,8 @@ bool watch_perf_sees_kernel(void)
 
 static bool modify(unsigned n)
 {
-	return !raw_syscall3(SYS_ioctl, state.first_fd + (int)n,
-			     PERF_EVENT_IOC_MODIFY_ATTRIBUTES, &state.attr[n]);
+	return !raw_syscall3(SYS_ioctl, state.first_fd + (int)n, PERF_EVENT_IOC_MODIFY_ATTRIBUTES,
+			     &state.attr[n]);
 }
 
 bool watch_perf_aim_sigsafe(unsigned n, uint64_t address, uint32_t bytes, uint64_t tag)

@@ -110,6 +110,21 @@ struct writer {
  */
 int arch_decode_before(const struct trap *trap, struct writer *ret);
 
+/* The call instruction that ends at trap->rip, a return address. False when there is none. */
+bool arch_call_before(const struct trap *trap, uint64_t *ret_at);
+
+/* What an instruction does with memory, and through which pointers it goes on. */
+struct access {
+	bool reads, writes;	      /* its operand in memory */
+	bool jumps;		      /* to an address out of a register or memory */
+	struct memory_operand memory; /* when it reads or writes */
+	unsigned int width;
+	int target; /* jumps: the register with the address; NO_REGISTER when it is in memory */
+};
+
+/* The instruction at `at`; false when there is none or it has nothing to do with either. */
+bool arch_access_at(const struct trap *trap, uint64_t at, struct access *ret);
+
 enum origin_kind {
 	ORIGIN_UNKNOWN,
 	ORIGIN_LOAD,	  /* from memory: `from`, `width` */

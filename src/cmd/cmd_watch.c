@@ -103,7 +103,8 @@ static int check(const struct watch_options *options, struct err *err)
 	if (options->on.count > PLAN_WATCHES_MAX)
 		return err_set(err, -E2BIG, "--on can be given at most %u times", PLAN_WATCHES_MAX);
 	if (options->trial.observe != OBSERVE_WATCH)
-		return err_set(err, -EINVAL, "watch is an observer of its own: leave --observe out");
+		return err_set(err, -EINVAL,
+			       "watch is an observer of its own: leave --observe out");
 	return 0;
 }
 
@@ -183,12 +184,13 @@ const struct command cmd_watch = {
 		"time are watched, and the share is told. Each object has its own number: when two "
 		"objects lived at one address one after the other, what looks like a change is said to "
 		"be none. A value that changed though nobody was caught is told as an outside writer.",
-	.examples = "  redhand watch --on global:config.flags -- ./server --self-test\n"
-		    "      who changes it?\n\n"
-		    "  redhand watch --on ret:object_new+0x18:8 --when 'clears(0)' -n 50 -- ./bench\n"
-		    "      who clears the lowest bit of that word, in any new object?\n\n"
-		    "  redhand watch --on key:9f31c0ffee123456#7+24:8 -- ./tests\n"
-		    "      the block that 'redhand show' named in an earlier trial\n",
+	.examples =
+		"  redhand watch --on global:config.flags -- ./server --self-test\n"
+		"      who changes it?\n\n"
+		"  redhand watch --on ret:object_new+0x18:8 --when 'clears(0)' -n 50 -- ./bench\n"
+		"      who clears the lowest bit of that word, in any new object?\n\n"
+		"  redhand watch --on key:9f31c0ffee123456#7+24:8 -- ./tests\n"
+		"      the block that 'redhand show' named in an earlier trial\n",
 	.groups = groups,
 	.options_size = sizeof(struct watch_options),
 	.program = PROGRAM_REQUIRED,

@@ -273,6 +273,16 @@ bool module_symbol(struct module *module, const char *name, uint64_t *ret)
 	return true;
 }
 
+bool module_function_start(struct module *module, uint64_t vaddr, uint64_t *ret)
+{
+	uint64_t start;
+
+	if (!elf_symbols_find(module_symbols(module), vaddr + module->bias, &start))
+		return false;
+	*ret = start - module->bias;
+	return true;
+}
+
 char *module_global(struct module *module, uint64_t vaddr, uint64_t *ret_offset)
 {
 	uint64_t address = vaddr + module->bias, start;

@@ -8,9 +8,9 @@
 #include "debuginfo/module.h"
 #include "debuginfo/modules.h"
 #include "debuginfo/python_frames.h"
-#include "wire/python_layout.h"
 #include "debuginfo/space.h"
 #include "debuginfo/unwind.h"
+#include "wire/python_layout.h"
 
 #define DEFAULT_MAX_FRAMES 512
 
@@ -202,6 +202,78 @@ int symbols_unwind(struct symbols *symbols, const struct snapshot *snapshot, str
 	stack.end = end;
 	*ret = stack;
 	return 0;
+}
+
+#define CODE_BEFORE 4096u
+#define CODE_AFTER 32u
+
+static taddr function_start(struct symbols *symbols, struct space *space, taddr inside)
+{
+	struct jit_name name;
+	struct place place;
+	uint64_t start;
+
+	space_find(space, inside, &place);
+	if (place.match == MODULE_FOUND)
+		return module_function_start(place.module, place.vaddr, &start)
+			       ? inside - (place.vaddr - start)
+			       : 0;
+	return jit_names_find(symbols_jit(symbols, space->snapshot), inside, &name) ? name.start
+										    : 0;
+}
+
+static void fill_machine_frame(struct symbols *symbols, struct space *space,
+			       const struct raw_frame *raw, struct machine_frame *ret)
+{
+	taddr inside = raw->flags & FRAME_EXACT ? raw->pc : raw->pc - 1;
+	size_t before = CODE_BEFORE, got, after;
+
+	*ret = (struct machine_frame){ .pc = raw->pc,
+				       .exact = (raw->flags & FRAME_EXACT) != 0,
+				       .registers = raw->registers,
+				       .start = function_start(symbols, space, inside) };
+	if (ret->start != 0 && raw->pc - ret->start < before)
+		before = (size_t)(raw->pc - ret->start);
+	ret->code = mem_alloc(before + CODE_AFTER);
+	got = space_read_before(space, raw->pc, ret->code, before);
+	/* What could be read ends at pc: it is put to the front. */
+	after = space_read_after(space, raw->pc, ret->code + got, CODE_AFTER);
+	ret->code_len = got + after;
+	ret->code_address = raw->pc - got;
+}
+
+size_t symbols_machine_frames(struct symbols *symbols, const struct snapshot *snapshot,
+			      struct machine_frame *ret, size_t room)
+{
+	AUTO(mem_freep) struct raw_frame *raw = mem_alloc(room * sizeof(*raw));
+	struct space space;
+	enum stack_end end;
+	size_t count;
+
+	space_init(&space, symbols->modules, snapshot);
+	count = unwind(&space, symbols_jit(symbols, snapshot), raw, room, &end);
+	for (size_t i = 0; i < count; i++)
+		fill_machine_frame(symbols, &space, &raw[i], &ret[i]);
+	space_deinit(&space);
+	return count;
+}
+
+void machine_frames_free(struct machine_frame *frames, size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		mem_free(frames[i].code);
+}
+
+bool symbols_read(struct symbols *symbols, const struct snapshot *snapshot, taddr address,
+		  void *buf, size_t len)
+{
+	struct space space;
+	bool found;
+
+	space_init(&space, symbols->modules, snapshot);
+	found = space_read(&space, address, buf, len);
+	space_deinit(&space);
+	return found;
 }
 
 void symbols_name(struct symbols *symbols, const struct snapshot *snapshot, taddr address,

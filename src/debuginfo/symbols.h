@@ -40,6 +40,27 @@ AUTO_DEFINE(struct symbols, symbols_free)
 int symbols_unwind(struct symbols *symbols, const struct snapshot *snapshot, struct stack *ret,
 		   struct err *err);
 
+/* A physical frame as the machine had it, for whoever reads its instructions. */
+struct machine_frame {
+	taddr pc;
+	bool exact; /* execution stands there; else it is a return address */
+	struct registers registers;
+	taddr start;   /* of its function, or of its piece of emitted code; 0 unknown */
+	uint8_t *code; /* from `start` on where that is near, to a little after pc */
+	size_t code_len;
+	taddr code_address;
+};
+
+/* The innermost frames of a snapshot; returns how many. Each one's code is the caller's to free
+ * (machine_frames_free() does). */
+size_t symbols_machine_frames(struct symbols *symbols, const struct snapshot *snapshot,
+			      struct machine_frame *ret, size_t room);
+void machine_frames_free(struct machine_frame *frames, size_t count);
+
+/* Reads memory of the snapshot, or of a mapped file that nobody can write to. */
+bool symbols_read(struct symbols *symbols, const struct snapshot *snapshot, taddr address,
+		  void *buf, size_t len);
+
 /* The name of the global variable at `vaddr` (an address in the file) of a mapped file, and where
  * in it that is. The caller's to free; NULL when it is not known. */
 char *symbols_global(struct symbols *symbols, const struct mapping *mapping, uint64_t vaddr,

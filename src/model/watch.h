@@ -28,7 +28,7 @@ struct watch_sight {
 
 /* All writes of one instruction. */
 struct watch_writer {
-	char *key;	    /* the same in every run: module and offset, or the emitted code's name */
+	char *key; /* the same in every run: module and offset, or the emitted code's name */
 	unsigned int watch; /* which --on, from 0 */
 	uint64_t count, changed;
 	unsigned int trials, failing; /* trials in which it wrote; those that failed */
@@ -53,7 +53,7 @@ struct watch_conflation {
 	uint64_t trial;
 	bool failing;
 	uint64_t address;
-	uint64_t instances; /* in all */
+	uint64_t instances;		 /* in all */
 	VEC(struct watch_instance) list; /* the last few, in order */
 	/* Two of them that follow each other and hold different values, with no write in between:
 	 * index of the first; what looks like a change is two objects. */

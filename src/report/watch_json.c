@@ -69,7 +69,8 @@ static json_t *writer_json(const struct watch_writer *writer)
 	set(object, "kernel", json_boolean(writer->system_call));
 	set(object, "width", write && write->width > 0 ? json_integer(write->width) : json_null());
 	set(object, "fit",
-	    write && write->fit != FIT_UNKNOWN ? json_text(store_fit_name(write->fit)) : json_null());
+	    write && write->fit != FIT_UNKNOWN ? json_text(store_fit_name(write->fit))
+					       : json_null());
 	set(object, "count", count(writer->count));
 	set(object, "changed", count(writer->changed));
 	set(object, "trials", json_integer(writer->trials));

@@ -27,7 +27,8 @@ static void print_target(const struct watch_target *target, FILE *out)
 		(void)fprintf(out, "; %" PRIu64 " left the value as it was", target->unchanged);
 	(void)fputc('\n', out);
 	if (target->objects > 1)
-		(void)fprintf(out, "  %" PRIu64 " of %" PRIu64 " objects were watched (%.3g %%)%s\n",
+		(void)fprintf(out,
+			      "  %" PRIu64 " of %" PRIu64 " objects were watched (%.3g %%)%s\n",
 			      target->armed, target->objects,
 			      100.0 * (double)target->armed / (double)target->objects,
 			      target->displaced > 0 ? ", some only until newer ones came" : "");
@@ -61,8 +62,9 @@ static void print_base(const struct write_seen *write, FILE *out)
 
 	if (!base || same)
 		return;
-	(void)fprintf(out, "     written through %s, which points to another block: #%" PRIu64
-			   ", %" PRIu64 " bytes, %s\n",
+	(void)fprintf(out,
+		      "     written through %s, which points to another block: #%" PRIu64
+		      ", %" PRIu64 " bytes, %s\n",
 		      base->via, base->id, base->size,
 		      base->state == BLOCK_FREED ? "FREED" : "live");
 	if (base->allocated.count > 0) {
@@ -110,8 +112,8 @@ static void print_values(const struct watch_writer *writer, FILE *out)
 static void print_writer(const struct watch_report *report, const struct watch_writer *writer,
 			 size_t number, bool verbose, FILE *out)
 {
-	const struct write_seen *write = writer->last.write ? writer->last.write
-							    : writer->first.write;
+	const struct write_seen *write =
+		writer->last.write ? writer->last.write : writer->first.write;
 	const char *fit = write ? fit_words(write->fit) : NULL;
 
 	(void)fprintf(out, "\n%2zu. ", number);
@@ -121,13 +123,13 @@ static void print_writer(const struct watch_report *report, const struct watch_w
 		(void)fprintf(out, "%s",
 			      write && write->instruction ? write->instruction
 							  : "(an unknown instruction)");
-	(void)fprintf(out, "   %" PRIu64 " time%s, %" PRIu64 " changed it; in %u of %" PRIu64
-			   " trials%s\n",
-		      writer->count, plural(writer->count), writer->changed, writer->trials,
-		      report->trials,
-		      writer->failing > 0 && writer->failing == writer->trials
-			      ? ", ONLY IN FAILING ONES"
-			      : "");
+	(void)fprintf(
+		out,
+		"   %" PRIu64 " time%s, %" PRIu64 " changed it; in %u of %" PRIu64 " trials%s\n",
+		writer->count, plural(writer->count), writer->changed, writer->trials,
+		report->trials,
+		writer->failing > 0 && writer->failing == writer->trials ? ", ONLY IN FAILING ONES"
+									 : "");
 	if (!write)
 		return;
 	if (write->width > 0)
@@ -156,8 +158,9 @@ static void print_conflation(const struct watch_conflation *conflation, FILE *ou
 	for (size_t i = 0; i < conflation->list.count; i++) {
 		const struct watch_instance *instance = &conflation->list.items[i];
 
-		(void)fprintf(out, "  object %" PRIu64 " (block #%" PRIu64 "): 0x%" PRIx64
-				   " … 0x%" PRIx64 ", %" PRIu64 " write%s, %s\n",
+		(void)fprintf(out,
+			      "  object %" PRIu64 " (block #%" PRIu64 "): 0x%" PRIx64
+			      " … 0x%" PRIx64 ", %" PRIu64 " write%s, %s\n",
 			      instance->number, instance->id, instance->first_value,
 			      instance->last_value, instance->hits, plural(instance->hits),
 			      instance->end);
@@ -189,8 +192,7 @@ static void print_head(const struct watch_report *report, FILE *out)
 	(void)fprintf(out, "Watched %" PRIu64 " trial%s, %" PRIu64 " failed", report->trials,
 		      plural(report->trials), report->failed);
 	if (report->mode)
-		(void)fprintf(out, "; mode %s%s%s%s", report->mode,
-			      report->mode_reason ? " (" : "",
+		(void)fprintf(out, "; mode %s%s%s%s", report->mode, report->mode_reason ? " (" : "",
 			      report->mode_reason ? report->mode_reason : "",
 			      report->mode_reason ? ")" : "");
 	(void)fprintf(out, "\n");

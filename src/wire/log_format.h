@@ -197,25 +197,25 @@ enum log_record_type {
 	LOG_MODULE = 2,	      /* struct log_module, at start and after dlopen */
 	LOG_THREAD_START = 3, /* struct log_thread_event */
 	LOG_THREAD_END = 4,
-	LOG_CONTEXT = 5,       /* struct log_context_seen, stack bytes inline */
-	LOG_CRASH = 6,	       /* struct log_crash; BLOBs and BLOCKs follow, then CRASH_DONE */
-	LOG_CRASH_DONE = 7,    /* struct log_crash_done; missing: the record was cut short */
-	LOG_CRASH_HANDLED = 8, /* no payload; owner = the crash: the target's handler returned */
-	LOG_BLOB = 9,	       /* struct log_blob, bytes inline */
-	LOG_BLOCK = 10,	       /* struct log_block */
-	LOG_TRUNCATION = 11,   /* struct log_truncation; BLOBs: path, stack */
-	LOG_CHECKPOINT = 12,   /* struct log_checkpoint; GROWTH records follow */
-	LOG_GROWTH = 13,       /* struct log_growth[]: contexts whose live blocks changed */
-	LOG_EXEC = 14,	       /* BLOB: path */
-	LOG_EXIT = 15,	       /* struct log_exit */
-	LOG_BAD_FREE = 17,     /* struct log_bad_free, stack as in CONTEXT by its context id */
-	LOG_UNOBSERVED = 18,   /* struct log_unobserved; BLOB: path of the program */
-	LOG_HOLDERS = 24,      /* struct log_holders; HOLDER records follow */
-	LOG_HOLDER = 25,       /* struct log_holder */
-	LOG_MODULE_GONE = 19,  /* struct log_module of a module that dlclose took away */
-	LOG_PYTHON = 20,       /* struct log_python; owner = the crash, as of its PYTHON blob */
-	LOG_HIT = 26,	       /* struct log_hit: the first of each writer; PYTHON may follow, then
-				* CRASH_DONE */
+	LOG_CONTEXT = 5,	/* struct log_context_seen, stack bytes inline */
+	LOG_CRASH = 6,		/* struct log_crash; BLOBs and BLOCKs follow, then CRASH_DONE */
+	LOG_CRASH_DONE = 7,	/* struct log_crash_done; missing: the record was cut short */
+	LOG_CRASH_HANDLED = 8,	/* no payload; owner = the crash: the target's handler returned */
+	LOG_BLOB = 9,		/* struct log_blob, bytes inline */
+	LOG_BLOCK = 10,		/* struct log_block */
+	LOG_TRUNCATION = 11,	/* struct log_truncation; BLOBs: path, stack */
+	LOG_CHECKPOINT = 12,	/* struct log_checkpoint; GROWTH records follow */
+	LOG_GROWTH = 13,	/* struct log_growth[]: contexts whose live blocks changed */
+	LOG_EXEC = 14,		/* BLOB: path */
+	LOG_EXIT = 15,		/* struct log_exit */
+	LOG_BAD_FREE = 17,	/* struct log_bad_free, stack as in CONTEXT by its context id */
+	LOG_UNOBSERVED = 18,	/* struct log_unobserved; BLOB: path of the program */
+	LOG_HOLDERS = 24,	/* struct log_holders; HOLDER records follow */
+	LOG_HOLDER = 25,	/* struct log_holder */
+	LOG_MODULE_GONE = 19,	/* struct log_module of a module that dlclose took away */
+	LOG_PYTHON = 20,	/* struct log_python; owner = the crash, as of its PYTHON blob */
+	LOG_HIT = 26,		/* struct log_hit: the first of each writer; PYTHON may follow, then
+				 * CRASH_DONE */
 	LOG_WATCH_CHANGED = 27, /* struct log_watch_changed */
 };
 
@@ -511,7 +511,7 @@ struct log_writer_row {
 	uint32_t watch;
 	uint32_t check; /* over rip, watch and the row number: log_context_check() */
 	uint64_t count, changed;
-	uint64_t first_hit, last_hit; /* numbers of hits */
+	uint64_t first_hit, last_hit;					     /* numbers of hits */
 	uint64_t values[LOG_WRITER_VALUES], value_counts[LOG_WRITER_VALUES]; /* stored, the first
 									       few */
 };
@@ -527,8 +527,8 @@ enum log_watched_end {
 
 /* One object, for the time it was watched. */
 struct log_watched {
-	uint64_t number; /* from 1, in order; 0: free */
-	uint64_t address; /* of the watched bytes */
+	uint64_t number;	  /* from 1, in order; 0: free */
+	uint64_t address;	  /* of the watched bytes */
 	uint64_t id, start, size; /* of the block; id 0: none known */
 	struct block_key key;
 	uint32_t watch;
@@ -590,7 +590,7 @@ struct log_hit {
 struct log_watch_changed {
 	uint64_t watched; /* number of the object */
 	uint64_t address;
-	uint64_t hit;	  /* number of the latest hit then */
+	uint64_t hit; /* number of the latest hit then */
 	uint32_t watch, bytes;
 	uint8_t expected[LOG_WATCH_BYTES], found[LOG_WATCH_BYTES];
 };

@@ -531,7 +531,8 @@ const struct log_hit *log_hit(struct log_reader *log, uint32_t slot)
 	head.check = 0;
 	if (head.stack_bytes > LOG_HIT_STACK || head.stack_bytes % 8 ||
 	    head.code_bytes > LOG_HIT_CODE || head.bytes > LOG_WATCH_BYTES ||
-	    head.number % LOG_HITS != slot || log_hit_sum(head.number, &head, at + sizeof(head)) != sum) {
+	    head.number % LOG_HITS != slot ||
+	    log_hit_sum(head.number, &head, at + sizeof(head)) != sum) {
 		log->damage.hits++;
 		return NULL;
 	}

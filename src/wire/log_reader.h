@@ -137,8 +137,8 @@ bool log_watched(const struct log_reader *log, uint32_t row, struct log_watched 
 /* The latest hit at exactly this address. */
 bool log_last(const struct log_reader *log, uint64_t address, struct log_last *ret);
 
-/* A hit of the ring, by its slot (0..LOG_HITS-1), where it lies: its stack follows it. NULL when the
- * slot is empty or damaged (counted). */
+/* A hit of the ring, by its slot (0..LOG_HITS-1), where it lies: its stack follows it. NULL when
+ * the slot is empty or damaged (counted). */
 const struct log_hit *log_hit(struct log_reader *log, uint32_t slot);
 
 #endif

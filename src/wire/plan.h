@@ -165,9 +165,9 @@ struct plan_range {
 
 /* One step of a predicate, for a machine with a stack of 64-bit numbers. */
 struct plan_step {
-	uint8_t op;	 /* enum plan_step_op */
-	uint8_t bits;	 /* of operands that are compared as signed numbers; 0: 64 */
-	uint16_t first;	 /* PLAN_STEP_WRITER: ranges[first], `count` of them */
+	uint8_t op;	/* enum plan_step_op */
+	uint8_t bits;	/* of operands that are compared as signed numbers; 0: 64 */
+	uint16_t first; /* PLAN_STEP_WRITER: ranges[first], `count` of them */
 	uint32_t count;
 	uint64_t value;
 };

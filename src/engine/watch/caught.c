@@ -34,10 +34,9 @@ static void collect_kept(struct event_log *log, struct watch_log *ret)
 			continue;
 		stack = log_payload_rest(&item, sizeof(*hit), &bytes);
 		if (hit_sound(hit, bytes))
-			VEC_PUSH(&ret->hits, ((struct caught){ .log = log,
-							       .hit = hit,
-							       .stack = stack,
-							       .item = item }));
+			VEC_PUSH(&ret->hits,
+				 ((struct caught){
+					 .log = log, .hit = hit, .stack = stack, .item = item }));
 	}
 }
 
@@ -71,8 +70,7 @@ static void collect(struct event_log *log, struct watch_log *ret)
 		/* Only the kept ones can be there already. */
 		if (kept > from && known(ret, from, hit->number))
 			continue;
-		VEC_PUSH(&ret->hits,
-			 ((struct caught){ .log = log, .hit = hit, .stack = hit + 1 }));
+		VEC_PUSH(&ret->hits, ((struct caught){ .log = log, .hit = hit, .stack = hit + 1 }));
 	}
 	if (ret->hits.count > from)
 		qsort(ret->hits.items + from, ret->hits.count - from, sizeof(ret->hits.items[0]),

@@ -36,8 +36,8 @@ void caught_tell(const struct caught *caught, const struct writer *writer, struc
 struct block_life *caught_block(struct event_log *log, const struct block_key *key, uint64_t id,
 				uint64_t start, uint64_t size, struct symbols *symbols);
 
-/* What names this instruction in every run: module and offset of the store, or the function and text
- * of emitted code. The caller's to free. */
+/* What names this instruction in every run: module and offset of the store, or the function and
+ * text of emitted code. The caller's to free. */
 char *caught_key(const struct caught *caught, const struct writer *writer,
 		 const struct write_seen *write);
 

@@ -99,12 +99,12 @@ static void add_writer(struct watch_gather *gather, const struct watch_log *log,
 	writer = find_writer(report, key, row->watch);
 	if (!writer && report->writers.count < WRITERS_MAX) {
 		VEC_PUSH(&report->writers,
-			 ((struct watch_writer){ .key = mem_strdup(key),
-						 .watch = row->watch,
-						 .certain = sure && decoded.certain,
-						 .system_call = sure && decoded.system_call,
-						 .first = { .trial = gather->trial,
-							    .write = TAKE(seen) } }));
+			 ((struct watch_writer){
+				 .key = mem_strdup(key),
+				 .watch = row->watch,
+				 .certain = sure && decoded.certain,
+				 .system_call = sure && decoded.system_call,
+				 .first = { .trial = gather->trial, .write = TAKE(seen) } }));
 		writer = &report->writers.items[report->writers.count - 1];
 	}
 	write_seen_free(seen);
@@ -113,14 +113,15 @@ static void add_writer(struct watch_gather *gather, const struct watch_log *log,
 	touch(gather, (size_t)(writer - report->writers.items));
 	add_counts(writer, row);
 	write_seen_free(writer->last.write);
-	writer->last = (struct watch_sight){ .trial = gather->trial,
-					     .write = mem_alloc(sizeof(*seen)) };
+	writer->last =
+		(struct watch_sight){ .trial = gather->trial, .write = mem_alloc(sizeof(*seen)) };
 	sure = caught_decode(last, &decoded) == 0;
 	caught_tell(last, sure ? &decoded : NULL, gather->symbols, writer->last.write);
 	writer->imprecise |= (last->hit->flags & LOG_HIT_IMPRECISE) != 0;
 }
 
-/* ---- objects at one address ------------------------------------------------------------------- */
+/* ---- objects at one address -------------------------------------------------------------------
+ */
 
 struct lives {
 	VEC(struct log_watched) list; /* by address, then by number */
@@ -214,7 +215,8 @@ static void add_conflations(struct watch_gather *gather, struct event_log *log)
 	VEC_DEINIT(&lives.list);
 }
 
-/* ---- changes without a hit -------------------------------------------------------------------- */
+/* ---- changes without a hit --------------------------------------------------------------------
+ */
 
 /* A hit that came with or after it, and that left what was found, explains it. One that was found
  * alongside another counts if that store covered it. */
@@ -257,7 +259,9 @@ static void add_outside(struct watch_gather *gather, const struct watch_log *log
 	(void)log_watch_row(&in->reader, changed->watch, &row);
 	change = mem_alloc(sizeof(*change));
 	*change = (struct outside_change){
-		.home = { .kind = HOME_ADDRESS, .address = changed->address, .len = changed->bytes },
+		.home = { .kind = HOME_ADDRESS,
+			  .address = changed->address,
+			  .len = changed->bytes },
 		.old = watched_word(changed->expected, changed->bytes),
 		.new = watched_word(changed->found, changed->bytes),
 		.value_len = changed->bytes < 8 ? changed->bytes : 8,

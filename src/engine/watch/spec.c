@@ -165,7 +165,8 @@ static int parse_key(struct parser *p, struct spec *ret)
 	uint64_t n;
 
 	if (!number(p, 16, &ret->hash) || ret->hash == 0)
-		return mistake(p, "a context (16 hexadecimal digits, from 'redhand show') is missing");
+		return mistake(p,
+			       "a context (16 hexadecimal digits, from 'redhand show') is missing");
 	if (*p->at == '@') {
 		p->at++;
 		if (!number(p, 10, &n) || n > UINT32_MAX)
@@ -248,8 +249,9 @@ int spec_parse(const char *text, struct spec *ret, struct err *err)
 	if (r == 0)
 		r = parse_part(&p, ret);
 	if (r == 0 && *p.at != '\0')
-		r = mistake(&p, "this does not belong here; +OFFSET[:LEN] or .field may stand at the "
-				"end");
+		r = mistake(&p,
+			    "this does not belong here; +OFFSET[:LEN] or .field may stand at the "
+			    "end");
 	if (r == 0 && ret->kind == SPEC_STRUCT && !ret->field)
 		r = mistake(&p, "'.' and a field's name are missing");
 	return r;

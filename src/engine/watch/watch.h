@@ -19,7 +19,7 @@ struct watch_request {
 	void *progress_ctx;
 };
 
-/* ret->targets, one per watch, are there before. What was seen before is not kept: earlier trials of
- * the same command are forgotten. */
+/* ret->targets, one per watch, are there before. What was seen before is not kept: earlier trials
+ * of the same command are forgotten. */
 int watch_run(struct case_store *cs, const struct watch_request *request, struct watch_report *ret,
 	      struct err *err);

@@ -57,7 +57,8 @@ static struct plan_step *emit(struct compiler *c, enum plan_step_op op, uint64_t
 	return &c->out->steps[c->out->count++];
 }
 
-/* ---- words ------------------------------------------------------------------------------------ */
+/* ---- words ------------------------------------------------------------------------------------
+ */
 
 static uint64_t bit_argument(struct compiler *c)
 {
@@ -116,7 +117,8 @@ static void writer(struct compiler *c)
 		name.name = mem_strndup(c->at + 1, (size_t)(end - c->at - 1));
 		c->at = end + 1;
 	} else {
-		for (end = c->at; isalnum((unsigned char)*end) || (*end && strchr("_.:~/-+", *end));)
+		for (end = c->at;
+		     isalnum((unsigned char)*end) || (*end && strchr("_.:~/-+", *end));)
 			end++;
 		if (end == c->at) {
 			mistake(c, c->at, "a function's or a module's name is missing");
@@ -131,13 +133,34 @@ static void writer(struct compiler *c)
 		(void)emit(c, PLAN_STEP_NOT, 0);
 }
 
-static void push_old(struct compiler *c) { (void)emit(c, PLAN_STEP_OLD, 0); }
-static void push_new(struct compiler *c) { (void)emit(c, PLAN_STEP_NEW, 0); }
-static void push_size(struct compiler *c) { (void)emit(c, PLAN_STEP_SIZE, 0); }
-static void push_tid(struct compiler *c) { (void)emit(c, PLAN_STEP_TID, 0); }
-static void push_age(struct compiler *c) { (void)emit(c, PLAN_STEP_AGE, 0); }
-static void clears(struct compiler *c) { bit_change(c, PLAN_STEP_OLD, PLAN_STEP_NEW); }
-static void sets(struct compiler *c) { bit_change(c, PLAN_STEP_NEW, PLAN_STEP_OLD); }
+static void push_old(struct compiler *c)
+{
+	(void)emit(c, PLAN_STEP_OLD, 0);
+}
+static void push_new(struct compiler *c)
+{
+	(void)emit(c, PLAN_STEP_NEW, 0);
+}
+static void push_size(struct compiler *c)
+{
+	(void)emit(c, PLAN_STEP_SIZE, 0);
+}
+static void push_tid(struct compiler *c)
+{
+	(void)emit(c, PLAN_STEP_TID, 0);
+}
+static void push_age(struct compiler *c)
+{
+	(void)emit(c, PLAN_STEP_AGE, 0);
+}
+static void clears(struct compiler *c)
+{
+	bit_change(c, PLAN_STEP_OLD, PLAN_STEP_NEW);
+}
+static void sets(struct compiler *c)
+{
+	bit_change(c, PLAN_STEP_NEW, PLAN_STEP_OLD);
+}
 
 static void changes(struct compiler *c)
 {
@@ -150,9 +173,9 @@ static const struct {
 	const char *name;
 	void (*compile)(struct compiler *c);
 } words[] = {
-	{ "old", push_old },   { "new", push_new },	{ "size", push_size },
-	{ "tid", push_tid },   { "age", push_age },	{ "writer", writer },
-	{ "clears", clears },  { "sets", sets },	{ "changes", changes },
+	{ "old", push_old },  { "new", push_new }, { "size", push_size },
+	{ "tid", push_tid },  { "age", push_age }, { "writer", writer },
+	{ "clears", clears }, { "sets", sets },	   { "changes", changes },
 };
 
 static void word(struct compiler *c)
@@ -180,7 +203,8 @@ static void word(struct compiler *c)
 	mistake(c, from, said);
 }
 
-/* ---- operators -------------------------------------------------------------------------------- */
+/* ---- operators --------------------------------------------------------------------------------
+ */
 
 /* By binding, the loosest first; within a level the longer ones first. */
 static const struct {

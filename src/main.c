@@ -21,6 +21,7 @@ static const struct command *const commands[] = {
 	&cmd_minimize,
 	&cmd_watch,
 	&cmd_heap,
+	&cmd_scan,
 	&cmd_doctor,
 	NULL,
 };

@@ -11,6 +11,7 @@
 #include "agent/blocks.h"
 #include "agent/checkpoint.h"
 #include "agent/clock.h"
+#include "agent/jit_code.h"
 #include "agent/log.h"
 #include "agent/maps.h"
 #include "agent/memory.h"
@@ -270,7 +271,8 @@ void agent_exiting_sigsafe(uint32_t status, uint32_t how)
 	checkpoint_exit_sigsafe();
 	watch_exiting_sigsafe();
 	log_writer_init_sigsafe(&writer, LOG_TO_EVENTS);
-	(void)log_append_sigsafe(&writer, LOG_EXIT, &record, sizeof(record), NULL, 0);
+	jit_code_write_sigsafe(
+		log_append_sigsafe(&writer, LOG_EXIT, &record, sizeof(record), NULL, 0));
 	/* A handler of the target that ends the process instead of returning has hidden a crash. */
 	if (log_map.header->forwarded_faults)
 		log_publish_sigsafe();

@@ -13,6 +13,7 @@
 #include "agent/blocks.h"
 #include "agent/clock.h"
 #include "agent/interpreter.h"
+#include "agent/jit_code.h"
 #include "agent/log.h"
 #include "agent/maps.h"
 #include "agent/memory.h"
@@ -434,6 +435,8 @@ uint64_t crash_record_sigsafe(int signo, const siginfo_t *info, const ucontext_t
 		if (flags & LOG_CRASH_FINAL)
 			log_save_sigsafe();
 		details_write(&writer, &crash);
+		if (flags & LOG_CRASH_FINAL)
+			jit_code_write_sigsafe(writer.owner);
 		if (flags & LOG_CRASH_FINAL)
 			log_save_sigsafe();
 	}

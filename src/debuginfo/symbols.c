@@ -4,6 +4,7 @@
 
 #include "arch/arch.h"
 #include "base/mem.h"
+#include "debuginfo/code_layout.h"
 #include "debuginfo/jit_names.h"
 #include "debuginfo/module.h"
 #include "debuginfo/modules.h"
@@ -295,4 +296,57 @@ char *symbols_global(struct symbols *symbols, const struct mapping *mapping, uin
 	if (modules_find(symbols->modules, mapping, &module) != MODULE_FOUND)
 		return NULL;
 	return module_global(module, vaddr, ret_offset);
+}
+
+/* From the file's own addresses to those of the process, as far as they are in the mapping. */
+static void layout_in_mapping(const struct code_layout *own, const struct mapping *mapping,
+			      uint64_t bias, struct code_layout *ret)
+{
+	VEC_FOREACH (&own->ranges, range) {
+		struct code_range here = { range->low + bias, range->high + bias };
+
+		if (here.low < mapping->start)
+			here.low = mapping->start;
+		if (here.high > mapping->end)
+			here.high = mapping->end;
+		if (here.low < here.high)
+			VEC_PUSH(&ret->ranges, here);
+	}
+	VEC_FOREACH (&own->starts, start)
+		if (*start + bias >= mapping->start && *start + bias < mapping->end)
+			VEC_PUSH(&ret->starts, *start + bias);
+}
+
+void symbols_code(struct symbols *symbols, const struct snapshot *snapshot,
+		  const struct mapping *mapping, struct code_layout *ret)
+{
+	AUTO(code_layout_deinit) struct code_layout own = { 0 };
+	struct code_range whole = { mapping->start, mapping->end };
+	struct space space;
+	struct place place;
+
+	space_init(&space, symbols->modules, snapshot);
+	space_find(&space, mapping->start, &place);
+	space_deinit(&space);
+	if (place.match == MODULE_FOUND && place.mapping == mapping) {
+		code_layout_of_module(place.module, &own);
+		layout_in_mapping(&own, mapping, mapping->start - place.vaddr, ret);
+		return;
+	}
+	if (whole.low < whole.high)
+		VEC_PUSH(&ret->ranges, whole);
+	jit_names_starts(symbols_jit(symbols, snapshot), mapping->start, mapping->end, ret);
+	code_layout_sort(ret);
+}
+
+bool symbols_read(struct symbols *symbols, const struct snapshot *snapshot, taddr address,
+		  void *buf, size_t len)
+{
+	struct space space;
+	bool read;
+
+	space_init(&space, symbols->modules, snapshot);
+	read = space_read(&space, address, buf, len);
+	space_deinit(&space);
+	return read;
 }

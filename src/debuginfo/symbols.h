@@ -9,6 +9,8 @@
 #include "model/frame.h"
 #include "model/snapshot.h"
 
+struct code_layout;
+
 /*
  * Stacks with names, out of snapshots.
  *
@@ -71,3 +73,14 @@ char *symbols_global(struct symbols *symbols, const struct mapping *mapping, uin
  * Only the snapshot's mappings, pieces and pid are used. */
 void symbols_name(struct symbols *symbols, const struct snapshot *snapshot, taddr address,
 		  unsigned int flags, struct stack *stack);
+
+/* Which parts of an executable mapping are code, and where functions begin in it, as addresses of
+ * the process. Of a mapping without a file all is code, and the names of emitted code tell the
+ * starts. The caller deinits `ret`. */
+void symbols_code(struct symbols *symbols, const struct snapshot *snapshot,
+		  const struct mapping *mapping, struct code_layout *ret);
+
+/* Memory as the snapshot has it, or, where the process could not write, the mapped file. True only
+ * for all of it. */
+bool symbols_read(struct symbols *symbols, const struct snapshot *snapshot, taddr address,
+		  void *buf, size_t len);

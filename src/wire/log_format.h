@@ -314,6 +314,7 @@ enum log_blob_kind {
 	LOG_BLOB_FAULT_MEMORY = 10, /* around the fault address, when readable */
 	LOG_BLOB_XSTATE = 11,	    /* legacy fxsave area: 512 bytes, xmm registers */
 	LOG_BLOB_PYTHON = 12,	    /* struct log_kept, its bytes, padding to 8; and again */
+	LOG_BLOB_JIT = 16, /* a page of emitted code. In EVENTS, whoever owns it: a crash, EXIT */
 };
 
 /* One piece of memory in a blob that packs many small ones. */

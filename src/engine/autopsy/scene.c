@@ -91,7 +91,7 @@ static void collect(struct event_log *log, int signal, struct crash_places *ret)
 		if (item.head.type == LOG_CRASH && log_payload(&item, &record, sizeof(record)) &&
 		    !(record.flags & LOG_CRASH_LIGHT) && ret->list.count < CANDIDATES_MAX)
 			VEC_PUSH(&ret->list,
-				 ((struct candidate){
+				 ((struct crash_place){
 					 .log = log,
 					 .item = item,
 					 .signal = record.signo,

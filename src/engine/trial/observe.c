@@ -111,7 +111,7 @@ int observe_write_plan(const struct trial_settings *settings, const struct trial
 	if (dir < 0)
 		return err_errno(err, -errno, "cannot open trials/%s", name);
 	plan_init(&plan, PLAN_OBSERVE_IDS);
-	plan.flags = PLAN_PYTHON | PLAN_TRUNCATIONS | (job->growth ? PLAN_GROWTH : 0);
+	plan.flags = PLAN_PYTHON | PLAN_TRUNCATIONS | PLAN_JIT_CODE | (job->growth ? PLAN_GROWTH : 0);
 	holders.after_lines = (uint32_t)job->held_after_lines;
 	for (size_t i = 0; i < job->held.count && i < PLAN_HOLDERS_MAX; i++)
 		holders.stack_hashes[holders.count++] = strtoull(job->held.items[i], NULL, 16);

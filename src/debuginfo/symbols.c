@@ -265,18 +265,6 @@ void machine_frames_free(struct machine_frame *frames, size_t count)
 		mem_free(frames[i].code);
 }
 
-bool symbols_read(struct symbols *symbols, const struct snapshot *snapshot, taddr address,
-		  void *buf, size_t len)
-{
-	struct space space;
-	bool found;
-
-	space_init(&space, symbols->modules, snapshot);
-	found = space_read(&space, address, buf, len);
-	space_deinit(&space);
-	return found;
-}
-
 void symbols_name(struct symbols *symbols, const struct snapshot *snapshot, taddr address,
 		  unsigned int flags, struct stack *stack)
 {

@@ -4,6 +4,7 @@
 #include "arch/x86_64.h"
 
 #define BACK_INSTRUCTIONS 400u
+#define BACK_JUMPS 12u
 
 /* The value on its way back: in a register, or in a slot of the stack. */
 struct chase {
@@ -13,7 +14,8 @@ struct chase {
 	size_t count;
 	ZydisRegister reg; /* ZYDIS_REGISTER_NONE while it is in a slot */
 	struct memory_operand slot;
-	uint32_t written; /* general registers changed since, a bit for each number */
+	uint32_t written;   /* general registers changed since, a bit for each number */
+	unsigned int jumps; /* followed back */
 	struct origin *ret;
 };
 
@@ -263,14 +265,27 @@ static bool step_register(struct chase *chase, const struct decoded *d)
 	return true;
 }
 
+/* mov rbx, rdi while rdi is followed: rbx holds the value as well, unless it was changed since. */
+static void note_copy(struct chase *chase, const struct decoded *d)
+{
+	int copy;
+
+	if (d->instruction.mnemonic != ZYDIS_MNEMONIC_MOV || d->instruction.operand_width != 64 ||
+	    d->operands[0].type != ZYDIS_OPERAND_TYPE_REGISTER ||
+	    d->operands[1].type != ZYDIS_OPERAND_TYPE_REGISTER ||
+	    d->operands[1].reg.value != chase->reg)
+		return;
+	copy = register_number(d->operands[0].reg.value);
+	if (copy >= 0 && copy < REGISTERS_MAX && !(chase->written & (1u << copy)) &&
+	    !chase->ret->changed)
+		chase->ret->through |= 1u << copy;
+}
+
 static bool step(struct chase *chase, const struct decoded *d)
 {
 	bool ends = false;
 
 	switch (d->instruction.meta.category) {
-	case ZYDIS_CATEGORY_UNCOND_BR:
-	case ZYDIS_CATEGORY_RET:
-		return true; /* whoever comes here did not come from there */
 	case ZYDIS_CATEGORY_CALL:
 		return at_call(chase, d);
 	case ZYDIS_CATEGORY_SYSCALL:
@@ -286,6 +301,8 @@ static bool step(struct chase *chase, const struct decoded *d)
 		ends = step_slot(chase, d);
 	else if (decoded_writes(d, chase->reg))
 		ends = step_register(chase, d);
+	else
+		note_copy(chase, d);
 	chase->written |= registers_written(d);
 	return ends;
 }
@@ -316,25 +333,80 @@ static bool is_joined(const struct chase *chase, uint64_t from, uint64_t to)
 	return false;
 }
 
+/* Nobody comes from this instruction to the one behind it. */
+static bool leaves(const struct decoded *d)
+{
+	return d->instruction.meta.category == ZYDIS_CATEGORY_UNCOND_BR ||
+	       d->instruction.meta.category == ZYDIS_CATEGORY_RET;
+}
+
+static bool jumps_to(const struct decoded *d, uint64_t to)
+{
+	return jumps_between(d, to - 1, to);
+}
+
+/* The one jump of the function that leads to `to`; false when there is none, or more than one. */
+static bool find_jump(const struct chase *chase, uint64_t to, uint64_t *ret)
+{
+	unsigned int found = 0;
+	struct decoded d;
+
+	if (!chase->ret->certain)
+		return false;
+	for (uint64_t at = chase->trap->start_hint; code_decode(chase->code, at, &d);
+	     at += d.instruction.length) {
+		if (!jumps_to(&d, to))
+			continue;
+		*ret = at;
+		found++;
+	}
+	return found == 1;
+}
+
+/* Back through the instructions before `at`, until one tells. True when that is all. */
+static bool walk(struct chase *chase, uint64_t at)
+{
+	bool ended = false;
+
+	if (at == chase->trap->start_hint) { /* nothing before it */
+		chase->ret->certain = true;
+		chase->count = 0;
+		return false;
+	}
+	chase->count = code_before(chase->code, at, chase->trap->start_hint, chase->path,
+				   BACK_INSTRUCTIONS, &chase->ret->certain);
+	for (size_t i = 0; i < chase->count && !ended; i++) {
+		uint64_t behind = i > 0 ? chase->path[i - 1] : at, jump;
+		struct decoded d;
+
+		if (!code_decode(chase->code, chase->path[i], &d))
+			return true;
+		if (!leaves(&d)) {
+			ended = step(chase, &d);
+			continue;
+		}
+		/* A jump leads here: on from there, if there is only one. */
+		if (chase->jumps++ == BACK_JUMPS || !find_jump(chase, behind, &jump))
+			return true;
+		return walk(chase, jump);
+	}
+	return ended;
+}
+
 void arch_value_origin(const struct trap *trap, uint64_t at, int reg, struct origin *ret)
 {
 	struct chase chase = { .trap = trap, .reg = register_of_number(reg), .ret = ret };
 	struct code code;
-	bool ended = false;
+	bool ended;
 
 	*ret = (struct origin){ .reg = reg };
 	if (chase.reg == ZYDIS_REGISTER_NONE ||
 	    !code_init(&code, trap->code, trap->code_len, trap->code_address))
 		return;
 	chase.code = &code;
-	chase.count = code_before(&code, at, trap->start_hint, chase.path, BACK_INSTRUCTIONS,
-				  &ret->certain);
-	for (size_t i = 0; i < chase.count && !ended; i++) {
-		struct decoded d;
-
-		ended = !code_decode(&code, chase.path[i], &d) || step(&chase, &d);
-	}
-	if (!ended && ret->certain && chase.path[chase.count - 1] == trap->start_hint &&
+	ended = walk(&chase, at);
+	if (!ended && ret->certain &&
+	    (chase.count == 0 || chase.path[chase.count - 1] == trap->start_hint) &&
 	    chase.reg != ZYDIS_REGISTER_NONE)
 		*ret = (struct origin){ .kind = ORIGIN_ENTRY,
 					.at = trap->start_hint,

@@ -105,7 +105,7 @@ static bool match_field(struct sweep *sweep, const struct code *code, struct ste
 	if (hit.store.kind == STORE_PUSH) {
 		if (!query->stack)
 			return false;
-		hit.fit = FIT_ANY;
+		hit.fit = SCAN_FIT_ANY;
 	} else if (!store_fit(query->offset, query->width, hit.store.to.displacement,
 			      hit.store.width, &hit.fit) ||
 		   !base_allowed(sweep, &hit.store)) {

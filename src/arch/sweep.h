@@ -15,7 +15,7 @@
  */
 struct sweep_hit {
 	enum scan_match match;
-	enum store_fit fit;
+	enum scan_fit fit;
 	struct store store; /* of others only at, length and text are set */
 };
 

@@ -203,8 +203,8 @@ static int parse_fits(const struct option_list *names, uint32_t *ret, struct err
 	for (size_t i = 0; i < names->count; i++) {
 		uint32_t bit = 0;
 
-		for (enum store_fit fit = FIT_BEGINS; fit <= FIT_ANY; fit++)
-			if (strcmp(store_fit_name(fit), names->items[i]) == 0)
+		for (enum scan_fit fit = SCAN_FIT_BEGINS; fit <= SCAN_FIT_ANY; fit++)
+			if (strcmp(scan_fit_name(fit), names->items[i]) == 0)
 				bit = 1u << fit;
 		if (bit == 0)
 			return err_set(err, -EINVAL,

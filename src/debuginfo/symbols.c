@@ -206,7 +206,7 @@ int symbols_unwind(struct symbols *symbols, const struct snapshot *snapshot, str
 }
 
 #define CODE_BEFORE 4096u
-#define CODE_AFTER 32u
+#define CODE_AFTER 4096u /* jumps back to before it may stand there */
 
 static taddr function_start(struct symbols *symbols, struct space *space, taddr inside)
 {

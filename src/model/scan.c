@@ -1,34 +1,35 @@
 #include "model/scan.h"
 
 bool store_fit(int64_t offset, uint64_t width, int64_t store_offset, uint64_t store_width,
-	       enum store_fit *ret)
+	       enum scan_fit *ret)
 {
 	/* Displacements have 32 bits and widths are small: nothing overflows. */
 	int64_t end = offset + (int64_t)(width ? width : 1);
 	int64_t store_end = store_offset + (int64_t)store_width;
 
 	if (store_width == 0) {
-		*ret = FIT_ANY;
+		*ret = SCAN_FIT_ANY;
 		return store_offset < end;
 	}
 	if (store_end <= offset || store_offset >= end)
 		return false;
 	if (store_offset < offset)
-		*ret = FIT_COVERS;
+		*ret = SCAN_FIT_COVERS;
 	else if (width == 0)
-		*ret = FIT_BEGINS;
+		*ret = SCAN_FIT_BEGINS;
 	else if (store_end > end)
-		*ret = FIT_WIDER;
+		*ret = SCAN_FIT_WIDER;
 	else
-		*ret = store_width == width ? FIT_EXACT : FIT_NARROWER;
+		*ret = store_width == width ? SCAN_FIT_EXACT : SCAN_FIT_NARROWER;
 	return true;
 }
 
-const char *store_fit_name(enum store_fit fit)
+const char *scan_fit_name(enum scan_fit fit)
 {
 	static const char *const names[] = {
-		[FIT_BEGINS] = "begins", [FIT_EXACT] = "exact",	  [FIT_NARROWER] = "narrower",
-		[FIT_WIDER] = "wider",	 [FIT_COVERS] = "covers", [FIT_ANY] = "any",
+		[SCAN_FIT_BEGINS] = "begins",	  [SCAN_FIT_EXACT] = "exact",
+		[SCAN_FIT_NARROWER] = "narrower", [SCAN_FIT_WIDER] = "wider",
+		[SCAN_FIT_COVERS] = "covers",	  [SCAN_FIT_ANY] = "any",
 	};
 
 	return names[fit];

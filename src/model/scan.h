@@ -12,19 +12,19 @@
  */
 
 /* How a store lies to the field that was asked for. */
-enum store_fit {
-	FIT_BEGINS,   /* begins where the field does; how wide that is was not asked */
-	FIT_EXACT,    /* writes the field, all of it and nothing else */
-	FIT_NARROWER, /* writes a part of it */
-	FIT_WIDER,    /* begins in it and ends behind it */
-	FIT_COVERS,   /* begins before it and writes some or all of it */
-	FIT_ANY,      /* as many bytes as a register says: rep stos, rep movs */
+enum scan_fit {
+	SCAN_FIT_BEGINS,   /* begins where the field does; how wide that is was not asked */
+	SCAN_FIT_EXACT,	   /* writes the field, all of it and nothing else */
+	SCAN_FIT_NARROWER, /* writes a part of it */
+	SCAN_FIT_WIDER,	   /* begins in it and ends behind it */
+	SCAN_FIT_COVERS,   /* begins before it and writes some or all of it */
+	SCAN_FIT_ANY,	   /* as many bytes as a register says: rep stos, rep movs */
 };
 
 /* Of `store_width` bytes at `store_offset`, and a field of `width` (0: unknown) at `offset`. False
  * when they do not meet. A store of 0 bytes is one of any width. */
 bool store_fit(int64_t offset, uint64_t width, int64_t store_offset, uint64_t store_width,
-	       enum store_fit *ret);
+	       enum scan_fit *ret);
 
 enum scan_match {
 	SCAN_STORE,
@@ -33,7 +33,7 @@ enum scan_match {
 };
 
 /* Identifiers as the JSON documents have them. */
-const char *store_fit_name(enum store_fit fit);
+const char *scan_fit_name(enum scan_fit fit);
 const char *scan_match_name(enum scan_match match);
 
 /* What to look for. */
@@ -53,8 +53,8 @@ struct scan_query {
 
 struct scan_hit {
 	enum scan_match match;
-	enum store_fit fit; /* SCAN_STORE */
-	uint64_t address;   /* in the process; in a file its own */
+	enum scan_fit fit; /* SCAN_STORE */
+	uint64_t address;  /* in the process; in a file its own */
 	uint8_t bytes[SCAN_CODE_BYTES];
 	unsigned int length;
 	char *instruction;

@@ -41,7 +41,7 @@ static json_t *hit_json(const struct scan_report *report, const struct scan_hit 
 	json_t *object = json_object();
 
 	set(object, "match", json_text(scan_match_name(hit->match)));
-	set(object, "fit", store ? json_text(store_fit_name(hit->fit)) : json_null());
+	set(object, "fit", store ? json_text(scan_fit_name(hit->fit)) : json_null());
 	set(object, "kind", json_text(hit->kind));
 	set(object, "width", store && hit->width > 0 ? count(hit->width) : json_null());
 	set(object, "base", json_text(hit->base));

@@ -58,9 +58,9 @@ static void print_width(const struct scan_hit *hit, FILE *out)
 	(void)fprintf(out, "%-9s ", strbuf_str(&sb));
 	if (hit->match == SCAN_STORE)
 		(void)fprintf(out, "%-8s ",
-			      hit->fit == FIT_BEGINS || hit->fit == FIT_ANY
+			      hit->fit == SCAN_FIT_BEGINS || hit->fit == SCAN_FIT_ANY
 				      ? ""
-				      : store_fit_name(hit->fit));
+				      : scan_fit_name(hit->fit));
 	else
 		(void)fprintf(out, "%-8s ", "");
 }

@@ -10,7 +10,7 @@
 struct scan_request {
 	struct scan_query query;
 	const char *function; /* only there: a name or a pattern; NULL for everywhere */
-	uint32_t fits;	      /* bit per enum store_fit that is wanted; 0: all */
+	uint32_t fits;	      /* bit per enum scan_fit that is wanted; 0: all */
 	size_t limit;	      /* hits kept, further ones only counted; 0: all */
 	/* Marks hits that were seen to run. */
 	const struct seen_code *seen;

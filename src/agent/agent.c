@@ -11,6 +11,7 @@
 #include "agent/blocks.h"
 #include "agent/checkpoint.h"
 #include "agent/clock.h"
+#include "agent/hooked.h"
 #include "agent/log.h"
 #include "agent/maps.h"
 #include "agent/memory.h"
@@ -143,6 +144,7 @@ static void after_fork_in_child(void)
 		checkpoint_forget();
 		modules_refresh_sigsafe();
 	}
+	hooked_after_fork();
 	switch_on();
 }
 
@@ -228,6 +230,7 @@ static void agent_start(char **envp)
 	if (ids && (agent.plan.flags & PLAN_PYTHON))
 		python_init();
 	log_map.header->drops[LOG_DROP_EARLY] = early_count();
+	hooked_init();
 	switch_on();
 }
 

@@ -11,6 +11,7 @@
 #include "agent/blocks.h"
 #include "agent/checkpoint.h"
 #include "agent/clock.h"
+#include "agent/hooked.h"
 #include "agent/jit_code.h"
 #include "agent/log.h"
 #include "agent/maps.h"
@@ -146,6 +147,7 @@ static void after_fork_in_child(void)
 		modules_refresh_sigsafe();
 		watch_after_fork();
 	}
+	hooked_after_fork();
 	switch_on();
 }
 
@@ -233,6 +235,7 @@ static void agent_start(char **envp)
 	if (ids && (agent.plan.flags & PLAN_PYTHON))
 		python_init();
 	log_map.header->drops[LOG_DROP_EARLY] = early_count();
+	hooked_init();
 	switch_on();
 }
 

@@ -8,6 +8,7 @@
 #include "agent/crash.h"
 #include "agent/guard.h"
 #include "agent/hit.h"
+#include "agent/hooked.h"
 #include "agent/log.h"
 #include "agent/real.h"
 #include "agent/thread.h"
@@ -150,6 +151,8 @@ static bool own_fault(int signo, const siginfo_t *info, ucontext_t *context)
 
 	if (info->si_code <= 0)
 		return false;
+	if (signo == SIGTRAP && info->si_code == SI_KERNEL && hooked_trap_sigsafe(context))
+		return true;
 	/* Reading a broken stack or a library that goes away: what __builtin_longjmp would do. */
 	if ((signo == SIGSEGV || signo == SIGBUS) && self && self->recovery_armed &&
 	    (uint64_t)gregs[REG_RIP] - agent.text_low < agent.text_high - agent.text_low) {

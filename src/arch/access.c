@@ -10,7 +10,7 @@ bool arch_call_before(const struct trap *trap, uint64_t *ret_at)
 
 	if (!code_init(&code, trap->code, trap->code_len, trap->code_address) ||
 	    code_before(&code, trap->rip, trap->start_hint, &at, 1, &certain) == 0 ||
-	    !code_decode(&code, at, &d) || d.instruction.meta.category != ZYDIS_CATEGORY_CALL)
+	    !decoded_at(&code, at, &d) || d.instruction.meta.category != ZYDIS_CATEGORY_CALL)
 		return false;
 	*ret_at = at;
 	return true;
@@ -37,7 +37,7 @@ bool arch_access_at(const struct trap *trap, uint64_t at, struct access *ret)
 
 	*ret = (struct access){ .target = NO_REGISTER };
 	if (!code_init(&code, trap->code, trap->code_len, trap->code_address) ||
-	    !code_decode(&code, at, &d))
+	    !decoded_at(&code, at, &d))
 		return false;
 	take_jump(&d, ret);
 	for (unsigned int i = 0; i < d.instruction.operand_count_visible; i++) {

@@ -14,7 +14,7 @@ bool code_init(struct code *code, const uint8_t *bytes, size_t len, uint64_t add
 		ZydisDecoderInit(&code->decoder, ZYDIS_MACHINE_MODE_LONG_64, ZYDIS_STACK_WIDTH_64));
 }
 
-bool code_decode(const struct code *code, uint64_t at, struct decoded *ret)
+bool decoded_at(const struct code *code, uint64_t at, struct decoded *ret)
 {
 	uint64_t offset = at - code->address;
 

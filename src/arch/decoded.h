@@ -28,7 +28,7 @@ struct decoded {
 bool code_init(struct code *code, const uint8_t *bytes, size_t len, uint64_t address);
 
 /* The instruction at an address; false when there is none, or its bytes are not all known. */
-bool code_decode(const struct code *code, uint64_t at, struct decoded *ret);
+bool decoded_at(const struct code *code, uint64_t at, struct decoded *ret);
 
 /* Intel syntax; "" when it cannot be told. */
 void decoded_print(const struct decoded *d, char *text, size_t room);

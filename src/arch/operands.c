@@ -57,7 +57,7 @@ bool operands_of_fault(const uint8_t *bytes, size_t len, uint64_t address, uint6
 	struct code code;
 
 	*ret = (struct fault_operands){ 0 };
-	if (!code_init(&code, bytes, len, address) || !code_decode(&code, rip, &d))
+	if (!code_init(&code, bytes, len, address) || !decoded_at(&code, rip, &d))
 		return false;
 	decoded_print(&d, ret->instruction, sizeof(ret->instruction));
 	memory = memory_operand(&d);

@@ -325,9 +325,9 @@ static bool is_joined(const struct chase *chase, uint64_t from, uint64_t to)
 	struct decoded d;
 
 	for (size_t i = 0; i < chase->count; i++)
-		if (code_decode(chase->code, chase->path[i], &d) && jumps_between(&d, from, to))
+		if (decoded_at(chase->code, chase->path[i], &d) && jumps_between(&d, from, to))
 			return true;
-	for (uint64_t at = to; code_decode(chase->code, at, &d); at += d.instruction.length)
+	for (uint64_t at = to; decoded_at(chase->code, at, &d); at += d.instruction.length)
 		if (jumps_between(&d, from, to))
 			return true;
 	return false;
@@ -353,7 +353,7 @@ static bool find_jump(const struct chase *chase, uint64_t to, uint64_t *ret)
 
 	if (!chase->ret->certain)
 		return false;
-	for (uint64_t at = chase->trap->start_hint; code_decode(chase->code, at, &d);
+	for (uint64_t at = chase->trap->start_hint; decoded_at(chase->code, at, &d);
 	     at += d.instruction.length) {
 		if (!jumps_to(&d, to))
 			continue;
@@ -379,7 +379,7 @@ static bool walk(struct chase *chase, uint64_t at)
 		uint64_t behind = i > 0 ? chase->path[i - 1] : at, jump;
 		struct decoded d;
 
-		if (!code_decode(chase->code, chase->path[i], &d))
+		if (!decoded_at(chase->code, chase->path[i], &d))
 			return true;
 		if (!leaves(&d)) {
 			ended = step(chase, &d);

@@ -213,7 +213,7 @@ bool store_decode(const uint8_t *bytes, size_t len, uint64_t address, uint64_t a
 	struct decoded d;
 	struct code code;
 
-	return code_init(&code, bytes, len, address) && code_decode(&code, at, &d) &&
+	return code_init(&code, bytes, len, address) && decoded_at(&code, at, &d) &&
 	       store_take(&d, ret);
 }
 

@@ -63,7 +63,7 @@ static void offer_repeated(const struct code *code, const struct trap *trap, str
 	struct candidate candidate = { 0 };
 	struct decoded d;
 
-	if (!code_decode(code, trap->rip, &d) || !store_take(&d, &candidate.writer.store) ||
+	if (!decoded_at(code, trap->rip, &d) || !store_take(&d, &candidate.writer.store) ||
 	    candidate.writer.store.kind != STORE_REPEATED)
 		return;
 	weigh(trap, &candidate);
@@ -89,7 +89,7 @@ int arch_decode_before(const struct trap *trap, struct writer *ret)
 
 		if (certain && !candidate.likely)
 			continue;
-		if (code_decode(&code, trap->rip - back, &d) && d.instruction.length == back &&
+		if (decoded_at(&code, trap->rip - back, &d) && d.instruction.length == back &&
 		    store_take(&d, &candidate.writer.store))
 			offer(trap, &candidate, &best, &count);
 	}

@@ -20,6 +20,7 @@ struct trial_options {
 	bool fresh;
 	unsigned int keep;
 	unsigned int observe;
+	struct option_list allocators;
 	struct option_list ignore;
 	struct option_list fail_on;
 	const char *breadcrumb;
@@ -39,6 +40,7 @@ struct trial_setup {
 	struct strv slot_env;
 	enum observer observer;
 	char *unobserved;	/* why the program cannot be observed; NULL when it can */
+	struct strv notes;	/* what the user should know about it besides, a sentence each */
 	struct strbuf identity; /* canonical text: what makes two runs the same series … */
 	struct strbuf program;	/* … together with the program's content: size and hash */
 	char *program_path;	/* the file that is run */

@@ -217,6 +217,7 @@ enum log_record_type {
 	LOG_HIT = 26,		/* struct log_hit: the first of each writer; PYTHON may follow, then
 				 * CRASH_DONE */
 	LOG_WATCH_CHANGED = 27, /* struct log_watch_changed */
+	LOG_HOOK = 36,		/* struct log_hook: one place of the target's code was patched */
 };
 
 struct log_image {
@@ -654,6 +655,34 @@ struct log_bad_free {
 	/* The block it hits follows as a BLOCK record. */
 };
 
+enum log_hook_state {
+	LOG_HOOK_PLACED = 1,
+	LOG_HOOK_OTHER_CODE = 2, /* not the bytes that the tool saw in the file */
+	LOG_HOOK_NO_MEMORY = 3,	 /* none to be had near enough, or it may not be executed */
+	LOG_HOOK_TOO_FAR = 4,	 /* something that the code names is out of reach */
+	LOG_HOOK_SHADOW = 5,	 /* not with shadow stacks */
+	LOG_HOOK_NO_ROOM = 6,	 /* more hooks than the agent has room for */
+	LOG_HOOK_STATES,
+};
+
+#define LOG_HOOK_MARKS 16u
+
+/* Where code of the target runs at another place: a crash there is one in the original. */
+struct log_hook {
+	uint64_t address; /* of the patch */
+	uint64_t stub;	  /* 0 unless PLACED */
+	uint32_t stub_bytes;
+	uint32_t state;	  /* enum log_hook_state */
+	uint32_t covered; /* bytes of the original, which stood there: */
+	uint32_t mark_count;
+	uint8_t original[32];
+	/* The instruction at stub + stub_offset is the one at address + offset. */
+	struct {
+		uint16_t stub_offset, offset;
+	} marks[LOG_HOOK_MARKS];
+	char label[64]; /* the function; ends in 0 */
+};
+
 enum log_unobserved_why {
 	LOG_UNOBSERVED_STATIC = 1,
 	LOG_UNOBSERVED_SETUID = 2,
@@ -694,6 +723,7 @@ LOG_PIN(log_bad_free, 24);
 LOG_PIN(log_unobserved, 8);
 LOG_PIN(log_kept, 16);
 LOG_PIN(log_python, 24);
+LOG_PIN(log_hook, 192);
 LOG_PIN(log_watch_row, 136);
 LOG_PIN(log_writer_row, 112);
 LOG_PIN(log_watched, 128);

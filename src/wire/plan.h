@@ -76,9 +76,9 @@ struct plan_header {
 #define PLAN_CHECKPOINT_GAP_MS 10u
 
 enum plan_item_type {
-	PLAN_ITEM_ALLOCATOR = 1, /* struct plan_allocator */
-	/* Taken by later work: hooks on functions, watches, predicates, canaries. */
-	PLAN_ITEM_HOOK = 2,
+	PLAN_ITEM_ACTION = 1, /* struct plan_action: what a hook does */
+	PLAN_ITEM_HOOK = 2,   /* struct plan_hook: one patched place */
+	/* Taken by later work: watches, predicates, canaries. */
 	PLAN_ITEM_WATCH = 3,
 	PLAN_ITEM_PREDICATE = 4,
 	PLAN_ITEM_CANARY = 5,
@@ -91,32 +91,102 @@ struct plan_item {
 	uint32_t bytes; /* with this header; a multiple of 8 */
 };
 
-/* A place in code that survives ASLR: the module by its file name as the loader knows it (empty:
- * the main program) and by build-id, and the offset from its load bias. */
+/* A place in code that survives ASLR: the module by its file name as the loader knows it ("/"
+ * before it: the main program) and by build-id, and the offset from its load bias. */
 struct plan_place {
-	char module[200];
-	uint8_t build_id[20]; /* zero: do not check */
-	uint32_t build_id_bytes;
-	uint64_t offset; /* module-relative; absolute when module is "*" */
+	char module[200]; /* ends in 0 */
+	uint8_t build_id[20];
+	uint32_t build_id_bytes; /* 0: the module has none, its name must do */
+	uint64_t build_id_at;	 /* module-relative: where the build-id's bytes lie in memory */
+	uint64_t offset;	 /* module-relative */
 };
 
-/* How the hook at a place is put in. The tool decodes the prologue, so the agent only copies:
- * `moved` is position-independent code equal to the first `covered` bytes at the place. */
-struct plan_patch {
-	uint8_t expected[32]; /* bytes that must stand there now, or the hook is refused */
-	uint8_t moved[96];
-	uint32_t covered;
-	uint32_t moved_bytes;
+enum plan_fixup_kind {
+	PLAN_FIX_RELATIVE = 1, /* 4 bytes: target - (address of the field + 4 + after) */
+	PLAN_FIX_LOW = 2,      /* 4 bytes: low half of the target's address */
+	PLAN_FIX_HIGH = 3,     /* 4 bytes: high half */
 };
 
-struct plan_allocator {
+/* A field of the moved code that depends on where things lie. */
+struct plan_fixup {
+	uint16_t at; /* in `moved` */
+	uint8_t kind;
+	uint8_t after; /* bytes of the instruction behind the field */
+	uint32_t reserved;
+	int64_t target; /* module-relative */
+};
+
+/* Instruction boundaries: the moved code at `moved` is the original's at `original`. */
+struct plan_mark {
+	uint8_t moved, original;
+};
+
+enum plan_hook_form {
+	PLAN_HOOK_JUMP = 1, /* five bytes: a jump to the stub */
+	PLAN_HOOK_TRAP = 2, /* one byte: int3; the SIGTRAP handler goes on in the stub */
+};
+
+enum plan_hook_flags {
+	PLAN_HOOK_EXIT = 1 << 0,   /* at a return: the hook sees the result, not the arguments */
+	PLAN_HOOK_PUSHES = 1 << 1, /* the moved code makes a call by pushing a return address: not
+				    * where shadow stacks are on */
+	PLAN_HOOK_TAIL = 1 << 2,   /* the place jumps to another function, whose return is the
+				    * hooked one's too: the stub calls it */
+	PLAN_HOOK_LOADER = 1 << 3, /* the loader's own notice that its list of libraries changed */
+};
+
+#define PLAN_HOOK_COVERED 32u
+#define PLAN_HOOK_MOVED 128u
+#define PLAN_HOOK_FIXUPS 8u
+#define PLAN_HOOK_MARKS 16u
+
+/* How a hook is put in at one place. The tool has decoded the code there, so the agent only copies:
+ * `moved` does what the first `covered` bytes did and then goes on behind them (or returns). The
+ * hook runs after the first `before` bytes of it. */
+struct plan_hook {
 	struct plan_item item;
-	struct plan_place alloc, free;
-	struct plan_patch alloc_patch, free_patch;
-	uint8_t size_argument; /* 0..5: integer argument that holds the size */
-	uint8_t pointer_argument;
-	uint8_t reserved[6];
-	char label[64]; /* for the report: what the user wrote */
+	struct plan_place place;
+	uint64_t key;	 /* names the place in actions; a second hook of the same key is the same */
+	uint32_t form;	 /* enum plan_hook_form */
+	uint32_t flags;	 /* enum plan_hook_flags */
+	uint32_t rights; /* of the segment: PROT_… */
+	uint32_t covered; /* bytes that are replaced or moved */
+	uint32_t before;  /* of `moved` */
+	uint32_t moved_bytes;
+	uint32_t fixup_count;
+	uint32_t mark_count;
+	int64_t tail_target;		     /* PLAN_HOOK_TAIL: module-relative */
+	uint8_t expected[PLAN_HOOK_COVERED]; /* what must stand there now, or it is refused */
+	uint8_t moved[PLAN_HOOK_MOVED];
+	struct plan_fixup fixups[PLAN_HOOK_FIXUPS];
+	struct plan_mark marks[PLAN_HOOK_MARKS];
+	char label[64]; /* what it is, for people */
+};
+
+enum plan_action_what {
+	PLAN_WATCH_ARGUMENT = 1, /* watch_object() with an argument */
+	PLAN_WATCH_RESULT = 2,	 /* watch_object() with the result; at exits */
+	PLAN_ALLOC_ENTER = 3,	 /* an allocation begins: its size is kept for… */
+	PLAN_ALLOC_LEAVE = 4,	 /* …the exit, where the object is known */
+	PLAN_FREE = 5,
+	PLAN_REALLOC_ENTER = 6,
+	PLAN_REALLOC_LEAVE = 7,
+};
+
+#define PLAN_NO_ARGUMENT 255u
+#define PLAN_ARGUMENTS 6u /* integer arguments in registers */
+
+/* What is to be done at a hooked place. */
+struct plan_action {
+	struct plan_item item;
+	uint64_t key;	 /* of the hook, which comes before it in the plan */
+	uint32_t what;	 /* enum plan_action_what */
+	uint32_t number; /* of the watch; of the allocator, to pair entry and exit */
+	uint8_t pointer; /* integer arguments, from 0, or PLAN_NO_ARGUMENT */
+	uint8_t size;
+	uint8_t count; /* multiplied with the size */
+	uint8_t reserved[5];
+	uint64_t fixed_size; /* when no argument holds it */
 };
 
 #define PLAN_HOLDERS_MAX 32u
@@ -229,9 +299,10 @@ _Static_assert(sizeof(struct plan_holders) == 272, "wire size; bump PLAN_VERSION
 _Static_assert(sizeof(struct plan_header) == 80, "wire size; bump PLAN_VERSION");
 _Static_assert(offsetof(struct plan_header, check) == 72, "wire offset; bump PLAN_VERSION");
 _Static_assert(sizeof(struct plan_item) == 8, "wire size; bump PLAN_VERSION");
-_Static_assert(sizeof(struct plan_place) == 232, "wire size; bump PLAN_VERSION");
-_Static_assert(sizeof(struct plan_patch) == 136, "wire size; bump PLAN_VERSION");
-_Static_assert(sizeof(struct plan_allocator) == 816, "wire size; bump PLAN_VERSION");
+_Static_assert(sizeof(struct plan_place) == 240, "wire size; bump PLAN_VERSION");
+_Static_assert(sizeof(struct plan_fixup) == 16, "wire size; bump PLAN_VERSION");
+_Static_assert(sizeof(struct plan_hook) == 680, "wire size; bump PLAN_VERSION");
+_Static_assert(sizeof(struct plan_action) == 40, "wire size; bump PLAN_VERSION");
 
 enum plan_fault {
 	PLAN_OK = 0,

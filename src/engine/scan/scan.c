@@ -8,6 +8,7 @@
 #include "arch/sweep.h"
 #include "base/strbuf.h"
 #include "debuginfo/code_layout.h"
+#include "debuginfo/demangle.h"
 #include "engine/scan/scan_inside.h"
 
 #define PAGE 4096u
@@ -26,30 +27,9 @@ uint32_t scan_register(const char *name)
 	return number < 0 || (unsigned int)number == arch_native()->pc ? 0 : 1u << number;
 }
 
-static bool tail_matches(const char *name, size_t len, const char *wanted)
-{
-	size_t wanted_len = strlen(wanted);
-
-	if (wanted_len > len || memcmp(name + len - wanted_len, wanted, wanted_len) != 0)
-		return false;
-	return wanted_len == len ||
-	       (len - wanted_len >= 2 && memcmp(name + len - wanted_len - 2, "::", 2) == 0);
-}
-
-/* Where the arguments begin: "operator()" has brackets of its own. */
-static size_t name_len(const char *function)
-{
-	const char *from = strstr(function, "operator()"), *bracket;
-
-	bracket = strchr(from ? from + strlen("operator()") : function, '(');
-	return bracket && bracket != function ? (size_t)(bracket - function) : strlen(function);
-}
-
 bool scan_function_matches(const char *function, const char *wanted)
 {
-	return strcmp(function, wanted) == 0 ||
-	       tail_matches(function, name_len(function), wanted) ||
-	       fnmatch(wanted, function, 0) == 0;
+	return demangled_matches(function, wanted) || fnmatch(wanted, function, 0) == 0;
 }
 
 static bool in_function(const struct stack *frames, const char *wanted)

@@ -1,5 +1,6 @@
 #include "agent/watch.h"
 
+#include <errno.h>
 #include <string.h>
 #include <time.h>
 
@@ -22,8 +23,10 @@ uint16_t *watch_contexts;
 struct aim {
 	uint64_t address;
 	uint32_t bytes; /* 0: parked */
-	uint32_t owner; /* index in watch_state.armed */
+	uint32_t owner; /* index in watch_state.armed; OWNER_NONE: its object has ended */
 };
+
+#define OWNER_NONE WATCH_ARMED_MAX
 
 static struct {
 	uint32_t lock;	  /* atomic */
@@ -40,7 +43,7 @@ bool watch_plan(const struct plan_watch *item)
 	uint64_t ranges = (item->item.bytes - sizeof(*item)) / sizeof(struct plan_range);
 
 	if (watch_state.count == PLAN_WATCHES_MAX || item->range_count > ranges ||
-	    item->place_count > item->range_count || item->step_count > PLAN_STEPS_MAX ||
+	    item->place_count > item->range_count || item->python_type[63] || item->step_count > PLAN_STEPS_MAX ||
 	    !item->bytes || item->bytes > PLAN_WATCH_BYTES_MAX)
 		return false;
 	watch_state.plans[watch_state.count++] = item;
@@ -252,7 +255,17 @@ static bool register_free(unsigned n)
 {
 	const struct aim *aim = &state.aims[n];
 
-	return !aim->bytes || !watch_state.armed[aim->owner].number;
+	return !aim->bytes || aim->owner == OWNER_NONE || !watch_state.armed[aim->owner].number;
+}
+
+/* An entry is used anew: registers that its last object had are nobody's, though still aimed. */
+static void registers_disown(uint32_t owner)
+{
+	unsigned i;
+
+	for (i = 0; i < WATCH_REGISTERS; i++)
+		if (state.aims[i].owner == owner)
+			state.aims[i].owner = OWNER_NONE;
 }
 
 static unsigned registers_free(void)
@@ -271,9 +284,6 @@ void watch_retire_register_sigsafe(unsigned n, uint64_t address)
 
 	if (n >= WATCH_REGISTERS)
 		return;
-	__atomic_fetch_add(
-		&watch_state.area->rows[watch_state.armed[state.aims[n].owner].watch].late, 1,
-		__ATOMIC_RELAXED);
 	if (!__atomic_compare_exchange_n(&state.lock, &none, 1, false, __ATOMIC_ACQUIRE,
 					 __ATOMIC_RELAXED))
 		return;
@@ -339,27 +349,32 @@ static unsigned register_choose(const struct aim *piece, unsigned taken)
 	return best;
 }
 
-static bool armed_aim(uint32_t owner, const struct aim *pieces, unsigned count)
+/* 0, or an errno. */
+static int armed_aim(uint32_t owner, const struct aim *pieces, unsigned count)
 {
 	unsigned i, n, taken = 0, chosen[WATCH_REGISTERS];
+	int trouble;
 
 	for (i = 0; i < count; i++) {
 		chosen[i] = register_choose(&pieces[i], taken);
 		if (chosen[i] == WATCH_REGISTERS)
-			return false;
+			return ENOSPC;
 		taken |= 1u << chosen[i];
 	}
 	for (i = 0; i < count; i++) {
 		struct aim *aim = &state.aims[chosen[i]];
 
 		n = chosen[i];
-		if ((aim->address != pieces[i].address || aim->bytes != pieces[i].bytes) &&
-		    !watch_perf_aim_sigsafe(n, pieces[i].address, pieces[i].bytes, n + 1))
-			return false;
+		if (aim->address != pieces[i].address || aim->bytes != pieces[i].bytes) {
+			trouble = watch_perf_aim_sigsafe(n, pieces[i].address, pieces[i].bytes,
+							 n + 1);
+			if (trouble)
+				return trouble;
+		}
 		*aim = pieces[i];
 		aim->owner = owner;
 	}
-	return true;
+	return 0;
 }
 
 /* What to watch. */
@@ -396,6 +411,7 @@ static void arm(const struct object *object, bool fixed)
 	struct watch_armed *armed, *gone;
 	uint64_t address = object->base + (uint64_t)plan->offset;
 	unsigned count = pieces_cut(address, plan->bytes, pieces);
+	int trouble;
 
 	row->objects++;
 	if (address >> BLOCKS_ADDRESS_BITS)
@@ -408,6 +424,7 @@ static void arm(const struct object *object, bool fixed)
 		armed_end(gone, LOG_WATCHED_DISPLACED);
 	}
 	armed = armed_unused();
+	registers_disown((uint32_t)(armed - watch_state.armed));
 	armed->address = address;
 	armed->bytes = plan->bytes;
 	armed->watch = object->watch;
@@ -422,7 +439,9 @@ static void arm(const struct object *object, bool fixed)
 	memcpy(armed->noted, armed->last, sizeof(armed->noted));
 	row_begin(armed, ++state.numbers, object->context);
 	__atomic_store_n(&armed->number, state.numbers, __ATOMIC_RELEASE);
-	if (!armed_aim((uint32_t)(armed - watch_state.armed), pieces, count)) {
+	trouble = armed_aim((uint32_t)(armed - watch_state.armed), pieces, count);
+	if (trouble) {
+		row->trouble = trouble;
 		__atomic_store_n(&armed->number, 0, __ATOMIC_RELEASE);
 		armed->row->number = 0;
 		return;
@@ -494,6 +513,29 @@ void watch_block_gone(struct guard *guard, uint64_t start, uint64_t size, enum l
 	}
 }
 
+/* PyObject and PyTypeObject begin the same in all versions that we know: reference count, type; and
+ * of a type, reference count, type, size, tp_name. */
+#define PYTHON_OB_TYPE 8u
+#define PYTHON_TP_NAME 24u
+
+static bool python_type_is(uint64_t object, const char *wanted)
+{
+	char name[160], *last;
+	uint64_t type, at;
+	uint32_t have = 0;
+
+	if (!watch_read_sigsafe(&type, object + PYTHON_OB_TYPE, 8) ||
+	    !watch_read_sigsafe(&at, type + PYTHON_TP_NAME, 8))
+		return false;
+	while (have < sizeof(name) && watch_read_sigsafe(name + have, at + have, 1) && name[have])
+		have++;
+	if (have == sizeof(name))
+		return false;
+	name[have] = 0;
+	last = strrchr(name, '.');
+	return !strcmp(name, wanted) || (last && !strcmp(last + 1, wanted));
+}
+
 void watch_object(struct guard *guard, uint32_t watch, uint64_t address, struct caller caller)
 {
 	struct object object = { .watch = watch, .base = address };
@@ -502,6 +544,9 @@ void watch_object(struct guard *guard, uint32_t watch, uint64_t address, struct 
 	int space;
 
 	if (!watch_state.area || watch >= watch_state.count)
+		return;
+	if (watch_state.plans[watch]->python_type[0] &&
+	    !python_type_is(address, watch_state.plans[watch]->python_type))
 		return;
 	object.context = context_find(guard, caller);
 	for (space = BLOCKS_SUB; space >= BLOCKS_HEAP && !object.id; space--) {
@@ -529,6 +574,8 @@ static bool goes_through(const struct plan_watch *plan, const uint64_t *frames, 
 	const struct plan_range *ranges = plan_ranges(plan);
 	uint32_t r, f;
 
+	if (!plan->place_count) /* blocks of any context, by their size */
+		return true;
 	for (r = 0; r < plan->place_count; r++) {
 		uint64_t low = module_place_sigsafe(ranges[r].identity, ranges[r].address);
 

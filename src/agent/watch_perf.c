@@ -125,18 +125,18 @@ bool watch_perf_sees_kernel(void)
 	return state.kernel;
 }
 
-static bool modify(unsigned n)
+static int modify(unsigned n)
 {
-	return !raw_syscall3(SYS_ioctl, state.first_fd + (int)n, PERF_EVENT_IOC_MODIFY_ATTRIBUTES,
+	return (int)-raw_syscall3(SYS_ioctl, state.first_fd + (int)n, PERF_EVENT_IOC_MODIFY_ATTRIBUTES,
 			     &state.attr[n]);
 }
 
-bool watch_perf_aim_sigsafe(unsigned n, uint64_t address, uint32_t bytes, uint64_t tag)
+int watch_perf_aim_sigsafe(unsigned n, uint64_t address, uint32_t bytes, uint64_t tag)
 {
 	struct perf_event_attr *attr = &state.attr[n];
 
 	if (!state.first_fd)
-		return false;
+		return EBADF;
 	attr->bp_addr = address;
 	attr->bp_len = bytes;
 	attr->sig_data = tag;

@@ -135,6 +135,8 @@ static int watch(const struct invocation *inv, struct watch_report *report, stru
 	if (r == 0 && setup.unobserved)
 		r = err_set(err, -ENOTSUP, "%s: its memory cannot be watched", setup.unobserved);
 	aim.program = setup.program_path;
+	aim.cwd = options->trial.cwd;
+	aim.env = &setup.slot_env;
 	if (r == 0)
 		r = aim_plan(&aim, &setup.settings.plan_items, report, err);
 	if (r == 0)

@@ -502,7 +502,7 @@ struct log_watch_row {
 	uint64_t matched;   /* hits that counted */
 	uint64_t unchanged; /* hits that left the value as it was */
 	uint64_t imprecise; /* delivered late: SIGTRAP was blocked */
-	uint64_t late;	    /* for an object that was no longer watched */
+	uint64_t late;	    /* row 0: traps of objects that were no longer watched, of all */
 	uint64_t unplaced;  /* global or range in no loaded module yet */
 	uint64_t rest[6];
 };

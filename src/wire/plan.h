@@ -289,12 +289,13 @@ struct plan_watch {
 	uint32_t place_count;	/* of the ranges, those that say where */
 	uint32_t range_count;	/* all of them */
 	uint32_t step_count;
+	char python_type[64]; /* HOOK: instances of this Python class only; "": any object */
 	struct plan_step steps[PLAN_STEPS_MAX];
 };
 
 _Static_assert(sizeof(struct plan_range) == 24, "wire size; bump PLAN_VERSION");
 _Static_assert(sizeof(struct plan_step) == 16, "wire size; bump PLAN_VERSION");
-_Static_assert(sizeof(struct plan_watch) == 1112, "wire size; bump PLAN_VERSION");
+_Static_assert(sizeof(struct plan_watch) == 1176, "wire size; bump PLAN_VERSION");
 _Static_assert(sizeof(struct plan_holders) == 272, "wire size; bump PLAN_VERSION");
 _Static_assert(sizeof(struct plan_header) == 80, "wire size; bump PLAN_VERSION");
 _Static_assert(offsetof(struct plan_header, check) == 72, "wire offset; bump PLAN_VERSION");

@@ -18,8 +18,10 @@ struct aim_request {
 	size_t count;
 	const char *when; /* NULL: every hit counts */
 	enum plan_watch_policy policy;
-	unsigned int flags;  /* enum aim_flags */
-	const char *program; /* path of the file that is run */
+	unsigned int flags;	 /* enum aim_flags */
+	const char *program;	 /* path of the file that is run */
+	const char *cwd;	 /* where; NULL: here */
+	const struct strv *env;	 /* added to the environment */
 };
 
 /* Appends the items, and a target for each --on to the report. */

@@ -297,6 +297,11 @@ static void add_rows(struct watch_report *report, struct event_log *log)
 			report->mode = modes[row.mode];
 			report->kernel_writes = row.kernel_writes != 0;
 			report->processes += i == 0;
+			if (row.trouble != 0 && report->notes.count < NOTES_MAX)
+				strv_take(&report->notes,
+					  mem_printf("process %u: some objects could not be "
+						     "watched: %s",
+						     log->reader.header.pid, strerror(row.trouble)));
 		} else if (report->notes.count < NOTES_MAX) {
 			strv_take(&report->notes,
 				  mem_printf("process %u could not be watched: %s",

@@ -324,6 +324,7 @@ void evidence_pack(const struct evidence *evidence, struct strbuf *sb)
 	ARCHIVE_CHOICE(&a, &e.kind, EVIDENCE_KINDS);
 	archive_u64(&a, &e.trial);
 	archive_bool(&a, &e.failing);
+	archive_chars(&a, e.signature, sizeof(e.signature));
 	archive_text(&a, &e.note);
 	part(&a, &e);
 }
@@ -342,6 +343,7 @@ int evidence_unpack(const void *bytes, size_t len, struct evidence *ret, struct 
 	e = evidence_new(e.kind, 0, false);
 	archive_u64(&a, &e.trial);
 	archive_bool(&a, &e.failing);
+	archive_chars(&a, e.signature, sizeof(e.signature));
 	archive_text(&a, &e.note);
 	part(&a, &e);
 	if (a.in.broken || a.in.left > 0) {

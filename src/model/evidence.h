@@ -76,6 +76,9 @@ enum write_flags {
 	/* Read, changed and written back by one instruction or by a load and a store of one
 	 * function: the new value was made from what had been read. */
 	WRITE_UPDATE = 1 << 5,
+	/* The first write to its home since the block was born: it gives the field its value, it
+	 * does not spoil one. */
+	WRITE_FIRST = 1 << 6,
 };
 
 /* One store that was caught. */
@@ -94,8 +97,10 @@ struct write_seen {
 	int tid;
 	char *thread;		   /* its name; or NULL */
 	uint64_t when_ns;	   /* since the process began; 0 unknown */
-	struct block_life *base;   /* the block of the pointer that the store went through, as it
-				    * was at the store; `value` is that pointer; NULL unknown */
+	/* The block of the pointer that the store went through, as it was at the store; `value`
+	 * is that pointer; NULL unknown. Of a pointer that is known to be older than the block
+	 * that has the place now, it is the earlier block, with `former` set. */
+	struct block_life *base;
 	struct block_life *target; /* the block that the new value points into, as it was at the
 				    * store; NULL: none, or no pointer */
 	struct home source;	   /* WRITE_COPIED */
@@ -289,6 +294,7 @@ struct evidence {
 	uint64_t trial; /* 0: not of one trial */
 	/* The trial failed in the way that is being chased, or showed the very damage that is. */
 	bool failing;
+	char signature[16]; /* of that failure; "" when it passed or nobody knows */
 	enum evidence_kind kind;
 	char *note; /* anything else worth telling, a sentence; NULL */
 	union {

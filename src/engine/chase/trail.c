@@ -5,6 +5,7 @@
 
 #include "arch/arch.h"
 #include "arch/store.h"
+#include "engine/autopsy/pointers.h"
 
 #define FRAMES_MAX 24u
 #define STEPS_MAX 8u
@@ -70,6 +71,16 @@ static void find_block(const struct scene *scene, uint64_t address, struct log_b
 		    (block.size == to->size && block.state == LOG_BLOCK_LIVE))
 			*to = block;
 	}
+}
+
+static void find_pointed(const struct scene *scene, uint64_t value, struct log_block *ret,
+			 struct log_block *ret_former)
+{
+	find_block(scene, value, ret, ret_former);
+	if (ret->id == 0 || ret->state != LOG_BLOCK_LIVE || ret_former->id != 0)
+		return;
+	ret->value = value;
+	(void)block_former(scene->log, ret, ret_former);
 }
 
 bool trail_is_dangling(const struct log_block *to, const struct log_block *former)
@@ -141,6 +152,80 @@ static void name_home(const struct reader *reader, uint64_t address, struct trai
 	name_global(reader, address, home);
 }
 
+/* ---- handles --------------------------------------------------------------------------------- */
+
+static bool register_value(const struct reader *reader, size_t frame, uint64_t at, int reg,
+			   unsigned int depth, uint64_t *ret);
+static bool caller_of(const struct reader *reader, struct where *where);
+
+#define ARGUMENTS 6u
+
+static int argument_register(unsigned int argument)
+{
+	static const char *const names[ARGUMENTS] = { "rdi", "rsi", "rdx", "rcx", "r8", "r9" };
+
+	return arch_register_find(arch_native(), names[argument]);
+}
+
+/* Was the block given to the function of this frame? By what its caller passed, where that can be
+ * read back; else by what it still keeps of its arguments. */
+static bool find_argument(const struct reader *reader, size_t frame, const struct log_block *block,
+			  unsigned int *ret_argument, uint64_t *ret_value)
+{
+	const struct machine_frame *here = &reader->frames[frame];
+	struct where where = { .frame = frame };
+	struct trap trap = trap_of(here);
+	uint64_t at = here->pc;
+	struct origin origin;
+
+	if (caller_of(reader, &where))
+		for (unsigned int i = 0; i < ARGUMENTS; i++)
+			if (register_value(reader, where.frame, where.at, argument_register(i), 0,
+					   ret_value) &&
+			    covers(block, *ret_value)) {
+				*ret_argument = i;
+				return true;
+			}
+	if (!here->exact && !arch_call_before(&trap, &at))
+		return false;
+	for (int reg = 0; reg < REGISTERS_MAX; reg++) {
+		if (!(here->registers.known & 1u << reg) || reg == (int)arch_native()->sp ||
+		    !covers(block, here->registers.value[reg]))
+			continue;
+		arch_value_origin(&trap, at, reg, &origin);
+		if (origin.kind != ORIGIN_ENTRY || origin.changed)
+			continue;
+		for (unsigned int i = 0; i < ARGUMENTS; i++) {
+			if (origin.reg != argument_register(i))
+				continue;
+			*ret_argument = i;
+			*ret_value = here->registers.value[reg];
+			return true;
+		}
+	}
+	return false;
+}
+
+/* Which functions of this stack were given the block, as which argument? Through these it can be
+ * found in a run whose keys are others. */
+static void find_handles(const struct reader *reader, size_t from, struct trail_step *step)
+{
+	if (step->home.kind != HOME_BLOCK)
+		return;
+	for (size_t frame = from; frame + 1 < reader->count; frame++) {
+		unsigned int argument;
+		uint64_t value;
+
+		if (!find_argument(reader, frame, &step->in, &argument, &value))
+			continue;
+		VEC_PUSH(&step->handles,
+			 ((struct trail_handle){ .frame = (unsigned int)frame,
+						 .function = reader->frames[frame].start,
+						 .argument = argument,
+						 .offset = (int64_t)(step->home.address - value) }));
+	}
+}
+
 static void add_step(struct reader *reader, const struct where *where, const struct origin *origin,
 		     uint64_t address, uint64_t value)
 {
@@ -152,7 +237,8 @@ static void add_step(struct reader *reader, const struct where *where, const str
 					       origin->changed || !origin->certain };
 
 	name_home(reader, address, &step);
-	find_block(reader->scene, value, &step.to, &step.to_former);
+	find_pointed(reader->scene, value, &step.to, &step.to_former);
+	find_handles(reader, where->frame, &step);
 	VEC_PUSH(&reader->ret->steps, step);
 }
 
@@ -371,7 +457,7 @@ int trail_read(const struct scene *scene, struct symbols *symbols, struct trail 
 	reader.count = symbols_machine_frames(symbols, &reader.snapshot, reader.frames, FRAMES_MAX);
 	if (reader.count > 0 && begin(&reader, &where, &value)) {
 		ret->pointer = value;
-		find_block(scene, value, &ret->pointed, &ret->pointed_former);
+		find_pointed(scene, value, &ret->pointed, &ret->pointed_former);
 		while (ret->steps.count < STEPS_MAX && rounds++ < ROUNDS_MAX &&
 		       follow(&reader, &where, &value))
 			;
@@ -386,6 +472,7 @@ int trail_read(const struct scene *scene, struct symbols *symbols, struct trail 
 void trail_deinit(struct trail *trail)
 {
 	VEC_FOREACH (&trail->steps, step) {
+		VEC_DEINIT(&step->handles);
 		home_deinit(&step->home);
 		mem_free(step->instruction);
 	}

@@ -13,6 +13,14 @@
  *	(rdi is an argument)
  *	mov rdi, [rbx+0x18]	the home of rdi, in the caller: rbx+0x18
  */
+/* A function on the stack that was given the block. */
+struct trail_handle {
+	unsigned int frame; /* physical */
+	taddr function;	    /* where it begins; 0 unknown */
+	unsigned int argument;
+	int64_t offset; /* of the home, from that argument */
+};
+
 struct trail_step {
 	struct home home;     /* where the value was loaded from */
 	uint64_t value;	      /* that was loaded */
@@ -23,6 +31,7 @@ struct trail_step {
 	/* The block that `home` is in, and the block that `value` points into; id 0: none. */
 	struct log_block in, to;
 	struct log_block to_former; /* a freed block that had the place of `to` before */
+	VEC(struct trail_handle) handles; /* innermost first */
 };
 
 struct trail {

@@ -117,6 +117,8 @@ static void owners_fill(struct log_hit *hit, const struct catch *catch)
 			owner->size_low = (uint32_t)view.size;
 			owner->context = view.block.context & BLOCK_CONTEXT_MASK;
 			owner->free_context = view.block.free_context;
+			owner->ordinal = view.block.ordinal;
+			owner->reserved = 0;
 			owner->greg = (uint8_t)i;
 			owner->state = view.block.state;
 			owner->relation = (uint8_t)view.relation;

@@ -43,8 +43,8 @@ bool watch_plan(const struct plan_watch *item)
 	uint64_t ranges = (item->item.bytes - sizeof(*item)) / sizeof(struct plan_range);
 
 	if (watch_state.count == PLAN_WATCHES_MAX || item->range_count > ranges ||
-	    item->place_count > item->range_count || item->python_type[63] || item->step_count > PLAN_STEPS_MAX ||
-	    !item->bytes || item->bytes > PLAN_WATCH_BYTES_MAX)
+	    item->place_count > item->range_count || item->python_type[63] ||
+	    item->step_count > PLAN_STEPS_MAX || !item->bytes || item->bytes > PLAN_WATCH_BYTES_MAX)
 		return false;
 	watch_state.plans[watch_state.count++] = item;
 	return true;

@@ -127,8 +127,8 @@ bool watch_perf_sees_kernel(void)
 
 static int modify(unsigned n)
 {
-	return (int)-raw_syscall3(SYS_ioctl, state.first_fd + (int)n, PERF_EVENT_IOC_MODIFY_ATTRIBUTES,
-			     &state.attr[n]);
+	return (int)-raw_syscall3(SYS_ioctl, state.first_fd + (int)n,
+				  PERF_EVENT_IOC_MODIFY_ATTRIBUTES, &state.attr[n]);
 }
 
 int watch_perf_aim_sigsafe(unsigned n, uint64_t address, uint32_t bytes, uint64_t tag)

@@ -26,8 +26,8 @@ void watch_perf_after_fork(void);
 /* Writes by the kernel (a read(2) into the memory) are seen, too. */
 bool watch_perf_sees_kernel(void);
 
-/* Aims register n at `bytes` (1, 2, 4, 8; aligned so) and has its traps carry `tag`. 0, or the errno
- * of the kernel's refusal. _sigsafe */
+/* Aims register n at `bytes` (1, 2, 4, 8; aligned so) and has its traps carry `tag`. 0, or the
+ * errno of the kernel's refusal. _sigsafe */
 int watch_perf_aim_sigsafe(unsigned n, uint64_t address, uint32_t bytes, uint64_t tag);
 
 /* Back to our own word. _sigsafe */

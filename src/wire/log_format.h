@@ -560,6 +560,7 @@ struct log_hit_owner {
 	uint32_t context, free_context;
 	uint8_t greg; /* index in gregs; 255: no more */
 	uint8_t state, relation, space;
+	uint32_t ordinal, reserved; /* within its context: with that, its key */
 };
 
 /* A write that was caught. The ring's slots are LOG_HIT_SLOT bytes: this, then the stack. */
@@ -727,8 +728,8 @@ LOG_PIN(log_hook, 192);
 LOG_PIN(log_watch_row, 136);
 LOG_PIN(log_writer_row, 112);
 LOG_PIN(log_watched, 128);
-LOG_PIN(log_hit_owner, 32);
-LOG_PIN(log_hit, 1032);
+LOG_PIN(log_hit_owner, 40);
+LOG_PIN(log_hit, 1160);
 LOG_PIN(log_watch_changed, 96);
 LOG_PIN(log_last, 128);
 LOG_PIN(log_watch_area, 16 * 136 + 1024 * 112 + 65536 * 128 + 16384 * 128 + 4096);

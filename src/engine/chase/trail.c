@@ -20,8 +20,8 @@ struct reader {
 	struct trail *ret;
 };
 
-/* Where the value is now that is being followed: in register `reg`, right before instruction `at` of
- * frame `frame`. */
+/* Where the value is now that is being followed: in register `reg`, right before instruction `at`
+ * of frame `frame`. */
 struct where {
 	size_t frame;
 	uint64_t at;
@@ -145,8 +145,8 @@ static void name_home(const struct reader *reader, uint64_t address, struct trai
 	if (address >= reader->scene->record.gregs[LOG_GREG_RSP] - 128 && address < high) {
 		home->kind = HOME_STACK;
 		home->offset =
-			(int64_t)(address - reader->frames[step->frame].registers
-						    .value[arch_native()->sp]);
+			(int64_t)(address -
+				  reader->frames[step->frame].registers.value[arch_native()->sp]);
 		return;
 	}
 	name_global(reader, address, home);
@@ -218,11 +218,12 @@ static void find_handles(const struct reader *reader, size_t from, struct trail_
 
 		if (!find_argument(reader, frame, &step->in, &argument, &value))
 			continue;
-		VEC_PUSH(&step->handles,
-			 ((struct trail_handle){ .frame = (unsigned int)frame,
-						 .function = reader->frames[frame].start,
-						 .argument = argument,
-						 .offset = (int64_t)(step->home.address - value) }));
+		VEC_PUSH(
+			&step->handles,
+			((struct trail_handle){ .frame = (unsigned int)frame,
+						.function = reader->frames[frame].start,
+						.argument = argument,
+						.offset = (int64_t)(step->home.address - value) }));
 	}
 }
 
@@ -355,7 +356,8 @@ static bool register_value(const struct reader *reader, size_t frame, uint64_t a
 	}
 }
 
-/* ---- the way back ----------------------------------------------------------------------------- */
+/* ---- the way back -----------------------------------------------------------------------------
+ */
 
 /* One origin further. False at the end. */
 static bool follow(struct reader *reader, struct where *where, uint64_t *value)
@@ -428,8 +430,8 @@ static bool begin(struct reader *reader, struct where *where, uint64_t *value)
 		uint64_t address;
 
 		/* call [rax+16]: that place is the first home. */
-		if (!memory_operand_address(&access.memory,
-					    &reader->frames[where->frame].registers, &address) &&
+		if (!memory_operand_address(&access.memory, &reader->frames[where->frame].registers,
+					    &address) &&
 		    !operand_value(reader, where->frame, where->at, &access.memory, 0, 0, &address))
 			return false;
 		direct.width = 8;
@@ -452,7 +454,8 @@ int trail_read(const struct scene *scene, struct symbols *symbols, struct trail 
 	unsigned int rounds = 0;
 
 	if (scene->record.flags & LOG_CRASH_SENT)
-		return err_set(err, -ENODATA, "the signal was sent: no instruction read a bad value");
+		return err_set(err, -ENODATA,
+			       "the signal was sent: no instruction read a bad value");
 	scene_snapshot(scene, &reader.snapshot);
 	reader.count = symbols_machine_frames(symbols, &reader.snapshot, reader.frames, FRAMES_MAX);
 	if (reader.count > 0 && begin(&reader, &where, &value)) {

@@ -5,9 +5,9 @@
 #include "model/evidence.h"
 
 /*
- * Where a crash had its bad value from: the homes that the pointers were loaded from, one behind the
- * other, read back from the faulting instruction through the code before it, and across calls into
- * the callers.
+ * Where a crash had its bad value from: the homes that the pointers were loaded from, one behind
+ *the other, read back from the faulting instruction through the code before it, and across calls
+ *into the callers.
  *
  *	mov rax, [rdi+8]	the home of the NULL that is read through: rdi+8
  *	(rdi is an argument)
@@ -22,23 +22,23 @@ struct trail_handle {
 };
 
 struct trail_step {
-	struct home home;     /* where the value was loaded from */
-	uint64_t value;	      /* that was loaded */
-	unsigned int width;   /* of the load */
-	char *instruction;    /* the load */
-	unsigned int frame;   /* which physical frame it is in */
-	bool doubtful;	      /* a jump leads in between, or the value was changed on the way */
+	struct home home;   /* where the value was loaded from */
+	uint64_t value;	    /* that was loaded */
+	unsigned int width; /* of the load */
+	char *instruction;  /* the load */
+	unsigned int frame; /* which physical frame it is in */
+	bool doubtful;	    /* a jump leads in between, or the value was changed on the way */
 	/* The block that `home` is in, and the block that `value` points into; id 0: none. */
 	struct log_block in, to;
-	struct log_block to_former; /* a freed block that had the place of `to` before */
+	struct log_block to_former;	  /* a freed block that had the place of `to` before */
 	VEC(struct trail_handle) handles; /* innermost first */
 };
 
 struct trail {
-	VEC(struct trail_step) steps; /* the one that the fault used first */
-	bool is_write;		      /* the faulting access itself was a store */
-	bool executes;		      /* the bad pointer was jumped to */
-	uint64_t pointer;	      /* that the fault went through */
+	VEC(struct trail_step) steps;		  /* the one that the fault used first */
+	bool is_write;				  /* the faulting access itself was a store */
+	bool executes;				  /* the bad pointer was jumped to */
+	uint64_t pointer;			  /* that the fault went through */
 	struct log_block pointed, pointed_former; /* what it points into; id 0: nothing known */
 };
 

@@ -1,0 +1,45 @@
+#pragma once
+
+#include "case/case.h"
+#include "engine/series/repro.h"
+#include "model/evidence.h"
+
+/*
+ * The chase: from a crash to the write that caused it, by running the program again.
+ *
+ * A first failing trial tells what was hit: the homes that the bad value came through. The next
+ * ones watch these homes, by the key of their block, or, where keys do not hold, as what a function
+ * of the crash's stack is given. What was written last there before a failure is evidence; if it
+ * only copied the value, its source is watched, too.
+ */
+struct chase_request {
+	struct series_identity identity;
+	struct trial_settings *settings; /* plan items are added to its trials */
+	char *const *program;
+	const char *program_path; /* the file that is run */
+	const struct strv *slot_env;
+	unsigned int jobs;
+	const char *signature; /* the failure to chase; NULL: the first that crashes */
+	uint64_t from;	       /* a trial of the case with an `ids` log to begin with; 0: none */
+	uint64_t trials;       /* at most, in all */
+	uint64_t wanted;       /* failing trials with the victim watched, per hop */
+	unsigned int hops;
+	double deadline_s; /* by series_now_s(); 0: none */
+	progress_fn progress;
+	void *progress_ctx;
+	/* What is being done and why, a line each. May be NULL. */
+	void (*say)(void *ctx, const char *line);
+	void *say_ctx;
+};
+
+struct chase_result {
+	struct evidence_list evidence;		 /* trials and failed are set */
+	uint64_t watched_trials, watched_failed; /* of those, with watches armed */
+	unsigned int hops;
+	bool interrupted;
+	char *outcome; /* how it ended, a sentence */
+};
+
+int chase_run(struct case_store *cs, const struct chase_request *request, struct chase_result *ret,
+	      struct err *err);
+void chase_result_deinit(struct chase_result *result);

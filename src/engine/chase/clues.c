@@ -1,0 +1,185 @@
+#include "engine/chase/clues.h"
+
+#include <string.h>
+
+#include "engine/autopsy/pointers.h"
+
+#define BAD_FREES_MAX 4
+
+int clues_open(struct clues *clues, int trials, const char *name, uint64_t trial, int signal,
+	       struct symbols *symbols, struct err *err)
+{
+	struct err why = { 0 };
+	int r = event_logs_open(trials, name, &clues->logs, err);
+
+	if (r < 0)
+		return r;
+	clues->trial = trial;
+	crash_places_find(&clues->logs, signal, &clues->places);
+	if (clues->places.list.count == 0)
+		return 0;
+	clues->has_scene = true;
+	scene_open(&clues->places.list.items[0], &clues->scene);
+	clues->has_trail = trail_read(&clues->scene, symbols, &clues->trail, &why) == 0;
+	if (!clues->has_trail)
+		clues->no_trail = mem_strdup(why.message);
+	return 0;
+}
+
+void clues_deinit(struct clues *clues)
+{
+	trail_deinit(&clues->trail);
+	if (clues->has_scene)
+		scene_deinit(&clues->scene);
+	crash_places_deinit(&clues->places);
+	event_logs_deinit(&clues->logs);
+	mem_free(clues->no_trail);
+	*clues = (struct clues){ 0 };
+}
+
+/* ---- freed blocks ------------------------------------------------------------------------------
+ */
+
+/* Nobody has the place now: that needs no further proof. Where another block has it, the pointer
+ * may be that one's. */
+static bool freed_now(const struct log_block *to)
+{
+	return to->id != 0 && to->state == LOG_BLOCK_FREED && to->relation == LOG_INSIDE;
+}
+
+int clues_freed_step(const struct clues *clues)
+{
+	if (!clues->has_trail)
+		return -1;
+	/* The value of the first step is the pointer that the fault went through. */
+	for (size_t i = 0; i < clues->trail.steps.count; i++)
+		if (freed_now(&clues->trail.steps.items[i].to))
+			return (int)i;
+	return -1;
+}
+
+static struct block_life *life_of(struct event_log *log, const struct log_block *block,
+				  const char *via, struct symbols *symbols)
+{
+	struct block_life *life = mem_alloc(sizeof(*life));
+
+	block_life_read(log, block, via, symbols, life);
+	return life;
+}
+
+static void tell_freed_use(struct clues *clues, const struct log_block *block, bool write,
+			   struct symbols *symbols, const struct crash *crash,
+			   struct evidence_list *ret)
+{
+	struct evidence e = evidence_new(EVIDENCE_FREED_USE, clues->trial, true);
+
+	e.freed_use->block = life_of(clues->scene.log, block, "the pointer", symbols);
+	e.freed_use->offset = (int64_t)(block->value - block->start);
+	e.freed_use->write = write;
+	if (crash) {
+		e.freed_use->instruction =
+			crash->instruction ? mem_strdup(crash->instruction) : NULL;
+		stack_copy(&e.freed_use->user, &crash->stack);
+	}
+	VEC_PUSH(&ret->list, e);
+}
+
+/* ---- frees -------------------------------------------------------------------------------------
+ */
+
+static void tell_bad_free(struct clues *clues, struct event_log *log, const struct log_item *item,
+			  struct symbols *symbols, struct evidence_list *ret)
+{
+	static const enum bad_free_kind kinds[] = { [LOG_DOUBLE_FREE] = BAD_FREE_DOUBLE,
+						    [LOG_INTERIOR_FREE] = BAD_FREE_INTERIOR,
+						    [LOG_MISMATCHED_FREE] = BAD_FREE_MISMATCHED };
+	struct evidence e = evidence_new(EVIDENCE_BAD_FREE, clues->trial, true);
+	struct log_item owned = *item;
+	struct log_bad_free record;
+	struct log_block block;
+
+	(void)log_payload(item, &record, sizeof(record));
+	e.bad_free->kind = record.kind < sizeof(kinds) / sizeof(kinds[0]) ? kinds[record.kind]
+									  : BAD_FREE_FOREIGN;
+	e.bad_free->pointer = record.pointer;
+	(void)event_log_context(log, record.context, symbols, &e.bad_free->second);
+	if (log_next_owned(&log->reader, item->head.seq, &owned) && owned.head.type == LOG_BLOCK &&
+	    log_payload(&owned, &block, sizeof(block)))
+		e.bad_free->block = life_of(log, &block, "the pointer", symbols);
+	VEC_PUSH(&ret->list, e);
+}
+
+static void tell_bad_frees(struct clues *clues, struct symbols *symbols, struct evidence_list *ret)
+{
+	size_t told = 0;
+
+	VEC_FOREACH (&clues->logs.list, log) {
+		struct log_item item;
+
+		log_reader_rewind(&log->reader);
+		while (told < BAD_FREES_MAX && log_reader_next(&log->reader, &item)) {
+			struct log_bad_free record;
+
+			/* A suspicion that the allocator does not share is none. */
+			if (item.head.type != LOG_BAD_FREE ||
+			    !log_payload(&item, &record, sizeof(record)) ||
+			    (record.kind == LOG_DOUBLE_FREE &&
+			     record.evidence == LOG_EVIDENCE_NONE))
+				continue;
+			tell_bad_free(clues, log, &item, symbols, ret);
+			told++;
+		}
+	}
+}
+
+/* ---- all ---------------------------------------------------------------------------------------
+ */
+
+static void tell_mapping(struct clues *clues, const struct crash *crash, struct evidence_list *ret)
+{
+	struct evidence e = evidence_new(EVIDENCE_MAPPING, clues->trial, true);
+	struct file_cut *cut = crash->cut;
+
+	e.mapping->file = mem_strdup(crash->file);
+	e.mapping->mapped = crash->mapped;
+	e.mapping->present = crash->present;
+	stack_copy(&e.mapping->user, &crash->stack);
+	if (cut) {
+		e.mapping->cut = mem_alloc(sizeof(*cut));
+		*e.mapping->cut = *cut;
+		e.mapping->cut->program = mem_strdup(cut->program ? cut->program : "?");
+		e.mapping->cut->how = mem_strdup(cut->how ? cut->how : "?");
+		e.mapping->cut->stack = (struct stack){ 0 };
+		stack_copy(&e.mapping->cut->stack, &cut->stack);
+	}
+	VEC_PUSH(&ret->list, e);
+}
+
+void clues_tell(struct clues *clues, struct symbols *symbols, struct crash_report *report,
+		struct evidence_list *ret)
+{
+	int freed = clues_freed_step(clues);
+	const struct crash *crash = NULL;
+
+	if (report->crashes.count > 0) {
+		struct evidence e = evidence_new(EVIDENCE_CRASH, clues->trial, true);
+
+		*e.crash = report->crashes.items[0];
+		report->crashes.items[0] = (struct crash){ 0 };
+		VEC_PUSH(&ret->list, e);
+		crash = e.crash;
+		if (crash->fault == FAULT_MAPPING_SHRANK && crash->file)
+			tell_mapping(clues, crash, ret);
+	}
+	if (freed >= 0) {
+		struct log_block block = clues->trail.steps.items[freed].to;
+
+		block.value = clues->trail.steps.items[freed].value;
+		tell_freed_use(clues, &block, clues->trail.is_write && freed == 0, symbols, crash,
+			       ret);
+	} else if (clues->has_scene && freed_now(&clues->trail.pointed)) {
+		tell_freed_use(clues, &clues->trail.pointed, clues->trail.is_write, symbols, crash,
+			       ret);
+	}
+	tell_bad_frees(clues, symbols, ret);
+}

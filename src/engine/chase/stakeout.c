@@ -1,0 +1,389 @@
+#include "engine/chase/stakeout.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <string.h>
+
+#include "arch/arch.h"
+
+#define WATCHED_MAX 8u
+#define GREGS_NAMED 18u
+
+void stakeout_deinit(struct stakeout *stakeout)
+{
+	VEC_FOREACH (&stakeout->list, stake) {
+		home_deinit(&stake->home);
+		mem_free(stake->module);
+	}
+	VEC_DEINIT(&stakeout->list);
+}
+
+/* ---- where ----------------------------------------------------------------------------------- */
+
+static const struct mapping *module_at(const struct event_log *log, uint64_t address)
+{
+	for (size_t i = 0; i < log->modules.count; i++)
+		if (address >= log->modules.items[i].start && address < log->modules.items[i].end)
+			return &log->modules.items[i];
+	return NULL;
+}
+
+static const struct mapping *module_called(const struct event_log *log, const char *path)
+{
+	for (size_t i = 0; i < log->modules.count; i++)
+		if (log->modules.items[i].path && strcmp(log->modules.items[i].path, path) == 0)
+			return &log->modules.items[i];
+	return NULL;
+}
+
+static bool place_in(struct stake *stake, const struct mapping *module, uint64_t address)
+{
+	if (!module || !module->bias_known || !module->path)
+		return false;
+	stake->identity =
+		wire_module_identity(module->build_id, module->build_id_len, module->path);
+	stake->address = address - module->bias;
+	stake->module = mem_strdup(module->path);
+	return true;
+}
+
+static uint32_t bytes_of(uint64_t width)
+{
+	return width > 0 && width < WATCHED_MAX ? (uint32_t)width : WATCHED_MAX;
+}
+
+bool stakeout_add_step(struct stakeout *stakeout, const struct scene *scene,
+		       const struct trail_step *step, unsigned int level, enum stake_by by,
+		       size_t handle)
+{
+	struct stake stake = { .by = by,
+			       .level = level,
+			       .key = step->in.key,
+			       .bytes = bytes_of(step->width),
+			       .offset = step->home.offset };
+	bool placed = false;
+
+	if (by == STAKE_KEY)
+		placed = step->home.kind == HOME_BLOCK && step->in.key.stack_hash != 0;
+	if (by == STAKE_GLOBAL && step->home.kind == HOME_GLOBAL && step->home.module)
+		placed = place_in(&stake, module_called(scene->log, step->home.module),
+				  step->home.address);
+	if (by == STAKE_ARGUMENT && handle < step->handles.count) {
+		const struct trail_handle *h =
+			&step->handles.items[step->handles.count - 1 - handle];
+
+		stake.argument = h->argument;
+		stake.offset = h->offset;
+		placed = h->function != 0 &&
+			 place_in(&stake, module_at(scene->log, h->function), h->function);
+	}
+	if (!placed || stakeout->list.count == PLAN_WATCHES_MAX) {
+		mem_free(stake.module);
+		return false;
+	}
+	home_copy(&stake.home, &step->home);
+	VEC_PUSH(&stakeout->list, stake);
+	return true;
+}
+
+bool stakeout_add_source(struct stakeout *stakeout, struct event_log *log,
+			 const struct write_seen *write, const struct block_key *key,
+			 unsigned int level)
+{
+	const struct home *source = &write->source;
+	struct stake stake = { .level = level,
+			       .key = *key,
+			       .bytes = bytes_of(source->len),
+			       .offset = source->offset };
+
+	if (stakeout->list.count == PLAN_WATCHES_MAX)
+		return false;
+	if (source->kind == HOME_BLOCK && key->stack_hash != 0)
+		stake.by = STAKE_KEY;
+	else if (source->kind == HOME_GLOBAL && source->module &&
+		 place_in(&stake, module_called(log, source->module), source->address))
+		stake.by = STAKE_GLOBAL;
+	else
+		return false;
+	home_copy(&stake.home, source);
+	VEC_PUSH(&stakeout->list, stake);
+	return true;
+}
+
+/* ---- the plan ---------------------------------------------------------------------------------
+ */
+
+static int plan_hook(struct stake *stake, struct hook_planner *planner, uint32_t number,
+		     struct strbuf *items, struct err *err)
+{
+	AUTO(mem_freep)
+	char *function = mem_printf("%s+0x%" PRIx64, stake->module, stake->address);
+
+	return hook_plan_watch(planner, function, (int)stake->argument, number, items, err);
+}
+
+int stakeout_plan(struct stakeout *stakeout, struct hook_planner *planner, struct strbuf *items,
+		  struct err *err)
+{
+	static const uint32_t kinds[] = { [STAKE_KEY] = PLAN_WATCH_KEY,
+					  [STAKE_ARGUMENT] = PLAN_WATCH_HOOK,
+					  [STAKE_GLOBAL] = PLAN_WATCH_GLOBAL };
+
+	for (size_t i = 0; i < stakeout->list.count; i++) {
+		struct stake *stake = &stakeout->list.items[i];
+		struct plan_watch watch = {
+			.item = { .type = PLAN_ITEM_WATCH, .bytes = sizeof(watch) },
+			.kind = kinds[stake->by],
+			.bytes = stake->bytes,
+			.offset = stake->offset,
+			.key = stake->key,
+			.policy = stake->by == STAKE_KEY ? PLAN_WATCH_OLDEST : PLAN_WATCH_NEWEST
+		};
+		struct plan_range range = { .identity = stake->identity,
+					    .address = stake->address,
+					    .bytes = stake->bytes };
+
+		if (stake->by == STAKE_ARGUMENT && !stake->refused &&
+		    plan_hook(stake, planner, (uint32_t)i, items, err) < 0)
+			stake->refused = true;
+		if (stake->by == STAKE_GLOBAL) {
+			watch.offset = 0;
+			watch.place_count = watch.range_count = 1;
+			watch.item.bytes += sizeof(range);
+		}
+		strbuf_add(items, &watch, sizeof(watch));
+		if (stake->by == STAKE_GLOBAL)
+			strbuf_add(items, &range, sizeof(range));
+	}
+	return 0;
+}
+
+/* ---- what came of it ---------------------------------------------------------------------------
+ */
+
+static uint64_t low_bytes(uint64_t value, unsigned int len)
+{
+	return len == 0 || len >= 8 ? value : value & ((1ull << len * 8) - 1);
+}
+
+/* The life in which the place got the value: the last that began with another one and ended with
+ * it. One that has not ended counts by what was seen last. */
+static bool find_life(struct event_log *log, const struct victim *victim, struct log_watched *ret)
+{
+	bool found = false;
+
+	for (uint32_t i = 0; i < LOG_WATCHED; i++) {
+		struct log_watched row;
+		bool got;
+
+		if (!log_watched(&log->reader, i, &row) || row.address != victim->address)
+			continue;
+		if (victim->id != 0 && row.id != 0 && row.id != victim->id)
+			continue;
+		got = low_bytes(row.last_value, victim->len) ==
+			      low_bytes(victim->value, victim->len) ||
+		      row.end == LOG_WATCHED_STILL;
+		if (got &&
+		    (low_bytes(row.first_value, victim->len) !=
+			     low_bytes(victim->value, victim->len) ||
+		     row.end == LOG_WATCHED_STILL) &&
+		    (!found || row.number > ret->number)) {
+			*ret = row;
+			found = true;
+		}
+	}
+	return found;
+}
+
+static const struct caught *find_number(const struct watch_log *log, const struct event_log *in,
+					uint64_t number)
+{
+	VEC_FOREACH (&log->hits, caught)
+		if (caught->log == in && caught->hit->number == number)
+			return caught;
+	return NULL;
+}
+
+static const struct caught *find_rip(const struct watch_log *log, const struct event_log *in,
+				     uint64_t rip)
+{
+	VEC_FOREACH (&log->hits, caught)
+		if (caught->log == in && caught->hit->gregs[LOG_GREG_RIP] == rip)
+			return caught;
+	return NULL;
+}
+
+/* The latest whole hit on the place that left the value; with `before`, the latest before that. */
+static const struct caught *find_value(const struct watch_log *log, const struct event_log *in,
+				       const struct victim *victim)
+{
+	const struct caught *found = NULL;
+
+	VEC_FOREACH (&log->hits, caught) {
+		const struct log_hit *hit = caught->hit;
+
+		if (caught->log != in || hit->address != victim->address ||
+		    (hit->flags & LOG_HIT_ALONGSIDE) ||
+		    (victim->before != 0 && hit->number >= victim->before))
+			continue;
+		if (low_bytes(watched_word(hit->new, hit->bytes), victim->len) ==
+		    low_bytes(victim->value, victim->len))
+			found = caught;
+	}
+	return found;
+}
+
+void stakeout_look(const struct watch_log *log, struct event_log *in, const struct victim *victim,
+		   struct stake_result *ret)
+{
+	*ret = (struct stake_result){ 0 };
+	ret->watched = find_life(in, victim, &ret->row);
+	ret->since_birth = ret->watched && ret->row.end == LOG_WATCHED_STILL;
+	ret->last = find_value(log, in, victim);
+	if (ret->last) {
+		ret->caught = ret->exact = true;
+		ret->watched = true;
+		return;
+	}
+	if (victim->before != 0 || !log_last(&in->reader, victim->address, &ret->brief) ||
+	    low_bytes(ret->brief.new_word, victim->len) != low_bytes(victim->value, victim->len))
+		return;
+	ret->last = find_number(log, in, ret->brief.hit);
+	ret->exact = ret->last != NULL;
+	if (!ret->last)
+		ret->last = find_rip(log, in, ret->brief.rip);
+	ret->caught = ret->last != NULL;
+	ret->watched |= ret->caught;
+}
+
+/* ---- where the value came from -----------------------------------------------------------------
+ */
+
+static const struct log_hit_owner *owner_of(const struct log_hit *hit, uint64_t address)
+{
+	const struct log_hit_owner *found = NULL;
+
+	for (size_t i = 0; i < LOG_HIT_OWNERS && hit->owners[i].greg != 255; i++) {
+		const struct log_hit_owner *owner = &hit->owners[i];
+
+		if (address >= owner->start && address - owner->start < owner->size_low &&
+		    owner->state == LOG_BLOCK_LIVE && owner->relation == LOG_INSIDE)
+			found = owner;
+	}
+	return found;
+}
+
+static void name_source(const struct caught *caught, uint64_t address, struct symbols *symbols,
+			struct home *ret, struct block_key *ret_key)
+{
+	const struct log_hit_owner *owner = owner_of(caught->hit, address);
+	struct event_log *log = caught->log;
+	struct log_context row;
+	uint64_t offset = 0;
+
+	ret->kind = HOME_ADDRESS;
+	ret->address = address;
+	if (owner) {
+		if (log_context_row(&log->reader, owner->context, &row))
+			*ret_key = (struct block_key){ .stack_hash = row.stack_hash,
+						       .lane = row.lane,
+						       .ordinal = owner->ordinal };
+		ret->kind = HOME_BLOCK;
+		ret->block_id = owner->id;
+		ret->key = event_log_key(log, ret_key, owner->context);
+		ret->offset = (int64_t)(address - owner->start);
+		return;
+	}
+	/* Data of a module: between it and the next, by the symbol that is there. */
+	for (size_t i = 0; i < log->modules.count; i++) {
+		const struct mapping *module = &log->modules.items[i];
+		char *name;
+
+		if (!module->bias_known || address < module->start ||
+		    address - module->start > (64u << 20))
+			continue;
+		name = symbols_global(symbols, module, address - module->bias, &offset);
+		if (!name)
+			continue;
+		ret->kind = HOME_GLOBAL;
+		mem_free(ret->name);
+		mem_free(ret->module);
+		ret->name = name;
+		ret->module = mem_strdup(module->path);
+		ret->offset = (int64_t)offset;
+	}
+}
+
+/* Was the stored value only copied from elsewhere? */
+static void tell_source(const struct caught *caught, const struct writer *writer,
+			struct symbols *symbols, struct write_seen *ret, struct block_key *ret_key)
+{
+	const struct log_hit *hit = caught->hit;
+	const struct arch *arch = arch_native();
+	struct piece piece = { .address = hit->code_address,
+			       .bytes = hit->code,
+			       .len = hit->code_bytes };
+	struct snapshot snapshot = { .pid = (int)caught->log->reader.header.pid,
+				     .tid = (int)hit->tid,
+				     .stack = { .address = hit->stack_address,
+						.bytes = caught->stack,
+						.len = hit->stack_bytes },
+				     .pieces = &piece,
+				     .piece_count = 1,
+				     .mappings = caught->log->modules.items,
+				     .mapping_count = caught->log->modules.count };
+	struct machine_frame frame;
+	struct origin origin;
+	struct trap trap;
+
+	if (writer->store.kind != STORE_PLAIN || writer->store.source != SOURCE_REGISTER ||
+	    writer->store.source_register >= REGISTERS_MAX)
+		return;
+	arch_registers_from_saved(arch, hit->gregs, GREGS_NAMED, &snapshot.registers);
+	if (symbols_machine_frames(symbols, &snapshot, &frame, 1) != 1)
+		return;
+	trap = (struct trap){ .code = frame.code,
+			      .code_len = frame.code_len,
+			      .code_address = frame.code_address,
+			      .rip = frame.pc,
+			      .start_hint = frame.start,
+			      .registers = &frame.registers };
+	arch_value_origin(&trap, writer->store.at, writer->store.source_register, &origin);
+	if (origin.kind == ORIGIN_LOAD && origin.from_known && origin.changed &&
+	    origin.from_address == hit->address)
+		ret->flags |= WRITE_UPDATE;
+	if (origin.kind == ORIGIN_LOAD && origin.from_known && !origin.changed &&
+	    origin.width == writer->store.width && origin.from_address != hit->address) {
+		ret->flags |= WRITE_COPIED;
+		ret->source.len = origin.width;
+		name_source(caught, origin.from_address, symbols, &ret->source, ret_key);
+	}
+	machine_frames_free(&frame, 1);
+}
+
+void stakeout_tell(const struct stake_result *result, const struct victim *victim,
+		   struct event_log *log, struct symbols *symbols, struct write_seen *ret,
+		   struct block_key *ret_source_key)
+{
+	struct writer writer;
+	bool decoded = caught_decode(result->last, &writer) == 0;
+
+	caught_tell(result->last, decoded ? &writer : NULL, symbols, ret);
+	if (!result->exact) {
+		/* Another write of the same instruction: what is known of this one goes over it. */
+		home_deinit(&ret->home);
+		ret->home = (struct home){ .kind = HOME_ADDRESS,
+					   .address = victim->address,
+					   .len = ret->value_len };
+		ret->old = result->brief.old_word;
+		ret->new = result->brief.new_word;
+		ret->tid = (int)result->brief.tid;
+		ret->when_ns = result->brief.time_ns - log->reader.header.start_monotonic_ns;
+		ret->store_start = 0;
+	}
+	ret->flags |= WRITE_LAST;
+	if (low_bytes(ret->new, victim->len) == low_bytes(victim->value, victim->len))
+		ret->flags |= WRITE_FOUND;
+	if (decoded && !writer.system_call && result->exact)
+		tell_source(result->last, &writer, symbols, ret, ret_source_key);
+}

@@ -1,0 +1,76 @@
+#pragma once
+
+#include "base/strbuf.h"
+#include "engine/chase/trail.h"
+#include "engine/hooks/planner.h"
+#include "engine/watch/caught.h"
+#include "wire/plan.h"
+
+/*
+ * The homes that are watched in the next trials, and what came of it in one of them.
+ */
+enum stake_by {
+	STAKE_KEY,	/* the block with the same key */
+	STAKE_ARGUMENT, /* what a function is given: the newest of them */
+	STAKE_GLOBAL,
+};
+
+struct stake {
+	enum stake_by by;
+	unsigned int level; /* which step of the trail it is, or which hop after it */
+	struct home home;   /* as it was in the trial that it was found in */
+	struct block_key key;
+	uint32_t bytes;
+	uint64_t identity, address; /* of the module, and in its file: global or function */
+	char *module;		    /* path */
+	unsigned int argument;
+	int64_t offset; /* from the block's or object's start */
+	bool refused;	/* the function cannot be hooked */
+};
+
+struct stakeout {
+	VEC(struct stake) list; /* watch numbers are their places */
+};
+
+void stakeout_deinit(struct stakeout *stakeout);
+
+/* Adds a stake for a step of the trail; false when it cannot be watched (a stack slot, memory
+ * without a name). STAKE_ARGUMENT uses its n-th handle from the outside. */
+bool stakeout_add_step(struct stakeout *stakeout, const struct scene *scene,
+		       const struct trail_step *step, unsigned int level, enum stake_by by,
+		       size_t handle);
+
+/* Adds one for the home that a caught write copied its value from. */
+bool stakeout_add_source(struct stakeout *stakeout, struct event_log *log,
+			 const struct write_seen *write, const struct block_key *key,
+			 unsigned int level);
+
+/* Appends the items of the plan. Stakes whose function cannot be hooked are marked. */
+int stakeout_plan(struct stakeout *stakeout, struct hook_planner *planner, struct strbuf *items,
+		  struct err *err);
+
+/* What a failing trial's crash found in the home of a stake. */
+struct victim {
+	uint64_t address, value, id;
+	unsigned int len;
+	uint64_t before; /* only hits with smaller numbers count; 0: all */
+};
+
+/* What was caught there. */
+struct stake_result {
+	bool watched;	  /* while it got that value, or from birth on */
+	bool since_birth; /* STAKE_KEY, and it never ended before */
+	struct log_watched row;
+	bool caught;		   /* `last` is the write that left the value, or the latest one */
+	const struct caught *last; /* whole, of that writer: maybe of an earlier write */
+	bool exact;		   /* `last` is that very write */
+	struct log_last brief;
+};
+
+void stakeout_look(const struct watch_log *log, struct event_log *in, const struct victim *victim,
+		   struct stake_result *ret);
+
+/* The write as evidence has it. */
+void stakeout_tell(const struct stake_result *result, const struct victim *victim,
+		   struct event_log *log, struct symbols *symbols, struct write_seen *ret,
+		   struct block_key *ret_source_key);

@@ -45,6 +45,7 @@ static uint64_t plan_sum(const void *bytes, size_t len)
 static const uint32_t least_bytes[] = {
 	[PLAN_ITEM_ALLOCATOR] = sizeof(struct plan_allocator),
 	[PLAN_ITEM_HOLDERS] = sizeof(struct plan_holders),
+	[PLAN_ITEM_CHAOS] = sizeof(struct plan_chaos),
 };
 
 /* True when the items fill [sizeof header, len) exactly and there are `count` of them. */

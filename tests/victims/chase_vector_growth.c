@@ -90,10 +90,10 @@ APART static long vector_total(const struct vector *vector)
 
 static void *reader(void *arg)
 {
-	for (int i = 0; i < 14; i++) {
+	for (int i = 0; i < 12; i++) {
 		struct finding *finding = finding_new(i);
 
-		wait_us(now_ns() / 64 % 2000);
+		wait_us(now_ns() / 64 % 3000);
 		vector_push(&found, finding);
 		free(finding_new(-i));
 	}

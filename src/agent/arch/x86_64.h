@@ -55,6 +55,12 @@ arch_callee_registers(struct log_callee_registers *ret)
 			 : "rax", "memory");
 }
 
+/* In a loop that waits: lets the other thread of the core run. */
+static inline void arch_relax(void)
+{
+	__builtin_ia32_pause();
+}
+
 static inline uint64_t arch_fs_base(void)
 {
 	uint64_t base;

@@ -35,12 +35,13 @@ static void wait_us(long us)
 	nanosleep(&(struct timespec){ 0, us * 1000 }, NULL);
 }
 
-static unsigned now_ns(void)
+/* Up to `most`; the time is mixed, or two threads that begin together would wait alike. */
+static unsigned some_us(unsigned most)
 {
 	struct timespec now;
 
 	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (unsigned)now.tv_nsec;
+	return ((unsigned)now.tv_nsec * 2654435761u >> 8) % most;
 }
 
 /* The last sixteen are kept. */
@@ -53,7 +54,7 @@ APART static void record_add(const char *what, int users)
 	snprintf(record->text, sizeof(record->text), "%s: has %d users now", what, users);
 	free(records[record_count % 16]);
 	records[record_count++ % 16] = record;
-	wait_us(20);
+	wait_us(300);
 }
 
 APART static struct connection *connection_open(long address)
@@ -104,11 +105,11 @@ APART static void connection_send(struct connection *connection, long bytes)
 static void *client(void *arg)
 {
 	for (int i = 0; i < 3; i++) {
-		wait_us(now_ns() / 64 % 2500);
+		wait_us(some_us(8000));
 		connection_get(shared);
 		for (int n = 0; n < 20; n++)
 			connection_send(shared, n);
-		wait_us(now_ns() / 64 % 300);
+		wait_us(some_us(1000));
 		connection_put(shared);
 	}
 	return arg;
@@ -125,7 +126,7 @@ int main(void)
 		   "writer chase_refcount.c:connection_put\n"
 		   "freer chase_refcount.c:connection_close\n"
 		   "allocator chase_refcount.c:connection_open\n");
-	for (int i = 0; i < 100; i++)
+	for (int i = 0; i < 60; i++)
 		connection_put(connection_open(i));
 	shared = connection_open(0x7f000001);
 	for (int i = 0; i < 2; i++)

@@ -26,12 +26,13 @@ static void wait_us(long us)
 	nanosleep(&(struct timespec){ 0, us * 1000 }, NULL);
 }
 
-static unsigned now_ns(void)
+/* Up to `most`; the time is mixed, or two threads that begin together would wait alike. */
+static unsigned some_us(unsigned most)
 {
 	struct timespec now;
 
 	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (unsigned)now.tv_nsec;
+	return ((unsigned)now.tv_nsec * 2654435761u >> 8) % most;
 }
 
 APART static struct finding *finding_new(long line)
@@ -53,7 +54,7 @@ APART static void quota_ask(size_t count)
 	if (!request)
 		exit(3);
 	snprintf(request, 100, "grow to %zu", count);
-	wait_us(20);
+	wait_us(700);
 	free(request);
 }
 
@@ -90,10 +91,10 @@ APART static long vector_total(const struct vector *vector)
 
 static void *reader(void *arg)
 {
-	for (int i = 0; i < 12; i++) {
+	for (int i = 0; i < 10; i++) {
 		struct finding *finding = finding_new(i);
 
-		wait_us(now_ns() / 64 % 3000);
+		wait_us(some_us(16000));
 		vector_push(&found, finding);
 		free(finding_new(-i));
 	}

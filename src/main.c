@@ -19,7 +19,9 @@ static const struct command *const commands[] = {
 	&cmd_show,
 	&cmd_compare,
 	&cmd_minimize,
+	&cmd_watch,
 	&cmd_heap,
+	&cmd_scan,
 	&cmd_doctor,
 	NULL,
 };

@@ -12,6 +12,8 @@
 #include "agent/chaos.h"
 #include "agent/checkpoint.h"
 #include "agent/clock.h"
+#include "agent/hooked.h"
+#include "agent/jit_code.h"
 #include "agent/log.h"
 #include "agent/maps.h"
 #include "agent/memory.h"
@@ -22,6 +24,7 @@
 #include "agent/signals.h"
 #include "agent/text.h"
 #include "agent/thread.h"
+#include "agent/watch.h"
 
 struct agent_switch agent_switch;
 struct agent agent;
@@ -145,7 +148,9 @@ static void after_fork_in_child(void)
 		modules_forget();
 		checkpoint_forget();
 		modules_refresh_sigsafe();
+		watch_after_fork();
 	}
+	hooked_after_fork();
 	switch_on();
 }
 
@@ -229,9 +234,12 @@ static void agent_start(char **envp)
 	if (ids)
 		modules_refresh_sigsafe();
 	signals_init();
+	if (ids)
+		watch_init();
 	if (ids && (agent.plan.flags & PLAN_PYTHON))
 		python_init();
 	log_map.header->drops[LOG_DROP_EARLY] = early_count();
+	hooked_init();
 	switch_on();
 }
 
@@ -268,8 +276,10 @@ void agent_exiting_sigsafe(uint32_t status, uint32_t how)
 	if (!agent_switch.crash || !agent_owns_process_sigsafe() || log_map.header->exited)
 		return;
 	checkpoint_exit_sigsafe();
+	watch_exiting_sigsafe();
 	log_writer_init_sigsafe(&writer, LOG_TO_EVENTS);
-	(void)log_append_sigsafe(&writer, LOG_EXIT, &record, sizeof(record), NULL, 0);
+	jit_code_write_sigsafe(
+		log_append_sigsafe(&writer, LOG_EXIT, &record, sizeof(record), NULL, 0));
 	/* A handler of the target that ends the process instead of returning has hidden a crash. */
 	if (log_map.header->forwarded_faults)
 		log_publish_sigsafe();

@@ -9,6 +9,8 @@
  *    target may close every descriptor it finds.
  *  - Stand in front of the functions listed in exports.map. Each hook calls the real function
  *    exactly once, with the same arguments, and keeps errno.
+ *  - Put a jump or a breakpoint into functions that the plan names, while nobody can run them: see
+ *    hooked.h.
  *  - Have a handler for SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGTRAP, SIGABRT and SIGSYS. The target
  *    keeps its own view of its dispositions, masks and alternate stacks: see signals.h.
  *
@@ -35,6 +37,7 @@
  *    checkpoint.c   live blocks per context as a series; hooks_stdio.c sees the lines
  *    chaos.c     disturbances that the plan asks for, to raise the odds
  *    plan_apply.c   the items of the plan
+ *    hooked.c    hooks on functions of the target itself; hooked_fast.c what they mostly do
  *    hooks_*.c   the hooks, each fits a screen
  *
  * A function that may run in a signal handler ends in _sigsafe and calls only such. Functions that

@@ -10,6 +10,7 @@
 #include "agent/log.h"
 #include "agent/memory.h"
 #include "agent/real.h"
+#include "agent/watch.h"
 
 #define POOL_BYTES_MAX (8ull << 30)
 #define POOL_BYTES_MIN (16ull << 20)
@@ -288,6 +289,22 @@ static __attribute__((noinline)) void bad_free(struct guard *guard, enum block_s
 	(void)log_append_sigsafe(&writer, LOG_BLOCK, &hit, sizeof(hit), NULL, 0);
 }
 
+/* Its size needs the entry's high byte. */
+static void block_write_large(struct thread *self, struct block *block, uint64_t start,
+			      uint64_t size, enum log_api api, uint32_t context)
+{
+	*block = (struct block){
+		.id = self->next_id++,
+		.ordinal = context_ordinals[context]++,
+		.state = LOG_BLOCK_LIVE,
+		.api = (uint8_t)api,
+		.low = (uint8_t)start | 1,
+		.lane = (uint8_t)self->lane_tag,
+	};
+	((uint64_t *)block)[1] = block_size_context(size, context);
+	ring_add(self, block, start, LOG_LIFE_ALLOC, context);
+}
+
 void block_begin_guarded(struct guard *guard, enum block_space space, uint64_t start, uint64_t size,
 			 enum log_api api, struct caller caller)
 {
@@ -309,18 +326,11 @@ void block_begin_guarded(struct guard *guard, enum block_space space, uint64_t s
 	}
 	if (likely(!(size >> 32))) {
 		block_write(self, (uint64_t *)block, start, size, api, context);
-		return;
+	} else {
+		block_write_large(self, block, start, size, api, context);
 	}
-	*block = (struct block){
-		.id = self->next_id++,
-		.ordinal = context_ordinals[context]++,
-		.state = LOG_BLOCK_LIVE,
-		.api = (uint8_t)api,
-		.low = (uint8_t)start | 1,
-		.lane = (uint8_t)self->lane_tag,
-	};
-	((uint64_t *)block)[1] = block_size_context(size, context);
-	ring_add(self, block, start, LOG_LIFE_ALLOC, context);
+	if (watch_wants(context))
+		watch_block_born(guard, block, start);
 }
 
 void block_end_guarded(struct guard *guard, enum block_space space, uint64_t start,
@@ -336,6 +346,8 @@ void block_end_guarded(struct guard *guard, enum block_space space, uint64_t sta
 	block->free_context = context_find(guard, caller);
 	block->freed_epoch = (uint32_t)agent.epoch;
 	block->state = LOG_BLOCK_FREED;
+	if (block->low & 1)
+		watch_block_gone(guard, start, block_size(block), LOG_WATCHED_FREED);
 	count_end(self, block);
 	ring_add(self, block, start, LOG_LIFE_FREE, block->free_context);
 }
@@ -377,6 +389,8 @@ struct block *block_suspend(struct guard *guard, uint64_t start, struct caller c
 	block->free_context = context_find(guard, caller);
 	block->freed_epoch = (uint32_t)agent.epoch;
 	block->state = LOG_BLOCK_FREED;
+	if (block->low & 1)
+		watch_block_gone(guard, start, block_size(block), LOG_WATCHED_MOVED);
 	return block;
 }
 
@@ -390,9 +404,11 @@ void block_resume(struct guard *guard, struct block *block, uint64_t start, uint
 	block->free_context = 0;
 	block->freed_epoch = 0;
 	block->state = LOG_BLOCK_LIVE;
+	if (watch_wants(context))
+		watch_block_born(guard, block, start);
 	if (size == old)
 		return;
-	block->low = (uint8_t)start | (size >> 32 ? 1 : 0);
+	block->low = (uint8_t)start | (size >> 32 || watch_wants(context) ? 1 : 0);
 	if (agent_switch.growth && block->id >= log_map.id_base) {
 		/* The bytes given back are counted as freed, those taken as allocated. */
 		__atomic_fetch_add(&row->free_bytes_other, old, __ATOMIC_RELAXED);
@@ -427,8 +443,7 @@ static void view_fill(struct block_view *view, const struct block *block, uint64
 	view->block = *block;
 	view->size = block_size(block);
 	view->start = window_start | (block->low & ((1u << shift) - 1));
-	if (view->size >> 32)
-		view->start &= ~(uint64_t)1;
+	view->start &= ~(uint64_t)1;
 }
 
 /* The n-th youngest former owner stays sorted in by its end. */

@@ -39,7 +39,8 @@ struct block {
 	uint8_t state; /* enum log_block_state; 0: never used */
 	uint8_t api;   /* enum log_api */
 	uint8_t low;   /* start & 255: two blocks may have shared the window; bit 0 is turned for
-			* sizes that need their high byte, so that the hot path passes them on */
+			* sizes that need their high byte and for blocks that are watched, so that
+			* the hot path passes them on */
 	uint8_t lane;  /* whose context it was; THREAD_LANE_SHARED: does not fit */
 };
 

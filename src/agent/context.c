@@ -11,6 +11,7 @@
 #include "agent/memory.h"
 #include "agent/modules.h"
 #include "agent/unwind.h"
+#include "agent/watch.h"
 #include "wire/checksum.h"
 
 #define PROBES_MAX 128u
@@ -292,6 +293,7 @@ static uint32_t context_intern(struct guard *guard, struct caller caller, const 
 		__atomic_fetch_add(&log_map.header->contexts_used, 1, __ATOMIC_RELAXED);
 		checkpoint_note_context(row);
 		scan_caller(guard, caller, LOG_CONTEXT_FRAMES, &full);
+		watch_context_made(row, hash, full.frames, full.count);
 		full.hash = hash;
 		context_record(guard, caller, &full, row);
 		return row;
@@ -350,6 +352,9 @@ __attribute__((noinline)) uint32_t context_find_slow(struct guard guard, uint64_
 		context = context_intern(&guard, caller, &scan);
 		*key = (uint64_t)context << 40 | (scan.hash & KEY_HASH_MASK);
 	}
+	/* Its allocations are to come this way, too. */
+	if (watch_wants(context))
+		return context;
 	pair[1] = first;
 	pair[0].place = place;
 	layout_from(pair[0].offset, &scan, own);

@@ -13,6 +13,7 @@
 #include "agent/blocks.h"
 #include "agent/clock.h"
 #include "agent/interpreter.h"
+#include "agent/jit_code.h"
 #include "agent/log.h"
 #include "agent/maps.h"
 #include "agent/memory.h"
@@ -20,6 +21,7 @@
 #include "agent/real.h"
 #include "agent/text.h"
 #include "agent/thread.h"
+#include "agent/watch.h"
 
 #define RED_ZONE 128u /* psABI 3.2.2: below rsp, still in use */
 #define CODE_BEFORE 96u
@@ -414,6 +416,8 @@ uint64_t crash_record_sigsafe(int signo, const siginfo_t *info, const ucontext_t
 		__atomic_fetch_add(&log_map.header->forwarded_faults, 1, __ATOMIC_RELAXED);
 		log_writer_init_sigsafe(&writer, LOG_TO_EVENTS);
 	}
+	if (flags & LOG_CRASH_FINAL)
+		watch_check_sigsafe();
 	if (!log_begin_sigsafe(&writer, LOG_CRASH, &crash, sizeof(crash)))
 		return 0;
 	if (thread_self)
@@ -431,6 +435,8 @@ uint64_t crash_record_sigsafe(int signo, const siginfo_t *info, const ucontext_t
 		if (flags & LOG_CRASH_FINAL)
 			log_save_sigsafe();
 		details_write(&writer, &crash);
+		if (flags & LOG_CRASH_FINAL)
+			jit_code_write_sigsafe(writer.owner);
 		if (flags & LOG_CRASH_FINAL)
 			log_save_sigsafe();
 	}

@@ -17,8 +17,9 @@ static struct {
 	uint64_t runtime, version;
 } found;
 
-/* The thread that writes a crash's details has it. */
+/* One thread at a time has it; another that comes meanwhile does without. */
 static struct {
+	uint32_t taken; /* atomic */
 	unsigned char bytes[KEPT_BYTES];
 	size_t used;
 	struct maps_buffer maps;
@@ -161,7 +162,7 @@ static void piece_keep(void *arg, uint64_t address, size_t len)
 	kept.used += span;
 }
 
-void interpreter_write_sigsafe(struct log_writer *writer, const struct log_crash *crash)
+static void interpreter_write(struct log_writer *writer, const struct log_crash *crash)
 {
 	struct python_recorder recorder = { .read = piece_read,
 					    .keep = piece_keep,
@@ -190,4 +191,15 @@ void interpreter_write_sigsafe(struct log_writer *writer, const struct log_crash
 	(void)log_append_sigsafe(writer, LOG_PYTHON, &record, sizeof(record), NULL, 0);
 	if (kept.used)
 		log_blob_sigsafe(writer, LOG_BLOB_PYTHON, 0, 0, kept.bytes, kept.used);
+}
+
+void interpreter_write_sigsafe(struct log_writer *writer, const struct log_crash *crash)
+{
+	uint32_t none = 0;
+
+	if (!__atomic_compare_exchange_n(&kept.taken, &none, 1, false, __ATOMIC_ACQUIRE,
+					 __ATOMIC_RELAXED))
+		return;
+	interpreter_write(writer, crash);
+	__atomic_store_n(&kept.taken, 0, __ATOMIC_RELEASE);
 }

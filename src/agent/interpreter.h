@@ -11,8 +11,8 @@
 
 #include "agent/log.h"
 
-/* Adds PYTHON and its blob to a crash, if this process runs an interpreter that we know. One
- * thread at a time. _sigsafe */
+/* Adds PYTHON and its blob to a crash, if this process runs an interpreter that we know;
+ * or to a hit, of which only tid and fs_base matter. _sigsafe */
 void interpreter_write_sigsafe(struct log_writer *writer, const struct log_crash *crash);
 
 #endif

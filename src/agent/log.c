@@ -12,6 +12,7 @@
 #include "agent/memory.h"
 #include "agent/text.h"
 #include "agent/thread.h"
+#include "agent/watch.h"
 #include "wire/checksum.h"
 
 #define IMAGES_MAX 100000u
@@ -54,6 +55,10 @@ static void header_plan(struct log_header *header)
 				(uint64_t)plan->thread_slots * plan->ring_records *
 					sizeof(struct log_life));
 	}
+	if (ids && watch_state.count)
+		at = region_add(header, LOG_REGION_WATCH, at,
+				round_page(sizeof(struct log_watch_area)) +
+					(uint64_t)LOG_HITS * LOG_HIT_SLOT);
 	at = region_add(header, LOG_REGION_EVENTS, at,
 			ids ? (uint64_t)plan->events_mib << 20 : CRASH_ONLY_EVENTS);
 	header->file_bytes = at;

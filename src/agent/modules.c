@@ -9,6 +9,7 @@
 #include "agent/log.h"
 #include "agent/maps.h"
 #include "agent/memory.h"
+#include "agent/watch.h"
 #include "wire/checksum.h"
 
 #define MODULES_MAX 1024u
@@ -82,24 +83,12 @@ static uint64_t module_notes(uint64_t base, struct log_module *record, uint64_t 
 			    !memcmp(notes + name, "GNU", 4) && note.n_descsz <= 20) {
 				record->build_id_bytes = note.n_descsz;
 				memcpy(record->build_id, notes + body, note.n_descsz);
-				return checksum_add(CHECKSUM_SEED, record->build_id,
-						    sizeof(record->build_id)) |
-				       1;
+				return wire_module_identity(record->build_id, note.n_descsz, "");
 			}
 			at = body + (((size_t)note.n_descsz + 3) & ~(size_t)3);
 		}
 	}
 	return 0;
-}
-
-static const char *last_name(const char *path)
-{
-	const char *name = path;
-
-	for (; *path; path++)
-		if (*path == '/')
-			name = path + 1;
-	return name;
 }
 
 static void path_copy(char *to, size_t cap, const char *path)
@@ -164,6 +153,7 @@ static void table_build(struct table *table)
 		if (!line.inode) {
 			module->base = line.low;
 			module->identity = 0;
+			module->bias = 0;
 			module->eh_header = 0;
 			table->count++;
 			continue;
@@ -171,11 +161,10 @@ static void table_build(struct table *table)
 		if (!identity) {
 			identity = module_notes(base, &record, &eh_header);
 			if (!identity)
-				identity = checksum_add(CHECKSUM_SEED, last_name(line.path),
-							strlen(last_name(line.path))) |
-					   1;
+				identity = wire_module_identity(NULL, 0, line.path);
 		}
 		module->identity = identity;
+		module->bias = record.bias;
 		module->eh_header = eh_header;
 		table->count++;
 		record.text_low = line.low;
@@ -199,6 +188,7 @@ void modules_refresh_sigsafe(void)
 	__atomic_store_n(&state.current, next, __ATOMIC_RELEASE);
 	__atomic_fetch_add(&state.generation, 1, __ATOMIC_RELEASE);
 	__atomic_store_n(&state.building, 0, __ATOMIC_RELEASE);
+	watch_modules_changed_sigsafe();
 }
 
 uint32_t modules_generation_sigsafe(void)
@@ -252,4 +242,15 @@ const struct module *module_find_caller_sigsafe(uint64_t address)
 		return module;
 	modules_refresh_sigsafe();
 	return module_find_sigsafe(address);
+}
+
+uint64_t module_place_sigsafe(uint64_t identity, uint64_t elf_address)
+{
+	const struct table *table = __atomic_load_n(&state.current, __ATOMIC_ACQUIRE);
+	uint32_t i;
+
+	for (i = 0; table && i < table->count; i++)
+		if (table->modules[i].identity == identity)
+			return table->modules[i].bias + elf_address;
+	return 0;
 }

@@ -19,6 +19,7 @@ struct module {
 	uint64_t low, high; /* executable mapping */
 	uint64_t base;	    /* of the file's first mapping: offsets in hashes count from here */
 	uint64_t identity;  /* 0: code without a file (JIT) */
+	uint64_t bias;	    /* runtime address - ELF address */
 	uint64_t eh_header; /* .eh_frame_hdr as mapped; 0: none */
 };
 
@@ -39,5 +40,8 @@ const struct module *module_find_sigsafe(uint64_t address);
 
 /* As above, but an unknown address makes the table be rebuilt once. */
 const struct module *module_find_caller_sigsafe(uint64_t address);
+
+/* Where an address of a module's file is now; 0 when the module is not loaded. */
+uint64_t module_place_sigsafe(uint64_t identity, uint64_t elf_address);
 
 #endif

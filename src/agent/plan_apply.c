@@ -4,6 +4,8 @@
 
 #include "agent/chaos.h"
 #include "agent/holders.h"
+#include "agent/hooked.h"
+#include "agent/watch.h"
 #include "wire/plan.h"
 
 uint32_t plan_apply(const void *bytes)
@@ -19,7 +21,15 @@ uint32_t plan_apply(const void *bytes)
 		case PLAN_ITEM_CHAOS:
 			chaos_plan((const struct plan_chaos *)item);
 			break;
-		/* PLAN_ITEM_ALLOCATOR and those after it come with their hooks. */
+		case PLAN_ITEM_WATCH:
+			refused += !watch_plan((const struct plan_watch *)item);
+			break;
+		case PLAN_ITEM_HOOK:
+			refused += !hooked_plan_hook((const struct plan_hook *)item);
+			break;
+		case PLAN_ITEM_ACTION:
+			refused += !hooked_plan_action((const struct plan_action *)item);
+			break;
 		default:
 			refused++;
 			break;

@@ -17,6 +17,7 @@
 #include <stdio.h>
 #include <sys/types.h>
 
+struct r_debug;
 struct timespec;
 struct iovec;
 
@@ -82,6 +83,7 @@ struct real {
 	int (*vfprintf)(FILE *, const char *, va_list);
 	int (*vfprintf_chk)(FILE *, int, const char *, va_list);
 
+	const struct r_debug *loader; /* <link.h>; NULL when it has none */
 	/* GLIBC_PRIVATE, may be NULL: points to { unsigned size; char text[]; } or to NULL */
 	void **abort_message;
 	void (*throw_bad_alloc)(void);

@@ -7,6 +7,8 @@
 #include "agent/arch/x86_64.h"
 #include "agent/crash.h"
 #include "agent/guard.h"
+#include "agent/hit.h"
+#include "agent/hooked.h"
 #include "agent/log.h"
 #include "agent/real.h"
 #include "agent/thread.h"
@@ -149,6 +151,8 @@ static bool own_fault(int signo, const siginfo_t *info, ucontext_t *context)
 
 	if (info->si_code <= 0)
 		return false;
+	if (signo == SIGTRAP && info->si_code == SI_KERNEL && hooked_trap_sigsafe(context))
+		return true;
 	/* Reading a broken stack or a library that goes away: what __builtin_longjmp would do. */
 	if ((signo == SIGSEGV || signo == SIGBUS) && self && self->recovery_armed &&
 	    (uint64_t)gregs[REG_RIP] - agent.text_low < agent.text_high - agent.text_low) {
@@ -211,6 +215,10 @@ static void handler(int signo, siginfo_t *info, void *context)
 	uint64_t seq;
 	int saved = errno;
 
+	if (signo == SIGTRAP && hit_trap_sigsafe(info, context)) {
+		errno = saved;
+		return;
+	}
 	if (own_fault(signo, info, context) || hold_back(signo, info, context))
 		return;
 	signals_target_action_sigsafe(signo, &action);

@@ -22,6 +22,7 @@
 #define THREAD_PLACES_BITS 8
 #define THREAD_LANE_SHARED 255u
 #define THREAD_ALTSTACK_BYTES (64u << 10)
+#define THREAD_PENDING 16u
 
 /* A place that allocates, as cheaply recognised as possible: return address and stack pointer,
  * and the next return addresses above, whose offsets were found when the place was first seen. */
@@ -33,6 +34,16 @@ struct thread_site {
 };
 
 _Static_assert(sizeof(struct thread_site) == 32, "a pair is a cache line");
+
+/* A call of a hooked allocator that has not returned yet. */
+struct thread_pending {
+	uint64_t frame;	  /* names the call: its return address lies above */
+	uint64_t size;	  /* asked for */
+	uint64_t pointer; /* realloc: what is to be resized, and its size until then */
+	uint64_t old_size;
+	uint32_t number; /* of the allocator */
+	uint32_t reserved;
+};
 
 struct thread {
 	uint32_t busy; /* inside a hook */
@@ -65,6 +76,9 @@ struct thread {
 	/* Where to go on when a read in the agent faults: as __builtin_setjmp fills it. */
 	uint64_t recovery[5];
 	uint32_t recovery_armed;
+
+	struct thread_pending pending[THREAD_PENDING]; /* the last ones, newest before _next */
+	uint32_t pending_next;
 
 	void *(*start)(void *);
 	void *argument;

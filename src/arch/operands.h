@@ -4,14 +4,17 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "arch/store.h"
+
 /*
  * What a faulting instruction did with which registers, read from the code bytes around it.
  */
 #define OPERANDS_MAX 6
 
 struct fault_operands {
-	char instruction[96]; /* as text */
-	char origin[96];      /* the instruction that loaded the bad register; "" when not found */
+	char instruction[INSTRUCTION_TEXT];
+	char origin[INSTRUCTION_TEXT]; /* the instruction that loaded the bad register; "" when not
+					  found */
 	/* Names of the registers that matter, the most telling last loaded first: those that form
 	 * the address, then the one behind which the bad value was found. Static strings. */
 	const char *registers[OPERANDS_MAX];

@@ -9,6 +9,7 @@
 #include "model/crash.h"
 #include "model/signature.h"
 #include "model/trial.h"
+#include "model/verdict.h"
 
 /*
  * The stored case: DIR/case.db (SQLite, WAL) and DIR/trials/N/.
@@ -199,3 +200,26 @@ struct use_row {
 };
 
 int case_use(struct case_store *cs, struct series_id series, struct use_row *ret, struct err *err);
+
+/*
+ * What was seen, what follows from it, and what was done next (evidence.c).
+ */
+
+/* Stores the piece and gives it its id. */
+int case_add_evidence(struct case_store *cs, struct evidence *evidence, struct err *err);
+
+/* All of it, in the order in which it was stored, with the case's trials counted. -EUCLEAN for
+ * a damaged piece, by its number. */
+int case_evidence(struct case_store *cs, struct evidence_list *ret, struct err *err);
+
+int case_add_verdict(struct case_store *cs, const struct verdict *verdict, struct err *err);
+
+/* The last one. -ENOENT when there is none. */
+int case_verdict(struct case_store *cs, struct verdict *ret, struct err *err);
+
+/* One line of a hunt, now. */
+int case_add_decision(struct case_store *cs, const char *stage, const char *text, struct err *err);
+int case_decisions(struct case_store *cs, struct decision_list *ret, struct err *err);
+
+/* Forgets evidence, verdicts and decisions; trials stay. */
+int case_clear_evidence(struct case_store *cs, struct err *err);

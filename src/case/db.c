@@ -64,6 +64,12 @@ void db_endp(struct query *query)
 	query->stmt = NULL;
 }
 
+static int bind_bytes(struct query *query, int column, const struct strbuf *bytes)
+{
+	return sqlite3_bind_blob64(query->stmt, column, strbuf_str(bytes), bytes->len,
+				   SQLITE_TRANSIENT);
+}
+
 int db_bind(struct query *query, struct err *err, const char *format, ...)
 {
 	int code = SQLITE_OK, column = 1;
@@ -74,6 +80,8 @@ int db_bind(struct query *query, struct err *err, const char *format, ...)
 	for (; *format != '\0' && code == SQLITE_OK; format++, column++) {
 		if (*format == 'i')
 			code = sqlite3_bind_int64(query->stmt, column, va_arg(args, int64_t));
+		else if (*format == 'b')
+			code = bind_bytes(query, column, va_arg(args, const struct strbuf *));
 		else
 			code = sqlite3_bind_text(query->stmt, column, va_arg(args, const char *),
 						 -1, SQLITE_TRANSIENT);
@@ -121,4 +129,12 @@ const char *query_text(struct query *query, int column)
 int64_t query_int(struct query *query, int column)
 {
 	return sqlite3_column_int64(query->stmt, column);
+}
+
+const void *query_bytes(struct query *query, int column, size_t *ret_len)
+{
+	const void *bytes = sqlite3_column_blob(query->stmt, column);
+
+	*ret_len = bytes ? (size_t)sqlite3_column_bytes(query->stmt, column) : 0;
+	return bytes;
 }

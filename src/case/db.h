@@ -4,6 +4,7 @@
 #include <stdint.h>
 
 #include "base/err.h"
+#include "base/strbuf.h"
 
 /*
  * The thin layer between SQLite and our errors. Private to case/.
@@ -24,7 +25,8 @@ int db_exec(struct db *db, const char *sql, struct err *err);
 int db_prepare(struct db *db, const char *sql, struct query *ret, struct err *err);
 void db_endp(struct query *query);
 
-/* Binds by format: i = int64_t, s = const char * (NULL allowed). Resets the statement first. */
+/* Binds by format: i = int64_t, s = const char * (NULL allowed), b = const struct strbuf *, any
+ * bytes. Resets the statement first. */
 int db_bind(struct query *query, struct err *err, const char *format, ...);
 
 /* 1 = a row is there, 0 = no more, negative = error. */
@@ -35,3 +37,6 @@ int db_get_int(struct db *db, const char *sql, int64_t *ret, struct err *err);
 
 const char *query_text(struct query *query, int column); /* never NULL */
 int64_t query_int(struct query *query, int column);
+
+/* The bytes of a column, valid until the next step. */
+const void *query_bytes(struct query *query, int column, size_t *ret_len);

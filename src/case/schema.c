@@ -31,7 +31,34 @@ static const char *const case_steps[] = {
 	"complete INTEGER NOT NULL,\n"
 	"told     INTEGER NOT NULL\n"
 	");\n",
-	/* 3: what trials were disturbed with */
+	/* 3: evidence, verdicts, decisions */
+	"CREATE TABLE evidence (\n"
+	"id INTEGER PRIMARY KEY AUTOINCREMENT,\n"
+	"trial INTEGER NOT NULL,\n"
+	"failing INTEGER NOT NULL,\n"
+	"kind TEXT NOT NULL,\n"
+	"text TEXT NOT NULL,\n"
+	"created_ms INTEGER NOT NULL,\n"
+	"detail BLOB NOT NULL\n"
+	");\n"
+	"CREATE TABLE verdict (\n"
+	"id INTEGER PRIMARY KEY AUTOINCREMENT,\n"
+	"class TEXT NOT NULL,\n"
+	"firm INTEGER NOT NULL,\n"
+	"sentence TEXT NOT NULL,\n"
+	"caught INTEGER NOT NULL,\n"
+	"watched INTEGER NOT NULL,\n"
+	"trials INTEGER NOT NULL,\n"
+	"created_ms INTEGER NOT NULL,\n"
+	"detail BLOB NOT NULL\n"
+	");\n"
+	"CREATE TABLE decision (\n"
+	"id INTEGER PRIMARY KEY AUTOINCREMENT,\n"
+	"time_ms INTEGER NOT NULL,\n"
+	"stage TEXT NOT NULL,\n"
+	"text TEXT NOT NULL\n"
+	");\n",
+	/* 4: what trials were disturbed with */
 	"CREATE TABLE chaos (\n"
 	"trial      INTEGER PRIMARY KEY REFERENCES trial(number),\n"
 	"seed       INTEGER NOT NULL,\n"
@@ -47,7 +74,7 @@ static const char *const case_steps[] = {
 
 const struct schema case_schema = {
 	.application = 0x52484e44, /* "RHND" */
-	.version = 3,
+	.version = 4,
 	.create = schema_sql,
 	.steps = case_steps,
 };

@@ -133,3 +133,36 @@ CREATE TABLE list_run (
 	complete INTEGER NOT NULL,           -- all of them came to their end
 	told     INTEGER NOT NULL            -- 0: the run says nothing (set-up failed, other tests ran)
 );
+
+-- What was seen, piece by piece. `detail` is all of it, as model/evidence.h packs it; the other
+-- columns are for people who look in here.
+CREATE TABLE evidence (
+	id         INTEGER PRIMARY KEY AUTOINCREMENT, -- never used again: verdicts name it
+	trial      INTEGER NOT NULL,         -- 0: not of one trial
+	failing    INTEGER NOT NULL,         -- that trial failed in the way that is being chased
+	kind       TEXT NOT NULL,
+	text       TEXT NOT NULL,
+	created_ms INTEGER NOT NULL,
+	detail     BLOB NOT NULL
+);
+
+-- What followed from the evidence; the last one counts.
+CREATE TABLE verdict (
+	id         INTEGER PRIMARY KEY AUTOINCREMENT,
+	class      TEXT NOT NULL,
+	firm       INTEGER NOT NULL,
+	sentence   TEXT NOT NULL,
+	caught     INTEGER NOT NULL,
+	watched    INTEGER NOT NULL,
+	trials     INTEGER NOT NULL,
+	created_ms INTEGER NOT NULL,
+	detail     BLOB NOT NULL
+);
+
+-- What a hunt decided to do next, and why, with its figures.
+CREATE TABLE decision (
+	id      INTEGER PRIMARY KEY AUTOINCREMENT,
+	time_ms INTEGER NOT NULL,
+	stage   TEXT NOT NULL,
+	text    TEXT NOT NULL
+);

@@ -114,6 +114,23 @@ static int kept_numbers(struct case_store *cs, struct series_id series, uint64_t
 	return r;
 }
 
+/* Numbers of trials are given again, so what was seen in these must go with them, and with it
+ * every verdict: it may rest on that. */
+static int clear_evidence(struct case_store *cs, struct series_id series, struct err *err)
+{
+	int r = run_with_series(cs,
+				"DELETE FROM verdict WHERE EXISTS (SELECT 1 FROM evidence WHERE"
+				" trial IN (SELECT number FROM trial WHERE series = ?))",
+				series, err);
+
+	if (r < 0)
+		return r;
+	return run_with_series(cs,
+			       "DELETE FROM evidence WHERE trial IN"
+			       " (SELECT number FROM trial WHERE series = ?)",
+			       series, err);
+}
+
 int case_series_clear(struct case_store *cs, struct series_id series, struct err *err)
 {
 	AUTO(mem_freep) uint64_t *numbers = NULL;
@@ -137,6 +154,8 @@ int case_series_clear(struct case_store *cs, struct series_id series, struct err
 				    "DELETE FROM chaos WHERE trial IN"
 				    " (SELECT number FROM trial WHERE series = ?)",
 				    series, err);
+	if (r == 0)
+		r = clear_evidence(cs, series, err);
 	if (r == 0)
 		r = run_with_series(cs, "DELETE FROM trial WHERE series = ?", series, err);
 	if (r == 0)

@@ -6,6 +6,8 @@
 extern const struct command cmd_repro;
 extern const struct command cmd_show;
 extern const struct command cmd_heap;
+extern const struct command cmd_scan;
 extern const struct command cmd_compare;
 extern const struct command cmd_minimize;
+extern const struct command cmd_watch;
 extern const struct command cmd_doctor;

@@ -13,6 +13,7 @@
 #include "base/log.h"
 #include "base/value.h"
 #include "base/which.h"
+#include "engine/hooks/allocator.h"
 #include "engine/stats/rng.h"
 #include "engine/trial/observe.h"
 
@@ -120,6 +121,16 @@ const struct option trial_option_table[] = {
 	  .offset = FIELD(chaos_seed),
 	  .help = "Disturb every trial exactly as the one with this seed was (redhand show TRIAL names "
 		  "it); implies --chaos" },
+	{ .name = "allocator",
+	  .kind = OPTION_LIST,
+	  .metavar = "FUNCTIONS",
+	  .offset = FIELD(allocators),
+	  .help = "Follow the objects of an allocator of the program's own, as in --allocator "
+		  "'alloc=pool_get(size@0) free=pool_put(ptr@0)': @N is the integer argument (from 0) "
+		  "that holds the size or the object. Also alloc=F(size=32), alloc=F(count@0*size@1), "
+		  "realloc=F(ptr@0,size@1). Functions are named as in the source, FILE!NAME in a library, "
+		  "FILE+0xADDRESS where names are stripped. Implies --observe ids. May be given more than "
+		  "once" },
 	{ .name = "ignore",
 	  .kind = OPTION_LIST,
 	  .metavar = "KIND",
@@ -305,6 +316,7 @@ static void build_identity(struct strbuf *sb, const struct trial_options *o, con
 	identify_list(sb, "fail-on", &o->fail_on);
 	identify(sb, "breadcrumb", o->breadcrumb ? o->breadcrumb : "");
 	identify(sb, "observe", observer_names[o->observe]);
+	identify_list(sb, "allocator", &o->allocators);
 	strbuf_addf(sb, "jobs %llu\ntimeout %llu\nlinger %llu\nshare-tmp %d\npty %d\n",
 		    (unsigned long long)o->jobs, (unsigned long long)o->timeout_ns,
 		    (unsigned long long)o->linger_ns, o->share_tmp, o->pty);
@@ -333,6 +345,36 @@ static int set_observer(struct trial_setup *setup, const struct trial_options *o
 	return setup->observer == OBSERVE_NONE ? 0 : r;
 }
 
+/* The program's own allocators: their functions are found now, so that a mistyped name is told
+ * before anything is run. */
+static int plan_allocators(struct trial_setup *setup, const struct trial_options *options,
+			   const char *path, struct err *err)
+{
+	AUTO(hook_planner_freep) struct hook_planner *planner = NULL;
+	const struct strv *notes;
+	int r;
+
+	if (options->allocators.count == 0 || setup->unobserved)
+		return 0;
+	if (setup->observer < OBSERVE_IDS) {
+		setup->observer = OBSERVE_IDS;
+		strv_add(&setup->notes, "--allocator needs --observe ids, so that is used");
+	}
+	r = hook_planner_new(path, options->cwd, &setup->slot_env, &planner, err);
+	for (size_t i = 0; r == 0 && i < options->allocators.count; i++) {
+		r = allocator_plan(planner, options->allocators.items[i],
+				   &setup->settings.plan_items, err);
+		if (r < 0)
+			(void)err_prefix(err, "--allocator");
+	}
+	if (r < 0)
+		return r;
+	notes = hook_planner_notes(planner);
+	for (size_t i = 0; i < notes->count; i++)
+		strv_add(&setup->notes, notes->items[i]);
+	return 0;
+}
+
 int trial_setup_init(struct trial_setup *setup, const struct trial_options *options,
 		     const char *command, char *const *program, struct err *err)
 {
@@ -350,7 +392,11 @@ int trial_setup_init(struct trial_setup *setup, const struct trial_options *opti
 		r = find_program(program[0], options->cwd, &path, err);
 	if (r < 0)
 		return r;
+	for (size_t i = 0; i < options->slot_env.count; i++)
+		strv_add(&setup->slot_env, options->slot_env.items[i]);
 	r = set_observer(setup, options, path, err);
+	if (r == 0)
+		r = plan_allocators(setup, options, path, err);
 	if (r < 0)
 		return r;
 	settings->cwd = options->cwd ? mem_strdup(options->cwd) : NULL;
@@ -362,9 +408,8 @@ int trial_setup_init(struct trial_setup *setup, const struct trial_options *opti
 	settings->linger_ns = options->linger_ns;
 	settings->output_limit = options->output_limit;
 	(void)sigprocmask(SIG_BLOCK, NULL, &settings->signal_mask);
-	for (size_t i = 0; i < options->slot_env.count; i++)
-		strv_add(&setup->slot_env, options->slot_env.items[i]);
 	fingerprint(path, &setup->program);
+	setup->program_path = TAKE(path);
 	build_identity(&setup->identity, options, command, program);
 	identify_chaos(&setup->identity, settings);
 	return 0;
@@ -412,6 +457,8 @@ int trial_setup_open(struct trial_setup *setup, const char *case_dir, struct cas
 	if (r == 0 && setup->observer == OBSERVE_NONE &&
 	    setup->settings.chaos & ~(unsigned int)(CHAOS_PAD | CHAOS_PIN))
 		log_note("unobserved, so of --chaos only pad and pin are in force");
+	for (size_t i = 0; r == 0 && i < setup->notes.count; i++)
+		log_note("%s", setup->notes.items[i]);
 	return r;
 }
 
@@ -441,6 +488,8 @@ void trial_setup_deinit(struct trial_setup *setup)
 		(void)rmdir(setup->tmp_link_dir);
 	mem_free(setup->tmp_link_dir);
 	mem_free(setup->unobserved);
+	mem_free(setup->program_path);
+	strv_deinit(&setup->notes);
 	trial_settings_deinit(&setup->settings);
 	strv_deinit(&setup->slot_env);
 	strbuf_deinit(&setup->identity);

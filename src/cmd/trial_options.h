@@ -20,6 +20,7 @@ struct trial_options {
 	bool fresh;
 	unsigned int keep;
 	unsigned int observe;
+	struct option_list allocators;
 	struct option_list ignore;
 	struct option_list fail_on;
 	const char *breadcrumb;
@@ -41,8 +42,10 @@ struct trial_setup {
 	struct strv slot_env;
 	enum observer observer;
 	char *unobserved;	/* why the program cannot be observed; NULL when it can */
+	struct strv notes;	/* what the user should know about it besides, a sentence each */
 	struct strbuf identity; /* canonical text: what makes two runs the same series … */
 	struct strbuf program;	/* … together with the program's content: size and hash */
+	char *program_path;	/* the file that is run */
 	char *tmp_link_dir;	/* holds the short alias for TMPDIR; NULL when none was needed */
 };
 

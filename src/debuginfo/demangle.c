@@ -61,3 +61,37 @@ char *demangle(const char *symbol)
 	text = cplus_demangle(plain, DMGL_PARAMS | DMGL_ANSI | DMGL_AUTO);
 	return text ? text : TAKE(plain);
 }
+
+/* Where the arguments begin: "operator()" and "(anonymous namespace)" have brackets of their own.
+ */
+static size_t without_arguments(const char *name)
+{
+	static const char *const own[] = { "operator()", "(anonymous namespace)" };
+	unsigned int angles = 0;
+
+	for (const char *at = name; *at != '\0'; at++) {
+		for (size_t i = 0; i < ARRAY_SIZE(own); i++)
+			if (strncmp(at, own[i], strlen(own[i])) == 0)
+				at += strlen(own[i]);
+		angles += *at == '<';
+		angles -= *at == '>' && angles > 0;
+		if (*at == '(' && angles == 0 && at != name)
+			return (size_t)(at - name);
+		if (*at == '\0')
+			break;
+	}
+	return strlen(name);
+}
+
+bool demangled_matches(const char *name, const char *wanted)
+{
+	size_t len = without_arguments(name), wanted_len = strlen(wanted);
+
+	if (strcmp(name, wanted) == 0)
+		return true;
+	if (wanted_len > len || memcmp(name + len - wanted_len, wanted, wanted_len) != 0)
+		return false;
+	/* Templates come with the type of their result before the name. */
+	return wanted_len == len || name[len - wanted_len - 1] == ' ' ||
+	       (len - wanted_len >= 2 && memcmp(name + len - wanted_len - 2, "::", 2) == 0);
+}

@@ -12,6 +12,7 @@ struct symbol {
 	uint64_t end;
 	const char *name; /* libelf's */
 	uint8_t rank;	  /* higher is better among symbols at one address */
+	uint8_t type;	  /* STT_… */
 	bool code;
 };
 
@@ -87,6 +88,7 @@ static void symbols_add(struct elf_symbols *symbols, struct Dwfl_Module *mod, in
 	symbol.start = address;
 	symbol.rank = rank_of(&sym);
 	symbol.code = type != STT_OBJECT;
+	symbol.type = (uint8_t)type;
 	if (__builtin_add_overflow(address, sym.st_size, &symbol.end))
 		return;
 	if (sym.st_size == 0)
@@ -195,4 +197,21 @@ bool elf_symbols_lookup(const struct elf_symbols *symbols, const char *name, uin
 		}
 	}
 	return false;
+}
+
+void elf_symbols_each(const struct elf_symbols *symbols,
+		      void (*fn)(void *ctx, const struct elf_symbol *symbol), void *ctx)
+{
+	VEC_FOREACH (&symbols->all, s) {
+		struct elf_symbol symbol = { .name = s->name,
+					     .start = s->start,
+					     .end = s->end,
+					     .sized = s->rank >= 8,
+					     .ifunc = s->type == STT_GNU_IFUNC,
+					     .function = s->type != STT_NOTYPE,
+					     .global = (s->rank & 4) != 0 };
+
+		if (s->code)
+			fn(ctx, &symbol);
+	}
 }

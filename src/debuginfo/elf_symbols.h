@@ -28,3 +28,16 @@ const char *elf_symbols_find_data(const struct elf_symbols *symbols, uint64_t ad
 
 /* The address of a code or data symbol by its exact name. */
 bool elf_symbols_lookup(const struct elf_symbols *symbols, const char *name, uint64_t *ret);
+
+struct elf_symbol {
+	const char *name;
+	uint64_t start, end; /* equal, or up to the next section's start, for one without a size */
+	bool sized;
+	bool ifunc;    /* chosen when the program starts: what is here only chooses */
+	bool function; /* said to be one; a label of assembly is not */
+	bool global;   /* other files may know it */
+};
+
+/* Calls fn for every code symbol, ascending by address. */
+void elf_symbols_each(const struct elf_symbols *symbols,
+		      void (*fn)(void *ctx, const struct elf_symbol *symbol), void *ctx);

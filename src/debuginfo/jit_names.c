@@ -10,6 +10,7 @@
 
 #include "base/fd.h"
 #include "base/vec.h"
+#include "debuginfo/code_layout.h"
 
 #define FILE_BYTES_MAX ((size_t)256 << 20)
 #define ENTRIES_MAX 4000000
@@ -322,6 +323,13 @@ static void find_line(const struct jit_names *names, const struct entry *entry, 
 			ret->file = line->file;
 		}
 	}
+}
+
+void jit_names_starts(const struct jit_names *names, taddr low, taddr high, struct code_layout *ret)
+{
+	VEC_FOREACH (&names->entries, entry)
+		if (entry->start >= low && entry->start < high)
+			VEC_PUSH(&ret->starts, entry->start);
 }
 
 bool jit_names_find(struct jit_names *names, taddr address, struct jit_name *ret)

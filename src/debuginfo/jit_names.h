@@ -13,6 +13,7 @@
  * the rest. Where two entries cover an address, the one written later counts, because emitted code
  * replaces older code.
  */
+struct code_layout;
 struct jit_names;
 
 struct jit_name {
@@ -33,6 +34,10 @@ size_t jit_names_add_dump(struct jit_names *names, const uint8_t *bytes, size_t 
 
 /* Looks an address up. The strings live as long as `names`. */
 bool jit_names_find(struct jit_names *names, taddr address, struct jit_name *ret);
+
+/* Adds the starts of all named pieces of code between low and high. */
+void jit_names_starts(const struct jit_names *names, taddr low, taddr high,
+		      struct code_layout *ret);
 
 /* Reads the files that belong to the snapshot's process: perf-PID.map in `directory`, and every
  * mapped jit-PID.dump. Files that are missing, not regular or too large are left out. */

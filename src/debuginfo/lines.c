@@ -286,3 +286,127 @@ size_t lines_find(struct lines *lines, uint64_t address, struct line_frame ret[L
 		return 0;
 	return count;
 }
+
+size_t lines_ranges(struct lines *lines, uint64_t address, struct line_range *ret, size_t room)
+{
+	struct unit *unit = find_unit(lines, address - lines->bias);
+	Dwarf_Die *function = unit ? find_function(unit, address - lines->bias) : NULL;
+	Dwarf_Addr base, low, high;
+	ptrdiff_t offset = 0;
+	size_t count = 0;
+
+	if (!function)
+		return 0;
+	while (count < room && (offset = dwarf_ranges(function, offset, &base, &low, &high)) > 0)
+		if (low < high && low != 0)
+			ret[count++] = (struct line_range){ low + lines->bias, high + lines->bias };
+	return count;
+}
+
+/* psABI 3.2.3: structures of more than two words, and long double, go by the stack. */
+#define ARGUMENT_WORDS 2
+#define INTEGER_REGISTERS 6
+#define VECTOR_REGISTERS 8
+
+/* Adds the registers that an argument of this type takes; false when it may go by the stack. */
+static bool count_registers(Dwarf_Die *type, unsigned int *integers, unsigned int *vectors)
+{
+	Dwarf_Attribute attr;
+	Dwarf_Word size, encoding = 0;
+
+	if (dwarf_peel_type(type, type) != 0)
+		return false;
+	switch (dwarf_tag(type)) {
+	case DW_TAG_pointer_type:
+	case DW_TAG_reference_type:
+	case DW_TAG_rvalue_reference_type:
+	case DW_TAG_enumeration_type:
+		(*integers)++;
+		return true;
+	case DW_TAG_base_type:
+		if (dwarf_aggregate_size(type, &size) != 0 || size > 8 * ARGUMENT_WORDS)
+			return false;
+		if (!dwarf_attr(type, DW_AT_encoding, &attr) ||
+		    dwarf_formudata(&attr, &encoding) != 0)
+			return false;
+		if (encoding == DW_ATE_float || encoding == DW_ATE_complex_float) {
+			(*vectors)++;
+			return size <= 8;
+		}
+		*integers += size > 8 ? 2 : 1;
+		return true;
+	default:
+		return false;
+	}
+}
+
+bool lines_arguments_in_registers(struct lines *lines, uint64_t address)
+{
+	struct unit *unit = find_unit(lines, address - lines->bias);
+	Dwarf_Die *found = unit ? find_function(unit, address - lines->bias) : NULL;
+	unsigned int integers = 1, vectors = 0; /* one for a result that is a structure */
+	Dwarf_Die function, child, origin;
+	Dwarf_Attribute attr;
+
+	if (!found)
+		return false;
+	function = *found;
+	/* Parameters that the compiler removed stand in the abstract function only. */
+	if (dwarf_attr(&function, DW_AT_abstract_origin, &attr) &&
+	    dwarf_formref_die(&attr, &origin))
+		function = origin;
+	if (dwarf_child(&function, &child) != 0)
+		return dwarf_hasattr_integrate(&function, DW_AT_prototyped) ||
+		       dwarf_hasattr_integrate(&function, DW_AT_linkage_name);
+	do {
+		Dwarf_Die type;
+
+		if (dwarf_tag(&child) == DW_TAG_unspecified_parameters)
+			return false;
+		if (dwarf_tag(&child) != DW_TAG_formal_parameter)
+			continue;
+		if (!dwarf_attr_integrate(&child, DW_AT_type, &attr) ||
+		    !dwarf_formref_die(&attr, &type) ||
+		    !count_registers(&type, &integers, &vectors))
+			return false;
+	} while (dwarf_siblingof(&child, &child) == 0);
+	return integers <= INTEGER_REGISTERS && vectors <= VECTOR_REGISTERS;
+}
+
+struct inlining {
+	const char *name;
+	size_t count;
+	bool any;
+};
+
+static int count_instance(Dwarf_Die *instance, void *arg)
+{
+	struct inlining *inlining = arg;
+
+	(void)instance;
+	inlining->count++;
+	return DWARF_CB_OK;
+}
+
+static int look_for_inlined(Dwarf_Die *function, void *arg)
+{
+	struct inlining *inlining = arg;
+	const char *name = dwarf_diename(function);
+
+	if (!name || strcmp(name, inlining->name) != 0)
+		return DWARF_CB_OK;
+	inlining->any = true;
+	if (dwarf_func_inline(function))
+		(void)dwarf_func_inline_instances(function, count_instance, inlining);
+	return DWARF_CB_OK;
+}
+
+size_t lines_inlined(struct lines *lines, const char *name, bool *ret_any)
+{
+	struct inlining inlining = { .name = name };
+
+	VEC_FOREACH (&lines->units, unit)
+		(void)dwarf_getfuncs(&unit->tree, look_for_inlined, &inlining, 0);
+	*ret_any = inlining.any;
+	return inlining.count;
+}

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -34,3 +35,18 @@ struct line_frame {
  * next. Returns how many, 0 when the address has neither a line nor a function. Addresses are the
  * Dwfl_Module's. */
 size_t lines_find(struct lines *lines, uint64_t address, struct line_frame ret[LINE_FRAMES_MAX]);
+
+struct line_range {
+	uint64_t low, high;
+};
+
+/* The pieces of the function at an address, as DWARF tells them: with what the compiler moved out
+ * of the way (".cold"). 0 when it tells nothing. */
+size_t lines_ranges(struct lines *lines, uint64_t address, struct line_range *ret, size_t room);
+
+/* Do all arguments of the function at an address travel in registers? False too when it is not
+ * known, or there can be any number of them. */
+bool lines_arguments_in_registers(struct lines *lines, uint64_t address);
+
+/* How often a function of this name was inlined, and (ret_any) whether there is one at all. */
+size_t lines_inlined(struct lines *lines, const char *name, bool *ret_any);

@@ -13,6 +13,7 @@
 #include "base/fd.h"
 #include "base/vec.h"
 #include "debuginfo/demangle.h"
+#include "debuginfo/eh_frames.h"
 #include "debuginfo/elf_symbols.h"
 #include "debuginfo/lines.h"
 #include "debuginfo/source_path.h"
@@ -36,7 +37,8 @@ struct module {
 	struct elf_symbols *symbols; /* NULL until the first name is asked for */
 	struct lines *lines;	     /* NULL as well when there is no DWARF */
 	bool lines_tried;
-	struct named *named; /* open addressing */
+	struct eh_frames *eh_frames; /* NULL until asked for */
+	struct named *named;	     /* open addressing */
 	size_t named_count, named_room;
 };
 
@@ -70,6 +72,7 @@ void module_close(struct module *module)
 	VEC_DEINIT(&module->loads);
 	elf_symbols_free(module->symbols);
 	lines_free(module->lines);
+	eh_frames_free(module->eh_frames);
 	if (module->dwfl)
 		dwfl_end(module->dwfl);
 	mem_free(module->bytes);
@@ -256,7 +259,72 @@ struct Dwfl_Module *module_dwfl(const struct module *module, uint64_t *ret_bias)
 	return module->mod;
 }
 
-static struct elf_symbols *module_symbols(struct module *module)
+uint64_t module_build_id_vaddr(const struct module *module)
+{
+	const unsigned char *bits;
+	GElf_Addr vaddr = 0;
+
+	return dwfl_module_build_id(module->mod, &bits, &vaddr) > 0 ? vaddr - module->bias : 0;
+}
+
+bool module_segment(const struct module *module, size_t index, struct module_segment *ret)
+{
+	const GElf_Phdr *load = module->loads.items + index;
+	size_t size = 0;
+	const char *bytes = elf_rawfile(module->elf, &size);
+
+	if (index >= module->loads.count)
+		return false;
+	*ret = (struct module_segment){ .vaddr = load->p_vaddr,
+					.read = load->p_flags & PF_R,
+					.write = load->p_flags & PF_W,
+					.exec = load->p_flags & PF_X };
+	if (!bytes || load->p_offset >= size)
+		return true;
+	ret->bytes = (const uint8_t *)bytes + load->p_offset;
+	ret->len = load->p_filesz < size - load->p_offset ? load->p_filesz : size - load->p_offset;
+	return true;
+}
+
+void *module_section(const struct module *module, const char *name, uint64_t *ret_vaddr)
+{
+	Elf_Scn *section = NULL;
+	size_t names;
+
+	if (elf_getshdrstrndx(module->elf, &names) != 0)
+		return NULL;
+	while ((section = elf_nextscn(module->elf, section))) {
+		GElf_Shdr header;
+		const char *found;
+
+		if (!gelf_getshdr(section, &header) || header.sh_type == SHT_NOBITS)
+			continue;
+		found = elf_strptr(module->elf, names, header.sh_name);
+		if (found && strcmp(found, name) == 0) {
+			*ret_vaddr = header.sh_addr;
+			return elf_getdata(section, NULL);
+		}
+	}
+	return NULL;
+}
+
+struct eh_frames *module_eh_frames(struct module *module)
+{
+	if (!module->eh_frames)
+		module->eh_frames = eh_frames_new(module);
+	return module->eh_frames;
+}
+
+struct lines *module_lines(struct module *module)
+{
+	if (!module->lines_tried) {
+		module->lines_tried = true;
+		module->lines = lines_new(module->mod);
+	}
+	return module->lines;
+}
+
+struct elf_symbols *module_symbols(struct module *module)
 {
 	if (!module->symbols)
 		module->symbols = elf_symbols_new(module->mod);
@@ -270,6 +338,16 @@ bool module_symbol(struct module *module, const char *name, uint64_t *ret)
 	if (!elf_symbols_lookup(module_symbols(module), name, &address))
 		return false;
 	*ret = address - module->bias;
+	return true;
+}
+
+bool module_function_start(struct module *module, uint64_t vaddr, uint64_t *ret)
+{
+	uint64_t start;
+
+	if (!elf_symbols_find(module_symbols(module), vaddr + module->bias, &start))
+		return false;
+	*ret = start - module->bias;
 	return true;
 }
 
@@ -308,11 +386,7 @@ static void name_into(struct module *module, struct named *named)
 	const char *symbol = elf_symbols_find(module_symbols(module), address, NULL);
 	size_t count = 0;
 
-	if (!module->lines_tried) {
-		module->lines_tried = true;
-		module->lines = lines_new(module->mod);
-	}
-	if (module->lines)
+	if (module_lines(module))
 		count = lines_find(module->lines, address, lines);
 	if (count == 0) {
 		lines[0] = (struct line_frame){ 0 };

@@ -9,6 +9,9 @@
 #include "model/frame.h"
 
 struct Dwfl_Module;
+struct eh_frames;
+struct elf_symbols;
+struct lines;
 
 /*
  * One ELF file with its debug information, opened once.
@@ -39,6 +42,20 @@ size_t module_build_id(const struct module *module, const uint8_t **ret);
 bool module_vaddr(const struct module *module, uint64_t map_offset, bool exec, uint64_t file_offset,
 		  uint64_t *ret);
 
+/* Where in the file's address space the build-id's bytes lie; 0 when it has none. */
+uint64_t module_build_id_vaddr(const struct module *module);
+
+/* A part of the file that is loaded. `bytes` are `len` long, and stay valid while it is open. */
+struct module_segment {
+	uint64_t vaddr;
+	const uint8_t *bytes;
+	size_t len;
+	bool read, write, exec;
+};
+
+/* The segments one after another, from 0; false behind the last. */
+bool module_segment(const struct module *module, size_t index, struct module_segment *ret);
+
 /* The bytes of the file itself, by the address that they are loaded to. */
 bool module_read(const struct module *module, uint64_t vaddr, void *buf, size_t len);
 
@@ -48,6 +65,9 @@ struct Dwfl_Module *module_dwfl(const struct module *module, uint64_t *ret_bias)
 /* The address in the file of a symbol. */
 bool module_symbol(struct module *module, const char *name, uint64_t *ret);
 
+/* Where the function that holds vaddr begins, by its symbol. */
+bool module_function_start(struct module *module, uint64_t vaddr, uint64_t *ret);
+
 /* The name of the global variable that holds vaddr, demangled (the caller's to free), and where in
  * it that is; NULL when none does. */
 char *module_global(struct module *module, uint64_t vaddr, uint64_t *ret_offset);
@@ -56,3 +76,12 @@ char *module_global(struct module *module, uint64_t vaddr, uint64_t *ret_offset)
  * others (all but the last) inlined. The array and its strings belong to the module and stay
  * valid while it is open; module, offset, address, cfa and flags in them are empty. */
 const struct frame *module_name(struct module *module, uint64_t vaddr, size_t *ret_count);
+
+/* ---- for debuginfo/ itself ---- */
+
+struct elf_symbols *module_symbols(struct module *module);
+struct lines *module_lines(struct module *module); /* NULL when there is no DWARF */
+struct eh_frames *module_eh_frames(struct module *module);
+
+/* The content of a section of the file itself, or NULL; libelf's. */
+void *module_section(const struct module *module, const char *name, uint64_t *ret_vaddr);

@@ -4,13 +4,14 @@
 
 #include "arch/arch.h"
 #include "base/mem.h"
+#include "debuginfo/code_layout.h"
 #include "debuginfo/jit_names.h"
 #include "debuginfo/module.h"
 #include "debuginfo/modules.h"
 #include "debuginfo/python_frames.h"
-#include "wire/python_layout.h"
 #include "debuginfo/space.h"
 #include "debuginfo/unwind.h"
+#include "wire/python_layout.h"
 
 #define DEFAULT_MAX_FRAMES 512
 
@@ -204,6 +205,70 @@ int symbols_unwind(struct symbols *symbols, const struct snapshot *snapshot, str
 	return 0;
 }
 
+#define CODE_BEFORE 4096u
+#define CODE_AFTER 4096u /* jumps back to before it may stand there */
+
+static taddr function_start(struct symbols *symbols, struct space *space, taddr inside)
+{
+	struct jit_name name;
+	struct place place;
+	uint64_t start;
+
+	space_find(space, inside, &place);
+	if (place.match == MODULE_FOUND)
+		return module_function_start(place.module, place.vaddr, &start)
+			       ? inside - (place.vaddr - start)
+			       : 0;
+	return jit_names_find(symbols_jit(symbols, space->snapshot), inside, &name) ? name.start
+										    : 0;
+}
+
+static void fill_machine_frame(struct symbols *symbols, struct space *space,
+			       const struct raw_frame *raw, struct machine_frame *ret)
+{
+	taddr inside = raw->flags & FRAME_EXACT ? raw->pc : raw->pc - 1;
+	size_t before = CODE_BEFORE, got, after;
+
+	*ret = (struct machine_frame){ .pc = raw->pc,
+				       .exact = (raw->flags & FRAME_EXACT) != 0,
+				       .registers = raw->registers,
+				       .start = function_start(symbols, space, inside) };
+	/* What a call may have changed is not what the caller had. */
+	if (!ret->exact)
+		ret->registers.known &= arch_native()->callee_saved | 1u << arch_native()->pc |
+					1u << arch_native()->sp;
+	if (ret->start != 0 && raw->pc - ret->start < before)
+		before = (size_t)(raw->pc - ret->start);
+	ret->code = mem_alloc(before + CODE_AFTER);
+	got = space_read_before(space, raw->pc, ret->code, before);
+	/* What could be read ends at pc: it is put to the front. */
+	after = space_read_after(space, raw->pc, ret->code + got, CODE_AFTER);
+	ret->code_len = got + after;
+	ret->code_address = raw->pc - got;
+}
+
+size_t symbols_machine_frames(struct symbols *symbols, const struct snapshot *snapshot,
+			      struct machine_frame *ret, size_t room)
+{
+	AUTO(mem_freep) struct raw_frame *raw = mem_alloc(room * sizeof(*raw));
+	struct space space;
+	enum stack_end end;
+	size_t count;
+
+	space_init(&space, symbols->modules, snapshot);
+	count = unwind(&space, symbols_jit(symbols, snapshot), raw, room, &end);
+	for (size_t i = 0; i < count; i++)
+		fill_machine_frame(symbols, &space, &raw[i], &ret[i]);
+	space_deinit(&space);
+	return count;
+}
+
+void machine_frames_free(struct machine_frame *frames, size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		mem_free(frames[i].code);
+}
+
 void symbols_name(struct symbols *symbols, const struct snapshot *snapshot, taddr address,
 		  unsigned int flags, struct stack *stack)
 {
@@ -223,4 +288,57 @@ char *symbols_global(struct symbols *symbols, const struct mapping *mapping, uin
 	if (modules_find(symbols->modules, mapping, &module) != MODULE_FOUND)
 		return NULL;
 	return module_global(module, vaddr, ret_offset);
+}
+
+/* From the file's own addresses to those of the process, as far as they are in the mapping. */
+static void layout_in_mapping(const struct code_layout *own, const struct mapping *mapping,
+			      uint64_t bias, struct code_layout *ret)
+{
+	VEC_FOREACH (&own->ranges, range) {
+		struct code_range here = { range->low + bias, range->high + bias };
+
+		if (here.low < mapping->start)
+			here.low = mapping->start;
+		if (here.high > mapping->end)
+			here.high = mapping->end;
+		if (here.low < here.high)
+			VEC_PUSH(&ret->ranges, here);
+	}
+	VEC_FOREACH (&own->starts, start)
+		if (*start + bias >= mapping->start && *start + bias < mapping->end)
+			VEC_PUSH(&ret->starts, *start + bias);
+}
+
+void symbols_code(struct symbols *symbols, const struct snapshot *snapshot,
+		  const struct mapping *mapping, struct code_layout *ret)
+{
+	AUTO(code_layout_deinit) struct code_layout own = { 0 };
+	struct code_range whole = { mapping->start, mapping->end };
+	struct space space;
+	struct place place;
+
+	space_init(&space, symbols->modules, snapshot);
+	space_find(&space, mapping->start, &place);
+	space_deinit(&space);
+	if (place.match == MODULE_FOUND && place.mapping == mapping) {
+		code_layout_of_module(place.module, &own);
+		layout_in_mapping(&own, mapping, mapping->start - place.vaddr, ret);
+		return;
+	}
+	if (whole.low < whole.high)
+		VEC_PUSH(&ret->ranges, whole);
+	jit_names_starts(symbols_jit(symbols, snapshot), mapping->start, mapping->end, ret);
+	code_layout_sort(ret);
+}
+
+bool symbols_read(struct symbols *symbols, const struct snapshot *snapshot, taddr address,
+		  void *buf, size_t len)
+{
+	struct space space;
+	bool read;
+
+	space_init(&space, symbols->modules, snapshot);
+	read = space_read(&space, address, buf, len);
+	space_deinit(&space);
+	return read;
 }

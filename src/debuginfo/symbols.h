@@ -9,6 +9,8 @@
 #include "model/frame.h"
 #include "model/snapshot.h"
 
+struct code_layout;
+
 /*
  * Stacks with names, out of snapshots.
  *
@@ -40,6 +42,23 @@ AUTO_DEFINE(struct symbols, symbols_free)
 int symbols_unwind(struct symbols *symbols, const struct snapshot *snapshot, struct stack *ret,
 		   struct err *err);
 
+/* A physical frame as the machine had it, for whoever reads its instructions. */
+struct machine_frame {
+	taddr pc;
+	bool exact; /* execution stands there; else it is a return address */
+	struct registers registers;
+	taddr start;   /* of its function, or of its piece of emitted code; 0 unknown */
+	uint8_t *code; /* from `start` on where that is near, to a little after pc */
+	size_t code_len;
+	taddr code_address;
+};
+
+/* The innermost frames of a snapshot; returns how many. Each one's code is the caller's to free
+ * (machine_frames_free() does). */
+size_t symbols_machine_frames(struct symbols *symbols, const struct snapshot *snapshot,
+			      struct machine_frame *ret, size_t room);
+void machine_frames_free(struct machine_frame *frames, size_t count);
+
 /* The name of the global variable at `vaddr` (an address in the file) of a mapped file, and where
  * in it that is. The caller's to free; NULL when it is not known. */
 char *symbols_global(struct symbols *symbols, const struct mapping *mapping, uint64_t vaddr,
@@ -50,3 +69,14 @@ char *symbols_global(struct symbols *symbols, const struct mapping *mapping, uin
  * Only the snapshot's mappings, pieces and pid are used. */
 void symbols_name(struct symbols *symbols, const struct snapshot *snapshot, taddr address,
 		  unsigned int flags, struct stack *stack);
+
+/* Which parts of an executable mapping are code, and where functions begin in it, as addresses of
+ * the process. Of a mapping without a file all is code, and the names of emitted code tell the
+ * starts. The caller deinits `ret`. */
+void symbols_code(struct symbols *symbols, const struct snapshot *snapshot,
+		  const struct mapping *mapping, struct code_layout *ret);
+
+/* Memory as the snapshot has it, or, where the process could not write, the mapped file. True only
+ * for all of it. */
+bool symbols_read(struct symbols *symbols, const struct snapshot *snapshot, taddr address,
+		  void *buf, size_t len);

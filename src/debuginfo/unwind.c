@@ -259,7 +259,9 @@ size_t unwind(struct space *space, struct jit_names *jit, struct raw_frame *ret,
 		struct step step = { 0 };
 		enum outcome outcome;
 
-		*frame = (struct raw_frame){ .pc = old_pc, .flags = flags };
+		*frame = (struct raw_frame){ .pc = old_pc,
+					     .flags = flags,
+					     .registers = w.registers };
 		frame->flags |= w.exact ? FRAME_EXACT : 0;
 		outcome = step_once(&w, &step);
 		if (outcome != STEP_DONE) {

@@ -13,6 +13,7 @@ struct raw_frame {
 	taddr pc;
 	taddr cfa;	    /* 0 when unknown */
 	unsigned int flags; /* enum frame_flags */
+	struct registers registers; /* as far as they are known there */
 };
 
 /*

@@ -36,6 +36,38 @@ void stack_copy(struct stack *to, const struct stack *from)
 	to->end = from->end;
 }
 
+void block_life_deinit(struct block_life *block)
+{
+	mem_free(block->via);
+	mem_free(block->key);
+	stack_deinit(&block->allocated);
+	stack_deinit(&block->freed);
+}
+
+void block_life_free(struct block_life *block)
+{
+	if (!block)
+		return;
+	block_life_deinit(block);
+	mem_free(block);
+}
+
+struct block_life *block_life_dup(const struct block_life *block)
+{
+	struct block_life *copy;
+
+	if (!block)
+		return NULL;
+	copy = mem_alloc(sizeof(*copy));
+	*copy = *block;
+	copy->via = block->via ? mem_strdup(block->via) : NULL;
+	copy->key = block->key ? mem_strdup(block->key) : NULL;
+	copy->allocated = copy->freed = (struct stack){ 0 };
+	stack_copy(&copy->allocated, &block->allocated);
+	stack_copy(&copy->freed, &block->freed);
+	return copy;
+}
+
 void file_cut_free(struct file_cut *cut)
 {
 	if (!cut)
@@ -57,12 +89,8 @@ void crash_deinit(struct crash *crash)
 	mem_free(crash->origin);
 	mem_free(crash->file);
 	stack_deinit(&crash->stack);
-	VEC_FOREACH (&crash->blocks, block) {
-		mem_free(block->via);
-		mem_free(block->key);
-		stack_deinit(&block->allocated);
-		stack_deinit(&block->freed);
-	}
+	VEC_FOREACH (&crash->blocks, block)
+		block_life_deinit(block);
 	VEC_DEINIT(&crash->blocks);
 	file_cut_free(crash->cut);
 }
@@ -91,15 +119,25 @@ static bool from_runtime(const struct frame *frame)
 	return false;
 }
 
-const struct frame *crash_site(const struct crash *crash)
+static const struct frame *first_telling(const struct stack *stack, size_t from)
 {
-	/* Who jumped to nowhere is the caller; nowhere has no name. */
-	for (size_t i = crash->fault == FAULT_EXECUTE; i < crash->stack.count; i++) {
-		const struct frame *frame = &crash->stack.frames[i];
+	for (size_t i = from; i < stack->count; i++) {
+		const struct frame *frame = &stack->frames[i];
 
 		if ((frame->function || frame->module) && !from_runtime(frame) &&
 		    !(frame->flags & FRAME_SIGNAL))
 			return frame;
 	}
 	return NULL;
+}
+
+const struct frame *crash_site(const struct crash *crash)
+{
+	/* Who jumped to nowhere is the caller; nowhere has no name. */
+	return first_telling(&crash->stack, crash->fault == FAULT_EXECUTE);
+}
+
+const struct frame *stack_site(const struct stack *stack)
+{
+	return first_telling(stack, 0);
 }

@@ -58,6 +58,10 @@ struct block_life {
 	struct stack allocated, freed;
 };
 
+void block_life_deinit(struct block_life *block);
+void block_life_free(struct block_life *block);			   /* NULL is fine */
+struct block_life *block_life_dup(const struct block_life *block); /* NULL gives NULL */
+
 /* Who made a mapped file shorter. */
 struct file_cut {
 	uint64_t trial;
@@ -113,3 +117,6 @@ void crash_report_deinit(struct crash_report *report);
 /* The frame that says most: the innermost one that is not the C library's. NULL when there is
  * none with a name or a module. */
 const struct frame *crash_site(const struct crash *crash);
+
+/* The same of any stack: whose code it was, not which routine of the C library did it for it. */
+const struct frame *stack_site(const struct stack *stack);

@@ -1,6 +1,7 @@
 #include "model/frame.h"
 
 #include <assert.h>
+#include <inttypes.h>
 #include <string.h>
 
 #include "base/mem.h"
@@ -77,4 +78,28 @@ const char *stack_end_name(enum stack_end end)
 		return "loop";
 	}
 	return "lost";
+}
+
+static const char *base_name(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return slash ? slash + 1 : path;
+}
+
+void frame_describe(const struct frame *frame, struct strbuf *sb)
+{
+	if (frame->function)
+		strbuf_adds(sb, frame->function);
+	else if (frame->module)
+		strbuf_addf(sb, "%s+0x%" PRIx64, base_name(frame->module), frame->offset);
+	else
+		strbuf_addf(sb, "%s0x%" PRIx64, frame->kind == FRAME_JIT ? "emitted code at " : "",
+			    frame->address);
+	if (frame->file && frame->line > 0)
+		strbuf_addf(sb, " (%s:%u)", frame->file, frame->line);
+	else if (frame->function && frame->kind == FRAME_JIT)
+		strbuf_adds(sb, " (emitted code)");
+	else if (frame->function && frame->module)
+		strbuf_addf(sb, " (in %s)", base_name(frame->module));
 }

@@ -3,6 +3,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/strbuf.h"
+
 /*
  * One line of a stack, and the stack itself, innermost frame first.
  *
@@ -76,3 +78,6 @@ struct frame *stack_insert(struct stack *stack, size_t at, const struct frame *f
 /* Identifiers as the JSON documents have them. */
 const char *frame_kind_name(enum frame_kind kind);
 const char *stack_end_name(enum stack_end end);
+
+/* Appends where it is: "function (file.c:12)", "libfoo.so+0x1234", "0x7f…". */
+void frame_describe(const struct frame *frame, struct strbuf *sb);

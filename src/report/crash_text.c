@@ -46,7 +46,7 @@ void text_frame(const struct frame *frame, FILE *out)
 		(void)fprintf(out, "  (the file has changed since)");
 }
 
-static void print_stack(const struct stack *stack, size_t limit, const char *indent, FILE *out)
+void text_stack(const struct stack *stack, size_t limit, const char *indent, FILE *out)
 {
 	for (size_t i = 0; i < stack->count && i < limit; i++) {
 		(void)fprintf(out, "%s%-2zu ", indent, i);
@@ -60,7 +60,7 @@ static void print_stack(const struct stack *stack, size_t limit, const char *ind
 }
 
 /* The first frame with a source line that can be read here. */
-static void print_source(const struct stack *stack, const char *indent, FILE *out)
+void text_source(const struct stack *stack, const char *indent, FILE *out)
 {
 	const struct frame *frame = NULL;
 	FILE *source = NULL;
@@ -93,7 +93,7 @@ static void print_site(const char *what, const struct stack *stack, const char *
 	if (stack->count == 0)
 		return;
 	(void)fprintf(out, "%s%s\n", indent, what);
-	print_stack(stack, frames, "        ", out);
+	text_stack(stack, frames, "        ", out);
 }
 
 static void print_block(const struct block_life *block, FILE *out)
@@ -138,13 +138,13 @@ static void print_cut(const struct crash *crash, FILE *out)
 		      " bytes, by %s in process %d (%s, trial %" PRIu64 "):\n",
 		      crash->file, cut->before_s, cut->old_size, cut->new_size, cut->how, cut->pid,
 		      base_name(cut->program), cut->trial);
-	print_stack(&cut->stack, LIFE_FRAMES + 2, "  ", out);
+	text_stack(&cut->stack, LIFE_FRAMES + 2, "  ", out);
 }
 
 void report_crash_brief(const struct crash *crash, const char *indent, FILE *out)
 {
 	(void)fprintf(out, "%s%s\n", indent, crash->words);
-	print_stack(&crash->stack, BRIEF_FRAMES, indent, out);
+	text_stack(&crash->stack, BRIEF_FRAMES, indent, out);
 	VEC_FOREACH (&crash->blocks, block) {
 		if (!block->telling || (!block->former && block->state != BLOCK_FREED))
 			continue;
@@ -179,8 +179,8 @@ static void print_crash(const struct crash *crash, bool verbose, FILE *out)
 	if (crash->origin)
 		(void)fprintf(out, "  its pointer was loaded by: %s\n", crash->origin);
 	(void)fprintf(out, "\nStack:\n");
-	print_stack(&crash->stack, FRAMES, "  ", out);
-	print_source(&crash->stack, "  ", out);
+	text_stack(&crash->stack, FRAMES, "  ", out);
+	text_source(&crash->stack, "  ", out);
 	print_cut(crash, out);
 	if (crash->blocks.count > 0)
 		(void)fprintf(out, "\nWhat its pointers lead to:\n");

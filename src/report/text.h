@@ -8,3 +8,9 @@
 
 /* "function  file:line", and how sure that is. No newline (crash_text.c). */
 void text_frame(const struct frame *frame, FILE *out);
+
+/* A frame a line, numbered, at most `limit` (crash_text.c). */
+void text_stack(const struct stack *stack, size_t limit, const char *indent, FILE *out);
+
+/* The source around the first frame whose file can be read here (crash_text.c). */
+void text_source(const struct stack *stack, const char *indent, FILE *out);

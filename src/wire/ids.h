@@ -7,6 +7,9 @@
 #define REDHAND_WIRE_IDS_H
 
 #include <stdint.h>
+#include <string.h>
+
+#include "wire/checksum.h"
 
 /* One allocation of one process image. Never reused; 0 is "no block". Ids of different images
  * are different name spaces: the full name of a block is (pid, image, id). */
@@ -26,6 +29,23 @@ struct block_key {
 	uint32_t lane;
 	uint32_t ordinal;
 };
+
+/* A module by what survives ASLR and a move: its build-id, else its file's last name. Never 0. */
+static inline uint64_t wire_module_identity(const uint8_t *build_id, size_t build_id_bytes,
+					    const char *path)
+{
+	uint8_t padded[20] = { 0 };
+	const char *name = path;
+
+	if (build_id_bytes && build_id_bytes <= sizeof(padded)) {
+		memcpy(padded, build_id, build_id_bytes);
+		return checksum_add(CHECKSUM_SEED, padded, sizeof(padded)) | 1;
+	}
+	for (; *path; path++)
+		if (*path == '/')
+			name = path + 1;
+	return checksum_add(CHECKSUM_SEED, name, strlen(name)) | 1;
+}
 
 _Static_assert(sizeof(struct alloc_id) == 8, "crosses the wire");
 _Static_assert(sizeof(struct context_id) == 4, "crosses the wire");

@@ -9,6 +9,7 @@
  *                                    ones, which overwrite each other
  *   CONTEXTS struct log_context[]    one row per (stack hash, lane), with live counters
  *   RINGS    struct log_life[][]     per lane the last ring_records allocations and frees
+ *   WATCH    struct log_watch_area   counts, writers, watched objects, and a ring of hits
  *   EVENTS   records                 append-only
  *
  * The target scribbles on memory, by definition. So each record, ring entry and row carries its
@@ -25,6 +26,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "wire/checksum.h"
 #include "wire/ids.h"
 
 #define LOG_MAGIC 0x31474f4c44414852ull /* "RHADLOG1" */
@@ -38,6 +40,7 @@ enum log_region_kind {
 	LOG_REGION_RINGS,
 	LOG_REGION_RESERVE,
 	LOG_REGION_EVENTS,
+	LOG_REGION_WATCH,
 	LOG_REGION_COUNT = 8,
 };
 
@@ -195,23 +198,27 @@ enum log_record_type {
 	LOG_MODULE = 2,	      /* struct log_module, at start and after dlopen */
 	LOG_THREAD_START = 3, /* struct log_thread_event */
 	LOG_THREAD_END = 4,
-	LOG_CONTEXT = 5,       /* struct log_context_seen, stack bytes inline */
-	LOG_CRASH = 6,	       /* struct log_crash; BLOBs and BLOCKs follow, then CRASH_DONE */
-	LOG_CRASH_DONE = 7,    /* struct log_crash_done; missing: the record was cut short */
-	LOG_CRASH_HANDLED = 8, /* no payload; owner = the crash: the target's handler returned */
-	LOG_BLOB = 9,	       /* struct log_blob, bytes inline */
-	LOG_BLOCK = 10,	       /* struct log_block */
-	LOG_TRUNCATION = 11,   /* struct log_truncation; BLOBs: path, stack */
-	LOG_CHECKPOINT = 12,   /* struct log_checkpoint; GROWTH records follow */
-	LOG_GROWTH = 13,       /* struct log_growth[]: contexts whose live blocks changed */
-	LOG_EXEC = 14,	       /* BLOB: path */
-	LOG_EXIT = 15,	       /* struct log_exit */
-	LOG_BAD_FREE = 17,     /* struct log_bad_free, stack as in CONTEXT by its context id */
-	LOG_UNOBSERVED = 18,   /* struct log_unobserved; BLOB: path of the program */
-	LOG_HOLDERS = 24,      /* struct log_holders; HOLDER records follow */
-	LOG_HOLDER = 25,       /* struct log_holder */
-	LOG_MODULE_GONE = 19,  /* struct log_module of a module that dlclose took away */
-	LOG_PYTHON = 20,       /* struct log_python; owner = the crash, as of its PYTHON blob */
+	LOG_CONTEXT = 5,	/* struct log_context_seen, stack bytes inline */
+	LOG_CRASH = 6,		/* struct log_crash; BLOBs and BLOCKs follow, then CRASH_DONE */
+	LOG_CRASH_DONE = 7,	/* struct log_crash_done; missing: the record was cut short */
+	LOG_CRASH_HANDLED = 8,	/* no payload; owner = the crash: the target's handler returned */
+	LOG_BLOB = 9,		/* struct log_blob, bytes inline */
+	LOG_BLOCK = 10,		/* struct log_block */
+	LOG_TRUNCATION = 11,	/* struct log_truncation; BLOBs: path, stack */
+	LOG_CHECKPOINT = 12,	/* struct log_checkpoint; GROWTH records follow */
+	LOG_GROWTH = 13,	/* struct log_growth[]: contexts whose live blocks changed */
+	LOG_EXEC = 14,		/* BLOB: path */
+	LOG_EXIT = 15,		/* struct log_exit */
+	LOG_BAD_FREE = 17,	/* struct log_bad_free, stack as in CONTEXT by its context id */
+	LOG_UNOBSERVED = 18,	/* struct log_unobserved; BLOB: path of the program */
+	LOG_HOLDERS = 24,	/* struct log_holders; HOLDER records follow */
+	LOG_HOLDER = 25,	/* struct log_holder */
+	LOG_MODULE_GONE = 19,	/* struct log_module of a module that dlclose took away */
+	LOG_PYTHON = 20,	/* struct log_python; owner = the crash, as of its PYTHON blob */
+	LOG_HIT = 26,		/* struct log_hit: the first of each writer; PYTHON may follow, then
+				 * CRASH_DONE */
+	LOG_WATCH_CHANGED = 27, /* struct log_watch_changed */
+	LOG_HOOK = 36,		/* struct log_hook: one place of the target's code was patched */
 };
 
 struct log_image {
@@ -309,6 +316,7 @@ enum log_blob_kind {
 	LOG_BLOB_FAULT_MEMORY = 10, /* around the fault address, when readable */
 	LOG_BLOB_XSTATE = 11,	    /* legacy fxsave area: 512 bytes, xmm registers */
 	LOG_BLOB_PYTHON = 12,	    /* struct log_kept, its bytes, padding to 8; and again */
+	LOG_BLOB_JIT = 16, /* a page of emitted code. In EVENTS, whoever owns it: a crash, EXIT */
 };
 
 /* One piece of memory in a blob that packs many small ones. */
@@ -462,6 +470,164 @@ struct log_holder {
 	uint32_t kind;		  /* enum log_holder_kind */
 };
 
+/* ---- watches -------------------------------------------------------------------------------- */
+
+#define LOG_WATCHES 16u
+#define LOG_WRITERS 1024u
+#define LOG_WATCHED 65536u /* objects remembered */
+#define LOG_HITS 2048u	   /* the latest hits, whole */
+#define LOG_HIT_STACK 8192u
+#define LOG_HIT_CODE_BEFORE 96u
+#define LOG_HIT_CODE 128u
+#define LOG_HIT_OWNERS 16u
+#define LOG_WATCH_BYTES 32u
+#define LOG_WRITER_VALUES 4u
+
+enum log_watch_mode {
+	LOG_WATCH_OFF = 0, /* could not be armed: `trouble` */
+	LOG_WATCH_PERF = 1,
+	LOG_WATCH_BY_PTRACE = 2,
+	LOG_WATCH_PAGES = 3,
+};
+
+/* What became of a watch of the plan. Live counters: hints. */
+struct log_watch_row {
+	uint32_t mode;		/* enum log_watch_mode */
+	uint32_t kernel_writes; /* 1: seen, too */
+	int32_t trouble;	/* errno of the call that failed */
+	uint32_t reserved;
+	uint64_t objects;   /* that the watch is about */
+	uint64_t armed;	    /* of those, watched at some time */
+	uint64_t displaced; /* given up for another while they lived */
+	uint64_t hits;	    /* traps, all of them */
+	uint64_t matched;   /* hits that counted */
+	uint64_t unchanged; /* hits that left the value as it was */
+	uint64_t imprecise; /* delivered late: SIGTRAP was blocked */
+	uint64_t late;	    /* row 0: traps of objects that were no longer watched, of all */
+	uint64_t unplaced;  /* global or range in no loaded module yet */
+	uint64_t rest[6];
+};
+
+/* Who writes: by the instruction after the store. Live counters: hints. */
+struct log_writer_row {
+	uint64_t rip; /* 0: free row */
+	uint32_t watch;
+	uint32_t check; /* over rip, watch and the row number: log_context_check() */
+	uint64_t count, changed;
+	uint64_t first_hit, last_hit;					     /* numbers of hits */
+	uint64_t values[LOG_WRITER_VALUES], value_counts[LOG_WRITER_VALUES]; /* stored, the first
+									       few */
+};
+
+enum log_watched_end {
+	LOG_WATCHED_STILL = 0, /* or the process died */
+	LOG_WATCHED_FREED = 1,
+	LOG_WATCHED_DISPLACED = 2, /* a newer object took the debug register */
+	LOG_WATCHED_AGAIN = 3,	   /* a hook handed the same address over again: a new object */
+	LOG_WATCHED_MOVED = 4,	   /* realloc */
+	LOG_WATCHED_EXIT = 5,
+};
+
+/* One object, for the time it was watched. */
+struct log_watched {
+	uint64_t number;	  /* from 1, in order; 0: free */
+	uint64_t address;	  /* of the watched bytes */
+	uint64_t id, start, size; /* of the block; id 0: none known */
+	struct block_key key;
+	uint32_t watch;
+	uint32_t end; /* enum log_watched_end */
+	uint64_t begin_ns, end_ns;
+	uint64_t hits;
+	uint32_t context; /* where the hook was called from, or the block allocated */
+	uint32_t lane;
+	uint64_t first_value, last_value; /* the first eight bytes, then and at the end */
+	uint64_t last_seen; /* as the latest hit left them: differs from last_value when somebody
+			     * wrote without a trap */
+	uint64_t check;
+};
+
+enum log_hit_flags {
+	LOG_HIT_IMPRECISE = 1 << 0, /* delivered late: not the instruction */
+	LOG_HIT_LATE = 1 << 1,	    /* the object was no longer watched */
+	LOG_HIT_ALONGSIDE = 1 << 2, /* this one had no trap of its own: it was found changed at the
+				     * trap of another; of the same store only if that covers it */
+	LOG_HIT_NO_LANE = 1 << 3,
+};
+
+/* The block behind a register. */
+struct log_hit_owner {
+	uint64_t id, start;
+	uint32_t size_low;
+	uint32_t context, free_context;
+	uint8_t greg; /* index in gregs; 255: no more */
+	uint8_t state, relation, space;
+};
+
+/* A write that was caught. The ring's slots are LOG_HIT_SLOT bytes: this, then the stack. */
+struct log_hit {
+	uint64_t number; /* from 1, in order; the slot is number % LOG_HITS; 0: free */
+	uint64_t check;	 /* over everything else, the stack included */
+	uint64_t time_ns;
+	uint32_t tid, lane;
+	uint32_t watch, flags;
+	uint64_t watched; /* number of the object */
+	uint64_t address, id, start, size;
+	struct block_key key;
+	uint64_t age;
+	uint32_t bytes; /* watched */
+	uint32_t stack_bytes;
+	uint8_t old[LOG_WATCH_BYTES], new[LOG_WATCH_BYTES];
+	uint64_t gregs[LOG_GREGS];
+	uint64_t stack_high;
+	uint64_t stack_address;
+	uint64_t code_address;
+	uint32_t code_bytes;
+	uint32_t last_syscall; /* reserved */
+	uint8_t code[LOG_HIT_CODE];
+	struct log_hit_owner owners[LOG_HIT_OWNERS];
+};
+
+#define LOG_HIT_SLOT (1280u + LOG_HIT_STACK)
+
+/* The value changed and nobody was caught. A hit that comes later may explain it. */
+struct log_watch_changed {
+	uint64_t watched; /* number of the object */
+	uint64_t address;
+	uint64_t hit; /* number of the latest hit then */
+	uint32_t watch, bytes;
+	uint8_t expected[LOG_WATCH_BYTES], found[LOG_WATCH_BYTES];
+};
+
+#define LOG_LASTS 16384u
+#define LOG_LAST_PROBES 8u
+
+/* The latest hit at an address, in short: the ring forgets sooner. Found by address: from
+ * log_last_slot() on, LOG_LAST_PROBES places; where all are taken, the oldest goes. */
+struct log_last {
+	uint64_t address; /* 0: free */
+	uint64_t watched, hit;
+	uint64_t id;
+	uint64_t rip;
+	uint64_t old_word, new_word; /* the first eight bytes */
+	uint64_t time_ns;
+	uint32_t tid, watch;
+	uint32_t bytes, flags; /* enum log_hit_flags */
+	uint64_t count;	       /* hits at this address */
+	uint64_t changed_hit;  /* the latest that changed the value; 0: none did */
+	uint64_t reserved[3];
+	uint64_t check; /* over everything before it */
+};
+
+/* Region WATCH; the hits follow, from a page boundary on. */
+struct log_watch_area {
+	struct log_watch_row rows[LOG_WATCHES];
+	struct log_writer_row writers[LOG_WRITERS];
+	struct log_watched watched[LOG_WATCHED];
+	struct log_last lasts[LOG_LASTS];
+	uint64_t watched_count, hit_count; /* live */
+	uint64_t rest[510];
+};
+
 struct log_exit {
 	uint32_t status;
 	uint32_t how; /* 1 exit or return from main, 2 _exit */
@@ -488,6 +654,34 @@ struct log_bad_free {
 	uint32_t evidence; /* enum log_bad_free_evidence */
 	uint32_t reserved;
 	/* The block it hits follows as a BLOCK record. */
+};
+
+enum log_hook_state {
+	LOG_HOOK_PLACED = 1,
+	LOG_HOOK_OTHER_CODE = 2, /* not the bytes that the tool saw in the file */
+	LOG_HOOK_NO_MEMORY = 3,	 /* none to be had near enough, or it may not be executed */
+	LOG_HOOK_TOO_FAR = 4,	 /* something that the code names is out of reach */
+	LOG_HOOK_SHADOW = 5,	 /* not with shadow stacks */
+	LOG_HOOK_NO_ROOM = 6,	 /* more hooks than the agent has room for */
+	LOG_HOOK_STATES,
+};
+
+#define LOG_HOOK_MARKS 16u
+
+/* Where code of the target runs at another place: a crash there is one in the original. */
+struct log_hook {
+	uint64_t address; /* of the patch */
+	uint64_t stub;	  /* 0 unless PLACED */
+	uint32_t stub_bytes;
+	uint32_t state;	  /* enum log_hook_state */
+	uint32_t covered; /* bytes of the original, which stood there: */
+	uint32_t mark_count;
+	uint8_t original[32];
+	/* The instruction at stub + stub_offset is the one at address + offset. */
+	struct {
+		uint16_t stub_offset, offset;
+	} marks[LOG_HOOK_MARKS];
+	char label[64]; /* the function; ends in 0 */
 };
 
 enum log_unobserved_why {
@@ -530,6 +724,16 @@ LOG_PIN(log_bad_free, 24);
 LOG_PIN(log_unobserved, 8);
 LOG_PIN(log_kept, 16);
 LOG_PIN(log_python, 24);
+LOG_PIN(log_hook, 192);
+LOG_PIN(log_watch_row, 136);
+LOG_PIN(log_writer_row, 112);
+LOG_PIN(log_watched, 128);
+LOG_PIN(log_hit_owner, 32);
+LOG_PIN(log_hit, 1032);
+LOG_PIN(log_watch_changed, 96);
+LOG_PIN(log_last, 128);
+LOG_PIN(log_watch_area, 16 * 136 + 1024 * 112 + 65536 * 128 + 16384 * 128 + 4096);
+_Static_assert(sizeof(struct log_hit) <= LOG_HIT_SLOT - LOG_HIT_STACK, "the stack follows");
 _Static_assert(offsetof(struct log_header, check) == 1024, "bump LOG_VERSION");
 _Static_assert(offsetof(struct log_header, state) == 1032, "bump LOG_VERSION");
 _Static_assert(offsetof(struct log_header, drops) == 1072, "bump LOG_VERSION");
@@ -565,6 +769,25 @@ static inline uint32_t log_context_check(uint64_t stack_hash, uint32_t lane, uin
 	uint64_t a = stack_hash * 0x9e3779b97f4a7c15ull;
 
 	return (uint32_t)((a ^ ((uint64_t)lane << 32 | row) * 0xc2b2ae3d27d4eb4full) >> 32) + 1;
+}
+
+/* Of a hit whose `check` is 0; `number` is left out, since it is written last. */
+static inline uint64_t log_hit_sum(uint64_t number, const struct log_hit *hit, const void *stack)
+{
+	uint64_t sum = checksum_long(number, (const char *)hit + sizeof(hit->number),
+				     sizeof(*hit) - sizeof(hit->number));
+
+	return checksum_long(sum, stack, hit->stack_bytes);
+}
+
+static inline uint32_t log_last_slot(uint64_t address)
+{
+	return (uint32_t)((address * 0x9e3779b97f4a7c15ull) >> 50);
+}
+
+static inline uint64_t log_last_sum(const struct log_last *last)
+{
+	return checksum_add(CHECKSUM_SEED, last, offsetof(struct log_last, check));
 }
 
 static inline uint64_t log_life_size(const struct log_life *life)

@@ -444,3 +444,97 @@ bool log_context_row(struct log_reader *log, uint32_t row, struct log_context *r
 	*ret = context;
 	return true;
 }
+
+/* ---- watches --------------------------------------------------------------------------------- */
+
+/* The fixed part of the region; NULL when it is not (wholly) there. */
+static const unsigned char *watch_area(const struct log_reader *log)
+{
+	const struct log_region *region = &log->header.regions[LOG_REGION_WATCH];
+
+	return region->bytes < sizeof(struct log_watch_area) ? NULL : log->bytes + region->offset;
+}
+
+bool log_watch_row(const struct log_reader *log, uint32_t watch, struct log_watch_row *ret)
+{
+	const unsigned char *area = watch_area(log);
+
+	if (!area || watch >= LOG_WATCHES)
+		return false;
+	memcpy(ret, area + watch * sizeof(*ret), sizeof(*ret));
+	return ret->mode != LOG_WATCH_OFF || ret->trouble;
+}
+
+bool log_writer_row(const struct log_reader *log, uint32_t row, struct log_writer_row *ret)
+{
+	const unsigned char *area = watch_area(log);
+
+	if (!area || row >= LOG_WRITERS)
+		return false;
+	memcpy(ret, area + offsetof(struct log_watch_area, writers) + row * sizeof(*ret),
+	       sizeof(*ret));
+	return ret->rip && ret->check == log_context_check(ret->rip, ret->watch, row);
+}
+
+bool log_watched(const struct log_reader *log, uint32_t row, struct log_watched *ret)
+{
+	const unsigned char *area = watch_area(log);
+	struct log_watched watched;
+
+	if (!area || row >= LOG_WATCHED)
+		return false;
+	memcpy(&watched, area + offsetof(struct log_watch_area, watched) + row * sizeof(watched),
+	       sizeof(watched));
+	if (!watched.number)
+		return false;
+	*ret = watched;
+	/* Hits are counted without sealing the row anew. */
+	watched.hits = 0;
+	watched.check = 0;
+	return ret->check == checksum_add(CHECKSUM_SEED, &watched, sizeof(watched));
+}
+
+bool log_last(const struct log_reader *log, uint64_t address, struct log_last *ret)
+{
+	const unsigned char *area = watch_area(log);
+	uint32_t i;
+
+	for (i = 0; area && i < LOG_LAST_PROBES; i++) {
+		uint32_t slot = (log_last_slot(address) + i) % LOG_LASTS;
+		struct log_last last;
+
+		memcpy(&last, area + offsetof(struct log_watch_area, lasts) + slot * sizeof(last),
+		       sizeof(last));
+		if (last.address == address && last.check == log_last_sum(&last)) {
+			*ret = last;
+			return true;
+		}
+	}
+	return false;
+}
+
+const struct log_hit *log_hit(struct log_reader *log, uint32_t slot)
+{
+	const struct log_region *region = &log->header.regions[LOG_REGION_WATCH];
+	uint64_t hits = (sizeof(struct log_watch_area) + LOG_PAGE - 1) & ~(uint64_t)(LOG_PAGE - 1);
+	struct log_hit head;
+	const unsigned char *at;
+	uint64_t sum;
+
+	if (slot >= LOG_HITS || region->bytes < hits + (uint64_t)LOG_HITS * LOG_HIT_SLOT)
+		return NULL;
+	at = log->bytes + region->offset + hits + (uint64_t)slot * LOG_HIT_SLOT;
+	memcpy(&head, at, sizeof(head));
+	if (!head.number)
+		return NULL;
+	sum = head.check;
+	head.check = 0;
+	if (head.stack_bytes > LOG_HIT_STACK || head.stack_bytes % 8 ||
+	    head.code_bytes > LOG_HIT_CODE || head.bytes > LOG_WATCH_BYTES ||
+	    head.number % LOG_HITS != slot ||
+	    log_hit_sum(head.number, &head, at + sizeof(head)) != sum) {
+		log->damage.hits++;
+		return NULL;
+	}
+	return (const struct log_hit *)at;
+}

@@ -50,6 +50,7 @@ struct log_damage {
 	uint64_t record_bytes;
 	uint64_t ring_records; /* non-empty ring entries whose checksum fails */
 	uint64_t context_rows;
+	uint64_t hits;
 	uint64_t incomplete; /* reserved but never finished: the process died while writing */
 };
 
@@ -127,5 +128,17 @@ bool log_ring_next(struct log_reader *log, struct log_ring_cursor *cursor, struc
 /* Context rows 1..log_context_count()-1; false for unused and for damaged rows (counted). */
 uint32_t log_context_count(const struct log_reader *log);
 bool log_context_row(struct log_reader *log, uint32_t row, struct log_context *ret);
+
+/* Watches. False when the log has none, for rows that were never used and for damaged ones. */
+bool log_watch_row(const struct log_reader *log, uint32_t watch, struct log_watch_row *ret);
+bool log_writer_row(const struct log_reader *log, uint32_t row, struct log_writer_row *ret);
+bool log_watched(const struct log_reader *log, uint32_t row, struct log_watched *ret);
+
+/* The latest hit at exactly this address. */
+bool log_last(const struct log_reader *log, uint64_t address, struct log_last *ret);
+
+/* A hit of the ring, by its slot (0..LOG_HITS-1), where it lies: its stack follows it. NULL when
+ * the slot is empty or damaged (counted). */
+const struct log_hit *log_hit(struct log_reader *log, uint32_t slot);
 
 #endif

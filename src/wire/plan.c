@@ -43,9 +43,11 @@ static uint64_t plan_sum(const void *bytes, size_t len)
 
 /* What the agent reads of an item without looking at its size again; 0: it looks. */
 static const uint32_t least_bytes[] = {
-	[PLAN_ITEM_ALLOCATOR] = sizeof(struct plan_allocator),
+	[PLAN_ITEM_ACTION] = sizeof(struct plan_action),
+	[PLAN_ITEM_HOOK] = sizeof(struct plan_hook),
 	[PLAN_ITEM_HOLDERS] = sizeof(struct plan_holders),
 	[PLAN_ITEM_CHAOS] = sizeof(struct plan_chaos),
+	[PLAN_ITEM_WATCH] = sizeof(struct plan_watch),
 };
 
 /* True when the items fill [sizeof header, len) exactly and there are `count` of them. */

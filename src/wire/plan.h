@@ -19,6 +19,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "wire/ids.h"
+
 #define PLAN_MAGIC 0x314e414c50444852ull /* "RHDPLAN1" */
 #define PLAN_VERSION 1u
 #define PLAN_BYTES_MAX (1u << 20)
@@ -39,6 +41,7 @@ enum plan_flags {
 	PLAN_GROWTH = 1 << 0,	   /* checkpoints of live blocks per context at each line written */
 	PLAN_PYTHON = 1 << 1,	   /* follow CPython's object allocators */
 	PLAN_TRUNCATIONS = 1 << 2, /* record who cuts files */
+	PLAN_JIT_CODE = 1 << 3,	   /* keep emitted code at a crash and at exit */
 };
 
 /* Sizes are limits for fixed regions of the log; 0 means the default named in the comment. */
@@ -73,9 +76,9 @@ struct plan_header {
 #define PLAN_CHECKPOINT_GAP_MS 10u
 
 enum plan_item_type {
-	PLAN_ITEM_ALLOCATOR = 1, /* struct plan_allocator */
-	/* Taken by later work: hooks on functions, watches, predicates, canaries. */
-	PLAN_ITEM_HOOK = 2,
+	PLAN_ITEM_ACTION = 1, /* struct plan_action: what a hook does */
+	PLAN_ITEM_HOOK = 2,   /* struct plan_hook: one patched place */
+	/* Taken by later work: watches, predicates, canaries. */
 	PLAN_ITEM_WATCH = 3,
 	PLAN_ITEM_PREDICATE = 4,
 	PLAN_ITEM_CANARY = 5,
@@ -89,32 +92,102 @@ struct plan_item {
 	uint32_t bytes; /* with this header; a multiple of 8 */
 };
 
-/* A place in code that survives ASLR: the module by its file name as the loader knows it (empty:
- * the main program) and by build-id, and the offset from its load bias. */
+/* A place in code that survives ASLR: the module by its file name as the loader knows it ("/"
+ * before it: the main program) and by build-id, and the offset from its load bias. */
 struct plan_place {
-	char module[200];
-	uint8_t build_id[20]; /* zero: do not check */
-	uint32_t build_id_bytes;
-	uint64_t offset; /* module-relative; absolute when module is "*" */
+	char module[200]; /* ends in 0 */
+	uint8_t build_id[20];
+	uint32_t build_id_bytes; /* 0: the module has none, its name must do */
+	uint64_t build_id_at;	 /* module-relative: where the build-id's bytes lie in memory */
+	uint64_t offset;	 /* module-relative */
 };
 
-/* How the hook at a place is put in. The tool decodes the prologue, so the agent only copies:
- * `moved` is position-independent code equal to the first `covered` bytes at the place. */
-struct plan_patch {
-	uint8_t expected[32]; /* bytes that must stand there now, or the hook is refused */
-	uint8_t moved[96];
-	uint32_t covered;
-	uint32_t moved_bytes;
+enum plan_fixup_kind {
+	PLAN_FIX_RELATIVE = 1, /* 4 bytes: target - (address of the field + 4 + after) */
+	PLAN_FIX_LOW = 2,      /* 4 bytes: low half of the target's address */
+	PLAN_FIX_HIGH = 3,     /* 4 bytes: high half */
 };
 
-struct plan_allocator {
+/* A field of the moved code that depends on where things lie. */
+struct plan_fixup {
+	uint16_t at; /* in `moved` */
+	uint8_t kind;
+	uint8_t after; /* bytes of the instruction behind the field */
+	uint32_t reserved;
+	int64_t target; /* module-relative */
+};
+
+/* Instruction boundaries: the moved code at `moved` is the original's at `original`. */
+struct plan_mark {
+	uint8_t moved, original;
+};
+
+enum plan_hook_form {
+	PLAN_HOOK_JUMP = 1, /* five bytes: a jump to the stub */
+	PLAN_HOOK_TRAP = 2, /* one byte: int3; the SIGTRAP handler goes on in the stub */
+};
+
+enum plan_hook_flags {
+	PLAN_HOOK_EXIT = 1 << 0,   /* at a return: the hook sees the result, not the arguments */
+	PLAN_HOOK_PUSHES = 1 << 1, /* the moved code makes a call by pushing a return address: not
+				    * where shadow stacks are on */
+	PLAN_HOOK_TAIL = 1 << 2,   /* the place jumps to another function, whose return is the
+				    * hooked one's too: the stub calls it */
+	PLAN_HOOK_LOADER = 1 << 3, /* the loader's own notice that its list of libraries changed */
+};
+
+#define PLAN_HOOK_COVERED 32u
+#define PLAN_HOOK_MOVED 128u
+#define PLAN_HOOK_FIXUPS 8u
+#define PLAN_HOOK_MARKS 16u
+
+/* How a hook is put in at one place. The tool has decoded the code there, so the agent only copies:
+ * `moved` does what the first `covered` bytes did and then goes on behind them (or returns). The
+ * hook runs after the first `before` bytes of it. */
+struct plan_hook {
 	struct plan_item item;
-	struct plan_place alloc, free;
-	struct plan_patch alloc_patch, free_patch;
-	uint8_t size_argument; /* 0..5: integer argument that holds the size */
-	uint8_t pointer_argument;
-	uint8_t reserved[6];
-	char label[64]; /* for the report: what the user wrote */
+	struct plan_place place;
+	uint64_t key;	 /* names the place in actions; a second hook of the same key is the same */
+	uint32_t form;	 /* enum plan_hook_form */
+	uint32_t flags;	 /* enum plan_hook_flags */
+	uint32_t rights; /* of the segment: PROT_… */
+	uint32_t covered; /* bytes that are replaced or moved */
+	uint32_t before;  /* of `moved` */
+	uint32_t moved_bytes;
+	uint32_t fixup_count;
+	uint32_t mark_count;
+	int64_t tail_target;		     /* PLAN_HOOK_TAIL: module-relative */
+	uint8_t expected[PLAN_HOOK_COVERED]; /* what must stand there now, or it is refused */
+	uint8_t moved[PLAN_HOOK_MOVED];
+	struct plan_fixup fixups[PLAN_HOOK_FIXUPS];
+	struct plan_mark marks[PLAN_HOOK_MARKS];
+	char label[64]; /* what it is, for people */
+};
+
+enum plan_action_what {
+	PLAN_WATCH_ARGUMENT = 1, /* watch_object() with an argument */
+	PLAN_WATCH_RESULT = 2,	 /* watch_object() with the result; at exits */
+	PLAN_ALLOC_ENTER = 3,	 /* an allocation begins: its size is kept for… */
+	PLAN_ALLOC_LEAVE = 4,	 /* …the exit, where the object is known */
+	PLAN_FREE = 5,
+	PLAN_REALLOC_ENTER = 6,
+	PLAN_REALLOC_LEAVE = 7,
+};
+
+#define PLAN_NO_ARGUMENT 255u
+#define PLAN_ARGUMENTS 6u /* integer arguments in registers */
+
+/* What is to be done at a hooked place. */
+struct plan_action {
+	struct plan_item item;
+	uint64_t key;	 /* of the hook, which comes before it in the plan */
+	uint32_t what;	 /* enum plan_action_what */
+	uint32_t number; /* of the watch; of the allocator, to pair entry and exit */
+	uint8_t pointer; /* integer arguments, from 0, or PLAN_NO_ARGUMENT */
+	uint8_t size;
+	uint8_t count; /* multiplied with the size */
+	uint8_t reserved[5];
+	uint64_t fixed_size; /* when no argument holds it */
 };
 
 #define PLAN_HOLDERS_MAX 32u
@@ -143,14 +216,111 @@ struct plan_chaos {
 
 #define PLAN_CHAOS_SHARE 5u
 
+#define PLAN_WATCHES_MAX 16u
+#define PLAN_WATCH_BYTES_MAX 32u /* four debug registers of eight bytes */
+#define PLAN_RANGES_MAX 512u
+#define PLAN_STEPS_MAX 64u
+
+enum plan_watch_kind {
+	PLAN_WATCH_ADDRESS = 1, /* `address`, the same for the whole run */
+	PLAN_WATCH_GLOBAL = 2,	/* the first of its ranges */
+	PLAN_WATCH_CONTEXT = 3, /* blocks whose allocation goes through one of its ranges */
+	PLAN_WATCH_KEY = 4,	/* blocks with this key, or near it in ordinal */
+	PLAN_WATCH_HOOK = 5,	/* objects that hooks on functions hand over: agent/watch.h */
+};
+
+/* Which objects are watched when there are more than debug registers. */
+enum plan_watch_policy {
+	PLAN_WATCH_NEWEST = 0,
+	PLAN_WATCH_OLDEST = 1,
+	PLAN_WATCH_SAMPLE = 2, /* each with the same chance, by the plan's seed */
+};
+
+enum plan_watch_flags {
+	PLAN_WATCH_AFTER_FREE = 1 << 0, /* goes on when the block is freed */
+	PLAN_WATCH_STOP = 1 << 1,	/* SIGSTOP to the process at the first hit that counts */
+	PLAN_WATCH_ANY_LANE = 1 << 2,	/* KEY: whichever thread allocates */
+	PLAN_WATCH_PTRACE = 1 << 3,	/* no perf: a tracer sets the debug registers */
+};
+
+/* A piece of a module's file, by what makes the module the same in the next run. */
+struct plan_range {
+	uint64_t identity; /* wire_module_identity() */
+	uint64_t address;  /* as the ELF file has it */
+	uint64_t bytes;
+};
+
+/* One step of a predicate, for a machine with a stack of 64-bit numbers. */
+struct plan_step {
+	uint8_t op;	/* enum plan_step_op */
+	uint8_t bits;	/* of operands that are compared as signed numbers; 0: 64 */
+	uint16_t first; /* PLAN_STEP_WRITER: ranges[first], `count` of them */
+	uint32_t count;
+	uint64_t value;
+};
+
+enum plan_step_op {
+	PLAN_STEP_PUSH = 1, /* value */
+	/* Pushed: what a hit is about. */
+	PLAN_STEP_OLD,
+	PLAN_STEP_NEW,
+	PLAN_STEP_SIZE, /* of the block */
+	PLAN_STEP_TID,
+	PLAN_STEP_AGE,	  /* allocations since the block's birth */
+	PLAN_STEP_WRITER, /* 1 if the instruction lies in one of the ranges */
+	/* Two numbers off, one on. */
+	PLAN_STEP_ADD,
+	PLAN_STEP_SUB,
+	PLAN_STEP_AND,
+	PLAN_STEP_OR,
+	PLAN_STEP_XOR,
+	PLAN_STEP_SHL,
+	PLAN_STEP_SHR,
+	PLAN_STEP_EQ,
+	PLAN_STEP_NE,
+	PLAN_STEP_LT, /* unsigned, as are all */
+	PLAN_STEP_LE,
+	PLAN_STEP_GT,
+	PLAN_STEP_GE,
+	PLAN_STEP_BOTH,	  /* logical and: 0 or 1 */
+	PLAN_STEP_EITHER, /* logical or */
+	/* One off, one on. */
+	PLAN_STEP_NOT,	  /* logical */
+	PLAN_STEP_INVERT, /* bits, as wide as the field */
+	PLAN_STEPS,
+};
+
+/* Ranges follow the struct: those that say where, then those that predicates speak of. */
+struct plan_watch {
+	struct plan_item item;
+	uint32_t kind;	 /* enum plan_watch_kind */
+	uint32_t flags;	 /* enum plan_watch_flags */
+	uint32_t policy; /* enum plan_watch_policy */
+	uint32_t bytes;	 /* watched: 1..PLAN_WATCH_BYTES_MAX */
+	int64_t offset;	 /* from the object's start */
+	uint64_t address;
+	uint64_t size_low, size_high; /* blocks of these sizes only; high 0: any */
+	struct block_key key;
+	uint32_t ordinal_reach; /* KEY: this far to both sides */
+	uint32_t place_count;	/* of the ranges, those that say where */
+	uint32_t range_count;	/* all of them */
+	uint32_t step_count;
+	char python_type[64]; /* HOOK: instances of this Python class only; "": any object */
+	struct plan_step steps[PLAN_STEPS_MAX];
+};
+
 _Static_assert(sizeof(struct plan_chaos) == 40, "wire size; bump PLAN_VERSION");
+_Static_assert(sizeof(struct plan_range) == 24, "wire size; bump PLAN_VERSION");
+_Static_assert(sizeof(struct plan_step) == 16, "wire size; bump PLAN_VERSION");
+_Static_assert(sizeof(struct plan_watch) == 1176, "wire size; bump PLAN_VERSION");
 _Static_assert(sizeof(struct plan_holders) == 272, "wire size; bump PLAN_VERSION");
 _Static_assert(sizeof(struct plan_header) == 80, "wire size; bump PLAN_VERSION");
 _Static_assert(offsetof(struct plan_header, check) == 72, "wire offset; bump PLAN_VERSION");
 _Static_assert(sizeof(struct plan_item) == 8, "wire size; bump PLAN_VERSION");
-_Static_assert(sizeof(struct plan_place) == 232, "wire size; bump PLAN_VERSION");
-_Static_assert(sizeof(struct plan_patch) == 136, "wire size; bump PLAN_VERSION");
-_Static_assert(sizeof(struct plan_allocator) == 816, "wire size; bump PLAN_VERSION");
+_Static_assert(sizeof(struct plan_place) == 240, "wire size; bump PLAN_VERSION");
+_Static_assert(sizeof(struct plan_fixup) == 16, "wire size; bump PLAN_VERSION");
+_Static_assert(sizeof(struct plan_hook) == 680, "wire size; bump PLAN_VERSION");
+_Static_assert(sizeof(struct plan_action) == 40, "wire size; bump PLAN_VERSION");
 
 enum plan_fault {
 	PLAN_OK = 0,

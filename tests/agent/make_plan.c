@@ -1,5 +1,5 @@
 /*
- * Writes a plan file: make_plan FILE crash|ids [growth] [field=value...] [item=TYPE...]
+ * Writes a plan file: make_plan FILE crash|ids [growth] [jit_code] [field=value...] [item=TYPE...]
  * [chaos=WEIGHT,GAP_BYTES,HEAP_BYTES]
  */
 #include <stdio.h>
@@ -40,6 +40,8 @@ int main(int argc, char **argv)
 
 		if (!strcmp(argv[i], "growth"))
 			plan.flags |= PLAN_GROWTH;
+		if (!strcmp(argv[i], "jit_code"))
+			plan.flags |= PLAN_JIT_CODE;
 		if (!equals)
 			continue;
 		*equals = 0;

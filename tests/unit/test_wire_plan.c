@@ -10,16 +10,16 @@
 
 static size_t sealed(struct plan_header *plan, unsigned items, void *out, size_t cap)
 {
-	struct plan_allocator allocators[4];
+	struct plan_hook hooks[4];
 	unsigned i;
 
-	memset(allocators, 0, sizeof(allocators));
+	memset(hooks, 0, sizeof(hooks));
 	for (i = 0; i < items; i++) {
-		allocators[i].item.type = PLAN_ITEM_ALLOCATOR;
-		allocators[i].item.bytes = sizeof(allocators[i]);
-		allocators[i].alloc.offset = 0x1000 + i;
+		hooks[i].item.type = PLAN_ITEM_HOOK;
+		hooks[i].item.bytes = sizeof(hooks[i]);
+		hooks[i].place.offset = 0x1000 + i;
 	}
-	return plan_seal(plan, allocators, items * sizeof(allocators[0]), out, cap);
+	return plan_seal(plan, hooks, items * sizeof(hooks[0]), out, cap);
 }
 
 static void test_round_trip(void **state)
@@ -34,13 +34,12 @@ static void test_round_trip(void **state)
 	plan_init(&plan, PLAN_OBSERVE_IDS);
 	plan.ring_records = 1024;
 	len = sealed(&plan, 3, bytes, sizeof(bytes));
-	assert_int_equal(len, sizeof(plan) + 3 * sizeof(struct plan_allocator));
+	assert_int_equal(len, sizeof(plan) + 3 * sizeof(struct plan_hook));
 	assert_int_equal(plan_check(bytes, len, &read), PLAN_OK);
 	assert_int_equal(read.observer, PLAN_OBSERVE_IDS);
 	assert_int_equal(read.ring_records, 1024);
 	while ((item = plan_next(bytes, item)))
-		assert_int_equal(((const struct plan_allocator *)item)->alloc.offset,
-				 0x1000 + seen++);
+		assert_int_equal(((const struct plan_hook *)item)->place.offset, 0x1000 + seen++);
 	assert_int_equal(seen, 3);
 }
 

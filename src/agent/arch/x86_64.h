@@ -61,6 +61,19 @@ static inline void arch_relax(void)
 	__builtin_ia32_pause();
 }
 
+/* Inlined, so that a fault in it is in our own code. */
+static inline __attribute__((always_inline)) void arch_copy(void *to, const void *from, uint64_t bytes)
+{
+	uint64_t words = bytes / 8, rest = bytes % 8;
+
+	__asm__ volatile("rep movsq\n\t"
+			 "movq %3, %%rcx\n\t"
+			 "rep movsb"
+			 : "+D"(to), "+S"(from), "+c"(words)
+			 : "r"(rest)
+			 : "memory");
+}
+
 static inline uint64_t arch_fs_base(void)
 {
 	uint64_t base;

@@ -3,6 +3,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -339,7 +340,7 @@ static void judge_log(void *ctx, struct event_log *log, bool sound)
 
 	while (!tells && log_reader_next(&log->reader, &item))
 		tells = item.head.type == LOG_CRASH || item.head.type == LOG_BAD_FREE ||
-			item.head.type == LOG_UNOBSERVED;
+			item.head.type == LOG_HIT || item.head.type == LOG_UNOBSERVED;
 	if (!tells)
 		strv_add(&pruning->names, log->name);
 	event_log_deinit(log);
@@ -436,4 +437,67 @@ bool event_log_context(struct event_log *log, uint32_t context, struct symbols *
 				seen.frame_count <= LOG_CONTEXT_FRAMES ? seen.frame_count : 0,
 				symbols, ret);
 	return ret->count > 0;
+}
+
+char *event_log_key(struct event_log *log, const struct block_key *key, uint32_t context)
+{
+	struct log_context row;
+
+	if (key->stack_hash == 0) {
+		if (!log_context_row(&log->reader, context, &row))
+			return NULL;
+		return mem_printf("%016" PRIx64, row.stack_hash);
+	}
+	if (key->lane > 0)
+		return mem_printf("%016" PRIx64 "@%u#%u", key->stack_hash, key->lane, key->ordinal);
+	return mem_printf("%016" PRIx64 "#%u", key->stack_hash, key->ordinal);
+}
+
+uint32_t event_log_key_context(struct event_log *log, const struct block_key *key)
+{
+	VEC_FOREACH (&log->contexts, entry) {
+		struct log_context row;
+
+		if (log_context_row(&log->reader, entry->context, &row) &&
+		    row.stack_hash == key->stack_hash && row.lane == key->lane)
+			return entry->context;
+	}
+	return 0;
+}
+
+/* ---- Python ---- */
+
+/* Many small pieces in one blob. */
+void event_log_python(const struct event_log *log, const struct log_item *owner,
+		      struct python_memory *ret)
+{
+	struct log_item item = *owner;
+	struct log_kept head;
+	size_t len = 0;
+
+	while (log_next_owned(&log->reader, owner->head.seq, &item))
+		if (item.head.type == LOG_PYTHON)
+			(void)log_payload(&item, &ret->record, sizeof(ret->record));
+	ret->blob = event_log_blob(log, owner, LOG_BLOB_PYTHON, 0, NULL, &len);
+	for (size_t at = 0; ret->blob && len - at > sizeof(head);) {
+		struct piece piece = { .bytes = (uint8_t *)ret->blob + at + sizeof(head) };
+
+		memcpy(&head, (uint8_t *)ret->blob + at, sizeof(head));
+		at += sizeof(head);
+		/* Zeros where a part of the blob was lost: what follows cannot be told apart. */
+		if (head.bytes == 0 || head.bytes > len - at)
+			break;
+		piece.address = head.address;
+		piece.len = head.bytes;
+		VEC_PUSH(&ret->pieces, piece);
+		at += head.bytes + (-head.bytes & 7);
+		if (at > len)
+			break;
+	}
+}
+
+void python_memory_deinit(struct python_memory *memory)
+{
+	mem_free(memory->blob);
+	VEC_DEINIT(&memory->pieces);
 }

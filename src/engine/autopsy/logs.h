@@ -60,6 +60,24 @@ void event_log_unwind_callee(struct event_log *log, const struct log_callee_regi
 			     const void *stack, size_t stack_bytes, const uint64_t *frames,
 			     size_t frame_count, struct symbols *symbols, struct stack *ret);
 
+/* The memory that names a thread's Python frames, as kept with a crash or a hit. */
+struct python_memory {
+	struct log_python record;
+	void *blob;		  /* NULL: none was kept */
+	VEC(struct piece) pieces; /* of the blob */
+};
+
+void event_log_python(const struct event_log *log, const struct log_item *owner,
+		      struct python_memory *ret);
+void python_memory_deinit(struct python_memory *memory);
+
+/* The row of the context that a block's key names; 0 when the log does not have it. */
+uint32_t event_log_key_context(struct event_log *log, const struct block_key *key);
+
+/* A block's key in words, CONTEXT[@LANE]#ORDINAL; of blocks that only the history knows, the
+ * context alone. The caller's to free; NULL when not even that is known. */
+char *event_log_key(struct event_log *log, const struct block_key *key, uint32_t context);
+
 /* A blob as text the caller frees; NULL when it is not there. Made printable. */
 char *event_log_text(const struct event_log *log, const struct log_item *owner,
 		     enum log_blob_kind kind);

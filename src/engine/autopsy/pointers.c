@@ -1,6 +1,5 @@
 #include "engine/autopsy/pointers.h"
 
-#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -17,22 +16,6 @@ const char *register_at(uint64_t place)
 	};
 
 	return place < REGISTER_PLACES ? names[place] : "?";
-}
-
-/* CONTEXT[@LANE]#ORDINAL; of blocks that only the history knows, the context alone. */
-static char *block_key_text(struct event_log *log, const struct log_block *block)
-{
-	const struct block_key *key = &block->key;
-	struct log_context row;
-
-	if (key->stack_hash == 0) {
-		if (!log_context_row(&log->reader, block->context, &row))
-			return NULL;
-		return mem_printf("%016" PRIx64, row.stack_hash);
-	}
-	if (key->lane > 0)
-		return mem_printf("%016" PRIx64 "@%u#%u", key->stack_hash, key->lane, key->ordinal);
-	return mem_printf("%016" PRIx64 "#%u", key->stack_hash, key->ordinal);
 }
 
 static const char *via_text(const struct log_block *block)
@@ -130,31 +113,39 @@ void pointers_note(struct pointers *pointers, const struct log_block *block)
 	VEC_PUSH(&pointers->list, new);
 }
 
-static void add_life(struct event_log *log, const struct pointed *pointed, struct symbols *symbols,
-		     struct crash *ret)
+void block_life_read(struct event_log *log, const struct log_block *block, const char *via,
+		     struct symbols *symbols, struct block_life *ret)
 {
-	const struct log_block *block = &pointed->block;
 	uint32_t ago = (uint32_t)log->reader.header.epoch - (uint32_t)block->freed_epoch;
-	struct block_life life = {
-		.via = mem_strdup(pointed->via),
+
+	*ret = (struct block_life){
+		.via = mem_strdup(via),
 		.value = block->value,
 		.id = block->id,
-		.key = block_key_text(log, block),
+		.key = event_log_key(log, &block->key, block->context),
 		.start = block->start,
 		.size = block->size,
 		.state = block->state == LOG_BLOCK_FREED ? BLOCK_FREED : BLOCK_LIVE,
-		.telling = pointed->weight < WEIGHT_TELLING,
 		.former = block->relation == LOG_FORMER,
 		.beyond = block->relation == LOG_BEYOND,
 		.python =
 			block->api == LOG_API_PYTHON_OBJECT || block->api == LOG_API_PYTHON_MEMORY,
 	};
 
-	if (life.state == BLOCK_FREED)
-		life.freed_events = ((uint64_t)ago + 1) * EPOCH_EVENTS;
-	(void)event_log_context(log, block->context, symbols, &life.allocated);
+	if (ret->state == BLOCK_FREED)
+		ret->freed_events = ((uint64_t)ago + 1) * EPOCH_EVENTS;
+	(void)event_log_context(log, block->context, symbols, &ret->allocated);
 	if (block->free_context != 0)
-		(void)event_log_context(log, block->free_context, symbols, &life.freed);
+		(void)event_log_context(log, block->free_context, symbols, &ret->freed);
+}
+
+static void add_life(struct event_log *log, const struct pointed *pointed, struct symbols *symbols,
+		     struct crash *ret)
+{
+	struct block_life life;
+
+	block_life_read(log, &pointed->block, pointed->via, symbols, &life);
+	life.telling = pointed->weight < WEIGHT_TELLING;
 	VEC_PUSH(&ret->blocks, life);
 }
 
@@ -200,28 +191,37 @@ static void look_into_past(const struct log_life *life, struct past *past)
 	}
 }
 
-/* Adds the block that had this place before, when it is still known. */
-static void note_former(struct pointers *pointers, const struct log_block *now)
+bool block_former(struct event_log *log, const struct log_block *now, struct log_block *ret)
 {
 	struct past past = { .below = now->id, .value = now->value };
 
-	for (uint32_t lane = 0; lane < log_lane_count(&pointers->log->reader); lane++) {
+	for (uint32_t lane = 0; lane < log_lane_count(&log->reader); lane++) {
 		struct log_ring_cursor cursor;
 		struct log_life life;
 
-		if (!log_ring_begin(&pointers->log->reader, lane, &cursor))
+		if (!log_ring_begin(&log->reader, lane, &cursor))
 			continue;
-		while (log_ring_next(&pointers->log->reader, &cursor, &life))
+		while (log_ring_next(&log->reader, &cursor, &life))
 			look_into_past(&life, &past);
 	}
 	if (past.found.id == 0)
-		return;
-	past.found.via = now->via;
-	past.found.where = now->where;
-	past.found.value = now->value;
-	past.found.state = LOG_BLOCK_FREED;
-	past.found.relation = LOG_FORMER;
-	pointers_note(pointers, &past.found);
+		return false;
+	*ret = past.found;
+	ret->via = now->via;
+	ret->where = now->where;
+	ret->value = now->value;
+	ret->state = LOG_BLOCK_FREED;
+	ret->relation = LOG_FORMER;
+	return true;
+}
+
+/* Adds the block that had this place before, when it is still known. */
+static void note_former(struct pointers *pointers, const struct log_block *now)
+{
+	struct log_block former;
+
+	if (block_former(pointers->log, now, &former))
+		pointers_note(pointers, &former);
 }
 
 void pointers_note_former(struct pointers *pointers)

@@ -7,7 +7,6 @@
 
 /*
  * The blocks that the pointers of a crashed thread lead to, the telling ones first.
- * Private to autopsy/.
  */
 struct pointed;
 
@@ -25,6 +24,13 @@ void pointers_note_former(struct pointers *pointers);
 /* Puts the foremost blocks into the crash, with the stacks of their lives. */
 void pointers_tell(struct pointers *pointers, struct symbols *symbols, struct crash *ret);
 void pointers_deinit(struct pointers *pointers);
+
+/* A recorded block with the stacks of its life. */
+void block_life_read(struct event_log *log, const struct log_block *block, const char *via,
+		     struct symbols *symbols, struct block_life *ret);
+
+/* The block that had the place of `now` (at now->value) before, as far as the history goes. */
+bool block_former(struct event_log *log, const struct log_block *now, struct log_block *ret);
 
 /* The name of a register by its place in the agent's list; "?" for none. */
 #define REGISTER_PLACES 17u

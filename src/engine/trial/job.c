@@ -3,7 +3,8 @@
 #include <string.h>
 
 const char *const observer_names[] = {
-	[OBSERVE_NONE] = "none", [OBSERVE_CRASH] = "crash", [OBSERVE_IDS] = "ids", NULL
+	[OBSERVE_NONE] = "none", [OBSERVE_CRASH] = "crash", [OBSERVE_IDS] = "ids",
+	[OBSERVE_WATCH] = "watch", NULL
 };
 
 void trial_settings_deinit(struct trial_settings *settings)
@@ -72,6 +73,7 @@ void trial_job_pack(const struct trial_job *job, struct strbuf *sb)
 	pack_u64(sb, job->number.value);
 	pack_u64(sb, job->slot);
 	pack_u64(sb, job->learn);
+	pack_u64(sb, job->examined);
 	pack_u64(sb, job->growth);
 	pack_u64(sb, job->observer);
 	pack_strv(sb, &job->argv);
@@ -100,6 +102,7 @@ bool trial_job_unpack(const char *bytes, size_t len, struct trial_job *ret)
 	ret->number.value = unpack_u64(&u);
 	ret->slot = (unsigned int)unpack_u64(&u);
 	ret->learn = unpack_u64(&u) != 0;
+	ret->examined = unpack_u64(&u) != 0;
 	ret->growth = unpack_u64(&u) != 0;
 	ret->observer = (enum observer)unpack_u64(&u);
 	unpack_strv(&u, &ret->argv);

@@ -30,6 +30,7 @@ enum observer {
 	OBSERVE_NONE,
 	OBSERVE_CRASH,
 	OBSERVE_IDS,
+	OBSERVE_WATCH, /* ids, with watches of the plan */
 	OBSERVERS,
 };
 
@@ -85,6 +86,7 @@ struct trial_job {
 	struct strv env; /* NAME=VALUE sets, NAME alone removes */
 	enum observer observer;
 	bool learn;  /* report the order of breadcrumbs */
+	bool examined; /* its directory is looked at whether it fails or not */
 	bool growth; /* record live blocks at each line, and report which lines are milestones */
 	struct strv held;	   /* with growth: who points to blocks of these contexts (keys)? */
 	uint64_t held_after_lines; /* looked for then, or at the end */

@@ -470,7 +470,7 @@ static int run_trial(struct slot *s, const struct trial_job *job, struct trial_r
 	if (job->observer != OBSERVE_NONE)
 		look_at_logs(s, name, end);
 	/* What may still have to be read stays; redhand drops it later. */
-	result->left = s->settings->keep == KEEP_ALL || end->cuts || job->growth ||
+	result->left = s->settings->keep == KEEP_ALL || end->cuts || job->growth || job->examined ||
 		       (judge_failed(s->settings, end) &&
 			(s->settings->keep == KEEP_FAILED || job->observer != OBSERVE_NONE));
 	return result->left ? save_output(s, name, err) : drop_dir(s, name, err);

@@ -1,0 +1,166 @@
+#include "agent/watch_perf.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/hw_breakpoint.h>
+#include <linux/perf_event.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/resource.h>
+
+#include "agent/agent.h"
+#include "agent/arch/x86_64.h"
+
+#define FDS_FROM 900u /* below the usual limit of 1024, above what select(2) users expect */
+/* <asm-generic/siginfo.h>; libc's own header may not have them yet. */
+#define CODE_TRAP_PERF 6
+#define FLAG_ASYNC 1u
+
+static struct {
+	struct perf_event_attr attr[WATCH_REGISTERS];
+	int first_fd; /* 0: not open */
+	bool kernel;
+} state;
+
+/* Never written to. */
+static _Alignas(8) uint64_t parking;
+
+/* As the kernel fills siginfo for TRAP_PERF: _sifields._sigfault._perf. */
+struct perf_siginfo {
+	int32_t signo, error, code, pad;
+	uint64_t address;
+	uint64_t data;
+	uint32_t type, flags;
+};
+
+static void attr_fill(struct perf_event_attr *attr)
+{
+	memset(attr, 0, sizeof(*attr));
+	attr->type = PERF_TYPE_BREAKPOINT;
+	attr->size = sizeof(*attr);
+	attr->bp_type = HW_BREAKPOINT_W;
+	attr->bp_addr = (uint64_t)&parking;
+	attr->bp_len = HW_BREAKPOINT_LEN_8;
+	attr->sample_period = 1;
+	attr->sigtrap = 1;
+	attr->remove_on_exec = 1;
+	attr->inherit = 1;
+	attr->inherit_thread = 1;
+	attr->exclude_hv = 1;
+	attr->exclude_kernel = !state.kernel;
+}
+
+static long event_open(struct perf_event_attr *attr)
+{
+	return raw_syscall6(SYS_perf_event_open, (long)attr, 0, -1, -1, PERF_FLAG_FD_CLOEXEC, 0);
+}
+
+/* With the kernel's writes where that is permitted. */
+static long first_open(struct perf_event_attr *attr)
+{
+	long fd;
+
+	state.kernel = true;
+	attr_fill(attr);
+	fd = event_open(attr);
+	if (fd != -EACCES && fd != -EPERM)
+		return fd;
+	state.kernel = false;
+	attr_fill(attr);
+	return event_open(attr);
+}
+
+static uint32_t fds_from(void)
+{
+	struct rlimit limit = { 0 };
+
+	if (raw_syscall4(SYS_prlimit64, 0, RLIMIT_NOFILE, 0, &limit) ||
+	    limit.rlim_cur > FDS_FROM + 64)
+		return FDS_FROM;
+	return limit.rlim_cur > 64 ? (uint32_t)limit.rlim_cur - 32 : 3;
+}
+
+int watch_perf_open(void)
+{
+	uint32_t from = fds_from(), i;
+	long fd, moved;
+
+	for (i = 0; i < WATCH_REGISTERS; i++) {
+		if (i)
+			attr_fill(&state.attr[i]);
+		fd = i ? event_open(&state.attr[i]) : first_open(&state.attr[i]);
+		if (fd < 0)
+			break;
+		moved = raw_syscall3(SYS_fcntl, fd, F_DUPFD_CLOEXEC, from + i);
+		(void)raw_syscall1(SYS_close, fd);
+		fd = moved;
+		if (fd >= 0 && i && fd != state.first_fd + (int)i) {
+			(void)raw_syscall1(SYS_close, fd); /* something lies in between */
+			fd = -EMFILE;
+		}
+		if (fd < 0)
+			break;
+		if (!i)
+			state.first_fd = (int)fd;
+	}
+	if (i == WATCH_REGISTERS)
+		return 0;
+	while (i--)
+		(void)raw_syscall1(SYS_close, state.first_fd + (int)i);
+	state.first_fd = 0;
+	return (int)-fd;
+}
+
+void watch_perf_after_fork(void)
+{
+	unsigned i;
+
+	for (i = 0; state.first_fd && i < WATCH_REGISTERS; i++)
+		(void)raw_syscall1(SYS_close, state.first_fd + (int)i);
+	state.first_fd = 0;
+}
+
+bool watch_perf_sees_kernel(void)
+{
+	return state.kernel;
+}
+
+static int modify(unsigned n)
+{
+	return (int)-raw_syscall3(SYS_ioctl, state.first_fd + (int)n, PERF_EVENT_IOC_MODIFY_ATTRIBUTES,
+			     &state.attr[n]);
+}
+
+int watch_perf_aim_sigsafe(unsigned n, uint64_t address, uint32_t bytes, uint64_t tag)
+{
+	struct perf_event_attr *attr = &state.attr[n];
+
+	if (!state.first_fd)
+		return EBADF;
+	attr->bp_addr = address;
+	attr->bp_len = bytes;
+	attr->sig_data = tag;
+	return modify(n);
+}
+
+void watch_perf_park_sigsafe(unsigned n)
+{
+	(void)watch_perf_aim_sigsafe(n, (uint64_t)&parking, HW_BREAKPOINT_LEN_8, 0);
+}
+
+bool watch_perf_trap_sigsafe(const siginfo_t *info, uint64_t *ret_tag, bool *ret_late)
+{
+	const struct perf_siginfo *perf = (const void *)info;
+
+	if (!state.first_fd || perf->code != CODE_TRAP_PERF || perf->type != PERF_TYPE_BREAKPOINT ||
+	    !perf->data)
+		return false;
+	*ret_tag = perf->data;
+	*ret_late = perf->flags & FLAG_ASYNC;
+	return true;
+}
+
+int watch_perf_first_fd_sigsafe(void)
+{
+	return state.first_fd ? state.first_fd : -1;
+}

@@ -1,0 +1,56 @@
+/* What an instruction does with memory: arch_call_before() and arch_access_at() of store.h. */
+#include "arch/decoded.h"
+
+bool arch_call_before(const struct trap *trap, uint64_t *ret_at)
+{
+	struct decoded d;
+	struct code code;
+	uint64_t at;
+	bool certain;
+
+	if (!code_init(&code, trap->code, trap->code_len, trap->code_address) ||
+	    code_before(&code, trap->rip, trap->start_hint, &at, 1, &certain) == 0 ||
+	    !decoded_at(&code, at, &d) || d.instruction.meta.category != ZYDIS_CATEGORY_CALL)
+		return false;
+	*ret_at = at;
+	return true;
+}
+
+static void take_jump(const struct decoded *d, struct access *ret)
+{
+	ret->target = NO_REGISTER;
+	if (d->instruction.meta.category != ZYDIS_CATEGORY_CALL &&
+	    d->instruction.meta.category != ZYDIS_CATEGORY_UNCOND_BR)
+		return;
+	if (d->operands[0].type == ZYDIS_OPERAND_TYPE_IMMEDIATE ||
+	    d->instruction.operand_count_visible == 0)
+		return;
+	ret->jumps = true;
+	if (d->operands[0].type == ZYDIS_OPERAND_TYPE_REGISTER)
+		ret->target = register_number(d->operands[0].reg.value);
+}
+
+bool arch_access_at(const struct trap *trap, uint64_t at, struct access *ret)
+{
+	struct decoded d;
+	struct code code;
+
+	*ret = (struct access){ .target = NO_REGISTER };
+	if (!code_init(&code, trap->code, trap->code_len, trap->code_address) ||
+	    !decoded_at(&code, at, &d))
+		return false;
+	take_jump(&d, ret);
+	for (unsigned int i = 0; i < d.instruction.operand_count_visible; i++) {
+		const ZydisDecodedOperand *operand = &d.operands[i];
+
+		if (operand->type != ZYDIS_OPERAND_TYPE_MEMORY ||
+		    operand->mem.type != ZYDIS_MEMOP_TYPE_MEM)
+			continue;
+		operand_take(&d, operand, &ret->memory);
+		ret->width = operand->size / 8;
+		ret->reads |= (operand->actions & ZYDIS_OPERAND_ACTION_MASK_READ) != 0;
+		ret->writes |= (operand->actions & ZYDIS_OPERAND_ACTION_MASK_WRITE) != 0;
+		break;
+	}
+	return ret->reads || ret->writes || ret->jumps;
+}

@@ -1,0 +1,419 @@
+/* Where a register had its value from: arch_value_origin() of store.h. */
+#include "arch/arch.h"
+#include "arch/decoded.h"
+#include "arch/x86_64.h"
+
+#define BACK_INSTRUCTIONS 400u
+#define BACK_JUMPS 12u
+
+/* The value on its way back: in a register, or in a slot of the stack. */
+struct chase {
+	const struct code *code;
+	const struct trap *trap;
+	uint64_t path[BACK_INSTRUCTIONS]; /* nearest first */
+	size_t count;
+	ZydisRegister reg; /* ZYDIS_REGISTER_NONE while it is in a slot */
+	struct memory_operand slot;
+	uint32_t written;   /* general registers changed since, a bit for each number */
+	unsigned int jumps; /* followed back */
+	struct origin *ret;
+};
+
+const char *origin_kind_name(enum origin_kind kind)
+{
+	static const char *const names[] = {
+		[ORIGIN_UNKNOWN] = "unknown",	  [ORIGIN_LOAD] = "load",
+		[ORIGIN_IMMEDIATE] = "immediate", [ORIGIN_ADDRESS] = "address",
+		[ORIGIN_CALL] = "call",		  [ORIGIN_ENTRY] = "entry",
+	};
+
+	return names[kind];
+}
+
+static const ZydisDecodedOperand *read_memory(const struct decoded *d)
+{
+	for (unsigned int i = 0; i < d->instruction.operand_count_visible; i++)
+		if (d->operands[i].type == ZYDIS_OPERAND_TYPE_MEMORY &&
+		    d->operands[i].mem.type == ZYDIS_MEMOP_TYPE_MEM &&
+		    (d->operands[i].actions & ZYDIS_OPERAND_ACTION_MASK_READ))
+			return &d->operands[i];
+	return NULL;
+}
+
+static bool same_operand(const struct memory_operand *a, const struct memory_operand *b)
+{
+	return a->base == b->base && a->index == b->index && a->scale == b->scale &&
+	       a->displacement == b->displacement && a->segment == b->segment &&
+	       a->fixed == b->fixed && a->address == b->address;
+}
+
+static uint32_t registers_written(const struct decoded *d)
+{
+	uint32_t mask = 0;
+
+	for (unsigned int i = 0; i < d->instruction.operand_count; i++) {
+		const ZydisDecodedOperand *operand = &d->operands[i];
+		int number = operand->type == ZYDIS_OPERAND_TYPE_REGISTER
+				     ? register_number(operand->reg.value)
+				     : NO_REGISTER;
+
+		if (number >= 0 && number < REGISTERS_MAX &&
+		    (operand->actions & ZYDIS_OPERAND_ACTION_MASK_WRITE))
+			mask |= 1u << number;
+	}
+	return mask;
+}
+
+static uint32_t registers_of(const struct memory_operand *operand)
+{
+	uint32_t mask = 0;
+
+	if (operand->base >= 0 && operand->base < REGISTERS_MAX)
+		mask |= 1u << operand->base;
+	if (operand->index >= 0 && operand->index < REGISTERS_MAX)
+		mask |= 1u << operand->index;
+	return operand->fixed ? 0 : mask;
+}
+
+/* The value was in this register before. One that is not followed becomes none. */
+static void move_to(struct chase *chase, ZydisRegister reg)
+{
+	int number = register_number(reg);
+
+	chase->reg = register_of_number(number);
+	if (number >= 0 && number < REGISTERS_MAX && !(chase->written & (1u << number)))
+		chase->ret->through |= 1u << number;
+}
+
+static void end_at(struct chase *chase, const struct decoded *d, enum origin_kind kind)
+{
+	struct origin *ret = chase->ret;
+
+	ret->kind = kind;
+	ret->at = d->address;
+	ret->reg = register_number(chase->reg);
+	decoded_print(d, ret->text, sizeof(ret->text));
+}
+
+/* `from`: which registers of it still hold what they held, and what that means. */
+static void tell_operand(struct chase *chase, const struct decoded *d,
+			 const ZydisDecodedOperand *operand)
+{
+	struct origin *ret = chase->ret;
+	uint32_t used;
+
+	operand_take(d, operand, &ret->from);
+	used = registers_of(&ret->from);
+	/* mov rax, [rax+8] has overwritten its own home. */
+	ret->from_kept = used & ~(chase->written | registers_written(d));
+	ret->from_known =
+		ret->from_kept == used && chase->trap->registers &&
+		memory_operand_address(&ret->from, chase->trap->registers, &ret->from_address);
+}
+
+/* A slot of the frame: addressed by the stack or frame pointer and nothing else. */
+static bool is_slot(const struct memory_operand *operand)
+{
+	return (operand->base == X86_64_RSP || operand->base == X86_64_RBP) &&
+	       operand->index == NO_REGISTER && operand->segment == NO_REGISTER;
+}
+
+static bool is_copy(ZydisMnemonic mnemonic)
+{
+	switch (mnemonic) {
+	case ZYDIS_MNEMONIC_MOV:
+	case ZYDIS_MNEMONIC_MOVZX:
+	case ZYDIS_MNEMONIC_MOVSX:
+	case ZYDIS_MNEMONIC_MOVSXD:
+	case ZYDIS_MNEMONIC_MOVAPS:
+	case ZYDIS_MNEMONIC_MOVAPD:
+	case ZYDIS_MNEMONIC_MOVUPS:
+	case ZYDIS_MNEMONIC_MOVUPD:
+	case ZYDIS_MNEMONIC_MOVDQA:
+	case ZYDIS_MNEMONIC_MOVDQU:
+	case ZYDIS_MNEMONIC_MOVQ:
+	case ZYDIS_MNEMONIC_MOVD:
+	case ZYDIS_MNEMONIC_MOVSS:
+	case ZYDIS_MNEMONIC_MOVSD:
+	case ZYDIS_MNEMONIC_LDDQU:
+	case ZYDIS_MNEMONIC_VMOVAPS:
+	case ZYDIS_MNEMONIC_VMOVAPD:
+	case ZYDIS_MNEMONIC_VMOVUPS:
+	case ZYDIS_MNEMONIC_VMOVUPD:
+	case ZYDIS_MNEMONIC_VMOVDQA:
+	case ZYDIS_MNEMONIC_VMOVDQA32:
+	case ZYDIS_MNEMONIC_VMOVDQA64:
+	case ZYDIS_MNEMONIC_VMOVDQU:
+	case ZYDIS_MNEMONIC_VMOVDQU8:
+	case ZYDIS_MNEMONIC_VMOVDQU16:
+	case ZYDIS_MNEMONIC_VMOVDQU32:
+	case ZYDIS_MNEMONIC_VMOVDQU64:
+	case ZYDIS_MNEMONIC_VMOVQ:
+	case ZYDIS_MNEMONIC_VMOVD:
+	case ZYDIS_MNEMONIC_VMOVSS:
+	case ZYDIS_MNEMONIC_VMOVSD:
+		return true;
+	default:
+		return false;
+	}
+}
+
+/* xor eax, eax and sub eax, eax */
+static bool is_zeroing(const struct decoded *d)
+{
+	switch (d->instruction.mnemonic) {
+	case ZYDIS_MNEMONIC_XOR:
+	case ZYDIS_MNEMONIC_SUB:
+	case ZYDIS_MNEMONIC_PXOR:
+	case ZYDIS_MNEMONIC_XORPS:
+	case ZYDIS_MNEMONIC_VPXOR:
+	case ZYDIS_MNEMONIC_VXORPS:
+	case ZYDIS_MNEMONIC_VPXORD:
+	case ZYDIS_MNEMONIC_VPXORQ:
+		break;
+	default:
+		return false;
+	}
+	for (unsigned int i = 1; i < d->instruction.operand_count_visible; i++)
+		if (d->operands[i].type != ZYDIS_OPERAND_TYPE_REGISTER ||
+		    d->operands[i].reg.value !=
+			    d->operands[d->instruction.operand_count_visible - 1].reg.value)
+			return false;
+	return d->operands[0].type == ZYDIS_OPERAND_TYPE_REGISTER &&
+	       (d->instruction.operand_count_visible > 2 ||
+		d->operands[0].reg.value == d->operands[1].reg.value);
+}
+
+/* The register a call gives its result in, and those it leaves alone. True when the walk ends. */
+static bool at_call(struct chase *chase, const struct decoded *d)
+{
+	int number = register_number(chase->reg);
+
+	if (number == X86_64_RAX || number == VECTOR_REGISTER) {
+		end_at(chase, d, ORIGIN_CALL);
+		return true;
+	}
+	/* What the caller keeps in its frame stays as well; what it passes there may not. */
+	if (chase->reg == ZYDIS_REGISTER_NONE || (number >= 0 && number < REGISTERS_MAX &&
+						  (arch_native()->callee_saved & (1u << number)))) {
+		chase->written |= ~arch_native()->callee_saved & ~(1u << X86_64_RSP);
+		return false;
+	}
+	return true;
+}
+
+/* While the value is in a slot: the instruction that put it there. True when the walk ends. */
+static bool step_slot(struct chase *chase, const struct decoded *d)
+{
+	struct store store;
+
+	if (registers_written(d) & registers_of(&chase->slot))
+		return true; /* the slot has another name before this */
+	if (!store_take(d, &store) || !same_operand(&store.to, &chase->slot))
+		return false;
+	if (!is_copy(d->instruction.mnemonic))
+		return true; /* changed in place: the load is the last that is sure */
+	if (store.source == SOURCE_IMMEDIATE) {
+		end_at(chase, d, ORIGIN_IMMEDIATE);
+		chase->ret->immediate = store.immediate;
+		return true;
+	}
+	move_to(chase, register_of_number(store.source_register));
+	return chase->reg == ZYDIS_REGISTER_NONE;
+}
+
+/* The instruction writes the register. True when the walk ends. */
+static bool step_register(struct chase *chase, const struct decoded *d)
+{
+	const ZydisDecodedOperand *memory = read_memory(d), *source = &d->operands[1];
+	bool copy = is_copy(d->instruction.mnemonic);
+
+	/* Only the first operand is a result that is understood here; xchg and the like are not. */
+	if (d->operands[0].type != ZYDIS_OPERAND_TYPE_REGISTER ||
+	    register_whole(d->operands[0].reg.value) != chase->reg)
+		return true;
+	if (memory && (copy || d->instruction.operand_count_visible >= 2)) {
+		chase->ret->changed |= !copy;
+		end_at(chase, d, ORIGIN_LOAD);
+		tell_operand(chase, d, memory);
+		chase->ret->width = memory->size / 8;
+		if (!copy || !is_slot(&chase->ret->from))
+			return true;
+		chase->slot = chase->ret->from;
+		chase->reg = ZYDIS_REGISTER_NONE;
+		return false;
+	}
+	if (is_zeroing(d) || (copy && source->type == ZYDIS_OPERAND_TYPE_IMMEDIATE)) {
+		end_at(chase, d, ORIGIN_IMMEDIATE);
+		chase->ret->immediate = is_zeroing(d) ? 0 : source->imm.value.u;
+		return true;
+	}
+	if (copy && source->type == ZYDIS_OPERAND_TYPE_REGISTER) {
+		move_to(chase, source->reg.value);
+		return chase->reg == ZYDIS_REGISTER_NONE;
+	}
+	if (d->instruction.mnemonic == ZYDIS_MNEMONIC_LEA) {
+		end_at(chase, d, ORIGIN_ADDRESS);
+		tell_operand(chase, d, source);
+		return true;
+	}
+	/* add, and, shl …: the value was in the register before, too. */
+	if (d->operands[0].actions & ZYDIS_OPERAND_ACTION_MASK_READ) {
+		chase->ret->changed = true;
+		return false;
+	}
+	return true;
+}
+
+/* mov rbx, rdi while rdi is followed: rbx holds the value as well, unless it was changed since. */
+static void note_copy(struct chase *chase, const struct decoded *d)
+{
+	int copy;
+
+	if (d->instruction.mnemonic != ZYDIS_MNEMONIC_MOV || d->instruction.operand_width != 64 ||
+	    d->operands[0].type != ZYDIS_OPERAND_TYPE_REGISTER ||
+	    d->operands[1].type != ZYDIS_OPERAND_TYPE_REGISTER ||
+	    d->operands[1].reg.value != chase->reg)
+		return;
+	copy = register_number(d->operands[0].reg.value);
+	if (copy >= 0 && copy < REGISTERS_MAX && !(chase->written & (1u << copy)) &&
+	    !chase->ret->changed)
+		chase->ret->through |= 1u << copy;
+}
+
+static bool step(struct chase *chase, const struct decoded *d)
+{
+	bool ends = false;
+
+	switch (d->instruction.meta.category) {
+	case ZYDIS_CATEGORY_CALL:
+		return at_call(chase, d);
+	case ZYDIS_CATEGORY_SYSCALL:
+		if (register_number(chase->reg) == X86_64_RAX) {
+			end_at(chase, d, ORIGIN_CALL);
+			return true;
+		}
+		break;
+	default:
+		break;
+	}
+	if (chase->reg == ZYDIS_REGISTER_NONE)
+		ends = step_slot(chase, d);
+	else if (decoded_writes(d, chase->reg))
+		ends = step_register(chase, d);
+	else
+		note_copy(chase, d);
+	chase->written |= registers_written(d);
+	return ends;
+}
+
+/* Does the instruction jump to somewhere after `from`, up to `to`? */
+static bool jumps_between(const struct decoded *d, uint64_t from, uint64_t to)
+{
+	ZyanU64 target;
+
+	return (d->instruction.meta.category == ZYDIS_CATEGORY_COND_BR ||
+		d->instruction.meta.category == ZYDIS_CATEGORY_UNCOND_BR) &&
+	       d->operands[0].type == ZYDIS_OPERAND_TYPE_IMMEDIATE &&
+	       ZYAN_SUCCESS(ZydisCalcAbsoluteAddress(&d->instruction, &d->operands[0], d->address,
+						     &target)) &&
+	       target > from && target <= to;
+}
+
+static bool is_joined(const struct chase *chase, uint64_t from, uint64_t to)
+{
+	struct decoded d;
+
+	for (size_t i = 0; i < chase->count; i++)
+		if (decoded_at(chase->code, chase->path[i], &d) && jumps_between(&d, from, to))
+			return true;
+	for (uint64_t at = to; decoded_at(chase->code, at, &d); at += d.instruction.length)
+		if (jumps_between(&d, from, to))
+			return true;
+	return false;
+}
+
+/* Nobody comes from this instruction to the one behind it. */
+static bool leaves(const struct decoded *d)
+{
+	return d->instruction.meta.category == ZYDIS_CATEGORY_UNCOND_BR ||
+	       d->instruction.meta.category == ZYDIS_CATEGORY_RET;
+}
+
+static bool jumps_to(const struct decoded *d, uint64_t to)
+{
+	return jumps_between(d, to - 1, to);
+}
+
+/* The one jump of the function that leads to `to`; false when there is none, or more than one. */
+static bool find_jump(const struct chase *chase, uint64_t to, uint64_t *ret)
+{
+	unsigned int found = 0;
+	struct decoded d;
+
+	if (!chase->ret->certain)
+		return false;
+	for (uint64_t at = chase->trap->start_hint; decoded_at(chase->code, at, &d);
+	     at += d.instruction.length) {
+		if (!jumps_to(&d, to))
+			continue;
+		*ret = at;
+		found++;
+	}
+	return found == 1;
+}
+
+/* Back through the instructions before `at`, until one tells. True when that is all. */
+static bool walk(struct chase *chase, uint64_t at)
+{
+	bool ended = false;
+
+	if (at == chase->trap->start_hint) { /* nothing before it */
+		chase->ret->certain = true;
+		chase->count = 0;
+		return false;
+	}
+	chase->count = code_before(chase->code, at, chase->trap->start_hint, chase->path,
+				   BACK_INSTRUCTIONS, &chase->ret->certain);
+	for (size_t i = 0; i < chase->count && !ended; i++) {
+		uint64_t behind = i > 0 ? chase->path[i - 1] : at, jump;
+		struct decoded d;
+
+		if (!decoded_at(chase->code, chase->path[i], &d))
+			return true;
+		if (!leaves(&d)) {
+			ended = step(chase, &d);
+			continue;
+		}
+		/* A jump leads here: on from there, if there is only one. */
+		if (chase->jumps++ == BACK_JUMPS || !find_jump(chase, behind, &jump))
+			return true;
+		return walk(chase, jump);
+	}
+	return ended;
+}
+
+void arch_value_origin(const struct trap *trap, uint64_t at, int reg, struct origin *ret)
+{
+	struct chase chase = { .trap = trap, .reg = register_of_number(reg), .ret = ret };
+	struct code code;
+	bool ended;
+
+	*ret = (struct origin){ .reg = reg };
+	if (chase.reg == ZYDIS_REGISTER_NONE ||
+	    !code_init(&code, trap->code, trap->code_len, trap->code_address))
+		return;
+	chase.code = &code;
+	ended = walk(&chase, at);
+	if (!ended && ret->certain &&
+	    (chase.count == 0 || chase.path[chase.count - 1] == trap->start_hint) &&
+	    chase.reg != ZYDIS_REGISTER_NONE)
+		*ret = (struct origin){ .kind = ORIGIN_ENTRY,
+					.at = trap->start_hint,
+					.reg = register_number(chase.reg),
+					.through = ret->through,
+					.changed = ret->changed,
+					.certain = true };
+	if (ret->kind != ORIGIN_UNKNOWN)
+		ret->joined = is_joined(&chase, ret->at, at);
+}

@@ -1,0 +1,162 @@
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "model/snapshot.h"
+
+/*
+ * Instructions that write to memory: where, how wide, what, and where they had it from.
+ *
+ * Registers have the numbers of arch.h; vector register N is VECTOR_REGISTER + N (xmm, ymm and zmm
+ * alike), which no struct registers holds.
+ */
+#define NO_REGISTER (-1)
+#define VECTOR_REGISTER 64
+#define INSTRUCTION_TEXT 96
+
+/* An address as an instruction has it: [base + index * scale + displacement]. */
+struct memory_operand {
+	int base, index;
+	unsigned int scale;   /* 0 without an index */
+	int64_t displacement; /* of [rip + …] the distance, as in the code */
+	int segment;	      /* fs_base or gs_base, which is added; else NO_REGISTER */
+	bool fixed;	      /* no register takes part: it is `address` */
+	uint64_t address;
+};
+
+enum store_kind {
+	STORE_PLAIN,
+	STORE_MODIFY,	 /* reads, changes, writes back: and, inc, xadd, xchg, cmpxchg, bts */
+	STORE_REPEATED,	 /* rep stos, rep movs */
+	STORE_MASKED,	 /* some elements of a vector; `width` is that of all */
+	STORE_SCATTERED, /* elements of a vector, each to a place of its own */
+	STORE_PUSH,	 /* push, call, enter: below the stack pointer */
+	STORE_STATE,	 /* fxsave, xsave and their kin */
+};
+
+enum store_source {
+	SOURCE_OTHER, /* flags, floating point stack, a result without a home */
+	SOURCE_REGISTER,
+	SOURCE_IMMEDIATE,
+	SOURCE_MEMORY, /* movs, push [mem] */
+};
+
+struct store {
+	uint64_t at; /* address of the instruction */
+	unsigned int length;
+	enum store_kind kind;
+	unsigned int width; /* bytes; 0: the code alone does not tell */
+	bool locked;
+	bool string; /* stos, movs: rdi moves on by itself */
+	/* Before the instruction. Of a push the displacement is minus its width. */
+	struct memory_operand to;
+	bool moves_base; /* the instruction itself changes a register of `to` */
+	enum store_source source;
+	int source_register;	    /* SOURCE_REGISTER */
+	uint64_t immediate;	    /* SOURCE_IMMEDIATE, extended by its sign if it has one */
+	struct memory_operand from; /* SOURCE_MEMORY */
+	char text[INSTRUCTION_TEXT];
+};
+
+/* Identifiers as the JSON documents have them: "plain", "modify" … */
+const char *store_kind_name(enum store_kind kind);
+
+/* The instruction at `at`, if it is a store. `code` are bytes of the target at `address`. */
+bool store_decode(const uint8_t *code, size_t len, uint64_t address, uint64_t at,
+		  struct store *ret);
+
+/* The address that an operand means with these registers; false when one it needs is not known. */
+bool memory_operand_address(const struct memory_operand *operand, const struct registers *registers,
+			    uint64_t *ret);
+
+/* The bytes that the store wrote, by the registers right after it. False when they do not tell:
+ * an unknown register, or one that the instruction overwrote. Of a repeated or scattered one, and
+ * one of unknown width, it is where the last bytes can be. */
+bool store_range_after(const struct store *store, const struct registers *after, uint64_t *ret_low,
+		       uint64_t *ret_high);
+
+/*
+ * A thread right after a write to watched memory. A hardware watchpoint stops it behind the
+ * instruction; a rep-prefixed one that is not finished stays at the instruction pointer.
+ */
+struct trap {
+	const uint8_t *code; /* bytes around rip, as they were then */
+	size_t code_len;
+	uint64_t code_address;
+	uint64_t rip;
+	/* The address of an instruction before rip: the start of its function, or of the piece of
+	 * emitted code. 0 when unknown; it only helps when `code` reaches back that far. */
+	uint64_t start_hint;
+	const struct registers *registers; /* NULL when unknown */
+	uint64_t low, high;		   /* the watched bytes; low == high when unknown */
+};
+
+struct writer {
+	struct store store;
+	bool system_call;    /* no store but `syscall` stands before rip: the kernel wrote */
+	bool certain;	     /* found from the start of the function, or nothing else fits */
+	bool covers;	     /* by the registers it wrote some of the watched bytes */
+	unsigned int others; /* further instructions that end at rip and would fit as well */
+	uint64_t low, high;  /* what it wrote, by store_range_after(); equal when unknown */
+};
+
+/*
+ * The instruction that made the write. Where instructions begin is not known from their end, so
+ * all that end at rip are looked at: those that write what was watched, and among them the one that
+ * most ways through the code before it lead to. -ENOENT when none is a store (and none a system
+ * call); then some other thread or the kernel wrote, or the trap came late.
+ */
+int arch_decode_before(const struct trap *trap, struct writer *ret);
+
+/* The call instruction that ends at trap->rip, a return address. False when there is none. */
+bool arch_call_before(const struct trap *trap, uint64_t *ret_at);
+
+/* What an instruction does with memory, and through which pointers it goes on. */
+struct access {
+	bool reads, writes;	      /* its operand in memory */
+	bool jumps;		      /* to an address out of a register or memory */
+	struct memory_operand memory; /* when it reads or writes */
+	unsigned int width;
+	int target; /* jumps: the register with the address; NO_REGISTER when it is in memory */
+};
+
+/* The instruction at `at`; false when there is none or it has nothing to do with either. */
+bool arch_access_at(const struct trap *trap, uint64_t at, struct access *ret);
+
+enum origin_kind {
+	ORIGIN_UNKNOWN,
+	ORIGIN_LOAD,	  /* from memory: `from`, `width` */
+	ORIGIN_IMMEDIATE, /* `immediate` */
+	ORIGIN_ADDRESS,	  /* the address of something: lea */
+	ORIGIN_CALL,	  /* what the call at `at` returned */
+	ORIGIN_ENTRY,	  /* in register `reg` already when the function began: an argument */
+};
+
+struct origin {
+	enum origin_kind kind;
+	uint64_t at; /* the instruction it came with; of ORIGIN_ENTRY the function's start */
+	char text[INSTRUCTION_TEXT];
+	int reg;		    /* ORIGIN_ENTRY; else where the value was followed to */
+	struct memory_operand from; /* ORIGIN_LOAD, ORIGIN_ADDRESS */
+	unsigned int width;
+	uint32_t from_kept; /* bit N: register N of `from` still holds what it held then */
+	bool from_known;    /* all of them do, so it is `from_address` */
+	uint64_t from_address;
+	uint64_t immediate;
+	uint32_t through; /* bit N: the value came through register N, which still holds it */
+	bool changed;	  /* arithmetic on the way: not the very value that was loaded */
+	bool joined;	  /* a jump leads in between: it may have come another way */
+	bool certain;	  /* the instructions were found from the start of the function */
+};
+
+const char *origin_kind_name(enum origin_kind kind);
+
+/*
+ * Where register `reg` had its value from when the instruction at `at` ran: back through straight
+ * code, over moves between registers, arithmetic, and slots of the stack that it was kept in, to
+ * the load that brought it. trap->registers are those at rip, after `at`; trap->low and high are
+ * not used.
+ */
+void arch_value_origin(const struct trap *trap, uint64_t at, int reg, struct origin *ret);

@@ -1,0 +1,112 @@
+/* Which instruction made a write that was trapped: arch_decode_before() of store.h. */
+#include <errno.h>
+#include <string.h>
+
+#include "arch/decoded.h"
+
+#define ONE_INSTRUCTION ZYDIS_MAX_INSTRUCTION_LENGTH
+
+/* How good a candidate is; the greatest wins. */
+struct candidate {
+	struct writer writer;
+	bool likely; /* the one that most ways through the code before it lead to */
+	bool known;  /* registers tell what it wrote */
+};
+
+static bool overlaps(uint64_t low, uint64_t high, const struct trap *trap)
+{
+	return low < trap->high && trap->low < high;
+}
+
+static void weigh(const struct trap *trap, struct candidate *candidate)
+{
+	struct writer *writer = &candidate->writer;
+
+	candidate->known = trap->registers && store_range_after(&writer->store, trap->registers,
+								&writer->low, &writer->high);
+	if (!candidate->known)
+		writer->low = writer->high = 0;
+	writer->covers = candidate->known && overlaps(writer->low, writer->high, trap);
+}
+
+/* What is watched is known, and by the registers this one wrote elsewhere. */
+static bool ruled_out(const struct trap *trap, const struct candidate *candidate)
+{
+	return trap->low < trap->high && candidate->known && !candidate->writer.covers;
+}
+
+static bool better(const struct candidate *a, const struct candidate *b)
+{
+	if (a->writer.covers != b->writer.covers)
+		return a->writer.covers;
+	if (a->likely != b->likely)
+		return a->likely;
+	/* `mov [rbx+8], rax` without its first byte is `mov [rbx+8], eax`. */
+	return a->writer.store.length > b->writer.store.length;
+}
+
+static void offer(const struct trap *trap, struct candidate *candidate, struct candidate *best,
+		  unsigned int *count)
+{
+	weigh(trap, candidate);
+	if (ruled_out(trap, candidate))
+		return;
+	if (*count == 0 || better(candidate, best))
+		*best = *candidate;
+	++*count;
+}
+
+/* A rep that goes on stays where it is. */
+static void offer_repeated(const struct code *code, const struct trap *trap, struct candidate *best,
+			   unsigned int *count)
+{
+	struct candidate candidate = { 0 };
+	struct decoded d;
+
+	if (!decoded_at(code, trap->rip, &d) || !store_take(&d, &candidate.writer.store) ||
+	    candidate.writer.store.kind != STORE_REPEATED)
+		return;
+	weigh(trap, &candidate);
+	/* Without proof it may not even have begun. */
+	if (candidate.writer.covers)
+		offer(trap, &candidate, best, count);
+}
+
+int arch_decode_before(const struct trap *trap, struct writer *ret)
+{
+	struct candidate best = { 0 };
+	unsigned int count = 0;
+	uint64_t likely = 0;
+	bool certain;
+	struct code code;
+
+	if (!code_init(&code, trap->code, trap->code_len, trap->code_address))
+		return -EINVAL;
+	(void)code_before(&code, trap->rip, trap->start_hint, &likely, 1, &certain);
+	for (uint64_t back = 1; back <= ONE_INSTRUCTION && back <= trap->rip; back++) {
+		struct candidate candidate = { .likely = trap->rip - back == likely };
+		struct decoded d;
+
+		if (certain && !candidate.likely)
+			continue;
+		if (decoded_at(&code, trap->rip - back, &d) && d.instruction.length == back &&
+		    store_take(&d, &candidate.writer.store))
+			offer(trap, &candidate, &best, &count);
+	}
+	offer_repeated(&code, trap, &best, &count);
+	if (count > 0) {
+		*ret = best.writer;
+		ret->certain = count == 1 || (certain && best.likely);
+		ret->others = count - 1;
+		return 0;
+	}
+	if (trap->rip - 2 >= trap->code_address &&
+	    trap->rip - trap->code_address <= trap->code_len &&
+	    memcmp(trap->code + (trap->rip - 2 - trap->code_address), "\x0f\x05", 2) == 0) {
+		*ret = (struct writer){ .system_call = true, .certain = certain };
+		ret->store.at = trap->rip - 2;
+		(void)strcpy(ret->store.text, "syscall");
+		return 0;
+	}
+	return -ENOENT;
+}

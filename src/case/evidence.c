@@ -1,0 +1,214 @@
+/*
+ * Evidence, verdicts, and the decisions of a hunt.
+ */
+#include "case/case.h"
+
+#include <errno.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/fault.h"
+#include "case/store.h"
+
+static int64_t now_ms(void)
+{
+	struct timespec ts;
+
+	(void)clock_gettime(CLOCK_REALTIME, &ts);
+	return (int64_t)ts.tv_sec * 1000 + ts.tv_nsec / 1000000;
+}
+
+int case_add_evidence(struct case_store *cs, struct evidence *evidence, struct err *err)
+{
+	AUTO(db_endp) struct query query = { 0 };
+	AUTO(strbuf_deinit) struct strbuf text = { 0 };
+	AUTO(strbuf_deinit) struct strbuf detail = { 0 };
+	int fault = fault_hits("commit");
+	int r;
+
+	evidence_describe(evidence, &text);
+	evidence_pack(evidence, &detail);
+	if (fault > 0)
+		return db_error(&cs->db, fault == ENOSPC ? SQLITE_FULL : SQLITE_IOERR, err);
+	r = db_prepare(&cs->db,
+		       "INSERT INTO evidence (trial, failing, kind, text, created_ms, detail)"
+		       " VALUES (?,?,?,?,?,?)",
+		       &query, err);
+	if (r == 0)
+		r = db_bind(&query, err, "iissib", (int64_t)evidence->trial,
+			    (int64_t)evidence->failing, evidence_kind_name(evidence->kind),
+			    strbuf_str(&text), now_ms(), &detail);
+	if (r == 0)
+		r = db_step(&query, err);
+	if (r == 0)
+		evidence->id = (uint64_t)sqlite3_last_insert_rowid(cs->db.handle);
+	return r;
+}
+
+static int damaged(struct case_store *cs, const char *what, int64_t id, struct err *err)
+{
+	AUTO(mem_freep) char *why = err ? mem_strdup(err->message) : NULL;
+	/* A newer redhand's is no damage. */
+	int code = err && err->code == -EPROTO ? -EPROTO : -EUCLEAN;
+
+	(void)err_set(err, code, "%s %lld in '%s': %s", what, (long long)id, cs->db_path,
+		      why ? why : "it is damaged");
+	(void)err_remedy(
+		err, code == -EPROTO ? "use the newer redhand that wrote it, or another --case DIR"
+				     : "move that directory away, or name another with --case DIR");
+	return code;
+}
+
+static int count_trials(struct case_store *cs, struct evidence_list *ret, struct err *err)
+{
+	int64_t trials, failed;
+	int r = db_get_int(&cs->db, "SELECT count(*) FROM trial", &trials, err);
+
+	if (r == 0)
+		r = db_get_int(&cs->db,
+			       "SELECT count(*) FROM trial t JOIN outcome o ON o.id = t.outcome"
+			       " WHERE o.signatures != ''",
+			       &failed, err);
+	if (r < 0)
+		return r;
+	ret->trials = (uint64_t)trials;
+	ret->failed = (uint64_t)failed;
+	return 0;
+}
+
+static int read_evidence(struct case_store *cs, struct query *query, struct evidence_list *ret,
+			 struct err *err)
+{
+	struct evidence evidence;
+	struct err why = { 0 };
+	size_t len;
+	const void *bytes = query_bytes(query, 1, &len);
+	int r = evidence_unpack(bytes, len, &evidence, &why);
+
+	if (r < 0) {
+		if (err)
+			*err = why;
+		return damaged(cs, "evidence", query_int(query, 0), err);
+	}
+	evidence.id = (uint64_t)query_int(query, 0);
+	VEC_PUSH(&ret->list, evidence);
+	return 0;
+}
+
+int case_evidence(struct case_store *cs, struct evidence_list *ret, struct err *err)
+{
+	AUTO(evidence_list_deinit) struct evidence_list list = { 0 };
+	AUTO(db_endp) struct query query = { 0 };
+	int r = count_trials(cs, &list, err);
+
+	if (r == 0)
+		r = db_prepare(&cs->db, "SELECT id, detail FROM evidence ORDER BY id", &query, err);
+	while (r >= 0 && (r = db_step(&query, err)) == 1)
+		r = read_evidence(cs, &query, &list, err);
+	if (r < 0)
+		return r;
+	*ret = list;
+	list = (struct evidence_list){ 0 };
+	return 0;
+}
+
+int case_add_verdict(struct case_store *cs, const struct verdict *verdict, struct err *err)
+{
+	AUTO(db_endp) struct query query = { 0 };
+	AUTO(strbuf_deinit) struct strbuf detail = { 0 };
+	int r;
+
+	verdict_pack(verdict, &detail);
+	r = db_prepare(&cs->db,
+		       "INSERT INTO verdict (class, firm, sentence, caught, watched, trials,"
+		       " created_ms, detail) VALUES (?,?,?,?,?,?,?,?)",
+		       &query, err);
+	if (r == 0)
+		r = db_bind(&query, err, "sisiiiib", verdict_class_name(verdict->class),
+			    (int64_t)verdict->firm, verdict->sentence ? verdict->sentence : "",
+			    (int64_t)verdict->caught, (int64_t)verdict->watched,
+			    (int64_t)verdict->trials, now_ms(), &detail);
+	return r < 0 ? r : db_step(&query, err);
+}
+
+int case_verdict(struct case_store *cs, struct verdict *ret, struct err *err)
+{
+	AUTO(db_endp) struct query query = { 0 };
+	struct err why = { 0 };
+	const void *bytes;
+	size_t len;
+	int r;
+
+	r = db_prepare(&cs->db, "SELECT id, detail FROM verdict ORDER BY id DESC LIMIT 1", &query,
+		       err);
+	if (r == 0)
+		r = db_step(&query, err);
+	if (r < 0)
+		return r;
+	if (r == 0)
+		return err_set(err, -ENOENT, "there is no verdict in '%s' yet", cs->dir);
+	bytes = query_bytes(&query, 1, &len);
+	r = verdict_unpack(bytes, len, ret, &why);
+	if (r < 0) {
+		if (err)
+			*err = why;
+		return damaged(cs, "verdict", query_int(&query, 0), err);
+	}
+	return 0;
+}
+
+int case_add_decision(struct case_store *cs, const char *stage, const char *text, struct err *err)
+{
+	AUTO(db_endp) struct query query = { 0 };
+	int r = db_prepare(&cs->db, "INSERT INTO decision (time_ms, stage, text) VALUES (?,?,?)",
+			   &query, err);
+
+	if (r == 0)
+		r = db_bind(&query, err, "iss", now_ms(), stage, text);
+	return r < 0 ? r : db_step(&query, err);
+}
+
+static char *printable(const char *text)
+{
+	struct strbuf sb = { 0 };
+
+	strbuf_add_printable(&sb, text, strlen(text));
+	return strbuf_take(&sb);
+}
+
+int case_decisions(struct case_store *cs, struct decision_list *ret, struct err *err)
+{
+	AUTO(decision_list_deinit) struct decision_list list = { 0 };
+	AUTO(db_endp) struct query query = { 0 };
+	int r;
+
+	r = db_prepare(&cs->db, "SELECT id, time_ms, stage, text FROM decision ORDER BY id", &query,
+		       err);
+	while (r >= 0 && (r = db_step(&query, err)) == 1)
+		VEC_PUSH(&list.list, ((struct decision){
+					     .id = (uint64_t)query_int(&query, 0),
+					     .time_ms = query_int(&query, 1),
+					     .stage = printable(query_text(&query, 2)),
+					     .text = printable(query_text(&query, 3)),
+				     }));
+	if (r < 0)
+		return r;
+	*ret = list;
+	list = (struct decision_list){ 0 };
+	return 0;
+}
+
+int case_clear_evidence(struct case_store *cs, struct err *err)
+{
+	int r = db_exec(&cs->db, "BEGIN IMMEDIATE", err);
+
+	if (r < 0)
+		return r;
+	r = db_exec(&cs->db, "DELETE FROM verdict; DELETE FROM evidence; DELETE FROM decision",
+		    err);
+	if (r == 0)
+		r = db_exec(&cs->db, "COMMIT", err);
+	if (r < 0)
+		(void)db_exec(&cs->db, "ROLLBACK", NULL);
+	return r;
+}

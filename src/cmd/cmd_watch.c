@@ -1,0 +1,201 @@
+#include "cmd/commands.h"
+
+#include <errno.h>
+#include <stdio.h>
+
+#include "base/log.h"
+#include "cmd/progress.h"
+#include "cmd/trial_options.h"
+#include "engine/watch/aim.h"
+#include "engine/watch/watch.h"
+#include "report/report_watch.h"
+
+struct watch_options {
+	struct common_options common;
+	struct trial_options trial;
+	struct option_list on;
+	const char *when;
+	unsigned int policy;
+	bool after_free;
+	bool stop;
+	uint64_t trials;
+	uint64_t failures;
+};
+
+#define TRIALS_DEFAULT 20
+
+static const char *const policy_names[] = { [PLAN_WATCH_NEWEST] = "newest",
+					    [PLAN_WATCH_OLDEST] = "oldest",
+					    [PLAN_WATCH_SAMPLE] = "sample",
+					    NULL };
+
+static const struct option watch_option_table[] = {
+	{ .name = "on",
+	  .kind = OPTION_LIST,
+	  .metavar = "SPEC",
+	  .offset = offsetof(struct watch_options, on),
+	  .help = "What to watch, up to 16 times: global:NAME, addr:0x…, alloc:FUNC, alloc:FILE:LINE, "
+		  "alloc:FUNC,size=56 (blocks allocated there), key:CONTEXT#ORDINAL (a block that "
+		  "'show' named), ret:FUNC, argN:FUNC (objects that a function returns or is given), "
+		  "pytype:NAME, 'struct NAME.field'; each with +OFFSET:LEN or .field" },
+	{ .name = "when",
+	  .kind = OPTION_TEXT,
+	  .metavar = "EXPR",
+	  .offset = offsetof(struct watch_options, when),
+	  .help = "Which writes count: an expression as in C over old, new, size, tid, age, "
+		  "writer == NAME, changes, clears(BIT), sets(BIT). Others are only counted" },
+	{ .name = "policy",
+	  .kind = OPTION_CHOICE,
+	  .metavar = "WHICH",
+	  .choices = policy_names,
+	  .offset = offsetof(struct watch_options, policy),
+	  .help = "Which objects to watch when there are more than the CPU's four registers: newest "
+		  "(default), oldest, sample" },
+	{ .name = "after-free",
+	  .kind = OPTION_FLAG,
+	  .offset = offsetof(struct watch_options, after_free),
+	  .help = "Go on watching a block's memory when it has been freed" },
+	{ .name = "stop",
+	  .kind = OPTION_FLAG,
+	  .offset = offsetof(struct watch_options, stop),
+	  .help = "Stop the program at the first write that counts, and print how to attach gdb" },
+	{ .name = "trials",
+	  .letter = 'n',
+	  .kind = OPTION_COUNT,
+	  .metavar = "N",
+	  .min = 1,
+	  .max = 1000000,
+	  .offset = offsetof(struct watch_options, trials),
+	  .help = "Run the program N times (default 20)" },
+	{ .name = "failures",
+	  .kind = OPTION_COUNT,
+	  .metavar = "K",
+	  .min = 1,
+	  .offset = offsetof(struct watch_options, failures),
+	  .help = "Stop when K trials have failed" },
+	OPTIONS_END,
+};
+
+static const struct option_group groups[] = {
+	{ .title = "What to watch", .options = watch_option_table },
+	TRIAL_GROUP(struct watch_options),
+	COMMON_GROUP(struct watch_options),
+	OPTION_GROUPS_END,
+};
+
+static void defaults(void *ptr)
+{
+	struct watch_options *options = ptr;
+
+	options->common.case_dir = CASE_DIR_DEFAULT;
+	options->trials = TRIALS_DEFAULT;
+	trial_options_defaults(&options->trial);
+	options->trial.observe = OBSERVE_WATCH;
+}
+
+static int check(const struct watch_options *options, struct err *err)
+{
+	if (options->on.count == 0) {
+		(void)err_set(err, -EINVAL, "nothing to watch was named");
+		return err_remedy(err, "--on global:NAME, --on alloc:FUNC+OFFSET:LEN, "
+				       "--on ret:FUNC.field; redhand help watch lists all forms");
+	}
+	if (options->on.count > PLAN_WATCHES_MAX)
+		return err_set(err, -E2BIG, "--on can be given at most %u times", PLAN_WATCHES_MAX);
+	if (options->trial.observe != OBSERVE_WATCH)
+		return err_set(err, -EINVAL,
+			       "watch is an observer of its own: leave --observe out");
+	return 0;
+}
+
+static int watch(const struct invocation *inv, struct watch_report *report, struct case_store **cs,
+		 struct err *err)
+{
+	const struct watch_options *options = inv->options;
+	AUTO(trial_setup_deinit) struct trial_setup setup = { 0 };
+	struct progress progress;
+	struct aim_request aim = { .on = (const char *const *)options->on.items,
+				   .count = options->on.count,
+				   .when = options->when,
+				   .policy = options->policy,
+				   .flags = (options->after_free ? AIM_AFTER_FREE : 0) |
+					    (options->stop ? AIM_STOP : 0) };
+	struct watch_request request = { .settings = &setup.settings,
+					 .program = inv->program,
+					 .slot_env = &setup.slot_env,
+					 .jobs = (unsigned int)options->trial.jobs,
+					 .trials = options->trials,
+					 .failures = options->failures,
+					 .progress = progress_show,
+					 .progress_ctx = &progress };
+	int r = check(options, err);
+
+	if (r == 0)
+		r = trial_setup_init(&setup, &options->trial, "watch", inv->program, err);
+	if (r == 0 && setup.unobserved)
+		r = err_set(err, -ENOTSUP, "%s: its memory cannot be watched", setup.unobserved);
+	aim.program = setup.program_path;
+	aim.cwd = options->trial.cwd;
+	aim.env = &setup.slot_env;
+	if (r == 0)
+		r = aim_plan(&aim, &setup.settings.plan_items, report, err);
+	if (r == 0)
+		r = trial_setup_open(&setup, options->common.case_dir, cs, err);
+	if (r < 0)
+		return r;
+	for (size_t i = 0; i < options->on.count; i++)
+		strbuf_addf(&setup.identity, "on %s\n", options->on.items[i]);
+	strbuf_addf(&setup.identity, "when %s\n", options->when ? options->when : "");
+	request.identity = trial_setup_identity(&setup, "watch");
+	progress_init(&progress);
+	r = watch_run(*cs, &request, report, err);
+	progress_end(&progress);
+	return r;
+}
+
+static int run(const struct invocation *inv)
+{
+	const struct watch_options *options = inv->options;
+	AUTO(case_closep) struct case_store *cs = NULL;
+	AUTO(watch_report_deinit) struct watch_report report = { 0 };
+	struct err err = { 0 };
+
+	common_apply(&options->common);
+	if (watch(inv, &report, &cs, &err) < 0) {
+		log_err(&err);
+		return EXIT_TROUBLE;
+	}
+	if (options->common.json)
+		report_watch_json(&report, stdout);
+	else
+		report_watch_text(&report, options->common.verbose, stdout);
+	if (report.interrupted)
+		return EXIT_INTERRUPTED;
+	return report.failed > 0 ? EXIT_FOUND : EXIT_AS_EXPECTED;
+}
+
+const struct command cmd_watch = {
+	.name = "watch",
+	.summary = "Who writes to this memory: every write, its width, old and new value, stack",
+	.usage = "--on SPEC [--when EXPR] [options] -- PROGRAM ARGS…",
+	.description =
+		"Runs the program with the CPU's watchpoints on chosen memory and tells who wrote "
+		"there: the instruction, how wide it is, the value before and after, the stack, and "
+		"which block it was. Nothing is rebuilt, and what is not watched runs at full speed.\n\n"
+		"A name can stand for many objects (every block that a function allocates); four at a "
+		"time are watched, and the share is told. Each object has its own number: when two "
+		"objects lived at one address one after the other, what looks like a change is said to "
+		"be none. A value that changed though nobody was caught is told as an outside writer.",
+	.examples =
+		"  redhand watch --on global:config.flags -- ./server --self-test\n"
+		"      who changes it?\n\n"
+		"  redhand watch --on ret:object_new+0x18:8 --when 'clears(0)' -n 50 -- ./bench\n"
+		"      who clears the lowest bit of that word, in any new object?\n\n"
+		"  redhand watch --on key:9f31c0ffee123456#7+24:8 -- ./tests\n"
+		"      the block that 'redhand show' named in an earlier trial\n",
+	.groups = groups,
+	.options_size = sizeof(struct watch_options),
+	.program = PROGRAM_REQUIRED,
+	.defaults = defaults,
+	.run = run,
+};

@@ -1,0 +1,261 @@
+#include "debuginfo/eh_frames.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include <dwarf.h>
+#include <elfutils/libdw.h>
+#include <gelf.h>
+
+#include "base/vec.h"
+#include "debuginfo/module.h"
+
+/* Encodings of pointers (LSB, Exception Frames). */
+#define ENCODED_OMIT 0xff
+#define ENCODED_INDIRECT 0x80
+#define ENCODED_PCREL 0x10
+#define LSDA_MAX (1u << 20)
+
+static const unsigned char ident[EI_NIDENT] = { ELFMAG0,    ELFMAG1,	 ELFMAG2,   ELFMAG3,
+						ELFCLASS64, ELFDATA2LSB, EV_CURRENT };
+
+struct eh_frames {
+	VEC(struct eh_frame) all; /* ascending by low */
+};
+
+/* Bytes and where in the file's address space they lie. */
+struct cursor {
+	const uint8_t *at, *end;
+	uint64_t vaddr;
+};
+
+static bool take(struct cursor *c, void *to, size_t len)
+{
+	if ((size_t)(c->end - c->at) < len)
+		return false;
+	memcpy(to, c->at, len);
+	c->at += len;
+	c->vaddr += len;
+	return true;
+}
+
+static bool take_uleb(struct cursor *c, uint64_t *ret)
+{
+	unsigned int shift = 0;
+	uint8_t byte;
+
+	*ret = 0;
+	do {
+		if (shift > 63 || !take(c, &byte, 1))
+			return false;
+		*ret |= (uint64_t)(byte & 0x7f) << shift;
+		shift += 7;
+	} while (byte & 0x80);
+	return true;
+}
+
+/* Only what compilers for this CPU use: absolute or relative to itself. */
+static bool take_encoded(struct cursor *c, uint8_t encoding, uint64_t *ret)
+{
+	uint64_t base = (encoding & 0x70) == ENCODED_PCREL ? c->vaddr : 0;
+	uint32_t word;
+	uint16_t half;
+
+	if ((encoding & 0x70) != 0 && (encoding & 0x70) != ENCODED_PCREL)
+		return false;
+	switch (encoding & 0x0f) {
+	case 0x00: /* a whole address */
+	case 0x04:
+	case 0x0c:
+		if (!take(c, ret, 8))
+			return false;
+		break;
+	case 0x01:
+		if (!take_uleb(c, ret))
+			return false;
+		break;
+	case 0x02:
+		if (!take(c, &half, 2))
+			return false;
+		*ret = half;
+		break;
+	case 0x03:
+	case 0x0b:
+		if (!take(c, &word, 4))
+			return false;
+		*ret = encoding & 0x08 ? (uint64_t)(int64_t)(int32_t)word : word;
+		break;
+	default:
+		return false;
+	}
+	if (*ret != 0)
+		*ret += base;
+	return true;
+}
+
+struct augmentation {
+	bool sized; /* "z": data of a known length */
+	uint8_t code, lsda;
+};
+
+static bool read_augmentation(const Dwarf_CIE *cie, struct augmentation *ret)
+{
+	struct cursor c = { .at = cie->augmentation_data,
+			    .end = cie->augmentation_data + cie->augmentation_data_size };
+	const char *letter = cie->augmentation;
+	uint8_t encoding;
+	uint64_t skipped;
+
+	*ret = (struct augmentation){ .lsda = ENCODED_OMIT };
+	if (*letter == '\0')
+		return true;
+	if (*letter++ != 'z')
+		return false;
+	ret->sized = true;
+	for (; *letter != '\0'; letter++)
+		switch (*letter) {
+		case 'R':
+			if (!take(&c, &ret->code, 1))
+				return false;
+			break;
+		case 'L':
+			if (!take(&c, &ret->lsda, 1))
+				return false;
+			break;
+		case 'P':
+			if (!take(&c, &encoding, 1) || !take_encoded(&c, encoding & 0x0f, &skipped))
+				return false;
+			break;
+		case 'S':
+		case 'B':
+			break;
+		default:
+			return false;
+		}
+	return true;
+}
+
+static void add_fde(struct eh_frames *frames, const Elf_Data *data, uint64_t section,
+		    const Dwarf_CFI_Entry *entry)
+{
+	const uint8_t *bytes = data->d_buf;
+	struct augmentation augmentation;
+	struct eh_frame frame = { 0 };
+	struct cursor c;
+	Dwarf_CFI_Entry cie;
+	Dwarf_Off after;
+	uint64_t len;
+
+	if (dwarf_next_cfi(ident, (Elf_Data *)data, true, entry->fde.CIE_pointer, &after, &cie) !=
+		    0 ||
+	    !dwarf_cfi_cie_p(&cie) || !read_augmentation(&cie.cie, &augmentation))
+		return;
+	c = (struct cursor){ .at = entry->fde.start, .end = entry->fde.end };
+	c.vaddr = section + (uint64_t)(c.at - bytes);
+	if (!take_encoded(&c, augmentation.code, &frame.low) ||
+	    !take_encoded(&c, augmentation.code & 0x0f, &len) || frame.low == 0 ||
+	    __builtin_add_overflow(frame.low, len, &frame.high))
+		return;
+	if (augmentation.sized && augmentation.lsda != ENCODED_OMIT &&
+	    (!take_uleb(&c, &len) || !take_encoded(&c, augmentation.lsda, &frame.lsda)))
+		return;
+	VEC_PUSH(&frames->all, frame);
+}
+
+static int by_low(const void *a, const void *b)
+{
+	const struct eh_frame *x = a, *y = b;
+
+	return x->low < y->low ? -1 : x->low > y->low;
+}
+
+struct eh_frames *eh_frames_new(const struct module *module)
+{
+	struct eh_frames *frames = mem_alloc(sizeof(*frames));
+	uint64_t section = 0;
+	Elf_Data *data = module_section(module, ".eh_frame", &section);
+	Dwarf_Off at = 0, next;
+	Dwarf_CFI_Entry entry;
+	int r;
+
+	while (data && (r = dwarf_next_cfi(ident, data, true, at, &next, &entry)) >= 0) {
+		if (next <= at || r == 1)
+			break;
+		if (!dwarf_cfi_cie_p(&entry))
+			add_fde(frames, data, section, &entry);
+		at = next;
+	}
+	if (frames->all.count > 0)
+		qsort(frames->all.items, frames->all.count, sizeof(frames->all.items[0]), by_low);
+	return frames;
+}
+
+void eh_frames_free(struct eh_frames *frames)
+{
+	if (!frames)
+		return;
+	VEC_DEINIT(&frames->all);
+	mem_free(frames);
+}
+
+bool eh_frames_find(const struct eh_frames *frames, uint64_t vaddr, struct eh_frame *ret)
+{
+	size_t low = 0, high = frames->all.count;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (frames->all.items[middle].low <= vaddr)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	if (low == 0 || vaddr >= frames->all.items[low - 1].high)
+		return false;
+	*ret = frames->all.items[low - 1];
+	return true;
+}
+
+/* The table as gcc and clang write it (Itanium C++ ABI, exception handling tables): two encodings
+ * that may be left out, then call sites of four numbers each. */
+static bool read_landings(struct cursor *c, const struct eh_frame *frame,
+			  void (*fn)(void *ctx, uint64_t vaddr), void *ctx)
+{
+	uint64_t base = frame->low, len, skipped, start, span, landing;
+	const uint8_t *end;
+	uint8_t encoding;
+
+	if (!take(c, &encoding, 1) ||
+	    (encoding != ENCODED_OMIT && !take_encoded(c, encoding, &base)))
+		return false;
+	if (!take(c, &encoding, 1) || (encoding != ENCODED_OMIT && !take_uleb(c, &skipped)))
+		return false;
+	if (!take(c, &encoding, 1) || !take_uleb(c, &len) || len > (uint64_t)(c->end - c->at))
+		return false;
+	end = c->at + len;
+	while (c->at < end) {
+		if (!take_encoded(c, encoding, &start) || !take_encoded(c, encoding, &span) ||
+		    !take_encoded(c, encoding, &landing) || !take_uleb(c, &skipped))
+			return false;
+		if (landing != 0)
+			fn(ctx, base + landing);
+	}
+	return true;
+}
+
+bool eh_frame_landings(const struct module *module, const struct eh_frame *frame,
+		       void (*fn)(void *ctx, uint64_t vaddr), void *ctx)
+{
+	AUTO(mem_freep) uint8_t *bytes = NULL;
+	struct cursor c;
+	size_t len = LSDA_MAX;
+
+	if (frame->lsda == 0)
+		return true;
+	bytes = mem_alloc(len);
+	/* How long it is stands in it; read up to the end of its segment. */
+	while (len > 0 && !module_read(module, frame->lsda, bytes, len))
+		len /= 2;
+	c = (struct cursor){ .at = bytes, .end = bytes + len, .vaddr = frame->lsda };
+	return len > 0 && read_landings(&c, frame, fn, ctx);
+}

@@ -1,0 +1,29 @@
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/*
+ * What .eh_frame says about functions: where each begins and ends (in stripped files too), and
+ * where exceptions land in it. Private to debuginfo/.
+ */
+struct eh_frames;
+struct module;
+
+/* Never NULL; empty when the file has none. Borrows the module. */
+struct eh_frames *eh_frames_new(const struct module *module);
+void eh_frames_free(struct eh_frames *frames);
+
+struct eh_frame {
+	uint64_t low, high;
+	uint64_t lsda; /* language-specific data: 0 when there is none */
+};
+
+/* The piece of code that holds the address. */
+bool eh_frames_find(const struct eh_frames *frames, uint64_t vaddr, struct eh_frame *ret);
+
+/* Calls fn for every place where an exception may land in this piece. False when the data cannot be
+ * read: then there may be others. */
+bool eh_frame_landings(const struct module *module, const struct eh_frame *frame,
+		       void (*fn)(void *ctx, uint64_t vaddr), void *ctx);

@@ -1,0 +1,225 @@
+#include "engine/autopsy/scene.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "arch/arch.h"
+
+#define CANDIDATES_MAX 1000
+#define RAISED_WITHIN_NS 10000000000u /* a handler that prints a backtrace takes its time */
+#define GREGS_NAMED 18u		      /* of the kernel's list, those that are registers */
+
+/* ---- which ---- */
+
+static int by_importance(const void *a, const void *b)
+{
+	const struct crash_place *x = a, *y = b;
+
+	if (x->final != y->final)
+		return x->final ? -1 : 1;
+	if (x->expected != y->expected)
+		return x->expected ? -1 : 1;
+	return x->realtime_ns < y->realtime_ns ? -1 : x->realtime_ns > y->realtime_ns;
+}
+
+static size_t find_place(const struct crash_places *places, const struct event_log *log,
+			 uint64_t seq)
+{
+	size_t i = 0;
+
+	while (i < places->list.count &&
+	       (places->list.items[i].log != log || places->list.items[i].item.head.seq != seq))
+		i++;
+	return i;
+}
+
+static void drop_place(struct crash_places *places, size_t index)
+{
+	if (index < places->list.count)
+		places->list.items[index] = places->list.items[--places->list.count];
+}
+
+/* A fault that the target's own handler took and came back from is ordinary life. */
+static void drop_handled(struct crash_places *places, struct event_log *log)
+{
+	struct log_item item;
+
+	log_reader_rewind(&log->reader);
+	while (log_reader_next(&log->reader, &item)) {
+		size_t i = item.head.type == LOG_CRASH_HANDLED
+				   ? find_place(places, log, item.head.owner)
+				   : places->list.count;
+
+		if (i < places->list.count && !places->list.items[i].final)
+			drop_place(places, i);
+	}
+}
+
+/* Python's faulthandler and others take a fault, say something and raise it again. The first one
+ * is the crash; the second only says that it was deadly. */
+static void drop_raised_again(struct crash_places *places)
+{
+	for (size_t i = 0; i < places->list.count;) {
+		struct crash_place *again = &places->list.items[i];
+		size_t first = again->raised && again->follows != 0
+				       ? find_place(places, again->log, again->follows)
+				       : places->list.count;
+
+		if (first < places->list.count &&
+		    (again->in_handler ||
+		     (places->list.items[first].signal == again->signal &&
+		      again->realtime_ns - places->list.items[first].realtime_ns <
+			      RAISED_WITHIN_NS))) {
+			places->list.items[first].final |= again->final;
+			places->list.items[first].expected |= again->expected;
+			drop_place(places, i);
+			i = 0;
+		} else {
+			i++;
+		}
+	}
+}
+
+static void collect(struct event_log *log, int signal, struct crash_places *ret)
+{
+	struct log_item item;
+
+	log_reader_rewind(&log->reader);
+	while (log_reader_next(&log->reader, &item)) {
+		struct log_crash record;
+
+		if (item.head.type == LOG_CRASH && log_payload(&item, &record, sizeof(record)) &&
+		    !(record.flags & LOG_CRASH_LIGHT) && ret->list.count < CANDIDATES_MAX)
+			VEC_PUSH(&ret->list,
+				 ((struct crash_place){
+					 .log = log,
+					 .item = item,
+					 .signal = record.signo,
+					 .follows = record.follows,
+					 .final = (record.flags & LOG_CRASH_FINAL) != 0,
+					 .raised = (record.flags & LOG_CRASH_SENT) &&
+						   record.sender_pid == log->reader.header.pid,
+					 .in_handler = (record.flags & LOG_CRASH_IN_HANDLER) != 0,
+					 .expected = record.signo == signal,
+					 .realtime_ns = record.realtime_ns }));
+	}
+}
+
+void crash_places_find(struct event_logs *logs, int signal, struct crash_places *ret)
+{
+	VEC_FOREACH (&logs->list, log)
+		collect(log, signal, ret);
+	/* First: a handler that blocks the signal it raises has returned when it is delivered. */
+	drop_raised_again(ret);
+	VEC_FOREACH (&logs->list, log)
+		drop_handled(ret, log);
+	if (ret->list.count > 0)
+		qsort(ret->list.items, ret->list.count, sizeof(ret->list.items[0]), by_importance);
+}
+
+void crash_places_deinit(struct crash_places *places)
+{
+	VEC_DEINIT(&places->list);
+}
+
+/* ---- one of them ---- */
+
+void scene_deinit(struct scene *scene)
+{
+	for (size_t i = 0; i < scene->pieces_owned; i++)
+		mem_free((void *)scene->pieces.items[i].bytes);
+	VEC_DEINIT(&scene->pieces);
+	python_memory_deinit(&scene->python);
+	mem_free(scene->stack);
+	mem_free(scene->files);
+	mappings_deinit(&scene->mappings);
+}
+
+static void add_piece(struct scene *scene, enum log_blob_kind kind, unsigned int index)
+{
+	struct piece piece;
+	size_t len;
+
+	piece.bytes = event_log_blob(scene->log, &scene->item, kind, index, &piece.address, &len);
+	if (!piece.bytes)
+		return;
+	piece.len = len;
+	VEC_PUSH(&scene->pieces, piece);
+	scene->pieces_owned = scene->pieces.count;
+}
+
+/* Sizes and build-ids that were recorded, so that replaced files are noticed. */
+static void complete_mappings(struct scene *scene)
+{
+	for (size_t i = 0; i < scene->mappings.count; i++) {
+		struct mapping *mapping = &scene->mappings.items[i];
+
+		for (size_t k = 0; k < scene->file_count; k++)
+			if (scene->files[k].map_low == mapping->start && scene->files[k].size > 0)
+				mapping->file_size = (uint64_t)scene->files[k].size;
+		for (size_t k = 0; k < scene->log->modules.count; k++) {
+			const struct mapping *module = &scene->log->modules.items[k];
+
+			if (mapping->start < module->end && module->start < mapping->end) {
+				mapping->build_id_len = module->build_id_len;
+				memcpy(mapping->build_id, module->build_id, module->build_id_len);
+			}
+		}
+	}
+}
+
+static void scene_fill(struct scene *scene)
+{
+	AUTO(mem_freep) char *maps = NULL;
+	size_t len;
+
+	scene->stack = event_log_blob(scene->log, &scene->item, LOG_BLOB_STACK, 0,
+				      &scene->stack_address, &scene->stack_len);
+	add_piece(scene, LOG_BLOB_CODE, 0);
+	if (scene->pieces.count > 0 && !(scene->record.flags & LOG_CRASH_SENT))
+		(void)operands_of_fault(scene->pieces.items[0].bytes, scene->pieces.items[0].len,
+					scene->pieces.items[0].address,
+					scene->record.gregs[LOG_GREG_RIP], &scene->operands);
+	add_piece(scene, LOG_BLOB_FAULT_MEMORY, 0);
+	for (unsigned int i = 0; i < LOG_GREG_RSP; i++)
+		add_piece(scene, LOG_BLOB_MEMORY, i);
+	event_log_python(scene->log, &scene->item, &scene->python);
+	VEC_FOREACH (&scene->python.pieces, piece)
+		VEC_PUSH(&scene->pieces, *piece);
+	maps = event_log_blob(scene->log, &scene->item, LOG_BLOB_MAPS, 0, NULL, &len);
+	if (maps)
+		(void)mappings_parse(&scene->mappings, maps, len);
+	scene->files = event_log_blob(scene->log, &scene->item, LOG_BLOB_FILES, 0, NULL, &len);
+	scene->file_count = scene->files ? len / sizeof(scene->files[0]) : 0;
+	complete_mappings(scene);
+}
+
+void scene_open(const struct crash_place *place, struct scene *ret)
+{
+	ret->log = place->log;
+	ret->item = place->item;
+	(void)log_payload(&ret->item, &ret->record, sizeof(ret->record));
+	scene_fill(ret);
+}
+
+void scene_snapshot(const struct scene *scene, struct snapshot *ret)
+{
+	const struct arch *arch = arch_native();
+
+	*ret = (struct snapshot){
+		.pid = (int)scene->log->reader.header.pid,
+		.tid = (int)scene->record.tid,
+		.stack = { .address = scene->stack_address,
+			   .bytes = scene->stack,
+			   .len = scene->stack_len },
+		.pieces = scene->pieces.items,
+		.piece_count = scene->pieces.count,
+		.python_runtime = scene->python.record.runtime,
+		.python_version = scene->python.record.version,
+		.mappings = scene->mappings.items,
+		.mapping_count = scene->mappings.count,
+	};
+	arch_registers_from_saved(arch, scene->record.gregs, GREGS_NAMED, &ret->registers);
+	ret->registers.value[arch->thread_pointer] = scene->record.fs_base;
+	ret->registers.known |= 1u << arch->thread_pointer;
+}

@@ -1,0 +1,480 @@
+#include "engine/chase/trail.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "arch/arch.h"
+#include "arch/store.h"
+#include "engine/autopsy/pointers.h"
+
+#define FRAMES_MAX 24u
+#define STEPS_MAX 8u
+#define ROUNDS_MAX 64u
+
+struct reader {
+	const struct scene *scene;
+	struct symbols *symbols;
+	struct snapshot snapshot;
+	struct machine_frame frames[FRAMES_MAX];
+	size_t count;
+	struct trail *ret;
+};
+
+/* Where the value is now that is being followed: in register `reg`, right before instruction `at` of
+ * frame `frame`. */
+struct where {
+	size_t frame;
+	uint64_t at;
+	int reg;
+	bool doubtful;
+};
+
+static struct trap trap_of(const struct machine_frame *frame)
+{
+	return (struct trap){ .code = frame->code,
+			      .code_len = frame->code_len,
+			      .code_address = frame->code_address,
+			      .rip = frame->pc,
+			      .start_hint = frame->start,
+			      .registers = &frame->registers };
+}
+
+/* ---- blocks ---------------------------------------------------------------------------------- */
+
+static bool covers(const struct log_block *block, uint64_t address)
+{
+	return address >= block->start && address - block->start < (block->size ? block->size : 1);
+}
+
+/* The block that holds an address, as the crash's records know it: of a block and an object in it,
+ * the smaller one; of a former and a present owner, the present one. */
+static void find_block(const struct scene *scene, uint64_t address, struct log_block *ret,
+		       struct log_block *ret_former)
+{
+	struct log_item item = scene->item;
+
+	while (log_next_owned(&scene->log->reader, scene->item.head.seq, &item)) {
+		struct log_block block;
+		struct log_block *to;
+
+		if (item.head.type != LOG_BLOCK || !log_payload(&item, &block, sizeof(block)) ||
+		    block.relation == LOG_BEYOND || !covers(&block, address))
+			continue;
+		if (block.relation == LOG_FORMER) {
+			/* The one that was freed last. */
+			if (ret_former->id == 0 || block.freed_epoch > ret_former->freed_epoch)
+				*ret_former = block;
+			continue;
+		}
+		to = ret;
+		if (to->id == 0 || block.size < to->size ||
+		    (block.size == to->size && block.state == LOG_BLOCK_LIVE))
+			*to = block;
+	}
+}
+
+static void find_pointed(const struct scene *scene, uint64_t value, struct log_block *ret,
+			 struct log_block *ret_former)
+{
+	find_block(scene, value, ret, ret_former);
+	if (ret->id == 0 || ret->state != LOG_BLOCK_LIVE || ret_former->id != 0)
+		return;
+	ret->value = value;
+	(void)block_former(scene->log, ret, ret_former);
+}
+
+bool trail_is_dangling(const struct log_block *to, const struct log_block *former)
+{
+	return (to->id != 0 && to->state == LOG_BLOCK_FREED) ||
+	       (former->id != 0 && former->state == LOG_BLOCK_FREED);
+}
+
+/* ---- homes ----------------------------------------------------------------------------------- */
+
+static void name_global(const struct reader *reader, uint64_t address, struct home *ret)
+{
+	const struct mapping *mapping = snapshot_mapping(&reader->snapshot, address);
+	const struct mapping *module = NULL;
+	uint64_t offset = 0;
+
+	if (!mapping)
+		return;
+	if (mapping->path && mapping->path[0] == '/')
+		module = mapping;
+	/* Zeroed globals lie behind the file's own mapping. */
+	for (size_t i = 0; !module && i < reader->snapshot.mapping_count; i++) {
+		const struct mapping *before = &reader->snapshot.mappings[i];
+
+		if (before->end == mapping->start && before->path && before->path[0] == '/' &&
+		    !mapping->path)
+			module = before;
+	}
+	if (!module)
+		return;
+	ret->kind = HOME_GLOBAL;
+	ret->module = mem_strdup(module->path);
+	for (size_t i = 0; i < reader->scene->log->modules.count; i++) {
+		const struct mapping *known = &reader->scene->log->modules.items[i];
+
+		if (known->path && strcmp(known->path, module->path) == 0 && known->bias_known)
+			ret->name = symbols_global(reader->symbols, known, address - known->bias,
+						   &offset);
+		if (ret->name)
+			break;
+	}
+	ret->offset = (int64_t)offset;
+}
+
+static void name_home(const struct reader *reader, uint64_t address, struct trail_step *step)
+{
+	struct home *home = &step->home;
+	struct log_block former = { 0 };
+	uint64_t high = reader->scene->record.stack_high;
+
+	home->address = address;
+	home->len = step->width;
+	home->kind = HOME_ADDRESS;
+	find_block(reader->scene, address, &step->in, &former);
+	if (step->in.id != 0) {
+		home->kind = HOME_BLOCK;
+		home->block_id = step->in.id;
+		home->key = event_log_key(reader->scene->log, &step->in.key, step->in.context);
+		home->offset = (int64_t)(address - step->in.start);
+		return;
+	}
+	if (address >= reader->scene->record.gregs[LOG_GREG_RSP] - 128 && address < high) {
+		home->kind = HOME_STACK;
+		home->offset =
+			(int64_t)(address - reader->frames[step->frame].registers
+						    .value[arch_native()->sp]);
+		return;
+	}
+	name_global(reader, address, home);
+}
+
+/* ---- handles --------------------------------------------------------------------------------- */
+
+static bool register_value(const struct reader *reader, size_t frame, uint64_t at, int reg,
+			   unsigned int depth, uint64_t *ret);
+static bool caller_of(const struct reader *reader, struct where *where);
+
+#define ARGUMENTS 6u
+
+static int argument_register(unsigned int argument)
+{
+	static const char *const names[ARGUMENTS] = { "rdi", "rsi", "rdx", "rcx", "r8", "r9" };
+
+	return arch_register_find(arch_native(), names[argument]);
+}
+
+/* Was the block given to the function of this frame? By what its caller passed, where that can be
+ * read back; else by what it still keeps of its arguments. */
+static bool find_argument(const struct reader *reader, size_t frame, const struct log_block *block,
+			  unsigned int *ret_argument, uint64_t *ret_value)
+{
+	const struct machine_frame *here = &reader->frames[frame];
+	struct where where = { .frame = frame };
+	struct trap trap = trap_of(here);
+	uint64_t at = here->pc;
+	struct origin origin;
+
+	if (caller_of(reader, &where))
+		for (unsigned int i = 0; i < ARGUMENTS; i++)
+			if (register_value(reader, where.frame, where.at, argument_register(i), 0,
+					   ret_value) &&
+			    covers(block, *ret_value)) {
+				*ret_argument = i;
+				return true;
+			}
+	if (!here->exact && !arch_call_before(&trap, &at))
+		return false;
+	for (int reg = 0; reg < REGISTERS_MAX; reg++) {
+		if (!(here->registers.known & 1u << reg) || reg == (int)arch_native()->sp ||
+		    !covers(block, here->registers.value[reg]))
+			continue;
+		arch_value_origin(&trap, at, reg, &origin);
+		if (origin.kind != ORIGIN_ENTRY || origin.changed)
+			continue;
+		for (unsigned int i = 0; i < ARGUMENTS; i++) {
+			if (origin.reg != argument_register(i))
+				continue;
+			*ret_argument = i;
+			*ret_value = here->registers.value[reg];
+			return true;
+		}
+	}
+	return false;
+}
+
+/* Which functions of this stack were given the block, as which argument? Through these it can be
+ * found in a run whose keys are others. */
+static void find_handles(const struct reader *reader, size_t from, struct trail_step *step)
+{
+	if (step->home.kind != HOME_BLOCK)
+		return;
+	for (size_t frame = from; frame + 1 < reader->count; frame++) {
+		unsigned int argument;
+		uint64_t value;
+
+		if (!find_argument(reader, frame, &step->in, &argument, &value))
+			continue;
+		VEC_PUSH(&step->handles,
+			 ((struct trail_handle){ .frame = (unsigned int)frame,
+						 .function = reader->frames[frame].start,
+						 .argument = argument,
+						 .offset = (int64_t)(step->home.address - value) }));
+	}
+}
+
+static void add_step(struct reader *reader, const struct where *where, const struct origin *origin,
+		     uint64_t address, uint64_t value)
+{
+	struct trail_step step = { .value = value,
+				   .width = origin->width,
+				   .instruction = mem_strdup(origin->text),
+				   .frame = (unsigned int)where->frame,
+				   .doubtful = where->doubtful || origin->joined ||
+					       origin->changed || !origin->certain };
+
+	name_home(reader, address, &step);
+	find_pointed(reader->scene, value, &step.to, &step.to_former);
+	find_handles(reader, where->frame, &step);
+	VEC_PUSH(&reader->ret->steps, step);
+}
+
+/* ---- values ---------------------------------------------------------------------------------- */
+
+/* What a load brings, if its place is known and was recorded. */
+static bool loaded_value(const struct reader *reader, uint64_t address, unsigned int width,
+			 uint64_t *ret)
+{
+	uint64_t value = 0;
+
+	if (width == 0 || width > 8 ||
+	    !symbols_read(reader->symbols, &reader->snapshot, address, &value, width))
+		return false;
+	*ret = value;
+	return true;
+}
+
+/* What a register held right before `at`; follows it back where it has been overwritten since. */
+static bool register_value(const struct reader *reader, size_t frame, uint64_t at, int reg,
+			   unsigned int depth, uint64_t *ret);
+
+static bool operand_value(const struct reader *reader, size_t frame, uint64_t at,
+			  const struct memory_operand *operand, uint32_t kept, unsigned int depth,
+			  uint64_t *ret)
+{
+	const struct registers *now = &reader->frames[frame].registers;
+	uint64_t base = 0, index = 0;
+
+	if (operand->fixed) {
+		*ret = operand->address;
+		return true;
+	}
+	if (operand->segment != NO_REGISTER)
+		return false;
+	if (operand->base >= 0 && operand->base < REGISTERS_MAX) {
+		if ((kept & 1u << operand->base) && (now->known & 1u << operand->base))
+			base = now->value[operand->base];
+		else if (!register_value(reader, frame, at, operand->base, depth + 1, &base))
+			return false;
+	}
+	if (operand->index >= 0 && operand->index < REGISTERS_MAX) {
+		if ((kept & 1u << operand->index) && (now->known & 1u << operand->index))
+			index = now->value[operand->index];
+		else if (!register_value(reader, frame, at, operand->index, depth + 1, &index))
+			return false;
+	}
+	*ret = base + index * operand->scale + (uint64_t)operand->displacement;
+	return true;
+}
+
+static bool origin_address(const struct reader *reader, size_t frame, const struct origin *origin,
+			   unsigned int depth, uint64_t *ret)
+{
+	if (origin->from_known) {
+		*ret = origin->from_address;
+		return true;
+	}
+	return operand_value(reader, frame, origin->at, &origin->from, origin->from_kept, depth,
+			     ret);
+}
+
+static bool caller_of(const struct reader *reader, struct where *where)
+{
+	struct trap trap;
+
+	if (where->frame + 1 >= reader->count || reader->frames[where->frame + 1].exact)
+		return false;
+	where->frame++;
+	trap = trap_of(&reader->frames[where->frame]);
+	return arch_call_before(&trap, &where->at);
+}
+
+/* The value went through a register that holds it to this day. */
+static bool still_held(const struct origin *origin, const struct registers *now, uint64_t *ret)
+{
+	uint32_t held = origin->through & now->known;
+
+	if (held == 0)
+		return false;
+	*ret = now->value[__builtin_ctz(held)];
+	return true;
+}
+
+static bool register_value(const struct reader *reader, size_t frame, uint64_t at, int reg,
+			   unsigned int depth, uint64_t *ret)
+{
+	struct trap trap = trap_of(&reader->frames[frame]);
+	struct where where = { .frame = frame, .at = at };
+	struct origin origin;
+	uint64_t address;
+
+	if (depth > STEPS_MAX)
+		return false;
+	arch_value_origin(&trap, at, reg, &origin);
+	if (origin.changed)
+		return false;
+	if (still_held(&origin, &reader->frames[frame].registers, ret))
+		return true;
+	switch (origin.kind) {
+	case ORIGIN_LOAD:
+		return origin_address(reader, frame, &origin, depth, &address) &&
+		       loaded_value(reader, address, origin.width, ret);
+	case ORIGIN_ADDRESS:
+		return origin_address(reader, frame, &origin, depth, ret);
+	case ORIGIN_IMMEDIATE:
+		*ret = origin.immediate;
+		return true;
+	case ORIGIN_ENTRY:
+		return caller_of(reader, &where) &&
+		       register_value(reader, where.frame, where.at, origin.reg, depth + 1, ret);
+	default:
+		return false;
+	}
+}
+
+/* ---- the way back ----------------------------------------------------------------------------- */
+
+/* One origin further. False at the end. */
+static bool follow(struct reader *reader, struct where *where, uint64_t *value)
+{
+	const struct machine_frame *frame = &reader->frames[where->frame];
+	struct trap trap = trap_of(frame);
+	struct origin origin;
+	uint64_t address;
+
+	arch_value_origin(&trap, where->at, where->reg, &origin);
+	switch (origin.kind) {
+	case ORIGIN_LOAD:
+		if (!origin_address(reader, where->frame, &origin, 0, &address))
+			return false;
+		add_step(reader, where, &origin, address, *value);
+		break;
+	case ORIGIN_ADDRESS:
+		if (!origin_address(reader, where->frame, &origin, 0, &address))
+			return false;
+		break;
+	case ORIGIN_ENTRY:
+		where->reg = origin.reg;
+		where->doubtful |= origin.changed;
+		return caller_of(reader, where);
+	default:
+		return false;
+	}
+	if (origin.from.fixed || origin.from.base < 0 || origin.from.base >= REGISTERS_MAX)
+		return false;
+	where->at = origin.at;
+	where->reg = origin.from.base;
+	where->doubtful |= origin.joined || !origin.certain;
+	/* From here on the pointer that was loaded through is followed. */
+	if (origin.from_kept & 1u << origin.from.base)
+		*value = frame->registers.value[origin.from.base];
+	else if (!register_value(reader, where->frame, where->at, where->reg, 0, value))
+		*value = address - (uint64_t)origin.from.displacement;
+	return true;
+}
+
+/* The register or memory that held the bad pointer. False when there is none. */
+static bool begin(struct reader *reader, struct where *where, uint64_t *value)
+{
+	const struct log_crash *record = &reader->scene->record;
+	bool in_code = reader->frames[0].code_len > 0 &&
+		       record->fault_address != record->gregs[LOG_GREG_RIP];
+	struct origin direct = { .certain = true };
+	struct access access;
+	struct trap trap;
+
+	*where = (struct where){ .at = reader->frames[0].pc };
+	if (!in_code) {
+		/* Jumped to: the caller has the pointer. */
+		reader->ret->executes = true;
+		*value = record->gregs[LOG_GREG_RIP];
+		if (!caller_of(reader, where))
+			return false;
+	}
+	trap = trap_of(&reader->frames[where->frame]);
+	if (!arch_access_at(&trap, where->at, &access))
+		return false;
+	reader->ret->is_write = access.writes;
+	if (access.jumps && access.target != NO_REGISTER) {
+		where->reg = access.target;
+		if (in_code)
+			*value = reader->frames[where->frame].registers.value[where->reg];
+		return true;
+	}
+	if (access.jumps && reader->ret->executes) {
+		uint64_t address;
+
+		/* call [rax+16]: that place is the first home. */
+		if (!memory_operand_address(&access.memory,
+					    &reader->frames[where->frame].registers, &address) &&
+		    !operand_value(reader, where->frame, where->at, &access.memory, 0, 0, &address))
+			return false;
+		direct.width = 8;
+		(void)strcpy(direct.text, "call through memory");
+		add_step(reader, where, &direct, address, *value);
+	}
+	if (access.memory.fixed || access.memory.base < 0 || access.memory.base >= REGISTERS_MAX)
+		return false;
+	where->reg = access.memory.base;
+	*value = reader->frames[where->frame].registers.value[where->reg];
+	return true;
+}
+
+int trail_read(const struct scene *scene, struct symbols *symbols, struct trail *ret,
+	       struct err *err)
+{
+	struct reader reader = { .scene = scene, .symbols = symbols, .ret = ret };
+	struct where where;
+	uint64_t value = 0;
+	unsigned int rounds = 0;
+
+	if (scene->record.flags & LOG_CRASH_SENT)
+		return err_set(err, -ENODATA, "the signal was sent: no instruction read a bad value");
+	scene_snapshot(scene, &reader.snapshot);
+	reader.count = symbols_machine_frames(symbols, &reader.snapshot, reader.frames, FRAMES_MAX);
+	if (reader.count > 0 && begin(&reader, &where, &value)) {
+		ret->pointer = value;
+		find_pointed(scene, value, &ret->pointed, &ret->pointed_former);
+		while (ret->steps.count < STEPS_MAX && rounds++ < ROUNDS_MAX &&
+		       follow(&reader, &where, &value))
+			;
+	}
+	machine_frames_free(reader.frames, reader.count);
+	if (ret->steps.count == 0)
+		return err_set(err, -ENODATA,
+			       "where the bad value was loaded from cannot be read back");
+	return 0;
+}
+
+void trail_deinit(struct trail *trail)
+{
+	VEC_FOREACH (&trail->steps, step) {
+		VEC_DEINIT(&step->handles);
+		home_deinit(&step->home);
+		mem_free(step->instruction);
+	}
+	VEC_DEINIT(&trail->steps);
+}

@@ -1,0 +1,62 @@
+#pragma once
+
+#include <stdint.h>
+
+#include "base/auto.h"
+#include "base/err.h"
+#include "base/strbuf.h"
+#include "base/vec.h"
+
+/*
+ * Plans hooks on functions of the target: finds them, follows their code and writes the items of
+ *the agent's plan (wire/plan.h) that put the hooks in.
+ *
+ * A function is named as
+ *	name			a symbol, C++ names as people write them, in the program, then in
+ *				the libraries it is linked with
+ *	FILE!name		in that file: a library by name or path, also one that is loaded
+ *				only later
+ *	0xADDRESS		where a function of the program begins (as objdump shows it)
+ *	FILE+0xADDRESS		the same in another file
+ *
+ * All functions of a name are hooked, and so are the copies that the compiler made of them.
+ */
+struct hook_planner;
+
+/* `program` is the file that will be run; for a script, its interpreter is taken. `cwd` may be
+ * NULL, `env` is what is added to the environment. Fails when the program cannot be read. */
+int hook_planner_new(const char *program, const char *cwd, const struct strv *env,
+		     struct hook_planner **ret, struct err *err);
+void hook_planner_free(struct hook_planner *planner);
+AUTO_DEFINE(struct hook_planner, hook_planner_free)
+
+enum hook_role {
+	HOOK_WATCH_ARGUMENT, /* watch_object() with argument `pointer`, at entry */
+	HOOK_WATCH_RESULT,   /* watch_object() with what it returns */
+	HOOK_ALLOC,	     /* returns an object of `size` × `count`, or `fixed_size` bytes */
+	HOOK_FREE,	     /* takes the object `pointer` back */
+	HOOK_REALLOC,	     /* both, with `pointer` and `size` */
+};
+
+#define HOOK_NO_ARGUMENT 255u
+
+struct hook_use {
+	enum hook_role role;
+	uint32_t number; /* of the watch, from 0 */
+	/* Integer arguments, from 0 to 5, or HOOK_NO_ARGUMENT. */
+	unsigned int pointer, size, count;
+	uint64_t fixed_size; /* where `size` is HOOK_NO_ARGUMENT */
+};
+
+/* Appends the items for one function to `items`. An error says why it cannot be hooked, and what to
+ * try; nothing is appended then. */
+int hook_plan(struct hook_planner *planner, const char *function, const struct hook_use *use,
+	      struct strbuf *items, struct err *err);
+
+/* For `ret:FUNC` (argument < 0) and `argN:FUNC` of watch number `watch`. */
+int hook_plan_watch(struct hook_planner *planner, const char *function, int argument,
+		    uint32_t watch, struct strbuf *items, struct err *err);
+
+/* What the user should know about the hooks planned so far, a sentence each: calls that will not be
+ * seen, hooks that cost more. */
+const struct strv *hook_planner_notes(const struct hook_planner *planner);

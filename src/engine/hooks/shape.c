@@ -1,0 +1,408 @@
+#include "engine/hooks/shape.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define RANGE_MAX (1u << 20)
+#define TABLE_MAX 4096 /* entries of one table of jumps */
+#define ABSORB_MAX 8   /* pieces that are jumped to */
+#define LOOK_BACK 12   /* instructions before an indirect jump that may compute its target */
+#define SHORT_BRANCH_REACH 130
+
+void shape_deinit(struct shape *shape)
+{
+	VEC_DEINIT(&shape->code);
+	VEC_DEINIT(&shape->targets);
+	VEC_DEINIT(&shape->exits);
+}
+
+static bool in_ranges(const struct shape *shape, uint64_t at)
+{
+	for (size_t i = 0; i < shape->function.range_count; i++)
+		if (at >= shape->function.ranges[i].low && at < shape->function.ranges[i].high)
+			return true;
+	return false;
+}
+
+static void add_target(struct shape *shape, uint64_t at)
+{
+	if (in_ranges(shape, at))
+		VEC_PUSH(&shape->targets, at);
+}
+
+static void add_entry(void *ctx, uint64_t vaddr)
+{
+	add_target(ctx, vaddr);
+}
+
+static int by_address(const void *a, const void *b)
+{
+	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+
+	return x < y ? -1 : x > y;
+}
+
+static int by_at(const void *a, const void *b)
+{
+	const struct code_instruction *x = a, *y = b;
+
+	return x->at < y->at ? -1 : x->at > y->at;
+}
+
+const struct code_instruction *shape_instruction(const struct shape *shape, uint64_t at)
+{
+	struct code_instruction key = { .at = at };
+
+	if (shape->code.count == 0)
+		return NULL;
+	return bsearch(&key, shape->code.items, shape->code.count, sizeof(key), by_at);
+}
+
+bool shape_has_target(const struct shape *shape, uint64_t low, uint64_t high)
+{
+	size_t from = 0, to = shape->targets.count;
+
+	while (from < to) {
+		size_t middle = from + (to - from) / 2;
+
+		if (shape->targets.items[middle] < low)
+			from = middle + 1;
+		else
+			to = middle;
+	}
+	return from < shape->targets.count && shape->targets.items[from] < high;
+}
+
+/* ---- the function's own code ---- */
+
+static int decode_range(struct shape *shape, const struct function_range *range, struct err *err)
+{
+	size_t len = range->high - range->low, at = 0;
+	AUTO(mem_freep) uint8_t *bytes = NULL;
+
+	if (range->high - range->low > RANGE_MAX)
+		return err_set(err, -EFBIG, "'%s' is longer than 1 MiB", shape->function.name);
+	bytes = mem_alloc(len + 1);
+	if (!module_read(shape->module, range->low, bytes, len))
+		return err_set(err, -ENOEXEC, "the code of '%s' is not in the file",
+			       shape->function.name);
+	while (at < len) {
+		struct code_instruction instruction;
+
+		if (!code_decode(bytes + at, len - at, range->low + at, &instruction))
+			return err_set(
+				err, -ENOEXEC, "'%s' has bytes at +0x%llx that are no instruction",
+				shape->function.name,
+				(unsigned long long)(range->low + at - shape->function.entry));
+		VEC_PUSH(&shape->code, instruction);
+		at += instruction.length;
+	}
+	return 0;
+}
+
+/* ---- data that names places in the function ---- */
+
+static bool in_code(const struct module *module, uint64_t vaddr)
+{
+	struct module_segment segment;
+
+	for (size_t i = 0; module_segment(module, i, &segment); i++)
+		if (segment.exec && vaddr >= segment.vaddr && vaddr - segment.vaddr < segment.len)
+			return true;
+	return false;
+}
+
+/* Distances of four bytes from the table's own start, as compilers lay out a switch. Returns how
+ * many lead into the function. */
+static size_t follow_table(struct shape *shape, uint64_t table)
+{
+	size_t count = 0;
+	int32_t distance;
+
+	if (table % 4 != 0 || in_code(shape->module, table))
+		return 0;
+	while (count < TABLE_MAX &&
+	       module_read(shape->module, table + 4 * count, &distance, sizeof(distance)) &&
+	       in_ranges(shape, table + (uint64_t)(int64_t)distance)) {
+		add_target(shape, table + (uint64_t)(int64_t)distance);
+		count++;
+	}
+	return count;
+}
+
+/* Words of data that hold an address in the function: labels whose address is taken, tables of
+ * addresses, and the relocations that fill those in. Returns how many point behind its entry. */
+static size_t follow_words(struct shape *shape)
+{
+	struct module_segment segment;
+	size_t count = 0;
+
+	for (size_t i = 0; module_segment(shape->module, i, &segment); i++) {
+		size_t at = (8 - segment.vaddr % 8) % 8;
+
+		for (; !segment.exec && at + 8 <= segment.len; at += 8) {
+			uint64_t word;
+
+			memcpy(&word, segment.bytes + at, sizeof(word));
+			if (word == shape->function.entry || !in_ranges(shape, word))
+				continue;
+			add_target(shape, word);
+			count++;
+		}
+	}
+	return count;
+}
+
+/* ---- all other code ---- */
+
+struct reference {
+	uint64_t from, to;
+	bool call;
+};
+
+/* Calls fn for everything in the module's code that reads as a branch with a distance of four bytes
+ * to within [low, high), wherever an instruction may begin. */
+static void each_reference(const struct module *module, uint64_t low, uint64_t high,
+			   void (*fn)(void *ctx, const struct reference *reference), void *ctx)
+{
+	struct module_segment segment;
+
+	for (size_t i = 0; module_segment(module, i, &segment); i++)
+		for (size_t at = 0; segment.exec && at + 5 <= segment.len; at++) {
+			const uint8_t *code = segment.bytes + at;
+			struct reference reference = { .from = segment.vaddr + at };
+			size_t opcode = code[0] == 0x0f && (code[1] & 0xf0) == 0x80 ? 2 : 1;
+			int32_t distance;
+
+			if (opcode == 1 && code[0] != 0xe8 && code[0] != 0xe9)
+				continue;
+			if (at + opcode + 4 > segment.len)
+				continue;
+			memcpy(&distance, code + opcode, sizeof(distance));
+			reference.to = reference.from + opcode + 4 + (uint64_t)(int64_t)distance;
+			reference.call = code[0] == 0xe8;
+			if (reference.to >= low && reference.to < high)
+				fn(ctx, &reference);
+		}
+}
+
+static void add_reference(void *ctx, const struct reference *reference)
+{
+	struct shape *shape = ctx;
+
+	/* Its own branches were decoded; what merely looks like one in there is not. */
+	if (!in_ranges(shape, reference->from))
+		add_target(shape, reference->to);
+}
+
+/* Branches with a distance of one byte, out of neighbours. */
+static void add_short_references(struct shape *shape, const struct function_range *range)
+{
+	uint64_t from = range->low > SHORT_BRANCH_REACH ? range->low - SHORT_BRANCH_REACH : 0;
+
+	for (uint64_t at = from; at < range->high + SHORT_BRANCH_REACH; at++) {
+		uint8_t code[2];
+
+		if (in_ranges(shape, at) || !module_read(shape->module, at, code, sizeof(code)))
+			continue;
+		if (code[0] == 0xeb || (code[0] & 0xf0) == 0x70 || (code[0] & 0xfc) == 0xe0)
+			add_target(shape, at + 2 + (uint64_t)(int64_t)(int8_t)code[1]);
+	}
+}
+
+/* ---- jumps out of the function ---- */
+
+struct callers {
+	const struct shape *shape;
+	uint64_t target;
+	bool others;
+};
+
+static void look_for_others(void *ctx, const struct reference *reference)
+{
+	struct callers *callers = ctx;
+
+	if (reference->call || !in_ranges(callers->shape, reference->from))
+		callers->others = true;
+}
+
+/* Can nobody but this function get to the code at `target`, and only by a jump? Then it is a part
+ * of the function. */
+static bool only_ours(const struct shape *shape, const struct function *piece)
+{
+	struct callers callers = { .shape = shape, .target = piece->entry };
+	struct module_segment segment;
+
+	if (piece->global || piece->kind == FUNCTION_IFUNC || piece->range_count == 0)
+		return false;
+	each_reference(shape->module, piece->entry, piece->entry + 1, look_for_others, &callers);
+	for (size_t i = 0; !callers.others && module_segment(shape->module, i, &segment); i++) {
+		size_t at = (8 - segment.vaddr % 8) % 8;
+
+		for (; !segment.exec && at + 8 <= segment.len; at += 8)
+			if (memcmp(segment.bytes + at, &piece->entry, 8) == 0)
+				callers.others = true;
+	}
+	return !callers.others;
+}
+
+/* Takes in the code at `target` if it is reached from here alone. */
+static int absorb(struct shape *shape, uint64_t target, bool *ret_more, struct err *err)
+{
+	struct function piece;
+	int r = 0;
+
+	if (functions_at(shape->module, target, &piece) && only_ours(shape, &piece))
+		for (size_t i = 0; r == 0 && i < piece.range_count &&
+				   shape->function.range_count < FUNCTION_RANGES_MAX;
+		     i++) {
+			shape->function.ranges[shape->function.range_count++] = piece.ranges[i];
+			r = decode_range(shape, &piece.ranges[i], err);
+			*ret_more = true;
+		}
+	function_deinit(&piece);
+	return r;
+}
+
+static bool leaves(const struct shape *shape, const struct code_instruction *instruction)
+{
+	return (instruction->flow == CODE_JUMP || instruction->flow == CODE_BRANCH) &&
+	       !in_ranges(shape, instruction->target);
+}
+
+static int absorb_pieces(struct shape *shape, struct err *err)
+{
+	bool more = true;
+
+	for (unsigned int round = 0; more && round < ABSORB_MAX; round++) {
+		more = false;
+		for (size_t i = 0; i < shape->code.count; i++) {
+			struct code_instruction instruction = shape->code.items[i];
+			int r = leaves(shape, &instruction)
+					? absorb(shape, instruction.target, &more, err)
+					: 0;
+
+			if (r < 0)
+				return r;
+		}
+	}
+	return 0;
+}
+
+/* ---- all together ---- */
+
+/* Is the target of an indirect jump computed from a distance? */
+static bool computes_target(const struct shape *shape, size_t jump)
+{
+	for (size_t i = jump; i-- > 0 && jump - i <= LOOK_BACK;) {
+		if (shape->code.items[i].flags & CODE_ADDS)
+			return true;
+		if (shape->code.items[i].flow == CODE_JUMP ||
+		    shape->code.items[i].flow == CODE_RETURN)
+			return false;
+	}
+	return false;
+}
+
+static void collect_targets(struct shape *shape, bool *ret_tables, bool *ret_labels)
+{
+	size_t tables = 0, labels = follow_words(shape);
+
+	VEC_FOREACH (&shape->code, instruction) {
+		if (instruction->flags & CODE_HAS_TARGET)
+			add_target(shape, instruction->target);
+		if (instruction->flow == CODE_CALL)
+			add_target(shape, instruction->at + instruction->length);
+		if (!(instruction->flags & CODE_HAS_ADDRESS))
+			continue;
+		if (in_ranges(shape, instruction->address)) {
+			add_target(shape, instruction->address);
+			labels += instruction->address != shape->function.entry;
+		} else {
+			tables += follow_table(shape, instruction->address);
+		}
+	}
+	*ret_tables = tables > 0;
+	*ret_labels = labels > 0;
+}
+
+static void collect_exits(struct shape *shape, bool tables, bool labels)
+{
+	for (size_t i = 0; i < shape->code.count; i++) {
+		const struct code_instruction *instruction = &shape->code.items[i];
+		struct shape_exit exit = { .at = instruction->at };
+
+		if (instruction->flow == CODE_JUMP_INDIRECT) {
+			bool computed = computes_target(shape, i);
+
+			shape->unfollowed |= computed && !tables && !labels;
+			if (computed || labels)
+				continue;
+			exit.tail = true;
+		} else if (leaves(shape, instruction)) {
+			exit.tail = true;
+			exit.target = instruction->target;
+		} else if (instruction->flow != CODE_RETURN) {
+			continue;
+		}
+		VEC_PUSH(&shape->exits, exit);
+	}
+}
+
+static int check_end(const struct shape *shape, struct err *err)
+{
+	for (size_t i = 0; i < shape->function.range_count; i++) {
+		const struct function_range *range = &shape->function.ranges[i];
+		const struct code_instruction *first = shape_instruction(shape, range->low);
+
+		if (!first)
+			return err_set(err, -ENOEXEC, "the pieces of '%s' overlap",
+				       shape->function.name);
+	}
+	return 0;
+}
+
+int shape_read(struct module *module, const struct function *function, struct shape *ret,
+	       struct err *err)
+{
+	bool tables, labels;
+	int r = 0;
+
+	*ret = (struct shape){ .module = module, .function = *function };
+	if (function->range_count == 0)
+		return err_set(err, -ENOEXEC,
+			       "it is not known where '%s' ends: it has neither a size in the "
+			       "symbol table nor unwind information",
+			       function->name);
+	for (size_t i = 0; r == 0 && i < function->range_count; i++)
+		r = decode_range(ret, &function->ranges[i], err);
+	if (r == 0)
+		r = absorb_pieces(ret, err);
+	if (r < 0)
+		return r;
+	qsort(ret->code.items, ret->code.count, sizeof(ret->code.items[0]), by_at);
+	r = check_end(ret, err);
+	if (r < 0)
+		return r;
+	collect_targets(ret, &tables, &labels);
+	for (size_t i = 0; i < ret->function.range_count; i++) {
+		const struct function_range *range = &ret->function.ranges[i];
+
+		if (!functions_entries(module, range->low, range->high, add_entry, ret))
+			return err_set(err, -ENOEXEC,
+				       "where exceptions land in '%s' cannot be read",
+				       function->name);
+		each_reference(module, range->low, range->high, add_reference, ret);
+		add_short_references(ret, range);
+	}
+	if (ret->targets.count > 0)
+		qsort(ret->targets.items, ret->targets.count, sizeof(ret->targets.items[0]),
+		      by_address);
+	VEC_FOREACH (&ret->code, instruction)
+		ret->loops_to_entry |=
+			(instruction->flow == CODE_JUMP || instruction->flow == CODE_BRANCH) &&
+			instruction->target == function->entry;
+	collect_exits(ret, tables, labels);
+	return 0;
+}

@@ -1,0 +1,273 @@
+#include "engine/scan/scan.h"
+
+#include <fnmatch.h>
+#include <string.h>
+#include <time.h>
+
+#include "arch/arch.h"
+#include "arch/sweep.h"
+#include "base/strbuf.h"
+#include "debuginfo/code_layout.h"
+#include "debuginfo/demangle.h"
+#include "engine/scan/scan_inside.h"
+
+#define PAGE 4096u
+#define READ_BYTES (1u << 20)
+/* More than any code: a mapping of that size is something else, or a lie. */
+#define RANGE_MAX (4ull << 30)
+/* No instruction in 64-bit mode: stands for bytes that could not be read. */
+#define NO_CODE 0x06
+
+/* ---- names ---- */
+
+uint32_t scan_register(const char *name)
+{
+	int number = arch_register_find(arch_native(), name);
+
+	return number < 0 || (unsigned int)number == arch_native()->pc ? 0 : 1u << number;
+}
+
+bool scan_function_matches(const char *function, const char *wanted)
+{
+	return demangled_matches(function, wanted) || fnmatch(wanted, function, 0) == 0;
+}
+
+static bool in_function(const struct stack *frames, const char *wanted)
+{
+	for (size_t i = 0; i < frames->count; i++)
+		if (frames->frames[i].function &&
+		    scan_function_matches(frames->frames[i].function, wanted))
+			return true;
+	return false;
+}
+
+static bool was_seen(const struct scan_request *request, const struct stack *frames,
+		     uint64_t address)
+{
+	const struct frame *frame = frames->count > 0 ? &frames->frames[frames->count - 1] : NULL;
+
+	for (size_t i = 0; i < request->seen_count; i++) {
+		const struct seen_code *seen = &request->seen[i];
+
+		if (!seen->module || !frame || !frame->module) {
+			if (!seen->module && (!frame || !frame->module) && seen->offset == address)
+				return true;
+		} else if (seen->offset == frame->offset &&
+			   strcmp(seen->module, frame->module) == 0) {
+			return true;
+		}
+	}
+	return false;
+}
+
+/* ---- hits ---- */
+
+struct sweeping {
+	struct scanner *scanner;
+	const struct scan_source *source;
+	struct scan_region *region;
+	const uint8_t *bytes;
+	uint64_t address; /* of bytes[0] */
+};
+
+static void keep_hit(struct sweeping *s, const struct sweep_hit *found, struct stack *frames)
+{
+	const struct store *store = &found->store;
+	struct scan_hit hit = {
+		.match = found->match,
+		.fit = found->fit,
+		.address = store->at,
+		.length = store->length,
+		.width = store->width,
+		.displacement = store->to.displacement,
+		.frames = *frames,
+	};
+
+	*frames = (struct stack){ 0 };
+	memcpy(hit.bytes, s->bytes + (store->at - s->address),
+	       store->length < SCAN_CODE_BYTES ? store->length : SCAN_CODE_BYTES);
+	hit.instruction = mem_strdup(store->text);
+	if (found->match == SCAN_STORE)
+		hit.kind = store_kind_name(store->kind);
+	if (found->match == SCAN_STORE && store->to.base != NO_REGISTER)
+		hit.base = arch_register_name(arch_native(), (unsigned int)store->to.base);
+	hit.executed = was_seen(s->scanner->request, &hit.frames, store->at);
+	VEC_PUSH(&s->scanner->report->hits, hit);
+}
+
+static void found(void *ctx, const struct sweep_hit *hit)
+{
+	struct sweeping *s = ctx;
+	const struct scan_request *request = s->scanner->request;
+	struct scan_report *report = s->scanner->report;
+	AUTO(stack_deinit) struct stack frames = { 0 };
+
+	if (hit->match == SCAN_STORE && request->fits && !(request->fits & (1u << hit->fit)))
+		return;
+	/* Names take far longer than all the rest: none for those that are only counted. */
+	if (request->function || request->limit == 0 || report->hits.count < request->limit)
+		symbols_name(s->scanner->symbols, s->source->snapshot, hit->store.at, FRAME_EXACT,
+			     &frames);
+	if (request->function && !in_function(&frames, request->function))
+		return;
+	s->region->hits++;
+	if (request->limit > 0 && report->hits.count >= request->limit) {
+		report->limited++;
+		return;
+	}
+	keep_hit(s, hit, &frames);
+}
+
+/* ---- code ---- */
+
+static double now(void)
+{
+	struct timespec ts;
+
+	(void)clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (double)ts.tv_sec + (double)ts.tv_nsec / 1e9;
+}
+
+void scanner_init(struct scanner *scanner, const struct scan_request *request,
+		  struct symbols *symbols, struct scan_report *report)
+{
+	*scanner = (struct scanner){
+		.request = request,
+		.report = report,
+		.symbols = symbols,
+		.started = now(),
+	};
+	report->query = request->query;
+	report->seen_known = request->seen != NULL;
+}
+
+void scanner_expect(struct scanner *scanner, uint64_t bytes)
+{
+	scanner->total += bytes;
+}
+
+void scanner_finish(struct scanner *scanner)
+{
+	VEC_FOREACH (&scanner->report->regions, region)
+		if (region->unread > 0)
+			strv_take(&scanner->report->notes,
+				  mem_printf(
+					  "%llu of %llu KiB of '%s' could not be read: it is gone, "
+					  "or has changed since",
+					  (unsigned long long)(region->unread + 1023) / 1024,
+					  (unsigned long long)(region->bytes + 1023) / 1024,
+					  region->name));
+	scanner->report->seconds = now() - scanner->started;
+}
+
+/* Reads as much as there is; what is not becomes NO_CODE. Returns how much that was. */
+static uint64_t read_range(const struct scan_source *source, uint64_t address, uint8_t *buf,
+			   uint64_t len)
+{
+	uint64_t unread = 0;
+
+	for (uint64_t at = 0; at < len;) {
+		uint64_t part = len - at < READ_BYTES ? len - at : READ_BYTES;
+
+		if (source->read(source->ctx, address + at, buf + at, part)) {
+			at += part;
+			continue;
+		}
+		for (uint64_t end = at + part; at < end;) {
+			uint64_t piece = PAGE - ((address + at) & (PAGE - 1));
+
+			if (piece > end - at)
+				piece = end - at;
+			if (!source->read(source->ctx, address + at, buf + at, piece)) {
+				memset(buf + at, NO_CODE, piece);
+				unread += piece;
+			}
+			at += piece;
+		}
+	}
+	return unread;
+}
+
+static void sweep_range(struct scanner *scanner, const struct scan_source *source,
+			struct scan_region *region, const struct code_range *range,
+			const struct code_layout *layout)
+{
+	AUTO(mem_freep) uint8_t *bytes = NULL;
+	struct scan_report *report = scanner->report;
+	struct sweeping sweeping = { .scanner = scanner, .source = source, .region = region };
+	struct sweep sweep = { .query = &scanner->request->query,
+			       .found = found,
+			       .ctx = &sweeping };
+	uint64_t len = range->high - range->low, unread;
+	size_t first = 0;
+
+	if (len > RANGE_MAX)
+		return;
+	bytes = mem_alloc(len);
+	unread = read_range(source, range->low, bytes, len);
+	region->bytes += len;
+	region->unread += unread;
+	sweeping.bytes = bytes;
+	sweeping.address = range->low;
+	/* In steps, so that somebody can be told how far it is. A step ends at a function. */
+	for (uint64_t at = 0; at < len;) {
+		uint64_t end = len;
+		size_t next = first;
+
+		while (next < layout->starts.count &&
+		       layout->starts.items[next] <= range->low + at + READ_BYTES)
+			next++;
+		if (next < layout->starts.count && layout->starts.items[next] < range->high)
+			end = layout->starts.items[next] - range->low;
+		sweep_code(&sweep, bytes + at, end - at, range->low + at,
+			   layout->starts.items + first, next - first);
+		first = next;
+		scanner->done += end - at;
+		at = end;
+		if (scanner->request->progress)
+			scanner->request->progress(scanner->request->progress_ctx,
+						   now() - scanner->started, scanner->done,
+						   scanner->total);
+	}
+	report->bytes += len;
+	report->instructions += sweep.instructions;
+	report->undecoded += sweep.undecoded > unread ? sweep.undecoded - unread : 0;
+	report->stack_left_out += sweep.stack_left_out;
+}
+
+static char *region_name(const struct mapping *mapping)
+{
+	AUTO(strbuf_deinit) struct strbuf sb = { 0 };
+
+	if (!mapping->path || mapping->path[0] == '\0')
+		return mem_strdup("[emitted code]");
+	strbuf_add_printable(&sb, mapping->path, strlen(mapping->path));
+	return strbuf_take(&sb);
+}
+
+/* The region of the same name, if the one before has it: a file with several mappings is one. */
+static struct scan_region *region_for(struct scan_report *report, const struct mapping *mapping)
+{
+	struct scan_region region = { .name = region_name(mapping) };
+	struct scan_region *last = report->regions.count > 0
+					   ? &report->regions.items[report->regions.count - 1]
+					   : NULL;
+
+	if (last && strcmp(last->name, region.name) == 0) {
+		mem_free(region.name);
+		return last;
+	}
+	VEC_PUSH(&report->regions, region);
+	return &report->regions.items[report->regions.count - 1];
+}
+
+void scanner_sweep(struct scanner *scanner, const struct scan_source *source,
+		   const struct mapping *mapping)
+{
+	AUTO(code_layout_deinit) struct code_layout layout = { 0 };
+	struct scan_region *region = region_for(scanner->report, mapping);
+
+	symbols_code(scanner->symbols, source->snapshot, mapping, &layout);
+	VEC_FOREACH (&layout.ranges, range)
+		sweep_range(scanner, source, region, range, &layout);
+}

@@ -1,0 +1,358 @@
+/* Where the code comes from: a file, a live process, a recorded trial. */
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/fd.h"
+#include "base/strbuf.h"
+#include "debuginfo/module.h"
+#include "engine/autopsy/logs.h"
+#include "engine/scan/scan_inside.h"
+#include "model/mappings.h"
+
+#define MAPS_BYTES_MAX (256u << 20)
+#define JIT_PAGES_MAX 65536u
+
+/* ---- a file ---- */
+
+struct recorded {
+	struct symbols *symbols;
+	const struct snapshot *snapshot;
+};
+
+static bool read_recorded(void *ctx, taddr address, void *buf, size_t len)
+{
+	const struct recorded *recorded = ctx;
+
+	return symbols_read(recorded->symbols, recorded->snapshot, address, buf, len);
+}
+
+int scan_file(const char *path, const struct scan_request *request, struct scan_report *ret,
+	      struct err *err)
+{
+	AUTO(symbols_freep)
+	struct symbols *symbols = symbols_new(&(struct symbols_options){ .no_python = true });
+	AUTO(module_closep) struct module *module = NULL;
+	char real[PATH_MAX];
+	/* As if all of it were mapped where it says. */
+	struct mapping mapping = { .end = UINT64_MAX,
+				   .path = real,
+				   .perms = MAPPING_READ | MAPPING_EXEC,
+				   .bias_known = true };
+	struct snapshot snapshot = { .mappings = &mapping, .mapping_count = 1 };
+	struct recorded recorded = { symbols, &snapshot };
+	struct scan_source source = { &snapshot, read_recorded, &recorded };
+	struct scanner scanner;
+	int r;
+
+	if (!realpath(path, real))
+		return err_errno(err, -errno, "cannot open '%s'", path);
+	r = module_open(real, NULL, &module, err);
+	if (r < 0)
+		return r;
+	ret->subject = mem_strdup(path);
+	scanner_init(&scanner, request, symbols, ret);
+	scanner_sweep(&scanner, &source, &mapping);
+	scanner_finish(&scanner);
+	return 0;
+}
+
+/* ---- a live process ---- */
+
+struct live {
+	int fd; /* /proc/PID/mem */
+};
+
+static bool read_live(void *ctx, taddr address, void *buf, size_t len)
+{
+	const struct live *live = ctx;
+	size_t have = 0;
+
+	while (have < len) {
+		ssize_t n =
+			pread(live->fd, (char *)buf + have, len - have, (off_t)(address + have));
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n <= 0)
+			return false;
+		have += (size_t)n;
+	}
+	return true;
+}
+
+static int proc_trouble(int pid, int code, struct err *err)
+{
+	if (code == -ENOENT || code == -ESRCH)
+		return err_set(err, -ESRCH, "there is no process %d", pid);
+	(void)err_errno(err, code, "cannot read the memory of process %d", pid);
+	if (code == -EACCES || code == -EPERM)
+		(void)err_remedy(err, "run as the same user, or as root where "
+				      "/proc/sys/kernel/yama/ptrace_scope forbids it");
+	return code;
+}
+
+static int open_memory(int pid, struct err *err)
+{
+	char path[64];
+	int fd;
+
+	(void)snprintf(path, sizeof(path), "/proc/%d/mem", pid);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	return fd < 0 ? proc_trouble(pid, -errno, err) : fd;
+}
+
+static bool is_code(const struct mapping *mapping)
+{
+	return (mapping->perms & MAPPING_EXEC) && (mapping->perms & MAPPING_READ) &&
+	       mapping->start < mapping->end &&
+	       !(mapping->path && strcmp(mapping->path, "[vsyscall]") == 0);
+}
+
+static bool is_emitted(const struct mapping *mapping)
+{
+	return is_code(mapping) && (!mapping->path || mapping->path[0] == '\0' ||
+				    strncmp(mapping->path, "[anon", 5) == 0 ||
+				    strncmp(mapping->path, "/memfd:", 7) == 0);
+}
+
+/* Emitted code first: it is why people look into a process at all. */
+static void sweep_mappings(struct scanner *scanner, const struct scan_source *source)
+{
+	const struct snapshot *snapshot = source->snapshot;
+
+	for (size_t i = 0; i < snapshot->mapping_count; i++)
+		if (is_code(&snapshot->mappings[i]))
+			scanner_expect(scanner,
+				       snapshot->mappings[i].end - snapshot->mappings[i].start);
+	for (int emitted = 1; emitted >= 0; emitted--)
+		for (size_t i = 0; i < snapshot->mapping_count; i++)
+			if (is_code(&snapshot->mappings[i]) &&
+			    is_emitted(&snapshot->mappings[i]) == (emitted == 1))
+				scanner_sweep(scanner, source, &snapshot->mappings[i]);
+}
+
+int scan_process(int pid, const struct scan_request *request, struct scan_report *ret,
+		 struct err *err)
+{
+	AUTO(symbols_freep)
+	struct symbols *symbols = symbols_new(&(struct symbols_options){ .no_python = true });
+	AUTO(mappings_deinit) struct mappings mappings = { 0 };
+	AUTO(fd_closep) int fd = open_memory(pid, err);
+	AUTO(mem_freep) char *text = NULL;
+	struct snapshot snapshot = { .pid = pid, .tid = pid };
+	struct live live = { fd };
+	struct scan_source source = { &snapshot, read_live, &live };
+	struct scanner scanner;
+	char path[64];
+	size_t len;
+	int r;
+
+	if (fd < 0)
+		return fd;
+	(void)snprintf(path, sizeof(path), "/proc/%d/maps", pid);
+	r = file_read(path, MAPS_BYTES_MAX, &text, &len, NULL);
+	if (r < 0)
+		return proc_trouble(pid, r, err);
+	(void)mappings_parse(&mappings, text, len);
+	if (mappings.count == 0)
+		return err_set(err, -ESRCH, "process %d has ended and is not collected yet", pid);
+	snapshot.mappings = mappings.items;
+	snapshot.mapping_count = mappings.count;
+	ret->subject = mem_printf("process %d", pid);
+	scanner_init(&scanner, request, symbols, ret);
+	sweep_mappings(&scanner, &source);
+	scanner_finish(&scanner);
+	return 0;
+}
+
+/* ---- a recorded trial ---- */
+
+/* One process of it. */
+struct remains {
+	struct event_log *log;
+	VEC(struct mapping) mappings; /* paths are the log's */
+	VEC(struct piece) pages;      /* emitted code; bytes are the log's */
+};
+
+static void remains_deinit(struct remains *remains)
+{
+	VEC_DEINIT(&remains->mappings);
+	VEC_DEINIT(&remains->pages);
+}
+
+static int by_address(const void *a, const void *b)
+{
+	const struct piece *x = a, *y = b;
+
+	return x->address < y->address ? -1 : x->address > y->address;
+}
+
+static int by_start(const void *a, const void *b)
+{
+	const struct mapping *x = a, *y = b;
+
+	return x->start < y->start ? -1 : x->start > y->start;
+}
+
+/* The pages that the last record of the process has: a crash, or its exit. */
+static void take_pages(struct remains *remains)
+{
+	struct log_reader *reader = &remains->log->reader;
+	uint64_t newest = 0;
+	struct log_item item;
+
+	log_reader_rewind(reader);
+	while (log_reader_next(reader, &item)) {
+		struct piece page;
+		struct log_blob blob;
+
+		if (item.head.type != LOG_BLOB || !log_payload(&item, &blob, sizeof(blob)) ||
+		    blob.kind != LOG_BLOB_JIT || blob.offset != 0 || item.head.owner < newest)
+			continue;
+		if (item.head.owner > newest)
+			remains->pages.count = 0;
+		newest = item.head.owner;
+		page.bytes = log_payload_rest(&item, sizeof(blob), &page.len);
+		page.address = blob.address;
+		if (page.bytes && page.len > 0 && page.address <= UINT64_MAX - page.len &&
+		    remains->pages.count < JIT_PAGES_MAX)
+			VEC_PUSH(&remains->pages, page);
+	}
+	if (remains->pages.count > 0)
+		qsort(remains->pages.items, remains->pages.count, sizeof(struct piece), by_address);
+}
+
+/* Pages that follow each other become one mapping. */
+static void map_pages(struct remains *remains)
+{
+	struct mapping mapping = { .perms = MAPPING_READ | MAPPING_WRITE | MAPPING_EXEC };
+
+	VEC_FOREACH (&remains->pages, page) {
+		if (mapping.end != page->address) {
+			if (mapping.start < mapping.end)
+				VEC_PUSH(&remains->mappings, mapping);
+			mapping.start = page->address;
+		}
+		mapping.end = page->address + page->len;
+	}
+	if (mapping.start < mapping.end)
+		VEC_PUSH(&remains->mappings, mapping);
+}
+
+static bool same_module(const struct mapping *a, const struct mapping *b)
+{
+	return a->path && b->path && strcmp(a->path, b->path) == 0 &&
+	       a->build_id_len == b->build_id_len &&
+	       memcmp(a->build_id, b->build_id, a->build_id_len) == 0;
+}
+
+static bool seen_before(const struct event_logs *logs, const struct event_log *until,
+			const struct mapping *module)
+{
+	for (const struct event_log *log = logs->list.items; log < until; log++)
+		for (size_t i = 0; i < log->modules.count; i++)
+			if (same_module(&log->modules.items[i], module))
+				return true;
+	return false;
+}
+
+static void take_remains(const struct event_logs *logs, struct event_log *log, struct remains *ret)
+{
+	const struct log_header *header = &log->reader.header;
+
+	ret->log = log;
+	take_pages(ret);
+	map_pages(ret);
+	for (size_t i = 0; i < log->modules.count; i++) {
+		const struct mapping *module = &log->modules.items[i];
+
+		/* redhand's own library was not there when it mattered. */
+		if (module->start < header->agent_end && header->agent_base < module->end)
+			continue;
+		if (!seen_before(logs, log, module))
+			VEC_PUSH(&ret->mappings, *module);
+	}
+	if (ret->mappings.count > 0)
+		qsort(ret->mappings.items, ret->mappings.count, sizeof(struct mapping), by_start);
+}
+
+static void sweep_remains(struct scanner *scanner, struct remains *remains)
+{
+	struct snapshot snapshot = {
+		.pid = (int)remains->log->reader.header.pid,
+		.pieces = remains->pages.items,
+		.piece_count = remains->pages.count,
+		.mappings = remains->mappings.items,
+		.mapping_count = remains->mappings.count,
+	};
+	struct recorded recorded = { scanner->symbols, &snapshot };
+
+	sweep_mappings(scanner, &(struct scan_source){ &snapshot, read_recorded, &recorded });
+}
+
+/* Emitted code that a process had when it died, but that was not kept. */
+static void note_lost_code(const struct remains *remains, struct scan_report *report)
+{
+	struct log_reader *reader = &remains->log->reader;
+	uint64_t bytes = 0;
+	struct log_item item;
+
+	log_reader_rewind(reader);
+	while (remains->pages.count == 0 && log_reader_next(reader, &item)) {
+		AUTO(mappings_deinit) struct mappings mappings = { 0 };
+		AUTO(mem_freep) char *maps = NULL;
+		size_t len;
+
+		if (item.head.type != LOG_CRASH)
+			continue;
+		maps = event_log_blob(remains->log, &item, LOG_BLOB_MAPS, 0, NULL, &len);
+		if (maps)
+			(void)mappings_parse(&mappings, maps, len);
+		bytes = 0;
+		for (size_t i = 0; i < mappings.count; i++)
+			if (is_emitted(&mappings.items[i]))
+				bytes += mappings.items[i].end - mappings.items[i].start;
+	}
+	if (bytes > 0)
+		strv_take(
+			&report->notes,
+			mem_printf("process %u had %llu KiB for emitted code, which was not kept: "
+				   "run the trials with --observe ids",
+				   reader->header.pid, (unsigned long long)bytes / 1024));
+}
+
+int scan_trial(int trials, const char *trial, const struct scan_request *request,
+	       struct scan_report *ret, struct err *err)
+{
+	AUTO(symbols_freep)
+	struct symbols *symbols = symbols_new(&(struct symbols_options){ .no_python = true });
+	AUTO(event_logs_deinit) struct event_logs logs = { 0 };
+	struct scanner scanner;
+	int r = event_logs_open(trials, trial, &logs, err);
+
+	if (r < 0)
+		return r;
+	if (logs.list.count == 0) {
+		(void)err_set(err, -ENODATA, "no observer left anything of trial %s", trial);
+		return err_remedy(err, "scan a failed trial that ran with --observe crash or ids");
+	}
+	ret->subject = mem_printf("trial %s", trial);
+	scanner_init(&scanner, request, symbols, ret);
+	VEC_FOREACH (&logs.list, log) {
+		struct remains remains = { 0 };
+
+		take_remains(&logs, log, &remains);
+		sweep_remains(&scanner, &remains);
+		note_lost_code(&remains, ret);
+		remains_deinit(&remains);
+	}
+	for (size_t i = 0; i < logs.notes.count; i++)
+		strv_add(&ret->notes, logs.notes.items[i]);
+	scanner_finish(&scanner);
+	return 0;
+}

@@ -1,0 +1,334 @@
+#include "engine/verdict/facts.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define CHAIN_MAX 16
+
+static int by_number(const void *a, const void *b)
+{
+	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+
+	return (x > y) - (x < y);
+}
+
+uint64_t evidence_trials(const struct evidence *const *items, size_t count)
+{
+	AUTO(mem_freep) uint64_t *numbers = mem_alloc(count * sizeof(*numbers));
+	uint64_t trials = count > 0;
+
+	for (size_t i = 0; i < count; i++)
+		numbers[i] = items[i]->trial;
+	qsort(numbers, count, sizeof(*numbers), by_number);
+	for (size_t i = 1; i < count; i++)
+		trials += numbers[i] != numbers[i - 1];
+	return trials;
+}
+
+static uint64_t value_mask(unsigned int len)
+{
+	return len == 0 || len >= 8 ? UINT64_MAX : (UINT64_C(1) << (len * 8)) - 1;
+}
+
+uint64_t write_mask(const struct write_seen *write)
+{
+	return (write->old ^ write->new) & value_mask(write->value_len);
+}
+
+bool write_changed(const struct write_seen *write)
+{
+	/* Without values nothing speaks against it; WRITE_FOUND is not set then. */
+	return write->value_len == 0 || write_mask(write) != 0;
+}
+
+static bool same_text(const char *a, const char *b)
+{
+	return a && b && strcmp(a, b) == 0;
+}
+
+static const struct frame *site_of(const struct stack *stack)
+{
+	const struct frame *site = stack_site(stack);
+
+	return site ? site : stack->count > 0 ? &stack->frames[0] : NULL;
+}
+
+bool same_writer(const struct write_seen *a, const struct write_seen *b)
+{
+	const struct frame *x = site_of(&a->writer), *y = site_of(&b->writer);
+
+	if (!x || !y || x->kind != y->kind)
+		return false;
+	/* Emitted code lies elsewhere in every run; the name may be all that it has. */
+	if (x->kind == FRAME_JIT)
+		return same_text(a->instruction, b->instruction) &&
+		       (same_text(x->function, y->function) || (!x->function && !y->function));
+	if (x->function || y->function)
+		return same_text(x->function, y->function) &&
+		       (same_text(x->file, y->file) || same_text(x->module, y->module));
+	return same_text(x->module, y->module) && x->offset == y->offset;
+}
+
+/* The same instruction, not only the same function. */
+static bool same_store(const struct write_seen *a, const struct write_seen *b)
+{
+	const struct frame *x = site_of(&a->writer), *y = site_of(&b->writer);
+
+	if (!same_writer(a, b))
+		return false;
+	if (a->instruction && b->instruction && strcmp(a->instruction, b->instruction) != 0)
+		return false;
+	return x->kind == FRAME_JIT || x->line == y->line;
+}
+
+/* Did they do the same to the field? Pointers differ from run to run, so a store of another
+ * pointer is no likeness; the same few bits, zero, or the very value is. */
+static bool same_change(const struct write_seen *a, const struct write_seen *b)
+{
+	uint64_t mask = write_mask(a);
+
+	if (mask == 0 || write_mask(b) == 0)
+		return false;
+	if (a->new == b->new)
+		return true;
+	return __builtin_popcountll(mask) <= 8 && mask == write_mask(b) &&
+	       ((a->new &mask) == (b->new &mask));
+}
+
+/* The write that gave the home the value that the last store only repeated; NULL when the
+ * evidence has none. */
+static const struct evidence *before_repeat(const struct evidence_list *list,
+					    const struct evidence *last)
+{
+	const struct evidence *found = NULL;
+
+	VEC_FOREACH (&list->list, e) {
+		if (e->kind != EVIDENCE_WRITE || e == last || e->trial != last->trial ||
+		    !home_same(&e->write->home, &last->write->home) ||
+		    e->write->home.block_id != last->write->home.block_id)
+			continue;
+		if (e->write->when_ns > last->write->when_ns || !write_changed(e->write) ||
+		    e->write->value_len == 0 || e->write->new != last->write->new)
+			continue;
+		if (!found || e->write->when_ns >= found->write->when_ns)
+			found = e;
+	}
+	return found;
+}
+
+static struct suspect *suspect_for(struct stage *stage, const struct write_seen *write)
+{
+	VEC_FOREACH (&stage->suspects, s)
+		if (same_writer(s->writes.items[0]->write, write))
+			return s;
+	VEC_PUSH(&stage->suspects, (struct suspect){ .verified = true });
+	return &stage->suspects.items[stage->suspects.count - 1];
+}
+
+static void add_last_write(struct stage *stage, const struct evidence_list *list,
+			   const struct evidence *last)
+{
+	const struct evidence *culprit = last;
+	struct suspect *suspect;
+
+	if (!write_changed(last->write))
+		culprit = before_repeat(list, last);
+	if (!culprit)
+		return;
+	if (culprit->write->flags & WRITE_ASYNC || culprit->write->writer.count == 0) {
+		VEC_PUSH(&stage->imprecise, culprit);
+		return;
+	}
+	suspect = suspect_for(stage, culprit->write);
+	VEC_PUSH(&suspect->writes, culprit);
+	if (!(last->write->flags & WRITE_FOUND))
+		suspect->verified = false;
+}
+
+/* An earlier write to the very block in the same failing trial may be the same deed. */
+static bool same_deed(const struct suspect *suspect, const struct evidence *e)
+{
+	VEC_FOREACH (&suspect->writes, mine)
+		if ((*mine)->trial == e->trial &&
+		    (*mine)->write->home.block_id == e->write->home.block_id)
+			return true;
+	return false;
+}
+
+static void add_harmless(struct suspect *suspect, const struct evidence_list *list)
+{
+	const struct write_seen *bad = suspect->writes.items[0]->write;
+
+	VEC_FOREACH (&list->list, e) {
+		const struct write_seen *w = e->write;
+
+		if (e->kind != EVIDENCE_WRITE || (e->failing && w->flags & WRITE_LAST) ||
+		    w->flags & WRITE_ASYNC || !home_same(&w->home, &bad->home) ||
+		    !same_store(w, bad) || !same_change(w, bad))
+			continue;
+		if (!same_deed(suspect, e))
+			VEC_PUSH(&suspect->harmless, e);
+	}
+}
+
+static int by_caught(const void *a, const void *b)
+{
+	const struct suspect *x = a, *y = b;
+
+	return (x->writes.count < y->writes.count) - (x->writes.count > y->writes.count);
+}
+
+/* Failing trials in which that home of the failing block was watched. What the hop says counts
+ * where it says more: a trial in which nobody was caught may have left nothing else. */
+static uint64_t count_watched(const struct evidence_list *list, const struct home *home)
+{
+	VEC(const struct evidence *) seen = { 0 };
+	uint64_t watched;
+
+	VEC_FOREACH (&list->list, e)
+		if (e->failing && ((e->kind == EVIDENCE_WATCH && e->watch->victim_watched &&
+				    home_same(&e->watch->home, home)) ||
+				   (e->kind == EVIDENCE_WRITE && e->write->flags & WRITE_LAST &&
+				    home_same(&e->write->home, home))))
+			VEC_PUSH(&seen, e);
+	watched = EVIDENCE_TRIALS(&seen);
+	VEC_DEINIT(&seen);
+	VEC_FOREACH (&list->list, e)
+		if (e->kind == EVIDENCE_HOP && home_same(&e->hop->home, home) &&
+		    e->hop->watched > watched)
+			watched = e->hop->watched;
+	return watched;
+}
+
+static void stage_init(struct stage *stage, const struct evidence_list *list,
+		       const struct home *home)
+{
+	*stage = (struct stage){ .home = home, .watched = count_watched(list, home) };
+	VEC_FOREACH (&list->list, e)
+		if (e->kind == EVIDENCE_WRITE && e->failing && e->write->flags & WRITE_LAST &&
+		    home_same(&e->write->home, home))
+			add_last_write(stage, list, e);
+	VEC_FOREACH (&stage->suspects, suspect)
+		add_harmless(suspect, list);
+	if (stage->suspects.count > 1)
+		qsort(stage->suspects.items, stage->suspects.count,
+		      sizeof(stage->suspects.items[0]), by_caught);
+}
+
+static void stage_deinit(struct stage *stage)
+{
+	VEC_FOREACH (&stage->suspects, suspect) {
+		VEC_DEINIT(&suspect->writes);
+		VEC_DEINIT(&suspect->harmless);
+	}
+	VEC_DEINIT(&stage->suspects);
+	VEC_DEINIT(&stage->imprecise);
+}
+
+static const struct home *home_of(const struct evidence *e)
+{
+	if (!e->failing)
+		return NULL;
+	if (e->kind == EVIDENCE_WRITE && e->write->flags & WRITE_LAST)
+		return &e->write->home;
+	if (e->kind == EVIDENCE_WATCH && e->watch->victim_watched)
+		return &e->watch->home;
+	return NULL;
+}
+
+/* Is it only where a value was copied from? Then it is a later stage. */
+static bool is_source(const struct evidence_list *list, const struct home *home)
+{
+	VEC_FOREACH (&list->list, e)
+		if (e->kind == EVIDENCE_WRITE && e->failing && e->write->flags & WRITE_LAST &&
+		    e->write->flags & WRITE_COPIED && home_same(&e->write->source, home) &&
+		    !home_same(&e->write->home, home))
+			return true;
+	return false;
+}
+
+/* The home that the failure read: the first hop's, or the one watched in most failing trials. */
+static const struct home *first_home(const struct evidence_list *list)
+{
+	const struct home *best = NULL;
+	uint64_t most = 0;
+
+	VEC_FOREACH (&list->list, e)
+		if (e->kind == EVIDENCE_HOP && e->hop->number == 1 &&
+		    e->hop->home.kind != HOME_UNKNOWN)
+			return &e->hop->home;
+	VEC_FOREACH (&list->list, e) {
+		const struct home *home = home_of(e);
+		uint64_t watched;
+
+		if (!home || is_source(list, home))
+			continue;
+		watched = count_watched(list, home);
+		if (watched > most) {
+			most = watched;
+			best = home;
+		}
+	}
+	return best;
+}
+
+static const struct home *next_home(const struct facts *facts)
+{
+	const struct stage *stage = &facts->chain.items[facts->chain.count - 1];
+	const struct suspect *suspect = stage_first(stage);
+	const struct write_seen *write;
+
+	if (!suspect)
+		return NULL;
+	write = suspect->writes.items[0]->write;
+	if (!(write->flags & WRITE_COPIED) || write->source.kind == HOME_UNKNOWN)
+		return NULL;
+	VEC_FOREACH (&facts->chain, before)
+		if (home_same(before->home, &write->source))
+			return NULL;
+	return &write->source;
+}
+
+static uint64_t count_trials(const struct evidence_list *list)
+{
+	uint64_t trials = list->trials;
+
+	VEC_FOREACH (&list->list, e)
+		if (e->kind == EVIDENCE_HOP && e->hop->trials > trials)
+			trials = e->hop->trials;
+	return trials;
+}
+
+void facts_init(struct facts *facts, const struct evidence_list *list)
+{
+	const struct home *home = first_home(list);
+
+	*facts = (struct facts){ .list = list, .trials = count_trials(list) };
+	while (home && facts->chain.count < CHAIN_MAX) {
+		struct stage stage;
+
+		stage_init(&stage, list, home);
+		VEC_PUSH(&facts->chain, stage);
+		home = next_home(facts);
+	}
+}
+
+void facts_deinit(struct facts *facts)
+{
+	VEC_FOREACH (&facts->chain, stage)
+		stage_deinit(stage);
+	VEC_DEINIT(&facts->chain);
+}
+
+const struct suspect *stage_first(const struct stage *stage)
+{
+	return stage && stage->suspects.count > 0 ? &stage->suspects.items[0] : NULL;
+}
+
+const struct stage *facts_origin(const struct facts *facts)
+{
+	for (size_t i = facts->chain.count; i > 0; i--)
+		if (facts->chain.items[i - 1].suspects.count > 0)
+			return &facts->chain.items[i - 1];
+	return NULL;
+}

@@ -1,0 +1,150 @@
+/*
+ * The built-in hypotheses: what each claims, and what the evidence does to it.
+ *
+ * A firm verdict confirms its own and falsifies those that it excludes. Some fall by a single
+ * observation, whatever the verdict is: two objects at one address are no explanation once the very
+ * block was seen to be written. Everything else stays open.
+ */
+#include "engine/verdict/judge.h"
+
+#include <inttypes.h>
+
+static const struct {
+	const char *id, *text;
+} texts[HYPOTHESES] = {
+	[HYP_NARROW] = { "narrow", "a bad value is written into the field itself, by a store no "
+				   "wider than it" },
+	[HYP_WIDE] = { "wide", "a wider store, meant for a neighbour, clips the field" },
+	[HYP_OVERFLOW] = { "overflow", "a write runs over the end, or before the start, of another "
+				       "block" },
+	[HYP_STALE] = { "stale", "a write goes through a pointer to a block that was freed" },
+	[HYP_DANGLING] = { "dangling", "a pointer outlives the block that it points to, and is "
+				       "used" },
+	[HYP_DOUBLE_FREE] = { "double-free",
+			      "a block is freed twice, or a wrong pointer is freed" },
+	[HYP_CONFLATED] = { "conflated", "two objects at one address are taken for one: no write "
+					 "happened" },
+	[HYP_CACHED] = { "cached", "a stale or torn value is copied from a cache slot by code that "
+				   "is right" },
+	[HYP_RACE] = { "race", "two threads write the field at once" },
+	[HYP_UNINITIALISED] = { "uninitialised",
+				"the field is used before anybody has written it" },
+	[HYP_MAPPING] = { "mapping", "a mapped file is made shorter, or written anew, by another "
+				     "process" },
+	[HYP_OUTSIDE] = { "outside", "the kernel, another process or a device writes it" },
+	[HYP_HOST] = { "host", "the machine is at fault: its memory or a core" },
+	[HYP_GROWTH] = { "growth", "blocks pile up from test to test" },
+	[HYP_PLAIN] = { "plain", "it is no memory error: it fails in the same way in every run" },
+};
+
+static void decide(struct verdict_hypothesis *h, enum hypothesis_status status,
+		   const struct evidence *e, const char *because)
+{
+	if (h->status != HYPOTHESIS_OPEN)
+		return;
+	h->status = status;
+	h->because = mem_strdup(because);
+	if (e)
+		VEC_PUSH(&h->evidence, e->id);
+}
+
+static void by_verdict(const struct rule *rule, const struct proof *proof, struct verdict *ret)
+{
+	AUTO(strbuf_deinit) struct strbuf seen = { 0 };
+
+	evidence_describe(proof->main, &seen);
+	for (unsigned int i = 0; i < HYPOTHESES; i++) {
+		struct verdict_hypothesis *h = &ret->hypotheses.items[i];
+
+		if (i != (unsigned int)rule->hypothesis &&
+		    !(rule->excludes & ~proof->spared & BIT(i)))
+			continue;
+		decide(h,
+		       i == (unsigned int)rule->hypothesis ? HYPOTHESIS_CONFIRMED
+							   : HYPOTHESIS_FALSIFIED,
+		       NULL, strbuf_str(&seen));
+		VEC_FOREACH (&proof->pieces, piece)
+			VEC_PUSH(&h->evidence, (*piece)->id);
+	}
+}
+
+/* The very block that failed was written: it was no mix-up of two, and somebody did write it. */
+static void by_caught_writes(const struct facts *facts, struct verdict *ret)
+{
+	VEC_FOREACH (&facts->chain, stage)
+		VEC_FOREACH (&stage->suspects, suspect) {
+			const struct evidence *e = suspect->writes.items[0];
+			AUTO(strbuf_deinit) struct strbuf seen = { 0 };
+
+			evidence_describe(e, &seen);
+			if (suspect->verified && !(e->write->flags & WRITE_FIRST))
+				decide(&ret->hypotheses.items[HYP_CONFLATED], HYPOTHESIS_FALSIFIED,
+				       e, strbuf_str(&seen));
+			if (suspect->verified)
+				decide(&ret->hypotheses.items[HYP_UNINITIALISED],
+				       HYPOTHESIS_FALSIFIED, e, strbuf_str(&seen));
+			if (suspect->verified && suspect->writes.count > 1)
+				decide(&ret->hypotheses.items[HYP_HOST], HYPOTHESIS_FALSIFIED, e,
+				       strbuf_str(&seen));
+			if (suspect->verified && suspect->writes.count > 1 &&
+			    suspect->writes.count >= stage->watched)
+				decide(&ret->hypotheses.items[HYP_OUTSIDE], HYPOTHESIS_FALSIFIED, e,
+				       strbuf_str(&seen));
+		}
+}
+
+/* From birth to failure one thread alone wrote it, in every failing trial that was watched. */
+static void by_one_thread(const struct facts *facts, struct verdict *ret)
+{
+	const struct evidence *seen = NULL;
+	uint64_t trials = 0;
+
+	if (facts->chain.count == 0)
+		return;
+	VEC_FOREACH (&facts->list->list, e) {
+		if (e->kind == EVIDENCE_RACE)
+			return;
+		if (e->kind != EVIDENCE_WATCH || !e->failing || !e->watch->victim_watched ||
+		    !home_same(&e->watch->home, facts->chain.items[0].home))
+			continue;
+		if (!e->watch->since_birth || e->watch->threads > 1 || e->watch->hits == 0)
+			return;
+		seen = e;
+		trials++;
+	}
+	if (trials < 2 || trials < facts->chain.items[0].watched)
+		return;
+	decide(&ret->hypotheses.items[HYP_RACE], HYPOTHESIS_FALSIFIED, seen,
+	       "one thread alone wrote it from its birth to the failure, in every failing trial that "
+	       "was watched");
+}
+
+static void by_crash(const struct facts *facts, struct verdict *ret)
+{
+	VEC_FOREACH (&facts->list->list, e) {
+		AUTO(strbuf_deinit) struct strbuf seen = { 0 };
+
+		if (e->kind != EVIDENCE_CRASH || !e->failing || e->crash->fault == FAULT_ABORT ||
+		    e->crash->fault == FAULT_SENT || e->crash->fault == FAULT_ARITHMETIC ||
+		    e->crash->fault == FAULT_UNKNOWN)
+			continue;
+		evidence_describe(e, &seen);
+		decide(&ret->hypotheses.items[HYP_PLAIN], HYPOTHESIS_FALSIFIED, e,
+		       strbuf_str(&seen));
+		return;
+	}
+}
+
+void hypotheses_decide(const struct facts *facts, const struct rule *rule,
+		       const struct proof *proof, struct verdict *ret)
+{
+	for (unsigned int i = 0; i < HYPOTHESES; i++)
+		VEC_PUSH(&ret->hypotheses,
+			 ((struct verdict_hypothesis){ .id = mem_strdup(texts[i].id),
+						       .text = mem_strdup(texts[i].text) }));
+	if (rule && ret->firm)
+		by_verdict(rule, proof, ret);
+	by_caught_writes(facts, ret);
+	by_one_thread(facts, ret);
+	by_crash(facts, ret);
+}

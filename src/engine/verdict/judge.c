@@ -1,0 +1,237 @@
+#include "engine/verdict/judge.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#include "engine/verdict/verdict.h"
+
+/* A matter of its own beside a crash, never a rival of another class. */
+#define APART (BIT(VERDICT_LEAK_GROWTH) | BIT(VERDICT_NOT_MEMORY))
+
+static bool is_firm(const struct proof *proof)
+{
+	return proof->fits && proof->doubts.count == 0;
+}
+
+/* The first firm one, or the first that fits. */
+static size_t choose(const struct proof *proofs)
+{
+	size_t best = rule_count;
+
+	for (size_t i = 0; i < rule_count; i++) {
+		if (!proofs[i].fits)
+			continue;
+		if (is_firm(&proofs[i]))
+			return i;
+		if (best == rule_count)
+			best = i;
+	}
+	return best;
+}
+
+static void say_counts(const struct rule *rule, const struct proof *proof,
+		       const struct facts *facts, struct strbuf *sb)
+{
+	if (BIT(rule->class) & APART || rule->class == VERDICT_HOST_SUSPECTED)
+		return;
+	if (rule->by_watching && proof->main->kind != EVIDENCE_CANARY)
+		strbuf_addf(sb,
+			    "; caught in %" PRIu64 " of %" PRIu64
+			    " failing trials in which the victim was watched",
+			    proof->caught, proof->watched);
+	else
+		strbuf_addf(sb, "; seen in %" PRIu64 " failing trial%s", proof->caught,
+			    proof->caught == 1 ? "" : "s");
+	if (facts->trials > 0)
+		strbuf_addf(sb, ", %" PRIu64 " trials run", facts->trials);
+}
+
+static void add_alternative(const struct rule *rule, const struct proof *proof,
+			    const struct facts *facts, struct verdict *ret)
+{
+	AUTO(verdict_deinit) struct verdict scratch = { .class = rule->class };
+	struct verdict_alternative alternative = { .class = rule->class };
+	struct strbuf sentence = { 0 };
+
+	rule->tell(facts, proof, &scratch, &sentence);
+	say_counts(rule, proof, facts, &sentence);
+	alternative.sentence = strbuf_take(&sentence);
+	alternative.tell_apart = mem_strdup(rule->settles);
+	VEC_FOREACH (&proof->pieces, piece)
+		VEC_PUSH(&alternative.evidence, (*piece)->id);
+	VEC_PUSH(&ret->alternatives, alternative);
+}
+
+static void add_alternatives(const struct proof *proofs, size_t chosen, const struct facts *facts,
+			     struct verdict *ret)
+{
+	for (size_t i = 0; i < rule_count; i++) {
+		uint32_t bit = BIT(rules[i].class);
+
+		if (i == chosen || !proofs[i].fits || bit & APART || rules[chosen].covers & bit)
+			continue;
+		add_alternative(&rules[i], &proofs[i], facts, ret);
+	}
+}
+
+/* The crash of the trial that the verdict is told by, or any. */
+static const struct evidence *find_crash(const struct facts *facts, const struct proof *proof)
+{
+	const struct evidence *first = NULL;
+
+	VEC_FOREACH (&facts->list->list, e) {
+		if (e->kind != EVIDENCE_CRASH || !e->failing)
+			continue;
+		if (proof && proof->main->trial == e->trial)
+			return e;
+		if (!first)
+			first = e;
+	}
+	return first;
+}
+
+static void add_step(struct verdict *ret, const char *what, const struct stack *stack,
+		     const struct evidence *e)
+{
+	struct verdict_step step = { .what = mem_strdup(what) };
+
+	if (!stack || stack->count == 0) {
+		mem_free(step.what);
+		return;
+	}
+	if (e) {
+		step.trial = e->trial;
+		step.evidence = e->id;
+	}
+	stack_copy(&step.stack, stack);
+	VEC_PUSH(&ret->steps, step);
+}
+
+static const char *writer_words(enum verdict_class class)
+{
+	switch (class) {
+	case VERDICT_DANGLING_HOLDER:
+		return "the pointer is stored here";
+	case VERDICT_DOUBLE_FREE:
+		return "it is freed again here";
+	case VERDICT_INVALID_FREE:
+		return "the wrong pointer is freed here";
+	case VERDICT_MAPPING_TRUNCATED:
+		return "the file is made shorter here";
+	case VERDICT_LEAK_GROWTH:
+		return "the blocks that stay are allocated here";
+	case VERDICT_STALE_CACHED_VALUE:
+		return "the slot is written here";
+	case VERDICT_RACE:
+		return "the second thread writes here";
+	default:
+		return "the bad write";
+	}
+}
+
+/* Allocation, free, bad write, failure: in the order in which they happen. */
+static void add_steps(const struct proof *proof, const struct evidence *crash, struct verdict *ret)
+{
+	const struct evidence *main = proof->main;
+	bool stored_before_free = ret->class == VERDICT_DANGLING_HOLDER;
+
+	if (ret->base && (!ret->victim || ret->base->id != ret->victim->id))
+		add_step(ret, "the block that the writer meant is allocated here",
+			 &ret->base->allocated, main);
+	if (ret->victim)
+		add_step(ret, "the block is allocated here", &ret->victim->allocated, main);
+	if (stored_before_free)
+		add_step(ret, writer_words(ret->class), &ret->writer, main);
+	add_step(ret, "it is freed here", &ret->freed_by, main);
+	if (ret->class == VERDICT_RACE)
+		add_step(ret, "the first thread writes here", &ret->other, main);
+	if (!stored_before_free)
+		add_step(ret, writer_words(ret->class), &ret->writer, main);
+	if (ret->class == VERDICT_STALE_CACHED_VALUE)
+		add_step(ret, "the value is copied here", &ret->other, main);
+	if (main->kind == EVIDENCE_FREED_USE && !main->freed_use->write)
+		add_step(ret, "the freed block is used here", &main->freed_use->user, main);
+	if (main->kind == EVIDENCE_MAPPING)
+		add_step(ret, "what was cut off is touched here", &main->mapping->user, main);
+	if (crash)
+		add_step(ret, "it fails here", &crash->crash->stack, crash);
+}
+
+static void take_signature(const struct evidence_list *list, const struct proof *proof,
+			   struct verdict *ret)
+{
+	if (proof && proof->main->signature[0] != '\0') {
+		memcpy(ret->signature, proof->main->signature, sizeof(ret->signature));
+		return;
+	}
+	VEC_FOREACH (&list->list, e)
+		if (e->failing && e->signature[0] != '\0') {
+			memcpy(ret->signature, e->signature, sizeof(ret->signature));
+			return;
+		}
+}
+
+static void state(const struct proof *proofs, size_t chosen, const struct facts *facts,
+		  struct verdict *ret)
+{
+	const struct rule *rule = &rules[chosen];
+	const struct proof *proof = &proofs[chosen];
+	const struct evidence *crash = find_crash(facts, proof);
+	struct strbuf sentence = { 0 };
+
+	ret->class = rule->class;
+	ret->firm = is_firm(proof);
+	ret->caught = proof->caught;
+	ret->watched = proof->watched;
+	rule->tell(facts, proof, ret, &sentence);
+	say_counts(rule, proof, facts, &sentence);
+	ret->sentence = strbuf_take(&sentence);
+	VEC_FOREACH (&proof->pieces, piece)
+		VEC_PUSH(&ret->evidence, (*piece)->id);
+	for (size_t i = 0; i < proof->doubts.count; i++)
+		strv_add(&ret->doubts, proof->doubts.items[i]);
+	ret->crash = crash ? crash->id : 0;
+	add_steps(proof, crash, ret);
+	add_alternatives(proofs, chosen, facts, ret);
+	if (!ret->firm || rule->class == VERDICT_USE_AFTER_FREE)
+		ret->next = mem_strdup(rule->settles);
+	take_signature(facts->list, proof, ret);
+	hypotheses_decide(facts, rule, proof, ret);
+}
+
+static void give_up(const struct facts *facts, struct verdict *ret)
+{
+	const struct evidence *crash = find_crash(facts, NULL);
+
+	ret->class = VERDICT_NOT_CAUGHT;
+	ret->crash = crash ? crash->id : 0;
+	VEC_FOREACH (&facts->chain, stage)
+		if (stage->watched > ret->watched)
+			ret->watched = stage->watched;
+	if (crash)
+		add_step(ret, "it fails here", &crash->crash->stack, crash);
+	take_signature(facts->list, NULL, ret);
+	hypotheses_decide(facts, NULL, NULL, ret);
+	not_caught(facts, ret);
+}
+
+void verdict_judge(const struct evidence_list *list, struct verdict *ret)
+{
+	struct proof *proofs = mem_alloc(rule_count * sizeof(*proofs));
+	AUTO(facts_deinit) struct facts facts;
+	size_t chosen;
+
+	*ret = (struct verdict){ 0 };
+	facts_init(&facts, list);
+	ret->trials = facts.trials;
+	for (size_t i = 0; i < rule_count; i++)
+		rules[i].weigh(&rules[i], &facts, &proofs[i]);
+	chosen = choose(proofs);
+	if (chosen < rule_count)
+		state(proofs, chosen, &facts, ret);
+	else
+		give_up(&facts, ret);
+	for (size_t i = 0; i < rule_count; i++)
+		proof_deinit(&proofs[i]);
+	mem_free(proofs);
+}

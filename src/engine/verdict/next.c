@@ -1,0 +1,134 @@
+/*
+ * When nothing fits: what was seen all the same, what is still open, and what to try next.
+ */
+#include "engine/verdict/judge.h"
+
+#include <inttypes.h>
+
+static void lead(struct verdict *ret, struct strbuf *sb)
+{
+	strv_take(&ret->open, strbuf_take(sb));
+}
+
+/* Caught, but not often enough to be the story. */
+static void add_leads(const struct facts *facts, struct verdict *ret)
+{
+	VEC_FOREACH (&facts->chain, stage) {
+		VEC_FOREACH (&stage->suspects, suspect) {
+			struct strbuf sb = { 0 };
+
+			say_site(&sb, &suspect->writes.items[0]->write->writer);
+			strbuf_addf(&sb,
+				    " wrote it last in %zu of %" PRIu64
+				    " failing trials in which it was watched: a lead, no proof "
+				    "(evidence %" PRIu64 ")",
+				    suspect->writes.count, stage->watched,
+				    suspect->writes.items[0]->id);
+			lead(ret, &sb);
+		}
+		if (stage->imprecise.count > 0) {
+			struct strbuf sb = { 0 };
+
+			strbuf_addf(
+				&sb,
+				"%zu last write%s came in late, so that the writer is not known "
+				"(trial %" PRIu64 ")",
+				stage->imprecise.count, stage->imprecise.count == 1 ? "" : "s",
+				stage->imprecise.items[0]->trial);
+			lead(ret, &sb);
+		}
+	}
+}
+
+static void add_open_hypotheses(struct verdict *ret)
+{
+	VEC_FOREACH (&ret->hypotheses, h) {
+		struct strbuf sb = { 0 };
+
+		if (h->status != HYPOTHESIS_OPEN)
+			continue;
+		strbuf_addf(&sb, "%s: %s", h->id, h->text);
+		lead(ret, &sb);
+	}
+}
+
+struct have {
+	const struct evidence *crash, *freed, *gap;
+	bool watch, failing, imprecise, no_syscalls;
+};
+
+static void look(const struct facts *facts, struct have *have)
+{
+	VEC_FOREACH (&facts->list->list, e) {
+		have->failing = have->failing || e->failing;
+		if (e->kind == EVIDENCE_CRASH && e->failing && !have->crash)
+			have->crash = e;
+		if (e->kind == EVIDENCE_WATCH && e->failing && e->watch->victim_watched) {
+			have->watch = true;
+			have->no_syscalls = have->no_syscalls || !e->watch->kernel_writes;
+		}
+		if (e->kind == EVIDENCE_OUTSIDE && e->outside->gap)
+			have->gap = e;
+		if (e->kind == EVIDENCE_HOLDER && e->failing)
+			have->freed = e;
+	}
+	VEC_FOREACH (&facts->chain, stage) {
+		have->watch = have->watch || stage->watched > 0;
+		have->imprecise = have->imprecise || stage->imprecise.count > 0;
+	}
+}
+
+static char *next_experiment(const struct facts *facts)
+{
+	struct have have = { 0 };
+
+	look(facts, &have);
+	if (!have.failing)
+		return mem_strdup(
+			"no failing trial has been looked at: redhand repro --observe ids "
+			"-- CMD, until it fails");
+	if (have.imprecise)
+		return mem_strdup("redhand watch --mode pages on the same field: there a write "
+				  "cannot come in late");
+	if (have.gap)
+		return mem_strdup("watch the same block from its birth on (--on key:…), so that no "
+				  "write is missed");
+	if (have.watch && have.no_syscalls)
+		return mem_strdup(
+			"the same watch with writes by system calls included (as root, or "
+			"perf_event_paranoid 1)");
+	if (have.watch)
+		return mem_strdup(
+			"redhand watch --mode pages over all blocks of that context: four "
+			"hardware watches may have looked at the wrong ones");
+	if (have.crash && have.crash->crash->blocks.count > 0)
+		return mem_printf("redhand chase --from %" PRIu64
+				  " -- CMD: watch the field that the crash read in the next trials",
+				  have.crash->trial);
+	if (have.crash)
+		return mem_strdup("redhand repro --observe ids -- CMD: which block was it, and who "
+				  "freed it");
+	return mem_strdup("redhand heap -- CMD: canaries and a quarantine show damage before it "
+			  "crashes");
+}
+
+void not_caught(const struct facts *facts, struct verdict *ret)
+{
+	AUTO(strbuf_deinit) struct strbuf sb = { 0 };
+
+	ret->next = next_experiment(facts);
+	add_leads(facts, ret);
+	add_open_hypotheses(ret);
+	if (ret->watched > 0)
+		strbuf_addf(&sb,
+			    "nobody was caught: the victim was watched in %" PRIu64
+			    " failing trial%s",
+			    ret->watched, ret->watched == 1 ? "" : "s");
+	else if (facts->list->list.count > 0)
+		strbuf_adds(&sb, "nobody was caught: no failing trial has been watched yet");
+	else
+		strbuf_adds(&sb, "there is no evidence yet");
+	if (facts->trials > 0)
+		strbuf_addf(&sb, ", %" PRIu64 " trials run", facts->trials);
+	ret->sentence = strbuf_take(&sb);
+}

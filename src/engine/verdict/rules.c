@@ -1,0 +1,224 @@
+/*
+ * The table of rules, and what they share.
+ */
+#include "engine/verdict/rules.h"
+
+#include <inttypes.h>
+
+/* A caught writer of the very value that failed leaves no room for another way it came there.
+ * Whether two threads were at it is another question, and so are growth and plain errors. */
+#define EVERY_OTHER_WAY                                                                    \
+	(BIT(HYP_NARROW) | BIT(HYP_WIDE) | BIT(HYP_OVERFLOW) | BIT(HYP_STALE) |            \
+	 BIT(HYP_DANGLING) | BIT(HYP_DOUBLE_FREE) | BIT(HYP_CONFLATED) | BIT(HYP_CACHED) | \
+	 BIT(HYP_UNINITIALISED) | BIT(HYP_MAPPING) | BIT(HYP_OUTSIDE) | BIT(HYP_HOST))
+
+#define BUT(set, hypothesis) ((set) & ~BIT(hypothesis))
+
+const struct rule rules[] = {
+	{ .class = VERDICT_DOUBLE_FREE,
+	  .hypothesis = HYP_DOUBLE_FREE,
+	  .needs = "a free of a block whose id was freed before, in a failing trial",
+	  .settles = "look at both frees: with the second one taken out the failure must go",
+	  .excludes = BIT(HYP_NARROW) | BIT(HYP_WIDE) | BIT(HYP_CONFLATED) | BIT(HYP_MAPPING) |
+		      BIT(HYP_OUTSIDE) | BIT(HYP_HOST),
+	  .covers = BIT(VERDICT_USE_AFTER_FREE) | BIT(VERDICT_INVALID_FREE),
+	  .weigh = weigh_bad_free,
+	  .tell = tell_bad_free },
+	{ .class = VERDICT_INVALID_FREE,
+	  .hypothesis = HYP_DOUBLE_FREE,
+	  .needs = "a free of a pointer that is no block's start, or by the wrong function, in a "
+		   "failing trial",
+	  .settles = "look at the free: with it taken out the failure must go",
+	  .excludes = BIT(HYP_CONFLATED) | BIT(HYP_MAPPING) | BIT(HYP_HOST),
+	  .weigh = weigh_bad_free,
+	  .tell = tell_bad_free },
+	{ .class = VERDICT_MAPPING_TRUNCATED,
+	  .hypothesis = HYP_MAPPING,
+	  .needs = "a fault behind the present end of a mapped file, and who made it shorter",
+	  .settles = "give every trial its own copy of the file: the failure must go",
+	  .excludes = BUT(EVERY_OTHER_WAY, HYP_MAPPING) & ~BIT(HYP_OUTSIDE),
+	  .weigh = weigh_mapping,
+	  .tell = tell_mapping },
+	{ .class = VERDICT_DANGLING_HOLDER,
+	  .hypothesis = HYP_DANGLING,
+	  .needs = "a pointer to a block that was freed, and that very pointer used in the failure",
+	  .settles = "clear that pointer before the free (or free later): the failure must go",
+	  .excludes = BUT(EVERY_OTHER_WAY, HYP_DANGLING),
+	  .covers = BIT(VERDICT_USE_AFTER_FREE) | BIT(VERDICT_NARROW_WRITE),
+	  .by_watching = true,
+	  .weigh = weigh_dangling,
+	  .tell = tell_dangling },
+	{ .class = VERDICT_WRITE_AFTER_FREE,
+	  .hypothesis = HYP_STALE,
+	  .needs = "a caught write through a pointer whose block had been freed",
+	  .settles = "redhand heap with a quarantine: the freed block's poison must be damaged by "
+		     "the same writer",
+	  .excludes = BUT(EVERY_OTHER_WAY, HYP_STALE),
+	  .covers = BIT(VERDICT_USE_AFTER_FREE),
+	  .by_watching = true,
+	  .weigh = weigh_write,
+	  .tell = tell_write },
+	{ .class = VERDICT_OVERFLOW,
+	  .hypothesis = HYP_OVERFLOW,
+	  .needs = "a caught write behind the end of the block that its base pointer belongs to",
+	  .settles = "redhand heap: a canary behind that block must be broken by the same writer",
+	  .excludes = BUT(EVERY_OTHER_WAY, HYP_OVERFLOW),
+	  .by_watching = true,
+	  .weigh = weigh_write,
+	  .tell = tell_write },
+	{ .class = VERDICT_UNDERFLOW,
+	  .hypothesis = HYP_OVERFLOW,
+	  .needs = "a caught write before the start of the block that its base pointer belongs to",
+	  .settles = "redhand heap: a canary before that block must be broken by the same writer",
+	  .excludes = BUT(EVERY_OTHER_WAY, HYP_OVERFLOW),
+	  .by_watching = true,
+	  .weigh = weigh_write,
+	  .tell = tell_write },
+	{ .class = VERDICT_STALE_CACHED_VALUE,
+	  .hypothesis = HYP_CACHED,
+	  .needs =
+		  "a caught write that copied its value from another home, which had been replaced "
+		  "or was half written",
+	  .settles = "watch the slot that it was copied from: was it replaced around the copy",
+	  .excludes = BUT(EVERY_OTHER_WAY, HYP_CACHED),
+	  .covers = BIT(VERDICT_NARROW_WRITE) | BIT(VERDICT_WIDE_WRITE),
+	  .by_watching = true,
+	  .weigh = weigh_write,
+	  .tell = tell_write },
+	{ .class = VERDICT_RACE,
+	  .hypothesis = HYP_RACE,
+	  .needs = "two threads that wrote the field within the window, without a common lock; an "
+		   "update that was lost",
+	  .settles = "hold one of the two threads back (--chaos), or run them under one lock: the "
+		     "rate must change",
+	  .excludes = BUT(EVERY_OTHER_WAY, HYP_RACE) & ~BIT(HYP_NARROW),
+	  .covers = BIT(VERDICT_NARROW_WRITE) | BIT(VERDICT_WIDE_WRITE),
+	  .by_watching = true,
+	  .weigh = weigh_race,
+	  .tell = tell_race },
+	{ .class = VERDICT_WIDE_WRITE,
+	  .hypothesis = HYP_WIDE,
+	  .needs = "the last write before the failure, to the live block itself; it begins before "
+		   "the field or ends after it",
+	  .settles = "watch the field and its neighbour: the store must touch both",
+	  .excludes = BUT(EVERY_OTHER_WAY, HYP_WIDE),
+	  .by_watching = true,
+	  .weigh = weigh_write,
+	  .tell = tell_write },
+	{ .class = VERDICT_NARROW_WRITE,
+	  .hypothesis = HYP_NARROW,
+	  .needs = "the last write before the failure, to the field of the live block itself, no "
+		   "wider than the field",
+	  .settles = "watch the field in more failing trials: it must be the same instruction "
+		     "every time",
+	  .excludes = BUT(EVERY_OTHER_WAY, HYP_NARROW),
+	  .by_watching = true,
+	  .weigh = weigh_write,
+	  .tell = tell_write },
+	{ .class = VERDICT_UNINITIALISED,
+	  .hypothesis = HYP_UNINITIALISED,
+	  .needs =
+		  "a field watched from its block's birth to the failure, never written, its value "
+		  "unchanged",
+	  .settles = "allocate it zeroed: the value that fails must be zero then",
+	  .excludes = BUT(EVERY_OTHER_WAY, HYP_UNINITIALISED),
+	  .by_watching = true,
+	  .weigh = weigh_uninitialised,
+	  .tell = tell_uninitialised },
+	{ .class = VERDICT_INSTANCE_CONFLATION,
+	  .hypothesis = HYP_CONFLATED,
+	  .needs = "two observations at one address with different ids, and no write to either",
+	  .settles = "watch the second block from its birth: nobody may write the field",
+	  .excludes = BIT(HYP_NARROW) | BIT(HYP_WIDE) | BIT(HYP_OVERFLOW) | BIT(HYP_STALE) |
+		      BIT(HYP_CACHED) | BIT(HYP_OUTSIDE) | BIT(HYP_HOST),
+	  .by_watching = true,
+	  .weigh = weigh_conflation,
+	  .tell = tell_conflation },
+	{ .class = VERDICT_USE_AFTER_FREE,
+	  .hypothesis = HYP_DANGLING,
+	  .needs = "a failing access through a pointer whose block had been freed",
+	  .settles = "redhand heap sweeps for who still points to the block at its free",
+	  .excludes = BIT(HYP_CONFLATED) | BIT(HYP_MAPPING) | BIT(HYP_OUTSIDE) | BIT(HYP_HOST),
+	  .weigh = weigh_freed_use,
+	  .tell = tell_freed_use },
+	{ .class = VERDICT_HOST_SUSPECTED,
+	  .hypothesis = HYP_HOST,
+	  .needs = "a memory test that fails; or flipped bits without a writer in different places "
+		   "together with signals of all kinds or failures of one core",
+	  .settles = "run the same trials on another machine, and a memory test over night on this "
+		     "one",
+	  .weigh = weigh_host,
+	  .tell = tell_host },
+	{ .class = VERDICT_OUTSIDE_WRITER,
+	  .hypothesis = HYP_OUTSIDE,
+	  .needs = "a value that changed while it was watched all the time, and no write caught",
+	  .settles = "watch again with system calls included (as root, or perf_event_paranoid 1), "
+		     "and with --mode pages",
+	  .excludes = BIT(HYP_NARROW) | BIT(HYP_WIDE) | BIT(HYP_OVERFLOW) | BIT(HYP_STALE) |
+		      BIT(HYP_CACHED) | BIT(HYP_CONFLATED),
+	  .by_watching = true,
+	  .weigh = weigh_outside,
+	  .tell = tell_outside },
+	{ .class = VERDICT_LEAK_GROWTH,
+	  .hypothesis = HYP_GROWTH,
+	  .needs = "live blocks of one site that become more from test to test in every trial",
+	  .settles = "redhand heap --growth with more tests",
+	  .weigh = weigh_growth,
+	  .tell = tell_growth },
+	{ .class = VERDICT_NOT_MEMORY,
+	  .hypothesis = HYP_PLAIN,
+	  .needs = "a plain error that every run shows, and no crash",
+	  .settles = "it is a matter of its own: run the test alone",
+	  .excludes = EVERY_OTHER_WAY | BIT(HYP_RACE),
+	  .weigh = weigh_plain,
+	  .tell = tell_plain },
+};
+
+const size_t rule_count = ARRAY_SIZE(rules);
+
+void proof_deinit(struct proof *proof)
+{
+	VEC_DEINIT(&proof->pieces);
+	strv_deinit(&proof->doubts);
+}
+
+void proof_doubt(struct proof *proof, const char *fmt, ...)
+{
+	struct strbuf sb = { 0 };
+	va_list args;
+
+	va_start(args, fmt);
+	strbuf_vaddf(&sb, fmt, args);
+	va_end(args);
+	strv_take(&proof->doubts, strbuf_take(&sb));
+}
+
+void doubt_counts(struct proof *proof)
+{
+	if (proof->caught < 2)
+		proof_doubt(proof, "it was seen in one failing trial only");
+	if (proof->caught < proof->watched)
+		proof_doubt(proof,
+			    "in %" PRIu64 " of %" PRIu64
+			    " failing trials that would have shown it, it was not seen",
+			    proof->watched - proof->caught, proof->watched);
+}
+
+void say_site(struct strbuf *sb, const struct stack *stack)
+{
+	const struct frame *site = stack_site(stack);
+
+	if (!site && stack->count > 0)
+		site = &stack->frames[0];
+	if (site)
+		frame_describe(site, sb);
+	else
+		strbuf_adds(sb, "somebody");
+}
+
+void say_values(struct strbuf *sb, uint64_t old, uint64_t new, unsigned int len)
+{
+	int digits = len > 0 && len <= 8 ? (int)len * 2 : 1;
+
+	strbuf_addf(sb, "0x%0*" PRIx64 " -> 0x%0*" PRIx64, digits, old, digits, new);
+}

@@ -1,0 +1,121 @@
+#pragma once
+
+#include "engine/verdict/facts.h"
+#include "model/verdict.h"
+
+/*
+ * The rules, one per class. Private to engine/verdict/.
+ *
+ * A rule weighs the evidence: does what it needs lie there, and what speaks against it? Each
+ * doubt is a sentence; a proof without doubts is firm. A new rule needs its row in rules.c, a
+ * hypothesis that it decides, and a test with evidence that fires it and evidence that nearly does.
+ */
+
+/* The built-in explanations; texts in hypotheses.c. */
+enum hypothesis {
+	HYP_NARROW,
+	HYP_WIDE,
+	HYP_OVERFLOW,
+	HYP_STALE,
+	HYP_DANGLING,
+	HYP_DOUBLE_FREE,
+	HYP_CONFLATED,
+	HYP_CACHED,
+	HYP_RACE,
+	HYP_UNINITIALISED,
+	HYP_MAPPING,
+	HYP_OUTSIDE,
+	HYP_HOST,
+	HYP_GROWTH,
+	HYP_PLAIN,
+	HYPOTHESES,
+};
+
+#define BIT(n) (1u << (n))
+
+struct proof {
+	bool fits; /* what the rule needs is there */
+	uint64_t caught, watched;
+	const struct evidence *main; /* what the wording is about */
+	VEC(const struct evidence *) pieces;
+	struct strv doubts; /* none: firm */
+	uint32_t spared;    /* hypotheses that it does not falsify after all */
+};
+
+void proof_deinit(struct proof *proof);
+void proof_doubt(struct proof *proof, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+
+struct rule {
+	enum verdict_class class;
+	enum hypothesis hypothesis; /* that it confirms */
+	const char *needs;	    /* the evidence it needs */
+	const char *settles;	    /* what would show that it is this and nothing else */
+	uint32_t excludes;	    /* hypotheses that it falsifies when firm */
+	uint32_t covers;	    /* classes that are the same defect, seen less closely */
+	bool by_watching;	    /* `watched` counts trials whose victim was watched */
+	void (*weigh)(const struct rule *rule, const struct facts *facts, struct proof *ret);
+	/* Fills in what is known besides, and the sentence (without the counts). */
+	void (*tell)(const struct facts *facts, const struct proof *proof, struct verdict *ret,
+		     struct strbuf *sentence);
+};
+
+/* Most telling first. */
+extern const struct rule rules[];
+extern const size_t rule_count;
+
+/* rules_write.c */
+void weigh_write(const struct rule *rule, const struct facts *facts, struct proof *ret);
+void tell_write(const struct facts *facts, const struct proof *proof, struct verdict *ret,
+		struct strbuf *sentence);
+void weigh_race(const struct rule *rule, const struct facts *facts, struct proof *ret);
+void tell_race(const struct facts *facts, const struct proof *proof, struct verdict *ret,
+	       struct strbuf *sentence);
+void weigh_outside(const struct rule *rule, const struct facts *facts, struct proof *ret);
+void tell_outside(const struct facts *facts, const struct proof *proof, struct verdict *ret,
+		  struct strbuf *sentence);
+void weigh_uninitialised(const struct rule *rule, const struct facts *facts, struct proof *ret);
+void tell_uninitialised(const struct facts *facts, const struct proof *proof, struct verdict *ret,
+			struct strbuf *sentence);
+void weigh_conflation(const struct rule *rule, const struct facts *facts, struct proof *ret);
+void tell_conflation(const struct facts *facts, const struct proof *proof, struct verdict *ret,
+		     struct strbuf *sentence);
+
+/* rules_heap.c */
+void weigh_dangling(const struct rule *rule, const struct facts *facts, struct proof *ret);
+void tell_dangling(const struct facts *facts, const struct proof *proof, struct verdict *ret,
+		   struct strbuf *sentence);
+void weigh_freed_use(const struct rule *rule, const struct facts *facts, struct proof *ret);
+void tell_freed_use(const struct facts *facts, const struct proof *proof, struct verdict *ret,
+		    struct strbuf *sentence);
+void weigh_bad_free(const struct rule *rule, const struct facts *facts, struct proof *ret);
+void tell_bad_free(const struct facts *facts, const struct proof *proof, struct verdict *ret,
+		   struct strbuf *sentence);
+
+/* rules_machine.c */
+void weigh_mapping(const struct rule *rule, const struct facts *facts, struct proof *ret);
+void tell_mapping(const struct facts *facts, const struct proof *proof, struct verdict *ret,
+		  struct strbuf *sentence);
+void weigh_host(const struct rule *rule, const struct facts *facts, struct proof *ret);
+void tell_host(const struct facts *facts, const struct proof *proof, struct verdict *ret,
+	       struct strbuf *sentence);
+void weigh_growth(const struct rule *rule, const struct facts *facts, struct proof *ret);
+void tell_growth(const struct facts *facts, const struct proof *proof, struct verdict *ret,
+		 struct strbuf *sentence);
+void weigh_plain(const struct rule *rule, const struct facts *facts, struct proof *ret);
+void tell_plain(const struct facts *facts, const struct proof *proof, struct verdict *ret,
+		struct strbuf *sentence);
+
+/* The class of one caught write; VERDICT_NOT_CAUGHT when it says too little (rules_write.c). */
+enum verdict_class write_class(const struct facts *facts, const struct stage *stage,
+			       const struct evidence *write);
+
+/* The block that the write's value points to was freed after it (rules_heap.c): the piece of
+ * the same trial that shows its use; NULL. */
+const struct evidence *target_used_later(const struct facts *facts, const struct evidence *write);
+
+/* Words for sentences. */
+void say_site(struct strbuf *sb, const struct stack *stack); /* "f (x.c:3)", "somebody" */
+void say_values(struct strbuf *sb, uint64_t old, uint64_t new, unsigned int len);
+
+/* Doubts that hold for everything that was counted in trials. */
+void doubt_counts(struct proof *proof);

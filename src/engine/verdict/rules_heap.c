@@ -1,0 +1,319 @@
+/*
+ * Rules about blocks that were freed: pointers that outlive them, frees that go wrong.
+ */
+#include "engine/verdict/rules.h"
+
+#include <inttypes.h>
+
+/* The freed block that the failing instruction itself touched; NULL. */
+static const struct block_life *freed_in_crash(const struct crash *crash, bool *ret_recycled)
+{
+	VEC_FOREACH (&crash->blocks, block) {
+		if (!block->telling || (block->state != BLOCK_FREED && !block->former))
+			continue;
+		/* Of a recycled place the pointer may be the new owner's: only when the fault
+		 * itself was told so. */
+		if (block->former && crash->fault != FAULT_RECYCLED)
+			continue;
+		*ret_recycled = block->former;
+		return block;
+	}
+	return NULL;
+}
+
+static const struct block_life *freed_block(const struct evidence *e, bool *ret_recycled)
+{
+	*ret_recycled = false;
+	if (e->kind == EVIDENCE_FREED_USE && e->freed_use->block &&
+	    (e->freed_use->block->state == BLOCK_FREED || e->freed_use->block->former))
+		return e->freed_use->block;
+	if (e->kind == EVIDENCE_CRASH)
+		return freed_in_crash(e->crash, ret_recycled);
+	return NULL;
+}
+
+static bool holder_damns(const struct evidence *e)
+{
+	return e->kind == EVIDENCE_HOLDER && e->failing && e->holder->used && e->holder->target &&
+	       (e->holder->target->state == BLOCK_FREED || e->holder->target->former);
+}
+
+const struct evidence *target_used_later(const struct facts *facts, const struct evidence *write)
+{
+	const struct block_life *target = write->write->target;
+
+	/* It was right when it was stored: that is what makes it a holder and no bad write. */
+	if (!target || target->id == 0 || target->state != BLOCK_LIVE || target->former)
+		return NULL;
+	VEC_FOREACH (&facts->list->list, e) {
+		const struct block_life *used;
+		bool recycled;
+
+		if (!e->failing || e->trial != write->trial)
+			continue;
+		used = holder_damns(e) ? e->holder->target : freed_block(e, &recycled);
+		if (used && used->id == target->id)
+			return e;
+	}
+	return NULL;
+}
+
+/* The holder's home: of a sweep, or of a caught write of a pointer that went bad later. */
+static const struct home *held_at(const struct facts *facts, const struct evidence *e)
+{
+	if (holder_damns(e))
+		return &e->holder->home;
+	if (e->kind == EVIDENCE_WRITE && e->failing && e->write->flags & WRITE_LAST &&
+	    !(e->write->flags & WRITE_ASYNC) && target_used_later(facts, e))
+		return &e->write->home;
+	return NULL;
+}
+
+static uint64_t freed_use_trials(const struct facts *facts)
+{
+	VEC(const struct evidence *) seen = { 0 };
+	uint64_t trials;
+	bool recycled;
+
+	VEC_FOREACH (&facts->list->list, e)
+		if (e->failing && freed_block(e, &recycled))
+			VEC_PUSH(&seen, e);
+	trials = EVIDENCE_TRIALS(&seen);
+	VEC_DEINIT(&seen);
+	return trials;
+}
+
+static void doubt_holder(struct proof *ret)
+{
+	const struct holder_seen *h;
+
+	if (ret->main->kind != EVIDENCE_HOLDER)
+		return;
+	h = ret->main->holder;
+	if (!h->exact)
+		proof_doubt(ret, "what it holds only looks like a pointer into the block");
+	/* The pointer is stale whoever put it there; but a bad write may have made it so. */
+	if (h->written_by.count == 0)
+		ret->spared = BIT(HYP_NARROW) | BIT(HYP_WIDE) | BIT(HYP_CACHED) | BIT(HYP_OUTSIDE);
+	if (h->target->freed.count == 0)
+		proof_doubt(ret, "nobody was seen freeing the block");
+}
+
+void weigh_dangling(const struct rule *rule, const struct facts *facts, struct proof *ret)
+{
+	const struct home *home = NULL;
+
+	VEC_FOREACH (&facts->list->list, e) {
+		const struct home *here = held_at(facts, e);
+
+		if (!here || (home && !home_same(home, here)))
+			continue;
+		if (!home)
+			home = here;
+		/* A holder tells more than the write that made it one. */
+		if (!ret->main ||
+		    (ret->main->kind != EVIDENCE_HOLDER && e->kind == EVIDENCE_HOLDER))
+			ret->main = e;
+		VEC_PUSH(&ret->pieces, e);
+	}
+	if (!ret->main)
+		return;
+	ret->caught = EVIDENCE_TRIALS(&ret->pieces);
+	ret->watched = freed_use_trials(facts);
+	VEC_FOREACH (&facts->chain, stage)
+		if (home_same(stage->home, home) && stage->watched > ret->watched)
+			ret->watched = stage->watched;
+	if (ret->watched < ret->caught)
+		ret->watched = ret->caught;
+	ret->fits = ret->caught * 2 > ret->watched;
+	doubt_counts(ret);
+	doubt_holder(ret);
+}
+
+/* Who put the pointer there, in the same trial as far as it is known. */
+static const struct stack *put_by(const struct proof *proof)
+{
+	const struct evidence *main = proof->main;
+
+	if (main->kind == EVIDENCE_WRITE)
+		return &main->write->writer;
+	return &main->holder->written_by;
+}
+
+static void take_holder(const struct facts *facts, const struct proof *proof, struct verdict *ret)
+{
+	const struct evidence *main = proof->main;
+	const struct evidence *use;
+	const struct block_life *target;
+	bool recycled;
+
+	if (main->kind == EVIDENCE_HOLDER) {
+		ret->holder = main->id;
+		home_copy(&ret->home, &main->holder->home);
+		target = main->holder->target;
+	} else {
+		home_copy(&ret->home, &main->write->home);
+		use = target_used_later(facts, main);
+		target = holder_damns(use) ? use->holder->target : freed_block(use, &recycled);
+	}
+	ret->victim = block_life_dup(target);
+	stack_copy(&ret->freed_by, &target->freed);
+}
+
+static void take_pointer_write(const struct proof *proof, struct verdict *ret)
+{
+	VEC_FOREACH (&proof->pieces, piece) {
+		const struct write_seen *w = (*piece)->write;
+
+		if ((*piece)->kind != EVIDENCE_WRITE)
+			continue;
+		ret->instruction = w->instruction ? mem_strdup(w->instruction) : NULL;
+		ret->width = w->width;
+		ret->fit = w->fit;
+		ret->values_known = w->value_len > 0;
+		ret->old = w->old;
+		ret->new = w->new;
+		ret->value_len = w->value_len;
+		ret->tid = w->tid;
+		if (ret->writer.count == 0)
+			stack_copy(&ret->writer, &w->writer);
+		return;
+	}
+}
+
+void tell_dangling(const struct facts *facts, const struct proof *proof, struct verdict *ret,
+		   struct strbuf *sentence)
+{
+	stack_copy(&ret->writer, put_by(proof));
+	take_pointer_write(proof, ret);
+	take_holder(facts, proof, ret);
+	home_describe(&ret->home, sentence);
+	strbuf_adds(sentence, " still pointed to a block that had been freed");
+	if (ret->freed_by.count > 0) {
+		strbuf_adds(sentence, " by ");
+		say_site(sentence, &ret->freed_by);
+	}
+	if (ret->writer.count > 0) {
+		strbuf_adds(sentence, "; the pointer was put there by ");
+		say_site(sentence, &ret->writer);
+	}
+}
+
+void weigh_freed_use(const struct rule *rule, const struct facts *facts, struct proof *ret)
+{
+	bool all_recycled = true, all_poison = true;
+
+	VEC_FOREACH (&facts->list->list, e) {
+		bool recycled;
+
+		if (!e->failing || !freed_block(e, &recycled))
+			continue;
+		all_recycled = all_recycled && recycled;
+		all_poison = all_poison && e->kind == EVIDENCE_FREED_USE && e->freed_use->poison;
+		if (!ret->main ||
+		    (ret->main->kind == EVIDENCE_CRASH && e->kind == EVIDENCE_FREED_USE))
+			ret->main = e;
+		VEC_PUSH(&ret->pieces, e);
+	}
+	if (!ret->main)
+		return;
+	ret->fits = true;
+	ret->caught = ret->watched = EVIDENCE_TRIALS(&ret->pieces);
+	doubt_counts(ret);
+	if (all_recycled)
+		proof_doubt(ret, "another block has the place now: the pointer may be that one's");
+	if (all_poison)
+		proof_doubt(ret, "it was found only because the freed block had been overwritten "
+				 "with poison");
+}
+
+void tell_freed_use(const struct facts *facts, const struct proof *proof, struct verdict *ret,
+		    struct strbuf *sentence)
+{
+	bool recycled;
+	const struct block_life *block = freed_block(proof->main, &recycled);
+	const struct stack *user = proof->main->kind == EVIDENCE_CRASH
+					   ? &proof->main->crash->stack
+					   : &proof->main->freed_use->user;
+
+	say_site(sentence, user);
+	strbuf_addf(sentence, " used a block of %" PRIu64 " bytes that had been freed",
+		    block->size);
+	if (block->freed.count > 0) {
+		strbuf_adds(sentence, " by ");
+		say_site(sentence, &block->freed);
+	}
+	if (block->allocated.count > 0) {
+		strbuf_adds(sentence, "; it had been allocated by ");
+		say_site(sentence, &block->allocated);
+	}
+	ret->victim = block_life_dup(block);
+	ret->home = (struct home){ .kind = HOME_BLOCK,
+				   .key = block->key ? mem_strdup(block->key) : NULL,
+				   .block_id = block->id,
+				   .offset = (int64_t)(block->value - block->start) };
+	stack_copy(&ret->freed_by, &block->freed);
+}
+
+/* ---- frees that are wrong themselves ---- */
+
+static bool is_bad_free(const struct rule *rule, const struct evidence *e)
+{
+	bool twice;
+
+	if (e->kind != EVIDENCE_BAD_FREE)
+		return false;
+	twice = e->bad_free->kind == BAD_FREE_DOUBLE && e->bad_free->block;
+	return rule->class == VERDICT_DOUBLE_FREE ? twice : e->bad_free->kind != BAD_FREE_DOUBLE;
+}
+
+static bool aborted(const struct facts *facts, uint64_t trial)
+{
+	VEC_FOREACH (&facts->list->list, e)
+		if (e->kind == EVIDENCE_CRASH && e->trial == trial)
+			return true;
+	return false;
+}
+
+void weigh_bad_free(const struct rule *rule, const struct facts *facts, struct proof *ret)
+{
+	bool failing = false;
+
+	VEC_FOREACH (&facts->list->list, e) {
+		if (!is_bad_free(rule, e))
+			continue;
+		if (!ret->main || (e->failing && !failing))
+			ret->main = e;
+		failing = failing || e->failing;
+		VEC_PUSH(&ret->pieces, e);
+	}
+	if (!ret->main)
+		return;
+	ret->fits = true;
+	ret->caught = ret->watched = EVIDENCE_TRIALS(&ret->pieces);
+	/* The id says it: once is enough. */
+	if (!failing)
+		proof_doubt(ret, "it was seen only in trials that did not fail");
+	if (ret->main->bad_free->kind == BAD_FREE_MISMATCHED)
+		proof_doubt(ret, "a mismatch alone does no harm with most allocators");
+	if (ret->main->bad_free->kind == BAD_FREE_FOREIGN && !aborted(facts, ret->main->trial))
+		proof_doubt(ret, "the pointer may come from an allocator that was not followed");
+}
+
+void tell_bad_free(const struct facts *facts, const struct proof *proof, struct verdict *ret,
+		   struct strbuf *sentence)
+{
+	const struct bad_free *bad = proof->main->bad_free;
+
+	evidence_describe(proof->main, sentence);
+	stack_copy(&ret->writer, &bad->second);
+	ret->victim = block_life_dup(bad->block);
+	if (bad->block) {
+		stack_copy(&ret->freed_by, &bad->block->freed);
+		ret->home =
+			(struct home){ .kind = HOME_BLOCK,
+				       .key = bad->block->key ? mem_strdup(bad->block->key) : NULL,
+				       .block_id = bad->block->id,
+				       .offset = (int64_t)(bad->pointer - bad->block->start) };
+	}
+}

@@ -1,0 +1,583 @@
+/*
+ * Rules about caught writes, and about writes that should have been caught.
+ *
+ * To be caught is no crime: a constructor, a rightful update and a copy of somebody else's bad
+ * value are all last writes now and then. What speaks for them becomes a doubt, and a verdict with
+ * doubts is not firm.
+ */
+#include "engine/verdict/rules.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+/* Farther away than this, a write is an index gone wild or a base pointer with a bias of the
+ * compiler's rather than a run over the end. */
+#define NEAR_BYTES 65536
+
+static bool is_freed(const struct block_life *block)
+{
+	return block && (block->state == BLOCK_FREED || block->former);
+}
+
+/* Where the store lies relative to a live block that it did not mean to leave. */
+static enum verdict_class beside(const struct block_life *block, uint64_t start, uint64_t len)
+{
+	uint64_t end = block->start + block->size;
+
+	if (start == 0 || len == 0)
+		return VERDICT_NOT_CAUGHT;
+	if (start >= end || (start >= block->start && len > end - start))
+		return VERDICT_OVERFLOW;
+	return start < block->start ? VERDICT_UNDERFLOW : VERDICT_NOT_CAUGHT;
+}
+
+static enum verdict_class by_place(const struct write_seen *w)
+{
+	enum verdict_class class;
+
+	if (is_freed(w->base) || is_freed(w->victim))
+		return VERDICT_WRITE_AFTER_FREE;
+	/* A canary was watched: the home lies beside its own block. */
+	if (w->victim && w->home.kind == HOME_BLOCK && w->home.offset < 0)
+		return VERDICT_UNDERFLOW;
+	if (w->victim && w->home.kind == HOME_BLOCK && (uint64_t)w->home.offset >= w->victim->size)
+		return VERDICT_OVERFLOW;
+	if (w->base && w->base->id != 0 && (!w->victim || w->base->id != w->victim->id)) {
+		class = beside(w->base, w->store_start, w->store_len);
+		if (class != VERDICT_NOT_CAUGHT)
+			return class;
+	}
+	if (w->fit == FIT_WIDE)
+		return VERDICT_WIDE_WRITE;
+	return w->fit == FIT_UNKNOWN ? VERDICT_NOT_CAUGHT : VERDICT_NARROW_WRITE;
+}
+
+/* Was the slot given another value soon after this copy was made? */
+static bool replaced_after(const struct facts *facts, const struct evidence *carrier)
+{
+	VEC_FOREACH (&facts->list->list, e)
+		if (e->kind == EVIDENCE_WRITE && e->trial == carrier->trial &&
+		    home_same(&e->write->home, &carrier->write->source) &&
+		    e->write->when_ns > carrier->write->when_ns && write_changed(e->write))
+			return true;
+	return false;
+}
+
+static bool from_bad_slot(const struct facts *facts, const struct evidence *carrier,
+			  const struct write_seen *slot_write)
+{
+	const struct write_seen *w = carrier->write;
+
+	if (!(w->flags & WRITE_COPIED) || w->source.kind == HOME_UNKNOWN)
+		return false;
+	return w->source_state == SOURCE_CHANGED || w->source_state == SOURCE_TORN ||
+	       (slot_write && slot_write->fit == FIT_NARROW) || replaced_after(facts, carrier);
+}
+
+/* Who copied it on from the home of this stage, in the same trial; NULL at the first stage. */
+static const struct evidence *carrier_of(const struct facts *facts, const struct stage *stage,
+					 const struct evidence *write)
+{
+	size_t index = (size_t)(stage - facts->chain.items);
+
+	if (index == 0)
+		return NULL;
+	VEC_FOREACH (&facts->chain.items[index - 1].suspects, suspect)
+		VEC_FOREACH (&suspect->writes, w)
+			if ((*w)->trial == write->trial)
+				return *w;
+	return NULL;
+}
+
+enum verdict_class write_class(const struct facts *facts, const struct stage *stage,
+			       const struct evidence *write)
+{
+	const struct evidence *carrier = carrier_of(facts, stage, write);
+
+	if (target_used_later(facts, write))
+		return VERDICT_DANGLING_HOLDER;
+	if (carrier && from_bad_slot(facts, carrier, write->write))
+		return VERDICT_STALE_CACHED_VALUE;
+	if (!carrier && from_bad_slot(facts, write, NULL))
+		return VERDICT_STALE_CACHED_VALUE;
+	return by_place(write->write);
+}
+
+static const struct suspect *best_suspect(const struct rule *rule, const struct facts *facts,
+					  const struct stage *stage, uint64_t *ret_caught)
+{
+	const struct suspect *best = NULL;
+
+	*ret_caught = 0;
+	VEC_FOREACH (&stage->suspects, suspect) {
+		uint64_t caught = 0;
+
+		VEC_FOREACH (&suspect->writes, w)
+			caught += write_class(facts, stage, *w) == rule->class;
+		if (caught > *ret_caught) {
+			*ret_caught = caught;
+			best = suspect;
+		}
+	}
+	return best;
+}
+
+static bool other_thread_near(const struct facts *facts, const struct write_seen *w)
+{
+	VEC_FOREACH (&facts->list->list, e)
+		if (e->kind == EVIDENCE_RACE && e->failing && !e->race->locked && e->race->first &&
+		    e->race->second && e->race->first->tid != e->race->second->tid &&
+		    home_same(&e->race->home, &w->home))
+			return true;
+	return false;
+}
+
+static uint64_t distance(const struct write_seen *w)
+{
+	uint64_t end = w->base->start + w->base->size;
+
+	return w->store_start >= end ? w->store_start - end : w->base->start - w->store_start;
+}
+
+static void doubt_writer(const struct rule *rule, const struct facts *facts,
+			 const struct suspect *suspect, struct proof *ret)
+{
+	const struct write_seen *w = ret->main->write;
+	bool beside_block = rule->class == VERDICT_OVERFLOW || rule->class == VERDICT_UNDERFLOW;
+
+	if (!suspect->verified)
+		proof_doubt(ret, "the value that it left was not seen to be the one that failed");
+	if (suspect->harmless.count > 0)
+		proof_doubt(ret,
+			    "the same instruction made the same change %zu time%s without harm "
+			    "(evidence %" PRIu64 ", trial %" PRIu64 ")",
+			    suspect->harmless.count, suspect->harmless.count == 1 ? "" : "s",
+			    suspect->harmless.items[0]->id, suspect->harmless.items[0]->trial);
+	if (w->flags & WRITE_FIRST && !beside_block && rule->class != VERDICT_WRITE_AFTER_FREE)
+		proof_doubt(ret, "it gave the field its first value, it did not spoil one");
+	if (w->flags & WRITE_COPIED && rule->class != VERDICT_STALE_CACHED_VALUE)
+		proof_doubt(ret, "it only copied the value, and nobody was caught at its source");
+	if (rule->class == VERDICT_STALE_CACHED_VALUE &&
+	    !carrier_of(facts, facts_origin(facts), ret->main))
+		proof_doubt(ret, "nobody was caught writing the slot that it was copied from");
+	if (other_thread_near(facts, w))
+		proof_doubt(ret, "another thread wrote the field at nearly the same time");
+	if (beside_block && w->base && w->victim && w->base->id != w->victim->id &&
+	    beside(w->base, w->store_start, w->store_len) != VERDICT_NOT_CAUGHT &&
+	    w->store_start >= w->base->start + w->base->size && distance(w) > NEAR_BYTES)
+		proof_doubt(ret, "the two blocks lie %" PRIu64 " bytes apart", distance(w));
+}
+
+/* A freed block's poison or a canary was damaged, or the crash itself was a store into a freed
+ * block: damage that nobody was caught at, or that is its own proof. */
+static bool is_damage(const struct rule *rule, const struct evidence *e)
+{
+	if (e->kind == EVIDENCE_FREED_USE)
+		return rule->class == VERDICT_WRITE_AFTER_FREE && e->freed_use->write &&
+		       is_freed(e->freed_use->block);
+	if (e->kind != EVIDENCE_CANARY || !e->canary->block)
+		return false;
+	switch (e->canary->side) {
+	case CANARY_AFTER:
+		return rule->class == VERDICT_OVERFLOW && e->canary->adjacent;
+	case CANARY_BEFORE:
+		return rule->class == VERDICT_UNDERFLOW && e->canary->adjacent;
+	default:
+		return rule->class == VERDICT_WRITE_AFTER_FREE;
+	}
+}
+
+static void weigh_damage(const struct rule *rule, const struct facts *facts, struct proof *ret)
+{
+	VEC_FOREACH (&facts->list->list, e) {
+		if (!e->failing || !is_damage(rule, e))
+			continue;
+		/* The one with a writer says more. */
+		if (!ret->main ||
+		    (ret->main->kind == EVIDENCE_CANARY && e->kind != ret->main->kind))
+			ret->main = e;
+		VEC_PUSH(&ret->pieces, e);
+	}
+	if (!ret->main)
+		return;
+	ret->fits = true;
+	ret->caught = ret->watched = EVIDENCE_TRIALS(&ret->pieces);
+	doubt_counts(ret);
+	if (ret->main->kind == EVIDENCE_CANARY)
+		proof_doubt(ret, "the damage was found afterwards; its writer was not caught");
+}
+
+void weigh_write(const struct rule *rule, const struct facts *facts, struct proof *ret)
+{
+	const struct stage *stage = facts_origin(facts);
+	const struct suspect *suspect = NULL;
+	uint64_t caught = 0;
+
+	if (stage)
+		suspect = best_suspect(rule, facts, stage, &caught);
+	/* Caught in half of them or fewer, it is one of several stories, not the story. */
+	if (!suspect || caught * 2 <= stage->watched) {
+		weigh_damage(rule, facts, ret);
+		return;
+	}
+	ret->fits = true;
+	ret->caught = caught;
+	ret->watched = stage->watched;
+	VEC_FOREACH (&suspect->writes, w) {
+		if (write_class(facts, stage, *w) != rule->class)
+			continue;
+		if (!ret->main)
+			ret->main = *w;
+		VEC_PUSH(&ret->pieces, *w);
+	}
+	doubt_counts(ret);
+	doubt_writer(rule, facts, suspect, ret);
+}
+
+static void take_write(const struct write_seen *w, struct verdict *ret)
+{
+	stack_copy(&ret->writer, &w->writer);
+	ret->instruction = w->instruction ? mem_strdup(w->instruction) : NULL;
+	ret->width = w->width;
+	ret->fit = w->fit;
+	ret->values_known = w->value_len > 0;
+	ret->old = w->old;
+	ret->new = w->new;
+	ret->value_len = w->value_len;
+	ret->tid = w->tid;
+	home_copy(&ret->home, &w->home);
+	ret->victim = block_life_dup(w->victim);
+	ret->base = block_life_dup(w->base);
+	if (is_freed(w->base))
+		stack_copy(&ret->freed_by, &w->base->freed);
+	else if (is_freed(w->victim))
+		stack_copy(&ret->freed_by, &w->victim->freed);
+}
+
+static void say_bytes(struct strbuf *sb, const struct write_seen *w)
+{
+	if (w->width > 0)
+		strbuf_addf(sb, " wrote %u byte%s ", w->width, w->width == 1 ? "" : "s");
+	else
+		strbuf_adds(sb, " wrote ");
+}
+
+static void say_write(const struct write_seen *w, enum verdict_class class, struct strbuf *sb)
+{
+	say_site(sb, &w->writer);
+	say_bytes(sb, w);
+	switch (class) {
+	case VERDICT_WRITE_AFTER_FREE:
+		strbuf_adds(sb, "through a pointer to a block that had been freed, into ");
+		break;
+	case VERDICT_OVERFLOW:
+	case VERDICT_UNDERFLOW:
+		if (w->base && w->victim && w->base->id != w->victim->id)
+			strbuf_addf(sb, "%s a block of %" PRIu64 " bytes, into ",
+				    class == VERDICT_OVERFLOW ? "behind the end of"
+							      : "before the start of",
+				    w->base->size);
+		else
+			strbuf_addf(sb, "%s its block, at ",
+				    class == VERDICT_OVERFLOW ? "behind the end of"
+							      : "before the start of");
+		break;
+	case VERDICT_WIDE_WRITE:
+		strbuf_adds(sb, "that reach over ");
+		break;
+	default:
+		strbuf_adds(sb, "into ");
+	}
+	home_describe(&w->home, sb);
+	if (w->value_len > 0) {
+		strbuf_adds(sb, ": ");
+		say_values(sb, w->old, w->new, w->value_len);
+	}
+}
+
+static void tell_cached(const struct facts *facts, const struct evidence *main, struct verdict *ret,
+			struct strbuf *sb)
+{
+	const struct evidence *carrier = carrier_of(facts, facts_origin(facts), main) ?: main;
+
+	say_site(sb, &carrier->write->writer);
+	strbuf_adds(sb, " copied a value that was not whole, or no longer valid, from ");
+	home_describe(&carrier->write->source, sb);
+	strbuf_adds(sb, " into ");
+	home_describe(&carrier->write->home, sb);
+	if (carrier == main)
+		return;
+	strbuf_adds(sb, "; it had been put there by ");
+	say_site(sb, &main->write->writer);
+	/* The field that failed is what was damaged; the slot's writer is who did it. */
+	stack_copy(&ret->other, &carrier->write->writer);
+	home_deinit(&ret->home);
+	home_copy(&ret->home, &carrier->write->home);
+	block_life_free(ret->victim);
+	ret->victim = block_life_dup(carrier->write->victim);
+}
+
+static void tell_damage(const struct evidence *main, struct verdict *ret, struct strbuf *sb)
+{
+	const struct block_life *block =
+		main->kind == EVIDENCE_CANARY ? main->canary->block : main->freed_use->block;
+
+	evidence_describe(main, sb);
+	ret->victim = block_life_dup(block);
+	ret->home =
+		(struct home){ .kind = HOME_BLOCK,
+			       .key = block->key ? mem_strdup(block->key) : NULL,
+			       .block_id = block->id,
+			       .offset = main->kind == EVIDENCE_CANARY ? main->canary->offset
+								       : main->freed_use->offset };
+	stack_copy(&ret->freed_by, &block->freed);
+	if (main->kind == EVIDENCE_FREED_USE) {
+		stack_copy(&ret->writer, &main->freed_use->user);
+		if (main->freed_use->instruction)
+			ret->instruction = mem_strdup(main->freed_use->instruction);
+	}
+}
+
+void tell_write(const struct facts *facts, const struct proof *proof, struct verdict *ret,
+		struct strbuf *sentence)
+{
+	if (proof->main->kind != EVIDENCE_WRITE) {
+		tell_damage(proof->main, ret, sentence);
+		return;
+	}
+	take_write(proof->main->write, ret);
+	if (ret->class == VERDICT_STALE_CACHED_VALUE)
+		tell_cached(facts, proof->main, ret, sentence);
+	else
+		say_write(proof->main->write, ret->class, sentence);
+}
+
+/* ---- two threads ---- */
+
+static bool is_race(const struct evidence *e)
+{
+	return e->kind == EVIDENCE_RACE && e->failing && e->race->first && e->race->second &&
+	       e->race->first->tid != e->race->second->tid && !e->race->locked &&
+	       !((e->race->first->flags | e->race->second->flags) & WRITE_ASYNC);
+}
+
+void weigh_race(const struct rule *rule, const struct facts *facts, struct proof *ret)
+{
+	const struct stage *stage = facts->chain.count > 0 ? &facts->chain.items[0] : NULL;
+	bool lost = true;
+
+	VEC_FOREACH (&facts->list->list, e) {
+		if (!is_race(e) ||
+		    (ret->main && !home_same(&e->race->home, &ret->main->race->home)))
+			continue;
+		if (!ret->main)
+			ret->main = e;
+		lost = lost && e->race->lost_update;
+		VEC_PUSH(&ret->pieces, e);
+	}
+	if (!ret->main)
+		return;
+	ret->caught = EVIDENCE_TRIALS(&ret->pieces);
+	ret->watched = ret->caught;
+	if (stage && home_same(stage->home, &ret->main->race->home) &&
+	    stage->watched > ret->watched)
+		ret->watched = stage->watched;
+	ret->fits = ret->caught * 2 > ret->watched;
+	doubt_counts(ret);
+	if (!lost)
+		proof_doubt(ret, "no update was seen to be lost: two threads may well write one "
+				 "field one after the other");
+}
+
+void tell_race(const struct facts *facts, const struct proof *proof, struct verdict *ret,
+	       struct strbuf *sentence)
+{
+	const struct race_seen *race = proof->main->race;
+
+	take_write(race->second, ret);
+	stack_copy(&ret->other, &race->first->writer);
+	strbuf_adds(sentence, "two threads wrote ");
+	home_describe(&race->home, sentence);
+	strbuf_addf(sentence, " within %.3f µs: ", (double)race->gap_ns / 1000);
+	say_site(sentence, &race->first->writer);
+	strbuf_adds(sentence, ", then ");
+	say_site(sentence, &race->second->writer);
+	if (race->lost_update)
+		strbuf_adds(sentence, ", from a value that the first had replaced");
+}
+
+/* ---- nobody was caught ---- */
+
+static bool somebody_caught(const struct facts *facts, uint64_t trial)
+{
+	VEC_FOREACH (&facts->chain, stage)
+		VEC_FOREACH (&stage->suspects, suspect)
+			VEC_FOREACH (&suspect->writes, w)
+				if (trial == 0 || (*w)->trial == trial)
+					return true;
+	return false;
+}
+
+void weigh_outside(const struct rule *rule, const struct facts *facts, struct proof *ret)
+{
+	bool one_bit = true, syscalls = true;
+
+	VEC_FOREACH (&facts->list->list, e) {
+		uint64_t changed;
+
+		if (e->kind != EVIDENCE_OUTSIDE || !e->failing || e->outside->gap)
+			continue;
+		changed = e->outside->old ^ e->outside->new;
+		if (changed == 0 || somebody_caught(facts, e->trial))
+			continue;
+		one_bit = one_bit && (changed & (changed - 1)) == 0;
+		syscalls = syscalls && e->outside->kernel_writes;
+		if (!ret->main)
+			ret->main = e;
+		VEC_PUSH(&ret->pieces, e);
+	}
+	if (!ret->main)
+		return;
+	ret->caught = ret->watched = EVIDENCE_TRIALS(&ret->pieces);
+	VEC_FOREACH (&facts->chain, stage)
+		if (home_same(stage->home, &ret->main->outside->home) &&
+		    stage->watched > ret->watched)
+			ret->watched = stage->watched;
+	ret->fits = ret->caught * 2 > ret->watched;
+	doubt_counts(ret);
+	if (one_bit)
+		proof_doubt(ret, "it is one bit: that may be the machine");
+	if (!syscalls)
+		proof_doubt(ret, "writes by system calls could not be caught here: it may be the "
+				 "program's own");
+}
+
+void tell_outside(const struct facts *facts, const struct proof *proof, struct verdict *ret,
+		  struct strbuf *sentence)
+{
+	const struct outside_change *o = proof->main->outside;
+
+	evidence_describe(proof->main, sentence);
+	home_copy(&ret->home, &o->home);
+	ret->victim = block_life_dup(o->victim);
+	ret->values_known = true;
+	ret->old = o->old;
+	ret->new = o->new;
+	ret->value_len = o->value_len;
+}
+
+static bool never_written(const struct facts *facts, const struct evidence *e)
+{
+	const struct watch_account *w = e->watch;
+
+	if (e->kind != EVIDENCE_WATCH || !e->failing || !w->victim_watched || !w->since_birth ||
+	    !w->value_known || w->hits > 0 || w->value != w->birth_value)
+		return false;
+	VEC_FOREACH (&facts->list->list, other)
+		if (other->kind == EVIDENCE_OUTSIDE && other->trial == e->trial)
+			return false;
+	return !somebody_caught(facts, e->trial);
+}
+
+void weigh_uninitialised(const struct rule *rule, const struct facts *facts, struct proof *ret)
+{
+	bool syscalls = true;
+
+	VEC_FOREACH (&facts->list->list, e) {
+		if (!never_written(facts, e))
+			continue;
+		if (!ret->main)
+			ret->main = e;
+		syscalls = syscalls && e->watch->kernel_writes;
+		VEC_PUSH(&ret->pieces, e);
+	}
+	if (!ret->main)
+		return;
+	ret->caught = ret->watched = EVIDENCE_TRIALS(&ret->pieces);
+	VEC_FOREACH (&facts->chain, stage)
+		if (home_same(stage->home, &ret->main->watch->home) &&
+		    stage->watched > ret->watched)
+			ret->watched = stage->watched;
+	ret->fits = ret->caught * 2 > ret->watched;
+	doubt_counts(ret);
+}
+
+void tell_uninitialised(const struct facts *facts, const struct proof *proof, struct verdict *ret,
+			struct strbuf *sentence)
+{
+	const struct watch_account *w = proof->main->watch;
+
+	home_describe(&w->home, sentence);
+	strbuf_addf(sentence,
+		    " was never written: 0x%" PRIx64 " was there when the block was allocated",
+		    w->value);
+	if (w->victim) {
+		strbuf_adds(sentence, " by ");
+		say_site(sentence, &w->victim->allocated);
+	}
+	home_copy(&ret->home, &w->home);
+	ret->victim = block_life_dup(w->victim);
+}
+
+/* ---- no write at all ---- */
+
+static bool is_conflation(const struct facts *facts, const struct evidence *e)
+{
+	const struct conflation_seen *c = e->conflation;
+
+	if (e->kind != EVIDENCE_CONFLATION || !e->failing || c->first_id == c->second_id ||
+	    c->first_id == 0 || c->second_id == 0)
+		return false;
+	/* Somebody did write the field of the second block after its first value: then a write
+	 * happened. */
+	VEC_FOREACH (&facts->list->list, other)
+		if (other->kind == EVIDENCE_WRITE && other->trial == e->trial &&
+		    other->write->home.block_id == c->second_id &&
+		    other->write->home.offset == c->offset && write_changed(other->write) &&
+		    !(other->write->flags & WRITE_FIRST))
+			return false;
+	return true;
+}
+
+void weigh_conflation(const struct rule *rule, const struct facts *facts, struct proof *ret)
+{
+	bool watched = true;
+
+	VEC_FOREACH (&facts->list->list, e) {
+		if (!is_conflation(facts, e))
+			continue;
+		if (!ret->main)
+			ret->main = e;
+		watched = watched && e->conflation->watched;
+		VEC_PUSH(&ret->pieces, e);
+	}
+	if (!ret->main)
+		return;
+	ret->fits = true;
+	ret->caught = ret->watched = EVIDENCE_TRIALS(&ret->pieces);
+	doubt_counts(ret);
+	if (!watched)
+		proof_doubt(ret, "the two blocks were not watched between the observations");
+}
+
+void tell_conflation(const struct facts *facts, const struct proof *proof, struct verdict *ret,
+		     struct strbuf *sentence)
+{
+	const struct conflation_seen *c = proof->main->conflation;
+
+	evidence_describe(proof->main, sentence);
+	strbuf_adds(sentence, ": they are two objects, what looked like a change is none, and the "
+			      "failure has another cause");
+	ret->victim = block_life_dup(c->second);
+	ret->home = (struct home){ .kind = HOME_BLOCK,
+				   .key = c->second_key ? mem_strdup(c->second_key) : NULL,
+				   .block_id = c->second_id,
+				   .offset = c->offset,
+				   .address = c->address + (uint64_t)c->offset };
+	ret->values_known = true;
+	ret->old = c->first_value;
+	ret->new = c->second_value;
+	ret->value_len = c->value_len;
+	if (c->first)
+		stack_copy(&ret->freed_by, &c->first->freed);
+}

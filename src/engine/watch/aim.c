@@ -1,0 +1,339 @@
+#include "engine/watch/aim.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <string.h>
+
+#include "engine/hooks/planner.h"
+#include "engine/watch/names.h"
+#include "engine/watch/spec.h"
+#include "engine/watch/when.h"
+
+#define WATCHED_DEFAULT 8u
+
+/* All watches while they are being planned; what they look names up in is opened when needed. */
+struct planning {
+	const struct aim_request *request;
+	struct names *names;
+	struct hook_planner *hooks;
+	struct strbuf *items;
+	struct err *err;
+};
+
+/* One of them. */
+struct aim {
+	struct planning *all;
+	const char *text;
+	uint32_t number;
+	struct spec spec;
+	struct plan_watch watch;
+	struct ranges ranges;
+	uint64_t field_bytes; /* of the field that was named; 0: none */
+	struct strbuf words;  /* what it is, for the report */
+};
+
+static void aim_deinit(struct aim *aim)
+{
+	spec_deinit(&aim->spec);
+	VEC_DEINIT(&aim->ranges.list);
+	strbuf_deinit(&aim->words);
+}
+
+static int names_open(struct planning *all)
+{
+	const struct aim_request *request = all->request;
+
+	return all->names ? 0
+			  : names_new(request->program, request->cwd, request->env, &all->names,
+				      all->err);
+}
+
+static int hooks_open(struct planning *all)
+{
+	const struct aim_request *request = all->request;
+
+	return all->hooks ? 0
+			  : hook_planner_new(request->program, request->cwd, request->env,
+					     &all->hooks, all->err);
+}
+
+/* An error about a name gets its place in what the user wrote. */
+static int name_mistake(const struct aim *aim, size_t at)
+{
+	struct err inner = *aim->all->err;
+	int r = spec_mistake(aim->text, at, aim->all->err, "%s", inner.message);
+
+	if (inner.remedy[0] != '\0')
+		(void)err_remedy(aim->all->err, "%s", inner.remedy);
+	return r;
+}
+
+/* ---- fields ----------------------------------------------------------------------------------- */
+
+/* "struct NAME.path": a type of its own; else the path in what the function gives. */
+static int find_field(struct aim *aim, int argument, struct type_field *ret)
+{
+	const char *field = aim->spec.field;
+	const char *dot = strncmp(field, "struct ", 7) == 0 ? strchr(field, '.') : NULL;
+
+	if (dot) {
+		AUTO(mem_freep) char *type = mem_strndup(field, (size_t)(dot - field));
+
+		return names_field(aim->all->names, type, dot + 1, ret, aim->all->err);
+	}
+	if (aim->spec.kind == SPEC_STRUCT)
+		return names_field(aim->all->names, aim->spec.name, field, ret, aim->all->err);
+	if (aim->spec.kind == SPEC_RETURN || aim->spec.kind == SPEC_ARGUMENT)
+		return names_field_of_function(aim->all->names, aim->spec.name, argument, field,
+					       ret, aim->all->err);
+	(void)err_set(aim->all->err, -EINVAL, "of which type is '%s'?", field);
+	return err_remedy(aim->all->err, "name it: .struct TYPE.%s, or give +OFFSET:LEN", field);
+}
+
+static int aim_field(struct aim *aim, int argument)
+{
+	struct type_field field = { 0 };
+	int r;
+
+	if (!aim->spec.field)
+		return 0;
+	r = names_open(aim->all);
+	if (r < 0)
+		return r;
+	r = find_field(aim, argument, &field);
+	if (r < 0)
+		return name_mistake(aim, aim->spec.field_at);
+	aim->watch.offset = (int64_t)field.offset;
+	aim->field_bytes = field.size;
+	type_field_deinit(&field);
+	return 0;
+}
+
+/* ---- one function per kind -------------------------------------------------------------------- */
+
+static int aim_key(struct aim *aim)
+{
+	aim->watch.kind = PLAN_WATCH_KEY;
+	aim->watch.policy = PLAN_WATCH_OLDEST;
+	aim->watch.key = (struct block_key){ .stack_hash = aim->spec.hash,
+					     .lane = aim->spec.lane,
+					     .ordinal = aim->spec.ordinal };
+	strbuf_addf(&aim->words, "block %016" PRIx64 "#%u", aim->spec.hash, aim->spec.ordinal);
+	return 0;
+}
+
+static int aim_address(struct aim *aim)
+{
+	aim->watch.kind = PLAN_WATCH_ADDRESS;
+	aim->watch.address = aim->spec.address;
+	strbuf_addf(&aim->words, "address 0x%" PRIx64, aim->spec.address);
+	return 0;
+}
+
+static int aim_global(struct aim *aim)
+{
+	struct type_global global = { 0 };
+	struct plan_range range;
+	int r = names_open(aim->all);
+
+	if (r < 0)
+		return r;
+	if (names_global(aim->all->names, aim->spec.name, aim->spec.field, &global, &range,
+			 aim->all->err) < 0)
+		return name_mistake(aim, aim->spec.name_at);
+	aim->watch.kind = PLAN_WATCH_GLOBAL;
+	aim->watch.place_count = 1;
+	VEC_PUSH(&aim->ranges.list, range);
+	aim->watch.offset += (int64_t)global.field.offset;
+	aim->field_bytes = global.field.size;
+	strbuf_addf(&aim->words, "the global %s", aim->spec.name);
+	type_global_deinit(&global);
+	return 0;
+}
+
+static int aim_alloc(struct aim *aim)
+{
+	int r = names_open(aim->all);
+
+	if (r < 0)
+		return r;
+	r = aim->spec.kind == SPEC_ALLOC
+		    ? names_function(aim->all->names, aim->spec.name, &aim->ranges, aim->all->err)
+		    : names_line(aim->all->names, aim->spec.name, aim->spec.line, &aim->ranges,
+				 aim->all->err);
+	if (r < 0)
+		return name_mistake(aim, aim->spec.name_at);
+	aim->watch.kind = PLAN_WATCH_CONTEXT;
+	aim->watch.place_count = (uint32_t)aim->ranges.list.count;
+	aim->watch.size_low = aim->watch.size_high = aim->spec.size;
+	strbuf_addf(&aim->words, "blocks allocated in %s", aim->spec.name);
+	if (aim->spec.kind == SPEC_ALLOC_LINE)
+		strbuf_addf(&aim->words, ":%u", aim->spec.line);
+	else
+		strbuf_adds(&aim->words, " or in what it calls");
+	if (aim->spec.size > 0)
+		strbuf_addf(&aim->words, ", of %" PRIu64 " bytes", aim->spec.size);
+	return aim_field(aim, 0);
+}
+
+static int aim_function(struct aim *aim)
+{
+	int argument = aim->spec.kind == SPEC_RETURN ? -1 : (int)aim->spec.argument;
+	int r = hooks_open(aim->all);
+
+	if (r < 0)
+		return r;
+	aim->watch.kind = PLAN_WATCH_HOOK;
+	if (hook_plan_watch(aim->all->hooks, aim->spec.name, argument, aim->number,
+			    aim->all->items, aim->all->err) < 0)
+		return name_mistake(aim, aim->spec.name_at);
+	if (argument < 0)
+		strbuf_addf(&aim->words, "what %s returns", aim->spec.name);
+	else
+		strbuf_addf(&aim->words, "argument %d of %s", argument, aim->spec.name);
+	return aim_field(aim, argument < 0 ? TYPES_RETURN : argument);
+}
+
+/* Objects of nearly all classes come from this function, with their type already in them. */
+#define PYTHON_ALLOCATOR "PyType_GenericAlloc"
+
+static int aim_python(struct aim *aim)
+{
+	int r = hooks_open(aim->all);
+
+	if (r < 0)
+		return r;
+	if (strlen(aim->spec.name) >= sizeof(aim->watch.python_type))
+		return spec_mistake(aim->text, aim->spec.name_at, aim->all->err,
+				    "the name is too long");
+	aim->watch.kind = PLAN_WATCH_HOOK;
+	memcpy(aim->watch.python_type, aim->spec.name, strlen(aim->spec.name));
+	r = hook_plan_watch(aim->all->hooks, PYTHON_ALLOCATOR, -1, aim->number, aim->all->items,
+			    aim->all->err);
+	if (r < 0)
+		return err_prefix(aim->all->err, "--on pytype: is for programs that run Python");
+	strbuf_addf(&aim->words, "instances of the Python class %s", aim->spec.name);
+	return aim_field(aim, 0);
+}
+
+static int aim_struct(struct aim *aim)
+{
+	struct type_field whole = { 0 };
+	int r = aim_field(aim, 0);
+
+	if (r < 0)
+		return r;
+	if (names_field(aim->all->names, aim->spec.name, "", &whole, aim->all->err) < 0)
+		return name_mistake(aim, aim->spec.name_at);
+	aim->watch.kind = PLAN_WATCH_CONTEXT;
+	aim->watch.size_low = aim->watch.size_high = whole.size;
+	strbuf_addf(&aim->words, "blocks of %" PRIu64 " bytes, as large as struct %s", whole.size,
+		    aim->spec.name);
+	type_field_deinit(&whole);
+	return 0;
+}
+
+static int (*const aim_by_kind[])(struct aim *aim) = {
+	[SPEC_GLOBAL] = aim_global,	  [SPEC_ADDRESS] = aim_address,
+	[SPEC_ALLOC] = aim_alloc,	  [SPEC_ALLOC_LINE] = aim_alloc,
+	[SPEC_KEY] = aim_key,		  [SPEC_RETURN] = aim_function,
+	[SPEC_ARGUMENT] = aim_function,	  [SPEC_PYTHON_TYPE] = aim_python,
+	[SPEC_STRUCT] = aim_struct,
+};
+
+/* ---- the rest ----------------------------------------------------------------------------------- */
+
+static int aim_when(struct aim *aim)
+{
+	struct when when = { 0 };
+	int r = when_compile(aim->all->request->when, &when, aim->all->err);
+
+	for (size_t i = 0; r == 0 && i < when.names.count; i++) {
+		struct when_name *name = &when.names.items[i];
+		struct plan_step *step = &when.steps[name->step];
+
+		step->first = (uint16_t)aim->ranges.list.count;
+		r = names_open(aim->all);
+		if (r == 0 && !names_module(aim->all->names, name->name, &aim->ranges))
+			r = names_function(aim->all->names, name->name, &aim->ranges, aim->all->err);
+		if (r < 0)
+			r = err_prefix(aim->all->err, "--when");
+		step->count = (uint32_t)(aim->ranges.list.count - step->first);
+	}
+	memcpy(aim->watch.steps, when.steps, sizeof(when.steps));
+	aim->watch.step_count = (uint32_t)when.count;
+	when_deinit(&when);
+	return r;
+}
+
+static int aim_one(struct aim *aim)
+{
+	const struct aim_request *request = aim->all->request;
+	int r = spec_parse(aim->text, &aim->spec, aim->all->err);
+	uint64_t bytes;
+
+	if (r < 0)
+		return r;
+	aim->watch.offset = aim->spec.offset;
+	aim->watch.policy = request->policy;
+	aim->watch.flags = (request->flags & AIM_AFTER_FREE ? PLAN_WATCH_AFTER_FREE : 0) |
+			   (request->flags & AIM_STOP ? PLAN_WATCH_STOP : 0);
+	r = aim_by_kind[aim->spec.kind](aim);
+	if (r < 0)
+		return r;
+	bytes = aim->spec.len > 0 ? aim->spec.len
+				  : (aim->field_bytes > 0 && !aim->spec.offset_given
+					     ? aim->field_bytes
+					     : WATCHED_DEFAULT);
+	aim->watch.bytes = bytes < PLAN_WATCH_BYTES_MAX ? (uint32_t)bytes : PLAN_WATCH_BYTES_MAX;
+	strbuf_addf(&aim->words, ", %u byte%s at +%" PRId64, aim->watch.bytes,
+		    aim->watch.bytes == 1 ? "" : "s", aim->watch.offset);
+	if (bytes > PLAN_WATCH_BYTES_MAX)
+		strbuf_addf(&aim->words, " (of %" PRIu64 ": more do not fit the CPU's registers)",
+			    bytes);
+	return request->when ? aim_when(aim) : 0;
+}
+
+static void aim_write(struct aim *aim)
+{
+	size_t ranges = aim->ranges.list.count * sizeof(aim->ranges.list.items[0]);
+
+	aim->watch.item = (struct plan_item){ .type = PLAN_ITEM_WATCH,
+					      .bytes = (uint32_t)(sizeof(aim->watch) + ranges) };
+	aim->watch.range_count = (uint32_t)aim->ranges.list.count;
+	strbuf_add(aim->all->items, &aim->watch, sizeof(aim->watch));
+	if (ranges > 0)
+		strbuf_add(aim->all->items, aim->ranges.list.items, ranges);
+}
+
+static int aim_all(struct planning *all, struct watch_report *report)
+{
+	const struct aim_request *request = all->request;
+
+	for (size_t i = 0; i < request->count; i++) {
+		AUTO(aim_deinit)
+		struct aim aim = { .all = all, .text = request->on[i], .number = (uint32_t)i };
+		int r = aim_one(&aim);
+
+		if (r < 0)
+			return r;
+		aim_write(&aim);
+		VEC_PUSH(&report->targets,
+			 ((struct watch_target){ .text = mem_strdup(request->on[i]),
+						 .described = strbuf_take(&aim.words) }));
+	}
+	return 0;
+}
+
+int aim_plan(const struct aim_request *request, struct strbuf *items, struct watch_report *report,
+	     struct err *err)
+{
+	struct planning all = { .request = request, .items = items, .err = err };
+	int r = aim_all(&all, report);
+
+	for (size_t i = 0; r == 0 && all.hooks && i < hook_planner_notes(all.hooks)->count; i++)
+		strv_add(&report->notes, hook_planner_notes(all.hooks)->items[i]);
+	names_free(all.names);
+	hook_planner_free(all.hooks);
+	return r;
+}

@@ -1,0 +1,29 @@
+#pragma once
+
+#include "base/strbuf.h"
+#include "base/vec.h"
+#include "model/watch.h"
+#include "wire/plan.h"
+
+/*
+ * From what the user asked to watch to items of the agent's plan.
+ */
+enum aim_flags {
+	AIM_AFTER_FREE = 1 << 0,
+	AIM_STOP = 1 << 1,
+};
+
+struct aim_request {
+	const char *const *on; /* --on, in order */
+	size_t count;
+	const char *when; /* NULL: every hit counts */
+	enum plan_watch_policy policy;
+	unsigned int flags;	 /* enum aim_flags */
+	const char *program;	 /* path of the file that is run */
+	const char *cwd;	 /* where; NULL: here */
+	const struct strv *env;	 /* added to the environment */
+};
+
+/* Appends the items, and a target for each --on to the report. */
+int aim_plan(const struct aim_request *request, struct strbuf *items, struct watch_report *report,
+	     struct err *err);

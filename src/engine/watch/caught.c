@@ -1,0 +1,297 @@
+#include "engine/watch/caught.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "arch/arch.h"
+#include "base/strbuf.h"
+
+#define GREGS_NAMED 18u /* of the kernel's list, those that are registers */
+#define EPOCH_EVENTS 64u
+
+/* ---- reading --------------------------------------------------------------------------------- */
+
+static bool hit_sound(const struct log_hit *hit, size_t stack_bytes)
+{
+	return hit->stack_bytes <= stack_bytes && hit->code_bytes <= LOG_HIT_CODE &&
+	       hit->bytes > 0 && hit->bytes <= LOG_WATCH_BYTES && hit->watch < LOG_WATCHES;
+}
+
+/* The first of each writer, kept for good. */
+static void collect_kept(struct event_log *log, struct watch_log *ret)
+{
+	struct log_item item;
+
+	log_reader_rewind(&log->reader);
+	while (log_reader_next(&log->reader, &item)) {
+		const struct log_hit *hit = item.payload;
+		size_t bytes;
+		const void *stack;
+
+		if (item.head.type != LOG_HIT || item.head.bytes < sizeof(*hit))
+			continue;
+		stack = log_payload_rest(&item, sizeof(*hit), &bytes);
+		if (hit_sound(hit, bytes))
+			VEC_PUSH(&ret->hits,
+				 ((struct caught){
+					 .log = log, .hit = hit, .stack = stack, .item = item }));
+	}
+}
+
+static bool known(const struct watch_log *log, size_t from, uint64_t number)
+{
+	for (size_t i = from; i < log->hits.count; i++)
+		if (log->hits.items[i].hit->number == number)
+			return true;
+	return false;
+}
+
+static int by_number(const void *a, const void *b)
+{
+	uint64_t x = ((const struct caught *)a)->hit->number;
+	uint64_t y = ((const struct caught *)b)->hit->number;
+
+	return x < y ? -1 : x > y;
+}
+
+static void collect(struct event_log *log, struct watch_log *ret)
+{
+	size_t from = ret->hits.count, kept;
+
+	collect_kept(log, ret);
+	kept = ret->hits.count;
+	for (uint32_t slot = 0; slot < LOG_HITS; slot++) {
+		const struct log_hit *hit = log_hit(&log->reader, slot);
+
+		if (!hit || !hit_sound(hit, LOG_HIT_STACK))
+			continue;
+		/* Only the kept ones can be there already. */
+		if (kept > from && known(ret, from, hit->number))
+			continue;
+		VEC_PUSH(&ret->hits, ((struct caught){ .log = log, .hit = hit, .stack = hit + 1 }));
+	}
+	if (ret->hits.count > from)
+		qsort(ret->hits.items + from, ret->hits.count - from, sizeof(ret->hits.items[0]),
+		      by_number);
+}
+
+int watch_log_open(int trials, const char *trial, struct watch_log *ret, struct err *err)
+{
+	int r = event_logs_open(trials, trial, &ret->logs, err);
+
+	if (r < 0)
+		return r;
+	VEC_FOREACH (&ret->logs.list, log)
+		collect(log, ret);
+	return 0;
+}
+
+void watch_log_deinit(struct watch_log *log)
+{
+	VEC_DEINIT(&log->hits);
+	event_logs_deinit(&log->logs);
+}
+
+/* ---- the instruction ------------------------------------------------------------------------- */
+
+int caught_decode(const struct caught *caught, struct writer *ret)
+{
+	const struct log_hit *hit = caught->hit;
+	struct registers registers = { 0 };
+	struct trap trap = { .code = hit->code,
+			     .code_len = hit->code_bytes,
+			     .code_address = hit->code_address,
+			     .rip = hit->gregs[LOG_GREG_RIP],
+			     .registers = &registers,
+			     .low = hit->address,
+			     .high = hit->address + hit->bytes };
+
+	if (hit->flags & LOG_HIT_IMPRECISE)
+		return -ENOENT;
+	arch_registers_from_saved(arch_native(), hit->gregs, GREGS_NAMED, &registers);
+	return arch_decode_before(&trap, ret);
+}
+
+uint64_t watched_word(const uint8_t bytes[LOG_WATCH_BYTES], uint32_t len)
+{
+	uint64_t word = 0;
+
+	memcpy(&word, bytes, len < sizeof(word) ? len : sizeof(word));
+	return word;
+}
+
+/* ---- blocks ---------------------------------------------------------------------------------- */
+
+struct block_life *caught_block(struct event_log *log, const struct block_key *key, uint64_t id,
+				uint64_t start, uint64_t size, struct symbols *symbols)
+{
+	uint32_t context = event_log_key_context(log, key);
+	struct block_life *life = mem_alloc(sizeof(*life));
+
+	*life = (struct block_life){ .via = mem_strdup("the watched address"),
+				     .id = id,
+				     .key = event_log_key(log, key, context),
+				     .start = start,
+				     .size = size,
+				     .state = BLOCK_LIVE };
+	if (context != 0)
+		(void)event_log_context(log, context, symbols, &life->allocated);
+	return life;
+}
+
+/* The block behind the register that the store went through. Of a block and the object in it, the
+ * object. */
+static const struct log_hit_owner *base_owner(const struct log_hit *hit, int greg)
+{
+	const struct log_hit_owner *found = NULL;
+
+	for (size_t i = 0; i < LOG_HIT_OWNERS && hit->owners[i].greg != 255; i++)
+		if (hit->owners[i].greg == greg)
+			found = &hit->owners[i];
+	return found;
+}
+
+static struct block_life *tell_base(const struct caught *caught, const struct writer *writer,
+				    struct symbols *symbols)
+{
+	const struct arch *arch = arch_native();
+	int base = writer->store.to.base;
+	int greg = base >= 0 && base < REGISTERS_MAX ? arch->saved_index((unsigned int)base) : -1;
+	const struct log_hit_owner *owner = greg < 0 ? NULL : base_owner(caught->hit, greg);
+	struct event_log *log = caught->log;
+	struct block_life *life;
+
+	if (!owner)
+		return NULL;
+	life = mem_alloc(sizeof(*life));
+	*life = (struct block_life){
+		.via = mem_strdup(arch_register_name(arch, (unsigned int)base)),
+		.value = caught->hit->gregs[greg],
+		.id = owner->id,
+		.key = event_log_key(log, &(struct block_key){ 0 }, owner->context),
+		.start = owner->start,
+		.size = owner->size_low,
+		.state = owner->state == LOG_BLOCK_FREED ? BLOCK_FREED : BLOCK_LIVE,
+		.telling = true,
+		.former = owner->relation == LOG_FORMER,
+		.beyond = owner->relation == LOG_BEYOND,
+	};
+	(void)event_log_context(log, owner->context, symbols, &life->allocated);
+	if (owner->state == LOG_BLOCK_FREED && owner->free_context != 0)
+		(void)event_log_context(log, owner->free_context, symbols, &life->freed);
+	return life;
+}
+
+/* ---- the whole ------------------------------------------------------------------------------- */
+
+/* The trap is behind the store: its own address names the right line. */
+static void tell_stack(const struct caught *caught, const struct writer *writer,
+		       struct symbols *symbols, struct stack *ret)
+{
+	const struct log_hit *hit = caught->hit;
+	struct python_memory python = { 0 };
+	VEC(struct piece) pieces = { 0 };
+	struct snapshot snapshot = {
+		.pid = (int)caught->log->reader.header.pid,
+		.tid = (int)hit->tid,
+		.stack = { .address = hit->stack_address,
+			   .bytes = caught->stack,
+			   .len = hit->stack_bytes },
+		.mappings = caught->log->modules.items,
+		.mapping_count = caught->log->modules.count,
+	};
+	const struct arch *arch = arch_native();
+
+	arch_registers_from_saved(arch, hit->gregs, GREGS_NAMED, &snapshot.registers);
+	if (writer && !writer->system_call)
+		snapshot.registers.value[arch->pc] = writer->store.at;
+	VEC_PUSH(&pieces, ((struct piece){ .address = hit->code_address,
+					   .bytes = hit->code,
+					   .len = hit->code_bytes }));
+	if (caught->item.head.seq != 0)
+		event_log_python(caught->log, &caught->item, &python);
+	VEC_FOREACH (&python.pieces, piece)
+		VEC_PUSH(&pieces, *piece);
+	snapshot.pieces = pieces.items;
+	snapshot.piece_count = pieces.count;
+	snapshot.python_runtime = python.record.runtime;
+	snapshot.python_version = python.record.version;
+	(void)symbols_unwind(symbols, &snapshot, ret, NULL);
+	VEC_DEINIT(&pieces);
+	python_memory_deinit(&python);
+}
+
+static void tell_home(const struct caught *caught, struct home *ret)
+{
+	const struct log_hit *hit = caught->hit;
+
+	ret->address = hit->address;
+	ret->len = hit->bytes;
+	ret->kind = HOME_ADDRESS;
+	if (hit->id == 0)
+		return;
+	ret->kind = HOME_BLOCK;
+	ret->block_id = hit->id;
+	ret->key = event_log_key(caught->log, &hit->key, 0);
+	ret->offset = (int64_t)(hit->address - hit->start);
+}
+
+void caught_tell(const struct caught *caught, const struct writer *writer, struct symbols *symbols,
+		 struct write_seen *ret)
+{
+	const struct log_hit *hit = caught->hit;
+
+	tell_home(caught, &ret->home);
+	if (hit->id != 0)
+		ret->victim = caught_block(caught->log, &hit->key, hit->id, hit->start, hit->size,
+					   symbols);
+	ret->value_len = hit->bytes < 8 ? hit->bytes : 8;
+	ret->old = watched_word(hit->old, hit->bytes);
+	ret->new = watched_word(hit->new, hit->bytes);
+	ret->tid = (int)hit->tid;
+	ret->age = hit->age;
+	ret->when_ns = hit->time_ns - caught->log->reader.header.start_monotonic_ns;
+	if (hit->flags & LOG_HIT_IMPRECISE)
+		ret->flags |= WRITE_ASYNC;
+	if (writer && writer->system_call) {
+		ret->flags |= WRITE_KERNEL;
+		ret->instruction = mem_strdup("syscall");
+	} else if (writer) {
+		ret->instruction = mem_strdup(writer->store.text);
+		ret->width = writer->store.width;
+		ret->store_start = writer->low < writer->high ? writer->low : 0;
+		ret->store_len = writer->high - writer->low;
+		ret->fit = store_fit_of(writer->low, writer->high - writer->low, hit->address,
+					hit->bytes);
+		if (writer->store.kind == STORE_MODIFY)
+			ret->flags |= WRITE_UPDATE;
+		ret->base = tell_base(caught, writer, symbols);
+	}
+	tell_stack(caught, writer, symbols, &ret->writer);
+}
+
+char *caught_key(const struct caught *caught, const struct writer *writer,
+		 const struct write_seen *write)
+{
+	uint64_t at = writer && !writer->system_call ? writer->store.at
+						     : caught->hit->gregs[LOG_GREG_RIP];
+	AUTO(strbuf_deinit) struct strbuf sb = { 0 };
+
+	for (size_t i = 0; i < caught->log->modules.count; i++) {
+		const struct mapping *module = &caught->log->modules.items[i];
+
+		if (at >= module->start && at < module->end) {
+			strbuf_addf(&sb, "%s+0x%" PRIx64, module->path ? module->path : "?",
+				    at - module->bias);
+			return strbuf_take(&sb);
+		}
+	}
+	strbuf_addf(&sb, "jit:%s:%s",
+		    write->writer.count > 0 && write->writer.frames[0].function
+			    ? write->writer.frames[0].function
+			    : "?",
+		    write->instruction ? write->instruction : "?");
+	return strbuf_take(&sb);
+}

@@ -1,0 +1,411 @@
+#include "engine/watch/gather.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "engine/watch/caught.h"
+
+#define WRITERS_MAX 500
+#define CONFLATIONS_MAX 16
+#define INSTANCES_MAX 8
+#define OUTSIDE_MAX 16
+#define NOTES_MAX 20
+
+/* ---- writers --------------------------------------------------------------------------------- */
+
+static const struct caught *find_hit(const struct watch_log *log, const struct event_log *in,
+				     const struct log_writer_row *row, bool last)
+{
+	const struct caught *found = NULL;
+
+	VEC_FOREACH (&log->hits, caught) {
+		if (caught->log != in || caught->hit->watch != row->watch ||
+		    caught->hit->gregs[LOG_GREG_RIP] != row->rip ||
+		    (caught->hit->flags & LOG_HIT_ALONGSIDE))
+			continue;
+		found = caught;
+		if (!last)
+			return found;
+	}
+	return found;
+}
+
+static struct watch_writer *find_writer(struct watch_report *report, const char *key,
+					unsigned int watch)
+{
+	VEC_FOREACH (&report->writers, writer)
+		if (writer->watch == watch && strcmp(writer->key, key) == 0)
+			return writer;
+	return NULL;
+}
+
+static void add_value(struct watch_writer *writer, uint64_t value, uint64_t count)
+{
+	for (unsigned int i = 0; i < writer->value_count; i++) {
+		if (writer->values[i].value == value) {
+			writer->values[i].count += count;
+			return;
+		}
+	}
+	if (writer->value_count == WATCH_VALUES) {
+		writer->more_values = true;
+		return;
+	}
+	writer->values[writer->value_count++] =
+		(struct watch_value){ .value = value, .count = count };
+}
+
+static void add_counts(struct watch_writer *writer, const struct log_writer_row *row)
+{
+	uint64_t told = 0;
+
+	writer->count += row->count;
+	writer->changed += row->changed;
+	for (unsigned int i = 0; i < LOG_WRITER_VALUES; i++) {
+		if (row->value_counts[i] > 0)
+			add_value(writer, row->values[i], row->value_counts[i]);
+		told += row->value_counts[i];
+	}
+	writer->more_values |= told < row->count;
+}
+
+static void touch(struct watch_gather *gather, size_t index)
+{
+	VEC_FOREACH (&gather->touched, i)
+		if (*i == index)
+			return;
+	VEC_PUSH(&gather->touched, index);
+}
+
+static void add_writer(struct watch_gather *gather, const struct watch_log *log,
+		       const struct event_log *in, const struct log_writer_row *row)
+{
+	const struct caught *first = find_hit(log, in, row, false);
+	const struct caught *last = find_hit(log, in, row, true);
+	struct watch_report *report = gather->report;
+	struct write_seen *seen = mem_alloc(sizeof(*seen));
+	struct watch_writer *writer;
+	struct writer decoded;
+	bool sure;
+	AUTO(mem_freep) char *key = NULL;
+
+	if (!first) {
+		mem_free(seen);
+		return;
+	}
+	sure = caught_decode(first, &decoded) == 0;
+	caught_tell(first, sure ? &decoded : NULL, gather->symbols, seen);
+	key = caught_key(first, sure ? &decoded : NULL, seen);
+	writer = find_writer(report, key, row->watch);
+	if (!writer && report->writers.count < WRITERS_MAX) {
+		VEC_PUSH(&report->writers,
+			 ((struct watch_writer){
+				 .key = mem_strdup(key),
+				 .watch = row->watch,
+				 .certain = sure && decoded.certain,
+				 .system_call = sure && decoded.system_call,
+				 .first = { .trial = gather->trial, .write = TAKE(seen) } }));
+		writer = &report->writers.items[report->writers.count - 1];
+	}
+	write_seen_free(seen);
+	if (!writer)
+		return;
+	touch(gather, (size_t)(writer - report->writers.items));
+	add_counts(writer, row);
+	write_seen_free(writer->last.write);
+	writer->last =
+		(struct watch_sight){ .trial = gather->trial, .write = mem_alloc(sizeof(*seen)) };
+	sure = caught_decode(last, &decoded) == 0;
+	caught_tell(last, sure ? &decoded : NULL, gather->symbols, writer->last.write);
+	writer->imprecise |= (last->hit->flags & LOG_HIT_IMPRECISE) != 0;
+}
+
+/* ---- objects at one address -------------------------------------------------------------------
+ */
+
+struct lives {
+	VEC(struct log_watched) list; /* by address, then by number */
+};
+
+static int by_place(const void *a, const void *b)
+{
+	const struct log_watched *x = a, *y = b;
+
+	if (x->address != y->address)
+		return x->address < y->address ? -1 : 1;
+	return x->number < y->number ? -1 : x->number > y->number;
+}
+
+static const char *end_text(uint32_t end)
+{
+	static const char *const texts[] = { [LOG_WATCHED_STILL] = "still there",
+					     [LOG_WATCHED_FREED] = "freed",
+					     [LOG_WATCHED_DISPLACED] = "no longer watched",
+					     [LOG_WATCHED_AGAIN] = "handed out again",
+					     [LOG_WATCHED_MOVED] = "resized",
+					     [LOG_WATCHED_EXIT] = "still there at the end" };
+
+	return end < sizeof(texts) / sizeof(texts[0]) ? texts[end] : "?";
+}
+
+static void tell_conflation(struct watch_gather *gather, struct event_log *log,
+			    const struct log_watched *lives, size_t count, int changed_at)
+{
+	struct watch_conflation told = { .trial = gather->trial,
+					 .address = lives[0].address,
+					 .instances = count,
+					 .changed_at = -1 };
+	size_t from = count > INSTANCES_MAX ? count - INSTANCES_MAX : 0;
+
+	if (changed_at >= 0 && (size_t)changed_at < from)
+		from = (size_t)changed_at;
+	for (size_t i = from; i < count && told.list.count < INSTANCES_MAX; i++) {
+		if ((int)i == changed_at)
+			told.changed_at = (int)told.list.count;
+		VEC_PUSH(&told.list,
+			 ((struct watch_instance){ .number = lives[i].number,
+						   .id = lives[i].id,
+						   .key = event_log_key(log, &lives[i].key, 0),
+						   .first_value = lives[i].first_value,
+						   .last_value = lives[i].last_value,
+						   .hits = lives[i].hits,
+						   .end = end_text(lives[i].end) }));
+	}
+	VEC_PUSH(&gather->report->conflations, told);
+}
+
+/* The last pair whose values differ though neither was written to meanwhile. */
+static int find_change(const struct log_watched *lives, size_t count)
+{
+	for (size_t i = count; i-- > 1;) {
+		const struct log_watched *a = &lives[i - 1], *b = &lives[i];
+		bool two = a->id != b->id || a->end == LOG_WATCHED_AGAIN;
+
+		if (two && a->last_value != b->first_value && a->last_value == a->last_seen)
+			return (int)i - 1;
+	}
+	return -1;
+}
+
+static void add_conflations(struct watch_gather *gather, struct event_log *log)
+{
+	struct lives lives = { 0 };
+
+	for (uint32_t row = 0; row < LOG_WATCHED; row++) {
+		struct log_watched watched;
+
+		if (log_watched(&log->reader, row, &watched))
+			VEC_PUSH(&lives.list, watched);
+	}
+	if (lives.list.count > 1)
+		qsort(lives.list.items, lives.list.count, sizeof(lives.list.items[0]), by_place);
+	for (size_t i = 0, end; i < lives.list.count; i = end) {
+		int changed;
+
+		for (end = i; end < lives.list.count &&
+			      lives.list.items[end].address == lives.list.items[i].address;)
+			end++;
+		if (end - i < 2)
+			continue;
+		gather->report->conflation_count++;
+		changed = find_change(&lives.list.items[i], end - i);
+		if (changed >= 0 && gather->report->conflations.count < CONFLATIONS_MAX)
+			tell_conflation(gather, log, &lives.list.items[i], end - i, changed);
+	}
+	VEC_DEINIT(&lives.list);
+}
+
+/* ---- changes without a hit --------------------------------------------------------------------
+ */
+
+/* A hit that came with or after it, and that left what was found, explains it. One that was found
+ * alongside another counts if that store covered it. */
+static bool explained(const struct watch_log *log, const struct event_log *in,
+		      const struct log_watch_changed *changed)
+{
+	VEC_FOREACH (&log->hits, caught) {
+		const struct log_hit *hit = caught->hit;
+		struct writer writer;
+
+		if (caught->log != in || hit->watched != changed->watched ||
+		    memcmp(hit->new, changed->found, sizeof(hit->new)) != 0)
+			continue;
+		if (!(hit->flags & LOG_HIT_ALONGSIDE))
+			return true;
+		if (caught_decode(caught, &writer) == 0 && writer.covers)
+			return true;
+	}
+	return false;
+}
+
+static bool find_watched(const struct event_log *log, uint64_t number, struct log_watched *ret)
+{
+	return log_watched(&log->reader, (uint32_t)(number % LOG_WATCHED), ret) &&
+	       ret->number == number;
+}
+
+static void add_outside(struct watch_gather *gather, const struct watch_log *log,
+			struct event_log *in, const struct log_watch_changed *changed)
+{
+	struct log_watch_row row = { 0 };
+	struct outside_change *change;
+	struct log_watched watched;
+
+	if (explained(log, in, changed))
+		return;
+	gather->report->outside_count++;
+	if (gather->report->outside.count >= OUTSIDE_MAX || changed->watch >= LOG_WATCHES)
+		return;
+	(void)log_watch_row(&in->reader, changed->watch, &row);
+	change = mem_alloc(sizeof(*change));
+	*change = (struct outside_change){
+		.home = { .kind = HOME_ADDRESS,
+			  .address = changed->address,
+			  .len = changed->bytes },
+		.old = watched_word(changed->expected, changed->bytes),
+		.new = watched_word(changed->found, changed->bytes),
+		.value_len = changed->bytes < 8 ? changed->bytes : 8,
+		.kernel_writes = row.kernel_writes != 0,
+	};
+	if (find_watched(in, changed->watched, &watched) && watched.id != 0) {
+		change->home.kind = HOME_BLOCK;
+		change->home.block_id = watched.id;
+		change->home.key = event_log_key(in, &watched.key, 0);
+		change->home.offset = (int64_t)(watched.address - watched.start);
+		change->victim = caught_block(in, &watched.key, watched.id, watched.start,
+					      watched.size, gather->symbols);
+	}
+	VEC_PUSH(&gather->report->outside,
+		 ((struct watch_outside){ .trial = gather->trial, .change = change }));
+}
+
+/* ---- a trial --------------------------------------------------------------------------------- */
+
+static void add_rows(struct watch_report *report, struct event_log *log)
+{
+	static const char *const modes[] = { [LOG_WATCH_PERF] = "hw",
+					     [LOG_WATCH_BY_PTRACE] = "ptrace",
+					     [LOG_WATCH_PAGES] = "pages" };
+
+	for (uint32_t i = 0; i < report->targets.count; i++) {
+		struct watch_target *target = &report->targets.items[i];
+		struct log_watch_row row;
+
+		if (!log_watch_row(&log->reader, i, &row))
+			continue;
+		if (row.mode < sizeof(modes) / sizeof(modes[0]) && modes[row.mode]) {
+			report->mode = modes[row.mode];
+			report->kernel_writes = row.kernel_writes != 0;
+			report->processes += i == 0;
+			if (row.trouble != 0 && report->notes.count < NOTES_MAX)
+				strv_take(&report->notes,
+					  mem_printf("process %u: some objects could not be "
+						     "watched: %s",
+						     log->reader.header.pid, strerror(row.trouble)));
+		} else if (report->notes.count < NOTES_MAX) {
+			strv_take(&report->notes,
+				  mem_printf("process %u could not be watched: %s",
+					     log->reader.header.pid, strerror(row.trouble)));
+		}
+		target->objects += row.objects;
+		target->armed += row.armed;
+		target->displaced += row.displaced;
+		target->hits += row.hits;
+		target->matched += row.matched;
+		target->unchanged += row.unchanged;
+		target->imprecise += row.imprecise;
+		target->late += row.late;
+		target->unplaced += row.unplaced;
+	}
+}
+
+static void add_log(struct watch_gather *gather, const struct watch_log *log, struct event_log *in)
+{
+	struct log_item item;
+
+	add_rows(gather->report, in);
+	for (uint32_t i = 0; i < LOG_WRITERS; i++) {
+		struct log_writer_row row;
+
+		if (log_writer_row(&in->reader, i, &row))
+			add_writer(gather, log, in, &row);
+	}
+	add_conflations(gather, in);
+	log_reader_rewind(&in->reader);
+	while (log_reader_next(&in->reader, &item)) {
+		struct log_watch_changed changed;
+
+		if (item.head.type == LOG_WATCH_CHANGED &&
+		    log_payload(&item, &changed, sizeof(changed)))
+			add_outside(gather, log, in, &changed);
+	}
+}
+
+void watch_gather_trial(struct watch_gather *gather, int trials, const char *name, uint64_t trial)
+{
+	struct watch_report *report = gather->report;
+	struct watch_log log = { 0 };
+
+	gather->trial = trial;
+	gather->before.writers = report->writers.count;
+	gather->before.conflations = report->conflations.count;
+	gather->before.outside = report->outside.count;
+	gather->touched.count = 0;
+	if (watch_log_open(trials, name, &log, NULL) == 0) {
+		VEC_FOREACH (&log.logs.list, in)
+			add_log(gather, &log, in);
+		for (size_t i = 0; i < log.logs.notes.count && report->notes.count < NOTES_MAX; i++)
+			strv_add(&report->notes, log.logs.notes.items[i]);
+	}
+	watch_log_deinit(&log);
+}
+
+void watch_gather_settle(struct watch_gather *gather, bool failing)
+{
+	struct watch_report *report = gather->report;
+
+	VEC_FOREACH (&gather->touched, i) {
+		struct watch_writer *writer = &report->writers.items[*i];
+
+		writer->trials++;
+		writer->failing += failing;
+		writer->last.failing = failing;
+		if (*i >= gather->before.writers)
+			writer->first.failing = failing;
+	}
+	gather->touched.count = 0;
+	for (size_t i = gather->before.conflations; i < report->conflations.count; i++)
+		report->conflations.items[i].failing = failing;
+	for (size_t i = gather->before.outside; i < report->outside.count; i++)
+		report->outside.items[i].failing = failing;
+}
+
+/* Who wrote only where it failed, and seldom, is worth a look. */
+static int by_oddness(const void *a, const void *b)
+{
+	const struct watch_writer *x = a, *y = b;
+	bool odd_x = x->failing > 0 && x->failing == x->trials;
+	bool odd_y = y->failing > 0 && y->failing == y->trials;
+
+	if (x->watch != y->watch)
+		return x->watch < y->watch ? -1 : 1;
+	if (odd_x != odd_y)
+		return odd_x ? -1 : 1;
+	if (x->count != y->count)
+		return odd_x == (x->count < y->count) ? -1 : 1;
+	return strcmp(x->key, y->key);
+}
+
+void watch_gather_finish(struct watch_gather *gather)
+{
+	struct watch_report *report = gather->report;
+
+	if (report->writers.count > 1)
+		qsort(report->writers.items, report->writers.count,
+		      sizeof(report->writers.items[0]), by_oddness);
+}
+
+void watch_gather_deinit(struct watch_gather *gather)
+{
+	VEC_DEINIT(&gather->touched);
+}

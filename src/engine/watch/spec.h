@@ -1,0 +1,53 @@
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/err.h"
+
+/*
+ * What to watch, as the user writes it: --on SPEC.
+ *
+ *	global:NAME   addr:0x…   alloc:FUNC[,size=N]   alloc:FILE:LINE   key:CONTEXT[@LANE]#ORDINAL
+ *	ret:FUNC      argN:FUNC  pytype:NAME           struct NAME
+ *
+ * each with +OFFSET[:LEN] or, with debug information, .field at its end.
+ */
+enum spec_kind {
+	SPEC_GLOBAL,
+	SPEC_ADDRESS,
+	SPEC_ALLOC,	 /* by function */
+	SPEC_ALLOC_LINE, /* by file and line */
+	SPEC_KEY,
+	SPEC_RETURN,
+	SPEC_ARGUMENT,
+	SPEC_PYTHON_TYPE,
+	SPEC_STRUCT, /* blocks as large as this struct */
+};
+
+struct spec {
+	enum spec_kind kind;
+	char *name;	   /* function, global, file, type; NULL for addresses and keys */
+	size_t name_at;	   /* where it stands in the text */
+	unsigned int line; /* SPEC_ALLOC_LINE */
+	unsigned int argument;
+	uint64_t address;
+	uint64_t hash; /* SPEC_KEY */
+	uint32_t lane, ordinal;
+	bool lane_given;
+	uint64_t size; /* 0: any */
+	bool offset_given;
+	int64_t offset;
+	uint64_t len; /* 0: not given */
+	char *field;  /* "a.b", "struct x.y"; NULL */
+	size_t field_at;
+};
+
+/* -EINVAL with the place of the mistake under the text. */
+int spec_parse(const char *text, struct spec *ret, struct err *err);
+void spec_deinit(struct spec *spec);
+
+/* For later trouble with a part of it: the same kind of message. */
+int spec_mistake(const char *text, size_t at, struct err *err, const char *fmt, ...)
+	__attribute__((format(printf, 4, 5)));

@@ -1,0 +1,105 @@
+#include "engine/watch/watch.h"
+
+#include "engine/stats/rate.h"
+#include "engine/watch/gather.h"
+
+struct watching {
+	const struct watch_request *request;
+	struct runner runner;
+	struct watch_gather gather;
+	uint64_t next; /* position */
+	double started_s;
+};
+
+static int watch_next(void *ctx, unsigned int slot, struct run *ret, struct err *err)
+{
+	struct watching *watching = ctx;
+
+	if (watching->next > watching->request->trials)
+		return 0;
+	*ret = (struct run){ .position = watching->next++ };
+	return 1;
+}
+
+static void watch_prepare(void *ctx, const struct run *run, struct trial_job *job)
+{
+	struct watching *watching = ctx;
+
+	series_fill_job(watching->request->program, watching->request->slot_env, job);
+	job->examined = true;
+}
+
+static void watch_examine(void *ctx, const struct trial_result *result, const char *name)
+{
+	struct watching *watching = ctx;
+
+	watch_gather_trial(&watching->gather, case_trials_dir(watching->runner.cs), name,
+			   result->number.value);
+}
+
+static bool watch_ended(void *ctx, const struct run *run, bool failed)
+{
+	struct watching *watching = ctx;
+	struct watch_report *report = watching->gather.report;
+
+	watch_gather_settle(&watching->gather, failed);
+	report->trials++;
+	report->failed += failed;
+	return watching->request->failures > 0 && report->failed >= watching->request->failures;
+}
+
+static void watch_tick(void *ctx)
+{
+	struct watching *watching = ctx;
+	const struct watch_request *request = watching->request;
+	const struct watch_report *report = watching->gather.report;
+
+	if (request->progress)
+		request->progress(request->progress_ctx,
+				  &(struct series_progress_view){
+					  .done = report->trials,
+					  .wanted = request->trials,
+					  .ran = watching->runner.ran,
+					  .seconds = series_now_s() - watching->started_s,
+					  .rate = rate_wilson(report->trials, report->failed,
+							      RATE_CONFIDENCE),
+				  });
+}
+
+static const struct runner_ops watch_ops = {
+	.next = watch_next,
+	.prepare = watch_prepare,
+	.examine = watch_examine,
+	.ended = watch_ended,
+	.tick = watch_tick,
+};
+
+int watch_run(struct case_store *cs, const struct watch_request *request, struct watch_report *ret,
+	      struct err *err)
+{
+	AUTO(symbols_freep) struct symbols *symbols = symbols_new(&(struct symbols_options){ 0 });
+	struct watching watching = { .request = request,
+				     .gather = { .report = ret, .symbols = symbols },
+				     .next = 1,
+				     .started_s = series_now_s() };
+	struct series_start start = { 0 };
+	int r;
+
+	watching.runner.settings = request->settings;
+	watching.runner.observer = OBSERVE_WATCH;
+	watching.runner.slots = request->jobs;
+	watching.runner.ops = &watch_ops;
+	watching.runner.ctx = &watching;
+	r = series_resume(cs, &request->identity, true, 0, &watching.runner, &start, err);
+	if (r == 0)
+		r = runner_run(&watching.runner, err);
+	if (r == 0)
+		watch_gather_finish(&watching.gather);
+	ret->case_dir = case_dir(cs);
+	ret->program = request->program;
+	ret->seconds = series_now_s() - watching.started_s;
+	ret->interrupted = watching.runner.interrupted;
+	watch_gather_deinit(&watching.gather);
+	runner_deinit(&watching.runner);
+	return r;
+}

@@ -1,0 +1,359 @@
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/err.h"
+#include "base/strbuf.h"
+#include "base/vec.h"
+#include "model/crash.h"
+#include "model/frame.h"
+
+/*
+ * Evidence: what was seen, piece by piece, each with its trial.
+ *
+ * Whoever observes fills these in and stores them (case/case.h: case_add_evidence()); the
+ * verdict rules (engine/verdict/) read them and nothing else. A piece says what was seen, never
+ * what it means: a caught write is no accusation.
+ *
+ * Everything in a piece is owned by it; all text from the target is printable.
+ */
+
+/* Where a value lives: a field of a block, a global, a slot on a stack. */
+enum home_kind {
+	HOME_UNKNOWN,
+	HOME_BLOCK,
+	HOME_GLOBAL,
+	HOME_STACK,
+	HOME_ADDRESS, /* none of these; only the address is known */
+	HOME_KINDS,
+};
+
+struct home {
+	enum home_kind kind;
+	char *key;	   /* HOME_BLOCK: CONTEXT#ORDINAL, the same in another run; or NULL */
+	uint64_t block_id; /* HOME_BLOCK: which block it was in this trial; 0 unknown */
+	char *name;	   /* HOME_GLOBAL: the symbol; HOME_STACK: the function; or NULL */
+	char *field;	   /* as the source calls it: "struct object.word"; NULL when unknown */
+	char *module;	   /* HOME_GLOBAL: its file; or NULL */
+	int64_t offset;	   /* within the block, symbol or frame; not less than the block's
+			    * size, or negative: beside the block (a canary) */
+	uint64_t len;	   /* of the field, in bytes; 0 unknown */
+	uint64_t address;  /* in this trial; 0 unknown */
+};
+
+/* How a store lies on the field that was watched. */
+enum store_fit {
+	FIT_UNKNOWN,
+	FIT_NARROW, /* inside it, shorter */
+	FIT_EXACT,
+	FIT_WIDE, /* begins before it or ends after it */
+	FIT_KINDS,
+};
+
+/* What is known about the home that a stored value was loaded from. */
+enum source_state {
+	SOURCE_UNKNOWN,
+	SOURCE_SAME,	/* it held that value whole, and still did at the store */
+	SOURCE_CHANGED, /* it had been given another value before the store: a stale copy */
+	SOURCE_TORN,	/* it was read between two stores that together make its value */
+	SOURCE_STATES,
+};
+
+enum write_flags {
+	/* The last write to its home before the failure. */
+	WRITE_LAST = 1 << 0,
+	/* What it left in the home is what the failing instruction (or check) found there. Set
+	 * only when both values were seen and are equal. */
+	WRITE_FOUND = 1 << 1,
+	/* The trap was delivered late: instruction, registers and stack are not the writer's. */
+	WRITE_ASYNC = 1 << 2,
+	/* By the kernel, in a system call that the stack names. */
+	WRITE_KERNEL = 1 << 3,
+	/* The value was found in another home, and an instruction before the store loaded it
+	 * from there: `source`. */
+	WRITE_COPIED = 1 << 4,
+	/* Read, changed and written back by one instruction or by a load and a store of one
+	 * function: the new value was made from what had been read. */
+	WRITE_UPDATE = 1 << 5,
+	/* The first write to its home since the block was born: it gives the field its value, it
+	 * does not spoil one. */
+	WRITE_FIRST = 1 << 6,
+};
+
+/* One store that was caught. */
+struct write_seen {
+	struct home home;	   /* what was watched */
+	struct block_life *victim; /* the block of that home; NULL outside of blocks */
+	char *instruction;	   /* as text; NULL when it could not be decoded */
+	unsigned int width;	   /* of the store, in bytes; 0 unknown */
+	uint64_t store_start;	   /* first address it wrote; 0 unknown */
+	uint64_t store_len;	   /* bytes from there (a `rep`: all of them) */
+	enum store_fit fit;
+	uint64_t old, new;	/* the field before and after */
+	unsigned int value_len; /* bytes of these that mean something, at most 8 */
+	unsigned int flags;	/* enum write_flags */
+	struct stack writer;	/* innermost first; the frame's kind tells jit and python */
+	int tid;
+	char *thread;		   /* its name; or NULL */
+	uint64_t when_ns;	   /* since the process began; 0 unknown */
+	/* The block of the pointer that the store went through, as it was at the store; `value`
+	 * is that pointer; NULL unknown. Of a pointer that is known to be older than the block
+	 * that has the place now, it is the earlier block, with `former` set. */
+	struct block_life *base;
+	struct block_life *target; /* the block that the new value points into, as it was at the
+				    * store; NULL: none, or no pointer */
+	struct home source;	   /* WRITE_COPIED */
+	enum source_state source_state;
+	uint64_t age; /* allocations between the block's birth and this write */
+};
+
+/* A home that was watched in a trial. One for each trial whose victim was watched; it is what
+ * makes 'nobody was caught' mean something. */
+struct watch_account {
+	struct home home;
+	struct block_life *victim; /* NULL outside of blocks */
+	char *mode;		   /* "hw", "pages", "ptrace" */
+	bool victim_watched;	   /* the failing block itself, from before the damage on */
+	bool since_birth;	   /* no write since the block's birth can have been missed */
+	bool kernel_writes;	   /* writes by system calls would have been caught, too */
+	uint64_t hits;		   /* writes seen, those that were not stored included */
+	unsigned int threads;	   /* that made them */
+	bool value_known;	   /* the two below mean something */
+	uint64_t value;		   /* what the failure found there */
+	uint64_t birth_value;	   /* what was there when the block was born */
+};
+
+/* The value changed and no write was caught. */
+struct outside_change {
+	struct home home;
+	struct block_life *victim;
+	uint64_t old, new;
+	unsigned int value_len;
+	bool kernel_writes;  /* would have been caught */
+	bool gap;	     /* the watch was off for some of the time: it may have missed one */
+	struct strv between; /* system calls and mappings in between, a phrase each */
+};
+
+/* Two observations at one address that look like a change. */
+struct conflation_seen {
+	uint64_t address;
+	int64_t offset;
+	uint64_t first_id, second_id;
+	char *first_key, *second_key;
+	uint64_t first_value, second_value;
+	unsigned int value_len;
+	struct block_life *first, *second; /* NULL unknown */
+	bool watched; /* both were watched over that time, and neither was written */
+};
+
+/* A pointer into a freed block was followed. */
+struct freed_use {
+	struct block_life *block; /* with allocated and freed sites, and freed_events */
+	int64_t offset;
+	bool write; /* the use was a store */
+	char *instruction;
+	struct stack user;
+	bool poison; /* found because the block's poison came out: a read */
+};
+
+/* Somebody still points to a block that was freed. */
+struct holder_seen {
+	struct home home;	   /* where the pointer stands */
+	struct block_life *holder; /* the block that holds it; NULL for a global or a stack */
+	struct block_life *target; /* with allocated and freed sites */
+	struct stack written_by;   /* who put the pointer there; empty when unknown */
+	bool used;		/* the failing instruction got its pointer from exactly this home */
+	bool exact;		/* it points to the block's start or to where the use was */
+	bool cleared_elsewhere; /* other homes that pointed there were cleared before the free */
+};
+
+enum bad_free_kind {
+	BAD_FREE_DOUBLE,
+	BAD_FREE_INTERIOR,   /* inside a block */
+	BAD_FREE_MISMATCHED, /* new and free, new[] and delete, … */
+	BAD_FREE_FOREIGN,    /* no block was ever there */
+	BAD_FREE_KINDS,
+};
+
+struct bad_free {
+	enum bad_free_kind kind;
+	uint64_t pointer;
+	struct block_life *block; /* NULL for BAD_FREE_FOREIGN; `freed` is the first free */
+	struct stack second;	  /* the free that was wrong */
+	char *how;		  /* "malloc, then operator delete" for a mismatch; or NULL */
+};
+
+enum canary_side {
+	CANARY_BEFORE,
+	CANARY_AFTER,
+	CANARY_FREED, /* the poison of a freed block */
+	CANARY_SIDES,
+};
+
+struct canary_broken {
+	enum canary_side side;
+	struct block_life *block;
+	int64_t offset; /* of the first damaged byte, from the block's start */
+	uint64_t len;	/* to the last damaged one */
+	bool adjacent;	/* the damage begins at the block's very end (or ends at its start) */
+	struct strbuf expected, found;	 /* some bytes from there */
+	char *last_whole, *first_broken; /* the two checkpoints (tests) around it; or NULL */
+};
+
+struct mapping_cut {
+	char *file;
+	uint64_t mapped, present;
+	struct file_cut *cut; /* NULL: nobody was seen */
+	struct stack user;    /* who touched what was gone */
+};
+
+struct growth_seen {
+	char *key;
+	struct stack site;
+	double blocks_per_test, bytes_per_test, p;
+	uint64_t tests, rises;
+	unsigned int trials, usable; /* grew in so many of so many */
+	char *holder;		     /* who still points to them, in words; or NULL */
+};
+
+/* Two threads wrote one home within the window of interest. */
+struct race_seen {
+	struct home home;
+	struct block_life *victim;
+	struct write_seen *first, *second; /* in the order of time */
+	uint64_t gap_ns;
+	/* The second was made from a value that the first had already replaced: an update was
+	 * lost. Only set when both values were seen. */
+	bool lost_update;
+	bool locked; /* a lock was held at both: not by itself a defect */
+};
+
+/* Signs that it is the machine. Over many trials; `trial` is 0. */
+struct host_signs {
+	unsigned int bit_flips;	     /* watched failing trials: one bit differs, no writer */
+	unsigned int flip_homes;     /* in so many different homes (block context and offset) … */
+	unsigned int flip_bits;	     /* … and so many different bits */
+	unsigned int segv, bus, ill; /* failing trials by signal */
+	unsigned int sites;	     /* different functions they died in */
+	int core;		     /* the core that the failures keep to; -1: none */
+	double core_p;		     /* chance of that; 1 when not tried */
+	bool memory_tested;
+	uint64_t memory_errors;
+	double memory_seconds;
+};
+
+/* A failure that every run shows, or one that is no memory error. */
+struct plain_error {
+	char signature[16];
+	bool always;
+	char *summary;
+	uint64_t trials, failed;
+};
+
+enum hop_end {
+	HOP_GOES_ON,
+	HOP_ORIGIN,  /* the value was made here */
+	HOP_LIMIT,   /* --hops, the budget */
+	HOP_NOTHING, /* nothing more can be learned */
+	HOP_ENDS,
+};
+
+/* One step of the chase: this home was watched, that was caught. */
+struct hop_seen {
+	unsigned int number; /* from 1: the home that the failure read */
+	struct home home;
+	uint64_t caught, watched, trials; /* caught in c of w watched failing trials, n run */
+	uint64_t key_right, key_tried;	  /* re-identification: the key led to the right block */
+	enum hop_end end;
+	char *inferred;		/* what follows from it, a sentence */
+	VEC(uint64_t) evidence; /* ids it rests on */
+};
+
+enum evidence_kind {
+	EVIDENCE_CRASH,
+	EVIDENCE_WRITE,
+	EVIDENCE_WATCH,
+	EVIDENCE_OUTSIDE,
+	EVIDENCE_CONFLATION,
+	EVIDENCE_FREED_USE,
+	EVIDENCE_HOLDER,
+	EVIDENCE_BAD_FREE,
+	EVIDENCE_CANARY,
+	EVIDENCE_MAPPING,
+	EVIDENCE_GROWTH,
+	EVIDENCE_RACE,
+	EVIDENCE_HOST,
+	EVIDENCE_PLAIN,
+	EVIDENCE_HOP,
+	EVIDENCE_KINDS,
+};
+
+struct evidence {
+	uint64_t id;	/* in its case, from 1; 0 until it is stored */
+	uint64_t trial; /* 0: not of one trial */
+	/* The trial failed in the way that is being chased, or showed the very damage that is. */
+	bool failing;
+	char signature[16]; /* of that failure; "" when it passed or nobody knows */
+	enum evidence_kind kind;
+	char *note; /* anything else worth telling, a sentence; NULL */
+	union {
+		struct crash *crash;
+		struct write_seen *write;
+		struct watch_account *watch;
+		struct outside_change *outside;
+		struct conflation_seen *conflation;
+		struct freed_use *freed_use;
+		struct holder_seen *holder;
+		struct bad_free *bad_free;
+		struct canary_broken *canary;
+		struct mapping_cut *mapping;
+		struct growth_seen *growth;
+		struct race_seen *race;
+		struct host_signs *host;
+		struct plain_error *plain;
+		struct hop_seen *hop;
+		void *any;
+	};
+};
+
+struct evidence_list {
+	VEC(struct evidence) list;
+	uint64_t trials, failed; /* of the hunt so far; 0 when nobody counted */
+};
+
+/* A piece with its (zeroed) part allocated: e.g. evidence_new(EVIDENCE_WRITE, 17, true).write. */
+struct evidence evidence_new(enum evidence_kind kind, uint64_t trial, bool failing);
+void evidence_deinit(struct evidence *evidence);
+void evidence_list_deinit(struct evidence_list *list);
+
+/* NULL when there is none. */
+const struct evidence *evidence_find(const struct evidence_list *list, uint64_t id);
+
+/* The identifiers in the case and in JSON: "write", "freed-use", …; "narrow", "exact", "wide". */
+const char *evidence_kind_name(enum evidence_kind kind);
+const char *store_fit_name(enum store_fit fit);
+const char *home_kind_name(enum home_kind kind);
+const char *bad_free_name(enum bad_free_kind kind);
+
+/* How a store of `len` bytes at `start` lies on a field; FIT_UNKNOWN when a length is 0. */
+enum store_fit store_fit_of(uint64_t start, uint64_t len, uint64_t field, uint64_t field_len);
+
+void home_copy(struct home *to, const struct home *from); /* onto an empty one */
+void home_deinit(struct home *home);
+
+/* Do they name the same field in any run: same block key or context, symbol, offset? */
+bool home_same(const struct home *a, const struct home *b);
+
+/* Appends it in words: "struct object.word (block 3f2a#12, offset 24, 8 bytes)". */
+void home_describe(const struct home *home, struct strbuf *sb);
+
+/* One sentence about any piece, without a full stop. */
+void evidence_describe(const struct evidence *evidence, struct strbuf *sb);
+
+/*
+ * As bytes for the case and back (evidence_pack.c). Reading takes any bytes: -EBADMSG for what
+ * is damaged, -EPROTO for what a newer redhand wrote; `ret` is then untouched.
+ */
+void evidence_pack(const struct evidence *evidence, struct strbuf *sb);
+int evidence_unpack(const void *bytes, size_t len, struct evidence *ret, struct err *err);

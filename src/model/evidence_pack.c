@@ -1,0 +1,355 @@
+/*
+ * Evidence as bytes, and back.
+ *
+ * A new field raises the version and is walked only `if (a->version >= THAT)`, so that older
+ * cases stay readable.
+ */
+#include <errno.h>
+
+#include "model/archive.h"
+
+#define EVIDENCE_VERSION 1
+
+static void cut(struct archive *a, struct file_cut *c)
+{
+	archive_u64(a, &c->trial);
+	archive_int(a, &c->pid);
+	archive_text(a, &c->program);
+	archive_text(a, &c->how);
+	archive_i64(a, &c->old_size);
+	archive_i64(a, &c->new_size);
+	archive_double(a, &c->before_s);
+	archive_stack(a, &c->stack);
+}
+
+static void registers(struct archive *a, struct crash *c)
+{
+	c->register_count =
+		archive_choice(a, c->register_count, (unsigned int)ARRAY_SIZE(c->registers) + 1);
+	for (unsigned int i = 0; i < c->register_count; i++) {
+		archive_chars(a, c->registers[i].name, sizeof(c->registers[i].name));
+		archive_u64(a, &c->registers[i].value);
+	}
+}
+
+static void crash_blocks(struct archive *a, struct crash *c)
+{
+	uint64_t count = archive_count(a, c->blocks.count);
+
+	for (uint64_t i = 0; i < count && !a->in.broken; i++) {
+		if (!a->out)
+			VEC_PUSH(&c->blocks, (struct block_life){ 0 });
+		archive_block(a, &c->blocks.items[i]);
+	}
+}
+
+static void crash(struct archive *a, struct crash *c)
+{
+	archive_int(a, &c->pid);
+	archive_int(a, &c->tid);
+	archive_text(a, &c->program);
+	archive_text(a, &c->command);
+	archive_text(a, &c->thread);
+	archive_int(a, &c->signal);
+	archive_int(a, &c->code);
+	archive_bool(a, &c->hidden);
+	archive_bool(a, &c->from_outside);
+	archive_u64(a, &c->address);
+	archive_u64(a, &c->realtime_ns);
+	ARCHIVE_CHOICE(a, &c->fault, FAULT_CLASSES);
+	archive_text(a, &c->words);
+	archive_text(a, &c->abort_message);
+	archive_text(a, &c->instruction);
+	archive_text(a, &c->origin);
+	archive_stack(a, &c->stack);
+	crash_blocks(a, c);
+	archive_text(a, &c->file);
+	archive_u64(a, &c->file_inode);
+	archive_u64(a, &c->file_device);
+	archive_u64(a, &c->mapped);
+	archive_u64(a, &c->present);
+	if (ARCHIVE_PART(a, &c->cut))
+		cut(a, c->cut);
+	registers(a, c);
+	archive_u64(a, &c->write_us);
+	archive_bool(a, &c->cut_short);
+}
+
+static void write_seen(struct archive *a, struct write_seen *w)
+{
+	archive_home(a, &w->home);
+	archive_block_or_null(a, &w->victim);
+	archive_text(a, &w->instruction);
+	archive_uint(a, &w->width);
+	archive_u64(a, &w->store_start);
+	archive_u64(a, &w->store_len);
+	ARCHIVE_CHOICE(a, &w->fit, FIT_KINDS);
+	archive_u64(a, &w->old);
+	archive_u64(a, &w->new);
+	w->value_len = archive_choice(a, w->value_len, sizeof(w->new) + 1);
+	archive_uint(a, &w->flags);
+	archive_stack(a, &w->writer);
+	archive_int(a, &w->tid);
+	archive_text(a, &w->thread);
+	archive_u64(a, &w->when_ns);
+	archive_block_or_null(a, &w->base);
+	archive_block_or_null(a, &w->target);
+	archive_home(a, &w->source);
+	ARCHIVE_CHOICE(a, &w->source_state, SOURCE_STATES);
+	archive_u64(a, &w->age);
+}
+
+static void watch(struct archive *a, struct watch_account *w)
+{
+	archive_home(a, &w->home);
+	archive_block_or_null(a, &w->victim);
+	archive_text(a, &w->mode);
+	archive_bool(a, &w->victim_watched);
+	archive_bool(a, &w->since_birth);
+	archive_bool(a, &w->kernel_writes);
+	archive_u64(a, &w->hits);
+	archive_uint(a, &w->threads);
+	archive_bool(a, &w->value_known);
+	archive_u64(a, &w->value);
+	archive_u64(a, &w->birth_value);
+}
+
+static void outside(struct archive *a, struct outside_change *o)
+{
+	archive_home(a, &o->home);
+	archive_block_or_null(a, &o->victim);
+	archive_u64(a, &o->old);
+	archive_u64(a, &o->new);
+	o->value_len = archive_choice(a, o->value_len, sizeof(o->new) + 1);
+	archive_bool(a, &o->kernel_writes);
+	archive_bool(a, &o->gap);
+	archive_strv(a, &o->between);
+}
+
+static void conflation(struct archive *a, struct conflation_seen *c)
+{
+	archive_u64(a, &c->address);
+	archive_i64(a, &c->offset);
+	archive_u64(a, &c->first_id);
+	archive_u64(a, &c->second_id);
+	archive_text(a, &c->first_key);
+	archive_text(a, &c->second_key);
+	archive_u64(a, &c->first_value);
+	archive_u64(a, &c->second_value);
+	c->value_len = archive_choice(a, c->value_len, sizeof(c->first_value) + 1);
+	archive_block_or_null(a, &c->first);
+	archive_block_or_null(a, &c->second);
+	archive_bool(a, &c->watched);
+}
+
+static void freed_use(struct archive *a, struct freed_use *u)
+{
+	archive_block_or_null(a, &u->block);
+	archive_i64(a, &u->offset);
+	archive_bool(a, &u->write);
+	archive_text(a, &u->instruction);
+	archive_stack(a, &u->user);
+	archive_bool(a, &u->poison);
+}
+
+static void holder(struct archive *a, struct holder_seen *h)
+{
+	archive_home(a, &h->home);
+	archive_block_or_null(a, &h->holder);
+	archive_block_or_null(a, &h->target);
+	archive_stack(a, &h->written_by);
+	archive_bool(a, &h->used);
+	archive_bool(a, &h->exact);
+	archive_bool(a, &h->cleared_elsewhere);
+}
+
+static void bad_free(struct archive *a, struct bad_free *b)
+{
+	ARCHIVE_CHOICE(a, &b->kind, BAD_FREE_KINDS);
+	archive_u64(a, &b->pointer);
+	archive_block_or_null(a, &b->block);
+	archive_stack(a, &b->second);
+	archive_text(a, &b->how);
+}
+
+static void canary(struct archive *a, struct canary_broken *c)
+{
+	ARCHIVE_CHOICE(a, &c->side, CANARY_SIDES);
+	archive_block_or_null(a, &c->block);
+	archive_i64(a, &c->offset);
+	archive_u64(a, &c->len);
+	archive_bool(a, &c->adjacent);
+	archive_bytes(a, &c->expected);
+	archive_bytes(a, &c->found);
+	archive_text(a, &c->last_whole);
+	archive_text(a, &c->first_broken);
+}
+
+static void mapping(struct archive *a, struct mapping_cut *m)
+{
+	archive_text(a, &m->file);
+	archive_u64(a, &m->mapped);
+	archive_u64(a, &m->present);
+	if (ARCHIVE_PART(a, &m->cut))
+		cut(a, m->cut);
+	archive_stack(a, &m->user);
+}
+
+static void growth(struct archive *a, struct growth_seen *g)
+{
+	archive_text(a, &g->key);
+	archive_stack(a, &g->site);
+	archive_double(a, &g->blocks_per_test);
+	archive_double(a, &g->bytes_per_test);
+	archive_double(a, &g->p);
+	archive_u64(a, &g->tests);
+	archive_u64(a, &g->rises);
+	archive_uint(a, &g->trials);
+	archive_uint(a, &g->usable);
+	archive_text(a, &g->holder);
+}
+
+static void race(struct archive *a, struct race_seen *r)
+{
+	archive_home(a, &r->home);
+	archive_block_or_null(a, &r->victim);
+	if (ARCHIVE_PART(a, &r->first))
+		write_seen(a, r->first);
+	if (ARCHIVE_PART(a, &r->second))
+		write_seen(a, r->second);
+	archive_u64(a, &r->gap_ns);
+	archive_bool(a, &r->lost_update);
+	archive_bool(a, &r->locked);
+}
+
+static void host(struct archive *a, struct host_signs *h)
+{
+	archive_uint(a, &h->bit_flips);
+	archive_uint(a, &h->flip_homes);
+	archive_uint(a, &h->flip_bits);
+	archive_uint(a, &h->segv);
+	archive_uint(a, &h->bus);
+	archive_uint(a, &h->ill);
+	archive_uint(a, &h->sites);
+	archive_int(a, &h->core);
+	archive_double(a, &h->core_p);
+	archive_bool(a, &h->memory_tested);
+	archive_u64(a, &h->memory_errors);
+	archive_double(a, &h->memory_seconds);
+}
+
+static void plain(struct archive *a, struct plain_error *p)
+{
+	archive_chars(a, p->signature, sizeof(p->signature));
+	archive_bool(a, &p->always);
+	archive_text(a, &p->summary);
+	archive_u64(a, &p->trials);
+	archive_u64(a, &p->failed);
+}
+
+static void hop(struct archive *a, struct hop_seen *h)
+{
+	archive_uint(a, &h->number);
+	archive_home(a, &h->home);
+	archive_u64(a, &h->caught);
+	archive_u64(a, &h->watched);
+	archive_u64(a, &h->trials);
+	archive_u64(a, &h->key_right);
+	archive_u64(a, &h->key_tried);
+	ARCHIVE_CHOICE(a, &h->end, HOP_ENDS);
+	archive_text(a, &h->inferred);
+	ARCHIVE_NUMBERS(a, &h->evidence);
+}
+
+static void part(struct archive *a, struct evidence *e)
+{
+	switch (e->kind) {
+	case EVIDENCE_CRASH:
+		crash(a, e->crash);
+		break;
+	case EVIDENCE_WRITE:
+		write_seen(a, e->write);
+		break;
+	case EVIDENCE_WATCH:
+		watch(a, e->watch);
+		break;
+	case EVIDENCE_OUTSIDE:
+		outside(a, e->outside);
+		break;
+	case EVIDENCE_CONFLATION:
+		conflation(a, e->conflation);
+		break;
+	case EVIDENCE_FREED_USE:
+		freed_use(a, e->freed_use);
+		break;
+	case EVIDENCE_HOLDER:
+		holder(a, e->holder);
+		break;
+	case EVIDENCE_BAD_FREE:
+		bad_free(a, e->bad_free);
+		break;
+	case EVIDENCE_CANARY:
+		canary(a, e->canary);
+		break;
+	case EVIDENCE_MAPPING:
+		mapping(a, e->mapping);
+		break;
+	case EVIDENCE_GROWTH:
+		growth(a, e->growth);
+		break;
+	case EVIDENCE_RACE:
+		race(a, e->race);
+		break;
+	case EVIDENCE_HOST:
+		host(a, e->host);
+		break;
+	case EVIDENCE_PLAIN:
+		plain(a, e->plain);
+		break;
+	case EVIDENCE_HOP:
+		hop(a, e->hop);
+		break;
+	default:
+		break;
+	}
+}
+
+/* The id is not among the bytes: it is the row's. */
+void evidence_pack(const struct evidence *evidence, struct strbuf *sb)
+{
+	struct archive a = { .out = sb, .version = EVIDENCE_VERSION };
+	struct evidence e = *evidence; /* a walk takes what it could change */
+
+	pack_u64(sb, EVIDENCE_VERSION);
+	ARCHIVE_CHOICE(&a, &e.kind, EVIDENCE_KINDS);
+	archive_u64(&a, &e.trial);
+	archive_bool(&a, &e.failing);
+	archive_chars(&a, e.signature, sizeof(e.signature));
+	archive_text(&a, &e.note);
+	part(&a, &e);
+}
+
+int evidence_unpack(const void *bytes, size_t len, struct evidence *ret, struct err *err)
+{
+	struct archive a = { .in = { .at = bytes, .left = len } };
+	struct evidence e = { 0 };
+	int r = archive_begin(&a, EVIDENCE_VERSION);
+
+	if (r == -EPROTO)
+		return err_set(err, r, "a newer redhand wrote this evidence");
+	ARCHIVE_CHOICE(&a, &e.kind, EVIDENCE_KINDS);
+	if (r < 0 || a.in.broken)
+		return err_set(err, -EBADMSG, "this evidence is damaged");
+	e = evidence_new(e.kind, 0, false);
+	archive_u64(&a, &e.trial);
+	archive_bool(&a, &e.failing);
+	archive_chars(&a, e.signature, sizeof(e.signature));
+	archive_text(&a, &e.note);
+	part(&a, &e);
+	if (a.in.broken || a.in.left > 0) {
+		evidence_deinit(&e);
+		return err_set(err, -EBADMSG, "this evidence is damaged");
+	}
+	*ret = e;
+	return 0;
+}

@@ -1,0 +1,123 @@
+#include "model/verdict.h"
+
+static const char *const class_names[VERDICT_CLASSES] = {
+	[VERDICT_NOT_CAUGHT] = "not-caught",
+	[VERDICT_NARROW_WRITE] = "narrow-write",
+	[VERDICT_WIDE_WRITE] = "wide-write",
+	[VERDICT_OVERFLOW] = "overflow",
+	[VERDICT_UNDERFLOW] = "underflow",
+	[VERDICT_WRITE_AFTER_FREE] = "write-after-free",
+	[VERDICT_USE_AFTER_FREE] = "use-after-free",
+	[VERDICT_DOUBLE_FREE] = "double-free",
+	[VERDICT_INVALID_FREE] = "invalid-free",
+	[VERDICT_DANGLING_HOLDER] = "dangling-holder",
+	[VERDICT_INSTANCE_CONFLATION] = "instance-conflation",
+	[VERDICT_STALE_CACHED_VALUE] = "stale-cached-value",
+	[VERDICT_RACE] = "race",
+	[VERDICT_MAPPING_TRUNCATED] = "mapping-truncated",
+	[VERDICT_OUTSIDE_WRITER] = "outside-writer",
+	[VERDICT_UNINITIALISED] = "uninitialised",
+	[VERDICT_HOST_SUSPECTED] = "host-suspected",
+	[VERDICT_LEAK_GROWTH] = "leak-growth",
+	[VERDICT_NOT_MEMORY] = "not-memory",
+};
+
+static const char *const class_words[VERDICT_CLASSES] = {
+	[VERDICT_NOT_CAUGHT] = "not caught yet",
+	[VERDICT_NARROW_WRITE] = "a bad value written into the field itself",
+	[VERDICT_WIDE_WRITE] = "a wide write that clips the field",
+	[VERDICT_OVERFLOW] = "a write behind the end of another block",
+	[VERDICT_UNDERFLOW] = "a write before the start of another block",
+	[VERDICT_WRITE_AFTER_FREE] = "a write through a pointer to a freed block",
+	[VERDICT_USE_AFTER_FREE] = "a freed block is used",
+	[VERDICT_DOUBLE_FREE] = "a block is freed twice",
+	[VERDICT_INVALID_FREE] = "a wrong pointer is freed",
+	[VERDICT_DANGLING_HOLDER] = "a pointer that outlived its block",
+	[VERDICT_INSTANCE_CONFLATION] = "two objects at one address, no write happened",
+	[VERDICT_STALE_CACHED_VALUE] = "a stale or torn value copied from a cache",
+	[VERDICT_RACE] = "two threads write the field at once",
+	[VERDICT_MAPPING_TRUNCATED] = "a mapped file was made shorter",
+	[VERDICT_OUTSIDE_WRITER] = "changed by nobody in the program",
+	[VERDICT_UNINITIALISED] = "a field that was never written is used",
+	[VERDICT_HOST_SUSPECTED] = "the machine itself is suspected",
+	[VERDICT_LEAK_GROWTH] = "blocks that stay, test after test",
+	[VERDICT_NOT_MEMORY] = "no memory error: it fails in the same way in every run",
+};
+
+const char *verdict_class_name(enum verdict_class class)
+{
+	return class < VERDICT_CLASSES ? class_names[class] : "not-caught";
+}
+
+const char *verdict_class_words(enum verdict_class class)
+{
+	return class < VERDICT_CLASSES ? class_words[class] : class_words[VERDICT_NOT_CAUGHT];
+}
+
+const char *hypothesis_status_name(enum hypothesis_status status)
+{
+	static const char *const names[HYPOTHESIS_STATUSES] = {
+		[HYPOTHESIS_OPEN] = "OPEN",
+		[HYPOTHESIS_FALSIFIED] = "FALSIFIED",
+		[HYPOTHESIS_CONFIRMED] = "CONFIRMED",
+	};
+
+	return status < HYPOTHESIS_STATUSES ? names[status] : "OPEN";
+}
+
+void verdict_hypothesis_deinit(struct verdict_hypothesis *hypothesis)
+{
+	mem_free(hypothesis->id);
+	mem_free(hypothesis->text);
+	mem_free(hypothesis->because);
+	VEC_DEINIT(&hypothesis->evidence);
+}
+
+static void alternative_deinit(struct verdict_alternative *alternative)
+{
+	mem_free(alternative->sentence);
+	mem_free(alternative->tell_apart);
+	VEC_DEINIT(&alternative->evidence);
+}
+
+static void lists_deinit(struct verdict *verdict)
+{
+	VEC_FOREACH (&verdict->steps, step) {
+		mem_free(step->what);
+		stack_deinit(&step->stack);
+	}
+	VEC_DEINIT(&verdict->steps);
+	VEC_FOREACH (&verdict->alternatives, alternative)
+		alternative_deinit(alternative);
+	VEC_DEINIT(&verdict->alternatives);
+	VEC_FOREACH (&verdict->hypotheses, hypothesis)
+		verdict_hypothesis_deinit(hypothesis);
+	VEC_DEINIT(&verdict->hypotheses);
+	VEC_DEINIT(&verdict->evidence);
+	strv_deinit(&verdict->doubts);
+	strv_deinit(&verdict->open);
+}
+
+void verdict_deinit(struct verdict *verdict)
+{
+	mem_free(verdict->sentence);
+	mem_free(verdict->instruction);
+	mem_free(verdict->next);
+	stack_deinit(&verdict->writer);
+	stack_deinit(&verdict->freed_by);
+	stack_deinit(&verdict->other);
+	home_deinit(&verdict->home);
+	block_life_free(verdict->victim);
+	block_life_free(verdict->base);
+	lists_deinit(verdict);
+	*verdict = (struct verdict){ 0 };
+}
+
+void decision_list_deinit(struct decision_list *list)
+{
+	VEC_FOREACH (&list->list, decision) {
+		mem_free(decision->stage);
+		mem_free(decision->text);
+	}
+	VEC_DEINIT(&list->list);
+}

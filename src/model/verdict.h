@@ -1,0 +1,129 @@
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/err.h"
+#include "base/strbuf.h"
+#include "base/vec.h"
+#include "model/evidence.h"
+
+/*
+ * The verdict: what the evidence says about the cause, how sure that is, and what it leaves open.
+ *
+ * Made by engine/verdict/ from evidence alone. Everything in it is owned by it.
+ */
+enum verdict_class {
+	VERDICT_NOT_CAUGHT, /* nothing fits: `open` and `next` say what remains */
+	VERDICT_NARROW_WRITE,
+	VERDICT_WIDE_WRITE,
+	VERDICT_OVERFLOW,
+	VERDICT_UNDERFLOW,
+	VERDICT_WRITE_AFTER_FREE,
+	VERDICT_USE_AFTER_FREE,
+	VERDICT_DOUBLE_FREE,
+	VERDICT_INVALID_FREE,
+	VERDICT_DANGLING_HOLDER,
+	VERDICT_INSTANCE_CONFLATION,
+	VERDICT_STALE_CACHED_VALUE,
+	VERDICT_RACE,
+	VERDICT_MAPPING_TRUNCATED,
+	VERDICT_OUTSIDE_WRITER,
+	VERDICT_UNINITIALISED, /* nobody ever wrote the field since its block was allocated */
+	VERDICT_HOST_SUSPECTED,
+	VERDICT_LEAK_GROWTH,
+	VERDICT_NOT_MEMORY,
+	VERDICT_CLASSES,
+};
+
+/* "narrow-write" …, as DESIGN's contract has them; "a narrow write" …, for people. */
+const char *verdict_class_name(enum verdict_class class);
+const char *verdict_class_words(enum verdict_class class);
+
+enum hypothesis_status {
+	HYPOTHESIS_OPEN,
+	HYPOTHESIS_FALSIFIED,
+	HYPOTHESIS_CONFIRMED,
+	HYPOTHESIS_STATUSES,
+};
+
+const char *hypothesis_status_name(enum hypothesis_status status); /* "OPEN" … */
+
+/* One explanation, and what the evidence did to it. */
+struct verdict_hypothesis {
+	char *id;   /* "narrow", "wide", … for the built-in ones */
+	char *text; /* what it claims, a sentence */
+	enum hypothesis_status status;
+	char *because;		/* the observation that decided it; NULL while open */
+	VEC(uint64_t) evidence; /* ids of it */
+};
+
+/* Another class that the same evidence allows. */
+struct verdict_alternative {
+	enum verdict_class class;
+	char *sentence;
+	char *tell_apart; /* what would decide between the two */
+	VEC(uint64_t) evidence;
+};
+
+/* A stop on the way from the allocation to the failure. */
+struct verdict_step {
+	char *what; /* "allocated here", "freed here", "the bad write", "the crash" */
+	uint64_t trial, evidence;
+	struct stack stack;
+};
+
+struct verdict {
+	enum verdict_class class;
+	/* Enough to accuse: caught in two failing trials or more, in every one that was watched,
+	 * and nothing speaks against it. Else `doubts` says what is missing. */
+	bool firm;
+	char *sentence;
+	uint64_t caught, watched, trials;
+	char signature[16]; /* of the failure that it explains; "" unknown */
+
+	struct stack writer; /* empty: nobody was caught, or there is none */
+	char *instruction;
+	unsigned int width; /* 0 unknown */
+	enum store_fit fit;
+	bool values_known;
+	uint64_t old, new;
+	unsigned int value_len;
+	int tid;
+
+	struct home home;	   /* what was damaged */
+	struct block_life *victim; /* its block; NULL */
+	struct block_life *base;   /* the block that the writer meant to write to; NULL */
+	struct stack freed_by;
+	struct stack other;	/* race: the other thread; a copied value: who copied it */
+	uint64_t crash, holder; /* ids of the evidence about them; 0 none */
+
+	VEC(uint64_t) evidence; /* ids it rests on */
+	VEC(struct verdict_step) steps;
+	VEC(struct verdict_alternative) alternatives;
+	VEC(struct verdict_hypothesis) hypotheses;
+	struct strv doubts; /* sentences */
+	struct strv open;   /* sentences: what could still be the cause */
+	char *next;	    /* the next cheapest experiment; NULL when none is needed */
+};
+
+void verdict_deinit(struct verdict *verdict);
+void verdict_hypothesis_deinit(struct verdict_hypothesis *hypothesis);
+
+/* As bytes for the case and back, like evidence. */
+void verdict_pack(const struct verdict *verdict, struct strbuf *sb);
+int verdict_unpack(const void *bytes, size_t len, struct verdict *ret, struct err *err);
+
+/* One line of a hunt: what was decided next, and why, with its figures. */
+struct decision {
+	uint64_t id;	 /* 0 until stored */
+	int64_t time_ms; /* since the epoch */
+	char *stage;	 /* "rate", "chase", … */
+	char *text;
+};
+
+struct decision_list {
+	VEC(struct decision) list; /* in the order in which they were made */
+};
+
+void decision_list_deinit(struct decision_list *list);

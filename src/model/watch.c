@@ -1,0 +1,53 @@
+#include "model/watch.h"
+
+#include "base/mem.h"
+
+void write_seen_free(struct write_seen *write)
+{
+	struct evidence evidence = { .kind = EVIDENCE_WRITE, .write = write };
+
+	if (write)
+		evidence_deinit(&evidence);
+}
+
+static void writer_deinit(struct watch_writer *writer)
+{
+	mem_free(writer->key);
+	write_seen_free(writer->first.write);
+	write_seen_free(writer->last.write);
+}
+
+static void conflation_deinit(struct watch_conflation *conflation)
+{
+	VEC_FOREACH (&conflation->list, instance)
+		mem_free(instance->key);
+	VEC_DEINIT(&conflation->list);
+}
+
+static void outside_deinit(struct watch_outside *outside)
+{
+	struct evidence evidence = { .kind = EVIDENCE_OUTSIDE, .outside = outside->change };
+
+	if (outside->change)
+		evidence_deinit(&evidence);
+}
+
+void watch_report_deinit(struct watch_report *report)
+{
+	mem_free(report->mode_reason);
+	VEC_FOREACH (&report->targets, target) {
+		mem_free(target->text);
+		mem_free(target->described);
+	}
+	VEC_DEINIT(&report->targets);
+	VEC_FOREACH (&report->writers, writer)
+		writer_deinit(writer);
+	VEC_DEINIT(&report->writers);
+	VEC_FOREACH (&report->conflations, conflation)
+		conflation_deinit(conflation);
+	VEC_DEINIT(&report->conflations);
+	VEC_FOREACH (&report->outside, outside)
+		outside_deinit(outside);
+	VEC_DEINIT(&report->outside);
+	strv_deinit(&report->notes);
+}

@@ -1,0 +1,9 @@
+#pragma once
+
+#include <stdio.h>
+
+#include "model/scan.h"
+
+/* `scan`. */
+void report_scan_text(const struct scan_report *report, bool verbose, FILE *out);
+void report_scan_json(const struct scan_report *report, FILE *out);

@@ -1,0 +1,9 @@
+#pragma once
+
+#include <stdio.h>
+
+#include "model/watch.h"
+
+/* Who wrote to watched memory. */
+void report_watch_text(const struct watch_report *report, bool verbose, FILE *out);
+void report_watch_json(const struct watch_report *report, FILE *out);

@@ -1,0 +1,180 @@
+/*
+ * Watches as JSON; docs/json.md describes every field.
+ */
+#include "report/report_watch.h"
+
+#include <inttypes.h>
+
+#include "report/json.h"
+
+static void set(json_t *object, const char *key, json_t *value)
+{
+	(void)json_object_set_new(object, key, value);
+}
+
+static json_t *count(uint64_t value)
+{
+	return json_integer((json_int_t)value);
+}
+
+static json_t *block_or_null(const struct block_life *block)
+{
+	return block ? json_block(block) : json_null();
+}
+
+static json_t *sight_json(const struct watch_sight *sight)
+{
+	json_t *object;
+
+	if (!sight->write)
+		return json_null();
+	object = json_object();
+	set(object, "trial", count(sight->trial));
+	set(object, "failed", json_boolean(sight->failing));
+	set(object, "old", json_hex(sight->write->old));
+	set(object, "new", json_hex(sight->write->new));
+	set(object, "tid", json_integer(sight->write->tid));
+	set(object, "age", count(sight->write->age));
+	set(object, "offset", json_integer(sight->write->home.offset));
+	set(object, "block", block_or_null(sight->write->victim));
+	return object;
+}
+
+static json_t *values_json(const struct watch_writer *writer)
+{
+	json_t *array = json_array();
+
+	for (unsigned int i = 0; i < writer->value_count; i++) {
+		json_t *value = json_object();
+
+		set(value, "value", json_hex(writer->values[i].value));
+		set(value, "count", count(writer->values[i].count));
+		(void)json_array_append_new(array, value);
+	}
+	return array;
+}
+
+static json_t *writer_json(const struct watch_writer *writer)
+{
+	const struct write_seen *write =
+		writer->last.write ? writer->last.write : writer->first.write;
+	json_t *object = json_object();
+
+	set(object, "on", json_integer(writer->watch));
+	set(object, "key", json_text(writer->key));
+	set(object, "site", write ? json_site(&write->writer) : json_null());
+	set(object, "instruction", json_text(write ? write->instruction : NULL));
+	set(object, "certain", json_boolean(writer->certain));
+	set(object, "imprecise", json_boolean(writer->imprecise));
+	set(object, "kernel", json_boolean(writer->system_call));
+	set(object, "width", write && write->width > 0 ? json_integer(write->width) : json_null());
+	set(object, "fit",
+	    write && write->fit != FIT_UNKNOWN ? json_text(store_fit_name(write->fit))
+					       : json_null());
+	set(object, "count", count(writer->count));
+	set(object, "changed", count(writer->changed));
+	set(object, "trials", json_integer(writer->trials));
+	set(object, "failed", json_integer(writer->failing));
+	set(object, "values", values_json(writer));
+	set(object, "first", sight_json(&writer->first));
+	set(object, "last", sight_json(&writer->last));
+	set(object, "base", write ? block_or_null(write->base) : json_null());
+	return object;
+}
+
+static json_t *target_json(const struct watch_target *target)
+{
+	json_t *object = json_object();
+
+	set(object, "on", json_text(target->text));
+	set(object, "words", json_text(target->described));
+	set(object, "objects", count(target->objects));
+	set(object, "watched", count(target->armed));
+	set(object, "displaced", count(target->displaced));
+	set(object, "hits", count(target->hits));
+	set(object, "matched", count(target->matched));
+	set(object, "unchanged", count(target->unchanged));
+	set(object, "imprecise", count(target->imprecise));
+	return object;
+}
+
+static json_t *conflation_json(const struct watch_conflation *conflation)
+{
+	json_t *object = json_object(), *list = json_array();
+
+	set(object, "trial", count(conflation->trial));
+	set(object, "failed", json_boolean(conflation->failing));
+	set(object, "address", json_hex(conflation->address));
+	set(object, "instances", count(conflation->instances));
+	VEC_FOREACH (&conflation->list, instance) {
+		json_t *item = json_object();
+
+		set(item, "number", count(instance->number));
+		set(item, "id", count(instance->id));
+		set(item, "key", json_text(instance->key));
+		set(item, "first", json_hex(instance->first_value));
+		set(item, "last", json_hex(instance->last_value));
+		set(item, "hits", count(instance->hits));
+		set(item, "end", json_text(instance->end));
+		(void)json_array_append_new(list, item);
+	}
+	set(object, "objects", list);
+	set(object, "between",
+	    conflation->changed_at >= 0 ? json_integer(conflation->changed_at) : json_null());
+	return object;
+}
+
+static json_t *outside_json(const struct watch_outside *outside)
+{
+	const struct outside_change *change = outside->change;
+	json_t *object = json_object();
+
+	set(object, "trial", count(outside->trial));
+	set(object, "failed", json_boolean(outside->failing));
+	set(object, "address", json_hex(change->home.address));
+	set(object, "offset", json_integer(change->home.offset));
+	set(object, "old", json_hex(change->old));
+	set(object, "new", json_hex(change->new));
+	set(object, "kernel_writes", json_boolean(change->kernel_writes));
+	set(object, "block", block_or_null(change->victim));
+	return object;
+}
+
+void report_watch_json(const struct watch_report *report, FILE *out)
+{
+	json_t *object = json_object(), *targets = json_array(), *writers = json_array();
+	json_t *conflations = json_array(), *outside = json_array(), *notes = json_array();
+	uint64_t hits = 0;
+
+	VEC_FOREACH (&report->targets, target) {
+		hits += target->hits;
+		(void)json_array_append_new(targets, target_json(target));
+	}
+	VEC_FOREACH (&report->writers, writer)
+		(void)json_array_append_new(writers, writer_json(writer));
+	VEC_FOREACH (&report->conflations, conflation)
+		(void)json_array_append_new(conflations, conflation_json(conflation));
+	VEC_FOREACH (&report->outside, change)
+		(void)json_array_append_new(outside, outside_json(change));
+	for (size_t i = 0; i < report->notes.count; i++)
+		(void)json_array_append_new(notes, json_text(report->notes.items[i]));
+	set(object, "schema", json_text("redhand/watch/1"));
+	set(object, "case", json_text(report->case_dir));
+	set(object, "command", json_strings(report->program));
+	set(object, "mode", json_text(report->mode));
+	set(object, "mode_reason", json_text(report->mode_reason));
+	set(object, "kernel_writes", json_boolean(report->kernel_writes));
+	set(object, "trials", count(report->trials));
+	set(object, "failed", count(report->failed));
+	set(object, "seconds", json_number(report->seconds));
+	set(object, "interrupted", json_boolean(report->interrupted));
+	set(object, "hits", count(hits));
+	set(object, "on", targets);
+	set(object, "writers", writers);
+	set(object, "conflations", conflations);
+	set(object, "conflations_in_all", count(report->conflation_count));
+	set(object, "outside", outside);
+	set(object, "outside_in_all", count(report->outside_count));
+	set(object, "notes", notes);
+	json_print(object, out);
+}

@@ -1,0 +1,227 @@
+/*
+ * Watches as text: who wrote, how often, what; the odd one out first.
+ */
+#include "report/report_watch.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#include "report/text.h"
+
+#define WRITERS_SHOWN 8
+#define FRAMES_SHOWN 8
+#define LIFE_FRAMES 4
+
+static const char *plural(uint64_t count)
+{
+	return count == 1 ? "" : "s";
+}
+
+static void print_target(const struct watch_target *target, FILE *out)
+{
+	(void)fprintf(out, "%s: %s\n  ", target->text, target->described);
+	(void)fprintf(out, "%" PRIu64 " write%s caught", target->hits, plural(target->hits));
+	if (target->matched < target->hits)
+		(void)fprintf(out, ", %" PRIu64 " of them count by --when", target->matched);
+	if (target->unchanged > 0)
+		(void)fprintf(out, "; %" PRIu64 " left the value as it was", target->unchanged);
+	(void)fputc('\n', out);
+	if (target->objects > 1)
+		(void)fprintf(out,
+			      "  %" PRIu64 " of %" PRIu64 " objects were watched (%.3g %%)%s\n",
+			      target->armed, target->objects,
+			      100.0 * (double)target->armed / (double)target->objects,
+			      target->displaced > 0 ? ", some only until newer ones came" : "");
+	if (target->objects == 0)
+		(void)fprintf(out, "  nothing like it was ever there\n");
+	if (target->imprecise > 0)
+		(void)fprintf(out, "  %" PRIu64 " were told late (the program blocks SIGTRAP)\n",
+			      target->imprecise);
+}
+
+static void print_value(uint64_t value, unsigned int len, FILE *out)
+{
+	(void)fprintf(out, "0x%0*" PRIx64, (int)(len ? len : 8) * 2, value);
+}
+
+static const char *fit_words(enum store_fit fit)
+{
+	static const char *const words[FIT_KINDS] = {
+		[FIT_NARROW] = "narrower than the field",
+		[FIT_EXACT] = "as wide as the field",
+		[FIT_WIDE] = "wider than the field: it begins before it or ends after it",
+	};
+
+	return fit < FIT_KINDS ? words[fit] : NULL;
+}
+
+static void print_base(const struct write_seen *write, FILE *out)
+{
+	const struct block_life *base = write->base;
+	bool same = base && write->victim && base->id == write->victim->id;
+
+	if (!base || same)
+		return;
+	(void)fprintf(out,
+		      "     written through %s, which points to another block: #%" PRIu64
+		      ", %" PRIu64 " bytes, %s\n",
+		      base->via, base->id, base->size,
+		      base->state == BLOCK_FREED ? "FREED" : "live");
+	if (base->allocated.count > 0) {
+		(void)fprintf(out, "       allocated by\n");
+		text_stack(&base->allocated, LIFE_FRAMES, "         ", out);
+	}
+	if (base->freed.count > 0) {
+		(void)fprintf(out, "       freed by\n");
+		text_stack(&base->freed, LIFE_FRAMES, "         ", out);
+	}
+}
+
+static void print_sight(const char *what, const struct watch_sight *sight, FILE *out)
+{
+	const struct write_seen *write = sight->write;
+
+	if (!write)
+		return;
+	(void)fprintf(out, "     %s: trial %" PRIu64 "%s, ", what, sight->trial,
+		      sight->failing ? " (failed)" : "");
+	print_value(write->old, write->value_len, out);
+	(void)fprintf(out, " -> ");
+	print_value(write->new, write->value_len, out);
+	if (write->victim)
+		(void)fprintf(out, ", block #%" PRIu64 " %s", write->victim->id,
+			      write->victim->key ? write->victim->key : "");
+	(void)fputc('\n', out);
+}
+
+static void print_values(const struct watch_writer *writer, FILE *out)
+{
+	unsigned int len = writer->first.write ? writer->first.write->value_len : 8;
+
+	(void)fprintf(out, "     stores");
+	for (unsigned int i = 0; i < writer->value_count && i < 4; i++) {
+		(void)fprintf(out, "%s ", i > 0 ? "," : "");
+		print_value(writer->values[i].value, len, out);
+		if (writer->values[i].count > 1)
+			(void)fprintf(out, " (%" PRIu64 " times)", writer->values[i].count);
+	}
+	(void)fprintf(out, "%s\n",
+		      writer->more_values || writer->value_count > 4 ? " and others" : "");
+}
+
+static void print_writer(const struct watch_report *report, const struct watch_writer *writer,
+			 size_t number, bool verbose, FILE *out)
+{
+	const struct write_seen *write =
+		writer->last.write ? writer->last.write : writer->first.write;
+	const char *fit = write ? fit_words(write->fit) : NULL;
+
+	(void)fprintf(out, "\n%2zu. ", number);
+	if (writer->system_call)
+		(void)fprintf(out, "the kernel, in a system call");
+	else
+		(void)fprintf(out, "%s",
+			      write && write->instruction ? write->instruction
+							  : "(an unknown instruction)");
+	(void)fprintf(
+		out,
+		"   %" PRIu64 " time%s, %" PRIu64 " changed it; in %u of %" PRIu64 " trials%s\n",
+		writer->count, plural(writer->count), writer->changed, writer->trials,
+		report->trials,
+		writer->failing > 0 && writer->failing == writer->trials ? ", ONLY IN FAILING ONES"
+									 : "");
+	if (!write)
+		return;
+	if (write->width > 0)
+		(void)fprintf(out, "     %u byte%s%s%s\n", write->width, plural(write->width),
+			      fit ? ", " : "", fit ? fit : "");
+	if (writer->imprecise)
+		(void)fprintf(out, "     some of its traps came late: it may be another one\n");
+	else if (!writer->certain && !writer->system_call && write->instruction)
+		(void)fprintf(out, "     (the instruction is the likeliest reading of the code)\n");
+	text_stack(&write->writer, verbose ? write->writer.count : FRAMES_SHOWN, "     ", out);
+	print_values(writer, out);
+	print_sight("first", &writer->first, out);
+	if (writer->count > 1)
+		print_sight("last ", &writer->last, out);
+	print_base(write, out);
+	if (verbose)
+		text_source(&write->writer, "     ", out);
+}
+
+static void print_conflation(const struct watch_conflation *conflation, FILE *out)
+{
+	(void)fprintf(out,
+		      "\nInstance conflation at 0x%" PRIx64 " (trial %" PRIu64 "): %" PRIu64
+		      " different objects lived there, one after the other\n",
+		      conflation->address, conflation->trial, conflation->instances);
+	for (size_t i = 0; i < conflation->list.count; i++) {
+		const struct watch_instance *instance = &conflation->list.items[i];
+
+		(void)fprintf(out,
+			      "  object %" PRIu64 " (block #%" PRIu64 "): 0x%" PRIx64
+			      " … 0x%" PRIx64 ", %" PRIu64 " write%s, %s\n",
+			      instance->number, instance->id, instance->first_value,
+			      instance->last_value, instance->hits, plural(instance->hits),
+			      instance->end);
+		if ((int)i == conflation->changed_at)
+			(void)fprintf(out, "  -- no write happened here: what looks like a change "
+					   "is two objects\n");
+	}
+}
+
+static void print_outside(const struct watch_outside *outside, FILE *out)
+{
+	const struct outside_change *change = outside->change;
+
+	(void)fprintf(out, "\nOutside writer (trial %" PRIu64 "): 0x%" PRIx64 " changed from ",
+		      outside->trial, change->home.address);
+	print_value(change->old, change->value_len, out);
+	(void)fprintf(out, " to ");
+	print_value(change->new, change->value_len, out);
+	(void)fprintf(out, ", and no instruction was caught.\n  %s\n",
+		      change->kernel_writes
+			      ? "System calls of this process would have been seen: it was another "
+				"process, a device, or a mapping of the same memory elsewhere."
+			      : "Writes by system calls are not seen here (redhand doctor says "
+				"how to allow it), nor those of other processes and devices.");
+}
+
+static void print_head(const struct watch_report *report, FILE *out)
+{
+	(void)fprintf(out, "Watched %" PRIu64 " trial%s, %" PRIu64 " failed", report->trials,
+		      plural(report->trials), report->failed);
+	if (report->mode)
+		(void)fprintf(out, "; mode %s%s%s%s", report->mode, report->mode_reason ? " (" : "",
+			      report->mode_reason ? report->mode_reason : "",
+			      report->mode_reason ? ")" : "");
+	(void)fprintf(out, "\n");
+	if (report->mode && !report->kernel_writes)
+		(void)fprintf(out, "Writes by system calls are not seen.\n");
+	VEC_FOREACH (&report->targets, target)
+		print_target(target, out);
+}
+
+void report_watch_text(const struct watch_report *report, bool verbose, FILE *out)
+{
+	size_t shown = verbose ? report->writers.count : WRITERS_SHOWN;
+
+	print_head(report, out);
+	for (size_t i = 0; i < report->writers.count && i < shown; i++)
+		print_writer(report, &report->writers.items[i], i + 1, verbose, out);
+	if (report->writers.count > shown)
+		(void)fprintf(out, "\n… and %zu more writers (-v shows all)\n",
+			      report->writers.count - shown);
+	if (report->writers.count == 0 && report->mode)
+		(void)fprintf(out, "\nNobody was caught writing.\n");
+	VEC_FOREACH (&report->conflations, conflation)
+		if (verbose || conflation == report->conflations.items)
+			print_conflation(conflation, out);
+	if (report->conflations.count > 1 && !verbose)
+		(void)fprintf(out, "  (the like at %zu more addresses; -v shows them)\n",
+			      report->conflations.count - 1);
+	VEC_FOREACH (&report->outside, outside)
+		print_outside(outside, out);
+	for (size_t i = 0; i < report->notes.count; i++)
+		(void)fprintf(out, "note: %s\n", report->notes.items[i]);
+}

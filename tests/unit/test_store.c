@@ -1,0 +1,469 @@
+/* Instructions that write to memory, found from code bytes: what they are, which one made a trapped
+ * write, and where it had the value from. */
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "arch/arch.h"
+#include "arch/operands.h"
+#include "arch/store.h"
+#include "arch/x86_64.h"
+
+/* The assembler writes the code; none of it runs. */
+#define CODE(name, text)                                                                     \
+	__asm__(".pushsection .rodata\n.intel_syntax noprefix\n" #name ":\n" text "\n" #name \
+		"_end:\n.att_syntax prefix\n.popsection\n");                                 \
+	extern const uint8_t name[], name##_end[]
+
+#define AT 0x401000u /* where the code pretends to lie */
+
+/* clang-format off */
+CODE(each,
+     "mov byte ptr [rbx+0x18], al\n"
+     "mov word ptr [rbx+0x18], 7\n"
+     "mov qword ptr [rdi+rcx*8+0x18], rax\n"
+     "and byte ptr [rbx+0x18], 0xfe\n"
+     "lock cmpxchg qword ptr [rsi], rdx\n"
+     "xchg [rdx+8], rax\n"
+     "bts dword ptr [rdx], 3\n"
+     "bts dword ptr [rdx], eax\n"
+     "movups [rdi+0x10], xmm5\n"
+     "vmovdqu ymmword ptr [rdi+0x20], ymm9\n"
+     "vmaskmovps [rdi+4], ymm1, ymm2\n"
+     "rep stosb\n"
+     "rep movsq\n"
+     "movsd\n"
+     "stosq\n"
+     "push rbx\n"
+     "push qword ptr [rax+8]\n"
+     "mov qword ptr fs:[0x28], rax\n"
+     "mov qword ptr [rip+0x100], rax\n"
+     "mov [0x7654321], eax\n"
+     "sete byte ptr [rax]\n"
+     "fxsave [rax]\n"
+     "cmpxchg16b [rsi+0x10]\n"
+     "inc dword ptr [r13]\n"
+     "vmovdqu32 zmmword ptr [rax+0x40]{k1}, zmm3\n"
+     "vpscatterdd dword ptr [rax+zmm1*4]{k1}, zmm3\n"
+     "call rax\n");
+CODE(none,
+     "mov rax, [rbx+0x18]\nlea rax, [rbx+0x18]\ncmp byte ptr [rbx], 1\ntest [rbx], eax\n"
+     "bt dword ptr [rbx], 1\nprefetcht0 [rbx]\npop rax\nret\nnop dword ptr [rax+rax]\n");
+/* clang-format on */
+
+struct row {
+	enum store_kind kind;
+	unsigned int width;
+	int base;
+	int64_t displacement;
+	enum store_source source;
+};
+
+static const struct row rows[] = {
+	{ STORE_PLAIN, 1, X86_64_RBX, 0x18, SOURCE_REGISTER },
+	{ STORE_PLAIN, 2, X86_64_RBX, 0x18, SOURCE_IMMEDIATE },
+	{ STORE_PLAIN, 8, X86_64_RDI, 0x18, SOURCE_REGISTER },
+	{ STORE_MODIFY, 1, X86_64_RBX, 0x18, SOURCE_IMMEDIATE },
+	{ STORE_MODIFY, 8, X86_64_RSI, 0, SOURCE_REGISTER },
+	{ STORE_MODIFY, 8, X86_64_RDX, 8, SOURCE_REGISTER },
+	{ STORE_MODIFY, 4, X86_64_RDX, 0, SOURCE_IMMEDIATE },
+	{ STORE_MODIFY, 0, X86_64_RDX, 0, SOURCE_REGISTER },
+	{ STORE_PLAIN, 16, X86_64_RDI, 0x10, SOURCE_REGISTER },
+	{ STORE_PLAIN, 32, X86_64_RDI, 0x20, SOURCE_REGISTER },
+	{ STORE_MASKED, 32, X86_64_RDI, 4, SOURCE_REGISTER },
+	{ STORE_REPEATED, 0, X86_64_RDI, 0, SOURCE_REGISTER },
+	{ STORE_REPEATED, 0, X86_64_RDI, 0, SOURCE_MEMORY },
+	{ STORE_PLAIN, 4, X86_64_RDI, 0, SOURCE_MEMORY },
+	{ STORE_PLAIN, 8, X86_64_RDI, 0, SOURCE_REGISTER },
+	{ STORE_PUSH, 8, X86_64_RSP, -8, SOURCE_REGISTER },
+	{ STORE_PUSH, 8, X86_64_RSP, -8, SOURCE_MEMORY },
+	{ STORE_PLAIN, 8, NO_REGISTER, 0x28, SOURCE_REGISTER },
+	{ STORE_PLAIN, 8, X86_64_RIP, 0x100, SOURCE_REGISTER },
+	{ STORE_PLAIN, 4, NO_REGISTER, 0x7654321, SOURCE_REGISTER },
+	{ STORE_PLAIN, 1, X86_64_RAX, 0, SOURCE_OTHER },
+	{ STORE_STATE, 512, X86_64_RAX, 0, SOURCE_OTHER },
+	{ STORE_MODIFY, 16, X86_64_RSI, 0x10, SOURCE_OTHER },
+	{ STORE_MODIFY, 4, X86_64_R13, 0, SOURCE_OTHER },
+	{ STORE_MASKED, 64, X86_64_RAX, 0x40, SOURCE_REGISTER },
+	{ STORE_SCATTERED, 0, X86_64_RAX, 0, SOURCE_REGISTER },
+	{ STORE_PUSH, 8, X86_64_RSP, -8, SOURCE_REGISTER },
+};
+
+static void test_each(void **state)
+{
+	uint64_t at = AT;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct store store;
+
+		assert_true(store_decode(each, (size_t)(each_end - each), AT, at, &store));
+		print_message("# %s\n", store.text);
+		assert_int_equal(store.kind, rows[i].kind);
+		assert_int_equal(store.width, rows[i].width);
+		assert_int_equal(store.to.base, rows[i].base);
+		assert_int_equal(store.to.displacement, rows[i].displacement);
+		if (i + 1 <
+		    sizeof(rows) / sizeof(rows[0])) /* what a call pushes is its own affair */
+			assert_int_equal(store.source, rows[i].source);
+		assert_int_equal(store.to.fixed, i == 18 || i == 19);
+		assert_int_equal(store.locked, i == 4);
+		at += store.length;
+	}
+	assert_int_equal(at, AT + (uint64_t)(each_end - each));
+}
+
+static void test_no_store(void **state)
+{
+	size_t len = (size_t)(none_end - none);
+	struct store store;
+
+	(void)state;
+	/* From every byte, not only from where instructions begin: nothing may be read beyond. */
+	for (size_t i = 0; i < len; i++)
+		(void)store_decode(none, len, AT, AT + i, &store);
+	assert_false(store_decode(none, len, AT, AT, &store));
+	assert_false(store_decode(none, len, AT, AT + 4, &store));
+	assert_false(store_decode(none, len, AT, AT + 8, &store));
+	assert_false(store_decode(none, len, AT, AT + 11, &store));
+	assert_false(store_decode(none, len, AT, AT + len, &store));
+	assert_false(store_decode(none, len, AT, AT - 1, &store));
+}
+
+static void know(struct registers *registers, int reg, uint64_t value)
+{
+	registers->value[reg] = value;
+	registers->known |= 1u << reg;
+}
+
+/* ---- the instruction before a trap ---- */
+
+/* clang-format off */
+CODE(object_close,
+     "push rbx\n"
+     "mov rbx, rdi\n"
+     "mov rax, [rsi+0x10]\n"
+     "mov ecx, 0x48\n" /* ends in zeros */
+     "mov byte ptr [rsi], 0x48\n" /* its last byte is a REX prefix for what follows … */
+     "mov [rbx+0x18], eax\n" /* … which would make this mov [rbx+0x18], rax */
+     ".globl object_close_narrow\nobject_close_narrow:\n"
+     "mov [rbx+0x20], rax\n"
+     ".globl object_close_whole\nobject_close_whole:\n"
+     "and byte ptr [rbx+0x18], 0xfe\n"
+     ".globl object_close_and\nobject_close_and:\n"
+     "pop rbx\n"
+     "ret\n");
+/* clang-format on */
+extern const uint8_t object_close_narrow[], object_close_whole[], object_close_and[];
+
+static struct trap trap_at(const uint8_t *code, const uint8_t *end, const uint8_t *rip, bool hint,
+			   const struct registers *registers, uint64_t low, uint64_t high)
+{
+	return (struct trap){ .code = code,
+			      .code_len = (size_t)(end - code),
+			      .code_address = AT,
+			      .rip = AT + (uint64_t)(rip - code),
+			      .start_hint = hint ? AT : 0,
+			      .registers = registers,
+			      .low = low,
+			      .high = high };
+}
+
+static void test_before(void **state)
+{
+	static const struct {
+		const uint8_t *rip;
+		const char *text;
+		unsigned int width;
+		uint64_t low;
+	} traps[] = {
+		{ object_close_narrow, "mov [rbx+0x18], eax", 4, 0x5018 },
+		{ object_close_whole, "mov [rbx+0x20], rax", 8, 0x5020 },
+		{ object_close_and, "and byte ptr [rbx+0x18], 0xFE", 1, 0x5018 },
+	};
+	struct registers registers = { 0 };
+
+	(void)state;
+	know(&registers, X86_64_RBX, 0x5000);
+	know(&registers, X86_64_RSI, 0x9000);
+	for (size_t i = 0; i < sizeof(traps) / sizeof(traps[0]); i++) {
+		struct trap trap = trap_at(object_close, object_close_end, traps[i].rip, true,
+					   &registers, traps[i].low, traps[i].low + 8);
+		struct writer writer;
+
+		assert_int_equal(arch_decode_before(&trap, &writer), 0);
+		assert_string_equal(writer.store.text, traps[i].text);
+		assert_int_equal(writer.store.width, traps[i].width);
+		assert_true(writer.certain);
+		assert_true(writer.covers);
+		assert_int_equal(writer.others, 0);
+		assert_int_equal(writer.low, traps[i].low);
+		assert_int_equal(writer.high, traps[i].low + traps[i].width);
+	}
+}
+
+/* Without the start of the function the bytes leave it open, and that is said. */
+static void test_before_without_start(void **state)
+{
+	struct registers registers = { 0 };
+	struct trap trap;
+	struct writer writer;
+
+	(void)state;
+	know(&registers, X86_64_RBX, 0x5000);
+	know(&registers, X86_64_RSI, 0x9000);
+	trap = trap_at(object_close, object_close_end, object_close_whole, false, &registers,
+		       0x5020, 0x5028);
+	assert_int_equal(arch_decode_before(&trap, &writer), 0);
+	assert_int_equal(writer.store.width, 8); /* not the same without its first byte */
+	assert_true(writer.others > 0);
+	assert_false(writer.certain);
+
+	trap.low = 0x7000; /* nobody wrote there */
+	trap.high = 0x7008;
+	assert_int_equal(arch_decode_before(&trap, &writer), -ENOENT);
+
+	trap.registers = NULL; /* nothing to judge by but the code */
+	assert_int_equal(arch_decode_before(&trap, &writer), 0);
+	assert_int_equal(writer.store.width, 8);
+	assert_false(writer.covers);
+}
+
+/* clang-format off */
+CODE(fill, "mov rdi, rdx\nmov [rsi], al\n.globl fill_rep\nfill_rep:\nrep stosb\n"
+     ".globl fill_done\nfill_done:\nstosq\n.globl fill_string\nfill_string:\n"
+     "push rax\n.globl fill_push\nfill_push:\nmov eax, 0\nsyscall\n.globl fill_call\nfill_call:\nret\n");
+/* clang-format on */
+extern const uint8_t fill_rep[], fill_done[], fill_string[], fill_push[], fill_call[];
+
+static void test_before_strings(void **state)
+{
+	struct registers registers = { 0 };
+	struct writer writer;
+	struct trap trap;
+
+	(void)state;
+	know(&registers, X86_64_RDI, 0x8100);
+	know(&registers, X86_64_RCX, 0x700);
+	know(&registers, X86_64_RSI, 0x9000);
+	know(&registers, X86_64_RSP, 0xf000);
+	/* Not finished: rip at the rep, rdi some way behind the watched word. */
+	trap = trap_at(fill, fill_end, fill_rep, false, &registers, 0x80c0, 0x80c8);
+	assert_int_equal(arch_decode_before(&trap, &writer), 0);
+	assert_int_equal(writer.store.kind, STORE_REPEATED);
+	assert_int_equal(writer.store.at, trap.rip);
+	/* The same place, but the word is what the instruction before wrote. */
+	trap.low = 0x9000, trap.high = 0x9008;
+	assert_int_equal(arch_decode_before(&trap, &writer), 0);
+	assert_int_equal(writer.store.kind, STORE_PLAIN);
+	assert_int_equal(writer.store.width, 1);
+	/* Finished. */
+	trap = trap_at(fill, fill_end, fill_done, true, &registers, 0x80c0, 0x80c8);
+	assert_int_equal(arch_decode_before(&trap, &writer), 0);
+	assert_int_equal(writer.store.kind, STORE_REPEATED);
+	/* One element, up and down. */
+	trap = trap_at(fill, fill_end, fill_string, true, &registers, 0x80f8, 0x8100);
+	assert_int_equal(arch_decode_before(&trap, &writer), 0);
+	assert_int_equal(writer.low, 0x80f8);
+	assert_int_equal(writer.high, 0x8100);
+	know(&registers, X86_64_RFLAGS, 0x400);
+	trap.low = 0x8108, trap.high = 0x8110;
+	assert_int_equal(arch_decode_before(&trap, &writer), 0);
+	assert_int_equal(writer.low, 0x8108);
+	trap = trap_at(fill, fill_end, fill_push, true, &registers, 0xf000, 0xf008);
+	assert_int_equal(arch_decode_before(&trap, &writer), 0);
+	assert_int_equal(writer.store.kind, STORE_PUSH);
+	assert_true(writer.covers);
+	/* The kernel's own store. */
+	trap = trap_at(fill, fill_end, fill_call, true, &registers, 0x9000, 0x9008);
+	assert_int_equal(arch_decode_before(&trap, &writer), 0);
+	assert_true(writer.system_call);
+}
+
+/* ---- where the value came from ---- */
+
+/* clang-format off */
+CODE(copies,
+     "push rbp\n"
+     "mov rbp, rsp\n"
+     "mov r12, [rdi+0x30]\n"   /* the load */
+     "call rax\n"              /* leaves r12 alone */
+     "mov [rbp-0x10], r12\n"
+     "xor eax, eax\n"
+     "mov rdx, [rbp-0x10]\n"
+     "mov rcx, rdx\n"
+     "and rcx, -2\n"
+     ".globl copies_store\ncopies_store:\n"
+     "mov [rbx+0x18], rcx\n"
+     ".globl copies_trap\ncopies_trap:\n"
+     "mov [rbx+0x20], rax\n"
+     ".globl copies_zero\ncopies_zero:\n"
+     "mov [rbx+0x28], r9\n"
+     ".globl copies_entry\ncopies_entry:\n"
+     "movdqu xmm3, [rsi+0x40]\n"
+     "movups [rbx+0x30], xmm3\n"
+     ".globl copies_vector\ncopies_vector:\n"
+     "lea rdx, [rsi+8]\n"
+     "mov [rbx], rdx\n"
+     ".globl copies_address\ncopies_address:\n"
+     "call rax\n"
+     "mov [rbx], rax\n"
+     ".globl copies_call\ncopies_call:\n"
+     "mov rsi, [rsi+8]\n"
+     "mov [rbx], rsi\n"
+     ".globl copies_own\ncopies_own:\n"
+     "ret\n");
+/* clang-format on */
+extern const uint8_t copies_store[], copies_trap[], copies_zero[], copies_entry[], copies_vector[],
+	copies_address[], copies_call[], copies_own[];
+
+/* The store that ends at `rip`, and where it had its value from. */
+static void origin_before(const uint8_t *rip, const struct registers *registers, struct origin *ret)
+{
+	struct trap trap = trap_at(copies, copies_end, rip, true, registers, 0, 0);
+	struct writer writer;
+
+	assert_int_equal(arch_decode_before(&trap, &writer), 0);
+	assert_int_equal(writer.store.source, SOURCE_REGISTER);
+	arch_value_origin(&trap, writer.store.at, writer.store.source_register, ret);
+	print_message("# %s <- %s %s\n", writer.store.text, origin_kind_name(ret->kind), ret->text);
+}
+
+static void test_origin(void **state)
+{
+	struct registers registers = { 0 };
+	struct origin origin;
+
+	(void)state;
+	know(&registers, X86_64_RBX, 0x5000);
+	know(&registers, X86_64_RDI, 0x6000);
+	know(&registers, X86_64_RSI, 0x7000);
+	know(&registers, X86_64_RBP, 0xf000);
+
+	/* Through a register, a slot of the frame and a call, with arithmetic on the way. rdi may
+	 * have been changed by the call, so where the load was from is not known. */
+	origin_before(copies_trap, &registers, &origin);
+	assert_int_equal(origin.kind, ORIGIN_LOAD);
+	assert_int_equal(origin.from.base, X86_64_RDI);
+	assert_int_equal(origin.from.displacement, 0x30);
+	assert_int_equal(origin.width, 8);
+	assert_true(origin.changed);
+	assert_true(origin.certain);
+	assert_false(origin.joined);
+	assert_false(origin.from_known);
+
+	origin_before(copies_zero, &registers, &origin);
+	assert_int_equal(origin.kind, ORIGIN_IMMEDIATE);
+	assert_int_equal(origin.immediate, 0);
+
+	/* r9 is the function's sixth argument, but the call may change it. */
+	origin_before(copies_entry, &registers, &origin);
+	assert_int_equal(origin.kind, ORIGIN_UNKNOWN);
+
+	origin_before(copies_vector, &registers, &origin);
+	assert_int_equal(origin.kind, ORIGIN_LOAD);
+	assert_int_equal(origin.width, 16);
+	assert_true(origin.from_known);
+	assert_int_equal(origin.from_address, 0x7040);
+	assert_false(origin.changed);
+
+	origin_before(copies_address, &registers, &origin);
+	assert_int_equal(origin.kind, ORIGIN_ADDRESS);
+	assert_int_equal(origin.from_address, 0x7008);
+
+	origin_before(copies_call, &registers, &origin);
+	assert_int_equal(origin.kind, ORIGIN_CALL);
+
+	origin_before(copies_own, &registers, &origin);
+	assert_int_equal(origin.kind, ORIGIN_LOAD);
+	assert_false(origin.from_known); /* the base is what was loaded */
+}
+
+/* clang-format off */
+CODE(joined,
+     "mov rax, rdi\n"
+     "test rsi, rsi\n"
+     "je 1f\n"
+     "mov rax, [rsi+8]\n"
+     "1:\n"
+     "mov [rbx], rax\n"
+     ".globl joined_trap\njoined_trap:\n"
+     "mov [rbx+8], rdx\n"
+     ".globl joined_entry\njoined_entry:\nret\n");
+/* clang-format on */
+extern const uint8_t joined_trap[], joined_entry[];
+
+static void test_origin_joined(void **state)
+{
+	struct trap trap = trap_at(joined, joined_end, joined_trap, true, NULL, 0, 0);
+	struct writer writer;
+	struct origin origin;
+
+	(void)state;
+	assert_int_equal(arch_decode_before(&trap, &writer), 0);
+	arch_value_origin(&trap, writer.store.at, writer.store.source_register, &origin);
+	assert_int_equal(origin.kind, ORIGIN_LOAD);
+	assert_true(origin.joined);
+
+	trap = trap_at(joined, joined_end, joined_entry, true, NULL, 0, 0);
+	assert_int_equal(arch_decode_before(&trap, &writer), 0);
+	arch_value_origin(&trap, writer.store.at, writer.store.source_register, &origin);
+	assert_int_equal(origin.kind, ORIGIN_ENTRY);
+	assert_int_equal(origin.reg, X86_64_RDX);
+}
+
+/* Every prefix of every piece of code, and noise: nothing may be read outside of it. */
+static void test_any_bytes(void **state)
+{
+	struct registers registers = { .known = ~0u };
+	unsigned int seed = 7;
+
+	(void)state;
+	print_message("# seed %u\n", seed);
+	for (int round = 0; round < 20000; round++) {
+		size_t len = (size_t)rand_r(&seed) % 300;
+		uint8_t *bytes = malloc(len + 1);
+		struct fault_operands operands;
+		struct writer writer;
+		struct origin origin;
+		struct trap trap = { .code = bytes,
+				     .code_len = len,
+				     .code_address = AT,
+				     .rip = AT + (uint64_t)rand_r(&seed) % 310,
+				     .start_hint = rand_r(&seed) % 2 ? AT + rand_r(&seed) % 64 : 0,
+				     .registers = rand_r(&seed) % 2 ? &registers : NULL,
+				     .low = 0,
+				     .high = rand_r(&seed) % 2 ? 0x100000 : 0 };
+
+		assert_non_null(bytes);
+		bytes = realloc(bytes, len > 0 ? len : 1);
+		trap.code = bytes;
+		for (size_t i = 0; i < len; i++)
+			bytes[i] = (uint8_t)(rand_r(&seed) >> 8);
+		if (arch_decode_before(&trap, &writer) == 0)
+			arch_value_origin(&trap, writer.store.at, writer.store.source_register,
+					  &origin);
+		arch_value_origin(&trap, trap.rip, X86_64_RAX, &origin);
+		(void)operands_of_fault(bytes, len, AT, trap.rip, &operands);
+		free(bytes);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_each),	       cmocka_unit_test(test_no_store),
+		cmocka_unit_test(test_before),	       cmocka_unit_test(test_before_without_start),
+		cmocka_unit_test(test_before_strings), cmocka_unit_test(test_origin),
+		cmocka_unit_test(test_origin_joined),  cmocka_unit_test(test_any_bytes),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -9,6 +9,7 @@
 
 #include "agent/arch/x86_64.h"
 #include "agent/blocks.h"
+#include "agent/chaos.h"
 #include "agent/checkpoint.h"
 #include "agent/clock.h"
 #include "agent/hooked.h"
@@ -34,7 +35,7 @@ extern const char etext[] __attribute__((visibility("hidden")));
 
 void agent_retire_sigsafe(enum log_retired reason)
 {
-	memset(&agent_switch, 0, 16);
+	memset(&agent_switch, 0, offsetof(struct agent_switch, rest));
 	if (!log_map.header)
 		return;
 	log_publish_sigsafe();
@@ -126,6 +127,7 @@ static void switch_on(void)
 	agent_switch.crash = 1;
 	agent_switch.truncations = (flags & PLAN_TRUNCATIONS) != 0;
 	agent_switch.growth = ids && (flags & PLAN_GROWTH);
+	agent_switch.chaos = chaos_wanted();
 	__atomic_store_n(&agent_switch.ids, ids, __ATOMIC_RELEASE);
 }
 
@@ -140,6 +142,7 @@ static void after_fork_in_child(void)
 		return;
 	}
 	thread_after_fork();
+	chaos_after_fork();
 	image_record(thread_self ? thread_self->stack_high : 0);
 	if (agent.plan.observer >= PLAN_OBSERVE_IDS) {
 		modules_forget();
@@ -205,6 +208,7 @@ static void agent_start(char **envp)
 			agent_retire_sigsafe(LOG_RETIRED_PLAN);
 		return;
 	}
+	chaos_init();
 	if (!log_create()) {
 		/* A limit on address space or file size: less history is better than none. */
 		plan_shrink();

@@ -16,7 +16,8 @@
  *
  * What it must not do
  *  - Change how the target ends: the wait status, the core file, the output.
- *  - Change the layout of the heap: ids live beside it, in the side table.
+ *  - Change the layout of the heap: ids live beside it, in the side table. (Unless the plan asks
+ *    for chaos, which is there to change it.)
  *  - Touch anything in a vfork child (it runs on its parent's memory), or after a fork that libc
  *    did not make: `agent_switch` lies on a page that the kernel wipes on fork.
  *  - Send a message. Trouble is agent_retire(reason): hooks become pass-through, the reason and
@@ -34,6 +35,7 @@
  *    signals.c   what the target believes about its signals; crash.c writes the record
  *    interpreter.c  the memory that names Python frames, for that record
  *    checkpoint.c   live blocks per context as a series; hooks_stdio.c sees the lines
+ *    chaos.c     disturbances that the plan asks for, to raise the odds
  *    plan_apply.c   the items of the plan
  *    hooked.c    hooks on functions of the target itself; hooked_fast.c what they mostly do
  *    hooks_*.c   the hooks, each fits a screen
@@ -64,7 +66,8 @@ struct agent_switch {
 	uint32_t crash;		     /* faults are recorded */
 	uint32_t truncations;
 	uint32_t growth;
-	char rest[4096 - 16];
+	uint32_t chaos; /* enum chaos_switch: threads are held back */
+	char rest[4096 - 20];
 };
 
 /* The agent's one state page. Written by the constructor and the atfork handlers, then only read,

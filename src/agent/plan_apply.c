@@ -2,6 +2,7 @@
 
 #include <stddef.h>
 
+#include "agent/chaos.h"
 #include "agent/holders.h"
 #include "agent/hooked.h"
 #include "agent/watch.h"
@@ -16,6 +17,9 @@ uint32_t plan_apply(const void *bytes)
 		switch (item->type) {
 		case PLAN_ITEM_HOLDERS:
 			holders_plan((const struct plan_holders *)item);
+			break;
+		case PLAN_ITEM_CHAOS:
+			chaos_plan((const struct plan_chaos *)item);
 			break;
 		case PLAN_ITEM_WATCH:
 			refused += !watch_plan((const struct plan_watch *)item);

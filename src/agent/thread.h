@@ -19,6 +19,7 @@
 #define THREAD_KEYS_BITS 15
 #define THREAD_RULES_BITS 14
 #define THREAD_SITE_WORDS 6
+#define THREAD_PLACES_BITS 8
 #define THREAD_LANE_SHARED 255u
 #define THREAD_ALTSTACK_BYTES (64u << 10)
 #define THREAD_PENDING 16u
@@ -81,6 +82,8 @@ struct thread {
 
 	void *(*start)(void *);
 	void *argument;
+
+	uint16_t chaos_places[1u << THREAD_PLACES_BITS]; /* allocations seen from each; chaos.c */
 
 	/* Pairs: the second of a pair is the same place with another layout of frames above it. */
 	_Alignas(4096) struct thread_site sites[1u << THREAD_SITES_BITS];

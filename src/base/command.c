@@ -160,6 +160,8 @@ static int store(struct parser *p, const struct option_group *group, const struc
 static int value_of(struct parser *p, const struct option *option, const char *glued,
 		    const char **ret)
 {
+	if (!glued && option->bare && (p->next == p->argc || p->argv[p->next][0] == '-'))
+		glued = option->bare;
 	if (!glued && p->next < p->argc)
 		glued = p->argv[p->next++];
 	if (!glued)

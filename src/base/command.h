@@ -42,6 +42,7 @@ struct option {
 	size_t offset;		    /* of the value within the group's struct */
 	uint64_t min, max;	    /* OPTION_COUNT; max 0 = no limit */
 	const char *const *choices; /* OPTION_CHOICE, NULL-terminated */
+	const char *bare; /* OPTION_TEXT: its value when none is given; NULL: one must be */
 };
 
 struct option_group {

@@ -5,6 +5,7 @@
 
 #include "base/auto.h"
 #include "base/err.h"
+#include "model/chaos.h"
 #include "model/crash.h"
 #include "model/signature.h"
 #include "model/trial.h"
@@ -96,6 +97,7 @@ struct trial_record {
 	const struct signatures *signatures; /* empty: it passed */
 	bool kept;			     /* its directory stays */
 	const struct list_run *list_run;     /* NULL outside of minimize */
+	const struct chaos *chaos;	     /* NULL: it was not disturbed */
 };
 
 /* All of it, or nothing and an error. */
@@ -180,7 +182,8 @@ struct trial_view {
 	int exit_status, signal;
 	bool timed_out, kept;
 	uint64_t wall_ns, peak_kib;
-	char *last_crumb; /* NULL for passing trials */
+	char *last_crumb;   /* NULL for passing trials */
+	struct chaos chaos; /* knobs 0: it was not disturbed */
 };
 
 /* -ENOENT when there is none. */

@@ -166,6 +166,38 @@ int case_use(struct case_store *cs, struct series_id series, struct use_row *ret
 	return 0;
 }
 
+/* A list that cannot be read (a newer redhand's, or damage) is no reason not to show the trial. */
+static int trial_chaos(struct case_store *cs, struct trial_number number, struct chaos *ret,
+		       struct err *err)
+{
+	AUTO(db_endp) struct query query = { 0 };
+	struct chaos chaos = { 0 };
+	int r;
+
+	r = db_prepare(
+		&cs->db,
+		"SELECT knobs, seed, pad_bytes, gap_bytes, heap_bytes, core, hold_weight, arm_us"
+		" FROM chaos WHERE trial = ?",
+		&query, err);
+	if (r == 0)
+		r = db_bind(&query, err, "i", (int64_t)number.value);
+	if (r == 0)
+		r = db_step(&query, err);
+	if (r <= 0)
+		return r;
+	if (chaos_parse(query_text(&query, 0), &chaos.knobs, NULL) < 0)
+		return 0;
+	chaos.seed = (uint64_t)query_int(&query, 1);
+	chaos.pad_bytes = (uint64_t)query_int(&query, 2);
+	chaos.gap_bytes = (uint64_t)query_int(&query, 3);
+	chaos.heap_bytes = (uint64_t)query_int(&query, 4);
+	chaos.core = (int)query_int(&query, 5);
+	chaos.hold_weight = (uint64_t)query_int(&query, 6);
+	chaos.arm_us = (uint64_t)query_int(&query, 7);
+	*ret = chaos;
+	return 0;
+}
+
 int case_trial(struct case_store *cs, struct trial_number number, struct trial_view *ret,
 	       struct err *err)
 {
@@ -203,7 +235,7 @@ int case_trial(struct case_store *cs, struct trial_number number, struct trial_v
 		.peak_kib = (uint64_t)query_int(&query, 9),
 		.last_crumb = text_or_null(&query, 10),
 	};
-	return 0;
+	return trial_chaos(cs, number, &ret->chaos, err);
 }
 
 void trial_view_deinit(struct trial_view *view)

@@ -58,11 +58,23 @@ static const char *const case_steps[] = {
 	"stage TEXT NOT NULL,\n"
 	"text TEXT NOT NULL\n"
 	");\n",
+	/* 4: what trials were disturbed with */
+	"CREATE TABLE chaos (\n"
+	"trial      INTEGER PRIMARY KEY REFERENCES trial(number),\n"
+	"seed       INTEGER NOT NULL,\n"
+	"knobs      TEXT NOT NULL,\n"
+	"pad_bytes  INTEGER NOT NULL,\n"
+	"gap_bytes  INTEGER NOT NULL,\n"
+	"heap_bytes INTEGER NOT NULL,\n"
+	"core       INTEGER NOT NULL,\n"
+	"hold_weight INTEGER NOT NULL,\n"
+	"arm_us     INTEGER NOT NULL\n"
+	");\n",
 };
 
 const struct schema case_schema = {
 	.application = 0x52484e44, /* "RHND" */
-	.version = 3,
+	.version = 4,
 	.create = schema_sql,
 	.steps = case_steps,
 };

@@ -67,6 +67,19 @@ CREATE TABLE trial (
 	UNIQUE (series, position)
 );
 
+-- What a trial was disturbed with on purpose (--chaos); no row: nothing.
+CREATE TABLE chaos (
+	trial      INTEGER PRIMARY KEY REFERENCES trial(number),
+	seed       INTEGER NOT NULL,
+	knobs      TEXT NOT NULL,            -- in force: pad,gap,pin,starve,arm
+	pad_bytes  INTEGER NOT NULL,
+	gap_bytes  INTEGER NOT NULL,
+	heap_bytes INTEGER NOT NULL,
+	core       INTEGER NOT NULL,         -- -1: all
+	hold_weight INTEGER NOT NULL,
+	arm_us     INTEGER NOT NULL
+);
+
 -- How breadcrumbs follow each other in runs that reached their own end.
 CREATE TABLE crumb_next (
 	series INTEGER NOT NULL REFERENCES series(id),

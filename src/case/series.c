@@ -150,6 +150,11 @@ int case_series_clear(struct case_store *cs, struct series_id series, struct err
 	if (r == 0)
 		r = run_with_series(cs, "DELETE FROM item WHERE series = ?", series, err);
 	if (r == 0)
+		r = run_with_series(cs,
+				    "DELETE FROM chaos WHERE trial IN"
+				    " (SELECT number FROM trial WHERE series = ?)",
+				    series, err);
+	if (r == 0)
 		r = clear_evidence(cs, series, err);
 	if (r == 0)
 		r = run_with_series(cs, "DELETE FROM trial WHERE series = ?", series, err);

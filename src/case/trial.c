@@ -32,6 +32,9 @@ static const char *const statement_sql[STATEMENTS] = {
 	[STATEMENT_LIST_GET] = "SELECT id FROM list WHERE series = ? AND items = ?",
 	[STATEMENT_LIST_RUN_ADD] = "INSERT INTO list_run (trial, list, purpose, started, complete,"
 				   " told) VALUES (?,?,?,?,?,?)",
+	[STATEMENT_CHAOS_ADD] = "INSERT INTO chaos (trial, seed, knobs, pad_bytes, gap_bytes,"
+				" heap_bytes, core, hold_weight, arm_us)"
+				" VALUES (?,?,?,?,?,?,?,?,?)",
 };
 
 struct query *store_statement(struct case_store *cs, enum statement which, struct err *err)
@@ -135,6 +138,20 @@ static int add_list_run(struct case_store *cs, const struct trial_record *record
 		   (int64_t)run->told);
 }
 
+static int add_chaos(struct case_store *cs, const struct trial_record *record, struct err *err)
+{
+	AUTO(strbuf_deinit) struct strbuf knobs = { 0 };
+	const struct chaos *chaos = record->chaos;
+
+	if (!chaos)
+		return 0;
+	chaos_list(chaos->knobs, &knobs);
+	return RUN(cs, STATEMENT_CHAOS_ADD, err, "iisiiiiii", (int64_t)record->number.value,
+		   (int64_t)chaos->seed, strbuf_str(&knobs), (int64_t)chaos->pad_bytes,
+		   (int64_t)chaos->gap_bytes, (int64_t)chaos->heap_bytes, (int64_t)chaos->core,
+		   (int64_t)chaos->hold_weight, (int64_t)chaos->arm_us);
+}
+
 static int add_rows(struct case_store *cs, const struct trial_record *record, struct err *err)
 {
 	const struct trial_end *end = record->end;
@@ -168,6 +185,8 @@ int case_add_trial(struct case_store *cs, const struct trial_record *record, str
 	r = add_rows(cs, record, err);
 	if (r == 0)
 		r = add_list_run(cs, record, err);
+	if (r == 0)
+		r = add_chaos(cs, record, err);
 	if (r == 0 && fault > 0)
 		r = db_error(&cs->db, fault == ENOSPC ? SQLITE_FULL : SQLITE_IOERR, err);
 	if (r == 0)

@@ -31,7 +31,7 @@ static const struct option compare_option_table[] = {
 		  "Settings, separated by commas: NAME=VALUE sets an environment variable, "
 		  "unset=NAME removes one, jobs=N runs that many side by side, args=WORDS puts more "
 		  "arguments behind the program's own, observe=OBSERVER chooses how closely it is "
-		  "watched (none, crash, ids)" },
+		  "watched (none, crash, ids), chaos=KNOBS how it is disturbed (as for --chaos)" },
 	{ .name = "trials",
 	  .letter = 'n',
 	  .kind = OPTION_COUNT,
@@ -192,7 +192,9 @@ const struct command cmd_compare = {
 		"  redhand compare --arm plain --arm nocache:CACHE=off --stop-early -- ./run_tests\n"
 		"      does the variable matter? stop as soon as that is clear\n\n"
 		"  redhand compare --arm off --arm 'on:args=--parallel-compile' -- ./run_tests\n"
-		"      does the flag matter, even if unused?\n",
+		"      does the flag matter, even if unused?\n\n"
+		"  redhand compare --arm calm --arm disturbed:chaos=all -- ./run_tests\n"
+		"      does --chaos bring it out more often?\n",
 	.groups = groups,
 	.options_size = sizeof(struct compare_options),
 	.program = PROGRAM_REQUIRED,

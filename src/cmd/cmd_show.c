@@ -91,6 +91,7 @@ static int show(const struct invocation *inv, struct err *err)
 		.seconds = (double)view.wall_ns / 1e9,
 		.last_crumb = view.last_crumb,
 		.kept = view.kept,
+		.chaos = view.chaos.knobs != 0 ? &view.chaos : NULL,
 		.report = &report,
 	};
 	if (options->common.json)

@@ -104,6 +104,23 @@ const struct option trial_option_table[] = {
 	  .help = "How closely to look: none puts nothing into the program; crash (default) records "
 		  "registers, stack and memory when it dies; ids also follows every allocation, so that "
 		  "the life of a damaged block can be told, and who made a mapped file shorter" },
+	{ .name = "chaos",
+	  .kind = OPTION_TEXT,
+	  .metavar = "[KNOBS]",
+	  .bare = "all",
+	  .offset = FIELD(chaos),
+	  .help = "Disturb each trial in a way drawn for it, so that a rare failure shows itself more "
+		  "often: pad (environment of random length), gap (mappings and heap lie elsewhere), pin "
+		  "(on one core, or all), starve (threads held back at allocations, at most a fifth of "
+		  "the time), arm (a delay after arming a watch); without KNOBS all of them. The agent "
+		  "does gap, starve and arm, so --observe none leaves them out. Whether it helps, "
+		  "compare tells" },
+	{ .name = "chaos-seed",
+	  .kind = OPTION_TEXT,
+	  .metavar = "N",
+	  .offset = FIELD(chaos_seed),
+	  .help = "Disturb every trial exactly as the one with this seed was (redhand show TRIAL names "
+		  "it); implies --chaos" },
 	{ .name = "allocator",
 	  .kind = OPTION_LIST,
 	  .metavar = "FUNCTIONS",
@@ -200,6 +217,25 @@ static int set_rules(struct trial_settings *settings, const struct trial_options
 	return 0;
 }
 
+static int set_chaos(struct trial_settings *settings, const struct trial_options *options,
+		     struct err *err)
+{
+	const char *knobs = options->chaos;
+	int r = 0;
+
+	if (options->chaos_seed) {
+		r = value_count(options->chaos_seed, 0, 0, &settings->chaos_seed, err);
+		if (r < 0)
+			return err_prefix(err, "--chaos-seed");
+		settings->chaos_seeded = true;
+		if (!knobs)
+			knobs = "all";
+	}
+	if (knobs)
+		r = chaos_parse(knobs, &settings->chaos, err);
+	return r < 0 ? err_prefix(err, "--chaos") : 0;
+}
+
 static int check_slot_env(const struct trial_options *options, struct err *err)
 {
 	for (size_t i = 0; i < options->slot_env.count; i++) {
@@ -286,6 +322,15 @@ static void build_identity(struct strbuf *sb, const struct trial_options *o, con
 		    (unsigned long long)o->linger_ns, o->share_tmp, o->pty);
 }
 
+/* Nothing when there is none: series of before there was chaos go on. */
+static void identify_chaos(struct strbuf *sb, const struct trial_settings *settings)
+{
+	if (settings->chaos != 0)
+		strbuf_addf(sb, "chaos %u\n", settings->chaos);
+	if (settings->chaos_seeded)
+		strbuf_addf(sb, "chaos-seed %llu\n", (unsigned long long)settings->chaos_seed);
+}
+
 static int set_observer(struct trial_setup *setup, const struct trial_options *options,
 			const char *path, struct err *err)
 {
@@ -342,6 +387,8 @@ int trial_setup_init(struct trial_setup *setup, const struct trial_options *opti
 	if (r == 0)
 		r = set_rules(settings, options, err);
 	if (r == 0)
+		r = set_chaos(settings, options, err);
+	if (r == 0)
 		r = find_program(program[0], options->cwd, &path, err);
 	if (r < 0)
 		return r;
@@ -364,6 +411,7 @@ int trial_setup_init(struct trial_setup *setup, const struct trial_options *opti
 	fingerprint(path, &setup->program);
 	setup->program_path = TAKE(path);
 	build_identity(&setup->identity, options, command, program);
+	identify_chaos(&setup->identity, settings);
 	return 0;
 }
 
@@ -406,6 +454,9 @@ int trial_setup_open(struct trial_setup *setup, const char *case_dir, struct cas
 		r = place(setup, case_dir, err);
 	if (r == 0 && setup->unobserved)
 		log_note("%s", setup->unobserved);
+	if (r == 0 && setup->observer == OBSERVE_NONE &&
+	    setup->settings.chaos & ~(unsigned int)(CHAOS_PAD | CHAOS_PIN))
+		log_note("unobserved, so of --chaos only pad and pin are in force");
 	for (size_t i = 0; r == 0 && i < setup->notes.count; i++)
 		log_note("%s", setup->notes.items[i]);
 	return r;

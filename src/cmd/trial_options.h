@@ -24,6 +24,8 @@ struct trial_options {
 	struct option_list ignore;
 	struct option_list fail_on;
 	const char *breadcrumb;
+	const char *chaos;
+	const char *chaos_seed; /* text, because 0 is a seed, too */
 };
 
 extern const struct option trial_option_table[];

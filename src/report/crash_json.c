@@ -142,6 +142,29 @@ static json_t *crash_json(const struct crash *crash)
 	return object;
 }
 
+static json_t *chaos_json(const struct chaos *chaos)
+{
+	json_t *object, *knobs = json_array();
+
+	if (!chaos) {
+		json_decref(knobs);
+		return json_null();
+	}
+	object = json_object();
+	for (unsigned int i = 0; i < CHAOS_KNOBS; i++)
+		if (chaos->knobs & 1u << i)
+			(void)json_array_append_new(knobs, json_text(chaos_knob_names[i]));
+	set(object, "seed", json_integer((json_int_t)chaos->seed));
+	set(object, "knobs", knobs);
+	set(object, "pad_bytes", json_integer((json_int_t)chaos->pad_bytes));
+	set(object, "gap_bytes", json_integer((json_int_t)chaos->gap_bytes));
+	set(object, "heap_bytes", json_integer((json_int_t)chaos->heap_bytes));
+	set(object, "core", chaos->core >= 0 ? json_integer(chaos->core) : json_null());
+	set(object, "hold_weight", json_integer((json_int_t)chaos->hold_weight));
+	set(object, "arm_us", json_integer((json_int_t)chaos->arm_us));
+	return object;
+}
+
 void report_trial_json(const struct trial_report *trial, FILE *out)
 {
 	json_t *object = json_object(), *crashes = json_array(), *notes = json_array();
@@ -154,6 +177,7 @@ void report_trial_json(const struct trial_report *trial, FILE *out)
 	set(object, "outcome", json_text(trial->outcome));
 	set(object, "last_line", json_text(trial->last_crumb));
 	set(object, "kept", json_boolean(trial->kept));
+	set(object, "chaos", chaos_json(trial->chaos));
 	VEC_FOREACH (&trial->report->crashes, crash)
 		(void)json_array_append_new(crashes, crash_json(crash));
 	set(object, "crashes", crashes);

@@ -197,6 +197,19 @@ static void print_crash(const struct crash *crash, bool verbose, FILE *out)
 	(void)fputc('\n', out);
 }
 
+static void print_chaos(const struct chaos *chaos, FILE *out)
+{
+	AUTO(strbuf_deinit) struct strbuf what = { 0 }, knobs = { 0 };
+
+	chaos_describe(chaos, &what);
+	chaos_list(chaos->knobs, &knobs);
+	(void)fprintf(out, "  disturbed: %s\n", strbuf_str(&what));
+	(void)fprintf(out, "  so again with: --chaos-seed %" PRIu64, chaos->seed);
+	if (chaos->knobs != CHAOS_ALL)
+		(void)fprintf(out, " --chaos %s", strbuf_str(&knobs));
+	(void)fputc('\n', out);
+}
+
 void report_trial_text(const struct trial_report *trial, bool verbose, FILE *out)
 {
 	(void)fprintf(out, "Trial %" PRIu64 " on slot %u, %.3f s: %s\n", trial->trial, trial->slot,
@@ -208,6 +221,8 @@ void report_trial_text(const struct trial_report *trial, bool verbose, FILE *out
 			      trial->trial);
 	else
 		(void)fprintf(out, "  its directory was not kept (see --keep)\n");
+	if (trial->chaos)
+		print_chaos(trial->chaos, out);
 	VEC_FOREACH (&trial->report->crashes, crash)
 		print_crash(crash, verbose, out);
 	if (trial->report->crashes.count == 0)

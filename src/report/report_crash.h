@@ -2,6 +2,7 @@
 
 #include <stdio.h>
 
+#include "model/chaos.h"
 #include "model/crash.h"
 
 /* A crash with everything that is known about it. */
@@ -11,8 +12,9 @@ struct trial_report {
 	const char *outcome; /* "passed", or what its signatures say */
 	unsigned int slot;
 	double seconds;
-	const char *last_crumb; /* NULL when there is none */
-	bool kept;		/* its directory is still there */
+	const char *last_crumb;	   /* NULL when there is none */
+	bool kept;		   /* its directory is still there */
+	const struct chaos *chaos; /* NULL: it was not disturbed */
 	const struct crash_report *report;
 };
 

@@ -117,7 +117,8 @@ struct log_header {
 	uint64_t drops[LOG_DROP_COUNT];
 	uint64_t contexts_used, threads_seen, forwarded_faults;
 	uint32_t exit_status, exited;
-	uint8_t page_rest[LOG_PAGE - 1032 - 200];
+	uint64_t chaos_holds, chaos_held_ns; /* threads held back on purpose, and for how long */
+	uint8_t page_rest[LOG_PAGE - 1032 - 216];
 };
 
 #define LOG_FIXED_BYTES offsetof(struct log_header, check)

@@ -83,6 +83,7 @@ enum plan_item_type {
 	PLAN_ITEM_PREDICATE = 4,
 	PLAN_ITEM_CANARY = 5,
 	PLAN_ITEM_HOLDERS = 6, /* struct plan_holders */
+	PLAN_ITEM_CHAOS = 7,   /* struct plan_chaos */
 };
 
 struct plan_item {
@@ -200,6 +201,21 @@ struct plan_holders {
 	uint64_t stack_hashes[PLAN_HOLDERS_MAX];
 };
 
+/* Disturbances that are meant to raise the odds; each 0 when it is not in force. What is drawn
+ * while the target runs (which thread, when, how long) comes from `seed`. */
+struct plan_chaos {
+	struct plan_item item;
+	uint64_t seed;
+	uint64_t gap_bytes;   /* of address space, taken before anything else is mapped */
+	uint32_t heap_bytes;  /* by which the heap begins later; a multiple of 16 */
+	uint32_t hold_weight; /* in sixteenths: the n-th allocation of a thread from one place is
+			       * held back with a chance of weight / n */
+	uint32_t hold_share;  /* all holds together: at most 1/hold_share of the time so far */
+	uint32_t arm_us;      /* longest hold of a thread that has just armed a watch */
+};
+
+#define PLAN_CHAOS_SHARE 5u
+
 #define PLAN_WATCHES_MAX 16u
 #define PLAN_WATCH_BYTES_MAX 32u /* four debug registers of eight bytes */
 #define PLAN_RANGES_MAX 512u
@@ -293,6 +309,7 @@ struct plan_watch {
 	struct plan_step steps[PLAN_STEPS_MAX];
 };
 
+_Static_assert(sizeof(struct plan_chaos) == 40, "wire size; bump PLAN_VERSION");
 _Static_assert(sizeof(struct plan_range) == 24, "wire size; bump PLAN_VERSION");
 _Static_assert(sizeof(struct plan_step) == 16, "wire size; bump PLAN_VERSION");
 _Static_assert(sizeof(struct plan_watch) == 1176, "wire size; bump PLAN_VERSION");

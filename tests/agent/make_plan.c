@@ -1,5 +1,6 @@
 /*
  * Writes a plan file: make_plan FILE crash|ids [growth] [jit_code] [field=value...] [item=TYPE...]
+ * [chaos=WEIGHT,GAP_BYTES,HEAP_BYTES]
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -23,8 +24,8 @@ int main(int argc, char **argv)
 		{ "checkpoint_gap_ms", offsetof(struct plan_header, checkpoint_gap_ms) },
 	};
 	struct plan_header plan;
-	struct plan_item items[16];
-	size_t item_count = 0;
+	_Alignas(8) unsigned char items[256];
+	size_t item_bytes = 0;
 	char bytes[512];
 	size_t len, f;
 	FILE *file;
@@ -45,14 +46,28 @@ int main(int argc, char **argv)
 			continue;
 		*equals = 0;
 		value = (uint32_t)strtoul(equals + 1, NULL, 0);
-		if (!strcmp(argv[i], "item") && item_count < 16)
-			items[item_count++] = (struct plan_item){ .type = (uint16_t)value,
-								  .bytes = sizeof(*items) };
+		if (!strcmp(argv[i], "item") && item_bytes < 128) {
+			struct plan_item item = { .type = (uint16_t)value, .bytes = sizeof(item) };
+
+			memcpy(items + item_bytes, &item, sizeof(item));
+			item_bytes += sizeof(item);
+		}
+		if (!strcmp(argv[i], "chaos") && item_bytes < 128) {
+			struct plan_chaos chaos = { .item = { PLAN_ITEM_CHAOS, 0, sizeof(chaos) },
+						    .seed = 4711,
+						    .hold_weight = value };
+			char *rest = strchr(equals + 1, ',');
+
+			chaos.gap_bytes = rest ? strtoul(rest + 1, &rest, 0) : 0;
+			chaos.heap_bytes = rest ? (uint32_t)strtoul(rest + 1, NULL, 0) : 0;
+			memcpy(items + item_bytes, &chaos, sizeof(chaos));
+			item_bytes += sizeof(chaos);
+		}
 		for (f = 0; f < sizeof(fields) / sizeof(fields[0]); f++)
 			if (!strcmp(argv[i], fields[f].name))
 				memcpy((char *)&plan + fields[f].offset, &value, sizeof(value));
 	}
-	len = plan_seal(&plan, items, item_count * sizeof(*items), bytes, sizeof(bytes));
+	len = plan_seal(&plan, items, item_bytes, bytes, sizeof(bytes));
 	file = fopen(argv[1], "wb");
 	if (!len || !file || fwrite(bytes, 1, len, file) != len || fclose(file))
 		return 1;

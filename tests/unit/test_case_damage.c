@@ -521,7 +521,7 @@ static void a_case_of_version_1_keeps_its_trials(void **state)
 	new_shape = shape_of(s, "case/case.db");
 	make_database(s, "case/case.db",
 		      "DROP TABLE list_run; DROP TABLE list; DROP TABLE item; "
-		      "DROP TABLE evidence; DROP TABLE verdict; DROP TABLE decision; "
+		      "DROP TABLE evidence; DROP TABLE verdict; DROP TABLE decision; DROP TABLE chaos; "
 		      "PRAGMA user_version=1");
 	assert_int_equal(case_open(scratch_path(s, "case"), CASE_READ, &cs, &err), -EPROTO);
 	assert_int_equal(case_open(scratch_path(s, "case"), CASE_WRITE, &cs, &err), 0);

@@ -238,6 +238,7 @@ static void a_job_survives_the_journey(void **state)
 	strv_add(&job.argv, "a b\n");
 	strv_add(&job.env, "A=1");
 	strv_add(&job.env, "GONE");
+	job.chaos = (struct chaos){ CHAOS_ALL, 1ull << 33, 2, 3, 4, -1, 6, 7 };
 	trial_job_pack(&job, &sb);
 	assert_true(trial_job_unpack(sb.data, sb.len, &got));
 	assert_true(got.number.value == 1ull << 40);
@@ -248,6 +249,7 @@ static void a_job_survives_the_journey(void **state)
 	assert_null(got.argv.items[3]);
 	assert_int_equal(got.env.count, 2);
 	assert_string_equal(got.env.items[1], "GONE");
+	assert_memory_equal(&got.chaos, &job.chaos, sizeof(got.chaos));
 	for (size_t len = 0; len < sb.len; len++) {
 		AUTO(trial_job_deinit) struct trial_job part = { 0 };
 		AUTO(mem_freep) char *copy = mem_alloc(len);

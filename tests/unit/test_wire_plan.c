@@ -67,6 +67,25 @@ static void test_holders_are_whole(void **state)
 	assert_int_equal(plan_seal(&plan, &holders, 64, bytes, sizeof(bytes)), 0);
 }
 
+static void test_chaos_is_whole(void **state)
+{
+	_Alignas(8) unsigned char bytes[256];
+	struct plan_chaos chaos = { .item = { PLAN_ITEM_CHAOS, 0, sizeof(chaos) },
+				    .seed = 1ull << 40,
+				    .gap_bytes = 1ull << 33,
+				    .hold_share = PLAN_CHAOS_SHARE };
+	struct plan_header plan, read;
+	size_t len;
+
+	(void)state;
+	plan_init(&plan, PLAN_OBSERVE_CRASH);
+	len = plan_seal(&plan, &chaos, sizeof(chaos), bytes, sizeof(bytes));
+	assert_int_equal(plan_check(bytes, len, &read), PLAN_OK);
+	assert_memory_equal(plan_next(bytes, NULL), &chaos, sizeof(chaos));
+	chaos.item.bytes = 32;
+	assert_int_equal(plan_seal(&plan, &chaos, 32, bytes, sizeof(bytes)), 0);
+}
+
 static void test_every_damaged_byte_is_refused(void **state)
 {
 	_Alignas(8) unsigned char bytes[2048];
@@ -123,6 +142,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_round_trip),
 		cmocka_unit_test(test_holders_are_whole),
+		cmocka_unit_test(test_chaos_is_whole),
 		cmocka_unit_test(test_every_damaged_byte_is_refused),
 		cmocka_unit_test(test_values_out_of_range),
 		cmocka_unit_test(test_seal_needs_room_and_sound_items),

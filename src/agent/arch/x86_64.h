@@ -55,6 +55,12 @@ arch_callee_registers(struct log_callee_registers *ret)
 			 : "rax", "memory");
 }
 
+/* In a loop that waits: lets the other thread of the core run. */
+static inline void arch_relax(void)
+{
+	__builtin_ia32_pause();
+}
+
 /* Inlined, so that a fault in it is in our own code. */
 static inline __attribute__((always_inline)) void arch_copy(void *to, const void *from, uint64_t bytes)
 {

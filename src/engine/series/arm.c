@@ -78,12 +78,20 @@ static int set_observe(struct arm *arm, const char *value, struct err *err)
 	return err_set(err, -EINVAL, "observe= wants none, crash or ids, not '%s'", value);
 }
 
+static int set_chaos(struct arm *arm, const char *value, struct err *err)
+{
+	int r = chaos_parse(value, &arm->chaos, err);
+
+	arm->disturbed = r == 0;
+	return r < 0 ? err_prefix(err, "chaos=") : 0;
+}
+
 static const struct {
 	const char *name;
 	int (*set)(struct arm *arm, const char *value, struct err *err);
 } settings[] = {
 	{ "jobs", set_jobs },	{ "args", set_args },	    { "env", set_env },
-	{ "unset", set_unset }, { "observe", set_observe },
+	{ "unset", set_unset }, { "observe", set_observe }, { "chaos", set_chaos },
 };
 
 static int apply(struct arm *arm, const char *setting, struct err *err)
@@ -93,7 +101,8 @@ static int apply(struct arm *arm, const char *setting, struct err *err)
 	if (len == 0) {
 		(void)err_set(err, -EINVAL, "'%s' is not a setting", setting);
 		return err_remedy(err,
-				  "NAME=VALUE, jobs=N, args=WORDS, unset=NAME or observe=OBSERVER");
+				  "NAME=VALUE, jobs=N, args=WORDS, unset=NAME, observe=OBSERVER or "
+				  "chaos=KNOBS");
 	}
 	for (size_t i = 0; i < ARRAY_SIZE(settings); i++)
 		if (strlen(settings[i].name) == len && strncmp(settings[i].name, setting, len) == 0)

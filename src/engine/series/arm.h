@@ -13,12 +13,14 @@ struct arm {
 	struct strv env;   /* NAME=VALUE sets, NAME alone removes */
 	bool observed;	   /* `observer` was given */
 	enum observer observer;
-	struct strv args; /* put behind the program's own */
+	bool disturbed;	    /* `chaos` was given */
+	unsigned int chaos; /* enum chaos_knob */
+	struct strv args;   /* put behind the program's own */
 };
 
 /*
  * Reads NAME[:SETTING,SETTING…]. A setting is jobs=N, args=WORDS, unset=NAME,
- * observe=OBSERVER, env=NAME=VALUE, or simply NAME=VALUE for the environment. A comma
+ * observe=OBSERVER, chaos=KNOBS, env=NAME=VALUE, or simply NAME=VALUE for the environment. A comma
  * or colon parts two settings only where NAME= follows, so that values such as
  * 0,1 or /bin:/usr/bin need no quoting.
  */

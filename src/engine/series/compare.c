@@ -96,6 +96,8 @@ static void compare_prepare(void *ctx, const struct run *run, struct trial_job *
 	series_fill_job(c->request->program, c->request->slot_env, job);
 	if (arm->observed)
 		job->observer = arm->observer;
+	if (arm->disturbed)
+		job->chaos.knobs = arm->chaos;
 	for (size_t i = 0; i < arm->args.count; i++)
 		strv_take(&job->argv, trial_substitute(arm->args.items[i], job->slot, job->number));
 	for (size_t i = 0; i < arm->env.count; i++)

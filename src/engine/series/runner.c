@@ -1,6 +1,7 @@
 #include "engine/series/runner.h"
 
 #include <errno.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -12,6 +13,8 @@
 #include "base/tree.h"
 #include "engine/autopsy/autopsy.h"
 #include "engine/autopsy/logs.h"
+#include "engine/stats/rng.h"
+#include "engine/trial/chaos.h"
 #include "engine/trial/judge.h"
 #include "engine/trial/pool.h"
 
@@ -30,6 +33,7 @@
 struct flight {
 	struct run run;
 	struct trial_number number; /* 0: none */
+	struct chaos chaos;
 };
 
 struct lane {
@@ -43,6 +47,7 @@ struct flights {
 	struct lane *lanes; /* one per slot */
 	uint64_t last_number;
 	bool stopping;
+	cpu_set_t cores; /* that redhand may use, and so its trials */
 };
 
 void runner_deinit(struct runner *runner)
@@ -70,6 +75,16 @@ static int stop_signals(struct err *err)
 	return fd;
 }
 
+/* Last, when the job's observer and knobs are settled. */
+static void draw_chaos(const struct flights *f, struct trial_job *job)
+{
+	const struct trial_settings *settings = f->runner->settings;
+	uint64_t seed = settings->chaos_seeded ? settings->chaos_seed : rng_fresh_seed();
+
+	if (job->chaos.knobs != 0)
+		chaos_draw(job->chaos.knobs, seed, job->observer, &f->cores, &job->chaos);
+}
+
 static int launch(struct flights *f, unsigned int slot, const struct run *run, struct err *err)
 {
 	AUTO(trial_job_deinit) struct trial_job job = { .slot = slot };
@@ -81,12 +96,16 @@ static int launch(struct flights *f, unsigned int slot, const struct run *run, s
 	f->last_number = job.number.value;
 	job.learn = runner->learnt < LEARN_RUNS;
 	job.observer = runner->observer;
+	job.chaos.knobs = runner->settings->chaos;
 	runner->ops->prepare(runner->ctx, run, &job);
+	draw_chaos(f, &job);
 	for (size_t i = 0; i < POOL_DEPTH; i++) {
 		struct flight *flight = &f->lanes[slot].flights[i];
 
 		if (flight->number.value == 0) {
-			*flight = (struct flight){ .run = *run, .number = job.number };
+			*flight = (struct flight){ .run = *run,
+						   .number = job.number,
+						   .chaos = job.chaos };
 			break;
 		}
 	}
@@ -153,20 +172,20 @@ static void settle_pairs(struct runner *runner, struct trial_end *end)
 	end->pairs.count = 0;
 }
 
-/* The run that this result belongs to; its place is free afterwards. */
-static struct run land(struct flights *f, const struct trial_result *result)
+/* The flight that this result belongs to; its place is free afterwards. */
+static struct flight land(struct flights *f, const struct trial_result *result)
 {
 	struct lane *lane = &f->lanes[result->slot];
-	struct run run = { 0 };
+	struct flight flight = { 0 };
 
 	lane->brief = result->end.wall_ns < SHORT_NS;
 	for (size_t i = 0; i < POOL_DEPTH; i++) {
 		if (lane->flights[i].number.value == result->number.value) {
-			run = lane->flights[i].run;
+			flight = lane->flights[i];
 			lane->flights[i].number.value = 0;
 		}
 	}
-	return run;
+	return flight;
 }
 
 struct cutting {
@@ -240,7 +259,8 @@ static int store(struct flights *f, struct trial_result *result, struct err *err
 	AUTO(strbuf_deinit) struct strbuf ids = { 0 };
 	AUTO(crash_report_deinit) struct crash_report report = { 0 };
 	struct runner *runner = f->runner;
-	struct run run = land(f, result);
+	struct flight flight = land(f, result);
+	struct run run = flight.run;
 	struct trial_record record;
 	int r;
 
@@ -268,6 +288,7 @@ static int store(struct flights *f, struct trial_result *result, struct err *err
 					.slot = result->slot,
 					.end = &result->end,
 					.signatures = &signatures,
+					.chaos = flight.chaos.knobs != 0 ? &flight.chaos : NULL,
 					.kept = result->left };
 	if (runner->ops->record)
 		runner->ops->record(runner->ctx, &run, &record);
@@ -332,5 +353,6 @@ int runner_run(struct runner *runner, struct err *err)
 		return r;
 	lanes = mem_alloc(runner->slots * sizeof(lanes[0]));
 	f = (struct flights){ .runner = runner, .pool = pool, .lanes = lanes };
+	(void)sched_getaffinity(0, sizeof(f.cores), &f.cores);
 	return run_all(&f, signals, err);
 }

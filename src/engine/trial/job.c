@@ -44,6 +44,30 @@ void trial_result_deinit(struct trial_result *result)
 	trial_end_deinit(&result->end);
 }
 
+static void pack_chaos(struct strbuf *sb, const struct chaos *chaos)
+{
+	pack_u64(sb, chaos->knobs);
+	pack_u64(sb, chaos->seed);
+	pack_u64(sb, chaos->pad_bytes);
+	pack_u64(sb, chaos->gap_bytes);
+	pack_u64(sb, chaos->heap_bytes);
+	pack_u64(sb, (uint64_t)(int64_t)chaos->core);
+	pack_u64(sb, chaos->hold_weight);
+	pack_u64(sb, chaos->arm_us);
+}
+
+static void unpack_chaos(struct unpacker *u, struct chaos *ret)
+{
+	ret->knobs = (unsigned int)unpack_u64(u);
+	ret->seed = unpack_u64(u);
+	ret->pad_bytes = unpack_u64(u);
+	ret->gap_bytes = unpack_u64(u);
+	ret->heap_bytes = unpack_u64(u);
+	ret->core = (int)(int64_t)unpack_u64(u);
+	ret->hold_weight = unpack_u64(u);
+	ret->arm_us = unpack_u64(u);
+}
+
 void trial_job_pack(const struct trial_job *job, struct strbuf *sb)
 {
 	pack_u64(sb, job->number.value);
@@ -67,6 +91,7 @@ void trial_job_pack(const struct trial_job *job, struct strbuf *sb)
 	pack_strv(sb, &job->held);
 	pack_u64(sb, job->held_after_lines);
 	pack_bytes(sb, &job->plan_items);
+	pack_chaos(sb, &job->chaos);
 }
 
 bool trial_job_unpack(const char *bytes, size_t len, struct trial_job *ret)
@@ -99,6 +124,7 @@ bool trial_job_unpack(const char *bytes, size_t len, struct trial_job *ret)
 	unpack_strv(&u, &ret->held);
 	ret->held_after_lines = unpack_u64(&u);
 	unpack_bytes(&u, &ret->plan_items);
+	unpack_chaos(&u, &ret->chaos);
 	return !u.broken && ret->argv.count > 0;
 }
 

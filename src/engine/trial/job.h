@@ -9,6 +9,7 @@
 #include "base/strbuf.h"
 #include "base/vec.h"
 #include "engine/trial/wanted.h"
+#include "model/chaos.h"
 #include "model/signature.h"
 #include "model/trial.h"
 
@@ -63,6 +64,9 @@ struct trial_settings {
 	char *agent_path;		/* the library to preload; NULL: none is needed */
 	sigset_t signal_mask;		/* redhand's own at start, for the command */
 	const struct test_names *tests; /* the full list where jobs want parts of it; else NULL */
+	unsigned int chaos;  /* enum chaos_knob: of every trial, unless its job says otherwise */
+	bool chaos_seeded;   /* every trial gets the draw of … */
+	uint64_t chaos_seed; /* … this; else each has a seed of its own */
 	struct strbuf plan_items; /* of every trial's plan (wire/plan.h), one after the other */
 };
 
@@ -86,7 +90,8 @@ struct trial_job {
 	bool growth; /* record live blocks at each line, and report which lines are milestones */
 	struct strv held;	   /* with growth: who points to blocks of these contexts (keys)? */
 	uint64_t held_after_lines; /* looked for then, or at the end */
-	struct strbuf plan_items;  /* of this trial's plan, after those of the settings */
+	struct chaos chaos;
+	struct strbuf plan_items; /* of this trial's plan, after those of the settings */
 	VEC(struct trial_file) files;
 	struct wanted_list wanted;
 };

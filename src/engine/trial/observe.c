@@ -10,6 +10,7 @@
 
 #include "base/fd.h"
 #include "debuginfo/program.h"
+#include "engine/trial/chaos.h"
 #include "wire/plan.h"
 
 #define AGENT_NAME "libredhand-agent.so"
@@ -101,24 +102,29 @@ int observe_write_plan(const struct trial_settings *settings, const struct trial
 	AUTO(mem_freep) unsigned char *bytes = NULL;
 	struct plan_holders holders = { .item = { .type = PLAN_ITEM_HOLDERS,
 						  .bytes = sizeof(holders) } };
+	bool ids = job->observer >= OBSERVE_IDS;
 	struct plan_header plan;
 	size_t len;
 
+	chaos_plan_item(&job->chaos, &items);
 	/* No plan means observer crash. */
-	if (job->observer < OBSERVE_IDS)
+	if (job->observer == OBSERVE_NONE || (!ids && items.len == 0))
 		return 0;
 	dir = openat(trials, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	if (dir < 0)
 		return err_errno(err, -errno, "cannot open trials/%s", name);
-	plan_init(&plan, PLAN_OBSERVE_IDS);
-	plan.flags = PLAN_PYTHON | PLAN_TRUNCATIONS | PLAN_JIT_CODE | (job->growth ? PLAN_GROWTH : 0);
+	plan_init(&plan, ids ? PLAN_OBSERVE_IDS : PLAN_OBSERVE_CRASH);
+	plan.flags |= ids ? PLAN_JIT_CODE : 0;
+	plan.flags |= ids && job->growth ? PLAN_GROWTH : 0;
 	holders.after_lines = (uint32_t)job->held_after_lines;
 	for (size_t i = 0; i < job->held.count && i < PLAN_HOLDERS_MAX; i++)
 		holders.stack_hashes[holders.count++] = strtoull(job->held.items[i], NULL, 16);
-	if (holders.count > 0)
+	if (ids && holders.count > 0)
 		strbuf_add(&items, &holders, sizeof(holders));
-	strbuf_add(&items, settings->plan_items.data, settings->plan_items.len);
-	strbuf_add(&items, job->plan_items.data, job->plan_items.len);
+	if (ids) {
+		strbuf_add(&items, settings->plan_items.data, settings->plan_items.len);
+		strbuf_add(&items, job->plan_items.data, job->plan_items.len);
+	}
 	bytes = mem_alloc(sizeof(plan) + items.len);
 	len = plan_seal(&plan, items.data, items.len, bytes, sizeof(plan) + items.len);
 	if (len == 0)

@@ -20,6 +20,7 @@
 #include "base/fd.h"
 #include "base/tree.h"
 #include "engine/autopsy/logs.h"
+#include "engine/trial/chaos.h"
 #include "engine/trial/family.h"
 #include "engine/trial/judge.h"
 #include "engine/trial/observe.h"
@@ -283,6 +284,7 @@ static void build_env(const struct slot *s, const struct trial_job *job, struct 
 			*equals = '\0';
 		strv_setenv(ret, name, equals ? equals + 1 : NULL);
 	}
+	chaos_environment(&job->chaos, ret);
 	observe_environment(s->settings, job, ret);
 }
 
@@ -293,6 +295,7 @@ static int spawn(struct slot *s, const struct trial_job *job, const struct chann
 	posix_spawn_file_actions_t actions;
 	posix_spawnattr_t attributes;
 	int code = fault_hits("spawn");
+	cpu_set_t cores;
 
 	build_env(s, job, &env);
 	(void)posix_spawn_file_actions_init(&actions);
@@ -305,9 +308,11 @@ static int spawn(struct slot *s, const struct trial_job *job, const struct chann
 	/* A session of its own: Ctrl-C is for redhand, which ends the trials itself. */
 	(void)posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSID | POSIX_SPAWN_SETSIGMASK);
 	(void)posix_spawnattr_setsigmask(&attributes, &s->settings->signal_mask);
+	chaos_pin(&job->chaos, &cores);
 	if (code == 0)
 		code = posix_spawnp(&s->main, job->argv.items[0], &actions, &attributes,
 				    job->argv.items, env.items);
+	chaos_unpin(&job->chaos, &cores);
 	(void)posix_spawn_file_actions_destroy(&actions);
 	(void)posix_spawnattr_destroy(&attributes);
 	if (code == 0)

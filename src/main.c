@@ -15,7 +15,15 @@
 #include "cmd/commands.h"
 
 static const struct command *const commands[] = {
-	&cmd_repro, &cmd_show, &cmd_compare, &cmd_minimize, &cmd_heap, &cmd_doctor, NULL,
+	&cmd_repro,
+	&cmd_show,
+	&cmd_compare,
+	&cmd_minimize,
+	&cmd_heap,
+	&cmd_sentinel,
+	&cmd_case,
+	&cmd_doctor,
+	NULL,
 };
 
 static const char exit_statuses[] =

@@ -9,7 +9,7 @@
 #include "base/auto.h"
 #include "base/fd.h"
 
-static int start(char *const *argv, int out, pid_t *ret)
+static int start(const char *const *argv, int out, pid_t *ret)
 {
 	posix_spawn_file_actions_t actions;
 	int code;
@@ -18,7 +18,7 @@ static int start(char *const *argv, int out, pid_t *ret)
 	(void)posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0);
 	(void)posix_spawn_file_actions_adddup2(&actions, out, 1);
 	(void)posix_spawn_file_actions_addopen(&actions, 2, "/dev/null", O_WRONLY, 0);
-	code = posix_spawnp(ret, argv[0], &actions, NULL, argv, environ);
+	code = posix_spawnp(ret, argv[0], &actions, NULL, (char *const *)argv, environ);
 	(void)posix_spawn_file_actions_destroy(&actions);
 	return -code;
 }
@@ -40,7 +40,7 @@ static void drain(int fd, struct strbuf *ret)
 	}
 }
 
-int ask(char *const *argv, struct strbuf *ret_out, int *ret_status, struct err *err)
+int ask(const char *const *argv, struct strbuf *ret_out, int *ret_status, struct err *err)
 {
 	AUTO(fd_closep) int reader = -1;
 	AUTO(fd_closep) int writer = -1;

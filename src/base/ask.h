@@ -11,4 +11,4 @@
  */
 #define ASK_MAX (64u << 10)
 
-int ask(char *const *argv, struct strbuf *ret_out, int *ret_status, struct err *err);
+int ask(const char *const *argv, struct strbuf *ret_out, int *ret_status, struct err *err);

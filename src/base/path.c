@@ -87,6 +87,9 @@ char *path_rename(const char *text, const char *dir, const char *word)
 	size_t len = strlen(dir);
 	const char *at = text;
 
+	/* Every slash mentions the root of all. */
+	if (len < 2)
+		return mem_strdup(text);
 	while (*at != '\0') {
 		bool starts = at == text || (!in_name(at[-1]) && at[-1] != '/');
 

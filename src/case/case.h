@@ -176,28 +176,15 @@ struct minimal_record {
 	const char *signature; /* NULL while none is chased */
 	struct rate minimal, full;
 	double confidence;
-	const struct strv *argv; /* the plain command; {slot} and {trial} may be in it */
+	const struct strv *argv; /* the plain command; {case} stands for the case's directory */
 	const struct strv *env;	 /* what it needs besides the user's own --slot-env */
 };
 
 int case_set_minimal(struct case_store *cs, const struct minimal_record *record, struct err *err);
 
-/* The same, owned, with the names of the items. Rates have counts only. */
-struct minimal_view {
-	struct series_id series; /* 0: there is none */
-	enum minimal_verdict verdict;
-	struct strv tests;
-	uint64_t total; /* items of the full list */
-	char *victim, *signature;
-	struct rate minimal, full;
-	double confidence;
-	struct strv argv, env;
-};
-
 /* What the search of that series found; a series of 0: the newest search that found a list. */
-int case_minimal(struct case_store *cs, struct series_id series, struct minimal_view *ret,
+int case_minimal(struct case_store *cs, struct series_id series, struct minimal_list *ret,
 		 struct err *err);
-void minimal_view_deinit(struct minimal_view *view);
 
 /* A file that a process of a trial made shorter. */
 struct cut_record {

@@ -107,10 +107,10 @@ static struct rate rate_at(struct query *query, int failed_column)
 	return (struct rate){ .trials = trials, .failed = failed < trials ? failed : trials };
 }
 
-int case_minimal(struct case_store *cs, struct series_id series, struct minimal_view *ret,
+int case_minimal(struct case_store *cs, struct series_id series, struct minimal_list *ret,
 		 struct err *err)
 {
-	AUTO(minimal_view_deinit) struct minimal_view view = { 0 };
+	AUTO(minimal_list_deinit) struct minimal_list list = { 0 };
 	AUTO(db_endp) struct query query = { 0 };
 	int r;
 
@@ -126,32 +126,23 @@ int case_minimal(struct case_store *cs, struct series_id series, struct minimal_
 		r = db_step(&query, err);
 	if (r <= 0)
 		return r;
-	view.series.value = query_int(&query, 0);
-	view.verdict = (enum minimal_verdict)query_int(&query, 1);
-	view.victim = store_text(&query, 3);
-	view.signature = store_text(&query, 4);
-	view.minimal = rate_at(&query, 5);
-	view.full = rate_at(&query, 7);
-	view.confidence = sqlite3_column_double(query.stmt, 9);
-	r = add_names(cs, view.series.value, query_text(&query, 2), &view.tests, err);
+	list.series = query_int(&query, 0);
+	list.verdict = (enum minimal_verdict)query_int(&query, 1);
+	list.victim = store_text(&query, 3);
+	list.signature = store_text(&query, 4);
+	list.minimal = rate_at(&query, 5);
+	list.full = rate_at(&query, 7);
+	list.confidence = sqlite3_column_double(query.stmt, 9);
+	r = add_names(cs, list.series, query_text(&query, 2), &list.tests, err);
 	if (r == 0)
-		r = count_items(cs, view.series.value, &view.total, err);
+		r = count_items(cs, list.series, &list.total, err);
 	if (r == 0)
-		r = words_split(query_text(&query, 10), &view.argv, err);
+		r = words_split(query_text(&query, 10), &list.argv, err);
 	if (r == 0)
-		r = words_split(query_text(&query, 11), &view.env, err);
+		r = words_split(query_text(&query, 11), &list.env, err);
 	if (r < 0)
 		return r;
-	*ret = view;
-	view = (struct minimal_view){ 0 };
+	*ret = list;
+	list = (struct minimal_list){ 0 };
 	return 0;
-}
-
-void minimal_view_deinit(struct minimal_view *view)
-{
-	strv_deinit(&view->tests);
-	strv_deinit(&view->argv);
-	strv_deinit(&view->env);
-	mem_free(view->victim);
-	mem_free(view->signature);
 }

@@ -90,6 +90,7 @@ void readme_write(const struct sentinel *s, struct strbuf *ret)
 			    "`tests.txt` has the smallest list of tests that brings it out (%zu); "
 			    "the command above runs it.\n\n",
 			    s->tests.count);
-	strbuf_adds(ret, "`sentinel` holds all of it as text, a keyword and its words on each "
-			 "line. No variable of the environment is recorded but those above.\n");
+	strbuf_adds(ret,
+		    "`" SENTINEL_FILE "` holds all of it as text, a keyword and its words on each "
+		    "line. No variable of the environment is recorded but those above.\n");
 }

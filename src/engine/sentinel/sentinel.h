@@ -8,16 +8,16 @@
  * A sentinel: a directory that lies in the project and can tell whether a known failure is still
  * there, on any checkout and machine.
  *
- *	sentinel    what is here, as text: a keyword and its words on each line
- *	run.sh      plain shell entry
- *	README.md   for people
- *	files/      the reproducer's own files, verbatim
- *	tests.txt   the minimal list of tests, when there is one
+ *	sentinel.txt  what is here, as text: a keyword and its words on each line
+ *	run.sh        plain shell entry
+ *	README.md     for people
+ *	files/        the reproducer's own files, verbatim
+ *	tests.txt     the minimal list of tests, when there is one
  *
  * No path in it is absolute unless it leads out of the project: {root} stands for the project's
  * directory, {sentinel} for the sentinel's own.
  */
-#define SENTINEL_FILE "sentinel"
+#define SENTINEL_FILE "sentinel.txt"
 #define SENTINEL_FILES "files"
 #define SENTINEL_DIR_DEFAULT "redhand-sentinel"
 
@@ -40,7 +40,7 @@ void sentinel_write(const struct sentinel *sentinel, struct strbuf *ret);
 /* -EINVAL, with a sentence, when it is no such text; -EPROTO when a newer redhand wrote it. */
 int sentinel_read(const char *text, struct sentinel *ret, struct err *err);
 
-/* Reads DIR/sentinel. -ENOENT when there is none. */
+/* Reads DIR/sentinel.txt. -ENOENT when there is none. */
 int sentinel_open(const char *dir, struct sentinel *ret, struct err *err);
 
 /*

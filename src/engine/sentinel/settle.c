@@ -67,13 +67,28 @@ static void fill(char **text, const struct places *places)
 	*text = replace(half, "{root}", places->root ? places->root : "");
 }
 
-/* Is the directory that the command runs in there, with that for the project? */
-static bool fits(const struct sentinel *s, const char *root)
+/* How much speaks for this being the project: 0 when the command could not even start there, else
+ * one for that and one for each thing that was there when the sentinel was made. */
+static size_t fitness(const struct sentinel *s, const char *root)
 {
-	AUTO(mem_freep) char *cwd = replace(s->trial.cwd ? s->trial.cwd : "{root}", "{root}", root);
+	AUTO(mem_freep) char *cwd = NULL;
+	AUTO(mem_freep) char *git = NULL;
 	struct stat st;
+	size_t found = 1;
 
-	return stat(cwd, &st) == 0 && S_ISDIR(st.st_mode);
+	if (!root)
+		return 0;
+	cwd = replace(s->trial.cwd ? s->trial.cwd : "{root}", "{root}", root);
+	git = mem_printf("%s/.git", root);
+	if (stat(cwd, &st) < 0 || !S_ISDIR(st.st_mode))
+		return 0;
+	found += s->commit && access(git, F_OK) == 0;
+	for (size_t i = 0; i < s->files.count; i++) {
+		AUTO(mem_freep) char *file = mem_printf("%s/%s", root, s->files.items[i]);
+
+		found += access(file, F_OK) == 0;
+	}
+	return found;
 }
 
 static int no_root(const struct sentinel *s, const struct places *places, struct err *err)
@@ -88,22 +103,23 @@ static int no_root(const struct sentinel *s, const struct places *places, struct
 static int find_root(const struct sentinel *s, const char *said, struct places *places,
 		     struct err *err)
 {
+	AUTO(mem_freep) char *way = NULL;
+	AUTO(mem_freep) char *git = NULL;
+
 	if (said) {
 		places->root = realpath(said, NULL);
 		return places->root ? 0 : err_errno(err, -errno, "--root '%s'", said);
 	}
-	if (s->root) {
-		AUTO(mem_freep) char *way = path_join(places->sentinel, s->root);
-
-		places->root = realpath(way, NULL);
-		if (places->root && fits(s, places->root))
-			return 0;
+	way = s->root ? path_join(places->sentinel, s->root) : NULL;
+	places->root = way ? realpath(way, NULL) : NULL;
+	/* It may have been moved within its project, or taken to another one. */
+	git = path_find_up(places->sentinel, ".git");
+	if (fitness(s, git) > fitness(s, places->root)) {
 		mem_free(places->root);
-		places->root = NULL;
+		places->root = TAKE(git);
 	}
-	/* The sentinel was moved within its project, or is taken to another one. */
-	places->root = path_find_up(places->sentinel, ".git");
-	if ((places->root && fits(s, places->root)) || !needs_root(s))
+	/* A directory of which nothing at all is known again is another project. */
+	if (fitness(s, places->root) > (s->commit || s->files.count > 0) || !needs_root(s))
 		return 0;
 	return no_root(s, places, err);
 }

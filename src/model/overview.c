@@ -23,13 +23,17 @@ void case_overview_deinit(struct case_overview *overview)
 	minimal_list_deinit(&overview->minimal);
 }
 
+bool overview_has_rate(const struct series_overview *series)
+{
+	return strcmp(series->command, "sentinel") != 0 && strcmp(series->command, "minimize") != 0;
+}
+
 const struct series_overview *overview_latest(const struct case_overview *overview)
 {
 	for (size_t i = overview->series.count; i > 0; i--) {
 		const struct series_overview *series = &overview->series.items[i - 1];
 
-		/* A sentinel's few trials end as soon as they can: they are no rate. */
-		if (series->intermittent && strcmp(series->command, "sentinel") != 0)
+		if (series->intermittent && overview_has_rate(series))
 			return series;
 	}
 	return NULL;

@@ -43,6 +43,10 @@ struct case_overview {
 
 void case_overview_deinit(struct case_overview *overview);
 
+/* Are its trials all of a kind? Those of minimize run different lists, those of a sentinel end as
+ * soon as they can: their share of failures is no rate. */
+bool overview_has_rate(const struct series_overview *series);
+
 /* The series that says how often it fails now: the newest that came and went; NULL when none has.
  */
 const struct series_overview *overview_latest(const struct case_overview *overview);

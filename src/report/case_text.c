@@ -91,7 +91,12 @@ static void print_series(const struct series_overview *s, bool verbose, FILE *ou
 	size_t shown = 0;
 
 	(void)fprintf(out, "  %3lld  %-8s  ", (long long)s->id, s->command);
-	print_rate(&s->rate, out);
+	if (overview_has_rate(s))
+		print_rate(&s->rate, out);
+	else
+		(void)fprintf(out, "%" PRIu64 " of %" PRIu64 " failed%s", s->rate.failed,
+			      s->rate.trials,
+			      strcmp(s->command, "minimize") == 0 ? ", of different lists" : "");
 	if (s->jobs > 0)
 		(void)fprintf(out, "  %" PRIu64 " slot%s, %s", s->jobs, s->jobs == 1 ? "" : "s",
 			      s->observer);
@@ -325,6 +330,8 @@ static void print_line(const struct case_line *line, FILE *out)
 		trials += s->rate.trials;
 	if (latest)
 		print_rate(&latest->rate, out);
+	else if (line->overview.minimal.series != 0)
+		print_rate(&line->overview.minimal.full, out);
 	else
 		(void)fputs("nothing that comes and goes", out);
 	(void)fprintf(out, "; %" PRIu64 " trials", trials);

@@ -135,6 +135,8 @@ static void still_failing_is_told_from_no_longer_and_from_not_yet(void **state)
 	assert_false(c.met);
 	assert_non_null(strstr(c.sentence, "It no longer fails as recorded: 0 of 21"));
 	assert_non_null(strstr(c.sentence, "ruled out with 99.1 % confidence"));
+	assert_non_null(strstr(c.sentence, "with 97.8 % when"));
+	assert_non_null(strstr(c.sentence, "--careful takes 27 trials"));
 	certificate_deinit(&c);
 	c = concluded((struct certificate){
 		.expect = EXPECT_FAILS, .before = seen(10, 50), .clean = 3, .others = 90 });

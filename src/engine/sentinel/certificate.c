@@ -91,6 +91,9 @@ static void add_doubt(const struct certificate *c, struct strbuf *sb)
 	strbuf_addf(sb, " confidence at the recorded rate (%.1f %%), with ", c->before.rate * 100);
 	add_confidence(sb, c->p);
 	strbuf_adds(sb, " when the uncertainty of that rate is counted (Fisher's exact test)");
+	if (c->p > 1 - c->confidence && !c->careful)
+		strbuf_addf(sb, "; --careful takes %" PRIu64 " trials and counts it",
+			    careful_needed(&c->before, c->confidence));
 }
 
 static void say_clean(const struct certificate *c, struct strbuf *sb)

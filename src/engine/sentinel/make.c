@@ -453,6 +453,22 @@ static int write_all(struct making *m, struct err *err)
 	return r < 0 ? r : write_file(m, SENTINEL_FILE, strbuf_str(&text), text.len, 0644, err);
 }
 
+/* A rate from a handful of runs can be anything, and all that is proved rests on it. */
+#define FAILED_FEW 5
+
+static void note_weak_rate(struct making *m)
+{
+	const struct sentinel_source *source = m->source;
+
+	if (source->failed < FAILED_FEW)
+		strv_take(&m->made->notes,
+			  mem_printf("the rate rests on %llu failure%s in %llu runs; more trials "
+				     "(redhand repro -n 100) make a sentinel that proves more",
+				     (unsigned long long)source->failed,
+				     source->failed == 1 ? "" : "s",
+				     (unsigned long long)source->trials));
+}
+
 int sentinel_make(struct case_store *cs, const struct sentinel_source *source,
 		  const struct sentinel_request *request, struct sentinel_made *ret,
 		  struct err *err)
@@ -480,6 +496,7 @@ int sentinel_make(struct case_store *cs, const struct sentinel_source *source,
 	for (size_t i = 0; i < source->minimal.tests.count; i++)
 		strv_add(&s->tests, source->minimal.tests.items[i]);
 	add_origin(&m);
+	note_weak_rate(&m);
 	r = add_command(&m, err);
 	return r < 0 ? r : write_all(&m, err);
 }

@@ -22,6 +22,8 @@ static const struct command *const commands[] = {
 	&cmd_watch,
 	&cmd_heap,
 	&cmd_scan,
+	&cmd_sentinel,
+	&cmd_case,
 	&cmd_doctor,
 	NULL,
 };
@@ -52,13 +54,20 @@ static void open_standard_fds(void)
 		(void)close(fd);
 }
 
+static void print_name(const struct command *command, FILE *out)
+{
+	(void)fprintf(out, "%s\n", command->name);
+}
+
 /* For the build: prints what is generated from the tables. */
 static int generate(int argc, char **argv)
 {
 	const char *what = argc > 2 ? argv[2] : "";
 	const struct command *command = argc > 3 ? command_find(&info, argv[3]) : NULL;
 
-	if (strcmp(what, "names") == 0) {
+	if (strcmp(what, "names") == 0 && command) {
+		command_each(command, print_name, stdout);
+	} else if (strcmp(what, "names") == 0) {
 		for (const struct command *const *c = commands; *c; c++)
 			(void)printf("%s\n", (*c)->name);
 	} else if (strcmp(what, "man") == 0 && command) {
@@ -94,13 +103,28 @@ static int unknown_command(const char *name)
 	return EXIT_TROUBLE;
 }
 
+/* `redhand help COMMAND …`; the words of a sub-command may follow. */
+static int help(int argc, char **argv)
+{
+	const struct command *command = command_find(&info, argv[0]);
+	struct err ignored = { 0 };
+
+	if (!command)
+		return unknown_command(argv[0]);
+	(void)command_resolve(command, &argc, &argv, &command, &ignored);
+	help_command(&info, command, stdout);
+	return EXIT_AS_EXPECTED;
+}
+
 static int run_command(const struct command *command, int argc, char **argv)
 {
 	struct invocation invocation;
 	struct err err = { 0 };
 	int status, r;
 
-	r = command_parse(command, argc, argv, &invocation, &err);
+	r = command_resolve(command, &argc, &argv, &command, &err);
+	if (r == 0)
+		r = command_parse(command, argc, argv, &invocation, &err);
 	if (r == -ECANCELED) {
 		help_command(&info, command, stdout);
 		return EXIT_AS_EXPECTED;
@@ -143,12 +167,8 @@ int main(int argc, char **argv)
 	}
 	if (strcmp(argv[1], "--generate") == 0)
 		return finish(generate(argc, argv));
-	if (strcmp(argv[1], "help") == 0) {
-		command = command_find(&info, argv[2]);
-		if (command)
-			help_command(&info, command, stdout);
-		return command ? finish(EXIT_AS_EXPECTED) : unknown_command(argv[2]);
-	}
+	if (strcmp(argv[1], "help") == 0)
+		return finish(help(argc - 2, argv + 2));
 	command = command_find(&info, argv[1]);
 	if (!command)
 		return unknown_command(argv[1]);

@@ -25,6 +25,85 @@ const struct command *command_find(const struct program_info *info, const char *
 	return NULL;
 }
 
+/* How many of the words in argv, from the second on, spell the rest of `name` behind the name of
+ * its head; 0 when another word is there. *ret_missing: they end before the name does. */
+static int words_of_name(const struct command *head, const char *name, int argc, char **argv,
+			 bool *ret_missing)
+{
+	const char *at = name + strlen(head->name);
+	int used = 0;
+
+	*ret_missing = false;
+	while (*at == ' ') {
+		size_t len = strcspn(++at, " ");
+
+		if (used + 1 >= argc) {
+			*ret_missing = true;
+			return used;
+		}
+		if (strlen(argv[used + 1]) != len || strncmp(argv[used + 1], at, len) != 0)
+			return 0;
+		at += len;
+		used++;
+	}
+	return used;
+}
+
+static bool asks_for_help(const char *word)
+{
+	return strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0;
+}
+
+static int no_subcommand(const struct command *command, int argc, char **argv, struct err *err)
+{
+	char all[512] = "";
+
+	for (const struct command *const *c = command->subcommands; *c; c++)
+		(void)snprintf(all + strlen(all), sizeof(all) - strlen(all), "%s%s",
+			       all[0] != '\0' ? ", " : "", (*c)->name + strlen(command->name) + 1);
+	if (argc > 1)
+		(void)err_set(err, -EINVAL, "%s has no '%s%s%s', only: %s", command->name, argv[1],
+			      argc > 2 && argv[2][0] != '-' ? " " : "",
+			      argc > 2 && argv[2][0] != '-' ? argv[2] : "", all);
+	else
+		(void)err_set(err, -EINVAL, "%s wants one of: %s", command->name, all);
+	return err_remedy(err, "redhand %s --help", command->name);
+}
+
+int command_resolve(const struct command *command, int *argc, char ***argv,
+		    const struct command **ret, struct err *err)
+{
+	*ret = command;
+	if (!command->subcommands)
+		return 0;
+	for (const struct command *const *c = command->subcommands; *c; c++) {
+		bool missing;
+		int used = words_of_name(command, (*c)->name, *argc, *argv, &missing);
+
+		if (used > 0 && !missing) {
+			*ret = *c;
+			*argc -= used;
+			*argv += used;
+			return 0;
+		}
+	}
+	for (int i = 1; i < *argc; i++)
+		if (asks_for_help((*argv)[i]))
+			return -ECANCELED;
+	return no_subcommand(command, *argc, *argv, err);
+}
+
+void command_each(const struct command *command, void (*fn)(const struct command *c, FILE *out),
+		  FILE *out)
+{
+	if (!command->subcommands) {
+		fn(command, out);
+		return;
+	}
+	for (const struct command *const *c = command->subcommands; *c; c++)
+		fn(*c, out);
+}
+
 static size_t smallest(size_t a, size_t b, size_t c)
 {
 	size_t ab = a < b ? a : b;
@@ -217,7 +296,7 @@ static int parse_one(struct parser *p, const char *arg)
 {
 	int r = 0;
 
-	if (strcmp(arg, "--help") == 0 || strcmp(arg, "-h") == 0)
+	if (asks_for_help(arg))
 		return -ECANCELED;
 	if (strncmp(arg, "--", 2) == 0)
 		return parse_long(p, arg);

@@ -76,7 +76,7 @@ struct invocation {
 };
 
 struct command {
-	const char *name;
+	const char *name;	 /* of a sub-command: in full, "case hypothesis add" */
 	const char *summary;	 /* the question it answers, one line, no full stop */
 	const char *usage;	 /* after the name: "[options] -- PROGRAM ARGS…" */
 	const char *description; /* paragraphs separated by an empty line */
@@ -87,6 +87,10 @@ struct command {
 	enum command_program program;
 	void (*defaults)(void *options);		 /* before parsing; may be NULL */
 	int (*run)(const struct invocation *invocation); /* an exit_status */
+
+	/* Ends with NULL. A command that has them is only the head of its sub-commands: their
+	 * names begin with its own, and it has no run(). NULL: it has none. */
+	const struct command *const *subcommands;
 };
 
 struct program_info {
@@ -103,6 +107,16 @@ void invocation_deinit(struct invocation *invocation);
 
 /* Looks a command up by name; NULL when there is none. */
 const struct command *command_find(const struct program_info *info, const char *name);
+
+/* The sub-command that the words after the command's own name (argv[0]) spell; argv is moved so
+ * that argv[0] is the last word of its name. A command without sub-commands is its own answer.
+ * -ECANCELED: --help was asked for before a sub-command was complete; *ret is the command then. */
+int command_resolve(const struct command *command, int *argc, char ***argv,
+		    const struct command **ret, struct err *err);
+
+/* Calls fn for the command, or for each of its sub-commands when it has some. */
+void command_each(const struct command *command, void (*fn)(const struct command *c, FILE *out),
+		  FILE *out);
 
 /* The known name nearest to a mistyped one, or NULL when none is near. */
 const char *nearest_name(const char *typed, const char *const *names, size_t count);

@@ -74,11 +74,25 @@ static void help_option(const struct option *option, FILE *out)
 	wrap(out, option->help, HELP_INDENT + 2);
 }
 
+static void help_subcommands(const struct program_info *info, const struct command *command,
+			     FILE *out)
+{
+	(void)fprintf(out, "\nSub-commands:\n");
+	for (const struct command *const *c = command->subcommands; *c; c++) {
+		(void)fprintf(out, "  %s %s %s\n", info->name, (*c)->name, (*c)->usage);
+		wrap(out, (*c)->summary, HELP_INDENT + 2);
+	}
+	(void)fprintf(out, "\n%s %s SUB-COMMAND --help tells about one of them.\n", info->name,
+		      command->name);
+}
+
 void help_command(const struct program_info *info, const struct command *command, FILE *out)
 {
 	(void)fprintf(out, "Usage: %s %s %s\n\n", info->name, command->name, command->usage);
 	(void)fprintf(out, "%s.\n\n", command->summary);
 	wrap(out, command->description, 0);
+	if (command->subcommands)
+		help_subcommands(info, command, out);
 	for (const struct option_group *group = command->groups; group && group->title; group++) {
 		(void)fprintf(out, "\n%s:\n", group->title);
 		for (const struct option *option = group->options; option->name; option++)

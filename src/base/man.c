@@ -79,24 +79,58 @@ static void man_option(const struct option *option, FILE *out)
 	paragraphs(out, option->help);
 }
 
+static void man_usage(const struct program_info *info, const struct command *command, FILE *out)
+{
+	(void)fprintf(out, "\\fB%s %s\\fR ", info->name, command->name);
+	roffs(out, command->usage);
+	(void)fputc('\n', out);
+}
+
+/* The options of a command, but not those of `head`, which stand in a place of their own. */
+static void man_options(const struct command *command, const struct command *head, FILE *out)
+{
+	for (const struct option_group *group = command->groups; group && group->title; group++) {
+		if (head && head->groups && group->options == head->groups->options)
+			continue;
+		if (!head) {
+			(void)fputs(".SS ", out);
+			roffs(out, group->title);
+			(void)fputc('\n', out);
+		}
+		for (const struct option *option = group->options; option->name; option++)
+			man_option(option, out);
+	}
+}
+
+static void man_subcommand(const struct program_info *info, const struct command *command,
+			   const struct command *head, FILE *out)
+{
+	(void)fputs(".SS ", out);
+	roffs(out, command->name);
+	(void)fputc('\n', out);
+	man_usage(info, command, out);
+	(void)fputs(".PP\n", out);
+	paragraphs(out, command->description);
+	man_options(command, head, out);
+}
+
 void man_command(const struct program_info *info, const struct command *command, FILE *out)
 {
 	char page[64];
 
 	(void)snprintf(page, sizeof(page), "%s-%s", info->name, command->name);
 	man_head(info, page, command->summary, out);
-	(void)fprintf(out, ".SH SYNOPSIS\n\\fB%s %s\\fR ", info->name, command->name);
-	roffs(out, command->usage);
-	(void)fputs("\n.SH DESCRIPTION\n", out);
+	(void)fputs(".SH SYNOPSIS\n", out);
+	man_usage(info, command, out);
+	(void)fputs(".SH DESCRIPTION\n", out);
 	paragraphs(out, command->description);
-	(void)fputs(".SH OPTIONS\n", out);
-	for (const struct option_group *group = command->groups; group && group->title; group++) {
-		(void)fputs(".SS ", out);
-		roffs(out, group->title);
-		(void)fputc('\n', out);
-		for (const struct option *option = group->options; option->name; option++)
-			man_option(option, out);
+	if (command->subcommands) {
+		(void)fputs(".SH SUB\\-COMMANDS\n", out);
+		for (const struct command *const *c = command->subcommands; *c; c++)
+			man_subcommand(info, *c, command, out);
 	}
+	(void)fputs(".SH OPTIONS\n", out);
+	man_options(command, NULL, out);
 	(void)fputs(".SH EXIT STATUS\n", out);
 	verbatim(out, info->exit_statuses);
 	if (command->examples) {

@@ -7,6 +7,7 @@
 #include "base/err.h"
 #include "model/chaos.h"
 #include "model/crash.h"
+#include "model/minimal.h"
 #include "model/signature.h"
 #include "model/trial.h"
 #include "model/verdict.h"
@@ -61,6 +62,18 @@ int case_series(struct case_store *cs, const struct series_identity *identity, u
 
 /* Forgets all trials of the series, rows first, then directories. */
 int case_series_clear(struct case_store *cs, struct series_id series, struct err *err);
+
+/* One series of the case. */
+struct series_row {
+	struct series_id id;
+	const char *command, *settings, *program; /* as in series_identity */
+	int64_t created_ms;
+	uint64_t trials;
+};
+
+/* Every series, the oldest first. */
+typedef int (*series_fn)(void *ctx, const struct series_row *row, struct err *err);
+int case_series_each(struct case_store *cs, series_fn fn, void *ctx, struct err *err);
 
 struct series_progress {
 	uint64_t trials;
@@ -156,6 +169,25 @@ struct list_run_row {
 typedef int (*list_run_fn)(void *ctx, const struct list_run_row *row, struct err *err);
 int case_list_runs(struct case_store *cs, struct series_id series, list_run_fn fn, void *ctx,
 		   struct err *err);
+
+/* What a search of `minimize` has found so far. */
+struct minimal_record {
+	struct series_id series;
+	enum minimal_verdict verdict;
+	const char *items;     /* numbers in order, as in list_run */
+	const char *victim;    /* NULL when there is none */
+	const char *signature; /* NULL while none is chased */
+	struct rate minimal, full;
+	double confidence;
+	const struct strv *argv; /* the plain command; {case} stands for the case's directory */
+	const struct strv *env;	 /* what it needs besides the user's own --slot-env */
+};
+
+int case_set_minimal(struct case_store *cs, const struct minimal_record *record, struct err *err);
+
+/* What the search of that series found; a series of 0: the newest search that found a list. */
+int case_minimal(struct case_store *cs, struct series_id series, struct minimal_list *ret,
+		 struct err *err);
 
 /* A file that a process of a trial made shorter. */
 struct cut_record {

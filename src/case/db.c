@@ -82,6 +82,8 @@ int db_bind(struct query *query, struct err *err, const char *format, ...)
 			code = sqlite3_bind_int64(query->stmt, column, va_arg(args, int64_t));
 		else if (*format == 'b')
 			code = bind_bytes(query, column, va_arg(args, const struct strbuf *));
+		else if (*format == 'd')
+			code = sqlite3_bind_double(query->stmt, column, va_arg(args, double));
 		else
 			code = sqlite3_bind_text(query->stmt, column, va_arg(args, const char *),
 						 -1, SQLITE_TRANSIENT);

@@ -43,7 +43,7 @@ static enum failure_kind kind_from_name(const char *name)
 	return FAILURE_EXIT;
 }
 
-static char *text_or_null(struct query *query, int column)
+char *store_text(struct query *query, int column)
 {
 	return sqlite3_column_type(query->stmt, column) == SQLITE_NULL
 		       ? NULL
@@ -72,10 +72,10 @@ int case_signature(struct case_store *cs, const char *id, struct signature *ret,
 		.signal = (int)query_int(&query, 1),
 		.exit_status = (int)query_int(&query, 2),
 		.stray = query_int(&query, 3) != 0,
-		.test = text_or_null(&query, 4),
-		.crumb = text_or_null(&query, 5),
-		.fault = text_or_null(&query, 6),
-		.site = text_or_null(&query, 7),
+		.test = store_text(&query, 4),
+		.crumb = store_text(&query, 5),
+		.fault = store_text(&query, 6),
+		.site = store_text(&query, 7),
 		.summary = mem_strdup(query_text(&query, 8)),
 	};
 	(void)snprintf(ret->id, sizeof(ret->id), "%s", id);
@@ -233,7 +233,7 @@ int case_trial(struct case_store *cs, struct trial_number number, struct trial_v
 		.kept = query_int(&query, 7) != 0,
 		.wall_ns = (uint64_t)query_int(&query, 8),
 		.peak_kib = (uint64_t)query_int(&query, 9),
-		.last_crumb = text_or_null(&query, 10),
+		.last_crumb = store_text(&query, 10),
 	};
 	return trial_chaos(cs, number, &ret->chaos, err);
 }

@@ -166,3 +166,79 @@ CREATE TABLE decision (
 	stage   TEXT NOT NULL,
 	text    TEXT NOT NULL
 );
+-- What a search of `minimize` found, as it was told last. Without it the trials would have to be
+-- told again to the search, and the program asked for its tests.
+CREATE TABLE minimal (
+	series      INTEGER PRIMARY KEY REFERENCES series(id),
+	verdict     INTEGER NOT NULL,        -- enum minimal_verdict
+	items       TEXT NOT NULL,           -- numbers of items in order, as in list
+	victim      TEXT,
+	signature   TEXT,                    -- the failure that was chased
+	failed      INTEGER NOT NULL,        -- of `trials` with exactly this list
+	trials      INTEGER NOT NULL,
+	full_failed INTEGER NOT NULL,        -- of `full_trials` with the full list
+	full_trials INTEGER NOT NULL,
+	confidence  REAL NOT NULL,
+	argv        TEXT NOT NULL,           -- the plain command: words, quoted as for a shell
+	env         TEXT NOT NULL            -- what it needs besides the user's own, likewise
+);
+
+-- What people write down. Times are milliseconds since the epoch.
+CREATE TABLE note (
+	id      INTEGER PRIMARY KEY,
+	made_ms INTEGER NOT NULL,
+	text    TEXT NOT NULL
+);
+
+-- The user's own hypotheses; those that redhand brings along are no rows.
+CREATE TABLE hypothesis (
+	id      INTEGER PRIMARY KEY,
+	made_ms INTEGER NOT NULL,
+	text    TEXT NOT NULL
+);
+
+-- Each change of status; the last one holds. Nothing is ever taken back out.
+CREATE TABLE hypothesis_change (
+	seq        INTEGER PRIMARY KEY,
+	hypothesis INTEGER NOT NULL REFERENCES hypothesis(id),
+	made_ms    INTEGER NOT NULL,
+	status     TEXT NOT NULL,            -- open, falsified, confirmed
+	because    TEXT,
+	trial      INTEGER,                  -- the observation: a trial …
+	evidence   INTEGER                   -- … or a piece of evidence
+);
+
+-- What hides the bug for the time being: a skipped test, an entry in a skip list.
+CREATE TABLE workaround (
+	id         INTEGER PRIMARY KEY,
+	made_ms    INTEGER NOT NULL,
+	text       TEXT NOT NULL,
+	removed_ms INTEGER                   -- NULL: still in place
+);
+
+-- Each time the case was set aside, and what the world looked like then.
+CREATE TABLE parking (
+	id         INTEGER PRIMARY KEY,
+	made_ms    INTEGER NOT NULL,
+	because    TEXT NOT NULL,
+	until      TEXT NOT NULL,            -- what has to happen first
+	commit_id  TEXT,                     -- git; "-dirty" when files differed from it
+	program    TEXT,                     -- build-id, or size and hash of its file
+	kernel     TEXT,
+	machine    TEXT,
+	redhand    TEXT,
+	variables  TEXT NOT NULL,            -- a line per environment variable: name, short hash
+	resumed_ms INTEGER,                  -- NULL: parked
+	gate       TEXT                      -- what the resumption gate said then
+);
+
+-- Sentinels made from this case; the newest one guards it.
+CREATE TABLE sentinel (
+	id        INTEGER PRIMARY KEY,
+	made_ms   INTEGER NOT NULL,
+	dir       TEXT NOT NULL,             -- seen from the case directory
+	series    INTEGER NOT NULL,          -- what it was made from
+	signature TEXT NOT NULL,
+	failed    INTEGER NOT NULL,
+	trials    INTEGER NOT NULL
+);

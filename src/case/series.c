@@ -11,7 +11,7 @@
 #include "base/tree.h"
 #include "case/store.h"
 
-static int64_t now_ms(void)
+int64_t store_now_ms(void)
 {
 	struct timespec ts;
 
@@ -51,7 +51,7 @@ int case_series(struct case_store *cs, const struct series_identity *identity, u
 		       &add, err);
 	if (r == 0)
 		r = db_bind(&add, err, "sssii", identity->command, identity->settings,
-			    identity->program, (int64_t)seed, now_ms());
+			    identity->program, (int64_t)seed, store_now_ms());
 	if (r == 0)
 		r = db_step(&add, err);
 	made = sqlite3_changes(cs->db.handle);
@@ -71,6 +71,28 @@ int case_series(struct case_store *cs, const struct series_identity *identity, u
 				      .seed = (uint64_t)query_int(&get, 1),
 				      .program_changed = made > 0 && others > 0 };
 	return 0;
+}
+
+int case_series_each(struct case_store *cs, series_fn fn, void *ctx, struct err *err)
+{
+	AUTO(db_endp) struct query query = { 0 };
+	int r;
+
+	r = db_prepare(&cs->db,
+		       "SELECT s.id, s.command, s.settings, s.program, s.created_ms,"
+		       " (SELECT count(*) FROM trial t WHERE t.series = s.id)"
+		       " FROM series s ORDER BY s.id",
+		       &query, err);
+	while (r >= 0 && (r = db_step(&query, err)) == 1)
+		r = fn(ctx,
+		       &(struct series_row){ .id = { .value = query_int(&query, 0) },
+					     .command = query_text(&query, 1),
+					     .settings = query_text(&query, 2),
+					     .program = query_text(&query, 3),
+					     .created_ms = query_int(&query, 4),
+					     .trials = (uint64_t)query_int(&query, 5) },
+		       err);
+	return r;
 }
 
 static int run_with_series(struct case_store *cs, const char *sql, struct series_id series,
@@ -145,6 +167,8 @@ int case_series_clear(struct case_store *cs, struct series_id series, struct err
 			    "DELETE FROM list_run WHERE list IN"
 			    " (SELECT id FROM list WHERE series = ?)",
 			    series, err);
+	if (r == 0)
+		r = run_with_series(cs, "DELETE FROM minimal WHERE series = ?", series, err);
 	if (r == 0)
 		r = run_with_series(cs, "DELETE FROM list WHERE series = ?", series, err);
 	if (r == 0)

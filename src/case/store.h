@@ -2,6 +2,7 @@
 
 #include "case/case.h"
 #include "case/db.h"
+#include "model/notebook.h"
 
 /* The inside of a case_store. Private to case/. */
 
@@ -35,3 +36,11 @@ struct case_store {
 
 /* The prepared statement, made on first use. NULL with err set on failure. */
 struct query *store_statement(struct case_store *cs, enum statement which, struct err *err);
+
+int64_t store_now_ms(void);
+
+/* A copy of the column's text, NULL when it has none. */
+char *store_text(struct query *query, int column);
+
+/* The part of case_notebook() that is in hypotheses.c. */
+int store_read_hypotheses(struct case_store *cs, struct notebook *ret, struct err *err);

@@ -1,5 +1,7 @@
 #include "cmd/common.h"
 
+#include <errno.h>
+
 #include "base/log.h"
 
 const struct option common_option_table[] = {
@@ -29,4 +31,32 @@ const struct option common_option_table[] = {
 void common_apply(const struct common_options *common)
 {
 	log_set_level(common->quiet ? LOG_QUIET : common->verbose ? LOG_DEBUG : LOG_NORMAL);
+}
+
+int common_run(const struct common_options *common,
+	       int (*work)(const struct invocation *inv, struct err *err),
+	       const struct invocation *inv)
+{
+	struct err err = { 0 };
+	int status;
+
+	common_apply(common);
+	status = work(inv, &err);
+	if (status >= 0)
+		return status;
+	log_err(&err);
+	return EXIT_TROUBLE;
+}
+
+int common_open_case(const struct common_options *common, struct case_store **ret, struct err *err)
+{
+	AUTO(case_closep) struct case_store *reader = NULL;
+	int r = case_open(common->case_dir, CASE_READ, &reader, err);
+
+	/* One of an older version is brought up to date by opening it for writing. */
+	if (r == -ENOENT || r == -ENOTDIR)
+		return err_remedy(err, "name it with --case DIR; redhand case list shows the cases "
+				       "that are here");
+	*err = (struct err){ 0 };
+	return case_open(common->case_dir, CASE_WRITE, ret, err);
 }

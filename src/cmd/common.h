@@ -1,6 +1,7 @@
 #pragma once
 
 #include "base/command.h"
+#include "case/case.h"
 
 /*
  * The options that every command takes. A command's options struct starts with
@@ -23,5 +24,19 @@ extern const struct option common_option_table[];
 
 #define CASE_DIR_DEFAULT "redhand-case"
 
+/* Of a command that has sub-commands: no more than every one of them takes. */
+struct common_only {
+	struct common_options common;
+};
+
 /* Applies -q and -v; call first in every run(). */
 void common_apply(const struct common_options *common);
+
+/* A whole run(): applies them, calls `work`, and prints its error. `work` returns an exit status or
+ * a negative error. */
+int common_run(const struct common_options *common,
+	       int (*work)(const struct invocation *inv, struct err *err),
+	       const struct invocation *inv);
+
+/* Opens a case that is there, for writing; unlike case_open(), a mistyped name makes none. */
+int common_open_case(const struct common_options *common, struct case_store **ret, struct err *err);

@@ -9,16 +9,13 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/fd.h"
+#include "base/fingerprint.h"
 #include "base/log.h"
 #include "base/value.h"
 #include "base/which.h"
 #include "engine/hooks/allocator.h"
 #include "engine/stats/rng.h"
 #include "engine/trial/observe.h"
-
-/* Larger programs are told apart by size and time: reading them would take noticeably long. */
-#define FINGERPRINT_MAX (32 << 20)
 
 #define FIELD(name) offsetof(struct trial_options, name)
 
@@ -257,27 +254,6 @@ static int find_program(const char *template, const char *cwd, char **ret, struc
 	return which(name, cwd, ret, err);
 }
 
-/* A rebuilt program is another program: its trials must not be mixed with those of the old one.
- * Told by content, so that a build that changed nothing makes no difference. */
-static void fingerprint(const char *path, struct strbuf *ret)
-{
-	AUTO(mem_freep) char *content = NULL;
-	struct stat st = { 0 };
-	size_t len = 0;
-	uint64_t hash = 0xcbf29ce484222325u;
-
-	(void)stat(path, &st);
-	strbuf_addf(ret, "%lld:", (long long)st.st_size);
-	if (st.st_size > FINGERPRINT_MAX ||
-	    file_read(path, FINGERPRINT_MAX, &content, &len, NULL) < 0) {
-		strbuf_addf(ret, "%lld.%09ld", (long long)st.st_mtim.tv_sec, st.st_mtim.tv_nsec);
-		return;
-	}
-	for (size_t i = 0; i < len; i++)
-		hash = (hash ^ (unsigned char)content[i]) * 0x100000001b3u;
-	strbuf_addf(ret, "%016llx", (unsigned long long)hash);
-}
-
 static int check_paths(const struct trial_options *options, struct err *err)
 {
 	struct stat st;
@@ -408,7 +384,9 @@ int trial_setup_init(struct trial_setup *setup, const struct trial_options *opti
 	settings->linger_ns = options->linger_ns;
 	settings->output_limit = options->output_limit;
 	(void)sigprocmask(SIG_BLOCK, NULL, &settings->signal_mask);
-	fingerprint(path, &setup->program);
+	/* A rebuilt program is another program: its trials must not be mixed with those of the old
+	 * one. Told by content, so that a build that changed nothing makes no difference. */
+	file_fingerprint(path, &setup->program);
 	setup->program_path = TAKE(path);
 	build_identity(&setup->identity, options, command, program);
 	identify_chaos(&setup->identity, settings);

@@ -15,3 +15,12 @@ void minimize_result_deinit(struct minimize_result *result)
 	mem_free(result->file);
 	mem_free(result->advice);
 }
+
+void minimal_list_deinit(struct minimal_list *list)
+{
+	strv_deinit(&list->tests);
+	strv_deinit(&list->argv);
+	strv_deinit(&list->env);
+	mem_free(list->victim);
+	mem_free(list->signature);
+}

@@ -65,3 +65,19 @@ struct minimize_result {
 };
 
 void minimize_result_deinit(struct minimize_result *result);
+
+/* What a search found, as the case keeps it. Rates have counts only. */
+struct minimal_list {
+	int64_t series; /* 0: there is none */
+	enum minimal_verdict verdict;
+	struct strv tests; /* names, in order */
+	uint64_t total;	   /* items of the full list */
+	char *victim;	   /* NULL when there is none */
+	char *signature;   /* id of the failure that was chased; NULL while there is none */
+	struct rate minimal, full;
+	double confidence;
+	struct strv argv, env; /* the plain command, with {case} for the case's directory; what it
+				* needs besides the user's own --slot-env */
+};
+
+void minimal_list_deinit(struct minimal_list *list);

@@ -101,6 +101,21 @@ void signature_seal(struct signature *s)
 	s->summary = strbuf_take(&summary);
 }
 
+static char *copy_text(const char *text)
+{
+	return text ? mem_strdup(text) : NULL;
+}
+
+void signature_copy(struct signature *to, const struct signature *from)
+{
+	*to = *from;
+	to->test = copy_text(from->test);
+	to->crumb = copy_text(from->crumb);
+	to->fault = copy_text(from->fault);
+	to->site = copy_text(from->site);
+	to->summary = copy_text(from->summary);
+}
+
 void signature_deinit(struct signature *s)
 {
 	mem_free(s->test);

@@ -46,5 +46,8 @@ const char *signal_name(int signal);
 /* Fills in id and summary from the other fields. */
 void signature_seal(struct signature *signature);
 
+/* Makes `to` a copy that owns its texts; what was in it is not freed. */
+void signature_copy(struct signature *to, const struct signature *from);
+
 void signature_deinit(struct signature *signature);
 void signatures_deinit(struct signatures *signatures);

@@ -7,6 +7,7 @@
 #include "base/strbuf.h"
 #include "base/vec.h"
 #include "model/evidence.h"
+#include "model/hypothesis.h"
 
 /*
  * The verdict: what the evidence says about the cause, how sure that is, and what it leaves open.
@@ -39,13 +40,6 @@ enum verdict_class {
 /* "narrow-write" …, as DESIGN's contract has them; "a narrow write" …, for people. */
 const char *verdict_class_name(enum verdict_class class);
 const char *verdict_class_words(enum verdict_class class);
-
-enum hypothesis_status {
-	HYPOTHESIS_OPEN,
-	HYPOTHESIS_FALSIFIED,
-	HYPOTHESIS_CONFIRMED,
-	HYPOTHESIS_STATUSES,
-};
 
 const char *hypothesis_status_name(enum hypothesis_status status); /* "OPEN" … */
 

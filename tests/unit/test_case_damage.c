@@ -506,9 +506,14 @@ static char *shape_of(const struct scratch *s, const char *name)
 	return shape;
 }
 
-static void a_case_of_version_1_keeps_its_trials(void **state)
+/* What version 3 added. */
+#define DROP_NEWER                                                                        \
+	"DROP TABLE evidence; DROP TABLE verdict; DROP TABLE decision; DROP TABLE chaos;" \
+	"DROP TABLE minimal; DROP TABLE note; DROP TABLE hypothesis_change;"              \
+	"DROP TABLE hypothesis; DROP TABLE workaround; DROP TABLE parking; DROP TABLE sentinel;"
+
+static void an_older_case_keeps_its_trials(const struct scratch *s, const char *make_old)
 {
-	struct scratch *s = *state;
 	AUTO(mem_freep) char *new_shape = NULL;
 	AUTO(mem_freep) char *old_shape = NULL;
 	struct case_store *cs = NULL;
@@ -519,10 +524,7 @@ static void a_case_of_version_1_keeps_its_trials(void **state)
 
 	fill_case(s);
 	new_shape = shape_of(s, "case/case.db");
-	make_database(s, "case/case.db",
-		      "DROP TABLE list_run; DROP TABLE list; DROP TABLE item; "
-		      "DROP TABLE evidence; DROP TABLE verdict; DROP TABLE decision; DROP TABLE chaos; "
-		      "PRAGMA user_version=1");
+	make_database(s, "case/case.db", make_old);
 	assert_int_equal(case_open(scratch_path(s, "case"), CASE_READ, &cs, &err), -EPROTO);
 	assert_int_equal(case_open(scratch_path(s, "case"), CASE_WRITE, &cs, &err), 0);
 	assert_int_equal(made_series(cs, "settings", &series, &err), 0);
@@ -533,6 +535,18 @@ static void a_case_of_version_1_keeps_its_trials(void **state)
 	case_close(cs);
 	old_shape = shape_of(s, "case/case.db");
 	assert_string_equal(old_shape, new_shape);
+}
+
+static void a_case_of_version_1_keeps_its_trials(void **state)
+{
+	an_older_case_keeps_its_trials(*state, DROP_NEWER
+				       "DROP TABLE list_run; DROP TABLE list; DROP TABLE item; "
+				       "PRAGMA user_version=1");
+}
+
+static void a_case_of_version_2_keeps_its_trials(void **state)
+{
+	an_older_case_keeps_its_trials(*state, DROP_NEWER "PRAGMA user_version=2");
 }
 
 int main(void)
@@ -551,6 +565,7 @@ int main(void)
 		TEST(truncations_never_crash),
 		TEST(impossible_versions_are_refused),
 		TEST(a_case_of_version_1_keeps_its_trials),
+		TEST(a_case_of_version_2_keeps_its_trials),
 		cmocka_unit_test(migration_goes_step_by_step),
 		cmocka_unit_test(a_failing_step_leaves_the_version_before),
 		cmocka_unit_test(a_failing_create_leaves_nothing),

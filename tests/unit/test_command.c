@@ -346,6 +346,62 @@ static void commands_are_found_by_name(void **state)
 	assert_null(nearest_name("repro", names, 0));
 }
 
+static const struct command sub_show = { .name = "head show" };
+static const struct command sub_add = { .name = "head thing add" };
+static const struct command sub_drop = { .name = "head thing drop" };
+static const struct command *const subs[] = { &sub_show, &sub_add, &sub_drop, NULL };
+static const struct command head = { .name = "head", .subcommands = subs };
+
+/* Resolves "head WORDS…"; what is left of argv stands in *ret_left. */
+static int resolve(const char *const *words, const struct command **ret, const char **ret_left,
+		   struct err *err)
+{
+	char *argv[8] = { (char *)"head" }, **at = argv;
+	int argc = 1, r;
+
+	for (; words[argc - 1]; argc++)
+		argv[argc] = (char *)words[argc - 1];
+	r = command_resolve(&head, &argc, &at, ret, err);
+	*ret_left = argc > 1 ? at[1] : NULL;
+	return r;
+}
+
+static void sub_commands_are_found_by_all_of_their_words(void **state)
+{
+	const struct command *found;
+	const char *left;
+	struct err err = { 0 };
+
+	assert_int_equal(resolve((const char *[]){ "show", NULL }, &found, &left, &err), 0);
+	assert_ptr_equal(found, &sub_show);
+	assert_null(left);
+	assert_int_equal(
+		resolve((const char *[]){ "thing", "drop", "3", NULL }, &found, &left, &err), 0);
+	assert_ptr_equal(found, &sub_drop);
+	assert_string_equal(left, "3");
+	assert_int_equal(resolve((const char *[]){ "thing", "--help", NULL }, &found, &left, &err),
+			 -ECANCELED);
+	assert_ptr_equal(found, &head);
+}
+
+static void what_is_no_sub_command_is_told(void **state)
+{
+	static const char *const bad[][3] = {
+		{ NULL },	 { "thing", NULL },	     { "thing", "ad", NULL },
+		{ "sho", NULL }, { "showy", NULL },	     { "", NULL },
+		{ "add", NULL }, { "--json", "show", NULL },
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(bad); i++) {
+		const struct command *found;
+		const char *left;
+		struct err err = { 0 };
+
+		assert_int_equal(resolve(bad[i], &found, &left, &err), -EINVAL);
+		assert_non_null(strstr(err.message, "show, thing add, thing drop"));
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -360,6 +416,8 @@ int main(void)
 		cmocka_unit_test(program_none_and_optional),
 		cmocka_unit_test(help_is_asked_for),
 		cmocka_unit_test(commands_are_found_by_name),
+		cmocka_unit_test(sub_commands_are_found_by_all_of_their_words),
+		cmocka_unit_test(what_is_no_sub_command_is_told),
 	};
 
 	return cmocka_run_group_tests_name("command", tests, NULL, NULL);

@@ -7,8 +7,10 @@
 #include <string.h>
 
 #include "base/fd.h"
+#include "base/path.h"
 #include "base/tree.h"
 #include "engine/series/findings.h"
+#include "engine/series/listtext.h"
 #include "engine/series/minimize_inside.h"
 #include "engine/stats/rate.h"
 
@@ -154,6 +156,42 @@ static int add_command(struct minimize *m, const struct framework_list *list,
 	return r < 0 ? r : minimize_write_list(m, list, err);
 }
 
+/* The list as the case keeps it: for whoever wants to run it later, from another directory. */
+static int keep_result(struct minimize *m, const struct framework_list *list,
+		       const struct minimize_result *result, struct err *err)
+{
+	AUTO(mem_freep) char *place = realpath(case_dir(m->cs), NULL);
+	AUTO(mem_freep) char *name = file_name(m);
+	AUTO(mem_freep) char *file = mem_printf("{case}/%s", name);
+	AUTO(strbuf_deinit) struct strbuf items = { 0 };
+	AUTO(strv_deinit) struct strv argv = { 0 };
+	AUTO(strv_deinit) struct strv all = { 0 };
+	AUTO(strv_deinit) struct strv env = { 0 };
+
+	listtext_write(list->items, list->count, &items);
+	if (!result->plain_differs)
+		framework_plain(m->framework, list, file, &argv, &all);
+	for (size_t i = 0; result->plain_differs && i < result->argv.count; i++)
+		strv_take(&argv, path_rename(result->argv.items[i], place ? place : "", "{case}"));
+	/* The user's own variables come first; they are kept with the series. */
+	for (size_t i = m->request->slot_env->count; i < result->env.count; i++)
+		strv_take(&env, path_rename(result->env.items[i], place ? place : "", "{case}"));
+	return case_set_minimal(
+		m->cs,
+		&(struct minimal_record){ .series = m->runner.series,
+					  .verdict = result->verdict,
+					  .items = strbuf_str(&items),
+					  .victim = result->victim,
+					  .signature =
+						  m->target.known ? m->target.signature.id : NULL,
+					  .minimal = result->minimal,
+					  .full = result->full,
+					  .confidence = result->confidence,
+					  .argv = &argv,
+					  .env = &env },
+		err);
+}
+
 static int add_search(struct minimize *m, struct minimize_result *ret, struct err *err)
 {
 	static const enum minimal_verdict verdicts[] = {
@@ -198,7 +236,8 @@ static int add_search(struct minimize *m, struct minimize_result *ret, struct er
 	add_items(m, &from, ret);
 	if (ret->verdict == MINIMAL_SEARCHING)
 		add_doubtful(m, ret);
-	return add_command(m, &list, ret, err);
+	r = add_command(m, &list, ret, err);
+	return r < 0 ? r : keep_result(m, &list, ret, err);
 }
 
 /* Before the target is known the full list is all there is. */

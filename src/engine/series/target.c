@@ -136,17 +136,19 @@ static bool same_text(const char *a, const char *b)
 
 /* Is this the target, as far as the target says? A signature from a run that did not tell its
  * tests, or that nobody observed, names no test or no site. */
-static bool alike(const struct signature *target, bool exact, const struct signature *s)
+static bool alike(const struct target *t, const struct signature *s)
 {
+	const struct signature *target = &t->signature;
+
 	if (target->kind != s->kind || target->signal != s->signal || target->stray != s->stray)
 		return false;
 	if (target->kind == FAILURE_EXIT && target->exit_status != s->exit_status)
 		return false;
-	if (target->test && (!s->test || !same_text(target->test, s->test)))
+	if (target->test && !(s->test ? same_text(target->test, s->test) : t->lenient))
 		return false;
 	/* Damaged memory kills the same test in different functions; only the user, by naming a
 	 * signature, or the lack of a test's name makes the function count. */
-	if ((exact || !target->test) && target->site && s->site &&
+	if ((t->exact || !target->test) && target->site && s->site &&
 	    !same_text(target->site, s->site))
 		return false;
 	if (target->kind == FAILURE_OUTPUT)
@@ -170,7 +172,7 @@ int target_shown(const struct target *t, struct case_store *cs, const char *sign
 		r = case_signature(cs, id, &other, err);
 		if (r < 0)
 			return r;
-		shown = alike(&t->signature, t->exact, &other);
+		shown = alike(t, &other);
 		signature_deinit(&other);
 	}
 	*ret = shown;

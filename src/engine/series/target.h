@@ -17,7 +17,8 @@ struct target_candidate {
 
 struct target {
 	const char *victim; /* the test that the user named; NULL when none was */
-	bool exact; /* the user named it */
+	bool exact;	    /* the user named it */
+	bool lenient;	    /* a run that does not tell its tests can show it, too */
 	bool known;
 	struct signature signature; /* once it is known */
 

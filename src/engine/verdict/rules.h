@@ -12,7 +12,7 @@
  */
 
 /* The built-in explanations; texts in hypotheses.c. */
-enum hypothesis {
+enum explanation {
 	HYP_NARROW,
 	HYP_WIDE,
 	HYP_OVERFLOW,
@@ -47,12 +47,12 @@ void proof_doubt(struct proof *proof, const char *fmt, ...) __attribute__((forma
 
 struct rule {
 	enum verdict_class class;
-	enum hypothesis hypothesis; /* that it confirms */
-	const char *needs;	    /* the evidence it needs */
-	const char *settles;	    /* what would show that it is this and nothing else */
-	uint32_t excludes;	    /* hypotheses that it falsifies when firm */
-	uint32_t covers;	    /* classes that are the same defect, seen less closely */
-	bool by_watching;	    /* `watched` counts trials whose victim was watched */
+	enum explanation hypothesis; /* that it confirms */
+	const char *needs;	     /* the evidence it needs */
+	const char *settles;	     /* what would show that it is this and nothing else */
+	uint32_t excludes;	     /* hypotheses that it falsifies when firm */
+	uint32_t covers;	     /* classes that are the same defect, seen less closely */
+	bool by_watching;	     /* `watched` counts trials whose victim was watched */
 	void (*weigh)(const struct rule *rule, const struct facts *facts, struct proof *ret);
 	/* Fills in what is known besides, and the sentence (without the counts). */
 	void (*tell)(const struct facts *facts, const struct proof *proof, struct verdict *ret,

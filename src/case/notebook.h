@@ -1,0 +1,34 @@
+#pragma once
+
+#include "case/case.h"
+#include "model/notebook.h"
+
+/*
+ * What people write into a case. Nothing is ever lost: a hypothesis keeps every change of
+ * its status, a workaround that is gone keeps its row, each parking stays with its end.
+ */
+
+/* All of it. */
+int case_notebook(struct case_store *cs, struct notebook *ret, struct err *err);
+
+int case_add_note(struct case_store *cs, const char *text, uint64_t *ret_id, struct err *err);
+
+int case_add_hypothesis(struct case_store *cs, const char *text, uint64_t *ret_id, struct err *err);
+
+/* -ENOENT when there is no such hypothesis, or the case does not have what was observed. `made_ms`
+ * of the change is set here. */
+int case_change_hypothesis(struct case_store *cs, uint64_t id,
+			   const struct hypothesis_change *change, struct err *err);
+
+int case_add_workaround(struct case_store *cs, const char *text, uint64_t *ret_id, struct err *err);
+
+/* -ENOENT when there is none in place with that number. */
+int case_remove_workaround(struct case_store *cs, uint64_t id, struct err *err);
+
+/* -EALREADY when it is parked. Of `parking` because, until and world are used. */
+int case_park(struct case_store *cs, const struct parking *parking, struct err *err);
+
+/* -ENOENT when it is not parked. */
+int case_resume(struct case_store *cs, const char *gate, struct err *err);
+
+int case_add_sentinel(struct case_store *cs, const struct sentinel_note *sentinel, struct err *err);

@@ -1,0 +1,14 @@
+#include "model/certificate.h"
+
+const char *const expectation_names[] = {
+	[EXPECT_FAILS] = "fails", [EXPECT_FIXED] = "fixed", NULL
+};
+
+void certificate_deinit(struct certificate *certificate)
+{
+	VEC_FOREACH (&certificate->other_failures, other)
+		mem_free(other->summary);
+	VEC_DEINIT(&certificate->other_failures);
+	strv_deinit(&certificate->notes);
+	mem_free(certificate->sentence);
+}

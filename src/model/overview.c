@@ -1,0 +1,50 @@
+#include "model/overview.h"
+
+#include <string.h>
+
+static void series_overview_deinit(struct series_overview *series)
+{
+	mem_free(series->command);
+	strv_deinit(&series->program);
+	VEC_FOREACH (&series->signatures, signature)
+		mem_free(signature->summary);
+	VEC_DEINIT(&series->signatures);
+	VEC_FOREACH (&series->arms, arm)
+		mem_free(arm->name);
+	VEC_DEINIT(&series->arms);
+}
+
+void case_overview_deinit(struct case_overview *overview)
+{
+	VEC_FOREACH (&overview->series, series)
+		series_overview_deinit(series);
+	VEC_DEINIT(&overview->series);
+	notebook_deinit(&overview->notebook);
+	minimal_list_deinit(&overview->minimal);
+}
+
+bool overview_has_rate(const struct series_overview *series)
+{
+	return strcmp(series->command, "sentinel") != 0 && strcmp(series->command, "minimize") != 0;
+}
+
+const struct series_overview *overview_latest(const struct case_overview *overview)
+{
+	for (size_t i = overview->series.count; i > 0; i--) {
+		const struct series_overview *series = &overview->series.items[i - 1];
+
+		if (series->intermittent && overview_has_rate(series))
+			return series;
+	}
+	return NULL;
+}
+
+void case_lines_deinit(struct case_lines *lines)
+{
+	VEC_FOREACH (&lines->list, line) {
+		mem_free(line->dir);
+		mem_free(line->trouble);
+		case_overview_deinit(&line->overview);
+	}
+	VEC_DEINIT(&lines->list);
+}

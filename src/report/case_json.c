@@ -1,0 +1,267 @@
+/*
+ * A case as JSON; docs/json.md describes every field.
+ */
+#include "report/report_case.h"
+
+#include "base/when.h"
+#include "report/certificate_json.h"
+#include "report/json.h"
+
+static void set(json_t *object, const char *key, json_t *value)
+{
+	(void)json_object_set_new(object, key, value);
+}
+
+static json_t *count(uint64_t value)
+{
+	return json_integer((json_int_t)value);
+}
+
+static json_t *count_or_null(uint64_t value)
+{
+	return value != 0 ? count(value) : json_null();
+}
+
+static json_t *moment(int64_t ms)
+{
+	char text[WHEN_MAX];
+
+	return json_text(when_text(ms, text));
+}
+
+static json_t *strings(const struct strv *list)
+{
+	return list->count > 0 ? json_strings(list->items) : json_array();
+}
+
+static json_t *signature_json(const struct signature_count *s)
+{
+	json_t *object = json_object();
+
+	set(object, "id", json_text(s->id));
+	set(object, "count", count(s->count));
+	set(object, "always", json_boolean(s->always));
+	set(object, "summary", json_text(s->summary));
+	set(object, "trial", count(s->trial));
+	return object;
+}
+
+static json_t *series_json(const struct series_overview *s)
+{
+	json_t *object = json_object(), *signatures = json_array(), *arms = json_array();
+
+	set(object, "series", json_integer(s->id));
+	set(object, "command", json_text(s->command));
+	set(object, "created", moment(s->created_ms));
+	set(object, "program", strings(&s->program));
+	set(object, "jobs", count_or_null(s->jobs));
+	set(object, "observer", json_text(s->observer));
+	json_add_rate(object, &s->rate);
+	set(object, "counted", json_text(s->intermittent ? "intermittent" : "all"));
+	VEC_FOREACH (&s->signatures, signature)
+		(void)json_array_append_new(signatures, signature_json(signature));
+	set(object, "signatures", signatures);
+	VEC_FOREACH (&s->arms, arm) {
+		json_t *a = json_object();
+
+		set(a, "name", json_text(arm->name));
+		json_add_rate(a, &arm->rate);
+		(void)json_array_append_new(arms, a);
+	}
+	set(object, "arms", arms);
+	return object;
+}
+
+static json_t *minimal_json(const struct minimal_list *list)
+{
+	json_t *object, *minimal = json_object(), *full = json_object();
+
+	object = json_object();
+	json_add_rate(minimal, &list->minimal);
+	json_add_rate(full, &list->full);
+	set(object, "series", json_integer(list->series));
+	set(object, "tests", strings(&list->tests));
+	set(object, "total", count(list->total));
+	set(object, "victim", json_text(list->victim));
+	set(object, "signature", json_text(list->signature));
+	set(object, "confidence", json_number(list->confidence));
+	set(object, "minimal", minimal);
+	set(object, "full", full);
+	return object;
+}
+
+static json_t *change_json(const struct hypothesis_change *change)
+{
+	json_t *object = json_object();
+
+	set(object, "time", moment(change->made_ms));
+	set(object, "status", json_text(hypothesis_status_word(change->status)));
+	set(object, "because", json_text(change->because));
+	set(object, "trial", count_or_null(change->seen.trial));
+	set(object, "evidence", count_or_null(change->seen.evidence));
+	return object;
+}
+
+static json_t *hypothesis_json(const struct hypothesis *h)
+{
+	json_t *object = json_object(), *history = json_array(), *evidence = json_array();
+
+	set(object, "id", count(h->id));
+	set(object, "text", json_text(h->text));
+	set(object, "status", json_text(hypothesis_status_word(h->status)));
+	set(object, "time", moment(h->made_ms));
+	VEC_FOREACH (&h->changes, change) {
+		(void)json_array_append_new(history, change_json(change));
+		/* Only what speaks for the status that holds. */
+		if (change->status == h->status &&
+		    (change->seen.trial != 0 || change->seen.evidence != 0))
+			(void)json_array_append_new(evidence, change_json(change));
+	}
+	set(object, "because",
+	    json_text(h->changes.count > 0 ? h->changes.items[h->changes.count - 1].because
+					   : NULL));
+	set(object, "evidence", evidence);
+	set(object, "history", history);
+	return object;
+}
+
+static json_t *world_json(const struct world *world)
+{
+	json_t *object = json_object();
+
+	set(object, "commit", json_text(world->commit));
+	set(object, "program", json_text(world->program));
+	set(object, "kernel", json_text(world->kernel));
+	set(object, "machine", json_text(world->machine));
+	set(object, "redhand", json_text(world->redhand));
+	return object;
+}
+
+static json_t *parking_json(const struct parking *parking)
+{
+	json_t *object;
+
+	if (!parking)
+		return json_null();
+	object = json_object();
+	set(object, "since", moment(parking->made_ms));
+	set(object, "because", json_text(parking->because));
+	set(object, "until", json_text(parking->until));
+	set(object, "world", world_json(&parking->world));
+	set(object, "resumed",
+	    parking->resumed_ms != 0 ? moment(parking->resumed_ms) : json_null());
+	set(object, "gate", json_text(parking->gate));
+	return object;
+}
+
+static json_t *sentinel_json(const struct sentinel_note *s)
+{
+	json_t *object;
+
+	if (!s)
+		return json_null();
+	object = json_object();
+	set(object, "dir", json_text(s->dir));
+	set(object, "time", moment(s->made_ms));
+	set(object, "series", json_integer(s->series));
+	set(object, "signature", json_text(s->signature));
+	set(object, "failed", count(s->failed));
+	set(object, "trials", count(s->trials));
+	return object;
+}
+
+static json_t *overview_json(const struct case_overview *overview)
+{
+	const struct notebook *notebook = &overview->notebook;
+	json_t *object = json_object(), *series = json_array(), *notes = json_array();
+	json_t *hypotheses = json_array(), *workarounds = json_array(), *history = json_array();
+
+	VEC_FOREACH (&overview->series, s)
+		(void)json_array_append_new(series, series_json(s));
+	VEC_FOREACH (&notebook->notes, note) {
+		json_t *n = json_object();
+
+		set(n, "id", count(note->id));
+		set(n, "time", moment(note->made_ms));
+		set(n, "text", json_text(note->text));
+		(void)json_array_append_new(notes, n);
+	}
+	VEC_FOREACH (&notebook->hypotheses, h)
+		(void)json_array_append_new(hypotheses, hypothesis_json(h));
+	VEC_FOREACH (&notebook->workarounds, w) {
+		json_t *o = json_object();
+
+		set(o, "id", count(w->id));
+		set(o, "since", moment(w->made_ms));
+		set(o, "text", json_text(w->text));
+		(void)json_array_append_new(workarounds, o);
+	}
+	VEC_FOREACH (&notebook->parkings, parking)
+		(void)json_array_append_new(history, parking_json(parking));
+	set(object, "case", json_text(overview->case_dir));
+	set(object, "series", series);
+	set(object, "minimal",
+	    overview->minimal.series != 0 ? minimal_json(&overview->minimal) : json_null());
+	set(object, "hypotheses", hypotheses);
+	set(object, "notes", notes);
+	set(object, "workarounds", workarounds);
+	set(object, "parked", parking_json(notebook_parked(notebook)));
+	set(object, "parkings", history);
+	set(object, "sentinel", sentinel_json(notebook_sentinel(notebook)));
+	return object;
+}
+
+static json_t *document(void)
+{
+	json_t *object = json_object();
+
+	set(object, "schema", json_text("redhand/case/1"));
+	return object;
+}
+
+void report_case_json(const struct case_overview *overview, FILE *out)
+{
+	json_t *object = document(), *known = overview_json(overview);
+
+	(void)json_object_update(object, known);
+	json_decref(known);
+	json_print(object, out);
+}
+
+void report_cases_json(const struct case_lines *lines, FILE *out)
+{
+	json_t *object = document(), *cases = json_array();
+
+	VEC_FOREACH (&lines->list, line) {
+		json_t *known = overview_json(&line->overview);
+
+		set(known, "case", json_text(line->dir));
+		set(known, "trouble", json_text(line->trouble));
+		(void)json_array_append_new(cases, known);
+	}
+	set(object, "cases", cases);
+	json_print(object, out);
+}
+
+void report_case_change_json(const char *case_dir, const char *what, uint64_t id, FILE *out)
+{
+	json_t *object = document();
+
+	set(object, "case", json_text(case_dir));
+	set(object, "changed", json_text(what));
+	set(object, "id", count_or_null(id));
+	json_print(object, out);
+}
+
+void report_resumption_json(const struct resumption *r, FILE *out)
+{
+	json_t *object = document();
+
+	set(object, "case", json_text(r->case_dir));
+	set(object, "resumed", json_boolean(r->resumed));
+	set(object, "reason", json_text(r->reason));
+	set(object, "parked", parking_json(r->parking));
+	set(object, "changes", strings(r->changes));
+	set(object, "gate", r->gate ? certificate_json(r->gate) : json_null());
+	json_print(object, out);
+}

@@ -1,0 +1,385 @@
+/*
+ * A case as text for a terminal.
+ */
+#include "report/report_case.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#include "base/strbuf.h"
+#include "base/when.h"
+#include "base/words.h"
+
+/* One screen; -v and --json have all. */
+#define SERIES_SHOWN 6
+#define SIGNATURES_SHOWN 3
+#define TESTS_SHOWN 12
+#define NOTES_SHOWN 8
+
+#define COMMAND_COLUMNS 60
+
+static const char *const status_words[HYPOTHESIS_STATUSES] = {
+	[HYPOTHESIS_OPEN] = "OPEN",
+	[HYPOTHESIS_FALSIFIED] = "FALSIFIED",
+	[HYPOTHESIS_CONFIRMED] = "CONFIRMED",
+};
+
+static void print_text(const char *text, FILE *out)
+{
+	AUTO(strbuf_deinit) struct strbuf sb = { 0 };
+
+	strbuf_add_printable(&sb, text, strlen(text));
+	(void)fputs(strbuf_str(&sb), out);
+}
+
+/* What people wrote may have several lines; all but the first are indented. */
+static void print_lines(const char *text, const char *indent, FILE *out)
+{
+	for (;;) {
+		size_t len = strcspn(text, "\n");
+		AUTO(mem_freep) char *line = mem_strndup(text, len);
+
+		print_text(line, out);
+		(void)fputc('\n', out);
+		if (text[len] == '\0' || text[len + 1] == '\0')
+			return;
+		text += len + 1;
+		(void)fputs(indent, out);
+	}
+}
+
+static void print_rate(const struct rate *rate, FILE *out)
+{
+	(void)fprintf(out, "%" PRIu64 " of %" PRIu64 " failed, %.1f %% (95 %%: %.1f–%.1f %%)",
+		      rate->failed, rate->trials, rate->rate * 100, rate->low * 100,
+		      rate->high * 100);
+}
+
+static void print_command(const struct strv *program, bool whole, FILE *out)
+{
+	AUTO(strbuf_deinit) struct strbuf sb = { 0 };
+
+	for (size_t i = 0; i < program->count; i++) {
+		AUTO(strbuf_deinit) struct strbuf word = { 0 };
+
+		words_quote(&word, program->items[i]);
+		strbuf_adds(&sb, i > 0 ? " " : "");
+		strbuf_add_printable(&sb, strbuf_str(&word), word.len);
+	}
+	if (!whole && sb.len > COMMAND_COLUMNS) {
+		size_t len = COMMAND_COLUMNS;
+
+		/* Not in the middle of a character. */
+		while (len > 0 && ((unsigned char)sb.data[len] & 0xc0) == 0x80)
+			len--;
+		(void)fprintf(out, "%.*s…", (int)len, sb.data);
+		return;
+	}
+	(void)fputs(strbuf_str(&sb), out);
+}
+
+static void print_signature(const struct signature_count *s, FILE *out)
+{
+	(void)fprintf(out, "       %s %5" PRIu64 "  ", s->id, s->count);
+	print_text(s->summary, out);
+	(void)fprintf(out, "%s  (trial %" PRIu64 ")\n",
+		      s->always ? ": in every run, a separate issue" : "", s->trial);
+}
+
+static void print_series(const struct series_overview *s, bool verbose, FILE *out)
+{
+	size_t shown = 0;
+
+	(void)fprintf(out, "  %3lld  %-8s  ", (long long)s->id, s->command);
+	if (overview_has_rate(s))
+		print_rate(&s->rate, out);
+	else
+		(void)fprintf(out, "%" PRIu64 " of %" PRIu64 " failed%s", s->rate.failed,
+			      s->rate.trials,
+			      strcmp(s->command, "minimize") == 0 ? ", of different lists" : "");
+	if (s->jobs > 0)
+		(void)fprintf(out, "  %" PRIu64 " slot%s, %s", s->jobs, s->jobs == 1 ? "" : "s",
+			      s->observer);
+	if (s->program.count > 0) {
+		(void)fputs("\n       ", out);
+		print_command(&s->program, verbose, out);
+	}
+	(void)fputc('\n', out);
+	VEC_FOREACH (&s->arms, arm) {
+		(void)fprintf(out, "       %-16s ", arm->name);
+		print_rate(&arm->rate, out);
+		(void)fputc('\n', out);
+	}
+	VEC_FOREACH (&s->signatures, signature)
+		if (verbose || shown++ < SIGNATURES_SHOWN)
+			print_signature(signature, out);
+	if (!verbose && shown > SIGNATURES_SHOWN)
+		(void)fprintf(out, "       … and %zu more ways to fail\n",
+			      shown - SIGNATURES_SHOWN);
+}
+
+static void print_all_series(const struct case_overview *overview, bool verbose, FILE *out)
+{
+	size_t count = overview->series.count;
+	size_t first = verbose || count <= SERIES_SHOWN ? 0 : count - SERIES_SHOWN;
+
+	if (count == 0) {
+		(void)fprintf(out, "\nNo trials yet: redhand repro -- PROGRAM\n");
+		return;
+	}
+	(void)fprintf(out, "\nSeries, the newest last:\n");
+	if (first > 0)
+		(void)fprintf(out, "  … %zu older ones (-v)\n", first);
+	for (size_t i = first; i < count; i++)
+		print_series(&overview->series.items[i], verbose, out);
+}
+
+static void print_minimal(const struct minimal_list *list, bool verbose, FILE *out)
+{
+	size_t shown = 0;
+
+	if (list->series == 0)
+		return;
+	(void)fprintf(out,
+		      "\nMinimal list, %zu of %" PRIu64
+		      " bring it out, each needed: %.1f %% sure (series %lld)\n",
+		      list->tests.count, list->total, list->confidence * 100,
+		      (long long)list->series);
+	for (size_t i = 0; i < list->tests.count; i++) {
+		if (!verbose && shown++ == TESTS_SHOWN) {
+			(void)fprintf(out, "       … and %zu more (-v)\n",
+				      list->tests.count - TESTS_SHOWN);
+			break;
+		}
+		(void)fputs("       ", out);
+		print_text(list->tests.items[i], out);
+		(void)fputs(list->victim && strcmp(list->victim, list->tests.items[i]) == 0
+				    ? "   <- fails\n"
+				    : "\n",
+			    out);
+	}
+	(void)fputs("       this list: ", out);
+	print_rate(&list->minimal, out);
+	(void)fputs("\n       all tests: ", out);
+	print_rate(&list->full, out);
+	(void)fputc('\n', out);
+}
+
+static void print_change(const struct hypothesis_change *change, FILE *out)
+{
+	char when[WHEN_MAX];
+
+	(void)fprintf(out, "       %s  %s", when_text(change->made_ms, when),
+		      hypothesis_status_word(change->status));
+	if (change->seen.trial != 0)
+		(void)fprintf(out, " by trial %" PRIu64, change->seen.trial);
+	if (change->seen.evidence != 0)
+		(void)fprintf(out, " by evidence e%" PRIu64, change->seen.evidence);
+	if (change->because) {
+		(void)fputs(": ", out);
+		print_lines(change->because, "         ", out);
+	} else {
+		(void)fputc('\n', out);
+	}
+}
+
+static void print_hypotheses(const struct notebook *notebook, bool verbose, FILE *out)
+{
+	if (notebook->hypotheses.count == 0)
+		return;
+	(void)fprintf(out, "\nHypotheses:\n");
+	VEC_FOREACH (&notebook->hypotheses, h) {
+		(void)fprintf(out, "  %3" PRIu64 "  %-9s  ", h->id, status_words[h->status]);
+		print_lines(h->text, "                  ", out);
+		if (verbose)
+			VEC_FOREACH (&h->changes, change)
+				print_change(change, out);
+		else if (h->changes.count > 0)
+			print_change(&h->changes.items[h->changes.count - 1], out);
+	}
+}
+
+static void print_workarounds(const struct notebook *notebook, FILE *out)
+{
+	char when[WHEN_MAX];
+
+	if (notebook->workarounds.count == 0)
+		return;
+	(void)fprintf(out, "\nWorkarounds in place. They hide an open bug; it is not fixed:\n");
+	VEC_FOREACH (&notebook->workarounds, w) {
+		(void)fprintf(out, "  %3" PRIu64 "  since %s  ", w->id,
+			      when_text(w->made_ms, when));
+		print_lines(w->text, "       ", out);
+	}
+}
+
+static void print_notes(const struct notebook *notebook, bool verbose, FILE *out)
+{
+	size_t count = notebook->notes.count;
+	size_t first = verbose || count <= NOTES_SHOWN ? 0 : count - NOTES_SHOWN;
+	char when[WHEN_MAX];
+
+	if (count == 0)
+		return;
+	(void)fprintf(out, "\nNotes:\n");
+	if (first > 0)
+		(void)fprintf(out, "  … %zu older ones (-v)\n", first);
+	for (size_t i = first; i < count; i++) {
+		const struct note *note = &notebook->notes.items[i];
+
+		(void)fprintf(out, "  %3" PRIu64 "  %s  ", note->id,
+			      when_text(note->made_ms, when));
+		print_lines(note->text, "       ", out);
+	}
+}
+
+static void print_world(const struct world *world, FILE *out)
+{
+	const struct {
+		const char *name, *value;
+	} rows[] = { { "commit", world->commit },
+		     { "program", world->program },
+		     { "kernel", world->kernel },
+		     { "machine", world->machine },
+		     { "redhand", world->redhand } };
+
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		if (!rows[i].value)
+			continue;
+		(void)fprintf(out, "  %-8s ", rows[i].name);
+		print_text(rows[i].value, out);
+		(void)fputc('\n', out);
+	}
+}
+
+static void print_parking(const struct parking *parking, FILE *out)
+{
+	char when[WHEN_MAX];
+
+	(void)fprintf(out, "\nPARKED since %s\n  because  ", when_text(parking->made_ms, when));
+	print_lines(parking->because, "           ", out);
+	(void)fprintf(out, "  until    ");
+	print_lines(parking->until, "           ", out);
+	print_world(&parking->world, out);
+	(void)fprintf(out, "  redhand case resume goes on; it first runs the sentinel\n");
+}
+
+/* What the last resumption went through. */
+static void print_resumed(const struct notebook *notebook, FILE *out)
+{
+	const struct parking *last;
+	char when[WHEN_MAX];
+
+	if (notebook->parkings.count == 0)
+		return;
+	last = &notebook->parkings.items[notebook->parkings.count - 1];
+	(void)fprintf(out, "\nResumed %s: ", when_text(last->resumed_ms, when));
+	print_lines(last->gate ? last->gate : "", "  ", out);
+}
+
+static void print_sentinel(const struct sentinel_note *s, FILE *out)
+{
+	if (!s)
+		return;
+	(void)fprintf(out, "\nSentinel: ");
+	print_text(s->dir, out);
+	(void)fprintf(out,
+		      " (seen from the case), expects %s, %" PRIu64 " of %" PRIu64
+		      "; its run.sh --expect fixed proves a fix\n",
+		      s->signature, s->failed, s->trials);
+}
+
+void report_case_text(const struct case_overview *overview, bool verbose, FILE *out)
+{
+	const struct notebook *notebook = &overview->notebook;
+	const struct parking *parking = notebook_parked(notebook);
+	uint64_t trials = 0;
+
+	VEC_FOREACH (&overview->series, s)
+		trials += s->rate.trials;
+	(void)fprintf(out, "Case %s: %zu series, %" PRIu64 " trials\n", overview->case_dir,
+		      overview->series.count, trials);
+	if (parking)
+		print_parking(parking, out);
+	else
+		print_resumed(notebook, out);
+	print_workarounds(notebook, out);
+	print_all_series(overview, verbose, out);
+	print_minimal(&overview->minimal, verbose, out);
+	print_hypotheses(notebook, verbose, out);
+	print_notes(notebook, verbose, out);
+	print_sentinel(notebook_sentinel(notebook), out);
+}
+
+static void print_line(const struct case_line *line, FILE *out)
+{
+	const struct series_overview *latest = overview_latest(&line->overview);
+	const struct notebook *notebook = &line->overview.notebook;
+	const struct parking *parking = notebook_parked(notebook);
+	uint64_t trials = 0;
+
+	print_text(line->dir, out);
+	(void)fputs(": ", out);
+	if (line->trouble) {
+		(void)fputs("cannot be read: ", out);
+		print_text(line->trouble, out);
+		(void)fputc('\n', out);
+		return;
+	}
+	VEC_FOREACH (&line->overview.series, s)
+		trials += s->rate.trials;
+	if (latest)
+		print_rate(&latest->rate, out);
+	else if (line->overview.minimal.series != 0)
+		print_rate(&line->overview.minimal.full, out);
+	else
+		(void)fputs("nothing that comes and goes", out);
+	(void)fprintf(out, "; %" PRIu64 " trials", trials);
+	if (notebook->workarounds.count > 0)
+		(void)fprintf(out, "; %zu workaround%s in place", notebook->workarounds.count,
+			      notebook->workarounds.count == 1 ? "" : "s");
+	if (parking) {
+		(void)fputs("; PARKED until ", out);
+		print_text(parking->until, out);
+	}
+	if (latest && latest->program.count > 0) {
+		(void)fputs("; ", out);
+		print_command(&latest->program, false, out);
+	}
+	(void)fputc('\n', out);
+}
+
+void report_cases_text(const struct case_lines *lines, FILE *out)
+{
+	if (lines->list.count == 0)
+		(void)fprintf(out, "No case here or below. redhand repro -- PROGRAM makes one.\n");
+	VEC_FOREACH (&lines->list, line)
+		print_line(line, out);
+}
+
+void report_resumption_text(const struct resumption *r, FILE *out)
+{
+	char when[WHEN_MAX];
+
+	(void)fprintf(out, "Parked since %s because ", when_text(r->parking->made_ms, when));
+	print_lines(r->parking->because, "  ", out);
+	(void)fprintf(out, "until ");
+	print_lines(r->parking->until, "  ", out);
+	(void)fprintf(out, r->changes->count > 0 ? "\nChanged since then:\n"
+						 : "\nNothing that is known has changed since.\n");
+	for (size_t i = 0; i < r->changes->count; i++) {
+		(void)fputs("  ", out);
+		print_text(r->changes->items[i], out);
+		(void)fputc('\n', out);
+	}
+	if (r->gate) {
+		(void)fprintf(out, "\nThe sentinel: %s.\n", r->gate->sentence);
+		for (size_t i = 0; i < r->gate->notes.count; i++)
+			(void)fprintf(out, "  %s\n", r->gate->notes.items[i]);
+	}
+	if (r->reason)
+		(void)fprintf(out, "\n%s: %s.\n",
+			      r->resumed ? "Resumed all the same" : "Not resumed", r->reason);
+	else
+		(void)fprintf(out, "\nResumed. redhand case show tells where it stood.\n");
+}

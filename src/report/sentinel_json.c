@@ -1,0 +1,102 @@
+/*
+ * `sentinel` as JSON; docs/json.md describes every field.
+ */
+#include "report/report_sentinel.h"
+
+#include "report/certificate_json.h"
+#include "report/json.h"
+
+static void set(json_t *object, const char *key, json_t *value)
+{
+	(void)json_object_set_new(object, key, value);
+}
+
+static json_t *count(uint64_t value)
+{
+	return json_integer((json_int_t)value);
+}
+
+static json_t *strings(const struct strv *list)
+{
+	return list->count > 0 ? json_strings(list->items) : json_array();
+}
+
+static json_t *others_json(const struct certificate *c)
+{
+	json_t *array = json_array();
+
+	VEC_FOREACH (&c->other_failures, other) {
+		json_t *object = json_object();
+
+		set(object, "id", json_text(other->id));
+		set(object, "summary", json_text(other->summary));
+		set(object, "count", count(other->count));
+		set(object, "trial", count(other->trial));
+		set(object, "known", json_boolean(other->known));
+		(void)json_array_append_new(array, object);
+	}
+	return array;
+}
+
+json_t *certificate_json(const struct certificate *c)
+{
+	json_t *object = json_object(), *before = json_object();
+
+	json_add_rate(before, &c->before);
+	set(object, "dir", json_text(c->dir));
+	set(object, "program", json_strings(c->program));
+	set(object, "signature", json_text(c->signature));
+	set(object, "summary", json_text(c->summary));
+	set(object, "expect", json_text(expectation_names[c->expect]));
+	set(object, "met", json_boolean(c->met));
+	set(object, "sentence", json_text(c->sentence));
+	set(object, "confidence", json_number(c->confidence));
+	set(object, "careful", json_boolean(c->careful));
+	set(object, "needed", count(c->needed));
+	json_add_rate(object, &c->now);
+	set(object, "before", before);
+	set(object, "rate_below", c->shown == 0 ? json_number(c->bound) : json_null());
+	set(object, "chance", json_number(c->chance));
+	set(object, "p", json_number(c->p));
+	set(object, "trial", c->shown_trial != 0 ? count(c->shown_trial) : json_null());
+	set(object, "others", count(c->others));
+	set(object, "other_failures", others_json(c));
+	set(object, "notes", strings(&c->notes));
+	set(object, "seconds", json_number(c->seconds));
+	set(object, "interrupted", json_boolean(c->interrupted));
+	return object;
+}
+
+static void print(json_t *known, FILE *out)
+{
+	json_t *object = json_object();
+
+	set(object, "schema", json_text("redhand/sentinel/1"));
+	(void)json_object_update(object, known);
+	json_decref(known);
+	json_print(object, out);
+}
+
+void report_certificate_json(const struct certificate *c, FILE *out)
+{
+	print(certificate_json(c), out);
+}
+
+void report_sentinel_json(const struct sentinel_report *r, FILE *out)
+{
+	json_t *object = json_object();
+
+	set(object, "dir", json_text(r->dir));
+	set(object, "case", json_text(r->case_dir));
+	set(object, "series", json_integer(r->series));
+	set(object, "signature", json_text(r->signature));
+	set(object, "summary", json_text(r->summary));
+	json_add_rate(object, &r->rate);
+	set(object, "clean_runs_for_99", count(r->needed));
+	set(object, "program", json_strings(r->program));
+	set(object, "environment", strings(r->env));
+	set(object, "tests", strings(r->tests));
+	set(object, "copied", strings(r->copied));
+	set(object, "notes", strings(r->notes));
+	print(object, out);
+}

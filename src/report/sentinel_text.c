@@ -1,0 +1,165 @@
+/*
+ * `sentinel` as text for a terminal, and as JUnit XML.
+ */
+#include "report/report_sentinel.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#include "base/strbuf.h"
+#include "base/words.h"
+
+static void print_text(const char *text, FILE *out)
+{
+	AUTO(strbuf_deinit) struct strbuf sb = { 0 };
+
+	strbuf_add_printable(&sb, text, strlen(text));
+	(void)fputs(strbuf_str(&sb), out);
+}
+
+static void print_program(char *const *program, FILE *out)
+{
+	for (size_t i = 0; program[i]; i++) {
+		AUTO(strbuf_deinit) struct strbuf word = { 0 };
+
+		words_quote(&word, program[i]);
+		(void)fputs(i > 0 ? " " : "", out);
+		print_text(strbuf_str(&word), out);
+	}
+}
+
+static void print_list(const char *head, const struct strv *list, FILE *out)
+{
+	for (size_t i = 0; i < list->count; i++) {
+		(void)fprintf(out, "%s", head);
+		print_text(list->items[i], out);
+		(void)fputc('\n', out);
+	}
+}
+
+static void print_certificate(const struct certificate *c, FILE *out)
+{
+	(void)fprintf(out, "%s (%s).\n%s.\n", c->met ? "As expected" : "NOT as expected",
+		      expectation_names[c->expect], c->sentence);
+	(void)fprintf(out, "\nRecorded: %s  ", c->signature);
+	print_text(c->summary, out);
+	(void)fputc('\n', out);
+	if (c->shown_trial != 0)
+		(void)fprintf(out, "Seen again in trial %" PRIu64 "\n", c->shown_trial);
+	VEC_FOREACH (&c->other_failures, other) {
+		(void)fprintf(out, "%s: %s  %" PRIu64 "  ",
+			      other->known ? "Known, a separate issue" : "Another failure",
+			      other->id, other->count);
+		print_text(other->summary, out);
+		(void)fprintf(out, "  (trial %" PRIu64 ")\n", other->trial);
+	}
+	print_list("Note: ", &c->notes, out);
+}
+
+void report_certificate_text(const struct certificate *c, FILE *out)
+{
+	print_certificate(c, out);
+	(void)fprintf(out, "Command: ");
+	print_program(c->program, out);
+	(void)fprintf(out,
+		      "\n%g %% confidence takes %" PRIu64 " clean trials%s; this took %.1f s\n",
+		      c->confidence * 100, c->needed,
+		      c->careful ? ", the uncertainty of the recorded rate counted" : "",
+		      c->seconds);
+}
+
+/* Text for XML 1.0: markup escaped, characters that it does not allow made visible. */
+static void xml_text(const char *text, FILE *out)
+{
+	AUTO(strbuf_deinit) struct strbuf sb = { 0 };
+
+	strbuf_add_printable(&sb, text, strlen(text));
+	for (const char *at = strbuf_str(&sb); *at != '\0'; at++) {
+		const char *entity = *at == '&'	   ? "&amp;"
+				     : *at == '<'  ? "&lt;"
+				     : *at == '>'  ? "&gt;"
+				     : *at == '"'  ? "&quot;"
+				     : *at == '\'' ? "&apos;"
+						   : NULL;
+
+		if (entity) {
+			(void)fputs(entity, out);
+		} else if (strncmp(at, "\xef\xbf\xbe", 3) == 0 ||
+			   strncmp(at, "\xef\xbf\xbf", 3) == 0) {
+			/* U+FFFE and U+FFFF are no characters (XML 1.0, section 2.2). */
+			(void)fputc('?', out);
+			at += 2;
+		} else {
+			(void)fputc(*at, out);
+		}
+	}
+}
+
+static void xml_property(const char *name, uint64_t value, FILE *out)
+{
+	(void)fprintf(out, "      <property name=\"%s\" value=\"%" PRIu64 "\"/>\n", name, value);
+}
+
+void report_certificate_junit(const struct certificate *c, FILE *out)
+{
+	(void)fprintf(out,
+		      "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n"
+		      "<testsuites tests=\"1\" failures=\"%d\" errors=\"0\" time=\"%.3f\">\n"
+		      "  <testsuite name=\"redhand sentinel\" tests=\"1\" failures=\"%d\" "
+		      "errors=\"0\" skipped=\"0\" time=\"%.3f\">\n    <properties>\n",
+		      !c->met, c->seconds, !c->met, c->seconds);
+	xml_property("trials", c->now.trials, out);
+	xml_property("failed", c->shown, out);
+	xml_property("before_trials", c->before.trials, out);
+	xml_property("before_failed", c->before.failed, out);
+	xml_property("needed", c->needed, out);
+	xml_property("others", c->others, out);
+	(void)fprintf(out,
+		      "    </properties>\n    <testcase classname=\"redhand.sentinel.%s\" "
+		      "name=\"",
+		      expectation_names[c->expect]);
+	xml_text(c->summary, out);
+	(void)fprintf(out, "\" time=\"%.3f\">\n", c->seconds);
+	if (!c->met) {
+		(void)fputs("      <failure type=\"sentinel\" message=\"", out);
+		xml_text(c->sentence, out);
+		(void)fputs("\"/>\n", out);
+	}
+	(void)fputs("      <system-out>", out);
+	xml_text(c->sentence, out);
+	VEC_FOREACH (&c->other_failures, other) {
+		(void)fprintf(out, "\n%s, %" PRIu64 " trials: ",
+			      other->known ? "known, a separate issue" : "another failure",
+			      other->count);
+		xml_text(other->summary, out);
+	}
+	for (size_t i = 0; i < c->notes.count; i++) {
+		(void)fputc('\n', out);
+		xml_text(c->notes.items[i], out);
+	}
+	(void)fputs("</system-out>\n    </testcase>\n  </testsuite>\n</testsuites>\n", out);
+}
+
+void report_sentinel_text(const struct sentinel_report *r, FILE *out)
+{
+	(void)fprintf(out, "%s: a sentinel for %s  ", r->dir, r->signature);
+	print_text(r->summary, out);
+	(void)fprintf(out,
+		      "\nFrom series %lld of %s: %" PRIu64 " of %" PRIu64
+		      " failed, %.1f %% (95 %%: %.1f–%.1f %%)\n",
+		      (long long)r->series, r->case_dir, r->rate.failed, r->rate.trials,
+		      r->rate.rate * 100, r->rate.low * 100, r->rate.high * 100);
+	(void)fprintf(out, "Runs: ");
+	print_program(r->program, out);
+	(void)fputc('\n', out);
+	print_list("Environment: ", r->env, out);
+	if (r->tests->count > 0)
+		(void)fprintf(out, "Tests: the minimal list of %zu\n", r->tests->count);
+	print_list("Copied: ", r->copied, out);
+	print_list("Note: ", r->notes, out);
+	(void)fprintf(out,
+		      "\nCommit it next to the tests. Then:\n"
+		      "  %s/run.sh                  is it still there?\n"
+		      "  %s/run.sh --expect fixed   is it gone? (%" PRIu64 " clean runs)\n",
+		      r->dir, r->dir, r->needed);
+}

@@ -20,6 +20,7 @@ static const struct command *const commands[] = {
 	&cmd_compare,
 	&cmd_minimize,
 	&cmd_heap,
+	&cmd_report,
 	&cmd_doctor,
 	NULL,
 };

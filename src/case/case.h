@@ -61,6 +61,18 @@ int case_series(struct case_store *cs, const struct series_identity *identity, u
 /* Forgets all trials of the series, rows first, then directories. */
 int case_series_clear(struct case_store *cs, struct series_id series, struct err *err);
 
+/* Every series, in the order in which they were begun. */
+struct series_row {
+	struct series_id id;
+	const char *command, *settings;
+	int64_t created_ms;
+	int64_t last_ms; /* when its last trial started; 0 when there is none */
+	uint64_t trials;
+};
+
+typedef int (*series_fn)(void *ctx, const struct series_row *row, struct err *err);
+int case_series_list(struct case_store *cs, series_fn fn, void *ctx, struct err *err);
+
 struct series_progress {
 	uint64_t trials;
 	uint64_t last_position; /* 0 when there is none */
@@ -143,6 +155,9 @@ int case_runs(struct case_store *cs, struct series_id series, run_fn fn, void *c
 /* Stores the names of a series' items, unless they are there. */
 int case_set_items(struct case_store *cs, struct series_id series, const struct strv *names,
 		   struct err *err);
+
+/* The names of a series' items, in order; none outside of minimize. */
+int case_items(struct case_store *cs, struct series_id series, struct strv *ret, struct err *err);
 
 /* Every stored run of a list, in the order in which they ended. */
 struct list_run_row {

@@ -187,3 +187,25 @@ int case_series_progress(struct case_store *cs, struct series_id series,
 	ret->learnt = (uint64_t)query_int(&query, 2);
 	return 0;
 }
+
+int case_series_list(struct case_store *cs, series_fn fn, void *ctx, struct err *err)
+{
+	AUTO(db_endp) struct query query = { 0 };
+	int r;
+
+	r = db_prepare(&cs->db,
+		       "SELECT s.id, s.command, s.settings, s.created_ms, count(t.number),"
+		       " coalesce(max(t.started_ms), 0) FROM series s"
+		       " LEFT JOIN trial t ON t.series = s.id GROUP BY s.id ORDER BY s.id",
+		       &query, err);
+	while (r >= 0 && (r = db_step(&query, err)) == 1)
+		r = fn(ctx,
+		       &(struct series_row){ .id = { query_int(&query, 0) },
+					     .command = query_text(&query, 1),
+					     .settings = query_text(&query, 2),
+					     .created_ms = query_int(&query, 3),
+					     .trials = (uint64_t)query_int(&query, 4),
+					     .last_ms = query_int(&query, 5) },
+		       err);
+	return r;
+}

@@ -9,3 +9,4 @@ extern const struct command cmd_heap;
 extern const struct command cmd_compare;
 extern const struct command cmd_minimize;
 extern const struct command cmd_doctor;
+extern const struct command cmd_report;

@@ -1,5 +1,9 @@
 #include "cmd/common.h"
 
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
 #include "base/log.h"
 
 const struct option common_option_table[] = {
@@ -29,4 +33,13 @@ const struct option common_option_table[] = {
 void common_apply(const struct common_options *common)
 {
 	log_set_level(common->quiet ? LOG_QUIET : common->verbose ? LOG_DEBUG : LOG_NORMAL);
+}
+
+/* https://no-color.org: set and not empty means no. */
+bool common_colour(void)
+{
+	const char *no_color = getenv("NO_COLOR"), *term = getenv("TERM");
+
+	return isatty(STDOUT_FILENO) && !(no_color && no_color[0] != '\0') &&
+	       !(term && strcmp(term, "dumb") == 0);
 }

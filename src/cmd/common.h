@@ -25,3 +25,6 @@ extern const struct option common_option_table[];
 
 /* Applies -q and -v; call first in every run(). */
 void common_apply(const struct common_options *common);
+
+/* Is stdout a terminal that wants colour? */
+bool common_colour(void);

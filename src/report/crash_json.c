@@ -13,8 +13,7 @@ static void set(json_t *object, const char *key, json_t *value)
 	(void)json_object_set_new(object, key, value);
 }
 
-/* 64-bit values are text: numbers of JSON lose their last bits in most readers. */
-static json_t *hex(uint64_t value)
+json_t *json_hex(uint64_t value)
 {
 	char text[24];
 
@@ -30,7 +29,7 @@ static json_t *frame_json(const struct frame *frame)
 	set(object, "file", json_text(frame->file));
 	set(object, "line", frame->line > 0 ? json_integer(frame->line) : json_null());
 	set(object, "module", json_text(frame->module));
-	set(object, "offset", frame->module ? hex(frame->offset) : json_null());
+	set(object, "offset", frame->module ? json_hex(frame->offset) : json_null());
 	set(object, "kind", json_text(frame_kind_name(frame->kind)));
 	set(object, "guessed", json_boolean(frame->flags & FRAME_GUESSED));
 	return object;
@@ -45,26 +44,26 @@ json_t *json_stack(const struct stack *stack)
 	return array;
 }
 
-/* The first frame outside of the C library's allocator, with the whole stack. */
-static json_t *site_json(const struct stack *stack)
+json_t *json_site(const struct stack *stack)
 {
+	const struct frame *site = stack_site(stack);
 	json_t *object;
 
 	if (stack->count == 0)
 		return json_null();
-	object = frame_json(&stack->frames[0]);
+	object = frame_json(site ? site : &stack->frames[0]);
 	set(object, "stack", json_stack(stack));
 	return object;
 }
 
-static json_t *block_json(const struct block_life *block)
+json_t *json_block(const struct block_life *block)
 {
 	json_t *object = json_object();
 
 	set(object, "via", json_text(block->via));
 	set(object, "id", json_integer((json_int_t)block->id));
 	set(object, "key", json_text(block->key));
-	set(object, "address", hex(block->start));
+	set(object, "address", json_hex(block->start));
 	set(object, "size", json_integer((json_int_t)block->size));
 	set(object, "offset", json_integer((json_int_t)(block->value - block->start)));
 	set(object, "state",
@@ -75,8 +74,8 @@ static json_t *block_json(const struct block_life *block)
 	set(object, "python", json_boolean(block->python));
 	set(object, "freed_events_ago",
 	    block->freed_events > 0 ? json_integer((json_int_t)block->freed_events) : json_null());
-	set(object, "allocated", site_json(&block->allocated));
-	set(object, "freed", site_json(&block->freed));
+	set(object, "allocated", json_site(&block->allocated));
+	set(object, "freed", json_site(&block->freed));
 	return object;
 }
 
@@ -91,7 +90,7 @@ static json_t *cut_json(const struct file_cut *cut)
 	set(object, "old_size", json_integer(cut->old_size));
 	set(object, "new_size", json_integer(cut->new_size));
 	set(object, "before_s", json_number(cut->before_s));
-	set(object, "site", site_json(&cut->stack));
+	set(object, "site", json_site(&cut->stack));
 	return object;
 }
 
@@ -101,10 +100,10 @@ json_t *json_fault(const struct crash *crash)
 
 	set(object, "class", json_text(fault_class_name(crash->fault)));
 	set(object, "words", json_text(crash->words));
-	set(object, "address", hex(crash->address));
+	set(object, "address", json_hex(crash->address));
 	set(object, "abort_message", json_text(crash->abort_message));
 	set(object, "block",
-	    crash->blocks.count > 0 ? block_json(&crash->blocks.items[0]) : json_null());
+	    crash->blocks.count > 0 ? json_block(&crash->blocks.items[0]) : json_null());
 	if (crash->file) {
 		file = json_object();
 		set(file, "path", json_text(crash->file));
@@ -134,10 +133,10 @@ static json_t *crash_json(const struct crash *crash)
 	set(object, "stack", json_stack(&crash->stack));
 	set(object, "stack_end", json_text(stack_end_name(crash->stack.end)));
 	VEC_FOREACH (&crash->blocks, block)
-		(void)json_array_append_new(blocks, block_json(block));
+		(void)json_array_append_new(blocks, json_block(block));
 	set(object, "blocks", blocks);
 	for (unsigned int i = 0; i < crash->register_count; i++)
-		set(registers, crash->registers[i].name, hex(crash->registers[i].value));
+		set(registers, crash->registers[i].name, json_hex(crash->registers[i].value));
 	set(object, "registers", registers);
 	set(object, "whole", json_boolean(!crash->cut_short));
 	set(object, "record_us", json_integer((json_int_t)crash->write_us));

@@ -19,8 +19,14 @@ json_t *json_strings(char *const *items);
 /* Adds trials, failed, rate, low and high to an object. */
 void json_add_rate(json_t *object, const struct rate *rate);
 
-/* A list of frames; what a fault was (crash_json.c). */
+/* 64-bit values as hexadecimal text: numbers of JSON lose their last bits in most readers. */
+json_t *json_hex(uint64_t value);
+
+/* A list of frames; whose code it was (not the C library's routine), with the whole stack, or null
+ * for an empty one; what a fault was (crash_json.c). */
 json_t *json_stack(const struct stack *stack);
+json_t *json_site(const struct stack *stack);
+json_t *json_block(const struct block_life *block);
 json_t *json_fault(const struct crash *crash);
 
 /* Prints the document and frees it. */

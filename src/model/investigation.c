@@ -52,7 +52,7 @@ const struct crash *investigation_crash(const struct investigation *inv)
 		if (piece->kind == EVIDENCE_CRASH && piece->failing)
 			return piece->crash;
 	VEC_FOREACH (&inv->summary.signatures.list, s)
-		if (s->crash && !s->always)
+		if (s->crash) /* those of every run come last */
 			return s->crash;
 	return NULL;
 }

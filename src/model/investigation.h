@@ -25,7 +25,7 @@ struct observer_rate {
 /* The shortest list of tests that brings the failure out. */
 struct trigger_set {
 	bool known;   /* a list has failed; else the rest is empty */
-	bool proven;  /* each of its items was left out, too */
+	bool proven;  /* each of its items was left out, too, and then it never failed */
 	size_t total; /* items of the full list */
 	VEC(struct minimal_item) items;
 	struct rate full, minimal;

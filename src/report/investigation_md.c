@@ -108,8 +108,7 @@ static void signature_table(const struct investigation *inv, FILE *out)
 		      "\n| signature | trials | rate | what | example |\n|---|---|---|---|---|\n");
 	VEC_FOREACH (&inv->summary.signatures.list, s) {
 		(void)fprintf(out, "| `%s` | %" PRIu64 " | %.1f %%%s | ", s->signature.id,
-			      s->rate.failed, s->rate.rate * 100,
-			      s->always ? ", every run: a separate issue" : "");
+			      s->rate.failed, s->rate.rate * 100, s->always ? ", every run" : "");
 		md_text(s->signature.summary, out);
 		(void)fprintf(out, " | trial %" PRIu64 " |\n", s->trial);
 	}
@@ -154,9 +153,10 @@ static void reproduction(const struct investigation *inv, FILE *out)
 		(void)fprintf(out, ".\n");
 		if (inv->summary.clean_runs_for_99 > 0)
 			(void)fprintf(out,
-				      "%" PRIu64 " clean runs in a row would show with 99 %% "
+				      "%" PRIu64 " clean run%s in a row would show with 99 %% "
 				      "confidence that it is fixed.\n",
-				      inv->summary.clean_runs_for_99);
+				      inv->summary.clean_runs_for_99,
+				      inv->summary.clean_runs_for_99 == 1 ? "" : "s");
 		else if (inv->summary.failed_any == 0)
 			(void)fprintf(out,
 				      "No failure was seen: the rate is below %.1f %% with 95 %% "

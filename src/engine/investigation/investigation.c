@@ -167,12 +167,62 @@ static char *command(const struct investigation *inv, uint64_t trials)
 	return strbuf_take(&sb);
 }
 
+/* {tests}, {tests:SEP} or {tests_file} in one word of a command for `minimize --tests`. */
+static bool fill_in(const struct trigger_set *trigger, const char *word, struct strv *ret)
+{
+	struct strbuf sb = { 0 };
+	const char *at = strstr(word, "{tests"), *end = at ? strchr(at, '}') : NULL;
+	bool file = end && strncmp(at, "{tests_file}", 12) == 0;
+	size_t shown = 0;
+
+	if (!end || (file && !trigger->file))
+		return false;
+	if (strcmp(word, "{tests}") == 0) {
+		VEC_FOREACH (&trigger->items, item)
+			strv_add(ret, item->name);
+		return true;
+	}
+	strbuf_add(&sb, word, (size_t)(at - word));
+	if (file)
+		strbuf_adds(&sb, trigger->file);
+	else
+		VEC_FOREACH (&trigger->items, item) {
+			if (shown++ > 0 && at[6] == ':')
+				strbuf_add(&sb, at + 7, (size_t)(end - (at + 7)));
+			else if (shown > 1)
+				strbuf_addc(&sb, ' ');
+			strbuf_adds(&sb, item->name);
+		}
+	strbuf_adds(&sb, end + 1);
+	strv_take(ret, strbuf_take(&sb));
+	return true;
+}
+
+/* The command of a `minimize --tests` runs only with a list in it: the shortest that fails. */
+static bool fill_in_tests(struct investigation *inv)
+{
+	struct strv program = { 0 };
+	bool filled = false;
+
+	for (size_t i = 0; i < inv->program.count; i++) {
+		if (inv->trigger.known && fill_in(&inv->trigger, inv->program.items[i], &program))
+			filled = true;
+		else
+			strv_add(&program, inv->program.items[i]);
+	}
+	strv_deinit(&inv->program);
+	inv->program = program;
+	return filled;
+}
+
 static void add_commands(struct investigation *inv)
 {
 	if (inv->program.count == 0)
 		return;
-	inv->reproduce = command(inv, 0);
 	inv->clean_runs = inv->summary.clean_runs_for_99;
+	if (fill_in_tests(inv))
+		inv->clean_runs = rate_clean_runs(inv->trigger.minimal.rate, 0.99);
+	inv->reproduce = command(inv, 0);
 	if (inv->clean_runs > 0 && inv->clean_runs < 1000000)
 		inv->prove_fix = command(inv, inv->clean_runs);
 }

@@ -90,20 +90,19 @@ static int count_run(void *ctx, const struct list_run_row *row, struct err *err)
 	return 0;
 }
 
-/* The list that the proof was about: the longest one it ran that fails. Before there is a
- * proof, the shortest that was seen to fail. */
+/* The shortest that was seen to fail; of those, the one that was proved or failed most often (the
+ * others are its items in another order, or a coincidence). */
 static const struct tried *best_list(const struct reading *reading)
 {
 	const struct tried *best = NULL;
 
-	VEC_FOREACH (&reading->tried, t)
-		if (t->failed > 0 && t->proof && (!best || t->length > best->length))
+	VEC_FOREACH (&reading->tried, t) {
+		if (t->failed == 0 || (best && t->length > best->length))
+			continue;
+		if (!best || t->length < best->length || (t->proof && !best->proof) ||
+		    (t->proof == best->proof && t->failed > best->failed))
 			best = t;
-	if (best)
-		return best;
-	VEC_FOREACH (&reading->tried, t)
-		if (t->failed > 0 && (!best || t->length < best->length))
-			best = t;
+	}
 	return best;
 }
 
@@ -141,7 +140,7 @@ static void add_items(const struct reading *reading, const struct numbers *numbe
 		const struct tried *without = list_without(reading, numbers, i);
 		bool is_victim = victim && strcmp(victim, name) == 0;
 
-		if (!is_victim && !without)
+		if (!is_victim && (!without || without->runs == 0 || without->failed > 0))
 			ret->proven = false;
 		VEC_PUSH(&ret->items, ((struct minimal_item){ .name = mem_strdup(name),
 							      .victim = is_victim,

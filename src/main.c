@@ -24,6 +24,7 @@ static const struct command *const commands[] = {
 	&cmd_scan,
 	&cmd_sentinel,
 	&cmd_case,
+	&cmd_report,
 	&cmd_doctor,
 	NULL,
 };

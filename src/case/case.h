@@ -68,6 +68,7 @@ struct series_row {
 	struct series_id id;
 	const char *command, *settings, *program; /* as in series_identity */
 	int64_t created_ms;
+	int64_t last_ms; /* when its last trial started; 0 when there is none */
 	uint64_t trials;
 };
 
@@ -158,6 +159,9 @@ int case_runs(struct case_store *cs, struct series_id series, run_fn fn, void *c
 /* Stores the names of a series' items, unless they are there. */
 int case_set_items(struct case_store *cs, struct series_id series, const struct strv *names,
 		   struct err *err);
+
+/* The names of a series' items, in order; none outside of minimize. */
+int case_items(struct case_store *cs, struct series_id series, struct strv *ret, struct err *err);
 
 /* Every stored run of a list, in the order in which they ended. */
 struct list_run_row {

@@ -3,6 +3,9 @@
  */
 #include "case/case.h"
 
+#include <string.h>
+
+#include "base/strbuf.h"
 #include "case/store.h"
 
 static int add_items(struct case_store *cs, struct series_id series, const struct strv *names,
@@ -33,6 +36,23 @@ int case_set_items(struct case_store *cs, struct series_id series, const struct 
 		r = db_exec(&cs->db, "COMMIT", err);
 	if (r < 0)
 		(void)db_exec(&cs->db, "ROLLBACK", NULL);
+	return r;
+}
+
+int case_items(struct case_store *cs, struct series_id series, struct strv *ret, struct err *err)
+{
+	AUTO(db_endp) struct query query = { 0 };
+	int r = db_prepare(&cs->db, "SELECT name FROM item WHERE series = ? ORDER BY number",
+			   &query, err);
+
+	if (r == 0)
+		r = db_bind(&query, err, "i", series.value);
+	while (r >= 0 && (r = db_step(&query, err)) == 1) {
+		struct strbuf name = { 0 };
+
+		strbuf_add_printable(&name, query_text(&query, 0), strlen(query_text(&query, 0)));
+		strv_take(ret, strbuf_take(&name));
+	}
 	return r;
 }
 

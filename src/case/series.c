@@ -79,9 +79,9 @@ int case_series_each(struct case_store *cs, series_fn fn, void *ctx, struct err 
 	int r;
 
 	r = db_prepare(&cs->db,
-		       "SELECT s.id, s.command, s.settings, s.program, s.created_ms,"
-		       " (SELECT count(*) FROM trial t WHERE t.series = s.id)"
-		       " FROM series s ORDER BY s.id",
+		       "SELECT s.id, s.command, s.settings, s.program, s.created_ms, count(t.number),"
+		       " coalesce(max(t.started_ms), 0) FROM series s"
+		       " LEFT JOIN trial t ON t.series = s.id GROUP BY s.id ORDER BY s.id",
 		       &query, err);
 	while (r >= 0 && (r = db_step(&query, err)) == 1)
 		r = fn(ctx,
@@ -90,7 +90,8 @@ int case_series_each(struct case_store *cs, series_fn fn, void *ctx, struct err 
 					     .settings = query_text(&query, 2),
 					     .program = query_text(&query, 3),
 					     .created_ms = query_int(&query, 4),
-					     .trials = (uint64_t)query_int(&query, 5) },
+					     .trials = (uint64_t)query_int(&query, 5),
+					     .last_ms = query_int(&query, 6) },
 		       err);
 	return r;
 }

@@ -14,15 +14,6 @@ struct doctor_options {
 	struct common_options common;
 };
 
-/* https://no-color.org: set and not empty means no. */
-static bool wants_colour(void)
-{
-	const char *no_color = getenv("NO_COLOR"), *term = getenv("TERM");
-
-	return isatty(STDOUT_FILENO) && !(no_color && no_color[0] != '\0') &&
-	       !(term && strcmp(term, "dumb") == 0);
-}
-
 static int run_doctor(const struct invocation *invocation)
 {
 	const struct doctor_options *options = invocation->options;
@@ -40,7 +31,7 @@ static int run_doctor(const struct invocation *invocation)
 	if (options->common.json)
 		r = report_doctor_json(&diagnosis, stdout, &err);
 	else
-		report_doctor_text(&diagnosis, wants_colour(), stdout);
+		report_doctor_text(&diagnosis, common_colour(), stdout);
 	if (r == 0 && (fflush(stdout) != 0 || ferror(stdout)))
 		r = err_errno(&err, -errno, "cannot write the result");
 	usable = diagnosis.usable;

@@ -13,3 +13,4 @@ extern const struct command cmd_watch;
 extern const struct command cmd_doctor;
 extern const struct command cmd_sentinel;
 extern const struct command cmd_case;
+extern const struct command cmd_report;

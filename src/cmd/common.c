@@ -1,6 +1,9 @@
 #include "cmd/common.h"
 
 #include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
 
 #include "base/log.h"
 
@@ -59,4 +62,13 @@ int common_open_case(const struct common_options *common, struct case_store **re
 				       "that are here");
 	*err = (struct err){ 0 };
 	return case_open(common->case_dir, CASE_WRITE, ret, err);
+}
+
+/* https://no-color.org: set and not empty means no. */
+bool common_colour(void)
+{
+	const char *no_color = getenv("NO_COLOR"), *term = getenv("TERM");
+
+	return isatty(STDOUT_FILENO) && !(no_color && no_color[0] != '\0') &&
+	       !(term && strcmp(term, "dumb") == 0);
 }

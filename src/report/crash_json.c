@@ -46,11 +46,12 @@ json_t *json_stack(const struct stack *stack)
 
 json_t *json_site(const struct stack *stack)
 {
+	const struct frame *site = stack_site(stack);
 	json_t *object;
 
 	if (stack->count == 0)
 		return json_null();
-	object = frame_json(&stack->frames[0]);
+	object = frame_json(site ? site : &stack->frames[0]);
 	set(object, "stack", json_stack(stack));
 	return object;
 }

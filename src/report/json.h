@@ -19,11 +19,11 @@ json_t *json_strings(char *const *items);
 /* Adds trials, failed, rate, low and high to an object. */
 void json_add_rate(json_t *object, const struct rate *rate);
 
-/* 64-bit values are text: numbers of JSON lose their last bits in most readers. */
+/* 64-bit values as hexadecimal text: numbers of JSON lose their last bits in most readers. */
 json_t *json_hex(uint64_t value);
 
-/* A list of frames; its first frame with the whole of it as "stack", null when it is empty; a block
- * with its life; what a fault was (crash_json.c). */
+/* A list of frames; whose code it was (not the C library's routine), with the whole stack, or null
+ * for an empty one; a block with its life; what a fault was (crash_json.c). */
 json_t *json_stack(const struct stack *stack);
 json_t *json_site(const struct stack *stack);
 json_t *json_block(const struct block_life *block);

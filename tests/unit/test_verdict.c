@@ -560,6 +560,79 @@ static void conflation_and_a_write(struct evidence_list *l)
 	e = add(l, made_write((struct made_write){
 			   .trial = 1, .width = 1, .not_flags = WRITE_LAST | WRITE_FOUND }));
 	assert_int_equal(e->write->home.block_id, 1001);
+	e->write->new = 0x96;
+}
+
+/* The second object was written for other reasons; the value that was seen is its first. */
+static void conflation_and_other_writes(struct evidence_list *l)
+{
+	conflated(l);
+	for (unsigned int i = 1; i <= 2; i++) {
+		struct evidence *e = add(
+			l,
+			made_write((struct made_write){
+				.trial = i, .width = 1, .not_flags = WRITE_LAST | WRITE_FOUND }));
+
+		e->write->home.block_id = l->list.items[i - 1].conflation->second_id;
+	}
+}
+
+/* A reset of the whole object, not a store that is too wide. */
+static void whole_object(struct evidence_list *l)
+{
+	wide(l);
+	VEC_FOREACH (&l->list, e)
+		if (e->kind == EVIDENCE_WRITE) {
+			e->write->store_start = MADE_BLOCK;
+			e->write->store_len = 56;
+		}
+}
+
+/* The pointer was right; nobody looked up what it pointed to, but its value says it. */
+static void dangling_by_value(struct evidence_list *l)
+{
+	caught(l, (struct made_write){ .writer = "rehome", .old = 1, .new = 0x900008 }, 2);
+	for (unsigned int i = 1; i <= 2; i++) {
+		struct evidence *e = add(l, made_freed_use(i, false));
+
+		e->freed_use->block->start = 0x900000;
+	}
+}
+
+/* The place has another owner: the pointer may be that one's. */
+static void pointer_to_a_recycled_place(struct evidence_list *l)
+{
+	dangling_by_value(l);
+	VEC_FOREACH (&l->list, e)
+		if (e->kind == EVIDENCE_FREED_USE)
+			e->freed_use->block->former = true;
+}
+
+static void freed_block_besides(struct evidence_list *l)
+{
+	narrow(l);
+	add(l, made_freed_use(1, false));
+}
+
+/* Two watched blocks of one trial are one witness. */
+static void twice_in_one_trial(struct evidence_list *l)
+{
+	once_only(l);
+	add(l, made_write((struct made_write){ .trial = 1, .width = 1 }))->write->home.block_id = 5;
+}
+
+/* Somebody at the source, but in one of three: the copy is all that is sure. */
+static void source_now_and_then(struct evidence_list *l)
+{
+	struct evidence *e;
+
+	only_copied(l);
+	e = add(l, made_write((struct made_write){ .trial = 1, .writer = "slot_fill" }));
+	make_slot(&e->write->home);
+	for (unsigned int i = 2; i <= 3; i++) {
+		e = add(l, made_watch(i, 0));
+		make_slot(&e->watch->home);
+	}
 }
 
 /* A constructor's NULL is no defect of the word; the two objects are the answer. */
@@ -744,9 +817,13 @@ static const struct row {
 	ROW(value_not_seen, NARROW_WRITE, DOUBTED, "jit_code"),
 	ROW(constructor, NARROW_WRITE, DOUBTED, "dict_new"),
 	ROW(only_copied, NARROW_WRITE, DOUBTED, "clone"),
+	ROW(freed_block_besides, NARROW_WRITE, DOUBTED, "jit_code"),
+	ROW(twice_in_one_trial, NARROW_WRITE, DOUBTED, "jit_code"),
+	ROW(source_now_and_then, NARROW_WRITE, DOUBTED, "clone"),
 	ROW(another_thread_too, NARROW_WRITE, DOUBTED, "jit_code"),
 
 	ROW(wide, WIDE_WRITE, FIRM, "jit_code"),
+	ROW(whole_object, WIDE_WRITE, DOUBTED, "jit_code"),
 
 	ROW(overflow, OVERFLOW, FIRM, "fill"),
 	ROW(overflow_from_inside, OVERFLOW, FIRM, "fill"),
@@ -777,6 +854,8 @@ static const struct row {
 
 	ROW(dangling, DANGLING_HOLDER, FIRM, "container_swap"),
 	ROW(dangling_by_write, DANGLING_HOLDER, FIRM, "rehome"),
+	ROW(dangling_by_value, DANGLING_HOLDER, FIRM, "rehome"),
+	ROW(pointer_to_a_recycled_place, USE_AFTER_FREE, FIRM, NULL),
 	ROW(holder_with_gaps, DANGLING_HOLDER, FIRM, NULL),
 	ROW(holder_by_looks, USE_AFTER_FREE, FIRM, NULL),
 	ROW(holder_never_used, NOT_CAUGHT, DOUBTED, NULL),
@@ -784,6 +863,7 @@ static const struct row {
 
 	ROW(conflated, INSTANCE_CONFLATION, FIRM, NULL),
 	ROW(conflation_and_a_constructor, INSTANCE_CONFLATION, FIRM, NULL),
+	ROW(conflation_and_other_writes, INSTANCE_CONFLATION, FIRM, NULL),
 	ROW(conflation_unwatched, INSTANCE_CONFLATION, DOUBTED, NULL),
 	ROW(one_id_at_one_address, NOT_CAUGHT, DOUBTED, NULL),
 	ROW(conflation_and_a_write, NOT_CAUGHT, DOUBTED, NULL),

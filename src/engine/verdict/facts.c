@@ -140,6 +140,10 @@ static void add_last_write(struct stage *stage, const struct evidence_list *list
 		return;
 	}
 	suspect = suspect_for(stage, culprit->write);
+	/* Trials are counted, not writes: two blocks of one trial are one witness. */
+	VEC_FOREACH (&suspect->writes, w)
+		if ((*w)->trial == culprit->trial)
+			return;
 	VEC_PUSH(&suspect->writes, culprit);
 	if (!(last->write->flags & WRITE_FOUND))
 		suspect->verified = false;
@@ -325,10 +329,20 @@ const struct suspect *stage_first(const struct stage *stage)
 	return stage && stage->suspects.count > 0 ? &stage->suspects.items[0] : NULL;
 }
 
+/* A source at which somebody was caught only now and then leads nowhere: then the copy is all there
+ * is. */
 const struct stage *facts_origin(const struct facts *facts)
 {
-	for (size_t i = facts->chain.count; i > 0; i--)
-		if (facts->chain.items[i - 1].suspects.count > 0)
-			return &facts->chain.items[i - 1];
-	return NULL;
+	const struct stage *first = NULL;
+
+	for (size_t i = facts->chain.count; i > 0; i--) {
+		const struct stage *stage = &facts->chain.items[i - 1];
+
+		if (stage->suspects.count == 0)
+			continue;
+		if (stage->suspects.items[0].writes.count * 2 > stage->watched)
+			return stage;
+		first = stage;
+	}
+	return first;
 }

@@ -38,7 +38,8 @@ struct facts {
 void facts_init(struct facts *facts, const struct evidence_list *list);
 void facts_deinit(struct facts *facts);
 
-/* The last stage of the chain at which somebody was caught, and who was caught most; NULL. */
+/* The last stage of the chain at which somebody was caught in most of the watched trials (the first
+ * at which anybody was, if there is none), and who was caught most; NULL. */
 const struct stage *facts_origin(const struct facts *facts);
 const struct suspect *stage_first(const struct stage *stage);
 

@@ -48,6 +48,25 @@ static void decide(struct verdict_hypothesis *h, enum hypothesis_status status,
 		VEC_PUSH(&h->evidence, e->id);
 }
 
+/* What a caught writer of the failing value does to each of the others. */
+static const char *const contradicted[HYPOTHESES] = {
+	[HYP_NARROW] = "the store that was caught is not one into the field alone",
+	[HYP_WIDE] = "the store that was caught does not reach over the field's ends",
+	[HYP_OVERFLOW] = "the store that was caught went through a pointer to the block itself",
+	[HYP_STALE] = "the store that was caught went through a pointer to a live block",
+	[HYP_DANGLING] = "the value that failed was written by the store that was caught; it is no "
+			 "pointer that went stale",
+	[HYP_DOUBLE_FREE] =
+		"the value that failed was written by the store that was caught, not by "
+		"an allocator",
+	[HYP_CONFLATED] = "the very block that failed was written",
+	[HYP_CACHED] = "the store that was caught made the value itself, or its source was whole",
+	[HYP_UNINITIALISED] = "the field was written",
+	[HYP_MAPPING] = "the value that failed was written by the program's own store",
+	[HYP_OUTSIDE] = "an instruction of the program was caught writing it",
+	[HYP_HOST] = "the same instruction wrote it in every failing trial that was watched",
+};
+
 static void by_verdict(const struct rule *rule, const struct proof *proof, struct verdict *ret)
 {
 	AUTO(strbuf_deinit) struct strbuf seen = { 0 };
@@ -55,14 +74,14 @@ static void by_verdict(const struct rule *rule, const struct proof *proof, struc
 	evidence_describe(proof->main, &seen);
 	for (unsigned int i = 0; i < HYPOTHESES; i++) {
 		struct verdict_hypothesis *h = &ret->hypotheses.items[i];
+		bool own = i == (unsigned int)rule->hypothesis;
+		bool writer = proof->main->kind == EVIDENCE_WRITE && !own && contradicted[i] &&
+			      rule->class != VERDICT_DANGLING_HOLDER;
 
-		if (i != (unsigned int)rule->hypothesis &&
-		    !(rule->excludes & ~proof->spared & BIT(i)))
+		if (!own && !(rule->excludes & ~proof->spared & BIT(i)))
 			continue;
-		decide(h,
-		       i == (unsigned int)rule->hypothesis ? HYPOTHESIS_CONFIRMED
-							   : HYPOTHESIS_FALSIFIED,
-		       NULL, strbuf_str(&seen));
+		decide(h, own ? HYPOTHESIS_CONFIRMED : HYPOTHESIS_FALSIFIED, NULL,
+		       writer ? contradicted[i] : strbuf_str(&seen));
 		VEC_FOREACH (&proof->pieces, piece)
 			VEC_PUSH(&h->evidence, (*piece)->id);
 	}

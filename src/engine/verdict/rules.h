@@ -113,6 +113,9 @@ enum verdict_class write_class(const struct facts *facts, const struct stage *st
  * the same trial that shows its use; NULL. */
 const struct evidence *target_used_later(const struct facts *facts, const struct evidence *write);
 
+/* Did the failure of that trial go through a freed block (rules_heap.c)? */
+bool freed_block_used(const struct facts *facts, uint64_t trial);
+
 /* Words for sentences. */
 void say_site(struct strbuf *sb, const struct stack *stack); /* "f (x.c:3)", "somebody" */
 void say_values(struct strbuf *sb, uint64_t old, uint64_t new, unsigned int len);

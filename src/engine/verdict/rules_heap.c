@@ -38,13 +38,22 @@ static bool holder_damns(const struct evidence *e)
 	       (e->holder->target->state == BLOCK_FREED || e->holder->target->former);
 }
 
+/* Did the write store a pointer into that block? By the id where the target was looked up at the
+ * store; else by the address (one below it, too: a tag may be taken off), unless another block
+ * has the place now, whose pointer it may be. */
+static bool stored_pointer_to(const struct write_seen *w, const struct block_life *block)
+{
+	if (w->target)
+		/* It was right when it was stored: that is what makes it a holder and no bad
+		 * write. */
+		return w->target->id == block->id && w->target->id != 0 &&
+		       w->target->state == BLOCK_LIVE && !w->target->former;
+	return !block->former && w->value_len == 8 && block->start != 0 &&
+	       w->new >= block->start - 1 && w->new - (block->start - 1) <= block->size;
+}
+
 const struct evidence *target_used_later(const struct facts *facts, const struct evidence *write)
 {
-	const struct block_life *target = write->write->target;
-
-	/* It was right when it was stored: that is what makes it a holder and no bad write. */
-	if (!target || target->id == 0 || target->state != BLOCK_LIVE || target->former)
-		return NULL;
 	VEC_FOREACH (&facts->list->list, e) {
 		const struct block_life *used;
 		bool recycled;
@@ -52,10 +61,20 @@ const struct evidence *target_used_later(const struct facts *facts, const struct
 		if (!e->failing || e->trial != write->trial)
 			continue;
 		used = holder_damns(e) ? e->holder->target : freed_block(e, &recycled);
-		if (used && used->id == target->id)
+		if (used && stored_pointer_to(write->write, used))
 			return e;
 	}
 	return NULL;
+}
+
+bool freed_block_used(const struct facts *facts, uint64_t trial)
+{
+	bool recycled;
+
+	VEC_FOREACH (&facts->list->list, e)
+		if (e->failing && e->trial == trial && freed_block(e, &recycled) && !recycled)
+			return true;
+	return false;
 }
 
 /* The holder's home: of a sweep, or of a caught write of a pointer that went bad later. */

@@ -139,6 +139,14 @@ static uint64_t distance(const struct write_seen *w)
 	return w->store_start >= end ? w->store_start - end : w->base->start - w->store_start;
 }
 
+/* A reset or a copy of the whole object is no slip of a store's width. */
+static bool covers_block(const struct write_seen *w)
+{
+	return w->victim && w->victim->size > 0 && w->store_start != 0 &&
+	       w->store_start <= w->victim->start &&
+	       w->store_len >= w->victim->size + (w->victim->start - w->store_start);
+}
+
 static void doubt_writer(const struct rule *rule, const struct facts *facts,
 			 const struct suspect *suspect, struct proof *ret)
 {
@@ -160,6 +168,11 @@ static void doubt_writer(const struct rule *rule, const struct facts *facts,
 	if (rule->class == VERDICT_STALE_CACHED_VALUE &&
 	    !carrier_of(facts, facts_origin(facts), ret->main))
 		proof_doubt(ret, "nobody was caught writing the slot that it was copied from");
+	if (rule->class == VERDICT_WIDE_WRITE && covers_block(w))
+		proof_doubt(ret, "it wrote the whole block: a reset or a copy, no slip in width");
+	if ((rule->class == VERDICT_WIDE_WRITE || rule->class == VERDICT_NARROW_WRITE) &&
+	    freed_block_used(facts, ret->main->trial))
+		proof_doubt(ret, "the failure went through a freed block as well");
 	if (other_thread_near(facts, w))
 		proof_doubt(ret, "another thread wrote the field at nearly the same time");
 	if (beside_block && w->base && w->victim && w->base->id != w->victim->id &&
@@ -528,13 +541,13 @@ static bool is_conflation(const struct facts *facts, const struct evidence *e)
 	if (e->kind != EVIDENCE_CONFLATION || !e->failing || c->first_id == c->second_id ||
 	    c->first_id == 0 || c->second_id == 0)
 		return false;
-	/* Somebody did write the field of the second block after its first value: then a write
+	/* Somebody wrote that value into the second block, and not as its first: then a write
 	 * happened. */
 	VEC_FOREACH (&facts->list->list, other)
 		if (other->kind == EVIDENCE_WRITE && other->trial == e->trial &&
 		    other->write->home.block_id == c->second_id &&
 		    other->write->home.offset == c->offset && write_changed(other->write) &&
-		    !(other->write->flags & WRITE_FIRST))
+		    other->write->new == c->second_value && !(other->write->flags & WRITE_FIRST))
 			return false;
 	return true;
 }

@@ -1,0 +1,187 @@
+#include "cmd/commands.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/log.h"
+#include "case/case.h"
+#include "cmd/common.h"
+#include "engine/investigation/investigation.h"
+#include "report/report_investigation.h"
+
+enum report_format {
+	FORMAT_TEXT,
+	FORMAT_MD,
+	FORMAT_JSON,
+	FORMAT_SARIF,
+	FORMAT_GCC,
+};
+
+struct report_options {
+	struct common_options common;
+	unsigned int format; /* enum report_format */
+	const char *output;
+	const char *root;
+};
+
+static const char *const format_names[] = { "text", "md", "json", "sarif", "gcc", NULL };
+
+static const struct option report_option_table[] = {
+	{ .name = "format",
+	  .kind = OPTION_CHOICE,
+	  .metavar = "FORMAT",
+	  .choices = format_names,
+	  .offset = offsetof(struct report_options, format),
+	  .help = "text (default: for a terminal), md (Markdown), json (the same as --json), sarif "
+		  "(SARIF 2.1.0, for code hosts and editors), gcc (file:line: error: …, as editors "
+		  "read it from compilers)" },
+	{ .name = "output",
+	  .kind = OPTION_TEXT,
+	  .metavar = "FILE",
+	  .offset = offsetof(struct report_options, output),
+	  .help = "Write to FILE instead of stdout" },
+	{ .name = "root",
+	  .kind = OPTION_TEXT,
+	  .metavar = "DIR",
+	  .offset = offsetof(struct report_options, root),
+	  .help = "The project's root; files below it are named relative to it (default: the git "
+		  "root above the directory where the trials were run, or that directory)" },
+	OPTIONS_END,
+};
+
+static const struct option_group groups[] = {
+	{ .title = "The report", .options = report_option_table },
+	COMMON_GROUP(struct report_options),
+	OPTION_GROUPS_END,
+};
+
+static void defaults(void *ptr)
+{
+	struct report_options *options = ptr;
+
+	options->common.case_dir = CASE_DIR_DEFAULT;
+}
+
+static void print(const struct investigation *inv, enum report_format format, bool colour,
+		  FILE *out)
+{
+	switch (format) {
+	case FORMAT_MD:
+		report_investigation_md(inv, out);
+		break;
+	case FORMAT_JSON:
+		report_investigation_json(inv, out);
+		break;
+	case FORMAT_SARIF:
+		report_investigation_sarif(inv, REDHAND_VERSION, out);
+		break;
+	case FORMAT_GCC:
+		report_investigation_gcc(inv, out);
+		break;
+	default:
+		report_investigation_text(inv, colour, out);
+	}
+}
+
+static int print_to_file(const struct investigation *inv, enum report_format format,
+			 const char *path, struct err *err)
+{
+	FILE *out = fopen(path, "we");
+	bool failed;
+
+	if (!out)
+		return err_errno(err, -errno, "cannot write '%s'", path);
+	print(inv, format, false, out);
+	failed = ferror(out) != 0;
+	if (fclose(out) != 0 || failed)
+		return err_errno(err, errno > 0 ? -errno : -EIO, "cannot write '%s'", path);
+	return 0;
+}
+
+static int take_root(const char *root, struct investigation *inv, struct err *err)
+{
+	char *path;
+
+	if (!root)
+		return 0;
+	path = realpath(root, NULL);
+	if (!path)
+		return err_errno(err, -errno, "--root '%s'", root);
+	mem_free(inv->root);
+	inv->root = path;
+	return 0;
+}
+
+static int check(const struct report_options *options, enum report_format *ret, struct err *err)
+{
+	*ret = options->format;
+	if (!options->common.json)
+		return 0;
+	if (options->format != FORMAT_TEXT && options->format != FORMAT_JSON)
+		return err_set(err, -EINVAL, "--json does not go together with --format %s",
+			       format_names[options->format]);
+	*ret = FORMAT_JSON;
+	return 0;
+}
+
+static int report(const struct invocation *inv, struct err *err)
+{
+	const struct report_options *options = inv->options;
+	AUTO(case_closep) struct case_store *cs = NULL;
+	AUTO(investigation_deinit) struct investigation investigation = { 0 };
+	enum report_format format;
+	int r = check(options, &format, err);
+
+	if (r == 0)
+		r = case_open(options->common.case_dir, CASE_READ, &cs, err);
+	if (r == 0)
+		r = investigation_read(cs, &investigation, err);
+	if (r == 0)
+		r = take_root(options->root, &investigation, err);
+	if (r < 0)
+		return r;
+	if (options->output)
+		return print_to_file(&investigation, format, options->output, err);
+	print(&investigation, format, common_colour(), stdout);
+	return 0;
+}
+
+static int run(const struct invocation *inv)
+{
+	const struct report_options *options = inv->options;
+	struct err err = { 0 };
+
+	common_apply(&options->common);
+	if (report(inv, &err) < 0) {
+		log_err(&err);
+		return EXIT_TROUBLE;
+	}
+	return EXIT_AS_EXPECTED;
+}
+
+const struct command cmd_report = {
+	.name = "report",
+	.summary = "The case as a report: text, Markdown, JSON, SARIF, lines for an editor",
+	.usage = "[options]",
+	.description =
+		"Writes down what a case holds, and runs nothing: the verdict, how to reproduce it and how "
+		"often it fails, where it crashes, the shortest list of tests that brings it out, what "
+		"was done in which order, the hypotheses with the evidence that decided them, the root "
+		"cause, and what to do next. What the case does not hold yet is left out: trials of repro "
+		"or minimize alone make a report, too.\n\n"
+		"It can be used while trials are running. Exit status 0 whenever there was something to "
+		"write.",
+	.examples = "  redhand report --format md --output INVESTIGATION.md\n"
+		    "      for the issue tracker\n\n"
+		    "  redhand report --format sarif --output redhand.sarif\n"
+		    "      for the code host\n\n"
+		    "  :cexpr system('redhand report --format gcc')\n"
+		    "      jump from place to place in vim\n",
+	.groups = groups,
+	.options_size = sizeof(struct report_options),
+	.program = PROGRAM_NONE,
+	.defaults = defaults,
+	.run = run,
+};

@@ -1,0 +1,281 @@
+#include "engine/investigation/investigation.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "engine/investigation/settings.h"
+#include "engine/series/findings.h"
+#include "engine/series/tally.h"
+#include "engine/stats/rate.h"
+#include "engine/verdict/verdict.h"
+
+struct reading {
+	struct case_store *cs;
+	struct investigation *inv;
+	struct series_id main; /* that tells most about the failure; 0 none */
+	int weight;	       /* of it */
+	struct series_id minimize;
+};
+
+/* `repro` and `hunt` run the command as it is; the lists of `minimize` and the arms of `compare`
+ * are not alike among themselves. One that failed says more than one that did not. */
+static bool is_plain(const char *command)
+{
+	return strcmp(command, "repro") == 0 || strcmp(command, "hunt") == 0;
+}
+
+static int weight_of(const char *command, const struct rate *rate)
+{
+	return (rate->failed > 0 ? 4 : 0) + (is_plain(command) ? 2 : 0) +
+	       (rate->trials > 0 ? 1 : 0);
+}
+
+static void add_observer(struct investigation *inv, const char *name, const struct rate *rate)
+{
+	VEC_FOREACH (&inv->observers, o)
+		if (strcmp(o->name, name) == 0) {
+			o->rate = rate_wilson(o->rate.trials + rate->trials,
+					      o->rate.failed + rate->failed, RATE_CONFIDENCE);
+			return;
+		}
+	VEC_PUSH(&inv->observers,
+		 ((struct observer_rate){ .name = mem_strdup(name), .rate = *rate }));
+}
+
+static void take_program(struct investigation *inv, struct series_settings *settings)
+{
+	if (settings->program.count == 0)
+		return;
+	strv_deinit(&inv->program);
+	inv->program = settings->program;
+	settings->program = (struct strv){ 0 };
+	mem_free(inv->root);
+	inv->root = settings->cwd;
+	settings->cwd = NULL;
+}
+
+static int read_series(void *ctx, const struct series_row *row, struct err *err)
+{
+	struct reading *reading = ctx;
+	AUTO(tally_deinit) struct tally tally = { 0 };
+	AUTO(series_settings_deinit) struct series_settings settings = { 0 };
+	struct series_entry entry = { .id = row->id.value,
+				      .command = mem_strdup(row->command),
+				      .began_ms = row->created_ms,
+				      .last_ms = row->last_ms };
+	uint64_t trials = 0, failed = 0;
+	int weight, r;
+
+	series_settings_read(row->settings, &settings);
+	r = tally_load(&tally, reading->cs, row->id, err);
+	if (r == 0)
+		tally_failed(&tally, TALLY_ALL, TALLY_ALL, &trials, &failed);
+	entry.rate = rate_wilson(trials, failed, RATE_CONFIDENCE);
+	entry.observer = settings.observer ? mem_strdup(settings.observer) : NULL;
+	VEC_PUSH(&reading->inv->series, entry);
+	if (r < 0)
+		return r;
+	weight = weight_of(row->command, &entry.rate);
+	if (is_plain(row->command) && settings.observer)
+		add_observer(reading->inv, settings.observer, &entry.rate);
+	if (strcmp(row->command, "minimize") == 0)
+		reading->minimize = row->id;
+	if (weight >= reading->weight) {
+		reading->weight = weight;
+		reading->main = row->id;
+		take_program(reading->inv, &settings);
+	}
+	return 0;
+}
+
+static int summarise(struct reading *reading, struct err *err)
+{
+	AUTO(tally_deinit) struct tally tally = { 0 };
+	int r;
+
+	if (reading->main.value == 0)
+		return 0;
+	r = tally_load(&tally, reading->cs, reading->main, err);
+	if (r == 0)
+		r = findings_summarise(&tally, reading->cs, reading->main, &reading->inv->summary,
+				       err);
+	reading->inv->counted = r == 0 && tally.trials > 0;
+	return r;
+}
+
+/* The project's root: the nearest directory above that git keeps, else where redhand was started.
+ */
+static void find_root(struct investigation *inv)
+{
+	AUTO(mem_freep) char *dir = inv->root ? mem_strdup(inv->root) : NULL;
+	char *slash;
+
+	if (!dir || dir[0] != '/')
+		return;
+	do {
+		AUTO(mem_freep) char *git = mem_printf("%s/.git", dir);
+
+		if (access(git, F_OK) == 0) {
+			mem_free(inv->root);
+			inv->root = mem_strdup(dir);
+			return;
+		}
+		slash = strrchr(dir, '/');
+		*slash = '\0';
+	} while (slash > dir);
+}
+
+/* As a shell would take it. */
+static void add_word(struct strbuf *sb, const char *word)
+{
+	static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
+				    "-_./=:,+@%";
+
+	if (word[0] != '\0' && strspn(word, plain) == strlen(word)) {
+		strbuf_adds(sb, word);
+		return;
+	}
+	strbuf_addc(sb, '\'');
+	for (; *word != '\0'; word++) {
+		if (*word == '\'')
+			strbuf_adds(sb, "'\\''");
+		else
+			strbuf_addc(sb, *word);
+	}
+	strbuf_addc(sb, '\'');
+}
+
+static char *command(const struct investigation *inv, uint64_t trials)
+{
+	struct strbuf sb = { 0 };
+
+	strbuf_adds(&sb, "redhand repro ");
+	if (trials > 0)
+		strbuf_addf(&sb, "-n %llu ", (unsigned long long)trials);
+	if (strcmp(inv->case_dir, "redhand-case") != 0) {
+		strbuf_adds(&sb, "--case ");
+		add_word(&sb, inv->case_dir);
+		strbuf_addc(&sb, ' ');
+	}
+	strbuf_adds(&sb, "--");
+	for (size_t i = 0; i < inv->program.count; i++) {
+		strbuf_addc(&sb, ' ');
+		add_word(&sb, inv->program.items[i]);
+	}
+	return strbuf_take(&sb);
+}
+
+/* {tests}, {tests:SEP} or {tests_file} in one word of a command for `minimize --tests`. */
+static bool fill_in(const struct trigger_set *trigger, const char *word, struct strv *ret)
+{
+	struct strbuf sb = { 0 };
+	const char *at = strstr(word, "{tests"), *end = at ? strchr(at, '}') : NULL;
+	bool file = end && strncmp(at, "{tests_file}", 12) == 0;
+	size_t shown = 0;
+
+	if (!end || (file && !trigger->file))
+		return false;
+	if (strcmp(word, "{tests}") == 0) {
+		VEC_FOREACH (&trigger->items, item)
+			strv_add(ret, item->name);
+		return true;
+	}
+	strbuf_add(&sb, word, (size_t)(at - word));
+	if (file)
+		strbuf_adds(&sb, trigger->file);
+	else
+		VEC_FOREACH (&trigger->items, item) {
+			if (shown++ > 0 && at[6] == ':')
+				strbuf_add(&sb, at + 7, (size_t)(end - (at + 7)));
+			else if (shown > 1)
+				strbuf_addc(&sb, ' ');
+			strbuf_adds(&sb, item->name);
+		}
+	strbuf_adds(&sb, end + 1);
+	strv_take(ret, strbuf_take(&sb));
+	return true;
+}
+
+/* The command of a `minimize --tests` runs only with a list in it: the shortest that fails. */
+static bool fill_in_tests(struct investigation *inv)
+{
+	struct strv program = { 0 };
+	bool filled = false;
+
+	for (size_t i = 0; i < inv->program.count; i++) {
+		if (inv->trigger.known && fill_in(&inv->trigger, inv->program.items[i], &program))
+			filled = true;
+		else
+			strv_add(&program, inv->program.items[i]);
+	}
+	strv_deinit(&inv->program);
+	inv->program = program;
+	return filled;
+}
+
+static void add_commands(struct investigation *inv)
+{
+	if (inv->program.count == 0)
+		return;
+	inv->clean_runs = inv->summary.clean_runs_for_99;
+	if (fill_in_tests(inv))
+		inv->clean_runs = rate_clean_runs(inv->trigger.minimal.rate, 0.99);
+	inv->reproduce = command(inv, 0);
+	if (inv->clean_runs > 0 && inv->clean_runs < 1000000)
+		inv->prove_fix = command(inv, inv->clean_runs);
+}
+
+/* Lists of all lengths were run: only the full one has a rate that means something here. */
+static void rate_of_full_list(struct investigation *inv)
+{
+	inv->counted = inv->trigger.known && inv->trigger.full.trials > 0;
+	if (!inv->counted)
+		return;
+	inv->summary.rate = inv->trigger.full;
+	inv->summary.clean_runs_for_99 = rate_clean_runs(inv->trigger.full.rate, 0.99);
+}
+
+static int read_verdict(struct case_store *cs, struct investigation *ret, struct err *err)
+{
+	int r = case_evidence(cs, &ret->evidence, err);
+
+	if (r == 0)
+		r = case_verdict(cs, &ret->verdict, err);
+	if (r == 0)
+		ret->judged = true;
+	if (r != -ENOENT)
+		return r;
+	if (ret->evidence.list.count > 0) {
+		verdict_judge(&ret->evidence, &ret->verdict);
+		ret->judged = true;
+	}
+	return 0;
+}
+
+int investigation_read(struct case_store *cs, struct investigation *ret, struct err *err)
+{
+	struct investigation inv = { .case_dir = mem_strdup(case_dir(cs)) };
+	struct reading reading = { .cs = cs, .inv = &inv, .weight = -1 };
+	int r = case_series_each(cs, read_series, &reading, err);
+
+	if (r == 0)
+		r = summarise(&reading, err);
+	if (r == 0 && reading.minimize.value != 0)
+		r = trigger_read(cs, reading.minimize, &inv.trigger, err);
+	if (r == 0 && reading.minimize.value != 0 && reading.minimize.value == reading.main.value)
+		rate_of_full_list(&inv);
+	if (r == 0)
+		r = read_verdict(cs, &inv, err);
+	if (r == 0)
+		r = case_decisions(cs, &inv.decisions, err);
+	if (r < 0) {
+		investigation_deinit(&inv);
+		return r;
+	}
+	find_root(&inv);
+	add_commands(&inv);
+	*ret = inv;
+	return 0;
+}

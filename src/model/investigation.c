@@ -1,0 +1,68 @@
+#include "model/investigation.h"
+
+#include <string.h>
+
+static void trigger_deinit(struct trigger_set *trigger)
+{
+	VEC_FOREACH (&trigger->items, item)
+		mem_free(item->name);
+	VEC_DEINIT(&trigger->items);
+	mem_free(trigger->file);
+}
+
+static void lists_deinit(struct investigation *inv)
+{
+	VEC_FOREACH (&inv->series, s) {
+		mem_free(s->command);
+		mem_free(s->observer);
+	}
+	VEC_DEINIT(&inv->series);
+	VEC_FOREACH (&inv->observers, o)
+		mem_free(o->name);
+	VEC_DEINIT(&inv->observers);
+	VEC_FOREACH (&inv->own_hypotheses, h)
+		verdict_hypothesis_deinit(h);
+	VEC_DEINIT(&inv->own_hypotheses);
+}
+
+void investigation_deinit(struct investigation *inv)
+{
+	mem_free(inv->case_dir);
+	mem_free(inv->root);
+	mem_free(inv->reproduce);
+	mem_free(inv->prove_fix);
+	strv_deinit(&inv->program);
+	strv_deinit(&inv->notes);
+	series_summary_deinit(&inv->summary);
+	trigger_deinit(&inv->trigger);
+	lists_deinit(inv);
+	evidence_list_deinit(&inv->evidence);
+	verdict_deinit(&inv->verdict);
+	decision_list_deinit(&inv->decisions);
+	*inv = (struct investigation){ 0 };
+}
+
+const struct crash *investigation_crash(const struct investigation *inv)
+{
+	const struct evidence *e = evidence_find(&inv->evidence, inv->verdict.crash);
+
+	if (e && e->kind == EVIDENCE_CRASH)
+		return e->crash;
+	VEC_FOREACH (&inv->evidence.list, piece)
+		if (piece->kind == EVIDENCE_CRASH && piece->failing)
+			return piece->crash;
+	VEC_FOREACH (&inv->summary.signatures.list, s)
+		if (s->crash) /* those of every run come last */
+			return s->crash;
+	return NULL;
+}
+
+const char *investigation_path(const struct investigation *inv, const char *file)
+{
+	size_t len = inv->root ? strlen(inv->root) : 0;
+
+	if (len > 1 && strncmp(file, inv->root, len) == 0 && file[len] == '/' &&
+	    file[len + 1] != '\0')
+		return file + len + 1;
+	return file;
+}

@@ -1,0 +1,64 @@
+#pragma once
+
+#include "model/minimal.h"
+#include "model/summary.h"
+#include "model/verdict.h"
+
+/*
+ * Everything that a case says about one failure, ready to be printed: the product of `report` and
+ * of `hunt`. Written from the case alone; what it does not hold is empty here. Everything in it is
+ * owned by it.
+ */
+struct series_entry {
+	int64_t id;
+	char *command; /* repro, compare, … */
+	char *observer;
+	int64_t began_ms, last_ms;
+	struct rate rate; /* as it counts for its own command */
+};
+
+struct observer_rate {
+	char *name;
+	struct rate rate;
+};
+
+/* The shortest list of tests that brings the failure out. */
+struct trigger_set {
+	bool known;   /* a list has failed; else the rest is empty */
+	bool proven;  /* each of its items was left out, too, and then it never failed */
+	size_t total; /* items of the full list */
+	VEC(struct minimal_item) items;
+	struct rate full, minimal;
+	char *file; /* the list as a file; NULL */
+};
+
+struct investigation {
+	char *case_dir;
+	struct strv program; /* the command under suspicion; may be empty */
+	char *root;	     /* of the project: where redhand was started, or its git root; NULL */
+	VEC(struct series_entry) series; /* in the order in which they were begun */
+	bool counted;			 /* `summary` means something */
+	struct series_summary summary;	 /* of the series that says most about the failure */
+	struct trigger_set trigger;
+	VEC(struct observer_rate) observers;
+
+	struct evidence_list evidence;
+	bool judged; /* `verdict` means something */
+	struct verdict verdict;
+	VEC(struct verdict_hypothesis) own_hypotheses; /* the user's */
+	struct decision_list decisions;
+	struct strv notes; /* the user's, and what else should be known: a sentence each */
+
+	char *reproduce, *prove_fix; /* commands; NULL when the program is not known */
+	uint64_t clean_runs;	     /* that prove_fix makes */
+	double seconds;		     /* of this run of redhand */
+	bool interrupted;
+};
+
+void investigation_deinit(struct investigation *inv);
+
+/* The crash that the verdict speaks of, or the one of the most frequent failure; NULL. */
+const struct crash *investigation_crash(const struct investigation *inv);
+
+/* A file as it is shown: relative to the project's root where it lies below it. */
+const char *investigation_path(const struct investigation *inv, const char *file);

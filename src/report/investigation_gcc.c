@@ -1,0 +1,88 @@
+/*
+ * An investigation as lines of the form that compilers print and editors follow.
+ */
+#include "report/report_investigation.h"
+
+#include "model/signature.h"
+
+/* The innermost frame with a line in a file; NULL. */
+static const struct frame *located(const struct stack *stack)
+{
+	const struct frame *site = stack_site(stack);
+
+	if (site && site->file && site->line > 0)
+		return site;
+	for (size_t i = 0; i < stack->count; i++)
+		if (stack->frames[i].file && stack->frames[i].line > 0)
+			return &stack->frames[i];
+	return NULL;
+}
+
+static void line(const struct investigation *inv, const struct stack *stack, const char *kind,
+		 const char *message, FILE *out)
+{
+	const struct frame *at = stack ? located(stack) : NULL;
+
+	if (at)
+		(void)fprintf(out, "%s:%u: %s: %s\n", investigation_path(inv, at->file), at->line,
+			      kind, message);
+	else
+		/* As compilers do for what lies in no file. */
+		(void)fprintf(out, "redhand: %s: %s\n", kind, message);
+}
+
+static void steps(const struct investigation *inv, FILE *out)
+{
+	VEC_FOREACH (&inv->verdict.steps, step) {
+		AUTO(strbuf_deinit) struct strbuf sb = { 0 };
+		const struct frame *site = stack_site(&step->stack);
+
+		strbuf_adds(&sb, step->what);
+		if (site && site->function)
+			strbuf_addf(&sb, ", in %s", site->function);
+		line(inv, &step->stack, "note", strbuf_str(&sb), out);
+	}
+}
+
+static void alternatives(const struct investigation *inv, FILE *out)
+{
+	VEC_FOREACH (&inv->verdict.alternatives, alternative) {
+		AUTO(strbuf_deinit) struct strbuf sb = { 0 };
+
+		strbuf_addf(&sb, "or: %s [%s]", alternative->sentence,
+			    verdict_class_name(alternative->class));
+		line(inv, NULL, "note", strbuf_str(&sb), out);
+	}
+}
+
+static void verdict(const struct investigation *inv, FILE *out)
+{
+	AUTO(strbuf_deinit) struct strbuf sb = { 0 };
+	const struct verdict *v = &inv->verdict;
+	const struct stack *where = &v->writer;
+	const struct crash *crash = investigation_crash(inv);
+
+	if (where->count == 0 && v->steps.count > 0)
+		where = &v->steps.items[v->steps.count - 1].stack;
+	if (where->count == 0 && crash)
+		where = &crash->stack;
+	strbuf_addf(&sb, "%s [%s%s]", v->sentence, verdict_class_name(v->class),
+		    v->firm || v->class == VERDICT_NOT_CAUGHT ? "" : ", not firm");
+	line(inv, where, "error", strbuf_str(&sb), out);
+	steps(inv, out);
+	for (size_t i = 0; i < v->doubts.count; i++)
+		line(inv, NULL, "note", v->doubts.items[i], out);
+	alternatives(inv, out);
+	if (v->next)
+		line(inv, NULL, "note", v->next, out);
+}
+
+void report_investigation_gcc(const struct investigation *inv, FILE *out)
+{
+	if (inv->judged) {
+		verdict(inv, out);
+		return;
+	}
+	VEC_FOREACH (&inv->summary.signatures.list, s)
+		line(inv, s->crash ? &s->crash->stack : NULL, "error", s->signature.summary, out);
+}

@@ -1,0 +1,326 @@
+/*
+ * An investigation as JSON, for `report` and for `hunt`; docs/json.md describes every field.
+ */
+#include "report/report_investigation.h"
+
+#include "report/json.h"
+#include "report/signature_json.h"
+
+static void set(json_t *object, const char *key, json_t *value)
+{
+	(void)json_object_set_new(object, key, value);
+}
+
+static json_t *count(uint64_t value)
+{
+	return json_integer((json_int_t)value);
+}
+
+static json_t *strings(const struct strv *strv)
+{
+	json_t *array = json_array();
+
+	for (size_t i = 0; i < strv->count; i++)
+		(void)json_array_append_new(array, json_text(strv->items[i]));
+	return array;
+}
+
+static json_t *numbers(const uint64_t *items, size_t n)
+{
+	json_t *array = json_array();
+
+	for (size_t i = 0; i < n; i++)
+		(void)json_array_append_new(array, count(items[i]));
+	return array;
+}
+
+static json_t *rate_json(const struct rate *rate)
+{
+	json_t *object = json_object();
+
+	json_add_rate(object, rate);
+	return object;
+}
+
+static json_t *home_json(const struct home *home)
+{
+	AUTO(strbuf_deinit) struct strbuf words = { 0 };
+	json_t *object;
+
+	if (home->kind == HOME_UNKNOWN)
+		return json_null();
+	object = json_object();
+	home_describe(home, &words);
+	set(object, "kind", json_text(home_kind_name(home->kind)));
+	set(object, "key", json_text(home->key));
+	set(object, "name", json_text(home->name));
+	set(object, "field", json_text(home->field));
+	set(object, "module", json_text(home->module));
+	set(object, "offset", json_integer(home->offset));
+	set(object, "length", home->len > 0 ? count(home->len) : json_null());
+	set(object, "words", json_text(strbuf_str(&words)));
+	return object;
+}
+
+static json_t *holder_json(const struct investigation *inv)
+{
+	const struct evidence *e = evidence_find(&inv->evidence, inv->verdict.holder);
+	const struct holder_seen *h;
+	json_t *object;
+
+	if (!e || e->kind != EVIDENCE_HOLDER)
+		return inv->verdict.class == VERDICT_DANGLING_HOLDER ? home_json(&inv->verdict.home)
+								     : json_null();
+	h = e->holder;
+	object = home_json(&h->home);
+	if (json_is_null(object))
+		object = json_object();
+	set(object, "block", h->holder ? json_block(h->holder) : json_null());
+	set(object, "written_by", json_site(&h->written_by));
+	set(object, "used", json_boolean(h->used));
+	return object;
+}
+
+static void add_writer(const struct verdict *v, json_t *object)
+{
+	set(object, "writer", json_site(&v->writer));
+	set(object, "instruction", json_text(v->instruction));
+	set(object, "width", v->width > 0 ? json_integer(v->width) : json_null());
+	set(object, "fit", v->fit != FIT_UNKNOWN ? json_text(store_fit_name(v->fit)) : json_null());
+	set(object, "old", v->values_known ? json_hex(v->old) : json_null());
+	set(object, "new", v->values_known ? json_hex(v->new) : json_null());
+	set(object, "thread", v->tid != 0 ? json_integer(v->tid) : json_null());
+}
+
+static json_t *steps_json(const struct verdict *v)
+{
+	json_t *array = json_array();
+
+	VEC_FOREACH (&v->steps, step) {
+		json_t *object = json_object();
+
+		set(object, "what", json_text(step->what));
+		set(object, "trial", step->trial > 0 ? count(step->trial) : json_null());
+		set(object, "evidence", step->evidence > 0 ? count(step->evidence) : json_null());
+		set(object, "site", json_site(&step->stack));
+		(void)json_array_append_new(array, object);
+	}
+	return array;
+}
+
+static json_t *alternatives_json(const struct verdict *v)
+{
+	json_t *array = json_array();
+
+	VEC_FOREACH (&v->alternatives, alternative) {
+		json_t *object = json_object();
+
+		set(object, "class", json_text(verdict_class_name(alternative->class)));
+		set(object, "sentence", json_text(alternative->sentence));
+		set(object, "tell_apart", json_text(alternative->tell_apart));
+		set(object, "evidence",
+		    numbers(alternative->evidence.items, alternative->evidence.count));
+		(void)json_array_append_new(array, object);
+	}
+	return array;
+}
+
+static json_t *verdict_json(const struct investigation *inv)
+{
+	const struct verdict *v = &inv->verdict;
+	json_t *object;
+
+	if (!inv->judged)
+		return json_null();
+	object = json_object();
+	set(object, "class", json_text(verdict_class_name(v->class)));
+	set(object, "words", json_text(verdict_class_words(v->class)));
+	set(object, "firm", json_boolean(v->firm));
+	set(object, "sentence", json_text(v->sentence));
+	set(object, "caught", count(v->caught));
+	set(object, "watched", count(v->watched));
+	set(object, "trials", count(v->trials));
+	set(object, "signature", v->signature[0] != '\0' ? json_text(v->signature) : json_null());
+	add_writer(v, object);
+	set(object, "home", home_json(&v->home));
+	set(object, "victim", v->victim ? json_block(v->victim) : json_null());
+	set(object, "offset",
+	    v->home.kind != HOME_UNKNOWN ? json_integer(v->home.offset) : json_null());
+	set(object, "base", v->base ? json_block(v->base) : json_null());
+	set(object, "holder", holder_json(inv));
+	set(object, "freed_by", json_site(&v->freed_by));
+	set(object, "other", json_site(&v->other));
+	set(object, "evidence", numbers(v->evidence.items, v->evidence.count));
+	set(object, "steps", steps_json(v));
+	set(object, "alternatives", alternatives_json(v));
+	set(object, "doubts", strings(&v->doubts));
+	set(object, "open", strings(&v->open));
+	set(object, "next", json_text(v->next));
+	return object;
+}
+
+static void add_hypothesis(json_t *array, const struct verdict_hypothesis *h, bool built_in)
+{
+	json_t *object = json_object();
+
+	set(object, "id", json_text(h->id));
+	set(object, "text", json_text(h->text));
+	set(object, "status", json_text(hypothesis_status_name(h->status)));
+	set(object, "because", json_text(h->because));
+	set(object, "evidence", numbers(h->evidence.items, h->evidence.count));
+	set(object, "built_in", json_boolean(built_in));
+	(void)json_array_append_new(array, object);
+}
+
+static json_t *hypotheses_json(const struct investigation *inv)
+{
+	json_t *array = json_array();
+
+	VEC_FOREACH (&inv->verdict.hypotheses, h)
+		add_hypothesis(array, h, true);
+	VEC_FOREACH (&inv->own_hypotheses, h)
+		add_hypothesis(array, h, false);
+	return array;
+}
+
+static json_t *tests_json(const struct investigation *inv)
+{
+	json_t *array;
+
+	if (!inv->trigger.known)
+		return json_null();
+	array = json_array();
+	VEC_FOREACH (&inv->trigger.items, item)
+		(void)json_array_append_new(array, json_text(item->name));
+	return array;
+}
+
+static json_t *observers_json(const struct investigation *inv)
+{
+	json_t *array = json_array();
+
+	VEC_FOREACH (&inv->observers, o) {
+		json_t *object = rate_json(&o->rate);
+
+		set(object, "name", json_text(o->name));
+		(void)json_array_append_new(array, object);
+	}
+	return array;
+}
+
+static json_t *decisions_json(const struct investigation *inv)
+{
+	json_t *array = json_array();
+
+	VEC_FOREACH (&inv->decisions.list, d) {
+		json_t *object = json_object();
+
+		set(object, "time_ms", json_integer(d->time_ms));
+		set(object, "stage", json_text(d->stage));
+		set(object, "text", json_text(d->text));
+		(void)json_array_append_new(array, object);
+	}
+	return array;
+}
+
+static json_t *evidence_json(const struct evidence *e)
+{
+	AUTO(strbuf_deinit) struct strbuf words = { 0 };
+	json_t *object = json_object();
+
+	evidence_describe(e, &words);
+	set(object, "id", count(e->id));
+	set(object, "trial", e->trial > 0 ? count(e->trial) : json_null());
+	set(object, "failing", json_boolean(e->failing));
+	set(object, "kind", json_text(evidence_kind_name(e->kind)));
+	set(object, "text", json_text(strbuf_str(&words)));
+	return object;
+}
+
+/* What `hunt` and `report` have in common. */
+static json_t *document(const struct investigation *inv, const char *schema)
+{
+	json_t *object = json_object();
+
+	set(object, "schema", json_text(schema));
+	set(object, "case", json_text(inv->case_dir));
+	set(object, "program", strings(&inv->program));
+	set(object, "verdict", verdict_json(inv));
+	set(object, "tests", tests_json(inv));
+	set(object, "observers", observers_json(inv));
+	set(object, "hypotheses", hypotheses_json(inv));
+	set(object, "decisions", decisions_json(inv));
+	set(object, "reproduce", json_text(inv->reproduce));
+	set(object, "prove_fix", json_text(inv->prove_fix));
+	set(object, "notes", strings(&inv->notes));
+	return object;
+}
+
+void report_hunt_json(const struct investigation *inv, FILE *out)
+{
+	json_t *object = document(inv, "redhand/hunt/1");
+
+	set(object, "seconds", json_number(inv->seconds));
+	set(object, "interrupted", json_boolean(inv->interrupted));
+	json_print(object, out);
+}
+
+static json_t *trigger_json(const struct trigger_set *trigger)
+{
+	json_t *object, *without;
+
+	if (!trigger->known)
+		return json_null();
+	object = json_object();
+	without = json_array();
+	set(object, "total", count(trigger->total));
+	set(object, "proven", json_boolean(trigger->proven));
+	set(object, "full", rate_json(&trigger->full));
+	set(object, "minimal", rate_json(&trigger->minimal));
+	VEC_FOREACH (&trigger->items, item) {
+		json_t *row = rate_json(&item->without);
+
+		set(row, "test", json_text(item->name));
+		set(row, "victim", json_boolean(item->victim));
+		(void)json_array_append_new(without, row);
+	}
+	set(object, "without", without);
+	set(object, "file", json_text(trigger->file));
+	return object;
+}
+
+static json_t *series_json(const struct investigation *inv)
+{
+	json_t *array = json_array();
+
+	VEC_FOREACH (&inv->series, s) {
+		json_t *object = rate_json(&s->rate);
+
+		set(object, "command", json_text(s->command));
+		set(object, "observer", json_text(s->observer));
+		set(object, "began_ms", json_integer(s->began_ms));
+		set(object, "last_ms", s->last_ms > 0 ? json_integer(s->last_ms) : json_null());
+		(void)json_array_append_new(array, object);
+	}
+	return array;
+}
+
+void report_investigation_json(const struct investigation *inv, FILE *out)
+{
+	json_t *object = document(inv, "redhand/report/1");
+	json_t *evidence = json_array(), *signatures = json_array();
+
+	set(object, "root", json_text(inv->root));
+	set(object, "rate", inv->counted ? rate_json(&inv->summary.rate) : json_null());
+	set(object, "clean_runs_for_99",
+	    inv->clean_runs > 0 ? count(inv->clean_runs) : json_null());
+	VEC_FOREACH (&inv->summary.signatures.list, s)
+		(void)json_array_append_new(signatures, signature_json(s));
+	set(object, "signatures", signatures);
+	set(object, "series", series_json(inv));
+	set(object, "trigger", trigger_json(&inv->trigger));
+	VEC_FOREACH (&inv->evidence.list, e)
+		(void)json_array_append_new(evidence, evidence_json(e));
+	set(object, "evidence", evidence);
+	json_print(object, out);
+}

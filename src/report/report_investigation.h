@@ -1,0 +1,29 @@
+#pragma once
+
+#include <stdbool.h>
+#include <stdio.h>
+
+#include "model/investigation.h"
+
+/*
+ * An investigation in every form: `redhand report`, and what `redhand hunt` ends with.
+ *
+ * Everything that came from the target or from a case is escaped for where it goes.
+ */
+
+/* The verdict for a terminal: one screen, at most 80 columns. */
+void report_verdict_text(const struct investigation *inv, bool colour, FILE *out);
+
+/* The whole of it: the verdict first, then how it was found. */
+void report_investigation_text(const struct investigation *inv, bool colour, FILE *out);
+void report_investigation_md(const struct investigation *inv, FILE *out);
+
+/* Schema redhand/report/1 and redhand/hunt/1 (docs/json.md). */
+void report_investigation_json(const struct investigation *inv, FILE *out);
+void report_hunt_json(const struct investigation *inv, FILE *out);
+
+/* SARIF 2.1.0: one result, with the way from the allocation to the failure as a code flow. */
+void report_investigation_sarif(const struct investigation *inv, const char *version, FILE *out);
+
+/* "file:line: error: …" and "file:line: note: …", as editors read them from compilers. */
+void report_investigation_gcc(const struct investigation *inv, FILE *out);

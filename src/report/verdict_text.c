@@ -1,0 +1,413 @@
+/*
+ * The verdict for a terminal: one screen of at most 80 columns.
+ *
+ * What matters most comes first; stacks and lists are cut to what fits, and the report has all of
+ * it. Lines are rows of a label and its text, the text wrapped below itself.
+ */
+#include "report/report_investigation.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "model/signature.h"
+
+#define COLUMNS 80
+#define LABEL 11
+#define WRITER_FRAMES 4
+#define TESTS_SHOWN 12
+
+struct page {
+	const struct investigation *inv;
+	bool colour;
+	FILE *out;
+};
+
+/* How many bytes of `text` go on one line of `room` columns: up to the last space that fits, or,
+ * in a word that is too long, as many as fit. A byte that continues a character takes none. */
+static size_t line_len(const char *text, size_t room)
+{
+	size_t columns = 0, at = 0, space = 0;
+
+	for (; text[at] != '\0'; at++) {
+		if (((unsigned char)text[at] & 0xc0) != 0x80 && columns++ == room)
+			return space > 0 ? space : at;
+		if (text[at] == ' ')
+			space = at;
+	}
+	return at;
+}
+
+static void paint(const struct page *page, const char *code)
+{
+	if (page->colour)
+		(void)fputs(code, page->out);
+}
+
+/* At most `lines` lines (0: any number); what is left out is marked. */
+static void row(const struct page *page, const char *label, const char *text, size_t lines)
+{
+	size_t room = COLUMNS - LABEL;
+	bool first = true;
+
+	while (*text != '\0' || first) {
+		size_t len = line_len(text, room);
+		bool last = lines > 0 && --lines == 0 && text[len] != '\0';
+
+		if (last)
+			len = line_len(text, room - 2);
+		paint(page, first ? "\033[2m" : "");
+		(void)fprintf(page->out, "%-*.*s ", LABEL - 1, LABEL - 1, first ? label : "");
+		paint(page, first ? "\033[0m" : "");
+		(void)fprintf(page->out, "%.*s%s\n", (int)len, text, last ? " …" : "");
+		if (last)
+			return;
+		text += len;
+		text += *text == ' ';
+		first = false;
+	}
+}
+
+static void rowf(const struct page *page, const char *label, size_t lines, const char *fmt, ...)
+	__attribute__((format(printf, 4, 5)));
+
+static void rowf(const struct page *page, const char *label, size_t lines, const char *fmt, ...)
+{
+	AUTO(strbuf_deinit) struct strbuf sb = { 0 };
+	va_list args;
+
+	va_start(args, fmt);
+	strbuf_vaddf(&sb, fmt, args);
+	va_end(args);
+	row(page, label, strbuf_str(&sb), lines);
+}
+
+static void add_frame(const struct investigation *inv, const struct frame *frame, struct strbuf *sb)
+{
+	struct frame shown = *frame;
+
+	if (frame->file)
+		shown.file = (char *)investigation_path(inv, frame->file);
+	frame_describe(&shown, sb);
+}
+
+static void site_row(const struct page *page, const char *label, const struct stack *stack)
+{
+	AUTO(strbuf_deinit) struct strbuf sb = { 0 };
+	const struct frame *site = stack_site(stack);
+
+	if (stack->count == 0)
+		return;
+	add_frame(page->inv, site ? site : &stack->frames[0], &sb);
+	row(page, label, strbuf_str(&sb), 1);
+}
+
+/* From the innermost frame that says something on. */
+static void stack_rows(const struct page *page, const struct stack *stack, size_t limit)
+{
+	const struct frame *site = stack_site(stack);
+	size_t from = site ? (size_t)(site - stack->frames) : 0;
+
+	for (size_t i = from; i < stack->count && i < from + limit; i++) {
+		AUTO(strbuf_deinit) struct strbuf sb = { 0 };
+
+		strbuf_addf(&sb, "%s", i == from ? "in " : "<- ");
+		add_frame(page->inv, &stack->frames[i], &sb);
+		row(page, "", strbuf_str(&sb), 1);
+	}
+}
+
+static void source_row(const struct page *page, const struct stack *stack)
+{
+	const struct frame *frame = stack_site(stack);
+	AUTO(strbuf_deinit) struct strbuf sb = { 0 };
+	char *line = NULL;
+	size_t room = 0;
+	FILE *source;
+	bool found = false;
+
+	if (!frame || !frame->file || frame->line == 0 || frame->file[0] != '/')
+		return;
+	source = fopen(frame->file, "re");
+	if (!source)
+		return;
+	for (uint32_t n = 1; n <= frame->line && !found && getline(&line, &room, source) >= 0; n++)
+		found = n == frame->line;
+	(void)fclose(source);
+	if (found) {
+		const char *text = line + strspn(line, " \t");
+
+		strbuf_addf(&sb, "> ");
+		strbuf_add_printable(&sb, text, strcspn(text, "\r\n"));
+		row(page, "", strbuf_str(&sb), 1);
+	}
+	free(line);
+}
+
+static void headline(const struct page *page)
+{
+	const struct verdict *v = &page->inv->verdict;
+
+	paint(page, v->firm ? "\033[1;31m" : "\033[1;33m");
+	(void)fprintf(page->out, "%s%s [%s]",
+		      v->firm || v->class == VERDICT_NOT_CAUGHT ? "" : "probably ",
+		      verdict_class_words(v->class), verdict_class_name(v->class));
+	paint(page, "\033[0m");
+	(void)fputc('\n', page->out);
+}
+
+static void confidence(const struct page *page)
+{
+	const struct verdict *v = &page->inv->verdict;
+
+	if (v->class == VERDICT_NOT_CAUGHT || v->watched == 0)
+		row(page, "", v->sentence, 3);
+	else if (v->trials > 0)
+		rowf(page, "caught", 2,
+		     "in %" PRIu64 " of %" PRIu64 " failing trials that could show it; %" PRIu64
+		     " trials run",
+		     v->caught, v->watched, v->trials);
+	else
+		rowf(page, "caught", 2,
+		     "in %" PRIu64 " of %" PRIu64 " failing trials that could show it", v->caught,
+		     v->watched);
+	for (size_t i = 0; i < v->doubts.count && i < 3; i++)
+		row(page, i == 0 ? "but" : "", v->doubts.items[i], 2);
+}
+
+static void victim(const struct page *page)
+{
+	const struct verdict *v = &page->inv->verdict;
+	AUTO(strbuf_deinit) struct strbuf sb = { 0 };
+
+	if (v->home.kind != HOME_UNKNOWN) {
+		home_describe(&v->home, &sb);
+		row(page, v->class == VERDICT_DANGLING_HOLDER ? "holder" : "victim",
+		    strbuf_str(&sb), 2);
+	}
+	if (v->victim)
+		rowf(page, "block", 1, "%" PRIu64 " bytes, %s, key %s", v->victim->size,
+		     v->victim->state == BLOCK_FREED || v->victim->former ? "freed" : "live",
+		     v->victim->key ? v->victim->key : "unknown");
+	if (v->victim)
+		site_row(page, "allocated", &v->victim->allocated);
+	if (v->base && v->victim && v->base->id != v->victim->id)
+		site_row(page, "meant for", &v->base->allocated);
+	site_row(page, "freed", &v->freed_by);
+}
+
+static const char *writer_label(enum verdict_class class)
+{
+	switch (class) {
+	case VERDICT_DANGLING_HOLDER:
+		return "stored by";
+	case VERDICT_DOUBLE_FREE:
+	case VERDICT_INVALID_FREE:
+		return "freed by";
+	case VERDICT_MAPPING_TRUNCATED:
+		return "cut by";
+	case VERDICT_LEAK_GROWTH:
+		return "site";
+	default:
+		return "writer";
+	}
+}
+
+static void writer(const struct page *page)
+{
+	const struct verdict *v = &page->inv->verdict;
+	AUTO(strbuf_deinit) struct strbuf sb = { 0 };
+	int digits = (int)(v->value_len > 0 && v->value_len <= 8 ? v->value_len * 2 : 1);
+
+	if (v->writer.count == 0)
+		return;
+	if (v->instruction)
+		strbuf_addf(&sb, "%s", v->instruction);
+	if (v->width > 0)
+		strbuf_addf(&sb, "%s%u byte%s (%s)", sb.len > 0 ? "   " : "", v->width,
+			    v->width == 1 ? "" : "s", store_fit_name(v->fit));
+	if (sb.len > 0)
+		row(page, writer_label(v->class), strbuf_str(&sb), 1);
+	else
+		site_row(page, writer_label(v->class), &v->writer);
+	if (v->values_known)
+		rowf(page, "", 1, "0x%0*" PRIx64 " -> 0x%0*" PRIx64, digits, v->old, digits,
+		     v->new);
+	if (sb.len > 0)
+		stack_rows(page, &v->writer, WRITER_FRAMES);
+	source_row(page, &v->writer);
+	site_row(page, v->class == VERDICT_RACE ? "other" : "copied by", &v->other);
+}
+
+static void failure(const struct page *page)
+{
+	const struct crash *crash = investigation_crash(page->inv);
+
+	if (!crash)
+		return;
+	row(page, "fails", crash->words ? crash->words : signal_name(crash->signal), 2);
+	if (crash_site(crash)) {
+		AUTO(strbuf_deinit) struct strbuf sb = { 0 };
+
+		strbuf_adds(&sb, "in ");
+		add_frame(page->inv, crash_site(crash), &sb);
+		row(page, "", strbuf_str(&sb), 1);
+	}
+}
+
+static void tests(const struct page *page)
+{
+	const struct trigger_set *trigger = &page->inv->trigger;
+	AUTO(strbuf_deinit) struct strbuf sb = { 0 };
+	size_t shown = 0;
+
+	if (!trigger->known)
+		return;
+	strbuf_addf(&sb, "%zu of %zu: ", trigger->items.count, trigger->total);
+	VEC_FOREACH (&trigger->items, item)
+		if (shown++ < TESTS_SHOWN)
+			strbuf_addf(&sb, "%s%s", shown > 1 ? ", " : "", item->name);
+	if (shown > TESTS_SHOWN)
+		strbuf_adds(&sb, ", …");
+	row(page, "tests", strbuf_str(&sb), 3);
+}
+
+static void hypotheses(const struct page *page, enum hypothesis_status status, const char *label)
+{
+	AUTO(strbuf_deinit) struct strbuf sb = { 0 };
+
+	VEC_FOREACH (&page->inv->verdict.hypotheses, h)
+		if (h->status == status)
+			strbuf_addf(&sb, "%s%s", sb.len > 0 ? ", " : "", h->id);
+	VEC_FOREACH (&page->inv->own_hypotheses, h)
+		if (h->status == status)
+			strbuf_addf(&sb, "%s%s", sb.len > 0 ? ", " : "", h->id);
+	if (sb.len > 0)
+		row(page, label, strbuf_str(&sb), 2);
+}
+
+static void commands(const struct page *page)
+{
+	const struct investigation *inv = page->inv;
+
+	VEC_FOREACH (&inv->verdict.alternatives, alternative) {
+		rowf(page, "or", 2, "%s [%s]", alternative->sentence,
+		     verdict_class_name(alternative->class));
+		rowf(page, "", 1, "to tell: %s", alternative->tell_apart);
+	}
+	if (inv->verdict.next)
+		row(page, "next", inv->verdict.next, 2);
+	if (inv->reproduce)
+		row(page, "repeat", inv->reproduce, 2);
+	if (inv->prove_fix)
+		row(page, "prove fix", inv->prove_fix, 2);
+}
+
+void report_verdict_text(const struct investigation *inv, bool colour, FILE *out)
+{
+	struct page page = { inv, colour, out };
+
+	if (!inv->judged)
+		return;
+	headline(&page);
+	confidence(&page);
+	victim(&page);
+	writer(&page);
+	failure(&page);
+	tests(&page);
+	hypotheses(&page, HYPOTHESIS_FALSIFIED, "falsified");
+	hypotheses(&page, HYPOTHESIS_OPEN, "open");
+	commands(&page);
+}
+
+/* ---- the rest of the text report ---- */
+
+static void title(const struct page *page, const char *text)
+{
+	(void)fputc('\n', page->out);
+	paint(page, "\033[1m");
+	(void)fprintf(page->out, "%s", text);
+	paint(page, "\033[0m");
+	(void)fputc('\n', page->out);
+}
+
+static void reproduction(const struct page *page)
+{
+	const struct series_summary *s = &page->inv->summary;
+
+	if (!page->inv->counted)
+		return;
+	title(page, "How often");
+	rowf(page, "rate", 0, "%" PRIu64 " of %" PRIu64 " failed, %.1f %% (95 %%: %.1f–%.1f %%)",
+	     s->rate.failed, s->rate.trials, s->rate.rate * 100, s->rate.low * 100,
+	     s->rate.high * 100);
+	if (s->clean_runs_for_99 > 0)
+		rowf(page, "", 0,
+		     "%" PRIu64 " clean runs in a row would show with 99 %% confidence that it is "
+		     "fixed",
+		     s->clean_runs_for_99);
+	VEC_FOREACH (&s->signatures.list, signature)
+		rowf(page, signature->signature.id, 2, "%" PRIu64 "x%s %s", signature->rate.failed,
+		     signature->always ? " (every run)" : "", signature->signature.summary);
+}
+
+static void timeline(const struct page *page)
+{
+	if (page->inv->decisions.list.count == 0)
+		return;
+	title(page, "What was done");
+	VEC_FOREACH (&page->inv->decisions.list, d)
+		row(page, d->stage, d->text, 0);
+}
+
+static void hypothesis_rows(const struct page *page)
+{
+	if (page->inv->verdict.hypotheses.count + page->inv->own_hypotheses.count == 0)
+		return;
+	title(page, "Hypotheses");
+	VEC_FOREACH (&page->inv->verdict.hypotheses, h)
+		rowf(page, hypothesis_status_name(h->status), 3, "%s: %s%s%s", h->id, h->text,
+		     h->because ? "; " : "", h->because ? h->because : "");
+	VEC_FOREACH (&page->inv->own_hypotheses, h)
+		rowf(page, hypothesis_status_name(h->status), 3, "%s: %s%s%s", h->id, h->text,
+		     h->because ? "; " : "", h->because ? h->because : "");
+}
+
+static void evidence_rows(const struct page *page)
+{
+	if (page->inv->evidence.list.count == 0)
+		return;
+	title(page, "Evidence");
+	VEC_FOREACH (&page->inv->evidence.list, e) {
+		AUTO(strbuf_deinit) struct strbuf sb = { 0 };
+		char label[32];
+
+		(void)snprintf(label, sizeof(label), "%" PRIu64, e->id);
+		if (e->trial > 0)
+			strbuf_addf(&sb, "trial %" PRIu64 "%s: ", e->trial,
+				    e->failing ? "" : " (passed)");
+		evidence_describe(e, &sb);
+		row(page, label, strbuf_str(&sb), 4);
+	}
+}
+
+void report_investigation_text(const struct investigation *inv, bool colour, FILE *out)
+{
+	struct page page = { inv, colour, out };
+
+	if (inv->judged)
+		report_verdict_text(inv, colour, out);
+	else
+		row(&page, "",
+		    "No cause has been looked for yet: there is no evidence in the case.", 0);
+	reproduction(&page);
+	if (!inv->judged) {
+		title(&page, "What is known");
+		failure(&page);
+		tests(&page);
+		commands(&page);
+	}
+	timeline(&page);
+	hypothesis_rows(&page);
+	evidence_rows(&page);
+}

@@ -133,11 +133,13 @@ void scanner_init(struct scanner *scanner, const struct scan_request *request,
 {
 	*scanner = (struct scanner){
 		.request = request,
+		.query = request->query,
 		.report = report,
 		.symbols = symbols,
 		.started = now(),
 	};
 	report->query = request->query;
+	report->global = request->global ? mem_strdup(request->global) : NULL;
 	report->seen_known = request->seen != NULL;
 }
 
@@ -195,9 +197,7 @@ static void sweep_range(struct scanner *scanner, const struct scan_source *sourc
 	AUTO(mem_freep) uint8_t *bytes = NULL;
 	struct scan_report *report = scanner->report;
 	struct sweeping sweeping = { .scanner = scanner, .source = source, .region = region };
-	struct sweep sweep = { .query = &scanner->request->query,
-			       .found = found,
-			       .ctx = &sweeping };
+	struct sweep sweep = { .query = &scanner->query, .found = found, .ctx = &sweeping };
 	uint64_t len = range->high - range->low, unread;
 	size_t first = 0;
 

@@ -1,6 +1,7 @@
 /* Where the code comes from: a file, a live process, a recorded trial. */
 #include <errno.h>
 #include <fcntl.h>
+#include <fnmatch.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,6 +17,84 @@
 
 #define MAPS_BYTES_MAX (256u << 20)
 #define JIT_PAGES_MAX 65536u
+
+/* ---- what is looked at, and for what ---- */
+
+static bool is_code(const struct mapping *mapping)
+{
+	return (mapping->perms & MAPPING_EXEC) && (mapping->perms & MAPPING_READ) &&
+	       mapping->start < mapping->end &&
+	       !(mapping->path && strcmp(mapping->path, "[vsyscall]") == 0);
+}
+
+static bool is_emitted(const struct mapping *mapping)
+{
+	return is_code(mapping) && (!mapping->path || mapping->path[0] == '\0' ||
+				    strncmp(mapping->path, "[anon", 5) == 0 ||
+				    strncmp(mapping->path, "/memfd:", 7) == 0);
+}
+
+static bool is_wanted(const struct scan_request *request, const struct mapping *mapping)
+{
+	const char *slash = mapping->path ? strrchr(mapping->path, '/') : NULL;
+
+	if (!is_code(mapping) || !request->module)
+		return is_code(mapping);
+	if (strcmp(request->module, "emitted") == 0)
+		return is_emitted(mapping);
+	return mapping->path &&
+	       (strcmp(mapping->path, request->module) == 0 ||
+		fnmatch(request->module, slash ? slash + 1 : mapping->path, 0) == 0);
+}
+
+/* What the process adds to the addresses in the file behind a mapping. */
+static bool find_bias(const struct mapping *mapping, uint64_t *ret)
+{
+	AUTO(module_closep) struct module *module = NULL;
+	uint64_t vaddr;
+
+	*ret = mapping->bias;
+	if (mapping->bias_known)
+		return true;
+	if (module_open(mapping->path, NULL, &module, NULL) < 0 ||
+	    !module_vaddr(module, mapping->file_offset, true, mapping->file_offset, &vaddr))
+		return false;
+	*ret = mapping->start - vaddr;
+	return true;
+}
+
+/* Finds the global variable in one of the source's files, the program itself first. */
+static int aim(struct scanner *scanner, const struct mapping *mappings, size_t count,
+	       struct err *err)
+{
+	const struct scan_query *asked = &scanner->request->query;
+	struct scan_query *query = &scanner->query;
+	int first = 0;
+
+	if (!scanner->request->global)
+		return 0;
+	for (size_t i = 0; i < count; i++) {
+		uint64_t low, high, bias;
+		int r;
+
+		if (!is_code(&mappings[i]) || !mappings[i].path || mappings[i].path[0] != '/')
+			continue;
+		r = scan_global(mappings[i].path, scanner->request->global, &low, &high,
+				first == 0 ? err : NULL);
+		if (r == 0 && find_bias(&mappings[i], &bias)) {
+			query->low = low + bias + (uint64_t)(asked->store ? asked->offset : 0);
+			query->high = asked->store ? query->low + (asked->width ? asked->width : 1)
+						   : high + bias;
+			query->store = false;
+			scanner->report->query = *query;
+			return 0;
+		}
+		first = first < 0 ? first : r;
+	}
+	return first < 0 ? first
+			 : err_set(err, -ENOENT, "there is no file to look for '%s' in",
+				   scanner->request->global);
+}
 
 /* ---- a file ---- */
 
@@ -56,6 +135,9 @@ int scan_file(const char *path, const struct scan_request *request, struct scan_
 		return r;
 	ret->subject = mem_strdup(path);
 	scanner_init(&scanner, request, symbols, ret);
+	r = aim(&scanner, &mapping, 1, err);
+	if (r < 0)
+		return r;
 	scanner_sweep(&scanner, &source, &mapping);
 	scanner_finish(&scanner);
 	return 0;
@@ -106,32 +188,18 @@ static int open_memory(int pid, struct err *err)
 	return fd < 0 ? proc_trouble(pid, -errno, err) : fd;
 }
 
-static bool is_code(const struct mapping *mapping)
-{
-	return (mapping->perms & MAPPING_EXEC) && (mapping->perms & MAPPING_READ) &&
-	       mapping->start < mapping->end &&
-	       !(mapping->path && strcmp(mapping->path, "[vsyscall]") == 0);
-}
-
-static bool is_emitted(const struct mapping *mapping)
-{
-	return is_code(mapping) && (!mapping->path || mapping->path[0] == '\0' ||
-				    strncmp(mapping->path, "[anon", 5) == 0 ||
-				    strncmp(mapping->path, "/memfd:", 7) == 0);
-}
-
 /* Emitted code first: it is why people look into a process at all. */
 static void sweep_mappings(struct scanner *scanner, const struct scan_source *source)
 {
 	const struct snapshot *snapshot = source->snapshot;
 
 	for (size_t i = 0; i < snapshot->mapping_count; i++)
-		if (is_code(&snapshot->mappings[i]))
+		if (is_wanted(scanner->request, &snapshot->mappings[i]))
 			scanner_expect(scanner,
 				       snapshot->mappings[i].end - snapshot->mappings[i].start);
 	for (int emitted = 1; emitted >= 0; emitted--)
 		for (size_t i = 0; i < snapshot->mapping_count; i++)
-			if (is_code(&snapshot->mappings[i]) &&
+			if (is_wanted(scanner->request, &snapshot->mappings[i]) &&
 			    is_emitted(&snapshot->mappings[i]) == (emitted == 1))
 				scanner_sweep(scanner, source, &snapshot->mappings[i]);
 }
@@ -165,6 +233,9 @@ int scan_process(int pid, const struct scan_request *request, struct scan_report
 	snapshot.mapping_count = mappings.count;
 	ret->subject = mem_printf("process %d", pid);
 	scanner_init(&scanner, request, symbols, ret);
+	r = aim(&scanner, mappings.items, mappings.count, err);
+	if (r < 0)
+		return r;
 	sweep_mappings(&scanner, &source);
 	scanner_finish(&scanner);
 	return 0;
@@ -333,6 +404,7 @@ int scan_trial(int trials, const char *trial, const struct scan_request *request
 	struct symbols *symbols = symbols_new(&(struct symbols_options){ .no_python = true });
 	AUTO(event_logs_deinit) struct event_logs logs = { 0 };
 	struct scanner scanner;
+	bool aimed = false;
 	int r = event_logs_open(trials, trial, &logs, err);
 
 	if (r < 0)
@@ -346,11 +418,18 @@ int scan_trial(int trials, const char *trial, const struct scan_request *request
 	VEC_FOREACH (&logs.list, log) {
 		struct remains remains = { 0 };
 
+		/* Each process has it at an address of its own, or not at all. */
+		r = aim(&scanner, log->modules.items, log->modules.count, aimed ? NULL : err);
+		if (r < 0)
+			continue;
+		aimed = true;
 		take_remains(&logs, log, &remains);
 		sweep_remains(&scanner, &remains);
 		note_lost_code(&remains, ret);
 		remains_deinit(&remains);
 	}
+	if (!aimed)
+		return r;
 	for (size_t i = 0; i < logs.notes.count; i++)
 		strv_add(&ret->notes, logs.notes.items[i]);
 	scanner_finish(&scanner);

@@ -246,14 +246,19 @@ int scan_process(int pid, const struct scan_request *request, struct scan_report
 /* One process of it. */
 struct remains {
 	struct event_log *log;
-	VEC(struct mapping) mappings; /* paths are the log's */
-	VEC(struct piece) pages;      /* emitted code; bytes are the log's */
+	struct mappings maps; /* as of its last crash */
+	VEC(struct mapping)
+	files;			 /* of code that it had; paths are those of the log or of `maps` */
+	VEC(struct piece) pages; /* emitted code; bytes are the log's */
+	VEC(struct mapping) swept; /* what is looked at: files that nobody had before, and pages */
 };
 
 static void remains_deinit(struct remains *remains)
 {
-	VEC_DEINIT(&remains->mappings);
+	mappings_deinit(&remains->maps);
+	VEC_DEINIT(&remains->files);
 	VEC_DEINIT(&remains->pages);
+	VEC_DEINIT(&remains->swept);
 }
 
 static int by_address(const void *a, const void *b)
@@ -306,50 +311,76 @@ static void map_pages(struct remains *remains)
 	VEC_FOREACH (&remains->pages, page) {
 		if (mapping.end != page->address) {
 			if (mapping.start < mapping.end)
-				VEC_PUSH(&remains->mappings, mapping);
+				VEC_PUSH(&remains->swept, mapping);
 			mapping.start = page->address;
 		}
 		mapping.end = page->address + page->len;
 	}
 	if (mapping.start < mapping.end)
-		VEC_PUSH(&remains->mappings, mapping);
+		VEC_PUSH(&remains->swept, mapping);
 }
 
-static bool same_module(const struct mapping *a, const struct mapping *b)
+static void take_maps(struct remains *remains)
 {
-	return a->path && b->path && strcmp(a->path, b->path) == 0 &&
-	       a->build_id_len == b->build_id_len &&
-	       memcmp(a->build_id, b->build_id, a->build_id_len) == 0;
+	struct log_reader *reader = &remains->log->reader;
+	struct log_item item;
+
+	log_reader_rewind(reader);
+	while (log_reader_next(reader, &item)) {
+		AUTO(mem_freep) char *text = NULL;
+		size_t len;
+
+		if (item.head.type != LOG_CRASH)
+			continue;
+		text = event_log_blob(remains->log, &item, LOG_BLOB_MAPS, 0, NULL, &len);
+		if (!text)
+			continue;
+		mappings_deinit(&remains->maps);
+		remains->maps = (struct mappings){ 0 };
+		(void)mappings_parse(&remains->maps, text, len);
+	}
 }
 
-static bool seen_before(const struct event_logs *logs, const struct event_log *until,
-			const struct mapping *module)
+/* The modules that the observer wrote down, with their build-ids; observer `crash` has only the
+ * mappings of the crash. */
+static void take_files(struct remains *remains)
 {
-	for (const struct event_log *log = logs->list.items; log < until; log++)
-		for (size_t i = 0; i < log->modules.count; i++)
-			if (same_module(&log->modules.items[i], module))
-				return true;
+	const struct log_header *header = &remains->log->reader.header;
+	const struct mappings *from =
+		remains->log->modules.count > 0 ? &remains->log->modules : &remains->maps;
+
+	for (size_t i = 0; i < from->count; i++) {
+		const struct mapping *mapping = &from->items[i];
+
+		/* redhand's own library was not there when it mattered. */
+		if (is_code(mapping) && mapping->path && mapping->path[0] == '/' &&
+		    !is_emitted(mapping) &&
+		    !(mapping->start < header->agent_end && header->agent_base < mapping->end))
+			VEC_PUSH(&remains->files, *mapping);
+	}
+}
+
+static bool was_swept(const struct scan_report *report, const char *path)
+{
+	VEC_FOREACH (&report->regions, region)
+		if (strcmp(region->name, path) == 0)
+			return true;
 	return false;
 }
 
-static void take_remains(const struct event_logs *logs, struct event_log *log, struct remains *ret)
+static void take_remains(struct event_log *log, const struct scan_report *report,
+			 struct remains *ret)
 {
-	const struct log_header *header = &log->reader.header;
-
 	ret->log = log;
+	take_maps(ret);
+	take_files(ret);
 	take_pages(ret);
 	map_pages(ret);
-	for (size_t i = 0; i < log->modules.count; i++) {
-		const struct mapping *module = &log->modules.items[i];
-
-		/* redhand's own library was not there when it mattered. */
-		if (module->start < header->agent_end && header->agent_base < module->end)
-			continue;
-		if (!seen_before(logs, log, module))
-			VEC_PUSH(&ret->mappings, *module);
-	}
-	if (ret->mappings.count > 0)
-		qsort(ret->mappings.items, ret->mappings.count, sizeof(struct mapping), by_start);
+	VEC_FOREACH (&ret->files, file)
+		if (!was_swept(report, file->path))
+			VEC_PUSH(&ret->swept, *file);
+	if (ret->swept.count > 0)
+		qsort(ret->swept.items, ret->swept.count, sizeof(struct mapping), by_start);
 }
 
 static void sweep_remains(struct scanner *scanner, struct remains *remains)
@@ -358,8 +389,8 @@ static void sweep_remains(struct scanner *scanner, struct remains *remains)
 		.pid = (int)remains->log->reader.header.pid,
 		.pieces = remains->pages.items,
 		.piece_count = remains->pages.count,
-		.mappings = remains->mappings.items,
-		.mapping_count = remains->mappings.count,
+		.mappings = remains->swept.items,
+		.mapping_count = remains->swept.count,
 	};
 	struct recorded recorded = { scanner->symbols, &snapshot };
 
@@ -369,32 +400,18 @@ static void sweep_remains(struct scanner *scanner, struct remains *remains)
 /* Emitted code that a process had when it died, but that was not kept. */
 static void note_lost_code(const struct remains *remains, struct scan_report *report)
 {
-	struct log_reader *reader = &remains->log->reader;
 	uint64_t bytes = 0;
-	struct log_item item;
 
-	log_reader_rewind(reader);
-	while (remains->pages.count == 0 && log_reader_next(reader, &item)) {
-		AUTO(mappings_deinit) struct mappings mappings = { 0 };
-		AUTO(mem_freep) char *maps = NULL;
-		size_t len;
-
-		if (item.head.type != LOG_CRASH)
-			continue;
-		maps = event_log_blob(remains->log, &item, LOG_BLOB_MAPS, 0, NULL, &len);
-		if (maps)
-			(void)mappings_parse(&mappings, maps, len);
-		bytes = 0;
-		for (size_t i = 0; i < mappings.count; i++)
-			if (is_emitted(&mappings.items[i]))
-				bytes += mappings.items[i].end - mappings.items[i].start;
-	}
+	for (size_t i = 0; i < remains->maps.count && remains->pages.count == 0; i++)
+		if (is_emitted(&remains->maps.items[i]))
+			bytes += remains->maps.items[i].end - remains->maps.items[i].start;
 	if (bytes > 0)
 		strv_take(
 			&report->notes,
 			mem_printf("process %u had %llu KiB for emitted code, which was not kept: "
 				   "run the trials with --observe ids",
-				   reader->header.pid, (unsigned long long)bytes / 1024));
+				   remains->log->reader.header.pid,
+				   (unsigned long long)bytes / 1024));
 }
 
 int scan_trial(int trials, const char *trial, const struct scan_request *request,
@@ -416,17 +433,16 @@ int scan_trial(int trials, const char *trial, const struct scan_request *request
 	ret->subject = mem_printf("trial %s", trial);
 	scanner_init(&scanner, request, symbols, ret);
 	VEC_FOREACH (&logs.list, log) {
-		struct remains remains = { 0 };
+		AUTO(remains_deinit) struct remains remains = { 0 };
 
-		/* Each process has it at an address of its own, or not at all. */
-		r = aim(&scanner, log->modules.items, log->modules.count, aimed ? NULL : err);
+		take_remains(log, ret, &remains);
+		/* Each process has the variable at an address of its own, or not at all. */
+		r = aim(&scanner, remains.files.items, remains.files.count, aimed ? NULL : err);
 		if (r < 0)
 			continue;
 		aimed = true;
-		take_remains(&logs, log, &remains);
 		sweep_remains(&scanner, &remains);
 		note_lost_code(&remains, ret);
-		remains_deinit(&remains);
 	}
 	if (!aimed)
 		return r;

@@ -340,9 +340,7 @@ static int run(const struct invocation *inv)
 const struct command cmd_scan = {
 	.name = "scan",
 	.summary = "Which instructions could make such a write",
-	.usage =
-		"[options] (FILE | --pid P | --trial N) (--store OFFSET[:WIDTH] | --address ADDR | "
-		"--value CONST)",
+	.usage = "(FILE | --pid P | --trial N) --store OFFSET[:WIDTH] [options]",
 	.description =
 		"Disassembles all code of a file, of a running process or of a stored trial, code that "
 		"was emitted at run time included, and lists the instructions that could write to a "

@@ -319,6 +319,7 @@ static bool is_joined(const struct chase *chase, uint64_t from, uint64_t to)
 void arch_value_origin(const struct trap *trap, uint64_t at, int reg, struct origin *ret)
 {
 	struct chase chase = { .trap = trap, .reg = register_of_number(reg), .ret = ret };
+	struct before how;
 	struct code code;
 	bool ended = false;
 
@@ -327,8 +328,8 @@ void arch_value_origin(const struct trap *trap, uint64_t at, int reg, struct ori
 	    !code_init(&code, trap->code, trap->code_len, trap->code_address))
 		return;
 	chase.code = &code;
-	chase.count = code_before(&code, at, trap->start_hint, chase.path, BACK_INSTRUCTIONS,
-				  &ret->certain);
+	chase.count = code_before(&code, at, trap->start_hint, chase.path, BACK_INSTRUCTIONS, &how);
+	ret->certain = how.certain;
 	for (size_t i = 0; i < chase.count && !ended; i++) {
 		struct decoded d;
 

@@ -18,6 +18,7 @@
 #include "arch/sweep.h"
 #include "arch/x86_64.h"
 #include "base/strbuf.h"
+#include "debuginfo/code_layout.h"
 #include "debuginfo/module.h"
 #include "engine/scan/scan.h"
 
@@ -317,13 +318,79 @@ static void test_stripped(void **state)
 		assert_int_equal(whole.hits.items[i].address, stripped.hits.items[i].address);
 }
 
+/* ---- the instruction before a trap, for all stores of a real program ---- */
+
+struct judging {
+	const uint8_t *bytes;
+	uint64_t low, high;
+	unsigned int seed;
+	size_t stores, wrong, sure_and_wrong;
+};
+
+/* As if it had just run, with any registers: is it found from the bytes before its end? */
+static void judge_store(void *ctx, const struct sweep_hit *hit)
+{
+	struct judging *j = ctx;
+	struct registers registers = { .known = (1u << X86_64_REGISTERS) - 1 };
+	uint64_t rip = hit->store.at + hit->store.length, low, high;
+	uint64_t from = rip - j->low > 96 ? rip - 96 : j->low;
+	struct trap trap = { .code = j->bytes + (from - j->low),
+			     .code_len = j->high - from < 192 ? j->high - from : 192,
+			     .code_address = from,
+			     .rip = rip,
+			     .registers = &registers };
+	struct writer writer = { 0 };
+
+	for (unsigned int i = 0; i < X86_64_REGISTERS; i++)
+		registers.value[i] = UINT64_C(0x100000000000) + ((uint64_t)rand_r(&j->seed) << 12);
+	registers.value[X86_64_RFLAGS] = 0x246;
+	if (hit->store.kind == STORE_PUSH || hit->store.width == 0 ||
+	    !store_range_after(&hit->store, &registers, &low, &high))
+		return;
+	trap.low = low;
+	trap.high = low + (high - low < 8 ? high - low : 8);
+	j->stores++;
+	if (arch_decode_before(&trap, &writer) == 0 && writer.store.at == hit->store.at)
+		return;
+	j->wrong++;
+	j->sure_and_wrong += writer.certain || writer.share >= 90;
+}
+
+static void test_every_store(void **state)
+{
+	AUTO(module_closep) struct module *module = NULL;
+	AUTO(code_layout_deinit) struct code_layout layout = { 0 };
+	struct scan_query query = { .store = true, .offset = 0, .width = 4096, .stack = true };
+	struct judging judging = { .seed = 11 };
+
+	(void)state;
+	print_message("# seed %u\n", judging.seed);
+	assert_int_equal(module_open("/proc/self/exe", NULL, &module, NULL), 0);
+	code_layout_of_module(module, &layout);
+	VEC_FOREACH (&layout.ranges, range) {
+		AUTO(mem_freep) uint8_t *bytes = mem_alloc(range->high - range->low);
+		struct sweep sweep = { .query = &query, .found = judge_store, .ctx = &judging };
+
+		assert_true(module_read(module, range->low, bytes, range->high - range->low));
+		judging.bytes = bytes;
+		judging.low = range->low;
+		judging.high = range->high;
+		sweep_code(&sweep, bytes, range->high - range->low, range->low, layout.starts.items,
+			   layout.starts.count);
+	}
+	print_message("# %zu stores, %zu not found\n", judging.stores, judging.wrong);
+	assert_true(judging.stores > 1000);
+	assert_true(judging.wrong * 500 < judging.stores);
+	assert_int_equal(judging.sure_and_wrong, 0);
+}
+
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_field),	 cmocka_unit_test(test_data_between),
 		cmocka_unit_test(test_mentions), cmocka_unit_test(test_fit),
 		cmocka_unit_test(test_seen),	 cmocka_unit_test(test_filters),
-		cmocka_unit_test(test_stripped),
+		cmocka_unit_test(test_stripped), cmocka_unit_test(test_every_store),
 	};
 
 	if (argc < 2)

@@ -272,8 +272,8 @@ static size_t zeros_at(const uint8_t *bytes, size_t len)
 	return count >= ZEROS ? count : 0;
 }
 
-void sweep_code(struct sweep *sweep, const uint8_t *bytes, size_t len, uint64_t address,
-		const uint64_t *starts, size_t start_count)
+size_t sweep_code(struct sweep *sweep, const uint8_t *bytes, size_t len, uint64_t address,
+		  const uint64_t *starts, size_t start_count)
 {
 	struct step step;
 	struct code code;
@@ -281,8 +281,8 @@ void sweep_code(struct sweep *sweep, const uint8_t *bytes, size_t len, uint64_t 
 	size_t next = 0;
 
 	if (!code_init(&code, bytes, len, address))
-		return;
-	while (at < len) {
+		return len;
+	while (at < len && (sweep->stop == 0 || address + at < sweep->stop)) {
 		uint64_t room = len - at;
 		unsigned int length;
 		size_t passed;
@@ -304,4 +304,5 @@ void sweep_code(struct sweep *sweep, const uint8_t *bytes, size_t len, uint64_t 
 		match(sweep, &code, &step);
 		at += length;
 	}
+	return at;
 }

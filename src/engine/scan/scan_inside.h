@@ -11,6 +11,7 @@ struct scan_source {
 	/* All bytes or nothing. */
 	bool (*read)(void *ctx, taddr address, void *buf, size_t len);
 	void *ctx;
+	bool recorded; /* files are read from the disk, not from memory */
 };
 
 struct scanner {

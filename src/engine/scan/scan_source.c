@@ -124,7 +124,7 @@ int scan_file(const char *path, const struct scan_request *request, struct scan_
 				   .bias_known = true };
 	struct snapshot snapshot = { .mappings = &mapping, .mapping_count = 1 };
 	struct recorded recorded = { symbols, &snapshot };
-	struct scan_source source = { &snapshot, read_recorded, &recorded };
+	struct scan_source source = { &snapshot, read_recorded, &recorded, true };
 	struct scanner scanner;
 	int r;
 
@@ -214,7 +214,7 @@ int scan_process(int pid, const struct scan_request *request, struct scan_report
 	AUTO(mem_freep) char *text = NULL;
 	struct snapshot snapshot = { .pid = pid, .tid = pid };
 	struct live live = { fd };
-	struct scan_source source = { &snapshot, read_live, &live };
+	struct scan_source source = { &snapshot, read_live, &live, false };
 	struct scanner scanner;
 	char path[64];
 	size_t len;
@@ -394,7 +394,7 @@ static void sweep_remains(struct scanner *scanner, struct remains *remains)
 	};
 	struct recorded recorded = { scanner->symbols, &snapshot };
 
-	sweep_mappings(scanner, &(struct scan_source){ &snapshot, read_recorded, &recorded });
+	sweep_mappings(scanner, &(struct scan_source){ &snapshot, read_recorded, &recorded, true });
 }
 
 /* Emitted code that a process had when it died, but that was not kept. */

@@ -6,10 +6,10 @@ bool arch_call_before(const struct trap *trap, uint64_t *ret_at)
 	struct decoded d;
 	struct code code;
 	uint64_t at;
-	bool certain;
+	struct before how;
 
 	if (!code_init(&code, trap->code, trap->code_len, trap->code_address) ||
-	    code_before(&code, trap->rip, trap->start_hint, &at, 1, &certain) == 0 ||
+	    code_before(&code, trap->rip, trap->start_hint, &at, 1, &how) == 0 ||
 	    !decoded_at(&code, at, &d) || d.instruction.meta.category != ZYDIS_CATEGORY_CALL)
 		return false;
 	*ret_at = at;

@@ -142,19 +142,19 @@ static size_t follow(const struct code *code, uint64_t from, uint64_t end, uint6
 }
 
 size_t code_before(const struct code *code, uint64_t end, uint64_t hint, uint64_t *ret, size_t room,
-		   bool *ret_certain)
+		   struct before *ret_how)
 {
 	uint8_t length[WINDOW] = { 0 };	   /* of the instruction at `from` + i; 0: none */
 	uint32_t ways[WINDOW + 1] = { 0 }; /* how many lead through it */
 	uint64_t from;
 	size_t count = 0;
 
-	*ret_certain = false;
+	*ret_how = (struct before){ 0 };
 	if (room == 0 || end <= code->address || end - code->address > code->len)
 		return 0;
 	if (hint >= code->address && hint < end) {
 		count = follow(code, hint, end, ret, room);
-		*ret_certain = count > 0;
+		*ret_how = (struct before){ .certain = count > 0, .share = count > 0 ? 100 : 0 };
 		if (count > 0)
 			return count;
 	}
@@ -177,6 +177,8 @@ size_t code_before(const struct code *code, uint64_t end, uint64_t hint, uint64_
 				best = at - back;
 		if (best == at)
 			break;
+		if (count == 0)
+			ret_how->share = ways[best] * 100 / (ways[at] ? ways[at] : 1);
 		ret[count++] = from + best;
 		at = best;
 	}

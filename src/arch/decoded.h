@@ -43,16 +43,22 @@ ZydisRegister register_whole(ZydisRegister reg);
 int register_number(ZydisRegister reg);
 ZydisRegister register_of_number(int number);
 
+/* How they were found. */
+struct before {
+	bool certain;	    /* from the hint on */
+	unsigned int share; /* percent of all ways that come through the nearest one */
+};
+
 /*
  * The addresses of the instructions that lead up to `end`, the nearest first; returns how many.
  *
  * From `hint` on, when that is the address of an instruction (a function's start) and the bytes
- * since then are known, they are certain: *ret_certain. Without it all ways through the bytes
+ * since then are known, they are certain. Without it all ways through the bytes
  * before `end` are looked at. Decoding from a wrong place soon falls into step with the right one,
  * so at each step back the instruction is taken that most ways come through.
  */
 size_t code_before(const struct code *code, uint64_t end, uint64_t hint, uint64_t *ret, size_t room,
-		   bool *ret_certain);
+		   struct before *ret_how);
 
 /* An operand in memory, and the whole instruction if it writes to memory, as store.h has them. */
 void operand_take(const struct decoded *d, const ZydisDecodedOperand *operand,

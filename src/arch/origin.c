@@ -366,6 +366,7 @@ static bool find_jump(const struct chase *chase, uint64_t to, uint64_t *ret)
 /* Back through the instructions before `at`, until one tells. True when that is all. */
 static bool walk(struct chase *chase, uint64_t at)
 {
+	struct before how;
 	bool ended = false;
 
 	if (at == chase->trap->start_hint) { /* nothing before it */
@@ -374,7 +375,8 @@ static bool walk(struct chase *chase, uint64_t at)
 		return false;
 	}
 	chase->count = code_before(chase->code, at, chase->trap->start_hint, chase->path,
-				   BACK_INSTRUCTIONS, &chase->ret->certain);
+				   BACK_INSTRUCTIONS, &how);
+	chase->ret->certain = how.certain;
 	for (size_t i = 0; i < chase->count && !ended; i++) {
 		uint64_t behind = i > 0 ? chase->path[i - 1] : at, jump;
 		struct decoded d;

@@ -98,6 +98,7 @@ struct writer {
 	bool system_call;    /* no store but `syscall` stands before rip: the kernel wrote */
 	bool certain;	     /* found from the start of the function, or nothing else fits */
 	bool covers;	     /* by the registers it wrote some of the watched bytes */
+	unsigned int share;  /* percent of the ways through the code before that lead to it */
 	unsigned int others; /* further instructions that end at rip and would fit as well */
 	uint64_t low, high;  /* what it wrote, by store_range_after(); equal when unknown */
 };

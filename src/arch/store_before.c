@@ -77,17 +77,17 @@ int arch_decode_before(const struct trap *trap, struct writer *ret)
 	struct candidate best = { 0 };
 	unsigned int count = 0;
 	uint64_t likely = 0;
-	bool certain;
+	struct before how;
 	struct code code;
 
 	if (!code_init(&code, trap->code, trap->code_len, trap->code_address))
 		return -EINVAL;
-	(void)code_before(&code, trap->rip, trap->start_hint, &likely, 1, &certain);
+	(void)code_before(&code, trap->rip, trap->start_hint, &likely, 1, &how);
 	for (uint64_t back = 1; back <= ONE_INSTRUCTION && back <= trap->rip; back++) {
 		struct candidate candidate = { .likely = trap->rip - back == likely };
 		struct decoded d;
 
-		if (certain && !candidate.likely)
+		if (how.certain && !candidate.likely)
 			continue;
 		if (decoded_at(&code, trap->rip - back, &d) && d.instruction.length == back &&
 		    store_take(&d, &candidate.writer.store))
@@ -96,14 +96,15 @@ int arch_decode_before(const struct trap *trap, struct writer *ret)
 	offer_repeated(&code, trap, &best, &count);
 	if (count > 0) {
 		*ret = best.writer;
-		ret->certain = count == 1 || (certain && best.likely);
+		ret->certain = count == 1 || (how.certain && best.likely);
+		ret->share = best.likely ? how.share : 0;
 		ret->others = count - 1;
 		return 0;
 	}
 	if (trap->rip - 2 >= trap->code_address &&
 	    trap->rip - trap->code_address <= trap->code_len &&
 	    memcmp(trap->code + (trap->rip - 2 - trap->code_address), "\x0f\x05", 2) == 0) {
-		*ret = (struct writer){ .system_call = true, .certain = certain };
+		*ret = (struct writer){ .system_call = true, .certain = how.certain };
 		ret->store.at = trap->rip - 2;
 		(void)strcpy(ret->store.text, "syscall");
 		return 0;

@@ -136,55 +136,76 @@ static bool overlaps(const struct scan_query *query, uint64_t low, uint64_t byte
 	return low < query->high && query->low < low + (bytes ? bytes : 1);
 }
 
-/* Operands and targets of jumps that are one of the addresses. */
-static bool match_address(struct sweep *sweep, const struct code *code, struct step *step)
+/* The address that an operand begins with: its own, or in code that is not position-independent
+ * that of a table, [rcx*8 + table]. */
+static bool fixed_part(const struct memory_operand *operand, uint64_t *ret)
+{
+	*ret = operand->fixed ? operand->address : (uint64_t)operand->displacement;
+	return operand->fixed || (operand->base == NO_REGISTER && operand->segment == NO_REGISTER);
+}
+
+static bool match_store_to(struct sweep *sweep, const struct step *step)
 {
 	const struct scan_query *query = sweep->query;
-	const ZydisDecodedInstruction *instruction = &step->d.instruction;
 	struct sweep_hit hit = { .match = SCAN_STORE };
+	uint64_t address;
 
-	if (is_fixed(step) && take_operands(code, step)) {
-		if (store_take(&step->d, &hit.store) && hit.store.to.fixed &&
-		    overlaps(query, hit.store.to.address, hit.store.width)) {
-			(void)store_fit(0, query->high - query->low,
-					(int64_t)(hit.store.to.address - query->low),
-					hit.store.width, &hit.fit);
-			sweep->found(sweep->ctx, &hit);
+	if (!store_take(&step->d, &hit.store) || !fixed_part(&hit.store.to, &address) ||
+	    !overlaps(query, address, hit.store.width))
+		return false;
+	(void)store_fit(0, query->high - query->low, (int64_t)(address - query->low),
+			hit.store.width, &hit.fit);
+	if (!hit.store.to.fixed)
+		hit.fit = FIT_ANY; /* the index tells where */
+	sweep->found(sweep->ctx, &hit);
+	return true;
+}
+
+static bool has_operand_at(const struct scan_query *query, const struct step *step)
+{
+	for (unsigned int i = 0; i < step->d.instruction.operand_count_visible; i++) {
+		const ZydisDecodedOperand *operand = &step->d.operands[i];
+		struct memory_operand memory;
+		uint64_t address;
+
+		if (operand->type != ZYDIS_OPERAND_TYPE_MEMORY)
+			continue;
+		operand_take(&step->d, operand, &memory);
+		if (fixed_part(&memory, &address) && overlaps(query, address, operand->size / 8))
 			return true;
-		}
-		for (unsigned int i = 0; i < instruction->operand_count_visible; i++) {
-			const ZydisDecodedOperand *operand = &step->d.operands[i];
-			struct memory_operand memory;
-
-			if (operand->type != ZYDIS_OPERAND_TYPE_MEMORY)
-				continue;
-			operand_take(&step->d, operand, &memory);
-			/* A table in non-PIC code: [rcx*8 + table] */
-			if (!memory.fixed && memory.base == NO_REGISTER &&
-			    memory.segment == NO_REGISTER)
-				memory.address = (uint64_t)memory.displacement;
-			if (memory.address != 0 &&
-			    overlaps(query, memory.address, operand->size / 8)) {
-				report(sweep, SCAN_REFERENCE, step);
-				return true;
-			}
-		}
 	}
+	return false;
+}
+
+/* As an immediate, or as the target of a jump or call. */
+static bool has_immediate_in(const struct scan_query *query, const struct step *step)
+{
+	const ZydisDecodedInstruction *instruction = &step->d.instruction;
+
 	for (unsigned int i = 0; i < 2; i++) {
 		uint64_t value = instruction->raw.imm[i].value.u;
 
-		if (instruction->raw.imm[i].size == 0)
-			continue;
 		if (instruction->raw.imm[i].is_relative)
 			value += step->d.address + instruction->length;
-		if (instruction->raw.imm[i].size >= 32 && value >= query->low &&
-		    value < query->high) {
-			(void)take_operands(code, step);
-			report(sweep, SCAN_REFERENCE, step);
+		else if (instruction->raw.imm[i].size < 32)
+			continue;
+		if (instruction->raw.imm[i].size > 0 && value >= query->low && value < query->high)
 			return true;
-		}
 	}
 	return false;
+}
+
+static bool match_address(struct sweep *sweep, const struct code *code, struct step *step)
+{
+	bool fixed = is_fixed(step) && take_operands(code, step);
+
+	if (fixed && match_store_to(sweep, step))
+		return true;
+	if (!(fixed && has_operand_at(sweep->query, step)) && !has_immediate_in(sweep->query, step))
+		return false;
+	(void)take_operands(code, step);
+	report(sweep, SCAN_REFERENCE, step);
+	return true;
 }
 
 static bool match_value(struct sweep *sweep, const struct code *code, struct step *step)
@@ -251,8 +272,8 @@ static size_t zeros_at(const uint8_t *bytes, size_t len)
 	return count >= ZEROS ? count : 0;
 }
 
-void sweep_code(struct sweep *sweep, const uint8_t *bytes, size_t len, uint64_t address,
-		const uint64_t *starts, size_t start_count)
+size_t sweep_code(struct sweep *sweep, const uint8_t *bytes, size_t len, uint64_t address,
+		  const uint64_t *starts, size_t start_count)
 {
 	struct step step;
 	struct code code;
@@ -260,8 +281,8 @@ void sweep_code(struct sweep *sweep, const uint8_t *bytes, size_t len, uint64_t 
 	size_t next = 0;
 
 	if (!code_init(&code, bytes, len, address))
-		return;
-	while (at < len) {
+		return len;
+	while (at < len && (sweep->stop == 0 || address + at < sweep->stop)) {
 		uint64_t room = len - at;
 		unsigned int length;
 		size_t passed;
@@ -283,4 +304,5 @@ void sweep_code(struct sweep *sweep, const uint8_t *bytes, size_t len, uint64_t 
 		match(sweep, &code, &step);
 		at += length;
 	}
+	return at;
 }

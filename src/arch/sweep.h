@@ -25,12 +25,14 @@ struct sweep {
 	const struct scan_query *query;
 	sweep_fn *found;
 	void *ctx;
+	uint64_t stop; /* no instruction is begun from this address on; 0: all of the code */
 	/* counted over all pieces */
 	uint64_t instructions;
 	uint64_t undecoded;	 /* bytes */
 	uint64_t stack_left_out; /* would match, but for the stack pointer as their base */
 };
 
-/* `starts` are addresses of functions, ascending; those outside are passed over. */
-void sweep_code(struct sweep *sweep, const uint8_t *code, size_t len, uint64_t address,
-		const uint64_t *starts, size_t start_count);
+/* `starts` are addresses of functions, ascending; those outside are passed over. Returns how many
+ * bytes were read: where to go on, when the code comes in pieces. */
+size_t sweep_code(struct sweep *sweep, const uint8_t *code, size_t len, uint64_t address,
+		  const uint64_t *starts, size_t start_count);

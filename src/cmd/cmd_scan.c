@@ -26,6 +26,8 @@ struct scan_options {
 	struct option_list registers;
 	const char *value;
 	const char *address;
+	const char *global;
+	const char *module;
 	const char *function;
 	struct option_list fits;
 	bool stack;
@@ -81,11 +83,24 @@ static const struct option what_table[] = {
 	  .help = "Instructions that write to this address or mention it: operands relative to the "
 		  "instruction pointer, immediates, targets of calls. In a file by the file's own "
 		  "addresses" },
+	{ .name = "global",
+	  .kind = OPTION_TEXT,
+	  .metavar = "NAME",
+	  .offset = offsetof(struct scan_options, global),
+	  .help = "Instructions that write to this global variable or mention it: NAME, FILE.c:NAME "
+		  "where several files have one of that name, with debug information also NAME.FIELD. "
+		  "--store then tells which part of it" },
 	{ .name = "value",
 	  .kind = OPTION_TEXT,
 	  .metavar = "CONST",
 	  .offset = offsetof(struct scan_options, value),
 	  .help = "Instructions that have this constant as an immediate" },
+	{ .name = "module",
+	  .kind = OPTION_TEXT,
+	  .metavar = "NAME",
+	  .offset = offsetof(struct scan_options, module),
+	  .help = "Of a process or trial only this program or library, a name or a pattern as the "
+		  "shell knows them; 'emitted' for the code that is in no file" },
 	{ .name = "function",
 	  .kind = OPTION_TEXT,
 	  .metavar = "NAME",
@@ -238,12 +253,19 @@ static int check(const struct invocation *inv, struct scan_request *request, str
 		return err_prefix(err, "--fit");
 	request->query.has_value = options->value != NULL;
 	request->query.stack = options->stack;
+	request->global = options->global;
+	request->module = options->module;
 	request->function = options->function;
 	request->limit = (size_t)options->limit;
-	if (options->store || options->address || options->value)
+	if (options->global && options->address)
+		return err_set(err, -EINVAL,
+			       "--global and --address ask for two different addresses");
+	if (options->store || options->address || options->global || options->value)
 		return 0;
 	(void)err_set(err, -EINVAL, "scan does not know what to look for");
-	return err_remedy(err, "give --store OFFSET[:WIDTH], --address ADDR or --value CONST");
+	return err_remedy(err,
+			  "give --store OFFSET[:WIDTH], --global NAME, --address ADDR or --value "
+			  "CONST");
 }
 
 static void show_progress(void *ctx, double seconds, uint64_t done, uint64_t total)
@@ -318,9 +340,7 @@ static int run(const struct invocation *inv)
 const struct command cmd_scan = {
 	.name = "scan",
 	.summary = "Which instructions could make such a write",
-	.usage =
-		"[options] (FILE | --pid P | --trial N) (--store OFFSET[:WIDTH] | --address ADDR | "
-		"--value CONST)",
+	.usage = "(FILE | --pid P | --trial N) --store OFFSET[:WIDTH] [options]",
 	.description =
 		"Disassembles all code of a file, of a running process or of a stored trial, code that "
 		"was emitted at run time included, and lists the instructions that could write to a "

@@ -44,10 +44,17 @@ void code_layout_sort(struct code_layout *layout)
 	layout->starts.count = kept;
 }
 
-static void add_range(struct code_layout *layout, uint64_t low, uint64_t bytes)
+/* No more than the file holds: a damaged one may say anything. */
+static void add_range(struct code_layout *layout, Elf *elf, uint64_t low, uint64_t offset,
+		      uint64_t bytes)
 {
 	struct code_range range = { .low = low };
+	size_t size = 0;
 
+	if (!elf_rawfile(elf, &size) || offset >= size)
+		return;
+	if (bytes > size - offset)
+		bytes = size - offset;
 	if (bytes > 0 && !__builtin_add_overflow(low, bytes, &range.high))
 		VEC_PUSH(&layout->ranges, range);
 }
@@ -60,7 +67,7 @@ static void add_sections(Elf *elf, struct code_layout *layout)
 	while ((scn = elf_nextscn(elf, scn)) != NULL)
 		if (gelf_getshdr(scn, &shdr) && (shdr.sh_flags & SHF_EXECINSTR) &&
 		    (shdr.sh_flags & SHF_ALLOC) && shdr.sh_type != SHT_NOBITS)
-			add_range(layout, shdr.sh_addr, shdr.sh_size);
+			add_range(layout, elf, shdr.sh_addr, shdr.sh_offset, shdr.sh_size);
 }
 
 static void add_segments(Elf *elf, struct code_layout *layout)
@@ -74,7 +81,7 @@ static void add_segments(Elf *elf, struct code_layout *layout)
 
 		if (gelf_getphdr(elf, (int)i, &phdr) && phdr.p_type == PT_LOAD &&
 		    (phdr.p_flags & PF_X))
-			add_range(layout, phdr.p_vaddr, phdr.p_filesz);
+			add_range(layout, elf, phdr.p_vaddr, phdr.p_offset, phdr.p_filesz);
 	}
 }
 

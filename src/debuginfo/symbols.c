@@ -309,7 +309,7 @@ static void layout_in_mapping(const struct code_layout *own, const struct mappin
 			VEC_PUSH(&ret->starts, *start + bias);
 }
 
-void symbols_code(struct symbols *symbols, const struct snapshot *snapshot,
+bool symbols_code(struct symbols *symbols, const struct snapshot *snapshot,
 		  const struct mapping *mapping, struct code_layout *ret)
 {
 	AUTO(code_layout_deinit) struct code_layout own = { 0 };
@@ -323,12 +323,13 @@ void symbols_code(struct symbols *symbols, const struct snapshot *snapshot,
 	if (place.match == MODULE_FOUND && place.mapping == mapping) {
 		code_layout_of_module(place.module, &own);
 		layout_in_mapping(&own, mapping, mapping->start - place.vaddr, ret);
-		return;
+		return true;
 	}
 	if (whole.low < whole.high)
 		VEC_PUSH(&ret->ranges, whole);
 	jit_names_starts(symbols_jit(symbols, snapshot), mapping->start, mapping->end, ret);
 	code_layout_sort(ret);
+	return false;
 }
 
 bool symbols_read(struct symbols *symbols, const struct snapshot *snapshot, taddr address,

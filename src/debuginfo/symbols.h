@@ -72,8 +72,8 @@ void symbols_name(struct symbols *symbols, const struct snapshot *snapshot, tadd
 
 /* Which parts of an executable mapping are code, and where functions begin in it, as addresses of
  * the process. Of a mapping without a file all is code, and the names of emitted code tell the
- * starts. The caller deinits `ret`. */
-void symbols_code(struct symbols *symbols, const struct snapshot *snapshot,
+ * starts. False when there is no file, or it is not the one any more. The caller deinits `ret`. */
+bool symbols_code(struct symbols *symbols, const struct snapshot *snapshot,
 		  const struct mapping *mapping, struct code_layout *ret);
 
 /* Memory as the snapshot has it, or, where the process could not write, the mapped file. True only

@@ -318,7 +318,7 @@ int types_line(struct types *types, const char *file, uint32_t line, struct code
 	if (pieces.list.count == 0) {
 		(void)err_set(err, -ENODATA, "there is no code at %s:%u", file, line);
 		if (search.next > 0)
-			(void)err_remedy(err, "the next line that has some is %s:%u", file,
+			(void)err_remedy(err, "%s:%u, the next line that has some", file,
 					 search.next);
 		return -ENODATA;
 	}

@@ -128,12 +128,12 @@ static int several(const struct variable_search *search, struct err *err)
 			if (slash && other != variable &&
 			    unit_matches(other->unit, slash + 1, strlen(slash + 1)))
 				slash = NULL;
-		strbuf_addf(&list, "%s%s:%s", list.len > 0 ? ", " : "", slash ? slash + 1 : unit,
+		strbuf_addf(&list, "%s%s:%s", list.len > 0 ? " or " : "", slash ? slash + 1 : unit,
 			    variable->name);
 	}
 	(void)err_set(err, -ENOTUNIQ, "'%s' is the name of %zu variables", search->wanted,
 		      search->found.count);
-	return err_remedy(err, "say which: %s", strbuf_str(&list));
+	return err_remedy(err, "%s", strbuf_str(&list));
 }
 
 static int describe(struct types *types, const struct variable *variable, const char *path,

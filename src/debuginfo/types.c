@@ -194,7 +194,7 @@ int types_unknown(const char *where, const char *kind, const char *typed, const 
 
 	(void)err_set(err, -ENOENT, "there is no %s '%s' in '%s'", kind, typed, where);
 	if (near && strcmp(near, typed) != 0)
-		(void)err_remedy(err, "did you mean '%s'?", near);
+		(void)err_remedy(err, "'%s', which is there", near);
 	return -ENOENT;
 }
 

@@ -527,6 +527,39 @@ static void mode_truncate(void)
 	puts("cut five times");
 }
 
+/* A large reserve for emitted code, of which little is used: two pages here, `more` there. */
+static void emit(size_t more)
+{
+	static const unsigned char code[] = { 0x80, 0x63, 0x18, 0xfe, 0xc3 };
+	size_t bytes = 16 << 20, i;
+	unsigned char *reserve = mmap(NULL, bytes, PROT_READ | PROT_WRITE | PROT_EXEC,
+				      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+
+	if (reserve == MAP_FAILED)
+		_exit(3);
+	memcpy(reserve, code, sizeof(code));
+	memcpy(reserve + bytes / 2, code, sizeof(code));
+	for (i = 0; i < more; i++)
+		reserve[bytes / 2 + 4096 * (i + 1)] = 0xc3;
+}
+
+static void mode_emitted(void)
+{
+	emit(0);
+	crash();
+}
+
+static void mode_emitted_exit(void)
+{
+	emit(0);
+}
+
+static void mode_emitted_much(void)
+{
+	emit(1500);
+	crash();
+}
+
 static const struct {
 	const char *name;
 	void (*run)(void);
@@ -566,6 +599,9 @@ static const struct {
 	{ "addresses", mode_addresses },
 	{ "all-entry-points", mode_all_entry_points },
 	{ "truncate", mode_truncate },
+	{ "emitted", mode_emitted },
+	{ "emitted-exit", mode_emitted_exit },
+	{ "emitted-much", mode_emitted_much },
 };
 
 int main(int argc, char **argv)

@@ -30,6 +30,11 @@ def crashes_of(records):
     return sorted((r for r in records if r.type == 'CRASH'), key=lambda r: int(r['seq']))
 
 
+def damage_of(records):
+    return [r.text for r in records if r.type == 'DAMAGE' and
+            (r['records'], r['headers'], r['ring'], r['rows']) != ('0', '0', '0', '0')]
+
+
 def same_end(tap, rig, mode, observer):
     plain = rig.plain([rig.guest, mode])
     seen, trial = rig.observed([rig.guest, mode], observer)
@@ -38,8 +43,7 @@ def same_end(tap, rig, mode, observer):
               (seen.returncode, seen.stdout, seen.stderr), name + ': ends and prints the same',
               f'{plain}\n{seen}')
     records = rig.records(trial)
-    damage = [r.text for r in records if r.type == 'DAMAGE' and
-              (r['records'], r['headers'], r['ring'], r['rows']) != ('0', '0', '0', '0')]
+    damage = damage_of(records)
     tap.check(not damage, name + ': log is sound', damage)
     retired = [r.text for r in records if r.type == 'HEADER' and r['retired'] != '0']
     tap.check(not retired, name + ': agent did not retire', retired)
@@ -145,6 +149,33 @@ def check_trouble(tap, rig):
               'little address space: smaller tables, still a record', done)
 
 
+JIT = '16'
+
+
+def check_emitted(tap, rig):
+    """Emitted code is kept when the plan asks, without the pages of zeros, up to its limit."""
+    def pages(mode, *plan):
+        done, trial = rig.observed([rig.guest, mode], 'ids', plan)
+        records = rig.records(trial)
+        tap.check(not damage_of(records), mode + ': log is sound', damage_of(records))
+        return done, records, [r for r in records if r.type == 'BLOB' and r['kind'] == JIT]
+
+    done, records, kept = pages('emitted', 'jit_code')
+    tap.check(done.returncode == -signal.SIGSEGV and len(kept) == 2 and
+              int(kept[1]['address'], 16) - int(kept[0]['address'], 16) == 8 << 20 and
+              {k['owner'] for k in kept} == {crashes_of(records)[0]['seq']},
+              'emitted: the pages that are used, of the crash', [k.text for k in kept])
+    done, records, kept = pages('emitted-exit', 'jit_code')
+    ends = [r['seq'] for r in records if r.type == 'EXIT']
+    tap.check(done.returncode == 0 and len(kept) == 2 and {k['owner'] for k in kept} == set(ends[:1]),
+              'emitted-exit: of the exit', [k.text for k in kept])
+    done, _, kept = pages('emitted-much', 'jit_code')
+    tap.check(done.returncode == -signal.SIGSEGV and len(kept) == 1024,
+              'emitted-much: 4 MiB and no more', len(kept))
+    _, _, kept = pages('emitted')
+    tap.check(not kept, 'emitted: nothing unless the plan asks', len(kept))
+
+
 def main():
     rig, tap = Rig(sys.argv[1], sys.argv[2]), Tap()
     try:
@@ -161,6 +192,7 @@ def main():
         tap.check(plain.returncode == 0 and len(plain.stdout) > 20000 and
                   plain.stdout == seen.stdout, 'addresses: heap layout unchanged under ids')
         check_trouble(tap, rig)
+        check_emitted(tap, rig)
         return tap.end()
     finally:
         rig.close()

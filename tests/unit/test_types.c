@@ -16,11 +16,13 @@
 #include <cmocka.h>
 
 #include "../victims/types.h"
+#include "base/fd.h"
 #include "base/mem.h"
 #include "debuginfo/code_layout.h"
 #include "debuginfo/demangle.h"
 #include "debuginfo/module.h"
 #include "debuginfo/types.h"
+#include "scratch.h"
 
 static const char *victims;
 
@@ -474,6 +476,57 @@ static void test_code_layout(void **state)
 	assert_true(inside && start);
 }
 
+/* Damaged files are answered, somehow, and soon. */
+#define MUTATIONS 200u
+#define SEED 5u
+
+static int ask_everything(void *arg)
+{
+	AUTO(types_closep) struct types *types = NULL;
+	struct code_pieces pieces = { 0 };
+	struct type_global global;
+	struct type_field field;
+	struct err err = { 0 };
+
+	(void)alarm(20);
+	if (types_open(arg, &types, &err) < 0)
+		return 0;
+	(void)types_field(types, "statement", "pairs[1].right", &field, &err);
+	(void)types_field(types, "point_t", "y", &field, &err);
+	(void)types_field_of_function(types, "opaque_new", TYPES_RETURN, "hidden", &field, &err);
+	(void)types_field_of_function(types, "statement_kind", 1, "y", &field, &err);
+	(void)types_global(types, "the_container", "first", &global, &err);
+	(void)types_function(types, "bump", &pieces, &err);
+	(void)types_line(types, "types_a.c", 30, &pieces, &err);
+	return 0;
+}
+
+static void test_damaged(void **state)
+{
+	AUTO(mem_freep) char *whole = NULL;
+	AUTO(mem_freep) char *bytes = NULL;
+	struct scratch scratch;
+	unsigned int seed = SEED;
+	size_t len;
+
+	(void)state;
+	print_message("# seed %u\n", seed);
+	assert_int_equal(file_read(victim("types-O0"), 1 << 20, &whole, &len, NULL), 0);
+	bytes = mem_alloc(len);
+	scratch_make(&scratch);
+	for (unsigned int round = 0; round < MUTATIONS; round++) {
+		size_t kept = rand_r(&seed) % 10 ? len : (size_t)rand_r(&seed) % len;
+
+		memcpy(bytes, whole, len);
+		for (unsigned int i = (unsigned int)rand_r(&seed) % 20 + 1; i > 0; i--)
+			bytes[(size_t)rand_r(&seed) % len] = (char)rand_r(&seed);
+		assert_int_equal(file_write_at(scratch.fd, "damaged", bytes, kept, NULL), 0);
+		assert_int_equal(
+			in_child(ask_everything, (void *)scratch_path(&scratch, "damaged")), 0);
+	}
+	scratch_remove(&scratch);
+}
+
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
@@ -488,6 +541,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(test_scopes),
 		cmocka_unit_test(test_demangled_matches),
 		cmocka_unit_test(test_code_layout),
+		cmocka_unit_test(test_damaged),
 	};
 
 	if (argc < 2)

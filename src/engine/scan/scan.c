@@ -12,8 +12,9 @@
 #include "engine/scan/scan_inside.h"
 
 #define PAGE 4096u
-#define READ_BYTES (1u << 20)
-/* More than any code: a mapping of that size is something else, or a lie. */
+#define PIECE_BYTES (4u << 20)
+#define LONGEST_INSTRUCTION 15u
+/* More than any code: what is beyond is something else, or a lie. */
 #define RANGE_MAX (4ull << 30)
 /* No instruction in 64-bit mode: stands for bytes that could not be read. */
 #define NO_CODE 0x06
@@ -133,11 +134,13 @@ void scanner_init(struct scanner *scanner, const struct scan_request *request,
 {
 	*scanner = (struct scanner){
 		.request = request,
+		.query = request->query,
 		.report = report,
 		.symbols = symbols,
 		.started = now(),
 	};
 	report->query = request->query;
+	report->global = request->global ? mem_strdup(request->global) : NULL;
 	report->seen_known = request->seen != NULL;
 }
 
@@ -166,70 +169,64 @@ static uint64_t read_range(const struct scan_source *source, uint64_t address, u
 {
 	uint64_t unread = 0;
 
+	if (len == 0 || source->read(source->ctx, address, buf, len))
+		return 0;
 	for (uint64_t at = 0; at < len;) {
-		uint64_t part = len - at < READ_BYTES ? len - at : READ_BYTES;
+		uint64_t piece = PAGE - ((address + at) & (PAGE - 1));
 
-		if (source->read(source->ctx, address + at, buf + at, part)) {
-			at += part;
-			continue;
+		if (piece > len - at)
+			piece = len - at;
+		if (!source->read(source->ctx, address + at, buf + at, piece)) {
+			memset(buf + at, NO_CODE, piece);
+			unread += piece;
 		}
-		for (uint64_t end = at + part; at < end;) {
-			uint64_t piece = PAGE - ((address + at) & (PAGE - 1));
-
-			if (piece > end - at)
-				piece = end - at;
-			if (!source->read(source->ctx, address + at, buf + at, piece)) {
-				memset(buf + at, NO_CODE, piece);
-				unread += piece;
-			}
-			at += piece;
-		}
+		at += piece;
 	}
 	return unread;
 }
 
+/* Piece by piece: a process may have reserved far more than it uses. */
 static void sweep_range(struct scanner *scanner, const struct scan_source *source,
 			struct scan_region *region, const struct code_range *range,
 			const struct code_layout *layout)
 {
-	AUTO(mem_freep) uint8_t *bytes = NULL;
+	AUTO(mem_freep) uint8_t *bytes = mem_alloc(PIECE_BYTES + LONGEST_INSTRUCTION);
 	struct scan_report *report = scanner->report;
-	struct sweeping sweeping = { .scanner = scanner, .source = source, .region = region };
-	struct sweep sweep = { .query = &scanner->request->query,
-			       .found = found,
-			       .ctx = &sweeping };
-	uint64_t len = range->high - range->low, unread;
+	struct sweeping sweeping = {
+		.scanner = scanner, .source = source, .region = region, .bytes = bytes
+	};
+	struct sweep sweep = { .query = &scanner->query, .found = found, .ctx = &sweeping };
+	uint64_t all = range->high - range->low, len = all < RANGE_MAX ? all : RANGE_MAX;
+	uint64_t unread = all - len;
 	size_t first = 0;
 
-	if (len > RANGE_MAX)
-		return;
-	bytes = mem_alloc(len);
-	unread = read_range(source, range->low, bytes, len);
-	region->bytes += len;
-	region->unread += unread;
-	sweeping.bytes = bytes;
-	sweeping.address = range->low;
-	/* In steps, so that somebody can be told how far it is. A step ends at a function. */
 	for (uint64_t at = 0; at < len;) {
-		uint64_t end = len;
-		size_t next = first;
+		uint64_t part = len - at, ahead = 0;
 
-		while (next < layout->starts.count &&
-		       layout->starts.items[next] <= range->low + at + READ_BYTES)
-			next++;
-		if (next < layout->starts.count && layout->starts.items[next] < range->high)
-			end = layout->starts.items[next] - range->low;
-		sweep_code(&sweep, bytes + at, end - at, range->low + at,
-			   layout->starts.items + first, next - first);
-		first = next;
-		scanner->done += end - at;
-		at = end;
+		if (part > PIECE_BYTES) {
+			ahead = part - PIECE_BYTES;
+			part = PIECE_BYTES;
+			ahead = ahead < LONGEST_INSTRUCTION ? ahead : LONGEST_INSTRUCTION;
+		}
+		sweeping.address = range->low + at;
+		sweep.stop = sweeping.address + part;
+		unread += read_range(source, sweeping.address, bytes, part);
+		(void)read_range(source, sweep.stop, bytes + part, ahead);
+		while (first < layout->starts.count &&
+		       layout->starts.items[first] < sweeping.address)
+			first++;
+		part = sweep_code(&sweep, bytes, part + ahead, sweeping.address,
+				  layout->starts.items + first, layout->starts.count - first);
+		at += part;
+		scanner->done += part;
 		if (scanner->request->progress)
 			scanner->request->progress(scanner->request->progress_ctx,
 						   now() - scanner->started, scanner->done,
 						   scanner->total);
 	}
-	report->bytes += len;
+	region->bytes += all;
+	region->unread += unread;
+	report->bytes += all;
 	report->instructions += sweep.instructions;
 	report->undecoded += sweep.undecoded > unread ? sweep.undecoded - unread : 0;
 	report->stack_left_out += sweep.stack_left_out;
@@ -267,7 +264,14 @@ void scanner_sweep(struct scanner *scanner, const struct scan_source *source,
 	AUTO(code_layout_deinit) struct code_layout layout = { 0 };
 	struct scan_region *region = region_for(scanner->report, mapping);
 
-	symbols_code(scanner->symbols, source->snapshot, mapping, &layout);
+	/* A recorded file that is not there any more, or has changed, has nothing to be read; how
+	 * long it was is only what the record says. */
+	if (!symbols_code(scanner->symbols, source->snapshot, mapping, &layout) &&
+	    source->recorded && mapping->path) {
+		region->unread += mapping->end - mapping->start;
+		region->bytes += mapping->end - mapping->start;
+		return;
+	}
 	VEC_FOREACH (&layout.ranges, range)
 		sweep_range(scanner, source, region, range, &layout);
 }

@@ -9,6 +9,10 @@
  */
 struct scan_request {
 	struct scan_query query;
+	/* Stores to this variable, "NAME", "unit.c:NAME" or "NAME.field", and other uses of it; the
+	 * query's offset and width then say which part. NULL for none. */
+	const char *global;
+	const char *module;   /* only in files of this name or pattern, or "emitted"; NULL: all */
 	const char *function; /* only there: a name or a pattern; NULL for everywhere */
 	uint32_t fits;	      /* bit per enum scan_fit that is wanted; 0: all */
 	size_t limit;	      /* hits kept, further ones only counted; 0: all */

@@ -11,10 +11,12 @@ struct scan_source {
 	/* All bytes or nothing. */
 	bool (*read)(void *ctx, taddr address, void *buf, size_t len);
 	void *ctx;
+	bool recorded; /* files are read from the disk, not from memory */
 };
 
 struct scanner {
 	const struct scan_request *request;
+	struct scan_query query; /* the request's, with addresses in the process at hand */
 	struct scan_report *report;
 	struct symbols *symbols;
 	uint64_t total, done; /* bytes of code */
@@ -30,5 +32,9 @@ void scanner_expect(struct scanner *scanner, uint64_t bytes);
 /* Scans the code of one of the source's mappings. */
 void scanner_sweep(struct scanner *scanner, const struct scan_source *source,
 		   const struct mapping *mapping);
+
+/* The bytes of a global variable, or of its part, by the file's own addresses. */
+int scan_global(const char *path, const char *global, uint64_t *ret_low, uint64_t *ret_high,
+		struct err *err);
 
 void scanner_finish(struct scanner *scanner);

@@ -1,6 +1,7 @@
 /* Where the code comes from: a file, a live process, a recorded trial. */
 #include <errno.h>
 #include <fcntl.h>
+#include <fnmatch.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,6 +17,84 @@
 
 #define MAPS_BYTES_MAX (256u << 20)
 #define JIT_PAGES_MAX 65536u
+
+/* ---- what is looked at, and for what ---- */
+
+static bool is_code(const struct mapping *mapping)
+{
+	return (mapping->perms & MAPPING_EXEC) && (mapping->perms & MAPPING_READ) &&
+	       mapping->start < mapping->end &&
+	       !(mapping->path && strcmp(mapping->path, "[vsyscall]") == 0);
+}
+
+static bool is_emitted(const struct mapping *mapping)
+{
+	return is_code(mapping) && (!mapping->path || mapping->path[0] == '\0' ||
+				    strncmp(mapping->path, "[anon", 5) == 0 ||
+				    strncmp(mapping->path, "/memfd:", 7) == 0);
+}
+
+static bool is_wanted(const struct scan_request *request, const struct mapping *mapping)
+{
+	const char *slash = mapping->path ? strrchr(mapping->path, '/') : NULL;
+
+	if (!is_code(mapping) || !request->module)
+		return is_code(mapping);
+	if (strcmp(request->module, "emitted") == 0)
+		return is_emitted(mapping);
+	return mapping->path &&
+	       (strcmp(mapping->path, request->module) == 0 ||
+		fnmatch(request->module, slash ? slash + 1 : mapping->path, 0) == 0);
+}
+
+/* What the process adds to the addresses in the file behind a mapping. */
+static bool find_bias(const struct mapping *mapping, uint64_t *ret)
+{
+	AUTO(module_closep) struct module *module = NULL;
+	uint64_t vaddr;
+
+	*ret = mapping->bias;
+	if (mapping->bias_known)
+		return true;
+	if (module_open(mapping->path, NULL, &module, NULL) < 0 ||
+	    !module_vaddr(module, mapping->file_offset, true, mapping->file_offset, &vaddr))
+		return false;
+	*ret = mapping->start - vaddr;
+	return true;
+}
+
+/* Finds the global variable in one of the source's files, the program itself first. */
+static int aim(struct scanner *scanner, const struct mapping *mappings, size_t count,
+	       struct err *err)
+{
+	const struct scan_query *asked = &scanner->request->query;
+	struct scan_query *query = &scanner->query;
+	int first = 0;
+
+	if (!scanner->request->global)
+		return 0;
+	for (size_t i = 0; i < count; i++) {
+		uint64_t low, high, bias;
+		int r;
+
+		if (!is_code(&mappings[i]) || !mappings[i].path || mappings[i].path[0] != '/')
+			continue;
+		r = scan_global(mappings[i].path, scanner->request->global, &low, &high,
+				first == 0 ? err : NULL);
+		if (r == 0 && find_bias(&mappings[i], &bias)) {
+			query->low = low + bias + (uint64_t)(asked->store ? asked->offset : 0);
+			query->high = asked->store ? query->low + (asked->width ? asked->width : 1)
+						   : high + bias;
+			query->store = false;
+			scanner->report->query = *query;
+			return 0;
+		}
+		first = first < 0 ? first : r;
+	}
+	return first < 0 ? first
+			 : err_set(err, -ENOENT, "there is no file to look for '%s' in",
+				   scanner->request->global);
+}
 
 /* ---- a file ---- */
 
@@ -45,7 +124,7 @@ int scan_file(const char *path, const struct scan_request *request, struct scan_
 				   .bias_known = true };
 	struct snapshot snapshot = { .mappings = &mapping, .mapping_count = 1 };
 	struct recorded recorded = { symbols, &snapshot };
-	struct scan_source source = { &snapshot, read_recorded, &recorded };
+	struct scan_source source = { &snapshot, read_recorded, &recorded, true };
 	struct scanner scanner;
 	int r;
 
@@ -56,6 +135,9 @@ int scan_file(const char *path, const struct scan_request *request, struct scan_
 		return r;
 	ret->subject = mem_strdup(path);
 	scanner_init(&scanner, request, symbols, ret);
+	r = aim(&scanner, &mapping, 1, err);
+	if (r < 0)
+		return r;
 	scanner_sweep(&scanner, &source, &mapping);
 	scanner_finish(&scanner);
 	return 0;
@@ -106,32 +188,18 @@ static int open_memory(int pid, struct err *err)
 	return fd < 0 ? proc_trouble(pid, -errno, err) : fd;
 }
 
-static bool is_code(const struct mapping *mapping)
-{
-	return (mapping->perms & MAPPING_EXEC) && (mapping->perms & MAPPING_READ) &&
-	       mapping->start < mapping->end &&
-	       !(mapping->path && strcmp(mapping->path, "[vsyscall]") == 0);
-}
-
-static bool is_emitted(const struct mapping *mapping)
-{
-	return is_code(mapping) && (!mapping->path || mapping->path[0] == '\0' ||
-				    strncmp(mapping->path, "[anon", 5) == 0 ||
-				    strncmp(mapping->path, "/memfd:", 7) == 0);
-}
-
 /* Emitted code first: it is why people look into a process at all. */
 static void sweep_mappings(struct scanner *scanner, const struct scan_source *source)
 {
 	const struct snapshot *snapshot = source->snapshot;
 
 	for (size_t i = 0; i < snapshot->mapping_count; i++)
-		if (is_code(&snapshot->mappings[i]))
+		if (is_wanted(scanner->request, &snapshot->mappings[i]))
 			scanner_expect(scanner,
 				       snapshot->mappings[i].end - snapshot->mappings[i].start);
 	for (int emitted = 1; emitted >= 0; emitted--)
 		for (size_t i = 0; i < snapshot->mapping_count; i++)
-			if (is_code(&snapshot->mappings[i]) &&
+			if (is_wanted(scanner->request, &snapshot->mappings[i]) &&
 			    is_emitted(&snapshot->mappings[i]) == (emitted == 1))
 				scanner_sweep(scanner, source, &snapshot->mappings[i]);
 }
@@ -146,7 +214,7 @@ int scan_process(int pid, const struct scan_request *request, struct scan_report
 	AUTO(mem_freep) char *text = NULL;
 	struct snapshot snapshot = { .pid = pid, .tid = pid };
 	struct live live = { fd };
-	struct scan_source source = { &snapshot, read_live, &live };
+	struct scan_source source = { &snapshot, read_live, &live, false };
 	struct scanner scanner;
 	char path[64];
 	size_t len;
@@ -165,6 +233,9 @@ int scan_process(int pid, const struct scan_request *request, struct scan_report
 	snapshot.mapping_count = mappings.count;
 	ret->subject = mem_printf("process %d", pid);
 	scanner_init(&scanner, request, symbols, ret);
+	r = aim(&scanner, mappings.items, mappings.count, err);
+	if (r < 0)
+		return r;
 	sweep_mappings(&scanner, &source);
 	scanner_finish(&scanner);
 	return 0;
@@ -175,14 +246,19 @@ int scan_process(int pid, const struct scan_request *request, struct scan_report
 /* One process of it. */
 struct remains {
 	struct event_log *log;
-	VEC(struct mapping) mappings; /* paths are the log's */
-	VEC(struct piece) pages;      /* emitted code; bytes are the log's */
+	struct mappings maps; /* as of its last crash */
+	VEC(struct mapping)
+	files;			 /* of code that it had; paths are those of the log or of `maps` */
+	VEC(struct piece) pages; /* emitted code; bytes are the log's */
+	VEC(struct mapping) swept; /* what is looked at: files that nobody had before, and pages */
 };
 
 static void remains_deinit(struct remains *remains)
 {
-	VEC_DEINIT(&remains->mappings);
+	mappings_deinit(&remains->maps);
+	VEC_DEINIT(&remains->files);
 	VEC_DEINIT(&remains->pages);
+	VEC_DEINIT(&remains->swept);
 }
 
 static int by_address(const void *a, const void *b)
@@ -235,50 +311,76 @@ static void map_pages(struct remains *remains)
 	VEC_FOREACH (&remains->pages, page) {
 		if (mapping.end != page->address) {
 			if (mapping.start < mapping.end)
-				VEC_PUSH(&remains->mappings, mapping);
+				VEC_PUSH(&remains->swept, mapping);
 			mapping.start = page->address;
 		}
 		mapping.end = page->address + page->len;
 	}
 	if (mapping.start < mapping.end)
-		VEC_PUSH(&remains->mappings, mapping);
+		VEC_PUSH(&remains->swept, mapping);
 }
 
-static bool same_module(const struct mapping *a, const struct mapping *b)
+static void take_maps(struct remains *remains)
 {
-	return a->path && b->path && strcmp(a->path, b->path) == 0 &&
-	       a->build_id_len == b->build_id_len &&
-	       memcmp(a->build_id, b->build_id, a->build_id_len) == 0;
+	struct log_reader *reader = &remains->log->reader;
+	struct log_item item;
+
+	log_reader_rewind(reader);
+	while (log_reader_next(reader, &item)) {
+		AUTO(mem_freep) char *text = NULL;
+		size_t len;
+
+		if (item.head.type != LOG_CRASH)
+			continue;
+		text = event_log_blob(remains->log, &item, LOG_BLOB_MAPS, 0, NULL, &len);
+		if (!text)
+			continue;
+		mappings_deinit(&remains->maps);
+		remains->maps = (struct mappings){ 0 };
+		(void)mappings_parse(&remains->maps, text, len);
+	}
 }
 
-static bool seen_before(const struct event_logs *logs, const struct event_log *until,
-			const struct mapping *module)
+/* The modules that the observer wrote down, with their build-ids; observer `crash` has only the
+ * mappings of the crash. */
+static void take_files(struct remains *remains)
 {
-	for (const struct event_log *log = logs->list.items; log < until; log++)
-		for (size_t i = 0; i < log->modules.count; i++)
-			if (same_module(&log->modules.items[i], module))
-				return true;
+	const struct log_header *header = &remains->log->reader.header;
+	const struct mappings *from =
+		remains->log->modules.count > 0 ? &remains->log->modules : &remains->maps;
+
+	for (size_t i = 0; i < from->count; i++) {
+		const struct mapping *mapping = &from->items[i];
+
+		/* redhand's own library was not there when it mattered. */
+		if (is_code(mapping) && mapping->path && mapping->path[0] == '/' &&
+		    !is_emitted(mapping) &&
+		    !(mapping->start < header->agent_end && header->agent_base < mapping->end))
+			VEC_PUSH(&remains->files, *mapping);
+	}
+}
+
+static bool was_swept(const struct scan_report *report, const char *path)
+{
+	VEC_FOREACH (&report->regions, region)
+		if (strcmp(region->name, path) == 0)
+			return true;
 	return false;
 }
 
-static void take_remains(const struct event_logs *logs, struct event_log *log, struct remains *ret)
+static void take_remains(struct event_log *log, const struct scan_report *report,
+			 struct remains *ret)
 {
-	const struct log_header *header = &log->reader.header;
-
 	ret->log = log;
+	take_maps(ret);
+	take_files(ret);
 	take_pages(ret);
 	map_pages(ret);
-	for (size_t i = 0; i < log->modules.count; i++) {
-		const struct mapping *module = &log->modules.items[i];
-
-		/* redhand's own library was not there when it mattered. */
-		if (module->start < header->agent_end && header->agent_base < module->end)
-			continue;
-		if (!seen_before(logs, log, module))
-			VEC_PUSH(&ret->mappings, *module);
-	}
-	if (ret->mappings.count > 0)
-		qsort(ret->mappings.items, ret->mappings.count, sizeof(struct mapping), by_start);
+	VEC_FOREACH (&ret->files, file)
+		if (!was_swept(report, file->path))
+			VEC_PUSH(&ret->swept, *file);
+	if (ret->swept.count > 0)
+		qsort(ret->swept.items, ret->swept.count, sizeof(struct mapping), by_start);
 }
 
 static void sweep_remains(struct scanner *scanner, struct remains *remains)
@@ -287,43 +389,29 @@ static void sweep_remains(struct scanner *scanner, struct remains *remains)
 		.pid = (int)remains->log->reader.header.pid,
 		.pieces = remains->pages.items,
 		.piece_count = remains->pages.count,
-		.mappings = remains->mappings.items,
-		.mapping_count = remains->mappings.count,
+		.mappings = remains->swept.items,
+		.mapping_count = remains->swept.count,
 	};
 	struct recorded recorded = { scanner->symbols, &snapshot };
 
-	sweep_mappings(scanner, &(struct scan_source){ &snapshot, read_recorded, &recorded });
+	sweep_mappings(scanner, &(struct scan_source){ &snapshot, read_recorded, &recorded, true });
 }
 
 /* Emitted code that a process had when it died, but that was not kept. */
 static void note_lost_code(const struct remains *remains, struct scan_report *report)
 {
-	struct log_reader *reader = &remains->log->reader;
 	uint64_t bytes = 0;
-	struct log_item item;
 
-	log_reader_rewind(reader);
-	while (remains->pages.count == 0 && log_reader_next(reader, &item)) {
-		AUTO(mappings_deinit) struct mappings mappings = { 0 };
-		AUTO(mem_freep) char *maps = NULL;
-		size_t len;
-
-		if (item.head.type != LOG_CRASH)
-			continue;
-		maps = event_log_blob(remains->log, &item, LOG_BLOB_MAPS, 0, NULL, &len);
-		if (maps)
-			(void)mappings_parse(&mappings, maps, len);
-		bytes = 0;
-		for (size_t i = 0; i < mappings.count; i++)
-			if (is_emitted(&mappings.items[i]))
-				bytes += mappings.items[i].end - mappings.items[i].start;
-	}
+	for (size_t i = 0; i < remains->maps.count && remains->pages.count == 0; i++)
+		if (is_emitted(&remains->maps.items[i]))
+			bytes += remains->maps.items[i].end - remains->maps.items[i].start;
 	if (bytes > 0)
 		strv_take(
 			&report->notes,
 			mem_printf("process %u had %llu KiB for emitted code, which was not kept: "
 				   "run the trials with --observe ids",
-				   reader->header.pid, (unsigned long long)bytes / 1024));
+				   remains->log->reader.header.pid,
+				   (unsigned long long)bytes / 1024));
 }
 
 int scan_trial(int trials, const char *trial, const struct scan_request *request,
@@ -333,6 +421,7 @@ int scan_trial(int trials, const char *trial, const struct scan_request *request
 	struct symbols *symbols = symbols_new(&(struct symbols_options){ .no_python = true });
 	AUTO(event_logs_deinit) struct event_logs logs = { 0 };
 	struct scanner scanner;
+	bool aimed = false;
 	int r = event_logs_open(trials, trial, &logs, err);
 
 	if (r < 0)
@@ -344,13 +433,19 @@ int scan_trial(int trials, const char *trial, const struct scan_request *request
 	ret->subject = mem_printf("trial %s", trial);
 	scanner_init(&scanner, request, symbols, ret);
 	VEC_FOREACH (&logs.list, log) {
-		struct remains remains = { 0 };
+		AUTO(remains_deinit) struct remains remains = { 0 };
 
-		take_remains(&logs, log, &remains);
+		take_remains(log, ret, &remains);
+		/* Each process has the variable at an address of its own, or not at all. */
+		r = aim(&scanner, remains.files.items, remains.files.count, aimed ? NULL : err);
+		if (r < 0)
+			continue;
+		aimed = true;
 		sweep_remains(&scanner, &remains);
 		note_lost_code(&remains, ret);
-		remains_deinit(&remains);
 	}
+	if (!aimed)
+		return r;
 	for (size_t i = 0; i < logs.notes.count; i++)
 		strv_add(&ret->notes, logs.notes.items[i]);
 	scanner_finish(&scanner);

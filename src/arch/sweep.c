@@ -156,7 +156,7 @@ static bool match_store_to(struct sweep *sweep, const struct step *step)
 	(void)store_fit(0, query->high - query->low, (int64_t)(address - query->low),
 			hit.store.width, &hit.fit);
 	if (!hit.store.to.fixed)
-		hit.fit = FIT_ANY; /* the index tells where */
+		hit.fit = SCAN_FIT_ANY; /* the index tells where */
 	sweep->found(sweep->ctx, &hit);
 	return true;
 }

@@ -36,7 +36,7 @@ static const char *victims;
 static void note(void *ctx, const struct sweep_hit *hit)
 {
 	strbuf_addf(ctx, "%s:%s;",
-		    hit->match == SCAN_STORE ? store_fit_name(hit->fit)
+		    hit->match == SCAN_STORE ? scan_fit_name(hit->fit)
 					     : scan_match_name(hit->match),
 		    hit->store.text);
 }
@@ -187,26 +187,26 @@ static void test_fit(void **state)
 		uint64_t store_width;
 		int fit; /* -1: they do not meet */
 	} rows[] = {
-		{ 8, 8, 8, 8, FIT_EXACT },
-		{ 8, 8, 8, 4, FIT_NARROWER },
-		{ 8, 8, 15, 1, FIT_NARROWER },
+		{ 8, 8, 8, 8, SCAN_FIT_EXACT },
+		{ 8, 8, 8, 4, SCAN_FIT_NARROWER },
+		{ 8, 8, 15, 1, SCAN_FIT_NARROWER },
 		{ 8, 8, 16, 1, -1 },
 		{ 8, 8, 7, 1, -1 },
-		{ 8, 8, 7, 2, FIT_COVERS },
-		{ 8, 8, 0, 32, FIT_COVERS },
-		{ 8, 8, 8, 16, FIT_WIDER },
-		{ 8, 8, 15, 2, FIT_WIDER },
-		{ 8, 0, 8, 16, FIT_BEGINS },
+		{ 8, 8, 7, 2, SCAN_FIT_COVERS },
+		{ 8, 8, 0, 32, SCAN_FIT_COVERS },
+		{ 8, 8, 8, 16, SCAN_FIT_WIDER },
+		{ 8, 8, 15, 2, SCAN_FIT_WIDER },
+		{ 8, 0, 8, 16, SCAN_FIT_BEGINS },
 		{ 8, 0, 9, 1, -1 },
-		{ 8, 0, 4, 8, FIT_COVERS },
-		{ 8, 8, 0, 0, FIT_ANY },
+		{ 8, 0, 4, 8, SCAN_FIT_COVERS },
+		{ 8, 8, 0, 0, SCAN_FIT_ANY },
 		{ -8, 8, 0, 0, -1 },
-		{ -8, 4, -8, 4, FIT_EXACT },
+		{ -8, 4, -8, 4, SCAN_FIT_EXACT },
 	};
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-		enum store_fit fit;
+		enum scan_fit fit;
 		bool meets = store_fit(rows[i].offset, rows[i].width, rows[i].store,
 				       rows[i].store_width, &fit);
 
@@ -260,7 +260,7 @@ static void test_seen(void **state)
 	scan_victim("types-O2", &request, &plain);
 	hit = hit_in(&plain, "statement_new");
 	assert_non_null(hit);
-	assert_int_equal(hit->fit, FIT_EXACT);
+	assert_int_equal(hit->fit, SCAN_FIT_EXACT);
 	assert_int_equal(hit->width, 8);
 	assert_false(plain.seen_known);
 	seen[0].offset = hit->frames.frames[0].offset;

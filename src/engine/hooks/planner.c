@@ -271,6 +271,40 @@ static bool needs_arguments(const struct hook_use *use)
 	       use->count != HOOK_NO_ARGUMENT;
 }
 
+/* Functions that the agent stands in front of, or calls itself on its way into a hook. */
+static const char *const followed[] = { "malloc", "calloc", "realloc", "free", "memalign",
+					"aligned_alloc", "posix_memalign", "valloc", "pvalloc",
+					"reallocarray" };
+static const char *const called[] = { "memcpy", "memmove", "memset", "memcmp", "bcmp", "memchr",
+				      "strlen", "strnlen", "strchr", "strrchr", "strcmp", "strstr",
+				      "strcspn", "clock_gettime", "pthread_setspecific" };
+
+static bool is_among(const char *name, const char *const *names, size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		if (strcmp(names[i], name) == 0)
+			return true;
+	return false;
+}
+
+static int check_own(const struct file *file, const struct function *function,
+		     const struct hook_use *use, struct err *err)
+{
+	bool allocates = use->role == HOOK_ALLOC || use->role == HOOK_FREE ||
+			 use->role == HOOK_REALLOC;
+
+	if (strncmp(last_name(file->path), "libc.", 5) != 0 &&
+	    strncmp(last_name(file->path), "libc-", 5) != 0)
+		return 0;
+	if (allocates && is_among(function->name, followed, ARRAY_SIZE(followed)))
+		return err_set(err, -EINVAL, "redhand follows '%s' without being asked",
+			       function->name);
+	if (is_among(function->name, called, ARRAY_SIZE(called)))
+		return err_set(err, -ENOTSUP, "'%s' cannot be hooked: redhand uses it inside hooks",
+			       function->name);
+	return 0;
+}
+
 static int check_kind(const struct function *function, const struct hook_use *use, struct err *err)
 {
 	switch (function->kind) {
@@ -347,8 +381,10 @@ static int plan_function(struct hook_planner *planner, struct file *file,
 {
 	AUTO(shape_deinit) struct shape shape = { 0 };
 	AUTO(patches_deinit) struct patches patches = { 0 };
-	int r = check_kind(function, use, err);
+	int r = check_own(file, function, use, err);
 
+	if (r == 0)
+		r = check_kind(function, use, err);
 	if (r == 0)
 		r = shape_read(file->module, function, &shape, err);
 	if (r == 0)

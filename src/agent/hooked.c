@@ -341,7 +341,8 @@ static bool put_tail(struct area *area, struct hooked_site *site, size_t word)
 	hooked_tail_sites[tail] = (uint64_t)(site - hooked.sites);
 	put_indirect(area, "\xff\x25", 2, word); /* jmp [rip + …] */
 	area->used = word;
-	put_word(area, (uint64_t)hooked_tails + tail * HOOKED_TAIL_BYTES);
+	site->tail = (uint64_t)hooked_tails + tail * HOOKED_TAIL_BYTES;
+	put_word(area, site->tail);
 	return true;
 }
 
@@ -375,6 +376,7 @@ static bool stub_write(struct area *area, struct hooked_site *site)
 	return fits;
 }
 
+_Static_assert(HOOKED_TAIL_BYTES == LOG_HOOK_TAIL_BYTES, "told to the tool");
 _Static_assert(PLAN_HOOK_MOVED + 32 + 8 <= STUB_ROOM, "a stub fits");
 
 /* ---- patching -------------------------------------------------------------------------------- */
@@ -383,13 +385,14 @@ static void site_record(const struct hooked_site *site)
 {
 	const struct plan_hook *plan = site->plan;
 	struct log_hook record = { .address = site->bias + plan->place.offset,
-				   .state = site->state,
+				   .state = site->state ? site->state : LOG_HOOK_WAITING,
 				   .covered = plan->covered };
 	struct log_writer writer;
 	uint32_t i;
 
 	if (site->state == LOG_HOOK_PLACED) {
 		record.stub = site->stub;
+		record.tail = site->tail;
 		record.stub_bytes = site->stub_bytes;
 	}
 	for (i = 0; i < plan->mark_count && i < LOG_HOOK_MARKS; i++) {
@@ -621,12 +624,16 @@ static bool vectors_look(void)
 void hooked_init(void)
 {
 	uint64_t features = 0;
+	uint32_t i;
 
 	if (!hooked.site_count || !real.loader || !vectors_look())
 		return;
 	shadow_stack =
 		!raw_syscall2(SYS_arch_prctl, ARCH_SHSTK_STATUS, &features) && (features & 1);
 	libraries_place();
+	for (i = 0; i < hooked.site_count; i++)
+		if (!hooked.sites[i].state)
+			site_record(&hooked.sites[i]);
 }
 
 void hooked_after_fork(void)
@@ -634,8 +641,7 @@ void hooked_after_fork(void)
 	uint32_t i;
 
 	for (i = 0; i < hooked.site_count; i++)
-		if (hooked.sites[i].state)
-			site_record(&hooked.sites[i]);
+		site_record(&hooked.sites[i]);
 }
 
 bool hooked_trap_sigsafe(ucontext_t *context)

@@ -137,6 +137,10 @@ static void body_open(struct body *body)
 	body->stack = event_log_blob(body->log, &body->item, LOG_BLOB_STACK, 0,
 				     &body->stack_address, &body->stack_len);
 	add_piece(body, LOG_BLOB_CODE, 0);
+	if (body->pieces.count > 0)
+		event_log_unpatch(body->log, body->pieces.items[0].address,
+				  (uint8_t *)body->pieces.items[0].bytes,
+				  body->pieces.items[0].len);
 	if (body->pieces.count > 0 && !(body->record.flags & LOG_CRASH_SENT))
 		(void)operands_of_fault(body->pieces.items[0].bytes, body->pieces.items[0].len,
 					body->pieces.items[0].address,
@@ -156,6 +160,7 @@ static void body_open(struct body *body)
 static void unwind_crash(struct autopsy *autopsy, const struct body *body, struct crash *ret)
 {
 	const struct arch *arch = arch_native();
+	AUTO(stack_deinit) struct stack whole = { 0 };
 	struct snapshot snapshot = {
 		.pid = (int)body->log->reader.header.pid,
 		.tid = (int)body->record.tid,
@@ -171,9 +176,15 @@ static void unwind_crash(struct autopsy *autopsy, const struct body *body, struc
 	};
 
 	arch_registers_from_saved(arch, body->record.gregs, 18, &snapshot.registers);
+	snapshot.registers.value[arch->pc] =
+		event_log_original(body->log, snapshot.registers.value[arch->pc]);
 	snapshot.registers.value[arch->thread_pointer] = body->record.fs_base;
 	snapshot.registers.known |= 1u << arch->thread_pointer;
-	(void)symbols_unwind(autopsy->symbols, &snapshot, &ret->stack, NULL);
+	(void)symbols_unwind(autopsy->symbols, &snapshot, &whole, NULL);
+	for (size_t i = 0; i < whole.count; i++)
+		if (!event_log_is_tail(body->log, whole.frames[i].address))
+			(void)stack_push(&ret->stack, &whole.frames[i]);
+	ret->stack.end = whole.end;
 }
 
 static void read_owned(struct autopsy *autopsy, struct body *body, enum autopsy_depth depth,

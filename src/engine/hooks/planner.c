@@ -272,11 +272,13 @@ static bool needs_arguments(const struct hook_use *use)
 }
 
 /* Functions that the agent stands in front of, or calls itself on its way into a hook. */
-static const char *const followed[] = { "malloc", "calloc", "realloc", "free", "memalign",
-					"aligned_alloc", "posix_memalign", "valloc", "pvalloc",
-					"reallocarray" };
-static const char *const called[] = { "memcpy", "memmove", "memset", "memcmp", "bcmp", "memchr",
-				      "strlen", "strnlen", "strchr", "strrchr", "strcmp", "strstr",
+static const char *const followed[] = { "malloc",   "calloc",	     "realloc",	       "free",
+					"memalign", "aligned_alloc", "posix_memalign", "valloc",
+					"pvalloc",  "reallocarray" };
+static const char *const called[] = { "memcpy",	 "memmove",	  "memset",
+				      "memcmp",	 "bcmp",	  "memchr",
+				      "strlen",	 "strnlen",	  "strchr",
+				      "strrchr", "strcmp",	  "strstr",
 				      "strcspn", "clock_gettime", "pthread_setspecific" };
 
 static bool is_among(const char *name, const char *const *names, size_t count)
@@ -290,8 +292,8 @@ static bool is_among(const char *name, const char *const *names, size_t count)
 static int check_own(const struct file *file, const struct function *function,
 		     const struct hook_use *use, struct err *err)
 {
-	bool allocates = use->role == HOOK_ALLOC || use->role == HOOK_FREE ||
-			 use->role == HOOK_REALLOC;
+	bool allocates =
+		use->role == HOOK_ALLOC || use->role == HOOK_FREE || use->role == HOOK_REALLOC;
 
 	if (strncmp(last_name(file->path), "libc.", 5) != 0 &&
 	    strncmp(last_name(file->path), "libc-", 5) != 0)
@@ -498,11 +500,12 @@ static int not_found(struct hook_planner *planner, struct file *only, const char
 				  "build it with __attribute__((noinline)) or -fno-inline, or hook "
 				  "a function that calls it");
 	}
-	(void)err_set(err, -ENOENT, "there is no function '%s' in '%s'%s", name,
-		      last_name(file->path), only ? "" : " or the libraries it is linked with");
 	near = file->module ? functions_near(file->module, name) : NULL;
+	(void)err_set(err, -ENOENT, "there is no function '%s' in '%s'%s%s%s%s", name,
+		      last_name(file->path), only ? "" : " or the libraries it is linked with",
+		      near ? ": did you mean '" : "", near ? near : "", near ? "'?" : "");
 	if (near)
-		return err_remedy(err, "did you mean '%s'?", near);
+		return err ? err->code : -ENOENT;
 	return err_remedy(
 		err, "FILE!name for a function of another file, FILE+0xADDRESS where names are "
 		     "stripped");

@@ -277,6 +277,7 @@ static void add_short_references(struct shape *shape, const struct function_rang
 
 struct callers {
 	const struct shape *shape;
+	struct function_range piece;
 	bool others;
 };
 
@@ -291,41 +292,46 @@ static void note_pointer(void *ctx, uint64_t value)
 static void look_for_others(void *ctx, const struct reference *reference)
 {
 	struct callers *callers = ctx;
+	bool inside =
+		reference->from >= callers->piece.low && reference->from < callers->piece.high;
 
-	if ((reference->call || !in_ranges(callers->shape, reference->from)) &&
-	    is_branch(callers->shape, reference))
+	if (inside || (!reference->call && in_ranges(callers->shape, reference->from)))
+		return;
+	if (is_branch(callers->shape, reference))
 		callers->others = true;
 }
 
-/* Can nobody but this function get to the code at `target`, and only by a jump? Then it is a part
- * of the function. */
-static bool only_ours(const struct shape *shape, const struct function *piece)
+/* Can nobody but this function get to a piece of code, and only by jumps? Then it is a part of the
+ * function, whatever it is called: what the compiler moved out of the way, or split off. */
+static bool only_ours(const struct shape *shape, const struct function_range *piece)
 {
-	struct callers callers = { .shape = shape };
+	struct callers callers = { .shape = shape, .piece = *piece };
+	struct function named;
+	bool global;
 
-	if (piece->global || piece->kind == FUNCTION_IFUNC || piece->range_count == 0)
+	(void)functions_at(shape->module, piece->low, &named);
+	global = named.global || named.kind == FUNCTION_IFUNC;
+	function_deinit(&named);
+	if (global)
 		return false;
-	each_reference(shape->module, piece->entry, piece->entry + 1, look_for_others, &callers);
-	module_each_pointer(shape->module, piece->entry, piece->entry + 1, note_pointer, &callers);
+	module_each_pointer(shape->module, piece->low, piece->high, note_pointer, &callers);
+	if (!callers.others)
+		each_reference(shape->module, piece->low, piece->high, look_for_others, &callers);
 	return !callers.others;
 }
 
 /* Takes in the code at `target` if it is reached from here alone. */
 static int absorb(struct shape *shape, uint64_t target, bool *ret_more, struct err *err)
 {
-	struct function piece;
-	int r = 0;
+	struct function_range piece;
 
-	if (functions_at(shape->module, target, &piece) && only_ours(shape, &piece))
-		for (size_t i = 0; r == 0 && i < piece.range_count &&
-				   shape->function.range_count < FUNCTION_RANGES_MAX;
-		     i++) {
-			shape->function.ranges[shape->function.range_count++] = piece.ranges[i];
-			r = decode_range(shape, &piece.ranges[i], err);
-			*ret_more = true;
-		}
-	function_deinit(&piece);
-	return r;
+	if (shape->function.range_count == FUNCTION_RANGES_MAX ||
+	    !functions_known_piece(shape->module, target, &piece) || in_ranges(shape, piece.low) ||
+	    !only_ours(shape, &piece))
+		return 0;
+	shape->function.ranges[shape->function.range_count++] = piece;
+	*ret_more = true;
+	return decode_range(shape, &piece, err);
 }
 
 static bool leaves(const struct shape *shape, const struct code_instruction *instruction)

@@ -41,7 +41,8 @@ struct hooked_site {
 	uint64_t stub;
 	uint64_t tail; /* the slot for its tail call; 0: none */
 	uint32_t stub_bytes;
-	uint32_t state; /* enum log_hook_state; 0: its module is not there */
+	uint32_t area_bytes; /* of the memory that its stub is the first in; 0: it is not */
+	uint32_t state;	     /* enum log_hook_state; 0: its module is not there */
 	uint32_t first_action, action_count;
 };
 

@@ -7,6 +7,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "debuginfo/program.h"
 #include "engine/hooks/libraries.h"
 #include "engine/hooks/patches.h"
 #include "engine/hooks/shape.h"
@@ -22,8 +23,8 @@ struct file {
 	char *path;
 	struct module *module; /* NULL when it could not be opened */
 	bool tried;
-	bool main;
-	bool late; /* loaded by the program itself, not at start */
+	bool main; /* a program */
+	bool late; /* not what is there when the command starts */
 };
 
 struct hook_planner {
@@ -108,6 +109,14 @@ static struct module *open_file(struct file *file, struct err *err)
 	return file->module;
 }
 
+/* Another program: a script, or the command itself, may run it. */
+static bool is_program(const char *path)
+{
+	AUTO(mem_freep) struct program_facts *facts = mem_alloc(sizeof(*facts));
+
+	return program_read(path, facts, NULL) == 0 && facts->kind == PROGRAM_ELF && facts->dynamic;
+}
+
 /* The file that the user named: one of those at start by its path or name, or any other by path. */
 static struct file *find_file(struct hook_planner *planner, const char *name, struct err *err)
 {
@@ -136,7 +145,7 @@ static struct file *find_file(struct hook_planner *planner, const char *name, st
 		if (realpath(file->path, other) && strcmp(real, other) == 0)
 			return file;
 	}
-	add_file(planner, real, false, true);
+	add_file(planner, real, is_program(real), true);
 	return &planner->files.items[planner->files.count - 1];
 }
 
@@ -596,7 +605,7 @@ int hook_plan(struct hook_planner *planner, const char *text, const struct hook_
 		return not_found(planner, only, name, err);
 	if (r < 0)
 		return r;
-	if (only && only->late)
+	if (only && only->late && !only->main)
 		plan_loader(planner, &planned);
 	strbuf_add(items, planned.data, planned.len);
 	return 0;

@@ -5,6 +5,7 @@
  */
 #include <alloca.h>
 #include <csetjmp>
+#include <csignal>
 #include <cstdarg>
 #include <cstdint>
 #include <cstdio>
@@ -375,6 +376,37 @@ static void mode_fork()
 	printf("fork %d\n", WEXITSTATUS(status));
 }
 
+static unsigned long from_handler;
+
+static void on_signal(int)
+{
+	unsigned long value = 0xb00000;
+
+	from_handler += one_field(&value);
+}
+
+/* Breakpoints are signals, too: in handlers and threads that block all of them. */
+static void mode_signals()
+{
+	struct sigaction action = {};
+	unsigned long value = 0xb00040;
+	sigset_t all;
+
+	action.sa_handler = on_signal;
+	sigfillset(&action.sa_mask);
+	sigaction(SIGUSR1, &action, nullptr);
+	sigaction(SIGTRAP, &action, nullptr);
+	for (unsigned i = 0; i < 10; i++)
+		raise(SIGUSR1);
+	raise(SIGTRAP);
+	sigfillset(&all);
+	sigprocmask(SIG_BLOCK, &all, nullptr);
+	for (unsigned i = 0; i < 10; i++)
+		from_handler += one_field(&value);
+	sigprocmask(SIG_UNBLOCK, &all, nullptr);
+	printf("signals %lx\n", from_handler);
+}
+
 /* The first instructions of a hooked function run elsewhere; a crash there is one in the function. */
 HOOKED unsigned long reads_first(const unsigned long *of)
 {
@@ -423,6 +455,8 @@ int main(int argc, char **argv)
 		mode_late(argv[2]);
 	else if (!strcmp(mode, "fork"))
 		mode_fork();
+	else if (!strcmp(mode, "signals"))
+		mode_signals();
 	else if (!strcmp(mode, "crash"))
 		sink += reads_first(nullptr);
 	else if (!strcmp(mode, "time") && argc > 3)

@@ -130,6 +130,13 @@ def shapes(hooked, program):
     return lines
 
 
+def signals(hooked, program):
+    images, _, lines = hooked.run(program, ['signals'], ['alloc=one_field(size=8)'])
+    hooked.tap.check(any('form=trap' in line for line in lines), 'signals: by breakpoints', lines)
+    hooked.same(os.path.basename(program) + ' signals, all of them blocked', images,
+                [(8, 0xb00000)] * 11 + [(8, 0xb00040)] * 10)
+
+
 def late(hooked, program):
     images, _, lines = hooked.run(program, ['late', hooked.plugin], [f'alloc={hooked.plugin}!plugin_get(size@0)'])
     hooked.tap.check(any(' loader ' in line for line in lines), 'late: the loader is asked to tell', lines)
@@ -182,6 +189,7 @@ def main():
                   '\n'.join(forms))
         fast = os.path.join(hooked.build, 'hooked-gcc-O2')
         threads(hooked, fast)
+        signals(hooked, fast)
         late(hooked, fast)
         processes(hooked, fast)
         other_build(hooked, fast, os.path.join(hooked.build, 'hooked-gcc-O1-fixed'))

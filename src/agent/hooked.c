@@ -542,7 +542,10 @@ static void module_place(const struct link_map *map, bool program)
 		if (!area.base)
 			site_refuse(site, LOG_HOOK_NO_MEMORY);
 		else if (!stub_write(&area, site))
-			site_refuse(site, LOG_HOOK_TOO_FAR);
+			site_refuse(site, tails_used == HOOKED_TAILS &&
+							  (site->plan->flags & PLAN_HOOK_TAIL)
+						  ? LOG_HOOK_FULL
+						  : LOG_HOOK_TOO_FAR);
 	}
 	if (area.base && raw_syscall3(SYS_mprotect, area.base, area.bytes, PROT_READ | PROT_EXEC))
 		executable = false;

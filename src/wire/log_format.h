@@ -496,8 +496,9 @@ enum log_hook_state {
 	LOG_HOOK_NO_MEMORY = 3,	 /* none to be had near enough, or it may not be executed */
 	LOG_HOOK_TOO_FAR = 4,	 /* something that the code names is out of reach */
 	LOG_HOOK_SHADOW = 5,	 /* not with shadow stacks */
+	LOG_HOOK_FULL = 7,	 /* more tail calls than there is room for */
 	LOG_HOOK_WAITING = 6,	 /* its module was not there at start; another record may follow */
-	LOG_HOOK_STATES,
+	LOG_HOOK_STATES = 8,
 };
 
 #define LOG_HOOK_MARKS 16u

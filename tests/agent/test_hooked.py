@@ -3,7 +3,7 @@
 hooked functions and however they are left, and the agent sees every call, with its arguments and results."""
 import glob
 import os
-import signal
+import random
 import subprocess
 import sys
 import tempfile
@@ -162,6 +162,33 @@ def processes(hooked, program):
                      'other programs of the trial are left alone', (done, states))
 
 
+def many(hooked, seed):
+    """Functions taken at random from a large program, entries and exits."""
+    python = '/usr/bin/python3'
+    if not os.path.exists(python):
+        hooked.tap.skip('many functions of python3', 'it is not installed')
+        return
+    names = subprocess.run(['nm', '-D', '--defined-only', python], stdout=subprocess.PIPE, text=True).stdout
+    names = sorted(line.split()[2].split('@')[0] for line in names.splitlines() if line.split()[1] == 'T')
+    chosen = random.Random(seed).sample(names, min(40, len(names)))
+    script = ("import json, re\nd = {str(i): [i, {'a': i * 1.5}] for i in range(200)}\ns = json.dumps(d)\n"
+              "assert json.loads(s) == d\ndef g(n):\n  if n > 30: raise ValueError(n)\n  return g(n + 1)\n"
+              "for i in range(20):\n  try: g(0)\n  except ValueError as e: last = str(e)\n"
+              "print(last, len(re.findall('[0-9]+', s)), sorted(set(s)))")
+    plan, lines = hooked.plan(python, [f'{what}:{name}' for name in chosen for what in ('arg0', 'ret')])
+    plain = hooked.rig.plain([python, '-S', '-c', script])
+    trial = tempfile.mkdtemp(dir=hooked.rig.folder)
+    os.rename(plan, os.path.join(trial, 'plan'))
+    seen = hooked.rig._run([python, '-S', '-c', script],
+                           dict(os.environ, REDHAND_TRIAL=trial, LD_PRELOAD=hooked.rig.agent), {})
+    placed = [r for r in hooked.rig.records(trial) if r.type == 'HOOK' and r['state'] == PLACED]
+    count = len([line for line in lines if line.startswith('hook')])
+    hooked.tap.check((plain.returncode, plain.stdout, plain.stderr) == (seen.returncode, seen.stdout, seen.stderr) and
+                     len(placed) == count > 20,
+                     f'{count} places in 40 functions of python3, seed {seed}: it runs as ever',
+                     f'{plain}\n{seen}\n{len(placed)}\n' + '\n'.join(chosen))
+
+
 def other_build(hooked, program, other):
     """The plan was made for one build, and another one is run: nothing is patched."""
     plan, _ = hooked.plan(program, ['alloc=pool_get'])
@@ -192,6 +219,7 @@ def main():
         signals(hooked, fast)
         late(hooked, fast)
         processes(hooked, fast)
+        many(hooked, random.randrange(1 << 32))
         other_build(hooked, fast, os.path.join(hooked.build, 'hooked-gcc-O1-fixed'))
     finally:
         rig.close()

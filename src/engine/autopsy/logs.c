@@ -195,6 +195,7 @@ static void note_hooks(struct event_logs *logs)
 		[LOG_HOOK_NO_MEMORY] = "there was no memory for it near enough",
 		[LOG_HOOK_TOO_FAR] = "what it names is out of reach",
 		[LOG_HOOK_SHADOW] = "shadow stacks are on",
+		[LOG_HOOK_FULL] = "there are too many functions that end in others",
 		[LOG_HOOK_WAITING] = "the file that it is in was never loaded",
 	};
 

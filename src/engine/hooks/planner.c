@@ -173,7 +173,8 @@ static void fill_place(const struct file *file, uint64_t at, struct plan_place *
 		ret->module[0] = '/';
 	memcpy(ret->module + at_name, name, strnlen(name, sizeof(ret->module) - 1 - at_name));
 	ret->build_id_bytes = len <= sizeof(ret->build_id) ? (uint32_t)len : 0;
-	memcpy(ret->build_id, id, ret->build_id_bytes);
+	if (ret->build_id_bytes > 0)
+		memcpy(ret->build_id, id, ret->build_id_bytes);
 	ret->build_id_at = module_build_id_vaddr(file->module);
 	ret->offset = at;
 }

@@ -381,9 +381,9 @@ static int add_patches(struct hook_planner *planner, const struct file *file,
 	}
 	if (r == 0 && traps > 0)
 		note(planner,
-		     mem_printf("'%s' leaves no room for a jump at %zu of its ends: each call "
-				"costs some microseconds more",
-				function->name, traps));
+		     mem_printf("'%s' has no room for a jump in %zu place%s: a breakpoint does it, "
+				"which costs some microseconds a time",
+				function->name, traps, traps > 1 ? "s" : ""));
 	return r;
 }
 

@@ -11,6 +11,10 @@
  * Code is patched only while nobody can run it: by the constructor, before there is a second
  * thread, and when the loader tells that a library was mapped (its r_brk, <link.h>), before
  * anything in that library has run. So no thread ever sees half a jump.
+ *
+ * Known limits: libraries in a name space of their own (dlmopen) are not seen. A call whose entry
+ * was refused (a signal handler inside another hook) is missing at its exit and counted as
+ * LOG_DROP_BLOCK, and so are calls nested deeper than THREAD_PENDING.
  */
 #ifndef REDHAND_AGENT_HOOKED_H
 #define REDHAND_AGENT_HOOKED_H

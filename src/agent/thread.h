@@ -22,7 +22,7 @@
 #define THREAD_PLACES_BITS 8
 #define THREAD_LANE_SHARED 255u
 #define THREAD_ALTSTACK_BYTES (64u << 10)
-#define THREAD_PENDING 16u
+#define THREAD_PENDING 64u
 
 /* A place that allocates, as cheaply recognised as possible: return address and stack pointer,
  * and the next return addresses above, whose offsets were found when the place was first seen. */

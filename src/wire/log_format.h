@@ -663,16 +663,19 @@ enum log_hook_state {
 	LOG_HOOK_NO_MEMORY = 3,	 /* none to be had near enough, or it may not be executed */
 	LOG_HOOK_TOO_FAR = 4,	 /* something that the code names is out of reach */
 	LOG_HOOK_SHADOW = 5,	 /* not with shadow stacks */
-	LOG_HOOK_NO_ROOM = 6,	 /* more hooks than the agent has room for */
-	LOG_HOOK_STATES,
+	LOG_HOOK_FULL = 7,	 /* more tail calls than there is room for */
+	LOG_HOOK_WAITING = 6,	 /* its module was not there at start; another record may follow */
+	LOG_HOOK_STATES = 8,
 };
 
 #define LOG_HOOK_MARKS 16u
+#define LOG_HOOK_TAIL_BYTES 64u
 
 /* Where code of the target runs at another place: a crash there is one in the original. */
 struct log_hook {
 	uint64_t address; /* of the patch */
 	uint64_t stub;	  /* 0 unless PLACED */
+	uint64_t tail;	  /* code of the agent that calls what the function jumps to; or 0 */
 	uint32_t stub_bytes;
 	uint32_t state;	  /* enum log_hook_state */
 	uint32_t covered; /* bytes of the original, which stood there: */
@@ -725,7 +728,7 @@ LOG_PIN(log_bad_free, 24);
 LOG_PIN(log_unobserved, 8);
 LOG_PIN(log_kept, 16);
 LOG_PIN(log_python, 24);
-LOG_PIN(log_hook, 192);
+LOG_PIN(log_hook, 200);
 LOG_PIN(log_watch_row, 136);
 LOG_PIN(log_writer_row, 112);
 LOG_PIN(log_watched, 128);

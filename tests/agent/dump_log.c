@@ -37,6 +37,7 @@ static const char *const type_names[] = {
 	[LOG_UNOBSERVED] = "UNOBSERVED",
 	[LOG_MODULE_GONE] = "MODULE_GONE",
 	[LOG_PYTHON] = "PYTHON",
+	[LOG_HOOK] = "HOOK",
 };
 
 static const char *type_name(unsigned type)
@@ -230,6 +231,15 @@ static void print_item(const struct log_reader *log, const struct log_item *item
 		log_payload(item, &python, sizeof(python));
 		printf(" runtime=%#" PRIx64 " version=%#" PRIx64 " frames=%u", python.runtime,
 		       python.version, python.frames);
+		break;
+	}
+	case LOG_HOOK: {
+		struct log_hook hook;
+
+		log_payload(item, &hook, sizeof(hook));
+		printf(" address=%#" PRIx64 " stub=%#" PRIx64 " state=%u marks=%u", hook.address,
+		       hook.stub, hook.state, hook.mark_count);
+		print_text("label", hook.label, strnlen(hook.label, sizeof(hook.label)));
 		break;
 	}
 	case LOG_UNOBSERVED: {

@@ -20,6 +20,7 @@ static const struct command *const commands[] = {
 	&cmd_compare,
 	&cmd_minimize,
 	&cmd_watch,
+	&cmd_chase,
 	&cmd_heap,
 	&cmd_scan,
 	&cmd_sentinel,

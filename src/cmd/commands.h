@@ -10,6 +10,7 @@ extern const struct command cmd_scan;
 extern const struct command cmd_compare;
 extern const struct command cmd_minimize;
 extern const struct command cmd_watch;
+extern const struct command cmd_chase;
 extern const struct command cmd_doctor;
 extern const struct command cmd_sentinel;
 extern const struct command cmd_case;

@@ -5,8 +5,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "engine/investigation/settings.h"
 #include "engine/series/findings.h"
+#include "engine/series/settings.h"
 #include "engine/series/tally.h"
 #include "engine/stats/rate.h"
 #include "engine/verdict/verdict.h"
@@ -66,20 +66,21 @@ static int read_series(void *ctx, const struct series_row *row, struct err *err)
 				      .began_ms = row->created_ms,
 				      .last_ms = row->last_ms };
 	uint64_t trials = 0, failed = 0;
+	bool known;
 	int weight, r;
 
-	series_settings_read(row->settings, &settings);
+	known = series_settings_read(row->settings, &settings, NULL) == 0;
 	r = tally_load(&tally, reading->cs, row->id, err);
 	if (r == 0)
 		tally_failed(&tally, TALLY_ALL, TALLY_ALL, &trials, &failed);
 	entry.rate = rate_wilson(trials, failed, RATE_CONFIDENCE);
-	entry.observer = settings.observer ? mem_strdup(settings.observer) : NULL;
+	entry.observer = known ? mem_strdup(observer_names[settings.observer]) : NULL;
 	VEC_PUSH(&reading->inv->series, entry);
 	if (r < 0)
 		return r;
 	weight = weight_of(row->command, &entry.rate);
-	if (is_plain(row->command) && settings.observer)
-		add_observer(reading->inv, settings.observer, &entry.rate);
+	if (is_plain(row->command) && known)
+		add_observer(reading->inv, observer_names[settings.observer], &entry.rate);
 	if (strcmp(row->command, "minimize") == 0)
 		reading->minimize = row->id;
 	if (weight >= reading->weight) {

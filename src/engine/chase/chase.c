@@ -24,6 +24,7 @@ struct sight {
 	uint64_t trial;
 	bool watched, since_birth;
 	struct victim victim;
+	uint64_t birth_value;  /* what was there when the watch began */
 	struct evidence write; /* kind EVIDENCE_WRITE; write NULL: nobody was caught */
 	struct evidence race;  /* race NULL: none */
 	struct block_key source_key;
@@ -101,10 +102,12 @@ static struct event_log *same_log(struct watch_log *log, const struct event_log 
 	return NULL;
 }
 
-/* Stored before the block was born that has the place now: it was meant for the one before. */
+/* Stored before the block was born that has the place now: it was meant for the one before. Ids of
+ * one thread are in the order of time, those of different threads need not be. */
 static bool stored_before(const struct log_hit *hit, bool exact, const struct log_block *now)
 {
-	return exact && hit->id != 0 && hit->age != 0 && hit->id + hit->age < now->id;
+	return exact && hit->lane == now->key.lane && hit->allocations != 0 &&
+	       hit->allocations <= now->id;
 }
 
 static void see_target(struct chase *chase, struct clues *clues, const struct trail_step *step,
@@ -188,6 +191,7 @@ static void see_level(struct chase *chase, struct clues *clues, const struct wat
 	stakeout_look(log, in, &sight.victim, &result);
 	sight.watched = result.watched;
 	sight.since_birth = result.since_birth && stake->by == STAKE_KEY;
+	sight.birth_value = result.watched ? result.row.first_value : 0;
 	home_copy(&sight.home, &step->home);
 	if (step->in.id != 0) {
 		sight.in = mem_alloc(sizeof(*sight.in));
@@ -346,6 +350,7 @@ static void chase_prepare(void *ctx, const struct run *run, struct trial_job *jo
 
 	series_fill_job(chase->request->program, chase->request->slot_env, job);
 	job->examined = true;
+	job->wild = true;
 	job->observer = chase->looking ? OBSERVE_IDS : OBSERVE_WATCH;
 	if (!chase->looking)
 		strbuf_add(&job->plan_items, chase->items.data, chase->items.len);
@@ -518,6 +523,15 @@ static bool may_go_on(const struct chase *chase)
 	return !chase->runner.interrupted && chase->next <= chase->end && !out_of_time(chase);
 }
 
+/* Watched from its birth on in every failing trial, never written, and still not zero. */
+static bool unwritten(const struct level *level)
+{
+	VEC_FOREACH (&level->sights, sight)
+		if (!sight->since_birth || sight->write.write || sight->victim.value == 0)
+			return false;
+	return level->sights.count > 0;
+}
+
 /* The level whose home tells: where a pointer outlived its block; else the first at which somebody
  * was caught leaving the value. -1: none. */
 static int telling_level(const struct chase *chase)
@@ -533,7 +547,8 @@ static int telling_level(const struct chase *chase)
 		}
 		if (stale > 0)
 			return (int)i;
-		if (caught < 0 && writes > 0)
+		/* Never written, and not zero: what was there before the block was. */
+		if (caught < 0 && (writes > 0 || unwritten(&chase->levels[i])))
 			caught = (int)i;
 	}
 	return caught;
@@ -570,6 +585,7 @@ static void tell_account(struct chase *chase, const struct sight *sight)
 	e.watch->kernel_writes = true;
 	e.watch->value_known = true;
 	e.watch->value = sight->victim.value;
+	e.watch->birth_value = sight->birth_value;
 	e.watch->hits = sight->write.write ? 1 : 0;
 	VEC_PUSH(&chase->ret->evidence.list, e);
 }

@@ -9,11 +9,11 @@
 #include "agent/memory.h"
 
 #define VALUES_MAX 4u
-#define TOLD_MAX 32u
+#define TOLD_MAX 256u
 #define PIECE (64u << 10)
 #define READ_MAX (512ull << 20)
 #define REACH (1u << 20)
-#define LEAST_VALUE 0x10000u
+#define LEAST_VALUE 0x400u /* smaller ones stand everywhere */
 
 /* Too large for a signal stack. */
 static struct {

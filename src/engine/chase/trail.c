@@ -456,6 +456,16 @@ static bool begin(struct reader *reader, struct where *where, uint64_t *value)
 /* ---- where the value stands ---------------------------------------------------------------------- */
 
 #define FOUND_MAX 3u
+#define COMMON_VALUE 0x10000u /* smaller numbers stand in many places for other reasons */
+
+/* The same field of another block of that kind: the code was right about the field and wrong about
+ * which object, as it is when a loop has gone on. */
+static bool same_field(const struct trail_step *step, const struct log_value *value)
+{
+	return step->home.kind == HOME_BLOCK && value->id != 0 &&
+	       value->key.stack_hash == step->in.key.stack_hash &&
+	       (int64_t)(value->where - value->start) == step->home.offset;
+}
 
 static void add_found(struct reader *reader, const struct log_value *found, size_t at)
 {
@@ -490,7 +500,7 @@ static void take_found(struct reader *reader)
 	struct log_item item = scene->item;
 	struct log_value found[FOUND_MAX];
 	size_t count = 0;
-	bool agrees = false;
+	bool agrees = false, by_field = false;
 
 	while (log_next_owned(&scene->log->reader, scene->item.head.seq, &item)) {
 		struct log_value value;
@@ -501,10 +511,17 @@ static void take_found(struct reader *reader)
 		if (reader->ret->steps.count > 0 &&
 		    reader->ret->steps.items[0].home.address == value.where)
 			agrees = true;
+		if (reader->ret->steps.count > 0 &&
+		    same_field(&reader->ret->steps.items[0], &value) && !by_field) {
+			by_field = true;
+			count = 0;
+		} else if (by_field) {
+			continue;
+		}
 		if (count < FOUND_MAX)
 			found[count++] = value;
 	}
-	if (agrees || count == 0)
+	if (agrees || count == 0 || (!by_field && reader->ret->pointer < COMMON_VALUE))
 		return;
 	VEC_FOREACH (&reader->ret->steps, step)
 		step_deinit(step);

@@ -15,13 +15,8 @@
 #include "cmd/commands.h"
 
 static const struct command *const commands[] = {
-	&cmd_repro,
-	&cmd_show,
-	&cmd_compare,
-	&cmd_minimize,
-	&cmd_heap,
-	&cmd_doctor,
-	NULL,
+	&cmd_repro,	  &cmd_show, &cmd_compare, &cmd_minimize, &cmd_bisect,
+	&cmd_bisect_step, &cmd_heap, &cmd_doctor,  NULL,
 };
 
 static const char exit_statuses[] =
@@ -105,7 +100,7 @@ static int run_command(const struct command *command, int argc, char **argv)
 	}
 	if (r < 0) {
 		log_err(&err);
-		return EXIT_TROUBLE;
+		return command->trouble > 0 ? command->trouble : EXIT_TROUBLE;
 	}
 	status = command->run(&invocation);
 	invocation_deinit(&invocation);

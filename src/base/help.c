@@ -94,7 +94,7 @@ void help_program(const struct program_info *info, FILE *out)
 	(void)fprintf(out, "Usage: %s COMMAND [options] -- PROGRAM ARGS…\n\n%s.\n\nCommands:\n",
 		      info->name, info->summary);
 	for (const struct command *const *c = info->commands; *c; c++)
-		(void)fprintf(out, "  %-10s %s\n", (*c)->name, (*c)->summary);
+		(void)fprintf(out, "  %-12s %s\n", (*c)->name, (*c)->summary);
 	(void)fprintf(out,
 		      "\n%s COMMAND --help tells about one command; --version tells the version.\n",
 		      info->name);

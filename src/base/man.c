@@ -85,7 +85,9 @@ void man_command(const struct program_info *info, const struct command *command,
 
 	(void)snprintf(page, sizeof(page), "%s-%s", info->name, command->name);
 	man_head(info, page, command->summary, out);
-	(void)fprintf(out, ".SH SYNOPSIS\n\\fB%s %s\\fR ", info->name, command->name);
+	(void)fprintf(out, ".SH SYNOPSIS\n\\fB%s ", info->name);
+	roffs(out, command->name);
+	(void)fputs("\\fR ", out);
 	roffs(out, command->usage);
 	(void)fputs("\n.SH DESCRIPTION\n", out);
 	paragraphs(out, command->description);
@@ -98,7 +100,7 @@ void man_command(const struct program_info *info, const struct command *command,
 			man_option(option, out);
 	}
 	(void)fputs(".SH EXIT STATUS\n", out);
-	verbatim(out, info->exit_statuses);
+	verbatim(out, command->exit_statuses ? command->exit_statuses : info->exit_statuses);
 	if (command->examples) {
 		(void)fputs(".SH EXAMPLES\n", out);
 		verbatim(out, command->examples);
@@ -113,7 +115,9 @@ void man_program(const struct program_info *info, FILE *out)
 		      info->name);
 	(void)fputs(".SH COMMANDS\n", out);
 	for (const struct command *const *c = info->commands; *c; c++) {
-		(void)fprintf(out, ".TP\n\\fB%s\\-%s\\fR(1)\n", info->name, (*c)->name);
+		(void)fprintf(out, ".TP\n\\fB%s\\-", info->name);
+		roffs(out, (*c)->name);
+		(void)fputs("\\fR(1)\n", out);
 		roffs(out, (*c)->summary);
 		(void)fputc('\n', out);
 	}

@@ -154,6 +154,21 @@ typedef int (*list_run_fn)(void *ctx, const struct list_run_row *row, struct err
 int case_list_runs(struct case_store *cs, struct series_id series, list_run_fn fn, void *ctx,
 		   struct err *err);
 
+/* A commit of a series of `bisect` that was built, or could not be. */
+struct build_record {
+	uint64_t item;
+	const char *unusable; /* why it cannot be tested; NULL when it can */
+	uint64_t wall_ns;
+};
+
+/* Replaces what was known of that commit. */
+int case_add_build(struct case_store *cs, struct series_id series,
+		   const struct build_record *record, struct err *err);
+
+typedef void (*build_fn)(void *ctx, const struct build_record *record);
+int case_builds(struct case_store *cs, struct series_id series, build_fn fn, void *ctx,
+		struct err *err);
+
 /* A file that a process of a trial made shorter. */
 struct cut_record {
 	struct trial_number trial;

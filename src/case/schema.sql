@@ -120,3 +120,12 @@ CREATE TABLE list_run (
 	complete INTEGER NOT NULL,           -- all of them came to their end
 	told     INTEGER NOT NULL            -- 0: the run says nothing (set-up failed, other tests ran)
 );
+
+-- The commits that a series of `bisect` has built, or could not: numbers of its items.
+CREATE TABLE build (
+	series   INTEGER NOT NULL REFERENCES series(id),
+	item     INTEGER NOT NULL,
+	unusable TEXT NOT NULL,              -- why it cannot be tested; empty when it can
+	wall_ns  INTEGER NOT NULL,
+	PRIMARY KEY (series, item)
+) WITHOUT ROWID;

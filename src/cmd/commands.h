@@ -8,4 +8,6 @@ extern const struct command cmd_show;
 extern const struct command cmd_heap;
 extern const struct command cmd_compare;
 extern const struct command cmd_minimize;
+extern const struct command cmd_bisect;
+extern const struct command cmd_bisect_step;
 extern const struct command cmd_doctor;

@@ -280,7 +280,7 @@ static int set_observer(struct trial_setup *setup, const struct trial_options *o
 	int r;
 
 	setup->observer = options->observe;
-	setup->unobserved = observe_obstacle(path);
+	setup->unobserved = path ? observe_obstacle(path) : NULL;
 	if (setup->unobserved)
 		setup->observer = OBSERVE_NONE;
 	/* Arms of a comparison may want it even when the option does not. */
@@ -288,22 +288,15 @@ static int set_observer(struct trial_setup *setup, const struct trial_options *o
 	return setup->observer == OBSERVE_NONE ? 0 : r;
 }
 
-int trial_setup_init(struct trial_setup *setup, const struct trial_options *options,
-		     const char *command, char *const *program, struct err *err)
+/* `path` is the program's file, NULL when it is not there yet. */
+static int fill_setup(struct trial_setup *setup, const struct trial_options *options,
+		      const char *path, struct err *err)
 {
 	struct trial_settings *settings = &setup->settings;
-	AUTO(mem_freep) char *path = NULL;
-	int r = check_paths(options, err);
+	int r = set_rules(settings, options, err);
 
 	if (r == 0)
-		r = check_slot_env(options, err);
-	if (r == 0)
-		r = set_rules(settings, options, err);
-	if (r == 0)
-		r = find_program(program[0], options->cwd, &path, err);
-	if (r < 0)
-		return r;
-	r = set_observer(setup, options, path, err);
+		r = set_observer(setup, options, path, err);
 	if (r < 0)
 		return r;
 	settings->cwd = options->cwd ? mem_strdup(options->cwd) : NULL;
@@ -317,9 +310,40 @@ int trial_setup_init(struct trial_setup *setup, const struct trial_options *opti
 	(void)sigprocmask(SIG_BLOCK, NULL, &settings->signal_mask);
 	for (size_t i = 0; i < options->slot_env.count; i++)
 		strv_add(&setup->slot_env, options->slot_env.items[i]);
-	fingerprint(path, &setup->program);
-	build_identity(&setup->identity, options, command, program);
+	if (path)
+		fingerprint(path, &setup->program);
 	return 0;
+}
+
+static int init(struct trial_setup *setup, const struct trial_options *options, const char *command,
+		char *const *program, bool later, struct err *err)
+{
+	AUTO(mem_freep) char *path = NULL;
+	int r = check_paths(options, err);
+
+	if (r == 0)
+		r = check_slot_env(options, err);
+	if (r == 0 && !later)
+		r = find_program(program[0], options->cwd, &path, err);
+	if (r == 0)
+		r = fill_setup(setup, options, path, err);
+	if (r == 0)
+		build_identity(&setup->identity, options, command, program);
+	return r;
+}
+
+int trial_setup_init(struct trial_setup *setup, const struct trial_options *options,
+		     const char *command, char *const *program, struct err *err)
+{
+	return init(setup, options, command, program, false, err);
+}
+
+int trial_setup_init_later(struct trial_setup *setup, const struct trial_options *options,
+			   const char *command, char *const *program, struct err *err)
+{
+	bool relative = program[0][0] != '/' && strchr(program[0], '/');
+
+	return init(setup, options, command, program, relative, err);
 }
 
 /* Sockets in TMPDIR must have paths of at most 107 bytes (unix(7)). Programs put 40 and more of

@@ -520,7 +520,7 @@ static void a_case_of_version_1_keeps_its_trials(void **state)
 	fill_case(s);
 	new_shape = shape_of(s, "case/case.db");
 	make_database(s, "case/case.db",
-		      "DROP TABLE list_run; DROP TABLE list; DROP TABLE item; "
+		      "DROP TABLE build; DROP TABLE list_run; DROP TABLE list; DROP TABLE item; "
 		      "PRAGMA user_version=1");
 	assert_int_equal(case_open(scratch_path(s, "case"), CASE_READ, &cs, &err), -EPROTO);
 	assert_int_equal(case_open(scratch_path(s, "case"), CASE_WRITE, &cs, &err), 0);

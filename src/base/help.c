@@ -86,7 +86,8 @@ void help_command(const struct program_info *info, const struct command *command
 	}
 	if (command->examples)
 		(void)fprintf(out, "\nExamples:\n%s", command->examples);
-	(void)fprintf(out, "\nExit status:\n%s", info->exit_statuses);
+	(void)fprintf(out, "\nExit status:\n%s",
+		      command->exit_statuses ? command->exit_statuses : info->exit_statuses);
 }
 
 void help_program(const struct program_info *info, FILE *out)

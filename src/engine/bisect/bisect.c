@@ -290,7 +290,6 @@ static int open_workshop(struct bisect *b, struct err *err)
 {
 	const struct bisect_request *request = b->request;
 
-	b->dir = mem_printf("%s/bisect-%lld", case_dir(b->cs), (long long)b->runner.series.value);
 	return workshop_open(&(struct workshop_request){ .history = b->history,
 							 .dir = b->dir,
 							 .build = request->build,
@@ -353,7 +352,13 @@ int bisect_run(struct case_store *cs, const struct bisect_request *request,
 	b.runner.ops = &bisect_ops;
 	b.runner.ctx = &b;
 	r = resume(&b, &start, err);
-	/* An answer that is there already needs no trees. */
+	if (r == 0) {
+		b.dir = mem_printf("%s/bisect-%lld", case_dir(cs),
+				   (long long)b.runner.series.value);
+		/* An answer that is there already needs no trees; those of one that was
+		 * killed with it must still go. */
+		r = workshop_clear(b.history, b.dir, err);
+	}
 	if (r == 0 && bisection_next(b.bisection, &commit) > 0) {
 		r = open_workshop(&b, err);
 		if (r == 0 && start.earlier == 0)

@@ -1,5 +1,6 @@
 #include "engine/bisect/workshop.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -24,6 +25,8 @@
 /* Their directories in builds/ are told by number: git's own job is 0, a commit's build its number
  * plus 1. */
 #define GIT_JOB 0
+
+#define TREE_NAME "tree-"
 
 /* How many failing lines of git's are told. */
 #define TALK_MAX 300
@@ -130,12 +133,12 @@ static int run_git(struct workshop *w, const char *const *args, struct err *err)
 	return err_set(err, -EIO, "git could not check a commit out: %s", strbuf_str(&talk));
 }
 
-static void forget_tree(const struct workshop *w, const char *path)
+static void forget_tree(const char *checkout, const char *path)
 {
 	AUTO(git_answer_deinit) struct git_answer answer = { 0 };
 
 	/* Twice: even if a git that was killed has left it locked. */
-	(void)git_ask(top(w),
+	(void)git_ask(checkout,
 		      (const char *const[]){ "worktree", "remove", "--force", "--force", path,
 					     NULL },
 		      &answer, NULL);
@@ -145,40 +148,54 @@ static void forget_tree(const struct workshop *w, const char *path)
 static void remove_tree(struct workshop *w, struct tree *tree)
 {
 	if (tree->path)
-		forget_tree(w, tree->path);
+		forget_tree(top(w), tree->path);
 	mem_free(tree->path);
 	mem_free(tree->cwd);
 	*tree = (struct tree){ .commit = WORKSHOP_NONE };
 }
 
-/* What git still knows of, and what lies there without its knowledge. */
-static int clear_leftovers(struct workshop *w, struct err *err)
+static int remove_strays(const char *dir, struct err *err)
+{
+	DIR *stream = opendir(dir);
+	const struct dirent *entry;
+	int r = 0;
+
+	while (stream && r == 0 && (entry = readdir(stream)) != NULL)
+		if (strncmp(entry->d_name, TREE_NAME, strlen(TREE_NAME)) == 0)
+			r = tree_remove_at(dirfd(stream), entry->d_name, err);
+	if (stream)
+		(void)closedir(stream);
+	return r;
+}
+
+int workshop_clear(const struct history *history, const char *dir, struct err *err)
 {
 	AUTO(git_answer_deinit) struct git_answer answer = { 0 };
-	AUTO(mem_freep) char *prefix = mem_printf("worktree %s/tree-", w->dir);
+	AUTO(mem_freep) char *path = realpath(dir, NULL);
+	AUTO(mem_freep) char *prefix = NULL;
 	char *save = NULL;
-	int r = git_ask(top(w), (const char *const[]){ "worktree", "list", "--porcelain", NULL },
-			&answer, err);
+	int r;
 
+	if (!path)
+		return 0;
+	prefix = mem_printf("worktree %s/" TREE_NAME, path);
+	r = git_ask(history->top, (const char *const[]){ "worktree", "list", "--porcelain", NULL },
+		    &answer, err);
 	if (r < 0)
 		return r;
 	for (char *line = strtok_r(answer.out, "\n", &save); line;
 	     line = strtok_r(NULL, "\n", &save))
 		if (strncmp(line, prefix, strlen(prefix)) == 0)
-			forget_tree(w, line + strlen("worktree "));
-	for (unsigned int i = 0; i < w->request.trees && r == 0; i++) {
-		AUTO(mem_freep) char *path = mem_printf("%s/tree-%u", w->dir, i);
-
-		r = tree_remove_at(AT_FDCWD, path, err);
-	}
-	return r;
+			forget_tree(history->top, line + strlen("worktree "));
+	/* What git no longer knows of, or not yet. */
+	return remove_strays(path, err);
 }
 
 static int add_tree(struct workshop *w, struct tree *tree, const char *hash, struct err *err)
 {
 	int r;
 
-	tree->path = mem_printf("%s/tree-%zu", w->dir, (size_t)(tree - w->trees));
+	tree->path = mem_printf("%s/" TREE_NAME "%zu", w->dir, (size_t)(tree - w->trees));
 	tree->cwd = mem_printf("%s/%s", tree->path, w->request.history->prefix);
 	r = run_git(w,
 		    (const char *const[]){ "-C", top(w), "worktree", "add", "--quiet", "--force",
@@ -409,8 +426,6 @@ int workshop_open(const struct workshop_request *request, struct workshop **ret,
 	w->settings.output_limit = OUTPUT_KEPT;
 	w->settings.signal_mask = request->settings->signal_mask;
 	r = make_dir(w, err);
-	if (r == 0)
-		r = clear_leftovers(w, err);
 	if (r == 0)
 		r = listen_for_stop(w, err);
 	if (r == 0)

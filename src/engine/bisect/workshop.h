@@ -30,7 +30,10 @@ struct workshop_request {
 	void *ctx;
 };
 
-/* Clears away what an earlier redhand was killed on. */
+/* Clears away the trees that a redhand left which was killed. */
+int workshop_clear(const struct history *history, const char *dir, struct err *err);
+
+/* The directory must have been cleared. */
 int workshop_open(const struct workshop_request *request, struct workshop **ret, struct err *err);
 
 /* Removes all trees. The builds' output stays. */

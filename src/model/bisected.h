@@ -35,6 +35,8 @@ struct bisect_result {
 	double probability, wanted; /* of the verdict; what --confidence asked for */
 	double before, never;
 	double rate, rate_low, rate_high; /* of the failure where it is there */
+	struct rate there;  /* of all trials where it is, by the verdict; none: not known */
+	double stated_rate; /* what the user said it was; 0: nothing */
 	double clean_bound; /* nothing failed: BAD's rate is below this with that confidence */
 	double to_go;	    /* while searching: trials expected */
 

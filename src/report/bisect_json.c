@@ -85,8 +85,11 @@ void report_bisect_json(const struct bisect_result *result, FILE *out)
 						[BISECTED_BEFORE] = "before-good",
 						[BISECTED_NEVER] = "never-fails" };
 	json_t *object = json_object();
+	json_t *there = result->there.trials > 0 ? json_object() : json_null();
 	bool fails = result->failed > 0;
 
+	if (result->there.trials > 0)
+		json_add_rate(there, &result->there);
 	set(object, "schema", json_text("redhand/bisect/1"));
 	set(object, "case", json_text(result->case_dir));
 	set(object, "program", json_strings(result->program));
@@ -113,6 +116,9 @@ void report_bisect_json(const struct bisect_result *result, FILE *out)
 	set(object, "rate", fails ? json_number(result->rate) : json_null());
 	set(object, "low", fails ? json_number(result->rate_low) : json_null());
 	set(object, "high", fails ? json_number(result->rate_high) : json_null());
+	set(object, "there", there);
+	set(object, "stated_rate",
+	    result->stated_rate > 0 ? json_number(result->stated_rate) : json_null());
 	set(object, "rate_below", fails ? json_null() : json_number(result->clean_bound));
 	set(object, "builds", count(result->builds));
 	set(object, "builds_dir", json_text(result->builds_dir));

@@ -186,6 +186,19 @@ static void print_signatures(const struct bisect_result *result, FILE *out)
 				   "only.\n");
 }
 
+/* A wrong rate makes the answer look surer than it is. The trials do not depend on it. */
+static void print_doubt(const struct bisect_result *result, FILE *out)
+{
+	if (result->stated_rate <= 0 || result->there.trials == 0 ||
+	    (result->stated_rate >= result->there.low && result->stated_rate <= result->there.high))
+		return;
+	(void)fprintf(out,
+		      "\nThe stated rate of %.3g %% does not fit: %" PRIu64 " of %" PRIu64
+		      " trials failed where it is there, so the answer is less sure than said. The "
+		      "same command without --rate goes on with these trials.\n",
+		      result->stated_rate * 100, result->there.failed, result->there.trials);
+}
+
 static void print_figures(const struct bisect_result *result, FILE *out)
 {
 	if (result->failed > 0)
@@ -215,5 +228,6 @@ void report_bisect_text(const struct bisect_result *result, FILE *out)
 	print_tested(result, out);
 	print_untested(result, out);
 	print_signatures(result, out);
+	print_doubt(result, out);
 	print_figures(result, out);
 }

@@ -65,6 +65,27 @@ static int add_commits(struct bisect *b, const struct bisection_state *state,
 	return r;
 }
 
+/* How often it failed where it is there, whatever the prior said about it. */
+static void add_rate(const struct bisect *b, const struct bisection_state *state,
+		     struct bisect_result *ret)
+{
+	uint64_t trials = 0, failed = 0;
+
+	ret->rate = state->rate;
+	ret->rate_low = state->rate_low;
+	ret->rate_high = state->rate_high;
+	ret->stated_rate = b->request->rate;
+	if (state->verdict != BISECTION_FOUND && state->verdict != BISECTION_BEFORE)
+		return;
+	for (size_t c = 0; c < b->history->commits.count; c++) {
+		if (!lineage_has(b->history->lineage, c, state->commit))
+			continue;
+		trials += b->rows[c].trials;
+		failed += b->rows[c].failed;
+	}
+	ret->there = rate_wilson(trials, failed, RATE_CONFIDENCE);
+}
+
 /* git bisect halves what is left, and each of its steps needs so many clean runs to be believed. */
 static void compare_with_git(const struct bisection_state *state, struct bisect_result *ret)
 {
@@ -92,9 +113,7 @@ int bisect_summarise(struct bisect *b, struct bisect_result *ret, struct err *er
 	ret->wanted = request->confidence;
 	ret->before = state.before;
 	ret->never = state.never;
-	ret->rate = state.rate;
-	ret->rate_low = state.rate_low;
-	ret->rate_high = state.rate_high;
+	add_rate(b, &state, ret);
 	ret->to_go = state.to_go;
 	ret->trials = state.trials;
 	ret->failed = state.failed;

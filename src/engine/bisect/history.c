@@ -16,6 +16,7 @@ struct place {
 void history_close(struct history *h)
 {
 	mem_free(h->top);
+	mem_free(h->common);
 	mem_free(h->prefix);
 	strv_deinit(&h->commits);
 	lineage_free(h->lineage);
@@ -33,12 +34,18 @@ void commit_words_deinit(struct commit_words *words)
 
 static int find_checkout(const char *dir, struct history *h, struct err *err)
 {
+	AUTO(mem_freep) char *common = NULL;
 	int r = git_line(dir, (const char *const[]){ "rev-parse", "--show-toplevel", NULL },
 			 &h->top, err);
 
 	if (r == 0)
 		r = git_line(dir, (const char *const[]){ "rev-parse", "--show-prefix", NULL },
 			     &h->prefix, err);
+	if (r == 0)
+		r = git_line(h->top, (const char *const[]){ "rev-parse", "--git-common-dir", NULL },
+			     &common, err);
+	if (r == 0)
+		h->common = common[0] == '/' ? TAKE(common) : mem_printf("%s/%s", h->top, common);
 	if (r < 0)
 		return err_remedy(err, "run it in the checkout of the project, or name that "
 				       "with --cwd");

@@ -14,6 +14,7 @@
  */
 struct history {
 	char *top;	     /* the user's checkout, absolute */
+	char *common;	     /* the repository itself: .git, absolute */
 	char *prefix;	     /* from there to the directory that was meant: "" or "src/tests/" */
 	struct strv commits; /* full hashes; GOOD is the first, BAD the last */
 	size_t merges;	     /* commits with more than one parent within the range */

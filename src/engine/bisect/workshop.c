@@ -26,7 +26,9 @@
  * plus 1. */
 #define GIT_JOB 0
 
-#define TREE_NAME "tree-"
+/* git keeps the last part of a tree's path as its name in the repository. It must tell whose it is:
+ * a git that was killed may leave nothing but that name behind. */
+#define TREE_NAME_LEN 24
 
 /* How many failing lines of git's are told. */
 #define TALK_MAX 300
@@ -154,14 +156,24 @@ static void remove_tree(struct workshop *w, struct tree *tree)
 	*tree = (struct tree){ .commit = WORKSHOP_NONE };
 }
 
-static int remove_strays(const char *dir, struct err *err)
+static void tree_name(const char *dir, char ret[TREE_NAME_LEN])
+{
+	uint64_t hash = 0xcbf29ce484222325u;
+
+	for (; *dir != '\0'; dir++)
+		hash = (hash ^ (unsigned char)*dir) * 0x100000001b3u;
+	(void)snprintf(ret, TREE_NAME_LEN, "redhand-%08x-", (unsigned int)(hash ^ hash >> 32));
+}
+
+/* Removes what has such a name. */
+static int remove_strays(const char *dir, const char *name, struct err *err)
 {
 	DIR *stream = opendir(dir);
 	const struct dirent *entry;
 	int r = 0;
 
 	while (stream && r == 0 && (entry = readdir(stream)) != NULL)
-		if (strncmp(entry->d_name, TREE_NAME, strlen(TREE_NAME)) == 0)
+		if (strncmp(entry->d_name, name, strlen(name)) == 0)
 			r = tree_remove_at(dirfd(stream), entry->d_name, err);
 	if (stream)
 		(void)closedir(stream);
@@ -173,12 +185,15 @@ int workshop_clear(const struct history *history, const char *dir, struct err *e
 	AUTO(git_answer_deinit) struct git_answer answer = { 0 };
 	AUTO(mem_freep) char *path = realpath(dir, NULL);
 	AUTO(mem_freep) char *prefix = NULL;
+	AUTO(mem_freep) char *known = mem_printf("%s/worktrees", history->common);
+	char name[TREE_NAME_LEN];
 	char *save = NULL;
 	int r;
 
 	if (!path)
 		return 0;
-	prefix = mem_printf("worktree %s/" TREE_NAME, path);
+	tree_name(path, name);
+	prefix = mem_printf("worktree %s/%s", path, name);
 	r = git_ask(history->top, (const char *const[]){ "worktree", "list", "--porcelain", NULL },
 		    &answer, err);
 	if (r < 0)
@@ -188,14 +203,17 @@ int workshop_clear(const struct history *history, const char *dir, struct err *e
 		if (strncmp(line, prefix, strlen(prefix)) == 0)
 			forget_tree(history->top, line + strlen("worktree "));
 	/* What git no longer knows of, or not yet. */
-	return remove_strays(path, err);
+	r = remove_strays(known, name, err);
+	return r < 0 ? r : remove_strays(path, name, err);
 }
 
 static int add_tree(struct workshop *w, struct tree *tree, const char *hash, struct err *err)
 {
+	char name[TREE_NAME_LEN];
 	int r;
 
-	tree->path = mem_printf("%s/" TREE_NAME "%zu", w->dir, (size_t)(tree - w->trees));
+	tree_name(w->dir, name);
+	tree->path = mem_printf("%s/%s%zu", w->dir, name, (size_t)(tree - w->trees));
 	tree->cwd = mem_printf("%s/%s", tree->path, w->request.history->prefix);
 	r = run_git(w,
 		    (const char *const[]){ "-C", top(w), "worktree", "add", "--quiet", "--force",

@@ -1,6 +1,8 @@
 #include <errno.h>
+#include <fcntl.h>
 #include <string.h>
 
+#include "base/tree.h"
 #include "engine/bisect/bisect_inside.h"
 #include "engine/series/listtext.h"
 #include "engine/series/repro.h"
@@ -267,12 +269,31 @@ static void replay_build(void *ctx, const struct build_record *record)
 		give_up_on(b, record->item, record->unusable);
 }
 
+/* The trees of a redhand that was killed, and with --fresh what its builds said, go with
+ * the series that they belong to. */
+static int clear_dir(struct bisect *b, struct err *err)
+{
+	struct series_found found;
+	int r = case_series(b->cs, &b->request->identity, 0, &found, err);
+
+	if (r < 0)
+		return r;
+	b->dir = mem_printf("%s/bisect-%lld", case_dir(b->cs), (long long)found.id.value);
+	r = workshop_clear(b->history, b->dir, err);
+	if (r == 0 && b->request->fresh)
+		r = tree_remove_at(AT_FDCWD, b->dir, err);
+	return r;
+}
+
 static int resume(struct bisect *b, struct series_start *start, struct err *err)
 {
 	const struct bisect_request *request = b->request;
 	struct series_progress progress;
-	int r = series_resume(b->cs, &request->identity, request->fresh, 0, &b->runner, start, err);
+	int r = clear_dir(b, err);
 
+	if (r == 0)
+		r = series_resume(b->cs, &request->identity, request->fresh, 0, &b->runner, start,
+				  err);
 	if (r == 0)
 		r = case_series_progress(b->cs, b->runner.series, &progress, err);
 	if (r == 0)
@@ -281,6 +302,8 @@ static int resume(struct bisect *b, struct series_start *start, struct err *err)
 		r = target_set(&b->target, b->cs, request->signature, err);
 	if (r < 0)
 		return r;
+	mem_free(b->dir);
+	b->dir = mem_printf("%s/bisect-%lld", case_dir(b->cs), (long long)b->runner.series.value);
 	b->next_position = progress.last_position + 1;
 	r = case_builds(b->cs, b->runner.series, replay_build, b, err);
 	return r < 0 ? r : case_list_runs(b->cs, b->runner.series, replay, b, err);
@@ -352,13 +375,7 @@ int bisect_run(struct case_store *cs, const struct bisect_request *request,
 	b.runner.ops = &bisect_ops;
 	b.runner.ctx = &b;
 	r = resume(&b, &start, err);
-	if (r == 0) {
-		b.dir = mem_printf("%s/bisect-%lld", case_dir(cs),
-				   (long long)b.runner.series.value);
-		/* An answer that is there already needs no trees; those of one that was
-		 * killed with it must still go. */
-		r = workshop_clear(b.history, b.dir, err);
-	}
+	/* An answer that is there already needs no trees. */
 	if (r == 0 && bisection_next(b.bisection, &commit) > 0) {
 		r = open_workshop(&b, err);
 		if (r == 0 && start.earlier == 0)

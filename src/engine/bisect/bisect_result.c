@@ -126,8 +126,7 @@ int bisect_summarise(struct bisect *b, struct bisect_result *ret, struct err *er
 	if (b->target.known)
 		memcpy(ret->target, b->target.signature.id, sizeof(ret->target));
 	if (request->build)
-		ret->builds_dir = mem_printf("%s/bisect-%lld/builds", case_dir(b->cs),
-					     (long long)b->runner.series.value);
+		ret->builds_dir = mem_printf("%s/builds", b->dir);
 	ret->case_dir = case_dir(b->cs);
 	ret->program = request->program;
 	ret->jobs = request->jobs;

@@ -11,6 +11,8 @@ extern const struct command cmd_compare;
 extern const struct command cmd_minimize;
 extern const struct command cmd_watch;
 extern const struct command cmd_chase;
+extern const struct command cmd_bisect;
+extern const struct command cmd_bisect_step;
 extern const struct command cmd_doctor;
 extern const struct command cmd_sentinel;
 extern const struct command cmd_case;

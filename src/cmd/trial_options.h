@@ -57,6 +57,11 @@ struct trial_setup {
 int trial_setup_init(struct trial_setup *setup, const struct trial_options *options,
 		     const char *command, char *const *program, struct err *err);
 
+/* The same for a program that need not be there yet: a path relative to the directory of each
+ * trial, which is another one each time. What goes through PATH or is absolute is checked. */
+int trial_setup_init_later(struct trial_setup *setup, const struct trial_options *options,
+			   const char *command, char *const *program, struct err *err);
+
 /* Opens the case for writing and settles where the trials' directories are; tells the user when
  * the program cannot be observed. */
 int trial_setup_open(struct trial_setup *setup, const char *case_dir, struct case_store **ret,

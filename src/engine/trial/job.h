@@ -83,6 +83,7 @@ struct trial_job {
 	struct trial_number number;
 	unsigned int slot;
 	struct strv argv;
+	char *cwd;	 /* NULL: that of the settings */
 	struct strv env; /* NAME=VALUE sets, NAME alone removes */
 	enum observer observer;
 	bool learn;  /* report the order of breadcrumbs */

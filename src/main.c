@@ -15,6 +15,7 @@
 #include "cmd/commands.h"
 
 static const struct command *const commands[] = {
+	&cmd_hunt,
 	&cmd_repro,
 	&cmd_show,
 	&cmd_compare,

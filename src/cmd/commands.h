@@ -9,6 +9,7 @@ extern const struct command cmd_heap;
 extern const struct command cmd_scan;
 extern const struct command cmd_compare;
 extern const struct command cmd_minimize;
+extern const struct command cmd_hunt;
 extern const struct command cmd_watch;
 extern const struct command cmd_chase;
 extern const struct command cmd_bisect;

@@ -466,6 +466,17 @@ int trial_setup_open(struct trial_setup *setup, const char *case_dir, struct cas
 	return r;
 }
 
+void trial_setup_join(struct trial_setup *setup, const struct trial_setup *opened)
+{
+	const struct trial_settings *from = &opened->settings;
+
+	setup->settings.trials_path = mem_strdup(from->trials_path);
+	setup->settings.tmp_alias = NULL;
+	if (from->tmp_alias)
+		setup->settings.tmp_alias = mem_strdup(from->tmp_alias);
+	setup->joined = true;
+}
+
 int trial_seed(const char *text, uint64_t *ret, struct err *err)
 {
 	int r = 0;
@@ -486,7 +497,7 @@ struct series_identity trial_setup_identity(const struct trial_setup *setup, con
 
 void trial_setup_deinit(struct trial_setup *setup)
 {
-	if (setup->settings.tmp_alias)
+	if (setup->settings.tmp_alias && !setup->joined)
 		(void)unlink(setup->settings.tmp_alias);
 	if (setup->tmp_link_dir)
 		(void)rmdir(setup->tmp_link_dir);

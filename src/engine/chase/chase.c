@@ -51,6 +51,7 @@ struct chase {
 	uint64_t end;  /* no position after this */
 	bool looking;  /* for the first crash */
 	bool found;
+	uint64_t found_count; /* crashes seen meanwhile */
 	struct clues first;
 	struct stakeout stakeout;
 	struct strbuf items; /* of the plan */
@@ -356,6 +357,17 @@ static void chase_prepare(void *ctx, const struct run *run, struct trial_job *jo
 		strbuf_add(&job->plan_items, chase->items.data, chase->items.len);
 }
 
+/* Whoever made the mapped file shorter may have been another trial. */
+static void find_cut(struct chase *chase, struct crash *crash)
+{
+	struct file_cut *cut = NULL;
+
+	if (crash->fault == FAULT_MAPPING_SHRANK && crash->file_inode != 0 && !crash->cut &&
+	    case_find_cut(chase->runner.cs, crash->file_device, crash->file_inode,
+			  crash->realtime_ns, &cut, NULL) == 0)
+		crash->cut = cut;
+}
+
 static void chase_examine(void *ctx, const struct trial_result *result, const char *name)
 {
 	struct chase *chase = ctx;
@@ -370,7 +382,36 @@ static void chase_examine(void *ctx, const struct trial_result *result, const ch
 	if (chase->signal != 0)
 		(void)autopsy_trial(chase->autopsy, case_trials_dir(chase->runner.cs), name,
 				    chase->signal, AUTOPSY_WHOLE, &chase->report, NULL);
+	if (chase->report.crashes.count > 0)
+		find_cut(chase, &chase->report.crashes.items[0]);
 	chase->ret->evidence.trials++;
+}
+
+/* What nobody can write to is not watched: a mapping whose file was cut, a wrong free. Then more of
+ * the same are looked at, as they are. */
+static bool worth_watching(const struct chase *chase)
+{
+	VEC_FOREACH (&chase->ret->evidence.list, e)
+		if (e->kind == EVIDENCE_MAPPING || e->kind == EVIDENCE_BAD_FREE)
+			return false;
+	return chase->first.has_trail;
+}
+
+static void look_at_crash(struct chase *chase)
+{
+	AUTO(clues_deinit) struct clues clues = { 0 };
+
+	if (clues_open(&clues, case_trials_dir(chase->runner.cs), chase->name, chase->number,
+		       chase->signal, chase->symbols, NULL) < 0 ||
+	    !clues.has_scene)
+		return;
+	chase->found_count++;
+	clues_tell(&clues, chase->symbols, &chase->report, &chase->ret->evidence);
+	if (chase->found)
+		return;
+	chase->found = true;
+	chase->first = clues;
+	clues = (struct clues){ 0 };
 }
 
 /* Only the failure that is chased counts; `record` comes between examine and ended. */
@@ -397,15 +438,8 @@ static void chase_record(void *ctx, const struct run *run, struct trial_record *
 			read_passing(chase);
 		return;
 	}
-	if (!failed || !wanted || chase->found)
-		return;
-	clues_deinit(&chase->first);
-	if (clues_open(&chase->first, case_trials_dir(chase->runner.cs), chase->name, chase->number,
-		       chase->signal, chase->symbols, NULL) == 0 &&
-	    chase->first.has_scene) {
-		chase->found = true;
-		clues_tell(&chase->first, chase->symbols, &chase->report, &chase->ret->evidence);
-	}
+	if (failed && wanted)
+		look_at_crash(chase);
 }
 
 static bool chase_ended(void *ctx, const struct run *run, bool failed)
@@ -413,7 +447,8 @@ static bool chase_ended(void *ctx, const struct run *run, bool failed)
 	struct chase *chase = ctx;
 
 	if (chase->looking)
-		return chase->found;
+		return chase->found &&
+		       (worth_watching(chase) || chase->found_count >= chase->request->wanted);
 	return chase->round_watched >= chase->request->wanted ||
 	       (chase->round_watched == 0 && chase->round_failed >= FAILURES_UNWATCHED);
 }
@@ -787,7 +822,7 @@ static int chase_all(struct chase *chase, struct err *err)
 
 	if (r < 0 || !chase->found)
 		return r;
-	if (!chase->first.has_trail) {
+	if (!worth_watching(chase)) {
 		chase->ret->outcome = mem_strdup(chase->first.no_trail ? chase->first.no_trail
 								       : "nothing to follow");
 		return 0;

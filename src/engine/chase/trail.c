@@ -453,7 +453,8 @@ static bool begin(struct reader *reader, struct where *where, uint64_t *value)
 	return true;
 }
 
-/* ---- where the value stands ---------------------------------------------------------------------- */
+/* ---- where the value stands
+ * ---------------------------------------------------------------------- */
 
 #define FOUND_MAX 3u
 #define COMMON_VALUE 0x10000u /* smaller numbers stand in many places for other reasons */

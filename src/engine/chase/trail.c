@@ -457,6 +457,7 @@ static bool begin(struct reader *reader, struct where *where, uint64_t *value)
  * ---------------------------------------------------------------------- */
 
 #define FOUND_MAX 3u
+#define LARGEST_HOME (64u << 10) /* a word in an arena says nothing about whose it is */
 #define COMMON_VALUE 0x10000u /* smaller numbers stand in many places for other reasons */
 
 /* The same field of another block of that kind: the code was right about the field and wrong about
@@ -507,7 +508,7 @@ static void take_found(struct reader *reader)
 		struct log_value value;
 
 		if (item.head.type != LOG_VALUE || !log_payload(&item, &value, sizeof(value)) ||
-		    value.value != reader->ret->pointer)
+		    value.value != reader->ret->pointer || value.size > LARGEST_HOME)
 			continue;
 		if (reader->ret->steps.count > 0 &&
 		    reader->ret->steps.items[0].home.address == value.where)

@@ -3,12 +3,14 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
+#include <stddef.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <time.h>
 
 #include "agent/arch/x86_64.h"
 #include "agent/blocks.h"
+#include "agent/canary.h"
 #include "agent/checkpoint.h"
 #include "agent/clock.h"
 #include "agent/log.h"
@@ -18,6 +20,7 @@
 #include "agent/plan_apply.h"
 #include "agent/python.h"
 #include "agent/real.h"
+#include "agent/round.h"
 #include "agent/signals.h"
 #include "agent/text.h"
 #include "agent/thread.h"
@@ -31,7 +34,7 @@ extern const char etext[] __attribute__((visibility("hidden")));
 
 void agent_retire_sigsafe(enum log_retired reason)
 {
-	memset(&agent_switch, 0, 16);
+	memset(&agent_switch, 0, offsetof(struct agent_switch, rest));
 	if (!log_map.header)
 		return;
 	log_publish_sigsafe();
@@ -123,7 +126,12 @@ static void switch_on(void)
 	agent_switch.crash = 1;
 	agent_switch.truncations = (flags & PLAN_TRUNCATIONS) != 0;
 	agent_switch.growth = ids && (flags & PLAN_GROWTH);
-	__atomic_store_n(&agent_switch.ids, ids, __ATOMIC_RELEASE);
+	agent_switch.lines = agent_switch.growth || canary.on;
+	__atomic_store_n(&agent_switch.ids,
+			 !ids	     ? AGENT_IDS_OFF
+			 : canary.on ? AGENT_IDS_GUARDED
+				     : AGENT_IDS_PLAIN,
+			 __ATOMIC_RELEASE);
 }
 
 /* The child has a log of its own; until it is there, the wiped switch keeps every hook quiet. */
@@ -138,6 +146,7 @@ static void after_fork_in_child(void)
 	}
 	thread_after_fork();
 	image_record(thread_self ? thread_self->stack_high : 0);
+	canary_after_fork();
 	if (agent.plan.observer >= PLAN_OBSERVE_IDS) {
 		modules_forget();
 		checkpoint_forget();
@@ -227,6 +236,8 @@ static void agent_start(char **envp)
 	signals_init();
 	if (ids && (agent.plan.flags & PLAN_PYTHON))
 		python_init();
+	if (ids)
+		canary_init();
 	log_map.header->drops[LOG_DROP_EARLY] = early_count();
 	switch_on();
 }
@@ -264,6 +275,7 @@ void agent_exiting_sigsafe(uint32_t status, uint32_t how)
 	if (!agent_switch.crash || !agent_owns_process_sigsafe() || log_map.header->exited)
 		return;
 	checkpoint_exit_sigsafe();
+	round_exit_sigsafe();
 	log_writer_init_sigsafe(&writer, LOG_TO_EVENTS);
 	(void)log_append_sigsafe(&writer, LOG_EXIT, &record, sizeof(record), NULL, 0);
 	/* A handler of the target that ends the process instead of returning has hidden a crash. */

@@ -2,6 +2,7 @@
 
 #include <stddef.h>
 
+#include "agent/canary.h"
 #include "agent/holders.h"
 #include "wire/plan.h"
 
@@ -14,6 +15,9 @@ uint32_t plan_apply(const void *bytes)
 		switch (item->type) {
 		case PLAN_ITEM_HOLDERS:
 			holders_plan((const struct plan_holders *)item);
+			break;
+		case PLAN_ITEM_CANARY:
+			canary_plan((const struct plan_heap *)item);
 			break;
 		/* PLAN_ITEM_ALLOCATOR and those after it come with their hooks. */
 		default:

@@ -15,6 +15,8 @@
 #include "agent/unwind.h"
 #include "wire/log_format.h"
 
+struct quarantine;
+
 #define THREAD_SITES_BITS 13
 #define THREAD_KEYS_BITS 15
 #define THREAD_RULES_BITS 14
@@ -53,6 +55,7 @@ struct thread {
 	uint32_t epoch_due;	   /* groups written since this lane last moved the epoch */
 	uint32_t rules_generation; /* of the module table, that `rules` are about */
 	uint32_t context_next, context_end; /* its rows of the context table */
+	struct quarantine *quarantine;	    /* of the lane, not of the thread; NULL: none yet */
 
 	uint64_t stack_high;  /* frames of this thread lie below */
 	uint64_t blocked;     /* signals the target believes blocked and that are not: signals.c */

@@ -44,6 +44,7 @@ static uint64_t plan_sum(const void *bytes, size_t len)
 /* What the agent reads of an item without looking at its size again; 0: it looks. */
 static const uint32_t least_bytes[] = {
 	[PLAN_ITEM_ALLOCATOR] = sizeof(struct plan_allocator),
+	[PLAN_ITEM_CANARY] = sizeof(struct plan_heap),
 	[PLAN_ITEM_HOLDERS] = sizeof(struct plan_holders),
 };
 

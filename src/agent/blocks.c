@@ -312,13 +312,18 @@ bool block_begin_guarded(struct guard *guard, enum block_space space, uint64_t s
 void block_end_guarded(struct guard *guard, enum block_space space, uint64_t start,
 		       struct caller caller)
 {
-	struct thread *self = guard->self;
 	struct block *block = block_at_sigsafe(space, start);
 
-	if (!block || block->state != LOG_BLOCK_LIVE) {
+	if (block && block->state == LOG_BLOCK_LIVE)
+		block_end_known(guard, block, start, caller);
+	else
 		badfree_judge(guard, space, start, caller);
-		return;
-	}
+}
+
+void block_end_known(struct guard *guard, struct block *block, uint64_t start, struct caller caller)
+{
+	struct thread *self = guard->self;
+
 	block->free_context = context_find(guard, caller);
 	block->freed_epoch = (uint32_t)agent.epoch;
 	block->state = LOG_BLOCK_FREED;

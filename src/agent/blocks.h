@@ -254,6 +254,10 @@ bool block_begin_guarded(struct guard *guard, enum block_space space, uint64_t s
 void block_end_guarded(struct guard *guard, enum block_space space, uint64_t start,
 		       struct caller caller);
 
+/* The same of an entry that was found live, with this start. */
+void block_end_known(struct guard *guard, struct block *block, uint64_t start,
+		     struct caller caller);
+
 /* realloc: ends the block for the time of the real call, without a record yet. */
 struct block *block_suspend(struct guard *guard, uint64_t start, struct caller caller);
 /* The real call failed, or stayed in place with a new size. */

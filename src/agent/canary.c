@@ -127,7 +127,7 @@ static void block_over(struct guard *guard, struct block *block, uint64_t start,
 {
 	if (unlikely(!canary_whole(start, canary_front(block), block_size(block))))
 		(void)damage_look_sigsafe(block, start, check, context_find(guard, caller), 0);
-	block_end_guarded(guard, BLOCKS_HEAP, start, caller);
+	block_end_known(guard, block, start, caller);
 	if (unlikely(canary.plan.sweep))
 		sweep_free(guard, block, start, caller);
 	quarantine_add(guard, block, start, ret);

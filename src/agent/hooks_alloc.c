@@ -34,20 +34,17 @@ static inline __attribute__((always_inline)) void ended(void *ptr, struct caller
 		block_end(BLOCKS_HEAP, ptr, caller);
 }
 
-/* The same where blocks have guards. Each hook asks whether they are plainly followed, by one
- * comparison, and comes here if not. */
+/* malloc and free where blocks have guards: a third half. */
 #define guarded() (agent_switch.ids == AGENT_IDS_GUARDED)
 
-static __attribute__((noinline)) void *malloc_apart(size_t size)
+static __attribute__((noinline)) void *malloc_guarded(size_t size)
 {
 	struct caller caller = CALLER_HERE;
 
-	if (!guarded())
-		return real.malloc(size);
 	return BLOCKS_HERE(canary_allocate(0, size, 0, LOG_API_MALLOC, caller));
 }
 
-static __attribute__((noinline)) void free_apart(void *ptr)
+static __attribute__((noinline)) void free_guarded(void *ptr)
 {
 	struct caller caller = CALLER_HERE;
 
@@ -55,10 +52,8 @@ static __attribute__((noinline)) void free_apart(void *ptr)
 		return;
 	if (guarded())
 		canary_free(ptr, LOG_BY_FREE, caller);
-	else if (canary.on) /* retired, or in a child that libc does not know of */
+	else /* retired, or in a child that libc does not know of */
 		canary_free_blindly(ptr);
-	else
-		real.free(ptr);
 	BLOCKS_KEEP_FRAME();
 }
 
@@ -76,7 +71,7 @@ static __attribute__((noinline)) void *malloc_followed(size_t size)
 EXPORT void *malloc(size_t size)
 {
 	if (unlikely(agent_switch.ids != AGENT_IDS_PLAIN))
-		return malloc_apart(size);
+		return guarded() ? malloc_guarded(size) : real.malloc(size);
 	return malloc_followed(size);
 }
 
@@ -93,10 +88,12 @@ EXPORT void free(void *ptr)
 {
 	if (unlikely(early_owns(ptr)))
 		return;
-	if (unlikely(agent_switch.ids != AGENT_IDS_PLAIN))
-		free_apart(ptr);
-	else
+	if (likely(agent_switch.ids == AGENT_IDS_PLAIN))
 		free_followed(ptr);
+	else if (canary.on)
+		free_guarded(ptr);
+	else
+		real.free(ptr);
 }
 
 static inline __attribute__((always_inline)) void released(void *ptr, struct caller caller)

@@ -13,8 +13,8 @@
 #define ENTRIES_MIN (1u << 10)
 #define BLOCK_BYTES 64u	 /* expected of a block, when the ring's length is chosen */
 #define LARGEST_SHARE 8u /* a block of more than that part of the quarantine goes straight back */
-#define SLACK_SHARE 64u	 /* blocks leave in groups: their memory is cold, and is fetched ahead */
-#define AHEAD 8u
+#define AHEAD 12u
+#define FAR_AHEAD 24u
 #define OVERWRITTEN 1u
 
 struct quarantine {
@@ -103,12 +103,11 @@ void *quarantine_release_sigsafe(struct block *block, uint64_t start)
 	return (void *)(start - front);
 }
 
-/* The entry's block, unless it has left by another way. */
-static struct block *entry_block(const struct quarantined *entry, uint64_t start)
+struct block *quarantined_block_sigsafe(const struct quarantined *entry)
 {
-	struct block *block = block_at_sigsafe(BLOCKS_HEAP, start);
+	struct block *block = &blocks_state.pool[entry->entry];
 
-	return block && block->id == entry->id && block->state == LOG_BLOCK_FREED &&
+	return (uint32_t)block->id == entry->id_low && block->state == LOG_BLOCK_FREED &&
 			       canary_front(block)
 		       ? block
 		       : NULL;
@@ -119,23 +118,40 @@ static uint64_t block_room(const struct block *block)
 	return canary_room(canary_front(block), block_size(block)) + 8;
 }
 
+/* What leaves is cold: its entry and its first bytes are fetched long before, then its last. */
+static inline void fetch_ahead(const struct quarantine *ring)
+{
+	const struct quarantined *entry = &ring->entries[(ring->tail + FAR_AHEAD) & ring->mask];
+
+	__builtin_prefetch(&blocks_state.pool[entry->entry]);
+	__builtin_prefetch((const void *)(entry->start - CANARY_FRONT));
+	entry = &ring->entries[(ring->tail + AHEAD) & ring->mask];
+	__builtin_prefetch((const void *)(entry->start + blocks_state.pool[entry->entry].size_low));
+}
+
+static inline bool is_whole(const struct quarantined *entry, const struct block *block,
+			    uint64_t start)
+{
+	uint64_t size = block_size(block);
+
+	return canary_whole(start, canary_front(block), size) &&
+	       (!quarantined_is_overwritten(entry) || poison_whole(start, size));
+}
+
 static void leave_one(struct quarantine *ring, struct quarantine_leaves *ret)
 {
 	const struct quarantined *entry = &ring->entries[ring->tail & ring->mask];
-	uint64_t start = entry->start & ~(uint64_t)OVERWRITTEN, ahead, room;
-	struct block *block = entry_block(entry, start);
+	uint64_t start = quarantined_start(entry), room;
+	struct block *block = quarantined_block_sigsafe(entry);
 	void *base;
 
-	ahead = ring->entries[(ring->tail + AHEAD) & ring->mask].start & ~(uint64_t)OVERWRITTEN;
-	if (ahead) {
-		__builtin_prefetch((const void *)ahead);
-		__builtin_prefetch(block_window(&blocks_state.spaces[BLOCKS_HEAP], ahead));
-	}
+	fetch_ahead(ring);
 	__atomic_store_n(&ring->tail, ring->tail + 1, __ATOMIC_RELEASE);
 	if (!block)
 		return;
-	(void)damage_look_sigsafe(block, start, LOG_CHECK_EVICTION, 0,
-				  entry->start & OVERWRITTEN ? DAMAGE_POISONED : 0);
+	if (unlikely(!is_whole(entry, block, start)))
+		(void)damage_look_sigsafe(block, start, LOG_CHECK_EVICTION, 0,
+					  quarantined_is_overwritten(entry) ? DAMAGE_POISONED : 0);
 	room = block_room(block);
 	base = quarantine_release_sigsafe(block, start);
 	if (!base)
@@ -176,12 +192,10 @@ void quarantine_add(struct guard *guard, struct block *block, uint64_t start,
 	if (ring->head - ring->tail > ring->mask)
 		leave_one(ring, ret);
 	ring->entries[ring->head & ring->mask] =
-		(struct quarantined){ start | (overwritten ? OVERWRITTEN : 0), block->id };
+		(struct quarantined){ start | (overwritten ? OVERWRITTEN : 0),
+				      (uint32_t)(block - blocks_state.pool), (uint32_t)block->id };
 	__atomic_store_n(&ring->head, ring->head + 1, __ATOMIC_RELEASE);
 	ring->bytes += room;
-	if (ring->bytes <= limit)
-		return;
-	limit -= limit / SLACK_SHARE;
 	while (ring->bytes > limit && ring->tail < ring->head && ret->count < QUARANTINE_LEAVES_MAX)
 		leave_one(ring, ret);
 }

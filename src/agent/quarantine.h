@@ -21,6 +21,7 @@
 struct block;
 
 #define QUARANTINE_LEAVES_MAX 64u
+#define POISON_PART 512u
 
 /* Memory that libc is to have back, once the guard is left. */
 struct quarantine_leaves {
@@ -44,9 +45,23 @@ void quarantine_give_back(const struct quarantine_leaves *leaves);
 
 /* A block in quarantine. */
 struct quarantined {
-	uint64_t start; /* bit 0: it has been overwritten */
-	uint64_t id;
+	uint64_t start;	 /* bit 0: it has been overwritten */
+	uint32_t entry;	 /* in the side table's pool */
+	uint32_t id_low; /* of its id: the entry may be another block's by now */
 };
+
+/* The block, unless it has left the quarantine. _sigsafe */
+struct block *quarantined_block_sigsafe(const struct quarantined *entry);
+
+static inline uint64_t quarantined_start(const struct quarantined *entry)
+{
+	return entry->start & ~1ull;
+}
+
+static inline bool quarantined_is_overwritten(const struct quarantined *entry)
+{
+	return entry->start & 1;
+}
 
 /* Calls `visit` for every block of every lane, until it says false. Other threads go on meanwhile:
  * `visit` makes sure that the block is still there. _sigsafe */
@@ -58,11 +73,13 @@ void poison_write(uint64_t start, uint64_t size);
 /* Is the poison as it was written? The block's last bytes, in a word with the guard, included. */
 bool poison_whole(uint64_t start, uint64_t size);
 
-/* The parts of a freed block that are overwritten: [start, head) and [tail, start + size). */
+/* The parts of a freed block that are overwritten: [start, head) and [tail, start + size). What is
+ * overwritten is read again, cold, when the block leaves: of a large one, both ends are enough to
+ * notice somebody who still uses it. */
 static inline void poison_parts(uint64_t start, uint64_t size, uint64_t *ret_head,
 				uint64_t *ret_tail)
 {
-	const uint64_t part = 4096;
+	const uint64_t part = POISON_PART;
 
 	*ret_head = size <= 2 * part ? start + size : start + part;
 	*ret_tail = size <= 2 * part ? start + size : (start + size - part) & ~7ull;

@@ -15,11 +15,11 @@
 
 #define MS 1000000ull
 #define LINES_FREE (20 * MS)  /* that lines may cost at once … */
-#define LINES_SHARE 50u	      /* … and then one part in so many of the run time */
+#define LINES_SHARE 100u      /* … and then one part in so many of the run time */
 #define ROUNDS_FREE (50 * MS) /* the same for rounds before lines */
-#define ROUNDS_SHARE 20u
+#define ROUNDS_SHARE 50u
 #define LINE_MAX (200 * MS) /* one round */
-#define BIT_SHARE 50u	    /* a bit of a round takes this part of the time between two */
+#define BIT_SHARE 100u	    /* a bit of a round takes this part of the time between two */
 #define END_MAX (1000 * MS)
 #define LOOK_AT_CLOCK 256u
 #define AHEAD 8u
@@ -122,16 +122,15 @@ static void look_at_live(void)
 
 static bool look_at_freed(void *ctx, const struct quarantined *entry)
 {
-	uint64_t start = entry->start & ~1ull;
-	const struct block *block = block_at_sigsafe(BLOCKS_HEAP, start);
+	const struct block *block = quarantined_block_sigsafe(entry);
 
 	(void)ctx;
-	if (!block || block->id != entry->id || block->state != LOG_BLOCK_FREED ||
-	    !canary_front(block))
+	if (!block)
 		return true;
 	state.quarantined++;
-	(void)damage_look_sigsafe(block, start, state.check, 0,
-				  DAMAGE_SHARED | (entry->start & 1 ? DAMAGE_POISONED : 0));
+	(void)damage_look_sigsafe(
+		block, quarantined_start(entry), state.check, 0,
+		DAMAGE_SHARED | (quarantined_is_overwritten(entry) ? DAMAGE_POISONED : 0));
 	return state.quarantined % LOOK_AT_CLOCK || !time_is_up();
 }
 

@@ -3,6 +3,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -339,7 +340,7 @@ static void judge_log(void *ctx, struct event_log *log, bool sound)
 
 	while (!tells && log_reader_next(&log->reader, &item))
 		tells = item.head.type == LOG_CRASH || item.head.type == LOG_BAD_FREE ||
-			item.head.type == LOG_UNOBSERVED;
+			item.head.type == LOG_HEAP_DAMAGE || item.head.type == LOG_UNOBSERVED;
 	if (!tells)
 		strv_add(&pruning->names, log->name);
 	event_log_deinit(log);
@@ -356,6 +357,21 @@ void event_logs_prune(int trials, const char *trial)
 		(void)unlinkat(trials, path, 0);
 	}
 	strv_deinit(&pruning.names);
+}
+
+char *event_log_block_key(struct event_log *log, const struct log_block *block)
+{
+	const struct block_key *key = &block->key;
+	struct log_context row;
+
+	if (key->stack_hash == 0) {
+		if (!log_context_row(&log->reader, block->context, &row))
+			return NULL;
+		return mem_printf("%016" PRIx64, row.stack_hash);
+	}
+	if (key->lane > 0)
+		return mem_printf("%016" PRIx64 "@%u#%u", key->stack_hash, key->lane, key->ordinal);
+	return mem_printf("%016" PRIx64 "#%u", key->stack_hash, key->ordinal);
 }
 
 /* ---- stacks ---- */

@@ -49,6 +49,10 @@ void event_logs_glance(int trials, const char *trial, struct event_glance *ret);
 /* Deletes those logs of a trial that have nothing to show to anybody. */
 void event_logs_prune(int trials, const char *trial);
 
+/* CONTEXT[@LANE]#ORDINAL, the caller's to free; of blocks that only the history knows, the context
+ * alone. NULL when that is lost, too. */
+char *event_log_block_key(struct event_log *log, const struct log_block *block);
+
 /* The stack of a context (where a block was allocated or freed), without the agent's own frames.
  * False when the log does not have it. */
 bool event_log_context(struct event_log *log, uint32_t context, struct symbols *symbols,

@@ -19,26 +19,11 @@ const char *register_at(uint64_t place)
 	return place < REGISTER_PLACES ? names[place] : "?";
 }
 
-/* CONTEXT[@LANE]#ORDINAL; of blocks that only the history knows, the context alone. */
-static char *block_key_text(struct event_log *log, const struct log_block *block)
-{
-	const struct block_key *key = &block->key;
-	struct log_context row;
-
-	if (key->stack_hash == 0) {
-		if (!log_context_row(&log->reader, block->context, &row))
-			return NULL;
-		return mem_printf("%016" PRIx64, row.stack_hash);
-	}
-	if (key->lane > 0)
-		return mem_printf("%016" PRIx64 "@%u#%u", key->stack_hash, key->lane, key->ordinal);
-	return mem_printf("%016" PRIx64 "#%u", key->stack_hash, key->ordinal);
-}
-
 static const char *via_text(const struct log_block *block)
 {
 	switch (block->via) {
 	case LOG_VIA_REGISTER:
+	case LOG_VIA_POISON: /* what the register holds was read from the freed block */
 		return register_at(block->where);
 	case LOG_VIA_FAULT:
 		return "the address";
@@ -71,15 +56,16 @@ static bool is_freed(const struct log_block *block)
  * last what just lies on the stack. */
 static int block_weight(const struct fault_operands *operands, const struct log_block *block)
 {
-	static const int by_via[] = {
-		[LOG_VIA_REGISTER] = 10, [LOG_VIA_STACK] = 100, [LOG_VIA_MEMORY] = 20
-	};
+	static const int by_via[] = { [LOG_VIA_REGISTER] = 10,
+				      [LOG_VIA_STACK] = 100,
+				      [LOG_VIA_MEMORY] = 20,
+				      [LOG_VIA_POISON] = 10 };
 	int via = block->via < ARRAY_SIZE(by_via) ? by_via[block->via] : 50;
 
 	if (block->via == LOG_VIA_FAULT)
 		return 0;
 	/* Registers that the faulting instruction used come right after the fault's own address. */
-	if (block->via == LOG_VIA_REGISTER)
+	if (block->via == LOG_VIA_REGISTER || block->via == LOG_VIA_POISON)
 		for (size_t i = 0; i < operands->count; i++)
 			if (strcmp(operands->registers[i], via_text(block)) == 0)
 				return 1 + (int)i * 2 + !is_freed(block);
@@ -139,17 +125,20 @@ static void add_life(struct event_log *log, const struct pointed *pointed, struc
 		.via = mem_strdup(pointed->via),
 		.value = block->value,
 		.id = block->id,
-		.key = block_key_text(log, block),
+		.key = event_log_block_key(log, block),
 		.start = block->start,
 		.size = block->size,
 		.state = block->state == LOG_BLOCK_FREED ? BLOCK_FREED : BLOCK_LIVE,
 		.telling = pointed->weight < WEIGHT_TELLING,
 		.former = block->relation == LOG_FORMER,
+		.poison = block->via == LOG_VIA_POISON,
 		.beyond = block->relation == LOG_BEYOND,
 		.python =
 			block->api == LOG_API_PYTHON_OBJECT || block->api == LOG_API_PYTHON_MEMORY,
 	};
 
+	if (life.poison) /* the value is no pointer into it; where in it, it cannot be told */
+		life.value = life.start;
 	if (life.state == BLOCK_FREED)
 		life.freed_events = ((uint64_t)ago + 1) * EPOCH_EVENTS;
 	(void)event_log_context(log, block->context, symbols, &life.allocated);

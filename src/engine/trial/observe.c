@@ -10,7 +10,7 @@
 
 #include "base/fd.h"
 #include "debuginfo/program.h"
-#include "wire/plan.h"
+#include "wire/checksum.h"
 
 #define AGENT_NAME "libredhand-agent.so"
 
@@ -93,6 +93,31 @@ void observe_environment(const struct trial_settings *settings, const struct tri
 	strv_setenv(env, "ASAN_OPTIONS", options);
 }
 
+void observe_heap_defaults(uint64_t seed, struct plan_heap *ret)
+{
+	*ret = (struct plan_heap){
+		.item = { .type = PLAN_ITEM_CANARY, .bytes = sizeof(*ret) },
+		.seed = checksum_mix(seed, CHECKSUM_SEED),
+		.quarantine_mib = OBSERVE_QUARANTINE_MIB,
+		.poison_ppm = 1000000,
+		.timer_ms = 20,
+		.sweep_at = PLAN_SWEEP_AT_FREE,
+	};
+}
+
+/* The items are ours: they are well formed. */
+static bool has_item(const struct strbuf *items, enum plan_item_type type)
+{
+	struct plan_item item;
+
+	for (size_t at = 0; items->len - at >= sizeof(item); at += item.bytes) {
+		memcpy(&item, items->data + at, sizeof(item));
+		if (item.type == type)
+			return true;
+	}
+	return false;
+}
+
 int observe_write_plan(const struct trial_settings *settings, const struct trial_job *job,
 		       int trials, const char *name, struct err *err)
 {
@@ -105,7 +130,7 @@ int observe_write_plan(const struct trial_settings *settings, const struct trial
 	size_t len;
 
 	/* No plan means observer crash. */
-	if (job->observer != OBSERVE_IDS)
+	if (job->observer < OBSERVE_IDS)
 		return 0;
 	dir = openat(trials, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	if (dir < 0)
@@ -119,6 +144,12 @@ int observe_write_plan(const struct trial_settings *settings, const struct trial
 		strbuf_add(&items, &holders, sizeof(holders));
 	strbuf_add(&items, settings->plan_items.data, settings->plan_items.len);
 	strbuf_add(&items, job->plan_items.data, job->plan_items.len);
+	if (job->observer == OBSERVE_HEAP && !has_item(&items, PLAN_ITEM_CANARY)) {
+		struct plan_heap heap;
+
+		observe_heap_defaults(job->number.value, &heap);
+		strbuf_add(&items, &heap, sizeof(heap));
+	}
 	bytes = mem_alloc(sizeof(plan) + items.len);
 	len = plan_seal(&plan, items.data, items.len, bytes, sizeof(plan) + items.len);
 	if (len == 0)

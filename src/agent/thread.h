@@ -99,7 +99,10 @@ void thread_after_fork(void);
 /* Installs our alternate stack for this thread. _sigsafe */
 void thread_altstack_sigsafe(struct thread *self);
 
-/* Calls `visit` for each lane in use. _sigsafe */
+/* Whose stack lies in this mapping? False: nobody's that is known. _sigsafe */
+bool thread_by_stack_sigsafe(uint64_t low, uint64_t high, uint32_t *ret_lane);
+
+/* How many lanes are in use. _sigsafe */
 uint32_t thread_lanes_in_use_sigsafe(void);
 
 #endif

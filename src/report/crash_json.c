@@ -46,7 +46,7 @@ json_t *json_stack(const struct stack *stack)
 }
 
 /* The first frame outside of the C library's allocator, with the whole stack. */
-static json_t *site_json(const struct stack *stack)
+json_t *json_site(const struct stack *stack)
 {
 	json_t *object;
 
@@ -76,8 +76,8 @@ static json_t *block_json(const struct block_life *block)
 	set(object, "python", json_boolean(block->python));
 	set(object, "freed_events_ago",
 	    block->freed_events > 0 ? json_integer((json_int_t)block->freed_events) : json_null());
-	set(object, "allocated", site_json(&block->allocated));
-	set(object, "freed", site_json(&block->freed));
+	set(object, "allocated", json_site(&block->allocated));
+	set(object, "freed", json_site(&block->freed));
 	return object;
 }
 
@@ -92,7 +92,7 @@ static json_t *cut_json(const struct file_cut *cut)
 	set(object, "old_size", json_integer(cut->old_size));
 	set(object, "new_size", json_integer(cut->new_size));
 	set(object, "before_s", json_number(cut->before_s));
-	set(object, "site", site_json(&cut->stack));
+	set(object, "site", json_site(&cut->stack));
 	return object;
 }
 

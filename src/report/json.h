@@ -21,6 +21,7 @@ void json_add_rate(json_t *object, const struct rate *rate);
 
 /* A list of frames; what a fault was (crash_json.c). */
 json_t *json_stack(const struct stack *stack);
+json_t *json_site(const struct stack *stack); /* its first frame, with all of it; or null */
 json_t *json_fault(const struct crash *crash);
 
 /* Prints the document and frees it. */

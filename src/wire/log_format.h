@@ -461,8 +461,8 @@ struct log_holders {
 enum log_holder_kind {
 	LOG_HELD_BY_BLOCK = 1,
 	LOG_HELD_BY_FILE = 2,	  /* a writable mapping of a file: globals */
-	LOG_HELD_BY_STACK = 3,	  /* the main thread's; may be a leftover of an earlier call */
-	LOG_HELD_BY_MEMORY = 4,	  /* no block: zeroed globals, other threads, memory of mmap */
+	LOG_HELD_BY_STACK = 3,	  /* may be a leftover of an earlier call */
+	LOG_HELD_BY_MEMORY = 4,	  /* no block: zeroed globals, memory of mmap */
 	LOG_HELD_BY_REGISTER = 5, /* where = index in gregs */
 };
 
@@ -471,7 +471,7 @@ struct log_holder {
 	uint64_t stack_hash; /* 0: the target is itself a holder, told before */
 	uint64_t target_id, target_start;
 	uint64_t where, value;
-	uint64_t start, size, id; /* of the holding block */
+	uint64_t start, size, id; /* of the holding block; id: of a stack, its thread's lane */
 	uint32_t context;	  /* of the holding block */
 	uint32_t kind;		  /* enum log_holder_kind */
 };

@@ -10,6 +10,7 @@ const char *heap_kind_name(enum heap_kind kind)
 		[HEAP_INTERIOR_FREE] = "interior-free",
 		[HEAP_MISMATCHED_FREE] = "mismatched-free",
 		[HEAP_INVALID_FREE] = "invalid-free",
+		[HEAP_USE_AFTER_FREE] = "use-after-free",
 	};
 
 	return names[kind];

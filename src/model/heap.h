@@ -21,6 +21,7 @@ enum heap_kind {
 	HEAP_INTERIOR_FREE,   /* of a pointer into a block */
 	HEAP_MISMATCHED_FREE, /* new with free, malloc with delete, new[] with delete */
 	HEAP_INVALID_FREE,    /* of what was never allocated */
+	HEAP_USE_AFTER_FREE,  /* a crash over what was read from, or lies in, a freed block */
 	HEAP_KINDS,
 };
 

@@ -71,7 +71,7 @@ static json_t *finding_block_json(const struct heap_finding *f)
 static json_t *finding_json(const struct heap_finding *f)
 {
 	json_t *object = json_object();
-	bool damage = f->kind <= HEAP_WRITE_AFTER_FREE;
+	bool damage = f->kind <= HEAP_WRITE_AFTER_FREE, freed = f->freed_by != NULL;
 
 	set(object, "kind", json_text(heap_kind_name(f->kind)));
 	set(object, "trial", count(f->trial));
@@ -82,7 +82,7 @@ static json_t *finding_json(const struct heap_finding *f)
 	set(object, "context", json_text(f->context));
 	set(object, "block", finding_block_json(f));
 	set(object, "pointer",
-	    damage ? json_null() : hex(f->address + (f->key ? (uint64_t)f->offset : 0)));
+	    freed ? hex(f->address + (f->key ? (uint64_t)f->offset : 0)) : json_null());
 	set(object, "offset", f->key ? json_integer(f->offset) : json_null());
 	set(object, "length", damage ? count(f->length) : json_null());
 	set(object, "expected", damage ? bytes_json(f->expected, f->bytes) : json_null());

@@ -78,6 +78,11 @@ static void print_what(const struct heap_finding *f, FILE *out)
 	case HEAP_INVALID_FREE:
 		(void)fprintf(out, "invalid free: 0x%" PRIx64 " was never allocated", f->address);
 		break;
+	case HEAP_USE_AFTER_FREE:
+		(void)fprintf(out,
+			      "use after free: it died over a freed block of %" PRIu64 " byte%s",
+			      f->size, plural(f->size));
+		break;
 	case HEAP_KINDS:
 		break;
 	}
@@ -153,6 +158,8 @@ static void print_finding(const struct heap_report *report, const struct heap_fi
 		   out);
 	if (f->kind == HEAP_DOUBLE_FREE)
 		print_site("and again by", &f->seen_at, verbose, out);
+	else if (f->kind == HEAP_USE_AFTER_FREE)
+		print_site("used by", &f->seen_at, verbose, out);
 	else if (f->kind > HEAP_DOUBLE_FREE)
 		print_site("freed here", &f->seen_at, verbose, out);
 	else
@@ -254,7 +261,9 @@ void report_heap_text(const struct heap_report *report, bool verbose, FILE *out)
 
 	print_head(report, out);
 	if (report->findings.count == 0)
-		(void)fprintf(out, "\nNo damaged block and no bad free was seen.\n");
+		(void)fprintf(
+			out,
+			"\nNo damaged block, no bad free and no use of a freed block was seen.\n");
 	for (size_t i = 0; i < report->findings.count && i < shown; i++)
 		print_finding(report, &report->findings.items[i], i + 1, verbose, out);
 	if (report->findings.count > shown)

@@ -291,6 +291,44 @@ void findings_read(const struct heap_trial *trial, struct heap_report *report)
 						     trial->logs->notes.items[i]));
 }
 
+/* The block that the faulting instruction's pointer leads to, or came from. */
+static const struct block_life *freed_block(const struct crash *crash)
+{
+	VEC_FOREACH (&crash->blocks, block)
+		if (block->telling && (block->state == BLOCK_FREED || block->former) && block->key)
+			return block;
+	return NULL;
+}
+
+void findings_add_crash(const struct heap_trial *trial, const struct crash *crash,
+			struct heap_report *report)
+{
+	const struct block_life *block = freed_block(crash);
+	struct heap_finding finding = { .kind = HEAP_USE_AFTER_FREE,
+					.trial = trial->number,
+					.pid = crash->pid,
+					.allocated_by = "?" };
+
+	if (!block || (crash->fault != FAULT_FREED && crash->fault != FAULT_RECYCLED))
+		return;
+	finding.program = crash->program ? mem_strdup(crash->program) : NULL;
+	finding.key = mem_strdup(block->key);
+	finding.context = mem_strndup(block->key, strcspn(block->key, "@#"));
+	finding.id = block->id;
+	finding.size = block->size;
+	finding.address = block->start;
+	finding.offset = (int64_t)(block->value - block->start);
+	stack_copy(&finding.allocated, &block->allocated);
+	stack_copy(&finding.freed, &block->freed);
+	stack_copy(&finding.seen_at, &crash->stack);
+	finding.when.check = mem_strdup("crash");
+	if (trial->end->last_crumb)
+		finding.when.after = mem_strdup(trial->end->last_crumb);
+	if (trial->end->running_test)
+		strv_add(&finding.when.tests, trial->end->running_test);
+	add(report, finding);
+}
+
 static int by_weight(const void *a, const void *b)
 {
 	const struct heap_finding *x = a, *y = b;

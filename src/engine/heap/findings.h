@@ -3,6 +3,7 @@
 #include "debuginfo/symbols.h"
 #include "engine/autopsy/logs.h"
 #include "engine/growth/moments.h"
+#include "model/crash.h"
 #include "model/heap.h"
 
 /*
@@ -18,6 +19,10 @@ struct heap_trial {
 
 /* Adds what the trial's logs tell to the report. */
 void findings_read(const struct heap_trial *trial, struct heap_report *report);
+
+/* A crash of one of its processes, if it went through a freed block. */
+void findings_add_crash(const struct heap_trial *trial, const struct crash *crash,
+			struct heap_report *report);
 
 /* Those seen most often first. */
 void findings_sort(struct heap_report *report);

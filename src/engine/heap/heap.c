@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "engine/autopsy/autopsy.h"
 #include "engine/heap/chance.h"
 #include "engine/heap/findings.h"
 #include "engine/heap/sweeps.h"
@@ -74,6 +75,24 @@ static void take_contexts(struct heap *heap, const struct heap_trial *trial)
 		trial, heap->request->sweep_function, heap->plan.sweep_hashes, PLAN_SWEEP_MAX);
 }
 
+/* A crash that shows a freed block is a finding like the others. */
+static void take_crash(struct heap *heap, const struct heap_trial *trial, const char *name)
+{
+	AUTO(crash_report_deinit) struct crash_report report = { 0 };
+	const struct trial_end *end = trial->end;
+	struct err ignored = { 0 };
+
+	if (end->observed.signal == 0)
+		return;
+	if (!heap->runner.autopsy)
+		heap->runner.autopsy = autopsy_new();
+	if (autopsy_trial(heap->runner.autopsy, case_trials_dir(heap->runner.cs), name,
+			  end->signal != 0 ? end->signal : end->stray.signal, AUTOPSY_WHOLE,
+			  &report, &ignored) == 0 &&
+	    report.crashes.count > 0)
+		findings_add_crash(trial, &report.crashes.items[0], heap->report);
+}
+
 static void heap_examine(void *ctx, const struct trial_result *result, const char *name)
 {
 	struct heap *heap = ctx;
@@ -96,6 +115,7 @@ static void heap_examine(void *ctx, const struct trial_result *result, const cha
 		return;
 	}
 	findings_read(&trial, heap->report);
+	take_crash(heap, &trial, name);
 	sweeps_read(&trial, heap->report);
 	if (heap->plan.poison_ppm < 1000000)
 		chance_read(&heap->chance, &logs, result->number.value,

@@ -275,8 +275,30 @@ static int by_use(const void *a, const void *b)
 	return x->blocks > y->blocks ? -1 : x->blocks < y->blocks;
 }
 
+/* Used, and only one that lasts points there: then that is the one. */
+static void settle_use(struct heap_dangling *dangling)
+{
+	struct heap_holder *only = NULL;
+
+	if (!dangling->used)
+		return;
+	VEC_FOREACH (&dangling->holders, holder) {
+		if (holder->used)
+			return;
+		if (strcmp(holder->kind, "block") != 0 && strcmp(holder->kind, "global") != 0)
+			continue;
+		if (only)
+			return;
+		only = holder;
+	}
+	if (only)
+		only->used = true;
+}
+
 void sweeps_sort(struct heap_report *report)
 {
+	VEC_FOREACH (&report->dangling, dangling)
+		settle_use(dangling);
 	VEC_FOREACH (&report->dangling, dangling)
 		if (dangling->holders.count > 1)
 			qsort(dangling->holders.items, dangling->holders.count,

@@ -187,9 +187,11 @@ static void print_holder(const struct heap_holder *holder, FILE *out)
 	else if (strcmp(holder->kind, "register") == 0)
 		(void)fprintf(out, "register %s of whoever freed it (may be a leftover)",
 			      holder->name ? holder->name : "?");
+	else if (strcmp(holder->kind, "stack") == 0 && holder->lane == 0)
+		(void)fprintf(out, "the main thread's stack (may be a leftover of an earlier call)");
 	else if (strcmp(holder->kind, "stack") == 0)
-		(void)fprintf(out, "the stack of %s %d (may be a leftover of an earlier call)",
-			      holder->lane == 0 ? "the main thread," : "thread", holder->lane);
+		(void)fprintf(out, "the stack of thread %d (may be a leftover of an earlier call)",
+			      holder->lane);
 	else
 		(void)fprintf(out, "memory that was not allocated as a block");
 	(void)fprintf(out, " (%" PRIu64 " time%s)\n", holder->count, plural(holder->count));

@@ -10,12 +10,12 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define CHECK(what)                                          \
-	do {                                                 \
-		if (!(what)) {                               \
-			printf("failed: %s\n", #what);       \
-			exit(1);                             \
-		}                                            \
+#define CHECK(what)                                    \
+	do {                                           \
+		if (!(what)) {                         \
+			printf("failed: %s\n", #what); \
+			exit(1);                       \
+		}                                      \
 	} while (0)
 
 /* Uses every byte that malloc_usable_size() grants. */

@@ -1,6 +1,6 @@
 /*
- * A test program with one defect per argument: heap_tests DEFECT. Tests are told as googletest does.
- * On descriptor 3, if it is open, the true culprit is told: FILE:FUNCTION.
+ * A test program with one defect per argument: heap_tests DEFECT. Tests are told as googletest
+ * does. On descriptor 3, if it is open, the true culprit is told: FILE:FUNCTION.
  */
 #include <malloc.h>
 #include <pthread.h>
@@ -11,15 +11,14 @@
 #include <unistd.h>
 
 struct item {
-	struct item *next;
 	char *name;
 	long value;
+	struct item *next; /* where glibc's own list of free blocks does not reach */
 };
 
 static const char *defect;
 static struct item *kept;
 static char *buffer;
-static char *volatile sink;
 
 static int is(const char *name)
 {
@@ -82,7 +81,7 @@ static void test_calm(void)
 	int i;
 
 	for (i = 0; i < 100; i++)
-		item_drop(item_new(i));
+		free(buffer_new(100));
 }
 
 static void test_harm(void)
@@ -125,8 +124,9 @@ static void churn(void)
 	int i;
 
 	for (i = 0; i < 4000; i++) {
-		sink = malloc(1000);
-		free(sink);
+		char *volatile block = malloc(1000);
+
+		free(block);
 	}
 }
 

@@ -98,16 +98,23 @@ static __attribute__((noinline)) void *allocate_again(size_t align, size_t size,
 void *canary_allocate(size_t align, size_t size, unsigned flags, enum log_api api,
 		      struct caller caller)
 {
-	uint64_t front = align > CANARY_FRONT ? align : CANARY_FRONT, start;
-	uint32_t code = size < CANARY_SIZE_MAX ? front_code(front) : 0;
-	size_t room = code ? canary_room(front, size) : size;
-	struct guard guard;
-	void *base;
+	uint64_t front = align > CANARY_FRONT ? align : CANARY_FRONT;
+	bool guarded = size < CANARY_SIZE_MAX && front_code(front);
+	size_t room = guarded ? canary_room(front, size) : size;
+	void *base = libc_allocate(align, room, flags);
 
-	base = libc_allocate(align, room, flags);
 	if (unlikely(!base))
 		base = allocate_again(align, room, flags);
-	if (unlikely(!base || !guard_enter(&guard)))
+	return base ? canary_take(base, guarded ? front : 0, size, api, caller) : NULL;
+}
+
+void *canary_take(void *base, uint64_t front, size_t size, enum log_api api, struct caller caller)
+{
+	uint32_t code = front ? front_code(front) : 0;
+	struct guard guard;
+	uint64_t start;
+
+	if (unlikely(!guard_enter(&guard)))
 		return base; /* unknown to us, and a sound block as it is */
 	if (unlikely((uint64_t)base % CANARY_FRONT))
 		code = 0; /* an allocator that aligns less */

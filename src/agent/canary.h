@@ -115,6 +115,10 @@ enum canary_flags { CANARY_ZEROED = 1 << 0 };
 
 void *canary_allocate(size_t align, size_t size, unsigned flags, enum log_api api,
 		      struct caller caller);
+/* The same with memory that libc has given: canary_room() of the front and the size. Without a
+ * front there are no guards. */
+void *canary_take(void *base, uint64_t front, size_t size, enum log_api api, struct caller caller);
+
 /* Of a block that canary_holds(). */
 void *canary_realloc(void *ptr, size_t size, struct caller caller);
 void canary_free(void *ptr, enum log_free_by by, struct caller caller);

@@ -149,7 +149,7 @@ static __attribute__((noinline)) void examine(const struct block *block, uint64_
 		__atomic_fetch_add(&damage.seen, 1, __ATOMIC_RELAXED);
 		if (too_many(block, stretches[i].kind))
 			continue;
-		round_stamp_sigsafe(&record);
+		round_stamp_sigsafe(&record, block->state == LOG_BLOCK_FREED);
 		tell(block, start, &record);
 	}
 }

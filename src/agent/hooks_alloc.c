@@ -37,11 +37,25 @@ static inline __attribute__((always_inline)) void ended(void *ptr, struct caller
 /* malloc and free where blocks have guards: a third half. */
 #define guarded() (agent_switch.ids == AGENT_IDS_GUARDED)
 
+/* The common case first: the block's place in the table is there already, so that it cannot fail
+ * to be noted. */
 static __attribute__((noinline)) void *malloc_guarded(size_t size)
 {
+	void *base =
+		likely(size < BLOCKS_LARGE) ? real.malloc(canary_room(CANARY_FRONT, size)) : NULL;
+	uint64_t start = (uint64_t)base + CANARY_FRONT;
 	struct caller caller = CALLER_HERE;
+	const uint32_t *window;
 
-	return BLOCKS_HERE(canary_allocate(0, size, 0, LOG_API_MALLOC, caller));
+	if (unlikely(!base)) /* large, or no memory: what is in quarantine may help */
+		return BLOCKS_HERE(canary_allocate(0, size, 0, LOG_API_MALLOC, caller));
+	window = block_window(&blocks_state.spaces[BLOCKS_HEAP], start);
+	if (unlikely(!window || !*window || !thread_self || thread_self->busy ||
+		     start % CANARY_FRONT))
+		return BLOCKS_HERE(canary_take(base, CANARY_FRONT, size, LOG_API_MALLOC, caller));
+	canary_write(start, CANARY_FRONT, size);
+	return block_begin(BLOCKS_HEAP, (void *)start, size,
+			   (enum log_api)(LOG_API_MALLOC | 1 << BLOCK_FRONT_SHIFT), caller);
 }
 
 static __attribute__((noinline)) void free_guarded(void *ptr)

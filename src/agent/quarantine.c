@@ -13,8 +13,9 @@
 #define ENTRIES_MIN (1u << 10)
 #define BLOCK_BYTES 64u	 /* expected of a block, when the ring's length is chosen */
 #define LARGEST_SHARE 8u /* a block of more than that part of the quarantine goes straight back */
-#define AHEAD 12u
-#define FAR_AHEAD 24u
+#define LINE 64u
+#define AHEAD 16u
+#define FAR_AHEAD 48u
 #define OVERWRITTEN 1u
 
 struct quarantine {
@@ -24,12 +25,13 @@ struct quarantine {
 	struct quarantined entries[];
 };
 
-static uint32_t rings;				      /* atomic: lanes that have one */
+static uint32_t rings; /* atomic: lanes that have one */
+static uint64_t share; /* of each, in bytes; a division per free would be felt */
 static struct quarantine *by_lane[PLAN_THREAD_SLOTS]; /* for those who look at all */
 
-static uint64_t share(void)
+static void share_out(void)
 {
-	return ((uint64_t)canary.plan.quarantine_mib << 20) / (rings ? rings : 1);
+	share = ((uint64_t)canary.plan.quarantine_mib << 20) / (rings ? rings : 1);
 }
 
 static struct quarantine *ring_open(struct thread *self)
@@ -39,12 +41,14 @@ static struct quarantine *ring_open(struct thread *self)
 	uint64_t wanted;
 
 	__atomic_fetch_add(&rings, 1, __ATOMIC_RELAXED);
-	wanted = share() / BLOCK_BYTES;
+	share_out();
+	wanted = share / BLOCK_BYTES;
 	while (entries > ENTRIES_MIN && entries / 2 >= wanted)
 		entries /= 2;
 	ring = memory_map_sigsafe(sizeof(*ring) + entries * sizeof(ring->entries[0]));
 	if (!ring) {
 		__atomic_fetch_sub(&rings, 1, __ATOMIC_RELAXED);
+		share_out();
 		return NULL;
 	}
 	ring->mask = entries - 1;
@@ -97,8 +101,9 @@ bool poison_whole(uint64_t start, uint64_t size)
 void *quarantine_release_sigsafe(struct block *block, uint64_t start)
 {
 	uint32_t front = canary_front(block);
+	uint8_t api = block->api & BLOCK_API_MASK;
 
-	if (!(__atomic_fetch_and(&block->api, BLOCK_API_MASK, __ATOMIC_ACQ_REL) & ~BLOCK_API_MASK))
+	if (!(__atomic_exchange_n(&block->api, api, __ATOMIC_ACQ_REL) & ~BLOCK_API_MASK))
 		return NULL;
 	return (void *)(start - front);
 }
@@ -118,15 +123,24 @@ static uint64_t block_room(const struct block *block)
 	return canary_room(canary_front(block), block_size(block)) + 8;
 }
 
-/* What leaves is cold: its entry and its first bytes are fetched long before, then its last. */
-static inline void fetch_ahead(const struct quarantine *ring)
+/* What is in quarantine is cold: an entry of the table is fetched long before it is looked at, and
+ * then all bytes of the block that will be compared. */
+static inline void fetch_ahead(const struct quarantine *ring, uint64_t position)
 {
-	const struct quarantined *entry = &ring->entries[(ring->tail + FAR_AHEAD) & ring->mask];
+	const struct quarantined *entry = &ring->entries[(position + FAR_AHEAD) & ring->mask];
+	uint64_t start, size, head, tail, at;
 
 	__builtin_prefetch(&blocks_state.pool[entry->entry]);
 	__builtin_prefetch((const void *)(entry->start - CANARY_FRONT));
-	entry = &ring->entries[(ring->tail + AHEAD) & ring->mask];
-	__builtin_prefetch((const void *)(entry->start + blocks_state.pool[entry->entry].size_low));
+	entry = &ring->entries[(position + AHEAD) & ring->mask];
+	start = quarantined_start(entry);
+	size = blocks_state.pool[entry->entry].size_low;
+	poison_parts(start, size, &head, &tail);
+	for (at = start + LINE; at < head; at += LINE)
+		__builtin_prefetch((const void *)at);
+	for (at = tail; at < start + size; at += LINE)
+		__builtin_prefetch((const void *)at);
+	__builtin_prefetch((const void *)(start + size));
 }
 
 static inline bool is_whole(const struct quarantined *entry, const struct block *block,
@@ -145,7 +159,7 @@ static void leave_one(struct quarantine *ring, struct quarantine_leaves *ret)
 	struct block *block = quarantined_block_sigsafe(entry);
 	void *base;
 
-	fetch_ahead(ring);
+	fetch_ahead(ring, ring->tail);
 	__atomic_store_n(&ring->tail, ring->tail + 1, __ATOMIC_RELEASE);
 	if (!block)
 		return;
@@ -179,14 +193,14 @@ void quarantine_add(struct guard *guard, struct block *block, uint64_t start,
 		    struct quarantine_leaves *ret)
 {
 	struct quarantine *ring = guard->self->quarantine;
-	uint64_t limit = share(), room = block_room(block);
+	uint64_t room = block_room(block);
 	bool overwritten = is_overwritten(block);
 
 	if (overwritten)
 		poison_write(start, block_size(block));
 	if (!ring && canary.plan.quarantine_mib)
 		ring = ring_open(guard->self);
-	if (!ring || room > limit / LARGEST_SHARE) {
+	if (!ring || room > share / LARGEST_SHARE) {
 		ret->bases[ret->count] = quarantine_release_sigsafe(block, start);
 		ret->count += ret->bases[ret->count] != NULL;
 		return;
@@ -198,7 +212,7 @@ void quarantine_add(struct guard *guard, struct block *block, uint64_t start,
 				      (uint32_t)(block - blocks_state.pool), (uint32_t)block->id };
 	__atomic_store_n(&ring->head, ring->head + 1, __ATOMIC_RELEASE);
 	ring->bytes += room;
-	while (ring->bytes > limit && ring->tail < ring->head && ret->count < QUARANTINE_LEAVES_MAX)
+	while (ring->bytes > share && ring->tail < ring->head && ret->count < QUARANTINE_LEAVES_MAX)
 		leave_one(ring, ret);
 }
 
@@ -233,6 +247,7 @@ void quarantine_walk_sigsafe(bool (*visit)(void *ctx, const struct quarantined *
 		for (; at < head; at++) {
 			struct quarantined entry = ring->entries[at & ring->mask];
 
+			fetch_ahead(ring, at);
 			if (at < __atomic_load_n(&ring->tail, __ATOMIC_ACQUIRE))
 				continue; /* its place has been taken again, or may be */
 			if (!visit(ctx, &entry))

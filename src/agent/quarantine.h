@@ -21,7 +21,7 @@
 struct block;
 
 #define QUARANTINE_LEAVES_MAX 64u
-#define POISON_PART 512u
+#define POISON_PART 256u
 
 /* Memory that libc is to have back, once the guard is left. */
 struct quarantine_leaves {

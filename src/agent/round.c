@@ -14,9 +14,9 @@
 #include "agent/quarantine.h"
 
 #define MS 1000000ull
-#define LINES_FREE (20 * MS)  /* that lines may cost at once … */
+#define LINES_FREE (10 * MS)  /* that lines may cost at once … */
 #define LINES_SHARE 100u      /* … and then one part in so many of the run time */
-#define ROUNDS_FREE (50 * MS) /* the same for rounds before lines */
+#define ROUNDS_FREE (20 * MS) /* the same for rounds before lines */
 #define ROUNDS_SHARE 50u
 #define LINE_MAX (200 * MS) /* one round */
 #define BIT_SHARE 100u	    /* a bit of a round takes this part of the time between two */
@@ -32,9 +32,11 @@ static struct {
 	uint64_t rounds; /* that got through */
 
 	uint64_t checkpoint; /* seq of the last CHECKPOINT */
-	/* The last round that got through, and the one that is under way, as each began. */
-	uint64_t good_checkpoint, good_ns;
-	uint64_t now_checkpoint, now_ns;
+	/* As each began: the last rounds of live and of freed blocks that got through, and the one
+	 * that is under way. */
+	struct stamp {
+		uint64_t checkpoint, ns;
+	} live_good, freed_good, now;
 
 	/* The walk; here, because a fault in it jumps back. */
 	uint32_t at; /* entry of the pool; 0: none under way */
@@ -50,11 +52,13 @@ void round_init(void)
 	state.started_ns = clock_ns_sigsafe(CLOCK_MONOTONIC);
 }
 
-void round_stamp_sigsafe(struct log_heap_damage *ret)
+void round_stamp_sigsafe(struct log_heap_damage *ret, bool freed)
 {
+	const struct stamp *good = freed ? &state.freed_good : &state.live_good;
+
 	ret->checkpoint = state.checkpoint;
-	ret->good_checkpoint = state.good_checkpoint;
-	ret->good_ns = state.good_ns;
+	ret->good_checkpoint = good->checkpoint;
+	ret->good_ns = good->ns;
 }
 
 static bool affords(uint64_t spent, uint64_t at_once, unsigned share, uint64_t now)
@@ -175,8 +179,7 @@ static void walk_begin(uint64_t now)
 {
 	state.at = 1;
 	state.live = state.quarantined = 0;
-	state.now_checkpoint = state.checkpoint;
-	state.now_ns = now;
+	state.now = (struct stamp){ state.checkpoint, now };
 }
 
 /* True when it got through. */
@@ -186,14 +189,18 @@ static bool walk_on(struct thread *self, enum log_check check, uint64_t until_ns
 	state.until_ns = until_ns;
 	state.late = false;
 	walk(self);
-	if (!state.late)
-		walk_freed(self);
 	if (state.late)
 		return false;
 	state.at = 0;
+	state.live_good = state.now;
+	/* Freed ones are looked at when they leave, too: in between is left to live ones. */
+	if (check == LOG_CHECK_TIME)
+		return true;
+	walk_freed(self);
+	if (state.late)
+		return false;
 	state.rounds++;
-	state.good_checkpoint = state.now_checkpoint;
-	state.good_ns = state.now_ns;
+	state.freed_good = state.now;
 	return true;
 }
 

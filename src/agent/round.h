@@ -2,9 +2,9 @@
  * Rounds: looking at every block with guards, live ones and those in quarantine.
  *
  * A whole round is made before each line on stdout or stderr, at exit and at a crash; in between a
- * bit of one now and then, when somebody allocates and the plan's time has gone by. Rounds may take
- * a part of the run time and no more: a heap of millions of blocks is looked at bit by bit. So that
- * it can be told between which two lines a block was damaged, the start of the last round that
+ * bit of one over live blocks, when somebody allocates and the plan's time has gone by. Rounds may
+ * take a part of the run time and no more: a heap of millions of blocks is looked at bit by bit. So
+ * that it can be told between which two lines a block was damaged, the start of the last round that
  * got through is remembered: whatever was there then was whole.
  *
  * One round at a time. Other threads go on meanwhile.
@@ -38,7 +38,8 @@ void round_exit_sigsafe(void);
 /* In the signal handler. */
 void round_crash_sigsafe(void);
 
-/* Fills in where in the run this is, and when the blocks were last whole. _sigsafe */
-void round_stamp_sigsafe(struct log_heap_damage *ret);
+/* Fills in where in the run this is, and when blocks, live or freed ones, were last whole. _sigsafe
+ */
+void round_stamp_sigsafe(struct log_heap_damage *ret, bool freed);
 
 #endif

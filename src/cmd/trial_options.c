@@ -100,7 +100,8 @@ const struct option trial_option_table[] = {
 	  .offset = FIELD(observe),
 	  .help = "How closely to look: none puts nothing into the program; crash (default) records "
 		  "registers, stack and memory when it dies; ids also follows every allocation, so that "
-		  "the life of a damaged block can be told, and who made a mapped file shorter" },
+		  "the life of a damaged block can be told, and who made a mapped file shorter; heap also "
+		  "puts guards around blocks and keeps freed ones for a while, as redhand heap does" },
 	{ .name = "chaos",
 	  .kind = OPTION_TEXT,
 	  .metavar = "[KNOBS]",

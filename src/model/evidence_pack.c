@@ -8,7 +8,7 @@
 
 #include "model/archive.h"
 
-#define EVIDENCE_VERSION 1
+#define EVIDENCE_VERSION 2
 
 static void cut(struct archive *a, struct file_cut *c)
 {

@@ -220,6 +220,12 @@ enum log_record_type {
 	LOG_VALUE = 28,		/* struct log_value; owner = the crash */
 	LOG_WATCH_CHANGED = 27, /* struct log_watch_changed */
 	LOG_HOOK = 36,		/* struct log_hook: one place of the target's code was patched */
+	/* 40 to 55: the heap observer */
+	LOG_HEAP = 40,	      /* struct log_heap, once, when it starts */
+	LOG_HEAP_DAMAGE = 41, /* struct log_heap_damage; a BLOCK record follows */
+	LOG_ROUND = 42,	      /* struct log_round, at exit and at a crash */
+	LOG_SWEEP = 43, /* struct log_sweep; a BLOCK record for each block that it looked for, then
+			 * HOLDER records */
 };
 
 struct log_image {
@@ -368,6 +374,9 @@ enum log_block_via {
 	LOG_VIA_STACK = 3,    /* where = address of the stack word */
 	LOG_VIA_MEMORY = 4,   /* where = address of the word behind a register */
 	LOG_VIA_BAD_FREE = 5, /* the pointer passed to free */
+	LOG_VIA_DAMAGE = 6,   /* where = address of the first damaged byte */
+	LOG_VIA_SWEEP = 7,    /* whoever points to it was looked for */
+	LOG_VIA_POISON = 8,   /* where = index in gregs: the register holds its poison */
 };
 
 enum log_block_state {
@@ -445,6 +454,11 @@ struct log_checkpoint {
 	/* What this image put on fd before, through calls that the agent sees: the line's offset in
 	 * the captured stream, if nobody else writes to it. */
 	uint64_t stream_bytes;
+	/* With the heap observer: blocks of this lane with this id or a higher one were begun
+	 * later, and so were blocks of any lane from ids_given on. */
+	uint64_t next_id, ids_given;
+	uint32_t lane; /* UINT32_MAX: none */
+	uint32_t reserved_too;
 };
 
 struct log_growth {
@@ -464,9 +478,10 @@ struct log_holders {
 
 enum log_holder_kind {
 	LOG_HELD_BY_BLOCK = 1,
-	LOG_HELD_BY_FILE = 2,	/* a writable mapping of a file: globals */
-	LOG_HELD_BY_STACK = 3,	/* the main thread's; may be a leftover of an earlier call */
-	LOG_HELD_BY_MEMORY = 4, /* no block: zeroed globals, other threads, memory of mmap */
+	LOG_HELD_BY_FILE = 2,	  /* a writable mapping of a file: globals */
+	LOG_HELD_BY_STACK = 3,	  /* may be a leftover of an earlier call */
+	LOG_HELD_BY_MEMORY = 4,	  /* no block: zeroed globals, memory of mmap */
+	LOG_HELD_BY_REGISTER = 5, /* where = index in gregs */
 };
 
 /* A word that has the value of a pointer into such a block. */
@@ -474,7 +489,7 @@ struct log_holder {
 	uint64_t stack_hash; /* 0: the target is itself a holder, told before */
 	uint64_t target_id, target_start;
 	uint64_t where, value;
-	uint64_t start, size, id; /* of the holding block */
+	uint64_t start, size, id; /* of the holding block; id: of a stack, its thread's lane */
 	uint32_t context;	  /* of the holding block */
 	uint32_t kind;		  /* enum log_holder_kind */
 };
@@ -648,14 +663,26 @@ enum log_bad_free_kind {
 	LOG_DOUBLE_FREE = 1,	 /* its block was freed already */
 	LOG_INTERIOR_FREE = 2,	 /* points into a live block, not at its start */
 	LOG_MISMATCHED_FREE = 3, /* new with free, malloc with delete, new[] with delete */
+	LOG_INVALID_FREE = 4,	 /* no block was ever there */
 };
 
 /* A block's memory may have been given out again where no hook could see it (a library loaded with
  * RTLD_DEEPBIND, a signal handler inside a hook). Then the last owner that the agent knows is dead,
  * and the pointer is not freed twice at all. */
 enum log_bad_free_evidence {
-	LOG_EVIDENCE_NONE = 0,	    /* a suspicion, no more */
-	LOG_EVIDENCE_ALLOCATOR = 1, /* the allocator's own marks say that it is free */
+	LOG_EVIDENCE_NONE = 0,	     /* a suspicion, no more */
+	LOG_EVIDENCE_ALLOCATOR = 1,  /* the allocator's own marks say that it is free */
+	LOG_EVIDENCE_QUARANTINE = 2, /* nobody can have it: it is in quarantine */
+	LOG_EVIDENCE_PLACE = 3, /* no allocator gives out such an address: a stack, a global, not
+				 * aligned */
+};
+
+/* How it was given back. */
+enum log_free_by {
+	LOG_BY_FREE = 0,
+	LOG_BY_DELETE = 1,
+	LOG_BY_DELETE_ARRAY = 2,
+	LOG_BY_REALLOC = 3,
 };
 
 struct log_bad_free {
@@ -663,8 +690,67 @@ struct log_bad_free {
 	uint32_t context; /* of this call */
 	uint64_t pointer;
 	uint32_t evidence; /* enum log_bad_free_evidence */
-	uint32_t reserved;
-	/* The block it hits follows as a BLOCK record. */
+	uint32_t by;	   /* enum log_free_by */
+			   /* The block it hits follows as a BLOCK record, if there is one. */
+};
+
+struct log_heap {
+	uint64_t seed;
+	uint32_t quarantine_mib, poison_ppm, timer_ms;
+	uint32_t sweep; /* enum plan_sweep */
+};
+
+/* Where a byte stands that is not what it should be. */
+enum log_damage_kind {
+	LOG_DAMAGE_BEFORE = 1, /* in the guard before the block */
+	LOG_DAMAGE_BEHIND = 2, /* in the guard behind what the program may use */
+	LOG_DAMAGE_FREED = 3,  /* in a freed block */
+};
+
+/* Which look at the block saw it. */
+enum log_check {
+	LOG_CHECK_FREE = 1,
+	LOG_CHECK_REALLOC = 2,
+	LOG_CHECK_LINE = 3, /* before the line of `checkpoint` */
+	LOG_CHECK_EXIT = 4,
+	LOG_CHECK_CRASH = 5,
+	LOG_CHECK_TIME = 6,
+	LOG_CHECK_EVICTION = 7, /* it left the quarantine */
+};
+
+#define LOG_DAMAGE_BYTES 64u
+
+struct log_heap_damage {
+	uint32_t kind;	     /* enum log_damage_kind */
+	uint32_t check;	     /* enum log_check */
+	uint32_t context;    /* of the free or realloc that saw it, else 0 */
+	uint32_t bytes;	     /* in expected and found, from the first damaged one on */
+	int64_t offset;	     /* of that byte, from the block's start */
+	uint64_t length;     /* to the last damaged one: what lies between may be whole */
+	uint64_t checkpoint; /* seq of the last CHECKPOINT before this record; 0: none yet */
+	/* The block was whole then, if it was there: the last round that looked at every block. */
+	uint64_t good_checkpoint; /* seq of the CHECKPOINT that the round followed, 0: none */
+	uint64_t good_ns;	  /* CLOCK_MONOTONIC; 0: there was no such round */
+	uint8_t expected[LOG_DAMAGE_BYTES], found[LOG_DAMAGE_BYTES];
+};
+
+/* A round: how many blocks were looked at. */
+struct log_round {
+	uint32_t check; /* enum log_check */
+	uint32_t whole; /* 1: all of them; 0: it took too long */
+	uint64_t live, quarantined;
+	uint64_t round_ns;
+	/* Since the image began, all rounds and frees together. */
+	uint64_t damages;	   /* also those that were too many to be told */
+	uint64_t rounds, spent_ns; /* complete rounds; time that looking took */
+};
+
+struct log_sweep {
+	uint32_t at;	    /* enum plan_sweep_at */
+	uint32_t blocks;    /* that were looked for */
+	uint32_t cut_short; /* 1: there was more memory, or there were more pointers */
+	uint32_t context;   /* of the free */
+	uint64_t read_bytes, sweep_ns;
 };
 
 enum log_hook_state {
@@ -729,12 +815,17 @@ LOG_PIN(log_file_size, 56);
 LOG_PIN(log_thread_name, 24);
 LOG_PIN(log_block, 80);
 LOG_PIN(log_truncation, 120);
-LOG_PIN(log_checkpoint, 104);
+LOG_PIN(log_checkpoint, 128);
+_Static_assert(offsetof(struct log_checkpoint, next_id) == 104, "may only grow at its end");
 LOG_PIN(log_growth, 24);
 LOG_PIN(log_holders, 32);
 LOG_PIN(log_holder, 72);
 LOG_PIN(log_exit, 8);
 LOG_PIN(log_bad_free, 24);
+LOG_PIN(log_heap, 24);
+LOG_PIN(log_heap_damage, 184);
+LOG_PIN(log_round, 56);
+LOG_PIN(log_sweep, 32);
 LOG_PIN(log_unobserved, 8);
 LOG_PIN(log_kept, 16);
 LOG_PIN(log_python, 24);

@@ -48,7 +48,8 @@ static void read_owned(struct autopsy *autopsy, struct scene *scene, enum autops
 		struct log_crash_done done;
 
 		if (item.head.type == LOG_BLOCK && log_payload(&item, &block, sizeof(block)) &&
-		    (depth == AUTOPSY_WHOLE || block.via == LOG_VIA_FAULT)) {
+		    (depth == AUTOPSY_WHOLE || block.via == LOG_VIA_FAULT ||
+		     block.via == LOG_VIA_POISON)) {
 			pointers_note(&pointers, &block);
 		} else if (item.head.type == LOG_CRASH_DONE &&
 			   log_payload(&item, &done, sizeof(done))) {

@@ -426,15 +426,25 @@ struct pruning {
 	struct strv names;
 };
 
+static bool chance_was_tossed(const struct log_item *item)
+{
+	struct log_heap heap;
+
+	return item->head.type == LOG_HEAP && log_payload(item, &heap, sizeof(heap)) &&
+	       heap.poison_ppm < 1000000;
+}
+
 static void judge_log(void *ctx, struct event_log *log, bool sound)
 {
 	struct pruning *pruning = ctx;
 	bool tells = !sound || log->reader.header.retired != LOG_RETIRED_NO;
 	struct log_item item;
 
+	/* With --poison-chance the log tells whose coin fell how. */
 	while (!tells && log_reader_next(&log->reader, &item))
-		tells = item.head.type == LOG_CRASH || item.head.type == LOG_BAD_FREE ||
-			item.head.type == LOG_HIT || item.head.type == LOG_UNOBSERVED;
+		tells = chance_was_tossed(&item) || item.head.type == LOG_CRASH ||
+			item.head.type == LOG_BAD_FREE || item.head.type == LOG_HIT ||
+			item.head.type == LOG_HEAP_DAMAGE || item.head.type == LOG_UNOBSERVED;
 	if (!tells)
 		strv_add(&pruning->names, log->name);
 	event_log_deinit(log);

@@ -5,6 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/words.h"
 #include "engine/series/findings.h"
 #include "engine/series/settings.h"
 #include "engine/series/tally.h"
@@ -128,24 +129,34 @@ static void find_root(struct investigation *inv)
 	} while (slash > dir);
 }
 
+static bool has_controls(const char *word)
+{
+	for (; *word != '\0'; word++)
+		if ((unsigned char)*word < ' ' || *word == 0x7f)
+			return true;
+	return false;
+}
+
+/* $'…': what would end a line or drive a terminal is spelled out. */
+static void add_spelled(struct strbuf *sb, const char *word)
+{
+	strbuf_adds(sb, "$'");
+	for (; *word != '\0'; word++) {
+		if ((unsigned char)*word < ' ' || *word == 0x7f)
+			strbuf_addf(sb, "\\x%02x", (unsigned int)*word);
+		else
+			strbuf_addf(sb, "%s%c", *word == '\'' || *word == '\\' ? "\\" : "", *word);
+	}
+	strbuf_addc(sb, '\'');
+}
+
 /* As a shell would take it. */
 static void add_word(struct strbuf *sb, const char *word)
 {
-	static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
-				    "-_./=:,+@%";
-
-	if (word[0] != '\0' && strspn(word, plain) == strlen(word)) {
-		strbuf_adds(sb, word);
-		return;
-	}
-	strbuf_addc(sb, '\'');
-	for (; *word != '\0'; word++) {
-		if (*word == '\'')
-			strbuf_adds(sb, "'\\''");
-		else
-			strbuf_addc(sb, *word);
-	}
-	strbuf_addc(sb, '\'');
+	if (has_controls(word))
+		add_spelled(sb, word);
+	else
+		words_quote(sb, word);
 }
 
 static char *command(const struct investigation *inv, uint64_t trials)

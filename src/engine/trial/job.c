@@ -3,8 +3,8 @@
 #include <string.h>
 
 const char *const observer_names[] = {
-	[OBSERVE_NONE] = "none", [OBSERVE_CRASH] = "crash", [OBSERVE_IDS] = "ids",
-	[OBSERVE_WATCH] = "watch", NULL
+	[OBSERVE_NONE] = "none",   [OBSERVE_CRASH] = "crash", [OBSERVE_IDS] = "ids",
+	[OBSERVE_WATCH] = "watch", [OBSERVE_HEAP] = "heap",   NULL
 };
 
 void trial_settings_deinit(struct trial_settings *settings)

@@ -439,7 +439,9 @@ static int run_trial(struct slot *s, const struct trial_job *job, struct trial_r
 	end->started_ms = (int64_t)wall.tv_sec * 1000 + wall.tv_nsec / 1000000;
 	end->exit_status = -1;
 	output_begin(&s->output, end,
-		     (job->learn ? OUTPUT_PAIRS : 0) | (job->growth ? OUTPUT_MILESTONES : 0));
+		     (job->learn ? OUTPUT_PAIRS : 0) |
+			     (job->growth || job->observer == OBSERVE_HEAP ? OUTPUT_MILESTONES
+									   : 0));
 	output_want(&s->output, &job->wanted);
 	s->end = end;
 	s->ending = s->childless = false;
@@ -472,6 +474,7 @@ static int run_trial(struct slot *s, const struct trial_job *job, struct trial_r
 		look_at_logs(s, name, end);
 	/* What may still have to be read stays; redhand drops it later. */
 	result->left = s->settings->keep == KEEP_ALL || end->cuts || job->growth || job->examined ||
+		       job->observer == OBSERVE_HEAP ||
 		       (judge_failed(s->settings, end) &&
 			(s->settings->keep == KEEP_FAILED || job->observer != OBSERVE_NONE));
 	return result->left ? save_output(s, name, err) : drop_dir(s, name, err);

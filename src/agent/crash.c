@@ -25,6 +25,7 @@
 #include "agent/text.h"
 #include "agent/thread.h"
 #include "agent/watch.h"
+#include "agent/wild.h"
 
 #define RED_ZONE 128u /* psABI 3.2.2: below rsp, still in use */
 #define CODE_BEFORE 96u
@@ -408,6 +409,8 @@ static void details_write(struct log_writer *writer, const struct log_crash *cra
 		return;
 	if (agent_switch.ids)
 		blocks_write(writer, crash);
+	if (crash->flags & LOG_CRASH_FINAL)
+		wild_write_sigsafe(writer, crash);
 	maps_write(writer);
 	files_write(writer);
 	threads_write(writer);

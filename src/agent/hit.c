@@ -181,6 +181,7 @@ static void fields_fill(struct log_hit *hit, const struct catch *catch)
 	hit->size = armed->size;
 	hit->key = armed->key;
 	hit->age = catch->age;
+	hit->allocations = self ? self->next_id : 0;
 	hit->bytes = armed->bytes;
 	hit->last_syscall = 0;
 	memcpy(hit->old, catch->old, sizeof(hit->old));

@@ -184,10 +184,11 @@ const struct command cmd_chase = {
 		"The same block is found again by its key: the stack of its allocation and its number "
 		"there. Where that does not hold from run to run, objects are watched as what a "
 		"function on the crash's stack is given.",
-	.examples = "  redhand chase -- ./mytests --gtest_filter='Cache*'\n"
-		    "      who wrote the pointer that it dies of?\n\n"
-		    "  redhand repro --observe ids -n 50 -- ./bench; redhand chase --from 7 -- ./bench\n"
-		    "      go on from a crash that is in the case\n",
+	.examples =
+		"  redhand chase -- ./mytests --gtest_filter='Cache*'\n"
+		"      who wrote the pointer that it dies of?\n\n"
+		"  redhand repro --observe ids -n 50 -- ./bench; redhand chase --from 7 -- ./bench\n"
+		"      go on from a crash that is in the case\n",
 	.groups = groups,
 	.options_size = sizeof(struct chase_options),
 	.program = PROGRAM_REQUIRED,

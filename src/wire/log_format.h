@@ -217,6 +217,7 @@ enum log_record_type {
 	LOG_PYTHON = 20,	/* struct log_python; owner = the crash, as of its PYTHON blob */
 	LOG_HIT = 26,		/* struct log_hit: the first of each writer; PYTHON may follow, then
 				 * CRASH_DONE */
+	LOG_VALUE = 28,		/* struct log_value; owner = the crash */
 	LOG_WATCH_CHANGED = 27, /* struct log_watch_changed */
 	LOG_HOOK = 36,		/* struct log_hook: one place of the target's code was patched */
 	/* 40 to 55: the heap observer */
@@ -408,6 +409,14 @@ struct log_block {
 	struct block_key key;
 };
 
+/* A word of memory that holds the value of a register that points nowhere. */
+struct log_value {
+	uint64_t value, where;
+	uint64_t id, start, size; /* of the live block it is in; id 0: none */
+	struct block_key key;
+	uint32_t context, reserved;
+};
+
 enum log_truncation_how {
 	LOG_BY_FTRUNCATE = 1,
 	LOG_BY_TRUNCATE = 2,
@@ -590,7 +599,8 @@ struct log_hit {
 	uint64_t address, id, start, size;
 	struct block_key key;
 	uint64_t age;
-	uint32_t bytes; /* watched */
+	uint64_t allocations; /* next id of this thread: blocks with larger ones were born later */
+	uint32_t bytes;	      /* watched */
 	uint32_t stack_bytes;
 	uint8_t old[LOG_WATCH_BYTES], new[LOG_WATCH_BYTES];
 	uint64_t gregs[LOG_GREGS];
@@ -820,11 +830,12 @@ LOG_PIN(log_unobserved, 8);
 LOG_PIN(log_kept, 16);
 LOG_PIN(log_python, 24);
 LOG_PIN(log_hook, 200);
+LOG_PIN(log_value, 64);
 LOG_PIN(log_watch_row, 136);
 LOG_PIN(log_writer_row, 112);
 LOG_PIN(log_watched, 128);
 LOG_PIN(log_hit_owner, 40);
-LOG_PIN(log_hit, 1160);
+LOG_PIN(log_hit, 1168);
 LOG_PIN(log_watch_changed, 96);
 LOG_PIN(log_last, 128);
 LOG_PIN(log_watch_area, 16 * 136 + 1024 * 112 + 65536 * 128 + 16384 * 128 + 4096);

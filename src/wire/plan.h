@@ -42,6 +42,7 @@ enum plan_flags {
 	PLAN_PYTHON = 1 << 1,	   /* follow CPython's object allocators */
 	PLAN_TRUNCATIONS = 1 << 2, /* record who cuts files */
 	PLAN_JIT_CODE = 1 << 3,	   /* keep emitted code at a crash and at exit */
+	PLAN_WILD_VALUES = 1 << 4, /* at a crash: where else its wild pointers stand */
 };
 
 /* Sizes are limits for fixed regions of the log; 0 means the default named in the comment. */

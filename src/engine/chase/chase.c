@@ -24,6 +24,7 @@ struct sight {
 	uint64_t trial;
 	bool watched, since_birth;
 	struct victim victim;
+	uint64_t birth_value;  /* what was there when the watch began */
 	struct evidence write; /* kind EVIDENCE_WRITE; write NULL: nobody was caught */
 	struct evidence race;  /* race NULL: none */
 	struct block_key source_key;
@@ -50,6 +51,7 @@ struct chase {
 	uint64_t end;  /* no position after this */
 	bool looking;  /* for the first crash */
 	bool found;
+	uint64_t found_count; /* crashes seen meanwhile */
 	struct clues first;
 	struct stakeout stakeout;
 	struct strbuf items; /* of the plan */
@@ -101,10 +103,12 @@ static struct event_log *same_log(struct watch_log *log, const struct event_log 
 	return NULL;
 }
 
-/* Stored before the block was born that has the place now: it was meant for the one before. */
+/* Stored before the block was born that has the place now: it was meant for the one before. Ids of
+ * one thread are in the order of time, those of different threads need not be. */
 static bool stored_before(const struct log_hit *hit, bool exact, const struct log_block *now)
 {
-	return exact && hit->id != 0 && hit->age != 0 && hit->id + hit->age < now->id;
+	return exact && hit->lane == now->key.lane && hit->allocations != 0 &&
+	       hit->allocations <= now->id;
 }
 
 static void see_target(struct chase *chase, struct clues *clues, const struct trail_step *step,
@@ -188,6 +192,7 @@ static void see_level(struct chase *chase, struct clues *clues, const struct wat
 	stakeout_look(log, in, &sight.victim, &result);
 	sight.watched = result.watched;
 	sight.since_birth = result.since_birth && stake->by == STAKE_KEY;
+	sight.birth_value = result.watched ? result.row.first_value : 0;
 	home_copy(&sight.home, &step->home);
 	if (step->in.id != 0) {
 		sight.in = mem_alloc(sizeof(*sight.in));
@@ -346,9 +351,21 @@ static void chase_prepare(void *ctx, const struct run *run, struct trial_job *jo
 
 	series_fill_job(chase->request->program, chase->request->slot_env, job);
 	job->examined = true;
+	job->wild = true;
 	job->observer = chase->looking ? OBSERVE_IDS : OBSERVE_WATCH;
 	if (!chase->looking)
 		strbuf_add(&job->plan_items, chase->items.data, chase->items.len);
+}
+
+/* Whoever made the mapped file shorter may have been another trial. */
+static void find_cut(struct chase *chase, struct crash *crash)
+{
+	struct file_cut *cut = NULL;
+
+	if (crash->fault == FAULT_MAPPING_SHRANK && crash->file_inode != 0 && !crash->cut &&
+	    case_find_cut(chase->runner.cs, crash->file_device, crash->file_inode,
+			  crash->realtime_ns, &cut, NULL) == 0)
+		crash->cut = cut;
 }
 
 static void chase_examine(void *ctx, const struct trial_result *result, const char *name)
@@ -365,7 +382,36 @@ static void chase_examine(void *ctx, const struct trial_result *result, const ch
 	if (chase->signal != 0)
 		(void)autopsy_trial(chase->autopsy, case_trials_dir(chase->runner.cs), name,
 				    chase->signal, AUTOPSY_WHOLE, &chase->report, NULL);
+	if (chase->report.crashes.count > 0)
+		find_cut(chase, &chase->report.crashes.items[0]);
 	chase->ret->evidence.trials++;
+}
+
+/* What nobody can write to is not watched: a mapping whose file was cut, a wrong free. Then more of
+ * the same are looked at, as they are. */
+static bool worth_watching(const struct chase *chase)
+{
+	VEC_FOREACH (&chase->ret->evidence.list, e)
+		if (e->kind == EVIDENCE_MAPPING || e->kind == EVIDENCE_BAD_FREE)
+			return false;
+	return chase->first.has_trail;
+}
+
+static void look_at_crash(struct chase *chase)
+{
+	AUTO(clues_deinit) struct clues clues = { 0 };
+
+	if (clues_open(&clues, case_trials_dir(chase->runner.cs), chase->name, chase->number,
+		       chase->signal, chase->symbols, NULL) < 0 ||
+	    !clues.has_scene)
+		return;
+	chase->found_count++;
+	clues_tell(&clues, chase->symbols, &chase->report, &chase->ret->evidence);
+	if (chase->found)
+		return;
+	chase->found = true;
+	chase->first = clues;
+	clues = (struct clues){ 0 };
 }
 
 /* Only the failure that is chased counts; `record` comes between examine and ended. */
@@ -392,15 +438,8 @@ static void chase_record(void *ctx, const struct run *run, struct trial_record *
 			read_passing(chase);
 		return;
 	}
-	if (!failed || !wanted || chase->found)
-		return;
-	clues_deinit(&chase->first);
-	if (clues_open(&chase->first, case_trials_dir(chase->runner.cs), chase->name, chase->number,
-		       chase->signal, chase->symbols, NULL) == 0 &&
-	    chase->first.has_scene) {
-		chase->found = true;
-		clues_tell(&chase->first, chase->symbols, &chase->report, &chase->ret->evidence);
-	}
+	if (failed && wanted)
+		look_at_crash(chase);
 }
 
 static bool chase_ended(void *ctx, const struct run *run, bool failed)
@@ -408,7 +447,8 @@ static bool chase_ended(void *ctx, const struct run *run, bool failed)
 	struct chase *chase = ctx;
 
 	if (chase->looking)
-		return chase->found;
+		return chase->found &&
+		       (worth_watching(chase) || chase->found_count >= chase->request->wanted);
 	return chase->round_watched >= chase->request->wanted ||
 	       (chase->round_watched == 0 && chase->round_failed >= FAILURES_UNWATCHED);
 }
@@ -518,6 +558,15 @@ static bool may_go_on(const struct chase *chase)
 	return !chase->runner.interrupted && chase->next <= chase->end && !out_of_time(chase);
 }
 
+/* Watched from its birth on in every failing trial, never written, and still not zero. */
+static bool unwritten(const struct level *level)
+{
+	VEC_FOREACH (&level->sights, sight)
+		if (!sight->since_birth || sight->write.write || sight->victim.value == 0)
+			return false;
+	return level->sights.count > 0;
+}
+
 /* The level whose home tells: where a pointer outlived its block; else the first at which somebody
  * was caught leaving the value. -1: none. */
 static int telling_level(const struct chase *chase)
@@ -533,7 +582,8 @@ static int telling_level(const struct chase *chase)
 		}
 		if (stale > 0)
 			return (int)i;
-		if (caught < 0 && writes > 0)
+		/* Never written, and not zero: what was there before the block was. */
+		if (caught < 0 && (writes > 0 || unwritten(&chase->levels[i])))
 			caught = (int)i;
 	}
 	return caught;
@@ -570,6 +620,7 @@ static void tell_account(struct chase *chase, const struct sight *sight)
 	e.watch->kernel_writes = true;
 	e.watch->value_known = true;
 	e.watch->value = sight->victim.value;
+	e.watch->birth_value = sight->birth_value;
 	e.watch->hits = sight->write.write ? 1 : 0;
 	VEC_PUSH(&chase->ret->evidence.list, e);
 }
@@ -771,7 +822,7 @@ static int chase_all(struct chase *chase, struct err *err)
 
 	if (r < 0 || !chase->found)
 		return r;
-	if (!chase->first.has_trail) {
+	if (!worth_watching(chase)) {
 		chase->ret->outcome = mem_strdup(chase->first.no_trail ? chase->first.no_trail
 								       : "nothing to follow");
 		return 0;

@@ -140,6 +140,7 @@ int observe_write_plan(const struct trial_settings *settings, const struct trial
 		return err_errno(err, -errno, "cannot open trials/%s", name);
 	plan_init(&plan, ids ? PLAN_OBSERVE_IDS : PLAN_OBSERVE_CRASH);
 	plan.flags |= ids ? PLAN_JIT_CODE : 0;
+	plan.flags |= job->wild ? PLAN_WILD_VALUES : 0;
 	plan.flags |= ids && job->growth ? PLAN_GROWTH : 0;
 	holders.after_lines = (uint32_t)job->held_after_lines;
 	for (size_t i = 0; i < job->held.count && i < PLAN_HOLDERS_MAX; i++)

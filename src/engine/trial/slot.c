@@ -294,6 +294,7 @@ static int spawn(struct slot *s, const struct trial_job *job, const struct chann
 	AUTO(strv_deinit) struct strv env = { 0 };
 	posix_spawn_file_actions_t actions;
 	posix_spawnattr_t attributes;
+	const char *cwd = job->cwd ? job->cwd : s->settings->cwd;
 	int code = fault_hits("spawn");
 	cpu_set_t cores;
 
@@ -303,8 +304,8 @@ static int spawn(struct slot *s, const struct trial_job *job, const struct chann
 	(void)posix_spawn_file_actions_addopen(&actions, 0, s->settings->stdin_path, O_RDONLY, 0);
 	(void)posix_spawn_file_actions_adddup2(&actions, c->child_out, 1);
 	(void)posix_spawn_file_actions_adddup2(&actions, c->child_err, 2);
-	if (s->settings->cwd)
-		(void)posix_spawn_file_actions_addchdir_np(&actions, s->settings->cwd);
+	if (cwd)
+		(void)posix_spawn_file_actions_addchdir_np(&actions, cwd);
 	/* A session of its own: Ctrl-C is for redhand, which ends the trials itself. */
 	(void)posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSID | POSIX_SPAWN_SETSIGMASK);
 	(void)posix_spawnattr_setsigmask(&attributes, &s->settings->signal_mask);

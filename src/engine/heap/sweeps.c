@@ -10,6 +10,7 @@
 #define HOLDERS_MAX 32
 #define RECORDS_MAX 100000
 #define STACKS_MAX 5000
+#define TRIALS_MAX 64 /* of which it is kept that a holder was used in them */
 
 /* What the sweeps of one process found, and what its crash touched. */
 struct sweeping {
@@ -139,6 +140,14 @@ static bool same_holder(const struct heap_holder *a, const struct heap_holder *b
 	return a->lane == b->lane;
 }
 
+static void add_trial(struct heap_trials *trials, uint64_t trial)
+{
+	size_t count = trials->list.count;
+
+	if (count < TRIALS_MAX && (count == 0 || trials->list.items[count - 1] != trial))
+		VEC_PUSH(&trials->list, trial);
+}
+
 static void add_holder(struct heap_dangling *dangling, struct heap_holder holder, uint64_t trial)
 {
 	VEC_FOREACH (&dangling->holders, known) {
@@ -148,6 +157,10 @@ static void add_holder(struct heap_dangling *dangling, struct heap_holder holder
 		known->used |= holder.used;
 		known->trials += known->last_trial != trial;
 		known->last_trial = trial;
+		if (holder.used)
+			add_trial(&known->used_in, trial);
+		if (holder.touched_in.list.count > 0)
+			add_trial(&known->touched_in, trial);
 		heap_holder_deinit(&holder);
 		return;
 	}
@@ -180,6 +193,10 @@ static void tell_holder(struct sweeping *s, const struct log_holder *record,
 	holder.kind = mem_strdup(kinds[record->kind]);
 	holder.target_offset = (int64_t)(record->value - record->target_start);
 	holder.used = was_way(s, record);
+	if (holder.used)
+		add_trial(&holder.used_in, s->trial->number);
+	if (was_used(s, record->target_id))
+		add_trial(&holder.touched_in, s->trial->number);
 	if (record->kind == LOG_HELD_BY_BLOCK) {
 		struct log_block block = { .context = record->context };
 
@@ -202,6 +219,7 @@ static void tell_holder(struct sweeping *s, const struct log_holder *record,
 		holder.name = global.name;
 		holder.module = global.module;
 		holder.module_offset = global.offset;
+		holder.name_offset = global.within;
 	}
 	add_holder(dangling, holder, s->trial->number);
 }
@@ -291,8 +309,11 @@ static void settle_use(struct heap_dangling *dangling)
 			return;
 		only = holder;
 	}
-	if (only)
-		only->used = true;
+	if (!only || only->touched_in.list.count == 0)
+		return;
+	only->used = true;
+	VEC_FOREACH (&only->touched_in.list, trial)
+		add_trial(&only->used_in, *trial);
 }
 
 void sweeps_sort(struct heap_report *report)

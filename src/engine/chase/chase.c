@@ -436,6 +436,11 @@ static void chase_examine(void *ctx, const struct trial_result *result, const ch
 	if (chase->report.crashes.count > 0)
 		find_cut(chase, &chase->report.crashes.items[0]);
 	chase->ret->evidence.trials++;
+	/* The directory of a trial that passed is gone before it is recorded. */
+	if (chase->guarding)
+		read_guarded(chase);
+	else if (!chase->looking && chase->signal == 0 && result->end.exit_status == 0)
+		read_passing(chase);
 }
 
 /* What nobody can write to is not watched: a mapping whose file was cut, a wrong free. Then more of
@@ -480,17 +485,13 @@ static void chase_record(void *ctx, const struct run *run, struct trial_record *
 		return;
 	chase->pending = false;
 	chase->ret->evidence.failed += failed;
-	if (chase->guarding) {
-		read_guarded(chase);
+	if (chase->guarding)
 		return;
-	}
 	if (!chase->looking) {
 		chase->ret->watched_trials++;
 		chase->ret->watched_failed += failed && wanted;
 		if (failed && wanted)
 			read_failing(chase);
-		else if (!failed)
-			read_passing(chase);
 		return;
 	}
 	if (failed && wanted)

@@ -541,6 +541,7 @@ void watch_object(struct guard *guard, uint32_t watch, uint64_t address, struct 
 	struct object object = { .watch = watch, .base = address };
 	struct block_view view;
 	struct log_block record = { 0 };
+	uint64_t context;
 	int space;
 
 	if (!watch_state.area || watch >= watch_state.count)
@@ -548,6 +549,7 @@ void watch_object(struct guard *guard, uint32_t watch, uint64_t address, struct 
 	if (watch_state.plans[watch]->python_type[0] &&
 	    !python_type_is(address, watch_state.plans[watch]->python_type))
 		return;
+	context = watch_state.plans[watch]->key.stack_hash;
 	object.context = context_find(guard, caller);
 	for (space = BLOCKS_SUB; space >= BLOCKS_HEAP && !object.id; space--) {
 		struct block *block;
@@ -556,6 +558,8 @@ void watch_object(struct guard *guard, uint32_t watch, uint64_t address, struct 
 		    view.relation != LOG_INSIDE || view.block.state != LOG_BLOCK_LIVE)
 			continue;
 		block_describe_sigsafe(&view, &record);
+		if (context && record.key.stack_hash != context)
+			continue;
 		object.id = record.id;
 		object.start = record.start;
 		object.size = record.size;
@@ -564,6 +568,8 @@ void watch_object(struct guard *guard, uint32_t watch, uint64_t address, struct 
 		if (block)
 			block->low |= 1;
 	}
+	if (context && !object.id)
+		return; /* of another kind than those that are watched */
 	arm_locked(&object);
 }
 

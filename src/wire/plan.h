@@ -301,7 +301,7 @@ struct plan_watch {
 	int64_t offset;	 /* from the object's start */
 	uint64_t address;
 	uint64_t size_low, size_high; /* blocks of these sizes only; high 0: any */
-	struct block_key key;
+	struct block_key key;	/* HOOK: only objects in blocks of this context, if it is not 0 */
 	uint32_t ordinal_reach; /* KEY: this far to both sides */
 	uint32_t place_count;	/* of the ranges, those that say where */
 	uint32_t range_count;	/* all of them */

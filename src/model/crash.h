@@ -86,6 +86,7 @@ struct crash {
 	uint64_t address;  /* the fault's; 0 when the signal was sent */
 	uint64_t realtime_ns;
 	enum fault_class fault;
+	bool write;	     /* the access that faulted was a store */
 	char *words;	     /* the fault in one sentence */
 	char *abort_message; /* NULL when there is none */
 	char *instruction;   /* that faulted, as text; NULL when unknown */

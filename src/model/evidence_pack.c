@@ -73,6 +73,8 @@ static void crash(struct archive *a, struct crash *c)
 	registers(a, c);
 	archive_u64(a, &c->write_us);
 	archive_bool(a, &c->cut_short);
+	if (a->version >= 2)
+		archive_bool(a, &c->write);
 }
 
 static void write_seen(struct archive *a, struct write_seen *w)

@@ -24,6 +24,8 @@ void heap_finding_deinit(struct heap_finding *finding)
 	stack_deinit(&finding->allocated);
 	stack_deinit(&finding->freed);
 	stack_deinit(&finding->seen_at);
+	mem_free(finding->instruction);
+	VEC_DEINIT(&finding->seen);
 	mem_free(finding->when.check);
 	mem_free(finding->when.after);
 	mem_free(finding->when.before);
@@ -37,6 +39,7 @@ void heap_holder_deinit(struct heap_holder *holder)
 	mem_free(holder->module);
 	mem_free(holder->key);
 	stack_deinit(&holder->stack);
+	VEC_DEINIT(&holder->used_in.list);
 }
 
 void heap_dangling_deinit(struct heap_dangling *dangling)

@@ -42,6 +42,17 @@ struct heap_when {
 	bool by_time; /* placed by when the lines arrived, since its process wrote none of them */
 };
 
+/* What one trial saw of a finding: the first time in it. */
+struct heap_sighting {
+	uint64_t trial;
+	bool failed; /* the trial did */
+	uint64_t id, size, address;
+	int64_t offset;
+	uint64_t length;
+};
+
+#define HEAP_SIGHTINGS_MAX 64
+
 struct heap_finding {
 	enum heap_kind kind;
 	uint64_t trial; /* an example, and all below is about it */
@@ -54,14 +65,25 @@ struct heap_finding {
 	int64_t offset;	 /* of the first damaged byte, or of the pointer that was freed */
 	uint64_t length; /* from the first damaged byte to the last one */
 	uint8_t expected[HEAP_BYTES], found[HEAP_BYTES];
-	unsigned int bytes;		     /* in expected and found */
+	unsigned int bytes; /* in expected and found */
+	/* Damage that began at another block and ran on to this one: not this block's doing. */
+	bool continued;
+	/* Of a use after free: the block's poison was taken for a pointer; another block has the
+	 * place now; the access was a store; which instruction, as text or NULL. */
+	bool poison, recycled, write;
+	char *instruction;
 	const char *allocated_by, *freed_by; /* malloc, new, new[] …; free, delete … */
 	struct stack allocated, freed;
 	struct stack seen_at; /* the free or realloc that saw it; of a bad free, that free itself */
 	struct heap_when when;
-	uint64_t count;	     /* how often in all trials */
-	uint64_t trials;     /* in how many of them */
-	uint64_t last_trial; /* the latest of these */
+	uint64_t count;			/* how often in all trials */
+	uint64_t trials;		/* in how many of them */
+	uint64_t last_trial;		/* the latest of these */
+	VEC(struct heap_sighting) seen; /* one per trial, the first of them */
+};
+
+struct heap_trials {
+	VEC(uint64_t) list;
 };
 
 /* Somebody who pointed into a block when it had been freed. */
@@ -70,12 +92,15 @@ struct heap_holder {
 	char *name; /* a global's, as far as it is known; a register's; NULL */
 	char *module;
 	uint64_t module_offset;
+	uint64_t name_offset;  /* where in that global */
 	char *key;	       /* of the holding block */
 	uint64_t size, offset; /* of the holding block; where in it the pointer stands */
 	int lane;	       /* of a stack: whose, by order of creation; -1: unknown */
 	struct stack stack;    /* who allocated the holding block */
 	int64_t target_offset; /* where in the freed block it points */
 	bool used;	       /* a crash went through this very pointer afterwards */
+	/* Trials in which it also stood there still when it crashed; the first of them. */
+	struct heap_trials used_in;
 	uint64_t count, trials, last_trial;
 };
 

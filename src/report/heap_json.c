@@ -17,14 +17,6 @@ static json_t *count(uint64_t value)
 	return json_integer((json_int_t)value);
 }
 
-static json_t *hex(uint64_t value)
-{
-	char text[24];
-
-	(void)snprintf(text, sizeof(text), "0x%" PRIx64, value);
-	return json_string(text);
-}
-
 static json_t *bytes_json(const uint8_t *bytes, unsigned int len)
 {
 	char text[2 * HEAP_BYTES + 1] = "";
@@ -60,7 +52,7 @@ static json_t *finding_block_json(const struct heap_finding *f)
 	set(object, "id", count(f->id));
 	set(object, "key", json_text(f->key));
 	set(object, "size", count(f->size));
-	set(object, "address", hex(f->address));
+	set(object, "address", json_hex(f->address));
 	set(object, "state", json_text(f->live ? "live" : "freed"));
 	set(object, "allocated_by", json_text(f->allocated_by));
 	set(object, "allocated", json_site(&f->allocated));
@@ -82,11 +74,12 @@ static json_t *finding_json(const struct heap_finding *f)
 	set(object, "context", json_text(f->context));
 	set(object, "block", finding_block_json(f));
 	set(object, "pointer",
-	    freed ? hex(f->address + (f->key ? (uint64_t)f->offset : 0)) : json_null());
+	    freed ? json_hex(f->address + (f->key ? (uint64_t)f->offset : 0)) : json_null());
 	set(object, "offset", f->key ? json_integer(f->offset) : json_null());
 	set(object, "length", damage ? count(f->length) : json_null());
 	set(object, "expected", damage ? bytes_json(f->expected, f->bytes) : json_null());
 	set(object, "found", damage ? bytes_json(f->found, f->bytes) : json_null());
+	set(object, "continued", json_boolean(f->continued));
 	set(object, "freed_by", json_text(f->freed_by));
 	set(object, "seen_at", json_site(&f->seen_at));
 	set(object, "when", when_json(&f->when));
@@ -101,7 +94,8 @@ static json_t *holder_json(const struct heap_holder *holder)
 	set(object, "kind", json_text(holder->kind));
 	set(object, "name", json_text(holder->name));
 	set(object, "module", json_text(holder->module));
-	set(object, "module_offset", holder->module ? hex(holder->module_offset) : json_null());
+	set(object, "module_offset",
+	    holder->module ? json_hex(holder->module_offset) : json_null());
 	set(object, "key", json_text(holder->key));
 	set(object, "size", block ? count(holder->size) : json_null());
 	set(object, "offset", block ? count(holder->offset) : json_null());

@@ -148,6 +148,10 @@ static void print_finding(const struct heap_report *report, const struct heap_fi
 	if (f->key)
 		(void)fprintf(out, "     block #%" PRIu64 ", key %s, %s\n", f->id, f->key,
 			      f->live ? "live" : "freed");
+	if (f->continued)
+		(void)fputs(
+			"     it began at another block and went on here: not this block's doing\n",
+			out);
 	if (f->bytes > 0) {
 		print_hex("expected", f->expected, f->bytes, out);
 		print_hex("found", f->found, f->bytes, out);

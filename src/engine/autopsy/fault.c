@@ -10,9 +10,10 @@
 
 #define NULL_REACH 0x10000u    /* as far as field offsets from NULL go */
 #define STACK_REACH (1u << 20) /* a frame that large may jump over the guard page */
-#define TRAP_PROTECTION 13     /* general protection: x86, Intel SDM volume 3, 6.15 */
-#define TRAP_STACK 12	       /* the same with rsp or rbp as base; the kernel makes it SIGBUS */
-#define ERROR_WRITE (1u << 1)  /* page-fault error code */
+#define TRAP_PAGE 14
+#define TRAP_PROTECTION 13    /* general protection: x86, Intel SDM volume 3, 6.15 */
+#define TRAP_STACK 12	      /* the same with rsp or rbp as base; the kernel makes it SIGBUS */
+#define ERROR_WRITE (1u << 1) /* page-fault error code */
 #define ERROR_FETCH (1u << 4)
 #define GREG_ERR 19
 #define GREG_TRAPNO 20
@@ -308,6 +309,8 @@ void fault_classify(const struct fault_facts *facts, struct crash *ret)
 	AUTO(strbuf_deinit) struct strbuf words = { 0 };
 
 	ret->fault = classify(facts, ret);
+	ret->write = facts->crash->gregs[GREG_TRAPNO] == TRAP_PAGE &&
+		     (facts->crash->gregs[GREG_ERR] & ERROR_WRITE);
 	say(facts, ret, &words);
 	ret->words = strbuf_take(&words);
 }

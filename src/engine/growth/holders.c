@@ -74,6 +74,7 @@ bool global_find(struct event_log *log, struct symbols *symbols, uint64_t addres
 		return false;
 	ret->module = mem_strdup(path);
 	ret->offset = address - module.bias;
+	ret->within = ret->name ? offset : 0;
 	return true;
 }
 

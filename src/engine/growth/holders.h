@@ -15,6 +15,7 @@
 struct global_place {
 	char *name, *module;
 	uint64_t offset; /* in the module's file */
+	uint64_t within; /* from the variable's start; 0 without a name */
 };
 
 /* False when the address is in no module's data. */

@@ -4,10 +4,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "engine/heap/runs.h"
 #include "engine/heap/timeline.h"
 
 #define FINDINGS_MAX 200
 #define NOTES_MAX 20
+#define DAMAGES_MAX 4096 /* of one process */
 
 static const char *const apis[] = {
 	[LOG_API_MALLOC] = "malloc",  [LOG_API_ALIGNED] = "an aligned malloc",
@@ -38,6 +40,7 @@ struct reading {
 	struct event_log *log;
 	struct timeline timeline;
 	struct heap_report *report;
+	VEC(struct heap_finding) damages; /* until all are known: one may go on at the next */
 };
 
 struct event_log *findings_log_of(struct event_logs *logs, struct event_log *log, uint64_t id)
@@ -114,7 +117,8 @@ static uint64_t place(const struct stack *stack)
 
 static bool alike(const struct heap_finding *a, const struct heap_finding *b)
 {
-	if (a->kind != b->kind || !same_text(a->context, b->context))
+	if (a->kind != b->kind || a->continued != b->continued ||
+	    !same_text(a->context, b->context))
 		return false;
 	if (a->kind <= HEAP_WRITE_AFTER_FREE) {
 		/* Behind a block whose size varies, what is the same is how far. */
@@ -126,14 +130,31 @@ static bool alike(const struct heap_finding *a, const struct heap_finding *b)
 	return place(&a->seen_at) == place(&b->seen_at);
 }
 
-static void add(struct heap_report *report, struct heap_finding finding)
+static void add_sighting(struct heap_finding *known, const struct heap_trial *trial,
+			 const struct heap_finding *here)
+{
+	known->count++;
+	if (known->last_trial == trial->number)
+		return;
+	known->trials++;
+	known->last_trial = trial->number;
+	if (known->seen.count < HEAP_SIGHTINGS_MAX)
+		VEC_PUSH(&known->seen, ((struct heap_sighting){ .trial = trial->number,
+								.failed = trial->failed,
+								.id = here->id,
+								.size = here->size,
+								.address = here->address,
+								.offset = here->offset,
+								.length = here->length }));
+}
+
+static void add(const struct heap_trial *trial, struct heap_report *report,
+		struct heap_finding finding)
 {
 	VEC_FOREACH (&report->findings, known) {
 		if (!alike(known, &finding))
 			continue;
-		known->count++;
-		known->trials += known->last_trial != finding.trial;
-		known->last_trial = finding.trial;
+		add_sighting(known, trial, &finding);
 		heap_finding_deinit(&finding);
 		return;
 	}
@@ -141,8 +162,7 @@ static void add(struct heap_report *report, struct heap_finding finding)
 		heap_finding_deinit(&finding);
 		return;
 	}
-	finding.count = finding.trials = 1;
-	finding.last_trial = finding.trial;
+	add_sighting(&finding, trial, &finding);
 	VEC_PUSH(&report->findings, finding);
 }
 
@@ -158,7 +178,7 @@ static struct heap_finding finding_of(const struct reading *r, enum heap_kind ki
 
 /* ---- records ---- */
 
-static void read_damage(const struct reading *r, const struct log_item *item)
+static void read_damage(struct reading *r, const struct log_item *item)
 {
 	static const enum heap_kind kinds[] = { [LOG_DAMAGE_BEFORE] = HEAP_UNDERFLOW,
 						[LOG_DAMAGE_BEHIND] = HEAP_OVERFLOW,
@@ -168,7 +188,8 @@ static void read_damage(const struct reading *r, const struct log_item *item)
 	struct log_block block;
 
 	if (!log_payload(item, &damage, sizeof(damage)) || damage.kind < LOG_DAMAGE_BEFORE ||
-	    damage.kind > LOG_DAMAGE_FREED || !owned_block(r, item, &block))
+	    damage.kind > LOG_DAMAGE_FREED || !owned_block(r, item, &block) ||
+	    r->damages.count >= DAMAGES_MAX)
 		return;
 	finding = finding_of(r, kinds[damage.kind]);
 	finding.offset = damage.offset;
@@ -182,7 +203,15 @@ static void read_damage(const struct reading *r, const struct log_item *item)
 					&finding.seen_at);
 	timeline_place(&r->timeline, item, &damage, &block, &finding.when);
 	finding.when.check = mem_strdup(named(checks, ARRAY_SIZE(checks), damage.check));
-	add(r->report, finding);
+	VEC_PUSH(&r->damages, finding);
+}
+
+static void add_damages(struct reading *r)
+{
+	runs_mark(r->damages.items, r->damages.count);
+	VEC_FOREACH (&r->damages, finding)
+		add(r->trial, r->report, *finding);
+	VEC_DEINIT(&r->damages);
 }
 
 /* A copy of operator new or delete inside a program is not seen by any hook: the call of malloc or
@@ -238,7 +267,7 @@ static void read_bad_free(const struct reading *r, const struct log_item *item)
 		heap_finding_deinit(&finding);
 		return;
 	}
-	add(r->report, finding);
+	add(r->trial, r->report, finding);
 }
 
 static void read_round(const struct reading *r, const struct log_item *item)
@@ -274,6 +303,7 @@ static void read_log(struct reading *r)
 		else
 			read_round(r, found);
 	}
+	add_damages(r);
 	VEC_DEINIT(&items);
 }
 
@@ -318,6 +348,10 @@ void findings_add_crash(const struct heap_trial *trial, const struct crash *cras
 	finding.size = block->size;
 	finding.address = block->start;
 	finding.offset = (int64_t)(block->value - block->start);
+	finding.poison = block->poison;
+	finding.recycled = block->former;
+	finding.write = crash->write;
+	finding.instruction = crash->instruction ? mem_strdup(crash->instruction) : NULL;
 	stack_copy(&finding.allocated, &block->allocated);
 	stack_copy(&finding.freed, &block->freed);
 	stack_copy(&finding.seen_at, &crash->stack);
@@ -326,13 +360,15 @@ void findings_add_crash(const struct heap_trial *trial, const struct crash *cras
 		finding.when.after = mem_strdup(trial->end->last_crumb);
 	if (trial->end->running_test)
 		strv_add(&finding.when.tests, trial->end->running_test);
-	add(report, finding);
+	add(trial, report, finding);
 }
 
 static int by_weight(const void *a, const void *b)
 {
 	const struct heap_finding *x = a, *y = b;
 
+	if (x->continued != y->continued)
+		return x->continued ? 1 : -1;
 	if (x->trials != y->trials)
 		return x->trials > y->trials ? -1 : 1;
 	if (x->trial != y->trial)

@@ -11,6 +11,7 @@
  */
 struct heap_trial {
 	uint64_t number;
+	bool failed;
 	const struct trial_end *end;
 	const struct moments *moments; /* of its output */
 	struct event_logs *logs;

@@ -99,6 +99,7 @@ static void heap_examine(void *ctx, const struct trial_result *result, const cha
 	AUTO(event_logs_deinit) struct event_logs logs = { 0 };
 	AUTO(moments_deinit) struct moments moments = { 0 };
 	struct heap_trial trial = { .number = result->number.value,
+				    .failed = judge_failed(heap->request->settings, &result->end),
 				    .end = &result->end,
 				    .moments = &moments,
 				    .logs = &logs,
@@ -118,8 +119,7 @@ static void heap_examine(void *ctx, const struct trial_result *result, const cha
 	take_crash(heap, &trial, name);
 	sweeps_read(&trial, heap->report);
 	if (heap->plan.poison_ppm < 1000000)
-		chance_read(&heap->chance, &logs, result->number.value,
-			    judge_failed(heap->request->settings, &result->end));
+		chance_read(&heap->chance, &logs, result->number.value, trial.failed);
 }
 
 static bool heap_ended(void *ctx, const struct run *run, bool failed)

@@ -67,7 +67,6 @@ static void run(struct case_store *cs, const struct trial_settings *settings, un
 
 	strv_add(&env, "VICTIM=1");
 	observe_heap_defaults(0, &request.plan);
-	request.plan.sweep = PLAN_SWEEP_ALL;
 	check(heap_run(cs, &request, ret, &err));
 }
 

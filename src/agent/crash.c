@@ -409,7 +409,7 @@ static void details_write(struct log_writer *writer, const struct log_crash *cra
 		return;
 	if (agent_switch.ids)
 		blocks_write(writer, crash);
-	if (crash->flags & LOG_CRASH_FINAL)
+	if (!(crash->flags & LOG_CRASH_SENT))
 		wild_write_sigsafe(writer, crash);
 	maps_write(writer);
 	files_write(writer);

@@ -8,7 +8,8 @@
 #include "agent/maps.h"
 #include "agent/memory.h"
 
-#define VALUES_MAX 4u
+#define VALUES_MAX 8u
+#define COMMON_VALUE 0x10000u /* small numbers come last: they stand in many places */
 #define TOLD_MAX 256u
 #define PIECE (64u << 10)
 #define READ_MAX (512ull << 20)
@@ -32,18 +33,26 @@ static bool is_wild(uint64_t value)
 	       (value >> BLOCKS_ADDRESS_BITS || !memory_readable_sigsafe(value, 1));
 }
 
-static void values_take(const struct log_crash *crash)
+static void values_add(const struct log_crash *crash, bool small)
 {
 	uint32_t i, k;
 
+	for (i = 0; i < LOG_GREG_RSP && look.count < VALUES_MAX; i++) {
+		uint64_t value = crash->gregs[i];
+
+		for (k = 0; k < look.count && look.values[k] != value; k++)
+			;
+		if (k == look.count && (value < COMMON_VALUE) == small && is_wild(value))
+			look.values[look.count++] = value;
+	}
+}
+
+static void values_take(const struct log_crash *crash)
+{
 	look.count = look.told = 0;
 	look.read_bytes = 0;
-	for (i = 0; i < LOG_GREG_RSP && look.count < VALUES_MAX; i++) {
-		for (k = 0; k < look.count && look.values[k] != crash->gregs[i]; k++)
-			;
-		if (k == look.count && is_wild(crash->gregs[i]))
-			look.values[look.count++] = crash->gregs[i];
-	}
+	values_add(crash, false);
+	values_add(crash, true);
 }
 
 static void value_tell(struct log_writer *writer, uint64_t where, uint64_t value)

@@ -10,7 +10,7 @@
 
 #include "agent/log.h"
 
-/* Adds VALUE records to a crash that is final. One thread at a time. _sigsafe */
+/* Adds VALUE records to a crash. One thread at a time. _sigsafe */
 void wild_write_sigsafe(struct log_writer *writer, const struct log_crash *crash);
 
 #endif

@@ -10,14 +10,17 @@
 #include "engine/autopsy/pointers.h"
 #include "engine/chase/clues.h"
 #include "engine/chase/stakeout.h"
+#include "engine/heap/evidence.h"
+#include "engine/heap/heap.h"
 #include "engine/stats/rate.h"
+#include "engine/trial/observe.h"
 
 #define LEVELS_MAX 4u	      /* steps of the trail that are watched */
 #define FAILURES_UNWATCHED 3u /* failing trials whose victim was not watched, until another way */
 #define HARMLESS_MAX 40u
 #define HARMLESS_PER_TRIAL 6u
 #define NEAR_NS 10000000u
-#define FIRST_TRIALS_MAX 2000u
+#define HEAP_TRIALS 6u
 
 /* What a failing trial showed at one level. */
 struct sight {
@@ -50,6 +53,8 @@ struct chase {
 	uint64_t next; /* position */
 	uint64_t end;  /* no position after this */
 	bool looking;  /* for the first crash */
+	bool guarding; /* heap observer, with watches on what it found damaged */
+	uint64_t guarded_caught;
 	bool found;
 	uint64_t found_count; /* crashes seen meanwhile */
 	struct clues first;
@@ -60,6 +65,7 @@ struct chase {
 	uint64_t round_failed, round_watched; /* of this round: failing trials; victim watched */
 	uint64_t key_right, key_tried;
 	unsigned int harmless;
+	size_t heap_findings;
 	/* Of the trial that is being read, until it is known whether it failed. */
 	struct crash_report report;
 	char name[24];
@@ -327,6 +333,49 @@ static void read_passing(struct chase *chase)
 	watch_log_deinit(&log);
 }
 
+/* ---- what the heap observer found ---------------------------------------------------------------
+ */
+
+/* The last write there that was not ours: it is what damaged the guard or the freed block. */
+static const struct caught *damaging_hit(const struct watch_log *log, uint32_t watch)
+{
+	const struct caught *found = NULL;
+
+	VEC_FOREACH (&log->hits, caught)
+		if (caught->hit->watch == watch &&
+		    !(caught->hit->flags & (LOG_HIT_ALONGSIDE | LOG_HIT_IMPRECISE)) &&
+		    memcmp(caught->hit->old, caught->hit->new, sizeof(caught->hit->new)) != 0)
+			found = caught;
+	return found;
+}
+
+static void read_guarded(struct chase *chase)
+{
+	struct watch_log log = { 0 };
+	bool any = false;
+
+	if (watch_log_open(case_trials_dir(chase->runner.cs), chase->name, &log, NULL) == 0) {
+		for (size_t i = 0; i < chase->stakeout.list.count; i++) {
+			const struct caught *caught = damaging_hit(&log, (uint32_t)i);
+			struct evidence e;
+			struct writer writer;
+
+			if (!caught)
+				continue;
+			any = true;
+			e = evidence_new(EVIDENCE_WRITE, chase->number, true);
+			caught_tell(caught, caught_decode(caught, &writer) == 0 ? &writer : NULL,
+				    chase->symbols, e.write);
+			home_deinit(&e.write->home);
+			home_copy(&e.write->home, &chase->stakeout.list.items[i].home);
+			e.write->flags |= WRITE_LAST | WRITE_FOUND;
+			VEC_PUSH(&chase->ret->evidence.list, e);
+		}
+	}
+	chase->guarded_caught += any;
+	watch_log_deinit(&log);
+}
+
 /* ---- trials ------------------------------------------------------------------------------------
  */
 
@@ -352,7 +401,9 @@ static void chase_prepare(void *ctx, const struct run *run, struct trial_job *jo
 	series_fill_job(chase->request->program, chase->request->slot_env, job);
 	job->examined = true;
 	job->wild = true;
-	job->observer = chase->looking ? OBSERVE_IDS : OBSERVE_WATCH;
+	job->observer = chase->guarding	 ? OBSERVE_HEAP
+			: chase->looking ? OBSERVE_IDS
+					 : OBSERVE_WATCH;
 	if (!chase->looking)
 		strbuf_add(&job->plan_items, chase->items.data, chase->items.len);
 }
@@ -385,6 +436,11 @@ static void chase_examine(void *ctx, const struct trial_result *result, const ch
 	if (chase->report.crashes.count > 0)
 		find_cut(chase, &chase->report.crashes.items[0]);
 	chase->ret->evidence.trials++;
+	/* The directory of a trial that passed is gone before it is recorded. */
+	if (chase->guarding)
+		read_guarded(chase);
+	else if (!chase->looking && chase->signal == 0 && result->end.exit_status == 0)
+		read_passing(chase);
 }
 
 /* What nobody can write to is not watched: a mapping whose file was cut, a wrong free. Then more of
@@ -429,13 +485,13 @@ static void chase_record(void *ctx, const struct run *run, struct trial_record *
 		return;
 	chase->pending = false;
 	chase->ret->evidence.failed += failed;
+	if (chase->guarding)
+		return;
 	if (!chase->looking) {
 		chase->ret->watched_trials++;
 		chase->ret->watched_failed += failed && wanted;
 		if (failed && wanted)
 			read_failing(chase);
-		else if (!failed)
-			read_passing(chase);
 		return;
 	}
 	if (failed && wanted)
@@ -446,6 +502,8 @@ static bool chase_ended(void *ctx, const struct run *run, bool failed)
 {
 	struct chase *chase = ctx;
 
+	if (chase->guarding)
+		return chase->guarded_caught >= chase->request->wanted;
 	if (chase->looking)
 		return chase->found &&
 		       (worth_watching(chase) || chase->found_count >= chase->request->wanted);
@@ -725,6 +783,107 @@ static void level_deinit(struct level *level)
 	VEC_DEINIT(&level->sights);
 }
 
+/* ---- with guards --------------------------------------------------------------------------------
+ */
+
+/* The series of the same command under the heap observer: as cmd/trial_options.c writes it. */
+static char *heap_settings(const char *text)
+{
+	static const char from[] = "observe 5:watch\n", to[] = "observe 4:heap\n";
+	const char *at = strstr(text, from);
+	AUTO(strbuf_deinit) struct strbuf sb = { 0 };
+
+	if (!at)
+		return mem_printf("%sheap 1\n", text);
+	strbuf_add(&sb, text, (size_t)(at - text));
+	strbuf_adds(&sb, to);
+	strbuf_adds(&sb, at + strlen(from));
+	return strbuf_take(&sb);
+}
+
+/* Guards around blocks and freed ones kept back: which block is damaged, freed twice, or used after
+ * its free. Then the damaged bytes are watched, with the guards still on. */
+static int look_at_heap(struct chase *chase, struct err *err)
+{
+	const struct chase_request *request = chase->request;
+	AUTO(mem_freep) char *settings = heap_settings(request->identity.settings);
+	struct heap_report report = { 0 };
+	struct heap_request heap = { .identity = request->identity,
+				     .settings = request->settings,
+				     .program = request->program,
+				     .slot_env = request->slot_env,
+				     .jobs = request->jobs,
+				     .trials = HEAP_TRIALS,
+				     .seed = chase->first.trial,
+				     .progress = request->progress,
+				     .progress_ctx = request->progress_ctx };
+	int r;
+
+	heap.identity.command = "heap";
+	heap.identity.settings = settings;
+	observe_heap_defaults(heap.seed, &heap.plan);
+	say(chase, "running it with guards around blocks, to see which is damaged");
+	r = heap_run(chase->runner.cs, &heap, &report, err);
+	if (r == 0) {
+		chase->ret->evidence.trials += report.heap.trials;
+		chase->ret->evidence.failed += report.heap.failed;
+		heap_evidence(&report, &chase->ret->evidence);
+		stakeout_deinit(&chase->stakeout);
+		chase->stakeout = (struct stakeout){ 0 };
+		VEC_FOREACH (&report.findings, finding)
+			if (finding->kind <= HEAP_WRITE_AFTER_FREE &&
+			    chase->stakeout.list.count < LEVELS_MAX)
+				(void)stakeout_add_damage(&chase->stakeout, finding);
+		chase->heap_findings = report.findings.count;
+	}
+	chase->runner.interrupted |= report.interrupted;
+	heap_report_deinit(&report);
+	if (r < 0 || chase->stakeout.list.count == 0 || chase->runner.interrupted)
+		return r;
+	say(chase, "watching the damaged bytes");
+	r = plan(chase, err);
+	chase->looking = false;
+	chase->guarding = true;
+	if (r == 0)
+		r = runner_run(&chase->runner, err);
+	chase->guarding = false;
+	return r;
+}
+
+/* Where the crash says too little by itself: glibc's own alarm, a value that leads nowhere. */
+static bool wants_heap(const struct chase *chase)
+{
+	VEC_FOREACH (&chase->ret->evidence.list, e)
+		if (e->kind == EVIDENCE_MAPPING || e->kind == EVIDENCE_BAD_FREE ||
+		    e->kind == EVIDENCE_FREED_USE)
+			return false;
+	return true;
+}
+
+/* Somebody was caught writing to a block whose place was another's before: he may be its rightful
+ * owner, and the reader the one who is wrong. Guards tell: with them no place is given out again so
+ * soon. */
+static bool is_ambiguous(const struct chase *chase, int level)
+{
+	if (level < 0 || (size_t)level >= chase->first.trail.steps.count || !may_go_on(chase))
+		return false;
+	VEC_FOREACH (&chase->levels[level].sights, sight)
+		if (sight->stale)
+			return false;
+	return chase->first.trail.steps.items[level].in_former;
+}
+
+static int heap_instead(struct chase *chase, struct err *err)
+{
+	int r = look_at_heap(chase, err);
+
+	if (r == 0 && chase->heap_findings > 0)
+		chase->ret->outcome = mem_printf("found with guards around blocks%s",
+						 chase->guarded_caught > 0 ? ", and caught there"
+									   : "");
+	return r;
+}
+
 /* ---- the whole ---------------------------------------------------------------------------------
  */
 
@@ -822,6 +981,8 @@ static int chase_all(struct chase *chase, struct err *err)
 
 	if (r < 0 || !chase->found)
 		return r;
+	if (!chase->first.has_trail && wants_heap(chase))
+		return heap_instead(chase, err);
 	if (!worth_watching(chase)) {
 		chase->ret->outcome = mem_strdup(chase->first.no_trail ? chase->first.no_trail
 								       : "nothing to follow");
@@ -832,6 +993,11 @@ static int chase_all(struct chase *chase, struct err *err)
 	    chase->first.trail.steps.count == 1 ? "" : "s");
 	r = watch_homes(chase, err);
 	level = telling_level(chase);
+	if (r == 0 && is_ambiguous(chase, level)) {
+		r = heap_instead(chase, err);
+		if (r < 0 || chase->heap_findings > 0)
+			return r;
+	}
 	if (r == 0 && level >= 0)
 		r = follow_copies(chase, level, err);
 	if (r == 0)

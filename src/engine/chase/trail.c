@@ -133,6 +133,10 @@ static void name_home(const struct reader *reader, uint64_t address, struct trai
 
 	if (step->in.id == 0)
 		find_block(reader->scene, address, &step->in, &former);
+	if (step->in.id != 0) {
+		step->in.value = address;
+		step->in_former = block_former(reader->scene->log, &step->in, &former);
+	}
 	home->address = address;
 	home->len = step->width;
 	home->kind = HOME_ADDRESS;
@@ -457,7 +461,8 @@ static bool begin(struct reader *reader, struct where *where, uint64_t *value)
  * ---------------------------------------------------------------------- */
 
 #define FOUND_MAX 3u
-#define COMMON_VALUE 0x10000u /* smaller numbers stand in many places for other reasons */
+#define LARGEST_HOME (64u << 10) /* a word in an arena says nothing about whose it is */
+#define COMMON_VALUE 0x10000u	 /* smaller numbers stand in many places for other reasons */
 
 /* The same field of another block of that kind: the code was right about the field and wrong about
  * which object, as it is when a loop has gone on. */
@@ -507,7 +512,7 @@ static void take_found(struct reader *reader)
 		struct log_value value;
 
 		if (item.head.type != LOG_VALUE || !log_payload(&item, &value, sizeof(value)) ||
-		    value.value != reader->ret->pointer)
+		    value.value != reader->ret->pointer || value.size > LARGEST_HOME)
 			continue;
 		if (reader->ret->steps.count > 0 &&
 		    reader->ret->steps.items[0].home.address == value.where)

@@ -122,13 +122,18 @@ void home_deinit(struct home *home)
 	*home = (struct home){ 0 };
 }
 
-/* The key without its ordinal: blocks of one context are alike, and which of them it is may
- * differ from run to run. */
-static size_t context_len(const char *key)
+/* The keys without their ordinals: blocks of one context are alike, and which of them it is may
+ * differ from run to run. Of some blocks only the context is known, not the thread either. */
+static bool same_context(const char *a, const char *b)
 {
-	const char *hash = key ? strrchr(key, '#') : NULL;
+	const char *end_a = a ? strrchr(a, '#') : NULL, *end_b = b ? strrchr(b, '#') : NULL;
+	size_t len_a, len_b;
 
-	return hash ? (size_t)(hash - key) : 0;
+	if (!a || !b)
+		return false;
+	len_a = end_a && end_b ? (size_t)(end_a - a) : strcspn(a, "@#");
+	len_b = end_a && end_b ? (size_t)(end_b - b) : strcspn(b, "@#");
+	return len_a > 0 && len_a == len_b && memcmp(a, b, len_a) == 0;
 }
 
 static bool same_text(const char *a, const char *b)
@@ -138,13 +143,11 @@ static bool same_text(const char *a, const char *b)
 
 bool home_same(const struct home *a, const struct home *b)
 {
-	size_t len = context_len(a->key);
-
 	if (a->kind != b->kind || a->offset != b->offset)
 		return false;
 	switch (a->kind) {
 	case HOME_BLOCK:
-		return len > 0 && len == context_len(b->key) && memcmp(a->key, b->key, len) == 0;
+		return same_context(a->key, b->key);
 	case HOME_GLOBAL:
 	case HOME_STACK:
 		return same_text(a->name, b->name);

@@ -95,8 +95,8 @@ struct write_seen {
 	unsigned int flags;	/* enum write_flags */
 	struct stack writer;	/* innermost first; the frame's kind tells jit and python */
 	int tid;
-	char *thread;		   /* its name; or NULL */
-	uint64_t when_ns;	   /* since the process began; 0 unknown */
+	char *thread;	  /* its name; or NULL */
+	uint64_t when_ns; /* since the process began; 0 unknown */
 	/* The block of the pointer that the store went through, as it was at the store; `value`
 	 * is that pointer; NULL unknown. Of a pointer that is known to be older than the block
 	 * that has the place now, it is the earlier block, with `former` set. */
@@ -196,7 +196,9 @@ struct canary_broken {
 	struct block_life *block;
 	int64_t offset; /* of the first damaged byte, from the block's start */
 	uint64_t len;	/* to the last damaged one */
-	bool adjacent;	/* the damage begins at the block's very end (or ends at its start) */
+	/* The damage begins at the block's very end (or ends at its start), or lies so near that no
+	 * other block can be meant: the guards of its neighbours are whole. */
+	bool adjacent;
 	struct strbuf expected, found;	 /* some bytes from there */
 	char *last_whole, *first_broken; /* the two checkpoints (tests) around it; or NULL */
 };

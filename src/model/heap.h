@@ -92,16 +92,15 @@ struct heap_holder {
 	char *name; /* a global's, as far as it is known; a register's; NULL */
 	char *module;
 	uint64_t module_offset;
-	uint64_t name_offset;	    /* where in that global */
-	char *key;		    /* of the holding block */
-	uint64_t size, offset;	    /* of the holding block; where in it the pointer stands */
-	int lane;		    /* of a stack: whose, by order of creation; -1: unknown */
-	struct stack stack;	    /* who allocated the holding block */
-	int64_t target_offset;	    /* where in the freed block it points */
-	bool used;		    /* a crash went through this very pointer afterwards */
-	struct heap_trials used_in; /* in these trials, the first of them */
-	/* Trials whose crash went through a block that it pointed to, by whatever pointer. */
-	struct heap_trials touched_in;
+	uint64_t name_offset;  /* where in that global */
+	char *key;	       /* of the holding block */
+	uint64_t size, offset; /* of the holding block; where in it the pointer stands */
+	int lane;	       /* of a stack: whose, by order of creation; -1: unknown */
+	struct stack stack;    /* who allocated the holding block */
+	int64_t target_offset; /* where in the freed block it points */
+	bool used;	       /* a crash went through this very pointer afterwards */
+	/* Trials in which it also stood there still when it crashed; the first of them. */
+	struct heap_trials used_in;
 	uint64_t count, trials, last_trial;
 };
 

@@ -151,6 +151,7 @@ static inline struct evidence made_crash(uint64_t trial, enum fault_class fault)
 						   .size = 56,
 						   .telling = true }));
 	made_stack(&c->blocks.items[0].allocated, "object_new", 40);
+	c->write = true;
 	c->register_count = 2;
 	(void)strcpy(c->registers[0].name, "rax");
 	(void)strcpy(c->registers[1].name, "rdi");
@@ -197,6 +198,7 @@ static inline struct evidence made_freed_use(uint64_t trial, bool write)
 	struct evidence e = evidence_new(EVIDENCE_FREED_USE, trial, true);
 
 	e.freed_use->block = made_block(1000 + trial, MADE_BLOCK, 56, BLOCK_FREED);
+	e.freed_use->block->poison = true;
 	e.freed_use->offset = 24;
 	e.freed_use->write = write;
 	e.freed_use->instruction = mem_strdup("mov rax, qword ptr [rbx+0x18]");

@@ -67,7 +67,6 @@ static void run(struct case_store *cs, const struct trial_settings *settings, un
 
 	strv_add(&env, "VICTIM=1");
 	observe_heap_defaults(0, &request.plan);
-	request.plan.sweep = PLAN_SWEEP_ALL;
 	check(heap_run(cs, &request, ret, &err));
 }
 
@@ -96,6 +95,13 @@ int main(int argc, char **argv)
 	heap_evidence(&report, &evidence);
 	for (size_t i = 0; i < evidence.list.count; i++)
 		evidence.list.items[i].id = i + 1;
+	VEC_FOREACH (&evidence.list, e) {
+		AUTO(strbuf_deinit) struct strbuf words = { 0 };
+
+		evidence_describe(e, &words);
+		(void)printf("evidence trial %llu%s: %s\n", (unsigned long long)e->trial,
+			     e->failing ? "" : " (passed)", strbuf_str(&words));
+	}
 	verdict_judge(&evidence, &verdict);
 	print(&verdict);
 	return 0;

@@ -534,6 +534,22 @@ static void mismatched(struct evidence_list *l)
 	add(l, made_bad_free(1, BAD_FREE_MISMATCHED));
 }
 
+static void mismatched_beside_damage(struct evidence_list *l)
+{
+	mismatched(l);
+	damage_only(l);
+}
+
+static void mismatched_beside_a_wrong_pointer(struct evidence_list *l)
+{
+	struct evidence *e;
+
+	mismatched(l);
+	e = add(l, made_bad_free(2, BAD_FREE_INTERIOR));
+	stack_deinit(&e->bad_free->second);
+	made_stack(&e->bad_free->second, "line_drop", 56);
+}
+
 static void foreign(struct evidence_list *l)
 {
 	add(l, made_bad_free(1, BAD_FREE_FOREIGN));
@@ -850,6 +866,8 @@ static const struct row {
 	ROW(free_in_a_passing_trial, DOUBLE_FREE, DOUBTED, "cache_drop"),
 	ROW(interior_free, INVALID_FREE, FIRM, "cache_drop"),
 	ROW(mismatched, INVALID_FREE, DOUBTED, "cache_drop"),
+	ROW(mismatched_beside_damage, OVERFLOW, DOUBTED, NULL),
+	ROW(mismatched_beside_a_wrong_pointer, INVALID_FREE, FIRM, "line_drop"),
 	ROW(foreign, INVALID_FREE, DOUBTED, "cache_drop"),
 
 	ROW(dangling, DANGLING_HOLDER, FIRM, "container_swap"),

@@ -831,7 +831,7 @@ static int look_at_heap(struct chase *chase, struct err *err)
 		stakeout_deinit(&chase->stakeout);
 		chase->stakeout = (struct stakeout){ 0 };
 		VEC_FOREACH (&report.findings, finding)
-			if (finding->kind <= HEAP_WRITE_AFTER_FREE &&
+			if (finding->kind <= HEAP_WRITE_AFTER_FREE && !finding->continued &&
 			    chase->stakeout.list.count < LEVELS_MAX)
 				(void)stakeout_add_damage(&chase->stakeout, finding);
 		chase->heap_findings = report.findings.count;

@@ -137,19 +137,15 @@ static void tell_finding(const struct heap_report *report, const struct heap_fin
 
 /* ---- holders ---- */
 
-static bool lasts(const struct heap_holder *holder)
-{
-	return strcmp(holder->kind, "block") == 0 || strcmp(holder->kind, "global") == 0;
-}
-
-/* The one whose pointer the crash went through. What stands on a stack or in a register may be a
- * copy of it; of two that last, nobody knows which it was. */
+/* The one whose pointer the crash went through. When others held the same pointer at that moment,
+ * on a stack perhaps, nobody knows which of them it was. */
 static const struct heap_holder *used_holder(const struct heap_dangling *dangling)
 {
 	const struct heap_holder *found = NULL;
 
 	VEC_FOREACH (&dangling->holders, holder) {
-		if (!holder->used || holder->used_in.list.count == 0 || !lasts(holder))
+		/* A register has it from somewhere. */
+		if (holder->used_in.list.count == 0 || strcmp(holder->kind, "register") == 0)
 			continue;
 		if (found)
 			return NULL;
@@ -172,23 +168,26 @@ static struct block_life *target_of(const struct heap_dangling *dangling)
 
 static void tell_home(const struct heap_holder *holder, struct holder_seen *ret)
 {
-	if (strcmp(holder->kind, "global") == 0) {
-		ret->home =
-			(struct home){ .kind = HOME_GLOBAL,
-				       .name = copy(holder->name),
-				       .module = copy(holder->module),
-				       /* without a name, where in its file */
-				       .offset = holder->name ? 0 : (int64_t)holder->module_offset,
-				       .len = sizeof(uint64_t) };
-		return;
+	struct home *home = &ret->home;
+
+	home->len = sizeof(uint64_t);
+	if (strcmp(holder->kind, "block") == 0) {
+		home->kind = HOME_BLOCK;
+		home->key = copy(holder->key);
+		home->offset = (int64_t)holder->offset;
+		ret->holder = mem_alloc(sizeof(*ret->holder));
+		*ret->holder =
+			(struct block_life){ .key = copy(holder->key), .size = holder->size };
+		stack_copy(&ret->holder->allocated, &holder->stack);
+	} else if (strcmp(holder->kind, "global") == 0) {
+		home->kind = HOME_GLOBAL;
+		home->name = copy(holder->name);
+		home->module = copy(holder->module);
+		home->offset =
+			(int64_t)(holder->name ? holder->name_offset : holder->module_offset);
+	} else {
+		home->kind = strcmp(holder->kind, "stack") == 0 ? HOME_STACK : HOME_ADDRESS;
 	}
-	ret->home = (struct home){ .kind = HOME_BLOCK,
-				   .key = copy(holder->key),
-				   .offset = (int64_t)holder->offset,
-				   .len = sizeof(uint64_t) };
-	ret->holder = mem_alloc(sizeof(*ret->holder));
-	*ret->holder = (struct block_life){ .key = copy(holder->key), .size = holder->size };
-	stack_copy(&ret->holder->allocated, &holder->stack);
 }
 
 static void tell_dangling(const struct heap_dangling *dangling, struct evidence_list *ret)

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "engine/growth/holders.h"
+#include "wire/plan.h"
 
 #define DANGLING_MAX 200
 #define HOLDERS_MAX 32
@@ -12,13 +13,19 @@
 #define STACKS_MAX 5000
 #define TRIALS_MAX 64 /* of which it is kept that a holder was used in them */
 
+/* A pointer that a sweep came upon. */
+struct held {
+	struct log_holder record;
+	bool at_crash; /* it stood there when the process died, not only when the block was freed */
+};
+
 /* What the sweeps of one process found, and what its crash touched. */
 struct sweeping {
 	const struct heap_trial *trial;
 	struct event_log *log;
 	struct heap_report *report;
 	VEC(struct log_block) targets;
-	VEC(struct log_holder) holders;
+	VEC(struct held) holders;
 	VEC(struct log_block) touched; /* by the crash */
 	VEC(uint64_t) registers;       /* of the crash */
 };
@@ -57,10 +64,11 @@ static void take_crash(struct sweeping *s, const struct log_item *item)
 static void gather(struct sweeping *s)
 {
 	struct log_item item;
+	bool at_crash = false; /* sweeps follow one another, each with its holders */
 
 	log_reader_rewind(&s->log->reader);
 	while (log_reader_next(&s->log->reader, &item)) {
-		struct log_holder holder;
+		struct held held = { .at_crash = at_crash };
 		struct log_sweep sweep;
 
 		if (item.head.type == LOG_BLOCK)
@@ -68,10 +76,12 @@ static void gather(struct sweeping *s)
 		else if (item.head.type == LOG_CRASH)
 			take_crash(s, &item);
 		else if (item.head.type == LOG_HOLDER && s->holders.count < RECORDS_MAX &&
-			 log_payload(&item, &holder, sizeof(holder)))
-			VEC_PUSH(&s->holders, holder);
-		else if (item.head.type == LOG_SWEEP && log_payload(&item, &sweep, sizeof(sweep)))
+			 log_payload(&item, &held.record, sizeof(held.record)))
+			VEC_PUSH(&s->holders, held);
+		else if (item.head.type == LOG_SWEEP && log_payload(&item, &sweep, sizeof(sweep))) {
 			s->report->sweep_bytes += sweep.read_bytes;
+			at_crash = sweep.at == PLAN_SWEEP_AT_CRASH;
+		}
 	}
 	s->report->swept += s->targets.count;
 }
@@ -157,10 +167,8 @@ static void add_holder(struct heap_dangling *dangling, struct heap_holder holder
 		known->used |= holder.used;
 		known->trials += known->last_trial != trial;
 		known->last_trial = trial;
-		if (holder.used)
+		if (holder.used_in.list.count > 0)
 			add_trial(&known->used_in, trial);
-		if (holder.touched_in.list.count > 0)
-			add_trial(&known->touched_in, trial);
 		heap_holder_deinit(&holder);
 		return;
 	}
@@ -173,8 +181,7 @@ static void add_holder(struct heap_dangling *dangling, struct heap_holder holder
 	VEC_PUSH(&dangling->holders, holder);
 }
 
-static void tell_holder(struct sweeping *s, const struct log_holder *record,
-			struct heap_dangling *dangling)
+static void tell_holder(struct sweeping *s, const struct held *held, struct heap_dangling *dangling)
 {
 	static const char *const kinds[] = { [LOG_HELD_BY_BLOCK] = "block",
 					     [LOG_HELD_BY_FILE] = "global",
@@ -184,6 +191,7 @@ static void tell_holder(struct sweeping *s, const struct log_holder *record,
 	static const char *const registers[] = { "r8",	"r9",  "r10", "r11", "r12", "r13",
 						 "r14", "r15", "rdi", "rsi", "rbp", "rbx",
 						 "rdx", "rax", "rcx", "rsp", "rip" };
+	const struct log_holder *record = &held->record;
 	struct heap_holder holder = { .lane = -1 };
 	struct event_log *home;
 	struct global_place global;
@@ -193,10 +201,8 @@ static void tell_holder(struct sweeping *s, const struct log_holder *record,
 	holder.kind = mem_strdup(kinds[record->kind]);
 	holder.target_offset = (int64_t)(record->value - record->target_start);
 	holder.used = was_way(s, record);
-	if (holder.used)
+	if (holder.used && held->at_crash)
 		add_trial(&holder.used_in, s->trial->number);
-	if (was_used(s, record->target_id))
-		add_trial(&holder.touched_in, s->trial->number);
 	if (record->kind == LOG_HELD_BY_BLOCK) {
 		struct log_block block = { .context = record->context };
 
@@ -232,7 +238,7 @@ static void read_log(struct sweeping *s)
 		bool used = was_used(s, target->id);
 
 		VEC_FOREACH (&s->holders, holder) {
-			if (holder->target_id != target->id)
+			if (holder->record.target_id != target->id)
 				continue;
 			if (!dangling)
 				dangling = dangling_of(s, target);
@@ -309,11 +315,8 @@ static void settle_use(struct heap_dangling *dangling)
 			return;
 		only = holder;
 	}
-	if (!only || only->touched_in.list.count == 0)
-		return;
-	only->used = true;
-	VEC_FOREACH (&only->touched_in.list, trial)
-		add_trial(&only->used_in, *trial);
+	if (only)
+		only->used = true;
 }
 
 void sweeps_sort(struct heap_report *report)

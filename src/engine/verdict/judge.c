@@ -13,6 +13,13 @@ static bool is_firm(const struct proof *proof)
 	return proof->fits && proof->doubts.count == 0;
 }
 
+/* With most allocators it does no harm: any other story about memory comes first. */
+static bool is_mismatch(const struct proof *proof)
+{
+	return proof->main->kind == EVIDENCE_BAD_FREE &&
+	       proof->main->bad_free->kind == BAD_FREE_MISMATCHED;
+}
+
 /* The first firm one, or the first that fits. */
 static size_t choose(const struct proof *proofs)
 {
@@ -23,7 +30,8 @@ static size_t choose(const struct proof *proofs)
 			continue;
 		if (is_firm(&proofs[i]))
 			return i;
-		if (best == rule_count)
+		if (best == rule_count ||
+		    (is_mismatch(&proofs[best]) && !(BIT(rules[i].class) & APART)))
 			best = i;
 	}
 	return best;

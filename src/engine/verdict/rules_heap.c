@@ -294,6 +294,16 @@ static bool aborted(const struct facts *facts, uint64_t trial)
 	return false;
 }
 
+/* The one to tell of two: no mere mismatch, then one of a failing trial. */
+static bool tells_more(const struct evidence *e, const struct evidence *than)
+{
+	bool mere = e->bad_free->kind == BAD_FREE_MISMATCHED;
+
+	if (mere != (than->bad_free->kind == BAD_FREE_MISMATCHED))
+		return !mere;
+	return e->failing && !than->failing;
+}
+
 void weigh_bad_free(const struct rule *rule, const struct facts *facts, struct proof *ret)
 {
 	bool failing = false;
@@ -301,7 +311,7 @@ void weigh_bad_free(const struct rule *rule, const struct facts *facts, struct p
 	VEC_FOREACH (&facts->list->list, e) {
 		if (!is_bad_free(rule, e))
 			continue;
-		if (!ret->main || (e->failing && !failing))
+		if (!ret->main || tells_more(e, ret->main))
 			ret->main = e;
 		failing = failing || e->failing;
 		VEC_PUSH(&ret->pieces, e);

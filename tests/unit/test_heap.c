@@ -1,0 +1,346 @@
+/*
+ * From findings of the heap observer to evidence, and what the verdict makes of it: whose overflow
+ * it was, which trials count, who held the pointer.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "engine/heap/evidence.h"
+#include "engine/heap/runs.h"
+#include "engine/verdict/verdict.h"
+#include "evidence_fixture.h"
+
+#define PLACE 0x500000ull
+
+/* ---- runs ---- */
+
+static struct heap_finding damage(enum heap_kind kind, uint64_t id, uint64_t address, uint64_t size,
+				  int64_t offset, uint64_t length)
+{
+	return (struct heap_finding){ .kind = kind,
+				      .id = id,
+				      .address = address,
+				      .size = size,
+				      .offset = offset,
+				      .length = length };
+}
+
+static void an_overflow_goes_on_over_the_next_blocks(void **state)
+{
+	/* 104 bytes and 16 of guard, libc's word, 16 of guard, 32 bytes, 8 of guard, and so on. */
+	struct heap_finding run[] = {
+		damage(HEAP_UNDERFLOW, 3, PLACE + 144 + 64, 40, -16, 16),
+		damage(HEAP_OVERFLOW, 2, PLACE + 144, 32, 32, 8),
+		damage(HEAP_UNDERFLOW, 2, PLACE + 144, 32, -16, 16),
+		damage(HEAP_OVERFLOW, 1, PLACE, 104, 104, 16),
+	};
+
+	(void)state;
+	runs_mark(run, ARRAY_SIZE(run));
+	assert_true(run[0].continued && run[1].continued && run[2].continued);
+	assert_false(run[3].continued);
+}
+
+static void an_overflow_into_a_freed_block_is_no_write_after_free(void **state)
+{
+	struct heap_finding run[] = {
+		damage(HEAP_OVERFLOW, 1, PLACE, 104, 104, 16),
+		damage(HEAP_UNDERFLOW, 2, PLACE + 144, 32, -16, 16),
+		damage(HEAP_WRITE_AFTER_FREE, 2, PLACE + 144, 32, 0, 24),
+	};
+
+	(void)state;
+	runs_mark(run, ARRAY_SIZE(run));
+	assert_false(run[0].continued);
+	assert_true(run[1].continued && run[2].continued);
+}
+
+static void an_underflow_reaches_back(void **state)
+{
+	/* It begins in the middle of the guard before. */
+	struct heap_finding run[] = {
+		damage(HEAP_OVERFLOW, 1, PLACE, 104, 112, 8),
+		damage(HEAP_UNDERFLOW, 2, PLACE + 144, 32, -16, 16),
+	};
+
+	(void)state;
+	runs_mark(run, ARRAY_SIZE(run));
+	assert_true(run[0].continued);
+	assert_false(run[1].continued);
+}
+
+static void damages_apart_are_each_their_own(void **state)
+{
+	struct heap_finding apart[] = {
+		damage(HEAP_OVERFLOW, 1, PLACE, 24, 24, 1),
+		damage(HEAP_OVERFLOW, 2, PLACE + 64, 24, 24, 1),
+		/* the place has a new owner */
+		damage(HEAP_OVERFLOW, 7, PLACE + 64, 24, 24, 1),
+		damage(HEAP_UNDERFLOW, 3, PLACE + 512, 112, -16, 8),
+	};
+
+	(void)state;
+	runs_mark(apart, 0);
+	runs_mark(apart, ARRAY_SIZE(apart));
+	for (size_t i = 0; i < ARRAY_SIZE(apart); i++)
+		assert_false(apart[i].continued);
+}
+
+/* ---- evidence ---- */
+
+/* Seen in trials 3 and 5. */
+static void find(struct heap_report *report, enum heap_kind kind, int64_t offset, bool failed)
+{
+	struct heap_finding f = { .kind = kind,
+				  .trial = 3,
+				  .key = mem_strdup("c0ffee#9"),
+				  .context = mem_strdup("c0ffee"),
+				  .id = 1003,
+				  .size = 56,
+				  .address = PLACE,
+				  .live = kind == HEAP_OVERFLOW || kind == HEAP_UNDERFLOW ||
+					  kind == HEAP_INTERIOR_FREE,
+				  .offset = offset,
+				  .length = 8,
+				  .expected = { 0xa1, 0xa2 },
+				  .found = { 1, 2 },
+				  .bytes = 2,
+				  .allocated_by = "new[]",
+				  .freed_by = "free",
+				  .trials = 2 };
+
+	f.when.after = mem_strdup("ok 1");
+	f.when.before = mem_strdup("ok 2");
+	made_stack(&f.allocated, "object_new", 40);
+	if (!f.live)
+		made_stack(&f.freed, "object_free", 77);
+	made_stack(&f.seen_at, "object_use", 90);
+	VEC_PUSH(&f.seen, ((struct heap_sighting){ 3, failed, 1003, 56, PLACE, offset, 8 }));
+	VEC_PUSH(&f.seen, ((struct heap_sighting){ 5, failed, 1005, 56, PLACE + 4096, offset, 8 }));
+	VEC_PUSH(&report->findings, f);
+	report->heap.trials = 6;
+	report->heap.failed = failed ? 2 : 0;
+}
+
+static enum verdict_class judged(const struct heap_report *report, struct evidence_list *ret)
+{
+	AUTO(verdict_deinit) struct verdict verdict = { 0 };
+
+	heap_evidence(report, ret);
+	for (size_t i = 0; i < ret->list.count; i++)
+		ret->list.items[i].id = i + 1;
+	verdict_judge(ret, &verdict);
+	return verdict.class;
+}
+
+static void every_kind_has_its_class(void **state)
+{
+	static const struct {
+		enum heap_kind kind;
+		int64_t offset;
+		enum evidence_kind evidence;
+		enum verdict_class class;
+	} rows[] = {
+		{ HEAP_OVERFLOW, 56, EVIDENCE_CANARY, VERDICT_OVERFLOW },
+		{ HEAP_OVERFLOW, 64, EVIDENCE_CANARY, VERDICT_OVERFLOW },
+		{ HEAP_UNDERFLOW, -16, EVIDENCE_CANARY, VERDICT_UNDERFLOW },
+		{ HEAP_WRITE_AFTER_FREE, 8, EVIDENCE_CANARY, VERDICT_WRITE_AFTER_FREE },
+		{ HEAP_DOUBLE_FREE, 0, EVIDENCE_BAD_FREE, VERDICT_DOUBLE_FREE },
+		{ HEAP_INTERIOR_FREE, 4, EVIDENCE_BAD_FREE, VERDICT_INVALID_FREE },
+		{ HEAP_INVALID_FREE, 0, EVIDENCE_BAD_FREE, VERDICT_INVALID_FREE },
+		{ HEAP_MISMATCHED_FREE, 0, EVIDENCE_BAD_FREE, VERDICT_INVALID_FREE },
+		{ HEAP_USE_AFTER_FREE, 0, EVIDENCE_FREED_USE, VERDICT_USE_AFTER_FREE },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		AUTO(heap_report_deinit) struct heap_report report = { 0 };
+		AUTO(evidence_list_deinit) struct evidence_list list = { 0 };
+
+		find(&report, rows[i].kind, rows[i].offset, true);
+		assert_int_equal(judged(&report, &list), rows[i].class);
+		assert_int_equal(list.list.count, 2);
+		assert_int_equal(list.list.items[0].kind, rows[i].evidence);
+		assert_int_equal(list.list.items[1].trial, 5);
+		assert_true(list.list.items[1].failing);
+	}
+}
+
+static void each_trial_has_its_own_block(void **state)
+{
+	AUTO(heap_report_deinit) struct heap_report report = { 0 };
+	AUTO(evidence_list_deinit) struct evidence_list list = { 0 };
+	const struct canary_broken *first, *second;
+
+	(void)state;
+	find(&report, HEAP_OVERFLOW, 56, true);
+	heap_evidence(&report, &list);
+	first = list.list.items[0].canary;
+	second = list.list.items[1].canary;
+	assert_string_equal(first->block->key, "c0ffee#9");
+	assert_string_equal(second->block->key, "c0ffee");
+	assert_int_equal(first->block->start, PLACE);
+	assert_int_equal(second->block->start, PLACE + 4096);
+	assert_int_equal(first->found.len, 2);
+	assert_int_equal(second->found.len, 0);
+	assert_string_equal(first->last_whole, "ok 1");
+	assert_string_equal(first->first_broken, "ok 2");
+	assert_null(second->last_whole);
+}
+
+/* Guards keep the harm away: damage counts where nothing failed, a bad free does not. */
+static void where_nothing_failed_damage_is_what_is_chased(void **state)
+{
+	AUTO(heap_report_deinit) struct heap_report report = { 0 }, frees = { 0 };
+	AUTO(evidence_list_deinit) struct evidence_list list = { 0 }, other = { 0 };
+
+	(void)state;
+	find(&report, HEAP_OVERFLOW, 56, false);
+	assert_int_equal(judged(&report, &list), VERDICT_OVERFLOW);
+	assert_non_null(strstr(list.list.items[0].note, "did not fail"));
+	find(&frees, HEAP_DOUBLE_FREE, 0, false);
+	heap_evidence(&frees, &other);
+	assert_false(other.list.items[0].failing);
+}
+
+/* Other trials failed, those with this damage did not: another matter. */
+static void damage_in_passing_trials_is_not_accused(void **state)
+{
+	AUTO(heap_report_deinit) struct heap_report report = { 0 };
+	AUTO(evidence_list_deinit) struct evidence_list list = { 0 };
+
+	(void)state;
+	find(&report, HEAP_OVERFLOW, 56, false);
+	report.heap.failed = 3;
+	assert_int_equal(judged(&report, &list), VERDICT_NOT_CAUGHT);
+}
+
+static void what_ran_on_is_no_evidence(void **state)
+{
+	AUTO(heap_report_deinit) struct heap_report report = { 0 };
+	AUTO(evidence_list_deinit) struct evidence_list list = { 0 };
+
+	(void)state;
+	find(&report, HEAP_WRITE_AFTER_FREE, 0, true);
+	report.findings.items[0].continued = true;
+	find(&report, HEAP_OVERFLOW, 56, true);
+	assert_int_equal(judged(&report, &list), VERDICT_OVERFLOW);
+	assert_int_equal(list.list.count, 2);
+}
+
+/* ---- holders ---- */
+
+static void hold(struct heap_dangling *dangling, const char *kind, const char *name, bool at_crash)
+{
+	struct heap_holder holder = { .kind = mem_strdup(kind),
+				      .name = name ? mem_strdup(name) : NULL,
+				      .name_offset = 16,
+				      .offset = 24,
+				      .lane = -1,
+				      .used = true,
+				      .count = 2,
+				      .trials = 2,
+				      .last_trial = 5 };
+
+	if (strcmp(kind, "block") == 0)
+		holder.key = mem_strdup("beef");
+	if (at_crash) {
+		VEC_PUSH(&holder.used_in.list, 3);
+		VEC_PUSH(&holder.used_in.list, 5);
+	}
+	VEC_PUSH(&dangling->holders, holder);
+}
+
+static struct heap_dangling *dangle(struct heap_report *report)
+{
+	struct heap_dangling dangling = { .context = mem_strdup("c0ffee"),
+					  .key = mem_strdup("c0ffee#9"),
+					  .size = 56,
+					  .trial = 3,
+					  .blocks = 4,
+					  .used = true };
+
+	find(report, HEAP_USE_AFTER_FREE, 0, true);
+	made_stack(&dangling.allocated, "object_new", 40);
+	made_stack(&dangling.freed, "object_free", 77);
+	VEC_PUSH(&report->dangling, dangling);
+	return &report->dangling.items[report->dangling.count - 1];
+}
+
+static void the_one_that_still_held_it_is_the_holder(void **state)
+{
+	static const char *const kinds[] = { "global", "block" };
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(kinds); i++) {
+		AUTO(heap_report_deinit) struct heap_report report = { 0 };
+		AUTO(evidence_list_deinit) struct evidence_list list = { 0 };
+		struct heap_dangling *dangling = dangle(&report);
+		const struct holder_seen *seen;
+
+		hold(dangling, "block", NULL, false); /* only when it was freed */
+		hold(dangling, kinds[i], i == 0 ? "current" : NULL, true);
+		hold(dangling, "register", "rdi", true);
+		assert_int_equal(judged(&report, &list), VERDICT_DANGLING_HOLDER);
+		assert_int_equal(list.list.count, 4);
+		assert_int_equal(list.list.items[2].kind, EVIDENCE_HOLDER);
+		assert_int_equal(list.list.items[3].trial, 5);
+		seen = list.list.items[2].holder;
+		assert_int_equal(seen->home.kind, i == 0 ? HOME_GLOBAL : HOME_BLOCK);
+		assert_int_equal(seen->home.offset, i == 0 ? 16 : 24);
+		assert_true(seen->used && seen->exact);
+	}
+}
+
+static void of_two_that_held_it_nobody_is_accused(void **state)
+{
+	AUTO(heap_report_deinit) struct heap_report report = { 0 };
+	AUTO(evidence_list_deinit) struct evidence_list list = { 0 };
+	struct heap_dangling *dangling = dangle(&report);
+
+	(void)state;
+	hold(dangling, "block", NULL, true);
+	hold(dangling, "stack", NULL, true);
+	assert_int_equal(judged(&report, &list), VERDICT_USE_AFTER_FREE);
+	assert_int_equal(list.list.count, 2);
+}
+
+/* Somebody still points to it, and nobody went there: that is how many programs are. */
+static void a_pointer_that_is_not_used_is_no_evidence(void **state)
+{
+	AUTO(heap_report_deinit) struct heap_report report = { 0 };
+	AUTO(evidence_list_deinit) struct evidence_list list = { 0 };
+	struct heap_dangling dangling = { .context = mem_strdup("c0ffee"), .size = 56 };
+
+	(void)state;
+	hold(&dangling, "global", "last_seen", false);
+	dangling.holders.items[0].used = false;
+	VEC_PUSH(&report.dangling, dangling);
+	assert_int_equal(judged(&report, &list), VERDICT_NOT_CAUGHT);
+	assert_int_equal(list.list.count, 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(an_overflow_goes_on_over_the_next_blocks),
+		cmocka_unit_test(an_overflow_into_a_freed_block_is_no_write_after_free),
+		cmocka_unit_test(an_underflow_reaches_back),
+		cmocka_unit_test(damages_apart_are_each_their_own),
+		cmocka_unit_test(every_kind_has_its_class),
+		cmocka_unit_test(each_trial_has_its_own_block),
+		cmocka_unit_test(where_nothing_failed_damage_is_what_is_chased),
+		cmocka_unit_test(damage_in_passing_trials_is_not_accused),
+		cmocka_unit_test(what_ran_on_is_no_evidence),
+		cmocka_unit_test(the_one_that_still_held_it_is_the_holder),
+		cmocka_unit_test(of_two_that_held_it_nobody_is_accused),
+		cmocka_unit_test(a_pointer_that_is_not_used_is_no_evidence),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

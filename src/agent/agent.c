@@ -128,6 +128,7 @@ static void switch_on(void)
 	agent_switch.truncations = (flags & PLAN_TRUNCATIONS) != 0;
 	agent_switch.growth = ids && (flags & PLAN_GROWTH);
 	agent_switch.chaos = chaos_wanted();
+	agent_switch.lines = agent_switch.growth || (ids && watch_state.area);
 	__atomic_store_n(&agent_switch.ids, ids, __ATOMIC_RELEASE);
 }
 

@@ -67,7 +67,8 @@ struct agent_switch {
 	uint32_t truncations;
 	uint32_t growth;
 	uint32_t chaos; /* enum chaos_switch: threads are held back */
-	char rest[4096 - 20];
+	uint32_t lines; /* lines on stdout and stderr are looked at */
+	char rest[4096 - 24];
 };
 
 /* The agent's one state page. Written by the constructor and the atfork handlers, then only read,

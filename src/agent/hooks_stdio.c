@@ -1,10 +1,11 @@
 /*
- * Lines for the growth series. libc writes its streams with calls that no hook sees, so the lines
- * are noticed where the program makes them: a checkpoint is taken before the first byte of each
- * line on stdout and stderr, with the number of bytes that went before it on that stream. This is
- * the place in the program, also when the stream is written out much later.
+ * Lines for the growth series, and a chance to look at what is watched. libc writes its streams
+ * with calls that no hook sees, so the lines are noticed where the program makes them: a checkpoint
+ * is taken before the first byte of each line on stdout and stderr, with the number of bytes that
+ * went before it on that stream. This is the place in the program, also when the stream is written
+ * out much later.
  *
- * Nothing is recorded unless the plan asks for growth; each call goes on unchanged.
+ * Nothing is recorded unless the plan asks for growth or watches; each call goes on unchanged.
  */
 #include <stdarg.h>
 #include <stdio.h>
@@ -15,6 +16,7 @@
 #include "agent/agent.h"
 #include "agent/checkpoint.h"
 #include "agent/real.h"
+#include "agent/watch.h"
 
 /* Some are macros too. */
 #undef putc
@@ -31,15 +33,21 @@ EXPORT int __vfprintf_chk(FILE *stream, int flag, const char *format, va_list li
 /* The descriptor that a stream stands for, if lines on it are followed; else -1. */
 static inline int followed(FILE *stream)
 {
-	if (likely(!agent_switch.growth))
+	if (likely(!agent_switch.lines))
 		return -1;
 	return stream == stdout ? STDOUT_FILENO : stream == stderr ? STDERR_FILENO : -1;
+}
+
+static __attribute__((noinline)) void line_begin(int fd, const void *bytes, size_t count)
+{
+	checkpoint_line_begin_sigsafe(fd, bytes, count);
+	watch_check_sigsafe();
 }
 
 static void bytes_begin(int fd, const void *bytes, size_t count)
 {
 	if (unlikely(fd >= 0) && count)
-		checkpoint_line_begin_sigsafe(fd, bytes, count);
+		line_begin(fd, bytes, count);
 }
 
 static void bytes_end(int fd, const void *bytes, size_t count)
@@ -54,7 +62,7 @@ EXPORT int puts(const char *text)
 	size_t count = fd >= 0 ? strlen(text) : 0;
 
 	if (unlikely(fd >= 0))
-		checkpoint_line_begin_sigsafe(fd, text, count);
+		line_begin(fd, text, count);
 	r = real.puts(text);
 	if (unlikely(fd >= 0) && r >= 0)
 		checkpoint_line_end_sigsafe(fd, count + 1, true);
@@ -143,7 +151,7 @@ static void format_begin(int fd, const char *format)
 {
 	if (likely(fd < 0))
 		return;
-	checkpoint_line_begin_sigsafe(fd, format, strcspn(format, "%"));
+	line_begin(fd, format, strcspn(format, "%"));
 }
 
 static int format_end(int fd, const char *format, int r)
@@ -239,8 +247,14 @@ EXPORT int __printf_chk(int flag, const char *format, ...)
 
 static inline int followed_fd(int fd)
 {
-	return unlikely(agent_switch.growth) && (fd == STDOUT_FILENO || fd == STDERR_FILENO) ? fd
-											     : -1;
+	return unlikely(agent_switch.lines) && (fd == STDOUT_FILENO || fd == STDERR_FILENO) ? fd
+											    : -1;
+}
+
+static void write_begin(int fd, const void *bytes, size_t count)
+{
+	checkpoint_write_sigsafe(fd, bytes, count);
+	watch_check_sigsafe();
 }
 
 EXPORT ssize_t write(int fd, const void *bytes, size_t count)
@@ -249,7 +263,7 @@ EXPORT ssize_t write(int fd, const void *bytes, size_t count)
 	ssize_t r;
 
 	if (unlikely(line >= 0) && count)
-		checkpoint_write_sigsafe(line, bytes, count);
+		write_begin(line, bytes, count);
 	r = real.write(fd, bytes, count);
 	if (r > 0)
 		bytes_end(line, bytes, (size_t)r);
@@ -262,7 +276,7 @@ EXPORT ssize_t writev(int fd, const struct iovec *parts, int count)
 	ssize_t r;
 
 	if (unlikely(line >= 0) && count > 0)
-		checkpoint_write_sigsafe(line, parts[0].iov_base, parts[0].iov_len);
+		write_begin(line, parts[0].iov_base, parts[0].iov_len);
 	r = real.writev(fd, parts, count);
 	/* Where it ended is not looked for: the next line begins a checkpoint in any case. */
 	if (unlikely(line >= 0) && r > 0)

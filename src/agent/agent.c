@@ -131,7 +131,7 @@ static void switch_on(void)
 	agent_switch.truncations = (flags & PLAN_TRUNCATIONS) != 0;
 	agent_switch.growth = ids && (flags & PLAN_GROWTH);
 	agent_switch.chaos = chaos_wanted();
-	agent_switch.lines = agent_switch.growth || canary.on;
+	agent_switch.lines = agent_switch.growth || canary.on || (ids && watch_state.area);
 	__atomic_store_n(&agent_switch.ids,
 			 !ids	     ? AGENT_IDS_OFF
 			 : canary.on ? AGENT_IDS_GUARDED

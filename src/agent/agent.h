@@ -6,7 +6,8 @@
  *  - Map memory for itself with raw mmap: the log (shared, one file), the side table, one area per
  *    thread. It never calls malloc, stdio, dladdr, backtrace or anything that takes a lock.
  *  - Open a descriptor only for the time of one function; the mappings live without it, so the
- *    target may close every descriptor it finds.
+ *    target may close every descriptor it finds. The four of the watches are kept, and hooks_fd.c
+ *    keeps them from being closed.
  *  - Stand in front of the functions listed in exports.map. Each hook calls the real function
  *    exactly once, with the same arguments, and keeps errno.
  *  - Put a jump or a breakpoint into functions that the plan names, while nobody can run them: see
@@ -38,6 +39,8 @@
  *    signals.c   what the target believes about its signals; crash.c writes the record
  *    interpreter.c  the memory that names Python frames, for that record
  *    checkpoint.c   live blocks per context as a series; hooks_stdio.c sees the lines
+ *    watch.c     which objects the debug registers are on (watch_perf.c); hit.c who was caught
+ *    predicate.c does a hit count?
  *    chaos.c     disturbances that the plan asks for, to raise the odds
  *    plan_apply.c   the items of the plan
  *    hooked.c    hooks on functions of the target itself; hooked_fast.c what they mostly do

@@ -385,17 +385,17 @@ struct block *block_suspend(struct guard *guard, uint64_t start, struct caller c
 	return block;
 }
 
-void block_resume(struct guard *guard, struct block *block, uint64_t start, uint64_t size)
+static void block_resize(struct guard *guard, struct block *block, uint64_t start, uint64_t size,
+			 uint32_t by)
 {
-	struct thread *self = guard->self;
-	uint32_t context = block->context & BLOCK_CONTEXT_MASK, by = block->free_context;
+	uint32_t context = block->context & BLOCK_CONTEXT_MASK;
 	uint64_t old = block_size(block);
 	struct log_context *row = &log_map.contexts[context];
 
 	block->free_context = 0;
 	block->freed_epoch = 0;
 	if (size != old) {
-		block->low = (uint8_t)start | (size >> 32 ? 1 : 0);
+		block->low = (uint8_t)start | (size >> 32 || watch_wants(context) ? 1 : 0);
 		((uint64_t *)block)[1] = block_size_context(size, context);
 	}
 	/* After its size: who looks at live blocks (round.c) finds them with the true one. */
@@ -411,7 +411,20 @@ void block_resume(struct guard *guard, struct block *block, uint64_t start, uint
 	}
 	if (size > blocks_state.spaces[BLOCKS_HEAP].largest)
 		blocks_state.spaces[BLOCKS_HEAP].largest = size;
-	ring_add(self, block, start, LOG_LIFE_RESIZE, by);
+	ring_add(guard->self, block, start, LOG_LIFE_RESIZE, by);
+}
+
+void block_resume(struct guard *guard, struct block *block, uint64_t start, uint64_t size)
+{
+	uint32_t context = block->context & BLOCK_CONTEXT_MASK, by = block->free_context;
+
+	block->free_context = 0;
+	block->freed_epoch = 0;
+	block->state = LOG_BLOCK_LIVE;
+	if (size != block_size(block))
+		block_resize(guard, block, start, size, by);
+	if (watch_wants(context))
+		watch_block_born(guard, block, start);
 }
 
 void block_moved(struct guard *guard, const struct block *was, uint64_t start, struct caller caller)

@@ -332,22 +332,25 @@ static void caught(struct watch_armed *armed, uint64_t number, uint32_t flags,
 							     __ATOMIC_RELAXED);
 	if (flags & LOG_HIT_ALONGSIDE) {
 		if (!memcmp(catch.old, catch.new, sizeof(catch.old)) ||
-		    !memcmp(armed->noted, catch.new, sizeof(catch.new)))
+		    !memcmp(armed->beside, catch.new, sizeof(catch.new)))
 			return;
-		memcpy(armed->noted, catch.new, sizeof(armed->noted));
+		memcpy(armed->beside, catch.new, sizeof(armed->beside));
 	} else {
 		__atomic_fetch_add(&row->hits, 1, __ATOMIC_RELAXED);
 		if (!memcmp(catch.old, catch.new, sizeof(catch.old)))
 			__atomic_fetch_add(&row->unchanged, 1, __ATOMIC_RELAXED);
-		armed->row->hits++;
+		__atomic_fetch_add(&armed->row->hits, 1, __ATOMIC_RELAXED);
 	}
 	catch.context = context;
 	catch.age = age_of(armed);
 	if (!counts(&catch))
 		return;
-	__atomic_fetch_add(&row->matched, 1, __ATOMIC_RELAXED);
+	if (!(flags & LOG_HIT_ALONGSIDE))
+		__atomic_fetch_add(&row->matched, 1, __ATOMIC_RELAXED);
 	number = __atomic_add_fetch(&watch_state.hit_count, 1, __ATOMIC_RELAXED);
-	who = writer_row(greg(context, REG_RIP), armed->watch, &catch.first);
+	who = writer_row(greg(context, REG_RIP),
+			 armed->watch | (flags & LOG_HIT_ALONGSIDE ? LOG_WRITER_ALONGSIDE : 0),
+			 &catch.first);
 	writer_count(who, number, &catch);
 	hit_write(&catch, number);
 	last_note(&catch, number);
@@ -392,9 +395,9 @@ static struct watch_armed *armed_at(uint64_t address)
 static bool nameless_trap(const siginfo_t *info, const ucontext_t *context)
 {
 	uint64_t rip = greg(context, REG_RIP);
-	bool any = false;
+	struct watch_armed *only = NULL;
+	unsigned i, count = 0, changed = 0;
 	uint8_t byte = 0;
-	unsigned i;
 
 	if (info->si_code != CODE_TRAP_BRKPT || (uint64_t)info->si_addr != rip ||
 	    !watch_read_sigsafe(&byte, rip - 1, 1) || byte == OPCODE_INT1)
@@ -404,12 +407,20 @@ static bool nameless_trap(const siginfo_t *info, const ucontext_t *context)
 		uint64_t number = __atomic_load_n(&armed->number, __ATOMIC_ACQUIRE);
 		uint64_t words[WATCH_WORDS] = { 0 };
 
-		any |= number != 0;
-		if (number && watch_read_sigsafe(words, armed->address, armed->bytes) &&
-		    memcmp(words, armed->last, sizeof(words)) != 0)
-			caught(armed, number, 0, context);
+		if (!number)
+			continue;
+		count++;
+		only = armed;
+		if (!watch_read_sigsafe(words, armed->address, armed->bytes) ||
+		    !memcmp(words, armed->last, sizeof(words)))
+			continue;
+		changed++;
+		caught(armed, number, 0, context);
 	}
-	return any;
+	/* The same value once more: no doubt where there is only one. */
+	if (count == 1 && !changed && only->number)
+		caught(only, only->number, 0, context);
+	return count > 0;
 }
 
 bool hit_trap_sigsafe(const siginfo_t *info, const ucontext_t *context)

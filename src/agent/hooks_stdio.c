@@ -1,9 +1,9 @@
 /*
- * Lines, for the growth series and for telling when a block was damaged. libc writes its streams
- * with calls that no hook sees, so the lines are noticed where the program makes them: a checkpoint
- * is taken before the first byte of each line on stdout and stderr, with the number of bytes that
- * went before it on that stream. This is the place in the program, also when the stream is written
- * out much later.
+ * Lines, for the growth series, for telling when a block was damaged, and as a chance to look at
+ * what is watched. libc writes its streams with calls that no hook sees, so the lines are noticed
+ * where the program makes them: a checkpoint is taken before the first byte of each line on stdout
+ * and stderr, with the number of bytes that went before it on that stream. This is the place in the
+ * program, also when the stream is written out much later.
  *
  * Nothing is recorded unless the plan asks for one of them; each call goes on unchanged.
  */
@@ -16,6 +16,7 @@
 #include "agent/agent.h"
 #include "agent/checkpoint.h"
 #include "agent/real.h"
+#include "agent/watch.h"
 
 /* Some are macros too. */
 #undef putc
@@ -37,10 +38,16 @@ static inline int followed(FILE *stream)
 	return stream == stdout ? STDOUT_FILENO : stream == stderr ? STDERR_FILENO : -1;
 }
 
+static __attribute__((noinline)) void line_begin(int fd, const void *bytes, size_t count)
+{
+	checkpoint_line_begin_sigsafe(fd, bytes, count);
+	watch_check_sigsafe();
+}
+
 static void bytes_begin(int fd, const void *bytes, size_t count)
 {
 	if (unlikely(fd >= 0) && count)
-		checkpoint_line_begin_sigsafe(fd, bytes, count);
+		line_begin(fd, bytes, count);
 }
 
 static void bytes_end(int fd, const void *bytes, size_t count)
@@ -55,7 +62,7 @@ EXPORT int puts(const char *text)
 	size_t count = fd >= 0 ? strlen(text) : 0;
 
 	if (unlikely(fd >= 0))
-		checkpoint_line_begin_sigsafe(fd, text, count);
+		line_begin(fd, text, count);
 	r = real.puts(text);
 	if (unlikely(fd >= 0) && r >= 0)
 		checkpoint_line_end_sigsafe(fd, count + 1, true);
@@ -144,7 +151,7 @@ static void format_begin(int fd, const char *format)
 {
 	if (likely(fd < 0))
 		return;
-	checkpoint_line_begin_sigsafe(fd, format, strcspn(format, "%"));
+	line_begin(fd, format, strcspn(format, "%"));
 }
 
 static int format_end(int fd, const char *format, int r)
@@ -244,13 +251,19 @@ static inline int followed_fd(int fd)
 											    : -1;
 }
 
+static void write_begin(int fd, const void *bytes, size_t count)
+{
+	checkpoint_write_sigsafe(fd, bytes, count);
+	watch_check_sigsafe();
+}
+
 EXPORT ssize_t write(int fd, const void *bytes, size_t count)
 {
 	int line = followed_fd(fd);
 	ssize_t r;
 
 	if (unlikely(line >= 0) && count)
-		checkpoint_write_sigsafe(line, bytes, count);
+		write_begin(line, bytes, count);
 	r = real.write(fd, bytes, count);
 	if (r > 0)
 		bytes_end(line, bytes, (size_t)r);
@@ -263,7 +276,7 @@ EXPORT ssize_t writev(int fd, const struct iovec *parts, int count)
 	ssize_t r;
 
 	if (unlikely(line >= 0) && count > 0)
-		checkpoint_write_sigsafe(line, parts[0].iov_base, parts[0].iov_len);
+		write_begin(line, parts[0].iov_base, parts[0].iov_len);
 	r = real.writev(fd, parts, count);
 	/* Where it ended is not looked for: the next line begins a checkpoint in any case. */
 	if (unlikely(line >= 0) && r > 0)

@@ -171,6 +171,11 @@ bool real_resolve(void)
 	NEXT(open, "open");
 	NEXT(openat, "openat");
 	NEXT(creat, "creat");
+	NEXT(close, "close");
+	NEXT(close_range, "close_range");
+	NEXT(closefrom, "closefrom");
+	NEXT(dup2, "dup2");
+	NEXT(dup3, "dup3");
 	NEXT(fopen, "fopen");
 	NEXT(freopen, "freopen");
 	NEXT(write, "write");

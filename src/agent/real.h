@@ -70,6 +70,11 @@ struct real {
 	int (*open)(const char *, int, ...);
 	int (*openat)(int, const char *, int, ...);
 	int (*creat)(const char *, mode_t);
+	int (*close)(int);
+	int (*close_range)(unsigned int, unsigned int, int); /* NULL before glibc 2.34, as is */
+	void (*closefrom)(int);				     /* this one */
+	int (*dup2)(int, int);
+	int (*dup3)(int, int, int);
 	FILE *(*fopen)(const char *, const char *);
 	FILE *(*freopen)(const char *, const char *, FILE *);
 	ssize_t (*write)(int, const void *, size_t);

@@ -15,6 +15,9 @@
 #define LOCK_SPINS 20000u
 #define OBJECT_REACH (64u << 10)
 #define PIECE_BYTES_MAX 8u
+#define SETTLE_STEP_NS 50000
+#define SETTLE_STEPS 400u	/* 20 ms for one change… */
+#define SETTLE_STEPS_ALL 10000u /* …and half a second for all */
 
 struct watch_state watch_state;
 uint16_t *watch_contexts;
@@ -33,6 +36,7 @@ static struct {
 	uint64_t numbers; /* objects armed so far */
 	uint64_t random;
 	uint32_t unplaced; /* bit per watch: a global whose module is not there yet; atomic */
+	uint32_t settling; /* steps waited so far; atomic */
 	struct aim aims[WATCH_REGISTERS];
 } state;
 
@@ -167,6 +171,31 @@ static void row_begin(struct watch_armed *armed, uint64_t number, uint32_t conte
 /* ---- changes that nobody was caught at ----------------------------------------------------------
  */
 
+static bool differs(const struct watch_armed *armed, const uint64_t words[WATCH_WORDS])
+{
+	return memcmp(words, armed->last, sizeof(armed->last)) != 0 &&
+	       memcmp(words, armed->noted, sizeof(armed->noted)) != 0;
+}
+
+/* Another thread may be between its store and our handler, and not even on a CPU. It is waited for,
+ * a little: where a hit comes in, that was it. False: so it was. */
+static bool settled(const struct watch_armed *armed, uint64_t number)
+{
+	static const struct timespec step = { .tv_nsec = SETTLE_STEP_NS };
+	uint64_t hits = __atomic_load_n(&armed->row->hits, __ATOMIC_RELAXED);
+	uint32_t i;
+
+	for (i = 0; i < SETTLE_STEPS; i++) {
+		if (__atomic_fetch_add(&state.settling, 1, __ATOMIC_RELAXED) >= SETTLE_STEPS_ALL)
+			break;
+		(void)raw_syscall2(SYS_nanosleep, &step, 0);
+		if (__atomic_load_n(&armed->row->hits, __ATOMIC_RELAXED) != hits ||
+		    (armed->number && armed->number != number))
+			return false;
+	}
+	return true;
+}
+
 static void changed_write(struct watch_armed *armed, uint64_t number,
 			  const uint64_t words[WATCH_WORDS])
 {
@@ -177,8 +206,9 @@ static void changed_write(struct watch_armed *armed, uint64_t number,
 					     .bytes = armed->bytes };
 	struct log_writer writer;
 
-	if (!memcmp(words, armed->last, sizeof(armed->last)) ||
-	    !memcmp(words, armed->noted, sizeof(armed->noted)))
+	if (!differs(armed, words))
+		return;
+	if (memcmp(words, armed->beside, sizeof(armed->beside)) != 0 && !settled(armed, number))
 		return;
 	memcpy(armed->noted, words, sizeof(armed->noted));
 	memcpy(changed.expected, armed->last, sizeof(changed.expected));
@@ -437,6 +467,7 @@ static void arm(const struct object *object, bool fixed)
 	if (!value_read(armed, armed->last) && !fixed)
 		return;
 	memcpy(armed->noted, armed->last, sizeof(armed->noted));
+	memcpy(armed->beside, armed->last, sizeof(armed->beside));
 	row_begin(armed, ++state.numbers, object->context);
 	__atomic_store_n(&armed->number, state.numbers, __ATOMIC_RELEASE);
 	trouble = armed_aim((uint32_t)(armed - watch_state.armed), pieces, count);

@@ -38,8 +38,9 @@ struct watch_armed {
 	bool fixed; /* not an object: never displaced */
 	uint64_t id, start, size;
 	struct block_key key;
-	uint64_t last[WATCH_WORDS];  /* atomic words: as the latest hit left them */
-	uint64_t noted[WATCH_WORDS]; /* a change nobody was caught at, told already */
+	uint64_t last[WATCH_WORDS];   /* atomic words: as the latest hit left them */
+	uint64_t noted[WATCH_WORDS];  /* a change nobody was caught at, told already */
+	uint64_t beside[WATCH_WORDS]; /* the same, as it was seen at another's trap */
 	struct log_watched *row;
 };
 

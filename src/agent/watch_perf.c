@@ -77,7 +77,9 @@ static uint32_t fds_from(void)
 	if (raw_syscall4(SYS_prlimit64, 0, RLIMIT_NOFILE, 0, &limit) ||
 	    limit.rlim_cur > FDS_FROM + 64)
 		return FDS_FROM;
-	return limit.rlim_cur > 64 ? (uint32_t)limit.rlim_cur - 32 : 3;
+	return limit.rlim_cur > 64   ? (uint32_t)limit.rlim_cur - 32
+	       : limit.rlim_cur > 12 ? (uint32_t)limit.rlim_cur - WATCH_REGISTERS
+				     : 3;
 }
 
 int watch_perf_open(void)

@@ -6,7 +6,7 @@
  * kernel tells of a hit by SIGTRAP, before the next instruction of that thread.
  *
  * They are the only descriptors that the agent keeps. They lie next to each other, high up, and
- * close() and its kin leave them alone (hooks_file.c).
+ * close() and its kin leave them alone (hooks_fd.c).
  */
 #ifndef REDHAND_AGENT_WATCH_PERF_H
 #define REDHAND_AGENT_WATCH_PERF_H

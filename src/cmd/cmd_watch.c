@@ -108,6 +108,12 @@ static int check(const struct watch_options *options, struct err *err)
 	return 0;
 }
 
+static void say_stopped(void *ctx, const struct watch_stop *stop)
+{
+	progress_end(ctx);
+	report_watch_stop(stop, stderr);
+}
+
 static int watch(const struct invocation *inv, struct watch_report *report, struct case_store **cs,
 		 struct err *err)
 {
@@ -123,9 +129,12 @@ static int watch(const struct invocation *inv, struct watch_report *report, stru
 	struct watch_request request = { .settings = &setup.settings,
 					 .program = inv->program,
 					 .slot_env = &setup.slot_env,
-					 .jobs = (unsigned int)options->trial.jobs,
+					 .jobs = options->stop ? 1
+							       : (unsigned int)options->trial.jobs,
 					 .trials = options->trials,
 					 .failures = options->failures,
+					 .stop = options->stop,
+					 .stopped = say_stopped,
 					 .progress = progress_show,
 					 .progress_ctx = &progress };
 	int r = check(options, err);
@@ -134,6 +143,9 @@ static int watch(const struct invocation *inv, struct watch_report *report, stru
 		r = trial_setup_init(&setup, &options->trial, "watch", inv->program, err);
 	if (r == 0 && setup.unobserved)
 		r = err_set(err, -ENOTSUP, "%s: its memory cannot be watched", setup.unobserved);
+	/* Nobody knows how long the user looks at it. */
+	if (options->stop)
+		setup.settings.timeout_ns = 0;
 	aim.program = setup.program_path;
 	aim.cwd = options->trial.cwd;
 	aim.env = &setup.slot_env;

@@ -32,6 +32,23 @@ static void outside_deinit(struct watch_outside *outside)
 		evidence_deinit(&evidence);
 }
 
+static bool has_python(const struct write_seen *write)
+{
+	for (size_t i = 0; i < write->writer.count; i++)
+		if (write->writer.frames[i].kind == FRAME_PYTHON)
+			return true;
+	return false;
+}
+
+const struct write_seen *watch_writer_shown(const struct watch_writer *writer)
+{
+	const struct write_seen *first = writer->first.write, *last = writer->last.write;
+
+	if (!last || !first)
+		return last ? last : first;
+	return has_python(first) && !has_python(last) ? first : last;
+}
+
 void watch_report_deinit(struct watch_report *report)
 {
 	mem_free(report->mode_reason);
@@ -49,5 +66,6 @@ void watch_report_deinit(struct watch_report *report)
 	VEC_FOREACH (&report->outside, outside)
 		outside_deinit(outside);
 	VEC_DEINIT(&report->outside);
+	write_seen_free(report->stop.write);
 	strv_deinit(&report->notes);
 }

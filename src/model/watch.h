@@ -75,6 +75,13 @@ struct watch_target {
 	uint64_t unplaced; /* trials in which it was never loaded */
 };
 
+/* The process that was stopped at a hit. */
+struct watch_stop {
+	int pid; /* 0: none was */
+	uint64_t trial;
+	struct write_seen *write;
+};
+
 struct watch_report {
 	const char *case_dir;
 	char *const *program;
@@ -90,8 +97,12 @@ struct watch_report {
 	VEC(struct watch_conflation) conflations;
 	VEC(struct watch_outside) outside;
 	uint64_t conflation_count, outside_count; /* in all */
+	struct watch_stop stop;
 	struct strv notes;
 };
+
+/* The write that stands for all of them: the last, but only first ones have their Python frames. */
+const struct write_seen *watch_writer_shown(const struct watch_writer *writer);
 
 void write_seen_free(struct write_seen *write);
 void watch_report_deinit(struct watch_report *report);

@@ -56,8 +56,7 @@ static json_t *values_json(const struct watch_writer *writer)
 
 static json_t *writer_json(const struct watch_writer *writer)
 {
-	const struct write_seen *write =
-		writer->last.write ? writer->last.write : writer->first.write;
+	const struct write_seen *write = watch_writer_shown(writer);
 	json_t *object = json_object();
 
 	set(object, "on", json_integer(writer->watch));
@@ -140,6 +139,19 @@ static json_t *outside_json(const struct watch_outside *outside)
 	return object;
 }
 
+static json_t *stop_json(const struct watch_stop *stop)
+{
+	json_t *object;
+
+	if (stop->pid == 0)
+		return json_null();
+	object = json_object();
+	set(object, "trial", count(stop->trial));
+	set(object, "pid", json_integer(stop->pid));
+	set(object, "site", json_site(&stop->write->writer));
+	return object;
+}
+
 void report_watch_json(const struct watch_report *report, FILE *out)
 {
 	json_t *object = json_object(), *targets = json_array(), *writers = json_array();
@@ -175,6 +187,7 @@ void report_watch_json(const struct watch_report *report, FILE *out)
 	set(object, "conflations_in_all", count(report->conflation_count));
 	set(object, "outside", outside);
 	set(object, "outside_in_all", count(report->outside_count));
+	set(object, "stopped", stop_json(&report->stop));
 	set(object, "notes", notes);
 	json_print(object, out);
 }

@@ -112,8 +112,7 @@ static void print_values(const struct watch_writer *writer, FILE *out)
 static void print_writer(const struct watch_report *report, const struct watch_writer *writer,
 			 size_t number, bool verbose, FILE *out)
 {
-	const struct write_seen *write =
-		writer->last.write ? writer->last.write : writer->first.write;
+	const struct write_seen *write = watch_writer_shown(writer);
 	const char *fit = write ? fit_words(write->fit) : NULL;
 
 	(void)fprintf(out, "\n%2zu. ", number);
@@ -185,6 +184,25 @@ static void print_outside(const struct watch_outside *outside, FILE *out)
 				"process, a device, or a mapping of the same memory elsewhere."
 			      : "Writes by system calls are not seen here (redhand doctor says "
 				"how to allow it), nor those of other processes and devices.");
+}
+
+void report_watch_stop(const struct watch_stop *stop, FILE *out)
+{
+	const struct write_seen *write = stop->write;
+
+	(void)fprintf(out, "stopped at %s",
+		      write->instruction ? write->instruction : "a write to it");
+	(void)fprintf(out, ": ");
+	print_value(write->old, write->value_len, out);
+	(void)fprintf(out, " -> ");
+	print_value(write->new, write->value_len, out);
+	(void)fputc('\n', out);
+	text_stack(&write->writer, FRAMES_SHOWN, "  ", out);
+	(void)fprintf(out,
+		      "trial %" PRIu64 " waits: gdb -p %d (below 'signal handler called' is the "
+		      "writer), or kill -CONT %d to go on; Ctrl-C here ends it\n",
+		      stop->trial, stop->pid, stop->pid);
+	(void)fflush(out);
 }
 
 static void print_head(const struct watch_report *report, FILE *out)

@@ -506,6 +506,7 @@ struct log_holder {
 #define LOG_HIT_OWNERS 16u
 #define LOG_WATCH_BYTES 32u
 #define LOG_WRITER_VALUES 4u
+#define LOG_WRITER_ALONGSIDE 0x80000000u
 
 enum log_watch_mode {
 	LOG_WATCH_OFF = 0, /* could not be armed: `trouble` */
@@ -534,8 +535,8 @@ struct log_watch_row {
 
 /* Who writes: by the instruction after the store. Live counters: hints. */
 struct log_writer_row {
-	uint64_t rip; /* 0: free row */
-	uint32_t watch;
+	uint64_t rip;	/* 0: free row */
+	uint32_t watch; /* with LOG_WRITER_ALONGSIDE: of hits that had no trap of their own */
 	uint32_t check; /* over rip, watch and the row number: log_context_check() */
 	uint64_t count, changed;
 	uint64_t first_hit, last_hit;					     /* numbers of hits */

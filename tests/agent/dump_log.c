@@ -4,6 +4,7 @@
  *	dump_log FILE             records, counters, damage
  *	dump_log --rings FILE     and the history rings
  *	dump_log --contexts FILE  and the context rows
+ *	dump_log --watch FILE     and what was watched and caught
  *	dump_log --keys FILE      one line per allocation in the rings: "hash lane ordinal size"
  */
 #include <fcntl.h>
@@ -43,6 +44,8 @@ static const char *const type_names[] = {
 	[LOG_ROUND] = "ROUND",
 	[LOG_SWEEP] = "SWEEP",
 	[LOG_HOLDER] = "HOLDER",
+	[LOG_HIT] = "KEPT",
+	[LOG_WATCH_CHANGED] = "CHANGED",
 };
 
 static const char *type_name(unsigned type)
@@ -132,6 +135,14 @@ static void print_block(const struct log_item *item)
 	       " context=%u free_context=%u ordinal=%u",
 	       b.via, b.state == LOG_BLOCK_LIVE ? "live" : "freed", b.relation, b.api, b.where,
 	       b.value, b.id, b.start, b.size, b.context, b.free_context, b.key.ordinal);
+}
+
+static uint64_t word(const uint8_t *bytes)
+{
+	uint64_t value;
+
+	memcpy(&value, bytes, sizeof(value));
+	return value;
 }
 
 static void print_item(const struct log_reader *log, const struct log_item *item)
@@ -288,6 +299,14 @@ static void print_item(const struct log_reader *log, const struct log_item *item
 		print_text("label", hook.label, strnlen(hook.label, sizeof(hook.label)));
 		break;
 	}
+	case LOG_WATCH_CHANGED: {
+		struct log_watch_changed changed;
+
+		log_payload(item, &changed, sizeof(changed));
+		printf(" watched=%" PRIu64 " watch=%u expected=%" PRIu64 " found=%" PRIu64,
+		       changed.watched, changed.watch, word(changed.expected), word(changed.found));
+		break;
+	}
 	case LOG_UNOBSERVED: {
 		struct log_unobserved u;
 
@@ -355,6 +374,54 @@ static void print_contexts(struct log_reader *log)
 			       c.alloc_bytes - c.free_bytes_own - c.free_bytes_other);
 }
 
+static void print_watch(struct log_reader *log)
+{
+	struct log_writer_row writer;
+	struct log_watched watched;
+	struct log_watch_row w;
+	uint32_t i;
+
+	for (i = 0; i < LOG_WATCHES; i++)
+		if (log_watch_row(log, i, &w))
+			printf("WATCH number=%u mode=%u kernel=%u trouble=%d objects=%" PRIu64
+			       " armed=%" PRIu64 " displaced=%" PRIu64 " hits=%" PRIu64
+			       " matched=%" PRIu64 " unchanged=%" PRIu64 " imprecise=%" PRIu64
+			       " late=%" PRIu64 "\n",
+			       i, w.mode, w.kernel_writes, w.trouble, w.objects, w.armed,
+			       w.displaced, w.hits, w.matched, w.unchanged, w.imprecise, w.late);
+	for (i = 0; i < LOG_WRITERS; i++)
+		if (log_writer_row(log, i, &writer))
+			printf("WRITER watch=%u alongside=%d rip=%#" PRIx64 " count=%" PRIu64
+			       " changed=%" PRIu64 " first=%" PRIu64 " last=%" PRIu64
+			       " value=%" PRIu64 "\n",
+			       writer.watch & ~LOG_WRITER_ALONGSIDE,
+			       (writer.watch & LOG_WRITER_ALONGSIDE) != 0, writer.rip, writer.count,
+			       writer.changed, writer.first_hit, writer.last_hit, writer.values[0]);
+	for (i = 0; i < LOG_WATCHED; i++)
+		if (log_watched(log, i, &watched))
+			printf("WATCHED number=%" PRIu64 " address=%#" PRIx64 " id=%" PRIu64
+			       " size=%" PRIu64 " end=%u hits=%" PRIu64 " first=%" PRIu64
+			       " last=%" PRIu64 " seen=%" PRIu64 "\n",
+			       watched.number, watched.address, watched.id, watched.size,
+			       watched.end, watched.hits, watched.first_value, watched.last_value,
+			       watched.last_seen);
+	for (i = 0; i < LOG_HITS; i++) {
+		const struct log_hit *hit = log_hit(log, i);
+		struct log_last last;
+
+		if (!hit)
+			continue;
+		printf("HIT number=%" PRIu64 " watch=%u flags=%#x watched=%" PRIu64 " id=%" PRIu64
+		       " tid=%u old=%" PRIu64 " new=%" PRIu64 " rip=%#" PRIx64
+		       " stack=%u code=%u owner=%" PRIu64 " known=%d\n",
+		       hit->number, hit->watch, hit->flags, hit->watched, hit->id, hit->tid,
+		       word(hit->old), word(hit->new), (uint64_t)hit->gregs[LOG_GREG_RIP],
+		       hit->stack_bytes, hit->code_bytes, hit->owners[0].id,
+		       log_last(log, hit->address, &last));
+	}
+	printf("WATCH_DAMAGE hits=%" PRIu64 "\n", log->damage.hits);
+}
+
 static void print_header(const struct log_reader *log)
 {
 	const struct log_header *h = &log->header;
@@ -403,6 +470,8 @@ int main(int argc, char **argv)
 		print_rings(&log);
 	if (!strcmp(mode, "--contexts"))
 		print_contexts(&log);
+	if (!strcmp(mode, "--watch"))
+		print_watch(&log);
 	printf("DAMAGE headers=%" PRIu64 " records=%" PRIu64 " bytes=%" PRIu64
 	       " incomplete=%" PRIu64 " ring=%" PRIu64 " rows=%" PRIu64 "\n",
 	       log.damage.headers, log.damage.records, log.damage.record_bytes,

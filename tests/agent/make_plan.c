@@ -1,12 +1,33 @@
 /*
  * Writes a plan file: make_plan FILE crash|ids|heap [growth] [jit_code] [field=value...]
  * [item=TYPE...] [chaos=WEIGHT,GAP_BYTES,HEAP_BYTES]
+ * [watch=BLOCK_BYTES,OFFSET,BYTES,FLAGS,POLICY,FROM_BLOCK_BYTES]
  */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "wire/plan.h"
+
+/* Blocks by their size alone, whoever allocates them. */
+static struct plan_watch watch_parse(char *text)
+{
+	unsigned long numbers[6] = { 0 };
+	size_t i;
+
+	for (i = 0; i < 6 && *text; i++) {
+		numbers[i] = strtoul(text, &text, 0);
+		text += *text == ',';
+	}
+	return (struct plan_watch){ .item = { PLAN_ITEM_WATCH, 0, sizeof(struct plan_watch) },
+				    .kind = PLAN_WATCH_CONTEXT,
+				    .size_high = numbers[0],
+				    .size_low = numbers[5] ? numbers[5] : numbers[0],
+				    .offset = (int64_t)numbers[1],
+				    .bytes = (uint32_t)numbers[2],
+				    .flags = (uint32_t)numbers[3],
+				    .policy = (uint32_t)numbers[4] };
+}
 
 int main(int argc, char **argv)
 {
@@ -41,9 +62,9 @@ int main(int argc, char **argv)
 				  .timer_ms = 20,
 				  .sweep_at = PLAN_SWEEP_AT_FREE };
 	struct plan_header plan;
-	_Alignas(8) unsigned char items[256 + sizeof(heap)];
+	static _Alignas(8) unsigned char items[32768];
 	size_t item_bytes = 0;
-	char bytes[1024];
+	static char bytes[sizeof(items) + sizeof(plan)];
 	size_t len, f;
 	FILE *file;
 	int i;
@@ -84,6 +105,12 @@ int main(int argc, char **argv)
 			if (!strcmp(argv[i], heap_fields[f].name))
 				memcpy((char *)&heap + heap_fields[f].offset, &value,
 				       sizeof(value));
+		if (!strcmp(argv[i], "watch") && item_bytes < sizeof(items) / 2) {
+			struct plan_watch watch = watch_parse(equals + 1);
+
+			memcpy(items + item_bytes, &watch, sizeof(watch));
+			item_bytes += sizeof(watch);
+		}
 		for (f = 0; f < sizeof(fields) / sizeof(fields[0]); f++)
 			if (!strcmp(argv[i], fields[f].name))
 				memcpy((char *)&plan + fields[f].offset, &value, sizeof(value));

@@ -16,6 +16,10 @@ static inline uint64_t sample_walk(const void *bytes, size_t len, uint64_t *ret_
 	struct log_reader log;
 	struct log_item item, owned;
 	struct log_life life;
+	struct log_watch_row watch;
+	struct log_writer_row writer;
+	struct log_watched watched;
+	struct log_last last;
 	uint64_t count = 0, touched = 0;
 	uint32_t i, n;
 
@@ -44,6 +48,15 @@ static inline uint64_t sample_walk(const void *bytes, size_t len, uint64_t *ret_
 	for (i = 1; i < log_context_count(&log); i++)
 		if (log_context_row(&log, i, &context))
 			touched += context.allocs;
+	/* The sample has no room for watches, but a damaged header may claim some. */
+	for (i = 0; i < 20; i++) {
+		const struct log_hit *hit = log_hit(&log, i);
+
+		if (hit && hit->stack_bytes)
+			touched += ((const unsigned char *)(hit + 1))[hit->stack_bytes - 1];
+		touched += log_watch_row(&log, i, &watch) + log_writer_row(&log, i, &writer) +
+			   log_watched(&log, i, &watched) + log_last(&log, i * 8, &last);
+	}
 	*ret_touched = touched;
 	return count;
 }

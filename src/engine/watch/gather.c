@@ -13,15 +13,32 @@
 
 /* ---- writers --------------------------------------------------------------------------------- */
 
+static bool covers(const struct caught *caught)
+{
+	struct writer writer;
+
+	return caught_decode(caught, &writer) == 0 && writer.covers;
+}
+
+/* What was found changed at the trap of another counts if that store covered it, too. */
+static bool by_row(const struct caught *caught, const struct log_writer_row *row)
+{
+	const struct log_hit *hit = caught->hit;
+	bool alongside = (row->watch & LOG_WRITER_ALONGSIDE) != 0;
+
+	return hit->watch == (row->watch & ~LOG_WRITER_ALONGSIDE) &&
+	       hit->gregs[LOG_GREG_RIP] == row->rip &&
+	       ((hit->flags & LOG_HIT_ALONGSIDE) != 0) == alongside &&
+	       (!alongside || covers(caught));
+}
+
 static const struct caught *find_hit(const struct watch_log *log, const struct event_log *in,
 				     const struct log_writer_row *row, bool last)
 {
 	const struct caught *found = NULL;
 
 	VEC_FOREACH (&log->hits, caught) {
-		if (caught->log != in || caught->hit->watch != row->watch ||
-		    caught->hit->gregs[LOG_GREG_RIP] != row->rip ||
-		    (caught->hit->flags & LOG_HIT_ALONGSIDE))
+		if (caught->log != in || !by_row(caught, row))
 			continue;
 		found = caught;
 		if (!last)
@@ -82,6 +99,7 @@ static void add_writer(struct watch_gather *gather, const struct watch_log *log,
 {
 	const struct caught *first = find_hit(log, in, row, false);
 	const struct caught *last = find_hit(log, in, row, true);
+	unsigned int watch = row->watch & ~LOG_WRITER_ALONGSIDE;
 	struct watch_report *report = gather->report;
 	struct write_seen *seen = mem_alloc(sizeof(*seen));
 	struct watch_writer *writer;
@@ -96,12 +114,12 @@ static void add_writer(struct watch_gather *gather, const struct watch_log *log,
 	sure = caught_decode(first, &decoded) == 0;
 	caught_tell(first, sure ? &decoded : NULL, gather->symbols, seen);
 	key = caught_key(first, sure ? &decoded : NULL, seen);
-	writer = find_writer(report, key, row->watch);
+	writer = find_writer(report, key, watch);
 	if (!writer && report->writers.count < WRITERS_MAX) {
 		VEC_PUSH(&report->writers,
 			 ((struct watch_writer){
 				 .key = mem_strdup(key),
-				 .watch = row->watch,
+				 .watch = watch,
 				 .certain = sure && decoded.certain,
 				 .system_call = sure && decoded.system_call,
 				 .first = { .trial = gather->trial, .write = TAKE(seen) } }));
@@ -225,14 +243,11 @@ static bool explained(const struct watch_log *log, const struct event_log *in,
 {
 	VEC_FOREACH (&log->hits, caught) {
 		const struct log_hit *hit = caught->hit;
-		struct writer writer;
 
 		if (caught->log != in || hit->watched != changed->watched ||
 		    memcmp(hit->new, changed->found, sizeof(hit->new)) != 0)
 			continue;
-		if (!(hit->flags & LOG_HIT_ALONGSIDE))
-			return true;
-		if (caught_decode(caught, &writer) == 0 && writer.covers)
+		if (!(hit->flags & LOG_HIT_ALONGSIDE) || covers(caught))
 			return true;
 	}
 	return false;
@@ -301,7 +316,8 @@ static void add_rows(struct watch_report *report, struct event_log *log)
 				strv_take(&report->notes,
 					  mem_printf("process %u: some objects could not be "
 						     "watched: %s",
-						     log->reader.header.pid, strerror(row.trouble)));
+						     log->reader.header.pid,
+						     strerror(row.trouble)));
 		} else if (report->notes.count < NOTES_MAX) {
 			strv_take(&report->notes,
 				  mem_printf("process %u could not be watched: %s",

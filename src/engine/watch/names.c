@@ -168,9 +168,16 @@ bool names_module(struct names *names, const char *file, struct ranges *ret)
 	return false;
 }
 
+/* A type without that field is an answer: others of the same name are not meant. */
 static int ask_field(struct question *question, struct named *file, struct err *err)
 {
-	return types_field(file->types, question->name, question->path, question->field, err);
+	int r = types_field(file->types, question->name, question->path, question->field, err);
+	struct type_field whole = { 0 };
+
+	if (r != -ENOENT || types_field(file->types, question->name, "", &whole, NULL) < 0)
+		return r;
+	type_field_deinit(&whole);
+	return -EINVAL;
 }
 
 int names_field(struct names *names, const char *type, const char *path, struct type_field *ret,

@@ -1,13 +1,17 @@
 #include "engine/watch/watch.h"
 
+#include <stdio.h>
+
 #include "engine/stats/rate.h"
 #include "engine/watch/gather.h"
+#include "engine/watch/stop.h"
 
 struct watching {
 	const struct watch_request *request;
 	struct runner runner;
 	struct watch_gather gather;
-	uint64_t next; /* position */
+	uint64_t next;	  /* position */
+	uint64_t running; /* with --stop, the trial that runs now */
 	double started_s;
 };
 
@@ -27,6 +31,7 @@ static void watch_prepare(void *ctx, const struct run *run, struct trial_job *jo
 
 	series_fill_job(watching->request->program, watching->request->slot_env, job);
 	job->examined = true;
+	watching->running = job->number.value;
 }
 
 static void watch_examine(void *ctx, const struct trial_result *result, const char *name)
@@ -45,7 +50,22 @@ static bool watch_ended(void *ctx, const struct run *run, bool failed)
 	watch_gather_settle(&watching->gather, failed);
 	report->trials++;
 	report->failed += failed;
-	return watching->request->failures > 0 && report->failed >= watching->request->failures;
+	return (watching->request->failures > 0 && report->failed >= watching->request->failures) ||
+	       report->stop.pid > 0;
+}
+
+/* The trial goes on to run, as far as its slot knows: until somebody ends or continues it. */
+static void look_for_stop(struct watching *watching)
+{
+	struct watch_stop *stop = &watching->gather.report->stop;
+	char name[24];
+
+	(void)snprintf(name, sizeof(name), "%llu", (unsigned long long)watching->running);
+	if (stop->pid > 0 || !watch_stop_find(case_trials_dir(watching->runner.cs), name,
+					      watching->gather.symbols, stop))
+		return;
+	stop->trial = watching->running;
+	watching->request->stopped(watching->request->progress_ctx, stop);
 }
 
 static void watch_tick(void *ctx)
@@ -54,6 +74,8 @@ static void watch_tick(void *ctx)
 	const struct watch_request *request = watching->request;
 	const struct watch_report *report = watching->gather.report;
 
+	if (request->stop && watching->running > 0)
+		look_for_stop(watching);
 	if (request->progress)
 		request->progress(request->progress_ctx,
 				  &(struct series_progress_view){

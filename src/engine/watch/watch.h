@@ -15,6 +15,9 @@ struct watch_request {
 	unsigned int jobs;
 	uint64_t trials;   /* at most */
 	uint64_t failures; /* stop after so many; 0: never */
+	bool stop; /* the watches stop the program: tell when that has happened, and no more trials
+		    */
+	void (*stopped)(void *ctx, const struct watch_stop *stop);
 	progress_fn progress;
 	void *progress_ctx;
 };

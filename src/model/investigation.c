@@ -32,6 +32,7 @@ void investigation_deinit(struct investigation *inv)
 	mem_free(inv->reproduce);
 	mem_free(inv->prove_fix);
 	strv_deinit(&inv->program);
+	strv_deinit(&inv->options);
 	strv_deinit(&inv->notes);
 	series_summary_deinit(&inv->summary);
 	trigger_deinit(&inv->trigger);

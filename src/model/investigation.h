@@ -35,6 +35,7 @@ struct trigger_set {
 struct investigation {
 	char *case_dir;
 	struct strv program; /* the command under suspicion; may be empty */
+	struct strv options; /* of redhand, that it was run with: slots and their variables */
 	char *root;	     /* of the project: where redhand was started, or its git root; NULL */
 	VEC(struct series_entry) series; /* in the order in which they were begun */
 	bool counted;			 /* `summary` means something */

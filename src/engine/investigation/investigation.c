@@ -45,6 +45,21 @@ static void add_observer(struct investigation *inv, const char *name, const stru
 		 ((struct observer_rate){ .name = mem_strdup(name), .rate = *rate }));
 }
 
+/* What makes it fail may be in how it was run: side by side, each with a variable of its own. */
+static void take_options(struct investigation *inv, const struct series_settings *settings)
+{
+	strv_deinit(&inv->options);
+	inv->options = (struct strv){ 0 };
+	if (settings->jobs > 0 && (long)settings->jobs != sysconf(_SC_NPROCESSORS_ONLN)) {
+		strv_add(&inv->options, "-j");
+		strv_take(&inv->options, mem_printf("%llu", (unsigned long long)settings->jobs));
+	}
+	for (size_t i = 0; i < settings->env.count; i++) {
+		strv_add(&inv->options, "--slot-env");
+		strv_add(&inv->options, settings->env.items[i]);
+	}
+}
+
 static void take_program(struct investigation *inv, struct series_settings *settings)
 {
 	if (settings->program.count == 0)
@@ -55,6 +70,7 @@ static void take_program(struct investigation *inv, struct series_settings *sett
 	mem_free(inv->root);
 	inv->root = settings->cwd;
 	settings->cwd = NULL;
+	take_options(inv, settings);
 }
 
 static int read_series(void *ctx, const struct series_row *row, struct err *err)
@@ -169,6 +185,10 @@ static char *command(const struct investigation *inv, uint64_t trials)
 	if (strcmp(inv->case_dir, "redhand-case") != 0) {
 		strbuf_adds(&sb, "--case ");
 		add_word(&sb, inv->case_dir);
+		strbuf_addc(&sb, ' ');
+	}
+	for (size_t i = 0; i < inv->options.count; i++) {
+		add_word(&sb, inv->options.items[i]);
 		strbuf_addc(&sb, ' ');
 	}
 	strbuf_adds(&sb, "--");

@@ -50,7 +50,7 @@ static void take_options(struct investigation *inv, const struct series_settings
 {
 	strv_deinit(&inv->options);
 	inv->options = (struct strv){ 0 };
-	if (settings->jobs > 0 && (long)settings->jobs != sysconf(_SC_NPROCESSORS_ONLN)) {
+	if (settings->jobs > 0 && settings->env.count > 0) {
 		strv_add(&inv->options, "-j");
 		strv_take(&inv->options, mem_printf("%llu", (unsigned long long)settings->jobs));
 	}

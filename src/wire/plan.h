@@ -60,7 +60,7 @@ struct plan_header {
 	uint32_t register_window_bytes; /* readable memory behind each register: 256 */
 	uint32_t events_mib;		/* append-only area: 256 (sparse) */
 	uint32_t checkpoint_gap_ms;	/* least time between two growth checkpoints: 10 */
-	uint32_t reserved;
+	uint32_t tracer;		/* pid of the tracer, for PLAN_WATCH_PTRACE; 0: none */
 	uint64_t seed;	/* for whatever an observer randomises; recorded, so a trial can be repeated
 			 */
 	uint64_t check; /* checksum of the file with this field 0 */

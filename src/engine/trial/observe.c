@@ -95,7 +95,7 @@ void observe_environment(const struct trial_settings *settings, const struct tri
 }
 
 int observe_write_plan(const struct trial_settings *settings, const struct trial_job *job,
-		       int trials, const char *name, struct err *err)
+		       int trials, const char *name, pid_t tracer, struct err *err)
 {
 	AUTO(fd_closep) int dir = -1;
 	AUTO(strbuf_deinit) struct strbuf items = { 0 };
@@ -114,6 +114,7 @@ int observe_write_plan(const struct trial_settings *settings, const struct trial
 	if (dir < 0)
 		return err_errno(err, -errno, "cannot open trials/%s", name);
 	plan_init(&plan, ids ? PLAN_OBSERVE_IDS : PLAN_OBSERVE_CRASH);
+	plan.tracer = (uint32_t)tracer;
 	plan.flags |= ids ? PLAN_JIT_CODE : 0;
 	plan.flags |= ids && job->growth ? PLAN_GROWTH : 0;
 	holders.after_lines = (uint32_t)job->held_after_lines;

@@ -20,6 +20,7 @@ char *observe_obstacle(const char *path);
 void observe_environment(const struct trial_settings *settings, const struct trial_job *job,
 			 struct strv *env);
 
-/* Writes the plan into the trial's directory; nothing when the observer needs none. */
+/* Writes the plan into the trial's directory; nothing when the observer needs none. tracer: 0 when
+ * there is none. */
 int observe_write_plan(const struct trial_settings *settings, const struct trial_job *job,
-		       int trials, const char *name, struct err *err);
+		       int trials, const char *name, pid_t tracer, struct err *err);

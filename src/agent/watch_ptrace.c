@@ -31,7 +31,7 @@ HIDDEN struct {
 
 static struct {
 	bool open;
-	uint64_t gone; /* set by the tracer: it has let go of this process; atomic */
+	uint64_t *yielded; /* in the log, set by the tracer, too: it has let go of this process */
 } state;
 
 /* With no other signal in between: a handler that comes in after the request has been made would
@@ -131,15 +131,15 @@ static int tracer_call(void)
 	return r;
 }
 
-int watch_ptrace_open(void)
+int watch_ptrace_open(uint64_t *yielded)
 {
 	struct tracer_hello hello = { .repair = (uint64_t)tracer_trap_repair,
-				      .gone = (uint64_t)&state.gone };
+				      .yielded = (uint64_t)yielded };
 	long now = tracer_now();
 	int r = 0;
 
 	state.open = false;
-	state.gone = 0;
+	state.yielded = yielded;
 	if (!agent.plan.tracer || now < 0)
 		return ENXIO;
 	if (now && now != agent.plan.tracer)
@@ -157,18 +157,23 @@ int watch_ptrace_open(void)
 /* ---- using it ---------------------------------------------------------------------------------
  */
 
+static bool has_yielded_sigsafe(void)
+{
+	return __atomic_load_n(state.yielded, __ATOMIC_RELAXED) != LOG_YIELDED_NOT;
+}
+
 int watch_ptrace_aim_sigsafe(unsigned n, uint64_t address, uint32_t bytes)
 {
 	long answer;
 
 	if (!state.open)
 		return EBADF;
-	if (__atomic_load_n(&state.gone, __ATOMIC_RELAXED))
+	if (has_yielded_sigsafe())
 		return EBUSY;
 	answer = ask_sigsafe(TRACER_AIM, n, address, bytes);
 	/* Killed. Not asked again: whoever traces us next is not to be bothered with our traps. */
 	if (answer == -ENOTCONN)
-		__atomic_store_n(&state.gone, 1, __ATOMIC_RELAXED);
+		__atomic_store_n(state.yielded, LOG_YIELDED_KILLED, __ATOMIC_RELAXED);
 	return (int)-answer;
 }
 
@@ -192,8 +197,7 @@ bool watch_ptrace_nameless_sigsafe(const siginfo_t *info)
 /* In a vfork child `state` is the parent's, which goes on as before. */
 void watch_ptrace_yield_sigsafe(int pid)
 {
-	if (!state.open || __atomic_load_n(&state.gone, __ATOMIC_RELAXED) ||
-	    tracer_now() != agent.plan.tracer)
+	if (!state.open || has_yielded_sigsafe() || tracer_now() != agent.plan.tracer)
 		return;
 	(void)ask_sigsafe(TRACER_YIELD, (uint64_t)(int64_t)pid, 0, 0);
 }

@@ -15,7 +15,7 @@
 
 /* Finds the tracer, or has it come; a child of a traced process has it already. 0, or an errno:
  * EBUSY, somebody else traces us; ENXIO, there is no tracer; ETIMEDOUT, it did not come. */
-int watch_ptrace_open(void);
+int watch_ptrace_open(uint64_t *yielded);
 
 /* As in watch_registers.h; bytes 0: off. _sigsafe */
 int watch_ptrace_aim_sigsafe(unsigned n, uint64_t address, uint32_t bytes);

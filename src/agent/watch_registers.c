@@ -6,9 +6,9 @@
 /* Tags of traps from a tracer are what watch.c gives: the register's number, from 1. */
 static enum log_watch_mode mode;
 
-int watch_registers_open(bool traced)
+int watch_registers_open(bool traced, uint64_t *yielded)
 {
-	int trouble = traced ? watch_ptrace_open() : watch_perf_open();
+	int trouble = traced ? watch_ptrace_open(yielded) : watch_perf_open();
 
 	if (trouble)
 		mode = LOG_WATCH_OFF;

@@ -13,8 +13,9 @@
 
 #define WATCH_REGISTERS 4u
 
-/* Before the target has threads, or in a forked child. 0, or the errno of what failed. */
-int watch_registers_open(bool traced);
+/* Before the target has threads, or in a forked child. yielded: told when a tracer goes (enum
+ * log_yielded). 0, or the errno of what failed. */
+int watch_registers_open(bool traced, uint64_t *yielded);
 
 /* In a forked child, before it opens its own. */
 void watch_registers_after_fork(void);

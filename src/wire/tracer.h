@@ -45,7 +45,7 @@ enum tracer_request {
 struct tracer_hello {
 	uint64_t repair; /* code that takes SIGTRAP back (the kernel drops a handler when its signal
 			  * is forced while it is blocked) and then says TRACER_REPAIRED */
-	uint64_t gone;	 /* uint64_t that is set before the process is let go of */
+	uint64_t yielded; /* address of a uint64_t: set to 1 before the process is let go of */
 };
 
 /* <asm-generic/siginfo.h> has it since Linux 5.13: _sifields._sigfault._perf. */

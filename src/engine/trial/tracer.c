@@ -39,7 +39,7 @@ struct process {
 	struct register_aim aims[TRACER_REGISTERS];
 	uint64_t generation; /* of the aims */
 	uint64_t repair;     /* struct tracer_hello; 0: no agent has begun there */
-	uint64_t gone;
+	uint64_t yielded;
 	bool yielding; /* its threads are let go of as they stop */
 };
 
@@ -174,8 +174,8 @@ static void let_go(struct tracer *t, struct thread *thread, int signal)
 	static const struct register_aim none[TRACER_REGISTERS];
 	struct process *process = find_process(t, thread->pid);
 
-	if (process->gone != 0)
-		(void)ptrace(PTRACE_POKEDATA, thread->tid, process->gone, 1);
+	if (process->yielded != 0)
+		(void)ptrace(PTRACE_POKEDATA, thread->tid, process->yielded, 1);
 	(void)debug_registers_set(thread->tid, &thread->registers, none);
 	(void)ptrace(PTRACE_DETACH, thread->tid, NULL, signal);
 	drop_thread(t, thread);
@@ -281,7 +281,7 @@ static int hello(struct tracer *t, struct thread *thread, uint64_t address)
 	if (!read_target(thread->tid, address, &hello, sizeof(hello)))
 		return -EFAULT;
 	process->repair = hello.repair;
-	process->gone = hello.gone;
+	process->yielded = hello.yielded;
 	return 0;
 }
 

@@ -116,10 +116,12 @@ static size_t name_length(const char *at, bool file)
 	return i;
 }
 
-/* FILE:LINE: a colon that is no part of '::', and digits after it. */
+/* FILE:LINE: a colon that is no part of '::' nor of an offset's length, and digits after it. */
 static const char *line_colon(const char *at)
 {
-	for (const char *c = strchr(at, ':'); c; c = strchr(c + 1, ':')) {
+	const char *end = at + name_length(at, true);
+
+	for (const char *c = strchr(at, ':'); c && c < end; c = strchr(c + 1, ':')) {
 		if (c[1] == ':') {
 			c++;
 			continue;

@@ -22,6 +22,7 @@
 #include "base/vec.h"
 #include "engine/trial/debug_registers.h"
 #include "engine/trial/family.h"
+#include "engine/trial/restart.h"
 
 /*
  * How long one thread waits for the others to take over new aims. Whoever runs is stopped in
@@ -62,6 +63,7 @@ struct thread {
 	pid_t yields;	     /* asking: which process is to be let go of; 0: none */
 	int answer;	     /* 0 or -errno */
 	struct repair *repair;
+	struct restart restart;
 };
 
 struct tracer {
@@ -468,6 +470,8 @@ static void on_stop(struct tracer *t, struct thread *thread, int status)
 {
 	int signal = WSTOPSIG(status), event = status >> 16;
 
+	if (thread->interrupted && event == PTRACE_EVENT_STOP && signal == SIGTRAP)
+		restart_call(thread->tid, &thread->restart);
 	thread->interrupted = thread->straggler = false;
 	if (find_process(t, thread->pid)->yielding)
 		let_go(t, thread, event == 0 ? signal : 0);

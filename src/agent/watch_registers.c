@@ -5,10 +5,11 @@
 
 /* Tags of traps from a tracer are what watch.c gives: the register's number, from 1. */
 static enum log_watch_mode mode;
+static int trouble; /* errno, why it is off */
 
 int watch_registers_open(bool traced, uint64_t *yielded)
 {
-	int trouble = traced ? watch_ptrace_open(yielded) : watch_perf_open();
+	trouble = traced ? watch_ptrace_open(yielded) : watch_perf_open();
 
 	if (trouble)
 		mode = LOG_WATCH_OFF;
@@ -35,6 +36,8 @@ bool watch_registers_see_kernel(void)
 
 int watch_registers_aim_sigsafe(unsigned n, uint64_t address, uint32_t bytes, uint64_t tag)
 {
+	if (mode == LOG_WATCH_OFF)
+		return trouble;
 	return mode == LOG_WATCH_BY_PTRACE ? watch_ptrace_aim_sigsafe(n, address, bytes)
 					   : watch_perf_aim_sigsafe(n, address, bytes, tag);
 }
@@ -43,7 +46,7 @@ void watch_registers_park_sigsafe(unsigned n)
 {
 	if (mode == LOG_WATCH_BY_PTRACE)
 		(void)watch_ptrace_aim_sigsafe(n, 0, 0);
-	else
+	else if (mode == LOG_WATCH_PERF)
 		watch_perf_park_sigsafe(n);
 }
 

@@ -269,8 +269,7 @@ static void stop_here(const struct plan_watch *plan)
 {
 	static uint32_t stopped;
 
-	if (!(plan->flags & PLAN_WATCH_STOP) ||
-	    __atomic_exchange_n(&stopped, 1, __ATOMIC_RELAXED))
+	if (!(plan->flags & PLAN_WATCH_STOP) || __atomic_exchange_n(&stopped, 1, __ATOMIC_RELAXED))
 		return;
 	watch_registers_yield_sigsafe(); /* or the debugger could not attach */
 	(void)raw_syscall2(SYS_kill, agent.pid, SIGSTOP);
@@ -382,10 +381,11 @@ static struct watch_armed *armed_at(uint64_t address)
 static bool nameless_trap(const siginfo_t *info, const ucontext_t *context)
 {
 	uint64_t rip = greg(context, REG_RIP);
-	bool any = false;
 	uint8_t byte = 0;
 	unsigned i;
 
+	if (watch_registers_mode() == LOG_WATCH_OFF)
+		return false;
 	if (!watch_registers_nameless_sigsafe(info) &&
 	    (info->si_code != CODE_TRAP_BRKPT || (uint64_t)info->si_addr != rip ||
 	     !watch_read_sigsafe(&byte, rip - 1, 1) || byte == OPCODE_INT1))
@@ -395,12 +395,11 @@ static bool nameless_trap(const siginfo_t *info, const ucontext_t *context)
 		uint64_t number = __atomic_load_n(&armed->number, __ATOMIC_ACQUIRE);
 		uint64_t words[WATCH_WORDS] = { 0 };
 
-		any |= number != 0;
 		if (number && watch_read_sigsafe(words, armed->address, armed->bytes) &&
 		    memcmp(words, armed->last, sizeof(words)) != 0)
 			caught(armed, number, 0, context);
 	}
-	return any || watch_registers_nameless_sigsafe(info);
+	return true; /* also where no object is armed: a register keeps its aim until the next */
 }
 
 bool hit_trap_sigsafe(const siginfo_t *info, const ucontext_t *context)

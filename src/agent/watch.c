@@ -653,8 +653,8 @@ static void area_place(void)
 
 static void registers_open(void)
 {
-	bool traced = watch_state.plans[0]->flags & PLAN_WATCH_PTRACE;
-	int trouble = watch_registers_open(traced, &watch_state.area->rows[0].yielded);
+	int trouble = watch_registers_open(agent.plan.tracer != 0,
+					   &watch_state.area->rows[0].yielded);
 	uint32_t i;
 
 	for (i = 0; i < watch_state.count; i++) {

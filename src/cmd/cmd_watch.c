@@ -148,10 +148,8 @@ static int watch(const struct invocation *inv, struct watch_report *report, stru
 		r = trial_setup_init(&setup, &options->trial, "watch", inv->program, err);
 	if (r == 0 && setup.unobserved)
 		r = err_set(err, -ENOTSUP, "%s: its memory cannot be watched", setup.unobserved);
-	if (mode == WATCH_PTRACE) {
-		aim.flags |= AIM_TRACED;
+	if (mode == WATCH_PTRACE)
 		setup.settings.flags |= TRIAL_TRACED;
-	}
 	aim.program = setup.program_path;
 	aim.cwd = options->trial.cwd;
 	aim.env = &setup.slot_env;

@@ -31,6 +31,7 @@
  */
 #define PATIENCE_NS 5000000u
 #define NS_PER_S 1000000000u
+#define LOOK_NS 100000000
 
 #define OPTIONS \
 	(PTRACE_O_TRACECLONE | PTRACE_O_TRACEFORK | PTRACE_O_TRACEVFORK | PTRACE_O_TRACEEXEC)
@@ -520,20 +521,18 @@ static void read_requests(struct tracer *t)
 		seize(t, (pid_t)pid);
 }
 
+/* At most LOOK_NS: not every end comes with a SIGCHLD (clone(2) lets a process choose). */
 static void wait_for_news(struct tracer *t, const sigset_t *signals)
 {
-	struct timespec left = { 0 };
+	struct timespec left = { .tv_nsec = LOOK_NS };
 	uint64_t now = now_ns();
 	siginfo_t info;
 	int signal;
 
-	if (t->deadline_ns > now) {
-		left.tv_sec = (time_t)((t->deadline_ns - now) / NS_PER_S);
-		left.tv_nsec = (long)((t->deadline_ns - now) % NS_PER_S);
-	}
-	signal = t->deadline_ns > 0 ? sigtimedwait(signals, &info, &left)
-				    : sigwaitinfo(signals, &info);
-	if (signal < 0 && errno == EAGAIN)
+	if (t->deadline_ns > 0)
+		left.tv_nsec = t->deadline_ns > now ? (long)(t->deadline_ns - now) : 0;
+	signal = sigtimedwait(signals, &info, &left);
+	if (signal < 0 && errno == EAGAIN && t->deadline_ns > 0)
 		give_up_waiting(t);
 	if (signal == SIGIO)
 		read_requests(t);

@@ -277,8 +277,7 @@ static int aim_one(struct aim *aim)
 	aim->watch.offset = aim->spec.offset;
 	aim->watch.policy = request->policy;
 	aim->watch.flags = (request->flags & AIM_AFTER_FREE ? PLAN_WATCH_AFTER_FREE : 0) |
-			   (request->flags & AIM_STOP ? PLAN_WATCH_STOP : 0) |
-			   (request->flags & AIM_TRACED ? PLAN_WATCH_PTRACE : 0);
+			   (request->flags & AIM_STOP ? PLAN_WATCH_STOP : 0);
 	r = aim_by_kind[aim->spec.kind](aim);
 	if (r < 0)
 		return r;

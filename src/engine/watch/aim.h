@@ -11,7 +11,6 @@
 enum aim_flags {
 	AIM_AFTER_FREE = 1 << 0,
 	AIM_STOP = 1 << 1,
-	AIM_TRACED = 1 << 2, /* a tracer sets the registers (TRIAL_TRACED) */
 };
 
 struct aim_request {

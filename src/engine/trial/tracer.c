@@ -153,9 +153,12 @@ static void update(struct tracer *t, struct thread *thread)
 		return;
 	r = debug_registers_set(thread->tid, &thread->registers, process->aims);
 	thread->generation = process->generation;
+	if (r == 0 || r == -ESRCH)
+		return;
+	thread->answer = r;
 	/* Whoever asked for it is told. */
 	VEC_FOREACH (&t->threads, other)
-		if (r < 0 && r != -ESRCH && other->pid == thread->pid && other->asking)
+		if (other->pid == thread->pid && other->asking)
 			other->answer = r;
 }
 
@@ -301,6 +304,19 @@ static int aim(struct tracer *t, struct thread *thread, uint64_t n, uint64_t add
 	return 0;
 }
 
+/* What the kernel refused would be refused at every later aim. */
+static void forget_aim(struct tracer *t, struct thread *thread, uint64_t request, uint64_t n)
+{
+	struct process *process = find_process(t, thread->pid);
+
+	if (request != TRACER_AIM || n >= TRACER_REGISTERS)
+		return;
+	process->aims[n].bytes = 0;
+	process->generation++;
+	(void)debug_registers_set(thread->tid, &thread->registers, process->aims);
+	thread->generation = process->generation;
+}
+
 static int yield(struct tracer *t, struct thread *thread, pid_t pid)
 {
 	struct thread *named = pid > 0 ? find_thread(t, pid) : thread;
@@ -353,8 +369,10 @@ static bool request(struct tracer *t, struct thread *thread)
 		thread->answer = -ENOSYS;
 		break;
 	}
-	wait_for_others(t, thread, thread->yields > 0 ? thread->yields : thread->pid);
 	update(t, thread);
+	if (thread->answer < 0)
+		forget_aim(t, thread, regs.rdi, regs.rsi);
+	wait_for_others(t, thread, thread->yields > 0 ? thread->yields : thread->pid);
 	return true;
 }
 
@@ -456,8 +474,8 @@ static void on_exec(struct tracer *t, struct thread *thread)
 		if (t->threads.items[i].pid == pid && t->threads.items[i].tid != tid)
 			drop_thread(t, &t->threads.items[i]);
 	thread = find_thread(t, tid);
-	thread->registers = (struct debug_registers){ 0 };
-	thread->generation = 0;
+	mem_free(thread->repair);
+	*thread = (struct thread){ .tid = tid, .pid = pid };
 	*process = (struct process){ .pid = pid };
 	resume(t, thread, 0);
 }

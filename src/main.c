@@ -15,11 +15,15 @@
 #include "cmd/commands.h"
 
 static const struct command *const commands[] = {
+	&cmd_hunt,
 	&cmd_repro,
 	&cmd_show,
 	&cmd_compare,
 	&cmd_minimize,
 	&cmd_watch,
+	&cmd_chase,
+	&cmd_bisect,
+	&cmd_bisect_step,
 	&cmd_heap,
 	&cmd_scan,
 	&cmd_sentinel,
@@ -132,7 +136,7 @@ static int run_command(const struct command *command, int argc, char **argv)
 	}
 	if (r < 0) {
 		log_err(&err);
-		return EXIT_TROUBLE;
+		return command->trouble > 0 ? command->trouble : EXIT_TROUBLE;
 	}
 	status = command->run(&invocation);
 	invocation_deinit(&invocation);

@@ -3,12 +3,14 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
+#include <stddef.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <time.h>
 
 #include "agent/arch/x86_64.h"
 #include "agent/blocks.h"
+#include "agent/canary.h"
 #include "agent/chaos.h"
 #include "agent/checkpoint.h"
 #include "agent/clock.h"
@@ -21,6 +23,7 @@
 #include "agent/plan_apply.h"
 #include "agent/python.h"
 #include "agent/real.h"
+#include "agent/round.h"
 #include "agent/signals.h"
 #include "agent/text.h"
 #include "agent/thread.h"
@@ -128,7 +131,12 @@ static void switch_on(void)
 	agent_switch.truncations = (flags & PLAN_TRUNCATIONS) != 0;
 	agent_switch.growth = ids && (flags & PLAN_GROWTH);
 	agent_switch.chaos = chaos_wanted();
-	__atomic_store_n(&agent_switch.ids, ids, __ATOMIC_RELEASE);
+	agent_switch.lines = agent_switch.growth || canary.on;
+	__atomic_store_n(&agent_switch.ids,
+			 !ids	     ? AGENT_IDS_OFF
+			 : canary.on ? AGENT_IDS_GUARDED
+				     : AGENT_IDS_PLAIN,
+			 __ATOMIC_RELEASE);
 }
 
 /* The child has a log of its own; until it is there, the wiped switch keeps every hook quiet. */
@@ -144,6 +152,7 @@ static void after_fork_in_child(void)
 	thread_after_fork();
 	chaos_after_fork();
 	image_record(thread_self ? thread_self->stack_high : 0);
+	canary_after_fork();
 	if (agent.plan.observer >= PLAN_OBSERVE_IDS) {
 		modules_forget();
 		checkpoint_forget();
@@ -238,6 +247,8 @@ static void agent_start(char **envp)
 		watch_init();
 	if (ids && (agent.plan.flags & PLAN_PYTHON))
 		python_init();
+	if (ids)
+		canary_init();
 	log_map.header->drops[LOG_DROP_EARLY] = early_count();
 	hooked_init();
 	switch_on();
@@ -277,6 +288,7 @@ void agent_exiting_sigsafe(uint32_t status, uint32_t how)
 		return;
 	checkpoint_exit_sigsafe();
 	watch_exiting_sigsafe();
+	round_exit_sigsafe();
 	log_writer_init_sigsafe(&writer, LOG_TO_EVENTS);
 	jit_code_write_sigsafe(
 		log_append_sigsafe(&writer, LOG_EXIT, &record, sizeof(record), NULL, 0));

@@ -18,7 +18,7 @@
  * What it must not do
  *  - Change how the target ends: the wait status, the core file, the output.
  *  - Change the layout of the heap: ids live beside it, in the side table. (Unless the plan asks
- *    for chaos, which is there to change it.)
+ *    for the heap observer or for chaos.)
  *  - Touch anything in a vfork child (it runs on its parent's memory), or after a fork that libc
  *    did not make: `agent_switch` lies on a page that the kernel wipes on fork.
  *  - Send a message. Trouble is agent_retire(reason): hooks become pass-through, the reason and
@@ -32,7 +32,10 @@
  *    modules.c   where code lies, from /proc/self/maps, for hashes that survive ASLR
  *    context.c   from a return address and a stack to a context id
  *    blocks.c    side table: who owns an address, who owned it last
- *    glibc_heap.c  what the allocator's own marks say about a block freed twice
+ *    badfree.c   frees that should not be; glibc_heap.c asks the allocator's own marks
+ *    canary.c    guards around blocks, where the plan asks for them; quarantine.c keeps freed
+ *                ones; round.c looks at all of them, damage.c writes down what is wrong
+ *    sweep.c     who still points to a freed block; holders.c, to live ones that grow
  *    signals.c   what the target believes about its signals; crash.c writes the record
  *    interpreter.c  the memory that names Python frames, for that record
  *    checkpoint.c   live blocks per context as a series; hooks_stdio.c sees the lines
@@ -64,12 +67,19 @@
 /* Which hooks record. On a page of its own that the kernel wipes in every forked child, libc's
  * forks and raw ones alike: zero means pass-through. */
 struct agent_switch {
-	_Alignas(4096) uint32_t ids; /* blocks are followed */
+	_Alignas(4096) uint32_t ids; /* blocks are followed: enum agent_ids */
 	uint32_t crash;		     /* faults are recorded */
 	uint32_t truncations;
 	uint32_t growth;
 	uint32_t chaos; /* enum chaos_switch: threads are held back */
-	char rest[4096 - 20];
+	uint32_t lines; /* checkpoints at lines: for growth, or to tell when a block was damaged */
+	char rest[4096 - 24];
+};
+
+enum agent_ids {
+	AGENT_IDS_OFF = 0,
+	AGENT_IDS_PLAIN = 1,
+	AGENT_IDS_GUARDED = 2, /* and have guards around them: canary.h */
 };
 
 /* The agent's one state page. Written by the constructor and the atfork handlers, then only read,

@@ -5,11 +5,13 @@
 
 #include "agent/agent.h"
 #include "agent/arch/x86_64.h"
+#include "agent/badfree.h"
+#include "agent/canary.h"
 #include "agent/checkpoint.h"
-#include "agent/glibc_heap.h"
 #include "agent/log.h"
 #include "agent/memory.h"
 #include "agent/real.h"
+#include "agent/round.h"
 #include "agent/watch.h"
 
 #define POOL_BYTES_MAX (8ull << 30)
@@ -50,6 +52,11 @@ bool blocks_init(void)
 	}
 	if (!blocks_state.pool)
 		return false;
+	if (canary.planned) {
+		blocks_state.bases = memory_map_sigsafe(pool.limit * sizeof(blocks_state.bases[0]));
+		if (!blocks_state.bases)
+			return false;
+	}
 	for (i = 0; i < BLOCKS_SPACES; i++) {
 		blocks_state.spaces[i].directory = memory_map_sigsafe(directory_bytes);
 		if (!blocks_state.spaces[i].directory)
@@ -150,6 +157,13 @@ static void group_move(struct thread *self)
 	self->epoch_due = 0;
 	if (unlikely(agent_switch.growth))
 		checkpoint_time_sigsafe();
+	if (unlikely(canary.on))
+		round_time(&(struct guard){ self });
+}
+
+uint32_t blocks_entries_sigsafe(void)
+{
+	return __atomic_load_n(&pool.used, __ATOMIC_RELAXED) < pool.limit ? pool.used : pool.limit;
 }
 
 const struct log_life *blocks_recent_sigsafe(const struct thread *self, uint64_t n)
@@ -190,8 +204,11 @@ static struct block *entry_take(struct thread *self, enum block_space kind, uint
 		log_drop_sigsafe(LOG_DROP_BLOCK);
 		return NULL;
 	}
-	if (!*window)
+	if (!*window) {
 		*window = self->pool_next++;
+		if (kind == BLOCKS_HEAP && blocks_state.bases)
+			blocks_state.bases[*window] = start;
+	}
 	return &blocks_state.pool[*window];
 }
 
@@ -220,7 +237,8 @@ static void ring_add(struct thread *self, const struct block *block, uint64_t st
 	if (self->ring_next == self->ring_stop)
 		group_move(self);
 	block_ring_add(self, block->id,
-		       start | (uint64_t)op << 48 | (uint64_t)block->api << 52 | (size >> 32) << 56,
+		       start | (uint64_t)op << 48 | (uint64_t)(block->api & BLOCK_API_MASK) << 52 |
+			       (size >> 32) << 56,
 		       (size & 0xffffffff) | (uint64_t)context << 32, (uint32_t)agent.epoch);
 }
 
@@ -242,7 +260,7 @@ void block_describe_sigsafe(const struct block_view *view, struct log_block *ret
 
 	ret->state = block->state;
 	ret->relation = (uint8_t)view->relation;
-	ret->api = block->api;
+	ret->api = block->api & BLOCK_API_MASK;
 	ret->id = block->id;
 	ret->start = view->start;
 	ret->size = view->size;
@@ -254,39 +272,6 @@ void block_describe_sigsafe(const struct block_view *view, struct log_block *ret
 		ret->key.lane = log_map.contexts[context].lane;
 	}
 	ret->key.ordinal = block->ordinal;
-}
-
-/* Free of something that is not a live block's start. Also seen when a block was allocated where
- * no hook could see it, at an address whose last known owner is dead: so the allocator is asked,
- * and the record says whether it agrees. */
-static __attribute__((noinline)) void bad_free(struct guard *guard, enum block_space space,
-					       uint64_t start, struct caller caller)
-{
-	struct block *block = block_at_sigsafe(space, start);
-	struct log_bad_free bad = { .kind = LOG_DOUBLE_FREE, .pointer = start };
-	struct log_block hit = { .via = LOG_VIA_BAD_FREE, .value = start };
-	struct block_view view = { .start = start, .relation = LOG_INSIDE };
-	enum heap_opinion opinion = HEAP_UNKNOWN;
-	struct log_writer writer;
-
-	if (!block || block->state != LOG_BLOCK_FREED) {
-		log_drop_sigsafe(LOG_DROP_FOREIGN_FREE);
-		return;
-	}
-	if (space == BLOCKS_HEAP && real.glibc_malloc)
-		opinion = glibc_heap_ask_sigsafe(guard->self, start, block_size(block));
-	if (opinion == HEAP_IN_USE) {
-		log_drop_sigsafe(LOG_DROP_FOREIGN_FREE);
-		return;
-	}
-	bad.evidence = opinion == HEAP_FREE ? LOG_EVIDENCE_ALLOCATOR : LOG_EVIDENCE_NONE;
-	bad.context = context_find(guard, caller);
-	view.block = *block;
-	view.size = block_size(block);
-	block_describe_sigsafe(&view, &hit);
-	log_writer_init_sigsafe(&writer, LOG_TO_EVENTS);
-	(void)log_begin_sigsafe(&writer, LOG_BAD_FREE, &bad, sizeof(bad));
-	(void)log_append_sigsafe(&writer, LOG_BLOCK, &hit, sizeof(hit), NULL, 0);
 }
 
 /* Its size needs the entry's high byte. */
@@ -305,7 +290,7 @@ static void block_write_large(struct thread *self, struct block *block, uint64_t
 	ring_add(self, block, start, LOG_LIFE_ALLOC, context);
 }
 
-void block_begin_guarded(struct guard *guard, enum block_space space, uint64_t start, uint64_t size,
+bool block_begin_guarded(struct guard *guard, enum block_space space, uint64_t start, uint64_t size,
 			 enum log_api api, struct caller caller)
 {
 	struct thread *self = guard->self;
@@ -315,7 +300,7 @@ void block_begin_guarded(struct guard *guard, enum block_space space, uint64_t s
 
 	block = window && *window ? &blocks_state.pool[*window] : entry_take(self, space, start);
 	if (!block)
-		return;
+		return false;
 	if (size > blocks_state.spaces[space].largest)
 		blocks_state.spaces[space].largest = size;
 	if (self->ring_next == self->ring_stop)
@@ -331,18 +316,24 @@ void block_begin_guarded(struct guard *guard, enum block_space space, uint64_t s
 	}
 	if (watch_wants(context))
 		watch_block_born(guard, block, start);
+	return true;
 }
 
 void block_end_guarded(struct guard *guard, enum block_space space, uint64_t start,
 		       struct caller caller)
 {
-	struct thread *self = guard->self;
 	struct block *block = block_at_sigsafe(space, start);
 
-	if (!block || block->state != LOG_BLOCK_LIVE) {
-		bad_free(guard, space, start, caller);
-		return;
-	}
+	if (block && block->state == LOG_BLOCK_LIVE)
+		block_end_known(guard, block, start, caller);
+	else
+		badfree_judge(guard, space, start, caller);
+}
+
+void block_end_known(struct guard *guard, struct block *block, uint64_t start, struct caller caller)
+{
+	struct thread *self = guard->self;
+
 	block->free_context = context_find(guard, caller);
 	block->freed_epoch = (uint32_t)agent.epoch;
 	block->state = LOG_BLOCK_FREED;
@@ -360,7 +351,7 @@ __attribute__((noinline)) void *block_begin_slow(struct thread *held, enum block
 	struct guard guard = { held };
 
 	if (held || guard_enter(&guard)) {
-		block_begin_guarded(&guard, space, (uint64_t)start, size, api, caller);
+		(void)block_begin_guarded(&guard, space, (uint64_t)start, size, api, caller);
 		guard_leave(&guard);
 	}
 	return start;
@@ -383,7 +374,7 @@ struct block *block_suspend(struct guard *guard, uint64_t start, struct caller c
 	struct block *block = block_at_sigsafe(BLOCKS_HEAP, start);
 
 	if (!block || block->state != LOG_BLOCK_LIVE) {
-		bad_free(guard, BLOCKS_HEAP, start, caller);
+		badfree_judge(guard, BLOCKS_HEAP, start, caller);
 		return NULL;
 	}
 	block->free_context = context_find(guard, caller);
@@ -403,18 +394,21 @@ void block_resume(struct guard *guard, struct block *block, uint64_t start, uint
 
 	block->free_context = 0;
 	block->freed_epoch = 0;
-	block->state = LOG_BLOCK_LIVE;
+	if (size != old) {
+		block->low = (uint8_t)start | (size >> 32 ? 1 : 0);
+		((uint64_t *)block)[1] = block_size_context(size, context);
+	}
+	/* After its size: who looks at live blocks (round.c) finds them with the true one. */
+	__atomic_store_n(&block->state, LOG_BLOCK_LIVE, __ATOMIC_RELEASE);
 	if (watch_wants(context))
 		watch_block_born(guard, block, start);
 	if (size == old)
 		return;
-	block->low = (uint8_t)start | (size >> 32 || watch_wants(context) ? 1 : 0);
 	if (agent_switch.growth && block->id >= log_map.id_base) {
 		/* The bytes given back are counted as freed, those taken as allocated. */
 		__atomic_fetch_add(&row->free_bytes_other, old, __ATOMIC_RELAXED);
 		__atomic_fetch_add(&row->alloc_bytes, size, __ATOMIC_RELAXED);
 	}
-	((uint64_t *)block)[1] = block_size_context(size, context);
 	if (size > blocks_state.spaces[BLOCKS_HEAP].largest)
 		blocks_state.spaces[BLOCKS_HEAP].largest = size;
 	ring_add(self, block, start, LOG_LIFE_RESIZE, by);
@@ -432,9 +426,9 @@ void block_claim(struct guard *guard, uint64_t start, uint64_t size, enum log_ap
 	struct block *block = block_at_sigsafe(BLOCKS_HEAP, start);
 
 	if (block && block->state == LOG_BLOCK_LIVE)
-		block->api = (uint8_t)api;
+		block->api = (uint8_t)((block->api & ~BLOCK_API_MASK) | api);
 	else
-		block_begin_guarded(guard, BLOCKS_HEAP, start, size, api, caller);
+		(void)block_begin_guarded(guard, BLOCKS_HEAP, start, size, api, caller);
 }
 
 static void view_fill(struct block_view *view, const struct block *block, uint64_t window_start,

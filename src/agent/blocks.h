@@ -37,7 +37,7 @@ struct block {
 	uint32_t ordinal; /* within its context */
 	uint32_t freed_epoch;
 	uint8_t state; /* enum log_block_state; 0: never used */
-	uint8_t api;   /* enum log_api */
+	uint8_t api;   /* bits 0..3: enum log_api; bits 4..7: see canary.h, 0 without guards */
 	uint8_t low;   /* start & 255: two blocks may have shared the window; bit 0 is turned for
 			* sizes that need their high byte and for blocks that are watched, so that
 			* the hot path passes them on */
@@ -75,6 +75,8 @@ const struct log_life *blocks_recent_sigsafe(const struct thread *self, uint64_t
 #define BLOCKS_LARGE (64u << 10)
 #define BLOCKS_GLIBC_SHIFT 5u
 #define BLOCKS_SHIFT 4u
+#define BLOCK_API_MASK 15u
+#define BLOCK_FRONT_SHIFT 4u
 
 struct blocks_space {
 	uint32_t **directory; /* one chunk of windows per 64 MiB; atomic */
@@ -84,6 +86,9 @@ struct blocks_space {
 
 extern HIDDEN struct blocks_state {
 	struct block *pool;
+	/* With the heap observer: the address of each entry's window, so that all blocks can be
+	 * walked without the index, which is large and mostly empty. Else NULL. */
+	uint64_t *bases;
 	struct blocks_space spaces[BLOCKS_SPACES];
 } blocks_state;
 
@@ -96,6 +101,9 @@ extern HIDDEN struct blocks_state {
 		__asm__ volatile("" : "+r"(here_)); \
 		here_;                              \
 	})
+
+/* The same at the end of a function that answers nothing. */
+#define BLOCKS_KEEP_FRAME() __asm__ volatile("")
 
 /* The whole way, for what the fast way leaves. `held`: NULL when the guard is still to be entered;
  * it is left at the end either way. block_begin_slow returns `start`. */
@@ -168,7 +176,9 @@ static inline __attribute__((always_inline)) void block_write(struct thread *sel
 	entry[2] = ordinal << 32;
 	entry[3] = self->live_word | (uint64_t)api << 40;
 	((struct block *)entry)->low = (uint8_t)start;
-	block_ring_add(self, id, start | (uint64_t)LOG_LIFE_ALLOC << 48 | (uint64_t)api << 52,
+	block_ring_add(self, id,
+		       start | (uint64_t)LOG_LIFE_ALLOC << 48 |
+			       (uint64_t)(api & BLOCK_API_MASK) << 52,
 		       size_context, epoch);
 }
 
@@ -239,11 +249,15 @@ static inline __attribute__((always_inline)) void block_end(enum block_space spa
 
 /* ---- the rest -------------------------------------------------------------------------------- */
 
-/* As block_begin and block_end, inside a guard. */
-void block_begin_guarded(struct guard *guard, enum block_space space, uint64_t start, uint64_t size,
+/* As block_begin and block_end, inside a guard. False: the block could not be noted. */
+bool block_begin_guarded(struct guard *guard, enum block_space space, uint64_t start, uint64_t size,
 			 enum log_api api, struct caller caller);
 void block_end_guarded(struct guard *guard, enum block_space space, uint64_t start,
 		       struct caller caller);
+
+/* The same of an entry that was found live, with this start. */
+void block_end_known(struct guard *guard, struct block *block, uint64_t start,
+		     struct caller caller);
 
 /* realloc: ends the block for the time of the real call, without a record yet. */
 struct block *block_suspend(struct guard *guard, uint64_t start, struct caller caller);
@@ -256,6 +270,15 @@ void block_moved(struct guard *guard, const struct block *was, uint64_t start,
 /* Marks a block as made by operator new; begins it when no inner malloc did. */
 void block_claim(struct guard *guard, uint64_t start, uint64_t size, enum log_api api,
 		 struct caller caller);
+
+/* Entries of the pool are numbered from 1 up to, not including, this. _sigsafe */
+uint32_t blocks_entries_sigsafe(void);
+
+/* Where the block of an entry starts; only with blocks_state.bases. */
+static inline uint64_t block_start(uint32_t entry)
+{
+	return (blocks_state.bases[entry] & ~255ull) | (blocks_state.pool[entry].low & 0xfe);
+}
 
 /* The entry whose window holds exactly this start, or NULL. _sigsafe */
 struct block *block_at_sigsafe(enum block_space space, uint64_t start);

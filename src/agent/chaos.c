@@ -20,6 +20,8 @@
  * be spent is kept for when there are two. */
 #define ALONE_SHARE 4u
 #define WEIGHT_ONE 16u /* plan_chaos.hold_weight */
+#define OWN_FRAMES_MAX \
+	8 /* of ours between a hook and the real function; all have a frame pointer */
 
 static struct plan_chaos plan;
 
@@ -145,9 +147,14 @@ static inline __attribute__((always_inline)) uint32_t place_here(void)
 {
 	const uint64_t *frame = __builtin_frame_address(0);
 	uint64_t address = frame[1];
+	int own_frames;
 
-	if (address - agent.text_low < agent.text_high - agent.text_low)
-		address = ((const uint64_t *)frame[0])[1];
+	for (own_frames = 0; own_frames < OWN_FRAMES_MAX &&
+			     address - agent.text_low < agent.text_high - agent.text_low;
+	     own_frames++) {
+		frame = (const uint64_t *)frame[0];
+		address = frame[1];
+	}
 	return (uint32_t)(address & 0xfff) * 0x9e3779b1u >> (32 - THREAD_PLACES_BITS);
 }
 

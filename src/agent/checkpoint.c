@@ -4,11 +4,16 @@
 #include <time.h>
 
 #include "agent/agent.h"
+#include "agent/canary.h"
 #include "agent/clock.h"
+#include "agent/guard.h"
 #include "agent/holders.h"
 #include "agent/log.h"
 #include "agent/memory.h"
 #include "agent/real.h"
+#include "agent/round.h"
+#include "agent/sweep.h"
+#include "agent/thread.h"
 
 #define GROWTH_ROWS 256u /* per record */
 
@@ -89,16 +94,40 @@ static uint32_t rows_write(struct log_writer *writer)
 	return total;
 }
 
+/* Which blocks were there already, as far as their ids tell. */
+static void ids_note(struct log_checkpoint *point)
+{
+	const struct thread *self = thread_self;
+
+	point->lane = self ? self->lane : UINT32_MAX;
+	point->next_id = self ? self->next_id : 0;
+	point->ids_given = __atomic_load_n(&agent.next_id, __ATOMIC_RELAXED);
+}
+
+/* The heap observer's part: all blocks are looked at. */
+static void blocks_look(uint64_t seq)
+{
+	struct guard guard;
+
+	if (!guard_enter(&guard))
+		return;
+	(void)round_line(&guard, seq);
+	sweep_line(&guard);
+	guard_leave(&guard);
+}
+
 static void checkpoint_take(enum log_checkpoint_why why, int fd, const void *text, size_t bytes)
 {
 	struct log_checkpoint point;
 	struct log_writer writer;
 	uint32_t idle = 0;
+	uint64_t began;
 
-	if (!agent_switch.growth ||
+	if (!agent_switch.lines || (!agent_switch.growth && !round_affords_line_sigsafe()) ||
 	    !__atomic_compare_exchange_n(&growth.busy, &idle, 1, false, __ATOMIC_ACQUIRE,
 					 __ATOMIC_RELAXED))
 		return;
+	began = clock_ns_sigsafe(CLOCK_MONOTONIC);
 	memset(&point, 0, sizeof(point));
 	point.why = why;
 	point.fd = fd;
@@ -111,8 +140,14 @@ static void checkpoint_take(enum log_checkpoint_why why, int fd, const void *tex
 	point.text_bytes = (uint32_t)bytes;
 	(void)memory_read_sigsafe(point.text, (uint64_t)text, bytes);
 	log_writer_init_sigsafe(&writer, LOG_TO_EVENTS);
-	if (log_begin_sigsafe(&writer, LOG_CHECKPOINT, &point, sizeof(point)))
+	ids_note(&point);
+	if (log_begin_sigsafe(&writer, LOG_CHECKPOINT, &point, sizeof(point)) && growth.rows)
 		(void)rows_write(&writer);
+	if (canary.on) {
+		round_spent_sigsafe(clock_ns_sigsafe(CLOCK_MONOTONIC) - began);
+		if (why == LOG_CHECKPOINT_WRITE)
+			blocks_look(writer.owner);
+	}
 	growth.lines += why == LOG_CHECKPOINT_WRITE;
 	if (why == LOG_CHECKPOINT_EXIT || why == LOG_CHECKPOINT_WRITE)
 		holders_look_sigsafe(why == LOG_CHECKPOINT_WRITE ? growth.lines : UINT32_MAX);
@@ -155,10 +190,10 @@ void checkpoint_line_end_sigsafe(int fd, size_t bytes, bool ended)
 
 void checkpoint_forget(void)
 {
-	if (!growth.rows)
-		return;
-	memset(growth.rows, 0, growth.used * sizeof(*growth.rows));
-	memset(growth.counts, 0, growth.used * sizeof(*growth.counts));
+	if (growth.rows) {
+		memset(growth.rows, 0, growth.used * sizeof(*growth.rows));
+		memset(growth.counts, 0, growth.used * sizeof(*growth.counts));
+	}
 	growth.used = 0;
 	growth.busy = 0;
 	growth.lines = 0;

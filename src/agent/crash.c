@@ -11,6 +11,7 @@
 #include "agent/agent.h"
 #include "agent/arch/x86_64.h"
 #include "agent/blocks.h"
+#include "agent/canary.h"
 #include "agent/clock.h"
 #include "agent/interpreter.h"
 #include "agent/jit_code.h"
@@ -19,9 +20,12 @@
 #include "agent/memory.h"
 #include "agent/modules.h"
 #include "agent/real.h"
+#include "agent/round.h"
+#include "agent/sweep.h"
 #include "agent/text.h"
 #include "agent/thread.h"
 #include "agent/watch.h"
+#include "agent/wild.h"
 
 #define RED_ZONE 128u /* psABI 3.2.2: below rsp, still in use */
 #define CODE_BEFORE 96u
@@ -254,6 +258,24 @@ static void words_write(struct log_writer *writer, enum log_block_via via, uint6
 	}
 }
 
+/* A register that holds the poison of a freed block: it was read from there. */
+static void poison_write_value(struct log_writer *writer, unsigned greg, uint64_t value)
+{
+	struct log_block record = { .via = LOG_VIA_POISON, .where = greg, .value = value };
+	struct block_view view = { .relation = LOG_INSIDE };
+	const struct block *block;
+
+	if (!canary_decode(canary.seed, value, CANARY_POISON, &view.start))
+		return;
+	block = block_at_sigsafe(BLOCKS_HEAP, view.start);
+	if (!block || !block->state)
+		return;
+	view.block = *block;
+	view.size = block_size(block);
+	block_describe_sigsafe(&view, &record);
+	(void)log_append_sigsafe(writer, LOG_BLOCK, &record, sizeof(record), NULL, 0);
+}
+
 static void blocks_write(struct log_writer *writer, const struct log_crash *crash)
 {
 	unsigned i;
@@ -265,6 +287,8 @@ static void blocks_write(struct log_writer *writer, const struct log_crash *cras
 		value_write(writer, LOG_VIA_FAULT, 0, crash->fault_address);
 	for (i = 0; i <= LOG_GREG_RIP; i++)
 		value_write(writer, LOG_VIA_REGISTER, i, crash->gregs[i]);
+	for (i = 0; canary.on && i <= LOG_GREG_RIP; i++)
+		poison_write_value(writer, i, crash->gregs[i]);
 	for (i = 0; i < LOG_GREG_RSP; i++)
 		if (crash->gregs[i] >= 0x10000 && !(crash->gregs[i] >> 47))
 			words_write(writer, LOG_VIA_MEMORY, crash->gregs[i],
@@ -385,6 +409,8 @@ static void details_write(struct log_writer *writer, const struct log_crash *cra
 		return;
 	if (agent_switch.ids)
 		blocks_write(writer, crash);
+	if (!(crash->flags & LOG_CRASH_SENT))
+		wild_write_sigsafe(writer, crash);
 	maps_write(writer);
 	files_write(writer);
 	threads_write(writer);
@@ -444,7 +470,10 @@ uint64_t crash_record_sigsafe(int signo, const siginfo_t *info, const ucontext_t
 	done.blobs = writer.blobs;
 	done.blocks = writer.blocks;
 	(void)log_append_sigsafe(&writer, LOG_CRASH_DONE, &done, sizeof(done), NULL, 0);
-	if (flags & LOG_CRASH_FINAL)
+	if (flags & LOG_CRASH_FINAL) {
 		log_save_sigsafe();
+		round_crash_sigsafe();
+		sweep_crash_sigsafe(&crash);
+	}
 	return light ? 0 : writer.owner;
 }

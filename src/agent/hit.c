@@ -181,6 +181,7 @@ static void fields_fill(struct log_hit *hit, const struct catch *catch)
 	hit->size = armed->size;
 	hit->key = armed->key;
 	hit->age = catch->age;
+	hit->allocations = self ? self->next_id : 0;
 	hit->bytes = armed->bytes;
 	hit->last_syscall = 0;
 	memcpy(hit->old, catch->old, sizeof(hit->old));
@@ -303,6 +304,18 @@ static bool counts(const struct catch *catch)
 	return predicate_holds_sigsafe(watch_state.plans[armed->watch], &input);
 }
 
+/* Guards and poison are written by ourselves: the value is as it should be. */
+static bool own_write(struct watch_armed *armed, const ucontext_t *context)
+{
+	uint64_t words[WATCH_WORDS] = { 0 };
+
+	if (greg(context, REG_RIP) - agent.text_low >= agent.text_high - agent.text_low)
+		return false;
+	if (watch_read_sigsafe(words, armed->address, armed->bytes))
+		memcpy(armed->last, words, sizeof(armed->last));
+	return true;
+}
+
 static void caught(struct watch_armed *armed, uint64_t number, uint32_t flags,
 		   const ucontext_t *context)
 {
@@ -311,7 +324,8 @@ static void caught(struct watch_armed *armed, uint64_t number, uint32_t flags,
 	struct log_writer_row *who;
 	unsigned i;
 
-	if (!watch_read_sigsafe(catch.new, armed->address, armed->bytes))
+	if (own_write(armed, context) ||
+	    !watch_read_sigsafe(catch.new, armed->address, armed->bytes))
 		return;
 	for (i = 0; i < WATCH_WORDS; i++)
 		catch.old[i] = flags & LOG_HIT_ALONGSIDE

@@ -4,18 +4,15 @@
 #include <string.h>
 
 #include "agent/agent.h"
+#include "agent/arch/words.h"
 #include "agent/blocks.h"
 #include "agent/log.h"
-#include "agent/maps.h"
 #include "agent/memory.h"
+#include "agent/scan.h"
 
 #define SAMPLE 16u /* blocks per context */
-#define PIECE (64u << 10)
 #define READ_MAX (4ull << 30)
 #define TOLD_MAX 4096u
-#define PAGE 4096u
-/* Below the frame of whoever looks: what the looking itself left on the stack. */
-#define OWN_STACK (256u << 10)
 
 struct sample {
 	uint64_t start, size, id;
@@ -36,21 +33,14 @@ struct look {
 	uint64_t all_low, all_high; /* and all blocks of the contexts in here */
 	struct sample chain[CHAIN_MAX];
 	uint32_t chained;
-	uint64_t file_end; /* of the line before, if it was a file: zeroed globals follow */
-	uint64_t frame;	   /* of the looking thread */
-	uint64_t read_bytes;
+	uint64_t frame; /* of the looking thread */
 	uint32_t told;
-	bool cut_short;
 	struct log_writer writer;
-	struct maps_buffer maps;
-	uint64_t words[PIECE / sizeof(uint64_t)];
+	struct scan scan;
 };
 
 static struct plan_holders wanted;
 static bool looked;
-
-/* The linker's: the end of the agent's own globals. */
-extern char _end[] __attribute__((visibility("hidden")));
 
 void holders_plan(const struct plan_holders *plan)
 {
@@ -106,7 +96,7 @@ static void sample_chunk(struct look *look, const struct blocks_space *space, ui
 
 		if (chunk[i] && block->state == LOG_BLOCK_LIVE)
 			sample_add(look, block,
-				   ((base + (i << space->shift)) & ~31ull) | block->low);
+				   ((base + (i << space->shift)) & ~31ull) | (block->low & 0xfe));
 	}
 }
 
@@ -174,35 +164,6 @@ static struct sample *sample_at(struct look *look, uint64_t value)
 	return value - sample->start < sample->size || value == sample->start ? sample : NULL;
 }
 
-/* The live block that the word lies in. False: in none. *ret_stale: in memory that was freed. */
-static bool holding_block(uint64_t where, struct log_holder *ret, bool *ret_stale)
-{
-	int space;
-
-	for (space = BLOCKS_SPACES - 1; space >= 0; space--) {
-		uint64_t reach = blocks_state.spaces[space].largest;
-		struct block_view view;
-
-		if (reach < BLOCKS_LARGE)
-			reach = BLOCKS_LARGE;
-		if (!block_find_sigsafe((enum block_space)space, where, reach, &view, 1))
-			continue;
-		if (where - view.start >= view.size)
-			continue;
-		if (view.block.state != LOG_BLOCK_LIVE) {
-			*ret_stale = true;
-			continue;
-		}
-		ret->kind = LOG_HELD_BY_BLOCK;
-		ret->start = view.start;
-		ret->size = view.size;
-		ret->id = view.block.id;
-		ret->context = view.block.context & BLOCK_CONTEXT_MASK;
-		return true;
-	}
-	return false;
-}
-
 /* Who holds the holder? Not asked of blocks that are looked for themselves: a list holds its own.
  */
 static void chain_add(struct look *look, const struct log_holder *holder)
@@ -222,21 +183,12 @@ static void chain_add(struct look *look, const struct log_holder *holder)
 static void tell(struct look *look, const struct maps_line *line, struct log_holder *holder,
 		 const struct sample *sample)
 {
-	bool stale = false;
-
-	if (holder->where < look->frame && look->frame - holder->where < OWN_STACK)
+	if (!scan_holder_sigsafe(line, holder->where, look->frame, holder))
 		return;
-	if (holding_block(holder->where, holder, &stale)) {
+	if (holder->kind == LOG_HELD_BY_BLOCK)
 		chain_add(look, holder);
-	} else {
-		if (stale || !strcmp(line->path, "[heap]"))
-			return;
-		holder->kind = !strcmp(line->path, "[stack]") ? LOG_HELD_BY_STACK
-			       : line->inode		      ? LOG_HELD_BY_FILE
-							      : LOG_HELD_BY_MEMORY;
-	}
 	if (look->told == TOLD_MAX) {
-		look->cut_short = true;
+		look->scan.cut_short = true;
 		return;
 	}
 	look->told++;
@@ -282,68 +234,23 @@ static void global_told(struct look *look, const struct maps_line *line, uint64_
 	}
 }
 
-static void range_read(struct look *look, const struct maps_line *line, uint64_t at, uint64_t end,
-		       bool globals)
+static void piece_read(void *ctx, const struct scan_piece *piece)
 {
-	while (at < end && !look->cut_short) {
-		size_t want = end - at < PIECE ? end - at : PIECE;
-		size_t have = memory_read_sigsafe(look->words, at, want), i;
+	struct look *look = ctx;
+	/* The holders' own holders are looked for as they are. */
+	bool globals = piece->globals && look->samples[0].wanted != NOT_WANTED;
+	size_t i;
 
-		for (i = 0; i < have / sizeof(look->words[0]); i++) {
-			uint64_t word = look->words[i], where = at + i * sizeof(word);
-
-			if (word - look->low < look->high - look->low)
-				word_told(look, line, where, word);
-			if (globals && word - look->all_low <= look->all_high - look->all_low)
-				global_told(look, line, where, word);
-		}
-		look->read_bytes += want;
-		look->cut_short |= look->read_bytes > READ_MAX;
-		at += want;
+	for (i = 0; i < piece->count; i++) {
+		i = words_find(piece->words, i, piece->count, look->low, look->high);
+		if (i < piece->count)
+			word_told(look, piece->line, piece->at + i * 8, piece->words[i]);
 	}
-}
-
-/* What is ours is full of addresses of blocks, and much of it is only reserved. */
-static void line_read(struct look *look, const struct maps_line *line)
-{
-	uint64_t at = line->low, low, high;
-	bool zeroed = look->file_end == line->low && !line->path[0];
-	bool globals = line->writable && (line->inode || zeroed);
-
-	look->file_end = line->inode ? line->high : 0;
-	if (!line->readable || !line->writable || log_holds_sigsafe(line->low) ||
-	    !memcmp(line->path, "/dev/", 5))
-		return;
-	while (at < line->high) {
-		uint64_t end = line->high;
-
-		if (at >= agent.text_low && at < (uint64_t)_end) {
-			at = ((uint64_t)_end + PAGE - 1) & ~(uint64_t)(PAGE - 1);
-			continue;
-		}
-		if (memory_next_own_sigsafe(at, &low, &high)) {
-			if (at >= low) {
-				at = high;
-				continue;
-			}
-			end = low < end ? low : end;
-		}
-		/* The holders' own holders are looked for as they are. */
-		range_read(look, line, at, end, globals && look->samples[0].wanted != NOT_WANTED);
-		at = end;
+	for (i = 0; globals && i < piece->count; i++) {
+		i = words_find(piece->words, i, piece->count, look->all_low, look->all_high + 1);
+		if (i < piece->count)
+			global_told(look, piece->line, piece->at + i * 8, piece->words[i]);
 	}
-}
-
-static void memory_pass(struct look *look)
-{
-	struct maps_walk walk;
-	struct maps_line line;
-
-	if (!maps_begin_sigsafe(&walk, &look->maps))
-		return;
-	while (maps_next_sigsafe(&walk, &line))
-		line_read(look, &line);
-	maps_end_sigsafe(&walk);
 }
 
 static void look_through(struct look *look)
@@ -351,8 +258,8 @@ static void look_through(struct look *look)
 	uint32_t pass, i, first = 0;
 
 	log_writer_init_sigsafe(&look->writer, LOG_TO_EVENTS);
-	for (pass = 0; pass < PASSES && look->count && !look->cut_short; pass++) {
-		memory_pass(look);
+	for (pass = 0; pass < PASSES && look->count && !look->scan.cut_short; pass++) {
+		scan_memory_sigsafe(&look->scan);
 		/* Those that this pass has found are next. */
 		memset(look->samples, 0, sizeof(look->samples));
 		look->count = 0;
@@ -364,8 +271,8 @@ static void look_through(struct look *look)
 		struct log_holders record = { .stack_hash = wanted.stack_hashes[i],
 					      .live = look->live[i],
 					      .looked_for = look->taken[i],
-					      .read_bytes = look->read_bytes,
-					      .cut_short = look->cut_short };
+					      .read_bytes = look->scan.read_bytes,
+					      .cut_short = look->scan.cut_short };
 
 		(void)log_append_sigsafe(&look->writer, LOG_HOLDERS, &record, sizeof(record), NULL,
 					 0);
@@ -383,6 +290,9 @@ void holders_look_sigsafe(uint32_t lines)
 	if (!look)
 		return;
 	look->frame = (uint64_t)__builtin_frame_address(0);
+	look->scan.piece = piece_read;
+	look->scan.ctx = look;
+	look->scan.read_max = READ_MAX;
 	samples_take(look);
 	if (look->count)
 		look_through(look);

@@ -258,7 +258,7 @@ static unsigned char *map_at(uint64_t address, size_t bytes)
 }
 
 /* Below the module first: the heap grows behind the program, and must find its place. */
-static bool area_map(struct area *area, uint64_t near, size_t bytes)
+static void area_map(struct area *area, uint64_t near, size_t bytes)
 {
 	uint64_t from = near & ~(STEP - 1), distance;
 
@@ -269,7 +269,6 @@ static bool area_map(struct area *area, uint64_t near, size_t bytes)
 		area->base = map_at(from - distance, area->bytes);
 	for (distance = ABOVE; !area->base && distance < REACH; distance += STEP)
 		area->base = map_at(from + distance, area->bytes);
-	return area->base != NULL;
 }
 
 static void area_put(struct area *area, const void *bytes, size_t len)
@@ -330,18 +329,23 @@ static void put_word(struct area *area, uint64_t word)
 	area_put(area, &word, sizeof(word));
 }
 
+/* A library that comes again finds its slot again. */
 static bool put_tail(struct area *area, struct hooked_site *site, size_t word)
 {
-	uint32_t tail = tails_used;
+	uint64_t tail = tails_used;
 
-	if (tail == HOOKED_TAILS)
+	if (site->tail)
+		tail = (site->tail - (uint64_t)hooked_tails) / HOOKED_TAIL_BYTES;
+	else if (tails_used == HOOKED_TAILS)
 		return false;
-	tails_used++;
+	else
+		tails_used++;
 	hooked_tail_targets[tail] = site->bias + (uint64_t)site->plan->tail_target;
 	hooked_tail_sites[tail] = (uint64_t)(site - hooked.sites);
 	put_indirect(area, "\xff\x25", 2, word); /* jmp [rip + …] */
 	area->used = word;
-	put_word(area, (uint64_t)hooked_tails + tail * HOOKED_TAIL_BYTES);
+	site->tail = (uint64_t)hooked_tails + tail * HOOKED_TAIL_BYTES;
+	put_word(area, site->tail);
 	return true;
 }
 
@@ -368,6 +372,7 @@ static bool stub_write(struct area *area, struct hooked_site *site)
 
 	site->stub = (uint64_t)(area->base + start);
 	site->stub_bytes = STUB_ROOM;
+	site->area_bytes = start ? 0 : (uint32_t)area->bytes;
 	fits = put_moved(area, site, 0, site->plan->before) &&
 	       (site->plan->flags & PLAN_HOOK_TAIL ? put_tail(area, site, word)
 						   : put_gate(area, site, word));
@@ -375,6 +380,7 @@ static bool stub_write(struct area *area, struct hooked_site *site)
 	return fits;
 }
 
+_Static_assert(HOOKED_TAIL_BYTES == LOG_HOOK_TAIL_BYTES, "told to the tool");
 _Static_assert(PLAN_HOOK_MOVED + 32 + 8 <= STUB_ROOM, "a stub fits");
 
 /* ---- patching -------------------------------------------------------------------------------- */
@@ -383,13 +389,14 @@ static void site_record(const struct hooked_site *site)
 {
 	const struct plan_hook *plan = site->plan;
 	struct log_hook record = { .address = site->bias + plan->place.offset,
-				   .state = site->state,
+				   .state = site->state ? site->state : LOG_HOOK_WAITING,
 				   .covered = plan->covered };
 	struct log_writer writer;
 	uint32_t i;
 
 	if (site->state == LOG_HOOK_PLACED) {
 		record.stub = site->stub;
+		record.tail = site->tail;
 		record.stub_bytes = site->stub_bytes;
 	}
 	for (i = 0; i < plan->mark_count && i < LOG_HOOK_MARKS; i++) {
@@ -504,6 +511,7 @@ static bool is_module(const struct plan_place *place, const struct link_map *map
 static void module_place(const struct link_map *map, bool program)
 {
 	struct area area = { 0 };
+	bool executable = true;
 	uint32_t i, wanted = 0;
 	uint64_t near = 0;
 
@@ -525,8 +533,7 @@ static void module_place(const struct link_map *map, bool program)
 	}
 	if (!wanted)
 		return;
-	if (!area_map(&area, near, (size_t)wanted * STUB_ROOM))
-		area.bytes = 0;
+	area_map(&area, near, (size_t)wanted * STUB_ROOM);
 	for (i = 0; i < hooked.site_count; i++) {
 		struct hooked_site *site = &hooked.sites[i];
 
@@ -535,18 +542,19 @@ static void module_place(const struct link_map *map, bool program)
 		if (!area.base)
 			site_refuse(site, LOG_HOOK_NO_MEMORY);
 		else if (!stub_write(&area, site))
-			site_refuse(site, LOG_HOOK_TOO_FAR);
+			site_refuse(site, tails_used == HOOKED_TAILS &&
+							  (site->plan->flags & PLAN_HOOK_TAIL)
+						  ? LOG_HOOK_FULL
+						  : LOG_HOOK_TOO_FAR);
 	}
-	if (area.base && raw_syscall3(SYS_mprotect, area.base, area.bytes, PROT_READ | PROT_EXEC)) {
-		(void)raw_syscall2(SYS_munmap, area.base, area.bytes);
-		area.bytes = 0;
-	}
+	if (area.base && raw_syscall3(SYS_mprotect, area.base, area.bytes, PROT_READ | PROT_EXEC))
+		executable = false;
 	for (i = 0; i < hooked.site_count && area.base; i++) {
 		struct hooked_site *site = &hooked.sites[i];
 
-		if (site->state || site->stub - (uint64_t)area.base >= area.bytes + !area.bytes)
+		if (site->state || site->stub - (uint64_t)area.base >= area.bytes)
 			continue;
-		if (area.bytes)
+		if (executable)
 			site_place(site);
 		else
 			site_refuse(site, LOG_HOOK_NO_MEMORY);
@@ -569,6 +577,9 @@ static void forget_gone(const struct link_map *first)
 				break;
 		if (map)
 			continue;
+		if (site->area_bytes)
+			(void)raw_syscall2(SYS_munmap, site->stub, site->area_bytes);
+		site->area_bytes = 0;
 		site->state = 0;
 		site->address = 0;
 		site->stub = 0;
@@ -621,12 +632,16 @@ static bool vectors_look(void)
 void hooked_init(void)
 {
 	uint64_t features = 0;
+	uint32_t i;
 
 	if (!hooked.site_count || !real.loader || !vectors_look())
 		return;
 	shadow_stack =
 		!raw_syscall2(SYS_arch_prctl, ARCH_SHSTK_STATUS, &features) && (features & 1);
 	libraries_place();
+	for (i = 0; i < hooked.site_count; i++)
+		if (!hooked.sites[i].state)
+			site_record(&hooked.sites[i]);
 }
 
 void hooked_after_fork(void)
@@ -634,8 +649,7 @@ void hooked_after_fork(void)
 	uint32_t i;
 
 	for (i = 0; i < hooked.site_count; i++)
-		if (hooked.sites[i].state)
-			site_record(&hooked.sites[i]);
+		site_record(&hooked.sites[i]);
 }
 
 bool hooked_trap_sigsafe(ucontext_t *context)

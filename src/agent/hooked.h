@@ -11,6 +11,10 @@
  * Code is patched only while nobody can run it: by the constructor, before there is a second
  * thread, and when the loader tells that a library was mapped (its r_brk, <link.h>), before
  * anything in that library has run. So no thread ever sees half a jump.
+ *
+ * Known limits: libraries in a name space of their own (dlmopen) are not seen. A call whose entry
+ * was refused (a signal handler inside another hook) is missing at its exit and counted as
+ * LOG_DROP_BLOCK, and so are calls nested deeper than THREAD_PENDING.
  */
 #ifndef REDHAND_AGENT_HOOKED_H
 #define REDHAND_AGENT_HOOKED_H
@@ -39,8 +43,10 @@ struct hooked_site {
 	uint64_t address; /* where it is patched; 0: it is not */
 	uint64_t bias;	  /* of its module */
 	uint64_t stub;
+	uint64_t tail; /* the slot for its tail call; 0: none */
 	uint32_t stub_bytes;
-	uint32_t state; /* enum log_hook_state; 0: its module is not there */
+	uint32_t area_bytes; /* of the memory that its stub is the first in; 0: it is not */
+	uint32_t state;	     /* enum log_hook_state; 0: its module is not there */
 	uint32_t first_action, action_count;
 };
 

@@ -5,7 +5,7 @@
 #define REDHAND_AGENT_HOOKED_LIMITS_H
 
 #define HOOKED_VECTOR_BYTES 2816 /* XSAVE area of SSE, AVX and AVX-512 */
-#define HOOKED_TAILS 64
+#define HOOKED_TAILS 256
 #define HOOKED_TAIL_BYTES 64 /* of code, each */
 
 #endif

@@ -14,6 +14,7 @@
 
 #include "agent/agent.h"
 #include "agent/blocks.h"
+#include "agent/canary.h"
 #include "agent/guard.h"
 #include "agent/real.h"
 
@@ -34,6 +35,19 @@ static inline __attribute__((always_inline)) void deleted(void *ptr, struct call
 {
 	if (ptr && real.delete_plain && !real.plain_new && agent_switch.ids)
 		block_end(BLOCKS_HEAP, ptr, caller);
+}
+
+/* Where blocks have guards and delete is the C++ library's, which only calls free: what kind of
+ * delete it is would be lost there. False: go on as ever. */
+static inline __attribute__((always_inline)) bool guarded(void *ptr, enum log_free_by by,
+							  struct caller caller)
+{
+	if (likely(agent_switch.ids != AGENT_IDS_GUARDED) || !ptr || early_owns(ptr) ||
+	    !real.plain_new)
+		return false;
+	canary_free(ptr, by, caller);
+	BLOCKS_KEEP_FRAME();
+	return true;
 }
 
 static void *late_new(size_t size, size_t align)
@@ -74,35 +88,40 @@ static void *late_new(size_t size, size_t align)
 
 NEW_HOOKS(NEW_HOOK)
 
-#define DELETE_HOOKS(X)                                                                         \
-	X(_ZdlPv, delete_plain, (void *ptr), (ptr))                                             \
-	X(_ZdaPv, delete_array, (void *ptr), (ptr))                                             \
-	X(_ZdlPvm, delete_plain, (void *ptr, size_t size), (ptr))                               \
-	X(_ZdaPvm, delete_array, (void *ptr, size_t size), (ptr))                               \
-	X(_ZdlPvRKSt9nothrow_t, delete_plain, (void *ptr, const void *tag), (ptr))              \
-	X(_ZdaPvRKSt9nothrow_t, delete_array, (void *ptr, const void *tag), (ptr))              \
-	X(_ZdlPvSt11align_val_t, delete_aligned, (void *ptr, size_t align), (ptr, align))       \
-	X(_ZdaPvSt11align_val_t, delete_array_aligned, (void *ptr, size_t align), (ptr, align)) \
-	X(_ZdlPvmSt11align_val_t, delete_aligned, (void *ptr, size_t size, size_t align),       \
-	  (ptr, align))                                                                         \
-	X(_ZdaPvmSt11align_val_t, delete_array_aligned, (void *ptr, size_t size, size_t align), \
-	  (ptr, align))                                                                         \
-	X(_ZdlPvSt11align_val_tRKSt9nothrow_t, delete_aligned,                                  \
-	  (void *ptr, size_t align, const void *tag), (ptr, align))                             \
-	X(_ZdaPvSt11align_val_tRKSt9nothrow_t, delete_array_aligned,                            \
+#define DELETE_HOOKS(X)                                                                           \
+	X(_ZdlPv, delete_plain, LOG_BY_DELETE, (void *ptr), (ptr))                                \
+	X(_ZdaPv, delete_array, LOG_BY_DELETE_ARRAY, (void *ptr), (ptr))                          \
+	X(_ZdlPvm, delete_plain, LOG_BY_DELETE, (void *ptr, size_t size), (ptr))                  \
+	X(_ZdaPvm, delete_array, LOG_BY_DELETE_ARRAY, (void *ptr, size_t size), (ptr))            \
+	X(_ZdlPvRKSt9nothrow_t, delete_plain, LOG_BY_DELETE, (void *ptr, const void *tag), (ptr)) \
+	X(_ZdaPvRKSt9nothrow_t, delete_array, LOG_BY_DELETE_ARRAY, (void *ptr, const void *tag),  \
+	  (ptr))                                                                                  \
+	X(_ZdlPvSt11align_val_t, delete_aligned, LOG_BY_DELETE, (void *ptr, size_t align),        \
+	  (ptr, align))                                                                           \
+	X(_ZdaPvSt11align_val_t, delete_array_aligned, LOG_BY_DELETE_ARRAY,                       \
+	  (void *ptr, size_t align), (ptr, align))                                                \
+	X(_ZdlPvmSt11align_val_t, delete_aligned, LOG_BY_DELETE,                                  \
+	  (void *ptr, size_t size, size_t align), (ptr, align))                                   \
+	X(_ZdaPvmSt11align_val_t, delete_array_aligned, LOG_BY_DELETE_ARRAY,                      \
+	  (void *ptr, size_t size, size_t align), (ptr, align))                                   \
+	X(_ZdlPvSt11align_val_tRKSt9nothrow_t, delete_aligned, LOG_BY_DELETE,                     \
+	  (void *ptr, size_t align, const void *tag), (ptr, align))                               \
+	X(_ZdaPvSt11align_val_tRKSt9nothrow_t, delete_array_aligned, LOG_BY_DELETE_ARRAY,         \
 	  (void *ptr, size_t align, const void *tag), (ptr, align))
 
-#define DELETE_HOOK(name, field, parameters, arguments) \
-	EXPORT void name parameters;                    \
-	EXPORT void name parameters                     \
-	{                                               \
-		struct caller caller = CALLER_HERE;     \
-                                                        \
-		deleted(ptr, caller);                   \
-		if (real.field)                         \
-			real.field arguments;           \
-		else                                    \
-			free(ptr);                      \
+#define DELETE_HOOK(name, field, by, parameters, arguments) \
+	EXPORT void name parameters;                        \
+	EXPORT void name parameters                         \
+	{                                                   \
+		struct caller caller = CALLER_HERE;         \
+                                                            \
+		if (guarded(ptr, by, caller))               \
+			return;                             \
+		deleted(ptr, caller);                       \
+		if (real.field)                             \
+			real.field arguments;               \
+		else                                        \
+			free(ptr);                          \
 	}
 
 DELETE_HOOKS(DELETE_HOOK)

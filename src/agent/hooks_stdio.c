@@ -1,10 +1,11 @@
 /*
- * Lines for the growth series. libc writes its streams with calls that no hook sees, so the lines
- * are noticed where the program makes them: a checkpoint is taken before the first byte of each
- * line on stdout and stderr, with the number of bytes that went before it on that stream. This is
- * the place in the program, also when the stream is written out much later.
+ * Lines, for the growth series and for telling when a block was damaged. libc writes its streams
+ * with calls that no hook sees, so the lines are noticed where the program makes them: a checkpoint
+ * is taken before the first byte of each line on stdout and stderr, with the number of bytes that
+ * went before it on that stream. This is the place in the program, also when the stream is written
+ * out much later.
  *
- * Nothing is recorded unless the plan asks for growth; each call goes on unchanged.
+ * Nothing is recorded unless the plan asks for one of them; each call goes on unchanged.
  */
 #include <stdarg.h>
 #include <stdio.h>
@@ -31,7 +32,7 @@ EXPORT int __vfprintf_chk(FILE *stream, int flag, const char *format, va_list li
 /* The descriptor that a stream stands for, if lines on it are followed; else -1. */
 static inline int followed(FILE *stream)
 {
-	if (likely(!agent_switch.growth))
+	if (likely(!agent_switch.lines))
 		return -1;
 	return stream == stdout ? STDOUT_FILENO : stream == stderr ? STDERR_FILENO : -1;
 }
@@ -239,8 +240,8 @@ EXPORT int __printf_chk(int flag, const char *format, ...)
 
 static inline int followed_fd(int fd)
 {
-	return unlikely(agent_switch.growth) && (fd == STDOUT_FILENO || fd == STDERR_FILENO) ? fd
-											     : -1;
+	return unlikely(agent_switch.lines) && (fd == STDOUT_FILENO || fd == STDERR_FILENO) ? fd
+											    : -1;
 }
 
 EXPORT ssize_t write(int fd, const void *bytes, size_t count)

@@ -2,6 +2,7 @@
 
 #include <stddef.h>
 
+#include "agent/canary.h"
 #include "agent/chaos.h"
 #include "agent/holders.h"
 #include "agent/hooked.h"
@@ -17,6 +18,9 @@ uint32_t plan_apply(const void *bytes)
 		switch (item->type) {
 		case PLAN_ITEM_HOLDERS:
 			holders_plan((const struct plan_holders *)item);
+			break;
+		case PLAN_ITEM_CANARY:
+			canary_plan((const struct plan_heap *)item);
 			break;
 		case PLAN_ITEM_CHAOS:
 			chaos_plan((const struct plan_chaos *)item);

@@ -100,6 +100,16 @@ static bool in_cxx_library(void *address)
 	return text_after(name, "libstdc++.so") || text_after(name, "libc++");
 }
 
+/* Does the program find our function by this name, and not one of its own? */
+static bool is_ours(const char *name)
+{
+	void *address = dlsym(RTLD_DEFAULT, name);
+	Dl_info theirs, ours;
+
+	return address && dladdr(address, &theirs) && dladdr(early_arena, &ours) &&
+	       theirs.dli_fbase == ours.dli_fbase;
+}
+
 static void resolve_new(struct real *ret, void *from)
 {
 	struct real found = *ret;
@@ -122,6 +132,8 @@ static void resolve_new(struct real *ret, void *from)
 	FROM(throw_bad_alloc, "_ZSt17__throw_bad_allocv");
 #undef FROM
 	found.plain_new = in_cxx_library(*(void **)&found.new_plain);
+	found.hooked_new =
+		is_ours("_Znwm") && is_ours("_Znam") && is_ours("_ZdlPv") && is_ours("_ZdaPv");
 	*ret = found;
 }
 

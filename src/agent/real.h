@@ -97,6 +97,7 @@ struct real {
 	bool glibc_malloc; /* the real malloc is libc's own: blocks are never nearer than 32 bytes
 			    */
 	bool sanitized;	   /* built with -fsanitize=address, thread, memory or hwaddress */
+	bool hooked_new;   /* every program's new and delete come to our hooks */
 	bool plain_new; /* operator new of the C++ library: it calls malloc, whose hook records */
 };
 

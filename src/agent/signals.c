@@ -95,6 +95,13 @@ static uint64_t believed_now(struct thread *self)
 	return self->blocked;
 }
 
+/* Where hooks are breakpoints, SIGTRAP is never blocked: the kernel would kill. */
+static void keep_open_for_traps(sigset_t *mask)
+{
+	if (hooked.traps)
+		set_from_bits(mask, set_bits(mask) & ~BIT(SIGTRAP));
+}
+
 static void handler(int signo, siginfo_t *info, void *context);
 
 /* Ours, shaped after the target's: its handler must find the mask and the stack it asked for. */
@@ -109,6 +116,9 @@ static void install(int signo, const struct sigaction *action)
 		ours = *action;
 		ours.sa_flags &= ~SA_RESETHAND;
 	}
+	keep_open_for_traps(&ours.sa_mask);
+	if (signo == SIGTRAP && hooked.traps)
+		ours.sa_flags |= SA_NODEFER; /* the target's handler may come upon one */
 	ours.sa_flags |= SA_SIGINFO;
 	/* A tracer's traps are forced: one inside the handler must not find the signal blocked. */
 	if (signo == SIGTRAP && agent.plan.tracer)
@@ -250,19 +260,24 @@ static void handler(int signo, siginfo_t *info, void *context)
 
 EXPORT int sigaction(int signo, const struct sigaction *action, struct sigaction *old)
 {
-	struct sigaction before;
+	struct sigaction before, wanted;
 	sigset_t mask;
 
-	if (!taken_over || !is_observed(signo))
+	if (!taken_over || (!is_observed(signo) && (!action || !hooked.traps)))
 		return real.sigaction(signo, action, old);
+	if (!is_observed(signo)) {
+		wanted = *action;
+		keep_open_for_traps(&wanted.sa_mask);
+		return real.sigaction(signo, &wanted, old);
+	}
 	signals_target_action_sigsafe(signo, &before);
 	if (action) {
-		struct sigaction wanted = *action;
-
+		wanted = *action;
 		target_set(signo, &wanted);
 		install(signo, &wanted);
 		/* From now on the handler is asked, and a blocked signal is really blocked. */
-		if (has_handler(signo) && thread_self && (believed_now(thread_self) & BIT(signo))) {
+		if (has_handler(signo) && thread_self && !(signo == SIGTRAP && hooked.traps) &&
+		    (believed_now(thread_self) & BIT(signo))) {
 			sigemptyset(&mask);
 			sigaddset(&mask, signo);
 			thread_self->blocked &= ~BIT(signo);
@@ -322,7 +337,8 @@ static uint64_t thinnable(uint64_t bits)
 
 	bits &= SYNCHRONOUS;
 	for (i = 0; i < OBSERVED_COUNT; i++)
-		if ((bits & BIT(observed[i])) && has_handler(observed[i]))
+		if ((bits & BIT(observed[i])) && has_handler(observed[i]) &&
+		    !(observed[i] == SIGTRAP && hooked.traps))
 			bits &= ~BIT(observed[i]);
 	return bits;
 }

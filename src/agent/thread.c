@@ -230,6 +230,22 @@ void thread_after_fork(void)
 	lane_open(self, self->stack_high);
 }
 
+bool thread_by_stack_sigsafe(uint64_t low, uint64_t high, uint32_t *ret_lane)
+{
+	uint32_t i;
+
+	for (i = 0; i < agent.plan.thread_slots; i++) {
+		const struct thread *area = lanes.area[i];
+
+		if (!__atomic_load_n(&lanes.taken[i], __ATOMIC_RELAXED) || !area ||
+		    area->stack_high <= low || area->stack_high > high)
+			continue;
+		*ret_lane = i;
+		return true;
+	}
+	return false;
+}
+
 uint32_t thread_lanes_in_use_sigsafe(void)
 {
 	uint32_t i, count = 0;

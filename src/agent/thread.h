@@ -15,6 +15,8 @@
 #include "agent/unwind.h"
 #include "wire/log_format.h"
 
+struct quarantine;
+
 #define THREAD_SITES_BITS 13
 #define THREAD_KEYS_BITS 15
 #define THREAD_RULES_BITS 14
@@ -22,7 +24,7 @@
 #define THREAD_PLACES_BITS 8
 #define THREAD_LANE_SHARED 255u
 #define THREAD_ALTSTACK_BYTES (64u << 10)
-#define THREAD_PENDING 16u
+#define THREAD_PENDING 64u
 
 /* A place that allocates, as cheaply recognised as possible: return address and stack pointer,
  * and the next return addresses above, whose offsets were found when the place was first seen. */
@@ -65,6 +67,7 @@ struct thread {
 	uint32_t epoch_due;	   /* groups written since this lane last moved the epoch */
 	uint32_t rules_generation; /* of the module table, that `rules` are about */
 	uint32_t context_next, context_end; /* its rows of the context table */
+	struct quarantine *quarantine;	    /* of the lane, not of the thread; NULL: none yet */
 
 	uint64_t stack_high;  /* frames of this thread lie below */
 	uint64_t blocked;     /* signals the target believes blocked and that are not: signals.c */
@@ -113,7 +116,10 @@ void thread_after_fork(void);
 /* Installs our alternate stack for this thread. _sigsafe */
 void thread_altstack_sigsafe(struct thread *self);
 
-/* Calls `visit` for each lane in use. _sigsafe */
+/* Whose stack lies in this mapping? False: nobody's that is known. _sigsafe */
+bool thread_by_stack_sigsafe(uint64_t low, uint64_t high, uint32_t *ret_lane);
+
+/* How many lanes are in use. _sigsafe */
 uint32_t thread_lanes_in_use_sigsafe(void);
 
 #endif

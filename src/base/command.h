@@ -85,6 +85,10 @@ struct command {
 	size_t options_size;
 	unsigned int args_min, args_max; /* plain arguments before -- */
 	enum command_program program;
+	/* Where its exit statuses are not those of redhand: the words, and the one for wrong usage.
+	 */
+	const char *exit_statuses;
+	int trouble;
 	void (*defaults)(void *options);		 /* before parsing; may be NULL */
 	int (*run)(const struct invocation *invocation); /* an exit_status */
 

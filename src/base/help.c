@@ -100,7 +100,8 @@ void help_command(const struct program_info *info, const struct command *command
 	}
 	if (command->examples)
 		(void)fprintf(out, "\nExamples:\n%s", command->examples);
-	(void)fprintf(out, "\nExit status:\n%s", info->exit_statuses);
+	(void)fprintf(out, "\nExit status:\n%s",
+		      command->exit_statuses ? command->exit_statuses : info->exit_statuses);
 }
 
 void help_program(const struct program_info *info, FILE *out)
@@ -108,7 +109,7 @@ void help_program(const struct program_info *info, FILE *out)
 	(void)fprintf(out, "Usage: %s COMMAND [options] -- PROGRAM ARGS…\n\n%s.\n\nCommands:\n",
 		      info->name, info->summary);
 	for (const struct command *const *c = info->commands; *c; c++)
-		(void)fprintf(out, "  %-10s %s\n", (*c)->name, (*c)->summary);
+		(void)fprintf(out, "  %-12s %s\n", (*c)->name, (*c)->summary);
 	(void)fprintf(out,
 		      "\n%s COMMAND --help tells about one command; --version tells the version.\n",
 		      info->name);

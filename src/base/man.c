@@ -81,7 +81,9 @@ static void man_option(const struct option *option, FILE *out)
 
 static void man_usage(const struct program_info *info, const struct command *command, FILE *out)
 {
-	(void)fprintf(out, "\\fB%s %s\\fR ", info->name, command->name);
+	(void)fprintf(out, "\\fB%s ", info->name);
+	roffs(out, command->name);
+	(void)fputs("\\fR ", out);
 	roffs(out, command->usage);
 	(void)fputc('\n', out);
 }
@@ -132,7 +134,7 @@ void man_command(const struct program_info *info, const struct command *command,
 	(void)fputs(".SH OPTIONS\n", out);
 	man_options(command, NULL, out);
 	(void)fputs(".SH EXIT STATUS\n", out);
-	verbatim(out, info->exit_statuses);
+	verbatim(out, command->exit_statuses ? command->exit_statuses : info->exit_statuses);
 	if (command->examples) {
 		(void)fputs(".SH EXAMPLES\n", out);
 		verbatim(out, command->examples);
@@ -147,7 +149,9 @@ void man_program(const struct program_info *info, FILE *out)
 		      info->name);
 	(void)fputs(".SH COMMANDS\n", out);
 	for (const struct command *const *c = info->commands; *c; c++) {
-		(void)fprintf(out, ".TP\n\\fB%s\\-%s\\fR(1)\n", info->name, (*c)->name);
+		(void)fprintf(out, ".TP\n\\fB%s\\-", info->name);
+		roffs(out, (*c)->name);
+		(void)fputs("\\fR(1)\n", out);
 		roffs(out, (*c)->summary);
 		(void)fputc('\n', out);
 	}

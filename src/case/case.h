@@ -193,6 +193,21 @@ int case_set_minimal(struct case_store *cs, const struct minimal_record *record,
 int case_minimal(struct case_store *cs, struct series_id series, struct minimal_list *ret,
 		 struct err *err);
 
+/* A commit of a series of `bisect` that was built, or could not be. */
+struct build_record {
+	uint64_t item;
+	const char *unusable; /* why it cannot be tested; NULL when it can */
+	uint64_t wall_ns;
+};
+
+/* Replaces what was known of that commit. */
+int case_add_build(struct case_store *cs, struct series_id series,
+		   const struct build_record *record, struct err *err);
+
+typedef void (*build_fn)(void *ctx, const struct build_record *record);
+int case_builds(struct case_store *cs, struct series_id series, build_fn fn, void *ctx,
+		struct err *err);
+
 /* A file that a process of a trial made shorter. */
 struct cut_record {
 	struct trial_number trial;

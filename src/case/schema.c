@@ -133,11 +133,19 @@ static const char *const case_steps[] = {
 	"failed INTEGER NOT NULL,\n"
 	"trials INTEGER NOT NULL\n"
 	");\n",
+	/* 6: the commits of `bisect` */
+	"CREATE TABLE build (\n"
+	"series   INTEGER NOT NULL REFERENCES series(id),\n"
+	"item     INTEGER NOT NULL,\n"
+	"unusable TEXT NOT NULL,\n"
+	"wall_ns  INTEGER NOT NULL,\n"
+	"PRIMARY KEY (series, item)\n"
+	") WITHOUT ROWID;\n",
 };
 
 const struct schema case_schema = {
 	.application = 0x52484e44, /* "RHND" */
-	.version = 5,
+	.version = 6,
 	.create = schema_sql,
 	.steps = case_steps,
 };

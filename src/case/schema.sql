@@ -242,3 +242,12 @@ CREATE TABLE sentinel (
 	failed    INTEGER NOT NULL,
 	trials    INTEGER NOT NULL
 );
+
+-- The commits that a series of `bisect` has built, or could not: numbers of its items.
+CREATE TABLE build (
+	series   INTEGER NOT NULL REFERENCES series(id),
+	item     INTEGER NOT NULL,
+	unusable TEXT NOT NULL,              -- why it cannot be tested; empty when it can
+	wall_ns  INTEGER NOT NULL,
+	PRIMARY KEY (series, item)
+) WITHOUT ROWID;

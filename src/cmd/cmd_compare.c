@@ -31,7 +31,7 @@ static const struct option compare_option_table[] = {
 		  "Settings, separated by commas: NAME=VALUE sets an environment variable, "
 		  "unset=NAME removes one, jobs=N runs that many side by side, args=WORDS puts more "
 		  "arguments behind the program's own, observe=OBSERVER chooses how closely it is "
-		  "watched (none, crash, ids), chaos=KNOBS how it is disturbed (as for --chaos)" },
+		  "watched (none, crash, ids, heap), chaos=KNOBS how it is disturbed (as for --chaos)" },
 	{ .name = "trials",
 	  .letter = 'n',
 	  .kind = OPTION_COUNT,

@@ -1,28 +1,80 @@
 #include "cmd/commands.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
 #include "base/log.h"
 #include "cmd/progress.h"
 #include "cmd/trial_options.h"
 #include "engine/growth/growth.h"
+#include "engine/heap/heap.h"
+#include "engine/trial/observe.h"
 #include "report/report_growth.h"
+#include "report/report_heap.h"
 
 struct heap_options {
 	struct common_options common;
 	struct trial_options trial;
 	bool growth;
-	uint64_t trials;
+	uint64_t trials; /* 0: the default of what is looked for */
+	uint64_t quarantine_mib;
+	const char *sweep;
+	unsigned int sweep_at; /* less one, as in enum plan_sweep_at */
+	const char *poison_chance;
+	const char *seed;
 };
 
-#define TRIALS_DEFAULT 3
+#define GROWTH_TRIALS 3
+#define HEAP_TRIALS 5
+#define CHANCE_TRIALS 40 /* enough for a context among a thousand that decides alone */
+#define NOT_GIVEN UINT64_MAX
+
+static const char *const sweep_at_names[] = { "free", "lines", "crash", NULL };
 
 static const struct option heap_option_table[] = {
+	{ .name = "quarantine",
+	  .kind = OPTION_COUNT,
+	  .metavar = "MIB",
+	  .min = 0,
+	  .max = PLAN_QUARANTINE_MIB_MAX,
+	  .offset = offsetof(struct heap_options, quarantine_mib),
+	  .help = "Keep so much of freed memory back, overwritten, to see who still writes to it "
+		  "(default 64; 0 with --poison-chance)" },
+	{ .name = "sweep",
+	  .kind = OPTION_TEXT,
+	  .metavar = "WHOSE",
+	  .offset = offsetof(struct heap_options, sweep),
+	  .help = "When a block is freed, look through all memory for who still points to it: blocks "
+		  "that the function WHOSE allocates, itself or further down; those of a context, by "
+		  "its 16 hexadecimal digits; all; or sampled: any, as often as a tenth of the time "
+		  "allows" },
+	{ .name = "sweep-at",
+	  .kind = OPTION_CHOICE,
+	  .metavar = "WHEN",
+	  .choices = sweep_at_names,
+	  .offset = offsetof(struct heap_options, sweep_at),
+	  .help = "When to look: at each such free (free, default), before each line of output for "
+		  "all that were freed since the last (lines), or only at a crash (crash)" },
+	{ .name = "poison-chance",
+	  .kind = OPTION_TEXT,
+	  .metavar = "P",
+	  .offset = offsetof(struct heap_options, poison_chance),
+	  .help = "Overwrite freed blocks with probability P (0.5 is best) per context and trial, and "
+		  "tell with which context's the failure goes: who only reads what was freed is found "
+		  "so" },
+	{ .name = "seed",
+	  .kind = OPTION_TEXT,
+	  .metavar = "N",
+	  .offset = offsetof(struct heap_options, seed),
+	  .help = "Seed for the guards, for the order of trials and for --poison-chance (default: a "
+		  "new one, printed at the end)" },
 	{ .name = "growth",
 	  .kind = OPTION_FLAG,
 	  .offset = offsetof(struct heap_options, growth),
-	  .help = "Which sites allocate blocks that stay, test after test" },
+	  .help = "Something else: which sites allocate blocks that stay, test after test" },
 	{ .name = "trials",
 	  .letter = 'n',
 	  .kind = OPTION_COUNT,
@@ -30,8 +82,8 @@ static const struct option heap_option_table[] = {
 	  .min = 1,
 	  .max = 1000,
 	  .offset = offsetof(struct heap_options, trials),
-	  .help = "Run the program N times (default 3); what does not grow in every run is not "
-		  "named" },
+	  .help = "Run the program N times, and as often without guards to compare (default 5; 40 "
+		  "with --poison-chance, 3 with --growth, both without a comparison)" },
 	OPTIONS_END,
 };
 
@@ -47,23 +99,37 @@ static void defaults(void *ptr)
 	struct heap_options *options = ptr;
 
 	options->common.case_dir = CASE_DIR_DEFAULT;
-	options->trials = TRIALS_DEFAULT;
+	options->quarantine_mib = NOT_GIVEN;
 	trial_options_defaults(&options->trial);
-	options->trial.observe = OBSERVE_IDS;
+	options->trial.observe = OBSERVERS; /* what the job needs */
 }
 
-static int check(const struct heap_options *options, struct err *err)
+static int check_growth(const struct heap_options *options, struct err *err)
 {
-	if (!options->growth) {
-		(void)err_set(err, -EINVAL, "heap does not know what to look for");
-		return err_remedy(err,
-				  "redhand heap --growth -- PROGRAM ARGS… finds what grows from "
-				  "test to test; --growth is all it can do so far");
-	}
-	if (options->trial.observe != OBSERVE_IDS)
+	if (options->trial.observe != OBSERVERS && options->trial.observe != OBSERVE_IDS)
 		return err_set(err, -EINVAL,
 			       "--growth follows every allocation, so it needs --observe ids");
+	if (options->sweep || options->poison_chance || options->quarantine_mib != NOT_GIVEN)
+		return err_set(err, -EINVAL,
+			       "--growth does not go together with --quarantine, --sweep and "
+			       "--poison-chance");
 	return 0;
+}
+
+/* The same for both jobs: settings, a case, and a program that can be observed. */
+static int prepare(const struct invocation *inv, enum observer observer, struct trial_setup *setup,
+		   struct case_store **cs, struct err *err)
+{
+	const struct heap_options *options = inv->options;
+	struct trial_options trial = options->trial;
+	int r;
+
+	trial.observe = observer;
+	r = trial_setup_init(setup, &trial, "heap", inv->program, err);
+	if (r == 0 && setup->unobserved)
+		r = err_set(err, -ENOTSUP, "%s: what it allocates cannot be seen",
+			    setup->unobserved);
+	return r == 0 ? trial_setup_open(setup, options->common.case_dir, cs, err) : r;
 }
 
 static int growth(const struct invocation *inv, struct growth_report *report,
@@ -77,19 +143,14 @@ static int growth(const struct invocation *inv, struct growth_report *report,
 		.program = inv->program,
 		.slot_env = &setup.slot_env,
 		.jobs = (unsigned int)options->trial.jobs,
-		.trials = (unsigned int)options->trials,
+		.trials = options->trials > 0 ? (unsigned int)options->trials : GROWTH_TRIALS,
 		.progress = progress_show,
 		.progress_ctx = &progress,
 	};
-	int r = check(options, err);
+	int r = check_growth(options, err);
 
 	if (r == 0)
-		r = trial_setup_init(&setup, &options->trial, "heap", inv->program, err);
-	if (r == 0 && setup.unobserved)
-		r = err_set(err, -ENOTSUP, "%s: what it allocates cannot be seen",
-			    setup.unobserved);
-	if (r == 0)
-		r = trial_setup_open(&setup, options->common.case_dir, cs, err);
+		r = prepare(inv, OBSERVE_IDS, &setup, cs, err);
 	if (r < 0)
 		return r;
 	request.identity = trial_setup_identity(&setup, "heap");
@@ -99,14 +160,13 @@ static int growth(const struct invocation *inv, struct growth_report *report,
 	return r;
 }
 
-static int run(const struct invocation *inv)
+static int run_growth(const struct invocation *inv)
 {
 	const struct heap_options *options = inv->options;
 	AUTO(case_closep) struct case_store *cs = NULL;
 	AUTO(growth_report_deinit) struct growth_report report = { 0 };
 	struct err err = { 0 };
 
-	common_apply(&options->common);
 	if (growth(inv, &report, &cs, &err) < 0) {
 		log_err(&err);
 		return EXIT_TROUBLE;
@@ -120,12 +180,169 @@ static int run(const struct invocation *inv)
 	return report.sites.count > 0 ? EXIT_FOUND : EXIT_AS_EXPECTED;
 }
 
+/* ---- damaged blocks ---- */
+
+static int parse_chance(const char *text, uint32_t *ret, struct err *err)
+{
+	char *end = NULL;
+	double chance = text ? strtod(text, &end) : 1;
+
+	if (text && (end == text || *end != '\0' || !(chance > 0 && chance < 1))) {
+		(void)err_set(err, -EINVAL,
+			      "--poison-chance wants a number between 0 and 1, not '%s'", text);
+		return err_remedy(err, "0.5 tells most");
+	}
+	*ret = (uint32_t)lround(chance * 1e6);
+	return 0;
+}
+
+static bool is_context(const char *text, uint64_t *ret)
+{
+	if (strlen(text) != 16 || strspn(text, "0123456789abcdef") != 16)
+		return false;
+	*ret = strtoull(text, NULL, 16);
+	return true;
+}
+
+static int parse_sweep(const struct heap_options *options, struct heap_request *request,
+		       struct err *err)
+{
+	struct plan_heap *plan = &request->plan;
+	const char *sweep = options->sweep;
+
+	plan->sweep_at = options->sweep_at + PLAN_SWEEP_AT_FREE;
+	if (!sweep)
+		return 0;
+	if (sweep[0] == '\0')
+		return err_set(err, -EINVAL, "--sweep wants a function, a context, all or sampled");
+	if (strcmp(sweep, "all") == 0) {
+		plan->sweep = PLAN_SWEEP_ALL;
+	} else if (strcmp(sweep, "sampled") == 0) {
+		plan->sweep = PLAN_SWEEP_SAMPLED;
+	} else if (is_context(sweep, &plan->sweep_hashes[0])) {
+		plan->sweep = PLAN_SWEEP_CONTEXTS;
+		plan->sweep_count = 1;
+	} else {
+		request->sweep_function = sweep;
+	}
+	return 0;
+}
+
+static int fill_request(const struct heap_options *options, struct heap_request *request,
+			struct err *err)
+{
+	int r = trial_seed(options->seed, &request->seed, err);
+
+	observe_heap_defaults(0, &request->plan);
+	if (r == 0)
+		r = parse_chance(options->poison_chance, &request->plan.poison_ppm, err);
+	if (r == 0)
+		r = parse_sweep(options, request, err);
+	if (r < 0)
+		return r;
+	if (options->trial.observe != OBSERVERS && options->trial.observe != OBSERVE_HEAP)
+		return err_set(err, -EINVAL, "heap is an observer itself; --observe %s is another",
+			       observer_names[options->trial.observe]);
+	if (options->poison_chance)
+		request->plan.quarantine_mib = 0;
+	if (options->quarantine_mib != NOT_GIVEN)
+		request->plan.quarantine_mib = (uint32_t)options->quarantine_mib;
+	request->compare = !options->poison_chance;
+	request->trials = options->poison_chance ? CHANCE_TRIALS : HEAP_TRIALS;
+	if (options->trials > 0)
+		request->trials = (unsigned int)options->trials;
+	return 0;
+}
+
+/* What was asked for is part of what the series is known by. */
+static void identify(struct strbuf *identity, const struct heap_options *options)
+{
+	strbuf_addf(identity, "quarantine %llu\nsweep %s %u\nchance %s\n",
+		    (unsigned long long)options->quarantine_mib,
+		    options->sweep ? options->sweep : "", options->sweep_at,
+		    options->poison_chance ? options->poison_chance : "");
+}
+
+static int heap(const struct invocation *inv, struct heap_report *report, struct case_store **cs,
+		struct err *err)
+{
+	const struct heap_options *options = inv->options;
+	AUTO(trial_setup_deinit) struct trial_setup setup = { 0 };
+	struct progress progress;
+	struct heap_request request = {
+		.settings = &setup.settings,
+		.program = inv->program,
+		.slot_env = &setup.slot_env,
+		.jobs = (unsigned int)options->trial.jobs,
+		.progress = progress_show,
+		.progress_ctx = &progress,
+	};
+	int r = fill_request(options, &request, err);
+
+	if (r == 0)
+		r = prepare(inv, OBSERVE_HEAP, &setup, cs, err);
+	if (r < 0)
+		return r;
+	identify(&setup.identity, options);
+	request.identity = trial_setup_identity(&setup, "heap");
+	progress_init(&progress);
+	r = heap_run(*cs, &request, report, err);
+	progress_end(&progress);
+	return r;
+}
+
+static bool found(const struct heap_report *report)
+{
+	if (report->findings.count > 0 || report->suspects.count > 0)
+		return true;
+	VEC_FOREACH (&report->dangling, dangling)
+		if (dangling->used)
+			return true;
+	return false;
+}
+
+static int run(const struct invocation *inv)
+{
+	const struct heap_options *options = inv->options;
+	AUTO(case_closep) struct case_store *cs = NULL;
+	AUTO(heap_report_deinit) struct heap_report report = { 0 };
+	struct err err = { 0 };
+
+	common_apply(&options->common);
+	if (options->growth)
+		return run_growth(inv);
+	if (heap(inv, &report, &cs, &err) < 0) {
+		log_err(&err);
+		return EXIT_TROUBLE;
+	}
+	if (options->common.json)
+		report_heap_json(&report, stdout);
+	else
+		report_heap_text(&report, options->common.verbose, stdout);
+	if (report.interrupted)
+		return EXIT_INTERRUPTED;
+	return found(&report) ? EXIT_FOUND : EXIT_AS_EXPECTED;
+}
+
 const struct command cmd_heap = {
 	.name = "heap",
-	.summary = "Which sites allocate blocks that stay, test after test",
-	.usage = "--growth [options] -- PROGRAM ARGS…",
+	.summary =
+		"Which block was overrun, written after its free, freed twice, or stays for ever",
+	.usage = "[options] -- PROGRAM ARGS…",
 	.description =
-		"Runs a program with many tests a few times, counts the live blocks of every "
+		"Runs the program a few times with guards around every block that it allocates, and keeps "
+		"freed blocks back for a while, overwritten. Guards and freed blocks are looked at when a "
+		"block is freed or resized, before each line of output, now and then, at exit and at a "
+		"crash. What is not as it should be is told: which block, who allocated and freed it, "
+		"which bytes, and between which two lines or in which test it was damaged. So are blocks "
+		"that are freed twice, from their middle, by the wrong function, or that never were one. "
+		"Findings of several runs that are alike are one.\n\n"
+		"Guards move the blocks and quarantine delays their reuse, which may hide a failure or "
+		"bring it out. So the program is run as often without, in turns, and the difference is "
+		"told. The exit status is 1 when something was found.\n\n"
+		"Objects of CPython's own allocator have no guards; PYTHONMALLOC=malloc in the environment "
+		"gives them some.\n\n"
+		"With --growth: runs a program with many tests a few times, counts the live blocks of every "
 		"allocation context after each test, and names the sites whose count keeps rising "
 		"and never comes back: caches that nobody empties, objects that nobody removes. Leak "
 		"checkers miss these, since all of it is still pointed to.\n\n"
@@ -136,7 +353,13 @@ const struct command cmd_heap = {
 		"named, and neither is what does not grow in every run. A cache that is larger than "
 		"the run is long cannot be told from growth: repeat the tests to be sure. At "
 		"least five tests in one process are needed. Growth is measured anew each time.",
-	.examples = "  redhand heap --growth -- ./mytests --gtest_repeat=5\n"
+	.examples = "  redhand heap -- ./mytests\n"
+		    "      which block is damaged, and by which test?\n\n"
+		    "  redhand heap --sweep session_new -- ./server --self-test\n"
+		    "      who still points to a session when it is freed?\n\n"
+		    "  redhand heap --poison-chance 0.5 -n 60 -- ./mytests\n"
+		    "      it crashes now and then: whose freed blocks are read?\n\n"
+		    "  redhand heap --growth -- ./mytests --gtest_repeat=5\n"
 		    "      what grows from test to test?\n\n"
 		    "  redhand heap --growth --breadcrumb '^request' -- ./server --self-test\n"
 		    "      from request to request\n",

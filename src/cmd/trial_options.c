@@ -100,7 +100,8 @@ const struct option trial_option_table[] = {
 	  .offset = FIELD(observe),
 	  .help = "How closely to look: none puts nothing into the program; crash (default) records "
 		  "registers, stack and memory when it dies; ids also follows every allocation, so that "
-		  "the life of a damaged block can be told, and who made a mapped file shorter" },
+		  "the life of a damaged block can be told, and who made a mapped file shorter; heap also "
+		  "puts guards around blocks and keeps freed ones for a while, as redhand heap does" },
 	{ .name = "chaos",
 	  .kind = OPTION_TEXT,
 	  .metavar = "[KNOBS]",
@@ -313,7 +314,7 @@ static int set_observer(struct trial_setup *setup, const struct trial_options *o
 	int r;
 
 	setup->observer = options->observe;
-	setup->unobserved = observe_obstacle(path);
+	setup->unobserved = path ? observe_obstacle(path) : NULL;
 	if (setup->unobserved)
 		setup->observer = OBSERVE_NONE;
 	/* Arms of a comparison may want it even when the option does not. */
@@ -351,27 +352,21 @@ static int plan_allocators(struct trial_setup *setup, const struct trial_options
 	return 0;
 }
 
-int trial_setup_init(struct trial_setup *setup, const struct trial_options *options,
-		     const char *command, char *const *program, struct err *err)
+/* `path` is the program's file, NULL when it is not there yet. */
+static int fill_setup(struct trial_setup *setup, const struct trial_options *options,
+		      const char *path, struct err *err)
 {
 	struct trial_settings *settings = &setup->settings;
-	AUTO(mem_freep) char *path = NULL;
-	int r = check_paths(options, err);
+	int r = set_rules(settings, options, err);
 
 	if (r == 0)
-		r = check_slot_env(options, err);
-	if (r == 0)
-		r = set_rules(settings, options, err);
-	if (r == 0)
 		r = set_chaos(settings, options, err);
-	if (r == 0)
-		r = find_program(program[0], options->cwd, &path, err);
 	if (r < 0)
 		return r;
 	for (size_t i = 0; i < options->slot_env.count; i++)
 		strv_add(&setup->slot_env, options->slot_env.items[i]);
 	r = set_observer(setup, options, path, err);
-	if (r == 0)
+	if (r == 0 && path)
 		r = plan_allocators(setup, options, path, err);
 	if (r < 0)
 		return r;
@@ -386,11 +381,43 @@ int trial_setup_init(struct trial_setup *setup, const struct trial_options *opti
 	(void)sigprocmask(SIG_BLOCK, NULL, &settings->signal_mask);
 	/* A rebuilt program is another program: its trials must not be mixed with those of the old
 	 * one. Told by content, so that a build that changed nothing makes no difference. */
-	file_fingerprint(path, &setup->program);
-	setup->program_path = TAKE(path);
-	build_identity(&setup->identity, options, command, program);
-	identify_chaos(&setup->identity, settings);
+	if (path)
+		file_fingerprint(path, &setup->program);
 	return 0;
+}
+
+static int init(struct trial_setup *setup, const struct trial_options *options, const char *command,
+		char *const *program, bool later, struct err *err)
+{
+	AUTO(mem_freep) char *path = NULL;
+	int r = check_paths(options, err);
+
+	if (r == 0)
+		r = check_slot_env(options, err);
+	if (r == 0 && !later)
+		r = find_program(program[0], options->cwd, &path, err);
+	if (r == 0)
+		r = fill_setup(setup, options, path, err);
+	if (r < 0)
+		return r;
+	build_identity(&setup->identity, options, command, program);
+	identify_chaos(&setup->identity, &setup->settings);
+	setup->program_path = TAKE(path);
+	return 0;
+}
+
+int trial_setup_init(struct trial_setup *setup, const struct trial_options *options,
+		     const char *command, char *const *program, struct err *err)
+{
+	return init(setup, options, command, program, false, err);
+}
+
+int trial_setup_init_later(struct trial_setup *setup, const struct trial_options *options,
+			   const char *command, char *const *program, struct err *err)
+{
+	bool relative = program[0][0] != '/' && strchr(program[0], '/');
+
+	return init(setup, options, command, program, relative, err);
 }
 
 /* Sockets in TMPDIR must have paths of at most 107 bytes (unix(7)). Programs put 40 and more of
@@ -440,6 +467,17 @@ int trial_setup_open(struct trial_setup *setup, const char *case_dir, struct cas
 	return r;
 }
 
+void trial_setup_join(struct trial_setup *setup, const struct trial_setup *opened)
+{
+	const struct trial_settings *from = &opened->settings;
+
+	setup->settings.trials_path = mem_strdup(from->trials_path);
+	setup->settings.tmp_alias = NULL;
+	if (from->tmp_alias)
+		setup->settings.tmp_alias = mem_strdup(from->tmp_alias);
+	setup->joined = true;
+}
+
 int trial_seed(const char *text, uint64_t *ret, struct err *err)
 {
 	int r = 0;
@@ -460,7 +498,7 @@ struct series_identity trial_setup_identity(const struct trial_setup *setup, con
 
 void trial_setup_deinit(struct trial_setup *setup)
 {
-	if (setup->settings.tmp_alias)
+	if (setup->settings.tmp_alias && !setup->joined)
 		(void)unlink(setup->settings.tmp_alias);
 	if (setup->tmp_link_dir)
 		(void)rmdir(setup->tmp_link_dir);

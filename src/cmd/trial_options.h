@@ -46,6 +46,7 @@ struct trial_setup {
 	struct strbuf identity; /* canonical text: what makes two runs the same series … */
 	struct strbuf program;	/* … together with the program's content: size and hash */
 	char *program_path;	/* the file that is run */
+	bool joined;		/* the alias for TMPDIR is another setup's */
 	char *tmp_link_dir;	/* holds the short alias for TMPDIR; NULL when none was needed */
 };
 
@@ -56,6 +57,14 @@ struct trial_setup {
 /* Checks everything the user said, the program included, before anything is run or written. */
 int trial_setup_init(struct trial_setup *setup, const struct trial_options *options,
 		     const char *command, char *const *program, struct err *err);
+
+/* The same for a program that need not be there yet: a path relative to the directory of each
+ * trial, which is another one each time. What goes through PATH or is absolute is checked. */
+int trial_setup_init_later(struct trial_setup *setup, const struct trial_options *options,
+			   const char *command, char *const *program, struct err *err);
+
+/* A second way to run trials of the same command in the same case. `opened` lives longer. */
+void trial_setup_join(struct trial_setup *setup, const struct trial_setup *opened);
 
 /* Opens the case for writing and settles where the trials' directories are; tells the user when
  * the program cannot be observed. */

@@ -198,7 +198,8 @@ void eh_frames_free(struct eh_frames *frames)
 	mem_free(frames);
 }
 
-bool eh_frames_find(const struct eh_frames *frames, uint64_t vaddr, struct eh_frame *ret)
+/* How many begin at or before the address. */
+static size_t upper(const struct eh_frames *frames, uint64_t vaddr)
 {
 	size_t low = 0, high = frames->all.count;
 
@@ -210,10 +211,26 @@ bool eh_frames_find(const struct eh_frames *frames, uint64_t vaddr, struct eh_fr
 		else
 			high = middle;
 	}
-	if (low == 0 || vaddr >= frames->all.items[low - 1].high)
+	return low;
+}
+
+bool eh_frames_find(const struct eh_frames *frames, uint64_t vaddr, struct eh_frame *ret)
+{
+	size_t count = upper(frames, vaddr);
+
+	if (count == 0 || vaddr >= frames->all.items[count - 1].high)
 		return false;
-	*ret = frames->all.items[low - 1];
+	*ret = frames->all.items[count - 1];
 	return true;
+}
+
+void eh_frames_gap(const struct eh_frames *frames, uint64_t vaddr, uint64_t *ret_low,
+		   uint64_t *ret_high)
+{
+	size_t count = upper(frames, vaddr);
+
+	*ret_low = count > 0 ? frames->all.items[count - 1].high : 0;
+	*ret_high = count < frames->all.count ? frames->all.items[count].low : UINT64_MAX;
 }
 
 /* The table as gcc and clang write it (Itanium C++ ABI, exception handling tables): two encodings

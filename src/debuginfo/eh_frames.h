@@ -23,6 +23,11 @@ struct eh_frame {
 /* The piece of code that holds the address. */
 bool eh_frames_find(const struct eh_frames *frames, uint64_t vaddr, struct eh_frame *ret);
 
+/* The gap around an address that no piece holds: where the one before it ends and the one behind it
+ * begins; 0 and UINT64_MAX where there is none. */
+void eh_frames_gap(const struct eh_frames *frames, uint64_t vaddr, uint64_t *ret_low,
+		   uint64_t *ret_high);
+
 /* Calls fn for every place where an exception may land in this piece. False when the data cannot be
  * read: then there may be others. */
 bool eh_frame_landings(const struct module *module, const struct eh_frame *frame,

@@ -354,3 +354,32 @@ uint64_t functions_next(struct module *module, uint64_t vaddr)
 		}
 	return next.found;
 }
+
+bool functions_known_piece(struct module *module, uint64_t vaddr, struct function_range *ret)
+{
+	struct eh_frame frame;
+
+	if (!eh_frames_find(module_eh_frames(module), vaddr, &frame))
+		return false;
+	*ret = (struct function_range){ frame.low, frame.high };
+	return true;
+}
+
+bool functions_piece(struct module *module, uint64_t vaddr, struct function_range *ret)
+{
+	struct module_segment segment;
+
+	if (functions_known_piece(module, vaddr, ret))
+		return true;
+	for (size_t i = 0; module_segment(module, i, &segment); i++) {
+		if (!segment.exec || vaddr < segment.vaddr || vaddr - segment.vaddr >= segment.len)
+			continue;
+		eh_frames_gap(module_eh_frames(module), vaddr, &ret->low, &ret->high);
+		if (ret->low < segment.vaddr)
+			ret->low = segment.vaddr;
+		if (ret->high > segment.vaddr + segment.len)
+			ret->high = segment.vaddr + segment.len;
+		return true;
+	}
+	return false;
+}

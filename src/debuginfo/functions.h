@@ -64,5 +64,13 @@ char *functions_near(struct module *module, const char *name);
 bool functions_entries(struct module *module, uint64_t low, uint64_t high,
 		       void (*fn)(void *ctx, uint64_t vaddr), void *ctx);
 
+/* The piece of code around vaddr that unwind information tells as one: a function, or what was
+ * moved out of one. */
+bool functions_known_piece(struct module *module, uint64_t vaddr, struct function_range *ret);
+
+/* The piece of code around vaddr whose first byte begins an instruction: what unwind information
+ * tells as one, or what lies between two such. */
+bool functions_piece(struct module *module, uint64_t vaddr, struct function_range *ret);
+
 /* Where the next function begins, at or behind vaddr; UINT64_MAX when none is known. */
 uint64_t functions_next(struct module *module, uint64_t vaddr);

@@ -308,6 +308,55 @@ void *module_section(const struct module *module, const char *name, uint64_t *re
 	return NULL;
 }
 
+struct pointer_search {
+	uint64_t low, high;
+	void (*fn)(void *ctx, uint64_t value);
+	void *ctx;
+};
+
+static void pointer_tell(const struct pointer_search *search, uint64_t value)
+{
+	if (value >= search->low && value < search->high)
+		search->fn(search->ctx, value);
+}
+
+/* In a file that is loaded wherever it fits, addresses are made by relocations. False when there
+ * are none to be found. */
+static bool pointers_relocated(const struct module *module, const struct pointer_search *search)
+{
+	uint64_t vaddr;
+	Elf_Data *rela = module_section(module, ".rela.dyn", &vaddr);
+	Elf_Data *relr = module_section(module, ".relr.dyn", &vaddr);
+	GElf_Rela entry;
+
+	for (int i = 0; rela && gelf_getrela(rela, i, &entry); i++)
+		pointer_tell(search, (uint64_t)entry.r_addend);
+	/* Here the address stands where it will be used, and the list is of such places. */
+	return rela && !relr;
+}
+
+void module_each_pointer(const struct module *module, uint64_t low, uint64_t high,
+			 void (*fn)(void *ctx, uint64_t value), void *ctx)
+{
+	struct pointer_search search = { .low = low, .high = high, .fn = fn, .ctx = ctx };
+	struct module_segment segment;
+	GElf_Ehdr ehdr;
+
+	if (gelf_getehdr(module->elf, &ehdr) && ehdr.e_type == ET_DYN &&
+	    pointers_relocated(module, &search))
+		return;
+	for (size_t i = 0; module_segment(module, i, &segment); i++) {
+		size_t at = (8 - segment.vaddr % 8) % 8;
+
+		for (; !segment.exec && at + 8 <= segment.len; at += 8) {
+			uint64_t word;
+
+			memcpy(&word, segment.bytes + at, sizeof(word));
+			pointer_tell(&search, word);
+		}
+	}
+}
+
 struct eh_frames *module_eh_frames(struct module *module)
 {
 	if (!module->eh_frames)

@@ -56,6 +56,11 @@ struct module_segment {
 /* The segments one after another, from 0; false behind the last. */
 bool module_segment(const struct module *module, size_t index, struct module_segment *ret);
 
+/* Calls fn for every word of data that will hold an address in [low, high) when the file is loaded
+ * (and perhaps for some that merely look so). */
+void module_each_pointer(const struct module *module, uint64_t low, uint64_t high,
+			 void (*fn)(void *ctx, uint64_t value), void *ctx);
+
 /* The bytes of the file itself, by the address that they are loaded to. */
 bool module_read(const struct module *module, uint64_t vaddr, void *buf, size_t len);
 

@@ -216,6 +216,8 @@ void archive_block(struct archive *a, struct block_life *block)
 	archive_u64(a, &block->freed_events);
 	archive_stack(a, &block->allocated);
 	archive_stack(a, &block->freed);
+	if (a->version >= 2)
+		archive_bool(a, &block->poison);
 }
 
 void archive_block_or_null(struct archive *a, struct block_life **block)

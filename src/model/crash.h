@@ -52,6 +52,8 @@ struct block_life {
 	enum block_state state;
 	bool telling; /* the faulting instruction itself used that pointer, or got it from there */
 	bool former;  /* it was freed and another block has its place now */
+	bool poison;  /* that register holds what redhand wrote into it when it was freed: it was
+		       * read from there, or from somewhere that got it from there */
 	bool beyond;  /* the pointer leads behind its end */
 	bool python;  /* an object or memory of CPython's own allocator */
 	uint64_t freed_events; /* freed this many allocations and frees ago, roughly; 0 unknown */
@@ -84,6 +86,7 @@ struct crash {
 	uint64_t address;  /* the fault's; 0 when the signal was sent */
 	uint64_t realtime_ns;
 	enum fault_class fault;
+	bool write;	     /* the access that faulted was a store */
 	char *words;	     /* the fault in one sentence */
 	char *abort_message; /* NULL when there is none */
 	char *instruction;   /* that faulted, as text; NULL when unknown */

@@ -8,7 +8,7 @@
 
 #include "model/archive.h"
 
-#define EVIDENCE_VERSION 1
+#define EVIDENCE_VERSION 2
 
 static void cut(struct archive *a, struct file_cut *c)
 {
@@ -73,6 +73,8 @@ static void crash(struct archive *a, struct crash *c)
 	registers(a, c);
 	archive_u64(a, &c->write_us);
 	archive_bool(a, &c->cut_short);
+	if (a->version >= 2)
+		archive_bool(a, &c->write);
 }
 
 static void write_seen(struct archive *a, struct write_seen *w)

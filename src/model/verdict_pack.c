@@ -7,7 +7,7 @@
 
 #include "model/archive.h"
 
-#define VERDICT_VERSION 1
+#define VERDICT_VERSION 2
 
 static void steps(struct archive *a, struct verdict *v)
 {

@@ -70,6 +70,7 @@ json_t *json_block(const struct block_life *block)
 	    json_text(block->state == BLOCK_FREED || block->former ? "freed" : "live"));
 	set(object, "used", json_boolean(block->telling));
 	set(object, "recycled", json_boolean(block->former));
+	set(object, "poison", json_boolean(block->poison));
 	set(object, "beyond", json_boolean(block->beyond));
 	set(object, "python", json_boolean(block->python));
 	set(object, "freed_events_ago",

@@ -100,9 +100,11 @@ static void print_block(const struct block_life *block, FILE *out)
 {
 	int64_t offset = (int64_t)(block->value - block->start);
 
-	(void)fprintf(out, "  %s -> block #%" PRIu64 ", %" PRIu64 " bytes, ", block->via, block->id,
-		      block->size);
-	if (block->beyond)
+	(void)fprintf(out, "  %s %s block #%" PRIu64 ", %" PRIu64 " bytes, ", block->via,
+		      block->poison ? "was read from" : "->", block->id, block->size);
+	if (block->poison)
+		(void)fprintf(out, "overwritten when it was freed");
+	else if (block->beyond)
 		(void)fprintf(out, "%" PRId64 " bytes behind its end",
 			      offset - (int64_t)block->size);
 	else

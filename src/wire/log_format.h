@@ -217,8 +217,15 @@ enum log_record_type {
 	LOG_PYTHON = 20,	/* struct log_python; owner = the crash, as of its PYTHON blob */
 	LOG_HIT = 26,		/* struct log_hit: the first of each writer; PYTHON may follow, then
 				 * CRASH_DONE */
+	LOG_VALUE = 28,		/* struct log_value; owner = the crash */
 	LOG_WATCH_CHANGED = 27, /* struct log_watch_changed */
 	LOG_HOOK = 36,		/* struct log_hook: one place of the target's code was patched */
+	/* 40 to 55: the heap observer */
+	LOG_HEAP = 40,	      /* struct log_heap, once, when it starts */
+	LOG_HEAP_DAMAGE = 41, /* struct log_heap_damage; a BLOCK record follows */
+	LOG_ROUND = 42,	      /* struct log_round, at exit and at a crash */
+	LOG_SWEEP = 43, /* struct log_sweep; a BLOCK record for each block that it looked for, then
+			 * HOLDER records */
 };
 
 struct log_image {
@@ -367,6 +374,9 @@ enum log_block_via {
 	LOG_VIA_STACK = 3,    /* where = address of the stack word */
 	LOG_VIA_MEMORY = 4,   /* where = address of the word behind a register */
 	LOG_VIA_BAD_FREE = 5, /* the pointer passed to free */
+	LOG_VIA_DAMAGE = 6,   /* where = address of the first damaged byte */
+	LOG_VIA_SWEEP = 7,    /* whoever points to it was looked for */
+	LOG_VIA_POISON = 8,   /* where = index in gregs: the register holds its poison */
 };
 
 enum log_block_state {
@@ -397,6 +407,14 @@ struct log_block {
 	uint32_t context;      /* allocated */
 	uint32_t free_context; /* freed, or 0 */
 	struct block_key key;
+};
+
+/* A word of memory that holds the value of a register that points nowhere. */
+struct log_value {
+	uint64_t value, where;
+	uint64_t id, start, size; /* of the live block it is in; id 0: none */
+	struct block_key key;
+	uint32_t context, reserved;
 };
 
 enum log_truncation_how {
@@ -436,6 +454,11 @@ struct log_checkpoint {
 	/* What this image put on fd before, through calls that the agent sees: the line's offset in
 	 * the captured stream, if nobody else writes to it. */
 	uint64_t stream_bytes;
+	/* With the heap observer: blocks of this lane with this id or a higher one were begun
+	 * later, and so were blocks of any lane from ids_given on. */
+	uint64_t next_id, ids_given;
+	uint32_t lane; /* UINT32_MAX: none */
+	uint32_t reserved_too;
 };
 
 struct log_growth {
@@ -455,9 +478,10 @@ struct log_holders {
 
 enum log_holder_kind {
 	LOG_HELD_BY_BLOCK = 1,
-	LOG_HELD_BY_FILE = 2,	/* a writable mapping of a file: globals */
-	LOG_HELD_BY_STACK = 3,	/* the main thread's; may be a leftover of an earlier call */
-	LOG_HELD_BY_MEMORY = 4, /* no block: zeroed globals, other threads, memory of mmap */
+	LOG_HELD_BY_FILE = 2,	  /* a writable mapping of a file: globals */
+	LOG_HELD_BY_STACK = 3,	  /* may be a leftover of an earlier call */
+	LOG_HELD_BY_MEMORY = 4,	  /* no block: zeroed globals, memory of mmap */
+	LOG_HELD_BY_REGISTER = 5, /* where = index in gregs */
 };
 
 /* A word that has the value of a pointer into such a block. */
@@ -465,7 +489,7 @@ struct log_holder {
 	uint64_t stack_hash; /* 0: the target is itself a holder, told before */
 	uint64_t target_id, target_start;
 	uint64_t where, value;
-	uint64_t start, size, id; /* of the holding block */
+	uint64_t start, size, id; /* of the holding block; id: of a stack, its thread's lane */
 	uint32_t context;	  /* of the holding block */
 	uint32_t kind;		  /* enum log_holder_kind */
 };
@@ -583,7 +607,8 @@ struct log_hit {
 	uint64_t address, id, start, size;
 	struct block_key key;
 	uint64_t age;
-	uint32_t bytes; /* watched */
+	uint64_t allocations; /* next id of this thread: blocks with larger ones were born later */
+	uint32_t bytes;	      /* watched */
 	uint32_t stack_bytes;
 	uint8_t old[LOG_WATCH_BYTES], new[LOG_WATCH_BYTES];
 	uint64_t gregs[LOG_GREGS];
@@ -646,14 +671,26 @@ enum log_bad_free_kind {
 	LOG_DOUBLE_FREE = 1,	 /* its block was freed already */
 	LOG_INTERIOR_FREE = 2,	 /* points into a live block, not at its start */
 	LOG_MISMATCHED_FREE = 3, /* new with free, malloc with delete, new[] with delete */
+	LOG_INVALID_FREE = 4,	 /* no block was ever there */
 };
 
 /* A block's memory may have been given out again where no hook could see it (a library loaded with
  * RTLD_DEEPBIND, a signal handler inside a hook). Then the last owner that the agent knows is dead,
  * and the pointer is not freed twice at all. */
 enum log_bad_free_evidence {
-	LOG_EVIDENCE_NONE = 0,	    /* a suspicion, no more */
-	LOG_EVIDENCE_ALLOCATOR = 1, /* the allocator's own marks say that it is free */
+	LOG_EVIDENCE_NONE = 0,	     /* a suspicion, no more */
+	LOG_EVIDENCE_ALLOCATOR = 1,  /* the allocator's own marks say that it is free */
+	LOG_EVIDENCE_QUARANTINE = 2, /* nobody can have it: it is in quarantine */
+	LOG_EVIDENCE_PLACE = 3, /* no allocator gives out such an address: a stack, a global, not
+				 * aligned */
+};
+
+/* How it was given back. */
+enum log_free_by {
+	LOG_BY_FREE = 0,
+	LOG_BY_DELETE = 1,
+	LOG_BY_DELETE_ARRAY = 2,
+	LOG_BY_REALLOC = 3,
 };
 
 struct log_bad_free {
@@ -661,8 +698,67 @@ struct log_bad_free {
 	uint32_t context; /* of this call */
 	uint64_t pointer;
 	uint32_t evidence; /* enum log_bad_free_evidence */
-	uint32_t reserved;
-	/* The block it hits follows as a BLOCK record. */
+	uint32_t by;	   /* enum log_free_by */
+			   /* The block it hits follows as a BLOCK record, if there is one. */
+};
+
+struct log_heap {
+	uint64_t seed;
+	uint32_t quarantine_mib, poison_ppm, timer_ms;
+	uint32_t sweep; /* enum plan_sweep */
+};
+
+/* Where a byte stands that is not what it should be. */
+enum log_damage_kind {
+	LOG_DAMAGE_BEFORE = 1, /* in the guard before the block */
+	LOG_DAMAGE_BEHIND = 2, /* in the guard behind what the program may use */
+	LOG_DAMAGE_FREED = 3,  /* in a freed block */
+};
+
+/* Which look at the block saw it. */
+enum log_check {
+	LOG_CHECK_FREE = 1,
+	LOG_CHECK_REALLOC = 2,
+	LOG_CHECK_LINE = 3, /* before the line of `checkpoint` */
+	LOG_CHECK_EXIT = 4,
+	LOG_CHECK_CRASH = 5,
+	LOG_CHECK_TIME = 6,
+	LOG_CHECK_EVICTION = 7, /* it left the quarantine */
+};
+
+#define LOG_DAMAGE_BYTES 64u
+
+struct log_heap_damage {
+	uint32_t kind;	     /* enum log_damage_kind */
+	uint32_t check;	     /* enum log_check */
+	uint32_t context;    /* of the free or realloc that saw it, else 0 */
+	uint32_t bytes;	     /* in expected and found, from the first damaged one on */
+	int64_t offset;	     /* of that byte, from the block's start */
+	uint64_t length;     /* to the last damaged one: what lies between may be whole */
+	uint64_t checkpoint; /* seq of the last CHECKPOINT before this record; 0: none yet */
+	/* The block was whole then, if it was there: the last round that looked at every block. */
+	uint64_t good_checkpoint; /* seq of the CHECKPOINT that the round followed, 0: none */
+	uint64_t good_ns;	  /* CLOCK_MONOTONIC; 0: there was no such round */
+	uint8_t expected[LOG_DAMAGE_BYTES], found[LOG_DAMAGE_BYTES];
+};
+
+/* A round: how many blocks were looked at. */
+struct log_round {
+	uint32_t check; /* enum log_check */
+	uint32_t whole; /* 1: all of them; 0: it took too long */
+	uint64_t live, quarantined;
+	uint64_t round_ns;
+	/* Since the image began, all rounds and frees together. */
+	uint64_t damages;	   /* also those that were too many to be told */
+	uint64_t rounds, spent_ns; /* complete rounds; time that looking took */
+};
+
+struct log_sweep {
+	uint32_t at;	    /* enum plan_sweep_at */
+	uint32_t blocks;    /* that were looked for */
+	uint32_t cut_short; /* 1: there was more memory, or there were more pointers */
+	uint32_t context;   /* of the free */
+	uint64_t read_bytes, sweep_ns;
 };
 
 enum log_hook_state {
@@ -671,16 +767,19 @@ enum log_hook_state {
 	LOG_HOOK_NO_MEMORY = 3,	 /* none to be had near enough, or it may not be executed */
 	LOG_HOOK_TOO_FAR = 4,	 /* something that the code names is out of reach */
 	LOG_HOOK_SHADOW = 5,	 /* not with shadow stacks */
-	LOG_HOOK_NO_ROOM = 6,	 /* more hooks than the agent has room for */
-	LOG_HOOK_STATES,
+	LOG_HOOK_FULL = 7,	 /* more tail calls than there is room for */
+	LOG_HOOK_WAITING = 6,	 /* its module was not there at start; another record may follow */
+	LOG_HOOK_STATES = 8,
 };
 
 #define LOG_HOOK_MARKS 16u
+#define LOG_HOOK_TAIL_BYTES 64u
 
 /* Where code of the target runs at another place: a crash there is one in the original. */
 struct log_hook {
 	uint64_t address; /* of the patch */
 	uint64_t stub;	  /* 0 unless PLACED */
+	uint64_t tail;	  /* code of the agent that calls what the function jumps to; or 0 */
 	uint32_t stub_bytes;
 	uint32_t state;	  /* enum log_hook_state */
 	uint32_t covered; /* bytes of the original, which stood there: */
@@ -724,21 +823,27 @@ LOG_PIN(log_file_size, 56);
 LOG_PIN(log_thread_name, 24);
 LOG_PIN(log_block, 80);
 LOG_PIN(log_truncation, 120);
-LOG_PIN(log_checkpoint, 104);
+LOG_PIN(log_checkpoint, 128);
+_Static_assert(offsetof(struct log_checkpoint, next_id) == 104, "may only grow at its end");
 LOG_PIN(log_growth, 24);
 LOG_PIN(log_holders, 32);
 LOG_PIN(log_holder, 72);
 LOG_PIN(log_exit, 8);
 LOG_PIN(log_bad_free, 24);
+LOG_PIN(log_heap, 24);
+LOG_PIN(log_heap_damage, 184);
+LOG_PIN(log_round, 56);
+LOG_PIN(log_sweep, 32);
 LOG_PIN(log_unobserved, 8);
 LOG_PIN(log_kept, 16);
 LOG_PIN(log_python, 24);
-LOG_PIN(log_hook, 192);
+LOG_PIN(log_hook, 200);
+LOG_PIN(log_value, 64);
 LOG_PIN(log_watch_row, 136);
 LOG_PIN(log_writer_row, 112);
 LOG_PIN(log_watched, 128);
 LOG_PIN(log_hit_owner, 40);
-LOG_PIN(log_hit, 1160);
+LOG_PIN(log_hit, 1168);
 LOG_PIN(log_watch_changed, 96);
 LOG_PIN(log_last, 128);
 LOG_PIN(log_watch_area, 16 * 136 + 1024 * 112 + 65536 * 128 + 16384 * 128 + 4096);

@@ -42,6 +42,7 @@ enum plan_flags {
 	PLAN_PYTHON = 1 << 1,	   /* follow CPython's object allocators */
 	PLAN_TRUNCATIONS = 1 << 2, /* record who cuts files */
 	PLAN_JIT_CODE = 1 << 3,	   /* keep emitted code at a crash and at exit */
+	PLAN_WILD_VALUES = 1 << 4, /* at a crash: where else its wild pointers stand */
 };
 
 /* Sizes are limits for fixed regions of the log; 0 means the default named in the comment. */
@@ -78,10 +79,10 @@ struct plan_header {
 enum plan_item_type {
 	PLAN_ITEM_ACTION = 1, /* struct plan_action: what a hook does */
 	PLAN_ITEM_HOOK = 2,   /* struct plan_hook: one patched place */
-	/* Taken by later work: watches, predicates, canaries. */
-	PLAN_ITEM_WATCH = 3,
+	PLAN_ITEM_WATCH = 3,  /* struct plan_watch */
+	/* Taken by later work. */
 	PLAN_ITEM_PREDICATE = 4,
-	PLAN_ITEM_CANARY = 5,
+	PLAN_ITEM_CANARY = 5,  /* struct plan_heap */
 	PLAN_ITEM_HOLDERS = 6, /* struct plan_holders */
 	PLAN_ITEM_CHAOS = 7,   /* struct plan_chaos */
 };
@@ -312,6 +313,37 @@ _Static_assert(sizeof(struct plan_chaos) == 40, "wire size; bump PLAN_VERSION");
 _Static_assert(sizeof(struct plan_range) == 24, "wire size; bump PLAN_VERSION");
 _Static_assert(sizeof(struct plan_step) == 16, "wire size; bump PLAN_VERSION");
 _Static_assert(sizeof(struct plan_watch) == 1176, "wire size; bump PLAN_VERSION");
+enum plan_sweep {
+	PLAN_SWEEP_NONE = 0,
+	PLAN_SWEEP_CONTEXTS = 1, /* freed blocks of these contexts */
+	PLAN_SWEEP_ALL = 2,
+	PLAN_SWEEP_SAMPLED = 3, /* any, as often as a tenth of the time allows */
+};
+
+enum plan_sweep_at {
+	PLAN_SWEEP_AT_FREE = 1,	 /* each such free */
+	PLAN_SWEEP_AT_LINES = 2, /* all that are in quarantine, before a line is written */
+	PLAN_SWEEP_AT_CRASH = 3,
+};
+
+#define PLAN_SWEEP_MAX 32u
+#define PLAN_QUARANTINE_MIB_MAX (1u << 16)
+
+/* The heap observer: guards around blocks, poison in freed ones, quarantine, sweep. Needs observer
+ * ids. */
+struct plan_heap {
+	struct plan_item item;
+	uint64_t seed;		 /* of the guards, the poison and the choice of contexts */
+	uint32_t quarantine_mib; /* 0: none */
+	uint32_t poison_ppm;	 /* see canary_chance() */
+	uint32_t timer_ms;	 /* blocks are looked at now and then, so often; 0: not */
+	uint32_t sweep;		 /* enum plan_sweep */
+	uint32_t sweep_at;	 /* enum plan_sweep_at */
+	uint32_t sweep_count;
+	uint64_t sweep_hashes[PLAN_SWEEP_MAX];
+};
+
+_Static_assert(sizeof(struct plan_heap) == 296, "wire size; bump PLAN_VERSION");
 _Static_assert(sizeof(struct plan_holders) == 272, "wire size; bump PLAN_VERSION");
 _Static_assert(sizeof(struct plan_header) == 80, "wire size; bump PLAN_VERSION");
 _Static_assert(offsetof(struct plan_header, check) == 72, "wire offset; bump PLAN_VERSION");

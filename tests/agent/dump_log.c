@@ -37,6 +37,12 @@ static const char *const type_names[] = {
 	[LOG_UNOBSERVED] = "UNOBSERVED",
 	[LOG_MODULE_GONE] = "MODULE_GONE",
 	[LOG_PYTHON] = "PYTHON",
+	[LOG_HOOK] = "HOOK",
+	[LOG_HEAP] = "HEAP",
+	[LOG_HEAP_DAMAGE] = "HEAP_DAMAGE",
+	[LOG_ROUND] = "ROUND",
+	[LOG_SWEEP] = "SWEEP",
+	[LOG_HOLDER] = "HOLDER",
 };
 
 static const char *type_name(unsigned type)
@@ -220,8 +226,49 @@ static void print_item(const struct log_reader *log, const struct log_item *item
 		struct log_bad_free bad;
 
 		log_payload(item, &bad, sizeof(bad));
-		printf(" kind=%u pointer=%#" PRIx64 " context=%u evidence=%u", bad.kind,
-		       bad.pointer, bad.context, bad.evidence);
+		printf(" kind=%u pointer=%#" PRIx64 " context=%u evidence=%u by=%u", bad.kind,
+		       bad.pointer, bad.context, bad.evidence, bad.by);
+		break;
+	}
+	case LOG_HEAP_DAMAGE: {
+		struct log_heap_damage d;
+		unsigned i;
+
+		log_payload(item, &d, sizeof(d));
+		printf(" kind=%u check=%u context=%u bytes=%u offset=%" PRId64 " length=%" PRIu64
+		       " checkpoint=%" PRIu64 " good_checkpoint=%" PRIu64 " found=",
+		       d.kind, d.check, d.context, d.bytes, d.offset, d.length, d.checkpoint,
+		       d.good_checkpoint);
+		for (i = 0; i < d.bytes && i < LOG_DAMAGE_BYTES; i++)
+			printf("%02x", d.found[i]);
+		break;
+	}
+	case LOG_ROUND: {
+		struct log_round r;
+
+		log_payload(item, &r, sizeof(r));
+		printf(" check=%u whole=%u live=%" PRIu64 " quarantined=%" PRIu64 " us=%" PRIu64
+		       " damages=%" PRIu64 " rounds=%" PRIu64 " spent_us=%" PRIu64,
+		       r.check, r.whole, r.live, r.quarantined, r.round_ns / 1000, r.damages,
+		       r.rounds, r.spent_ns / 1000);
+		break;
+	}
+	case LOG_SWEEP: {
+		struct log_sweep s;
+
+		log_payload(item, &s, sizeof(s));
+		printf(" at=%u blocks=%u cut_short=%u context=%u read=%" PRIu64 " us=%" PRIu64,
+		       s.at, s.blocks, s.cut_short, s.context, s.read_bytes, s.sweep_ns / 1000);
+		break;
+	}
+	case LOG_HOLDER: {
+		struct log_holder h;
+
+		log_payload(item, &h, sizeof(h));
+		printf(" kind=%u target=%" PRIu64 " target_start=%#" PRIx64 " where=%#" PRIx64
+		       " value=%#" PRIx64 " id=%" PRIu64 " start=%#" PRIx64 " size=%" PRIu64,
+		       h.kind, h.target_id, h.target_start, h.where, h.value, h.id, h.start,
+		       h.size);
 		break;
 	}
 	case LOG_PYTHON: {
@@ -230,6 +277,15 @@ static void print_item(const struct log_reader *log, const struct log_item *item
 		log_payload(item, &python, sizeof(python));
 		printf(" runtime=%#" PRIx64 " version=%#" PRIx64 " frames=%u", python.runtime,
 		       python.version, python.frames);
+		break;
+	}
+	case LOG_HOOK: {
+		struct log_hook hook;
+
+		log_payload(item, &hook, sizeof(hook));
+		printf(" address=%#" PRIx64 " stub=%#" PRIx64 " state=%u marks=%u", hook.address,
+		       hook.stub, hook.state, hook.mark_count);
+		print_text("label", hook.label, strnlen(hook.label, sizeof(hook.label)));
 		break;
 	}
 	case LOG_UNOBSERVED: {

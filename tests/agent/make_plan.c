@@ -1,6 +1,6 @@
 /*
- * Writes a plan file: make_plan FILE crash|ids [growth] [jit_code] [field=value...] [item=TYPE...]
- * [chaos=WEIGHT,GAP_BYTES,HEAP_BYTES]
+ * Writes a plan file: make_plan FILE crash|ids|heap [growth] [jit_code] [field=value...]
+ * [item=TYPE...] [chaos=WEIGHT,GAP_BYTES,HEAP_BYTES]
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -23,17 +23,34 @@ int main(int argc, char **argv)
 		{ "events_mib", offsetof(struct plan_header, events_mib) },
 		{ "checkpoint_gap_ms", offsetof(struct plan_header, checkpoint_gap_ms) },
 	};
+	static const struct {
+		const char *name;
+		size_t offset;
+	} heap_fields[] = {
+		{ "quarantine_mib", offsetof(struct plan_heap, quarantine_mib) },
+		{ "poison_ppm", offsetof(struct plan_heap, poison_ppm) },
+		{ "timer_ms", offsetof(struct plan_heap, timer_ms) },
+		{ "sweep", offsetof(struct plan_heap, sweep) },
+		{ "sweep_at", offsetof(struct plan_heap, sweep_at) },
+		{ "seed", offsetof(struct plan_heap, seed) },
+	};
+	struct plan_heap heap = { .item = { PLAN_ITEM_CANARY, 0, sizeof(heap) },
+				  .seed = 0x1234567,
+				  .quarantine_mib = 64,
+				  .poison_ppm = 1000000,
+				  .timer_ms = 20,
+				  .sweep_at = PLAN_SWEEP_AT_FREE };
 	struct plan_header plan;
-	_Alignas(8) unsigned char items[256];
+	_Alignas(8) unsigned char items[256 + sizeof(heap)];
 	size_t item_bytes = 0;
-	char bytes[512];
+	char bytes[1024];
 	size_t len, f;
 	FILE *file;
 	int i;
 
 	if (argc < 3)
 		return 2;
-	plan_init(&plan, strcmp(argv[2], "ids") ? PLAN_OBSERVE_CRASH : PLAN_OBSERVE_IDS);
+	plan_init(&plan, strcmp(argv[2], "crash") ? PLAN_OBSERVE_IDS : PLAN_OBSERVE_CRASH);
 	for (i = 3; i < argc; i++) {
 		char *equals = strchr(argv[i], '=');
 		uint32_t value;
@@ -63,9 +80,17 @@ int main(int argc, char **argv)
 			memcpy(items + item_bytes, &chaos, sizeof(chaos));
 			item_bytes += sizeof(chaos);
 		}
+		for (f = 0; f < sizeof(heap_fields) / sizeof(heap_fields[0]); f++)
+			if (!strcmp(argv[i], heap_fields[f].name))
+				memcpy((char *)&heap + heap_fields[f].offset, &value,
+				       sizeof(value));
 		for (f = 0; f < sizeof(fields) / sizeof(fields[0]); f++)
 			if (!strcmp(argv[i], fields[f].name))
 				memcpy((char *)&plan + fields[f].offset, &value, sizeof(value));
+	}
+	if (!strcmp(argv[2], "heap")) {
+		memcpy(items + item_bytes, &heap, sizeof(heap));
+		item_bytes += sizeof(heap);
 	}
 	len = plan_seal(&plan, items, item_bytes, bytes, sizeof(bytes));
 	file = fopen(argv[1], "wb");

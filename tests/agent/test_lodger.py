@@ -230,7 +230,7 @@ def speed(lodger, rig, tap):
 
 def plan_items(lodger, rig, tap):
     for observer in ('crash', 'ids'):
-        done, trial = rig.observed([lodger.program, 'crash'], observer, plan=['item=77', 'item=3', 'item=78'])
+        done, trial = rig.observed([lodger.program, 'crash'], observer, plan=['item=77', 'item=4', 'item=78'])
         drops = [r['drops'].split(',')[8] for r in rig.records(trial) if r.type == 'HEADER']
         tap.check(done.returncode == -signal.SIGSEGV and drops == ['3'],
                   f'plan items that the agent does not know are counted under {observer}', drops)

@@ -508,7 +508,7 @@ static char *shape_of(const struct scratch *s, const char *name)
 
 /* What version 3 added. */
 #define DROP_NEWER                                                                        \
-	"DROP TABLE evidence; DROP TABLE verdict; DROP TABLE decision; DROP TABLE chaos;" \
+	"DROP TABLE build; DROP TABLE evidence; DROP TABLE verdict; DROP TABLE decision; DROP TABLE chaos;" \
 	"DROP TABLE minimal; DROP TABLE note; DROP TABLE hypothesis_change;"              \
 	"DROP TABLE hypothesis; DROP TABLE workaround; DROP TABLE parking; DROP TABLE sentinel;"
 

@@ -6,6 +6,7 @@
 
 #include <cmocka.h>
 
+#include "wire/canary.h"
 #include "wire/plan.h"
 
 static size_t sealed(struct plan_header *plan, unsigned items, void *out, size_t cap)
@@ -86,6 +87,52 @@ static void test_chaos_is_whole(void **state)
 	assert_int_equal(plan_seal(&plan, &chaos, 32, bytes, sizeof(bytes)), 0);
 }
 
+static void test_heap_is_whole(void **state)
+{
+	_Alignas(8) unsigned char bytes[1024];
+	struct plan_heap heap = { .item = { PLAN_ITEM_CANARY, 0, sizeof(heap) },
+				  .seed = 99,
+				  .quarantine_mib = 64,
+				  .sweep_hashes = { 0x1234 } };
+	const struct plan_item *item;
+	struct plan_header plan, read;
+	size_t len;
+
+	(void)state;
+	plan_init(&plan, PLAN_OBSERVE_IDS);
+	len = plan_seal(&plan, &heap, sizeof(heap), bytes, sizeof(bytes));
+	assert_int_equal(plan_check(bytes, len, &read), PLAN_OK);
+	item = plan_next(bytes, NULL);
+	assert_non_null(item);
+	assert_int_equal(((const struct plan_heap *)item)->seed, 99);
+	heap.item.bytes = 64;
+	assert_int_equal(plan_seal(&plan, &heap, 64, bytes, sizeof(bytes)), 0);
+}
+
+/* Every guard and every poison names its block, and no other seed's or kind's word does. */
+static void test_canary_words(void **state)
+{
+	uint64_t seed = 0x9e3779b97f4a7c15ull, start, found;
+	unsigned i, k, chosen = 0;
+
+	(void)state;
+	for (i = 0; i < 100000; i++) {
+		uint64_t word;
+
+		start = (seed * (i + 1)) >> 17 & ~15ull;
+		word = canary_word(seed + i, start, CANARY_POISON);
+		for (k = 0; k < 8; k++)
+			assert_in_range(word >> (8 * k) & 255, 0x80, 0xbf);
+		assert_true(canary_decode(seed + i, word, CANARY_POISON, &found));
+		assert_int_equal(found, start);
+		assert_false(canary_decode(seed + i, word, CANARY_GUARD, &found));
+		assert_false(canary_decode(seed + i, start, CANARY_POISON, &found));
+		chosen += canary_chance(i, start, 500000);
+	}
+	/* Six standard deviations. */
+	assert_in_range(chosen, 50000 - 950, 50000 + 950);
+}
+
 static void test_every_damaged_byte_is_refused(void **state)
 {
 	_Alignas(8) unsigned char bytes[2048];
@@ -143,6 +190,8 @@ int main(void)
 		cmocka_unit_test(test_round_trip),
 		cmocka_unit_test(test_holders_are_whole),
 		cmocka_unit_test(test_chaos_is_whole),
+		cmocka_unit_test(test_heap_is_whole),
+		cmocka_unit_test(test_canary_words),
 		cmocka_unit_test(test_every_damaged_byte_is_refused),
 		cmocka_unit_test(test_values_out_of_range),
 		cmocka_unit_test(test_seal_needs_room_and_sound_items),

@@ -85,7 +85,8 @@ int main(void)
 	long len = 0;
 
 	/* The bytes were a label's own, rightly written: nobody wrote to the field. */
-	tell_truth("class instance-conflation\n"
+	tell_truth("class uninitialised\n"
+		   "class instance-conflation\n"
 		   "allocator chase_uninitialised.c:entry_new_short\n"
 		   "reader chase_uninitialised.c:entries_measure\n");
 	for (int i = 0; i < 90; i++)

@@ -48,7 +48,8 @@ static void read_owned(struct autopsy *autopsy, struct scene *scene, enum autops
 		struct log_crash_done done;
 
 		if (item.head.type == LOG_BLOCK && log_payload(&item, &block, sizeof(block)) &&
-		    (depth == AUTOPSY_WHOLE || block.via == LOG_VIA_FAULT)) {
+		    (depth == AUTOPSY_WHOLE || block.via == LOG_VIA_FAULT ||
+		     block.via == LOG_VIA_POISON)) {
 			pointers_note(&pointers, &block);
 		} else if (item.head.type == LOG_CRASH_DONE &&
 			   log_payload(&item, &done, sizeof(done))) {
@@ -81,6 +82,19 @@ static void copy_registers(const struct log_crash *record, struct crash *ret)
 	ret->register_count = REGISTER_PLACES;
 }
 
+/* Frames of the agent's own, between a hooked function and what it ends in, are left out. */
+static void unwind_crash(struct autopsy *autopsy, struct event_log *log,
+			 const struct snapshot *snapshot, struct stack *ret)
+{
+	AUTO(stack_deinit) struct stack whole = { 0 };
+
+	(void)symbols_unwind(autopsy->symbols, snapshot, &whole, NULL);
+	for (size_t i = 0; i < whole.count; i++)
+		if (!event_log_is_tail(log, whole.frames[i].address))
+			(void)stack_push(ret, &whole.frames[i]);
+	ret->end = whole.end;
+}
+
 static void build_crash(struct autopsy *autopsy, const struct crash_place *place,
 			enum autopsy_depth depth, struct crash *ret)
 {
@@ -107,7 +121,7 @@ static void build_crash(struct autopsy *autopsy, const struct crash_place *place
 		ret->origin = mem_strdup(scene.operands.origin);
 	copy_registers(&scene.record, ret);
 	scene_snapshot(&scene, &snapshot);
-	(void)symbols_unwind(autopsy->symbols, &snapshot, &ret->stack, NULL);
+	unwind_crash(autopsy, log, &snapshot, &ret->stack);
 	read_owned(autopsy, &scene, depth, ret);
 	fault_classify(&(struct fault_facts){ .crash = &scene.record,
 					      .mappings = &scene.mappings,

@@ -10,9 +10,10 @@
 
 #define NULL_REACH 0x10000u    /* as far as field offsets from NULL go */
 #define STACK_REACH (1u << 20) /* a frame that large may jump over the guard page */
-#define TRAP_PROTECTION 13     /* general protection: x86, Intel SDM volume 3, 6.15 */
-#define TRAP_STACK 12	       /* the same with rsp or rbp as base; the kernel makes it SIGBUS */
-#define ERROR_WRITE (1u << 1)  /* page-fault error code */
+#define TRAP_PAGE 14
+#define TRAP_PROTECTION 13    /* general protection: x86, Intel SDM volume 3, 6.15 */
+#define TRAP_STACK 12	      /* the same with rsp or rbp as base; the kernel makes it SIGBUS */
+#define ERROR_WRITE (1u << 1) /* page-fault error code */
 #define ERROR_FETCH (1u << 4)
 #define GREG_ERR 19
 #define GREG_TRAPNO 20
@@ -101,6 +102,15 @@ static const struct block_life *block_via(const struct crash *crash, bool former
 	return NULL;
 }
 
+/* A freed block whose poison the faulting instruction took for a pointer. */
+static const struct block_life *block_read(const struct crash *crash)
+{
+	VEC_FOREACH (&crash->blocks, block)
+		if (block->poison && block->telling)
+			return block;
+	return NULL;
+}
+
 static enum fault_class classify_block(const struct crash *ret)
 {
 	const struct block_life *inside = block_via(ret, false, false);
@@ -132,6 +142,8 @@ static enum fault_class classify_address(const struct fault_facts *facts, struct
 	/* A general-protection fault has no address: the kernel says 0. */
 	if (crash->gregs[GREG_TRAPNO] == TRAP_STACK)
 		return FAULT_NON_CANONICAL;
+	if (crash->gregs[GREG_TRAPNO] == TRAP_PROTECTION && block_read(ret))
+		return FAULT_FREED;
 	if (crash->signo == SIGSEGV && crash->gregs[GREG_TRAPNO] == TRAP_PROTECTION)
 		return !wild_register(crash) && uses_vector(ret) ? FAULT_MISALIGNED
 								 : FAULT_NON_CANONICAL;
@@ -214,6 +226,11 @@ static void say(const struct fault_facts *facts, struct crash *ret, struct strbu
 			strbuf_addf(sb, "NULL+0x%" PRIx64, address);
 		break;
 	case FAULT_FREED:
+		if (block_read(ret)) {
+			strbuf_adds(sb, "used as a pointer what was read from a freed block: ");
+			add_block(sb, block_read(ret));
+			break;
+		}
 		say_access(sb, crash);
 		strbuf_addf(sb, "0x%" PRIx64 " in a freed block: ", address);
 		add_block(sb, block_via(ret, false, false));
@@ -292,6 +309,8 @@ void fault_classify(const struct fault_facts *facts, struct crash *ret)
 	AUTO(strbuf_deinit) struct strbuf words = { 0 };
 
 	ret->fault = classify(facts, ret);
+	ret->write = facts->crash->gregs[GREG_TRAPNO] == TRAP_PAGE &&
+		     (facts->crash->gregs[GREG_ERR] & ERROR_WRITE);
 	say(facts, ret, &words);
 	ret->words = strbuf_take(&words);
 }

@@ -19,6 +19,7 @@
 #define LOGS_MAX 1024
 #define LOG_BYTES_MAX (8ull << 30)
 #define BLOB_MAX (16u << 20)
+#define HOOKS_MAX 16384
 
 static bool is_log_name(const char *name)
 {
@@ -37,6 +38,7 @@ static void event_log_deinit(struct event_log *log)
 	mem_free(log->command);
 	mappings_deinit(&log->modules);
 	VEC_DEINIT(&log->contexts);
+	VEC_DEINIT(&log->hooks);
 }
 
 void event_logs_deinit(struct event_logs *logs)
@@ -156,6 +158,94 @@ static void note_unobserved(struct event_logs *logs, struct event_log *log,
 						   why[record.why]));
 }
 
+static void take_hook(struct event_log *log, const struct log_item *item)
+{
+	struct log_hook hook;
+
+	if (!log_payload(item, &hook, sizeof(hook)) || log->hooks.count >= HOOKS_MAX)
+		return;
+	hook.label[sizeof(hook.label) - 1] = '\0';
+	VEC_PUSH(&log->hooks, hook);
+}
+
+static bool hook_was_placed(const struct event_logs *logs, const char *label)
+{
+	VEC_FOREACH (&logs->list, log)
+		VEC_FOREACH (&log->hooks, hook)
+			if (hook->state == LOG_HOOK_PLACED && strcmp(hook->label, label) == 0)
+				return true;
+	return false;
+}
+
+static void note_once(struct event_logs *logs, char *text)
+{
+	for (size_t i = 0; i < logs->notes.count; i++)
+		if (strcmp(logs->notes.items[i], text) == 0) {
+			mem_free(text);
+			return;
+		}
+	strv_take(&logs->notes, text);
+}
+
+/* Hooks that were asked for and are not there. A trial may run other programs, which they are not
+ * meant for: what waits in one process counts only when no process had it. */
+static void note_hooks(struct event_logs *logs)
+{
+	static const char *const why[LOG_HOOK_STATES] = {
+		[LOG_HOOK_OTHER_CODE] = "its code is not the one in the file",
+		[LOG_HOOK_NO_MEMORY] = "there was no memory for it near enough",
+		[LOG_HOOK_TOO_FAR] = "what it names is out of reach",
+		[LOG_HOOK_SHADOW] = "shadow stacks are on",
+		[LOG_HOOK_FULL] = "there are too many functions that end in others",
+		[LOG_HOOK_WAITING] = "the file that it is in was never loaded",
+	};
+
+	VEC_FOREACH (&logs->list, log)
+		VEC_FOREACH (&log->hooks, hook) {
+			AUTO(mem_freep) char *label = NULL;
+
+			if (hook->state >= LOG_HOOK_STATES || !why[hook->state] ||
+			    (hook->state == LOG_HOOK_WAITING && hook_was_placed(logs, hook->label)))
+				continue;
+			label = printable(hook->label, strlen(hook->label));
+			note_once(logs, mem_printf("the hook on '%s' was not placed: %s", label,
+						   why[hook->state]));
+		}
+}
+
+uint64_t event_log_original(const struct event_log *log, uint64_t address)
+{
+	VEC_FOREACH (&log->hooks, hook) {
+		uint64_t into = address - hook->stub, original = hook->address;
+
+		if (hook->stub == 0 || into >= hook->stub_bytes)
+			continue;
+		for (size_t i = 0; i < hook->mark_count && i < LOG_HOOK_MARKS; i++)
+			if (hook->marks[i].stub_offset <= into)
+				original = hook->address + hook->marks[i].offset;
+		return original;
+	}
+	return address;
+}
+
+bool event_log_is_tail(const struct event_log *log, uint64_t address)
+{
+	VEC_FOREACH (&log->hooks, hook)
+		if (hook->tail != 0 && address - hook->tail < LOG_HOOK_TAIL_BYTES)
+			return true;
+	return false;
+}
+
+void event_log_unpatch(const struct event_log *log, uint64_t address, uint8_t *bytes, size_t len)
+{
+	VEC_FOREACH (&log->hooks, hook)
+		for (size_t i = 0; hook->state == LOG_HOOK_PLACED && i < hook->covered &&
+				   i < sizeof(hook->original);
+		     i++)
+			if (hook->address + i - address < len)
+				bytes[hook->address + i - address] = hook->original[i];
+}
+
 static int by_context(const void *a, const void *b)
 {
 	/* Both begin with the context's number. */
@@ -206,6 +296,9 @@ static void read_through(struct event_logs *logs, struct event_log *log)
 			break;
 		case LOG_UNOBSERVED:
 			note_unobserved(logs, log, &item);
+			break;
+		case LOG_HOOK:
+			take_hook(log, &item);
 			break;
 		default:
 			break;
@@ -298,6 +391,7 @@ int event_logs_open(int trials, const char *trial, struct event_logs *ret, struc
 		qsort(ret->list.items, ret->list.count, sizeof(ret->list.items[0]), by_start);
 	VEC_FOREACH (&ret->list, log)
 		read_through(ret, log);
+	note_hooks(ret);
 	return 0;
 }
 
@@ -332,15 +426,25 @@ struct pruning {
 	struct strv names;
 };
 
+static bool chance_was_tossed(const struct log_item *item)
+{
+	struct log_heap heap;
+
+	return item->head.type == LOG_HEAP && log_payload(item, &heap, sizeof(heap)) &&
+	       heap.poison_ppm < 1000000;
+}
+
 static void judge_log(void *ctx, struct event_log *log, bool sound)
 {
 	struct pruning *pruning = ctx;
 	bool tells = !sound || log->reader.header.retired != LOG_RETIRED_NO;
 	struct log_item item;
 
+	/* With --poison-chance the log tells whose coin fell how. */
 	while (!tells && log_reader_next(&log->reader, &item))
-		tells = item.head.type == LOG_CRASH || item.head.type == LOG_BAD_FREE ||
-			item.head.type == LOG_HIT || item.head.type == LOG_UNOBSERVED;
+		tells = chance_was_tossed(&item) || item.head.type == LOG_CRASH ||
+			item.head.type == LOG_BAD_FREE || item.head.type == LOG_HIT ||
+			item.head.type == LOG_HEAP_DAMAGE || item.head.type == LOG_UNOBSERVED;
 	if (!tells)
 		strv_add(&pruning->names, log->name);
 	event_log_deinit(log);
@@ -378,10 +482,12 @@ static void drop_agent_frames(const struct event_log *log, struct stack *from, s
 
 	for (size_t i = 0; i < from->count; i++)
 		if (from->frames[i].address >= header->agent_base &&
-		    from->frames[i].address < header->agent_end)
+		    from->frames[i].address < header->agent_end &&
+		    !event_log_is_tail(log, from->frames[i].address))
 			first = i + 1;
 	for (size_t i = first; i < from->count; i++)
-		(void)stack_push(to, &from->frames[i]);
+		if (!event_log_is_tail(log, from->frames[i].address))
+			(void)stack_push(to, &from->frames[i]);
 	to->end = from->end;
 }
 

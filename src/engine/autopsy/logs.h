@@ -25,6 +25,7 @@ struct event_log {
 		uint64_t offset;
 	})
 	contexts; /* ascending by context */
+	VEC(struct log_hook) hooks;
 };
 
 struct event_logs {
@@ -53,6 +54,17 @@ void event_logs_prune(int trials, const char *trial);
  * False when the log does not have it. */
 bool event_log_context(struct event_log *log, uint32_t context, struct symbols *symbols,
 		       struct stack *ret);
+
+/* Where the code at an address of the target really belongs: some instructions of hooked functions run
+ * elsewhere. Any other address is returned as it is. */
+uint64_t event_log_original(const struct event_log *log, uint64_t address);
+
+/* Is this a place in the agent where it calls what a hooked function only jumps to? Such a frame is
+ * none of the program's. */
+bool event_log_is_tail(const struct event_log *log, uint64_t address);
+
+/* Puts back, into bytes of the target's code at `address`, what hooks replaced there. */
+void event_log_unpatch(const struct event_log *log, uint64_t address, uint8_t *bytes, size_t len);
 
 /* Unwinds from registers and stack bytes as the agent takes them in its own functions, and drops
  * the frames of the agent. */

@@ -22,6 +22,7 @@ static const char *via_text(const struct log_block *block)
 {
 	switch (block->via) {
 	case LOG_VIA_REGISTER:
+	case LOG_VIA_POISON: /* what the register holds was read from the freed block */
 		return register_at(block->where);
 	case LOG_VIA_FAULT:
 		return "the address";
@@ -54,15 +55,16 @@ static bool is_freed(const struct log_block *block)
  * last what just lies on the stack. */
 static int block_weight(const struct fault_operands *operands, const struct log_block *block)
 {
-	static const int by_via[] = {
-		[LOG_VIA_REGISTER] = 10, [LOG_VIA_STACK] = 100, [LOG_VIA_MEMORY] = 20
-	};
+	static const int by_via[] = { [LOG_VIA_REGISTER] = 10,
+				      [LOG_VIA_STACK] = 100,
+				      [LOG_VIA_MEMORY] = 20,
+				      [LOG_VIA_POISON] = 10 };
 	int via = block->via < ARRAY_SIZE(by_via) ? by_via[block->via] : 50;
 
 	if (block->via == LOG_VIA_FAULT)
 		return 0;
 	/* Registers that the faulting instruction used come right after the fault's own address. */
-	if (block->via == LOG_VIA_REGISTER)
+	if (block->via == LOG_VIA_REGISTER || block->via == LOG_VIA_POISON)
 		for (size_t i = 0; i < operands->count; i++)
 			if (strcmp(operands->registers[i], via_text(block)) == 0)
 				return 1 + (int)i * 2 + !is_freed(block);
@@ -127,11 +129,14 @@ void block_life_read(struct event_log *log, const struct log_block *block, const
 		.size = block->size,
 		.state = block->state == LOG_BLOCK_FREED ? BLOCK_FREED : BLOCK_LIVE,
 		.former = block->relation == LOG_FORMER,
+		.poison = block->via == LOG_VIA_POISON,
 		.beyond = block->relation == LOG_BEYOND,
 		.python =
 			block->api == LOG_API_PYTHON_OBJECT || block->api == LOG_API_PYTHON_MEMORY,
 	};
 
+	if (ret->poison) /* the value is no pointer into it; where in it, it cannot be told */
+		ret->value = ret->start;
 	if (ret->state == BLOCK_FREED)
 		ret->freed_events = ((uint64_t)ago + 1) * EPOCH_EVENTS;
 	(void)event_log_context(log, block->context, symbols, &ret->allocated);

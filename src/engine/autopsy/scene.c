@@ -176,6 +176,10 @@ static void scene_fill(struct scene *scene)
 	scene->stack = event_log_blob(scene->log, &scene->item, LOG_BLOB_STACK, 0,
 				      &scene->stack_address, &scene->stack_len);
 	add_piece(scene, LOG_BLOB_CODE, 0);
+	if (scene->pieces.count > 0)
+		event_log_unpatch(scene->log, scene->pieces.items[0].address,
+				  (uint8_t *)scene->pieces.items[0].bytes,
+				  scene->pieces.items[0].len);
 	if (scene->pieces.count > 0 && !(scene->record.flags & LOG_CRASH_SENT))
 		(void)operands_of_fault(scene->pieces.items[0].bytes, scene->pieces.items[0].len,
 					scene->pieces.items[0].address,
@@ -220,6 +224,8 @@ void scene_snapshot(const struct scene *scene, struct snapshot *ret)
 		.mapping_count = scene->mappings.count,
 	};
 	arch_registers_from_saved(arch, scene->record.gregs, GREGS_NAMED, &ret->registers);
+	ret->registers.value[arch->pc] =
+		event_log_original(scene->log, ret->registers.value[arch->pc]);
 	ret->registers.value[arch->thread_pointer] = scene->record.fs_base;
 	ret->registers.known |= 1u << arch->thread_pointer;
 }

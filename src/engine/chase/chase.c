@@ -10,20 +10,24 @@
 #include "engine/autopsy/pointers.h"
 #include "engine/chase/clues.h"
 #include "engine/chase/stakeout.h"
+#include "engine/heap/evidence.h"
+#include "engine/heap/heap.h"
 #include "engine/stats/rate.h"
+#include "engine/trial/observe.h"
 
 #define LEVELS_MAX 4u	      /* steps of the trail that are watched */
 #define FAILURES_UNWATCHED 3u /* failing trials whose victim was not watched, until another way */
 #define HARMLESS_MAX 40u
 #define HARMLESS_PER_TRIAL 6u
 #define NEAR_NS 10000000u
-#define FIRST_TRIALS_MAX 2000u
+#define HEAP_TRIALS 6u
 
 /* What a failing trial showed at one level. */
 struct sight {
 	uint64_t trial;
 	bool watched, since_birth;
 	struct victim victim;
+	uint64_t birth_value;  /* what was there when the watch began */
 	struct evidence write; /* kind EVIDENCE_WRITE; write NULL: nobody was caught */
 	struct evidence race;  /* race NULL: none */
 	struct block_key source_key;
@@ -49,7 +53,10 @@ struct chase {
 	uint64_t next; /* position */
 	uint64_t end;  /* no position after this */
 	bool looking;  /* for the first crash */
+	bool guarding; /* heap observer, with watches on what it found damaged */
+	uint64_t guarded_caught;
 	bool found;
+	uint64_t found_count; /* crashes seen meanwhile */
 	struct clues first;
 	struct stakeout stakeout;
 	struct strbuf items; /* of the plan */
@@ -58,6 +65,7 @@ struct chase {
 	uint64_t round_failed, round_watched; /* of this round: failing trials; victim watched */
 	uint64_t key_right, key_tried;
 	unsigned int harmless;
+	size_t heap_findings;
 	/* Of the trial that is being read, until it is known whether it failed. */
 	struct crash_report report;
 	char name[24];
@@ -101,10 +109,12 @@ static struct event_log *same_log(struct watch_log *log, const struct event_log 
 	return NULL;
 }
 
-/* Stored before the block was born that has the place now: it was meant for the one before. */
+/* Stored before the block was born that has the place now: it was meant for the one before. Ids of
+ * one thread are in the order of time, those of different threads need not be. */
 static bool stored_before(const struct log_hit *hit, bool exact, const struct log_block *now)
 {
-	return exact && hit->id != 0 && hit->age != 0 && hit->id + hit->age < now->id;
+	return exact && hit->lane == now->key.lane && hit->allocations != 0 &&
+	       hit->allocations <= now->id;
 }
 
 static void see_target(struct chase *chase, struct clues *clues, const struct trail_step *step,
@@ -188,6 +198,7 @@ static void see_level(struct chase *chase, struct clues *clues, const struct wat
 	stakeout_look(log, in, &sight.victim, &result);
 	sight.watched = result.watched;
 	sight.since_birth = result.since_birth && stake->by == STAKE_KEY;
+	sight.birth_value = result.watched ? result.row.first_value : 0;
 	home_copy(&sight.home, &step->home);
 	if (step->in.id != 0) {
 		sight.in = mem_alloc(sizeof(*sight.in));
@@ -322,6 +333,49 @@ static void read_passing(struct chase *chase)
 	watch_log_deinit(&log);
 }
 
+/* ---- what the heap observer found ---------------------------------------------------------------
+ */
+
+/* The last write there that was not ours: it is what damaged the guard or the freed block. */
+static const struct caught *damaging_hit(const struct watch_log *log, uint32_t watch)
+{
+	const struct caught *found = NULL;
+
+	VEC_FOREACH (&log->hits, caught)
+		if (caught->hit->watch == watch &&
+		    !(caught->hit->flags & (LOG_HIT_ALONGSIDE | LOG_HIT_IMPRECISE)) &&
+		    memcmp(caught->hit->old, caught->hit->new, sizeof(caught->hit->new)) != 0)
+			found = caught;
+	return found;
+}
+
+static void read_guarded(struct chase *chase)
+{
+	struct watch_log log = { 0 };
+	bool any = false;
+
+	if (watch_log_open(case_trials_dir(chase->runner.cs), chase->name, &log, NULL) == 0) {
+		for (size_t i = 0; i < chase->stakeout.list.count; i++) {
+			const struct caught *caught = damaging_hit(&log, (uint32_t)i);
+			struct evidence e;
+			struct writer writer;
+
+			if (!caught)
+				continue;
+			any = true;
+			e = evidence_new(EVIDENCE_WRITE, chase->number, true);
+			caught_tell(caught, caught_decode(caught, &writer) == 0 ? &writer : NULL,
+				    chase->symbols, e.write);
+			home_deinit(&e.write->home);
+			home_copy(&e.write->home, &chase->stakeout.list.items[i].home);
+			e.write->flags |= WRITE_LAST | WRITE_FOUND;
+			VEC_PUSH(&chase->ret->evidence.list, e);
+		}
+	}
+	chase->guarded_caught += any;
+	watch_log_deinit(&log);
+}
+
 /* ---- trials ------------------------------------------------------------------------------------
  */
 
@@ -346,9 +400,23 @@ static void chase_prepare(void *ctx, const struct run *run, struct trial_job *jo
 
 	series_fill_job(chase->request->program, chase->request->slot_env, job);
 	job->examined = true;
-	job->observer = chase->looking ? OBSERVE_IDS : OBSERVE_WATCH;
+	job->wild = true;
+	job->observer = chase->guarding	 ? OBSERVE_HEAP
+			: chase->looking ? OBSERVE_IDS
+					 : OBSERVE_WATCH;
 	if (!chase->looking)
 		strbuf_add(&job->plan_items, chase->items.data, chase->items.len);
+}
+
+/* Whoever made the mapped file shorter may have been another trial. */
+static void find_cut(struct chase *chase, struct crash *crash)
+{
+	struct file_cut *cut = NULL;
+
+	if (crash->fault == FAULT_MAPPING_SHRANK && crash->file_inode != 0 && !crash->cut &&
+	    case_find_cut(chase->runner.cs, crash->file_device, crash->file_inode,
+			  crash->realtime_ns, &cut, NULL) == 0)
+		crash->cut = cut;
 }
 
 static void chase_examine(void *ctx, const struct trial_result *result, const char *name)
@@ -365,7 +433,41 @@ static void chase_examine(void *ctx, const struct trial_result *result, const ch
 	if (chase->signal != 0)
 		(void)autopsy_trial(chase->autopsy, case_trials_dir(chase->runner.cs), name,
 				    chase->signal, AUTOPSY_WHOLE, &chase->report, NULL);
+	if (chase->report.crashes.count > 0)
+		find_cut(chase, &chase->report.crashes.items[0]);
 	chase->ret->evidence.trials++;
+	/* The directory of a trial that passed is gone before it is recorded. */
+	if (chase->guarding)
+		read_guarded(chase);
+	else if (!chase->looking && chase->signal == 0 && result->end.exit_status == 0)
+		read_passing(chase);
+}
+
+/* What nobody can write to is not watched: a mapping whose file was cut, a wrong free. Then more of
+ * the same are looked at, as they are. */
+static bool worth_watching(const struct chase *chase)
+{
+	VEC_FOREACH (&chase->ret->evidence.list, e)
+		if (e->kind == EVIDENCE_MAPPING || e->kind == EVIDENCE_BAD_FREE)
+			return false;
+	return chase->first.has_trail;
+}
+
+static void look_at_crash(struct chase *chase)
+{
+	AUTO(clues_deinit) struct clues clues = { 0 };
+
+	if (clues_open(&clues, case_trials_dir(chase->runner.cs), chase->name, chase->number,
+		       chase->signal, chase->symbols, NULL) < 0 ||
+	    !clues.has_scene)
+		return;
+	chase->found_count++;
+	clues_tell(&clues, chase->symbols, &chase->report, &chase->ret->evidence);
+	if (chase->found)
+		return;
+	chase->found = true;
+	chase->first = clues;
+	clues = (struct clues){ 0 };
 }
 
 /* Only the failure that is chased counts; `record` comes between examine and ended. */
@@ -383,32 +485,28 @@ static void chase_record(void *ctx, const struct run *run, struct trial_record *
 		return;
 	chase->pending = false;
 	chase->ret->evidence.failed += failed;
+	if (chase->guarding)
+		return;
 	if (!chase->looking) {
 		chase->ret->watched_trials++;
 		chase->ret->watched_failed += failed && wanted;
 		if (failed && wanted)
 			read_failing(chase);
-		else if (!failed)
-			read_passing(chase);
 		return;
 	}
-	if (!failed || !wanted || chase->found)
-		return;
-	clues_deinit(&chase->first);
-	if (clues_open(&chase->first, case_trials_dir(chase->runner.cs), chase->name, chase->number,
-		       chase->signal, chase->symbols, NULL) == 0 &&
-	    chase->first.has_scene) {
-		chase->found = true;
-		clues_tell(&chase->first, chase->symbols, &chase->report, &chase->ret->evidence);
-	}
+	if (failed && wanted)
+		look_at_crash(chase);
 }
 
 static bool chase_ended(void *ctx, const struct run *run, bool failed)
 {
 	struct chase *chase = ctx;
 
+	if (chase->guarding)
+		return chase->guarded_caught >= chase->request->wanted;
 	if (chase->looking)
-		return chase->found;
+		return chase->found &&
+		       (worth_watching(chase) || chase->found_count >= chase->request->wanted);
 	return chase->round_watched >= chase->request->wanted ||
 	       (chase->round_watched == 0 && chase->round_failed >= FAILURES_UNWATCHED);
 }
@@ -518,6 +616,15 @@ static bool may_go_on(const struct chase *chase)
 	return !chase->runner.interrupted && chase->next <= chase->end && !out_of_time(chase);
 }
 
+/* Watched from its birth on in every failing trial, never written, and still not zero. */
+static bool unwritten(const struct level *level)
+{
+	VEC_FOREACH (&level->sights, sight)
+		if (!sight->since_birth || sight->write.write || sight->victim.value == 0)
+			return false;
+	return level->sights.count > 0;
+}
+
 /* The level whose home tells: where a pointer outlived its block; else the first at which somebody
  * was caught leaving the value. -1: none. */
 static int telling_level(const struct chase *chase)
@@ -533,7 +640,8 @@ static int telling_level(const struct chase *chase)
 		}
 		if (stale > 0)
 			return (int)i;
-		if (caught < 0 && writes > 0)
+		/* Never written, and not zero: what was there before the block was. */
+		if (caught < 0 && (writes > 0 || unwritten(&chase->levels[i])))
 			caught = (int)i;
 	}
 	return caught;
@@ -570,6 +678,7 @@ static void tell_account(struct chase *chase, const struct sight *sight)
 	e.watch->kernel_writes = true;
 	e.watch->value_known = true;
 	e.watch->value = sight->victim.value;
+	e.watch->birth_value = sight->birth_value;
 	e.watch->hits = sight->write.write ? 1 : 0;
 	VEC_PUSH(&chase->ret->evidence.list, e);
 }
@@ -674,6 +783,107 @@ static void level_deinit(struct level *level)
 	VEC_DEINIT(&level->sights);
 }
 
+/* ---- with guards --------------------------------------------------------------------------------
+ */
+
+/* The series of the same command under the heap observer: as cmd/trial_options.c writes it. */
+static char *heap_settings(const char *text)
+{
+	static const char from[] = "observe 5:watch\n", to[] = "observe 4:heap\n";
+	const char *at = strstr(text, from);
+	AUTO(strbuf_deinit) struct strbuf sb = { 0 };
+
+	if (!at)
+		return mem_printf("%sheap 1\n", text);
+	strbuf_add(&sb, text, (size_t)(at - text));
+	strbuf_adds(&sb, to);
+	strbuf_adds(&sb, at + strlen(from));
+	return strbuf_take(&sb);
+}
+
+/* Guards around blocks and freed ones kept back: which block is damaged, freed twice, or used after
+ * its free. Then the damaged bytes are watched, with the guards still on. */
+static int look_at_heap(struct chase *chase, struct err *err)
+{
+	const struct chase_request *request = chase->request;
+	AUTO(mem_freep) char *settings = heap_settings(request->identity.settings);
+	struct heap_report report = { 0 };
+	struct heap_request heap = { .identity = request->identity,
+				     .settings = request->settings,
+				     .program = request->program,
+				     .slot_env = request->slot_env,
+				     .jobs = request->jobs,
+				     .trials = HEAP_TRIALS,
+				     .seed = chase->first.trial,
+				     .progress = request->progress,
+				     .progress_ctx = request->progress_ctx };
+	int r;
+
+	heap.identity.command = "heap";
+	heap.identity.settings = settings;
+	observe_heap_defaults(heap.seed, &heap.plan);
+	say(chase, "running it with guards around blocks, to see which is damaged");
+	r = heap_run(chase->runner.cs, &heap, &report, err);
+	if (r == 0) {
+		chase->ret->evidence.trials += report.heap.trials;
+		chase->ret->evidence.failed += report.heap.failed;
+		heap_evidence(&report, &chase->ret->evidence);
+		stakeout_deinit(&chase->stakeout);
+		chase->stakeout = (struct stakeout){ 0 };
+		VEC_FOREACH (&report.findings, finding)
+			if (finding->kind <= HEAP_WRITE_AFTER_FREE &&
+			    chase->stakeout.list.count < LEVELS_MAX)
+				(void)stakeout_add_damage(&chase->stakeout, finding);
+		chase->heap_findings = report.findings.count;
+	}
+	chase->runner.interrupted |= report.interrupted;
+	heap_report_deinit(&report);
+	if (r < 0 || chase->stakeout.list.count == 0 || chase->runner.interrupted)
+		return r;
+	say(chase, "watching the damaged bytes");
+	r = plan(chase, err);
+	chase->looking = false;
+	chase->guarding = true;
+	if (r == 0)
+		r = runner_run(&chase->runner, err);
+	chase->guarding = false;
+	return r;
+}
+
+/* Where the crash says too little by itself: glibc's own alarm, a value that leads nowhere. */
+static bool wants_heap(const struct chase *chase)
+{
+	VEC_FOREACH (&chase->ret->evidence.list, e)
+		if (e->kind == EVIDENCE_MAPPING || e->kind == EVIDENCE_BAD_FREE ||
+		    e->kind == EVIDENCE_FREED_USE)
+			return false;
+	return true;
+}
+
+/* Somebody was caught writing to a block whose place was another's before: he may be its rightful
+ * owner, and the reader the one who is wrong. Guards tell: with them no place is given out again so
+ * soon. */
+static bool is_ambiguous(const struct chase *chase, int level)
+{
+	if (level < 0 || (size_t)level >= chase->first.trail.steps.count || !may_go_on(chase))
+		return false;
+	VEC_FOREACH (&chase->levels[level].sights, sight)
+		if (sight->stale)
+			return false;
+	return chase->first.trail.steps.items[level].in_former;
+}
+
+static int heap_instead(struct chase *chase, struct err *err)
+{
+	int r = look_at_heap(chase, err);
+
+	if (r == 0 && chase->heap_findings > 0)
+		chase->ret->outcome = mem_printf("found with guards around blocks%s",
+						 chase->guarded_caught > 0 ? ", and caught there"
+									   : "");
+	return r;
+}
+
 /* ---- the whole ---------------------------------------------------------------------------------
  */
 
@@ -771,7 +981,9 @@ static int chase_all(struct chase *chase, struct err *err)
 
 	if (r < 0 || !chase->found)
 		return r;
-	if (!chase->first.has_trail) {
+	if (!chase->first.has_trail && wants_heap(chase))
+		return heap_instead(chase, err);
+	if (!worth_watching(chase)) {
 		chase->ret->outcome = mem_strdup(chase->first.no_trail ? chase->first.no_trail
 								       : "nothing to follow");
 		return 0;
@@ -781,6 +993,11 @@ static int chase_all(struct chase *chase, struct err *err)
 	    chase->first.trail.steps.count == 1 ? "" : "s");
 	r = watch_homes(chase, err);
 	level = telling_level(chase);
+	if (r == 0 && is_ambiguous(chase, level)) {
+		r = heap_instead(chase, err);
+		if (r < 0 || chase->heap_findings > 0)
+			return r;
+	}
 	if (r == 0 && level >= 0)
 		r = follow_copies(chase, level, err);
 	if (r == 0)

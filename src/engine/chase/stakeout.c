@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "arch/arch.h"
@@ -110,6 +111,36 @@ bool stakeout_add_source(struct stakeout *stakeout, struct event_log *log,
 	return true;
 }
 
+/* CONTEXT[@LANE]#ORDINAL, as event_log_key() writes it. */
+static bool key_parse(const char *text, struct block_key *ret)
+{
+	unsigned int lane = 0, ordinal;
+	uint64_t hash;
+
+	if (!text || (sscanf(text, "%16" SCNx64 "@%u#%u", &hash, &lane, &ordinal) != 3 &&
+		      (lane = 0, sscanf(text, "%16" SCNx64 "#%u", &hash, &ordinal) != 2)))
+		return false;
+	*ret = (struct block_key){ .stack_hash = hash, .lane = lane, .ordinal = ordinal };
+	return hash != 0;
+}
+
+bool stakeout_add_damage(struct stakeout *stakeout, const struct heap_finding *finding)
+{
+	struct stake stake = { .by = STAKE_KEY,
+			       .offset = finding->offset,
+			       .bytes = bytes_of(finding->length),
+			       .after_free = finding->kind == HEAP_WRITE_AFTER_FREE };
+
+	if (stakeout->list.count == PLAN_WATCHES_MAX || !key_parse(finding->key, &stake.key))
+		return false;
+	stake.home = (struct home){ .kind = HOME_BLOCK,
+				    .key = mem_strdup(finding->key),
+				    .offset = finding->offset,
+				    .len = stake.bytes };
+	VEC_PUSH(&stakeout->list, stake);
+	return true;
+}
+
 /* ---- the plan ---------------------------------------------------------------------------------
  */
 
@@ -137,6 +168,7 @@ int stakeout_plan(struct stakeout *stakeout, struct hook_planner *planner, struc
 			.bytes = stake->bytes,
 			.offset = stake->offset,
 			.key = stake->key,
+			.flags = stake->after_free ? PLAN_WATCH_AFTER_FREE : 0,
 			.policy = stake->by == STAKE_KEY ? PLAN_WATCH_OLDEST : PLAN_WATCH_NEWEST
 		};
 		struct plan_range range = { .identity = stake->identity,

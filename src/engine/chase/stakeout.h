@@ -4,6 +4,7 @@
 #include "engine/chase/trail.h"
 #include "engine/hooks/planner.h"
 #include "engine/watch/caught.h"
+#include "model/heap.h"
 #include "wire/plan.h"
 
 /*
@@ -24,8 +25,9 @@ struct stake {
 	uint64_t identity, address; /* of the module, and in its file: global or function */
 	char *module;		    /* path */
 	unsigned int argument;
-	int64_t offset; /* from the block's or object's start */
-	bool refused;	/* the function cannot be hooked */
+	int64_t offset;	 /* from the block's or object's start */
+	bool refused;	 /* the function cannot be hooked */
+	bool after_free; /* the watch goes on when the block is freed */
 };
 
 struct stakeout {
@@ -44,6 +46,9 @@ bool stakeout_add_step(struct stakeout *stakeout, const struct scene *scene,
 bool stakeout_add_source(struct stakeout *stakeout, struct event_log *log,
 			 const struct write_seen *write, const struct block_key *key,
 			 unsigned int level);
+
+/* Adds one for bytes that the heap observer found damaged; false when their block has no key. */
+bool stakeout_add_damage(struct stakeout *stakeout, const struct heap_finding *finding);
 
 /* Appends the items of the plan. Stakes whose function cannot be hooked are marked. */
 int stakeout_plan(struct stakeout *stakeout, struct hook_planner *planner, struct strbuf *items,

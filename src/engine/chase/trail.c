@@ -131,10 +131,15 @@ static void name_home(const struct reader *reader, uint64_t address, struct trai
 	struct log_block former = { 0 };
 	uint64_t high = reader->scene->record.stack_high;
 
+	if (step->in.id == 0)
+		find_block(reader->scene, address, &step->in, &former);
+	if (step->in.id != 0) {
+		step->in.value = address;
+		step->in_former = block_former(reader->scene->log, &step->in, &former);
+	}
 	home->address = address;
 	home->len = step->width;
 	home->kind = HOME_ADDRESS;
-	find_block(reader->scene, address, &step->in, &former);
 	if (step->in.id != 0) {
 		home->kind = HOME_BLOCK;
 		home->block_id = step->in.id;
@@ -241,6 +246,13 @@ static void add_step(struct reader *reader, const struct where *where, const str
 	find_pointed(reader->scene, value, &step.to, &step.to_former);
 	find_handles(reader, where->frame, &step);
 	VEC_PUSH(&reader->ret->steps, step);
+}
+
+static void step_deinit(struct trail_step *step)
+{
+	VEC_DEINIT(&step->handles);
+	home_deinit(&step->home);
+	mem_free(step->instruction);
 }
 
 /* ---- values ---------------------------------------------------------------------------------- */
@@ -445,6 +457,85 @@ static bool begin(struct reader *reader, struct where *where, uint64_t *value)
 	return true;
 }
 
+/* ---- where the value stands
+ * ---------------------------------------------------------------------- */
+
+#define FOUND_MAX 3u
+#define LARGEST_HOME (64u << 10) /* a word in an arena says nothing about whose it is */
+#define COMMON_VALUE 0x10000u	 /* smaller numbers stand in many places for other reasons */
+
+/* The same field of another block of that kind: the code was right about the field and wrong about
+ * which object, as it is when a loop has gone on. */
+static bool same_field(const struct trail_step *step, const struct log_value *value)
+{
+	return step->home.kind == HOME_BLOCK && value->id != 0 &&
+	       value->key.stack_hash == step->in.key.stack_hash &&
+	       (int64_t)(value->where - value->start) == step->home.offset;
+}
+
+static void add_found(struct reader *reader, const struct log_value *found, size_t at)
+{
+	struct trail_step step = { .value = found->value,
+				   .width = 8,
+				   .instruction = mem_strdup("(found by its value)") };
+
+	step.in = (struct log_block){ .id = found->id,
+				      .start = found->start,
+				      .size = found->size,
+				      .context = found->context,
+				      .state = LOG_BLOCK_LIVE,
+				      .relation = LOG_INSIDE,
+				      .key = found->key };
+	name_home(reader, found->where, &step);
+	find_handles(reader, 0, &step);
+	VEC_PUSH(&reader->ret->steps, step);
+	/* To its place: those before it were found likewise. */
+	for (size_t i = reader->ret->steps.count - 1; i > at; i--) {
+		struct trail_step other = reader->ret->steps.items[i - 1];
+
+		reader->ret->steps.items[i - 1] = reader->ret->steps.items[i];
+		reader->ret->steps.items[i] = other;
+	}
+}
+
+/* The words that hold the wild pointer are its homes, whatever the code before the fault seems to
+ * say: in a loop that has moved on it says something else. */
+static void take_found(struct reader *reader)
+{
+	const struct scene *scene = reader->scene;
+	struct log_item item = scene->item;
+	struct log_value found[FOUND_MAX];
+	size_t count = 0;
+	bool agrees = false, by_field = false;
+
+	while (log_next_owned(&scene->log->reader, scene->item.head.seq, &item)) {
+		struct log_value value;
+
+		if (item.head.type != LOG_VALUE || !log_payload(&item, &value, sizeof(value)) ||
+		    value.value != reader->ret->pointer || value.size > LARGEST_HOME)
+			continue;
+		if (reader->ret->steps.count > 0 &&
+		    reader->ret->steps.items[0].home.address == value.where)
+			agrees = true;
+		if (reader->ret->steps.count > 0 &&
+		    same_field(&reader->ret->steps.items[0], &value) && !by_field) {
+			by_field = true;
+			count = 0;
+		} else if (by_field) {
+			continue;
+		}
+		if (count < FOUND_MAX)
+			found[count++] = value;
+	}
+	if (agrees || count == 0 || (!by_field && reader->ret->pointer < COMMON_VALUE))
+		return;
+	VEC_FOREACH (&reader->ret->steps, step)
+		step_deinit(step);
+	reader->ret->steps.count = 0;
+	for (size_t i = 0; i < count; i++)
+		add_found(reader, &found[i], i);
+}
+
 int trail_read(const struct scene *scene, struct symbols *symbols, struct trail *ret,
 	       struct err *err)
 {
@@ -464,6 +555,7 @@ int trail_read(const struct scene *scene, struct symbols *symbols, struct trail 
 		while (ret->steps.count < STEPS_MAX && rounds++ < ROUNDS_MAX &&
 		       follow(&reader, &where, &value))
 			;
+		take_found(&reader);
 	}
 	machine_frames_free(reader.frames, reader.count);
 	if (ret->steps.count == 0)
@@ -474,10 +566,7 @@ int trail_read(const struct scene *scene, struct symbols *symbols, struct trail 
 
 void trail_deinit(struct trail *trail)
 {
-	VEC_FOREACH (&trail->steps, step) {
-		VEC_DEINIT(&step->handles);
-		home_deinit(&step->home);
-		mem_free(step->instruction);
-	}
+	VEC_FOREACH (&trail->steps, step)
+		step_deinit(step);
 	VEC_DEINIT(&trail->steps);
 }

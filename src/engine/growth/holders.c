@@ -49,16 +49,17 @@ static bool find_module(struct event_log *log, uint64_t address, struct log_modu
 	return found;
 }
 
-static void name_global(struct event_log *log, struct symbols *symbols,
-			const struct log_holder *record, struct growth_holder *holder)
+bool global_find(struct event_log *log, struct symbols *symbols, uint64_t address,
+		 struct global_place *ret)
 {
 	struct mapping mapping = { .perms = MAPPING_READ | MAPPING_EXEC, .bias_known = true };
 	struct log_module module;
 	char path[sizeof(module.path) + 1] = "";
 	uint64_t offset = 0;
 
-	if (!find_module(log, record->where, &module))
-		return;
+	*ret = (struct global_place){ 0 };
+	if (!find_module(log, address, &module))
+		return false;
 	memcpy(path, module.path, sizeof(module.path));
 	mapping.start = module.text_low;
 	mapping.end = module.text_high;
@@ -67,12 +68,26 @@ static void name_global(struct event_log *log, struct symbols *symbols,
 	if (module.build_id_bytes <= sizeof(module.build_id))
 		mapping.build_id_len = module.build_id_bytes;
 	memcpy(mapping.build_id, module.build_id, mapping.build_id_len);
-	holder->name = symbols_global(symbols, &mapping, record->where - module.bias, &offset);
+	ret->name = symbols_global(symbols, &mapping, address - module.bias, &offset);
 	/* Behind the file's own mapping only a name tells that it still belongs to it. */
-	if (!holder->name && record->where >= module.high)
+	if (!ret->name && address >= module.high)
+		return false;
+	ret->module = mem_strdup(path);
+	ret->offset = address - module.bias;
+	ret->within = ret->name ? offset : 0;
+	return true;
+}
+
+static void name_global(struct event_log *log, struct symbols *symbols,
+			const struct log_holder *record, struct growth_holder *holder)
+{
+	struct global_place global;
+
+	if (!global_find(log, symbols, record->where, &global))
 		return;
-	holder->module = mem_strdup(path);
-	holder->module_offset = record->where - module.bias;
+	holder->name = global.name;
+	holder->module = global.module;
+	holder->module_offset = global.offset;
 	mem_free(holder->kind);
 	holder->kind = mem_strdup("global");
 }

@@ -69,11 +69,15 @@ void checkpoints_read(struct event_log *log, struct checkpoints *ret)
 									     : sizeof(record.text));
 		VEC_PUSH(&ret->list,
 			 ((struct checkpoint){
+				 .seq = item.head.seq,
 				 .time_ns = item.head.time_ns,
 				 .offset = record.stream_bytes,
 				 .fd = record.why == LOG_CHECKPOINT_WRITE ? record.fd : -1,
 				 .exit = record.why == LOG_CHECKPOINT_EXIT,
 				 .text = strbuf_take(&text),
+				 .lane = record.lane,
+				 .next_id = record.next_id,
+				 .ids_given = record.ids_given,
 			 }));
 	}
 }

@@ -25,11 +25,14 @@ void moments_deinit(struct moments *moments);
 
 /* One checkpoint of a process. */
 struct checkpoint {
+	uint64_t seq; /* of its record: the order of all records of a log */
 	uint64_t time_ns;
 	uint64_t offset; /* in its stream */
 	int fd;		 /* 1 or 2 before a line, else -1 */
 	bool exit;
 	char *text; /* how the line begins, as far as it was known; printable */
+	uint32_t lane;
+	uint64_t next_id, ids_given; /* as in struct log_checkpoint */
 };
 
 struct checkpoints {

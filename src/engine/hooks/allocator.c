@@ -132,10 +132,10 @@ static int unknown_kind(const struct parser *p, const char *at)
 		names[i] = kinds[i].name;
 	near = nearest_name(typed, names, ARRAY_SIZE(names));
 	(void)err_set(p->err, -EINVAL,
-		      "'%s' is none of alloc=, free= and realloc=, at character %zu of '%s'", typed,
-		      (size_t)(at - p->text) + 1, p->text);
-	return near ? err_remedy(p->err, "did you mean '%s='?", near)
-		    : err_remedy(p->err, "alloc=FUNC(size@0) free=FUNC(ptr@0)");
+		      "'%s' is none of alloc=, free= and realloc=, at character %zu of '%s'%s%s%s",
+		      typed, (size_t)(at - p->text) + 1, p->text, near ? ": did you mean '" : "",
+		      near ? near : "", near ? "='?" : "");
+	return err_remedy(p->err, "alloc=FUNC(size@0) free=FUNC(ptr@0)");
 }
 
 static int take_word(const struct parser *p, const char *at, const char *end,

@@ -7,6 +7,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "debuginfo/program.h"
 #include "engine/hooks/libraries.h"
 #include "engine/hooks/patches.h"
 #include "engine/hooks/shape.h"
@@ -22,8 +23,8 @@ struct file {
 	char *path;
 	struct module *module; /* NULL when it could not be opened */
 	bool tried;
-	bool main;
-	bool late; /* loaded by the program itself, not at start */
+	bool main; /* a program */
+	bool late; /* not what is there when the command starts */
 };
 
 struct hook_planner {
@@ -108,6 +109,14 @@ static struct module *open_file(struct file *file, struct err *err)
 	return file->module;
 }
 
+/* Another program: a script, or the command itself, may run it. */
+static bool is_program(const char *path)
+{
+	AUTO(mem_freep) struct program_facts *facts = mem_alloc(sizeof(*facts));
+
+	return program_read(path, facts, NULL) == 0 && facts->kind == PROGRAM_ELF && facts->dynamic;
+}
+
 /* The file that the user named: one of those at start by its path or name, or any other by path. */
 static struct file *find_file(struct hook_planner *planner, const char *name, struct err *err)
 {
@@ -136,7 +145,7 @@ static struct file *find_file(struct hook_planner *planner, const char *name, st
 		if (realpath(file->path, other) && strcmp(real, other) == 0)
 			return file;
 	}
-	add_file(planner, real, false, true);
+	add_file(planner, real, is_program(real), true);
 	return &planner->files.items[planner->files.count - 1];
 }
 
@@ -164,7 +173,8 @@ static void fill_place(const struct file *file, uint64_t at, struct plan_place *
 		ret->module[0] = '/';
 	memcpy(ret->module + at_name, name, strnlen(name, sizeof(ret->module) - 1 - at_name));
 	ret->build_id_bytes = len <= sizeof(ret->build_id) ? (uint32_t)len : 0;
-	memcpy(ret->build_id, id, ret->build_id_bytes);
+	if (ret->build_id_bytes > 0)
+		memcpy(ret->build_id, id, ret->build_id_bytes);
 	ret->build_id_at = module_build_id_vaddr(file->module);
 	ret->offset = at;
 }
@@ -271,6 +281,42 @@ static bool needs_arguments(const struct hook_use *use)
 	       use->count != HOOK_NO_ARGUMENT;
 }
 
+/* Functions that the agent stands in front of, or calls itself on its way into a hook. */
+static const char *const followed[] = { "malloc",   "calloc",	     "realloc",	       "free",
+					"memalign", "aligned_alloc", "posix_memalign", "valloc",
+					"pvalloc",  "reallocarray" };
+static const char *const called[] = { "memcpy",	 "memmove",	  "memset",
+				      "memcmp",	 "bcmp",	  "memchr",
+				      "strlen",	 "strnlen",	  "strchr",
+				      "strrchr", "strcmp",	  "strstr",
+				      "strcspn", "clock_gettime", "pthread_setspecific" };
+
+static bool is_among(const char *name, const char *const *names, size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		if (strcmp(names[i], name) == 0)
+			return true;
+	return false;
+}
+
+static int check_own(const struct file *file, const struct function *function,
+		     const struct hook_use *use, struct err *err)
+{
+	bool allocates =
+		use->role == HOOK_ALLOC || use->role == HOOK_FREE || use->role == HOOK_REALLOC;
+
+	if (strncmp(last_name(file->path), "libc.", 5) != 0 &&
+	    strncmp(last_name(file->path), "libc-", 5) != 0)
+		return 0;
+	if (allocates && is_among(function->name, followed, ARRAY_SIZE(followed)))
+		return err_set(err, -EINVAL, "redhand follows '%s' without being asked",
+			       function->name);
+	if (is_among(function->name, called, ARRAY_SIZE(called)))
+		return err_set(err, -ENOTSUP, "'%s' cannot be hooked: redhand uses it inside hooks",
+			       function->name);
+	return 0;
+}
+
 static int check_kind(const struct function *function, const struct hook_use *use, struct err *err)
 {
 	switch (function->kind) {
@@ -335,9 +381,9 @@ static int add_patches(struct hook_planner *planner, const struct file *file,
 	}
 	if (r == 0 && traps > 0)
 		note(planner,
-		     mem_printf("'%s' leaves no room for a jump at %zu of its ends: each call "
-				"costs some microseconds more",
-				function->name, traps));
+		     mem_printf("'%s' has no room for a jump in %zu place%s: a breakpoint does it, "
+				"which costs some microseconds a time",
+				function->name, traps, traps > 1 ? "s" : ""));
 	return r;
 }
 
@@ -347,8 +393,10 @@ static int plan_function(struct hook_planner *planner, struct file *file,
 {
 	AUTO(shape_deinit) struct shape shape = { 0 };
 	AUTO(patches_deinit) struct patches patches = { 0 };
-	int r = check_kind(function, use, err);
+	int r = check_own(file, function, use, err);
 
+	if (r == 0)
+		r = check_kind(function, use, err);
 	if (r == 0)
 		r = shape_read(file->module, function, &shape, err);
 	if (r == 0)
@@ -462,11 +510,12 @@ static int not_found(struct hook_planner *planner, struct file *only, const char
 				  "build it with __attribute__((noinline)) or -fno-inline, or hook "
 				  "a function that calls it");
 	}
-	(void)err_set(err, -ENOENT, "there is no function '%s' in '%s'%s", name,
-		      last_name(file->path), only ? "" : " or the libraries it is linked with");
 	near = file->module ? functions_near(file->module, name) : NULL;
+	(void)err_set(err, -ENOENT, "there is no function '%s' in '%s'%s%s%s%s", name,
+		      last_name(file->path), only ? "" : " or the libraries it is linked with",
+		      near ? ": did you mean '" : "", near ? near : "", near ? "'?" : "");
 	if (near)
-		return err_remedy(err, "did you mean '%s'?", near);
+		return err ? err->code : -ENOENT;
 	return err_remedy(
 		err, "FILE!name for a function of another file, FILE+0xADDRESS where names are "
 		     "stripped");
@@ -557,7 +606,7 @@ int hook_plan(struct hook_planner *planner, const char *text, const struct hook_
 		return not_found(planner, only, name, err);
 	if (r < 0)
 		return r;
-	if (only && only->late)
+	if (only && only->late && !only->main)
 		plan_loader(planner, &planned);
 	strbuf_add(items, planned.data, planned.len);
 	return 0;

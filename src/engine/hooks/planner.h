@@ -9,13 +9,13 @@
 
 /*
  * Plans hooks on functions of the target: finds them, follows their code and writes the items of
- *the agent's plan (wire/plan.h) that put the hooks in.
+ * the agent's plan (wire/plan.h) that put the hooks in.
  *
  * A function is named as
  *	name			a symbol, C++ names as people write them, in the program, then in
  *				the libraries it is linked with
  *	FILE!name		in that file: a library by name or path, also one that is loaded
- *				only later
+ *				only later, or another program that the command runs
  *	0xADDRESS		where a function of the program begins (as objdump shows it)
  *	FILE+0xADDRESS		the same in another file
  *

@@ -131,27 +131,28 @@ static size_t follow_table(struct shape *shape, uint64_t table)
 	return count;
 }
 
-/* Words of data that hold an address in the function: labels whose address is taken, tables of
- * addresses, and the relocations that fill those in. Returns how many point behind its entry. */
+struct labels {
+	struct shape *shape;
+	size_t count; /* behind its entry */
+};
+
+static void add_label(void *ctx, uint64_t value)
+{
+	struct labels *labels = ctx;
+
+	add_target(labels->shape, value);
+	labels->count += value != labels->shape->function.entry;
+}
+
+/* Labels whose address is taken, tables of addresses. Returns how many lie behind the entry. */
 static size_t follow_words(struct shape *shape)
 {
-	struct module_segment segment;
-	size_t count = 0;
+	struct labels labels = { .shape = shape };
 
-	for (size_t i = 0; module_segment(shape->module, i, &segment); i++) {
-		size_t at = (8 - segment.vaddr % 8) % 8;
-
-		for (; !segment.exec && at + 8 <= segment.len; at += 8) {
-			uint64_t word;
-
-			memcpy(&word, segment.bytes + at, sizeof(word));
-			if (word == shape->function.entry || !in_ranges(shape, word))
-				continue;
-			add_target(shape, word);
-			count++;
-		}
-	}
-	return count;
+	for (size_t i = 0; i < shape->function.range_count; i++)
+		module_each_pointer(shape->module, shape->function.ranges[i].low,
+				    shape->function.ranges[i].high, add_label, &labels);
+	return labels.count;
 }
 
 /* ---- all other code ---- */
@@ -187,27 +188,88 @@ static void each_reference(const struct module *module, uint64_t low, uint64_t h
 		}
 }
 
+/* Is it a branch, or do some bytes only read as one? Decoded from where an instruction is known to
+ * begin; true when it cannot be told. */
+static bool is_branch(const struct shape *shape, const struct reference *reference)
+{
+	struct function_range piece;
+	uint64_t at;
+
+	if (!functions_piece(shape->module, reference->from, &piece) ||
+	    reference->from - piece.low > RANGE_MAX)
+		return true;
+	for (at = piece.low; at <= reference->from;) {
+		struct code_instruction instruction;
+		uint8_t bytes[16] = { 0 };
+		size_t len = sizeof(bytes);
+
+		while (len > 0 && !module_read(shape->module, at, bytes, len))
+			len--;
+		if (!code_decode(bytes, len, at, &instruction))
+			return true;
+		at += instruction.length;
+		if (at > reference->from)
+			return (instruction.flags & CODE_HAS_TARGET) &&
+			       instruction.target == reference->to;
+	}
+	return true;
+}
+
 static void add_reference(void *ctx, const struct reference *reference)
 {
 	struct shape *shape = ctx;
 
 	/* Its own branches were decoded; what merely looks like one in there is not. */
-	if (!in_ranges(shape, reference->from))
+	if (!in_ranges(shape, reference->from) && is_branch(shape, reference))
 		add_target(shape, reference->to);
 }
 
-/* Branches with a distance of one byte, out of neighbours. */
+/* What a neighbour branches to; false when it cannot be decoded. */
+static bool add_neighbour(struct shape *shape, const struct function_range *range)
+{
+	size_t len = range->high - range->low, at = 0;
+	AUTO(mem_freep) uint8_t *bytes = NULL;
+
+	if (len > RANGE_MAX)
+		return false;
+	bytes = mem_alloc(len + 1);
+	if (!module_read(shape->module, range->low, bytes, len))
+		return false;
+	while (at < len) {
+		struct code_instruction instruction;
+
+		if (!code_decode(bytes + at, len - at, range->low + at, &instruction))
+			return false;
+		if (instruction.flags & CODE_HAS_TARGET)
+			add_target(shape, instruction.target);
+		at += instruction.length;
+	}
+	return true;
+}
+
+/* Branches with a distance of one byte, out of neighbours: from what is known to be one function,
+ * its instructions; from all else, whatever reads as a branch. */
 static void add_short_references(struct shape *shape, const struct function_range *range)
 {
-	uint64_t from = range->low > SHORT_BRANCH_REACH ? range->low - SHORT_BRANCH_REACH : 0;
+	uint64_t at = range->low > SHORT_BRANCH_REACH ? range->low - SHORT_BRANCH_REACH : 0;
 
-	for (uint64_t at = from; at < range->high + SHORT_BRANCH_REACH; at++) {
+	while (at < range->high + SHORT_BRANCH_REACH) {
+		struct function_range piece;
 		uint8_t code[2];
 
-		if (in_ranges(shape, at) || !module_read(shape->module, at, code, sizeof(code)))
+		if (in_ranges(shape, at)) {
+			at++;
 			continue;
-		if (code[0] == 0xeb || (code[0] & 0xf0) == 0x70 || (code[0] & 0xfc) == 0xe0)
+		}
+		if (functions_piece(shape->module, at, &piece) && !in_ranges(shape, piece.low) &&
+		    add_neighbour(shape, &piece)) {
+			at = piece.high;
+			continue;
+		}
+		if (module_read(shape->module, at, code, sizeof(code)) &&
+		    (code[0] == 0xeb || (code[0] & 0xf0) == 0x70 || (code[0] & 0xfc) == 0xe0))
 			add_target(shape, at + 2 + (uint64_t)(int64_t)(int8_t)code[1]);
+		at++;
 	}
 }
 
@@ -215,54 +277,61 @@ static void add_short_references(struct shape *shape, const struct function_rang
 
 struct callers {
 	const struct shape *shape;
-	uint64_t target;
+	struct function_range piece;
 	bool others;
 };
+
+static void note_pointer(void *ctx, uint64_t value)
+{
+	struct callers *callers = ctx;
+
+	(void)value;
+	callers->others = true;
+}
 
 static void look_for_others(void *ctx, const struct reference *reference)
 {
 	struct callers *callers = ctx;
+	bool inside =
+		reference->from >= callers->piece.low && reference->from < callers->piece.high;
 
-	if (reference->call || !in_ranges(callers->shape, reference->from))
+	if (inside || (!reference->call && in_ranges(callers->shape, reference->from)))
+		return;
+	if (is_branch(callers->shape, reference))
 		callers->others = true;
 }
 
-/* Can nobody but this function get to the code at `target`, and only by a jump? Then it is a part
- * of the function. */
-static bool only_ours(const struct shape *shape, const struct function *piece)
+/* Can nobody but this function get to a piece of code, and only by jumps? Then it is a part of the
+ * function, whatever it is called: what the compiler moved out of the way, or split off. */
+static bool only_ours(const struct shape *shape, const struct function_range *piece)
 {
-	struct callers callers = { .shape = shape, .target = piece->entry };
-	struct module_segment segment;
+	struct callers callers = { .shape = shape, .piece = *piece };
+	struct function named;
+	bool global;
 
-	if (piece->global || piece->kind == FUNCTION_IFUNC || piece->range_count == 0)
+	(void)functions_at(shape->module, piece->low, &named);
+	global = named.global || named.kind == FUNCTION_IFUNC;
+	function_deinit(&named);
+	if (global)
 		return false;
-	each_reference(shape->module, piece->entry, piece->entry + 1, look_for_others, &callers);
-	for (size_t i = 0; !callers.others && module_segment(shape->module, i, &segment); i++) {
-		size_t at = (8 - segment.vaddr % 8) % 8;
-
-		for (; !segment.exec && at + 8 <= segment.len; at += 8)
-			if (memcmp(segment.bytes + at, &piece->entry, 8) == 0)
-				callers.others = true;
-	}
+	module_each_pointer(shape->module, piece->low, piece->high, note_pointer, &callers);
+	if (!callers.others)
+		each_reference(shape->module, piece->low, piece->high, look_for_others, &callers);
 	return !callers.others;
 }
 
 /* Takes in the code at `target` if it is reached from here alone. */
 static int absorb(struct shape *shape, uint64_t target, bool *ret_more, struct err *err)
 {
-	struct function piece;
-	int r = 0;
+	struct function_range piece;
 
-	if (functions_at(shape->module, target, &piece) && only_ours(shape, &piece))
-		for (size_t i = 0; r == 0 && i < piece.range_count &&
-				   shape->function.range_count < FUNCTION_RANGES_MAX;
-		     i++) {
-			shape->function.ranges[shape->function.range_count++] = piece.ranges[i];
-			r = decode_range(shape, &piece.ranges[i], err);
-			*ret_more = true;
-		}
-	function_deinit(&piece);
-	return r;
+	if (shape->function.range_count == FUNCTION_RANGES_MAX ||
+	    !functions_known_piece(shape->module, target, &piece) || in_ranges(shape, piece.low) ||
+	    !only_ours(shape, &piece))
+		return 0;
+	shape->function.ranges[shape->function.range_count++] = piece;
+	*ret_more = true;
+	return decode_range(shape, &piece, err);
 }
 
 static bool leaves(const struct shape *shape, const struct code_instruction *instruction)

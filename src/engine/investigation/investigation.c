@@ -5,8 +5,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "engine/investigation/settings.h"
+#include "base/words.h"
 #include "engine/series/findings.h"
+#include "engine/series/settings.h"
 #include "engine/series/tally.h"
 #include "engine/stats/rate.h"
 #include "engine/verdict/verdict.h"
@@ -66,20 +67,21 @@ static int read_series(void *ctx, const struct series_row *row, struct err *err)
 				      .began_ms = row->created_ms,
 				      .last_ms = row->last_ms };
 	uint64_t trials = 0, failed = 0;
+	bool known;
 	int weight, r;
 
-	series_settings_read(row->settings, &settings);
+	known = series_settings_read(row->settings, &settings, NULL) == 0;
 	r = tally_load(&tally, reading->cs, row->id, err);
 	if (r == 0)
 		tally_failed(&tally, TALLY_ALL, TALLY_ALL, &trials, &failed);
 	entry.rate = rate_wilson(trials, failed, RATE_CONFIDENCE);
-	entry.observer = settings.observer ? mem_strdup(settings.observer) : NULL;
+	entry.observer = known ? mem_strdup(observer_names[settings.observer]) : NULL;
 	VEC_PUSH(&reading->inv->series, entry);
 	if (r < 0)
 		return r;
 	weight = weight_of(row->command, &entry.rate);
-	if (is_plain(row->command) && settings.observer)
-		add_observer(reading->inv, settings.observer, &entry.rate);
+	if (is_plain(row->command) && known)
+		add_observer(reading->inv, observer_names[settings.observer], &entry.rate);
 	if (strcmp(row->command, "minimize") == 0)
 		reading->minimize = row->id;
 	if (weight >= reading->weight) {
@@ -127,24 +129,34 @@ static void find_root(struct investigation *inv)
 	} while (slash > dir);
 }
 
+static bool has_controls(const char *word)
+{
+	for (; *word != '\0'; word++)
+		if ((unsigned char)*word < ' ' || *word == 0x7f)
+			return true;
+	return false;
+}
+
+/* $'…': what would end a line or drive a terminal is spelled out. */
+static void add_spelled(struct strbuf *sb, const char *word)
+{
+	strbuf_adds(sb, "$'");
+	for (; *word != '\0'; word++) {
+		if ((unsigned char)*word < ' ' || *word == 0x7f)
+			strbuf_addf(sb, "\\x%02x", (unsigned int)*word);
+		else
+			strbuf_addf(sb, "%s%c", *word == '\'' || *word == '\\' ? "\\" : "", *word);
+	}
+	strbuf_addc(sb, '\'');
+}
+
 /* As a shell would take it. */
 static void add_word(struct strbuf *sb, const char *word)
 {
-	static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
-				    "-_./=:,+@%";
-
-	if (word[0] != '\0' && strspn(word, plain) == strlen(word)) {
-		strbuf_adds(sb, word);
-		return;
-	}
-	strbuf_addc(sb, '\'');
-	for (; *word != '\0'; word++) {
-		if (*word == '\'')
-			strbuf_adds(sb, "'\\''");
-		else
-			strbuf_addc(sb, *word);
-	}
-	strbuf_addc(sb, '\'');
+	if (has_controls(word))
+		add_spelled(sb, word);
+	else
+		words_quote(sb, word);
 }
 
 static char *command(const struct investigation *inv, uint64_t trials)

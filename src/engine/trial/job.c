@@ -3,8 +3,8 @@
 #include <string.h>
 
 const char *const observer_names[] = {
-	[OBSERVE_NONE] = "none", [OBSERVE_CRASH] = "crash", [OBSERVE_IDS] = "ids",
-	[OBSERVE_WATCH] = "watch", NULL
+	[OBSERVE_NONE] = "none",   [OBSERVE_CRASH] = "crash", [OBSERVE_IDS] = "ids",
+	[OBSERVE_WATCH] = "watch", [OBSERVE_HEAP] = "heap",   NULL
 };
 
 void trial_settings_deinit(struct trial_settings *settings)
@@ -27,6 +27,7 @@ void trial_settings_deinit(struct trial_settings *settings)
 void trial_job_deinit(struct trial_job *job)
 {
 	strv_deinit(&job->argv);
+	mem_free(job->cwd);
 	strv_deinit(&job->env);
 	VEC_FOREACH (&job->files, file) {
 		mem_free(file->name);
@@ -73,10 +74,12 @@ void trial_job_pack(const struct trial_job *job, struct strbuf *sb)
 	pack_u64(sb, job->number.value);
 	pack_u64(sb, job->slot);
 	pack_u64(sb, job->learn);
+	pack_u64(sb, job->wild);
 	pack_u64(sb, job->examined);
 	pack_u64(sb, job->growth);
 	pack_u64(sb, job->observer);
 	pack_strv(sb, &job->argv);
+	pack_str(sb, job->cwd);
 	pack_strv(sb, &job->env);
 	pack_u64(sb, job->files.count);
 	VEC_FOREACH (&job->files, file) {
@@ -102,10 +105,12 @@ bool trial_job_unpack(const char *bytes, size_t len, struct trial_job *ret)
 	ret->number.value = unpack_u64(&u);
 	ret->slot = (unsigned int)unpack_u64(&u);
 	ret->learn = unpack_u64(&u) != 0;
+	ret->wild = unpack_u64(&u) != 0;
 	ret->examined = unpack_u64(&u) != 0;
 	ret->growth = unpack_u64(&u) != 0;
 	ret->observer = (enum observer)unpack_u64(&u);
 	unpack_strv(&u, &ret->argv);
+	ret->cwd = unpack_str(&u);
 	unpack_strv(&u, &ret->env);
 	files = unpack_u64(&u);
 	for (uint64_t i = 0; i < files && !u.broken; i++) {

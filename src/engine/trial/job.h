@@ -31,6 +31,7 @@ enum observer {
 	OBSERVE_CRASH,
 	OBSERVE_IDS,
 	OBSERVE_WATCH, /* ids, with watches of the plan */
+	OBSERVE_HEAP,  /* ids, with guards around blocks */
 	OBSERVERS,
 };
 
@@ -84,11 +85,13 @@ struct trial_job {
 	struct trial_number number;
 	unsigned int slot;
 	struct strv argv;
+	char *cwd;	 /* NULL: that of the settings */
 	struct strv env; /* NAME=VALUE sets, NAME alone removes */
 	enum observer observer;
-	bool learn;  /* report the order of breadcrumbs */
+	bool learn;    /* report the order of breadcrumbs */
+	bool wild;     /* a crash looks where else in memory its wild pointers stand */
 	bool examined; /* its directory is looked at whether it fails or not */
-	bool growth; /* record live blocks at each line, and report which lines are milestones */
+	bool growth;   /* record live blocks at each line, and report which lines are milestones */
 	struct strv held;	   /* with growth: who points to blocks of these contexts (keys)? */
 	uint64_t held_after_lines; /* looked for then, or at the end */
 	struct chaos chaos;

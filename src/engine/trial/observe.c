@@ -11,7 +11,7 @@
 #include "base/fd.h"
 #include "debuginfo/program.h"
 #include "engine/trial/chaos.h"
-#include "wire/plan.h"
+#include "wire/checksum.h"
 
 #define AGENT_NAME "libredhand-agent.so"
 
@@ -94,6 +94,31 @@ void observe_environment(const struct trial_settings *settings, const struct tri
 	strv_setenv(env, "ASAN_OPTIONS", options);
 }
 
+void observe_heap_defaults(uint64_t seed, struct plan_heap *ret)
+{
+	*ret = (struct plan_heap){
+		.item = { .type = PLAN_ITEM_CANARY, .bytes = sizeof(*ret) },
+		.seed = checksum_mix(seed, CHECKSUM_SEED),
+		.quarantine_mib = OBSERVE_QUARANTINE_MIB,
+		.poison_ppm = 1000000,
+		.timer_ms = 20,
+		.sweep_at = PLAN_SWEEP_AT_FREE,
+	};
+}
+
+/* The items are ours: they are well formed. */
+static bool has_item(const struct strbuf *items, enum plan_item_type type)
+{
+	struct plan_item item;
+
+	for (size_t at = 0; items->len - at >= sizeof(item); at += item.bytes) {
+		memcpy(&item, items->data + at, sizeof(item));
+		if (item.type == type)
+			return true;
+	}
+	return false;
+}
+
 int observe_write_plan(const struct trial_settings *settings, const struct trial_job *job,
 		       int trials, const char *name, pid_t tracer, struct err *err)
 {
@@ -116,6 +141,7 @@ int observe_write_plan(const struct trial_settings *settings, const struct trial
 	plan_init(&plan, ids ? PLAN_OBSERVE_IDS : PLAN_OBSERVE_CRASH);
 	plan.tracer = (uint32_t)tracer;
 	plan.flags |= ids ? PLAN_JIT_CODE : 0;
+	plan.flags |= job->wild ? PLAN_WILD_VALUES : 0;
 	plan.flags |= ids && job->growth ? PLAN_GROWTH : 0;
 	holders.after_lines = (uint32_t)job->held_after_lines;
 	for (size_t i = 0; i < job->held.count && i < PLAN_HOLDERS_MAX; i++)
@@ -125,6 +151,12 @@ int observe_write_plan(const struct trial_settings *settings, const struct trial
 	if (ids) {
 		strbuf_add(&items, settings->plan_items.data, settings->plan_items.len);
 		strbuf_add(&items, job->plan_items.data, job->plan_items.len);
+	}
+	if (job->observer == OBSERVE_HEAP && !has_item(&items, PLAN_ITEM_CANARY)) {
+		struct plan_heap heap;
+
+		observe_heap_defaults(job->number.value, &heap);
+		strbuf_add(&items, &heap, sizeof(heap));
 	}
 	bytes = mem_alloc(sizeof(plan) + items.len);
 	len = plan_seal(&plan, items.data, items.len, bytes, sizeof(plan) + items.len);

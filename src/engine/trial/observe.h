@@ -2,6 +2,7 @@
 
 #include "base/err.h"
 #include "engine/trial/job.h"
+#include "wire/plan.h"
 
 /*
  * Putting an observer into the target: a preloaded library that finds the
@@ -15,6 +16,11 @@ int observe_find_agent(char **ret, struct err *err);
 /* Whether a preloaded library reaches the program in this file: NULL, or why not (a sentence the
  * caller frees). */
 char *observe_obstacle(const char *path);
+
+#define OBSERVE_QUARANTINE_MIB 64
+
+/* The plan of the heap observer as it is unless somebody asks for more. */
+void observe_heap_defaults(uint64_t seed, struct plan_heap *ret);
 
 /* Adds what the observer needs to the command's environment. */
 void observe_environment(const struct trial_settings *settings, const struct trial_job *job,

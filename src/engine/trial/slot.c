@@ -304,6 +304,7 @@ static int spawn(struct slot *s, const struct trial_job *job, const struct chann
 	AUTO(strv_deinit) struct strv env = { 0 };
 	posix_spawn_file_actions_t actions;
 	posix_spawnattr_t attributes;
+	const char *cwd = job->cwd ? job->cwd : s->settings->cwd;
 	int code = fault_hits("spawn");
 	cpu_set_t cores;
 
@@ -313,8 +314,8 @@ static int spawn(struct slot *s, const struct trial_job *job, const struct chann
 	(void)posix_spawn_file_actions_addopen(&actions, 0, s->settings->stdin_path, O_RDONLY, 0);
 	(void)posix_spawn_file_actions_adddup2(&actions, c->child_out, 1);
 	(void)posix_spawn_file_actions_adddup2(&actions, c->child_err, 2);
-	if (s->settings->cwd)
-		(void)posix_spawn_file_actions_addchdir_np(&actions, s->settings->cwd);
+	if (cwd)
+		(void)posix_spawn_file_actions_addchdir_np(&actions, cwd);
 	/* A session of its own: Ctrl-C is for redhand, which ends the trials itself. */
 	(void)posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSID | POSIX_SPAWN_SETSIGMASK);
 	(void)posix_spawnattr_setsigmask(&attributes, &s->settings->signal_mask);
@@ -477,7 +478,9 @@ static int run_trial(struct slot *s, const struct trial_job *job, struct trial_r
 	end->started_ms = (int64_t)wall.tv_sec * 1000 + wall.tv_nsec / 1000000;
 	end->exit_status = -1;
 	output_begin(&s->output, end,
-		     (job->learn ? OUTPUT_PAIRS : 0) | (job->growth ? OUTPUT_MILESTONES : 0));
+		     (job->learn ? OUTPUT_PAIRS : 0) |
+			     (job->growth || job->observer == OBSERVE_HEAP ? OUTPUT_MILESTONES
+									   : 0));
 	output_want(&s->output, &job->wanted);
 	s->end = end;
 	s->ending = s->childless = false;
@@ -511,6 +514,7 @@ static int run_trial(struct slot *s, const struct trial_job *job, struct trial_r
 		look_at_logs(s, name, end);
 	/* What may still have to be read stays; redhand drops it later. */
 	result->left = s->settings->keep == KEEP_ALL || end->cuts || job->growth || job->examined ||
+		       job->observer == OBSERVE_HEAP ||
 		       (judge_failed(s->settings, end) &&
 			(s->settings->keep == KEEP_FAILED || job->observer != OBSERVE_NONE));
 	return result->left ? save_output(s, name, err) : drop_dir(s, name, err);

@@ -153,11 +153,18 @@ static const struct log_hit_owner *base_owner(const struct log_hit *hit, int gre
 	return found;
 }
 
+/* read(2) and its kin: the buffer is their second argument. */
+static int base_register(const struct writer *writer)
+{
+	return writer->system_call ? arch_register_find(arch_native(), "rsi")
+				   : writer->store.to.base;
+}
+
 static struct block_life *tell_base(const struct caught *caught, const struct writer *writer,
 				    struct symbols *symbols)
 {
 	const struct arch *arch = arch_native();
-	int base = writer->store.to.base;
+	int base = base_register(writer);
 	int greg = base >= 0 && base < REGISTERS_MAX ? arch->saved_index((unsigned int)base) : -1;
 	const struct log_hit_owner *owner = greg < 0 ? NULL : base_owner(caught->hit, greg);
 	struct event_log *log = caught->log;
@@ -238,6 +245,25 @@ static void tell_home(const struct caught *caught, struct home *ret)
 	ret->offset = (int64_t)(hit->address - hit->start);
 }
 
+/* What the kernel wrote: as many bytes as the call returned, into its buffer. Other calls fill
+ * structures; of those nothing is told. */
+static void tell_transfer(const struct log_hit *hit, struct write_seen *ret)
+{
+	const struct arch *arch = arch_native();
+	uint64_t to = hit->gregs[arch->saved_index(
+		(unsigned int)arch_register_find(arch, "rsi"))];
+	uint64_t bytes = hit->gregs[arch->saved_index(
+		(unsigned int)arch_register_find(arch, "rax"))];
+
+	if (bytes == 0 || bytes > (1u << 30) || hit->address + hit->bytes <= to ||
+	    hit->address >= to + bytes)
+		return;
+	ret->store_start = to;
+	ret->store_len = bytes;
+	ret->width = bytes < UINT32_MAX ? (unsigned int)bytes : 0;
+	ret->fit = store_fit_of(to, bytes, hit->address, hit->bytes);
+}
+
 void caught_tell(const struct caught *caught, const struct writer *writer, struct symbols *symbols,
 		 struct write_seen *ret)
 {
@@ -258,6 +284,8 @@ void caught_tell(const struct caught *caught, const struct writer *writer, struc
 	if (writer && writer->system_call) {
 		ret->flags |= WRITE_KERNEL;
 		ret->instruction = mem_strdup("syscall");
+		tell_transfer(hit, ret);
+		ret->base = tell_base(caught, writer, symbols);
 	} else if (writer) {
 		ret->instruction = mem_strdup(writer->store.text);
 		ret->width = writer->store.width;

@@ -1,0 +1,88 @@
+/*
+ * Quarantine: freed blocks that libc does not have back yet.
+ *
+ * First in, first out, a ring per lane, so that no thread waits for another. Each lane may keep its
+ * share of the plan's size: all of it while there is one thread that frees. What a thread leaves
+ * when it ends is kept for the next one in its lane.
+ *
+ * A freed block is overwritten with poison (a large one at both ends) and looked at again when it
+ * leaves. The ring names blocks by address and id; whoever clears the front in the side table, by
+ * one atomic operation, is the one who gives it back. So a block that is freed twice leaves at
+ * once, and its entry in the ring is found stale.
+ */
+#ifndef REDHAND_AGENT_QUARANTINE_H
+#define REDHAND_AGENT_QUARANTINE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "agent/guard.h"
+
+struct block;
+
+#define QUARANTINE_LEAVES_MAX 64u
+#define POISON_PART 256u
+
+/* Memory that libc is to have back, once the guard is left. */
+struct quarantine_leaves {
+	uint32_t count;
+	void *bases[QUARANTINE_LEAVES_MAX];
+};
+
+/* Takes in a block that has just been ended; it and others may leave at once. */
+void quarantine_add(struct guard *guard, struct block *block, uint64_t start,
+		    struct quarantine_leaves *ret);
+
+/* As many as fit into ret, the oldest of this lane; for when memory is short. */
+void quarantine_shrink(struct guard *guard, struct quarantine_leaves *ret);
+
+/* The block leaves, whosever ring it is in. Its memory, or NULL when it has left before. _sigsafe
+ */
+void *quarantine_release_sigsafe(struct block *block, uint64_t start);
+
+/* Outside of the guard. */
+void quarantine_give_back(const struct quarantine_leaves *leaves);
+
+/* A block in quarantine. */
+struct quarantined {
+	uint64_t start;	 /* bit 0: it has been overwritten */
+	uint32_t entry;	 /* in the side table's pool */
+	uint32_t id_low; /* of its id: the entry may be another block's by now */
+};
+
+/* The block, unless it has left the quarantine. _sigsafe */
+struct block *quarantined_block_sigsafe(const struct quarantined *entry);
+
+static inline uint64_t quarantined_start(const struct quarantined *entry)
+{
+	return entry->start & ~1ull;
+}
+
+static inline bool quarantined_is_overwritten(const struct quarantined *entry)
+{
+	return entry->start & 1;
+}
+
+/* Calls `visit` for every block of every lane, until it says false. Other threads go on meanwhile:
+ * `visit` makes sure that the block is still there. _sigsafe */
+void quarantine_walk_sigsafe(bool (*visit)(void *ctx, const struct quarantined *entry), void *ctx);
+
+/* Overwrites a freed block, or as much of it as is overwritten. */
+void poison_write(uint64_t start, uint64_t size);
+
+/* Is the poison as it was written? The block's last bytes, in a word with the guard, included. */
+bool poison_whole(uint64_t start, uint64_t size);
+
+/* The parts of a freed block that are overwritten: [start, head) and [tail, start + size). What is
+ * overwritten is read again, cold, when the block leaves: of a large one, both ends are enough to
+ * notice somebody who still uses it. */
+static inline void poison_parts(uint64_t start, uint64_t size, uint64_t *ret_head,
+				uint64_t *ret_tail)
+{
+	const uint64_t part = POISON_PART;
+
+	*ret_head = size <= 2 * part ? start + size : start + part;
+	*ret_tail = size <= 2 * part ? start + size : (start + size - part) & ~7ull;
+}
+
+#endif

@@ -1,0 +1,142 @@
+#include "agent/wild.h"
+
+#include <stdbool.h>
+#include <string.h>
+
+#include "agent/agent.h"
+#include "agent/blocks.h"
+#include "agent/maps.h"
+#include "agent/memory.h"
+
+#define VALUES_MAX 8u
+#define COMMON_VALUE 0x10000u /* small numbers come last: they stand in many places */
+#define TOLD_MAX 256u
+#define PIECE (64u << 10)
+#define READ_MAX (512ull << 20)
+#define REACH (1u << 20)
+#define LEAST_VALUE 0x400u /* smaller ones stand everywhere */
+
+/* Too large for a signal stack. */
+static struct {
+	uint64_t values[VALUES_MAX];
+	uint32_t count, told;
+	uint64_t read_bytes;
+	struct maps_buffer maps;
+	uint64_t words[PIECE / sizeof(uint64_t)];
+} look;
+
+extern char _end[] __attribute__((visibility("hidden")));
+
+static bool is_wild(uint64_t value)
+{
+	return value >= LEAST_VALUE &&
+	       (value >> BLOCKS_ADDRESS_BITS || !memory_readable_sigsafe(value, 1));
+}
+
+static void values_add(const struct log_crash *crash, bool small)
+{
+	uint32_t i, k;
+
+	for (i = 0; i < LOG_GREG_RSP && look.count < VALUES_MAX; i++) {
+		uint64_t value = crash->gregs[i];
+
+		for (k = 0; k < look.count && look.values[k] != value; k++)
+			;
+		if (k == look.count && (value < COMMON_VALUE) == small && is_wild(value))
+			look.values[look.count++] = value;
+	}
+}
+
+static void values_take(const struct log_crash *crash)
+{
+	look.count = look.told = 0;
+	look.read_bytes = 0;
+	values_add(crash, false);
+	values_add(crash, true);
+}
+
+static void value_tell(struct log_writer *writer, uint64_t where, uint64_t value)
+{
+	struct log_value record = { .value = value, .where = where };
+	struct block_view view;
+	struct log_block block;
+	int space;
+
+	for (space = BLOCKS_SPACES - 1; space >= 0 && !record.id; space--) {
+		if (!block_find_sigsafe((enum block_space)space, where, REACH, &view, 1) ||
+		    view.relation != LOG_INSIDE || view.block.state != LOG_BLOCK_LIVE)
+			continue;
+		memset(&block, 0, sizeof(block));
+		block_describe_sigsafe(&view, &block);
+		record.id = block.id;
+		record.start = block.start;
+		record.size = block.size;
+		record.key = block.key;
+		record.context = block.context;
+	}
+	look.told++;
+	(void)log_append_sigsafe(writer, LOG_VALUE, &record, sizeof(record), NULL, 0);
+}
+
+static void range_read(struct log_writer *writer, uint64_t at, uint64_t end)
+{
+	while (at < end && look.told < TOLD_MAX && look.read_bytes < READ_MAX) {
+		size_t want = end - at < PIECE ? end - at : PIECE, i;
+		size_t have = memory_read_sigsafe(look.words, at, want);
+
+		for (i = 0; i < have / sizeof(look.words[0]) && look.told < TOLD_MAX; i++) {
+			uint64_t word = look.words[i];
+			uint32_t k;
+
+			for (k = 0; k < look.count; k++)
+				if (unlikely(word == look.values[k]))
+					value_tell(writer, at + i * sizeof(word), word);
+		}
+		look.read_bytes += want;
+		at += want;
+	}
+}
+
+/* Not in what is ours, nor on stacks, where the crash itself has left copies. */
+static void line_read(struct log_writer *writer, const struct maps_line *line,
+		      const struct log_crash *crash)
+{
+	uint64_t at = line->low, low, high, rsp = crash->gregs[LOG_GREG_RSP];
+
+	if (!line->readable || !line->writable || log_holds_sigsafe(line->low) ||
+	    !memcmp(line->path, "/dev/", 5) || (rsp >= line->low && rsp < line->high) ||
+	    !strcmp(line->path, "[stack]"))
+		return;
+	while (at < line->high) {
+		uint64_t end = line->high;
+
+		if (at >= agent.text_low && at < (uint64_t)_end) {
+			at = ((uint64_t)_end + LOG_PAGE - 1) & ~(uint64_t)(LOG_PAGE - 1);
+			continue;
+		}
+		if (memory_next_own_sigsafe(at, &low, &high)) {
+			if (at >= low) {
+				at = high;
+				continue;
+			}
+			end = low < end ? low : end;
+		}
+		range_read(writer, at, end);
+		at = end;
+	}
+}
+
+void wild_write_sigsafe(struct log_writer *writer, const struct log_crash *crash)
+{
+	struct maps_walk walk;
+	struct maps_line line;
+
+	if (!(agent.plan.flags & PLAN_WILD_VALUES) || !agent_switch.ids)
+		return;
+	values_take(crash);
+	if (!look.count || !maps_begin_sigsafe(&walk, &look.maps))
+		return;
+	while (maps_next_sigsafe(&walk, &line))
+		line_read(writer, &line, crash);
+	maps_end_sigsafe(&walk);
+}

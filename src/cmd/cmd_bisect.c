@@ -1,0 +1,271 @@
+#include "cmd/commands.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/log.h"
+#include "base/value.h"
+#include "cmd/progress.h"
+#include "cmd/trial_options.h"
+#include "engine/bisect/bisect.h"
+#include "report/report_bisect.h"
+
+struct bisect_options {
+	struct common_options common;
+	struct trial_options trial;
+	const char *build;
+	bool first_parent;
+	const char *signature;
+	double confidence;
+	const char *rate; /* a share, or counts */
+	uint64_t clean_limit;
+	uint64_t worktrees;
+};
+
+#define HASH_SHOWN 12
+
+static const struct option bisect_option_table[] = {
+	{ .name = "build",
+	  .kind = OPTION_TEXT,
+	  .metavar = "CMD",
+	  .offset = offsetof(struct bisect_options, build),
+	  .help = "Run CMD with sh at each commit before it is tested; a commit where it fails is "
+		  "skipped, and its neighbours are tried" },
+	{ .name = "first-parent",
+	  .kind = OPTION_FLAG,
+	  .offset = offsetof(struct bisect_options, first_parent),
+	  .help = "Look at the line of first parents only: a merged branch counts as its merge" },
+	{ .name = "signature",
+	  .kind = OPTION_TEXT,
+	  .metavar = "ID",
+	  .offset = offsetof(struct bisect_options, signature),
+	  .help = "Count only this failure, by the id that repro prints (default: any failure)" },
+	{ .name = "confidence",
+	  .kind = OPTION_SHARE,
+	  .metavar = "P",
+	  .offset = offsetof(struct bisect_options, confidence),
+	  .help = "How sure to be of the commit (default 0.99)" },
+	{ .name = "rate",
+	  .kind = OPTION_TEXT,
+	  .metavar = "R",
+	  .offset = offsetof(struct bisect_options, rate),
+	  .help = "How often BAD fails, where that is known: 20%, or as counted, 10/50. It saves "
+		  "trials, and must be right: what is only guessed is better left out" },
+	{ .name = "give-up",
+	  .kind = OPTION_COUNT,
+	  .metavar = "N",
+	  .min = 1,
+	  .max = 1000000,
+	  .offset = offsetof(struct bisect_options, clean_limit),
+	  .help = "Say that BAD does not fail when N trials have all been clean (default 300)" },
+	{ .name = "worktrees",
+	  .kind = OPTION_COUNT,
+	  .metavar = "N",
+	  .min = 1,
+	  .max = 1024,
+	  .offset = offsetof(struct bisect_options, worktrees),
+	  .help = "Keep up to N commits checked out and built at a time (default 4; one more than "
+		  "there are slots at least)" },
+	OPTIONS_END,
+};
+
+static const struct option_group groups[] = {
+	{ .title = "What to bisect", .options = bisect_option_table },
+	TRIAL_GROUP(struct bisect_options),
+	COMMON_GROUP(struct bisect_options),
+	OPTION_GROUPS_END,
+};
+
+static void defaults(void *ptr)
+{
+	struct bisect_options *options = ptr;
+
+	options->common.case_dir = CASE_DIR_DEFAULT;
+	options->confidence = 0.99;
+	options->clean_limit = 300;
+	options->worktrees = 4;
+	trial_options_defaults(&options->trial);
+}
+
+/* "20%", "0.2" or "10/50". */
+static int read_rate(const char *text, struct bisect_request *request, struct err *err)
+{
+	const char *slash = text ? strchr(text, '/') : NULL;
+	int r;
+
+	if (!text)
+		return 0;
+	if (slash) {
+		AUTO(mem_freep) char *failed = mem_strndup(text, (size_t)(slash - text));
+
+		r = value_count(failed, 0, 0, &request->seen_failed, err);
+		if (r == 0)
+			r = value_count(slash + 1, 1, 1000000, &request->seen_trials, err);
+		if (r == 0 && request->seen_failed > request->seen_trials)
+			r = err_set(err, -EINVAL,
+				    "wants FAILED/TRIALS, and '%s' has more failures "
+				    "than trials",
+				    text);
+	} else {
+		r = value_share(text, &request->rate, err);
+	}
+	return r < 0 ? err_prefix(err, "--rate") : 0;
+}
+
+static void show(void *ctx, const struct bisect_view *view)
+{
+	AUTO(strbuf_deinit) struct strbuf sb = { 0 };
+
+	if (view->activity)
+		strbuf_addf(&sb, "%s %.*s, ", view->activity, HASH_SHOWN, view->commit);
+	strbuf_addf(&sb, "%llu trials, %llu failed", (unsigned long long)view->trials,
+		    (unsigned long long)view->failed);
+	if (view->suspect[0] != '\0' && view->failed > 0)
+		strbuf_addf(&sb, ", most likely %.*s (%.0f %%)", HASH_SHOWN, view->suspect,
+			    view->probability * 100);
+	if (view->to_go >= 1 && view->failed > 0) {
+		strbuf_addf(&sb, ", about %.0f to go", view->to_go);
+		if (view->ran > 0) {
+			strbuf_adds(&sb, " (");
+			progress_add_time(&sb, view->to_go * view->seconds / (double)view->ran);
+			strbuf_addc(&sb, ')');
+		}
+	}
+	progress_say(ctx, view->seconds, strbuf_str(&sb),
+		     &(struct progress_news){ view->news_trial, view->news_summary });
+}
+
+/* What besides the trials' own settings makes it the same search. The commits themselves: the same
+ * names may mean others tomorrow. */
+static void identify(struct strbuf *identity, const struct bisect_options *options,
+		     const struct history *h)
+{
+	uint64_t hash = 0xcbf29ce484222325u;
+
+	for (size_t i = 0; i < h->commits.count; i++)
+		for (const char *c = h->commits.items[i]; *c != '\0'; c++)
+			hash = (hash ^ (unsigned char)*c) * 0x100000001b3u;
+	strbuf_addf(identity, "good %s\nbad %s\ncommits %zu %016llx\n", h->commits.items[0],
+		    h->commits.items[h->commits.count - 1], h->commits.count,
+		    (unsigned long long)hash);
+	strbuf_addf(identity, "first-parent %d\nprefix %s\n", options->first_parent, h->prefix);
+	if (options->build)
+		strbuf_addf(identity, "build %zu:%s\n", strlen(options->build), options->build);
+	if (options->signature)
+		strbuf_addf(identity, "signature %s\n", options->signature);
+}
+
+/* Everything between the command line and the result that must outlive the result. */
+struct bisecting {
+	struct trial_setup setup;
+	struct history history;
+	struct case_store *cs;
+};
+
+static void bisecting_deinit(struct bisecting *b)
+{
+	case_close(b->cs);
+	history_close(&b->history);
+	trial_setup_deinit(&b->setup);
+}
+
+static int bisect(const struct invocation *inv, struct bisecting *b, struct bisect_result *result,
+		  struct err *err)
+{
+	const struct bisect_options *options = inv->options;
+	struct progress progress;
+	struct bisect_request request = {
+		.settings = &b->setup.settings,
+		.history = &b->history,
+		.first_parent = options->first_parent,
+		.program = inv->program,
+		.slot_env = &b->setup.slot_env,
+		.build = options->build,
+		.signature = options->signature,
+		.jobs = (unsigned int)options->trial.jobs,
+		.trees = (unsigned int)options->worktrees,
+		.confidence = options->confidence,
+		.clean_limit = options->clean_limit,
+		.fresh = options->trial.fresh,
+		.progress = show,
+		.progress_ctx = &progress,
+	};
+	int r = read_rate(options->rate, &request, err);
+
+	if (r == 0)
+		r = trial_setup_init_later(&b->setup, &options->trial, "bisect", inv->program, err);
+	if (r == 0)
+		r = history_open(&(struct history_request){ .dir = options->trial.cwd,
+							    .good = inv->args[0],
+							    .bad = inv->args[1],
+							    .first_parent = options->first_parent },
+				 &b->history, err);
+	if (r == 0)
+		r = trial_setup_open(&b->setup, options->common.case_dir, &b->cs, err);
+	if (r < 0)
+		return r;
+	request.observer = b->setup.observer;
+	identify(&b->setup.identity, options, &b->history);
+	request.identity = trial_setup_identity(&b->setup, "bisect");
+	progress_init(&progress);
+	r = bisect_run(b->cs, &request, result, err);
+	progress_end(&progress);
+	return r;
+}
+
+static int run(const struct invocation *inv)
+{
+	const struct bisect_options *options = inv->options;
+	AUTO(bisecting_deinit) struct bisecting b = { 0 };
+	AUTO(bisect_result_deinit) struct bisect_result result = { 0 };
+	struct err err = { 0 };
+
+	common_apply(&options->common);
+	if (bisect(inv, &b, &result, &err) < 0) {
+		log_err(&err);
+		return EXIT_TROUBLE;
+	}
+	if (options->common.json)
+		report_bisect_json(&result, stdout);
+	else
+		report_bisect_text(&result, stdout);
+	if (result.interrupted)
+		return EXIT_INTERRUPTED;
+	return result.verdict == BISECTED_NEVER ? EXIT_AS_EXPECTED : EXIT_FOUND;
+}
+
+const struct command cmd_bisect = {
+	.name = "bisect",
+	.summary = "Which commit brought it, when every 'good' may be luck",
+	.usage = "[options] GOOD BAD [--build CMD] -- PROGRAM ARGS…",
+	.description =
+		"Looks for the commit between GOOD and BAD since which the program fails now and "
+		"then. A failure points to that commit or an older one; a pass is evidence, no "
+		"proof. Each trial is made at the commit that tells most, until one commit is as "
+		"likely as --confidence asks for. That GOOD was luck, or that BAD never fails, are "
+		"answers, too.\n\n"
+		"Commits are checked out into git worktrees inside the case, and the program runs "
+		"there: in the same subdirectory as the current one (or --cwd), with relative paths "
+		"leading there. Your own checkout stays as it is. A worktree has only what git and "
+		"--build put there; name other files by their full path. Slots share it, so a program "
+		"that builds by itself belongs into --build, or wants -j 1. The worktrees are removed "
+		"at the end.\n\n"
+		"A commit that cannot be built, does not have the program, or where that ends with "
+		"status 125 is skipped; when that leaves several, they are named. In a history with "
+		"merges each commit stands for itself and what it descends from, as with git bisect; "
+		"--first-parent looks at the main line only.\n\n"
+		"Everything is kept in the case directory, and the same command goes on where it "
+		"was. What counts as a failure is said as for repro.",
+	.examples = "  redhand bisect v1.4 HEAD --build 'make -j8' -- ./mytests --filter Cache\n"
+		    "      which commit since v1.4 made it flaky?\n\n"
+		    "  redhand bisect --rate 9/50 v1.4 HEAD -- python3 tests/test_grad.py\n"
+		    "      repro has seen 9 of 50 runs fail: fewer trials are needed\n",
+	.groups = groups,
+	.options_size = sizeof(struct bisect_options),
+	.args_min = 2,
+	.args_max = 2,
+	.program = PROGRAM_REQUIRED,
+	.defaults = defaults,
+	.run = run,
+};

@@ -1,0 +1,197 @@
+#include "cmd/commands.h"
+
+#include <errno.h>
+#include <stdio.h>
+
+#include "base/log.h"
+#include "cmd/progress.h"
+#include "cmd/trial_options.h"
+#include "engine/chase/chase.h"
+#include "engine/investigation/investigation.h"
+#include "engine/verdict/verdict.h"
+#include "report/report_investigation.h"
+
+struct chase_options {
+	struct common_options common;
+	struct trial_options trial;
+	uint64_t from;
+	uint64_t trials;
+	uint64_t wanted;
+	uint64_t hops;
+	const char *signature;
+};
+
+#define TRIALS_DEFAULT 400
+#define WANTED_DEFAULT 3
+#define HOPS_DEFAULT 3
+
+static const struct option chase_option_table[] = {
+	{ .name = "from",
+	  .kind = OPTION_COUNT,
+	  .metavar = "TRIAL",
+	  .min = 1,
+	  .offset = offsetof(struct chase_options, from),
+	  .help = "Begin with the crash of this trial of the case, which was run with --observe ids "
+		  "(default: run it until it crashes)" },
+	{ .name = "signature",
+	  .kind = OPTION_TEXT,
+	  .metavar = "ID",
+	  .offset = offsetof(struct chase_options, signature),
+	  .help = "Chase this failure only, as 'redhand repro' names it" },
+	{ .name = "trials",
+	  .letter = 'n',
+	  .kind = OPTION_COUNT,
+	  .metavar = "N",
+	  .min = 1,
+	  .max = 1000000,
+	  .offset = offsetof(struct chase_options, trials),
+	  .help = "Run the program at most N times in all (default 400)" },
+	{ .name = "failures",
+	  .kind = OPTION_COUNT,
+	  .metavar = "K",
+	  .min = 1,
+	  .max = 100,
+	  .offset = offsetof(struct chase_options, wanted),
+	  .help = "Until it was caught in K failing trials, per hop (default 3)" },
+	{ .name = "hops",
+	  .kind = OPTION_COUNT,
+	  .metavar = "N",
+	  .min = 1,
+	  .max = 8,
+	  .offset = offsetof(struct chase_options, hops),
+	  .help = "Follow a value that was only copied over at most N homes (default 3)" },
+	OPTIONS_END,
+};
+
+static const struct option_group groups[] = {
+	{ .title = "What to chase", .options = chase_option_table },
+	TRIAL_GROUP(struct chase_options),
+	COMMON_GROUP(struct chase_options),
+	OPTION_GROUPS_END,
+};
+
+static void defaults(void *ptr)
+{
+	struct chase_options *options = ptr;
+
+	options->common.case_dir = CASE_DIR_DEFAULT;
+	options->trials = TRIALS_DEFAULT;
+	options->wanted = WANTED_DEFAULT;
+	options->hops = HOPS_DEFAULT;
+	trial_options_defaults(&options->trial);
+	options->trial.observe = OBSERVE_WATCH;
+}
+
+static void say(void *ctx, const char *line)
+{
+	log_note("%s", line);
+}
+
+/* Evidence first, then what follows from it. */
+static int store(struct case_store *cs, struct chase_result *result, struct err *err)
+{
+	struct verdict verdict = { 0 };
+	int r = 0;
+
+	VEC_FOREACH (&result->evidence.list, evidence)
+		if (r == 0)
+			r = case_add_evidence(cs, evidence, err);
+	if (r < 0)
+		return r;
+	verdict_judge(&result->evidence, &verdict);
+	r = case_add_verdict(cs, &verdict, err);
+	verdict_deinit(&verdict);
+	return r;
+}
+
+static int chase(const struct invocation *inv, struct chase_result *result, struct case_store **cs,
+		 struct err *err)
+{
+	const struct chase_options *options = inv->options;
+	AUTO(trial_setup_deinit) struct trial_setup setup = { 0 };
+	struct progress progress;
+	struct chase_request request = { .settings = &setup.settings,
+					 .program = inv->program,
+					 .slot_env = &setup.slot_env,
+					 .jobs = (unsigned int)options->trial.jobs,
+					 .signature = options->signature,
+					 .from = options->from,
+					 .trials = options->trials,
+					 .wanted = options->wanted,
+					 .hops = (unsigned int)options->hops,
+					 .progress = progress_show,
+					 .progress_ctx = &progress,
+					 .say = say };
+	int r = trial_setup_init(&setup, &options->trial, "chase", inv->program, err);
+
+	if (r == 0 && setup.unobserved)
+		r = err_set(err, -ENOTSUP, "%s: it cannot be chased", setup.unobserved);
+	if (r == 0)
+		r = trial_setup_open(&setup, options->common.case_dir, cs, err);
+	if (r == 0)
+		r = case_clear_evidence(*cs, err);
+	if (r < 0)
+		return r;
+	request.program_path = setup.program_path;
+	request.identity = trial_setup_identity(&setup, "chase");
+	progress_init(&progress);
+	r = chase_run(*cs, &request, result, err);
+	progress_end(&progress);
+	return r == 0 ? store(*cs, result, err) : r;
+}
+
+static int work(const struct invocation *inv, struct err *err)
+{
+	const struct chase_options *options = inv->options;
+	AUTO(case_closep) struct case_store *cs = NULL;
+	AUTO(chase_result_deinit) struct chase_result result = { 0 };
+	AUTO(investigation_deinit) struct investigation investigation = { 0 };
+	int r = chase(inv, &result, &cs, err);
+
+	if (r == 0)
+		r = investigation_read(cs, &investigation, err);
+	if (r < 0)
+		return r;
+	if (options->common.json)
+		report_hunt_json(&investigation, stdout);
+	else
+		report_verdict_text(&investigation, common_colour(), stdout);
+	if (result.outcome)
+		log_note("%s", result.outcome);
+	if (result.interrupted)
+		return EXIT_INTERRUPTED;
+	return result.evidence.failed > 0 ? EXIT_FOUND : EXIT_AS_EXPECTED;
+}
+
+static int run(const struct invocation *inv)
+{
+	const struct chase_options *options = inv->options;
+
+	return common_run(&options->common, work, inv);
+}
+
+const struct command cmd_chase = {
+	.name = "chase",
+	.summary = "From a crash to the write that caused it, by running the program again",
+	.usage = "[--from TRIAL] [options] -- PROGRAM ARGS…",
+	.description =
+		"Reads back where the crash had its bad value from: the load that brought it, the "
+		"pointer that it was loaded through, across calls. Then runs the program again with "
+		"the CPU's watchpoints on these homes, from the birth of their blocks on. What was "
+		"written there last before a failure is the writer; if it only copied the value, the "
+		"chase goes on at its source. It says in how many of the failing trials whose victim was "
+		"watched it was caught.\n\n"
+		"The same block is found again by its key: the stack of its allocation and its number "
+		"there. Where that does not hold from run to run, objects are watched as what a "
+		"function on the crash's stack is given.",
+	.examples =
+		"  redhand chase -- ./mytests --gtest_filter='Cache*'\n"
+		"      who wrote the pointer that it dies of?\n\n"
+		"  redhand repro --observe ids -n 50 -- ./bench; redhand chase --from 7 -- ./bench\n"
+		"      go on from a crash that is in the case\n",
+	.groups = groups,
+	.options_size = sizeof(struct chase_options),
+	.program = PROGRAM_REQUIRED,
+	.defaults = defaults,
+	.run = run,
+};

@@ -1,0 +1,542 @@
+#include "engine/bisect/bisection.h"
+
+#include <assert.h>
+#include <math.h>
+#include <string.h>
+
+#include "base/mem.h"
+
+/*
+ * The grid of rates. Log-spaced: what matters is by how much a rate is wrong, not by how many
+ * percentage points. Below the least, nobody has the time to bisect.
+ */
+enum {
+	RATES = 40,
+	NOISES = 3,
+	CELLS = RATES * NOISES,
+};
+
+static const double rate_least = 0.004, rate_most = 0.985;
+
+/* Look-alikes: how often a commit without the culprit fails. Seldom believed, so that one failure
+ * is as good as a proof; but when the same commit then passes fifty times, it was none.
+ * Whoever states the rate knows the failure, and is believed more. */
+static const double noises[NOISES] = { 0, 0.004, 0.02 };
+#define PRIOR_NOISE 0.01
+#define PRIOR_NOISE_STATED 0.001
+
+/* A look-alike must be rarer than the failure itself by this factor, or there is nothing to find.
+ */
+#define NOISE_SHARE 0.25
+
+/* The user named both ends, and is mostly right. */
+#define PRIOR_BEFORE 0.002
+#define PRIOR_NEVER 0.002
+
+/* A rate that the user states is meant about so exactly (standard deviation of its logarithm),
+ * or it is plainly wrong. */
+#define STATED_SPREAD 0.05
+#define STATED_WRONG 0.001
+
+/* A commit that is built already is taken when it tells at least this share of what the best would.
+ */
+#define READY_SHARE 0.9
+
+/* With an unknown rate only so much of the doubt that `confidence` allows is used: rates are not
+ * spread as evenly as the prior has it, and measured errors were twice what was allowed. */
+#define DOUBT_USED 0.5
+
+#define CONFIDENCE_DEFAULT 0.99
+#define CLEAN_LIMIT_DEFAULT 300
+
+struct commit_facts {
+	bool skipped, ready;
+	unsigned int flying; /* trials started and not ended */
+};
+
+struct bisection {
+	const struct lineage *lineage;
+	size_t commits; /* GOOD included: the last is BAD */
+	size_t hyps;	/* one more than commits: 'never' is the last, 'before' the first */
+	double confidence;
+	uint64_t clean_limit;
+	uint64_t trials, failed;
+	double rates[RATES];
+
+	double *belief; /* [hypothesis][cell]; sums to 1 */
+	double *plan;	/* the same with trials in flight taken for passes */
+	struct commit_facts *facts;
+	uint64_t *tokens, *marks; /* lineage_mark() over what can be tested */
+	bool marks_stale;
+
+	/* Per hypothesis: its probability, and that times the chance that a test fails when
+	 * the commit has it, or has it not. */
+	double *mass, *with, *without;
+	double *gain_fail,
+		*gain_entropy; /* scratch: what belonging to a test's ancestors changes */
+	double *sum_fail, *sum_entropy;
+};
+
+static double xlogx(double x)
+{
+	return x > 0 ? x * log(x) : 0;
+}
+
+/* ---- prior ---- */
+
+/* How likely this rate is before anything was seen, relative to the others. */
+static double rate_prior(double rate, const struct bisection_options *o)
+{
+	/* Uniform in the rate, which on a logarithmic grid is times the rate. */
+	double open = rate * log(rate_most / rate_least) / (rate_most - rate_least);
+	double failed = (double)o->seen_failed, passed = (double)(o->seen_trials - o->seen_failed);
+	double z;
+
+	if (o->seen_trials > 0)
+		return open * exp(failed * log(rate) + passed * log1p(-rate));
+	if (o->rate <= 0)
+		return open;
+	z = log(rate / o->rate) / STATED_SPREAD;
+	return (1 - STATED_WRONG) * exp(-z * z / 2) / (STATED_SPREAD * sqrt(2 * M_PI)) +
+	       STATED_WRONG * open;
+}
+
+static double hypothesis_prior(const struct bisection *b, size_t hyp)
+{
+	if (hyp == 0)
+		return PRIOR_BEFORE;
+	if (hyp == b->hyps - 1)
+		return PRIOR_NEVER;
+	return (1 - PRIOR_BEFORE - PRIOR_NEVER) / (double)(b->commits - 1);
+}
+
+static void fill_rates(struct bisection *b, double stated)
+{
+	double step = pow(rate_most / rate_least, 1.0 / (RATES - 1));
+	size_t nearest = 0;
+
+	for (size_t i = 0; i < RATES; i++) {
+		b->rates[i] = rate_least * pow(step, (double)i);
+		if (stated > 0 &&
+		    fabs(log(b->rates[i] / stated)) < fabs(log(b->rates[nearest] / stated)))
+			nearest = i;
+	}
+	/* A stated rate lies between two points of the grid; then the grid is the one that gives
+	 * way. */
+	if (stated > rate_least && stated < rate_most)
+		b->rates[nearest] = stated;
+}
+
+static void normalise(struct bisection *b, double *belief)
+{
+	double sum = 0;
+
+	for (size_t i = 0; i < b->hyps * CELLS; i++)
+		sum += belief[i];
+	assert(sum > 0);
+	for (size_t i = 0; i < b->hyps * CELLS; i++)
+		belief[i] /= sum;
+}
+
+static void fill_prior(struct bisection *b, const struct bisection_options *o)
+{
+	double noise = o->rate > 0 ? PRIOR_NOISE_STATED : PRIOR_NOISE;
+	double cells[CELLS];
+
+	for (size_t cell = 0; cell < CELLS; cell++) {
+		double rate = b->rates[cell / NOISES];
+		bool possible = noises[cell % NOISES] <= rate * NOISE_SHARE;
+
+		cells[cell] = possible ? rate_prior(rate, o) : 0;
+		cells[cell] *= cell % NOISES == 0 ? 1 - noise : noise / (NOISES - 1);
+	}
+	for (size_t hyp = 0; hyp < b->hyps; hyp++)
+		for (size_t cell = 0; cell < CELLS; cell++)
+			b->belief[hyp * CELLS + cell] = hypothesis_prior(b, hyp) * cells[cell];
+	normalise(b, b->belief);
+}
+
+struct bisection *bisection_new(const struct bisection_options *options)
+{
+	struct bisection *b = mem_alloc(sizeof(*b));
+	size_t hyps, commits = lineage_count(options->lineage);
+
+	assert(commits >= 2);
+	hyps = commits + 1;
+	b->lineage = options->lineage;
+	b->commits = commits;
+	b->hyps = hyps;
+	b->confidence = options->confidence > 0 ? options->confidence : CONFIDENCE_DEFAULT;
+	if (options->rate <= 0 && options->seen_trials == 0)
+		b->confidence = 1 - (1 - b->confidence) * DOUBT_USED;
+	b->clean_limit = options->clean_limit > 0 ? options->clean_limit : CLEAN_LIMIT_DEFAULT;
+	b->belief = mem_alloc(hyps * CELLS * sizeof(b->belief[0]));
+	b->plan = mem_alloc(hyps * CELLS * sizeof(b->plan[0]));
+	b->facts = mem_alloc(commits * sizeof(b->facts[0]));
+	b->tokens = mem_alloc(commits * sizeof(b->tokens[0]));
+	b->marks = mem_alloc(commits * sizeof(b->marks[0]));
+	b->mass = mem_alloc(hyps * sizeof(b->mass[0]));
+	b->with = mem_alloc(hyps * sizeof(b->with[0]));
+	b->without = mem_alloc(hyps * sizeof(b->without[0]));
+	b->gain_fail = mem_alloc(hyps * sizeof(b->gain_fail[0]));
+	b->gain_entropy = mem_alloc(hyps * sizeof(b->gain_entropy[0]));
+	b->sum_fail = mem_alloc(hyps * sizeof(b->sum_fail[0]));
+	b->sum_entropy = mem_alloc(hyps * sizeof(b->sum_entropy[0]));
+	b->marks_stale = true;
+	fill_rates(b, options->rate);
+	fill_prior(b, options);
+	return b;
+}
+
+void bisection_free(struct bisection *b)
+{
+	if (!b)
+		return;
+	mem_free(b->belief);
+	mem_free(b->plan);
+	mem_free(b->facts);
+	mem_free(b->tokens);
+	mem_free(b->marks);
+	mem_free(b->mass);
+	mem_free(b->with);
+	mem_free(b->without);
+	mem_free(b->gain_fail);
+	mem_free(b->gain_entropy);
+	mem_free(b->sum_fail);
+	mem_free(b->sum_entropy);
+	mem_free(b);
+}
+
+/* ---- what is known ---- */
+
+/* Would this hypothesis make this commit fail? */
+static bool afflicts(const struct bisection *b, size_t hyp, size_t commit)
+{
+	return hyp < b->commits && lineage_has(b->lineage, commit, hyp);
+}
+
+/* Multiplies a belief by the likelihood of one trial. */
+static void hear(struct bisection *b, double *belief, size_t commit, bool failed)
+{
+	for (size_t hyp = 0; hyp < b->hyps; hyp++) {
+		double *row = belief + hyp * CELLS;
+		bool has = afflicts(b, hyp, commit);
+
+		for (size_t cell = 0; cell < CELLS; cell++) {
+			double rate = has ? b->rates[cell / NOISES] : noises[cell % NOISES];
+
+			row[cell] *= failed ? rate : 1 - rate;
+		}
+	}
+	normalise(b, belief);
+}
+
+void bisection_report(struct bisection *b, size_t commit, bool failed)
+{
+	assert(commit < b->commits);
+	hear(b, b->belief, commit, failed);
+	b->trials++;
+	b->failed += failed;
+}
+
+void bisection_skip(struct bisection *b, size_t commit)
+{
+	assert(commit < b->commits);
+	b->facts[commit].skipped = true;
+	b->marks_stale = true;
+}
+
+void bisection_start(struct bisection *b, size_t commit)
+{
+	b->facts[commit].flying++;
+}
+
+void bisection_end(struct bisection *b, size_t commit)
+{
+	assert(b->facts[commit].flying > 0);
+	b->facts[commit].flying--;
+}
+
+void bisection_set_ready(struct bisection *b, size_t commit, bool ready)
+{
+	b->facts[commit].ready = ready;
+}
+
+bool bisection_skipped(const struct bisection *b, size_t commit)
+{
+	return b->facts[commit].skipped;
+}
+
+static double hypothesis_mass(const struct bisection *b, size_t hyp)
+{
+	double sum = 0;
+
+	for (size_t cell = 0; cell < CELLS; cell++)
+		sum += b->belief[hyp * CELLS + cell];
+	return sum;
+}
+
+double bisection_probability(struct bisection *b, size_t commit)
+{
+	return hypothesis_mass(b, commit);
+}
+
+/* ---- what cannot be told apart ---- */
+
+/* splitmix64: any 64 bits that have nothing to do with each other would do. */
+static uint64_t token(uint64_t n)
+{
+	n = (n + 1) * 0x9e3779b97f4a7c15u;
+	n = (n ^ n >> 30) * 0xbf58476d1ce4e5b9u;
+	n = (n ^ n >> 27) * 0x94d049bb133111ebu;
+	return n ^ n >> 31;
+}
+
+static void refresh_marks(struct bisection *b)
+{
+	if (!b->marks_stale)
+		return;
+	for (size_t c = 0; c < b->commits; c++)
+		b->tokens[c] = b->facts[c].skipped ? 0 : token(c);
+	lineage_mark(b->lineage, b->tokens, b->marks);
+	b->marks_stale = false;
+}
+
+/* The likeliest culprit, together with those that no test tells from it. */
+struct suspect {
+	size_t commit; /* the youngest of them; GOOD (0) stands for 'before' */
+	double probability;
+	bool alone;
+};
+
+static struct suspect range_of(struct bisection *b, size_t commit)
+{
+	struct suspect suspect = { .commit = commit, .alone = true };
+
+	for (size_t k = 0; k < b->commits; k++) {
+		if (b->marks[k] != b->marks[commit])
+			continue;
+		suspect.probability += b->mass[k];
+		suspect.alone = suspect.alone && k == commit;
+		suspect.commit = k;
+	}
+	return suspect;
+}
+
+static struct suspect likeliest(struct bisection *b)
+{
+	struct suspect best = { .probability = -1 };
+	bool skips = false;
+
+	refresh_marks(b);
+	for (size_t k = 0; k < b->hyps; k++) {
+		b->mass[k] = hypothesis_mass(b, k);
+		skips = skips || (k < b->commits && b->facts[k].skipped);
+	}
+	for (size_t k = 0; k < b->commits; k++) {
+		struct suspect suspect = { .commit = k, .probability = b->mass[k], .alone = true };
+
+		/* A range begins where something cannot be tested; with nothing skipped every
+		 * commit stands alone. */
+		if (skips && (b->mass[k] > 1e-3 || k == 0))
+			suspect = range_of(b, k);
+		if (suspect.probability > best.probability)
+			best = suspect;
+	}
+	return best;
+}
+
+bool bisection_in_range(struct bisection *b, size_t commit)
+{
+	struct suspect suspect = likeliest(b);
+
+	return b->marks[commit] == b->marks[suspect.commit];
+}
+
+static void rate_interval(const struct bisection *b, struct bisection_state *ret)
+{
+	double weights[RATES] = { 0 }, sum = 0, below = 0;
+
+	/* Under 'never' there is no rate. */
+	for (size_t hyp = 0; hyp + 1 < b->hyps; hyp++)
+		for (size_t cell = 0; cell < CELLS; cell++)
+			weights[cell / NOISES] += b->belief[hyp * CELLS + cell];
+	for (size_t i = 0; i < RATES; i++)
+		sum += weights[i];
+	ret->rate_low = ret->rate_high = -1;
+	for (size_t i = 0; i < RATES && sum > 0; i++) {
+		ret->rate += b->rates[i] * weights[i] / sum;
+		below += weights[i] / sum;
+		/* A point of the grid stands for what is nearer to it than to its neighbours. */
+		if (ret->rate_low < 0 && below >= 0.025)
+			ret->rate_low = i > 0 ? sqrt(b->rates[i] * b->rates[i - 1]) : 0;
+		if (ret->rate_high < 0 && below >= 0.975)
+			ret->rate_high = i + 1 < RATES ? sqrt(b->rates[i] * b->rates[i + 1]) : 1;
+	}
+	if (ret->rate_high < 0)
+		ret->rate_high = 1;
+}
+
+/* ---- which test tells most ---- */
+
+struct outlook {
+	double entropy; /* of the culprit, now */
+	double best;	/* what the best test takes away from it on average */
+	size_t commit;
+};
+
+static void weigh(struct bisection *b, const double *belief)
+{
+	for (size_t hyp = 0; hyp < b->hyps; hyp++) {
+		const double *row = belief + hyp * CELLS;
+
+		b->mass[hyp] = b->with[hyp] = b->without[hyp] = 0;
+		for (size_t cell = 0; cell < CELLS; cell++) {
+			b->mass[hyp] += row[cell];
+			b->with[hyp] += row[cell] * b->rates[cell / NOISES];
+			b->without[hyp] += row[cell] * noises[cell % NOISES];
+		}
+	}
+}
+
+/*
+ * What a test of commit c leaves of the entropy of the culprit K, on average over its outcome:
+ *
+ *	H(K|Y) = sum over K of -x(f) - x(m - f), plus x(F) + x(1 - F),  x(t) = t log t,
+ *
+ * m the probability of K, f that of 'K, and the test fails', F their sum. For each K, f is one
+ * of two numbers, depending on whether c descends from K; so all commits' values are
+ * two sums over ancestors.
+ */
+static void expect(struct bisection *b, double *left)
+{
+	double fail = 0, entropy = 0;
+
+	for (size_t hyp = 0; hyp < b->hyps; hyp++) {
+		double m = b->mass[hyp], with = b->with[hyp], without = b->without[hyp];
+		double in = -xlogx(with) - xlogx(m - with);
+		double out = -xlogx(without) - xlogx(m - without);
+
+		fail += without;
+		entropy += out;
+		b->gain_fail[hyp] = with - without;
+		b->gain_entropy[hyp] = in - out;
+	}
+	lineage_sum(b->lineage, b->gain_fail, b->sum_fail);
+	lineage_sum(b->lineage, b->gain_entropy, b->sum_entropy);
+	for (size_t c = 0; c < b->commits; c++) {
+		double f = fail + b->sum_fail[c];
+
+		left[c] = entropy + b->sum_entropy[c] + xlogx(f) + xlogx(1 - f);
+	}
+}
+
+/* Where one commit does not build, its neighbours often do not, either. The more were skipped,
+ * the further away the next one is looked for. `chance` is what remains of each commit's value. */
+static void guess_builds(const struct bisection *b, double *chance)
+{
+	size_t skipped = 0, distance = b->commits;
+
+	for (size_t c = 0; c < b->commits; c++) {
+		distance = b->facts[c].skipped ? 0 : distance + 1;
+		skipped += b->facts[c].skipped;
+		chance[c] = (double)distance;
+	}
+	distance = b->commits;
+	for (size_t c = b->commits; c-- > 0;) {
+		distance = b->facts[c].skipped ? 0 : distance + 1;
+		if ((double)distance < chance[c])
+			chance[c] = (double)distance;
+		chance[c] = b->facts[c].skipped ? 0
+			    : b->facts[c].ready ? 1
+						: chance[c] / (chance[c] + (double)skipped);
+	}
+}
+
+static void look_ahead(struct bisection *b, const double *belief, struct outlook *ret)
+{
+	/* expect() is done with its sums when these are written. */
+	double *left = b->sum_fail, *chance = b->sum_entropy;
+	double best = -1, best_ready = -1;
+	size_t at = 0, at_ready = 0;
+
+	weigh(b, belief);
+	ret->entropy = 0;
+	for (size_t hyp = 0; hyp < b->hyps; hyp++)
+		ret->entropy -= xlogx(b->mass[hyp]);
+	expect(b, left);
+	guess_builds(b, chance);
+	for (size_t c = 0; c < b->commits; c++) {
+		double told = (ret->entropy - left[c]) * chance[c];
+
+		if (b->facts[c].skipped)
+			continue;
+		if (told > best) {
+			best = told;
+			at = c;
+		}
+		if (b->facts[c].ready && told > best_ready) {
+			best_ready = told;
+			at_ready = c;
+		}
+	}
+	ret->best = best;
+	ret->commit = best_ready > 0 && best_ready >= best * READY_SHARE ? at_ready : at;
+}
+
+static bool settled(struct bisection *b, struct bisection_state *ret)
+{
+	struct suspect suspect = likeliest(b);
+	double never = b->mass[b->hyps - 1];
+
+	ret->before = b->mass[0];
+	ret->never = never;
+	ret->commit = suspect.commit;
+	ret->probability = suspect.probability;
+	ret->verdict = BISECTION_SEARCHING;
+	if (never >= b->confidence || (b->failed == 0 && b->trials >= b->clean_limit)) {
+		ret->verdict = BISECTION_NEVER;
+		ret->probability = never;
+	} else if (suspect.probability >= b->confidence) {
+		ret->verdict = !suspect.alone	     ? BISECTION_RANGE
+			       : suspect.commit == 0 ? BISECTION_BEFORE
+						     : BISECTION_FOUND;
+	}
+	return ret->verdict != BISECTION_SEARCHING;
+}
+
+void bisection_state(struct bisection *b, struct bisection_state *ret)
+{
+	struct outlook outlook;
+
+	*ret = (struct bisection_state){ .trials = b->trials, .failed = b->failed };
+	rate_interval(b, ret);
+	if (settled(b, ret))
+		return;
+	look_ahead(b, b->belief, &outlook);
+	if (outlook.best > 0)
+		ret->to_go = outlook.entropy / outlook.best;
+}
+
+int bisection_next(struct bisection *b, size_t *ret)
+{
+	struct bisection_state state = { 0 };
+	struct outlook outlook;
+	const double *belief = b->belief;
+
+	if (settled(b, &state))
+		return 0;
+	for (size_t c = 0; c < b->commits; c++) {
+		for (unsigned int i = 0; i < b->facts[c].flying; i++) {
+			if (belief != b->plan)
+				memcpy(b->plan, b->belief, b->hyps * CELLS * sizeof(b->plan[0]));
+			belief = b->plan;
+			hear(b, b->plan, c, false);
+		}
+	}
+	look_ahead(b, belief, &outlook);
+	if (outlook.best < 0)
+		return 0;
+	*ret = outlook.commit;
+	return 1;
+}

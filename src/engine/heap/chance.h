@@ -1,0 +1,33 @@
+#pragma once
+
+#include "engine/autopsy/logs.h"
+#include "model/heap.h"
+
+/*
+ * Chance: with --poison-chance, which context's freed blocks, when overwritten, bring the failure?
+ *
+ * In each trial the freed blocks of a context are all overwritten or all left alone, by the toss of
+ * a coin that follows from the trial's seed. Who only reads what was freed fails more often in the
+ * trials in which it was overwritten, and no other context's coin goes with the failure but by
+ * chance.
+ */
+struct chance_context {
+	uint64_t stack_hash;
+	uint64_t poisoned, poisoned_failed; /* trials */
+	uint64_t clear, clear_failed;
+	uint64_t last_trial;
+	uint64_t failed_trial; /* one that failed, whose logs may still be there; 0: none */
+};
+
+struct chance {
+	VEC(struct chance_context) contexts; /* ascending by hash */
+};
+
+void chance_deinit(struct chance *chance);
+
+/* What one trial showed. Its logs say with which seed and chance. */
+void chance_read(struct chance *chance, struct event_logs *logs, uint64_t trial, bool failed);
+
+/* Fills in contexts and suspects, likeliest first. `trials` is the directory of all trials. */
+void chance_conclude(const struct chance *chance, int trials, struct symbols *symbols,
+		     struct heap_report *ret);

@@ -1,0 +1,219 @@
+#include "engine/heap/evidence.h"
+
+#include <string.h>
+
+static char *copy(const char *text)
+{
+	return text ? mem_strdup(text) : NULL;
+}
+
+/* One finding, as one trial saw it. */
+struct sight {
+	const struct heap_finding *finding;
+	const struct heap_sighting *seen;
+	bool example; /* the trial that all of the finding is about */
+};
+
+static struct block_life *life_of(const struct sight *sight)
+{
+	const struct heap_finding *f = sight->finding;
+	struct block_life *life = mem_alloc(sizeof(*life));
+
+	*life = (struct block_life){
+		.id = sight->seen->id,
+		/* The same block has another ordinal in another trial. */
+		.key = copy(sight->example ? f->key : f->context),
+		.start = sight->seen->address,
+		.size = sight->seen->size,
+		.value = sight->seen->address + (uint64_t)sight->seen->offset,
+		.state = f->live ? BLOCK_LIVE : BLOCK_FREED,
+		.former = f->recycled,
+		.poison = f->poison,
+	};
+	stack_copy(&life->allocated, &f->allocated);
+	stack_copy(&life->freed, &f->freed);
+	return life;
+}
+
+/* ---- damage ---- */
+
+/* Within its guards, and no other block's damage leads there: the block itself was overrun. Farther
+ * off, a guard does not reach. */
+static void tell_damage(const struct sight *sight, struct evidence *ret)
+{
+	static const enum canary_side sides[] = { [HEAP_OVERFLOW] = CANARY_AFTER,
+						  [HEAP_UNDERFLOW] = CANARY_BEFORE,
+						  [HEAP_WRITE_AFTER_FREE] = CANARY_FREED };
+	const struct heap_finding *f = sight->finding;
+	struct canary_broken *canary = ret->canary;
+
+	canary->side = sides[f->kind];
+	canary->block = life_of(sight);
+	canary->offset = sight->seen->offset;
+	canary->len = sight->seen->length;
+	canary->adjacent = true;
+	if (!sight->example)
+		return;
+	strbuf_add(&canary->expected, f->expected, f->bytes);
+	strbuf_add(&canary->found, f->found, f->bytes);
+	canary->last_whole = copy(f->when.after);
+	canary->first_broken = copy(f->when.before);
+}
+
+/* ---- frees ---- */
+
+static void tell_free(const struct sight *sight, struct evidence *ret)
+{
+	static const enum bad_free_kind kinds[] = { [HEAP_DOUBLE_FREE] = BAD_FREE_DOUBLE,
+						    [HEAP_INTERIOR_FREE] = BAD_FREE_INTERIOR,
+						    [HEAP_MISMATCHED_FREE] = BAD_FREE_MISMATCHED,
+						    [HEAP_INVALID_FREE] = BAD_FREE_FOREIGN };
+	const struct heap_finding *f = sight->finding;
+	struct bad_free *bad = ret->bad_free;
+
+	bad->kind = kinds[f->kind];
+	bad->pointer = sight->seen->address + (uint64_t)sight->seen->offset;
+	if (f->kind != HEAP_INVALID_FREE)
+		bad->block = life_of(sight);
+	stack_copy(&bad->second, &f->seen_at);
+	if (f->kind == HEAP_MISMATCHED_FREE)
+		bad->how = mem_printf("%s, then %s", f->allocated_by, f->freed_by);
+}
+
+/* ---- crashes over freed blocks ---- */
+
+static void tell_use(const struct sight *sight, struct evidence *ret)
+{
+	const struct heap_finding *f = sight->finding;
+
+	ret->freed_use->block = life_of(sight);
+	ret->freed_use->offset = sight->seen->offset;
+	ret->freed_use->write = f->write;
+	ret->freed_use->poison = f->poison;
+	ret->freed_use->instruction = copy(f->instruction);
+	stack_copy(&ret->freed_use->user, &f->seen_at);
+}
+
+static enum evidence_kind kind_of(enum heap_kind kind)
+{
+	if (kind <= HEAP_WRITE_AFTER_FREE)
+		return EVIDENCE_CANARY;
+	return kind == HEAP_USE_AFTER_FREE ? EVIDENCE_FREED_USE : EVIDENCE_BAD_FREE;
+}
+
+static char *note_of(const struct heap_finding *f, bool failing, bool failed)
+{
+	struct strbuf sb = { 0 };
+
+	if (f->when.tests.count == 1 && !f->when.more_tests)
+		strbuf_addf(&sb, "while %s ran", f->when.tests.items[0]);
+	if (failing && !failed)
+		strbuf_addf(&sb, "%sthe trial did not fail: under the heap observer none did",
+			    sb.len > 0 ? "; " : "");
+	return sb.len > 0 ? strbuf_take(&sb) : NULL;
+}
+
+static void tell_finding(const struct heap_report *report, const struct heap_finding *f,
+			 struct evidence_list *ret)
+{
+	bool damage = f->kind <= HEAP_WRITE_AFTER_FREE;
+
+	VEC_FOREACH (&f->seen, seen) {
+		struct sight sight = { f, seen, seen->trial == f->trial };
+		bool failing = seen->failed || (damage && report->heap.failed == 0);
+		struct evidence e = evidence_new(kind_of(f->kind), seen->trial, failing);
+
+		if (damage)
+			tell_damage(&sight, &e);
+		else if (f->kind == HEAP_USE_AFTER_FREE)
+			tell_use(&sight, &e);
+		else
+			tell_free(&sight, &e);
+		if (sight.example)
+			e.note = note_of(f, failing, seen->failed);
+		VEC_PUSH(&ret->list, e);
+	}
+}
+
+/* ---- holders ---- */
+
+static bool lasts(const struct heap_holder *holder)
+{
+	return strcmp(holder->kind, "block") == 0 || strcmp(holder->kind, "global") == 0;
+}
+
+/* The one whose pointer the crash went through. What stands on a stack or in a register may be a
+ * copy of it; of two that last, nobody knows which it was. */
+static const struct heap_holder *used_holder(const struct heap_dangling *dangling)
+{
+	const struct heap_holder *found = NULL;
+
+	VEC_FOREACH (&dangling->holders, holder) {
+		if (!holder->used || holder->used_in.list.count == 0 || !lasts(holder))
+			continue;
+		if (found)
+			return NULL;
+		found = holder;
+	}
+	return found;
+}
+
+static struct block_life *target_of(const struct heap_dangling *dangling)
+{
+	struct block_life *life = mem_alloc(sizeof(*life));
+
+	*life = (struct block_life){ .key = copy(dangling->context),
+				     .size = dangling->size,
+				     .state = BLOCK_FREED };
+	stack_copy(&life->allocated, &dangling->allocated);
+	stack_copy(&life->freed, &dangling->freed);
+	return life;
+}
+
+static void tell_home(const struct heap_holder *holder, struct holder_seen *ret)
+{
+	if (strcmp(holder->kind, "global") == 0) {
+		ret->home =
+			(struct home){ .kind = HOME_GLOBAL,
+				       .name = copy(holder->name),
+				       .module = copy(holder->module),
+				       /* without a name, where in its file */
+				       .offset = holder->name ? 0 : (int64_t)holder->module_offset,
+				       .len = sizeof(uint64_t) };
+		return;
+	}
+	ret->home = (struct home){ .kind = HOME_BLOCK,
+				   .key = copy(holder->key),
+				   .offset = (int64_t)holder->offset,
+				   .len = sizeof(uint64_t) };
+	ret->holder = mem_alloc(sizeof(*ret->holder));
+	*ret->holder = (struct block_life){ .key = copy(holder->key), .size = holder->size };
+	stack_copy(&ret->holder->allocated, &holder->stack);
+}
+
+static void tell_dangling(const struct heap_dangling *dangling, struct evidence_list *ret)
+{
+	const struct heap_holder *holder = used_holder(dangling);
+
+	if (!holder)
+		return;
+	VEC_FOREACH (&holder->used_in.list, trial) {
+		/* It was used by a crash: that trial failed. */
+		struct evidence e = evidence_new(EVIDENCE_HOLDER, *trial, true);
+
+		tell_home(holder, e.holder);
+		e.holder->target = target_of(dangling);
+		e.holder->used = true;
+		e.holder->exact = holder->target_offset == 0;
+		VEC_PUSH(&ret->list, e);
+	}
+}
+
+void heap_evidence(const struct heap_report *report, struct evidence_list *ret)
+{
+	VEC_FOREACH (&report->findings, finding)
+		if (!finding->continued)
+			tell_finding(report, finding, ret);
+	VEC_FOREACH (&report->dangling, dangling)
+		tell_dangling(dangling, ret);
+}

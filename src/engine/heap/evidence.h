@@ -1,0 +1,20 @@
+#pragma once
+
+#include "model/evidence.h"
+#include "model/heap.h"
+
+/*
+ * What `heap` has found, as evidence: damage, frees that should not be, crashes over freed blocks,
+ * pointers that outlived their block and were used.
+ *
+ * Appends one piece for each finding and trial that saw it. A piece is `failing` when its trial
+ * failed; and, where not one trial under the heap observer failed, when it shows damage: guards and
+ * quarantine keep the harm away from whoever would have died of it. Of trials other than the
+ * finding's example, a piece has the place and the context, not the bytes.
+ *
+ * Left out is damage that only ran on from another block.
+ *
+ * The signatures of the trials, the counts of the list and the crashes themselves are the caller's
+ * to add.
+ */
+void heap_evidence(const struct heap_report *report, struct evidence_list *ret);

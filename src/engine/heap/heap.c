@@ -1,0 +1,297 @@
+#include "engine/heap/heap.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "engine/autopsy/autopsy.h"
+#include "engine/heap/chance.h"
+#include "engine/heap/findings.h"
+#include "engine/heap/sweeps.h"
+#include "engine/series/compare.h"
+#include "engine/series/schedule.h"
+#include "engine/stats/fisher.h"
+#include "engine/stats/rate.h"
+#include "engine/trial/judge.h"
+#include "wire/checksum.h"
+
+enum { ARM_CRASH, ARM_HEAP };
+
+#define FEW_TRIALS 20 /* with fewer per arm only a large effect can show */
+
+struct heap {
+	const struct heap_request *request;
+	struct runner runner;
+	struct heap_report *report;
+	struct symbols *symbols;
+	struct schedule schedule;
+	struct chance chance;
+	struct plan_heap plan;
+	uint64_t next;	/* position */
+	uint64_t first; /* the position before the scheduled ones */
+	bool probing;	/* the one trial that tells which contexts the function has */
+	double started_s;
+};
+
+static int heap_next(void *ctx, unsigned int slot, struct run *ret, struct err *err)
+{
+	struct heap *heap = ctx;
+
+	if (heap->probing) {
+		if (heap->next > 1)
+			return 0;
+		*ret = (struct run){ .position = heap->next++, .arm = ARM_HEAP };
+		return 1;
+	}
+	if (heap->next > heap->first + schedule_runs(&heap->schedule))
+		return 0;
+	*ret = (struct run){
+		.position = heap->next,
+		.arm = heap->request->compare
+			       ? schedule_at(&heap->schedule, heap->next - heap->first).arm
+			       : ARM_HEAP
+	};
+	heap->next++;
+	return 1;
+}
+
+static void heap_prepare(void *ctx, const struct run *run, struct trial_job *job)
+{
+	struct heap *heap = ctx;
+	struct plan_heap plan = heap->plan;
+
+	series_fill_job(heap->request->program, heap->request->slot_env, job);
+	job->observer = run->arm == ARM_HEAP ? OBSERVE_HEAP : OBSERVE_CRASH;
+	if (run->arm != ARM_HEAP)
+		return;
+	/* Each trial has guards, poison and coins of its own. */
+	plan.seed = checksum_mix(heap->request->seed, run->position);
+	strbuf_add(&job->plan_items, &plan, sizeof(plan));
+}
+
+static void take_contexts(struct heap *heap, const struct heap_trial *trial)
+{
+	heap->plan.sweep_count = (uint32_t)sweeps_contexts_of(
+		trial, heap->request->sweep_function, heap->plan.sweep_hashes, PLAN_SWEEP_MAX);
+}
+
+/* A crash that shows a freed block is a finding like the others. */
+static void take_crash(struct heap *heap, const struct heap_trial *trial, const char *name)
+{
+	AUTO(crash_report_deinit) struct crash_report report = { 0 };
+	const struct trial_end *end = trial->end;
+	struct err ignored = { 0 };
+
+	if (end->observed.signal == 0)
+		return;
+	if (!heap->runner.autopsy)
+		heap->runner.autopsy = autopsy_new();
+	if (autopsy_trial(heap->runner.autopsy, case_trials_dir(heap->runner.cs), name,
+			  end->signal != 0 ? end->signal : end->stray.signal, AUTOPSY_WHOLE,
+			  &report, &ignored) == 0 &&
+	    report.crashes.count > 0)
+		findings_add_crash(trial, &report.crashes.items[0], heap->report);
+}
+
+static void heap_examine(void *ctx, const struct trial_result *result, const char *name)
+{
+	struct heap *heap = ctx;
+	AUTO(event_logs_deinit) struct event_logs logs = { 0 };
+	AUTO(moments_deinit) struct moments moments = { 0 };
+	struct heap_trial trial = { .number = result->number.value,
+				    .failed = judge_failed(heap->request->settings, &result->end),
+				    .end = &result->end,
+				    .moments = &moments,
+				    .logs = &logs,
+				    .symbols = heap->symbols };
+	struct err ignored = { 0 };
+
+	if (event_logs_open(case_trials_dir(heap->runner.cs), name, &logs, &ignored) < 0 ||
+	    logs.list.count == 0)
+		return;
+	moments_from_milestones(result->end.milestones.items, result->end.milestones.count,
+				heap->request->settings->breadcrumb_given, &moments);
+	if (heap->probing) {
+		take_contexts(heap, &trial);
+		return;
+	}
+	findings_read(&trial, heap->report);
+	take_crash(heap, &trial, name);
+	sweeps_read(&trial, heap->report);
+	if (heap->plan.poison_ppm < 1000000)
+		chance_read(&heap->chance, &logs, result->number.value, trial.failed);
+}
+
+static bool heap_ended(void *ctx, const struct run *run, bool failed)
+{
+	return false;
+}
+
+static void heap_tick(void *ctx)
+{
+	struct heap *heap = ctx;
+	const struct heap_request *request = heap->request;
+	uint64_t trials, failed;
+
+	if (!request->progress)
+		return;
+	tally_failed(&heap->runner.tally, TALLY_ALL, TALLY_ALL, &trials, &failed);
+	request->progress(request->progress_ctx,
+			  &(struct series_progress_view){
+				  .done = heap->runner.tally.trials,
+				  .wanted = heap->first + schedule_runs(&heap->schedule),
+				  .ran = heap->runner.ran,
+				  .seconds = series_now_s() - heap->started_s,
+				  .rate = rate_wilson(trials, failed, RATE_CONFIDENCE),
+			  });
+}
+
+static const struct runner_ops heap_ops = {
+	.next = heap_next,
+	.prepare = heap_prepare,
+	.examine = heap_examine,
+	.ended = heap_ended,
+	.tick = heap_tick,
+};
+
+/* ---- what the observer does to the failure ---- */
+
+static struct rate rate_of(const struct heap *heap, unsigned int arm)
+{
+	uint64_t trials, failed;
+
+	tally_failed(&heap->runner.tally, arm, TALLY_ALL, &trials, &failed);
+	return rate_wilson(trials, failed, RATE_CONFIDENCE);
+}
+
+static char *sentence_of(const struct heap_report *report)
+{
+	const struct rate *plain = &report->plain, *heap = &report->heap;
+	AUTO(mem_freep)
+	char *counts =
+		mem_printf("%llu of %llu failed under it, %llu of %llu under crash, p = %.2g",
+			   (unsigned long long)heap->failed, (unsigned long long)heap->trials,
+			   (unsigned long long)plain->failed, (unsigned long long)plain->trials,
+			   report->p);
+	const char *few = plain->trials < FEW_TRIALS ? "; with so few trials only a large effect "
+						       "would show"
+						     : "";
+
+	if (plain->failed + heap->failed == 0)
+		return mem_printf("nothing failed, so it cannot be told whether this observer "
+				  "hides a failure (%llu trials under it, %llu under crash)",
+				  (unsigned long long)heap->trials,
+				  (unsigned long long)plain->trials);
+	if (report->p >= COMPARE_ALPHA)
+		return mem_printf("this observer does not hide the bug, as far as can be told: "
+				  "%s%s",
+				  counts, few);
+	return mem_printf(heap->rate < plain->rate
+				  ? "this observer hides the bug: %s"
+				  : "this observer brings the bug out more often: %s",
+			  counts);
+}
+
+static void compare(struct heap *heap)
+{
+	struct heap_report *report = heap->report;
+
+	report->plain = rate_of(heap, ARM_CRASH);
+	report->heap = rate_of(heap, ARM_HEAP);
+	report->compared = report->plain.trials > 0 && report->heap.trials > 0;
+	if (!report->compared)
+		return;
+	report->p = fisher_two_sided(&(struct fisher_table){ .trials_a = report->plain.trials,
+							     .failed_a = report->plain.failed,
+							     .trials_b = report->heap.trials,
+							     .failed_b = report->heap.failed });
+	report->sentence = sentence_of(report);
+}
+
+/* ---- the run ---- */
+
+static int probe(struct heap *heap, struct err *err)
+{
+	int r;
+
+	heap->probing = true;
+	r = runner_run(&heap->runner, err);
+	heap->probing = false;
+	heap->first = heap->next - 1;
+	if (r < 0 || heap->runner.interrupted)
+		return r;
+	if (heap->plan.sweep_count == 0) {
+		(void)err_set(err, -ENOENT, "no block is allocated by '%s' or below it",
+			      heap->request->sweep_function);
+		return err_remedy(err, "a function's name as stacks show it, a context's key of 16 "
+				       "hexadecimal digits, all, or sampled");
+	}
+	heap->plan.sweep = PLAN_SWEEP_CONTEXTS;
+	return 0;
+}
+
+static int run_all(struct heap *heap, struct err *err)
+{
+	int r = 0;
+
+	heap->plan.sweep =
+		heap->request->sweep_function ? PLAN_SWEEP_NONE : heap->request->plan.sweep;
+	if (heap->request->sweep_function)
+		r = probe(heap, err);
+	if (r == 0 && !heap->runner.interrupted)
+		r = runner_run(&heap->runner, err);
+	return r;
+}
+
+static void conclude(struct heap *heap)
+{
+	struct heap_report *report = heap->report;
+
+	compare(heap);
+	findings_sort(report);
+	sweeps_sort(report);
+	if (heap->plan.poison_ppm < 1000000)
+		chance_conclude(&heap->chance, case_trials_dir(heap->runner.cs), heap->symbols,
+				report);
+}
+
+int heap_run(struct case_store *cs, const struct heap_request *request, struct heap_report *ret,
+	     struct err *err)
+{
+	AUTO(symbols_freep) struct symbols *symbols = symbols_new(&(struct symbols_options){ 0 });
+	struct heap heap = {
+		.request = request,
+		.report = ret,
+		.symbols = symbols,
+		.plan = request->plan,
+		.schedule = { .arms = request->compare ? 2 : 1,
+			      .per_arm = request->trials,
+			      .batch = 1,
+			      .seed = request->seed },
+		.next = 1,
+		.started_s = series_now_s(),
+	};
+	struct series_start start = { 0 };
+	int r;
+
+	heap.runner.settings = request->settings;
+	heap.runner.observer = OBSERVE_HEAP;
+	heap.runner.slots = request->jobs;
+	heap.runner.ops = &heap_ops;
+	heap.runner.ctx = &heap;
+	r = series_resume(cs, &request->identity, true, request->seed, &heap.runner, &start, err);
+	if (r == 0)
+		r = run_all(&heap, err);
+	if (r == 0)
+		conclude(&heap);
+	ret->case_dir = case_dir(cs);
+	ret->program = request->program;
+	ret->seed = request->seed;
+	ret->quarantine_mib = request->plan.quarantine_mib;
+	ret->poison_chance = request->plan.poison_ppm / 1e6;
+	ret->seconds = series_now_s() - heap.started_s;
+	ret->interrupted = heap.runner.interrupted;
+	chance_deinit(&heap.chance);
+	runner_deinit(&heap.runner);
+	return r;
+}

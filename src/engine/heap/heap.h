@@ -1,0 +1,28 @@
+#pragma once
+
+#include "case/case.h"
+#include "engine/series/repro.h"
+#include "model/heap.h"
+#include "wire/plan.h"
+
+/*
+ * `heap`: run the program with guards around its blocks, and tell which were damaged.
+ */
+struct heap_request {
+	struct series_identity identity;
+	const struct trial_settings *settings;
+	char *const *program;
+	const struct strv *slot_env;
+	unsigned int jobs;
+	unsigned int trials; /* under the heap observer */
+	bool compare;	     /* and as many under crash, in turns */
+	uint64_t seed;
+	struct plan_heap plan;	    /* of every trial, but for the seed */
+	const char *sweep_function; /* whose blocks to sweep for; NULL: as the plan says */
+	progress_fn progress;
+	void *progress_ctx;
+};
+
+/* The heap is looked at anew each time: earlier trials of the same command are forgotten. */
+int heap_run(struct case_store *cs, const struct heap_request *request, struct heap_report *ret,
+	     struct err *err);

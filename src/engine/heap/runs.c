@@ -1,0 +1,76 @@
+#include "engine/heap/runs.h"
+
+#include <stdlib.h>
+
+#include "base/mem.h"
+
+/* Between the guards of two neighbours lies libc's own word, and the last bytes of a guard may have
+ * been written over with what they were. */
+#define GAP_MAX 16
+
+static uint64_t first_byte(const struct heap_finding *f)
+{
+	return f->address + (uint64_t)f->offset;
+}
+
+static uint64_t end_byte(const struct heap_finding *f)
+{
+	return first_byte(f) + f->length;
+}
+
+static int by_address(const void *a, const void *b)
+{
+	const struct heap_finding *const *x = a, *const *y = b;
+
+	if (first_byte(*x) != first_byte(*y))
+		return first_byte(*x) < first_byte(*y) ? -1 : 1;
+	return (*x)->id < (*y)->id ? -1 : (*x)->id > (*y)->id;
+}
+
+static bool from_the_end(const struct heap_finding *f)
+{
+	return f->kind == HEAP_OVERFLOW && f->offset == (int64_t)f->size;
+}
+
+static bool to_the_start(const struct heap_finding *f)
+{
+	return f->kind == HEAP_UNDERFLOW && f->offset + (int64_t)f->length == 0;
+}
+
+/* Does the damage of `a` go on in `b`, which comes next in memory? */
+static bool goes_on(const struct heap_finding *a, const struct heap_finding *b)
+{
+	/* Right through a live block: what it holds may be anything, its guards tell. */
+	if (a->id == b->id && to_the_start(a) && from_the_end(b))
+		return true;
+	/* One that lies over the other is of another time: the place had a new owner. */
+	return first_byte(b) >= end_byte(a) && first_byte(b) - end_byte(a) <= GAP_MAX;
+}
+
+static void mark_run(struct heap_finding **run, size_t count)
+{
+	struct heap_finding *first = run[0], *last = run[count - 1], *own = first;
+
+	if (first->kind != HEAP_WRITE_AFTER_FREE && !from_the_end(first) && to_the_start(last))
+		own = last;
+	for (size_t i = 0; i < count; i++)
+		run[i]->continued = run[i] != own;
+}
+
+void runs_mark(struct heap_finding *findings, size_t count)
+{
+	AUTO(mem_freep)
+	struct heap_finding **sorted = mem_alloc((count + 1) * sizeof(struct heap_finding *));
+	size_t begin = 0;
+
+	for (size_t i = 0; i < count; i++)
+		sorted[i] = &findings[i];
+	if (count > 1)
+		qsort(sorted, count, sizeof(sorted[0]), by_address);
+	for (size_t i = 1; i <= count; i++) {
+		if (i < count && goes_on(sorted[i - 1], sorted[i]))
+			continue;
+		mark_run(sorted + begin, i - begin);
+		begin = i;
+	}
+}

@@ -1,0 +1,17 @@
+#pragma once
+
+#include <stddef.h>
+
+#include "model/heap.h"
+
+/*
+ * Damage that runs over several blocks.
+ *
+ * A write that does not stop at the end of its block goes on over the guards of the next one, and
+ * perhaps of more. Each of them is found damaged, but only one of them is the block that was
+ * overrun. Which, the ends of the run tell: an overflow begins at the very end of its block, an
+ * underflow ends at the very start of it.
+ */
+
+/* Damages of one process. Marks those that are only what went on from another. */
+void runs_mark(struct heap_finding *findings, size_t count);

@@ -1,0 +1,289 @@
+/*
+ * Findings of the heap observer as text: what, which block, when, who.
+ */
+#include "report/report_heap.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#include "report/text.h"
+
+#define FINDINGS_SHOWN 10
+#define FRAMES_SHOWN 6
+#define HOLDERS_SHOWN 4
+#define HOLDER_FRAMES 3
+#define BYTES_SHOWN 16
+
+static void print_frames(const struct stack *stack, size_t limit, const char *indent, FILE *out)
+{
+	for (size_t i = 0; i < stack->count && i < limit; i++) {
+		(void)fprintf(out, "%s%-2zu ", indent, i);
+		text_frame(&stack->frames[i], out);
+		(void)fputc('\n', out);
+	}
+	if (stack->count > limit)
+		(void)fprintf(out, "%s… %zu more\n", indent, stack->count - limit);
+}
+
+static void print_site(const char *what, const struct stack *stack, bool verbose, FILE *out)
+{
+	if (stack->count == 0)
+		return;
+	(void)fprintf(out, "     %s\n", what);
+	print_frames(stack, verbose ? stack->count : FRAMES_SHOWN, "       ", out);
+}
+
+static const char *plural(uint64_t count)
+{
+	return count == 1 ? "" : "s";
+}
+
+static void print_what(const struct heap_finding *f, FILE *out)
+{
+	int64_t behind = f->offset - (int64_t)f->size;
+
+	switch (f->kind) {
+	case HEAP_OVERFLOW:
+		(void)fprintf(out,
+			      "overflow: %" PRIu64 " byte%s written, from byte %" PRId64
+			      " behind the end of a block of %" PRIu64 " byte%s",
+			      f->length, plural(f->length), behind, f->size, plural(f->size));
+		break;
+	case HEAP_UNDERFLOW:
+		(void)fprintf(out,
+			      "underflow: %" PRIu64 " byte%s written, from %" PRId64
+			      " before the start of a block of %" PRIu64 " byte%s",
+			      f->length, plural(f->length), -f->offset, f->size, plural(f->size));
+		break;
+	case HEAP_WRITE_AFTER_FREE:
+		(void)fprintf(out,
+			      "write after free: %" PRIu64 " byte%s at offset %" PRId64
+			      " of a freed block of %" PRIu64 " byte%s",
+			      f->length, plural(f->length), f->offset, f->size, plural(f->size));
+		break;
+	case HEAP_DOUBLE_FREE:
+		(void)fprintf(out, "double free: a block of %" PRIu64 " byte%s was freed again",
+			      f->size, plural(f->size));
+		break;
+	case HEAP_INTERIOR_FREE:
+		(void)fprintf(out,
+			      "free of a pointer into a block: offset %" PRId64 " of %" PRIu64
+			      " byte%s",
+			      f->offset, f->size, plural(f->size));
+		break;
+	case HEAP_MISMATCHED_FREE:
+		(void)fprintf(out, "mismatched free: made by %s, given back by %s", f->allocated_by,
+			      f->freed_by);
+		break;
+	case HEAP_INVALID_FREE:
+		(void)fprintf(out, "invalid free: 0x%" PRIx64 " was never allocated", f->address);
+		break;
+	case HEAP_USE_AFTER_FREE:
+		(void)fprintf(out,
+			      "use after free: it died over a freed block of %" PRIu64 " byte%s",
+			      f->size, plural(f->size));
+		break;
+	case HEAP_KINDS:
+		break;
+	}
+}
+
+static void print_hex(const char *what, const uint8_t *bytes, unsigned int count, FILE *out)
+{
+	(void)fprintf(out, "       %-9s", what);
+	for (unsigned int i = 0; i < count && i < BYTES_SHOWN; i++)
+		(void)fprintf(out, " %02x", bytes[i]);
+	(void)fputs("  ", out);
+	for (unsigned int i = 0; i < count && i < BYTES_SHOWN; i++)
+		(void)fputc(bytes[i] >= 32 && bytes[i] < 127 ? bytes[i] : '.', out);
+	(void)fputc('\n', out);
+}
+
+static void print_tests(const struct heap_when *when, FILE *out)
+{
+	(void)fprintf(out,
+		      "     while %s ran: ", when->tests.count == 1 ? "this test" : "these tests");
+	for (size_t i = 0; i < when->tests.count; i++)
+		(void)fprintf(out, "%s%s", i > 0 ? ", " : "", when->tests.items[i]);
+	(void)fprintf(out, "%s\n", when->more_tests ? ", …" : "");
+}
+
+/* Between which two lines. */
+static void print_when(const struct heap_finding *f, FILE *out)
+{
+	const struct heap_when *when = &f->when;
+	bool damage = f->kind <= HEAP_WRITE_AFTER_FREE;
+
+	if (damage)
+		(void)fprintf(out, "     seen at %s%s\n",
+			      strcmp(when->check, "line") == 0	     ? "a line of output"
+			      : strcmp(when->check, "eviction") == 0 ? "its end in quarantine"
+			      : strcmp(when->check, "timer") == 0    ? "a look in between"
+			      : strcmp(when->check, "free") == 0     ? "its free"
+			      : strcmp(when->check, "realloc") == 0  ? "its realloc"
+			      : strcmp(when->check, "crash") == 0    ? "the crash"
+								     : "the exit",
+			      when->by_time ? " (its process wrote no lines itself; placed by time)"
+					    : "");
+	if (when->after)
+		(void)fprintf(out, "     after   %s%s\n", when->after,
+			      !damage		  ? ""
+			      : when->since_birth ? "   (the block was made after this)"
+						  : "   (it was whole here)");
+	if (when->before)
+		(void)fprintf(out, "     before  %s\n", when->before);
+	if (when->tests.count > 0)
+		print_tests(when, out);
+}
+
+static void print_finding(const struct heap_report *report, const struct heap_finding *f,
+			  size_t number, bool verbose, FILE *out)
+{
+	(void)fprintf(out, "\n%3zu. ", number);
+	print_what(f, out);
+	(void)fprintf(out,
+		      "\n     in %" PRIu64 " of %" PRIu64 " trials, %" PRIu64
+		      " time%s; shown: trial %" PRIu64 ", process %d\n",
+		      f->trials, report->heap.trials, f->count, plural(f->count), f->trial, f->pid);
+	if (f->key)
+		(void)fprintf(out, "     block #%" PRIu64 ", key %s, %s\n", f->id, f->key,
+			      f->live ? "live" : "freed");
+	if (f->continued)
+		(void)fputs(
+			"     it began at another block and went on here: not this block's doing\n",
+			out);
+	if (f->bytes > 0) {
+		print_hex("expected", f->expected, f->bytes, out);
+		print_hex("found", f->found, f->bytes, out);
+	}
+	print_when(f, out);
+	print_site("allocated by", &f->allocated, verbose, out);
+	print_site(f->kind == HEAP_DOUBLE_FREE ? "freed first by" : "freed by", &f->freed, verbose,
+		   out);
+	if (f->kind == HEAP_DOUBLE_FREE)
+		print_site("and again by", &f->seen_at, verbose, out);
+	else if (f->kind == HEAP_USE_AFTER_FREE)
+		print_site("used by", &f->seen_at, verbose, out);
+	else if (f->kind > HEAP_DOUBLE_FREE)
+		print_site("freed here", &f->seen_at, verbose, out);
+	else
+		print_site("noticed when it was given back by", &f->seen_at, verbose, out);
+}
+
+/* ---- who still points to it ---- */
+
+static void print_holder(const struct heap_holder *holder, FILE *out)
+{
+	const char *slash = holder->module ? strrchr(holder->module, '/') : NULL;
+
+	(void)fprintf(out, "       %s", holder->used ? "USED LATER: " : "");
+	if (strcmp(holder->kind, "block") == 0) {
+		(void)fprintf(out,
+			      "a block of %" PRIu64 " bytes, at offset %" PRIu64 " (%" PRIu64
+			      " time%s), allocated by\n",
+			      holder->size, holder->offset, holder->count, plural(holder->count));
+		print_frames(&holder->stack, HOLDER_FRAMES, "         ", out);
+		return;
+	}
+	if (strcmp(holder->kind, "global") == 0)
+		(void)fprintf(out, "the global %s of %s", holder->name ? holder->name : "data",
+			      slash ? slash + 1 : "the program");
+	else if (strcmp(holder->kind, "register") == 0)
+		(void)fprintf(out, "register %s of whoever freed it (may be a leftover)",
+			      holder->name ? holder->name : "?");
+	else if (strcmp(holder->kind, "stack") == 0 && holder->lane == 0)
+		(void)fprintf(out,
+			      "the main thread's stack (may be a leftover of an earlier call)");
+	else if (strcmp(holder->kind, "stack") == 0)
+		(void)fprintf(out, "the stack of thread %d (may be a leftover of an earlier call)",
+			      holder->lane);
+	else
+		(void)fprintf(out, "memory that was not allocated as a block");
+	(void)fprintf(out, " (%" PRIu64 " time%s)\n", holder->count, plural(holder->count));
+}
+
+static void print_dangling(const struct heap_dangling *d, bool verbose, FILE *out)
+{
+	size_t shown = verbose ? d->holders.count : HOLDERS_SHOWN;
+
+	(void)fprintf(out,
+		      "\n   %s%" PRIu64 " freed block%s of %" PRIu64 " bytes, still pointed to; "
+		      "trial %" PRIu64 ", key %s\n",
+		      d->used ? "used after its free: " : "", d->blocks, plural(d->blocks), d->size,
+		      d->trial, d->key ? d->key : "?");
+	for (size_t i = 0; i < d->holders.count && i < shown; i++)
+		print_holder(&d->holders.items[i], out);
+	if (d->holders.count > shown)
+		(void)fprintf(out, "       … %zu more\n", d->holders.count - shown);
+	print_site("allocated by", &d->allocated, verbose, out);
+	print_site("freed by", &d->freed, verbose, out);
+}
+
+/* ---- contexts whose poison goes with the failure ---- */
+
+static void print_rate(const char *what, const struct rate *rate, FILE *out)
+{
+	(void)fprintf(out, "     %s: %" PRIu64 " of %" PRIu64 " failed\n", what, rate->failed,
+		      rate->trials);
+}
+
+static void print_suspects(const struct heap_report *report, bool verbose, FILE *out)
+{
+	if (report->poison_chance >= 1)
+		return;
+	(void)fprintf(out,
+		      "\nFreed blocks were overwritten by chance, context by context: %" PRIu64
+		      " contexts tested%s\n",
+		      report->contexts,
+		      report->suspects.count > 0
+			      ? ""
+			      : "; with none of them does the failure go, as far as can be told");
+	VEC_FOREACH (&report->suspects, suspect) {
+		(void)fprintf(out, "\n   context %s: its freed blocks are read (p = %.2g)\n",
+			      suspect->context, suspect->p);
+		print_rate("overwritten", &suspect->poisoned, out);
+		print_rate("left alone", &suspect->clear, out);
+		print_site("allocated by", &suspect->stack, verbose, out);
+	}
+}
+
+static void print_head(const struct heap_report *report, FILE *out)
+{
+	for (size_t i = 0; report->program[i]; i++)
+		(void)fprintf(out, "%s%s", i > 0 ? " " : "", report->program[i]);
+	(void)fprintf(out,
+		      "\n%" PRIu64 " trials with guards around every block and %u MiB of "
+		      "quarantine; %" PRIu64 " blocks looked at in the end\n",
+		      report->heap.trials, report->quarantine_mib, report->blocks);
+	if (report->interrupted)
+		(void)fprintf(out, "Interrupted: this is what was seen until then.\n");
+	if (report->sentence)
+		(void)fprintf(out, "%c%s.\n", report->sentence[0] - 'a' + 'A',
+			      report->sentence + 1);
+}
+
+void report_heap_text(const struct heap_report *report, bool verbose, FILE *out)
+{
+	size_t shown = verbose ? report->findings.count : FINDINGS_SHOWN;
+
+	print_head(report, out);
+	if (report->findings.count == 0)
+		(void)fprintf(
+			out,
+			"\nNo damaged block, no bad free and no use of a freed block was seen.\n");
+	for (size_t i = 0; i < report->findings.count && i < shown; i++)
+		print_finding(report, &report->findings.items[i], i + 1, verbose, out);
+	if (report->findings.count > shown)
+		(void)fprintf(out, "\n… %zu more (-v shows all)\n", report->findings.count - shown);
+	if (report->swept > 0)
+		(void)fprintf(out,
+			      "\nWho still points to freed blocks: %" PRIu64
+			      " looked for, %.1f MiB of memory read\n",
+			      report->swept, (double)report->sweep_bytes / (1 << 20));
+	for (size_t i = 0; i < report->dangling.count && (verbose || i < FINDINGS_SHOWN); i++)
+		print_dangling(&report->dangling.items[i], verbose, out);
+	print_suspects(report, verbose, out);
+	for (size_t i = 0; i < report->notes.count; i++)
+		(void)fprintf(out, "%snote: %s\n", i == 0 ? "\n" : "", report->notes.items[i]);
+	(void)fprintf(out, "\nSeed %" PRIu64 "; case: %s\n", report->seed, report->case_dir);
+}

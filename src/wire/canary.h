@@ -1,0 +1,75 @@
+/*
+ * What the heap observer writes beside and into blocks, and how to know it again.
+ *
+ * A guard stands before and behind every block, poison in every freed one. Both are one word per
+ * block, repeated, made of the block's address and the seed: 48 bits of it, six to a byte, and the
+ * upper two bits of each byte are 10. So no byte is ever 0, ASCII or 0xff (what stray writes write
+ * most), no word is an address that the CPU would take (a poisoned pointer faults when it is used),
+ * and a poisoned word that turns up in a register names the block that it was read from.
+ */
+#ifndef REDHAND_WIRE_CANARY_H
+#define REDHAND_WIRE_CANARY_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "wire/checksum.h"
+
+enum canary_kind {
+	CANARY_GUARD = 21, /* five bits; nothing else is a sound word */
+	CANARY_POISON = 10,
+};
+
+#define CANARY_MARK 0x8080808080808080ull
+#define CANARY_MARK_MASK 0xc0c0c0c0c0c0c0c0ull
+#define CANARY_BITS ((1ull << 48) - 1)
+#define CANARY_START_BITS 43u /* blocks lie at multiples of 16, below 2^47 */
+
+static inline uint64_t canary_spread(uint64_t x)
+{
+	x = (x & 0xffffff) | (x & 0xffffff000000) << 8;
+	x = (x & 0x00000fff00000fff) | (x & 0x00fff00000fff000) << 4;
+	x = (x & 0x003f003f003f003f) | (x & 0x0fc00fc00fc00fc0) << 2;
+	return x | CANARY_MARK;
+}
+
+static inline uint64_t canary_gather(uint64_t x)
+{
+	x &= ~CANARY_MARK_MASK;
+	x = (x & 0x003f003f003f003f) | (x & 0x3f003f003f003f00) >> 2;
+	x = (x & 0x00000fff00000fff) | (x & 0x0fff00000fff0000) >> 4;
+	return (x & 0xffffff) | (x & 0x00ffffff00000000) >> 8;
+}
+
+/* The word of the block at `start`. */
+static inline uint64_t canary_word(uint64_t seed, uint64_t start, enum canary_kind kind)
+{
+	uint64_t bits = start >> 4 | (uint64_t)kind << CANARY_START_BITS;
+
+	return canary_spread((bits ^ seed) & CANARY_BITS);
+}
+
+/* False: no such word of this seed. One word in 2^18 of those that look like one is taken for it by
+ * chance. */
+static inline bool canary_decode(uint64_t seed, uint64_t word, enum canary_kind kind,
+				 uint64_t *ret_start)
+{
+	uint64_t bits;
+
+	if ((word & CANARY_MARK_MASK) != CANARY_MARK)
+		return false;
+	bits = (canary_gather(word) ^ seed) & CANARY_BITS;
+	if (bits >> CANARY_START_BITS != (uint64_t)kind)
+		return false;
+	*ret_start = (bits & ((1ull << CANARY_START_BITS) - 1)) << 4;
+	return true;
+}
+
+/* Are freed blocks of this context overwritten in the trial with this seed? Both sides decide it
+ * alike; in a share of `ppm` millionths of all contexts and trials, each by itself. */
+static inline bool canary_chance(uint64_t seed, uint64_t stack_hash, uint32_t ppm)
+{
+	return checksum_mix(seed ^ 0x706f69736f6eull, stack_hash) % 1000000 < ppm;
+}
+
+#endif

@@ -1,0 +1,311 @@
+/*
+ * `heap_guest MODE`: what a program may expect of its heap. It prints what it sees; the driver runs
+ * it with and without guards and compares. Addresses and usable sizes may differ, so they are not
+ * printed.
+ */
+#include <errno.h>
+#include <malloc.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <sys/time.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static int bad;
+
+static void expect(int good, const char *what)
+{
+	if (!good) {
+		printf("not so: %s\n", what);
+		bad = 1;
+	}
+}
+
+static void use(void *block, size_t size, size_t align, const char *what)
+{
+	expect(block != NULL, what);
+	expect((uintptr_t)block % align == 0, what);
+	expect(malloc_usable_size(block) >= size, what);
+	memset(block, 0x77, malloc_usable_size(block));
+}
+
+static void mode_entry_points(void)
+{
+	size_t align, size;
+	void *block;
+
+	for (size = 0; size < 70000; size = size * 5 / 3 + 1) {
+		unsigned char *zeroed = calloc(1, size);
+		size_t i;
+
+		for (i = 0; i < size; i++)
+			expect(zeroed[i] == 0, "calloc gives zeros");
+		use(zeroed, size, 16, "calloc");
+		free(zeroed);
+		block = malloc(size);
+		use(block, size, 16, "malloc");
+		free(block);
+		block = valloc(size);
+		use(block, size, 4096, "valloc");
+		free(block);
+		block = pvalloc(size);
+		use(block, size, 4096, "pvalloc");
+		free(block);
+		for (align = 8; align <= (1u << 21); align *= 4) {
+			block = memalign(align, size);
+			use(block, size, align, "memalign");
+			block = realloc(block, size + 100);
+			use(block, size + 100, 16, "realloc of memalign");
+			free(block);
+			expect(!posix_memalign(&block, align, size), "posix_memalign");
+			use(block, size, align, "posix_memalign");
+			free(block);
+			block = aligned_alloc(align, size);
+			use(block, size, align, "aligned_alloc");
+			free(block);
+		}
+	}
+	block = realloc(NULL, 10);
+	use(block, 10, 16, "realloc of NULL");
+	expect(realloc(block, 0) == NULL, "realloc to nothing");
+	block = reallocarray(NULL, 3, 7);
+	use(block, 21, 16, "reallocarray");
+	free(block);
+	free(NULL);
+	expect(malloc_usable_size(NULL) == 0, "usable size of NULL");
+}
+
+static void mode_refusals(void)
+{
+	volatile size_t huge = SIZE_MAX, half = SIZE_MAX / 2;
+	void *block = (void *)1, *kept = malloc(50);
+
+	memset(kept, 5, 50);
+	errno = 0;
+	expect(!malloc(huge) && errno == ENOMEM, "malloc of too much");
+	errno = 0;
+	expect(!malloc(half) && errno == ENOMEM, "malloc of half of too much");
+	errno = 0;
+	expect(!calloc(half, 3) && errno == ENOMEM, "calloc that overflows");
+	errno = 0;
+	expect(!realloc(kept, half) && errno == ENOMEM, "realloc of too much");
+	expect(((char *)kept)[49] == 5, "realloc that failed keeps the block");
+	errno = 0;
+	expect(!reallocarray(kept, half, 3) && errno == ENOMEM, "reallocarray that overflows");
+	errno = 7;
+	expect(posix_memalign(&block, 3, 10) == EINVAL && errno == 7 && block == (void *)1,
+	       "posix_memalign with a wrong alignment");
+	expect(posix_memalign(&block, 64, half) == ENOMEM && block == (void *)1,
+	       "posix_memalign of too much");
+	errno = 7;
+	free(kept);
+	expect(errno == 7, "free keeps errno");
+}
+
+/* Contents survive every way of resizing; the sum is the same for any sound allocator. */
+static void mode_storm(void)
+{
+	static struct {
+		unsigned char *bytes;
+		size_t size;
+		unsigned char seed;
+	} slots[500];
+	unsigned state = 12345;
+	uint64_t sum = 0;
+	int round;
+
+	for (round = 0; round < 60000; round++) {
+		unsigned random = state = state * 1103515245u + 12345u;
+		unsigned at = (random >> 8) % 500, how = (random >> 20) % 10;
+		size_t size = (random >> 4) % (how == 9 ? 200000 : 600), i;
+
+		for (i = 0; i < slots[at].size; i++)
+			if (slots[at].bytes[i] != (unsigned char)(slots[at].seed + i))
+				expect(0, "a block keeps what is in it");
+		if (how < 3) {
+			free(slots[at].bytes);
+			slots[at].bytes = how ? malloc(size) : calloc(size, 1);
+		} else if (how == 3) {
+			free(slots[at].bytes);
+			slots[at].bytes = memalign(64, size);
+		} else {
+			size_t kept = slots[at].size < size ? slots[at].size : size;
+
+			slots[at].bytes = realloc(slots[at].bytes, size + 1);
+			for (i = 0; i < kept; i++)
+				sum = sum * 31 + slots[at].bytes[i];
+		}
+		slots[at].size = size;
+		slots[at].seed = (unsigned char)random;
+		for (i = 0; i < size; i++)
+			slots[at].bytes[i] = (unsigned char)(slots[at].seed + i);
+	}
+	printf("%llx\n", (unsigned long long)sum);
+}
+
+static void *worker(void *number)
+{
+	uint64_t *sums = number;
+	char *blocks[100] = { 0 };
+	unsigned i;
+
+	for (i = 0; i < 30000; i++) {
+		unsigned at = i * 7919u % 100;
+
+		blocks[at] = realloc(blocks[at], i % 300 + 1);
+		blocks[at][i % 300] = (char)i;
+		*sums += (unsigned char)blocks[at][i % 300];
+		if (i % 3 == 0) {
+			free(blocks[at]);
+			blocks[at] = NULL;
+		}
+	}
+	for (i = 0; i < 100; i++)
+		free(blocks[i]);
+	return NULL;
+}
+
+static void mode_threads(void)
+{
+	uint64_t sums[6] = { 0 };
+	pthread_t threads[6];
+	int round, i;
+
+	for (round = 0; round < 3; round++) {
+		for (i = 0; i < 6; i++)
+			pthread_create(&threads[i], NULL, worker, &sums[i]);
+		for (i = 0; i < 6; i++)
+			pthread_join(threads[i], NULL);
+	}
+	for (i = 0; i < 6; i++)
+		printf("%llu\n", (unsigned long long)sums[i]);
+}
+
+/* A handler that allocates, in the middle of whatever. glibc's own malloc does not allow it, so it
+ * happens only while the program is not in it, as far as a flag can tell. */
+static volatile sig_atomic_t inside, handled;
+static void *volatile handed;
+
+static void on_alarm(int signo)
+{
+	(void)signo;
+	if (inside)
+		return;
+	free(handed);
+	handed = malloc(77);
+	memset(handed, 1, 77);
+	handled++;
+}
+
+static void mode_signals(void)
+{
+	struct itimerval often = { { 0, 300 }, { 0, 300 } }, never = { { 0, 0 }, { 0, 0 } };
+	struct sigaction action = { .sa_handler = on_alarm, .sa_flags = SA_RESTART };
+	int i;
+
+	sigaction(SIGALRM, &action, NULL);
+	setitimer(ITIMER_REAL, &often, NULL);
+	for (i = 0; i < 300000 || handled < 20; i++) {
+		void *block;
+
+		inside = 1;
+		block = malloc(i % 500);
+		inside = 0;
+		inside = 1;
+		free(block);
+		inside = 0;
+	}
+	setitimer(ITIMER_REAL, &never, NULL);
+	free(handed);
+	puts("done");
+}
+
+/* Children of fork, of a bare clone that libc does not know of, and of vfork. */
+static void mode_children(void)
+{
+	void *blocks[50], *freed[50];
+	int i, status, kind;
+
+	for (i = 0; i < 50; i++) {
+		blocks[i] = memset(malloc(i * 11), i, i * 11);
+		freed[i] = malloc(40);
+	}
+	for (i = 0; i < 50; i++)
+		free(freed[i]);
+	fflush(stdout);
+	for (kind = 0; kind < 2; kind++) {
+		pid_t child = kind ? (pid_t)syscall(SYS_clone, SIGCHLD, 0, 0, 0, 0) : fork();
+
+		if (!child) {
+			for (i = 0; i < 50; i++) {
+				blocks[i] = realloc(blocks[i], i * 23 + 1);
+				expect(i == 0 || ((char *)blocks[i])[i * 11 - 1] == (char)i,
+				       "a child's block keeps what is in it");
+				free(blocks[i]);
+				free(malloc(100));
+			}
+			_exit(bad);
+		}
+		waitpid(child, &status, 0);
+		printf("%d\n", status);
+		fflush(stdout);
+	}
+	if (!vfork())
+		_exit(0);
+	wait(&status);
+	for (i = 0; i < 50; i++)
+		free(blocks[i]);
+	expect(malloc_trim(0) >= 0, "malloc_trim");
+}
+
+/* A limit that quarantine would break if it did not give back. */
+static void mode_little_memory(void)
+{
+	struct rlimit limit = { 0, 0 };
+	size_t used = 0, i;
+	FILE *statm = fopen("/proc/self/statm", "r");
+	long pages = 0;
+
+	if (!statm || fscanf(statm, "%ld", &pages) != 1)
+		exit(2);
+	fclose(statm);
+	limit.rlim_cur = limit.rlim_max = (rlim_t)pages * 4096 + (48u << 20);
+	setrlimit(RLIMIT_AS, &limit);
+	for (i = 0; i < 400; i++) {
+		char *block = malloc(1 << 20);
+
+		expect(block != NULL, "memory that was freed can be had again");
+		if (!block)
+			return;
+		memset(block, 1, 1 << 20);
+		free(block);
+		used += 1 << 20;
+	}
+	printf("%zu\n", used);
+}
+
+int main(int argc, char **argv)
+{
+	static const struct {
+		const char *name;
+		void (*run)(void);
+	} modes[] = { { "entry-points", mode_entry_points },
+		      { "refusals", mode_refusals },
+		      { "storm", mode_storm },
+		      { "threads", mode_threads },
+		      { "signals", mode_signals },
+		      { "children", mode_children },
+		      { "little-memory", mode_little_memory } };
+	unsigned i;
+
+	for (i = 0; i < sizeof(modes) / sizeof(modes[0]); i++)
+		if (argc > 1 && !strcmp(argv[1], modes[i].name))
+			modes[i].run();
+	return bad;
+}

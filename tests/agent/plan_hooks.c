@@ -1,0 +1,77 @@
+/*
+ * Plans hooks and writes the agent's plan: plan_hooks FILE PROGRAM SPEC...
+ *
+ * SPEC is ret:FUNC, argN:FUNC, or what --allocator takes. Prints each hook on a line, notes and errors
+ * behind "note:" and "error:". Exit 1 when one is refused.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "engine/hooks/allocator.h"
+#include "wire/plan.h"
+
+static int plan_one(struct hook_planner *planner, const char *text, uint32_t watch,
+		    struct strbuf *items, struct err *err)
+{
+	if (strncmp(text, "ret:", 4) == 0)
+		return hook_plan_watch(planner, text + 4, -1, watch, items, err);
+	if (strncmp(text, "arg", 3) == 0 && text[4] == ':')
+		return hook_plan_watch(planner, text + 5, text[3] - '0', watch, items, err);
+	return allocator_plan(planner, text, items, err);
+}
+
+static void print_hook(const struct plan_hook *hook)
+{
+	printf("hook %s module=%s at=0x%llx form=%s%s%s%s%s covered=%u before=%u moved=%u fixups=%u bytes=",
+	       hook->label, hook->place.module, (unsigned long long)hook->place.offset,
+	       hook->form == PLAN_HOOK_TRAP ? "trap" : "jump",
+	       hook->flags & PLAN_HOOK_EXIT ? " exit" : "",
+	       hook->flags & PLAN_HOOK_PUSHES ? " pushes" : "",
+	       hook->flags & PLAN_HOOK_TAIL ? " tail" : "",
+	       hook->flags & PLAN_HOOK_LOADER ? " loader" : "", hook->covered, hook->before,
+	       hook->moved_bytes, hook->fixup_count);
+	for (uint32_t i = 0; i < hook->moved_bytes; i++)
+		printf("%02x", hook->moved[i]);
+	printf("\n");
+}
+
+static int write_plan(const char *path, const struct strbuf *items)
+{
+	AUTO(mem_freep) unsigned char *bytes = mem_alloc(PLAN_BYTES_MAX);
+	const struct plan_item *item = NULL;
+	struct plan_header plan;
+	FILE *file = fopen(path, "wb");
+	size_t len;
+
+	plan_init(&plan, PLAN_OBSERVE_IDS);
+	len = plan_seal(&plan, items->data, items->len, bytes, PLAN_BYTES_MAX);
+	while (len > 0 && (item = plan_next(bytes, item)))
+		if (item->type == PLAN_ITEM_HOOK)
+			print_hook((const struct plan_hook *)item);
+	return len == 0 || !file || fwrite(bytes, 1, len, file) != len || fclose(file) ? 1 : 0;
+}
+
+int main(int argc, char **argv)
+{
+	AUTO(hook_planner_freep) struct hook_planner *planner = NULL;
+	AUTO(strbuf_deinit) struct strbuf items = { 0 };
+	struct err err = { 0 };
+	int failed = 0;
+
+	if (argc < 3)
+		return 2;
+	if (hook_planner_new(argv[2], NULL, NULL, &planner, &err) < 0) {
+		printf("error: %s\n", err.message);
+		return 1;
+	}
+	for (int i = 3; i < argc; i++) {
+		err = (struct err){ 0 };
+		if (plan_one(planner, argv[i], (uint32_t)(i - 3), &items, &err) == 0)
+			continue;
+		printf("error: %s (%s)\n", err.message, err.remedy);
+		failed = 1;
+	}
+	for (size_t i = 0; i < hook_planner_notes(planner)->count; i++)
+		printf("note: %s\n", hook_planner_notes(planner)->items[i]);
+	return write_plan(argv[1], &items) || failed;
+}

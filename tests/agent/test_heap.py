@@ -1,0 +1,95 @@
+#!/usr/bin/env python3
+"""The heap observer keeps the contract of malloc, and sees what is wrong."""
+import os
+import shutil
+import sys
+
+from rig import Rig, Tap
+
+GUEST = ['entry-points', 'refusals', 'storm', 'threads', 'signals', 'children', 'little-memory']
+INNOCENT = ['full-size', 'pool', 'growing', 'threads', 'forking', 'tagged']
+SMALL = ['quarantine_mib=1', 'timer_ms=1']
+PLANS = {'': ([], GUEST), 'a small quarantine': (SMALL, ['storm', 'threads', 'children']),
+         'no quarantine': (['quarantine_mib=0'], ['storm'])}
+PROGRAMS = [
+    ('python3', ['/usr/bin/python3', '-c', 'import json, threading; d = {i: [str(i)] * 3 for i in range(9999)}; print(len(json.dumps(d)))'], {}),
+    ('python3 on malloc', ['/usr/bin/python3', '-c', 'import json, re; print(len(json.dumps({i: [str(i)] * 3 for i in range(3000)})), re.sub("a+", "b", "xaay"))'], {'PYTHONMALLOC': 'malloc'}),
+    ('gcc', ['sh', '-c', 'echo "int main(void) { return 3; }" > a.c && gcc -O2 a.c -o a.out; ./a.out'], {}),
+    ('git', ['sh', '-c', 'rm -rf r; git init -q r && cd r && git config user.email a@b && git config user.name n && echo 1 > f && git add f && git commit -qm c && git log -p --format=%s'], {}),
+    ('perl', ['perl', '-e', 'my %h; $h{$_} = [1..5] for 1..5000; print scalar(keys %h), "\\n"; print `echo sub`; exit 7'], {}),
+    ('node', ['node', '-e', 'const a = []; for (let i = 0; i < 1e5; i++) a.push({i, s: String(i)}); console.log(a.length); process.exit(9)'], {}),
+    ('sqlite3', ['sqlite3', ':memory:', 'create table t(a); with recursive c(x) as (select 1 union all select x + 1 from c where x < 20000) insert into t select x from c; select sum(a) from t;'], {}),
+    ('bash', ['bash', '-c', 'for i in 1 2 3; do echo $i | tr 1-3 a-c | sed s/^/x/; done; (exit 3) || echo $?; exit 6'], {}),
+]
+
+
+def accusations(records):
+    return [r.text for r in records if r.type in ('HEAP_DAMAGE', 'BAD_FREE')]
+
+
+def unharmed(tap, rig, name, command, plan, environment):
+    plain = rig.plain(command, environment=dict(environment))
+    seen, trial = rig.observed(command, 'heap', plan=plan, environment=dict(environment))
+    tap.check((plain.returncode, plain.stdout, plain.stderr) ==
+              (seen.returncode, seen.stdout, seen.stderr), name + ': unharmed', f'{plain}\n{seen}')
+    records = rig.records(trial)
+    retired = [r.text for r in records if r.type == 'HEADER' and r['retired'] != '0']
+    tap.check(not retired, name + ': nobody retired', retired)
+    tap.check(not accusations(records), name + ': nobody accused', accusations(records)[:4])
+    return records
+
+
+def check_rounds(tap, rig, victims):
+    """Every block is looked at, and the damage is found by the first look after it."""
+    program = os.path.join(victims, 'heap_tests')
+    for defect, kind, check in (('overflow', '2', '3'), ('underflow', '1', '3'), ('use', '3', '3'),
+                                ('late-overflow', '2', '1'), ('use-crash', '3', '5')):
+        _, trial = rig.observed([program, defect], 'heap')
+        found = [r for r in rig.records(trial) if r.type == 'HEAP_DAMAGE']
+        tap.check([(r['kind'], r['check']) for r in found] == [(kind, check)], defect + ': seen once, at once',
+                  [r.text for r in found])
+    # So small a quarantine that it leaves before anybody looks.
+    _, trial = rig.observed([program, 'use-evicted'], 'heap', plan=['quarantine_mib=1', 'timer_ms=0'])
+    found = [r for r in rig.records(trial) if r.type == 'HEAP_DAMAGE']
+    tap.check([(r['kind'], r['check']) for r in found] == [('3', '7')], 'use-evicted: seen when it leaves',
+              [r.text for r in found])
+    _, trial = rig.observed([program, 'none'], 'heap')
+    rounds = [r for r in rig.records(trial) if r.type == 'ROUND']
+    tap.check(len(rounds) == 1 and rounds[0]['whole'] == '1' and int(rounds[0]['live']) >= 2 and
+              int(rounds[0]['quarantined']) >= 300, 'a round at exit looks at all', [r.text for r in rounds])
+
+
+def check_sweep(tap, rig, victims):
+    program = os.path.join(victims, 'heap_tests')
+    _, trial = rig.observed([program, 'use'], 'heap', plan=['sweep=2', 'sweep_at=1'])
+    records = rig.records(trial)
+    held = [r for r in records if r.type == 'HOLDER' and r['kind'] in ('1', '2', '4')]
+    tap.check(len({r['target'] for r in held}) == 1, 'sweep: one freed block is held, by a global',
+              [r.text for r in held[:4]])
+
+
+def main():
+    rig, tap = Rig(sys.argv[1], sys.argv[2]), Tap()
+    guest = os.path.join(os.path.abspath(sys.argv[2]), 'heap_guest')
+    victims = os.environ['VICTIMS']
+    try:
+        for name, (plan, modes) in PLANS.items():
+            for mode in modes:
+                unharmed(tap, rig, ' with '.join(filter(None, (mode, name))), [guest, mode], plan, {})
+        for which in INNOCENT:
+            unharmed(tap, rig, which, [os.path.join(victims, 'heap_innocent'), which],
+                     SMALL, {})
+        for name, command, environment in PROGRAMS:
+            program = command[0] if command[0] != 'sh' else name
+            if not shutil.which(program):
+                tap.skip(name, 'not installed')
+                continue
+            unharmed(tap, rig, name, command, [], environment)
+        check_rounds(tap, rig, victims)
+        check_sweep(tap, rig, victims)
+        return tap.end()
+    finally:
+        rig.close()
+
+
+sys.exit(main())

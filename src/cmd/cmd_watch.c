@@ -138,18 +138,15 @@ static int watch(const struct invocation *inv, struct watch_report *report, stru
 					 .failures = options->failures,
 					 .progress = progress_show,
 					 .progress_ctx = &progress };
-	enum watch_mode mode = WATCH_AUTO;
 	int r = check(options, err);
 
 	if (r == 0)
-		r = watch_mode_choose((enum watch_mode)options->mode, &mode, &report->mode_reason,
-				      err);
-	if (r == 0)
 		r = trial_setup_init(&setup, &options->trial, "watch", inv->program, err);
+	if (r == 0)
+		r = trial_setup_watch(&setup, (enum watch_mode)options->mode, &report->mode_reason,
+				      err);
 	if (r == 0 && setup.unobserved)
 		r = err_set(err, -ENOTSUP, "%s: its memory cannot be watched", setup.unobserved);
-	if (mode == WATCH_PTRACE)
-		setup.settings.flags |= TRIAL_TRACED;
 	aim.program = setup.program_path;
 	aim.cwd = options->trial.cwd;
 	aim.env = &setup.slot_env;
@@ -162,7 +159,6 @@ static int watch(const struct invocation *inv, struct watch_report *report, stru
 	for (size_t i = 0; i < options->on.count; i++)
 		strbuf_addf(&setup.identity, "on %s\n", options->on.items[i]);
 	strbuf_addf(&setup.identity, "when %s\n", options->when ? options->when : "");
-	strbuf_addf(&setup.identity, "mode %s\n", watch_mode_names[mode]);
 	request.identity = trial_setup_identity(&setup, "watch");
 	progress_init(&progress);
 	r = watch_run(*cs, &request, report, err);

@@ -119,6 +119,26 @@ static bool has_item(const struct strbuf *items, enum plan_item_type type)
 	return false;
 }
 
+static bool has_watch(const struct strbuf *items)
+{
+	struct plan_item item;
+
+	for (size_t at = 0; items->len - at >= sizeof(item); at += item.bytes) {
+		memcpy(&item, items->data + at, sizeof(item));
+		if (item.type == PLAN_ITEM_WATCH)
+			return true;
+		if (item.bytes < sizeof(item) || item.bytes > items->len - at)
+			break;
+	}
+	return false;
+}
+
+bool observe_watches(const struct trial_settings *settings, const struct trial_job *job)
+{
+	return job->observer >= OBSERVE_IDS &&
+	       (has_watch(&settings->plan_items) || has_watch(&job->plan_items));
+}
+
 int observe_write_plan(const struct trial_settings *settings, const struct trial_job *job,
 		       int trials, const char *name, pid_t tracer, struct err *err)
 {

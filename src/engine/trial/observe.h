@@ -26,6 +26,9 @@ void observe_heap_defaults(uint64_t seed, struct plan_heap *ret);
 void observe_environment(const struct trial_settings *settings, const struct trial_job *job,
 			 struct strv *env);
 
+/* Is memory watched in this trial? */
+bool observe_watches(const struct trial_settings *settings, const struct trial_job *job);
+
 /* Writes the plan into the trial's directory; nothing when the observer needs none. tracer: 0 when
  * there is none. */
 int observe_write_plan(const struct trial_settings *settings, const struct trial_job *job,

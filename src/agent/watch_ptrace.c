@@ -191,7 +191,11 @@ bool watch_ptrace_trap_sigsafe(const siginfo_t *info, uint64_t *ret_tag, bool *r
 
 bool watch_ptrace_nameless_sigsafe(const siginfo_t *info)
 {
-	return state.open && info->si_code == CODE_TRAP_HWBKPT;
+	if (!state.open || info->si_code != CODE_TRAP_HWBKPT)
+		return false;
+	if (!has_yielded_sigsafe())
+		__atomic_store_n(state.yielded, LOG_YIELDED_KILLED, __ATOMIC_RELAXED);
+	return true;
 }
 
 /* In a vfork child `state` is the parent's, which goes on as before. */

@@ -12,6 +12,7 @@
  *    exactly once, with the same arguments, and keeps errno.
  *  - Put a jump or a breakpoint into functions that the plan names, while nobody can run them: see
  *    hooked.h.
+ *  - Stop for the tracer, where the plan names one: watch_ptrace.h.
  *  - Have a handler for SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGTRAP, SIGABRT and SIGSYS. The target
  *    keeps its own view of its dispositions, masks and alternate stacks: see signals.h.
  *
@@ -43,6 +44,7 @@
  *    predicate.c does a hit count?
  *    chaos.c     disturbances that the plan asks for, to raise the odds
  *    plan_apply.c   the items of the plan
+ *    watch.c     what is watched; watch_registers.c with what; hit.c writes down who was caught
  *    hooked.c    hooks on functions of the target itself; hooked_fast.c what they mostly do
  *    hooks_*.c   the hooks, each fits a screen
  *

@@ -12,7 +12,7 @@
 #include "agent/real.h"
 #include "agent/thread.h"
 #include "agent/watch.h"
-#include "agent/watch_perf.h"
+#include "agent/watch_registers.h"
 #include "wire/checksum.h"
 
 #define WRITER_PROBES 16u
@@ -270,8 +270,10 @@ static void stop_here(const struct plan_watch *plan)
 {
 	static uint32_t stopped;
 
-	if ((plan->flags & PLAN_WATCH_STOP) && !__atomic_exchange_n(&stopped, 1, __ATOMIC_RELAXED))
-		(void)raw_syscall2(SYS_kill, agent.pid, SIGSTOP);
+	if (!(plan->flags & PLAN_WATCH_STOP) || __atomic_exchange_n(&stopped, 1, __ATOMIC_RELAXED))
+		return;
+	watch_registers_yield_sigsafe(); /* or the debugger could not attach */
+	(void)raw_syscall2(SYS_kill, agent.pid, SIGSTOP);
 }
 
 /* ---- the trap -------------------------------------------------------------------------------- */
@@ -391,7 +393,8 @@ static struct watch_armed *armed_at(uint64_t address)
 
 /* Some hypervisors lose the debug status register now and then (seen once in 150,000 hits): the
  * kernel then takes the exception for an `int1` instruction and sends TRAP_BRKPT. Where there is no
- * such instruction, it was a watchpoint; which one, the values tell. */
+ * such instruction, it was a watchpoint; which one, the values tell. The same where the tracer that
+ * set the registers has been killed: the kernel leaves them set. */
 static bool nameless_trap(const siginfo_t *info, const ucontext_t *context)
 {
 	uint64_t rip = greg(context, REG_RIP);
@@ -399,8 +402,11 @@ static bool nameless_trap(const siginfo_t *info, const ucontext_t *context)
 	unsigned i, count = 0, changed = 0;
 	uint8_t byte = 0;
 
-	if (info->si_code != CODE_TRAP_BRKPT || (uint64_t)info->si_addr != rip ||
-	    !watch_read_sigsafe(&byte, rip - 1, 1) || byte == OPCODE_INT1)
+	if (watch_registers_mode() == LOG_WATCH_OFF)
+		return false;
+	if (!watch_registers_nameless_sigsafe(info) &&
+	    (info->si_code != CODE_TRAP_BRKPT || (uint64_t)info->si_addr != rip ||
+	     !watch_read_sigsafe(&byte, rip - 1, 1) || byte == OPCODE_INT1))
 		return false;
 	for (i = 0; i < WATCH_ARMED_MAX; i++) {
 		struct watch_armed *armed = &watch_state.armed[i];
@@ -420,7 +426,7 @@ static bool nameless_trap(const siginfo_t *info, const ucontext_t *context)
 	/* The same value once more: no doubt where there is only one. */
 	if (count == 1 && !changed && only->number)
 		caught(only, only->number, 0, context);
-	return count > 0;
+	return true; /* also where no object is armed: a register keeps its aim until the next */
 }
 
 bool hit_trap_sigsafe(const siginfo_t *info, const ucontext_t *context)
@@ -431,7 +437,7 @@ bool hit_trap_sigsafe(const siginfo_t *info, const ucontext_t *context)
 
 	if (!watch_state.area)
 		return false;
-	if (!watch_perf_trap_sigsafe(info, &tag, &late))
+	if (!watch_registers_trap_sigsafe(info, &tag, &late))
 		return nameless_trap(info, context);
 	armed = armed_at((uint64_t)info->si_addr);
 	number = armed ? __atomic_load_n(&armed->number, __ATOMIC_ACQUIRE) : 0;

@@ -1,5 +1,5 @@
 /*
- * exec, spawn, exit and dlclose.
+ * exec, spawn, exit, dlclose and ptrace.
  *
  * The agent must be in the next image too: when the target hands over an environment of its own,
  * the two variables are added to a copy on the stack. Nothing here allocates, so a vfork child may
@@ -13,6 +13,7 @@
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ptrace.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -24,6 +25,7 @@
 #include "agent/real.h"
 #include "agent/signals.h"
 #include "agent/text.h"
+#include "agent/watch_ptrace.h"
 
 #define AGENT_NAME "libredhand-agent.so"
 #define PATH_ROOM 1024u
@@ -372,4 +374,26 @@ EXPORT int dlclose(void *handle)
 
 	modules_stale_sigsafe();
 	return r;
+}
+
+/* A process has one tracer at most: where the target debugs, ours makes room. A vfork child comes
+ * through, too (gdb starts programs so). */
+EXPORT long ptrace(enum __ptrace_request request, ...)
+{
+	va_list list;
+	void *address, *data;
+	int saved = errno;
+	pid_t pid;
+
+	va_start(list, request);
+	pid = va_arg(list, pid_t);
+	address = va_arg(list, void *);
+	data = va_arg(list, void *);
+	va_end(list);
+	if (request == PTRACE_TRACEME)
+		watch_ptrace_yield_sigsafe(0);
+	else if (request == PTRACE_ATTACH || request == PTRACE_SEIZE)
+		watch_ptrace_yield_sigsafe(pid);
+	errno = saved;
+	return real.ptrace((int)request, pid, address, data);
 }

@@ -64,6 +64,7 @@ struct real {
 	int (*posix_spawnp)(pid_t *, const char *, const void *, const void *, char *const[],
 			    char *const[]);
 	void (*exit_now)(int); /* _exit */
+	long (*ptrace)(int, ...);
 
 	int (*ftruncate)(int, off_t);
 	int (*truncate)(const char *, off_t);

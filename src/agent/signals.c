@@ -12,6 +12,7 @@
 #include "agent/log.h"
 #include "agent/real.h"
 #include "agent/thread.h"
+#include "agent/watch_ptrace.h"
 
 #define SIGNALS 65
 
@@ -119,6 +120,9 @@ static void install(int signo, const struct sigaction *action)
 	if (signo == SIGTRAP && hooked.traps)
 		ours.sa_flags |= SA_NODEFER; /* the target's handler may come upon one */
 	ours.sa_flags |= SA_SIGINFO;
+	/* A tracer's traps are forced: one inside the handler must not find the signal blocked. */
+	if (signo == SIGTRAP && agent.plan.tracer)
+		ours.sa_flags |= SA_NODEFER;
 	ours.sa_sigaction = handler;
 	(void)real.sigaction(signo, &ours, NULL);
 }
@@ -161,7 +165,8 @@ static bool own_fault(int signo, const siginfo_t *info, ucontext_t *context)
 
 	if (info->si_code <= 0)
 		return false;
-	if (signo == SIGTRAP && info->si_code == SI_KERNEL && hooked_trap_sigsafe(context))
+	if (signo == SIGTRAP && info->si_code == SI_KERNEL &&
+	    (hooked_trap_sigsafe(context) || watch_ptrace_unanswered_sigsafe(context)))
 		return true;
 	/* Reading a broken stack or a library that goes away: what __builtin_longjmp would do. */
 	if ((signo == SIGSEGV || signo == SIGBUS) && self && self->recovery_armed &&

@@ -9,7 +9,7 @@
 #include "agent/log.h"
 #include "agent/memory.h"
 #include "agent/modules.h"
-#include "agent/watch_perf.h"
+#include "agent/watch_registers.h"
 #include "wire/checksum.h"
 
 #define LOCK_SPINS 20000u
@@ -318,7 +318,7 @@ void watch_retire_register_sigsafe(unsigned n, uint64_t address)
 					 __ATOMIC_RELAXED))
 		return;
 	if (register_free(n) && state.aims[n].address == address) {
-		watch_perf_park_sigsafe(n);
+		watch_registers_park_sigsafe(n);
 		state.aims[n].bytes = 0;
 		state.aims[n].address = 0;
 	}
@@ -396,7 +396,7 @@ static int armed_aim(uint32_t owner, const struct aim *pieces, unsigned count)
 
 		n = chosen[i];
 		if (aim->address != pieces[i].address || aim->bytes != pieces[i].bytes) {
-			trouble = watch_perf_aim_sigsafe(n, pieces[i].address, pieces[i].bytes,
+			trouble = watch_registers_aim_sigsafe(n, pieces[i].address, pieces[i].bytes,
 							 n + 1);
 			if (trouble)
 				return trouble;
@@ -690,15 +690,16 @@ static void area_place(void)
 
 static void registers_open(void)
 {
-	int trouble = watch_perf_open();
+	int trouble = watch_registers_open(agent.plan.tracer != 0,
+					   &watch_state.area->rows[0].yielded);
 	uint32_t i;
 
 	for (i = 0; i < watch_state.count; i++) {
 		struct log_watch_row *row = &watch_state.area->rows[i];
 
 		row->trouble = trouble;
-		row->mode = trouble ? LOG_WATCH_OFF : LOG_WATCH_PERF;
-		row->kernel_writes = watch_perf_sees_kernel();
+		row->mode = watch_registers_mode();
+		row->kernel_writes = watch_registers_see_kernel();
 	}
 }
 
@@ -731,14 +732,14 @@ void watch_after_fork(void)
 		return;
 	area_place();
 	state.lock = 0;
-	watch_perf_after_fork();
+	watch_registers_after_fork();
 	registers_open();
 	if (watch_contexts)
 		memset(watch_contexts, 0, agent.plan.context_rows * sizeof(uint16_t));
 	/* What was watched is watched in the child, too, with rows in its own log. */
 	for (i = 0; i < WATCH_REGISTERS; i++)
 		if (state.aims[i].bytes)
-			(void)watch_perf_aim_sigsafe(i, state.aims[i].address, state.aims[i].bytes,
+			(void)watch_registers_aim_sigsafe(i, state.aims[i].address, state.aims[i].bytes,
 						     i + 1);
 	for (i = 0; i < WATCH_ARMED_MAX; i++) {
 		struct watch_armed *armed = &watch_state.armed[i];

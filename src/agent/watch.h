@@ -3,7 +3,7 @@
  *
  * A watch of the plan is about a fixed address, or about objects: blocks of certain contexts, or
  * what a hook on a function hands over. Up to four objects are armed at a time, as far as the debug
- * registers go (watch_perf.h); which, is the plan's policy. hit.c writes down who was caught.
+ * registers go (watch_registers.h); which, is the plan's policy. hit.c writes down who was caught.
  *
  * Arming happens in hooks, under a lock that nobody holds for longer than a few system calls and
  * that nobody takes in a handler. An object that ends is only marked: its register is aimed anew

@@ -10,11 +10,10 @@
 
 #include "agent/agent.h"
 #include "agent/arch/x86_64.h"
+#include "wire/tracer.h"
 
 #define FDS_FROM 900u /* below the usual limit of 1024, above what select(2) users expect */
-/* <asm-generic/siginfo.h>; libc's own header may not have them yet. */
-#define CODE_TRAP_PERF 6
-#define FLAG_ASYNC 1u
+#define FLAG_ASYNC 1u /* TRAP_PERF_FLAG_ASYNC of <asm-generic/siginfo.h> */
 
 static struct {
 	struct perf_event_attr attr[WATCH_REGISTERS];
@@ -24,14 +23,6 @@ static struct {
 
 /* Never written to. */
 static _Alignas(8) uint64_t parking;
-
-/* As the kernel fills siginfo for TRAP_PERF: _sifields._sigfault._perf. */
-struct perf_siginfo {
-	int32_t signo, error, code, pad;
-	uint64_t address;
-	uint64_t data;
-	uint32_t type, flags;
-};
 
 static void attr_fill(struct perf_event_attr *attr)
 {

@@ -15,7 +15,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define WATCH_REGISTERS 4u
+#include "agent/watch_registers.h"
 
 /* Opens them. 0, or the errno of what failed. */
 int watch_perf_open(void);

@@ -122,10 +122,15 @@ static int chase(const struct invocation *inv, struct chase_result *result, stru
 					 .progress = progress_show,
 					 .progress_ctx = &progress,
 					 .say = say };
+	AUTO(mem_freep) char *reason = NULL;
 	int r = trial_setup_init(&setup, &options->trial, "chase", inv->program, err);
 
 	if (r == 0 && setup.unobserved)
 		r = err_set(err, -ENOTSUP, "%s: it cannot be chased", setup.unobserved);
+	if (r == 0)
+		r = trial_setup_watch(&setup, WATCH_AUTO, &reason, err);
+	if (reason)
+		log_note("watching through ptrace: %s", reason);
 	if (r == 0)
 		r = trial_setup_open(&setup, options->common.case_dir, cs, err);
 	if (r == 0)

@@ -147,11 +147,18 @@ static int set_up(const struct invocation *inv, struct hunting *h, struct err *e
 {
 	const struct hunt_options *options = inv->options;
 	struct trial_options close = options->trial;
+	AUTO(mem_freep) char *reason = NULL;
+	struct err unwatched = { 0 };
 	int r = trial_setup_init(&h->plain, &options->trial, "hunt", inv->program, err);
 
 	close.observe = OBSERVE_WATCH;
 	if (r == 0)
 		r = trial_setup_init(&h->close, &close, "chase", inv->program, err);
+	/* Where nothing can be watched, the other steps of a hunt are still worth their while. */
+	if (r == 0 && trial_setup_watch(&h->close, WATCH_AUTO, &reason, &unwatched) < 0)
+		log_note("%s", unwatched.message);
+	if (reason)
+		log_note("watching through ptrace: %s", reason);
 	if (r == 0)
 		r = trial_setup_init(&h->list, &options->trial, "minimize", inv->program, err);
 	if (r == 0)

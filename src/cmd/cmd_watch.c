@@ -7,6 +7,7 @@
 #include "cmd/progress.h"
 #include "cmd/trial_options.h"
 #include "engine/watch/aim.h"
+#include "engine/watch/mode.h"
 #include "engine/watch/watch.h"
 #include "report/report_watch.h"
 
@@ -16,6 +17,7 @@ struct watch_options {
 	struct option_list on;
 	const char *when;
 	unsigned int policy;
+	unsigned int mode; /* enum watch_mode */
 	bool after_free;
 	bool stop;
 	uint64_t trials;
@@ -51,6 +53,14 @@ static const struct option watch_option_table[] = {
 	  .offset = offsetof(struct watch_options, policy),
 	  .help = "Which objects to watch when there are more than the CPU's four registers: newest "
 		  "(default), oldest, sample" },
+	{ .name = "mode",
+	  .kind = OPTION_CHOICE,
+	  .metavar = "HOW",
+	  .choices = watch_mode_names,
+	  .offset = offsetof(struct watch_options, mode),
+	  .help = "How: hw (perf events), ptrace (a tracer sets the registers, where perf is "
+		  "forbidden; slower, and writes by system calls are not seen), pages, or auto "
+		  "(default): hw if it works here, else ptrace" },
 	{ .name = "after-free",
 	  .kind = OPTION_FLAG,
 	  .offset = offsetof(struct watch_options, after_free),
@@ -141,6 +151,9 @@ static int watch(const struct invocation *inv, struct watch_report *report, stru
 
 	if (r == 0)
 		r = trial_setup_init(&setup, &options->trial, "watch", inv->program, err);
+	if (r == 0)
+		r = trial_setup_watch(&setup, (enum watch_mode)options->mode, &report->mode_reason,
+				      err);
 	if (r == 0 && setup.unobserved)
 		r = err_set(err, -ENOTSUP, "%s: its memory cannot be watched", setup.unobserved);
 	/* Nobody knows how long the user looks at it. */

@@ -467,6 +467,19 @@ int trial_setup_open(struct trial_setup *setup, const char *case_dir, struct cas
 	return r;
 }
 
+int trial_setup_watch(struct trial_setup *setup, enum watch_mode wanted, char **ret_reason,
+		      struct err *err)
+{
+	enum watch_mode mode = WATCH_AUTO;
+	int r = watch_mode_choose(wanted, &mode, ret_reason, err);
+
+	if (r < 0 || mode != WATCH_PTRACE)
+		return r;
+	setup->settings.flags |= TRIAL_TRACED;
+	strbuf_addf(&setup->identity, "mode %s\n", watch_mode_names[mode]);
+	return 0;
+}
+
 void trial_setup_join(struct trial_setup *setup, const struct trial_setup *opened)
 {
 	const struct trial_settings *from = &opened->settings;

@@ -3,6 +3,7 @@
 #include "case/case.h"
 #include "cmd/common.h"
 #include "engine/trial/job.h"
+#include "engine/watch/mode.h"
 
 /*
  * The options of every command that runs trials, and what they become.
@@ -62,6 +63,11 @@ int trial_setup_init(struct trial_setup *setup, const struct trial_options *opti
  * trial, which is another one each time. What goes through PATH or is absolute is checked. */
 int trial_setup_init_later(struct trial_setup *setup, const struct trial_options *options,
 			   const char *command, char *const *program, struct err *err);
+
+/* Settles how memory is watched; trials that are watched another way are another series. The reason
+ * is the caller's to free, NULL when there is nothing to say. */
+int trial_setup_watch(struct trial_setup *setup, enum watch_mode wanted, char **ret_reason,
+		      struct err *err);
 
 /* A second way to run trials of the same command in the same case. `opened` lives longer. */
 void trial_setup_join(struct trial_setup *setup, const struct trial_setup *opened);

@@ -530,7 +530,15 @@ struct log_watch_row {
 	uint64_t imprecise; /* delivered late: SIGTRAP was blocked */
 	uint64_t late;	    /* row 0: traps of objects that were no longer watched, of all */
 	uint64_t unplaced;  /* global or range in no loaded module yet */
-	uint64_t rest[6];
+	uint64_t yielded;   /* row 0: enum log_yielded */
+	uint64_t rest[5];
+};
+
+/* Where a tracer sets the debug registers: why it no longer does. */
+enum log_yielded {
+	LOG_YIELDED_NOT = 0,
+	LOG_YIELDED_TO_OTHER = 1, /* the process is to be traced by somebody else */
+	LOG_YIELDED_KILLED = 2,	  /* the tracer has gone */
 };
 
 /* Who writes: by the instruction after the store. Live counters: hints. */

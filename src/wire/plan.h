@@ -61,7 +61,7 @@ struct plan_header {
 	uint32_t register_window_bytes; /* readable memory behind each register: 256 */
 	uint32_t events_mib;		/* append-only area: 256 (sparse) */
 	uint32_t checkpoint_gap_ms;	/* least time between two growth checkpoints: 10 */
-	uint32_t reserved;
+	uint32_t tracer;		/* pid of who sets debug registers; 0: perf is used */
 	uint64_t seed;	/* for whatever an observer randomises; recorded, so a trial can be repeated
 			 */
 	uint64_t check; /* checksum of the file with this field 0 */
@@ -241,7 +241,6 @@ enum plan_watch_flags {
 	PLAN_WATCH_AFTER_FREE = 1 << 0, /* goes on when the block is freed */
 	PLAN_WATCH_STOP = 1 << 1,	/* SIGSTOP to the process at the first hit that counts */
 	PLAN_WATCH_ANY_LANE = 1 << 2,	/* KEY: whichever thread allocates */
-	PLAN_WATCH_PTRACE = 1 << 3,	/* no perf: a tracer sets the debug registers */
 };
 
 /* A piece of a module's file, by what makes the module the same in the next run. */

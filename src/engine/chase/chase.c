@@ -670,12 +670,13 @@ static const struct sight *copied_from(const struct level *level)
 static void tell_account(struct chase *chase, const struct sight *sight)
 {
 	struct evidence e = evidence_new(EVIDENCE_WATCH, sight->trial, true);
+	bool traced = chase->request->settings->flags & TRIAL_TRACED;
 
 	home_copy(&e.watch->home, &sight->home);
-	e.watch->mode = mem_strdup("hw");
+	e.watch->mode = mem_strdup(traced ? "ptrace" : "hw");
 	e.watch->victim_watched = sight->watched;
 	e.watch->since_birth = sight->since_birth;
-	e.watch->kernel_writes = true;
+	e.watch->kernel_writes = !traced;
 	e.watch->value_known = true;
 	e.watch->value = sight->victim.value;
 	e.watch->birth_value = sight->birth_value;

@@ -12,4 +12,7 @@
  * does not work on the machine is a finding, not a failure.
  */
 int doctor_examine(const char *program, struct diagnosis *ret, struct err *err);
+/* One of the findings about the machine, by its id. */
+void doctor_try(const char *id, struct finding *ret);
+
 void doctor_deinit(struct diagnosis *diagnosis);

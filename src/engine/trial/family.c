@@ -88,3 +88,16 @@ size_t family_signal(int signal)
 	VEC_DEINIT(&all);
 	return count;
 }
+
+bool family_is_below(pid_t pid, pid_t ancestor)
+{
+	char name[16];
+
+	while (pid > 1) {
+		(void)snprintf(name, sizeof(name), "%d", (int)pid);
+		pid = parent_of(name);
+		if (pid == ancestor)
+			return true;
+	}
+	return false;
+}

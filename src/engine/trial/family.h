@@ -14,3 +14,6 @@
 
 /* Sends `signal` to every descendant; returns how many there were. */
 size_t family_signal(int signal);
+
+/* Is `pid` a descendant of `ancestor`? */
+bool family_is_below(pid_t pid, pid_t ancestor);

@@ -40,6 +40,7 @@ extern const char *const observer_names[]; /* NULL at the end */
 enum trial_flags {
 	TRIAL_SHARE_TMP = 1 << 0, /* leave TMPDIR alone */
 	TRIAL_PTY = 1 << 1,	  /* stdout and stderr are a terminal */
+	TRIAL_TRACED = 1 << 2,	  /* watches go through a tracer, not through perf */
 };
 
 struct fail_on {

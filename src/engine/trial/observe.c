@@ -119,8 +119,28 @@ static bool has_item(const struct strbuf *items, enum plan_item_type type)
 	return false;
 }
 
+static bool has_watch(const struct strbuf *items)
+{
+	struct plan_item item;
+
+	for (size_t at = 0; items->len - at >= sizeof(item); at += item.bytes) {
+		memcpy(&item, items->data + at, sizeof(item));
+		if (item.type == PLAN_ITEM_WATCH)
+			return true;
+		if (item.bytes < sizeof(item) || item.bytes > items->len - at)
+			break;
+	}
+	return false;
+}
+
+bool observe_watches(const struct trial_settings *settings, const struct trial_job *job)
+{
+	return job->observer >= OBSERVE_IDS &&
+	       (has_watch(&settings->plan_items) || has_watch(&job->plan_items));
+}
+
 int observe_write_plan(const struct trial_settings *settings, const struct trial_job *job,
-		       int trials, const char *name, struct err *err)
+		       int trials, const char *name, pid_t tracer, struct err *err)
 {
 	AUTO(fd_closep) int dir = -1;
 	AUTO(strbuf_deinit) struct strbuf items = { 0 };
@@ -139,6 +159,7 @@ int observe_write_plan(const struct trial_settings *settings, const struct trial
 	if (dir < 0)
 		return err_errno(err, -errno, "cannot open trials/%s", name);
 	plan_init(&plan, ids ? PLAN_OBSERVE_IDS : PLAN_OBSERVE_CRASH);
+	plan.tracer = (uint32_t)tracer;
 	plan.flags |= ids ? PLAN_JIT_CODE : 0;
 	plan.flags |= job->wild ? PLAN_WILD_VALUES : 0;
 	plan.flags |= ids && job->growth ? PLAN_GROWTH : 0;

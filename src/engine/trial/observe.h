@@ -26,6 +26,10 @@ void observe_heap_defaults(uint64_t seed, struct plan_heap *ret);
 void observe_environment(const struct trial_settings *settings, const struct trial_job *job,
 			 struct strv *env);
 
-/* Writes the plan into the trial's directory; nothing when the observer needs none. */
+/* Is memory watched in this trial? */
+bool observe_watches(const struct trial_settings *settings, const struct trial_job *job);
+
+/* Writes the plan into the trial's directory; nothing when the observer needs none. tracer: 0 when
+ * there is none. */
 int observe_write_plan(const struct trial_settings *settings, const struct trial_job *job,
-		       int trials, const char *name, struct err *err);
+		       int trials, const char *name, pid_t tracer, struct err *err);

@@ -25,6 +25,8 @@
 #include "engine/trial/judge.h"
 #include "engine/trial/observe.h"
 #include "engine/trial/output.h"
+#include "engine/trial/tracer.h"
+#include "wire/tracer.h"
 
 #define NS_PER_S 1000000000u
 #define NS_PER_MS 1000000u
@@ -43,6 +45,7 @@ struct slot {
 	/* The running trial. */
 	struct trial_end *end;
 	pid_t main;	      /* the command itself; 0 once it has been reaped */
+	pid_t tracer;	      /* 0: none, or it has been reaped */
 	int out, err;	      /* our ends of its output; -1 once closed */
 	int marks;	      /* our end of the fifo for marks; -1 when there is none */
 	uint64_t deadline_ns; /* for what comes next: the timeout, the lingering */
@@ -81,6 +84,10 @@ static void reap_one(struct slot *s, pid_t pid, int status, const struct rusage 
 {
 	struct trial_end *end = s->end;
 
+	if (pid == s->tracer) {
+		s->tracer = 0;
+		return;
+	}
 	end->user_ns += timeval_ns(ru->ru_utime);
 	end->system_ns += timeval_ns(ru->ru_stime);
 	if ((uint64_t)ru->ru_maxrss > end->peak_kib)
@@ -88,6 +95,8 @@ static void reap_one(struct slot *s, pid_t pid, int status, const struct rusage 
 	if (pid == s->main) {
 		s->main = 0;
 		s->deadline_ns = now_ns() + s->settings->linger_ns;
+		if (s->tracer > 0)
+			tracer_finish(s->tracer);
 		if (s->ending)
 			return;
 		end->exit_status = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
@@ -204,7 +213,8 @@ static void attend(struct slot *s)
 		}
 	}
 	if (!s->childless) {
-		s->end->leftovers = s->main > 0 ? 0 : (unsigned int)family_signal(0);
+		s->end->leftovers =
+			s->main > 0 ? 0 : (unsigned int)family_signal(0) - (s->tracer > 0);
 		end_family(s);
 	}
 }
@@ -372,6 +382,7 @@ static int save_output(struct slot *s, const char *name, struct err *err)
 	if (r == 0 && !(s->settings->flags & TRIAL_PTY))
 		r = capture_save(&s->output.err, dir, "stderr", err);
 	(void)unlinkat(dir, TRIAL_MARKS, 0);
+	(void)unlinkat(dir, WIRE_TRACER_NAME, 0);
 	/* An empty tmp/ says nothing. */
 	(void)unlinkat(dir, "tmp", AT_REMOVEDIR);
 	return r;
@@ -402,6 +413,31 @@ static int furnish(struct slot *s, const char *name, const struct trial_job *job
 	return 0;
 }
 
+/* Before the plan, which names it. */
+static int start_tracer(struct slot *s, const char *name, const struct trial_job *job,
+			struct err *err)
+{
+	AUTO(fd_closep) int dir = -1;
+
+	s->tracer = 0;
+	if (!(s->settings->flags & TRIAL_TRACED) || !observe_watches(s->settings, job))
+		return 0;
+	dir = openat(s->trials, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	if (dir < 0)
+		return err_errno(err, -errno, "cannot open trials/%s", name);
+	return tracer_start(dir, &s->tracer, err);
+}
+
+/* A trial that did not start has nothing to be traced. */
+static void stop_tracer(struct slot *s)
+{
+	if (s->tracer <= 0)
+		return;
+	(void)kill(s->tracer, SIGKILL);
+	(void)waitpid(s->tracer, NULL, 0);
+	s->tracer = 0;
+}
+
 /* Crashes that only an observer saw, and files made shorter: both may concern trials that pass. */
 static void look_at_logs(const struct slot *s, const char *name, struct trial_end *end)
 {
@@ -426,12 +462,15 @@ static int run_trial(struct slot *s, const struct trial_job *job, struct trial_r
 	r = make_dir(s, name, err);
 	if (r < 0)
 		return r;
-	r = observe_write_plan(s->settings, job, s->trials, name, err);
+	r = start_tracer(s, name, job, err);
+	if (r == 0)
+		r = observe_write_plan(s->settings, job, s->trials, name, s->tracer, err);
 	if (r == 0)
 		r = furnish(s, name, job, err);
 	if (r == 0)
 		r = s->settings->flags & TRIAL_PTY ? open_terminal(&c, err) : open_pipes(&c, err);
 	if (r < 0) {
+		stop_tracer(s);
 		(void)tree_remove_at(s->trials, name, NULL);
 		return r;
 	}
@@ -449,6 +488,7 @@ static int run_trial(struct slot *s, const struct trial_job *job, struct trial_r
 	s->deadline_ns = s->settings->timeout_ns > 0 ? start + s->settings->timeout_ns : 0;
 	r = spawn(s, job, &c, err);
 	if (r < 0) {
+		stop_tracer(s);
 		(void)tree_remove_at(s->trials, name, NULL);
 		return r;
 	}

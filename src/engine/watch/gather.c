@@ -1,5 +1,6 @@
 #include "engine/watch/gather.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -296,6 +297,33 @@ static void add_outside(struct watch_gather *gather, const struct watch_log *log
 
 /* ---- a trial --------------------------------------------------------------------------------- */
 
+static void note_yielded(struct watch_report *report, const struct event_log *log,
+			 const struct log_watch_row *row)
+{
+	if (row->yielded == LOG_YIELDED_NOT || report->notes.count >= NOTES_MAX)
+		return;
+	strv_take(&report->notes,
+		  mem_printf("process %u was watched only for a while: %s", log->reader.header.pid,
+			     row->yielded == LOG_YIELDED_TO_OTHER
+				     ? "then it was let go of, to be traced by somebody else (a "
+				       "debugger in the trial, or --stop)"
+				     : "then its tracer was gone"));
+}
+
+static const char *trouble_words(int trouble)
+{
+	switch (trouble) {
+	case EBUSY:
+		return "somebody else traces it (a debugger in the trial)";
+	case ENXIO:
+		return "there was no tracer for it";
+	case ETIMEDOUT:
+		return "its tracer did not come in time";
+	default:
+		return strerror(trouble);
+	}
+}
+
 static void add_rows(struct watch_report *report, struct event_log *log)
 {
 	static const char *const modes[] = { [LOG_WATCH_PERF] = "hw",
@@ -321,8 +349,10 @@ static void add_rows(struct watch_report *report, struct event_log *log)
 		} else if (report->notes.count < NOTES_MAX) {
 			strv_take(&report->notes,
 				  mem_printf("process %u could not be watched: %s",
-					     log->reader.header.pid, strerror(row.trouble)));
+					     log->reader.header.pid, trouble_words(row.trouble)));
 		}
+		if (i == 0)
+			note_yielded(report, log, &row);
 		target->objects += row.objects;
 		target->armed += row.armed;
 		target->displaced += row.displaced;

@@ -27,8 +27,9 @@ struct scan {
 	uint64_t hash;
 	uint32_t count;
 	bool rooted; /* ends at the program's entry: the frames above main are all there */
-	uint16_t offset[LOG_CONTEXT_FRAMES]; /* of each frame's word, from caller.frame */
-	uint64_t frames[LOG_CONTEXT_FRAMES];
+	bool lost;   /* a frame was not understood, or left out */
+	uint16_t offset[LOG_CONTEXT_DEEP]; /* of each frame's word, from caller.frame */
+	uint64_t frames[LOG_CONTEXT_DEEP];
 };
 
 static uint64_t entry; /* of the program; 0: unknown */
@@ -188,10 +189,12 @@ static __attribute__((noinline)) void scan_walk(struct thread *self, struct call
 			ret->frames[ret->count] = at.rip;
 			ret->offset[ret->count++] = offset_from(caller.frame, slot);
 		}
+		ret->lost |= !rule->frame_hash || rule->kind == UNWIND_BY_CHAIN;
 		if (ret->count == frames)
 			return;
 		if (!unwind_step(&at, rule, &slot)) {
 			ret->rooted = rule->kind == UNWIND_END && at.rip - entry < ENTRY_BYTES;
+			ret->lost |= rule->kind != UNWIND_END || rule->cfa != UNWIND_NOTHING_ABOVE;
 			return;
 		}
 		rule = rule_for(self, at.rip, generation);
@@ -206,8 +209,10 @@ static __attribute__((noinline)) void scan_caller(struct guard *guard, struct ca
 
 	memset(ret, 0, sizeof(*ret));
 	ret->hash = CHECKSUM_SEED;
-	if (__builtin_setjmp((void **)self->recovery))
+	if (__builtin_setjmp((void **)self->recovery)) {
+		ret->lost = true;
 		return;
+	}
 	self->recovery_armed = 1;
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);
 	scan_walk(self, caller, frames, ret);
@@ -215,33 +220,44 @@ static __attribute__((noinline)) void scan_caller(struct guard *guard, struct ca
 	self->recovery_armed = 0;
 }
 
-/* The stack as it is, for the tool to unwind. */
+/* What lies on the stack, for the tool to unwind. A program with very many contexts keeps their
+ * frames only. */
+static uint64_t slice_bytes(const struct thread *self, struct caller caller, uint64_t rsp)
+{
+	uint64_t bytes = caller.frame + agent.plan.context_slice_bytes - rsp;
+
+	if (log_map.events_tail > (uint64_t)agent.plan.events_mib << 19)
+		return 0;
+	if (!on_own_stack(self, caller.frame))
+		return memory_readable_sigsafe(rsp, bytes);
+	return bytes < self->stack_high - rsp ? bytes : self->stack_high - rsp;
+}
+
+/* Every page of the log costs the target more than a microsecond: where the walk found the frames,
+ * they are kept, and the stack's bytes only where it did not. */
 static __attribute__((noinline)) void context_record(struct guard *guard, struct caller caller,
 						     const struct scan *scan, uint32_t row)
 {
 	struct log_context_seen seen = { .stack_hash = scan->hash, .context = row };
+	uint32_t first = scan->count < LOG_CONTEXT_FRAMES ? scan->count : LOG_CONTEXT_FRAMES;
 	struct thread *self = guard->self;
 	struct log_writer writer;
-	uint64_t bytes;
+	const void *rest;
 
 	arch_callee_registers(&seen.registers);
-	bytes = caller.frame + agent.plan.context_slice_bytes - seen.registers.rsp;
-	if (on_own_stack(self, caller.frame)) {
-		if (bytes > self->stack_high - seen.registers.rsp)
-			bytes = self->stack_high - seen.registers.rsp;
-	} else {
-		bytes = memory_readable_sigsafe(seen.registers.rsp, bytes);
-	}
-	/* A program with very many contexts keeps their frames, not their bytes. */
-	if (log_map.events_tail > (uint64_t)agent.plan.events_mib << 19)
-		bytes = 0;
 	seen.lane = self->lane;
-	seen.frame_count = scan->count;
-	seen.stack_bytes = (uint32_t)bytes;
-	memcpy(seen.frames, scan->frames, sizeof(seen.frames));
+	seen.walk = scan->lost			     ? LOG_WALK_LOST
+		    : scan->count < LOG_CONTEXT_DEEP ? LOG_WALK_WHOLE
+						     : LOG_WALK_CUT;
+	seen.frame_count = (uint16_t)(scan->lost ? first : scan->count);
+	memcpy(seen.frames, scan->frames, first * sizeof(seen.frames[0]));
+	if (scan->lost)
+		seen.stack_bytes = (uint32_t)slice_bytes(self, caller, seen.registers.rsp);
+	rest = scan->lost ? (const void *)seen.registers.rsp : scan->frames + first;
 	log_writer_init_sigsafe(&writer, LOG_TO_EVENTS);
-	(void)log_append_sigsafe(&writer, LOG_CONTEXT, &seen, sizeof(seen),
-				 (const void *)seen.registers.rsp, bytes);
+	(void)log_append_sigsafe(&writer, LOG_CONTEXT, &seen, sizeof(seen), rest,
+				 seen.stack_bytes +
+					 (seen.frame_count - first) * sizeof(seen.frames[0]));
 }
 
 /* A row of this lane's. They come in groups: the counters of a group share a cache line, which no
@@ -291,7 +307,7 @@ static uint32_t context_intern(struct guard *guard, struct caller caller, const 
 			continue;
 		__atomic_fetch_add(&log_map.header->contexts_used, 1, __ATOMIC_RELAXED);
 		checkpoint_note_context(row);
-		scan_caller(guard, caller, LOG_CONTEXT_FRAMES, &full);
+		scan_caller(guard, caller, LOG_CONTEXT_DEEP, &full);
 		full.hash = hash;
 		context_record(guard, caller, &full, row);
 		return row;

@@ -28,7 +28,7 @@
 #include "wire/ids.h"
 
 #define LOG_MAGIC 0x31474f4c44414852ull /* "RHADLOG1" */
-#define LOG_VERSION 2u
+#define LOG_VERSION 3u
 #define LOG_PAGE 4096u
 #define LOG_ALIGN 16u
 
@@ -242,18 +242,26 @@ struct log_callee_registers {
 };
 
 #define LOG_CONTEXT_FRAMES 16u
+#define LOG_CONTEXT_DEEP 48u /* return addresses kept of a longer stack */
 
-/* First time a context was seen. Payload: this, then stack_bytes bytes from registers.rsp up. */
+/* How far the agent's own walk by call frame information came. */
+enum log_walk {
+	LOG_WALK_LOST = 0,  /* to a frame that it does not understand: the bytes tell the rest */
+	LOG_WALK_WHOLE = 1, /* to the end of the stack */
+	LOG_WALK_CUT = 2,   /* to LOG_CONTEXT_DEEP frames */
+};
+
+/* First time a context was seen. Payload: this, then the frames that `frames` has no room for, then
+ * stack_bytes bytes from registers.rsp up, which only a walk that was lost needs. */
 struct log_context_seen {
 	uint64_t stack_hash;
 	uint32_t context; /* row */
 	uint32_t lane;
 	struct log_callee_registers registers;
-	uint32_t frame_count;
+	uint16_t frame_count; /* at most LOG_CONTEXT_DEEP */
+	uint16_t walk;	      /* enum log_walk */
 	uint32_t stack_bytes;
-	/* Return addresses found by the conservative scan that made the hash: a fallback when the
-	 * unwinder fails. May contain stale ones. */
-	uint64_t frames[LOG_CONTEXT_FRAMES];
+	uint64_t frames[LOG_CONTEXT_FRAMES]; /* return addresses, innermost first */
 };
 
 enum log_crash_flags {

@@ -123,7 +123,12 @@ static void switch_on(void)
 	agent_switch.crash = 1;
 	agent_switch.truncations = (flags & PLAN_TRUNCATIONS) != 0;
 	agent_switch.growth = ids && (flags & PLAN_GROWTH);
-	__atomic_store_n(&agent_switch.ids, ids, __ATOMIC_RELEASE);
+	__atomic_store_n(&agent_switch.ids,
+			 !ids		     ? AGENT_IDS_OFF
+			 : !blocks_hot()     ? AGENT_IDS_SLOW
+			 : real.glibc_malloc ? AGENT_IDS_GLIBC
+					     : AGENT_IDS_OTHER,
+			 __ATOMIC_RELEASE);
 }
 
 /* The child has a log of its own; until it is there, the wiped switch keeps every hook quiet. */

@@ -54,10 +54,17 @@
 #define likely(x) __builtin_expect(!!(x), 1)
 #define unlikely(x) __builtin_expect(!!(x), 0)
 
+enum agent_ids {
+	AGENT_IDS_OFF = 0,
+	AGENT_IDS_GLIBC, /* blocks of libc's own malloc */
+	AGENT_IDS_OTHER,
+	AGENT_IDS_SLOW, /* not by the hot path: blocks_hot() */
+};
+
 /* Which hooks record. On a page of its own that the kernel wipes in every forked child, libc's
  * forks and raw ones alike: zero means pass-through. */
 struct agent_switch {
-	_Alignas(4096) uint32_t ids; /* blocks are followed */
+	_Alignas(4096) uint32_t ids; /* enum agent_ids: blocks are followed */
 	uint32_t crash;		     /* faults are recorded */
 	uint32_t truncations;
 	uint32_t growth;

@@ -21,80 +21,97 @@ EXPORT void free_aligned_sized(void *ptr, size_t align, size_t size);
 static inline __attribute__((always_inline)) void *begun(void *ptr, size_t size, enum log_api api,
 							 struct caller caller)
 {
-	return likely(ptr && agent_switch.ids) ? block_begin(BLOCKS_HEAP, ptr, size, api, caller)
-					       : ptr;
+	if (unlikely(!ptr || !agent_switch.ids))
+		return ptr;
+	if (unlikely(agent_switch.ids == AGENT_IDS_SLOW))
+		return block_begin_slow(ptr, size, BLOCKS_HEAP, api,
+					(const uint64_t *)caller.frame);
+	return block_begin(BLOCKS_HEAP, blocks_state.spaces[BLOCKS_HEAP].shift, ptr, size, api,
+			   caller);
 }
 
-static inline __attribute__((always_inline)) void ended(void *ptr, struct caller caller)
+static __attribute__((noinline)) void *malloc_other(size_t size)
 {
-	if (likely(ptr && agent_switch.ids))
-		block_end(BLOCKS_HEAP, ptr, caller);
+	void *ptr;
+
+	if (!agent_switch.ids)
+		return real.malloc(size);
+	ptr = real.malloc(size);
+	struct caller caller = CALLER_BARE;
+
+	return begun(ptr, size, LOG_API_MALLOC, caller);
 }
 
-/* malloc and free come in two halves, so that without `ids` they are three instructions: a check
- * and a jump. The other half is reached by a jump too (the file is never compiled below -O2), so
- * its caller is ours. */
-static __attribute__((noinline)) void *malloc_followed(size_t size)
-{
-	void *ptr = real.malloc(size);
-	struct caller caller = CALLER_HERE; /* now: not kept across the call */
-
-	return likely(ptr) ? block_begin(BLOCKS_HEAP, ptr, size, LOG_API_MALLOC, caller) : ptr;
-}
-
+/* malloc and free are for libc's blocks; for others, and without `ids`, they are a jump more. Where
+ * the rest is reached by a jump (the file is never compiled below -O2), its caller is ours. */
 EXPORT void *malloc(size_t size)
 {
-	if (unlikely(!agent_switch.ids))
-		return real.malloc(size);
-	return malloc_followed(size);
+	void *ptr;
+
+	if (unlikely(agent_switch.ids != AGENT_IDS_GLIBC))
+		return malloc_other(size);
+	ptr = real.malloc(size);
+	if (unlikely(!ptr))
+		return ptr;
+	struct caller caller = CALLER_BARE; /* now: not kept across the call */
+
+	return block_begin(BLOCKS_HEAP, BLOCKS_GLIBC_SHIFT, ptr, size, LOG_API_MALLOC, caller);
 }
 
-static __attribute__((noinline)) void free_followed(void *ptr)
+/* What the fast way leaves. */
+static __attribute__((noinline)) void free_slow(void *ptr, const uint64_t *frame)
 {
-	struct caller caller = CALLER_HERE;
-
-	if (likely(ptr))
-		block_end(BLOCKS_HEAP, ptr, caller);
+	if (!ptr || early_owns(ptr))
+		return;
+	block_end_slow(ptr, BLOCKS_HEAP, frame);
 	real.free(ptr);
+}
+
+static __attribute__((noinline)) void free_other(void *ptr)
+{
+	struct caller caller = CALLER_BARE;
+	uint32_t shift = blocks_state.spaces[BLOCKS_HEAP].shift;
+
+	if (!agent_switch.ids) {
+		if (!early_owns(ptr))
+			real.free(ptr);
+	} else if (agent_switch.ids != AGENT_IDS_SLOW &&
+		   likely(block_end(BLOCKS_HEAP, shift, ptr, caller))) {
+		real.free(ptr);
+	} else {
+		free_slow(ptr, (const uint64_t *)caller.frame);
+	}
 }
 
 EXPORT void free(void *ptr)
 {
-	if (unlikely(early_owns(ptr)))
-		return;
-	if (unlikely(!agent_switch.ids))
+	struct caller caller = CALLER_BARE;
+
+	if (unlikely(agent_switch.ids != AGENT_IDS_GLIBC))
+		free_other(ptr);
+	else if (likely(block_end(BLOCKS_HEAP, BLOCKS_GLIBC_SHIFT, ptr, caller)))
 		real.free(ptr);
 	else
-		free_followed(ptr);
+		free_slow(ptr, (const uint64_t *)caller.frame);
 }
 
 EXPORT void free_sized(void *ptr, size_t size)
 {
-	struct caller caller = CALLER_HERE;
-
 	(void)size;
-	if (early_owns(ptr))
-		return;
-	ended(ptr, caller);
-	real.free(ptr);
+	free_other(ptr);
 }
 
 EXPORT void free_aligned_sized(void *ptr, size_t align, size_t size)
 {
-	struct caller caller = CALLER_HERE;
-
 	(void)align;
 	(void)size;
-	if (early_owns(ptr))
-		return;
-	ended(ptr, caller);
-	real.free(ptr);
+	free_other(ptr);
 }
 
 EXPORT void *calloc(size_t count, size_t size)
 {
 	void *ptr = real.calloc(count, size);
-	struct caller caller = CALLER_HERE;
+	struct caller caller = CALLER_BARE;
 
 	return begun(ptr, count * size, LOG_API_MALLOC, caller);
 }
@@ -132,8 +149,8 @@ static void *resized(void *ptr, size_t size, struct caller caller)
 	if (block && moved == ptr) {
 		block_resume(&guard, block, (uint64_t)ptr, size);
 	} else if (block && !moved && size) {
-		block->state = LOG_BLOCK_LIVE; /* failed: the old block stays as it was */
-		block->free_context = 0;
+		/* failed: the old block stays as it was */
+		block_resume(&guard, block, (uint64_t)ptr, block_size(block));
 	} else {
 		if (block)
 			block_moved(&guard, &was, (uint64_t)ptr, caller);
@@ -147,7 +164,7 @@ static void *resized(void *ptr, size_t size, struct caller caller)
 
 EXPORT void *realloc(void *ptr, size_t size)
 {
-	struct caller caller = CALLER_HERE;
+	struct caller caller = CALLER_BARE;
 
 	if (!ptr)
 		return begun(real.realloc(NULL, size), size, LOG_API_MALLOC, caller);
@@ -158,7 +175,7 @@ EXPORT void *realloc(void *ptr, size_t size)
 
 EXPORT void *reallocarray(void *ptr, size_t count, size_t size)
 {
-	struct caller caller = CALLER_HERE;
+	struct caller caller = CALLER_BARE;
 	size_t total;
 
 	if (__builtin_mul_overflow(count, size, &total)) {
@@ -174,21 +191,21 @@ EXPORT void *reallocarray(void *ptr, size_t count, size_t size)
 
 EXPORT void *memalign(size_t align, size_t size)
 {
-	struct caller caller = CALLER_HERE;
+	struct caller caller = CALLER_BARE;
 
 	return begun(real.memalign(align, size), size, LOG_API_ALIGNED, caller);
 }
 
 EXPORT void *aligned_alloc(size_t align, size_t size)
 {
-	struct caller caller = CALLER_HERE;
+	struct caller caller = CALLER_BARE;
 
 	return begun(real.aligned_alloc(align, size), size, LOG_API_ALIGNED, caller);
 }
 
 EXPORT int posix_memalign(void **ret, size_t align, size_t size)
 {
-	struct caller caller = CALLER_HERE;
+	struct caller caller = CALLER_BARE;
 	int r;
 
 	if (unlikely(!real.posix_memalign))
@@ -201,7 +218,7 @@ EXPORT int posix_memalign(void **ret, size_t align, size_t size)
 
 EXPORT void *valloc(size_t size)
 {
-	struct caller caller = CALLER_HERE;
+	struct caller caller = CALLER_BARE;
 
 	if (unlikely(!real.valloc))
 		return NULL;
@@ -210,7 +227,7 @@ EXPORT void *valloc(size_t size)
 
 EXPORT void *pvalloc(size_t size)
 {
-	struct caller caller = CALLER_HERE;
+	struct caller caller = CALLER_BARE;
 
 	if (unlikely(!real.pvalloc))
 		return NULL;

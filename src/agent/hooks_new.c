@@ -32,8 +32,12 @@ static inline __attribute__((always_inline)) void *claimed(void *ptr, size_t siz
 /* When delete ends in free, its hook notes the end. */
 static inline __attribute__((always_inline)) void deleted(void *ptr, struct caller caller)
 {
-	if (ptr && real.delete_plain && !real.plain_new && agent_switch.ids)
-		block_end(BLOCKS_HEAP, ptr, caller);
+	struct guard guard;
+
+	if (ptr && real.delete_plain && !real.plain_new && guard_enter(&guard)) {
+		block_end_guarded(&guard, BLOCKS_HEAP, (uint64_t)ptr, caller);
+		guard_leave(&guard);
+	}
 }
 
 static void *late_new(size_t size, size_t align)

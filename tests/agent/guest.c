@@ -326,8 +326,11 @@ static void mode_killed(void)
 {
 	int i;
 
-	for (i = 0; i < 100; i++)
-		(void)!malloc(24);
+	for (i = 0; i < 100; i++) {
+		void *volatile block = malloc(24);
+
+		free(block);
+	}
 	kill(getpid(), SIGKILL);
 }
 

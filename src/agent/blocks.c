@@ -1,6 +1,7 @@
 #include "agent/blocks.h"
 
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/resource.h>
 
 #include "agent/agent.h"
@@ -11,16 +12,22 @@
 #include "agent/memory.h"
 #include "agent/real.h"
 
+#ifndef MADV_POPULATE_WRITE
+#define MADV_POPULATE_WRITE 23 /* Linux 5.14 */
+#endif
+
 #define POOL_BYTES_MAX (8ull << 30)
 #define POOL_BYTES_MIN (16ull << 20)
-#define POOL_GRAB 64u
+#define POOL_GRAB 128u /* a page */
+#define POPULATE_MAX (256u << 10)
 #define ID_GRAB 1024u
 
 struct blocks_state blocks_state;
 
 static struct {
 	uint32_t limit;
-	uint32_t used; /* atomic; entry 0 is none */
+	uint32_t used;	    /* atomic; entry 0 is none */
+	uint64_t populated; /* bytes; racy, nothing but time depends on it */
 } pool;
 
 /* Address space is only reserved, but where the target has a limit on it, what we take is missing
@@ -94,6 +101,24 @@ static uint32_t *window_add(struct blocks_space *space, uint64_t start)
 	return block_window(space, start);
 }
 
+/* Page faults, one by one, are what a block costs most the first time: the kernel is asked for some
+ * at once, for more as the table grows. Kernels before 5.14 refuse, and fault. */
+static void pool_populate(uint64_t used)
+{
+	uint64_t at = used * sizeof(struct block), step = at / 8;
+
+	if (step > POPULATE_MAX)
+		step = POPULATE_MAX;
+	step &= ~(uint64_t)(LOG_PAGE - 1);
+	at += LOG_PAGE - 1;
+	at &= ~(uint64_t)(LOG_PAGE - 1);
+	if (step <= LOG_PAGE || at < __atomic_load_n(&pool.populated, __ATOMIC_RELAXED))
+		return;
+	__atomic_store_n(&pool.populated, at + step, __ATOMIC_RELAXED);
+	(void)raw_syscall3(SYS_madvise, (uint64_t)blocks_state.pool + at, step,
+			   MADV_POPULATE_WRITE);
+}
+
 static bool pool_refill(struct thread *self)
 {
 	uint32_t at = __atomic_load_n(&pool.used, __ATOMIC_RELAXED);
@@ -103,6 +128,7 @@ static bool pool_refill(struct thread *self)
 	at = __atomic_fetch_add(&pool.used, POOL_GRAB, __ATOMIC_RELAXED);
 	if (at > pool.limit - POOL_GRAB)
 		return false;
+	pool_populate(at);
 	self->pool_next = at;
 	self->pool_end = at + POOL_GRAB;
 	return true;
@@ -221,12 +247,12 @@ static struct block *entry_take(struct thread *self, enum block_space kind, uint
 
 	if (!window)
 		window = window_add(space, start);
-	if (!window || (self->pool_next == self->pool_end && !pool_refill(self))) {
+	if (!window || (self->pool_next >= self->pool_end && !pool_refill(self))) {
 		log_drop_sigsafe(LOG_DROP_BLOCK);
 		return NULL;
 	}
-	if (!*window)
-		*window = self->pool_next++;
+	if (!*window && !block_open(kind, start, self))
+		return NULL;
 	return &blocks_state.pool[*window];
 }
 

@@ -135,6 +135,9 @@ static inline uint64_t block_size_context(uint64_t size, uint32_t context)
 	       (size >> 32) << (32 + BLOCK_SIZE_SHIFT);
 }
 
+/* An entry for a window that has none yet; 0: the slow way has to make room first. */
+uint64_t block_open(enum block_space space, uint64_t start, struct thread *self);
+
 /* The entry number of the block that starts here or last did; 0: none. */
 static inline __attribute__((always_inline)) uint64_t block_number(enum block_space space,
 								   uint32_t shift, uint64_t start)
@@ -191,8 +194,11 @@ static inline __attribute__((always_inline)) void *block_begin(enum block_space 
 	if (unlikely(size >= BLOCKS_LARGE || !context_hit(self, caller, &context)))
 		goto slow;
 	number = block_number(space, shift, start);
-	if (unlikely(!number))
-		goto slow;
+	if (unlikely(!number)) {
+		number = arch_call_kept(block_open, space, start, self);
+		if (unlikely(!number))
+			goto slow;
+	}
 	id = arch_take(&self->next_id, 1);
 	if (unlikely(id >= self->id_stop))
 		goto slow;

@@ -32,11 +32,7 @@ static inline __attribute__((always_inline)) void *begun(void *ptr, size_t size,
 
 static __attribute__((noinline)) void *malloc_other(size_t size)
 {
-	void *ptr;
-
-	if (!agent_switch.ids)
-		return real.malloc(size);
-	ptr = real.malloc(size);
+	void *ptr = real.malloc(size);
 	struct caller caller = CALLER_BARE;
 
 	return begun(ptr, size, LOG_API_MALLOC, caller);
@@ -49,7 +45,7 @@ EXPORT void *malloc(size_t size)
 	void *ptr;
 
 	if (unlikely(agent_switch.ids != AGENT_IDS_GLIBC))
-		return malloc_other(size);
+		return agent_switch.ids ? malloc_other(size) : real.malloc(size);
 	ptr = real.malloc(size);
 	if (unlikely(!ptr))
 		return ptr;

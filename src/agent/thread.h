@@ -16,9 +16,9 @@
 #include "agent/unwind.h"
 #include "wire/log_format.h"
 
-#define THREAD_SITES_BITS 13
-#define THREAD_KEYS_BITS 15
-#define THREAD_RULES_BITS 14
+#define THREAD_SITES_BITS 15
+#define THREAD_KEYS_BITS 16
+#define THREAD_RULES_BITS 15
 #define THREAD_SITE_WORDS 6
 #define THREAD_LANE_SHARED 255u
 #define THREAD_ALTSTACK_BYTES (64u << 10)

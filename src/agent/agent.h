@@ -8,7 +8,7 @@
  *  - Open a descriptor only for the time of one function; the mappings live without it, so the
  *    target may close every descriptor it finds.
  *  - Stand in front of the functions listed in exports.map. Each hook calls the real function
- *    exactly once, with the same arguments, and keeps errno.
+ *    exactly once, with the same arguments (but see hooks_memory.c), and keeps errno.
  *  - Have a handler for SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGTRAP, SIGABRT and SIGSYS. The target
  *    keeps its own view of its dispositions, masks and alternate stacks: see signals.h.
  *

@@ -42,16 +42,20 @@ static __attribute__((noinline)) void *malloc_other(size_t size)
  * the rest is reached by a jump (the file is never compiled below -O2), its caller is ours. */
 EXPORT void *malloc(size_t size)
 {
+	size_t asked;
 	void *ptr;
 
 	if (unlikely(agent_switch.ids != AGENT_IDS_GLIBC))
 		return agent_switch.ids ? malloc_other(size) : real.malloc(size);
+	/* Another name for what must live across the call: otherwise GCC saves a register for it
+	 * before it looks at the switch. */
+	__asm__("" : "=r"(asked) : "0"(size));
 	ptr = real.malloc(size);
 	if (unlikely(!ptr))
 		return ptr;
 	struct caller caller = CALLER_BARE; /* now: not kept across the call */
 
-	return block_begin(BLOCKS_HEAP, BLOCKS_GLIBC_SHIFT, ptr, size, LOG_API_MALLOC, caller);
+	return block_begin(BLOCKS_HEAP, BLOCKS_GLIBC_SHIFT, ptr, asked, LOG_API_MALLOC, caller);
 }
 
 /* What the fast way leaves. */
@@ -68,15 +72,19 @@ static __attribute__((noinline)) void free_other(void *ptr)
 	struct caller caller = CALLER_BARE;
 	uint32_t shift = blocks_state.spaces[BLOCKS_HEAP].shift;
 
-	if (!agent_switch.ids) {
-		if (!early_owns(ptr))
-			real.free(ptr);
-	} else if (agent_switch.ids != AGENT_IDS_SLOW &&
-		   likely(block_end(BLOCKS_HEAP, shift, ptr, caller))) {
+	if (agent_switch.ids != AGENT_IDS_SLOW &&
+	    likely(block_end(BLOCKS_HEAP, shift, ptr, caller)))
 		real.free(ptr);
-	} else {
+	else
 		free_slow(ptr, (const uint64_t *)caller.frame);
-	}
+}
+
+static __attribute__((noinline)) void free_unlike(void *ptr)
+{
+	if (agent_switch.ids)
+		free_other(ptr);
+	else if (!early_owns(ptr))
+		real.free(ptr);
 }
 
 EXPORT void free(void *ptr)
@@ -84,7 +92,7 @@ EXPORT void free(void *ptr)
 	struct caller caller = CALLER_BARE;
 
 	if (unlikely(agent_switch.ids != AGENT_IDS_GLIBC))
-		free_other(ptr);
+		free_unlike(ptr);
 	else if (likely(block_end(BLOCKS_HEAP, BLOCKS_GLIBC_SHIFT, ptr, caller)))
 		real.free(ptr);
 	else
@@ -94,14 +102,14 @@ EXPORT void free(void *ptr)
 EXPORT void free_sized(void *ptr, size_t size)
 {
 	(void)size;
-	free_other(ptr);
+	free_unlike(ptr);
 }
 
 EXPORT void free_aligned_sized(void *ptr, size_t align, size_t size)
 {
 	(void)align;
 	(void)size;
-	free_other(ptr);
+	free_unlike(ptr);
 }
 
 EXPORT void *calloc(size_t count, size_t size)

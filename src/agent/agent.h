@@ -26,7 +26,7 @@
  *    log.c       the mapped file; records are reserved by one atomic add and never overwritten
  *    thread.c    a lane per thread: its ring, caches, alternate stack, virtual signal mask
  *    modules.c   where code lies, from /proc/self/maps, for hashes that survive ASLR
- *    context.c   from a return address and a stack to a context id
+ *    context.c   from a return address and a stack to a context id; sites.c remembers the places
  *    blocks.c    side table: who owns an address, who owned it last
  *    glibc_heap.c  what the allocator's own marks say about a block freed twice
  *    signals.c   what the target believes about its signals; crash.c writes the record

@@ -8,7 +8,7 @@
  *   RESERVE  records                 kept free for final crashes, then two slots for provisional
  *                                    ones, which overwrite each other
  *   CONTEXTS struct log_context[]    one row per (stack hash, lane), with live counters
- *   RINGS    struct log_life[][]     per lane the last ring_records allocations and frees
+ *   RINGS    struct log_life[][]     per lane the last ring_records blocks that it freed
  *   EVENTS   records                 append-only
  *
  * The target scribbles on memory, by definition. So each record, ring entry and row carries its

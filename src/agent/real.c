@@ -166,6 +166,7 @@ bool real_resolve(void)
 	NEXT(posix_spawn, "posix_spawn");
 	NEXT(posix_spawnp, "posix_spawnp");
 	NEXT(exit_now, "_exit");
+	NEXT(mlockall, "mlockall");
 	NEXT(ftruncate, "ftruncate");
 	NEXT(truncate, "truncate");
 	NEXT(open, "open");

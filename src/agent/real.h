@@ -65,6 +65,7 @@ struct real {
 			    char *const[]);
 	void (*exit_now)(int); /* _exit */
 
+	int (*mlockall)(int);
 	int (*ftruncate)(int, off_t);
 	int (*truncate)(const char *, off_t);
 	int (*open)(const char *, int, ...);

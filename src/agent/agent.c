@@ -122,6 +122,17 @@ static void image_record(uint64_t stack_high)
 		log_blob_sigsafe(&writer, LOG_BLOB_COMMAND, 0, 0, command, (size_t)got);
 }
 
+static enum agent_ids ids_wanted(void)
+{
+	if (canary.on)
+		return blocks_hot() ? AGENT_IDS_GUARDED : AGENT_IDS_GUARDED_SLOW;
+	if (!blocks_hot())
+		return AGENT_IDS_SLOW;
+	/* The shortest way has no place to be held at. */
+	return real.glibc_malloc && !(agent_switch.chaos & CHAOS_HOLD) ? AGENT_IDS_GLIBC
+								       : AGENT_IDS_OTHER;
+}
+
 static void switch_on(void)
 {
 	uint32_t flags = agent.plan.flags;
@@ -132,11 +143,7 @@ static void switch_on(void)
 	agent_switch.growth = ids && (flags & PLAN_GROWTH);
 	agent_switch.chaos = chaos_wanted();
 	agent_switch.lines = agent_switch.growth || canary.on || (ids && watch_state.area);
-	__atomic_store_n(&agent_switch.ids,
-			 !ids	     ? AGENT_IDS_OFF
-			 : canary.on ? AGENT_IDS_GUARDED
-				     : AGENT_IDS_PLAIN,
-			 __ATOMIC_RELEASE);
+	__atomic_store_n(&agent_switch.ids, ids ? ids_wanted() : AGENT_IDS_OFF, __ATOMIC_RELEASE);
 }
 
 /* The child has a log of its own; until it is there, the wiped switch keeps every hook quiet. */

@@ -9,7 +9,7 @@
  *    target may close every descriptor it finds. The four of the watches are kept, and hooks_fd.c
  *    keeps them from being closed.
  *  - Stand in front of the functions listed in exports.map. Each hook calls the real function
- *    exactly once, with the same arguments, and keeps errno.
+ *    exactly once, with the same arguments (but see hooks_memory.c), and keeps errno.
  *  - Put a jump or a breakpoint into functions that the plan names, while nobody can run them: see
  *    hooked.h.
  *  - Stop for the tracer, where the plan names one: watch_ptrace.h.
@@ -31,7 +31,7 @@
  *    log.c       the mapped file; records are reserved by one atomic add and never overwritten
  *    thread.c    a lane per thread: its ring, caches, alternate stack, virtual signal mask
  *    modules.c   where code lies, from /proc/self/maps, for hashes that survive ASLR
- *    context.c   from a return address and a stack to a context id
+ *    context.c   from a return address and a stack to a context id; sites.c remembers the places
  *    blocks.c    side table: who owns an address, who owned it last
  *    badfree.c   frees that should not be; glibc_heap.c asks the allocator's own marks
  *    canary.c    guards around blocks, where the plan asks for them; quarantine.c keeps freed
@@ -67,22 +67,25 @@
 #define likely(x) __builtin_expect(!!(x), 1)
 #define unlikely(x) __builtin_expect(!!(x), 0)
 
+enum agent_ids {
+	AGENT_IDS_OFF = 0,
+	AGENT_IDS_GLIBC, /* blocks of libc's own malloc, by the shortest way */
+	AGENT_IDS_OTHER,
+	AGENT_IDS_GUARDED, /* and have guards around them: canary.h */
+	AGENT_IDS_SLOW,	   /* from here on not by the hot path: blocks_hot() */
+	AGENT_IDS_GUARDED_SLOW,
+};
+
 /* Which hooks record. On a page of its own that the kernel wipes in every forked child, libc's
  * forks and raw ones alike: zero means pass-through. */
 struct agent_switch {
-	_Alignas(4096) uint32_t ids; /* blocks are followed: enum agent_ids */
+	_Alignas(4096) uint32_t ids; /* enum agent_ids: blocks are followed */
 	uint32_t crash;		     /* faults are recorded */
 	uint32_t truncations;
 	uint32_t growth;
 	uint32_t chaos; /* enum chaos_switch: threads are held back */
 	uint32_t lines; /* checkpoints at lines: for growth, or to tell when a block was damaged */
 	char rest[4096 - 24];
-};
-
-enum agent_ids {
-	AGENT_IDS_OFF = 0,
-	AGENT_IDS_PLAIN = 1,
-	AGENT_IDS_GUARDED = 2, /* and have guards around them: canary.h */
 };
 
 /* The agent's one state page. Written by the constructor and the atfork handlers, then only read,
@@ -103,6 +106,16 @@ struct agent {
 
 extern HIDDEN struct agent_switch agent_switch;
 extern HIDDEN struct agent agent;
+
+static inline __attribute__((always_inline)) bool agent_ids_guarded(void)
+{
+	return agent_switch.ids == AGENT_IDS_GUARDED || agent_switch.ids == AGENT_IDS_GUARDED_SLOW;
+}
+
+static inline __attribute__((always_inline)) bool agent_ids_slow(void)
+{
+	return agent_switch.ids >= AGENT_IDS_SLOW;
+}
 
 /* Turns every hook into a pass-through and says why in the log, if there is one. _sigsafe. */
 void agent_retire_sigsafe(enum log_retired reason);

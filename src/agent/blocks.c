@@ -1,6 +1,7 @@
 #include "agent/blocks.h"
 
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/resource.h>
 
 #include "agent/agent.h"
@@ -14,16 +15,22 @@
 #include "agent/round.h"
 #include "agent/watch.h"
 
+#ifndef MADV_POPULATE_WRITE
+#define MADV_POPULATE_WRITE 23 /* Linux 5.14 */
+#endif
+
 #define POOL_BYTES_MAX (8ull << 30)
 #define POOL_BYTES_MIN (16ull << 20)
-#define POOL_GRAB 64u
+#define POOL_GRAB 128u /* a page */
+#define POPULATE_MAX (256u << 10)
 #define ID_GRAB 1024u
 
 struct blocks_state blocks_state;
 
 static struct {
 	uint32_t limit;
-	uint32_t used; /* atomic; entry 0 is none */
+	uint32_t used;	    /* atomic; entry 0 is none */
+	uint64_t populated; /* bytes; racy, nothing but time depends on it */
 } pool;
 
 /* Address space is only reserved, but where the target has a limit on it, what we take is missing
@@ -66,6 +73,9 @@ bool blocks_init(void)
 	blocks_state.spaces[BLOCKS_HEAP].shift =
 		real.glibc_malloc ? BLOCKS_GLIBC_SHIFT : BLOCKS_SHIFT;
 	blocks_state.spaces[BLOCKS_SUB].shift = BLOCKS_SHIFT;
+	for (i = 0; i < BLOCKS_SPACES; i++)
+		blocks_state.spaces[i].flat = memory_reserve_sigsafe(
+			sizeof(uint32_t) << (BLOCKS_ADDRESS_BITS - blocks_state.spaces[i].shift));
 	pool.used = POOL_GRAB; /* whole cache lines to each lane */
 	return true;
 }
@@ -73,8 +83,16 @@ bool blocks_init(void)
 static uint32_t *chunk_add(struct blocks_space *space, uint64_t index)
 {
 	size_t bytes = sizeof(uint32_t) << (BLOCKS_CHUNK_BITS - space->shift);
-	uint32_t *fresh = memory_map_sigsafe(bytes), *none = NULL;
+	uint32_t *fresh, *none = NULL;
 
+	if (space->flat) {
+		fresh = space->flat + index * (bytes / sizeof(*fresh));
+		if (!memory_allow_sigsafe(fresh, bytes))
+			return NULL;
+		__atomic_store_n(&space->directory[index], fresh, __ATOMIC_RELEASE);
+		return fresh;
+	}
+	fresh = memory_map_sigsafe(bytes);
 	if (!fresh)
 		return NULL;
 	if (__atomic_compare_exchange_n(&space->directory[index], &none, fresh, false,
@@ -91,6 +109,24 @@ static uint32_t *window_add(struct blocks_space *space, uint64_t start)
 	return block_window(space, start);
 }
 
+/* Page faults, one by one, are what a block costs most the first time: the kernel is asked for some
+ * at once, for more as the table grows. Kernels before 5.14 refuse, and fault. */
+static void pool_populate(uint64_t used)
+{
+	uint64_t at = used * sizeof(struct block), step = at / 8;
+
+	if (step > POPULATE_MAX)
+		step = POPULATE_MAX;
+	step &= ~(uint64_t)(LOG_PAGE - 1);
+	at += LOG_PAGE - 1;
+	at &= ~(uint64_t)(LOG_PAGE - 1);
+	if (step <= LOG_PAGE || at < __atomic_load_n(&pool.populated, __ATOMIC_RELAXED))
+		return;
+	__atomic_store_n(&pool.populated, at + step, __ATOMIC_RELAXED);
+	(void)raw_syscall3(SYS_madvise, (uint64_t)blocks_state.pool + at, step,
+			   MADV_POPULATE_WRITE);
+}
+
 static bool pool_refill(struct thread *self)
 {
 	uint32_t at = __atomic_load_n(&pool.used, __ATOMIC_RELAXED);
@@ -100,6 +136,7 @@ static bool pool_refill(struct thread *self)
 	at = __atomic_fetch_add(&pool.used, POOL_GRAB, __ATOMIC_RELAXED);
 	if (at > pool.limit - POOL_GRAB)
 		return false;
+	pool_populate(at);
 	self->pool_next = at;
 	self->pool_end = at + POOL_GRAB;
 	return true;
@@ -110,17 +147,21 @@ static void ids_refill(struct thread *self)
 {
 	self->next_id = __atomic_fetch_add(&agent.next_id, ID_GRAB, __ATOMIC_RELAXED);
 	self->id_end = self->next_id + ID_GRAB;
+	self->id_group = self->next_id;
 	log_map.header->next_id = self->id_end;
 }
 
-/* One: the hot path is never taken. By the plan, not by agent_switch.growth: the main thread's lane
- * is opened before the switches are set, and a ring's groups must not change their length. */
+bool blocks_hot(void)
+{
+	return !(agent.plan.flags & PLAN_GROWTH) && agent.plan.ring_records >= LOG_RING_LAPS_MIN &&
+	       blocks_state.spaces[BLOCKS_HEAP].flat && blocks_state.spaces[BLOCKS_SUB].flat;
+}
+
+/* Records between two updates of the position. By the plan, not by agent_switch: the main thread's
+ * lane is opened before the switches are set, and a ring's groups must not change their length. */
 static uint32_t group_records(void)
 {
-	bool every = agent.plan.ring_records < LOG_RING_LAPS_MIN ||
-		     (agent.plan.flags & PLAN_GROWTH) != 0;
-
-	return every ? 1 : LOG_LIFE_GROUP;
+	return blocks_hot() ? LOG_LIFE_GROUP : 1;
 }
 
 /* The next group of the ring, up to the next multiple of its length. */
@@ -129,14 +170,31 @@ static void ring_aim(struct thread *self, uint64_t position)
 	uint32_t group = group_records(), mask = agent.plan.ring_records - 1;
 
 	self->ring_group = position;
-	self->ring_next = self->ring + (position & mask);
-	self->ring_stop = self->ring_next + (group - position % group);
+	self->ring_end = (uint64_t)(self->ring + (position & mask) + (group - position % group));
+	self->ring_next = (uint64_t)(self->ring + (position & mask));
 }
 
 static uint64_t ring_position(const struct thread *self)
 {
+	uint64_t next = self->ring_next < self->ring_end ? self->ring_next : self->ring_end;
+
 	return self->ring_group + group_records() - self->ring_group % group_records() -
-	       (uint64_t)(self->ring_stop - self->ring_next);
+	       (self->ring_end - next) / sizeof(struct log_life);
+}
+
+/* The epoch's cache line goes from thread to thread: seldom, where there are several. */
+static void epoch_move(struct thread *self, uint32_t groups)
+{
+	self->epoch_due += groups;
+	if (self->epoch_due >= LOG_EPOCH_GROUPS || log_map.header->threads_seen == 1) {
+		log_map.header->epoch =
+			__atomic_add_fetch(&agent.epoch, self->epoch_due, __ATOMIC_RELAXED);
+		self->epoch_due = 0;
+		if (unlikely(agent_switch.growth))
+			checkpoint_time_sigsafe();
+	}
+	self->freed_word = (uint64_t)(LOG_BLOCK_FREED - LOG_BLOCK_LIVE) << 32 |
+			   (uint32_t)__atomic_load_n(&agent.epoch, __ATOMIC_RELAXED);
 }
 
 /* At the end of each group: everything that need not be done for every event. */
@@ -144,21 +202,26 @@ static void group_move(struct thread *self)
 {
 	uint64_t position = ring_position(self);
 
-	if (self->id_end - self->next_id < LOG_LIFE_GROUP)
-		ids_refill(self);
 	ring_aim(self, position);
 	self->row->ring_position = position;
 	if (position % LOG_LIFE_GROUP)
 		return;
-	/* The epoch's cache line goes from thread to thread: seldom, where there are several. */
-	if (++self->epoch_due < LOG_EPOCH_GROUPS && log_map.header->threads_seen > 1)
-		return;
-	log_map.header->epoch = __atomic_add_fetch(&agent.epoch, self->epoch_due, __ATOMIC_RELAXED);
-	self->epoch_due = 0;
-	if (unlikely(agent_switch.growth))
-		checkpoint_time_sigsafe();
+	epoch_move(self, 1);
 	if (unlikely(canary.on))
 		round_time(&(struct guard){ self });
+}
+
+/* Beginnings have no record; they move the epoch all the same. */
+static void ids_move(struct thread *self)
+{
+	uint32_t groups = (uint32_t)(self->next_id - self->id_group) / LOG_LIFE_GROUP;
+
+	if (groups) {
+		self->id_group += groups * LOG_LIFE_GROUP;
+		epoch_move(self, groups);
+	}
+	if (self->next_id >= self->id_end)
+		ids_refill(self);
 }
 
 uint32_t blocks_entries_sigsafe(void)
@@ -178,12 +241,12 @@ const struct log_life *blocks_recent_sigsafe(const struct thread *self, uint64_t
 void blocks_open_lane(struct thread *self)
 {
 	self->lane_tag = self->lane < THREAD_LANE_SHARED ? self->lane : THREAD_LANE_SHARED;
-	self->live_word = (uint64_t)self->lane_tag << 56 | (uint64_t)LOG_BLOCK_LIVE << 32;
+	self->live_word = (uint64_t)self->lane_tag << 48 | (uint64_t)LOG_BLOCK_LIVE << 32;
 	if (!log_map.rings)
 		return;
 	self->ring = log_map.rings + (uint64_t)self->lane * agent.plan.ring_records;
-	if (self->id_end - self->next_id < LOG_LIFE_GROUP)
-		ids_refill(self);
+	ids_move(self);
+	epoch_move(self, 0);
 	ring_aim(self, log_map.threads[self->lane].ring_position);
 }
 
@@ -200,15 +263,12 @@ static struct block *entry_take(struct thread *self, enum block_space kind, uint
 
 	if (!window)
 		window = window_add(space, start);
-	if (!window || (self->pool_next == self->pool_end && !pool_refill(self))) {
+	if (!window || (self->pool_next >= self->pool_end && !pool_refill(self))) {
 		log_drop_sigsafe(LOG_DROP_BLOCK);
 		return NULL;
 	}
-	if (!*window) {
-		*window = self->pool_next++;
-		if (kind == BLOCKS_HEAP && blocks_state.bases)
-			blocks_state.bases[*window] = start;
-	}
+	if (!*window && !block_open(kind, start, self))
+		return NULL;
 	return &blocks_state.pool[*window];
 }
 
@@ -230,16 +290,19 @@ static void count_end(const struct thread *self, const struct block *block)
 }
 
 static void ring_add(struct thread *self, const struct block *block, uint64_t start,
-		     enum log_life_op op, uint32_t context)
+		     enum log_life_op op)
 {
-	uint64_t size = block_size(block);
+	struct log_life life = { .op = (uint8_t)op, .start = start };
+	uint64_t at;
 
-	if (self->ring_next == self->ring_stop)
+	memcpy(&life, block, offsetof(struct log_life, op));
+	life.api = block->api & BLOCK_API_MASK;
+	life.lane = block->lane;
+	life.check = log_life_check(&life);
+	/* A signal handler that was turned away has taken a place all the same. */
+	while ((at = arch_take(&self->ring_next, sizeof(life))) >= self->ring_end)
 		group_move(self);
-	block_ring_add(self, block->id,
-		       start | (uint64_t)op << 48 | (uint64_t)(block->api & BLOCK_API_MASK) << 52 |
-			       (size >> 32) << 56,
-		       (size & 0xffffffff) | (uint64_t)context << 32, (uint32_t)agent.epoch);
+	*(struct log_life *)at = life;
 }
 
 struct block *block_at_sigsafe(enum block_space space, uint64_t start)
@@ -279,15 +342,14 @@ static void block_write_large(struct thread *self, struct block *block, uint64_t
 			      uint64_t size, enum log_api api, uint32_t context)
 {
 	*block = (struct block){
-		.id = self->next_id++,
-		.ordinal = context_ordinals[context]++,
+		.id = arch_take(&self->next_id, 1),
+		.ordinal = arch_take_one(&context_ordinals[context]),
 		.state = LOG_BLOCK_LIVE,
 		.api = (uint8_t)api,
 		.low = (uint8_t)start | 1,
 		.lane = (uint8_t)self->lane_tag,
 	};
 	((uint64_t *)block)[1] = block_size_context(size, context);
-	ring_add(self, block, start, LOG_LIFE_ALLOC, context);
 }
 
 bool block_begin_guarded(struct guard *guard, enum block_space space, uint64_t start, uint64_t size,
@@ -303,14 +365,18 @@ bool block_begin_guarded(struct guard *guard, enum block_space space, uint64_t s
 		return false;
 	if (size > blocks_state.spaces[space].largest)
 		blocks_state.spaces[space].largest = size;
-	if (self->ring_next == self->ring_stop)
-		group_move(self);
+	if (self->next_id >= self->id_end) {
+		ids_move(self);
+		if (unlikely(canary.on))
+			round_time(guard);
+	}
 	if (agent_switch.growth) {
 		log_map.contexts[context].allocs++;
 		log_map.contexts[context].alloc_bytes += size;
 	}
 	if (likely(!(size >> 32))) {
-		block_write(self, (uint64_t *)block, start, size, api, context);
+		block_write(self, (uint64_t *)block, arch_take(&self->next_id, 1), start, size, api,
+			    context);
 	} else {
 		block_write_large(self, block, start, size, api, context);
 	}
@@ -340,30 +406,35 @@ void block_end_known(struct guard *guard, struct block *block, uint64_t start, s
 	if (block->low & 1)
 		watch_block_gone(guard, start, block_size(block), LOG_WATCHED_FREED);
 	count_end(self, block);
-	ring_add(self, block, start, LOG_LIFE_FREE, block->free_context);
+	ring_add(self, block, start, LOG_LIFE_FREE);
 }
 
-__attribute__((noinline)) void *block_begin_slow(struct thread *held, enum block_space space,
-						 void *start, uint64_t size, enum log_api api,
-						 const uint64_t *frame)
-{
-	struct caller caller = { frame[1], (uint64_t)frame };
-	struct guard guard = { held };
+/* What a hook that leaves rbp alone was called with: our own frame has saved it. */
+#define CALLER_OF_HOOK(frame)                                                                 \
+	{                                                                                     \
+		frame[1], (uint64_t)frame, *(const uint64_t *)__builtin_frame_address(0) ?: 1 \
+	}
 
-	if (held || guard_enter(&guard)) {
+__attribute__((noinline)) void *block_begin_slow(void *start, uint64_t size, enum block_space space,
+						 enum log_api api, const uint64_t *frame)
+{
+	struct caller caller = CALLER_OF_HOOK(frame);
+	struct guard guard;
+
+	if (guard_enter(&guard)) {
 		(void)block_begin_guarded(&guard, space, (uint64_t)start, size, api, caller);
 		guard_leave(&guard);
 	}
 	return start;
 }
 
-__attribute__((noinline)) void block_end_slow(struct thread *held, enum block_space space,
-					      void *start, const uint64_t *frame)
+__attribute__((noinline)) void block_end_slow(void *start, enum block_space space,
+					      const uint64_t *frame)
 {
-	struct caller caller = { frame[1], (uint64_t)frame };
-	struct guard guard = { held };
+	struct caller caller = CALLER_OF_HOOK(frame);
+	struct guard guard;
 
-	if (held || guard_enter(&guard)) {
+	if (guard_enter(&guard)) {
 		block_end_guarded(&guard, space, (uint64_t)start, caller);
 		guard_leave(&guard);
 	}
@@ -385,12 +456,13 @@ struct block *block_suspend(struct guard *guard, uint64_t start, struct caller c
 	return block;
 }
 
-static void block_resize(struct guard *guard, struct block *block, uint64_t start, uint64_t size,
-			 uint32_t by)
+void block_resume(struct guard *guard, struct block *block, uint64_t start, uint64_t size)
 {
+	struct thread *self = guard->self;
 	uint32_t context = block->context & BLOCK_CONTEXT_MASK;
 	uint64_t old = block_size(block);
 	struct log_context *row = &log_map.contexts[context];
+	struct block resized = *block;
 
 	block->free_context = 0;
 	block->freed_epoch = 0;
@@ -411,26 +483,15 @@ static void block_resize(struct guard *guard, struct block *block, uint64_t star
 	}
 	if (size > blocks_state.spaces[BLOCKS_HEAP].largest)
 		blocks_state.spaces[BLOCKS_HEAP].largest = size;
-	ring_add(guard->self, block, start, LOG_LIFE_RESIZE, by);
-}
-
-void block_resume(struct guard *guard, struct block *block, uint64_t start, uint64_t size)
-{
-	uint32_t context = block->context & BLOCK_CONTEXT_MASK, by = block->free_context;
-
-	block->free_context = 0;
-	block->freed_epoch = 0;
-	block->state = LOG_BLOCK_LIVE;
-	if (size != block_size(block))
-		block_resize(guard, block, start, size, by);
-	if (watch_wants(context))
-		watch_block_born(guard, block, start);
+	((uint64_t *)&resized)[1] = block_size_context(size, context);
+	ring_add(self, &resized, start, LOG_LIFE_RESIZE);
 }
 
 void block_moved(struct guard *guard, const struct block *was, uint64_t start, struct caller caller)
 {
+	(void)caller;
 	count_end(guard->self, was);
-	ring_add(guard->self, was, start, LOG_LIFE_FREE, context_find(guard, caller));
+	ring_add(guard->self, was, start, LOG_LIFE_FREE);
 }
 
 void block_claim(struct guard *guard, uint64_t start, uint64_t size, enum log_api api,

@@ -14,9 +14,10 @@
  * real malloc until before the call of the real free. A crash handler may see a half-written entry
  * of the thread it interrupted, never of another.
  *
- * The index grows by 64 MiB of address space at a time (8 MiB of untouched memory). When memory is
- * refused, the block is dropped and counted: a hole in the record is honest, a stall inside the
- * target's malloc is not.
+ * The index grows by 64 MiB of address space at a time (8 MiB of untouched memory). Room for all of
+ * it is reserved at start, so that the hot path finds a window by a shift; a target with a limit on
+ * its address space goes the slow way, over a directory. When memory is refused, the block is
+ * dropped and counted: a hole in the record is honest, a stall inside the target's malloc is not.
  */
 #ifndef REDHAND_AGENT_BLOCKS_H
 #define REDHAND_AGENT_BLOCKS_H
@@ -38,10 +39,10 @@ struct block {
 	uint32_t freed_epoch;
 	uint8_t state; /* enum log_block_state; 0: never used */
 	uint8_t api;   /* bits 0..3: enum log_api; bits 4..7: see canary.h, 0 without guards */
+	uint8_t lane;  /* whose context it was; THREAD_LANE_SHARED: does not fit */
 	uint8_t low;   /* start & 255: two blocks may have shared the window; bit 0 is turned for
 			* sizes that need their high byte and for blocks that are watched, so that
 			* the hot path passes them on */
-	uint8_t lane;  /* whose context it was; THREAD_LANE_SHARED: does not fit */
 };
 
 _Static_assert(sizeof(struct block) == 32, "at most 48 bytes per live block");
@@ -53,6 +54,10 @@ enum block_space { BLOCKS_HEAP, BLOCKS_SUB, BLOCKS_SPACES };
 /* Maps the tables. False: no memory. */
 bool blocks_init(void);
 
+/* May the hot path be taken? Not when every event must be seen, as growth and short rings need, nor
+ * where there was no address space for `flat`. */
+bool blocks_hot(void);
+
 /* The lane's ring and tags; also when a lane is taken again. */
 void blocks_open_lane(struct thread *self);
 /* Its thread has ended: the position in the log becomes exact. _sigsafe */
@@ -63,9 +68,13 @@ const struct log_life *blocks_recent_sigsafe(const struct thread *self, uint64_t
 
 /* ---- the hot path: inlined into the hooks -----------------------------------------------------
  *
- * It has one way out, a call of the slow function, which does the whole work again: so nothing
+ * It has one way out, a jump to the slow function, which does the whole work again: so nothing
  * lives across a call and no register is saved. What only growth needs (bytes, frees per context)
- * is left to the slow way, which then is taken always: see group_records().
+ * is left to the slow way, which then is taken always (AGENT_IDS_SLOW).
+ *
+ * It does not enter the guard. A signal handler that interrupts it and allocates finds everything
+ * whole: counters move in one instruction, and the entry belongs to the block that is being made or
+ * freed. Inside the guard, where more than that is in the making, the stops are 0.
  */
 
 #define BLOCKS_CHUNK_BITS 26u /* address space per index chunk */
@@ -80,6 +89,7 @@ const struct log_life *blocks_recent_sigsafe(const struct thread *self, uint64_t
 
 struct blocks_space {
 	uint32_t **directory; /* one chunk of windows per 64 MiB; atomic */
+	uint32_t *flat;	      /* where all chunks lie one after the other; NULL: anywhere */
 	uint32_t shift;	      /* log2 of a window */
 	uint64_t largest;     /* block ever seen: bounds the walk backwards; racy, only grows */
 };
@@ -92,25 +102,11 @@ extern HIDDEN struct blocks_state {
 	struct blocks_space spaces[BLOCKS_SPACES];
 } blocks_state;
 
-/* Keeps the hook's frame until the slow function has returned. As a tail call it would run on the
- * place of that frame, write over the rbp that the hook saved there, and lose every caller whose
- * frame is found by rbp. */
-#define BLOCKS_HERE(call)                           \
-	({                                          \
-		void *here_ = (call);               \
-		__asm__ volatile("" : "+r"(here_)); \
-		here_;                              \
-	})
-
-/* The same at the end of a function that answers nothing. */
-#define BLOCKS_KEEP_FRAME() __asm__ volatile("")
-
-/* The whole way, for what the fast way leaves. `held`: NULL when the guard is still to be entered;
- * it is left at the end either way. block_begin_slow returns `start`. */
-void *block_begin_slow(struct thread *held, enum block_space space, void *start, uint64_t size,
-		       enum log_api api, const uint64_t *frame);
-void block_end_slow(struct thread *held, enum block_space space, void *start,
-		    const uint64_t *frame);
+/* The whole way, for what the fast way leaves: from hooks that are compiled with -ffixed-rbp, so
+ * that rbp is still their caller's. block_begin_slow returns `start`. */
+void *block_begin_slow(void *start, uint64_t size, enum block_space space, enum log_api api,
+		       const uint64_t *frame);
+void block_end_slow(void *start, enum block_space space, const uint64_t *frame);
 
 static inline bool block_starts_at(const struct block *block, uint64_t start)
 {
@@ -146,105 +142,99 @@ static inline uint64_t block_size_context(uint64_t size, uint32_t context)
 	       (size >> 32) << (32 + BLOCK_SIZE_SHIFT);
 }
 
-static inline __attribute__((always_inline)) void block_ring_add(struct thread *self, uint64_t id,
-								 uint64_t addr_op,
-								 uint64_t size_context,
-								 uint32_t epoch)
-{
-	struct log_life *to = self->ring_next;
-	uint64_t *words = (uint64_t *)to;
+/* An entry for a window that has none yet; 0: the slow way has to make room first. */
+uint64_t block_open(enum block_space space, uint64_t start, struct thread *self);
 
-	words[0] = id;
-	words[1] = addr_op;
-	words[2] = size_context;
-	to->epoch = epoch;
-	to->check = log_life_sum(id, addr_op, size_context, epoch);
-	self->ring_next = to + 1;
+/* The entry number of the block that starts here or last did; 0: none. */
+static inline __attribute__((always_inline)) uint64_t block_number(enum block_space space,
+								   uint32_t shift, uint64_t start)
+{
+	return blocks_state.spaces[space].flat[start >> shift];
 }
 
-/* Writes what block_begin is about, once everything is found. */
+/* Writes what block_begin is about, once everything is found. Whole words, and whole words again at
+ * the end: the CPU does not forward parts of two stores to one load. */
 static inline __attribute__((always_inline)) void block_write(struct thread *self, uint64_t *entry,
-							      uint64_t start, uint64_t size,
-							      enum log_api api, uint32_t context)
+							      uint64_t id, uint64_t start,
+							      uint64_t size, enum log_api api,
+							      uint64_t context)
 {
-	uint32_t epoch = (uint32_t)__atomic_load_n(&agent.epoch, __ATOMIC_RELAXED);
-	uint64_t id = self->next_id++, ordinal = context_ordinals[context]++;
-	uint64_t size_context = size | (uint64_t)context << 32;
-
 	entry[0] = id;
-	entry[1] = size_context;
-	entry[2] = ordinal << 32;
-	entry[3] = self->live_word | (uint64_t)api << 40;
-	((struct block *)entry)->low = (uint8_t)start;
-	block_ring_add(self, id,
-		       start | (uint64_t)LOG_LIFE_ALLOC << 48 |
-			       (uint64_t)(api & BLOCK_API_MASK) << 52,
-		       size_context, epoch);
+	entry[1] = size | context << 32;
+	entry[2] = (uint64_t)arch_take_one(&context_ordinals[context]) << 32;
+	entry[3] = self->live_word | (uint64_t)api << 40 | start << 56;
 }
 
-/* A block was handed to the target. The caller has looked at agent_switch.ids. */
-static inline __attribute__((always_inline)) void *block_begin(enum block_space space, void *ptr,
+/* The end of a live block, in its entry and in the ring. */
+static inline __attribute__((always_inline)) void block_write_end(const struct thread *self,
+								  uint64_t *entry, uint64_t *life,
+								  uint64_t start, uint64_t context)
+{
+	uint64_t id = entry[0], size_context = entry[1];
+	uint64_t freed = entry[2] | context, state = entry[3] + self->freed_word;
+
+	entry[2] = freed;
+	entry[3] = state;
+	life[0] = id;
+	life[1] = size_context;
+	life[2] = freed;
+	life[3] = state;
+	life[4] = start;
+	life[5] = ~(id ^ size_context ^ freed ^ state ^ start);
+}
+
+/* A block was handed to the target, where agent_switch.ids says that the hot path may be taken.
+ * `shift` is the space's: as a constant where it matters, because a shift by a variable is three
+ * steps for the CPU. */
+static inline __attribute__((always_inline)) void *block_begin(enum block_space space,
+							       uint32_t shift, void *ptr,
 							       uint64_t size, enum log_api api,
 							       struct caller caller)
 {
-	struct thread *self = thread_self;
-	uint64_t start = (uint64_t)ptr;
-	struct thread_site *site;
-	uint32_t *window;
+	struct thread *self = thread_hot;
+	uint64_t start = (uint64_t)ptr, number, context, id;
 
-	if (unlikely(!self || self->busy))
-		return BLOCKS_HERE(block_begin_slow(NULL, space, ptr, size, api,
-						    (const uint64_t *)caller.frame));
-	self->busy = 1;
-	__atomic_signal_fence(__ATOMIC_SEQ_CST);
-	window = block_window(&blocks_state.spaces[space], start);
-	site = context_hit(self, caller);
-	if (unlikely(!site || !window || !*window || size >= BLOCKS_LARGE ||
-		     self->ring_next == self->ring_stop))
-		return BLOCKS_HERE(block_begin_slow(self, space, ptr, size, api,
-						    (const uint64_t *)caller.frame));
-	block_write(self, (uint64_t *)&blocks_state.pool[*window], start, size, api, site->context);
-	__atomic_signal_fence(__ATOMIC_SEQ_CST);
-	self->busy = 0;
+	/* The kernel gives nothing above unless asked
+	 * (Documentation/arch/x86/x86_64/5level-paging), and libc does not ask. */
+	if (shift != BLOCKS_GLIBC_SHIFT && unlikely(start >> BLOCKS_ADDRESS_BITS))
+		goto slow;
+	if (unlikely(size >= BLOCKS_LARGE || !context_hit(self, caller, &context)))
+		goto slow;
+	number = block_number(space, shift, start);
+	if (unlikely(!number)) {
+		number = arch_call_kept(block_open, space, start, self);
+		if (unlikely(!number))
+			goto slow;
+	}
+	id = arch_take(&self->next_id, 1);
+	if (unlikely(id >= self->id_stop))
+		goto slow;
+	block_write(self, (uint64_t *)&blocks_state.pool[number], id, start, size, api, context);
 	return ptr;
+slow:
+	return block_begin_slow(ptr, size, space, api, (const uint64_t *)caller.frame);
 }
 
-/* Before the block is given back; the caller has looked at agent_switch.ids. An address that was
- * never seen is counted. */
-static inline __attribute__((always_inline)) void block_end(enum block_space space, void *ptr,
-							    struct caller caller)
+/* Before the block is given back, where agent_switch.ids says that the hot path may be taken.
+ * False: nothing was done, and block_end_slow() is to do it; so it is for NULL. */
+static inline __attribute__((always_inline)) bool block_end(enum block_space space, uint32_t shift,
+							    void *ptr, struct caller caller)
 {
-	struct thread *self = thread_self;
-	uint64_t start = (uint64_t)ptr;
-	uint32_t *window, context, epoch;
-	struct thread_site *site;
+	struct thread *self = thread_hot;
+	uint64_t start = (uint64_t)ptr, life, context;
 	struct block *block;
 
-	if (unlikely(!self || self->busy)) {
-		block_end_slow(NULL, space, ptr, (const uint64_t *)caller.frame);
-		return;
-	}
-	self->busy = 1;
-	__atomic_signal_fence(__ATOMIC_SEQ_CST);
-	window = block_window(&blocks_state.spaces[space], start);
-	block = window ? &blocks_state.pool[*window] : blocks_state.pool;
-	site = context_hit(self, caller);
+	if (unlikely((start - 1) >> BLOCKS_ADDRESS_BITS || !context_hit(self, caller, &context)))
+		return false;
 	/* Live, and this very start. Entry 0 of the pool is never live. */
-	if (unlikely(block->state != LOG_BLOCK_LIVE || block->low != (uint8_t)start || !site ||
-		     self->ring_next == self->ring_stop)) {
-		block_end_slow(self, space, ptr, (const uint64_t *)caller.frame);
-		return;
-	}
-	epoch = (uint32_t)__atomic_load_n(&agent.epoch, __ATOMIC_RELAXED);
-	context = site->context;
-	block->free_context = context;
-	block->freed_epoch = epoch;
-	block->state = LOG_BLOCK_FREED;
-	block_ring_add(self, block->id,
-		       start | (uint64_t)LOG_LIFE_FREE << 48 | (uint64_t)block->api << 52,
-		       block->size_low | (uint64_t)context << 32, epoch);
-	__atomic_signal_fence(__ATOMIC_SEQ_CST);
-	self->busy = 0;
+	block = &blocks_state.pool[block_number(space, shift, start)];
+	if (unlikely(block->state != LOG_BLOCK_LIVE || block->low != (uint8_t)start))
+		return false;
+	life = arch_take(&self->ring_next, sizeof(struct log_life));
+	if (unlikely(life >= self->ring_stop))
+		return false;
+	block_write_end(self, (uint64_t *)block, (uint64_t *)life, start, context);
+	return true;
 }
 
 /* ---- the rest -------------------------------------------------------------------------------- */

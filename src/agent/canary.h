@@ -108,7 +108,6 @@ static inline bool canary_whole(uint64_t start, uint64_t front, uint64_t size)
 /* ---- the heap behind the hooks -----------------------------------------------------------------
  *
  * Each does what the function of libc does that it is named after, errno included, and records.
- * The caller's frame must stay until it returns: BLOCKS_HERE().
  */
 
 enum canary_flags { CANARY_ZEROED = 1 << 0 };

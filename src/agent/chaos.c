@@ -9,7 +9,6 @@
 #include "agent/arch/x86_64.h"
 #include "agent/clock.h"
 #include "agent/log.h"
-#include "agent/real.h"
 #include "agent/thread.h"
 
 #define HOLD_LEAST_NS 1000u
@@ -20,8 +19,6 @@
  * be spent is kept for when there are two. */
 #define ALONE_SHARE 4u
 #define WEIGHT_ONE 16u /* plan_chaos.hold_weight */
-#define OWN_FRAMES_MAX \
-	8 /* of ours between a hook and the real function; all have a frame pointer */
 
 static struct plan_chaos plan;
 
@@ -30,14 +27,6 @@ static struct {
 	uint64_t held_ns;  /* atomic; with what a hold took longer than it should have */
 	uint64_t threads;  /* atomic: that were ever seen */
 } state;
-
-/* What `real` had before us. */
-static struct {
-	void *(*malloc)(size_t);
-	void (*free)(void *);
-	void *(*calloc)(size_t, size_t);
-	void *(*realloc)(void *, size_t);
-} behind;
 
 static __thread struct {
 	uint64_t stream; /* 0: this thread has drawn nothing yet */
@@ -141,30 +130,19 @@ static void hold(uint64_t ns)
 	}
 }
 
-/* The caller in the target: of us, when a hook jumped here, or else of the hook. What the loader
- * does not move of an address tells places apart, the same way in every run. */
-static inline __attribute__((always_inline)) uint32_t place_here(void)
+/* What the loader does not move of an address tells places apart, the same way in every run. */
+static uint32_t place_of(uint64_t address)
 {
-	const uint64_t *frame = __builtin_frame_address(0);
-	uint64_t address = frame[1];
-	int own_frames;
-
-	for (own_frames = 0; own_frames < OWN_FRAMES_MAX &&
-			     address - agent.text_low < agent.text_high - agent.text_low;
-	     own_frames++) {
-		frame = (const uint64_t *)frame[0];
-		address = frame[1];
-	}
 	return (uint32_t)(address & 0xfff) * 0x9e3779b1u >> (32 - THREAD_PLACES_BITS);
 }
 
 /* Held back are not all allocations alike, or a loop would get all the holds and the one place that
  * matters none: a place that has been passed n times is held with a chance of weight / n, so that
  * each gets its turn. */
-static __attribute__((noinline)) void passed(uint32_t place)
+void chaos_pass(uint64_t return_address)
 {
+	uint32_t place = place_of(return_address), n;
 	struct thread *self = thread_self;
-	uint32_t n;
 
 	if (!self)
 		return;
@@ -177,14 +155,6 @@ static __attribute__((noinline)) void passed(uint32_t place)
 		hold(draw_wide(HOLD_LEAST_NS, HOLD_MOST_NS));
 }
 
-/* First in an allocation function, outside of any guard. A forked child's switch is off until it
- * has a log of its own. */
-#define ALLOCATION()                                 \
-	do {                                         \
-		if (agent_switch.chaos & CHAOS_HOLD) \
-			passed(place_here());        \
-	} while (0)
-
 void chaos_after_arm_sigsafe(void)
 {
 	if (likely(!(agent_switch.chaos & CHAOS_ARM)))
@@ -192,30 +162,6 @@ void chaos_after_arm_sigsafe(void)
 	if (!own.stream)
 		thread_begin();
 	hold(draw_wide(HOLD_LEAST_NS, HOLD_LEAST_NS * (plan.arm_us + 1ull)));
-}
-
-static void *late_malloc(size_t size)
-{
-	ALLOCATION();
-	return behind.malloc(size);
-}
-
-static void late_free(void *ptr)
-{
-	ALLOCATION();
-	behind.free(ptr);
-}
-
-static void *late_calloc(size_t count, size_t size)
-{
-	ALLOCATION();
-	return behind.calloc(count, size);
-}
-
-static void *late_realloc(void *ptr, size_t size)
-{
-	ALLOCATION();
-	return behind.realloc(ptr, size);
 }
 
 /* ---- at start ---- */
@@ -229,14 +175,4 @@ void chaos_init(void)
 	/* Refused or not: then the heap begins where it would. */
 	if (plan.heap_bytes)
 		(void)sbrk((intptr_t)(plan.heap_bytes & ~15u));
-	if (!plan.hold_weight)
-		return;
-	behind.malloc = real.malloc;
-	behind.free = real.free;
-	behind.calloc = real.calloc;
-	behind.realloc = real.realloc;
-	real.malloc = late_malloc;
-	real.free = late_free;
-	real.calloc = late_calloc;
-	real.realloc = late_realloc;
 }

@@ -2,14 +2,15 @@
  * Chaos: disturbances that the plan asks for, because a failure that hides may show itself when
  * memory lies elsewhere or a thread is late.
  *
- * Nothing of it is on any path when the plan does not ask: the allocation functions behind our
- * hooks are replaced in `real`, once, at start, and so the hooks need no further test.
+ * Nothing of it is on the shortest way of malloc and free, which is not taken when the plan asks
+ * for it (AGENT_IDS_GLIBC); elsewhere it is a test of a switch that the hooks have at hand.
  */
 #ifndef REDHAND_AGENT_CHAOS_H
 #define REDHAND_AGENT_CHAOS_H
 
 #include <stdint.h>
 
+#include "agent/agent.h"
 #include "wire/plan.h"
 
 enum chaos_switch {
@@ -20,7 +21,7 @@ enum chaos_switch {
 /* What to do; copied. */
 void chaos_plan(const struct plan_chaos *plan);
 
-/* Before anything is mapped: moves what comes, and puts itself before the allocator. */
+/* Before anything is mapped: moves what comes, and takes the time. */
 void chaos_init(void);
 
 /* The child has its own time to spend. */
@@ -28,6 +29,17 @@ void chaos_after_fork(void);
 
 /* What agent_switch.chaos is to be; 0 without a plan. */
 uint32_t chaos_wanted(void);
+
+/* The thread passes an allocation function that was called from this place of the target. */
+void chaos_pass(uint64_t return_address);
+
+/* First in an allocation hook, outside of any guard. A forked child's switch is off until it has a
+ * log of its own. */
+static inline __attribute__((always_inline)) void chaos_at(uint64_t return_address)
+{
+	if (unlikely(agent_switch.chaos & CHAOS_HOLD))
+		chaos_pass(return_address);
+}
 
 /* This thread has just armed a watch: a moment's delay, if the plan wants one, so that the others
  * get on with what they do to it. */

@@ -10,6 +10,7 @@
 #include "agent/log.h"
 #include "agent/memory.h"
 #include "agent/modules.h"
+#include "agent/sites.h"
 #include "agent/unwind.h"
 #include "agent/watch.h"
 #include "wire/checksum.h"
@@ -20,16 +21,15 @@
 #define KEY_HASH_MASK ((1ull << 40) - 1)
 #define ROOT_FRAMES 3u /* main's caller, its caller, and the program's entry */
 #define ENTRY_BYTES 64u
-#define UPDATE_EVERY 4u
-#define ON_RETURN_ADDRESS 8u /* offset of a word that never changes for a site: its own key */
 
 /* What a scan found. */
 struct scan {
 	uint64_t hash;
 	uint32_t count;
 	bool rooted; /* ends at the program's entry: the frames above main are all there */
-	uint16_t offset[LOG_CONTEXT_FRAMES]; /* of each frame's word, from caller.frame */
-	uint64_t frames[LOG_CONTEXT_FRAMES];
+	bool lost;   /* a frame was not understood, or left out */
+	uint16_t offset[LOG_CONTEXT_DEEP]; /* of each frame's word, from caller.frame */
+	uint64_t frames[LOG_CONTEXT_DEEP];
 };
 
 static uint64_t entry; /* of the program; 0: unknown */
@@ -116,7 +116,7 @@ static uint16_t offset_from(uint64_t frame, uint64_t slot)
 static bool scan_known(const struct thread *self, struct caller caller, struct scan *ret)
 {
 	uint64_t rip = caller.return_address, rsp = caller.frame + 16, slot = caller.frame + 8;
-	uint64_t rbp = *(const uint64_t *)caller.frame, high = self->stack_high - 8, cfa;
+	uint64_t rbp = caller.rbp, high = self->stack_high - 8, cfa;
 	const struct unwind_rule *rule;
 	uint64_t hash = CHECKSUM_SEED;
 	uint32_t count = 0;
@@ -174,7 +174,7 @@ static __attribute__((noinline)) void scan_walk(struct thread *self, struct call
 	const struct unwind_rule *rule;
 	uint32_t generation = modules_generation_sigsafe();
 
-	at.rbp = *(const uint64_t *)caller.frame;
+	at.rbp = caller.rbp;
 	at.low = caller.frame;
 	at.high = on_own_stack(self, caller.frame) ? self->stack_high : 0;
 	rule = rule_for(self, at.rip, generation);
@@ -189,10 +189,12 @@ static __attribute__((noinline)) void scan_walk(struct thread *self, struct call
 			ret->frames[ret->count] = at.rip;
 			ret->offset[ret->count++] = offset_from(caller.frame, slot);
 		}
+		ret->lost |= !rule->frame_hash || rule->kind == UNWIND_BY_CHAIN;
 		if (ret->count == frames)
 			return;
 		if (!unwind_step(&at, rule, &slot)) {
 			ret->rooted = rule->kind == UNWIND_END && at.rip - entry < ENTRY_BYTES;
+			ret->lost |= rule->kind != UNWIND_END || rule->cfa != UNWIND_NOTHING_ABOVE;
 			return;
 		}
 		rule = rule_for(self, at.rip, generation);
@@ -207,8 +209,10 @@ static __attribute__((noinline)) void scan_caller(struct guard *guard, struct ca
 
 	memset(ret, 0, sizeof(*ret));
 	ret->hash = CHECKSUM_SEED;
-	if (__builtin_setjmp((void **)self->recovery))
+	if (__builtin_setjmp((void **)self->recovery)) {
+		ret->lost = true;
 		return;
+	}
 	self->recovery_armed = 1;
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);
 	scan_walk(self, caller, frames, ret);
@@ -216,33 +220,44 @@ static __attribute__((noinline)) void scan_caller(struct guard *guard, struct ca
 	self->recovery_armed = 0;
 }
 
-/* The stack as it is, for the tool to unwind. */
+/* What lies on the stack, for the tool to unwind. A program with very many contexts keeps their
+ * frames only. */
+static uint64_t slice_bytes(const struct thread *self, struct caller caller, uint64_t rsp)
+{
+	uint64_t bytes = caller.frame + agent.plan.context_slice_bytes - rsp;
+
+	if (log_map.events_tail > (uint64_t)agent.plan.events_mib << 19)
+		return 0;
+	if (!on_own_stack(self, caller.frame))
+		return memory_readable_sigsafe(rsp, bytes);
+	return bytes < self->stack_high - rsp ? bytes : self->stack_high - rsp;
+}
+
+/* Every page of the log costs the target more than a microsecond: where the walk found the frames,
+ * they are kept, and the stack's bytes only where it did not. */
 static __attribute__((noinline)) void context_record(struct guard *guard, struct caller caller,
 						     const struct scan *scan, uint32_t row)
 {
 	struct log_context_seen seen = { .stack_hash = scan->hash, .context = row };
+	uint32_t first = scan->count < LOG_CONTEXT_FRAMES ? scan->count : LOG_CONTEXT_FRAMES;
 	struct thread *self = guard->self;
 	struct log_writer writer;
-	uint64_t bytes;
+	const void *rest;
 
 	arch_callee_registers(&seen.registers);
-	bytes = caller.frame + agent.plan.context_slice_bytes - seen.registers.rsp;
-	if (on_own_stack(self, caller.frame)) {
-		if (bytes > self->stack_high - seen.registers.rsp)
-			bytes = self->stack_high - seen.registers.rsp;
-	} else {
-		bytes = memory_readable_sigsafe(seen.registers.rsp, bytes);
-	}
-	/* A program with very many contexts keeps their frames, not their bytes. */
-	if (log_map.events_tail > (uint64_t)agent.plan.events_mib << 19)
-		bytes = 0;
 	seen.lane = self->lane;
-	seen.frame_count = scan->count;
-	seen.stack_bytes = (uint32_t)bytes;
-	memcpy(seen.frames, scan->frames, sizeof(seen.frames));
+	seen.walk = scan->lost			     ? LOG_WALK_LOST
+		    : scan->count < LOG_CONTEXT_DEEP ? LOG_WALK_WHOLE
+						     : LOG_WALK_CUT;
+	seen.frame_count = (uint16_t)(scan->lost ? first : scan->count);
+	memcpy(seen.frames, scan->frames, first * sizeof(seen.frames[0]));
+	if (scan->lost)
+		seen.stack_bytes = (uint32_t)slice_bytes(self, caller, seen.registers.rsp);
+	rest = scan->lost ? (const void *)seen.registers.rsp : scan->frames + first;
 	log_writer_init_sigsafe(&writer, LOG_TO_EVENTS);
-	(void)log_append_sigsafe(&writer, LOG_CONTEXT, &seen, sizeof(seen),
-				 (const void *)seen.registers.rsp, bytes);
+	(void)log_append_sigsafe(&writer, LOG_CONTEXT, &seen, sizeof(seen), rest,
+				 seen.stack_bytes +
+					 (seen.frame_count - first) * sizeof(seen.frames[0]));
 }
 
 /* A row of this lane's. They come in groups: the counters of a group share a cache line, which no
@@ -292,7 +307,7 @@ static uint32_t context_intern(struct guard *guard, struct caller caller, const 
 			continue;
 		__atomic_fetch_add(&log_map.header->contexts_used, 1, __ATOMIC_RELAXED);
 		checkpoint_note_context(row);
-		scan_caller(guard, caller, LOG_CONTEXT_FRAMES, &full);
+		scan_caller(guard, caller, LOG_CONTEXT_DEEP, &full);
 		watch_context_made(row, hash, full.frames, full.count);
 		full.hash = hash;
 		context_record(guard, caller, &full, row);
@@ -313,52 +328,36 @@ static void layout_from(uint16_t offset[THREAD_SITE_WORDS], const struct scan *s
 	for (i = 0; i < THREAD_SITE_WORDS; i++) {
 		offset[i] = i + 1 < count && own ? scan->offset[i + 1] : 0;
 		if (!offset[i])
-			offset[i] = ON_RETURN_ADDRESS;
+			offset[i] = SITES_NO_WORD;
 	}
-	/* Few callers: the fast way stops after two words. */
-	if (offset[2] == ON_RETURN_ADDRESS && offset[3] == ON_RETURN_ADDRESS &&
-	    offset[4] == ON_RETURN_ADDRESS && offset[5] == ON_RETURN_ADDRESS)
-		offset[2] = 0;
 }
 
-/* The walk costs some 10 ns once its rules are known; the site makes the next call from the same
- * place at the same depth cheaper still. The second of a pair keeps another way to the place. A
- * place with more ways than that is better walked each time than written down each time. */
+/* The walk costs some 50 ns once its rules are known; the site makes the next call from the same
+ * place, at the same depth and by the same way, cheaper. */
 __attribute__((noinline)) uint32_t context_find_slow(struct guard guard, uint64_t return_address,
-						     uint64_t frame)
+						     uint64_t frame, uint64_t rbp)
 {
-	struct caller caller = { return_address, frame };
+	struct caller caller = { return_address, frame, rbp ? rbp : *(const uint64_t *)frame };
+	uint16_t offset[THREAD_SITE_WORDS];
 	struct thread *self = guard.self;
-	uint64_t place = context_place(caller);
-	struct thread_site *pair = context_site(self, place), first = pair[0];
-	uint64_t *key;
-	struct scan scan;
 	bool own = on_own_stack(self, frame);
 	uint32_t context;
+	struct scan scan;
+	uint64_t *key;
 
-	if (pair[1].place == place && context_words(&pair[1], frame) == pair[1].words) {
-		pair[0] = pair[1];
-		pair[1] = first;
-		return pair[0].context;
-	}
 	if (!own || !scan_known(self, caller, &scan))
 		scan_caller(&guard, caller, THREAD_SITE_WORDS + 1, &scan);
 	key = &self->keys[scan.hash >> (64 - THREAD_KEYS_BITS)];
-	if (*key && !((*key ^ scan.hash) & KEY_HASH_MASK)) {
+	if (*key && !((*key ^ scan.hash) & KEY_HASH_MASK))
 		context = (uint32_t)(*key >> 40);
-		if (self->walks++ % UPDATE_EVERY)
-			return context;
-	} else {
+	else
 		context = context_intern(&guard, caller, &scan);
-		*key = (uint64_t)context << 40 | (scan.hash & KEY_HASH_MASK);
-	}
 	/* Its allocations are to come this way, too. */
 	if (watch_wants(context))
 		return context;
-	pair[1] = first;
-	pair[0].place = place;
-	layout_from(pair[0].offset, &scan, own);
-	pair[0].words = context_words(&pair[0], frame);
-	pair[0].context = context;
+	*key = (uint64_t)context << 40 | (scan.hash & KEY_HASH_MASK);
+	layout_from(offset, &scan, own);
+	if (context)
+		sites_learn(self, caller, offset, context);
 	return context;
 }

@@ -31,10 +31,10 @@ static bool in_thread_cache(const struct thread *self, uint64_t start)
 	if (!word_read(start + 8, &key) || !key)
 		return false;
 	for (i = 0; i < SAMPLES && (life = blocks_recent_sigsafe(self, i)); i++) {
-		uint64_t address = life->addr_op & LOG_ADDRESS_MASK;
+		uint64_t address = life->start;
 		const struct block *block;
 
-		if ((life->addr_op >> 48 & 15) != LOG_LIFE_FREE || address == start ||
+		if (life->op != LOG_LIFE_FREE || address == start ||
 		    log_life_size(life) > TCACHE_CHUNK_MAX - 8)
 			continue;
 		block = block_at_sigsafe(BLOCKS_HEAP, address);

@@ -224,7 +224,7 @@ static void libraries_changed(void);
 void hooked_slow(struct hooked_call *call)
 {
 	const struct hooked_site *site = &hooked.sites[call->site];
-	struct caller caller = { call->frame[1], (uint64_t)call->frame };
+	struct caller caller = { call->frame[1], (uint64_t)call->frame, call->frame[0] };
 	struct guard guard;
 
 	if (!guard_enter_any(&guard))

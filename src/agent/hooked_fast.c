@@ -1,6 +1,6 @@
 /*
  * What a hook does nearly always. Compiled without vector registers (-mgeneral-regs-only): those of
- * the target are not saved on this way. It calls nothing: all that needs a call is left to
+ * the target are not saved on this way. It calls only what is compiled so, too: the rest is left to
  * hooked_slow().
  */
 #include "agent/agent.h"
@@ -52,67 +52,36 @@ static bool alloc_enter(struct thread *self, const struct hooked_call *call,
 static bool alloc_leave(struct thread *self, const struct hooked_call *call,
 			const struct plan_action *action)
 {
-	struct caller caller = { call->frame[1], (uint64_t)call->frame };
-	uint64_t start = call->rax, size;
+	struct caller caller = { call->frame[1], (uint64_t)call->frame, call->frame[0] };
+	uint64_t start = call->rax, number, context, id;
 	struct thread_pending *pending;
-	struct thread_site *site;
-	uint32_t *window;
 
 	if (!start)
 		return true;
-	if (unlikely(!self || self->busy))
+	if (unlikely(!self || self->busy || start >> BLOCKS_ADDRESS_BITS))
 		return false;
 	pending = &self->pending[(self->pending_next - 1) % THREAD_PENDING];
-	if (unlikely(pending->frame != caller.frame || pending->number != action->number))
+	if (unlikely(pending->frame != caller.frame || pending->number != action->number ||
+		     pending->size >= BLOCKS_LARGE))
 		return false;
-	size = pending->size;
-	window = block_window(&blocks_state.spaces[BLOCKS_SUB], start);
-	site = context_hit(self, caller);
-	if (unlikely(!site || !window || !*window || size >= BLOCKS_LARGE ||
-		     self->ring_next == self->ring_stop))
+	number = block_number(BLOCKS_SUB, BLOCKS_SHIFT, start);
+	if (unlikely(!number || !context_hit(self, caller, &context)))
 		return false;
-	self->busy = 1;
-	__atomic_signal_fence(__ATOMIC_SEQ_CST);
+	id = arch_take(&self->next_id, 1);
+	if (unlikely(id >= self->id_stop))
+		return false;
 	self->pending_next--;
-	block_write(self, (uint64_t *)&blocks_state.pool[*window], start, size, LOG_API_HOOKED,
-		    site->context);
-	__atomic_signal_fence(__ATOMIC_SEQ_CST);
-	self->busy = 0;
+	block_write(self, (uint64_t *)&blocks_state.pool[number], id, start, pending->size,
+		    LOG_API_HOOKED, context);
 	return true;
 }
 
-/* As block_end(). */
-static bool object_free(struct thread *self, const struct hooked_call *call,
-			const struct plan_action *action)
+static bool object_free(const struct hooked_call *call, const struct plan_action *action)
 {
-	struct caller caller = { call->frame[1], (uint64_t)call->frame };
-	uint64_t start = argument(call, action->pointer);
-	struct thread_site *site;
-	struct block *block;
-	uint32_t *window, epoch;
+	struct caller caller = { call->frame[1], (uint64_t)call->frame, call->frame[0] };
+	void *object = (void *)argument(call, action->pointer);
 
-	if (!start)
-		return true;
-	if (unlikely(!self || self->busy))
-		return false;
-	window = block_window(&blocks_state.spaces[BLOCKS_SUB], start);
-	block = window ? &blocks_state.pool[*window] : blocks_state.pool;
-	site = context_hit(self, caller);
-	if (unlikely(block->state != LOG_BLOCK_LIVE || block->low != (uint8_t)start || !site ||
-		     self->ring_next == self->ring_stop))
-		return false;
-	self->busy = 1;
-	__atomic_signal_fence(__ATOMIC_SEQ_CST);
-	epoch = (uint32_t)__atomic_load_n(&agent.epoch, __ATOMIC_RELAXED);
-	block->free_context = site->context;
-	block->freed_epoch = epoch;
-	block->state = LOG_BLOCK_FREED;
-	block_ring_add(self, block->id,
-		       start | (uint64_t)LOG_LIFE_FREE << 48 | (uint64_t)block->api << 52,
-		       block->size_low | (uint64_t)site->context << 32, epoch);
-	__atomic_signal_fence(__ATOMIC_SEQ_CST);
-	self->busy = 0;
-	return true;
+	return !object || block_end(BLOCKS_SUB, BLOCKS_SHIFT, object, caller);
 }
 
 bool hooked_fast(struct hooked_call *call)
@@ -128,7 +97,7 @@ bool hooked_fast(struct hooked_call *call)
 	for (; call->next < site->action_count; call->next++) {
 		const struct plan_action *action = &hooked.actions[site->first_action + call->next];
 
-		if (unlikely(!agent_switch.ids))
+		if (unlikely(!agent_switch.ids || agent_ids_slow()))
 			return false;
 		switch (action->what) {
 		case PLAN_ALLOC_ENTER:
@@ -138,7 +107,7 @@ bool hooked_fast(struct hooked_call *call)
 			done = alloc_leave(self, call, action);
 			break;
 		case PLAN_FREE:
-			done = object_free(self, call, action);
+			done = object_free(call, action);
 			break;
 		default:
 			done = false;

@@ -11,6 +11,7 @@
 #include "agent/agent.h"
 #include "agent/blocks.h"
 #include "agent/canary.h"
+#include "agent/chaos.h"
 #include "agent/guard.h"
 #include "agent/log.h"
 #include "agent/real.h"
@@ -24,123 +25,149 @@ EXPORT void free_aligned_sized(void *ptr, size_t align, size_t size);
 static inline __attribute__((always_inline)) void *begun(void *ptr, size_t size, enum log_api api,
 							 struct caller caller)
 {
-	return likely(ptr && agent_switch.ids) ? block_begin(BLOCKS_HEAP, ptr, size, api, caller)
-					       : ptr;
+	if (unlikely(!ptr || !agent_switch.ids))
+		return ptr;
+	if (unlikely(agent_ids_slow()))
+		return block_begin_slow(ptr, size, BLOCKS_HEAP, api,
+					(const uint64_t *)caller.frame);
+	return block_begin(BLOCKS_HEAP, blocks_state.spaces[BLOCKS_HEAP].shift, ptr, size, api,
+			   caller);
 }
 
-static inline __attribute__((always_inline)) void ended(void *ptr, struct caller caller)
+static __attribute__((noinline)) void *malloc_other(size_t size)
 {
-	if (likely(ptr && agent_switch.ids))
-		block_end(BLOCKS_HEAP, ptr, caller);
+	void *ptr = real.malloc(size);
+	struct caller caller = CALLER_BARE;
+
+	return begun(ptr, size, LOG_API_MALLOC, caller);
 }
 
-/* malloc and free where blocks have guards: a third half. */
-#define guarded() (agent_switch.ids == AGENT_IDS_GUARDED)
-
-/* The common case first: the block's place in the table is there already, so that it cannot fail
- * to be noted. */
+/* Where blocks have guards. The common case first: the block's place in the table is there already,
+ * so that it cannot fail to be noted. */
 static __attribute__((noinline)) void *malloc_guarded(size_t size)
 {
+	const enum log_api api = (enum log_api)(LOG_API_MALLOC | 1 << BLOCK_FRONT_SHIFT);
+	uint32_t shift = blocks_state.spaces[BLOCKS_HEAP].shift;
 	void *base =
 		likely(size < BLOCKS_LARGE) ? real.malloc(canary_room(CANARY_FRONT, size)) : NULL;
 	uint64_t start = (uint64_t)base + CANARY_FRONT;
-	struct caller caller = CALLER_HERE;
+	struct caller caller = CALLER_BARE;
 	const uint32_t *window;
 
 	if (unlikely(!base)) /* large, or no memory: what is in quarantine may help */
-		return BLOCKS_HERE(canary_allocate(0, size, 0, LOG_API_MALLOC, caller));
+		return canary_allocate(0, size, 0, LOG_API_MALLOC, caller);
 	window = block_window(&blocks_state.spaces[BLOCKS_HEAP], start);
 	if (unlikely(!window || !*window || !thread_self || thread_self->busy ||
 		     start % CANARY_FRONT))
-		return BLOCKS_HERE(canary_take(base, CANARY_FRONT, size, LOG_API_MALLOC, caller));
+		return canary_take(base, CANARY_FRONT, size, LOG_API_MALLOC, caller);
 	canary_write(start, CANARY_FRONT, size);
-	return block_begin(BLOCKS_HEAP, (void *)start, size,
-			   (enum log_api)(LOG_API_MALLOC | 1 << BLOCK_FRONT_SHIFT), caller);
+	if (unlikely(agent_ids_slow()))
+		return block_begin_slow((void *)start, size, BLOCKS_HEAP, api,
+					(const uint64_t *)caller.frame);
+	return block_begin(BLOCKS_HEAP, shift, (void *)start, size, api, caller);
+}
+
+static __attribute__((noinline)) void *malloc_unlike(size_t size)
+{
+	chaos_at((uint64_t)__builtin_return_address(0));
+	if (agent_ids_guarded())
+		return malloc_guarded(size);
+	return agent_switch.ids ? malloc_other(size) : real.malloc(size);
+}
+
+/* malloc and free are for libc's blocks; for others, and without `ids`, they are a jump more. Where
+ * the rest is reached by a jump (the file is never compiled below -O2), its caller is ours. */
+EXPORT void *malloc(size_t size)
+{
+	size_t asked;
+	void *ptr;
+
+	if (unlikely(agent_switch.ids != AGENT_IDS_GLIBC))
+		return malloc_unlike(size);
+	/* Another name for what must live across the call: otherwise GCC saves a register for it
+	 * before it looks at the switch. */
+	__asm__("" : "=r"(asked) : "0"(size));
+	ptr = real.malloc(size);
+	if (unlikely(!ptr))
+		return ptr;
+	struct caller caller = CALLER_BARE; /* now: not kept across the call */
+
+	return block_begin(BLOCKS_HEAP, BLOCKS_GLIBC_SHIFT, ptr, asked, LOG_API_MALLOC, caller);
+}
+
+/* What the fast way leaves. */
+static __attribute__((noinline)) void free_slow(void *ptr, const uint64_t *frame)
+{
+	if (!ptr || early_owns(ptr))
+		return;
+	block_end_slow(ptr, BLOCKS_HEAP, frame);
+	real.free(ptr);
+}
+
+static __attribute__((noinline)) void free_other(void *ptr)
+{
+	struct caller caller = CALLER_BARE;
+	uint32_t shift = blocks_state.spaces[BLOCKS_HEAP].shift;
+
+	if (!agent_ids_slow() && likely(block_end(BLOCKS_HEAP, shift, ptr, caller)))
+		real.free(ptr);
+	else
+		free_slow(ptr, (const uint64_t *)caller.frame);
 }
 
 static __attribute__((noinline)) void free_guarded(void *ptr)
 {
-	struct caller caller = CALLER_HERE;
+	struct caller caller = CALLER_BARE;
 
-	if (!ptr)
-		return;
-	if (guarded())
+	if (agent_ids_guarded())
 		canary_free(ptr, LOG_BY_FREE, caller);
 	else /* retired, or in a child that libc does not know of */
 		canary_free_blindly(ptr);
-	BLOCKS_KEEP_FRAME();
 }
 
-/* malloc and free come in two halves, so that without `ids` they are three instructions: a check
- * and a jump. The other half is reached by a jump too (the file is never compiled below -O2), so
- * its caller is ours. */
-static __attribute__((noinline)) void *malloc_followed(size_t size)
+static __attribute__((noinline)) void free_unlike(void *ptr)
 {
-	void *ptr = real.malloc(size);
-	struct caller caller = CALLER_HERE; /* now: not kept across the call */
-
-	return likely(ptr) ? block_begin(BLOCKS_HEAP, ptr, size, LOG_API_MALLOC, caller) : ptr;
-}
-
-EXPORT void *malloc(size_t size)
-{
-	if (unlikely(agent_switch.ids != AGENT_IDS_PLAIN))
-		return guarded() ? malloc_guarded(size) : real.malloc(size);
-	return malloc_followed(size);
-}
-
-static __attribute__((noinline)) void free_followed(void *ptr)
-{
-	struct caller caller = CALLER_HERE;
-
-	if (likely(ptr))
-		block_end(BLOCKS_HEAP, ptr, caller);
-	real.free(ptr);
-}
-
-EXPORT void free(void *ptr)
-{
-	if (unlikely(early_owns(ptr)))
+	chaos_at((uint64_t)__builtin_return_address(0));
+	if (agent_switch.ids && !agent_ids_guarded())
+		free_other(ptr);
+	else if (!ptr || early_owns(ptr))
 		return;
-	if (likely(agent_switch.ids == AGENT_IDS_PLAIN))
-		free_followed(ptr);
 	else if (canary.on)
 		free_guarded(ptr);
 	else
 		real.free(ptr);
 }
 
-static inline __attribute__((always_inline)) void released(void *ptr, struct caller caller)
+EXPORT void free(void *ptr)
 {
-	if (!ptr || early_owns(ptr))
-		return;
-	if (unlikely(canary.on)) {
-		if (guarded())
-			canary_free(ptr, LOG_BY_FREE, caller);
-		else
-			canary_free_blindly(ptr);
-		BLOCKS_KEEP_FRAME();
-		return;
-	}
-	ended(ptr, caller);
-	real.free(ptr);
+	struct caller caller = CALLER_BARE;
+
+	if (unlikely(agent_switch.ids != AGENT_IDS_GLIBC))
+		free_unlike(ptr);
+	else if (likely(block_end(BLOCKS_HEAP, BLOCKS_GLIBC_SHIFT, ptr, caller)))
+		real.free(ptr);
+	else
+		free_slow(ptr, (const uint64_t *)caller.frame);
 }
 
 EXPORT void free_sized(void *ptr, size_t size)
 {
-	struct caller caller = CALLER_HERE;
-
 	(void)size;
-	released(ptr, caller);
+	free_unlike(ptr);
 }
 
 EXPORT void free_aligned_sized(void *ptr, size_t align, size_t size)
 {
-	struct caller caller = CALLER_HERE;
-
 	(void)align;
 	(void)size;
-	released(ptr, caller);
+	free_unlike(ptr);
+}
+
+/* Where blocks have guards; false when libc is to say that there is too much asked for. */
+static inline __attribute__((always_inline)) bool guarded_array(size_t count, size_t size,
+								size_t *ret_total)
+{
+	return unlikely(agent_ids_guarded()) && !__builtin_mul_overflow(count, size, ret_total);
 }
 
 EXPORT void *calloc(size_t count, size_t size)
@@ -148,14 +175,15 @@ EXPORT void *calloc(size_t count, size_t size)
 	size_t total;
 	void *ptr;
 
-	if (unlikely(guarded()) && !__builtin_mul_overflow(count, size, &total)) {
-		struct caller caller = CALLER_HERE;
+	chaos_at((uint64_t)__builtin_return_address(0));
+	if (guarded_array(count, size, &total)) {
+		struct caller caller = CALLER_BARE;
 
-		return BLOCKS_HERE(
-			canary_allocate(0, total, CANARY_ZEROED, LOG_API_MALLOC, caller));
+		return canary_allocate(0, total, CANARY_ZEROED, LOG_API_MALLOC, caller);
 	}
 	ptr = real.calloc(count, size);
-	struct caller caller = CALLER_HERE;
+	struct caller caller = CALLER_BARE;
+
 	return begun(ptr, count * size, LOG_API_MALLOC, caller);
 }
 
@@ -192,8 +220,8 @@ static void *resized(void *ptr, size_t size, struct caller caller)
 	if (block && moved == ptr) {
 		block_resume(&guard, block, (uint64_t)ptr, size);
 	} else if (block && !moved && size) {
-		block->state = LOG_BLOCK_LIVE; /* failed: the old block stays as it was */
-		block->free_context = 0;
+		/* failed: the old block stays as it was */
+		block_resume(&guard, block, (uint64_t)ptr, block_size(block));
 	} else {
 		if (block)
 			block_moved(&guard, &was, (uint64_t)ptr, caller);
@@ -210,9 +238,9 @@ static __attribute__((noinline)) void *resized_guarded(void *ptr, size_t size, s
 	void *moved;
 
 	if (canary_holds(ptr))
-		return guarded() ? canary_realloc(ptr, size, caller)
-				 : canary_realloc_blindly(ptr, size);
-	if (!guarded())
+		return agent_ids_guarded() ? canary_realloc(ptr, size, caller)
+					   : canary_realloc_blindly(ptr, size);
+	if (!agent_ids_guarded())
 		return real.realloc(ptr, size);
 	if (ptr && !early_owns(ptr))
 		return resized(ptr, size, caller);
@@ -225,8 +253,9 @@ static __attribute__((noinline)) void *resized_guarded(void *ptr, size_t size, s
 static inline __attribute__((always_inline)) void *reallocated(void *ptr, size_t size,
 							       struct caller caller)
 {
+	chaos_at(caller.return_address);
 	if (unlikely(canary.on))
-		return BLOCKS_HERE(resized_guarded(ptr, size, caller));
+		return resized_guarded(ptr, size, caller);
 	if (!ptr)
 		return begun(real.realloc(NULL, size), size, LOG_API_MALLOC, caller);
 	if (unlikely(early_owns(ptr)))
@@ -236,14 +265,14 @@ static inline __attribute__((always_inline)) void *reallocated(void *ptr, size_t
 
 EXPORT void *realloc(void *ptr, size_t size)
 {
-	struct caller caller = CALLER_HERE;
+	struct caller caller = CALLER_BARE;
 
 	return reallocated(ptr, size, caller);
 }
 
 EXPORT void *reallocarray(void *ptr, size_t count, size_t size)
 {
-	struct caller caller = CALLER_HERE;
+	struct caller caller = CALLER_BARE;
 	size_t total;
 
 	if (__builtin_mul_overflow(count, size, &total)) {
@@ -260,28 +289,28 @@ static inline bool power_of_two(size_t value)
 
 EXPORT void *memalign(size_t align, size_t size)
 {
-	struct caller caller = CALLER_HERE;
+	struct caller caller = CALLER_BARE;
 
-	if (unlikely(guarded()) && power_of_two(align))
-		return BLOCKS_HERE(canary_allocate(align, size, 0, LOG_API_ALIGNED, caller));
+	if (unlikely(agent_ids_guarded()) && power_of_two(align))
+		return canary_allocate(align, size, 0, LOG_API_ALIGNED, caller);
 	return begun(real.memalign(align, size), size, LOG_API_ALIGNED, caller);
 }
 
 EXPORT void *aligned_alloc(size_t align, size_t size)
 {
-	struct caller caller = CALLER_HERE;
+	struct caller caller = CALLER_BARE;
 
-	if (unlikely(guarded()) && power_of_two(align))
-		return BLOCKS_HERE(canary_allocate(align, size, 0, LOG_API_ALIGNED, caller));
+	if (unlikely(agent_ids_guarded()) && power_of_two(align))
+		return canary_allocate(align, size, 0, LOG_API_ALIGNED, caller);
 	return begun(real.aligned_alloc(align, size), size, LOG_API_ALIGNED, caller);
 }
 
 EXPORT int posix_memalign(void **ret, size_t align, size_t size)
 {
-	struct caller caller = CALLER_HERE;
+	struct caller caller = CALLER_BARE;
 	int r;
 
-	if (unlikely(guarded()) && power_of_two(align) && align % sizeof(void *) == 0) {
+	if (unlikely(agent_ids_guarded()) && power_of_two(align) && align % sizeof(void *) == 0) {
 		int saved = errno; /* it answers by its value only */
 		void *ptr = canary_allocate(align, size, 0, LOG_API_ALIGNED, caller);
 
@@ -301,10 +330,10 @@ EXPORT int posix_memalign(void **ret, size_t align, size_t size)
 
 EXPORT void *valloc(size_t size)
 {
-	struct caller caller = CALLER_HERE;
+	struct caller caller = CALLER_BARE;
 
-	if (unlikely(guarded()))
-		return BLOCKS_HERE(canary_allocate(PAGE, size, 0, LOG_API_ALIGNED, caller));
+	if (unlikely(agent_ids_guarded()))
+		return canary_allocate(PAGE, size, 0, LOG_API_ALIGNED, caller);
 	if (unlikely(!real.valloc))
 		return NULL;
 	return begun(real.valloc(size), size, LOG_API_ALIGNED, caller);
@@ -312,11 +341,11 @@ EXPORT void *valloc(size_t size)
 
 EXPORT void *pvalloc(size_t size)
 {
-	struct caller caller = CALLER_HERE;
+	struct caller caller = CALLER_BARE;
 
-	if (unlikely(guarded()) && size <= SIZE_MAX - PAGE)
-		return BLOCKS_HERE(canary_allocate(PAGE, (size + PAGE - 1) & ~(size_t)(PAGE - 1), 0,
-						   LOG_API_ALIGNED, caller));
+	if (unlikely(agent_ids_guarded()) && size <= SIZE_MAX - PAGE)
+		return canary_allocate(PAGE, (size + PAGE - 1) & ~(size_t)(PAGE - 1), 0,
+				       LOG_API_ALIGNED, caller);
 	if (unlikely(!real.pvalloc))
 		return NULL;
 	return begun(real.pvalloc(size), size, LOG_API_ALIGNED, caller);

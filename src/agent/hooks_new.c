@@ -15,6 +15,7 @@
 #include "agent/agent.h"
 #include "agent/blocks.h"
 #include "agent/canary.h"
+#include "agent/chaos.h"
 #include "agent/guard.h"
 #include "agent/real.h"
 
@@ -33,8 +34,12 @@ static inline __attribute__((always_inline)) void *claimed(void *ptr, size_t siz
 /* When delete ends in free, its hook notes the end. */
 static inline __attribute__((always_inline)) void deleted(void *ptr, struct caller caller)
 {
-	if (ptr && real.delete_plain && !real.plain_new && agent_switch.ids)
-		block_end(BLOCKS_HEAP, ptr, caller);
+	struct guard guard;
+
+	if (ptr && real.delete_plain && !real.plain_new && guard_enter(&guard)) {
+		block_end_guarded(&guard, BLOCKS_HEAP, (uint64_t)ptr, caller);
+		guard_leave(&guard);
+	}
 }
 
 /* Where blocks have guards and delete is the C++ library's, which only calls free: what kind of
@@ -42,11 +47,10 @@ static inline __attribute__((always_inline)) void deleted(void *ptr, struct call
 static inline __attribute__((always_inline)) bool guarded(void *ptr, enum log_free_by by,
 							  struct caller caller)
 {
-	if (likely(agent_switch.ids != AGENT_IDS_GUARDED) || !ptr || early_owns(ptr) ||
-	    !real.plain_new)
+	if (likely(!agent_ids_guarded()) || !ptr || early_owns(ptr) || !real.plain_new)
 		return false;
+	chaos_at(caller.return_address);
 	canary_free(ptr, by, caller);
-	BLOCKS_KEEP_FRAME();
 	return true;
 }
 

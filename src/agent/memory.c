@@ -9,6 +9,8 @@
 #include "agent/arch/x86_64.h"
 
 #define PAGE 4096u
+/* Far from where the kernel puts things: what the target maps lies as it would without us. */
+#define RESERVE_AT (16l << 40)
 
 /* rt_sigprocmask copies the new mask in before it looks at `how`: EFAULT tells that 8 bytes cannot
  * be read, EINVAL that they can (kernel/signal.c). It needs no descriptor and no privilege, and
@@ -103,6 +105,24 @@ void *memory_map_sigsafe(size_t bytes)
 	(void)raw_syscall3(SYS_madvise, r, bytes, MADV_DONTDUMP);
 	own_add((uint64_t)r, bytes);
 	return (void *)r;
+}
+
+void *memory_reserve_sigsafe(size_t bytes)
+{
+	long r = raw_syscall6(SYS_mmap, RESERVE_AT, (long)bytes, PROT_READ,
+			      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+
+	if (r < 0 && r > -4096)
+		return NULL;
+	(void)raw_syscall3(SYS_madvise, r, bytes, MADV_NOHUGEPAGE);
+	(void)raw_syscall3(SYS_madvise, r, bytes, MADV_DONTDUMP);
+	own_add((uint64_t)r, bytes);
+	return (void *)r;
+}
+
+bool memory_allow_sigsafe(void *at, size_t bytes)
+{
+	return !raw_syscall3(SYS_mprotect, at, bytes, PROT_READ | PROT_WRITE);
 }
 
 void memory_unmap_sigsafe(void *at, size_t bytes)

@@ -20,6 +20,11 @@ size_t memory_readable_sigsafe(uint64_t address, size_t len);
 void *memory_map_sigsafe(size_t bytes);
 void memory_unmap_sigsafe(void *at, size_t bytes);
 
+/* Address space that reads as zeros and is not counted as memory, however much it is; parts of it
+ * become writable by memory_allow_sigsafe. NULL, false: refused. */
+void *memory_reserve_sigsafe(size_t bytes);
+bool memory_allow_sigsafe(void *at, size_t bytes);
+
 /* Of the ranges so mapped, the lowest that ends after `address`. False when there is none. A few
  * hundred are remembered; those beyond look like the target's. */
 bool memory_next_own_sigsafe(uint64_t address, uint64_t *ret_low, uint64_t *ret_high);

@@ -27,31 +27,47 @@ struct python_domain {
 static struct python_domain memory = { .api = LOG_API_PYTHON_MEMORY };
 static struct python_domain object = { .api = LOG_API_PYTHON_OBJECT };
 
+static inline bool followed(void)
+{
+	return likely(agent_switch.ids != AGENT_IDS_OFF);
+}
+
 static inline __attribute__((always_inline)) void *begun(void *ptr, size_t size, enum log_api api,
 							 struct caller caller)
 {
-	return likely(ptr && agent_switch.ids) ? block_begin(BLOCKS_SUB, ptr, size, api, caller)
-					       : ptr;
+	if (unlikely(!ptr || !followed()))
+		return ptr;
+	if (unlikely(agent_ids_slow()))
+		return block_begin_slow(ptr, size, BLOCKS_SUB, api, (const uint64_t *)caller.frame);
+	return block_begin(BLOCKS_SUB, BLOCKS_SHIFT, ptr, size, api, caller);
 }
 
-static inline __attribute__((always_inline)) void ended(void *ptr, struct caller caller)
+/* True: nothing is left to do. */
+static inline __attribute__((always_inline)) bool ended(void *ptr, struct caller caller)
 {
-	if (likely(ptr && agent_switch.ids))
-		block_end(BLOCKS_SUB, ptr, caller);
+	return !ptr || !followed() ||
+	       (!agent_ids_slow() && block_end(BLOCKS_SUB, BLOCKS_SHIFT, ptr, caller));
+}
+
+static __attribute__((noinline)) void free_slow(struct python_domain *domain, void *ptr,
+						const uint64_t *frame)
+{
+	block_end_slow(ptr, BLOCKS_SUB, frame);
+	domain->behind.free(domain->behind.context, ptr);
 }
 
 static void *domain_malloc(void *context, size_t size)
 {
 	struct python_domain *domain = context;
 	void *ptr = domain->behind.malloc(domain->behind.context, size);
-	struct caller caller = CALLER_HERE;
+	struct caller caller = CALLER_BARE;
 
 	return begun(ptr, size, domain->api, caller);
 }
 
 static void *domain_calloc(void *context, size_t count, size_t size)
 {
-	struct caller caller = CALLER_HERE;
+	struct caller caller = CALLER_BARE;
 	struct python_domain *domain = context;
 	void *ptr = domain->behind.calloc(domain->behind.context, count, size);
 
@@ -62,13 +78,14 @@ static void *domain_calloc(void *context, size_t count, size_t size)
  * resized object gets a new id, also when it stays where it is. */
 static void *domain_realloc(void *context, void *ptr, size_t size)
 {
-	struct caller caller = CALLER_HERE;
+	struct caller caller = CALLER_BARE;
 	struct python_domain *domain = context;
 	struct block *old = ptr ? block_at_sigsafe(BLOCKS_SUB, (uint64_t)ptr) : NULL;
 	uint64_t old_size = old ? block_size(old) : 0;
 	void *moved;
 
-	ended(ptr, caller);
+	if (!ended(ptr, caller))
+		block_end_slow(ptr, BLOCKS_SUB, (const uint64_t *)caller.frame);
 	moved = domain->behind.realloc(domain->behind.context, ptr, size);
 	if (moved)
 		(void)begun(moved, size, domain->api, caller);
@@ -79,11 +96,13 @@ static void *domain_realloc(void *context, void *ptr, size_t size)
 
 static void domain_free(void *context, void *ptr)
 {
-	struct caller caller = CALLER_HERE;
+	struct caller caller = CALLER_BARE;
 	struct python_domain *domain = context;
 
-	ended(ptr, caller);
-	domain->behind.free(domain->behind.context, ptr);
+	if (likely(ended(ptr, caller)))
+		domain->behind.free(domain->behind.context, ptr);
+	else
+		free_slow(domain, ptr, (const uint64_t *)caller.frame);
 }
 
 static void domain_wrap(struct python_domain *domain, int number)

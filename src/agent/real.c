@@ -167,6 +167,7 @@ bool real_resolve(void)
 	NEXT(posix_spawnp, "posix_spawnp");
 	NEXT(exit_now, "_exit");
 	NEXT(ptrace, "ptrace");
+	NEXT(mlockall, "mlockall");
 	NEXT(ftruncate, "ftruncate");
 	NEXT(truncate, "truncate");
 	NEXT(open, "open");

@@ -66,6 +66,7 @@ struct real {
 	void (*exit_now)(int); /* _exit */
 	long (*ptrace)(int, ...);
 
+	int (*mlockall)(int);
 	int (*ftruncate)(int, off_t);
 	int (*truncate)(const char *, off_t);
 	int (*open)(const char *, int, ...);

@@ -18,6 +18,8 @@
 #define EXIT_ROUNDS 3u
 
 __thread struct thread *thread_self __attribute__((tls_model("initial-exec")));
+static struct thread nobody; /* knows no place and has no ids: turns everybody away */
+__thread struct thread *thread_hot __attribute__((tls_model("initial-exec"))) = &nobody;
 static __thread uint32_t thread_ended __attribute__((tls_model("initial-exec")));
 
 static struct {
@@ -54,6 +56,7 @@ static struct thread *lane_take(void)
 		area->lane = i;
 		area->generation = ++lanes.generation[i];
 		area->busy = 0;
+		area->id_stop = area->ring_stop = 0;
 		area->recovery_armed = 0;
 		area->exit_rounds = 0;
 		area->blocked = 0;
@@ -126,6 +129,7 @@ static void thread_exit(void *value)
 	}
 	thread_ended = 1;
 	thread_self = NULL;
+	thread_hot = &nobody;
 	if (self->target_stack.ss_flags & SS_DISABLE)
 		(void)raw_syscall2(SYS_sigaltstack, &off, 0);
 	lane_release(self);
@@ -142,7 +146,9 @@ bool thread_init_main(uint64_t stack_high)
 	if (!context_init((const void *)stack_high))
 		return false;
 	thread_self = self;
+	thread_hot = self;
 	thread_altstack_sigsafe(self);
+	guard_open(self);
 	return true;
 }
 
@@ -158,6 +164,7 @@ struct thread *thread_adopt_sigsafe(void)
 	/* Its stack's end is unknown: scans go through the kernel (context.c). */
 	lane_open(self, 0);
 	thread_self = self;
+	thread_hot = self;
 	/* A key below 32 has its place in the thread's own block: nothing is allocated. */
 	if (lanes.have_key && lanes.exit_key < 32)
 		(void)pthread_setspecific(lanes.exit_key, self);
@@ -184,12 +191,13 @@ static void *thread_main(void *argument)
 	struct thread *self = argument;
 
 	thread_self = self;
-	self->busy = 1;
+	thread_hot = self;
+	guard_close(self);
 	lane_open(self, (uint64_t)__builtin_frame_address(0));
 	thread_altstack_sigsafe(self);
 	if (lanes.have_key)
 		(void)pthread_setspecific(lanes.exit_key, self);
-	self->busy = 0;
+	guard_open(self);
 	return self->start(self->argument);
 }
 
@@ -225,9 +233,11 @@ void thread_after_fork(void)
 	(void)raw_syscall3(SYS_madvise, self->sites,
 			   sizeof(self->sites) + sizeof(self->keys) + sizeof(self->rules),
 			   MADV_DONTNEED);
+	guard_close(self);
 	context_forget(self);
-	self->next_id = self->id_end = 0;
+	self->next_id = self->id_end = self->id_group = 0;
 	lane_open(self, self->stack_high);
+	guard_open(self);
 }
 
 bool thread_by_stack_sigsafe(uint64_t low, uint64_t high, uint32_t *ret_lane)

@@ -10,6 +10,7 @@
 
 #include <signal.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "agent/unwind.h"
@@ -17,9 +18,9 @@
 
 struct quarantine;
 
-#define THREAD_SITES_BITS 13
-#define THREAD_KEYS_BITS 15
-#define THREAD_RULES_BITS 14
+#define THREAD_SITES_BITS 15
+#define THREAD_KEYS_BITS 16
+#define THREAD_RULES_BITS 15
 #define THREAD_SITE_WORDS 6
 #define THREAD_PLACES_BITS 8
 #define THREAD_LANE_SHARED 255u
@@ -27,13 +28,19 @@ struct quarantine;
 #define THREAD_PENDING 64u
 
 /* A place that allocates, as cheaply recognised as possible: return address and stack pointer,
- * and the next return addresses above, whose offsets were found when the place was first seen. */
+ * and the next return addresses above, whose offsets were found when the place was first seen.
+ *
+ * Where several ways lead to one place, its site only reads the return addresses that all of them
+ * have at the same offsets (context is THREAD_SITE_FORK and their number); those words and `place`
+ * make the `place` of the next site, which reads on from there. */
 struct thread_site {
 	uint64_t place; /* return address and stack pointer, mixed */
 	uint64_t words; /* of the stack words at `offset`, combined */
 	uint32_t context;
 	uint16_t offset[THREAD_SITE_WORDS]; /* from the frame, in bytes */
 };
+
+#define THREAD_SITE_FORK 0x80000000u
 
 _Static_assert(sizeof(struct thread_site) == 32, "a pair is a cache line");
 
@@ -52,18 +59,21 @@ struct thread {
 	uint32_t lane;
 	uint32_t tid;
 	uint32_t generation;
-	uint64_t next_id, id_end; /* this thread's block of ids; full enough for a group of events
-				   */
-	struct log_life *ring_next;
-	const struct log_life *ring_stop; /* end of the group: the slow way moves on */
+	uint64_t next_id, id_stop; /* ids from there on are not for the hot path; 0 in the guard */
+	uint64_t ring_next,
+		ring_stop;   /* of struct log_life; end of the group: the slow way moves on */
+	uint64_t live_word;  /* the last word of a block that begins here */
+	uint64_t freed_word; /* added to it when the block ends: state and epoch */
+	/* The hot path lives on the line above. */
+	uint64_t id_end;   /* of this thread's block of ids */
+	uint64_t id_group; /* ids below are counted in the epoch */
 	uint32_t lane_tag; /* lane, or THREAD_LANE_SHARED for those that do not fit a byte */
 	uint32_t exit_rounds;
-	uint64_t live_word;	      /* the last word of a block that begins here */
 	uint32_t pool_next, pool_end; /* its block of side-table entries */
 	struct log_life *ring;
+	uint64_t ring_end;   /* of the group */
 	uint64_t ring_group; /* position of the group's first record */
 	struct log_thread *row;
-	uint64_t walks;		   /* new ways to a known place */
 	uint32_t epoch_due;	   /* groups written since this lane last moved the epoch */
 	uint32_t rules_generation; /* of the module table, that `rules` are about */
 	uint32_t context_next, context_end; /* its rows of the context table */
@@ -88,7 +98,7 @@ struct thread {
 
 	uint16_t chaos_places[1u << THREAD_PLACES_BITS]; /* allocations seen from each; chaos.c */
 
-	/* Pairs: the second of a pair is the same place with another layout of frames above it. */
+	/* Pairs: the second of a pair was the first until another place came. */
 	_Alignas(4096) struct thread_site sites[1u << THREAD_SITES_BITS];
 	/* By a stack's hash: its low 40 bits, then the context. The index is the hash's top. */
 	uint64_t keys[1u << THREAD_KEYS_BITS];
@@ -98,9 +108,15 @@ struct thread {
 	unsigned char altstack[THREAD_ALTSTACK_BYTES];
 };
 
+_Static_assert(offsetof(struct thread, id_end) == 64, "what the hot path reads is one line");
+
 /* NULL until the thread is known, and again when it is ending. Initial-exec: reading it never
  * allocates. */
 extern __thread struct thread *thread_self
+	__attribute__((tls_model("initial-exec"), visibility("hidden")));
+
+/* The same for the hot path: never NULL. */
+extern __thread struct thread *thread_hot
 	__attribute__((tls_model("initial-exec"), visibility("hidden")));
 
 /* Main thread, in the constructor. stack_high: an address above all its frames. */

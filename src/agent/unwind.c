@@ -25,7 +25,7 @@ struct cursor {
 	bool bad;
 };
 
-enum rule_kind { RULE_SAME, RULE_AT_CFA, RULE_LOST };
+enum rule_kind { RULE_SAME, RULE_AT_CFA, RULE_LOST, RULE_UNDEFINED };
 
 struct rule {
 	enum rule_kind kind;
@@ -290,7 +290,7 @@ static bool program_run(struct cursor c, const struct entry *entry, uint64_t pc,
 					*rule_of((struct row *)first, number, &other);
 			break;
 		case 0x07: /* undefined */
-			rule_set(row, take_uleb(&c), RULE_LOST, 0);
+			rule_set(row, take_uleb(&c), RULE_UNDEFINED, 0);
 			break;
 		case 0x08: /* same_value */
 			rule_set(row, take_uleb(&c), RULE_SAME, 0);
@@ -389,9 +389,13 @@ void unwind_learn(uint64_t rip, const struct module *module, struct unwind_rule 
 	if (entry.signal_frame || !program_run(entry.initial, &entry, UINT64_MAX, &row, NULL))
 		return;
 	first = row;
-	if (!program_run(entry.program, &entry, rip - 1, &row, &first) || row.cfa_lost ||
-	    row.ra.kind != RULE_AT_CFA || row.rbp.kind == RULE_LOST || row.ra.offset != -8 ||
-	    row.cfa_offset < 0 || row.cfa_offset % 8 || row.cfa_offset / 8 > CFA_WORDS_MAX)
+	if (!program_run(entry.program, &entry, rip - 1, &row, &first))
+		return;
+	if (row.ra.kind == RULE_UNDEFINED)
+		ret->cfa = UNWIND_NOTHING_ABOVE;
+	if (row.cfa_lost || row.ra.kind != RULE_AT_CFA || row.rbp.kind >= RULE_LOST ||
+	    row.ra.offset != -8 || row.cfa_offset < 0 || row.cfa_offset % 8 ||
+	    row.cfa_offset / 8 > CFA_WORDS_MAX)
 		return;
 	if (row.rbp.kind == RULE_AT_CFA) {
 		if (row.rbp.offset >= 0 || row.rbp.offset % 8 ||

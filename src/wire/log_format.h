@@ -8,7 +8,7 @@
  *   RESERVE  records                 kept free for final crashes, then two slots for provisional
  *                                    ones, which overwrite each other
  *   CONTEXTS struct log_context[]    one row per (stack hash, lane), with live counters
- *   RINGS    struct log_life[][]     per lane the last ring_records allocations and frees
+ *   RINGS    struct log_life[][]     per lane the last ring_records blocks that it freed
  *   WATCH    struct log_watch_area   counts, writers, watched objects, and a ring of hits
  *   EVENTS   records                 append-only
  *
@@ -25,12 +25,13 @@
 
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #include "wire/checksum.h"
 #include "wire/ids.h"
 
 #define LOG_MAGIC 0x31474f4c44414852ull /* "RHADLOG1" */
-#define LOG_VERSION 2u
+#define LOG_VERSION 3u
 #define LOG_PAGE 4096u
 #define LOG_ALIGN 16u
 
@@ -148,9 +149,8 @@ struct log_context {
 };
 
 enum log_life_op {
-	LOG_LIFE_ALLOC = 1,
 	LOG_LIFE_FREE = 2,
-	LOG_LIFE_RESIZE = 3, /* realloc that stayed in place: same id, new size */
+	LOG_LIFE_RESIZE = 3, /* realloc that stayed in place: same id, the new size */
 };
 
 /* Who the block was asked from. */
@@ -164,16 +164,22 @@ enum log_api {
 	LOG_API_HOOKED = 6,	   /* --allocator */
 };
 
-/* One allocation or free. The order within a lane is the ring's order; between lanes the epoch,
- * which moves at least every 256 events of a lane, tells it up to that grain. */
+/* The life of a block, written at its end: what the side table knew of it then. Who is alive is not
+ * in the rings. The order within a lane is the ring's order; between lanes the epoch, which moves
+ * at least every 256 records of a lane, tells it up to that grain. */
 struct log_life {
 	uint64_t id;
-	uint64_t addr_op;  /* address in bits 0..47, op in 48..51, api in 52..55, size 32..39
-			      in 56..63 */
 	uint32_t size_low; /* size bits 0..31 */
-	uint32_t context;  /* of this allocation or of this free */
-	uint32_t epoch;	   /* low 32 bits */
-	uint32_t check;	   /* log_life_check() */
+	uint32_t context;  /* allocated; bits 24..31 are bits 32..39 of the size */
+	uint32_t free_context;
+	uint32_t ordinal; /* within its context */
+	uint32_t epoch;	  /* of the end, low 32 bits */
+	uint8_t op;	  /* enum log_life_op */
+	uint8_t api;	  /* enum log_api */
+	uint8_t lane;	  /* that allocated it; 255: one that does not fit */
+	uint8_t reserved;
+	uint64_t start;
+	uint64_t check; /* log_life_check() */
 };
 
 /* Every record starts with this; the payload follows, padded with zeros to LOG_ALIGN. */
@@ -257,18 +263,26 @@ struct log_callee_registers {
 };
 
 #define LOG_CONTEXT_FRAMES 16u
+#define LOG_CONTEXT_DEEP 48u /* return addresses kept of a longer stack */
 
-/* First time a context was seen. Payload: this, then stack_bytes bytes from registers.rsp up. */
+/* How far the agent's own walk by call frame information came. */
+enum log_walk {
+	LOG_WALK_LOST = 0,  /* to a frame that it does not understand: the bytes tell the rest */
+	LOG_WALK_WHOLE = 1, /* to the end of the stack */
+	LOG_WALK_CUT = 2,   /* to LOG_CONTEXT_DEEP frames */
+};
+
+/* First time a context was seen. Payload: this, then the frames that `frames` has no room for, then
+ * stack_bytes bytes from registers.rsp up, which only a walk that was lost needs. */
 struct log_context_seen {
 	uint64_t stack_hash;
 	uint32_t context; /* row */
 	uint32_t lane;
 	struct log_callee_registers registers;
-	uint32_t frame_count;
+	uint16_t frame_count; /* at most LOG_CONTEXT_DEEP */
+	uint16_t walk;	      /* enum log_walk */
 	uint32_t stack_bytes;
-	/* Return addresses found by the conservative scan that made the hash: a fallback when the
-	 * unwinder fails. May contain stale ones. */
-	uint64_t frames[LOG_CONTEXT_FRAMES];
+	uint64_t frames[LOG_CONTEXT_FRAMES]; /* return addresses, innermost first */
 };
 
 enum log_crash_flags {
@@ -810,7 +824,7 @@ LOG_PIN(log_region, 16);
 LOG_PIN(log_header, 4096);
 LOG_PIN(log_thread, 64);
 LOG_PIN(log_context, 64);
-LOG_PIN(log_life, 32);
+LOG_PIN(log_life, 48);
 LOG_PIN(log_record, 48);
 LOG_PIN(log_image, 256);
 LOG_PIN(log_module, 272);
@@ -855,7 +869,7 @@ _Static_assert(offsetof(struct log_header, drops) == 1072, "bump LOG_VERSION");
 _Static_assert(offsetof(struct log_record, check) == 40, "bump LOG_VERSION");
 _Static_assert(offsetof(struct log_crash, gregs) == 40, "bump LOG_VERSION");
 
-#define LOG_ADDRESS_MASK 0xffffffffffffull
+#define LOG_CONTEXT_MASK 0xffffffu
 
 /* A lane writes its position once for so many records, and moves the epoch, by the number of groups
  * it has written since, at the latest after so many groups. */
@@ -864,19 +878,14 @@ _Static_assert(offsetof(struct log_crash, gregs) == 40, "bump LOG_VERSION");
 /* Rings shorter than this have an exact position: an epoch would not tell their laps apart. */
 #define LOG_RING_LAPS_MIN (2 * LOG_EPOCH_GROUPS * LOG_LIFE_GROUP)
 
-/* One multiply: this runs for every malloc and free. */
-static inline uint32_t log_life_sum(uint64_t id, uint64_t addr_op, uint64_t size_context,
-				    uint32_t epoch)
+/* Parity of the words: this runs for every free, and a stray store rarely keeps it. Turned, so that
+ * a record full of one value is not valid. */
+static inline uint64_t log_life_check(const struct log_life *life)
 {
-	uint64_t mixed = id ^ addr_op ^ size_context ^ epoch;
+	uint64_t words[5];
 
-	return (uint32_t)((mixed * 0x9e3779b97f4a7c15ull) >> 32);
-}
-
-static inline uint32_t log_life_check(const struct log_life *life)
-{
-	return log_life_sum(life->id, life->addr_op, (uint64_t)life->context << 32 | life->size_low,
-			    life->epoch);
+	memcpy(words, life, sizeof(words));
+	return ~(words[0] ^ words[1] ^ words[2] ^ words[3] ^ words[4]);
 }
 
 static inline uint32_t log_context_check(uint64_t stack_hash, uint32_t lane, uint32_t row)
@@ -907,7 +916,7 @@ static inline uint64_t log_last_sum(const struct log_last *last)
 
 static inline uint64_t log_life_size(const struct log_life *life)
 {
-	return (life->addr_op >> 56) << 32 | life->size_low;
+	return (uint64_t)(life->context >> 24) << 32 | life->size_low;
 }
 
 static inline uint16_t log_head_check(const struct log_record *head)

@@ -355,7 +355,7 @@ static bool ring_slot(const struct log_reader *log, uint32_t lane, uint64_t posi
 	       log->bytes + log->header.regions[LOG_REGION_RINGS].offset +
 		       (lane * records + position % records) * sizeof(*ret),
 	       sizeof(*ret));
-	return ret->addr_op && log_life_check(ret) == ret->check;
+	return ret->start && log_life_check(ret) == ret->check;
 }
 
 /* The position is written once per group. What the lane wrote after it is told from what was there
@@ -405,7 +405,7 @@ bool log_ring_next(struct log_reader *log, struct log_ring_cursor *cursor, struc
 		offset = log->header.regions[LOG_REGION_RINGS].offset +
 			 (cursor->lane * records + cursor->index % records) * sizeof(life);
 		memcpy(&life, log->bytes + offset, sizeof(life));
-		if (!life.addr_op && !life.check)
+		if (!life.start && !life.check)
 			continue;
 		if (log_life_check(&life) != life.check) {
 			log->damage.ring_records++;

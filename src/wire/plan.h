@@ -53,7 +53,7 @@ struct plan_header {
 	uint32_t item_count;
 	uint32_t observer;		/* enum plan_observer */
 	uint32_t flags;			/* enum plan_flags */
-	uint32_t ring_records;		/* history per thread, a power of two: 8192 */
+	uint32_t ring_records;		/* history per thread, a power of two: 4096 */
 	uint32_t thread_slots;		/* threads alive at once that are followed: 512 */
 	uint32_t context_rows;		/* a power of two: 131072 */
 	uint32_t stack_slice_bytes;	/* of a crash: 65536 */
@@ -67,7 +67,7 @@ struct plan_header {
 	uint64_t check; /* checksum of the file with this field 0 */
 };
 
-#define PLAN_RING_RECORDS 8192u
+#define PLAN_RING_RECORDS 4096u
 #define PLAN_THREAD_SLOTS 512u
 #define PLAN_CONTEXT_ROWS 131072u
 #define PLAN_STACK_SLICE 65536u

@@ -5,7 +5,8 @@
  *	dump_log --rings FILE     and the history rings
  *	dump_log --contexts FILE  and the context rows
  *	dump_log --watch FILE     and what was watched and caught
- *	dump_log --keys FILE      one line per allocation in the rings: "hash lane ordinal size"
+ *	dump_log --keys FILE      one line per block that was freed, in the rings: "hash lane
+ *	                          ordinal size"
  */
 #include <fcntl.h>
 #include <inttypes.h>
@@ -322,7 +323,7 @@ static void print_item(const struct log_reader *log, const struct log_item *item
 
 static void print_rings(struct log_reader *log)
 {
-	static const char *const ops[] = { "?", "alloc", "free", "resize" };
+	static const char *const ops[] = { "?", "?", "free", "resize" };
 	struct log_ring_cursor cursor;
 	struct log_life life;
 	uint32_t lane;
@@ -332,33 +333,30 @@ static void print_rings(struct log_reader *log)
 			continue;
 		while (log_ring_next(log, &cursor, &life))
 			printf("LIFE lane=%u op=%s id=%" PRIu64 " addr=%#" PRIx64 " size=%" PRIu64
-			       " context=%u epoch=%u api=%u\n",
-			       lane, ops[(life.addr_op >> 48 & 15) % 4], life.id,
-			       (uint64_t)(life.addr_op & LOG_ADDRESS_MASK), log_life_size(&life),
-			       life.context, life.epoch, (unsigned)(life.addr_op >> 52 & 15));
+			       " context=%u free_context=%u ordinal=%u epoch=%u api=%u\n",
+			       lane, ops[life.op % 4], life.id, life.start, log_life_size(&life),
+			       life.context & LOG_CONTEXT_MASK, life.free_context, life.ordinal,
+			       life.epoch, life.api);
 	}
 }
 
-/* For measuring how well keys hold: valid as long as the rings did not overflow. */
+/* For measuring how well keys hold: of every block that was freed. */
 static void print_keys(struct log_reader *log)
 {
-	uint32_t lane, rows = log_context_count(log);
-	uint32_t *ordinals = calloc(rows, sizeof(*ordinals));
 	struct log_ring_cursor cursor;
 	struct log_context context;
 	struct log_life life;
+	uint32_t lane;
 
 	for (lane = 0; lane < log_lane_count(log); lane++) {
 		if (!log_ring_begin(log, lane, &cursor))
 			continue;
 		while (log_ring_next(log, &cursor, &life))
-			if ((life.addr_op >> 48 & 15) == LOG_LIFE_ALLOC &&
-			    log_context_row(log, life.context, &context))
+			if (life.op == LOG_LIFE_FREE &&
+			    log_context_row(log, life.context & LOG_CONTEXT_MASK, &context))
 				printf("%016" PRIx64 " %u %u %" PRIu64 "\n", context.stack_hash,
-				       context.lane, ordinals[life.context]++,
-				       log_life_size(&life));
+				       context.lane, life.ordinal, log_life_size(&life));
 	}
-	free(ordinals);
 }
 
 static void print_contexts(struct log_reader *log)

@@ -326,9 +326,25 @@ static void mode_killed(void)
 {
 	int i;
 
-	for (i = 0; i < 100; i++)
-		(void)!malloc(24);
+	for (i = 0; i < 100; i++) {
+		void *volatile block = malloc(24);
+
+		free(block);
+	}
 	kill(getpid(), SIGKILL);
+}
+
+/* Without the right to, it may fail with the agent where it does not without. */
+static void mode_lock_all(void)
+{
+	int r = geteuid() ? 0 : mlockall(MCL_CURRENT | MCL_FUTURE), i;
+
+	for (i = 0; i < 1000; i++) {
+		void *volatile block = malloc((size_t)i);
+
+		free(block);
+	}
+	printf("locked %d\n", r);
 }
 
 static void mode_fork(void)
@@ -589,6 +605,7 @@ static const struct {
 	{ "ignored", mode_ignored },
 	{ "close-all", mode_close_all },
 	{ "killed", mode_killed },
+	{ "lock-all", mode_lock_all },
 	{ "fork", mode_fork },
 	{ "fork-in-threads", mode_fork_in_threads },
 	{ "vfork", mode_vfork },

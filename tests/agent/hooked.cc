@@ -24,6 +24,12 @@
 
 static volatile unsigned long sink;
 
+/* The end of an object that a function "returned": only ended ones are in the agent's history. */
+HOOKED void gone(unsigned long object)
+{
+	sink += object;
+}
+
 /* ---- a pool, from many threads --------------------------------------------------------------- */
 
 struct object {
@@ -123,7 +129,10 @@ static void mode_throw()
 
 	for (unsigned long i = 1; i <= 1000; i++) {
 		try {
-			sum += through(i, 1000 + i);
+			unsigned long got = through(i, 1000 + i);
+
+			sum += got;
+			gone(got);
 		} catch (const std::runtime_error &) {
 			caught++;
 		}
@@ -144,10 +153,12 @@ static void mode_longjmp()
 	volatile unsigned long sum = 0;
 
 	for (volatile unsigned long i = 1; i <= 1000; i++) {
-		if (setjmp(place))
+		if (setjmp(place)) {
 			back++;
-		else
+		} else {
 			sum += jumps(i);
+			gone(0x200000 + i * 64);
+		}
 	}
 	printf("longjmp %u %lx\n", back, sum);
 }
@@ -162,8 +173,11 @@ HOOKED unsigned long deep(unsigned long n)
 
 static void mode_recursion()
 {
-	for (unsigned i = 0; i < 100; i++)
+	for (unsigned i = 0; i < 100; i++) {
 		printf("%lx ", deep(40));
+		for (unsigned long n = 1; n <= 40; n++)
+			gone(0x300000 + n * 64);
+	}
 	printf("\n");
 }
 
@@ -245,10 +259,15 @@ static void mode_passing()
 		large l = returns_large(i, i + 1);
 		mixed m = returns_mixed(i, d);
 
+		unsigned long any = any_number(i, "didd", 0.5, 3, 1.25, i * 1.0);
+		unsigned long all = nine(i, 2, 3, 4, 5, 6, 7, 8, 9);
+
 		d = returns_double(d / 4, m.real, i);
-		printf("%lx %lx %lx %lx %g %g %Lg\n", any_number(i, "didd", 0.5, 3, 1.25, i * 1.0),
-		       nine(i, 2, 3, 4, 5, 6, 7, 8, 9), l.words[2] + l.words[3] + l.words[4], m.whole,
-		       d, m.real, returns_long_double(2.5L, i));
+		printf("%lx %lx %lx %lx %g %g %Lg\n", any, all, l.words[2] + l.words[3] + l.words[4],
+		       m.whole, d, m.real, returns_long_double(2.5L, i));
+		gone(any);
+		gone(all);
+		gone(m.whole);
 	}
 	if (__builtin_cpu_supports("avx"))
 		vectors();
@@ -320,17 +339,25 @@ HOOKED unsigned long calls_first(unsigned long n)
 	return ends_elsewhere(n) + 0xe00000 - 0xa00000;
 }
 
+static unsigned long and_gone(unsigned long object)
+{
+	gone(object);
+	return object;
+}
+
 static void mode_shapes()
 {
 	unsigned long value, sum = 0, threw = 0;
 
 	for (unsigned long i = 0; i < 600; i++) {
 		value = 0xb00000 + i * 64;
-		sum = sum * 31 + red_zone(i) + one_field(&value) + cases(i);
+		sum = sum * 31 + and_gone(red_zone(i));
+		sum = sum * 31 + and_gone(one_field(&value));
+		sum = sum * 31 + and_gone(cases(i));
 		sum = sum * 31 + branches(i % 2 ? &i : nullptr, i);
 		try {
-			sum = sum * 31 + tail(i);
-			sum = sum * 31 + calls_first(i);
+			sum = sum * 31 + and_gone(tail(i));
+			sum = sum * 31 + and_gone(calls_first(i));
 		} catch (const std::logic_error &) {
 			threw++;
 		}
@@ -351,8 +378,9 @@ static void mode_late(const char *library)
 			return;
 		}
 		*(void **)&get = dlsym(handle, "plugin_get");
-		printf("%lx\n", get(round + 1));
-		printf("%lx\n", get(round + 2));
+		gone(0xd00000 + 77 * 64); /* of the library's constructor */
+		printf("%lx\n", and_gone(get(round + 1)));
+		printf("%lx\n", and_gone(get(round + 2)));
 		dlclose(handle);
 	}
 }
@@ -382,7 +410,7 @@ static void on_signal(int)
 {
 	unsigned long value = 0xb00000;
 
-	from_handler += one_field(&value);
+	from_handler += and_gone(one_field(&value));
 }
 
 /* Breakpoints are signals, too: in handlers and threads that block all of them. */
@@ -402,7 +430,7 @@ static void mode_signals()
 	sigfillset(&all);
 	sigprocmask(SIG_BLOCK, &all, nullptr);
 	for (unsigned i = 0; i < 10; i++)
-		from_handler += one_field(&value);
+		from_handler += and_gone(one_field(&value));
 	sigprocmask(SIG_UNBLOCK, &all, nullptr);
 	printf("signals %lx\n", from_handler);
 }

@@ -21,7 +21,7 @@ CRASHES = {
     'fork': signal.SIGSEGV, 'exec-empty-environment': signal.SIGSEGV,
 }
 OTHERS = ['handler-fixes', 'handler-jumps', 'overflow-with-handler', 'queries', 'block-and-wait',
-          'killed', 'fork-in-threads', 'vfork', 'signals-mid-hook', 'errno', 'many-threads',
+          'killed', 'lock-all', 'fork-in-threads', 'vfork', 'signals-mid-hook', 'errno', 'many-threads',
           'all-entry-points', 'truncate']
 
 

@@ -108,8 +108,8 @@ static inline void sample_rings(struct sample *s)
 			struct log_life *life = &rings[lane * SAMPLE_RING + i % SAMPLE_RING];
 
 			life->id = i + 1;
-			life->addr_op = (0x7f0000001000ull + i * 32) | (uint64_t)LOG_LIFE_ALLOC
-									       << 48;
+			life->start = 0x7f0000001000ull + i * 32;
+			life->op = LOG_LIFE_FREE;
 			life->size_low = 24;
 			life->context = 1;
 			life->epoch = i / 64;

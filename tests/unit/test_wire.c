@@ -118,7 +118,8 @@ static void test_a_position_that_lags(void **state)
 		struct log_life *to = &ring[i % RING];
 
 		to->id = i + 1;
-		to->addr_op = 0x1000 + i * 32 + ((uint64_t)LOG_LIFE_ALLOC << 48);
+		to->start = 0x1000 + i * 32;
+		to->op = LOG_LIFE_FREE;
 		to->epoch = (uint32_t)(i / (LOG_EPOCH_GROUPS * LOG_LIFE_GROUP));
 		to->check = log_life_check(to);
 	}

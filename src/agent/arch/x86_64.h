@@ -74,6 +74,60 @@ static inline __attribute__((always_inline)) void arch_copy(void *to, const void
 			 : "memory");
 }
 
+/* A call in the middle of a hot path that has every register in use: only the result changes a
+ * register. GCC saves more than needed around a call of a no_caller_saved_registers function, so
+ * this goes around it. ARCH_KEPT(f) makes what arch_call_kept(f, ...) calls; f uses no vector
+ * registers, and the caller has no red zone. */
+#define ARCH_KEPT(function)                                                        \
+	__asm__(".pushsection .text." #function "_kept,\"ax\",@progbits\n"         \
+		".hidden " #function "_kept\n"                                     \
+		".globl " #function "_kept\n"                                      \
+		".type " #function "_kept,@function\n" #function "_kept:\n"        \
+		".cfi_startproc\n"                                                 \
+		"push %rax\n\tpush %rcx\n\tpush %rdx\n\tpush %rdi\n\t"             \
+		"push %r8\n\tpush %r9\n\tpush %r10\n\tpush %r11\n\t"               \
+		".cfi_adjust_cfa_offset 64\n\t"                                    \
+		"mov %rcx, %rdi\n\tcall " #function "\n\tmov %rax, %rsi\n\t"       \
+		"pop %r11\n\tpop %r10\n\tpop %r9\n\tpop %r8\n\t"                   \
+		"pop %rdi\n\tpop %rdx\n\tpop %rcx\n\tpop %rax\n\t"                 \
+		".cfi_adjust_cfa_offset -64\n\tret\n"                              \
+		".cfi_endproc\n.size " #function "_kept, . - " #function "_kept\n" \
+		".popsection")
+
+#define arch_call_kept(function, a, b, c)                                 \
+	({                                                                \
+		uint64_t word_ = (b);                                     \
+		__asm__ volatile("call " #function "_kept"                \
+				 : "+S"(word_)                            \
+				 : "c"((uint64_t)(a)), "d"((uint64_t)(c)) \
+				 : "cc", "memory");                       \
+		word_;                                                    \
+	})
+
+/* Adds to a counter and returns what it was, in one instruction: a signal handler on the same
+ * thread comes before it or after it. No other thread may use the counter. */
+static inline __attribute__((always_inline)) uint64_t arch_take(uint64_t *counter, uint64_t step)
+{
+	__asm__ volatile("xaddq %0, %1" : "+r"(step), "+m"(*counter)::"cc");
+	return step;
+}
+
+static inline __attribute__((always_inline)) uint32_t arch_take_one(uint32_t *counter)
+{
+	uint32_t step = 1;
+
+	__asm__ volatile("xaddl %0, %1" : "+r"(step), "+m"(*counter)::"cc");
+	return step;
+}
+
+static inline __attribute__((always_inline)) uint64_t arch_rbp(void)
+{
+	uint64_t rbp;
+
+	__asm__("movq %%rbp, %0" : "=r"(rbp));
+	return rbp;
+}
+
 static inline uint64_t arch_fs_base(void)
 {
 	uint64_t base;

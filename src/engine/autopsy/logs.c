@@ -518,6 +518,38 @@ void event_log_unwind_callee(struct event_log *log, const struct log_callee_regi
 		symbols_name(symbols, &snapshot, frames[i], FRAME_GUESSED, ret);
 }
 
+/* The agent's own walk came to the end: its return addresses are the stack. */
+static void name_walked(struct event_log *log, const struct log_item *item,
+			const struct log_context_seen *seen, struct symbols *symbols,
+			struct stack *ret)
+{
+	AUTO(stack_deinit) struct stack whole = { 0 };
+	struct snapshot snapshot = {
+		.pid = (int)log->reader.header.pid,
+		.mappings = log->modules.items,
+		.mapping_count = log->modules.count,
+	};
+	size_t bytes, more;
+	const unsigned char *rest = log_payload_rest(item, sizeof(*seen), &bytes);
+
+	more = bytes / sizeof(uint64_t);
+	for (size_t i = 0; i < seen->frame_count && i < LOG_CONTEXT_DEEP; i++) {
+		uint64_t address;
+
+		if (i < LOG_CONTEXT_FRAMES)
+			address = seen->frames[i];
+		else if (i - LOG_CONTEXT_FRAMES < more)
+			memcpy(&address, rest + (i - LOG_CONTEXT_FRAMES) * sizeof(address),
+			       sizeof(address));
+		else
+			break;
+		symbols_name(symbols, &snapshot, address, 0, &whole);
+	}
+	whole.end = seen->walk == LOG_WALK_WHOLE ? STACK_COMPLETE : STACK_TOO_DEEP;
+	/* operator new of the C++ library calls a hook of ours out of another one. */
+	drop_agent_frames(log, &whole, ret);
+}
+
 bool event_log_context(struct event_log *log, uint32_t context, struct symbols *symbols,
 		       struct stack *ret)
 {
@@ -538,6 +570,10 @@ bool event_log_context(struct event_log *log, uint32_t context, struct symbols *
 	    !log_record_at(&log->reader, log->contexts.items[low].offset, &item) ||
 	    !log_payload(&item, &seen, sizeof(seen)))
 		return false;
+	if (seen.walk != LOG_WALK_LOST) {
+		name_walked(log, &item, &seen, symbols, ret);
+		return ret->count > 0;
+	}
 	stack = log_payload_rest(&item, sizeof(seen), &bytes);
 	event_log_unwind_callee(log, &seen.registers, stack, bytes, seen.frames,
 				seen.frame_count <= LOG_CONTEXT_FRAMES ? seen.frame_count : 0,

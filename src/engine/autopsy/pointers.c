@@ -176,24 +176,21 @@ struct past {
 
 static void look_into_past(const struct log_life *life, struct past *past)
 {
-	uint64_t start = life->addr_op & LOG_ADDRESS_MASK, size = log_life_size(life);
-	unsigned int op = life->addr_op >> 48 & 15;
+	uint64_t size = log_life_size(life);
 	struct log_block *found = &past->found;
 
-	if (life->id >= past->below || life->id < found->id || past->value < start ||
-	    past->value - start >= (size > 0 ? size : 1))
+	if (life->op != LOG_LIFE_FREE || life->id >= past->below || life->id < found->id ||
+	    past->value < life->start || past->value - life->start >= (size > 0 ? size : 1))
 		return;
-	if (life->id != found->id)
-		*found = (struct log_block){ .id = life->id };
-	found->start = start;
-	found->size = size;
-	found->api = life->addr_op >> 52 & 15;
-	if (op == LOG_LIFE_FREE) {
-		found->free_context = life->context;
-		found->freed_epoch = life->epoch;
-	} else {
-		found->context = life->context;
-	}
+	*found = (struct log_block){
+		.id = life->id,
+		.start = life->start,
+		.size = size,
+		.api = life->api,
+		.context = life->context & LOG_CONTEXT_MASK,
+		.free_context = life->free_context,
+		.freed_epoch = life->epoch,
+	};
 }
 
 bool block_former(struct event_log *log, const struct log_block *now, struct log_block *ret)

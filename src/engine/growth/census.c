@@ -66,8 +66,10 @@ static void take_frames(const struct event_log *log, struct census_context *cont
 	}
 	if (low < log->contexts.count && log->contexts.items[low].context == context->row &&
 	    log_record_at(&log->reader, log->contexts.items[low].offset, &item) &&
-	    log_payload(&item, &seen, sizeof(seen)) && seen.frame_count <= LOG_CONTEXT_FRAMES)
-		for (; context->frame_count < seen.frame_count; context->frame_count++)
+	    log_payload(&item, &seen, sizeof(seen)))
+		for (; context->frame_count < seen.frame_count &&
+		       context->frame_count < LOG_CONTEXT_FRAMES;
+		     context->frame_count++)
 			context->frames[context->frame_count] =
 				place_of(log, seen.frames[context->frame_count]);
 	/* Without a stack it is a place of its own. */

@@ -1,0 +1,19 @@
+/*
+ * The places that a thread allocates from: struct thread_site, and how several ways to one place
+ * are kept apart.
+ */
+#ifndef REDHAND_AGENT_SITES_H
+#define REDHAND_AGENT_SITES_H
+
+#include <stdint.h>
+
+#include "agent/context.h"
+
+/* Offset of a word that says nothing: the return address itself, which is the place's own. */
+#define SITES_NO_WORD 8u
+
+/* Remembers the context of this call: the stack words that tell it lie at these offsets. */
+void sites_learn(struct thread *self, struct caller caller,
+		 const uint16_t offset[THREAD_SITE_WORDS], uint32_t context);
+
+#endif

@@ -591,12 +591,14 @@ static bool stake_out(struct chase *chase, unsigned int round)
 
 static int plan(struct chase *chase, struct err *err)
 {
-	int r = 0;
+	int r;
 
 	strbuf_clear(&chase->items);
-	if (!chase->hooks)
-		r = hook_planner_new(chase->request->program_path, chase->request->settings->cwd,
-				     chase->request->slot_env, &chase->hooks, err);
+	/* Anew each time: a planner hands out what it has not planned before. */
+	hook_planner_free(chase->hooks);
+	chase->hooks = NULL;
+	r = hook_planner_new(chase->request->program_path, chase->request->settings->cwd,
+			     chase->request->slot_env, &chase->hooks, err);
 	if (r == 0)
 		r = stakeout_plan(&chase->stakeout, chase->hooks, &chase->items, err);
 	return r;
@@ -879,9 +881,9 @@ static int heap_instead(struct chase *chase, struct err *err)
 	int r = look_at_heap(chase, err);
 
 	if (r == 0 && chase->heap_findings > 0)
-		chase->ret->outcome = mem_printf("found with guards around blocks%s",
-						 chase->guarded_caught > 0 ? ", and caught there"
-									   : "");
+		chase->ret->outcome =
+			mem_printf("found with guards around blocks%s",
+				   chase->guarded_caught > 0 ? ", and caught there" : "");
 	return r;
 }
 
@@ -916,33 +918,30 @@ static int watch_homes(struct chase *chase, struct err *err)
 	return r;
 }
 
+/* Watches the source of a copy together with what was watched before. What the first round saw
+ * counts until the second has seen it again. */
 static int follow_copies(struct chase *chase, int level, struct err *err)
 {
-	const struct level *from = &chase->levels[level];
-	unsigned int hop = 1;
-	int r = 0;
+	const struct sight *copy = copied_from(&chase->levels[level]);
+	struct level before[LEVELS_MAX];
+	int r;
 
-	while (r == 0 && hop < chase->request->hops && hop < 4 && may_go_on(chase)) {
-		const struct sight *copy = copied_from(from);
-		unsigned int next = LEVELS_MAX + hop - 1;
-
-		if (!copy || !stakeout_add_source(&chase->stakeout, chase->first.scene.log,
-						  copy->write.write, &copy->source_key, next))
-			break;
-		say(chase, "the value was only copied: watching where it came from, too");
-		/* Both in the same trials. */
-		for (unsigned int i = 0; i < LEVELS_MAX; i++) {
-			level_deinit(&chase->levels[i]);
-			chase->levels[i] = (struct level){ 0 };
-		}
-		if (hop == 1)
-			chase->levels[next - 1 < LEVELS_MAX ? next - 1 : next] =
-				(struct level){ 0 };
-		r = run_round(chase, err);
-		from = &chase->levels[next];
-		hop++;
-		break;
+	if (chase->request->hops < 2 || !may_go_on(chase) || !copy ||
+	    !stakeout_add_source(&chase->stakeout, chase->first.scene.log, copy->write.write,
+				 &copy->source_key, LEVELS_MAX))
+		return 0;
+	say(chase, "the value was only copied: watching where it came from, too");
+	memcpy(before, chase->levels, sizeof(before));
+	memset(chase->levels, 0, sizeof(before));
+	r = run_round(chase, err);
+	if (telling_level(chase) >= 0) {
+		for (unsigned int i = 0; i < LEVELS_MAX; i++)
+			level_deinit(&before[i]);
+		return r;
 	}
+	for (unsigned int i = 0; i < LEVELS_MAX; i++)
+		level_deinit(&chase->levels[i]);
+	memcpy(chase->levels, before, sizeof(before));
 	return r;
 }
 

@@ -346,6 +346,26 @@ static void name_source(const struct caught *caught, uint64_t address, struct sy
 	}
 }
 
+/* Where a load read from: by registers that still hold it, or by a constant that was in one before
+ * it was overwritten, as emitted code has it. */
+static bool load_address(const struct trap *trap, const struct origin *load, uint64_t *ret)
+{
+	struct origin base;
+
+	if (load->from_known) {
+		*ret = load->from_address;
+		return true;
+	}
+	if (load->from.index != NO_REGISTER || load->from.base < 0 ||
+	    load->from.base >= REGISTERS_MAX)
+		return false;
+	arch_value_origin(trap, load->at, load->from.base, &base);
+	if (base.kind != ORIGIN_IMMEDIATE || base.changed)
+		return false;
+	*ret = base.immediate + (uint64_t)load->from.displacement;
+	return true;
+}
+
 /* Was the stored value only copied from elsewhere? */
 static void tell_source(const struct caught *caught, const struct writer *writer,
 			struct symbols *symbols, struct write_seen *ret, struct block_key *ret_key)
@@ -367,6 +387,7 @@ static void tell_source(const struct caught *caught, const struct writer *writer
 	struct machine_frame frame;
 	struct origin origin;
 	struct trap trap;
+	uint64_t address;
 
 	if (writer->store.kind != STORE_PLAIN || writer->store.source != SOURCE_REGISTER ||
 	    writer->store.source_register >= REGISTERS_MAX)
@@ -381,14 +402,15 @@ static void tell_source(const struct caught *caught, const struct writer *writer
 			      .start_hint = frame.start,
 			      .registers = &frame.registers };
 	arch_value_origin(&trap, writer->store.at, writer->store.source_register, &origin);
-	if (origin.kind == ORIGIN_LOAD && origin.from_known && origin.changed &&
-	    origin.from_address == hit->address)
-		ret->flags |= WRITE_UPDATE;
-	if (origin.kind == ORIGIN_LOAD && origin.from_known && !origin.changed &&
-	    origin.width == writer->store.width && origin.from_address != hit->address) {
-		ret->flags |= WRITE_COPIED;
-		ret->source.len = origin.width;
-		name_source(caught, origin.from_address, symbols, &ret->source, ret_key);
+	if (origin.kind == ORIGIN_LOAD && load_address(&trap, &origin, &address)) {
+		if (origin.changed && address == hit->address)
+			ret->flags |= WRITE_UPDATE;
+		if (!origin.changed && origin.width == writer->store.width &&
+		    address != hit->address) {
+			ret->flags |= WRITE_COPIED;
+			ret->source.len = origin.width;
+			name_source(caught, address, symbols, &ret->source, ret_key);
+		}
 	}
 	machine_frames_free(&frame, 1);
 }
@@ -416,6 +438,13 @@ void stakeout_tell(const struct stake_result *result, const struct victim *victi
 	ret->flags |= WRITE_LAST;
 	if (low_bytes(ret->new, victim->len) == low_bytes(victim->value, victim->len))
 		ret->flags |= WRITE_FOUND;
-	if (decoded && !writer.system_call && result->exact)
-		tell_source(result->last, &writer, symbols, ret, ret_source_key);
+	if (!decoded || writer.system_call)
+		return;
+	tell_source(result->last, &writer, symbols, ret, ret_source_key);
+	/* Of another write by the same instruction: a global is the same one each time. */
+	if (!result->exact && (ret->flags & WRITE_COPIED) && ret->source.kind != HOME_GLOBAL) {
+		ret->flags &= ~(unsigned int)WRITE_COPIED;
+		home_deinit(&ret->source);
+		ret->source = (struct home){ 0 };
+	}
 }

@@ -50,7 +50,7 @@ class Watching:
                        mode + ': ends and prints the same', f'{plain}\n{seen}')
         found = [Seen(self.rig.dump(path, '--watch')) for path in self.rig.logs(trial)]
         self.tap.check(len(found) == logs and all(f.rows for f in found), mode + ': logs', len(found))
-        # Seen twice in some twenty thousand processes, never twice in a row: after its first trap a thread had no
+        # Seen twice while these tests were written, and not since: after its first trap a thread had no
         # more, until it ended. The bare registers do not show it; the agent then tells of an outside writer.
         if again and not outside and any(f.changed for f in found):
             print(f'# {mode}: traps were lost, once more', flush=True)

@@ -122,6 +122,7 @@ int main(void)
 	tell_truth("class race\n"
 		   "class use-after-free\n"
 		   "class dangling-holder\n"
+		   "class write-after-free\n"
 		   "writer chase_refcount.c:connection_get\n"
 		   "writer chase_refcount.c:connection_put\n"
 		   "freer chase_refcount.c:connection_close\n"

@@ -1,0 +1,298 @@
+/* What a trial that was watched showed. */
+#include "engine/chase/inside.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "engine/autopsy/pointers.h"
+
+#define HARMLESS_MAX 40u
+#define HARMLESS_PER_TRIAL 6u
+#define NEAR_NS 10000000u
+
+/* ---- reading a failing trial that was watched ---------------------------------------------------
+ */
+
+/* The step of this trial's trail that is the home of the stake. */
+static const struct trail_step *same_step(const struct trail *trail, const struct stake *stake)
+{
+	VEC_FOREACH (&trail->steps, step)
+		if (home_same(&step->home, &stake->home))
+			return step;
+	return NULL;
+}
+
+static struct event_log *same_log(struct watch_log *log, const struct event_log *as)
+{
+	VEC_FOREACH (&log->logs.list, in)
+		if (strcmp(in->name, as->name) == 0)
+			return in;
+	return NULL;
+}
+
+/* Stored before the block was born that has the place now: it was meant for the one before. Ids of
+ * one thread are in the order of time, those of different threads need not be. */
+static bool stored_before(const struct log_hit *hit, bool exact, const struct log_block *now)
+{
+	return exact && hit->lane == now->key.lane && hit->allocations != 0 &&
+	       hit->allocations <= now->id;
+}
+
+static void see_target(struct chase *chase, struct clues *clues, const struct trail_step *step,
+		       const struct stake_result *result, struct sight *sight)
+{
+	const struct log_block *freed = NULL;
+
+	if (step->to.id != 0 && step->to.state == LOG_BLOCK_FREED &&
+	    step->to.relation == LOG_INSIDE)
+		freed = &step->to;
+	else if (step->to_former.id != 0 && result->caught &&
+		 stored_before(result->last->hit, result->exact, &step->to))
+		freed = &step->to_former;
+	if (!freed)
+		return;
+	sight->stale = true;
+	sight->target = mem_alloc(sizeof(*sight->target));
+	block_life_read(clues->scene.log, freed, "the pointer", chase->symbols, sight->target);
+	sight->target->value = step->value;
+	sight->target_exact = step->value == freed->start;
+	sight->former = *freed;
+	sight->former.value = step->value;
+}
+
+/* Two threads at one place, one right after the other. */
+static void see_race(struct chase *chase, const struct watch_log *log, const struct event_log *in,
+		     struct sight *sight, const struct stake_result *result)
+{
+	const struct caught *other = NULL;
+	struct writer writer;
+	bool decoded;
+
+	if (!result->exact)
+		return;
+	VEC_FOREACH (&log->hits, caught) {
+		const struct log_hit *hit = caught->hit;
+
+		if (caught->log == in && hit->address == sight->victim.address &&
+		    hit->tid != result->last->hit->tid &&
+		    hit->number != result->last->hit->number &&
+		    llabs((int64_t)(hit->time_ns - result->last->hit->time_ns)) < (int64_t)NEAR_NS)
+			other = caught;
+	}
+	if (!other)
+		return;
+	sight->race = evidence_new(EVIDENCE_RACE, sight->trial, true);
+	sight->race.race->first = mem_alloc(sizeof(*sight->race.race->first));
+	sight->race.race->second = mem_alloc(sizeof(*sight->race.race->second));
+	home_copy(&sight->race.race->home, &sight->home);
+	decoded = caught_decode(other, &writer) == 0;
+	caught_tell(other, decoded ? &writer : NULL, chase->symbols, sight->race.race->first);
+	decoded = caught_decode(result->last, &writer) == 0;
+	caught_tell(result->last, decoded ? &writer : NULL, chase->symbols,
+		    sight->race.race->second);
+	if (other->hit->time_ns > result->last->hit->time_ns) {
+		struct write_seen *first = sight->race.race->first;
+
+		sight->race.race->first = sight->race.race->second;
+		sight->race.race->second = first;
+	}
+	sight->race.race->gap_ns =
+		(uint64_t)llabs((int64_t)(other->hit->time_ns - result->last->hit->time_ns));
+	/* Both made the same value out of what they had read: one of the two is lost. */
+	sight->race.race->lost_update =
+		sight->race.race->first->new == sight->race.race->second->new &&
+		sight->race.race->first->old != sight->race.race->first->new &&
+		sight->race.race->second->old == sight->race.race->second->new;
+}
+
+static void see_level(struct chase *chase, struct clues *clues, const struct watch_log *log,
+		      struct event_log *in, const struct stake *stake,
+		      const struct trail_step *step)
+{
+	struct sight sight = { .trial = clues->trial,
+			       .victim = { .address = step->home.address,
+					   .value = step->value,
+					   .id = step->in.id,
+					   .len = step->width } };
+	struct stake_result result;
+
+	stakeout_look(log, in, &sight.victim, &result);
+	sight.watched = result.watched;
+	sight.since_birth = result.since_birth && stake->by == STAKE_KEY;
+	sight.birth_value = result.watched ? result.row.first_value : 0;
+	home_copy(&sight.home, &step->home);
+	if (step->in.id != 0) {
+		sight.in = mem_alloc(sizeof(*sight.in));
+		block_life_read(clues->scene.log, &step->in, "the home", chase->symbols, sight.in);
+	}
+	if (result.caught) {
+		sight.write = evidence_new(EVIDENCE_WRITE, clues->trial, true);
+		stakeout_tell(&result, &sight.victim, in, chase->symbols, sight.write.write,
+			      &sight.source_key);
+		/* Named as the crash names it: the same in all trials. */
+		home_deinit(&sight.write.write->home);
+		home_copy(&sight.write.write->home, &step->home);
+		see_race(chase, log, in, &sight, &result);
+	}
+	see_target(chase, clues, step, &result, &sight);
+	if (stake->by == STAKE_KEY) {
+		chase->key_tried++;
+		chase->key_right += sight.watched;
+	}
+	VEC_PUSH(&chase->levels[stake->level].sights, sight);
+}
+
+/* The source of a copy, in the same trial: the latest write there before the copy. */
+static void see_source(struct chase *chase, struct clues *clues, const struct watch_log *log,
+		       struct event_log *in, const struct stake *stake)
+{
+	struct level *above = &chase->levels[stake->level - 1];
+	const struct sight *copy = NULL;
+	struct stake_result result;
+	struct sight sight = { .trial = clues->trial };
+
+	VEC_FOREACH (&above->sights, s)
+		if (s->trial == clues->trial && s->write.write &&
+		    (s->write.write->flags & WRITE_COPIED))
+			copy = s;
+	if (!copy || !home_same(&copy->write.write->source, &stake->home))
+		return;
+	sight.victim = (struct victim){ .address = copy->write.write->source.address,
+					.value = copy->write.write->new,
+					.len = (unsigned int)copy->write.write->source.len };
+	VEC_FOREACH (&log->hits, caught)
+		if (caught->log == in && caught->hit->address == copy->victim.address &&
+		    watched_word(caught->hit->new, caught->hit->bytes) == copy->victim.value)
+			sight.victim.before = caught->hit->number;
+	stakeout_look(log, in, &sight.victim, &result);
+	sight.watched = result.watched || stake->by == STAKE_GLOBAL;
+	home_copy(&sight.home, &copy->write.write->source);
+	if (result.caught) {
+		sight.write = evidence_new(EVIDENCE_WRITE, clues->trial, true);
+		stakeout_tell(&result, &sight.victim, in, chase->symbols, sight.write.write,
+			      &sight.source_key);
+		home_deinit(&sight.write.write->home);
+		home_copy(&sight.write.write->home, &sight.home);
+	}
+	VEC_PUSH(&chase->levels[stake->level].sights, sight);
+}
+
+/* Who else writes there without harm: for each writer its last whole hit. */
+static void see_harmless(struct chase *chase, const struct watch_log *log, uint64_t trial,
+			 bool failing, const struct clues *clues)
+{
+	unsigned int told = 0;
+	uint64_t seen[HARMLESS_PER_TRIAL];
+
+	for (size_t i = log->hits.count; i-- > 0 && told < HARMLESS_PER_TRIAL;) {
+		const struct caught *caught = &log->hits.items[i];
+		uint64_t rip = caught->hit->gregs[LOG_GREG_RIP];
+		struct evidence e;
+		struct writer writer;
+		bool known = false, victim = false;
+
+		for (unsigned int k = 0; k < told; k++)
+			known |= seen[k] == rip;
+		if (clues && clues->has_trail)
+			VEC_FOREACH (&clues->trail.steps, step)
+				victim |= step->home.address == caught->hit->address;
+		if (known || victim || chase->harmless >= HARMLESS_MAX ||
+		    (caught->hit->flags & (LOG_HIT_ALONGSIDE | LOG_HIT_IMPRECISE)))
+			continue;
+		seen[told++] = rip;
+		chase->harmless++;
+		e = evidence_new(EVIDENCE_WRITE, trial, failing);
+		caught_tell(caught, caught_decode(caught, &writer) == 0 ? &writer : NULL,
+			    chase->symbols, e.write);
+		VEC_PUSH(&chase->ret->evidence.list, e);
+	}
+}
+
+void read_failing(struct chase *chase)
+{
+	AUTO(clues_deinit) struct clues clues = { 0 };
+	struct watch_log log = { 0 };
+	int trials = case_trials_dir(chase->runner.cs);
+	bool watched = false;
+
+	chase->round_failed++;
+	if (clues_open(&clues, trials, chase->name, chase->number, chase->signal, chase->symbols,
+		       NULL) < 0 ||
+	    !clues.has_trail || watch_log_open(trials, chase->name, &log, NULL) < 0) {
+		watch_log_deinit(&log);
+		return;
+	}
+	for (size_t i = 0; i < chase->stakeout.list.count; i++) {
+		const struct stake *stake = &chase->stakeout.list.items[i];
+		const struct trail_step *step = same_step(&clues.trail, stake);
+		struct event_log *in = same_log(&log, clues.scene.log);
+
+		if (!in)
+			continue;
+		if (step && stake->level < LEVELS_MAX)
+			see_level(chase, &clues, &log, in, stake, step);
+		else if (stake->level >= LEVELS_MAX)
+			see_source(chase, &clues, &log, in, stake);
+	}
+	for (unsigned int i = 0; i < LEVELS_MAX; i++)
+		VEC_FOREACH (&chase->levels[i].sights, sight)
+			watched |= sight->trial == clues.trial && sight->watched &&
+				   (sight->write.write || sight->stale || sight->since_birth);
+	chase->round_watched += watched;
+	see_harmless(chase, &log, chase->number, true, &clues);
+	clues_tell(&clues, chase->symbols, &chase->report, &chase->ret->evidence);
+	watch_log_deinit(&log);
+}
+
+void read_passing(struct chase *chase)
+{
+	struct watch_log log = { 0 };
+
+	if (chase->harmless < HARMLESS_MAX &&
+	    watch_log_open(case_trials_dir(chase->runner.cs), chase->name, &log, NULL) == 0)
+		see_harmless(chase, &log, chase->number, false, NULL);
+	watch_log_deinit(&log);
+}
+
+/* ---- what the heap observer found ---------------------------------------------------------------
+ */
+
+/* The last write there that was not ours: it is what damaged the guard or the freed block. */
+static const struct caught *damaging_hit(const struct watch_log *log, uint32_t watch)
+{
+	const struct caught *found = NULL;
+
+	VEC_FOREACH (&log->hits, caught)
+		if (caught->hit->watch == watch &&
+		    !(caught->hit->flags & (LOG_HIT_ALONGSIDE | LOG_HIT_IMPRECISE)) &&
+		    memcmp(caught->hit->old, caught->hit->new, sizeof(caught->hit->new)) != 0)
+			found = caught;
+	return found;
+}
+
+void read_guarded(struct chase *chase)
+{
+	struct watch_log log = { 0 };
+	bool any = false;
+
+	if (watch_log_open(case_trials_dir(chase->runner.cs), chase->name, &log, NULL) == 0) {
+		for (size_t i = 0; i < chase->stakeout.list.count; i++) {
+			const struct caught *caught = damaging_hit(&log, (uint32_t)i);
+			struct evidence e;
+			struct writer writer;
+
+			if (!caught)
+				continue;
+			any = true;
+			e = evidence_new(EVIDENCE_WRITE, chase->number, true);
+			caught_tell(caught, caught_decode(caught, &writer) == 0 ? &writer : NULL,
+				    chase->symbols, e.write);
+			home_deinit(&e.write->home);
+			home_copy(&e.write->home, &chase->stakeout.list.items[i].home);
+			e.write->flags |= WRITE_LAST | WRITE_FOUND;
+			VEC_PUSH(&chase->ret->evidence.list, e);
+		}
+	}
+	chase->guarded_caught += any;
+	watch_log_deinit(&log);
+}

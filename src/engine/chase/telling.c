@@ -1,0 +1,118 @@
+/* What was seen, as evidence. */
+#include "engine/chase/inside.h"
+
+static void tell_account(struct chase *chase, const struct sight *sight)
+{
+	struct evidence e = evidence_new(EVIDENCE_WATCH, sight->trial, true);
+	bool traced = chase->request->settings->flags & TRIAL_TRACED;
+
+	home_copy(&e.watch->home, &sight->home);
+	e.watch->mode = mem_strdup(traced ? "ptrace" : "hw");
+	e.watch->victim_watched = sight->watched;
+	e.watch->since_birth = sight->since_birth;
+	e.watch->kernel_writes = !traced;
+	e.watch->value_known = true;
+	e.watch->value = sight->victim.value;
+	e.watch->birth_value = sight->birth_value;
+	e.watch->hits = sight->write.write ? 1 : 0;
+	VEC_PUSH(&chase->ret->evidence.list, e);
+}
+
+static void tell_holder(struct chase *chase, struct sight *sight)
+{
+	struct evidence e = evidence_new(EVIDENCE_HOLDER, sight->trial, true);
+
+	home_copy(&e.holder->home, &sight->home);
+	e.holder->holder = TAKE(sight->in);
+	e.holder->target = TAKE(sight->target);
+	e.holder->used = true;
+	e.holder->exact = sight->target_exact;
+	if (sight->write.write)
+		stack_copy(&e.holder->written_by, &sight->write.write->writer);
+	VEC_PUSH(&chase->ret->evidence.list, e);
+}
+
+/* The block whose place another one has now was used, too: the crash alone could not tell. */
+static void tell_recycled_use(struct chase *chase, const struct sight *sight)
+{
+	struct evidence e;
+
+	VEC_FOREACH (&chase->ret->evidence.list, known)
+		if (known->kind == EVIDENCE_FREED_USE && known->trial == sight->trial)
+			return;
+	if (!sight->target)
+		return;
+	e = evidence_new(EVIDENCE_FREED_USE, sight->trial, true);
+	e.freed_use->block = mem_alloc(sizeof(*e.freed_use->block));
+	*e.freed_use->block = *sight->target;
+	e.freed_use->block->via = mem_strdup(sight->target->via);
+	e.freed_use->block->key = sight->target->key ? mem_strdup(sight->target->key) : NULL;
+	e.freed_use->block->allocated = (struct stack){ 0 };
+	e.freed_use->block->freed = (struct stack){ 0 };
+	stack_copy(&e.freed_use->block->allocated, &sight->target->allocated);
+	stack_copy(&e.freed_use->block->freed, &sight->target->freed);
+	e.freed_use->offset = (int64_t)(sight->former.value - sight->former.start);
+	VEC_FOREACH (&chase->ret->evidence.list, known)
+		if (known->kind == EVIDENCE_CRASH && known->trial == sight->trial) {
+			stack_copy(&e.freed_use->user, &known->crash->stack);
+			break;
+		}
+	VEC_PUSH(&chase->ret->evidence.list, e);
+}
+
+static void tell_hop(struct chase *chase, unsigned int number, const struct level *level,
+		     enum hop_end end)
+{
+	struct evidence e = evidence_new(EVIDENCE_HOP, 0, true);
+	const struct sight *best = NULL;
+
+	e.hop->number = number;
+	VEC_FOREACH (&level->sights, sight) {
+		e.hop->watched += sight->watched;
+		e.hop->caught += sight->write.write != NULL || sight->stale;
+		if (!best || sight->write.write)
+			best = sight;
+	}
+	if (best)
+		home_copy(&e.hop->home, &best->home);
+	e.hop->trials = chase->ret->evidence.trials;
+	e.hop->key_right = chase->key_right;
+	e.hop->key_tried = chase->key_tried;
+	e.hop->end = end;
+	VEC_PUSH(&chase->ret->evidence.list, e);
+	chase->ret->hops = number;
+}
+
+void tell_level(struct chase *chase, struct level *level, unsigned int number, enum hop_end end)
+{
+	tell_hop(chase, number, level, end);
+	VEC_FOREACH (&level->sights, sight) {
+		tell_account(chase, sight);
+		if (sight->stale) {
+			tell_recycled_use(chase, sight);
+			tell_holder(chase, sight);
+		}
+		if (sight->write.write) {
+			VEC_PUSH(&chase->ret->evidence.list, sight->write);
+			sight->write.write = NULL;
+		}
+		if (sight->race.race) {
+			VEC_PUSH(&chase->ret->evidence.list, sight->race);
+			sight->race.race = NULL;
+		}
+	}
+}
+
+void level_deinit(struct level *level)
+{
+	VEC_FOREACH (&level->sights, sight) {
+		home_deinit(&sight->home);
+		block_life_free(sight->in);
+		block_life_free(sight->target);
+		if (sight->write.write)
+			evidence_deinit(&sight->write);
+		if (sight->race.race)
+			evidence_deinit(&sight->race);
+	}
+	VEC_DEINIT(&level->sights);
+}

@@ -19,6 +19,7 @@
 struct sight {
 	uint64_t trial;
 	bool watched, since_birth;
+	struct log_watch_row row; /* how it was watched */
 	struct victim victim;
 	uint64_t birth_value;  /* what was there when the watch began */
 	struct evidence write; /* kind EVIDENCE_WRITE; write NULL: nobody was caught */

@@ -116,6 +116,7 @@ static void see_level(struct chase *chase, struct clues *clues, const struct wat
 					   .len = step->width } };
 	struct stake_result result;
 
+	(void)log_watch_row(&in->reader, 0, &sight.row);
 	stakeout_look(log, in, &sight.victim, &result);
 	sight.watched = result.watched;
 	sight.since_birth = result.since_birth && stake->by == STAKE_KEY;

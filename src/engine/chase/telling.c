@@ -10,7 +10,7 @@ static void tell_account(struct chase *chase, const struct sight *sight)
 	e.watch->mode = mem_strdup(traced ? "ptrace" : "hw");
 	e.watch->victim_watched = sight->watched;
 	e.watch->since_birth = sight->since_birth;
-	e.watch->kernel_writes = !traced;
+	e.watch->kernel_writes = sight->row.kernel_writes != 0;
 	e.watch->value_known = true;
 	e.watch->value = sight->victim.value;
 	e.watch->birth_value = sight->birth_value;

@@ -5,11 +5,11 @@
  * what a hook on a function hands over. Up to four objects are armed at a time, as far as the debug
  * registers go (watch_registers.h); which, is the plan's policy. hit.c writes down who was caught.
  *
- * Arming happens in hooks, under a lock that nobody holds for longer than a few system calls and
- * that nobody takes in a handler. An object that ends is only marked: its register is aimed anew
- * with the next object, which costs one call where a disarm and an arm would cost two, and none
- * where the new object lies at the same place. A trap meanwhile finds the mark, and parks the
- * register.
+ * Arming happens in hooks, under a lock that nobody holds for longer than a few system calls. A
+ * handler never waits for it: it tries once, to park a register, and else leaves that be. An object
+ * that ends is only marked: its register is aimed anew with the next object, which costs one call
+ * where a disarm and an arm would cost two, and none where the new object lies at the same place. A
+ * trap meanwhile finds the mark, and parks the register.
  *
  * Contexts with a watch are never kept among the places that the fast path knows (context.c), and a
  * watched block is marked so that its free is passed on to the slow one (blocks.h): who is not

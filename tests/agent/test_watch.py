@@ -20,7 +20,7 @@ class Seen:
         self.objects = sorted((r for r in lines if r.type == 'WATCHED'), key=lambda r: int(r['number']))
         self.hits = sorted((r for r in lines if r.type == 'HIT'), key=lambda r: int(r['number']))
         self.changed = [r for r in lines if r.type == 'CHANGED']
-        self.damage = [r.text for r in lines if r.type == 'WATCH_DAMAGE' and r['hits'] != '0']
+        self.torn = sum(int(r['hits']) for r in lines if r.type == 'WATCH_DAMAGE')
         self.header = [r for r in lines if r.type == 'HEADER'][0]
 
     def row(self, name, number=0):
@@ -55,8 +55,10 @@ class Watching:
         if again and not outside and any(f.changed for f in found):
             print(f'# {mode}: traps were lost, once more', flush=True)
             return self.run(mode, *plan, logs=logs, again=again - 1)
-        self.tap.check(not any(f.damage for f in found), mode + ': hits are sound',
-                       [f.damage for f in found])
+        # A thread that is held up while it writes, for a whole lap of the ring, has its slot overwritten by another:
+        # both are lost, and the checksum tells. At most one for each of the eight threads.
+        self.tap.check(all(f.torn <= (8 if 'threads' in mode else 0) for f in found), mode + ': hits are sound',
+                       [f.torn for f in found])
         self.said = dict(line.split() for line in seen.stdout.decode().splitlines() if ' ' in line)
         return found[0] if logs == 1 else found
 
@@ -70,7 +72,7 @@ def exact(w):
         w.equal(seen.row('hits'), int(w.said['hits']), mode + ': every write, once', seen)
         w.equal(sum(int(r['count']) for r in seen.writers), seen.row('hits'),
                 mode + ': writers add up', seen)
-        w.equal(len(seen.hits), 2048, mode + ': the ring is full')
+        w.equal(len(seen.hits) + seen.torn, 2048, mode + ': the ring is full')
         w.equal(seen.changed, [], mode + ': nobody from outside', seen)
         if mode != 'one':
             w.equal(len({h['tid'] for h in seen.hits}) > 1, True, mode + ': of several threads')

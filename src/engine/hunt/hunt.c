@@ -15,12 +15,10 @@
 #define RATE_FAILURES 8u
 #define RATE_TRIALS 60u
 #define RATE_TRIALS_RARE 400u
-#define ALONE_TRIALS 20u
 #define CHASE_TRIALS 1500u
 #define CHASE_WANTED 3u
 #define CHASE_HOPS 3u
 #define GROWTH_TRIALS 3u
-#define SHARE_RATE 0.25 /* of the time, at most, for the first stage */
 
 struct hunt {
 	struct case_store *cs;
@@ -80,7 +78,7 @@ static bool over(const struct hunt *hunt)
 /* ---- does it fail
  * -------------------------------------------------------------------------------- */
 
-static int run_plain(struct hunt *hunt, uint64_t trials, uint64_t failures)
+static int run_plain(struct hunt *hunt, uint64_t trials, uint64_t failures, bool fresh)
 {
 	const struct hunt_request *request = hunt->request;
 	struct repro_request repro = { .identity = request->plain.identity,
@@ -91,6 +89,7 @@ static int run_plain(struct hunt *hunt, uint64_t trials, uint64_t failures)
 				       .jobs = request->jobs,
 				       .trials = trials,
 				       .failures = failures,
+				       .fresh = fresh,
 				       .progress = request->progress,
 				       .progress_ctx = request->progress_ctx };
 	struct repro_result result = { 0 };
@@ -129,10 +128,11 @@ static void choose_target(struct hunt *hunt)
 
 static int stage_rate(struct hunt *hunt)
 {
-	int r = run_plain(hunt, trials_left(hunt, RATE_TRIALS), RATE_FAILURES);
+	int r = run_plain(hunt, trials_left(hunt, RATE_TRIALS), RATE_FAILURES,
+			  hunt->request->fresh);
 
 	if (r == 0 && hunt->summary.failed_any == 0 && !over(hunt))
-		r = run_plain(hunt, trials_left(hunt, RATE_TRIALS_RARE), RATE_FAILURES);
+		r = run_plain(hunt, trials_left(hunt, RATE_TRIALS_RARE), RATE_FAILURES, false);
 	if (r < 0)
 		return r;
 	choose_target(hunt);

@@ -9,7 +9,6 @@
 #include "base/strbuf.h"
 
 #define GREGS_NAMED 18u /* of the kernel's list, those that are registers */
-#define EPOCH_EVENTS 64u
 
 /* ---- reading --------------------------------------------------------------------------------- */
 

@@ -103,8 +103,7 @@ void crash_report_deinit(struct crash_report *report)
 	strv_deinit(&report->notes);
 }
 
-/* Where abort(), raise() and memcpy() live says nothing about who called them. */
-static bool from_runtime(const struct frame *frame)
+bool frame_is_runtime(const struct frame *frame)
 {
 	static const char *const names[] = { "libc.so",		 "libc-",
 					     "ld-linux",	 "libpthread",
@@ -124,7 +123,7 @@ static const struct frame *first_telling(const struct stack *stack, size_t from)
 	for (size_t i = from; i < stack->count; i++) {
 		const struct frame *frame = &stack->frames[i];
 
-		if ((frame->function || frame->module) && !from_runtime(frame) &&
+		if ((frame->function || frame->module) && !frame_is_runtime(frame) &&
 		    !(frame->flags & FRAME_SIGNAL))
 			return frame;
 	}

@@ -22,11 +22,13 @@ void case_overview_deinit(struct case_overview *overview)
 	notebook_deinit(&overview->notebook);
 	minimal_list_deinit(&overview->minimal);
 	verdict_deinit(&overview->verdict);
+	decision_list_deinit(&overview->decisions);
 }
 
-bool overview_has_rate(const struct series_overview *series)
+bool command_has_rate(const char *command)
 {
-	return strcmp(series->command, "sentinel") != 0 && strcmp(series->command, "minimize") != 0;
+	return strcmp(command, "sentinel") != 0 && strcmp(command, "minimize") != 0 &&
+	       strcmp(command, "bisect") != 0;
 }
 
 const struct series_overview *overview_latest(const struct case_overview *overview)
@@ -34,7 +36,7 @@ const struct series_overview *overview_latest(const struct case_overview *overvi
 	for (size_t i = overview->series.count; i > 0; i--) {
 		const struct series_overview *series = &overview->series.items[i - 1];
 
-		if (series->intermittent && overview_has_rate(series))
+		if (series->intermittent && command_has_rate(series->command))
 			return series;
 	}
 	return NULL;

@@ -39,6 +39,7 @@ struct case_overview {
 	const char *case_dir;
 	VEC(struct series_overview) series; /* the oldest first */
 	struct notebook notebook;
+	struct decision_list decisions;
 	struct minimal_list minimal; /* .series 0 when there is none */
 	bool judged;		     /* `verdict` is one; else it has the hypotheses alone, open */
 	struct verdict verdict;
@@ -46,9 +47,10 @@ struct case_overview {
 
 void case_overview_deinit(struct case_overview *overview);
 
-/* Are its trials all of a kind? Those of minimize run different lists, those of a sentinel end as
- * soon as they can: their share of failures is no rate. */
-bool overview_has_rate(const struct series_overview *series);
+/* Are the trials of this command's series all of a kind? Those of minimize run different lists,
+ * those of bisect different commits, those of a sentinel end as soon as they can: their share of
+ * failures is no rate. */
+bool command_has_rate(const char *command);
 
 /* The series that says how often it fails now: the newest that came and went; NULL when none has.
  */

@@ -221,6 +221,7 @@ static json_t *overview_json(const struct case_overview *overview)
 	const struct notebook *notebook = &overview->notebook;
 	json_t *object = json_object(), *series = json_array(), *notes = json_array();
 	json_t *hypotheses = json_array(), *workarounds = json_array(), *history = json_array();
+	json_t *decisions = json_array();
 
 	VEC_FOREACH (&overview->series, s)
 		(void)json_array_append_new(series, series_json(s));
@@ -244,6 +245,14 @@ static json_t *overview_json(const struct case_overview *overview)
 		set(o, "text", json_text(w->text));
 		(void)json_array_append_new(workarounds, o);
 	}
+	VEC_FOREACH (&overview->decisions.list, d) {
+		json_t *o = json_object();
+
+		set(o, "time", moment(d->time_ms));
+		set(o, "stage", json_text(d->stage));
+		set(o, "text", json_text(d->text));
+		(void)json_array_append_new(decisions, o);
+	}
 	VEC_FOREACH (&notebook->parkings, parking)
 		(void)json_array_append_new(history, parking_json(parking));
 	set(object, "case", json_text(overview->case_dir));
@@ -251,6 +260,7 @@ static json_t *overview_json(const struct case_overview *overview)
 	set(object, "minimal",
 	    overview->minimal.series != 0 ? minimal_json(&overview->minimal) : json_null());
 	set(object, "verdict", verdict_json(overview));
+	set(object, "decisions", decisions);
 	set(object, "hypotheses", hypotheses);
 	set(object, "notes", notes);
 	set(object, "workarounds", workarounds);

@@ -92,12 +92,14 @@ static void print_series(const struct series_overview *s, bool verbose, FILE *ou
 	size_t shown = 0;
 
 	(void)fprintf(out, "  %3lld  %-8s  ", (long long)s->id, s->command);
-	if (overview_has_rate(s))
+	if (command_has_rate(s->command))
 		print_rate(&s->rate, out);
 	else
 		(void)fprintf(out, "%" PRIu64 " of %" PRIu64 " failed%s", s->rate.failed,
 			      s->rate.trials,
-			      strcmp(s->command, "minimize") == 0 ? ", of different lists" : "");
+			      strcmp(s->command, "minimize") == 0 ? ", of different lists"
+			      : strcmp(s->command, "bisect") == 0 ? ", of different commits"
+								  : "");
 	if (s->jobs > 0)
 		(void)fprintf(out, "  %" PRIu64 " slot%s, %s", s->jobs, s->jobs == 1 ? "" : "s",
 			      s->observer);
@@ -248,6 +250,20 @@ static void print_hypotheses(const struct case_overview *overview, bool verbose,
 		print_own(h, verbose, out);
 }
 
+/* What a bisection said last. The other decisions are steps of a hunt: `report` has them all. */
+static void print_bisected(const struct decision_list *decisions, FILE *out)
+{
+	const struct decision *last = NULL;
+
+	VEC_FOREACH (&decisions->list, d)
+		if (strcmp(d->stage, "bisect") == 0)
+			last = d;
+	if (!last)
+		return;
+	(void)fputs("\nBisected: ", out);
+	print_lines(last->text, "  ", out);
+}
+
 static void print_verdict(const struct case_overview *overview, FILE *out)
 {
 	const struct verdict *v = &overview->verdict;
@@ -377,6 +393,7 @@ void report_case_text(const struct case_overview *overview, bool verbose, FILE *
 	print_workarounds(notebook, out);
 	print_all_series(overview, verbose, out);
 	print_minimal(&overview->minimal, verbose, out);
+	print_bisected(&overview->decisions, out);
 	print_verdict(overview, out);
 	print_hypotheses(overview, verbose, out);
 	print_notes(notebook, verbose, out);

@@ -169,8 +169,7 @@ void report_growth_text(const struct growth_report *report, bool verbose, FILE *
 {
 	size_t shown = verbose ? report->sites.count : SITES_SHOWN;
 
-	for (size_t i = 0; report->program[i]; i++)
-		(void)fprintf(out, "%s%s", i > 0 ? " " : "", report->program[i]);
+	text_program(report->program, out);
 	(void)fputc('\n', out);
 	if (report->usable > 0)
 		print_basis(report, out);

@@ -249,8 +249,7 @@ static void print_suspects(const struct heap_report *report, bool verbose, FILE 
 
 static void print_head(const struct heap_report *report, FILE *out)
 {
-	for (size_t i = 0; report->program[i]; i++)
-		(void)fprintf(out, "%s%s", i > 0 ? " " : "", report->program[i]);
+	text_program(report->program, out);
 	(void)fprintf(out,
 		      "\n%" PRIu64 " trials with guards around every block and %u MiB of "
 		      "quarantine; %" PRIu64 " blocks looked at in the end\n",

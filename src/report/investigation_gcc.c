@@ -5,7 +5,7 @@
 
 #include "model/signature.h"
 
-/* The innermost frame with a line in a file; NULL. */
+/* The innermost frame with a line in a file of the program's; NULL. */
 static const struct frame *located(const struct stack *stack)
 {
 	const struct frame *site = stack_site(stack);
@@ -13,7 +13,8 @@ static const struct frame *located(const struct stack *stack)
 	if (site && site->file && site->line > 0)
 		return site;
 	for (size_t i = 0; i < stack->count; i++)
-		if (stack->frames[i].file && stack->frames[i].line > 0)
+		if (stack->frames[i].file && stack->frames[i].line > 0 &&
+		    !frame_is_runtime(&stack->frames[i]))
 			return &stack->frames[i];
 	return NULL;
 }

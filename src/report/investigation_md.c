@@ -9,6 +9,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "model/overview.h"
 #include "model/signature.h"
 #include "report/markdown.h"
 
@@ -270,7 +271,11 @@ static void put_series(const struct series_entry *s, FILE *out)
 		md_code(s->observer, out);
 	}
 	(void)fprintf(out, ": ");
-	put_rate(&s->rate, out);
+	if (command_has_rate(s->command))
+		put_rate(&s->rate, out);
+	else
+		(void)fprintf(out, "%" PRIu64 " of %" PRIu64 " failed", s->rate.failed,
+			      s->rate.trials);
 	(void)fputc('\n', out);
 }
 

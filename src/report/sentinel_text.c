@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "base/strbuf.h"
-#include "base/words.h"
+#include "report/text.h"
 
 static void print_text(const char *text, FILE *out)
 {
@@ -15,17 +15,6 @@ static void print_text(const char *text, FILE *out)
 
 	strbuf_add_printable(&sb, text, strlen(text));
 	(void)fputs(strbuf_str(&sb), out);
-}
-
-static void print_program(char *const *program, FILE *out)
-{
-	for (size_t i = 0; program[i]; i++) {
-		AUTO(strbuf_deinit) struct strbuf word = { 0 };
-
-		words_quote(&word, program[i]);
-		(void)fputs(i > 0 ? " " : "", out);
-		print_text(strbuf_str(&word), out);
-	}
 }
 
 static void print_list(const char *head, const struct strv *list, FILE *out)
@@ -60,7 +49,7 @@ void report_certificate_text(const struct certificate *c, FILE *out)
 {
 	print_certificate(c, out);
 	(void)fprintf(out, "Command: ");
-	print_program(c->program, out);
+	text_program(c->program, out);
 	(void)fprintf(out,
 		      "\n%g %% confidence takes %" PRIu64 " clean trials%s; this took %.1f s\n",
 		      c->confidence * 100, c->needed,
@@ -150,7 +139,7 @@ void report_sentinel_text(const struct sentinel_report *r, FILE *out)
 		      (long long)r->series, r->case_dir, r->rate.failed, r->rate.trials,
 		      r->rate.rate * 100, r->rate.low * 100, r->rate.high * 100);
 	(void)fprintf(out, "Runs: ");
-	print_program(r->program, out);
+	text_program(r->program, out);
 	(void)fputc('\n', out);
 	print_list("Environment: ", r->env, out);
 	if (r->tests->count > 0)

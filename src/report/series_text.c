@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "report/report_crash.h"
+#include "report/text.h"
 
 #define INTERMITTENT_SHOWN 10
 #define DETAILED 3 /* ways to fail that are told at length; --json has all */
@@ -28,12 +29,6 @@ static void print_p(double p, FILE *out)
 		(void)fprintf(out, "p = %.6f", p);
 	else
 		(void)fprintf(out, "p = %.3f", p);
-}
-
-static void print_command(char *const *program, FILE *out)
-{
-	for (size_t i = 0; program[i]; i++)
-		(void)fprintf(out, "%s%s", i > 0 ? " " : "", program[i]);
 }
 
 static void print_window(const struct window *window, const char *indent, FILE *out)
@@ -167,7 +162,7 @@ void report_repro_text(const struct repro_result *result, FILE *out)
 
 	if (result->interrupted)
 		(void)fprintf(out, "Interrupted; the same command goes on from here.\n");
-	print_command(result->program, out);
+	text_program(result->program, out);
 	(void)fputc('\n', out);
 	print_headline(summary, out);
 	if (result->earlier > 0)
@@ -190,7 +185,7 @@ void report_compare_text(const struct compare_result *result, FILE *out)
 {
 	if (result->interrupted)
 		(void)fprintf(out, "Interrupted; the same command goes on from here.\n");
-	print_command(result->program, out);
+	text_program(result->program, out);
 	(void)fprintf(out, "\n%s\n\n", result->sentence);
 	VEC_FOREACH (&result->arms, arm) {
 		(void)fprintf(out, "  %-16s ", arm->name);

@@ -6,6 +6,9 @@
 
 /* Helpers for the text reports. Private to report/. */
 
+/* A command as a shell would take it, made printable. No newline. */
+void text_program(char *const *program, FILE *out);
+
 /* "function  file:line", and how sure that is. No newline (crash_text.c). */
 void text_frame(const struct frame *frame, FILE *out);
 

@@ -392,6 +392,8 @@ int bisect_run(struct case_store *cs, const struct bisect_request *request,
 	ret->interrupted = b.runner.interrupted || b.interrupted;
 	if (r == 0)
 		r = bisect_summarise(&b, ret, err);
+	if (r == 0)
+		r = bisect_remember(&b, ret, err);
 	ret->seconds = series_now_s() - b.started_s;
 	return r;
 }

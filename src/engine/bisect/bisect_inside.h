@@ -49,3 +49,6 @@ struct bisect {
 
 /* Everything that is known. */
 int bisect_summarise(struct bisect *b, struct bisect_result *ret, struct err *err);
+
+/* An answer becomes a line of the case. */
+int bisect_remember(struct bisect *b, const struct bisect_result *result, struct err *err);

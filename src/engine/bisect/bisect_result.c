@@ -8,6 +8,8 @@
 #include "engine/series/findings.h"
 #include "engine/stats/rate.h"
 
+#define HASH_SHOWN 12
+
 /* While nothing is sure, commits likelier than this are told. */
 #define SUSPECT_MIN 0.02
 
@@ -135,4 +137,49 @@ int bisect_summarise(struct bisect *b, struct bisect_result *ret, struct err *er
 	return r < 0 ? r
 		     : findings_signatures(&b->runner.tally, b->cs, b->runner.series,
 					   &ret->signatures, err);
+}
+
+static char *in_words(const struct bisect_result *result)
+{
+	const struct bisected_commit *last = NULL;
+	struct strbuf sb = { 0 };
+	size_t suspects = 0;
+
+	VEC_FOREACH (&result->commits, commit)
+		if (commit->suspect) {
+			last = commit;
+			suspects++;
+		}
+	if (result->verdict == BISECTED_NEVER || !last)
+		strbuf_addf(&sb, "%.*s does not fail", HASH_SHOWN, result->bad);
+	else if (result->verdict == BISECTED_BEFORE)
+		strbuf_addf(&sb, "it was there before %.*s already", HASH_SHOWN, result->good);
+	else if (result->verdict == BISECTED_FOUND)
+		strbuf_addf(&sb, "%.*s (%s) brought it", HASH_SHOWN, last->hash, last->subject);
+	else
+		strbuf_addf(&sb, "one of %zu commits up to %.*s (%s) brought it", suspects, HASH_SHOWN,
+			    last->hash, last->subject);
+	strbuf_addf(&sb, ": %.1f %% sure after %llu trials of %zu commits", result->probability * 100,
+		    (unsigned long long)result->trials, result->total);
+	return strbuf_take(&sb);
+}
+
+int bisect_remember(struct bisect *b, const struct bisect_result *result, struct err *err)
+{
+	AUTO(decision_list_deinit) struct decision_list decisions = { 0 };
+	AUTO(mem_freep) char *text = NULL;
+	const char *last = NULL;
+	int r;
+
+	if (result->verdict == BISECTED_SEARCHING)
+		return 0;
+	text = in_words(result);
+	r = case_decisions(b->cs, &decisions, err);
+	VEC_FOREACH (&decisions.list, d)
+		if (strcmp(d->stage, "bisect") == 0)
+			last = d->text;
+	/* The same command has its answer, and says it again. */
+	if (r < 0 || (last && strcmp(last, text) == 0))
+		return r;
+	return case_add_decision(b->cs, "bisect", text, err);
 }

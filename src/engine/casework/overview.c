@@ -129,6 +129,8 @@ int overview_read(struct case_store *cs, struct case_overview *ret, struct err *
 		r = case_minimal(cs, (struct series_id){ 0 }, &ret->minimal, err);
 	if (r == 0)
 		r = read_verdict(cs, ret, err);
+	if (r == 0)
+		r = case_decisions(cs, &ret->decisions, err);
 	complete_rate(&ret->minimal.minimal);
 	complete_rate(&ret->minimal.full);
 	return r;

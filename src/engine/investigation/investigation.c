@@ -9,6 +9,7 @@
 #include "engine/series/settings.h"
 #include "engine/series/tally.h"
 #include "engine/stats/rate.h"
+#include "model/overview.h"
 
 struct reading {
 	struct case_store *cs;
@@ -16,6 +17,7 @@ struct reading {
 	struct series_id main; /* that tells most about the failure; 0 none */
 	int weight;	       /* of it */
 	struct series_id minimize;
+	bool mixed; /* the trials of `main` are not of one kind: no rate */
 };
 
 /* `repro` and `hunt` run the command as it is; the lists of `minimize` and the arms of `compare`
@@ -101,6 +103,7 @@ static int read_series(void *ctx, const struct series_row *row, struct err *err)
 	if (weight >= reading->weight) {
 		reading->weight = weight;
 		reading->main = row->id;
+		reading->mixed = !command_has_rate(row->command);
 		take_program(reading->inv, &settings);
 	}
 	return 0;
@@ -117,7 +120,9 @@ static int summarise(struct reading *reading, struct err *err)
 	if (r == 0)
 		r = findings_summarise(&tally, reading->cs, reading->main, &reading->inv->summary,
 				       err);
-	reading->inv->counted = r == 0 && tally.trials > 0;
+	reading->inv->counted = r == 0 && tally.trials > 0 && !reading->mixed;
+	if (reading->mixed)
+		reading->inv->summary.clean_runs_for_99 = 0;
 	return r;
 }
 

@@ -169,6 +169,14 @@ static int open_db(struct case_store *cs, enum case_mode mode, struct err *err)
 	return r < 0 ? r : check_health(&cs->db, err);
 }
 
+static int no_case(const char *dir, int code, struct err *err)
+{
+	(void)err_errno(err, code, "there is no case in '%s'", dir);
+	(void)err_remedy(err, "redhand repro -- PROGRAM makes one; --case DIR names another, and redhand "
+			      "case list shows those that are here");
+	return code;
+}
+
 int case_open(const char *dir, enum case_mode mode, struct case_store **ret, struct err *err)
 {
 	AUTO(case_closep) struct case_store *cs = mem_alloc(sizeof(*cs));
@@ -181,7 +189,7 @@ int case_open(const char *dir, enum case_mode mode, struct case_store **ret, str
 	if (mode == CASE_WRITE)
 		r = prepare_dir(cs, err);
 	else if (access(cs->db_path, F_OK) < 0)
-		return err_errno(err, -errno, "there is no case in '%s'", dir);
+		return no_case(dir, -errno, err);
 	if (r == 0)
 		r = open_db(cs, mode, err);
 	if (r == 0)

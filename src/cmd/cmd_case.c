@@ -229,8 +229,11 @@ static int change(const struct invocation *inv, enum hypothesis_status status, s
 	const char *number = inv->args[0] + (inv->args[0][0] == 'H');
 	int r = value_count(number, 1, 0, &id, err);
 
-	if (r < 0)
-		return err_prefix(err, "ID");
+	if (r < 0) {
+		(void)err_prefix(err, "ID");
+		return err_remedy(err, "the number of one of yours, as case show has it; redhand's own are "
+				       "decided by evidence alone");
+	}
 	r = read_change(options, &to, err);
 	if (r == 0)
 		r = common_open_case(&options->common, &cs, err);

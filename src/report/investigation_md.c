@@ -89,6 +89,8 @@ static void summary(const struct investigation *inv, FILE *out)
 			      verdict_class_words(v->class), verdict_class_name(v->class));
 		md_text(v->sentence, out);
 		(void)fprintf(out, ".\n");
+	} else if (inv->series.count == 0) {
+		(void)fprintf(out, "The case is empty: nothing has been run.\n");
 	} else {
 		(void)fprintf(out,
 			      "No cause has been looked for yet: the case holds trials, but no "
@@ -483,6 +485,8 @@ static void next_steps(const struct investigation *inv, FILE *out)
 	if (!inv->judged && inv->reproduce)
 		(void)fprintf(out, "- [ ] Look for the cause with the same command under "
 				   "`--observe ids`, or with `redhand hunt`\n");
+	if (!inv->judged && inv->series.count == 0)
+		(void)fprintf(out, "- [ ] Begin: `redhand hunt -- PROGRAM`\n");
 	if (inv->judged && v->firm)
 		(void)fprintf(out, "- [ ] Fix it where the root cause says\n");
 	if (inv->prove_fix) {

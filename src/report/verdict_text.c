@@ -406,11 +406,13 @@ void report_investigation_text(const struct investigation *inv, bool colour, FIL
 
 	if (inv->judged)
 		report_verdict_text(inv, colour, out);
+	else if (inv->series.count == 0)
+		row(&page, "", "The case is empty: redhand hunt -- PROGRAM begins.", 0);
 	else
 		row(&page, "",
 		    "No cause has been looked for yet: there is no evidence in the case.", 0);
 	reproduction(&page);
-	if (!inv->judged) {
+	if (!inv->judged && inv->series.count > 0) {
 		title(&page, "What is known");
 		failure(&page);
 		tests(&page);

@@ -52,7 +52,8 @@ static const struct option bisect_option_table[] = {
 	  .metavar = "R",
 	  .offset = offsetof(struct bisect_options, rate),
 	  .help = "How often BAD fails, where that is known: 20%, or as counted, 10/50. It saves "
-		  "trials, and must be right: what is only guessed is better left out" },
+		  "trials, and must be right: what is only guessed is better left out (default: what "
+		  "the last repro of the same command in the case counted, else unknown)" },
 	{ .name = "careful",
 	  .kind = OPTION_FLAG,
 	  .offset = offsetof(struct bisect_options, careful),
@@ -117,6 +118,23 @@ static int read_rate(const char *text, struct bisect_request *request, struct er
 		r = value_share(text, &request->rate, err);
 	}
 	return r < 0 ? err_prefix(err, "--rate") : 0;
+}
+
+/* Nobody said it, but the case may know. */
+static int recall_rate(struct case_store *cs, struct bisect_request *request, struct err *err)
+{
+	struct bisect_seen seen;
+	int r = bisect_seen(cs, request->program, request->signature, &seen, err);
+
+	if (r < 0 || seen.series == 0)
+		return r;
+	request->seen_series = seen.series;
+	request->seen_trials = seen.trials;
+	request->seen_failed = seen.failed;
+	log_note("series %lld of the case tells the rate: about %llu of %llu (--rate says another)",
+		 (long long)seen.series, (unsigned long long)seen.failed,
+		 (unsigned long long)seen.trials);
+	return 0;
 }
 
 static void show(void *ctx, const struct bisect_view *view)
@@ -210,6 +228,8 @@ static int bisect(const struct invocation *inv, struct bisecting *b, struct bise
 				 &b->history, err);
 	if (r == 0)
 		r = trial_setup_open(&b->setup, options->common.case_dir, &b->cs, err);
+	if (r == 0 && !options->rate)
+		r = recall_rate(b->cs, &request, err);
 	if (r < 0)
 		return r;
 	request.observer = b->setup.observer;

@@ -37,6 +37,7 @@ struct bisect_result {
 	double before, never;
 	double rate, rate_low, rate_high; /* of the failure where it is there */
 	struct rate there;  /* of all trials where it is, by the verdict; none: not known */
+	int64_t rate_series; /* that told the rate beforehand; 0: none */
 	double stated_rate; /* what the user said it was; 0: nothing */
 	double clean_bound; /* nothing failed: BAD's rate is below this with that confidence */
 	double to_go;	    /* while searching: trials expected */

@@ -120,6 +120,8 @@ void report_bisect_json(const struct bisect_result *result, FILE *out)
 	set(object, "there", there);
 	set(object, "stated_rate",
 	    result->stated_rate > 0 ? json_number(result->stated_rate) : json_null());
+	set(object, "rate_series",
+	    result->rate_series != 0 ? json_integer(result->rate_series) : json_null());
 	set(object, "rate_below", fails ? json_null() : json_number(result->clean_bound));
 	set(object, "builds", count(result->builds));
 	set(object, "builds_dir", json_text(result->builds_dir));

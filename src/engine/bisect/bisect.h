@@ -40,11 +40,21 @@ struct bisect_request {
 	bool careful; /* … even where the rate is known from these trials alone */
 	double rate;			   /* 0: unknown … */
 	uint64_t seen_trials, seen_failed; /* … or seen before; 0: nothing */
+	int64_t seen_series;		   /* in the case; 0: the user says so */
 	uint64_t clean_limit; /* trials without any failure after which it is given up */
 	bool fresh;
 	bisect_progress_fn progress;
 	void *progress_ctx;
 };
+
+struct bisect_seen {
+	int64_t series; /* 0: nothing was seen */
+	uint64_t trials, failed;
+};
+
+/* What the newest `repro` of the same program in the case says of its rate (seen.c). */
+int bisect_seen(struct case_store *cs, char *const *program, const char *signature,
+		struct bisect_seen *ret, struct err *err);
 
 /* -ENOENT: `signature` is not in the case. -ENOEXEC: BAD itself cannot be tested. Each with a
  * sentence. `ret` is valid after 0 only. */

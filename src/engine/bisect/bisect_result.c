@@ -77,6 +77,7 @@ static void add_rate(const struct bisect *b, const struct bisection_state *state
 	ret->rate_low = state->rate_low;
 	ret->rate_high = state->rate_high;
 	ret->stated_rate = b->request->rate;
+	ret->rate_series = b->request->seen_series;
 	if (state->verdict != BISECTION_FOUND && state->verdict != BISECTION_BEFORE)
 		return;
 	for (size_t c = 0; c < b->history->commits.count; c++) {

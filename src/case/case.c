@@ -172,8 +172,9 @@ static int open_db(struct case_store *cs, enum case_mode mode, struct err *err)
 static int no_case(const char *dir, int code, struct err *err)
 {
 	(void)err_errno(err, code, "there is no case in '%s'", dir);
-	(void)err_remedy(err, "redhand repro -- PROGRAM makes one; --case DIR names another, and redhand "
-			      "case list shows those that are here");
+	(void)err_remedy(
+		err, "redhand repro -- PROGRAM makes one; --case DIR names another, and redhand "
+		     "case list shows those that are here");
 	return code;
 }
 

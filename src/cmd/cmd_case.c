@@ -231,8 +231,9 @@ static int change(const struct invocation *inv, enum hypothesis_status status, s
 
 	if (r < 0) {
 		(void)err_prefix(err, "ID");
-		return err_remedy(err, "the number of one of yours, as case show has it; redhand's own are "
-				       "decided by evidence alone");
+		return err_remedy(
+			err, "the number of one of yours, as case show has it; redhand's own are "
+			     "decided by evidence alone");
 	}
 	r = read_change(options, &to, err);
 	if (r == 0)

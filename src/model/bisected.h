@@ -36,11 +36,11 @@ struct bisect_result {
 	double with_rate_doubt;	    /* of the verdict, when the rate itself may be another */
 	double before, never;
 	double rate, rate_low, rate_high; /* of the failure where it is there */
-	struct rate there;  /* of all trials where it is, by the verdict; none: not known */
+	struct rate there;   /* of all trials where it is, by the verdict; none: not known */
 	int64_t rate_series; /* that told the rate beforehand; 0: none */
-	double stated_rate; /* what the user said it was; 0: nothing */
-	double clean_bound; /* nothing failed: BAD's rate is below this with that confidence */
-	double to_go;	    /* while searching: trials expected */
+	double stated_rate;  /* what the user said it was; 0: nothing */
+	double clean_bound;  /* nothing failed: BAD's rate is below this with that confidence */
+	double to_go;	     /* while searching: trials expected */
 
 	uint64_t trials, failed;	 /* that said something */
 	uint64_t no_information;	 /* not in `trials` */

@@ -117,8 +117,8 @@ void file_cut_free(struct file_cut *cut);
 void crash_deinit(struct crash *crash);
 void crash_report_deinit(struct crash_report *report);
 
-/* Is it code of the C library, the loader or the agent? Where abort(), raise() and memcpy() live says
- * nothing about who called them. */
+/* Is it code of the C library, the loader or the agent? Where abort(), raise() and memcpy() live
+ * says nothing about who called them. */
 bool frame_is_runtime(const struct frame *frame);
 
 /* The frame that says most: the innermost one that is not the C library's. NULL when there is

@@ -189,8 +189,8 @@ static void print_change(const struct hypothesis_change *change, FILE *out)
 /* What brought it about, by number; -v names all of it. */
 static void print_evidence(const struct verdict_hypothesis *h, bool verbose, FILE *out)
 {
-	size_t shown = verbose || h->evidence.count < EVIDENCE_SHOWN ? h->evidence.count
-								     : EVIDENCE_SHOWN;
+	size_t shown =
+		verbose || h->evidence.count < EVIDENCE_SHOWN ? h->evidence.count : EVIDENCE_SHOWN;
 
 	for (size_t i = 0; i < shown; i++)
 		(void)fprintf(out, "%se%" PRIu64, i > 0 ? ", " : " (", h->evidence.items[i]);

@@ -391,13 +391,13 @@ static void being_careful_takes_longer_and_is_right_more_often(void **state)
 {
 	AUTO(lineage_freep) struct lineage *l = make_line(COMMITS);
 	struct bisection_options options = { .lineage = l };
-	struct score quick = play(&options, 0.1, 150), careful;
+	struct score quick = play(&options, 0.1, 60), careful;
 
 	options.careful = true;
-	careful = play(&options, 0.1, 150);
-	print_message("# 10 %%: %zu of 150 right, %.1f trials; careful: %zu, %.1f\n", quick.right,
+	careful = play(&options, 0.1, 60);
+	print_message("# 10 %%: %zu of 60 right, %.1f trials; careful: %zu, %.1f\n", quick.right,
 		      quick.trials, careful.right, careful.trials);
-	assert_true(quick.right >= 120 && careful.right >= 135);
+	assert_true(quick.right >= 45 && careful.right >= 50);
 	assert_true(careful.trials > quick.trials);
 }
 

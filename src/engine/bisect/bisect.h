@@ -38,7 +38,7 @@ struct bisect_request {
 	unsigned int jobs, trees;
 	double confidence;
 	bool careful; /* … even where the rate is known from these trials alone */
-	double rate;			   /* 0: unknown … */
+	double rate;  /* 0: unknown … */
 	uint64_t seen_trials, seen_failed; /* … or seen before; 0: nothing */
 	int64_t seen_series;		   /* in the case; 0: the user says so */
 	uint64_t clean_limit; /* trials without any failure after which it is given up */

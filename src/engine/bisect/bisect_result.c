@@ -158,10 +158,10 @@ static char *in_words(const struct bisect_result *result)
 	else if (result->verdict == BISECTED_FOUND)
 		strbuf_addf(&sb, "%.*s (%s) brought it", HASH_SHOWN, last->hash, last->subject);
 	else
-		strbuf_addf(&sb, "one of %zu commits up to %.*s (%s) brought it", suspects, HASH_SHOWN,
-			    last->hash, last->subject);
-	strbuf_addf(&sb, ": %.1f %% sure after %llu trials of %zu commits", result->probability * 100,
-		    (unsigned long long)result->trials, result->total);
+		strbuf_addf(&sb, "one of %zu commits up to %.*s (%s) brought it", suspects,
+			    HASH_SHOWN, last->hash, last->subject);
+	strbuf_addf(&sb, ": %.1f %% sure after %llu trials of %zu commits",
+		    result->probability * 100, (unsigned long long)result->trials, result->total);
 	return strbuf_take(&sb);
 }
 

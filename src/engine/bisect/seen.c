@@ -9,7 +9,8 @@
 #include "engine/series/settings.h"
 #include "engine/series/tally.h"
 
-/* It was another checkout, perhaps, and an afternoon ago: worth no more than so many trials here. */
+/* It was another checkout, perhaps, and an afternoon ago: worth no more than so many trials here.
+ */
 #define WORTH_MOST 50
 
 struct looking {

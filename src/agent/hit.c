@@ -423,9 +423,13 @@ static bool nameless_trap(const siginfo_t *info, const ucontext_t *context)
 		changed++;
 		caught(armed, number, 0, context);
 	}
-	/* The same value once more: no doubt where there is only one. */
-	if (count == 1 && !changed && only->number)
+	if (changed)
+		return true;
+	/* The same value once more: no doubt where there is only one place it can have been. */
+	if (count == 1 && only->number && !watch_register_lingers_sigsafe())
 		caught(only, only->number, 0, context);
+	else
+		__atomic_fetch_add(&watch_state.area->rows[0].late, 1, __ATOMIC_RELAXED);
 	return true; /* also where no object is armed: a register keeps its aim until the next */
 }
 

@@ -38,6 +38,7 @@ static struct {
 	uint32_t unplaced; /* bit per watch: a global whose module is not there yet; atomic */
 	uint32_t settling; /* steps waited so far; atomic */
 	struct aim aims[WATCH_REGISTERS];
+	bool unsure; /* the tracer was killed while a register was being aimed */
 } state;
 
 /* ---- the plan ------------------------------------------------------------------------------ */
@@ -317,12 +318,22 @@ void watch_retire_register_sigsafe(unsigned n, uint64_t address)
 	if (!__atomic_compare_exchange_n(&state.lock, &none, 1, false, __ATOMIC_ACQUIRE,
 					 __ATOMIC_RELAXED))
 		return;
-	if (register_free(n) && state.aims[n].address == address) {
-		watch_registers_park_sigsafe(n);
+	if (register_free(n) && state.aims[n].address == address &&
+	    !watch_registers_park_sigsafe(n)) {
 		state.aims[n].bytes = 0;
 		state.aims[n].address = 0;
 	}
 	lock_give();
+}
+
+bool watch_register_lingers_sigsafe(void)
+{
+	unsigned i;
+
+	for (i = 0; i < WATCH_REGISTERS; i++)
+		if (register_free(i) && state.aims[i].bytes)
+			return true;
+	return state.unsure;
 }
 
 static uint64_t random_next(void)
@@ -398,6 +409,7 @@ static int armed_aim(uint32_t owner, const struct aim *pieces, unsigned count)
 		if (aim->address != pieces[i].address || aim->bytes != pieces[i].bytes) {
 			trouble = watch_registers_aim_sigsafe(n, pieces[i].address, pieces[i].bytes,
 							 n + 1);
+			state.unsure |= trouble == ENOTCONN;
 			if (trouble)
 				return trouble;
 		}

@@ -92,6 +92,9 @@ void watch_exiting_sigsafe(void);
 /* A trap of a register whose object has ended: parks it. _sigsafe */
 void watch_retire_register_sigsafe(unsigned n, uint64_t address);
 
+/* A register may still be aimed at where an object was. _sigsafe */
+bool watch_register_lingers_sigsafe(void);
+
 /* Copies from memory that may have gone; false: it has. _sigsafe */
 bool watch_read_sigsafe(void *to, uint64_t from, uint32_t bytes);
 

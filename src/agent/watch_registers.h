@@ -31,7 +31,7 @@ bool watch_registers_see_kernel(void);
 int watch_registers_aim_sigsafe(unsigned n, uint64_t address, uint32_t bytes, uint64_t tag);
 
 /* At nothing. _sigsafe */
-void watch_registers_park_sigsafe(unsigned n);
+int watch_registers_park_sigsafe(unsigned n);
 
 /* Is it a trap of ours? Then the tag it carries, and whether it came late. _sigsafe */
 bool watch_registers_trap_sigsafe(const siginfo_t *info, uint64_t *ret_tag, bool *ret_late);

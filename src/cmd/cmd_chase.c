@@ -117,6 +117,7 @@ static int chase(const struct invocation *inv, struct chase_result *result, stru
 					 .signature = options->signature,
 					 .from = options->from,
 					 .trials = options->trials,
+					 .fresh = options->trial.fresh,
 					 .wanted = options->wanted,
 					 .hops = (unsigned int)options->hops,
 					 .progress = progress_show,

@@ -143,6 +143,10 @@ void chase_count(struct chase *chase, bool failed, bool wanted)
 		if (wanted)
 			read_race(chase);
 		break;
+	case STAGE_LEAD:
+		if (wanted)
+			read_lead(chase);
+		break;
 	case STAGE_GUARD:
 		break;
 	}
@@ -219,10 +223,11 @@ static const struct runner_ops chase_ops = {
 static int find_crash(struct chase *chase, struct err *err)
 {
 	const struct chase_request *request = chase->request;
-	AUTO(mem_freep) char *name = mem_printf("%" PRIu64, request->from);
+	uint64_t from = request->lead ? request->lead->trial : request->from;
+	AUTO(mem_freep) char *name = mem_printf("%" PRIu64, from);
 
-	if (request->from != 0 &&
-	    clues_open(&chase->first, case_trials_dir(chase->runner.cs), name, request->from, 0,
+	if (from != 0 &&
+	    clues_open(&chase->first, case_trials_dir(chase->runner.cs), name, from, 0,
 		       chase->symbols, NULL) == 0 &&
 	    chase->first.has_trail && chase->first.trail.steps.items[0].in.id != 0) {
 		(void)autopsy_trial(chase->autopsy, case_trials_dir(chase->runner.cs), name, 0,
@@ -493,7 +498,12 @@ static int chase_all(struct chase *chase, struct err *err)
 /* Who did it may be two threads that did it together. */
 static int chase_whole(struct chase *chase, struct err *err)
 {
-	int r = chase_all(chase, err);
+	const struct evidence *lead = chase->request->lead;
+	int r;
+
+	if (lead && !lead_is_crash(lead))
+		return lead_follow(chase, lead, err);
+	r = chase_all(chase, err);
 
 	return r == 0 && chase->found && chase_may_go_on(chase) ? race_look(chase, err) : r;
 }

@@ -11,6 +11,7 @@
  *	chase.c	  what is run next, and when it is enough
  *	stage.c	  trials with one plan, those that are stored already first
  *	guards.c  trials with guards around blocks
+ *	lead.c	  evidence instead of a crash
  *	race.c	  trials that show reads, too: two threads at one word
  *	sights.c  what a trial that was watched showed
  *	telling.c what was seen, as evidence
@@ -41,6 +42,7 @@ enum stage_kind {
 	STAGE_WATCH, /* homes */
 	STAGE_GUARD, /* heap observer, with watches on what it found damaged */
 	STAGE_RACE,  /* reads and writes of a few words */
+	STAGE_LEAD,  /* the bytes of a piece of evidence */
 };
 
 struct level {
@@ -104,6 +106,11 @@ int guards_confirm(struct chase *chase, const struct level *level, bool *ret_tol
 bool may_be_overrun(const struct level *level);
 /* The stakeout's bytes, with guards. */
 int watch_damage(struct chase *chase, struct err *err);
+
+/* lead.c: instead of a crash. */
+int lead_follow(struct chase *chase, const struct evidence *evidence, struct err *err);
+bool lead_is_crash(const struct evidence *evidence); /* then its trial is the start */
+void read_lead(struct chase *chase);
 
 /* race.c */
 int race_look(struct chase *chase, struct err *err);

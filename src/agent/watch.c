@@ -37,6 +37,7 @@ static struct {
 	uint64_t random;
 	uint32_t unplaced; /* bit per watch: a global whose module is not there yet; atomic */
 	uint32_t settling; /* steps waited so far; atomic */
+	bool reads;	   /* trap, too */
 	struct aim aims[WATCH_REGISTERS];
 	bool unsure; /* the tracer was killed while a register was being aimed */
 } state;
@@ -125,7 +126,8 @@ bool watch_read_sigsafe(void *to, uint64_t from, uint32_t bytes)
 {
 	struct thread *self = thread_self;
 
-	if (self)
+	/* Where reads trap, our own may not be one: the kernel's goes by another address. */
+	if (self && !state.reads)
 		return read_guarded(self, to, from, bytes);
 	return memory_read_sigsafe(to, from, bytes) == bytes;
 }
@@ -724,6 +726,11 @@ void watch_init(void)
 		return;
 	area_place();
 	state.random = agent.plan.seed | 1;
+	for (i = 0; i < watch_state.count; i++)
+		state.reads |= (watch_state.plans[i]->flags & PLAN_WATCH_READS) != 0;
+	state.reads = state.reads && memory_reads_by_kernel();
+	if (state.reads)
+		watch_registers_want_reads();
 	registers_open();
 	for (i = 0; i < watch_state.count; i++) {
 		const struct plan_watch *plan = watch_state.plans[i];

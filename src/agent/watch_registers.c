@@ -7,6 +7,11 @@
 static enum log_watch_mode mode;
 static int trouble; /* errno, why it is off */
 
+void watch_registers_want_reads(void)
+{
+	watch_perf_want_reads();
+}
+
 int watch_registers_open(bool traced, uint64_t *yielded)
 {
 	trouble = traced ? watch_ptrace_open(yielded) : watch_perf_open();

@@ -13,6 +13,9 @@
 
 #define WATCH_REGISTERS 4u
 
+/* Before they are opened: reads trap, too. A tracer's do not. */
+void watch_registers_want_reads(void);
+
 /* Before the target has threads, or in a forked child. yielded: told when a tracer goes (enum
  * log_yielded). 0, or the errno of what failed. */
 int watch_registers_open(bool traced, uint64_t *yielded);

@@ -147,9 +147,11 @@ int case_windows(struct case_store *cs, struct series_id series, const char *sig
 
 /* Every stored run of the series, in order of position. */
 struct run_row {
-	uint64_t position;
+	uint64_t position, trial;
 	unsigned int arm;
 	const char *signatures; /* as in tally_row */
+	int signal;		/* of its own process, or of another one of the trial */
+	bool kept;
 };
 
 typedef void (*run_fn)(void *ctx, const struct run_row *row);

@@ -120,7 +120,8 @@ int case_runs(struct case_store *cs, struct series_id series, run_fn fn, void *c
 	int r;
 
 	r = db_prepare(&cs->db,
-		       "SELECT t.position, t.arm, o.signatures"
+		       "SELECT t.position, t.arm, o.signatures, t.number, t.kept,"
+		       " CASE WHEN t.signal != 0 THEN t.signal ELSE t.stray_signal END"
 		       " FROM trial t JOIN outcome o ON o.id = t.outcome"
 		       " WHERE t.series = ? ORDER BY t.position",
 		       &query, err);
@@ -131,6 +132,9 @@ int case_runs(struct case_store *cs, struct series_id series, run_fn fn, void *c
 				.position = (uint64_t)query_int(&query, 0),
 				.arm = (unsigned int)query_int(&query, 1),
 				.signatures = query_text(&query, 2),
+				.trial = (uint64_t)query_int(&query, 3),
+				.kept = query_int(&query, 4) != 0,
+				.signal = (int)query_int(&query, 5),
 			});
 	return r;
 }

@@ -56,6 +56,7 @@ struct heap_sighting {
 struct heap_finding {
 	enum heap_kind kind;
 	uint64_t trial; /* an example, and all below is about it */
+	uint64_t evidence; /* that example in the case; 0: not stored */
 	int pid;
 	char *program;
 	char *key;     /* of the block: the same in another run; NULL: no block */

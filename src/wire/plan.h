@@ -241,6 +241,7 @@ enum plan_watch_flags {
 	PLAN_WATCH_AFTER_FREE = 1 << 0, /* goes on when the block is freed */
 	PLAN_WATCH_STOP = 1 << 1,	/* SIGSTOP to the process at the first hit that counts */
 	PLAN_WATCH_ANY_LANE = 1 << 2,	/* KEY: whichever thread allocates */
+	PLAN_WATCH_READS = 1 << 3,	/* reads trap, too; of all watches or of none, perf only */
 };
 
 /* A piece of a module's file, by what makes the module the same in the next run. */

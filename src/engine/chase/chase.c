@@ -7,16 +7,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "engine/heap/evidence.h"
-#include "engine/heap/heap.h"
 #include "engine/stats/rate.h"
-#include "engine/trial/observe.h"
 
 #define FAILURES_UNWATCHED 3u /* failing trials whose victim was not watched, until another way */
-#define HEAP_TRIALS 6u
 
-static void say(struct chase *chase, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
-static void say(struct chase *chase, const char *fmt, ...)
+void chase_say(struct chase *chase, const char *fmt, ...)
 {
 	AUTO(strbuf_deinit) struct strbuf sb = { 0 };
 	va_list args;
@@ -41,8 +36,9 @@ static int chase_next(void *ctx, unsigned int slot, struct run *ret, struct err 
 {
 	struct chase *chase = ctx;
 
-	if (chase->next > chase->end || out_of_time(chase))
+	if (chase->used >= chase->request->trials || out_of_time(chase))
 		return 0;
+	chase->used++;
 	*ret = (struct run){ .position = chase->next++ };
 	return 1;
 }
@@ -54,10 +50,10 @@ static void chase_prepare(void *ctx, const struct run *run, struct trial_job *jo
 	series_fill_job(chase->request->program, chase->request->slot_env, job);
 	job->examined = true;
 	job->wild = true;
-	job->observer = chase->guarding	 ? OBSERVE_HEAP
-			: chase->looking ? OBSERVE_IDS
-					 : OBSERVE_WATCH;
-	if (!chase->looking)
+	job->observer = chase->kind == STAGE_GUARD  ? OBSERVE_HEAP
+			: chase->kind == STAGE_LOOK ? OBSERVE_IDS
+						    : OBSERVE_WATCH;
+	if (chase->kind != STAGE_LOOK)
 		strbuf_add(&job->plan_items, chase->items.data, chase->items.len);
 }
 
@@ -72,6 +68,18 @@ static void find_cut(struct chase *chase, struct crash *crash)
 		crash->cut = cut;
 }
 
+/* The crash and what it touched, while its directory is there. */
+void chase_read_crash(struct chase *chase)
+{
+	crash_report_deinit(&chase->report);
+	chase->report = (struct crash_report){ 0 };
+	if (chase->signal != 0)
+		(void)autopsy_trial(chase->autopsy, case_trials_dir(chase->runner.cs), chase->name,
+				    chase->signal, AUTOPSY_WHOLE, &chase->report, NULL);
+	if (chase->report.crashes.count > 0)
+		find_cut(chase, &chase->report.crashes.items[0]);
+}
+
 static void chase_examine(void *ctx, const struct trial_result *result, const char *name)
 {
 	struct chase *chase = ctx;
@@ -79,20 +87,13 @@ static void chase_examine(void *ctx, const struct trial_result *result, const ch
 	chase->number = result->number.value;
 	chase->signal = result->end.signal != 0 ? result->end.signal : result->end.observed.signal;
 	(void)snprintf(chase->name, sizeof(chase->name), "%s", name);
-	crash_report_deinit(&chase->report);
-	chase->report = (struct crash_report){ 0 };
 	chase->pending = true;
-	/* The crash and what it touched, while its directory is there. */
-	if (chase->signal != 0)
-		(void)autopsy_trial(chase->autopsy, case_trials_dir(chase->runner.cs), name,
-				    chase->signal, AUTOPSY_WHOLE, &chase->report, NULL);
-	if (chase->report.crashes.count > 0)
-		find_cut(chase, &chase->report.crashes.items[0]);
+	chase_read_crash(chase);
 	chase->ret->evidence.trials++;
 	/* The directory of a trial that passed is gone before it is recorded. */
-	if (chase->guarding)
+	if (chase->kind == STAGE_GUARD)
 		read_guarded(chase);
-	else if (!chase->looking && chase->signal == 0 && result->end.exit_status == 0)
+	else if (chase->kind == STAGE_WATCH && chase->signal == 0 && result->end.exit_status == 0)
 		read_passing(chase);
 }
 
@@ -123,6 +124,34 @@ static void look_at_crash(struct chase *chase)
 	clues = (struct clues){ 0 };
 }
 
+void chase_count(struct chase *chase, bool failed, bool wanted)
+{
+	chase->ret->evidence.failed += failed;
+	chase->round_trials++;
+	switch (chase->kind) {
+	case STAGE_LOOK:
+		if (wanted)
+			look_at_crash(chase);
+		break;
+	case STAGE_WATCH:
+		chase->ret->watched_trials++;
+		chase->ret->watched_failed += wanted;
+		if (wanted)
+			read_failing(chase);
+		break;
+	case STAGE_RACE:
+		if (wanted)
+			read_race(chase);
+		break;
+	case STAGE_LEAD:
+		if (wanted)
+			read_lead(chase);
+		break;
+	case STAGE_GUARD:
+		break;
+	}
+}
+
 /* Only the failure that is chased counts; `record` comes between examine and ended. */
 static void chase_record(void *ctx, const struct run *run, struct trial_record *record)
 {
@@ -134,34 +163,31 @@ static void chase_record(void *ctx, const struct run *run, struct trial_record *
 		wanted |=
 			!chase->request->signature || strcmp(s->id, chase->request->signature) == 0;
 	}
-	if (!chase->pending)
-		return;
+	if (chase->pending)
+		chase_count(chase, failed, wanted);
 	chase->pending = false;
-	chase->ret->evidence.failed += failed;
-	if (chase->guarding)
-		return;
-	if (!chase->looking) {
-		chase->ret->watched_trials++;
-		chase->ret->watched_failed += failed && wanted;
-		if (failed && wanted)
-			read_failing(chase);
-		return;
+}
+
+bool chase_enough(const struct chase *chase)
+{
+	switch (chase->kind) {
+	case STAGE_GUARD:
+		return chase->guarded_caught >= chase->request->wanted ||
+		       (chase->guarded_caught == 0 && chase->round_trials >= chase->guarded_max);
+	case STAGE_RACE:
+		return race_enough(chase);
+	case STAGE_LOOK:
+		return chase->found &&
+		       (worth_watching(chase) || chase->found_count >= chase->request->wanted);
+	default:
+		return chase->round_watched >= chase->request->wanted ||
+		       (chase->round_watched == 0 && chase->round_failed >= FAILURES_UNWATCHED);
 	}
-	if (failed && wanted)
-		look_at_crash(chase);
 }
 
 static bool chase_ended(void *ctx, const struct run *run, bool failed)
 {
-	struct chase *chase = ctx;
-
-	if (chase->guarding)
-		return chase->guarded_caught >= chase->request->wanted;
-	if (chase->looking)
-		return chase->found &&
-		       (worth_watching(chase) || chase->found_count >= chase->request->wanted);
-	return chase->round_watched >= chase->request->wanted ||
-	       (chase->round_watched == 0 && chase->round_failed >= FAILURES_UNWATCHED);
+	return chase_enough(ctx);
 }
 
 static void chase_tick(void *ctx)
@@ -197,10 +223,11 @@ static const struct runner_ops chase_ops = {
 static int find_crash(struct chase *chase, struct err *err)
 {
 	const struct chase_request *request = chase->request;
-	AUTO(mem_freep) char *name = mem_printf("%" PRIu64, request->from);
+	uint64_t from = request->lead ? request->lead->trial : request->from;
+	AUTO(mem_freep) char *name = mem_printf("%" PRIu64, from);
 
-	if (request->from != 0 &&
-	    clues_open(&chase->first, case_trials_dir(chase->runner.cs), name, request->from, 0,
+	if (from != 0 &&
+	    clues_open(&chase->first, case_trials_dir(chase->runner.cs), name, from, 0,
 		       chase->symbols, NULL) == 0 &&
 	    chase->first.has_trail && chase->first.trail.steps.items[0].in.id != 0) {
 		(void)autopsy_trial(chase->autopsy, case_trials_dir(chase->runner.cs), name, 0,
@@ -210,9 +237,8 @@ static int find_crash(struct chase *chase, struct err *err)
 		return 0;
 	}
 	clues_deinit(&chase->first);
-	chase->looking = true;
-	say(chase, "running it with allocation ids until it fails, to see what is hit");
-	return runner_run(&chase->runner, err);
+	chase_say(chase, "running it with allocation ids until it fails, to see what is hit");
+	return stage_run(chase, STAGE_LOOK, err);
 }
 
 /* How the homes are watched in a round: by key; then as what the outermost function on the stack
@@ -242,7 +268,7 @@ static bool stake_out(struct chase *chase, unsigned int round)
 	return chase->stakeout.list.count > 0 && (round == 0 || any);
 }
 
-static int plan(struct chase *chase, struct err *err)
+int chase_plan(struct chase *chase, struct err *err)
 {
 	int r;
 
@@ -259,16 +285,19 @@ static int plan(struct chase *chase, struct err *err)
 
 static int run_round(struct chase *chase, struct err *err)
 {
-	int r = plan(chase, err);
+	int r = chase_plan(chase, err);
 
-	chase->looking = false;
-	chase->round_failed = chase->round_watched = 0;
-	return r == 0 ? runner_run(&chase->runner, err) : r;
+	return r == 0 ? stage_run(chase, STAGE_WATCH, err) : r;
 }
 
-static bool may_go_on(const struct chase *chase)
+uint64_t chase_trials_left(const struct chase *chase)
 {
-	return !chase->runner.interrupted && chase->next <= chase->end && !out_of_time(chase);
+	return chase->used < chase->request->trials ? chase->request->trials - chase->used : 0;
+}
+
+bool chase_may_go_on(const struct chase *chase)
+{
+	return !chase->runner.interrupted && chase->used < chase->request->trials && !out_of_time(chase);
 }
 
 /* Watched from its birth on in every failing trial, never written, and still not zero. */
@@ -319,73 +348,6 @@ static const struct sight *copied_from(const struct level *level)
 	return copies * 2 > writes ? found : NULL;
 }
 
-/* ---- with guards --------------------------------------------------------------------------------
- */
-
-/* The series of the same command under the heap observer: as cmd/trial_options.c writes it. */
-static char *heap_settings(const char *text)
-{
-	static const char from[] = "observe 5:watch\n", to[] = "observe 4:heap\n";
-	const char *at = strstr(text, from);
-	AUTO(strbuf_deinit) struct strbuf sb = { 0 };
-
-	if (!at)
-		return mem_printf("%sheap 1\n", text);
-	strbuf_add(&sb, text, (size_t)(at - text));
-	strbuf_adds(&sb, to);
-	strbuf_adds(&sb, at + strlen(from));
-	return strbuf_take(&sb);
-}
-
-/* Guards around blocks and freed ones kept back: which block is damaged, freed twice, or used after
- * its free. Then the damaged bytes are watched, with the guards still on. */
-static int look_at_heap(struct chase *chase, struct err *err)
-{
-	const struct chase_request *request = chase->request;
-	AUTO(mem_freep) char *settings = heap_settings(request->identity.settings);
-	struct heap_report report = { 0 };
-	struct heap_request heap = { .identity = request->identity,
-				     .settings = request->settings,
-				     .program = request->program,
-				     .slot_env = request->slot_env,
-				     .jobs = request->jobs,
-				     .trials = HEAP_TRIALS,
-				     .seed = chase->first.trial,
-				     .progress = request->progress,
-				     .progress_ctx = request->progress_ctx };
-	int r;
-
-	heap.identity.command = "heap";
-	heap.identity.settings = settings;
-	observe_heap_defaults(heap.seed, &heap.plan);
-	say(chase, "running it with guards around blocks, to see which is damaged");
-	r = heap_run(chase->runner.cs, &heap, &report, err);
-	if (r == 0) {
-		chase->ret->evidence.trials += report.heap.trials;
-		chase->ret->evidence.failed += report.heap.failed;
-		heap_evidence(&report, &chase->ret->evidence);
-		stakeout_deinit(&chase->stakeout);
-		chase->stakeout = (struct stakeout){ 0 };
-		VEC_FOREACH (&report.findings, finding)
-			if (finding->kind <= HEAP_WRITE_AFTER_FREE && !finding->continued &&
-			    chase->stakeout.list.count < LEVELS_MAX)
-				(void)stakeout_add_damage(&chase->stakeout, finding);
-		chase->heap_findings = report.findings.count;
-	}
-	chase->runner.interrupted |= report.interrupted;
-	heap_report_deinit(&report);
-	if (r < 0 || chase->stakeout.list.count == 0 || chase->runner.interrupted)
-		return r;
-	say(chase, "watching the damaged bytes");
-	r = plan(chase, err);
-	chase->looking = false;
-	chase->guarding = true;
-	if (r == 0)
-		r = runner_run(&chase->runner, err);
-	chase->guarding = false;
-	return r;
-}
-
 /* Where the crash says too little by itself: glibc's own alarm, a value that leads nowhere. */
 static bool wants_heap(const struct chase *chase)
 {
@@ -401,23 +363,12 @@ static bool wants_heap(const struct chase *chase)
  * soon. */
 static bool is_ambiguous(const struct chase *chase, int level)
 {
-	if (level < 0 || (size_t)level >= chase->first.trail.steps.count || !may_go_on(chase))
+	if (level < 0 || (size_t)level >= chase->first.trail.steps.count || !chase_may_go_on(chase))
 		return false;
 	VEC_FOREACH (&chase->levels[level].sights, sight)
 		if (sight->stale)
 			return false;
 	return chase->first.trail.steps.items[level].in_former;
-}
-
-static int heap_instead(struct chase *chase, struct err *err)
-{
-	int r = look_at_heap(chase, err);
-
-	if (r == 0 && chase->heap_findings > 0)
-		chase->ret->outcome =
-			mem_printf("found with guards around blocks%s",
-				   chase->guarded_caught > 0 ? ", and caught there" : "");
-	return r;
 }
 
 /* ---- the whole ---------------------------------------------------------------------------------
@@ -434,10 +385,10 @@ static int watch_homes(struct chase *chase, struct err *err)
 {
 	int r = 0;
 
-	for (unsigned int round = 0; r == 0 && may_go_on(chase); round++) {
+	for (unsigned int round = 0; r == 0 && chase_may_go_on(chase); round++) {
 		if (!stake_out(chase, round))
 			break;
-		say(chase,
+		chase_say(chase,
 		    round == 0 ? "watching %zu home%s by the key of their blocks"
 			       : "the keys did not lead to the victim: watching %zu home%s as what "
 				 "a function on the crash's stack is given",
@@ -445,7 +396,7 @@ static int watch_homes(struct chase *chase, struct err *err)
 		r = run_round(chase, err);
 		if (chase->round_watched > 0)
 			break;
-		if (may_go_on(chase))
+		if (chase_may_go_on(chase))
 			forget_sights(chase);
 	}
 	return r;
@@ -459,11 +410,11 @@ static int follow_copies(struct chase *chase, int level, struct err *err)
 	struct level before[LEVELS_MAX];
 	int r;
 
-	if (chase->request->hops < 2 || !may_go_on(chase) || !copy ||
+	if (chase->request->hops < 2 || !chase_may_go_on(chase) || !copy ||
 	    !stakeout_add_source(&chase->stakeout, chase->first.scene.log, copy->write.write,
 				 &copy->source_key, LEVELS_MAX))
 		return 0;
-	say(chase, "the value was only copied: watching where it came from, too");
+	chase_say(chase, "the value was only copied: watching where it came from, too");
 	memcpy(before, chase->levels, sizeof(before));
 	memset(chase->levels, 0, sizeof(before));
 	r = run_round(chase, err);
@@ -497,7 +448,7 @@ static void conclude(struct chase *chase)
 	more = source->sights.count > 0;
 	tell_level(chase, &chase->levels[level], 1,
 		   more		      ? HOP_GOES_ON
-		   : may_go_on(chase) ? HOP_ORIGIN
+		   : chase_may_go_on(chase) ? HOP_ORIGIN
 				      : HOP_LIMIT);
 	if (more)
 		tell_level(chase, source, 2, HOP_ORIGIN);
@@ -510,32 +461,51 @@ static void conclude(struct chase *chase)
 static int chase_all(struct chase *chase, struct err *err)
 {
 	int r = find_crash(chase, err);
+	bool told = false;
 	int level;
 
 	if (r < 0 || !chase->found)
 		return r;
 	if (!chase->first.has_trail && wants_heap(chase))
-		return heap_instead(chase, err);
+		return guards_instead(chase, &told, err);
 	if (!worth_watching(chase)) {
 		chase->ret->outcome = mem_strdup(chase->first.no_trail ? chase->first.no_trail
 								       : "nothing to follow");
 		return 0;
 	}
-	say(chase, "trial %" PRIu64 ": %zu home%s found on the way back from the crash",
-	    chase->first.trial, chase->first.trail.steps.count,
-	    chase->first.trail.steps.count == 1 ? "" : "s");
+	chase_say(chase, "trial %" PRIu64 ": %zu home%s found on the way back from the crash",
+		  chase->first.trial, chase->first.trail.steps.count,
+		  chase->first.trail.steps.count == 1 ? "" : "s");
 	r = watch_homes(chase, err);
 	level = telling_level(chase);
-	if (r == 0 && is_ambiguous(chase, level)) {
-		r = heap_instead(chase, err);
-		if (r < 0 || chase->heap_findings > 0)
-			return r;
-	}
-	if (r == 0 && level >= 0)
+	if (r == 0 && (is_ambiguous(chase, level) || (level < 0 && wants_heap(chase))) &&
+	    chase_may_go_on(chase))
+		r = guards_instead(chase, &told, err);
+	if (r < 0 || told)
+		return r;
+	if (level >= 0)
 		r = follow_copies(chase, level, err);
-	if (r == 0)
+	level = telling_level(chase);
+	if (r == 0 && level >= 0 && chase->levels[LEVELS_MAX].sights.count == 0 &&
+	    chase->guarded.list.count == 0 && chase_may_go_on(chase) &&
+	    may_be_overrun(&chase->levels[level]))
+		r = guards_confirm(chase, &chase->levels[level], &told, err);
+	if (r == 0 && !told)
 		conclude(chase);
 	return r;
+}
+
+/* Who did it may be two threads that did it together. */
+static int chase_whole(struct chase *chase, struct err *err)
+{
+	const struct evidence *lead = chase->request->lead;
+	int r;
+
+	if (lead && !lead_is_crash(lead))
+		return lead_follow(chase, lead, err);
+	r = chase_all(chase, err);
+
+	return r == 0 && chase->found && chase_may_go_on(chase) ? race_look(chase, err) : r;
 }
 
 int chase_run(struct case_store *cs, const struct chase_request *request, struct chase_result *ret,
@@ -543,8 +513,6 @@ int chase_run(struct case_store *cs, const struct chase_request *request, struct
 {
 	struct chase chase = { .request = request,
 			       .ret = ret,
-			       .next = 1,
-			       .end = request->trials,
 			       .started_s = series_now_s() };
 	struct series_start start = { 0 };
 	int r;
@@ -556,14 +524,15 @@ int chase_run(struct case_store *cs, const struct chase_request *request, struct
 	chase.runner.slots = request->jobs;
 	chase.runner.ops = &chase_ops;
 	chase.runner.ctx = &chase;
-	r = series_resume(cs, &request->identity, true, 0, &chase.runner, &start, err);
+	r = series_resume(cs, &request->identity, request->fresh, 0, &chase.runner, &start, err);
 	if (r == 0)
-		r = chase_all(&chase, err);
+		r = chase_whole(&chase, err);
 	if (!ret->outcome)
 		ret->outcome = mem_strdup(chase.found ? "it ended before anything was caught"
 						      : "it did not crash");
 	ret->interrupted = chase.runner.interrupted;
 	forget_sights(&chase);
+	evidence_list_deinit(&chase.guarded);
 	clues_deinit(&chase.first);
 	stakeout_deinit(&chase.stakeout);
 	strbuf_deinit(&chase.items);

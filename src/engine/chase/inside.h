@@ -9,6 +9,10 @@
  * The parts of a chase. Private to engine/chase/.
  *
  *	chase.c	  what is run next, and when it is enough
+ *	stage.c	  trials with one plan, those that are stored already first
+ *	guards.c  trials with guards around blocks
+ *	lead.c	  evidence instead of a crash
+ *	race.c	  trials that show reads, too: two threads at one word
  *	sights.c  what a trial that was watched showed
  *	telling.c what was seen, as evidence
  */
@@ -33,9 +37,19 @@ struct sight {
 	struct log_block former;
 };
 
+enum stage_kind {
+	STAGE_LOOK,  /* for the first crash */
+	STAGE_WATCH, /* homes */
+	STAGE_GUARD, /* heap observer, with watches on what it found damaged */
+	STAGE_RACE,  /* reads and writes of a few words */
+	STAGE_LEAD,  /* the bytes of a piece of evidence */
+};
+
 struct level {
 	VEC(struct sight) sights; /* one per failing trial */
 };
+
+struct race;
 
 struct chase {
 	const struct chase_request *request;
@@ -44,11 +58,12 @@ struct chase {
 	struct symbols *symbols;
 	struct autopsy *autopsy;
 	struct hook_planner *hooks;
-	uint64_t next; /* position */
-	uint64_t end;  /* no position after this */
-	bool looking;  /* for the first crash */
-	bool guarding; /* heap observer, with watches on what it found damaged */
-	uint64_t guarded_caught;
+	enum stage_kind kind;
+	uint64_t stage, next; /* its first position, and the next */
+	uint64_t used;	      /* of request->trials */
+	uint64_t replayed;    /* of those, found in the case */
+	uint64_t guarded_caught, guarded_max;
+	struct evidence_list guarded; /* what the guards showed, until it is told */
 	bool found;
 	uint64_t found_count; /* crashes seen meanwhile */
 	struct clues first;
@@ -56,7 +71,8 @@ struct chase {
 	struct strbuf items; /* of the plan */
 	struct level levels[LEVELS_MAX + 4];
 	unsigned int level_count;
-	uint64_t round_failed, round_watched; /* of this round: failing trials; victim watched */
+	/* Of this round: trials, failing ones, victim watched. */
+	uint64_t round_trials, round_failed, round_watched;
 	uint64_t key_right, key_tried;
 	unsigned int harmless;
 	size_t heap_findings;
@@ -67,7 +83,39 @@ struct chase {
 	int signal;
 	bool pending;
 	double started_s;
+	struct race *race; /* while words are looked at */
 };
+
+/* chase.c */
+void chase_say(struct chase *chase, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+int chase_plan(struct chase *chase, struct err *err); /* of chase->stakeout */
+uint64_t chase_trials_left(const struct chase *chase);
+bool chase_may_go_on(const struct chase *chase);
+void chase_read_crash(struct chase *chase);
+void chase_count(struct chase *chase, bool failed, bool wanted);
+bool chase_enough(const struct chase *chase);
+
+/* stage.c: until chase_enough(). */
+int stage_run(struct chase *chase, enum stage_kind kind, struct err *err);
+
+/* guards.c: what they show becomes evidence, if they show anything (`ret_told`). */
+int guards_instead(struct chase *chase, bool *ret_told, struct err *err);
+/* Only if they show the same writer behind the end of a block, or before its start. */
+int guards_confirm(struct chase *chase, const struct level *level, bool *ret_told, struct err *err);
+/* Could the caught write have run out of another block? */
+bool may_be_overrun(const struct level *level);
+/* The stakeout's bytes, with guards. */
+int watch_damage(struct chase *chase, struct err *err);
+
+/* lead.c: instead of a crash. */
+int lead_follow(struct chase *chase, const struct evidence *evidence, struct err *err);
+bool lead_is_crash(const struct evidence *evidence); /* then its trial is the start */
+void read_lead(struct chase *chase);
+
+/* race.c */
+int race_look(struct chase *chase, struct err *err);
+void read_race(struct chase *chase);
+bool race_enough(const struct chase *chase);
 
 /* sights.c: the trial in chase->name, while its directory is there. */
 void read_failing(struct chase *chase);

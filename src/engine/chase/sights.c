@@ -291,7 +291,7 @@ void read_guarded(struct chase *chase)
 			home_deinit(&e.write->home);
 			home_copy(&e.write->home, &chase->stakeout.list.items[i].home);
 			e.write->flags |= WRITE_LAST | WRITE_FOUND;
-			VEC_PUSH(&chase->ret->evidence.list, e);
+			VEC_PUSH(&chase->guarded.list, e);
 		}
 	}
 	chase->guarded_caught += any;

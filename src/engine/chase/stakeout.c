@@ -124,20 +124,41 @@ static bool key_parse(const char *text, struct block_key *ret)
 	return hash != 0;
 }
 
-bool stakeout_add_damage(struct stakeout *stakeout, const struct heap_finding *finding)
+bool stakeout_add_block(struct stakeout *stakeout, const char *key, int64_t offset, uint32_t bytes)
 {
-	struct stake stake = { .by = STAKE_KEY,
-			       .offset = finding->offset,
-			       .bytes = bytes_of(finding->length),
-			       .after_free = finding->kind == HEAP_WRITE_AFTER_FREE };
+	struct stake stake = { .by = STAKE_KEY, .offset = offset, .bytes = bytes_of(bytes) };
 
-	if (stakeout->list.count == PLAN_WATCHES_MAX || !key_parse(finding->key, &stake.key))
+	if (stakeout->list.count == PLAN_WATCHES_MAX || !key_parse(key, &stake.key))
 		return false;
 	stake.home = (struct home){ .kind = HOME_BLOCK,
-				    .key = mem_strdup(finding->key),
-				    .offset = finding->offset,
+				    .key = mem_strdup(key),
+				    .offset = offset,
 				    .len = stake.bytes };
 	VEC_PUSH(&stakeout->list, stake);
+	return true;
+}
+
+bool stakeout_add_near(struct stakeout *stakeout, const struct scene *scene,
+		       const struct trail_step *step, int64_t distance)
+{
+	struct stake *stake;
+
+	if (!stakeout_add_step(stakeout, scene, step, 0, STAKE_GLOBAL, 0))
+		return false;
+	stake = &stakeout->list.items[stakeout->list.count - 1];
+	stake->bytes = WATCHED_MAX;
+	stake->address = (stake->address & ~(uint64_t)(WATCHED_MAX - 1)) + (uint64_t)distance;
+	stake->home.offset = (stake->home.offset & ~(int64_t)(WATCHED_MAX - 1)) + distance;
+	stake->home.len = WATCHED_MAX;
+	return true;
+}
+
+bool stakeout_add_damage(struct stakeout *stakeout, const struct heap_finding *finding)
+{
+	if (!stakeout_add_block(stakeout, finding->key, finding->offset, bytes_of(finding->length)))
+		return false;
+	stakeout->list.items[stakeout->list.count - 1].after_free =
+		finding->kind == HEAP_WRITE_AFTER_FREE;
 	return true;
 }
 
@@ -168,7 +189,8 @@ int stakeout_plan(struct stakeout *stakeout, struct hook_planner *planner, struc
 			.bytes = stake->bytes,
 			.offset = stake->offset,
 			.key = stake->key,
-			.flags = stake->after_free ? PLAN_WATCH_AFTER_FREE : 0,
+			.flags = (stake->after_free ? PLAN_WATCH_AFTER_FREE : 0) |
+				 (stake->reads ? PLAN_WATCH_READS : 0),
 			.policy = stake->by == STAKE_KEY ? PLAN_WATCH_OLDEST : PLAN_WATCH_NEWEST
 		};
 		struct plan_range range = { .identity = stake->identity,

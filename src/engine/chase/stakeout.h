@@ -28,6 +28,7 @@ struct stake {
 	int64_t offset;	 /* from the block's or object's start */
 	bool refused;	 /* the function cannot be hooked */
 	bool after_free; /* the watch goes on when the block is freed */
+	bool reads;	 /* they are caught, too */
 };
 
 struct stakeout {
@@ -49,6 +50,13 @@ bool stakeout_add_source(struct stakeout *stakeout, struct event_log *log,
 
 /* Adds one for bytes that the heap observer found damaged; false when their block has no key. */
 bool stakeout_add_damage(struct stakeout *stakeout, const struct heap_finding *finding);
+
+/* Adds some bytes of a block, by its key as text; false when that is none. */
+bool stakeout_add_block(struct stakeout *stakeout, const char *key, int64_t offset, uint32_t bytes);
+
+/* Adds the word so many bytes from a global that the trail read. */
+bool stakeout_add_near(struct stakeout *stakeout, const struct scene *scene,
+		       const struct trail_step *step, int64_t distance);
 
 /* Appends the items of the plan. Stakes whose function cannot be hooked are marked. */
 int stakeout_plan(struct stakeout *stakeout, struct hook_planner *planner, struct strbuf *items,

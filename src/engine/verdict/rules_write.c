@@ -47,6 +47,11 @@ static enum verdict_class by_place(const struct write_seen *w)
 		if (class != VERDICT_NOT_CAUGHT)
 			return class;
 	}
+	/* Out of the very block that it meant. */
+	if (w->base && w->victim && w->base->id == w->victim->id && w->victim->size > 0 &&
+	    w->store_start >= w->victim->start &&
+	    beside(w->victim, w->store_start, w->store_len) == VERDICT_OVERFLOW)
+		return VERDICT_OVERFLOW;
 	if (w->fit == FIT_WIDE)
 		return VERDICT_WIDE_WRITE;
 	return w->fit == FIT_UNKNOWN ? VERDICT_NOT_CAUGHT : VERDICT_NARROW_WRITE;
@@ -379,12 +384,14 @@ void weigh_race(const struct rule *rule, const struct facts *facts, struct proof
 	const struct stage *stage = facts->chain.count > 0 ? &facts->chain.items[0] : NULL;
 	bool lost = true;
 
-	VEC_FOREACH (&facts->list->list, e) {
-		if (!is_race(e) ||
-		    (ret->main && !home_same(&e->race->home, &ret->main->race->home)))
-			continue;
-		if (!ret->main)
+	/* Where an update was lost, that home is the one. */
+	VEC_FOREACH (&facts->list->list, e)
+		if (is_race(e) && (!ret->main || (e->race->lost_update &&
+						  !ret->main->race->lost_update)))
 			ret->main = e;
+	VEC_FOREACH (&facts->list->list, e) {
+		if (!is_race(e) || !home_same(&e->race->home, &ret->main->race->home))
+			continue;
 		lost = lost && e->race->lost_update;
 		VEC_PUSH(&ret->pieces, e);
 	}
@@ -395,8 +402,15 @@ void weigh_race(const struct rule *rule, const struct facts *facts, struct proof
 	if (stage && home_same(stage->home, &ret->main->race->home) &&
 	    stage->watched > ret->watched)
 		ret->watched = stage->watched;
+	VEC_FOREACH (&facts->list->list, e)
+		if (e->kind == EVIDENCE_HOP && home_same(&e->hop->home, &ret->main->race->home) &&
+		    e->hop->watched > ret->watched)
+			ret->watched = e->hop->watched;
 	ret->fits = ret->caught * 2 > ret->watched;
-	doubt_counts(ret);
+	/* Once two threads have interleaved, it is proven; that it does so in most failures says
+	 * that these come from it. */
+	if (!lost || ret->caught < 2)
+		doubt_counts(ret);
 	if (!lost)
 		proof_doubt(ret, "no update was seen to be lost: two threads may well write one "
 				 "field one after the other");
@@ -417,6 +431,15 @@ void tell_race(const struct facts *facts, const struct proof *proof, struct verd
 	say_site(sentence, &race->second->writer);
 	if (race->lost_update)
 		strbuf_adds(sentence, ", from a value that the first had replaced");
+	/* What came of it. */
+	VEC_FOREACH (&facts->list->list, e)
+		if (race->lost_update && e->kind == EVIDENCE_FREED_USE && e->failing &&
+		    ret->freed_by.count == 0 && e->freed_use->block &&
+		    e->freed_use->block->freed.count > 0) {
+			stack_copy(&ret->freed_by, &e->freed_use->block->freed);
+			strbuf_adds(sentence, "; a block was freed too early by ");
+			say_site(sentence, &ret->freed_by);
+		}
 }
 
 /* ---- nobody was caught ---- */

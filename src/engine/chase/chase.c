@@ -460,8 +460,7 @@ static int follow_copies(struct chase *chase, int level, struct err *err)
 	int r;
 
 	if (chase->request->hops < 2 || !may_go_on(chase) || !copy ||
-	    !stakeout_add_source(&chase->stakeout, chase->first.scene.log, copy->write.write,
-				 &copy->source_key, LEVELS_MAX))
+	    !stakeout_add_source(&chase->stakeout, copy->write.write, &copy->source, LEVELS_MAX))
 		return 0;
 	say(chase, "the value was only copied: watching where it came from, too");
 	memcpy(before, chase->levels, sizeof(before));

@@ -24,7 +24,7 @@ struct sight {
 	uint64_t birth_value;  /* what was there when the watch began */
 	struct evidence write; /* kind EVIDENCE_WRITE; write NULL: nobody was caught */
 	struct evidence race;  /* race NULL: none */
-	struct block_key source_key;
+	struct source_place source; /* of the write, where it copied */
 	struct home home;
 	struct block_life *in;	   /* the victim's block */
 	bool stale;		   /* the pointer there was stored before its target was born */

@@ -129,7 +129,7 @@ static void see_level(struct chase *chase, struct clues *clues, const struct wat
 	if (result.caught) {
 		sight.write = evidence_new(EVIDENCE_WRITE, clues->trial, true);
 		stakeout_tell(&result, &sight.victim, in, chase->symbols, sight.write.write,
-			      &sight.source_key);
+			      &sight.source);
 		/* Named as the crash names it: the same in all trials. */
 		home_deinit(&sight.write.write->home);
 		home_copy(&sight.write.write->home, &step->home);
@@ -143,20 +143,46 @@ static void see_level(struct chase *chase, struct clues *clues, const struct wat
 	VEC_PUSH(&chase->levels[stake->level].sights, sight);
 }
 
+/* Was the source given another value after the copy was made? By the thread that had put the copied
+ * one there, out of what it found: then that was half of its value. */
+static void see_replaced(struct chase *chase, const struct watch_log *log, struct event_log *in,
+			 struct write_seen *copy, const struct sight *source)
+{
+	struct evidence e;
+	struct stake_result result;
+	struct victim place = { .address = source->victim.address, .len = source->victim.len };
+	struct source_place unused = { 0 };
+	const struct write_seen *put = source->write.write;
+
+	if (copy->when_ns == 0 ||
+	    !stakeout_next_write(log, in, place.address, copy->when_ns, &result))
+		return;
+	e = evidence_new(EVIDENCE_WRITE, source->trial, true);
+	stakeout_tell(&result, &place, in, chase->symbols, e.write, &unused);
+	e.write->flags &= ~(unsigned int)(WRITE_LAST | WRITE_FOUND);
+	home_deinit(&e.write->home);
+	home_copy(&e.write->home, &source->home);
+	if (put && e.write->tid == put->tid && copy->tid != put->tid &&
+	    (e.write->flags & WRITE_UPDATE))
+		copy->source_state = SOURCE_TORN;
+	VEC_PUSH(&chase->ret->evidence.list, e);
+}
+
 /* The source of a copy, in the same trial: the latest write there before the copy. */
 static void see_source(struct chase *chase, struct clues *clues, const struct watch_log *log,
 		       struct event_log *in, const struct stake *stake)
 {
-	struct level *above = &chase->levels[stake->level - 1];
-	const struct sight *copy = NULL;
+	struct sight *copy = NULL;
 	struct stake_result result;
 	struct sight sight = { .trial = clues->trial };
 
-	VEC_FOREACH (&above->sights, s)
-		if (s->trial == clues->trial && s->write.write &&
-		    (s->write.write->flags & WRITE_COPIED))
-			copy = s;
-	if (!copy || !home_same(&copy->write.write->source, &stake->home))
+	for (unsigned int i = 0; i < stake->level; i++)
+		VEC_FOREACH (&chase->levels[i].sights, s)
+			if (s->trial == clues->trial && s->write.write &&
+			    (s->write.write->flags & WRITE_COPIED) &&
+			    home_same(&s->write.write->source, &stake->home))
+				copy = s;
+	if (!copy)
 		return;
 	sight.victim = (struct victim){ .address = copy->write.write->source.address,
 					.value = copy->write.write->new,
@@ -171,10 +197,11 @@ static void see_source(struct chase *chase, struct clues *clues, const struct wa
 	if (result.caught) {
 		sight.write = evidence_new(EVIDENCE_WRITE, clues->trial, true);
 		stakeout_tell(&result, &sight.victim, in, chase->symbols, sight.write.write,
-			      &sight.source_key);
+			      &sight.source);
 		home_deinit(&sight.write.write->home);
 		home_copy(&sight.write.write->home, &sight.home);
 	}
+	see_replaced(chase, log, in, copy->write.write, &sight);
 	VEC_PUSH(&chase->levels[stake->level].sights, sight);
 }
 

@@ -87,22 +87,22 @@ bool stakeout_add_step(struct stakeout *stakeout, const struct scene *scene,
 	return true;
 }
 
-bool stakeout_add_source(struct stakeout *stakeout, struct event_log *log,
-			 const struct write_seen *write, const struct block_key *key,
-			 unsigned int level)
+bool stakeout_add_source(struct stakeout *stakeout, const struct write_seen *write,
+			 const struct source_place *place, unsigned int level)
 {
 	const struct home *source = &write->source;
 	struct stake stake = { .level = level,
-			       .key = *key,
+			       .key = place->key,
 			       .bytes = bytes_of(source->len),
-			       .offset = source->offset };
+			       .offset = source->offset,
+			       .identity = place->identity,
+			       .address = place->address };
 
 	if (stakeout->list.count == PLAN_WATCHES_MAX)
 		return false;
-	if (source->kind == HOME_BLOCK && key->stack_hash != 0)
+	if (source->kind == HOME_BLOCK && place->key.stack_hash != 0)
 		stake.by = STAKE_KEY;
-	else if (source->kind == HOME_GLOBAL && source->module &&
-		 place_in(&stake, module_called(log, source->module), source->address))
+	else if (source->kind == HOME_GLOBAL && place->identity != 0)
 		stake.by = STAKE_GLOBAL;
 	else
 		return false;
@@ -288,6 +288,31 @@ void stakeout_look(const struct watch_log *log, struct event_log *in, const stru
 	ret->watched |= ret->caught;
 }
 
+bool stakeout_next_write(const struct watch_log *log, struct event_log *in, uint64_t address,
+			 uint64_t after_ns, struct stake_result *ret)
+{
+	uint64_t after = after_ns + in->reader.header.start_monotonic_ns;
+
+	*ret = (struct stake_result){ .watched = true };
+	VEC_FOREACH (&log->hits, caught) {
+		const struct log_hit *hit = caught->hit;
+
+		if (caught->log == in && hit->address == address && hit->time_ns > after &&
+		    !(hit->flags & (LOG_HIT_ALONGSIDE | LOG_HIT_IMPRECISE)) &&
+		    memcmp(hit->old, hit->new, sizeof(hit->new)) != 0 &&
+		    (!ret->last || hit->time_ns < ret->last->hit->time_ns))
+			ret->last = caught;
+	}
+	ret->caught = ret->exact = ret->last != NULL;
+	/* The ring may have lost it; what was last there is kept in short. */
+	if (ret->caught || !log_last(&in->reader, address, &ret->brief) ||
+	    ret->brief.time_ns <= after || ret->brief.old_word == ret->brief.new_word)
+		return ret->caught;
+	ret->last = find_rip(log, in, ret->brief.rip);
+	ret->caught = ret->last != NULL;
+	return ret->caught;
+}
+
 /* ---- where the value came from -----------------------------------------------------------------
  */
 
@@ -306,7 +331,7 @@ static const struct log_hit_owner *owner_of(const struct log_hit *hit, uint64_t 
 }
 
 static void name_source(const struct caught *caught, uint64_t address, struct symbols *symbols,
-			struct home *ret, struct block_key *ret_key)
+			struct home *ret, struct source_place *ret_place)
 {
 	const struct log_hit_owner *owner = owner_of(caught->hit, address);
 	struct event_log *log = caught->log;
@@ -317,12 +342,12 @@ static void name_source(const struct caught *caught, uint64_t address, struct sy
 	ret->address = address;
 	if (owner) {
 		if (log_context_row(&log->reader, owner->context, &row))
-			*ret_key = (struct block_key){ .stack_hash = row.stack_hash,
+			ret_place->key = (struct block_key){ .stack_hash = row.stack_hash,
 						       .lane = row.lane,
 						       .ordinal = owner->ordinal };
 		ret->kind = HOME_BLOCK;
 		ret->block_id = owner->id;
-		ret->key = event_log_key(log, ret_key, owner->context);
+		ret->key = event_log_key(log, &ret_place->key, owner->context);
 		ret->offset = (int64_t)(address - owner->start);
 		return;
 	}
@@ -343,6 +368,9 @@ static void name_source(const struct caught *caught, uint64_t address, struct sy
 		ret->name = name;
 		ret->module = mem_strdup(module->path);
 		ret->offset = (int64_t)offset;
+		ret_place->identity =
+			wire_module_identity(module->build_id, module->build_id_len, module->path);
+		ret_place->address = address - module->bias;
 	}
 }
 
@@ -368,7 +396,8 @@ static bool load_address(const struct trap *trap, const struct origin *load, uin
 
 /* Was the stored value only copied from elsewhere? */
 static void tell_source(const struct caught *caught, const struct writer *writer,
-			struct symbols *symbols, struct write_seen *ret, struct block_key *ret_key)
+			struct symbols *symbols, struct write_seen *ret,
+			struct source_place *ret_place)
 {
 	const struct log_hit *hit = caught->hit;
 	const struct arch *arch = arch_native();
@@ -409,7 +438,7 @@ static void tell_source(const struct caught *caught, const struct writer *writer
 		    address != hit->address) {
 			ret->flags |= WRITE_COPIED;
 			ret->source.len = origin.width;
-			name_source(caught, address, symbols, &ret->source, ret_key);
+			name_source(caught, address, symbols, &ret->source, ret_place);
 		}
 	}
 	machine_frames_free(&frame, 1);
@@ -417,7 +446,7 @@ static void tell_source(const struct caught *caught, const struct writer *writer
 
 void stakeout_tell(const struct stake_result *result, const struct victim *victim,
 		   struct event_log *log, struct symbols *symbols, struct write_seen *ret,
-		   struct block_key *ret_source_key)
+		   struct source_place *ret_source)
 {
 	struct writer writer;
 	bool decoded = caught_decode(result->last, &writer) == 0;
@@ -440,7 +469,7 @@ void stakeout_tell(const struct stake_result *result, const struct victim *victi
 		ret->flags |= WRITE_FOUND;
 	if (!decoded || writer.system_call)
 		return;
-	tell_source(result->last, &writer, symbols, ret, ret_source_key);
+	tell_source(result->last, &writer, symbols, ret, ret_source);
 	/* Of another write by the same instruction: a global is the same one each time. */
 	if (!result->exact && (ret->flags & WRITE_COPIED) && ret->source.kind != HOME_GLOBAL) {
 		ret->flags &= ~(unsigned int)WRITE_COPIED;

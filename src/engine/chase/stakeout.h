@@ -42,10 +42,16 @@ bool stakeout_add_step(struct stakeout *stakeout, const struct scene *scene,
 		       const struct trail_step *step, unsigned int level, enum stake_by by,
 		       size_t handle);
 
+/* Where a copied value came from, in terms that hold in the next run, too: a block's key, or a place
+ * in a module's file. What it is called stands in write_seen.source. */
+struct source_place {
+	struct block_key key;
+	uint64_t identity, address; /* identity 0: in no module */
+};
+
 /* Adds one for the home that a caught write copied its value from. */
-bool stakeout_add_source(struct stakeout *stakeout, struct event_log *log,
-			 const struct write_seen *write, const struct block_key *key,
-			 unsigned int level);
+bool stakeout_add_source(struct stakeout *stakeout, const struct write_seen *write,
+			 const struct source_place *place, unsigned int level);
 
 /* Adds one for bytes that the heap observer found damaged; false when their block has no key. */
 bool stakeout_add_damage(struct stakeout *stakeout, const struct heap_finding *finding);
@@ -75,7 +81,12 @@ struct stake_result {
 void stakeout_look(const struct watch_log *log, struct event_log *in, const struct victim *victim,
 		   struct stake_result *ret);
 
+/* The first write known to have changed the place after `after_ns` (since the process began); false:
+ * none is known. */
+bool stakeout_next_write(const struct watch_log *log, struct event_log *in, uint64_t address,
+			 uint64_t after_ns, struct stake_result *ret);
+
 /* The write as evidence has it. */
 void stakeout_tell(const struct stake_result *result, const struct victim *victim,
 		   struct event_log *log, struct symbols *symbols, struct write_seen *ret,
-		   struct block_key *ret_source_key);
+		   struct source_place *ret_source);

@@ -147,6 +147,13 @@ static bool covers_block(const struct write_seen *w)
 	       w->store_len >= w->victim->size + (w->victim->start - w->store_start);
 }
 
+static bool copied_torn(const struct facts *facts, const struct evidence *slot_write)
+{
+	const struct evidence *carrier = carrier_of(facts, facts_origin(facts), slot_write);
+
+	return carrier && carrier->write->source_state == SOURCE_TORN;
+}
+
 static void doubt_writer(const struct rule *rule, const struct facts *facts,
 			 const struct suspect *suspect, struct proof *ret)
 {
@@ -155,7 +162,8 @@ static void doubt_writer(const struct rule *rule, const struct facts *facts,
 
 	if (!suspect->verified)
 		proof_doubt(ret, "the value that it left was not seen to be the one that failed");
-	if (suspect->harmless.count > 0)
+	/* Half a value in a slot does no harm until somebody copies it. */
+	if (suspect->harmless.count > 0 && !copied_torn(facts, ret->main))
 		proof_doubt(ret,
 			    "the same instruction made the same change %zu time%s without harm "
 			    "(evidence %" PRIu64 ", trial %" PRIu64 ")",

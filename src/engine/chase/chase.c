@@ -57,6 +57,8 @@ static void chase_prepare(void *ctx, const struct run *run, struct trial_job *jo
 	job->observer = chase->guarding	 ? OBSERVE_HEAP
 			: chase->looking ? OBSERVE_IDS
 					 : OBSERVE_WATCH;
+	if (chase->scouting)
+		job->observer = OBSERVE_IDS;
 	if (!chase->looking)
 		strbuf_add(&job->plan_items, chase->items.data, chase->items.len);
 }
@@ -92,6 +94,8 @@ static void chase_examine(void *ctx, const struct trial_result *result, const ch
 	/* The directory of a trial that passed is gone before it is recorded. */
 	if (chase->guarding)
 		read_guarded(chase);
+	else if (chase->scouting)
+		read_scouted(chase);
 	else if (!chase->looking && chase->signal == 0 && result->end.exit_status == 0)
 		read_passing(chase);
 }
@@ -138,7 +142,7 @@ static void chase_record(void *ctx, const struct run *run, struct trial_record *
 		return;
 	chase->pending = false;
 	chase->ret->evidence.failed += failed;
-	if (chase->guarding)
+	if (chase->guarding || chase->scouting)
 		return;
 	if (!chase->looking) {
 		chase->ret->watched_trials++;
@@ -157,6 +161,8 @@ static bool chase_ended(void *ctx, const struct run *run, bool failed)
 
 	if (chase->guarding)
 		return chase->guarded_caught >= chase->request->wanted;
+	if (chase->scouting)
+		return true;
 	if (chase->looking)
 		return chase->found &&
 		       (worth_watching(chase) || chase->found_count >= chase->request->wanted);
@@ -252,6 +258,10 @@ static int plan(struct chase *chase, struct err *err)
 	chase->hooks = NULL;
 	r = hook_planner_new(chase->request->program_path, chase->request->settings->cwd,
 			     chase->request->slot_env, &chase->hooks, err);
+	/* First: what is watched as its result has its id then. */
+	if (r == 0 && chase->recycler.found &&
+	    recycler_plan(&chase->recycler, chase->hooks, &chase->items, NULL) < 0)
+		recycler_deinit(&chase->recycler);
 	if (r == 0)
 		r = stakeout_plan(&chase->stakeout, chase->hooks, &chase->items, err);
 	return r;
@@ -451,18 +461,12 @@ static int watch_homes(struct chase *chase, struct err *err)
 	return r;
 }
 
-/* Watches the source of a copy together with what was watched before. What the first round saw
- * counts until the second has seen it again. */
-static int follow_copies(struct chase *chase, int level, struct err *err)
+/* What was seen before counts until this round has seen it again. */
+static int run_again(struct chase *chase, struct err *err)
 {
-	const struct sight *copy = copied_from(&chase->levels[level]);
 	struct level before[LEVELS_MAX];
 	int r;
 
-	if (chase->request->hops < 2 || !may_go_on(chase) || !copy ||
-	    !stakeout_add_source(&chase->stakeout, copy->write.write, &copy->source, LEVELS_MAX))
-		return 0;
-	say(chase, "the value was only copied: watching where it came from, too");
 	memcpy(before, chase->levels, sizeof(before));
 	memset(chase->levels, 0, sizeof(before));
 	r = run_round(chase, err);
@@ -475,6 +479,108 @@ static int follow_copies(struct chase *chase, int level, struct err *err)
 		level_deinit(&chase->levels[i]);
 	memcpy(chase->levels, before, sizeof(before));
 	return r;
+}
+
+/* Watches the source of a copy together with what was watched before. */
+static int follow_copies(struct chase *chase, int level, struct err *err)
+{
+	const struct sight *copy = copied_from(&chase->levels[level]);
+
+	if (chase->request->hops < 2 || !may_go_on(chase) || !copy ||
+	    !stakeout_add_source(&chase->stakeout, copy->write.write, &copy->source, LEVELS_MAX))
+		return 0;
+	say(chase, "the value was only copied: watching where it came from, too");
+	return run_again(chase, err);
+}
+
+/* ---- allocators of the program's own ------------------------------------------------------------
+ */
+
+/* Looks on for one trial, whether it fails or not. */
+static int find_recycler(struct chase *chase, const struct trail_step *step, struct err *err)
+{
+	struct stack allocated = { 0 };
+	int r = 0;
+
+	if (!event_log_context(chase->first.scene.log, step->in.context, chase->symbols,
+			       &allocated) ||
+	    !scout_begin(&allocated, step->in.key.stack_hash, &chase->scout))
+		goto out;
+	say(chase, "looking at %zu functions for an allocator of the program's own",
+	    chase->scout.list.count);
+	strbuf_clear(&chase->items);
+	hook_planner_free(chase->hooks);
+	chase->hooks = NULL;
+	r = hook_planner_new(chase->request->program_path, chase->request->settings->cwd,
+			     chase->request->slot_env, &chase->hooks, err);
+	if (r < 0)
+		goto out;
+	scout_plan(&chase->scout, chase->hooks, &chase->items);
+	chase->looking = false;
+	chase->scouting = true;
+	r = runner_run(&chase->runner, err);
+	chase->scouting = false;
+out:
+	scout_deinit(&chase->scout);
+	stack_deinit(&allocated);
+	return r;
+}
+
+static int find_recyclers(struct chase *chase, struct err *err)
+{
+	const struct trail *trail = &chase->first.trail;
+	int r = 0;
+
+	for (size_t i = 0; r == 0 && i < trail->steps.count && i < LEVELS_MAX; i++) {
+		const struct trail_step *step = &trail->steps.items[i];
+		bool known = step->home.kind != HOME_BLOCK || step->in.key.stack_hash == 0 ||
+			     step->in.api >= LOG_API_PYTHON_OBJECT;
+
+		for (size_t k = 0; k < i; k++)
+			known |= trail->steps.items[k].in.key.stack_hash ==
+				 step->in.key.stack_hash;
+		if (!known && !chase->recycler.found && may_go_on(chase))
+			r = find_recycler(chase, step, err);
+	}
+	return r;
+}
+
+static void stake_out_recycled(struct chase *chase)
+{
+	const struct trail *trail = &chase->first.trail;
+
+	stakeout_deinit(&chase->stakeout);
+	chase->stakeout = (struct stakeout){ 0 };
+	for (unsigned int i = 0; i < trail->steps.count && i < LEVELS_MAX; i++) {
+		const struct trail_step *step = &trail->steps.items[i];
+
+		if (step->home.kind == HOME_BLOCK &&
+		    step->in.key.stack_hash == chase->recycler.stack_hash)
+			(void)stakeout_add_result(&chase->stakeout, step, i,
+						  chase->recycler.hands_out);
+		else
+			(void)stakeout_add_step(
+				&chase->stakeout, &chase->first.scene, step, i,
+				step->home.kind == HOME_GLOBAL ? STAKE_GLOBAL : STAKE_KEY, 0);
+	}
+}
+
+/* What was caught is known of blocks as malloc has them. Had the object been given back by then, to
+ * an allocator of the program's own? Or is it another object that got the block since? */
+static int follow_recycler(struct chase *chase, int level, struct err *err)
+{
+	int r;
+
+	VEC_FOREACH (&chase->levels[level].sights, sight)
+		if (sight->stale)
+			return 0;
+	r = find_recyclers(chase, err);
+	if (r < 0 || !chase->recycler.found || !may_go_on(chase))
+		return r;
+	say(chase, "%s", chase->recycler.words);
+	if (chase->recycler.whole)
+		stake_out_recycled(chase);
+	return run_again(chase, err);
 }
 
 static void conclude(struct chase *chase)
@@ -530,8 +636,10 @@ static int chase_all(struct chase *chase, struct err *err)
 		if (r < 0 || chase->heap_findings > 0)
 			return r;
 	}
-	if (r == 0 && level >= 0)
+	if (r == 0 && level >= 0 && copied_from(&chase->levels[level]))
 		r = follow_copies(chase, level, err);
+	else if (r == 0 && level >= 0)
+		r = follow_recycler(chase, level, err);
 	if (r == 0)
 		conclude(chase);
 	return r;
@@ -565,6 +673,7 @@ int chase_run(struct case_store *cs, const struct chase_request *request, struct
 	forget_sights(&chase);
 	clues_deinit(&chase.first);
 	stakeout_deinit(&chase.stakeout);
+	recycler_deinit(&chase.recycler);
 	strbuf_deinit(&chase.items);
 	crash_report_deinit(&chase.report);
 	hook_planner_free(chase.hooks);

@@ -3,6 +3,7 @@
 #include "engine/autopsy/autopsy.h"
 #include "engine/chase/chase.h"
 #include "engine/chase/clues.h"
+#include "engine/chase/recycler.h"
 #include "engine/chase/stakeout.h"
 
 /*
@@ -47,12 +48,15 @@ struct chase {
 	uint64_t next; /* position */
 	uint64_t end;  /* no position after this */
 	bool looking;  /* for the first crash */
+	bool scouting; /* for an allocator of the program's own */
 	bool guarding; /* heap observer, with watches on what it found damaged */
 	uint64_t guarded_caught;
 	bool found;
 	uint64_t found_count; /* crashes seen meanwhile */
 	struct clues first;
 	struct stakeout stakeout;
+	struct scout scout;
+	struct recycler recycler;
 	struct strbuf items; /* of the plan */
 	struct level levels[LEVELS_MAX + 4];
 	unsigned int level_count;
@@ -73,6 +77,7 @@ struct chase {
 void read_failing(struct chase *chase);
 void read_passing(struct chase *chase);
 void read_guarded(struct chase *chase);
+void read_scouted(struct chase *chase);
 
 /* telling.c: a level's sights become a hop and its evidence, and are handed over. */
 void tell_level(struct chase *chase, struct level *level, unsigned int number, enum hop_end end);

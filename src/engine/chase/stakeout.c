@@ -111,6 +111,23 @@ bool stakeout_add_source(struct stakeout *stakeout, const struct write_seen *wri
 	return true;
 }
 
+bool stakeout_add_result(struct stakeout *stakeout, const struct trail_step *step,
+			 unsigned int level, const char *function)
+{
+	struct stake stake = { .by = STAKE_RESULT,
+			       .level = level,
+			       .key = step->in.key,
+			       .bytes = bytes_of(step->width),
+			       .offset = step->home.offset };
+
+	if (stakeout->list.count == PLAN_WATCHES_MAX)
+		return false;
+	stake.module = mem_strdup(function);
+	home_copy(&stake.home, &step->home);
+	VEC_PUSH(&stakeout->list, stake);
+	return true;
+}
+
 /* CONTEXT[@LANE]#ORDINAL, as event_log_key() writes it. */
 static bool key_parse(const char *text, struct block_key *ret)
 {
@@ -148,9 +165,13 @@ static int plan_hook(struct stake *stake, struct hook_planner *planner, uint32_t
 		     struct strbuf *items, struct err *err)
 {
 	AUTO(mem_freep)
-	char *function = mem_printf("%s+0x%" PRIx64, stake->module, stake->address);
+	char *function = stake->by == STAKE_RESULT
+				 ? mem_strdup(stake->module)
+				 : mem_printf("%s+0x%" PRIx64, stake->module, stake->address);
 
-	return hook_plan_watch(planner, function, (int)stake->argument, number, items, err);
+	return hook_plan_watch(planner, function,
+			       stake->by == STAKE_RESULT ? -1 : (int)stake->argument, number, items,
+			       err);
 }
 
 int stakeout_plan(struct stakeout *stakeout, struct hook_planner *planner, struct strbuf *items,
@@ -158,6 +179,7 @@ int stakeout_plan(struct stakeout *stakeout, struct hook_planner *planner, struc
 {
 	static const uint32_t kinds[] = { [STAKE_KEY] = PLAN_WATCH_KEY,
 					  [STAKE_ARGUMENT] = PLAN_WATCH_HOOK,
+					  [STAKE_RESULT] = PLAN_WATCH_HOOK,
 					  [STAKE_GLOBAL] = PLAN_WATCH_GLOBAL };
 
 	for (size_t i = 0; i < stakeout->list.count; i++) {
@@ -175,7 +197,7 @@ int stakeout_plan(struct stakeout *stakeout, struct hook_planner *planner, struc
 					    .address = stake->address,
 					    .bytes = stake->bytes };
 
-		if (stake->by == STAKE_ARGUMENT && !stake->refused &&
+		if ((stake->by == STAKE_ARGUMENT || stake->by == STAKE_RESULT) && !stake->refused &&
 		    plan_hook(stake, planner, (uint32_t)i, items, err) < 0)
 			stake->refused = true;
 		if (stake->by == STAKE_GLOBAL) {
@@ -286,6 +308,19 @@ void stakeout_look(const struct watch_log *log, struct event_log *in, const stru
 		ret->last = find_rip(log, in, ret->brief.rip);
 	ret->caught = ret->last != NULL;
 	ret->watched |= ret->caught;
+}
+
+bool stakeout_through_freed_object(const struct stake_result *result,
+				   const struct write_seen *write)
+{
+	const struct log_hit *hit = result->last->hit;
+
+	if (!write->base || write->base->state != BLOCK_FREED)
+		return false;
+	for (size_t i = 0; i < LOG_HIT_OWNERS && hit->owners[i].greg != 255; i++)
+		if (hit->owners[i].space != 0 && hit->owners[i].id == write->base->id)
+			return true;
+	return false;
 }
 
 bool stakeout_next_write(const struct watch_log *log, struct event_log *in, uint64_t address,

@@ -13,6 +13,7 @@
 enum stake_by {
 	STAKE_KEY,	/* the block with the same key */
 	STAKE_ARGUMENT, /* what a function is given: the newest of them */
+	STAKE_RESULT,	/* what a function returns: the newest of them */
 	STAKE_GLOBAL,
 };
 
@@ -23,7 +24,7 @@ struct stake {
 	struct block_key key;
 	uint32_t bytes;
 	uint64_t identity, address; /* of the module, and in its file: global or function */
-	char *module;		    /* path */
+	char *module;		    /* path; STAKE_RESULT: the function, as a hook names it */
 	unsigned int argument;
 	int64_t offset;	 /* from the block's or object's start */
 	bool refused;	 /* the function cannot be hooked */
@@ -52,6 +53,10 @@ struct source_place {
 /* Adds one for the home that a caught write copied its value from. */
 bool stakeout_add_source(struct stakeout *stakeout, const struct write_seen *write,
 			 const struct source_place *place, unsigned int level);
+
+/* Adds one for a step of the trail whose block is an object that this function hands out. */
+bool stakeout_add_result(struct stakeout *stakeout, const struct trail_step *step,
+			 unsigned int level, const char *function);
 
 /* Adds one for bytes that the heap observer found damaged; false when their block has no key. */
 bool stakeout_add_damage(struct stakeout *stakeout, const struct heap_finding *finding);
@@ -85,6 +90,10 @@ void stakeout_look(const struct watch_log *log, struct event_log *in, const stru
  * none is known. */
 bool stakeout_next_write(const struct watch_log *log, struct event_log *in, uint64_t address,
 			 uint64_t after_ns, struct stake_result *ret);
+
+/* Did the store go through a pointer to an object of a hooked allocator that had been given back? */
+bool stakeout_through_freed_object(const struct stake_result *result,
+				   const struct write_seen *write);
 
 /* The write as evidence has it. */
 void stakeout_tell(const struct stake_result *result, const struct victim *victim,

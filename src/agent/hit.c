@@ -15,6 +15,7 @@
 #include "agent/watch_registers.h"
 #include "wire/checksum.h"
 
+#define KEPT_MAX 8u
 #define WRITER_PROBES 16u
 #define OWNER_REACH 4096u	     /* how far below a pointer its block may begin */
 #define OWNER_REACH_FIRST (1u << 20) /* the first time a writer is seen */
@@ -29,6 +30,7 @@ struct catch
 	uint64_t old[WATCH_WORDS], new[WATCH_WORDS];
 	uint64_t age;
 	bool first; /* of its writer */
+	bool kept;  /* for good: the first of its writer, and a few more */
 	const ucontext_t *context;
 };
 
@@ -79,13 +81,18 @@ static struct log_writer_row *writer_row(uint64_t rip, uint32_t watch, bool *ret
 	return NULL;
 }
 
-static void writer_count(struct log_writer_row *row, uint64_t number, const struct catch *catch)
+/* The second, fourth and eighth are kept as well: what a rare writer does first, while the program
+ * starts, need not be what it does later. */
+static void writer_count(struct log_writer_row *row, uint64_t number, struct catch *catch)
 {
 	bool changed = memcmp(catch->old, catch->new, sizeof(catch->old)) != 0;
+	uint64_t count;
 
+	catch->kept = catch->first;
 	if (!row)
 		return;
-	__atomic_fetch_add(&row->count, 1, __ATOMIC_RELAXED);
+	count = __atomic_add_fetch(&row->count, 1, __ATOMIC_RELAXED);
+	catch->kept |= count <= KEPT_MAX && (count & (count - 1)) == 0;
 	if (changed)
 		__atomic_fetch_add(&row->changed, 1, __ATOMIC_RELAXED);
 	if (!row->first_hit)
@@ -191,7 +198,7 @@ static void fields_fill(struct log_hit *hit, const struct catch *catch)
 }
 
 /* For good, with the Python frames if there are any. */
-static void first_keep(const struct log_hit *hit)
+static void hit_keep(const struct log_hit *hit)
 {
 	struct log_crash_done done = { 0 };
 	struct log_crash place = { .tid = hit->tid, .fs_base = arch_fs_base() };
@@ -222,8 +229,8 @@ static void hit_write(const struct catch *catch, uint64_t number)
 	hit->check = log_hit_sum(number, hit, hit + 1);
 	__atomic_store_n(&hit->number, number, __ATOMIC_RELEASE);
 	watch_state.area->hit_count = number;
-	if (catch->first)
-		first_keep(hit);
+	if (catch->kept)
+		hit_keep(hit);
 }
 
 /* Two threads that hit the same address at once may leave a torn entry: then its sum is wrong. */

@@ -15,6 +15,7 @@
 
 #include "agent/unwind.h"
 #include "wire/log_format.h"
+#include "wire/plan.h"
 
 struct quarantine;
 
@@ -92,6 +93,7 @@ struct thread {
 
 	struct thread_pending pending[THREAD_PENDING]; /* the last ones, newest before _next */
 	uint32_t pending_next;
+	uint64_t makers[PLAN_SIGHT_MAKERS]; /* frames of those that run; 0: it does not. sighted.c */
 
 	void *(*start)(void *);
 	void *argument;

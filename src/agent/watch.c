@@ -344,7 +344,8 @@ static uint64_t random_next(void)
 	return state.random >> 33;
 }
 
-/* Whom to give up for one more object; NULL: nobody. */
+/* Whom to give up for one more object; NULL: nobody. What was to be kept (PLAN_WATCH_OLDEST) is
+ * kept, and goes before what another watch has only as its newest. */
 static struct watch_armed *displaceable(const struct plan_watch *plan, uint64_t objects)
 {
 	struct watch_armed *oldest = NULL, *list[WATCH_ARMED_MAX];
@@ -353,15 +354,16 @@ static struct watch_armed *displaceable(const struct plan_watch *plan, uint64_t 
 	for (i = 0; i < WATCH_ARMED_MAX; i++) {
 		struct watch_armed *armed = &watch_state.armed[i];
 
-		if (!armed->number || armed->fixed)
+		if (!armed->number || armed->fixed ||
+		    watch_state.plans[armed->watch]->policy == PLAN_WATCH_OLDEST)
 			continue;
 		list[count++] = armed;
 		if (!oldest || armed->number < oldest->number)
 			oldest = armed;
 	}
-	if (!count || plan->policy == PLAN_WATCH_OLDEST)
+	if (!count)
 		return NULL;
-	if (plan->policy == PLAN_WATCH_NEWEST)
+	if (plan->policy != PLAN_WATCH_SAMPLE)
 		return oldest;
 	return random_next() % (objects ? objects : 1) < count ? list[random_next() % count] : NULL;
 }
@@ -587,6 +589,7 @@ void watch_object(struct guard *guard, uint32_t watch, uint64_t address, struct 
 	struct block_view view;
 	struct log_block record = { 0 };
 	uint64_t context;
+	bool wanted = false;
 	int space;
 
 	if (!watch_state.area || watch >= watch_state.count)
@@ -596,24 +599,27 @@ void watch_object(struct guard *guard, uint32_t watch, uint64_t address, struct 
 		return;
 	context = watch_state.plans[watch]->key.stack_hash;
 	object.context = context_find(guard, caller);
-	for (space = BLOCKS_SUB; space >= BLOCKS_HEAP && !object.id; space--) {
+	for (space = BLOCKS_SUB; space >= BLOCKS_HEAP && !wanted; space--) {
 		struct block *block;
 
 		if (!block_find_sigsafe((enum block_space)space, address, OBJECT_REACH, &view, 1) ||
 		    view.relation != LOG_INSIDE || view.block.state != LOG_BLOCK_LIVE)
 			continue;
 		block_describe_sigsafe(&view, &record);
-		if (context && record.key.stack_hash != context)
-			continue;
-		object.id = record.id;
-		object.start = record.start;
-		object.size = record.size;
-		object.key = record.key;
-		block = block_at_sigsafe((enum block_space)space, view.start);
+		wanted = !context || record.key.stack_hash == context;
+		/* Of an object inside a block of that kind, it is the object's own id that tells
+		 * which one it is. */
+		if (!object.id) {
+			object.id = record.id;
+			object.start = record.start;
+			object.size = record.size;
+			object.key = record.key;
+		}
+		block = wanted ? block_at_sigsafe((enum block_space)space, view.start) : NULL;
 		if (block)
 			block->low |= 1;
 	}
-	if (context && !object.id)
+	if (context && !wanted)
 		return; /* of another kind than those that are watched */
 	arm_locked(&object);
 }

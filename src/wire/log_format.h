@@ -221,10 +221,11 @@ enum log_record_type {
 	LOG_HOLDER = 25,	/* struct log_holder */
 	LOG_MODULE_GONE = 19,	/* struct log_module of a module that dlclose took away */
 	LOG_PYTHON = 20,	/* struct log_python; owner = the crash, as of its PYTHON blob */
-	LOG_HIT = 26,		/* struct log_hit: the first of each writer; PYTHON may follow, then
+	LOG_HIT = 26,		/* struct log_hit: the first few of each writer; PYTHON may follow, then
 				 * CRASH_DONE */
 	LOG_VALUE = 28,		/* struct log_value; owner = the crash */
 	LOG_WATCH_CHANGED = 27, /* struct log_watch_changed */
+	LOG_SIGHT = 29,		/* struct log_sight */
 	LOG_HOOK = 36,		/* struct log_hook: one place of the target's code was patched */
 	/* 40 to 55: the heap observer */
 	LOG_HEAP = 40,	      /* struct log_heap, once, when it starts */
@@ -645,6 +646,18 @@ struct log_watch_changed {
 	uint64_t hit; /* number of the latest hit then */
 	uint32_t watch, bytes;
 	uint8_t expected[LOG_WATCH_BYTES], found[LOG_WATCH_BYTES];
+};
+
+#define LOG_SIGHT_RESULT 255u
+
+/* A function was given an object, or returned it. */
+struct log_sight {
+	uint64_t object;
+	uint64_t start, size; /* of the block that it lies in */
+	uint32_t function;    /* number in the plan */
+	uint8_t argument;     /* LOG_SIGHT_RESULT: returned */
+	uint8_t inside;	      /* bit n: while function n < PLAN_SIGHT_MAKERS ran in this thread */
+	uint8_t reserved[2];
 };
 
 #define LOG_LASTS 16384u

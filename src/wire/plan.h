@@ -173,7 +173,14 @@ enum plan_action_what {
 	PLAN_FREE = 5,
 	PLAN_REALLOC_ENTER = 6,
 	PLAN_REALLOC_LEAVE = 7,
+	/* Tell of objects that lie in blocks of the context whose hash is `fixed_size`: */
+	PLAN_SIGHT_ENTER = 8, /* …that are arguments */
+	PLAN_SIGHT_LEAVE = 9, /* …that are the result */
 };
+
+/* Functions that may hand objects out have the smallest numbers: while one of them runs, sights of the
+ * same thread say so. */
+#define PLAN_SIGHT_MAKERS 4u
 
 #define PLAN_NO_ARGUMENT 255u
 #define PLAN_ARGUMENTS 6u /* integer arguments in registers */
@@ -188,7 +195,7 @@ struct plan_action {
 	uint8_t size;
 	uint8_t count; /* multiplied with the size */
 	uint8_t reserved[5];
-	uint64_t fixed_size; /* when no argument holds it */
+	uint64_t fixed_size; /* when no argument holds it; of a sight: a stack hash */
 };
 
 #define PLAN_HOLDERS_MAX 32u

@@ -50,9 +50,9 @@ static void chase_prepare(void *ctx, const struct run *run, struct trial_job *jo
 	series_fill_job(chase->request->program, chase->request->slot_env, job);
 	job->examined = true;
 	job->wild = true;
-	job->observer = chase->kind == STAGE_GUARD  ? OBSERVE_HEAP
-			: chase->kind == STAGE_LOOK ? OBSERVE_IDS
-						    : OBSERVE_WATCH;
+	job->observer = chase->kind == STAGE_GUARD				  ? OBSERVE_HEAP
+			: chase->kind == STAGE_LOOK || chase->kind == STAGE_SCOUT ? OBSERVE_IDS
+										  : OBSERVE_WATCH;
 	if (chase->kind != STAGE_LOOK)
 		strbuf_add(&job->plan_items, chase->items.data, chase->items.len);
 }
@@ -93,6 +93,8 @@ static void chase_examine(void *ctx, const struct trial_result *result, const ch
 	/* The directory of a trial that passed is gone before it is recorded. */
 	if (chase->kind == STAGE_GUARD)
 		read_guarded(chase);
+	else if (chase->kind == STAGE_SCOUT)
+		read_scouted(chase);
 	else if (chase->kind == STAGE_WATCH && chase->signal == 0 && result->end.exit_status == 0)
 		read_passing(chase);
 }
@@ -147,6 +149,7 @@ void chase_count(struct chase *chase, bool failed, bool wanted)
 		if (wanted)
 			read_lead(chase);
 		break;
+	case STAGE_SCOUT:
 	case STAGE_GUARD:
 		break;
 	}
@@ -174,6 +177,8 @@ bool chase_enough(const struct chase *chase)
 	case STAGE_GUARD:
 		return chase->guarded_caught >= chase->request->wanted ||
 		       (chase->guarded_caught == 0 && chase->round_trials >= chase->guarded_max);
+	case STAGE_SCOUT:
+		return chase->round_trials > 0;
 	case STAGE_RACE:
 		return race_enough(chase);
 	case STAGE_LOOK:
@@ -278,6 +283,10 @@ int chase_plan(struct chase *chase, struct err *err)
 	chase->hooks = NULL;
 	r = hook_planner_new(chase->request->program_path, chase->request->settings->cwd,
 			     chase->request->slot_env, &chase->hooks, err);
+	/* First: what is watched as its result has its id then. */
+	if (r == 0 && chase->recycler.found &&
+	    recycler_plan(&chase->recycler, chase->hooks, &chase->items, NULL) < 0)
+		recycler_deinit(&chase->recycler);
 	if (r == 0)
 		r = stakeout_plan(&chase->stakeout, chase->hooks, &chase->items, err);
 	return r;
@@ -297,7 +306,8 @@ uint64_t chase_trials_left(const struct chase *chase)
 
 bool chase_may_go_on(const struct chase *chase)
 {
-	return !chase->runner.interrupted && chase->used < chase->request->trials && !out_of_time(chase);
+	return !chase->runner.interrupted && chase->used < chase->request->trials &&
+	       !out_of_time(chase);
 }
 
 /* Watched from its birth on in every failing trial, never written, and still not zero. */
@@ -309,11 +319,21 @@ static bool unwritten(const struct level *level)
 	return level->sights.count > 0;
 }
 
+static bool was_watched(const struct level *level)
+{
+	VEC_FOREACH (&level->sights, sight)
+		if (sight->watched)
+			return true;
+	return false;
+}
+
 /* The level whose home tells: where a pointer outlived its block; else the first at which somebody
- * was caught leaving the value. -1: none. */
+ * was caught leaving the value. -1: none. Whoever wrote a pointer that leads to a live block is
+ * accused only where that block's own bytes were watched, too: they may be what was damaged. */
 static int telling_level(const struct chase *chase)
 {
 	int caught = -1;
+	bool watched = true;
 
 	for (unsigned int i = 0; i < LEVELS_MAX; i++) {
 		size_t stale = 0, writes = 0;
@@ -325,8 +345,9 @@ static int telling_level(const struct chase *chase)
 		if (stale > 0)
 			return (int)i;
 		/* Never written, and not zero: what was there before the block was. */
-		if (caught < 0 && (writes > 0 || unwritten(&chase->levels[i])))
+		if (caught < 0 && watched && (writes > 0 || unwritten(&chase->levels[i])))
 			caught = (int)i;
+		watched &= was_watched(&chase->levels[i]);
 	}
 	return caught;
 }
@@ -388,11 +409,13 @@ static int watch_homes(struct chase *chase, struct err *err)
 	for (unsigned int round = 0; r == 0 && chase_may_go_on(chase); round++) {
 		if (!stake_out(chase, round))
 			break;
-		chase_say(chase,
-		    round == 0 ? "watching %zu home%s by the key of their blocks"
-			       : "the keys did not lead to the victim: watching %zu home%s as what "
-				 "a function on the crash's stack is given",
-		    chase->stakeout.list.count, chase->stakeout.list.count == 1 ? "" : "s");
+		chase_say(
+			chase,
+			round == 0
+				? "watching %zu home%s by the key of their blocks"
+				: "the keys did not lead to the victim: watching %zu home%s as what "
+				  "a function on the crash's stack is given",
+			chase->stakeout.list.count, chase->stakeout.list.count == 1 ? "" : "s");
 		r = run_round(chase, err);
 		if (chase->round_watched > 0)
 			break;
@@ -402,23 +425,25 @@ static int watch_homes(struct chase *chase, struct err *err)
 	return r;
 }
 
-/* Watches the source of a copy together with what was watched before. What the first round saw
- * counts until the second has seen it again. */
-static int follow_copies(struct chase *chase, int level, struct err *err)
+static bool any_stale(const struct level *level)
 {
-	const struct sight *copy = copied_from(&chase->levels[level]);
-	struct level before[LEVELS_MAX];
-	int r;
+	VEC_FOREACH (&level->sights, sight)
+		if (sight->stale)
+			return true;
+	return false;
+}
 
-	if (chase->request->hops < 2 || !chase_may_go_on(chase) || !copy ||
-	    !stakeout_add_source(&chase->stakeout, chase->first.scene.log, copy->write.write,
-				 &copy->source_key, LEVELS_MAX))
-		return 0;
-	chase_say(chase, "the value was only copied: watching where it came from, too");
+/* What was seen before counts until this round has seen it again: there, or nearer to the crash. */
+static int run_again(struct chase *chase, int level, struct err *err)
+{
+	struct level before[LEVELS_MAX];
+	int again, r;
+
 	memcpy(before, chase->levels, sizeof(before));
 	memset(chase->levels, 0, sizeof(before));
 	r = run_round(chase, err);
-	if (telling_level(chase) >= 0) {
+	again = telling_level(chase);
+	if (again >= 0 && (again <= level || any_stale(&chase->levels[again]))) {
 		for (unsigned int i = 0; i < LEVELS_MAX; i++)
 			level_deinit(&before[i]);
 		return r;
@@ -427,6 +452,104 @@ static int follow_copies(struct chase *chase, int level, struct err *err)
 		level_deinit(&chase->levels[i]);
 	memcpy(chase->levels, before, sizeof(before));
 	return r;
+}
+
+/* Watches the source of a copy together with what was watched before. */
+static int follow_copies(struct chase *chase, int level, struct err *err)
+{
+	const struct sight *copy = copied_from(&chase->levels[level]);
+
+	if (chase->request->hops < 2 || !chase_may_go_on(chase) || !copy ||
+	    !stakeout_add_source(&chase->stakeout, copy->write.write, &copy->source, LEVELS_MAX))
+		return 0;
+	chase_say(chase, "the value was only copied: watching where it came from, too");
+	return run_again(chase, level, err);
+}
+
+/* ---- allocators of the program's own ------------------------------------------------------------
+ */
+
+/* Looks on for one trial, whether it fails or not. */
+static int find_recycler(struct chase *chase, const struct trail_step *step, struct err *err)
+{
+	struct stack allocated = { 0 };
+	int r = 0;
+
+	if (!event_log_context(chase->first.scene.log, step->in.context, chase->symbols,
+			       &allocated) ||
+	    !scout_begin(&allocated, step->in.key.stack_hash, &chase->scout))
+		goto out;
+	chase_say(chase, "looking at %zu functions for an allocator of the program's own",
+		  chase->scout.list.count);
+	strbuf_clear(&chase->items);
+	hook_planner_free(chase->hooks);
+	chase->hooks = NULL;
+	r = hook_planner_new(chase->request->program_path, chase->request->settings->cwd,
+			     chase->request->slot_env, &chase->hooks, err);
+	if (r < 0)
+		goto out;
+	scout_plan(&chase->scout, chase->hooks, &chase->items);
+	r = stage_run(chase, STAGE_SCOUT, err);
+out:
+	scout_deinit(&chase->scout);
+	stack_deinit(&allocated);
+	return r;
+}
+
+static int find_recyclers(struct chase *chase, struct err *err)
+{
+	const struct trail *trail = &chase->first.trail;
+	int r = 0;
+
+	for (size_t i = 0; r == 0 && i < trail->steps.count && i < LEVELS_MAX; i++) {
+		const struct trail_step *step = &trail->steps.items[i];
+		bool known = step->home.kind != HOME_BLOCK || step->in.key.stack_hash == 0 ||
+			     step->in.api >= LOG_API_PYTHON_OBJECT;
+
+		for (size_t k = 0; k < i; k++)
+			known |= trail->steps.items[k].in.key.stack_hash == step->in.key.stack_hash;
+		if (!known && !chase->recycler.found && chase_may_go_on(chase))
+			r = find_recycler(chase, step, err);
+	}
+	return r;
+}
+
+static void stake_out_recycled(struct chase *chase)
+{
+	const struct trail *trail = &chase->first.trail;
+
+	stakeout_deinit(&chase->stakeout);
+	chase->stakeout = (struct stakeout){ 0 };
+	for (unsigned int i = 0; i < trail->steps.count && i < LEVELS_MAX; i++) {
+		const struct trail_step *step = &trail->steps.items[i];
+
+		if (step->home.kind == HOME_BLOCK &&
+		    step->in.key.stack_hash == chase->recycler.stack_hash)
+			(void)stakeout_add_result(&chase->stakeout, step, i,
+						  chase->recycler.hands_out);
+		else
+			(void)stakeout_add_step(
+				&chase->stakeout, &chase->first.scene, step, i,
+				step->home.kind == HOME_GLOBAL ? STAKE_GLOBAL : STAKE_KEY, 0);
+	}
+}
+
+/* What was caught is known of blocks as malloc has them. Had the object been given back by then, to
+ * an allocator of the program's own? Or is it another object that got the block since? */
+static int follow_recycler(struct chase *chase, int level, struct err *err)
+{
+	int r;
+
+	VEC_FOREACH (&chase->levels[level].sights, sight)
+		if (sight->stale)
+			return 0;
+	r = find_recyclers(chase, err);
+	if (r < 0 || !chase->recycler.found || !chase_may_go_on(chase))
+		return r;
+	chase_say(chase, "%s", chase->recycler.words);
+	if (chase->recycler.whole)
+		stake_out_recycled(chase);
+	return run_again(chase, level, err);
 }
 
 static void conclude(struct chase *chase)
@@ -447,9 +570,9 @@ static void conclude(struct chase *chase)
 	}
 	more = source->sights.count > 0;
 	tell_level(chase, &chase->levels[level], 1,
-		   more		      ? HOP_GOES_ON
+		   more			    ? HOP_GOES_ON
 		   : chase_may_go_on(chase) ? HOP_ORIGIN
-				      : HOP_LIMIT);
+					    : HOP_LIMIT);
 	if (more)
 		tell_level(chase, source, 2, HOP_ORIGIN);
 	chase->ret->outcome = mem_printf("caught after %u hop%s", chase->ret->hops,
@@ -483,8 +606,10 @@ static int chase_all(struct chase *chase, struct err *err)
 		r = guards_instead(chase, &told, err);
 	if (r < 0 || told)
 		return r;
-	if (level >= 0)
+	if (level >= 0 && copied_from(&chase->levels[level]))
 		r = follow_copies(chase, level, err);
+	else if (level >= 0)
+		r = follow_recycler(chase, level, err);
 	level = telling_level(chase);
 	if (r == 0 && level >= 0 && chase->levels[LEVELS_MAX].sights.count == 0 &&
 	    chase->guarded.list.count == 0 && chase_may_go_on(chase) &&
@@ -511,9 +636,7 @@ static int chase_whole(struct chase *chase, struct err *err)
 int chase_run(struct case_store *cs, const struct chase_request *request, struct chase_result *ret,
 	      struct err *err)
 {
-	struct chase chase = { .request = request,
-			       .ret = ret,
-			       .started_s = series_now_s() };
+	struct chase chase = { .request = request, .ret = ret, .started_s = series_now_s() };
 	struct series_start start = { 0 };
 	int r;
 
@@ -535,6 +658,7 @@ int chase_run(struct case_store *cs, const struct chase_request *request, struct
 	evidence_list_deinit(&chase.guarded);
 	clues_deinit(&chase.first);
 	stakeout_deinit(&chase.stakeout);
+	recycler_deinit(&chase.recycler);
 	strbuf_deinit(&chase.items);
 	crash_report_deinit(&chase.report);
 	hook_planner_free(chase.hooks);

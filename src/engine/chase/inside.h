@@ -3,6 +3,7 @@
 #include "engine/autopsy/autopsy.h"
 #include "engine/chase/chase.h"
 #include "engine/chase/clues.h"
+#include "engine/chase/recycler.h"
 #include "engine/chase/stakeout.h"
 
 /*
@@ -28,7 +29,7 @@ struct sight {
 	uint64_t birth_value;  /* what was there when the watch began */
 	struct evidence write; /* kind EVIDENCE_WRITE; write NULL: nobody was caught */
 	struct evidence race;  /* race NULL: none */
-	struct block_key source_key;
+	struct source_place source; /* of the write, where it copied */
 	struct home home;
 	struct block_life *in;	   /* the victim's block */
 	bool stale;		   /* the pointer there was stored before its target was born */
@@ -40,6 +41,7 @@ struct sight {
 enum stage_kind {
 	STAGE_LOOK,  /* for the first crash */
 	STAGE_WATCH, /* homes */
+	STAGE_SCOUT, /* for an allocator of the program's own */
 	STAGE_GUARD, /* heap observer, with watches on what it found damaged */
 	STAGE_RACE,  /* reads and writes of a few words */
 	STAGE_LEAD,  /* the bytes of a piece of evidence */
@@ -68,6 +70,8 @@ struct chase {
 	uint64_t found_count; /* crashes seen meanwhile */
 	struct clues first;
 	struct stakeout stakeout;
+	struct scout scout;
+	struct recycler recycler;
 	struct strbuf items; /* of the plan */
 	struct level levels[LEVELS_MAX + 4];
 	unsigned int level_count;
@@ -121,6 +125,7 @@ bool race_enough(const struct chase *chase);
 void read_failing(struct chase *chase);
 void read_passing(struct chase *chase);
 void read_guarded(struct chase *chase);
+void read_scouted(struct chase *chase);
 
 /* telling.c: a level's sights become a hop and its evidence, and are handed over. */
 void tell_level(struct chase *chase, struct level *level, unsigned int number, enum hop_end end);

@@ -56,16 +56,14 @@ static int stake_global(struct chase *chase, const struct evidence *e, const str
 {
 	AUTO(mem_freep) char *name = mem_printf("%" PRIu64, e->trial);
 	AUTO(clues_deinit) struct clues clues = { 0 };
-	struct write_seen at = { .source = *home };
-	bool added;
 
 	if (clues_open(&clues, case_trials_dir(chase->runner.cs), name, e->trial, 0, chase->symbols,
 		       NULL) < 0 ||
 	    !clues.has_scene)
 		return not_found_again(e, "what its trial logged is no longer there", err);
-	added = stakeout_add_source(&chase->stakeout, clues.scene.log, &at,
-				    &(struct block_key){ 0 }, 0);
-	return added ? 0 : not_found_again(e, "where its variable is cannot be told", err);
+	if (!stakeout_add_global(&chase->stakeout, clues.scene.log, home))
+		return not_found_again(e, "where its variable is cannot be told", err);
+	return 0;
 }
 
 static int stake_home(struct chase *chase, const struct evidence *e, const struct home *home,

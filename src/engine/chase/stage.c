@@ -87,8 +87,8 @@ static int resume(struct chase *chase, enum stage_kind kind, bool *ret_enough, s
 	*ret_enough = false;
 	VEC_FOREACH (&earlier.list, stored) {
 		chase->next = stored->position + 1;
-		/* A block that was damaged in a trial that passed has left no log. */
-		if (r < 0 || kind == STAGE_GUARD || *ret_enough ||
+		/* What these look for shows in trials that pass, too, and those have left no log. */
+		if (r < 0 || kind == STAGE_GUARD || kind == STAGE_SCOUT || *ret_enough ||
 		    chase->used >= chase->request->trials)
 			continue;
 		read_again(chase, stored);

@@ -31,12 +31,10 @@ static enum verdict_class beside(const struct block_life *block, uint64_t start,
 	return start < block->start ? VERDICT_UNDERFLOW : VERDICT_NOT_CAUGHT;
 }
 
-static enum verdict_class by_place(const struct write_seen *w)
+static enum verdict_class on_live_block(const struct write_seen *w)
 {
 	enum verdict_class class;
 
-	if (is_freed(w->base) || is_freed(w->victim))
-		return VERDICT_WRITE_AFTER_FREE;
 	/* A canary was watched: the home lies beside its own block. */
 	if (w->victim && w->home.kind == HOME_BLOCK && w->home.offset < 0)
 		return VERDICT_UNDERFLOW;
@@ -55,6 +53,13 @@ static enum verdict_class by_place(const struct write_seen *w)
 	if (w->fit == FIT_WIDE)
 		return VERDICT_WIDE_WRITE;
 	return w->fit == FIT_UNKNOWN ? VERDICT_NOT_CAUGHT : VERDICT_NARROW_WRITE;
+}
+
+static enum verdict_class by_place(const struct write_seen *w)
+{
+	if (is_freed(w->base) || is_freed(w->victim))
+		return VERDICT_WRITE_AFTER_FREE;
+	return on_live_block(w);
 }
 
 /* Was the slot given another value soon after this copy was made? */
@@ -108,6 +113,15 @@ enum verdict_class write_class(const struct facts *facts, const struct stage *st
 	return by_place(write->write);
 }
 
+/* Where the free is only inferred, both that and what it is without it fit. */
+static bool may_be(const struct rule *rule, const struct facts *facts, const struct stage *stage,
+		   const struct evidence *write)
+{
+	return write_class(facts, stage, write) == rule->class ||
+	       (write->write->flags & WRITE_FREE_INFERRED &&
+		on_live_block(write->write) == rule->class);
+}
+
 static const struct suspect *best_suspect(const struct rule *rule, const struct facts *facts,
 					  const struct stage *stage, uint64_t *ret_caught)
 {
@@ -118,7 +132,7 @@ static const struct suspect *best_suspect(const struct rule *rule, const struct 
 		uint64_t caught = 0;
 
 		VEC_FOREACH (&suspect->writes, w)
-			caught += write_class(facts, stage, *w) == rule->class;
+			caught += may_be(rule, facts, stage, *w);
 		if (caught > *ret_caught) {
 			*ret_caught = caught;
 			best = suspect;
@@ -152,6 +166,13 @@ static bool covers_block(const struct write_seen *w)
 	       w->store_len >= w->victim->size + (w->victim->start - w->store_start);
 }
 
+static bool copied_torn(const struct facts *facts, const struct evidence *slot_write)
+{
+	const struct evidence *carrier = carrier_of(facts, facts_origin(facts), slot_write);
+
+	return carrier && carrier->write->source_state == SOURCE_TORN;
+}
+
 static void doubt_writer(const struct rule *rule, const struct facts *facts,
 			 const struct suspect *suspect, struct proof *ret)
 {
@@ -160,12 +181,17 @@ static void doubt_writer(const struct rule *rule, const struct facts *facts,
 
 	if (!suspect->verified)
 		proof_doubt(ret, "the value that it left was not seen to be the one that failed");
-	if (suspect->harmless.count > 0)
+	/* Half a value in a slot does no harm until somebody copies it. */
+	if (suspect->harmless.count > 0 && !copied_torn(facts, ret->main))
 		proof_doubt(ret,
 			    "the same instruction made the same change %zu time%s without harm "
 			    "(evidence %" PRIu64 ", trial %" PRIu64 ")",
 			    suspect->harmless.count, suspect->harmless.count == 1 ? "" : "s",
 			    suspect->harmless.items[0]->id, suspect->harmless.items[0]->trial);
+	if (w->flags & WRITE_FREE_INFERRED)
+		proof_doubt(ret, "%s",
+			    ret->main->note ? ret->main->note
+					    : "that the block had been freed is inferred");
 	if (w->flags & WRITE_FIRST && !beside_block && rule->class != VERDICT_WRITE_AFTER_FREE)
 		proof_doubt(ret, "it gave the field its first value, it did not spoil one");
 	if (w->flags & WRITE_COPIED && rule->class != VERDICT_STALE_CACHED_VALUE)
@@ -242,7 +268,7 @@ void weigh_write(const struct rule *rule, const struct facts *facts, struct proo
 	ret->caught = caught;
 	ret->watched = stage->watched;
 	VEC_FOREACH (&suspect->writes, w) {
-		if (write_class(facts, stage, *w) != rule->class)
+		if (!may_be(rule, facts, stage, *w))
 			continue;
 		if (!ret->main)
 			ret->main = *w;
@@ -596,14 +622,32 @@ void weigh_conflation(const struct rule *rule, const struct facts *facts, struct
 		proof_doubt(ret, "the two blocks were not watched between the observations");
 }
 
+/* What the failure found in the home that it read first, and who put that there. */
+static const struct evidence *what_failed(const struct facts *facts, uint64_t trial)
+{
+	VEC_FOREACH (&facts->list->list, e)
+		if (e->kind == EVIDENCE_WRITE && e->failing && e->trial == trial &&
+		    e->write->flags & WRITE_LAST && facts->chain.count > 0 &&
+		    home_same(&e->write->home, facts->chain.items[0].home))
+			return e;
+	return NULL;
+}
+
 void tell_conflation(const struct facts *facts, const struct proof *proof, struct verdict *ret,
 		     struct strbuf *sentence)
 {
 	const struct conflation_seen *c = proof->main->conflation;
+	const struct evidence *failed = what_failed(facts, proof->main->trial);
 
 	evidence_describe(proof->main, sentence);
 	strbuf_adds(sentence, ": they are two objects, what looked like a change is none, and the "
 			      "failure has another cause");
+	if (failed) {
+		strbuf_addf(sentence, ": 0x%" PRIx64 " in ", failed->write->new);
+		home_describe(&failed->write->home, sentence);
+		strbuf_adds(sentence, ", put there by ");
+		say_site(sentence, &failed->write->writer);
+	}
 	ret->victim = block_life_dup(c->second);
 	ret->home = (struct home){ .kind = HOME_BLOCK,
 				   .key = c->second_key ? mem_strdup(c->second_key) : NULL,

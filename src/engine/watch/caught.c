@@ -18,7 +18,7 @@ static bool hit_sound(const struct log_hit *hit, size_t stack_bytes)
 	       hit->bytes > 0 && hit->bytes <= LOG_WATCH_BYTES && hit->watch < LOG_WATCHES;
 }
 
-/* The first of each writer, kept for good. */
+/* The first few of each writer, kept for good. */
 static void collect_kept(struct event_log *log, struct watch_log *ret)
 {
 	struct log_item item;

@@ -15,6 +15,8 @@ static const char *const apis[] = {
 	[LOG_API_MALLOC] = "malloc",  [LOG_API_ALIGNED] = "an aligned malloc",
 	[LOG_API_NEW] = "new",	      [LOG_API_NEW_ARRAY] = "new[]",
 	[LOG_API_HOOKED] = "its own",
+	[LOG_API_PYTHON_OBJECT] = "PyObject_Malloc",
+	[LOG_API_PYTHON_MEMORY] = "PyMem_Malloc",
 };
 static const char *const freers[] = {
 	[LOG_BY_FREE] = "free",

@@ -28,7 +28,7 @@ struct catch
 	uint32_t flags;	 /* enum log_hit_flags */
 	uint64_t old[WATCH_WORDS], new[WATCH_WORDS];
 	uint64_t age;
-	bool first; /* of its writer */
+	bool first; /* of its writer, or worth as much */
 	const ucontext_t *context;
 };
 
@@ -316,6 +316,14 @@ static bool own_write(struct watch_armed *armed, const ucontext_t *context)
 	return true;
 }
 
+/* The last reference was given back: of all hits on a count this is the one that matters, whether
+ * or not the same instruction was seen before. */
+static bool count_is_over(const struct catch *catch)
+{
+	return (watch_state.plans[catch->armed->watch]->flags & PLAN_WATCH_COUNT) &&
+	       !(uint32_t)catch->new[0] && (uint32_t)catch->old[0] == 1;
+}
+
 static void caught(struct watch_armed *armed, uint64_t number, uint32_t flags,
 		   const ucontext_t *context)
 {
@@ -354,6 +362,7 @@ static void caught(struct watch_armed *armed, uint64_t number, uint32_t flags,
 			 armed->watch | (flags & LOG_HIT_ALONGSIDE ? LOG_WRITER_ALONGSIDE : 0),
 			 &catch.first);
 	writer_count(who, number, &catch);
+	catch.first |= count_is_over(&catch);
 	hit_write(&catch, number);
 	last_note(&catch, number);
 	stop_here(watch_state.plans[armed->watch]);

@@ -241,6 +241,8 @@ enum plan_watch_flags {
 	PLAN_WATCH_AFTER_FREE = 1 << 0, /* goes on when the block is freed */
 	PLAN_WATCH_STOP = 1 << 1,	/* SIGSTOP to the process at the first hit that counts */
 	PLAN_WATCH_ANY_LANE = 1 << 2,	/* KEY: whichever thread allocates */
+	/* It is a count: hits that leave 0 in its lower half are kept for good, too. */
+	PLAN_WATCH_COUNT = 1 << 3,
 };
 
 /* A piece of a module's file, by what makes the module the same in the next run. */

@@ -14,6 +14,8 @@
 
 #define FAILURES_UNWATCHED 3u /* failing trials whose victim was not watched, until another way */
 #define HEAP_TRIALS 6u
+#define RELEASE_TRIALS 8u
+#define RELEASES_WANTED 2u
 
 static void say(struct chase *chase, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 static void say(struct chase *chase, const char *fmt, ...)
@@ -90,7 +92,9 @@ static void chase_examine(void *ctx, const struct trial_result *result, const ch
 		find_cut(chase, &chase->report.crashes.items[0]);
 	chase->ret->evidence.trials++;
 	/* The directory of a trial that passed is gone before it is recorded. */
-	if (chase->guarding)
+	if (chase->release.key)
+		read_release(chase);
+	else if (chase->guarding)
 		read_guarded(chase);
 	else if (!chase->looking && chase->signal == 0 && result->end.exit_status == 0)
 		read_passing(chase);
@@ -155,6 +159,8 @@ static bool chase_ended(void *ctx, const struct run *run, bool failed)
 {
 	struct chase *chase = ctx;
 
+	if (chase->release.key)
+		return chase->release.caught >= RELEASES_WANTED;
 	if (chase->guarding)
 		return chase->guarded_caught >= chase->request->wanted;
 	if (chase->looking)
@@ -337,6 +343,44 @@ static char *heap_settings(const char *text)
 	return strbuf_take(&sb);
 }
 
+static int run_guarded(struct chase *chase, struct err *err)
+{
+	int r = plan(chase, err);
+
+	chase->looking = false;
+	chase->guarding = true;
+	if (r == 0)
+		r = runner_run(&chase->runner, err);
+	chase->guarding = false;
+	return r;
+}
+
+/* An object was used after its last reference had been given back: by whom? */
+static int look_for_release(struct chase *chase, const struct heap_report *report, struct err *err)
+{
+	uint64_t end = chase->end;
+	int r;
+
+	stakeout_deinit(&chase->stakeout);
+	chase->stakeout = (struct stakeout){ 0 };
+	if (!release_stake_out(chase, report))
+		return 0;
+	say(chase, "an object was used after its end: watching its count of references");
+	if (end - chase->next > RELEASE_TRIALS)
+		chase->end = chase->next + RELEASE_TRIALS;
+	r = run_guarded(chase, err);
+	chase->end = end;
+	tell_release(chase);
+	release_deinit(&chase->release);
+	return r;
+}
+
+/* Does what was found tell why it fails? A mismatched delete, for one, does not. */
+static bool is_telling(const struct heap_finding *finding)
+{
+	return !finding->continued && finding->kind != HEAP_MISMATCHED_FREE;
+}
+
 /* Guards around blocks and freed ones kept back: which block is damaged, freed twice, or used after
  * its free. Then the damaged bytes are watched, with the guards still on. */
 static int look_at_heap(struct chase *chase, struct err *err)
@@ -360,29 +404,27 @@ static int look_at_heap(struct chase *chase, struct err *err)
 	observe_heap_defaults(heap.seed, &heap.plan);
 	say(chase, "running it with guards around blocks, to see which is damaged");
 	r = heap_run(chase->runner.cs, &heap, &report, err);
+	chase->runner.interrupted |= report.interrupted;
 	if (r == 0) {
 		chase->ret->evidence.trials += report.heap.trials;
 		chase->ret->evidence.failed += report.heap.failed;
 		heap_evidence(&report, &chase->ret->evidence);
 		stakeout_deinit(&chase->stakeout);
 		chase->stakeout = (struct stakeout){ 0 };
-		VEC_FOREACH (&report.findings, finding)
+		VEC_FOREACH (&report.findings, finding) {
+			chase->heap_findings += is_telling(finding);
 			if (finding->kind <= HEAP_WRITE_AFTER_FREE && !finding->continued &&
 			    chase->stakeout.list.count < LEVELS_MAX)
 				(void)stakeout_add_damage(&chase->stakeout, finding);
-		chase->heap_findings = report.findings.count;
+		}
+		if (chase->stakeout.list.count > 0 && may_go_on(chase)) {
+			say(chase, "watching the damaged bytes");
+			r = run_guarded(chase, err);
+		}
+		if (r == 0 && may_go_on(chase))
+			r = look_for_release(chase, &report, err);
 	}
-	chase->runner.interrupted |= report.interrupted;
 	heap_report_deinit(&report);
-	if (r < 0 || chase->stakeout.list.count == 0 || chase->runner.interrupted)
-		return r;
-	say(chase, "watching the damaged bytes");
-	r = plan(chase, err);
-	chase->looking = false;
-	chase->guarding = true;
-	if (r == 0)
-		r = runner_run(&chase->runner, err);
-	chase->guarding = false;
 	return r;
 }
 
@@ -407,6 +449,17 @@ static bool is_ambiguous(const struct chase *chase, int level)
 		if (sight->stale)
 			return false;
 	return chase->first.trail.steps.items[level].in_former;
+}
+
+/* The bad value was found by looking for it, in a block that lies where others did before, as
+ * objects of a pool always do: that block is hardly the one that the crash meant. */
+static bool is_elsewhere(const struct chase *chase)
+{
+	const struct trail_step *step = &chase->first.trail.steps.items[0];
+
+	return step->by_value && !step->by_field &&
+	       (step->in_former || step->in.api == LOG_API_PYTHON_OBJECT ||
+		step->in.api == LOG_API_PYTHON_MEMORY || step->in.api == LOG_API_HOOKED);
 }
 
 static int heap_instead(struct chase *chase, struct err *err)
@@ -524,6 +577,11 @@ static int chase_all(struct chase *chase, struct err *err)
 	say(chase, "trial %" PRIu64 ": %zu home%s found on the way back from the crash",
 	    chase->first.trial, chase->first.trail.steps.count,
 	    chase->first.trail.steps.count == 1 ? "" : "s");
+	if (is_elsewhere(chase) && may_go_on(chase)) {
+		r = heap_instead(chase, err);
+		if (r < 0 || chase->heap_findings > 0)
+			return r;
+	}
 	r = watch_homes(chase, err);
 	level = telling_level(chase);
 	if (r == 0 && is_ambiguous(chase, level)) {

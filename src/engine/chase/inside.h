@@ -4,12 +4,14 @@
 #include "engine/chase/chase.h"
 #include "engine/chase/clues.h"
 #include "engine/chase/stakeout.h"
+#include "model/heap.h"
 
 /*
  * The parts of a chase. Private to engine/chase/.
  *
  *	chase.c	  what is run next, and when it is enough
  *	sights.c  what a trial that was watched showed
+ *	release.c who let go of an object that was used later
  *	telling.c what was seen, as evidence
  */
 
@@ -37,6 +39,14 @@ struct level {
 	VEC(struct sight) sights; /* one per failing trial */
 };
 
+/* An object that counts its references and was used after the last had been given back. */
+struct release {
+	char *key;	   /* of the object; NULL: none is looked for */
+	uint64_t caught;   /* failing trials in which the last reference was seen to go */
+	struct stack last; /* where it went */
+	char *account;	   /* its count over its life, in words */
+};
+
 struct chase {
 	const struct chase_request *request;
 	struct chase_result *ret;
@@ -49,6 +59,7 @@ struct chase {
 	bool looking;  /* for the first crash */
 	bool guarding; /* heap observer, with watches on what it found damaged */
 	uint64_t guarded_caught;
+	struct release release;
 	bool found;
 	uint64_t found_count; /* crashes seen meanwhile */
 	struct clues first;
@@ -73,6 +84,13 @@ struct chase {
 void read_failing(struct chase *chase);
 void read_passing(struct chase *chase);
 void read_guarded(struct chase *chase);
+
+/* release.c: is one of the findings such an object? Then it is staked out. */
+bool release_stake_out(struct chase *chase, const struct heap_report *report);
+void read_release(struct chase *chase);
+/* What was seen of it goes to the evidence about that object. */
+void tell_release(struct chase *chase);
+void release_deinit(struct release *release);
 
 /* telling.c: a level's sights become a hop and its evidence, and are handed over. */
 void tell_level(struct chase *chase, struct level *level, unsigned int number, enum hop_end end);

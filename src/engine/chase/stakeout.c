@@ -141,6 +141,22 @@ bool stakeout_add_damage(struct stakeout *stakeout, const struct heap_finding *f
 	return true;
 }
 
+bool stakeout_add_count(struct stakeout *stakeout, const char *key, int64_t offset)
+{
+	struct stake stake = {
+		.by = STAKE_KEY, .offset = offset, .bytes = WATCHED_MAX, .count = true
+	};
+
+	if (stakeout->list.count == PLAN_WATCHES_MAX || !key_parse(key, &stake.key))
+		return false;
+	stake.home = (struct home){ .kind = HOME_BLOCK,
+				    .key = mem_strdup(key),
+				    .offset = offset,
+				    .len = stake.bytes };
+	VEC_PUSH(&stakeout->list, stake);
+	return true;
+}
+
 /* ---- the plan ---------------------------------------------------------------------------------
  */
 
@@ -168,7 +184,8 @@ int stakeout_plan(struct stakeout *stakeout, struct hook_planner *planner, struc
 			.bytes = stake->bytes,
 			.offset = stake->offset,
 			.key = stake->key,
-			.flags = stake->after_free ? PLAN_WATCH_AFTER_FREE : 0,
+			.flags = (stake->after_free ? PLAN_WATCH_AFTER_FREE : 0) |
+				 (stake->count ? PLAN_WATCH_COUNT : 0),
 			.policy = stake->by == STAKE_KEY ? PLAN_WATCH_OLDEST : PLAN_WATCH_NEWEST
 		};
 		struct plan_range range = { .identity = stake->identity,

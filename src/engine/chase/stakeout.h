@@ -28,6 +28,7 @@ struct stake {
 	int64_t offset;	 /* from the block's or object's start */
 	bool refused;	 /* the function cannot be hooked */
 	bool after_free; /* the watch goes on when the block is freed */
+	bool count;	 /* it counts references: the last one is kept */
 };
 
 struct stakeout {
@@ -49,6 +50,9 @@ bool stakeout_add_source(struct stakeout *stakeout, struct event_log *log,
 
 /* Adds one for bytes that the heap observer found damaged; false when their block has no key. */
 bool stakeout_add_damage(struct stakeout *stakeout, const struct heap_finding *finding);
+
+/* Adds one for a word of the block with this key that counts references; false: no such key. */
+bool stakeout_add_count(struct stakeout *stakeout, const char *key, int64_t offset);
 
 /* Appends the items of the plan. Stakes whose function cannot be hooked are marked. */
 int stakeout_plan(struct stakeout *stakeout, struct hook_planner *planner, struct strbuf *items,

@@ -78,6 +78,7 @@ static void tell_block(const struct reading *r, const struct log_block *block,
 	ret->address = block->start;
 	ret->live = block->state == LOG_BLOCK_LIVE;
 	ret->allocated_by = named(apis, ARRAY_SIZE(apis), block->api);
+	ret->python = block->api == LOG_API_PYTHON_OBJECT;
 	if (home) {
 		struct log_block own = *block;
 
@@ -351,6 +352,7 @@ void findings_add_crash(const struct heap_trial *trial, const struct crash *cras
 	finding.address = block->start;
 	finding.offset = (int64_t)(block->value - block->start);
 	finding.poison = block->poison;
+	finding.python = block->python;
 	finding.recycled = block->former;
 	finding.write = crash->write;
 	finding.instruction = crash->instruction ? mem_strdup(crash->instruction) : NULL;

@@ -153,13 +153,12 @@ static char *account_of(const struct watch_log *log, const struct caught *last,
 		    caught->hit->number <= last->hit->number &&
 		    !(caught->hit->flags & LOG_HIT_ALONGSIDE))
 			account_add(&account, caught);
-	strbuf_adds(&sb, "its last reference was given back by ");
-	say_place(&sb, last, symbols);
+	strbuf_adds(&sb, "that was its last reference: ");
 	if (account.raised == 0) {
-		strbuf_adds(&sb, "; nobody had taken one beside that which it was made with");
+		strbuf_adds(&sb, "nobody had taken one beside that which it was made with");
 		return strbuf_take(&sb);
 	}
-	strbuf_addf(&sb, "; references taken: %u, given back: %u; taken by ", account.raised,
+	strbuf_addf(&sb, "%u had been taken and %u given back; taken by ", account.raised,
 		    account.dropped);
 	for (unsigned int i = 0; i < account.count; i++) {
 		strbuf_adds(&sb, i > 0 ? ", " : "");

@@ -252,10 +252,10 @@ static void agent_start(char **envp)
 	signals_init();
 	if (ids)
 		watch_init();
-	if (ids && (agent.plan.flags & PLAN_PYTHON))
-		python_init();
 	if (ids)
 		canary_init();
+	if (ids && (agent.plan.flags & PLAN_PYTHON))
+		python_init(); /* guards or none: it must be known */
 	log_map.header->drops[LOG_DROP_EARLY] = early_count();
 	hooked_init();
 	switch_on();

@@ -105,6 +105,19 @@ static const struct unwind_rule *rule_for(struct thread *self, uint64_t rip, uin
 	return rule;
 }
 
+/* The same for a frame farther up. Code of a library that has just been loaded would pass for code
+ * without a file, and all callers of that kind for one. */
+static const struct unwind_rule *rule_above(struct thread *self, uint64_t rip, uint32_t *generation)
+{
+	const struct unwind_rule *rule = rule_for(self, rip, *generation);
+
+	if (likely(rule->frame_hash) || module_find_sigsafe(rip) || !modules_grown_sigsafe())
+		return rule;
+	modules_refresh_sigsafe();
+	*generation = modules_generation_sigsafe();
+	return rule_for(self, rip, *generation);
+}
+
 /* How far up a return address lies; 0: too far for the fast way to read again. */
 static uint16_t offset_from(uint64_t frame, uint64_t slot)
 {
@@ -197,7 +210,7 @@ static __attribute__((noinline)) void scan_walk(struct thread *self, struct call
 			ret->lost |= rule->kind != UNWIND_END || rule->cfa != UNWIND_NOTHING_ABOVE;
 			return;
 		}
-		rule = rule_for(self, at.rip, generation);
+		rule = rule_above(self, at.rip, &generation);
 	}
 }
 

@@ -418,6 +418,30 @@ static void details_write(struct log_writer *writer, const struct log_crash *cra
 	__atomic_store_n(&scratch.taken, 0, __ATOMIC_RELEASE);
 }
 
+/* The latest fault that a handler of the target was given. Many handlers say something and raise it
+ * again: then this is the crash, and the signal that is deadly only ends it. Too large for a signal
+ * stack that is nearly used up. */
+static struct {
+	uint64_t record; /* its number; 0 while it is written */
+	struct log_crash crash;
+} handed_on;
+
+static void handed_on_keep(uint64_t record, const struct log_crash *crash)
+{
+	__atomic_store_n(&handed_on.record, 0, __ATOMIC_RELAXED);
+	__atomic_signal_fence(__ATOMIC_SEQ_CST);
+	memcpy(&handed_on.crash, crash, sizeof(*crash));
+	__atomic_store_n(&handed_on.record, record, __ATOMIC_RELEASE);
+}
+
+static const struct log_crash *crash_behind(const struct log_crash *crash)
+{
+	bool again = (crash->flags & LOG_CRASH_SENT) && crash->follows &&
+		     crash->follows == __atomic_load_n(&handed_on.record, __ATOMIC_ACQUIRE);
+
+	return again ? &handed_on.crash : crash;
+}
+
 uint64_t crash_record_sigsafe(int signo, const siginfo_t *info, const ucontext_t *context,
 			      uint32_t flags, const struct sigaction *action)
 {
@@ -470,10 +494,12 @@ uint64_t crash_record_sigsafe(int signo, const siginfo_t *info, const ucontext_t
 	done.blobs = writer.blobs;
 	done.blocks = writer.blocks;
 	(void)log_append_sigsafe(&writer, LOG_CRASH_DONE, &done, sizeof(done), NULL, 0);
+	if (!light && (flags & LOG_CRASH_FORWARDED) && !(crash.flags & LOG_CRASH_SENT))
+		handed_on_keep(writer.owner, &crash);
 	if (flags & LOG_CRASH_FINAL) {
 		log_save_sigsafe();
 		round_crash_sigsafe();
-		sweep_crash_sigsafe(&crash);
+		sweep_crash_sigsafe(crash_behind(&crash));
 	}
 	return light ? 0 : writer.owner;
 }

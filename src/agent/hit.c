@@ -323,6 +323,14 @@ static bool own_write(struct watch_armed *armed, const ucontext_t *context)
 	return true;
 }
 
+/* The last reference was given back: of all hits on a count this is the one that matters, whether
+ * or not the same instruction was seen before. */
+static bool count_is_over(const struct catch *catch)
+{
+	return (watch_state.plans[catch->armed->watch]->flags & PLAN_WATCH_COUNT) &&
+	       !(uint32_t)catch->new[0] && (uint32_t)catch->old[0] == 1;
+}
+
 static void caught(struct watch_armed *armed, uint64_t number, uint32_t flags,
 		   const ucontext_t *context)
 {
@@ -361,6 +369,7 @@ static void caught(struct watch_armed *armed, uint64_t number, uint32_t flags,
 			 armed->watch | (flags & LOG_HIT_ALONGSIDE ? LOG_WRITER_ALONGSIDE : 0),
 			 &catch.first);
 	writer_count(who, number, &catch);
+	catch.kept |= count_is_over(&catch);
 	hit_write(&catch, number);
 	last_note(&catch, number);
 	stop_here(watch_state.plans[armed->watch]);

@@ -72,6 +72,7 @@ struct heap_finding {
 	/* Of a use after free: the block's poison was taken for a pointer; another block has the
 	 * place now; the access was a store; which instruction, as text or NULL. */
 	bool poison, recycled, write;
+	bool python; /* the block is CPython's: an object, as a rule */
 	char *instruction;
 	const char *allocated_by, *freed_by; /* malloc, new, new[] …; free, delete … */
 	struct stack allocated, freed;

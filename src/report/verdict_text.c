@@ -175,9 +175,41 @@ static void confidence(const struct page *page)
 		row(page, i == 0 ? "but" : "", v->doubts.items[i], 2);
 }
 
+static const struct evidence *holder_evidence(const struct page *page)
+{
+	const struct evidence *e = evidence_find(&page->inv->evidence, page->inv->verdict.holder);
+
+	return e && e->kind == EVIDENCE_HOLDER ? e : NULL;
+}
+
+/* Which block the pointer stands in, by who made it. */
+static void held_by(const struct page *page)
+{
+	const struct evidence *holder = holder_evidence(page);
+
+	if (holder && holder->holder->holder)
+		site_row(page, "held in", &holder->holder->holder->allocated);
+}
+
+/* Where Python code was at that moment. */
+static void python_row(const struct page *page, const struct stack *stack)
+{
+	for (size_t i = 0; i < stack->count; i++) {
+		AUTO(strbuf_deinit) struct strbuf sb = { 0 };
+
+		if (stack->frames[i].kind != FRAME_PYTHON)
+			continue;
+		strbuf_adds(&sb, "<- ");
+		add_frame(page->inv, &stack->frames[i], &sb);
+		row(page, "", strbuf_str(&sb), 1);
+		return;
+	}
+}
+
 static void victim(const struct page *page)
 {
 	const struct verdict *v = &page->inv->verdict;
+	const struct evidence *holder = holder_evidence(page);
 	AUTO(strbuf_deinit) struct strbuf sb = { 0 };
 
 	if (v->home.kind != HOME_UNKNOWN) {
@@ -185,6 +217,7 @@ static void victim(const struct page *page)
 		row(page, v->class == VERDICT_DANGLING_HOLDER ? "holder" : "victim",
 		    strbuf_str(&sb), 2);
 	}
+	held_by(page);
 	if (v->victim)
 		rowf(page, "block", 1, "%" PRIu64 " bytes, %s, key %s", v->victim->size,
 		     v->victim->state == BLOCK_FREED || v->victim->former ? "freed" : "live",
@@ -194,6 +227,9 @@ static void victim(const struct page *page)
 	if (v->base && v->victim && v->base->id != v->victim->id)
 		site_row(page, "meant for", &v->base->allocated);
 	site_row(page, "freed", &v->freed_by);
+	python_row(page, &v->freed_by);
+	if (holder && holder->note)
+		row(page, "", holder->note, 3);
 }
 
 static const char *writer_label(enum verdict_class class)

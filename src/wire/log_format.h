@@ -429,7 +429,8 @@ struct log_value {
 	uint64_t value, where;
 	uint64_t id, start, size; /* of the live block it is in; id 0: none */
 	struct block_key key;
-	uint32_t context, reserved;
+	uint32_t context;
+	uint32_t api; /* enum log_api */
 };
 
 enum log_truncation_how {

@@ -249,6 +249,8 @@ enum plan_watch_flags {
 	PLAN_WATCH_STOP = 1 << 1,	/* SIGSTOP to the process at the first hit that counts */
 	PLAN_WATCH_ANY_LANE = 1 << 2,	/* KEY: whichever thread allocates */
 	PLAN_WATCH_READS = 1 << 3,	/* reads trap, too; of all watches or of none, perf only */
+	/* It is a count: hits that leave 0 in its lower half are kept for good, too. */
+	PLAN_WATCH_COUNT = 1 << 4,
 };
 
 /* A piece of a module's file, by what makes the module the same in the next run. */

@@ -91,7 +91,9 @@ static void chase_examine(void *ctx, const struct trial_result *result, const ch
 	chase_read_crash(chase);
 	chase->ret->evidence.trials++;
 	/* The directory of a trial that passed is gone before it is recorded. */
-	if (chase->kind == STAGE_GUARD)
+	if (chase->kind == STAGE_RELEASE)
+		read_release(chase);
+	else if (chase->kind == STAGE_GUARD)
 		read_guarded(chase);
 	else if (chase->kind == STAGE_SCOUT)
 		read_scouted(chase);
@@ -151,6 +153,7 @@ void chase_count(struct chase *chase, bool failed, bool wanted)
 		break;
 	case STAGE_SCOUT:
 	case STAGE_GUARD:
+	case STAGE_RELEASE:
 		break;
 	}
 }
@@ -177,6 +180,8 @@ bool chase_enough(const struct chase *chase)
 	case STAGE_GUARD:
 		return chase->guarded_caught >= chase->request->wanted ||
 		       (chase->guarded_caught == 0 && chase->round_trials >= chase->guarded_max);
+	case STAGE_RELEASE:
+		return release_enough(chase);
 	case STAGE_SCOUT:
 		return chase->round_trials > 0;
 	case STAGE_RACE:
@@ -392,6 +397,17 @@ static bool is_ambiguous(const struct chase *chase, int level)
 	return chase->first.trail.steps.items[level].in_former;
 }
 
+/* The bad value was found by looking for it, in a block that lies where others did before, as
+ * objects of a pool always do: that block is hardly the one that the crash meant. */
+static bool is_elsewhere(const struct chase *chase)
+{
+	const struct trail_step *step = &chase->first.trail.steps.items[0];
+
+	return step->by_value && !step->by_field &&
+	       (step->in_former || step->in.api == LOG_API_PYTHON_OBJECT ||
+		step->in.api == LOG_API_PYTHON_MEMORY || step->in.api == LOG_API_HOOKED);
+}
+
 /* ---- the whole ---------------------------------------------------------------------------------
  */
 
@@ -599,6 +615,10 @@ static int chase_all(struct chase *chase, struct err *err)
 	chase_say(chase, "trial %" PRIu64 ": %zu home%s found on the way back from the crash",
 		  chase->first.trial, chase->first.trail.steps.count,
 		  chase->first.trail.steps.count == 1 ? "" : "s");
+	if (is_elsewhere(chase) && chase_may_go_on(chase))
+		r = guards_instead(chase, &told, err);
+	if (r < 0 || told)
+		return r;
 	r = watch_homes(chase, err);
 	level = telling_level(chase);
 	if (r == 0 && (is_ambiguous(chase, level) || (level < 0 && wants_heap(chase))) &&

@@ -1,6 +1,6 @@
 /*
- * Trials with guards around blocks and freed ones kept back: which block is damaged, freed twice, or
- * used after its free. Then the damaged bytes are watched, with the guards still on.
+ * Trials with guards around blocks and freed ones kept back: which block is damaged, freed twice,
+ * or used after its free. Then the damaged bytes are watched, with the guards still on.
  *
  * They are run where the crash says too little by itself, and where what was caught can be read in
  * two ways.
@@ -41,39 +41,43 @@ static void stake_damage(struct chase *chase, const struct heap_report *report)
 			(void)stakeout_add_damage(&chase->stakeout, finding);
 }
 
-static int run_heap(struct chase *chase, struct err *err)
+/* Does what was found tell why it fails? A mismatched delete, for one, does not. */
+static bool is_telling(const struct heap_finding *finding)
+{
+	return !finding->continued && finding->kind != HEAP_MISMATCHED_FREE;
+}
+
+static int run_heap(struct chase *chase, struct heap_report *report, struct err *err)
 {
 	const struct chase_request *request = chase->request;
 	AUTO(mem_freep) char *settings = heap_settings(request->identity.settings);
 	uint64_t left = chase_trials_left(chase);
-	struct heap_report report = { 0 };
-	struct heap_request heap = {
-		.identity = request->identity,
-		.settings = request->settings,
-		.program = request->program,
-		.slot_env = request->slot_env,
-		.jobs = request->jobs,
-		.trials = left < HEAP_TRIALS ? (unsigned int)left : HEAP_TRIALS,
-		.seed = chase->first.trial,
-		.progress = request->progress,
-		.progress_ctx = request->progress_ctx
-	};
+	struct heap_request heap = { .identity = request->identity,
+				     .settings = request->settings,
+				     .program = request->program,
+				     .slot_env = request->slot_env,
+				     .jobs = request->jobs,
+				     .trials =
+					     left < HEAP_TRIALS ? (unsigned int)left : HEAP_TRIALS,
+				     .seed = chase->first.trial,
+				     .progress = request->progress,
+				     .progress_ctx = request->progress_ctx };
 	int r;
 
 	heap.identity.command = "heap";
 	heap.identity.settings = settings;
 	observe_heap_defaults(heap.seed, &heap.plan);
-	r = heap_run(chase->runner.cs, &heap, &report, err);
+	r = heap_run(chase->runner.cs, &heap, report, err);
 	if (r == 0) {
-		chase->ret->evidence.trials += report.heap.trials;
-		chase->ret->evidence.failed += report.heap.failed;
-		chase->used += report.heap.trials;
-		heap_evidence(&report, &chase->guarded);
-		stake_damage(chase, &report);
-		chase->heap_findings = report.findings.count;
+		chase->ret->evidence.trials += report->heap.trials;
+		chase->ret->evidence.failed += report->heap.failed;
+		chase->used += report->heap.trials;
+		heap_evidence(report, &chase->guarded);
+		stake_damage(chase, report);
+		VEC_FOREACH (&report->findings, finding)
+			chase->heap_findings += is_telling(finding);
 	}
-	chase->runner.interrupted |= report.interrupted;
-	heap_report_deinit(&report);
+	chase->runner.interrupted |= report->interrupted;
 	return r;
 }
 
@@ -87,14 +91,36 @@ int watch_damage(struct chase *chase, struct err *err)
 	return r == 0 ? stage_run(chase, STAGE_GUARD, err) : r;
 }
 
-static int look_at_heap(struct chase *chase, struct err *err)
+/* An object was used after its last reference had been given back: by whom? */
+static int look_for_release(struct chase *chase, const struct heap_report *report, struct err *err)
 {
 	int r;
 
+	stakeout_deinit(&chase->stakeout);
+	chase->stakeout = (struct stakeout){ 0 };
+	if (!release_stake_out(chase, report))
+		return 0;
+	chase_say(chase, "an object was used after its end: watching its count of references");
+	r = chase_plan(chase, err);
+	if (r == 0)
+		r = stage_run(chase, STAGE_RELEASE, err);
+	tell_release(chase, &chase->guarded);
+	release_deinit(&chase->release);
+	return r;
+}
+
+static int look_at_heap(struct chase *chase, struct err *err)
+{
+	struct heap_report report = { 0 };
+	int r;
+
 	chase_say(chase, "running it with guards around blocks, to see which is damaged");
-	r = run_heap(chase, err);
+	r = run_heap(chase, &report, err);
 	if (r == 0 && chase->stakeout.list.count > 0 && chase_may_go_on(chase))
 		r = watch_damage(chase, err);
+	if (r == 0 && chase_may_go_on(chase))
+		r = look_for_release(chase, &report, err);
+	heap_report_deinit(&report);
 	return r;
 }
 
@@ -103,9 +129,8 @@ static void adopt(struct chase *chase)
 	VEC_FOREACH (&chase->guarded.list, e)
 		VEC_PUSH(&chase->ret->evidence.list, *e);
 	chase->guarded.list.count = 0;
-	chase->ret->outcome =
-		mem_printf("found with guards around blocks%s",
-			   chase->guarded_caught > 0 ? ", and caught there" : "");
+	chase->ret->outcome = mem_printf("found with guards around blocks%s",
+					 chase->guarded_caught > 0 ? ", and caught there" : "");
 }
 
 int guards_instead(struct chase *chase, bool *ret_told, struct err *err)

@@ -5,6 +5,7 @@
 #include "engine/chase/clues.h"
 #include "engine/chase/recycler.h"
 #include "engine/chase/stakeout.h"
+#include "model/heap.h"
 
 /*
  * The parts of a chase. Private to engine/chase/.
@@ -15,6 +16,7 @@
  *	lead.c	  evidence instead of a crash
  *	race.c	  trials that show reads, too: two threads at one word
  *	sights.c  what a trial that was watched showed
+ *	release.c who let go of an object that was used later
  *	telling.c what was seen, as evidence
  */
 
@@ -26,9 +28,9 @@ struct sight {
 	bool watched, since_birth;
 	struct log_watch_row row; /* how it was watched */
 	struct victim victim;
-	uint64_t birth_value;  /* what was there when the watch began */
-	struct evidence write; /* kind EVIDENCE_WRITE; write NULL: nobody was caught */
-	struct evidence race;  /* race NULL: none */
+	uint64_t birth_value;	    /* what was there when the watch began */
+	struct evidence write;	    /* kind EVIDENCE_WRITE; write NULL: nobody was caught */
+	struct evidence race;	    /* race NULL: none */
 	struct source_place source; /* of the write, where it copied */
 	struct home home;
 	struct block_life *in;	   /* the victim's block */
@@ -39,12 +41,13 @@ struct sight {
 };
 
 enum stage_kind {
-	STAGE_LOOK,  /* for the first crash */
-	STAGE_WATCH, /* homes */
-	STAGE_SCOUT, /* for an allocator of the program's own */
-	STAGE_GUARD, /* heap observer, with watches on what it found damaged */
-	STAGE_RACE,  /* reads and writes of a few words */
-	STAGE_LEAD,  /* the bytes of a piece of evidence */
+	STAGE_LOOK,    /* for the first crash */
+	STAGE_WATCH,   /* homes */
+	STAGE_SCOUT,   /* for an allocator of the program's own */
+	STAGE_GUARD,   /* heap observer, with watches on what it found damaged */
+	STAGE_RELEASE, /* the same, with watches on a count of references */
+	STAGE_RACE,    /* reads and writes of a few words */
+	STAGE_LEAD,    /* the bytes of a piece of evidence */
 };
 
 struct level {
@@ -52,6 +55,14 @@ struct level {
 };
 
 struct race;
+
+/* An object that counts its references and was used after the last had been given back. */
+struct release {
+	char *key;	   /* of the object; NULL: none is looked for */
+	uint64_t caught;   /* failing trials in which the last reference was seen to go */
+	struct stack last; /* where it went */
+	char *account;	   /* its count over its life, in words */
+};
 
 struct chase {
 	const struct chase_request *request;
@@ -66,6 +77,7 @@ struct chase {
 	uint64_t replayed;    /* of those, found in the case */
 	uint64_t guarded_caught, guarded_max;
 	struct evidence_list guarded; /* what the guards showed, until it is told */
+	struct release release;
 	bool found;
 	uint64_t found_count; /* crashes seen meanwhile */
 	struct clues first;
@@ -126,6 +138,14 @@ void read_failing(struct chase *chase);
 void read_passing(struct chase *chase);
 void read_guarded(struct chase *chase);
 void read_scouted(struct chase *chase);
+
+/* release.c: is one of the findings such an object? Then it is staked out. */
+bool release_stake_out(struct chase *chase, const struct heap_report *report);
+void read_release(struct chase *chase);
+/* What was seen of it goes to the evidence about that object. */
+void tell_release(struct chase *chase, struct evidence_list *list);
+bool release_enough(const struct chase *chase);
+void release_deinit(struct release *release);
 
 /* telling.c: a level's sights become a hop and its evidence, and are handed over. */
 void tell_level(struct chase *chase, struct level *level, unsigned int number, enum hop_end end);

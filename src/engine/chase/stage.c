@@ -1,9 +1,9 @@
 /*
  * A stage: trials with one plan, until what they should show has been seen.
  *
- * A stage is known by its plan. Its trials have positions in the series that say so, and a chase that
- * was ended goes on with those that are stored: of a failing trial everything that was logged is
- * still there, and a passing one had nothing to tell but that it passed.
+ * A stage is known by its plan. Its trials have positions in the series that say so, and a chase
+ * that was ended goes on with those that are stored: of a failing trial everything that was logged
+ * is still there, and a passing one had nothing to tell but that it passed.
  */
 #include "engine/chase/inside.h"
 
@@ -77,6 +77,12 @@ static void read_again(struct chase *chase, const struct stored *stored)
 	chase_count(chase, stored->failed, stored->wanted);
 }
 
+/* What the others look for shows in trials that pass, too, and those have left no log. */
+static bool reads_stored(enum stage_kind kind)
+{
+	return kind != STAGE_GUARD && kind != STAGE_RELEASE && kind != STAGE_SCOUT;
+}
+
 static int resume(struct chase *chase, enum stage_kind kind, bool *ret_enough, struct err *err)
 {
 	struct earlier earlier = { .signature = chase->request->signature,
@@ -87,8 +93,7 @@ static int resume(struct chase *chase, enum stage_kind kind, bool *ret_enough, s
 	*ret_enough = false;
 	VEC_FOREACH (&earlier.list, stored) {
 		chase->next = stored->position + 1;
-		/* What these look for shows in trials that pass, too, and those have left no log. */
-		if (r < 0 || kind == STAGE_GUARD || kind == STAGE_SCOUT || *ret_enough ||
+		if (r < 0 || !reads_stored(kind) || *ret_enough ||
 		    chase->used >= chase->request->trials)
 			continue;
 		read_again(chase, stored);

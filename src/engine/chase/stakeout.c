@@ -160,10 +160,9 @@ bool stakeout_add_block(struct stakeout *stakeout, const char *key, int64_t offs
 
 	if (stakeout->list.count == PLAN_WATCHES_MAX || !key_parse(key, &stake.key))
 		return false;
-	stake.home = (struct home){ .kind = HOME_BLOCK,
-				    .key = mem_strdup(key),
-				    .offset = offset,
-				    .len = stake.bytes };
+	stake.home = (struct home){
+		.kind = HOME_BLOCK, .key = mem_strdup(key), .offset = offset, .len = stake.bytes
+	};
 	VEC_PUSH(&stakeout->list, stake);
 	return true;
 }
@@ -189,6 +188,21 @@ bool stakeout_add_damage(struct stakeout *stakeout, const struct heap_finding *f
 		return false;
 	stakeout->list.items[stakeout->list.count - 1].after_free =
 		finding->kind == HEAP_WRITE_AFTER_FREE;
+	return true;
+}
+
+bool stakeout_add_count(struct stakeout *stakeout, const char *key, int64_t offset)
+{
+	struct stake stake = {
+		.by = STAKE_KEY, .offset = offset, .bytes = WATCHED_MAX, .count = true
+	};
+
+	if (stakeout->list.count == PLAN_WATCHES_MAX || !key_parse(key, &stake.key))
+		return false;
+	stake.home = (struct home){
+		.kind = HOME_BLOCK, .key = mem_strdup(key), .offset = offset, .len = stake.bytes
+	};
+	VEC_PUSH(&stakeout->list, stake);
 	return true;
 }
 
@@ -225,7 +239,8 @@ int stakeout_plan(struct stakeout *stakeout, struct hook_planner *planner, struc
 			.offset = stake->offset,
 			.key = stake->key,
 			.flags = (stake->after_free ? PLAN_WATCH_AFTER_FREE : 0) |
-				 (stake->reads ? PLAN_WATCH_READS : 0),
+				 (stake->reads ? PLAN_WATCH_READS : 0) |
+				 (stake->count ? PLAN_WATCH_COUNT : 0),
 			.policy = stake->by == STAKE_KEY ? PLAN_WATCH_OLDEST : PLAN_WATCH_NEWEST
 		};
 		struct plan_range range = { .identity = stake->identity,
@@ -413,8 +428,8 @@ static void name_source(const struct caught *caught, uint64_t address, struct sy
 	if (owner) {
 		if (log_context_row(&log->reader, owner->context, &row))
 			ret_place->key = (struct block_key){ .stack_hash = row.stack_hash,
-						       .lane = row.lane,
-						       .ordinal = owner->ordinal };
+							     .lane = row.lane,
+							     .ordinal = owner->ordinal };
 		ret->kind = HOME_BLOCK;
 		ret->block_id = owner->id;
 		ret->key = event_log_key(log, &ret_place->key, owner->context);

@@ -30,6 +30,7 @@ struct stake {
 	bool refused;	 /* the function cannot be hooked */
 	bool after_free; /* the watch goes on when the block is freed */
 	bool reads;	 /* they are caught, too */
+	bool count;	 /* it counts references: the last one is kept */
 };
 
 struct stakeout {
@@ -44,8 +45,8 @@ bool stakeout_add_step(struct stakeout *stakeout, const struct scene *scene,
 		       const struct trail_step *step, unsigned int level, enum stake_by by,
 		       size_t handle);
 
-/* Where a copied value came from, in terms that hold in the next run, too: a block's key, or a place
- * in a module's file. What it is called stands in write_seen.source. */
+/* Where a copied value came from, in terms that hold in the next run, too: a block's key, or a
+ * place in a module's file. What it is called stands in write_seen.source. */
 struct source_place {
 	struct block_key key;
 	uint64_t identity, address; /* identity 0: in no module */
@@ -73,6 +74,9 @@ bool stakeout_add_block(struct stakeout *stakeout, const char *key, int64_t offs
 bool stakeout_add_near(struct stakeout *stakeout, const struct scene *scene,
 		       const struct trail_step *step, int64_t distance);
 
+/* Adds one for a word of the block with this key that counts references; false: no such key. */
+bool stakeout_add_count(struct stakeout *stakeout, const char *key, int64_t offset);
+
 /* Appends the items of the plan. Stakes whose function cannot be hooked are marked. */
 int stakeout_plan(struct stakeout *stakeout, struct hook_planner *planner, struct strbuf *items,
 		  struct err *err);
@@ -98,12 +102,13 @@ struct stake_result {
 void stakeout_look(const struct watch_log *log, struct event_log *in, const struct victim *victim,
 		   struct stake_result *ret);
 
-/* The first write known to have changed the place after `after_ns` (since the process began); false:
- * none is known. */
+/* The first write known to have changed the place after `after_ns` (since the process began);
+ * false: none is known. */
 bool stakeout_next_write(const struct watch_log *log, struct event_log *in, uint64_t address,
 			 uint64_t after_ns, struct stake_result *ret);
 
-/* Did the store go through a pointer to an object of a hooked allocator that had been given back? */
+/* Did the store go through a pointer to an object of a hooked allocator that had been given back?
+ */
 bool stakeout_through_freed_object(const struct stake_result *result,
 				   const struct write_seen *write);
 

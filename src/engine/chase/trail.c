@@ -486,10 +486,13 @@ static bool same_field(const struct trail_step *step, const struct log_value *va
 	       (int64_t)(value->where - value->start) == step->home.offset;
 }
 
-static void add_found(struct reader *reader, const struct log_value *found, size_t at)
+static void add_found(struct reader *reader, const struct log_value *found, size_t at,
+		      bool by_field)
 {
 	struct trail_step step = { .value = found->value,
 				   .width = 8,
+				   .by_value = true,
+				   .by_field = by_field,
 				   .instruction = mem_strdup("(found by its value)") };
 
 	step.in = (struct log_block){ .id = found->id,
@@ -498,6 +501,7 @@ static void add_found(struct reader *reader, const struct log_value *found, size
 				      .context = found->context,
 				      .state = LOG_BLOCK_LIVE,
 				      .relation = LOG_INSIDE,
+				      .api = (uint8_t)found->api,
 				      .key = found->key };
 	name_home(reader, found->where, &step);
 	find_handles(reader, 0, &step);
@@ -546,7 +550,7 @@ static void take_found(struct reader *reader)
 		step_deinit(step);
 	reader->ret->steps.count = 0;
 	for (size_t i = 0; i < count; i++)
-		add_found(reader, &found[i], i);
+		add_found(reader, &found[i], i, by_field);
 }
 
 int trail_read(const struct scene *scene, struct symbols *symbols, struct trail *ret,

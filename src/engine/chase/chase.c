@@ -43,7 +43,11 @@ static int chase_next(void *ctx, unsigned int slot, struct run *ret, struct err 
 
 	if (chase->next > chase->end || out_of_time(chase))
 		return 0;
-	*ret = (struct run){ .position = chase->next++ };
+	/* What was watched is counted apart from what was not. */
+	*ret = (struct run){ .position = chase->next++,
+			     .arm = chase->guarding  ? CHASE_ARM_GUARDED
+				    : chase->looking ? CHASE_ARM_LOOKING
+						     : CHASE_ARM_WATCHED };
 	return 1;
 }
 

@@ -288,6 +288,9 @@ static int work(const struct invocation *inv, struct err *err)
 		report_verdict_text(&investigation, common_colour(), stdout);
 	if (result.interrupted)
 		return EXIT_INTERRUPTED;
+	/* The question has no answer. */
+	if (result.blind)
+		return EXIT_TROUBLE;
 	return result.failed ? EXIT_FOUND : EXIT_AS_EXPECTED;
 }
 

@@ -93,6 +93,8 @@ bool causes_worth(struct hunt *hunt, struct strbuf *why)
 {
 	double budget_s = hunt->request->budget_s;
 
+	if (hunt->summary.rate.trials == 0)
+		return false;
 	if (hunt->target && hunt->target->always) {
 		strbuf_adds(why, "it fails every time");
 		return false;
@@ -183,6 +185,7 @@ static void adopt_slots(struct hunt *hunt)
 
 	hunt->jobs = other_slots(hunt);
 	adopt(hunt, "jobs", line);
+	adopt(hunt, "jobs-matter", "jobs-matter 1\n");
 }
 
 static void adopt_chaos(struct hunt *hunt)

@@ -8,6 +8,7 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <signal.h>
 #include <stdio.h>
 
 #include "engine/sentinel/make.h"
@@ -61,15 +62,27 @@ static void tell_plain(const struct hunt *hunt, struct verdict *verdict)
 
 	strbuf_addf(&sentence,
 		    "it fails in %" PRIu64 " of %" PRIu64
-		    " trials, but not by a crash (%s), and no damaged memory was seen",
+		    " trials, but not by a fault (%s), and no damaged memory was seen",
 		    hunt->target->rate.failed, hunt->target->rate.trials,
 		    hunt->target->signature.summary);
 	if (hunt->target->signature.kind == FAILURE_TIMEOUT)
 		strbuf_adds(&next, "gdb -p on a run that hangs: where does it wait");
+	else if (hunt->target->signature.kind == FAILURE_SIGNAL)
+		strbuf_adds(&next, "who sends the signal: strace -f -e trace=kill,tgkill,exit_group");
 	else
 		strbuf_adds(&next, "redhand minimize -- CMD: which tests does it take; "
 				   "--fail-on REGEX if a crash is hidden behind it");
 	replace(&verdict->sentence, &sentence);
+	replace(&verdict->next, &next);
+}
+
+/* A check of the program's own, or of the C library's: the value that it looked at is wrong. */
+static void tell_abort(struct verdict *verdict)
+{
+	struct strbuf next = { 0 };
+
+	strbuf_adds(&next, "the program stopped itself, so there is no address to go back from: redhand "
+			   "watch on what its check reads, for who writes it");
 	replace(&verdict->next, &next);
 }
 
@@ -92,6 +105,8 @@ static void tell_not_caught(const struct hunt *hunt, struct verdict *verdict)
 		tell_never_failed(hunt, verdict);
 	else if (!hunt_crashes(hunt))
 		tell_plain(hunt, verdict);
+	else if (hunt->target->signature.signal == SIGABRT)
+		tell_abort(verdict);
 	if (hunt->ret->interrupted || (hunt->ret->spent && hunt->target))
 		tell_unfinished(hunt, verdict);
 }
@@ -150,6 +165,7 @@ int stage_conclude(struct hunt *hunt)
 	struct verdict verdict = { 0 };
 	int r = 0;
 
+	hunt->ret->blind = hunt->summary.rate.trials == 0;
 	hunt->evidence.trials = hunt->ran;
 	hunt->evidence.failed = hunt->ran_failed;
 	VEC_FOREACH (&hunt->evidence.list, evidence)
@@ -164,8 +180,11 @@ int stage_conclude(struct hunt *hunt)
 		(void)snprintf(verdict.signature, sizeof(verdict.signature), "%s",
 			       hunt->target->signature.id);
 	r = decide(hunt, "%s%s [%s]",
-		   verdict.firm || verdict.class == VERDICT_NOT_CAUGHT ? "" : "probably ",
-		   verdict_class_words(verdict.class), verdict_class_name(verdict.class));
+		   !hunt->target || verdict.firm || verdict.class == VERDICT_NOT_CAUGHT ? "" : "probably ",
+		   !hunt->target && verdict.class == VERDICT_NOT_CAUGHT
+			   ? "nothing failed and nobody is accused"
+			   : verdict_class_words(verdict.class),
+		   verdict_class_name(verdict.class));
 	if (r == 0)
 		r = case_add_verdict(hunt->cs, &verdict, hunt->err);
 	verdict_deinit(&verdict);

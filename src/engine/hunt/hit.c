@@ -146,7 +146,7 @@ static int read_plain(struct hunt *hunt)
 {
 	bool look = !hunt->target->always && hunt->close.observer != OBSERVE_NONE &&
 		    hunt->target->signature.kind != FAILURE_TIMEOUT;
-	int r = decide(hunt, "it is no crash%s: %s%s",
+	int r = decide(hunt, "it is no fault of an instruction%s: %s%s",
 		       hunt->target->always ? ", and every run shows it" : "",
 		       hunt->target->signature.summary,
 		       look ? "; whether memory is damaged all the same, guards tell" : "");

@@ -1,8 +1,9 @@
 #include "engine/hunt/inside.h"
 
 #include <errno.h>
+#include <signal.h>
 #include <stdarg.h>
-#include <stdio.h>
+#include <string.h>
 
 
 /*
@@ -105,7 +106,23 @@ void hunt_count(struct hunt *hunt, uint64_t trials, uint64_t failed, uint64_t ea
 
 bool hunt_crashes(const struct hunt *hunt)
 {
-	return hunt->target && hunt->target->signature.kind == FAILURE_SIGNAL;
+	const struct signature *s = hunt->target ? &hunt->target->signature : NULL;
+
+	if (!s || s->kind != FAILURE_SIGNAL)
+		return false;
+	switch (s->signal) {
+	case SIGABRT:
+		return true;
+	case SIGSEGV:
+	case SIGBUS:
+	case SIGILL:
+	case SIGFPE:
+	case SIGTRAP:
+		/* One that was sent is no fault of any instruction. */
+		return !s->fault || strcmp(s->fault, "sent") != 0;
+	default:
+		return false;
+	}
 }
 
 double hunt_takes(const struct hunt *hunt, uint64_t trials, unsigned int slots)

@@ -23,25 +23,6 @@
 #define PIN_TRIALS_MOST 120u
 #define PIN_FAILURES 12u
 
-bool machine_worth(struct hunt *hunt, struct strbuf *why)
-{
-	struct verdict verdict = { 0 };
-	bool firm;
-
-	if (!hunt_crashes(hunt) || hunt->ret->interrupted)
-		return false;
-	if (hunt->target->always) {
-		strbuf_adds(why, "every run fails in the same way, which no broken machine does");
-		return false;
-	}
-	verdict_judge(&hunt->evidence, &verdict);
-	firm = verdict.firm;
-	verdict_deinit(&verdict);
-	if (firm)
-		strbuf_adds(why, "what was caught explains it");
-	return !firm;
-}
-
 /* Signals and places of what came and went. Files that somebody cut are no broken memory. */
 static void count_signals(const struct hunt *hunt, struct host_signs *signs)
 {
@@ -63,6 +44,31 @@ static void count_signals(const struct hunt *hunt, struct host_signs *signs)
 			strv_add(&sites, g->site);
 	}
 	signs->sites = (unsigned int)sites.count;
+}
+
+bool machine_worth(struct hunt *hunt, struct strbuf *why)
+{
+	struct verdict verdict = { 0 };
+	struct host_signs signs = { 0 };
+	bool firm;
+
+	if (!hunt_crashes(hunt) || hunt->ret->interrupted)
+		return false;
+	if (hunt->target->always) {
+		strbuf_adds(why, "every run fails in the same way, which no broken machine does");
+		return false;
+	}
+	count_signals(hunt, &signs);
+	if (signs.segv + signs.bus + signs.ill == 0) {
+		strbuf_adds(why, "the program stopped itself, it did not stumble");
+		return false;
+	}
+	verdict_judge(&hunt->evidence, &verdict);
+	firm = verdict.firm;
+	verdict_deinit(&verdict);
+	if (firm)
+		strbuf_adds(why, "what was caught explains it");
+	return !firm;
 }
 
 /* ---- one core ---- */

@@ -22,6 +22,9 @@ struct reading {
 	int weight;	       /* of it */
 	struct series_id minimize;
 	bool compared; /* observers were compared with each other */
+	/* The command that the verdict is about; empty: any. */
+	struct strv only;
+	int64_t only_ms; /* when it was last run */
 };
 
 /* `repro` and `hunt` run the command as it is; the lists of `minimize` and the arms of `compare`
@@ -108,7 +111,7 @@ static void take_options(struct investigation *inv, const struct series_settings
 {
 	strv_deinit(&inv->options);
 	inv->options = (struct strv){ 0 };
-	if (settings->jobs > 0 && settings->env.count > 0) {
+	if (settings->jobs > 0 && (settings->env.count > 0 || settings->jobs_matter)) {
 		strv_add(&inv->options, "-j");
 		strv_take(&inv->options, mem_printf("%llu", (unsigned long long)settings->jobs));
 	}
@@ -140,6 +143,31 @@ static void take_program(struct investigation *inv, struct series_settings *sett
 	take_options(inv, settings);
 }
 
+static bool same_words(const struct strv *a, const struct strv *b)
+{
+	for (size_t i = 0; i < a->count || i < b->count; i++)
+		if (i >= a->count || i >= b->count || strcmp(a->items[i], b->items[i]) != 0)
+			return false;
+	return true;
+}
+
+/* A case may hold more than one command, but one verdict: that of what was hunted last. */
+static int find_hunted(void *ctx, const struct series_row *row, struct err *err)
+{
+	struct reading *reading = ctx;
+	AUTO(series_settings_deinit) struct series_settings settings = { 0 };
+	bool hunted = strcmp(row->command, "hunt") == 0 || strcmp(row->command, "chase") == 0;
+
+	if (!hunted || row->last_ms < reading->only_ms ||
+	    series_settings_read(row->settings, &settings, NULL) < 0)
+		return 0;
+	reading->only_ms = row->last_ms;
+	strv_deinit(&reading->only);
+	reading->only = settings.program;
+	settings.program = (struct strv){ 0 };
+	return 0;
+}
+
 static int read_series(void *ctx, const struct series_row *row, struct err *err)
 {
 	struct reading *reading = ctx;
@@ -154,6 +182,10 @@ static int read_series(void *ctx, const struct series_row *row, struct err *err)
 	int weight, r;
 
 	known = series_settings_read(row->settings, &settings, NULL) == 0;
+	if (reading->only.count > 0 && known && !same_words(&reading->only, &settings.program)) {
+		mem_free(entry.command);
+		return 0;
+	}
 	r = tally_load(&tally, reading->cs, row->id, err);
 	if (r == 0)
 		tally_failed(&tally, TALLY_ALL, TALLY_ALL, &trials, &failed);
@@ -344,11 +376,14 @@ static void find_sentinel(struct case_store *cs, struct investigation *inv)
 	AUTO(mem_freep) char *plain = NULL;
 	AUTO(mem_freep) char *here = NULL;
 	struct err ignored = { 0 };
+	bool ours = false;
 
 	if (!inv->judged || case_notebook(cs, &notebook, &ignored) < 0)
 		return;
 	note = notebook_sentinel(&notebook);
-	if (!note)
+	VEC_FOREACH (&inv->series, s)
+		ours |= note && s->id == note->series;
+	if (!ours)
 		return;
 	joined = path_join(inv->case_dir, note->dir);
 	plain = realpath(joined, NULL);
@@ -390,16 +425,19 @@ int investigation_read(struct case_store *cs, struct investigation *ret, struct 
 {
 	struct investigation inv = { .case_dir = mem_strdup(case_dir(cs)) };
 	struct reading reading = { .cs = cs, .inv = &inv, .weight = -1 };
-	int r = case_series_each(cs, read_series, &reading, err);
+	int r = read_verdict(cs, &inv, err);
 
+	if (r == 0 && inv.judged)
+		r = case_series_each(cs, find_hunted, &reading, err);
+	if (r == 0)
+		r = case_series_each(cs, read_series, &reading, err);
 	if (r == 0)
 		r = summarise(&reading, err);
 	if (r == 0 && reading.minimize.value != 0)
 		r = trigger_read(cs, reading.minimize, &inv.trigger, err);
 	if (r == 0 && reading.minimize.value != 0 && reading.minimize.value == reading.main.value)
 		rate_of_full_list(&inv);
-	if (r == 0)
-		r = read_verdict(cs, &inv, err);
+	strv_deinit(&reading.only);
 	if (r == 0)
 		r = case_decisions(cs, &inv.decisions, err);
 	if (r < 0) {

@@ -33,6 +33,7 @@ static const struct field {
 	{ "arm", true, FIELD_LIST, FIELD(arms) },
 	{ "victim", true, FIELD_OTHER, 0 },
 	{ "jobs", false, FIELD_COUNT, FIELD(jobs) },
+	{ "jobs-matter", false, FIELD_TRUTH, FIELD(jobs_matter) },
 	{ "chaos", false, FIELD_COUNT, FIELD(chaos) },
 	{ "timeout", false, FIELD_COUNT, FIELD(timeout_ns) },
 	{ "linger", false, FIELD_COUNT, FIELD(linger_ns) },

@@ -16,7 +16,8 @@ struct series_settings {
 	char *breadcrumb; /* NULL when none was given */
 	enum observer observer;
 	uint64_t jobs, timeout_ns, linger_ns;
-	uint64_t chaos; /* enum chaos_knob */
+	uint64_t chaos;	  /* enum chaos_knob */
+	bool jobs_matter; /* `jobs` was chosen because it fails more often so */
 	bool share_tmp, pty;
 	struct strv arms; /* of a comparison; else empty */
 };

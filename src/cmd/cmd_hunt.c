@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/log.h"
@@ -101,6 +102,8 @@ struct hunting {
 	struct framework framework;
 	struct test_names names;
 	bool has_tests;
+	char *const *program; /* what is run: the user's words, or `filled` */
+	struct strv filled;   /* with all tests in the place for them */
 	struct case_store *cs;
 	struct hunt_board board;
 	uint64_t budget_ns, budget_trials; /* trials 0: any number */
@@ -111,6 +114,7 @@ static void hunting_deinit(struct hunting *h)
 {
 	case_close(h->cs);
 	test_names_deinit(&h->names);
+	strv_deinit(&h->filled);
 	framework_deinit(&h->framework);
 	trial_setup_deinit(&h->list);
 	trial_setup_deinit(&h->close);
@@ -165,10 +169,10 @@ static int find_tests(const struct invocation *inv, struct hunting *h, struct er
 						      .program = inv->program,
 						      .cwd = options->trial.cwd,
 						      .stdin_path = options->trial.stdin_path,
-						      .env = &h->plain.slot_env,
+						      .env = &h->list.slot_env,
 						      .tests_path = options->tests,
 						      .timeout_ns =
-							      h->plain.settings.timeout_ns },
+							      h->list.settings.timeout_ns },
 			   asked ? err : &h->no_tests);
 	if (r < 0)
 		return asked ? r : 0;
@@ -179,32 +183,68 @@ static int find_tests(const struct invocation *inv, struct hunting *h, struct er
 	return 0;
 }
 
-static int set_up(const struct invocation *inv, struct hunting *h, struct err *err)
+/* A command with a place for tests runs them all until fewer are known to do. */
+static int fill_in(const struct invocation *inv, struct hunting *h, struct err *err)
+{
+	const struct hunt_options *options = inv->options;
+	AUTO(mem_freep) char *path = NULL;
+	AUTO(mem_freep) uint32_t *all = NULL;
+	AUTO(strv_deinit) struct strv env = { 0 };
+	size_t count = h->framework.items.count;
+
+	h->program = inv->program;
+	if (!h->has_tests || h->framework.ops != &framework_list_file)
+		return 0;
+	path = realpath(options->tests, NULL);
+	if (!path)
+		return err_errno(err, -errno, "--tests '%s'", options->tests);
+	all = mem_alloc(count * sizeof(*all));
+	for (size_t i = 0; i < count; i++)
+		all[i] = (uint32_t)i;
+	framework_plain(&h->framework, &(struct framework_list){ .items = all, .count = count },
+			path, &h->filled, &env);
+	h->program = h->filled.items;
+	return 0;
+}
+
+static int set_up_looks(const struct invocation *inv, struct hunting *h, struct err *err)
 {
 	const struct hunt_options *options = inv->options;
 	struct trial_options close = options->trial;
 	AUTO(mem_freep) char *reason = NULL;
 	struct err unwatched = { 0 };
-	int r = take_budget(options, h, err);
-
-	if (r == 0)
-		r = trial_setup_init(&h->plain, &options->trial, "hunt", inv->program, err);
+	int r = trial_setup_init(&h->plain, &options->trial, "hunt", h->program, err);
 
 	close.observe = OBSERVE_WATCH;
 	if (r == 0)
-		r = trial_setup_init(&h->close, &close, "chase", inv->program, err);
+		r = trial_setup_init(&h->close, &close, "chase", h->program, err);
+	if (r < 0)
+		return r;
 	/* Where nothing can be watched, the other steps of a hunt are still worth their while. */
-	if (r == 0 && h->close.observer != OBSERVE_NONE &&
+	if (h->close.observer != OBSERVE_NONE &&
 	    trial_setup_watch(&h->close, WATCH_AUTO, &reason, &unwatched) < 0)
 		log_note("%s", unwatched.message);
-	limit_time(&h->plain.settings, h->budget_ns);
-	limit_time(&h->close.settings, h->budget_ns);
 	if (reason)
 		log_note("watching through ptrace: %s", reason);
+	limit_time(&h->plain.settings, h->budget_ns);
+	limit_time(&h->close.settings, h->budget_ns);
+	return 0;
+}
+
+static int set_up(const struct invocation *inv, struct hunting *h, struct err *err)
+{
+	const struct hunt_options *options = inv->options;
+	int r = take_budget(options, h, err);
+
 	if (r == 0)
 		r = trial_setup_init(&h->list, &options->trial, "minimize", inv->program, err);
+	limit_time(&h->list.settings, h->budget_ns);
 	if (r == 0)
 		r = find_tests(inv, h, err);
+	if (r == 0)
+		r = fill_in(inv, h, err);
+	if (r == 0)
+		r = set_up_looks(inv, h, err);
 	if (r == 0)
 		r = trial_setup_open(&h->plain, options->common.case_dir, &h->cs, err);
 	if (r < 0)
@@ -220,8 +260,7 @@ static int hunt(const struct invocation *inv, struct hunting *h, struct hunt_res
 		struct err *err)
 {
 	const struct hunt_options *options = inv->options;
-	struct hunt_request request = { .program = inv->program,
-					.jobs = (unsigned int)options->trial.jobs,
+	struct hunt_request request = { .jobs = (unsigned int)options->trial.jobs,
 					.signature = options->signature,
 					.sentinel_dir = options->sentinel,
 					.version = REDHAND_VERSION,
@@ -230,6 +269,7 @@ static int hunt(const struct invocation *inv, struct hunting *h, struct hunt_res
 
 	if (r < 0)
 		return r;
+	request.program = h->program;
 	request.program_path = h->plain.program_path;
 	request.slot_env = &h->plain.slot_env;
 	request.plain = (struct hunt_look){ .settings = &h->plain.settings,

@@ -13,7 +13,6 @@
 #include <unistd.h>
 
 #include "engine/series/settings.h"
-#include "engine/stats/fisher.h"
 #include "engine/stats/rate.h"
 
 #define RARE 0.05	   /* a rate below this */
@@ -23,7 +22,6 @@
 #define TRIALS_RARE 40u
 #define TRIALS_RARE_MOST 400u
 #define TRIALS_CHEAP_MOST 40u
-#define ARMS 3
 
 enum arm_place {
 	ARM_GIVEN,
@@ -118,22 +116,22 @@ bool causes_worth(struct hunt *hunt, struct strbuf *why)
 static int ask_alone(struct hunt *hunt)
 {
 	static const char *const arms[] = { "side-by-side", "alone:jobs=1" };
-	AUTO(compare_result_deinit) struct compare_result result = { 0 };
 	const struct rate *given, *alone;
+	struct attempted seen;
 	double p;
-	int r = hunt_try(hunt,
-			 &(struct trying){ .arms = arms,
-					   .count = 2,
-					   .trials = cheap_trials(hunt),
-					   .program = hunt->program,
-					   .env = hunt->env },
-			 &result, NULL);
+	int r = hunt_attempt(hunt,
+			     &(struct attempt){ .arms = arms,
+						.count = 2,
+						.trials = cheap_trials(hunt),
+						.program = hunt->program,
+						.env = hunt->env },
+			     &seen);
 
-	if (r < 0)
+	if (r < 0 || seen.interrupted)
 		return r;
-	given = &result.arms.items[0].rate;
-	alone = &result.arms.items[1].rate;
-	p = result.p;
+	given = &seen.arms[0];
+	alone = &seen.arms[1];
+	p = attempt_p(given, alone);
 	return decide(hunt,
 		      "alone %" PRIu64 " of %" PRIu64 " trials failed, %u side by side %" PRIu64
 		      " of %" PRIu64 " (p = %.2g): %s",
@@ -148,17 +146,14 @@ static int ask_alone(struct hunt *hunt)
 
 /* All that was run as it was given against the arm: a setting under which it failed twice, when it
  * had not in hundreds of trials, need not wait for more. */
-static double odds(const struct hunt *hunt, const struct compare_result *result, size_t arm)
+static double odds(const struct hunt *hunt, const struct attempted *seen, unsigned int arm,
+		   unsigned int count)
 {
-	const struct rate *given = &result->arms.items[ARM_GIVEN].rate;
-	const struct rate *rate = &result->arms.items[arm].rate;
-	double p = fisher_two_sided(
-		&(struct fisher_table){ .trials_a = given->trials + hunt->summary.rate.trials,
-					.failed_a = given->failed + hunt->summary.rate.failed,
-					.trials_b = rate->trials,
-					.failed_b = rate->failed });
+	const struct rate *given = &seen->arms[ARM_GIVEN];
+	struct rate all = { .trials = given->trials + hunt->rate.trials,
+			    .failed = given->failed + hunt->rate.failed };
 
-	return fmin(1, p * (double)(result->arms.count - 1));
+	return fmin(1, attempt_p(&all, &seen->arms[arm]) * (count - 1));
 }
 
 static void set_look(struct hunt_look *look, char **text, const char *name, const char *line)
@@ -197,7 +192,7 @@ static void adopt_chaos(struct hunt *hunt)
 	adopt(hunt, "chaos", line);
 }
 
-static void describe(const struct hunt *hunt, size_t arm, struct strbuf *sb)
+static void describe(const struct hunt *hunt, unsigned int arm, struct strbuf *sb)
 {
 	if (arm == ARM_CHAOS)
 		strbuf_adds(sb, "disturbed (--chaos)");
@@ -209,34 +204,34 @@ static void describe(const struct hunt *hunt, size_t arm, struct strbuf *sb)
 		strbuf_addf(sb, "%u side by side (-j %u)", other_slots(hunt), other_slots(hunt));
 }
 
-static int settle(struct hunt *hunt, const struct compare_result *result)
+static int settle(struct hunt *hunt, const struct attempted *seen, unsigned int count)
 {
-	const struct rate *given = &result->arms.items[ARM_GIVEN].rate;
-	AUTO(strbuf_deinit) struct strbuf seen = { 0 }, name = { 0 };
-	double best_p = 1;
-	size_t best = 0;
+	AUTO(strbuf_deinit) struct strbuf figures = { 0 }, name = { 0 };
+	double best_p = 1, best_rate = fmax(seen->arms[ARM_GIVEN].rate, hunt->rate.rate);
+	unsigned int best = ARM_GIVEN;
 	int r;
 
-	for (size_t i = 0; i < result->arms.count; i++) {
-		const struct rate *rate = &result->arms.items[i].rate;
-		double p = i > 0 ? odds(hunt, result, i) : 1;
+	for (unsigned int i = 0; i < count; i++) {
+		const struct rate *rate = &seen->arms[i];
+		double p = i > 0 ? odds(hunt, seen, i, count) : 1;
 
-		if (i > 0)
-			strbuf_adds(&seen, ", ");
-		describe(hunt, i, &seen);
-		strbuf_addf(&seen, " %" PRIu64 " of %" PRIu64 " failed", rate->failed, rate->trials);
-		if (i > 0 && p < COMPARE_ALPHA && rate->rate > given->rate &&
-		    rate->rate > hunt->rate.rate &&
-		    (best == 0 || rate->rate > result->arms.items[best].rate.rate)) {
+		strbuf_adds(&figures, i > 0 ? ", " : "");
+		describe(hunt, i, &figures);
+		strbuf_addf(&figures, " %" PRIu64 " of %" PRIu64 " failed", rate->failed,
+			    rate->trials);
+		if (p < COMPARE_ALPHA && rate->rate > best_rate) {
 			best = i;
 			best_p = p;
+			best_rate = rate->rate;
 		}
 	}
-	if (best == 0)
+	if (seen->arms[ARM_GIVEN].trials == 0)
+		return decide(hunt, "no trial came to its end in the time that there was");
+	if (best == ARM_GIVEN)
 		return decide(hunt, "%s: no setting brings it out, so it stays as it is",
-			      strbuf_str(&seen));
+			      strbuf_str(&figures));
 	describe(hunt, best, &name);
-	r = decide(hunt, "%s (p = %.2g): from here on it is run %s", strbuf_str(&seen), best_p,
+	r = decide(hunt, "%s (p = %.2g): from here on it is run %s", strbuf_str(&figures), best_p,
 		   strbuf_str(&name));
 	if (best == ARM_CHAOS)
 		adopt_chaos(hunt);
@@ -248,18 +243,19 @@ static int settle(struct hunt *hunt, const struct compare_result *result)
 static int bring_out(struct hunt *hunt)
 {
 	AUTO(mem_freep) char *slots = mem_printf("slots:jobs=%u", other_slots(hunt));
-	const char *arms[ARMS] = { "given", slots, "chaos:chaos=all" };
-	AUTO(compare_result_deinit) struct compare_result result = { 0 };
-	int r = hunt_try(hunt,
-			 &(struct trying){ .arms = arms,
-					   .count = may_disturb(hunt) ? ARMS : ARMS - 1,
-					   .trials = rare_trials(hunt),
-					   .stop_early = hunt->target != NULL,
-					   .program = hunt->program,
-					   .env = hunt->env },
-			 &result, NULL);
+	const char *arms[] = { "given", slots, "chaos:chaos=all" };
+	unsigned int count = may_disturb(hunt) ? ARRAY_SIZE(arms) : ARRAY_SIZE(arms) - 1;
+	struct attempted seen;
+	int r = hunt_attempt(hunt,
+			     &(struct attempt){ .arms = arms,
+						.count = count,
+						.trials = rare_trials(hunt),
+						.stop_early = hunt->target != NULL,
+						.program = hunt->program,
+						.env = hunt->env },
+			     &seen);
 
-	return r == 0 && result.arms.count > 0 ? settle(hunt, &result) : r;
+	return r == 0 && !seen.interrupted ? settle(hunt, &seen, count) : r;
 }
 
 int stage_causes(struct hunt *hunt)

@@ -172,7 +172,7 @@ static int walk(struct hunt *hunt)
 		hunt->stage = stage->name;
 		if (!last && hunt_over(hunt)) {
 			if (!hunt->ret->interrupted && !hunt->ret->spent)
-				r = decide(hunt, "not begun: the budget is spent");
+				r = decide(hunt, "not begun, nor what follows: the budget is spent");
 			hunt->ret->spent |= !hunt->ret->interrupted;
 			continue;
 		}
@@ -185,7 +185,6 @@ static int walk(struct hunt *hunt)
 			show->begin(show->ctx, (unsigned int)i + 1, ARRAY_SIZE(stages),
 				    stage->title);
 		r = run_stage(hunt, stage);
-		hunt->ret->spent |= hunt_over(hunt) && !hunt->ret->interrupted && !last;
 	}
 	return r;
 }

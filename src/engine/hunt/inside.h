@@ -87,22 +87,37 @@ double hunt_takes(const struct hunt *hunt, uint64_t trials, unsigned int slots);
  * what the target is. */
 int rate_measure(struct hunt *hunt);
 
+/* Does a trial with these signatures (ids, separated by a space) show what is hunted: a crash where
+ * the target is one, else anything that not every run shows? */
+bool hunt_shown(struct hunt *hunt, const struct tally *tally, const char *signatures);
+
+#define ARMS_MAX 4u
+
 /* Arms of a comparison, as `redhand compare` takes them: "alone:jobs=1". */
-struct trying {
+struct attempt {
 	const char *const *arms;
 	unsigned int count;
 	uint64_t trials; /* per arm */
 	bool stop_early;
-	bool (*enough)(void *ctx, const struct tally *tally);
+	/* Enough is known when this arm has failed so often; failures 0: when all trials are run. */
+	unsigned int until_arm;
+	uint64_t until_failures;
 	const char *list; /* of a program with fewer tests, what tells it from others; NULL */
 	char *const *program;
 	const struct strv *env;
 };
 
-/* Runs them in turns; the series is one of `compare`. Arms of `ret` have no names; `ret_series` may be
- * NULL. */
-int hunt_try(struct hunt *hunt, const struct trying *trying, struct compare_result *ret,
-	     struct series_found *ret_series);
+struct attempted {
+	struct rate arms[ARMS_MAX];
+	uint64_t example[ARMS_MAX]; /* a trial that showed it; 0: none did */
+	bool interrupted;
+};
+
+/* Runs them in turns; the series is one of `compare`. */
+int hunt_attempt(struct hunt *hunt, const struct attempt *attempt, struct attempted *ret);
+
+/* Fisher's two-sided p for two rates. */
+double attempt_p(const struct rate *a, const struct rate *b);
 
 int stage_rate(struct hunt *hunt);
 

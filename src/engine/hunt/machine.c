@@ -58,17 +58,15 @@ bool machine_worth(struct hunt *hunt, struct strbuf *why)
 		strbuf_adds(why, "every run fails in the same way, which no broken machine does");
 		return false;
 	}
-	count_signals(hunt, &signs);
-	if (signs.segv + signs.bus + signs.ill == 0) {
-		strbuf_adds(why, "the program stopped itself, it did not stumble");
-		return false;
-	}
 	verdict_judge(&hunt->evidence, &verdict);
 	firm = verdict.firm;
 	verdict_deinit(&verdict);
+	count_signals(hunt, &signs);
 	if (firm)
 		strbuf_adds(why, "what was caught explains it");
-	return !firm;
+	else if (signs.segv + signs.bus + signs.ill == 0)
+		strbuf_adds(why, "the program stopped itself, it did not stumble");
+	return why->len == 0;
 }
 
 /* ---- one core ---- */

@@ -9,7 +9,6 @@
 
 #include <inttypes.h>
 
-#include "engine/stats/fisher.h"
 #include "engine/stats/rate.h"
 
 #define TRIALS_LEAST 8u
@@ -54,34 +53,9 @@ double observers_cost(const struct hunt *hunt)
 	return hunt_takes(hunt, (uint64_t)(2 * expected) + 1, hunt->jobs);
 }
 
-static bool enough(void *ctx, const struct tally *tally)
-{
-	uint64_t trials, failed;
-
-	tally_failed(tally, ARM_IDS, TALLY_ALL, &trials, &failed);
-	return failed >= FAILURES;
-}
-
-/* Its log is kept: what was hit can be read from it. */
-static int find_example(struct hunt *hunt, struct series_id series)
-{
-	AUTO(tally_deinit) struct tally tally = { 0 };
-	int r = tally_load(&tally, hunt->cs, series, hunt->err);
-
-	if (r < 0)
-		return r;
-	VEC_FOREACH (&tally.counts, c)
-		if (c->arm == ARM_IDS && c->cut_short && hunt->ids_trial == 0)
-			hunt->ids_trial = c->trial;
-	return 0;
-}
-
 static int tell(struct hunt *hunt, const struct rate *crash, const struct rate *ids)
 {
-	double p = fisher_two_sided(&(struct fisher_table){ .trials_a = crash->trials,
-							    .failed_a = crash->failed,
-							    .trials_b = ids->trials,
-							    .failed_b = ids->failed });
+	double p = attempt_p(crash, ids);
 	const char *what;
 
 	hunt->ids_hide_it = ids->failed == 0 && p < HIDES_P;
@@ -102,21 +76,22 @@ static int tell(struct hunt *hunt, const struct rate *crash, const struct rate *
 int stage_observers(struct hunt *hunt)
 {
 	static const char *const arms[] = { "crash:observe=crash", "ids:observe=ids" };
-	AUTO(compare_result_deinit) struct compare_result result = { 0 };
-	struct series_found series;
-	int r = hunt_try(hunt,
-			 &(struct trying){ .arms = arms,
-					   .count = 2,
-					   .trials = trials_of(hunt),
-					   .enough = enough,
-					   .list = hunt->short_list[0] ? hunt->short_list : NULL,
-					   .program = hunt->program,
-					   .env = hunt->env },
-			 &result, &series);
+	struct attempted seen;
+	int r = hunt_attempt(hunt,
+			     &(struct attempt){ .arms = arms,
+						.count = 2,
+						.trials = trials_of(hunt),
+						.until_arm = ARM_IDS,
+						.until_failures = FAILURES,
+						.list = hunt->short_list[0] ? hunt->short_list
+									    : NULL,
+						.program = hunt->program,
+						.env = hunt->env },
+			     &seen);
 
-	if (r == 0)
-		r = find_example(hunt, series.id);
-	if (r < 0 || result.interrupted)
+	if (r < 0 || seen.interrupted)
 		return r;
-	return tell(hunt, &result.arms.items[ARM_CRASH].rate, &result.arms.items[ARM_IDS].rate);
+	/* Its log is kept: what was hit can be read from it. */
+	hunt->ids_trial = seen.example[ARM_IDS];
+	return tell(hunt, &seen.arms[ARM_CRASH], &seen.arms[ARM_IDS]);
 }

@@ -13,6 +13,8 @@
 #include "engine/stats/rate.h"
 
 #define FAILURES 8u
+#define TRIALS_FIRST 12u
+#define TRIALS_ALWAYS 40u
 #define TRIALS 60u
 /* When none failed in TRIALS: up to so many, in at most this part of the budget. */
 #define TRIALS_RARE 400u
@@ -30,6 +32,7 @@ static int measure(struct hunt *hunt, uint64_t trials, bool fresh)
 				       .jobs = hunt->jobs,
 				       .trials = trials,
 				       .failures = FAILURES,
+				       .intermittent = true,
 				       .fresh = fresh,
 				       .progress = request->show.progress,
 				       .progress_ctx = request->show.ctx };
@@ -66,8 +69,10 @@ static int choose_target(struct hunt *hunt)
 		     s->rate.failed > hunt->target->rate.failed))
 			hunt->target = s;
 	}
-	if (hunt->target)
-		hunt->rate = hunt->target->rate;
+	/* One bug shows itself in many ways: all that comes and goes is its rate, unless the user
+	 * means one of them. */
+	hunt->rate = hunt->target && (wanted || hunt->target->always) ? hunt->target->rate
+								       : hunt->summary.rate;
 	if (!wanted || hunt->target || hunt->ret->interrupted || hunt->budget.spent)
 		return 0;
 	(void)err_set(hunt->err, -ENOENT,
@@ -107,18 +112,65 @@ static int tell(struct hunt *hunt)
 			      "none of %" PRIu64 " trials failed: a rate above %.2g %% is excluded "
 			      "with 95 %% confidence",
 			      s->rate.trials, s->clean_bound * 100);
-	r = decide(hunt, "%" PRIu64 " of %" PRIu64 " trials failed; the hunt is for %s%s: %s",
-		   s->failed_any, s->rate.trials, hunt->target->signature.id,
-		   hunt->target->always ? ", which every run shows" : "",
+	r = decide(hunt,
+		   "%" PRIu64 " of %" PRIu64 " trials failed%s; the hunt is for %s, %s: %s",
+		   hunt->rate.failed, s->rate.trials,
+		   s->failed_any > hunt->rate.failed ? ", those that always fail left out" : "",
+		   hunt->target->signature.id,
+		   hunt->target->always ? "which every run shows" : "which comes and goes",
 		   hunt->target->signature.summary);
 	return r == 0 ? tell_slots(hunt) : r;
+}
+
+/* So many in all, or as many as the budget has. */
+static uint64_t most_trials(const struct hunt *hunt, uint64_t wanted)
+{
+	uint64_t have = hunt->summary.rate.trials;
+
+	return wanted > have ? have + hunt_trials(hunt, wanted - have) : have;
+}
+
+static bool fails_always(const struct hunt *hunt)
+{
+	return hunt->summary.failed_any > 0 && !hunt->summary.intermittent;
+}
+
+static bool always_crashes(const struct hunt *hunt)
+{
+	VEC_FOREACH (&hunt->summary.signatures.list, s)
+		if (s->always && s->signature.kind == FAILURE_SIGNAL)
+			return true;
+	return false;
+}
+
+static bool may_go_on(const struct hunt *hunt)
+{
+	return !hunt_over(hunt) && !hunt->budget.spent;
+}
+
+/* First a few: what crashes every time needs no more. What only fails every time may hide a crash
+ * that comes now and then, which is what a hunt is for. */
+static int measure_in_steps(struct hunt *hunt, uint64_t earlier)
+{
+	double rare_end;
+	uint64_t first = earlier > TRIALS_FIRST ? earlier : TRIALS_FIRST;
+	int r = measure(hunt, earlier + hunt_trials(hunt, first - earlier), hunt->request->fresh);
+
+	if (r < 0 || !may_go_on(hunt) || (fails_always(hunt) && always_crashes(hunt)))
+		return r;
+	r = measure(hunt, most_trials(hunt, fails_always(hunt) ? TRIALS_ALWAYS : TRIALS), false);
+	if (r < 0 || !may_go_on(hunt) || hunt->summary.failed_any > 0)
+		return r;
+	rare_end = series_now_s() + SHARE_RARE * hunt->request->budget_s;
+	if (hunt->budget.deadline_s > rare_end)
+		hunt->budget.deadline_s = rare_end;
+	return measure(hunt, most_trials(hunt, TRIALS_RARE), false);
 }
 
 int rate_measure(struct hunt *hunt)
 {
 	struct series_found found;
 	struct series_progress progress = { 0 };
-	double rare_end;
 	int r = case_series(hunt->cs, &hunt->plain.identity, 0, &found, hunt->err);
 
 	if (r == 0 && !hunt->request->fresh)
@@ -127,14 +179,7 @@ int rate_measure(struct hunt *hunt)
 		return r;
 	/* Of a hunt that goes on: what was run before is spent. */
 	hunt_count(hunt, 0, 0, progress.trials);
-	r = measure(hunt, progress.trials + hunt_trials(hunt, TRIALS), hunt->request->fresh);
-	rare_end = series_now_s() + SHARE_RARE * hunt->request->budget_s;
-	if (r == 0 && hunt->summary.failed_any == 0 && !hunt_over(hunt) && !hunt->budget.spent) {
-		if (hunt->budget.deadline_s > rare_end)
-			hunt->budget.deadline_s = rare_end;
-		r = measure(hunt, hunt->summary.rate.trials + hunt_trials(hunt, TRIALS_RARE - TRIALS),
-			    false);
-	}
+	r = measure_in_steps(hunt, progress.trials);
 	if (r == 0)
 		hunt_count(hunt, hunt->summary.rate.trials, hunt->summary.failed_any, 0);
 	return r == 0 ? tell(hunt) : r;

@@ -143,6 +143,15 @@ static void take_program(struct investigation *inv, struct series_settings *sett
 	take_options(inv, settings);
 }
 
+/* Of a command with a place for tests, all series run it with different ones in it. */
+static bool has_place(const struct strv *program)
+{
+	for (size_t i = 0; i < program->count; i++)
+		if (strstr(program->items[i], "{tests"))
+			return true;
+	return false;
+}
+
 static bool same_words(const struct strv *a, const struct strv *b)
 {
 	for (size_t i = 0; i < a->count || i < b->count; i++)
@@ -182,7 +191,9 @@ static int read_series(void *ctx, const struct series_row *row, struct err *err)
 	int weight, r;
 
 	known = series_settings_read(row->settings, &settings, NULL) == 0;
-	if (reading->only.count > 0 && known && !same_words(&reading->only, &settings.program)) {
+	if (reading->only.count > 0 && known && !same_words(&reading->only, &settings.program) &&
+	    !(has_place(&settings.program) &&
+	      strcmp(reading->only.items[0], settings.program.items[0]) == 0)) {
 		mem_free(entry.command);
 		return 0;
 	}

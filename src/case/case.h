@@ -244,6 +244,16 @@ int case_trial(struct case_store *cs, struct trial_number number, struct trial_v
 	       struct err *err);
 void trial_view_deinit(struct trial_view *view);
 
+/* Trials of a series that chaos kept on one core, counted per core. */
+struct core_row {
+	int core;
+	uint64_t trials, failed;
+};
+
+typedef void (*core_fn)(void *ctx, const struct core_row *row);
+int case_cores(struct case_store *cs, struct series_id series, core_fn fn, void *ctx,
+	       struct err *err);
+
 struct use_row {
 	double wall_mean_ns, wall_max_ns, user_mean_ns, system_mean_ns;
 	uint64_t peak_kib, leftovers;

@@ -29,6 +29,8 @@ void investigation_deinit(struct investigation *inv)
 {
 	mem_free(inv->case_dir);
 	mem_free(inv->root);
+	mem_free(inv->sentinel);
+	mem_free(inv->report);
 	mem_free(inv->reproduce);
 	mem_free(inv->prove_fix);
 	strv_deinit(&inv->program);

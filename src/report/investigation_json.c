@@ -252,6 +252,7 @@ static json_t *document(const struct investigation *inv, const char *schema)
 	set(object, "decisions", decisions_json(inv));
 	set(object, "reproduce", json_text(inv->reproduce));
 	set(object, "prove_fix", json_text(inv->prove_fix));
+	set(object, "sentinel", json_text(inv->sentinel));
 	set(object, "notes", strings(&inv->notes));
 	return object;
 }
@@ -260,6 +261,7 @@ void report_hunt_json(const struct investigation *inv, FILE *out)
 {
 	json_t *object = document(inv, "redhand/hunt/1");
 
+	set(object, "report", json_text(inv->report));
 	set(object, "seconds", json_number(inv->seconds));
 	set(object, "interrupted", json_boolean(inv->interrupted));
 	json_print(object, out);

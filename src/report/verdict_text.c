@@ -1,5 +1,5 @@
 /*
- * The verdict for a terminal: one screen of at most 80 columns.
+ * The verdict for a terminal: one screen of at most 100 columns.
  *
  * What matters most comes first; stacks and lists are cut to what fits, and the report has all of
  * it. Lines are rows of a label and its text, the text wrapped below itself.
@@ -12,7 +12,7 @@
 
 #include "model/signature.h"
 
-#define COLUMNS 80
+#define COLUMNS 100
 #define LABEL 11
 #define WRITER_FRAMES 4
 #define TESTS_SHOWN 12
@@ -144,6 +144,13 @@ static void source_row(const struct page *page, const struct stack *stack)
 	free(line);
 }
 
+/* Trials were run, and there is nothing to explain. */
+static bool never_failed(const struct investigation *inv)
+{
+	return inv->verdict.class == VERDICT_NOT_CAUGHT && inv->verdict.signature[0] == '\0' &&
+	       inv->counted && inv->summary.failed_any == 0;
+}
+
 static void headline(const struct page *page)
 {
 	const struct verdict *v = &page->inv->verdict;
@@ -151,7 +158,8 @@ static void headline(const struct page *page)
 	paint(page, v->firm ? "\033[1;31m" : "\033[1;33m");
 	(void)fprintf(page->out, "%s%s [%s]",
 		      v->firm || v->class == VERDICT_NOT_CAUGHT ? "" : "probably ",
-		      verdict_class_words(v->class), verdict_class_name(v->class));
+		      never_failed(page->inv) ? "it has not failed" : verdict_class_words(v->class),
+		      verdict_class_name(v->class));
 	paint(page, "\033[0m");
 	(void)fputc('\n', page->out);
 }
@@ -160,7 +168,9 @@ static void confidence(const struct page *page)
 {
 	const struct verdict *v = &page->inv->verdict;
 
-	if (v->class == VERDICT_NOT_CAUGHT || v->watched == 0)
+	if (v->class == VERDICT_NOT_CAUGHT || v->class == VERDICT_NOT_MEMORY ||
+	    v->class == VERDICT_LEAK_GROWTH || v->class == VERDICT_HOST_SUSPECTED ||
+	    v->watched == 0)
 		row(page, "", v->sentence, 3);
 	else if (v->trials > 0)
 		rowf(page, "caught", 2,
@@ -337,6 +347,8 @@ static void commands(const struct page *page)
 		row(page, "repeat", inv->reproduce, 2);
 	if (inv->prove_fix)
 		row(page, "prove fix", inv->prove_fix, 2);
+	if (inv->report)
+		row(page, "report", inv->report, 1);
 }
 
 void report_verdict_text(const struct investigation *inv, bool colour, FILE *out)
@@ -352,7 +364,8 @@ void report_verdict_text(const struct investigation *inv, bool colour, FILE *out
 	failure(&page);
 	tests(&page);
 	hypotheses(&page, HYPOTHESIS_FALSIFIED, "falsified");
-	hypotheses(&page, HYPOTHESIS_OPEN, "open");
+	if (!never_failed(inv))
+		hypotheses(&page, HYPOTHESIS_OPEN, "open");
 	commands(&page);
 }
 

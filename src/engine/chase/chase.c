@@ -32,6 +32,33 @@ static bool out_of_time(const struct chase *chase)
 	return chase->request->deadline_s > 0 && series_now_s() > chase->request->deadline_s;
 }
 
+static enum observer observer_of(enum stage_kind kind)
+{
+	switch (kind) {
+	case STAGE_LOOK:
+	case STAGE_SCOUT:
+		return OBSERVE_IDS;
+	case STAGE_GUARD:
+	case STAGE_RELEASE:
+		return OBSERVE_HEAP;
+	default:
+		return OBSERVE_WATCH;
+	}
+}
+
+/* What was watched is counted apart from what was not. */
+static unsigned int arm_of(enum stage_kind kind)
+{
+	switch (observer_of(kind)) {
+	case OBSERVE_HEAP:
+		return CHASE_ARM_GUARDED;
+	case OBSERVE_IDS:
+		return CHASE_ARM_LOOKING;
+	default:
+		return CHASE_ARM_WATCHED;
+	}
+}
+
 static int chase_next(void *ctx, unsigned int slot, struct run *ret, struct err *err)
 {
 	struct chase *chase = ctx;
@@ -39,7 +66,7 @@ static int chase_next(void *ctx, unsigned int slot, struct run *ret, struct err 
 	if (chase->used >= chase->request->trials || out_of_time(chase))
 		return 0;
 	chase->used++;
-	*ret = (struct run){ .position = chase->next++ };
+	*ret = (struct run){ .position = chase->next++, .arm = arm_of(chase->kind) };
 	return 1;
 }
 
@@ -50,9 +77,7 @@ static void chase_prepare(void *ctx, const struct run *run, struct trial_job *jo
 	series_fill_job(chase->request->program, chase->request->slot_env, job);
 	job->examined = true;
 	job->wild = true;
-	job->observer = chase->kind == STAGE_GUARD				  ? OBSERVE_HEAP
-			: chase->kind == STAGE_LOOK || chase->kind == STAGE_SCOUT ? OBSERVE_IDS
-										  : OBSERVE_WATCH;
+	job->observer = observer_of(chase->kind);
 	if (chase->kind != STAGE_LOOK)
 		strbuf_add(&job->plan_items, chase->items.data, chase->items.len);
 }

@@ -12,6 +12,14 @@
  * of the crash's stack is given. What was written last there before a failure is evidence; if it
  * only copied the value, its source is watched, too.
  */
+
+/* The arms of its series: what its trials were run for. */
+enum chase_arm {
+	CHASE_ARM_LOOKING, /* under ids */
+	CHASE_ARM_WATCHED,
+	CHASE_ARM_GUARDED, /* under heap, with watches */
+};
+
 struct chase_request {
 	struct series_identity identity;
 	struct trial_settings *settings; /* plan items are added to its trials */

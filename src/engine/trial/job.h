@@ -43,6 +43,14 @@ enum trial_flags {
 	TRIAL_TRACED = 1 << 2,	  /* watches go through a tracer, not through perf */
 };
 
+/* What all trials of a command may use together, in however many series they are. The runner keeps
+ * count and ends a run that has used it up. */
+struct trial_budget {
+	double deadline_s; /* CLOCK_MONOTONIC: trials that run then are ended; 0: none */
+	uint64_t trials;   /* that may still be started; UINT64_MAX: any number */
+	bool spent;	   /* a run was ended because of it */
+};
+
 struct fail_on {
 	char *pattern;
 	regex_t regex;
@@ -70,6 +78,7 @@ struct trial_settings {
 	bool chaos_seeded;   /* every trial gets the draw of … */
 	uint64_t chaos_seed; /* … this; else each has a seed of its own */
 	struct strbuf plan_items; /* of every trial's plan (wire/plan.h), one after the other */
+	struct trial_budget *budget; /* the caller's, shared; NULL: none */
 };
 
 /* A file that the slot puts into the trial's directory before it starts the command. */

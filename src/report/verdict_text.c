@@ -440,6 +440,15 @@ static void evidence_rows(const struct page *page)
 	}
 }
 
+static void note_rows(const struct page *page)
+{
+	if (page->inv->notes.count == 0)
+		return;
+	title(page, "Notes");
+	for (size_t i = 0; i < page->inv->notes.count; i++)
+		row(page, "", page->inv->notes.items[i], 0);
+}
+
 void report_investigation_text(const struct investigation *inv, bool colour, FILE *out)
 {
 	struct page page = { inv, colour, out };
@@ -458,5 +467,6 @@ void report_investigation_text(const struct investigation *inv, bool colour, FIL
 	}
 	timeline(&page);
 	hypothesis_rows(&page);
+	note_rows(&page);
 	evidence_rows(&page);
 }

@@ -1,6 +1,5 @@
 #include "engine/investigation/investigation.h"
 
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -13,7 +12,6 @@
 #include "engine/series/settings.h"
 #include "engine/series/tally.h"
 #include "engine/stats/rate.h"
-#include "engine/verdict/verdict.h"
 
 struct reading {
 	struct case_store *cs;
@@ -415,28 +413,11 @@ static void rate_of_full_list(struct investigation *inv)
 	inv->summary.clean_runs_for_99 = rate_clean_runs(inv->trigger.full.rate, 0.99);
 }
 
-static int read_verdict(struct case_store *cs, struct investigation *ret, struct err *err)
-{
-	int r = case_evidence(cs, &ret->evidence, err);
-
-	if (r == 0)
-		r = case_verdict(cs, &ret->verdict, err);
-	if (r == 0)
-		ret->judged = true;
-	if (r != -ENOENT)
-		return r;
-	if (ret->evidence.list.count > 0) {
-		verdict_judge(&ret->evidence, &ret->verdict);
-		ret->judged = true;
-	}
-	return 0;
-}
-
 int investigation_read(struct case_store *cs, struct investigation *ret, struct err *err)
 {
 	struct investigation inv = { .case_dir = mem_strdup(case_dir(cs)) };
 	struct reading reading = { .cs = cs, .inv = &inv, .weight = -1 };
-	int r = read_verdict(cs, &inv, err);
+	int r = judgement_read(cs, &inv.evidence, &inv.verdict, &inv.judged, err);
 
 	if (r == 0 && inv.judged)
 		r = case_series_each(cs, find_hunted, &reading, err);
@@ -451,6 +432,8 @@ int investigation_read(struct case_store *cs, struct investigation *ret, struct 
 	strv_deinit(&reading.only);
 	if (r == 0)
 		r = case_decisions(cs, &inv.decisions, err);
+	if (r == 0)
+		r = people_read(cs, &inv, err);
 	if (r < 0) {
 		investigation_deinit(&inv);
 		return r;

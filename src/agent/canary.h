@@ -38,6 +38,7 @@
 extern HIDDEN struct canary_state {
 	bool planned, on;
 	uint64_t seed;
+	uint64_t poison_part; /* of a freed block, at either end, that is overwritten */
 	struct plan_heap plan;
 } canary;
 

@@ -16,13 +16,13 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "agent/canary.h"
 #include "agent/guard.h"
 
 struct block;
 
 #define QUARANTINE_LEAVES_MAX 64u
 #define QUARANTINED_SIZE_SHIFT 48u
-#define POISON_PART 256u
 
 /* Memory that libc is to have back, once the guard is left. */
 struct quarantine_leaves {
@@ -82,11 +82,12 @@ bool poison_whole(uint64_t start, uint64_t size);
 
 /* The parts of a freed block that are overwritten: [start, head) and [tail, start + size). What is
  * overwritten is read again, cold, when the block leaves: of a large one, both ends are enough to
- * notice somebody who still uses it. */
+ * notice somebody who still uses it. With poison by chance it is all of it, since whoever reads it
+ * anywhere is to be found. */
 static inline void poison_parts(uint64_t start, uint64_t size, uint64_t *ret_head,
 				uint64_t *ret_tail)
 {
-	const uint64_t part = POISON_PART;
+	const uint64_t part = canary.poison_part;
 
 	*ret_head = size <= 2 * part ? start + size : start + part;
 	*ret_tail = size <= 2 * part ? start + size : (start + size - part) & ~7ull;

@@ -14,6 +14,7 @@
 #include "agent/chaos.h"
 #include "agent/guard.h"
 #include "agent/log.h"
+#include "agent/quarantine.h"
 #include "agent/real.h"
 
 #define PAGE 4096u
@@ -44,19 +45,13 @@ static __attribute__((noinline)) void *malloc_other(size_t size)
 
 /* Where blocks have guards. The common case first: the block's place in the table is there already,
  * so that it cannot fail to be noted. */
-static __attribute__((noinline)) void *malloc_guarded(size_t size)
+static inline __attribute__((always_inline)) void *begun_guarded(void *base, size_t size,
+								 struct caller caller)
 {
 	const enum log_api api = (enum log_api)(LOG_API_MALLOC | 1 << BLOCK_FRONT_SHIFT);
-	uint32_t shift = blocks_state.spaces[BLOCKS_HEAP].shift;
-	void *base =
-		likely(size < BLOCKS_LARGE) ? real.malloc(canary_room(CANARY_FRONT, size)) : NULL;
 	uint64_t start = (uint64_t)base + CANARY_FRONT;
-	struct caller caller = CALLER_BARE;
-	const uint32_t *window;
+	const uint32_t *window = block_window(&blocks_state.spaces[BLOCKS_HEAP], start);
 
-	if (unlikely(!base)) /* large, or no memory: what is in quarantine may help */
-		return canary_allocate(0, size, 0, LOG_API_MALLOC, caller);
-	window = block_window(&blocks_state.spaces[BLOCKS_HEAP], start);
 	if (unlikely(!window || !*window || !thread_self || thread_self->busy ||
 		     start % CANARY_FRONT))
 		return canary_take(base, CANARY_FRONT, size, LOG_API_MALLOC, caller);
@@ -64,7 +59,30 @@ static __attribute__((noinline)) void *malloc_guarded(size_t size)
 	if (unlikely(agent_ids_slow()))
 		return block_begin_slow((void *)start, size, BLOCKS_HEAP, api,
 					(const uint64_t *)caller.frame);
-	return block_begin(BLOCKS_HEAP, shift, (void *)start, size, api, caller);
+	return block_begin(BLOCKS_HEAP, blocks_state.spaces[BLOCKS_HEAP].shift, (void *)start, size,
+			   api, caller);
+}
+
+static __attribute__((noinline)) void *malloc_guarded(size_t size)
+{
+	void *base =
+		likely(size < BLOCKS_LARGE) ? real.malloc(canary_room(CANARY_FRONT, size)) : NULL;
+	struct caller caller = CALLER_BARE;
+
+	if (unlikely(!base)) /* large, or no memory: what is in quarantine may help */
+		return canary_allocate(0, size, 0, LOG_API_MALLOC, caller);
+	return begun_guarded(base, size, caller);
+}
+
+static __attribute__((noinline)) void *calloc_guarded(size_t size)
+{
+	void *base = likely(size < BLOCKS_LARGE) ? real.calloc(1, canary_room(CANARY_FRONT, size))
+						 : NULL;
+	struct caller caller = CALLER_BARE;
+
+	if (unlikely(!base))
+		return canary_allocate(0, size, CANARY_ZEROED, LOG_API_MALLOC, caller);
+	return begun_guarded(base, size, caller);
 }
 
 static __attribute__((noinline)) void *malloc_unlike(size_t size)
@@ -119,6 +137,9 @@ static __attribute__((noinline)) void free_guarded(void *ptr)
 {
 	struct caller caller = CALLER_BARE;
 
+	if (likely(agent_switch.ids == AGENT_IDS_GUARDED) &&
+	    likely(quarantine_free(ptr, LOG_API_MALLOC, caller.return_address, caller.frame)))
+		return;
 	if (agent_ids_guarded())
 		canary_free(ptr, LOG_BY_FREE, caller);
 	else /* retired, or in a child that libc does not know of */
@@ -176,11 +197,8 @@ EXPORT void *calloc(size_t count, size_t size)
 	void *ptr;
 
 	chaos_at((uint64_t)__builtin_return_address(0));
-	if (guarded_array(count, size, &total)) {
-		struct caller caller = CALLER_BARE;
-
-		return canary_allocate(0, total, CANARY_ZEROED, LOG_API_MALLOC, caller);
-	}
+	if (guarded_array(count, size, &total))
+		return calloc_guarded(total);
 	ptr = real.calloc(count, size);
 	struct caller caller = CALLER_BARE;
 

@@ -168,6 +168,10 @@ static bool own_fault(int signo, const siginfo_t *info, ucontext_t *context)
 	if (signo == SIGTRAP && info->si_code == SI_KERNEL &&
 	    (hooked_trap_sigsafe(context) || watch_ptrace_unanswered_sigsafe(context)))
 		return true;
+	if (signo == SIGBUS && log_holds_sigsafe(address) && log_patch_hole_sigsafe(address)) {
+		agent_retire_sigsafe(LOG_RETIRED_DISK);
+		return true;
+	}
 	/* Reading a broken stack or a library that goes away: what __builtin_longjmp would do. */
 	if ((signo == SIGSEGV || signo == SIGBUS) && self && self->recovery_armed &&
 	    (uint64_t)gregs[REG_RIP] - agent.text_low < agent.text_high - agent.text_low) {
@@ -175,10 +179,6 @@ static bool own_fault(int signo, const siginfo_t *info, ucontext_t *context)
 		gregs[REG_RBP] = (greg_t)self->recovery[0];
 		gregs[REG_RIP] = (greg_t)self->recovery[1];
 		gregs[REG_RSP] = (greg_t)self->recovery[2];
-		return true;
-	}
-	if (signo == SIGBUS && log_holds_sigsafe(address) && log_patch_hole_sigsafe(address)) {
-		agent_retire_sigsafe(LOG_RETIRED_DISK);
 		return true;
 	}
 	return false;

@@ -90,16 +90,18 @@ static void piece_read(void *ctx, const struct scan_piece *piece)
 	for (i = 0; i < piece->count; i++) {
 		const struct target *target;
 		struct log_holder holder;
+		uint64_t value;
 
 		i = words_find(piece->words, i, piece->count, low, high);
 		if (i == piece->count)
 			return;
-		target = target_at(sweep, piece->words[i]);
+		value = __atomic_load_n(&piece->words[i], __ATOMIC_RELAXED);
+		target = target_at(sweep, value);
 		if (!target)
 			continue;
 		memset(&holder, 0, sizeof(holder));
 		holder.where = piece->at + i * sizeof(uint64_t);
-		holder.value = piece->words[i];
+		holder.value = value;
 		if (holder.where >= target->start && holder.where < target->end)
 			continue; /* its own */
 		if (holder.where >= sweep->handler_low && holder.where < sweep->handler_high)

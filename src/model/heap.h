@@ -142,6 +142,7 @@ struct heap_report {
 	VEC(struct heap_finding) findings;  /* seen most often first */
 	VEC(struct heap_dangling) dangling; /* those that were used first */
 	uint64_t contexts; /* that the chance of being overwritten was tested for */
+	uint64_t needed;   /* failing trials that it takes at least to tell one of so many */
 	VEC(struct heap_suspect) suspects;
 	uint64_t blocks;      /* that were looked at in last rounds */
 	uint64_t swept;	      /* freed blocks whose holders were looked for */

@@ -184,6 +184,7 @@ void report_heap_json(const struct heap_report *report, FILE *out)
 		(void)json_array_append_new(dangling, dangling_json(d));
 	set(object, "dangling", dangling);
 	set(object, "contexts", count(report->contexts));
+	set(object, "failing_needed", count(report->needed));
 	VEC_FOREACH (&report->suspects, suspect)
 		(void)json_array_append_new(suspects, suspect_json(suspect));
 	set(object, "suspects", suspects);

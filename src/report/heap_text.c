@@ -245,6 +245,13 @@ static void print_suspects(const struct heap_report *report, bool verbose, FILE 
 		      report->suspects.count > 0
 			      ? ""
 			      : "; with none of them does the failure go, as far as can be told");
+	if (report->suspects.count == 0 && report->heap.failed > 0 &&
+	    report->heap.failed < report->needed)
+		(void)fprintf(out,
+			      "%" PRIu64 " of %" PRIu64 " trials failed; to tell one of so many "
+			      "contexts it takes at least %" PRIu64
+			      " that do: more trials with -n\n",
+			      report->heap.failed, report->heap.trials, report->needed);
 	VEC_FOREACH (&report->suspects, suspect) {
 		(void)fprintf(out, "\n   context %s: its freed blocks are read (p = %.2g)\n",
 			      suspect->context, suspect->p);

@@ -344,7 +344,7 @@ static void commands(const struct page *page)
 	if (inv->verdict.next)
 		row(page, "next", inv->verdict.next, 2);
 	if (inv->reproduce)
-		row(page, "repeat", inv->reproduce, 2);
+		row(page, "repeat", inv->reproduce, 5);
 	if (inv->prove_fix)
 		row(page, "prove fix", inv->prove_fix, 2);
 	if (inv->report)

@@ -31,7 +31,8 @@ static void take_list(struct hunt *hunt, const struct minimize_result *result)
 	if (result->verdict != MINIMAL_FOUND || result->plain_differs || result->argv.count == 0)
 		return;
 	strv_copy(&hunt->short_program, result->argv.items);
-	strv_copy(&hunt->short_env, hunt->request->slot_env->items);
+	for (size_t i = 0; i < hunt->request->slot_env->count; i++)
+		strv_add(&hunt->short_env, hunt->request->slot_env->items[i]);
 	for (size_t i = 0; i < result->env.count; i++)
 		strv_add(&hunt->short_env, result->env.items[i]);
 	hunt->program = hunt->short_program.items;

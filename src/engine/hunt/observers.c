@@ -24,7 +24,7 @@ enum arm_place {
 static uint64_t trials_of(const struct hunt *hunt)
 {
 	/* So many clean ones in a row are no chance any more. */
-	uint64_t wanted = rate_clean_runs(hunt->rate.rate, 0.999);
+	uint64_t wanted = rate_clean_runs(hunt->rate.rate, 0.9999);
 
 	return wanted < TRIALS_LEAST ? TRIALS_LEAST : wanted < TRIALS_MOST ? wanted : TRIALS_MOST;
 }

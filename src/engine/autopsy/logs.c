@@ -545,6 +545,7 @@ static void name_walked(struct event_log *log, const struct log_item *item,
 			break;
 		symbols_name(symbols, &snapshot, address, 0, &whole);
 	}
+	symbols_complete(symbols, &snapshot, &whole);
 	whole.end = seen->walk == LOG_WALK_WHOLE ? STACK_COMPLETE : STACK_TOO_DEEP;
 	/* operator new of the C++ library calls a hook of ours out of another one. */
 	drop_agent_frames(log, &whole, ret);

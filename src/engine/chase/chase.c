@@ -268,6 +268,20 @@ static bool stake_out(struct chase *chase, unsigned int round)
 	return chase->stakeout.list.count > 0 && (round == 0 || any);
 }
 
+/* Last: any block of the context that the first block among the homes has. */
+static bool stake_context(struct chase *chase)
+{
+	const struct trail *trail = &chase->first.trail;
+
+	stakeout_deinit(&chase->stakeout);
+	chase->stakeout = (struct stakeout){ 0 };
+	for (unsigned int i = 0; i < trail->steps.count && i < LEVELS_MAX; i++)
+		if (stakeout_add_step(&chase->stakeout, &chase->first.scene,
+				      &trail->steps.items[i], i, STAKE_CONTEXT, 0))
+			return true;
+	return false;
+}
+
 int chase_plan(struct chase *chase, struct err *err)
 {
 	int r;
@@ -383,16 +397,22 @@ static void forget_sights(struct chase *chase)
 
 static int watch_homes(struct chase *chase, struct err *err)
 {
+	bool by_context = false;
 	int r = 0;
 
-	for (unsigned int round = 0; r == 0 && chase_may_go_on(chase); round++) {
-		if (!stake_out(chase, round))
-			break;
+	for (unsigned int round = 0; r == 0 && !by_context && chase_may_go_on(chase); round++) {
+		if (!stake_out(chase, round)) {
+			by_context = true;
+			if (!stake_context(chase))
+				break;
+		}
 		chase_say(chase,
-		    round == 0 ? "watching %zu home%s by the key of their blocks"
-			       : "the keys did not lead to the victim: watching %zu home%s as what "
-				 "a function on the crash's stack is given",
-		    chase->stakeout.list.count, chase->stakeout.list.count == 1 ? "" : "s");
+			  round == 0 ? "watching %zu home%s by the key of their blocks"
+			  : by_context
+				  ? "watching %zu home%s in any block of the same context"
+				  : "the keys did not lead to the victim: watching %zu home%s as "
+				    "what a function on the crash's stack is given",
+			  chase->stakeout.list.count, chase->stakeout.list.count == 1 ? "" : "s");
 		r = run_round(chase, err);
 		if (chase->round_watched > 0)
 			break;

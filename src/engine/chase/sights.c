@@ -136,10 +136,9 @@ static void see_level(struct chase *chase, struct clues *clues, const struct wat
 		see_race(chase, log, in, &sight, &result);
 	}
 	see_target(chase, clues, step, &result, &sight);
-	if (stake->by == STAKE_KEY) {
-		chase->key_tried++;
-		chase->key_right += sight.watched;
-	}
+	sight.by_key = stake->by == STAKE_KEY;
+	sight.same_block = sight.by_key && sight.watched &&
+			   step->in.size == chase->first.trail.steps.items[stake->level].in.size;
 	VEC_PUSH(&chase->levels[stake->level].sights, sight);
 }
 
@@ -209,6 +208,20 @@ static void see_harmless(struct chase *chase, const struct watch_log *log, uint6
 	}
 }
 
+/* Per trial: did a key lead to the block that was hit? */
+static void count_keys(struct chase *chase, uint64_t trial)
+{
+	bool tried = false, right = false;
+
+	for (unsigned int i = 0; i < LEVELS_MAX; i++)
+		VEC_FOREACH (&chase->levels[i].sights, sight) {
+			tried |= sight->trial == trial && sight->by_key;
+			right |= sight->trial == trial && sight->same_block;
+		}
+	chase->key_tried += tried;
+	chase->key_right += right;
+}
+
 void read_failing(struct chase *chase)
 {
 	AUTO(clues_deinit) struct clues clues = { 0 };
@@ -235,6 +248,7 @@ void read_failing(struct chase *chase)
 		else if (stake->level >= LEVELS_MAX)
 			see_source(chase, &clues, &log, in, stake);
 	}
+	count_keys(chase, clues.trial);
 	for (unsigned int i = 0; i < LEVELS_MAX; i++)
 		VEC_FOREACH (&chase->levels[i].sights, sight)
 			watched |= sight->trial == clues.trial && sight->watched &&

@@ -327,22 +327,38 @@ static bool unwritten(const struct level *level)
  * was caught leaving the value. -1: none. */
 static int telling_level(const struct chase *chase)
 {
-	int caught = -1;
+	int caught = -1, healthy = -1;
 
 	for (unsigned int i = 0; i < LEVELS_MAX; i++) {
-		size_t stale = 0, writes = 0;
+		size_t stale = 0, writes = 0, sound = 0;
 
 		VEC_FOREACH (&chase->levels[i].sights, sight) {
 			stale += sight->stale;
-			writes += sight->write.write != NULL;
+			writes += sight->write.write != NULL && !sight->healthy;
+			sound += sight->write.write != NULL && sight->healthy;
 		}
+		if (healthy < 0 && sound > 0)
+			healthy = (int)i;
 		if (stale > 0)
 			return (int)i;
 		/* Never written, and not zero: what was there before the block was. */
 		if (caught < 0 && (writes > 0 || unwritten(&chase->levels[i])))
 			caught = (int)i;
 	}
-	return caught;
+	return caught >= 0 ? caught : healthy;
+}
+
+/* All that was caught there is how a pointer to a live block came to its place. */
+static bool is_healthy(const struct level *level)
+{
+	size_t writes = 0;
+
+	VEC_FOREACH (&level->sights, sight) {
+		writes += sight->write.write != NULL;
+		if (sight->write.write && !sight->healthy)
+			return false;
+	}
+	return writes > 0;
 }
 
 /* Did what was caught there only copy the value? Then the home it came from, in most trials. */
@@ -498,8 +514,9 @@ static int chase_all(struct chase *chase, struct err *err)
 		  chase->first.trail.steps.count == 1 ? "" : "s");
 	r = watch_homes(chase, err);
 	level = telling_level(chase);
-	if (r == 0 && (is_ambiguous(chase, level) || (level < 0 && wants_heap(chase))) &&
-	    chase_may_go_on(chase))
+	if (r == 0 && chase_may_go_on(chase) &&
+	    (is_ambiguous(chase, level) ||
+	     ((level < 0 || is_healthy(&chase->levels[level])) && wants_heap(chase))))
 		r = guards_instead(chase, &told, err);
 	if (r < 0 || told)
 		return r;

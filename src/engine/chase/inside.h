@@ -23,6 +23,7 @@
 struct sight {
 	uint64_t trial;
 	bool watched, since_birth;
+	bool healthy;		 /* what stands there is a pointer to a live block */
 	bool by_key, same_block; /* watched by its key; and that led to it */
 	struct log_watch_row row; /* how it was watched */
 	struct victim victim;

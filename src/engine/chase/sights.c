@@ -136,6 +136,10 @@ static void see_level(struct chase *chase, struct clues *clues, const struct wat
 		see_race(chase, log, in, &sight, &result);
 	}
 	see_target(chase, clues, step, &result, &sight);
+	/* A pointer to the live block that the next home is in did what it should. */
+	sight.healthy = stake->level > 0 && !sight.stale && step->to.id != 0 &&
+			step->to.state == LOG_BLOCK_LIVE && step->to.relation == LOG_INSIDE &&
+			step->to_former.id == 0;
 	sight.by_key = stake->by == STAKE_KEY;
 	sight.same_block = sight.by_key && sight.watched &&
 			   step->in.size == chase->first.trail.steps.items[stake->level].in.size;
@@ -252,7 +256,8 @@ void read_failing(struct chase *chase)
 	for (unsigned int i = 0; i < LEVELS_MAX; i++)
 		VEC_FOREACH (&chase->levels[i].sights, sight)
 			watched |= sight->trial == clues.trial && sight->watched &&
-				   (sight->write.write || sight->stale || sight->since_birth);
+				   ((sight->write.write && !sight->healthy) || sight->stale ||
+				    sight->since_birth);
 	chase->round_watched += watched;
 	see_harmless(chase, &log, chase->number, true, &clues);
 	clues_tell(&clues, chase->symbols, &chase->report, &chase->ret->evidence);

@@ -119,16 +119,35 @@ static bool from_runtime(const struct frame *frame)
 	return false;
 }
 
-static const struct frame *first_telling(const struct stack *stack, size_t from)
+/* A container's own code does what it is told: the C++ library, and its headers that were compiled
+ * into the program. */
+static bool is_container(const struct frame *frame)
+{
+	const char *slash = frame->module ? strrchr(frame->module, '/') : NULL;
+
+	return (frame->file && strstr(frame->file, "/include/c++/")) ||
+	       (slash && (strncmp(slash, "/libstdc++", 10) == 0 ||
+			  strncmp(slash, "/libc++", 7) == 0));
+}
+
+static const struct frame *first_of(const struct stack *stack, size_t from, bool plain)
 {
 	for (size_t i = from; i < stack->count; i++) {
 		const struct frame *frame = &stack->frames[i];
 
 		if ((frame->function || frame->module) && !from_runtime(frame) &&
-		    !(frame->flags & FRAME_SIGNAL))
+		    !(frame->flags & FRAME_SIGNAL) &&
+		    (plain || !(frame->flags & FRAME_WRAPPER || is_container(frame))))
 			return frame;
 	}
 	return NULL;
+}
+
+static const struct frame *first_telling(const struct stack *stack, size_t from)
+{
+	const struct frame *found = first_of(stack, from, false);
+
+	return found ? found : first_of(stack, from, true);
 }
 
 const struct frame *crash_site(const struct crash *crash)

@@ -442,6 +442,25 @@ static const struct log_crash *crash_behind(const struct log_crash *crash)
 	return again ? &handed_on.crash : crash;
 }
 
+#define OTHER_WAIT_STEPS 1000u /* of a millisecond */
+
+/* The first thread that dies has the word. One that dies while the first is still writing would end
+ * the process under it, and with a record of its own that lacks what the first holds; so it
+ * waits for the end, but not for ever: the first may have run into the damage. */
+static void let_first_finish(void)
+{
+	static uint32_t first; /* atomic */
+	struct timespec step = { 0, 1000000 };
+	uint32_t self = (uint32_t)raw_syscall0(SYS_gettid), none = 0, i;
+
+	if (__atomic_compare_exchange_n(&first, &none, self, false, __ATOMIC_RELAXED,
+					__ATOMIC_RELAXED) ||
+	    none == self)
+		return;
+	for (i = 0; i < OTHER_WAIT_STEPS; i++)
+		(void)raw_syscall2(SYS_nanosleep, (long)&step, 0);
+}
+
 uint64_t crash_record_sigsafe(int signo, const siginfo_t *info, const ucontext_t *context,
 			      uint32_t flags, const struct sigaction *action)
 {
@@ -453,6 +472,8 @@ uint64_t crash_record_sigsafe(int signo, const siginfo_t *info, const ucontext_t
 
 	if (!agent_switch.crash || !agent_owns_process_sigsafe())
 		return 0;
+	if (flags & LOG_CRASH_FINAL)
+		let_first_finish();
 	if (flags & LOG_CRASH_FORWARDED)
 		light = __atomic_load_n(&log_map.header->forwarded_faults, __ATOMIC_RELAXED) >=
 			FULL_PROVISIONAL;

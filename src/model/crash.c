@@ -142,6 +142,18 @@ static bool is_service(const struct frame *frame)
 	return false;
 }
 
+/* A container's own code does what it is told: the C++ library, and its headers that were compiled
+ * into the program. */
+static bool is_container(const struct frame *frame)
+{
+	const char *slash = frame->module ? strrchr(frame->module, '/') : NULL;
+
+	return (frame->file && strstr(frame->file, "/include/c++/")) ||
+	       (slash && (strncmp(slash, "/libstdc++", 10) == 0 ||
+			  strncmp(slash, "/libc++", 7) == 0));
+}
+
+/* The first frame that is not there for whoever calls it; where all are, the first. */
 static const struct frame *first_telling(const struct stack *stack, size_t from)
 {
 	const struct frame *service = NULL;
@@ -152,7 +164,7 @@ static const struct frame *first_telling(const struct stack *stack, size_t from)
 		if ((!frame->function && !frame->module) || from_runtime(frame) ||
 		    (frame->flags & FRAME_SIGNAL))
 			continue;
-		if (!is_service(frame))
+		if (!(frame->flags & FRAME_WRAPPER) && !is_container(frame) && !is_service(frame))
 			return frame;
 		if (!service)
 			service = frame;

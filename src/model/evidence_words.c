@@ -225,6 +225,11 @@ static void hop(const struct hop_seen *h, struct strbuf *sb)
 		    ": caught in %" PRIu64 " of %" PRIu64
 		    " failing trials in which the victim was watched, %" PRIu64 " trials run",
 		    h->caught, h->watched, h->trials);
+	if (h->key_tried > 0)
+		strbuf_addf(sb,
+			    "; the block's key led to the victim in %" PRIu64 " of %" PRIu64
+			    " failing trials",
+			    h->key_right, h->key_tried);
 	if (h->inferred)
 		strbuf_addf(sb, "; %s", h->inferred);
 }

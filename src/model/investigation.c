@@ -60,6 +60,20 @@ const struct crash *investigation_crash(const struct investigation *inv)
 	return NULL;
 }
 
+bool investigation_keys(const struct investigation *inv, uint64_t *ret_right, uint64_t *ret_tried)
+{
+	bool found = false;
+
+	VEC_FOREACH (&inv->evidence.list, e)
+		if (e->kind == EVIDENCE_HOP && e->hop->key_tried > 0 &&
+		    (!found || e->hop->key_tried > *ret_tried)) {
+			*ret_right = e->hop->key_right;
+			*ret_tried = e->hop->key_tried;
+			found = true;
+		}
+	return found;
+}
+
 const char *investigation_path(const struct investigation *inv, const char *file)
 {
 	size_t len = inv->root ? strlen(inv->root) : 0;

@@ -63,5 +63,9 @@ void investigation_deinit(struct investigation *inv);
 /* The crash that the verdict speaks of, or the one of the most frequent failure; NULL. */
 const struct crash *investigation_crash(const struct investigation *inv);
 
+/* In how many of the failing trials that were watched by it the key of a block led to the victim;
+ * false when none was. */
+bool investigation_keys(const struct investigation *inv, uint64_t *ret_right, uint64_t *ret_tried);
+
 /* A file as it is shown: relative to the project's root where it lies below it. */
 const char *investigation_path(const struct investigation *inv, const char *file);

@@ -164,6 +164,19 @@ static void headline(const struct page *page)
 	(void)fputc('\n', page->out);
 }
 
+/* Whether the block that was watched is the one that was hit in that trial is measured. */
+static void found_again(const struct page *page)
+{
+	uint64_t right, tried;
+
+	if (investigation_keys(page->inv, &right, &tried))
+		rowf(page, "keys", 2,
+		     "led to the victim in %" PRIu64 " of %" PRIu64
+		     " failing trials (same allocation, number and size)%s",
+		     right, tried,
+		     right * 2 < tried ? ": it was found again by other means" : "");
+}
+
 static void confidence(const struct page *page)
 {
 	const struct verdict *v = &page->inv->verdict;
@@ -183,6 +196,7 @@ static void confidence(const struct page *page)
 		     v->watched);
 	for (size_t i = 0; i < v->doubts.count && i < 3; i++)
 		row(page, i == 0 ? "but" : "", v->doubts.items[i], 2);
+	found_again(page);
 }
 
 static const struct evidence *holder_evidence(const struct page *page)

@@ -303,6 +303,20 @@ static bool stake_out(struct chase *chase, unsigned int round)
 	return chase->stakeout.list.count > 0 && (round == 0 || any);
 }
 
+/* Last: any block of the context that the first block among the homes has. */
+static bool stake_context(struct chase *chase)
+{
+	const struct trail *trail = &chase->first.trail;
+
+	stakeout_deinit(&chase->stakeout);
+	chase->stakeout = (struct stakeout){ 0 };
+	for (unsigned int i = 0; i < trail->steps.count && i < LEVELS_MAX; i++)
+		if (stakeout_add_step(&chase->stakeout, &chase->first.scene,
+				      &trail->steps.items[i], i, STAKE_CONTEXT, 0))
+			return true;
+	return false;
+}
+
 int chase_plan(struct chase *chase, struct err *err)
 {
 	int r;
@@ -362,16 +376,19 @@ static bool was_watched(const struct level *level)
  * accused only where that block's own bytes were watched, too: they may be what was damaged. */
 static int telling_level(const struct chase *chase)
 {
-	int caught = -1;
+	int caught = -1, healthy = -1;
 	bool watched = true;
 
 	for (unsigned int i = 0; i < LEVELS_MAX; i++) {
-		size_t stale = 0, writes = 0;
+		size_t stale = 0, writes = 0, sound = 0;
 
 		VEC_FOREACH (&chase->levels[i].sights, sight) {
 			stale += sight->stale;
-			writes += sight->write.write != NULL;
+			writes += sight->write.write != NULL && !sight->healthy;
+			sound += sight->write.write != NULL && sight->healthy;
 		}
+		if (healthy < 0 && sound > 0)
+			healthy = (int)i;
 		if (stale > 0)
 			return (int)i;
 		/* Never written, and not zero: what was there before the block was. */
@@ -379,7 +396,20 @@ static int telling_level(const struct chase *chase)
 			caught = (int)i;
 		watched &= was_watched(&chase->levels[i]);
 	}
-	return caught;
+	return caught >= 0 ? caught : healthy;
+}
+
+/* All that was caught there is how a pointer to a live block came to its place. */
+static bool is_healthy(const struct level *level)
+{
+	size_t writes = 0;
+
+	VEC_FOREACH (&level->sights, sight) {
+		writes += sight->write.write != NULL;
+		if (sight->write.write && !sight->healthy)
+			return false;
+	}
+	return writes > 0;
 }
 
 /* Did what was caught there only copy the value? Then the home it came from, in most trials. */
@@ -445,18 +475,22 @@ static void forget_sights(struct chase *chase)
 
 static int watch_homes(struct chase *chase, struct err *err)
 {
+	bool by_context = false;
 	int r = 0;
 
-	for (unsigned int round = 0; r == 0 && chase_may_go_on(chase); round++) {
-		if (!stake_out(chase, round))
-			break;
-		chase_say(
-			chase,
-			round == 0
-				? "watching %zu home%s by the key of their blocks"
-				: "the keys did not lead to the victim: watching %zu home%s as what "
-				  "a function on the crash's stack is given",
-			chase->stakeout.list.count, chase->stakeout.list.count == 1 ? "" : "s");
+	for (unsigned int round = 0; r == 0 && !by_context && chase_may_go_on(chase); round++) {
+		if (!stake_out(chase, round)) {
+			by_context = true;
+			if (!stake_context(chase))
+				break;
+		}
+		chase_say(chase,
+			  round == 0 ? "watching %zu home%s by the key of their blocks"
+			  : by_context
+				  ? "watching %zu home%s in any block of the same context"
+				  : "the keys did not lead to the victim: watching %zu home%s as "
+				    "what a function on the crash's stack is given",
+			  chase->stakeout.list.count, chase->stakeout.list.count == 1 ? "" : "s");
 		r = run_round(chase, err);
 		if (chase->round_watched > 0)
 			break;
@@ -646,8 +680,9 @@ static int chase_all(struct chase *chase, struct err *err)
 		return r;
 	r = watch_homes(chase, err);
 	level = telling_level(chase);
-	if (r == 0 && (is_ambiguous(chase, level) || (level < 0 && wants_heap(chase))) &&
-	    chase_may_go_on(chase))
+	if (r == 0 && chase_may_go_on(chase) &&
+	    (is_ambiguous(chase, level) ||
+	     ((level < 0 || is_healthy(&chase->levels[level])) && wants_heap(chase))))
 		r = guards_instead(chase, &told, err);
 	if (r < 0 || told)
 		return r;

@@ -222,7 +222,20 @@ static void add_block(struct targets *targets, const struct block_life *block)
 	VEC_PUSH(&targets->list, ((struct target){ .key = block->key, .size = block->size }));
 }
 
-/* What was freed too early, then what the crash read. */
+static void add_steps(const struct chase *chase, enum home_kind kind, struct targets *ret)
+{
+	VEC_FOREACH (&chase->first.trail.steps, step) {
+		bool known = false;
+
+		VEC_FOREACH (&ret->list, target)
+			known |= target->step && home_same(&target->step->home, &step->home);
+		if (!known && ret->list.count < 2 * TARGETS_MAX && step->home.kind == kind)
+			VEC_PUSH(&ret->list, ((struct target){ .step = step }));
+	}
+}
+
+/* What was freed too early, then what the crash read; of the latter, variables first: they are one
+ * each. */
 static void find_targets(const struct chase *chase, struct targets *ret)
 {
 	VEC_FOREACH (&chase->ret->evidence.list, e) {
@@ -235,38 +248,47 @@ static void find_targets(const struct chase *chase, struct targets *ret)
 		else if (e->kind == EVIDENCE_BAD_FREE)
 			add_block(ret, e->bad_free->block);
 	}
-	VEC_FOREACH (&chase->first.trail.steps, step) {
-		bool known = false;
-
-		VEC_FOREACH (&ret->list, target)
-			known |= target->step && home_same(&target->step->home, &step->home);
-		if (!known && ret->list.count < 2 * TARGETS_MAX &&
-		    (step->home.kind == HOME_GLOBAL || step->home.kind == HOME_BLOCK))
-			VEC_PUSH(&ret->list, ((struct target){ .step = step }));
-	}
+	add_steps(chase, HOME_GLOBAL, ret);
+	add_steps(chase, HOME_BLOCK, ret);
 }
 
-/* The window's words of a target; none: there are no more. */
-static bool stake_words(struct chase *chase, const struct target *target, unsigned int window)
+/* Where the crash read, the words around that place; all of a block that was freed. */
+static bool word_offset(const struct target *target, unsigned int window, unsigned int i,
+			int64_t *ret)
 {
 	static const int64_t around[WORDS_AT_ONCE] = { 0, 8, 16, -8 };
+	uint64_t size = target->size;
+
+	*ret = (int64_t)(window * WORDS_AT_ONCE + i) * WORD;
+	if (target->step) {
+		size = target->step->in.size;
+		*ret = (target->step->home.offset & ~(int64_t)(WORD - 1)) + around[i];
+		if (target->step->home.kind == HOME_GLOBAL || window > 0)
+			return window == 0;
+	}
+	return *ret >= 0 && (uint64_t)*ret < size &&
+	       (target->step || *ret < (int64_t)BLOCK_BYTES_MAX);
+}
+
+/* The window's words of a target; false: there are no more. */
+static bool stake_words(struct chase *chase, const struct target *target, unsigned int window)
+{
 	struct stakeout *stakeout = &chase->stakeout;
 	const struct home *home = target->step ? &target->step->home : NULL;
 
 	stakeout_deinit(stakeout);
 	*stakeout = (struct stakeout){ 0 };
 	for (unsigned int i = 0; i < WORDS_AT_ONCE; i++) {
-		int64_t offset = (int64_t)(window * WORDS_AT_ONCE + i) * WORD;
-		uint64_t size = target->key ? target->size : home ? target->step->in.size : 0;
+		int64_t offset;
 
-		if (home && home->kind == HOME_GLOBAL) {
-			if (window == 0)
-				(void)stakeout_add_near(stakeout, &chase->first.scene, target->step,
-							around[i]);
-		} else if ((uint64_t)offset < size && offset < BLOCK_BYTES_MAX) {
-			(void)stakeout_add_block(stakeout, target->key ? target->key : home->key,
-						 offset, WORD);
-		}
+		if (!word_offset(target, window, i, &offset))
+			continue;
+		if (home && home->kind == HOME_GLOBAL)
+			(void)stakeout_add_near(stakeout, &chase->first.scene, target->step,
+						offset - (home->offset & ~(int64_t)(WORD - 1)));
+		else
+			(void)stakeout_add_block(stakeout, home ? home->key : target->key, offset,
+						 WORD);
 	}
 	VEC_FOREACH (&stakeout->list, stake)
 		stake->reads = true;
@@ -347,8 +369,8 @@ static int look_at(struct chase *chase, const struct target *target, bool *ret_t
 	return r;
 }
 
-/* Would it say anything new? Where a single writer is proven, or nobody ever wrote, two threads are
- * no question. */
+/* Would it say anything new? Where a block was overrun, or nobody ever wrote, two threads are no
+ * question. */
 static bool is_open(const struct chase *chase)
 {
 	AUTO(verdict_deinit) struct verdict verdict = { 0 };
@@ -361,10 +383,9 @@ static bool is_open(const struct chase *chase)
 	case VERDICT_DANGLING_HOLDER:
 	case VERDICT_DOUBLE_FREE:
 	case VERDICT_RACE:
-		return true;
 	case VERDICT_NARROW_WRITE:
 	case VERDICT_WIDE_WRITE:
-		return !verdict.firm;
+		return true;
 	default:
 		return false;
 	}

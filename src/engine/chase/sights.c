@@ -144,10 +144,13 @@ static void see_level(struct chase *chase, struct clues *clues, const struct wat
 		see_race(chase, log, in, &sight, &result);
 	}
 	see_target(chase, clues, step, &result, &sight);
-	if (stake->by == STAKE_KEY) {
-		chase->key_tried++;
-		chase->key_right += sight.watched;
-	}
+	/* A pointer to the live block that the next home is in did what it should. */
+	sight.healthy = stake->level > 0 && !sight.stale && step->to.id != 0 &&
+			step->to.state == LOG_BLOCK_LIVE && step->to.relation == LOG_INSIDE &&
+			step->to_former.id == 0;
+	sight.by_key = stake->by == STAKE_KEY;
+	sight.same_block = sight.by_key && sight.watched &&
+			   step->in.size == chase->first.trail.steps.items[stake->level].in.size;
 	VEC_PUSH(&chase->levels[stake->level].sights, sight);
 }
 
@@ -347,6 +350,20 @@ static void see_instances(struct chase *chase, const struct clues *clues,
 	VEC_PUSH(&chase->ret->evidence.list, e);
 }
 
+/* Per trial: did a key lead to the block that was hit? */
+static void count_keys(struct chase *chase, uint64_t trial)
+{
+	bool tried = false, right = false;
+
+	for (unsigned int i = 0; i < LEVELS_MAX; i++)
+		VEC_FOREACH (&chase->levels[i].sights, sight) {
+			tried |= sight->trial == trial && sight->by_key;
+			right |= sight->trial == trial && sight->same_block;
+		}
+	chase->key_tried += tried;
+	chase->key_right += right;
+}
+
 void read_failing(struct chase *chase)
 {
 	AUTO(clues_deinit) struct clues clues = { .whole_blocks = chase->recycler.found };
@@ -380,10 +397,12 @@ void read_failing(struct chase *chase)
 		if (in && stake->by == STAKE_RESULT)
 			see_instances(chase, &clues, &log, in, stake);
 	}
+	count_keys(chase, clues.trial);
 	for (unsigned int i = 0; i < LEVELS_MAX; i++)
 		VEC_FOREACH (&chase->levels[i].sights, sight)
 			watched |= sight->trial == clues.trial && sight->watched &&
-				   (sight->write.write || sight->stale || sight->since_birth);
+				   ((sight->write.write && !sight->healthy) || sight->stale ||
+				    sight->since_birth);
 	chase->round_watched += watched;
 	see_harmless(chase, &log, chase->number, true, &clues);
 	clues_tell(&clues, chase->symbols, &chase->report, &chase->ret->evidence);

@@ -64,7 +64,7 @@ bool stakeout_add_step(struct stakeout *stakeout, const struct scene *scene,
 			       .offset = step->home.offset };
 	bool placed = false;
 
-	if (by == STAKE_KEY)
+	if (by == STAKE_KEY || by == STAKE_CONTEXT)
 		placed = step->home.kind == HOME_BLOCK && step->in.key.stack_hash != 0;
 	if (by == STAKE_GLOBAL && step->home.kind == HOME_GLOBAL && step->home.module)
 		placed = place_in(&stake, module_called(scene->log, step->home.module),
@@ -228,7 +228,8 @@ int stakeout_plan(struct stakeout *stakeout, struct hook_planner *planner, struc
 	static const uint32_t kinds[] = { [STAKE_KEY] = PLAN_WATCH_KEY,
 					  [STAKE_ARGUMENT] = PLAN_WATCH_HOOK,
 					  [STAKE_RESULT] = PLAN_WATCH_HOOK,
-					  [STAKE_GLOBAL] = PLAN_WATCH_GLOBAL };
+					  [STAKE_GLOBAL] = PLAN_WATCH_GLOBAL,
+					  [STAKE_CONTEXT] = PLAN_WATCH_KEY };
 
 	for (size_t i = 0; i < stakeout->list.count; i++) {
 		struct stake *stake = &stakeout->list.items[i];
@@ -240,7 +241,9 @@ int stakeout_plan(struct stakeout *stakeout, struct hook_planner *planner, struc
 			.key = stake->key,
 			.flags = (stake->after_free ? PLAN_WATCH_AFTER_FREE : 0) |
 				 (stake->reads ? PLAN_WATCH_READS : 0) |
-				 (stake->count ? PLAN_WATCH_COUNT : 0),
+				 (stake->count ? PLAN_WATCH_COUNT : 0) |
+				 (stake->by == STAKE_CONTEXT ? PLAN_WATCH_ANY_LANE : 0),
+			.ordinal_reach = stake->by == STAKE_CONTEXT ? UINT32_MAX : 0,
 			.policy = stake->by == STAKE_KEY ? PLAN_WATCH_OLDEST : PLAN_WATCH_NEWEST
 		};
 		struct plan_range range = { .identity = stake->identity,

@@ -448,6 +448,8 @@ void tell_race(const struct facts *facts, const struct proof *proof, struct verd
 	const struct race_seen *race = proof->main->race;
 
 	take_write(race->second, ret);
+	home_deinit(&ret->home);
+	home_copy(&ret->home, &race->home);
 	stack_copy(&ret->other, &race->first->writer);
 	strbuf_adds(sentence, "two threads wrote ");
 	home_describe(&race->home, sentence);

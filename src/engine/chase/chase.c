@@ -632,9 +632,17 @@ static int chase_all(struct chase *chase, struct err *err)
 	r = watch_homes(chase, err);
 	level = telling_level(chase);
 	if (r == 0 && is_ambiguous(chase, level)) {
+		struct stakeout homes = chase->stakeout;
+
+		/* It watches what it finds damaged; the homes are watched again afterwards. */
+		chase->stakeout = (struct stakeout){ 0 };
 		r = heap_instead(chase, err);
-		if (r < 0 || chase->heap_findings > 0)
+		if (r < 0 || chase->heap_findings > 0) {
+			stakeout_deinit(&homes);
 			return r;
+		}
+		stakeout_deinit(&chase->stakeout);
+		chase->stakeout = homes;
 	}
 	if (r == 0 && level >= 0 && copied_from(&chase->levels[level]))
 		r = follow_copies(chase, level, err);

@@ -167,7 +167,8 @@ static bool chase_ended(void *ctx, const struct run *run, bool failed)
 		return chase->found &&
 		       (worth_watching(chase) || chase->found_count >= chase->request->wanted);
 	return chase->round_watched >= chase->request->wanted ||
-	       (chase->round_watched == 0 && chase->round_failed >= FAILURES_UNWATCHED);
+	       ((chase->round_watched == 0 || chase->other_way) &&
+		chase->round_failed >= FAILURES_UNWATCHED * (chase->round_watched + 1));
 }
 
 static void chase_tick(void *ctx)
@@ -246,6 +247,18 @@ static bool stake_out(struct chase *chase, unsigned int round)
 		any |= added && step->home.kind != HOME_GLOBAL;
 	}
 	return chase->stakeout.list.count > 0 && (round == 0 || any);
+}
+
+/* Is there anything that stake_out() would watch in that round? */
+static bool can_stake_out(const struct chase *chase, unsigned int round)
+{
+	const struct trail *trail = &chase->first.trail;
+
+	for (unsigned int i = 0; i < trail->steps.count && i < LEVELS_MAX; i++)
+		if (trail->steps.items[i].home.kind != HOME_GLOBAL &&
+		    trail->steps.items[i].handles.count >= round)
+			return true;
+	return false;
 }
 
 static int plan(struct chase *chase, struct err *err)
@@ -440,6 +453,29 @@ static void forget_sights(struct chase *chase)
 	memset(chase->levels, 0, sizeof(chase->levels));
 }
 
+/* What was seen before counts until this round has seen it again. */
+static int run_again(struct chase *chase, struct err *err)
+{
+	struct level before[LEVELS_MAX];
+	size_t seen = 0;
+	int r;
+
+	for (unsigned int i = 0; i < LEVELS_MAX; i++)
+		seen += chase->levels[i].sights.count;
+	memcpy(before, chase->levels, sizeof(before));
+	memset(chase->levels, 0, sizeof(before));
+	r = run_round(chase, err);
+	if (telling_level(chase) >= 0 || seen == 0) {
+		for (unsigned int i = 0; i < LEVELS_MAX; i++)
+			level_deinit(&before[i]);
+		return r;
+	}
+	for (unsigned int i = 0; i < LEVELS_MAX; i++)
+		level_deinit(&chase->levels[i]);
+	memcpy(chase->levels, before, sizeof(before));
+	return r;
+}
+
 static int watch_homes(struct chase *chase, struct err *err)
 {
 	int r = 0;
@@ -452,32 +488,13 @@ static int watch_homes(struct chase *chase, struct err *err)
 			       : "the keys did not lead to the victim: watching %zu home%s as what "
 				 "a function on the crash's stack is given",
 		    chase->stakeout.list.count, chase->stakeout.list.count == 1 ? "" : "s");
-		r = run_round(chase, err);
-		if (chase->round_watched > 0)
+		chase->other_way = can_stake_out(chase, round + 1);
+		r = run_again(chase, err);
+		if (chase->round_watched >= chase->request->wanted ||
+		    (chase->round_watched > 0 && !chase->other_way))
 			break;
-		if (may_go_on(chase))
-			forget_sights(chase);
 	}
-	return r;
-}
-
-/* What was seen before counts until this round has seen it again. */
-static int run_again(struct chase *chase, struct err *err)
-{
-	struct level before[LEVELS_MAX];
-	int r;
-
-	memcpy(before, chase->levels, sizeof(before));
-	memset(chase->levels, 0, sizeof(before));
-	r = run_round(chase, err);
-	if (telling_level(chase) >= 0) {
-		for (unsigned int i = 0; i < LEVELS_MAX; i++)
-			level_deinit(&before[i]);
-		return r;
-	}
-	for (unsigned int i = 0; i < LEVELS_MAX; i++)
-		level_deinit(&chase->levels[i]);
-	memcpy(chase->levels, before, sizeof(before));
+	chase->other_way = false;
 	return r;
 }
 

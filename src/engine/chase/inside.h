@@ -61,6 +61,7 @@ struct chase {
 	struct level levels[LEVELS_MAX + 4];
 	unsigned int level_count;
 	uint64_t round_failed, round_watched; /* of this round: failing trials; victim watched */
+	bool other_way;			      /* to watch them, when this one leads to few victims */
 	uint64_t key_right, key_tried;
 	unsigned int harmless;
 	size_t heap_findings;

@@ -97,7 +97,7 @@ static void conflation(const struct conflation_seen *c, struct strbuf *sb)
 	strbuf_addf(sb, "0x%" PRIx64 ", #%" PRIu64 " has 0x%" PRIx64, c->first_value, c->second_id,
 		    c->second_value);
 	if (c->watched)
-		strbuf_adds(sb, "; neither was written in between");
+		strbuf_adds(sb, "; no write turned the one into the other");
 }
 
 static void freed_use(const struct freed_use *u, struct strbuf *sb)

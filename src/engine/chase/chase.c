@@ -216,7 +216,8 @@ bool chase_enough(const struct chase *chase)
 		       (worth_watching(chase) || chase->found_count >= chase->request->wanted);
 	default:
 		return chase->round_watched >= chase->request->wanted ||
-		       (chase->round_watched == 0 && chase->round_failed >= FAILURES_UNWATCHED);
+		       ((chase->round_watched == 0 || chase->other_way) &&
+			chase->round_failed >= FAILURES_UNWATCHED * (chase->round_watched + 1));
 	}
 }
 
@@ -303,6 +304,18 @@ static bool stake_out(struct chase *chase, unsigned int round)
 	return chase->stakeout.list.count > 0 && (round == 0 || any);
 }
 
+/* Is there anything that stake_out() would watch in that round? */
+static bool can_stake_out(const struct chase *chase, unsigned int round)
+{
+	const struct trail *trail = &chase->first.trail;
+
+	for (unsigned int i = 0; i < trail->steps.count && i < LEVELS_MAX; i++)
+		if (trail->steps.items[i].home.kind != HOME_GLOBAL &&
+		    trail->steps.items[i].handles.count >= round)
+			return true;
+	return false;
+}
+
 /* Last: any block of the context that the first block among the homes has. */
 static bool stake_context(struct chase *chase)
 {
@@ -311,8 +324,8 @@ static bool stake_context(struct chase *chase)
 	stakeout_deinit(&chase->stakeout);
 	chase->stakeout = (struct stakeout){ 0 };
 	for (unsigned int i = 0; i < trail->steps.count && i < LEVELS_MAX; i++)
-		if (stakeout_add_step(&chase->stakeout, &chase->first.scene,
-				      &trail->steps.items[i], i, STAKE_CONTEXT, 0))
+		if (stakeout_add_step(&chase->stakeout, &chase->first.scene, &trail->steps.items[i],
+				      i, STAKE_CONTEXT, 0))
 			return true;
 	return false;
 }
@@ -473,33 +486,6 @@ static void forget_sights(struct chase *chase)
 	memset(chase->levels, 0, sizeof(chase->levels));
 }
 
-static int watch_homes(struct chase *chase, struct err *err)
-{
-	bool by_context = false;
-	int r = 0;
-
-	for (unsigned int round = 0; r == 0 && !by_context && chase_may_go_on(chase); round++) {
-		if (!stake_out(chase, round)) {
-			by_context = true;
-			if (!stake_context(chase))
-				break;
-		}
-		chase_say(chase,
-			  round == 0 ? "watching %zu home%s by the key of their blocks"
-			  : by_context
-				  ? "watching %zu home%s in any block of the same context"
-				  : "the keys did not lead to the victim: watching %zu home%s as "
-				    "what a function on the crash's stack is given",
-			  chase->stakeout.list.count, chase->stakeout.list.count == 1 ? "" : "s");
-		r = run_round(chase, err);
-		if (chase->round_watched > 0)
-			break;
-		if (chase_may_go_on(chase))
-			forget_sights(chase);
-	}
-	return r;
-}
-
 static bool any_stale(const struct level *level)
 {
 	VEC_FOREACH (&level->sights, sight)
@@ -509,16 +495,19 @@ static bool any_stale(const struct level *level)
 }
 
 /* What was seen before counts until this round has seen it again: there, or nearer to the crash. */
-static int run_again(struct chase *chase, int level, struct err *err)
+static int run_again(struct chase *chase, struct err *err)
 {
 	struct level before[LEVELS_MAX];
-	int again, r;
+	int had = telling_level(chase), has, r;
+	size_t seen = 0;
 
+	for (unsigned int i = 0; i < LEVELS_MAX; i++)
+		seen += chase->levels[i].sights.count;
 	memcpy(before, chase->levels, sizeof(before));
 	memset(chase->levels, 0, sizeof(before));
 	r = run_round(chase, err);
-	again = telling_level(chase);
-	if (again >= 0 && (again <= level || any_stale(&chase->levels[again]))) {
+	has = telling_level(chase);
+	if (seen == 0 || (has >= 0 && (had < 0 || has <= had || any_stale(&chase->levels[has])))) {
 		for (unsigned int i = 0; i < LEVELS_MAX; i++)
 			level_deinit(&before[i]);
 		return r;
@@ -526,6 +515,34 @@ static int run_again(struct chase *chase, int level, struct err *err)
 	for (unsigned int i = 0; i < LEVELS_MAX; i++)
 		level_deinit(&chase->levels[i]);
 	memcpy(chase->levels, before, sizeof(before));
+	return r;
+}
+
+static int watch_homes(struct chase *chase, struct err *err)
+{
+	bool by_context = false;
+	int r = 0;
+
+	for (unsigned int round = 0; r == 0 && !by_context && chase_may_go_on(chase); round++) {
+		if (!stake_out(chase, round)) {
+			by_context = true;
+			if (telling_level(chase) >= 0 || !stake_context(chase))
+				break;
+		}
+		chase_say(chase,
+			  round == 0 ? "watching %zu home%s by the key of their blocks"
+			  : by_context
+				  ? "watching %zu home%s in any block of the same context"
+				  : "the keys did not lead to the victim: watching %zu home%s as "
+				    "what a function on the crash's stack is given",
+			  chase->stakeout.list.count, chase->stakeout.list.count == 1 ? "" : "s");
+		chase->other_way = !by_context && can_stake_out(chase, round + 1);
+		r = run_again(chase, err);
+		if (chase->round_watched >= chase->request->wanted ||
+		    (chase->round_watched > 0 && !chase->other_way))
+			break;
+	}
+	chase->other_way = false;
 	return r;
 }
 
@@ -538,7 +555,7 @@ static int follow_copies(struct chase *chase, int level, struct err *err)
 	    !stakeout_add_source(&chase->stakeout, copy->write.write, &copy->source, LEVELS_MAX))
 		return 0;
 	chase_say(chase, "the value was only copied: watching where it came from, too");
-	return run_again(chase, level, err);
+	return run_again(chase, err);
 }
 
 /* ---- allocators of the program's own ------------------------------------------------------------
@@ -624,7 +641,7 @@ static int follow_recycler(struct chase *chase, int level, struct err *err)
 	chase_say(chase, "%s", chase->recycler.words);
 	if (chase->recycler.whole)
 		stake_out_recycled(chase);
-	return run_again(chase, level, err);
+	return run_again(chase, err);
 }
 
 static void conclude(struct chase *chase)
@@ -682,8 +699,15 @@ static int chase_all(struct chase *chase, struct err *err)
 	level = telling_level(chase);
 	if (r == 0 && chase_may_go_on(chase) &&
 	    (is_ambiguous(chase, level) ||
-	     ((level < 0 || is_healthy(&chase->levels[level])) && wants_heap(chase))))
+	     ((level < 0 || is_healthy(&chase->levels[level])) && wants_heap(chase)))) {
+		struct stakeout homes = chase->stakeout;
+
+		/* It watches what it finds damaged; the homes are watched again afterwards. */
+		chase->stakeout = (struct stakeout){ 0 };
 		r = guards_instead(chase, &told, err);
+		stakeout_deinit(&chase->stakeout);
+		chase->stakeout = homes;
+	}
 	if (r < 0 || told)
 		return r;
 	if (level >= 0 && copied_from(&chase->levels[level]))

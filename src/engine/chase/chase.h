@@ -30,9 +30,9 @@ struct chase_request {
 	const char *signature; /* the failure to chase; NULL: the first that crashes */
 	uint64_t from;	       /* a trial of the case with an `ids` log to begin with; 0: none */
 	const struct evidence *lead; /* to begin with instead; NULL: none */
-	uint64_t trials;       /* at most, in all */
-	bool fresh;	       /* forget earlier trials of the same chase */
-	uint64_t wanted;       /* failing trials with the victim watched, per hop */
+	uint64_t trials;	     /* at most, in all */
+	bool fresh;		     /* forget earlier trials of the same chase */
+	uint64_t wanted;	     /* failing trials with the victim watched, per hop */
 	unsigned int hops;
 	double deadline_s; /* by series_now_s(); 0: none */
 	progress_fn progress;

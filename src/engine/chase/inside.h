@@ -26,8 +26,8 @@
 struct sight {
 	uint64_t trial;
 	bool watched, since_birth;
-	bool healthy;		 /* what stands there is a pointer to a live block */
-	bool by_key, same_block; /* watched by its key; and that led to it */
+	bool healthy;		  /* what stands there is a pointer to a live block */
+	bool by_key, same_block;  /* watched by its key; and that led to it */
 	struct log_watch_row row; /* how it was watched */
 	struct victim victim;
 	uint64_t birth_value;	    /* what was there when the watch began */
@@ -92,6 +92,7 @@ struct chase {
 	/* Of this round: trials, failing ones, victim watched. */
 	uint64_t round_trials, round_failed, round_watched;
 	uint64_t key_right, key_tried; /* failing trials */
+	bool other_way;		       /* to watch them, when this one leads to few victims */
 	unsigned int harmless;
 	size_t heap_findings;
 	/* Of the trial that is being read, until it is known whether it failed. */

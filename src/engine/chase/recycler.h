@@ -7,13 +7,13 @@
 
 /*
  * An allocator of the program's own that nobody told us about: a function that hands out the same
- * objects again and again, and one that takes them back. To malloc they live all the time, so a write
- * to an object that had been given back looks like one to a live block.
+ * objects again and again, and one that takes them back. To malloc they live all the time, so a
+ * write to an object that had been given back looks like one to a live block.
  *
  * It is found by looking on: functions on the stack of the block's allocation are watched for
- * returning such objects, those near them in the file for being given them. Where an object was never
- * handed out again without having gone through one and the same function last, that function takes
- * back.
+ * returning such objects, those near them in the file for being given them. Where an object was
+ * never handed out again without having gone through one and the same function last, that function
+ * takes back.
  */
 
 /* The functions that are looked at. */
@@ -32,10 +32,10 @@ struct recycler {
 	bool found;
 	uint64_t stack_hash;
 	char *hands_out, *takes_back; /* as hook_plan() takes them */
-	char *words;	       /* "object_alloc hands them out and …, 96 times of 96" */
-	unsigned int argument; /* of takes_back, from 0 */
-	uint64_t size;	       /* of an object */
-	bool whole;	       /* an object is a whole block, not a piece of one */
+	char *words;		      /* "object_alloc hands them out and …, 96 times of 96" */
+	unsigned int argument;	      /* of takes_back, from 0 */
+	uint64_t size;		      /* of an object */
+	bool whole;		      /* an object is a whole block, not a piece of one */
 };
 
 /* Which functions to look at; `allocated` is where the blocks of this context are allocated. False
@@ -61,7 +61,7 @@ struct scout_sight {
 	uint8_t argument, inside; /* as struct log_sight */
 };
 
-/* Which of the first `makers` functions hands out, and which other one takes back? -1: none does, for
- * all that was seen. */
+/* Which of the first `makers` functions hands out, and which other one takes back? -1: none does,
+ * for all that was seen. */
 int scout_judge(const struct scout_sight *sights, size_t count, size_t makers, uint32_t *ret_taker,
 		unsigned int *ret_argument, size_t *ret_times);

@@ -74,6 +74,7 @@ static void see_race(struct chase *chase, const struct watch_log *log, const str
 		const struct log_hit *hit = caught->hit;
 
 		if (caught->log == in && hit->address == sight->victim.address &&
+		    !(hit->flags & (LOG_HIT_ALONGSIDE | LOG_HIT_IMPRECISE)) &&
 		    hit->tid != result->last->hit->tid &&
 		    hit->number != result->last->hit->number &&
 		    llabs((int64_t)(hit->time_ns - result->last->hit->time_ns)) < (int64_t)NEAR_NS)
@@ -103,6 +104,27 @@ static void see_race(struct chase *chase, const struct watch_log *log, const str
 		sight->race.race->first->new == sight->race.race->second->new &&
 		sight->race.race->first->old != sight->race.race->first->new &&
 		sight->race.race->second->old == sight->race.race->second->new;
+}
+
+/* The last write may only have repeated the value: then who brought it is told, too. */
+static void see_repeated(struct chase *chase, const struct watch_log *log, struct event_log *in,
+			 const struct sight *sight, const struct stake_result *result)
+{
+	const struct caught *brought;
+	struct evidence e;
+	struct writer writer;
+
+	if (!result->exact || sight->write.write->old != sight->write.write->new)
+		return;
+	brought = stakeout_brought(log, in, &sight->victim, result);
+	if (!brought)
+		return;
+	e = evidence_new(EVIDENCE_WRITE, sight->trial, true);
+	caught_tell(brought, caught_decode(brought, &writer) == 0 ? &writer : NULL, chase->symbols,
+		    e.write);
+	home_deinit(&e.write->home);
+	home_copy(&e.write->home, &sight->write.write->home);
+	VEC_PUSH(&chase->ret->evidence.list, e);
 }
 
 static void see_level(struct chase *chase, struct clues *clues, const struct watch_log *log,
@@ -141,6 +163,7 @@ static void see_level(struct chase *chase, struct clues *clues, const struct wat
 			sight.write.write->flags |= WRITE_FREE_INFERRED;
 			sight.write.note = mem_strdup(chase->recycler.words);
 		}
+		see_repeated(chase, log, in, &sight, &result);
 		see_race(chase, log, in, &sight, &result);
 	}
 	see_target(chase, clues, step, &result, &sight);
@@ -211,6 +234,7 @@ static void see_source(struct chase *chase, struct clues *clues, const struct wa
 			      &sight.source);
 		home_deinit(&sight.write.write->home);
 		home_copy(&sight.write.write->home, &sight.home);
+		see_repeated(chase, log, in, &sight, &result);
 	}
 	see_replaced(chase, log, in, copy->write.write, &sight);
 	VEC_PUSH(&chase->levels[stake->level].sights, sight);

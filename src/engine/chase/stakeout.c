@@ -363,6 +363,26 @@ void stakeout_look(const struct watch_log *log, struct event_log *in, const stru
 	ret->watched |= ret->caught;
 }
 
+const struct caught *stakeout_brought(const struct watch_log *log, struct event_log *in,
+				      const struct victim *victim,
+				      const struct stake_result *result)
+{
+	const struct caught *found = NULL;
+
+	VEC_FOREACH (&log->hits, caught) {
+		const struct log_hit *hit = caught->hit;
+
+		if (caught->log == in && hit->address == victim->address &&
+		    !(hit->flags & (LOG_HIT_ALONGSIDE | LOG_HIT_IMPRECISE)) &&
+		    hit->number < result->last->hit->number &&
+		    memcmp(hit->old, hit->new, sizeof(hit->new)) != 0 &&
+		    low_bytes(watched_word(hit->new, hit->bytes), victim->len) ==
+			    low_bytes(victim->value, victim->len))
+			found = caught;
+	}
+	return found;
+}
+
 bool stakeout_through_freed_object(const struct stake_result *result,
 				   const struct write_seen *write)
 {

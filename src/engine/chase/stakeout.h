@@ -108,6 +108,12 @@ void stakeout_look(const struct watch_log *log, struct event_log *in, const stru
 bool stakeout_next_write(const struct watch_log *log, struct event_log *in, uint64_t address,
 			 uint64_t after_ns, struct stake_result *ret);
 
+/* Where the write that was caught only repeated what was there: the latest one before it that
+ * brought the value; NULL: none is known. */
+const struct caught *stakeout_brought(const struct watch_log *log, struct event_log *in,
+				      const struct victim *victim,
+				      const struct stake_result *result);
+
 /* Did the store go through a pointer to an object of a hooked allocator that had been given back?
  */
 bool stakeout_through_freed_object(const struct stake_result *result,

@@ -620,6 +620,8 @@ void weigh_conflation(const struct rule *rule, const struct facts *facts, struct
 	ret->fits = true;
 	ret->caught = ret->watched = EVIDENCE_TRIALS(&ret->pieces);
 	doubt_counts(ret);
+	if (ret->main->note)
+		proof_doubt(ret, "%s", ret->main->note);
 	if (!watched)
 		proof_doubt(ret, "the two blocks were not watched between the observations");
 }
@@ -640,8 +642,10 @@ void tell_conflation(const struct facts *facts, const struct proof *proof, struc
 {
 	const struct conflation_seen *c = proof->main->conflation;
 	const struct evidence *failed = what_failed(facts, proof->main->trial);
+	struct evidence bare = *proof->main;
 
-	evidence_describe(proof->main, sentence);
+	bare.note = NULL; /* a doubt, told as such */
+	evidence_describe(&bare, sentence);
 	strbuf_adds(sentence, ": they are two objects, what looked like a change is none, and the "
 			      "failure has another cause");
 	if (failed) {

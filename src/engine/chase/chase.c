@@ -63,17 +63,6 @@ static void chase_prepare(void *ctx, const struct run *run, struct trial_job *jo
 		strbuf_add(&job->plan_items, chase->items.data, chase->items.len);
 }
 
-/* Whoever made the mapped file shorter may have been another trial. */
-static void find_cut(struct chase *chase, struct crash *crash)
-{
-	struct file_cut *cut = NULL;
-
-	if (crash->fault == FAULT_MAPPING_SHRANK && crash->file_inode != 0 && !crash->cut &&
-	    case_find_cut(chase->runner.cs, crash->file_device, crash->file_inode,
-			  crash->realtime_ns, &cut, NULL) == 0)
-		crash->cut = cut;
-}
-
 static void chase_examine(void *ctx, const struct trial_result *result, const char *name)
 {
 	struct chase *chase = ctx;
@@ -88,8 +77,6 @@ static void chase_examine(void *ctx, const struct trial_result *result, const ch
 	if (chase->signal != 0)
 		(void)autopsy_trial(chase->autopsy, case_trials_dir(chase->runner.cs), name,
 				    chase->signal, AUTOPSY_WHOLE, &chase->report, NULL);
-	if (chase->report.crashes.count > 0)
-		find_cut(chase, &chase->report.crashes.items[0]);
 	chase->ret->evidence.trials++;
 	/* The directory of a trial that passed is gone before it is recorded. */
 	if (chase->release.key)
@@ -107,7 +94,7 @@ static bool worth_watching(const struct chase *chase)
 	VEC_FOREACH (&chase->ret->evidence.list, e)
 		if (e->kind == EVIDENCE_MAPPING || e->kind == EVIDENCE_BAD_FREE)
 			return false;
-	return chase->first.has_trail;
+	return chase->first.has_trail && !cuts_wait(chase);
 }
 
 static void look_at_crash(struct chase *chase)
@@ -119,6 +106,7 @@ static void look_at_crash(struct chase *chase)
 	    !clues.has_scene)
 		return;
 	chase->found_count++;
+	cuts_note(chase, &clues);
 	clues_tell(&clues, chase->symbols, &chase->report, &chase->ret->evidence);
 	if (chase->found)
 		return;
@@ -163,6 +151,10 @@ static bool chase_ended(void *ctx, const struct run *run, bool failed)
 		return chase->release.caught >= RELEASES_WANTED;
 	if (chase->guarding)
 		return chase->guarded_caught >= chase->request->wanted;
+	if (chase->looking)
+		cuts_settle(chase);
+	if (chase->awaiting || (chase->looking && cuts_wait(chase)))
+		return !cuts_wait(chase);
 	if (chase->looking)
 		return chase->found &&
 		       (worth_watching(chase) || chase->found_count >= chase->request->wanted);
@@ -558,6 +550,26 @@ static void conclude(struct chase *chase)
 					 chase->ret->hops == 1 ? "" : "s");
 }
 
+/* Whoever made the file shorter may be in a trial that has ended since, or is yet to come. */
+static int await_cut(struct chase *chase, struct err *err)
+{
+	int r = 0;
+
+	cuts_settle(chase);
+	if (!chase->found || !may_go_on(chase) || !cuts_wait(chase))
+		return 0;
+	say(chase, "a mapped file was made shorter: running it again until it is seen by whom");
+	chase->looking = chase->awaiting = true;
+	r = runner_run(&chase->runner, err);
+	chase->looking = chase->awaiting = false;
+	cuts_settle(chase);
+	if (r == 0 && cuts_state(chase) == CUTS_KNOWN) {
+		mem_free(chase->ret->outcome);
+		chase->ret->outcome = mem_strdup("a mapped file was made shorter");
+	}
+	return r;
+}
+
 /* The pointer at the source of a copy belongs to the home one level up: levels of sources follow.
  */
 static int chase_all(struct chase *chase, struct err *err)
@@ -617,6 +629,8 @@ int chase_run(struct case_store *cs, const struct chase_request *request, struct
 	r = series_resume(cs, &request->identity, true, 0, &chase.runner, &start, err);
 	if (r == 0)
 		r = chase_all(&chase, err);
+	if (r == 0)
+		r = await_cut(&chase, err);
 	if (!ret->outcome)
 		ret->outcome = mem_strdup(chase.found ? "it ended before anything was caught"
 						      : "it did not crash");
@@ -624,6 +638,7 @@ int chase_run(struct case_store *cs, const struct chase_request *request, struct
 	forget_sights(&chase);
 	clues_deinit(&chase.first);
 	stakeout_deinit(&chase.stakeout);
+	VEC_DEINIT(&chase.files);
 	strbuf_deinit(&chase.items);
 	crash_report_deinit(&chase.report);
 	hook_planner_free(chase.hooks);

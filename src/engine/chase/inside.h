@@ -11,6 +11,7 @@
  *
  *	chase.c	  what is run next, and when it is enough
  *	sights.c  what a trial that was watched showed
+ *	cuts.c	  mapped files that were made shorter, and by whom
  *	release.c who let go of an object that was used later
  *	telling.c what was seen, as evidence
  */
@@ -47,6 +48,11 @@ struct release {
 	char *account;	   /* its count over its life, in words */
 };
 
+/* A mapped file that a register led to when a trial died. */
+struct touched_file {
+	uint64_t device, inode, realtime_ns;
+};
+
 struct chase {
 	const struct chase_request *request;
 	struct chase_result *ret;
@@ -60,6 +66,8 @@ struct chase {
 	bool guarding; /* heap observer, with watches on what it found damaged */
 	uint64_t guarded_caught;
 	struct release release;
+	VEC(struct touched_file) files;
+	bool awaiting; /* whoever cut the file */
 	bool found;
 	uint64_t found_count; /* crashes seen meanwhile */
 	struct clues first;
@@ -84,6 +92,15 @@ struct chase {
 void read_failing(struct chase *chase);
 void read_passing(struct chase *chase);
 void read_guarded(struct chase *chase);
+
+/* cuts.c: what a crash had to do with mapped files; who cut them, as far as it is known by now. */
+enum cuts_state { CUTS_NONE, CUTS_UNKNOWN, CUTS_KNOWN };
+void cuts_note(struct chase *chase, const struct clues *clues);
+void cuts_settle(struct chase *chase);
+enum cuts_state cuts_state(const struct chase *chase);
+bool cuts_suspected(const struct chase *chase);
+/* Are more crashes worth waiting for, because one of them will tell? */
+bool cuts_wait(const struct chase *chase);
 
 /* release.c: is one of the findings such an object? Then it is staked out. */
 bool release_stake_out(struct chase *chase, const struct heap_report *report);

@@ -241,6 +241,7 @@ void read_failing(struct chase *chase)
 				   (sight->write.write || sight->stale || sight->since_birth);
 	chase->round_watched += watched;
 	see_harmless(chase, &log, chase->number, true, &clues);
+	cuts_note(chase, &clues);
 	clues_tell(&clues, chase->symbols, &chase->report, &chase->ret->evidence);
 	watch_log_deinit(&log);
 }

@@ -134,6 +134,9 @@ static int find_tests(const struct invocation *inv, struct hunting *h, struct er
 						      .tests_path = options->tests,
 						      .timeout_ns = options->trial.timeout_ns },
 			   asked ? err : &ignored);
+	/* Recognised, and yet it has no list: worth knowing. */
+	if (r < 0 && !asked && h->framework.ops)
+		log_note("the tests are left as they are: %s", ignored.message);
 	if (r < 0)
 		return asked ? r : 0;
 	h->has_tests = h->framework.items.count > 1;

@@ -15,6 +15,8 @@
 #define RATE_FAILURES 8u
 #define RATE_TRIALS 60u
 #define RATE_TRIALS_RARE 400u
+#define RATE_TRIALS_PLAIN 40u /* before an error that every run shows is all there is */
+#define RATE_STEP 8u
 #define CHASE_TRIALS 1500u
 #define CHASE_WANTED 3u
 #define CHASE_HOPS 3u
@@ -126,6 +128,28 @@ static void choose_target(struct hunt *hunt)
 	}
 }
 
+/* A test that fails in every run makes for failures enough, and says nothing about the crash that
+ * comes now and then beside it. */
+static int look_beside(struct hunt *hunt)
+{
+	int r = 0;
+
+	for (choose_target(hunt); r == 0 && !over(hunt) && hunt->target && hunt->target->always &&
+				  hunt->target->signature.kind != FAILURE_SIGNAL &&
+				  hunt->summary.rate.trials < RATE_TRIALS_PLAIN;
+	     choose_target(hunt)) {
+		uint64_t before = hunt->summary.rate.trials;
+
+		r = run_plain(hunt, before + trials_left(hunt, RATE_STEP), 0, false);
+		if (r < 0 || hunt->summary.rate.trials == before)
+			return r;
+	}
+	if (r < 0 || !hunt->target || hunt->target->always || over(hunt) || hunt->ran > RATE_TRIALS)
+		return r;
+	return run_plain(hunt, hunt->ran + trials_left(hunt, RATE_TRIALS - hunt->ran),
+			 RATE_FAILURES, false);
+}
+
 static int stage_rate(struct hunt *hunt)
 {
 	int r = run_plain(hunt, trials_left(hunt, RATE_TRIALS), RATE_FAILURES,
@@ -133,6 +157,8 @@ static int stage_rate(struct hunt *hunt)
 
 	if (r == 0 && hunt->summary.failed_any == 0 && !over(hunt))
 		r = run_plain(hunt, trials_left(hunt, RATE_TRIALS_RARE), RATE_FAILURES, false);
+	if (r == 0)
+		r = look_beside(hunt);
 	if (r < 0)
 		return r;
 	choose_target(hunt);
@@ -239,7 +265,14 @@ static int stage_minimize(struct hunt *hunt)
 					     .progress_ctx = request->progress_ctx };
 	AUTO(minimize_result_deinit) struct minimize_result result = { 0 };
 	struct err ignored = { 0 };
-	int r = minimize_run(hunt->cs, &minimize, &result, &ignored);
+	int r = decide(hunt, "tests", "%s lists %zu %s: which of them does it take? (--framework "
+		       "none runs them all)",
+		       request->framework->ops->name, request->framework->items.count,
+		       request->framework->ops->nouns);
+
+	if (r < 0)
+		return r;
+	r = minimize_run(hunt->cs, &minimize, &result, &ignored);
 
 	if (r < 0)
 		return decide(hunt, "minimize", "the list of tests was not made shorter: %s",

@@ -36,6 +36,7 @@ static enum observer observer_of(enum stage_kind kind)
 {
 	switch (kind) {
 	case STAGE_LOOK:
+	case STAGE_AWAIT:
 	case STAGE_SCOUT:
 		return OBSERVE_IDS;
 	case STAGE_GUARD:
@@ -78,19 +79,8 @@ static void chase_prepare(void *ctx, const struct run *run, struct trial_job *jo
 	job->examined = true;
 	job->wild = true;
 	job->observer = observer_of(chase->kind);
-	if (chase->kind != STAGE_LOOK)
+	if (stage_has_plan(chase->kind))
 		strbuf_add(&job->plan_items, chase->items.data, chase->items.len);
-}
-
-/* Whoever made the mapped file shorter may have been another trial. */
-static void find_cut(struct chase *chase, struct crash *crash)
-{
-	struct file_cut *cut = NULL;
-
-	if (crash->fault == FAULT_MAPPING_SHRANK && crash->file_inode != 0 && !crash->cut &&
-	    case_find_cut(chase->runner.cs, crash->file_device, crash->file_inode,
-			  crash->realtime_ns, &cut, NULL) == 0)
-		crash->cut = cut;
 }
 
 /* The crash and what it touched, while its directory is there. */
@@ -101,8 +91,6 @@ void chase_read_crash(struct chase *chase)
 	if (chase->signal != 0)
 		(void)autopsy_trial(chase->autopsy, case_trials_dir(chase->runner.cs), chase->name,
 				    chase->signal, AUTOPSY_WHOLE, &chase->report, NULL);
-	if (chase->report.crashes.count > 0)
-		find_cut(chase, &chase->report.crashes.items[0]);
 }
 
 static void chase_examine(void *ctx, const struct trial_result *result, const char *name)
@@ -133,7 +121,7 @@ static bool worth_watching(const struct chase *chase)
 	VEC_FOREACH (&chase->ret->evidence.list, e)
 		if (e->kind == EVIDENCE_MAPPING || e->kind == EVIDENCE_BAD_FREE)
 			return false;
-	return chase->first.has_trail;
+	return chase->first.has_trail && !cuts_wait(chase);
 }
 
 static void look_at_crash(struct chase *chase)
@@ -145,6 +133,7 @@ static void look_at_crash(struct chase *chase)
 	    !clues.has_scene)
 		return;
 	chase->found_count++;
+	cuts_note(chase, &clues);
 	clues_tell(&clues, chase->symbols, &chase->report, &chase->ret->evidence);
 	if (chase->found)
 		return;
@@ -159,6 +148,7 @@ void chase_count(struct chase *chase, bool failed, bool wanted)
 	chase->round_trials++;
 	switch (chase->kind) {
 	case STAGE_LOOK:
+	case STAGE_AWAIT:
 		if (wanted)
 			look_at_crash(chase);
 		break;
@@ -199,7 +189,7 @@ static void chase_record(void *ctx, const struct run *run, struct trial_record *
 	chase->pending = false;
 }
 
-bool chase_enough(const struct chase *chase)
+bool chase_enough(struct chase *chase)
 {
 	switch (chase->kind) {
 	case STAGE_GUARD:
@@ -211,7 +201,13 @@ bool chase_enough(const struct chase *chase)
 		return chase->round_trials > 0;
 	case STAGE_RACE:
 		return race_enough(chase);
+	case STAGE_AWAIT:
+		cuts_settle(chase);
+		return !cuts_wait(chase);
 	case STAGE_LOOK:
+		cuts_settle(chase);
+		if (cuts_wait(chase))
+			return false;
 		return chase->found &&
 		       (worth_watching(chase) || chase->found_count >= chase->request->wanted);
 	default:
@@ -671,6 +667,25 @@ static void conclude(struct chase *chase)
 					 chase->ret->hops == 1 ? "" : "s");
 }
 
+/* Whoever made the file shorter may be in a trial that has ended since, or is yet to come. */
+static int await_cut(struct chase *chase, struct err *err)
+{
+	int r = 0;
+
+	cuts_settle(chase);
+	if (!chase->found || !chase_may_go_on(chase) || !cuts_wait(chase))
+		return 0;
+	chase_say(chase,
+		  "a mapped file was made shorter: running it again until it is seen by whom");
+	r = stage_run(chase, STAGE_AWAIT, err);
+	cuts_settle(chase);
+	if (r == 0 && cuts_state(chase) == CUTS_KNOWN) {
+		mem_free(chase->ret->outcome);
+		chase->ret->outcome = mem_strdup("a mapped file was made shorter");
+	}
+	return r;
+}
+
 /* The pointer at the source of a copy belongs to the home one level up: levels of sources follow.
  */
 static int chase_all(struct chase *chase, struct err *err)
@@ -754,6 +769,8 @@ int chase_run(struct case_store *cs, const struct chase_request *request, struct
 	r = series_resume(cs, &request->identity, request->fresh, 0, &chase.runner, &start, err);
 	if (r == 0)
 		r = chase_whole(&chase, err);
+	if (r == 0)
+		r = await_cut(&chase, err);
 	if (!ret->outcome)
 		ret->outcome = mem_strdup(chase.found ? "it ended before anything was caught"
 						      : "it did not crash");
@@ -763,6 +780,7 @@ int chase_run(struct case_store *cs, const struct chase_request *request, struct
 	clues_deinit(&chase.first);
 	stakeout_deinit(&chase.stakeout);
 	recycler_deinit(&chase.recycler);
+	VEC_DEINIT(&chase.files);
 	strbuf_deinit(&chase.items);
 	crash_report_deinit(&chase.report);
 	hook_planner_free(chase.hooks);

@@ -16,6 +16,7 @@
  *	lead.c	  evidence instead of a crash
  *	race.c	  trials that show reads, too: two threads at one word
  *	sights.c  what a trial that was watched showed
+ *	cuts.c	  mapped files that were made shorter, and by whom
  *	release.c who let go of an object that was used later
  *	telling.c what was seen, as evidence
  */
@@ -44,6 +45,7 @@ struct sight {
 
 enum stage_kind {
 	STAGE_LOOK,    /* for the first crash */
+	STAGE_AWAIT,   /* for whoever cut a mapped file */
 	STAGE_WATCH,   /* homes */
 	STAGE_SCOUT,   /* for an allocator of the program's own */
 	STAGE_GUARD,   /* heap observer, with watches on what it found damaged */
@@ -66,6 +68,11 @@ struct release {
 	char *account;	   /* its count over its life, in words */
 };
 
+/* A mapped file that a register led to when a trial died. */
+struct touched_file {
+	uint64_t device, inode, realtime_ns;
+};
+
 struct chase {
 	const struct chase_request *request;
 	struct chase_result *ret;
@@ -80,6 +87,7 @@ struct chase {
 	uint64_t guarded_caught, guarded_max;
 	struct evidence_list guarded; /* what the guards showed, until it is told */
 	struct release release;
+	VEC(struct touched_file) files;
 	bool found;
 	uint64_t found_count; /* crashes seen meanwhile */
 	struct clues first;
@@ -112,9 +120,10 @@ uint64_t chase_trials_left(const struct chase *chase);
 bool chase_may_go_on(const struct chase *chase);
 void chase_read_crash(struct chase *chase);
 void chase_count(struct chase *chase, bool failed, bool wanted);
-bool chase_enough(const struct chase *chase);
+bool chase_enough(struct chase *chase);
 
 /* stage.c: until chase_enough(). */
+bool stage_has_plan(enum stage_kind kind);
 int stage_run(struct chase *chase, enum stage_kind kind, struct err *err);
 
 /* guards.c: what they show becomes evidence, if they show anything (`ret_told`). */
@@ -141,6 +150,15 @@ void read_failing(struct chase *chase);
 void read_passing(struct chase *chase);
 void read_guarded(struct chase *chase);
 void read_scouted(struct chase *chase);
+
+/* cuts.c: what a crash had to do with mapped files; who cut them, as far as it is known by now. */
+enum cuts_state { CUTS_NONE, CUTS_UNKNOWN, CUTS_KNOWN };
+void cuts_note(struct chase *chase, const struct clues *clues);
+void cuts_settle(struct chase *chase);
+enum cuts_state cuts_state(const struct chase *chase);
+bool cuts_suspected(const struct chase *chase);
+/* Are more crashes worth waiting for, because one of them will tell? */
+bool cuts_wait(const struct chase *chase);
 
 /* release.c: is one of the findings such an object? Then it is staked out. */
 bool release_stake_out(struct chase *chase, const struct heap_report *report);

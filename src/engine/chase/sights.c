@@ -429,6 +429,7 @@ void read_failing(struct chase *chase)
 				    sight->since_birth);
 	chase->round_watched += watched;
 	see_harmless(chase, &log, chase->number, true, &clues);
+	cuts_note(chase, &clues);
 	clues_tell(&clues, chase->symbols, &chase->report, &chase->ret->evidence);
 	watch_log_deinit(&log);
 }

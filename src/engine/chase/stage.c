@@ -14,12 +14,17 @@
 #define POSITION_BITS 24 /* trials of a stage */
 #define STAGE_BITS 24
 
+bool stage_has_plan(enum stage_kind kind)
+{
+	return kind != STAGE_LOOK && kind != STAGE_AWAIT;
+}
+
 static uint64_t stage_of(const struct chase *chase, enum stage_kind kind)
 {
 	uint64_t hash = 0xcbf29ce484222325u ^ (uint64_t)kind; /* FNV-1a */
 
 	hash *= 0x100000001b3u;
-	for (size_t i = 0; kind != STAGE_LOOK && i < chase->items.len; i++)
+	for (size_t i = 0; stage_has_plan(kind) && i < chase->items.len; i++)
 		hash = (hash ^ (unsigned char)chase->items.data[i]) * 0x100000001b3u;
 	return (hash >> (64 - STAGE_BITS)) << POSITION_BITS;
 }

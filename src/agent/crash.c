@@ -19,6 +19,7 @@
 #include "agent/maps.h"
 #include "agent/memory.h"
 #include "agent/modules.h"
+#include "agent/pages.h"
 #include "agent/real.h"
 #include "agent/round.h"
 #include "agent/sweep.h"
@@ -442,8 +443,11 @@ uint64_t crash_record_sigsafe(int signo, const siginfo_t *info, const ucontext_t
 		__atomic_fetch_add(&log_map.header->forwarded_faults, 1, __ATOMIC_RELAXED);
 		log_writer_init_sigsafe(&writer, LOG_TO_EVENTS);
 	}
-	if (flags & LOG_CRASH_FINAL)
+	if (flags & LOG_CRASH_FINAL) {
 		watch_check_sigsafe();
+		if (pages.bytes)
+			pages_check_sigsafe(false);
+	}
 	if (!log_begin_sigsafe(&writer, LOG_CRASH, &crash, sizeof(crash)))
 		return 0;
 	if (thread_self)

@@ -21,7 +21,6 @@
 #define PR_SET_SYSCALL_USER_DISPATCH 59
 #endif
 #define DISPATCH_ON 1
-#define SELECTOR_ALLOW 0
 #define SELECTOR_BLOCK 1
 #define CODE_USER_DISPATCH 2 /* SYS_USER_DISPATCH, <asm-generic/siginfo.h> */
 #define ARCH_GATES 2048u
@@ -35,7 +34,7 @@
 extern uint64_t arch_gate_targets[ARCH_GATES] __attribute__((visibility("hidden")));
 extern const char arch_gates[] __attribute__((visibility("hidden")));
 
-static volatile uint8_t selector;
+volatile uint8_t calls_selector;
 
 /* What the target has asked for with mprotect: PROT_… + 1 by page; 0: nothing. */
 static uint8_t *rights;
@@ -45,6 +44,7 @@ struct call {
 	ucontext_t *context;
 	long number;
 	long given[6], made[6];
+	unsigned list_at; /* of a list of buffers: the argument that has it; its length is the next */
 };
 
 /* Memory that a call writes to: of `low`, at most up to `high`. exact: it wrote all of it. */
@@ -79,7 +79,7 @@ static long dispatch_ask(void)
 {
 	return raw_syscall6(SYS_prctl, PR_SET_SYSCALL_USER_DISPATCH, DISPATCH_ON,
 			    (long)agent.text_low, (long)(agent.text_high - agent.text_low),
-			    (long)&selector, 0);
+			    (long)&calls_selector, 0);
 }
 
 int calls_init(void)
@@ -98,8 +98,8 @@ int calls_init(void)
 
 void calls_on(void)
 {
-	if (selector != SELECTOR_BLOCK)
-		selector = SELECTOR_BLOCK;
+	if (calls_selector != SELECTOR_BLOCK)
+		calls_selector = SELECTOR_BLOCK;
 }
 
 /* Signals that are blocked now were so from the start of the thread, by its attributes. */
@@ -387,27 +387,24 @@ static void iovecs_outputs(const struct iovec *list, long count, long result, st
 	}
 }
 
-static const struct iovec *call_iovecs(const struct call *call)
+static void list_outputs(const struct call *call, long result, struct outputs *ret)
 {
-	return (const struct iovec *)call->made[1];
+	iovecs_outputs((const struct iovec *)call->made[call->list_at],
+		       call->made[call->list_at + 1], result, ret);
 }
 
-static void read_outputs(const struct call *call, long result, struct outputs *ret)
-{
-	iovecs_outputs(call_iovecs(call), call->made[2], result, ret);
-}
-
-/* readv and its kin: the list is the second argument, its length the third. */
-static __attribute__((noinline)) void call_readv(struct call *call)
+/* readv and its kin: what is read goes to a list of buffers. */
+static __attribute__((noinline)) void call_list(struct call *call, unsigned at)
 {
 	struct iovec list[IOVECS_MOST];
 
-	if (!iovecs_take(call->given[1], call->given[2], list)) {
+	if (!iovecs_take(call->given[at], call->given[at + 1], list)) {
 		call_pass(call);
 		return;
 	}
-	call->made[1] = (long)list;
-	call_redirect(call, read_outputs);
+	call->list_at = at;
+	call->made[at] = (long)list;
+	call_redirect(call, list_outputs);
 }
 
 /* A message: its own buffers, and what is written back into it. */
@@ -795,7 +792,13 @@ static void call_take(struct call *call)
 	case SYS_preadv:
 	case SYS_preadv2:
 	case SYS_process_vm_readv:
-		call_readv(call);
+		call_list(call, 1);
+		return;
+	case SYS_process_vm_writev:
+		if (call->given[0] == raw_syscall0(SYS_getpid))
+			call_list(call, 3);
+		else
+			call_pass(call);
 		return;
 	case SYS_recvmsg:
 		call_recvmsg(call);

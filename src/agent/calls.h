@@ -11,7 +11,7 @@
  * Besides, what would shut our handlers out is kept from happening: SIGSEGV, SIGTRAP and SIGSYS are
  * left out of masks, whoever sets them.
  *
- * Off until the first block is placed: then a call costs nothing more than a look at `selector`.
+ * Off until the first block is placed: then a call costs nothing more than a look at `calls_selector`.
  *
  * What the kernel writes later, of its own accord, is not seen: io_uring, aio, the words of robust
  * mutexes of threads that died.
@@ -30,6 +30,14 @@ int calls_init(void);
 /* From now on. */
 void calls_on(void);
 
+extern __attribute__((visibility("hidden"))) volatile uint8_t calls_selector;
+
+/* Are they? _sigsafe */
+static inline bool calls_told_sigsafe(void)
+{
+	return calls_selector != 0;
+}
+
 /* For the calling thread, which the kernel does not do by itself. _sigsafe */
 void calls_thread_sigsafe(void);
 
@@ -40,6 +48,6 @@ bool calls_dispatch_sigsafe(const siginfo_t *info, ucontext_t *context);
 bool calls_denied_sigsafe(uint64_t address);
 
 /* Where our handlers return to: outside of it, the return would be told to us as well. */
-void arch_restore(void) __attribute__((visibility("hidden")));
+void arch_sigreturn(void) __attribute__((visibility("hidden")));
 
 #endif

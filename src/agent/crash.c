@@ -351,11 +351,11 @@ static void crash_fill(struct log_crash *crash, int signo, const siginfo_t *info
 static void stack_write(struct log_writer *writer, uint64_t rsp)
 {
 	uint64_t from = rsp - RED_ZONE;
-	unsigned pages;
+	unsigned tried;
 
 	if (!memory_readable_sigsafe(from, 1))
 		from = rsp;
-	for (pages = 0; pages < 4096 && !memory_readable_sigsafe(from, 1); pages++)
+	for (tried = 0; tried < 4096 && !memory_readable_sigsafe(from, 1); tried++)
 		from = (from & ~4095ull) + 4096;
 	(void)log_memory_sigsafe(writer, LOG_BLOB_STACK, 0, from, agent.plan.stack_slice_bytes);
 }

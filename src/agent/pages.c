@@ -150,7 +150,7 @@ struct pages_slot *pages_slot_sigsafe(uint64_t address)
 	struct span *span = span_at(address);
 	uint64_t number;
 
-	if (!span || address >= span->end)
+	if (!span || address < span->start || address >= span->end)
 		return NULL;
 	number = (address - span->start) / span->slot_bytes;
 	return number < span->count ? &pages.slots[span->first + number] : NULL;
@@ -161,11 +161,11 @@ uint64_t pages_slot_end_sigsafe(uint64_t address)
 	struct span *span = span_at(address);
 	uint64_t number;
 
-	if (!span)
-		return pages.base + pages.bytes;
+	if (!span || address < span->start)
+		return (address | (PAGE - 1)) + 1;
 	number = (address - span->start) / span->slot_bytes;
 	if (number >= span->count)
-		return (span->end + PAGE - 1) & ~(uint64_t)(PAGE - 1);
+		return (address | (PAGE - 1)) + 1;
 	return span->start + (number + 1) * span->slot_bytes;
 }
 

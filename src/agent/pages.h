@@ -106,7 +106,7 @@ void pages_unlock_sigsafe(struct pages_locks locks);
 
 /* The slot of an address, or NULL. */
 struct pages_slot *pages_slot_sigsafe(uint64_t address);
-/* Where the next one begins; the end of all when there is none. */
+/* Where it ends; where there is none, the page. */
 uint64_t pages_slot_end_sigsafe(uint64_t address);
 
 /* A copy of everything, for the child of a fork that comes next: a descriptor, or -errno. */

@@ -208,11 +208,10 @@ static __attribute__((noinline)) bool store_run(const struct arch_store *store, 
 
 /* ---- movs and stos --------------------------------------------------------------------------- */
 
-/* Whole elements that can be done at once: inside of these pages, and of a copy onto itself no more
- * than lie between the two. */
+/* Whole elements that can be done at once: inside of these pages. */
 static uint64_t elements_at_once(const struct arch_store *store, const ucontext_t *context)
 {
-	uint64_t to = greg(context, REG_RDI), from = greg(context, REG_RSI), room, apart;
+	uint64_t to = greg(context, REG_RDI), room;
 	uint64_t count = store->repeated ? greg(context, REG_RCX) : 1, width = store->width;
 	bool down = greg(context, REG_EFL) & FLAG_DOWN;
 
@@ -221,10 +220,16 @@ static uint64_t elements_at_once(const struct arch_store *store, const ucontext_
 		count = room / width;
 	if (count > STRING_CHUNK / width)
 		count = STRING_CHUNK / width;
-	apart = down ? from - to : to - from;
-	if (store->copies && apart && apart < count * width)
-		count = apart / width;
 	return count ? count : 1;
+}
+
+/* A copy onto itself, whose first elements are the source of later ones. */
+static bool onto_itself(const struct arch_store *store, const ucontext_t *context, uint64_t count)
+{
+	uint64_t to = greg(context, REG_RDI), from = greg(context, REG_RSI);
+	uint64_t apart = greg(context, REG_EFL) & FLAG_DOWN ? from - to : to - from;
+
+	return store->copies && apart && apart < count * store->width && pages_hold(from);
 }
 
 /* Not more than there is room to tell of, and no object in two parts. */
@@ -251,12 +256,31 @@ static uint64_t elements_whole(uint64_t low, uint64_t count, uint64_t width, boo
 	return (high - low) / width;
 }
 
+/* One after the other, from the memory itself. */
+static void elements_copy(const struct arch_store *store, const ucontext_t *context, uint64_t count)
+{
+	unsigned char *to = (unsigned char *)(greg(context, REG_RDI) + pages.distance);
+	const unsigned char *from =
+		(const unsigned char *)(greg(context, REG_RSI) + pages.distance);
+	int64_t step = greg(context, REG_EFL) & FLAG_DOWN ? -(int64_t)store->width : store->width;
+	uint64_t value = 0;
+
+	for (; count; count--, to += step, from += step) {
+		memcpy(&value, from, store->width);
+		memcpy(to, &value, store->width);
+	}
+}
+
 static void string_put(const struct arch_store *store, const ucontext_t *context,
 		       const unsigned char *from, uint64_t low, uint64_t count)
 {
 	unsigned char *to = (unsigned char *)(low + pages.distance);
 	uint64_t value = greg(context, REG_RAX), i;
 
+	if (store->copies && !from) {
+		elements_copy(store, context, count);
+		return;
+	}
 	if (store->copies) {
 		memcpy(to, from, count * store->width);
 		return;
@@ -296,10 +320,12 @@ static bool string_piece(const struct arch_store *store, ucontext_t *context,
 	struct stretch stretch;
 	struct pages_locks locks;
 	uint32_t touched;
+	bool itself;
 
 	count = elements_whole(greg(context, REG_RDI), count, width, down);
 	from = greg(context, REG_RSI) - (down ? (count - 1) * width : 0);
-	while (store->copies && !watch_read_sigsafe(buffer, from, (uint32_t)(count * width))) {
+	itself = onto_itself(store, context, count);
+	while (store->copies && !itself && !watch_read_sigsafe(buffer, from, (uint32_t)(count * width))) {
 		if (count == 1)
 			return false;
 		count = 1;
@@ -309,7 +335,7 @@ static bool string_piece(const struct arch_store *store, ucontext_t *context,
 	stretch = (struct stretch){ low, low + count * width, NULL, 0 };
 	locks = pages_lock_sigsafe(stretch.low, stretch.high);
 	touched = gather(&stretch, list);
-	string_put(store, context, buffer, low, count);
+	string_put(store, context, itself ? NULL : buffer, low, count);
 	values_after(list, touched);
 	pages_unlock_sigsafe(locks);
 	tell(list, touched, before);

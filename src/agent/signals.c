@@ -125,7 +125,7 @@ static void action_set(int signo, const struct sigaction *action)
 {
 	struct kernel_action kernel = { (uint64_t)action->sa_sigaction,
 					(uint32_t)action->sa_flags | KERNEL_SA_RESTORER,
-					(uint64_t)arch_restore, set_bits(&action->sa_mask) };
+					(uint64_t)arch_sigreturn, set_bits(&action->sa_mask) };
 
 	if (pages.bytes)
 		(void)raw_syscall4(SYS_rt_sigaction, signo, &kernel, 0, 8);

@@ -6,8 +6,9 @@
  * code. No register is touched and no stack is needed, so it does for clone, vfork and sigreturn as
  * for all others. As many as calls.c has ARCH_GATES.
  *
- * arch_restore is what handlers of ours return to. Its bytes are those of libc's: unwinders know
- * signal frames by them (and would find wrong rules, if there were any for this address).
+ * arch_sigreturn is what handlers of ours return to. Its bytes are those of libc's: unwinders know
+ * signal frames by them, gdb by the name as well (and would find wrong rules, if there were any for
+ * this address).
  */
 	.section .bss.arch_gate_targets, "aw", @nobits
 	.globl arch_gate_targets
@@ -19,6 +20,7 @@ arch_gate_targets:
 	.text
 	.globl arch_gates
 	.hidden arch_gates
+	.type arch_gates, @function
 	.balign 64
 arch_gates:
 	.set i, 0
@@ -27,16 +29,17 @@ arch_gates:
 	jmp *(arch_gate_targets + 8 * i)(%rip)
 	.set i, i + 1
 	.endr
+	.size arch_gates, . - arch_gates
 
 	.balign 64
 	nop
-	.globl arch_restore
-	.hidden arch_restore
-	.type arch_restore, @function
-arch_restore:
+	.globl arch_sigreturn
+	.hidden arch_sigreturn
+	.type arch_sigreturn, @function
+arch_sigreturn:
 	mov $15, %rax
 	syscall
-	.size arch_restore, . - arch_restore
+	.size arch_sigreturn, . - arch_sigreturn
 	.balign 16
 
 	.section .note.GNU-stack,"",@progbits

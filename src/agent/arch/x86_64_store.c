@@ -23,7 +23,7 @@ struct parts {
 	enum encoding encoding;
 	bool operand16, repne, rep, rex, segment_fs, segment_other;
 	bool w, r, x, b;
-	uint8_t rex_at; /* where B stands; 0: no such byte */
+	uint8_t rex_at; /* where B stands: with rex, or if it is not 0 */
 	uint8_t map;	/* 0: one byte; 1: 0F; 2: 0F38; 3: 0F3A; more: EVEX only */
 	uint8_t opcode, vvvv, vector_length, mask;
 	uint8_t modrm_at, mod, reg, rm;
@@ -444,7 +444,7 @@ static bool operand_take(struct parts *p, const ucontext_t *context, struct arch
 		ret->code[at] = (uint8_t)(0x80 | p->reg << 3 | (relative ? ret->base : RSP));
 	else if (p->rm != RSP)
 		ret->code[at] = (uint8_t)((ret->code[at] & ~7) | ret->base);
-	if (p->rex_at && p->encoding == LEGACY)
+	if (p->rex)
 		ret->code[p->rex_at] &= (uint8_t)~1;
 	else if (p->rex_at)
 		ret->code[p->rex_at] |= 0x20;
@@ -464,6 +464,20 @@ static bool string_take(const struct parts *p, struct arch_store *ret)
 	return !p->segment_fs && !p->segment_other;
 }
 
+/* maskmovq, maskmovdqu: both operands are registers, and memory is at rdi. */
+static bool masked_take(const struct parts *p, const ucontext_t *context, struct arch_store *ret)
+{
+	if (p->map != 1 || p->opcode != 0xf7 || p->mod != 3 || p->encoding == EVEX ||
+	    p->segment_fs || p->segment_other)
+		return false;
+	ret->how = p->operand16 ? ARCH_STORE_VECTOR : ARCH_STORE_STATE;
+	ret->length = (uint8_t)p->at;
+	ret->base = RDI;
+	ret->origin = value_of(context, RDI);
+	memcpy(ret->code, p->code, ret->length);
+	return true;
+}
+
 bool arch_store_decode(const uint8_t *code, uint32_t have, const ucontext_t *context,
 		       uint64_t address, struct arch_store *ret)
 {
@@ -481,6 +495,8 @@ bool arch_store_decode(const uint8_t *code, uint32_t have, const ucontext_t *con
 	p.mod = modrm >> 6;
 	p.reg = modrm >> 3 & 7;
 	p.rm = modrm & 7;
+	if (masked_take(&p, context, ret))
+		return true;
 	ret->how = classify(&p, context, &ret->width);
 	if (ret->how == ARCH_STORE_UNKNOWN || !operand_take(&p, context, ret))
 		return false;

@@ -20,6 +20,7 @@
 #include "agent/maps.h"
 #include "agent/memory.h"
 #include "agent/modules.h"
+#include "agent/pages.h"
 #include "agent/plan_apply.h"
 #include "agent/python.h"
 #include "agent/real.h"
@@ -128,9 +129,10 @@ static enum agent_ids ids_wanted(void)
 		return blocks_hot() ? AGENT_IDS_GUARDED : AGENT_IDS_GUARDED_SLOW;
 	if (!blocks_hot())
 		return AGENT_IDS_SLOW;
-	/* The shortest way has no place to be held at. */
-	return real.glibc_malloc && !(agent_switch.chaos & CHAOS_HOLD) ? AGENT_IDS_GLIBC
-								       : AGENT_IDS_OTHER;
+	/* The shortest way has no place to be held at, nor to be asked where a block is to lie. */
+	return real.glibc_malloc && !(agent_switch.chaos & CHAOS_HOLD) && !pages.bytes
+		       ? AGENT_IDS_GLIBC
+		       : AGENT_IDS_OTHER;
 }
 
 static void switch_on(void)

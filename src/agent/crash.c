@@ -19,6 +19,7 @@
 #include "agent/maps.h"
 #include "agent/memory.h"
 #include "agent/modules.h"
+#include "agent/pages.h"
 #include "agent/real.h"
 #include "agent/round.h"
 #include "agent/sweep.h"
@@ -350,11 +351,11 @@ static void crash_fill(struct log_crash *crash, int signo, const siginfo_t *info
 static void stack_write(struct log_writer *writer, uint64_t rsp)
 {
 	uint64_t from = rsp - RED_ZONE;
-	unsigned pages;
+	unsigned tried;
 
 	if (!memory_readable_sigsafe(from, 1))
 		from = rsp;
-	for (pages = 0; pages < 4096 && !memory_readable_sigsafe(from, 1); pages++)
+	for (tried = 0; tried < 4096 && !memory_readable_sigsafe(from, 1); tried++)
 		from = (from & ~4095ull) + 4096;
 	(void)log_memory_sigsafe(writer, LOG_BLOB_STACK, 0, from, agent.plan.stack_slice_bytes);
 }
@@ -487,8 +488,11 @@ uint64_t crash_record_sigsafe(int signo, const siginfo_t *info, const ucontext_t
 		__atomic_fetch_add(&log_map.header->forwarded_faults, 1, __ATOMIC_RELAXED);
 		log_writer_init_sigsafe(&writer, LOG_TO_EVENTS);
 	}
-	if (flags & LOG_CRASH_FINAL)
+	if (flags & LOG_CRASH_FINAL) {
 		watch_check_sigsafe();
+		if (pages.bytes)
+			pages_check_sigsafe(false);
+	}
 	if (!log_begin_sigsafe(&writer, LOG_CRASH, &crash, sizeof(crash)))
 		return 0;
 	if (thread_self)

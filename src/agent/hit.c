@@ -27,6 +27,7 @@ struct catch
 	const struct watch_armed *armed;
 	uint64_t number; /* of the object */
 	uint32_t flags;	 /* enum log_hit_flags */
+	uint32_t call;	 /* LOG_HIT_KERNEL */
 	uint64_t old[WATCH_WORDS], new[WATCH_WORDS];
 	uint64_t age;
 	bool first; /* of its writer */
@@ -190,7 +191,7 @@ static void fields_fill(struct log_hit *hit, const struct catch *catch)
 	hit->age = catch->age;
 	hit->allocations = self ? self->next_id : 0;
 	hit->bytes = armed->bytes;
-	hit->last_syscall = 0;
+	hit->last_syscall = catch->call;
 	memcpy(hit->old, catch->old, sizeof(hit->old));
 	memcpy(hit->new, catch->new, sizeof(hit->new));
 	for (i = 0; i < LOG_GREGS; i++)
@@ -331,12 +332,59 @@ static bool count_is_over(const struct catch *catch)
 	       !(uint32_t)catch->new[0] && (uint32_t)catch->old[0] == 1;
 }
 
+/* Counts it, and writes it down if the predicate lets it through. */
+static void catch_tell(struct catch *catch)
+{
+	const struct watch_armed *armed = catch->armed;
+	struct log_watch_row *row = &watch_state.area->rows[armed->watch];
+	bool alongside = catch->flags & LOG_HIT_ALONGSIDE;
+	struct log_writer_row *who;
+	uint64_t number;
+
+	if (!alongside) {
+		__atomic_fetch_add(&row->hits, 1, __ATOMIC_RELAXED);
+		if (!memcmp(catch->old, catch->new, sizeof(catch->old)))
+			__atomic_fetch_add(&row->unchanged, 1, __ATOMIC_RELAXED);
+		if (armed->row->number == catch->number)
+			__atomic_fetch_add(&armed->row->hits, 1, __ATOMIC_RELAXED);
+	}
+	catch->age = age_of(armed);
+	if (!counts(catch))
+		return;
+	if (!alongside)
+		__atomic_fetch_add(&row->matched, 1, __ATOMIC_RELAXED);
+	number = __atomic_add_fetch(&watch_state.hit_count, 1, __ATOMIC_RELAXED);
+	who = writer_row(greg(catch->context, REG_RIP),
+			 armed->watch | (alongside ? LOG_WRITER_ALONGSIDE : 0), &catch->first);
+	writer_count(who, number, catch);
+	catch->kept |= count_is_over(catch);
+	hit_write(catch, number);
+	last_note(catch, number);
+	stop_here(watch_state.plans[armed->watch]);
+}
+
+void hit_store_sigsafe(const struct watch_armed *armed, const uint64_t old[WATCH_WORDS],
+		       const uint64_t new[WATCH_WORDS], int call, const ucontext_t *context)
+{
+	struct catch catch = { .armed = armed,
+			       .number = armed->number,
+			       .flags = call < 0 ? LOG_HIT_AT : LOG_HIT_KERNEL,
+			       .call = call < 0 ? 0 : (uint32_t)call,
+			       .context = context };
+
+	if (!watch_state.area || !agent_switch.crash)
+		return;
+	memcpy(catch.old, old, sizeof(catch.old));
+	memcpy(catch.new, new, sizeof(catch.new));
+	catch_tell(&catch);
+}
+
 static void caught(struct watch_armed *armed, uint64_t number, uint32_t flags,
 		   const ucontext_t *context)
 {
-	struct log_watch_row *row = &watch_state.area->rows[armed->watch];
-	struct catch catch = { .armed = armed, .number = number, .flags = flags };
-	struct log_writer_row *who;
+	struct catch catch = {
+		.armed = armed, .number = number, .flags = flags, .context = context
+	};
 	unsigned i;
 
 	if (own_write(armed, context) ||
@@ -352,27 +400,8 @@ static void caught(struct watch_armed *armed, uint64_t number, uint32_t flags,
 		    !memcmp(armed->beside, catch.new, sizeof(catch.new)))
 			return;
 		memcpy(armed->beside, catch.new, sizeof(armed->beside));
-	} else {
-		__atomic_fetch_add(&row->hits, 1, __ATOMIC_RELAXED);
-		if (!memcmp(catch.old, catch.new, sizeof(catch.old)))
-			__atomic_fetch_add(&row->unchanged, 1, __ATOMIC_RELAXED);
-		__atomic_fetch_add(&armed->row->hits, 1, __ATOMIC_RELAXED);
 	}
-	catch.context = context;
-	catch.age = age_of(armed);
-	if (!counts(&catch))
-		return;
-	if (!(flags & LOG_HIT_ALONGSIDE))
-		__atomic_fetch_add(&row->matched, 1, __ATOMIC_RELAXED);
-	number = __atomic_add_fetch(&watch_state.hit_count, 1, __ATOMIC_RELAXED);
-	who = writer_row(greg(context, REG_RIP),
-			 armed->watch | (flags & LOG_HIT_ALONGSIDE ? LOG_WRITER_ALONGSIDE : 0),
-			 &catch.first);
-	writer_count(who, number, &catch);
-	catch.kept |= count_is_over(&catch);
-	hit_write(&catch, number);
-	last_note(&catch, number);
-	stop_here(watch_state.plans[armed->watch]);
+	catch_tell(&catch);
 }
 
 /* A store that is wider than a register's eight bytes has one trap, for one of the registers that

@@ -18,6 +18,7 @@
 #include "wire/plan.h"
 
 struct quarantine;
+struct arch_scratch;
 
 #define THREAD_SITES_BITS 15
 #define THREAD_KEYS_BITS 16
@@ -90,6 +91,14 @@ struct thread {
 	/* Where to go on when a read in the agent faults: as __builtin_setjmp fills it. */
 	uint64_t recovery[5];
 	uint32_t recovery_armed;
+
+	/* Watched pages: pages_fault.c, calls.c */
+	uint32_t dispatched; /* its system calls are told */
+	uint32_t stepping;   /* an instruction runs with the pages open; 2: the target steps, too */
+	uint64_t step_address;
+	int64_t step_gregs[LOG_GREGS];
+	struct arch_scratch *scratch;
+	uint64_t handling; /* signals whose handler of the target's runs from ours: signals.c */
 
 	struct thread_pending pending[THREAD_PENDING]; /* the last ones, newest before _next */
 	uint32_t pending_next;

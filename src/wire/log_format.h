@@ -547,7 +547,8 @@ struct log_watch_row {
 	uint64_t late;	    /* row 0: traps of objects that were no longer watched, of all */
 	uint64_t unplaced;  /* global or range in no loaded module yet */
 	uint64_t yielded;   /* row 0: enum log_yielded */
-	uint64_t rest[5];
+	uint64_t opened;    /* row 0, pages: instructions that only ran with the pages open */
+	uint64_t rest[4];
 };
 
 /* Where a tracer sets the debug registers: why it no longer does. */
@@ -601,6 +602,10 @@ enum log_hit_flags {
 	LOG_HIT_ALONGSIDE = 1 << 2, /* this one had no trap of its own: it was found changed at the
 				     * trap of another; of the same store only if that covers it */
 	LOG_HIT_NO_LANE = 1 << 3,
+	LOG_HIT_AT = 1 << 4, /* on watched pages: rip is the instruction, and the registers are
+			      * those before it */
+	LOG_HIT_KERNEL = 1 << 5, /* on watched pages: a system call wrote it, `last_syscall`; rip
+				  * is behind it, rax what it returned */
 };
 
 /* The block behind a register. */
@@ -633,7 +638,7 @@ struct log_hit {
 	uint64_t stack_address;
 	uint64_t code_address;
 	uint32_t code_bytes;
-	uint32_t last_syscall; /* reserved */
+	uint32_t last_syscall; /* LOG_HIT_KERNEL: its number */
 	uint8_t code[LOG_HIT_CODE];
 	struct log_hit_owner owners[LOG_HIT_OWNERS];
 };

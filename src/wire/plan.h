@@ -43,6 +43,7 @@ enum plan_flags {
 	PLAN_TRUNCATIONS = 1 << 2, /* record who cuts files */
 	PLAN_JIT_CODE = 1 << 3,	   /* keep emitted code at a crash and at exit */
 	PLAN_WILD_VALUES = 1 << 4, /* at a crash: where else its wild pointers stand */
+	PLAN_PAGES = 1 << 5,	   /* watched blocks lie on pages that cannot be written to */
 };
 
 /* Sizes are limits for fixed regions of the log; 0 means the default named in the comment. */
@@ -234,7 +235,9 @@ enum plan_watch_kind {
 	PLAN_WATCH_GLOBAL = 2,	/* the first of its ranges */
 	PLAN_WATCH_CONTEXT = 3, /* blocks whose allocation goes through one of its ranges */
 	PLAN_WATCH_KEY = 4,	/* blocks with this key, or near it in ordinal */
-	PLAN_WATCH_HOOK = 5,	/* objects that hooks on functions hand over: agent/watch.h */
+	PLAN_WATCH_HOOK = 5,	/* objects that hooks on functions hand over: agent/watch.h; with
+				 * PLAN_PAGES, blocks whose allocation goes through one of its
+				 * ranges are placed where they can be watched */
 };
 
 /* Which objects are watched when there are more than debug registers. */

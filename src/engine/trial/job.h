@@ -41,6 +41,7 @@ enum trial_flags {
 	TRIAL_SHARE_TMP = 1 << 0, /* leave TMPDIR alone */
 	TRIAL_PTY = 1 << 1,	  /* stdout and stderr are a terminal */
 	TRIAL_TRACED = 1 << 2,	  /* watches go through a tracer, not through perf */
+	TRIAL_PAGES = 1 << 3,	  /* what is watched lies on watched pages */
 };
 
 /* What all trials of a command may use together, in however many series they are. The runner keeps

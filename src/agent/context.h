@@ -94,8 +94,8 @@ static inline __attribute__((always_inline)) uint64_t context_place(const struct
 								    struct caller caller)
 {
 	uint64_t place = caller.frame + caller.return_address * 0x71bbcd88;
-	uint64_t offset = *context_wrapper(self, caller.return_address) -
-			  (caller.return_address << 16);
+	uint64_t offset =
+		*context_wrapper(self, caller.return_address) - (caller.return_address << 16);
 
 	/* Below the end of the stack, although nothing else can be there: another library may
 	 * have come to the same address since. */

@@ -100,9 +100,9 @@ struct thread {
 
 	uint16_t chaos_places[1u << THREAD_PLACES_BITS]; /* allocations seen from each; chaos.c */
 
-	/* Return addresses that several callers lead to, each with the offset of its caller's return
-	 * address in the low 16 bits: it hangs on nothing else. By the address's low bits; who
-	 * comes first keeps the place. */
+	/* Return addresses that several callers lead to, each with the offset of its caller's
+	 * return address in the low 16 bits: it hangs on nothing else. By the address's low bits;
+	 * who comes first keeps the place. */
 	_Alignas(4096) uint64_t wrappers[1u << THREAD_WRAPPERS_BITS];
 	/* Pairs: the second of a pair was the first until another place came. */
 	_Alignas(4096) struct thread_site sites[1u << THREAD_SITES_BITS];

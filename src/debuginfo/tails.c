@@ -110,6 +110,15 @@ static void insert(struct space *space, struct stack *stack, size_t at, const st
 	}
 }
 
+/* Does the stack begin in this very function, because a hook stands at its start? */
+static bool was_entered(const struct snapshot *snapshot, taddr function)
+{
+	for (size_t i = 0; i < snapshot->entered_count; i++)
+		if (snapshot->entered[i] == function)
+			return true;
+	return false;
+}
+
 /* The functions between the frame before `at` and the one at it, whose call names the first. */
 static void insert_chain(struct space *space, struct stack *stack, size_t at, taddr called)
 {
@@ -125,7 +134,7 @@ static void insert_chain(struct space *space, struct stack *stack, size_t at, ta
 					   : NULL;
 
 		inner = at > 0 ? &stack->frames[at - 1] : NULL;
-		if (!name || (inner && inner->function && same_function(inner->function, name)) ||
+		if (!name || (!inner && was_entered(space->snapshot, called)) || (inner && inner->function && same_function(inner->function, name)) ||
 		    !find_leap(space, called, &leap) || place.kernel)
 			return;
 		insert(space, stack, at, &leap, cfa);

@@ -531,9 +531,14 @@ static void name_walked(struct event_log *log, const struct log_item *item,
 		.mappings = log->modules.items,
 		.mapping_count = log->modules.count,
 	};
+	VEC(taddr) entered = { 0 };
 	size_t bytes, more;
 	const unsigned char *rest = log_payload_rest(item, sizeof(*seen), &bytes);
 
+	for (size_t i = 0; i < log->hooks.count; i++)
+		VEC_PUSH(&entered, log->hooks.items[i].address);
+	snapshot.entered = entered.items;
+	snapshot.entered_count = entered.count;
 	more = bytes / sizeof(uint64_t);
 	for (size_t i = 0; i < seen->frame_count && i < LOG_CONTEXT_DEEP; i++) {
 		uint64_t address;
@@ -548,6 +553,7 @@ static void name_walked(struct event_log *log, const struct log_item *item,
 		symbols_name(symbols, &snapshot, address, 0, &whole);
 	}
 	symbols_complete(symbols, &snapshot, &whole);
+	VEC_DEINIT(&entered);
 	whole.end = seen->walk == LOG_WALK_WHOLE ? STACK_COMPLETE : STACK_TOO_DEEP;
 	/* operator new of the C++ library calls a hook of ours out of another one. */
 	drop_agent_frames(log, &whole, ret);

@@ -16,6 +16,7 @@
  * place is caught. Larger ones are left to libc, which may extend them in place: copying a buffer
  * of megabytes for every few bytes it grows would take for ever. */
 #define MOVE_MAX (32u << 10)
+#define POISON_PART 256u
 
 struct canary_state canary;
 
@@ -27,6 +28,7 @@ void canary_plan(const struct plan_heap *plan)
 	if (canary.plan.sweep_count > PLAN_SWEEP_MAX)
 		canary.plan.sweep_count = PLAN_SWEEP_MAX;
 	canary.seed = plan->seed;
+	canary.poison_part = plan->poison_ppm < 1000000 ? CANARY_SIZE_MAX : POISON_PART;
 	canary.planned = true;
 }
 

@@ -38,6 +38,7 @@
 extern HIDDEN struct canary_state {
 	bool planned, on;
 	uint64_t seed;
+	uint64_t poison_part; /* of a freed block, at either end, that is overwritten */
 	struct plan_heap plan;
 } canary;
 
@@ -70,16 +71,33 @@ static inline uint64_t canary_tail_mask(uint64_t size)
 	return (1ull << (size % 8 * 8)) - 1;
 }
 
+/* The words behind a block: the first shares its bytes with the program, and one or two may follow.
+ * `middle` and `last` are among them whatever the size: where fewer follow, the same word twice
+ * (and where none does, the first is all guard). Nothing to branch on, since sizes are what a CPU
+ * guesses worst. */
+struct canary_behind {
+	uint64_t *first, *middle, *last;
+};
+
+static inline struct canary_behind canary_behind(uint64_t start, uint64_t front, uint64_t size)
+{
+	struct canary_behind ret = { .first = (uint64_t *)(start + (size & ~7ull)) };
+
+	ret.last = (uint64_t *)(start - front + canary_room(front, size)) - 1;
+	ret.middle = ret.first + (ret.first < ret.last);
+	return ret;
+}
+
 /* Writes the guard behind a block of this size. */
 static inline void canary_close(uint64_t start, uint64_t front, uint64_t size)
 {
 	uint64_t guard = canary_word(canary.seed, start, CANARY_GUARD);
-	uint64_t mask = canary_tail_mask(size), *word = (uint64_t *)(start + (size & ~7ull));
-	const uint64_t *end = (const uint64_t *)(start - front + canary_room(front, size));
+	uint64_t mask = canary_tail_mask(size);
+	struct canary_behind behind = canary_behind(start, front, size);
 
-	*word = (*word & mask) | (guard & ~mask);
-	while (++word < end)
-		*word = guard;
+	*behind.first = (*behind.first & mask) | (guard & ~mask);
+	*behind.middle = guard;
+	*behind.last = guard;
 }
 
 static inline void canary_write(uint64_t start, uint64_t front, uint64_t size)
@@ -91,18 +109,20 @@ static inline void canary_write(uint64_t start, uint64_t front, uint64_t size)
 	canary_close(start, front, size);
 }
 
-/* Is every guard as it was written? */
+/* Is every guard as it was written? `guard` is the block's canary_word(). */
+static inline bool canary_is(uint64_t start, uint64_t front, uint64_t size, uint64_t guard)
+{
+	const uint64_t *words = (const uint64_t *)start;
+	struct canary_behind behind = canary_behind(start, front, size);
+
+	return !((words[-1] ^ guard) | (words[-2] ^ guard) |
+		 ((*behind.first ^ guard) & ~canary_tail_mask(size)) | (*behind.middle ^ guard) |
+		 (*behind.last ^ guard));
+}
+
 static inline bool canary_whole(uint64_t start, uint64_t front, uint64_t size)
 {
-	uint64_t guard = canary_word(canary.seed, start, CANARY_GUARD);
-	const uint64_t *words = (const uint64_t *)start, *word = words + size / 8;
-	const uint64_t *end = (const uint64_t *)(start - front + canary_room(front, size));
-	uint64_t wrong = (words[-1] ^ guard) | (words[-2] ^ guard) |
-			 ((*word ^ guard) & ~canary_tail_mask(size));
-
-	while (++word < end)
-		wrong |= *word ^ guard;
-	return !wrong;
+	return canary_is(start, front, size, canary_word(canary.seed, start, CANARY_GUARD));
 }
 
 /* ---- the heap behind the hooks -----------------------------------------------------------------

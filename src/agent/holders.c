@@ -244,12 +244,14 @@ static void piece_read(void *ctx, const struct scan_piece *piece)
 	for (i = 0; i < piece->count; i++) {
 		i = words_find(piece->words, i, piece->count, look->low, look->high);
 		if (i < piece->count)
-			word_told(look, piece->line, piece->at + i * 8, piece->words[i]);
+			word_told(look, piece->line, piece->at + i * 8,
+				  __atomic_load_n(&piece->words[i], __ATOMIC_RELAXED));
 	}
 	for (i = 0; globals && i < piece->count; i++) {
 		i = words_find(piece->words, i, piece->count, look->all_low, look->all_high + 1);
 		if (i < piece->count)
-			global_told(look, piece->line, piece->at + i * 8, piece->words[i]);
+			global_told(look, piece->line, piece->at + i * 8,
+				    __atomic_load_n(&piece->words[i], __ATOMIC_RELAXED));
 	}
 }
 

@@ -17,6 +17,7 @@
 #include "agent/canary.h"
 #include "agent/chaos.h"
 #include "agent/guard.h"
+#include "agent/quarantine.h"
 #include "agent/real.h"
 
 static inline __attribute__((always_inline)) void *claimed(void *ptr, size_t size, enum log_api api,
@@ -50,7 +51,10 @@ static inline __attribute__((always_inline)) bool guarded(void *ptr, enum log_fr
 	if (likely(!agent_ids_guarded()) || !ptr || early_owns(ptr) || !real.plain_new)
 		return false;
 	chaos_at(caller.return_address);
-	canary_free(ptr, by, caller);
+	if (agent_ids_slow() ||
+	    !quarantine_free(ptr, by == LOG_BY_DELETE ? LOG_API_NEW : LOG_API_NEW_ARRAY,
+			     caller.return_address, caller.frame))
+		canary_free(ptr, by, caller);
 	return true;
 }
 

@@ -15,8 +15,7 @@
 #define LARGEST_SHARE 8u /* a block of more than that part of the quarantine goes straight back */
 #define LINE 64u
 #define AHEAD 16u
-#define FAR_AHEAD 48u
-#define OVERWRITTEN 1u
+#define SIZE_UNITS_MAX 0xffffu
 
 struct quarantine {
 	uint64_t head, tail; /* entries ever added and removed; only the lane's thread writes */
@@ -25,13 +24,15 @@ struct quarantine {
 	struct quarantined entries[];
 };
 
-static uint32_t rings; /* atomic: lanes that have one */
-static uint64_t share; /* of each, in bytes; a division per free would be felt */
+static uint32_t rings;	 /* atomic: lanes that have one */
+static uint64_t share;	 /* of each, in bytes; a division per free would be felt */
+static uint64_t largest; /* that is taken in */
 static struct quarantine *by_lane[PLAN_THREAD_SLOTS]; /* for those who look at all */
 
 static void share_out(void)
 {
 	share = ((uint64_t)canary.plan.quarantine_mib << 20) / (rings ? rings : 1);
+	largest = share / LARGEST_SHARE;
 }
 
 static struct quarantine *ring_open(struct thread *self)
@@ -58,44 +59,94 @@ static struct quarantine *ring_open(struct thread *self)
 	return ring;
 }
 
-static void fill(uint64_t *word, const uint64_t *end, uint64_t value)
+/* Two words at once, wherever they lie; every x86-64 can. */
+typedef uint64_t pair __attribute__((vector_size(16), aligned(8), may_alias));
+
+#define PAIRS 4u /* of a stride */
+#define STRIDE (2 * PAIRS)
+
+static inline void fill_stride(uint64_t *word, pair both)
 {
-	for (; word < end; word++)
+	((pair *)word)[0] = both;
+	((pair *)word)[1] = both;
+	((pair *)word)[2] = both;
+	((pair *)word)[3] = both;
+}
+
+/* Strides that overlap at the end: fewer turns to guess wrong. */
+static inline void fill(uint64_t *word, uint64_t *end, uint64_t value)
+{
+	const pair both = { value, value };
+
+	if (end - word >= STRIDE) {
+		for (; end - word > STRIDE; word += STRIDE)
+			fill_stride(word, both);
+		fill_stride(end - STRIDE, both);
+		return;
+	}
+	for (; end - word >= 2; word += 2)
+		*(pair *)word = both;
+	if (word < end)
 		*word = value;
 }
 
-void poison_write(uint64_t start, uint64_t size)
+static inline void poison_write_word(uint64_t start, uint64_t size, uint64_t poison)
 {
-	uint64_t poison = canary_word(canary.seed, start, CANARY_POISON), head, tail;
 	uint64_t mask = canary_tail_mask(size), *last = (uint64_t *)(start + (size & ~7ull));
+	uint64_t head, tail;
 
 	poison_parts(start, size, &head, &tail);
-	fill((uint64_t *)start, (const uint64_t *)(head & ~7ull), poison);
-	if (tail < start + size)
+	fill((uint64_t *)start, (uint64_t *)(head & ~7ull), poison);
+	if (unlikely(tail < start + size))
 		fill((uint64_t *)tail, last, poison);
 	*last = (*last & ~mask) | (poison & mask);
 }
 
-static uint64_t differs(const uint64_t *word, const uint64_t *end, uint64_t value)
+void poison_write(uint64_t start, uint64_t size)
 {
-	uint64_t wrong = 0;
+	poison_write_word(start, size, canary_word(canary.seed, start, CANARY_POISON));
+}
 
-	for (; word < end; word++)
-		wrong |= *word ^ value;
-	return wrong;
+static inline pair stride_differs(const uint64_t *word, pair both)
+{
+	return (((const pair *)word)[0] ^ both) | (((const pair *)word)[1] ^ both) |
+	       (((const pair *)word)[2] ^ both) | (((const pair *)word)[3] ^ both);
+}
+
+static inline uint64_t differs(const uint64_t *word, const uint64_t *end, uint64_t value)
+{
+	const pair both = { value, value };
+	pair wrong = { 0, 0 };
+	uint64_t odd = 0;
+
+	if (end - word >= STRIDE) {
+		for (; end - word > STRIDE; word += STRIDE)
+			wrong |= stride_differs(word, both);
+		wrong |= stride_differs(end - STRIDE, both);
+	} else {
+		for (; end - word >= 2; word += 2)
+			wrong |= *(const pair *)word ^ both;
+		if (word < end)
+			odd = *word ^ value;
+	}
+	return wrong[0] | wrong[1] | odd;
+}
+
+static inline bool poison_is(uint64_t start, uint64_t size, uint64_t poison)
+{
+	const uint64_t *last = (const uint64_t *)(start + (size & ~7ull));
+	uint64_t wrong = (*last ^ poison) & canary_tail_mask(size), head, tail;
+
+	poison_parts(start, size, &head, &tail);
+	wrong |= differs((const uint64_t *)start, (const uint64_t *)(head & ~7ull), poison);
+	if (unlikely(tail < start + size))
+		wrong |= differs((const uint64_t *)tail, last, poison);
+	return !wrong;
 }
 
 bool poison_whole(uint64_t start, uint64_t size)
 {
-	uint64_t poison = canary_word(canary.seed, start, CANARY_POISON), head, tail;
-	const uint64_t *last = (const uint64_t *)(start + (size & ~7ull));
-	uint64_t wrong = (*last ^ poison) & canary_tail_mask(size);
-
-	poison_parts(start, size, &head, &tail);
-	wrong |= differs((const uint64_t *)start, (const uint64_t *)(head & ~7ull), poison);
-	if (tail < start + size)
-		wrong |= differs((const uint64_t *)tail, last, poison);
-	return !wrong;
+	return poison_is(start, size, canary_word(canary.seed, start, CANARY_POISON));
 }
 
 void *quarantine_release_sigsafe(struct block *block, uint64_t start)
@@ -123,33 +174,47 @@ static uint64_t block_room(const struct block *block)
 	return canary_room(canary_front(block), block_size(block)) + 8;
 }
 
-/* What is in quarantine is cold: an entry of the table is fetched long before it is looked at, and
- * then all bytes of the block that will be compared. */
+/* What is in quarantine is cold: all of a block that will be compared is fetched long before it is
+ * looked at, its entry, and the place in the index that the next owner of its memory will need. The
+ * ring's own entries come one after the other, which the CPU sees by itself. */
 static inline void fetch_ahead(const struct quarantine *ring, uint64_t position)
 {
-	const struct quarantined *entry = &ring->entries[(position + FAR_AHEAD) & ring->mask];
-	uint64_t start, size, head, tail, at;
+	const struct quarantined *entry = &ring->entries[(position + AHEAD) & ring->mask];
+	const struct blocks_space *space = &blocks_state.spaces[BLOCKS_HEAP];
+	uint64_t start = quarantined_start(entry);
+	uint64_t size = (entry->start >> QUARANTINED_SIZE_SHIFT) * 16, head, tail, at;
 
 	__builtin_prefetch(&blocks_state.pool[entry->entry]);
-	__builtin_prefetch((const void *)(entry->start - CANARY_FRONT));
-	entry = &ring->entries[(position + AHEAD) & ring->mask];
-	start = quarantined_start(entry);
-	size = blocks_state.pool[entry->entry].size_low;
+	if (space->flat)
+		__builtin_prefetch(&space->flat[start >> space->shift]);
 	poison_parts(start, size, &head, &tail);
-	for (at = start + LINE; at < head; at += LINE)
+	for (at = start - CANARY_FRONT; at < head; at += LINE)
 		__builtin_prefetch((const void *)at);
 	for (at = tail; at < start + size; at += LINE)
 		__builtin_prefetch((const void *)at);
-	__builtin_prefetch((const void *)(start + size));
+	__builtin_prefetch((const void *)(start + size + CANARY_BEHIND));
 }
 
 static inline bool is_whole(const struct quarantined *entry, const struct block *block,
 			    uint64_t start)
 {
-	uint64_t size = block_size(block);
+	uint64_t size = block_size(block), guard = canary_word(canary.seed, start, CANARY_GUARD);
 
-	return canary_whole(start, canary_front(block), size) &&
-	       (!quarantined_is_overwritten(entry) || poison_whole(start, size));
+	return canary_is(start, canary_front(block), size, guard) &&
+	       (!quarantined_is_overwritten(entry) ||
+		poison_is(start, size, canary_poison_of(guard)));
+}
+
+/* As quarantine_release_sigsafe(), inside the guard: a process with one thread has nobody to race
+ * with. */
+static inline void *release(struct block *block, uint64_t start)
+{
+	uint32_t front = canary_front(block);
+
+	if (log_map.header->threads_seen != 1)
+		return quarantine_release_sigsafe(block, start);
+	block->api &= BLOCK_API_MASK;
+	return (void *)(start - front);
 }
 
 static void leave_one(struct quarantine *ring, struct quarantine_leaves *ret)
@@ -167,7 +232,7 @@ static void leave_one(struct quarantine *ring, struct quarantine_leaves *ret)
 		(void)damage_look_sigsafe(block, start, LOG_CHECK_EVICTION, 0,
 					  quarantined_is_overwritten(entry) ? DAMAGE_POISONED : 0);
 	room = block_room(block);
-	base = quarantine_release_sigsafe(block, start);
+	base = release(block, start);
 	if (!base)
 		return;
 	ring->bytes -= room < ring->bytes ? room : ring->bytes;
@@ -189,31 +254,99 @@ static bool is_overwritten(const struct block *block)
 	return canary_chance(canary.seed, log_map.contexts[row].stack_hash, canary.plan.poison_ppm);
 }
 
+/* As the ring keeps it. */
+static inline uint64_t size_units(uint64_t size)
+{
+	uint64_t units = (size + 15) / 16;
+
+	return units < SIZE_UNITS_MAX ? units : SIZE_UNITS_MAX;
+}
+
+/* Into the ring, and others out of it. */
+static inline void add(struct quarantine *ring, const struct block *block, uint64_t start,
+		       bool overwritten, struct quarantine_leaves *ret)
+{
+	if (unlikely(ring->head - ring->tail > ring->mask))
+		leave_one(ring, ret);
+	ring->entries[ring->head & ring->mask] = (struct quarantined){
+		start | overwritten | size_units(block_size(block)) << QUARANTINED_SIZE_SHIFT,
+		(uint32_t)(block - blocks_state.pool), (uint32_t)block->id
+	};
+	__atomic_store_n(&ring->head, ring->head + 1, __ATOMIC_RELEASE);
+	ring->bytes += block_room(block);
+	while (ring->bytes > share && ring->tail < ring->head && ret->count < QUARANTINE_LEAVES_MAX)
+		leave_one(ring, ret);
+}
+
 void quarantine_add(struct guard *guard, struct block *block, uint64_t start,
 		    struct quarantine_leaves *ret)
 {
 	struct quarantine *ring = guard->self->quarantine;
-	uint64_t room = block_room(block);
 	bool overwritten = is_overwritten(block);
 
 	if (overwritten)
 		poison_write(start, block_size(block));
 	if (!ring && canary.plan.quarantine_mib)
 		ring = ring_open(guard->self);
-	if (!ring || room > share / LARGEST_SHARE) {
+	if (!ring || block_room(block) > largest) {
 		ret->bases[ret->count] = quarantine_release_sigsafe(block, start);
 		ret->count += ret->bases[ret->count] != NULL;
 		return;
 	}
-	if (ring->head - ring->tail > ring->mask)
-		leave_one(ring, ret);
-	ring->entries[ring->head & ring->mask] =
-		(struct quarantined){ start | (overwritten ? OVERWRITTEN : 0),
-				      (uint32_t)(block - blocks_state.pool), (uint32_t)block->id };
-	__atomic_store_n(&ring->head, ring->head + 1, __ATOMIC_RELEASE);
-	ring->bytes += room;
-	while (ring->bytes > share && ring->tail < ring->head && ret->count < QUARANTINE_LEAVES_MAX)
-		leave_one(ring, ret);
+	add(ring, block, start, overwritten, ret);
+}
+
+/* As block_write_end(); what the front adds to the entry stays out of the record. */
+static inline void write_end(const struct thread *self, uint64_t *entry, uint64_t *life,
+			     uint64_t start, uint64_t context)
+{
+	const uint64_t front = (uint64_t)(0xffu & ~BLOCK_API_MASK) << 40;
+	uint64_t id = entry[0], size_context = entry[1];
+	uint64_t freed = entry[2] | context, state = entry[3] + self->freed_word;
+
+	entry[2] = freed;
+	entry[3] = state;
+	state &= ~front;
+	life[0] = id;
+	life[1] = size_context;
+	life[2] = freed;
+	life[3] = state;
+	life[4] = start;
+	life[5] = ~(id ^ size_context ^ freed ^ state ^ start);
+}
+
+bool quarantine_free(void *ptr, enum log_api api, uint64_t return_address, uint64_t frame)
+{
+	const struct caller caller = { return_address, frame, 0 };
+	struct guard guard = { thread_hot };
+	struct quarantine *ring = guard.self->quarantine;
+	struct quarantine_leaves leaves;
+	uint64_t start = (uint64_t)ptr, context, life, word;
+	struct block *block;
+
+	if (unlikely(!ring || guard.self->busy || canary.plan.sweep ||
+		     canary.plan.poison_ppm < 1000000 || start >> BLOCKS_ADDRESS_BITS ||
+		     !context_hit(guard.self, caller, &context)))
+		return false;
+	block = &blocks_state.pool[block_number(BLOCKS_HEAP, blocks_state.spaces[BLOCKS_HEAP].shift,
+						start)];
+	word = canary_word(canary.seed, start, CANARY_GUARD);
+	if (unlikely(block->state != LOG_BLOCK_LIVE || block->low != (uint8_t)start ||
+		     block->api != (api | 1u << BLOCK_FRONT_SHIFT) ||
+		     block->size_low > largest / 2 ||
+		     !canary_is(start, CANARY_FRONT, block->size_low, word)))
+		return false;
+	life = arch_take(&guard.self->ring_next, sizeof(struct log_life));
+	if (unlikely(life >= guard.self->ring_stop))
+		return false;
+	guard_close(guard.self);
+	write_end(guard.self, (uint64_t *)block, (uint64_t *)life, start, context);
+	poison_write_word(start, block->size_low, canary_poison_of(word));
+	leaves.count = 0;
+	add(ring, block, start, true, &leaves);
+	guard_leave(&guard);
+	quarantine_give_back(&leaves);
+	return true;
 }
 
 void quarantine_shrink(struct guard *guard, struct quarantine_leaves *ret)

@@ -16,12 +16,13 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "agent/canary.h"
 #include "agent/guard.h"
 
 struct block;
 
 #define QUARANTINE_LEAVES_MAX 64u
-#define POISON_PART 256u
+#define QUARANTINED_SIZE_SHIFT 48u
 
 /* Memory that libc is to have back, once the guard is left. */
 struct quarantine_leaves {
@@ -32,6 +33,10 @@ struct quarantine_leaves {
 /* Takes in a block that has just been ended; it and others may leave at once. */
 void quarantine_add(struct guard *guard, struct block *block, uint64_t start,
 		    struct quarantine_leaves *ret);
+
+/* All of a free, for blocks as almost all are: made by `api`, whole, the caller's place known.
+ * False: nothing was done. Scalars, because a struct goes through memory. */
+bool quarantine_free(void *ptr, enum log_api api, uint64_t return_address, uint64_t frame);
 
 /* As many as fit into ret, the oldest of this lane; for when memory is short. */
 void quarantine_shrink(struct guard *guard, struct quarantine_leaves *ret);
@@ -45,7 +50,9 @@ void quarantine_give_back(const struct quarantine_leaves *leaves);
 
 /* A block in quarantine. */
 struct quarantined {
-	uint64_t start;	 /* bit 0: it has been overwritten */
+	/* Bit 0: it has been overwritten. Bits 48..63: its size in 16 bytes, as far as that goes:
+	 * what will be compared is fetched long before, and without its entry. */
+	uint64_t start;
 	uint32_t entry;	 /* in the side table's pool */
 	uint32_t id_low; /* of its id: the entry may be another block's by now */
 };
@@ -55,7 +62,7 @@ struct block *quarantined_block_sigsafe(const struct quarantined *entry);
 
 static inline uint64_t quarantined_start(const struct quarantined *entry)
 {
-	return entry->start & ~1ull;
+	return entry->start & ((1ull << QUARANTINED_SIZE_SHIFT) - 2);
 }
 
 static inline bool quarantined_is_overwritten(const struct quarantined *entry)
@@ -75,11 +82,12 @@ bool poison_whole(uint64_t start, uint64_t size);
 
 /* The parts of a freed block that are overwritten: [start, head) and [tail, start + size). What is
  * overwritten is read again, cold, when the block leaves: of a large one, both ends are enough to
- * notice somebody who still uses it. */
+ * notice somebody who still uses it. With poison by chance it is all of it, since whoever reads it
+ * anywhere is to be found. */
 static inline void poison_parts(uint64_t start, uint64_t size, uint64_t *ret_head,
 				uint64_t *ret_tail)
 {
-	const uint64_t part = POISON_PART;
+	const uint64_t part = canary.poison_part;
 
 	*ret_head = size <= 2 * part ? start + size : start + part;
 	*ret_tail = size <= 2 * part ? start + size : (start + size - part) & ~7ull;

@@ -17,9 +17,9 @@
 #define LINES_FREE (10 * MS)  /* that lines may cost at once … */
 #define LINES_SHARE 100u      /* … and then one part in so many of the run time */
 #define ROUNDS_FREE (20 * MS) /* the same for rounds before lines */
-#define ROUNDS_SHARE 50u
+#define ROUNDS_SHARE 100u
 #define LINE_MAX (200 * MS) /* one round */
-#define BIT_SHARE 100u	    /* a bit of a round takes this part of the time between two */
+#define BIT_SHARE 200u	    /* a bit of a round takes this part of the time between two */
 #define END_MAX (1000 * MS)
 #define LOOK_AT_CLOCK 256u
 #define AHEAD 8u

@@ -1,5 +1,6 @@
 #include "agent/scan.h"
 
+#include <signal.h>
 #include <string.h>
 
 #include "agent/agent.h"
@@ -33,6 +34,51 @@ static bool any_resident(const struct scan *scan, size_t from, size_t pages)
 	return memchr(scan->resident + from, 1, pages) != NULL;
 }
 
+/* The kernel ends a process that faults where the signal is blocked, as it is in a handler of it.
+ */
+static bool faults_are_final(void)
+{
+	uint64_t blocked = 0, faults = 1ull << (SIGSEGV - 1) | 1ull << (SIGBUS - 1);
+
+	return raw_syscall4(SYS_rt_sigprocmask, SIG_BLOCK, 0, &blocked, sizeof(blocked)) ||
+	       (blocked & faults);
+}
+
+/* Memory of the process's own is looked at where it lies: copying it costs more than looking. What
+ * another thread unmaps meanwhile faults: the rest of its piece is left out. */
+static __attribute__((noinline)) void look_in_place(struct scan *scan, struct thread *self,
+						    const struct scan_piece *piece)
+{
+	uint64_t recovery[5];
+	uint32_t armed = self->recovery_armed;
+
+	memcpy(recovery, self->recovery, sizeof(recovery));
+	if (!__builtin_setjmp((void **)self->recovery)) {
+		self->recovery_armed = 1;
+		__atomic_signal_fence(__ATOMIC_SEQ_CST);
+		scan->piece(scan->ctx, piece);
+		__atomic_signal_fence(__ATOMIC_SEQ_CST);
+	}
+	memcpy(self->recovery, recovery, sizeof(recovery));
+	self->recovery_armed = armed;
+}
+
+/* Files may be shorter than their mapping: those are copied by the kernel, as far as they go. */
+static void piece_look(struct scan *scan, struct scan_piece *piece, size_t bytes)
+{
+	struct thread *self = thread_self;
+
+	if (self && !scan->by_copy && !piece->line->inode && !(piece->at % sizeof(uint64_t))) {
+		piece->words = (const uint64_t *)piece->at;
+		piece->count = bytes / sizeof(uint64_t);
+		look_in_place(scan, self, piece);
+		return;
+	}
+	piece->words = scan->words;
+	piece->count = memory_read_sigsafe(scan->words, piece->at, bytes) / sizeof(uint64_t);
+	scan->piece(scan->ctx, piece);
+}
+
 static void range_read(struct scan *scan, const struct maps_line *line, uint64_t at, uint64_t end,
 		       bool globals)
 {
@@ -47,9 +93,7 @@ static void range_read(struct scan *scan, const struct maps_line *line, uint64_t
 			page = 0;
 		}
 		if (any_resident(scan, page, (want + PAGE - 1) / PAGE)) {
-			piece.words = scan->words;
-			piece.count = memory_read_sigsafe(scan->words, at, want) / sizeof(uint64_t);
-			scan->piece(scan->ctx, &piece);
+			piece_look(scan, &piece, want);
 			scan->read_bytes += want;
 			scan->cut_short |= scan->read_bytes > scan->read_max;
 		}
@@ -92,6 +136,7 @@ void scan_memory_sigsafe(struct scan *scan)
 	struct maps_walk walk;
 	struct maps_line line;
 
+	scan->by_copy = faults_are_final();
 	if (!maps_begin_sigsafe(&walk, &scan->maps))
 		return;
 	while (maps_next_sigsafe(&walk, &line))

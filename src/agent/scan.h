@@ -18,7 +18,9 @@
 #define SCAN_PIECE (64u << 10)
 #define SCAN_WORDS (SCAN_PIECE / sizeof(uint64_t))
 
-/* A part of memory as it was read: words[0..count) stood at `at`. */
+/* A part of memory: words[0..count) stand at `at`. They may be the memory itself, which others go
+ * on writing, and which may be gone the next moment: a read that faults ends the call. So each word
+ * is read once and nothing is left half done between two reads. */
 struct scan_piece {
 	const struct maps_line *line;
 	uint64_t at;
@@ -32,6 +34,7 @@ struct scan {
 	void (*piece)(void *ctx, const struct scan_piece *piece);
 	void *ctx;
 	uint64_t read_max; /* bytes */
+	bool by_copy;	   /* not in place */
 	uint64_t read_bytes;
 	bool cut_short;	   /* by read_max, or by whoever is told the pieces */
 	uint64_t file_end; /* of the line before, if it was a file */

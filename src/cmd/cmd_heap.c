@@ -10,6 +10,7 @@
 #include "cmd/progress.h"
 #include "cmd/trial_options.h"
 #include "engine/growth/growth.h"
+#include "engine/heap/evidence.h"
 #include "engine/heap/heap.h"
 #include "engine/trial/observe.h"
 #include "report/report_growth.h"
@@ -30,6 +31,7 @@ struct heap_options {
 #define GROWTH_TRIALS 3
 #define HEAP_TRIALS 5
 #define CHANCE_TRIALS 40 /* enough for a context among a thousand that decides alone */
+#define CHANCE_TRIALS_MAX 400
 #define NOT_GIVEN UINT64_MAX
 
 static const char *const sweep_at_names[] = { "free", "lines", "crash", NULL };
@@ -42,7 +44,7 @@ static const struct option heap_option_table[] = {
 	  .max = PLAN_QUARANTINE_MIB_MAX,
 	  .offset = offsetof(struct heap_options, quarantine_mib),
 	  .help = "Keep so much of freed memory back, overwritten, to see who still writes to it "
-		  "(default 64; 0 with --poison-chance)" },
+		  "(default 64)" },
 	{ .name = "sweep",
 	  .kind = OPTION_TEXT,
 	  .metavar = "WHOSE",
@@ -83,7 +85,8 @@ static const struct option heap_option_table[] = {
 	  .max = 1000,
 	  .offset = offsetof(struct heap_options, trials),
 	  .help = "Run the program N times, and as often without guards to compare (default 5; 40 "
-		  "with --poison-chance, 3 with --growth, both without a comparison)" },
+		  "to 400 with --poison-chance, by how many fail, 3 with --growth, both without a "
+		  "comparison)" },
 	OPTIONS_END,
 };
 
@@ -243,14 +246,13 @@ static int fill_request(const struct heap_options *options, struct heap_request 
 	if (options->trial.observe != OBSERVERS && options->trial.observe != OBSERVE_HEAP)
 		return err_set(err, -EINVAL, "heap is an observer itself; --observe %s is another",
 			       observer_names[options->trial.observe]);
-	if (options->poison_chance)
-		request->plan.quarantine_mib = 0;
 	if (options->quarantine_mib != NOT_GIVEN)
 		request->plan.quarantine_mib = (uint32_t)options->quarantine_mib;
 	request->compare = !options->poison_chance;
 	request->trials = options->poison_chance ? CHANCE_TRIALS : HEAP_TRIALS;
+	request->trials_max = options->poison_chance ? CHANCE_TRIALS_MAX : HEAP_TRIALS;
 	if (options->trials > 0)
-		request->trials = (unsigned int)options->trials;
+		request->trials = request->trials_max = (unsigned int)options->trials;
 	return 0;
 }
 
@@ -288,7 +290,7 @@ static int heap(const struct invocation *inv, struct heap_report *report, struct
 	progress_init(&progress);
 	r = heap_run(*cs, &request, report, err);
 	progress_end(&progress);
-	return r;
+	return r == 0 ? heap_store_evidence(*cs, report, err) : r;
 }
 
 static bool found(const struct heap_report *report)
@@ -357,7 +359,7 @@ const struct command cmd_heap = {
 		    "      which block is damaged, and by which test?\n\n"
 		    "  redhand heap --sweep session_new -- ./server --self-test\n"
 		    "      who still points to a session when it is freed?\n\n"
-		    "  redhand heap --poison-chance 0.5 -n 60 -- ./mytests\n"
+		    "  redhand heap --poison-chance 0.5 -- ./mytests\n"
 		    "      it crashes now and then: whose freed blocks are read?\n\n"
 		    "  redhand heap --growth -- ./mytests --gtest_repeat=5\n"
 		    "      what grows from test to test?\n\n"

@@ -56,6 +56,7 @@ struct heap_sighting {
 struct heap_finding {
 	enum heap_kind kind;
 	uint64_t trial; /* an example, and all below is about it */
+	uint64_t evidence; /* that example in the case; 0: not stored */
 	int pid;
 	char *program;
 	char *key;     /* of the block: the same in another run; NULL: no block */
@@ -71,6 +72,7 @@ struct heap_finding {
 	/* Of a use after free: the block's poison was taken for a pointer; another block has the
 	 * place now; the access was a store; which instruction, as text or NULL. */
 	bool poison, recycled, write;
+	bool python; /* the block is CPython's: an object, as a rule */
 	char *instruction;
 	const char *allocated_by, *freed_by; /* malloc, new, new[] …; free, delete … */
 	struct stack allocated, freed;
@@ -140,6 +142,7 @@ struct heap_report {
 	VEC(struct heap_finding) findings;  /* seen most often first */
 	VEC(struct heap_dangling) dangling; /* those that were used first */
 	uint64_t contexts; /* that the chance of being overwritten was tested for */
+	uint64_t needed;   /* failing trials that it takes at least to tell one of so many */
 	VEC(struct heap_suspect) suspects;
 	uint64_t blocks;      /* that were looked at in last rounds */
 	uint64_t swept;	      /* freed blocks whose holders were looked for */

@@ -67,6 +67,8 @@ struct snapshot {
 	 * they are looked for in files called python… or libpython…. */
 	taddr python_runtime;
 	uint64_t python_version;
+	const taddr *entered; /* functions whose start a hook of the recorder stands at */
+	size_t entered_count;
 };
 
 /* Reads from the stack slice and the pieces; one read may go over several of them. True only when

@@ -67,6 +67,7 @@ static json_t *finding_json(const struct heap_finding *f)
 
 	set(object, "kind", json_text(heap_kind_name(f->kind)));
 	set(object, "trial", count(f->trial));
+	set(object, "evidence", f->evidence != 0 ? count(f->evidence) : json_null());
 	set(object, "trials", count(f->trials));
 	set(object, "count", count(f->count));
 	set(object, "pid", json_integer(f->pid));
@@ -183,6 +184,7 @@ void report_heap_json(const struct heap_report *report, FILE *out)
 		(void)json_array_append_new(dangling, dangling_json(d));
 	set(object, "dangling", dangling);
 	set(object, "contexts", count(report->contexts));
+	set(object, "failing_needed", count(report->needed));
 	VEC_FOREACH (&report->suspects, suspect)
 		(void)json_array_append_new(suspects, suspect_json(suspect));
 	set(object, "suspects", suspects);

@@ -145,6 +145,13 @@ static void print_finding(const struct heap_report *report, const struct heap_fi
 		      "\n     in %" PRIu64 " of %" PRIu64 " trials, %" PRIu64
 		      " time%s; shown: trial %" PRIu64 ", process %d\n",
 		      f->trials, report->heap.trials, f->count, plural(f->count), f->trial, f->pid);
+	if (f->evidence != 0 && f->kind <= HEAP_WRITE_AFTER_FREE && f->key)
+		(void)fprintf(out,
+			      "     evidence %" PRIu64 "; who did it: redhand chase "
+			      "--from-evidence %" PRIu64 "\n",
+			      f->evidence, f->evidence);
+	else if (f->evidence != 0)
+		(void)fprintf(out, "     evidence %" PRIu64 "\n", f->evidence);
 	if (f->key)
 		(void)fprintf(out, "     block #%" PRIu64 ", key %s, %s\n", f->id, f->key,
 			      f->live ? "live" : "freed");
@@ -238,6 +245,13 @@ static void print_suspects(const struct heap_report *report, bool verbose, FILE 
 		      report->suspects.count > 0
 			      ? ""
 			      : "; with none of them does the failure go, as far as can be told");
+	if (report->suspects.count == 0 && report->heap.failed > 0 &&
+	    report->heap.failed < report->needed)
+		(void)fprintf(out,
+			      "%" PRIu64 " of %" PRIu64 " trials failed; to tell one of so many "
+			      "contexts it takes at least %" PRIu64
+			      " that do: more trials with -n\n",
+			      report->heap.failed, report->heap.trials, report->needed);
 	VEC_FOREACH (&report->suspects, suspect) {
 		(void)fprintf(out, "\n   context %s: its freed blocks are read (p = %.2g)\n",
 			      suspect->context, suspect->p);

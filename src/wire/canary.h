@@ -49,6 +49,12 @@ static inline uint64_t canary_word(uint64_t seed, uint64_t start, enum canary_ki
 	return canary_spread((bits ^ seed) & CANARY_BITS);
 }
 
+/* The poison of the block whose guard this is: only the kind differs, in the highest byte. */
+static inline uint64_t canary_poison_of(uint64_t guard)
+{
+	return guard ^ (uint64_t)(CANARY_GUARD ^ CANARY_POISON) << (64 - 8 + CANARY_START_BITS % 6);
+}
+
 /* False: no such word of this seed. One word in 2^18 of those that look like one is taken for it by
  * chance. */
 static inline bool canary_decode(uint64_t seed, uint64_t word, enum canary_kind kind,

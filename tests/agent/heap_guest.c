@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
 #include <sys/time.h>
@@ -264,6 +265,42 @@ static void mode_children(void)
 	expect(malloc_trim(0) >= 0, "malloc_trim");
 }
 
+/* Memory comes and goes while somebody looks through all of it. */
+static volatile int unmapping = 1;
+
+static void *unmapper(void *unused)
+{
+	const size_t bytes = 4u << 20;
+
+	(void)unused;
+	while (unmapping) {
+		char *at = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1,
+				0);
+
+		if (at == MAP_FAILED)
+			continue;
+		memset(at, 1, bytes);
+		mprotect(at + bytes / 2, bytes / 4, PROT_NONE);
+		munmap(at, bytes);
+	}
+	return NULL;
+}
+
+static void mode_unmapping(void)
+{
+	pthread_t threads[2];
+	int i;
+
+	for (i = 0; i < 2; i++)
+		pthread_create(&threads[i], NULL, unmapper, NULL);
+	for (i = 0; i < 100; i++)
+		free(malloc(100));
+	unmapping = 0;
+	for (i = 0; i < 2; i++)
+		pthread_join(threads[i], NULL);
+	puts("done");
+}
+
 /* A limit that quarantine would break if it did not give back. */
 static void mode_little_memory(void)
 {
@@ -301,6 +338,7 @@ int main(int argc, char **argv)
 		      { "threads", mode_threads },
 		      { "signals", mode_signals },
 		      { "children", mode_children },
+		      { "unmapping", mode_unmapping },
 		      { "little-memory", mode_little_memory } };
 	unsigned i;
 

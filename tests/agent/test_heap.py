@@ -10,7 +10,8 @@ GUEST = ['entry-points', 'refusals', 'storm', 'threads', 'signals', 'children', 
 INNOCENT = ['full-size', 'pool', 'growing', 'threads', 'forking', 'tagged']
 SMALL = ['quarantine_mib=1', 'timer_ms=1']
 PLANS = {'': ([], GUEST), 'a small quarantine': (SMALL, ['storm', 'threads', 'children']),
-         'no quarantine': (['quarantine_mib=0'], ['storm'])}
+         'no quarantine': (['quarantine_mib=0'], ['storm']),
+         'a sweep at every free': (['sweep=2', 'sweep_at=1'], ['unmapping'])}
 PROGRAMS = [
     ('python3', ['/usr/bin/python3', '-c', 'import json, threading; d = {i: [str(i)] * 3 for i in range(9999)}; print(len(json.dumps(d)))'], {}),
     ('python3 on malloc', ['/usr/bin/python3', '-c', 'import json, re; print(len(json.dumps({i: [str(i)] * 3 for i in range(3000)})), re.sub("a+", "b", "xaay"))'], {'PYTHONMALLOC': 'malloc'}),

@@ -121,6 +121,7 @@ static void test_canary_words(void **state)
 
 		start = (seed * (i + 1)) >> 17 & ~15ull;
 		word = canary_word(seed + i, start, CANARY_POISON);
+		assert_true(canary_poison_of(canary_word(seed + i, start, CANARY_GUARD)) == word);
 		for (k = 0; k < 8; k++)
 			assert_in_range(word >> (8 * k) & 255, 0x80, 0xbf);
 		assert_true(canary_decode(seed + i, word, CANARY_POISON, &found));

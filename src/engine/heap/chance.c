@@ -1,6 +1,7 @@
 #include "engine/heap/chance.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -124,6 +125,26 @@ static void find_stack(const struct chance_context *context, int trials, struct 
 		}
 }
 
+static bool is_tested(const struct chance_context *context)
+{
+	return context->poisoned > 0 && context->clear > 0;
+}
+
+static double p_of(const struct chance_context *context)
+{
+	return fisher_greater(&(struct fisher_table){ .trials_a = context->poisoned,
+						      .failed_a = context->poisoned_failed,
+						      .trials_b = context->clear,
+						      .failed_b = context->clear_failed });
+}
+
+uint64_t chance_needed(const struct chance *chance, uint32_t ppm)
+{
+	double contexts = chance->contexts.count > 0 ? (double)chance->contexts.count : 1;
+
+	return (uint64_t)ceil(log(contexts / SUSPECT_P) / -log(ppm / 1e6));
+}
+
 struct tested {
 	const struct chance_context *context;
 	double p;
@@ -145,15 +166,8 @@ void chance_conclude(const struct chance *chance, int trials, struct symbols *sy
 	size_t count = 0;
 
 	VEC_FOREACH (&chance->contexts, context)
-		if (context->poisoned > 0 && context->clear > 0)
-			tested[count++] = (struct tested){
-				.context = context,
-				.p = fisher_greater(&(struct fisher_table){
-					.trials_a = context->poisoned,
-					.failed_a = context->poisoned_failed,
-					.trials_b = context->clear,
-					.failed_b = context->clear_failed }),
-			};
+		if (is_tested(context))
+			tested[count++] = (struct tested){ .context = context, .p = p_of(context) };
 	ret->contexts = count;
 	qsort(tested, count, sizeof(tested[0]), by_p);
 	/* Holm's correction, as holm_adjust() has it, of what is sorted already and may be many. */

@@ -28,6 +28,10 @@ void chance_deinit(struct chance *chance);
 /* What one trial showed. Its logs say with which seed and chance. */
 void chance_read(struct chance *chance, struct event_logs *logs, uint64_t trial, bool failed);
 
+/* How many failing trials it takes at least, each with the one context's coin on the same side, to
+ * tell that context from all the others. `ppm` is the chance. */
+uint64_t chance_needed(const struct chance *chance, uint32_t ppm);
+
 /* Fills in contexts and suspects, likeliest first. `trials` is the directory of all trials. */
 void chance_conclude(const struct chance *chance, int trials, struct symbols *symbols,
 		     struct heap_report *ret);

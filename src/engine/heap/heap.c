@@ -17,6 +17,7 @@
 
 enum { ARM_CRASH, ARM_HEAP };
 
+#define CHANCE_STEP 10
 #define FEW_TRIALS 20 /* with fewer per arm only a large effect can show */
 
 struct heap {
@@ -33,6 +34,19 @@ struct heap {
 	double started_s;
 };
 
+/* Poison by chance: has something failed, too seldom yet to tell whose freed blocks it goes with?
+ * Half as often again as would do if nothing else made it fail. Whether somebody is suspected by
+ * now is not asked: who looks often enough and stops then finds somebody by luck. */
+static bool wants_more(const struct heap *heap)
+{
+	uint64_t trials, failed;
+
+	if (heap->request->compare || heap->schedule.per_arm >= heap->request->trials_max)
+		return false;
+	tally_failed(&heap->runner.tally, ARM_HEAP, TALLY_ALL, &trials, &failed);
+	return failed > 0 && 2 * failed < 3 * chance_needed(&heap->chance, heap->plan.poison_ppm);
+}
+
 static int heap_next(void *ctx, unsigned int slot, struct run *ret, struct err *err)
 {
 	struct heap *heap = ctx;
@@ -43,8 +57,11 @@ static int heap_next(void *ctx, unsigned int slot, struct run *ret, struct err *
 		*ret = (struct run){ .position = heap->next++, .arm = ARM_HEAP };
 		return 1;
 	}
-	if (heap->next > heap->first + schedule_runs(&heap->schedule))
-		return 0;
+	if (heap->next > heap->first + schedule_runs(&heap->schedule)) {
+		if (!wants_more(heap))
+			return 0;
+		heap->schedule.per_arm += CHANCE_STEP;
+	}
 	*ret = (struct run){
 		.position = heap->next,
 		.arm = heap->request->compare
@@ -182,6 +199,9 @@ static char *sentence_of(const struct heap_report *report)
 				  "hides a failure (%llu trials under it, %llu under crash)",
 				  (unsigned long long)heap->trials,
 				  (unsigned long long)plain->trials);
+	if (report->p >= COMPARE_ALPHA && plain->trials < FEW_TRIALS && heap->rate < plain->rate)
+		return mem_printf("it cannot be told yet whether this observer hides the bug: %s%s",
+				  counts, few);
 	if (report->p >= COMPARE_ALPHA)
 		return mem_printf("this observer does not hide the bug, as far as can be told: "
 				  "%s%s",
@@ -250,9 +270,10 @@ static void conclude(struct heap *heap)
 	compare(heap);
 	findings_sort(report);
 	sweeps_sort(report);
-	if (heap->plan.poison_ppm < 1000000)
-		chance_conclude(&heap->chance, case_trials_dir(heap->runner.cs), heap->symbols,
-				report);
+	if (heap->plan.poison_ppm >= 1000000)
+		return;
+	chance_conclude(&heap->chance, case_trials_dir(heap->runner.cs), heap->symbols, report);
+	report->needed = chance_needed(&heap->chance, heap->plan.poison_ppm);
 }
 
 int heap_run(struct case_store *cs, const struct heap_request *request, struct heap_report *ret,

@@ -15,7 +15,9 @@ struct heap_request {
 	const struct strv *slot_env;
 	unsigned int jobs;
 	unsigned int trials; /* under the heap observer */
-	bool compare;	     /* and as many under crash, in turns */
+	/* With poison by chance: so many, as long as too few have failed to tell whose it is. */
+	unsigned int trials_max;
+	bool compare; /* and as many under crash, in turns */
 	uint64_t seed;
 	struct plan_heap plan;	    /* of every trial, but for the seed */
 	const char *sweep_function; /* whose blocks to sweep for; NULL: as the plan says */

@@ -28,6 +28,8 @@ struct sweeping {
 	VEC(struct held) holders;
 	VEC(struct log_block) touched; /* by the crash */
 	VEC(uint64_t) registers;       /* of the crash */
+	struct log_crash before;       /* the latest that a handler of the target took … */
+	uint64_t before_seq;	       /* … and its number */
 };
 
 static void sweeping_deinit(struct sweeping *s)
@@ -38,11 +40,21 @@ static void sweeping_deinit(struct sweeping *s)
 	VEC_DEINIT(&s->registers);
 }
 
-static void take_block(struct sweeping *s, const struct log_item *item)
+static bool is_target(const struct sweeping *s, uint64_t id)
+{
+	VEC_FOREACH (&s->targets, target)
+		if (target->id == id)
+			return true;
+	return false;
+}
+
+/* What the crash is about may have been looked for before, at its free: still one block. */
+static void take_block(struct sweeping *s, const struct log_item *item, bool at_crash)
 {
 	struct log_block block;
 
-	if (!log_payload(item, &block, sizeof(block)))
+	if (!log_payload(item, &block, sizeof(block)) ||
+	    (at_crash && block.via == LOG_VIA_SWEEP && is_target(s, block.id)))
 		return;
 	if (block.via == LOG_VIA_SWEEP && s->targets.count < RECORDS_MAX)
 		VEC_PUSH(&s->targets, block);
@@ -55,8 +67,16 @@ static void take_crash(struct sweeping *s, const struct log_item *item)
 {
 	struct log_crash crash;
 
-	if (!log_payload(item, &crash, sizeof(crash)) || !(crash.flags & LOG_CRASH_FINAL))
+	if (!log_payload(item, &crash, sizeof(crash)))
 		return;
+	if (!(crash.flags & LOG_CRASH_FINAL)) {
+		s->before = crash;
+		s->before_seq = item->head.seq;
+		return;
+	}
+	/* Raised again by that handler: what it was raised for is the crash. */
+	if ((crash.flags & LOG_CRASH_SENT) && crash.follows != 0 && crash.follows == s->before_seq)
+		crash = s->before;
 	for (unsigned int i = 0; i < LOG_GREG_RSP; i++)
 		VEC_PUSH(&s->registers, crash.gregs[i]);
 }
@@ -72,7 +92,7 @@ static void gather(struct sweeping *s)
 		struct log_sweep sweep;
 
 		if (item.head.type == LOG_BLOCK)
-			take_block(s, &item);
+			take_block(s, &item, at_crash);
 		else if (item.head.type == LOG_CRASH)
 			take_crash(s, &item);
 		else if (item.head.type == LOG_HOLDER && s->holders.count < RECORDS_MAX &&

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #define DEPTH_MAX 3u /* wrappers around wrappers */
-#define CALLERS_MIN 4u
+#define CALLERS_MIN 3u
 #define SIZES_MIN 3u
 
 /* One context, seen from one of its frames: a way to malloc, who came that way, and for how much. */

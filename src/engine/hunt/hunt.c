@@ -300,6 +300,7 @@ static int stage_chase(struct hunt *hunt)
 				       .jobs = request->jobs,
 				       .signature = NULL,
 				       .trials = trials_left(hunt, CHASE_TRIALS),
+				       .fresh = request->fresh,
 				       .wanted = CHASE_WANTED,
 				       .hops = CHASE_HOPS,
 				       .deadline_s =

@@ -70,6 +70,7 @@ int stage_culprit(struct hunt *hunt)
 				       .slot_env = hunt->env,
 				       .jobs = hunt->jobs,
 				       .trials = hunt_trials(hunt, TRIALS),
+				       .fresh = request->fresh,
 				       .wanted = WANTED,
 				       .hops = HOPS,
 				       .deadline_s = hunt->budget.deadline_s,

@@ -106,6 +106,14 @@ static void take_observers(struct reading *reading, const char *command,
 	}
 }
 
+static void add_each(struct investigation *inv, const char *option, const struct strv *values)
+{
+	for (size_t i = 0; i < values->count; i++) {
+		strv_add(&inv->options, option);
+		strv_add(&inv->options, values->items[i]);
+	}
+}
+
 /* What makes it fail may be in how it was run: side by side, each with a variable of its own. */
 static void take_options(struct investigation *inv, const struct series_settings *settings)
 {
@@ -119,15 +127,22 @@ static void take_options(struct investigation *inv, const struct series_settings
 		struct strbuf knobs = { 0 };
 
 		chaos_list((unsigned int)settings->chaos, &knobs);
-		strv_take(&inv->options, mem_printf("--chaos=%s", settings->chaos == CHAOS_ALL
-									  ? "all"
-									  : strbuf_str(&knobs)));
+		strv_take(&inv->options,
+			  mem_printf("--chaos=%s",
+				     settings->chaos == CHAOS_ALL ? "all" : strbuf_str(&knobs)));
 		strbuf_deinit(&knobs);
 	}
-	for (size_t i = 0; i < settings->env.count; i++) {
-		strv_add(&inv->options, "--slot-env");
-		strv_add(&inv->options, settings->env.items[i]);
+	if (settings->pty)
+		strv_add(&inv->options, "--pty");
+	if (settings->share_tmp)
+		strv_add(&inv->options, "--share-tmp");
+	if (settings->stdin_path) {
+		strv_add(&inv->options, "--stdin");
+		strv_add(&inv->options, settings->stdin_path);
 	}
+	add_each(inv, "--ignore", &settings->ignore);
+	add_each(inv, "--fail-on", &settings->fail_on);
+	add_each(inv, "--slot-env", &settings->env);
 }
 
 static void take_program(struct investigation *inv, struct series_settings *settings)
@@ -401,8 +416,8 @@ static void find_sentinel(struct case_store *cs, struct investigation *inv)
 	if (!plain)
 		return;
 	here = getcwd(NULL, 0);
-	inv->sentinel = mem_strdup(here && path_below(here, plain) ? path_below(here, plain)
-								   : plain);
+	inv->sentinel =
+		mem_strdup(here && path_below(here, plain) ? path_below(here, plain) : plain);
 }
 
 /* Lists of all lengths were run: only the full one has a rate that means something here. */

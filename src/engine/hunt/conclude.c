@@ -110,8 +110,16 @@ static void tell_abort(struct verdict *verdict)
 /* What the cheapest experiment is when the time was up: to go on. */
 static void tell_unfinished(const struct hunt *hunt, struct verdict *verdict)
 {
-	struct strbuf next = { 0 };
+	struct strbuf next = { 0 }, sentence = { 0 };
 
+	if (hunt_crashes(hunt) && !hunt->chased) {
+		strbuf_addf(&sentence,
+			    "it failed in %" PRIu64 " of %" PRIu64
+			    " trials, but the hunt ended before anybody could be caught; %" PRIu64
+			    " trials run",
+			    hunt->rate.failed, hunt->rate.trials, hunt->ran);
+		replace(&verdict->sentence, &sentence);
+	}
 	strbuf_adds(&next, hunt->ret->interrupted ? "the same command goes on where this one ended"
 						  : "the same command with a larger --budget: it "
 						    "goes on where this one ended");

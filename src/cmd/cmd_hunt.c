@@ -28,8 +28,8 @@ struct hunt_options {
 #define BUDGET_DEFAULT "30m"
 #define BUDGET_TRIALS "trials"
 
-/* Of the budget: what runs longer than this hangs, unless --timeout says otherwise. With fewer trials
- * than that nothing could be learnt anyway. */
+/* Of the budget: what runs longer than this hangs, unless --timeout says otherwise. With fewer
+ * trials than that nothing could be learnt anyway. */
 #define HANG_SHARE 6
 #define HANG_LEAST_NS 10000000000u
 
@@ -171,8 +171,7 @@ static int find_tests(const struct invocation *inv, struct hunting *h, struct er
 						      .stdin_path = options->trial.stdin_path,
 						      .env = &h->list.slot_env,
 						      .tests_path = options->tests,
-						      .timeout_ns =
-							      h->list.settings.timeout_ns },
+						      .timeout_ns = h->list.settings.timeout_ns },
 			   asked ? err : &h->no_tests);
 	if (r < 0)
 		return asked ? r : 0;

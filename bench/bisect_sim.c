@@ -21,6 +21,7 @@ struct world {
 	size_t commits; /* GOOD not counted */
 	double rate, stated, noise;
 	uint64_t seen_trials, seen_failed;
+	bool careful;
 	size_t branches; /* side branches that were merged */
 	unsigned int slots;
 	double broken; /* share of commits that do not build */
@@ -120,7 +121,8 @@ static size_t redhand(struct bench *x, struct score *score)
 		bisection_new(&(struct bisection_options){ .lineage = x->lineage,
 							   .rate = x->world->stated,
 							   .seen_trials = x->world->seen_trials,
-							   .seen_failed = x->world->seen_failed });
+							   .seen_failed = x->world->seen_failed,
+							   .careful = x->world->careful });
 	struct trees trees = { 0 };
 	size_t flying[64], flights = 0, used = 0, commit;
 	struct bisection_state state;
@@ -247,7 +249,16 @@ static const struct {
 	  REDHAND },
 	{ { .name = "64 commits, 20 %, 3 branches: redhand, --rate", 64, 0.2, 0.2, .branches = 3 },
 	  REDHAND },
+	{ { .name = "64 commits, 20 %: redhand, rate unknown, --careful", 64, 0.2, .careful = true },
+	  REDHAND },
+	{ { .name = "64 commits, 10 %: redhand, rate unknown", 64, 0.1 }, REDHAND },
+	{ { .name = "64 commits, 10 %: redhand, rate unknown, --careful", 64, 0.1, .careful = true },
+	  REDHAND },
+	{ { .name = "64 commits, 50 %: redhand, rate unknown", 64, 0.5 }, REDHAND },
+	{ { .name = "64 commits, 100 %: redhand, rate unknown", 64, 1 }, REDHAND },
 	{ { .name = "64 commits, 5 %: redhand, rate unknown", 64, 0.05 }, REDHAND },
+	{ { .name = "64 commits, 5 %: redhand, rate unknown, --careful", 64, 0.05, .careful = true },
+	  REDHAND },
 	{ { .name = "64 commits, 5 %: redhand, --rate 5%", 64, 0.05, 0.05 }, REDHAND },
 	{ { .name = "64 commits, 5 %: git bisect, 90 repeats", 64, 0.05 }, GIT_WHOLE },
 	{ { .name = "64 commits, 90 %: redhand, rate unknown", 64, 0.9 }, REDHAND },

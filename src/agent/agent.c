@@ -20,6 +20,7 @@
 #include "agent/maps.h"
 #include "agent/memory.h"
 #include "agent/modules.h"
+#include "agent/pages.h"
 #include "agent/plan_apply.h"
 #include "agent/python.h"
 #include "agent/real.h"
@@ -128,9 +129,10 @@ static enum agent_ids ids_wanted(void)
 		return blocks_hot() ? AGENT_IDS_GUARDED : AGENT_IDS_GUARDED_SLOW;
 	if (!blocks_hot())
 		return AGENT_IDS_SLOW;
-	/* The shortest way has no place to be held at. */
-	return real.glibc_malloc && !(agent_switch.chaos & CHAOS_HOLD) ? AGENT_IDS_GLIBC
-								       : AGENT_IDS_OTHER;
+	/* The shortest way has no place to be held at, nor to be asked where a block is to lie. */
+	return real.glibc_malloc && !(agent_switch.chaos & CHAOS_HOLD) && !pages.bytes
+		       ? AGENT_IDS_GLIBC
+		       : AGENT_IDS_OTHER;
 }
 
 static void switch_on(void)
@@ -252,10 +254,10 @@ static void agent_start(char **envp)
 	signals_init();
 	if (ids)
 		watch_init();
-	if (ids && (agent.plan.flags & PLAN_PYTHON))
-		python_init();
 	if (ids)
 		canary_init();
+	if (ids && (agent.plan.flags & PLAN_PYTHON))
+		python_init(); /* guards or none: it must be known */
 	log_map.header->drops[LOG_DROP_EARLY] = early_count();
 	hooked_init();
 	switch_on();

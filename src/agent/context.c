@@ -95,7 +95,10 @@ static const struct unwind_rule *rule_for(struct thread *self, uint64_t rip, uin
 	struct unwind_rule *rule = &self->rules[mixed >> (64 - THREAD_RULES_BITS)];
 
 	if (unlikely(self->rules_generation != generation)) {
-		memset(self->rules, 0, sizeof(self->rules));
+		if (self->rules_generation) { /* else untouched */
+			memset(self->rules, 0, sizeof(self->rules));
+			memset(self->wrappers, 0, sizeof(self->wrappers));
+		}
 		self->rules_generation = generation;
 	}
 	if (rule->tag == rule_tag(mixed))
@@ -103,6 +106,19 @@ static const struct unwind_rule *rule_for(struct thread *self, uint64_t rip, uin
 	unwind_learn(rip, module_find_sigsafe(rip), rule);
 	rule->tag = rule_tag(mixed);
 	return rule;
+}
+
+/* The same for a frame farther up. Code of a library that has just been loaded would pass for code
+ * without a file, and all callers of that kind for one. */
+static const struct unwind_rule *rule_above(struct thread *self, uint64_t rip, uint32_t *generation)
+{
+	const struct unwind_rule *rule = rule_for(self, rip, *generation);
+
+	if (likely(rule->frame_hash) || module_find_sigsafe(rip) || !modules_grown_sigsafe())
+		return rule;
+	modules_refresh_sigsafe();
+	*generation = modules_generation_sigsafe();
+	return rule_for(self, rip, *generation);
 }
 
 /* How far up a return address lies; 0: too far for the fast way to read again. */
@@ -197,7 +213,7 @@ static __attribute__((noinline)) void scan_walk(struct thread *self, struct call
 			ret->lost |= rule->kind != UNWIND_END || rule->cfa != UNWIND_NOTHING_ABOVE;
 			return;
 		}
-		rule = rule_for(self, at.rip, generation);
+		rule = rule_above(self, at.rip, &generation);
 	}
 }
 
@@ -332,6 +348,15 @@ static void layout_from(uint16_t offset[THREAD_SITE_WORDS], const struct scan *s
 	}
 }
 
+/* A function with a frame of fixed length has its caller at the same distance in every call. */
+static bool caller_fixed(struct thread *self, uint64_t return_address, const struct scan *scan)
+{
+	const struct unwind_rule *rule = rule_for(self, return_address, self->rules_generation);
+
+	return scan->count > 1 && rule->kind == UNWIND_BY_RSP &&
+	       scan->offset[1] == 8 + 8 * rule->cfa;
+}
+
 /* The walk costs some 50 ns once its rules are known; the site makes the next call from the same
  * place, at the same depth and by the same way, cheaper. */
 __attribute__((noinline)) uint32_t context_find_slow(struct guard guard, uint64_t return_address,
@@ -358,6 +383,9 @@ __attribute__((noinline)) uint32_t context_find_slow(struct guard guard, uint64_
 	*key = (uint64_t)context << 40 | (scan.hash & KEY_HASH_MASK);
 	layout_from(offset, &scan, own);
 	if (context)
-		sites_learn(self, caller, offset, context);
+		sites_learn(self, caller, offset,
+			    own && offset[0] != SITES_NO_WORD &&
+				    caller_fixed(self, return_address, &scan),
+			    context);
 	return context;
 }

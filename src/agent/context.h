@@ -82,15 +82,33 @@ static inline __attribute__((always_inline)) uint64_t context_words(const struct
 	return a + 4 * c + 8 * (d + 2 * e + 4 * f);
 }
 
-static inline uint64_t context_place(struct caller caller)
+/* Where this return address would be among the wrappers. */
+static inline uint64_t *context_wrapper(const struct thread *self, uint64_t return_address)
 {
-	return caller.frame + caller.return_address * 0x71bbcd88;
+	return (uint64_t *)&self->wrappers[return_address & ((1u << THREAD_WRAPPERS_BITS) - 1)];
+}
+
+/* Return address and stack pointer; of a wrapper also the caller's return address. The difference
+ * both tells whether it is one and is the offset. */
+static inline __attribute__((always_inline)) uint64_t context_place(const struct thread *self,
+								    struct caller caller)
+{
+	uint64_t place = caller.frame + caller.return_address * 0x71bbcd88;
+	uint64_t offset =
+		*context_wrapper(self, caller.return_address) - (caller.return_address << 16);
+
+	/* Below the end of the stack, although nothing else can be there: another library may
+	 * have come to the same address since. */
+	if (offset <= UINT16_MAX && likely(caller.frame + offset < self->stack_high))
+		place += *(const uint64_t *)(caller.frame + offset) * 0x2545f490;
+	return place;
 }
 
 /* The first of the pair that it may be in. */
 static inline struct thread_site *context_site(struct thread *self, uint64_t place)
 {
-	uint64_t bytes = place & (sizeof(self->sites) - 2 * sizeof(self->sites[0]));
+	/* Frames lie 16 bytes apart at least; a pair is 64 bytes. */
+	uint64_t bytes = (place & (sizeof(self->sites) / 4 - sizeof(self->sites[0]) / 2)) * 4;
 
 	return (struct thread_site *)((char *)self->sites + bytes);
 }
@@ -99,7 +117,7 @@ static inline struct thread_site *context_site(struct thread *self, uint64_t pla
 static inline __attribute__((always_inline)) bool context_hit(struct thread *self,
 							      struct caller caller, uint64_t *ret)
 {
-	uint64_t place = context_place(caller);
+	uint64_t place = context_place(self, caller);
 	struct thread_site *site = context_site(self, place);
 
 	if (likely(site->place == place && context_words(site, caller.frame) == site->words)) {

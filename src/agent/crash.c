@@ -19,6 +19,7 @@
 #include "agent/maps.h"
 #include "agent/memory.h"
 #include "agent/modules.h"
+#include "agent/pages.h"
 #include "agent/real.h"
 #include "agent/round.h"
 #include "agent/sweep.h"
@@ -350,11 +351,11 @@ static void crash_fill(struct log_crash *crash, int signo, const siginfo_t *info
 static void stack_write(struct log_writer *writer, uint64_t rsp)
 {
 	uint64_t from = rsp - RED_ZONE;
-	unsigned pages;
+	unsigned tried;
 
 	if (!memory_readable_sigsafe(from, 1))
 		from = rsp;
-	for (pages = 0; pages < 4096 && !memory_readable_sigsafe(from, 1); pages++)
+	for (tried = 0; tried < 4096 && !memory_readable_sigsafe(from, 1); tried++)
 		from = (from & ~4095ull) + 4096;
 	(void)log_memory_sigsafe(writer, LOG_BLOB_STACK, 0, from, agent.plan.stack_slice_bytes);
 }
@@ -418,6 +419,49 @@ static void details_write(struct log_writer *writer, const struct log_crash *cra
 	__atomic_store_n(&scratch.taken, 0, __ATOMIC_RELEASE);
 }
 
+/* The latest fault that a handler of the target was given. Many handlers say something and raise it
+ * again: then this is the crash, and the signal that is deadly only ends it. Too large for a signal
+ * stack that is nearly used up. */
+static struct {
+	uint64_t record; /* its number; 0 while it is written */
+	struct log_crash crash;
+} handed_on;
+
+static void handed_on_keep(uint64_t record, const struct log_crash *crash)
+{
+	__atomic_store_n(&handed_on.record, 0, __ATOMIC_RELAXED);
+	__atomic_signal_fence(__ATOMIC_SEQ_CST);
+	memcpy(&handed_on.crash, crash, sizeof(*crash));
+	__atomic_store_n(&handed_on.record, record, __ATOMIC_RELEASE);
+}
+
+static const struct log_crash *crash_behind(const struct log_crash *crash)
+{
+	bool again = (crash->flags & LOG_CRASH_SENT) && crash->follows &&
+		     crash->follows == __atomic_load_n(&handed_on.record, __ATOMIC_ACQUIRE);
+
+	return again ? &handed_on.crash : crash;
+}
+
+#define OTHER_WAIT_STEPS 1000u /* of a millisecond */
+
+/* The first thread that dies has the word. One that dies while the first is still writing would end
+ * the process under it, and with a record of its own that lacks what the first holds; so it
+ * waits for the end, but not for ever: the first may have run into the damage. */
+static void let_first_finish(void)
+{
+	static uint32_t first; /* atomic */
+	struct timespec step = { 0, 1000000 };
+	uint32_t self = (uint32_t)raw_syscall0(SYS_gettid), none = 0, i;
+
+	if (__atomic_compare_exchange_n(&first, &none, self, false, __ATOMIC_RELAXED,
+					__ATOMIC_RELAXED) ||
+	    none == self)
+		return;
+	for (i = 0; i < OTHER_WAIT_STEPS; i++)
+		(void)raw_syscall2(SYS_nanosleep, (long)&step, 0);
+}
+
 uint64_t crash_record_sigsafe(int signo, const siginfo_t *info, const ucontext_t *context,
 			      uint32_t flags, const struct sigaction *action)
 {
@@ -429,6 +473,8 @@ uint64_t crash_record_sigsafe(int signo, const siginfo_t *info, const ucontext_t
 
 	if (!agent_switch.crash || !agent_owns_process_sigsafe())
 		return 0;
+	if (flags & LOG_CRASH_FINAL)
+		let_first_finish();
 	if (flags & LOG_CRASH_FORWARDED)
 		light = __atomic_load_n(&log_map.header->forwarded_faults, __ATOMIC_RELAXED) >=
 			FULL_PROVISIONAL;
@@ -442,8 +488,11 @@ uint64_t crash_record_sigsafe(int signo, const siginfo_t *info, const ucontext_t
 		__atomic_fetch_add(&log_map.header->forwarded_faults, 1, __ATOMIC_RELAXED);
 		log_writer_init_sigsafe(&writer, LOG_TO_EVENTS);
 	}
-	if (flags & LOG_CRASH_FINAL)
+	if (flags & LOG_CRASH_FINAL) {
 		watch_check_sigsafe();
+		if (pages.bytes)
+			pages_check_sigsafe(false);
+	}
 	if (!log_begin_sigsafe(&writer, LOG_CRASH, &crash, sizeof(crash)))
 		return 0;
 	if (thread_self)
@@ -470,10 +519,12 @@ uint64_t crash_record_sigsafe(int signo, const siginfo_t *info, const ucontext_t
 	done.blobs = writer.blobs;
 	done.blocks = writer.blocks;
 	(void)log_append_sigsafe(&writer, LOG_CRASH_DONE, &done, sizeof(done), NULL, 0);
+	if (!light && (flags & LOG_CRASH_FORWARDED) && !(crash.flags & LOG_CRASH_SENT))
+		handed_on_keep(writer.owner, &crash);
 	if (flags & LOG_CRASH_FINAL) {
 		log_save_sigsafe();
 		round_crash_sigsafe();
-		sweep_crash_sigsafe(&crash);
+		sweep_crash_sigsafe(crash_behind(&crash));
 	}
 	return light ? 0 : writer.owner;
 }

@@ -15,6 +15,7 @@
 #include "agent/watch_registers.h"
 #include "wire/checksum.h"
 
+#define KEPT_MAX 8u
 #define WRITER_PROBES 16u
 #define OWNER_REACH 4096u	     /* how far below a pointer its block may begin */
 #define OWNER_REACH_FIRST (1u << 20) /* the first time a writer is seen */
@@ -26,9 +27,11 @@ struct catch
 	const struct watch_armed *armed;
 	uint64_t number; /* of the object */
 	uint32_t flags;	 /* enum log_hit_flags */
+	uint32_t call;	 /* LOG_HIT_KERNEL */
 	uint64_t old[WATCH_WORDS], new[WATCH_WORDS];
 	uint64_t age;
 	bool first; /* of its writer */
+	bool kept;  /* for good: the first of its writer, and a few more */
 	const ucontext_t *context;
 };
 
@@ -79,13 +82,18 @@ static struct log_writer_row *writer_row(uint64_t rip, uint32_t watch, bool *ret
 	return NULL;
 }
 
-static void writer_count(struct log_writer_row *row, uint64_t number, const struct catch *catch)
+/* The second, fourth and eighth are kept as well: what a rare writer does first, while the program
+ * starts, need not be what it does later. */
+static void writer_count(struct log_writer_row *row, uint64_t number, struct catch *catch)
 {
 	bool changed = memcmp(catch->old, catch->new, sizeof(catch->old)) != 0;
+	uint64_t count;
 
+	catch->kept = catch->first;
 	if (!row)
 		return;
-	__atomic_fetch_add(&row->count, 1, __ATOMIC_RELAXED);
+	count = __atomic_add_fetch(&row->count, 1, __ATOMIC_RELAXED);
+	catch->kept |= count <= KEPT_MAX && (count & (count - 1)) == 0;
 	if (changed)
 		__atomic_fetch_add(&row->changed, 1, __ATOMIC_RELAXED);
 	if (!row->first_hit)
@@ -183,7 +191,7 @@ static void fields_fill(struct log_hit *hit, const struct catch *catch)
 	hit->age = catch->age;
 	hit->allocations = self ? self->next_id : 0;
 	hit->bytes = armed->bytes;
-	hit->last_syscall = 0;
+	hit->last_syscall = catch->call;
 	memcpy(hit->old, catch->old, sizeof(hit->old));
 	memcpy(hit->new, catch->new, sizeof(hit->new));
 	for (i = 0; i < LOG_GREGS; i++)
@@ -191,7 +199,7 @@ static void fields_fill(struct log_hit *hit, const struct catch *catch)
 }
 
 /* For good, with the Python frames if there are any. */
-static void first_keep(const struct log_hit *hit)
+static void hit_keep(const struct log_hit *hit)
 {
 	struct log_crash_done done = { 0 };
 	struct log_crash place = { .tid = hit->tid, .fs_base = arch_fs_base() };
@@ -222,8 +230,8 @@ static void hit_write(const struct catch *catch, uint64_t number)
 	hit->check = log_hit_sum(number, hit, hit + 1);
 	__atomic_store_n(&hit->number, number, __ATOMIC_RELEASE);
 	watch_state.area->hit_count = number;
-	if (catch->first)
-		first_keep(hit);
+	if (catch->kept)
+		hit_keep(hit);
 }
 
 /* Two threads that hit the same address at once may leave a torn entry: then its sum is wrong. */
@@ -316,12 +324,67 @@ static bool own_write(struct watch_armed *armed, const ucontext_t *context)
 	return true;
 }
 
+/* The last reference was given back: of all hits on a count this is the one that matters, whether
+ * or not the same instruction was seen before. */
+static bool count_is_over(const struct catch *catch)
+{
+	return (watch_state.plans[catch->armed->watch]->flags & PLAN_WATCH_COUNT) &&
+	       !(uint32_t)catch->new[0] && (uint32_t)catch->old[0] == 1;
+}
+
+/* Counts it, and writes it down if the predicate lets it through. */
+static void catch_tell(struct catch *catch)
+{
+	const struct watch_armed *armed = catch->armed;
+	struct log_watch_row *row = &watch_state.area->rows[armed->watch];
+	bool alongside = catch->flags & LOG_HIT_ALONGSIDE;
+	struct log_writer_row *who;
+	uint64_t number;
+
+	if (!alongside) {
+		__atomic_fetch_add(&row->hits, 1, __ATOMIC_RELAXED);
+		if (!memcmp(catch->old, catch->new, sizeof(catch->old)))
+			__atomic_fetch_add(&row->unchanged, 1, __ATOMIC_RELAXED);
+		if (armed->row->number == catch->number)
+			__atomic_fetch_add(&armed->row->hits, 1, __ATOMIC_RELAXED);
+	}
+	catch->age = age_of(armed);
+	if (!counts(catch))
+		return;
+	if (!alongside)
+		__atomic_fetch_add(&row->matched, 1, __ATOMIC_RELAXED);
+	number = __atomic_add_fetch(&watch_state.hit_count, 1, __ATOMIC_RELAXED);
+	who = writer_row(greg(catch->context, REG_RIP),
+			 armed->watch | (alongside ? LOG_WRITER_ALONGSIDE : 0), &catch->first);
+	writer_count(who, number, catch);
+	catch->kept |= count_is_over(catch);
+	hit_write(catch, number);
+	last_note(catch, number);
+	stop_here(watch_state.plans[armed->watch]);
+}
+
+void hit_store_sigsafe(const struct watch_armed *armed, const uint64_t old[WATCH_WORDS],
+		       const uint64_t new[WATCH_WORDS], int call, const ucontext_t *context)
+{
+	struct catch catch = { .armed = armed,
+			       .number = armed->number,
+			       .flags = call < 0 ? LOG_HIT_AT : LOG_HIT_KERNEL,
+			       .call = call < 0 ? 0 : (uint32_t)call,
+			       .context = context };
+
+	if (!watch_state.area || !agent_switch.crash)
+		return;
+	memcpy(catch.old, old, sizeof(catch.old));
+	memcpy(catch.new, new, sizeof(catch.new));
+	catch_tell(&catch);
+}
+
 static void caught(struct watch_armed *armed, uint64_t number, uint32_t flags,
 		   const ucontext_t *context)
 {
-	struct log_watch_row *row = &watch_state.area->rows[armed->watch];
-	struct catch catch = { .armed = armed, .number = number, .flags = flags };
-	struct log_writer_row *who;
+	struct catch catch = {
+		.armed = armed, .number = number, .flags = flags, .context = context
+	};
 	unsigned i;
 
 	if (own_write(armed, context) ||
@@ -337,26 +400,8 @@ static void caught(struct watch_armed *armed, uint64_t number, uint32_t flags,
 		    !memcmp(armed->beside, catch.new, sizeof(catch.new)))
 			return;
 		memcpy(armed->beside, catch.new, sizeof(armed->beside));
-	} else {
-		__atomic_fetch_add(&row->hits, 1, __ATOMIC_RELAXED);
-		if (!memcmp(catch.old, catch.new, sizeof(catch.old)))
-			__atomic_fetch_add(&row->unchanged, 1, __ATOMIC_RELAXED);
-		__atomic_fetch_add(&armed->row->hits, 1, __ATOMIC_RELAXED);
 	}
-	catch.context = context;
-	catch.age = age_of(armed);
-	if (!counts(&catch))
-		return;
-	if (!(flags & LOG_HIT_ALONGSIDE))
-		__atomic_fetch_add(&row->matched, 1, __ATOMIC_RELAXED);
-	number = __atomic_add_fetch(&watch_state.hit_count, 1, __ATOMIC_RELAXED);
-	who = writer_row(greg(context, REG_RIP),
-			 armed->watch | (flags & LOG_HIT_ALONGSIDE ? LOG_WRITER_ALONGSIDE : 0),
-			 &catch.first);
-	writer_count(who, number, &catch);
-	hit_write(&catch, number);
-	last_note(&catch, number);
-	stop_here(watch_state.plans[armed->watch]);
+	catch_tell(&catch);
 }
 
 /* A store that is wider than a register's eight bytes has one trap, for one of the registers that
@@ -423,9 +468,13 @@ static bool nameless_trap(const siginfo_t *info, const ucontext_t *context)
 		changed++;
 		caught(armed, number, 0, context);
 	}
-	/* The same value once more: no doubt where there is only one. */
-	if (count == 1 && !changed && only->number)
+	if (changed)
+		return true;
+	/* The same value once more: no doubt where there is only one place it can have been. */
+	if (count == 1 && only->number && !watch_register_lingers_sigsafe())
 		caught(only, only->number, 0, context);
+	else
+		__atomic_fetch_add(&watch_state.area->rows[0].late, 1, __ATOMIC_RELAXED);
 	return true; /* also where no object is armed: a register keeps its aim until the next */
 }
 

@@ -13,7 +13,14 @@
 #include <stdbool.h>
 #include <sys/ucontext.h>
 
+#include "agent/watch.h"
+
 /* True: the trap was one of ours, and the target never hears of it. _sigsafe */
 bool hit_trap_sigsafe(const siginfo_t *info, const ucontext_t *context);
+
+/* A write to watched pages. call: the system call that made it; -1: the instruction at rip, with
+ * the registers before it. `armed` may be a copy. _sigsafe */
+void hit_store_sigsafe(const struct watch_armed *armed, const uint64_t old[WATCH_WORDS],
+		       const uint64_t new[WATCH_WORDS], int call, const ucontext_t *context);
 
 #endif

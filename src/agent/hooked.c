@@ -12,6 +12,7 @@
 #include "agent/log.h"
 #include "agent/memory.h"
 #include "agent/real.h"
+#include "agent/sighted.h"
 #include "agent/text.h"
 #include "agent/watch.h"
 
@@ -214,6 +215,10 @@ static void act(struct guard *guard, const struct hooked_call *call,
 							   : argument(call, action->pointer);
 		if (object)
 			watch_object(guard, action->number, object, caller);
+	} else if (action->what == PLAN_SIGHT_ENTER) {
+		sighted_enter(guard, action, call);
+	} else if (action->what == PLAN_SIGHT_LEAVE) {
+		sighted_leave(guard, action, call);
 	} else if (agent_switch.ids) {
 		allocator_act(guard, call, action, caller);
 	}

@@ -14,6 +14,7 @@
 #include "agent/chaos.h"
 #include "agent/guard.h"
 #include "agent/log.h"
+#include "agent/pages.h"
 #include "agent/quarantine.h"
 #include "agent/real.h"
 
@@ -85,9 +86,24 @@ static __attribute__((noinline)) void *calloc_guarded(size_t size)
 	return begun_guarded(base, size, caller);
 }
 
+/* A block that is to lie on watched pages; NULL: none of those. */
+static inline __attribute__((always_inline)) void *placed(size_t align, size_t size, bool zeroed,
+							  enum log_api api, struct caller caller)
+{
+	if (likely(!pages.bytes) || !agent_switch.ids)
+		return NULL;
+	return pages_allocate(align, size, zeroed, api, caller);
+}
+
 static __attribute__((noinline)) void *malloc_unlike(size_t size)
 {
+	struct caller caller = CALLER_BARE;
+	void *ptr;
+
 	chaos_at((uint64_t)__builtin_return_address(0));
+	ptr = placed(0, size, false, LOG_API_MALLOC, caller);
+	if (unlikely(ptr != NULL))
+		return ptr;
 	if (agent_ids_guarded())
 		return malloc_guarded(size);
 	return agent_switch.ids ? malloc_other(size) : real.malloc(size);
@@ -148,8 +164,12 @@ static __attribute__((noinline)) void free_guarded(void *ptr)
 
 static __attribute__((noinline)) void free_unlike(void *ptr)
 {
+	struct caller caller = CALLER_BARE;
+
 	chaos_at((uint64_t)__builtin_return_address(0));
-	if (agent_switch.ids && !agent_ids_guarded())
+	if (pages_hold((uint64_t)ptr))
+		pages_free(ptr, caller);
+	else if (agent_switch.ids && !agent_ids_guarded())
 		free_other(ptr);
 	else if (!ptr || early_owns(ptr))
 		return;
@@ -199,8 +219,14 @@ EXPORT void *calloc(size_t count, size_t size)
 	chaos_at((uint64_t)__builtin_return_address(0));
 	if (guarded_array(count, size, &total))
 		return calloc_guarded(total);
-	ptr = real.calloc(count, size);
 	struct caller caller = CALLER_BARE;
+
+	if (unlikely(pages.bytes) && !__builtin_mul_overflow(count, size, &total)) {
+		ptr = placed(0, total, true, LOG_API_MALLOC, caller);
+		if (ptr)
+			return ptr;
+	}
+	ptr = real.calloc(count, size);
 
 	return begun(ptr, count * size, LOG_API_MALLOC, caller);
 }
@@ -268,12 +294,29 @@ static __attribute__((noinline)) void *resized_guarded(void *ptr, size_t size, s
 	return moved;
 }
 
+/* NULL for a block that lies elsewhere: it stays there. */
+static __attribute__((noinline)) void *resized_paged(void *ptr, size_t size, struct caller caller)
+{
+	if (pages_hold((uint64_t)ptr))
+		return pages_realloc(ptr, size, caller);
+	if (!agent_switch.ids || (ptr && early_owns(ptr)))
+		return NULL;
+	return ptr ? pages_take_in(ptr, size, caller)
+		   : pages_allocate(0, size, false, LOG_API_MALLOC, caller);
+}
+
 static inline __attribute__((always_inline)) void *reallocated(void *ptr, size_t size,
 							       struct caller caller)
 {
 	chaos_at(caller.return_address);
 	if (unlikely(canary.on))
 		return resized_guarded(ptr, size, caller);
+	if (unlikely(pages.bytes)) {
+		void *moved = resized_paged(ptr, size, caller);
+
+		if (moved || pages_hold((uint64_t)ptr))
+			return moved;
+	}
 	if (!ptr)
 		return begun(real.realloc(NULL, size), size, LOG_API_MALLOC, caller);
 	if (unlikely(early_owns(ptr)))
@@ -311,6 +354,12 @@ EXPORT void *memalign(size_t align, size_t size)
 
 	if (unlikely(agent_ids_guarded()) && power_of_two(align))
 		return canary_allocate(align, size, 0, LOG_API_ALIGNED, caller);
+	if (unlikely(pages.bytes) && power_of_two(align)) {
+		void *ptr = placed(align, size, false, LOG_API_ALIGNED, caller);
+
+		if (ptr)
+			return ptr;
+	}
 	return begun(real.memalign(align, size), size, LOG_API_ALIGNED, caller);
 }
 
@@ -320,6 +369,12 @@ EXPORT void *aligned_alloc(size_t align, size_t size)
 
 	if (unlikely(agent_ids_guarded()) && power_of_two(align))
 		return canary_allocate(align, size, 0, LOG_API_ALIGNED, caller);
+	if (unlikely(pages.bytes) && power_of_two(align)) {
+		void *ptr = placed(align, size, false, LOG_API_ALIGNED, caller);
+
+		if (ptr)
+			return ptr;
+	}
 	return begun(real.aligned_alloc(align, size), size, LOG_API_ALIGNED, caller);
 }
 
@@ -337,6 +392,14 @@ EXPORT int posix_memalign(void **ret, size_t align, size_t size)
 			return ENOMEM;
 		*ret = ptr;
 		return 0;
+	}
+	if (unlikely(pages.bytes) && power_of_two(align) && align % sizeof(void *) == 0) {
+		void *ptr = placed(align, size, false, LOG_API_ALIGNED, caller);
+
+		if (ptr) {
+			*ret = ptr;
+			return 0;
+		}
 	}
 	if (unlikely(!real.posix_memalign))
 		return ENOMEM;
@@ -373,6 +436,8 @@ EXPORT size_t malloc_usable_size(void *ptr)
 {
 	if (early_owns(ptr))
 		return early_size(ptr);
+	if (pages_hold((uint64_t)ptr))
+		return pages_usable(ptr);
 	if (unlikely(canary.on) && ptr)
 		return canary_usable(ptr);
 	return real.malloc_usable_size ? real.malloc_usable_size(ptr) : 0;

@@ -57,6 +57,16 @@ size_t memory_read_sigsafe(void *to, uint64_t from, size_t len)
 	return len;
 }
 
+bool memory_reads_by_kernel(void)
+{
+	uint64_t from = 1, to = 0;
+	struct iovec local = { &to, sizeof(to) }, remote = { &from, sizeof(from) };
+
+	return raw_syscall6(SYS_process_vm_readv, agent.pid, (long)&local, 1, (long)&remote, 1, 0) ==
+		       (long)sizeof(to) &&
+	       to == from;
+}
+
 #define OWN_MAX 512u
 
 static struct {

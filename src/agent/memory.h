@@ -12,6 +12,9 @@
 /* Copies up to len bytes; returns how many could be read from the start. */
 size_t memory_read_sigsafe(void *to, uint64_t from, size_t len);
 
+/* May the kernel read for us? Where it may not, memory_read_sigsafe() reads by itself. */
+bool memory_reads_by_kernel(void);
+
 /* How many bytes from `address` on can be read, at most len. */
 size_t memory_readable_sigsafe(uint64_t address, size_t len);
 

@@ -2,6 +2,8 @@
 
 #include <elf.h>
 #include <fcntl.h>
+#include <link.h>
+#include <stddef.h>
 #include <string.h>
 
 #include "agent/agent.h"
@@ -9,11 +11,13 @@
 #include "agent/log.h"
 #include "agent/maps.h"
 #include "agent/memory.h"
+#include "agent/real.h"
 #include "agent/watch.h"
 #include "wire/checksum.h"
 
 #define MODULES_MAX 1024u
 #define SEEN_MAX 2048u
+#define LIBRARIES_MAX 16384u
 
 struct table {
 	uint32_t count;
@@ -28,8 +32,35 @@ static struct {
 	uint32_t building;	 /* atomic: one builder, others go on with the old table */
 	uint64_t seen[SEEN_MAX]; /* (base, identity) mixed, of modules already recorded */
 	uint32_t seen_count;
+	uint64_t last; /* the loader's latest library when the table was built */
 	struct maps_buffer buffer;
 } state;
+
+/* The list may change meanwhile: it is read as the kernel would. */
+static uint64_t loader_next(uint64_t map)
+{
+	uint64_t next = 0;
+
+	if (!map || memory_read_sigsafe(&next, map + offsetof(struct link_map, l_next),
+					sizeof(next)) != sizeof(next))
+		return 0;
+	return next;
+}
+
+static void loader_follow(void)
+{
+	uint64_t at = real.loader ? (uint64_t)real.loader->r_map : 0, next;
+	uint32_t count;
+
+	for (count = 0; count < LIBRARIES_MAX && (next = loader_next(at)); count++)
+		at = next;
+	state.last = at;
+}
+
+bool modules_grown_sigsafe(void)
+{
+	return loader_next(__atomic_load_n(&state.last, __ATOMIC_RELAXED)) != 0;
+}
 
 /* The build-id of a module whose ELF header is mapped at base: a hash of it, or 0. */
 static uint64_t module_notes(uint64_t base, struct log_module *record, uint64_t *ret_eh_header)
@@ -183,6 +214,7 @@ void modules_refresh_sigsafe(void)
 					 __ATOMIC_RELAXED))
 		return;
 	__atomic_store_n(&state.stale, 0, __ATOMIC_RELAXED);
+	loader_follow();
 	next = state.current == &state.tables[0] ? &state.tables[1] : &state.tables[0];
 	table_build(next);
 	__atomic_store_n(&state.current, next, __ATOMIC_RELEASE);

@@ -41,6 +41,10 @@ const struct module *module_find_sigsafe(uint64_t address);
 /* As above, but an unknown address makes the table be rebuilt once. */
 const struct module *module_find_caller_sigsafe(uint64_t address);
 
+/* Has the loader taken in a library since the table was built? One cheap question: dlopen itself
+ * cannot be hooked, since it looks at who calls it. */
+bool modules_grown_sigsafe(void);
+
 /* Where an address of a module's file is now; 0 when the module is not loaded. */
 uint64_t module_place_sigsafe(uint64_t identity, uint64_t elf_address);
 

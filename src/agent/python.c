@@ -4,19 +4,11 @@
 
 #include "agent/agent.h"
 #include "agent/blocks.h"
+#include "agent/canary.h"
 #include "agent/guard.h"
+#include "agent/python_guarded.h"
 #include "agent/real.h"
 
-/* Include/cpython/pymem.h; part of the stable behaviour since 3.5. */
-struct python_allocator {
-	void *context;
-	void *(*malloc)(void *context, size_t size);
-	void *(*calloc)(void *context, size_t count, size_t size);
-	void *(*realloc)(void *context, void *ptr, size_t size);
-	void (*free)(void *context, void *ptr);
-};
-
-enum { DOMAIN_MEMORY = 1, DOMAIN_OBJECT = 2 };
 
 /* What stood there before; `context` of our wrapper points to one of these. */
 struct python_domain {
@@ -124,6 +116,8 @@ void python_init(void)
 {
 	if (!real.python_get_allocator || !real.python_set_allocator)
 		return;
-	domain_wrap(&memory, DOMAIN_MEMORY);
-	domain_wrap(&object, DOMAIN_OBJECT);
+	if (canary.on && python_guarded_init())
+		return;
+	domain_wrap(&memory, PYTHON_DOMAIN_MEMORY);
+	domain_wrap(&object, PYTHON_DOMAIN_OBJECT);
 }

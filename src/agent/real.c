@@ -193,6 +193,8 @@ bool real_resolve(void)
 	*(void **)(&found.abort_message) = dlsym(RTLD_DEFAULT, "__abort_msg");
 	*(void **)(&found.python_get_allocator) = dlsym(RTLD_DEFAULT, "PyMem_GetAllocator");
 	*(void **)(&found.python_set_allocator) = dlsym(RTLD_DEFAULT, "PyMem_SetAllocator");
+	/* Only in builds without the interpreter's lock (Include/refcount.h). */
+	found.python_unlocked = dlsym(RTLD_DEFAULT, "_Py_MergeZeroLocalRefcount") != NULL;
 	found.loader = dlsym(RTLD_DEFAULT, "_r_debug");
 	found.python_runtime = dlsym(RTLD_DEFAULT, "_PyRuntime");
 	found.python_version = dlsym(RTLD_DEFAULT, "Py_Version");

@@ -99,6 +99,7 @@ struct real {
 	void (*python_set_allocator)(int domain, void *allocator);
 	const void *python_runtime;
 	const uint64_t *python_version;
+	bool python_unlocked;
 
 	bool glibc_malloc; /* the real malloc is libc's own: blocks are never nearer than 32 bytes
 			    */

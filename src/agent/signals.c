@@ -5,11 +5,13 @@
 
 #include "agent/agent.h"
 #include "agent/arch/x86_64.h"
+#include "agent/calls.h"
 #include "agent/crash.h"
 #include "agent/guard.h"
 #include "agent/hit.h"
 #include "agent/hooked.h"
 #include "agent/log.h"
+#include "agent/pages.h"
 #include "agent/real.h"
 #include "agent/thread.h"
 #include "agent/watch_ptrace.h"
@@ -95,11 +97,40 @@ static uint64_t believed_now(struct thread *self)
 	return self->blocked;
 }
 
-/* Where hooks are breakpoints, SIGTRAP is never blocked: the kernel would kill. */
+/* What is never blocked, because the kernel would kill: SIGTRAP where hooks are breakpoints. */
+static uint64_t kept_open(void)
+{
+	return (hooked.traps ? BIT(SIGTRAP) : 0) | (pages.bytes ? SIGNALS_KEPT_OPEN : 0);
+}
+
 static void keep_open_for_traps(sigset_t *mask)
 {
-	if (hooked.traps)
-		set_from_bits(mask, set_bits(mask) & ~BIT(SIGTRAP));
+	set_from_bits(mask, set_bits(mask) & ~kept_open());
+}
+
+/* With watched pages a handler of the target's runs though its own signal is not blocked. Where it
+ * should be, this one is instead: as long as it is, the handler has not been left by a jump. */
+#define WITNESS BIT(SIGRTMAX_KERNEL)
+#define SIGRTMAX_KERNEL 64
+
+/* As the kernel has it. */
+struct kernel_action {
+	uint64_t handler, flags, restorer, mask;
+};
+
+#define KERNEL_SA_RESTORER 0x04000000u
+
+/* Where system calls are told to us, ours are not to be, nor the returns from our handlers. */
+static void action_set(int signo, const struct sigaction *action)
+{
+	struct kernel_action kernel = { (uint64_t)action->sa_sigaction,
+					(uint32_t)action->sa_flags | KERNEL_SA_RESTORER,
+					(uint64_t)arch_sigreturn, set_bits(&action->sa_mask) };
+
+	if (pages.bytes)
+		(void)raw_syscall4(SYS_rt_sigaction, signo, &kernel, 0, 8);
+	else
+		(void)real.sigaction(signo, action, NULL);
 }
 
 static void handler(int signo, siginfo_t *info, void *context);
@@ -117,14 +148,40 @@ static void install(int signo, const struct sigaction *action)
 		ours.sa_flags &= ~SA_RESETHAND;
 	}
 	keep_open_for_traps(&ours.sa_mask);
-	if (signo == SIGTRAP && hooked.traps)
+	if (kept_open() & BIT(signo))
 		ours.sa_flags |= SA_NODEFER; /* the target's handler may come upon one */
+	/* Locks are taken there. What the target asked for is put in force before its handler. */
+	if (pages.bytes && (signo == SIGSEGV || signo == SIGTRAP))
+		set_from_bits(&ours.sa_mask, ~SYNCHRONOUS);
 	ours.sa_flags |= SA_SIGINFO;
 	/* A tracer's traps are forced: one inside the handler must not find the signal blocked. */
 	if (signo == SIGTRAP && agent.plan.tracer)
 		ours.sa_flags |= SA_NODEFER;
 	ours.sa_sigaction = handler;
-	(void)real.sigaction(signo, &ours, NULL);
+	action_set(signo, &ours);
+}
+
+void signals_pages_sigsafe(void)
+{
+	struct sigaction action;
+	unsigned i;
+
+	for (i = 0; i < OBSERVED_COUNT; i++) {
+		signals_target_action_sigsafe(observed[i], &action);
+		install(observed[i], &action);
+	}
+}
+
+void signals_raw_action_sigsafe(int signo, uint64_t called, uint64_t flags, uint64_t mask)
+{
+	struct sigaction action;
+
+	memset(&action, 0, sizeof(action));
+	action.sa_handler = (sighandler_t)called;
+	action.sa_flags = (int)(flags & ~(uint64_t)KERNEL_SA_RESTORER);
+	set_from_bits(&action.sa_mask, mask);
+	target_set(signo, &action);
+	install(signo, &action);
 }
 
 void signals_init(void)
@@ -149,9 +206,13 @@ static void die_as_before(int signo, siginfo_t *info)
 {
 	struct sigaction off;
 
+	uint64_t bit = BIT(signo);
+
 	memset(&off, 0, sizeof(off));
 	off.sa_handler = SIG_DFL;
-	(void)real.sigaction(signo, &off, NULL);
+	action_set(signo, &off);
+	if (kept_open() & bit)
+		(void)raw_syscall4(SYS_rt_sigprocmask, SIG_BLOCK, &bit, 0, 8);
 	(void)raw_syscall4(SYS_rt_tgsigqueueinfo, raw_syscall0(SYS_getpid),
 			   raw_syscall0(SYS_gettid), signo, info);
 }
@@ -199,6 +260,27 @@ static bool hold_back(int signo, siginfo_t *info, ucontext_t *context)
 	return true;
 }
 
+/* Where our handler runs with another mask than the target's should. */
+static void mask_as_asked(int signo, const ucontext_t *context, const struct sigaction *action)
+{
+	bool defers = !(action->sa_flags & SA_NODEFER);
+	uint64_t mask;
+
+	if (!pages.bytes || !(SIGNALS_KEPT_OPEN & BIT(signo)))
+		return;
+	mask = set_bits(&context->uc_sigmask) | set_bits(&action->sa_mask);
+	mask = (mask & ~kept_open()) | (defers ? WITNESS : 0);
+	if (thread_self && defers)
+		thread_self->handling |= BIT(signo);
+	(void)raw_syscall4(SYS_rt_sigprocmask, SIG_SETMASK, &mask, 0, 8);
+}
+
+static bool in_handler(int signo, const ucontext_t *context)
+{
+	return thread_self && (thread_self->handling & BIT(signo)) &&
+	       (set_bits(&context->uc_sigmask) & WITNESS);
+}
+
 static void forward(int signo, siginfo_t *info, void *context, const struct sigaction *action)
 {
 	struct thread *self = thread_self;
@@ -213,12 +295,29 @@ static void forward(int signo, siginfo_t *info, void *context, const struct siga
 		target_set(signo, &reset);
 		install(signo, &reset);
 	}
+	mask_as_asked(signo, context, action);
 	if (action->sa_flags & SA_SIGINFO)
 		action->sa_sigaction(signo, info, context);
 	else
 		action->sa_handler(signo);
-	if (self)
+	if (self) {
 		self->handler_frame = outer;
+		self->handling &= ~BIT(signo);
+	}
+}
+
+static bool pages_signal(int signo, const siginfo_t *info, ucontext_t *context)
+{
+	switch (signo) {
+	case SIGSEGV:
+		return pages_fault_sigsafe(info, context);
+	case SIGTRAP:
+		return pages_step_sigsafe(info, context);
+	case SIGSYS:
+		return calls_dispatch_sigsafe(info, context);
+	default:
+		return false;
+	}
 }
 
 static void handler(int signo, siginfo_t *info, void *context)
@@ -230,7 +329,8 @@ static void handler(int signo, siginfo_t *info, void *context)
 	uint64_t seq;
 	int saved = errno;
 
-	if (signo == SIGTRAP && hit_trap_sigsafe(info, context)) {
+	if ((signo == SIGTRAP && hit_trap_sigsafe(info, context)) ||
+	    (pages.bytes && pages_signal(signo, info, context))) {
 		errno = saved;
 		return;
 	}
@@ -241,7 +341,9 @@ static void handler(int signo, siginfo_t *info, void *context)
 		return;
 	/* The kernel does not ask handlers about a fault whose signal is blocked or ignored. */
 	blocked = !sent && thread_self &&
-		  (believed(thread_self, &((const ucontext_t *)context)->uc_sigmask) & BIT(signo));
+		  ((believed(thread_self, &((const ucontext_t *)context)->uc_sigmask) &
+		    BIT(signo)) ||
+		   in_handler(signo, context));
 	if (blocked || action.sa_handler == SIG_DFL || action.sa_handler == SIG_IGN) {
 		(void)crash_record_sigsafe(signo, info, context, LOG_CRASH_FINAL, &action);
 		die_as_before(signo, info);
@@ -263,7 +365,7 @@ EXPORT int sigaction(int signo, const struct sigaction *action, struct sigaction
 	struct sigaction before, wanted;
 	sigset_t mask;
 
-	if (!taken_over || (!is_observed(signo) && (!action || !hooked.traps)))
+	if (!taken_over || (!is_observed(signo) && (!action || !kept_open())))
 		return real.sigaction(signo, action, old);
 	if (!is_observed(signo)) {
 		wanted = *action;
@@ -276,7 +378,7 @@ EXPORT int sigaction(int signo, const struct sigaction *action, struct sigaction
 		target_set(signo, &wanted);
 		install(signo, &wanted);
 		/* From now on the handler is asked, and a blocked signal is really blocked. */
-		if (has_handler(signo) && thread_self && !(signo == SIGTRAP && hooked.traps) &&
+		if (has_handler(signo) && thread_self && !(kept_open() & BIT(signo)) &&
 		    (believed_now(thread_self) & BIT(signo))) {
 			sigemptyset(&mask);
 			sigaddset(&mask, signo);
@@ -338,7 +440,7 @@ static uint64_t thinnable(uint64_t bits)
 	bits &= SYNCHRONOUS;
 	for (i = 0; i < OBSERVED_COUNT; i++)
 		if ((bits & BIT(observed[i])) && has_handler(observed[i]) &&
-		    !(observed[i] == SIGTRAP && hooked.traps))
+		    !(kept_open() & BIT(observed[i])))
 			bits &= ~BIT(observed[i]);
 	return bits;
 }

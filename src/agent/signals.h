@@ -31,11 +31,20 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+/* Where there are watched pages, these are never blocked: the kernel would kill. */
+#define SIGNALS_KEPT_OPEN (1ull << (SIGSEGV - 1) | 1ull << (SIGTRAP - 1) | 1ull << (SIGSYS - 1))
+
 /* Takes over the observed signals. */
 void signals_init(void);
 
 /* The target's disposition. _sigsafe */
 void signals_target_action_sigsafe(int signo, struct sigaction *ret);
+
+/* Watched pages are there now: our handlers get what these need. */
+void signals_pages_sigsafe(void);
+
+/* The target has set a disposition by a system call of its own. _sigsafe */
+void signals_raw_action_sigsafe(int signo, uint64_t handler, uint64_t flags, uint64_t mask);
 
 /* Before exec: masks and ignored signals as the target believes them, since they are inherited.
  * _undo when exec failed. */

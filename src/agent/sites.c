@@ -1,7 +1,5 @@
 #include "agent/sites.h"
 
-#include <stdbool.h>
-
 /* A site that reads `count` words. */
 static void site_fill(struct thread_site *site, uint64_t place, const uint16_t *offset,
 		      unsigned count)
@@ -53,13 +51,23 @@ uint64_t context_branch(const struct thread *self, uint64_t place, uint64_t fram
 	return 0;
 }
 
+static bool wrapper_take(struct thread *self, uint64_t return_address, uint16_t offset)
+{
+	uint64_t *wrapper = context_wrapper(self, return_address);
+
+	if (*wrapper)
+		return false;
+	*wrapper = return_address << 16 | offset;
+	return true;
+}
+
 /* Every fork reads words that its place alone does not tell, so there are at most as many as
  * words. A site whose first offset is not this one's was made by another frame size at the same
  * place (alloca): it is written over. */
 void sites_learn(struct thread *self, struct caller caller,
-		 const uint16_t offset[THREAD_SITE_WORDS], uint32_t context)
+		 const uint16_t offset[THREAD_SITE_WORDS], bool fixed, uint32_t context)
 {
-	uint64_t place = context_place(caller), frame = caller.frame;
+	uint64_t place = context_place(self, caller), frame = caller.frame;
 	struct thread_site *site;
 	unsigned done = 0, count, same;
 
@@ -72,6 +80,10 @@ void sites_learn(struct thread *self, struct caller caller,
 				break;
 		if (!same || (!fork && same == count && context_words(site, frame) == site->words))
 			break;
+		if (fixed && !done && wrapper_take(self, caller.return_address, offset[0])) {
+			place = context_place(self, caller);
+			continue;
+		}
 		if (!fork || same < count) {
 			site_fill(site, place, offset + done, same);
 			site->context = THREAD_SITE_FORK | same;

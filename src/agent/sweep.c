@@ -1,5 +1,6 @@
 #include "agent/sweep.h"
 
+#include <signal.h>
 #include <string.h>
 #include <time.h>
 
@@ -31,6 +32,7 @@ struct sweep {
 	uint32_t count;
 	uint32_t told;
 	uint64_t frame;
+	uint64_t handler_low, handler_high; /* what handlers have left there is nobody's */
 	struct log_sweep record;
 	struct log_writer writer;
 	struct scan scan;
@@ -102,6 +104,8 @@ static void piece_read(void *ctx, const struct scan_piece *piece)
 		holder.value = value;
 		if (holder.where >= target->start && holder.where < target->end)
 			continue; /* its own */
+		if (holder.where >= sweep->handler_low && holder.where < sweep->handler_high)
+			continue;
 		if (scan_holder_sigsafe(piece->line, holder.where, sweep->frame, &holder))
 			tell(sweep, target, &holder);
 	}
@@ -322,6 +326,21 @@ static void value_add(struct sweep *sweep, uint64_t value)
 	target_add(sweep, &target);
 }
 
+/* The stack that this thread's handlers run on, unless it is the one that the crash was on: a block
+ * of the target's, mostly, where whoever handled the crash before us, and we, have put copies of
+ * its registers. */
+static void handler_stack_find(struct sweep *sweep, uint64_t rsp)
+{
+	stack_t stack;
+
+	if (raw_syscall2(SYS_sigaltstack, NULL, &stack) || (stack.ss_flags & SS_DISABLE))
+		return;
+	if (rsp - (uint64_t)stack.ss_sp < stack.ss_size)
+		return;
+	sweep->handler_low = (uint64_t)stack.ss_sp;
+	sweep->handler_high = (uint64_t)stack.ss_sp + stack.ss_size;
+}
+
 void sweep_crash_sigsafe(const struct log_crash *crash)
 {
 	struct sweep *sweep;
@@ -334,6 +353,7 @@ void sweep_crash_sigsafe(const struct log_crash *crash)
 		return;
 	/* The handler's frames may be on the same stack, below. */
 	sweep->frame = crash->gregs[LOG_GREG_RSP];
+	handler_stack_find(sweep, sweep->frame);
 	if (!(crash->flags & LOG_CRASH_SENT))
 		value_add(sweep, crash->fault_address);
 	for (i = 0; i < LOG_GREG_RSP; i++)

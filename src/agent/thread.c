@@ -8,6 +8,7 @@
 #include "agent/agent.h"
 #include "agent/arch/x86_64.h"
 #include "agent/blocks.h"
+#include "agent/calls.h"
 #include "agent/clock.h"
 #include "agent/guard.h"
 #include "agent/log.h"
@@ -58,6 +59,8 @@ static struct thread *lane_take(void)
 		area->busy = 0;
 		area->id_stop = area->ring_stop = 0;
 		area->recovery_armed = 0;
+		area->dispatched = area->stepping = 0;
+		area->handling = 0;
 		area->exit_rounds = 0;
 		area->blocked = 0;
 		area->masked = 0;
@@ -168,6 +171,7 @@ struct thread *thread_adopt_sigsafe(void)
 	/* A key below 32 has its place in the thread's own block: nothing is allocated. */
 	if (lanes.have_key && lanes.exit_key < 32)
 		(void)pthread_setspecific(lanes.exit_key, self);
+	calls_thread_sigsafe();
 	return self;
 }
 
@@ -197,6 +201,7 @@ static void *thread_main(void *argument)
 	thread_altstack_sigsafe(self);
 	if (lanes.have_key)
 		(void)pthread_setspecific(lanes.exit_key, self);
+	calls_thread_sigsafe();
 	guard_open(self);
 	return self->start(self->argument);
 }

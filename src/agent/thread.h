@@ -15,12 +15,15 @@
 
 #include "agent/unwind.h"
 #include "wire/log_format.h"
+#include "wire/plan.h"
 
 struct quarantine;
+struct arch_scratch;
 
-#define THREAD_SITES_BITS 15
+#define THREAD_SITES_BITS 16
 #define THREAD_KEYS_BITS 16
 #define THREAD_RULES_BITS 15
+#define THREAD_WRAPPERS_BITS 12
 #define THREAD_SITE_WORDS 6
 #define THREAD_PLACES_BITS 8
 #define THREAD_LANE_SHARED 255u
@@ -32,7 +35,8 @@ struct quarantine;
  *
  * Where several ways lead to one place, its site only reads the return addresses that all of them
  * have at the same offsets (context is THREAD_SITE_FORK and their number); those words and `place`
- * make the `place` of the next site, which reads on from there. */
+ * make the `place` of the next site, which reads on from there. Where the first of those words
+ * tells most of them apart, it is part of the place from the start: `wrappers`. */
 struct thread_site {
 	uint64_t place; /* return address and stack pointer, mixed */
 	uint64_t words; /* of the stack words at `offset`, combined */
@@ -90,14 +94,27 @@ struct thread {
 	uint64_t recovery[5];
 	uint32_t recovery_armed;
 
+	/* Watched pages: pages_fault.c, calls.c */
+	uint32_t dispatched; /* its system calls are told */
+	uint32_t stepping;   /* an instruction runs with the pages open; 2: the target steps, too */
+	uint64_t step_address;
+	int64_t step_gregs[LOG_GREGS];
+	struct arch_scratch *scratch;
+	uint64_t handling; /* signals whose handler of the target's runs from ours: signals.c */
+
 	struct thread_pending pending[THREAD_PENDING]; /* the last ones, newest before _next */
 	uint32_t pending_next;
+	uint64_t makers[PLAN_SIGHT_MAKERS]; /* frames of those that run; 0: it does not. sighted.c */
 
 	void *(*start)(void *);
 	void *argument;
 
 	uint16_t chaos_places[1u << THREAD_PLACES_BITS]; /* allocations seen from each; chaos.c */
 
+	/* Return addresses that several callers lead to, each with the offset of its caller's
+	 * return address in the low 16 bits: it hangs on nothing else. By the address's low bits;
+	 * who comes first keeps the place. */
+	_Alignas(4096) uint64_t wrappers[1u << THREAD_WRAPPERS_BITS];
 	/* Pairs: the second of a pair was the first until another place came. */
 	_Alignas(4096) struct thread_site sites[1u << THREAD_SITES_BITS];
 	/* By a stack's hash: its low 40 bits, then the context. The index is the hash's top. */

@@ -9,6 +9,7 @@
 #include "agent/log.h"
 #include "agent/memory.h"
 #include "agent/modules.h"
+#include "agent/pages.h"
 #include "agent/watch_registers.h"
 #include "wire/checksum.h"
 
@@ -37,7 +38,9 @@ static struct {
 	uint64_t random;
 	uint32_t unplaced; /* bit per watch: a global whose module is not there yet; atomic */
 	uint32_t settling; /* steps waited so far; atomic */
+	bool reads;	   /* trap, too */
 	struct aim aims[WATCH_REGISTERS];
+	bool unsure; /* the tracer was killed while a register was being aimed */
 } state;
 
 /* ---- the plan ------------------------------------------------------------------------------ */
@@ -124,7 +127,8 @@ bool watch_read_sigsafe(void *to, uint64_t from, uint32_t bytes)
 {
 	struct thread *self = thread_self;
 
-	if (self)
+	/* Where reads trap, our own may not be one: the kernel's goes by another address. */
+	if (self && !state.reads)
 		return read_guarded(self, to, from, bytes);
 	return memory_read_sigsafe(to, from, bytes) == bytes;
 }
@@ -208,7 +212,8 @@ static void changed_write(struct watch_armed *armed, uint64_t number,
 
 	if (!differs(armed, words))
 		return;
-	if (memcmp(words, armed->beside, sizeof(armed->beside)) != 0 && !settled(armed, number))
+	if (!armed->paged && memcmp(words, armed->beside, sizeof(armed->beside)) != 0 &&
+	    !settled(armed, number))
 		return;
 	memcpy(armed->noted, words, sizeof(armed->noted));
 	memcpy(changed.expected, armed->last, sizeof(changed.expected));
@@ -260,6 +265,44 @@ void watch_exiting_sigsafe(void)
 
 	for (i = 0; watch_state.area && i < WATCH_ARMED_MAX; i++)
 		armed_end(&watch_state.armed[i], LOG_WATCHED_EXIT);
+	if (watch_state.area && pages.bytes)
+		pages_check_sigsafe(true);
+}
+
+/* ---- for watched pages ------------------------------------------------------------------------ */
+
+static void last_read(struct watch_armed *armed)
+{
+	(void)value_read(armed, armed->last);
+	memcpy(armed->noted, armed->last, sizeof(armed->noted));
+	memcpy(armed->beside, armed->last, sizeof(armed->beside));
+}
+
+void watch_begin(struct watch_armed *armed, uint32_t context)
+{
+	uint64_t number = __atomic_add_fetch(&state.numbers, 1, __ATOMIC_RELAXED);
+
+	last_read(armed);
+	row_begin(armed, number, context);
+	__atomic_store_n(&armed->number, number, __ATOMIC_RELEASE);
+}
+
+void watch_look(struct watch_armed *armed)
+{
+	uint64_t words[WATCH_WORDS];
+
+	if (value_read(armed, words))
+		changed_write(armed, armed->number, words);
+}
+
+void watch_end(struct watch_armed *armed, enum log_watched_end why)
+{
+	armed_end(armed, why);
+}
+
+bool watch_outlives(const struct watch_armed *armed)
+{
+	return watch_state.plans[armed->watch]->flags & PLAN_WATCH_AFTER_FREE;
 }
 
 /* ---- arming -------------------------------------------------------------------------------- */
@@ -317,12 +360,22 @@ void watch_retire_register_sigsafe(unsigned n, uint64_t address)
 	if (!__atomic_compare_exchange_n(&state.lock, &none, 1, false, __ATOMIC_ACQUIRE,
 					 __ATOMIC_RELAXED))
 		return;
-	if (register_free(n) && state.aims[n].address == address) {
-		watch_registers_park_sigsafe(n);
+	if (register_free(n) && state.aims[n].address == address &&
+	    !watch_registers_park_sigsafe(n)) {
 		state.aims[n].bytes = 0;
 		state.aims[n].address = 0;
 	}
 	lock_give();
+}
+
+bool watch_register_lingers_sigsafe(void)
+{
+	unsigned i;
+
+	for (i = 0; i < WATCH_REGISTERS; i++)
+		if (register_free(i) && state.aims[i].bytes)
+			return true;
+	return state.unsure;
 }
 
 static uint64_t random_next(void)
@@ -331,7 +384,8 @@ static uint64_t random_next(void)
 	return state.random >> 33;
 }
 
-/* Whom to give up for one more object; NULL: nobody. */
+/* Whom to give up for one more object; NULL: nobody. What was to be kept (PLAN_WATCH_OLDEST) is
+ * kept, and goes before what another watch has only as its newest. */
 static struct watch_armed *displaceable(const struct plan_watch *plan, uint64_t objects)
 {
 	struct watch_armed *oldest = NULL, *list[WATCH_ARMED_MAX];
@@ -340,15 +394,16 @@ static struct watch_armed *displaceable(const struct plan_watch *plan, uint64_t 
 	for (i = 0; i < WATCH_ARMED_MAX; i++) {
 		struct watch_armed *armed = &watch_state.armed[i];
 
-		if (!armed->number || armed->fixed)
+		if (!armed->number || armed->fixed ||
+		    watch_state.plans[armed->watch]->policy == PLAN_WATCH_OLDEST)
 			continue;
 		list[count++] = armed;
 		if (!oldest || armed->number < oldest->number)
 			oldest = armed;
 	}
-	if (!count || plan->policy == PLAN_WATCH_OLDEST)
+	if (!count)
 		return NULL;
-	if (plan->policy == PLAN_WATCH_NEWEST)
+	if (plan->policy != PLAN_WATCH_SAMPLE)
 		return oldest;
 	return random_next() % (objects ? objects : 1) < count ? list[random_next() % count] : NULL;
 }
@@ -398,6 +453,7 @@ static int armed_aim(uint32_t owner, const struct aim *pieces, unsigned count)
 		if (aim->address != pieces[i].address || aim->bytes != pieces[i].bytes) {
 			trouble = watch_registers_aim_sigsafe(n, pieces[i].address, pieces[i].bytes,
 							 n + 1);
+			state.unsure |= trouble == ENOTCONN;
 			if (trouble)
 				return trouble;
 		}
@@ -430,6 +486,29 @@ static bool same_place(uint64_t address, enum log_watched_end why)
 		}
 	}
 	return found;
+}
+
+/* Any number of them, as long as they were placed there when they were allocated. */
+static void arm_paged(const struct object *object, uint64_t address)
+{
+	const struct plan_watch *plan = watch_state.plans[object->watch];
+	struct log_watch_row *row = &watch_state.area->rows[object->watch];
+	struct watch_armed armed = { .address = address,
+				     .bytes = plan->bytes,
+				     .watch = object->watch,
+				     .paged = true,
+				     .id = object->id,
+				     .start = object->start,
+				     .size = object->size,
+				     .key = object->key };
+
+	__atomic_fetch_add(&row->objects, 1, __ATOMIC_RELAXED);
+	if (!pages_hold(address))
+		return;
+	if (plan->kind == PLAN_WATCH_HOOK)
+		pages_disarm(address, 1, LOG_WATCHED_AGAIN);
+	if (pages_arm(&armed, object->context))
+		__atomic_fetch_add(&row->armed, 1, __ATOMIC_RELAXED);
 }
 
 /* Under the lock. */
@@ -482,6 +561,11 @@ static void arm(const struct object *object, bool fixed)
 
 static void arm_locked(const struct object *object)
 {
+	if (agent.plan.flags & PLAN_PAGES) {
+		arm_paged(object, object->base +
+					  (uint64_t)watch_state.plans[object->watch]->offset);
+		return;
+	}
 	if (!lock_take()) {
 		watch_state.area->rows[object->watch].objects++;
 		return;
@@ -492,11 +576,10 @@ static void arm_locked(const struct object *object)
 
 /* ---- objects ------------------------------------------------------------------------------- */
 
-static bool block_wanted(const struct plan_watch *plan, const struct block *block,
+static bool block_wanted(const struct plan_watch *plan, uint64_t size, uint32_t ordinal,
 			 const struct log_context *context)
 {
-	uint64_t size = block_size(block);
-	uint32_t ordinal = block->ordinal, wanted = plan->key.ordinal;
+	uint32_t wanted = plan->key.ordinal;
 	uint32_t apart = ordinal > wanted ? ordinal - wanted : wanted - ordinal;
 
 	if (plan->size_high && (size < plan->size_low || size > plan->size_high))
@@ -521,7 +604,8 @@ void watch_block_born(struct guard *guard, struct block *block, uint64_t start)
 
 	(void)guard;
 	for (i = 0; i < watch_state.count; i++) {
-		if (!(mask & 1u << i) || !block_wanted(watch_state.plans[i], block, context))
+		if (!(mask & 1u << i) || !takes_blocks(watch_state.plans[i]) ||
+		    !block_wanted(watch_state.plans[i], block_size(block), block->ordinal, context))
 			continue;
 		object.watch = i;
 		block->low |= 1;
@@ -529,11 +613,28 @@ void watch_block_born(struct guard *guard, struct block *block, uint64_t start)
 	}
 }
 
+bool watch_places(uint32_t context, uint64_t size)
+{
+	uint32_t i;
+
+	for (i = 0; i < watch_state.count; i++)
+		if (watch_contexts[context] & 1u << i &&
+		    (!takes_blocks(watch_state.plans[i]) ||
+		     block_wanted(watch_state.plans[i], size, context_ordinals[context],
+				  &log_map.contexts[context])))
+			return true;
+	return false;
+}
+
 void watch_block_gone(struct guard *guard, uint64_t start, uint64_t size, enum log_watched_end why)
 {
 	unsigned i;
 
 	(void)guard;
+	if (pages_hold(start)) {
+		pages_disarm(start, size, why);
+		return;
+	}
 	for (i = 0; watch_state.area && i < WATCH_ARMED_MAX; i++) {
 		struct watch_armed *armed = &watch_state.armed[i];
 
@@ -573,6 +674,7 @@ void watch_object(struct guard *guard, uint32_t watch, uint64_t address, struct 
 	struct block_view view;
 	struct log_block record = { 0 };
 	uint64_t context;
+	bool wanted = false;
 	int space;
 
 	if (!watch_state.area || watch >= watch_state.count)
@@ -582,24 +684,27 @@ void watch_object(struct guard *guard, uint32_t watch, uint64_t address, struct 
 		return;
 	context = watch_state.plans[watch]->key.stack_hash;
 	object.context = context_find(guard, caller);
-	for (space = BLOCKS_SUB; space >= BLOCKS_HEAP && !object.id; space--) {
+	for (space = BLOCKS_SUB; space >= BLOCKS_HEAP && !wanted; space--) {
 		struct block *block;
 
 		if (!block_find_sigsafe((enum block_space)space, address, OBJECT_REACH, &view, 1) ||
 		    view.relation != LOG_INSIDE || view.block.state != LOG_BLOCK_LIVE)
 			continue;
 		block_describe_sigsafe(&view, &record);
-		if (context && record.key.stack_hash != context)
-			continue;
-		object.id = record.id;
-		object.start = record.start;
-		object.size = record.size;
-		object.key = record.key;
-		block = block_at_sigsafe((enum block_space)space, view.start);
+		wanted = !context || record.key.stack_hash == context;
+		/* Of an object inside a block of that kind, it is the object's own id that tells
+		 * which one it is. */
+		if (!object.id) {
+			object.id = record.id;
+			object.start = record.start;
+			object.size = record.size;
+			object.key = record.key;
+		}
+		block = wanted ? block_at_sigsafe((enum block_space)space, view.start) : NULL;
 		if (block)
 			block->low |= 1;
 	}
-	if (context && !object.id)
+	if (context && !wanted)
 		return; /* of another kind than those that are watched */
 	arm_locked(&object);
 }
@@ -624,6 +729,14 @@ static bool goes_through(const struct plan_watch *plan, const uint64_t *frames, 
 	return false;
 }
 
+/* Objects that a function hands over: on watched pages only if they are placed there when it
+ * allocates them. */
+static bool places(const struct plan_watch *plan)
+{
+	return plan->kind == PLAN_WATCH_HOOK && plan->place_count &&
+	       (agent.plan.flags & PLAN_PAGES);
+}
+
 void watch_context_made(uint32_t row, uint64_t stack_hash, const uint64_t *frames, uint32_t count)
 {
 	uint16_t mask = 0;
@@ -636,7 +749,8 @@ void watch_context_made(uint32_t row, uint64_t stack_hash, const uint64_t *frame
 
 		if (plan->kind == PLAN_WATCH_KEY
 			    ? plan->key.stack_hash == stack_hash
-			    : plan->kind == PLAN_WATCH_CONTEXT && goes_through(plan, frames, count))
+			    : (plan->kind == PLAN_WATCH_CONTEXT || places(plan)) &&
+				      goes_through(plan, frames, count))
 			mask |= (uint16_t)(1u << i);
 	}
 	watch_contexts[row] = mask;
@@ -688,6 +802,19 @@ static void area_place(void)
 	watch_state.hit_count = 0;
 }
 
+static void pages_open(int trouble)
+{
+	uint32_t i;
+
+	for (i = 0; i < watch_state.count; i++) {
+		struct log_watch_row *row = &watch_state.area->rows[i];
+
+		row->trouble = trouble;
+		row->mode = trouble ? LOG_WATCH_OFF : LOG_WATCH_PAGES;
+		row->kernel_writes = !trouble;
+	}
+}
+
 static void registers_open(void)
 {
 	int trouble = watch_registers_open(agent.plan.tracer != 0,
@@ -712,16 +839,35 @@ void watch_init(void)
 		return;
 	area_place();
 	state.random = agent.plan.seed | 1;
-	registers_open();
+	for (i = 0; i < watch_state.count; i++)
+		state.reads |= (watch_state.plans[i]->flags & PLAN_WATCH_READS) != 0;
+	state.reads = state.reads && memory_reads_by_kernel();
+	if (state.reads)
+		watch_registers_want_reads();
+	if (agent.plan.flags & PLAN_PAGES)
+		pages_open(pages_init());
+	else
+		registers_open();
 	for (i = 0; i < watch_state.count; i++) {
 		const struct plan_watch *plan = watch_state.plans[i];
 
-		blocks |= takes_blocks(plan);
+		blocks |= takes_blocks(plan) || places(plan);
+		if (agent.plan.flags & PLAN_PAGES)
+			continue;
 		if (plan->kind == PLAN_WATCH_ADDRESS || plan->kind == PLAN_WATCH_GLOBAL)
 			fixed_arm(i);
 	}
 	if (blocks)
 		watch_contexts = memory_map_sigsafe(agent.plan.context_rows * sizeof(uint16_t));
+}
+
+static void row_again(struct watch_armed *armed)
+{
+	if (!armed->number)
+		return;
+	row_begin(armed, armed->number, 0);
+	watch_state.area->rows[armed->watch].objects++;
+	watch_state.area->rows[armed->watch].armed++;
 }
 
 void watch_after_fork(void)
@@ -732,22 +878,22 @@ void watch_after_fork(void)
 		return;
 	area_place();
 	state.lock = 0;
-	watch_registers_after_fork();
-	registers_open();
 	if (watch_contexts)
 		memset(watch_contexts, 0, agent.plan.context_rows * sizeof(uint16_t));
+	if (agent.plan.flags & PLAN_PAGES) {
+		pages_after_fork();
+		pages_open(pages.trouble);
+		for (i = 0; i < pages.objects_used; i++)
+			row_again(&pages.objects[i].armed);
+		return;
+	}
+	watch_registers_after_fork();
+	registers_open();
 	/* What was watched is watched in the child, too, with rows in its own log. */
 	for (i = 0; i < WATCH_REGISTERS; i++)
 		if (state.aims[i].bytes)
 			(void)watch_registers_aim_sigsafe(i, state.aims[i].address, state.aims[i].bytes,
 						     i + 1);
-	for (i = 0; i < WATCH_ARMED_MAX; i++) {
-		struct watch_armed *armed = &watch_state.armed[i];
-
-		if (!armed->number)
-			continue;
-		row_begin(armed, armed->number, 0);
-		watch_state.area->rows[armed->watch].objects++;
-		watch_state.area->rows[armed->watch].armed++;
-	}
+	for (i = 0; i < WATCH_ARMED_MAX; i++)
+		row_again(&watch_state.armed[i]);
 }

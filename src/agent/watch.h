@@ -36,6 +36,7 @@ struct watch_armed {
 	uint32_t bytes;
 	uint32_t watch;
 	bool fixed; /* not an object: never displaced */
+	bool paged; /* on watched pages: nothing is ever on its way */
 	uint64_t id, start, size;
 	struct block_key key;
 	uint64_t last[WATCH_WORDS];   /* atomic words: as the latest hit left them */
@@ -80,6 +81,16 @@ static inline bool watch_wants(uint32_t context)
 void watch_block_born(struct guard *guard, struct block *block, uint64_t start);
 void watch_block_gone(struct guard *guard, uint64_t start, uint64_t size, enum log_watched_end why);
 
+/* Does a watch want the next block of this context, of this size, on watched pages? */
+bool watch_places(uint32_t context, uint64_t size);
+
+/* For pages.c: begins, looks at and ends an object, while nobody can write to it. */
+void watch_begin(struct watch_armed *armed, uint32_t context);
+void watch_look(struct watch_armed *armed);
+void watch_end(struct watch_armed *armed, enum log_watched_end why);
+/* It goes on when its block is freed. */
+bool watch_outlives(const struct watch_armed *armed);
+
 /* A hook on a function saw an object that watch number `watch` of the plan (PLAN_ITEM_WATCH,
  * counted from 0) is about: what it returned, or one of its arguments. NULL pointers are left out
  * by the caller. */
@@ -91,6 +102,9 @@ void watch_exiting_sigsafe(void);
 
 /* A trap of a register whose object has ended: parks it. _sigsafe */
 void watch_retire_register_sigsafe(unsigned n, uint64_t address);
+
+/* A register may still be aimed at where an object was. _sigsafe */
+bool watch_register_lingers_sigsafe(void);
 
 /* Copies from memory that may have gone; false: it has. _sigsafe */
 bool watch_read_sigsafe(void *to, uint64_t from, uint32_t bytes);

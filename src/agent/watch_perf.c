@@ -18,7 +18,7 @@
 static struct {
 	struct perf_event_attr attr[WATCH_REGISTERS];
 	int first_fd; /* 0: not open */
-	bool kernel;
+	bool kernel, reads;
 } state;
 
 /* Never written to. */
@@ -29,7 +29,7 @@ static void attr_fill(struct perf_event_attr *attr)
 	memset(attr, 0, sizeof(*attr));
 	attr->type = PERF_TYPE_BREAKPOINT;
 	attr->size = sizeof(*attr);
-	attr->bp_type = HW_BREAKPOINT_W;
+	attr->bp_type = state.reads ? HW_BREAKPOINT_RW : HW_BREAKPOINT_W;
 	attr->bp_addr = (uint64_t)&parking;
 	attr->bp_len = HW_BREAKPOINT_LEN_8;
 	attr->sample_period = 1;
@@ -71,6 +71,11 @@ static uint32_t fds_from(void)
 	return limit.rlim_cur > 64   ? (uint32_t)limit.rlim_cur - 32
 	       : limit.rlim_cur > 12 ? (uint32_t)limit.rlim_cur - WATCH_REGISTERS
 				     : 3;
+}
+
+void watch_perf_want_reads(void)
+{
+	state.reads = true;
 }
 
 int watch_perf_open(void)

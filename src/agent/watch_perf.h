@@ -17,6 +17,9 @@
 
 #include "agent/watch_registers.h"
 
+/* Before they are opened: they trap on reads, too. */
+void watch_perf_want_reads(void);
+
 /* Opens them. 0, or the errno of what failed. */
 int watch_perf_open(void);
 

@@ -45,7 +45,8 @@ static long ask_sigsafe(long request, uint64_t a, uint64_t b, uint64_t c)
 	(void)raw_syscall4(SYS_rt_sigprocmask, SIG_SETMASK, &mask, &old, sizeof(mask));
 	answer = tracer_ask_raw(request, a, b, c);
 	(void)raw_syscall4(SYS_rt_sigprocmask, SIG_SETMASK, &old, 0, sizeof(old));
-	return answer;
+	/* Killed after it had heard of the trap, before it answered: the signal is gone, too. */
+	return answer == (long)TRACER_MAGIC_A ? -ENOTCONN : answer;
 }
 
 bool watch_ptrace_unanswered_sigsafe(ucontext_t *context)

@@ -7,6 +7,11 @@
 static enum log_watch_mode mode;
 static int trouble; /* errno, why it is off */
 
+void watch_registers_want_reads(void)
+{
+	watch_perf_want_reads();
+}
+
 int watch_registers_open(bool traced, uint64_t *yielded)
 {
 	trouble = traced ? watch_ptrace_open(yielded) : watch_perf_open();
@@ -42,12 +47,13 @@ int watch_registers_aim_sigsafe(unsigned n, uint64_t address, uint32_t bytes, ui
 					   : watch_perf_aim_sigsafe(n, address, bytes, tag);
 }
 
-void watch_registers_park_sigsafe(unsigned n)
+int watch_registers_park_sigsafe(unsigned n)
 {
 	if (mode == LOG_WATCH_BY_PTRACE)
-		(void)watch_ptrace_aim_sigsafe(n, 0, 0);
-	else if (mode == LOG_WATCH_PERF)
+		return watch_ptrace_aim_sigsafe(n, 0, 0);
+	if (mode == LOG_WATCH_PERF)
 		watch_perf_park_sigsafe(n);
+	return 0;
 }
 
 bool watch_registers_trap_sigsafe(const siginfo_t *info, uint64_t *ret_tag, bool *ret_late)

@@ -13,6 +13,9 @@
 
 #define WATCH_REGISTERS 4u
 
+/* Before they are opened: reads trap, too. A tracer's do not. */
+void watch_registers_want_reads(void);
+
 /* Before the target has threads, or in a forked child. yielded: told when a tracer goes (enum
  * log_yielded). 0, or the errno of what failed. */
 int watch_registers_open(bool traced, uint64_t *yielded);
@@ -31,7 +34,7 @@ bool watch_registers_see_kernel(void);
 int watch_registers_aim_sigsafe(unsigned n, uint64_t address, uint32_t bytes, uint64_t tag);
 
 /* At nothing. _sigsafe */
-void watch_registers_park_sigsafe(unsigned n);
+int watch_registers_park_sigsafe(unsigned n);
 
 /* Is it a trap of ours? Then the tag it carries, and whether it came late. _sigsafe */
 bool watch_registers_trap_sigsafe(const siginfo_t *info, uint64_t *ret_tag, bool *ret_late);

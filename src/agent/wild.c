@@ -73,6 +73,7 @@ static void value_tell(struct log_writer *writer, uint64_t where, uint64_t value
 		record.size = block.size;
 		record.key = block.key;
 		record.context = block.context;
+		record.api = block.api;
 	}
 	look.told++;
 	(void)log_append_sigsafe(writer, LOG_VALUE, &record, sizeof(record), NULL, 0);

@@ -195,6 +195,7 @@ bool store_take(const struct decoded *d, struct store *ret)
 		.source_register = NO_REGISTER,
 	};
 	ret->width = width_of(d, to, ret->kind);
+	ret->element = ret->string ? to->size / 8 : 0;
 	operand_take(d, to, &ret->to);
 	if (ret->kind == STORE_PUSH)
 		ret->to.displacement = -(int64_t)ret->width;
@@ -284,5 +285,35 @@ bool store_range_after(const struct store *store, const struct registers *after,
 	 * state reaches. */
 	*ret_low = low;
 	*ret_high = low + (width ? width : 4096);
+	return *ret_high > low;
+}
+
+/* Of a repeated one, all that is left to do. */
+static bool string_range_before(const struct store *store, const struct registers *before,
+				uint64_t *ret_low, uint64_t *ret_high)
+{
+	uint64_t to, flags = 0, count = 1, element = store->element, bytes;
+
+	if (!register_value(before, X86_64_RDI, &to) || element == 0 ||
+	    (store->kind == STORE_REPEATED && !register_value(before, X86_64_RCX, &count)) ||
+	    __builtin_mul_overflow(count, element, &bytes))
+		return false;
+	(void)register_value(before, X86_64_RFLAGS, &flags);
+	*ret_low = flags & DIRECTION_FLAG ? to + element - bytes : to;
+	*ret_high = *ret_low + bytes;
+	return *ret_high > *ret_low;
+}
+
+bool store_range_before(const struct store *store, const struct registers *before,
+			uint64_t *ret_low, uint64_t *ret_high)
+{
+	uint64_t low;
+
+	if (store->string)
+		return string_range_before(store, before, ret_low, ret_high);
+	if (store->kind == STORE_SCATTERED || !memory_operand_address(&store->to, before, &low))
+		return false;
+	*ret_low = low;
+	*ret_high = low + (store->width ? store->width : 4096);
 	return *ret_high > low;
 }

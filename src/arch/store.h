@@ -48,6 +48,7 @@ struct store {
 	unsigned int length;
 	enum store_kind kind;
 	unsigned int width; /* bytes; 0: the code alone does not tell */
+	unsigned int element; /* of a string instruction: bytes that one step of it writes */
 	bool locked;
 	bool string; /* stos, movs: rdi moves on by itself */
 	/* Before the instruction. Of a push the displacement is minus its width. */
@@ -76,6 +77,10 @@ bool memory_operand_address(const struct memory_operand *operand, const struct r
  * one of unknown width, it is where the last bytes can be. */
 bool store_range_after(const struct store *store, const struct registers *after, uint64_t *ret_low,
 		       uint64_t *ret_high);
+
+/* The same by the registers right before it. */
+bool store_range_before(const struct store *store, const struct registers *before,
+			uint64_t *ret_low, uint64_t *ret_high);
 
 /*
  * A thread right after a write to watched memory. A hardware watchpoint stops it behind the
@@ -110,6 +115,13 @@ struct writer {
  * call); then some other thread or the kernel wrote, or the trap came late.
  */
 int arch_decode_before(const struct trap *trap, struct writer *ret);
+
+/* The same where trap->rip is the instruction itself, not yet run, and the registers are those before
+ * it. -ENOENT when it is no store. */
+int arch_decode_at(const struct trap *trap, struct writer *ret);
+
+/* "read"; NULL when there is no such system call. */
+const char *arch_system_call_name(unsigned int number);
 
 /* The call instruction that ends at trap->rip, a return address. False when there is none. */
 bool arch_call_before(const struct trap *trap, uint64_t *ret_at);

@@ -1,4 +1,5 @@
-/* Which instruction made a write that was trapped: arch_decode_before() of store.h. */
+/* Which instruction made a write that was caught: arch_decode_before() and arch_decode_at() of
+ * store.h. */
 #include <errno.h>
 #include <string.h>
 
@@ -110,4 +111,24 @@ int arch_decode_before(const struct trap *trap, struct writer *ret)
 		return 0;
 	}
 	return -ENOENT;
+}
+
+int arch_decode_at(const struct trap *trap, struct writer *ret)
+{
+	struct writer writer = { .certain = true };
+	struct code code;
+	struct decoded d;
+
+	if (!code_init(&code, trap->code, trap->code_len, trap->code_address))
+		return -EINVAL;
+	if (!decoded_at(&code, trap->rip, &d) || !store_take(&d, &writer.store))
+		return -ENOENT;
+	writer.share = 100;
+	if (trap->registers &&
+	    store_range_before(&writer.store, trap->registers, &writer.low, &writer.high))
+		writer.covers = overlaps(writer.low, writer.high, trap);
+	else
+		writer.low = writer.high = 0;
+	*ret = writer;
+	return 0;
 }

@@ -16,7 +16,7 @@ void strv_add(struct strv *strv, const char *text)
 
 void strv_copy(struct strv *to, char *const *from)
 {
-	for (; *from; from++)
+	for (; from && *from; from++)
 		strv_add(to, *from);
 }
 

@@ -147,9 +147,11 @@ int case_windows(struct case_store *cs, struct series_id series, const char *sig
 
 /* Every stored run of the series, in order of position. */
 struct run_row {
-	uint64_t position;
+	uint64_t position, trial;
 	unsigned int arm;
 	const char *signatures; /* as in tally_row */
+	int signal;		/* of its own process, or of another one of the trial */
+	bool kept;
 };
 
 typedef void (*run_fn)(void *ctx, const struct run_row *row);
@@ -242,6 +244,16 @@ int case_trial(struct case_store *cs, struct trial_number number, struct trial_v
 	       struct err *err);
 void trial_view_deinit(struct trial_view *view);
 
+/* Trials of a series that chaos kept on one core, counted per core. */
+struct core_row {
+	int core;
+	uint64_t trials, failed;
+};
+
+typedef void (*core_fn)(void *ctx, const struct core_row *row);
+int case_cores(struct case_store *cs, struct series_id series, core_fn fn, void *ctx,
+	       struct err *err);
+
 struct use_row {
 	double wall_mean_ns, wall_max_ns, user_mean_ns, system_mean_ns;
 	uint64_t peak_kib, leftovers;
@@ -267,6 +279,9 @@ int case_add_verdict(struct case_store *cs, const struct verdict *verdict, struc
 
 /* The last one. -ENOENT when there is none. */
 int case_verdict(struct case_store *cs, struct verdict *ret, struct err *err);
+
+/* Was evidence stored after the last verdict? */
+int case_verdict_outdated(struct case_store *cs, bool *ret, struct err *err);
 
 /* One line of a hunt, now. */
 int case_add_decision(struct case_store *cs, const char *stage, const char *text, struct err *err);

@@ -157,6 +157,22 @@ int case_verdict(struct case_store *cs, struct verdict *ret, struct err *err)
 	return 0;
 }
 
+int case_verdict_outdated(struct case_store *cs, bool *ret, struct err *err)
+{
+	AUTO(db_endp) struct query query = { 0 };
+	int r = db_prepare(&cs->db,
+			   "SELECT 1 FROM evidence WHERE created_ms >"
+			   " (SELECT created_ms FROM verdict ORDER BY id DESC LIMIT 1) LIMIT 1",
+			   &query, err);
+
+	if (r == 0)
+		r = db_step(&query, err);
+	if (r < 0)
+		return r;
+	*ret = r == 1;
+	return 0;
+}
+
 int case_add_decision(struct case_store *cs, const char *stage, const char *text, struct err *err)
 {
 	AUTO(db_endp) struct query query = { 0 };

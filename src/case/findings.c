@@ -120,7 +120,8 @@ int case_runs(struct case_store *cs, struct series_id series, run_fn fn, void *c
 	int r;
 
 	r = db_prepare(&cs->db,
-		       "SELECT t.position, t.arm, o.signatures"
+		       "SELECT t.position, t.arm, o.signatures, t.number, t.kept,"
+		       " CASE WHEN t.signal != 0 THEN t.signal ELSE t.stray_signal END"
 		       " FROM trial t JOIN outcome o ON o.id = t.outcome"
 		       " WHERE t.series = ? ORDER BY t.position",
 		       &query, err);
@@ -131,6 +132,9 @@ int case_runs(struct case_store *cs, struct series_id series, run_fn fn, void *c
 				.position = (uint64_t)query_int(&query, 0),
 				.arm = (unsigned int)query_int(&query, 1),
 				.signatures = query_text(&query, 2),
+				.trial = (uint64_t)query_int(&query, 3),
+				.kept = query_int(&query, 4) != 0,
+				.signal = (int)query_int(&query, 5),
 			});
 	return r;
 }
@@ -243,4 +247,23 @@ void trial_view_deinit(struct trial_view *view)
 	mem_free(view->command);
 	mem_free(view->signatures);
 	mem_free(view->last_crumb);
+}
+
+int case_cores(struct case_store *cs, struct series_id series, core_fn fn, void *ctx,
+	       struct err *err)
+{
+	AUTO(db_endp) struct query query = { 0 };
+	int r = db_prepare(&cs->db,
+			   "SELECT c.core, count(*), sum(o.signatures != '') FROM trial t"
+			   " JOIN chaos c ON c.trial = t.number JOIN outcome o ON o.id = t.outcome"
+			   " WHERE t.series = ? AND c.core >= 0 GROUP BY c.core ORDER BY c.core",
+			   &query, err);
+
+	if (r == 0)
+		r = db_bind(&query, err, "i", series.value);
+	while (r >= 0 && (r = db_step(&query, err)) == 1)
+		fn(ctx, &(struct core_row){ .core = (int)query_int(&query, 0),
+					    .trials = (uint64_t)query_int(&query, 1),
+					    .failed = (uint64_t)query_int(&query, 2) });
+	return r < 0 ? r : 0;
 }

@@ -19,6 +19,7 @@ struct bisect_options {
 	const char *signature;
 	double confidence;
 	const char *rate; /* a share, or counts */
+	bool careful;
 	uint64_t clean_limit;
 	uint64_t worktrees;
 };
@@ -52,6 +53,11 @@ static const struct option bisect_option_table[] = {
 	  .offset = offsetof(struct bisect_options, rate),
 	  .help = "How often BAD fails, where that is known: 20%, or as counted, 10/50. It saves "
 		  "trials, and must be right: what is only guessed is better left out" },
+	{ .name = "careful",
+	  .kind = OPTION_FLAG,
+	  .offset = offsetof(struct bisect_options, careful),
+	  .help = "Be as sure even when it counts that the rate is known from these trials alone; "
+		  "wanted for failures in fewer than one of ten runs" },
 	{ .name = "give-up",
 	  .kind = OPTION_COUNT,
 	  .metavar = "N",
@@ -186,6 +192,7 @@ static int bisect(const struct invocation *inv, struct bisecting *b, struct bise
 		.jobs = (unsigned int)options->trial.jobs,
 		.trees = (unsigned int)options->worktrees,
 		.confidence = options->confidence,
+		.careful = options->careful,
 		.clean_limit = options->clean_limit,
 		.fresh = options->trial.fresh,
 		.progress = show,

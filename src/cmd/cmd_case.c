@@ -60,8 +60,8 @@ static const struct command case_show = {
 	.usage = "[options]",
 	.description =
 		"Shows every series with its failure rate and 95 % interval, the ways to fail, the "
-		"minimal list of tests, hypotheses with their status and what decided it, notes, "
-		"workarounds, whether the case is parked, and the sentinel. -v shows all of it where the "
+		"minimal list of tests, the verdict, redhand's own hypotheses and yours with their status "
+		"and what decided it, notes, workarounds, whether the case is parked, and the sentinel. -v shows all of it where the "
 		"screen would be too small.",
 	.groups = plain_groups,
 	.options_size = sizeof(struct case_options),
@@ -225,7 +225,9 @@ static int change(const struct invocation *inv, enum hypothesis_status status, s
 	AUTO(case_closep) struct case_store *cs = NULL;
 	struct hypothesis_change to = { .status = status };
 	uint64_t id = 0;
-	int r = value_count(inv->args[0], 1, 0, &id, err);
+	/* Reports call it H1. */
+	const char *number = inv->args[0] + (inv->args[0][0] == 'H');
+	int r = value_count(number, 1, 0, &id, err);
 
 	if (r < 0)
 		return err_prefix(err, "ID");

@@ -1,6 +1,7 @@
 #include "cmd/commands.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdio.h>
 
 #include "base/log.h"
@@ -14,7 +15,7 @@
 struct chase_options {
 	struct common_options common;
 	struct trial_options trial;
-	uint64_t from;
+	uint64_t from, from_evidence;
 	uint64_t trials;
 	uint64_t wanted;
 	uint64_t hops;
@@ -33,6 +34,13 @@ static const struct option chase_option_table[] = {
 	  .offset = offsetof(struct chase_options, from),
 	  .help = "Begin with the crash of this trial of the case, which was run with --observe ids "
 		  "(default: run it until it crashes)" },
+	{ .name = "from-evidence",
+	  .kind = OPTION_COUNT,
+	  .metavar = "E",
+	  .min = 1,
+	  .offset = offsetof(struct chase_options, from_evidence),
+	  .help = "Begin with this piece of evidence of the case: damaged bytes that 'redhand heap' "
+		  "found, a write or a holder that was seen" },
 	{ .name = "signature",
 	  .kind = OPTION_TEXT,
 	  .metavar = "ID",
@@ -87,21 +95,45 @@ static void say(void *ctx, const char *line)
 	log_note("%s", line);
 }
 
-/* Evidence first, then what follows from it. */
-static int store(struct case_store *cs, struct chase_result *result, struct err *err)
+/* Evidence first, then what follows from it: from all of it, where the chase began with some. */
+static int store(struct case_store *cs, struct chase_result *result, bool all, struct err *err)
 {
+	AUTO(evidence_list_deinit) struct evidence_list every = { 0 };
 	struct verdict verdict = { 0 };
 	int r = 0;
 
 	VEC_FOREACH (&result->evidence.list, evidence)
 		if (r == 0)
 			r = case_add_evidence(cs, evidence, err);
+	if (r == 0 && all)
+		r = case_evidence(cs, &every, err);
 	if (r < 0)
 		return r;
-	verdict_judge(&result->evidence, &verdict);
+	verdict_judge(all ? &every : &result->evidence, &verdict);
 	r = case_add_verdict(cs, &verdict, err);
 	verdict_deinit(&verdict);
 	return r;
+}
+
+static int find_lead(struct case_store *cs, uint64_t id, struct evidence_list *list,
+		     const struct evidence **ret, struct err *err)
+{
+	int r = case_evidence(cs, list, err);
+
+	if (r < 0)
+		return r;
+	*ret = evidence_find(list, id);
+	if (*ret)
+		return 0;
+	if (list->list.count == 0) {
+		(void)err_set(err, -ENOENT, "there is no evidence in '%s' yet", case_dir(cs));
+		return err_remedy(err, "redhand heap or redhand chase -- PROGRAM finds some");
+	}
+	(void)err_set(err, -ENOENT,
+		      "there is no evidence %" PRIu64 " in '%s': it has %" PRIu64 " to %" PRIu64, id,
+		      case_dir(cs), list->list.items[0].id,
+		      list->list.items[list->list.count - 1].id);
+	return err_remedy(err, "'redhand report --json' has them all with their numbers");
 }
 
 static int chase(const struct invocation *inv, struct chase_result *result, struct case_store **cs,
@@ -117,11 +149,13 @@ static int chase(const struct invocation *inv, struct chase_result *result, stru
 					 .signature = options->signature,
 					 .from = options->from,
 					 .trials = options->trials,
+					 .fresh = options->trial.fresh,
 					 .wanted = options->wanted,
 					 .hops = (unsigned int)options->hops,
 					 .progress = progress_show,
 					 .progress_ctx = &progress,
 					 .say = say };
+	AUTO(evidence_list_deinit) struct evidence_list known = { 0 };
 	AUTO(mem_freep) char *reason = NULL;
 	int r = trial_setup_init(&setup, &options->trial, "chase", inv->program, err);
 
@@ -133,7 +167,9 @@ static int chase(const struct invocation *inv, struct chase_result *result, stru
 		log_note("watching through ptrace: %s", reason);
 	if (r == 0)
 		r = trial_setup_open(&setup, options->common.case_dir, cs, err);
-	if (r == 0)
+	if (r == 0 && options->from_evidence != 0)
+		r = find_lead(*cs, options->from_evidence, &known, &request.lead, err);
+	else if (r == 0)
 		r = case_clear_evidence(*cs, err);
 	if (r < 0)
 		return r;
@@ -142,7 +178,7 @@ static int chase(const struct invocation *inv, struct chase_result *result, stru
 	progress_init(&progress);
 	r = chase_run(*cs, &request, result, err);
 	progress_end(&progress);
-	return r == 0 ? store(*cs, result, err) : r;
+	return r == 0 ? store(*cs, result, request.lead != NULL, err) : r;
 }
 
 static int work(const struct invocation *inv, struct err *err)
@@ -178,7 +214,7 @@ static int run(const struct invocation *inv)
 const struct command cmd_chase = {
 	.name = "chase",
 	.summary = "From a crash to the write that caused it, by running the program again",
-	.usage = "[--from TRIAL] [options] -- PROGRAM ARGS…",
+	.usage = "[--from TRIAL | --from-evidence E] [options] -- PROGRAM ARGS…",
 	.description =
 		"Reads back where the crash had its bad value from: the load that brought it, the "
 		"pointer that it was loaded through, across calls. Then runs the program again with "
@@ -193,7 +229,9 @@ const struct command cmd_chase = {
 		"  redhand chase -- ./mytests --gtest_filter='Cache*'\n"
 		"      who wrote the pointer that it dies of?\n\n"
 		"  redhand repro --observe ids -n 50 -- ./bench; redhand chase --from 7 -- ./bench\n"
-		"      go on from a crash that is in the case\n",
+		"      go on from a crash that is in the case\n\n"
+		"  redhand heap -- ./server; redhand chase --from-evidence 3 -- ./server\n"
+		"      who damaged the block that finding says 'evidence 3' of?\n",
 	.groups = groups,
 	.options_size = sizeof(struct chase_options),
 	.program = PROGRAM_REQUIRED,

@@ -10,6 +10,7 @@
 #include "cmd/progress.h"
 #include "cmd/trial_options.h"
 #include "engine/growth/growth.h"
+#include "engine/heap/evidence.h"
 #include "engine/heap/heap.h"
 #include "engine/trial/observe.h"
 #include "report/report_growth.h"
@@ -289,7 +290,7 @@ static int heap(const struct invocation *inv, struct heap_report *report, struct
 	progress_init(&progress);
 	r = heap_run(*cs, &request, report, err);
 	progress_end(&progress);
-	return r;
+	return r == 0 ? heap_store_evidence(*cs, report, err) : r;
 }
 
 static bool found(const struct heap_report *report)

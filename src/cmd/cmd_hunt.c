@@ -2,10 +2,12 @@
 
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/log.h"
-#include "cmd/progress.h"
+#include "base/value.h"
+#include "cmd/hunt_board.h"
 #include "cmd/trial_options.h"
 #include "engine/hunt/hunt.h"
 #include "engine/investigation/investigation.h"
@@ -15,14 +17,21 @@
 struct hunt_options {
 	struct common_options common;
 	struct trial_options trial;
-	uint64_t budget_ns;
+	const char *budget; /* text: a time or a number of trials */
 	uint64_t trials;
 	const char *signature;
 	unsigned int framework;
 	const char *tests;
+	const char *sentinel;
 };
 
-#define BUDGET_DEFAULT_NS (30ull * 60 * 1000000000)
+#define BUDGET_DEFAULT "30m"
+#define BUDGET_TRIALS "trials"
+
+/* Of the budget: what runs longer than this hangs, unless --timeout says otherwise. With fewer trials
+ * than that nothing could be learnt anyway. */
+#define HANG_SHARE 6
+#define HANG_LEAST_NS 10000000000u
 
 /* As for minimize, and none. */
 static const char *const framework_choices[] = { "auto",  "none",     "pytest", "gtest",
@@ -32,17 +41,19 @@ static const char *const framework_choices[] = { "auto",  "none",     "pytest", 
 
 static const struct option hunt_option_table[] = {
 	{ .name = "budget",
-	  .kind = OPTION_DURATION,
+	  .kind = OPTION_TEXT,
 	  .metavar = "TIME",
-	  .offset = offsetof(struct hunt_options, budget_ns),
-	  .help = "How long the hunt may take (10m, 2h; default 30m)" },
+	  .offset = offsetof(struct hunt_options, budget),
+	  .help = "How long the hunt may take (10m, 2h; default " BUDGET_DEFAULT
+		  "), or how many trials (500trials), or both with a comma" },
 	{ .name = "trials",
 	  .letter = 'n',
 	  .kind = OPTION_COUNT,
 	  .metavar = "N",
 	  .min = 1,
 	  .offset = offsetof(struct hunt_options, trials),
-	  .help = "Run the program at most N times in all (default: no limit but the time)" },
+	  .help = "Run the program at most N times in all (default: no limit but the time); the same "
+		  "as --budget Ntrials" },
 	{ .name = "signature",
 	  .kind = OPTION_TEXT,
 	  .metavar = "ID",
@@ -61,6 +72,12 @@ static const struct option hunt_option_table[] = {
 	  .offset = offsetof(struct hunt_options, tests),
 	  .help = "Names of tests, one a line, for --framework list; {tests} in the program's "
 		  "arguments is replaced by them" },
+	{ .name = "sentinel",
+	  .kind = OPTION_TEXT,
+	  .metavar = "DIR",
+	  .offset = offsetof(struct hunt_options, sentinel),
+	  .help = "Where to write the sentinel that can tell when it is fixed (default: sentinel in "
+		  "the case directory)" },
 	OPTIONS_END,
 };
 
@@ -76,7 +93,6 @@ static void defaults(void *ptr)
 	struct hunt_options *options = ptr;
 
 	options->common.case_dir = CASE_DIR_DEFAULT;
-	options->budget_ns = BUDGET_DEFAULT_NS;
 	trial_options_defaults(&options->trial);
 }
 
@@ -86,33 +102,55 @@ struct hunting {
 	struct framework framework;
 	struct test_names names;
 	bool has_tests;
+	char *const *program; /* what is run: the user's words, or `filled` */
+	struct strv filled;   /* with all tests in the place for them */
 	struct case_store *cs;
-	struct progress progress;
+	struct hunt_board board;
+	uint64_t budget_ns, budget_trials; /* trials 0: any number */
+	struct err no_tests;		   /* why there are none to choose from */
 };
 
 static void hunting_deinit(struct hunting *h)
 {
 	case_close(h->cs);
 	test_names_deinit(&h->names);
+	strv_deinit(&h->filled);
 	framework_deinit(&h->framework);
 	trial_setup_deinit(&h->list);
 	trial_setup_deinit(&h->close);
 	trial_setup_deinit(&h->plain);
 }
 
-static void say(void *ctx, const char *stage, const char *line)
+/* "10m", "500trials", "10m,500trials". */
+static int take_budget(const struct hunt_options *options, struct hunting *h, struct err *err)
 {
-	log_note("%s: %s", stage, line);
+	const char *text = options->budget ? options->budget : BUDGET_DEFAULT;
+	int r = value_duration(BUDGET_DEFAULT, &h->budget_ns, err);
+
+	h->budget_trials = options->trials;
+	while (r == 0 && *text != '\0') {
+		size_t len = strcspn(text, ","), end = strlen(BUDGET_TRIALS);
+		AUTO(mem_freep) char *word = mem_strndup(text, len);
+
+		if (len > end && strcmp(word + len - end, BUDGET_TRIALS) == 0) {
+			word[len - end] = '\0';
+			r = value_count(word, 1, 0, &h->budget_trials, err);
+		} else {
+			r = value_duration(word, &h->budget_ns, err);
+		}
+		text += len + (text[len] == ',');
+	}
+	return r < 0 ? err_prefix(err, "--budget") : 0;
 }
 
-static void show_minimize(void *ctx, const struct minimize_view *view)
+/* A trial that hangs would take the whole budget with it. No part of what the series is known by:
+ * another budget goes on with the same trials. */
+static void limit_time(struct trial_settings *settings, uint64_t budget_ns)
 {
-	AUTO(strbuf_deinit) struct strbuf sb = { 0 };
+	uint64_t most = budget_ns / HANG_SHARE;
 
-	strbuf_addf(&sb, "%s: %zu of %zu left, %llu trials", view->phase, view->left, view->total,
-		    (unsigned long long)view->trials);
-	progress_say(ctx, view->seconds, strbuf_str(&sb),
-		     &(struct progress_news){ view->news_trial, view->news_summary });
+	if (settings->timeout_ns == 0 && budget_ns > 0)
+		settings->timeout_ns = most > HANG_LEAST_NS ? most : HANG_LEAST_NS;
 }
 
 /* A list of tests is taken where there is one; the user's own choice must work. */
@@ -120,20 +158,22 @@ static int find_tests(const struct invocation *inv, struct hunting *h, struct er
 {
 	const struct hunt_options *options = inv->options;
 	bool asked = options->framework != FRAMEWORK_AUTO || options->tests;
-	struct err ignored = { 0 };
 	int r;
 
-	if (options->framework == FRAMEWORK_NONE)
+	if (options->framework == FRAMEWORK_NONE) {
+		(void)err_set(&h->no_tests, -ENOENT, "no test framework was asked for");
 		return 0;
+	}
 	r = framework_init(&h->framework,
 			   &(struct framework_setup){ .name = framework_choices[options->framework],
 						      .program = inv->program,
 						      .cwd = options->trial.cwd,
 						      .stdin_path = options->trial.stdin_path,
-						      .env = &h->plain.slot_env,
+						      .env = &h->list.slot_env,
 						      .tests_path = options->tests,
-						      .timeout_ns = options->trial.timeout_ns },
-			   asked ? err : &ignored);
+						      .timeout_ns =
+							      h->list.settings.timeout_ns },
+			   asked ? err : &h->no_tests);
 	if (r < 0)
 		return asked ? r : 0;
 	h->has_tests = h->framework.items.count > 1;
@@ -143,26 +183,68 @@ static int find_tests(const struct invocation *inv, struct hunting *h, struct er
 	return 0;
 }
 
-static int set_up(const struct invocation *inv, struct hunting *h, struct err *err)
+/* A command with a place for tests runs them all until fewer are known to do. */
+static int fill_in(const struct invocation *inv, struct hunting *h, struct err *err)
+{
+	const struct hunt_options *options = inv->options;
+	AUTO(mem_freep) char *path = NULL;
+	AUTO(mem_freep) uint32_t *all = NULL;
+	AUTO(strv_deinit) struct strv env = { 0 };
+	size_t count = h->framework.items.count;
+
+	h->program = inv->program;
+	if (!h->has_tests || h->framework.ops != &framework_list_file)
+		return 0;
+	path = realpath(options->tests, NULL);
+	if (!path)
+		return err_errno(err, -errno, "--tests '%s'", options->tests);
+	all = mem_alloc(count * sizeof(*all));
+	for (size_t i = 0; i < count; i++)
+		all[i] = (uint32_t)i;
+	framework_plain(&h->framework, &(struct framework_list){ .items = all, .count = count },
+			path, &h->filled, &env);
+	h->program = h->filled.items;
+	return 0;
+}
+
+static int set_up_looks(const struct invocation *inv, struct hunting *h, struct err *err)
 {
 	const struct hunt_options *options = inv->options;
 	struct trial_options close = options->trial;
 	AUTO(mem_freep) char *reason = NULL;
 	struct err unwatched = { 0 };
-	int r = trial_setup_init(&h->plain, &options->trial, "hunt", inv->program, err);
+	int r = trial_setup_init(&h->plain, &options->trial, "hunt", h->program, err);
 
 	close.observe = OBSERVE_WATCH;
 	if (r == 0)
-		r = trial_setup_init(&h->close, &close, "chase", inv->program, err);
+		r = trial_setup_init(&h->close, &close, "chase", h->program, err);
+	if (r < 0)
+		return r;
 	/* Where nothing can be watched, the other steps of a hunt are still worth their while. */
-	if (r == 0 && trial_setup_watch(&h->close, WATCH_AUTO, &reason, &unwatched) < 0)
+	if (h->close.observer != OBSERVE_NONE &&
+	    trial_setup_watch(&h->close, WATCH_AUTO, &reason, &unwatched) < 0)
 		log_note("%s", unwatched.message);
 	if (reason)
 		log_note("watching through ptrace: %s", reason);
+	limit_time(&h->plain.settings, h->budget_ns);
+	limit_time(&h->close.settings, h->budget_ns);
+	return 0;
+}
+
+static int set_up(const struct invocation *inv, struct hunting *h, struct err *err)
+{
+	const struct hunt_options *options = inv->options;
+	int r = take_budget(options, h, err);
+
 	if (r == 0)
 		r = trial_setup_init(&h->list, &options->trial, "minimize", inv->program, err);
+	limit_time(&h->list.settings, h->budget_ns);
 	if (r == 0)
 		r = find_tests(inv, h, err);
+	if (r == 0)
+		r = fill_in(inv, h, err);
+	if (r == 0)
+		r = set_up_looks(inv, h, err);
 	if (r == 0)
 		r = trial_setup_open(&h->plain, options->common.case_dir, &h->cs, err);
 	if (r < 0)
@@ -178,20 +260,16 @@ static int hunt(const struct invocation *inv, struct hunting *h, struct hunt_res
 		struct err *err)
 {
 	const struct hunt_options *options = inv->options;
-	struct hunt_request request = { .program = inv->program,
-					.jobs = (unsigned int)options->trial.jobs,
+	struct hunt_request request = { .jobs = (unsigned int)options->trial.jobs,
 					.signature = options->signature,
-					.budget_s = (double)options->budget_ns / 1e9,
-					.budget_trials = options->trials,
-					.fresh = options->trial.fresh,
-					.progress = progress_show,
-					.progress_ctx = &h->progress,
-					.minimize_progress = show_minimize,
-					.say = say };
+					.sentinel_dir = options->sentinel,
+					.version = REDHAND_VERSION,
+					.fresh = options->trial.fresh };
 	int r = set_up(inv, h, err);
 
 	if (r < 0)
 		return r;
+	request.program = h->program;
 	request.program_path = h->plain.program_path;
 	request.slot_env = &h->plain.slot_env;
 	request.plain = (struct hunt_look){ .settings = &h->plain.settings,
@@ -199,14 +277,34 @@ static int hunt(const struct invocation *inv, struct hunting *h, struct hunt_res
 					    .observer = h->plain.observer };
 	request.close = (struct hunt_look){ .settings = &h->close.settings,
 					    .identity = trial_setup_identity(&h->close, "chase"),
-					    .observer = OBSERVE_WATCH };
+					    .observer = h->close.observer };
 	request.minimize = trial_setup_identity(&h->list, "minimize");
 	request.framework = h->has_tests ? &h->framework : NULL;
+	request.no_framework = h->no_tests.message[0] != '\0' ? h->no_tests.message : NULL;
 	request.seed = rng_fresh_seed();
-	progress_init(&h->progress);
+	request.budget_s = (double)h->budget_ns / 1e9;
+	request.budget_trials = h->budget_trials;
+	hunt_board_init(&h->board, request.budget_s);
+	request.show = hunt_board_show(&h->board);
 	r = hunt_run(h->cs, &request, result, err);
-	progress_end(&h->progress);
+	hunt_board_end(&h->board);
 	return r;
+}
+
+/* The case in words, beside it: what the screen has no room for. */
+static void write_report(const struct hunting *h, struct investigation *investigation)
+{
+	char *path = mem_printf("%s/report.md", case_dir(h->cs));
+	FILE *out = fopen(path, "we");
+
+	if (!out) {
+		log_warning("cannot write '%s': %s", path, strerror(errno));
+		mem_free(path);
+		return;
+	}
+	report_investigation_md(investigation, out);
+	(void)fclose(out);
+	investigation->report = path;
 }
 
 static int work(const struct invocation *inv, struct err *err)
@@ -223,12 +321,16 @@ static int work(const struct invocation *inv, struct err *err)
 		return r;
 	investigation.seconds = result.seconds;
 	investigation.interrupted = result.interrupted;
+	write_report(&h, &investigation);
 	if (options->common.json)
 		report_hunt_json(&investigation, stdout);
 	else
 		report_verdict_text(&investigation, common_colour(), stdout);
 	if (result.interrupted)
 		return EXIT_INTERRUPTED;
+	/* The question has no answer. */
+	if (result.blind)
+		return EXIT_TROUBLE;
 	return result.failed ? EXIT_FOUND : EXIT_AS_EXPECTED;
 }
 
@@ -244,18 +346,26 @@ const struct command cmd_hunt = {
 	.summary = "From a command that fails now and then to the cause, stage by stage",
 	.usage = "[options] -- PROGRAM ARGS…",
 	.description =
-		"Runs the program until it is clear how often it fails and in which way; makes its list "
-		"of tests shorter, if it has one; reads back from the crash where its bad value came "
-		"from; watches these places in further runs until somebody is caught; and ends with a "
-		"verdict: what was damaged, by whom, in how many of the trials that could show it. Where "
-		"nothing crashes it asks whether something grows from test to test. What it decides and "
-		"why is kept in the case, and so is the evidence: redhand report prints it all.\n\n"
+		"Goes through stages, the cheapest first, and leaves out what would not pay off: does it "
+		"fail, how often and in which ways; what makes it fail (alone or side by side, disturbed "
+		"or not); how few of its tests it takes; whether it fails under closer observation, "
+		"too; what was hit; who did it: reads back from the crash where its bad value came from "
+		"and watches these places in further runs until somebody is caught; whether it is the "
+		"machine. It ends with a verdict: what was damaged, by whom, in how many of the trials "
+		"that could show it. Where nothing fails it asks whether something grows from test to "
+		"test.\n\n"
 		"A verdict never says more than was seen. When nobody was caught it says what remains "
-		"open and which experiment to try next.",
+		"open and which experiment to try next.\n\n"
+		"What is decided and why, with its figures, is kept in the case, and so is the evidence; "
+		"report.md in the case has it all. A sentinel is written, too, whose run proves a fix. "
+		"After Ctrl-C, or even kill -9, the same command goes on where it was. What runs longer "
+		"than a sixth of the budget counts as hanging, unless --timeout says otherwise.",
 	.examples = "  redhand hunt -- ./mytests\n"
 		    "      why does it crash one time in five?\n\n"
 		    "  redhand hunt --budget 2h -- pytest tests\n"
-		    "      with a shorter list of tests first\n",
+		    "      with a shorter list of tests first\n\n"
+		    "  redhand hunt --sentinel tests/sentinels/crash -- ./mytests\n"
+		    "      and leave something behind that tells when it is fixed\n",
 	.groups = groups,
 	.options_size = sizeof(struct hunt_options),
 	.program = PROGRAM_REQUIRED,

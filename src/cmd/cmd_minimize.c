@@ -114,29 +114,6 @@ static int check(const struct minimize_options *options, struct err *err)
 	return 0;
 }
 
-/* What besides the trials' own settings makes it the same search. */
-static void identify(struct strbuf *identity, const struct minimize_options *options,
-		     const struct framework *f)
-{
-	uint64_t hash = 0xcbf29ce484222325u;
-
-	for (size_t i = 0; i < f->items.count; i++)
-		/* The end of each name is hashed, too, so that no two lists look alike. */
-		for (const char *c = f->items.items[i];; c++) {
-			hash = (hash ^ (unsigned char)*c) * 0x100000001b3u;
-			if (*c == '\0')
-				break;
-		}
-	strbuf_addf(identity, "framework %s\nitems %zu %016llx\nconfidence %.12g\n", f->ops->name,
-		    f->items.count, (unsigned long long)hash, options->confidence);
-	if (options->victim)
-		strbuf_addf(identity, "victim %zu:%s\n", strlen(options->victim), options->victim);
-	if (options->signature)
-		strbuf_addf(identity, "signature %s\n", options->signature);
-	if (options->seed)
-		strbuf_addf(identity, "seed %s\n", options->seed);
-}
-
 static void show(void *ctx, const struct minimize_view *view)
 {
 	AUTO(strbuf_deinit) struct strbuf sb = { 0 };
@@ -228,7 +205,12 @@ static int minimize(const struct invocation *inv, struct minimizing *m,
 	if (r < 0)
 		return r;
 	request.observer = m->setup.observer;
-	identify(&m->setup.identity, options, &m->framework);
+	minimize_identify(&m->framework,
+			  &(struct minimize_question){ .confidence = options->confidence,
+						       .victim = options->victim,
+						       .signature = options->signature,
+						       .seed = options->seed },
+			  &m->setup.identity);
 	request.identity = trial_setup_identity(&m->setup, "minimize");
 	progress_init(&progress);
 	r = minimize_run(m->cs, &request, result, err);

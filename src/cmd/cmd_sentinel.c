@@ -82,26 +82,6 @@ static void create_defaults(void *ptr)
 	options->dir = SENTINEL_DIR_DEFAULT;
 }
 
-/* The case remembers which sentinel guards it. */
-static int remember(struct case_store *cs, const char *dir, const struct sentinel_source *source,
-		    struct err *err)
-{
-	AUTO(mem_freep) char *from = realpath(case_dir(cs), NULL);
-	AUTO(mem_freep) char *to = realpath(dir, NULL);
-	struct sentinel_note note = { .series = source->series.value,
-				      .failed = source->failed,
-				      .trials = source->trials };
-	int r;
-
-	if (!from || !to)
-		return err_errno(err, -errno, "cannot find '%s'", dir);
-	note.dir = path_relative(from, to);
-	memcpy(note.signature, source->target.signature.id, sizeof(note.signature));
-	r = case_add_sentinel(cs, &note, err);
-	mem_free(note.dir);
-	return r;
-}
-
 static void report_created(const struct create_options *options,
 			   const struct sentinel_source *source, const struct sentinel_made *made)
 {
@@ -149,7 +129,7 @@ static int create(const struct invocation *inv, struct err *err)
 	if (r == 0)
 		r = sentinel_make(cs, &source, &request, &made, err);
 	if (r == 0)
-		r = remember(cs, options->dir, &source, err);
+		r = sentinel_remember(cs, options->dir, &source, err);
 	if (r < 0)
 		return r;
 	report_created(options, &source, &made);

@@ -59,8 +59,10 @@ static const struct option watch_option_table[] = {
 	  .choices = watch_mode_names,
 	  .offset = offsetof(struct watch_options, mode),
 	  .help = "How: hw (perf events), ptrace (a tracer sets the registers, where perf is "
-		  "forbidden; slower, and writes by system calls are not seen), pages, or auto "
-		  "(default): hw if it works here, else ptrace" },
+		  "forbidden; slower, and writes by system calls are not seen), pages (blocks of "
+		  "alloc:, key:, ret: and struct, any number at once, are placed where every write "
+		  "faults; each write to them costs some microseconds, as does each system call), or "
+		  "auto (default): hw if it works here, else ptrace" },
 	{ .name = "after-free",
 	  .kind = OPTION_FLAG,
 	  .offset = offsetof(struct watch_options, after_free),
@@ -154,6 +156,8 @@ static int watch(const struct invocation *inv, struct watch_report *report, stru
 	if (r == 0)
 		r = trial_setup_watch(&setup, (enum watch_mode)options->mode, &report->mode_reason,
 				      err);
+	if (setup.settings.flags & TRIAL_PAGES)
+		aim.flags |= AIM_PAGES;
 	if (r == 0 && setup.unobserved)
 		r = err_set(err, -ENOTSUP, "%s: its memory cannot be watched", setup.unobserved);
 	/* Nobody knows how long the user looks at it. */
@@ -208,7 +212,7 @@ const struct command cmd_watch = {
 		"there: the instruction, how wide it is, the value before and after, the stack, and "
 		"which block it was. Nothing is rebuilt, and what is not watched runs at full speed.\n\n"
 		"A name can stand for many objects (every block that a function allocates); four at a "
-		"time are watched, and the share is told. Each object has its own number: when two "
+		"time are watched, and the share is told, or all of them with --mode pages. Each object has its own number: when two "
 		"objects lived at one address one after the other, what looks like a change is said to "
 		"be none. A value that changed though nobody was caught is told as an outside writer.",
 	.examples =
@@ -217,7 +221,9 @@ const struct command cmd_watch = {
 		"  redhand watch --on ret:object_new+0x18:8 --when 'clears(0)' -n 50 -- ./bench\n"
 		"      who clears the lowest bit of that word, in any new object?\n\n"
 		"  redhand watch --on key:9f31c0ffee123456#7+24:8 -- ./tests\n"
-		"      the block that 'redhand show' named in an earlier trial\n",
+		"      the block that 'redhand show' named in an earlier trial\n\n"
+		"  redhand watch --mode pages --on alloc:session_new.struct session.owner -- ./server\n"
+		"      all sessions at once, not only four\n",
 	.groups = groups,
 	.options_size = sizeof(struct watch_options),
 	.program = PROGRAM_REQUIRED,

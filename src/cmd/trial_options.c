@@ -473,9 +473,9 @@ int trial_setup_watch(struct trial_setup *setup, enum watch_mode wanted, char **
 	enum watch_mode mode = WATCH_AUTO;
 	int r = watch_mode_choose(wanted, &mode, ret_reason, err);
 
-	if (r < 0 || mode != WATCH_PTRACE)
+	if (r < 0 || mode == WATCH_HW)
 		return r;
-	setup->settings.flags |= TRIAL_TRACED;
+	setup->settings.flags |= mode == WATCH_PAGES ? TRIAL_PAGES : TRIAL_TRACED;
 	strbuf_addf(&setup->identity, "mode %s\n", watch_mode_names[mode]);
 	return 0;
 }

@@ -10,6 +10,7 @@
 #include "debuginfo/modules.h"
 #include "debuginfo/python_frames.h"
 #include "debuginfo/space.h"
+#include "debuginfo/tails.h"
 #include "debuginfo/unwind.h"
 #include "wire/python_layout.h"
 
@@ -197,6 +198,7 @@ int symbols_unwind(struct symbols *symbols, const struct snapshot *snapshot, str
 	count = unwind(&space, symbols_jit(symbols, snapshot), raw, symbols->max_frames, &end);
 	for (size_t i = 0; i < count; i++)
 		name_frame(symbols, &space, &raw[i], &stack);
+	tails_insert(&space, &stack);
 	if (!symbols->no_python)
 		add_python(&space, &stack);
 	space_deinit(&space);
@@ -277,6 +279,15 @@ void symbols_name(struct symbols *symbols, const struct snapshot *snapshot, tadd
 
 	space_init(&space, symbols->modules, snapshot);
 	name_frame(symbols, &space, &raw, stack);
+	space_deinit(&space);
+}
+
+void symbols_complete(struct symbols *symbols, const struct snapshot *snapshot, struct stack *stack)
+{
+	struct space space;
+
+	space_init(&space, symbols->modules, snapshot);
+	tails_insert(&space, stack);
 	space_deinit(&space);
 }
 

@@ -70,6 +70,10 @@ char *symbols_global(struct symbols *symbols, const struct mapping *mapping, uin
 void symbols_name(struct symbols *symbols, const struct snapshot *snapshot, taddr address,
 		  unsigned int flags, struct stack *stack);
 
+/* Puts functions that left by a jump back into a stack that was named address by address;
+ * symbols_unwind() does so by itself. */
+void symbols_complete(struct symbols *symbols, const struct snapshot *snapshot, struct stack *stack);
+
 /* Which parts of an executable mapping are code, and where functions begin in it, as addresses of
  * the process. Of a mapping without a file all is code, and the names of emitted code tell the
  * starts. False when there is no file, or it is not the one any more. The caller deinits `ret`. */

@@ -33,6 +33,7 @@ struct bisect_result {
 	/* What was tested, could not be, or is suspected; oldest first. */
 	VEC(struct bisected_commit) commits;
 	double probability, wanted; /* of the verdict; what --confidence asked for */
+	double with_rate_doubt;	    /* of the verdict, when the rate itself may be another */
 	double before, never;
 	double rate, rate_low, rate_high; /* of the failure where it is there */
 	struct rate there;  /* of all trials where it is, by the verdict; none: not known */

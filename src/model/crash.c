@@ -119,16 +119,57 @@ static bool from_runtime(const struct frame *frame)
 	return false;
 }
 
+/* CPython's routines that make objects, count their references and take them back, for whoever
+ * calls them. Some are inlined from its headers. */
+static bool is_service(const struct frame *frame)
+{
+	static const char *const names[] = {
+		"PyMem_Malloc",	       "PyMem_Calloc",	      "PyMem_Realloc",
+		"PyMem_Free",	       "PyObject_Malloc",     "PyObject_Calloc",
+		"PyObject_Realloc",    "PyObject_Free",	      "PyObject_GC_Del",
+		"PyObject_Init",       "PyObject_InitVar",    "_PyObject_New",
+		"_PyObject_NewVar",    "_PyObject_GC_New",    "_PyObject_GC_NewVar",
+		"_PyObject_GC_Malloc", "PyType_GenericAlloc", "_PyType_AllocNoTrack",
+		"Py_INCREF",	       "Py_XINCREF",	      "Py_DECREF",
+		"Py_XDECREF",	       "Py_IncRef",	      "Py_DecRef",
+		"Py_NewRef",	       "Py_XNewRef",	      "_Py_NewRef",
+		"_Py_XNewRef",	       "_Py_Dealloc",
+	};
+
+	for (size_t i = 0; frame->function && i < ARRAY_SIZE(names); i++)
+		if (strcmp(frame->function, names[i]) == 0)
+			return true;
+	return false;
+}
+
+/* A container's own code does what it is told: the C++ library, and its headers that were compiled
+ * into the program. */
+static bool is_container(const struct frame *frame)
+{
+	const char *slash = frame->module ? strrchr(frame->module, '/') : NULL;
+
+	return (frame->file && strstr(frame->file, "/include/c++/")) ||
+	       (slash && (strncmp(slash, "/libstdc++", 10) == 0 ||
+			  strncmp(slash, "/libc++", 7) == 0));
+}
+
+/* The first frame that is not there for whoever calls it; where all are, the first. */
 static const struct frame *first_telling(const struct stack *stack, size_t from)
 {
+	const struct frame *service = NULL;
+
 	for (size_t i = from; i < stack->count; i++) {
 		const struct frame *frame = &stack->frames[i];
 
-		if ((frame->function || frame->module) && !from_runtime(frame) &&
-		    !(frame->flags & FRAME_SIGNAL))
+		if ((!frame->function && !frame->module) || from_runtime(frame) ||
+		    (frame->flags & FRAME_SIGNAL))
+			continue;
+		if (!(frame->flags & FRAME_WRAPPER) && !is_container(frame) && !is_service(frame))
 			return frame;
+		if (!service)
+			service = frame;
 	}
-	return NULL;
+	return service;
 }
 
 const struct frame *crash_site(const struct crash *crash)

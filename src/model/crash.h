@@ -117,8 +117,8 @@ void file_cut_free(struct file_cut *cut);
 void crash_deinit(struct crash *crash);
 void crash_report_deinit(struct crash_report *report);
 
-/* The frame that says most: the innermost one that is not the C library's. NULL when there is
- * none with a name or a module. */
+/* The frame that says most: the innermost one that is not the C library's, nor one of CPython's
+ * services for objects. NULL when there is none with a name or a module. */
 const struct frame *crash_site(const struct crash *crash);
 
 /* The same of any stack: whose code it was, not which routine of the C library did it for it. */

@@ -79,6 +79,9 @@ enum write_flags {
 	/* The first write to its home since the block was born: it gives the field its value, it
 	 * does not spoil one. */
 	WRITE_FIRST = 1 << 6,
+	/* That the block of `base` had been freed follows from how functions of the program were
+	 * seen to be called; nobody said that they are an allocator. The piece's note says more. */
+	WRITE_FREE_INFERRED = 1 << 7,
 };
 
 /* One store that was caught. */

@@ -97,7 +97,7 @@ static void conflation(const struct conflation_seen *c, struct strbuf *sb)
 	strbuf_addf(sb, "0x%" PRIx64 ", #%" PRIu64 " has 0x%" PRIx64, c->first_value, c->second_id,
 		    c->second_value);
 	if (c->watched)
-		strbuf_adds(sb, "; neither was written in between");
+		strbuf_adds(sb, "; no write turned the one into the other");
 }
 
 static void freed_use(const struct freed_use *u, struct strbuf *sb)
@@ -225,6 +225,11 @@ static void hop(const struct hop_seen *h, struct strbuf *sb)
 		    ": caught in %" PRIu64 " of %" PRIu64
 		    " failing trials in which the victim was watched, %" PRIu64 " trials run",
 		    h->caught, h->watched, h->trials);
+	if (h->key_tried > 0)
+		strbuf_addf(sb,
+			    "; the block's key led to the victim in %" PRIu64 " of %" PRIu64
+			    " failing trials",
+			    h->key_right, h->key_tried);
 	if (h->inferred)
 		strbuf_addf(sb, "; %s", h->inferred);
 }

@@ -56,6 +56,7 @@ struct heap_sighting {
 struct heap_finding {
 	enum heap_kind kind;
 	uint64_t trial; /* an example, and all below is about it */
+	uint64_t evidence; /* that example in the case; 0: not stored */
 	int pid;
 	char *program;
 	char *key;     /* of the block: the same in another run; NULL: no block */
@@ -71,6 +72,7 @@ struct heap_finding {
 	/* Of a use after free: the block's poison was taken for a pointer; another block has the
 	 * place now; the access was a store; which instruction, as text or NULL. */
 	bool poison, recycled, write;
+	bool python; /* the block is CPython's: an object, as a rule */
 	char *instruction;
 	const char *allocated_by, *freed_by; /* malloc, new, new[] …; free, delete … */
 	struct stack allocated, freed;

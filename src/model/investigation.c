@@ -29,6 +29,8 @@ void investigation_deinit(struct investigation *inv)
 {
 	mem_free(inv->case_dir);
 	mem_free(inv->root);
+	mem_free(inv->sentinel);
+	mem_free(inv->report);
 	mem_free(inv->reproduce);
 	mem_free(inv->prove_fix);
 	strv_deinit(&inv->program);
@@ -56,6 +58,20 @@ const struct crash *investigation_crash(const struct investigation *inv)
 		if (s->crash) /* those of every run come last */
 			return s->crash;
 	return NULL;
+}
+
+bool investigation_keys(const struct investigation *inv, uint64_t *ret_right, uint64_t *ret_tried)
+{
+	bool found = false;
+
+	VEC_FOREACH (&inv->evidence.list, e)
+		if (e->kind == EVIDENCE_HOP && e->hop->key_tried > 0 &&
+		    (!found || e->hop->key_tried > *ret_tried)) {
+			*ret_right = e->hop->key_right;
+			*ret_tried = e->hop->key_tried;
+			found = true;
+		}
+	return found;
 }
 
 const char *investigation_path(const struct investigation *inv, const char *file)

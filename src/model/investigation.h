@@ -50,6 +50,8 @@ struct investigation {
 	struct decision_list decisions;
 	struct strv notes; /* the user's, and what else should be known: a sentence each */
 
+	char *sentinel; /* the directory of the one that guards the failure; NULL */
+	char *report;	/* a file that has all of this in words; NULL */
 	char *reproduce, *prove_fix; /* commands; NULL when the program is not known */
 	uint64_t clean_runs;	     /* that prove_fix makes */
 	double seconds;		     /* of this run of redhand */
@@ -60,6 +62,10 @@ void investigation_deinit(struct investigation *inv);
 
 /* The crash that the verdict speaks of, or the one of the most frequent failure; NULL. */
 const struct crash *investigation_crash(const struct investigation *inv);
+
+/* In how many of the failing trials that were watched by it the key of a block led to the victim;
+ * false when none was. */
+bool investigation_keys(const struct investigation *inv, uint64_t *ret_right, uint64_t *ret_tried);
 
 /* A file as it is shown: relative to the project's root where it lies below it. */
 const char *investigation_path(const struct investigation *inv, const char *file);

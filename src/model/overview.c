@@ -21,6 +21,7 @@ void case_overview_deinit(struct case_overview *overview)
 	VEC_DEINIT(&overview->series);
 	notebook_deinit(&overview->notebook);
 	minimal_list_deinit(&overview->minimal);
+	verdict_deinit(&overview->verdict);
 }
 
 bool overview_has_rate(const struct series_overview *series)

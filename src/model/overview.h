@@ -3,6 +3,7 @@
 #include "model/minimal.h"
 #include "model/notebook.h"
 #include "model/rate.h"
+#include "model/verdict.h"
 
 /*
  * Everything that a case knows, brief enough for one screen. Everything in it is owned by it unless
@@ -39,6 +40,8 @@ struct case_overview {
 	VEC(struct series_overview) series; /* the oldest first */
 	struct notebook notebook;
 	struct minimal_list minimal; /* .series 0 when there is none */
+	bool judged;		     /* `verdict` is one; else it has the hypotheses alone, open */
+	struct verdict verdict;
 };
 
 void case_overview_deinit(struct case_overview *overview);

@@ -99,6 +99,7 @@ void report_bisect_json(const struct bisect_result *result, FILE *out)
 	set(object, "commit", found_json(result));
 	set(object, "suspects", suspects_json(result));
 	set(object, "probability", json_number(result->probability));
+	set(object, "probability_with_rate_doubt", json_number(result->with_rate_doubt));
 	set(object, "wanted_confidence", json_number(result->wanted));
 	set(object, "before", json_number(result->before));
 	set(object, "never", json_number(result->never));

@@ -42,8 +42,14 @@ static void print_found(const struct bisect_result *result, FILE *out)
 
 	if (!commit)
 		return;
-	(void)fprintf(out, "%.*s brought it: %.1f %% sure\n\n", HASH_SHOWN, commit->hash,
+	(void)fprintf(out, "%.*s brought it: %.1f %% sure", HASH_SHOWN, commit->hash,
 		      result->probability * 100);
+	if (result->with_rate_doubt < result->wanted)
+		(void)fprintf(out,
+			      " at the rate that was seen,\n%.1f %% when that may be another "
+			      "(--careful goes on until both are %g %%)",
+			      result->with_rate_doubt * 100, result->wanted * 100);
+	(void)fputs("\n\n", out);
 	(void)fprintf(out, "  commit %s\n  Author: %s\n  Date:   %s\n\n      %s\n", commit->hash,
 		      commit->author, commit->date, commit->subject);
 }

@@ -122,6 +122,52 @@ static json_t *hypothesis_json(const struct hypothesis *h)
 					   : NULL));
 	set(object, "evidence", evidence);
 	set(object, "history", history);
+	set(object, "built_in", json_false());
+	return object;
+}
+
+/* As one of the user's, decided by the evidence alone. */
+static json_t *built_in_json(const struct verdict_hypothesis *h)
+{
+	json_t *object = json_object(), *evidence = json_array();
+
+	set(object, "id", json_text(h->id));
+	set(object, "text", json_text(h->text));
+	set(object, "status", json_text(hypothesis_status_word(h->status)));
+	set(object, "time", json_null());
+	set(object, "because", json_text(h->because));
+	VEC_FOREACH (&h->evidence, id) {
+		json_t *piece = json_object();
+
+		set(piece, "time", json_null());
+		set(piece, "status", json_text(hypothesis_status_word(h->status)));
+		set(piece, "because", json_null());
+		set(piece, "trial", json_null());
+		set(piece, "evidence", count(*id));
+		(void)json_array_append_new(evidence, piece);
+	}
+	set(object, "evidence", evidence);
+	set(object, "history", json_array());
+	set(object, "built_in", json_true());
+	return object;
+}
+
+static json_t *verdict_json(const struct case_overview *overview)
+{
+	const struct verdict *v = &overview->verdict;
+	json_t *object;
+
+	if (!overview->judged)
+		return json_null();
+	object = json_object();
+	set(object, "class", json_text(verdict_class_name(v->class)));
+	set(object, "firm", json_boolean(v->firm));
+	set(object, "sentence", json_text(v->sentence));
+	set(object, "caught", count(v->caught));
+	set(object, "watched", count(v->watched));
+	set(object, "trials", count(v->trials));
+	set(object, "doubts", strings(&v->doubts));
+	set(object, "next", json_text(v->next));
 	return object;
 }
 
@@ -188,6 +234,8 @@ static json_t *overview_json(const struct case_overview *overview)
 	}
 	VEC_FOREACH (&notebook->hypotheses, h)
 		(void)json_array_append_new(hypotheses, hypothesis_json(h));
+	VEC_FOREACH (&overview->verdict.hypotheses, h)
+		(void)json_array_append_new(hypotheses, built_in_json(h));
 	VEC_FOREACH (&notebook->workarounds, w) {
 		json_t *o = json_object();
 
@@ -202,6 +250,7 @@ static json_t *overview_json(const struct case_overview *overview)
 	set(object, "series", series);
 	set(object, "minimal",
 	    overview->minimal.series != 0 ? minimal_json(&overview->minimal) : json_null());
+	set(object, "verdict", verdict_json(overview));
 	set(object, "hypotheses", hypotheses);
 	set(object, "notes", notes);
 	set(object, "workarounds", workarounds);

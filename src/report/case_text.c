@@ -15,6 +15,7 @@
 #define SIGNATURES_SHOWN 3
 #define TESTS_SHOWN 12
 #define NOTES_SHOWN 8
+#define EVIDENCE_SHOWN 3
 
 #define COMMAND_COLUMNS 60
 
@@ -183,19 +184,89 @@ static void print_change(const struct hypothesis_change *change, FILE *out)
 	}
 }
 
-static void print_hypotheses(const struct notebook *notebook, bool verbose, FILE *out)
+/* What brought it about, by number; -v names all of it. */
+static void print_evidence(const struct verdict_hypothesis *h, bool verbose, FILE *out)
 {
-	if (notebook->hypotheses.count == 0)
-		return;
-	(void)fprintf(out, "\nHypotheses:\n");
-	VEC_FOREACH (&notebook->hypotheses, h) {
-		(void)fprintf(out, "  %3" PRIu64 "  %-9s  ", h->id, status_words[h->status]);
-		print_lines(h->text, "                  ", out);
+	size_t shown = verbose || h->evidence.count < EVIDENCE_SHOWN ? h->evidence.count
+								     : EVIDENCE_SHOWN;
+
+	for (size_t i = 0; i < shown; i++)
+		(void)fprintf(out, "%se%" PRIu64, i > 0 ? ", " : " (", h->evidence.items[i]);
+	if (shown > 0)
+		(void)fputs(shown < h->evidence.count ? ", …)" : ")", out);
+}
+
+/* Those that something decided have a line each, the others one together. */
+static void print_built_in(const struct verdict *verdict, bool verbose, FILE *out)
+{
+	size_t open = 0;
+
+	VEC_FOREACH (&verdict->hypotheses, h) {
+		if (h->status == HYPOTHESIS_OPEN)
+			continue;
+		(void)fprintf(out, "  %-13s  %-9s  ", h->id, status_words[h->status]);
+		print_text(verbose || !h->because ? h->text : h->because, out);
+		if (verbose && h->because) {
+			(void)fputs("\n       because ", out);
+			print_text(h->because, out);
+		}
+		print_evidence(h, verbose, out);
+		(void)fputc('\n', out);
+	}
+	VEC_FOREACH (&verdict->hypotheses, h) {
+		if (h->status != HYPOTHESIS_OPEN)
+			continue;
 		if (verbose)
-			VEC_FOREACH (&h->changes, change)
-				print_change(change, out);
-		else if (h->changes.count > 0)
-			print_change(&h->changes.items[h->changes.count - 1], out);
+			(void)fprintf(out, "  %-13s  %-9s  %s\n", h->id,
+				      status_words[HYPOTHESIS_OPEN], h->text);
+		else
+			(void)fprintf(out, "%s%s", open++ == 0 ? "  OPEN: " : ", ", h->id);
+	}
+	if (open > 0)
+		(void)fputc('\n', out);
+}
+
+static void print_own(const struct hypothesis *h, bool verbose, FILE *out)
+{
+	(void)fprintf(out, "  %3" PRIu64 "  %-9s  ", h->id, status_words[h->status]);
+	print_lines(h->text, "                  ", out);
+	if (verbose)
+		VEC_FOREACH (&h->changes, change)
+			print_change(change, out);
+	else if (h->changes.count > 0)
+		print_change(&h->changes.items[h->changes.count - 1], out);
+}
+
+static void print_hypotheses(const struct case_overview *overview, bool verbose, FILE *out)
+{
+	if (overview->series.count + overview->notebook.hypotheses.count == 0)
+		return;
+	(void)fprintf(out, "\nHypotheses%s:\n",
+		      overview->judged ? "" : ", with no evidence about the cause yet");
+	print_built_in(&overview->verdict, verbose, out);
+	VEC_FOREACH (&overview->notebook.hypotheses, h)
+		print_own(h, verbose, out);
+}
+
+static void print_verdict(const struct case_overview *overview, FILE *out)
+{
+	const struct verdict *v = &overview->verdict;
+
+	if (!overview->judged)
+		return;
+	(void)fprintf(out, "\nVerdict%s: ",
+		      v->class == VERDICT_NOT_CAUGHT ? ""
+		      : v->firm			     ? ", firm"
+						     : ", probable only");
+	print_text(v->sentence, out);
+	(void)fprintf(out, " [%s]\n", verdict_class_name(v->class));
+	for (size_t i = 0; i < v->doubts.count; i++) {
+		(void)fputs("  but ", out);
+		print_lines(v->doubts.items[i], "      ", out);
+	}
+	if (v->next) {
+		(void)fputs("  next: ", out);
+		print_lines(v->next, "        ", out);
 	}
 }
 
@@ -306,7 +377,8 @@ void report_case_text(const struct case_overview *overview, bool verbose, FILE *
 	print_workarounds(notebook, out);
 	print_all_series(overview, verbose, out);
 	print_minimal(&overview->minimal, verbose, out);
-	print_hypotheses(notebook, verbose, out);
+	print_verdict(overview, out);
+	print_hypotheses(overview, verbose, out);
 	print_notes(notebook, verbose, out);
 	print_sentinel(notebook_sentinel(notebook), out);
 }
@@ -335,6 +407,9 @@ static void print_line(const struct case_line *line, FILE *out)
 	else
 		(void)fputs("nothing that comes and goes", out);
 	(void)fprintf(out, "; %" PRIu64 " trials", trials);
+	if (line->overview.judged && line->overview.verdict.class != VERDICT_NOT_CAUGHT)
+		(void)fprintf(out, "; %s%s", verdict_class_name(line->overview.verdict.class),
+			      line->overview.verdict.firm ? "" : ", probably");
 	if (notebook->workarounds.count > 0)
 		(void)fprintf(out, "; %zu workaround%s in place", notebook->workarounds.count,
 			      notebook->workarounds.count == 1 ? "" : "s");

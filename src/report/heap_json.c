@@ -67,6 +67,7 @@ static json_t *finding_json(const struct heap_finding *f)
 
 	set(object, "kind", json_text(heap_kind_name(f->kind)));
 	set(object, "trial", count(f->trial));
+	set(object, "evidence", f->evidence != 0 ? count(f->evidence) : json_null());
 	set(object, "trials", count(f->trials));
 	set(object, "count", count(f->count));
 	set(object, "pid", json_integer(f->pid));

@@ -145,6 +145,13 @@ static void print_finding(const struct heap_report *report, const struct heap_fi
 		      "\n     in %" PRIu64 " of %" PRIu64 " trials, %" PRIu64
 		      " time%s; shown: trial %" PRIu64 ", process %d\n",
 		      f->trials, report->heap.trials, f->count, plural(f->count), f->trial, f->pid);
+	if (f->evidence != 0 && f->kind <= HEAP_WRITE_AFTER_FREE && f->key)
+		(void)fprintf(out,
+			      "     evidence %" PRIu64 "; who did it: redhand chase "
+			      "--from-evidence %" PRIu64 "\n",
+			      f->evidence, f->evidence);
+	else if (f->evidence != 0)
+		(void)fprintf(out, "     evidence %" PRIu64 "\n", f->evidence);
 	if (f->key)
 		(void)fprintf(out, "     block #%" PRIu64 ", key %s, %s\n", f->id, f->key,
 			      f->live ? "live" : "freed");

@@ -125,6 +125,19 @@ static json_t *alternatives_json(const struct verdict *v)
 	return array;
 }
 
+static json_t *keys_json(const struct investigation *inv)
+{
+	uint64_t right, tried;
+	json_t *object;
+
+	if (!investigation_keys(inv, &right, &tried))
+		return json_null();
+	object = json_object();
+	set(object, "tried", count(tried));
+	set(object, "right", count(right));
+	return object;
+}
+
 static json_t *verdict_json(const struct investigation *inv)
 {
 	const struct verdict *v = &inv->verdict;
@@ -140,6 +153,7 @@ static json_t *verdict_json(const struct investigation *inv)
 	set(object, "caught", count(v->caught));
 	set(object, "watched", count(v->watched));
 	set(object, "trials", count(v->trials));
+	set(object, "reidentified", keys_json(inv));
 	set(object, "signature", v->signature[0] != '\0' ? json_text(v->signature) : json_null());
 	add_writer(v, object);
 	set(object, "home", home_json(&v->home));
@@ -252,6 +266,7 @@ static json_t *document(const struct investigation *inv, const char *schema)
 	set(object, "decisions", decisions_json(inv));
 	set(object, "reproduce", json_text(inv->reproduce));
 	set(object, "prove_fix", json_text(inv->prove_fix));
+	set(object, "sentinel", json_text(inv->sentinel));
 	set(object, "notes", strings(&inv->notes));
 	return object;
 }
@@ -260,6 +275,7 @@ void report_hunt_json(const struct investigation *inv, FILE *out)
 {
 	json_t *object = document(inv, "redhand/hunt/1");
 
+	set(object, "report", json_text(inv->report));
 	set(object, "seconds", json_number(inv->seconds));
 	set(object, "interrupted", json_boolean(inv->interrupted));
 	json_print(object, out);

@@ -11,7 +11,7 @@
  * Everything that came from the target or from a case is escaped for where it goes.
  */
 
-/* The verdict for a terminal: one screen, at most 80 columns. */
+/* The verdict for a terminal: one screen, at most 100 columns. */
 void report_verdict_text(const struct investigation *inv, bool colour, FILE *out);
 
 /* The whole of it: the verdict first, then how it was found. */

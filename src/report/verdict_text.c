@@ -1,5 +1,5 @@
 /*
- * The verdict for a terminal: one screen of at most 80 columns.
+ * The verdict for a terminal: one screen of at most 100 columns.
  *
  * What matters most comes first; stacks and lists are cut to what fits, and the report has all of
  * it. Lines are rows of a label and its text, the text wrapped below itself.
@@ -12,7 +12,7 @@
 
 #include "model/signature.h"
 
-#define COLUMNS 80
+#define COLUMNS 100
 #define LABEL 11
 #define WRITER_FRAMES 4
 #define TESTS_SHOWN 12
@@ -144,6 +144,13 @@ static void source_row(const struct page *page, const struct stack *stack)
 	free(line);
 }
 
+/* Trials were run, and there is nothing to explain. */
+static bool never_failed(const struct investigation *inv)
+{
+	return inv->verdict.class == VERDICT_NOT_CAUGHT && inv->verdict.signature[0] == '\0' &&
+	       inv->counted && inv->summary.failed_any == 0;
+}
+
 static void headline(const struct page *page)
 {
 	const struct verdict *v = &page->inv->verdict;
@@ -151,16 +158,32 @@ static void headline(const struct page *page)
 	paint(page, v->firm ? "\033[1;31m" : "\033[1;33m");
 	(void)fprintf(page->out, "%s%s [%s]",
 		      v->firm || v->class == VERDICT_NOT_CAUGHT ? "" : "probably ",
-		      verdict_class_words(v->class), verdict_class_name(v->class));
+		      never_failed(page->inv) ? "it has not failed" : verdict_class_words(v->class),
+		      verdict_class_name(v->class));
 	paint(page, "\033[0m");
 	(void)fputc('\n', page->out);
+}
+
+/* Whether the block that was watched is the one that was hit in that trial is measured. */
+static void found_again(const struct page *page)
+{
+	uint64_t right, tried;
+
+	if (investigation_keys(page->inv, &right, &tried))
+		rowf(page, "keys", 2,
+		     "led to the victim in %" PRIu64 " of %" PRIu64
+		     " failing trials (same allocation, number and size)%s",
+		     right, tried,
+		     right * 2 < tried ? ": it was found again by other means" : "");
 }
 
 static void confidence(const struct page *page)
 {
 	const struct verdict *v = &page->inv->verdict;
 
-	if (v->class == VERDICT_NOT_CAUGHT || v->watched == 0)
+	if (v->class == VERDICT_NOT_CAUGHT || v->class == VERDICT_NOT_MEMORY ||
+	    v->class == VERDICT_LEAK_GROWTH || v->class == VERDICT_HOST_SUSPECTED ||
+	    v->watched == 0)
 		row(page, "", v->sentence, 3);
 	else if (v->trials > 0)
 		rowf(page, "caught", 2,
@@ -173,11 +196,44 @@ static void confidence(const struct page *page)
 		     v->watched);
 	for (size_t i = 0; i < v->doubts.count && i < 3; i++)
 		row(page, i == 0 ? "but" : "", v->doubts.items[i], 2);
+	found_again(page);
+}
+
+static const struct evidence *holder_evidence(const struct page *page)
+{
+	const struct evidence *e = evidence_find(&page->inv->evidence, page->inv->verdict.holder);
+
+	return e && e->kind == EVIDENCE_HOLDER ? e : NULL;
+}
+
+/* Which block the pointer stands in, by who made it. */
+static void held_by(const struct page *page)
+{
+	const struct evidence *holder = holder_evidence(page);
+
+	if (holder && holder->holder->holder)
+		site_row(page, "held in", &holder->holder->holder->allocated);
+}
+
+/* Where Python code was at that moment. */
+static void python_row(const struct page *page, const struct stack *stack)
+{
+	for (size_t i = 0; i < stack->count; i++) {
+		AUTO(strbuf_deinit) struct strbuf sb = { 0 };
+
+		if (stack->frames[i].kind != FRAME_PYTHON)
+			continue;
+		strbuf_adds(&sb, "<- ");
+		add_frame(page->inv, &stack->frames[i], &sb);
+		row(page, "", strbuf_str(&sb), 1);
+		return;
+	}
 }
 
 static void victim(const struct page *page)
 {
 	const struct verdict *v = &page->inv->verdict;
+	const struct evidence *holder = holder_evidence(page);
 	AUTO(strbuf_deinit) struct strbuf sb = { 0 };
 
 	if (v->home.kind != HOME_UNKNOWN) {
@@ -185,6 +241,7 @@ static void victim(const struct page *page)
 		row(page, v->class == VERDICT_DANGLING_HOLDER ? "holder" : "victim",
 		    strbuf_str(&sb), 2);
 	}
+	held_by(page);
 	if (v->victim)
 		rowf(page, "block", 1, "%" PRIu64 " bytes, %s, key %s", v->victim->size,
 		     v->victim->state == BLOCK_FREED || v->victim->former ? "freed" : "live",
@@ -194,6 +251,9 @@ static void victim(const struct page *page)
 	if (v->base && v->victim && v->base->id != v->victim->id)
 		site_row(page, "meant for", &v->base->allocated);
 	site_row(page, "freed", &v->freed_by);
+	python_row(page, &v->freed_by);
+	if (holder && holder->note)
+		row(page, "", holder->note, 3);
 }
 
 static const char *writer_label(enum verdict_class class)
@@ -298,9 +358,11 @@ static void commands(const struct page *page)
 	if (inv->verdict.next)
 		row(page, "next", inv->verdict.next, 2);
 	if (inv->reproduce)
-		row(page, "repeat", inv->reproduce, 2);
+		row(page, "repeat", inv->reproduce, 5);
 	if (inv->prove_fix)
 		row(page, "prove fix", inv->prove_fix, 2);
+	if (inv->report)
+		row(page, "report", inv->report, 1);
 }
 
 void report_verdict_text(const struct investigation *inv, bool colour, FILE *out)
@@ -316,7 +378,8 @@ void report_verdict_text(const struct investigation *inv, bool colour, FILE *out
 	failure(&page);
 	tests(&page);
 	hypotheses(&page, HYPOTHESIS_FALSIFIED, "falsified");
-	hypotheses(&page, HYPOTHESIS_OPEN, "open");
+	if (!never_failed(inv))
+		hypotheses(&page, HYPOTHESIS_OPEN, "open");
 	commands(&page);
 }
 
@@ -391,6 +454,15 @@ static void evidence_rows(const struct page *page)
 	}
 }
 
+static void note_rows(const struct page *page)
+{
+	if (page->inv->notes.count == 0)
+		return;
+	title(page, "Notes");
+	for (size_t i = 0; i < page->inv->notes.count; i++)
+		row(page, "", page->inv->notes.items[i], 0);
+}
+
 void report_investigation_text(const struct investigation *inv, bool colour, FILE *out)
 {
 	struct page page = { inv, colour, out };
@@ -409,5 +481,6 @@ void report_investigation_text(const struct investigation *inv, bool colour, FIL
 	}
 	timeline(&page);
 	hypothesis_rows(&page);
+	note_rows(&page);
 	evidence_rows(&page);
 }

@@ -109,6 +109,18 @@ static void print_values(const struct watch_writer *writer, FILE *out)
 		      writer->more_values || writer->value_count > 4 ? " and others" : "");
 }
 
+/* "syscall (read)" where it is known which. */
+static void print_call(const struct write_seen *write, FILE *out)
+{
+	const char *name = write && write->instruction ? strchr(write->instruction, '(') : NULL;
+
+	if (name)
+		(void)fprintf(out, "the kernel, in the system call %.*s",
+			      (int)strcspn(name + 1, ")"), name + 1);
+	else
+		(void)fprintf(out, "the kernel, in a system call");
+}
+
 static void print_writer(const struct watch_report *report, const struct watch_writer *writer,
 			 size_t number, bool verbose, FILE *out)
 {
@@ -117,7 +129,7 @@ static void print_writer(const struct watch_report *report, const struct watch_w
 
 	(void)fprintf(out, "\n%2zu. ", number);
 	if (writer->system_call)
-		(void)fprintf(out, "the kernel, in a system call");
+		print_call(write, out);
 	else
 		(void)fprintf(out, "%s",
 			      write && write->instruction ? write->instruction

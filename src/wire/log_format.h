@@ -221,10 +221,11 @@ enum log_record_type {
 	LOG_HOLDER = 25,	/* struct log_holder */
 	LOG_MODULE_GONE = 19,	/* struct log_module of a module that dlclose took away */
 	LOG_PYTHON = 20,	/* struct log_python; owner = the crash, as of its PYTHON blob */
-	LOG_HIT = 26,		/* struct log_hit: the first of each writer; PYTHON may follow, then
+	LOG_HIT = 26,		/* struct log_hit: the first few of each writer; PYTHON may follow, then
 				 * CRASH_DONE */
 	LOG_VALUE = 28,		/* struct log_value; owner = the crash */
 	LOG_WATCH_CHANGED = 27, /* struct log_watch_changed */
+	LOG_SIGHT = 29,		/* struct log_sight */
 	LOG_HOOK = 36,		/* struct log_hook: one place of the target's code was patched */
 	/* 40 to 55: the heap observer */
 	LOG_HEAP = 40,	      /* struct log_heap, once, when it starts */
@@ -428,7 +429,8 @@ struct log_value {
 	uint64_t value, where;
 	uint64_t id, start, size; /* of the live block it is in; id 0: none */
 	struct block_key key;
-	uint32_t context, reserved;
+	uint32_t context;
+	uint32_t api; /* enum log_api */
 };
 
 enum log_truncation_how {
@@ -545,7 +547,8 @@ struct log_watch_row {
 	uint64_t late;	    /* row 0: traps of objects that were no longer watched, of all */
 	uint64_t unplaced;  /* global or range in no loaded module yet */
 	uint64_t yielded;   /* row 0: enum log_yielded */
-	uint64_t rest[5];
+	uint64_t opened;    /* row 0, pages: instructions that only ran with the pages open */
+	uint64_t rest[4];
 };
 
 /* Where a tracer sets the debug registers: why it no longer does. */
@@ -599,6 +602,10 @@ enum log_hit_flags {
 	LOG_HIT_ALONGSIDE = 1 << 2, /* this one had no trap of its own: it was found changed at the
 				     * trap of another; of the same store only if that covers it */
 	LOG_HIT_NO_LANE = 1 << 3,
+	LOG_HIT_AT = 1 << 4, /* on watched pages: rip is the instruction, and the registers are
+			      * those before it */
+	LOG_HIT_KERNEL = 1 << 5, /* on watched pages: a system call wrote it, `last_syscall`; rip
+				  * is behind it, rax what it returned */
 };
 
 /* The block behind a register. */
@@ -631,7 +638,7 @@ struct log_hit {
 	uint64_t stack_address;
 	uint64_t code_address;
 	uint32_t code_bytes;
-	uint32_t last_syscall; /* reserved */
+	uint32_t last_syscall; /* LOG_HIT_KERNEL: its number */
 	uint8_t code[LOG_HIT_CODE];
 	struct log_hit_owner owners[LOG_HIT_OWNERS];
 };
@@ -645,6 +652,18 @@ struct log_watch_changed {
 	uint64_t hit; /* number of the latest hit then */
 	uint32_t watch, bytes;
 	uint8_t expected[LOG_WATCH_BYTES], found[LOG_WATCH_BYTES];
+};
+
+#define LOG_SIGHT_RESULT 255u
+
+/* A function was given an object, or returned it. */
+struct log_sight {
+	uint64_t object;
+	uint64_t start, size; /* of the block that it lies in */
+	uint32_t function;    /* number in the plan */
+	uint8_t argument;     /* LOG_SIGHT_RESULT: returned */
+	uint8_t inside;	      /* bit n: while function n < PLAN_SIGHT_MAKERS ran in this thread */
+	uint8_t reserved[2];
 };
 
 #define LOG_LASTS 16384u

@@ -43,6 +43,7 @@ enum plan_flags {
 	PLAN_TRUNCATIONS = 1 << 2, /* record who cuts files */
 	PLAN_JIT_CODE = 1 << 3,	   /* keep emitted code at a crash and at exit */
 	PLAN_WILD_VALUES = 1 << 4, /* at a crash: where else its wild pointers stand */
+	PLAN_PAGES = 1 << 5,	   /* watched blocks lie on pages that cannot be written to */
 };
 
 /* Sizes are limits for fixed regions of the log; 0 means the default named in the comment. */
@@ -173,7 +174,14 @@ enum plan_action_what {
 	PLAN_FREE = 5,
 	PLAN_REALLOC_ENTER = 6,
 	PLAN_REALLOC_LEAVE = 7,
+	/* Tell of objects that lie in blocks of the context whose hash is `fixed_size`: */
+	PLAN_SIGHT_ENTER = 8, /* …that are arguments */
+	PLAN_SIGHT_LEAVE = 9, /* …that are the result */
 };
+
+/* Functions that may hand objects out have the smallest numbers: while one of them runs, sights of the
+ * same thread say so. */
+#define PLAN_SIGHT_MAKERS 4u
 
 #define PLAN_NO_ARGUMENT 255u
 #define PLAN_ARGUMENTS 6u /* integer arguments in registers */
@@ -188,7 +196,7 @@ struct plan_action {
 	uint8_t size;
 	uint8_t count; /* multiplied with the size */
 	uint8_t reserved[5];
-	uint64_t fixed_size; /* when no argument holds it */
+	uint64_t fixed_size; /* when no argument holds it; of a sight: a stack hash */
 };
 
 #define PLAN_HOLDERS_MAX 32u
@@ -227,7 +235,9 @@ enum plan_watch_kind {
 	PLAN_WATCH_GLOBAL = 2,	/* the first of its ranges */
 	PLAN_WATCH_CONTEXT = 3, /* blocks whose allocation goes through one of its ranges */
 	PLAN_WATCH_KEY = 4,	/* blocks with this key, or near it in ordinal */
-	PLAN_WATCH_HOOK = 5,	/* objects that hooks on functions hand over: agent/watch.h */
+	PLAN_WATCH_HOOK = 5,	/* objects that hooks on functions hand over: agent/watch.h; with
+				 * PLAN_PAGES, blocks whose allocation goes through one of its
+				 * ranges are placed where they can be watched */
 };
 
 /* Which objects are watched when there are more than debug registers. */
@@ -241,6 +251,9 @@ enum plan_watch_flags {
 	PLAN_WATCH_AFTER_FREE = 1 << 0, /* goes on when the block is freed */
 	PLAN_WATCH_STOP = 1 << 1,	/* SIGSTOP to the process at the first hit that counts */
 	PLAN_WATCH_ANY_LANE = 1 << 2,	/* KEY: whichever thread allocates */
+	PLAN_WATCH_READS = 1 << 3,	/* reads trap, too; of all watches or of none, perf only */
+	/* It is a count: hits that leave 0 in its lower half are kept for good, too. */
+	PLAN_WATCH_COUNT = 1 << 4,
 };
 
 /* A piece of a module's file, by what makes the module the same in the next run. */

@@ -116,6 +116,15 @@ static void after_free(struct evidence_list *l)
 		}
 }
 
+/* Nobody said that it is an allocator: both classes stay. */
+static void after_free_inferred(struct evidence_list *l)
+{
+	after_free(l);
+	VEC_FOREACH (&l->list, e)
+		if (e->kind == EVIDENCE_WRITE)
+			e->write->flags |= WRITE_FREE_INFERRED;
+}
+
 static void crash_writes_freed(struct evidence_list *l)
 {
 	add(l, made_freed_use(1, true));
@@ -176,6 +185,13 @@ static void conflated(struct evidence_list *l)
 	add(l, made_conflation(2, 20, 21));
 }
 
+static void conflated_by_inference(struct evidence_list *l)
+{
+	conflated(l);
+	VEC_FOREACH (&l->list, e)
+		e->note = mem_strdup("that they are two objects is inferred");
+}
+
 static void make_slot(struct home *home)
 {
 	home_deinit(home);
@@ -213,6 +229,22 @@ static void cached_chain(struct evidence_list *l, enum source_state state, enum 
 static void cached_torn(struct evidence_list *l)
 {
 	cached_chain(l, SOURCE_TORN, FIT_EXACT);
+}
+
+/* The same half value stood in the slot in a trial that passed: nobody copied it there. */
+static void add_quiet_half(struct evidence_list *l)
+{
+	struct evidence *e = add(l, made_write((struct made_write){ .trial = 3,
+								    .passing = true,
+								    .writer = "type_cache_open" }));
+
+	make_slot(&e->write->home);
+}
+
+static void cached_torn_and_quiet(struct evidence_list *l)
+{
+	cached_torn(l);
+	add_quiet_half(l);
 }
 
 static void cached_half_written(struct evidence_list *l)
@@ -663,6 +695,13 @@ static void source_whole(struct evidence_list *l)
 	cached_chain(l, SOURCE_SAME, FIT_EXACT);
 }
 
+/* Not seen to be half a value: what does no harm elsewhere may do none here. */
+static void cached_changed_and_quiet(struct evidence_list *l)
+{
+	cached_chain(l, SOURCE_CHANGED, FIT_EXACT);
+	add_quiet_half(l);
+}
+
 static void cached_slot_unknown(struct evidence_list *l)
 {
 	caught(l, (struct made_write){ .flags = WRITE_COPIED }, 2);
@@ -852,6 +891,7 @@ static const struct row {
 	ROW(damage_before, UNDERFLOW, DOUBTED, NULL),
 
 	ROW(after_free, WRITE_AFTER_FREE, FIRM, "late_store"),
+	ROW(after_free_inferred, WRITE_AFTER_FREE, DOUBTED, "late_store"),
 	ROW(crash_writes_freed, WRITE_AFTER_FREE, FIRM, "clone_statement"),
 	ROW(poison_damaged, WRITE_AFTER_FREE, DOUBTED, NULL),
 
@@ -880,6 +920,7 @@ static const struct row {
 	ROW(holder_of_a_live_block, USE_AFTER_FREE, FIRM, NULL),
 
 	ROW(conflated, INSTANCE_CONFLATION, FIRM, NULL),
+	ROW(conflated_by_inference, INSTANCE_CONFLATION, DOUBTED, NULL),
 	ROW(conflation_and_a_constructor, INSTANCE_CONFLATION, FIRM, NULL),
 	ROW(conflation_and_other_writes, INSTANCE_CONFLATION, FIRM, NULL),
 	ROW(conflation_unwatched, INSTANCE_CONFLATION, DOUBTED, NULL),
@@ -887,6 +928,8 @@ static const struct row {
 	ROW(conflation_and_a_write, NOT_CAUGHT, DOUBTED, NULL),
 
 	ROW(cached_torn, STALE_CACHED_VALUE, FIRM, "type_cache_open"),
+	ROW(cached_torn_and_quiet, STALE_CACHED_VALUE, FIRM, "type_cache_open"),
+	ROW(cached_changed_and_quiet, STALE_CACHED_VALUE, DOUBTED, "type_cache_open"),
 	ROW(cached_half_written, STALE_CACHED_VALUE, FIRM, "type_cache_open"),
 	ROW(cached_replaced_after, STALE_CACHED_VALUE, FIRM, "type_cache_open"),
 	ROW(cached_slot_unknown, STALE_CACHED_VALUE, DOUBTED, "jit_code"),
@@ -1002,6 +1045,20 @@ static const struct verdict_hypothesis *hypothesis(const struct verdict *v, cons
 			return h;
 	fail_msg("no hypothesis %s", id);
 	return NULL;
+}
+
+/* Where two fit, both are shown. */
+static void an_inferred_free_leaves_the_other_class(void **state)
+{
+	AUTO(evidence_list_deinit) struct evidence_list list = { 0 };
+	AUTO(verdict_deinit) struct verdict v = { 0 };
+
+	after_free_inferred(&list);
+	verdict_judge(&list, &v);
+	assert_int_equal(v.class, VERDICT_WRITE_AFTER_FREE);
+	assert_int_equal(v.alternatives.count, 1);
+	assert_int_equal(v.alternatives.items[0].class, VERDICT_NARROW_WRITE);
+	assert_int_equal(hypothesis(&v, "narrow")->status, HYPOTHESIS_OPEN);
 }
 
 static void a_firm_verdict_decides_the_others(void **state)
@@ -1153,6 +1210,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(every_rule_fires_and_nearly_fires),
 		cmocka_unit_test(no_class_is_left_out),
+		cmocka_unit_test(an_inferred_free_leaves_the_other_class),
 		cmocka_unit_test(a_firm_verdict_decides_the_others),
 		cmocka_unit_test(a_doubted_verdict_decides_little),
 		cmocka_unit_test(two_that_fit_are_both_shown),

@@ -1,6 +1,6 @@
 /*
- * Two readers put what they find into one list. vector_grow() takes no lock: when both
- * grow it at once, the later one's copy lacks what the earlier one has added since.
+ * Two readers put what they find into one list. Neither vector_push() nor vector_grow() takes a
+ * lock: when both grow it at once, the later one's copy lacks what the earlier one has added since.
  */
 #include <pthread.h>
 #include <stdio.h>
@@ -108,6 +108,7 @@ int main(void)
 
 	tell_truth("class race\n"
 		   "writer chase_vector_growth.c:vector_grow\n"
+		   "writer chase_vector_growth.c:vector_push\n"
 		   "allocator chase_vector_growth.c:vector_grow\n");
 	for (int i = 0; i < 100; i++)
 		vector_push(&own, finding_new(i));

@@ -14,6 +14,7 @@
 #include "arch/arch.h"
 #include "base/fd.h"
 #include "base/strbuf.h"
+#include "engine/autopsy/wrappers.h"
 #include "wire/plan.h"
 
 #define LOGS_MAX 1024
@@ -39,6 +40,7 @@ static void event_log_deinit(struct event_log *log)
 	mappings_deinit(&log->modules);
 	VEC_DEINIT(&log->contexts);
 	VEC_DEINIT(&log->hooks);
+	wrappers_free(log->wrappers);
 }
 
 void event_logs_deinit(struct event_logs *logs)
@@ -545,13 +547,14 @@ static void name_walked(struct event_log *log, const struct log_item *item,
 			break;
 		symbols_name(symbols, &snapshot, address, 0, &whole);
 	}
+	symbols_complete(symbols, &snapshot, &whole);
 	whole.end = seen->walk == LOG_WALK_WHOLE ? STACK_COMPLETE : STACK_TOO_DEEP;
 	/* operator new of the C++ library calls a hook of ours out of another one. */
 	drop_agent_frames(log, &whole, ret);
 }
 
-bool event_log_context(struct event_log *log, uint32_t context, struct symbols *symbols,
-		       struct stack *ret)
+static bool name_context(struct event_log *log, uint32_t context, struct symbols *symbols,
+			 struct stack *ret)
 {
 	struct log_context_seen seen;
 	struct log_item item;
@@ -579,6 +582,17 @@ bool event_log_context(struct event_log *log, uint32_t context, struct symbols *
 				seen.frame_count <= LOG_CONTEXT_FRAMES ? seen.frame_count : 0,
 				symbols, ret);
 	return ret->count > 0;
+}
+
+bool event_log_context(struct event_log *log, uint32_t context, struct symbols *symbols,
+		       struct stack *ret)
+{
+	if (!name_context(log, context, symbols, ret))
+		return false;
+	if (!log->wrappers)
+		log->wrappers = wrappers_new(log);
+	wrappers_mark(log->wrappers, ret);
+	return true;
 }
 
 char *event_log_key(struct event_log *log, const struct block_key *key, uint32_t context)

@@ -26,6 +26,7 @@ struct event_log {
 	})
 	contexts; /* ascending by context */
 	VEC(struct log_hook) hooks;
+	struct wrappers *wrappers; /* around malloc; NULL until somebody asks */
 };
 
 struct event_logs {

@@ -43,6 +43,7 @@ struct scene {
 	size_t file_count;
 	struct fault_operands operands; /* empty when the code could not be read */
 	struct python_memory python;
+	bool whole_blocks; /* set by the caller: objects of hooked allocators do not count */
 };
 
 /* Everything of one record. `ret` is zeroed before. */

@@ -365,6 +365,7 @@ int bisect_run(struct case_store *cs, const struct bisect_request *request,
 	b.bisection =
 		bisection_new(&(struct bisection_options){ .lineage = request->history->lineage,
 							   .confidence = request->confidence,
+							   .careful = request->careful,
 							   .rate = request->rate,
 							   .seen_trials = request->seen_trials,
 							   .seen_failed = request->seen_failed,

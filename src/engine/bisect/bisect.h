@@ -37,6 +37,7 @@ struct bisect_request {
 	enum observer observer;
 	unsigned int jobs, trees;
 	double confidence;
+	bool careful; /* … even where the rate is known from these trials alone */
 	double rate;			   /* 0: unknown … */
 	uint64_t seen_trials, seen_failed; /* … or seen before; 0: nothing */
 	uint64_t clean_limit; /* trials without any failure after which it is given up */

@@ -109,7 +109,8 @@ int bisect_summarise(struct bisect *b, struct bisect_result *ret, struct err *er
 	ret->total = h->commits.count - 1;
 	ret->merges = h->merges;
 	ret->first_parent = request->first_parent;
-	ret->probability = state.probability;
+	ret->probability = state.at_rate;
+	ret->with_rate_doubt = state.probability;
 	ret->wanted = request->confidence;
 	ret->before = state.before;
 	ret->never = state.never;

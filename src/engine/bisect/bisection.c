@@ -42,9 +42,17 @@ static const double noises[NOISES] = { 0, 0.004, 0.02 };
  */
 #define READY_SHARE 0.9
 
-/* With an unknown rate only so much of the doubt that `confidence` allows is used: rates are not
- * spread as evenly as the prior has it, and measured errors were twice what was allowed. */
-#define DOUBT_USED 0.5
+/*
+ * What comes and goes fails in some runs out of ten, mostly: an unknown rate is taken to be what one
+ * failure and five passes would leave to believe (the density of Beta(2, 6)), or, in this
+ * share of cases, any rate at all.
+ */
+#define PRIOR_ANY 0.3
+#define PRIOR_PASSES 5
+
+/* Where the rate was learnt on the way, its own doubt may be so many times what `confidence` allows
+ * at the rate that was seen; `careful` allows nothing on top. */
+#define RATE_DOUBT 3
 
 #define CONFIDENCE_DEFAULT 0.99
 #define CLEAN_LIMIT_DEFAULT 300
@@ -59,6 +67,9 @@ struct bisection {
 	size_t commits; /* GOOD included: the last is BAD */
 	size_t hyps;	/* one more than commits: 'never' is the last, 'before' the first */
 	double confidence;
+	bool learns;  /* the rate is not stated: it is learnt on the way … */
+	bool careful; /* … and its doubt must fit into `confidence`, too */
+	bool failed_before; /* the failure was counted before the bisection */
 	uint64_t clean_limit;
 	uint64_t trials, failed;
 	double rates[RATES];
@@ -90,12 +101,12 @@ static double rate_prior(double rate, const struct bisection_options *o)
 	/* Uniform in the rate, which on a logarithmic grid is times the rate. */
 	double open = rate * log(rate_most / rate_least) / (rate_most - rate_least);
 	double failed = (double)o->seen_failed, passed = (double)(o->seen_trials - o->seen_failed);
+	double usual = (PRIOR_PASSES + 1) * (PRIOR_PASSES + 2) * rate * pow(1 - rate, PRIOR_PASSES);
 	double z;
 
-	if (o->seen_trials > 0)
-		return open * exp(failed * log(rate) + passed * log1p(-rate));
 	if (o->rate <= 0)
-		return open;
+		return open * (PRIOR_ANY + (1 - PRIOR_ANY) * usual) *
+		       exp(failed * log(rate) + passed * log1p(-rate));
 	z = log(rate / o->rate) / STATED_SPREAD;
 	return (1 - STATED_WRONG) * exp(-z * z / 2) / (STATED_SPREAD * sqrt(2 * M_PI)) +
 	       STATED_WRONG * open;
@@ -167,8 +178,9 @@ struct bisection *bisection_new(const struct bisection_options *options)
 	b->commits = commits;
 	b->hyps = hyps;
 	b->confidence = options->confidence > 0 ? options->confidence : CONFIDENCE_DEFAULT;
-	if (options->rate <= 0 && options->seen_trials == 0)
-		b->confidence = 1 - (1 - b->confidence) * DOUBT_USED;
+	b->learns = options->rate <= 0;
+	b->careful = options->careful;
+	b->failed_before = options->seen_failed > 0;
 	b->clean_limit = options->clean_limit > 0 ? options->clean_limit : CLEAN_LIMIT_DEFAULT;
 	b->belief = mem_alloc(hyps * CELLS * sizeof(b->belief[0]));
 	b->plan = mem_alloc(hyps * CELLS * sizeof(b->plan[0]));
@@ -309,6 +321,55 @@ struct suspect {
 	bool alone;
 };
 
+/* The weight of each rate, whatever the culprit is. Under 'never' there is none. */
+static double rate_weights(const struct bisection *b, double weights[RATES])
+{
+	double sum = 0;
+
+	memset(weights, 0, RATES * sizeof(weights[0]));
+	for (size_t hyp = 0; hyp + 1 < b->hyps; hyp++)
+		for (size_t cell = 0; cell < CELLS; cell++)
+			weights[cell / NOISES] += b->belief[hyp * CELLS + cell];
+	for (size_t i = 0; i < RATES; i++)
+		sum += weights[i];
+	return sum;
+}
+
+/* The point of the grid that is nearest to the rate as it was seen. */
+static size_t seen_rate(const struct bisection *b)
+{
+	double weights[RATES], sum = rate_weights(b, weights), mean = 0;
+	size_t nearest = 0;
+
+	for (size_t i = 0; i < RATES && sum > 0; i++)
+		mean += weights[i] / sum * log(b->rates[i]);
+	for (size_t i = 0; i < RATES; i++)
+		if (fabs(log(b->rates[i]) - mean) < fabs(log(b->rates[nearest]) - mean))
+			nearest = i;
+	return nearest;
+}
+
+/* Its probability if the rate were exactly what was seen of it. */
+static double sure_at_rate(const struct bisection *b, const struct suspect *suspect)
+{
+	size_t rate = seen_rate(b);
+	double all = 0, those = 0;
+
+	for (size_t hyp = 0; hyp < b->hyps; hyp++) {
+		bool one = suspect->alone ? hyp == suspect->commit
+					  : hyp < b->commits &&
+						    b->marks[hyp] == b->marks[suspect->commit];
+
+		for (size_t noise = 0; noise < NOISES; noise++) {
+			double p = b->belief[hyp * CELLS + rate * NOISES + noise];
+
+			all += p;
+			those += one ? p : 0;
+		}
+	}
+	return all > 0 ? those / all : 0;
+}
+
 static struct suspect range_of(struct bisection *b, size_t commit)
 {
 	struct suspect suspect = { .commit = commit, .alone = true };
@@ -355,14 +416,8 @@ bool bisection_in_range(struct bisection *b, size_t commit)
 
 static void rate_interval(const struct bisection *b, struct bisection_state *ret)
 {
-	double weights[RATES] = { 0 }, sum = 0, below = 0;
+	double weights[RATES], sum = rate_weights(b, weights), below = 0;
 
-	/* Under 'never' there is no rate. */
-	for (size_t hyp = 0; hyp + 1 < b->hyps; hyp++)
-		for (size_t cell = 0; cell < CELLS; cell++)
-			weights[cell / NOISES] += b->belief[hyp * CELLS + cell];
-	for (size_t i = 0; i < RATES; i++)
-		sum += weights[i];
 	ret->rate_low = ret->rate_high = -1;
 	for (size_t i = 0; i < RATES && sum > 0; i++) {
 		ret->rate += b->rates[i] * weights[i] / sum;
@@ -484,6 +539,16 @@ static void look_ahead(struct bisection *b, const double *belief, struct outlook
 	ret->commit = best_ready > 0 && best_ready >= best * READY_SHARE ? at_ready : at;
 }
 
+/* Is the suspect sure enough? A rate that nobody stated has a doubt of its own. */
+static bool is_sure(const struct bisection *b, const struct bisection_state *state)
+{
+	double doubt = 1 - b->confidence;
+
+	if (!b->learns || b->careful)
+		return 1 - state->probability <= doubt;
+	return 1 - state->at_rate <= doubt && 1 - state->probability <= doubt * RATE_DOUBT;
+}
+
 static bool settled(struct bisection *b, struct bisection_state *ret)
 {
 	struct suspect suspect = likeliest(b);
@@ -493,11 +558,12 @@ static bool settled(struct bisection *b, struct bisection_state *ret)
 	ret->never = never;
 	ret->commit = suspect.commit;
 	ret->probability = suspect.probability;
+	ret->at_rate = b->learns ? sure_at_rate(b, &suspect) : suspect.probability;
 	ret->verdict = BISECTION_SEARCHING;
 	if (never >= b->confidence || (b->failed == 0 && b->trials >= b->clean_limit)) {
 		ret->verdict = BISECTION_NEVER;
-		ret->probability = never;
-	} else if (suspect.probability >= b->confidence) {
+		ret->probability = ret->at_rate = never;
+	} else if (is_sure(b, ret)) {
 		ret->verdict = !suspect.alone	     ? BISECTION_RANGE
 			       : suspect.commit == 0 ? BISECTION_BEFORE
 						     : BISECTION_FOUND;
@@ -538,5 +604,9 @@ int bisection_next(struct bisection *b, size_t *ret)
 	if (outlook.best < 0)
 		return 0;
 	*ret = outlook.commit;
+	/* Passes mean little while nobody knows how often it fails: first, one failure. BAD shows
+	 * it soonest, and whether it fails at all is the first thing that people want to know. */
+	if (b->learns && b->failed == 0 && !b->failed_before && !b->facts[b->commits - 1].skipped)
+		*ret = b->commits - 1;
 	return 1;
 }

@@ -30,6 +30,7 @@ struct bisection_options {
 	double confidence;	       /* that the answer is right; 0 stands for 0.99 */
 	double rate;		       /* of the failure at BAD, as the user knows it; 0: unknown */
 	uint64_t seen_trials, seen_failed; /* or what was seen of it before; 0: nothing */
+	bool careful; /* be as sure even where the rate is known from these trials alone */
 	uint64_t clean_limit; /* give up after so many trials without any failure; 0: 300 */
 };
 
@@ -66,6 +67,7 @@ struct bisection_state {
 	enum bisection_verdict verdict;
 	size_t commit;	    /* the likeliest, or the last of the likeliest range */
 	double probability; /* of that commit, range or verdict */
+	double at_rate;	    /* the same if the rate were exactly what was seen of it */
 	double before, never;
 	double rate, rate_low, rate_high; /* of the failure, with a 95 % credible interval */
 	uint64_t trials, failed;

@@ -7,9 +7,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "engine/investigation/investigation.h"
 #include "engine/series/settings.h"
 #include "engine/series/tally.h"
 #include "engine/stats/rate.h"
+#include "engine/verdict/verdict.h"
 
 /* Enough for one case per sub-project, without walking through a whole disk. */
 #define DEPTH_MAX 3
@@ -105,6 +107,17 @@ static void complete_rate(struct rate *rate)
 	*rate = rate_wilson(rate->trials, rate->failed, RATE_CONFIDENCE);
 }
 
+/* Where nobody has looked for the cause, every explanation is open. */
+static int read_verdict(struct case_store *cs, struct case_overview *ret, struct err *err)
+{
+	AUTO(evidence_list_deinit) struct evidence_list evidence = { 0 };
+	int r = judgement_read(cs, &evidence, &ret->verdict, &ret->judged, err);
+
+	if (r == 0 && !ret->judged)
+		verdict_judge(&evidence, &ret->verdict);
+	return r;
+}
+
 int overview_read(struct case_store *cs, struct case_overview *ret, struct err *err)
 {
 	int r = case_series_each(cs, read_series, &(struct reading){ cs, ret }, err);
@@ -114,6 +127,8 @@ int overview_read(struct case_store *cs, struct case_overview *ret, struct err *
 		r = case_notebook(cs, &ret->notebook, err);
 	if (r == 0)
 		r = case_minimal(cs, (struct series_id){ 0 }, &ret->minimal, err);
+	if (r == 0)
+		r = read_verdict(cs, ret, err);
 	complete_rate(&ret->minimal.minimal);
 	complete_rate(&ret->minimal.full);
 	return r;

@@ -7,16 +7,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "engine/heap/evidence.h"
-#include "engine/heap/heap.h"
 #include "engine/stats/rate.h"
-#include "engine/trial/observe.h"
 
 #define FAILURES_UNWATCHED 3u /* failing trials whose victim was not watched, until another way */
-#define HEAP_TRIALS 6u
 
-static void say(struct chase *chase, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
-static void say(struct chase *chase, const char *fmt, ...)
+void chase_say(struct chase *chase, const char *fmt, ...)
 {
 	AUTO(strbuf_deinit) struct strbuf sb = { 0 };
 	va_list args;
@@ -37,13 +32,42 @@ static bool out_of_time(const struct chase *chase)
 	return chase->request->deadline_s > 0 && series_now_s() > chase->request->deadline_s;
 }
 
+static enum observer observer_of(enum stage_kind kind)
+{
+	switch (kind) {
+	case STAGE_LOOK:
+	case STAGE_AWAIT:
+	case STAGE_SCOUT:
+		return OBSERVE_IDS;
+	case STAGE_GUARD:
+	case STAGE_RELEASE:
+		return OBSERVE_HEAP;
+	default:
+		return OBSERVE_WATCH;
+	}
+}
+
+/* What was watched is counted apart from what was not. */
+static unsigned int arm_of(enum stage_kind kind)
+{
+	switch (observer_of(kind)) {
+	case OBSERVE_HEAP:
+		return CHASE_ARM_GUARDED;
+	case OBSERVE_IDS:
+		return CHASE_ARM_LOOKING;
+	default:
+		return CHASE_ARM_WATCHED;
+	}
+}
+
 static int chase_next(void *ctx, unsigned int slot, struct run *ret, struct err *err)
 {
 	struct chase *chase = ctx;
 
-	if (chase->next > chase->end || out_of_time(chase))
+	if (chase->used >= chase->request->trials || out_of_time(chase))
 		return 0;
-	*ret = (struct run){ .position = chase->next++ };
+	chase->used++;
+	*ret = (struct run){ .position = chase->next++, .arm = arm_of(chase->kind) };
 	return 1;
 }
 
@@ -54,22 +78,19 @@ static void chase_prepare(void *ctx, const struct run *run, struct trial_job *jo
 	series_fill_job(chase->request->program, chase->request->slot_env, job);
 	job->examined = true;
 	job->wild = true;
-	job->observer = chase->guarding	 ? OBSERVE_HEAP
-			: chase->looking ? OBSERVE_IDS
-					 : OBSERVE_WATCH;
-	if (!chase->looking)
+	job->observer = observer_of(chase->kind);
+	if (stage_has_plan(chase->kind))
 		strbuf_add(&job->plan_items, chase->items.data, chase->items.len);
 }
 
-/* Whoever made the mapped file shorter may have been another trial. */
-static void find_cut(struct chase *chase, struct crash *crash)
+/* The crash and what it touched, while its directory is there. */
+void chase_read_crash(struct chase *chase)
 {
-	struct file_cut *cut = NULL;
-
-	if (crash->fault == FAULT_MAPPING_SHRANK && crash->file_inode != 0 && !crash->cut &&
-	    case_find_cut(chase->runner.cs, crash->file_device, crash->file_inode,
-			  crash->realtime_ns, &cut, NULL) == 0)
-		crash->cut = cut;
+	crash_report_deinit(&chase->report);
+	chase->report = (struct crash_report){ 0 };
+	if (chase->signal != 0)
+		(void)autopsy_trial(chase->autopsy, case_trials_dir(chase->runner.cs), chase->name,
+				    chase->signal, AUTOPSY_WHOLE, &chase->report, NULL);
 }
 
 static void chase_examine(void *ctx, const struct trial_result *result, const char *name)
@@ -79,20 +100,17 @@ static void chase_examine(void *ctx, const struct trial_result *result, const ch
 	chase->number = result->number.value;
 	chase->signal = result->end.signal != 0 ? result->end.signal : result->end.observed.signal;
 	(void)snprintf(chase->name, sizeof(chase->name), "%s", name);
-	crash_report_deinit(&chase->report);
-	chase->report = (struct crash_report){ 0 };
 	chase->pending = true;
-	/* The crash and what it touched, while its directory is there. */
-	if (chase->signal != 0)
-		(void)autopsy_trial(chase->autopsy, case_trials_dir(chase->runner.cs), name,
-				    chase->signal, AUTOPSY_WHOLE, &chase->report, NULL);
-	if (chase->report.crashes.count > 0)
-		find_cut(chase, &chase->report.crashes.items[0]);
+	chase_read_crash(chase);
 	chase->ret->evidence.trials++;
 	/* The directory of a trial that passed is gone before it is recorded. */
-	if (chase->guarding)
+	if (chase->kind == STAGE_RELEASE)
+		read_release(chase);
+	else if (chase->kind == STAGE_GUARD)
 		read_guarded(chase);
-	else if (!chase->looking && chase->signal == 0 && result->end.exit_status == 0)
+	else if (chase->kind == STAGE_SCOUT)
+		read_scouted(chase);
+	else if (chase->kind == STAGE_WATCH && chase->signal == 0 && result->end.exit_status == 0)
 		read_passing(chase);
 }
 
@@ -103,7 +121,7 @@ static bool worth_watching(const struct chase *chase)
 	VEC_FOREACH (&chase->ret->evidence.list, e)
 		if (e->kind == EVIDENCE_MAPPING || e->kind == EVIDENCE_BAD_FREE)
 			return false;
-	return chase->first.has_trail;
+	return chase->first.has_trail && !cuts_wait(chase);
 }
 
 static void look_at_crash(struct chase *chase)
@@ -115,12 +133,44 @@ static void look_at_crash(struct chase *chase)
 	    !clues.has_scene)
 		return;
 	chase->found_count++;
+	cuts_note(chase, &clues);
 	clues_tell(&clues, chase->symbols, &chase->report, &chase->ret->evidence);
 	if (chase->found)
 		return;
 	chase->found = true;
 	chase->first = clues;
 	clues = (struct clues){ 0 };
+}
+
+void chase_count(struct chase *chase, bool failed, bool wanted)
+{
+	chase->ret->evidence.failed += failed;
+	chase->round_trials++;
+	switch (chase->kind) {
+	case STAGE_LOOK:
+	case STAGE_AWAIT:
+		if (wanted)
+			look_at_crash(chase);
+		break;
+	case STAGE_WATCH:
+		chase->ret->watched_trials++;
+		chase->ret->watched_failed += wanted;
+		if (wanted)
+			read_failing(chase);
+		break;
+	case STAGE_RACE:
+		if (wanted)
+			read_race(chase);
+		break;
+	case STAGE_LEAD:
+		if (wanted)
+			read_lead(chase);
+		break;
+	case STAGE_SCOUT:
+	case STAGE_GUARD:
+	case STAGE_RELEASE:
+		break;
+	}
 }
 
 /* Only the failure that is chased counts; `record` comes between examine and ended. */
@@ -134,34 +184,42 @@ static void chase_record(void *ctx, const struct run *run, struct trial_record *
 		wanted |=
 			!chase->request->signature || strcmp(s->id, chase->request->signature) == 0;
 	}
-	if (!chase->pending)
-		return;
+	if (chase->pending)
+		chase_count(chase, failed, wanted);
 	chase->pending = false;
-	chase->ret->evidence.failed += failed;
-	if (chase->guarding)
-		return;
-	if (!chase->looking) {
-		chase->ret->watched_trials++;
-		chase->ret->watched_failed += failed && wanted;
-		if (failed && wanted)
-			read_failing(chase);
-		return;
+}
+
+bool chase_enough(struct chase *chase)
+{
+	switch (chase->kind) {
+	case STAGE_GUARD:
+		return chase->guarded_caught >= chase->request->wanted ||
+		       (chase->guarded_caught == 0 && chase->round_trials >= chase->guarded_max);
+	case STAGE_RELEASE:
+		return release_enough(chase);
+	case STAGE_SCOUT:
+		return chase->round_trials > 0;
+	case STAGE_RACE:
+		return race_enough(chase);
+	case STAGE_AWAIT:
+		cuts_settle(chase);
+		return !cuts_wait(chase);
+	case STAGE_LOOK:
+		cuts_settle(chase);
+		if (cuts_wait(chase))
+			return false;
+		return chase->found &&
+		       (worth_watching(chase) || chase->found_count >= chase->request->wanted);
+	default:
+		return chase->round_watched >= chase->request->wanted ||
+		       ((chase->round_watched == 0 || chase->other_way) &&
+			chase->round_failed >= FAILURES_UNWATCHED * (chase->round_watched + 1));
 	}
-	if (failed && wanted)
-		look_at_crash(chase);
 }
 
 static bool chase_ended(void *ctx, const struct run *run, bool failed)
 {
-	struct chase *chase = ctx;
-
-	if (chase->guarding)
-		return chase->guarded_caught >= chase->request->wanted;
-	if (chase->looking)
-		return chase->found &&
-		       (worth_watching(chase) || chase->found_count >= chase->request->wanted);
-	return chase->round_watched >= chase->request->wanted ||
-	       (chase->round_watched == 0 && chase->round_failed >= FAILURES_UNWATCHED);
+	return chase_enough(ctx);
 }
 
 static void chase_tick(void *ctx)
@@ -197,10 +255,11 @@ static const struct runner_ops chase_ops = {
 static int find_crash(struct chase *chase, struct err *err)
 {
 	const struct chase_request *request = chase->request;
-	AUTO(mem_freep) char *name = mem_printf("%" PRIu64, request->from);
+	uint64_t from = request->lead ? request->lead->trial : request->from;
+	AUTO(mem_freep) char *name = mem_printf("%" PRIu64, from);
 
-	if (request->from != 0 &&
-	    clues_open(&chase->first, case_trials_dir(chase->runner.cs), name, request->from, 0,
+	if (from != 0 &&
+	    clues_open(&chase->first, case_trials_dir(chase->runner.cs), name, from, 0,
 		       chase->symbols, NULL) == 0 &&
 	    chase->first.has_trail && chase->first.trail.steps.items[0].in.id != 0) {
 		(void)autopsy_trial(chase->autopsy, case_trials_dir(chase->runner.cs), name, 0,
@@ -210,9 +269,8 @@ static int find_crash(struct chase *chase, struct err *err)
 		return 0;
 	}
 	clues_deinit(&chase->first);
-	chase->looking = true;
-	say(chase, "running it with allocation ids until it fails, to see what is hit");
-	return runner_run(&chase->runner, err);
+	chase_say(chase, "running it with allocation ids until it fails, to see what is hit");
+	return stage_run(chase, STAGE_LOOK, err);
 }
 
 /* How the homes are watched in a round: by key; then as what the outermost function on the stack
@@ -242,7 +300,33 @@ static bool stake_out(struct chase *chase, unsigned int round)
 	return chase->stakeout.list.count > 0 && (round == 0 || any);
 }
 
-static int plan(struct chase *chase, struct err *err)
+/* Is there anything that stake_out() would watch in that round? */
+static bool can_stake_out(const struct chase *chase, unsigned int round)
+{
+	const struct trail *trail = &chase->first.trail;
+
+	for (unsigned int i = 0; i < trail->steps.count && i < LEVELS_MAX; i++)
+		if (trail->steps.items[i].home.kind != HOME_GLOBAL &&
+		    trail->steps.items[i].handles.count >= round)
+			return true;
+	return false;
+}
+
+/* Last: any block of the context that the first block among the homes has. */
+static bool stake_context(struct chase *chase)
+{
+	const struct trail *trail = &chase->first.trail;
+
+	stakeout_deinit(&chase->stakeout);
+	chase->stakeout = (struct stakeout){ 0 };
+	for (unsigned int i = 0; i < trail->steps.count && i < LEVELS_MAX; i++)
+		if (stakeout_add_step(&chase->stakeout, &chase->first.scene, &trail->steps.items[i],
+				      i, STAKE_CONTEXT, 0))
+			return true;
+	return false;
+}
+
+int chase_plan(struct chase *chase, struct err *err)
 {
 	int r;
 
@@ -252,6 +336,10 @@ static int plan(struct chase *chase, struct err *err)
 	chase->hooks = NULL;
 	r = hook_planner_new(chase->request->program_path, chase->request->settings->cwd,
 			     chase->request->slot_env, &chase->hooks, err);
+	/* First: what is watched as its result has its id then. */
+	if (r == 0 && chase->recycler.found &&
+	    recycler_plan(&chase->recycler, chase->hooks, &chase->items, NULL) < 0)
+		recycler_deinit(&chase->recycler);
 	if (r == 0)
 		r = stakeout_plan(&chase->stakeout, chase->hooks, &chase->items, err);
 	return r;
@@ -259,16 +347,20 @@ static int plan(struct chase *chase, struct err *err)
 
 static int run_round(struct chase *chase, struct err *err)
 {
-	int r = plan(chase, err);
+	int r = chase_plan(chase, err);
 
-	chase->looking = false;
-	chase->round_failed = chase->round_watched = 0;
-	return r == 0 ? runner_run(&chase->runner, err) : r;
+	return r == 0 ? stage_run(chase, STAGE_WATCH, err) : r;
 }
 
-static bool may_go_on(const struct chase *chase)
+uint64_t chase_trials_left(const struct chase *chase)
 {
-	return !chase->runner.interrupted && chase->next <= chase->end && !out_of_time(chase);
+	return chase->used < chase->request->trials ? chase->request->trials - chase->used : 0;
+}
+
+bool chase_may_go_on(const struct chase *chase)
+{
+	return !chase->runner.interrupted && chase->used < chase->request->trials &&
+	       !out_of_time(chase);
 }
 
 /* Watched from its birth on in every failing trial, never written, and still not zero. */
@@ -280,26 +372,53 @@ static bool unwritten(const struct level *level)
 	return level->sights.count > 0;
 }
 
+static bool was_watched(const struct level *level)
+{
+	VEC_FOREACH (&level->sights, sight)
+		if (sight->watched)
+			return true;
+	return false;
+}
+
 /* The level whose home tells: where a pointer outlived its block; else the first at which somebody
- * was caught leaving the value. -1: none. */
+ * was caught leaving the value. -1: none. Whoever wrote a pointer that leads to a live block is
+ * accused only where that block's own bytes were watched, too: they may be what was damaged. */
 static int telling_level(const struct chase *chase)
 {
-	int caught = -1;
+	int caught = -1, healthy = -1;
+	bool watched = true;
 
 	for (unsigned int i = 0; i < LEVELS_MAX; i++) {
-		size_t stale = 0, writes = 0;
+		size_t stale = 0, writes = 0, sound = 0;
 
 		VEC_FOREACH (&chase->levels[i].sights, sight) {
 			stale += sight->stale;
-			writes += sight->write.write != NULL;
+			writes += sight->write.write != NULL && !sight->healthy;
+			sound += sight->write.write != NULL && sight->healthy;
 		}
+		if (healthy < 0 && sound > 0)
+			healthy = (int)i;
 		if (stale > 0)
 			return (int)i;
 		/* Never written, and not zero: what was there before the block was. */
-		if (caught < 0 && (writes > 0 || unwritten(&chase->levels[i])))
+		if (caught < 0 && watched && (writes > 0 || unwritten(&chase->levels[i])))
 			caught = (int)i;
+		watched &= was_watched(&chase->levels[i]);
 	}
-	return caught;
+	return caught >= 0 ? caught : healthy;
+}
+
+/* All that was caught there is how a pointer to a live block came to its place. */
+static bool is_healthy(const struct level *level)
+{
+	size_t writes = 0;
+
+	VEC_FOREACH (&level->sights, sight) {
+		writes += sight->write.write != NULL;
+		if (sight->write.write && !sight->healthy)
+			return false;
+	}
+	return writes > 0;
 }
 
 /* Did what was caught there only copy the value? Then the home it came from, in most trials. */
@@ -319,73 +438,6 @@ static const struct sight *copied_from(const struct level *level)
 	return copies * 2 > writes ? found : NULL;
 }
 
-/* ---- with guards --------------------------------------------------------------------------------
- */
-
-/* The series of the same command under the heap observer: as cmd/trial_options.c writes it. */
-static char *heap_settings(const char *text)
-{
-	static const char from[] = "observe 5:watch\n", to[] = "observe 4:heap\n";
-	const char *at = strstr(text, from);
-	AUTO(strbuf_deinit) struct strbuf sb = { 0 };
-
-	if (!at)
-		return mem_printf("%sheap 1\n", text);
-	strbuf_add(&sb, text, (size_t)(at - text));
-	strbuf_adds(&sb, to);
-	strbuf_adds(&sb, at + strlen(from));
-	return strbuf_take(&sb);
-}
-
-/* Guards around blocks and freed ones kept back: which block is damaged, freed twice, or used after
- * its free. Then the damaged bytes are watched, with the guards still on. */
-static int look_at_heap(struct chase *chase, struct err *err)
-{
-	const struct chase_request *request = chase->request;
-	AUTO(mem_freep) char *settings = heap_settings(request->identity.settings);
-	struct heap_report report = { 0 };
-	struct heap_request heap = { .identity = request->identity,
-				     .settings = request->settings,
-				     .program = request->program,
-				     .slot_env = request->slot_env,
-				     .jobs = request->jobs,
-				     .trials = HEAP_TRIALS,
-				     .seed = chase->first.trial,
-				     .progress = request->progress,
-				     .progress_ctx = request->progress_ctx };
-	int r;
-
-	heap.identity.command = "heap";
-	heap.identity.settings = settings;
-	observe_heap_defaults(heap.seed, &heap.plan);
-	say(chase, "running it with guards around blocks, to see which is damaged");
-	r = heap_run(chase->runner.cs, &heap, &report, err);
-	if (r == 0) {
-		chase->ret->evidence.trials += report.heap.trials;
-		chase->ret->evidence.failed += report.heap.failed;
-		heap_evidence(&report, &chase->ret->evidence);
-		stakeout_deinit(&chase->stakeout);
-		chase->stakeout = (struct stakeout){ 0 };
-		VEC_FOREACH (&report.findings, finding)
-			if (finding->kind <= HEAP_WRITE_AFTER_FREE && !finding->continued &&
-			    chase->stakeout.list.count < LEVELS_MAX)
-				(void)stakeout_add_damage(&chase->stakeout, finding);
-		chase->heap_findings = report.findings.count;
-	}
-	chase->runner.interrupted |= report.interrupted;
-	heap_report_deinit(&report);
-	if (r < 0 || chase->stakeout.list.count == 0 || chase->runner.interrupted)
-		return r;
-	say(chase, "watching the damaged bytes");
-	r = plan(chase, err);
-	chase->looking = false;
-	chase->guarding = true;
-	if (r == 0)
-		r = runner_run(&chase->runner, err);
-	chase->guarding = false;
-	return r;
-}
-
 /* Where the crash says too little by itself: glibc's own alarm, a value that leads nowhere. */
 static bool wants_heap(const struct chase *chase)
 {
@@ -401,7 +453,7 @@ static bool wants_heap(const struct chase *chase)
  * soon. */
 static bool is_ambiguous(const struct chase *chase, int level)
 {
-	if (level < 0 || (size_t)level >= chase->first.trail.steps.count || !may_go_on(chase))
+	if (level < 0 || (size_t)level >= chase->first.trail.steps.count || !chase_may_go_on(chase))
 		return false;
 	VEC_FOREACH (&chase->levels[level].sights, sight)
 		if (sight->stale)
@@ -409,15 +461,15 @@ static bool is_ambiguous(const struct chase *chase, int level)
 	return chase->first.trail.steps.items[level].in_former;
 }
 
-static int heap_instead(struct chase *chase, struct err *err)
+/* The bad value was found by looking for it, in a block that lies where others did before, as
+ * objects of a pool always do: that block is hardly the one that the crash meant. */
+static bool is_elsewhere(const struct chase *chase)
 {
-	int r = look_at_heap(chase, err);
+	const struct trail_step *step = &chase->first.trail.steps.items[0];
 
-	if (r == 0 && chase->heap_findings > 0)
-		chase->ret->outcome =
-			mem_printf("found with guards around blocks%s",
-				   chase->guarded_caught > 0 ? ", and caught there" : "");
-	return r;
+	return step->by_value && !step->by_field &&
+	       (step->in_former || step->in.api == LOG_API_PYTHON_OBJECT ||
+		step->in.api == LOG_API_PYTHON_MEMORY || step->in.api == LOG_API_HOOKED);
 }
 
 /* ---- the whole ---------------------------------------------------------------------------------
@@ -430,44 +482,28 @@ static void forget_sights(struct chase *chase)
 	memset(chase->levels, 0, sizeof(chase->levels));
 }
 
-static int watch_homes(struct chase *chase, struct err *err)
+static bool any_stale(const struct level *level)
 {
-	int r = 0;
-
-	for (unsigned int round = 0; r == 0 && may_go_on(chase); round++) {
-		if (!stake_out(chase, round))
-			break;
-		say(chase,
-		    round == 0 ? "watching %zu home%s by the key of their blocks"
-			       : "the keys did not lead to the victim: watching %zu home%s as what "
-				 "a function on the crash's stack is given",
-		    chase->stakeout.list.count, chase->stakeout.list.count == 1 ? "" : "s");
-		r = run_round(chase, err);
-		if (chase->round_watched > 0)
-			break;
-		if (may_go_on(chase))
-			forget_sights(chase);
-	}
-	return r;
+	VEC_FOREACH (&level->sights, sight)
+		if (sight->stale)
+			return true;
+	return false;
 }
 
-/* Watches the source of a copy together with what was watched before. What the first round saw
- * counts until the second has seen it again. */
-static int follow_copies(struct chase *chase, int level, struct err *err)
+/* What was seen before counts until this round has seen it again: there, or nearer to the crash. */
+static int run_again(struct chase *chase, struct err *err)
 {
-	const struct sight *copy = copied_from(&chase->levels[level]);
 	struct level before[LEVELS_MAX];
-	int r;
+	int had = telling_level(chase), has, r;
+	size_t seen = 0;
 
-	if (chase->request->hops < 2 || !may_go_on(chase) || !copy ||
-	    !stakeout_add_source(&chase->stakeout, chase->first.scene.log, copy->write.write,
-				 &copy->source_key, LEVELS_MAX))
-		return 0;
-	say(chase, "the value was only copied: watching where it came from, too");
+	for (unsigned int i = 0; i < LEVELS_MAX; i++)
+		seen += chase->levels[i].sights.count;
 	memcpy(before, chase->levels, sizeof(before));
 	memset(chase->levels, 0, sizeof(before));
 	r = run_round(chase, err);
-	if (telling_level(chase) >= 0) {
+	has = telling_level(chase);
+	if (seen == 0 || (has >= 0 && (had < 0 || has <= had || any_stale(&chase->levels[has])))) {
 		for (unsigned int i = 0; i < LEVELS_MAX; i++)
 			level_deinit(&before[i]);
 		return r;
@@ -476,6 +512,132 @@ static int follow_copies(struct chase *chase, int level, struct err *err)
 		level_deinit(&chase->levels[i]);
 	memcpy(chase->levels, before, sizeof(before));
 	return r;
+}
+
+static int watch_homes(struct chase *chase, struct err *err)
+{
+	bool by_context = false;
+	int r = 0;
+
+	for (unsigned int round = 0; r == 0 && !by_context && chase_may_go_on(chase); round++) {
+		if (!stake_out(chase, round)) {
+			by_context = true;
+			if (telling_level(chase) >= 0 || !stake_context(chase))
+				break;
+		}
+		chase_say(chase,
+			  round == 0 ? "watching %zu home%s by the key of their blocks"
+			  : by_context
+				  ? "watching %zu home%s in any block of the same context"
+				  : "the keys did not lead to the victim: watching %zu home%s as "
+				    "what a function on the crash's stack is given",
+			  chase->stakeout.list.count, chase->stakeout.list.count == 1 ? "" : "s");
+		chase->other_way = !by_context && can_stake_out(chase, round + 1);
+		r = run_again(chase, err);
+		if (chase->round_watched >= chase->request->wanted ||
+		    (chase->round_watched > 0 && !chase->other_way))
+			break;
+	}
+	chase->other_way = false;
+	return r;
+}
+
+/* Watches the source of a copy together with what was watched before. */
+static int follow_copies(struct chase *chase, int level, struct err *err)
+{
+	const struct sight *copy = copied_from(&chase->levels[level]);
+
+	if (chase->request->hops < 2 || !chase_may_go_on(chase) || !copy ||
+	    !stakeout_add_source(&chase->stakeout, copy->write.write, &copy->source, LEVELS_MAX))
+		return 0;
+	chase_say(chase, "the value was only copied: watching where it came from, too");
+	return run_again(chase, err);
+}
+
+/* ---- allocators of the program's own ------------------------------------------------------------
+ */
+
+/* Looks on for one trial, whether it fails or not. */
+static int find_recycler(struct chase *chase, const struct trail_step *step, struct err *err)
+{
+	struct stack allocated = { 0 };
+	int r = 0;
+
+	if (!event_log_context(chase->first.scene.log, step->in.context, chase->symbols,
+			       &allocated) ||
+	    !scout_begin(&allocated, step->in.key.stack_hash, &chase->scout))
+		goto out;
+	chase_say(chase, "looking at %zu functions for an allocator of the program's own",
+		  chase->scout.list.count);
+	strbuf_clear(&chase->items);
+	hook_planner_free(chase->hooks);
+	chase->hooks = NULL;
+	r = hook_planner_new(chase->request->program_path, chase->request->settings->cwd,
+			     chase->request->slot_env, &chase->hooks, err);
+	if (r < 0)
+		goto out;
+	scout_plan(&chase->scout, chase->hooks, &chase->items);
+	r = stage_run(chase, STAGE_SCOUT, err);
+out:
+	scout_deinit(&chase->scout);
+	stack_deinit(&allocated);
+	return r;
+}
+
+static int find_recyclers(struct chase *chase, struct err *err)
+{
+	const struct trail *trail = &chase->first.trail;
+	int r = 0;
+
+	for (size_t i = 0; r == 0 && i < trail->steps.count && i < LEVELS_MAX; i++) {
+		const struct trail_step *step = &trail->steps.items[i];
+		bool known = step->home.kind != HOME_BLOCK || step->in.key.stack_hash == 0 ||
+			     step->in.api >= LOG_API_PYTHON_OBJECT;
+
+		for (size_t k = 0; k < i; k++)
+			known |= trail->steps.items[k].in.key.stack_hash == step->in.key.stack_hash;
+		if (!known && !chase->recycler.found && chase_may_go_on(chase))
+			r = find_recycler(chase, step, err);
+	}
+	return r;
+}
+
+static void stake_out_recycled(struct chase *chase)
+{
+	const struct trail *trail = &chase->first.trail;
+
+	stakeout_deinit(&chase->stakeout);
+	chase->stakeout = (struct stakeout){ 0 };
+	for (unsigned int i = 0; i < trail->steps.count && i < LEVELS_MAX; i++) {
+		const struct trail_step *step = &trail->steps.items[i];
+
+		if (step->home.kind == HOME_BLOCK &&
+		    step->in.key.stack_hash == chase->recycler.stack_hash)
+			(void)stakeout_add_result(&chase->stakeout, step, i,
+						  chase->recycler.hands_out);
+		else
+			(void)stakeout_add_step(
+				&chase->stakeout, &chase->first.scene, step, i,
+				step->home.kind == HOME_GLOBAL ? STAKE_GLOBAL : STAKE_KEY, 0);
+	}
+}
+
+/* What was caught is known of blocks as malloc has them. Had the object been given back by then, to
+ * an allocator of the program's own? Or is it another object that got the block since? */
+static int follow_recycler(struct chase *chase, int level, struct err *err)
+{
+	int r;
+
+	VEC_FOREACH (&chase->levels[level].sights, sight)
+		if (sight->stale)
+			return 0;
+	r = find_recyclers(chase, err);
+	if (r < 0 || !chase->recycler.found || !chase_may_go_on(chase))
+		return r;
+	chase_say(chase, "%s", chase->recycler.words);
+	if (chase->recycler.whole)
+		stake_out_recycled(chase);
+	return run_again(chase, err);
 }
 
 static void conclude(struct chase *chase)
@@ -496,13 +658,32 @@ static void conclude(struct chase *chase)
 	}
 	more = source->sights.count > 0;
 	tell_level(chase, &chase->levels[level], 1,
-		   more		      ? HOP_GOES_ON
-		   : may_go_on(chase) ? HOP_ORIGIN
-				      : HOP_LIMIT);
+		   more			    ? HOP_GOES_ON
+		   : chase_may_go_on(chase) ? HOP_ORIGIN
+					    : HOP_LIMIT);
 	if (more)
 		tell_level(chase, source, 2, HOP_ORIGIN);
 	chase->ret->outcome = mem_printf("caught after %u hop%s", chase->ret->hops,
 					 chase->ret->hops == 1 ? "" : "s");
+}
+
+/* Whoever made the file shorter may be in a trial that has ended since, or is yet to come. */
+static int await_cut(struct chase *chase, struct err *err)
+{
+	int r = 0;
+
+	cuts_settle(chase);
+	if (!chase->found || !chase_may_go_on(chase) || !cuts_wait(chase))
+		return 0;
+	chase_say(chase,
+		  "a mapped file was made shorter: running it again until it is seen by whom");
+	r = stage_run(chase, STAGE_AWAIT, err);
+	cuts_settle(chase);
+	if (r == 0 && cuts_state(chase) == CUTS_KNOWN) {
+		mem_free(chase->ret->outcome);
+		chase->ret->outcome = mem_strdup("a mapped file was made shorter");
+	}
+	return r;
 }
 
 /* The pointer at the source of a copy belongs to the home one level up: levels of sources follow.
@@ -510,42 +691,71 @@ static void conclude(struct chase *chase)
 static int chase_all(struct chase *chase, struct err *err)
 {
 	int r = find_crash(chase, err);
+	bool told = false;
 	int level;
 
 	if (r < 0 || !chase->found)
 		return r;
 	if (!chase->first.has_trail && wants_heap(chase))
-		return heap_instead(chase, err);
+		return guards_instead(chase, &told, err);
 	if (!worth_watching(chase)) {
 		chase->ret->outcome = mem_strdup(chase->first.no_trail ? chase->first.no_trail
 								       : "nothing to follow");
 		return 0;
 	}
-	say(chase, "trial %" PRIu64 ": %zu home%s found on the way back from the crash",
-	    chase->first.trial, chase->first.trail.steps.count,
-	    chase->first.trail.steps.count == 1 ? "" : "s");
+	chase_say(chase, "trial %" PRIu64 ": %zu home%s found on the way back from the crash",
+		  chase->first.trial, chase->first.trail.steps.count,
+		  chase->first.trail.steps.count == 1 ? "" : "s");
+	if (is_elsewhere(chase) && chase_may_go_on(chase))
+		r = guards_instead(chase, &told, err);
+	if (r < 0 || told)
+		return r;
 	r = watch_homes(chase, err);
 	level = telling_level(chase);
-	if (r == 0 && is_ambiguous(chase, level)) {
-		r = heap_instead(chase, err);
-		if (r < 0 || chase->heap_findings > 0)
-			return r;
+	if (r == 0 && chase_may_go_on(chase) &&
+	    (is_ambiguous(chase, level) ||
+	     ((level < 0 || is_healthy(&chase->levels[level])) && wants_heap(chase)))) {
+		struct stakeout homes = chase->stakeout;
+
+		/* It watches what it finds damaged; the homes are watched again afterwards. */
+		chase->stakeout = (struct stakeout){ 0 };
+		r = guards_instead(chase, &told, err);
+		stakeout_deinit(&chase->stakeout);
+		chase->stakeout = homes;
 	}
-	if (r == 0 && level >= 0)
+	if (r < 0 || told)
+		return r;
+	if (level >= 0 && copied_from(&chase->levels[level]))
 		r = follow_copies(chase, level, err);
-	if (r == 0)
+	else if (level >= 0)
+		r = follow_recycler(chase, level, err);
+	level = telling_level(chase);
+	if (r == 0 && level >= 0 && chase->levels[LEVELS_MAX].sights.count == 0 &&
+	    chase->guarded.list.count == 0 && chase_may_go_on(chase) &&
+	    may_be_overrun(&chase->levels[level]))
+		r = guards_confirm(chase, &chase->levels[level], &told, err);
+	if (r == 0 && !told)
 		conclude(chase);
 	return r;
+}
+
+/* Who did it may be two threads that did it together. */
+static int chase_whole(struct chase *chase, struct err *err)
+{
+	const struct evidence *lead = chase->request->lead;
+	int r;
+
+	if (lead && !lead_is_crash(lead))
+		return lead_follow(chase, lead, err);
+	r = chase_all(chase, err);
+
+	return r == 0 && chase->found && chase_may_go_on(chase) ? race_look(chase, err) : r;
 }
 
 int chase_run(struct case_store *cs, const struct chase_request *request, struct chase_result *ret,
 	      struct err *err)
 {
-	struct chase chase = { .request = request,
-			       .ret = ret,
-			       .next = 1,
-			       .end = request->trials,
-			       .started_s = series_now_s() };
+	struct chase chase = { .request = request, .ret = ret, .started_s = series_now_s() };
 	struct series_start start = { 0 };
 	int r;
 
@@ -556,16 +766,21 @@ int chase_run(struct case_store *cs, const struct chase_request *request, struct
 	chase.runner.slots = request->jobs;
 	chase.runner.ops = &chase_ops;
 	chase.runner.ctx = &chase;
-	r = series_resume(cs, &request->identity, true, 0, &chase.runner, &start, err);
+	r = series_resume(cs, &request->identity, request->fresh, 0, &chase.runner, &start, err);
 	if (r == 0)
-		r = chase_all(&chase, err);
+		r = chase_whole(&chase, err);
+	if (r == 0)
+		r = await_cut(&chase, err);
 	if (!ret->outcome)
 		ret->outcome = mem_strdup(chase.found ? "it ended before anything was caught"
 						      : "it did not crash");
 	ret->interrupted = chase.runner.interrupted;
 	forget_sights(&chase);
+	evidence_list_deinit(&chase.guarded);
 	clues_deinit(&chase.first);
 	stakeout_deinit(&chase.stakeout);
+	recycler_deinit(&chase.recycler);
+	VEC_DEINIT(&chase.files);
 	strbuf_deinit(&chase.items);
 	crash_report_deinit(&chase.report);
 	hook_planner_free(chase.hooks);

@@ -12,6 +12,14 @@
  * of the crash's stack is given. What was written last there before a failure is evidence; if it
  * only copied the value, its source is watched, too.
  */
+
+/* The arms of its series: what its trials were run for. */
+enum chase_arm {
+	CHASE_ARM_LOOKING, /* under ids */
+	CHASE_ARM_WATCHED,
+	CHASE_ARM_GUARDED, /* under heap, with watches */
+};
+
 struct chase_request {
 	struct series_identity identity;
 	struct trial_settings *settings; /* plan items are added to its trials */
@@ -21,8 +29,10 @@ struct chase_request {
 	unsigned int jobs;
 	const char *signature; /* the failure to chase; NULL: the first that crashes */
 	uint64_t from;	       /* a trial of the case with an `ids` log to begin with; 0: none */
-	uint64_t trials;       /* at most, in all */
-	uint64_t wanted;       /* failing trials with the victim watched, per hop */
+	const struct evidence *lead; /* to begin with instead; NULL: none */
+	uint64_t trials;	     /* at most, in all */
+	bool fresh;		     /* forget earlier trials of the same chase */
+	uint64_t wanted;	     /* failing trials with the victim watched, per hop */
 	unsigned int hops;
 	double deadline_s; /* by series_now_s(); 0: none */
 	progress_fn progress;

@@ -20,6 +20,7 @@ int clues_open(struct clues *clues, int trials, const char *name, uint64_t trial
 		return 0;
 	clues->has_scene = true;
 	scene_open(&clues->places.list.items[0], &clues->scene);
+	clues->scene.whole_blocks = clues->whole_blocks;
 	clues->has_trail = trail_read(&clues->scene, symbols, &clues->trail, &why) == 0;
 	if (!clues->has_trail)
 		clues->no_trail = mem_strdup(why.message);
@@ -181,5 +182,6 @@ void clues_tell(struct clues *clues, struct symbols *symbols, struct crash_repor
 		tell_freed_use(clues, &clues->trail.pointed, clues->trail.is_write, symbols, crash,
 			       ret);
 	}
-	tell_bad_frees(clues, symbols, ret);
+	if (!clues->whole_blocks)
+		tell_bad_frees(clues, symbols, ret);
 }

@@ -17,6 +17,9 @@ struct clues {
 	struct trail trail;
 	bool has_trail;
 	char *no_trail; /* why there is none: a sentence */
+	/* Set before clues_open(): allocators were inferred, and neither homes nor wrong frees are
+	 * told by them. */
+	bool whole_blocks;
 };
 
 /* `name` is the trial's directory, `signal` what the command died of. */

@@ -3,13 +3,21 @@
 #include "engine/autopsy/autopsy.h"
 #include "engine/chase/chase.h"
 #include "engine/chase/clues.h"
+#include "engine/chase/recycler.h"
 #include "engine/chase/stakeout.h"
+#include "model/heap.h"
 
 /*
  * The parts of a chase. Private to engine/chase/.
  *
  *	chase.c	  what is run next, and when it is enough
+ *	stage.c	  trials with one plan, those that are stored already first
+ *	guards.c  trials with guards around blocks
+ *	lead.c	  evidence instead of a crash
+ *	race.c	  trials that show reads, too: two threads at one word
  *	sights.c  what a trial that was watched showed
+ *	cuts.c	  mapped files that were made shorter, and by whom
+ *	release.c who let go of an object that was used later
  *	telling.c what was seen, as evidence
  */
 
@@ -19,12 +27,14 @@
 struct sight {
 	uint64_t trial;
 	bool watched, since_birth;
+	bool healthy;		  /* what stands there is a pointer to a live block */
+	bool by_key, same_block;  /* watched by its key; and that led to it */
 	struct log_watch_row row; /* how it was watched */
 	struct victim victim;
-	uint64_t birth_value;  /* what was there when the watch began */
-	struct evidence write; /* kind EVIDENCE_WRITE; write NULL: nobody was caught */
-	struct evidence race;  /* race NULL: none */
-	struct block_key source_key;
+	uint64_t birth_value;	    /* what was there when the watch began */
+	struct evidence write;	    /* kind EVIDENCE_WRITE; write NULL: nobody was caught */
+	struct evidence race;	    /* race NULL: none */
+	struct source_place source; /* of the write, where it copied */
 	struct home home;
 	struct block_life *in;	   /* the victim's block */
 	bool stale;		   /* the pointer there was stored before its target was born */
@@ -33,8 +43,34 @@ struct sight {
 	struct log_block former;
 };
 
+enum stage_kind {
+	STAGE_LOOK,    /* for the first crash */
+	STAGE_AWAIT,   /* for whoever cut a mapped file */
+	STAGE_WATCH,   /* homes */
+	STAGE_SCOUT,   /* for an allocator of the program's own */
+	STAGE_GUARD,   /* heap observer, with watches on what it found damaged */
+	STAGE_RELEASE, /* the same, with watches on a count of references */
+	STAGE_RACE,    /* reads and writes of a few words */
+	STAGE_LEAD,    /* the bytes of a piece of evidence */
+};
+
 struct level {
 	VEC(struct sight) sights; /* one per failing trial */
+};
+
+struct race;
+
+/* An object that counts its references and was used after the last had been given back. */
+struct release {
+	char *key;	   /* of the object; NULL: none is looked for */
+	uint64_t caught;   /* failing trials in which the last reference was seen to go */
+	struct stack last; /* where it went */
+	char *account;	   /* its count over its life, in words */
+};
+
+/* A mapped file that a register led to when a trial died. */
+struct touched_file {
+	uint64_t device, inode, realtime_ns;
 };
 
 struct chase {
@@ -44,20 +80,27 @@ struct chase {
 	struct symbols *symbols;
 	struct autopsy *autopsy;
 	struct hook_planner *hooks;
-	uint64_t next; /* position */
-	uint64_t end;  /* no position after this */
-	bool looking;  /* for the first crash */
-	bool guarding; /* heap observer, with watches on what it found damaged */
-	uint64_t guarded_caught;
+	enum stage_kind kind;
+	uint64_t stage, next; /* its first position, and the next */
+	uint64_t used;	      /* of request->trials */
+	uint64_t replayed;    /* of those, found in the case */
+	uint64_t guarded_caught, guarded_max;
+	struct evidence_list guarded; /* what the guards showed, until it is told */
+	struct release release;
+	VEC(struct touched_file) files;
 	bool found;
 	uint64_t found_count; /* crashes seen meanwhile */
 	struct clues first;
 	struct stakeout stakeout;
+	struct scout scout;
+	struct recycler recycler;
 	struct strbuf items; /* of the plan */
 	struct level levels[LEVELS_MAX + 4];
 	unsigned int level_count;
-	uint64_t round_failed, round_watched; /* of this round: failing trials; victim watched */
-	uint64_t key_right, key_tried;
+	/* Of this round: trials, failing ones, victim watched. */
+	uint64_t round_trials, round_failed, round_watched;
+	uint64_t key_right, key_tried; /* failing trials */
+	bool other_way;		       /* to watch them, when this one leads to few victims */
 	unsigned int harmless;
 	size_t heap_findings;
 	/* Of the trial that is being read, until it is known whether it failed. */
@@ -67,12 +110,63 @@ struct chase {
 	int signal;
 	bool pending;
 	double started_s;
+	struct race *race; /* while words are looked at */
 };
+
+/* chase.c */
+void chase_say(struct chase *chase, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+int chase_plan(struct chase *chase, struct err *err); /* of chase->stakeout */
+uint64_t chase_trials_left(const struct chase *chase);
+bool chase_may_go_on(const struct chase *chase);
+void chase_read_crash(struct chase *chase);
+void chase_count(struct chase *chase, bool failed, bool wanted);
+bool chase_enough(struct chase *chase);
+
+/* stage.c: until chase_enough(). */
+bool stage_has_plan(enum stage_kind kind);
+int stage_run(struct chase *chase, enum stage_kind kind, struct err *err);
+
+/* guards.c: what they show becomes evidence, if they show anything (`ret_told`). */
+int guards_instead(struct chase *chase, bool *ret_told, struct err *err);
+/* Only if they show the same writer behind the end of a block, or before its start. */
+int guards_confirm(struct chase *chase, const struct level *level, bool *ret_told, struct err *err);
+/* Could the caught write have run out of another block? */
+bool may_be_overrun(const struct level *level);
+/* The stakeout's bytes, with guards. */
+int watch_damage(struct chase *chase, struct err *err);
+
+/* lead.c: instead of a crash. */
+int lead_follow(struct chase *chase, const struct evidence *evidence, struct err *err);
+bool lead_is_crash(const struct evidence *evidence); /* then its trial is the start */
+void read_lead(struct chase *chase);
+
+/* race.c */
+int race_look(struct chase *chase, struct err *err);
+void read_race(struct chase *chase);
+bool race_enough(const struct chase *chase);
 
 /* sights.c: the trial in chase->name, while its directory is there. */
 void read_failing(struct chase *chase);
 void read_passing(struct chase *chase);
 void read_guarded(struct chase *chase);
+void read_scouted(struct chase *chase);
+
+/* cuts.c: what a crash had to do with mapped files; who cut them, as far as it is known by now. */
+enum cuts_state { CUTS_NONE, CUTS_UNKNOWN, CUTS_KNOWN };
+void cuts_note(struct chase *chase, const struct clues *clues);
+void cuts_settle(struct chase *chase);
+enum cuts_state cuts_state(const struct chase *chase);
+bool cuts_suspected(const struct chase *chase);
+/* Are more crashes worth waiting for, because one of them will tell? */
+bool cuts_wait(const struct chase *chase);
+
+/* release.c: is one of the findings such an object? Then it is staked out. */
+bool release_stake_out(struct chase *chase, const struct heap_report *report);
+void read_release(struct chase *chase);
+/* What was seen of it goes to the evidence about that object. */
+void tell_release(struct chase *chase, struct evidence_list *list);
+bool release_enough(const struct chase *chase);
+void release_deinit(struct release *release);
 
 /* telling.c: a level's sights become a hop and its evidence, and are handed over. */
 void tell_level(struct chase *chase, struct level *level, unsigned int number, enum hop_end end);

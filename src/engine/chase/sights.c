@@ -74,6 +74,7 @@ static void see_race(struct chase *chase, const struct watch_log *log, const str
 		const struct log_hit *hit = caught->hit;
 
 		if (caught->log == in && hit->address == sight->victim.address &&
+		    !(hit->flags & (LOG_HIT_ALONGSIDE | LOG_HIT_IMPRECISE)) &&
 		    hit->tid != result->last->hit->tid &&
 		    hit->number != result->last->hit->number &&
 		    llabs((int64_t)(hit->time_ns - result->last->hit->time_ns)) < (int64_t)NEAR_NS)
@@ -105,6 +106,27 @@ static void see_race(struct chase *chase, const struct watch_log *log, const str
 		sight->race.race->second->old == sight->race.race->second->new;
 }
 
+/* The last write may only have repeated the value: then who brought it is told, too. */
+static void see_repeated(struct chase *chase, const struct watch_log *log, struct event_log *in,
+			 const struct sight *sight, const struct stake_result *result)
+{
+	const struct caught *brought;
+	struct evidence e;
+	struct writer writer;
+
+	if (!result->exact || sight->write.write->old != sight->write.write->new)
+		return;
+	brought = stakeout_brought(log, in, &sight->victim, result);
+	if (!brought)
+		return;
+	e = evidence_new(EVIDENCE_WRITE, sight->trial, true);
+	caught_tell(brought, caught_decode(brought, &writer) == 0 ? &writer : NULL, chase->symbols,
+		    e.write);
+	home_deinit(&e.write->home);
+	home_copy(&e.write->home, &sight->write.write->home);
+	VEC_PUSH(&chase->ret->evidence.list, e);
+}
+
 static void see_level(struct chase *chase, struct clues *clues, const struct watch_log *log,
 		      struct event_log *in, const struct stake *stake,
 		      const struct trail_step *step)
@@ -116,6 +138,9 @@ static void see_level(struct chase *chase, struct clues *clues, const struct wat
 					   .len = step->width } };
 	struct stake_result result;
 
+	/* The object was handed out anew since: to malloc it is the same block. */
+	if (chase->recycler.found)
+		sight.victim.id = 0;
 	(void)log_watch_row(&in->reader, 0, &sight.row);
 	stakeout_look(log, in, &sight.victim, &result);
 	sight.watched = result.watched;
@@ -129,34 +154,69 @@ static void see_level(struct chase *chase, struct clues *clues, const struct wat
 	if (result.caught) {
 		sight.write = evidence_new(EVIDENCE_WRITE, clues->trial, true);
 		stakeout_tell(&result, &sight.victim, in, chase->symbols, sight.write.write,
-			      &sight.source_key);
+			      &sight.source);
 		/* Named as the crash names it: the same in all trials. */
 		home_deinit(&sight.write.write->home);
 		home_copy(&sight.write.write->home, &step->home);
+		if (chase->recycler.found &&
+		    stakeout_through_freed_object(&result, sight.write.write)) {
+			sight.write.write->flags |= WRITE_FREE_INFERRED;
+			sight.write.note = mem_strdup(chase->recycler.words);
+		}
+		see_repeated(chase, log, in, &sight, &result);
 		see_race(chase, log, in, &sight, &result);
 	}
 	see_target(chase, clues, step, &result, &sight);
-	if (stake->by == STAKE_KEY) {
-		chase->key_tried++;
-		chase->key_right += sight.watched;
-	}
+	/* A pointer to the live block that the next home is in did what it should. */
+	sight.healthy = stake->level > 0 && !sight.stale && step->to.id != 0 &&
+			step->to.state == LOG_BLOCK_LIVE && step->to.relation == LOG_INSIDE &&
+			step->to_former.id == 0;
+	sight.by_key = stake->by == STAKE_KEY;
+	sight.same_block = sight.by_key && sight.watched &&
+			   step->in.size == chase->first.trail.steps.items[stake->level].in.size;
 	VEC_PUSH(&chase->levels[stake->level].sights, sight);
+}
+
+/* Was the source given another value after the copy was made? By the thread that had put the copied
+ * one there, out of what it found: then that was half of its value. */
+static void see_replaced(struct chase *chase, const struct watch_log *log, struct event_log *in,
+			 struct write_seen *copy, const struct sight *source)
+{
+	struct evidence e;
+	struct stake_result result;
+	struct victim place = { .address = source->victim.address, .len = source->victim.len };
+	struct source_place unused = { 0 };
+	const struct write_seen *put = source->write.write;
+
+	if (copy->when_ns == 0 ||
+	    !stakeout_next_write(log, in, place.address, copy->when_ns, &result))
+		return;
+	e = evidence_new(EVIDENCE_WRITE, source->trial, true);
+	stakeout_tell(&result, &place, in, chase->symbols, e.write, &unused);
+	e.write->flags &= ~(unsigned int)(WRITE_LAST | WRITE_FOUND);
+	home_deinit(&e.write->home);
+	home_copy(&e.write->home, &source->home);
+	if (put && e.write->tid == put->tid && copy->tid != put->tid &&
+	    (e.write->flags & WRITE_UPDATE))
+		copy->source_state = SOURCE_TORN;
+	VEC_PUSH(&chase->ret->evidence.list, e);
 }
 
 /* The source of a copy, in the same trial: the latest write there before the copy. */
 static void see_source(struct chase *chase, struct clues *clues, const struct watch_log *log,
 		       struct event_log *in, const struct stake *stake)
 {
-	struct level *above = &chase->levels[stake->level - 1];
-	const struct sight *copy = NULL;
+	struct sight *copy = NULL;
 	struct stake_result result;
 	struct sight sight = { .trial = clues->trial };
 
-	VEC_FOREACH (&above->sights, s)
-		if (s->trial == clues->trial && s->write.write &&
-		    (s->write.write->flags & WRITE_COPIED))
-			copy = s;
-	if (!copy || !home_same(&copy->write.write->source, &stake->home))
+	for (unsigned int i = 0; i < stake->level; i++)
+		VEC_FOREACH (&chase->levels[i].sights, s)
+			if (s->trial == clues->trial && s->write.write &&
+			    (s->write.write->flags & WRITE_COPIED) &&
+			    home_same(&s->write.write->source, &stake->home))
+				copy = s;
+	if (!copy)
 		return;
 	sight.victim = (struct victim){ .address = copy->write.write->source.address,
 					.value = copy->write.write->new,
@@ -171,10 +231,12 @@ static void see_source(struct chase *chase, struct clues *clues, const struct wa
 	if (result.caught) {
 		sight.write = evidence_new(EVIDENCE_WRITE, clues->trial, true);
 		stakeout_tell(&result, &sight.victim, in, chase->symbols, sight.write.write,
-			      &sight.source_key);
+			      &sight.source);
 		home_deinit(&sight.write.write->home);
 		home_copy(&sight.write.write->home, &sight.home);
+		see_repeated(chase, log, in, &sight, &result);
 	}
+	see_replaced(chase, log, in, copy->write.write, &sight);
 	VEC_PUSH(&chase->levels[stake->level].sights, sight);
 }
 
@@ -209,9 +271,126 @@ static void see_harmless(struct chase *chase, const struct watch_log *log, uint6
 	}
 }
 
+/* ---- two objects at one place -------------------------------------------------------------------
+ */
+
+static const struct sight *sight_of(const struct chase *chase, unsigned int level, uint64_t trial)
+{
+	VEC_FOREACH (&chase->levels[level].sights, sight)
+		if (sight->trial == trial)
+			return sight;
+	return NULL;
+}
+
+/* The last two objects that were watched at an address. */
+static bool last_two(const struct event_log *in, uint64_t address, struct log_watched *ret_first,
+		     struct log_watched *ret_second)
+{
+	ret_first->number = ret_second->number = 0;
+	for (uint32_t i = 0; i < LOG_WATCHED; i++) {
+		struct log_watched row;
+
+		if (!log_watched(&in->reader, i, &row) || row.address != address)
+			continue;
+		if (row.number > ret_second->number) {
+			*ret_first = *ret_second;
+			*ret_second = row;
+		} else if (row.number > ret_first->number) {
+			*ret_first = row;
+		}
+	}
+	return ret_first->number != 0 && ret_first->id != 0 && ret_second->id != 0 &&
+	       ret_first->id != ret_second->id;
+}
+
+/* Was this write the first that the object got, as far as hits tell? */
+static bool is_first(const struct watch_log *log, const struct event_log *in,
+		     const struct log_watched *object, const struct sight *sight)
+{
+	bool found = false;
+
+	VEC_FOREACH (&log->hits, caught) {
+		const struct log_hit *hit = caught->hit;
+
+		if (caught->log != in || hit->watched != object->number ||
+		    (hit->flags & LOG_HIT_ALONGSIDE))
+			continue;
+		if (!found && watched_word(hit->new, hit->bytes) != sight->victim.value)
+			return false;
+		found = true;
+	}
+	return found;
+}
+
+/* Does a home hold what its own block was given when it was made? */
+static bool as_it_was_made(const struct sight *sight)
+{
+	const struct write_seen *write = sight ? sight->write.write : NULL;
+
+	if (!sight || !sight->watched || sight->stale)
+		return false;
+	return !write ? sight->since_birth : sight->since_birth && write->old == write->new;
+}
+
+/* The object at this address is another one than before, it got the field's value when it was made,
+ * and what that leads to is as it was made, too: nobody spoiled anything there, and the difference to
+ * what was seen at this address before is none. */
+static void see_instances(struct chase *chase, const struct clues *clues,
+			  const struct watch_log *log, struct event_log *in,
+			  const struct stake *stake)
+{
+	struct log_watched first, second;
+	const struct sight *found = sight_of(chase, stake->level, clues->trial);
+	struct conflation_seen *seen;
+	struct evidence e;
+
+	if (!found || !found->write.write ||
+	    !last_two(in, found->victim.address, &first, &second) ||
+	    first.last_value == found->victim.value || !is_first(log, in, &second, found))
+		return;
+	found->write.write->flags |= WRITE_FIRST;
+	if (stake->level == 0)
+		return;
+	for (unsigned int i = 0; i < stake->level; i++)
+		if (!as_it_was_made(sight_of(chase, i, clues->trial)))
+			return;
+	e = evidence_new(EVIDENCE_CONFLATION, clues->trial, true);
+	e.note = mem_strdup(chase->recycler.words);
+	seen = e.conflation;
+	seen->address = second.start;
+	seen->offset = (int64_t)(second.address - second.start);
+	seen->first_id = first.id;
+	seen->second_id = second.id;
+	seen->first_key = event_log_key(in, &first.key, 0);
+	seen->second_key = event_log_key(in, &second.key, 0);
+	seen->first_value = first.last_value;
+	seen->second_value = found->victim.value;
+	seen->value_len = found->victim.len;
+	seen->first = caught_block(in, &first.key, first.id, first.start, first.size,
+				   chase->symbols);
+	seen->second = caught_block(in, &second.key, second.id, second.start, second.size,
+				    chase->symbols);
+	seen->watched = true;
+	VEC_PUSH(&chase->ret->evidence.list, e);
+}
+
+/* Per trial: did a key lead to the block that was hit? */
+static void count_keys(struct chase *chase, uint64_t trial)
+{
+	bool tried = false, right = false;
+
+	for (unsigned int i = 0; i < LEVELS_MAX; i++)
+		VEC_FOREACH (&chase->levels[i].sights, sight) {
+			tried |= sight->trial == trial && sight->by_key;
+			right |= sight->trial == trial && sight->same_block;
+		}
+	chase->key_tried += tried;
+	chase->key_right += right;
+}
+
 void read_failing(struct chase *chase)
 {
-	AUTO(clues_deinit) struct clues clues = { 0 };
+	AUTO(clues_deinit) struct clues clues = { .whole_blocks = chase->recycler.found };
 	struct watch_log log = { 0 };
 	int trials = case_trials_dir(chase->runner.cs);
 	bool watched = false;
@@ -235,12 +414,22 @@ void read_failing(struct chase *chase)
 		else if (stake->level >= LEVELS_MAX)
 			see_source(chase, &clues, &log, in, stake);
 	}
+	for (size_t i = 0; i < chase->stakeout.list.count; i++) {
+		const struct stake *stake = &chase->stakeout.list.items[i];
+		struct event_log *in = same_log(&log, clues.scene.log);
+
+		if (in && stake->by == STAKE_RESULT)
+			see_instances(chase, &clues, &log, in, stake);
+	}
+	count_keys(chase, clues.trial);
 	for (unsigned int i = 0; i < LEVELS_MAX; i++)
 		VEC_FOREACH (&chase->levels[i].sights, sight)
 			watched |= sight->trial == clues.trial && sight->watched &&
-				   (sight->write.write || sight->stale || sight->since_birth);
+				   ((sight->write.write && !sight->healthy) || sight->stale ||
+				    sight->since_birth);
 	chase->round_watched += watched;
 	see_harmless(chase, &log, chase->number, true, &clues);
+	cuts_note(chase, &clues);
 	clues_tell(&clues, chase->symbols, &chase->report, &chase->ret->evidence);
 	watch_log_deinit(&log);
 }
@@ -253,6 +442,15 @@ void read_passing(struct chase *chase)
 	    watch_log_open(case_trials_dir(chase->runner.cs), chase->name, &log, NULL) == 0)
 		see_harmless(chase, &log, chase->number, false, NULL);
 	watch_log_deinit(&log);
+}
+
+void read_scouted(struct chase *chase)
+{
+	AUTO(event_logs_deinit) struct event_logs logs = { 0 };
+
+	if (!chase->recycler.found &&
+	    event_logs_open(case_trials_dir(chase->runner.cs), chase->name, &logs, NULL) == 0)
+		scout_read(&chase->scout, &logs, &chase->recycler);
 }
 
 /* ---- what the heap observer found ---------------------------------------------------------------
@@ -291,7 +489,7 @@ void read_guarded(struct chase *chase)
 			home_deinit(&e.write->home);
 			home_copy(&e.write->home, &chase->stakeout.list.items[i].home);
 			e.write->flags |= WRITE_LAST | WRITE_FOUND;
-			VEC_PUSH(&chase->ret->evidence.list, e);
+			VEC_PUSH(&chase->guarded.list, e);
 		}
 	}
 	chase->guarded_caught += any;

@@ -64,7 +64,7 @@ bool stakeout_add_step(struct stakeout *stakeout, const struct scene *scene,
 			       .offset = step->home.offset };
 	bool placed = false;
 
-	if (by == STAKE_KEY)
+	if (by == STAKE_KEY || by == STAKE_CONTEXT)
 		placed = step->home.kind == HOME_BLOCK && step->in.key.stack_hash != 0;
 	if (by == STAKE_GLOBAL && step->home.kind == HOME_GLOBAL && step->home.module)
 		placed = place_in(&stake, module_called(scene->log, step->home.module),
@@ -87,26 +87,56 @@ bool stakeout_add_step(struct stakeout *stakeout, const struct scene *scene,
 	return true;
 }
 
-bool stakeout_add_source(struct stakeout *stakeout, struct event_log *log,
-			 const struct write_seen *write, const struct block_key *key,
-			 unsigned int level)
+bool stakeout_add_source(struct stakeout *stakeout, const struct write_seen *write,
+			 const struct source_place *place, unsigned int level)
 {
 	const struct home *source = &write->source;
 	struct stake stake = { .level = level,
-			       .key = *key,
+			       .key = place->key,
 			       .bytes = bytes_of(source->len),
-			       .offset = source->offset };
+			       .offset = source->offset,
+			       .identity = place->identity,
+			       .address = place->address };
 
 	if (stakeout->list.count == PLAN_WATCHES_MAX)
 		return false;
-	if (source->kind == HOME_BLOCK && key->stack_hash != 0)
+	if (source->kind == HOME_BLOCK && place->key.stack_hash != 0)
 		stake.by = STAKE_KEY;
-	else if (source->kind == HOME_GLOBAL && source->module &&
-		 place_in(&stake, module_called(log, source->module), source->address))
+	else if (source->kind == HOME_GLOBAL && place->identity != 0)
 		stake.by = STAKE_GLOBAL;
 	else
 		return false;
 	home_copy(&stake.home, source);
+	VEC_PUSH(&stakeout->list, stake);
+	return true;
+}
+
+bool stakeout_add_global(struct stakeout *stakeout, const struct event_log *log,
+			 const struct home *home)
+{
+	struct stake stake = { .by = STAKE_GLOBAL, .bytes = bytes_of(home->len) };
+
+	if (stakeout->list.count == PLAN_WATCHES_MAX || !home->module ||
+	    !place_in(&stake, module_called(log, home->module), home->address))
+		return false;
+	home_copy(&stake.home, home);
+	VEC_PUSH(&stakeout->list, stake);
+	return true;
+}
+
+bool stakeout_add_result(struct stakeout *stakeout, const struct trail_step *step,
+			 unsigned int level, const char *function)
+{
+	struct stake stake = { .by = STAKE_RESULT,
+			       .level = level,
+			       .key = step->in.key,
+			       .bytes = bytes_of(step->width),
+			       .offset = step->home.offset };
+
+	if (stakeout->list.count == PLAN_WATCHES_MAX)
+		return false;
+	stake.module = mem_strdup(function);
+	home_copy(&stake.home, &step->home);
 	VEC_PUSH(&stakeout->list, stake);
 	return true;
 }
@@ -124,19 +154,54 @@ static bool key_parse(const char *text, struct block_key *ret)
 	return hash != 0;
 }
 
+bool stakeout_add_block(struct stakeout *stakeout, const char *key, int64_t offset, uint32_t bytes)
+{
+	struct stake stake = { .by = STAKE_KEY, .offset = offset, .bytes = bytes_of(bytes) };
+
+	if (stakeout->list.count == PLAN_WATCHES_MAX || !key_parse(key, &stake.key))
+		return false;
+	stake.home = (struct home){
+		.kind = HOME_BLOCK, .key = mem_strdup(key), .offset = offset, .len = stake.bytes
+	};
+	VEC_PUSH(&stakeout->list, stake);
+	return true;
+}
+
+bool stakeout_add_near(struct stakeout *stakeout, const struct scene *scene,
+		       const struct trail_step *step, int64_t distance)
+{
+	struct stake *stake;
+
+	if (!stakeout_add_step(stakeout, scene, step, 0, STAKE_GLOBAL, 0))
+		return false;
+	stake = &stakeout->list.items[stakeout->list.count - 1];
+	stake->bytes = WATCHED_MAX;
+	stake->address = (stake->address & ~(uint64_t)(WATCHED_MAX - 1)) + (uint64_t)distance;
+	stake->home.offset = (stake->home.offset & ~(int64_t)(WATCHED_MAX - 1)) + distance;
+	stake->home.len = WATCHED_MAX;
+	return true;
+}
+
 bool stakeout_add_damage(struct stakeout *stakeout, const struct heap_finding *finding)
 {
-	struct stake stake = { .by = STAKE_KEY,
-			       .offset = finding->offset,
-			       .bytes = bytes_of(finding->length),
-			       .after_free = finding->kind == HEAP_WRITE_AFTER_FREE };
-
-	if (stakeout->list.count == PLAN_WATCHES_MAX || !key_parse(finding->key, &stake.key))
+	if (!stakeout_add_block(stakeout, finding->key, finding->offset, bytes_of(finding->length)))
 		return false;
-	stake.home = (struct home){ .kind = HOME_BLOCK,
-				    .key = mem_strdup(finding->key),
-				    .offset = finding->offset,
-				    .len = stake.bytes };
+	stakeout->list.items[stakeout->list.count - 1].after_free =
+		finding->kind == HEAP_WRITE_AFTER_FREE;
+	return true;
+}
+
+bool stakeout_add_count(struct stakeout *stakeout, const char *key, int64_t offset)
+{
+	struct stake stake = {
+		.by = STAKE_KEY, .offset = offset, .bytes = WATCHED_MAX, .count = true
+	};
+
+	if (stakeout->list.count == PLAN_WATCHES_MAX || !key_parse(key, &stake.key))
+		return false;
+	stake.home = (struct home){
+		.kind = HOME_BLOCK, .key = mem_strdup(key), .offset = offset, .len = stake.bytes
+	};
 	VEC_PUSH(&stakeout->list, stake);
 	return true;
 }
@@ -148,9 +213,13 @@ static int plan_hook(struct stake *stake, struct hook_planner *planner, uint32_t
 		     struct strbuf *items, struct err *err)
 {
 	AUTO(mem_freep)
-	char *function = mem_printf("%s+0x%" PRIx64, stake->module, stake->address);
+	char *function = stake->by == STAKE_RESULT
+				 ? mem_strdup(stake->module)
+				 : mem_printf("%s+0x%" PRIx64, stake->module, stake->address);
 
-	return hook_plan_watch(planner, function, (int)stake->argument, number, items, err);
+	return hook_plan_watch(planner, function,
+			       stake->by == STAKE_RESULT ? -1 : (int)stake->argument, number, items,
+			       err);
 }
 
 int stakeout_plan(struct stakeout *stakeout, struct hook_planner *planner, struct strbuf *items,
@@ -158,7 +227,9 @@ int stakeout_plan(struct stakeout *stakeout, struct hook_planner *planner, struc
 {
 	static const uint32_t kinds[] = { [STAKE_KEY] = PLAN_WATCH_KEY,
 					  [STAKE_ARGUMENT] = PLAN_WATCH_HOOK,
-					  [STAKE_GLOBAL] = PLAN_WATCH_GLOBAL };
+					  [STAKE_RESULT] = PLAN_WATCH_HOOK,
+					  [STAKE_GLOBAL] = PLAN_WATCH_GLOBAL,
+					  [STAKE_CONTEXT] = PLAN_WATCH_KEY };
 
 	for (size_t i = 0; i < stakeout->list.count; i++) {
 		struct stake *stake = &stakeout->list.items[i];
@@ -168,14 +239,18 @@ int stakeout_plan(struct stakeout *stakeout, struct hook_planner *planner, struc
 			.bytes = stake->bytes,
 			.offset = stake->offset,
 			.key = stake->key,
-			.flags = stake->after_free ? PLAN_WATCH_AFTER_FREE : 0,
+			.flags = (stake->after_free ? PLAN_WATCH_AFTER_FREE : 0) |
+				 (stake->reads ? PLAN_WATCH_READS : 0) |
+				 (stake->count ? PLAN_WATCH_COUNT : 0) |
+				 (stake->by == STAKE_CONTEXT ? PLAN_WATCH_ANY_LANE : 0),
+			.ordinal_reach = stake->by == STAKE_CONTEXT ? UINT32_MAX : 0,
 			.policy = stake->by == STAKE_KEY ? PLAN_WATCH_OLDEST : PLAN_WATCH_NEWEST
 		};
 		struct plan_range range = { .identity = stake->identity,
 					    .address = stake->address,
 					    .bytes = stake->bytes };
 
-		if (stake->by == STAKE_ARGUMENT && !stake->refused &&
+		if ((stake->by == STAKE_ARGUMENT || stake->by == STAKE_RESULT) && !stake->refused &&
 		    plan_hook(stake, planner, (uint32_t)i, items, err) < 0)
 			stake->refused = true;
 		if (stake->by == STAKE_GLOBAL) {
@@ -288,6 +363,64 @@ void stakeout_look(const struct watch_log *log, struct event_log *in, const stru
 	ret->watched |= ret->caught;
 }
 
+const struct caught *stakeout_brought(const struct watch_log *log, struct event_log *in,
+				      const struct victim *victim,
+				      const struct stake_result *result)
+{
+	const struct caught *found = NULL;
+
+	VEC_FOREACH (&log->hits, caught) {
+		const struct log_hit *hit = caught->hit;
+
+		if (caught->log == in && hit->address == victim->address &&
+		    !(hit->flags & (LOG_HIT_ALONGSIDE | LOG_HIT_IMPRECISE)) &&
+		    hit->number < result->last->hit->number &&
+		    memcmp(hit->old, hit->new, sizeof(hit->new)) != 0 &&
+		    low_bytes(watched_word(hit->new, hit->bytes), victim->len) ==
+			    low_bytes(victim->value, victim->len))
+			found = caught;
+	}
+	return found;
+}
+
+bool stakeout_through_freed_object(const struct stake_result *result,
+				   const struct write_seen *write)
+{
+	const struct log_hit *hit = result->last->hit;
+
+	if (!write->base || write->base->state != BLOCK_FREED)
+		return false;
+	for (size_t i = 0; i < LOG_HIT_OWNERS && hit->owners[i].greg != 255; i++)
+		if (hit->owners[i].space != 0 && hit->owners[i].id == write->base->id)
+			return true;
+	return false;
+}
+
+bool stakeout_next_write(const struct watch_log *log, struct event_log *in, uint64_t address,
+			 uint64_t after_ns, struct stake_result *ret)
+{
+	uint64_t after = after_ns + in->reader.header.start_monotonic_ns;
+
+	*ret = (struct stake_result){ .watched = true };
+	VEC_FOREACH (&log->hits, caught) {
+		const struct log_hit *hit = caught->hit;
+
+		if (caught->log == in && hit->address == address && hit->time_ns > after &&
+		    !(hit->flags & (LOG_HIT_ALONGSIDE | LOG_HIT_IMPRECISE)) &&
+		    memcmp(hit->old, hit->new, sizeof(hit->new)) != 0 &&
+		    (!ret->last || hit->time_ns < ret->last->hit->time_ns))
+			ret->last = caught;
+	}
+	ret->caught = ret->exact = ret->last != NULL;
+	/* The ring may have lost it; what was last there is kept in short. */
+	if (ret->caught || !log_last(&in->reader, address, &ret->brief) ||
+	    ret->brief.time_ns <= after || ret->brief.old_word == ret->brief.new_word)
+		return ret->caught;
+	ret->last = find_rip(log, in, ret->brief.rip);
+	ret->caught = ret->last != NULL;
+	return ret->caught;
+}
+
 /* ---- where the value came from -----------------------------------------------------------------
  */
 
@@ -306,7 +439,7 @@ static const struct log_hit_owner *owner_of(const struct log_hit *hit, uint64_t 
 }
 
 static void name_source(const struct caught *caught, uint64_t address, struct symbols *symbols,
-			struct home *ret, struct block_key *ret_key)
+			struct home *ret, struct source_place *ret_place)
 {
 	const struct log_hit_owner *owner = owner_of(caught->hit, address);
 	struct event_log *log = caught->log;
@@ -317,12 +450,12 @@ static void name_source(const struct caught *caught, uint64_t address, struct sy
 	ret->address = address;
 	if (owner) {
 		if (log_context_row(&log->reader, owner->context, &row))
-			*ret_key = (struct block_key){ .stack_hash = row.stack_hash,
-						       .lane = row.lane,
-						       .ordinal = owner->ordinal };
+			ret_place->key = (struct block_key){ .stack_hash = row.stack_hash,
+							     .lane = row.lane,
+							     .ordinal = owner->ordinal };
 		ret->kind = HOME_BLOCK;
 		ret->block_id = owner->id;
-		ret->key = event_log_key(log, ret_key, owner->context);
+		ret->key = event_log_key(log, &ret_place->key, owner->context);
 		ret->offset = (int64_t)(address - owner->start);
 		return;
 	}
@@ -343,6 +476,9 @@ static void name_source(const struct caught *caught, uint64_t address, struct sy
 		ret->name = name;
 		ret->module = mem_strdup(module->path);
 		ret->offset = (int64_t)offset;
+		ret_place->identity =
+			wire_module_identity(module->build_id, module->build_id_len, module->path);
+		ret_place->address = address - module->bias;
 	}
 }
 
@@ -368,7 +504,8 @@ static bool load_address(const struct trap *trap, const struct origin *load, uin
 
 /* Was the stored value only copied from elsewhere? */
 static void tell_source(const struct caught *caught, const struct writer *writer,
-			struct symbols *symbols, struct write_seen *ret, struct block_key *ret_key)
+			struct symbols *symbols, struct write_seen *ret,
+			struct source_place *ret_place)
 {
 	const struct log_hit *hit = caught->hit;
 	const struct arch *arch = arch_native();
@@ -409,7 +546,7 @@ static void tell_source(const struct caught *caught, const struct writer *writer
 		    address != hit->address) {
 			ret->flags |= WRITE_COPIED;
 			ret->source.len = origin.width;
-			name_source(caught, address, symbols, &ret->source, ret_key);
+			name_source(caught, address, symbols, &ret->source, ret_place);
 		}
 	}
 	machine_frames_free(&frame, 1);
@@ -417,7 +554,7 @@ static void tell_source(const struct caught *caught, const struct writer *writer
 
 void stakeout_tell(const struct stake_result *result, const struct victim *victim,
 		   struct event_log *log, struct symbols *symbols, struct write_seen *ret,
-		   struct block_key *ret_source_key)
+		   struct source_place *ret_source)
 {
 	struct writer writer;
 	bool decoded = caught_decode(result->last, &writer) == 0;
@@ -440,7 +577,7 @@ void stakeout_tell(const struct stake_result *result, const struct victim *victi
 		ret->flags |= WRITE_FOUND;
 	if (!decoded || writer.system_call)
 		return;
-	tell_source(result->last, &writer, symbols, ret, ret_source_key);
+	tell_source(result->last, &writer, symbols, ret, ret_source);
 	/* Of another write by the same instruction: a global is the same one each time. */
 	if (!result->exact && (ret->flags & WRITE_COPIED) && ret->source.kind != HOME_GLOBAL) {
 		ret->flags &= ~(unsigned int)WRITE_COPIED;

@@ -13,7 +13,9 @@
 enum stake_by {
 	STAKE_KEY,	/* the block with the same key */
 	STAKE_ARGUMENT, /* what a function is given: the newest of them */
+	STAKE_RESULT,	/* what a function returns: the newest of them */
 	STAKE_GLOBAL,
+	STAKE_CONTEXT, /* blocks of the same context, by whichever thread: the newest of them */
 };
 
 struct stake {
@@ -23,11 +25,13 @@ struct stake {
 	struct block_key key;
 	uint32_t bytes;
 	uint64_t identity, address; /* of the module, and in its file: global or function */
-	char *module;		    /* path */
+	char *module;		    /* path; STAKE_RESULT: the function, as a hook names it */
 	unsigned int argument;
 	int64_t offset;	 /* from the block's or object's start */
 	bool refused;	 /* the function cannot be hooked */
 	bool after_free; /* the watch goes on when the block is freed */
+	bool reads;	 /* they are caught, too */
+	bool count;	 /* it counts references: the last one is kept */
 };
 
 struct stakeout {
@@ -42,13 +46,37 @@ bool stakeout_add_step(struct stakeout *stakeout, const struct scene *scene,
 		       const struct trail_step *step, unsigned int level, enum stake_by by,
 		       size_t handle);
 
+/* Where a copied value came from, in terms that hold in the next run, too: a block's key, or a
+ * place in a module's file. What it is called stands in write_seen.source. */
+struct source_place {
+	struct block_key key;
+	uint64_t identity, address; /* identity 0: in no module */
+};
+
 /* Adds one for the home that a caught write copied its value from. */
-bool stakeout_add_source(struct stakeout *stakeout, struct event_log *log,
-			 const struct write_seen *write, const struct block_key *key,
-			 unsigned int level);
+bool stakeout_add_source(struct stakeout *stakeout, const struct write_seen *write,
+			 const struct source_place *place, unsigned int level);
+
+/* Adds one for a global, as the trial with this log had it in memory. */
+bool stakeout_add_global(struct stakeout *stakeout, const struct event_log *log,
+			 const struct home *home);
+
+/* Adds one for a step of the trail whose block is an object that this function hands out. */
+bool stakeout_add_result(struct stakeout *stakeout, const struct trail_step *step,
+			 unsigned int level, const char *function);
 
 /* Adds one for bytes that the heap observer found damaged; false when their block has no key. */
 bool stakeout_add_damage(struct stakeout *stakeout, const struct heap_finding *finding);
+
+/* Adds some bytes of a block, by its key as text; false when that is none. */
+bool stakeout_add_block(struct stakeout *stakeout, const char *key, int64_t offset, uint32_t bytes);
+
+/* Adds the word so many bytes from a global that the trail read. */
+bool stakeout_add_near(struct stakeout *stakeout, const struct scene *scene,
+		       const struct trail_step *step, int64_t distance);
+
+/* Adds one for a word of the block with this key that counts references; false: no such key. */
+bool stakeout_add_count(struct stakeout *stakeout, const char *key, int64_t offset);
 
 /* Appends the items of the plan. Stakes whose function cannot be hooked are marked. */
 int stakeout_plan(struct stakeout *stakeout, struct hook_planner *planner, struct strbuf *items,
@@ -75,7 +103,23 @@ struct stake_result {
 void stakeout_look(const struct watch_log *log, struct event_log *in, const struct victim *victim,
 		   struct stake_result *ret);
 
+/* The first write known to have changed the place after `after_ns` (since the process began);
+ * false: none is known. */
+bool stakeout_next_write(const struct watch_log *log, struct event_log *in, uint64_t address,
+			 uint64_t after_ns, struct stake_result *ret);
+
+/* Where the write that was caught only repeated what was there: the latest one before it that
+ * brought the value; NULL: none is known. */
+const struct caught *stakeout_brought(const struct watch_log *log, struct event_log *in,
+				      const struct victim *victim,
+				      const struct stake_result *result);
+
+/* Did the store go through a pointer to an object of a hooked allocator that had been given back?
+ */
+bool stakeout_through_freed_object(const struct stake_result *result,
+				   const struct write_seen *write);
+
 /* The write as evidence has it. */
 void stakeout_tell(const struct stake_result *result, const struct victim *victim,
 		   struct event_log *log, struct symbols *symbols, struct write_seen *ret,
-		   struct block_key *ret_source_key);
+		   struct source_place *ret_source);

@@ -58,7 +58,8 @@ static void find_block(const struct scene *scene, uint64_t address, struct log_b
 		struct log_block *to;
 
 		if (item.head.type != LOG_BLOCK || !log_payload(&item, &block, sizeof(block)) ||
-		    block.relation == LOG_BEYOND || !covers(&block, address))
+		    block.relation == LOG_BEYOND || !covers(&block, address) ||
+		    (scene->whole_blocks && block.api == LOG_API_HOOKED))
 			continue;
 		if (block.relation == LOG_FORMER) {
 			/* The one that was freed last. */
@@ -73,6 +74,18 @@ static void find_block(const struct scene *scene, uint64_t address, struct log_b
 	}
 }
 
+static bool find_former(const struct scene *scene, const struct log_block *now,
+			struct log_block *ret)
+{
+	struct log_block former = { 0 };
+
+	if (!block_former(scene->log, now, &former) ||
+	    (scene->whole_blocks && former.api == LOG_API_HOOKED))
+		return false;
+	*ret = former;
+	return true;
+}
+
 static void find_pointed(const struct scene *scene, uint64_t value, struct log_block *ret,
 			 struct log_block *ret_former)
 {
@@ -80,7 +93,7 @@ static void find_pointed(const struct scene *scene, uint64_t value, struct log_b
 	if (ret->id == 0 || ret->state != LOG_BLOCK_LIVE || ret_former->id != 0)
 		return;
 	ret->value = value;
-	(void)block_former(scene->log, ret, ret_former);
+	(void)find_former(scene, ret, ret_former);
 }
 
 bool trail_is_dangling(const struct log_block *to, const struct log_block *former)
@@ -135,7 +148,7 @@ static void name_home(const struct reader *reader, uint64_t address, struct trai
 		find_block(reader->scene, address, &step->in, &former);
 	if (step->in.id != 0) {
 		step->in.value = address;
-		step->in_former = block_former(reader->scene->log, &step->in, &former);
+		step->in_former = find_former(reader->scene, &step->in, &former);
 	}
 	home->address = address;
 	home->len = step->width;
@@ -473,10 +486,13 @@ static bool same_field(const struct trail_step *step, const struct log_value *va
 	       (int64_t)(value->where - value->start) == step->home.offset;
 }
 
-static void add_found(struct reader *reader, const struct log_value *found, size_t at)
+static void add_found(struct reader *reader, const struct log_value *found, size_t at,
+		      bool by_field)
 {
 	struct trail_step step = { .value = found->value,
 				   .width = 8,
+				   .by_value = true,
+				   .by_field = by_field,
 				   .instruction = mem_strdup("(found by its value)") };
 
 	step.in = (struct log_block){ .id = found->id,
@@ -485,6 +501,7 @@ static void add_found(struct reader *reader, const struct log_value *found, size
 				      .context = found->context,
 				      .state = LOG_BLOCK_LIVE,
 				      .relation = LOG_INSIDE,
+				      .api = (uint8_t)found->api,
 				      .key = found->key };
 	name_home(reader, found->where, &step);
 	find_handles(reader, 0, &step);
@@ -533,7 +550,7 @@ static void take_found(struct reader *reader)
 		step_deinit(step);
 	reader->ret->steps.count = 0;
 	for (size_t i = 0; i < count; i++)
-		add_found(reader, &found[i], i);
+		add_found(reader, &found[i], i, by_field);
 }
 
 int trail_read(const struct scene *scene, struct symbols *symbols, struct trail *ret,

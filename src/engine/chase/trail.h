@@ -27,6 +27,8 @@ struct trail_step {
 	unsigned int width; /* of the load */
 	char *instruction;  /* the load */
 	unsigned int frame; /* which physical frame it is in */
+	bool by_value;	    /* not by the code: the bad value was found standing there */
+	bool by_field;	    /* and it is the field that the code speaks of, of another block */
 	bool in_former;	    /* another block had the place of the one that `home` is in before */
 	bool doubtful;	    /* a jump leads in between, or the value was changed on the way */
 	/* The block that `home` is in, and the block that `value` points into; id 0: none. */

@@ -18,7 +18,7 @@
 static const struct probe probes[] = {
 	{ "watch-perf", "hardware watchpoints by perf",
 	  "no writer can be caught at native speed; redhand falls back to ptrace watchpoints, then "
-	  "to protection keys, then to canaries",
+	  "to canaries",
 	  probe_perf_store, SECONDS(5) },
 	{ "watch-perf-slots", "number of watchpoints",
 	  "fewer places can be watched in one run, so it takes more runs", probe_perf_slots,
@@ -32,9 +32,11 @@ static const struct probe probes[] = {
 	{ "watch-ptrace", "hardware watchpoints by ptrace",
 	  "no fallback where perf is forbidden, and none for static programs", probe_ptrace_watch,
 	  SECONDS(5) },
-	{ "protection-keys", "memory protection keys",
-	  "whole blocks cannot be watched, only as many words as there are watchpoints", probe_pkey,
+	{ "watch-pages", "watched pages",
+	  "not more objects can be watched at once than there are watchpoints", probe_pages,
 	  SECONDS(5) },
+	{ "protection-keys", "memory protection keys",
+	  "nothing: watched pages do without them", probe_pkey, SECONDS(5) },
 	{ "perf-event-paranoid", "kernel.perf_event_paranoid",
 	  "writes that the kernel makes for the program cannot be watched", probe_perf_paranoid,
 	  SECONDS(5) },
@@ -125,7 +127,7 @@ static char *name_watchers(const struct finding_list *machine)
 	} ways[] = {
 		{ "watch-perf", "perf watchpoints" },
 		{ "watch-ptrace", "ptrace watchpoints" },
-		{ "protection-keys", "protection keys" },
+		{ "watch-pages", "watched pages" },
 	};
 	struct strbuf names = { 0 };
 

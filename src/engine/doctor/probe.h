@@ -46,6 +46,9 @@ void probe_perf_counters(struct finding *finding);
 void probe_ptrace_watch(struct finding *finding);
 void probe_ptrace_scope(struct finding *finding);
 
+/* probe_pages.c */
+void probe_pages(struct finding *finding);
+
 /* probe_pkey.c */
 void probe_pkey(struct finding *finding);
 

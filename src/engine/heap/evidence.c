@@ -216,3 +216,36 @@ void heap_evidence(const struct heap_report *report, struct evidence_list *ret)
 	VEC_FOREACH (&report->dangling, dangling)
 		tell_dangling(dangling, ret);
 }
+
+static int store(struct case_store *cs, struct evidence_list *list, uint64_t trial, uint64_t *ret,
+		 struct err *err)
+{
+	int r = 0;
+
+	VEC_FOREACH (&list->list, e) {
+		if (r == 0)
+			r = case_add_evidence(cs, e, err);
+		if (r == 0 && e->trial == trial)
+			*ret = e->id;
+	}
+	evidence_list_deinit(list);
+	*list = (struct evidence_list){ 0 };
+	return r;
+}
+
+int heap_store_evidence(struct case_store *cs, struct heap_report *report, struct err *err)
+{
+	struct evidence_list list = { 0 };
+	uint64_t ignored;
+	int r = 0;
+
+	VEC_FOREACH (&report->findings, finding) {
+		if (r < 0 || finding->continued)
+			continue;
+		tell_finding(report, finding, &list);
+		r = store(cs, &list, finding->trial, &finding->evidence, err);
+	}
+	VEC_FOREACH (&report->dangling, dangling)
+		tell_dangling(dangling, &list);
+	return r == 0 ? store(cs, &list, 0, &ignored, err) : r;
+}

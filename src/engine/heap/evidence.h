@@ -1,5 +1,6 @@
 #pragma once
 
+#include "case/case.h"
 #include "model/evidence.h"
 #include "model/heap.h"
 
@@ -18,3 +19,6 @@
  * to add.
  */
 void heap_evidence(const struct heap_report *report, struct evidence_list *ret);
+
+/* Stores it in the case, and tells each finding its number. */
+int heap_store_evidence(struct case_store *cs, struct heap_report *report, struct err *err);

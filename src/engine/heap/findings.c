@@ -15,6 +15,8 @@ static const char *const apis[] = {
 	[LOG_API_MALLOC] = "malloc",  [LOG_API_ALIGNED] = "an aligned malloc",
 	[LOG_API_NEW] = "new",	      [LOG_API_NEW_ARRAY] = "new[]",
 	[LOG_API_HOOKED] = "its own",
+	[LOG_API_PYTHON_OBJECT] = "PyObject_Malloc",
+	[LOG_API_PYTHON_MEMORY] = "PyMem_Malloc",
 };
 static const char *const freers[] = {
 	[LOG_BY_FREE] = "free",
@@ -76,6 +78,7 @@ static void tell_block(const struct reading *r, const struct log_block *block,
 	ret->address = block->start;
 	ret->live = block->state == LOG_BLOCK_LIVE;
 	ret->allocated_by = named(apis, ARRAY_SIZE(apis), block->api);
+	ret->python = block->api == LOG_API_PYTHON_OBJECT;
 	if (home) {
 		struct log_block own = *block;
 
@@ -349,6 +352,7 @@ void findings_add_crash(const struct heap_trial *trial, const struct crash *cras
 	finding.address = block->start;
 	finding.offset = (int64_t)(block->value - block->start);
 	finding.poison = block->poison;
+	finding.python = block->python;
 	finding.recycled = block->former;
 	finding.write = crash->write;
 	finding.instruction = crash->instruction ? mem_strdup(crash->instruction) : NULL;

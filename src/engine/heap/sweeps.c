@@ -28,6 +28,8 @@ struct sweeping {
 	VEC(struct held) holders;
 	VEC(struct log_block) touched; /* by the crash */
 	VEC(uint64_t) registers;       /* of the crash */
+	struct log_crash before;       /* the latest that a handler of the target took … */
+	uint64_t before_seq;	       /* … and its number */
 };
 
 static void sweeping_deinit(struct sweeping *s)
@@ -65,8 +67,16 @@ static void take_crash(struct sweeping *s, const struct log_item *item)
 {
 	struct log_crash crash;
 
-	if (!log_payload(item, &crash, sizeof(crash)) || !(crash.flags & LOG_CRASH_FINAL))
+	if (!log_payload(item, &crash, sizeof(crash)))
 		return;
+	if (!(crash.flags & LOG_CRASH_FINAL)) {
+		s->before = crash;
+		s->before_seq = item->head.seq;
+		return;
+	}
+	/* Raised again by that handler: what it was raised for is the crash. */
+	if ((crash.flags & LOG_CRASH_SENT) && crash.follows != 0 && crash.follows == s->before_seq)
+		crash = s->before;
 	for (unsigned int i = 0; i < LOG_GREG_RSP; i++)
 		VEC_PUSH(&s->registers, crash.gregs[i]);
 }

@@ -273,6 +273,8 @@ static const struct use_plan use_plans[] = {
 	[HOOK_ALLOC] = { .enter = PLAN_ALLOC_ENTER, .leave = PLAN_ALLOC_LEAVE },
 	[HOOK_FREE] = { .enter = PLAN_FREE },
 	[HOOK_REALLOC] = { .enter = PLAN_REALLOC_ENTER, .leave = PLAN_REALLOC_LEAVE },
+	[HOOK_SIGHT_ARGUMENTS] = { .enter = PLAN_SIGHT_ENTER },
+	[HOOK_SIGHT_BOTH] = { .enter = PLAN_SIGHT_ENTER, .leave = PLAN_SIGHT_LEAVE },
 };
 
 static bool needs_arguments(const struct hook_use *use)
@@ -360,7 +362,7 @@ static int add_patches(struct hook_planner *planner, const struct file *file,
 		       const struct hook_use *use, struct strbuf *items, struct err *err)
 {
 	const struct use_plan *plan = &use_plans[use->role];
-	bool pairs = plan->enter != 0 && plan->leave != 0;
+	bool pairs = use->role == HOOK_ALLOC || use->role == HOOK_REALLOC;
 	uint32_t number = pairs ? planner->pairs++ : use->number;
 	size_t traps = 0;
 	int r = 0;

@@ -36,13 +36,15 @@ enum hook_role {
 	HOOK_ALLOC,	     /* returns an object of `size` × `count`, or `fixed_size` bytes */
 	HOOK_FREE,	     /* takes the object `pointer` back */
 	HOOK_REALLOC,	     /* both, with `pointer` and `size` */
+	HOOK_SIGHT_ARGUMENTS, /* tells of objects of the context `fixed_size` that it is given */
+	HOOK_SIGHT_BOTH,      /* …and that it returns */
 };
 
 #define HOOK_NO_ARGUMENT 255u
 
 struct hook_use {
 	enum hook_role role;
-	uint32_t number; /* of the watch, from 0 */
+	uint32_t number; /* of the watch, or of the function that is looked at; from 0 */
 	/* Integer arguments, from 0 to 5, or HOOK_NO_ARGUMENT. */
 	unsigned int pointer, size, count;
 	uint64_t fixed_size; /* where `size` is HOOK_NO_ARGUMENT */

@@ -1,16 +1,17 @@
 #include "engine/investigation/investigation.h"
 
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "base/path.h"
 #include "base/words.h"
+#include "case/notebook.h"
+#include "engine/chase/chase.h"
 #include "engine/series/findings.h"
 #include "engine/series/settings.h"
 #include "engine/series/tally.h"
 #include "engine/stats/rate.h"
-#include "engine/verdict/verdict.h"
 
 struct reading {
 	struct case_store *cs;
@@ -18,6 +19,10 @@ struct reading {
 	struct series_id main; /* that tells most about the failure; 0 none */
 	int weight;	       /* of it */
 	struct series_id minimize;
+	bool compared; /* observers were compared with each other */
+	/* The command that the verdict is about; empty: any. */
+	struct strv only;
+	int64_t only_ms; /* when it was last run */
 };
 
 /* `repro` and `hunt` run the command as it is; the lists of `minimize` and the arms of `compare`
@@ -45,14 +50,77 @@ static void add_observer(struct investigation *inv, const char *name, const stru
 		 ((struct observer_rate){ .name = mem_strdup(name), .rate = *rate }));
 }
 
+static void observers_clear(struct investigation *inv)
+{
+	VEC_FOREACH (&inv->observers, o)
+		mem_free(o->name);
+	inv->observers.count = 0;
+}
+
+/* The observer that an arm asks for by itself; NULL when it asks for none. */
+static char *arm_observer(const char *text)
+{
+	static const char setting[] = ":observe=";
+	const char *at = strstr(text, setting);
+
+	return at && !strchr(at + strlen(setting), ',') ? mem_strdup(at + strlen(setting)) : NULL;
+}
+
+static void add_arm(struct investigation *inv, const char *name, const struct tally *tally,
+		    unsigned int arm)
+{
+	uint64_t trials, failed;
+	struct rate rate;
+
+	tally_failed(tally, arm, TALLY_ALL, &trials, &failed);
+	rate = rate_wilson(trials, failed, RATE_CONFIDENCE);
+	if (trials > 0)
+		add_observer(inv, name, &rate);
+}
+
+/* How often it failed under each observer. A comparison of them was run in turns and is worth more
+ * than series of different times, so it replaces them. */
+static void take_observers(struct reading *reading, const char *command,
+			   const struct series_settings *settings, const struct tally *tally,
+			   const struct rate *rate)
+{
+	struct investigation *inv = reading->inv;
+
+	if (is_plain(command) && !reading->compared)
+		add_observer(inv, observer_names[settings->observer], rate);
+	if (strcmp(command, "chase") == 0)
+		add_arm(inv, observer_names[OBSERVE_WATCH], tally, CHASE_ARM_WATCHED);
+	if (strcmp(command, "compare") != 0)
+		return;
+	for (size_t i = 0; i < settings->arms.count; i++) {
+		AUTO(mem_freep) char *name = arm_observer(settings->arms.items[i]);
+
+		if (!name)
+			continue;
+		if (!reading->compared)
+			observers_clear(inv);
+		reading->compared = true;
+		add_arm(inv, name, tally, (unsigned int)i);
+	}
+}
+
 /* What makes it fail may be in how it was run: side by side, each with a variable of its own. */
 static void take_options(struct investigation *inv, const struct series_settings *settings)
 {
 	strv_deinit(&inv->options);
 	inv->options = (struct strv){ 0 };
-	if (settings->jobs > 0 && settings->env.count > 0) {
+	if (settings->jobs > 0 && (settings->env.count > 0 || settings->jobs_matter)) {
 		strv_add(&inv->options, "-j");
 		strv_take(&inv->options, mem_printf("%llu", (unsigned long long)settings->jobs));
+	}
+	if (settings->chaos != 0) {
+		struct strbuf knobs = { 0 };
+
+		chaos_list((unsigned int)settings->chaos, &knobs);
+		strv_take(&inv->options, mem_printf("--chaos=%s", settings->chaos == CHAOS_ALL
+									  ? "all"
+									  : strbuf_str(&knobs)));
+		strbuf_deinit(&knobs);
 	}
 	for (size_t i = 0; i < settings->env.count; i++) {
 		strv_add(&inv->options, "--slot-env");
@@ -73,6 +141,40 @@ static void take_program(struct investigation *inv, struct series_settings *sett
 	take_options(inv, settings);
 }
 
+/* Of a command with a place for tests, all series run it with different ones in it. */
+static bool has_place(const struct strv *program)
+{
+	for (size_t i = 0; i < program->count; i++)
+		if (strstr(program->items[i], "{tests"))
+			return true;
+	return false;
+}
+
+static bool same_words(const struct strv *a, const struct strv *b)
+{
+	for (size_t i = 0; i < a->count || i < b->count; i++)
+		if (i >= a->count || i >= b->count || strcmp(a->items[i], b->items[i]) != 0)
+			return false;
+	return true;
+}
+
+/* A case may hold more than one command, but one verdict: that of what was hunted last. */
+static int find_hunted(void *ctx, const struct series_row *row, struct err *err)
+{
+	struct reading *reading = ctx;
+	AUTO(series_settings_deinit) struct series_settings settings = { 0 };
+	bool hunted = strcmp(row->command, "hunt") == 0 || strcmp(row->command, "chase") == 0;
+
+	if (!hunted || row->last_ms < reading->only_ms ||
+	    series_settings_read(row->settings, &settings, NULL) < 0)
+		return 0;
+	reading->only_ms = row->last_ms;
+	strv_deinit(&reading->only);
+	reading->only = settings.program;
+	settings.program = (struct strv){ 0 };
+	return 0;
+}
+
 static int read_series(void *ctx, const struct series_row *row, struct err *err)
 {
 	struct reading *reading = ctx;
@@ -87,6 +189,12 @@ static int read_series(void *ctx, const struct series_row *row, struct err *err)
 	int weight, r;
 
 	known = series_settings_read(row->settings, &settings, NULL) == 0;
+	if (reading->only.count > 0 && known && !same_words(&reading->only, &settings.program) &&
+	    !(has_place(&settings.program) &&
+	      strcmp(reading->only.items[0], settings.program.items[0]) == 0)) {
+		mem_free(entry.command);
+		return 0;
+	}
 	r = tally_load(&tally, reading->cs, row->id, err);
 	if (r == 0)
 		tally_failed(&tally, TALLY_ALL, TALLY_ALL, &trials, &failed);
@@ -96,8 +204,8 @@ static int read_series(void *ctx, const struct series_row *row, struct err *err)
 	if (r < 0)
 		return r;
 	weight = weight_of(row->command, &entry.rate);
-	if (is_plain(row->command) && known)
-		add_observer(reading->inv, observer_names[settings.observer], &entry.rate);
+	if (known)
+		take_observers(reading, row->command, &settings, &tally, &entry.rate);
 	if (strcmp(row->command, "minimize") == 0)
 		reading->minimize = row->id;
 	if (weight >= reading->weight) {
@@ -255,8 +363,44 @@ static void add_commands(struct investigation *inv)
 	if (fill_in_tests(inv))
 		inv->clean_runs = rate_clean_runs(inv->trigger.minimal.rate, 0.99);
 	inv->reproduce = command(inv, 0);
+	if (inv->sentinel) {
+		struct strbuf sb = { 0 };
+
+		strbuf_adds(&sb, "redhand sentinel run --expect fixed ");
+		add_word(&sb, inv->sentinel);
+		inv->prove_fix = strbuf_take(&sb);
+		return;
+	}
 	if (inv->clean_runs > 0 && inv->clean_runs < 1000000)
 		inv->prove_fix = command(inv, inv->clean_runs);
+}
+
+/* The newest one, if it is still there and guards what the verdict is about. A path below the
+ * directory that the user is in is shown so. */
+static void find_sentinel(struct case_store *cs, struct investigation *inv)
+{
+	AUTO(notebook_deinit) struct notebook notebook = { 0 };
+	const struct sentinel_note *note;
+	AUTO(mem_freep) char *joined = NULL;
+	AUTO(mem_freep) char *plain = NULL;
+	AUTO(mem_freep) char *here = NULL;
+	struct err ignored = { 0 };
+	bool ours = false;
+
+	if (!inv->judged || case_notebook(cs, &notebook, &ignored) < 0)
+		return;
+	note = notebook_sentinel(&notebook);
+	VEC_FOREACH (&inv->series, s)
+		ours |= note && s->id == note->series;
+	if (!ours)
+		return;
+	joined = path_join(inv->case_dir, note->dir);
+	plain = realpath(joined, NULL);
+	if (!plain)
+		return;
+	here = getcwd(NULL, 0);
+	inv->sentinel = mem_strdup(here && path_below(here, plain) ? path_below(here, plain)
+								   : plain);
 }
 
 /* Lists of all lengths were run: only the full one has a rate that means something here. */
@@ -269,44 +413,33 @@ static void rate_of_full_list(struct investigation *inv)
 	inv->summary.clean_runs_for_99 = rate_clean_runs(inv->trigger.full.rate, 0.99);
 }
 
-static int read_verdict(struct case_store *cs, struct investigation *ret, struct err *err)
-{
-	int r = case_evidence(cs, &ret->evidence, err);
-
-	if (r == 0)
-		r = case_verdict(cs, &ret->verdict, err);
-	if (r == 0)
-		ret->judged = true;
-	if (r != -ENOENT)
-		return r;
-	if (ret->evidence.list.count > 0) {
-		verdict_judge(&ret->evidence, &ret->verdict);
-		ret->judged = true;
-	}
-	return 0;
-}
-
 int investigation_read(struct case_store *cs, struct investigation *ret, struct err *err)
 {
 	struct investigation inv = { .case_dir = mem_strdup(case_dir(cs)) };
 	struct reading reading = { .cs = cs, .inv = &inv, .weight = -1 };
-	int r = case_series_each(cs, read_series, &reading, err);
+	int r = judgement_read(cs, &inv.evidence, &inv.verdict, &inv.judged, err);
 
+	if (r == 0 && inv.judged)
+		r = case_series_each(cs, find_hunted, &reading, err);
+	if (r == 0)
+		r = case_series_each(cs, read_series, &reading, err);
 	if (r == 0)
 		r = summarise(&reading, err);
 	if (r == 0 && reading.minimize.value != 0)
 		r = trigger_read(cs, reading.minimize, &inv.trigger, err);
 	if (r == 0 && reading.minimize.value != 0 && reading.minimize.value == reading.main.value)
 		rate_of_full_list(&inv);
-	if (r == 0)
-		r = read_verdict(cs, &inv, err);
+	strv_deinit(&reading.only);
 	if (r == 0)
 		r = case_decisions(cs, &inv.decisions, err);
+	if (r == 0)
+		r = people_read(cs, &inv, err);
 	if (r < 0) {
 		investigation_deinit(&inv);
 		return r;
 	}
 	find_root(&inv);
+	find_sentinel(cs, &inv);
 	add_commands(&inv);
 	*ret = inv;
 	return 0;

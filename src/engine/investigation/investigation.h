@@ -9,6 +9,14 @@
  */
 int investigation_read(struct case_store *cs, struct investigation *ret, struct err *err);
 
+/* All evidence, and the verdict on it: the last one stored, or a new one where something was seen
+ * since. `*ret_judged` is false when nobody has looked for the cause (judgement.c). */
+int judgement_read(struct case_store *cs, struct evidence_list *evidence, struct verdict *ret,
+		   bool *ret_judged, struct err *err);
+
+/* Adds the user's hypotheses, notes and workarounds (people.c). */
+int people_read(struct case_store *cs, struct investigation *inv, struct err *err);
+
 /* The shortest list that brings the failure out, from the runs of a `minimize` (trigger.c). */
 int trigger_read(struct case_store *cs, struct series_id series, struct trigger_set *ret,
 		 struct err *err);

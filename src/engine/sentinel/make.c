@@ -13,6 +13,7 @@
 #include "base/path.h"
 #include "base/tree.h"
 #include "base/when.h"
+#include "case/notebook.h"
 #include "engine/casework/surroundings.h"
 #include "engine/sentinel/readme.h"
 
@@ -499,4 +500,23 @@ int sentinel_make(struct case_store *cs, const struct sentinel_source *source,
 	note_weak_rate(&m);
 	r = add_command(&m, err);
 	return r < 0 ? r : write_all(&m, err);
+}
+
+int sentinel_remember(struct case_store *cs, const char *dir, const struct sentinel_source *source,
+		      struct err *err)
+{
+	AUTO(mem_freep) char *from = realpath(case_dir(cs), NULL);
+	AUTO(mem_freep) char *to = realpath(dir, NULL);
+	struct sentinel_note note = { .series = source->series.value,
+				      .failed = source->failed,
+				      .trials = source->trials };
+	int r;
+
+	if (!from || !to)
+		return err_errno(err, -errno, "cannot find '%s'", dir);
+	note.dir = path_relative(from, to);
+	memcpy(note.signature, source->target.signature.id, sizeof(note.signature));
+	r = case_add_sentinel(cs, &note, err);
+	mem_free(note.dir);
+	return r;
 }

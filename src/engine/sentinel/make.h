@@ -26,4 +26,8 @@ struct sentinel_made {
 int sentinel_make(struct case_store *cs, const struct sentinel_source *source,
 		  const struct sentinel_request *request, struct sentinel_made *ret,
 		  struct err *err);
+
+/* Has the case know that this sentinel guards it. */
+int sentinel_remember(struct case_store *cs, const char *dir, const struct sentinel_source *source,
+		      struct err *err);
 void sentinel_made_deinit(struct sentinel_made *made);

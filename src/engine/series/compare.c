@@ -182,6 +182,8 @@ static bool compare_ended(void *ctx, const struct run *run, bool failed)
 	uint64_t trials = c->runner.tally.trials;
 
 	c->in_flight--;
+	if (c->request->enough)
+		return c->request->enough(c->request->enough_ctx, &c->runner.tally);
 	if (!c->request->stop_early || trials < c->check_at ||
 	    trials >= schedule_runs(&c->schedule))
 		return false;
@@ -337,6 +339,18 @@ static void plan(struct compare *c)
 	};
 }
 
+/* A resumed comparison may have its answer. */
+static bool known_already(struct compare *c)
+{
+	const struct compare_request *request = c->request;
+
+	if (c->runner.tally.trials == 0)
+		return false;
+	if (request->enough)
+		return request->enough(request->enough_ctx, &c->runner.tally);
+	return request->stop_early && answered(c);
+}
+
 int compare_run(struct case_store *cs, const struct compare_request *request,
 		struct compare_result *ret, struct err *err)
 {
@@ -362,7 +376,7 @@ int compare_run(struct case_store *cs, const struct compare_request *request,
 	r = series_resume(cs, &request->identity, request->fresh, request->seed, &c.runner, &start,
 			  err);
 	c.schedule.seed = start.seed;
-	if (r == 0 && !(request->stop_early && c.runner.tally.trials > 0 && answered(&c)))
+	if (r == 0 && !known_already(&c))
 		r = runner_run(&c.runner, err);
 	if (r == 0 && err->code < 0)
 		r = err->code;

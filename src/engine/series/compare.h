@@ -18,6 +18,10 @@ struct compare_request {
 	uint64_t trials; /* per arm */
 	uint64_t seed;	 /* used unless the series is there already */
 	bool stop_early;
+	/* What the caller wants to know is known: asked after each trial. The p-values are those of
+	 * the trials so far. May be NULL; not together with stop_early. */
+	bool (*enough)(void *ctx, const struct tally *tally);
+	void *enough_ctx;
 	bool fresh;
 	progress_fn progress;
 	void *progress_ctx;

@@ -13,6 +13,30 @@
 /* Exit status by which a command says 'no information', as for git bisect run. */
 #define STATUS_SKIP 125
 
+void minimize_identify(const struct framework *framework, const struct minimize_question *question,
+		       struct strbuf *identity)
+{
+	uint64_t hash = 0xcbf29ce484222325u;
+
+	for (size_t i = 0; i < framework->items.count; i++)
+		/* The end of each name is hashed, too, so that no two lists look alike. */
+		for (const char *c = framework->items.items[i];; c++) {
+			hash = (hash ^ (unsigned char)*c) * 0x100000001b3u;
+			if (*c == '\0')
+				break;
+		}
+	strbuf_addf(identity, "framework %s\nitems %zu %016llx\nconfidence %.12g\n",
+		    framework->ops->name, framework->items.count, (unsigned long long)hash,
+		    question->confidence);
+	if (question->victim)
+		strbuf_addf(identity, "victim %zu:%s\n", strlen(question->victim),
+			    question->victim);
+	if (question->signature)
+		strbuf_addf(identity, "signature %s\n", question->signature);
+	if (question->seed)
+		strbuf_addf(identity, "seed %s\n", question->seed);
+}
+
 static void minimize_deinit(struct minimize *m)
 {
 	VEC_FOREACH (&m->early, run)

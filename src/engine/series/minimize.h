@@ -22,6 +22,14 @@ struct minimize_view {
 	const char *news_summary;
 };
 
+/* What besides the trials' own settings makes it the same search: the list and what was asked. */
+struct minimize_question {
+	double confidence;
+	const char *victim, *signature, *seed; /* as the user said it; NULL */
+};
+void minimize_identify(const struct framework *framework, const struct minimize_question *question,
+		       struct strbuf *identity);
+
 typedef void (*minimize_progress_fn)(void *ctx, const struct minimize_view *view);
 
 struct minimize_request {

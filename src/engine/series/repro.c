@@ -65,7 +65,8 @@ static bool enough(const struct repro *repro)
 	tally_failed(&repro->runner.tally, TALLY_ALL, TALLY_ALL, &trials, &failed);
 	if (trials >= repro->limit)
 		return true;
-	if (request->failures > 0 && failed >= request->failures)
+	if (request->failures > 0 && failed >= request->failures &&
+	    (!request->intermittent || tally_intermittent(&repro->runner.tally)))
 		return true;
 	rate = rate_wilson(trials, failed, RATE_CONFIDENCE);
 	return request->precision > 0 && trials > 0 && rate.high - rate.low < request->precision;

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/signalfd.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/fd.h"
@@ -112,6 +113,36 @@ static int launch(struct flights *f, unsigned int slot, const struct run *run, s
 	return pool_start(f->pool, &job, err);
 }
 
+/* Counts one more trial, if the budget has one. */
+static bool may_launch(struct flights *f)
+{
+	struct trial_budget *budget = f->runner->settings->budget;
+
+	if (!budget || budget->trials == UINT64_MAX)
+		return true;
+	if (budget->trials == 0) {
+		budget->spent = true;
+		f->stopping = true;
+		return false;
+	}
+	budget->trials--;
+	return true;
+}
+
+static bool out_of_time(const struct runner *runner)
+{
+	struct trial_budget *budget = runner->settings->budget;
+	struct timespec now;
+
+	if (!budget || budget->deadline_s <= 0)
+		return false;
+	(void)clock_gettime(CLOCK_MONOTONIC, &now);
+	if ((double)now.tv_sec + (double)now.tv_nsec / 1e9 < budget->deadline_s)
+		return false;
+	budget->spent = true;
+	return true;
+}
+
 static int launch_all(struct flights *f, struct err *err)
 {
 	int r = 0;
@@ -124,6 +155,8 @@ static int launch_all(struct flights *f, struct err *err)
 			r = f->runner->ops->next(f->runner->ctx, slot, &run, err);
 			if (r <= 0)
 				break;
+			if (!may_launch(f))
+				return 0;
 			r = launch(f, slot, &run, err);
 		}
 	}
@@ -318,7 +351,7 @@ static int run_all(struct flights *f, int signals, struct err *err)
 	struct signalfd_siginfo info;
 	int r = 0;
 
-	while (!runner->interrupted) {
+	while (!runner->interrupted && !out_of_time(runner)) {
 		AUTO(trial_result_deinit) struct trial_result result = { 0 };
 
 		r = launch_all(f, err);

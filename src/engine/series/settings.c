@@ -33,6 +33,8 @@ static const struct field {
 	{ "arm", true, FIELD_LIST, FIELD(arms) },
 	{ "victim", true, FIELD_OTHER, 0 },
 	{ "jobs", false, FIELD_COUNT, FIELD(jobs) },
+	{ "jobs-matter", false, FIELD_TRUTH, FIELD(jobs_matter) },
+	{ "chaos", false, FIELD_COUNT, FIELD(chaos) },
 	{ "timeout", false, FIELD_COUNT, FIELD(timeout_ns) },
 	{ "linger", false, FIELD_COUNT, FIELD(linger_ns) },
 	{ "share-tmp", false, FIELD_TRUTH, FIELD(share_tmp) },
@@ -118,6 +120,34 @@ static const struct field *find_field(const char *name, size_t len)
 		if (strlen(fields[i].name) == len && strncmp(fields[i].name, name, len) == 0)
 			return &fields[i];
 	return NULL;
+}
+
+char *series_settings_with(const char *text, const char *name, const char *line)
+{
+	AUTO(strbuf_deinit) struct strbuf sb = { 0 };
+	bool placed = false;
+
+	while (*text != '\0') {
+		AUTO(mem_freep) char *value = NULL;
+		size_t len = strcspn(text, " \n");
+		const struct field *field = find_field(text, len);
+		const char *next = text[len] == ' ' ? take_value(text + len + 1,
+								 field && field->measured, &value)
+						    : NULL;
+
+		if (!next)
+			break;
+		if (strlen(name) == len && strncmp(name, text, len) == 0) {
+			strbuf_adds(&sb, line);
+			placed = true;
+		} else {
+			strbuf_add(&sb, text, (size_t)(next - text));
+		}
+		text = next;
+	}
+	if (!placed)
+		strbuf_adds(&sb, line);
+	return strbuf_take(&sb);
 }
 
 static int read_all(const char *text, struct series_settings *s, struct err *err)

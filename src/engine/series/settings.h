@@ -16,6 +16,8 @@ struct series_settings {
 	char *breadcrumb; /* NULL when none was given */
 	enum observer observer;
 	uint64_t jobs, timeout_ns, linger_ns;
+	uint64_t chaos;	  /* enum chaos_knob */
+	bool jobs_matter; /* `jobs` was chosen because it fails more often so */
 	bool share_tmp, pty;
 	struct strv arms; /* of a comparison; else empty */
 };
@@ -23,6 +25,11 @@ struct series_settings {
 /* -EUCLEAN, with a sentence, when it is no such text. */
 int series_settings_read(const char *text, struct series_settings *ret, struct err *err);
 void series_settings_deinit(struct series_settings *settings);
+
+/* The text of the same settings with another line for `name` (put at the end when there is none);
+ * `line` has its own end of line. The result is the caller's to free. Only for names whose values are
+ * numbers or single words. */
+char *series_settings_with(const char *text, const char *name, const char *line);
 
 /* The observer with this name. -EINVAL, with a sentence, when this build has none. */
 int observer_from_name(const char *name, enum observer *ret, struct err *err);

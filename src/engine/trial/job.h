@@ -41,6 +41,15 @@ enum trial_flags {
 	TRIAL_SHARE_TMP = 1 << 0, /* leave TMPDIR alone */
 	TRIAL_PTY = 1 << 1,	  /* stdout and stderr are a terminal */
 	TRIAL_TRACED = 1 << 2,	  /* watches go through a tracer, not through perf */
+	TRIAL_PAGES = 1 << 3,	  /* what is watched lies on watched pages */
+};
+
+/* What all trials of a command may use together, in however many series they are. The runner keeps
+ * count and ends a run that has used it up. */
+struct trial_budget {
+	double deadline_s; /* CLOCK_MONOTONIC: trials that run then are ended; 0: none */
+	uint64_t trials;   /* that may still be started; UINT64_MAX: any number */
+	bool spent;	   /* a run was ended because of it */
 };
 
 struct fail_on {
@@ -70,6 +79,7 @@ struct trial_settings {
 	bool chaos_seeded;   /* every trial gets the draw of … */
 	uint64_t chaos_seed; /* … this; else each has a seed of its own */
 	struct strbuf plan_items; /* of every trial's plan (wire/plan.h), one after the other */
+	struct trial_budget *budget; /* the caller's, shared; NULL: none */
 };
 
 /* A file that the slot puts into the trial's directory before it starts the command. */

@@ -20,6 +20,12 @@ static bool is_mismatch(const struct proof *proof)
 	       proof->main->bad_free->kind == BAD_FREE_MISMATCHED;
 }
 
+/* Two threads may well write one field in turns: any other story comes first. */
+static bool is_mere_race(const struct proof *proof)
+{
+	return proof->main->kind == EVIDENCE_RACE && !proof->main->race->lost_update;
+}
+
 /* The first firm one, or the first that fits. */
 static size_t choose(const struct proof *proofs)
 {
@@ -31,7 +37,8 @@ static size_t choose(const struct proof *proofs)
 		if (is_firm(&proofs[i]))
 			return i;
 		if (best == rule_count ||
-		    (is_mismatch(&proofs[best]) && !(BIT(rules[i].class) & APART)))
+		    ((is_mismatch(&proofs[best]) || is_mere_race(&proofs[best])) &&
+		     !(BIT(rules[i].class) & APART)))
 			best = i;
 	}
 	return best;

@@ -15,6 +15,21 @@
 #define BUT(set, hypothesis) ((set) & ~BIT(hypothesis))
 
 const struct rule rules[] = {
+	/* An update that was lost is why a block was freed too early, or twice. */
+	{ .class = VERDICT_RACE,
+	  .hypothesis = HYP_RACE,
+	  .needs = "two threads that wrote the field within the window, without a common lock; an "
+		   "update that was lost",
+	  .settles = "hold one of the two threads back (--chaos), or run them under one lock: the "
+		     "rate must change",
+	  .excludes = BIT(HYP_WIDE) | BIT(HYP_OVERFLOW) | BIT(HYP_CONFLATED) | BIT(HYP_CACHED) |
+		      BIT(HYP_UNINITIALISED) | BIT(HYP_MAPPING) | BIT(HYP_OUTSIDE) | BIT(HYP_HOST),
+	  .covers = BIT(VERDICT_NARROW_WRITE) | BIT(VERDICT_WIDE_WRITE) |
+		    BIT(VERDICT_USE_AFTER_FREE) | BIT(VERDICT_WRITE_AFTER_FREE) |
+		    BIT(VERDICT_DANGLING_HOLDER) | BIT(VERDICT_DOUBLE_FREE),
+	  .by_watching = true,
+	  .weigh = weigh_race,
+	  .tell = tell_race },
 	{ .class = VERDICT_DOUBLE_FREE,
 	  .hypothesis = HYP_DOUBLE_FREE,
 	  .needs = "a free of a block whose id was freed before, in a failing trial",
@@ -85,17 +100,6 @@ const struct rule rules[] = {
 	  .by_watching = true,
 	  .weigh = weigh_write,
 	  .tell = tell_write },
-	{ .class = VERDICT_RACE,
-	  .hypothesis = HYP_RACE,
-	  .needs = "two threads that wrote the field within the window, without a common lock; an "
-		   "update that was lost",
-	  .settles = "hold one of the two threads back (--chaos), or run them under one lock: the "
-		     "rate must change",
-	  .excludes = BUT(EVERY_OTHER_WAY, HYP_RACE) & ~BIT(HYP_NARROW),
-	  .covers = BIT(VERDICT_NARROW_WRITE) | BIT(VERDICT_WIDE_WRITE),
-	  .by_watching = true,
-	  .weigh = weigh_race,
-	  .tell = tell_race },
 	{ .class = VERDICT_WIDE_WRITE,
 	  .hypothesis = HYP_WIDE,
 	  .needs = "the last write before the failure, to the live block itself; it begins before "

@@ -216,6 +216,8 @@ void tell_dangling(const struct facts *facts, const struct proof *proof, struct 
 		strbuf_adds(sentence, "; the pointer was put there by ");
 		say_site(sentence, &ret->writer);
 	}
+	if (proof->main->kind == EVIDENCE_HOLDER && proof->main->note)
+		strbuf_addf(sentence, "; %s", proof->main->note);
 }
 
 void weigh_freed_use(const struct rule *rule, const struct facts *facts, struct proof *ret)

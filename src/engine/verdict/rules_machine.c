@@ -5,10 +5,9 @@
 
 #include <inttypes.h>
 
+#include "engine/verdict/signs.h"
+
 #define GROWTH_P 0.001
-#define CORE_P 0.001
-#define FLIPS 3
-#define SITES 3
 
 void weigh_mapping(const struct rule *rule, const struct facts *facts, struct proof *ret)
 {
@@ -64,10 +63,9 @@ void weigh_host(const struct rule *rule, const struct facts *facts, struct proof
 		return;
 	h = ret->main->host;
 	VEC_PUSH(&ret->pieces, ret->main);
-	/* The same bit of the same field every time is a program's doing. */
-	signs += h->bit_flips >= FLIPS && (h->flip_homes > 1 || h->flip_bits > 1);
-	signs += h->segv > 0 && h->bus > 0 && h->ill > 0 && h->sites >= SITES;
-	signs += h->core >= 0 && h->core_p < CORE_P;
+	signs += signs_flips(h);
+	signs += signs_signals(h);
+	signs += signs_core(h);
 	ret->fits = (h->memory_tested && h->memory_errors > 0) || signs >= 2;
 	if (writer_caught_twice(facts))
 		ret->fits = h->memory_tested && h->memory_errors > 0;

@@ -31,12 +31,10 @@ static enum verdict_class beside(const struct block_life *block, uint64_t start,
 	return start < block->start ? VERDICT_UNDERFLOW : VERDICT_NOT_CAUGHT;
 }
 
-static enum verdict_class by_place(const struct write_seen *w)
+static enum verdict_class on_live_block(const struct write_seen *w)
 {
 	enum verdict_class class;
 
-	if (is_freed(w->base) || is_freed(w->victim))
-		return VERDICT_WRITE_AFTER_FREE;
 	/* A canary was watched: the home lies beside its own block. */
 	if (w->victim && w->home.kind == HOME_BLOCK && w->home.offset < 0)
 		return VERDICT_UNDERFLOW;
@@ -47,9 +45,21 @@ static enum verdict_class by_place(const struct write_seen *w)
 		if (class != VERDICT_NOT_CAUGHT)
 			return class;
 	}
+	/* Out of the very block that it meant. */
+	if (w->base && w->victim && w->base->id == w->victim->id && w->victim->size > 0 &&
+	    w->store_start >= w->victim->start &&
+	    beside(w->victim, w->store_start, w->store_len) == VERDICT_OVERFLOW)
+		return VERDICT_OVERFLOW;
 	if (w->fit == FIT_WIDE)
 		return VERDICT_WIDE_WRITE;
 	return w->fit == FIT_UNKNOWN ? VERDICT_NOT_CAUGHT : VERDICT_NARROW_WRITE;
+}
+
+static enum verdict_class by_place(const struct write_seen *w)
+{
+	if (is_freed(w->base) || is_freed(w->victim))
+		return VERDICT_WRITE_AFTER_FREE;
+	return on_live_block(w);
 }
 
 /* Was the slot given another value soon after this copy was made? */
@@ -103,6 +113,15 @@ enum verdict_class write_class(const struct facts *facts, const struct stage *st
 	return by_place(write->write);
 }
 
+/* Where the free is only inferred, both that and what it is without it fit. */
+static bool may_be(const struct rule *rule, const struct facts *facts, const struct stage *stage,
+		   const struct evidence *write)
+{
+	return write_class(facts, stage, write) == rule->class ||
+	       (write->write->flags & WRITE_FREE_INFERRED &&
+		on_live_block(write->write) == rule->class);
+}
+
 static const struct suspect *best_suspect(const struct rule *rule, const struct facts *facts,
 					  const struct stage *stage, uint64_t *ret_caught)
 {
@@ -113,7 +132,7 @@ static const struct suspect *best_suspect(const struct rule *rule, const struct 
 		uint64_t caught = 0;
 
 		VEC_FOREACH (&suspect->writes, w)
-			caught += write_class(facts, stage, *w) == rule->class;
+			caught += may_be(rule, facts, stage, *w);
 		if (caught > *ret_caught) {
 			*ret_caught = caught;
 			best = suspect;
@@ -147,6 +166,13 @@ static bool covers_block(const struct write_seen *w)
 	       w->store_len >= w->victim->size + (w->victim->start - w->store_start);
 }
 
+static bool copied_torn(const struct facts *facts, const struct evidence *slot_write)
+{
+	const struct evidence *carrier = carrier_of(facts, facts_origin(facts), slot_write);
+
+	return carrier && carrier->write->source_state == SOURCE_TORN;
+}
+
 static void doubt_writer(const struct rule *rule, const struct facts *facts,
 			 const struct suspect *suspect, struct proof *ret)
 {
@@ -155,12 +181,17 @@ static void doubt_writer(const struct rule *rule, const struct facts *facts,
 
 	if (!suspect->verified)
 		proof_doubt(ret, "the value that it left was not seen to be the one that failed");
-	if (suspect->harmless.count > 0)
+	/* Half a value in a slot does no harm until somebody copies it. */
+	if (suspect->harmless.count > 0 && !copied_torn(facts, ret->main))
 		proof_doubt(ret,
 			    "the same instruction made the same change %zu time%s without harm "
 			    "(evidence %" PRIu64 ", trial %" PRIu64 ")",
 			    suspect->harmless.count, suspect->harmless.count == 1 ? "" : "s",
 			    suspect->harmless.items[0]->id, suspect->harmless.items[0]->trial);
+	if (w->flags & WRITE_FREE_INFERRED)
+		proof_doubt(ret, "%s",
+			    ret->main->note ? ret->main->note
+					    : "that the block had been freed is inferred");
 	if (w->flags & WRITE_FIRST && !beside_block && rule->class != VERDICT_WRITE_AFTER_FREE)
 		proof_doubt(ret, "it gave the field its first value, it did not spoil one");
 	if (w->flags & WRITE_COPIED && rule->class != VERDICT_STALE_CACHED_VALUE)
@@ -237,7 +268,7 @@ void weigh_write(const struct rule *rule, const struct facts *facts, struct proo
 	ret->caught = caught;
 	ret->watched = stage->watched;
 	VEC_FOREACH (&suspect->writes, w) {
-		if (write_class(facts, stage, *w) != rule->class)
+		if (!may_be(rule, facts, stage, *w))
 			continue;
 		if (!ret->main)
 			ret->main = *w;
@@ -379,12 +410,14 @@ void weigh_race(const struct rule *rule, const struct facts *facts, struct proof
 	const struct stage *stage = facts->chain.count > 0 ? &facts->chain.items[0] : NULL;
 	bool lost = true;
 
-	VEC_FOREACH (&facts->list->list, e) {
-		if (!is_race(e) ||
-		    (ret->main && !home_same(&e->race->home, &ret->main->race->home)))
-			continue;
-		if (!ret->main)
+	/* Where an update was lost, that home is the one. */
+	VEC_FOREACH (&facts->list->list, e)
+		if (is_race(e) && (!ret->main || (e->race->lost_update &&
+						  !ret->main->race->lost_update)))
 			ret->main = e;
+	VEC_FOREACH (&facts->list->list, e) {
+		if (!is_race(e) || !home_same(&e->race->home, &ret->main->race->home))
+			continue;
 		lost = lost && e->race->lost_update;
 		VEC_PUSH(&ret->pieces, e);
 	}
@@ -395,8 +428,15 @@ void weigh_race(const struct rule *rule, const struct facts *facts, struct proof
 	if (stage && home_same(stage->home, &ret->main->race->home) &&
 	    stage->watched > ret->watched)
 		ret->watched = stage->watched;
+	VEC_FOREACH (&facts->list->list, e)
+		if (e->kind == EVIDENCE_HOP && home_same(&e->hop->home, &ret->main->race->home) &&
+		    e->hop->watched > ret->watched)
+			ret->watched = e->hop->watched;
 	ret->fits = ret->caught * 2 > ret->watched;
-	doubt_counts(ret);
+	/* Once two threads have interleaved, it is proven; that it does so in most failures says
+	 * that these come from it. */
+	if (!lost || ret->caught < 2)
+		doubt_counts(ret);
 	if (!lost)
 		proof_doubt(ret, "no update was seen to be lost: two threads may well write one "
 				 "field one after the other");
@@ -408,6 +448,8 @@ void tell_race(const struct facts *facts, const struct proof *proof, struct verd
 	const struct race_seen *race = proof->main->race;
 
 	take_write(race->second, ret);
+	home_deinit(&ret->home);
+	home_copy(&ret->home, &race->home);
 	stack_copy(&ret->other, &race->first->writer);
 	strbuf_adds(sentence, "two threads wrote ");
 	home_describe(&race->home, sentence);
@@ -417,6 +459,15 @@ void tell_race(const struct facts *facts, const struct proof *proof, struct verd
 	say_site(sentence, &race->second->writer);
 	if (race->lost_update)
 		strbuf_adds(sentence, ", from a value that the first had replaced");
+	/* What came of it. */
+	VEC_FOREACH (&facts->list->list, e)
+		if (race->lost_update && e->kind == EVIDENCE_FREED_USE && e->failing &&
+		    ret->freed_by.count == 0 && e->freed_use->block &&
+		    e->freed_use->block->freed.count > 0) {
+			stack_copy(&ret->freed_by, &e->freed_use->block->freed);
+			strbuf_adds(sentence, "; a block was freed too early by ");
+			say_site(sentence, &ret->freed_by);
+		}
 }
 
 /* ---- nobody was caught ---- */
@@ -569,18 +620,40 @@ void weigh_conflation(const struct rule *rule, const struct facts *facts, struct
 	ret->fits = true;
 	ret->caught = ret->watched = EVIDENCE_TRIALS(&ret->pieces);
 	doubt_counts(ret);
+	if (ret->main->note)
+		proof_doubt(ret, "%s", ret->main->note);
 	if (!watched)
 		proof_doubt(ret, "the two blocks were not watched between the observations");
+}
+
+/* What the failure found in the home that it read first, and who put that there. */
+static const struct evidence *what_failed(const struct facts *facts, uint64_t trial)
+{
+	VEC_FOREACH (&facts->list->list, e)
+		if (e->kind == EVIDENCE_WRITE && e->failing && e->trial == trial &&
+		    e->write->flags & WRITE_LAST && facts->chain.count > 0 &&
+		    home_same(&e->write->home, facts->chain.items[0].home))
+			return e;
+	return NULL;
 }
 
 void tell_conflation(const struct facts *facts, const struct proof *proof, struct verdict *ret,
 		     struct strbuf *sentence)
 {
 	const struct conflation_seen *c = proof->main->conflation;
+	const struct evidence *failed = what_failed(facts, proof->main->trial);
+	struct evidence bare = *proof->main;
 
-	evidence_describe(proof->main, sentence);
+	bare.note = NULL; /* a doubt, told as such */
+	evidence_describe(&bare, sentence);
 	strbuf_adds(sentence, ": they are two objects, what looked like a change is none, and the "
 			      "failure has another cause");
+	if (failed) {
+		strbuf_addf(sentence, ": 0x%" PRIx64 " in ", failed->write->new);
+		home_describe(&failed->write->home, sentence);
+		strbuf_adds(sentence, ", put there by ");
+		say_site(sentence, &failed->write->writer);
+	}
 	ret->victim = block_life_dup(c->second);
 	ret->home = (struct home){ .kind = HOME_BLOCK,
 				   .key = c->second_key ? mem_strdup(c->second_key) : NULL,

@@ -176,11 +176,29 @@ static int aim_alloc(struct aim *aim)
 	return aim_field(aim, 0);
 }
 
+/* What a function returns can be watched on pages if it allocates that itself, or what it calls
+ * does: then it is placed there. */
+static int aim_placed(struct aim *aim)
+{
+	int r;
+
+	if (!(aim->all->request->flags & AIM_PAGES))
+		return 0;
+	r = names_open(aim->all);
+	if (r == 0 && names_function(aim->all->names, aim->spec.name, &aim->ranges,
+				     aim->all->err) < 0)
+		r = name_mistake(aim, aim->spec.name_at);
+	aim->watch.place_count = (uint32_t)aim->ranges.list.count;
+	return r;
+}
+
 static int aim_function(struct aim *aim)
 {
 	int argument = aim->spec.kind == SPEC_RETURN ? -1 : (int)aim->spec.argument;
-	int r = hooks_open(aim->all);
+	int r = aim_placed(aim);
 
+	if (r == 0)
+		r = hooks_open(aim->all);
 	if (r < 0)
 		return r;
 	aim->watch.kind = PLAN_WATCH_HOOK;
@@ -266,12 +284,35 @@ static int aim_when(struct aim *aim)
 	return r;
 }
 
+/* Watched pages hold what is placed there when it is allocated, nothing that is somewhere already. */
+static int aim_pages_check(const struct aim *aim)
+{
+	static const char *const where[] = {
+		[SPEC_GLOBAL] = "a global lies where its module was loaded",
+		[SPEC_ADDRESS] = "an address is where it is",
+		[SPEC_ARGUMENT] = "an argument was allocated before the function is called",
+		[SPEC_PYTHON_TYPE] = "Python cuts its objects out of memory of its own",
+	};
+	const char *why = (size_t)aim->spec.kind < ARRAY_SIZE(where) ? where[aim->spec.kind] : NULL;
+
+	if (!(aim->all->request->flags & AIM_PAGES) || !why)
+		return 0;
+	(void)spec_mistake(aim->text, 0, aim->all->err,
+			   "--mode pages watches blocks that are placed on such pages when they are "
+			   "allocated, and %s",
+			   why);
+	return err_remedy(aim->all->err, "--mode hw for this one; alloc:, key:, ret: and struct "
+					 "can be watched on pages");
+}
+
 static int aim_one(struct aim *aim)
 {
 	const struct aim_request *request = aim->all->request;
 	int r = spec_parse(aim->text, &aim->spec, aim->all->err);
 	uint64_t bytes;
 
+	if (r == 0)
+		r = aim_pages_check(aim);
 	if (r < 0)
 		return r;
 	aim->watch.offset = aim->spec.offset;
@@ -289,8 +330,9 @@ static int aim_one(struct aim *aim)
 	strbuf_addf(&aim->words, ", %u byte%s at +%" PRId64, aim->watch.bytes,
 		    aim->watch.bytes == 1 ? "" : "s", aim->watch.offset);
 	if (bytes > PLAN_WATCH_BYTES_MAX)
-		strbuf_addf(&aim->words, " (of %" PRIu64 ": more do not fit the CPU's registers)",
-			    bytes);
+		strbuf_addf(&aim->words, " (of %" PRIu64 ": %s)", bytes,
+			    request->flags & AIM_PAGES ? "more are not kept of a value"
+						       : "more do not fit the CPU's registers");
 	return request->when ? aim_when(aim) : 0;
 }
 

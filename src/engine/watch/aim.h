@@ -11,6 +11,7 @@
 enum aim_flags {
 	AIM_AFTER_FREE = 1 << 0,
 	AIM_STOP = 1 << 1,
+	AIM_PAGES = 1 << 2, /* on watched pages: blocks only, as they are allocated */
 };
 
 struct aim_request {

@@ -18,7 +18,7 @@ static bool hit_sound(const struct log_hit *hit, size_t stack_bytes)
 	       hit->bytes > 0 && hit->bytes <= LOG_WATCH_BYTES && hit->watch < LOG_WATCHES;
 }
 
-/* The first of each writer, kept for good. */
+/* The first few of each writer, kept for good. */
 static void collect_kept(struct event_log *log, struct watch_log *ret)
 {
 	struct log_item item;
@@ -109,8 +109,14 @@ int caught_decode(const struct caught *caught, struct writer *ret)
 
 	if (hit->flags & LOG_HIT_IMPRECISE)
 		return -ENOENT;
+	if (hit->flags & LOG_HIT_KERNEL) {
+		*ret = (struct writer){ .system_call = true, .certain = true };
+		ret->store.at = trap.rip;
+		return 0;
+	}
 	arch_registers_from_saved(arch_native(), hit->gregs, GREGS_NAMED, &registers);
-	return arch_decode_before(&trap, ret);
+	return hit->flags & LOG_HIT_AT ? arch_decode_at(&trap, ret)
+				       : arch_decode_before(&trap, ret);
 }
 
 uint64_t watched_word(const uint8_t bytes[LOG_WATCH_BYTES], uint32_t len)
@@ -219,7 +225,7 @@ static void places_fill(const struct caught *caught, struct places *ret)
 		VEC_PUSH(&ret->list, code);
 }
 
-/* The trap is behind the store: its own address names the right line. */
+/* A trap is behind the store: its own address names the right line. */
 static void tell_stack(const struct caught *caught, const struct writer *writer,
 		       struct symbols *symbols, struct stack *ret)
 {
@@ -293,6 +299,15 @@ static void tell_transfer(const struct log_hit *hit, struct write_seen *ret)
 	ret->fit = store_fit_of(to, bytes, hit->address, hit->bytes);
 }
 
+/* Which call it was is known on watched pages only. */
+static char *call_text(const struct log_hit *hit)
+{
+	const char *name = hit->flags & LOG_HIT_KERNEL ? arch_system_call_name(hit->last_syscall)
+						       : NULL;
+
+	return name ? mem_printf("syscall (%s)", name) : mem_strdup("syscall");
+}
+
 void caught_tell(const struct caught *caught, const struct writer *writer, struct symbols *symbols,
 		 struct write_seen *ret)
 {
@@ -312,7 +327,7 @@ void caught_tell(const struct caught *caught, const struct writer *writer, struc
 		ret->flags |= WRITE_ASYNC;
 	if (writer && writer->system_call) {
 		ret->flags |= WRITE_KERNEL;
-		ret->instruction = mem_strdup("syscall");
+		ret->instruction = call_text(hit);
 		tell_transfer(hit, ret);
 		ret->base = tell_base(caught, writer, symbols);
 	} else if (writer) {

@@ -1,6 +1,7 @@
 #include "engine/watch/gather.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -310,6 +311,17 @@ static void note_yielded(struct watch_report *report, const struct event_log *lo
 				     : "then its tracer was gone"));
 }
 
+static void note_opened(struct watch_report *report, const struct event_log *log,
+			const struct log_watch_row *row)
+{
+	if (row->opened == 0 || report->notes.count >= NOTES_MAX)
+		return;
+	strv_take(&report->notes,
+		  mem_printf("process %u: %" PRIu64 " instruction%s could only run with the watched "
+			     "pages open; a write of another thread in that moment goes unseen",
+			     log->reader.header.pid, row->opened, row->opened == 1 ? "" : "s"));
+}
+
 static const char *trouble_words(int trouble)
 {
 	switch (trouble) {
@@ -351,8 +363,10 @@ static void add_rows(struct watch_report *report, struct event_log *log)
 				  mem_printf("process %u could not be watched: %s",
 					     log->reader.header.pid, trouble_words(row.trouble)));
 		}
-		if (i == 0)
+		if (i == 0) {
 			note_yielded(report, log, &row);
+			note_opened(report, log, &row);
+		}
 		target->objects += row.objects;
 		target->armed += row.armed;
 		target->displaced += row.displaced;

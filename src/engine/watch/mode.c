@@ -39,16 +39,12 @@ static int choose_ptrace(struct err *err)
 		       : refuse("--mode ptrace does not work here", &ptrace, err);
 }
 
-static int refuse_pages(struct err *err)
+static int choose_pages(struct err *err)
 {
-	struct finding keys;
-	bool usable = works("protection-keys", &keys);
+	struct finding pages;
 
-	(void)err_set(err, -ENOTSUP,
-		      "--mode pages is not implemented yet: pages with protection keys cannot be "
-		      "watched (this machine %s them: %s)",
-		      usable ? "has" : "does not have", keys.found);
-	return err_remedy(err, "--mode auto, which watches up to four words at a time");
+	return works("watch-pages", &pages) ? 0
+					    : refuse("--mode pages does not work here", &pages, err);
 }
 
 static int choose_auto(enum watch_mode *ret, char **ret_reason, struct err *err)
@@ -76,12 +72,12 @@ int watch_mode_choose(enum watch_mode wanted, enum watch_mode *ret, char **ret_r
 	int r;
 
 	switch (wanted) {
-	case WATCH_PAGES:
-		return refuse_pages(err);
 	case WATCH_AUTO:
 		return choose_auto(ret, ret_reason, err);
 	default:
-		r = wanted == WATCH_HW ? choose_hw(err) : choose_ptrace(err);
+		r = wanted == WATCH_HW	    ? choose_hw(err)
+		    : wanted == WATCH_PAGES ? choose_pages(err)
+					    : choose_ptrace(err);
 		if (r < 0)
 			return r;
 		*ret = wanted;

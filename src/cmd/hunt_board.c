@@ -1,0 +1,123 @@
+#include "cmd/hunt_board.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/log.h"
+
+#define LEFT_OUT "left out: "
+
+/* https://no-color.org, for stderr. */
+static bool wants_colour(bool terminal)
+{
+	const char *no_color = getenv("NO_COLOR"), *term = getenv("TERM");
+
+	return terminal && !(no_color && no_color[0] != '\0') &&
+	       !(term && strcmp(term, "dumb") == 0);
+}
+
+void hunt_board_init(struct hunt_board *board, double budget_s)
+{
+	*board = (struct hunt_board){ .started_s = series_now_s(), .budget_s = budget_s };
+	progress_init(&board->progress);
+	board->colour = wants_colour(board->progress.terminal);
+}
+
+void hunt_board_end(struct hunt_board *board)
+{
+	progress_end(&board->progress);
+}
+
+static void add_left(const struct hunt_board *board, struct strbuf *sb)
+{
+	double left = board->budget_s - (series_now_s() - board->started_s);
+
+	if (board->budget_s <= 0)
+		return;
+	strbuf_adds(sb, "; ");
+	progress_add_time(sb, left > 0 ? left : 0);
+	strbuf_adds(sb, " left");
+}
+
+/* The stage that runs. `what` is how far it is; NULL: it begins, which is shown at once. */
+static void show(struct hunt_board *board, const char *what, const struct progress_news *news)
+{
+	AUTO(strbuf_deinit) struct strbuf sb = { 0 };
+
+	strbuf_addf(&sb, "[%u/%u] %s", board->number, board->count, board->title ? board->title : "");
+	if (what)
+		strbuf_addf(&sb, " %s", what);
+	else
+		board->progress.last_s = -1e9;
+	add_left(board, &sb);
+	/* By the hunt's own clock: that of a series begins anew in every stage. */
+	progress_say(&board->progress, series_now_s() - board->started_s, strbuf_str(&sb), news);
+}
+
+static void begin(void *ctx, unsigned int number, unsigned int count, const char *title)
+{
+	struct hunt_board *board = ctx;
+
+	board->number = number;
+	board->count = count;
+	board->title = title;
+	show(board, NULL, &(struct progress_news){ 0 });
+}
+
+static void say(void *ctx, const char *stage, const char *line)
+{
+	struct hunt_board *board = ctx;
+	bool left_out = strncmp(line, LEFT_OUT, strlen(LEFT_OUT)) == 0;
+
+	if (!log_shows(LOG_NORMAL))
+		return;
+	if (!board->progress.terminal) {
+		log_note("%s: %s", stage, line);
+		return;
+	}
+	progress_end(&board->progress);
+	(void)fprintf(stderr, "%s%s%s %-9s %s\n",
+		      !board->colour ? ""
+		      : left_out     ? "\033[2m"
+				     : "\033[32m",
+		      left_out ? "-" : "✓", board->colour ? "\033[0m" : "", stage, line);
+	show(board, NULL, &(struct progress_news){ 0 });
+}
+
+static void progressed(void *ctx, const struct series_progress_view *view)
+{
+	struct hunt_board *board = ctx;
+	AUTO(strbuf_deinit) struct strbuf sb = { 0 };
+
+	strbuf_addf(&sb, "%llu trials, %llu failed", (unsigned long long)view->done,
+		    (unsigned long long)view->rate.failed);
+	if (view->what)
+		strbuf_addf(&sb, ": %s", view->what);
+	/* New ways to fail are news while it is asked how it fails; later stages see them again. */
+	show(board, strbuf_str(&sb),
+	     board->number == 1
+		     ? &(struct progress_news){ view->news_trial, view->news_summary }
+		     : &(struct progress_news){ 0 });
+}
+
+static void minimized(void *ctx, const struct minimize_view *view)
+{
+	struct hunt_board *board = ctx;
+	AUTO(strbuf_deinit) struct strbuf sb = { 0 };
+
+	strbuf_addf(&sb, "%s: %zu of %zu left, %llu trials", view->phase, view->left, view->total,
+		    (unsigned long long)view->trials);
+	if (view->to_go >= 1)
+		strbuf_addf(&sb, ", about %.0f to go", view->to_go);
+	show(board, strbuf_str(&sb), &(struct progress_news){ 0 });
+}
+
+struct hunt_show hunt_board_show(struct hunt_board *board)
+{
+	return (struct hunt_show){ .begin = begin,
+				   .say = say,
+				   .progress = progressed,
+				   .minimize_progress = minimized,
+				   .ctx = board };
+}

@@ -1,0 +1,147 @@
+#include "debuginfo/tails.h"
+
+#include <string.h>
+
+#include "arch/code.h"
+#include "debuginfo/module.h"
+
+#define FUNCTION_BYTES_MAX 16384u
+#define CHAIN_MAX 4u /* functions that jumped on, one to the other */
+
+/* Where a function leaves by a jump. */
+struct leap {
+	taddr behind;	 /* the address behind the jump */
+	uint64_t target; /* 0: not known, or several */
+};
+
+/* The start of the function at an address, if it is in a file that is still the same. */
+static taddr start_of(struct space *space, taddr inside)
+{
+	struct place place;
+	uint64_t start;
+
+	space_find(space, inside, &place);
+	if (place.match != MODULE_FOUND ||
+	    !module_function_start(place.module, place.vaddr, &start))
+		return 0;
+	return inside - (place.vaddr - start);
+}
+
+/* What a direct call that ends at the return address goes to; 0: no such call. */
+static taddr called_before(struct space *space, taddr back)
+{
+	struct code_instruction instruction;
+	uint8_t bytes[CODE_JUMP_BYTES];
+
+	if (space_read_before(space, back, bytes, sizeof(bytes)) != sizeof(bytes) ||
+	    !code_decode(bytes, sizeof(bytes), back - sizeof(bytes), &instruction) ||
+	    instruction.flow != CODE_CALL || !(instruction.flags & CODE_HAS_TARGET) ||
+	    instruction.length != sizeof(bytes))
+		return 0;
+	return instruction.target;
+}
+
+/* The last jump out of the function; false when there is none. */
+static bool find_leap(struct space *space, taddr start, struct leap *ret)
+{
+	uint8_t bytes[16];
+	bool found = false;
+	taddr at = start;
+
+	*ret = (struct leap){ 0 };
+	while (at - start < FUNCTION_BYTES_MAX && start_of(space, at) == start) {
+		struct code_instruction i;
+		size_t got = space_read_after(space, at, bytes, sizeof(bytes));
+		bool direct;
+
+		if (!code_decode(bytes, got, at, &i))
+			break;
+		direct = (i.flow == CODE_JUMP || i.flow == CODE_BRANCH) &&
+			 i.flags & CODE_HAS_TARGET && start_of(space, i.target) != start;
+		at += i.length;
+		if (!direct && i.flow != CODE_JUMP_INDIRECT)
+			continue;
+		ret->target = !found && direct ? i.target : 0;
+		ret->behind = at;
+		found = true;
+	}
+	return found;
+}
+
+static const char *name_of(struct space *space, taddr at, struct place *ret)
+{
+	const struct frame *named;
+	size_t count;
+
+	space_find(space, at, ret);
+	if (ret->match != MODULE_FOUND)
+		return NULL;
+	named = module_name(ret->module, ret->vaddr, &count);
+	return named[count - 1].function;
+}
+
+/* "f" and "f.cold": parts of one function jump to each other. */
+static bool same_function(const char *a, const char *b)
+{
+	size_t len = strcspn(a, ".");
+
+	return len == strcspn(b, ".") && strncmp(a, b, len) == 0;
+}
+
+static void insert(struct space *space, struct stack *stack, size_t at, const struct leap *leap,
+		   taddr cfa)
+{
+	struct place place;
+	struct frame frame;
+	const struct frame *named;
+	size_t count;
+
+	space_find(space, leap->behind - 1, &place);
+	named = module_name(place.module, place.vaddr, &count);
+	/* What was inlined where it jumps is put back as well. */
+	for (size_t i = 0; i < count; i++) {
+		frame = named[i];
+		frame.module = (char *)place.mapping->path; /* copied by stack_insert() */
+		frame.offset = place.vaddr + 1;
+		frame.address = leap->behind;
+		frame.cfa = cfa;
+		frame.flags = FRAME_TAIL;
+		(void)stack_insert(stack, at + i, &frame);
+	}
+}
+
+/* The functions between the frame before `at` and the one at it, whose call names the first. */
+static void insert_chain(struct space *space, struct stack *stack, size_t at, taddr called)
+{
+	const struct frame *inner = at > 0 ? &stack->frames[at - 1] : NULL;
+	taddr stands = inner ? start_of(space, inner->address - !(inner->flags & FRAME_EXACT)) : 0;
+	taddr cfa = stack->frames[at].cfa;
+
+	for (unsigned int i = 0; i < CHAIN_MAX && called != 0 && called != stands; i++) {
+		struct place place;
+		struct leap leap;
+		const char *name = start_of(space, called) == called
+					   ? name_of(space, called, &place)
+					   : NULL;
+
+		inner = at > 0 ? &stack->frames[at - 1] : NULL;
+		if (!name || (inner && inner->function && same_function(inner->function, name)) ||
+		    !find_leap(space, called, &leap) || place.kernel)
+			return;
+		insert(space, stack, at, &leap, cfa);
+		called = leap.target;
+	}
+}
+
+void tails_insert(struct space *space, struct stack *stack)
+{
+	/* From the outside in: what is inserted does not move what is still to be looked at. */
+	for (size_t i = stack->count; i-- > 0;) {
+		const struct frame *frame = &stack->frames[i];
+		bool first = i == 0 || stack->frames[i - 1].address != frame->address;
+
+		if (first && !(frame->flags & (FRAME_EXACT | FRAME_SIGNAL | FRAME_GUESSED)) &&
+		    (frame->kind == FRAME_NATIVE || frame->kind == FRAME_INLINE))
+			insert_chain(space, stack, i, called_before(space, frame->address));
+	}
+}

@@ -1,0 +1,196 @@
+/*
+ * Trials with guards around blocks and freed ones kept back: which block is damaged, freed twice,
+ * or used after its free. Then the damaged bytes are watched, with the guards still on.
+ *
+ * They are run where the crash says too little by itself, and where what was caught can be read in
+ * two ways.
+ */
+#include "engine/chase/inside.h"
+
+#include <string.h>
+
+#include "engine/heap/evidence.h"
+#include "engine/heap/heap.h"
+#include "engine/trial/observe.h"
+
+#define HEAP_TRIALS 6u
+#define GUARDED_TRIALS 12u /* for each failing trial that is wanted, until nothing is caught */
+
+/* The series of the same command under the heap observer: as cmd/trial_options.c writes it. */
+static char *heap_settings(const char *text)
+{
+	static const char from[] = "observe 5:watch\n", to[] = "observe 4:heap\n";
+	const char *at = strstr(text, from);
+	AUTO(strbuf_deinit) struct strbuf sb = { 0 };
+
+	if (!at)
+		return mem_printf("%sheap 1\n", text);
+	strbuf_add(&sb, text, (size_t)(at - text));
+	strbuf_adds(&sb, to);
+	strbuf_adds(&sb, at + strlen(from));
+	return strbuf_take(&sb);
+}
+
+static void stake_damage(struct chase *chase, const struct heap_report *report)
+{
+	stakeout_deinit(&chase->stakeout);
+	chase->stakeout = (struct stakeout){ 0 };
+	VEC_FOREACH (&report->findings, finding)
+		if (finding->kind <= HEAP_WRITE_AFTER_FREE && !finding->continued &&
+		    chase->stakeout.list.count < LEVELS_MAX)
+			(void)stakeout_add_damage(&chase->stakeout, finding);
+}
+
+/* Does what was found tell why it fails? A mismatched delete, for one, does not. */
+static bool is_telling(const struct heap_finding *finding)
+{
+	return !finding->continued && finding->kind != HEAP_MISMATCHED_FREE;
+}
+
+static int run_heap(struct chase *chase, struct heap_report *report, struct err *err)
+{
+	const struct chase_request *request = chase->request;
+	AUTO(mem_freep) char *settings = heap_settings(request->identity.settings);
+	uint64_t left = chase_trials_left(chase);
+	struct heap_request heap = { .identity = request->identity,
+				     .settings = request->settings,
+				     .program = request->program,
+				     .slot_env = request->slot_env,
+				     .jobs = request->jobs,
+				     .trials =
+					     left < HEAP_TRIALS ? (unsigned int)left : HEAP_TRIALS,
+				     .seed = chase->first.trial,
+				     .progress = request->progress,
+				     .progress_ctx = request->progress_ctx };
+	int r;
+
+	heap.identity.command = "heap";
+	heap.identity.settings = settings;
+	observe_heap_defaults(heap.seed, &heap.plan);
+	r = heap_run(chase->runner.cs, &heap, report, err);
+	if (r == 0) {
+		chase->ret->evidence.trials += report->heap.trials;
+		chase->ret->evidence.failed += report->heap.failed;
+		chase->used += report->heap.trials;
+		heap_evidence(report, &chase->guarded);
+		stake_damage(chase, report);
+		VEC_FOREACH (&report->findings, finding)
+			chase->heap_findings += is_telling(finding);
+	}
+	chase->runner.interrupted |= report->interrupted;
+	return r;
+}
+
+int watch_damage(struct chase *chase, struct err *err)
+{
+	int r;
+
+	chase_say(chase, "watching the damaged bytes");
+	r = chase_plan(chase, err);
+	chase->guarded_max = chase->request->wanted * GUARDED_TRIALS;
+	return r == 0 ? stage_run(chase, STAGE_GUARD, err) : r;
+}
+
+/* An object was used after its last reference had been given back: by whom? */
+static int look_for_release(struct chase *chase, const struct heap_report *report, struct err *err)
+{
+	int r;
+
+	stakeout_deinit(&chase->stakeout);
+	chase->stakeout = (struct stakeout){ 0 };
+	if (!release_stake_out(chase, report))
+		return 0;
+	chase_say(chase, "an object was used after its end: watching its count of references");
+	r = chase_plan(chase, err);
+	if (r == 0)
+		r = stage_run(chase, STAGE_RELEASE, err);
+	tell_release(chase, &chase->guarded);
+	release_deinit(&chase->release);
+	return r;
+}
+
+static int look_at_heap(struct chase *chase, struct err *err)
+{
+	struct heap_report report = { 0 };
+	int r;
+
+	chase_say(chase, "running it with guards around blocks, to see which is damaged");
+	r = run_heap(chase, &report, err);
+	if (r == 0 && chase->stakeout.list.count > 0 && chase_may_go_on(chase))
+		r = watch_damage(chase, err);
+	if (r == 0 && chase_may_go_on(chase))
+		r = look_for_release(chase, &report, err);
+	heap_report_deinit(&report);
+	return r;
+}
+
+static void adopt(struct chase *chase)
+{
+	VEC_FOREACH (&chase->guarded.list, e)
+		VEC_PUSH(&chase->ret->evidence.list, *e);
+	chase->guarded.list.count = 0;
+	chase->ret->outcome = mem_printf("found with guards around blocks%s",
+					 chase->guarded_caught > 0 ? ", and caught there" : "");
+}
+
+int guards_instead(struct chase *chase, bool *ret_told, struct err *err)
+{
+	int r = look_at_heap(chase, err);
+
+	*ret_told = r == 0 && chase->heap_findings > 0;
+	if (*ret_told)
+		adopt(chase);
+	return r;
+}
+
+/* ---- was it an overflow? ------------------------------------------------------------------------
+ */
+
+bool may_be_overrun(const struct level *level)
+{
+	VEC_FOREACH (&level->sights, sight) {
+		const struct write_seen *w = sight->write.write;
+
+		if (!w || sight->stale || !w->victim || (w->flags & WRITE_KERNEL))
+			continue;
+		/* Through a pointer to the block's start and a displacement: a field, meant. */
+		if (w->base && w->base->value == w->victim->start &&
+		    w->store_start > w->base->value)
+			continue;
+		/* A pointer that runs has left no sign of the block that it came from. */
+		if (!w->base || w->base->id == w->victim->id)
+			return true;
+	}
+	return false;
+}
+
+static const char *function_of(const struct write_seen *w)
+{
+	const struct frame *site = stack_site(&w->writer);
+
+	if (!site && w->writer.count > 0)
+		site = &w->writer.frames[0];
+	return site && site->function ? site->function : "";
+}
+
+static bool caught_before(const struct level *level, const struct write_seen *w)
+{
+	VEC_FOREACH (&level->sights, sight)
+		if (sight->write.write &&
+		    strcmp(function_of(sight->write.write), function_of(w)) == 0)
+			return true;
+	return false;
+}
+
+int guards_confirm(struct chase *chase, const struct level *level, bool *ret_told, struct err *err)
+{
+	int r = look_at_heap(chase, err);
+	bool same = false;
+
+	VEC_FOREACH (&chase->guarded.list, e)
+		same |= e->kind == EVIDENCE_WRITE && caught_before(level, e->write);
+	*ret_told = r == 0 && same;
+	if (*ret_told)
+		adopt(chase);
+	return r;
+}

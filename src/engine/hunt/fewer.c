@@ -1,0 +1,120 @@
+/*
+ * How little of it? The shortest list of tests that still fails.
+ *
+ * Worth it when what is hunted is a crash and there are tests to choose from. Costs hundreds of
+ * trials, but ever shorter ones. Decides what the later stages run.
+ */
+#include "engine/hunt/inside.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+#define CONFIDENCE 0.95
+#define BASELINE 200 /* clean runs of the full list after which it is given up */
+
+bool fewer_worth(struct hunt *hunt, struct strbuf *why)
+{
+	if (!hunt_crashes(hunt))
+		return false;
+	if (hunt->request->framework)
+		return true;
+	strbuf_adds(why, hunt->request->no_framework ? hunt->request->no_framework
+						      : "there is no list of tests to choose from");
+	return false;
+}
+
+/* From here on the short list is run, unless only redhand itself can keep its order. */
+static void take_list(struct hunt *hunt, const struct minimize_result *result)
+{
+	uint64_t hash = 0xcbf29ce484222325u;
+
+	if (result->verdict != MINIMAL_FOUND || result->plain_differs || result->argv.count == 0)
+		return;
+	strv_copy(&hunt->short_program, result->argv.items);
+	for (size_t i = 0; i < hunt->request->slot_env->count; i++)
+		strv_add(&hunt->short_env, hunt->request->slot_env->items[i]);
+	for (size_t i = 0; i < result->env.count; i++)
+		strv_add(&hunt->short_env, result->env.items[i]);
+	hunt->program = hunt->short_program.items;
+	hunt->env = &hunt->short_env;
+	hunt->rate = result->minimal;
+	VEC_FOREACH (&result->items, item)
+		for (const char *c = item->name;; c++) {
+			hash = (hash ^ (unsigned char)*c) * 0x100000001b3u;
+			if (*c == '\0')
+				break;
+		}
+	(void)snprintf(hunt->short_list, sizeof(hunt->short_list), "%016" PRIx64, hash);
+}
+
+static int tell(struct hunt *hunt, const struct minimize_result *result)
+{
+	const char *nouns = result->nouns ? result->nouns : "tests";
+	int r;
+
+	if (result->verdict == MINIMAL_FOUND)
+		r = decide(hunt,
+			   "%zu of %zu %s are needed, each of them: %" PRIu64 " of %" PRIu64
+			   " trials failed with them, %" PRIu64 " of %" PRIu64 " with all",
+			   result->items.count, result->total, nouns, result->minimal.failed,
+			   result->minimal.trials, result->full.failed, result->full.trials);
+	else
+		r = decide(hunt, "%zu of %zu %s bring it out; shorter lists were not found%s",
+			   result->items.count, result->total, nouns,
+			   hunt->budget.spent ? " in the time that there was" : "");
+	if (r == 0 && result->order_checked)
+		r = decide(hunt,
+			   "in reverse order %" PRIu64 " of %" PRIu64
+			   " trials failed, in random order %" PRIu64 " of %" PRIu64,
+			   result->reversed.failed, result->reversed.trials, result->shuffled.failed,
+			   result->shuffled.trials);
+	return r;
+}
+
+int stage_fewer(struct hunt *hunt)
+{
+	const struct hunt_request *request = hunt->request;
+	AUTO(strbuf_deinit) struct strbuf identity = { 0 };
+	AUTO(minimize_result_deinit) struct minimize_result result = { 0 };
+	struct minimize_request minimize = { .settings = hunt->plain.settings,
+					     .framework = request->framework,
+					     .slot_env = request->slot_env,
+					     .observer = hunt->plain.observer,
+					     .jobs = hunt->jobs,
+					     .confidence = CONFIDENCE,
+					     .signature = request->signature,
+					     .baseline = BASELINE,
+					     .seed = request->seed,
+					     .fresh = request->fresh,
+					     .progress = request->show.minimize_progress,
+					     .progress_ctx = request->show.ctx };
+	struct err why = { 0 };
+	int r;
+
+	strbuf_adds(&identity, hunt->minimize_settings);
+	minimize_identify(request->framework,
+			  &(struct minimize_question){ .confidence = CONFIDENCE,
+						       .signature = request->signature },
+			  &identity);
+	minimize.identity = (struct series_identity){ .command = "minimize",
+						      .settings = strbuf_str(&identity),
+						      .program = request->minimize.program };
+	r = minimize_run(hunt->cs, &minimize, &result, &why);
+	if (r < 0)
+		return decide(hunt, "the list of tests was not made shorter: %s", why.message);
+	hunt_count(hunt, result.trials + result.no_information,
+		   result.full.failed + result.minimal.failed, result.earlier);
+	hunt->ret->interrupted |= result.interrupted;
+	if (result.interrupted)
+		return 0;
+	take_list(hunt, &result);
+	if (result.verdict == MINIMAL_FOUND) {
+		struct series_found found;
+
+		r = case_series(hunt->cs, &minimize.identity, 0, &found, hunt->err);
+		if (r < 0)
+			return r;
+		hunt->minimal_series = found.id;
+	}
+	return tell(hunt, &result);
+}

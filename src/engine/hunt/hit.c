@@ -1,0 +1,198 @@
+/*
+ * What was hit? What kind of failure it is, and what that says about memory.
+ *
+ * Worth it always. A crash costs nothing: it is read from a trial that there is. Where something
+ * fails now and then without a crash, some trials with guards around blocks; where nothing fails,
+ * three that count what grows. Decides whether there is somebody to chase.
+ */
+#include "engine/hunt/inside.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "engine/autopsy/autopsy.h"
+#include "engine/growth/growth.h"
+#include "engine/heap/evidence.h"
+#include "engine/heap/heap.h"
+#include "engine/series/findings.h"
+#include "engine/series/settings.h"
+#include "engine/trial/observe.h"
+
+#define GROWTH_TRIALS 3u
+#define GROWTH_SITES 3u
+#define HEAP_TRIALS 12u
+
+/* ---- nothing fails: does something grow from test to test? ---- */
+
+static void add_growth(struct hunt *hunt, const struct growth_report *report)
+{
+	VEC_FOREACH (&report->sites, site) {
+		struct evidence e = evidence_new(EVIDENCE_GROWTH, 0, false);
+
+		e.growth->key = mem_strdup(site->key);
+		stack_copy(&e.growth->site, &site->stack);
+		e.growth->blocks_per_test = site->blocks_per_test;
+		e.growth->bytes_per_test = site->bytes_per_test;
+		e.growth->p = site->p;
+		e.growth->tests = site->tests;
+		e.growth->rises = site->rises;
+		e.growth->trials = site->trials;
+		e.growth->usable = report->usable;
+		if (site->holders.count > 0)
+			e.growth->holder = mem_strdup(site->holders.items[0].name
+							      ? site->holders.items[0].name
+							      : site->holders.items[0].kind);
+		VEC_PUSH(&hunt->evidence.list, e);
+		if (hunt->evidence.list.count >= GROWTH_SITES)
+			break;
+	}
+}
+
+static int look_for_growth(struct hunt *hunt)
+{
+	const struct hunt_request *request = hunt->request;
+	struct growth_report report = { 0 };
+	struct err why = { 0 };
+	struct growth_request growth = { .identity = hunt->close.identity,
+					 .settings = hunt->close.settings,
+					 .program = hunt->program,
+					 .slot_env = hunt->env,
+					 .jobs = hunt->jobs,
+					 .trials = GROWTH_TRIALS,
+					 .progress = request->show.progress,
+					 .progress_ctx = request->show.ctx };
+	int r = growth_run(hunt->cs, &growth, &report, &why);
+
+	hunt->ret->interrupted |= report.interrupted;
+	if (r == 0 && report.interrupted) {
+		r = 0;
+	} else if (r == 0 && report.sites.count > 0) {
+		add_growth(hunt, &report);
+		r = decide(hunt,
+			   "nothing fails; %zu allocation site%s grow%s from test to test, in %u of "
+			   "%u runs",
+			   report.sites.count, report.sites.count == 1 ? "" : "s",
+			   report.sites.count == 1 ? "s" : "", report.usable, report.usable);
+	} else if (r == 0) {
+		r = decide(hunt, "nothing fails, and no allocation site grows from test to test");
+	} else {
+		r = decide(hunt, "nothing fails; whether something grows cannot be told: %s",
+			   why.message);
+	}
+	growth_report_deinit(&report);
+	return r;
+}
+
+/* ---- it fails without a crash ---- */
+
+static void add_plain(struct hunt *hunt)
+{
+	const struct signature_summary *target = hunt->target;
+	struct evidence e = evidence_new(EVIDENCE_PLAIN, target->trial, true);
+
+	(void)snprintf(e.plain->signature, sizeof(e.plain->signature), "%s", target->signature.id);
+	e.plain->always = target->always;
+	e.plain->summary = mem_strdup(target->signature.summary);
+	e.plain->trials = hunt->summary.rate.trials;
+	e.plain->failed = target->rate.failed;
+	VEC_PUSH(&hunt->evidence.list, e);
+}
+
+/* Damaged memory need not crash: a wrong result now and then is all that some programs show. */
+static int look_for_damage(struct hunt *hunt)
+{
+	const struct hunt_request *request = hunt->request;
+	AUTO(mem_freep)
+	char *settings = series_settings_with(hunt->close_settings, "observe", "observe 4:heap\n");
+	struct heap_report report = { 0 };
+	struct err why = { 0 };
+	struct heap_request heap = { .identity = hunt->close.identity,
+				     .settings = hunt->close.settings,
+				     .program = hunt->program,
+				     .slot_env = hunt->env,
+				     .jobs = hunt->jobs,
+				     .trials = (unsigned int)hunt_trials(hunt, HEAP_TRIALS),
+				     .seed = request->seed,
+				     .progress = request->show.progress,
+				     .progress_ctx = request->show.ctx };
+	int r;
+
+	heap.identity.command = "heap";
+	heap.identity.settings = settings;
+	observe_heap_defaults(heap.seed, &heap.plan);
+	r = heap_run(hunt->cs, &heap, &report, &why);
+	hunt->ret->interrupted |= report.interrupted;
+	if (r < 0) {
+		heap_report_deinit(&report);
+		return decide(hunt, "whether memory is damaged cannot be told: %s", why.message);
+	}
+	hunt_count(hunt, report.heap.trials, report.heap.failed, 0);
+	heap_evidence(&report, &hunt->evidence);
+	if (report.findings.count > 0)
+		r = decide(hunt,
+			   "with guards around blocks: %zu kind%s of damage in %" PRIu64 " trials",
+			   report.findings.count, report.findings.count == 1 ? "" : "s",
+			   report.heap.trials);
+	else if (!report.interrupted)
+		r = decide(hunt,
+			   "with guards around blocks no damage was seen in %" PRIu64
+			   " trials, of which %" PRIu64 " failed",
+			   report.heap.trials, report.heap.failed);
+	heap_report_deinit(&report);
+	return r;
+}
+
+static int read_plain(struct hunt *hunt)
+{
+	bool look = !hunt->target->always && hunt->close.observer != OBSERVE_NONE &&
+		    hunt->target->signature.kind != FAILURE_TIMEOUT;
+	int r = decide(hunt, "it is no fault of an instruction%s: %s%s",
+		       hunt->target->always ? ", and every run shows it" : "",
+		       hunt->target->signature.summary,
+		       look ? "; whether memory is damaged all the same, guards tell" : "");
+
+	add_plain(hunt);
+	return r == 0 && look ? look_for_damage(hunt) : r;
+}
+
+/* ---- a crash ---- */
+
+static int read_crash(struct hunt *hunt)
+{
+	AUTO(autopsy_freep) struct autopsy *autopsy = autopsy_new();
+	AUTO(strbuf_deinit) struct strbuf sb = { 0 };
+	uint64_t trial = hunt->ids_trial != 0 ? hunt->ids_trial : hunt->target->trial;
+	struct crash *crash = NULL;
+	struct err ignored = { 0 };
+	int r;
+
+	(void)findings_crash(autopsy, hunt->cs, trial, hunt->target->signature.signal, &crash,
+			     &ignored);
+	if (!crash)
+		return decide(hunt, "%s; nothing more was recorded",
+			      hunt->target->signature.summary);
+	strbuf_addf(&sb, "trial %" PRIu64 " died of %s", trial, signal_name(crash->signal));
+	if (crash->words)
+		strbuf_addf(&sb, ": %s", crash->words);
+	if (crash_site(crash)) {
+		strbuf_adds(&sb, ", in ");
+		frame_describe(crash_site(crash), &sb);
+	}
+	r = decide(hunt, "%s", strbuf_str(&sb));
+	crash_deinit(crash);
+	mem_free(crash);
+	return r;
+}
+
+int stage_hit(struct hunt *hunt)
+{
+	if (hunt_crashes(hunt))
+		return read_crash(hunt);
+	if (hunt->target)
+		return read_plain(hunt);
+	if (hunt->summary.rate.trials == 0)
+		return 0;
+	if (hunt->close.observer == OBSERVE_NONE)
+		return decide(hunt, "nothing fails, and nothing can be put into this program");
+	return look_for_growth(hunt);
+}

@@ -1,0 +1,143 @@
+#pragma once
+
+#include "engine/hunt/hunt.h"
+#include "engine/series/compare.h"
+#include "model/summary.h"
+
+/*
+ * The parts of a hunt. Private to engine/hunt/.
+ *
+ *	hunt.c      the table of stages, and the way through it within the budget
+ *	rate.c      1  does it fail?
+ *	causes.c    2  what makes it fail?
+ *	fewer.c     3  how little of it?
+ *	observers.c 4  which observer does it stand?
+ *	hit.c       5  what was hit?
+ *	culprit.c   6  who did it?
+ *	machine.c   7  is it the machine?
+ *	conclude.c  8  verdict and sentinel
+ *	attempt.c      settings tried against each other
+ */
+struct hunt {
+	struct case_store *cs;
+	const struct hunt_request *request;
+	struct hunt_result *ret;
+	struct err *err;
+	double started_s;
+	struct trial_budget budget;
+	const char *stage;   /* the running one's name */
+	uint64_t ran;	     /* trials of this hunt, those of earlier runs included */
+	uint64_t ran_failed; /* of these */
+
+	/* What the stages so far have decided. */
+	struct hunt_look plain, close; /* as later stages run them */
+	char *plain_settings, *close_settings, *minimize_settings; /* texts of the identities */
+	unsigned int jobs;
+	bool chaos; /* trials are disturbed: it brings it out */
+	char *const *program;
+	const struct strv *env;
+	struct strv short_program, short_env; /* what these point to, when the list is shorter */
+	char short_list[24]; /* what tells it from other lists; "" while there is none */
+	struct series_id minimal_series; /* 0: no shorter list was found */
+	struct series_summary summary; /* of the command as it is run now */
+	const struct signature_summary *target; /* in it; NULL: it never failed */
+	struct rate rate; /* of what later stages run, as far as it is known */
+	bool ids_hide_it;
+	uint64_t ids_trial; /* a failing one under ids; 0: none */
+	struct evidence_list evidence;
+};
+
+struct stage {
+	const char *name;  /* in the case: "rate" */
+	const char *title; /* for people: "Does it fail?" */
+	/* Of the budget, the most that it may take. */
+	double share;
+	/* Is there something to be learnt? If not, the reason goes into the case; without one, the
+	 * question does not arise. NULL: always. */
+	bool (*worth)(struct hunt *hunt, struct strbuf *why);
+	/* Seconds that it will take, about; not begun when that is more than its share. NULL: as
+	 * long as it is let. */
+	double (*cost_s)(const struct hunt *hunt);
+	/* Does it, and stores what it decided and why. */
+	int (*run)(struct hunt *hunt);
+};
+
+/* Stores a line of the running stage and shows it. */
+int decide(struct hunt *hunt, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+
+/* The same for another stage's. */
+int decide_in(struct hunt *hunt, const char *stage, const char *fmt, ...)
+	__attribute__((format(printf, 3, 4)));
+
+double hunt_seconds_left(const struct hunt *hunt); /* of the whole budget; 1e9 without one */
+bool hunt_over(const struct hunt *hunt);
+
+/* Trials that the case had already count, too. */
+void hunt_count(struct hunt *hunt, uint64_t trials, uint64_t failed, uint64_t earlier);
+
+/* At most so many as the budget has. */
+uint64_t hunt_trials(const struct hunt *hunt, uint64_t most);
+
+bool hunt_crashes(const struct hunt *hunt); /* what is hunted is a crash */
+
+/* Seconds that so many trials take on so many slots, as they were measured. */
+double hunt_takes(const struct hunt *hunt, uint64_t trials, unsigned int slots);
+
+/* Runs the command as it is run now, in a series of its own, until it is clear what it does; decides
+ * what the target is. */
+int rate_measure(struct hunt *hunt);
+
+/* Does a trial with these signatures (ids, separated by a space) show what is hunted: a crash where
+ * the target is one, else anything that not every run shows? */
+bool hunt_shown(struct hunt *hunt, const struct tally *tally, const char *signatures);
+
+#define ARMS_MAX 4u
+
+/* Arms of a comparison, as `redhand compare` takes them: "alone:jobs=1". */
+struct attempt {
+	const char *const *arms;
+	unsigned int count;
+	uint64_t trials; /* per arm */
+	bool stop_early;
+	/* Enough is known when this arm has failed so often; failures 0: when all trials are run. */
+	unsigned int until_arm;
+	uint64_t until_failures;
+	const char *list; /* of a program with fewer tests, what tells it from others; NULL */
+	char *const *program;
+	const struct strv *env;
+};
+
+struct attempted {
+	struct rate arms[ARMS_MAX];
+	uint64_t example[ARMS_MAX]; /* a trial that showed it; 0: none did */
+	bool interrupted;
+};
+
+/* Runs them in turns; the series is one of `compare`. */
+int hunt_attempt(struct hunt *hunt, const struct attempt *attempt, struct attempted *ret);
+
+/* Fisher's two-sided p for two rates. */
+double attempt_p(const struct rate *a, const struct rate *b);
+
+int stage_rate(struct hunt *hunt);
+
+bool causes_worth(struct hunt *hunt, struct strbuf *why);
+double causes_cost(const struct hunt *hunt);
+int stage_causes(struct hunt *hunt);
+
+bool fewer_worth(struct hunt *hunt, struct strbuf *why);
+int stage_fewer(struct hunt *hunt);
+
+bool observers_worth(struct hunt *hunt, struct strbuf *why);
+double observers_cost(const struct hunt *hunt);
+int stage_observers(struct hunt *hunt);
+
+int stage_hit(struct hunt *hunt);
+
+bool culprit_worth(struct hunt *hunt, struct strbuf *why);
+int stage_culprit(struct hunt *hunt);
+
+bool machine_worth(struct hunt *hunt, struct strbuf *why);
+int stage_machine(struct hunt *hunt);
+
+int stage_conclude(struct hunt *hunt);

@@ -1,0 +1,528 @@
+/*
+ * Stores of every kind to memory that may lie on watched pages. Each mode prints what it computed
+ * (which must be the same without the agent) and, on lines that begin with "count", how often the
+ * watched bytes of each block were written to. Watched blocks have WATCHED_BYTES, and of those the
+ * eight at WATCHED_AT.
+ */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <fcntl.h>
+#include <immintrin.h>
+#include <malloc.h>
+#include <pthread.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/uio.h>
+#include <sys/wait.h>
+#include <ucontext.h>
+#include <unistd.h>
+
+#define WATCHED_BYTES 1111
+#define WATCHED_AT 64
+
+static unsigned char *block_new(void)
+{
+	unsigned char *block = malloc(WATCHED_BYTES);
+
+	return block;
+}
+
+static uint64_t sum(const void *from, size_t bytes)
+{
+	const unsigned char *at = from;
+	uint64_t sum = 14695981039346656037ull;
+
+	while (bytes--)
+		sum = (sum ^ *at++) * 1099511628211ull;
+	return sum;
+}
+
+static int done(const unsigned char *block, long hits)
+{
+	printf("sum %lx\ncount %ld\n", (unsigned long)sum(block, WATCHED_BYTES), hits);
+	return 0;
+}
+
+/* ---- threads --------------------------------------------------------------------------------- */
+
+#define THREADS 10
+#define OBJECTS 1000
+#define WRITES 100000 /* of each thread */
+
+static unsigned char *objects[OBJECTS];
+
+static uint64_t *word_of(unsigned char *object)
+{
+	return (uint64_t *)(object + WATCHED_AT);
+}
+
+static void *write_many(void *argument)
+{
+	long self = (long)argument;
+
+	for (long i = 0; i < WRITES; i++) {
+		unsigned char *object = objects[(i * 7 + self * 131) % OBJECTS];
+
+		__atomic_fetch_add(word_of(object), 1, __ATOMIC_RELAXED);
+		if (i % 16 == 0) /* a neighbour, which nobody asked about */
+			*(volatile unsigned char *)(object + WATCHED_AT + 8) = (unsigned char)i;
+	}
+	return NULL;
+}
+
+static int threads(void)
+{
+	pthread_t list[THREADS];
+	uint64_t total = 0;
+
+	for (long i = 0; i < OBJECTS; i++) {
+		objects[i] = block_new();
+		memset(objects[i], 0, WATCHED_AT); /* not the watched word */
+		__atomic_store_n(word_of(objects[i]), 0, __ATOMIC_RELAXED);
+	}
+	for (long i = 0; i < THREADS; i++)
+		pthread_create(&list[i], NULL, write_many, (void *)i);
+	for (long i = 0; i < THREADS; i++)
+		pthread_join(list[i], NULL);
+	for (long i = 0; i < OBJECTS; i++)
+		total += *word_of(objects[i]);
+	printf("total %ld\ncount %ld\n", (long)total, (long)THREADS * WRITES + OBJECTS);
+	return 0;
+}
+
+/* ---- instructions ---------------------------------------------------------------------------- */
+
+static int integers(void)
+{
+	unsigned char *block = calloc(1, WATCHED_BYTES), *p = block + WATCHED_AT;
+	uint64_t a = 0x1122334455667788, b = 3, flags = 0, old;
+	unsigned char *q;
+	long n = 0;
+
+#define DO(...) (n++, ({ __asm__ volatile(__VA_ARGS__); }))
+	DO("movq %1, (%0)" : : "r"(p), "r"(a) : "memory");
+	DO("movb %%ah, 1(%0)" : : "S"(p), "a"(a) : "memory");
+	DO("movb %%bh, 2(%0)" : : "D"(p), "b"(a) : "memory");
+	DO("movw $0x1234, (%0,%1,2)" : : "r"(p), "r"(b) : "memory");
+	DO("movl %%esp, %%eax; xorl %%eax, %%eax; movl %%eax, 4(%0)" : : "r"(p) : "eax", "memory");
+	DO("addq %1, (%0)" : : "r"(p), "r"(p) : "memory", "cc");
+	DO("subq %1, (%0)" : : "r"(p), "r"(p) : "memory", "cc");
+	DO("lock; xaddq %0, (%1)" : "+r"(b) : "r"(p) : "memory", "cc");
+	DO("xchgq %0, (%1)" : "+r"(a) : "r"(p) : "memory");
+	old = *(uint64_t *)p;
+	DO("lock; cmpxchgq %2, (%1)" : "+a"(old) : "r"(p), "r"(a) : "memory", "cc");
+	old = 1;
+	DO("lock; cmpxchgq %2, (%1)" : "+a"(old) : "r"(p), "r"(a) : "memory", "cc");
+	DO("incl (%0)" : : "r"(p) : "memory", "cc");
+	DO("negq (%0)" : : "r"(p) : "memory", "cc");
+	DO("rolq %%cl, (%0)" : : "r"(p), "c"(5) : "memory", "cc");
+	DO("shldq $7, %1, (%0)" : : "r"(p), "r"(a) : "memory", "cc");
+	DO("btsq $5, (%0)" : : "r"(p) : "memory", "cc");
+	DO("btcq %1, (%0)" : : "r"(block), "r"((uint64_t)WATCHED_AT * 8 + 9) : "memory", "cc");
+	DO("cmpq %%rax, %%rax; setzb 3(%0)" : : "r"(p) : "memory", "cc");
+	DO("movbeq %1, (%0)" : : "r"(p), "r"(a) : "memory");
+	DO("movntiq %1, (%0)" : : "r"(p), "r"(a + 1) : "memory");
+	DO("pushq %1; popq (%0)" : : "r"(p), "r"(a ^ 77) : "memory");
+	DO("movq %1, %%rbx; movq %0, %%r12; movq %%rbx, (%%r12)" : : "r"(p), "r"(a) : "rbx", "r12", "memory");
+	DO("movq %0, %%r13; movl $5, (%%r13)" : : "r"(p) : "r13", "memory");
+	q = p - 1;
+	DO("xchgq %0, %%rbp; movl $6, 1(%%rbp,%1); xchgq %0, %%rbp" : "+a"(q) : "d"(0ull) : "memory");
+	DO("movq %%rsi, (%%rsi)" : : "S"(p) : "memory");
+	DO("movq %%rdi, (%%rdi)" : : "D"(p) : "memory");
+	DO("movq $0, (%0)" : : "r"(p) : "memory");
+	DO("addl $0x7fffffff, (%1); addl $1, (%1); pushfq; popq %0" : "=r"(flags) : "r"(p) : "memory", "cc");
+	n++;
+	DO("movw %%ds, (%0)" : : "r"(p) : "memory");
+	/* One byte before, one byte behind: not counted. */
+	block[WATCHED_AT - 1] = 1;
+	block[WATCHED_AT + 8] = 1;
+	*(volatile uint64_t *)(block + WATCHED_AT - 4) = 0x99; /* over its beginning */
+	n++;
+	__asm__ volatile("movq %%rsp, %%rax; movq %0, %%rsp; movq %%rax, %0; movq %%rsp, (%%rsp); movq %0, %%rsp"
+			 : "+r"(p) : : "rax", "memory");
+	n++;
+	p = block + WATCHED_AT;
+	*(uint64_t *)p = 0; /* it was an address */
+	n++;
+	printf("a %lx b %lx flags %lx old %lx\n", a, b, flags & 0x8d5, old);
+	return done(block, n - 0);
+}
+
+static int sixteen(void)
+{
+	unsigned char *block = calloc(1, WATCHED_BYTES), *p = block + WATCHED_AT;
+	uint64_t low = 0, high = 0, count = 0;
+	unsigned char ok;
+
+	for (int i = 0; i < 100; i++) {
+		__asm__ volatile("lock; cmpxchg16b (%3); setz %2"
+				 : "+a"(low), "+d"(high), "=q"(ok)
+				 : "r"(p), "b"(low + 3), "c"(high + 5)
+				 : "memory", "cc");
+		count += ok;
+	}
+	printf("low %lx high %lx count_ok %lx\n", low, high, count);
+	return done(block, 100);
+}
+
+#define KEEP() ({ __asm__ volatile("" ::: "memory"); })
+
+__attribute__((target("avx512f,avx512bw,avx512vl,avx2"))) static long wide_stores(unsigned char *p)
+{
+	__m512i v = _mm512_set1_epi32(0x01020304);
+	__m256i m = _mm256_setr_epi32(0, 0, -1, 0, 0, 0, 0, 0);
+	long n = 0;
+
+	_mm512_storeu_si512(p, v), n++, KEEP();
+	_mm512_mask_storeu_epi32(p, 3, _mm512_set1_epi32(7)), n++, KEEP();
+	_mm512_mask_storeu_epi32(p, 0xfffc, _mm512_set1_epi32(8)), KEEP(); /* beside it */
+	_mm512_mask_storeu_epi8(p - 32, 1ull << 32 | 1, _mm512_set1_epi8(9)), n++, KEEP();
+	_mm512_mask_storeu_epi32(p, 0, v), KEEP(); /* nowhere */
+	_mm512_mask_compressstoreu_epi32(p, 0xf0f, v), n++, KEEP();
+	_mm512_mask_cvtepi32_storeu_epi8(p, 0xffff, v), n++, KEEP();
+	_mm256_maskstore_epi32((int *)p - 1, m, _mm256_set1_epi32(77)), n++, KEEP();
+	_mm256_maskstore_epi32((int *)p - 2, m, _mm256_set1_epi32(78)), n++, KEEP();
+	_mm256_maskstore_epi32((int *)p + 1, m, _mm256_set1_epi32(79)), KEEP(); /* beside it */
+	__asm__ volatile("vmovdqu64 %1, 64(%0)" : : "r"(p - 64), "v"(v) : "memory");
+	n++;
+	return n;
+}
+
+__attribute__((target("avx512f"))) static long scatters(unsigned char *p)
+{
+	__m512i index = _mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
+
+	_mm512_i32scatter_epi32(p, index, _mm512_set1_epi32(5), 4);
+	return 1;
+}
+
+static int vectors(void)
+{
+	unsigned char *block = calloc(1, WATCHED_BYTES), *p = block + WATCHED_AT;
+	double d = 3.25;
+	float f = 1.5f;
+	long double l = 1.75L;
+	long n = 0;
+
+	_mm_storeu_si128((__m128i *)p, _mm_set1_epi8(3)), n++, KEEP();
+	_mm_store_si128((__m128i *)p, _mm_set1_epi8(4)), n++, KEEP(); /* aligned, as malloc's blocks are */
+	_mm_stream_si128((__m128i *)p, _mm_set1_epi8(5)), n++, KEEP();
+	_mm_store_sd((double *)p, _mm_set_sd(d)), n++, KEEP();
+	_mm_store_ss((float *)(p + 4), _mm_set_ss(f)), n++, KEEP();
+	_mm_storeh_pd((double *)p, _mm_set1_pd(d)), n++, KEEP();
+	DO("movd %1, (%0)" : : "r"(p), "x"(_mm_set1_epi32(12)) : "memory");
+	DO("fldt %1; fstpt (%0)" : : "r"(p), "m"(l) : "memory");
+	DO("fldl %1; fistpll (%0)" : : "r"(p), "m"(d) : "memory");
+	DO("fnstcw (%0)" : : "r"(p) : "memory");
+	DO("stmxcsr (%0)" : : "r"(p) : "memory");
+	*(volatile uint32_t *)p &= 0xffff, n++;
+	DO("movq %1, %%mm0; movq %%mm0, (%0); emms" : : "r"(p), "m"(d) : "memory", "mm0");
+	DO("maskmovdqu %1, %2" : : "D"(p), "x"(_mm_set1_epi8(-1)), "x"(_mm_set1_epi8(6)) : "memory");
+	if (__builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl")) {
+		n += wide_stores(p);
+		n += scatters(p);
+	}
+	return done(block, n);
+}
+
+static int strings(void)
+{
+	unsigned char *block = calloc(1, WATCHED_BYTES), from[WATCHED_BYTES], *to;
+	const unsigned char *src;
+	size_t count;
+	long n = 0;
+
+	for (size_t i = 0; i < sizeof(from); i++)
+		from[i] = (unsigned char)(i * 3);
+#define COPY(insn, at, source, times) \
+	(to = (at), src = (source), count = (times), \
+	 ({ __asm__ volatile(insn : "+D"(to), "+S"(src), "+c"(count) : : "memory"); }), \
+	 printf("%ld %ld %zu\n", (long)(to - block), (long)(src - from), count))
+	COPY("rep movsb", block, from, WATCHED_BYTES), n++;
+	COPY("rep movsq", block + 8, from, 100), n++;
+	COPY("std; rep movsq; cld", block + 800, from + 800, 100), n++;
+	COPY("movsl", block + WATCHED_AT, from, 1), n++;
+	COPY("rep movsb", block, from, WATCHED_AT); /* up to it */
+	COPY("rep movsb", block + WATCHED_AT + 8, from, 100);
+	to = block + 1, src = block, count = 500; /* a copy onto itself: fills */
+	__asm__ volatile("rep movsb" : "+D"(to), "+S"(src), "+c"(count) : : "memory");
+	n++;
+	for (int i = 0; i < 4; i++) {
+		to = block + 3 * i, count = 30;
+		__asm__ volatile("rep stosq" : "+D"(to), "+c"(count) : "a"(0x0102030405060708 * i) : "memory");
+		n++;
+	}
+	memset(block, 7, 0);
+	return done(block, n);
+}
+
+/* Over the end of a page, wherever that is in the block: counted only if it hits the word. */
+static int straddling(void)
+{
+	unsigned char *blocks[64];
+	uint64_t all = 0;
+	long n = 0;
+
+	for (int i = 0; i < 64; i++) {
+		blocks[i] = calloc(1, WATCHED_BYTES);
+		for (int at = 0; at + 32 <= WATCHED_BYTES; at += 13) {
+			*(volatile uint64_t *)(blocks[i] + at) = (uint64_t)at * 77;
+			n += at + 8 > WATCHED_AT && at < WATCHED_AT + 8;
+			_mm_storeu_si128((__m128i *)(blocks[i] + at), _mm_set1_epi8((char)at));
+			n += at + 16 > WATCHED_AT && at < WATCHED_AT + 8;
+			__asm__ volatile("lock; addq %1, (%0)" : : "r"(blocks[i] + (at & ~7)), "r"(5ull) : "memory", "cc");
+			n += (at & ~7) + 8 > WATCHED_AT && (at & ~7) < WATCHED_AT + 8;
+		}
+		all ^= sum(blocks[i], WATCHED_BYTES);
+	}
+	printf("sum %lx\ncount %ld\n", all, n);
+	return 0;
+}
+
+/* ---- system calls ---------------------------------------------------------------------------- */
+
+static void filled(int fd)
+{
+	char text[600];
+
+	for (size_t i = 0; i < sizeof(text); i++)
+		text[i] = (char)('a' + i % 26);
+	if (write(fd, text, sizeof(text)) != (ssize_t)sizeof(text))
+		_exit(3);
+}
+
+static int calls(void)
+{
+	unsigned char *block = calloc(1, WATCHED_BYTES), *other = calloc(1, WATCHED_BYTES);
+	char local[100];
+	struct iovec list[3] = { { local, 50 }, { block, 200 }, { local + 50, 50 } };
+	struct msghdr message = { .msg_iov = list, .msg_iovlen = 3 };
+	struct mmsghdr several[2] = { { .msg_hdr = message }, { .msg_hdr = message } };
+	struct stat *st = (struct stat *)other;
+	int pipes[2], sockets[2], r;
+	long n = 0;
+
+	if (pipe(pipes) || socketpair(AF_UNIX, SOCK_STREAM, 0, sockets))
+		return 1;
+	filled(pipes[1]);
+	printf("read %zd\n", read(pipes[0], block, 100)), n++;
+	printf("short %zd\n", read(pipes[0], block, 64));
+	printf("raw %ld\n", syscall(SYS_read, pipes[0], block + 60, 10)), n++;
+	printf("readv %zd\n", readv(pipes[0], list, 3)), n++;
+	printf("empty %zd\n", readv(pipes[0], list, 1));
+	filled(sockets[1]);
+	printf("recv %zd\n", recv(sockets[0], block, 80, 0)), n++;
+	printf("recvmsg %zd %d\n", recvmsg(sockets[0], &message, 0), message.msg_flags), n++;
+	message.msg_iov = list;
+	r = recvmmsg(sockets[0], several, 1, 0, NULL), n++;
+	printf("recvmmsg %d %u\n", r, several[0].msg_len);
+	printf("getrandom %d\n", syscall(SYS_getrandom, block, 0, 0) == 0);
+	printf("bad %zd %d\n", read(-1, block, 100), errno == EBADF);
+	printf("fault %zd %d\n", read(pipes[0], (void *)16, 1), errno == EFAULT);
+	memset(block, 0, 60);
+	/* st_size is at 48, st_blksize at 56, st_blocks at 64. */
+	printf("fstat %d\n", fstat(0, st)), n++;
+	printf("mode %o\n", st->st_mode & S_IFMT);
+	printf("write %zd\n", write(pipes[1], block, 100));
+	printf("read %zd\n", read(pipes[0], local, 100));
+	close(pipes[0]), close(pipes[1]), close(sockets[0]), close(sockets[1]);
+	return done(block, n);
+}
+
+/* ---- fork, realloc, signals -------------------------------------------------------------------- */
+
+static int forks(void)
+{
+	unsigned char *block = calloc(1, WATCHED_BYTES);
+	volatile uint64_t *word = word_of(block);
+	int status, raw;
+
+	*word = 1;
+	for (raw = 0; raw < 2; raw++) {
+		pid_t child = raw ? (pid_t)syscall(SYS_fork) : fork();
+
+		if (child == 0) {
+			if (*word != (uint64_t)raw + 1)
+				_exit(1);
+			for (int i = 0; i < 100; i++)
+				*word = 1000 + i;
+			usleep(20000);
+			_exit(*word == 1099 ? 42 : 2);
+		}
+		*word = (uint64_t)raw + 2; /* before the child has looked, most likely */
+		waitpid(child, &status, 0);
+		printf("child %d, here %ld\n", WEXITSTATUS(status), (long)*word);
+	}
+	if (vfork() == 0) {
+		*word = 77; /* the parent's memory */
+		_exit(0);
+	}
+	wait(&status);
+	printf("after vfork %ld\n", (long)*word);
+	fflush(stdout);
+	status = system("exit 3");
+	printf("system %d\n", WEXITSTATUS(status));
+	printf("count 4\n");
+	return 0;
+}
+
+static int resizes(void)
+{
+	unsigned char *block = calloc(1, WATCHED_BYTES), *moved;
+	long n = 0;
+
+	memset(block, 3, WATCHED_AT);
+	*word_of(block) = 5, n++;
+	printf("usable %d\n", malloc_usable_size(block) >= WATCHED_BYTES);
+	moved = realloc(block, 100);
+	printf("smaller %lx %ld\n", (long)sum(moved, 72), (long)*word_of(moved));
+	moved = realloc(moved, 5000);
+	printf("larger %lx %ld\n", (long)sum(moved, 72), (long)*word_of(moved));
+	moved = realloc(moved, WATCHED_BYTES); /* back onto watched pages */
+	printf("back %lx %ld\n", (long)sum(moved, 72), (long)*word_of(moved));
+	*word_of(moved) = 6;
+	free(moved);
+	for (int i = 0; i < 1000; i++) {
+		block = block_new();
+		*word_of(block) = i, n++;
+		free(block);
+	}
+	block = memalign(4096, WATCHED_BYTES);
+	*word_of(block) = 1, n++;
+	printf("aligned %d\n", (uintptr_t)block % 4096 == 0);
+	free(block);
+	printf("posix_memalign %d\n", posix_memalign((void **)&block, 256, WATCHED_BYTES));
+	*word_of(block) = 1, n++;
+	free(block);
+	printf("atleast %ld\n", n);
+	return 0;
+}
+
+static volatile sig_atomic_t faults, steps;
+static sigjmp_buf back;
+
+static void on_fault(int signo, siginfo_t *info, void *context)
+{
+	ucontext_t *uc = context;
+
+	faults++;
+	if (info->si_addr != (void *)(4096 + 8))
+		_exit(4);
+	if (faults % 2)
+		uc->uc_mcontext.gregs[REG_RIP] += 7; /* movq $imm, (%rax) */
+	else
+		siglongjmp(back, 1);
+}
+
+static void on_alarm(int signo)
+{
+	*word_of(objects[0]) += 1; /* with everything blocked */
+	steps++;
+}
+
+static int handlers(void)
+{
+	struct sigaction action = { .sa_sigaction = on_fault, .sa_flags = SA_SIGINFO },
+			 alarm_action = { .sa_handler = on_alarm };
+	unsigned char *block = objects[0] = calloc(1, WATCHED_BYTES);
+	sigset_t all, old;
+	long n = 0;
+
+	sigfillset(&all);
+	alarm_action.sa_mask = all;
+	sigaction(SIGALRM, &alarm_action, NULL);
+	sigaction(SIGSEGV, &action, NULL);
+	for (int i = 0; i < 10; i++) {
+		*word_of(block) = i, n++;
+		if (!sigsetjmp(back, 1))
+			__asm__ volatile("movq $5, (%0)" : : "a"(4096l + 8) : "memory");
+	}
+	sigprocmask(SIG_BLOCK, &all, &old);
+	*word_of(block) = 7, n++;
+	syscall(SYS_rt_sigprocmask, SIG_BLOCK, &all, NULL, 8); /* around libc */
+	*word_of(block) = 8, n++;
+	raise(SIGALRM);
+	sigprocmask(SIG_SETMASK, &old, NULL);
+	n++;
+	sigaction(SIGSEGV, NULL, &action);
+	printf("faults %d alarms %d own %d\n", faults, steps, action.sa_sigaction == on_fault);
+	return done(block, n);
+}
+
+static void on_step(int signo, siginfo_t *info, void *context)
+{
+	steps++;
+}
+
+/* Code that steps itself sees each instruction once. */
+static int steps_itself(void)
+{
+	struct sigaction action = { .sa_sigaction = on_step, .sa_flags = SA_SIGINFO };
+	unsigned char *block = calloc(1, WATCHED_BYTES);
+
+	sigaction(SIGTRAP, &action, NULL);
+	__asm__ volatile("pushfq; orq $0x100, (%%rsp); popfq\n\t"
+			 "nop\n\tmovq $5, (%0)\n\tnop\n\tmovq $6, (%0)\n\taddq $1, (%0)\n\t"
+			 "pushfq; andq $~0x100, (%%rsp); popfq"
+			 : : "r"(block + WATCHED_AT) : "memory", "cc");
+	printf("steps %d\n", steps);
+	return done(block, 3);
+}
+
+static void *sleeper(void *argument)
+{
+	char text[100] = "";
+	int *pipes = argument;
+	ssize_t got = read(pipes[0], objects[0], 100);
+
+	return (void *)(long)got;
+}
+
+/* A thread that waits in a call with watched memory, and one that is cancelled there. */
+static int waits(void)
+{
+	int pipes[2], none[2];
+	pthread_t reader, lost;
+	void *result;
+
+	objects[0] = calloc(1, WATCHED_BYTES);
+	if (pipe(pipes) || pipe(none))
+		return 1;
+	pthread_create(&reader, NULL, sleeper, pipes);
+	pthread_create(&lost, NULL, sleeper, none);
+	usleep(50000);
+	*word_of(objects[0]) = 9; /* meanwhile */
+	filled(pipes[1]);
+	pthread_join(reader, &result);
+	printf("got %ld\n", (long)result);
+	pthread_cancel(lost);
+	pthread_join(lost, &result);
+	printf("cancelled %d\n", result == PTHREAD_CANCELED);
+	return done(objects[0], 2);
+}
+
+static const struct {
+	const char *name;
+	int (*run)(void);
+} modes[] = {
+	{ "threads", threads },	  { "integers", integers },	{ "sixteen", sixteen },
+	{ "vectors", vectors },	  { "strings", strings },	{ "straddling", straddling },
+	{ "calls", calls },	  { "forks", forks },		{ "resizes", resizes },
+	{ "handlers", handlers }, { "steps-itself", steps_itself }, { "waits", waits },
+};
+
+int main(int argc, char **argv)
+{
+	for (size_t i = 0; argc > 1 && i < sizeof(modes) / sizeof(modes[0]); i++)
+		if (!strcmp(argv[1], modes[i].name))
+			return modes[i].run();
+	return 64;
+}

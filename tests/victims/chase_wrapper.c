@@ -1,0 +1,81 @@
+/*
+ * All memory comes through need(). title_format() believes that a title has 64 bytes; it has 16.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "chase_truth.h"
+
+struct entry {
+	char *title;
+	struct entry *next;
+};
+
+APART static void *need(size_t bytes)
+{
+	void *p = malloc(bytes);
+
+	if (!p) {
+		fputs("out of memory\n", stderr);
+		exit(3);
+	}
+	return p;
+}
+
+APART static char *title_new(void)
+{
+	char *title = need(16);
+
+	title[0] = '\0';
+	return title;
+}
+
+APART static void title_format(char *title, int number)
+{
+	snprintf(title, 64, "%0*d", number == 7 ? 44 : 8, number);
+}
+
+APART static struct entry *entry_new(struct entry *next)
+{
+	struct entry *entry = need(sizeof(*entry));
+
+	entry->title = title_new();
+	entry->next = next;
+	return entry;
+}
+
+APART static long *counts_new(void)
+{
+	long *counts = need(40 * sizeof(*counts));
+
+	memset(counts, 0, 40 * sizeof(*counts));
+	return counts;
+}
+
+APART static char *page_new(void)
+{
+	char *page = need(4000);
+
+	page[0] = '\0';
+	return page;
+}
+
+int main(void)
+{
+	struct entry *entries = NULL;
+	long *counts = counts_new(), total = 0;
+	char *page = page_new();
+	int number = 0;
+
+	tell_truth("class overflow\n"
+		   "writer chase_wrapper.c:title_format\n"
+		   "allocator chase_wrapper.c:title_new\n");
+	for (int i = 0; i < 12; i++)
+		entries = entry_new(entries);
+	for (struct entry *entry = entries; entry; entry = entry->next)
+		title_format(entry->title, number++);
+	for (struct entry *entry = entries; entry; entry = entry->next)
+		total += (long)strlen(entry->title);
+	printf("total %ld\n", total + counts[0] + page[0]);
+	return 0;
+}

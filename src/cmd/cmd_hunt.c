@@ -86,6 +86,8 @@ struct hunting {
 	struct framework framework;
 	struct test_names names;
 	bool has_tests;
+	struct strv whole; /* the command with its whole list of tests, if it has a place for it */
+	char *const *program;
 	struct case_store *cs;
 	struct progress progress;
 };
@@ -98,6 +100,7 @@ static void hunting_deinit(struct hunting *h)
 	trial_setup_deinit(&h->list);
 	trial_setup_deinit(&h->close);
 	trial_setup_deinit(&h->plain);
+	strv_deinit(&h->whole);
 }
 
 static void say(void *ctx, const char *stage, const char *line)
@@ -155,8 +158,17 @@ static int set_up(const struct invocation *inv, struct hunting *h, struct err *e
 	int r = trial_setup_init(&h->plain, &options->trial, "hunt", inv->program, err);
 
 	close.observe = OBSERVE_WATCH;
+	h->program = inv->program;
 	if (r == 0)
-		r = trial_setup_init(&h->close, &close, "chase", inv->program, err);
+		r = find_tests(inv, h, err);
+	if (r == 0 && h->has_tests && framework_whole(&h->framework, &h->whole)) {
+		h->program = h->whole.items;
+		trial_setup_deinit(&h->plain);
+		h->plain = (struct trial_setup){ 0 };
+		r = trial_setup_init(&h->plain, &options->trial, "hunt", h->program, err);
+	}
+	if (r == 0)
+		r = trial_setup_init(&h->close, &close, "chase", h->program, err);
 	/* Where nothing can be watched, the other steps of a hunt are still worth their while. */
 	if (r == 0 && trial_setup_watch(&h->close, WATCH_AUTO, &reason, &unwatched) < 0)
 		log_note("%s", unwatched.message);
@@ -164,8 +176,6 @@ static int set_up(const struct invocation *inv, struct hunting *h, struct err *e
 		log_note("watching through ptrace: %s", reason);
 	if (r == 0)
 		r = trial_setup_init(&h->list, &options->trial, "minimize", inv->program, err);
-	if (r == 0)
-		r = find_tests(inv, h, err);
 	if (r == 0)
 		r = trial_setup_open(&h->plain, options->common.case_dir, &h->cs, err);
 	if (r < 0)
@@ -181,8 +191,7 @@ static int hunt(const struct invocation *inv, struct hunting *h, struct hunt_res
 		struct err *err)
 {
 	const struct hunt_options *options = inv->options;
-	struct hunt_request request = { .program = inv->program,
-					.jobs = (unsigned int)options->trial.jobs,
+	struct hunt_request request = { .jobs = (unsigned int)options->trial.jobs,
 					.signature = options->signature,
 					.budget_s = (double)options->budget_ns / 1e9,
 					.budget_trials = options->trials,
@@ -195,6 +204,7 @@ static int hunt(const struct invocation *inv, struct hunting *h, struct hunt_res
 
 	if (r < 0)
 		return r;
+	request.program = h->program;
 	request.program_path = h->plain.program_path;
 	request.slot_env = &h->plain.slot_env;
 	request.plain = (struct hunt_look){ .settings = &h->plain.settings,

@@ -21,6 +21,7 @@
 #define CHASE_WANTED 3u
 #define CHASE_HOPS 3u
 #define GROWTH_TRIALS 3u
+#define MINIMIZE_CONFIDENCE 0.999 /* later stages run what it finds, and say "needed" of it */
 
 struct hunt {
 	struct case_store *cs;
@@ -257,7 +258,7 @@ static int stage_minimize(struct hunt *hunt)
 					     .slot_env = request->slot_env,
 					     .observer = request->plain.observer,
 					     .jobs = request->jobs,
-					     .confidence = 0.95,
+					     .confidence = MINIMIZE_CONFIDENCE,
 					     .signature = NULL,
 					     .baseline = 200,
 					     .seed = request->seed,

@@ -454,6 +454,14 @@ static bool is_elsewhere(const struct chase *chase)
 		step->in.api == LOG_API_PYTHON_MEMORY || step->in.api == LOG_API_HOOKED);
 }
 
+static bool saw_any(const struct chase *chase)
+{
+	for (unsigned int i = 0; i < LEVELS_MAX; i++)
+		if (chase->levels[i].sights.count > 0)
+			return true;
+	return false;
+}
+
 static int heap_instead(struct chase *chase, struct err *err)
 {
 	int r = look_at_heap(chase, err);
@@ -596,7 +604,9 @@ static int chase_all(struct chase *chase, struct err *err)
 	}
 	r = watch_homes(chase, err);
 	level = telling_level(chase);
-	if (r == 0 && is_ambiguous(chase, level)) {
+	/* Nothing could be watched, or it was never the victim: guards may tell. */
+	if (r == 0 && (is_ambiguous(chase, level) ||
+		       (!saw_any(chase) && wants_heap(chase) && may_go_on(chase)))) {
 		r = heap_instead(chase, err);
 		if (r < 0 || chase->heap_findings > 0)
 			return r;

@@ -183,27 +183,11 @@ static int find_tests(const struct invocation *inv, struct hunting *h, struct er
 }
 
 /* A command with a place for tests runs them all until fewer are known to do. */
-static int fill_in(const struct invocation *inv, struct hunting *h, struct err *err)
+static void fill_in(const struct invocation *inv, struct hunting *h)
 {
-	const struct hunt_options *options = inv->options;
-	AUTO(mem_freep) char *path = NULL;
-	AUTO(mem_freep) uint32_t *all = NULL;
-	AUTO(strv_deinit) struct strv env = { 0 };
-	size_t count = h->framework.items.count;
-
 	h->program = inv->program;
-	if (!h->has_tests || h->framework.ops != &framework_list_file)
-		return 0;
-	path = realpath(options->tests, NULL);
-	if (!path)
-		return err_errno(err, -errno, "--tests '%s'", options->tests);
-	all = mem_alloc(count * sizeof(*all));
-	for (size_t i = 0; i < count; i++)
-		all[i] = (uint32_t)i;
-	framework_plain(&h->framework, &(struct framework_list){ .items = all, .count = count },
-			path, &h->filled, &env);
-	h->program = h->filled.items;
-	return 0;
+	if (h->has_tests && framework_whole(&h->framework, &h->filled))
+		h->program = h->filled.items;
 }
 
 static int set_up_looks(const struct invocation *inv, struct hunting *h, struct err *err)
@@ -240,8 +224,7 @@ static int set_up(const struct invocation *inv, struct hunting *h, struct err *e
 	limit_time(&h->list.settings, h->budget_ns);
 	if (r == 0)
 		r = find_tests(inv, h, err);
-	if (r == 0)
-		r = fill_in(inv, h, err);
+	fill_in(inv, h);
 	if (r == 0)
 		r = set_up_looks(inv, h, err);
 	if (r == 0)

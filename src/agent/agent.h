@@ -13,13 +13,16 @@
  *  - Put a jump or a breakpoint into functions that the plan names, while nobody can run them: see
  *    hooked.h.
  *  - Stop for the tracer, where the plan names one: watch_ptrace.h.
+ *  - Where the plan asks for watched pages: place blocks of watched contexts in memory of its own,
+ *    carry out the target's stores there, be told of its system calls and make those that write
+ *    there (pages.h, calls.h).
  *  - Have a handler for SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGTRAP, SIGABRT and SIGSYS. The target
  *    keeps its own view of its dispositions, masks and alternate stacks: see signals.h.
  *
  * What it must not do
  *  - Change how the target ends: the wait status, the core file, the output.
  *  - Change the layout of the heap: ids live beside it, in the side table. (Unless the plan asks
- *    for the heap observer or for chaos.)
+ *    for the heap observer, for watched pages or for chaos.)
  *  - Touch anything in a vfork child (it runs on its parent's memory), or after a fork that libc
  *    did not make: `agent_switch` lies on a page that the kernel wipes on fork.
  *  - Send a message. Trouble is agent_retire(reason): hooks become pass-through, the reason and
@@ -41,6 +44,8 @@
  *    interpreter.c  the memory that names Python frames, for that record
  *    checkpoint.c   live blocks per context as a series; hooks_stdio.c sees the lines
  *    watch.c     which objects the debug registers are on (watch_perf.c); hit.c who was caught
+ *    pages.c     memory that the target cannot write to; pages_fault.c makes its stores there,
+ *                arch/x86_64_store.c runs them; calls.c is told of its system calls
  *    predicate.c does a hit count?
  *    chaos.c     disturbances that the plan asks for, to raise the odds
  *    plan_apply.c   the items of the plan

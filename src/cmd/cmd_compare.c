@@ -9,12 +9,16 @@
 #include "cmd/progress.h"
 #include "cmd/trial_options.h"
 #include "engine/series/compare.h"
+#include "engine/watch/aim.h"
+#include "engine/watch/mode.h"
 #include "report/report_series.h"
 
 struct compare_options {
 	struct common_options common;
 	struct trial_options trial;
 	struct option_list arms;
+	struct option_list on;
+	const char *when;
 	uint64_t trials;
 	const char *seed; /* text, because 0 is a seed, too */
 	bool stop_early;
@@ -31,7 +35,17 @@ static const struct option compare_option_table[] = {
 		  "Settings, separated by commas: NAME=VALUE sets an environment variable, "
 		  "unset=NAME removes one, jobs=N runs that many side by side, args=WORDS puts more "
 		  "arguments behind the program's own, observe=OBSERVER chooses how closely it is "
-		  "watched (none, crash, ids, heap), chaos=KNOBS how it is disturbed (as for --chaos)" },
+		  "watched (none, crash, ids, heap, watch), chaos=KNOBS how it is disturbed (as for --chaos)" },
+	{ .name = "on",
+	  .kind = OPTION_LIST,
+	  .metavar = "SPEC",
+	  .offset = offsetof(struct compare_options, on),
+	  .help = "What arms with observe=watch watch, as for redhand watch" },
+	{ .name = "when",
+	  .kind = OPTION_TEXT,
+	  .metavar = "EXPR",
+	  .offset = offsetof(struct compare_options, when),
+	  .help = "Which writes count there" },
 	{ .name = "trials",
 	  .letter = 'n',
 	  .kind = OPTION_COUNT,
@@ -111,6 +125,38 @@ static void identify_arms(struct strbuf *identity, const struct compare_options 
 	strbuf_addf(identity, "trials %llu\n", (unsigned long long)options->trials);
 	if (options->seed)
 		strbuf_addf(identity, "seed %s\n", options->seed);
+	for (size_t i = 0; i < options->on.count; i++)
+		strbuf_addf(identity, "on %s\n", options->on.items[i]);
+	if (options->when)
+		strbuf_addf(identity, "when %s\n", options->when);
+}
+
+/* What watched arms watch. A tracer would be there in every arm, so it is not for comparing. */
+static int plan_watch(const struct compare_options *options, const struct arms *arms,
+		      struct trial_setup *setup, struct strbuf *items, struct err *err)
+{
+	AUTO(watch_report_deinit) struct watch_report unused = { 0 };
+	struct aim_request aim = { .on = (const char *const *)options->on.items,
+				   .count = options->on.count,
+				   .when = options->when,
+				   .program = setup->program_path,
+				   .cwd = options->trial.cwd,
+				   .env = &setup->slot_env };
+	bool watched = false;
+	int r;
+
+	for (unsigned int i = 0; i < arms->count; i++)
+		watched |= arms->list[i].observed && arms->list[i].observer == OBSERVE_WATCH;
+	if (watched != (options->on.count > 0)) {
+		(void)err_set(err, -EINVAL,
+			      watched ? "an arm is watched, but nothing to watch was named"
+				      : "--on names what to watch, but no arm is watched");
+		return err_remedy(err, "--arm plain --arm watched:observe=watch --on global:NAME");
+	}
+	if (!watched)
+		return 0;
+	r = trial_setup_watch(setup, WATCH_HW, &unused.mode_reason, err);
+	return r < 0 ? r : aim_plan(&aim, items, &unused, err);
 }
 
 static int compare(const struct invocation *inv, const struct arms *arms,
@@ -118,6 +164,7 @@ static int compare(const struct invocation *inv, const struct arms *arms,
 {
 	const struct compare_options *options = inv->options;
 	AUTO(trial_setup_deinit) struct trial_setup setup = { 0 };
+	AUTO(strbuf_deinit) struct strbuf watch = { 0 };
 	struct progress progress;
 	struct compare_request request = {
 		.settings = &setup.settings,
@@ -126,6 +173,7 @@ static int compare(const struct invocation *inv, const struct arms *arms,
 		.jobs = (unsigned int)options->trial.jobs,
 		.arms = arms->list,
 		.arm_count = arms->count,
+		.watch = &watch,
 		.trials = options->trials,
 		.stop_early = options->stop_early,
 		.fresh = options->trial.fresh,
@@ -136,6 +184,8 @@ static int compare(const struct invocation *inv, const struct arms *arms,
 
 	if (r == 0)
 		r = trial_setup_init(&setup, &options->trial, "compare", inv->program, err);
+	if (r == 0)
+		r = plan_watch(options, arms, &setup, &watch, err);
 	if (r == 0)
 		r = trial_setup_open(&setup, options->common.case_dir, cs, err);
 	if (r < 0)
@@ -194,7 +244,9 @@ const struct command cmd_compare = {
 		"  redhand compare --arm off --arm 'on:args=--parallel-compile' -- ./run_tests\n"
 		"      does the flag matter, even if unused?\n\n"
 		"  redhand compare --arm calm --arm disturbed:chaos=all -- ./run_tests\n"
-		"      does --chaos bring it out more often?\n",
+		"      does --chaos bring it out more often?\n\n"
+		"  redhand compare --arm plain:observe=none --arm watched:observe=watch --on global:count -- ./run_tests\n"
+		"      does watching hide it?\n",
 	.groups = groups,
 	.options_size = sizeof(struct compare_options),
 	.program = PROGRAM_REQUIRED,

@@ -28,8 +28,8 @@ struct hunt_options {
 #define BUDGET_DEFAULT "30m"
 #define BUDGET_TRIALS "trials"
 
-/* Of the budget: what runs longer than this hangs, unless --timeout says otherwise. With fewer trials
- * than that nothing could be learnt anyway. */
+/* Of the budget: what runs longer than this hangs, unless --timeout says otherwise. With fewer
+ * trials than that nothing could be learnt anyway. */
 #define HANG_SHARE 6
 #define HANG_LEAST_NS 10000000000u
 
@@ -171,8 +171,7 @@ static int find_tests(const struct invocation *inv, struct hunting *h, struct er
 						      .stdin_path = options->trial.stdin_path,
 						      .env = &h->list.slot_env,
 						      .tests_path = options->tests,
-						      .timeout_ns =
-							      h->list.settings.timeout_ns },
+						      .timeout_ns = h->list.settings.timeout_ns },
 			   asked ? err : &h->no_tests);
 	if (r < 0)
 		return asked ? r : 0;
@@ -184,27 +183,11 @@ static int find_tests(const struct invocation *inv, struct hunting *h, struct er
 }
 
 /* A command with a place for tests runs them all until fewer are known to do. */
-static int fill_in(const struct invocation *inv, struct hunting *h, struct err *err)
+static void fill_in(const struct invocation *inv, struct hunting *h)
 {
-	const struct hunt_options *options = inv->options;
-	AUTO(mem_freep) char *path = NULL;
-	AUTO(mem_freep) uint32_t *all = NULL;
-	AUTO(strv_deinit) struct strv env = { 0 };
-	size_t count = h->framework.items.count;
-
 	h->program = inv->program;
-	if (!h->has_tests || h->framework.ops != &framework_list_file)
-		return 0;
-	path = realpath(options->tests, NULL);
-	if (!path)
-		return err_errno(err, -errno, "--tests '%s'", options->tests);
-	all = mem_alloc(count * sizeof(*all));
-	for (size_t i = 0; i < count; i++)
-		all[i] = (uint32_t)i;
-	framework_plain(&h->framework, &(struct framework_list){ .items = all, .count = count },
-			path, &h->filled, &env);
-	h->program = h->filled.items;
-	return 0;
+	if (h->has_tests && framework_whole(&h->framework, &h->filled))
+		h->program = h->filled.items;
 }
 
 static int set_up_looks(const struct invocation *inv, struct hunting *h, struct err *err)
@@ -241,8 +224,7 @@ static int set_up(const struct invocation *inv, struct hunting *h, struct err *e
 	limit_time(&h->list.settings, h->budget_ns);
 	if (r == 0)
 		r = find_tests(inv, h, err);
-	if (r == 0)
-		r = fill_in(inv, h, err);
+	fill_in(inv, h);
 	if (r == 0)
 		r = set_up_looks(inv, h, err);
 	if (r == 0)

@@ -45,7 +45,8 @@ static void show(struct hunt_board *board, const char *what, const struct progre
 {
 	AUTO(strbuf_deinit) struct strbuf sb = { 0 };
 
-	strbuf_addf(&sb, "[%u/%u] %s", board->number, board->count, board->title ? board->title : "");
+	strbuf_addf(&sb, "[%u/%u] %s", board->number, board->count,
+		    board->title ? board->title : "");
 	if (what)
 		strbuf_addf(&sb, " %s", what);
 	else
@@ -96,9 +97,8 @@ static void progressed(void *ctx, const struct series_progress_view *view)
 		strbuf_addf(&sb, ": %s", view->what);
 	/* New ways to fail are news while it is asked how it fails; later stages see them again. */
 	show(board, strbuf_str(&sb),
-	     board->number == 1
-		     ? &(struct progress_news){ view->news_trial, view->news_summary }
-		     : &(struct progress_news){ 0 });
+	     board->number == 1 ? &(struct progress_news){ view->news_trial, view->news_summary }
+				: &(struct progress_news){ 0 });
 }
 
 static void minimized(void *ctx, const struct minimize_view *view)

@@ -265,6 +265,17 @@ size_t symbols_machine_frames(struct symbols *symbols, const struct snapshot *sn
 	return count;
 }
 
+void symbols_machine_frame(struct symbols *symbols, const struct snapshot *snapshot, taddr back,
+			   struct machine_frame *ret)
+{
+	struct raw_frame raw = { .pc = back };
+	struct space space;
+
+	space_init(&space, symbols->modules, snapshot);
+	fill_machine_frame(symbols, &space, &raw, ret);
+	space_deinit(&space);
+}
+
 void machine_frames_free(struct machine_frame *frames, size_t count)
 {
 	for (size_t i = 0; i < count; i++)

@@ -59,6 +59,10 @@ size_t symbols_machine_frames(struct symbols *symbols, const struct snapshot *sn
 			      struct machine_frame *ret, size_t room);
 void machine_frames_free(struct machine_frame *frames, size_t count);
 
+/* The frame of one return address, without registers. */
+void symbols_machine_frame(struct symbols *symbols, const struct snapshot *snapshot, taddr back,
+			   struct machine_frame *ret);
+
 /* The name of the global variable at `vaddr` (an address in the file) of a mapped file, and where
  * in it that is. The caller's to free; NULL when it is not known. */
 char *symbols_global(struct symbols *symbols, const struct mapping *mapping, uint64_t vaddr,

@@ -5,7 +5,7 @@
 #include "arch/code.h"
 #include "debuginfo/module.h"
 
-#define FUNCTION_BYTES_MAX 16384u
+#define FUNCTION_BYTES_MAX 8192u
 #define CHAIN_MAX 4u /* functions that jumped on, one to the other */
 
 /* Where a function leaves by a jump. */
@@ -45,11 +45,11 @@ static taddr called_before(struct space *space, taddr back)
 static bool find_leap(struct space *space, taddr start, struct leap *ret)
 {
 	uint8_t bytes[16];
-	bool found = false;
+	bool found = false, inside = true;
 	taddr at = start;
 
 	*ret = (struct leap){ 0 };
-	while (at - start < FUNCTION_BYTES_MAX && start_of(space, at) == start) {
+	while (at - start < FUNCTION_BYTES_MAX && (inside || start_of(space, at) == start)) {
 		struct code_instruction i;
 		size_t got = space_read_after(space, at, bytes, sizeof(bytes));
 		bool direct;
@@ -59,6 +59,8 @@ static bool find_leap(struct space *space, taddr start, struct leap *ret)
 		direct = (i.flow == CODE_JUMP || i.flow == CODE_BRANCH) &&
 			 i.flags & CODE_HAS_TARGET && start_of(space, i.target) != start;
 		at += i.length;
+		/* A function ends where control does. */
+		inside = (i.flow == CODE_NEXT && !(i.flags & CODE_NOP)) || i.flow == CODE_BRANCH;
 		if (!direct && i.flow != CODE_JUMP_INDIRECT)
 			continue;
 		ret->target = !found && direct ? i.target : 0;

@@ -37,7 +37,7 @@ enum frame_flags {
 	FRAME_UNPLACED = 1 << 5,
 	/* It had left by a jump to the next inner one: found by the call instruction outside of it. */
 	FRAME_TAIL = 1 << 6,
-	/* Of an allocation: it only passes on to malloc, for several callers. */
+	/* Of an allocation: it only passes on to malloc what it was asked for. */
 	FRAME_WRAPPER = 1 << 7,
 };
 

@@ -50,8 +50,8 @@ struct investigation {
 	struct decision_list decisions;
 	struct strv notes; /* the user's, and what else should be known: a sentence each */
 
-	char *sentinel; /* the directory of the one that guards the failure; NULL */
-	char *report;	/* a file that has all of this in words; NULL */
+	char *sentinel;		     /* the directory of the one that guards the failure; NULL */
+	char *report;		     /* a file that has all of this in words; NULL */
 	char *reproduce, *prove_fix; /* commands; NULL when the program is not known */
 	uint64_t clean_runs;	     /* that prove_fix makes */
 	double seconds;		     /* of this run of redhand */

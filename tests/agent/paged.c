@@ -5,6 +5,7 @@
  * eight at WATCHED_AT.
  */
 #define _GNU_SOURCE
+#include <cpuid.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <immintrin.h>
@@ -100,6 +101,13 @@ static int threads(void)
 
 /* ---- instructions ---------------------------------------------------------------------------- */
 
+static int has_movbe(void)
+{
+	unsigned a, b, c, d;
+
+	return __get_cpuid(1, &a, &b, &c, &d) && (c & bit_MOVBE);
+}
+
 static int integers(void)
 {
 	unsigned char *block = calloc(1, WATCHED_BYTES), *p = block + WATCHED_AT;
@@ -128,7 +136,8 @@ static int integers(void)
 	DO("btsq $5, (%0)" : : "r"(p) : "memory", "cc");
 	DO("btcq %1, (%0)" : : "r"(block), "r"((uint64_t)WATCHED_AT * 8 + 9) : "memory", "cc");
 	DO("cmpq %%rax, %%rax; setzb 3(%0)" : : "r"(p) : "memory", "cc");
-	DO("movbeq %1, (%0)" : : "r"(p), "r"(a) : "memory");
+	if (has_movbe())
+		DO("movbeq %1, (%0)" : : "r"(p), "r"(a) : "memory");
 	DO("movntiq %1, (%0)" : : "r"(p), "r"(a + 1) : "memory");
 	DO("pushq %1; popq (%0)" : : "r"(p), "r"(a ^ 77) : "memory");
 	DO("movq %1, %%rbx; movq %0, %%r12; movq %%rbx, (%%r12)" : : "r"(p), "r"(a) : "rbx", "r12", "memory");
@@ -509,6 +518,18 @@ static int waits(void)
 	return done(objects[0], 2);
 }
 
+/* A crash is the target's own. */
+static int wild(void)
+{
+	unsigned char *block = calloc(1, WATCHED_BYTES);
+
+	*(volatile uint64_t *)word_of(block) = 1;
+	puts("count 1");
+	fflush(stdout);
+	*(volatile uint64_t *)(uintptr_t)(block - block + 8) = 5;
+	return 0;
+}
+
 static const struct {
 	const char *name;
 	int (*run)(void);
@@ -517,6 +538,7 @@ static const struct {
 	{ "vectors", vectors },	  { "strings", strings },	{ "straddling", straddling },
 	{ "calls", calls },	  { "forks", forks },		{ "resizes", resizes },
 	{ "handlers", handlers }, { "steps-itself", steps_itself }, { "waits", waits },
+	{ "wild", wild },
 };
 
 int main(int argc, char **argv)

@@ -111,9 +111,14 @@ static void it_is_always_the_same_bit(struct evidence_list *list)
 static void what_nearly_is_a_sign(void **state)
 {
 	void (*const nearly[])(struct evidence_list *) = {
-		two_bits_are_no_flip,	   somebody_wrote_it, it_was_not_watched_all_the_time,
-		another_block_was_watched, the_trial_passed,  one_trial_shows_it_twice,
-		nothing_changed,	   it_is_always_the_same_bit,
+		two_bits_are_no_flip,
+		somebody_wrote_it,
+		it_was_not_watched_all_the_time,
+		another_block_was_watched,
+		the_trial_passed,
+		one_trial_shows_it_twice,
+		nothing_changed,
+		it_is_always_the_same_bit,
 	};
 
 	for (size_t i = 0; i < sizeof(nearly) / sizeof(nearly[0]); i++) {
@@ -229,12 +234,11 @@ static void a_line_of_the_settings_is_replaced(void **state)
 	char *changed = series_settings_with(text, "jobs", "jobs 1\n");
 
 	/* What looks like a line inside of an argument is none. */
-	assert_string_equal(changed,
-			    "command 4:hunt\narg 12:x\njobs 9\ny 1\njobs 1\npty 0\n");
+	assert_string_equal(changed, "command 4:hunt\narg 12:x\njobs 9\ny 1\njobs 1\npty 0\n");
 	mem_free(changed);
 	changed = series_settings_with(text, "chaos", "chaos 31\n");
-	assert_string_equal(
-		changed, "command 4:hunt\narg 12:x\njobs 9\ny 1\njobs 2\npty 0\nchaos 31\n");
+	assert_string_equal(changed,
+			    "command 4:hunt\narg 12:x\njobs 9\ny 1\njobs 2\npty 0\nchaos 31\n");
 	mem_free(changed);
 }
 

@@ -274,6 +274,45 @@ static void race(struct evidence_list *l)
 	add(l, made_race(2, true));
 }
 
+/* A count was lost, and the block was freed while somebody still pointed to it. */
+static void race_and_a_free(struct evidence_list *l)
+{
+	dangling(l);
+	race(l);
+}
+
+/* Two threads that write in turns are no reason to forget what was seen. */
+static void turns_and_a_free(struct evidence_list *l)
+{
+	dangling(l);
+	add(l, made_race(1, false));
+	add(l, made_race(2, false));
+}
+
+static void race_in_one_of_five(struct evidence_list *l)
+{
+	struct evidence *hop;
+
+	add(l, made_race(1, true));
+	add(l, made_race(2, true));
+	hop = add(l, made_hop(2, 2, 5, 41));
+	home_deinit(&hop->hop->home);
+	hop->hop->home = (struct home){ 0 };
+	made_home(&hop->hop->home, 1001);
+}
+
+static void overflow_of_its_own_block(struct evidence_list *l)
+{
+	/* From the block's start to behind its end: 64 bytes into 56. */
+	caught(l, (struct made_write){ .writer = "reset", .width = 64 }, 3);
+	VEC_FOREACH (&l->list, e)
+		if (e->kind == EVIDENCE_WRITE) {
+			e->write->store_start = MADE_BLOCK;
+			e->write->store_len = 64;
+			e->write->fit = FIT_WIDE;
+		}
+}
+
 static void mapping(struct evidence_list *l)
 {
 	add(l, made_mapping(1, true));
@@ -937,6 +976,10 @@ static const struct row {
 
 	ROW(race, RACE, FIRM, "object_unref"),
 	ROW(race_nothing_lost, RACE, DOUBTED, "object_unref"),
+	ROW(race_and_a_free, RACE, FIRM, "object_unref"),
+	ROW(turns_and_a_free, DANGLING_HOLDER, FIRM, "container_swap"),
+	ROW(race_in_one_of_five, NOT_CAUGHT, DOUBTED, NULL),
+	ROW(overflow_of_its_own_block, OVERFLOW, FIRM, "reset"),
 	ROW(race_locked, NOT_CAUGHT, DOUBTED, NULL),
 	ROW(race_of_one_thread, NOT_CAUGHT, DOUBTED, NULL),
 

@@ -6,6 +6,11 @@
 
 #include "chase_truth.h"
 
+struct page {
+	long *counts;
+	char text[4000];
+};
+
 struct entry {
 	char *title;
 	struct entry *next;
@@ -52,19 +57,38 @@ APART static long *counts_new(void)
 	return counts;
 }
 
-APART static char *page_new(void)
+APART static struct page *page_new(void)
 {
-	char *page = need(4000);
+	struct page *page = need(sizeof(*page));
 
-	page[0] = '\0';
+	page->counts = counts_new();
+	return page;
+}
+
+APART static struct page *chapter_open(void)
+{
+	struct page *page = page_new();
+
+	page->text[0] = '\0';
+	return page;
+}
+
+APART static struct page *book_open(void)
+{
+	char heading[100];
+	struct page *page;
+
+	snprintf(heading, sizeof(heading), "book of %d chapters", 1);
+	page = chapter_open();
+	memcpy(page->text, heading, sizeof(heading));
 	return page;
 }
 
 int main(void)
 {
 	struct entry *entries = NULL;
-	long *counts = counts_new(), total = 0;
-	char *page = page_new();
+	struct page *page = book_open();
+	long total = 0;
 	int number = 0;
 
 	tell_truth("class overflow\n"
@@ -76,6 +100,6 @@ int main(void)
 		title_format(entry->title, number++);
 	for (struct entry *entry = entries; entry; entry = entry->next)
 		total += (long)strlen(entry->title);
-	printf("total %ld\n", total + counts[0] + page[0]);
+	printf("total %ld\n", total + page->counts[0]);
 	return 0;
 }

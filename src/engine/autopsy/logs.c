@@ -596,8 +596,12 @@ bool event_log_context(struct event_log *log, uint32_t context, struct symbols *
 	if (!name_context(log, context, symbols, ret))
 		return false;
 	if (!log->wrappers)
-		log->wrappers = wrappers_new(log);
-	wrappers_mark(log->wrappers, ret);
+		log->wrappers = wrappers_new();
+	wrappers_mark(log->wrappers, symbols,
+		      &(struct snapshot){ .pid = (int)log->reader.header.pid,
+					  .mappings = log->modules.items,
+					  .mapping_count = log->modules.count },
+		      ret);
 	return true;
 }
 

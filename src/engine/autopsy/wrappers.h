@@ -5,14 +5,16 @@
 /*
  * Functions that only pass on to malloc: xcalloc, g_malloc, fz_alloc …
  *
- * A stack that begins in one says little by its first line. What they are called says little,
- * too; what they do is to be seen in the log: one call of malloc that serves several callers with
- * blocks of several sizes. A constructor serves many callers as well, but with blocks of one size.
+ * A stack that begins in one says little by its first line. What they are called tells nothing for
+ * sure; what they do stands in their code: the size that they ask for is the very argument that
+ * they were given. A constructor knows its size.
  */
 struct wrappers;
 
-struct wrappers *wrappers_new(struct event_log *log);
+struct wrappers *wrappers_new(void);
 void wrappers_free(struct wrappers *wrappers);
 
-/* Gives the frames of such functions at the stack's beginning the flag FRAME_WRAPPER. */
-void wrappers_mark(const struct wrappers *wrappers, struct stack *stack);
+/* Gives the frames of such functions at the beginning of an allocation's stack the flag
+ * FRAME_WRAPPER. Of the snapshot, only its mappings are used. */
+void wrappers_mark(struct wrappers *wrappers, struct symbols *symbols,
+		   const struct snapshot *snapshot, struct stack *stack);

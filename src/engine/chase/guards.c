@@ -153,6 +153,9 @@ bool may_be_overrun(const struct level *level)
 
 		if (!w || sight->stale || !w->victim || (w->flags & WRITE_KERNEL))
 			continue;
+		/* The same bytes stand elsewhere, too: whose they were is not known. */
+		if (w->flags & WRITE_COPIED)
+			return true;
 		/* Through a pointer to the block's start and a displacement: a field, meant. */
 		if (w->base && w->base->value == w->victim->start &&
 		    w->store_start > w->base->value)

@@ -133,22 +133,25 @@ void scout_plan(const struct scout *scout, struct hook_planner *planner, struct 
 /* ---- what they saw ---------------------------------------------------------------------------
  */
 
-/* Between two times that it was handed out. */
+/* Functions and arguments by which an object may go back. Registers keep what was in them: a function
+ * without arguments seems to be given what the one before it was. So it need not be the last each
+ * time, only mostly. */
+#define PAIRS_MAX (FUNCTIONS_MAX * 4u)
+
+/* An object, since it was handed out. */
 struct object {
 	uint64_t address;
-	bool handed, given; /* …and somebody was given it since */
-	uint32_t last;
-	uint8_t argument;
-	size_t again, takes;
+	bool handed, came_back;
+	uint32_t last; /* pair; PAIRS_MAX: none */
+	uint8_t given[PAIRS_MAX];
 };
 
 struct judgement {
 	struct object objects[OBJECTS_MAX];
 	size_t count;
-	size_t again, others; /* came back; of those, last through somebody else, or through none */
-	bool named;
-	uint32_t taker;
-	uint8_t argument;
+	size_t again;		/* times that an object came back */
+	size_t once[PAIRS_MAX]; /* …having gone through this pair once… */
+	size_t last[PAIRS_MAX]; /* …and through none after it */
 };
 
 static struct object *object_at(struct judgement *judgement, uint64_t address)
@@ -162,52 +165,22 @@ static struct object *object_at(struct judgement *judgement, uint64_t address)
 	return &judgement->objects[judgement->count++];
 }
 
-static void came_back(struct judgement *judgement, struct object *object)
+static void handed_out(struct judgement *judgement, struct object *object)
 {
-	judgement->again++;
-	object->again++;
-	if (!object->given) {
-		judgement->others++;
-		return;
+	if (object->handed) {
+		judgement->again++;
+		object->came_back = true;
+		for (uint32_t i = 0; i < PAIRS_MAX; i++)
+			judgement->once[i] += object->given[i] == 1;
+		if (object->last < PAIRS_MAX)
+			judgement->last[object->last]++;
 	}
-	if (!judgement->named) {
-		judgement->named = true;
-		judgement->taker = object->last;
-		judgement->argument = object->argument;
-	}
-	if (object->last != judgement->taker || object->argument != judgement->argument)
-		judgement->others++;
+	object->handed = true;
+	object->last = PAIRS_MAX;
+	memset(object->given, 0, sizeof(object->given));
 }
 
-/* The taker was given each object once for each time that it came back: what is called more often is
- * no end of it. */
-static bool takes_once(struct judgement *judgement, const struct scout_sight *sights, size_t count,
-		       uint32_t maker)
-{
-	size_t twice = 0;
-
-	for (size_t i = 0; i < judgement->count; i++)
-		judgement->objects[i].handed = false;
-	for (size_t i = 0; i < count; i++) {
-		struct object *object = object_at(judgement, sights[i].object);
-
-		if (!object)
-			continue;
-		if (sights[i].function == maker && sights[i].argument == LOG_SIGHT_RESULT) {
-			object->handed = true;
-			object->takes = 0;
-		} else if (sights[i].function == judgement->taker && object->handed &&
-			   sights[i].argument == judgement->argument &&
-			   !(sights[i].inside & 1u << maker) && ++object->takes > 1) {
-			return false;
-		}
-	}
-	for (size_t i = 0; i < judgement->count; i++)
-		twice += judgement->objects[i].again > 0;
-	return twice >= TWICE_MIN;
-}
-
-static bool judge_maker(const struct scout_sight *sights, size_t count, uint32_t maker,
+static void judge_maker(const struct scout_sight *sights, size_t count, uint32_t maker,
 			size_t makers, struct judgement *judgement)
 {
 	*judgement = (struct judgement){ 0 };
@@ -215,34 +188,52 @@ static bool judge_maker(const struct scout_sight *sights, size_t count, uint32_t
 		const struct scout_sight *s = &sights[i];
 		struct object *object = object_at(judgement, s->object);
 
-		if (!object)
+		if (!object || s->function >= FUNCTIONS_MAX)
 			continue;
 		if (s->function == maker && s->argument == LOG_SIGHT_RESULT) {
-			if (object->handed)
-				came_back(judgement, object);
-			object->handed = true;
-			object->given = false;
-		} else if (s->argument != LOG_SIGHT_RESULT && !(s->inside & 1u << maker)) {
-			object->given = true;
-			object->last = s->function;
-			object->argument = s->argument;
+			handed_out(judgement, object);
+		} else if (s->function >= makers && s->argument < 4 && object->handed &&
+			   !(s->inside & 1u << maker)) {
+			object->last = s->function * 4 + s->argument;
+			if (object->given[object->last] < 2)
+				object->given[object->last]++;
 		}
 	}
-	return judgement->named && judgement->taker >= makers && judgement->others == 0 &&
-	       judgement->again >= AGAIN_MIN && takes_once(judgement, sights, count, maker);
+}
+
+/* The pair that every object went through exactly once each time, and mostly last. */
+static uint32_t best_pair(const struct judgement *judgement)
+{
+	uint32_t best = PAIRS_MAX;
+	size_t objects = 0;
+
+	for (size_t i = 0; i < judgement->count; i++)
+		objects += judgement->objects[i].came_back;
+	if (judgement->again < AGAIN_MIN || objects < TWICE_MIN)
+		return PAIRS_MAX;
+	for (uint32_t i = 0; i < PAIRS_MAX; i++)
+		if (judgement->once[i] == judgement->again &&
+		    judgement->last[i] * 2 > judgement->again &&
+		    (best == PAIRS_MAX || judgement->last[i] > judgement->last[best]))
+			best = i;
+	return best;
 }
 
 int scout_judge(const struct scout_sight *sights, size_t count, size_t makers, uint32_t *ret_taker,
 		unsigned int *ret_argument, size_t *ret_times)
 {
-	for (size_t maker = 0; maker < makers; maker++) {
-		struct judgement judgement;
+	AUTO(mem_freep) struct judgement *judgement = mem_alloc(sizeof(*judgement));
 
-		if (!judge_maker(sights, count, (uint32_t)maker, makers, &judgement))
+	for (size_t maker = 0; maker < makers; maker++) {
+		uint32_t pair;
+
+		judge_maker(sights, count, (uint32_t)maker, makers, judgement);
+		pair = best_pair(judgement);
+		if (pair == PAIRS_MAX)
 			continue;
-		*ret_taker = judgement.taker;
-		*ret_argument = judgement.argument;
-		*ret_times = judgement.again;
+		*ret_taker = pair / 4;
+		*ret_argument = pair % 4;
+		*ret_times = judgement->again;
 		return (int)maker;
 	}
 	return -1;
@@ -277,9 +268,9 @@ static void say(const struct scout *scout, size_t maker, uint32_t taker, size_t 
 	const char *takes_back = scout->list.items[taker].name;
 
 	ret->words = mem_printf(
-		"that %s takes such objects back and %s hands them out again is inferred: %zu of "
-		"%zu times the one came before the other; --allocator 'alloc=%s(size=%" PRIu64
-		") free=%s(ptr@%u)' says so for certain",
+		"inferred: %s takes such objects back and %s hands them out again (%zu of %zu "
+		"times); --allocator 'alloc=%s(size=%" PRIu64
+		") free=%s(ptr@%u)' makes it certain",
 		takes_back, hands_out, times, times, hands_out, ret->size, takes_back,
 		ret->argument);
 }

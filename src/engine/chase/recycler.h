@@ -11,9 +11,9 @@
  * write to an object that had been given back looks like one to a live block.
  *
  * It is found by looking on: functions on the stack of the block's allocation are watched for
- * returning such objects, those near them in the file for being given them. Where an object was
- * never handed out again without having gone through one and the same function last, that function
- * takes back.
+ * returning such objects, those near them in the file for being given them. Where no object was
+ * ever handed out again without having gone through one and the same function, once, and that
+ * mostly last, that function takes back.
  */
 
 /* The functions that are looked at. */
@@ -32,7 +32,7 @@ struct recycler {
 	bool found;
 	uint64_t stack_hash;
 	char *hands_out, *takes_back; /* as hook_plan() takes them */
-	char *words;		      /* "object_alloc hands them out and …, 96 times of 96" */
+	char *words;		      /* how it is known: a sentence */
 	unsigned int argument;	      /* of takes_back, from 0 */
 	uint64_t size;		      /* of an object */
 	bool whole;		      /* an object is a whole block, not a piece of one */

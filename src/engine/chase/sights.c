@@ -456,15 +456,26 @@ void read_scouted(struct chase *chase)
 /* ---- what the heap observer found ---------------------------------------------------------------
  */
 
+/* Was the block freed when it was written to? While it lives its bytes are its owner's. */
+static bool hit_freed(const struct log_hit *hit)
+{
+	for (size_t i = 0; i < LOG_HIT_OWNERS && hit->owners[i].greg != 255; i++)
+		if (hit->owners[i].id == hit->id)
+			return hit->owners[i].state == LOG_BLOCK_FREED;
+	return false;
+}
+
 /* The last write there that was not ours: it is what damaged the guard or the freed block. */
-static const struct caught *damaging_hit(const struct watch_log *log, uint32_t watch)
+static const struct caught *damaging_hit(const struct watch_log *log, uint32_t watch,
+					 bool after_free)
 {
 	const struct caught *found = NULL;
 
 	VEC_FOREACH (&log->hits, caught)
 		if (caught->hit->watch == watch &&
 		    !(caught->hit->flags & (LOG_HIT_ALONGSIDE | LOG_HIT_IMPRECISE)) &&
-		    memcmp(caught->hit->old, caught->hit->new, sizeof(caught->hit->new)) != 0)
+		    memcmp(caught->hit->old, caught->hit->new, sizeof(caught->hit->new)) != 0 &&
+		    (!after_free || hit_freed(caught->hit)))
 			found = caught;
 	return found;
 }
@@ -476,7 +487,9 @@ void read_guarded(struct chase *chase)
 
 	if (watch_log_open(case_trials_dir(chase->runner.cs), chase->name, &log, NULL) == 0) {
 		for (size_t i = 0; i < chase->stakeout.list.count; i++) {
-			const struct caught *caught = damaging_hit(&log, (uint32_t)i);
+			const struct caught *caught =
+				damaging_hit(&log, (uint32_t)i,
+					     chase->stakeout.list.items[i].after_free);
 			struct evidence e;
 			struct writer writer;
 

@@ -99,6 +99,10 @@ void framework_plain(const struct framework *f, const struct framework_list *lis
 void framework_file(const struct framework *f, const struct framework_list *list,
 		    struct strbuf *ret);
 
+/* A command that is none until its tests stand in it ({tests}): with the whole list, and {slot} and
+ * {trial} left as they are. False: the command is one as it is. */
+bool framework_whole(const struct framework *f, struct strv *argv);
+
 /* Does this file contain googletest? */
 bool framework_is_gtest(const char *path);
 

@@ -7,6 +7,7 @@
  *	{tests_file}  path of a file with one test a line
  */
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/fd.h"
@@ -69,15 +70,22 @@ struct filling {
 	const struct framework *f;
 	const struct framework_list *list;
 	const char *path; /* of the file with the tests */
+	bool raw;	  /* {slot} and {trial} stay as they are */
 	struct trial_job *job;
 };
 
 static void add_filled(const struct filling *fill, const char *before, const char *after,
 		       const char *text)
 {
-	AUTO(mem_freep) char *head = trial_substitute(before, fill->job->slot, fill->job->number);
-	AUTO(mem_freep) char *tail = trial_substitute(after, fill->job->slot, fill->job->number);
+	AUTO(mem_freep) char *head = NULL;
+	AUTO(mem_freep) char *tail = NULL;
 
+	if (fill->raw) {
+		strv_take(&fill->job->argv, mem_printf("%s%s%s", before, text, after));
+		return;
+	}
+	head = trial_substitute(before, fill->job->slot, fill->job->number);
+	tail = trial_substitute(after, fill->job->slot, fill->job->number);
 	strv_take(&fill->job->argv, mem_printf("%s%s%s", head, text, tail));
 }
 
@@ -105,6 +113,8 @@ static void fill_word(const struct filling *fill, const char *word)
 			strbuf_addf(&sb, "%s%s", i > 0 ? separator : "",
 				    fill->f->items.items[fill->list->items[i]]);
 		add_filled(fill, before, end + 1, strbuf_str(&sb));
+	} else if (fill->raw) {
+		strv_add(&fill->job->argv, word);
 	} else {
 		framework_add_word(fill->job, word);
 	}
@@ -134,6 +144,28 @@ static void plain(const struct framework *f, const struct framework_list *tests,
 
 	fill_all(&(struct filling){ .f = f, .list = tests, .path = path, .job = &job });
 	strv_copy(argv, job.argv.items);
+}
+
+bool framework_whole(const struct framework *f, struct strv *argv)
+{
+	AUTO(trial_job_deinit) struct trial_job job = { .number = { .value = 1 } };
+	AUTO(mem_freep) char *path = NULL;
+	AUTO(mem_freep) uint32_t *all = NULL;
+
+	if (f->ops != &framework_list_file)
+		return false;
+	path = realpath(f->setup.tests_path, NULL);
+	all = mem_alloc(f->items.count * sizeof(all[0]));
+	for (size_t i = 0; i < f->items.count; i++)
+		all[i] = (uint32_t)i;
+	fill_all(&(struct filling){ .f = f,
+				    .list = &(struct framework_list){ .items = all,
+								      .count = f->items.count },
+				    .path = path ? path : f->setup.tests_path,
+				    .raw = true,
+				    .job = &job });
+	strv_copy(argv, job.argv.items);
+	return true;
 }
 
 const struct framework_ops framework_list_file = {

@@ -74,6 +74,8 @@ static void ask_loader(const struct libraries *l, const char *cwd, const struct 
 			break;
 		ret->len += (size_t)n;
 	}
+	/* It is read as text. */
+	*strbuf_reserve(ret, 1) = '\0';
 	while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
 		;
 }

@@ -8,7 +8,6 @@
 #include <sys/sysinfo.h>
 #include <time.h>
 
-
 #define CORES_MOST 64
 #define BYTES_LEAST (1u << 20)
 #define PATTERNS 6
@@ -32,8 +31,8 @@ static double now_s(void)
 	return (double)ts.tv_sec + (double)ts.tv_nsec / 1e9;
 }
 
-/* All bits set and clear, neighbours that differ, and every word another one: a bad cell, a bad line
- * and a bad address line each show in one of them. */
+/* All bits set and clear, neighbours that differ, and every word another one: a bad cell, a bad
+ * line and a bad address line each show in one of them. */
 static uint64_t pattern(unsigned int which, size_t at)
 {
 	uint64_t mixed = ((uint64_t)at + 1) * 0x9e3779b97f4a7c15u;

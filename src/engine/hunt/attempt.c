@@ -111,7 +111,8 @@ int hunt_attempt(struct hunt *hunt, const struct attempt *attempt, struct attemp
 	const struct hunt_request *request = hunt->request;
 	AUTO(strbuf_deinit) struct strbuf identity = { 0 };
 	AUTO(mem_freep)
-	char *settings = series_settings_with(hunt->plain_settings, "command", "command 7:compare\n");
+	char *settings =
+		series_settings_with(hunt->plain_settings, "command", "command 7:compare\n");
 	struct counting counting = { hunt, attempt };
 	struct arm arms[ARMS_MAX] = { 0 };
 	struct compare_request compare = { .settings = hunt->plain.settings,

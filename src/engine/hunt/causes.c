@@ -19,6 +19,7 @@
 #define FAILURES_NEEDED 25 /* by the later stages, about; they should come … */
 #define SHARE_NEEDED 0.2   /* … within this part of the budget */
 #define SHARE_CHEAP 0.01   /* asked even when nothing depends on it */
+#define MATTERS_P 0.01	   /* below this, what makes no difference later is called one */
 #define TRIALS_RARE 40u
 #define TRIALS_RARE_MOST 400u
 #define TRIALS_CHEAP_MOST 40u
@@ -111,12 +112,20 @@ bool causes_worth(struct hunt *hunt, struct strbuf *why)
 	return false;
 }
 
+/* All that was run as it was given. */
+static struct rate with_earlier(const struct hunt *hunt, const struct rate *given)
+{
+	return rate_wilson(given->trials + hunt->rate.trials, given->failed + hunt->rate.failed,
+			   RATE_CONFIDENCE);
+}
+
 /* ---- alone, when it fails often enough as it is ---- */
 
 static int ask_alone(struct hunt *hunt)
 {
 	static const char *const arms[] = { "side-by-side", "alone:jobs=1" };
-	const struct rate *given, *alone;
+	struct rate given;
+	const struct rate *alone;
 	struct attempted seen;
 	double p;
 	int r = hunt_attempt(hunt,
@@ -129,15 +138,15 @@ static int ask_alone(struct hunt *hunt)
 
 	if (r < 0 || seen.interrupted)
 		return r;
-	given = &seen.arms[0];
+	given = with_earlier(hunt, &seen.arms[0]);
 	alone = &seen.arms[1];
-	p = attempt_p(given, alone);
+	p = attempt_p(&given, alone);
 	return decide(hunt,
 		      "alone %" PRIu64 " of %" PRIu64 " trials failed, %u side by side %" PRIu64
 		      " of %" PRIu64 " (p = %.2g): %s",
-		      alone->failed, alone->trials, hunt->jobs, given->failed, given->trials, p,
-		      p >= COMPARE_ALPHA ? "no sign that it matters, and it fails often enough"
-		      : alone->rate < given->rate
+		      alone->failed, alone->trials, hunt->jobs, given.failed, given.trials, p,
+		      p >= MATTERS_P ? "no sign that it matters, and it fails often enough"
+		      : alone->rate < given.rate
 			      ? "side by side it stays; what trials share may be part of it"
 			      : "it fails often enough side by side");
 }
@@ -150,8 +159,7 @@ static double odds(const struct hunt *hunt, const struct attempted *seen, unsign
 		   unsigned int count)
 {
 	const struct rate *given = &seen->arms[ARM_GIVEN];
-	struct rate all = { .trials = given->trials + hunt->rate.trials,
-			    .failed = given->failed + hunt->rate.failed };
+	struct rate all = with_earlier(hunt, given);
 
 	return fmin(1, attempt_p(&all, &seen->arms[arm]) * (count - 1));
 }

@@ -48,8 +48,7 @@ static void tell_never_failed(const struct hunt *hunt, struct verdict *verdict)
 			    rate->trials, hunt->summary.clean_bound * 100);
 		strbuf_addf(&next,
 			    "if it is known to fail: the options, variables and load that it fails "
-			    "with; redhand repro -n %" PRIu64
-			    " would exclude a rate above %.1f %%",
+			    "with; redhand repro -n %" PRIu64 " would exclude a rate above %.1f %%",
 			    more, RATE_WORTH_KNOWING * 100);
 	}
 	replace(&verdict->sentence, &sentence);
@@ -68,11 +67,32 @@ static void tell_plain(const struct hunt *hunt, struct verdict *verdict)
 	if (hunt->target->signature.kind == FAILURE_TIMEOUT)
 		strbuf_adds(&next, "gdb -p on a run that hangs: where does it wait");
 	else if (hunt->target->signature.kind == FAILURE_SIGNAL)
-		strbuf_adds(&next, "who sends the signal: strace -f -e trace=kill,tgkill,exit_group");
+		strbuf_adds(&next,
+			    "who sends the signal: strace -f -e trace=kill,tgkill,exit_group");
 	else
 		strbuf_adds(&next, "redhand minimize -- CMD: which tests does it take; "
 				   "--fail-on REGEX if a crash is hidden behind it");
 	replace(&verdict->sentence, &sentence);
+	replace(&verdict->next, &next);
+}
+
+/* The rules know the evidence, not what has been tried already. */
+static void tell_tried(const struct hunt *hunt, struct verdict *verdict)
+{
+	struct strbuf next = { 0 };
+
+	if (hunt->close.observer == OBSERVE_NONE)
+		strbuf_adds(&next,
+			    "link the program dynamically, so that something can be put into "
+			    "it, and hunt again");
+	else if (hunt->ids_hide_it)
+		strbuf_adds(&next,
+			    "redhand hunt --chaos -- CMD: what ids hide, chaos may bring out "
+			    "again");
+	else
+		strbuf_adds(&next,
+			    "redhand heap --sweep -- CMD: who still points to what was freed; "
+			    "or the program's own sanitizer build");
 	replace(&verdict->next, &next);
 }
 
@@ -81,19 +101,28 @@ static void tell_abort(struct verdict *verdict)
 {
 	struct strbuf next = { 0 };
 
-	strbuf_adds(&next, "the program stopped itself, so there is no address to go back from: redhand "
-			   "watch on what its check reads, for who writes it");
+	strbuf_adds(&next,
+		    "the program stopped itself, so there is no address to go back from: redhand "
+		    "watch on what its check reads, for who writes it");
 	replace(&verdict->next, &next);
 }
 
 /* What the cheapest experiment is when the time was up: to go on. */
 static void tell_unfinished(const struct hunt *hunt, struct verdict *verdict)
 {
-	struct strbuf next = { 0 };
+	struct strbuf next = { 0 }, sentence = { 0 };
 
+	if (hunt_crashes(hunt) && !hunt->chased) {
+		strbuf_addf(&sentence,
+			    "it failed in %" PRIu64 " of %" PRIu64
+			    " trials, but the hunt ended before anybody could be caught; %" PRIu64
+			    " trials run",
+			    hunt->rate.failed, hunt->rate.trials, hunt->ran);
+		replace(&verdict->sentence, &sentence);
+	}
 	strbuf_adds(&next, hunt->ret->interrupted ? "the same command goes on where this one ended"
-						   : "the same command with a larger --budget: it "
-						     "goes on where this one ended");
+						  : "the same command with a larger --budget: it "
+						    "goes on where this one ended");
 	if (verdict->next)
 		strbuf_addf(&next, "; then %s", verdict->next);
 	replace(&verdict->next, &next);
@@ -107,6 +136,9 @@ static void tell_not_caught(const struct hunt *hunt, struct verdict *verdict)
 		tell_plain(hunt, verdict);
 	else if (hunt->target->signature.signal == SIGABRT)
 		tell_abort(verdict);
+	else if (hunt->close.observer == OBSERVE_NONE || hunt->ids_hide_it ||
+		 (hunt->chased && hunt->guarded))
+		tell_tried(hunt, verdict);
 	if (hunt->ret->interrupted || (hunt->ret->spent && hunt->target))
 		tell_unfinished(hunt, verdict);
 }
@@ -137,7 +169,8 @@ static int write_sentinel(struct hunt *hunt, const char *dir, struct err *err)
 	if (r < 0)
 		return r;
 	return decide(hunt,
-		      "a sentinel is in %s: the failure came in %" PRIu64 " of %" PRIu64 " trials%s",
+		      "a sentinel is in %s: the failure came in %" PRIu64 " of %" PRIu64
+		      " trials%s",
 		      dir, source.failed, source.trials,
 		      made.sentinel.tests.count > 0 ? " of the shorter list" : "");
 }
@@ -180,7 +213,9 @@ int stage_conclude(struct hunt *hunt)
 		(void)snprintf(verdict.signature, sizeof(verdict.signature), "%s",
 			       hunt->target->signature.id);
 	r = decide(hunt, "%s%s [%s]",
-		   !hunt->target || verdict.firm || verdict.class == VERDICT_NOT_CAUGHT ? "" : "probably ",
+		   !hunt->target || verdict.firm || verdict.class == VERDICT_NOT_CAUGHT
+			   ? ""
+			   : "probably ",
 		   !hunt->target && verdict.class == VERDICT_NOT_CAUGHT
 			   ? "nothing failed and nobody is accused"
 			   : verdict_class_words(verdict.class),

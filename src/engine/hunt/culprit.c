@@ -10,6 +10,7 @@
 #include <inttypes.h>
 
 #include "engine/stats/fisher.h"
+#include "engine/verdict/verdict.h"
 
 #define TRIALS 1500u
 #define WANTED 3u
@@ -47,17 +48,28 @@ static int tell_rates(struct hunt *hunt, const struct chase_result *result)
 
 	if (result->watched_trials == 0)
 		return 0;
-	p = fisher_two_sided(&(struct fisher_table){ without->trials, without->failed,
-						     result->watched_trials,
-						     result->watched_failed });
+	p = fisher_two_sided(&(struct fisher_table){
+		without->trials, without->failed, result->watched_trials, result->watched_failed });
 	return decide_in(hunt, "observers",
 			 "watch: %" PRIu64 " of %" PRIu64 " trials failed, without %" PRIu64
 			 " of %" PRIu64 " (p = %.2g): %s",
 			 result->watched_failed, result->watched_trials, without->failed,
 			 without->trials, p,
-			 p >= CHANGES_P ? "no sign that watching changes the rate"
+			 p >= CHANGES_P		       ? "no sign that watching changes the rate"
 			 : result->watched_failed == 0 ? "watching hides it"
 						       : "watching changes the rate");
+}
+
+/* What was caught may be nothing: then guards may show which block it is about. */
+static int look_further(struct hunt *hunt)
+{
+	struct verdict verdict = { 0 };
+	bool nobody;
+
+	verdict_judge(&hunt->evidence, &verdict);
+	nobody = verdict.class == VERDICT_NOT_CAUGHT;
+	verdict_deinit(&verdict);
+	return nobody && !hunt_over(hunt) ? hit_look_for_damage(hunt) : 0;
 }
 
 int stage_culprit(struct hunt *hunt)
@@ -70,6 +82,7 @@ int stage_culprit(struct hunt *hunt)
 				       .slot_env = hunt->env,
 				       .jobs = hunt->jobs,
 				       .trials = hunt_trials(hunt, TRIALS),
+				       .fresh = request->fresh,
 				       .wanted = WANTED,
 				       .hops = HOPS,
 				       .deadline_s = hunt->budget.deadline_s,
@@ -90,6 +103,7 @@ int stage_culprit(struct hunt *hunt)
 	}
 	if (r == 0 && !result.interrupted)
 		r = decide(hunt, "%s", result.outcome);
+	hunt->chased = r == 0 && !result.interrupted;
 	chase_result_deinit(&result);
-	return r;
+	return hunt->chased ? look_further(hunt) : r;
 }

@@ -19,7 +19,7 @@ bool fewer_worth(struct hunt *hunt, struct strbuf *why)
 	if (hunt->request->framework)
 		return true;
 	strbuf_adds(why, hunt->request->no_framework ? hunt->request->no_framework
-						      : "there is no list of tests to choose from");
+						     : "there is no list of tests to choose from");
 	return false;
 }
 
@@ -66,8 +66,8 @@ static int tell(struct hunt *hunt, const struct minimize_result *result)
 		r = decide(hunt,
 			   "in reverse order %" PRIu64 " of %" PRIu64
 			   " trials failed, in random order %" PRIu64 " of %" PRIu64,
-			   result->reversed.failed, result->reversed.trials, result->shuffled.failed,
-			   result->shuffled.trials);
+			   result->reversed.failed, result->reversed.trials,
+			   result->shuffled.failed, result->shuffled.trials);
 	return r;
 }
 

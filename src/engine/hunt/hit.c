@@ -68,11 +68,12 @@ static int look_for_growth(struct hunt *hunt)
 		r = 0;
 	} else if (r == 0 && report.sites.count > 0) {
 		add_growth(hunt, &report);
-		r = decide(hunt,
-			   "nothing fails; %zu allocation site%s grow%s from test to test, in %u of "
-			   "%u runs",
-			   report.sites.count, report.sites.count == 1 ? "" : "s",
-			   report.sites.count == 1 ? "s" : "", report.usable, report.usable);
+		r = decide(
+			hunt,
+			"nothing fails; %zu allocation site%s grow%s from test to test, in %u of "
+			"%u runs",
+			report.sites.count, report.sites.count == 1 ? "" : "s",
+			report.sites.count == 1 ? "s" : "", report.usable, report.usable);
 	} else if (r == 0) {
 		r = decide(hunt, "nothing fails, and no allocation site grows from test to test");
 	} else {
@@ -99,7 +100,7 @@ static void add_plain(struct hunt *hunt)
 }
 
 /* Damaged memory need not crash: a wrong result now and then is all that some programs show. */
-static int look_for_damage(struct hunt *hunt)
+int hit_look_for_damage(struct hunt *hunt)
 {
 	const struct hunt_request *request = hunt->request;
 	AUTO(mem_freep)
@@ -126,6 +127,7 @@ static int look_for_damage(struct hunt *hunt)
 		heap_report_deinit(&report);
 		return decide(hunt, "whether memory is damaged cannot be told: %s", why.message);
 	}
+	hunt->guarded = true;
 	hunt_count(hunt, report.heap.trials, report.heap.failed, 0);
 	heap_evidence(&report, &hunt->evidence);
 	if (report.findings.count > 0)
@@ -152,7 +154,7 @@ static int read_plain(struct hunt *hunt)
 		       look ? "; whether memory is damaged all the same, guards tell" : "");
 
 	add_plain(hunt);
-	return r == 0 && look ? look_for_damage(hunt) : r;
+	return r == 0 && look ? hit_look_for_damage(hunt) : r;
 }
 
 /* ---- a crash ---- */

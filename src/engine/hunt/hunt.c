@@ -5,7 +5,6 @@
 #include <stdarg.h>
 #include <string.h>
 
-
 /*
  * In the order that costs least: what makes the later ones cheaper comes first. Whatever a stage
  * finds out, the next one runs what it settled on: fewer tests, other slots, chaos.
@@ -172,7 +171,8 @@ static int walk(struct hunt *hunt)
 		hunt->stage = stage->name;
 		if (!last && hunt_over(hunt)) {
 			if (!hunt->ret->interrupted && !hunt->ret->spent)
-				r = decide(hunt, "not begun, nor what follows: the budget is spent");
+				r = decide(hunt,
+					   "not begun, nor what follows: the budget is spent");
 			hunt->ret->spent |= !hunt->ret->interrupted;
 			continue;
 		}

@@ -12,14 +12,15 @@
  * something that the later ones go by. Every decision is a line of the case with its reason and its
  * figures (case_add_decision()).
  *
- * A hunt that was ended, however, goes on by being run again: it goes through the same stages, those
- * that were finished find their trials in the case and decide the same in no time, the one that was
- * running takes up its series or begins anew.
+ * A hunt that was ended, however, goes on by being run again: it goes through the same stages,
+ * those that were finished find their trials in the case and decide the same in no time, the one
+ * that was running takes up its series or begins anew.
  */
 
 /* How trials are run: looked at from outside and for crashes, or closely. */
 struct hunt_look {
-	struct trial_settings *settings; /* what a stage decides is put in here for the later ones */
+	struct trial_settings
+		*settings; /* what a stage decides is put in here for the later ones */
 	struct series_identity identity;
 	enum observer observer;
 };
@@ -44,9 +45,10 @@ struct hunt_request {
 	const char *signature;		   /* NULL: the failure that comes and goes most often */
 	const struct framework *framework; /* NULL: no tests to choose from */
 	const char *no_framework;	   /* why there are none: a sentence; NULL */
-	struct series_identity minimize;   /* of that search, without the list (minimize_identify()) */
-	const char *sentinel_dir;	   /* NULL: in the case */
-	const char *version;		   /* redhand's, for the sentinel */
+	struct series_identity
+		minimize;	  /* of that search, without the list (minimize_identify()) */
+	const char *sentinel_dir; /* NULL: in the case */
+	const char *version;	  /* redhand's, for the sentinel */
 	uint64_t seed;
 	double budget_s;	/* 0: none */
 	uint64_t budget_trials; /* 0: none */

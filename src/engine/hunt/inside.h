@@ -30,7 +30,7 @@ struct hunt {
 	uint64_t ran_failed; /* of these */
 
 	/* What the stages so far have decided. */
-	struct hunt_look plain, close; /* as later stages run them */
+	struct hunt_look plain, close;				   /* as later stages run them */
 	char *plain_settings, *close_settings, *minimize_settings; /* texts of the identities */
 	unsigned int jobs;
 	bool chaos; /* trials are disturbed: it brings it out */
@@ -38,12 +38,14 @@ struct hunt {
 	const struct strv *env;
 	struct strv short_program, short_env; /* what these point to, when the list is shorter */
 	char short_list[24]; /* what tells it from other lists; "" while there is none */
-	struct series_id minimal_series; /* 0: no shorter list was found */
-	struct series_summary summary; /* of the command as it is run now */
+	struct series_id minimal_series;	/* 0: no shorter list was found */
+	struct series_summary summary;		/* of the command as it is run now */
 	const struct signature_summary *target; /* in it; NULL: it never failed */
 	struct rate rate; /* of what later stages run, as far as it is known */
 	bool ids_hide_it;
 	uint64_t ids_trial; /* a failing one under ids; 0: none */
+	bool chased;	    /* the chase came to its end */
+	bool guarded;	    /* it was run with guards around blocks */
 	struct evidence_list evidence;
 };
 
@@ -83,8 +85,8 @@ bool hunt_crashes(const struct hunt *hunt); /* what is hunted is a crash */
 /* Seconds that so many trials take on so many slots, as they were measured. */
 double hunt_takes(const struct hunt *hunt, uint64_t trials, unsigned int slots);
 
-/* Runs the command as it is run now, in a series of its own, until it is clear what it does; decides
- * what the target is. */
+/* Runs the command as it is run now, in a series of its own, until it is clear what it does;
+ * decides what the target is. */
 int rate_measure(struct hunt *hunt);
 
 /* Does a trial with these signatures (ids, separated by a space) show what is hunted: a crash where
@@ -99,7 +101,8 @@ struct attempt {
 	unsigned int count;
 	uint64_t trials; /* per arm */
 	bool stop_early;
-	/* Enough is known when this arm has failed so often; failures 0: when all trials are run. */
+	/* Enough is known when this arm has failed so often; failures 0: when all trials are run.
+	 */
 	unsigned int until_arm;
 	uint64_t until_failures;
 	const char *list; /* of a program with fewer tests, what tells it from others; NULL */
@@ -133,6 +136,9 @@ double observers_cost(const struct hunt *hunt);
 int stage_observers(struct hunt *hunt);
 
 int stage_hit(struct hunt *hunt);
+
+/* Some trials with guards around blocks: what they find damaged becomes evidence. */
+int hit_look_for_damage(struct hunt *hunt);
 
 bool culprit_worth(struct hunt *hunt, struct strbuf *why);
 int stage_culprit(struct hunt *hunt);

@@ -160,8 +160,7 @@ static int test_memory(struct hunt *hunt, struct host_signs *signs)
 	signs->memory_tested = true;
 	signs->memory_errors = result.errors;
 	signs->memory_seconds = result.seconds;
-	return decide(hunt,
-		      "memory test: %" PRIu64 " errors in %zu MiB, %.1f s on %u core%s",
+	return decide(hunt, "memory test: %" PRIu64 " errors in %zu MiB, %.1f s on %u core%s",
 		      result.errors, result.bytes >> 20, result.seconds, result.cores,
 		      result.cores == 1 ? "" : "s");
 }

@@ -68,8 +68,8 @@ static int tell(struct hunt *hunt, const struct rate *crash, const struct rate *
 	else
 		what = "it stands ids, so they are used";
 	return decide(hunt,
-		      "ids: %" PRIu64 " of %" PRIu64 " trials failed, crash: %" PRIu64 " of %" PRIu64
-		      " (p = %.2g): %s",
+		      "ids: %" PRIu64 " of %" PRIu64 " trials failed, crash: %" PRIu64
+		      " of %" PRIu64 " (p = %.2g): %s",
 		      ids->failed, ids->trials, crash->failed, crash->trials, p, what);
 }
 

@@ -72,7 +72,7 @@ static int choose_target(struct hunt *hunt)
 	/* One bug shows itself in many ways: all that comes and goes is its rate, unless the user
 	 * means one of them. */
 	hunt->rate = hunt->target && (wanted || hunt->target->always) ? hunt->target->rate
-								       : hunt->summary.rate;
+								      : hunt->summary.rate;
 	if (!wanted || hunt->target || hunt->ret->interrupted || hunt->budget.spent)
 		return 0;
 	(void)err_set(hunt->err, -ENOENT,
@@ -112,8 +112,7 @@ static int tell(struct hunt *hunt)
 			      "none of %" PRIu64 " trials failed: a rate above %.2g %% is excluded "
 			      "with 95 %% confidence",
 			      s->rate.trials, s->clean_bound * 100);
-	r = decide(hunt,
-		   "%" PRIu64 " of %" PRIu64 " trials failed%s; the hunt is for %s, %s: %s",
+	r = decide(hunt, "%" PRIu64 " of %" PRIu64 " trials failed%s; the hunt is for %s, %s: %s",
 		   hunt->rate.failed, s->rate.trials,
 		   s->failed_any > hunt->rate.failed ? ", those that always fail left out" : "",
 		   hunt->target->signature.id,

@@ -106,6 +106,14 @@ static void take_observers(struct reading *reading, const char *command,
 	}
 }
 
+static void add_each(struct investigation *inv, const char *option, const struct strv *values)
+{
+	for (size_t i = 0; i < values->count; i++) {
+		strv_add(&inv->options, option);
+		strv_add(&inv->options, values->items[i]);
+	}
+}
+
 /* What makes it fail may be in how it was run: side by side, each with a variable of its own. */
 static void take_options(struct investigation *inv, const struct series_settings *settings)
 {
@@ -119,15 +127,22 @@ static void take_options(struct investigation *inv, const struct series_settings
 		struct strbuf knobs = { 0 };
 
 		chaos_list((unsigned int)settings->chaos, &knobs);
-		strv_take(&inv->options, mem_printf("--chaos=%s", settings->chaos == CHAOS_ALL
-									  ? "all"
-									  : strbuf_str(&knobs)));
+		strv_take(&inv->options,
+			  mem_printf("--chaos=%s",
+				     settings->chaos == CHAOS_ALL ? "all" : strbuf_str(&knobs)));
 		strbuf_deinit(&knobs);
 	}
-	for (size_t i = 0; i < settings->env.count; i++) {
-		strv_add(&inv->options, "--slot-env");
-		strv_add(&inv->options, settings->env.items[i]);
+	if (settings->pty)
+		strv_add(&inv->options, "--pty");
+	if (settings->share_tmp)
+		strv_add(&inv->options, "--share-tmp");
+	if (settings->stdin_path) {
+		strv_add(&inv->options, "--stdin");
+		strv_add(&inv->options, settings->stdin_path);
 	}
+	add_each(inv, "--ignore", &settings->ignore);
+	add_each(inv, "--fail-on", &settings->fail_on);
+	add_each(inv, "--slot-env", &settings->env);
 }
 
 static void take_program(struct investigation *inv, struct series_settings *settings)
@@ -288,7 +303,7 @@ static void add_word(struct strbuf *sb, const char *word)
 		words_quote(sb, word);
 }
 
-static char *command(const struct investigation *inv, uint64_t trials)
+static char *command(const struct investigation *inv, const struct strv *program, uint64_t trials)
 {
 	struct strbuf sb = { 0 };
 
@@ -305,9 +320,9 @@ static char *command(const struct investigation *inv, uint64_t trials)
 		strbuf_addc(&sb, ' ');
 	}
 	strbuf_adds(&sb, "--");
-	for (size_t i = 0; i < inv->program.count; i++) {
+	for (size_t i = 0; i < program->count; i++) {
 		strbuf_addc(&sb, ' ');
-		add_word(&sb, inv->program.items[i]);
+		add_word(&sb, program->items[i]);
 	}
 	return strbuf_take(&sb);
 }
@@ -360,14 +375,29 @@ static bool fill_in_tests(struct investigation *inv)
 	return filled;
 }
 
-static void add_commands(struct investigation *inv)
+/* A hunt that found a shorter list goes on with that: it is what to run. */
+static void find_minimal(struct case_store *cs, struct series_id series, struct investigation *inv,
+			 struct strv *ret)
+{
+	AUTO(minimal_list_deinit) struct minimal_list minimal = { 0 };
+	struct err ignored = { 0 };
+
+	if (!inv->judged || series.value == 0 || case_minimal(cs, series, &minimal, &ignored) < 0 ||
+	    minimal.verdict != MINIMAL_FOUND || minimal.argv.count == 0)
+		return;
+	for (size_t i = 0; i < minimal.argv.count; i++)
+		strv_take(ret, path_rename(minimal.argv.items[i], "{case}", inv->case_dir));
+	add_each(inv, "--slot-env", &minimal.env);
+}
+
+static void add_commands(struct investigation *inv, const struct strv *minimal)
 {
 	if (inv->program.count == 0)
 		return;
 	inv->clean_runs = inv->summary.clean_runs_for_99;
 	if (fill_in_tests(inv))
 		inv->clean_runs = rate_clean_runs(inv->trigger.minimal.rate, 0.99);
-	inv->reproduce = command(inv, 0);
+	inv->reproduce = command(inv, minimal->count > 0 ? minimal : &inv->program, 0);
 	if (inv->sentinel) {
 		struct strbuf sb = { 0 };
 
@@ -377,7 +407,7 @@ static void add_commands(struct investigation *inv)
 		return;
 	}
 	if (inv->clean_runs > 0 && inv->clean_runs < 1000000)
-		inv->prove_fix = command(inv, inv->clean_runs);
+		inv->prove_fix = command(inv, &inv->program, inv->clean_runs);
 }
 
 /* The newest one, if it is still there and guards what the verdict is about. A path below the
@@ -404,8 +434,8 @@ static void find_sentinel(struct case_store *cs, struct investigation *inv)
 	if (!plain)
 		return;
 	here = getcwd(NULL, 0);
-	inv->sentinel = mem_strdup(here && path_below(here, plain) ? path_below(here, plain)
-								   : plain);
+	inv->sentinel =
+		mem_strdup(here && path_below(here, plain) ? path_below(here, plain) : plain);
 }
 
 /* Lists of all lengths were run: only the full one has a rate that means something here. */
@@ -422,6 +452,7 @@ int investigation_read(struct case_store *cs, struct investigation *ret, struct 
 {
 	struct investigation inv = { .case_dir = mem_strdup(case_dir(cs)) };
 	struct reading reading = { .cs = cs, .inv = &inv, .weight = -1 };
+	AUTO(strv_deinit) struct strv minimal = { 0 };
 	int r = judgement_read(cs, &inv.evidence, &inv.verdict, &inv.judged, err);
 
 	if (r == 0 && inv.judged)
@@ -445,7 +476,8 @@ int investigation_read(struct case_store *cs, struct investigation *ret, struct 
 	}
 	find_root(&inv);
 	find_sentinel(cs, &inv);
-	add_commands(&inv);
+	find_minimal(cs, reading.minimize, &inv, &minimal);
+	add_commands(&inv, &minimal);
 	*ret = inv;
 	return 0;
 }

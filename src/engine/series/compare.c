@@ -96,6 +96,8 @@ static void compare_prepare(void *ctx, const struct run *run, struct trial_job *
 	series_fill_job(c->request->program, c->request->slot_env, job);
 	if (arm->observed)
 		job->observer = arm->observer;
+	if (job->observer == OBSERVE_WATCH && c->request->watch)
+		strbuf_add(&job->plan_items, c->request->watch->data, c->request->watch->len);
 	if (arm->disturbed)
 		job->chaos.knobs = arm->chaos;
 	for (size_t i = 0; i < arm->args.count; i++)

@@ -15,6 +15,7 @@ struct compare_request {
 	unsigned int jobs;	/* of arms that do not say */
 	const struct arm *arms; /* the first is what the others are compared with */
 	unsigned int arm_count;
+	const struct strbuf *watch; /* items of the plan for arms that are watched; or NULL */
 	uint64_t trials; /* per arm */
 	uint64_t seed;	 /* used unless the series is there already */
 	bool stop_early;

@@ -27,8 +27,8 @@ int series_settings_read(const char *text, struct series_settings *ret, struct e
 void series_settings_deinit(struct series_settings *settings);
 
 /* The text of the same settings with another line for `name` (put at the end when there is none);
- * `line` has its own end of line. The result is the caller's to free. Only for names whose values are
- * numbers or single words. */
+ * `line` has its own end of line. The result is the caller's to free. Only for names whose values
+ * are numbers or single words. */
 char *series_settings_with(const char *text, const char *name, const char *line);
 
 /* The observer with this name. -EINVAL, with a sentence, when this build has none. */

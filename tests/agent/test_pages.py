@@ -1,0 +1,113 @@
+#!/usr/bin/env python3
+"""Watched pages: every store to a watched word is counted, once, whatever instruction or system call makes it; no
+other is; and the target does not notice."""
+import os
+import re
+import sys
+
+from rig import Rig, Tap
+from test_watch import Seen
+
+BLOCK, AT = 1111, 64
+AFTER_FREE = 1
+KERNEL = 1 << 5
+
+
+def watch(offset=AT, size=8, flags=0, block=BLOCK, low=0):
+    return f'watch={block},{offset},{size},{flags},0,{low}'
+
+
+class Paging:
+    def __init__(self, rig, tap):
+        self.rig = rig
+        self.tap = tap
+
+    def run(self, program, mode, *plan):
+        """The same end and output as without the agent; returns what each process left, the first one first."""
+        command = [os.path.join(os.path.dirname(self.rig.guest), program), mode]
+        plain = self.rig.plain(command)
+        seen, trial = self.rig.observed(command, 'ids', ['pages', *plan])
+        self.tap.check((plain.returncode, plain.stdout, plain.stderr) == (seen.returncode, seen.stdout, seen.stderr),
+                       f'{program} {mode}: ends and prints the same', f'{plain}\n{seen}')
+        logs = [Seen(self.rig.dump(path, '--watch')) for path in self.rig.logs(trial)]
+        self.tap.check(logs and all(log.row('mode') == 3 and log.row('trouble') == 0 for log in logs),
+                       f'{program} {mode}: on watched pages', '\n'.join(map(str, logs)))
+        self.tap.check(not any(log.changed for log in logs), f'{program} {mode}: nobody from outside',
+                       '\n'.join(map(str, logs)))
+        self.said = dict(re.findall(r'^(\w+) (\S+)$', plain.stdout.decode(), re.M))
+        return sorted(logs, key=lambda log: (int(log.header['ppid']) != os.getpid(), log.header['forked'] != '1'))
+
+    def equal(self, got, wanted, name, seen=''):
+        self.tap.check(got == wanted, name, f'{got}, not {wanted}\n{seen}')
+
+
+def stores(p):
+    for mode in 'threads', 'integers', 'sixteen', 'vectors', 'strings', 'straddling', 'handlers', 'steps-itself', 'wild':
+        log, = p.run('paged', mode, watch())
+        p.equal(log.row('hits'), int(p.said['count']), mode + ': every write, once', log)
+        p.equal(log.row('objects'), log.row('armed'), mode + ': all of them', log)
+        if mode == 'threads':
+            p.equal(log.row('armed'), 1000, 'threads: a thousand objects', log)
+            p.equal(sum(int(w['count']) for w in log.writers), log.row('hits'), 'threads: writers add up', log)
+            # Old and new value belong together, however many threads write.
+            p.equal({int(h['new']) - int(h['old']) for h in log.hits} - {1}, set(), 'threads: each hit is one step', log)
+
+
+def calls(p):
+    log, = p.run('paged', 'calls', watch())
+    p.equal(log.row('hits'), int(p.said['count']), 'calls: every write of the kernel, once', log)
+    p.equal({int(h['flags'], 16) & KERNEL for h in log.hits}, {KERNEL}, 'calls: told as such', log)
+    log, = p.run('paged', 'waits', watch())
+    p.equal(log.row('hits'), int(p.said['count']), 'waits: the call and the store meanwhile', log)
+
+
+def lives(p):
+    logs = p.run('paged', 'forks', watch())
+    p.equal([log.row('hits') for log in logs][:2], [int(p.said['count']), 100], 'forks: each its own',
+            '\n'.join(map(str, logs)))
+    log, = p.run('paged', 'resizes', watch())
+    p.equal(log.row('hits'), int(p.said['atleast']) + 1, 'resizes: followed, and back again', log)
+    p.equal(len({o['address'] for o in log.objects}) > 60, True, 'resizes: addresses are not used again at once', log)
+    log, = p.run('writes', 'after-free', watch(16, 8, AFTER_FREE, 4208))
+    p.equal((log.row('hits'), len(log.objects)), (30, 1), 'after-free: watched on', log)
+    log, = p.run('writes', 'after-free', watch(16, 8, 0, 4208))
+    p.equal(log.row('hits'), 10, 'after-free: else only while it lives', log)
+    log, = p.run('writes', 'policy', watch(16, 8, 0, 4208))
+    p.equal((log.row('armed'), log.row('hits')), (10, 10), 'policy: there is no need for one', log)
+
+
+def others(p):
+    for mode, hits in ('one', 20000), ('threads-before', 20000), ('busy-lines', None), ('close-loop', 300), \
+            ('close-range', 300), ('blocked', 300), ('own-trap', 100), ('limit-later', 300), ('line', 3), ('at-exit', 2):
+        offset = 16 if hits != 20000 else 0
+        log, = p.run('writes', mode, watch(offset, 8, 0, 4208))
+        if hits:
+            p.equal(log.row('hits'), hits, mode + ': every write, once', log)
+
+
+def everything(p):
+    """All blocks of a program on watched pages: slow, and otherwise as ever."""
+    programs = [['ls', '-l', '/usr/bin'], ['sh', '-c', 'for i in 1 2; do echo $i | cat; done; exit 3'],
+                [sys.executable, '-c', 'import json, threading\n'
+                 't = threading.Thread(target=lambda: print(json.dumps([1, 2, {"a": None}])))\nt.start()\nt.join()']]
+    for command in programs:
+        plain = p.rig.plain(command)
+        seen, trial = p.rig.observed(command, 'ids', ['pages', watch(0, 8, 0, 1 << 30, 1)])
+        p.tap.check((plain.returncode, plain.stdout, plain.stderr) == (seen.returncode, seen.stdout, seen.stderr),
+                    f'{command[0]}: ends and prints the same', f'{plain}\n{seen}'[:2000])
+        hits = sum(Seen(p.rig.dump(path, '--watch')).row('hits') or 0 for path in p.rig.logs(trial))
+        p.tap.check(hits > 100, f'{command[0]}: {hits} writes')
+
+
+def main():
+    rig = Rig(sys.argv[1], sys.argv[2])
+    tap = Tap()
+    paging = Paging(rig, tap)
+    for part in stores, calls, lives, others, everything:
+        part(paging)
+    rig.close()
+    return tap.end()
+
+
+if __name__ == '__main__':
+    sys.exit(main())

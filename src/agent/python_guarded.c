@@ -13,6 +13,7 @@
 
 #include "agent/agent.h"
 #include "agent/canary.h"
+#include "agent/quarantine.h"
 #include "agent/real.h"
 
 static enum log_api apis[] = {
@@ -62,10 +63,13 @@ static void *guarded_realloc(void *context, void *ptr, size_t size)
 
 static void guarded_free(void *context, void *ptr)
 {
+	const enum log_api *api = context;
 	struct caller caller = CALLER_HERE;
 
-	(void)context;
 	if (!ptr)
+		return;
+	if (agent_switch.ids == AGENT_IDS_GUARDED &&
+	    quarantine_free(ptr, *api, caller.return_address, caller.frame))
 		return;
 	if (agent_ids_guarded())
 		canary_free(ptr, LOG_BY_FREE, caller);

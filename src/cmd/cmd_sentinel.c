@@ -7,9 +7,7 @@
 #include <unistd.h>
 
 #include "base/log.h"
-#include "base/path.h"
 #include "base/value.h"
-#include "case/notebook.h"
 #include "cmd/sentinel_check.h"
 #include "engine/sentinel/certificate.h"
 #include "engine/sentinel/make.h"

@@ -28,6 +28,7 @@ void canary_plan(const struct plan_heap *plan)
 	if (canary.plan.sweep_count > PLAN_SWEEP_MAX)
 		canary.plan.sweep_count = PLAN_SWEEP_MAX;
 	canary.seed = plan->seed;
+	canary.python = plan->item.flags & PLAN_HEAP_PYTHON;
 	canary.poison_part = plan->poison_ppm < 1000000 ? CANARY_SIZE_MAX : POISON_PART;
 	canary.planned = true;
 }

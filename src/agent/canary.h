@@ -37,6 +37,7 @@
 /* Set once by the constructor; stays when the agent retires, since the blocks do. */
 extern HIDDEN struct canary_state {
 	bool planned, on;
+	bool python; /* its objects, too */
 	uint64_t seed;
 	uint64_t poison_part; /* of a freed block, at either end, that is overwritten */
 	struct plan_heap plan;

@@ -116,7 +116,7 @@ void python_init(void)
 {
 	if (!real.python_get_allocator || !real.python_set_allocator)
 		return;
-	if (canary.on && python_guarded_init())
+	if (canary.python && python_guarded_init())
 		return;
 	domain_wrap(&memory, PYTHON_DOMAIN_MEMORY);
 	domain_wrap(&object, PYTHON_DOMAIN_OBJECT);

@@ -20,6 +20,7 @@ struct heap_options {
 	struct common_options common;
 	struct trial_options trial;
 	bool growth;
+	bool python_objects;
 	uint64_t trials; /* 0: the default of what is looked for */
 	uint64_t quarantine_mib;
 	const char *sweep;
@@ -67,6 +68,11 @@ static const struct option heap_option_table[] = {
 	  .help = "Overwrite freed blocks with probability P (0.5 is best) per context and trial, and "
 		  "tell with which context's the failure goes: who only reads what was freed is found "
 		  "so" },
+	{ .name = "python-objects",
+	  .kind = OPTION_FLAG,
+	  .offset = offsetof(struct heap_options, python_objects),
+	  .help = "Guards around every object of CPython, too, which makes Python several times "
+		  "slower; without it only what Python itself takes from malloc has them" },
 	{ .name = "seed",
 	  .kind = OPTION_TEXT,
 	  .metavar = "N",
@@ -237,6 +243,8 @@ static int fill_request(const struct heap_options *options, struct heap_request 
 	int r = trial_seed(options->seed, &request->seed, err);
 
 	observe_heap_defaults(0, &request->plan);
+	if (!options->python_objects)
+		request->plan.item.flags &= (uint16_t)~PLAN_HEAP_PYTHON;
 	if (r == 0)
 		r = parse_chance(options->poison_chance, &request->plan.poison_ppm, err);
 	if (r == 0)
@@ -259,10 +267,11 @@ static int fill_request(const struct heap_options *options, struct heap_request 
 /* What was asked for is part of what the series is known by. */
 static void identify(struct strbuf *identity, const struct heap_options *options)
 {
-	strbuf_addf(identity, "quarantine %llu\nsweep %s %u\nchance %s\n",
+	strbuf_addf(identity, "quarantine %llu\nsweep %s %u\nchance %s\npython %d\n",
 		    (unsigned long long)options->quarantine_mib,
 		    options->sweep ? options->sweep : "", options->sweep_at,
-		    options->poison_chance ? options->poison_chance : "");
+		    options->poison_chance ? options->poison_chance : "",
+		    options->python_objects);
 }
 
 static int heap(const struct invocation *inv, struct heap_report *report, struct case_store **cs,

@@ -344,6 +344,9 @@ enum plan_sweep_at {
 
 /* The heap observer: guards around blocks, poison in freed ones, quarantine, sweep. Needs observer
  * ids. */
+/* In plan_heap.item.flags. */
+#define PLAN_HEAP_PYTHON 1u /* objects of CPython have guards, too: each is a block of its own */
+
 struct plan_heap {
 	struct plan_item item;
 	uint64_t seed;		 /* of the guards, the poison and the choice of contexts */

@@ -97,7 +97,9 @@ void observe_environment(const struct trial_settings *settings, const struct tri
 void observe_heap_defaults(uint64_t seed, struct plan_heap *ret)
 {
 	*ret = (struct plan_heap){
-		.item = { .type = PLAN_ITEM_CANARY, .bytes = sizeof(*ret) },
+		.item = { .type = PLAN_ITEM_CANARY,
+			  .flags = PLAN_HEAP_PYTHON,
+			  .bytes = sizeof(*ret) },
 		.seed = checksum_mix(seed, CHECKSUM_SEED),
 		.quarantine_mib = OBSERVE_QUARANTINE_MIB,
 		.poison_ppm = 1000000,

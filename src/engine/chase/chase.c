@@ -373,6 +373,30 @@ static bool is_telling(const struct heap_finding *finding)
 	return !finding->continued && finding->kind != HEAP_MISMATCHED_FREE;
 }
 
+/* Without guards a place in CPython's pools has had many owners, and what was found there is the
+ * next one's. Now it is known which object was used. */
+static void forget_guesses(struct chase *chase, size_t before)
+{
+	struct evidence_list *list = &chase->ret->evidence;
+	bool known = false;
+	size_t kept = 0;
+
+	for (size_t i = before; i < list->list.count; i++)
+		known |= list->list.items[i].kind == EVIDENCE_FREED_USE &&
+			 list->list.items[i].failing;
+	for (size_t i = 0; known && i < list->list.count; i++) {
+		struct evidence *e = &list->list.items[i];
+
+		if (i < before && e->kind == EVIDENCE_FREED_USE && e->freed_use->block &&
+		    e->freed_use->block->python)
+			evidence_deinit(e);
+		else
+			list->list.items[kept++] = *e;
+	}
+	if (known)
+		list->list.count = kept;
+}
+
 /* Guards around blocks and freed ones kept back: which block is damaged, freed twice, or used after
  * its free. Then the damaged bytes are watched, with the guards still on. */
 static int look_at_heap(struct chase *chase, struct err *err)
@@ -398,9 +422,12 @@ static int look_at_heap(struct chase *chase, struct err *err)
 	r = heap_run(chase->runner.cs, &heap, &report, err);
 	chase->runner.interrupted |= report.interrupted;
 	if (r == 0) {
+		size_t before = chase->ret->evidence.list.count;
+
 		chase->ret->evidence.trials += report.heap.trials;
 		chase->ret->evidence.failed += report.heap.failed;
 		heap_evidence(&report, &chase->ret->evidence);
+		forget_guesses(chase, before);
 		stakeout_deinit(&chase->stakeout);
 		chase->stakeout = (struct stakeout){ 0 };
 		VEC_FOREACH (&report.findings, finding) {
@@ -443,15 +470,17 @@ static bool is_ambiguous(const struct chase *chase, int level)
 	return chase->first.trail.steps.items[level].in_former;
 }
 
-/* The bad value was found by looking for it, in a block that lies where others did before, as
- * objects of a pool always do: that block is hardly the one that the crash meant. */
+/* The bad value stands in an object of CPython's pools, whose places have always been others', or it
+ * was found by looking for it in such a place: that block is hardly the one that the crash
+ * meant. */
 static bool is_elsewhere(const struct chase *chase)
 {
 	const struct trail_step *step = &chase->first.trail.steps.items[0];
 
+	if (step->in.api == LOG_API_PYTHON_OBJECT || step->in.api == LOG_API_PYTHON_MEMORY)
+		return true;
 	return step->by_value && !step->by_field &&
-	       (step->in_former || step->in.api == LOG_API_PYTHON_OBJECT ||
-		step->in.api == LOG_API_PYTHON_MEMORY || step->in.api == LOG_API_HOOKED);
+	       (step->in_former || step->in.api == LOG_API_HOOKED);
 }
 
 static bool saw_any(const struct chase *chase)

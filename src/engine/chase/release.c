@@ -38,9 +38,8 @@ bool release_stake_out(struct chase *chase, const struct heap_report *report)
 	const struct heap_finding *found = NULL;
 
 	VEC_FOREACH (&report->findings, f)
-		if (is_used_object(f) &&
-		    (!found || (found->kind != HEAP_USE_AFTER_FREE &&
-				f->kind == HEAP_USE_AFTER_FREE)))
+		if (is_used_object(f) && (!found || (found->kind != HEAP_USE_AFTER_FREE &&
+						     f->kind == HEAP_USE_AFTER_FREE)))
 			found = f;
 	if (!found)
 		return false;

@@ -461,15 +461,17 @@ static bool is_ambiguous(const struct chase *chase, int level)
 	return chase->first.trail.steps.items[level].in_former;
 }
 
-/* The bad value was found by looking for it, in a block that lies where others did before, as
- * objects of a pool always do: that block is hardly the one that the crash meant. */
+/* The bad value stands in an object of CPython's pools, whose places have always been others', or it
+ * was found by looking for it in such a place: that block is hardly the one that the crash
+ * meant. */
 static bool is_elsewhere(const struct chase *chase)
 {
 	const struct trail_step *step = &chase->first.trail.steps.items[0];
 
+	if (step->in.api == LOG_API_PYTHON_OBJECT || step->in.api == LOG_API_PYTHON_MEMORY)
+		return true;
 	return step->by_value && !step->by_field &&
-	       (step->in_former || step->in.api == LOG_API_PYTHON_OBJECT ||
-		step->in.api == LOG_API_PYTHON_MEMORY || step->in.api == LOG_API_HOOKED);
+	       (step->in_former || step->in.api == LOG_API_HOOKED);
 }
 
 /* ---- the whole ---------------------------------------------------------------------------------

@@ -15,8 +15,7 @@
 static bool is_code(const struct event_log *log, uint64_t low, uint64_t bytes)
 {
 	for (size_t i = 0; i < log->modules.count; i++)
-		if (log->modules.items[i].start < low + bytes &&
-		    low < log->modules.items[i].end)
+		if (log->modules.items[i].start < low + bytes && low < log->modules.items[i].end)
 			return true;
 	return false;
 }
@@ -52,8 +51,7 @@ static struct file_cut *find_cut(const struct chase *chase, uint64_t device, uin
 {
 	struct file_cut *cut = NULL;
 
-	if (inode == 0 ||
-	    case_find_cut(chase->runner.cs, device, inode, before_ns, &cut, NULL) < 0)
+	if (inode == 0 || case_find_cut(chase->runner.cs, device, inode, before_ns, &cut, NULL) < 0)
 		return NULL;
 	return cut;
 }
@@ -95,8 +93,8 @@ void cuts_settle(struct chase *chase)
 		file_cut_free(e->mapping->cut);
 		e->mapping->cut = cut;
 		file_cut_free(crash->cut);
-		crash->cut = find_cut(chase, crash->file_device, crash->file_inode,
-				      crash->realtime_ns);
+		crash->cut =
+			find_cut(chase, crash->file_device, crash->file_inode, crash->realtime_ns);
 	}
 }
 

@@ -124,8 +124,33 @@ static int look_at_heap(struct chase *chase, struct err *err)
 	return r;
 }
 
+/* Without guards a place in CPython's pools has had many owners, and what was found there is the
+ * next one's. Where it is known now which object was used, those guesses are wrong. */
+static void forget_guesses(struct chase *chase)
+{
+	struct evidence_list *list = &chase->ret->evidence;
+	bool known = false;
+	size_t kept = 0;
+
+	VEC_FOREACH (&chase->guarded.list, e)
+		known |= e->kind == EVIDENCE_FREED_USE && e->failing;
+	if (!known)
+		return;
+	for (size_t i = 0; i < list->list.count; i++) {
+		struct evidence *e = &list->list.items[i];
+
+		if (e->kind == EVIDENCE_FREED_USE && e->freed_use->block &&
+		    e->freed_use->block->python)
+			evidence_deinit(e);
+		else
+			list->list.items[kept++] = *e;
+	}
+	list->list.count = kept;
+}
+
 static void adopt(struct chase *chase)
 {
+	forget_guesses(chase);
 	VEC_FOREACH (&chase->guarded.list, e)
 		VEC_PUSH(&chase->ret->evidence.list, *e);
 	chase->guarded.list.count = 0;

@@ -212,15 +212,22 @@ static bool same_context(const char *a, const char *b)
 	return b && strncmp(a, b, len) == 0 && strcspn(b, "@#") == len;
 }
 
-/* Is the place where the last reference went on the way to the free that is known? */
+static bool has_function(const struct stack *stack, const char *function)
+{
+	for (size_t i = 0; i < stack->count; i++)
+		if (stack->frames[i].function && stack->frames[i].kind != FRAME_PYTHON &&
+		    strcmp(stack->frames[i].function, function) == 0)
+			return true;
+	return false;
+}
+
+/* Is the place where the last reference went on the way to the free that is known? By the first
+ * frames that have a name and are not inlined: an interpreter may have few names. */
 static bool leads_to(const struct stack *last, const struct stack *freed)
 {
-	const struct frame *site = stack_site(last);
-
-	for (size_t i = 0; site && site->function && i < freed->count; i++)
-		if (freed->frames[i].function &&
-		    strcmp(freed->frames[i].function, site->function) == 0)
-			return true;
+	for (size_t i = 0; i < last->count; i++)
+		if (last->frames[i].function && last->frames[i].kind == FRAME_NATIVE)
+			return has_function(freed, last->frames[i].function);
 	return freed->count == 0;
 }
 

@@ -348,22 +348,13 @@ static void layout_from(uint16_t offset[THREAD_SITE_WORDS], const struct scan *s
 	}
 }
 
-/* How many callers lie at a distance that is the same in every call that comes this way: functions
- * whose frames have a fixed length. */
-static unsigned callers_fixed(struct thread *self, struct caller caller, const struct scan *scan)
+/* A function with a frame of fixed length has its caller at the same distance in every call. */
+static bool caller_fixed(struct thread *self, uint64_t return_address, const struct scan *scan)
 {
-	uint64_t rip = caller.return_address, slot = 8;
-	const struct unwind_rule *rule;
-	unsigned i;
+	const struct unwind_rule *rule = rule_for(self, return_address, self->rules_generation);
 
-	for (i = 0; i + 1 < scan->count && i < THREAD_SITE_WORDS; i++) {
-		rule = rule_for(self, rip, self->rules_generation);
-		slot += 8ull * rule->cfa;
-		if (rule->kind != UNWIND_BY_RSP || scan->offset[i + 1] != slot)
-			break;
-		rip = *(const uint64_t *)(caller.frame + slot);
-	}
-	return i;
+	return scan->count > 1 && rule->kind == UNWIND_BY_RSP &&
+	       scan->offset[1] == 8 + 8 * rule->cfa;
 }
 
 /* The walk costs some 50 ns once its rules are known; the site makes the next call from the same
@@ -392,7 +383,9 @@ __attribute__((noinline)) uint32_t context_find_slow(struct guard guard, uint64_
 	*key = (uint64_t)context << 40 | (scan.hash & KEY_HASH_MASK);
 	layout_from(offset, &scan, own);
 	if (context)
-		sites_learn(self, caller, offset, own ? callers_fixed(self, caller, &scan) : 0,
+		sites_learn(self, caller, offset,
+			    own && offset[0] != SITES_NO_WORD &&
+				    caller_fixed(self, return_address, &scan),
 			    context);
 	return context;
 }

@@ -82,42 +82,26 @@ static inline __attribute__((always_inline)) uint64_t context_words(const struct
 	return a + 4 * c + 8 * (d + 2 * e + 4 * f);
 }
 
-/* Return address and stack pointer, and what the wrappers on the way up add to it. */
-struct context_place {
-	uint64_t place;
-	uint64_t wrapper; /* names the way so far: where it ended among the wrappers */
-	uint32_t words;	  /* that it read */
-};
-
-static inline uint64_t *context_wrapper(const struct thread *self, uint64_t wrapper)
+/* Where this return address would be among the wrappers. */
+static inline uint64_t *context_wrapper(const struct thread *self, uint64_t return_address)
 {
-	return (uint64_t *)&self->wrappers[wrapper >> 16 & ((1u << THREAD_WRAPPERS_BITS) - 1)];
+	return (uint64_t *)&self->wrappers[return_address & ((1u << THREAD_WRAPPERS_BITS) - 1)];
 }
 
-/* Words are read below the end of the stack, although they can be nowhere else: another library may
- * have come to the same address since. The test at the start is the one of the loop, in its
- * cheapest form. */
-static inline __attribute__((always_inline)) struct context_place
-context_place(const struct thread *self, struct caller caller)
+/* Return address and stack pointer; of a wrapper also the caller's return address. The difference
+ * both tells whether it is one and is the offset. */
+static inline __attribute__((always_inline)) uint64_t context_place(const struct thread *self,
+								    struct caller caller)
 {
-	struct context_place at = { caller.frame + caller.return_address * 0x71bbcd88,
-				    caller.return_address << 16, 0 };
-	uint64_t offset = *context_wrapper(self, at.wrapper), word;
+	uint64_t place = caller.frame + caller.return_address * 0x71bbcd88;
+	uint64_t offset =
+		*context_wrapper(self, caller.return_address) - (caller.return_address << 16);
 
-	if (offset >> 16 != caller.return_address)
-		return at;
-	offset &= UINT16_MAX;
-	do {
-		if (unlikely(caller.frame + offset >= self->stack_high))
-			break;
-		word = *(const uint64_t *)(caller.frame + offset);
-		at.place += word * 0x2545f490;
-		at.wrapper = (at.wrapper ^ word) * 0x9e3779b97f4a7c15ull;
-		if (++at.words == THREAD_SITE_WORDS)
-			break;
-		offset = *context_wrapper(self, at.wrapper) - (at.wrapper & ~(uint64_t)UINT16_MAX);
-	} while (offset <= UINT16_MAX);
-	return at;
+	/* Below the end of the stack, although nothing else can be there: another library may
+	 * have come to the same address since. */
+	if (offset <= UINT16_MAX && likely(caller.frame + offset < self->stack_high))
+		place += *(const uint64_t *)(caller.frame + offset) * 0x2545f490;
+	return place;
 }
 
 /* The first of the pair that it may be in. */
@@ -133,7 +117,7 @@ static inline struct thread_site *context_site(struct thread *self, uint64_t pla
 static inline __attribute__((always_inline)) bool context_hit(struct thread *self,
 							      struct caller caller, uint64_t *ret)
 {
-	uint64_t place = context_place(self, caller).place;
+	uint64_t place = context_place(self, caller);
 	struct thread_site *site = context_site(self, place);
 
 	if (likely(site->place == place && context_words(site, caller.frame) == site->words)) {

@@ -1,7 +1,5 @@
 #include "agent/sites.h"
 
-#include <stdbool.h>
-
 /* A site that reads `count` words. */
 static void site_fill(struct thread_site *site, uint64_t place, const uint16_t *offset,
 		      unsigned count)
@@ -53,15 +51,13 @@ uint64_t context_branch(const struct thread *self, uint64_t place, uint64_t fram
 	return 0;
 }
 
-/* Several ways lead to this place: one more word becomes part of it. False: there is none. */
-static bool place_widen(struct thread *self, const struct context_place *at,
-			const uint16_t offset[THREAD_SITE_WORDS], unsigned fixed)
+static bool wrapper_take(struct thread *self, uint64_t return_address, uint16_t offset)
 {
-	uint64_t *wrapper = context_wrapper(self, at->wrapper);
+	uint64_t *wrapper = context_wrapper(self, return_address);
 
-	if (*wrapper || at->words >= fixed || offset[at->words] == SITES_NO_WORD)
+	if (*wrapper)
 		return false;
-	*wrapper = (at->wrapper & ~(uint64_t)UINT16_MAX) | offset[at->words];
+	*wrapper = return_address << 16 | offset;
 	return true;
 }
 
@@ -69,10 +65,9 @@ static bool place_widen(struct thread *self, const struct context_place *at,
  * words. A site whose first offset is not this one's was made by another frame size at the same
  * place (alloca): it is written over. */
 void sites_learn(struct thread *self, struct caller caller,
-		 const uint16_t offset[THREAD_SITE_WORDS], unsigned fixed, uint32_t context)
+		 const uint16_t offset[THREAD_SITE_WORDS], bool fixed, uint32_t context)
 {
-	struct context_place at = context_place(self, caller);
-	uint64_t place = at.place, frame = caller.frame;
+	uint64_t place = context_place(self, caller), frame = caller.frame;
 	struct thread_site *site;
 	unsigned done = 0, count, same;
 
@@ -85,9 +80,8 @@ void sites_learn(struct thread *self, struct caller caller,
 				break;
 		if (!same || (!fork && same == count && context_words(site, frame) == site->words))
 			break;
-		if (!done && place_widen(self, &at, offset, fixed)) {
-			at = context_place(self, caller);
-			place = at.place;
+		if (fixed && !done && wrapper_take(self, caller.return_address, offset[0])) {
+			place = context_place(self, caller);
 			continue;
 		}
 		if (!fork || same < count) {

@@ -5,6 +5,7 @@
 #ifndef REDHAND_AGENT_SITES_H
 #define REDHAND_AGENT_SITES_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "agent/context.h"
@@ -12,9 +13,10 @@
 /* Offset of a word that says nothing: the return address itself, which is the place's own. */
 #define SITES_NO_WORD 8u
 
-/* Remembers the context of this call: the stack words that tell it lie at these offsets. fixed: so
- * many of them do in every call that comes this way, and may become wrappers. */
+/* Remembers the context of this call: the stack words that tell it lie at these offsets. fixed: the
+ * first of them does for every call that returns there, so the return address may become a wrapper.
+ */
 void sites_learn(struct thread *self, struct caller caller,
-		 const uint16_t offset[THREAD_SITE_WORDS], unsigned fixed, uint32_t context);
+		 const uint16_t offset[THREAD_SITE_WORDS], bool fixed, uint32_t context);
 
 #endif

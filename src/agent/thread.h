@@ -23,7 +23,7 @@ struct arch_scratch;
 #define THREAD_SITES_BITS 16
 #define THREAD_KEYS_BITS 16
 #define THREAD_RULES_BITS 15
-#define THREAD_WRAPPERS_BITS 13
+#define THREAD_WRAPPERS_BITS 12
 #define THREAD_SITE_WORDS 6
 #define THREAD_PLACES_BITS 8
 #define THREAD_LANE_SHARED 255u
@@ -35,8 +35,8 @@ struct arch_scratch;
  *
  * Where several ways lead to one place, its site only reads the return addresses that all of them
  * have at the same offsets (context is THREAD_SITE_FORK and their number); those words and `place`
- * make the `place` of the next site, which reads on from there. But where all frames have a fixed
- * length, such words are part of the place from the start: `wrappers`, which are small and hot. */
+ * make the `place` of the next site, which reads on from there. Where the first of those words
+ * tells most of them apart, it is part of the place from the start: `wrappers`. */
 struct thread_site {
 	uint64_t place; /* return address and stack pointer, mixed */
 	uint64_t words; /* of the stack words at `offset`, combined */
@@ -111,9 +111,9 @@ struct thread {
 
 	uint16_t chaos_places[1u << THREAD_PLACES_BITS]; /* allocations seen from each; chaos.c */
 
-	/* Return addresses that several callers lead to, or ways up from there: 48 bits that name
-	 * it, 16 of the offset where the next return address lies. That hangs on nothing else, as
-	 * long as all frames on the way have a fixed length. Who comes first keeps the place. */
+	/* Return addresses that several callers lead to, each with the offset of its caller's
+	 * return address in the low 16 bits: it hangs on nothing else. By the address's low bits;
+	 * who comes first keeps the place. */
 	_Alignas(4096) uint64_t wrappers[1u << THREAD_WRAPPERS_BITS];
 	/* Pairs: the second of a pair was the first until another place came. */
 	_Alignas(4096) struct thread_site sites[1u << THREAD_SITES_BITS];

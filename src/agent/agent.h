@@ -5,6 +5,7 @@
  *  - Record. Everything clever happens before (the plan) or after (the tool).
  *  - Map memory for itself with raw mmap: the log (shared, one file), the side table, one area per
  *    thread. It never calls malloc, stdio, dladdr, backtrace or anything that takes a lock.
+ *    (Locks of its own are taken where there are watched pages: pages.h.)
  *  - Open a descriptor only for the time of one function; the mappings live without it, so the
  *    target may close every descriptor it finds. The four of the watches are kept, and hooks_fd.c
  *    keeps them from being closed.

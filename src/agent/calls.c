@@ -44,7 +44,8 @@ struct call {
 	ucontext_t *context;
 	long number;
 	long given[6], made[6];
-	unsigned list_at; /* of a list of buffers: the argument that has it; its length is the next */
+	unsigned list_at; /* of a list of buffers: the argument that has it; its length is the next
+			   */
 };
 
 /* Memory that a call writes to: of `low`, at most up to `high`. exact: it wrote all of it. */
@@ -121,7 +122,8 @@ bool calls_denied_sigsafe(uint64_t address)
 	return wish && !((wish - 1) & PROT_WRITE);
 }
 
-/* ---- how a call is made ------------------------------------------------------------------------ */
+/* ---- how a call is made ------------------------------------------------------------------------
+ */
 
 static long call_make(const struct call *call)
 {
@@ -155,7 +157,8 @@ static void call_pass(struct call *call)
 	call_answer(call, call_make(call));
 }
 
-/* ---- who is told of it ------------------------------------------------------------------------- */
+/* ---- who is told of it -------------------------------------------------------------------------
+ */
 
 /* Objects that a call may write to while it is being made: meanwhile they change without a hit. */
 struct busy {
@@ -218,8 +221,8 @@ static void busy_end(const struct busy *busy)
 
 	for (i = 0; i < busy->count; i++) {
 		struct pages_armed *object = &pages.objects[busy->list[i].object];
-		struct pages_locks locks = pages_lock_sigsafe(object->armed.address,
-							      object->armed.address + 1);
+		struct pages_locks locks =
+			pages_lock_sigsafe(object->armed.address, object->armed.address + 1);
 
 		if (object->armed.number == busy->list[i].number && object->calls)
 			object->calls--;
@@ -308,7 +311,8 @@ static void call_redirect(struct call *call, outputs_fn outputs_of)
 	busy_end(&busy);
 }
 
-/* ---- calls with plain pointers ----------------------------------------------------------------- */
+/* ---- calls with plain pointers -----------------------------------------------------------------
+ */
 
 static void plain_outputs(const struct call *call, long result, struct outputs *ret)
 {
@@ -353,7 +357,8 @@ static void call_plain(struct call *call)
 	call_redirect(call, plain_outputs);
 }
 
-/* ---- lists of buffers -------------------------------------------------------------------------- */
+/* ---- lists of buffers --------------------------------------------------------------------------
+ */
 
 /* Reads the target's list and moves what is in watched pages. False: nothing is, or it cannot be
  * read; then the kernel is to say so. */
@@ -432,8 +437,8 @@ static void message_outputs(const struct msghdr *message, long result, struct ou
 		return;
 	outputs_add(ret, (long)message->msg_name - (long)pages.distance, message->msg_namelen,
 		    false);
-	outputs_add(ret, (long)message->msg_control - (long)pages.distance,
-		    message->msg_controllen, false);
+	outputs_add(ret, (long)message->msg_control - (long)pages.distance, message->msg_controllen,
+		    false);
 }
 
 static void message_back(uint64_t to, const struct msghdr *from)
@@ -518,7 +523,8 @@ static __attribute__((noinline)) void call_recvmmsg(struct call *call)
 	call_redirect(call, recvmmsg_outputs);
 }
 
-/* ---- signals ----------------------------------------------------------------------------------- */
+/* ---- signals -----------------------------------------------------------------------------------
+ */
 
 /* The mask is that of the interrupted code, which comes back when we return. */
 static void call_sigprocmask(struct call *call)
@@ -593,9 +599,9 @@ static void call_sigaction(struct call *call)
 	struct kernel_action action;
 	bool ours = signo > 0 && signo < 64 && (SIGNALS_KEPT_OPEN & 1ull << (signo - 1));
 
-	if (call->given[3] != 8 || (ours && call->given[2] &&
-				    memory_readable_sigsafe((uint64_t)call->given[2],
-							    sizeof(action)) < sizeof(action))) {
+	if (call->given[3] != 8 ||
+	    (ours && call->given[2] &&
+	     memory_readable_sigsafe((uint64_t)call->given[2], sizeof(action)) < sizeof(action))) {
 		call_plain(call);
 		return;
 	}
@@ -658,7 +664,8 @@ static void call_pselect(struct call *call)
 	call_redirect(call, plain_outputs);
 }
 
-/* ---- processes --------------------------------------------------------------------------------- */
+/* ---- processes ---------------------------------------------------------------------------------
+ */
 
 /* A child that does not share its memory must not share the watched pages: it gets a copy of them.
  * Such a call is made here, on whatever stack the child is to have: its registers come back with
@@ -714,7 +721,8 @@ static void call_clone3(struct call *call)
 	call_fork(call, 6, stack);
 }
 
-/* ---- memory ------------------------------------------------------------------------------------ */
+/* ---- memory ------------------------------------------------------------------------------------
+ */
 
 /* The target protects memory that it was given: so it is, but it never becomes really writable. */
 static void call_mprotect(struct call *call)
@@ -783,7 +791,8 @@ static void call_futex(struct call *call)
 	call_pass(call);
 }
 
-/* ---- the signal -------------------------------------------------------------------------------- */
+/* ---- the signal --------------------------------------------------------------------------------
+ */
 
 static void call_take(struct call *call)
 {

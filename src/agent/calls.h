@@ -11,7 +11,8 @@
  * Besides, what would shut our handlers out is kept from happening: SIGSEGV, SIGTRAP and SIGSYS are
  * left out of masks, whoever sets them.
  *
- * Off until the first block is placed: then a call costs nothing more than a look at `calls_selector`.
+ * Off until the first block is placed: then a call costs nothing more than a look at
+ * `calls_selector`.
  *
  * What the kernel writes later, of its own accord, is not seen: io_uring, aio, the words of robust
  * mutexes of threads that died.

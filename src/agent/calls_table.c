@@ -3,8 +3,8 @@
 #include <stddef.h>
 #include <sys/syscall.h>
 
-/* Rows of one call together; the last has number UINT16_MAX. Sizes are those of the kernel's structs
- * on x86-64. */
+/* Rows of one call together; the last has number UINT16_MAX. Sizes are those of the kernel's
+ * structs on x86-64. */
 static const struct call_output rows[] = {
 	{ SYS_read, 1, CALL_RETURNS_BYTES, 1 },
 	{ SYS_pread64, 1, CALL_RETURNS_BYTES, 1 },
@@ -39,9 +39,9 @@ static const struct call_output rows[] = {
 };
 
 static const uint16_t readers[] = {
-	SYS_write,   SYS_pwrite64, SYS_writev,	 SYS_pwritev, SYS_pwritev2, SYS_sendto,
-	SYS_sendmsg, SYS_open,	   SYS_openat,	 SYS_access,  SYS_faccessat, SYS_connect,
-	SYS_bind,    SYS_execve,   SYS_execveat, SYS_unlink,  SYS_unlinkat, SYS_mkdir,
+	SYS_write,   SYS_pwrite64, SYS_writev,	 SYS_pwritev, SYS_pwritev2,   SYS_sendto,
+	SYS_sendmsg, SYS_open,	   SYS_openat,	 SYS_access,  SYS_faccessat,  SYS_connect,
+	SYS_bind,    SYS_execve,   SYS_execveat, SYS_unlink,  SYS_unlinkat,   SYS_mkdir,
 	SYS_rmdir,   SYS_rename,   SYS_chdir,	 SYS_chmod,   SYS_setsockopt, SYS_epoll_ctl,
 };
 

@@ -53,14 +53,14 @@ struct kind {
 };
 
 static struct {
-	uint32_t lock; /* atomic; of everything here */
+	uint32_t lock;	/* atomic; of everything here */
 	uint32_t owner; /* the process that has this memory to itself */
-	uint64_t next; /* address that no span has yet */
+	uint64_t next;	/* address that no span has yet */
 	struct span *spans;
 	uint32_t span_count, slot_count;
 	uint32_t *page_span; /* + 1, by page */
 	struct kind kinds[KINDS];
-	struct kind alone; /* slots that have a span to themselves */
+	struct kind alone;     /* slots that have a span to themselves */
 	uint32_t objects_free; /* + 1 */
 	uint32_t locks[LOCKS]; /* atomic; of slots, by number */
 } state;
@@ -276,8 +276,8 @@ static struct pages_slot *slot_take(uint64_t align, uint64_t size)
 static void slot_give(struct pages_slot *slot)
 {
 	struct span *span = &state.spans[slot->span];
-	struct kind *kind = span->count == 1 ? &state.alone
-					     : &state.kinds[span->slot_bytes / SLOT_STEP];
+	struct kind *kind =
+		span->count == 1 ? &state.alone : &state.kinds[span->slot_bytes / SLOT_STEP];
 
 	slot->bytes = 0;
 	slot->freed = 1;
@@ -584,7 +584,8 @@ void pages_check_sigsafe(bool ending)
 	}
 }
 
-/* ---- start and fork ---------------------------------------------------------------------------- */
+/* ---- start and fork ----------------------------------------------------------------------------
+ */
 
 static long memory_file(uint64_t bytes)
 {

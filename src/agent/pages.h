@@ -90,7 +90,8 @@ void pages_disarm(uint64_t start, uint64_t bytes, enum log_watched_end why);
  * objects end. _sigsafe */
 void pages_check_sigsafe(bool ending);
 
-/* ---- for the handlers; all _sigsafe ------------------------------------------------------------ */
+/* ---- for the handlers; all _sigsafe ------------------------------------------------------------
+ */
 
 /* The slots that [low, high) touches, as a set of locks. */
 struct pages_locks {

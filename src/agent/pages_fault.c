@@ -87,9 +87,8 @@ static uint32_t gather(const struct stretch *stretch, struct touched *ret)
 			if (count < TOUCHED_MOST) {
 				ret[count].object = object;
 				value_take(&object->armed, ret[count].old);
-				if (!object->calls &&
-				    memcmp(ret[count].old, object->armed.last,
-					   sizeof(object->armed.last)) != 0)
+				if (!object->calls && memcmp(ret[count].old, object->armed.last,
+							     sizeof(object->armed.last)) != 0)
 					watch_look(&object->armed);
 			}
 			count++;
@@ -325,7 +324,8 @@ static bool string_piece(const struct arch_store *store, ucontext_t *context,
 	count = elements_whole(greg(context, REG_RDI), count, width, down);
 	from = greg(context, REG_RSI) - (down ? (count - 1) * width : 0);
 	itself = onto_itself(store, context, count);
-	while (store->copies && !itself && !watch_read_sigsafe(buffer, from, (uint32_t)(count * width))) {
+	while (store->copies && !itself &&
+	       !watch_read_sigsafe(buffer, from, (uint32_t)(count * width))) {
 		if (count == 1)
 			return false;
 		count = 1;
@@ -354,13 +354,13 @@ static __attribute__((noinline)) void string_run(const struct arch_store *store,
 	do {
 		if (!string_piece(store, context, &before, &done))
 			return;
-	} while (!done && pages_hold(greg(context, REG_RDI)) &&
-		 greg(context, REG_RDI) < pages.top);
+	} while (!done && pages_hold(greg(context, REG_RDI)) && greg(context, REG_RDI) < pages.top);
 	if (done)
 		trap_owed(context);
 }
 
-/* ---- with the pages open ----------------------------------------------------------------------- */
+/* ---- with the pages open -----------------------------------------------------------------------
+ */
 
 static uint32_t opened; /* by so many threads; atomic */
 
@@ -446,7 +446,8 @@ bool pages_step_sigsafe(const siginfo_t *info, ucontext_t *context)
 	return !own;
 }
 
-/* ---- the fault --------------------------------------------------------------------------------- */
+/* ---- the fault ---------------------------------------------------------------------------------
+ */
 
 static uint32_t code_read(uint64_t rip, uint8_t code[ARCH_INSTRUCTION_MAX])
 {

@@ -3,6 +3,7 @@
 
 #include <stddef.h>
 
+/* clang-format off */
 static const char *const names[] = {
 	[0] = "read", [1] = "write", [2] = "open", [3] = "close", [4] = "stat", [5] = "fstat",
 	[6] = "lstat", [7] = "poll", [8] = "lseek", [9] = "mmap", [10] = "mprotect",
@@ -101,6 +102,7 @@ static const char *const names[] = {
 	[446] = "landlock_restrict_self", [447] = "memfd_secret", [448] = "process_mrelease",
 	[449] = "futex_waitv", [450] = "set_mempolicy_home_node",
 };
+/* clang-format on */
 
 const char *arch_system_call_name(unsigned int number)
 {

@@ -456,12 +456,43 @@ static void test_any_bytes(void **state)
 	}
 }
 
+/* On watched pages the instruction is known, and the registers are those before it. */
+static void test_at(void **state)
+{
+	struct registers registers = { 0 };
+	struct writer writer;
+	struct trap trap;
+
+	(void)state;
+	know(&registers, X86_64_RDI, 0x8000);
+	know(&registers, X86_64_RCX, 0x100);
+	know(&registers, X86_64_RFLAGS, 0);
+	trap = trap_at(fill, fill_end, fill_rep, false, &registers, 0x80c0, 0x80c8);
+	assert_int_equal(arch_decode_at(&trap, &writer), 0);
+	assert_int_equal(writer.store.kind, STORE_REPEATED);
+	assert_true(writer.certain && writer.covers);
+	assert_int_equal(writer.low, 0x8000);
+	assert_int_equal(writer.high, 0x8100);
+	/* Down: it ends where rdi is. */
+	know(&registers, X86_64_RFLAGS, 0x400);
+	assert_int_equal(arch_decode_at(&trap, &writer), 0);
+	assert_int_equal(writer.low, 0x7f01);
+	assert_int_equal(writer.high, 0x8001);
+	assert_false(writer.covers);
+	/* No store. */
+	trap.rip = AT + (uint64_t)(fill_call - fill);
+	assert_int_equal(arch_decode_at(&trap, &writer), -ENOENT);
+	assert_string_equal(arch_system_call_name(0), "read");
+	assert_null(arch_system_call_name(100000));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_each),	       cmocka_unit_test(test_no_store),
 		cmocka_unit_test(test_before),	       cmocka_unit_test(test_before_without_start),
-		cmocka_unit_test(test_before_strings), cmocka_unit_test(test_origin),
+		cmocka_unit_test(test_before_strings), cmocka_unit_test(test_at),
+		cmocka_unit_test(test_origin),
 		cmocka_unit_test(test_origin_joined),  cmocka_unit_test(test_any_bytes),
 	};
 

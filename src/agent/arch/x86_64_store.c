@@ -157,8 +157,8 @@ static uint32_t immediate_bytes(const struct parts *p)
 	if (p->map == 3)
 		return 1;
 	if (p->map == 1)
-		return p->encoding == LEGACY && (p->opcode == 0xa4 || p->opcode == 0xac ||
-						 p->opcode == 0xba)
+		return p->encoding == LEGACY &&
+				       (p->opcode == 0xa4 || p->opcode == 0xac || p->opcode == 0xba)
 			       ? 1
 			       : p->opcode == 0xc2 || between(p->opcode, 0xc4, 0xc6) ||
 					 between(p->opcode, 0x70, 0x73);
@@ -314,7 +314,7 @@ static enum arch_store_how two_bytes(const struct parts *p, const ucontext_t *co
 	case 0xae:
 		*ret_width = reg == 0 ? 512 : reg == 3 ? 4 : state_bytes(context);
 		return reg == 0 || reg == 3 || reg == 4 || reg == 6 ? ARCH_STORE_VECTOR
-								     : ARCH_STORE_UNKNOWN;
+								    : ARCH_STORE_UNKNOWN;
 	default:
 		*ret_width = vector_move(p);
 		if (!*ret_width)
@@ -355,7 +355,7 @@ static enum arch_store_how classify(const struct parts *p, const ucontext_t *con
 	case 2:
 		*ret_width = operand_bytes(p);
 		return p->opcode == 0xf1 || p->opcode == 0xf9 ? ARCH_STORE_PLAIN
-							       : ARCH_STORE_UNKNOWN;
+							      : ARCH_STORE_UNKNOWN;
 	default: /* pextrb, pextrw, pextrd, extractps */
 		return between(p->opcode, 0x14, 0x17) ? ARCH_STORE_VECTOR : ARCH_STORE_UNKNOWN;
 	}
@@ -427,8 +427,7 @@ static bool operand_take(struct parts *p, const ucontext_t *context, struct arch
 	if (has_base)
 		ret->origin = value_of(context, (uint8_t)(base | (p->b ? 8 : 0)));
 	else if (relative)
-		ret->origin =
-			      (uint64_t)context->uc_mcontext.gregs[REG_RIP] + ret->length;
+		ret->origin = (uint64_t)context->uc_mcontext.gregs[REG_RIP] + ret->length;
 	/* pop [rsp + ...]: by rsp after it */
 	if (p->encoding == LEGACY && p->map == 0 && p->opcode == 0x8f && has_base && base == RSP &&
 	    !p->b)
@@ -453,8 +452,8 @@ static bool operand_take(struct parts *p, const ucontext_t *context, struct arch
 
 static bool string_take(const struct parts *p, struct arch_store *ret)
 {
-	if (p->encoding != LEGACY || p->map || !(between(p->opcode, 0xa4, 0xa5) ||
-						  between(p->opcode, 0xaa, 0xab)))
+	if (p->encoding != LEGACY || p->map ||
+	    !(between(p->opcode, 0xa4, 0xa5) || between(p->opcode, 0xaa, 0xab)))
 		return false;
 	ret->how = ARCH_STORE_STRING;
 	ret->copies = p->opcode < 0xaa;

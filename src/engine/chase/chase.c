@@ -13,6 +13,7 @@
 #include "engine/trial/observe.h"
 
 #define FAILURES_UNWATCHED 3u /* failing trials whose victim was not watched, until another way */
+#define FAILURES_PER_VICTIM 10u /* …and while some were: keys that hold by chance */
 #define HEAP_TRIALS 6u
 
 static void say(struct chase *chase, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
@@ -167,8 +168,10 @@ static bool chase_ended(void *ctx, const struct run *run, bool failed)
 		return chase->found &&
 		       (worth_watching(chase) || chase->found_count >= chase->request->wanted);
 	return chase->round_watched >= chase->request->wanted ||
-	       ((chase->round_watched == 0 || chase->other_way) &&
-		chase->round_failed >= FAILURES_UNWATCHED * (chase->round_watched + 1));
+	       (chase->round_watched == 0 && chase->round_failed >= FAILURES_UNWATCHED) ||
+	       (chase->other_way && chase->round_failed >= FAILURES_PER_VICTIM *
+								   chase->round_watched &&
+		chase->round_failed >= FAILURES_PER_VICTIM);
 }
 
 static void chase_tick(void *ctx)
@@ -457,6 +460,7 @@ static void forget_sights(struct chase *chase)
 static int run_again(struct chase *chase, struct err *err)
 {
 	struct level before[LEVELS_MAX];
+	int was = telling_level(chase), now;
 	size_t seen = 0;
 	int r;
 
@@ -465,7 +469,9 @@ static int run_again(struct chase *chase, struct err *err)
 	memcpy(before, chase->levels, sizeof(before));
 	memset(chase->levels, 0, sizeof(before));
 	r = run_round(chase, err);
-	if (telling_level(chase) >= 0 || seen == 0) {
+	now = telling_level(chase);
+	/* A home farther away from the failure says less. */
+	if ((now >= 0 && (was < 0 || now <= was)) || seen == 0) {
 		for (unsigned int i = 0; i < LEVELS_MAX; i++)
 			level_deinit(&before[i]);
 		return r;
@@ -582,10 +588,22 @@ static void stake_out_recycled(struct chase *chase)
 	}
 }
 
+/* What was caught without it stands, and with it the question. */
+static void leave_open(struct chase *chase, const char *words)
+{
+	for (unsigned int i = 0; i < LEVELS_MAX; i++)
+		VEC_FOREACH (&chase->levels[i].sights, sight)
+			if (!sight->followed && sight->write.write && !sight->write.note) {
+				sight->write.write->flags |= WRITE_FREE_UNKNOWN;
+				sight->write.note = mem_strdup(words);
+			}
+}
+
 /* What was caught is known of blocks as malloc has them. Had the object been given back by then, to
  * an allocator of the program's own? Or is it another object that got the block since? */
 static int follow_recycler(struct chase *chase, int level, struct err *err)
 {
+	AUTO(mem_freep) char *words = NULL;
 	int r;
 
 	VEC_FOREACH (&chase->levels[level].sights, sight)
@@ -597,7 +615,10 @@ static int follow_recycler(struct chase *chase, int level, struct err *err)
 	say(chase, "%s", chase->recycler.words);
 	if (chase->recycler.whole)
 		stake_out_recycled(chase);
-	return run_again(chase, err);
+	words = mem_strdup(chase->recycler.words);
+	r = run_again(chase, err);
+	leave_open(chase, words);
+	return r;
 }
 
 static void conclude(struct chase *chase)

@@ -20,6 +20,7 @@
 struct sight {
 	uint64_t trial;
 	bool watched, since_birth;
+	bool followed; /* an allocator of the program's own was followed, too */
 	struct log_watch_row row; /* how it was watched */
 	struct victim victim;
 	uint64_t birth_value;  /* what was there when the watch began */

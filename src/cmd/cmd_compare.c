@@ -245,7 +245,7 @@ const struct command cmd_compare = {
 		"      does the flag matter, even if unused?\n\n"
 		"  redhand compare --arm calm --arm disturbed:chaos=all -- ./run_tests\n"
 		"      does --chaos bring it out more often?\n\n"
-		"  redhand compare --arm plain:observe=none --arm watched:observe=watch --on global:count -- ./run_tests\n"
+		"  redhand compare --arm off --arm on:observe=watch --on global:count -- ./run_tests\n"
 		"      does watching hide it?\n",
 	.groups = groups,
 	.options_size = sizeof(struct compare_options),

@@ -82,6 +82,9 @@ enum write_flags {
 	/* That the block of `base` had been freed follows from how functions of the program were
 	 * seen to be called; nobody said that they are an allocator. The piece's note says more. */
 	WRITE_FREE_INFERRED = 1 << 7,
+	/* The block seems to belong to an allocator of the program's own, and whether that had it
+	 * back by then was not seen. The piece's note says more. */
+	WRITE_FREE_UNKNOWN = 1 << 8,
 };
 
 /* One store that was caught. */

@@ -39,6 +39,11 @@ static void narrow(struct evidence_list *l)
 	caught(l, (struct made_write){ .width = 1 }, 3);
 }
 
+static void narrow_in_a_pool(struct evidence_list *l)
+{
+	caught(l, (struct made_write){ .width = 1, .flags = WRITE_FREE_UNKNOWN }, 3);
+}
+
 static void narrow_native(struct evidence_list *l)
 {
 	caught(l, (struct made_write){ .writer = "tag_clear", .width = 8 }, 2);
@@ -891,6 +896,7 @@ static const struct row {
 	}
 	ROW(narrow, NARROW_WRITE, FIRM, "jit_code"),
 	ROW(narrow_native, NARROW_WRITE, FIRM, "tag_clear"),
+	ROW(narrow_in_a_pool, NARROW_WRITE, DOUBTED, "jit_code"),
 	ROW(repeated, NARROW_WRITE, FIRM, "jit_code"),
 	ROW(others_are_no_excuse, NARROW_WRITE, FIRM, "jit_code"),
 	ROW(growth_beside_a_writer, NARROW_WRITE, FIRM, "jit_code"),

@@ -10,6 +10,7 @@
 #include "engine/stats/rate.h"
 
 #define FAILURES_UNWATCHED 3u /* failing trials whose victim was not watched, until another way */
+#define FAILURES_PER_VICTIM 10u /* …and while some were: keys that hold by chance */
 
 void chase_say(struct chase *chase, const char *fmt, ...)
 {
@@ -212,8 +213,9 @@ bool chase_enough(struct chase *chase)
 		       (worth_watching(chase) || chase->found_count >= chase->request->wanted);
 	default:
 		return chase->round_watched >= chase->request->wanted ||
-		       ((chase->round_watched == 0 || chase->other_way) &&
-			chase->round_failed >= FAILURES_UNWATCHED * (chase->round_watched + 1));
+		       (chase->round_watched == 0 && chase->round_failed >= FAILURES_UNWATCHED) ||
+		       (chase->other_way && chase->round_failed >= FAILURES_PER_VICTIM &&
+			chase->round_failed >= FAILURES_PER_VICTIM * chase->round_watched);
 	}
 }
 
@@ -624,10 +626,22 @@ static void stake_out_recycled(struct chase *chase)
 	}
 }
 
+/* What was caught without it stands, and with it the question. */
+static void leave_open(struct chase *chase, const char *words)
+{
+	for (unsigned int i = 0; i < LEVELS_MAX; i++)
+		VEC_FOREACH (&chase->levels[i].sights, sight)
+			if (!sight->followed && sight->write.write && !sight->write.note) {
+				sight->write.write->flags |= WRITE_FREE_UNKNOWN;
+				sight->write.note = mem_strdup(words);
+			}
+}
+
 /* What was caught is known of blocks as malloc has them. Had the object been given back by then, to
  * an allocator of the program's own? Or is it another object that got the block since? */
 static int follow_recycler(struct chase *chase, int level, struct err *err)
 {
+	AUTO(mem_freep) char *words = NULL;
 	int r;
 
 	VEC_FOREACH (&chase->levels[level].sights, sight)
@@ -639,7 +653,10 @@ static int follow_recycler(struct chase *chase, int level, struct err *err)
 	chase_say(chase, "%s", chase->recycler.words);
 	if (chase->recycler.whole)
 		stake_out_recycled(chase);
-	return run_again(chase, err);
+	words = mem_strdup(chase->recycler.words);
+	r = run_again(chase, err);
+	leave_open(chase, words);
+	return r;
 }
 
 static void conclude(struct chase *chase)

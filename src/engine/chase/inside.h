@@ -29,6 +29,7 @@ struct sight {
 	bool watched, since_birth;
 	bool healthy;		  /* what stands there is a pointer to a live block */
 	bool by_key, same_block;  /* watched by its key; and that led to it */
+	bool followed;		  /* an allocator of the program's own was followed, too */
 	struct log_watch_row row; /* how it was watched */
 	struct victim victim;
 	uint64_t birth_value;	    /* what was there when the watch began */

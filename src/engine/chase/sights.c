@@ -132,6 +132,7 @@ static void see_level(struct chase *chase, struct clues *clues, const struct wat
 		      const struct trail_step *step)
 {
 	struct sight sight = { .trial = clues->trial,
+			       .followed = chase->recycler.found,
 			       .victim = { .address = step->home.address,
 					   .value = step->value,
 					   .id = step->in.id,

@@ -192,6 +192,9 @@ static void doubt_writer(const struct rule *rule, const struct facts *facts,
 		proof_doubt(ret, "%s",
 			    ret->main->note ? ret->main->note
 					    : "that the block had been freed is inferred");
+	if (w->flags & WRITE_FREE_UNKNOWN)
+		proof_doubt(ret, "whether the object had been given back by then was not seen%s%s",
+			    ret->main->note ? "; " : "", ret->main->note ? ret->main->note : "");
 	if (w->flags & WRITE_FIRST && !beside_block && rule->class != VERDICT_WRITE_AFTER_FREE)
 		proof_doubt(ret, "it gave the field its first value, it did not spoil one");
 	if (w->flags & WRITE_COPIED && rule->class != VERDICT_STALE_CACHED_VALUE)

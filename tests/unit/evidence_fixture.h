@@ -340,7 +340,7 @@ static inline struct evidence made_hop(unsigned int number, uint64_t caught, uin
 	e.hop->watched = watched;
 	e.hop->trials = trials;
 	e.hop->key_right = watched;
-	e.hop->key_tried = trials;
+	e.hop->key_tried = watched;
 	e.hop->end = HOP_ORIGIN;
 	e.hop->inferred = mem_strdup("the value was made here");
 	VEC_PUSH(&e.hop->evidence, 1);

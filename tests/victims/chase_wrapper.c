@@ -1,5 +1,5 @@
 /*
- * All memory comes through need(). title_format() believes that a title has 64 bytes; it has 16.
+ * All memory comes through xalloc(). title_format() believes that a title has 64 bytes; it has 16.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,7 +16,7 @@ struct entry {
 	struct entry *next;
 };
 
-APART static void *need(size_t bytes)
+APART static void *xalloc(size_t bytes)
 {
 	void *p = malloc(bytes);
 
@@ -29,7 +29,7 @@ APART static void *need(size_t bytes)
 
 APART static char *title_new(void)
 {
-	char *title = need(16);
+	char *title = xalloc(16);
 
 	title[0] = '\0';
 	return title;
@@ -42,7 +42,7 @@ APART static void title_format(char *title, int number)
 
 APART static struct entry *entry_new(struct entry *next)
 {
-	struct entry *entry = need(sizeof(*entry));
+	struct entry *entry = xalloc(sizeof(*entry));
 
 	entry->title = title_new();
 	entry->next = next;
@@ -51,7 +51,7 @@ APART static struct entry *entry_new(struct entry *next)
 
 APART static long *counts_new(void)
 {
-	long *counts = need(40 * sizeof(*counts));
+	long *counts = xalloc(40 * sizeof(*counts));
 
 	memset(counts, 0, 40 * sizeof(*counts));
 	return counts;
@@ -59,7 +59,7 @@ APART static long *counts_new(void)
 
 APART static struct page *page_new(void)
 {
-	struct page *page = need(sizeof(*page));
+	struct page *page = xalloc(sizeof(*page));
 
 	page->counts = counts_new();
 	return page;

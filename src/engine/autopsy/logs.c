@@ -559,8 +559,8 @@ static void name_walked(struct event_log *log, const struct log_item *item,
 	drop_agent_frames(log, &whole, ret);
 }
 
-static bool name_context(struct event_log *log, uint32_t context, struct symbols *symbols,
-			 struct stack *ret)
+bool event_log_context(struct event_log *log, uint32_t context, struct symbols *symbols,
+		       struct stack *ret)
 {
 	struct log_context_seen seen;
 	struct log_item item;
@@ -590,10 +590,10 @@ static bool name_context(struct event_log *log, uint32_t context, struct symbols
 	return ret->count > 0;
 }
 
-bool event_log_context(struct event_log *log, uint32_t context, struct symbols *symbols,
-		       struct stack *ret)
+bool event_log_allocation(struct event_log *log, uint32_t context, struct symbols *symbols,
+			  struct stack *ret)
 {
-	if (!name_context(log, context, symbols, ret))
+	if (!event_log_context(log, context, symbols, ret))
 		return false;
 	if (!log->wrappers)
 		log->wrappers = wrappers_new();

@@ -56,6 +56,10 @@ void event_logs_prune(int trials, const char *trial);
 bool event_log_context(struct event_log *log, uint32_t context, struct symbols *symbols,
 		       struct stack *ret);
 
+/* The same of a context that allocated: frames that only passed on to malloc have FRAME_WRAPPER. */
+bool event_log_allocation(struct event_log *log, uint32_t context, struct symbols *symbols,
+			  struct stack *ret);
+
 /* Where the code at an address of the target really belongs: some instructions of hooked functions run
  * elsewhere. Any other address is returned as it is. */
 uint64_t event_log_original(const struct event_log *log, uint64_t address);

@@ -139,7 +139,7 @@ void block_life_read(struct event_log *log, const struct log_block *block, const
 		ret->value = ret->start;
 	if (ret->state == BLOCK_FREED)
 		ret->freed_events = ((uint64_t)ago + 1) * EPOCH_EVENTS;
-	(void)event_log_context(log, block->context, symbols, &ret->allocated);
+	(void)event_log_allocation(log, block->context, symbols, &ret->allocated);
 	if (block->free_context != 0)
 		(void)event_log_context(log, block->free_context, symbols, &ret->freed);
 }

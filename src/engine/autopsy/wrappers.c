@@ -1,5 +1,7 @@
 #include "engine/autopsy/wrappers.h"
 
+#include <string.h>
+
 #include "arch/arch.h"
 #include "arch/code.h"
 #include "arch/store.h"
@@ -108,6 +110,8 @@ void wrappers_mark(struct wrappers *wrappers, struct symbols *symbols,
 			to++;
 		/* Somebody must be left to be named. */
 		if (to == stack->count || stack->frames[i].kind > FRAME_INLINE ||
+		    !stack->frames[to - 1].function ||
+		    !strcasestr(stack->frames[to - 1].function, "alloc") ||
 		    !is_wrapper(wrappers, symbols, snapshot, address))
 			return;
 		for (; i < to; i++)

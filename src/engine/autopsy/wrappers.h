@@ -5,9 +5,9 @@
 /*
  * Functions that only pass on to malloc: xcalloc, g_malloc, fz_alloc …
  *
- * A stack that begins in one says little by its first line. What they are called tells nothing for
- * sure; what they do stands in their code: the size that they ask for is the very argument that
- * they were given. A constructor knows its size.
+ * A stack that begins in one says little by its first line. Two things must come together: they
+ * are called so ("alloc" is in the name), and their code shows it: the size that they ask for is the
+ * very argument that they were given. A constructor of many sizes does the latter, too.
  */
 struct wrappers;
 

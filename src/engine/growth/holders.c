@@ -148,7 +148,7 @@ static void take_holder(struct event_log *log, struct symbols *symbols,
 		holder.size = record->size;
 		holder.offset = record->where - record->start;
 		holder.block_id = record->id;
-		(void)event_log_context(log, record->context, symbols, &holder.stack);
+		(void)event_log_allocation(log, record->context, symbols, &holder.stack);
 	} else if (record->kind != LOG_HELD_BY_STACK) {
 		name_global(log, symbols, record, &holder);
 	}

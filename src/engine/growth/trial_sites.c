@@ -116,7 +116,7 @@ static struct growth_site describe(struct event_log *log, const struct census *c
 			  mem_printf("%016llx",
 				     (unsigned long long)site->contexts.items[i]->stack_hash));
 	for (size_t i = 0; i < site->contexts.count && ret.stack.count == 0; i++)
-		(void)event_log_context(log, site->contexts.items[i]->row, symbols, &ret.stack);
+		(void)event_log_allocation(log, site->contexts.items[i]->row, symbols, &ret.stack);
 	ret.shared = shared_frames(&ret.stack, site->depth);
 	tell_tests(census, site, &ret);
 	return ret;

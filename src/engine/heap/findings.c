@@ -87,7 +87,7 @@ static void tell_block(const struct reading *r, const struct log_block *block,
 		ret->key = event_log_key(home, &own.key, own.context);
 		if (log_context_row(&home->reader, block->context, &row))
 			ret->context = mem_printf("%016" PRIx64, row.stack_hash);
-		(void)event_log_context(home, block->context, r->trial->symbols, &ret->allocated);
+		(void)event_log_allocation(home, block->context, r->trial->symbols, &ret->allocated);
 	}
 	if (!ret->live && block->free_context != 0 && (freed_here || home))
 		(void)event_log_context(freed_here ? r->log : home, block->free_context,

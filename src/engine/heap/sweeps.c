@@ -151,7 +151,7 @@ static struct heap_dangling *dangling_of(struct sweeping *s, const struct log_bl
 		return NULL;
 	}
 	fresh.key = event_log_key(home, &target->key, target->context);
-	(void)event_log_context(home, target->context, s->trial->symbols, &fresh.allocated);
+	(void)event_log_allocation(home, target->context, s->trial->symbols, &fresh.allocated);
 	(void)event_log_context(s->log, target->free_context, s->trial->symbols, &fresh.freed);
 	VEC_PUSH(&s->report->dangling, fresh);
 	return &s->report->dangling.items[s->report->dangling.count - 1];

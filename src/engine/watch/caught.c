@@ -142,7 +142,7 @@ struct block_life *caught_block(struct event_log *log, const struct block_key *k
 				     .size = size,
 				     .state = BLOCK_LIVE };
 	if (context != 0)
-		(void)event_log_context(log, context, symbols, &life->allocated);
+		(void)event_log_allocation(log, context, symbols, &life->allocated);
 	return life;
 }
 
@@ -190,7 +190,7 @@ static struct block_life *tell_base(const struct caught *caught, const struct wr
 		.former = owner->relation == LOG_FORMER,
 		.beyond = owner->relation == LOG_BEYOND,
 	};
-	(void)event_log_context(log, owner->context, symbols, &life->allocated);
+	(void)event_log_allocation(log, owner->context, symbols, &life->allocated);
 	if (owner->state == LOG_BLOCK_FREED && owner->free_context != 0)
 		(void)event_log_context(log, owner->free_context, symbols, &life->freed);
 	return life;

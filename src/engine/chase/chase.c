@@ -374,21 +374,12 @@ static bool unwritten(const struct level *level)
 	return level->sights.count > 0;
 }
 
-static bool was_watched(const struct level *level)
-{
-	VEC_FOREACH (&level->sights, sight)
-		if (sight->watched)
-			return true;
-	return false;
-}
-
 /* The level whose home tells: where a pointer outlived its block; else the first at which somebody
- * was caught leaving the value. -1: none. Whoever wrote a pointer that leads to a live block is
- * accused only where that block's own bytes were watched, too: they may be what was damaged. */
+ * was caught leaving the value; else where a pointer to a live block was put, which is hardly to
+ * blame. -1: none. */
 static int telling_level(const struct chase *chase)
 {
 	int caught = -1, healthy = -1;
-	bool watched = true;
 
 	for (unsigned int i = 0; i < LEVELS_MAX; i++) {
 		size_t stale = 0, writes = 0, sound = 0;
@@ -403,9 +394,8 @@ static int telling_level(const struct chase *chase)
 		if (stale > 0)
 			return (int)i;
 		/* Never written, and not zero: what was there before the block was. */
-		if (caught < 0 && watched && (writes > 0 || unwritten(&chase->levels[i])))
+		if (caught < 0 && (writes > 0 || unwritten(&chase->levels[i])))
 			caught = (int)i;
-		watched &= was_watched(&chase->levels[i]);
 	}
 	return caught >= 0 ? caught : healthy;
 }
@@ -705,6 +695,14 @@ static int await_cut(struct chase *chase, struct err *err)
 	return r;
 }
 
+static bool anybody_caught(const struct level *level)
+{
+	VEC_FOREACH (&level->sights, sight)
+		if (sight->write.write)
+			return true;
+	return false;
+}
+
 /* The pointer at the source of a copy belongs to the home one level up: levels of sources follow.
  */
 static int chase_all(struct chase *chase, struct err *err)
@@ -749,7 +747,7 @@ static int chase_all(struct chase *chase, struct err *err)
 	else if (level >= 0)
 		r = follow_recycler(chase, level, err);
 	level = telling_level(chase);
-	if (r == 0 && level >= 0 && chase->levels[LEVELS_MAX].sights.count == 0 &&
+	if (r == 0 && level >= 0 && !anybody_caught(&chase->levels[LEVELS_MAX]) &&
 	    chase->guarded.list.count == 0 && chase_may_go_on(chase) &&
 	    may_be_overrun(&chase->levels[level]))
 		r = guards_confirm(chase, &chase->levels[level], &told, err);

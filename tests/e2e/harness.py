@@ -109,9 +109,10 @@ def main():
         name = function.__name__.replace("_", " ")
         directory = tempfile.mkdtemp(prefix="redhand-test-")
         os.chdir(directory)
+        start = time.monotonic()
         try:
             function()
-            print(f"ok {number} - {name}", flush=True)
+            print(f"ok {number} - {name}\n# {time.monotonic() - start:.1f} s", flush=True)
         except Skip as reason:
             print(f"ok {number} - {name} # SKIP {reason}", flush=True)
         except Exception:  # pylint: disable=broad-except

@@ -138,13 +138,14 @@ static enum agent_ids ids_wanted(void)
 static void switch_on(void)
 {
 	uint32_t flags = agent.plan.flags;
-	bool ids = agent.plan.observer >= PLAN_OBSERVE_IDS;
+	bool watches = agent.plan.observer >= PLAN_OBSERVE_IDS;
+	bool ids = watches && !(flags & PLAN_NO_BLOCKS);
 
 	agent_switch.crash = 1;
 	agent_switch.truncations = (flags & PLAN_TRUNCATIONS) != 0;
 	agent_switch.growth = ids && (flags & PLAN_GROWTH);
 	agent_switch.chaos = chaos_wanted();
-	agent_switch.lines = agent_switch.growth || canary.on || (ids && watch_state.area);
+	agent_switch.lines = agent_switch.growth || canary.on || (watches && watch_state.area);
 	__atomic_store_n(&agent_switch.ids, ids ? ids_wanted() : AGENT_IDS_OFF, __ATOMIC_RELEASE);
 }
 
@@ -256,7 +257,7 @@ static void agent_start(char **envp)
 		watch_init();
 	if (ids)
 		canary_init();
-	if (ids && (agent.plan.flags & PLAN_PYTHON))
+	if (ids && (agent.plan.flags & PLAN_PYTHON) && !(agent.plan.flags & PLAN_NO_BLOCKS))
 		python_init(); /* guards or none: it must be known */
 	log_map.header->drops[LOG_DROP_EARLY] = early_count();
 	hooked_init();

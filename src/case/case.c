@@ -94,6 +94,42 @@ static int refuse_foreign_trials(struct case_store *cs, struct err *err)
 			  "name another with --case DIR; redhand deletes nothing it did not make");
 }
 
+static bool is_ours(const char *name)
+{
+	static const char *const ours[] = { ".", "..", "lock", "trials" };
+
+	for (size_t i = 0; i < ARRAY_SIZE(ours); i++)
+		if (strcmp(ours[i], name) == 0)
+			return true;
+	return false;
+}
+
+/* A new case keeps itself, this file included, out of the user's version control. Once, and only
+ * where nothing else lies: --case may name a directory of the project itself. */
+static void keep_out_of_git(const struct case_store *cs)
+{
+	AUTO(mem_freep) char *path = mem_printf("%s/.gitignore", cs->dir);
+	AUTO(fd_closep) int fd = -1;
+	struct dirent *entry;
+	bool alone = true;
+	DIR *stream;
+
+	if (access(cs->db_path, F_OK) == 0)
+		return;
+	stream = opendir(cs->dir);
+	while (stream && alone && (entry = readdir(stream)) != NULL)
+		alone = is_ours(entry->d_name);
+	if (stream)
+		(void)closedir(stream);
+	if (!alone)
+		return;
+	/* Without it a case is still a case. */
+	fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0644);
+	if (fd >= 0)
+		(void)dprintf(fd, "# What redhand found out here; what to commit is a sentinel "
+				  "elsewhere.\n*\n");
+}
+
 static int prepare_dir(struct case_store *cs, struct err *err)
 {
 	AUTO(mem_freep) char *lock_path = mem_printf("%s/lock", cs->dir);
@@ -107,7 +143,11 @@ static int prepare_dir(struct case_store *cs, struct err *err)
 		return err_remedy(err, "name a directory that can be written with --case DIR");
 	}
 	r = lock_take(cs, err);
-	return r < 0 ? r : refuse_foreign_trials(cs, err);
+	if (r == 0)
+		r = refuse_foreign_trials(cs, err);
+	if (r == 0)
+		keep_out_of_git(cs);
+	return r;
 }
 
 static int open_trials(struct case_store *cs, enum case_mode mode, struct err *err)

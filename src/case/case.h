@@ -287,5 +287,5 @@ int case_verdict_outdated(struct case_store *cs, bool *ret, struct err *err);
 int case_add_decision(struct case_store *cs, const char *stage, const char *text, struct err *err);
 int case_decisions(struct case_store *cs, struct decision_list *ret, struct err *err);
 
-/* Forgets evidence, verdicts and decisions; trials stay. */
+/* Forgets evidence, verdicts and a hunt's decisions; trials stay, and what bisections said. */
 int case_clear_evidence(struct case_store *cs, struct err *err);

@@ -220,7 +220,9 @@ int case_clear_evidence(struct case_store *cs, struct err *err)
 
 	if (r < 0)
 		return r;
-	r = db_exec(&cs->db, "DELETE FROM verdict; DELETE FROM evidence; DELETE FROM decision",
+	r = db_exec(&cs->db,
+		    "DELETE FROM verdict; DELETE FROM evidence;"
+		    "DELETE FROM decision WHERE stage <> 'bisect'",
 		    err);
 	if (r == 0)
 		r = db_exec(&cs->db, "COMMIT", err);

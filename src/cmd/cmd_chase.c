@@ -146,7 +146,6 @@ static int chase(const struct invocation *inv, struct chase_result *result, stru
 					 .program = inv->program,
 					 .slot_env = &setup.slot_env,
 					 .jobs = (unsigned int)options->trial.jobs,
-					 .signature = options->signature,
 					 .from = options->from,
 					 .trials = options->trials,
 					 .fresh = options->trial.fresh,
@@ -156,6 +155,7 @@ static int chase(const struct invocation *inv, struct chase_result *result, stru
 					 .progress_ctx = &progress,
 					 .say = say };
 	AUTO(evidence_list_deinit) struct evidence_list known = { 0 };
+	AUTO(target_deinit) struct target target = { .faults = true };
 	AUTO(mem_freep) char *reason = NULL;
 	int r = trial_setup_init(&setup, &options->trial, "chase", inv->program, err);
 
@@ -167,6 +167,10 @@ static int chase(const struct invocation *inv, struct chase_result *result, stru
 		log_note("watching through ptrace: %s", reason);
 	if (r == 0)
 		r = trial_setup_open(&setup, options->common.case_dir, cs, err);
+	if (r == 0 && options->signature) {
+		r = target_set(&target, *cs, options->signature, err);
+		request.target = &target;
+	}
 	if (r == 0 && options->from_evidence != 0)
 		r = find_lead(*cs, options->from_evidence, &known, &request.lead, err);
 	else if (r == 0)

@@ -9,6 +9,7 @@
 #include "base/tree.h"
 #include "cmd/progress.h"
 #include "engine/sentinel/check.h"
+#include "model/chaos.h"
 
 void sentinel_check_deinit(struct sentinel_check *check)
 {
@@ -26,8 +27,9 @@ static struct option_list as_list(const struct strv *strv)
 	return (struct option_list){ .items = (const char **)strv->items, .count = strv->count };
 }
 
-/* The options by which the recorded trials would be asked for. Points into the sentinel. */
-static struct trial_options recorded(const struct series_settings *trial)
+/* The options by which the recorded trials would be asked for. Points into the sentinel and into
+ * `chaos`. */
+static struct trial_options recorded(const struct series_settings *trial, struct strbuf *chaos)
 {
 	struct trial_options options = { 0 };
 
@@ -44,6 +46,11 @@ static struct trial_options recorded(const struct series_settings *trial)
 	options.ignore = as_list(&trial->ignore);
 	options.fail_on = as_list(&trial->fail_on);
 	options.breadcrumb = trial->breadcrumb;
+	options.chaos_seed = trial->chaos_seed;
+	if (trial->chaos != 0) {
+		chaos_list((unsigned int)trial->chaos, chaos);
+		options.chaos = strbuf_str(chaos);
+	}
 	return options;
 }
 
@@ -73,6 +80,7 @@ static void identify(struct sentinel_check *check)
 static int settle(struct sentinel_check *check, const struct sentinel_check_options *options,
 		  struct strv *notes, struct err *err)
 {
+	AUTO(strbuf_deinit) struct strbuf chaos = { 0 };
 	struct trial_options trial;
 	int r = sentinel_open(options->dir, &check->sentinel, err);
 
@@ -80,7 +88,7 @@ static int settle(struct sentinel_check *check, const struct sentinel_check_opti
 		r = sentinel_settle(&check->sentinel, options->dir, options->root, notes, err);
 	if (r < 0)
 		return r;
-	trial = recorded(&check->sentinel.trial);
+	trial = recorded(&check->sentinel.trial, &chaos);
 	r = trial_setup_init(&check->setup, &trial, "sentinel", check->sentinel.trial.program.items,
 			     err);
 	return r < 0 ? err_prefix(err, "sentinel '%s'", options->dir) : 0;

@@ -25,6 +25,16 @@ static void lists_deinit(struct investigation *inv)
 	VEC_DEINIT(&inv->own_hypotheses);
 }
 
+const char *observer_effect_name(enum observer_effect effect)
+{
+	static const char *const names[] = { [EFFECT_NONE] = "none",
+					     [EFFECT_HIDES] = "hides",
+					     [EFFECT_RARER] = "rarer",
+					     [EFFECT_MORE_OFTEN] = "more-often" };
+
+	return effect < ARRAY_SIZE(names) ? names[effect] : NULL;
+}
+
 void investigation_deinit(struct investigation *inv)
 {
 	mem_free(inv->case_dir);

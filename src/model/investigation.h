@@ -17,9 +17,23 @@ struct series_entry {
 	struct rate rate; /* as it counts for its own command */
 };
 
+/* What an observer does to the rate. */
+enum observer_effect {
+	EFFECT_UNKNOWN, /* it is what the others are compared with, or nothing failed */
+	EFFECT_NONE,	/* no sign of any */
+	EFFECT_HIDES,
+	EFFECT_RARER,
+	EFFECT_MORE_OFTEN,
+};
+
+/* The identifier in JSON; NULL for EFFECT_UNKNOWN. */
+const char *observer_effect_name(enum observer_effect effect);
+
 struct observer_rate {
 	char *name;
 	struct rate rate;
+	enum observer_effect effect;
+	double p; /* of that */
 };
 
 /* The shortest list of tests that brings the failure out. */

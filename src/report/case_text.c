@@ -16,8 +16,13 @@
 #define TESTS_SHOWN 12
 #define NOTES_SHOWN 8
 #define EVIDENCE_SHOWN 3
+/* Of a hunt's decisions: how it began and how it ended. */
+#define DECISIONS_FIRST 4
+#define DECISIONS_LAST 6
 
 #define COMMAND_COLUMNS 60
+
+#define BISECT "bisect" /* the stage of what a bisection said */
 
 static const char *const status_words[HYPOTHESIS_STATUSES] = {
 	[HYPOTHESIS_OPEN] = "OPEN",
@@ -250,13 +255,39 @@ static void print_hypotheses(const struct case_overview *overview, bool verbose,
 		print_own(h, verbose, out);
 }
 
-/* What a bisection said last. The other decisions are steps of a hunt: `report` has them all. */
+/* What was decided and why, a line each. */
+static void print_decisions(const struct decision_list *decisions, bool verbose, FILE *out)
+{
+	size_t count = 0, at = 0;
+
+	VEC_FOREACH (&decisions->list, d)
+		count += strcmp(d->stage, BISECT) != 0;
+	if (count == 0)
+		return;
+	(void)fprintf(out, "\nWhat the hunt decided, and why:\n");
+	VEC_FOREACH (&decisions->list, d) {
+		if (strcmp(d->stage, BISECT) == 0)
+			continue;
+		at++;
+		if (!verbose && count > DECISIONS_FIRST + DECISIONS_LAST &&
+		    at > DECISIONS_FIRST && at <= count - DECISIONS_LAST) {
+			if (at == DECISIONS_FIRST + 1)
+				(void)fprintf(out, "  … %zu more (-v)\n",
+					      count - DECISIONS_FIRST - DECISIONS_LAST);
+			continue;
+		}
+		(void)fprintf(out, "  %-9s  ", d->stage);
+		print_lines(d->text, "             ", out);
+	}
+}
+
+/* What a bisection said last; it is no step of a hunt. */
 static void print_bisected(const struct decision_list *decisions, FILE *out)
 {
 	const struct decision *last = NULL;
 
 	VEC_FOREACH (&decisions->list, d)
-		if (strcmp(d->stage, "bisect") == 0)
+		if (strcmp(d->stage, BISECT) == 0)
 			last = d;
 	if (!last)
 		return;
@@ -394,6 +425,7 @@ void report_case_text(const struct case_overview *overview, bool verbose, FILE *
 	print_all_series(overview, verbose, out);
 	print_minimal(&overview->minimal, verbose, out);
 	print_bisected(&overview->decisions, out);
+	print_decisions(&overview->decisions, verbose, out);
 	print_verdict(overview, out);
 	print_hypotheses(overview, verbose, out);
 	print_notes(notebook, verbose, out);

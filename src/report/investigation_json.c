@@ -217,6 +217,9 @@ static json_t *observers_json(const struct investigation *inv)
 		json_t *object = rate_json(&o->rate);
 
 		set(object, "name", json_text(o->name));
+		set(object, "effect", json_text(observer_effect_name(o->effect)));
+		set(object, "p",
+		    o->effect == EFFECT_UNKNOWN ? json_null() : json_real(o->p));
 		(void)json_array_append_new(array, object);
 	}
 	return array;

@@ -128,16 +128,35 @@ static void odd_slot(const struct investigation *inv, FILE *out)
 	(void)fprintf(out, ", p = %.3g.\n", s->slots.items[s->odd_slot].p);
 }
 
+static void put_effect(const struct observer_rate *o, FILE *out)
+{
+	static const char *const words[] = { [EFFECT_NONE] = "no sign that it changes the rate",
+					     [EFFECT_HIDES] = "hides it",
+					     [EFFECT_RARER] = "makes it rarer",
+					     [EFFECT_MORE_OFTEN] = "brings it out more often" };
+
+	if (o->effect == EFFECT_UNKNOWN)
+		return;
+	/* Guards show damage in trials that do not fail, too. */
+	(void)fprintf(out, "%s%s (p = %.2g)", words[o->effect],
+		      o->effect == EFFECT_HIDES && strcmp(o->name, "heap") != 0
+			      ? ", so it was dropped"
+			      : "",
+		      o->p);
+}
+
 static void observer_table(const struct investigation *inv, FILE *out)
 {
 	if (inv->observers.count < 2)
 		return;
-	(void)fprintf(out, "\n| observer | rate |\n|---|---|\n");
+	(void)fprintf(out, "\n| observer | rate | effect |\n|---|---|---|\n");
 	VEC_FOREACH (&inv->observers, o) {
 		(void)fprintf(out, "| ");
 		md_cell_code(o->name, out);
 		(void)fprintf(out, " | ");
 		put_rate(&o->rate, out);
+		(void)fprintf(out, " | ");
+		put_effect(o, out);
 		(void)fprintf(out, " |\n");
 	}
 }

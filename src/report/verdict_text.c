@@ -315,6 +315,19 @@ static void failure(const struct page *page)
 	}
 }
 
+/* What had to be done without, because it changes what is looked for. */
+static void hidden_by(const struct page *page)
+{
+	AUTO(strbuf_deinit) struct strbuf sb = { 0 };
+
+	VEC_FOREACH (&page->inv->observers, o)
+		if (o->effect == EFFECT_HIDES)
+			strbuf_addf(&sb, "%s%s (0 of %" PRIu64 " trials failed under it)",
+				    sb.len > 0 ? ", " : "", o->name, o->rate.trials);
+	if (sb.len > 0)
+		row(page, "hidden by", strbuf_str(&sb), 2);
+}
+
 static void tests(const struct page *page)
 {
 	const struct trigger_set *trigger = &page->inv->trigger;
@@ -377,6 +390,7 @@ void report_verdict_text(const struct investigation *inv, bool colour, FILE *out
 	writer(&page);
 	failure(&page);
 	tests(&page);
+	hidden_by(&page);
 	hypotheses(&page, HYPOTHESIS_FALSIFIED, "falsified");
 	if (!never_failed(inv))
 		hypotheses(&page, HYPOTHESIS_OPEN, "open");

@@ -169,6 +169,8 @@ static void a_sentinel_is_read_as_it_was_written(void **state)
 	s.trial.jobs = 3;
 	s.trial.timeout_ns = 5000000000;
 	s.trial.pty = true;
+	s.trial.chaos = CHAOS_PAD | CHAOS_STARVE;
+	s.trial.chaos_seed = mem_strdup("0");
 	s.trial.observer = OBSERVE_IDS;
 	s.root = mem_strdup("../..");
 	s.signature.kind = FAILURE_SIGNAL;
@@ -192,6 +194,8 @@ static void a_sentinel_is_read_as_it_was_written(void **state)
 	assert_int_equal(t.trial.jobs, 3);
 	assert_int_equal(t.trial.timeout_ns, 5000000000);
 	assert_true(t.trial.pty);
+	assert_int_equal(t.trial.chaos, CHAOS_PAD | CHAOS_STARVE);
+	assert_string_equal(t.trial.chaos_seed, "0");
 	assert_false(t.trial.share_tmp);
 	assert_int_equal(t.trial.observer, OBSERVE_IDS);
 	assert_int_equal(t.failed, 9);
@@ -219,6 +223,7 @@ static void bad_sentinels_are_told(void **state)
 		{ "command true\njobs 1\nfailed 0\ntrials 1\n", -EINVAL, "no rate" },
 		{ "command true\nkind strange\n", -EINVAL, "kind" },
 		{ "command true\nobserve deeply\n", -EINVAL, "observer" },
+		{ "command true\nchaos pad,storm\n", -EINVAL, "storm" },
 		{ "cwd a b\n", -EINVAL, "one word" },
 	};
 

@@ -16,6 +16,7 @@
 #include "engine/series/findings.h"
 #include "engine/series/schedule.h"
 #include "engine/series/tally.h"
+#include "engine/series/target.h"
 
 #define CRASH "aaaaaaaaaa"
 #define TEST1 "bbbbbbbbbb"
@@ -497,6 +498,60 @@ static void what_every_run_shows_comes_last(void **state)
 	case_close(cs);
 }
 
+/* ---- which failure ---- */
+
+static struct signature crash_at(const char *site, const char *fault, const char *test)
+{
+	struct signature s = { .kind = FAILURE_SIGNAL, .signal = 11, .exit_status = -1 };
+
+	s.site = mem_strdup(site);
+	s.fault = mem_strdup(fault);
+	s.test = test ? mem_strdup(test) : NULL;
+	signature_seal(&s);
+	return s;
+}
+
+static bool is_target(const struct target *like, const char *site, const char *fault,
+		      const char *test)
+{
+	AUTO(signature_deinit) struct signature s = crash_at(site, fault, test);
+
+	return target_is(like, &s);
+}
+
+/* The same crash has another fault under ids, which know blocks; another crash has another place,
+ * or is no pointer's fault. */
+static void a_crash_is_known_again_under_another_observer(void **state)
+{
+	AUTO(target_deinit)
+	struct target t = { .known = true,
+			    .faults = true,
+			    .signature = crash_at("f", "non-canonical", NULL) };
+
+	assert_true(is_target(&t, "f", "non-canonical", NULL));
+	assert_true(is_target(&t, "f", "freed", NULL));
+	assert_true(is_target(&t, "f", "unmapped", NULL));
+	assert_false(is_target(&t, "f", "null", NULL));
+	assert_false(is_target(&t, "g", "non-canonical", NULL));
+	t.faults = false;
+	assert_true(is_target(&t, "f", "null", NULL));
+	assert_false(is_target(&t, "g", "null", NULL));
+}
+
+static void where_tests_have_names_the_test_counts(void **state)
+{
+	AUTO(target_deinit)
+	struct target t = { .known = true,
+			    .faults = true,
+			    .signature = crash_at("f", "unmapped", "one") };
+
+	assert_true(is_target(&t, "g", "null", "one"));
+	assert_false(is_target(&t, "f", "unmapped", "two"));
+	t.exact = true;
+	assert_false(is_target(&t, "g", "null", "one"));
+	assert_true(is_target(&t, "f", "beyond", "one"));
+}
+
 int main(void)
 {
 #define CASE_TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
@@ -512,6 +567,8 @@ int main(void)
 		cmocka_unit_test(args_are_words),
 		cmocka_unit_test(wrong_arms_are_told),
 		cmocka_unit_test(every_run_comes_once),
+		cmocka_unit_test(a_crash_is_known_again_under_another_observer),
+		cmocka_unit_test(where_tests_have_names_the_test_counts),
 		cmocka_unit_test(the_seed_is_the_order),
 		CASE_TEST(an_odd_slot_is_found),
 		CASE_TEST(even_slots_are_not_odd),

@@ -61,11 +61,18 @@ static unsigned int arm_of(enum stage_kind kind)
 	}
 }
 
+/* An observer that is known to hide it is not tried for ever. */
+static bool gives_up(const struct chase *chase)
+{
+	return chase->kind == STAGE_LOOK && !chase->found && chase->request->look > 0 &&
+	       chase->used >= chase->request->look;
+}
+
 static int chase_next(void *ctx, unsigned int slot, struct run *ret, struct err *err)
 {
 	struct chase *chase = ctx;
 
-	if (chase->used >= chase->request->trials || out_of_time(chase))
+	if (chase->used >= chase->request->trials || out_of_time(chase) || gives_up(chase))
 		return 0;
 	chase->used++;
 	*ret = (struct run){ .position = chase->next++, .arm = arm_of(chase->kind) };
@@ -80,6 +87,7 @@ static void chase_prepare(void *ctx, const struct run *run, struct trial_job *jo
 	job->examined = true;
 	job->wild = true;
 	job->observer = observer_of(chase->kind);
+	job->without_ids = chase->request->without_ids && job->observer != OBSERVE_HEAP;
 	if (stage_has_plan(chase->kind))
 		strbuf_add(&job->plan_items, chase->items.data, chase->items.len);
 }
@@ -146,6 +154,7 @@ static void look_at_crash(struct chase *chase)
 void chase_count(struct chase *chase, bool failed, bool wanted)
 {
 	chase->ret->evidence.failed += failed;
+	chase->ret->others += failed && !wanted;
 	chase->round_trials++;
 	switch (chase->kind) {
 	case STAGE_LOOK:
@@ -167,9 +176,12 @@ void chase_count(struct chase *chase, bool failed, bool wanted)
 		if (wanted)
 			read_lead(chase);
 		break;
-	case STAGE_SCOUT:
 	case STAGE_GUARD:
 	case STAGE_RELEASE:
+		chase->ret->guarded_trials++;
+		chase->ret->guarded_failed += failed;
+		break;
+	case STAGE_SCOUT:
 		break;
 	}
 }
@@ -182,8 +194,7 @@ static void chase_record(void *ctx, const struct run *run, struct trial_record *
 
 	VEC_FOREACH (&record->signatures->list, s) {
 		failed = true;
-		wanted |=
-			!chase->request->signature || strcmp(s->id, chase->request->signature) == 0;
+		wanted |= !chase->request->target || target_is(chase->request->target, s);
 	}
 	if (chase->pending)
 		chase_count(chase, failed, wanted);
@@ -271,7 +282,8 @@ static int find_crash(struct chase *chase, struct err *err)
 		return 0;
 	}
 	clues_deinit(&chase->first);
-	chase_say(chase, "running it with allocation ids until it fails, to see what is hit");
+	chase_say(chase, "running it with%s allocation ids until it fails, to see what is hit",
+		  request->without_ids ? "out" : "");
 	return stage_run(chase, STAGE_LOOK, err);
 }
 
@@ -789,8 +801,9 @@ int chase_run(struct case_store *cs, const struct chase_request *request, struct
 	if (r == 0)
 		r = await_cut(&chase, err);
 	if (!ret->outcome)
-		ret->outcome = mem_strdup(chase.found ? "it ended before anything was caught"
-						      : "it did not crash");
+		ret->outcome = mem_strdup(chase.found	    ? "it ended before anything was caught"
+					  : ret->others > 0 ? "it failed in other ways only"
+							    : "it did not crash");
 	ret->interrupted = chase.runner.interrupted;
 	forget_sights(&chase);
 	evidence_list_deinit(&chase.guarded);

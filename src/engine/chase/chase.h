@@ -2,6 +2,7 @@
 
 #include "case/case.h"
 #include "engine/series/repro.h"
+#include "engine/series/target.h"
 #include "model/evidence.h"
 
 /*
@@ -27,7 +28,11 @@ struct chase_request {
 	const char *program_path; /* the file that is run */
 	const struct strv *slot_env;
 	unsigned int jobs;
-	const char *signature; /* the failure to chase; NULL: the first that crashes */
+	/* The failure to chase, a copy of which is made; NULL: the first that crashes. Trials that
+	 * fail in another way are counted and nothing else. */
+	const struct target *target;
+	uint64_t look;	  /* trials after which it is given up when it has not failed; 0: any */
+	bool without_ids; /* blocks are not followed, so only variables can be watched */
 	uint64_t from;	       /* a trial of the case with an `ids` log to begin with; 0: none */
 	const struct evidence *lead; /* to begin with instead; NULL: none */
 	uint64_t trials;	     /* at most, in all */
@@ -45,6 +50,8 @@ struct chase_request {
 struct chase_result {
 	struct evidence_list evidence;		 /* trials and failed are set */
 	uint64_t watched_trials, watched_failed; /* of those, with watches armed */
+	uint64_t guarded_trials, guarded_failed; /* of those, with guards around blocks */
+	uint64_t others; /* failing trials that did not show what is chased */
 	unsigned int hops;
 	bool interrupted;
 	char *outcome; /* how it ended, a sentence */

@@ -71,6 +71,8 @@ static int run_heap(struct chase *chase, struct heap_report *report, struct err 
 	if (r == 0) {
 		chase->ret->evidence.trials += report->heap.trials;
 		chase->ret->evidence.failed += report->heap.failed;
+		chase->ret->guarded_trials += report->heap.trials;
+		chase->ret->guarded_failed += report->heap.failed;
 		chase->used += report->heap.trials;
 		heap_evidence(report, &chase->guarded);
 		stake_damage(chase, report);

@@ -101,6 +101,7 @@ struct chase {
 	/* Of this round: trials, failing ones, victim watched. */
 	uint64_t round_trials, round_failed, round_watched;
 	uint64_t key_right, key_tried; /* failing trials */
+	bool said_stored;	       /* who stored a pointer, where more cannot be told */
 	bool other_way;		       /* to watch them, when this one leads to few victims */
 	unsigned int harmless;
 	size_t heap_findings;

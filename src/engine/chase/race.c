@@ -38,7 +38,7 @@ struct race {
 };
 
 /* Where to look. */
-struct target {
+struct suspect_object {
 	const char *key;	      /* of a block */
 	uint64_t size;
 	const struct trail_step *step; /* or a step of the trail */
@@ -208,7 +208,7 @@ static bool has_threads(const struct chase *chase)
 }
 
 struct targets {
-	VEC(struct target) list;
+	VEC(struct suspect_object) list;
 };
 
 static void add_block(struct targets *targets, const struct block_life *block)
@@ -219,7 +219,7 @@ static void add_block(struct targets *targets, const struct block_life *block)
 	VEC_FOREACH (&targets->list, known)
 		if (known->key && strcmp(known->key, block->key) == 0)
 			return;
-	VEC_PUSH(&targets->list, ((struct target){ .key = block->key, .size = block->size }));
+	VEC_PUSH(&targets->list, ((struct suspect_object){ .key = block->key, .size = block->size }));
 }
 
 static void add_steps(const struct chase *chase, enum home_kind kind, struct targets *ret)
@@ -230,7 +230,7 @@ static void add_steps(const struct chase *chase, enum home_kind kind, struct tar
 		VEC_FOREACH (&ret->list, target)
 			known |= target->step && home_same(&target->step->home, &step->home);
 		if (!known && ret->list.count < 2 * TARGETS_MAX && step->home.kind == kind)
-			VEC_PUSH(&ret->list, ((struct target){ .step = step }));
+			VEC_PUSH(&ret->list, ((struct suspect_object){ .step = step }));
 	}
 }
 
@@ -253,7 +253,7 @@ static void find_targets(const struct chase *chase, struct targets *ret)
 }
 
 /* Where the crash read, the words around that place; all of a block that was freed. */
-static bool word_offset(const struct target *target, unsigned int window, unsigned int i,
+static bool word_offset(const struct suspect_object *target, unsigned int window, unsigned int i,
 			int64_t *ret)
 {
 	static const int64_t around[WORDS_AT_ONCE] = { 0, 8, 16, -8 };
@@ -271,7 +271,7 @@ static bool word_offset(const struct target *target, unsigned int window, unsign
 }
 
 /* The window's words of a target; false: there are no more. */
-static bool stake_words(struct chase *chase, const struct target *target, unsigned int window)
+static bool stake_words(struct chase *chase, const struct suspect_object *target, unsigned int window)
 {
 	struct stakeout *stakeout = &chase->stakeout;
 	const struct home *home = target->step ? &target->step->home : NULL;
@@ -351,7 +351,7 @@ static void forget(struct race *race)
 	*race = (struct race){ 0 };
 }
 
-static int look_at(struct chase *chase, const struct target *target, bool *ret_told,
+static int look_at(struct chase *chase, const struct suspect_object *target, bool *ret_told,
 		   struct err *err)
 {
 	int r = 0;

@@ -127,6 +127,33 @@ static void see_repeated(struct chase *chase, const struct watch_log *log, struc
 	VEC_PUSH(&chase->ret->evidence.list, e);
 }
 
+/* Where blocks are not followed, a pointer to memory that is there may have outlived its block, and
+ * then whoever stored it is not to blame. */
+static bool may_have_outlived(const struct chase *chase, const struct clues *clues, uint64_t value)
+{
+	const struct mappings *mappings = &clues->scene.mappings;
+
+	for (size_t i = 0; chase->request->without_ids && i < mappings->count; i++)
+		if (value >= mappings->items[i].start && value < mappings->items[i].end)
+			return true;
+	return false;
+}
+
+static void say_stored(struct chase *chase, const struct stack *writer)
+{
+	AUTO(strbuf_deinit) struct strbuf sb = { 0 };
+	const struct frame *site = stack_site(writer);
+
+	if (!site || chase->said_stored)
+		return;
+	chase->said_stored = true;
+	frame_describe(site, &sb);
+	chase_say(chase,
+		  "the pointer was stored by %s; whether what it leads to had been freed by the "
+		  "time it was used cannot be told without ids",
+		  strbuf_str(&sb));
+}
+
 static void see_level(struct chase *chase, struct clues *clues, const struct watch_log *log,
 		      struct event_log *in, const struct stake *stake,
 		      const struct trail_step *step)
@@ -168,6 +195,11 @@ static void see_level(struct chase *chase, struct clues *clues, const struct wat
 		see_race(chase, log, in, &sight, &result);
 	}
 	see_target(chase, clues, step, &result, &sight);
+	if (sight.write.write && may_have_outlived(chase, clues, sight.victim.value)) {
+		say_stored(chase, &sight.write.write->writer);
+		evidence_deinit(&sight.write);
+		sight.write = (struct evidence){ 0 };
+	}
 	/* A pointer to the live block that the next home is in did what it should. */
 	sight.healthy = stake->level > 0 && !sight.stale && step->to.id != 0 &&
 			step->to.state == LOG_BLOCK_LIVE && step->to.relation == LOG_INSIDE &&

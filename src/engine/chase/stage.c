@@ -9,7 +9,6 @@
 
 #include <inttypes.h>
 #include <stdio.h>
-#include <string.h>
 
 #define POSITION_BITS 24 /* trials of a stage */
 #define STAGE_BITS 24
@@ -37,34 +36,28 @@ struct stored {
 
 struct earlier {
 	VEC(struct stored) list;
-	const char *signature;
+	const struct chase *chase;
 	uint64_t from, to;
 };
-
-static bool among(const char *ids, const char *id)
-{
-	size_t len = strlen(id);
-
-	for (const char *at = ids; (at = strstr(at, id)); at += len)
-		if ((at == ids || at[-1] == ' ') && (at[len] == ' ' || at[len] == '\0'))
-			return true;
-	return false;
-}
 
 static void take(void *ctx, const struct run_row *row)
 {
 	struct earlier *earlier = ctx;
-	bool failed = row->signatures[0] != '\0';
+	const struct target *target = earlier->chase->request->target;
+	bool failed = row->signatures[0] != '\0', wanted = failed;
 
 	if (row->position <= earlier->from || row->position >= earlier->to)
 		return;
+	/* What cannot be read has not shown it. */
+	if (failed && target &&
+	    target_shown(target, earlier->chase->runner.cs, row->signatures, &wanted, NULL) < 0)
+		wanted = false;
 	VEC_PUSH(&earlier->list,
 		 ((struct stored){ .position = row->position,
 				   .trial = row->trial,
 				   .signal = row->signal,
 				   .failed = failed,
-				   .wanted = failed && (!earlier->signature ||
-							among(row->signatures, earlier->signature)),
+				   .wanted = wanted,
 				   .kept = row->kept }));
 }
 
@@ -90,7 +83,7 @@ static bool reads_stored(enum stage_kind kind)
 
 static int resume(struct chase *chase, enum stage_kind kind, bool *ret_enough, struct err *err)
 {
-	struct earlier earlier = { .signature = chase->request->signature,
+	struct earlier earlier = { .chase = chase,
 				   .from = chase->stage,
 				   .to = chase->stage + (1u << POSITION_BITS) };
 	int r = case_runs(chase->runner.cs, chase->runner.series, take, &earlier, err);

@@ -15,8 +15,6 @@
 #include "engine/trial/judge.h"
 #include "wire/checksum.h"
 
-enum { ARM_CRASH, ARM_HEAP };
-
 #define CHANCE_STEP 10
 #define FEW_TRIALS 20 /* with fewer per arm only a large effect can show */
 
@@ -43,7 +41,7 @@ static bool wants_more(const struct heap *heap)
 
 	if (heap->request->compare || heap->schedule.per_arm >= heap->request->trials_max)
 		return false;
-	tally_failed(&heap->runner.tally, ARM_HEAP, TALLY_ALL, &trials, &failed);
+	tally_failed(&heap->runner.tally, HEAP_ARM_HEAP, TALLY_ALL, &trials, &failed);
 	return failed > 0 && 2 * failed < 3 * chance_needed(&heap->chance, heap->plan.poison_ppm);
 }
 
@@ -54,7 +52,7 @@ static int heap_next(void *ctx, unsigned int slot, struct run *ret, struct err *
 	if (heap->probing) {
 		if (heap->next > 1)
 			return 0;
-		*ret = (struct run){ .position = heap->next++, .arm = ARM_HEAP };
+		*ret = (struct run){ .position = heap->next++, .arm = HEAP_ARM_HEAP };
 		return 1;
 	}
 	if (heap->next > heap->first + schedule_runs(&heap->schedule)) {
@@ -66,7 +64,7 @@ static int heap_next(void *ctx, unsigned int slot, struct run *ret, struct err *
 		.position = heap->next,
 		.arm = heap->request->compare
 			       ? schedule_at(&heap->schedule, heap->next - heap->first).arm
-			       : ARM_HEAP
+			       : HEAP_ARM_HEAP
 	};
 	heap->next++;
 	return 1;
@@ -78,8 +76,8 @@ static void heap_prepare(void *ctx, const struct run *run, struct trial_job *job
 	struct plan_heap plan = heap->plan;
 
 	series_fill_job(heap->request->program, heap->request->slot_env, job);
-	job->observer = run->arm == ARM_HEAP ? OBSERVE_HEAP : OBSERVE_CRASH;
-	if (run->arm != ARM_HEAP)
+	job->observer = run->arm == HEAP_ARM_HEAP ? OBSERVE_HEAP : OBSERVE_CRASH;
+	if (run->arm != HEAP_ARM_HEAP)
 		return;
 	/* Each trial has guards, poison and coins of its own. */
 	plan.seed = checksum_mix(heap->request->seed, run->position);
@@ -216,8 +214,8 @@ static void compare(struct heap *heap)
 {
 	struct heap_report *report = heap->report;
 
-	report->plain = rate_of(heap, ARM_CRASH);
-	report->heap = rate_of(heap, ARM_HEAP);
+	report->plain = rate_of(heap, HEAP_ARM_CRASH);
+	report->heap = rate_of(heap, HEAP_ARM_HEAP);
 	report->compared = report->plain.trials > 0 && report->heap.trials > 0;
 	if (!report->compared)
 		return;

@@ -8,6 +8,12 @@
 /*
  * `heap`: run the program with guards around its blocks, and tell which were damaged.
  */
+/* The arms of its series. */
+enum heap_arm {
+	HEAP_ARM_CRASH,
+	HEAP_ARM_HEAP,
+};
+
 struct heap_request {
 	struct series_identity identity;
 	const struct trial_settings *settings;

@@ -2,10 +2,12 @@
  * Settings that are tried against each other, in turns: `compare` inside of a hunt.
  *
  * What is counted is what is hunted: where a test fails in every run and the crash comes now and
- * then, an arm in which only the test failed has not shown anything.
+ * then, an arm in which only the test failed has not shown anything. Where the question is what
+ * brings a crash out, any crash counts; where it is what hides it, only that one.
  */
 #include "engine/hunt/inside.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "engine/series/settings.h"
@@ -28,43 +30,78 @@ static void identify(const struct attempt *attempt, const char *settings, struct
 	strbuf_addf(sb, "trials %llu\n", (unsigned long long)attempt->trials);
 }
 
-static bool is_crash(struct hunt *hunt, const char *id)
+/* Was it met when the command was run as it is? */
+static bool is_known(const struct hunt *hunt, const struct signature *signature)
 {
-	struct signature signature = { 0 };
-	struct err ignored = { 0 };
-	bool crash;
+	VEC_FOREACH (&hunt->summary.signatures.list, s) {
+		const struct target known = { .faults = true,
+					      .known = true,
+					      .signature = s->signature };
 
-	if (case_signature(hunt->cs, id, &signature, &ignored) < 0)
-		return false;
-	crash = signature.kind == FAILURE_SIGNAL;
-	signature_deinit(&signature);
-	return crash;
-}
-
-bool hunt_shown(struct hunt *hunt, const struct tally *tally, const char *signatures)
-{
-	if (!hunt_crashes(hunt))
-		return tally_counts(tally, signatures);
-	while (*signatures != '\0') {
-		size_t len = strcspn(signatures, " ");
-		AUTO(mem_freep) char *id = mem_strndup(signatures, len);
-
-		if (is_crash(hunt, id))
+		if (target_is(&known, signature))
 			return true;
-		signatures += len + (signatures[len] == ' ');
 	}
 	return false;
 }
 
+/* One failure of a trial. */
+struct shown {
+	bool crash, target, stranger;
+};
+
+static struct shown look_at(const struct hunt *hunt, const char *id)
+{
+	AUTO(signature_deinit) struct signature signature = { 0 };
+	struct err ignored = { 0 };
+	struct shown shown = { 0 };
+
+	if (case_signature(hunt->cs, id, &signature, &ignored) < 0)
+		return shown;
+	shown.crash = signature.kind == FAILURE_SIGNAL;
+	shown.target = target_is(&hunt->match, &signature);
+	shown.stranger = shown.crash && !shown.target && !is_known(hunt, &signature);
+	return shown;
+}
+
+/* Does a trial with these signatures (ids, separated by a space) show what is asked for? */
+static bool shows(const struct counting *counting, const struct tally *tally,
+		  const char *signatures, char stranger[SIGNATURE_ID_LEN + 1])
+{
+	bool found = false;
+
+	stranger[0] = '\0';
+	if (!hunt_crashes(counting->hunt))
+		return tally_counts(tally, signatures);
+	while (*signatures != '\0') {
+		size_t len = strcspn(signatures, " ");
+		AUTO(mem_freep) char *id = mem_strndup(signatures, len);
+		struct shown shown = look_at(counting->hunt, id);
+
+		found |= counting->attempt->target ? shown.target : shown.crash;
+		if (shown.stranger)
+			(void)snprintf(stranger, SIGNATURE_ID_LEN + 1, "%s", id);
+		signatures += len + (signatures[len] == ' ');
+	}
+	return found;
+}
+
 static void count(const struct counting *counting, const struct tally *tally, struct attempted *ret)
 {
-	uint64_t trials[ARMS_MAX] = { 0 }, failed[ARMS_MAX] = { 0 };
+	uint64_t trials[ARMS_MAX] = { 0 }, failed[ARMS_MAX] = { 0 }, strange[ARMS_MAX] = { 0 };
 
 	VEC_FOREACH (&tally->counts, c) {
+		char stranger[SIGNATURE_ID_LEN + 1];
+		bool shown;
+
 		if (c->arm >= ARMS_MAX)
 			continue;
 		trials[c->arm] += c->count;
-		if (!hunt_shown(counting->hunt, tally, c->signatures))
+		shown = shows(counting, tally, c->signatures, stranger);
+		if (stranger[0] != '\0' && c->count > strange[c->arm]) {
+			strange[c->arm] = c->count;
+			memcpy(ret->stranger[c->arm], stranger, sizeof(stranger));
+		}
+		if (!shown)
 			continue;
 		failed[c->arm] += c->count;
 		if (ret->example[c->arm] == 0)

@@ -28,6 +28,7 @@ enum arm_place {
 	ARM_GIVEN,
 	ARM_SLOTS, /* alone, or side by side when it was alone */
 	ARM_CHAOS,
+	ARM_NONE, /* of what never failed: does the observer hide it? */
 };
 
 static double interval_s(const struct hunt *hunt)
@@ -195,15 +196,23 @@ static void adopt_chaos(struct hunt *hunt)
 {
 	AUTO(mem_freep) char *line = mem_printf("chaos %u\n", (unsigned int)CHAOS_ALL);
 
-	hunt->chaos = true;
 	hunt->plain.settings->chaos = hunt->close.settings->chaos = CHAOS_ALL;
 	adopt(hunt, "chaos", line);
+}
+
+static void adopt_nothing(struct hunt *hunt)
+{
+	hunt->plain.observer = OBSERVE_NONE;
+	set_look(&hunt->plain, &hunt->plain_settings, "observe", "observe 4:none\n");
+	hunt->agent_hides_it = true;
 }
 
 static void describe(const struct hunt *hunt, unsigned int arm, struct strbuf *sb)
 {
 	if (arm == ARM_CHAOS)
 		strbuf_adds(sb, "disturbed (--chaos)");
+	else if (arm == ARM_NONE)
+		strbuf_adds(sb, "unobserved (--observe none)");
 	else if (arm == ARM_GIVEN)
 		strbuf_adds(sb, "as it was given");
 	else if (other_slots(hunt) == 1)
@@ -243,6 +252,8 @@ static int settle(struct hunt *hunt, const struct attempted *seen, unsigned int 
 		   strbuf_str(&name));
 	if (best == ARM_CHAOS)
 		adopt_chaos(hunt);
+	else if (best == ARM_NONE)
+		adopt_nothing(hunt);
 	else
 		adopt_slots(hunt);
 	return r == 0 ? rate_measure(hunt) : r;
@@ -251,8 +262,11 @@ static int settle(struct hunt *hunt, const struct attempted *seen, unsigned int 
 static int bring_out(struct hunt *hunt)
 {
 	AUTO(mem_freep) char *slots = mem_printf("slots:jobs=%u", other_slots(hunt));
-	const char *arms[] = { "given", slots, "chaos:chaos=all" };
-	unsigned int count = may_disturb(hunt) ? ARRAY_SIZE(arms) : ARRAY_SIZE(arms) - 1;
+	const char *arms[] = { "given", slots, "chaos:chaos=all", "unobserved:observe=none" };
+	/* The last ones are left out first. */
+	unsigned int count = !may_disturb(hunt)					 ? ARM_CHAOS
+			     : hunt->target || hunt->plain.observer == OBSERVE_NONE ? ARM_NONE
+										 : ARM_NONE + 1;
 	struct attempted seen;
 	int r = hunt_attempt(hunt,
 			     &(struct attempt){ .arms = arms,

@@ -85,10 +85,14 @@ static void tell_tried(const struct hunt *hunt, struct verdict *verdict)
 		strbuf_adds(&next,
 			    "link the program dynamically, so that something can be put into "
 			    "it, and hunt again");
-	else if (hunt->ids_hide_it)
+	else if (hunt->agent_hides_it)
+		strbuf_adds(&next, "it fails only while nothing is put into the program: a core "
+				   "file of such a run (ulimit -c unlimited) in gdb");
+	else if (hunt->without_ids)
 		strbuf_adds(&next,
-			    "redhand hunt --chaos -- CMD: what ids hide, chaos may bring out "
-			    "again");
+			    "allocation ids hide it, so which block it was cannot be told: redhand "
+			    "watch on the variable or argument that leads to it; or the program's "
+			    "own sanitizer build");
 	else
 		strbuf_adds(&next,
 			    "redhand heap --sweep -- CMD: who still points to what was freed; "
@@ -136,7 +140,7 @@ static void tell_not_caught(const struct hunt *hunt, struct verdict *verdict)
 		tell_plain(hunt, verdict);
 	else if (hunt->target->signature.signal == SIGABRT)
 		tell_abort(verdict);
-	else if (hunt->close.observer == OBSERVE_NONE || hunt->ids_hide_it ||
+	else if (hunt->close.observer == OBSERVE_NONE || hunt->without_ids ||
 		 (hunt->chased && hunt->guarded))
 		tell_tried(hunt, verdict);
 	if (hunt->ret->interrupted || (hunt->ret->spent && hunt->target))
@@ -170,13 +174,13 @@ static int write_sentinel(struct hunt *hunt, const char *dir, struct err *err)
 		return r;
 	return decide(hunt,
 		      "a sentinel is in %s: the failure came in %" PRIu64 " of %" PRIu64
-		      " trials%s",
+		      " trials%s%s",
 		      dir, source.failed, source.trials,
-		      made.sentinel.tests.count > 0 ? " of the shorter list" : "");
+		      made.sentinel.tests.count > 0 ? " of the shorter list" : "",
+		      made.sentinel.trial.chaos != 0 ? ", disturbed (--chaos), as the sentinel runs it"
+						     : "");
 }
 
-/* What guards the failure must fail as the hunt saw it fail: disturbed trials are not what a
- * sentinel runs. */
 static int make_sentinel(struct hunt *hunt)
 {
 	AUTO(mem_freep) char *own = mem_printf("%s/sentinel", case_dir(hunt->cs));
@@ -185,9 +189,6 @@ static int make_sentinel(struct hunt *hunt)
 
 	if (!hunt->target || hunt->ret->interrupted)
 		return 0;
-	if (hunt->chaos)
-		return decide(hunt, "no sentinel: it fails only when disturbed (--chaos), which a "
-				    "sentinel does not do");
 	if (write_sentinel(hunt, dir, &why) < 0)
 		return decide(hunt, "no sentinel: %s", why.message);
 	return 0;
@@ -199,6 +200,7 @@ int stage_conclude(struct hunt *hunt)
 	int r = 0;
 
 	hunt->ret->blind = hunt->summary.rate.trials == 0;
+	hit_tell_record(hunt);
 	hunt->evidence.trials = hunt->ran;
 	hunt->evidence.failed = hunt->ran_failed;
 	VEC_FOREACH (&hunt->evidence.list, evidence)

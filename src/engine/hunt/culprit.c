@@ -1,7 +1,8 @@
 /*
  * Who did it? The chase: from the crash back to the write.
  *
- * Worth it when there is a crash that shows itself under ids. Costs what is left of the budget at
+ * Worth it when there is a crash and something can be put into the program. Where ids hide it, only
+ * variables of the program can be watched; guards may show more. Costs what is left of the budget at
  * most; it ends with the third failing trial in which the victim was watched. Decides by evidence:
  * the verdict is drawn from what was caught.
  */
@@ -9,13 +10,15 @@
 
 #include <inttypes.h>
 
-#include "engine/stats/fisher.h"
+#include "engine/series/settings.h"
+#include "engine/stats/rate.h"
 #include "engine/verdict/verdict.h"
 
 #define TRIALS 1500u
 #define WANTED 3u
 #define HOPS 3u
-#define CHANGES_P 0.01
+#define LOOK_LEAST 20u
+#define LOOK_MOST 200u
 
 bool culprit_worth(struct hunt *hunt, struct strbuf *why)
 {
@@ -23,11 +26,6 @@ bool culprit_worth(struct hunt *hunt, struct strbuf *why)
 		return false;
 	if (hunt->close.observer == OBSERVE_NONE) {
 		strbuf_adds(why, "nothing can be put into this program, so nobody can be caught");
-		return false;
-	}
-	if (hunt->ids_hide_it) {
-		strbuf_adds(why, "every way to catch somebody needs allocation ids, and they hide "
-				 "it");
 		return false;
 	}
 	return true;
@@ -40,24 +38,22 @@ static void says(void *ctx, const char *line)
 	(void)decide(hunt, "%s", line);
 }
 
-/* The observer that matters most shows its effect only here, where something is watched. */
+/* The observers that matter most show their effect only here, where they are used. */
 static int tell_rates(struct hunt *hunt, const struct chase_result *result)
 {
-	const struct rate *without = &hunt->rate;
-	double p;
+	const struct rate *without = hunt->close_rate.trials > 0 ? &hunt->close_rate
+								 : &hunt->target_rate;
+	struct rate watched =
+		rate_wilson(result->watched_trials, result->watched_failed, RATE_CONFIDENCE);
+	struct rate guarded =
+		rate_wilson(result->guarded_trials, result->guarded_failed, RATE_CONFIDENCE);
+	int r = observers_tell_effect(hunt, hunt->without_ids ? "watch without ids" : "watch",
+				      without, &watched);
 
-	if (result->watched_trials == 0)
-		return 0;
-	p = fisher_two_sided(&(struct fisher_table){
-		without->trials, without->failed, result->watched_trials, result->watched_failed });
-	return decide_in(hunt, "observers",
-			 "watch: %" PRIu64 " of %" PRIu64 " trials failed, without %" PRIu64
-			 " of %" PRIu64 " (p = %.2g): %s",
-			 result->watched_failed, result->watched_trials, without->failed,
-			 without->trials, p,
-			 p >= CHANGES_P		       ? "no sign that watching changes the rate"
-			 : result->watched_failed == 0 ? "watching hides it"
-						       : "watching changes the rate");
+	return r == 0 ? observers_tell_effect(hunt, "heap",
+					      hunt->close_rate.trials > 0 ? without : &hunt->rate,
+					      &guarded)
+		      : r;
 }
 
 /* What was caught may be nothing: then guards may show which block it is about. */
@@ -72,6 +68,16 @@ static int look_further(struct hunt *hunt)
 	return nobody && !hunt_over(hunt) ? hit_look_for_damage(hunt) : 0;
 }
 
+/* What ids hide may be hidden without them, too: so many clean trials in a row are no chance. */
+static uint64_t look_trials(const struct hunt *hunt)
+{
+	uint64_t trials = rate_clean_runs(hunt->target_rate.rate, 0.9999);
+
+	if (!hunt->without_ids)
+		return 0;
+	return trials < LOOK_LEAST ? LOOK_LEAST : trials < LOOK_MOST ? trials : LOOK_MOST;
+}
+
 int stage_culprit(struct hunt *hunt)
 {
 	const struct hunt_request *request = hunt->request;
@@ -81,6 +87,9 @@ int stage_culprit(struct hunt *hunt)
 				       .program_path = request->program_path,
 				       .slot_env = hunt->env,
 				       .jobs = hunt->jobs,
+				       .target = &hunt->match,
+				       .without_ids = hunt->without_ids,
+				       .look = look_trials(hunt),
 				       .trials = hunt_trials(hunt, TRIALS),
 				       .fresh = request->fresh,
 				       .wanted = WANTED,
@@ -90,9 +99,15 @@ int stage_culprit(struct hunt *hunt)
 				       .progress_ctx = request->show.ctx,
 				       .say = says,
 				       .say_ctx = hunt };
+	AUTO(mem_freep)
+	char *without_ids = series_settings_with(hunt->close_settings, "without-ids",
+						 "without-ids 1\n");
 	struct chase_result result = { 0 };
-	int r = chase_run(hunt->cs, &chase, &result, hunt->err);
+	int r;
 
+	if (hunt->without_ids)
+		chase.identity.settings = without_ids;
+	r = chase_run(hunt->cs, &chase, &result, hunt->err);
 	if (r == 0) {
 		hunt->ret->interrupted |= result.interrupted;
 		hunt_count(hunt, result.evidence.trials, result.evidence.failed, 0);

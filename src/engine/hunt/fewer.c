@@ -37,7 +37,7 @@ static void take_list(struct hunt *hunt, const struct minimize_result *result)
 		strv_add(&hunt->short_env, result->env.items[i]);
 	hunt->program = hunt->short_program.items;
 	hunt->env = &hunt->short_env;
-	hunt->rate = result->minimal;
+	hunt->rate = hunt->target_rate = result->minimal;
 	VEC_FOREACH (&result->items, item)
 		for (const char *c = item->name;; c++) {
 			hash = (hash ^ (unsigned char)*c) * 0x100000001b3u;
@@ -45,6 +45,17 @@ static void take_list(struct hunt *hunt, const struct minimize_result *result)
 				break;
 		}
 	(void)snprintf(hunt->short_list, sizeof(hunt->short_list), "%016" PRIx64, hash);
+}
+
+/* The search sees for itself which crash stands out; of two that are about as frequent it may be
+ * the other. */
+static bool same_failure(struct hunt *hunt, const struct minimize_result *result)
+{
+	AUTO(signature_deinit) struct signature signature = { 0 };
+
+	return result->target[0] == '\0' ||
+	       case_signature(hunt->cs, result->target, &signature, NULL) < 0 ||
+	       target_is(&hunt->match, &signature);
 }
 
 static int tell(struct hunt *hunt, const struct minimize_result *result)
@@ -107,6 +118,11 @@ int stage_fewer(struct hunt *hunt)
 	hunt->ret->interrupted |= result.interrupted;
 	if (result.interrupted)
 		return 0;
+	if (!same_failure(hunt, &result))
+		return decide(hunt,
+			      "the list was made shorter for another failure, %s, so it is not "
+			      "used; --signature names one",
+			      result.target);
 	take_list(hunt, &result);
 	if (result.verdict == MINIMAL_FOUND) {
 		struct series_found found;

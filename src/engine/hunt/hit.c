@@ -11,6 +11,7 @@
 #include <stdio.h>
 
 #include "engine/autopsy/autopsy.h"
+#include "engine/chase/clues.h"
 #include "engine/growth/growth.h"
 #include "engine/heap/evidence.h"
 #include "engine/heap/heap.h"
@@ -130,18 +131,44 @@ int hit_look_for_damage(struct hunt *hunt)
 	hunt->guarded = true;
 	hunt_count(hunt, report.heap.trials, report.heap.failed, 0);
 	heap_evidence(&report, &hunt->evidence);
-	if (report.findings.count > 0)
+	r = observers_tell_effect(hunt, "heap", &hunt->rate, &report.heap);
+	if (r == 0 && report.findings.count > 0)
 		r = decide(hunt,
 			   "with guards around blocks: %zu kind%s of damage in %" PRIu64 " trials",
 			   report.findings.count, report.findings.count == 1 ? "" : "s",
 			   report.heap.trials);
-	else if (!report.interrupted)
+	else if (r == 0 && !report.interrupted)
 		r = decide(hunt,
 			   "with guards around blocks no damage was seen in %" PRIu64
 			   " trials, of which %" PRIu64 " failed",
 			   report.heap.trials, report.heap.failed);
 	heap_report_deinit(&report);
 	return r;
+}
+
+void hit_tell_record(struct hunt *hunt)
+{
+	AUTO(autopsy_freep) struct autopsy *autopsy = autopsy_new();
+	AUTO(symbols_freep) struct symbols *symbols = symbols_new(&(struct symbols_options){ 0 });
+	AUTO(crash_report_deinit) struct crash_report report = { 0 };
+	AUTO(clues_deinit) struct clues clues = { 0 };
+	uint64_t trial;
+	AUTO(mem_freep) char *name = NULL;
+	int dir = case_trials_dir(hunt->cs);
+
+	if (!hunt_crashes(hunt))
+		return;
+	VEC_FOREACH (&hunt->evidence.list, e)
+		if (e->kind == EVIDENCE_CRASH)
+			return;
+	trial = hunt->ids_trial != 0 ? hunt->ids_trial : hunt->target->trial;
+	name = mem_printf("%" PRIu64, trial);
+	if (clues_open(&clues, dir, name, trial, hunt->target->signature.signal, symbols, NULL) < 0 ||
+	    !clues.has_scene ||
+	    autopsy_trial(autopsy, dir, name, hunt->target->signature.signal, AUTOPSY_WHOLE, &report,
+			  NULL) < 0)
+		return;
+	clues_tell(&clues, symbols, &report, &hunt->evidence);
 }
 
 static int read_plain(struct hunt *hunt)

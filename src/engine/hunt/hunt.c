@@ -213,6 +213,7 @@ static void end(struct hunt *hunt)
 	hunt->plain.settings->budget = hunt->close.settings->budget = NULL;
 	evidence_list_deinit(&hunt->evidence);
 	series_summary_deinit(&hunt->summary);
+	target_deinit(&hunt->match);
 	strv_deinit(&hunt->short_program);
 	strv_deinit(&hunt->short_env);
 	mem_free(hunt->plain_settings);

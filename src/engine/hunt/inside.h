@@ -2,6 +2,7 @@
 
 #include "engine/hunt/hunt.h"
 #include "engine/series/compare.h"
+#include "engine/series/target.h"
 #include "model/summary.h"
 
 /*
@@ -33,7 +34,6 @@ struct hunt {
 	struct hunt_look plain, close;				   /* as later stages run them */
 	char *plain_settings, *close_settings, *minimize_settings; /* texts of the identities */
 	unsigned int jobs;
-	bool chaos; /* trials are disturbed: it brings it out */
 	char *const *program;
 	const struct strv *env;
 	struct strv short_program, short_env; /* what these point to, when the list is shorter */
@@ -41,9 +41,14 @@ struct hunt {
 	struct series_id minimal_series;	/* 0: no shorter list was found */
 	struct series_summary summary;		/* of the command as it is run now */
 	const struct signature_summary *target; /* in it; NULL: it never failed */
-	struct rate rate; /* of what later stages run, as far as it is known */
+	struct target match; /* what is hunted, as later trials are asked for it */
+	struct rate rate;    /* of all that comes and goes, as later stages run it */
+	struct rate target_rate; /* of these, what is hunted */
+	bool agent_hides_it; /* whatever is put into the program */
 	bool ids_hide_it;
-	uint64_t ids_trial; /* a failing one under ids; 0: none */
+	bool without_ids;	/* … and nothing brings it out again under them */
+	struct rate close_rate; /* under ids, where that is another than target_rate; trials 0 */
+	uint64_t ids_trial;	/* a failing one under ids; 0: none */
 	bool chased;	    /* the chase came to its end */
 	bool guarded;	    /* it was run with guards around blocks */
 	struct evidence_list evidence;
@@ -89,10 +94,6 @@ double hunt_takes(const struct hunt *hunt, uint64_t trials, unsigned int slots);
  * decides what the target is. */
 int rate_measure(struct hunt *hunt);
 
-/* Does a trial with these signatures (ids, separated by a space) show what is hunted: a crash where
- * the target is one, else anything that not every run shows? */
-bool hunt_shown(struct hunt *hunt, const struct tally *tally, const char *signatures);
-
 #define ARMS_MAX 4u
 
 /* Arms of a comparison, as `redhand compare` takes them: "alone:jobs=1". */
@@ -101,6 +102,7 @@ struct attempt {
 	unsigned int count;
 	uint64_t trials; /* per arm */
 	bool stop_early;
+	bool target; /* what is hunted counts; else any crash, or whatever comes and goes */
 	/* Enough is known when this arm has failed so often; failures 0: when all trials are run.
 	 */
 	unsigned int until_arm;
@@ -113,6 +115,8 @@ struct attempt {
 struct attempted {
 	struct rate arms[ARMS_MAX];
 	uint64_t example[ARMS_MAX]; /* a trial that showed it; 0: none did */
+	/* With `target`: the crash that no series had met, most frequent in the arm; "": none. */
+	char stranger[ARMS_MAX][SIGNATURE_ID_LEN + 1];
 	bool interrupted;
 };
 
@@ -135,7 +139,14 @@ bool observers_worth(struct hunt *hunt, struct strbuf *why);
 double observers_cost(const struct hunt *hunt);
 int stage_observers(struct hunt *hunt);
 
+/* A line of the observers' about how often it failed with one and without. */
+int observers_tell_effect(struct hunt *hunt, const char *observer, const struct rate *without,
+			  const struct rate *with);
+
 int stage_hit(struct hunt *hunt);
+
+/* What the crash's own record says becomes evidence, where no closer look has. */
+void hit_tell_record(struct hunt *hunt);
 
 /* Some trials with guards around blocks: what they find damaged becomes evidence. */
 int hit_look_for_damage(struct hunt *hunt);

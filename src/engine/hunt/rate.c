@@ -8,6 +8,7 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "engine/stats/rate.h"
@@ -32,6 +33,7 @@ static int measure(struct hunt *hunt, uint64_t trials, bool fresh)
 				       .jobs = hunt->jobs,
 				       .trials = trials,
 				       .failures = FAILURES,
+				       .signature = request->signature,
 				       .intermittent = true,
 				       .fresh = fresh,
 				       .progress = request->show.progress,
@@ -53,9 +55,31 @@ static int weight(const struct signature_summary *s)
 	return (s->signature.kind == FAILURE_SIGNAL ? 2 : 0) + (s->always ? 0 : 4);
 }
 
+/* What later trials must show to be the same failure: in that test, or without tests in that
+ * function. What they show besides is another failure's. */
+static int set_match(struct hunt *hunt)
+{
+	uint64_t failed = 0;
+	int r;
+
+	target_deinit(&hunt->match);
+	hunt->match = (struct target){ .faults = true };
+	if (!hunt->target)
+		return 0;
+	r = target_set(&hunt->match, hunt->cs, hunt->target->signature.id, hunt->err);
+	hunt->match.exact = hunt->request->signature != NULL;
+	VEC_FOREACH (&hunt->summary.signatures.list, s)
+		failed += target_is(&hunt->match, &s->signature) ? s->rate.failed : 0;
+	if (failed > hunt->summary.rate.trials)
+		failed = hunt->summary.rate.trials;
+	hunt->target_rate = rate_wilson(hunt->summary.rate.trials, failed, RATE_CONFIDENCE);
+	return r;
+}
+
 static int choose_target(struct hunt *hunt)
 {
 	const char *wanted = hunt->request->signature;
+	int r;
 
 	hunt->target = NULL;
 	VEC_FOREACH (&hunt->summary.signatures.list, s) {
@@ -69,6 +93,9 @@ static int choose_target(struct hunt *hunt)
 		     s->rate.failed > hunt->target->rate.failed))
 			hunt->target = s;
 	}
+	r = set_match(hunt);
+	if (r < 0)
+		return r;
 	/* One bug shows itself in many ways: all that comes and goes is its rate, unless the user
 	 * means one of them. */
 	hunt->rate = hunt->target && (wanted || hunt->target->always) ? hunt->target->rate
@@ -100,6 +127,7 @@ static int tell_slots(struct hunt *hunt)
 static int tell(struct hunt *hunt)
 {
 	const struct series_summary *s = &hunt->summary;
+	char share[40] = "";
 	int r = choose_target(hunt);
 
 	if (r < 0)
@@ -112,10 +140,15 @@ static int tell(struct hunt *hunt)
 			      "none of %" PRIu64 " trials failed: a rate above %.2g %% is excluded "
 			      "with 95 %% confidence",
 			      s->rate.trials, s->clean_bound * 100);
-	r = decide(hunt, "%" PRIu64 " of %" PRIu64 " trials failed%s; the hunt is for %s, %s: %s",
+	if (hunt->target_rate.failed < hunt->rate.failed)
+		(void)snprintf(share, sizeof(share), " (%" PRIu64 " of these)",
+			       hunt->target_rate.failed);
+	r = decide(hunt, "%" PRIu64 " of %" PRIu64 " trials failed%s; the hunt is for %s%s, %s: %s",
 		   hunt->rate.failed, s->rate.trials,
-		   s->failed_any > hunt->rate.failed ? ", those that always fail left out" : "",
-		   hunt->target->signature.id,
+		   hunt->request->signature		? " in this way"
+		   : s->failed_any > hunt->rate.failed ? ", those that always fail left out"
+							: "",
+		   hunt->target->signature.id, share,
 		   hunt->target->always ? "which every run shows" : "which comes and goes",
 		   hunt->target->signature.summary);
 	return r == 0 ? tell_slots(hunt) : r;
@@ -132,6 +165,16 @@ static uint64_t most_trials(const struct hunt *hunt, uint64_t wanted)
 static bool fails_always(const struct hunt *hunt)
 {
 	return hunt->summary.failed_any > 0 && !hunt->summary.intermittent;
+}
+
+/* Has it failed as the user means it? */
+static bool shown(const struct hunt *hunt)
+{
+	VEC_FOREACH (&hunt->summary.signatures.list, s)
+		if (!hunt->request->signature ||
+		    strcmp(s->signature.id, hunt->request->signature) == 0)
+			return true;
+	return false;
 }
 
 static bool always_crashes(const struct hunt *hunt)
@@ -155,10 +198,11 @@ static int measure_in_steps(struct hunt *hunt, uint64_t earlier)
 	uint64_t first = earlier > TRIALS_FIRST ? earlier : TRIALS_FIRST;
 	int r = measure(hunt, earlier + hunt_trials(hunt, first - earlier), hunt->request->fresh);
 
-	if (r < 0 || !may_go_on(hunt) || (fails_always(hunt) && always_crashes(hunt)))
+	if (r < 0 || !may_go_on(hunt) ||
+	    (fails_always(hunt) && always_crashes(hunt) && shown(hunt)))
 		return r;
 	r = measure(hunt, most_trials(hunt, fails_always(hunt) ? TRIALS_ALWAYS : TRIALS), false);
-	if (r < 0 || !may_go_on(hunt) || hunt->summary.failed_any > 0)
+	if (r < 0 || !may_go_on(hunt) || shown(hunt))
 		return r;
 	rare_end = series_now_s() + SHARE_RARE * hunt->request->budget_s;
 	if (hunt->budget.deadline_s > rare_end)

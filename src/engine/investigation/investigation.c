@@ -8,11 +8,18 @@
 #include "base/words.h"
 #include "case/notebook.h"
 #include "engine/chase/chase.h"
+#include "engine/heap/heap.h"
 #include "engine/series/findings.h"
 #include "engine/series/settings.h"
 #include "engine/series/tally.h"
+#include "engine/stats/fisher.h"
 #include "engine/stats/rate.h"
 #include "model/overview.h"
+
+#define WATCH_WITHOUT_IDS "watch without ids"
+
+/* Below this an observer has changed the rate. */
+#define EFFECT_P 0.01
 
 struct reading {
 	struct case_store *cs;
@@ -52,11 +59,64 @@ static void add_observer(struct investigation *inv, const char *name, const stru
 		 ((struct observer_rate){ .name = mem_strdup(name), .rate = *rate }));
 }
 
+/* What was measured by the way, without a comparison, stays where it is. */
+static bool is_compared(const char *name)
+{
+	return strcmp(name, observer_names[OBSERVE_NONE]) == 0 ||
+	       strcmp(name, observer_names[OBSERVE_CRASH]) == 0 ||
+	       strcmp(name, observer_names[OBSERVE_IDS]) == 0;
+}
+
 static void observers_clear(struct investigation *inv)
 {
+	size_t kept = 0;
+
+	for (size_t i = 0; i < inv->observers.count; i++) {
+		struct observer_rate *o = &inv->observers.items[i];
+
+		if (is_compared(o->name))
+			mem_free(o->name);
+		else
+			inv->observers.items[kept++] = *o;
+	}
+	inv->observers.count = kept;
+}
+
+/* How often what is watched and guarded fails without. */
+static const struct rate *rate_without(const struct investigation *inv,
+				       const struct observer_rate *base)
+{
+	if (inv->judged && inv->trigger.known && inv->trigger.minimal.trials > 0)
+		return &inv->trigger.minimal;
+	return inv->counted ? &inv->summary.rate : &base->rate;
+}
+
+/* Those that were run in turns are compared with the one of them that adds least, the others with
+ * what is known of the whole. */
+static void judge_observers(struct investigation *inv)
+{
+	const struct observer_rate *base = NULL;
+
 	VEC_FOREACH (&inv->observers, o)
-		mem_free(o->name);
-	inv->observers.count = 0;
+		if (!base || strcmp(o->name, observer_names[OBSERVE_NONE]) == 0)
+			base = o;
+	if (!base || !is_compared(base->name) || strcmp(base->name, observer_names[OBSERVE_IDS]) == 0)
+		return;
+	VEC_FOREACH (&inv->observers, o) {
+		const struct rate *without =
+			is_compared(o->name) ? &base->rate : rate_without(inv, base);
+
+		if (o == base || without->failed + o->rate.failed == 0)
+			continue;
+		o->p = fisher_two_sided(&(struct fisher_table){ .trials_a = without->trials,
+								.failed_a = without->failed,
+								.trials_b = o->rate.trials,
+								.failed_b = o->rate.failed });
+		o->effect = o->p >= EFFECT_P			? EFFECT_NONE
+			    : o->rate.failed == 0		? EFFECT_HIDES
+			    : o->rate.rate < without->rate ? EFFECT_RARER
+								: EFFECT_MORE_OFTEN;
+	}
 }
 
 /* The observer that an arm asks for by itself; NULL when it asks for none. */
@@ -90,8 +150,13 @@ static void take_observers(struct reading *reading, const char *command,
 
 	if (is_plain(command) && !reading->compared)
 		add_observer(inv, observer_names[settings->observer], rate);
-	if (strcmp(command, "chase") == 0)
-		add_arm(inv, observer_names[OBSERVE_WATCH], tally, CHASE_ARM_WATCHED);
+	if (strcmp(command, "chase") == 0) {
+		add_arm(inv, settings->without_ids ? WATCH_WITHOUT_IDS : observer_names[OBSERVE_WATCH],
+			tally, CHASE_ARM_WATCHED);
+		add_arm(inv, observer_names[OBSERVE_HEAP], tally, CHASE_ARM_GUARDED);
+	}
+	if (strcmp(command, "heap") == 0)
+		add_arm(inv, observer_names[OBSERVE_HEAP], tally, HEAP_ARM_HEAP);
 	if (strcmp(command, "compare") != 0)
 		return;
 	for (size_t i = 0; i < settings->arms.count; i++) {
@@ -474,6 +539,7 @@ int investigation_read(struct case_store *cs, struct investigation *ret, struct 
 		investigation_deinit(&inv);
 		return r;
 	}
+	judge_observers(&inv);
 	find_root(&inv);
 	find_sentinel(cs, &inv);
 	find_minimal(cs, reading.minimize, &inv, &minimal);

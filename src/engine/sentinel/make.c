@@ -431,6 +431,8 @@ static void add_settings(struct making *m)
 	to->linger_ns = from->linger_ns;
 	to->share_tmp = from->share_tmp;
 	to->pty = from->pty;
+	to->chaos = from->chaos;
+	to->chaos_seed = from->chaos_seed ? mem_strdup(from->chaos_seed) : NULL;
 }
 
 static int write_all(struct making *m, struct err *err)

@@ -3,6 +3,7 @@
 #include "base/words.h"
 #include "engine/sentinel/certificate.h"
 #include "engine/stats/rate.h"
+#include "model/chaos.h"
 
 const char readme_run_sh[] =
 	"#!/bin/sh\n"
@@ -38,6 +39,15 @@ static void add_command(const struct sentinel *s, struct strbuf *ret)
 		strbuf_add_printable(ret, strbuf_str(&word), word.len);
 	}
 	strbuf_adds(ret, "\n\n");
+}
+
+static void add_chaos(const struct sentinel *s, struct strbuf *ret)
+{
+	if (s->trial.chaos == 0)
+		return;
+	strbuf_adds(ret, "Each run is disturbed on purpose, as when it was recorded (`--chaos ");
+	chaos_list((unsigned int)s->trial.chaos, ret);
+	strbuf_adds(ret, "`): that is what brings it out.\n\n");
 }
 
 static void add_files(const struct sentinel *s, struct strbuf *ret)
@@ -84,6 +94,7 @@ void readme_write(const struct sentinel *s, struct strbuf *ret)
 		"{sentinel} this directory):\n\n",
 		s->trial.cwd ? s->trial.cwd : "{root}", (unsigned long long)s->trial.jobs);
 	add_command(s, ret);
+	add_chaos(s, ret);
 	add_files(s, ret);
 	if (s->tests.count > 0)
 		strbuf_addf(ret,

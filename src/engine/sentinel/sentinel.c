@@ -7,6 +7,7 @@
 
 #include "base/fd.h"
 #include "base/words.h"
+#include "model/chaos.h"
 
 #define VERSION 1
 
@@ -40,6 +41,7 @@ static const struct field {
 	{ "jobs", FIELD_COUNT, FIELD(trial.jobs) },
 	{ "timeout-ns", FIELD_COUNT, FIELD(trial.timeout_ns) },
 	{ "linger-ns", FIELD_COUNT, FIELD(trial.linger_ns) },
+	{ "chaos-seed", FIELD_TEXT, FIELD(trial.chaos_seed) },
 	{ "share-tmp", FIELD_TRUTH, FIELD(trial.share_tmp) },
 	{ "pty", FIELD_TRUTH, FIELD(trial.pty) },
 	{ "ignore", FIELD_LIST, FIELD(trial.ignore) },
@@ -123,6 +125,11 @@ void sentinel_write(const struct sentinel *s, struct strbuf *ret)
 	strbuf_addf(ret, "# Expected: %s [%s]\n", s->signature.summary, s->signature.id);
 	strbuf_addf(ret, "kind %s\nobserve %s\n", failure_kind_name(s->signature.kind),
 		    observer_names[s->trial.observer]);
+	if (s->trial.chaos != 0) {
+		strbuf_adds(ret, "chaos ");
+		chaos_list((unsigned int)s->trial.chaos, ret);
+		strbuf_addc(ret, '\n');
+	}
 	for (size_t i = 0; i < ARRAY_SIZE(fields); i++)
 		write_field(s, &fields[i], ret);
 }
@@ -203,6 +210,15 @@ static int read_kind(struct sentinel *s, const char *word, struct err *err)
 	return err_set(err, -EINVAL, "there is no kind of failure '%s'", word);
 }
 
+static int read_chaos(struct sentinel *s, const char *word, struct err *err)
+{
+	unsigned int knobs = 0;
+	int r = chaos_parse(word, &knobs, err);
+
+	s->trial.chaos = knobs;
+	return r < 0 ? err_prefix(err, "chaos") : 0;
+}
+
 static int read_line(struct sentinel *s, const struct strv *words, struct err *err)
 {
 	const char *name = words->items[0];
@@ -215,6 +231,8 @@ static int read_line(struct sentinel *s, const struct strv *words, struct err *e
 		return read_kind(s, words->items[1], err);
 	if (strcmp(name, "observe") == 0)
 		return observer_from_name(words->items[1], &s->trial.observer, err);
+	if (strcmp(name, "chaos") == 0)
+		return read_chaos(s, words->items[1], err);
 	if (strcmp(name, "sentinel") == 0) {
 		r = read_number(words->items[1], false, &version, err);
 		if (r == 0 && version > VERSION)

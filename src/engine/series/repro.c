@@ -65,6 +65,12 @@ static bool enough(const struct repro *repro)
 	tally_failed(&repro->runner.tally, TALLY_ALL, TALLY_ALL, &trials, &failed);
 	if (trials >= repro->limit)
 		return true;
+	if (request->signature) {
+		const struct tally_signature *s =
+			tally_find(&repro->runner.tally, request->signature);
+
+		failed = s ? s->count : 0;
+	}
 	if (request->failures > 0 && failed >= request->failures &&
 	    (!request->intermittent || tally_intermittent(&repro->runner.tally)))
 		return true;

@@ -27,6 +27,7 @@ struct repro_request {
 	unsigned int jobs;
 	uint64_t trials;   /* 0: until one of the next two, at most REPRO_OPEN_END */
 	uint64_t failures; /* 0: do not stop for it */
+	const char *signature; /* … of this kind, by its id; NULL: of any */
 	bool intermittent; /* … that come and go: what every run shows is none of them */
 	double precision;  /* 0: do not stop for it */
 	bool fresh;

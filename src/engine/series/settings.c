@@ -33,8 +33,10 @@ static const struct field {
 	{ "arm", true, FIELD_LIST, FIELD(arms) },
 	{ "victim", true, FIELD_OTHER, 0 },
 	{ "jobs", false, FIELD_COUNT, FIELD(jobs) },
+	{ "without-ids", false, FIELD_TRUTH, FIELD(without_ids) },
 	{ "jobs-matter", false, FIELD_TRUTH, FIELD(jobs_matter) },
 	{ "chaos", false, FIELD_COUNT, FIELD(chaos) },
+	{ "chaos-seed", false, FIELD_TEXT, FIELD(chaos_seed) },
 	{ "timeout", false, FIELD_COUNT, FIELD(timeout_ns) },
 	{ "linger", false, FIELD_COUNT, FIELD(linger_ns) },
 	{ "share-tmp", false, FIELD_TRUTH, FIELD(share_tmp) },
@@ -50,6 +52,7 @@ void series_settings_deinit(struct series_settings *s)
 	strv_deinit(&s->ignore);
 	strv_deinit(&s->fail_on);
 	mem_free(s->breadcrumb);
+	mem_free(s->chaos_seed);
 	strv_deinit(&s->arms);
 }
 

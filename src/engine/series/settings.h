@@ -17,6 +17,8 @@ struct series_settings {
 	enum observer observer;
 	uint64_t jobs, timeout_ns, linger_ns;
 	uint64_t chaos;	  /* enum chaos_knob */
+	char *chaos_seed; /* NULL: drawn for each trial */
+	bool without_ids; /* blocks were not followed, whatever the observer */
 	bool jobs_matter; /* `jobs` was chosen because it fails more often so */
 	bool share_tmp, pty;
 	struct strv arms; /* of a comparison; else empty */

@@ -134,6 +134,25 @@ static bool same_text(const char *a, const char *b)
 	return strcmp(a, b) == 0;
 }
 
+/* A pointer that leads nowhere good: with allocation ids more is known about where. NULL is
+ * another matter, and so is everything that no pointer is to blame for. */
+static bool is_wild(const char *fault)
+{
+	static const enum fault_class wild[] = { FAULT_UNKNOWN,	 FAULT_FREED,	 FAULT_RECYCLED,
+						 FAULT_BEYOND,	 FAULT_UNMAPPED, FAULT_READ_ONLY,
+						 FAULT_MISALIGNED, FAULT_NON_CANONICAL };
+
+	for (size_t i = 0; i < ARRAY_SIZE(wild); i++)
+		if (strcmp(fault_class_name(wild[i]), fault) == 0)
+			return true;
+	return false;
+}
+
+static bool same_fault(const char *a, const char *b)
+{
+	return !a || !b || same_text(a, b) || (is_wild(a) && is_wild(b));
+}
+
 /* Is this the target, as far as the target says? A signature from a run that did not tell its
  * tests, or that nobody observed, names no test or no site. */
 static bool alike(const struct target *t, const struct signature *s)
@@ -149,11 +168,17 @@ static bool alike(const struct target *t, const struct signature *s)
 	/* Damaged memory kills the same test in different functions; only the user, by naming a
 	 * signature, or the lack of a test's name makes the function count. */
 	if ((t->exact || !target->test) && target->site && s->site &&
-	    !same_text(target->site, s->site))
+	    (!same_text(target->site, s->site) ||
+	     (t->faults && !same_fault(target->fault, s->fault))))
 		return false;
 	if (target->kind == FAILURE_OUTPUT)
 		return target->crumb && s->crumb && same_text(target->crumb, s->crumb);
 	return true;
+}
+
+bool target_is(const struct target *t, const struct signature *signature)
+{
+	return strcmp(signature->id, t->signature.id) == 0 || alike(t, signature);
 }
 
 int target_shown(const struct target *t, struct case_store *cs, const char *signatures, bool *ret,

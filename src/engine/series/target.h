@@ -19,6 +19,7 @@ struct target {
 	const char *victim; /* the test that the user named; NULL when none was */
 	bool exact;	    /* the user named it */
 	bool lenient;	    /* a run that does not tell its tests can show it, too */
+	bool faults;	    /* where the function counts, the kind of fault does, too */
 	bool known;
 	struct signature signature; /* once it is known */
 
@@ -37,6 +38,10 @@ int target_note(struct target *t, struct case_store *cs, const char *signatures,
 
 /* Settles on a failure if one stands out; when nothing more will come, `last`, on what there is. */
 int target_choose(struct target *t, struct case_store *cs, bool last, struct err *err);
+
+/* Is a failure with this signature the target's? By its id, or by all that does not depend on who
+ * observed it. */
+bool target_is(const struct target *t, const struct signature *signature);
 
 /* Is the target among these signatures? */
 int target_shown(const struct target *t, struct case_store *cs, const char *signatures, bool *ret,

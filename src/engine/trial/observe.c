@@ -166,6 +166,7 @@ int observe_write_plan(const struct trial_settings *settings, const struct trial
 	plan.flags |= settings->flags & TRIAL_PAGES && observe_watches(settings, job) ? PLAN_PAGES
 										      : 0;
 	plan.flags |= job->wild ? PLAN_WILD_VALUES : 0;
+	plan.flags |= job->without_ids ? PLAN_NO_BLOCKS : 0;
 	plan.flags |= ids && job->growth ? PLAN_GROWTH : 0;
 	holders.after_lines = (uint32_t)job->held_after_lines;
 	for (size_t i = 0; i < job->held.count && i < PLAN_HOLDERS_MAX; i++)

@@ -156,6 +156,7 @@ static int chase(const struct invocation *inv, struct chase_result *result, stru
 					 .say = say };
 	AUTO(evidence_list_deinit) struct evidence_list known = { 0 };
 	AUTO(target_deinit) struct target target = { .faults = true };
+	AUTO(bystanders_deinit) struct bystanders others = { 0 };
 	AUTO(mem_freep) char *reason = NULL;
 	int r = trial_setup_init(&setup, &options->trial, "chase", inv->program, err);
 
@@ -169,7 +170,10 @@ static int chase(const struct invocation *inv, struct chase_result *result, stru
 		r = trial_setup_open(&setup, options->common.case_dir, cs, err);
 	if (r == 0 && options->signature) {
 		r = target_set(&target, *cs, options->signature, err);
+		if (r == 0)
+			r = bystanders_read(&others, &target, *cs, err);
 		request.target = &target;
+		request.others = &others;
 	}
 	if (r == 0 && options->from_evidence != 0)
 		r = find_lead(*cs, options->from_evidence, &known, &request.lead, err);

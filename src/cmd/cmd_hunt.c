@@ -266,6 +266,8 @@ static int hunt(const struct invocation *inv, struct hunting *h, struct hunt_res
 	request.seed = rng_fresh_seed();
 	request.budget_s = (double)h->budget_ns / 1e9;
 	request.budget_trials = h->budget_trials;
+	if (options->trial.timeout_ns == 0)
+		request.hangs_s = (double)h->plain.settings.timeout_ns / 1e9;
 	hunt_board_init(&h->board, request.budget_s);
 	request.show = hunt_board_show(&h->board);
 	r = hunt_run(h->cs, &request, result, err);

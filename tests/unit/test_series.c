@@ -529,7 +529,7 @@ static void a_crash_is_known_again_under_another_observer(void **state)
 			    .signature = crash_at("f", "non-canonical", NULL) };
 
 	assert_true(is_target(&t, "f", "non-canonical", NULL));
-	assert_true(is_target(&t, "f", "freed", NULL));
+	assert_true(is_target(&t, "f", "freed-block", NULL));
 	assert_true(is_target(&t, "f", "unmapped", NULL));
 	assert_false(is_target(&t, "f", "null", NULL));
 	assert_false(is_target(&t, "g", "non-canonical", NULL));
@@ -549,7 +549,7 @@ static void where_tests_have_names_the_test_counts(void **state)
 	assert_false(is_target(&t, "f", "unmapped", "two"));
 	t.exact = true;
 	assert_false(is_target(&t, "g", "null", "one"));
-	assert_true(is_target(&t, "f", "beyond", "one"));
+	assert_true(is_target(&t, "f", "beyond-block", "one"));
 }
 
 int main(void)

@@ -804,6 +804,7 @@ int chase_run(struct case_store *cs, const struct chase_request *request, struct
 		ret->outcome = mem_strdup(chase.found	    ? "it ended before anything was caught"
 					  : ret->others > 0 ? "it failed in other ways only"
 							    : "it did not crash");
+	ret->found = chase.found;
 	ret->interrupted = chase.runner.interrupted;
 	forget_sights(&chase);
 	evidence_list_deinit(&chase.guarded);

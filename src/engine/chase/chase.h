@@ -2,7 +2,7 @@
 
 #include "case/case.h"
 #include "engine/series/repro.h"
-#include "engine/series/target.h"
+#include "engine/series/bystanders.h"
 #include "model/evidence.h"
 
 /*
@@ -31,6 +31,7 @@ struct chase_request {
 	/* The failure to chase, a copy of which is made; NULL: the first that crashes. Trials that
 	 * fail in another way are counted and nothing else. */
 	const struct target *target;
+	const struct bystanders *others; /* other failures that are known; NULL without a target */
 	uint64_t look;	  /* trials after which it is given up when it has not failed; 0: any */
 	bool without_ids; /* blocks are not followed, so only variables can be watched */
 	uint64_t from;	       /* a trial of the case with an `ids` log to begin with; 0: none */
@@ -53,6 +54,7 @@ struct chase_result {
 	uint64_t guarded_trials, guarded_failed; /* of those, with guards around blocks */
 	uint64_t others; /* failing trials that did not show what is chased */
 	unsigned int hops;
+	bool found; /* it failed as it should, and was recorded */
 	bool interrupted;
 	char *outcome; /* how it ended, a sentence */
 };

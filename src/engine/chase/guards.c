@@ -47,6 +47,30 @@ static bool is_telling(const struct heap_finding *finding)
 	return !finding->continued && finding->kind != HEAP_MISMATCHED_FREE;
 }
 
+/* What was found in trials that failed in another way is about another failure. */
+static int take_evidence(struct chase *chase, const struct series_identity *identity,
+			 const struct heap_report *report, struct err *err)
+{
+	const struct chase_request *request = chase->request;
+	struct evidence_list list = { 0 };
+	int r = 0;
+
+	heap_evidence(report, &list);
+	if (request->others)
+		r = bystanders_drop(request->others, request->target, chase->runner.cs, identity,
+				    &list, err);
+	VEC_FOREACH (&report->findings, finding)
+		VEC_FOREACH (&list.list, e)
+			if (e->trial == finding->trial && is_telling(finding)) {
+				chase->heap_findings++;
+				break;
+			}
+	VEC_FOREACH (&list.list, e)
+		VEC_PUSH(&chase->guarded.list, *e);
+	VEC_DEINIT(&list.list);
+	return r;
+}
+
 static int run_heap(struct chase *chase, struct heap_report *report, struct err *err)
 {
 	const struct chase_request *request = chase->request;
@@ -74,10 +98,8 @@ static int run_heap(struct chase *chase, struct heap_report *report, struct err 
 		chase->ret->guarded_trials += report->heap.trials;
 		chase->ret->guarded_failed += report->heap.failed;
 		chase->used += report->heap.trials;
-		heap_evidence(report, &chase->guarded);
+		r = take_evidence(chase, &heap.identity, report, err);
 		stake_damage(chase, report);
-		VEC_FOREACH (&report->findings, finding)
-			chase->heap_findings += is_telling(finding);
 	}
 	chase->runner.interrupted |= report->interrupted;
 	return r;

@@ -30,20 +30,6 @@ static void identify(const struct attempt *attempt, const char *settings, struct
 	strbuf_addf(sb, "trials %llu\n", (unsigned long long)attempt->trials);
 }
 
-/* Was it met when the command was run as it is? */
-static bool is_known(const struct hunt *hunt, const struct signature *signature)
-{
-	VEC_FOREACH (&hunt->summary.signatures.list, s) {
-		const struct target known = { .faults = true,
-					      .known = true,
-					      .signature = s->signature };
-
-		if (target_is(&known, signature))
-			return true;
-	}
-	return false;
-}
-
 /* One failure of a trial. */
 struct shown {
 	bool crash, target, stranger;
@@ -59,7 +45,7 @@ static struct shown look_at(const struct hunt *hunt, const char *id)
 		return shown;
 	shown.crash = signature.kind == FAILURE_SIGNAL;
 	shown.target = target_is(&hunt->match, &signature);
-	shown.stranger = shown.crash && !shown.target && !is_known(hunt, &signature);
+	shown.stranger = shown.crash && !shown.target && !bystanders_have(&hunt->others, &signature);
 	return shown;
 }
 

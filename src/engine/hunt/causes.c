@@ -19,6 +19,7 @@
 #define FAILURES_NEEDED 25 /* by the later stages, about; they should come … */
 #define SHARE_NEEDED 0.2   /* … within this part of the budget */
 #define SHARE_CHEAP 0.01   /* asked even when nothing depends on it */
+#define SHARE_ANEW 0.2	   /* to measure the rate under another setting */
 #define MATTERS_P 0.01	   /* below this, what makes no difference later is called one */
 #define TRIALS_RARE 40u
 #define TRIALS_RARE_MOST 400u
@@ -93,7 +94,7 @@ bool causes_worth(struct hunt *hunt, struct strbuf *why)
 {
 	double budget_s = hunt->request->budget_s;
 
-	if (hunt->summary.rate.trials == 0)
+	if (hunt->summary.rate.trials == 0 || hunt->too_slow)
 		return false;
 	if (hunt->target && hunt->target->always) {
 		strbuf_adds(why, "it fails every time");
@@ -256,6 +257,8 @@ static int settle(struct hunt *hunt, const struct attempted *seen, unsigned int 
 		adopt_nothing(hunt);
 	else
 		adopt_slots(hunt);
+	/* The comparison may have taken all of its time. */
+	hunt_allow(hunt, SHARE_ANEW);
 	return r == 0 ? rate_measure(hunt) : r;
 }
 

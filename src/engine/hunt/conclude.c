@@ -38,7 +38,13 @@ static void tell_never_failed(const struct hunt *hunt, struct verdict *verdict)
 	struct strbuf sentence = { 0 }, next = { 0 };
 
 	forget_open(verdict);
-	if (rate->trials == 0) {
+	if (hunt->too_slow) {
+		strbuf_addf(&sentence,
+			    "no trial came to its end within %.0f s, which is what the budget "
+			    "leaves to one",
+			    hunt->request->hangs_s);
+		strbuf_adds(&next, "a larger --budget, or --timeout with how long a run may take");
+	} else if (rate->trials == 0) {
 		strbuf_adds(&sentence, "no trial came to its end within the budget");
 		strbuf_adds(&next, "a larger --budget, or --timeout for a program that hangs");
 	} else {
@@ -199,7 +205,7 @@ int stage_conclude(struct hunt *hunt)
 	struct verdict verdict = { 0 };
 	int r = 0;
 
-	hunt->ret->blind = hunt->summary.rate.trials == 0;
+	hunt->ret->blind = hunt->summary.rate.trials == 0 || hunt->too_slow;
 	hit_tell_record(hunt);
 	hunt->evidence.trials = hunt->ran;
 	hunt->evidence.failed = hunt->ran_failed;

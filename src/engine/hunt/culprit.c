@@ -18,7 +18,7 @@
 #define WANTED 3u
 #define HOPS 3u
 #define LOOK_LEAST 20u
-#define LOOK_MOST 200u
+#define LOOK_MOST TRIALS
 
 bool culprit_worth(struct hunt *hunt, struct strbuf *why)
 {
@@ -68,17 +68,19 @@ static int look_further(struct hunt *hunt)
 	return nobody && !hunt_over(hunt) ? hit_look_for_damage(hunt) : 0;
 }
 
-/* What ids hide may be hidden without them, too: so many clean trials in a row are no chance. */
+/* Where it has not failed under ids yet, they may hide it; without them it may be hidden, too. So
+ * many clean trials in a row are no chance. */
 static uint64_t look_trials(const struct hunt *hunt)
 {
 	uint64_t trials = rate_clean_runs(hunt->target_rate.rate, 0.9999);
 
-	if (!hunt->without_ids)
+	if (hunt->ids_trial != 0 && !hunt->without_ids)
 		return 0;
 	return trials < LOOK_LEAST ? LOOK_LEAST : trials < LOOK_MOST ? trials : LOOK_MOST;
 }
 
-int stage_culprit(struct hunt *hunt)
+/* `ret_clean` is how often it did not fail, when it never did. */
+static int chase(struct hunt *hunt, uint64_t *ret_clean)
 {
 	const struct hunt_request *request = hunt->request;
 	struct chase_request chase = { .identity = hunt->close.identity,
@@ -88,6 +90,7 @@ int stage_culprit(struct hunt *hunt)
 				       .slot_env = hunt->env,
 				       .jobs = hunt->jobs,
 				       .target = &hunt->match,
+				       .others = &hunt->others,
 				       .without_ids = hunt->without_ids,
 				       .look = look_trials(hunt),
 				       .trials = hunt_trials(hunt, TRIALS),
@@ -111,6 +114,7 @@ int stage_culprit(struct hunt *hunt)
 	if (r == 0) {
 		hunt->ret->interrupted |= result.interrupted;
 		hunt_count(hunt, result.evidence.trials, result.evidence.failed, 0);
+		*ret_clean = result.found ? 0 : result.evidence.trials;
 		VEC_FOREACH (&result.evidence.list, e)
 			VEC_PUSH(&hunt->evidence.list, *e);
 		result.evidence.list.count = 0;
@@ -120,5 +124,21 @@ int stage_culprit(struct hunt *hunt)
 		r = decide(hunt, "%s", result.outcome);
 	hunt->chased = r == 0 && !result.interrupted;
 	chase_result_deinit(&result);
-	return hunt->chased ? look_further(hunt) : r;
+	return r;
+}
+
+int stage_culprit(struct hunt *hunt)
+{
+	bool with_ids = !hunt->without_ids;
+	uint64_t clean = 0;
+	int r = chase(hunt, &clean);
+
+	if (r == 0 && with_ids && clean > 0 && hunt->ids_trial == 0 && !hunt_over(hunt)) {
+		struct rate seen = rate_wilson(clean, 0, RATE_CONFIDENCE);
+
+		r = observers_drop_ids(hunt, &seen);
+		if (r == 0 && hunt->ids_hide_it && !hunt_over(hunt))
+			r = chase(hunt, &clean);
+	}
+	return r == 0 && hunt->chased ? look_further(hunt) : r;
 }

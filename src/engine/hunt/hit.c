@@ -100,6 +100,21 @@ static void add_plain(struct hunt *hunt)
 	VEC_PUSH(&hunt->evidence.list, e);
 }
 
+/* What was found in trials that failed in another way is about another failure. */
+static int take_damage(struct hunt *hunt, const struct series_identity *identity,
+		       const struct heap_report *report)
+{
+	struct evidence_list list = { 0 };
+	int r;
+
+	heap_evidence(report, &list);
+	r = bystanders_drop(&hunt->others, &hunt->match, hunt->cs, identity, &list, hunt->err);
+	VEC_FOREACH (&list.list, e)
+		VEC_PUSH(&hunt->evidence.list, *e);
+	VEC_DEINIT(&list.list);
+	return r;
+}
+
 /* Damaged memory need not crash: a wrong result now and then is all that some programs show. */
 int hit_look_for_damage(struct hunt *hunt)
 {
@@ -130,8 +145,9 @@ int hit_look_for_damage(struct hunt *hunt)
 	}
 	hunt->guarded = true;
 	hunt_count(hunt, report.heap.trials, report.heap.failed, 0);
-	heap_evidence(&report, &hunt->evidence);
-	r = observers_tell_effect(hunt, "heap", &hunt->rate, &report.heap);
+	r = take_damage(hunt, &heap.identity, &report);
+	if (r == 0)
+		r = observers_tell_effect(hunt, "heap", &hunt->rate, &report.heap);
 	if (r == 0 && report.findings.count > 0)
 		r = decide(hunt,
 			   "with guards around blocks: %zu kind%s of damage in %" PRIu64 " trials",
@@ -219,7 +235,7 @@ int stage_hit(struct hunt *hunt)
 		return read_crash(hunt);
 	if (hunt->target)
 		return read_plain(hunt);
-	if (hunt->summary.rate.trials == 0)
+	if (hunt->summary.rate.trials == 0 || hunt->too_slow)
 		return 0;
 	if (hunt->close.observer == OBSERVE_NONE)
 		return decide(hunt, "nothing fails, and nothing can be put into this program");

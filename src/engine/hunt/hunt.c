@@ -89,6 +89,18 @@ uint64_t hunt_trials(const struct hunt *hunt, uint64_t most)
 	return hunt->budget.trials < most ? hunt->budget.trials : most;
 }
 
+void hunt_allow(struct hunt *hunt, double share)
+{
+	double budget_s = hunt->request->budget_s, now = series_now_s();
+	double end = hunt->started_s + budget_s;
+
+	hunt->budget.spent = false;
+	hunt->budget.deadline_s = 0;
+	if (budget_s > 0)
+		hunt->budget.deadline_s =
+			now + share * budget_s < end ? now + share * budget_s : end;
+}
+
 bool hunt_over(const struct hunt *hunt)
 {
 	return hunt->ret->interrupted || hunt_seconds_left(hunt) <= 0 || hunt->budget.trials == 0;
@@ -146,14 +158,7 @@ static bool too_dear(struct hunt *hunt, const struct stage *stage, struct strbuf
 
 static int run_stage(struct hunt *hunt, const struct stage *stage)
 {
-	double budget_s = hunt->request->budget_s, now = series_now_s();
-	double end = hunt->started_s + budget_s;
-
-	hunt->budget.spent = false;
-	hunt->budget.deadline_s = 0;
-	if (budget_s > 0)
-		hunt->budget.deadline_s =
-			now + stage->share * budget_s < end ? now + stage->share * budget_s : end;
+	hunt_allow(hunt, stage->share);
 	return stage->run(hunt);
 }
 
@@ -214,6 +219,7 @@ static void end(struct hunt *hunt)
 	evidence_list_deinit(&hunt->evidence);
 	series_summary_deinit(&hunt->summary);
 	target_deinit(&hunt->match);
+	bystanders_deinit(&hunt->others);
 	strv_deinit(&hunt->short_program);
 	strv_deinit(&hunt->short_env);
 	mem_free(hunt->plain_settings);

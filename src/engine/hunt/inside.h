@@ -1,8 +1,8 @@
 #pragma once
 
 #include "engine/hunt/hunt.h"
+#include "engine/series/bystanders.h"
 #include "engine/series/compare.h"
-#include "engine/series/target.h"
 #include "model/summary.h"
 
 /*
@@ -42,8 +42,10 @@ struct hunt {
 	struct series_summary summary;		/* of the command as it is run now */
 	const struct signature_summary *target; /* in it; NULL: it never failed */
 	struct target match; /* what is hunted, as later trials are asked for it */
+	struct bystanders others; /* what else was met as it is run */
 	struct rate rate;    /* of all that comes and goes, as later stages run it */
 	struct rate target_rate; /* of these, what is hunted */
+	bool too_slow;	     /* no trial ended in the time that the budget leaves to one */
 	bool agent_hides_it; /* whatever is put into the program */
 	bool ids_hide_it;
 	bool without_ids;	/* … and nothing brings it out again under them */
@@ -78,6 +80,9 @@ int decide_in(struct hunt *hunt, const char *stage, const char *fmt, ...)
 
 double hunt_seconds_left(const struct hunt *hunt); /* of the whole budget; 1e9 without one */
 bool hunt_over(const struct hunt *hunt);
+
+/* From now on at most this part of the budget, and never more than there is. */
+void hunt_allow(struct hunt *hunt, double share);
 
 /* Trials that the case had already count, too. */
 void hunt_count(struct hunt *hunt, uint64_t trials, uint64_t failed, uint64_t earlier);
@@ -142,6 +147,9 @@ int stage_observers(struct hunt *hunt);
 /* A line of the observers' about how often it failed with one and without. */
 int observers_tell_effect(struct hunt *hunt, const char *observer, const struct rate *without,
 			  const struct rate *with);
+
+/* The chase's own trials under ids have not failed: are they what hides it? Then what is left. */
+int observers_drop_ids(struct hunt *hunt, const struct rate *seen);
 
 int stage_hit(struct hunt *hunt);
 

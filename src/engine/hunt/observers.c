@@ -88,11 +88,20 @@ static int ask(struct hunt *hunt, const char *const *arms, struct attempted *ret
 			    ret);
 }
 
-static bool hidden(const struct attempted *seen)
+/* Against all that was run without: in turns with it there may have been few. */
+static double odds(const struct hunt *hunt, const struct rate *without, const struct rate *with)
 {
-	const struct rate *crash = &seen->arms[ARM_CRASH], *ids = &seen->arms[ARM_IDS];
+	struct rate all = rate_wilson(hunt->target_rate.trials + without->trials,
+				      hunt->target_rate.failed + without->failed, RATE_CONFIDENCE);
 
-	return ids->failed == 0 && attempt_p(crash, ids) < CHANGES_P;
+	return attempt_p(&all, with);
+}
+
+static bool hidden(const struct hunt *hunt, const struct attempted *seen)
+{
+	const struct rate *ids = &seen->arms[ARM_IDS];
+
+	return ids->failed == 0 && odds(hunt, &seen->arms[ARM_CRASH], ids) < CHANGES_P;
 }
 
 /* ---- it fails under ids, but in another way ---- */
@@ -181,13 +190,28 @@ static int ask_disturbed(struct hunt *hunt)
 		      rate->failed, rate->trials);
 }
 
+int observers_drop_ids(struct hunt *hunt, const struct rate *seen)
+{
+	double p = attempt_p(&hunt->target_rate, seen);
+	int r;
+
+	hunt->ids_hide_it = p < CHANGES_P;
+	r = decide_in(hunt, "observers",
+		      "ids: none of %" PRIu64 " trials failed, without %" PRIu64 " of %" PRIu64
+		      " (p = %.2g): %s",
+		      seen->trials, hunt->target_rate.failed, hunt->target_rate.trials, p,
+		      hunt->ids_hide_it ? "ids hide it, so they are dropped"
+					: "too few to tell whether ids hide it");
+	return r == 0 && hunt->ids_hide_it ? ask_disturbed(hunt) : r;
+}
+
 static int tell(struct hunt *hunt, const struct attempted *seen)
 {
 	const struct rate *crash = &seen->arms[ARM_CRASH], *ids = &seen->arms[ARM_IDS];
-	double p = attempt_p(crash, ids);
+	double p = odds(hunt, crash, ids);
 	const char *what;
 
-	hunt->ids_hide_it = hidden(seen);
+	hunt->ids_hide_it = hidden(hunt, seen);
 	if (hunt->ids_hide_it)
 		what = "ids hide it, so they are dropped";
 	else if (ids->failed == 0)
@@ -198,9 +222,10 @@ static int tell(struct hunt *hunt, const struct attempted *seen)
 		what = "it stands ids, so they are used";
 	return decide(hunt,
 		      "ids: %" PRIu64 " of %" PRIu64 " trials failed, %s: %" PRIu64 " of %" PRIu64
-		      " (p = %.2g): %s",
+		      ", %" PRIu64 " of %" PRIu64 " before (p = %.2g): %s",
 		      ids->failed, ids->trials, hunt->agent_hides_it ? "none" : "crash",
-		      crash->failed, crash->trials, p, what);
+		      crash->failed, crash->trials, hunt->target_rate.failed,
+		      hunt->target_rate.trials, p, what);
 }
 
 int stage_observers(struct hunt *hunt)
@@ -211,7 +236,7 @@ int stage_observers(struct hunt *hunt)
 	struct attempted seen;
 	int r = ask(hunt, arms, &seen);
 
-	if (r == 0 && !seen.interrupted && hidden(&seen))
+	if (r == 0 && !seen.interrupted && hidden(hunt, &seen))
 		r = ask_wider(hunt, arms, &seen);
 	if (r < 0 || seen.interrupted)
 		return r;

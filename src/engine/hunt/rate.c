@@ -63,13 +63,19 @@ static int set_match(struct hunt *hunt)
 	int r;
 
 	target_deinit(&hunt->match);
+	bystanders_deinit(&hunt->others);
 	hunt->match = (struct target){ .faults = true };
+	hunt->others = (struct bystanders){ 0 };
 	if (!hunt->target)
 		return 0;
 	r = target_set(&hunt->match, hunt->cs, hunt->target->signature.id, hunt->err);
 	hunt->match.exact = hunt->request->signature != NULL;
-	VEC_FOREACH (&hunt->summary.signatures.list, s)
+	VEC_FOREACH (&hunt->summary.signatures.list, s) {
 		failed += target_is(&hunt->match, &s->signature) ? s->rate.failed : 0;
+		/* A failed test of every run is no crash's rival. */
+		if (s->signature.kind == FAILURE_SIGNAL)
+			bystanders_note(&hunt->others, &hunt->match, &s->signature);
+	}
 	if (failed > hunt->summary.rate.trials)
 		failed = hunt->summary.rate.trials;
 	hunt->target_rate = rate_wilson(hunt->summary.rate.trials, failed, RATE_CONFIDENCE);
@@ -124,6 +130,13 @@ static int tell_slots(struct hunt *hunt)
 		      s->rate.failed - odd->rate.failed, s->rate.trials - odd->rate.trials, odd->p);
 }
 
+/* What nobody but the budget calls a hang is no failure when every run shows it. */
+static bool is_too_slow(const struct hunt *hunt)
+{
+	return hunt->request->hangs_s > 0 && hunt->target && hunt->target->always &&
+	       hunt->target->signature.kind == FAILURE_TIMEOUT;
+}
+
 static int tell(struct hunt *hunt)
 {
 	const struct series_summary *s = &hunt->summary;
@@ -132,6 +145,14 @@ static int tell(struct hunt *hunt)
 
 	if (r < 0)
 		return r;
+	if (is_too_slow(hunt)) {
+		hunt->too_slow = true;
+		hunt->target = NULL;
+		return decide(hunt,
+			      "none of %" PRIu64 " trials ended within %.0f s, which is what the "
+			      "budget leaves to one",
+			      s->rate.trials, hunt->request->hangs_s);
+	}
 	hunt->ret->failed |= s->failed_any > 0;
 	if (s->rate.trials == 0)
 		return decide(hunt, "no trial came to its end");

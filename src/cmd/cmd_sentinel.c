@@ -147,7 +147,8 @@ static const struct command sentinel_create = {
 	.usage = "[options]",
 	.description =
 		"Writes a small directory to commit next to the project's tests: the exact command, the "
-		"environment that redhand was told to set, the minimal list of tests when minimize found "
+		"environment that redhand was told to set, how it was disturbed (--chaos), the minimal "
+		"list of tests when minimize found "
 		"one, the reproducer's own files, the expected failure and how often it came, run.sh for "
 		"any CI, and a README.md for people. Paths in it are relative to the project (its git "
 		"checkout, or the directory where the program ran), so that it works in any other "

@@ -31,15 +31,27 @@ bool command_has_rate(const char *command)
 	       strcmp(command, "bisect") != 0;
 }
 
+/* As it is, without what a closer look may change. */
+static bool is_plain(const char *command)
+{
+	return strcmp(command, "repro") == 0 || strcmp(command, "hunt") == 0;
+}
+
 const struct series_overview *overview_latest(const struct case_overview *overview)
 {
+	const struct series_overview *latest = NULL;
+
 	for (size_t i = overview->series.count; i > 0; i--) {
 		const struct series_overview *series = &overview->series.items[i - 1];
 
-		if (series->intermittent && command_has_rate(series->command))
+		if (!series->intermittent || !command_has_rate(series->command))
+			continue;
+		if (is_plain(series->command))
 			return series;
+		if (!latest)
+			latest = series;
 	}
-	return NULL;
+	return latest;
 }
 
 void case_lines_deinit(struct case_lines *lines)

@@ -52,8 +52,8 @@ void case_overview_deinit(struct case_overview *overview);
  * failures is no rate. */
 bool command_has_rate(const char *command);
 
-/* The series that says how often it fails now: the newest that came and went; NULL when none has.
- */
+/* The series that says how often it fails now: the newest that came and went, of the command as it
+ * is before any other; NULL when none has. */
 const struct series_overview *overview_latest(const struct case_overview *overview);
 
 /* One case of several. */

@@ -137,6 +137,7 @@ int stage_culprit(struct hunt *hunt)
 		struct rate seen = rate_wilson(clean, 0, RATE_CONFIDENCE);
 
 		r = observers_drop_ids(hunt, &seen);
+		hunt_allow(hunt, 1);
 		if (r == 0 && hunt->ids_hide_it && !hunt_over(hunt))
 			r = chase(hunt, &clean);
 	}

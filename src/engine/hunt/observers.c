@@ -17,6 +17,7 @@
 #define TRIALS_MOST 80u
 #define FAILURES 2
 #define CHANGES_P 0.01
+#define SHARE_DISTURBED 0.15
 
 enum arm_place {
 	ARM_CRASH, /* or ids, where chaos is asked about */
@@ -170,6 +171,8 @@ static int ask_disturbed(struct hunt *hunt)
 	if (hunt->plain.settings->chaos != 0)
 		return decide(hunt, "it is disturbed (--chaos) already, so it is chased without "
 				    "ids");
+	/* What came before may have taken all of the stage's time. */
+	hunt_allow(hunt, SHARE_DISTURBED);
 	r = ask(hunt, arms, &seen);
 	if (r < 0 || seen.interrupted)
 		return r;
@@ -177,8 +180,8 @@ static int ask_disturbed(struct hunt *hunt)
 	if (rate->failed == 0)
 		return decide(hunt,
 			      "ids and chaos: %" PRIu64 " of %" PRIu64
-			      " trials failed: chaos does not bring it out again, so it is chased "
-			      "without ids",
+			      " trials failed: chaos has not brought it out again, so it is "
+			      "chased without ids",
 			      rate->failed, rate->trials);
 	disturb_close(hunt);
 	hunt->without_ids = false;

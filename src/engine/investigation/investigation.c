@@ -197,6 +197,10 @@ static void take_options(struct investigation *inv, const struct series_settings
 				     settings->chaos == CHAOS_ALL ? "all" : strbuf_str(&knobs)));
 		strbuf_deinit(&knobs);
 	}
+	if (settings->chaos_seed) {
+		strv_add(&inv->options, "--chaos-seed");
+		strv_add(&inv->options, settings->chaos_seed);
+	}
 	if (settings->pty)
 		strv_add(&inv->options, "--pty");
 	if (settings->share_tmp)

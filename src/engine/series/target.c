@@ -153,6 +153,11 @@ static bool same_fault(const char *a, const char *b)
 	return !a || !b || same_text(a, b) || (is_wild(a) && is_wild(b));
 }
 
+static bool is_cut(const struct signature *s)
+{
+	return s->fault && same_text(s->fault, fault_class_name(FAULT_MAPPING_SHRANK));
+}
+
 /* Is this the target, as far as the target says? A signature from a run that did not tell its
  * tests, or that nobody observed, names no test or no site. */
 static bool alike(const struct target *t, const struct signature *s)
@@ -161,6 +166,9 @@ static bool alike(const struct target *t, const struct signature *s)
 
 	if (target->kind != s->kind || target->signal != s->signal || target->stray != s->stray)
 		return false;
+	/* A file that was cut fails whoever touches it next. */
+	if (t->faults && !t->exact && is_cut(target) && is_cut(s))
+		return true;
 	if (target->kind == FAILURE_EXIT && target->exit_status != s->exit_status)
 		return false;
 	if (target->test && !(s->test ? same_text(target->test, s->test) : t->lenient))

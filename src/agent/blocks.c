@@ -40,6 +40,8 @@ static uint64_t pool_wish(void)
 	struct rlimit limit = { 0 };
 	uint64_t wish = POOL_BYTES_MAX;
 
+	if (agent.plan.flags & PLAN_NO_BLOCKS)
+		return POOL_BYTES_MIN;
 	if (raw_syscall4(SYS_prlimit64, 0, RLIMIT_AS, 0, &limit) || limit.rlim_cur == RLIM_INFINITY)
 		return wish;
 	while (wish > limit.rlim_cur / 8 && wish > POOL_BYTES_MIN)
@@ -73,7 +75,9 @@ bool blocks_init(void)
 	blocks_state.spaces[BLOCKS_HEAP].shift =
 		real.glibc_malloc ? BLOCKS_GLIBC_SHIFT : BLOCKS_SHIFT;
 	blocks_state.spaces[BLOCKS_SUB].shift = BLOCKS_SHIFT;
-	for (i = 0; i < BLOCKS_SPACES; i++)
+	/* Where no block is followed, address space is left as it was: a wild pointer that finds
+	 * something there does not fail. */
+	for (i = 0; i < BLOCKS_SPACES && !(agent.plan.flags & PLAN_NO_BLOCKS); i++)
 		blocks_state.spaces[i].flat = memory_reserve_sigsafe(
 			sizeof(uint32_t) << (BLOCKS_ADDRESS_BITS - blocks_state.spaces[i].shift));
 	pool.used = POOL_GRAB; /* whole cache lines to each lane */

@@ -269,8 +269,8 @@ static void print_decisions(const struct decision_list *decisions, bool verbose,
 		if (strcmp(d->stage, BISECT) == 0)
 			continue;
 		at++;
-		if (!verbose && count > DECISIONS_FIRST + DECISIONS_LAST &&
-		    at > DECISIONS_FIRST && at <= count - DECISIONS_LAST) {
+		if (!verbose && count > DECISIONS_FIRST + DECISIONS_LAST && at > DECISIONS_FIRST &&
+		    at <= count - DECISIONS_LAST) {
 			if (at == DECISIONS_FIRST + 1)
 				(void)fprintf(out, "  … %zu more (-v)\n",
 					      count - DECISIONS_FIRST - DECISIONS_LAST);

@@ -218,8 +218,7 @@ static json_t *observers_json(const struct investigation *inv)
 
 		set(object, "name", json_text(o->name));
 		set(object, "effect", json_text(observer_effect_name(o->effect)));
-		set(object, "p",
-		    o->effect == EFFECT_UNKNOWN ? json_null() : json_real(o->p));
+		set(object, "p", o->effect == EFFECT_UNKNOWN ? json_null() : json_real(o->p));
 		(void)json_array_append_new(array, object);
 	}
 	return array;

@@ -16,6 +16,7 @@
 #define LABEL 11
 #define WRITER_FRAMES 4
 #define TESTS_SHOWN 12
+#define ALTERNATIVES_SHOWN 2
 
 struct page {
 	const struct investigation *inv;
@@ -363,7 +364,14 @@ static void commands(const struct page *page)
 {
 	const struct investigation *inv = page->inv;
 
+	size_t shown = 0;
+
 	VEC_FOREACH (&inv->verdict.alternatives, alternative) {
+		if (shown++ == ALTERNATIVES_SHOWN) {
+			rowf(page, "", 1, "… and %zu more in the report",
+			     inv->verdict.alternatives.count - ALTERNATIVES_SHOWN);
+			break;
+		}
 		rowf(page, "or", 2, "%s [%s]", alternative->sentence,
 		     verdict_class_name(alternative->class));
 		rowf(page, "", 1, "to tell: %s", alternative->tell_apart);

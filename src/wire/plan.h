@@ -44,7 +44,8 @@ enum plan_flags {
 	PLAN_JIT_CODE = 1 << 3,	   /* keep emitted code at a crash and at exit */
 	PLAN_WILD_VALUES = 1 << 4, /* at a crash: where else its wild pointers stand */
 	PLAN_PAGES = 1 << 5,	   /* watched blocks lie on pages that cannot be written to */
-	PLAN_NO_BLOCKS = 1 << 6,   /* of observer ids all but the blocks: allocations are left alone */
+	PLAN_NO_BLOCKS =
+		1 << 6, /* of observer ids all but the blocks: allocations are left alone */
 };
 
 /* Sizes are limits for fixed regions of the log; 0 means the default named in the comment. */

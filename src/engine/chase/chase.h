@@ -1,8 +1,8 @@
 #pragma once
 
 #include "case/case.h"
-#include "engine/series/repro.h"
 #include "engine/series/bystanders.h"
+#include "engine/series/repro.h"
 #include "model/evidence.h"
 
 /*

@@ -219,7 +219,8 @@ static void add_block(struct targets *targets, const struct block_life *block)
 	VEC_FOREACH (&targets->list, known)
 		if (known->key && strcmp(known->key, block->key) == 0)
 			return;
-	VEC_PUSH(&targets->list, ((struct suspect_object){ .key = block->key, .size = block->size }));
+	VEC_PUSH(&targets->list,
+		 ((struct suspect_object){ .key = block->key, .size = block->size }));
 }
 
 static void add_steps(const struct chase *chase, enum home_kind kind, struct targets *ret)
@@ -271,7 +272,8 @@ static bool word_offset(const struct suspect_object *target, unsigned int window
 }
 
 /* The window's words of a target; false: there are no more. */
-static bool stake_words(struct chase *chase, const struct suspect_object *target, unsigned int window)
+static bool stake_words(struct chase *chase, const struct suspect_object *target,
+			unsigned int window)
 {
 	struct stakeout *stakeout = &chase->stakeout;
 	const struct home *home = target->step ? &target->step->home : NULL;

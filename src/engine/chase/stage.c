@@ -52,13 +52,12 @@ static void take(void *ctx, const struct run_row *row)
 	if (failed && target &&
 	    target_shown(target, earlier->chase->runner.cs, row->signatures, &wanted, NULL) < 0)
 		wanted = false;
-	VEC_PUSH(&earlier->list,
-		 ((struct stored){ .position = row->position,
-				   .trial = row->trial,
-				   .signal = row->signal,
-				   .failed = failed,
-				   .wanted = wanted,
-				   .kept = row->kept }));
+	VEC_PUSH(&earlier->list, ((struct stored){ .position = row->position,
+						   .trial = row->trial,
+						   .signal = row->signal,
+						   .failed = failed,
+						   .wanted = wanted,
+						   .kept = row->kept }));
 }
 
 /* As it was when it ended. */

@@ -45,7 +45,8 @@ static struct shown look_at(const struct hunt *hunt, const char *id)
 		return shown;
 	shown.crash = signature.kind == FAILURE_SIGNAL;
 	shown.target = target_is(&hunt->match, &signature);
-	shown.stranger = shown.crash && !shown.target && !bystanders_have(&hunt->others, &signature);
+	shown.stranger =
+		shown.crash && !shown.target && !bystanders_have(&hunt->others, &signature);
 	return shown;
 }
 

@@ -267,9 +267,9 @@ static int bring_out(struct hunt *hunt)
 	AUTO(mem_freep) char *slots = mem_printf("slots:jobs=%u", other_slots(hunt));
 	const char *arms[] = { "given", slots, "chaos:chaos=all", "unobserved:observe=none" };
 	/* The last ones are left out first. */
-	unsigned int count = !may_disturb(hunt)					 ? ARM_CHAOS
+	unsigned int count = !may_disturb(hunt)					    ? ARM_CHAOS
 			     : hunt->target || hunt->plain.observer == OBSERVE_NONE ? ARM_NONE
-										 : ARM_NONE + 1;
+										    : ARM_NONE + 1;
 	struct attempted seen;
 	int r = hunt_attempt(hunt,
 			     &(struct attempt){ .arms = arms,

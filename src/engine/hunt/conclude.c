@@ -178,13 +178,13 @@ static int write_sentinel(struct hunt *hunt, const char *dir, struct err *err)
 		r = sentinel_remember(hunt->cs, dir, &source, err);
 	if (r < 0)
 		return r;
-	return decide(hunt,
-		      "a sentinel is in %s: the failure came in %" PRIu64 " of %" PRIu64
-		      " trials%s%s",
-		      dir, source.failed, source.trials,
-		      made.sentinel.tests.count > 0 ? " of the shorter list" : "",
-		      made.sentinel.trial.chaos != 0 ? ", disturbed (--chaos), as the sentinel runs it"
-						     : "");
+	return decide(
+		hunt,
+		"a sentinel is in %s: the failure came in %" PRIu64 " of %" PRIu64 " trials%s%s",
+		dir, source.failed, source.trials,
+		made.sentinel.tests.count > 0 ? " of the shorter list" : "",
+		made.sentinel.trial.chaos != 0 ? ", disturbed (--chaos), as the sentinel runs it"
+					       : "");
 }
 
 static int make_sentinel(struct hunt *hunt)

@@ -2,9 +2,9 @@
  * Who did it? The chase: from the crash back to the write.
  *
  * Worth it when there is a crash and something can be put into the program. Where ids hide it, only
- * variables of the program can be watched; guards may show more. Costs what is left of the budget at
- * most; it ends with the third failing trial in which the victim was watched. Decides by evidence:
- * the verdict is drawn from what was caught.
+ * variables of the program can be watched; guards may show more. Costs what is left of the budget
+ * at most; it ends with the third failing trial in which the victim was watched. Decides by
+ * evidence: the verdict is drawn from what was caught.
  */
 #include "engine/hunt/inside.h"
 
@@ -41,8 +41,8 @@ static void says(void *ctx, const char *line)
 /* The observers that matter most show their effect only here, where they are used. */
 static int tell_rates(struct hunt *hunt, const struct chase_result *result)
 {
-	const struct rate *without = hunt->close_rate.trials > 0 ? &hunt->close_rate
-								 : &hunt->target_rate;
+	const struct rate *without =
+		hunt->close_rate.trials > 0 ? &hunt->close_rate : &hunt->target_rate;
 	struct rate watched =
 		rate_wilson(result->watched_trials, result->watched_failed, RATE_CONFIDENCE);
 	struct rate guarded =
@@ -103,8 +103,8 @@ static int chase(struct hunt *hunt, uint64_t *ret_clean)
 				       .say = says,
 				       .say_ctx = hunt };
 	AUTO(mem_freep)
-	char *without_ids = series_settings_with(hunt->close_settings, "without-ids",
-						 "without-ids 1\n");
+	char *without_ids =
+		series_settings_with(hunt->close_settings, "without-ids", "without-ids 1\n");
 	struct chase_result result = { 0 };
 	int r;
 

@@ -179,10 +179,11 @@ void hit_tell_record(struct hunt *hunt)
 			return;
 	trial = hunt->ids_trial != 0 ? hunt->ids_trial : hunt->target->trial;
 	name = mem_printf("%" PRIu64, trial);
-	if (clues_open(&clues, dir, name, trial, hunt->target->signature.signal, symbols, NULL) < 0 ||
+	if (clues_open(&clues, dir, name, trial, hunt->target->signature.signal, symbols, NULL) <
+		    0 ||
 	    !clues.has_scene ||
-	    autopsy_trial(autopsy, dir, name, hunt->target->signature.signal, AUTOPSY_WHOLE, &report,
-			  NULL) < 0)
+	    autopsy_trial(autopsy, dir, name, hunt->target->signature.signal, AUTOPSY_WHOLE,
+			  &report, NULL) < 0)
 		return;
 	clues_tell(&clues, symbols, &report, &hunt->evidence);
 }

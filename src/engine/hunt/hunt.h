@@ -52,7 +52,8 @@ struct hunt_request {
 	uint64_t seed;
 	double budget_s;	/* 0: none */
 	uint64_t budget_trials; /* 0: none */
-	double hangs_s; /* a trial that takes so long was ended for the budget's sake; 0: as the user said
+	double hangs_s; /* a trial that takes so long was ended for the budget's sake; 0: as the
+			 * user said
 			 */
 	bool fresh;
 	struct hunt_show show;

@@ -41,12 +41,12 @@ struct hunt {
 	struct series_id minimal_series;	/* 0: no shorter list was found */
 	struct series_summary summary;		/* of the command as it is run now */
 	const struct signature_summary *target; /* in it; NULL: it never failed */
-	struct target match; /* what is hunted, as later trials are asked for it */
+	struct target match;	  /* what is hunted, as later trials are asked for it */
 	struct bystanders others; /* what else was met as it is run */
-	struct rate rate;    /* of all that comes and goes, as later stages run it */
-	struct rate target_rate; /* of these, what is hunted */
-	bool too_slow;	     /* no trial ended in the time that the budget leaves to one */
-	bool agent_hides_it; /* whatever is put into the program */
+	struct rate rate;	  /* of all that comes and goes, as later stages run it */
+	struct rate target_rate;  /* of these, what is hunted */
+	bool too_slow;		  /* no trial ended in the time that the budget leaves to one */
+	bool agent_hides_it;	  /* whatever is put into the program */
 	bool ids_hide_it;
 	bool without_ids;	/* … and nothing brings it out again under them */
 	struct rate close_rate; /* under ids, where that is another than target_rate; trials 0 */

@@ -166,9 +166,9 @@ static int tell(struct hunt *hunt)
 			       hunt->target_rate.failed);
 	r = decide(hunt, "%" PRIu64 " of %" PRIu64 " trials failed%s; the hunt is for %s%s, %s: %s",
 		   hunt->rate.failed, s->rate.trials,
-		   hunt->request->signature		? " in this way"
+		   hunt->request->signature	       ? " in this way"
 		   : s->failed_any > hunt->rate.failed ? ", those that always fail left out"
-							: "",
+						       : "",
 		   hunt->target->signature.id, share,
 		   hunt->target->always ? "which every run shows" : "which comes and goes",
 		   hunt->target->signature.summary);

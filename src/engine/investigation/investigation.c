@@ -100,7 +100,8 @@ static void judge_observers(struct investigation *inv)
 	VEC_FOREACH (&inv->observers, o)
 		if (!base || strcmp(o->name, observer_names[OBSERVE_NONE]) == 0)
 			base = o;
-	if (!base || !is_compared(base->name) || strcmp(base->name, observer_names[OBSERVE_IDS]) == 0)
+	if (!base || !is_compared(base->name) ||
+	    strcmp(base->name, observer_names[OBSERVE_IDS]) == 0)
 		return;
 	VEC_FOREACH (&inv->observers, o) {
 		const struct rate *without =
@@ -112,10 +113,10 @@ static void judge_observers(struct investigation *inv)
 								.failed_a = without->failed,
 								.trials_b = o->rate.trials,
 								.failed_b = o->rate.failed });
-		o->effect = o->p >= EFFECT_P			? EFFECT_NONE
-			    : o->rate.failed == 0		? EFFECT_HIDES
+		o->effect = o->p >= EFFECT_P		   ? EFFECT_NONE
+			    : o->rate.failed == 0	   ? EFFECT_HIDES
 			    : o->rate.rate < without->rate ? EFFECT_RARER
-								: EFFECT_MORE_OFTEN;
+							   : EFFECT_MORE_OFTEN;
 	}
 }
 
@@ -151,7 +152,8 @@ static void take_observers(struct reading *reading, const char *command,
 	if (is_plain(command) && !reading->compared)
 		add_observer(inv, observer_names[settings->observer], rate);
 	if (strcmp(command, "chase") == 0) {
-		add_arm(inv, settings->without_ids ? WATCH_WITHOUT_IDS : observer_names[OBSERVE_WATCH],
+		add_arm(inv,
+			settings->without_ids ? WATCH_WITHOUT_IDS : observer_names[OBSERVE_WATCH],
 			tally, CHASE_ARM_WATCHED);
 		add_arm(inv, observer_names[OBSERVE_HEAP], tally, CHASE_ARM_GUARDED);
 	}

@@ -138,8 +138,9 @@ static bool same_text(const char *a, const char *b)
  * another matter, and so is everything that no pointer is to blame for. */
 static bool is_wild(const char *fault)
 {
-	static const enum fault_class wild[] = { FAULT_UNKNOWN,	 FAULT_FREED,	 FAULT_RECYCLED,
-						 FAULT_BEYOND,	 FAULT_UNMAPPED, FAULT_READ_ONLY,
+	static const enum fault_class wild[] = { FAULT_UNKNOWN,	   FAULT_FREED,
+						 FAULT_RECYCLED,   FAULT_BEYOND,
+						 FAULT_UNMAPPED,   FAULT_READ_ONLY,
 						 FAULT_MISALIGNED, FAULT_NON_CANONICAL };
 
 	for (size_t i = 0; i < ARRAY_SIZE(wild); i++)

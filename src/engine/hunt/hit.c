@@ -132,6 +132,7 @@ int hit_look_for_damage(struct hunt *hunt)
 				     .seed = request->seed,
 				     .progress = request->show.progress,
 				     .progress_ctx = request->show.ctx };
+	size_t before;
 	int r;
 
 	heap.identity.command = "heap";
@@ -144,11 +145,15 @@ int hit_look_for_damage(struct hunt *hunt)
 		return decide(hunt, "whether memory is damaged cannot be told: %s", why.message);
 	}
 	hunt->guarded = true;
+	before = hunt->evidence.list.count;
 	hunt_count(hunt, report.heap.trials, report.heap.failed, 0);
 	r = take_damage(hunt, &heap.identity, &report);
 	if (r == 0)
-		r = observers_tell_effect(hunt, "heap", &hunt->rate, &report.heap);
-	if (r == 0 && report.findings.count > 0)
+		r = observers_tell_effect(hunt, "heap", hunt_rate_of_all(hunt), &report.heap);
+	if (r == 0 && report.findings.count > 0 && hunt->evidence.list.count == before)
+		r = decide(hunt, "with guards around blocks damage was seen only in trials that "
+				 "failed in another way");
+	else if (r == 0 && report.findings.count > 0)
 		r = decide(hunt,
 			   "with guards around blocks: %zu kind%s of damage in %" PRIu64 " trials",
 			   report.findings.count, report.findings.count == 1 ? "" : "s",

@@ -136,6 +136,12 @@ bool hunt_crashes(const struct hunt *hunt)
 	}
 }
 
+const struct rate *hunt_rate_of_all(const struct hunt *hunt)
+{
+	return hunt->request->signature && hunt->short_list[0] == '\0' ? &hunt->summary.rate
+									 : &hunt->rate;
+}
+
 double hunt_takes(const struct hunt *hunt, uint64_t trials, unsigned int slots)
 {
 	return (double)trials * hunt->summary.use.wall_mean_s / (slots > 0 ? slots : 1);

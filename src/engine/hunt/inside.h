@@ -92,6 +92,9 @@ uint64_t hunt_trials(const struct hunt *hunt, uint64_t most);
 
 bool hunt_crashes(const struct hunt *hunt); /* what is hunted is a crash */
 
+/* Of whatever comes and goes, where no closer look tells failures apart. */
+const struct rate *hunt_rate_of_all(const struct hunt *hunt);
+
 /* Seconds that so many trials take on so many slots, as they were measured. */
 double hunt_takes(const struct hunt *hunt, uint64_t trials, unsigned int slots);
 

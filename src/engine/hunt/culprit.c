@@ -51,7 +51,8 @@ static int tell_rates(struct hunt *hunt, const struct chase_result *result)
 				      without, &watched);
 
 	return r == 0 ? observers_tell_effect(hunt, "heap",
-					      hunt->close_rate.trials > 0 ? without : hunt_rate_of_all(hunt),
+					      hunt->close_rate.trials > 0 ? without
+									  : hunt_rate_of_all(hunt),
 					      &guarded)
 		      : r;
 }

@@ -139,7 +139,7 @@ bool hunt_crashes(const struct hunt *hunt)
 const struct rate *hunt_rate_of_all(const struct hunt *hunt)
 {
 	return hunt->request->signature && hunt->short_list[0] == '\0' ? &hunt->summary.rate
-									 : &hunt->rate;
+								       : &hunt->rate;
 }
 
 double hunt_takes(const struct hunt *hunt, uint64_t trials, unsigned int slots)

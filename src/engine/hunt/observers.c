@@ -103,8 +103,7 @@ static bool hidden(const struct hunt *hunt, const struct attempted *seen)
 	const struct rate *crash = &seen->arms[ARM_CRASH], *ids = &seen->arms[ARM_IDS];
 
 	/* It must still fail without them: rates drift, with the machine's load for one. */
-	return ids->failed == 0 && crash->failed >= FAILURES &&
-	       odds(hunt, crash, ids) < CHANGES_P;
+	return ids->failed == 0 && crash->failed >= FAILURES && odds(hunt, crash, ids) < CHANGES_P;
 }
 
 /* ---- it fails under ids, but in another way ---- */

@@ -547,6 +547,7 @@ static void where_tests_have_names_the_test_counts(void **state)
 
 	assert_true(is_target(&t, "g", "null", "one"));
 	assert_false(is_target(&t, "f", "unmapped", "two"));
+	assert_true(is_target(&t, "f", "mapping-shrank", "two"));
 	t.exact = true;
 	assert_false(is_target(&t, "g", "null", "one"));
 	assert_true(is_target(&t, "f", "beyond-block", "one"));

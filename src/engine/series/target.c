@@ -154,6 +154,11 @@ static bool same_fault(const char *a, const char *b)
 	return !a || !b || same_text(a, b) || (is_wild(a) && is_wild(b));
 }
 
+static bool is_access(const struct signature *s)
+{
+	return s->kind == FAILURE_SIGNAL && (s->signal == SIGSEGV || s->signal == SIGBUS);
+}
+
 static bool is_cut(const struct signature *s)
 {
 	return s->fault && same_text(s->fault, fault_class_name(FAULT_MAPPING_SHRANK));
@@ -165,11 +170,15 @@ static bool alike(const struct target *t, const struct signature *s)
 {
 	const struct signature *target = &t->signature;
 
-	if (target->kind != s->kind || target->signal != s->signal || target->stray != s->stray)
+	if (target->kind != s->kind || target->stray != s->stray)
 		return false;
-	/* A file that was cut fails whoever touches it next. */
-	if (t->faults && !t->exact && is_cut(target) && is_cut(s))
+	/* A file that was cut, or written anew, fails whoever touches it next, in whatever way; the
+	 * crash that says so speaks for the others. */
+	if (t->faults && !t->exact && is_cut(s) && is_access(target))
 		return true;
+	if (target->signal != s->signal &&
+	    !(t->faults && !t->exact && target->test && is_access(target) && is_access(s)))
+		return false;
 	if (target->kind == FAILURE_EXIT && target->exit_status != s->exit_status)
 		return false;
 	if (target->test && !(s->test ? same_text(target->test, s->test) : t->lenient))

@@ -94,14 +94,16 @@ static int refuse_foreign_trials(struct case_store *cs, struct err *err)
 			  "name another with --case DIR; redhand deletes nothing it did not make");
 }
 
-/* A case is mostly made inside a checkout, where `git status` should not speak of it. Only in a
- * directory of our own: elsewhere it would hide what is the user's. */
+/* A case is mostly made inside a checkout, where `git status` should not speak of it, but of the
+ * sentinel, which is there to be committed. Only in a directory of our own: elsewhere it would hide
+ * what is the user's. */
 static void hide_from_git(const struct case_store *cs)
 {
+	static const char rules[] = "/*\n!/sentinel/\n";
 	AUTO(mem_freep) char *path = mem_printf("%s/.gitignore", cs->dir);
 	AUTO(fd_closep) int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
 
-	if (fd >= 0 && write(fd, "*\n", 2) != 2)
+	if (fd >= 0 && write(fd, rules, strlen(rules)) != (ssize_t)strlen(rules))
 		(void)unlink(path);
 }
 

@@ -151,63 +151,14 @@ static void ids_refill(struct thread *self)
 	log_map.header->next_id = self->id_end;
 }
 
-bool blocks_hot(void)
-{
-	return !(agent.plan.flags & PLAN_GROWTH) && agent.plan.ring_records >= LOG_RING_LAPS_MIN &&
-	       blocks_state.spaces[BLOCKS_HEAP].flat && blocks_state.spaces[BLOCKS_SUB].flat;
-}
-
-/* Records between two updates of the position. By the plan, not by agent_switch: the main thread's
- * lane is opened before the switches are set, and a ring's groups must not change their length. */
-static uint32_t group_records(void)
-{
-	return blocks_hot() ? LOG_LIFE_GROUP : 1;
-}
-
-/* The next group of the ring, up to the next multiple of its length. */
-static void ring_aim(struct thread *self, uint64_t position)
-{
-	uint32_t group = group_records(), mask = agent.plan.ring_records - 1;
-
-	self->ring_group = position;
-	self->ring_end = (uint64_t)(self->ring + (position & mask) + (group - position % group));
-	self->ring_next = (uint64_t)(self->ring + (position & mask));
-}
-
-static uint64_t ring_position(const struct thread *self)
-{
-	uint64_t next = self->ring_next < self->ring_end ? self->ring_next : self->ring_end;
-
-	return self->ring_group + group_records() - self->ring_group % group_records() -
-	       (self->ring_end - next) / sizeof(struct log_life);
-}
-
-/* The epoch's cache line goes from thread to thread: seldom, where there are several. */
-static void epoch_move(struct thread *self, uint32_t groups)
-{
-	self->epoch_due += groups;
-	if (self->epoch_due >= LOG_EPOCH_GROUPS || log_map.header->threads_seen == 1) {
-		log_map.header->epoch =
-			__atomic_add_fetch(&agent.epoch, self->epoch_due, __ATOMIC_RELAXED);
-		self->epoch_due = 0;
-		if (unlikely(agent_switch.growth))
-			checkpoint_time_sigsafe();
-	}
-	self->freed_word = (uint64_t)(LOG_BLOCK_FREED - LOG_BLOCK_LIVE) << 32 |
-			   (uint32_t)__atomic_load_n(&agent.epoch, __ATOMIC_RELAXED);
-}
-
 /* At the end of each group: everything that need not be done for every event. */
 static void group_move(struct thread *self)
 {
-	uint64_t position = ring_position(self);
+	bool moved = ring_turn(self);
 
-	ring_aim(self, position);
-	self->row->ring_position = position;
-	if (position % LOG_LIFE_GROUP)
-		return;
-	epoch_move(self, 1);
-	if (unlikely(canary.on))
+	if (unlikely(agent_switch.growth) && moved)
+		checkpoint_time_sigsafe();
+	if (unlikely(canary.on) && !(self->ring_group % LOG_LIFE_GROUP))
 		round_time(&(struct guard){ self });
 }
 
@@ -218,7 +169,8 @@ static void ids_move(struct thread *self)
 
 	if (groups) {
 		self->id_group += groups * LOG_LIFE_GROUP;
-		epoch_move(self, groups);
+		if (epoch_move(self, groups) && unlikely(agent_switch.growth))
+			checkpoint_time_sigsafe();
 	}
 	if (self->next_id >= self->id_end)
 		ids_refill(self);
@@ -246,7 +198,7 @@ void blocks_open_lane(struct thread *self)
 		return;
 	self->ring = log_map.rings + (uint64_t)self->lane * agent.plan.ring_records;
 	ids_move(self);
-	epoch_move(self, 0);
+	(void)epoch_move(self, 0);
 	ring_aim(self, log_map.threads[self->lane].ring_position);
 }
 

@@ -15,10 +15,6 @@
 #include "agent/round.h"
 #include "agent/watch.h"
 
-#ifndef MADV_POPULATE_WRITE
-#define MADV_POPULATE_WRITE 23 /* Linux 5.14 */
-#endif
-
 #define POOL_BYTES_MAX (8ull << 30)
 #define POOL_BYTES_MIN (16ull << 20)
 #define POOL_GRAB 128u /* a page */
@@ -73,9 +69,14 @@ bool blocks_init(void)
 	blocks_state.spaces[BLOCKS_HEAP].shift =
 		real.glibc_malloc ? BLOCKS_GLIBC_SHIFT : BLOCKS_SHIFT;
 	blocks_state.spaces[BLOCKS_SUB].shift = BLOCKS_SHIFT;
-	for (i = 0; i < BLOCKS_SPACES; i++)
-		blocks_state.spaces[i].flat = memory_reserve_sigsafe(
-			sizeof(uint32_t) << (BLOCKS_ADDRESS_BITS - blocks_state.spaces[i].shift));
+	for (i = 0; i < BLOCKS_SPACES; i++) {
+		struct blocks_space *space = &blocks_state.spaces[i];
+
+		bytes = (uint64_t)sizeof(uint32_t) << (BLOCKS_ADDRESS_BITS - space->shift);
+		space->flat = memory_reserve_sigsafe(bytes);
+		if (space->flat)
+			space->populated = memory_map_sigsafe(bytes >> BLOCKS_POPULATE_BITS);
+	}
 	pool.used = POOL_GRAB; /* whole cache lines to each lane */
 	return true;
 }
@@ -109,8 +110,7 @@ static uint32_t *window_add(struct blocks_space *space, uint64_t start)
 	return block_window(space, start);
 }
 
-/* Page faults, one by one, are what a block costs most the first time: the kernel is asked for some
- * at once, for more as the table grows. Kernels before 5.14 refuse, and fault. */
+/* More at once as the table grows. */
 static void pool_populate(uint64_t used)
 {
 	uint64_t at = used * sizeof(struct block), step = at / 8;
@@ -123,8 +123,7 @@ static void pool_populate(uint64_t used)
 	if (step <= LOG_PAGE || at < __atomic_load_n(&pool.populated, __ATOMIC_RELAXED))
 		return;
 	__atomic_store_n(&pool.populated, at + step, __ATOMIC_RELAXED);
-	(void)raw_syscall3(SYS_madvise, (uint64_t)blocks_state.pool + at, step,
-			   MADV_POPULATE_WRITE);
+	memory_populate_sigsafe((uint64_t)blocks_state.pool + at, step);
 }
 
 static bool pool_refill(struct thread *self)

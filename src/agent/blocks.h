@@ -88,6 +88,7 @@ struct blocks_space {
 	uint32_t **directory; /* one chunk of windows per 64 MiB; atomic */
 	uint32_t *flat;	      /* where all chunks lie one after the other; NULL: anywhere */
 	uint32_t shift;	      /* log2 of a window */
+	uint8_t *populated;   /* by step of `flat`: it was asked for; racy, only time hangs on it */
 	uint64_t largest;     /* block ever seen: bounds the walk backwards; racy, only grows */
 };
 
@@ -146,6 +147,10 @@ static inline uint64_t block_size_context(uint64_t size, uint32_t context)
 	return (size & 0xffffffff) | (uint64_t)context << 32 |
 	       (size >> 32) << (32 + BLOCK_SIZE_SHIFT);
 }
+
+/* So much of `flat` is asked for at once: a page that is read before it is written to costs two
+ * faults, and each of them more than the block. */
+#define BLOCKS_POPULATE_BITS 15u
 
 /* An entry for a window that has none yet; 0: the slow way has to make room first. */
 uint64_t block_open(enum block_space space, uint64_t start, struct thread *self);

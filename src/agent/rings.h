@@ -1,5 +1,6 @@
 /*
- * The lane's ring: where its next record goes, and the epoch that orders the rings of several lanes.
+ * The lane's ring: where its next record goes, and the epoch that orders the rings of several
+ * lanes.
  *
  * Records come in groups. Within one, a record takes its place by one addition (arch_take); what
  * need not be done for every record is done when a group is full: the position in the log, the

@@ -94,45 +94,23 @@ static int refuse_foreign_trials(struct case_store *cs, struct err *err)
 			  "name another with --case DIR; redhand deletes nothing it did not make");
 }
 
-static bool is_ours(const char *name)
+/* A case is mostly made inside a checkout, where `git status` should not speak of it, but of the
+ * sentinel, which is there to be committed. Only in a directory of our own: elsewhere it would hide
+ * what is the user's. */
+static void hide_from_git(const struct case_store *cs)
 {
-	static const char *const ours[] = { ".", "..", "lock", "trials" };
-
-	for (size_t i = 0; i < ARRAY_SIZE(ours); i++)
-		if (strcmp(ours[i], name) == 0)
-			return true;
-	return false;
-}
-
-/* A new case keeps itself, this file included, out of the user's version control. Once, and only
- * where nothing else lies: --case may name a directory of the project itself. */
-static void keep_out_of_git(const struct case_store *cs)
-{
+	static const char rules[] = "/*\n!/sentinel/\n";
 	AUTO(mem_freep) char *path = mem_printf("%s/.gitignore", cs->dir);
-	AUTO(fd_closep) int fd = -1;
-	struct dirent *entry;
-	bool alone = true;
-	DIR *stream;
+	AUTO(fd_closep) int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
 
-	if (access(cs->db_path, F_OK) == 0)
-		return;
-	stream = opendir(cs->dir);
-	while (stream && alone && (entry = readdir(stream)) != NULL)
-		alone = is_ours(entry->d_name);
-	if (stream)
-		(void)closedir(stream);
-	if (!alone)
-		return;
-	/* Without it a case is still a case. */
-	fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0644);
-	if (fd >= 0)
-		(void)dprintf(fd, "# What redhand found out here; what to commit is a sentinel "
-				  "elsewhere.\n*\n");
+	if (fd >= 0 && write(fd, rules, strlen(rules)) != (ssize_t)strlen(rules))
+		(void)unlink(path);
 }
 
 static int prepare_dir(struct case_store *cs, struct err *err)
 {
 	AUTO(mem_freep) char *lock_path = mem_printf("%s/lock", cs->dir);
+	bool ours = access(cs->dir, F_OK) < 0;
 	int r = tree_make(cs->dir, err);
 
 	if (r < 0)
@@ -142,12 +120,10 @@ static int prepare_dir(struct case_store *cs, struct err *err)
 		(void)err_errno(err, -errno, "cannot write in the case directory '%s'", cs->dir);
 		return err_remedy(err, "name a directory that can be written with --case DIR");
 	}
+	if (ours)
+		hide_from_git(cs);
 	r = lock_take(cs, err);
-	if (r == 0)
-		r = refuse_foreign_trials(cs, err);
-	if (r == 0)
-		keep_out_of_git(cs);
-	return r;
+	return r < 0 ? r : refuse_foreign_trials(cs, err);
 }
 
 static int open_trials(struct case_store *cs, enum case_mode mode, struct err *err)

@@ -4,6 +4,7 @@
 #include <time.h>
 
 #include "agent/agent.h"
+#include "agent/arch/vectors.h"
 #include "agent/arch/x86_64.h"
 #include "agent/clock.h"
 #include "agent/interpreter.h"
@@ -196,6 +197,8 @@ static void fields_fill(struct log_hit *hit, const struct catch *catch)
 	memcpy(hit->new, catch->new, sizeof(hit->new));
 	for (i = 0; i < LOG_GREGS; i++)
 		hit->gregs[i] = greg(catch->context, (int)i);
+	if (arch_vectors_sigsafe(catch->context, &hit->vectors))
+		hit->flags |= LOG_HIT_WITH_VECTORS;
 }
 
 /* For good, with the Python frames if there are any. */

@@ -215,6 +215,10 @@ static void act(struct guard *guard, const struct hooked_call *call,
 							   : argument(call, action->pointer);
 		if (object)
 			watch_object(guard, action->number, object, caller);
+		guard->self->place_python = false;
+	} else if (action->what == PLAN_PLACE_PYTHON) {
+		if (watch_wants_python(action->number, argument(call, action->pointer)))
+			guard->self->place_python = true;
 	} else if (action->what == PLAN_SIGHT_ENTER) {
 		sighted_enter(guard, action, call);
 	} else if (action->what == PLAN_SIGHT_LEAVE) {

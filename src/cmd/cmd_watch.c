@@ -60,7 +60,7 @@ static const struct option watch_option_table[] = {
 	  .offset = offsetof(struct watch_options, mode),
 	  .help = "How: hw (perf events), ptrace (a tracer sets the registers, where perf is "
 		  "forbidden; slower, and writes by system calls are not seen), pages (blocks of "
-		  "alloc:, key:, ret: and struct, any number at once, are placed where every write "
+		  "alloc:, key:, ret:, pytype: and struct, any number at once, are placed where every write "
 		  "faults; each write to them costs some microseconds, as does each system call), or "
 		  "auto (default): hw if it works here, else ptrace" },
 	{ .name = "after-free",
@@ -137,7 +137,8 @@ static int watch(const struct invocation *inv, struct watch_report *report, stru
 				   .when = options->when,
 				   .policy = options->policy,
 				   .flags = (options->after_free ? AIM_AFTER_FREE : 0) |
-					    (options->stop ? AIM_STOP : 0) };
+					    (options->stop ? AIM_STOP : 0),
+				   .say = common_say };
 	struct watch_request request = { .settings = &setup.settings,
 					 .program = inv->program,
 					 .slot_env = &setup.slot_env,
@@ -163,9 +164,10 @@ static int watch(const struct invocation *inv, struct watch_report *report, stru
 	/* Nobody knows how long the user looks at it. */
 	if (options->stop)
 		setup.settings.timeout_ns = 0;
-	aim.program = setup.program_path;
-	aim.cwd = options->trial.cwd;
-	aim.env = &setup.slot_env;
+	aim.files = trial_setup_files(&setup);
+	aim.look = (struct lookout_request){ .settings = &setup.settings,
+					     .program = inv->program,
+					     .slot_env = &setup.slot_env };
 	if (r == 0)
 		r = aim_plan(&aim, &setup.settings.plan_items, report, err);
 	if (r == 0)

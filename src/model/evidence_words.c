@@ -53,8 +53,9 @@ static void crash(const struct crash *c, struct strbuf *sb)
 
 static void write_seen(const struct write_seen *w, struct strbuf *sb)
 {
-	strbuf_addf(sb, "a write of %u byte%s (%s) to ", w->width, w->width == 1 ? "" : "s",
-		    store_fit_name(w->fit));
+	strbuf_addf(sb, "a write of %s%u byte%s (%s) to ",
+		    w->flags & WRITE_AT_MOST ? "up to " : "", w->width,
+		    w->width == 1 ? "" : "s", store_fit_name(w->fit));
 	home_describe(&w->home, sb);
 	if (w->value_len > 0) {
 		strbuf_adds(sb, ", ");
@@ -241,6 +242,7 @@ void evidence_describe(const struct evidence *evidence, struct strbuf *sb)
 		crash(evidence->crash, sb);
 		break;
 	case EVIDENCE_WRITE:
+	case EVIDENCE_SIGHTING:
 		write_seen(evidence->write, sb);
 		break;
 	case EVIDENCE_WATCH:

@@ -32,6 +32,11 @@ static void print_target(const struct watch_target *target, FILE *out)
 			      target->armed, target->objects,
 			      100.0 * (double)target->armed / (double)target->objects,
 			      target->displaced > 0 ? ", some only until newer ones came" : "");
+	if (target->moved > 0)
+		(void)fprintf(out,
+			      "  realloc moved %" PRIu64 " of them, or cut off what was watched: from "
+			      "then on %s not watched\n",
+			      target->moved, target->moved == 1 ? "it was" : "they were");
 	if (target->objects == 0)
 		(void)fprintf(out, "  nothing like it was ever there\n");
 	if (target->imprecise > 0)
@@ -53,6 +58,13 @@ static const char *fit_words(enum store_fit fit)
 	};
 
 	return fit < FIT_KINDS ? words[fit] : NULL;
+}
+
+static const char *masked_words(unsigned int flags)
+{
+	if (flags & WRITE_AT_MOST)
+		return " (by a mask that is not known)";
+	return flags & WRITE_MASKED ? " (by its mask)" : "";
 }
 
 static void print_base(const struct write_seen *write, FILE *out)
@@ -144,8 +156,10 @@ static void print_writer(const struct watch_report *report, const struct watch_w
 	if (!write)
 		return;
 	if (write->width > 0)
-		(void)fprintf(out, "     %u byte%s%s%s\n", write->width, plural(write->width),
-			      fit ? ", " : "", fit ? fit : "");
+		(void)fprintf(out, "     %s%u byte%s%s%s%s\n",
+			      write->flags & WRITE_AT_MOST ? "up to " : "", write->width,
+			      plural(write->width), masked_words(write->flags), fit ? ", " : "",
+			      fit ? fit : "");
 	if (writer->imprecise)
 		(void)fprintf(out, "     some of its traps came late: it may be another one\n");
 	else if (!writer->certain && !writer->system_call && write->instruction)
@@ -156,6 +170,9 @@ static void print_writer(const struct watch_report *report, const struct watch_w
 	if (writer->count > 1)
 		print_sight("last ", &writer->last, out);
 	print_base(write, out);
+	if (writer->evidence > 0)
+		(void)fprintf(out, "     kept as evidence %" PRIu64 " of the case\n",
+			      writer->evidence);
 	if (verbose)
 		text_source(&write->writer, "     ", out);
 }

@@ -8,7 +8,6 @@
 #include <unistd.h>
 
 #include "debuginfo/program.h"
-#include "engine/hooks/libraries.h"
 #include "engine/hooks/patches.h"
 #include "engine/hooks/shape.h"
 #include "wire/checksum.h"
@@ -23,38 +22,33 @@ struct file {
 	char *path;
 	struct module *module; /* NULL when it could not be opened */
 	bool tried;
-	bool main; /* a program */
-	bool late; /* not what is there when the command starts */
+	bool main;  /* a program */
+	bool late;  /* not what is there when the command starts */
+	bool named; /* by its path: names alone are not looked up there */
 };
 
 struct hook_planner {
 	struct libraries libraries;
 	char *cwd;
-	VEC(struct file) files; /* the program first */
+	VEC(struct file) files; /* the program first; of a launcher, what it starts */
 	struct strv notes;
 	uint32_t pairs;	     /* allocators so far: entry and exit of one have the same number */
 	bool loader_planned; /* libraries that come later are noticed */
 };
 
-static void add_file(struct hook_planner *planner, const char *path, bool main, bool late)
-{
-	struct file file = { .path = mem_strdup(path), .main = main, .late = late };
-
-	VEC_PUSH(&planner->files, file);
-}
-
-int hook_planner_new(const char *program, const char *cwd, const struct strv *env,
-		     struct hook_planner **ret, struct err *err)
+int hook_planner_new(const struct libraries_request *request, struct hook_planner **ret,
+		     struct err *err)
 {
 	AUTO(hook_planner_freep) struct hook_planner *planner = mem_alloc(sizeof(*planner));
-	int r = libraries_find(program, cwd, env, &planner->libraries, err);
+	int r = libraries_find(request, &planner->libraries, err);
 
 	if (r < 0)
 		return r;
-	planner->cwd = cwd ? mem_strdup(cwd) : NULL;
-	add_file(planner, planner->libraries.program, true, false);
-	for (size_t i = 0; i < planner->libraries.linked.count; i++)
-		add_file(planner, planner->libraries.linked.items[i], false, false);
+	planner->cwd = request->cwd ? mem_strdup(request->cwd) : NULL;
+	VEC_FOREACH (&planner->libraries.files.list, library)
+		VEC_PUSH(&planner->files, ((struct file){ .path = mem_strdup(library->path),
+							  .main = library->program,
+							  .late = library->late }));
 	*ret = TAKE(planner);
 	return 0;
 }
@@ -145,7 +139,10 @@ static struct file *find_file(struct hook_planner *planner, const char *name, st
 		if (realpath(file->path, other) && strcmp(real, other) == 0)
 			return file;
 	}
-	add_file(planner, real, is_program(real), true);
+	VEC_PUSH(&planner->files, ((struct file){ .path = mem_strdup(real),
+						  .main = is_program(real),
+						  .late = true,
+						  .named = true }));
 	return &planner->files.items[planner->files.count - 1];
 }
 
@@ -275,6 +272,7 @@ static const struct use_plan use_plans[] = {
 	[HOOK_REALLOC] = { .enter = PLAN_REALLOC_ENTER, .leave = PLAN_REALLOC_LEAVE },
 	[HOOK_SIGHT_ARGUMENTS] = { .enter = PLAN_SIGHT_ENTER },
 	[HOOK_SIGHT_BOTH] = { .enter = PLAN_SIGHT_ENTER, .leave = PLAN_SIGHT_LEAVE },
+	[HOOK_PLACE_PYTHON] = { .enter = PLAN_PLACE_PYTHON },
 };
 
 static bool needs_arguments(const struct hook_use *use)
@@ -495,6 +493,14 @@ static int plan_named(struct hook_planner *planner, struct file *file, const cha
 	return 1;
 }
 
+static bool seen_any(const struct hook_planner *planner)
+{
+	VEC_FOREACH (&planner->files, file)
+		if (file->late && !file->named)
+			return true;
+	return false;
+}
+
 static int not_found(struct hook_planner *planner, struct file *only, const char *name,
 		     struct err *err)
 {
@@ -514,7 +520,10 @@ static int not_found(struct hook_planner *planner, struct file *only, const char
 	}
 	near = file->module ? functions_near(file->module, name) : NULL;
 	(void)err_set(err, -ENOENT, "there is no function '%s' in '%s'%s%s%s%s", name,
-		      last_name(file->path), only ? "" : " or the libraries it is linked with",
+		      last_name(file->path),
+		      only		  ? ""
+		      : seen_any(planner) ? " or what else was seen to be loaded"
+					  : " or the libraries it is linked with",
 		      near ? ": did you mean '" : "", near ? near : "", near ? "'?" : "");
 	if (near)
 		return err ? err->code : -ENOENT;
@@ -579,6 +588,33 @@ static bool is_ours(const char *path)
 	return strncmp(last_name(path), "libredhand-agent", 16) == 0;
 }
 
+/* In the first file that has it; of programs that the command starts, in all that have it. As
+ * plan_named(); `ret_file` is the first one. */
+static int plan_anywhere(struct hook_planner *planner, const char *name, const struct hook_use *use,
+			 struct strbuf *items, struct file **ret_file, struct err *err)
+{
+	struct file *first = NULL;
+
+	VEC_FOREACH (&planner->files, file) {
+		int r;
+
+		if (file->named || is_ours(file->path) ||
+		    (first && !(file->main && file->late)) || !open_file(file, NULL))
+			continue;
+		r = plan_in(planner, file, name, use, items, first ? NULL : err);
+		if (r < 0 && !first)
+			return r;
+		if (r <= 0)
+			continue;
+		if (!first)
+			first = file;
+		if (!(first->main && first->late))
+			break;
+	}
+	*ret_file = first;
+	return first != NULL;
+}
+
 int hook_plan(struct hook_planner *planner, const char *text, const struct hook_use *use,
 	      struct strbuf *items, struct err *err)
 {
@@ -597,18 +633,13 @@ int hook_plan(struct hook_planner *planner, const char *text, const struct hook_
 			return err ? err->code : -ENOENT;
 		r = plan_in(planner, only, name, use, &planned, err);
 	}
-	for (size_t i = 0; !only && r == 0 && i < planner->files.count; i++) {
-		struct file *file = &planner->files.items[i];
-
-		if (file->late || is_ours(file->path) || !open_file(file, NULL))
-			continue;
-		r = plan_in(planner, file, name, use, &planned, err);
-	}
+	if (!only)
+		r = plan_anywhere(planner, name, use, &planned, &only, err);
 	if (r == 0)
 		return not_found(planner, only, name, err);
 	if (r < 0)
 		return r;
-	if (only && only->late && !only->main)
+	if (only->late && !only->main)
 		plan_loader(planner, &planned);
 	strbuf_add(items, planned.data, planned.len);
 	return 0;

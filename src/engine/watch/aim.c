@@ -18,6 +18,7 @@ struct planning {
 	struct hook_planner *hooks;
 	struct strbuf *items;
 	struct err *err;
+	bool missing; /* what went wrong is that a name is not known */
 };
 
 /* One of them. */
@@ -43,25 +44,29 @@ static int names_open(struct planning *all)
 {
 	const struct aim_request *request = all->request;
 
-	return all->names ? 0
-			  : names_new(request->program, request->cwd, request->env, &all->names,
-				      all->err);
+	return all->names ? 0 : names_new(&request->files, &all->names, all->err);
 }
 
 static int hooks_open(struct planning *all)
 {
 	const struct aim_request *request = all->request;
 
-	return all->hooks ? 0
-			  : hook_planner_new(request->program, request->cwd, request->env,
-					     &all->hooks, all->err);
+	return all->hooks ? 0 : hook_planner_new(&request->files, &all->hooks, all->err);
+}
+
+static bool is_missing(int code)
+{
+	return code == -ENOENT || code == -ENODATA;
 }
 
 /* An error about a name gets its place in what the user wrote. */
 static int name_mistake(const struct aim *aim, size_t at)
 {
 	struct err inner = *aim->all->err;
-	int r = spec_mistake(aim->text, at, aim->all->err, "%s", inner.message);
+	int r;
+
+	aim->all->missing = is_missing(inner.code);
+	r = spec_mistake(aim->text, at, aim->all->err, "%s", inner.message);
 
 	if (inner.remedy[0] != '\0')
 		(void)err_remedy(aim->all->err, "%s", inner.remedy);
@@ -133,17 +138,15 @@ static int aim_address(struct aim *aim)
 static int aim_global(struct aim *aim)
 {
 	struct type_global global = { 0 };
-	struct plan_range range;
 	int r = names_open(aim->all);
 
 	if (r < 0)
 		return r;
-	if (names_global(aim->all->names, aim->spec.name, aim->spec.field, &global, &range,
+	if (names_global(aim->all->names, aim->spec.name, aim->spec.field, &global, &aim->ranges,
 			 aim->all->err) < 0)
 		return name_mistake(aim, aim->spec.name_at);
 	aim->watch.kind = PLAN_WATCH_GLOBAL;
-	aim->watch.place_count = 1;
-	VEC_PUSH(&aim->ranges.list, range);
+	aim->watch.place_count = (uint32_t)aim->ranges.list.count;
 	aim->watch.offset += (int64_t)global.field.offset;
 	aim->field_bytes = global.field.size;
 	strbuf_addf(&aim->words, "the global %s", aim->spec.name);
@@ -226,8 +229,18 @@ static int aim_python(struct aim *aim)
 				    "the name is too long");
 	aim->watch.kind = PLAN_WATCH_HOOK;
 	memcpy(aim->watch.python_type, aim->spec.name, strlen(aim->spec.name));
-	r = hook_plan_watch(aim->all->hooks, PYTHON_ALLOCATOR, -1, aim->number, aim->all->items,
-			    aim->all->err);
+	if (aim->all->request->flags & AIM_PAGES)
+		r = hook_plan(aim->all->hooks, PYTHON_ALLOCATOR,
+			      &(struct hook_use){ .role = HOOK_PLACE_PYTHON,
+						  .number = aim->number,
+						  .pointer = 0,
+						  .size = HOOK_NO_ARGUMENT,
+						  .count = HOOK_NO_ARGUMENT },
+			      aim->all->items, aim->all->err);
+	if (r == 0)
+		r = hook_plan_watch(aim->all->hooks, PYTHON_ALLOCATOR, -1, aim->number,
+				    aim->all->items, aim->all->err);
+	aim->all->missing = r < 0 && is_missing(r);
 	if (r < 0)
 		return err_prefix(aim->all->err, "--on pytype: is for programs that run Python");
 	strbuf_addf(&aim->words, "instances of the Python class %s", aim->spec.name);
@@ -274,6 +287,7 @@ static int aim_when(struct aim *aim)
 		r = names_open(aim->all);
 		if (r == 0 && !names_module(aim->all->names, name->name, &aim->ranges))
 			r = names_function(aim->all->names, name->name, &aim->ranges, aim->all->err);
+		aim->all->missing = r < 0 && is_missing(r);
 		if (r < 0)
 			r = err_prefix(aim->all->err, "--when");
 		step->count = (uint32_t)(aim->ranges.list.count - step->first);
@@ -291,7 +305,6 @@ static int aim_pages_check(const struct aim *aim)
 		[SPEC_GLOBAL] = "a global lies where its module was loaded",
 		[SPEC_ADDRESS] = "an address is where it is",
 		[SPEC_ARGUMENT] = "an argument was allocated before the function is called",
-		[SPEC_PYTHON_TYPE] = "Python cuts its objects out of memory of its own",
 	};
 	const char *why = (size_t)aim->spec.kind < ARRAY_SIZE(where) ? where[aim->spec.kind] : NULL;
 
@@ -301,20 +314,20 @@ static int aim_pages_check(const struct aim *aim)
 			   "--mode pages watches blocks that are placed on such pages when they are "
 			   "allocated, and %s",
 			   why);
-	return err_remedy(aim->all->err, "--mode hw for this one; alloc:, key:, ret: and struct "
-					 "can be watched on pages");
+	return err_remedy(aim->all->err,
+			  aim->spec.kind == SPEC_ARGUMENT
+				  ? "--mode hw for this one; or alloc:FUNC with the function that "
+				    "allocates such objects"
+				  : "--mode hw for this one; alloc:, key:, ret:, pytype: and struct "
+				    "can be watched on pages");
 }
 
 static int aim_one(struct aim *aim)
 {
 	const struct aim_request *request = aim->all->request;
-	int r = spec_parse(aim->text, &aim->spec, aim->all->err);
 	uint64_t bytes;
+	int r;
 
-	if (r == 0)
-		r = aim_pages_check(aim);
-	if (r < 0)
-		return r;
 	aim->watch.offset = aim->spec.offset;
 	aim->watch.policy = request->policy;
 	aim->watch.flags = (request->flags & AIM_AFTER_FREE ? PLAN_WATCH_AFTER_FREE : 0) |
@@ -348,6 +361,31 @@ static void aim_write(struct aim *aim)
 		strbuf_add(aim->all->items, aim->ranges.list.items, ranges);
 }
 
+static int aim_parse(struct aim *aim)
+{
+	int r = spec_parse(aim->text, &aim->spec, aim->all->err);
+
+	return r < 0 ? r : aim_pages_check(aim);
+}
+
+/* What can be told without any file, and whether that is all there is to know. */
+static int aim_check(const struct aim_request *request, bool *ret_names, struct err *err)
+{
+	struct planning all = { .request = request, .err = err };
+	struct when when = { 0 };
+	int r = request->when ? when_compile(request->when, &when, err) : 0;
+
+	*ret_names = when.names.count > 0;
+	when_deinit(&when);
+	for (size_t i = 0; r == 0 && i < request->count; i++) {
+		AUTO(aim_deinit) struct aim aim = { .all = &all, .text = request->on[i] };
+
+		r = aim_parse(&aim);
+		*ret_names |= aim.spec.kind != SPEC_ADDRESS && aim.spec.kind != SPEC_KEY;
+	}
+	return r;
+}
+
 static int aim_all(struct planning *all, struct watch_report *report)
 {
 	const struct aim_request *request = all->request;
@@ -355,27 +393,106 @@ static int aim_all(struct planning *all, struct watch_report *report)
 	for (size_t i = 0; i < request->count; i++) {
 		AUTO(aim_deinit)
 		struct aim aim = { .all = all, .text = request->on[i], .number = (uint32_t)i };
-		int r = aim_one(&aim);
+		int r = aim_parse(&aim);
 
+		if (r == 0)
+			r = aim_one(&aim);
 		if (r < 0)
 			return r;
 		aim_write(&aim);
 		VEC_PUSH(&report->targets,
 			 ((struct watch_target){ .text = mem_strdup(request->on[i]),
-						 .described = strbuf_take(&aim.words) }));
+						 .described = strbuf_take(&aim.words),
+						 .global = aim.spec.kind == SPEC_GLOBAL
+								   ? mem_strdup(aim.spec.name)
+								   : NULL,
+						 .field = aim.spec.field
+								  ? mem_strdup(aim.spec.field)
+								  : NULL,
+						 .offset = aim.watch.offset }));
 	}
+	return 0;
+}
+
+/* All of it or, with an error, nothing; `ret_missing`: the error is a name that nobody knows. */
+static int aim_try(const struct aim_request *request, struct strbuf *items,
+		   struct watch_report *report, bool *ret_missing, struct err *err)
+{
+	AUTO(strbuf_deinit) struct strbuf planned = { 0 };
+	AUTO(watch_report_deinit) struct watch_report told = { 0 };
+	struct planning all = { .request = request, .items = &planned, .err = err };
+	int r = aim_all(&all, &told);
+
+	for (size_t i = 0; r == 0 && all.hooks && i < hook_planner_notes(all.hooks)->count; i++)
+		strv_add(&told.notes, hook_planner_notes(all.hooks)->items[i]);
+	names_free(all.names);
+	hook_planner_free(all.hooks);
+	*ret_missing = r < 0 && all.missing;
+	if (r < 0)
+		return r;
+	strbuf_add(items, planned.data, planned.len);
+	VEC_FOREACH (&told.targets, target) {
+		VEC_PUSH(&report->targets, *target);
+		*target = (struct watch_target){ 0 };
+	}
+	for (size_t i = 0; i < told.notes.count; i++)
+		strv_add(&report->notes, told.notes.items[i]);
+	return 0;
+}
+
+static bool is_enough(void *ctx, const struct library_list *seen)
+{
+	struct aim_request request = *(const struct aim_request *)ctx;
+	AUTO(strbuf_deinit) struct strbuf items = { 0 };
+	AUTO(watch_report_deinit) struct watch_report report = { 0 };
+	struct err err = { 0 };
+	bool missing;
+
+	request.files.seen = seen;
+	return aim_try(&request, &items, &report, &missing, &err) == 0;
+}
+
+/* Once more, with what the command is seen to load. */
+static int aim_look(const struct aim_request *request, struct strbuf *items,
+		    struct watch_report *report, struct err *err)
+{
+	AUTO(library_list_deinit) struct library_list seen = { 0 };
+	struct aim_request again = *request;
+	size_t programs = 0;
+	bool missing;
+	int r;
+
+	again.look.enough = is_enough;
+	again.look.ctx = &again;
+	if (request->say)
+		request->say("the command is run once, to see which programs and libraries it "
+			     "loads");
+	r = lookout_run(&again.look, &seen, err);
+	if (r < 0)
+		return r;
+	again.files.seen = &seen;
+	r = aim_try(&again, items, report, &missing, err);
+	if (r < 0)
+		return r;
+	VEC_FOREACH (&seen.list, file)
+		programs += file->program;
+	strv_take(&report->notes,
+		  mem_printf("the command was run once before, to see what it loads (%zu program%s, "
+			     "%zu libraries); names were looked up in all of them",
+			     programs, programs == 1 ? "" : "s", seen.list.count - programs));
 	return 0;
 }
 
 int aim_plan(const struct aim_request *request, struct strbuf *items, struct watch_report *report,
 	     struct err *err)
 {
-	struct planning all = { .request = request, .items = items, .err = err };
-	int r = aim_all(&all, report);
+	bool may_look = request->look.program && !request->files.seen, names, missing;
+	int r = aim_check(request, &names, err);
 
-	for (size_t i = 0; r == 0 && all.hooks && i < hook_planner_notes(all.hooks)->count; i++)
-		strv_add(&report->notes, hook_planner_notes(all.hooks)->items[i]);
-	names_free(all.names);
-	hook_planner_free(all.hooks);
-	return r;
+	if (r < 0)
+		return r;
+	if (names && may_look && libraries_launches(&request->files))
+		return aim_look(request, items, report, err);
+	r = aim_try(request, items, report, &missing, err);
+	return r < 0 && missing && may_look ? aim_look(request, items, report, err) : r;
 }

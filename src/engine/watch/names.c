@@ -11,6 +11,7 @@ struct named {
 	char *path;
 	struct types *types; /* NULL until asked for */
 	bool broken;	     /* cannot be opened */
+	bool another;	     /* a program that the command starts */
 	uint64_t identity;   /* 0 until asked for */
 };
 
@@ -18,20 +19,18 @@ struct names {
 	VEC(struct named) files; /* the program first */
 };
 
-int names_new(const char *program, const char *cwd, const struct strv *env, struct names **ret,
-	      struct err *err)
+int names_new(const struct libraries_request *request, struct names **ret, struct err *err)
 {
 	AUTO(libraries_deinit) struct libraries libraries = { 0 };
-	int r = libraries_find(program, cwd, env, &libraries, err);
+	int r = libraries_find(request, &libraries, err);
 	struct names *names;
 
 	if (r < 0)
 		return r;
 	names = mem_alloc(sizeof(*names));
-	VEC_PUSH(&names->files, ((struct named){ .path = mem_strdup(libraries.program) }));
-	for (size_t i = 0; i < libraries.linked.count; i++)
-		VEC_PUSH(&names->files,
-			 ((struct named){ .path = mem_strdup(libraries.linked.items[i]) }));
+	VEC_FOREACH (&libraries.files.list, file)
+		VEC_PUSH(&names->files, ((struct named){ .path = mem_strdup(file->path),
+							 .another = file->program && file->late }));
 	*ret = names;
 	return 0;
 }
@@ -71,8 +70,33 @@ struct question {
 	struct ranges *ranges;
 	struct type_field *field;
 	struct type_global *global;
-	struct plan_range *range;
 };
+
+static bool file_open(struct named *file)
+{
+	if (!file->types && !file->broken && types_open(file->path, &file->types, NULL) < 0)
+		file->broken = true;
+	return !file->broken;
+}
+
+/* Tests of one project have much in common: what one of the programs that the command starts has, is
+ * looked for in all of them. */
+static void ask_others(struct names *names, const struct named *who, struct question *question)
+{
+	struct type_global global = { 0 };
+
+	if (!question->ranges || !who->another)
+		return;
+	if (question->global)
+		question->global = &global;
+	for (struct named *file = names->files.items;
+	     file < names->files.items + names->files.count; file++)
+		if (file > who && file->another && file_open(file)) {
+			(void)question->ask(question, file, NULL);
+			type_global_deinit(&global);
+			global = (struct type_global){ 0 };
+		}
+}
 
 /* The program's own answer counts when nobody knows: its suggestions are the likeliest. One that
  * means several things is an answer. */
@@ -84,14 +108,13 @@ static int ask_all(struct names *names, struct question *question, struct err *e
 	VEC_FOREACH (&names->files, file) {
 		struct err here = { 0 };
 
-		if (!file->types && !file->broken &&
-		    types_open(file->path, &file->types, NULL) < 0)
-			file->broken = true;
-		if (file->broken)
+		if (!file_open(file))
 			continue;
 		r = question->ask(question, file, &here);
-		if (r == 0)
+		if (r == 0) {
+			ask_others(names, file, question);
 			return 0;
+		}
 		if (first.message[0] == '\0' || r != -ENOENT)
 			first = here;
 		if (r != -ENOENT && r != -ENODATA)
@@ -210,21 +233,22 @@ static int ask_global(struct question *question, struct named *file, struct err 
 {
 	int r = types_global(file->types, question->name, question->path, question->global, err);
 
-	if (r == 0)
-		*question->range = (struct plan_range){ .identity = identity(file),
-							.address = question->global->address,
-							.bytes = question->global->field.size };
+	if (r == 0 && question->ranges->list.count < PLAN_RANGES_MAX)
+		VEC_PUSH(&question->ranges->list,
+			 ((struct plan_range){ .identity = identity(file),
+					       .address = question->global->address,
+					       .bytes = question->global->field.size }));
 	return r;
 }
 
 int names_global(struct names *names, const char *name, const char *path, struct type_global *ret,
-		 struct plan_range *ret_range, struct err *err)
+		 struct ranges *ret_ranges, struct err *err)
 {
 	struct question question = { .ask = ask_global,
 				     .name = name,
 				     .path = path,
 				     .global = ret,
-				     .range = ret_range };
+				     .ranges = ret_ranges };
 
 	return ask_all(names, &question, err);
 }

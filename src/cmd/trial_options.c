@@ -374,7 +374,7 @@ static int plan_allocators(struct trial_setup *setup, const struct trial_options
 	}
 	if (!libraries_launches(&files))
 		r = try_allocators(setup, options, err);
-	if (r != -ENOENT)
+	if (r != -ENOENT || !libraries_load_more(&files))
 		return r;
 	common_say("--allocator: the command is run once, to see which programs and libraries it "
 		   "loads");

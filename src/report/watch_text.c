@@ -17,7 +17,8 @@ static const char *plural(uint64_t count)
 	return count == 1 ? "" : "s";
 }
 
-static void print_target(const struct watch_target *target, FILE *out)
+static void print_target(const struct watch_report *report, const struct watch_target *target,
+			 FILE *out)
 {
 	(void)fprintf(out, "%s: %s\n  ", target->text, target->described);
 	(void)fprintf(out, "%" PRIu64 " write%s caught", target->hits, plural(target->hits));
@@ -32,6 +33,13 @@ static void print_target(const struct watch_target *target, FILE *out)
 			      target->armed, target->objects,
 			      100.0 * (double)target->armed / (double)target->objects,
 			      target->displaced > 0 ? ", some only until newer ones came" : "");
+	if (target->objects > 0 && target->armed == 0)
+		(void)fprintf(out, "  NOT WATCHED: %s\n",
+			      report->mode && strcmp(report->mode, "pages") == 0
+				      ? "it was not allocated where blocks are placed on watched "
+					"pages"
+				      : "the CPU's four registers were taken by others, or its "
+					"memory was not there");
 	if (target->moved > 0)
 		(void)fprintf(out,
 			      "  realloc moved %" PRIu64 " of them, or cut off what was watched: from "
@@ -246,7 +254,7 @@ static void print_head(const struct watch_report *report, FILE *out)
 	if (report->mode && !report->kernel_writes)
 		(void)fprintf(out, "Writes by system calls are not seen.\n");
 	VEC_FOREACH (&report->targets, target)
-		print_target(target, out);
+		print_target(report, target, out);
 }
 
 void report_watch_text(const struct watch_report *report, bool verbose, FILE *out)

@@ -170,3 +170,33 @@ int libraries_find(const struct libraries_request *request, struct libraries *re
 	add_seen(ret, request, program);
 	return 0;
 }
+
+/* libc and the loader call such functions for reasons of their own. */
+static bool is_system(const char *path)
+{
+	static const char *const names[] = { "libc.so.", "libc-", "ld-linux", "ld-musl", "libdl",
+					     "libpthread" };
+	const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
+
+	for (size_t i = 0; i < ARRAY_SIZE(names); i++)
+		if (strncmp(name, names[i], strlen(names[i])) == 0)
+			return true;
+	return false;
+}
+
+bool libraries_load_more(const struct libraries_request *request)
+{
+	static const char *const calls[] = { "dlopen",	"dlmopen",     "execve",	"execv",
+					     "execvp",	"execvpe",     "execveat",	"fexecve",
+					     "execl",	"execlp",      "execle",	"posix_spawn",
+					     "system",	"posix_spawnp", "popen",	"syscall",
+					     NULL };
+	AUTO(libraries_deinit) struct libraries libraries = { 0 };
+
+	if (libraries_find(request, &libraries, NULL) < 0)
+		return true;
+	VEC_FOREACH (&libraries.files.list, file)
+		if (!is_system(file->path) && program_imports(file->path, calls))
+			return true;
+	return false;
+}

@@ -42,5 +42,8 @@ struct libraries {
 int libraries_find(const struct libraries_request *request, struct libraries *ret, struct err *err);
 void libraries_deinit(struct libraries *libraries);
 
+/* Can it start other programs, or load libraries later, by what it and its libraries call? */
+bool libraries_load_more(const struct libraries_request *request);
+
 /* Is the program that will be run, or the interpreter of the script, a launcher? */
 bool libraries_launches(const struct libraries_request *request);

@@ -34,6 +34,7 @@ struct hook_planner {
 	struct strv notes;
 	uint32_t pairs;	     /* allocators so far: entry and exit of one have the same number */
 	bool loader_planned; /* libraries that come later are noticed */
+	bool scoped;	     /* names are looked for in any scope */
 };
 
 int hook_planner_new(const struct libraries_request *request, struct hook_planner **ret,
@@ -462,7 +463,10 @@ static int plan_named(struct hook_planner *planner, struct file *file, const cha
 	size_t hooked = 0;
 	int r = 0;
 
-	functions_find(file->module, name, &found);
+	if (planner->scoped)
+		functions_find_scoped(file->module, name, &found);
+	else
+		functions_find(file->module, name, &found);
 	if (found.list.count == 0)
 		return 0;
 	if (found.list.count > FUNCTIONS_MAX) {
@@ -620,7 +624,7 @@ int hook_plan(struct hook_planner *planner, const char *text, const struct hook_
 {
 	AUTO(strbuf_deinit) struct strbuf planned = { 0 };
 	AUTO(mem_freep) char *named = NULL;
-	struct file *only = NULL;
+	struct file *only = NULL, *found = NULL;
 	const char *name;
 	int r = 0;
 
@@ -631,15 +635,20 @@ int hook_plan(struct hook_planner *planner, const char *text, const struct hook_
 		only = named ? find_file(planner, named, err) : &planner->files.items[0];
 		if (!only)
 			return err ? err->code : -ENOENT;
-		r = plan_in(planner, only, name, use, &planned, err);
 	}
-	if (!only)
-		r = plan_anywhere(planner, name, use, &planned, &only, err);
+	/* A name that is whole goes before one that is the end of another. */
+	for (int scoped = 0; scoped < 2 && r == 0; scoped++) {
+		planner->scoped = scoped > 0;
+		r = only ? plan_in(planner, only, name, use, &planned, err)
+			 : plan_anywhere(planner, name, use, &planned, &found, err);
+	}
 	if (r == 0)
 		return not_found(planner, only, name, err);
 	if (r < 0)
 		return r;
-	if (only->late && !only->main)
+	if (only)
+		found = only;
+	if (found->late && !found->main)
 		plan_loader(planner, &planned);
 	strbuf_add(items, planned.data, planned.len);
 	return 0;

@@ -17,6 +17,7 @@ struct planning {
 	struct names *names;
 	struct hook_planner *hooks;
 	struct strbuf *items;
+	struct watch_report *report; /* what is told about them */
 	struct err *err;
 	bool missing; /* what went wrong is that a name is not known */
 };
@@ -91,8 +92,28 @@ static int find_field(struct aim *aim, int argument, struct type_field *ret)
 	if (aim->spec.kind == SPEC_RETURN || aim->spec.kind == SPEC_ARGUMENT)
 		return names_field_of_function(aim->all->names, aim->spec.name, argument, field,
 					       ret, aim->all->err);
+	/* A function that allocates often returns what it allocated. */
+	if (aim->spec.kind == SPEC_ALLOC &&
+	    names_field_of_function(aim->all->names, aim->spec.name, TYPES_RETURN, field, ret,
+				    aim->all->err) == 0)
+		return 0;
 	(void)err_set(aim->all->err, -EINVAL, "of which type is '%s'?", field);
 	return err_remedy(aim->all->err, "name it: .struct TYPE.%s, or give +OFFSET:LEN", field);
+}
+
+/* The CPU watches bytes. */
+static void note_bits(const struct aim *aim, const struct type_field *field)
+{
+	uint64_t bits = field->bit_size < 64 ? (UINT64_C(1) << field->bit_size) - 1 : UINT64_MAX;
+
+	if (field->bit_size == 0)
+		return;
+	strv_take(&aim->all->report->notes,
+		  mem_printf("--on '%s' is a bit-field of %u bit%s, from bit %u on of what is "
+			     "watched; writes to the bits beside it are seen, too. --when "
+			     "'(old ^ new) & 0x%" PRIx64 "' counts those that change it",
+			     aim->text, field->bit_size, field->bit_size == 1 ? "" : "s",
+			     field->bit_offset, bits << field->bit_offset));
 }
 
 static int aim_field(struct aim *aim, int argument)
@@ -110,6 +131,7 @@ static int aim_field(struct aim *aim, int argument)
 		return name_mistake(aim, aim->spec.field_at);
 	aim->watch.offset = (int64_t)field.offset;
 	aim->field_bytes = field.size;
+	note_bits(aim, &field);
 	type_field_deinit(&field);
 	return 0;
 }
@@ -149,6 +171,7 @@ static int aim_global(struct aim *aim)
 	aim->watch.place_count = (uint32_t)aim->ranges.list.count;
 	aim->watch.offset += (int64_t)global.field.offset;
 	aim->field_bytes = global.field.size;
+	note_bits(aim, &global.field);
 	strbuf_addf(&aim->words, "the global %s", aim->spec.name);
 	type_global_deinit(&global);
 	return 0;
@@ -250,7 +273,7 @@ static int aim_python(struct aim *aim)
 static int aim_struct(struct aim *aim)
 {
 	struct type_field whole = { 0 };
-	int r = aim_field(aim, 0);
+	int r = names_open(aim->all);
 
 	if (r < 0)
 		return r;
@@ -258,10 +281,10 @@ static int aim_struct(struct aim *aim)
 		return name_mistake(aim, aim->spec.name_at);
 	aim->watch.kind = PLAN_WATCH_CONTEXT;
 	aim->watch.size_low = aim->watch.size_high = whole.size;
-	strbuf_addf(&aim->words, "blocks of %" PRIu64 " bytes, as large as struct %s", whole.size,
-		    aim->spec.name);
+	strbuf_addf(&aim->words, "blocks of %" PRIu64 " bytes, as large as %.*s%s", whole.size,
+		    (int)aim->spec.name_at, aim->text, aim->spec.name);
 	type_field_deinit(&whole);
-	return 0;
+	return aim_field(aim, 0);
 }
 
 static int (*const aim_by_kind[])(struct aim *aim) = {
@@ -273,6 +296,18 @@ static int (*const aim_by_kind[])(struct aim *aim) = {
 };
 
 /* ---- the rest ----------------------------------------------------------------------------------- */
+
+/* As name_mistake(), of the other text. */
+static int when_mistake(const struct aim *aim, size_t at)
+{
+	struct err inner = *aim->all->err;
+	const char *text = aim->all->request->when;
+
+	aim->all->missing = is_missing(inner.code);
+	(void)err_set(aim->all->err, -EINVAL, "--when '%s': %s\n  %s\n  %*s^", text, inner.message,
+		      text, (int)at, "");
+	return inner.remedy[0] != '\0' ? err_remedy(aim->all->err, "%s", inner.remedy) : -EINVAL;
+}
 
 static int aim_when(struct aim *aim)
 {
@@ -287,9 +322,8 @@ static int aim_when(struct aim *aim)
 		r = names_open(aim->all);
 		if (r == 0 && !names_module(aim->all->names, name->name, &aim->ranges))
 			r = names_function(aim->all->names, name->name, &aim->ranges, aim->all->err);
-		aim->all->missing = r < 0 && is_missing(r);
 		if (r < 0)
-			r = err_prefix(aim->all->err, "--when");
+			r = when_mistake(aim, name->at);
 		step->count = (uint32_t)(aim->ranges.list.count - step->first);
 	}
 	memcpy(aim->watch.steps, when.steps, sizeof(when.steps));
@@ -386,7 +420,7 @@ static int aim_check(const struct aim_request *request, bool *ret_names, struct 
 	return r;
 }
 
-static int aim_all(struct planning *all, struct watch_report *report)
+static int aim_all(struct planning *all)
 {
 	const struct aim_request *request = all->request;
 
@@ -400,7 +434,7 @@ static int aim_all(struct planning *all, struct watch_report *report)
 		if (r < 0)
 			return r;
 		aim_write(&aim);
-		VEC_PUSH(&report->targets,
+		VEC_PUSH(&all->report->targets,
 			 ((struct watch_target){ .text = mem_strdup(request->on[i]),
 						 .described = strbuf_take(&aim.words),
 						 .global = aim.spec.kind == SPEC_GLOBAL
@@ -420,8 +454,10 @@ static int aim_try(const struct aim_request *request, struct strbuf *items,
 {
 	AUTO(strbuf_deinit) struct strbuf planned = { 0 };
 	AUTO(watch_report_deinit) struct watch_report told = { 0 };
-	struct planning all = { .request = request, .items = &planned, .err = err };
-	int r = aim_all(&all, &told);
+	struct planning all = {
+		.request = request, .items = &planned, .report = &told, .err = err
+	};
+	int r = aim_all(&all);
 
 	for (size_t i = 0; r == 0 && all.hooks && i < hook_planner_notes(all.hooks)->count; i++)
 		strv_add(&told.notes, hook_planner_notes(all.hooks)->items[i]);
@@ -494,5 +530,8 @@ int aim_plan(const struct aim_request *request, struct strbuf *items, struct wat
 	if (names && may_look && libraries_launches(&request->files))
 		return aim_look(request, items, report, err);
 	r = aim_try(request, items, report, &missing, err);
-	return r < 0 && missing && may_look ? aim_look(request, items, report, err) : r;
+	/* A mistyped name is answered without running anything, where there can be nothing else. */
+	if (r < 0 && missing && may_look && libraries_load_more(&request->files))
+		return aim_look(request, items, report, err);
+	return r;
 }

@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "debuginfo/demangle.h"
 #include "debuginfo/module.h"
 #include "engine/hooks/libraries.h"
 
@@ -102,9 +103,11 @@ static void ask_others(struct names *names, const struct named *who, struct ques
  * means several things is an answer. */
 static int ask_all(struct names *names, struct question *question, struct err *err)
 {
+	AUTO(mem_freep) char *demangled = demangle(question->name);
 	struct err first = { 0 };
 	int r = -ENOENT;
 
+	question->name = demangled;
 	VEC_FOREACH (&names->files, file) {
 		struct err here = { 0 };
 
@@ -115,7 +118,7 @@ static int ask_all(struct names *names, struct question *question, struct err *e
 			ask_others(names, file, question);
 			return 0;
 		}
-		if (first.message[0] == '\0' || r != -ENOENT)
+		if (first.message[0] == '\0' || (r != -ENOENT && r != -ENODATA))
 			first = here;
 		if (r != -ENOENT && r != -ENODATA)
 			break;
@@ -123,7 +126,7 @@ static int ask_all(struct names *names, struct question *question, struct err *e
 	if (first.message[0] == '\0')
 		return err_set(err, -ENOENT, "nothing is called '%s'", question->name);
 	*err = first;
-	return r < 0 ? r : -ENOENT;
+	return first.code < 0 ? first.code : -ENOENT;
 }
 
 static void add_pieces(struct named *file, const struct code_pieces *pieces, struct ranges *ret)

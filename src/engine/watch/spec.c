@@ -23,7 +23,8 @@ static const struct {
 } kinds[] = {
 	{ "global:", SPEC_GLOBAL }, { "addr:", SPEC_ADDRESS }, { "alloc:", SPEC_ALLOC },
 	{ "key:", SPEC_KEY },	    { "ret:", SPEC_RETURN },   { "pytype:", SPEC_PYTHON_TYPE },
-	{ "struct ", SPEC_STRUCT }, { "arg", SPEC_ARGUMENT },
+	{ "struct ", SPEC_STRUCT }, { "class ", SPEC_STRUCT },	 { "union ", SPEC_STRUCT },
+	{ "arg", SPEC_ARGUMENT },
 };
 
 int spec_mistake(const char *text, size_t at, struct err *err, const char *fmt, ...)

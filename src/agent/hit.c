@@ -7,6 +7,7 @@
 #include "agent/arch/vectors.h"
 #include "agent/arch/x86_64.h"
 #include "agent/clock.h"
+#include "agent/hooked.h"
 #include "agent/interpreter.h"
 #include "agent/log.h"
 #include "agent/predicate.h"
@@ -312,6 +313,8 @@ static bool counts(const struct catch *catch)
 					 .rip = greg(catch->context, REG_RIP),
 					 .bytes = armed->bytes };
 
+	if (watch_state.plans[armed->watch]->step_count)
+		input.rip = hooked_original_sigsafe(input.rip);
 	return predicate_holds_sigsafe(watch_state.plans[armed->watch], &input);
 }
 

@@ -613,6 +613,17 @@ static void libraries_changed(void)
 	libraries_place();
 }
 
+uint64_t hooked_original_sigsafe(uint64_t rip)
+{
+	uint32_t i;
+
+	for (i = 0; i < hooked.site_count; i++)
+		if (hooked.sites[i].address &&
+		    rip - 1 - hooked.sites[i].stub < hooked.sites[i].stub_bytes)
+			return hooked.sites[i].address + 1;
+	return rip;
+}
+
 /* ---- beginning ------------------------------------------------------------------------------- */
 
 /* SSE, AVX and the three of AVX-512: what the agent or libc's memcpy may change. */

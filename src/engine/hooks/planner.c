@@ -497,6 +497,11 @@ static int plan_named(struct hook_planner *planner, struct file *file, const cha
 	return 1;
 }
 
+static bool is_ours(const char *path)
+{
+	return strncmp(last_name(path), "libredhand-agent", 16) == 0;
+}
+
 static bool seen_any(const struct hook_planner *planner)
 {
 	VEC_FOREACH (&planner->files, file)
@@ -522,7 +527,17 @@ static int not_found(struct hook_planner *planner, struct file *only, const char
 				  "build it with __attribute__((noinline)) or -fno-inline, or hook "
 				  "a function that calls it");
 	}
-	near = file->module ? functions_near(file->module, name) : NULL;
+	for (size_t i = 0; !near && i < planner->files.count; i++) {
+		struct file *other = only ? only : &planner->files.items[i];
+
+		near = !is_ours(other->path) && open_file(other, NULL)
+			       ? functions_near(other->module, name)
+			       : NULL;
+		if (near)
+			file = other;
+		if (only)
+			break;
+	}
 	(void)err_set(err, -ENOENT, "there is no function '%s' in '%s'%s%s%s%s", name,
 		      last_name(file->path),
 		      only		  ? ""
@@ -587,11 +602,6 @@ static int plan_in(struct hook_planner *planner, struct file *file, const char *
 	return plan_named(planner, file, name, use, items, err);
 }
 
-static bool is_ours(const char *path)
-{
-	return strncmp(last_name(path), "libredhand-agent", 16) == 0;
-}
-
 /* In the first file that has it; of programs that the command starts, in all that have it. As
  * plan_named(); `ret_file` is the first one. */
 static int plan_anywhere(struct hook_planner *planner, const char *name, const struct hook_use *use,
@@ -650,6 +660,9 @@ int hook_plan(struct hook_planner *planner, const char *text, const struct hook_
 		found = only;
 	if (found->late && !found->main)
 		plan_loader(planner, &planned);
+	if (!only && found != planner->files.items)
+		note(planner, mem_printf("'%s' was found in %s; FILE!%s names another's", name,
+					 last_name(found->path), name));
 	strbuf_add(items, planned.data, planned.len);
 	return 0;
 }

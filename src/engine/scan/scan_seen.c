@@ -57,19 +57,20 @@ void seen_from_evidence(const struct evidence_list *evidence, struct seen_list *
 static void add_caught(struct seen_list *list, const struct caught *caught)
 {
 	struct writer writer;
+	uint64_t at;
 
 	if (list->list.count == SEEN_MAX || caught_decode(caught, &writer) < 0 ||
 	    writer.system_call)
 		return;
+	at = event_log_original(caught->log, writer.store.at);
 	VEC_FOREACH (&caught->log->modules, module)
-		if (module->path && writer.store.at >= module->start &&
-		    writer.store.at < module->end) {
+		if (module->path && at >= module->start && at < module->end) {
 			VEC_PUSH(&list->list,
 				 ((struct seen_code){ .module = mem_strdup(module->path),
-						      .offset = writer.store.at - module->bias }));
+						      .offset = at - module->bias }));
 			return;
 		}
-	VEC_PUSH(&list->list, ((struct seen_code){ .offset = writer.store.at }));
+	VEC_PUSH(&list->list, ((struct seen_code){ .offset = at }));
 }
 
 void seen_from_trial(int trials, const char *trial, struct seen_list *list)

@@ -74,6 +74,14 @@ static int name_mistake(const struct aim *aim, size_t at)
 	return r;
 }
 
+/* FILE!NAME says where a function is hooked; to the debug information it is NAME. */
+static const char *bare_name(const struct aim *aim)
+{
+	const char *mark = strchr(aim->spec.name, '!');
+
+	return mark ? mark + 1 : aim->spec.name;
+}
+
 /* ---- fields ----------------------------------------------------------------------------------- */
 
 /* "struct NAME.path": a type of its own; else the path in what the function gives. */
@@ -90,11 +98,11 @@ static int find_field(struct aim *aim, int argument, struct type_field *ret)
 	if (aim->spec.kind == SPEC_STRUCT)
 		return names_field(aim->all->names, aim->spec.name, field, ret, aim->all->err);
 	if (aim->spec.kind == SPEC_RETURN || aim->spec.kind == SPEC_ARGUMENT)
-		return names_field_of_function(aim->all->names, aim->spec.name, argument, field,
+		return names_field_of_function(aim->all->names, bare_name(aim), argument, field,
 					       ret, aim->all->err);
 	/* A function that allocates often returns what it allocated. */
 	if (aim->spec.kind == SPEC_ALLOC &&
-	    names_field_of_function(aim->all->names, aim->spec.name, TYPES_RETURN, field, ret,
+	    names_field_of_function(aim->all->names, bare_name(aim), TYPES_RETURN, field, ret,
 				    aim->all->err) == 0)
 		return 0;
 	(void)err_set(aim->all->err, -EINVAL, "of which type is '%s'?", field);
@@ -184,7 +192,7 @@ static int aim_alloc(struct aim *aim)
 	if (r < 0)
 		return r;
 	r = aim->spec.kind == SPEC_ALLOC
-		    ? names_function(aim->all->names, aim->spec.name, &aim->ranges, aim->all->err)
+		    ? names_function(aim->all->names, bare_name(aim), &aim->ranges, aim->all->err)
 		    : names_line(aim->all->names, aim->spec.name, aim->spec.line, &aim->ranges,
 				 aim->all->err);
 	if (r < 0)
@@ -211,7 +219,7 @@ static int aim_placed(struct aim *aim)
 	if (!(aim->all->request->flags & AIM_PAGES))
 		return 0;
 	r = names_open(aim->all);
-	if (r == 0 && names_function(aim->all->names, aim->spec.name, &aim->ranges,
+	if (r == 0 && names_function(aim->all->names, bare_name(aim), &aim->ranges,
 				     aim->all->err) < 0)
 		r = name_mistake(aim, aim->spec.name_at);
 	aim->watch.place_count = (uint32_t)aim->ranges.list.count;

@@ -283,6 +283,9 @@ static void tell_stack(const struct caught *caught, const struct writer *writer,
 	arch_registers_from_saved(arch, hit->gregs, GREGS_NAMED, &snapshot.registers);
 	if (writer && !writer->system_call)
 		snapshot.registers.value[arch->pc] = writer->store.at;
+	/* Instructions that a hook moved are the function's that it moved them out of. */
+	snapshot.registers.value[arch->pc] =
+		event_log_original(caught->log, snapshot.registers.value[arch->pc]);
 	VEC_PUSH(&pieces, ((struct piece){ .address = hit->code_address,
 					   .bytes = hit->code,
 					   .len = hit->code_bytes }));
@@ -389,6 +392,7 @@ char *caught_key(const struct caught *caught, const struct writer *writer,
 						     : caught->hit->gregs[LOG_GREG_RIP];
 	AUTO(strbuf_deinit) struct strbuf sb = { 0 };
 
+	at = event_log_original(caught->log, at);
 	for (size_t i = 0; i < caught->log->modules.count; i++) {
 		const struct mapping *module = &caught->log->modules.items[i];
 

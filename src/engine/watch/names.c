@@ -118,7 +118,9 @@ static int ask_all(struct names *names, struct question *question, struct err *e
 			ask_others(names, file, question);
 			return 0;
 		}
-		if (first.message[0] == '\0' || (r != -ENOENT && r != -ENODATA))
+		/* A near name is worth more than none. */
+		if (first.message[0] == '\0' || (r != -ENOENT && r != -ENODATA) ||
+		    (first.remedy[0] == '\0' && r == -ENOENT && here.remedy[0] != '\0'))
 			first = here;
 		if (r != -ENOENT && r != -ENODATA)
 			break;

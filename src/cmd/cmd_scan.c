@@ -375,7 +375,8 @@ const struct command cmd_scan = {
 		"A store through a pointer that was made to point to the field itself has offset 0 and "
 		"is not found this way: that is what watch is for. Data between functions may "
 		"be taken for code and give a hit that is none. Stores relative to the stack pointer are "
-		"local variables and left out, unless --stack or --reg rsp asks for them.",
+		"local variables and left out, unless --stack or --reg rsp asks for them.\n\n"
+		"Instructions that a watch or a chase of the case (--case) caught writing are marked.",
 	.examples = "  redhand scan ./server --store 0x18:8\n"
 		    "      who could write any byte of a field of 8 bytes at offset 0x18?\n\n"
 		    "  redhand scan --pid 4711 --store 0x18:8 --fit narrower\n"

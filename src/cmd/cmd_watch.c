@@ -39,7 +39,8 @@ static const struct option watch_option_table[] = {
 	  .help = "What to watch, up to 16 times: global:NAME, addr:0x…, alloc:FUNC, alloc:FILE:LINE, "
 		  "alloc:FUNC,size=56 (blocks allocated there), key:CONTEXT#ORDINAL (a block that "
 		  "'show' named), ret:FUNC, argN:FUNC (objects that a function returns or is given), "
-		  "pytype:NAME, 'struct NAME.field'; each with +OFFSET:LEN or .field" },
+		  "pytype:NAME, 'struct NAME.field' (or class); each with +OFFSET:LEN or .field. A function "
+		  "may be FILE!NAME, 0xADDRESS or FILE!0xADDRESS" },
 	{ .name = "when",
 	  .kind = OPTION_TEXT,
 	  .metavar = "EXPR",
@@ -216,7 +217,11 @@ const struct command cmd_watch = {
 		"A name can stand for many objects (every block that a function allocates); four at a "
 		"time are watched, and the share is told, or all of them with --mode pages. Each object has its own number: when two "
 		"objects lived at one address one after the other, what looks like a change is said to "
-		"be none. A value that changed though nobody was caught is told as an outside writer.",
+		"be none. A value that changed though nobody was caught is told as an outside writer.\n\n"
+		"Names are looked up in the program and its libraries. Where a shell, a script, env, make or "
+		"the like starts the program, or a library that is loaded later has the name, the command is "
+		"run once before, to see what it loads. What was caught is kept in the case: case show and "
+		"report list it, scan marks it.",
 	.examples =
 		"  redhand watch --on global:config.flags -- ./server --self-test\n"
 		"      who changes it?\n\n"

@@ -101,10 +101,13 @@ static int find_field(struct aim *aim, int argument, struct type_field *ret)
 		return names_field_of_function(aim->all->names, bare_name(aim), argument, field,
 					       ret, aim->all->err);
 	/* A function that allocates often returns what it allocated. */
-	if (aim->spec.kind == SPEC_ALLOC &&
-	    names_field_of_function(aim->all->names, bare_name(aim), TYPES_RETURN, field, ret,
-				    aim->all->err) == 0)
-		return 0;
+	if (aim->spec.kind == SPEC_ALLOC) {
+		int r = names_field_of_function(aim->all->names, bare_name(aim), TYPES_RETURN,
+						field, ret, aim->all->err);
+
+		if (r == 0 || r == -ENOENT)
+			return r;
+	}
 	(void)err_set(aim->all->err, -EINVAL, "of which type is '%s'?", field);
 	return err_remedy(aim->all->err, "name it: .struct TYPE.%s, or give +OFFSET:LEN", field);
 }

@@ -89,6 +89,7 @@ static int find_field(struct aim *aim, int argument, struct type_field *ret)
 {
 	const char *field = aim->spec.field;
 	const char *dot = strncmp(field, "struct ", 7) == 0 ? strchr(field, '.') : NULL;
+	struct type_field whole = { 0 };
 
 	if (dot) {
 		AUTO(mem_freep) char *type = mem_strndup(field, (size_t)(dot - field));
@@ -101,12 +102,12 @@ static int find_field(struct aim *aim, int argument, struct type_field *ret)
 		return names_field_of_function(aim->all->names, bare_name(aim), argument, field,
 					       ret, aim->all->err);
 	/* A function that allocates often returns what it allocated. */
-	if (aim->spec.kind == SPEC_ALLOC) {
-		int r = names_field_of_function(aim->all->names, bare_name(aim), TYPES_RETURN,
-						field, ret, aim->all->err);
-
-		if (r == 0 || r == -ENOENT)
-			return r;
+	if (aim->spec.kind == SPEC_ALLOC &&
+	    names_field_of_function(aim->all->names, bare_name(aim), TYPES_RETURN, "", &whole,
+				    aim->all->err) == 0) {
+		type_field_deinit(&whole);
+		return names_field_of_function(aim->all->names, bare_name(aim), TYPES_RETURN, field,
+					       ret, aim->all->err);
 	}
 	(void)err_set(aim->all->err, -EINVAL, "of which type is '%s'?", field);
 	return err_remedy(aim->all->err, "name it: .struct TYPE.%s, or give +OFFSET:LEN", field);

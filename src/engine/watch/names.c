@@ -218,8 +218,16 @@ int names_field(struct names *names, const char *type, const char *path, struct 
 
 static int ask_function_field(struct question *question, struct named *file, struct err *err)
 {
-	return types_field_of_function(file->types, question->name, question->argument,
-				       question->path, question->field, err);
+	int r = types_field_of_function(file->types, question->name, question->argument,
+					question->path, question->field, err);
+	struct type_field whole = { 0 };
+
+	/* A function whose object has no such field is an answer, too. */
+	if (r != -ENOENT || types_field_of_function(file->types, question->name, question->argument,
+						    "", &whole, NULL) < 0)
+		return r;
+	type_field_deinit(&whole);
+	return -EINVAL;
 }
 
 int names_field_of_function(struct names *names, const char *function, int argument,

@@ -21,6 +21,7 @@ void library_list_deinit(struct library_list *list)
 	VEC_FOREACH (&list->list, library)
 		mem_free(library->path);
 	VEC_DEINIT(&list->list);
+	strv_deinit(&list->notes);
 }
 
 void libraries_deinit(struct libraries *libraries)
@@ -135,6 +136,15 @@ static void add_seen(struct libraries *l, const struct libraries_request *reques
 			add(l, seen->path, seen->program, true);
 }
 
+static bool started_others(const struct libraries_request *request, const char *program)
+{
+	if (request->seen)
+		VEC_FOREACH (&request->seen->list, seen)
+			if (seen->program && strcmp(seen->path, program) != 0)
+				return true;
+	return false;
+}
+
 bool libraries_launches(const struct libraries_request *request)
 {
 	AUTO(mem_freep) struct program_facts *facts = mem_alloc(sizeof(*facts));
@@ -159,8 +169,7 @@ int libraries_find(const struct libraries_request *request, struct libraries *re
 			       "'%s' is no program whose functions can be hooked%s%s", path,
 			       facts->trouble[0] != '\0' ? ": " : "", facts->trouble);
 	program = mem_strdup(realpath(facts->path, real) ? real : facts->path);
-	ret->launches = lookout_is_launcher(program);
-	if (ret->launches)
+	if (lookout_is_launcher(program) && started_others(request, program))
 		add_seen(ret, request, program);
 	add(ret, program, true, false);
 	if (facts->dynamic) {

@@ -17,6 +17,7 @@ struct library {
 
 struct library_list {
 	VEC(struct library) list;
+	struct strv notes; /* what could not be looked into, a sentence each */
 };
 
 void library_list_deinit(struct library_list *list);
@@ -31,10 +32,10 @@ struct libraries_request {
 
 struct libraries {
 	char *loader;		   /* PT_INTERP of the program; NULL: it has none */
-	bool launches;		   /* the program is there to start others: see lookout.h */
 	struct library_list files; /* each once, in the order in which names are looked up: the
 				    * program, what it is linked with, what else was seen. Of a
-				    * launcher, what was seen comes first. Never empty. */
+				    * launcher that was seen to start others, what was seen comes
+				    * first. Never empty. */
 };
 
 /* The loader is asked (ld.so --list): nothing of the program runs. When it cannot say, there is only

@@ -76,6 +76,10 @@ static void read_logs(struct lookout *look, const char *name)
 
 	if (event_logs_open(case_trials_dir(look->runner.cs), name, &logs, NULL) < 0)
 		return;
+	strv_deinit(&look->seen->notes);
+	look->seen->notes = (struct strv){ 0 };
+	for (size_t i = 0; i < logs.notes.count; i++)
+		strv_add(&look->seen->notes, logs.notes.items[i]);
 	VEC_FOREACH (&logs.list, log)
 		add(look->seen, log->program, true);
 	VEC_FOREACH (&logs.list, log)

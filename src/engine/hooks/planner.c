@@ -35,6 +35,7 @@ struct hook_planner {
 	uint32_t pairs;	     /* allocators so far: entry and exit of one have the same number */
 	bool loader_planned; /* libraries that come later are noticed */
 	bool scoped;	     /* names are looked for in any scope */
+	char *unseen;	     /* something that the command loads could not be looked into; or NULL */
 };
 
 int hook_planner_new(const struct libraries_request *request, struct hook_planner **ret,
@@ -46,6 +47,8 @@ int hook_planner_new(const struct libraries_request *request, struct hook_planne
 	if (r < 0)
 		return r;
 	planner->cwd = request->cwd ? mem_strdup(request->cwd) : NULL;
+	if (request->seen && request->seen->notes.count > 0)
+		planner->unseen = mem_strdup(request->seen->notes.items[0]);
 	VEC_FOREACH (&planner->libraries.files.list, library)
 		VEC_PUSH(&planner->files, ((struct file){ .path = mem_strdup(library->path),
 							  .main = library->program,
@@ -66,6 +69,7 @@ void hook_planner_free(struct hook_planner *planner)
 	libraries_deinit(&planner->libraries);
 	strv_deinit(&planner->notes);
 	mem_free(planner->cwd);
+	mem_free(planner->unseen);
 	mem_free(planner);
 }
 
@@ -546,6 +550,8 @@ static int not_found(struct hook_planner *planner, struct file *only, const char
 		      near ? ": did you mean '" : "", near ? near : "", near ? "'?" : "");
 	if (near)
 		return err ? err->code : -ENOENT;
+	if (seen_any(planner) && planner->unseen)
+		return err_remedy(err, "%s", planner->unseen);
 	return err_remedy(
 		err, "FILE!name for a function of another file, FILE+0xADDRESS where names are "
 		     "stripped");

@@ -112,8 +112,6 @@ static void *domain_realloc(void *context, void *ptr, size_t size)
 {
 	struct caller caller = CALLER_BARE;
 	struct python_domain *domain = context;
-	struct block *old = ptr ? block_at_sigsafe(BLOCKS_SUB, (uint64_t)ptr) : NULL;
-	uint64_t old_size = old ? block_size(old) : 0;
 	void *moved;
 
 	if (unlikely(pages_hold((uint64_t)ptr)))
@@ -121,11 +119,13 @@ static void *domain_realloc(void *context, void *ptr, size_t size)
 	if (!ended(ptr, caller))
 		block_end_slow(ptr, BLOCKS_SUB, (const uint64_t *)caller.frame);
 	moved = domain->behind.realloc(domain->behind.context, ptr, size);
-	if (moved)
-		(void)begun(moved, size, domain->api, caller);
-	else
-		(void)begun(ptr, old_size, domain->api, caller); /* failed: it lives on */
-	return moved;
+	if (unlikely(!moved && ptr)) { /* failed: it lives on; its entry still has the size */
+		const struct block *old = block_at_sigsafe(BLOCKS_SUB, (uint64_t)ptr);
+
+		(void)begun(ptr, old ? block_size(old) : 0, domain->api, caller);
+		return moved;
+	}
+	return begun(moved, size, domain->api, caller);
 }
 
 static void domain_free(void *context, void *ptr)

@@ -88,6 +88,22 @@ static const struct home *held_at(const struct facts *facts, const struct eviden
 	return NULL;
 }
 
+static bool nameless_stack(const struct evidence *e)
+{
+	return e->kind == EVIDENCE_HOLDER && e->holder->home.kind == HOME_STACK &&
+	       !e->holder->home.name && e->holder->target->key;
+}
+
+/* Places on a stack whose function is not known are told by what they pointed to. */
+static bool same_holder(const struct evidence *a, const struct home *home, const struct evidence *b,
+			const struct home *here)
+{
+	if (nameless_stack(a) && nameless_stack(b))
+		return home_same(&(struct home){ .kind = HOME_BLOCK, .key = a->holder->target->key },
+				 &(struct home){ .kind = HOME_BLOCK, .key = b->holder->target->key });
+	return home_same(home, here);
+}
+
 static uint64_t freed_use_trials(const struct facts *facts)
 {
 	VEC(const struct evidence *) seen = { 0 };
@@ -120,15 +136,18 @@ static void doubt_holder(struct proof *ret)
 
 void weigh_dangling(const struct rule *rule, const struct facts *facts, struct proof *ret)
 {
+	const struct evidence *first = NULL;
 	const struct home *home = NULL;
 
 	VEC_FOREACH (&facts->list->list, e) {
 		const struct home *here = held_at(facts, e);
 
-		if (!here || (home && !home_same(home, here)))
+		if (!here || (first && !same_holder(first, home, e, here)))
 			continue;
-		if (!home)
+		if (!first) {
+			first = e;
 			home = here;
+		}
 		/* A holder tells more than the write that made it one. */
 		if (!ret->main ||
 		    (ret->main->kind != EVIDENCE_HOLDER && e->kind == EVIDENCE_HOLDER))
@@ -306,6 +325,22 @@ static bool tells_more(const struct evidence *e, const struct evidence *than)
 	return e->failing && !than->failing;
 }
 
+/* A pointer to another freed block was used in the failure: a block that was written to after its
+ * free can make its owner free anything. */
+static bool led_to(const struct facts *facts, const struct evidence *bad)
+{
+	const struct block_life *block = bad->bad_free->block;
+
+	if (!block || !block->key)
+		return false;
+	VEC_FOREACH (&facts->list->list, e)
+		if (holder_damns(e) && e->failing && e->holder->target->key &&
+		    !home_same(&(struct home){ .kind = HOME_BLOCK, .key = block->key },
+			       &(struct home){ .kind = HOME_BLOCK, .key = e->holder->target->key }))
+			return true;
+	return false;
+}
+
 void weigh_bad_free(const struct rule *rule, const struct facts *facts, struct proof *ret)
 {
 	bool failing = false;
@@ -322,6 +357,9 @@ void weigh_bad_free(const struct rule *rule, const struct facts *facts, struct p
 		return;
 	ret->fits = true;
 	ret->caught = ret->watched = EVIDENCE_TRIALS(&ret->pieces);
+	if (led_to(facts, ret->main))
+		proof_doubt(ret, "a pointer to another freed block was used before: what was "
+				 "written through it may have led to this free");
 	/* The id says it: once is enough. */
 	if (!failing)
 		proof_doubt(ret, "it was seen only in trials that did not fail");

@@ -407,7 +407,7 @@ struct block *block_suspend(struct guard *guard, uint64_t start, struct caller c
 	block->freed_epoch = (uint32_t)agent.epoch;
 	block->state = LOG_BLOCK_FREED;
 	if (block->low & 1)
-		watch_block_gone(guard, start, block_size(block), LOG_WATCHED_MOVED);
+		watch_block_suspend(guard, start, block_size(block));
 	return block;
 }
 
@@ -418,16 +418,18 @@ void block_resume(struct guard *guard, struct block *block, uint64_t start, uint
 	uint64_t old = block_size(block);
 	struct log_context *row = &log_map.contexts[context];
 	struct block resized = *block;
+	bool watched = block->low & 1 && watch_block_resume(guard, start, size);
 
 	block->free_context = 0;
 	block->freed_epoch = 0;
 	if (size != old) {
-		block->low = (uint8_t)start | (size >> 32 || watch_wants(context) ? 1 : 0);
+		block->low =
+			(uint8_t)start | (size >> 32 || watched || watch_wants(context) ? 1 : 0);
 		((uint64_t *)block)[1] = block_size_context(size, context);
 	}
 	/* After its size: who looks at live blocks (round.c) finds them with the true one. */
 	__atomic_store_n(&block->state, LOG_BLOCK_LIVE, __ATOMIC_RELEASE);
-	if (watch_wants(context))
+	if (!watched && watch_wants(context))
 		watch_block_born(guard, block, start);
 	if (size == old)
 		return;

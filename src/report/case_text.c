@@ -19,6 +19,7 @@
 /* Of a hunt's decisions: how it began and how it ended. */
 #define DECISIONS_FIRST 4
 #define DECISIONS_LAST 6
+#define SIGHTINGS_SHOWN 5
 
 #define COMMAND_COLUMNS 60
 
@@ -317,6 +318,25 @@ static void print_verdict(const struct case_overview *overview, FILE *out)
 	}
 }
 
+static void print_sightings(const struct case_overview *overview, bool verbose, FILE *out)
+{
+	size_t count = overview->sightings.count;
+	size_t from = verbose || count <= SIGHTINGS_SHOWN ? 0 : count - SIGHTINGS_SHOWN;
+
+	if (count == 0)
+		return;
+	(void)fprintf(out, "\nCaught by watch, the newest last:\n");
+	if (from > 0)
+		(void)fprintf(out, "  … %zu older ones (-v)\n", from);
+	for (size_t i = from; i < count; i++) {
+		const struct sighting_overview *s = &overview->sightings.items[i];
+
+		(void)fprintf(out, "  e%-4" PRIu64 " trial %" PRIu64 "%s: ", s->evidence, s->trial,
+			      s->failing ? " (failed)" : "");
+		print_lines(s->text, "        ", out);
+	}
+}
+
 static void print_workarounds(const struct notebook *notebook, FILE *out)
 {
 	char when[WHEN_MAX];
@@ -427,6 +447,7 @@ void report_case_text(const struct case_overview *overview, bool verbose, FILE *
 	print_bisected(&overview->decisions, out);
 	print_decisions(&overview->decisions, verbose, out);
 	print_verdict(overview, out);
+	print_sightings(overview, verbose, out);
 	print_hypotheses(overview, verbose, out);
 	print_notes(notebook, verbose, out);
 	print_sentinel(notebook_sentinel(notebook), out);

@@ -181,8 +181,9 @@ bool may_be_overrun(const struct level *level)
 		/* The same bytes stand elsewhere, too: whose they were is not known. */
 		if (w->flags & WRITE_COPIED)
 			return true;
-		/* Through a pointer to the block's start and a displacement: a field, meant. */
-		if (w->base && w->base->value == w->victim->start &&
+		/* Through a pointer to the block's start and a displacement: a field, meant. The C
+		 * library's copies know no fields. */
+		if (!(w->writer.count > 0 && frame_is_runtime(&w->writer.frames[0])) && w->base && w->base->value == w->victim->start &&
 		    w->store_start > w->base->value)
 			continue;
 		/* A pointer that runs has left no sign of the block that it came from. */

@@ -127,6 +127,17 @@ static void see_repeated(struct chase *chase, const struct watch_log *log, struc
 	VEC_PUSH(&chase->ret->evidence.list, e);
 }
 
+/* A pointer to the live block that the next home is in did what it should. The one that the fault
+ * itself went through did if it is that block's address: whatever was wrong, it was not this. But
+ * nobody may jump there, and an index is no pointer. */
+static bool is_sound(const struct trail *trail, const struct trail_step *step, unsigned int level)
+{
+	if (step->to.id == 0 || step->to.state != LOG_BLOCK_LIVE ||
+	    step->to.relation != LOG_INSIDE || step->to_former.id != 0)
+		return false;
+	return level > 0 || (!trail->executes && !trail->by_index && step->value == step->to.start);
+}
+
 static void see_level(struct chase *chase, struct clues *clues, const struct watch_log *log,
 		      struct event_log *in, const struct stake *stake,
 		      const struct trail_step *step)
@@ -168,10 +179,9 @@ static void see_level(struct chase *chase, struct clues *clues, const struct wat
 		see_race(chase, log, in, &sight, &result);
 	}
 	see_target(chase, clues, step, &result, &sight);
-	/* A pointer to the live block that the next home is in did what it should. */
-	sight.healthy = stake->level > 0 && !sight.stale && step->to.id != 0 &&
-			step->to.state == LOG_BLOCK_LIVE && step->to.relation == LOG_INSIDE &&
-			step->to_former.id == 0;
+	sight.healthy = !sight.stale && is_sound(&clues->trail, step, stake->level);
+	if (sight.healthy && sight.write.write)
+		sight.write.write->flags |= WRITE_SOUND;
 	sight.by_key = stake->by == STAKE_KEY;
 	sight.same_block = sight.by_key && sight.watched &&
 			   step->in.size == chase->first.trail.steps.items[stake->level].in.size;

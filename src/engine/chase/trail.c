@@ -17,6 +17,8 @@ struct reader {
 	struct snapshot snapshot;
 	struct machine_frame frames[FRAMES_MAX];
 	size_t count;
+	/* The field that the first load read, of the object that the code has gone on to since. */
+	struct trail_step hint;
 	struct trail *ret;
 };
 
@@ -384,6 +386,19 @@ static bool register_value(const struct reader *reader, size_t frame, uint64_t a
 /* ---- the way back -----------------------------------------------------------------------------
  */
 
+/* The register with the object's address has been overwritten. In a loop it has the next one's. */
+static void take_hint(struct reader *reader, const struct where *where, const struct origin *origin)
+{
+	uint64_t address;
+
+	if (reader->ret->steps.count > 0 || reader->hint.home.kind != HOME_UNKNOWN ||
+	    !memory_operand_address(&origin->from, &reader->frames[where->frame].registers,
+				    &address))
+		return;
+	reader->hint.width = origin->width;
+	name_home(reader, address, &reader->hint);
+}
+
 /* One origin further. False at the end. */
 static bool follow(struct reader *reader, struct where *where, uint64_t *value)
 {
@@ -395,8 +410,10 @@ static bool follow(struct reader *reader, struct where *where, uint64_t *value)
 	arch_value_origin(&trap, where->at, where->reg, &origin);
 	switch (origin.kind) {
 	case ORIGIN_LOAD:
-		if (!origin_address(reader, where->frame, &origin, 0, &address))
+		if (!origin_address(reader, where->frame, &origin, 0, &address)) {
+			take_hint(reader, where, &origin);
 			return false;
+		}
 		add_step(reader, where, &origin, address, *value);
 		break;
 	case ORIGIN_ADDRESS:
@@ -423,13 +440,65 @@ static bool follow(struct reader *reader, struct where *where, uint64_t *value)
 	return true;
 }
 
+static bool canonical(uint64_t address)
+{
+	return address >> 47 == 0 || address >> 47 == 0x1ffff;
+}
+
+/* call [rax+16]: that place is the first home, if what stands there was jumped to. An address that
+ * is none at all faults at the jump, before anybody is there. */
+static bool add_jumped(struct reader *reader, const struct where *where,
+		       const struct access *access, uint64_t target)
+{
+	const struct registers *now = &reader->frames[where->frame].registers;
+	struct origin direct = { .certain = true, .width = 8 };
+	uint64_t address;
+
+	if (!memory_operand_address(&access->memory, now, &address) &&
+	    !operand_value(reader, where->frame, where->at, &access->memory, 0, 0, &address))
+		return false;
+	if (!reader->ret->executes) {
+		if (!loaded_value(reader, address, 8, &target) || canonical(target))
+			return true;
+		reader->ret->executes = true;
+	}
+	(void)strcpy(direct.text, "jump through memory");
+	add_step(reader, where, &direct, address, target);
+	return true;
+}
+
+/* Of a base and an index, the one that led astray: the index, where the base is the address of
+ * something and what both make is not. */
+static bool index_is_wild(const struct reader *reader, const struct where *where,
+			  const struct memory_operand *memory)
+{
+	const struct registers *now = &reader->frames[where->frame].registers;
+	const struct mapping *at;
+	uint64_t base, address;
+
+	if (memory->index < 0 || memory->index >= REGISTERS_MAX ||
+	    !(now->known & 1u << memory->index) || memory->segment != NO_REGISTER)
+		return false;
+	if (memory->base < 0 || memory->base >= REGISTERS_MAX) {
+		base = (uint64_t)memory->displacement;
+	} else {
+		if (!(now->known & 1u << memory->base))
+			return false;
+		base = now->value[memory->base];
+	}
+	address = base + now->value[memory->index] * memory->scale;
+	if (memory->base >= 0)
+		address += (uint64_t)memory->displacement;
+	at = snapshot_mapping(&reader->snapshot, base);
+	return at && at->perms & MAPPING_READ && (address < at->start || address >= at->end);
+}
+
 /* The register or memory that held the bad pointer. False when there is none. */
 static bool begin(struct reader *reader, struct where *where, uint64_t *value)
 {
 	const struct log_crash *record = &reader->scene->record;
 	bool in_code = reader->frames[0].code_len > 0 &&
 		       record->fault_address != record->gregs[LOG_GREG_RIP];
-	struct origin direct = { .certain = true };
 	struct access access;
 	struct trap trap;
 
@@ -451,17 +520,13 @@ static bool begin(struct reader *reader, struct where *where, uint64_t *value)
 			*value = reader->frames[where->frame].registers.value[where->reg];
 		return true;
 	}
-	if (access.jumps && reader->ret->executes) {
-		uint64_t address;
-
-		/* call [rax+16]: that place is the first home. */
-		if (!memory_operand_address(&access.memory, &reader->frames[where->frame].registers,
-					    &address) &&
-		    !operand_value(reader, where->frame, where->at, &access.memory, 0, 0, &address))
-			return false;
-		direct.width = 8;
-		(void)strcpy(direct.text, "call through memory");
-		add_step(reader, where, &direct, address, *value);
+	if (access.jumps && !add_jumped(reader, where, &access, *value))
+		return false;
+	if (!access.jumps && index_is_wild(reader, where, &access.memory)) {
+		reader->ret->by_index = true;
+		where->reg = access.memory.index;
+		*value = reader->frames[where->frame].registers.value[where->reg];
+		return true;
 	}
 	if (access.memory.fixed || access.memory.base < 0 || access.memory.base >= REGISTERS_MAX)
 		return false;
@@ -474,6 +539,7 @@ static bool begin(struct reader *reader, struct where *where, uint64_t *value)
  * ---------------------------------------------------------------------- */
 
 #define FOUND_MAX 3u
+#define PLACES_MAX 8u
 #define LARGEST_HOME (64u << 10) /* a word in an arena says nothing about whose it is */
 #define COMMON_VALUE 0x10000u	 /* smaller numbers stand in many places for other reasons */
 
@@ -522,7 +588,9 @@ static void take_found(struct reader *reader)
 	const struct scene *scene = reader->scene;
 	struct log_item item = scene->item;
 	struct log_value found[FOUND_MAX];
-	size_t count = 0;
+	const struct trail_step *like =
+		reader->ret->steps.count > 0 ? &reader->ret->steps.items[0] : &reader->hint;
+	size_t count = 0, places = 0;
 	bool agrees = false, by_field = false;
 
 	while (log_next_owned(&scene->log->reader, scene->item.head.seq, &item)) {
@@ -534,8 +602,8 @@ static void take_found(struct reader *reader)
 		if (reader->ret->steps.count > 0 &&
 		    reader->ret->steps.items[0].home.address == value.where)
 			agrees = true;
-		if (reader->ret->steps.count > 0 &&
-		    same_field(&reader->ret->steps.items[0], &value) && !by_field) {
+		places++;
+		if (same_field(like, &value) && !by_field) {
 			by_field = true;
 			count = 0;
 		} else if (by_field) {
@@ -544,7 +612,9 @@ static void take_found(struct reader *reader)
 		if (count < FOUND_MAX)
 			found[count++] = value;
 	}
-	if (agrees || count == 0 || (!by_field && reader->ret->pointer < COMMON_VALUE))
+	/* What stands in many places is no trace of one of them. */
+	if (agrees || count == 0 ||
+	    (!by_field && (reader->ret->pointer < COMMON_VALUE || places > PLACES_MAX)))
 		return;
 	VEC_FOREACH (&reader->ret->steps, step)
 		step_deinit(step);
@@ -568,13 +638,15 @@ int trail_read(const struct scene *scene, struct symbols *symbols, struct trail 
 	reader.count = symbols_machine_frames(symbols, &reader.snapshot, reader.frames, FRAMES_MAX);
 	if (reader.count > 0 && begin(&reader, &where, &value)) {
 		ret->pointer = value;
-		find_pointed(scene, value, &ret->pointed, &ret->pointed_former);
+		if (!ret->by_index)
+			find_pointed(scene, value, &ret->pointed, &ret->pointed_former);
 		while (ret->steps.count < STEPS_MAX && rounds++ < ROUNDS_MAX &&
 		       follow(&reader, &where, &value))
 			;
 		take_found(&reader);
 	}
 	machine_frames_free(reader.frames, reader.count);
+	step_deinit(&reader.hint);
 	if (ret->steps.count == 0)
 		return err_set(err, -ENODATA,
 			       "where the bad value was loaded from cannot be read back");

@@ -117,6 +117,10 @@ enum verdict_class write_class(const struct facts *facts, const struct stage *st
 static bool may_be(const struct rule *rule, const struct facts *facts, const struct stage *stage,
 		   const struct evidence *write)
 {
+	/* A pointer to a live block is what belongs there. */
+	if (write->write->flags & WRITE_SOUND &&
+	    (rule->class == VERDICT_NARROW_WRITE || rule->class == VERDICT_WIDE_WRITE))
+		return false;
 	return write_class(facts, stage, write) == rule->class ||
 	       (write->write->flags & WRITE_FREE_INFERRED &&
 		on_live_block(write->write) == rule->class);
@@ -166,6 +170,16 @@ static bool covers_block(const struct write_seen *w)
 	       w->store_len >= w->victim->size + (w->victim->start - w->store_start);
 }
 
+/* memcpy, strcpy and the like write as many bytes at once as the machine can: how wide one of their
+ * stores is says nothing, where they did not begin in this block. */
+static bool in_a_copy(const struct write_seen *w)
+{
+	return w->victim && w->base && w->base->id == w->victim->id && w->writer.count > 0 &&
+	       frame_is_runtime(&w->writer.frames[0]) && !(w->flags & WRITE_KERNEL) &&
+	       w->instruction &&
+	       (strstr(w->instruction, "mm") || strncmp(w->instruction, "rep ", 4) == 0);
+}
+
 static bool copied_torn(const struct facts *facts, const struct evidence *slot_write)
 {
 	const struct evidence *carrier = carrier_of(facts, facts_origin(facts), slot_write);
@@ -204,6 +218,9 @@ static void doubt_writer(const struct rule *rule, const struct facts *facts,
 		proof_doubt(ret, "nobody was caught writing the slot that it was copied from");
 	if (rule->class == VERDICT_WIDE_WRITE && covers_block(w))
 		proof_doubt(ret, "it wrote the whole block: a reset or a copy, no slip in width");
+	if (rule->class == VERDICT_WIDE_WRITE && in_a_copy(w))
+		proof_doubt(ret, "it is a piece of a copy by the C library: where that began was "
+				 "not seen");
 	if ((rule->class == VERDICT_WIDE_WRITE || rule->class == VERDICT_NARROW_WRITE) &&
 	    freed_block_used(facts, ret->main->trial))
 		proof_doubt(ret, "the failure went through a freed block as well");

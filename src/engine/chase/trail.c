@@ -29,6 +29,7 @@ struct where {
 	uint64_t at;
 	int reg;
 	bool doubtful;
+	bool index; /* a number that an array was indexed with, not a pointer */
 };
 
 static struct trap trap_of(const struct machine_frame *frame)
@@ -399,26 +400,73 @@ static void take_hint(struct reader *reader, const struct where *where, const st
 	name_home(reader, address, &reader->hint);
 }
 
+/* Is the register the address of something fixed: a table, whose place nobody can have spoilt? */
+static bool is_constant(const struct reader *reader, const struct where *where,
+			const struct origin *origin, int reg)
+{
+	struct trap trap = trap_of(&reader->frames[where->frame]);
+	struct origin base;
+
+	arch_value_origin(&trap, origin->at, reg, &base);
+	return !base.changed && (base.kind == ORIGIN_IMMEDIATE ||
+				 (base.kind == ORIGIN_ADDRESS && base.from.fixed));
+}
+
+static bool is_register(int reg)
+{
+	return reg >= 0 && reg < REGISTERS_MAX;
+}
+
+/* Through which register the load went on: its base, or the index into something fixed. */
+static bool go_on_through(const struct reader *reader, struct where *where,
+			  const struct origin *origin)
+{
+	const struct memory_operand *from = &origin->from;
+	bool base = !from->fixed && is_register(from->base);
+
+	if (is_register(from->index) &&
+	    (!base || is_constant(reader, where, origin, from->base))) {
+		where->reg = from->index;
+		where->index = true;
+	} else if (base) {
+		where->reg = from->base;
+		where->index = false;
+	} else {
+		return false;
+	}
+	where->at = origin->at;
+	where->doubtful |= origin->joined || !origin->certain;
+	return true;
+}
+
 /* One origin further. False at the end. */
 static bool follow(struct reader *reader, struct where *where, uint64_t *value)
 {
 	const struct machine_frame *frame = &reader->frames[where->frame];
 	struct trap trap = trap_of(frame);
 	struct origin origin;
-	uint64_t address;
+	uint64_t address = 0;
+	bool known;
 
 	arch_value_origin(&trap, where->at, where->reg, &origin);
 	switch (origin.kind) {
 	case ORIGIN_LOAD:
-		if (!origin_address(reader, where->frame, &origin, 0, &address)) {
+		known = origin_address(reader, where->frame, &origin, 0, &address);
+		if (!known)
 			take_hint(reader, where, &origin);
+		/* Of an index, what was made out of the number is not what was loaded. */
+		if (known &&
+		    (!where->index || !origin.changed ||
+		     loaded_value(reader, address, origin.width, value)))
+			add_step(reader, where, &origin, address, *value);
+		if (!go_on_through(reader, where, &origin) || (!known && !where->index))
 			return false;
-		}
-		add_step(reader, where, &origin, address, *value);
 		break;
 	case ORIGIN_ADDRESS:
-		if (!origin_address(reader, where->frame, &origin, 0, &address))
+		if (!origin_address(reader, where->frame, &origin, 0, &address) ||
+		    !go_on_through(reader, where, &origin) || where->index)
 			return false;
+		known = true;
 		break;
 	case ORIGIN_ENTRY:
 		where->reg = origin.reg;
@@ -427,15 +475,11 @@ static bool follow(struct reader *reader, struct where *where, uint64_t *value)
 	default:
 		return false;
 	}
-	if (origin.from.fixed || origin.from.base < 0 || origin.from.base >= REGISTERS_MAX)
-		return false;
-	where->at = origin.at;
-	where->reg = origin.from.base;
-	where->doubtful |= origin.joined || !origin.certain;
 	/* From here on the pointer that was loaded through is followed. */
-	if (origin.from_kept & 1u << origin.from.base)
-		*value = frame->registers.value[origin.from.base];
-	else if (!register_value(reader, where->frame, where->at, where->reg, 0, value))
+	if (origin.from_kept & 1u << where->reg)
+		*value = frame->registers.value[where->reg];
+	else if (!register_value(reader, where->frame, where->at, where->reg, 0, value) &&
+		 known && !where->index)
 		*value = address - (uint64_t)origin.from.displacement;
 	return true;
 }
@@ -523,7 +567,7 @@ static bool begin(struct reader *reader, struct where *where, uint64_t *value)
 	if (access.jumps && !add_jumped(reader, where, &access, *value))
 		return false;
 	if (!access.jumps && index_is_wild(reader, where, &access.memory)) {
-		reader->ret->by_index = true;
+		reader->ret->by_index = where->index = true;
 		where->reg = access.memory.index;
 		*value = reader->frames[where->frame].registers.value[where->reg];
 		return true;
@@ -597,12 +641,14 @@ static void take_found(struct reader *reader)
 		struct log_value value;
 
 		if (item.head.type != LOG_VALUE || !log_payload(&item, &value, sizeof(value)) ||
-		    value.value != reader->ret->pointer || value.size > LARGEST_HOME)
+		    value.value != reader->ret->pointer)
+			continue;
+		places++;
+		if (value.size > LARGEST_HOME)
 			continue;
 		if (reader->ret->steps.count > 0 &&
 		    reader->ret->steps.items[0].home.address == value.where)
 			agrees = true;
-		places++;
 		if (same_field(like, &value) && !by_field) {
 			by_field = true;
 			count = 0;
@@ -612,9 +658,10 @@ static void take_found(struct reader *reader)
 		if (count < FOUND_MAX)
 			found[count++] = value;
 	}
-	/* What stands in many places is no trace of one of them. */
+	/* What stands in many places is no trace of one of them; in one only, even a small number
+	 * is. */
 	if (agrees || count == 0 ||
-	    (!by_field && (reader->ret->pointer < COMMON_VALUE || places > PLACES_MAX)))
+	    (!by_field && places > (reader->ret->pointer < COMMON_VALUE ? 1 : PLACES_MAX)))
 		return;
 	VEC_FOREACH (&reader->ret->steps, step)
 		step_deinit(step);

@@ -54,6 +54,28 @@ static void wide(struct evidence_list *l)
 	caught(l, (struct made_write){ .width = 8, .start = -4 }, 3);
 }
 
+/* What was left there leads to a live block: nobody did wrong. */
+static void pointer_to_a_live_block(struct evidence_list *l)
+{
+	caught(l, (struct made_write){ .writer = "list_add", .width = 8, .flags = WRITE_SOUND }, 3);
+}
+
+/* A vector store of the C library's, through a pointer that had come to the block by then. */
+static void piece_of_a_copy(struct evidence_list *l)
+{
+	caught(l, (struct made_write){ .writer = "title_set", .width = 16, .start = -8 }, 3);
+	VEC_FOREACH (&l->list, e)
+		if (e->kind == EVIDENCE_WRITE) {
+			struct frame strcpy_frame = { .function = (char *)"strcpy",
+						      .module = (char *)"/lib/libc.so.6",
+						      .kind = FRAME_NATIVE };
+
+			(void)stack_insert(&e->write->writer, 0, &strcpy_frame);
+			mem_free(e->write->instruction);
+			e->write->instruction = mem_strdup("movups [rdi], xmm0");
+		}
+}
+
 static void make_base(struct evidence *e, int64_t start_offset, uint64_t size)
 {
 	block_life_free(e->write->base);
@@ -71,6 +93,15 @@ static void beside(struct evidence_list *l, int64_t base_offset, uint64_t size)
 static void overflow(struct evidence_list *l)
 {
 	beside(l, -64, 48);
+}
+
+/* A pointer to a live block, but it was not meant for this one. */
+static void pointer_behind_its_block(struct evidence_list *l)
+{
+	beside(l, -64, 48);
+	VEC_FOREACH (&l->list, e)
+		if (e->kind == EVIDENCE_WRITE)
+			e->write->flags |= WRITE_SOUND;
 }
 
 static void overflow_from_inside(struct evidence_list *l)
@@ -924,6 +955,9 @@ static const struct row {
 
 	ROW(wide, WIDE_WRITE, FIRM, "jit_code"),
 	ROW(whole_object, WIDE_WRITE, DOUBTED, "jit_code"),
+	ROW(piece_of_a_copy, WIDE_WRITE, DOUBTED, "title_set"),
+	ROW(pointer_to_a_live_block, NOT_CAUGHT, DOUBTED, NULL),
+	ROW(pointer_behind_its_block, OVERFLOW, FIRM, "fill"),
 
 	ROW(overflow, OVERFLOW, FIRM, "fill"),
 	ROW(overflow_from_inside, OVERFLOW, FIRM, "fill"),

@@ -360,6 +360,29 @@ static void outside(struct evidence_list *l)
 	add(l, made_outside(2, 0x97, 0x5678));
 }
 
+/* calloc() put it there, for all that is known. */
+static void zero_from_birth_on(struct evidence_list *l)
+{
+	for (unsigned int i = 1; i <= 2; i++)
+		add(l, made_watch(i, 0))->watch->value_known = true;
+}
+
+static void set_to_null(struct evidence_list *l)
+{
+	caught(l,
+	       (struct made_write){
+		       .writer = "conn_close", .width = 8, .old = 0x7f0000000097, .new = 0 },
+	       3);
+}
+
+/* Half of it: that is no way to be done with a pointer. */
+static void half_set_to_null(struct evidence_list *l)
+{
+	caught(l,
+	       (struct made_write){ .writer = "conn_close", .width = 4, .old = 0x97, .new = 0 },
+	       3);
+}
+
 static void uninitialised(struct evidence_list *l)
 {
 	for (unsigned int i = 1; i <= 2; i++) {
@@ -948,6 +971,8 @@ static const struct row {
 	ROW(value_not_seen, NARROW_WRITE, DOUBTED, "jit_code"),
 	ROW(constructor, NARROW_WRITE, DOUBTED, "dict_new"),
 	ROW(only_copied, NARROW_WRITE, DOUBTED, "clone"),
+	ROW(set_to_null, NARROW_WRITE, DOUBTED, "conn_close"),
+	ROW(half_set_to_null, NARROW_WRITE, FIRM, "conn_close"),
 	ROW(freed_block_besides, NARROW_WRITE, DOUBTED, "jit_code"),
 	ROW(twice_in_one_trial, NARROW_WRITE, DOUBTED, "jit_code"),
 	ROW(source_now_and_then, NARROW_WRITE, DOUBTED, "clone"),
@@ -1033,6 +1058,7 @@ static const struct row {
 	ROW(outside_with_a_gap, NOT_CAUGHT, DOUBTED, NULL),
 
 	ROW(uninitialised, UNINITIALISED, FIRM, NULL),
+	ROW(zero_from_birth_on, NOT_CAUGHT, DOUBTED, NULL),
 	ROW(written_after_all, NOT_CAUGHT, DOUBTED, NULL),
 	ROW(watched_too_late, NOT_CAUGHT, DOUBTED, NULL),
 
@@ -1239,6 +1265,7 @@ static void what_is_left_open_is_told(void **state)
 		{ imprecise, "--mode pages", "came in late" },
 		{ one_of_five, "--mode pages", "1 of 5 failing trials" },
 		{ outside_with_a_gap, "from its birth", "outside: " },
+		{ zero_from_birth_on, "--mode pages", "2 failing trials: a value that was never set" },
 		{ plain_beside_a_crash, "redhand chase --from 4", "race: " },
 	};
 

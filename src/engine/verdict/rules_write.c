@@ -170,6 +170,13 @@ static bool covers_block(const struct write_seen *w)
 	       w->store_len >= w->victim->size + (w->victim->start - w->store_start);
 }
 
+/* A pointer set to NULL by a store of its own: nobody's slip. */
+static bool clears_field(const struct write_seen *w)
+{
+	return w->fit == FIT_EXACT && w->value_len > 0 && w->new == 0 && w->old != 0 &&
+	       (!w->base || !w->victim || w->base->id == w->victim->id);
+}
+
 /* memcpy, strcpy and the like write as many bytes at once as the machine can: how wide one of their
  * stores is says nothing, where they did not begin in this block. */
 static bool in_a_copy(const struct write_seen *w)
@@ -216,6 +223,9 @@ static void doubt_writer(const struct rule *rule, const struct facts *facts,
 	if (rule->class == VERDICT_STALE_CACHED_VALUE &&
 	    !carrier_of(facts, facts_origin(facts), ret->main))
 		proof_doubt(ret, "nobody was caught writing the slot that it was copied from");
+	if (rule->class == VERDICT_NARROW_WRITE && clears_field(w))
+		proof_doubt(ret, "it cleared the whole field, as whoever is done with it does: the "
+				 "one who reads it may be wrong instead");
 	if (rule->class == VERDICT_WIDE_WRITE && covers_block(w))
 		proof_doubt(ret, "it wrote the whole block: a reset or a copy, no slip in width");
 	if (rule->class == VERDICT_WIDE_WRITE && in_a_copy(w))
@@ -556,6 +566,9 @@ static bool never_written(const struct facts *facts, const struct evidence *e)
 
 	if (e->kind != EVIDENCE_WATCH || !e->failing || !w->victim_watched || !w->since_birth ||
 	    !w->value_known || w->hits > 0 || w->value != w->birth_value)
+		return false;
+	/* Zero is what calloc() leaves there, too, and what many a field is meant to begin with. */
+	if (w->value == 0)
 		return false;
 	VEC_FOREACH (&facts->list->list, other)
 		if (other->kind == EVIDENCE_OUTSIDE && other->trial == e->trial)

@@ -9,7 +9,8 @@
  *  - Open a descriptor only for the time of one function; the mappings live without it, so the
  *    target may close every descriptor it finds. The four of the watches are kept, and hooks_fd.c
  *    keeps them from being closed.
- *  - Stand in front of the functions listed in exports.map. Each hook calls the real function
+ *  - Stand in front of the functions listed in exports.map (where crashes are all that is wanted:
+ *    of exports-crash.map, which is shorter; lean.c). Each hook calls the real function
  *    exactly once, with the same arguments (but see hooks_memory.c), and keeps errno.
  *  - Put a jump or a breakpoint into functions that the plan names, while nobody can run them: see
  *    hooked.h.
@@ -110,6 +111,8 @@ struct agent {
 	uint64_t next_id;	      /* atomic */
 };
 
+/* Is this libredhand-agent-crash.so, which stands in front of threads, signals and exec only? */
+extern HIDDEN const bool agent_lean;
 extern HIDDEN struct agent_switch agent_switch;
 extern HIDDEN struct agent agent;
 

@@ -27,7 +27,7 @@
 #include "agent/text.h"
 #include "agent/watch_ptrace.h"
 
-#define AGENT_NAME "libredhand-agent.so"
+#define AGENT_NAME "libredhand-agent" /* either of the two libraries */
 #define PATH_ROOM 1024u
 #define ENVIRONMENT_MAX 16384u /* entries; a larger one is passed on as it is */
 

@@ -4,6 +4,7 @@
 #include <link.h>
 #include <string.h>
 
+#include "agent/agent.h"
 #include "agent/text.h"
 
 _Alignas(16) unsigned char early_arena[EARLY_BYTES];
@@ -85,6 +86,14 @@ struct real real = {
 	.aligned_alloc = early_memalign,
 };
 
+/* What may be missing is asked for by weak references: a dlsym that fails allocates its message, and
+ * where our malloc is not in front that is an allocation in the target's heap. */
+#define WEAK __attribute__((weak, visibility("default")))
+extern WEAK char PyMem_GetAllocator[], PyMem_SetAllocator[], _PyRuntime[], Py_Version[];
+/* Only in builds without the interpreter's lock (Include/refcount.h). */
+extern WEAK char _Py_MergeZeroLocalRefcount[];
+extern WEAK char __asan_init[], __tsan_init[], __msan_init[], __hwasan_init[];
+
 #define NEXT(field, name) *(void **)(&found.field) = dlsym(RTLD_NEXT, name)
 
 /* Is this address in the C++ run-time library? Asked in the constructor only. */
@@ -137,36 +146,17 @@ static void resolve_new(struct real *ret, void *from)
 	*ret = found;
 }
 
-bool real_resolve(void)
+/* For the hooks that only the whole agent has. */
+static void resolve_rest(struct real *ret)
 {
-	struct real found = real;
-	Dl_info info;
+	struct real found = *ret;
 
-	NEXT(malloc, "malloc");
-	NEXT(free, "free");
-	NEXT(calloc, "calloc");
-	NEXT(realloc, "realloc");
 	NEXT(memalign, "memalign");
 	NEXT(aligned_alloc, "aligned_alloc");
 	NEXT(posix_memalign, "posix_memalign");
 	NEXT(valloc, "valloc");
 	NEXT(pvalloc, "pvalloc");
 	NEXT(malloc_usable_size, "malloc_usable_size");
-	NEXT(pthread_create, "pthread_create");
-	NEXT(pthread_sigmask, "pthread_sigmask");
-	NEXT(sigaction, "sigaction");
-	NEXT(sigaltstack, "sigaltstack");
-	NEXT(sigwait, "sigwait");
-	NEXT(sigwaitinfo, "sigwaitinfo");
-	NEXT(sigtimedwait, "sigtimedwait");
-	NEXT(dlclose, "dlclose");
-	NEXT(execve, "execve");
-	NEXT(execvpe, "execvpe");
-	NEXT(fexecve, "fexecve");
-	NEXT(posix_spawn, "posix_spawn");
-	NEXT(posix_spawnp, "posix_spawnp");
-	NEXT(exit_now, "_exit");
-	NEXT(ptrace, "ptrace");
 	NEXT(mlockall, "mlockall");
 	NEXT(ftruncate, "ftruncate");
 	NEXT(truncate, "truncate");
@@ -190,18 +180,44 @@ bool real_resolve(void)
 	NEXT(fwrite_unlocked, "fwrite_unlocked");
 	NEXT(vfprintf, "vfprintf");
 	NEXT(vfprintf_chk, "__vfprintf_chk");
+	*ret = found;
+	resolve_new(ret, RTLD_NEXT);
+}
+
+bool real_resolve(void)
+{
+	struct real found = real;
+	Dl_info info;
+
+	NEXT(malloc, "malloc");
+	NEXT(free, "free");
+	NEXT(calloc, "calloc");
+	NEXT(realloc, "realloc");
+	NEXT(pthread_create, "pthread_create");
+	NEXT(pthread_sigmask, "pthread_sigmask");
+	NEXT(sigaction, "sigaction");
+	NEXT(sigaltstack, "sigaltstack");
+	NEXT(sigwait, "sigwait");
+	NEXT(sigwaitinfo, "sigwaitinfo");
+	NEXT(sigtimedwait, "sigtimedwait");
+	NEXT(dlclose, "dlclose");
+	NEXT(execve, "execve");
+	NEXT(execvpe, "execvpe");
+	NEXT(fexecve, "fexecve");
+	NEXT(posix_spawn, "posix_spawn");
+	NEXT(posix_spawnp, "posix_spawnp");
+	NEXT(exit_now, "_exit");
+	NEXT(ptrace, "ptrace");
 	*(void **)(&found.abort_message) = dlsym(RTLD_DEFAULT, "__abort_msg");
-	*(void **)(&found.python_get_allocator) = dlsym(RTLD_DEFAULT, "PyMem_GetAllocator");
-	*(void **)(&found.python_set_allocator) = dlsym(RTLD_DEFAULT, "PyMem_SetAllocator");
-	/* Only in builds without the interpreter's lock (Include/refcount.h). */
-	found.python_unlocked = dlsym(RTLD_DEFAULT, "_Py_MergeZeroLocalRefcount") != NULL;
+	*(void **)(&found.python_get_allocator) = PyMem_GetAllocator;
+	*(void **)(&found.python_set_allocator) = PyMem_SetAllocator;
+	found.python_unlocked = _Py_MergeZeroLocalRefcount != NULL;
 	found.loader = dlsym(RTLD_DEFAULT, "_r_debug");
-	found.python_runtime = dlsym(RTLD_DEFAULT, "_PyRuntime");
-	found.python_version = dlsym(RTLD_DEFAULT, "Py_Version");
-	found.sanitized =
-		dlsym(RTLD_DEFAULT, "__asan_init") || dlsym(RTLD_DEFAULT, "__tsan_init") ||
-		dlsym(RTLD_DEFAULT, "__msan_init") || dlsym(RTLD_DEFAULT, "__hwasan_init");
-	resolve_new(&found, RTLD_NEXT);
+	found.python_runtime = _PyRuntime;
+	found.python_version = (const void *)Py_Version;
+	found.sanitized = __asan_init || __tsan_init || __msan_init || __hwasan_init;
+	if (!agent_lean)
+		resolve_rest(&found);
 	found.glibc_malloc = dladdr(*(void **)&found.malloc, &info) && info.dli_fname &&
 			     strstr(info.dli_fname, "/libc.so");
 	if (!found.malloc || !found.free || !found.calloc || !found.realloc || !found.sigaction ||
@@ -215,7 +231,7 @@ void real_resolve_new(void)
 {
 	void *library;
 
-	if (real.new_plain)
+	if (real.new_plain || agent_lean)
 		return;
 	library = dlopen("libstdc++.so.6", RTLD_LAZY | RTLD_NOLOAD);
 	if (!library)

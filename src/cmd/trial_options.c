@@ -318,7 +318,7 @@ static int set_observer(struct trial_setup *setup, const struct trial_options *o
 	if (setup->unobserved)
 		setup->observer = OBSERVE_NONE;
 	/* Arms of a comparison may want it even when the option does not. */
-	r = observe_find_agent(&setup->settings.agent_path, err);
+	r = observe_find_agent(&setup->settings.agent_dir, err);
 	return setup->observer == OBSERVE_NONE ? 0 : r;
 }
 

@@ -10,6 +10,7 @@ import tempfile
 class Rig:
     def __init__(self, agent, build):
         self.agent = os.path.abspath(agent)
+        self.crash_agent = self.agent.replace('-agent.so', '-agent-crash.so')
         build = os.path.abspath(build)
         self.dump_log = os.path.join(build, 'dump_log')
         self.make_plan = os.path.join(build, 'make_plan')
@@ -27,7 +28,9 @@ class Rig:
         trial = tempfile.mkdtemp(dir=self.folder)
         if observer:
             subprocess.run([self.make_plan, os.path.join(trial, 'plan'), observer, *plan], check=True)
-        environment = dict(os.environ, REDHAND_TRIAL=trial, LD_PRELOAD=self.agent)
+        # As the tool chooses it.
+        agent = self.crash_agent if observer == 'crash' and not plan else self.agent
+        environment = dict(os.environ, REDHAND_TRIAL=trial, LD_PRELOAD=agent)
         return self._run(command, environment, options), trial
 
     def _run(self, command, environment, options):

@@ -1,10 +1,10 @@
 /*
  * Runs a program under the heap observer and judges what was found, for tests of the verdicts:
  *
- *	judge_heap CASE AGENT TRIALS PROGRAM [ARGS…]
+ *	judge_heap CASE AGENTS TRIALS PROGRAM [ARGS…]
  *
  * Prints a line `class CLASS`, `writer FUNCTION`, `allocator FUNCTION` and so on, as the victims
- *tell the truth, for what the verdict names, then the sentence.
+ * tell the truth, for what the verdict names, then the sentence.
  */
 #include <signal.h>
 #include <stdio.h>
@@ -89,7 +89,7 @@ int main(int argc, char **argv)
 	trials = mem_printf("%s/trials", argv[1]);
 	settings.trials_path = realpath(trials, NULL);
 	settings.stdin_path = mem_strdup("/dev/null");
-	settings.agent_path = mem_strdup(argv[2]);
+	settings.agent_dir = mem_strdup(argv[2]);
 	(void)sigprocmask(SIG_BLOCK, NULL, &settings.signal_mask);
 	run(cs, &settings, (unsigned int)strtoul(argv[3], NULL, 10), argv + 4, &report);
 	heap_evidence(&report, &evidence);

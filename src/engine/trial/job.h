@@ -72,7 +72,7 @@ struct trial_settings {
 	regex_t breadcrumb;
 	VEC(struct fail_on) fail_on;
 	bool children;			/* crashes that a parent hides count, too */
-	char *agent_path;		/* the library to preload; NULL: none is needed */
+	char *agent_dir;		/* of the libraries to preload; NULL: none is needed */
 	sigset_t signal_mask;		/* redhand's own at start, for the command */
 	const struct test_names *tests; /* the full list where jobs want parts of it; else NULL */
 	unsigned int chaos;  /* enum chaos_knob: of every trial, unless its job says otherwise */

@@ -14,6 +14,7 @@
 #include "wire/checksum.h"
 
 #define AGENT_NAME "libredhand-agent.so"
+#define AGENT_CRASH_NAME "libredhand-agent-crash.so"
 
 static const char *env_value(const struct strv *env, const char *name)
 {
@@ -25,7 +26,7 @@ static const char *env_value(const struct strv *env, const char *name)
 	return NULL;
 }
 
-int observe_find_agent(char **ret, struct err *err)
+int observe_find_agent(char **ret_dir, struct err *err)
 {
 	char exe[PATH_MAX];
 	ssize_t len = readlink("/proc/self/exe", exe, sizeof(exe) - 1);
@@ -36,10 +37,11 @@ int observe_find_agent(char **ret, struct err *err)
 	exe[len > 0 ? len : 0] = '\0';
 	dir = dirname(exe);
 	for (size_t i = 0; i < ARRAY_SIZE(places); i++) {
-		AUTO(mem_freep) char *path = mem_printf("%s/%s/" AGENT_NAME, dir, places[i]);
+		AUTO(mem_freep) char *path = mem_printf("%s/%s", dir, places[i]);
+		AUTO(mem_freep) char *agent = mem_printf("%s/" AGENT_NAME, path);
 
-		*ret = realpath(path, NULL);
-		if (*ret)
+		*ret_dir = access(agent, R_OK) == 0 ? realpath(path, NULL) : NULL;
+		if (*ret_dir)
 			return 0;
 	}
 	(void)err_set(err, -ENOENT, "the observer's library " AGENT_NAME " is not installed");
@@ -71,6 +73,15 @@ char *observe_obstacle(const char *path)
 	return NULL;
 }
 
+/* The agent reads what to do from a plan; without one it observes crashes. */
+static bool needs_plan(const struct trial_job *job)
+{
+	AUTO(strbuf_deinit) struct strbuf items = { 0 };
+
+	chaos_plan_item(&job->chaos, &items);
+	return job->observer >= OBSERVE_IDS || (job->observer != OBSERVE_NONE && items.len > 0);
+}
+
 void observe_environment(const struct trial_settings *settings, const struct trial_job *job,
 			 struct strv *env)
 {
@@ -80,11 +91,11 @@ void observe_environment(const struct trial_settings *settings, const struct tri
 	AUTO(mem_freep) char *trial = NULL;
 	AUTO(mem_freep) char *options = NULL;
 
-	if (job->observer == OBSERVE_NONE || !settings->agent_path)
+	if (job->observer == OBSERVE_NONE || !settings->agent_dir)
 		return;
-	libraries = preload && preload[0] != '\0'
-			    ? mem_printf("%s:%s", settings->agent_path, preload)
-			    : mem_strdup(settings->agent_path);
+	libraries = mem_printf("%s/%s%s%s", settings->agent_dir,
+			       needs_plan(job) ? AGENT_NAME : AGENT_CRASH_NAME,
+			       preload && preload[0] != '\0' ? ":" : "", preload ? preload : "");
 	trial = mem_printf("%s/%llu", settings->trials_path, (unsigned long long)job->number.value);
 	/* A program built with AddressSanitizer refuses to start behind any preloaded library. */
 	options = mem_printf("%s%sverify_asan_link_order=0", asan ? asan : "",
@@ -121,24 +132,11 @@ static bool has_item(const struct strbuf *items, enum plan_item_type type)
 	return false;
 }
 
-static bool has_watch(const struct strbuf *items)
-{
-	struct plan_item item;
-
-	for (size_t at = 0; items->len - at >= sizeof(item); at += item.bytes) {
-		memcpy(&item, items->data + at, sizeof(item));
-		if (item.type == PLAN_ITEM_WATCH)
-			return true;
-		if (item.bytes < sizeof(item) || item.bytes > items->len - at)
-			break;
-	}
-	return false;
-}
-
 bool observe_watches(const struct trial_settings *settings, const struct trial_job *job)
 {
 	return job->observer >= OBSERVE_IDS &&
-	       (has_watch(&settings->plan_items) || has_watch(&job->plan_items));
+	       (has_item(&settings->plan_items, PLAN_ITEM_WATCH) ||
+		has_item(&job->plan_items, PLAN_ITEM_WATCH));
 }
 
 int observe_write_plan(const struct trial_settings *settings, const struct trial_job *job,
@@ -153,10 +151,9 @@ int observe_write_plan(const struct trial_settings *settings, const struct trial
 	struct plan_header plan;
 	size_t len;
 
-	chaos_plan_item(&job->chaos, &items);
-	/* No plan means observer crash. */
-	if (job->observer == OBSERVE_NONE || (!ids && items.len == 0))
+	if (!needs_plan(job))
 		return 0;
+	chaos_plan_item(&job->chaos, &items);
 	dir = openat(trials, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	if (dir < 0)
 		return err_errno(err, -errno, "cannot open trials/%s", name);

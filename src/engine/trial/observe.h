@@ -9,9 +9,9 @@
  * trial's directory through the environment and leaves its log there.
  */
 
-/* Where the agent's library is, next to redhand's own program or where it was installed. The
- * result is the caller's. */
-int observe_find_agent(char **ret, struct err *err);
+/* The directory of the agent's libraries, next to redhand's own program or where they were installed.
+ * The result is the caller's. */
+int observe_find_agent(char **ret_dir, struct err *err);
 
 /* Whether a preloaded library reaches the program in this file: NULL, or why not (a sentence the
  * caller frees). */

@@ -85,9 +85,12 @@ enum write_flags {
 	/* The block seems to belong to an allocator of the program's own, and whether that had it
 	 * back by then was not seen. The piece's note says more. */
 	WRITE_FREE_UNKNOWN = 1 << 8,
-	/* What it left is a pointer to a block that is alive: as it should be, as far as anybody can
-	 * tell. */
+	/* What it left is a pointer to a block that is alive: as it should be, as far as anybody
+	 * can tell. */
 	WRITE_SOUND = 1 << 9,
+	/* What it left is a pointer into memory that could be read when it failed; no block is known
+	 * there. */
+	WRITE_READABLE = 1 << 10,
 };
 
 /* One store that was caught. */

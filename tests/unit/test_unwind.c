@@ -165,8 +165,8 @@ static void test_tail_of_two(void **state)
 /* Where every function has a frame, none is put back. */
 static void test_no_tails(void **state)
 {
-	static const char *const hows[] = { "plain", "signal", "qsort", "null-call", "abort",
-					    "strlen", "jit", "cold", "smash" };
+	static const char *const hows[] = { "plain",  "signal", "qsort", "null-call", "abort",
+					    "strlen", "jit",	"cold",	 "smash" };
 	struct symbols *symbols = symbols_for_test();
 
 	(void)state;
@@ -437,8 +437,8 @@ static void test_found_by_build_id(void **state)
 /* The same program without any names: the frames must be the same ones, by offset. */
 static void test_stripped(void **state)
 {
-	static const char *const hows[] = { "plain", "signal",    "qsort",	 "jit",
-					    "null-call", "tail", "tail-chain" };
+	static const char *const hows[] = { "plain",	 "signal", "qsort",	"jit",
+					    "null-call", "tail",   "tail-chain" };
 	struct symbols *symbols = symbols_for_test();
 
 	(void)state;

@@ -367,6 +367,35 @@ static void zero_from_birth_on(struct evidence_list *l)
 		add(l, made_watch(i, 0))->watch->value_known = true;
 }
 
+static void nothing_mapped(struct evidence_list *l, uint64_t value)
+{
+	caught(l, (struct made_write){ .writer = "view_open", .width = 8, .old = 0, .new = value },
+	       2);
+	VEC_FOREACH (&l->list, e)
+		if (e->kind == EVIDENCE_CRASH) {
+			e->crash->fault = FAULT_UNMAPPED;
+			e->crash->address = value + 8;
+		}
+}
+
+/* Whether it was there when the pointer was stored is not known. */
+static void unmapped_since(struct evidence_list *l)
+{
+	nothing_mapped(l, 0x7f1234560000);
+}
+
+static void never_an_address(struct evidence_list *l)
+{
+	nothing_mapped(l, 0x74561000);
+}
+
+/* Of a local variable that is gone, perhaps. */
+static void a_readable_address(struct evidence_list *l)
+{
+	caught(l, (struct made_write){ .writer = "job_new", .width = 8, .flags = WRITE_READABLE },
+	       3);
+}
+
 static void set_to_null(struct evidence_list *l)
 {
 	caught(l,
@@ -378,8 +407,7 @@ static void set_to_null(struct evidence_list *l)
 /* Half of it: that is no way to be done with a pointer. */
 static void half_set_to_null(struct evidence_list *l)
 {
-	caught(l,
-	       (struct made_write){ .writer = "conn_close", .width = 4, .old = 0x97, .new = 0 },
+	caught(l, (struct made_write){ .writer = "conn_close", .width = 4, .old = 0x97, .new = 0 },
 	       3);
 }
 
@@ -971,6 +999,9 @@ static const struct row {
 	ROW(value_not_seen, NARROW_WRITE, DOUBTED, "jit_code"),
 	ROW(constructor, NARROW_WRITE, DOUBTED, "dict_new"),
 	ROW(only_copied, NARROW_WRITE, DOUBTED, "clone"),
+	ROW(unmapped_since, NARROW_WRITE, DOUBTED, "view_open"),
+	ROW(never_an_address, NARROW_WRITE, FIRM, "view_open"),
+	ROW(a_readable_address, NARROW_WRITE, DOUBTED, "job_new"),
 	ROW(set_to_null, NARROW_WRITE, DOUBTED, "conn_close"),
 	ROW(half_set_to_null, NARROW_WRITE, FIRM, "conn_close"),
 	ROW(freed_block_besides, NARROW_WRITE, DOUBTED, "jit_code"),
@@ -1265,7 +1296,8 @@ static void what_is_left_open_is_told(void **state)
 		{ imprecise, "--mode pages", "came in late" },
 		{ one_of_five, "--mode pages", "1 of 5 failing trials" },
 		{ outside_with_a_gap, "from its birth", "outside: " },
-		{ zero_from_birth_on, "--mode pages", "2 failing trials: a value that was never set" },
+		{ zero_from_birth_on, "--mode pages",
+		  "2 failing trials: a value that was never set" },
 		{ plain_beside_a_crash, "redhand chase --from 4", "race: " },
 	};
 

@@ -538,8 +538,8 @@ static int watch_homes(struct chase *chase, struct err *err)
 				  : "the keys did not lead to the victim: watching %zu home%s as "
 				    "what a function on the crash's stack is given",
 			  chase->stakeout.list.count, chase->stakeout.list.count == 1 ? "" : "s");
-		chase->other_way = !by_context && (can_stake_out(chase, round + 1) ||
-						   can_stake_context(chase));
+		chase->other_way = !by_context &&
+				   (can_stake_out(chase, round + 1) || can_stake_context(chase));
 		r = run_again(chase, err);
 		if (chase->round_watched >= chase->request->wanted ||
 		    (chase->round_watched > 0 && !chase->other_way))

@@ -408,8 +408,8 @@ static bool is_constant(const struct reader *reader, const struct where *where,
 	struct origin base;
 
 	arch_value_origin(&trap, origin->at, reg, &base);
-	return !base.changed && (base.kind == ORIGIN_IMMEDIATE ||
-				 (base.kind == ORIGIN_ADDRESS && base.from.fixed));
+	return !base.changed &&
+	       (base.kind == ORIGIN_IMMEDIATE || (base.kind == ORIGIN_ADDRESS && base.from.fixed));
 }
 
 static bool is_register(int reg)
@@ -424,8 +424,7 @@ static bool go_on_through(const struct reader *reader, struct where *where,
 	const struct memory_operand *from = &origin->from;
 	bool base = !from->fixed && is_register(from->base);
 
-	if (is_register(from->index) &&
-	    (!base || is_constant(reader, where, origin, from->base))) {
+	if (is_register(from->index) && (!base || is_constant(reader, where, origin, from->base))) {
 		where->reg = from->index;
 		where->index = true;
 	} else if (base) {
@@ -455,9 +454,8 @@ static bool follow(struct reader *reader, struct where *where, uint64_t *value)
 		if (!known)
 			take_hint(reader, where, &origin);
 		/* Of an index, what was made out of the number is not what was loaded. */
-		if (known &&
-		    (!where->index || !origin.changed ||
-		     loaded_value(reader, address, origin.width, value)))
+		if (known && (!where->index || !origin.changed ||
+			      loaded_value(reader, address, origin.width, value)))
 			add_step(reader, where, &origin, address, *value);
 		if (!go_on_through(reader, where, &origin) || (!known && !where->index))
 			return false;
@@ -478,8 +476,8 @@ static bool follow(struct reader *reader, struct where *where, uint64_t *value)
 	/* From here on the pointer that was loaded through is followed. */
 	if (origin.from_kept & 1u << where->reg)
 		*value = frame->registers.value[where->reg];
-	else if (!register_value(reader, where->frame, where->at, where->reg, 0, value) &&
-		 known && !where->index)
+	else if (!register_value(reader, where->frame, where->at, where->reg, 0, value) && known &&
+		 !where->index)
 		*value = address - (uint64_t)origin.from.displacement;
 	return true;
 }

@@ -13,6 +13,7 @@
 /* Farther away than this, a write is an index gone wild or a base pointer with a bias of the
  * compiler's rather than a run over the end. */
 #define NEAR_BYTES 65536
+#define ADDRESS_REACH 65536 /* of a fault, from the pointer that it went through */
 
 static bool is_freed(const struct block_life *block)
 {
@@ -177,6 +178,23 @@ static bool clears_field(const struct write_seen *w)
 	       (!w->base || !w->victim || w->base->id == w->victim->id);
 }
 
+/* A whole address was stored, where libraries, stacks and mappings are, and the failure found
+ * nothing mapped there, or nothing that may be written: that says nothing about the time of the
+ * store. */
+static bool may_have_been_mapped(const struct facts *facts, const struct evidence *write)
+{
+	const struct write_seen *w = write->write;
+
+	if (w->fit != FIT_EXACT || w->value_len != 8 || w->new >> 32 == 0 || w->new >> 47 != 0)
+		return false;
+	VEC_FOREACH (&facts->list->list, e)
+		if (e->kind == EVIDENCE_CRASH && e->trial == write->trial &&
+		    (e->crash->fault == FAULT_UNMAPPED || e->crash->fault == FAULT_READ_ONLY) &&
+		    e->crash->address - w->new < ADDRESS_REACH)
+			return true;
+	return false;
+}
+
 /* memcpy, strcpy and the like write as many bytes at once as the machine can: how wide one of their
  * stores is says nothing, where they did not begin in this block. */
 static bool in_a_copy(const struct write_seen *w)
@@ -223,6 +241,13 @@ static void doubt_writer(const struct rule *rule, const struct facts *facts,
 	if (rule->class == VERDICT_STALE_CACHED_VALUE &&
 	    !carrier_of(facts, facts_origin(facts), ret->main))
 		proof_doubt(ret, "nobody was caught writing the slot that it was copied from");
+	if (rule->class == VERDICT_NARROW_WRITE && may_have_been_mapped(facts, ret->main))
+		proof_doubt(ret, "it looks like an address: something may have been mapped there "
+				 "when it was stored");
+	if (rule->class == VERDICT_NARROW_WRITE && w->fit == FIT_EXACT &&
+	    w->flags & WRITE_READABLE)
+		proof_doubt(ret, "what it stored is an address that could be read: of a variable "
+				 "that has ended, or rightly so");
 	if (rule->class == VERDICT_NARROW_WRITE && clears_field(w))
 		proof_doubt(ret, "it cleared the whole field, as whoever is done with it does: the "
 				 "one who reads it may be wrong instead");

@@ -501,5 +501,6 @@ bool hit_trap_sigsafe(const siginfo_t *info, const ucontext_t *context)
 				   __ATOMIC_RELAXED);
 	caught(armed, number, late ? LOG_HIT_IMPRECISE : 0, context);
 	others_look(armed, context);
+	watch_registers_settle_sigsafe();
 	return true;
 }

@@ -1,5 +1,6 @@
 #include "agent/watch_perf.h"
 
+#include <cpuid.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/hw_breakpoint.h>
@@ -7,19 +8,24 @@
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/resource.h>
+#include <time.h>
 
 #include "agent/agent.h"
 #include "agent/arch/x86_64.h"
 #include "wire/tracer.h"
 
 #define FDS_FROM 900u /* below the usual limit of 1024, above what select(2) users expect */
+#define HYPERVISOR (1u << 31) /* CPUID 1, ecx */
 #define FLAG_ASYNC 1u /* TRAP_PERF_FLAG_ASYNC of <asm-generic/siginfo.h> */
 
 static struct {
 	struct perf_event_attr attr[WATCH_REGISTERS];
 	int first_fd; /* 0: not open */
 	bool kernel, reads;
+	bool virtual; /* a hypervisor stands between us and the registers */
 } state;
+
+static __thread bool settled;
 
 /* Never written to. */
 static _Alignas(8) uint64_t parking;
@@ -61,6 +67,13 @@ static long first_open(struct perf_event_attr *attr)
 	return event_open(attr);
 }
 
+static bool on_hypervisor(void)
+{
+	unsigned int eax, ebx, ecx, edx;
+
+	return __get_cpuid(1, &eax, &ebx, &ecx, &edx) && ecx & HYPERVISOR;
+}
+
 static uint32_t fds_from(void)
 {
 	struct rlimit limit = { 0 };
@@ -82,6 +95,8 @@ int watch_perf_open(void)
 {
 	uint32_t from = fds_from(), i;
 	long fd, moved;
+
+	state.virtual = on_hypervisor();
 
 	for (i = 0; i < WATCH_REGISTERS; i++) {
 		if (i)
@@ -156,6 +171,18 @@ bool watch_perf_trap_sigsafe(const siginfo_t *info, uint64_t *ret_tag, bool *ret
 	*ret_tag = perf->data;
 	*ret_late = perf->flags & FLAG_ASYNC;
 	return true;
+}
+
+/* The kernel writes the registers when it switches a thread in; the shortest sleep makes it do that.
+ * Aiming again would do, too, but it stops the watch in all other threads for a moment. */
+void watch_perf_settle_sigsafe(void)
+{
+	struct timespec shortest = { .tv_nsec = 1 };
+
+	if (!state.virtual || settled)
+		return;
+	settled = true;
+	(void)raw_syscall2(SYS_nanosleep, &shortest, 0);
 }
 
 int watch_perf_first_fd_sigsafe(void)

@@ -39,6 +39,9 @@ void watch_perf_park_sigsafe(unsigned n);
 /* Is it a trap of ours? Then the tag it carries, and whether it came late. _sigsafe */
 bool watch_perf_trap_sigsafe(const siginfo_t *info, uint64_t *ret_tag, bool *ret_late);
 
+/* As in watch_registers.h. */
+void watch_perf_settle_sigsafe(void);
+
 /* The first of our descriptors; -1: none. They are WATCH_REGISTERS in a row. _sigsafe */
 int watch_perf_first_fd_sigsafe(void);
 

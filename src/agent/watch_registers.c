@@ -67,6 +67,12 @@ bool watch_registers_nameless_sigsafe(const siginfo_t *info)
 	return mode == LOG_WATCH_BY_PTRACE && watch_ptrace_nameless_sigsafe(info);
 }
 
+void watch_registers_settle_sigsafe(void)
+{
+	if (mode == LOG_WATCH_PERF)
+		watch_perf_settle_sigsafe();
+}
+
 void watch_registers_yield_sigsafe(void)
 {
 	if (mode == LOG_WATCH_BY_PTRACE)

@@ -53,8 +53,12 @@ static void crash(const struct crash *c, struct strbuf *sb)
 
 static void write_seen(const struct write_seen *w, struct strbuf *sb)
 {
-	strbuf_addf(sb, "a write of %u byte%s (%s) to ", w->width, w->width == 1 ? "" : "s",
-		    store_fit_name(w->fit));
+	/* A string instruction writes as much as its counter says. */
+	if (w->width > 0)
+		strbuf_addf(sb, "a write of %u byte%s (%s) to ", w->width, w->width == 1 ? "" : "s",
+			    store_fit_name(w->fit));
+	else
+		strbuf_adds(sb, "a write to ");
 	home_describe(&w->home, sb);
 	if (w->value_len > 0) {
 		strbuf_adds(sb, ", ");

@@ -102,18 +102,35 @@ static void site_row(const struct page *page, const char *label, const struct st
 	row(page, label, strbuf_str(&sb), 1);
 }
 
-/* From the innermost frame that says something on. */
+static void frame_row(const struct page *page, const char *before, const struct frame *frame)
+{
+	AUTO(strbuf_deinit) struct strbuf sb = { 0 };
+
+	strbuf_adds(&sb, before);
+	add_frame(page->inv, frame, &sb);
+	row(page, "", strbuf_str(&sb), 1);
+}
+
+/* A line that somebody can open. libc names its own files from the root of its sources. */
+static bool has_source(const struct frame *frame)
+{
+	return frame->file && (frame->kind == FRAME_PYTHON || frame->file[0] == '/');
+}
+
+/* From the innermost frame that says something on; where none of these names a line, up to the first
+ * that does. */
 static void stack_rows(const struct page *page, const struct stack *stack, size_t limit)
 {
 	const struct frame *site = stack_site(stack);
 	size_t from = site ? (size_t)(site - stack->frames) : 0;
+	bool sourced = false;
 
-	for (size_t i = from; i < stack->count && i < from + limit; i++) {
-		AUTO(strbuf_deinit) struct strbuf sb = { 0 };
-
-		strbuf_addf(&sb, "%s", i == from ? "in " : "<- ");
-		add_frame(page->inv, &stack->frames[i], &sb);
-		row(page, "", strbuf_str(&sb), 1);
+	for (size_t i = from; i < stack->count && (i < from + limit || !sourced); i++) {
+		if (i >= from + limit && !has_source(&stack->frames[i]))
+			continue;
+		frame_row(page, i == from ? "in " : i < from + limit ? "<- " : "… <- ",
+			  &stack->frames[i]);
+		sourced |= has_source(&stack->frames[i]);
 	}
 }
 
@@ -219,13 +236,9 @@ static void held_by(const struct page *page)
 static void python_row(const struct page *page, const struct stack *stack)
 {
 	for (size_t i = 0; i < stack->count; i++) {
-		AUTO(strbuf_deinit) struct strbuf sb = { 0 };
-
 		if (stack->frames[i].kind != FRAME_PYTHON)
 			continue;
-		strbuf_adds(&sb, "<- ");
-		add_frame(page->inv, &stack->frames[i], &sb);
-		row(page, "", strbuf_str(&sb), 1);
+		frame_row(page, "<- ", &stack->frames[i]);
 		return;
 	}
 }

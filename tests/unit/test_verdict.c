@@ -673,6 +673,27 @@ static void holder_with_gaps(struct evidence_list *l)
 			stack_deinit(&e->holder->written_by);
 }
 
+static void held_on_a_stack(struct evidence_list *l)
+{
+	dangling(l);
+	VEC_FOREACH (&l->list, e)
+		if (e->kind == EVIDENCE_HOLDER) {
+			home_deinit(&e->holder->home);
+			e->holder->home = (struct home){ .kind = HOME_STACK };
+		}
+}
+
+/* Two pointers, each seen once. */
+static void held_on_a_stack_to_two_kinds(struct evidence_list *l)
+{
+	held_on_a_stack(l);
+	VEC_FOREACH (&l->list, e)
+		if (e->kind == EVIDENCE_HOLDER && e->trial == 2) {
+			mem_free(e->holder->target->key);
+			e->holder->target->key = mem_strdup("00000000000000aa#1");
+		}
+}
+
 /* A number that only looks like a pointer into the block. */
 static void holder_by_looks(struct evidence_list *l)
 {
@@ -1050,6 +1071,8 @@ static const struct row {
 	ROW(dangling_by_value, DANGLING_HOLDER, FIRM, "rehome"),
 	ROW(pointer_to_a_recycled_place, USE_AFTER_FREE, FIRM, NULL),
 	ROW(holder_with_gaps, DANGLING_HOLDER, FIRM, NULL),
+	ROW(held_on_a_stack, DANGLING_HOLDER, FIRM, "container_swap"),
+	ROW(held_on_a_stack_to_two_kinds, USE_AFTER_FREE, FIRM, NULL),
 	ROW(holder_by_looks, USE_AFTER_FREE, FIRM, NULL),
 	ROW(holder_never_used, NOT_CAUGHT, DOUBTED, NULL),
 	ROW(holder_of_a_live_block, USE_AFTER_FREE, FIRM, NULL),

@@ -88,6 +88,22 @@ static const struct home *held_at(const struct facts *facts, const struct eviden
 	return NULL;
 }
 
+static bool nameless_stack(const struct evidence *e)
+{
+	return e->kind == EVIDENCE_HOLDER && e->holder->home.kind == HOME_STACK &&
+	       !e->holder->home.name && e->holder->target->key;
+}
+
+/* Places on a stack whose function is not known are told by what they pointed to. */
+static bool same_holder(const struct evidence *a, const struct home *home, const struct evidence *b,
+			const struct home *here)
+{
+	if (nameless_stack(a) && nameless_stack(b))
+		return home_same(&(struct home){ .kind = HOME_BLOCK, .key = a->holder->target->key },
+				 &(struct home){ .kind = HOME_BLOCK, .key = b->holder->target->key });
+	return home_same(home, here);
+}
+
 static uint64_t freed_use_trials(const struct facts *facts)
 {
 	VEC(const struct evidence *) seen = { 0 };
@@ -120,15 +136,18 @@ static void doubt_holder(struct proof *ret)
 
 void weigh_dangling(const struct rule *rule, const struct facts *facts, struct proof *ret)
 {
+	const struct evidence *first = NULL;
 	const struct home *home = NULL;
 
 	VEC_FOREACH (&facts->list->list, e) {
 		const struct home *here = held_at(facts, e);
 
-		if (!here || (home && !home_same(home, here)))
+		if (!here || (first && !same_holder(first, home, e, here)))
 			continue;
-		if (!home)
+		if (!first) {
+			first = e;
 			home = here;
+		}
 		/* A holder tells more than the write that made it one. */
 		if (!ret->main ||
 		    (ret->main->kind != EVIDENCE_HOLDER && e->kind == EVIDENCE_HOLDER))

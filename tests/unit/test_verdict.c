@@ -694,6 +694,23 @@ static void held_on_a_stack_to_two_kinds(struct evidence_list *l)
 		}
 }
 
+static void double_free_of_what_is_held(struct evidence_list *l)
+{
+	dangling(l);
+	double_free(l);
+}
+
+/* What was written through the pointer may have been the pointer that was freed. */
+static void double_free_of_another(struct evidence_list *l)
+{
+	double_free_of_what_is_held(l);
+	VEC_FOREACH (&l->list, e)
+		if (e->kind == EVIDENCE_BAD_FREE) {
+			mem_free(e->bad_free->block->key);
+			e->bad_free->block->key = mem_strdup("00000000000000aa#1");
+		}
+}
+
 /* A number that only looks like a pointer into the block. */
 static void holder_by_looks(struct evidence_list *l)
 {
@@ -1071,6 +1088,8 @@ static const struct row {
 	ROW(dangling_by_value, DANGLING_HOLDER, FIRM, "rehome"),
 	ROW(pointer_to_a_recycled_place, USE_AFTER_FREE, FIRM, NULL),
 	ROW(holder_with_gaps, DANGLING_HOLDER, FIRM, NULL),
+	ROW(double_free_of_what_is_held, DOUBLE_FREE, FIRM, "cache_drop"),
+	ROW(double_free_of_another, DANGLING_HOLDER, FIRM, "container_swap"),
 	ROW(held_on_a_stack, DANGLING_HOLDER, FIRM, "container_swap"),
 	ROW(held_on_a_stack_to_two_kinds, USE_AFTER_FREE, FIRM, NULL),
 	ROW(holder_by_looks, USE_AFTER_FREE, FIRM, NULL),

@@ -441,12 +441,13 @@ static const struct sight *copied_from(const struct level *level)
 	return copies * 2 > writes ? found : NULL;
 }
 
-/* Where the crash says too little by itself: glibc's own alarm, a value that leads nowhere. */
+/* Where the crash says too little by itself: glibc's own alarm, a value that leads nowhere; a free
+ * that is wrong because of what was written to freed memory before. */
 static bool wants_heap(const struct chase *chase)
 {
 	VEC_FOREACH (&chase->ret->evidence.list, e)
-		if (e->kind == EVIDENCE_MAPPING || e->kind == EVIDENCE_BAD_FREE ||
-		    e->kind == EVIDENCE_FREED_USE)
+		if (e->kind == EVIDENCE_MAPPING || e->kind == EVIDENCE_FREED_USE ||
+		    (e->kind == EVIDENCE_BAD_FREE && e->bad_free->kind == BAD_FREE_MISMATCHED))
 			return false;
 	return true;
 }

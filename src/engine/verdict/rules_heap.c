@@ -325,6 +325,22 @@ static bool tells_more(const struct evidence *e, const struct evidence *than)
 	return e->failing && !than->failing;
 }
 
+/* A pointer to another freed block was used in the failure: a block that was written to after its
+ * free can make its owner free anything. */
+static bool led_to(const struct facts *facts, const struct evidence *bad)
+{
+	const struct block_life *block = bad->bad_free->block;
+
+	if (!block || !block->key)
+		return false;
+	VEC_FOREACH (&facts->list->list, e)
+		if (holder_damns(e) && e->failing && e->holder->target->key &&
+		    !home_same(&(struct home){ .kind = HOME_BLOCK, .key = block->key },
+			       &(struct home){ .kind = HOME_BLOCK, .key = e->holder->target->key }))
+			return true;
+	return false;
+}
+
 void weigh_bad_free(const struct rule *rule, const struct facts *facts, struct proof *ret)
 {
 	bool failing = false;
@@ -341,6 +357,9 @@ void weigh_bad_free(const struct rule *rule, const struct facts *facts, struct p
 		return;
 	ret->fits = true;
 	ret->caught = ret->watched = EVIDENCE_TRIALS(&ret->pieces);
+	if (led_to(facts, ret->main))
+		proof_doubt(ret, "a pointer to another freed block was used before: what was "
+				 "written through it may have led to this free");
 	/* The id says it: once is enough. */
 	if (!failing)
 		proof_doubt(ret, "it was seen only in trials that did not fail");

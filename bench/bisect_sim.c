@@ -1,13 +1,14 @@
 /*
  * The bisection against made-up histories, beside what `git bisect` needs in the same ones.
  *
- *	bisect-sim [REPETITIONS [SEED]]
+ *	bisect-sim [REPETITIONS [SEED [PART OF THE NAME]]]
  *
  * Prints a table: trials (mean, median, 90th percentile), how often the answer was right, builds.
  */
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/mem.h"
 #include "engine/bisect/bisection.h"
@@ -22,6 +23,7 @@ struct world {
 	double rate, stated, noise;
 	uint64_t seen_trials, seen_failed;
 	bool careful;
+	bool made;	 /* commits have to be built, not only checked out */
 	size_t branches; /* side branches that were merged */
 	unsigned int slots;
 	double broken; /* share of commits that do not build */
@@ -122,7 +124,8 @@ static size_t redhand(struct bench *x, struct score *score)
 							   .rate = x->world->stated,
 							   .seen_trials = x->world->seen_trials,
 							   .seen_failed = x->world->seen_failed,
-							   .careful = x->world->careful });
+							   .careful = x->world->careful,
+							   .builds = x->world->made });
 	struct trees trees = { 0 };
 	size_t flying[64], flights = 0, used = 0, commit;
 	struct bisection_state state;
@@ -222,16 +225,33 @@ static const struct {
 	enum method method;
 } rows[] = {
 	{ { .name = "64 commits, 20 %: redhand, told --rate 20%", 64, 0.2, 0.2 }, REDHAND },
-	{ { .name = "64 commits, 20 %: redhand, rate unknown", 64, 0.2 }, REDHAND },
+	{ { .name = "64 commits, 20 %: redhand, told --rate 20%, with builds",
+	    64,
+	    0.2,
+	    0.2,
+	    .made = true },
+	  REDHAND },
 	{ { .name = "64 commits, 20 %: redhand, told --rate 10/50",
 	    64,
 	    0.2,
 	    .seen_trials = 50,
 	    .seen_failed = 10 },
 	  REDHAND },
+	{ { .name = "64 commits, 20 %: redhand, rate unknown", 64, 0.2 }, REDHAND },
+	{ { .name = "64 commits, 20 %: redhand, rate unknown, with builds", 64, 0.2, .made = true },
+	  REDHAND },
+	{ { .name = "64 commits, 20 %: redhand, rate unknown, --careful",
+	    64,
+	    0.2,
+	    .careful = true },
+	  REDHAND },
 	{ { .name = "64 commits, 20 %: git bisect, 21 repeats", 64, 0.2 }, GIT_WHOLE },
 	{ { .name = "64 commits, 20 %: git bisect, up to 21 repeats", 64, 0.2 }, GIT_EARLY },
+	{ { .name = "64 commits, 20 %: redhand, --rate, 2 slots", 64, 0.2, 0.2, .slots = 2 },
+	  REDHAND },
 	{ { .name = "64 commits, 20 %: redhand, --rate, 4 slots", 64, 0.2, 0.2, .slots = 4 },
+	  REDHAND },
+	{ { .name = "64 commits, 20 %: redhand, rate unknown, 2 slots", 64, 0.2, .slots = 2 },
 	  REDHAND },
 	{ { .name = "64 commits, 20 %: redhand, --rate 30% (wrong)", 64, 0.2, 0.3 }, REDHAND },
 	{ { .name = "64 commits, 20 %: redhand, --rate 50% (very wrong)", 64, 0.2, 0.5 }, REDHAND },
@@ -249,20 +269,41 @@ static const struct {
 	  REDHAND },
 	{ { .name = "64 commits, 20 %, 3 branches: redhand, --rate", 64, 0.2, 0.2, .branches = 3 },
 	  REDHAND },
-	{ { .name = "64 commits, 20 %: redhand, rate unknown, --careful", 64, 0.2, .careful = true },
-	  REDHAND },
-	{ { .name = "64 commits, 10 %: redhand, rate unknown", 64, 0.1 }, REDHAND },
-	{ { .name = "64 commits, 10 %: redhand, rate unknown, --careful", 64, 0.1, .careful = true },
-	  REDHAND },
-	{ { .name = "64 commits, 50 %: redhand, rate unknown", 64, 0.5 }, REDHAND },
-	{ { .name = "64 commits, 100 %: redhand, rate unknown", 64, 1 }, REDHAND },
 	{ { .name = "64 commits, 5 %: redhand, rate unknown", 64, 0.05 }, REDHAND },
-	{ { .name = "64 commits, 5 %: redhand, rate unknown, --careful", 64, 0.05, .careful = true },
+	{ { .name = "64 commits, 5 %: redhand, rate unknown, --careful",
+	    64,
+	    0.05,
+	    .careful = true },
 	  REDHAND },
 	{ { .name = "64 commits, 5 %: redhand, --rate 5%", 64, 0.05, 0.05 }, REDHAND },
 	{ { .name = "64 commits, 5 %: git bisect, 90 repeats", 64, 0.05 }, GIT_WHOLE },
+	{ { .name = "64 commits, 10 %: redhand, rate unknown", 64, 0.1 }, REDHAND },
+	{ { .name = "64 commits, 10 %: redhand, rate unknown, --careful",
+	    64,
+	    0.1,
+	    .careful = true },
+	  REDHAND },
+	{ { .name = "64 commits, 50 %: redhand, rate unknown", 64, 0.5 }, REDHAND },
+	{ { .name = "64 commits, 50 %: redhand, rate unknown, --careful",
+	    64,
+	    0.5,
+	    .careful = true },
+	  REDHAND },
 	{ { .name = "64 commits, 90 %: redhand, rate unknown", 64, 0.9 }, REDHAND },
 	{ { .name = "64 commits, 90 %: git bisect, 2 repeats", 64, 0.9 }, GIT_WHOLE },
+	{ { .name = "64 commits, 100 %: redhand, rate unknown", 64, 1 }, REDHAND },
+	{ { .name = "64 commits, 100 %: redhand, rate unknown, --careful", 64, 1, .careful = true },
+	  REDHAND },
+	{ { .name = "8 commits, 5 %: redhand, rate unknown", 8, 0.05 }, REDHAND },
+	{ { .name = "8 commits, 10 %: redhand, rate unknown", 8, 0.1 }, REDHAND },
+	{ { .name = "8 commits, 20 %: redhand, rate unknown", 8, 0.2 }, REDHAND },
+	{ { .name = "8 commits, 50 %: redhand, rate unknown", 8, 0.5 }, REDHAND },
+	{ { .name = "8 commits, 100 %: redhand, rate unknown", 8, 1 }, REDHAND },
+	{ { .name = "1000 commits, 5 %: redhand, rate unknown", 1000, 0.05 }, REDHAND },
+	{ { .name = "1000 commits, 10 %: redhand, rate unknown", 1000, 0.1 }, REDHAND },
+	{ { .name = "1000 commits, 20 %: redhand, rate unknown", 1000, 0.2 }, REDHAND },
+	{ { .name = "1000 commits, 50 %: redhand, rate unknown", 1000, 0.5 }, REDHAND },
+	{ { .name = "1000 commits, 100 %: redhand, rate unknown", 1000, 1 }, REDHAND },
 	{ { .name = "1000 commits, 20 %: redhand, --rate", 1000, 0.2, 0.2 }, REDHAND },
 	{ { .name = "1000 commits, 20 %: git bisect, 21 repeats", 1000, 0.2 }, GIT_WHOLE },
 };
@@ -271,6 +312,7 @@ int main(int argc, char **argv)
 {
 	size_t repetitions = argc > 1 ? strtoul(argv[1], NULL, 10) : 1000;
 	uint64_t seed = argc > 2 ? strtoull(argv[2], NULL, 10) : 1;
+	const char *part = argc > 3 ? argv[3] : "";
 
 	(void)printf(
 		"| %-58s | trials | median | 90 %% | right | builds |\n|---|---|---|---|---|---|\n",
@@ -278,6 +320,8 @@ int main(int argc, char **argv)
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
 		struct world world = rows[i].world;
 
+		if (!strstr(world.name, part))
+			continue;
 		world.slots = world.slots ? world.slots : 1;
 		/* Long ones less often: they vary less, too. */
 		run_world(&world, rows[i].method,

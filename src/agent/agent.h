@@ -37,7 +37,8 @@
  *    thread.c    a lane per thread: its ring, caches, alternate stack, virtual signal mask
  *    modules.c   where code lies, from /proc/self/maps, for hashes that survive ASLR
  *    context.c   from a return address and a stack to a context id; sites.c remembers the places
- *    blocks.c    side table: who owns an address, who owned it last
+ *    blocks.c    side table: who owns an address, who owned it last; rings.c, where a lane's records
+ *                go, and the epoch
  *    badfree.c   frees that should not be; glibc_heap.c asks the allocator's own marks
  *    canary.c    guards around blocks, where the plan asks for them; quarantine.c keeps freed
  *                ones; round.c looks at all of them, damage.c writes down what is wrong

@@ -15,10 +15,6 @@
 #include "agent/round.h"
 #include "agent/watch.h"
 
-#ifndef MADV_POPULATE_WRITE
-#define MADV_POPULATE_WRITE 23 /* Linux 5.14 */
-#endif
-
 #define POOL_BYTES_MAX (8ull << 30)
 #define POOL_BYTES_MIN (16ull << 20)
 #define POOL_GRAB 128u /* a page */
@@ -73,9 +69,14 @@ bool blocks_init(void)
 	blocks_state.spaces[BLOCKS_HEAP].shift =
 		real.glibc_malloc ? BLOCKS_GLIBC_SHIFT : BLOCKS_SHIFT;
 	blocks_state.spaces[BLOCKS_SUB].shift = BLOCKS_SHIFT;
-	for (i = 0; i < BLOCKS_SPACES; i++)
-		blocks_state.spaces[i].flat = memory_reserve_sigsafe(
-			sizeof(uint32_t) << (BLOCKS_ADDRESS_BITS - blocks_state.spaces[i].shift));
+	for (i = 0; i < BLOCKS_SPACES; i++) {
+		struct blocks_space *space = &blocks_state.spaces[i];
+
+		bytes = (uint64_t)sizeof(uint32_t) << (BLOCKS_ADDRESS_BITS - space->shift);
+		space->flat = memory_reserve_sigsafe(bytes);
+		if (space->flat)
+			space->populated = memory_map_sigsafe(bytes >> BLOCKS_POPULATE_BITS);
+	}
 	pool.used = POOL_GRAB; /* whole cache lines to each lane */
 	return true;
 }
@@ -109,8 +110,7 @@ static uint32_t *window_add(struct blocks_space *space, uint64_t start)
 	return block_window(space, start);
 }
 
-/* Page faults, one by one, are what a block costs most the first time: the kernel is asked for some
- * at once, for more as the table grows. Kernels before 5.14 refuse, and fault. */
+/* More at once as the table grows. */
 static void pool_populate(uint64_t used)
 {
 	uint64_t at = used * sizeof(struct block), step = at / 8;
@@ -123,8 +123,7 @@ static void pool_populate(uint64_t used)
 	if (step <= LOG_PAGE || at < __atomic_load_n(&pool.populated, __ATOMIC_RELAXED))
 		return;
 	__atomic_store_n(&pool.populated, at + step, __ATOMIC_RELAXED);
-	(void)raw_syscall3(SYS_madvise, (uint64_t)blocks_state.pool + at, step,
-			   MADV_POPULATE_WRITE);
+	memory_populate_sigsafe((uint64_t)blocks_state.pool + at, step);
 }
 
 static bool pool_refill(struct thread *self)
@@ -151,63 +150,14 @@ static void ids_refill(struct thread *self)
 	log_map.header->next_id = self->id_end;
 }
 
-bool blocks_hot(void)
-{
-	return !(agent.plan.flags & PLAN_GROWTH) && agent.plan.ring_records >= LOG_RING_LAPS_MIN &&
-	       blocks_state.spaces[BLOCKS_HEAP].flat && blocks_state.spaces[BLOCKS_SUB].flat;
-}
-
-/* Records between two updates of the position. By the plan, not by agent_switch: the main thread's
- * lane is opened before the switches are set, and a ring's groups must not change their length. */
-static uint32_t group_records(void)
-{
-	return blocks_hot() ? LOG_LIFE_GROUP : 1;
-}
-
-/* The next group of the ring, up to the next multiple of its length. */
-static void ring_aim(struct thread *self, uint64_t position)
-{
-	uint32_t group = group_records(), mask = agent.plan.ring_records - 1;
-
-	self->ring_group = position;
-	self->ring_end = (uint64_t)(self->ring + (position & mask) + (group - position % group));
-	self->ring_next = (uint64_t)(self->ring + (position & mask));
-}
-
-static uint64_t ring_position(const struct thread *self)
-{
-	uint64_t next = self->ring_next < self->ring_end ? self->ring_next : self->ring_end;
-
-	return self->ring_group + group_records() - self->ring_group % group_records() -
-	       (self->ring_end - next) / sizeof(struct log_life);
-}
-
-/* The epoch's cache line goes from thread to thread: seldom, where there are several. */
-static void epoch_move(struct thread *self, uint32_t groups)
-{
-	self->epoch_due += groups;
-	if (self->epoch_due >= LOG_EPOCH_GROUPS || log_map.header->threads_seen == 1) {
-		log_map.header->epoch =
-			__atomic_add_fetch(&agent.epoch, self->epoch_due, __ATOMIC_RELAXED);
-		self->epoch_due = 0;
-		if (unlikely(agent_switch.growth))
-			checkpoint_time_sigsafe();
-	}
-	self->freed_word = (uint64_t)(LOG_BLOCK_FREED - LOG_BLOCK_LIVE) << 32 |
-			   (uint32_t)__atomic_load_n(&agent.epoch, __ATOMIC_RELAXED);
-}
-
 /* At the end of each group: everything that need not be done for every event. */
 static void group_move(struct thread *self)
 {
-	uint64_t position = ring_position(self);
+	bool moved = ring_turn(self);
 
-	ring_aim(self, position);
-	self->row->ring_position = position;
-	if (position % LOG_LIFE_GROUP)
-		return;
-	epoch_move(self, 1);
-	if (unlikely(canary.on))
+	if (unlikely(agent_switch.growth) && moved)
+		checkpoint_time_sigsafe();
+	if (unlikely(canary.on) && !(self->ring_group % LOG_LIFE_GROUP))
 		round_time(&(struct guard){ self });
 }
 
@@ -218,7 +168,8 @@ static void ids_move(struct thread *self)
 
 	if (groups) {
 		self->id_group += groups * LOG_LIFE_GROUP;
-		epoch_move(self, groups);
+		if (epoch_move(self, groups) && unlikely(agent_switch.growth))
+			checkpoint_time_sigsafe();
 	}
 	if (self->next_id >= self->id_end)
 		ids_refill(self);
@@ -246,7 +197,7 @@ void blocks_open_lane(struct thread *self)
 		return;
 	self->ring = log_map.rings + (uint64_t)self->lane * agent.plan.ring_records;
 	ids_move(self);
-	epoch_move(self, 0);
+	(void)epoch_move(self, 0);
 	ring_aim(self, log_map.threads[self->lane].ring_position);
 }
 
@@ -452,7 +403,7 @@ struct block *block_suspend(struct guard *guard, uint64_t start, struct caller c
 	block->freed_epoch = (uint32_t)agent.epoch;
 	block->state = LOG_BLOCK_FREED;
 	if (block->low & 1)
-		watch_block_gone(guard, start, block_size(block), LOG_WATCHED_MOVED);
+		watch_block_suspend(guard, start, block_size(block));
 	return block;
 }
 
@@ -463,16 +414,18 @@ void block_resume(struct guard *guard, struct block *block, uint64_t start, uint
 	uint64_t old = block_size(block);
 	struct log_context *row = &log_map.contexts[context];
 	struct block resized = *block;
+	bool watched = block->low & 1 && watch_block_resume(guard, start, size);
 
 	block->free_context = 0;
 	block->freed_epoch = 0;
 	if (size != old) {
-		block->low = (uint8_t)start | (size >> 32 || watch_wants(context) ? 1 : 0);
+		block->low =
+			(uint8_t)start | (size >> 32 || watched || watch_wants(context) ? 1 : 0);
 		((uint64_t *)block)[1] = block_size_context(size, context);
 	}
 	/* After its size: who looks at live blocks (round.c) finds them with the true one. */
 	__atomic_store_n(&block->state, LOG_BLOCK_LIVE, __ATOMIC_RELEASE);
-	if (watch_wants(context))
+	if (!watched && watch_wants(context))
 		watch_block_born(guard, block, start);
 	if (size == old)
 		return;

@@ -28,6 +28,7 @@
 
 #include "agent/context.h"
 #include "agent/guard.h"
+#include "agent/rings.h"
 #include "wire/log_format.h"
 
 struct block {
@@ -53,10 +54,6 @@ enum block_space { BLOCKS_HEAP, BLOCKS_SUB, BLOCKS_SPACES };
 
 /* Maps the tables. False: no memory. */
 bool blocks_init(void);
-
-/* May the hot path be taken? Not when every event must be seen, as growth and short rings need, nor
- * where there was no address space for `flat`. */
-bool blocks_hot(void);
 
 /* The lane's ring and tags; also when a lane is taken again. */
 void blocks_open_lane(struct thread *self);
@@ -91,6 +88,7 @@ struct blocks_space {
 	uint32_t **directory; /* one chunk of windows per 64 MiB; atomic */
 	uint32_t *flat;	      /* where all chunks lie one after the other; NULL: anywhere */
 	uint32_t shift;	      /* log2 of a window */
+	uint8_t *populated;   /* by step of `flat`: it was asked for; racy, only time hangs on it */
 	uint64_t largest;     /* block ever seen: bounds the walk backwards; racy, only grows */
 };
 
@@ -101,6 +99,14 @@ extern HIDDEN struct blocks_state {
 	uint64_t *bases;
 	struct blocks_space spaces[BLOCKS_SPACES];
 } blocks_state;
+
+/* May the hot path be taken? Not when every event must be seen, as growth and short rings need, nor
+ * where there was no address space for `flat`. */
+static inline bool blocks_hot(void)
+{
+	return !(agent.plan.flags & PLAN_GROWTH) && agent.plan.ring_records >= LOG_RING_LAPS_MIN &&
+	       blocks_state.spaces[BLOCKS_HEAP].flat && blocks_state.spaces[BLOCKS_SUB].flat;
+}
 
 /* The whole way, for what the fast way leaves: from hooks that are compiled with -ffixed-rbp, so
  * that rbp is still their caller's. block_begin_slow returns `start`. */
@@ -141,6 +147,10 @@ static inline uint64_t block_size_context(uint64_t size, uint32_t context)
 	return (size & 0xffffffff) | (uint64_t)context << 32 |
 	       (size >> 32) << (32 + BLOCK_SIZE_SHIFT);
 }
+
+/* So much of `flat` is asked for at once: a page that is read before it is written to costs two
+ * faults, and each of them more than the block. */
+#define BLOCKS_POPULATE_BITS 15u
 
 /* An entry for a window that has none yet; 0: the slow way has to make room first. */
 uint64_t block_open(enum block_space space, uint64_t start, struct thread *self);
@@ -231,8 +241,11 @@ static inline __attribute__((always_inline)) bool block_end(enum block_space spa
 	if (unlikely(block->state != LOG_BLOCK_LIVE || block->low != (uint8_t)start))
 		return false;
 	life = arch_take(&self->ring_next, sizeof(struct log_life));
-	if (unlikely(life >= self->ring_stop))
-		return false;
+	if (unlikely(life >= self->ring_stop)) {
+		life = arch_call_kept(ring_take_turned, self, life, 0);
+		if (unlikely(!life))
+			return false;
+	}
 	block_write_end(self, (uint64_t *)block, (uint64_t *)life, start, context);
 	return true;
 }

@@ -4,7 +4,22 @@
  */
 #include "agent/blocks.h"
 
+#include "agent/memory.h"
+
 ARCH_KEPT(block_open);
+
+/* The index around a window that is about to be written. */
+static inline void window_populate(const struct blocks_space *space, const uint32_t *window)
+{
+	uint64_t step = (uint64_t)((const char *)window - (const char *)space->flat) >>
+			BLOCKS_POPULATE_BITS;
+
+	if (!space->populated || space->populated[step])
+		return;
+	space->populated[step] = 1;
+	memory_populate_sigsafe((uint64_t)space->flat + (step << BLOCKS_POPULATE_BITS),
+				1u << BLOCKS_POPULATE_BITS);
+}
 
 /* As much as a signal handler may interrupt: a number that is taken in vain is lost, no more. */
 uint64_t block_open(enum block_space kind, uint64_t start, struct thread *self)
@@ -18,6 +33,7 @@ uint64_t block_open(enum block_space kind, uint64_t start, struct thread *self)
 		return 0;
 	if (kind == BLOCKS_HEAP && blocks_state.bases)
 		blocks_state.bases[number] = start;
+	window_populate(&blocks_state.spaces[kind], window);
 	*window = number;
 	return number;
 }

@@ -4,8 +4,10 @@
 #include <time.h>
 
 #include "agent/agent.h"
+#include "agent/arch/vectors.h"
 #include "agent/arch/x86_64.h"
 #include "agent/clock.h"
+#include "agent/hooked.h"
 #include "agent/interpreter.h"
 #include "agent/log.h"
 #include "agent/predicate.h"
@@ -196,6 +198,8 @@ static void fields_fill(struct log_hit *hit, const struct catch *catch)
 	memcpy(hit->new, catch->new, sizeof(hit->new));
 	for (i = 0; i < LOG_GREGS; i++)
 		hit->gregs[i] = greg(catch->context, (int)i);
+	if (arch_vectors_sigsafe(catch->context, &hit->vectors))
+		hit->flags |= LOG_HIT_WITH_VECTORS;
 }
 
 /* For good, with the Python frames if there are any. */
@@ -309,6 +313,8 @@ static bool counts(const struct catch *catch)
 					 .rip = greg(catch->context, REG_RIP),
 					 .bytes = armed->bytes };
 
+	if (watch_state.plans[armed->watch]->step_count)
+		input.rip = hooked_original_sigsafe(input.rip);
 	return predicate_holds_sigsafe(watch_state.plans[armed->watch], &input);
 }
 

@@ -215,6 +215,10 @@ static void act(struct guard *guard, const struct hooked_call *call,
 							   : argument(call, action->pointer);
 		if (object)
 			watch_object(guard, action->number, object, caller);
+		guard->self->place_python = false;
+	} else if (action->what == PLAN_PLACE_PYTHON) {
+		if (watch_wants_python(action->number, argument(call, action->pointer)))
+			guard->self->place_python = true;
 	} else if (action->what == PLAN_SIGHT_ENTER) {
 		sighted_enter(guard, action, call);
 	} else if (action->what == PLAN_SIGHT_LEAVE) {
@@ -607,6 +611,17 @@ static void libraries_changed(void)
 		return;
 	forget_gone(real.loader->r_map);
 	libraries_place();
+}
+
+uint64_t hooked_original_sigsafe(uint64_t rip)
+{
+	uint32_t i;
+
+	for (i = 0; i < hooked.site_count; i++)
+		if (hooked.sites[i].address &&
+		    rip - 1 - hooked.sites[i].stub < hooked.sites[i].stub_bytes)
+			return hooked.sites[i].address + 1;
+	return rip;
 }
 
 /* ---- beginning ------------------------------------------------------------------------------- */

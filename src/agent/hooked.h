@@ -74,6 +74,10 @@ void hooked_after_fork(void);
 /* A breakpoint: if it is ours, the interrupted code goes on in the stub. */
 bool hooked_trap_sigsafe(ucontext_t *context);
 
+/* Instructions that a hook moved run elsewhere: behind one of those, a place in the function that they
+ * were moved out of; any other address is itself. _sigsafe */
+uint64_t hooked_original_sigsafe(uint64_t rip);
+
 /* From the gate. hooked_fast() returns false when something is left for hooked_slow(). */
 bool hooked_fast(struct hooked_call *call);
 void hooked_slow(struct hooked_call *call);

@@ -8,6 +8,13 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/mman.h>
+
+#include "agent/arch/x86_64.h"
+
+#ifndef MADV_POPULATE_WRITE
+#define MADV_POPULATE_WRITE 23 /* Linux 5.14 */
+#endif
 
 /* Copies up to len bytes; returns how many could be read from the start. */
 size_t memory_read_sigsafe(void *to, uint64_t from, size_t len);
@@ -27,6 +34,14 @@ void memory_unmap_sigsafe(void *at, size_t bytes);
  * become writable by memory_allow_sigsafe. NULL, false: refused. */
 void *memory_reserve_sigsafe(size_t bytes);
 bool memory_allow_sigsafe(void *at, size_t bytes);
+
+/* Asks for pages that are about to be written, all at once: page faults, one by one, are what a
+ * block costs most the first time. Kernels before 5.14 refuse, and fault. Inlined, because the hot
+ * path keeps its vector registers. */
+static inline void memory_populate_sigsafe(uint64_t at, uint64_t bytes)
+{
+	(void)raw_syscall3(SYS_madvise, at, bytes, MADV_POPULATE_WRITE);
+}
 
 /* Of the ranges so mapped, the lowest that ends after `address`. False when there is none. A few
  * hundred are remembered; those beyond look like the target's. */

@@ -343,25 +343,48 @@ struct content {
 	uint64_t bytes;
 };
 
-static void *block_place(uint64_t align, uint64_t size, struct content content, enum log_api api,
-			 struct caller caller)
+static void *block_begin_here(struct guard *guard, struct pages_slot *slot, uint64_t size,
+			      struct content content, enum log_api api, struct caller caller)
 {
-	struct pages_slot *slot = NULL;
-	struct guard guard;
-
-	if (!guard_enter(&guard))
-		return NULL;
-	if (context_wants(&guard, size, caller))
-		slot = block_take(align, size);
 	if (slot) {
 		if (content.from)
 			memcpy((void *)alias(slot->start), content.from, content.bytes);
 		else
 			memset((void *)alias(slot->start), 0, content.bytes);
-		(void)block_begin_guarded(&guard, BLOCKS_HEAP, slot->start, size, api, caller);
+		(void)block_begin_guarded(guard, BLOCKS_HEAP, slot->start, size, api, caller);
 	}
-	guard_leave(&guard);
 	return slot ? (void *)slot->start : NULL;
+}
+
+static void *block_place(uint64_t align, uint64_t size, struct content content, enum log_api api,
+			 struct caller caller)
+{
+	struct pages_slot *slot = NULL;
+	struct guard guard;
+	void *ptr;
+
+	if (!guard_enter(&guard))
+		return NULL;
+	if (context_wants(&guard, size, caller))
+		slot = block_take(align, size);
+	ptr = block_begin_here(&guard, slot, size, content, api, caller);
+	guard_leave(&guard);
+	return ptr;
+}
+
+void *pages_allocate_python(uint64_t size, bool zeroed, struct caller caller)
+{
+	struct guard guard;
+	void *ptr;
+
+	if (!thread_self || !thread_self->place_python || !guard_enter(&guard))
+		return NULL;
+	guard.self->place_python = false;
+	ptr = block_begin_here(&guard, block_take(0, size), size,
+			       (struct content){ .bytes = zeroed ? size : 0 }, LOG_API_MALLOC,
+			       caller);
+	guard_leave(&guard);
+	return ptr;
 }
 
 void *pages_allocate(uint64_t align, uint64_t size, bool zeroed, enum log_api api,
@@ -455,6 +478,7 @@ void *pages_realloc(void *ptr, uint64_t size, struct caller caller)
 			return NULL;
 		memcpy(moved, ptr, kept);
 	}
+	pages_disarm((uint64_t)ptr, slot->bytes, LOG_WATCHED_MOVED);
 	pages_free(ptr, caller);
 	return moved;
 }
@@ -534,6 +558,9 @@ static void object_end(uint32_t *link, struct pages_armed *object, enum log_watc
 	if (object->calls) /* it may be written to just now: no change that nobody made */
 		(void)watch_read_sigsafe(object->armed.last, object->armed.address,
 					 object->armed.bytes);
+	if (why == LOG_WATCHED_MOVED)
+		__atomic_fetch_add(&watch_state.area->rows[object->armed.watch].moved, 1,
+				   __ATOMIC_RELAXED);
 	watch_end(&object->armed, why);
 	lock_wait(&state.lock);
 	object->next = state.objects_free;
@@ -541,9 +568,9 @@ static void object_end(uint32_t *link, struct pages_armed *object, enum log_watc
 	lock_give(&state.lock);
 }
 
-void pages_disarm(uint64_t start, uint64_t bytes, enum log_watched_end why)
+static void slot_disarm(struct pages_slot *slot, uint64_t start, uint64_t bytes,
+			enum log_watched_end why)
 {
-	struct pages_slot *slot = pages_slot_sigsafe(start);
 	struct pages_locks locks;
 	uint64_t mask;
 	uint32_t *link;
@@ -551,7 +578,7 @@ void pages_disarm(uint64_t start, uint64_t bytes, enum log_watched_end why)
 	if (!slot || !slot->armed)
 		return;
 	mask = pages_signals_block();
-	locks = pages_lock_sigsafe(start, start + 1);
+	locks = pages_lock_sigsafe(slot->start, slot->start + 1);
 	for (link = &slot->armed; *link;) {
 		struct pages_armed *object = &pages.objects[*link - 1];
 
@@ -563,6 +590,21 @@ void pages_disarm(uint64_t start, uint64_t bytes, enum log_watched_end why)
 	}
 	pages_unlock_sigsafe(locks);
 	pages_signals_restore(mask);
+}
+
+void pages_disarm(uint64_t start, uint64_t bytes, enum log_watched_end why)
+{
+	slot_disarm(pages_slot_sigsafe(start), start, bytes, why);
+}
+
+bool pages_resized(uint64_t start, uint64_t size)
+{
+	struct pages_slot *slot = pages_slot_sigsafe(start);
+
+	if (!slot || !slot->armed)
+		return false;
+	slot_disarm(slot, start + size, state.spans[slot->span].slot_bytes, LOG_WATCHED_MOVED);
+	return slot->armed != 0;
 }
 
 void pages_check_sigsafe(bool ending)

@@ -74,6 +74,9 @@ void pages_free(void *ptr, struct caller caller);
 void *pages_realloc(void *ptr, uint64_t size, struct caller caller);
 uint64_t pages_usable(const void *ptr);
 
+/* An object of Python, if a hook has said that the next one is to lie here; NULL: it has not. */
+void *pages_allocate_python(uint64_t size, bool zeroed, struct caller caller);
+
 /* realloc of a block that lies elsewhere, from a place whose blocks are watched: moves it here.
  * NULL: it is to stay. */
 void *pages_take_in(void *ptr, uint64_t size, struct caller caller);
@@ -85,6 +88,10 @@ bool pages_arm(const struct watch_armed *armed, uint32_t context);
 
 /* Ends those that begin in [start, start + bytes), except for those that go on after a free. */
 void pages_disarm(uint64_t start, uint64_t bytes, enum log_watched_end why);
+
+/* A block stays where it is, with another size: ends those that are no longer inside. True: some
+ * still are. */
+bool pages_resized(uint64_t start, uint64_t size);
 
 /* Has anything changed that nobody was caught at? At a crash; and at the end, with which all
  * objects end. _sigsafe */

@@ -168,6 +168,13 @@ static void trap_owed(const ucontext_t *context)
 			   raw_syscall0(SYS_gettid), SIGTRAP, &info);
 }
 
+/* For the record. No store changes its own mask, so vector registers may as well be those after it. */
+static void registers_keep(ucontext_t *to, const ucontext_t *context)
+{
+	memcpy(&to->uc_mcontext.gregs, &context->uc_mcontext.gregs, sizeof(to->uc_mcontext.gregs));
+	to->uc_mcontext.fpregs = context->uc_mcontext.fpregs;
+}
+
 static __attribute__((noinline)) bool store_run(const struct arch_store *store, uint64_t address,
 						ucontext_t *context)
 {
@@ -194,8 +201,7 @@ static __attribute__((noinline)) bool store_run(const struct arch_store *store, 
 	locks = pages_lock_sigsafe(stretch.low, stretch.high);
 	count = gather(&stretch, list);
 	if (count)
-		memcpy(&before.uc_mcontext.gregs, &context->uc_mcontext.gregs,
-		       sizeof(before.uc_mcontext.gregs));
+		registers_keep(&before, context);
 	arch_store_run(scratch, store, context, pages.distance);
 	values_after(list, count);
 	pages_unlock_sigsafe(locks);
@@ -349,8 +355,7 @@ static __attribute__((noinline)) void string_run(const struct arch_store *store,
 	ucontext_t before;
 	bool done = false;
 
-	memcpy(&before.uc_mcontext.gregs, &context->uc_mcontext.gregs,
-	       sizeof(before.uc_mcontext.gregs));
+	registers_keep(&before, context);
 	do {
 		if (!string_piece(store, context, &before, &done))
 			return;
@@ -428,6 +433,7 @@ static void step_tell(const struct thread *self)
 	values_after(list, count);
 	pages_unlock_sigsafe(locks);
 	memcpy(&before.uc_mcontext.gregs, self->step_gregs, sizeof(self->step_gregs));
+	before.uc_mcontext.fpregs = NULL;
 	tell(list, count, &before);
 }
 

@@ -4,6 +4,17 @@
 
 #define DEPTH 32u
 
+/* A module that came lately need not have been noticed by anybody else. */
+static uint64_t place(const struct plan_range *range)
+{
+	uint64_t low = module_place_sigsafe(range->identity, range->address);
+
+	if (low || !modules_grown_sigsafe())
+		return low;
+	modules_refresh_sigsafe();
+	return module_place_sigsafe(range->identity, range->address);
+}
+
 static bool in_ranges(const struct plan_watch *plan, const struct plan_step *step, uint64_t rip)
 {
 	const struct plan_range *ranges = (const void *)(plan + 1);
@@ -11,7 +22,7 @@ static bool in_ranges(const struct plan_watch *plan, const struct plan_step *ste
 
 	for (i = 0; i < step->count && step->first + i < plan->range_count; i++) {
 		const struct plan_range *range = &ranges[step->first + i];
-		uint64_t low = module_place_sigsafe(range->identity, range->address);
+		uint64_t low = place(range);
 
 		/* The trap comes after the instruction, which may have been the range's last. */
 		if (low && rip - 1 - low < range->bytes)

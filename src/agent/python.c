@@ -6,6 +6,7 @@
 #include "agent/blocks.h"
 #include "agent/canary.h"
 #include "agent/guard.h"
+#include "agent/pages.h"
 #include "agent/python_guarded.h"
 #include "agent/real.h"
 
@@ -48,10 +49,34 @@ static __attribute__((noinline)) void free_slow(struct python_domain *domain, vo
 	domain->behind.free(domain->behind.context, ptr);
 }
 
+/* Where objects may be watched on pages. Reached by a jump, so its caller is the hook's. */
+static __attribute__((noinline)) void *domain_place(void *context, size_t count, size_t size)
+{
+	struct caller caller = CALLER_BARE;
+	struct python_domain *domain = context;
+	bool zeroed = count > 0; /* 0: not an array, and not cleared */
+	size_t total = size;
+	void *ptr = NULL;
+
+	if (zeroed && __builtin_mul_overflow(count, size, &total))
+		return NULL;
+	if (followed() && domain->api == LOG_API_PYTHON_OBJECT)
+		ptr = pages_allocate_python(total, zeroed, caller);
+	if (ptr)
+		return ptr;
+	ptr = zeroed ? domain->behind.calloc(domain->behind.context, count, size)
+		     : domain->behind.malloc(domain->behind.context, size);
+	return begun(ptr, total, domain->api, caller);
+}
+
 static void *domain_malloc(void *context, size_t size)
 {
 	struct python_domain *domain = context;
-	void *ptr = domain->behind.malloc(domain->behind.context, size);
+	void *ptr;
+
+	if (unlikely(pages.bytes))
+		return domain_place(context, 0, size);
+	ptr = domain->behind.malloc(domain->behind.context, size);
 	struct caller caller = CALLER_BARE;
 
 	return begun(ptr, size, domain->api, caller);
@@ -59,11 +84,26 @@ static void *domain_malloc(void *context, size_t size)
 
 static void *domain_calloc(void *context, size_t count, size_t size)
 {
+	if (unlikely(pages.bytes) && count > 0)
+		return domain_place(context, count, size);
 	struct caller caller = CALLER_BARE;
 	struct python_domain *domain = context;
 	void *ptr = domain->behind.calloc(domain->behind.context, count, size);
 
 	return begun(ptr, count * size, domain->api, caller);
+}
+
+/* It leaves the watched pages. */
+static void *moved_out(struct python_domain *domain, void *ptr, size_t size, struct caller caller)
+{
+	size_t kept = pages_usable(ptr);
+	void *moved = domain->behind.malloc(domain->behind.context, size);
+
+	if (!moved)
+		return NULL;
+	__builtin_memcpy(moved, ptr, kept < size ? kept : size);
+	pages_free(ptr, caller);
+	return begun(moved, size, domain->api, caller);
 }
 
 /* The interpreter's lock is held: nobody takes the old place between our end and our begin. A
@@ -72,18 +112,20 @@ static void *domain_realloc(void *context, void *ptr, size_t size)
 {
 	struct caller caller = CALLER_BARE;
 	struct python_domain *domain = context;
-	struct block *old = ptr ? block_at_sigsafe(BLOCKS_SUB, (uint64_t)ptr) : NULL;
-	uint64_t old_size = old ? block_size(old) : 0;
 	void *moved;
 
+	if (unlikely(pages_hold((uint64_t)ptr)))
+		return moved_out(domain, ptr, size, caller);
 	if (!ended(ptr, caller))
 		block_end_slow(ptr, BLOCKS_SUB, (const uint64_t *)caller.frame);
 	moved = domain->behind.realloc(domain->behind.context, ptr, size);
-	if (moved)
-		(void)begun(moved, size, domain->api, caller);
-	else
-		(void)begun(ptr, old_size, domain->api, caller); /* failed: it lives on */
-	return moved;
+	if (unlikely(!moved && ptr)) { /* failed: it lives on; its entry still has the size */
+		const struct block *old = block_at_sigsafe(BLOCKS_SUB, (uint64_t)ptr);
+
+		(void)begun(ptr, old ? block_size(old) : 0, domain->api, caller);
+		return moved;
+	}
+	return begun(moved, size, domain->api, caller);
 }
 
 static void domain_free(void *context, void *ptr)
@@ -91,10 +133,15 @@ static void domain_free(void *context, void *ptr)
 	struct caller caller = CALLER_BARE;
 	struct python_domain *domain = context;
 
-	if (likely(ended(ptr, caller)))
+	/* What lies on watched pages is no object of this space: the fast way does not know it. */
+	if (likely(followed()) && likely(ended(ptr, caller)))
 		domain->behind.free(domain->behind.context, ptr);
-	else
+	else if (unlikely(pages_hold((uint64_t)ptr)))
+		pages_free(ptr, caller);
+	else if (followed())
 		free_slow(domain, ptr, (const uint64_t *)caller.frame);
+	else
+		domain->behind.free(domain->behind.context, ptr);
 }
 
 static void domain_wrap(struct python_domain *domain, int number)

@@ -104,6 +104,7 @@ struct thread {
 
 	struct thread_pending pending[THREAD_PENDING]; /* the last ones, newest before _next */
 	uint32_t pending_next;
+	bool place_python; /* its next object of Python is to lie on watched pages */
 	uint64_t makers[PLAN_SIGHT_MAKERS]; /* frames of those that run; 0: it does not. sighted.c */
 
 	void *(*start)(void *);

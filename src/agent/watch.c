@@ -4,6 +4,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "agent/arch/vectors.h"
 #include "agent/arch/x86_64.h"
 #include "agent/clock.h"
 #include "agent/log.h"
@@ -533,6 +534,7 @@ static void arm(const struct object *object, bool fixed)
 		armed_end(gone, LOG_WATCHED_DISPLACED);
 	}
 	armed = armed_unused();
+	armed->suspended = 0;
 	registers_disown((uint32_t)(armed - watch_state.armed));
 	armed->address = address;
 	armed->bytes = plan->bytes;
@@ -626,6 +628,12 @@ bool watch_places(uint32_t context, uint64_t size)
 	return false;
 }
 
+static bool ends_with_block(const struct watch_armed *armed, uint64_t start, uint64_t size)
+{
+	return !armed->fixed && armed->address - start < (size ? size : 1) &&
+	       !(watch_state.plans[armed->watch]->flags & PLAN_WATCH_AFTER_FREE);
+}
+
 void watch_block_gone(struct guard *guard, uint64_t start, uint64_t size, enum log_watched_end why)
 {
 	unsigned i;
@@ -638,11 +646,73 @@ void watch_block_gone(struct guard *guard, uint64_t start, uint64_t size, enum l
 	for (i = 0; watch_state.area && i < WATCH_ARMED_MAX; i++) {
 		struct watch_armed *armed = &watch_state.armed[i];
 
-		if (!armed->number || armed->fixed || armed->address - start >= (size ? size : 1) ||
-		    (watch_state.plans[armed->watch]->flags & PLAN_WATCH_AFTER_FREE))
-			continue;
-		armed_end(armed, why);
+		if (armed->number && ends_with_block(armed, start, size))
+			armed_end(armed, why);
 	}
+}
+
+/* On watched pages nothing happens to a block that stays: see watch_block_resume(). */
+void watch_block_suspend(struct guard *guard, uint64_t start, uint64_t size)
+{
+	unsigned i;
+
+	(void)guard;
+	for (i = 0; watch_state.area && !pages_hold(start) && i < WATCH_ARMED_MAX; i++) {
+		struct watch_armed *armed = &watch_state.armed[i];
+		uint64_t number = armed->number;
+
+		if (!number || !ends_with_block(armed, start, size))
+			continue;
+		armed_end(armed, LOG_WATCHED_MOVED);
+		armed->suspended = number;
+		__atomic_fetch_add(&watch_state.area->rows[armed->watch].moved, 1, __ATOMIC_RELAXED);
+	}
+}
+
+/* Under the lock. Its row is taken up again; what another thread wrote meanwhile is nobody's change:
+ * nobody was looking. */
+static bool armed_resume(struct watch_armed *armed, uint64_t size)
+{
+	uint64_t number = armed->suspended;
+	struct aim pieces[WATCH_REGISTERS];
+	unsigned count = pieces_cut(armed->address, armed->bytes, pieces);
+
+	armed->suspended = 0;
+	if (armed->row->number != number || armed->address >= armed->start + size ||
+	    registers_free() < count)
+		return false;
+	last_read(armed);
+	armed->size = size;
+	armed->row->size = size;
+	armed->row->end = LOG_WATCHED_STILL;
+	armed->row->end_ns = 0;
+	row_seal(armed->row);
+	__atomic_store_n(&armed->number, number, __ATOMIC_RELEASE);
+	if (armed_aim((uint32_t)(armed - watch_state.armed), pieces, count)) {
+		armed_end(armed, LOG_WATCHED_DISPLACED);
+		return false;
+	}
+	watch_state.area->rows[armed->watch].moved--;
+	return true;
+}
+
+bool watch_block_resume(struct guard *guard, uint64_t start, uint64_t size)
+{
+	bool any = false;
+	unsigned i;
+
+	(void)guard;
+	if (!watch_state.area)
+		return false;
+	if (pages_hold(start))
+		return pages_resized(start, size);
+	if (!lock_take())
+		return false;
+	for (i = 0; i < WATCH_ARMED_MAX; i++)
+		if (watch_state.armed[i].suspended && watch_state.armed[i].start == start)
+			any |= armed_resume(&watch_state.armed[i], size);
+	lock_give();
+	return any;
 }
 
 /* PyObject and PyTypeObject begin the same in all versions that we know: reference count, type; and
@@ -650,14 +720,13 @@ void watch_block_gone(struct guard *guard, uint64_t start, uint64_t size, enum l
 #define PYTHON_OB_TYPE 8u
 #define PYTHON_TP_NAME 24u
 
-static bool python_type_is(uint64_t object, const char *wanted)
+static bool python_type_is(uint64_t type, const char *wanted)
 {
 	char name[160], *last;
-	uint64_t type, at;
+	uint64_t at;
 	uint32_t have = 0;
 
-	if (!watch_read_sigsafe(&type, object + PYTHON_OB_TYPE, 8) ||
-	    !watch_read_sigsafe(&at, type + PYTHON_TP_NAME, 8))
+	if (!watch_read_sigsafe(&at, type + PYTHON_TP_NAME, 8))
 		return false;
 	while (have < sizeof(name) && watch_read_sigsafe(name + have, at + have, 1) && name[have])
 		have++;
@@ -666,6 +735,20 @@ static bool python_type_is(uint64_t object, const char *wanted)
 	name[have] = 0;
 	last = strrchr(name, '.');
 	return !strcmp(name, wanted) || (last && !strcmp(last + 1, wanted));
+}
+
+bool watch_wants_python(uint32_t watch, uint64_t type)
+{
+	return watch_state.area && watch < watch_state.count &&
+	       watch_state.plans[watch]->python_type[0] &&
+	       python_type_is(type, watch_state.plans[watch]->python_type);
+}
+
+static bool python_object_is(uint64_t object, const char *wanted)
+{
+	uint64_t type;
+
+	return watch_read_sigsafe(&type, object + PYTHON_OB_TYPE, 8) && python_type_is(type, wanted);
 }
 
 void watch_object(struct guard *guard, uint32_t watch, uint64_t address, struct caller caller)
@@ -680,7 +763,7 @@ void watch_object(struct guard *guard, uint32_t watch, uint64_t address, struct 
 	if (!watch_state.area || watch >= watch_state.count)
 		return;
 	if (watch_state.plans[watch]->python_type[0] &&
-	    !python_type_is(address, watch_state.plans[watch]->python_type))
+	    !python_object_is(address, watch_state.plans[watch]->python_type))
 		return;
 	context = watch_state.plans[watch]->key.stack_hash;
 	object.context = context_find(guard, caller);
@@ -765,11 +848,13 @@ static void fixed_arm(uint32_t watch)
 	struct object object = { .watch = watch, .base = plan->address };
 
 	if (plan->kind == PLAN_WATCH_GLOBAL) {
-		const struct plan_range *range = plan_ranges(plan);
+		const struct plan_range *ranges = plan_ranges(plan);
+		uint32_t i;
 
-		object.base = plan->place_count
-				      ? module_place_sigsafe(range->identity, range->address)
-				      : 0;
+		/* Programs that one command starts may each have their own. */
+		object.base = 0;
+		for (i = 0; i < plan->place_count && !object.base; i++)
+			object.base = module_place_sigsafe(ranges[i].identity, ranges[i].address);
 		watch_state.area->rows[watch].unplaced = !object.base;
 		if (!object.base) {
 			state.unplaced |= 1u << watch;
@@ -838,6 +923,7 @@ void watch_init(void)
 	if (!watch_state.count)
 		return;
 	area_place();
+	arch_vectors_init();
 	state.random = agent.plan.seed | 1;
 	for (i = 0; i < watch_state.count; i++)
 		state.reads |= (watch_state.plans[i]->flags & PLAN_WATCH_READS) != 0;

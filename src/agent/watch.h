@@ -32,6 +32,7 @@
 /* An object that is watched now. Written under the lock; handlers read it. */
 struct watch_armed {
 	uint64_t number; /* atomic; 0: it has ended, or there is none */
+	uint64_t suspended; /* its number, while its block is in realloc's hands */
 	uint64_t address;
 	uint32_t bytes;
 	uint32_t watch;
@@ -81,6 +82,11 @@ static inline bool watch_wants(uint32_t context)
 void watch_block_born(struct guard *guard, struct block *block, uint64_t start);
 void watch_block_gone(struct guard *guard, uint64_t start, uint64_t size, enum log_watched_end why);
 
+/* realloc: a marked block may move, or lose its end. Its objects end before the real call, and those
+ * that are still inside of it afterwards go on as if nothing had happened. True: some do. */
+void watch_block_suspend(struct guard *guard, uint64_t start, uint64_t size);
+bool watch_block_resume(struct guard *guard, uint64_t start, uint64_t size);
+
 /* Does a watch want the next block of this context, of this size, on watched pages? */
 bool watch_places(uint32_t context, uint64_t size);
 
@@ -95,6 +101,9 @@ bool watch_outlives(const struct watch_armed *armed);
  * counted from 0) is about: what it returned, or one of its arguments. NULL pointers are left out
  * by the caller. */
 void watch_object(struct guard *guard, uint32_t watch, uint64_t address, struct caller caller);
+
+/* Is this Python class the one that watch number `watch` is about? */
+bool watch_wants_python(uint32_t watch, uint64_t type);
 
 /* Has anything watched changed without a trap? At lines, at a crash and at the end. _sigsafe */
 void watch_check_sigsafe(void);

@@ -64,3 +64,10 @@ size_t code_before(const struct code *code, uint64_t end, uint64_t hint, uint64_
 void operand_take(const struct decoded *d, const ZydisDecodedOperand *operand,
 		  struct memory_operand *ret);
 bool store_take(const struct decoded *d, struct store *ret);
+
+/* Of a masked store: which register has the mask. Stays as it is when that cannot be told. */
+void store_mask_take(const struct decoded *d, const ZydisDecodedOperand *to,
+		     struct store_mask *ret);
+
+/* Narrows what a masked store wrote, by its mask. */
+void writer_mask(const struct trap *trap, struct writer *writer);

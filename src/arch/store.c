@@ -203,6 +203,8 @@ bool store_take(const struct decoded *d, struct store *ret)
 		(ret->to.base != NO_REGISTER && ret->to.base != X86_64_RIP &&
 		 decoded_writes(d, register_whole(to->mem.base))) ||
 		(ret->to.index != NO_REGISTER && decoded_writes(d, register_whole(to->mem.index)));
+	if (ret->kind == STORE_MASKED)
+		store_mask_take(d, to, &ret->mask);
 	take_source(d, to, ret);
 	decoded_print(d, ret->text, sizeof(ret->text));
 	return true;

@@ -43,6 +43,21 @@ enum store_source {
 	SOURCE_MEMORY, /* movs, push [mem] */
 };
 
+/* Which elements of a vector are stored. */
+enum mask_kind {
+	MASK_NONE,  /* all, or nothing is known about it */
+	MASK_BITS,  /* element n if bit n of k register `register_number` is set */
+	MASK_FRONT, /* as many as it has bits, one behind the other (vpcompress) */
+	MASK_SIGNS, /* those whose top bit is set in a vector register (vmaskmov) */
+};
+
+struct store_mask {
+	enum mask_kind kind;
+	int register_number;
+	unsigned int element; /* bytes */
+	unsigned int count;   /* of elements */
+};
+
 struct store {
 	uint64_t at; /* address of the instruction */
 	unsigned int length;
@@ -54,6 +69,7 @@ struct store {
 	/* Before the instruction. Of a push the displacement is minus its width. */
 	struct memory_operand to;
 	bool moves_base; /* the instruction itself changes a register of `to` */
+	struct store_mask mask;	/* STORE_MASKED */
 	enum store_source source;
 	int source_register;	    /* SOURCE_REGISTER */
 	uint64_t immediate;	    /* SOURCE_IMMEDIATE, extended by its sign if it has one */
@@ -82,6 +98,12 @@ bool store_range_after(const struct store *store, const struct registers *after,
 bool store_range_before(const struct store *store, const struct registers *before,
 			uint64_t *ret_low, uint64_t *ret_high);
 
+/* What masks can be in. */
+struct mask_registers {
+	uint64_t masks[8];	/* k0 to k7 */
+	uint8_t vectors[16][32]; /* ymm0 to ymm15 */
+};
+
 /*
  * A thread right after a write to watched memory. A hardware watchpoint stops it behind the
  * instruction; a rep-prefixed one that is not finished stays at the instruction pointer.
@@ -96,6 +118,7 @@ struct trap {
 	uint64_t start_hint;
 	const struct registers *registers; /* NULL when unknown */
 	uint64_t low, high;		   /* the watched bytes; low == high when unknown */
+	const struct mask_registers *masks; /* NULL when unknown */
 };
 
 struct writer {
@@ -105,7 +128,10 @@ struct writer {
 	bool covers;	     /* by the registers it wrote some of the watched bytes */
 	unsigned int share;  /* percent of the ways through the code before that lead to it */
 	unsigned int others; /* further instructions that end at rip and would fit as well */
-	uint64_t low, high;  /* what it wrote, by store_range_after(); equal when unknown */
+	uint64_t low, high;  /* what it wrote, by store_range_after(); equal when unknown. Of a
+			      * masked store whose mask is not known, what it can have been */
+	bool mask_known;      /* of a masked store: low and high are its first and last byte… */
+	unsigned int written; /* …and it wrote so many of those in between, which may be none */
 };
 
 /*

@@ -100,6 +100,7 @@ int arch_decode_before(const struct trap *trap, struct writer *ret)
 		ret->certain = count == 1 || (how.certain && best.likely);
 		ret->share = best.likely ? how.share : 0;
 		ret->others = count - 1;
+		writer_mask(trap, ret);
 		return 0;
 	}
 	if (trap->rip - 2 >= trap->code_address &&
@@ -129,6 +130,7 @@ int arch_decode_at(const struct trap *trap, struct writer *ret)
 		writer.covers = overlaps(writer.low, writer.high, trap);
 	else
 		writer.low = writer.high = 0;
+	writer_mask(trap, &writer);
 	*ret = writer;
 	return 0;
 }

@@ -94,9 +94,23 @@ static int refuse_foreign_trials(struct case_store *cs, struct err *err)
 			  "name another with --case DIR; redhand deletes nothing it did not make");
 }
 
+/* A case is mostly made inside a checkout, where `git status` should not speak of it, but of the
+ * sentinel, which is there to be committed. Only in a directory of our own: elsewhere it would hide
+ * what is the user's. */
+static void hide_from_git(const struct case_store *cs)
+{
+	static const char rules[] = "/*\n!/sentinel/\n";
+	AUTO(mem_freep) char *path = mem_printf("%s/.gitignore", cs->dir);
+	AUTO(fd_closep) int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
+
+	if (fd >= 0 && write(fd, rules, strlen(rules)) != (ssize_t)strlen(rules))
+		(void)unlink(path);
+}
+
 static int prepare_dir(struct case_store *cs, struct err *err)
 {
 	AUTO(mem_freep) char *lock_path = mem_printf("%s/lock", cs->dir);
+	bool ours = access(cs->dir, F_OK) < 0;
 	int r = tree_make(cs->dir, err);
 
 	if (r < 0)
@@ -106,6 +120,8 @@ static int prepare_dir(struct case_store *cs, struct err *err)
 		(void)err_errno(err, -errno, "cannot write in the case directory '%s'", cs->dir);
 		return err_remedy(err, "name a directory that can be written with --case DIR");
 	}
+	if (ours)
+		hide_from_git(cs);
 	r = lock_take(cs, err);
 	return r < 0 ? r : refuse_foreign_trials(cs, err);
 }

@@ -161,7 +161,7 @@ int case_verdict_outdated(struct case_store *cs, bool *ret, struct err *err)
 {
 	AUTO(db_endp) struct query query = { 0 };
 	int r = db_prepare(&cs->db,
-			   "SELECT 1 FROM evidence WHERE created_ms >"
+			   "SELECT 1 FROM evidence WHERE kind != 'sighting' AND created_ms >"
 			   " (SELECT created_ms FROM verdict ORDER BY id DESC LIMIT 1) LIMIT 1",
 			   &query, err);
 

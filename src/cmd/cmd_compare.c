@@ -132,16 +132,19 @@ static void identify_arms(struct strbuf *identity, const struct compare_options 
 }
 
 /* What watched arms watch. A tracer would be there in every arm, so it is not for comparing. */
-static int plan_watch(const struct compare_options *options, const struct arms *arms,
-		      struct trial_setup *setup, struct strbuf *items, struct err *err)
+static int plan_watch(const struct compare_options *options, char *const *program,
+		      const struct arms *arms, struct trial_setup *setup, struct strbuf *items,
+		      struct err *err)
 {
 	AUTO(watch_report_deinit) struct watch_report unused = { 0 };
 	struct aim_request aim = { .on = (const char *const *)options->on.items,
 				   .count = options->on.count,
 				   .when = options->when,
-				   .program = setup->program_path,
-				   .cwd = options->trial.cwd,
-				   .env = &setup->slot_env };
+				   .files = trial_setup_files(setup),
+				   .look = { .settings = &setup->settings,
+					     .program = program,
+					     .slot_env = &setup->slot_env },
+				   .say = common_say };
 	bool watched = false;
 	int r;
 
@@ -185,7 +188,7 @@ static int compare(const struct invocation *inv, const struct arms *arms,
 	if (r == 0)
 		r = trial_setup_init(&setup, &options->trial, "compare", inv->program, err);
 	if (r == 0)
-		r = plan_watch(options, arms, &setup, &watch, err);
+		r = plan_watch(options, inv->program, arms, &setup, &watch, err);
 	if (r == 0)
 		r = trial_setup_open(&setup, options->common.case_dir, cs, err);
 	if (r < 0)

@@ -13,6 +13,7 @@
 #include "cmd/common.h"
 #include "cmd/progress.h"
 #include "engine/scan/scan.h"
+#include "engine/scan/scan_seen.h"
 #include "report/report_scan.h"
 
 #define LIMIT_DEFAULT 2000
@@ -278,8 +279,26 @@ static void show_progress(void *ctx, double seconds, uint64_t done, uint64_t tot
 	progress_say(ctx, seconds, strbuf_str(&sb), &(struct progress_news){ 0 });
 }
 
-static int scan_stored(const struct scan_options *options, const struct scan_request *request,
-		       struct scan_report *report, struct err *err)
+/* Where there is a case, what it knows to have written marks the hits. */
+static void find_seen(const struct scan_options *options, struct seen_list *ret)
+{
+	AUTO(case_closep) struct case_store *cs = NULL;
+	AUTO(evidence_list_deinit) struct evidence_list evidence = { 0 };
+
+	if (case_open(options->common.case_dir, CASE_READ, &cs, NULL) == 0 &&
+	    case_evidence(cs, &evidence, NULL) == 0)
+		seen_from_evidence(&evidence, ret);
+}
+
+static void take_seen(const struct seen_list *seen, struct scan_request *request)
+{
+	if (seen->list.count > 0)
+		request->seen = seen->list.items;
+	request->seen_count = seen->list.count;
+}
+
+static int scan_stored(const struct scan_options *options, struct scan_request *request,
+		       struct seen_list *seen, struct scan_report *report, struct err *err)
 {
 	AUTO(case_closep) struct case_store *cs = NULL;
 	AUTO(trial_view_deinit) struct trial_view view = { 0 };
@@ -296,23 +315,28 @@ static int scan_stored(const struct scan_options *options, const struct scan_req
 		return err_remedy(err, "scan a trial that failed, or run with --keep all");
 	}
 	(void)snprintf(name, sizeof(name), "%llu", (unsigned long long)options->trial);
+	seen_from_trial(case_trials_dir(cs), name, seen);
+	take_seen(seen, request);
 	return scan_trial(case_trials_dir(cs), name, request, report, err);
 }
 
 static int scan(const struct invocation *inv, struct scan_report *report, struct err *err)
 {
 	const struct scan_options *options = inv->options;
+	AUTO(seen_list_deinit) struct seen_list seen = { 0 };
 	struct progress progress;
 	struct scan_request request = { .progress = show_progress, .progress_ctx = &progress };
 	int r = check(inv, &request, err);
 
 	if (r < 0)
 		return r;
+	find_seen(options, &seen);
+	take_seen(&seen, &request);
 	progress_init(&progress);
 	if (options->pid > 0)
 		r = scan_process((int)options->pid, &request, report, err);
 	else if (options->trial > 0)
-		r = scan_stored(options, &request, report, err);
+		r = scan_stored(options, &request, &seen, report, err);
 	else
 		r = scan_file(inv->args[0], &request, report, err);
 	progress_end(&progress);
@@ -351,7 +375,8 @@ const struct command cmd_scan = {
 		"A store through a pointer that was made to point to the field itself has offset 0 and "
 		"is not found this way: that is what watch is for. Data between functions may "
 		"be taken for code and give a hit that is none. Stores relative to the stack pointer are "
-		"local variables and left out, unless --stack or --reg rsp asks for them.",
+		"local variables and left out, unless --stack or --reg rsp asks for them.\n\n"
+		"Instructions that a watch or a chase of the case (--case) caught writing are marked.",
 	.examples = "  redhand scan ./server --store 0x18:8\n"
 		    "      who could write any byte of a field of 8 bytes at offset 0x18?\n\n"
 		    "  redhand scan --pid 4711 --store 0x18:8 --fit narrower\n"

@@ -39,7 +39,8 @@ static const struct option watch_option_table[] = {
 	  .help = "What to watch, up to 16 times: global:NAME, addr:0x…, alloc:FUNC, alloc:FILE:LINE, "
 		  "alloc:FUNC,size=56 (blocks allocated there), key:CONTEXT#ORDINAL (a block that "
 		  "'show' named), ret:FUNC, argN:FUNC (objects that a function returns or is given), "
-		  "pytype:NAME, 'struct NAME.field'; each with +OFFSET:LEN or .field" },
+		  "pytype:NAME, 'struct NAME.field' (or class); each with +OFFSET:LEN or .field. A function "
+		  "may be FILE!NAME, 0xADDRESS or FILE!0xADDRESS" },
 	{ .name = "when",
 	  .kind = OPTION_TEXT,
 	  .metavar = "EXPR",
@@ -60,7 +61,7 @@ static const struct option watch_option_table[] = {
 	  .offset = offsetof(struct watch_options, mode),
 	  .help = "How: hw (perf events), ptrace (a tracer sets the registers, where perf is "
 		  "forbidden; slower, and writes by system calls are not seen), pages (blocks of "
-		  "alloc:, key:, ret: and struct, any number at once, are placed where every write "
+		  "alloc:, key:, ret:, pytype: and struct, any number at once, are placed where every write "
 		  "faults; each write to them costs some microseconds, as does each system call), or "
 		  "auto (default): hw if it works here, else ptrace" },
 	{ .name = "after-free",
@@ -137,7 +138,8 @@ static int watch(const struct invocation *inv, struct watch_report *report, stru
 				   .when = options->when,
 				   .policy = options->policy,
 				   .flags = (options->after_free ? AIM_AFTER_FREE : 0) |
-					    (options->stop ? AIM_STOP : 0) };
+					    (options->stop ? AIM_STOP : 0),
+				   .say = common_say };
 	struct watch_request request = { .settings = &setup.settings,
 					 .program = inv->program,
 					 .slot_env = &setup.slot_env,
@@ -163,9 +165,10 @@ static int watch(const struct invocation *inv, struct watch_report *report, stru
 	/* Nobody knows how long the user looks at it. */
 	if (options->stop)
 		setup.settings.timeout_ns = 0;
-	aim.program = setup.program_path;
-	aim.cwd = options->trial.cwd;
-	aim.env = &setup.slot_env;
+	aim.files = trial_setup_files(&setup);
+	aim.look = (struct lookout_request){ .settings = &setup.settings,
+					     .program = inv->program,
+					     .slot_env = &setup.slot_env };
 	if (r == 0)
 		r = aim_plan(&aim, &setup.settings.plan_items, report, err);
 	if (r == 0)
@@ -214,7 +217,11 @@ const struct command cmd_watch = {
 		"A name can stand for many objects (every block that a function allocates); four at a "
 		"time are watched, and the share is told, or all of them with --mode pages. Each object has its own number: when two "
 		"objects lived at one address one after the other, what looks like a change is said to "
-		"be none. A value that changed though nobody was caught is told as an outside writer.",
+		"be none. A value that changed though nobody was caught is told as an outside writer.\n\n"
+		"Names are looked up in the program and its libraries. Where a shell, a script, env, make or "
+		"the like starts the program, or a library that is loaded later has the name, the command is "
+		"run once before, to see what it loads. What was caught is kept in the case: case show and "
+		"report list it, scan marks it.",
 	.examples =
 		"  redhand watch --on global:config.flags -- ./server --self-test\n"
 		"      who changes it?\n\n"

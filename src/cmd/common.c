@@ -64,6 +64,11 @@ int common_open_case(const struct common_options *common, struct case_store **re
 	return case_open(common->case_dir, CASE_WRITE, ret, err);
 }
 
+void common_say(const char *text)
+{
+	log_note("%s", text);
+}
+
 /* https://no-color.org: set and not empty means no. */
 bool common_colour(void)
 {

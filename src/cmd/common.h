@@ -40,5 +40,9 @@ int common_run(const struct common_options *common,
 
 /* Opens a case that is there, for writing; unlike case_open(), a mistyped name makes none. */
 int common_open_case(const struct common_options *common, struct case_store **ret, struct err *err);
+
+/* A note to the user, for parts of redhand that do not speak themselves. */
+void common_say(const char *text);
+
 /* Is stdout a terminal that wants colour? */
 bool common_colour(void);

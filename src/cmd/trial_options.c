@@ -14,6 +14,7 @@
 #include "base/value.h"
 #include "base/which.h"
 #include "engine/hooks/allocator.h"
+#include "engine/hooks/lookout.h"
 #include "engine/stats/rng.h"
 #include "engine/trial/observe.h"
 
@@ -322,14 +323,48 @@ static int set_observer(struct trial_setup *setup, const struct trial_options *o
 	return setup->observer == OBSERVE_NONE ? 0 : r;
 }
 
-/* The program's own allocators: their functions are found now, so that a mistyped name is told
- * before anything is run. */
-static int plan_allocators(struct trial_setup *setup, const struct trial_options *options,
-			   const char *path, struct err *err)
+struct libraries_request trial_setup_files(const struct trial_setup *setup)
+{
+	return (struct libraries_request){ .program = setup->program_path,
+					   .cwd = setup->settings.cwd,
+					   .env = &setup->slot_env,
+					   .seen = setup->seen.list.count > 0 ? &setup->seen
+									      : NULL };
+}
+
+static int try_allocators(struct trial_setup *setup, const struct trial_options *options,
+			  struct err *err)
 {
 	AUTO(hook_planner_freep) struct hook_planner *planner = NULL;
+	AUTO(strbuf_deinit) struct strbuf items = { 0 };
+	struct libraries_request files = trial_setup_files(setup);
 	const struct strv *notes;
-	int r;
+	int r = hook_planner_new(&files, &planner, err);
+
+	for (size_t i = 0; r == 0 && i < options->allocators.count; i++) {
+		r = allocator_plan(planner, options->allocators.items[i], &items, err);
+		if (r < 0)
+			(void)err_prefix(err, "--allocator");
+	}
+	if (r < 0)
+		return r;
+	strbuf_add(&setup->settings.plan_items, items.data, items.len);
+	notes = hook_planner_notes(planner);
+	for (size_t i = 0; i < notes->count; i++)
+		strv_add(&setup->notes, notes->items[i]);
+	return 0;
+}
+
+/* The program's own allocators: their functions are found now, so that a mistyped name is told
+ * before any trial is run. Where the program itself does not have them, the command is looked on. */
+static int plan_allocators(struct trial_setup *setup, const struct trial_options *options,
+			   char *const *program, struct err *err)
+{
+	struct lookout_request look = { .settings = &setup->settings,
+					.program = program,
+					.slot_env = &setup->slot_env };
+	struct libraries_request files = trial_setup_files(setup);
+	int r = -ENOENT;
 
 	if (options->allocators.count == 0 || setup->unobserved)
 		return 0;
@@ -337,24 +372,19 @@ static int plan_allocators(struct trial_setup *setup, const struct trial_options
 		setup->observer = OBSERVE_IDS;
 		strv_add(&setup->notes, "--allocator needs --observe ids, so that is used");
 	}
-	r = hook_planner_new(path, options->cwd, &setup->slot_env, &planner, err);
-	for (size_t i = 0; r == 0 && i < options->allocators.count; i++) {
-		r = allocator_plan(planner, options->allocators.items[i],
-				   &setup->settings.plan_items, err);
-		if (r < 0)
-			(void)err_prefix(err, "--allocator");
-	}
-	if (r < 0)
+	if (!libraries_launches(&files))
+		r = try_allocators(setup, options, err);
+	if (r != -ENOENT || !libraries_load_more(&files))
 		return r;
-	notes = hook_planner_notes(planner);
-	for (size_t i = 0; i < notes->count; i++)
-		strv_add(&setup->notes, notes->items[i]);
-	return 0;
+	common_say("--allocator: the command is run once, to see which programs and libraries it "
+		   "loads");
+	r = lookout_run(&look, &setup->seen, err);
+	return r < 0 ? r : try_allocators(setup, options, err);
 }
 
 /* `path` is the program's file, NULL when it is not there yet. */
 static int fill_setup(struct trial_setup *setup, const struct trial_options *options,
-		      const char *path, struct err *err)
+		      char *const *program, const char *path, struct err *err)
 {
 	struct trial_settings *settings = &setup->settings;
 	int r = set_rules(settings, options, err);
@@ -366,8 +396,6 @@ static int fill_setup(struct trial_setup *setup, const struct trial_options *opt
 	for (size_t i = 0; i < options->slot_env.count; i++)
 		strv_add(&setup->slot_env, options->slot_env.items[i]);
 	r = set_observer(setup, options, path, err);
-	if (r == 0 && path)
-		r = plan_allocators(setup, options, path, err);
 	if (r < 0)
 		return r;
 	settings->cwd = options->cwd ? mem_strdup(options->cwd) : NULL;
@@ -381,9 +409,11 @@ static int fill_setup(struct trial_setup *setup, const struct trial_options *opt
 	(void)sigprocmask(SIG_BLOCK, NULL, &settings->signal_mask);
 	/* A rebuilt program is another program: its trials must not be mixed with those of the old
 	 * one. Told by content, so that a build that changed nothing makes no difference. */
-	if (path)
-		file_fingerprint(path, &setup->program);
-	return 0;
+	if (!path)
+		return 0;
+	file_fingerprint(path, &setup->program);
+	setup->program_path = mem_strdup(path);
+	return plan_allocators(setup, options, program, err);
 }
 
 static int init(struct trial_setup *setup, const struct trial_options *options, const char *command,
@@ -397,12 +427,11 @@ static int init(struct trial_setup *setup, const struct trial_options *options, 
 	if (r == 0 && !later)
 		r = find_program(program[0], options->cwd, &path, err);
 	if (r == 0)
-		r = fill_setup(setup, options, path, err);
+		r = fill_setup(setup, options, program, path, err);
 	if (r < 0)
 		return r;
 	build_identity(&setup->identity, options, command, program);
 	identify_chaos(&setup->identity, &setup->settings);
-	setup->program_path = TAKE(path);
 	return 0;
 }
 
@@ -518,6 +547,7 @@ void trial_setup_deinit(struct trial_setup *setup)
 	mem_free(setup->tmp_link_dir);
 	mem_free(setup->unobserved);
 	mem_free(setup->program_path);
+	library_list_deinit(&setup->seen);
 	strv_deinit(&setup->notes);
 	trial_settings_deinit(&setup->settings);
 	strv_deinit(&setup->slot_env);

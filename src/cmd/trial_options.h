@@ -2,6 +2,7 @@
 
 #include "case/case.h"
 #include "cmd/common.h"
+#include "engine/hooks/libraries.h"
 #include "engine/trial/job.h"
 #include "engine/watch/mode.h"
 
@@ -47,6 +48,7 @@ struct trial_setup {
 	struct strbuf identity; /* canonical text: what makes two runs the same series … */
 	struct strbuf program;	/* … together with the program's content: size and hash */
 	char *program_path;	/* the file that is run */
+	struct library_list seen; /* what else the command was seen to load; empty: nobody looked */
 	bool joined;		/* the alias for TMPDIR is another setup's */
 	char *tmp_link_dir;	/* holds the short alias for TMPDIR; NULL when none was needed */
 };
@@ -68,6 +70,9 @@ int trial_setup_init_later(struct trial_setup *setup, const struct trial_options
  * is the caller's to free, NULL when there is nothing to say. */
 int trial_setup_watch(struct trial_setup *setup, enum watch_mode wanted, char **ret_reason,
 		      struct err *err);
+
+/* The files that its names are looked up in; points into `setup`. */
+struct libraries_request trial_setup_files(const struct trial_setup *setup);
 
 /* A second way to run trials of the same command in the same case. `opened` lives longer. */
 void trial_setup_join(struct trial_setup *setup, const struct trial_setup *opened);

@@ -151,6 +151,7 @@ struct search {
 	struct functions *ret;
 	const char *wanted;
 	const char *word;
+	bool scoped; /* its scope may be longer than the user wrote */
 	uint64_t bias;
 	VEC(struct elf_symbol) cold;
 };
@@ -164,7 +165,9 @@ static void look_at(void *ctx, const struct elf_symbol *symbol)
 	if (!strstr(symbol->name, search->word))
 		return;
 	name = demangle(symbol->name);
-	if (!is_wanted(name, search->wanted) && strcmp(symbol->name, search->wanted) != 0)
+	if (search->scoped ? !demangled_matches(name, search->wanted)
+			   : !is_wanted(name, search->wanted) &&
+				     strcmp(symbol->name, search->wanted) != 0)
 		return;
 	if (is_cold(symbol->name)) {
 		VEC_PUSH(&search->cold, *symbol);
@@ -200,15 +203,27 @@ static void add_cold(struct search *search)
 	}
 }
 
-void functions_find(struct module *module, const char *name, struct functions *ret)
+static void find(struct module *module, const char *name, bool scoped, struct functions *ret)
 {
 	AUTO(mem_freep) char *word = last_word(name);
-	struct search search = { .module = module, .ret = ret, .wanted = name, .word = word };
+	struct search search = {
+		.module = module, .ret = ret, .wanted = name, .word = word, .scoped = scoped
+	};
 
 	(void)module_dwfl(module, &search.bias);
 	elf_symbols_each(module_symbols(module), look_at, &search);
 	add_cold(&search);
 	VEC_DEINIT(&search.cold);
+}
+
+void functions_find(struct module *module, const char *name, struct functions *ret)
+{
+	find(module, name, false, ret);
+}
+
+void functions_find_scoped(struct module *module, const char *name, struct functions *ret)
+{
+	find(module, name, true, ret);
 }
 
 size_t functions_inlined(struct module *module, const char *name, bool *ret_any)

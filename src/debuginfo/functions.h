@@ -47,6 +47,9 @@ void functions_deinit(struct functions *functions);
  * ("ns::Class::method", with or without the parameters in parentheses). */
 void functions_find(struct module *module, const char *name, struct functions *ret);
 
+/* The same of a name without all of its scope: "Class::method" for "ns::Class::method". */
+void functions_find_scoped(struct module *module, const char *name, struct functions *ret);
+
 /* How many calls of it were inlined, so that a hook will not see them; `ret_any` tells whether
  * there is such a function at all, with or without code of its own. */
 size_t functions_inlined(struct module *module, const char *name, bool *ret_any);

@@ -281,3 +281,39 @@ int program_read(const char *path, struct program_facts *ret, struct err *err)
 	*ret = facts;
 	return 0;
 }
+
+static bool imports(Elf *elf, Elf_Scn *section, const GElf_Shdr *header, const char *const *names)
+{
+	Elf_Data *data = elf_getdata(section, NULL);
+	GElf_Sym symbol;
+
+	for (int i = 0; data && gelf_getsym(data, i, &symbol); i++) {
+		const char *name = elf_strptr(elf, header->sh_link, symbol.st_name);
+
+		for (size_t n = 0; name && symbol.st_shndx == SHN_UNDEF && names[n]; n++)
+			if (strcmp(name, names[n]) == 0)
+				return true;
+	}
+	return false;
+}
+
+bool program_imports(const char *path, const char *const *names)
+{
+	AUTO(fd_closep) int fd = -1;
+	AUTO(elf_endp) Elf *elf = NULL;
+	Elf_Scn *section = NULL;
+	bool found = false;
+	struct stat st;
+
+	if (open_regular(path, &st, &fd, NULL) < 0)
+		return false;
+	(void)elf_version(EV_CURRENT);
+	elf = elf_begin(fd, ELF_C_READ, NULL);
+	while (elf && !found && (section = elf_nextscn(elf, section))) {
+		GElf_Shdr header;
+
+		if (gelf_getshdr(section, &header) && header.sh_type == SHT_DYNSYM)
+			found = imports(elf, section, &header, names);
+	}
+	return found;
+}

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "base/err.h"
@@ -15,3 +16,7 @@
  * run this in a process of its own, with a time limit.
  */
 int program_read(const char *path, struct program_facts *ret, struct err *err);
+
+/* Does this program or library call one of these functions of others (their names, NULL at the end)?
+ * False when the file cannot be read. */
+bool program_imports(const char *path, const char *const *names);

@@ -1,6 +1,7 @@
 #include "debuginfo/types.h"
 
 #include <dwarf.h>
+#include <stdlib.h>
 #include <errno.h>
 #include <string.h>
 
@@ -170,14 +171,40 @@ static bool may_contain(const char *linkage, const char *wanted)
 	return memmem(linkage, strlen(linkage), name, len) != NULL;
 }
 
+/* A definition may stand outside of its scope and point to its declaration inside. */
+static char *declared_name(Dwarf_Die *die)
+{
+	AUTO(strbuf_deinit) struct strbuf sb = { 0 };
+	Dwarf_Die declaration, *scopes = NULL;
+	Dwarf_Attribute attr;
+	int count;
+
+	if (!dwarf_attr(die, DW_AT_specification, &attr) || !dwarf_formref_die(&attr, &declaration))
+		return NULL;
+	count = dwarf_getscopes_die(&declaration, &scopes);
+	for (int i = count - 1; i >= 0; i--) {
+		const char *name = dwarf_diename(&scopes[i]);
+
+		if (name && dwarf_tag(&scopes[i]) != DW_TAG_compile_unit &&
+		    dwarf_tag(&scopes[i]) != DW_TAG_partial_unit)
+			strbuf_addf(&sb, "%s%s", sb.len > 0 ? "::" : "", name);
+	}
+	free(scopes);
+	return sb.len > 0 ? strbuf_take(&sb) : NULL;
+}
+
 char *types_full_name(Dwarf_Die *die, const char *scope, const char *wanted)
 {
 	const char *linkage = linkage_name(die), *name = dwarf_diename(die);
+	char *declared;
 
 	if (linkage && (strncmp(linkage, "_Z", 2) == 0 || strncmp(linkage, "_R", 2) == 0))
 		return may_contain(linkage, wanted) ? demangle(linkage) : NULL;
 	if (!name)
 		return NULL;
+	declared = scope[0] == '\0' && (!wanted || strstr(wanted, name)) ? declared_name(die) : NULL;
+	if (declared)
+		return declared;
 	return scope[0] != '\0' ? mem_printf("%s::%s", scope, name) : mem_strdup(name);
 }
 

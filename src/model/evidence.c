@@ -20,6 +20,7 @@ static const char *const kind_names[EVIDENCE_KINDS] = {
 	[EVIDENCE_HOST] = "host-signs",
 	[EVIDENCE_PLAIN] = "plain-error",
 	[EVIDENCE_HOP] = "hop",
+	[EVIDENCE_SIGHTING] = "sighting",
 };
 
 static const size_t part_sizes[EVIDENCE_KINDS] = {
@@ -38,6 +39,7 @@ static const size_t part_sizes[EVIDENCE_KINDS] = {
 	[EVIDENCE_HOST] = sizeof(struct host_signs),
 	[EVIDENCE_PLAIN] = sizeof(struct plain_error),
 	[EVIDENCE_HOP] = sizeof(struct hop_seen),
+	[EVIDENCE_SIGHTING] = sizeof(struct write_seen),
 };
 
 const char *evidence_kind_name(enum evidence_kind kind)
@@ -308,6 +310,7 @@ static void part_free(struct evidence *evidence)
 		mem_free(evidence->crash);
 		return;
 	case EVIDENCE_WRITE:
+	case EVIDENCE_SIGHTING:
 		write_free(evidence->write);
 		return;
 	case EVIDENCE_WATCH:
@@ -365,6 +368,14 @@ void evidence_list_deinit(struct evidence_list *list)
 	VEC_FOREACH (&list->list, evidence)
 		evidence_deinit(evidence);
 	VEC_DEINIT(&list->list);
+}
+
+bool evidence_to_judge(const struct evidence_list *list)
+{
+	VEC_FOREACH (&list->list, e)
+		if (e->kind != EVIDENCE_SIGHTING)
+			return true;
+	return false;
 }
 
 const struct evidence *evidence_find(const struct evidence_list *list, uint64_t id)

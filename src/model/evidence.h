@@ -85,12 +85,17 @@ enum write_flags {
 	/* The block seems to belong to an allocator of the program's own, and whether that had it
 	 * back by then was not seen. The piece's note says more. */
 	WRITE_FREE_UNKNOWN = 1 << 8,
+	/* Some elements of a vector, by a mask: `width` is what was really written, store_start and
+	 * store_len reach from its first byte to its last. */
+	WRITE_MASKED = 1 << 9,
+	/* The same, and the mask is not known: they are the most that it can have been. */
+	WRITE_AT_MOST = 1 << 10,
 	/* What it left is a pointer to a block that is alive: as it should be, as far as anybody
 	 * can tell. */
-	WRITE_SOUND = 1 << 9,
+	WRITE_SOUND = 1 << 11,
 	/* What it left is a pointer into memory that could be read when it failed; no block is known
 	 * there. */
-	WRITE_READABLE = 1 << 10,
+	WRITE_READABLE = 1 << 12,
 };
 
 /* One store that was caught. */
@@ -300,6 +305,9 @@ enum evidence_kind {
 	EVIDENCE_HOST,
 	EVIDENCE_PLAIN,
 	EVIDENCE_HOP,
+	/* A write to memory that somebody chose to watch (`write`). Nobody asked whether it has to do
+	 * with a failure, so no rule judges by it. */
+	EVIDENCE_SIGHTING,
 	EVIDENCE_KINDS,
 };
 
@@ -340,6 +348,9 @@ struct evidence_list {
 struct evidence evidence_new(enum evidence_kind kind, uint64_t trial, bool failing);
 void evidence_deinit(struct evidence *evidence);
 void evidence_list_deinit(struct evidence_list *list);
+
+/* Is there anything that a verdict could rest on? */
+bool evidence_to_judge(const struct evidence_list *list);
 
 /* NULL when there is none. */
 const struct evidence *evidence_find(const struct evidence_list *list, uint64_t id);

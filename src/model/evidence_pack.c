@@ -270,6 +270,7 @@ static void part(struct archive *a, struct evidence *e)
 		crash(a, e->crash);
 		break;
 	case EVIDENCE_WRITE:
+	case EVIDENCE_SIGHTING:
 		write_seen(a, e->write);
 		break;
 	case EVIDENCE_WATCH:

@@ -55,8 +55,9 @@ static void write_seen(const struct write_seen *w, struct strbuf *sb)
 {
 	/* A string instruction writes as much as its counter says. */
 	if (w->width > 0)
-		strbuf_addf(sb, "a write of %u byte%s (%s) to ", w->width, w->width == 1 ? "" : "s",
-			    store_fit_name(w->fit));
+		strbuf_addf(sb, "a write of %s%u byte%s (%s) to ",
+			    w->flags & WRITE_AT_MOST ? "up to " : "", w->width,
+			    w->width == 1 ? "" : "s", store_fit_name(w->fit));
 	else
 		strbuf_adds(sb, "a write to ");
 	home_describe(&w->home, sb);
@@ -245,6 +246,7 @@ void evidence_describe(const struct evidence *evidence, struct strbuf *sb)
 		crash(evidence->crash, sb);
 		break;
 	case EVIDENCE_WRITE:
+	case EVIDENCE_SIGHTING:
 		write_seen(evidence->write, sb);
 		break;
 	case EVIDENCE_WATCH:

@@ -35,6 +35,13 @@ struct series_overview {
 	VEC(struct arm_count) arms;		/* of a comparison */
 };
 
+/* A writer that `watch` caught. */
+struct sighting_overview {
+	uint64_t evidence, trial;
+	bool failing;
+	char *text; /* a sentence */
+};
+
 struct case_overview {
 	const char *case_dir;
 	VEC(struct series_overview) series; /* the oldest first */
@@ -43,6 +50,7 @@ struct case_overview {
 	struct minimal_list minimal; /* .series 0 when there is none */
 	bool judged;		     /* `verdict` is one; else it has the hypotheses alone, open */
 	struct verdict verdict;
+	VEC(struct sighting_overview) sightings; /* the oldest first */
 };
 
 void case_overview_deinit(struct case_overview *overview);

@@ -70,6 +70,8 @@ struct scan_hit {
 struct seen_code {
 	const char *module; /* path; NULL for emitted code */
 	uint64_t offset;    /* address in the module's file, or in the process */
+	/* Of emitted code in another process: its function and the instruction; else NULL. */
+	const char *function, *text;
 };
 
 struct scan_region {

@@ -55,6 +55,8 @@ void watch_report_deinit(struct watch_report *report)
 	VEC_FOREACH (&report->targets, target) {
 		mem_free(target->text);
 		mem_free(target->described);
+		mem_free(target->global);
+		mem_free(target->field);
 	}
 	VEC_DEINIT(&report->targets);
 	VEC_FOREACH (&report->writers, writer)

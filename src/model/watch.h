@@ -39,6 +39,7 @@ struct watch_writer {
 	bool system_call; /* the kernel wrote */
 	bool certain;	  /* the instruction was found for sure */
 	bool imprecise;	  /* some of its traps came late */
+	uint64_t evidence; /* its piece in the case; 0: none */
 };
 
 /* Objects that lived at one address, one after the other. */
@@ -70,9 +71,13 @@ struct watch_outside {
 struct watch_target {
 	char *text;	 /* as the user wrote it */
 	char *described; /* in words: "8 bytes at +24 of what object_new returns" */
+	char *global;	 /* the variable that was named; NULL: it is about objects */
+	char *field;	 /* as the user named it; NULL */
+	int64_t offset;	 /* of the watched bytes in it */
 	uint64_t objects, armed, displaced;
 	uint64_t hits, matched, unchanged, imprecise, late;
 	uint64_t unplaced; /* trials in which it was never loaded */
+	uint64_t moved; /* objects that realloc moved, or whose end it cut off: over with that */
 };
 
 /* The process that was stopped at a hit. */

@@ -171,6 +171,22 @@ static json_t *verdict_json(const struct case_overview *overview)
 	return object;
 }
 
+static json_t *sightings_json(const struct case_overview *overview)
+{
+	json_t *array = json_array();
+
+	VEC_FOREACH (&overview->sightings, sighting) {
+		json_t *object = json_object();
+
+		set(object, "evidence", count(sighting->evidence));
+		set(object, "trial", count(sighting->trial));
+		set(object, "failed", json_boolean(sighting->failing));
+		set(object, "text", json_text(sighting->text));
+		(void)json_array_append_new(array, object);
+	}
+	return array;
+}
+
 static json_t *world_json(const struct world *world)
 {
 	json_t *object = json_object();
@@ -260,6 +276,7 @@ static json_t *overview_json(const struct case_overview *overview)
 	set(object, "minimal",
 	    overview->minimal.series != 0 ? minimal_json(&overview->minimal) : json_null());
 	set(object, "verdict", verdict_json(overview));
+	set(object, "sightings", sightings_json(overview));
 	set(object, "decisions", decisions);
 	set(object, "hypotheses", hypotheses);
 	set(object, "notes", notes);

@@ -16,6 +16,7 @@
 #define TESTS_SHOWN 12
 #define NOTES_SHOWN 8
 #define EVIDENCE_SHOWN 3
+#define SIGHTINGS_SHOWN 5
 
 #define COMMAND_COLUMNS 60
 
@@ -286,6 +287,25 @@ static void print_verdict(const struct case_overview *overview, FILE *out)
 	}
 }
 
+static void print_sightings(const struct case_overview *overview, bool verbose, FILE *out)
+{
+	size_t count = overview->sightings.count;
+	size_t from = verbose || count <= SIGHTINGS_SHOWN ? 0 : count - SIGHTINGS_SHOWN;
+
+	if (count == 0)
+		return;
+	(void)fprintf(out, "\nCaught by watch, the newest last:\n");
+	if (from > 0)
+		(void)fprintf(out, "  … %zu older ones (-v)\n", from);
+	for (size_t i = from; i < count; i++) {
+		const struct sighting_overview *s = &overview->sightings.items[i];
+
+		(void)fprintf(out, "  e%-4" PRIu64 " trial %" PRIu64 "%s: ", s->evidence, s->trial,
+			      s->failing ? " (failed)" : "");
+		print_lines(s->text, "        ", out);
+	}
+}
+
 static void print_workarounds(const struct notebook *notebook, FILE *out)
 {
 	char when[WHEN_MAX];
@@ -395,6 +415,7 @@ void report_case_text(const struct case_overview *overview, bool verbose, FILE *
 	print_minimal(&overview->minimal, verbose, out);
 	print_bisected(&overview->decisions, out);
 	print_verdict(overview, out);
+	print_sightings(overview, verbose, out);
 	print_hypotheses(overview, verbose, out);
 	print_notes(notebook, verbose, out);
 	print_sentinel(notebook_sentinel(notebook), out);

@@ -163,5 +163,5 @@ void report_scan_text(const struct scan_report *report, bool verbose, FILE *out)
 	}
 	print_totals(report, out);
 	if (report->seen_known)
-		(void)fprintf(out, "* was seen to run\n");
+		(void)fprintf(out, "* was seen to run, by a watch or a chase of the case\n");
 }

@@ -67,6 +67,10 @@ static json_t *writer_json(const struct watch_writer *writer)
 	set(object, "imprecise", json_boolean(writer->imprecise));
 	set(object, "kernel", json_boolean(writer->system_call));
 	set(object, "width", write && write->width > 0 ? json_integer(write->width) : json_null());
+	set(object, "masked",
+	    write && write->flags & (WRITE_MASKED | WRITE_AT_MOST)
+		    ? json_text(write->flags & WRITE_MASKED ? "known" : "unknown")
+		    : json_null());
 	set(object, "fit",
 	    write && write->fit != FIT_UNKNOWN ? json_text(store_fit_name(write->fit))
 					       : json_null());
@@ -77,6 +81,7 @@ static json_t *writer_json(const struct watch_writer *writer)
 	set(object, "values", values_json(writer));
 	set(object, "first", sight_json(&writer->first));
 	set(object, "last", sight_json(&writer->last));
+	set(object, "evidence", writer->evidence > 0 ? count(writer->evidence) : json_null());
 	set(object, "base", write ? block_or_null(write->base) : json_null());
 	return object;
 }
@@ -94,6 +99,7 @@ static json_t *target_json(const struct watch_target *target)
 	set(object, "matched", count(target->matched));
 	set(object, "unchanged", count(target->unchanged));
 	set(object, "imprecise", count(target->imprecise));
+	set(object, "moved", count(target->moved));
 	return object;
 }
 

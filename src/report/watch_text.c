@@ -17,7 +17,8 @@ static const char *plural(uint64_t count)
 	return count == 1 ? "" : "s";
 }
 
-static void print_target(const struct watch_target *target, FILE *out)
+static void print_target(const struct watch_report *report, const struct watch_target *target,
+			 FILE *out)
 {
 	(void)fprintf(out, "%s: %s\n  ", target->text, target->described);
 	(void)fprintf(out, "%" PRIu64 " write%s caught", target->hits, plural(target->hits));
@@ -32,6 +33,18 @@ static void print_target(const struct watch_target *target, FILE *out)
 			      target->armed, target->objects,
 			      100.0 * (double)target->armed / (double)target->objects,
 			      target->displaced > 0 ? ", some only until newer ones came" : "");
+	if (target->objects > 0 && target->armed == 0)
+		(void)fprintf(out, "  NOT WATCHED: %s\n",
+			      report->mode && strcmp(report->mode, "pages") == 0
+				      ? "it was not allocated where blocks are placed on watched "
+					"pages"
+				      : "the CPU's four registers were taken by others, or its "
+					"memory was not there");
+	if (target->moved > 0)
+		(void)fprintf(out,
+			      "  realloc moved %" PRIu64 " of them, or cut off what was watched: from "
+			      "then on %s not watched\n",
+			      target->moved, target->moved == 1 ? "it was" : "they were");
 	if (target->objects == 0)
 		(void)fprintf(out, "  nothing like it was ever there\n");
 	if (target->imprecise > 0)
@@ -53,6 +66,13 @@ static const char *fit_words(enum store_fit fit)
 	};
 
 	return fit < FIT_KINDS ? words[fit] : NULL;
+}
+
+static const char *masked_words(unsigned int flags)
+{
+	if (flags & WRITE_AT_MOST)
+		return " (by a mask that is not known)";
+	return flags & WRITE_MASKED ? " (by its mask)" : "";
 }
 
 static void print_base(const struct write_seen *write, FILE *out)
@@ -144,8 +164,10 @@ static void print_writer(const struct watch_report *report, const struct watch_w
 	if (!write)
 		return;
 	if (write->width > 0)
-		(void)fprintf(out, "     %u byte%s%s%s\n", write->width, plural(write->width),
-			      fit ? ", " : "", fit ? fit : "");
+		(void)fprintf(out, "     %s%u byte%s%s%s%s\n",
+			      write->flags & WRITE_AT_MOST ? "up to " : "", write->width,
+			      plural(write->width), masked_words(write->flags), fit ? ", " : "",
+			      fit ? fit : "");
 	if (writer->imprecise)
 		(void)fprintf(out, "     some of its traps came late: it may be another one\n");
 	else if (!writer->certain && !writer->system_call && write->instruction)
@@ -156,6 +178,9 @@ static void print_writer(const struct watch_report *report, const struct watch_w
 	if (writer->count > 1)
 		print_sight("last ", &writer->last, out);
 	print_base(write, out);
+	if (writer->evidence > 0)
+		(void)fprintf(out, "     kept as evidence %" PRIu64 " of the case\n",
+			      writer->evidence);
 	if (verbose)
 		text_source(&write->writer, "     ", out);
 }
@@ -229,7 +254,7 @@ static void print_head(const struct watch_report *report, FILE *out)
 	if (report->mode && !report->kernel_writes)
 		(void)fprintf(out, "Writes by system calls are not seen.\n");
 	VEC_FOREACH (&report->targets, target)
-		print_target(target, out);
+		print_target(report, target, out);
 }
 
 void report_watch_text(const struct watch_report *report, bool verbose, FILE *out)

@@ -31,7 +31,7 @@
 #include "wire/ids.h"
 
 #define LOG_MAGIC 0x31474f4c44414852ull /* "RHADLOG1" */
-#define LOG_VERSION 3u
+#define LOG_VERSION 4u
 #define LOG_PAGE 4096u
 #define LOG_ALIGN 16u
 
@@ -548,7 +548,8 @@ struct log_watch_row {
 	uint64_t unplaced;  /* global or range in no loaded module yet */
 	uint64_t yielded;   /* row 0: enum log_yielded */
 	uint64_t opened;    /* row 0, pages: instructions that only ran with the pages open */
-	uint64_t rest[4];
+	uint64_t moved;	    /* objects that ended because realloc moved their block */
+	uint64_t rest[3];
 };
 
 /* Where a tracer sets the debug registers: why it no longer does. */
@@ -606,6 +607,16 @@ enum log_hit_flags {
 			      * those before it */
 	LOG_HIT_KERNEL = 1 << 5, /* on watched pages: a system call wrote it, `last_syscall`; rip
 				  * is behind it, rax what it returned */
+	LOG_HIT_WITH_VECTORS = 1 << 6, /* `vectors` are known */
+};
+
+#define LOG_HIT_VECTORS 16u
+#define LOG_HIT_MASKS 8u
+
+/* Registers that may say which bytes of a vector were stored. */
+struct log_hit_vectors {
+	uint64_t masks[LOG_HIT_MASKS];	      /* k0 to k7 */
+	uint8_t vectors[LOG_HIT_VECTORS][32]; /* ymm0 to ymm15 */
 };
 
 /* The block behind a register. */
@@ -641,9 +652,10 @@ struct log_hit {
 	uint32_t last_syscall; /* LOG_HIT_KERNEL: its number */
 	uint8_t code[LOG_HIT_CODE];
 	struct log_hit_owner owners[LOG_HIT_OWNERS];
+	struct log_hit_vectors vectors; /* LOG_HIT_WITH_VECTORS */
 };
 
-#define LOG_HIT_SLOT (1280u + LOG_HIT_STACK)
+#define LOG_HIT_SLOT (1792u + LOG_HIT_STACK)
 
 /* The value changed and nobody was caught. A hit that comes later may explain it. */
 struct log_watch_changed {
@@ -877,7 +889,8 @@ LOG_PIN(log_watch_row, 136);
 LOG_PIN(log_writer_row, 112);
 LOG_PIN(log_watched, 128);
 LOG_PIN(log_hit_owner, 40);
-LOG_PIN(log_hit, 1168);
+LOG_PIN(log_hit_vectors, 576);
+LOG_PIN(log_hit, 1744);
 LOG_PIN(log_watch_changed, 96);
 LOG_PIN(log_last, 128);
 LOG_PIN(log_watch_area, 16 * 136 + 1024 * 112 + 65536 * 128 + 16384 * 128 + 4096);

@@ -177,6 +177,9 @@ enum plan_action_what {
 	/* Tell of objects that lie in blocks of the context whose hash is `fixed_size`: */
 	PLAN_SIGHT_ENTER = 8, /* …that are arguments */
 	PLAN_SIGHT_LEAVE = 9, /* …that are the result */
+	/* With PLAN_PAGES: if argument `pointer` is the Python class of watch `number`, the next
+	 * object that Python allocates in this thread is placed on watched pages. */
+	PLAN_PLACE_PYTHON = 10,
 };
 
 /* Functions that may hand objects out have the smallest numbers: while one of them runs, sights of the
@@ -232,7 +235,7 @@ struct plan_chaos {
 
 enum plan_watch_kind {
 	PLAN_WATCH_ADDRESS = 1, /* `address`, the same for the whole run */
-	PLAN_WATCH_GLOBAL = 2,	/* the first of its ranges */
+	PLAN_WATCH_GLOBAL = 2,	/* the first of its ranges whose module is there */
 	PLAN_WATCH_CONTEXT = 3, /* blocks whose allocation goes through one of its ranges */
 	PLAN_WATCH_KEY = 4,	/* blocks with this key, or near it in ordinal */
 	PLAN_WATCH_HOOK = 5,	/* objects that hooks on functions hand over: agent/watch.h; with

@@ -1,6 +1,6 @@
 /*
- * Writes a plan file: make_plan FILE crash|ids|heap [growth] [jit_code] [pages] [field=value...]
- * [item=TYPE...] [chaos=WEIGHT,GAP_BYTES,HEAP_BYTES]
+ * Writes a plan file: make_plan FILE crash|ids|heap [growth] [jit_code] [pages] [python]
+ * [field=value...] [item=TYPE...] [chaos=WEIGHT,GAP_BYTES,HEAP_BYTES]
  * [watch=BLOCK_BYTES,OFFSET,BYTES,FLAGS,POLICY,FROM_BLOCK_BYTES]
  */
 #include <stdio.h>
@@ -82,6 +82,8 @@ int main(int argc, char **argv)
 			plan.flags |= PLAN_JIT_CODE;
 		if (!strcmp(argv[i], "pages"))
 			plan.flags |= PLAN_PAGES;
+		if (!strcmp(argv[i], "python"))
+			heap.item.flags |= PLAN_HEAP_PYTHON;
 		if (!equals)
 			continue;
 		*equals = 0;

@@ -60,7 +60,7 @@ int main(int argc, char **argv)
 
 	if (argc < 3)
 		return 2;
-	if (hook_planner_new(argv[2], NULL, NULL, &planner, &err) < 0) {
+	if (hook_planner_new(&(struct libraries_request){ .program = argv[2] }, &planner, &err) < 0) {
 		printf("error: %s\n", err.message);
 		return 1;
 	}

@@ -356,6 +356,10 @@ static inline struct evidence made_any(enum evidence_kind kind)
 	switch (kind) {
 	case EVIDENCE_CRASH:
 		return made_crash(3, FAULT_NULL);
+	case EVIDENCE_SIGHTING:
+		e = made_write((struct made_write){ .trial = 3, .width = 1 });
+		e.kind = EVIDENCE_SIGHTING;
+		return e;
 	case EVIDENCE_WRITE:
 		e = made_write((struct made_write){ .trial = 3, .width = 1 });
 		made_home(&e.write->source, 77);

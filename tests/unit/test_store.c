@@ -287,6 +287,84 @@ static void test_before_strings(void **state)
 	assert_true(writer.system_call);
 }
 
+/* clang-format off */
+CODE(masked,
+     "vmovdqu32 zmmword ptr [rbx]{k1}, zmm3\n"
+     "vmovdqu8 ymmword ptr [rbx]{k2}, ymm17\n"
+     "vpcompressd zmmword ptr [rbx]{k3}, zmm3\n"
+     "vpmovqd ymmword ptr [rbx]{k4}, zmm3\n"
+     "vmaskmovpd ymmword ptr [rbx], ymm12, ymm2\n"
+     "vpmaskmovd xmmword ptr [rbx], xmm1, xmm2\n"
+     "maskmovdqu xmm3, xmm4\n"
+     "vmovdqu32 zmmword ptr [rbx]{k5}, zmm3\n");
+/* clang-format on */
+
+static const struct {
+	unsigned int written;
+	uint64_t low, high; /* from the operand's start */
+	bool covers;	    /* bytes 8 to 16 */
+} mask_rows[] = {
+	{ 12, 8, 44, true }, { 3, 1, 4, false }, { 12, 0, 12, true },  { 8, 24, 32, false },
+	{ 16, 8, 32, true }, { 4, 0, 4, false }, { 2, 15, 18, true }, { 0, 0, 64, false },
+};
+
+static void mask_fill(struct mask_registers *ret)
+{
+	*ret = (struct mask_registers){ .masks = { 0, 0x40c, 0xe, 0x121, 0xc0, 0 } };
+	ret->vectors[12][15] = 0x80; /* the second and the fourth of four doubles */
+	ret->vectors[12][31] = 0x80;
+	ret->vectors[1][3] = 0xff;
+	memset(ret->vectors[1] + 4, 0x7f, 12);
+	memset(ret->vectors[1] + 16, 0xff, 16); /* not in the xmm */
+	ret->vectors[4][0] = 0x80;
+	ret->vectors[4][2] = 0x80;
+}
+
+static void test_masks(void **state)
+{
+	struct registers registers = { 0 };
+	struct mask_registers masks;
+	struct writer writer;
+	uint64_t at = AT;
+
+	(void)state;
+	mask_fill(&masks);
+	know(&registers, X86_64_RBX, 0x5000);
+	know(&registers, X86_64_RDI, 0x500f);
+	for (size_t i = 0; i < sizeof(mask_rows) / sizeof(mask_rows[0]); i++) {
+		struct trap trap = { .code = masked,
+				     .code_len = (size_t)(masked_end - masked),
+				     .code_address = AT,
+				     .rip = at,
+				     .registers = &registers,
+				     .low = 0x5008,
+				     .high = 0x5010,
+				     .masks = &masks };
+		unsigned int length;
+
+		assert_int_equal(arch_decode_at(&trap, &writer), 0);
+		print_message("# %s\n", writer.store.text);
+		length = writer.store.length;
+		assert_int_equal(writer.store.kind, STORE_MASKED);
+		assert_true(writer.mask_known);
+		assert_int_equal(writer.written, mask_rows[i].written);
+		assert_int_equal(writer.low, 0x5000 + mask_rows[i].low);
+		assert_int_equal(writer.high, 0x5000 + mask_rows[i].high);
+		assert_int_equal(writer.covers, mask_rows[i].covers);
+		trap.masks = NULL;
+		assert_int_equal(arch_decode_at(&trap, &writer), 0);
+		assert_false(writer.mask_known);
+		assert_int_equal(writer.high - writer.low, writer.store.width);
+		/* Behind it, as a debug register stops it: the mask is as it was. */
+		trap.masks = &masks;
+		trap.rip = at + length;
+		trap.start_hint = AT;
+		assert_int_equal(arch_decode_before(&trap, &writer), 0);
+		assert_int_equal(writer.written, mask_rows[i].written);
+		at += length;
+	}
+}
+
 /* ---- where the value came from ---- */
 
 /* clang-format off */
@@ -502,7 +580,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_each),	       cmocka_unit_test(test_no_store),
 		cmocka_unit_test(test_before),	       cmocka_unit_test(test_before_without_start),
-		cmocka_unit_test(test_before_strings), cmocka_unit_test(test_at),
+		cmocka_unit_test(test_before_strings),
+		cmocka_unit_test(test_masks), cmocka_unit_test(test_at),
 		cmocka_unit_test(test_origin),
 		cmocka_unit_test(test_origin_joined),  cmocka_unit_test(test_any_bytes),
 	};

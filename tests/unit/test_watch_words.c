@@ -28,6 +28,17 @@ uint64_t module_place_sigsafe(uint64_t identity, uint64_t address)
 	return identity == 77 ? MODULE_AT + address : 0;
 }
 
+bool modules_grown_sigsafe(void);
+bool modules_grown_sigsafe(void)
+{
+	return false;
+}
+
+void modules_refresh_sigsafe(void);
+void modules_refresh_sigsafe(void)
+{
+}
+
 static uint64_t next_random(uint64_t *state)
 {
 	*state = *state * 6364136223846793005ull + 1442695040888963407ull;
@@ -73,6 +84,10 @@ static void forms(void **state)
 		{ "arg3:store.a.b", SPEC_ARGUMENT, "store", "a.b", 0, 0, 0 },
 		{ "pytype:Tensor+16:8", SPEC_PYTHON_TYPE, "Tensor", NULL, 16, 8, 0 },
 		{ "struct statement.container", SPEC_STRUCT, "statement", "container", 0, 0, 0 },
+		{ "class ns::node.next", SPEC_STRUCT, "ns::node", "next", 0, 0, 0 },
+		{ "ret:./lib/plug.so.1!plug_new.tag", SPEC_RETURN, "./lib/plug.so.1!plug_new",
+		  "tag", 0, 0, 0 },
+		{ "ret:plug.so!0x11f0+16:8", SPEC_RETURN, "plug.so!0x11f0", NULL, 16, 8, 0 },
 		{ "alloc:f.struct node.next", SPEC_ALLOC, "f", "struct node.next", 0, 0, 0 },
 	};
 

@@ -8,15 +8,16 @@
 
 /*
  * The grid of rates. Log-spaced: what matters is by how much a rate is wrong, not by how many
- * percentage points. Below the least, nobody has the time to bisect.
+ * percentage points. Below the least, nobody has the time to bisect. One more point stands for what
+ * fails always: then a pass is a proof, too.
  */
 enum {
-	RATES = 40,
+	RATES = 41,
 	NOISES = 3,
 	CELLS = RATES * NOISES,
 };
 
-static const double rate_least = 0.004, rate_most = 0.985;
+static const double rate_least = 0.004, rate_most = 0.985, rate_always = 0.998;
 
 /* Look-alikes: how often a commit without the culprit fails. Seldom believed, so that one failure
  * is as good as a proof; but when the same commit then passes fifty times, it was none.
@@ -38,17 +39,25 @@ static const double noises[NOISES] = { 0, 0.004, 0.02 };
 #define STATED_SPREAD 0.05
 #define STATED_WRONG 0.001
 
-/* A commit that is built already is taken when it tells at least this share of what the best would.
- */
+/* A commit that is built already is taken when it tells at least this share of what the best would;
+ * where nothing is built, only of two that tell the same. */
 #define READY_SHARE 0.9
+#define READY_SHARE_UNBUILT 0.999
 
 /*
- * What comes and goes fails in some runs out of ten, mostly: an unknown rate is taken to be what one
- * failure and five passes would leave to believe (the density of Beta(2, 6)), or, in this
- * share of cases, any rate at all.
+ * A rate that nobody told. What comes and goes is mostly said to fail in one run of five or so (a
+ * log-normal density); or it is any rate, each as likely as its double down to where few people
+ * have the patience to bisect; or it fails always.
  */
-#define PRIOR_ANY 0.3
-#define PRIOR_PASSES 5
+#define PRIOR_USUAL 0.6
+#define PRIOR_ALWAYS 0.1
+#define USUAL_RATE 0.2
+#define USUAL_SPREAD 0.6
+#define PATIENCE_RATE 0.02
+
+/* Passes mean little while nobody knows how often it fails: so many failures are looked for at BAD
+ * first. It shows them soonest, and whether it fails at all is what people want to know first. */
+#define FAILURES_FIRST 2
 
 /* Where the rate was learnt on the way, its own doubt may be so many times what `confidence` allows
  * at the rate that was seen; `careful` allows nothing on top. */
@@ -67,9 +76,10 @@ struct bisection {
 	size_t commits; /* GOOD included: the last is BAD */
 	size_t hyps;	/* one more than commits: 'never' is the last, 'before' the first */
 	double confidence;
-	bool learns;  /* the rate is not stated: it is learnt on the way … */
-	bool careful; /* … and its doubt must fit into `confidence`, too */
-	bool failed_before; /* the failure was counted before the bisection */
+	bool learns;		/* the rate is not stated: it is learnt on the way … */
+	bool careful;		/* … and its doubt must fit into `confidence`, too */
+	uint64_t failed_before; /* failures counted before the bisection */
+	bool builds;		/* a commit that is not ready costs a build */
 	uint64_t clean_limit;
 	uint64_t trials, failed;
 	double rates[RATES];
@@ -95,21 +105,40 @@ static double xlogx(double x)
 
 /* ---- prior ---- */
 
-/* How likely this rate is before anything was seen, relative to the others. */
-static double rate_prior(double rate, const struct bisection_options *o)
+/* How likely each rate is before anything was seen, where nobody told it. */
+static void unknown_prior(const struct bisection *b, double ret[RATES])
 {
-	/* Uniform in the rate, which on a logarithmic grid is times the rate. */
-	double open = rate * log(rate_most / rate_least) / (rate_most - rate_least);
-	double failed = (double)o->seen_failed, passed = (double)(o->seen_trials - o->seen_failed);
-	double usual = (PRIOR_PASSES + 1) * (PRIOR_PASSES + 2) * rate * pow(1 - rate, PRIOR_PASSES);
-	double z;
+	double usual[RATES], open[RATES], usual_sum = 0, open_sum = 0;
 
-	if (o->rate <= 0)
-		return open * (PRIOR_ANY + (1 - PRIOR_ANY) * usual) *
-		       exp(failed * log(rate) + passed * log1p(-rate));
-	z = log(rate / o->rate) / STATED_SPREAD;
-	return (1 - STATED_WRONG) * exp(-z * z / 2) / (STATED_SPREAD * sqrt(2 * M_PI)) +
-	       STATED_WRONG * open;
+	for (size_t i = 0; i + 1 < RATES; i++) {
+		double z = log(b->rates[i] / USUAL_RATE) / USUAL_SPREAD;
+		double patience = b->rates[i] / PATIENCE_RATE;
+
+		usual[i] = exp(-z * z / 2);
+		open[i] = patience < 1 ? patience * patience : 1;
+		usual_sum += usual[i];
+		open_sum += open[i];
+	}
+	for (size_t i = 0; i + 1 < RATES; i++)
+		ret[i] = PRIOR_USUAL * usual[i] / usual_sum +
+			 (1 - PRIOR_USUAL - PRIOR_ALWAYS) * open[i] / open_sum;
+	ret[RATES - 1] = PRIOR_ALWAYS;
+}
+
+/* The same where the user states it: about that one, or any. */
+static void stated_prior(const struct bisection *b, double stated, double ret[RATES])
+{
+	double about[RATES], sum = 0, all = 0;
+
+	for (size_t i = 0; i < RATES; i++) {
+		double z = log(b->rates[i] / stated) / STATED_SPREAD;
+
+		about[i] = exp(-z * z / 2);
+		sum += about[i];
+		all += b->rates[i];
+	}
+	for (size_t i = 0; i < RATES; i++)
+		ret[i] = (1 - STATED_WRONG) * about[i] / sum + STATED_WRONG * b->rates[i] / all;
 }
 
 static double hypothesis_prior(const struct bisection *b, size_t hyp)
@@ -123,17 +152,17 @@ static double hypothesis_prior(const struct bisection *b, size_t hyp)
 
 static void fill_rates(struct bisection *b, double stated)
 {
-	double step = pow(rate_most / rate_least, 1.0 / (RATES - 1));
+	double step = pow(rate_most / rate_least, 1.0 / (RATES - 2));
 	size_t nearest = 0;
 
 	for (size_t i = 0; i < RATES; i++) {
-		b->rates[i] = rate_least * pow(step, (double)i);
+		b->rates[i] = i + 1 < RATES ? rate_least * pow(step, (double)i) : rate_always;
 		if (stated > 0 &&
 		    fabs(log(b->rates[i] / stated)) < fabs(log(b->rates[nearest] / stated)))
 			nearest = i;
 	}
-	/* A stated rate lies between two points of the grid; then the grid is the one that gives
-	 * way. */
+	/* A stated rate, or one that was counted, lies between two points of the grid; then the
+	 * grid is the one that gives way. */
 	if (stated > rate_least && stated < rate_most)
 		b->rates[nearest] = stated;
 }
@@ -152,13 +181,25 @@ static void normalise(struct bisection *b, double *belief)
 static void fill_prior(struct bisection *b, const struct bisection_options *o)
 {
 	double noise = o->rate > 0 ? PRIOR_NOISE_STATED : PRIOR_NOISE;
-	double cells[CELLS];
+	double failed = (double)o->seen_failed, passed = (double)(o->seen_trials - o->seen_failed);
+	double cells[CELLS], rates[RATES], seen[RATES], likely = 0;
 
+	if (o->rate > 0)
+		stated_prior(b, o->rate, rates);
+	else
+		unknown_prior(b, rates);
+	for (size_t i = 0; i < RATES && o->rate <= 0; i++) {
+		seen[i] = failed * log(b->rates[i]) + passed * log1p(-b->rates[i]);
+		likely = i == 0 || seen[i] > likely ? seen[i] : likely;
+	}
+	/* Relative to the likeliest: of a million trials each alone would be 0. */
+	for (size_t i = 0; i < RATES && o->rate <= 0; i++)
+		rates[i] *= exp(seen[i] - likely);
 	for (size_t cell = 0; cell < CELLS; cell++) {
 		double rate = b->rates[cell / NOISES];
 		bool possible = noises[cell % NOISES] <= rate * NOISE_SHARE;
 
-		cells[cell] = possible ? rate_prior(rate, o) : 0;
+		cells[cell] = possible ? rates[cell / NOISES] : 0;
 		cells[cell] *= cell % NOISES == 0 ? 1 - noise : noise / (NOISES - 1);
 	}
 	for (size_t hyp = 0; hyp < b->hyps; hyp++)
@@ -180,7 +221,8 @@ struct bisection *bisection_new(const struct bisection_options *options)
 	b->confidence = options->confidence > 0 ? options->confidence : CONFIDENCE_DEFAULT;
 	b->learns = options->rate <= 0;
 	b->careful = options->careful;
-	b->failed_before = options->seen_failed > 0;
+	b->failed_before = options->seen_failed;
+	b->builds = options->builds;
 	b->clean_limit = options->clean_limit > 0 ? options->clean_limit : CLEAN_LIMIT_DEFAULT;
 	b->belief = mem_alloc(hyps * CELLS * sizeof(b->belief[0]));
 	b->plan = mem_alloc(hyps * CELLS * sizeof(b->plan[0]));
@@ -195,7 +237,10 @@ struct bisection *bisection_new(const struct bisection_options *options)
 	b->sum_fail = mem_alloc(hyps * sizeof(b->sum_fail[0]));
 	b->sum_entropy = mem_alloc(hyps * sizeof(b->sum_entropy[0]));
 	b->marks_stale = true;
-	fill_rates(b, options->rate);
+	fill_rates(b, options->rate > 0 ? options->rate
+		      : options->seen_trials > 0
+			      ? (double)options->seen_failed / (double)options->seen_trials
+			      : 0);
 	fill_prior(b, options);
 	return b;
 }
@@ -230,15 +275,20 @@ static bool afflicts(const struct bisection *b, size_t hyp, size_t commit)
 /* Multiplies a belief by the likelihood of one trial. */
 static void hear(struct bisection *b, double *belief, size_t commit, bool failed)
 {
+	double with[CELLS], without[CELLS];
+
+	for (size_t cell = 0; cell < CELLS; cell++) {
+		double rate = b->rates[cell / NOISES], noise = noises[cell % NOISES];
+
+		with[cell] = failed ? rate : 1 - rate;
+		without[cell] = failed ? noise : 1 - noise;
+	}
 	for (size_t hyp = 0; hyp < b->hyps; hyp++) {
+		const double *factors = afflicts(b, hyp, commit) ? with : without;
 		double *row = belief + hyp * CELLS;
-		bool has = afflicts(b, hyp, commit);
 
-		for (size_t cell = 0; cell < CELLS; cell++) {
-			double rate = has ? b->rates[cell / NOISES] : noises[cell % NOISES];
-
-			row[cell] *= failed ? rate : 1 - rate;
-		}
+		for (size_t cell = 0; cell < CELLS; cell++)
+			row[cell] *= factors[cell];
 	}
 	normalise(b, belief);
 }
@@ -279,18 +329,18 @@ bool bisection_skipped(const struct bisection *b, size_t commit)
 	return b->facts[commit].skipped;
 }
 
-static double hypothesis_mass(const struct bisection *b, size_t hyp)
+static double hypothesis_mass(const double *belief, size_t hyp)
 {
 	double sum = 0;
 
 	for (size_t cell = 0; cell < CELLS; cell++)
-		sum += b->belief[hyp * CELLS + cell];
+		sum += belief[hyp * CELLS + cell];
 	return sum;
 }
 
 double bisection_probability(struct bisection *b, size_t commit)
 {
-	return hypothesis_mass(b, commit);
+	return hypothesis_mass(b->belief, commit);
 }
 
 /* ---- what cannot be told apart ---- */
@@ -322,23 +372,23 @@ struct suspect {
 };
 
 /* The weight of each rate, whatever the culprit is. Under 'never' there is none. */
-static double rate_weights(const struct bisection *b, double weights[RATES])
+static double rate_weights(const struct bisection *b, const double *belief, double weights[RATES])
 {
 	double sum = 0;
 
 	memset(weights, 0, RATES * sizeof(weights[0]));
 	for (size_t hyp = 0; hyp + 1 < b->hyps; hyp++)
 		for (size_t cell = 0; cell < CELLS; cell++)
-			weights[cell / NOISES] += b->belief[hyp * CELLS + cell];
+			weights[cell / NOISES] += belief[hyp * CELLS + cell];
 	for (size_t i = 0; i < RATES; i++)
 		sum += weights[i];
 	return sum;
 }
 
 /* The point of the grid that is nearest to the rate as it was seen. */
-static size_t seen_rate(const struct bisection *b)
+static size_t seen_rate(const struct bisection *b, const double *belief)
 {
-	double weights[RATES], sum = rate_weights(b, weights), mean = 0;
+	double weights[RATES], sum = rate_weights(b, belief, weights), mean = 0;
 	size_t nearest = 0;
 
 	for (size_t i = 0; i < RATES && sum > 0; i++)
@@ -350,18 +400,19 @@ static size_t seen_rate(const struct bisection *b)
 }
 
 /* Its probability if the rate were exactly what was seen of it. */
-static double sure_at_rate(const struct bisection *b, const struct suspect *suspect)
+static double sure_at_rate(const struct bisection *b, const double *belief,
+			   const struct suspect *suspect)
 {
-	size_t rate = seen_rate(b);
+	size_t rate = seen_rate(b, belief);
 	double all = 0, those = 0;
 
 	for (size_t hyp = 0; hyp < b->hyps; hyp++) {
-		bool one = suspect->alone ? hyp == suspect->commit
-					  : hyp < b->commits &&
-						    b->marks[hyp] == b->marks[suspect->commit];
+		bool one = suspect->alone
+				   ? hyp == suspect->commit
+				   : hyp < b->commits && b->marks[hyp] == b->marks[suspect->commit];
 
 		for (size_t noise = 0; noise < NOISES; noise++) {
-			double p = b->belief[hyp * CELLS + rate * NOISES + noise];
+			double p = belief[hyp * CELLS + rate * NOISES + noise];
 
 			all += p;
 			those += one ? p : 0;
@@ -384,14 +435,14 @@ static struct suspect range_of(struct bisection *b, size_t commit)
 	return suspect;
 }
 
-static struct suspect likeliest(struct bisection *b)
+static struct suspect likeliest(struct bisection *b, const double *belief)
 {
 	struct suspect best = { .probability = -1 };
 	bool skips = false;
 
 	refresh_marks(b);
 	for (size_t k = 0; k < b->hyps; k++) {
-		b->mass[k] = hypothesis_mass(b, k);
+		b->mass[k] = hypothesis_mass(belief, k);
 		skips = skips || (k < b->commits && b->facts[k].skipped);
 	}
 	for (size_t k = 0; k < b->commits; k++) {
@@ -409,14 +460,14 @@ static struct suspect likeliest(struct bisection *b)
 
 bool bisection_in_range(struct bisection *b, size_t commit)
 {
-	struct suspect suspect = likeliest(b);
+	struct suspect suspect = likeliest(b, b->belief);
 
 	return b->marks[commit] == b->marks[suspect.commit];
 }
 
 static void rate_interval(const struct bisection *b, struct bisection_state *ret)
 {
-	double weights[RATES], sum = rate_weights(b, weights), below = 0;
+	double weights[RATES], sum = rate_weights(b, b->belief, weights), below = 0;
 
 	ret->rate_low = ret->rate_high = -1;
 	for (size_t i = 0; i < RATES && sum > 0; i++) {
@@ -513,6 +564,7 @@ static void look_ahead(struct bisection *b, const double *belief, struct outlook
 	/* expect() is done with its sums when these are written. */
 	double *left = b->sum_fail, *chance = b->sum_entropy;
 	double best = -1, best_ready = -1;
+	double share = b->builds ? READY_SHARE : READY_SHARE_UNBUILT;
 	size_t at = 0, at_ready = 0;
 
 	weigh(b, belief);
@@ -536,7 +588,7 @@ static void look_ahead(struct bisection *b, const double *belief, struct outlook
 		}
 	}
 	ret->best = best;
-	ret->commit = best_ready > 0 && best_ready >= best * READY_SHARE ? at_ready : at;
+	ret->commit = best_ready > 0 && best_ready >= best * share ? at_ready : at;
 }
 
 /* Is the suspect sure enough? A rate that nobody stated has a doubt of its own. */
@@ -549,16 +601,16 @@ static bool is_sure(const struct bisection *b, const struct bisection_state *sta
 	return 1 - state->at_rate <= doubt && 1 - state->probability <= doubt * RATE_DOUBT;
 }
 
-static bool settled(struct bisection *b, struct bisection_state *ret)
+static bool settled(struct bisection *b, const double *belief, struct bisection_state *ret)
 {
-	struct suspect suspect = likeliest(b);
+	struct suspect suspect = likeliest(b, belief);
 	double never = b->mass[b->hyps - 1];
 
 	ret->before = b->mass[0];
 	ret->never = never;
 	ret->commit = suspect.commit;
 	ret->probability = suspect.probability;
-	ret->at_rate = b->learns ? sure_at_rate(b, &suspect) : suspect.probability;
+	ret->at_rate = b->learns ? sure_at_rate(b, belief, &suspect) : suspect.probability;
 	ret->verdict = BISECTION_SEARCHING;
 	if (never >= b->confidence || (b->failed == 0 && b->trials >= b->clean_limit)) {
 		ret->verdict = BISECTION_NEVER;
@@ -577,7 +629,7 @@ void bisection_state(struct bisection *b, struct bisection_state *ret)
 
 	*ret = (struct bisection_state){ .trials = b->trials, .failed = b->failed };
 	rate_interval(b, ret);
-	if (settled(b, ret))
+	if (settled(b, b->belief, ret))
 		return;
 	look_ahead(b, b->belief, &outlook);
 	if (outlook.best > 0)
@@ -590,7 +642,7 @@ int bisection_next(struct bisection *b, size_t *ret)
 	struct outlook outlook;
 	const double *belief = b->belief;
 
-	if (settled(b, &state))
+	if (settled(b, b->belief, &state))
 		return 0;
 	for (size_t c = 0; c < b->commits; c++) {
 		for (unsigned int i = 0; i < b->facts[c].flying; i++) {
@@ -600,13 +652,15 @@ int bisection_next(struct bisection *b, size_t *ret)
 			hear(b, b->plan, c, false);
 		}
 	}
+	/* With nothing but passes, which is likely now, those in flight are the last. */
+	if (belief == b->plan && settled(b, b->plan, &state))
+		return 0;
 	look_ahead(b, belief, &outlook);
 	if (outlook.best < 0)
 		return 0;
 	*ret = outlook.commit;
-	/* Passes mean little while nobody knows how often it fails: first, one failure. BAD shows
-	 * it soonest, and whether it fails at all is the first thing that people want to know. */
-	if (b->learns && b->failed == 0 && !b->failed_before && !b->facts[b->commits - 1].skipped)
+	if (b->learns && b->failed + b->failed_before < FAILURES_FIRST &&
+	    !b->facts[b->commits - 1].skipped)
 		*ret = b->commits - 1;
 	return 1;
 }

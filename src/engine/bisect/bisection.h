@@ -31,6 +31,7 @@ struct bisection_options {
 	double rate;		       /* of the failure at BAD, as the user knows it; 0: unknown */
 	uint64_t seen_trials, seen_failed; /* or what was seen of it before; 0: nothing */
 	bool careful; /* be as sure even where the rate is known from these trials alone */
+	bool builds; /* a commit that is not ready costs a build, not only a checkout */
 	uint64_t clean_limit; /* give up after so many trials without any failure; 0: 300 */
 };
 
@@ -52,7 +53,8 @@ void bisection_end(struct bisection *b, size_t commit);
 /* This commit is built: of two that tell about as much it is taken. */
 void bisection_set_ready(struct bisection *b, size_t commit, bool ready);
 
-/* The commit that tells most. 1: there is one; 0: the answer is there, or cannot be had. */
+/* The commit that tells most. 1: there is one; 0: the answer is there, or will be when the trials
+ * that run have passed, or cannot be had. */
 int bisection_next(struct bisection *b, size_t *ret);
 
 enum bisection_verdict {

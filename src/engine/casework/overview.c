@@ -115,6 +115,17 @@ static int read_verdict(struct case_store *cs, struct case_overview *ret, struct
 
 	if (r == 0 && !ret->judged)
 		verdict_judge(&evidence, &ret->verdict);
+	VEC_FOREACH (&evidence.list, e) {
+		struct strbuf sb = { 0 };
+
+		if (e->kind != EVIDENCE_SIGHTING)
+			continue;
+		evidence_describe(e, &sb);
+		VEC_PUSH(&ret->sightings, ((struct sighting_overview){ .evidence = e->id,
+								       .trial = e->trial,
+								       .failing = e->failing,
+								       .text = strbuf_take(&sb) }));
+	}
 	return r;
 }
 

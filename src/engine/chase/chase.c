@@ -347,8 +347,10 @@ int chase_plan(struct chase *chase, struct err *err)
 	/* Anew each time: a planner hands out what it has not planned before. */
 	hook_planner_free(chase->hooks);
 	chase->hooks = NULL;
-	r = hook_planner_new(chase->request->program_path, chase->request->settings->cwd,
-			     chase->request->slot_env, &chase->hooks, err);
+	r = hook_planner_new(&(struct libraries_request){ .program = chase->request->program_path,
+							  .cwd = chase->request->settings->cwd,
+							  .env = chase->request->slot_env },
+			     &chase->hooks, err);
 	/* First: what is watched as its result has its id then. */
 	if (r == 0 && chase->recycler.found &&
 	    recycler_plan(&chase->recycler, chase->hooks, &chase->items, NULL) < 0)
@@ -580,8 +582,10 @@ static int find_recycler(struct chase *chase, const struct trail_step *step, str
 	strbuf_clear(&chase->items);
 	hook_planner_free(chase->hooks);
 	chase->hooks = NULL;
-	r = hook_planner_new(chase->request->program_path, chase->request->settings->cwd,
-			     chase->request->slot_env, &chase->hooks, err);
+	r = hook_planner_new(&(struct libraries_request){ .program = chase->request->program_path,
+							  .cwd = chase->request->settings->cwd,
+							  .env = chase->request->slot_env },
+			     &chase->hooks, err);
 	if (r < 0)
 		goto out;
 	scout_plan(&chase->scout, chase->hooks, &chase->items);

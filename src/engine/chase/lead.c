@@ -13,6 +13,7 @@ static const struct home *home_of(const struct evidence *e)
 {
 	switch (e->kind) {
 	case EVIDENCE_WRITE:
+	case EVIDENCE_SIGHTING:
 		return e->write->flags & WRITE_COPIED ? &e->write->source : &e->write->home;
 	case EVIDENCE_WATCH:
 		return &e->watch->home;

@@ -388,10 +388,8 @@ static void see_instances(struct chase *chase, const struct clues *clues,
 	seen->first_value = first.last_value;
 	seen->second_value = found->victim.value;
 	seen->value_len = found->victim.len;
-	seen->first = caught_block(in, &first.key, first.id, first.start, first.size,
-				   chase->symbols);
-	seen->second = caught_block(in, &second.key, second.id, second.start, second.size,
-				    chase->symbols);
+	seen->first = caught_block(in, &first, chase->symbols);
+	seen->second = caught_block(in, &second, chase->symbols);
 	seen->watched = true;
 	VEC_PUSH(&chase->ret->evidence.list, e);
 }

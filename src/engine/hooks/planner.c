@@ -8,7 +8,6 @@
 #include <unistd.h>
 
 #include "debuginfo/program.h"
-#include "engine/hooks/libraries.h"
 #include "engine/hooks/patches.h"
 #include "engine/hooks/shape.h"
 #include "wire/checksum.h"
@@ -23,38 +22,37 @@ struct file {
 	char *path;
 	struct module *module; /* NULL when it could not be opened */
 	bool tried;
-	bool main; /* a program */
-	bool late; /* not what is there when the command starts */
+	bool main;  /* a program */
+	bool late;  /* not what is there when the command starts */
+	bool named; /* by its path: names alone are not looked up there */
 };
 
 struct hook_planner {
 	struct libraries libraries;
 	char *cwd;
-	VEC(struct file) files; /* the program first */
+	VEC(struct file) files; /* the program first; of a launcher, what it starts */
 	struct strv notes;
 	uint32_t pairs;	     /* allocators so far: entry and exit of one have the same number */
 	bool loader_planned; /* libraries that come later are noticed */
+	bool scoped;	     /* names are looked for in any scope */
+	char *unseen;	     /* something that the command loads could not be looked into; or NULL */
 };
 
-static void add_file(struct hook_planner *planner, const char *path, bool main, bool late)
-{
-	struct file file = { .path = mem_strdup(path), .main = main, .late = late };
-
-	VEC_PUSH(&planner->files, file);
-}
-
-int hook_planner_new(const char *program, const char *cwd, const struct strv *env,
-		     struct hook_planner **ret, struct err *err)
+int hook_planner_new(const struct libraries_request *request, struct hook_planner **ret,
+		     struct err *err)
 {
 	AUTO(hook_planner_freep) struct hook_planner *planner = mem_alloc(sizeof(*planner));
-	int r = libraries_find(program, cwd, env, &planner->libraries, err);
+	int r = libraries_find(request, &planner->libraries, err);
 
 	if (r < 0)
 		return r;
-	planner->cwd = cwd ? mem_strdup(cwd) : NULL;
-	add_file(planner, planner->libraries.program, true, false);
-	for (size_t i = 0; i < planner->libraries.linked.count; i++)
-		add_file(planner, planner->libraries.linked.items[i], false, false);
+	planner->cwd = request->cwd ? mem_strdup(request->cwd) : NULL;
+	if (request->seen && request->seen->notes.count > 0)
+		planner->unseen = mem_strdup(request->seen->notes.items[0]);
+	VEC_FOREACH (&planner->libraries.files.list, library)
+		VEC_PUSH(&planner->files, ((struct file){ .path = mem_strdup(library->path),
+							  .main = library->program,
+							  .late = library->late }));
 	*ret = TAKE(planner);
 	return 0;
 }
@@ -71,6 +69,7 @@ void hook_planner_free(struct hook_planner *planner)
 	libraries_deinit(&planner->libraries);
 	strv_deinit(&planner->notes);
 	mem_free(planner->cwd);
+	mem_free(planner->unseen);
 	mem_free(planner);
 }
 
@@ -145,7 +144,10 @@ static struct file *find_file(struct hook_planner *planner, const char *name, st
 		if (realpath(file->path, other) && strcmp(real, other) == 0)
 			return file;
 	}
-	add_file(planner, real, is_program(real), true);
+	VEC_PUSH(&planner->files, ((struct file){ .path = mem_strdup(real),
+						  .main = is_program(real),
+						  .late = true,
+						  .named = true }));
 	return &planner->files.items[planner->files.count - 1];
 }
 
@@ -275,6 +277,7 @@ static const struct use_plan use_plans[] = {
 	[HOOK_REALLOC] = { .enter = PLAN_REALLOC_ENTER, .leave = PLAN_REALLOC_LEAVE },
 	[HOOK_SIGHT_ARGUMENTS] = { .enter = PLAN_SIGHT_ENTER },
 	[HOOK_SIGHT_BOTH] = { .enter = PLAN_SIGHT_ENTER, .leave = PLAN_SIGHT_LEAVE },
+	[HOOK_PLACE_PYTHON] = { .enter = PLAN_PLACE_PYTHON },
 };
 
 static bool needs_arguments(const struct hook_use *use)
@@ -464,7 +467,10 @@ static int plan_named(struct hook_planner *planner, struct file *file, const cha
 	size_t hooked = 0;
 	int r = 0;
 
-	functions_find(file->module, name, &found);
+	if (planner->scoped)
+		functions_find_scoped(file->module, name, &found);
+	else
+		functions_find(file->module, name, &found);
 	if (found.list.count == 0)
 		return 0;
 	if (found.list.count > FUNCTIONS_MAX) {
@@ -495,6 +501,19 @@ static int plan_named(struct hook_planner *planner, struct file *file, const cha
 	return 1;
 }
 
+static bool is_ours(const char *path)
+{
+	return strncmp(last_name(path), "libredhand-agent", 16) == 0;
+}
+
+static bool seen_any(const struct hook_planner *planner)
+{
+	VEC_FOREACH (&planner->files, file)
+		if (file->late && !file->named)
+			return true;
+	return false;
+}
+
 static int not_found(struct hook_planner *planner, struct file *only, const char *name,
 		     struct err *err)
 {
@@ -512,12 +531,27 @@ static int not_found(struct hook_planner *planner, struct file *only, const char
 				  "build it with __attribute__((noinline)) or -fno-inline, or hook "
 				  "a function that calls it");
 	}
-	near = file->module ? functions_near(file->module, name) : NULL;
+	for (size_t i = 0; !near && i < planner->files.count; i++) {
+		struct file *other = only ? only : &planner->files.items[i];
+
+		near = !is_ours(other->path) && open_file(other, NULL)
+			       ? functions_near(other->module, name)
+			       : NULL;
+		if (near)
+			file = other;
+		if (only)
+			break;
+	}
 	(void)err_set(err, -ENOENT, "there is no function '%s' in '%s'%s%s%s%s", name,
-		      last_name(file->path), only ? "" : " or the libraries it is linked with",
+		      last_name(file->path),
+		      only		  ? ""
+		      : seen_any(planner) ? " or what else was seen to be loaded"
+					  : " or the libraries it is linked with",
 		      near ? ": did you mean '" : "", near ? near : "", near ? "'?" : "");
 	if (near)
 		return err ? err->code : -ENOENT;
+	if (seen_any(planner) && planner->unseen)
+		return err_remedy(err, "%s", planner->unseen);
 	return err_remedy(
 		err, "FILE!name for a function of another file, FILE+0xADDRESS where names are "
 		     "stripped");
@@ -574,9 +608,31 @@ static int plan_in(struct hook_planner *planner, struct file *file, const char *
 	return plan_named(planner, file, name, use, items, err);
 }
 
-static bool is_ours(const char *path)
+/* In the first file that has it; of programs that the command starts, in all that have it. As
+ * plan_named(); `ret_file` is the first one. */
+static int plan_anywhere(struct hook_planner *planner, const char *name, const struct hook_use *use,
+			 struct strbuf *items, struct file **ret_file, struct err *err)
 {
-	return strncmp(last_name(path), "libredhand-agent", 16) == 0;
+	struct file *first = NULL;
+
+	VEC_FOREACH (&planner->files, file) {
+		int r;
+
+		if (file->named || is_ours(file->path) ||
+		    (first && !(file->main && file->late)) || !open_file(file, NULL))
+			continue;
+		r = plan_in(planner, file, name, use, items, first ? NULL : err);
+		if (r < 0 && !first)
+			return r;
+		if (r <= 0)
+			continue;
+		if (!first)
+			first = file;
+		if (!(first->main && first->late))
+			break;
+	}
+	*ret_file = first;
+	return first != NULL;
 }
 
 int hook_plan(struct hook_planner *planner, const char *text, const struct hook_use *use,
@@ -584,7 +640,7 @@ int hook_plan(struct hook_planner *planner, const char *text, const struct hook_
 {
 	AUTO(strbuf_deinit) struct strbuf planned = { 0 };
 	AUTO(mem_freep) char *named = NULL;
-	struct file *only = NULL;
+	struct file *only = NULL, *found = NULL;
 	const char *name;
 	int r = 0;
 
@@ -595,21 +651,24 @@ int hook_plan(struct hook_planner *planner, const char *text, const struct hook_
 		only = named ? find_file(planner, named, err) : &planner->files.items[0];
 		if (!only)
 			return err ? err->code : -ENOENT;
-		r = plan_in(planner, only, name, use, &planned, err);
 	}
-	for (size_t i = 0; !only && r == 0 && i < planner->files.count; i++) {
-		struct file *file = &planner->files.items[i];
-
-		if (file->late || is_ours(file->path) || !open_file(file, NULL))
-			continue;
-		r = plan_in(planner, file, name, use, &planned, err);
+	/* A name that is whole goes before one that is the end of another. */
+	for (int scoped = 0; scoped < 2 && r == 0; scoped++) {
+		planner->scoped = scoped > 0;
+		r = only ? plan_in(planner, only, name, use, &planned, err)
+			 : plan_anywhere(planner, name, use, &planned, &found, err);
 	}
 	if (r == 0)
 		return not_found(planner, only, name, err);
 	if (r < 0)
 		return r;
-	if (only && only->late && !only->main)
+	if (only)
+		found = only;
+	if (found->late && !found->main)
 		plan_loader(planner, &planned);
+	if (!only && found != planner->files.items)
+		note(planner, mem_printf("'%s' was found in %s; FILE!%s names another's", name,
+					 last_name(found->path), name));
 	strbuf_add(items, planned.data, planned.len);
 	return 0;
 }

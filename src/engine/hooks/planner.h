@@ -6,6 +6,7 @@
 #include "base/err.h"
 #include "base/strbuf.h"
 #include "base/vec.h"
+#include "engine/hooks/libraries.h"
 
 /*
  * Plans hooks on functions of the target: finds them, follows their code and writes the items of
@@ -13,7 +14,8 @@
  *
  * A function is named as
  *	name			a symbol, C++ names as people write them, in the program, then in
- *				the libraries it is linked with
+ *				the libraries it is linked with, then in what else it was seen to
+ *				load; of programs that it starts, in all that have it
  *	FILE!name		in that file: a library by name or path, also one that is loaded
  *				only later, or another program that the command runs
  *	0xADDRESS		where a function of the program begins (as objdump shows it)
@@ -23,10 +25,9 @@
  */
 struct hook_planner;
 
-/* `program` is the file that will be run; for a script, its interpreter is taken. `cwd` may be
- * NULL, `env` is what is added to the environment. Fails when the program cannot be read. */
-int hook_planner_new(const char *program, const char *cwd, const struct strv *env,
-		     struct hook_planner **ret, struct err *err);
+/* Fails when the program cannot be read. */
+int hook_planner_new(const struct libraries_request *request, struct hook_planner **ret,
+		     struct err *err);
 void hook_planner_free(struct hook_planner *planner);
 AUTO_DEFINE(struct hook_planner, hook_planner_free)
 
@@ -38,6 +39,7 @@ enum hook_role {
 	HOOK_REALLOC,	     /* both, with `pointer` and `size` */
 	HOOK_SIGHT_ARGUMENTS, /* tells of objects of the context `fixed_size` that it is given */
 	HOOK_SIGHT_BOTH,      /* …and that it returns */
+	HOOK_PLACE_PYTHON, /* with `pointer`, a Python class: its next instance on watched pages */
 };
 
 #define HOOK_NO_ARGUMENT 255u

@@ -22,7 +22,7 @@ int judgement_read(struct case_store *cs, struct evidence_list *evidence, struct
 		return r;
 	*ret_judged = r == 0;
 	/* What was seen after the last verdict counts, too. */
-	if (evidence->list.count == 0 || (r == 0 && !outdated))
+	if (!evidence_to_judge(evidence) || (r == 0 && !outdated))
 		return 0;
 	verdict_deinit(ret);
 	*ret = (struct verdict){ 0 };

@@ -42,16 +42,27 @@ static bool in_function(const struct stack *frames, const char *wanted)
 	return false;
 }
 
-static bool was_seen(const struct scan_request *request, const struct stack *frames,
-		     uint64_t address)
+static bool seen_emitted(const struct seen_code *seen, const struct frame *frame,
+			 const struct scan_hit *hit)
 {
+	if (seen->module || (frame && frame->module))
+		return false;
+	if (!seen->function)
+		return seen->offset == hit->address;
+	return frame && frame->function && strcmp(frame->function, seen->function) == 0 &&
+	       strcmp(hit->instruction, seen->text) == 0;
+}
+
+static bool was_seen(const struct scan_request *request, const struct scan_hit *hit)
+{
+	const struct stack *frames = &hit->frames;
 	const struct frame *frame = frames->count > 0 ? &frames->frames[frames->count - 1] : NULL;
 
 	for (size_t i = 0; i < request->seen_count; i++) {
 		const struct seen_code *seen = &request->seen[i];
 
 		if (!seen->module || !frame || !frame->module) {
-			if (!seen->module && (!frame || !frame->module) && seen->offset == address)
+			if (seen_emitted(seen, frame, hit))
 				return true;
 		} else if (seen->offset == frame->offset &&
 			   strcmp(seen->module, frame->module) == 0) {
@@ -92,7 +103,7 @@ static void keep_hit(struct sweeping *s, const struct sweep_hit *found, struct s
 		hit.kind = store_kind_name(store->kind);
 	if (found->match == SCAN_STORE && store->to.base != NO_REGISTER)
 		hit.base = arch_register_name(arch_native(), (unsigned int)store->to.base);
-	hit.executed = was_seen(s->scanner->request, &hit.frames, store->at);
+	hit.executed = was_seen(s->scanner->request, &hit);
 	VEC_PUSH(&s->scanner->report->hits, hit);
 }
 

@@ -128,7 +128,8 @@ void weigh_plain(const struct rule *rule, const struct facts *facts, struct proo
 	VEC_FOREACH (&facts->list->list, e) {
 		/* Any sign of memory trouble, and the plain error is a matter of its own. */
 		if (e->failing && e->kind != EVIDENCE_PLAIN && e->kind != EVIDENCE_HOP &&
-		    e->kind != EVIDENCE_WATCH && e->kind != EVIDENCE_HOST) {
+		    e->kind != EVIDENCE_WATCH && e->kind != EVIDENCE_HOST &&
+		    e->kind != EVIDENCE_SIGHTING) {
 			ret->main = NULL;
 			VEC_DEINIT(&ret->pieces);
 			return;

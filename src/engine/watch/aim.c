@@ -17,7 +17,9 @@ struct planning {
 	struct names *names;
 	struct hook_planner *hooks;
 	struct strbuf *items;
+	struct watch_report *report; /* what is told about them */
 	struct err *err;
+	bool missing; /* what went wrong is that a name is not known */
 };
 
 /* One of them. */
@@ -43,29 +45,41 @@ static int names_open(struct planning *all)
 {
 	const struct aim_request *request = all->request;
 
-	return all->names ? 0
-			  : names_new(request->program, request->cwd, request->env, &all->names,
-				      all->err);
+	return all->names ? 0 : names_new(&request->files, &all->names, all->err);
 }
 
 static int hooks_open(struct planning *all)
 {
 	const struct aim_request *request = all->request;
 
-	return all->hooks ? 0
-			  : hook_planner_new(request->program, request->cwd, request->env,
-					     &all->hooks, all->err);
+	return all->hooks ? 0 : hook_planner_new(&request->files, &all->hooks, all->err);
+}
+
+static bool is_missing(int code)
+{
+	return code == -ENOENT || code == -ENODATA;
 }
 
 /* An error about a name gets its place in what the user wrote. */
 static int name_mistake(const struct aim *aim, size_t at)
 {
 	struct err inner = *aim->all->err;
-	int r = spec_mistake(aim->text, at, aim->all->err, "%s", inner.message);
+	int r;
+
+	aim->all->missing = is_missing(inner.code);
+	r = spec_mistake(aim->text, at, aim->all->err, "%s", inner.message);
 
 	if (inner.remedy[0] != '\0')
 		(void)err_remedy(aim->all->err, "%s", inner.remedy);
 	return r;
+}
+
+/* FILE!NAME says where a function is hooked; to the debug information it is NAME. */
+static const char *bare_name(const struct aim *aim)
+{
+	const char *mark = strchr(aim->spec.name, '!');
+
+	return mark ? mark + 1 : aim->spec.name;
 }
 
 /* ---- fields ----------------------------------------------------------------------------------- */
@@ -75,6 +89,7 @@ static int find_field(struct aim *aim, int argument, struct type_field *ret)
 {
 	const char *field = aim->spec.field;
 	const char *dot = strncmp(field, "struct ", 7) == 0 ? strchr(field, '.') : NULL;
+	struct type_field whole = { 0 };
 
 	if (dot) {
 		AUTO(mem_freep) char *type = mem_strndup(field, (size_t)(dot - field));
@@ -84,10 +99,33 @@ static int find_field(struct aim *aim, int argument, struct type_field *ret)
 	if (aim->spec.kind == SPEC_STRUCT)
 		return names_field(aim->all->names, aim->spec.name, field, ret, aim->all->err);
 	if (aim->spec.kind == SPEC_RETURN || aim->spec.kind == SPEC_ARGUMENT)
-		return names_field_of_function(aim->all->names, aim->spec.name, argument, field,
+		return names_field_of_function(aim->all->names, bare_name(aim), argument, field,
 					       ret, aim->all->err);
+	/* A function that allocates often returns what it allocated. */
+	if (aim->spec.kind == SPEC_ALLOC &&
+	    names_field_of_function(aim->all->names, bare_name(aim), TYPES_RETURN, "", &whole,
+				    aim->all->err) == 0) {
+		type_field_deinit(&whole);
+		return names_field_of_function(aim->all->names, bare_name(aim), TYPES_RETURN, field,
+					       ret, aim->all->err);
+	}
 	(void)err_set(aim->all->err, -EINVAL, "of which type is '%s'?", field);
 	return err_remedy(aim->all->err, "name it: .struct TYPE.%s, or give +OFFSET:LEN", field);
+}
+
+/* The CPU watches bytes. */
+static void note_bits(const struct aim *aim, const struct type_field *field)
+{
+	uint64_t bits = field->bit_size < 64 ? (UINT64_C(1) << field->bit_size) - 1 : UINT64_MAX;
+
+	if (field->bit_size == 0)
+		return;
+	strv_take(&aim->all->report->notes,
+		  mem_printf("--on '%s' is a bit-field of %u bit%s, from bit %u on of what is "
+			     "watched; writes to the bits beside it are seen, too. --when "
+			     "'(old ^ new) & 0x%" PRIx64 "' counts those that change it",
+			     aim->text, field->bit_size, field->bit_size == 1 ? "" : "s",
+			     field->bit_offset, bits << field->bit_offset));
 }
 
 static int aim_field(struct aim *aim, int argument)
@@ -105,6 +143,7 @@ static int aim_field(struct aim *aim, int argument)
 		return name_mistake(aim, aim->spec.field_at);
 	aim->watch.offset = (int64_t)field.offset;
 	aim->field_bytes = field.size;
+	note_bits(aim, &field);
 	type_field_deinit(&field);
 	return 0;
 }
@@ -133,19 +172,18 @@ static int aim_address(struct aim *aim)
 static int aim_global(struct aim *aim)
 {
 	struct type_global global = { 0 };
-	struct plan_range range;
 	int r = names_open(aim->all);
 
 	if (r < 0)
 		return r;
-	if (names_global(aim->all->names, aim->spec.name, aim->spec.field, &global, &range,
+	if (names_global(aim->all->names, aim->spec.name, aim->spec.field, &global, &aim->ranges,
 			 aim->all->err) < 0)
 		return name_mistake(aim, aim->spec.name_at);
 	aim->watch.kind = PLAN_WATCH_GLOBAL;
-	aim->watch.place_count = 1;
-	VEC_PUSH(&aim->ranges.list, range);
+	aim->watch.place_count = (uint32_t)aim->ranges.list.count;
 	aim->watch.offset += (int64_t)global.field.offset;
 	aim->field_bytes = global.field.size;
+	note_bits(aim, &global.field);
 	strbuf_addf(&aim->words, "the global %s", aim->spec.name);
 	type_global_deinit(&global);
 	return 0;
@@ -158,7 +196,7 @@ static int aim_alloc(struct aim *aim)
 	if (r < 0)
 		return r;
 	r = aim->spec.kind == SPEC_ALLOC
-		    ? names_function(aim->all->names, aim->spec.name, &aim->ranges, aim->all->err)
+		    ? names_function(aim->all->names, bare_name(aim), &aim->ranges, aim->all->err)
 		    : names_line(aim->all->names, aim->spec.name, aim->spec.line, &aim->ranges,
 				 aim->all->err);
 	if (r < 0)
@@ -185,7 +223,7 @@ static int aim_placed(struct aim *aim)
 	if (!(aim->all->request->flags & AIM_PAGES))
 		return 0;
 	r = names_open(aim->all);
-	if (r == 0 && names_function(aim->all->names, aim->spec.name, &aim->ranges,
+	if (r == 0 && names_function(aim->all->names, bare_name(aim), &aim->ranges,
 				     aim->all->err) < 0)
 		r = name_mistake(aim, aim->spec.name_at);
 	aim->watch.place_count = (uint32_t)aim->ranges.list.count;
@@ -226,8 +264,18 @@ static int aim_python(struct aim *aim)
 				    "the name is too long");
 	aim->watch.kind = PLAN_WATCH_HOOK;
 	memcpy(aim->watch.python_type, aim->spec.name, strlen(aim->spec.name));
-	r = hook_plan_watch(aim->all->hooks, PYTHON_ALLOCATOR, -1, aim->number, aim->all->items,
-			    aim->all->err);
+	if (aim->all->request->flags & AIM_PAGES)
+		r = hook_plan(aim->all->hooks, PYTHON_ALLOCATOR,
+			      &(struct hook_use){ .role = HOOK_PLACE_PYTHON,
+						  .number = aim->number,
+						  .pointer = 0,
+						  .size = HOOK_NO_ARGUMENT,
+						  .count = HOOK_NO_ARGUMENT },
+			      aim->all->items, aim->all->err);
+	if (r == 0)
+		r = hook_plan_watch(aim->all->hooks, PYTHON_ALLOCATOR, -1, aim->number,
+				    aim->all->items, aim->all->err);
+	aim->all->missing = r < 0 && is_missing(r);
 	if (r < 0)
 		return err_prefix(aim->all->err, "--on pytype: is for programs that run Python");
 	strbuf_addf(&aim->words, "instances of the Python class %s", aim->spec.name);
@@ -237,7 +285,7 @@ static int aim_python(struct aim *aim)
 static int aim_struct(struct aim *aim)
 {
 	struct type_field whole = { 0 };
-	int r = aim_field(aim, 0);
+	int r = names_open(aim->all);
 
 	if (r < 0)
 		return r;
@@ -245,10 +293,10 @@ static int aim_struct(struct aim *aim)
 		return name_mistake(aim, aim->spec.name_at);
 	aim->watch.kind = PLAN_WATCH_CONTEXT;
 	aim->watch.size_low = aim->watch.size_high = whole.size;
-	strbuf_addf(&aim->words, "blocks of %" PRIu64 " bytes, as large as struct %s", whole.size,
-		    aim->spec.name);
+	strbuf_addf(&aim->words, "blocks of %" PRIu64 " bytes, as large as %.*s%s", whole.size,
+		    (int)aim->spec.name_at, aim->text, aim->spec.name);
 	type_field_deinit(&whole);
-	return 0;
+	return aim_field(aim, 0);
 }
 
 static int (*const aim_by_kind[])(struct aim *aim) = {
@@ -260,6 +308,18 @@ static int (*const aim_by_kind[])(struct aim *aim) = {
 };
 
 /* ---- the rest ----------------------------------------------------------------------------------- */
+
+/* As name_mistake(), of the other text. */
+static int when_mistake(const struct aim *aim, size_t at)
+{
+	struct err inner = *aim->all->err;
+	const char *text = aim->all->request->when;
+
+	aim->all->missing = is_missing(inner.code);
+	(void)err_set(aim->all->err, -EINVAL, "--when '%s': %s\n  %s\n  %*s^", text, inner.message,
+		      text, (int)at, "");
+	return inner.remedy[0] != '\0' ? err_remedy(aim->all->err, "%s", inner.remedy) : -EINVAL;
+}
 
 static int aim_when(struct aim *aim)
 {
@@ -275,7 +335,7 @@ static int aim_when(struct aim *aim)
 		if (r == 0 && !names_module(aim->all->names, name->name, &aim->ranges))
 			r = names_function(aim->all->names, name->name, &aim->ranges, aim->all->err);
 		if (r < 0)
-			r = err_prefix(aim->all->err, "--when");
+			r = when_mistake(aim, name->at);
 		step->count = (uint32_t)(aim->ranges.list.count - step->first);
 	}
 	memcpy(aim->watch.steps, when.steps, sizeof(when.steps));
@@ -291,7 +351,6 @@ static int aim_pages_check(const struct aim *aim)
 		[SPEC_GLOBAL] = "a global lies where its module was loaded",
 		[SPEC_ADDRESS] = "an address is where it is",
 		[SPEC_ARGUMENT] = "an argument was allocated before the function is called",
-		[SPEC_PYTHON_TYPE] = "Python cuts its objects out of memory of its own",
 	};
 	const char *why = (size_t)aim->spec.kind < ARRAY_SIZE(where) ? where[aim->spec.kind] : NULL;
 
@@ -301,20 +360,20 @@ static int aim_pages_check(const struct aim *aim)
 			   "--mode pages watches blocks that are placed on such pages when they are "
 			   "allocated, and %s",
 			   why);
-	return err_remedy(aim->all->err, "--mode hw for this one; alloc:, key:, ret: and struct "
-					 "can be watched on pages");
+	return err_remedy(aim->all->err,
+			  aim->spec.kind == SPEC_ARGUMENT
+				  ? "--mode hw for this one; or alloc:FUNC with the function that "
+				    "allocates such objects"
+				  : "--mode hw for this one; alloc:, key:, ret:, pytype: and struct "
+				    "can be watched on pages");
 }
 
 static int aim_one(struct aim *aim)
 {
 	const struct aim_request *request = aim->all->request;
-	int r = spec_parse(aim->text, &aim->spec, aim->all->err);
 	uint64_t bytes;
+	int r;
 
-	if (r == 0)
-		r = aim_pages_check(aim);
-	if (r < 0)
-		return r;
 	aim->watch.offset = aim->spec.offset;
 	aim->watch.policy = request->policy;
 	aim->watch.flags = (request->flags & AIM_AFTER_FREE ? PLAN_WATCH_AFTER_FREE : 0) |
@@ -348,34 +407,146 @@ static void aim_write(struct aim *aim)
 		strbuf_add(aim->all->items, aim->ranges.list.items, ranges);
 }
 
-static int aim_all(struct planning *all, struct watch_report *report)
+static int aim_parse(struct aim *aim)
+{
+	int r = spec_parse(aim->text, &aim->spec, aim->all->err);
+
+	return r < 0 ? r : aim_pages_check(aim);
+}
+
+/* What can be told without any file, and whether that is all there is to know. */
+static int aim_check(const struct aim_request *request, bool *ret_names, struct err *err)
+{
+	struct planning all = { .request = request, .err = err };
+	struct when when = { 0 };
+	int r = request->when ? when_compile(request->when, &when, err) : 0;
+
+	*ret_names = when.names.count > 0;
+	when_deinit(&when);
+	for (size_t i = 0; r == 0 && i < request->count; i++) {
+		AUTO(aim_deinit) struct aim aim = { .all = &all, .text = request->on[i] };
+
+		r = aim_parse(&aim);
+		*ret_names |= aim.spec.kind != SPEC_ADDRESS && aim.spec.kind != SPEC_KEY;
+	}
+	return r;
+}
+
+static int aim_all(struct planning *all)
 {
 	const struct aim_request *request = all->request;
 
 	for (size_t i = 0; i < request->count; i++) {
 		AUTO(aim_deinit)
 		struct aim aim = { .all = all, .text = request->on[i], .number = (uint32_t)i };
-		int r = aim_one(&aim);
+		int r = aim_parse(&aim);
 
+		if (r == 0)
+			r = aim_one(&aim);
 		if (r < 0)
 			return r;
 		aim_write(&aim);
-		VEC_PUSH(&report->targets,
+		VEC_PUSH(&all->report->targets,
 			 ((struct watch_target){ .text = mem_strdup(request->on[i]),
-						 .described = strbuf_take(&aim.words) }));
+						 .described = strbuf_take(&aim.words),
+						 .global = aim.spec.kind == SPEC_GLOBAL
+								   ? mem_strdup(aim.spec.name)
+								   : NULL,
+						 .field = aim.spec.field
+								  ? mem_strdup(aim.spec.field)
+								  : NULL,
+						 .offset = aim.watch.offset }));
 	}
+	return 0;
+}
+
+/* All of it or, with an error, nothing; `ret_missing`: the error is a name that nobody knows. */
+static int aim_try(const struct aim_request *request, struct strbuf *items,
+		   struct watch_report *report, bool *ret_missing, struct err *err)
+{
+	AUTO(strbuf_deinit) struct strbuf planned = { 0 };
+	AUTO(watch_report_deinit) struct watch_report told = { 0 };
+	struct planning all = {
+		.request = request, .items = &planned, .report = &told, .err = err
+	};
+	int r = aim_all(&all);
+
+	for (size_t i = 0; r == 0 && all.hooks && i < hook_planner_notes(all.hooks)->count; i++)
+		strv_add(&told.notes, hook_planner_notes(all.hooks)->items[i]);
+	names_free(all.names);
+	hook_planner_free(all.hooks);
+	*ret_missing = r < 0 && all.missing;
+	if (r < 0)
+		return r;
+	strbuf_add(items, planned.data, planned.len);
+	VEC_FOREACH (&told.targets, target) {
+		VEC_PUSH(&report->targets, *target);
+		*target = (struct watch_target){ 0 };
+	}
+	for (size_t i = 0; i < told.notes.count; i++)
+		strv_add(&report->notes, told.notes.items[i]);
+	return 0;
+}
+
+static bool is_enough(void *ctx, const struct library_list *seen)
+{
+	struct aim_request request = *(const struct aim_request *)ctx;
+	AUTO(strbuf_deinit) struct strbuf items = { 0 };
+	AUTO(watch_report_deinit) struct watch_report report = { 0 };
+	struct err err = { 0 };
+	bool missing;
+
+	request.files.seen = seen;
+	return aim_try(&request, &items, &report, &missing, &err) == 0;
+}
+
+/* Once more, with what the command is seen to load. */
+static int aim_look(const struct aim_request *request, struct strbuf *items,
+		    struct watch_report *report, struct err *err)
+{
+	AUTO(library_list_deinit) struct library_list seen = { 0 };
+	struct aim_request again = *request;
+	size_t programs = 0;
+	bool missing;
+	int r;
+
+	again.look.enough = is_enough;
+	again.look.ctx = &again;
+	if (request->say)
+		request->say("the command is run once, to see which programs and libraries it "
+			     "loads");
+	r = lookout_run(&again.look, &seen, err);
+	if (r < 0)
+		return r;
+	again.files.seen = &seen;
+	r = aim_try(&again, items, report, &missing, err);
+	/* It may be in what could not be looked into. */
+	if (r < 0 && missing && seen.notes.count > 0 && err->remedy[0] == '\0')
+		return err_remedy(err, "%s", seen.notes.items[0]);
+	if (r < 0)
+		return r;
+	VEC_FOREACH (&seen.list, file)
+		programs += file->program;
+	strv_take(&report->notes,
+		  mem_printf("the command was run once before, to see what it loads (%zu program%s, "
+			     "%zu libraries); names were looked up in all of them",
+			     programs, programs == 1 ? "" : "s", seen.list.count - programs));
 	return 0;
 }
 
 int aim_plan(const struct aim_request *request, struct strbuf *items, struct watch_report *report,
 	     struct err *err)
 {
-	struct planning all = { .request = request, .items = items, .err = err };
-	int r = aim_all(&all, report);
+	bool may_look = request->look.program && !request->files.seen, names, missing;
+	int r = aim_check(request, &names, err);
 
-	for (size_t i = 0; r == 0 && all.hooks && i < hook_planner_notes(all.hooks)->count; i++)
-		strv_add(&report->notes, hook_planner_notes(all.hooks)->items[i]);
-	names_free(all.names);
-	hook_planner_free(all.hooks);
+	if (r < 0)
+		return r;
+	if (names && may_look && libraries_launches(&request->files))
+		return aim_look(request, items, report, err);
+	r = aim_try(request, items, report, &missing, err);
+	/* A mistyped name is answered without running anything, where there can be nothing else. */
+	if (r < 0 && missing && may_look && libraries_load_more(&request->files))
+		return aim_look(request, items, report, err);
 	return r;
 }

@@ -2,6 +2,7 @@
 
 #include "base/strbuf.h"
 #include "base/vec.h"
+#include "engine/hooks/lookout.h"
 #include "model/watch.h"
 #include "wire/plan.h"
 
@@ -19,10 +20,13 @@ struct aim_request {
 	size_t count;
 	const char *when; /* NULL: every hit counts */
 	enum plan_watch_policy policy;
-	unsigned int flags;	 /* enum aim_flags */
-	const char *program;	 /* path of the file that is run */
-	const char *cwd;	 /* where; NULL: here */
-	const struct strv *env;	 /* added to the environment */
+	unsigned int flags; /* enum aim_flags */
+	struct libraries_request files; /* the command */
+	/* How to run it once, to see which programs and libraries it loads, when they must be known
+	 * (engine/hooks/lookout.h); only the settings, program and slot_env. No program: not to be
+	 * run. */
+	struct lookout_request look;
+	void (*say)(const char *text); /* before that is done */
 };
 
 /* Appends the items, and a target for each --on to the report. */

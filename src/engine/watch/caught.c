@@ -99,6 +99,7 @@ int caught_decode(const struct caught *caught, struct writer *ret)
 {
 	const struct log_hit *hit = caught->hit;
 	struct registers registers = { 0 };
+	struct mask_registers masks;
 	struct trap trap = { .code = hit->code,
 			     .code_len = hit->code_bytes,
 			     .code_address = hit->code_address,
@@ -115,6 +116,14 @@ int caught_decode(const struct caught *caught, struct writer *ret)
 		return 0;
 	}
 	arch_registers_from_saved(arch_native(), hit->gregs, GREGS_NAMED, &registers);
+	if (hit->flags & LOG_HIT_WITH_VECTORS) {
+		_Static_assert(sizeof(masks.masks) == sizeof(hit->vectors.masks) &&
+				       sizeof(masks.vectors) == sizeof(hit->vectors.vectors),
+			       "the same registers");
+		memcpy(masks.masks, hit->vectors.masks, sizeof(masks.masks));
+		memcpy(masks.vectors, hit->vectors.vectors, sizeof(masks.vectors));
+		trap.masks = &masks;
+	}
 	return hit->flags & LOG_HIT_AT ? arch_decode_at(&trap, ret)
 				       : arch_decode_before(&trap, ret);
 }
@@ -129,17 +138,18 @@ uint64_t watched_word(const uint8_t bytes[LOG_WATCH_BYTES], uint32_t len)
 
 /* ---- blocks ---------------------------------------------------------------------------------- */
 
-struct block_life *caught_block(struct event_log *log, const struct block_key *key, uint64_t id,
-				uint64_t start, uint64_t size, struct symbols *symbols)
+struct block_life *caught_block(struct event_log *log, const struct log_watched *watched,
+				struct symbols *symbols)
 {
-	uint32_t context = event_log_key_context(log, key);
+	uint32_t context = event_log_key_context(log, &watched->key);
 	struct block_life *life = mem_alloc(sizeof(*life));
 
 	*life = (struct block_life){ .via = mem_strdup("the watched address"),
-				     .id = id,
-				     .key = event_log_key(log, key, context),
-				     .start = start,
-				     .size = size,
+				     .value = watched->address,
+				     .id = watched->id,
+				     .key = event_log_key(log, &watched->key, context),
+				     .start = watched->start,
+				     .size = watched->size,
 				     .state = BLOCK_LIVE };
 	if (context != 0)
 		(void)event_log_allocation(log, context, symbols, &life->allocated);
@@ -163,6 +173,31 @@ static int base_register(const struct writer *writer)
 {
 	return writer->system_call ? arch_register_find(arch_native(), "rsi")
 				   : writer->store.to.base;
+}
+
+/* With --after-free it may have been over by then: a register that points into it knows. */
+static struct block_life *tell_victim(const struct caught *caught, struct symbols *symbols)
+{
+	const struct log_hit *hit = caught->hit;
+	struct log_watched watched = { .address = hit->address,
+				       .id = hit->id,
+				       .start = hit->start,
+				       .size = hit->size,
+				       .key = hit->key };
+	struct block_life *life = caught_block(caught->log, &watched, symbols);
+
+	for (size_t i = 0; i < LOG_HIT_OWNERS && hit->owners[i].greg != 255; i++) {
+		const struct log_hit_owner *owner = &hit->owners[i];
+
+		if (owner->id != hit->id || owner->state != LOG_BLOCK_FREED)
+			continue;
+		life->state = BLOCK_FREED;
+		if (owner->free_context != 0)
+			(void)event_log_context(caught->log, owner->free_context, symbols,
+						&life->freed);
+		break;
+	}
+	return life;
 }
 
 static struct block_life *tell_base(const struct caught *caught, const struct writer *writer,
@@ -248,6 +283,9 @@ static void tell_stack(const struct caught *caught, const struct writer *writer,
 	arch_registers_from_saved(arch, hit->gregs, GREGS_NAMED, &snapshot.registers);
 	if (writer && !writer->system_call)
 		snapshot.registers.value[arch->pc] = writer->store.at;
+	/* Instructions that a hook moved are the function's that it moved them out of. */
+	snapshot.registers.value[arch->pc] =
+		event_log_original(caught->log, snapshot.registers.value[arch->pc]);
 	VEC_PUSH(&pieces, ((struct piece){ .address = hit->code_address,
 					   .bytes = hit->code,
 					   .len = hit->code_bytes }));
@@ -315,8 +353,7 @@ void caught_tell(const struct caught *caught, const struct writer *writer, struc
 
 	tell_home(caught, &ret->home);
 	if (hit->id != 0)
-		ret->victim = caught_block(caught->log, &hit->key, hit->id, hit->start, hit->size,
-					   symbols);
+		ret->victim = tell_victim(caught, symbols);
 	ret->value_len = hit->bytes < 8 ? hit->bytes : 8;
 	ret->old = watched_word(hit->old, hit->bytes);
 	ret->new = watched_word(hit->new, hit->bytes);
@@ -332,13 +369,17 @@ void caught_tell(const struct caught *caught, const struct writer *writer, struc
 		ret->base = tell_base(caught, writer, symbols);
 	} else if (writer) {
 		ret->instruction = mem_strdup(writer->store.text);
-		ret->width = writer->store.width;
+		ret->width = writer->mask_known ? writer->written : writer->store.width;
 		ret->store_start = writer->low < writer->high ? writer->low : 0;
 		ret->store_len = writer->high - writer->low;
 		ret->fit = store_fit_of(writer->low, writer->high - writer->low, hit->address,
 					hit->bytes);
 		if (writer->store.kind == STORE_MODIFY)
 			ret->flags |= WRITE_UPDATE;
+		if (writer->store.kind == STORE_MASKED)
+			ret->flags |= writer->mask_known ? WRITE_MASKED : WRITE_AT_MOST;
+		if (ret->flags & WRITE_AT_MOST)
+			ret->fit = FIT_UNKNOWN;
 		ret->base = tell_base(caught, writer, symbols);
 	}
 	tell_stack(caught, writer, symbols, &ret->writer);
@@ -351,6 +392,7 @@ char *caught_key(const struct caught *caught, const struct writer *writer,
 						     : caught->hit->gregs[LOG_GREG_RIP];
 	AUTO(strbuf_deinit) struct strbuf sb = { 0 };
 
+	at = event_log_original(caught->log, at);
 	for (size_t i = 0; i < caught->log->modules.count; i++) {
 		const struct mapping *module = &caught->log->modules.items[i];
 

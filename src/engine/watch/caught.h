@@ -32,9 +32,9 @@ int caught_decode(const struct caught *caught, struct writer *ret);
 void caught_tell(const struct caught *caught, const struct writer *writer, struct symbols *symbols,
 		 struct write_seen *ret);
 
-/* The life of a block that a log knows by its key. */
-struct block_life *caught_block(struct event_log *log, const struct block_key *key, uint64_t id,
-				uint64_t start, uint64_t size, struct symbols *symbols);
+/* The life of a block that was watched, as far as its log knows it by its key. */
+struct block_life *caught_block(struct event_log *log, const struct log_watched *watched,
+				struct symbols *symbols);
 
 /* What names this instruction in every run: module and offset of the store, or the function and
  * text of emitted code. The caller's to free. */

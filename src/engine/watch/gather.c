@@ -162,7 +162,7 @@ static const char *end_text(uint32_t end)
 					     [LOG_WATCHED_FREED] = "freed",
 					     [LOG_WATCHED_DISPLACED] = "no longer watched",
 					     [LOG_WATCHED_AGAIN] = "handed out again",
-					     [LOG_WATCHED_MOVED] = "resized",
+					     [LOG_WATCHED_MOVED] = "moved by realloc",
 					     [LOG_WATCHED_EXIT] = "still there at the end" };
 
 	return end < sizeof(texts) / sizeof(texts[0]) ? texts[end] : "?";
@@ -289,8 +289,7 @@ static void add_outside(struct watch_gather *gather, const struct watch_log *log
 		change->home.block_id = watched.id;
 		change->home.key = event_log_key(in, &watched.key, 0);
 		change->home.offset = (int64_t)(watched.address - watched.start);
-		change->victim = caught_block(in, &watched.key, watched.id, watched.start,
-					      watched.size, gather->symbols);
+		change->victim = caught_block(in, &watched, gather->symbols);
 	}
 	VEC_PUSH(&gather->report->outside,
 		 ((struct watch_outside){ .trial = gather->trial, .change = change }));
@@ -376,6 +375,7 @@ static void add_rows(struct watch_report *report, struct event_log *log)
 		target->imprecise += row.imprecise;
 		target->late += row.late;
 		target->unplaced += row.unplaced;
+		target->moved += row.moved;
 	}
 }
 

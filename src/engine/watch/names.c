@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "debuginfo/demangle.h"
 #include "debuginfo/module.h"
 #include "engine/hooks/libraries.h"
 
@@ -11,6 +12,7 @@ struct named {
 	char *path;
 	struct types *types; /* NULL until asked for */
 	bool broken;	     /* cannot be opened */
+	bool another;	     /* a program that the command starts */
 	uint64_t identity;   /* 0 until asked for */
 };
 
@@ -18,20 +20,18 @@ struct names {
 	VEC(struct named) files; /* the program first */
 };
 
-int names_new(const char *program, const char *cwd, const struct strv *env, struct names **ret,
-	      struct err *err)
+int names_new(const struct libraries_request *request, struct names **ret, struct err *err)
 {
 	AUTO(libraries_deinit) struct libraries libraries = { 0 };
-	int r = libraries_find(program, cwd, env, &libraries, err);
+	int r = libraries_find(request, &libraries, err);
 	struct names *names;
 
 	if (r < 0)
 		return r;
 	names = mem_alloc(sizeof(*names));
-	VEC_PUSH(&names->files, ((struct named){ .path = mem_strdup(libraries.program) }));
-	for (size_t i = 0; i < libraries.linked.count; i++)
-		VEC_PUSH(&names->files,
-			 ((struct named){ .path = mem_strdup(libraries.linked.items[i]) }));
+	VEC_FOREACH (&libraries.files.list, file)
+		VEC_PUSH(&names->files, ((struct named){ .path = mem_strdup(file->path),
+							 .another = file->program && file->late }));
 	*ret = names;
 	return 0;
 }
@@ -71,28 +71,56 @@ struct question {
 	struct ranges *ranges;
 	struct type_field *field;
 	struct type_global *global;
-	struct plan_range *range;
 };
+
+static bool file_open(struct named *file)
+{
+	if (!file->types && !file->broken && types_open(file->path, &file->types, NULL) < 0)
+		file->broken = true;
+	return !file->broken;
+}
+
+/* Tests of one project have much in common: what one of the programs that the command starts has, is
+ * looked for in all of them. */
+static void ask_others(struct names *names, const struct named *who, struct question *question)
+{
+	struct type_global global = { 0 };
+
+	if (!question->ranges || !who->another)
+		return;
+	if (question->global)
+		question->global = &global;
+	for (struct named *file = names->files.items;
+	     file < names->files.items + names->files.count; file++)
+		if (file > who && file->another && file_open(file)) {
+			(void)question->ask(question, file, NULL);
+			type_global_deinit(&global);
+			global = (struct type_global){ 0 };
+		}
+}
 
 /* The program's own answer counts when nobody knows: its suggestions are the likeliest. One that
  * means several things is an answer. */
 static int ask_all(struct names *names, struct question *question, struct err *err)
 {
+	AUTO(mem_freep) char *demangled = demangle(question->name);
 	struct err first = { 0 };
 	int r = -ENOENT;
 
+	question->name = demangled;
 	VEC_FOREACH (&names->files, file) {
 		struct err here = { 0 };
 
-		if (!file->types && !file->broken &&
-		    types_open(file->path, &file->types, NULL) < 0)
-			file->broken = true;
-		if (file->broken)
+		if (!file_open(file))
 			continue;
 		r = question->ask(question, file, &here);
-		if (r == 0)
+		if (r == 0) {
+			ask_others(names, file, question);
 			return 0;
-		if (first.message[0] == '\0' || r != -ENOENT)
+		}
+		/* A near name is worth more than none. */
+		if (first.message[0] == '\0' || (r != -ENOENT && r != -ENODATA) ||
+		    (first.remedy[0] == '\0' && r == -ENOENT && here.remedy[0] != '\0'))
 			first = here;
 		if (r != -ENOENT && r != -ENODATA)
 			break;
@@ -100,7 +128,7 @@ static int ask_all(struct names *names, struct question *question, struct err *e
 	if (first.message[0] == '\0')
 		return err_set(err, -ENOENT, "nothing is called '%s'", question->name);
 	*err = first;
-	return r < 0 ? r : -ENOENT;
+	return first.code < 0 ? first.code : -ENOENT;
 }
 
 static void add_pieces(struct named *file, const struct code_pieces *pieces, struct ranges *ret)
@@ -190,8 +218,16 @@ int names_field(struct names *names, const char *type, const char *path, struct 
 
 static int ask_function_field(struct question *question, struct named *file, struct err *err)
 {
-	return types_field_of_function(file->types, question->name, question->argument,
-				       question->path, question->field, err);
+	int r = types_field_of_function(file->types, question->name, question->argument,
+					question->path, question->field, err);
+	struct type_field whole = { 0 };
+
+	/* A function whose object has no such field is an answer, too. */
+	if (r != -ENOENT || types_field_of_function(file->types, question->name, question->argument,
+						    "", &whole, NULL) < 0)
+		return r;
+	type_field_deinit(&whole);
+	return -EINVAL;
 }
 
 int names_field_of_function(struct names *names, const char *function, int argument,
@@ -210,21 +246,22 @@ static int ask_global(struct question *question, struct named *file, struct err 
 {
 	int r = types_global(file->types, question->name, question->path, question->global, err);
 
-	if (r == 0)
-		*question->range = (struct plan_range){ .identity = identity(file),
-							.address = question->global->address,
-							.bytes = question->global->field.size };
+	if (r == 0 && question->ranges->list.count < PLAN_RANGES_MAX)
+		VEC_PUSH(&question->ranges->list,
+			 ((struct plan_range){ .identity = identity(file),
+					       .address = question->global->address,
+					       .bytes = question->global->field.size }));
 	return r;
 }
 
 int names_global(struct names *names, const char *name, const char *path, struct type_global *ret,
-		 struct plan_range *ret_range, struct err *err)
+		 struct ranges *ret_ranges, struct err *err)
 {
 	struct question question = { .ask = ask_global,
 				     .name = name,
 				     .path = path,
 				     .global = ret,
-				     .range = ret_range };
+				     .ranges = ret_ranges };
 
 	return ask_all(names, &question, err);
 }

@@ -3,15 +3,17 @@
 #include "base/err.h"
 #include "base/vec.h"
 #include "debuginfo/types.h"
+#include "engine/hooks/libraries.h"
 #include "wire/plan.h"
 
 /*
- * Names of the target's source, looked up in the program and in the libraries it is linked with.
+ * Names of the target's source, looked up in the program and in the libraries it is linked with, and
+ * in what else the command was seen to load (engine/hooks/libraries.h). What one program that the
+ * command starts knows by a name, others may have, too: all of them are meant.
  */
 struct names;
 
-int names_new(const char *program, const char *cwd, const struct strv *env, struct names **ret,
-	      struct err *err);
+int names_new(const struct libraries_request *request, struct names **ret, struct err *err);
 void names_free(struct names *names);
 AUTO_DEFINE(struct names, names_free)
 
@@ -28,11 +30,11 @@ int names_line(struct names *names, const char *file, uint32_t line, struct rang
  * when none is called so. */
 bool names_module(struct names *names, const char *file, struct ranges *ret);
 
-/* As types_field(), types_field_of_function(), types_global(). Of a global the range is the whole
- * variable. */
+/* As types_field(), types_field_of_function(), types_global(). Of a global each range is the whole
+ * variable in one program; only one of them is there in a process. */
 int names_field(struct names *names, const char *type, const char *path, struct type_field *ret,
 		struct err *err);
 int names_field_of_function(struct names *names, const char *function, int argument,
 			    const char *path, struct type_field *ret, struct err *err);
 int names_global(struct names *names, const char *name, const char *path, struct type_global *ret,
-		 struct plan_range *ret_range, struct err *err);
+		 struct ranges *ret_ranges, struct err *err);

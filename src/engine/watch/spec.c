@@ -23,7 +23,8 @@ static const struct {
 } kinds[] = {
 	{ "global:", SPEC_GLOBAL }, { "addr:", SPEC_ADDRESS }, { "alloc:", SPEC_ALLOC },
 	{ "key:", SPEC_KEY },	    { "ret:", SPEC_RETURN },   { "pytype:", SPEC_PYTHON_TYPE },
-	{ "struct ", SPEC_STRUCT }, { "arg", SPEC_ARGUMENT },
+	{ "struct ", SPEC_STRUCT }, { "class ", SPEC_STRUCT },	 { "union ", SPEC_STRUCT },
+	{ "arg", SPEC_ARGUMENT },
 };
 
 int spec_mistake(const char *text, size_t at, struct err *err, const char *fmt, ...)
@@ -94,10 +95,11 @@ static int parse_kind(struct parser *p, struct spec *ret)
 }
 
 /* A name ends where an offset, a field or an attribute begins. Scopes of C++ (::), template
- * arguments and files' dots do not end it. */
+ * arguments and files' dots do not end it, nor does anything in FILE of FILE!NAME. */
 static size_t name_length(const char *at, bool file)
 {
-	size_t i = 0, depth = 0;
+	const char *mark = strchr(at, '!');
+	size_t i = mark ? (size_t)(mark - at) + 1 : 0, depth = 0;
 
 	for (; at[i] != '\0'; i++) {
 		if (at[i] == '<')

@@ -4,6 +4,7 @@
 
 #include "engine/stats/rate.h"
 #include "engine/watch/gather.h"
+#include "engine/watch/sightings.h"
 #include "engine/watch/stop.h"
 
 struct watching {
@@ -117,6 +118,8 @@ int watch_run(struct case_store *cs, const struct watch_request *request, struct
 		r = runner_run(&watching.runner, err);
 	if (r == 0)
 		watch_gather_finish(&watching.gather);
+	if (r == 0)
+		r = sightings_store(cs, ret, err);
 	ret->case_dir = case_dir(cs);
 	ret->program = request->program;
 	ret->seconds = series_now_s() - watching.started_s;

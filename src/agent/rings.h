@@ -1,0 +1,34 @@
+/*
+ * The lane's ring: where its next record goes, and the epoch that orders the rings of several
+ * lanes.
+ *
+ * Records come in groups. Within one, a record takes its place by one addition (arch_take); what
+ * need not be done for every record is done when a group is full: the position in the log, the
+ * epoch. All of it is compiled as the hooks are, without vector registers, so that the hot path can
+ * turn to the next group without giving up its registers.
+ */
+#ifndef REDHAND_AGENT_RINGS_H
+#define REDHAND_AGENT_RINGS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "agent/thread.h"
+
+/* The group that the position lies in, from there on. */
+void ring_aim(struct thread *self, uint64_t position);
+
+/* Of the next record. _sigsafe */
+uint64_t ring_position(const struct thread *self);
+
+/* So many groups more. True: the epoch has moved, which with several threads it does not always. */
+bool epoch_move(struct thread *self, uint32_t groups);
+
+/* On to the next group, inside the guard. True: the epoch has moved. */
+bool ring_turn(struct thread *self);
+
+/* The same from the hot path: the place of one record, behind the guard. 0: the slow way has to do
+ * it, because somebody is inside or more hangs on it. Called by arch_call_kept(). */
+uint64_t ring_take_turned(struct thread *self, uint64_t unused, uint64_t unused_too);
+
+#endif

@@ -1,0 +1,206 @@
+#include "engine/hooks/lookout.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "base/tree.h"
+#include "case/case.h"
+#include "engine/autopsy/logs.h"
+#include "engine/series/repro.h"
+
+/* What has been named may well turn up in the first moments; a command that is short comes to its
+ * own end all the same. */
+#define LOOK_S 10.0
+#define FILES_MAX 4096u
+
+struct lookout {
+	const struct lookout_request *request;
+	struct runner runner;
+	struct trial_budget budget;
+	struct library_list *seen;
+	uint64_t running;
+	double started_s;
+	bool launched;
+};
+
+static const char *last_name(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return slash ? slash + 1 : path;
+}
+
+bool lookout_is_launcher(const char *path)
+{
+	static const char *const names[] = {
+		"sh",	   "bash",    "dash",	 "zsh",	   "ksh",      "mksh",	  "fish",
+		"busybox", "env",     "timeout", "nice",   "ionice",   "nohup",	  "setsid",
+		"stdbuf",  "taskset", "chrt",	 "setarch", "numactl", "prlimit", "time",
+		"unshare", "make",    "gmake",	 "ninja",  "ctest",    "xargs",	  "parallel",
+		"script",
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(names); i++)
+		if (strcmp(last_name(path), names[i]) == 0)
+			return true;
+	return false;
+}
+
+static void add(struct library_list *list, const char *path, bool program)
+{
+	char real[PATH_MAX];
+	struct stat st;
+
+	/* Paths that were cut, mappings that are no files, files that are gone. */
+	if (!path || path[0] != '/' || !realpath(path, real) || stat(real, &st) < 0 ||
+	    !S_ISREG(st.st_mode) || strncmp(last_name(real), "libredhand-agent", 16) == 0 ||
+	    list->list.count >= FILES_MAX)
+		return;
+	VEC_FOREACH (&list->list, known)
+		if (strcmp(known->path, real) == 0)
+			return;
+	VEC_PUSH(&list->list, ((struct library){ .path = mem_strdup(real),
+						 .program = program,
+						 .late = true }));
+}
+
+static void read_logs(struct lookout *look, const char *name)
+{
+	AUTO(event_logs_deinit) struct event_logs logs = { 0 };
+
+	if (event_logs_open(case_trials_dir(look->runner.cs), name, &logs, NULL) < 0)
+		return;
+	strv_deinit(&look->seen->notes);
+	look->seen->notes = (struct strv){ 0 };
+	for (size_t i = 0; i < logs.notes.count; i++)
+		strv_add(&look->seen->notes, logs.notes.items[i]);
+	VEC_FOREACH (&logs.list, log)
+		add(look->seen, log->program, true);
+	VEC_FOREACH (&logs.list, log)
+		VEC_FOREACH (&log->modules, module)
+			add(look->seen, module->path, false);
+}
+
+static int next(void *ctx, unsigned int slot, struct run *ret, struct err *err)
+{
+	struct lookout *look = ctx;
+
+	if (look->launched)
+		return 0;
+	look->launched = true;
+	*ret = (struct run){ .position = 1 };
+	return 1;
+}
+
+static void prepare(void *ctx, const struct run *run, struct trial_job *job)
+{
+	struct lookout *look = ctx;
+
+	series_fill_job(look->request->program, look->request->slot_env, job);
+	job->examined = true;
+	job->chaos.knobs = 0;
+	look->running = job->number.value;
+}
+
+static void examine(void *ctx, const struct trial_result *result, const char *name)
+{
+	read_logs(ctx, name);
+}
+
+static bool ended(void *ctx, const struct run *run, bool failed)
+{
+	return true;
+}
+
+static void tick(void *ctx)
+{
+	struct lookout *look = ctx;
+	size_t before = look->seen->list.count;
+	char name[24];
+
+	if (!look->request->enough || series_now_s() - look->started_s < LOOK_S)
+		return;
+	(void)snprintf(name, sizeof(name), "%llu", (unsigned long long)look->running);
+	read_logs(look, name);
+	if (look->seen->list.count > before && look->request->enough(look->request->ctx, look->seen))
+		look->budget.deadline_s = look->started_s;
+}
+
+static const struct runner_ops ops = {
+	.next = next,
+	.prepare = prepare,
+	.examine = examine,
+	.ended = ended,
+	.tick = tick,
+};
+
+static int look_on(struct lookout *look, struct case_store *cs, const char *dir, struct err *err)
+{
+	AUTO(mem_freep) char *named = mem_printf("%s/trials", dir);
+	AUTO(mem_freep) char *trials = realpath(named, NULL);
+	struct trial_settings settings = *look->request->settings;
+	struct series_identity identity = { .command = "look", .settings = "", .program = "" };
+	struct series_start start = { 0 };
+	int r;
+
+	if (!trials)
+		return err_errno(err, -errno, "cannot find '%s'", named);
+	/* The same surroundings, and nothing watched yet. */
+	settings.trials_path = trials;
+	settings.tmp_alias = NULL;
+	settings.flags &= ~(unsigned int)(TRIAL_TRACED | TRIAL_PAGES);
+	settings.keep = KEEP_NONE;
+	settings.plan_items = (struct strbuf){ 0 };
+	settings.budget = &look->budget;
+	look->runner.settings = &settings;
+	look->runner.observer = OBSERVE_IDS;
+	look->runner.slots = 1;
+	look->runner.ops = &ops;
+	look->runner.ctx = look;
+	r = series_resume(cs, &identity, true, 0, &look->runner, &start, err);
+	if (r == 0)
+		r = runner_run(&look->runner, err);
+	if (r == 0 && look->runner.interrupted)
+		r = err_set(err, -EINTR, "interrupted while the command was run to see what it "
+					 "loads");
+	runner_deinit(&look->runner);
+	return r;
+}
+
+int lookout_run(const struct lookout_request *request, struct library_list *ret, struct err *err)
+{
+	const char *tmp = getenv("TMPDIR");
+	AUTO(mem_freep) char *dir = mem_printf("%s/redhand-look-XXXXXX", tmp && *tmp ? tmp : "/tmp");
+	AUTO(library_list_deinit) struct library_list seen = { 0 };
+	AUTO(mem_freep) char *inside = NULL;
+	struct lookout look = { .request = request,
+				.budget = { .trials = 1 },
+				.seen = &seen,
+				.started_s = series_now_s() };
+	struct case_store *cs = NULL;
+	sigset_t before;
+	int r;
+
+	if (!mkdtemp(dir))
+		return err_errno(err, -errno, "cannot make a directory in '%s'", dir);
+	inside = mem_printf("%s/case", dir);
+	(void)sigprocmask(SIG_BLOCK, NULL, &before);
+	r = case_open(inside, CASE_WRITE, &cs, err);
+	if (r == 0)
+		r = look_on(&look, cs, inside, err);
+	case_close(cs);
+	/* Whoever runs trials later looks at what was blocked before. */
+	(void)sigprocmask(SIG_SETMASK, &before, NULL);
+	(void)tree_remove_at(AT_FDCWD, dir, NULL);
+	if (r < 0)
+		return r;
+	*ret = seen;
+	seen = (struct library_list){ 0 };
+	return 0;
+}

@@ -228,6 +228,10 @@ static bool step_register(struct chase *chase, const struct decoded *d)
 	const ZydisDecodedOperand *memory = read_memory(d), *source = &d->operands[1];
 	bool copy = is_copy(d->instruction.mnemonic);
 
+	/* cltq: the same number, wider. */
+	if (d->instruction.mnemonic == ZYDIS_MNEMONIC_CDQE ||
+	    d->instruction.mnemonic == ZYDIS_MNEMONIC_CWDE)
+		return false;
 	/* Only the first operand is a result that is understood here; xchg and the like are not. */
 	if (d->operands[0].type != ZYDIS_OPERAND_TYPE_REGISTER ||
 	    register_whole(d->operands[0].reg.value) != chase->reg)

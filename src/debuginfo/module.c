@@ -392,11 +392,16 @@ bool module_symbol(struct module *module, const char *name, uint64_t *ret)
 
 bool module_function_start(struct module *module, uint64_t vaddr, uint64_t *ret)
 {
+	struct eh_frame frame;
 	uint64_t start;
 
-	if (!elf_symbols_find(module_symbols(module), vaddr + module->bias, &start))
+	if (elf_symbols_find(module_symbols(module), vaddr + module->bias, &start)) {
+		*ret = start - module->bias;
+		return true;
+	}
+	if (!eh_frames_find(module_eh_frames(module), vaddr, &frame))
 		return false;
-	*ret = start - module->bias;
+	*ret = frame.low;
 	return true;
 }
 

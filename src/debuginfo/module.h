@@ -70,7 +70,7 @@ struct Dwfl_Module *module_dwfl(const struct module *module, uint64_t *ret_bias)
 /* The address in the file of a symbol. */
 bool module_symbol(struct module *module, const char *name, uint64_t *ret);
 
-/* Where the function that holds vaddr begins, by its symbol. */
+/* Where the function that holds vaddr begins: by its symbol, or by its unwind information. */
 bool module_function_start(struct module *module, uint64_t vaddr, uint64_t *ret);
 
 /* The name of the global variable that holds vaddr, demangled (the caller's to free), and where in

@@ -70,6 +70,27 @@ static bool find_leap(struct space *space, taddr start, struct leap *ret)
 	return found;
 }
 
+/* Does it do nothing but jump to where a word says? The stubs through which other libraries are
+ * called do, and nobody wrote them. */
+static bool is_stub(struct space *space, taddr at)
+{
+	struct code_instruction i;
+	uint8_t bytes[16];
+
+	for (unsigned int n = 0; n < 2; n++) {
+		size_t got = space_read_after(space, at, bytes, sizeof(bytes));
+
+		if (!code_decode(bytes, got, at, &i))
+			return true;
+		if (i.flow == CODE_JUMP_INDIRECT)
+			return true;
+		if (!(i.flags & (CODE_NOP | CODE_ENTRY_MARK)))
+			return false;
+		at += i.length;
+	}
+	return false;
+}
+
 static const char *name_of(struct space *space, taddr at, struct place *ret)
 {
 	const struct frame *named;
@@ -131,13 +152,16 @@ static void insert_chain(struct space *space, struct stack *stack, size_t at, ta
 	for (unsigned int i = 0; i < CHAIN_MAX && called != 0 && called != stands; i++) {
 		struct place place;
 		struct leap leap;
-		const char *name = start_of(space, called) == called
-					   ? name_of(space, called, &place)
-					   : NULL;
+		const char *name;
 
+		if (start_of(space, called) != called)
+			return;
+		name = name_of(space, called, &place);
 		inner = at > 0 ? &stack->frames[at - 1] : NULL;
-		if (!name || (!inner && was_entered(space->snapshot, called)) || (inner && inner->function && same_function(inner->function, name)) ||
-		    !find_leap(space, called, &leap) || place.kernel)
+		if (place.match != MODULE_FOUND || place.kernel ||
+		    (!inner && was_entered(space->snapshot, called)) ||
+		    (inner && inner->function && name && same_function(inner->function, name)) ||
+		    (!name && is_stub(space, called)) || !find_leap(space, called, &leap))
 			return;
 		insert(space, stack, at, &leap, cfa);
 		called = leap.target;

@@ -90,6 +90,12 @@ enum write_flags {
 	WRITE_MASKED = 1 << 9,
 	/* The same, and the mask is not known: they are the most that it can have been. */
 	WRITE_AT_MOST = 1 << 10,
+	/* What it left is a pointer to a block that is alive: as it should be, as far as anybody
+	 * can tell. */
+	WRITE_SOUND = 1 << 11,
+	/* What it left is a pointer into memory that could be read when it failed; no block is known
+	 * there. */
+	WRITE_READABLE = 1 << 12,
 };
 
 /* One store that was caught. */

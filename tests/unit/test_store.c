@@ -397,10 +397,14 @@ CODE(copies,
      "mov rsi, [rsi+8]\n"
      "mov [rbx], rsi\n"
      ".globl copies_own\ncopies_own:\n"
+     "mov eax, [r8+4]\n"
+     "cdqe\n"
+     "mov [rbx], rax\n"
+     ".globl copies_wider\ncopies_wider:\n"
      "ret\n");
 /* clang-format on */
 extern const uint8_t copies_store[], copies_trap[], copies_zero[], copies_entry[], copies_vector[],
-	copies_address[], copies_call[], copies_own[];
+	copies_address[], copies_call[], copies_own[], copies_wider[];
 
 /* The store that ends at `rip`, and where it had its value from. */
 static void origin_before(const uint8_t *rip, const struct registers *registers, struct origin *ret)
@@ -462,6 +466,13 @@ static void test_origin(void **state)
 	origin_before(copies_own, &registers, &origin);
 	assert_int_equal(origin.kind, ORIGIN_LOAD);
 	assert_false(origin.from_known); /* the base is what was loaded */
+
+	/* Half a word, made a whole one. */
+	origin_before(copies_wider, &registers, &origin);
+	assert_int_equal(origin.kind, ORIGIN_LOAD);
+	assert_int_equal(origin.from.base, X86_64_R8);
+	assert_int_equal(origin.width, 4);
+	assert_false(origin.changed);
 }
 
 /* clang-format off */

@@ -127,12 +127,67 @@ CASE(test_deep, "stacks", "deep")
 CASE(test_assembly, "stacks", "strlen")
 CASE(test_abort, "stacks", "abort")
 CASE(test_thread, "stacks", "thread")
+CASE(test_tail, "stacks", "tail")
+CASE(test_tail_chain, "stacks", "tail-chain")
+CASE(test_tail_by_pointer, "stacks", "tail-pointer")
+CASE(test_cold_part, "stacks", "cold")
 CASE(test_no_aranges, "stacks-noaranges", "plain")
 CASE(test_debuglink, "stacks-split", "signal")
 CASE(test_templates, "templates", "")
 CASE(test_fixed_address, "stacks-fixed", "plain")
 CASE(test_debug_frame, "stacks-debugframe", "signal")
 CASE(test_dwarf4, "stacks-dwarf4", "qsort")
+
+/* The function that left by one of two jumps is certain; where it went first is not. */
+static void test_tail_of_two(void **state)
+{
+	struct symbols *symbols = symbols_for_test();
+	struct stack stack = { 0 };
+	struct live live;
+	struct err err;
+	size_t put_back = 0;
+
+	(void)state;
+	run(&live, "stacks", "tail-either");
+	assert_int_equal(symbols_unwind(symbols, &live.snapshot, &stack, &err), 0);
+	check(live.output, &stack, "stacks");
+	for (size_t i = 0; i < stack.count; i++)
+		if (stack.frames[i].flags & FRAME_TAIL) {
+			assert_string_equal(stack.frames[i].function, "jumps_either");
+			put_back++;
+		}
+	assert_int_equal(put_back, 1);
+	stack_deinit(&stack);
+	live_stop(&live);
+	symbols_free(symbols);
+}
+
+/* Where every function has a frame, none is put back. */
+static void test_no_tails(void **state)
+{
+	static const char *const hows[] = { "plain",  "signal", "qsort", "null-call", "abort",
+					    "strlen", "jit",	"cold",	 "smash" };
+	struct symbols *symbols = symbols_for_test();
+
+	(void)state;
+	for (size_t h = 0; h < sizeof(hows) / sizeof(hows[0]); h++) {
+		struct stack stack = { 0 };
+		struct live live;
+		struct err err;
+
+		run(&live, "stacks", hows[h]);
+		assert_int_equal(symbols_unwind(symbols, &live.snapshot, &stack, &err), 0);
+		for (size_t i = 0; i < stack.count; i++)
+			if (stack.frames[i].flags & FRAME_TAIL && stack.frames[i].module &&
+			    strstr(stack.frames[i].module, "stacks")) {
+				print_stack(&stack);
+				fail_msg("%s: frame %zu has been put back", hows[h], i);
+			}
+		stack_deinit(&stack);
+		live_stop(&live);
+	}
+	symbols_free(symbols);
+}
 
 /* A trampoline without unwind information, as other C libraries and emitted code have it: known by
  * its instructions. */
@@ -382,7 +437,8 @@ static void test_found_by_build_id(void **state)
 /* The same program without any names: the frames must be the same ones, by offset. */
 static void test_stripped(void **state)
 {
-	static const char *const hows[] = { "plain", "signal", "qsort", "jit", "null-call" };
+	static const char *const hows[] = { "plain",	 "signal", "qsort",	"jit",
+					    "null-call", "tail",   "tail-chain" };
 	struct symbols *symbols = symbols_for_test();
 
 	(void)state;
@@ -679,6 +735,12 @@ int main(int argc, char **argv)
 		cmocka_unit_test(test_thread),
 		cmocka_unit_test(test_assembly),
 		cmocka_unit_test(test_abort),
+		cmocka_unit_test(test_tail),
+		cmocka_unit_test(test_tail_chain),
+		cmocka_unit_test(test_tail_by_pointer),
+		cmocka_unit_test(test_tail_of_two),
+		cmocka_unit_test(test_cold_part),
+		cmocka_unit_test(test_no_tails),
 		cmocka_unit_test(test_overflow),
 		cmocka_unit_test(test_bare_trampoline),
 		cmocka_unit_test(test_smashed),

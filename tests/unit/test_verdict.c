@@ -54,6 +54,28 @@ static void wide(struct evidence_list *l)
 	caught(l, (struct made_write){ .width = 8, .start = -4 }, 3);
 }
 
+/* What was left there leads to a live block: nobody did wrong. */
+static void pointer_to_a_live_block(struct evidence_list *l)
+{
+	caught(l, (struct made_write){ .writer = "list_add", .width = 8, .flags = WRITE_SOUND }, 3);
+}
+
+/* A vector store of the C library's, through a pointer that had come to the block by then. */
+static void piece_of_a_copy(struct evidence_list *l)
+{
+	caught(l, (struct made_write){ .writer = "title_set", .width = 16, .start = -8 }, 3);
+	VEC_FOREACH (&l->list, e)
+		if (e->kind == EVIDENCE_WRITE) {
+			struct frame strcpy_frame = { .function = (char *)"strcpy",
+						      .module = (char *)"/lib/libc.so.6",
+						      .kind = FRAME_NATIVE };
+
+			(void)stack_insert(&e->write->writer, 0, &strcpy_frame);
+			mem_free(e->write->instruction);
+			e->write->instruction = mem_strdup("movups [rdi], xmm0");
+		}
+}
+
 static void make_base(struct evidence *e, int64_t start_offset, uint64_t size)
 {
 	block_life_free(e->write->base);
@@ -71,6 +93,15 @@ static void beside(struct evidence_list *l, int64_t base_offset, uint64_t size)
 static void overflow(struct evidence_list *l)
 {
 	beside(l, -64, 48);
+}
+
+/* A pointer to a live block, but it was not meant for this one. */
+static void pointer_behind_its_block(struct evidence_list *l)
+{
+	beside(l, -64, 48);
+	VEC_FOREACH (&l->list, e)
+		if (e->kind == EVIDENCE_WRITE)
+			e->write->flags |= WRITE_SOUND;
 }
 
 static void overflow_from_inside(struct evidence_list *l)
@@ -327,6 +358,57 @@ static void outside(struct evidence_list *l)
 {
 	add(l, made_outside(1, 0x97, 0x1234));
 	add(l, made_outside(2, 0x97, 0x5678));
+}
+
+/* calloc() put it there, for all that is known. */
+static void zero_from_birth_on(struct evidence_list *l)
+{
+	for (unsigned int i = 1; i <= 2; i++)
+		add(l, made_watch(i, 0))->watch->value_known = true;
+}
+
+static void nothing_mapped(struct evidence_list *l, uint64_t value)
+{
+	caught(l, (struct made_write){ .writer = "view_open", .width = 8, .old = 0, .new = value },
+	       2);
+	VEC_FOREACH (&l->list, e)
+		if (e->kind == EVIDENCE_CRASH) {
+			e->crash->fault = FAULT_UNMAPPED;
+			e->crash->address = value + 8;
+		}
+}
+
+/* Whether it was there when the pointer was stored is not known. */
+static void unmapped_since(struct evidence_list *l)
+{
+	nothing_mapped(l, 0x7f1234560000);
+}
+
+static void never_an_address(struct evidence_list *l)
+{
+	nothing_mapped(l, 0x74561000);
+}
+
+/* Of a local variable that is gone, perhaps. */
+static void a_readable_address(struct evidence_list *l)
+{
+	caught(l, (struct made_write){ .writer = "job_new", .width = 8, .flags = WRITE_READABLE },
+	       3);
+}
+
+static void set_to_null(struct evidence_list *l)
+{
+	caught(l,
+	       (struct made_write){
+		       .writer = "conn_close", .width = 8, .old = 0x7f0000000097, .new = 0 },
+	       3);
+}
+
+/* Half of it: that is no way to be done with a pointer. */
+static void half_set_to_null(struct evidence_list *l)
+{
+	caught(l, (struct made_write){ .writer = "conn_close", .width = 4, .old = 0x97, .new = 0 },
+	       3);
 }
 
 static void uninitialised(struct evidence_list *l)
@@ -955,6 +1037,11 @@ static const struct row {
 	ROW(value_not_seen, NARROW_WRITE, DOUBTED, "jit_code"),
 	ROW(constructor, NARROW_WRITE, DOUBTED, "dict_new"),
 	ROW(only_copied, NARROW_WRITE, DOUBTED, "clone"),
+	ROW(unmapped_since, NARROW_WRITE, DOUBTED, "view_open"),
+	ROW(never_an_address, NARROW_WRITE, FIRM, "view_open"),
+	ROW(a_readable_address, NARROW_WRITE, DOUBTED, "job_new"),
+	ROW(set_to_null, NARROW_WRITE, DOUBTED, "conn_close"),
+	ROW(half_set_to_null, NARROW_WRITE, FIRM, "conn_close"),
 	ROW(freed_block_besides, NARROW_WRITE, DOUBTED, "jit_code"),
 	ROW(twice_in_one_trial, NARROW_WRITE, DOUBTED, "jit_code"),
 	ROW(source_now_and_then, NARROW_WRITE, DOUBTED, "clone"),
@@ -962,6 +1049,9 @@ static const struct row {
 
 	ROW(wide, WIDE_WRITE, FIRM, "jit_code"),
 	ROW(whole_object, WIDE_WRITE, DOUBTED, "jit_code"),
+	ROW(piece_of_a_copy, WIDE_WRITE, DOUBTED, "title_set"),
+	ROW(pointer_to_a_live_block, NOT_CAUGHT, DOUBTED, NULL),
+	ROW(pointer_behind_its_block, OVERFLOW, FIRM, "fill"),
 
 	ROW(overflow, OVERFLOW, FIRM, "fill"),
 	ROW(overflow_from_inside, OVERFLOW, FIRM, "fill"),
@@ -1041,6 +1131,7 @@ static const struct row {
 	ROW(outside_with_a_gap, NOT_CAUGHT, DOUBTED, NULL),
 
 	ROW(uninitialised, UNINITIALISED, FIRM, NULL),
+	ROW(zero_from_birth_on, NOT_CAUGHT, DOUBTED, NULL),
 	ROW(written_after_all, NOT_CAUGHT, DOUBTED, NULL),
 	ROW(watched_too_late, NOT_CAUGHT, DOUBTED, NULL),
 
@@ -1247,6 +1338,8 @@ static void what_is_left_open_is_told(void **state)
 		{ imprecise, "--mode pages", "came in late" },
 		{ one_of_five, "--mode pages", "1 of 5 failing trials" },
 		{ outside_with_a_gap, "from its birth", "outside: " },
+		{ zero_from_birth_on, "--mode pages",
+		  "2 failing trials: a value that was never set" },
 		{ plain_beside_a_crash, "redhand chase --from 4", "race: " },
 	};
 

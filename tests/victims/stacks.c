@@ -4,7 +4,8 @@
  * compare.
  *
  *	stacks plain | signal | qsort | null-call | data-call | jit | jit-leaf | deep | thread |
- *vdso
+ *	       vdso | strlen | abort | overflow | smash | tail | tail-chain | tail-either |
+ *	       tail-pointer | cold
  */
 #include <pthread.h>
 #include <signal.h>
@@ -301,6 +302,89 @@ NOINLINE static int smashed(int x)
 	return r;
 }
 
+/* Functions that end in a jump: they have no frame of their own. */
+NOINLINE static int jumps_on(int x)
+{
+	sink += x;
+	return uses_stack(x + 1);
+}
+enum { JUMPS_ON_LINE = __LINE__ - 2 };
+
+NOINLINE static int jumps_first(int x)
+{
+	sink -= x;
+	return jumps_on(x * 3);
+}
+enum { JUMPS_FIRST_LINE = __LINE__ - 2 };
+
+/* Two jumps: which of them it was cannot be told, so what it jumped to is not put back. */
+NOINLINE static int jumps_either(int x)
+{
+	sink ^= x;
+	return x > 100 ? jumps_first(x) : jumps_on(x);
+}
+
+static int (*volatile somewhere)(int) = uses_stack;
+
+NOINLINE static int jumps_by_pointer(int x)
+{
+	sink += x;
+	return somewhere(x + 1);
+}
+enum { JUMPS_BY_POINTER_LINE = __LINE__ - 2 };
+
+__attribute__((cold, noinline)) static int seldom(int x)
+{
+	int r = uses_stack(x);
+
+	AFTER();
+	return r;
+}
+
+/* What is seldom done stands apart from the rest of the function, and is reached by a jump. */
+NOINLINE static int partly_cold(int x)
+{
+	int r = x;
+
+	if (x != 0)
+		r += seldom(x);
+	AFTER();
+	return r;
+}
+
+NOINLINE static void by_tail(const char *how, int x)
+{
+	int r = 0;
+
+	say_crash();
+	SAY("uses_stack", USES_STACK_LINE);
+	if (strcmp(how, "tail-pointer") == 0)
+		SAY("jumps_by_pointer", JUMPS_BY_POINTER_LINE);
+	else if (strcmp(how, "tail-either") == 0)
+		SAY("jumps_either", 0);
+	else if (strcmp(how, "cold") == 0) {
+		SAY("seldom", 0);
+		SAY("partly_cold", 0);
+	} else
+		SAY("jumps_on", JUMPS_ON_LINE);
+	if (strcmp(how, "tail-chain") == 0)
+		SAY("jumps_first", JUMPS_FIRST_LINE);
+	SAY("by_tail", 0);
+	SAY("main", 0);
+	fflush(stdout);
+	if (strcmp(how, "tail") == 0)
+		r = jumps_on(x);
+	else if (strcmp(how, "tail-chain") == 0)
+		r = jumps_first(x);
+	else if (strcmp(how, "tail-either") == 0)
+		r = jumps_either(x);
+	else if (strcmp(how, "tail-pointer") == 0)
+		r = jumps_by_pointer(x);
+	else if (strcmp(how, "cold") == 0)
+		r = partly_cold(x);
+	sink += r;
+}
+
 int main(int argc, char **argv)
 {
 	const char *how = argc > 1 ? argv[1] : "plain";
@@ -333,6 +417,8 @@ int main(int argc, char **argv)
 		smashed(argc);
 	} else if (strcmp(how, "vdso") == 0) {
 		by_vdso();
+	} else if (strncmp(how, "tail", 4) == 0 || strcmp(how, "cold") == 0) {
+		by_tail(how, argc);
 	} else if (strcmp(how, "deep") == 0) {
 		say_crash();
 		SAY("uses_stack", USES_STACK_LINE);

@@ -326,6 +326,17 @@ static bool can_stake_out(const struct chase *chase, unsigned int round)
 	return false;
 }
 
+static bool can_stake_context(const struct chase *chase)
+{
+	const struct trail *trail = &chase->first.trail;
+
+	for (unsigned int i = 0; i < trail->steps.count && i < LEVELS_MAX; i++)
+		if (trail->steps.items[i].home.kind == HOME_BLOCK &&
+		    trail->steps.items[i].in.key.stack_hash != 0)
+			return true;
+	return false;
+}
+
 /* Last: any block of the context that the first block among the homes has. */
 static bool stake_context(struct chase *chase)
 {
@@ -531,7 +542,8 @@ static int watch_homes(struct chase *chase, struct err *err)
 	for (unsigned int round = 0; r == 0 && !by_context && chase_may_go_on(chase); round++) {
 		if (!stake_out(chase, round)) {
 			by_context = true;
-			if (telling_level(chase) >= 0 || !stake_context(chase))
+			if ((telling_level(chase) >= 0 && chase->round_watched == 0) ||
+			    !stake_context(chase))
 				break;
 		}
 		chase_say(chase,
@@ -541,7 +553,8 @@ static int watch_homes(struct chase *chase, struct err *err)
 				  : "the keys did not lead to the victim: watching %zu home%s as "
 				    "what a function on the crash's stack is given",
 			  chase->stakeout.list.count, chase->stakeout.list.count == 1 ? "" : "s");
-		chase->other_way = !by_context && can_stake_out(chase, round + 1);
+		chase->other_way = !by_context &&
+				   (can_stake_out(chase, round + 1) || can_stake_context(chase));
 		r = run_again(chase, err);
 		if (chase->round_watched >= chase->request->wanted ||
 		    (chase->round_watched > 0 && !chase->other_way))

@@ -41,6 +41,7 @@ struct sight {
 	bool stale;		   /* the pointer there was stored before its target was born */
 	struct block_life *target; /* the freed block that it leads to */
 	bool target_exact;
+	char *mistaken; /* key of a freed block that had the place later; the crash names it */
 	struct log_block former;
 };
 

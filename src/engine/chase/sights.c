@@ -41,22 +41,30 @@ static bool stored_before(const struct log_hit *hit, bool exact, const struct lo
 static void see_target(struct chase *chase, struct clues *clues, const struct trail_step *step,
 		       const struct stake_result *result, struct sight *sight)
 {
-	const struct log_block *freed = NULL;
+	struct log_block freed = { 0 }, former;
 
 	if (step->to.id != 0 && step->to.state == LOG_BLOCK_FREED &&
 	    step->to.relation == LOG_INSIDE)
-		freed = &step->to;
+		freed = step->to;
 	else if (step->to_former.id != 0 && result->caught &&
 		 stored_before(result->last->hit, result->exact, &step->to))
-		freed = &step->to_former;
-	if (!freed)
+		freed = step->to_former;
+	if (freed.id == 0)
 		return;
+	/* The place may have had many owners since. */
+	freed.value = step->value;
+	while (result->caught && stored_before(result->last->hit, result->exact, &freed) &&
+	       block_former(clues->scene.log, &freed, &former) && former.id < freed.id)
+		freed = former;
+	if (step->to.state == LOG_BLOCK_FREED && freed.id != step->to.id)
+		sight->mistaken =
+			event_log_key(clues->scene.log, &step->to.key, step->to.context);
 	sight->stale = true;
 	sight->target = mem_alloc(sizeof(*sight->target));
-	block_life_read(clues->scene.log, freed, "the pointer", chase->symbols, sight->target);
+	block_life_read(clues->scene.log, &freed, "the pointer", chase->symbols, sight->target);
 	sight->target->value = step->value;
-	sight->target_exact = step->value == freed->start;
-	sight->former = *freed;
+	sight->target_exact = step->value == freed.start;
+	sight->former = freed;
 	sight->former.value = step->value;
 }
 
@@ -154,6 +162,17 @@ static void say_stored(struct chase *chase, const struct stack *writer)
 		  strbuf_str(&sb));
 }
 
+/* A pointer to the live block that the next home is in did what it should. The one that the fault
+ * itself went through did if it is that block's address: whatever was wrong, it was not this. But
+ * nobody may jump there, and an index is no pointer. */
+static bool is_sound(const struct trail *trail, const struct trail_step *step, unsigned int level)
+{
+	if (step->to.id == 0 || step->to.state != LOG_BLOCK_LIVE ||
+	    step->to.relation != LOG_INSIDE || step->to_former.id != 0)
+		return false;
+	return level > 0 || (!trail->executes && !trail->by_index && step->value == step->to.start);
+}
+
 static void see_level(struct chase *chase, struct clues *clues, const struct watch_log *log,
 		      struct event_log *in, const struct stake *stake,
 		      const struct trail_step *step)
@@ -200,10 +219,12 @@ static void see_level(struct chase *chase, struct clues *clues, const struct wat
 		evidence_deinit(&sight.write);
 		sight.write = (struct evidence){ 0 };
 	}
-	/* A pointer to the live block that the next home is in did what it should. */
-	sight.healthy = stake->level > 0 && !sight.stale && step->to.id != 0 &&
-			step->to.state == LOG_BLOCK_LIVE && step->to.relation == LOG_INSIDE &&
-			step->to_former.id == 0;
+	sight.healthy = !sight.stale && is_sound(&clues->trail, step, stake->level);
+	if (sight.healthy && sight.write.write)
+		sight.write.write->flags |= WRITE_SOUND;
+	/* The next home was read through it. */
+	if (stake->level > 0 && !step->by_value && step->to.id == 0 && sight.write.write)
+		sight.write.write->flags |= WRITE_READABLE;
 	sight.by_key = stake->by == STAKE_KEY;
 	sight.same_block = sight.by_key && sight.watched &&
 			   step->in.size == chase->first.trail.steps.items[stake->level].in.size;

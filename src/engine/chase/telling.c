@@ -1,6 +1,8 @@
 /* What was seen, as evidence. */
 #include "engine/chase/inside.h"
 
+#include <string.h>
+
 static void tell_account(struct chase *chase, const struct sight *sight)
 {
 	struct evidence e = evidence_new(EVIDENCE_WATCH, sight->trial, true);
@@ -30,6 +32,32 @@ static void tell_holder(struct chase *chase, struct sight *sight)
 	if (sight->write.write)
 		stack_copy(&e.holder->written_by, &sight->write.write->writer);
 	VEC_PUSH(&chase->ret->evidence.list, e);
+}
+
+static bool same_context(const char *a, const char *b)
+{
+	size_t len = strcspn(a, "@#");
+
+	return len == strcspn(b, "@#") && strncmp(a, b, len) == 0;
+}
+
+/* The crash alone named the block that had the place last. The pointer is older than that: what was
+ * told of such blocks, in other trials, too, is not so. */
+static void forget_mistaken(struct chase *chase, const char *key)
+{
+	struct evidence_list *list = &chase->ret->evidence;
+	size_t kept = 0;
+
+	for (size_t i = 0; i < list->list.count; i++) {
+		struct evidence *e = &list->list.items[i];
+
+		if (e->kind == EVIDENCE_FREED_USE && e->freed_use->block &&
+		    e->freed_use->block->key && same_context(e->freed_use->block->key, key))
+			evidence_deinit(e);
+		else
+			list->list.items[kept++] = *e;
+	}
+	list->list.count = kept;
 }
 
 /* The block whose place another one has now was used, too: the crash alone could not tell. */
@@ -86,6 +114,9 @@ static void tell_hop(struct chase *chase, unsigned int number, const struct leve
 void tell_level(struct chase *chase, struct level *level, unsigned int number, enum hop_end end)
 {
 	tell_hop(chase, number, level, end);
+	VEC_FOREACH (&level->sights, sight)
+		if (sight->mistaken)
+			forget_mistaken(chase, sight->mistaken);
 	VEC_FOREACH (&level->sights, sight) {
 		tell_account(chase, sight);
 		if (sight->stale) {
@@ -109,6 +140,7 @@ void level_deinit(struct level *level)
 		home_deinit(&sight->home);
 		block_life_free(sight->in);
 		block_life_free(sight->target);
+		mem_free(sight->mistaken);
 		if (sight->write.write)
 			evidence_deinit(&sight->write);
 		if (sight->race.race)

@@ -17,6 +17,8 @@ struct reader {
 	struct snapshot snapshot;
 	struct machine_frame frames[FRAMES_MAX];
 	size_t count;
+	/* The field that the first load read, of the object that the code has gone on to since. */
+	struct trail_step hint;
 	struct trail *ret;
 };
 
@@ -27,6 +29,7 @@ struct where {
 	uint64_t at;
 	int reg;
 	bool doubtful;
+	bool index; /* a number that an array was indexed with, not a pointer */
 };
 
 static struct trap trap_of(const struct machine_frame *frame)
@@ -384,24 +387,84 @@ static bool register_value(const struct reader *reader, size_t frame, uint64_t a
 /* ---- the way back -----------------------------------------------------------------------------
  */
 
+/* The register with the object's address has been overwritten. In a loop it has the next one's. */
+static void take_hint(struct reader *reader, const struct where *where, const struct origin *origin)
+{
+	uint64_t address;
+
+	if (reader->ret->steps.count > 0 || reader->hint.home.kind != HOME_UNKNOWN ||
+	    !memory_operand_address(&origin->from, &reader->frames[where->frame].registers,
+				    &address))
+		return;
+	reader->hint.width = origin->width;
+	name_home(reader, address, &reader->hint);
+}
+
+/* Is the register the address of something fixed: a table, whose place nobody can have spoilt? */
+static bool is_constant(const struct reader *reader, const struct where *where,
+			const struct origin *origin, int reg)
+{
+	struct trap trap = trap_of(&reader->frames[where->frame]);
+	struct origin base;
+
+	arch_value_origin(&trap, origin->at, reg, &base);
+	return !base.changed &&
+	       (base.kind == ORIGIN_IMMEDIATE || (base.kind == ORIGIN_ADDRESS && base.from.fixed));
+}
+
+static bool is_register(int reg)
+{
+	return reg >= 0 && reg < REGISTERS_MAX;
+}
+
+/* Through which register the load went on: its base, or the index into something fixed. */
+static bool go_on_through(const struct reader *reader, struct where *where,
+			  const struct origin *origin)
+{
+	const struct memory_operand *from = &origin->from;
+	bool base = !from->fixed && is_register(from->base);
+
+	if (is_register(from->index) && (!base || is_constant(reader, where, origin, from->base))) {
+		where->reg = from->index;
+		where->index = true;
+	} else if (base) {
+		where->reg = from->base;
+		where->index = false;
+	} else {
+		return false;
+	}
+	where->at = origin->at;
+	where->doubtful |= origin->joined || !origin->certain;
+	return true;
+}
+
 /* One origin further. False at the end. */
 static bool follow(struct reader *reader, struct where *where, uint64_t *value)
 {
 	const struct machine_frame *frame = &reader->frames[where->frame];
 	struct trap trap = trap_of(frame);
 	struct origin origin;
-	uint64_t address;
+	uint64_t address = 0;
+	bool known;
 
 	arch_value_origin(&trap, where->at, where->reg, &origin);
 	switch (origin.kind) {
 	case ORIGIN_LOAD:
-		if (!origin_address(reader, where->frame, &origin, 0, &address))
+		known = origin_address(reader, where->frame, &origin, 0, &address);
+		if (!known)
+			take_hint(reader, where, &origin);
+		/* Of an index, what was made out of the number is not what was loaded. */
+		if (known && (!where->index || !origin.changed ||
+			      loaded_value(reader, address, origin.width, value)))
+			add_step(reader, where, &origin, address, *value);
+		if (!go_on_through(reader, where, &origin) || (!known && !where->index))
 			return false;
-		add_step(reader, where, &origin, address, *value);
 		break;
 	case ORIGIN_ADDRESS:
-		if (!origin_address(reader, where->frame, &origin, 0, &address))
+		if (!origin_address(reader, where->frame, &origin, 0, &address) ||
+		    !go_on_through(reader, where, &origin) || where->index)
 			return false;
+		known = true;
 		break;
 	case ORIGIN_ENTRY:
 		where->reg = origin.reg;
@@ -410,17 +473,66 @@ static bool follow(struct reader *reader, struct where *where, uint64_t *value)
 	default:
 		return false;
 	}
-	if (origin.from.fixed || origin.from.base < 0 || origin.from.base >= REGISTERS_MAX)
-		return false;
-	where->at = origin.at;
-	where->reg = origin.from.base;
-	where->doubtful |= origin.joined || !origin.certain;
 	/* From here on the pointer that was loaded through is followed. */
-	if (origin.from_kept & 1u << origin.from.base)
-		*value = frame->registers.value[origin.from.base];
-	else if (!register_value(reader, where->frame, where->at, where->reg, 0, value))
+	if (origin.from_kept & 1u << where->reg)
+		*value = frame->registers.value[where->reg];
+	else if (!register_value(reader, where->frame, where->at, where->reg, 0, value) && known &&
+		 !where->index)
 		*value = address - (uint64_t)origin.from.displacement;
 	return true;
+}
+
+static bool canonical(uint64_t address)
+{
+	return address >> 47 == 0 || address >> 47 == 0x1ffff;
+}
+
+/* call [rax+16]: that place is the first home, if what stands there was jumped to. An address that
+ * is none at all faults at the jump, before anybody is there. */
+static bool add_jumped(struct reader *reader, const struct where *where,
+		       const struct access *access, uint64_t target)
+{
+	const struct registers *now = &reader->frames[where->frame].registers;
+	struct origin direct = { .certain = true, .width = 8 };
+	uint64_t address;
+
+	if (!memory_operand_address(&access->memory, now, &address) &&
+	    !operand_value(reader, where->frame, where->at, &access->memory, 0, 0, &address))
+		return false;
+	if (!reader->ret->executes) {
+		if (!loaded_value(reader, address, 8, &target) || canonical(target))
+			return true;
+		reader->ret->executes = true;
+	}
+	(void)strcpy(direct.text, "jump through memory");
+	add_step(reader, where, &direct, address, target);
+	return true;
+}
+
+/* Of a base and an index, the one that led astray: the index, where the base is the address of
+ * something and what both make is not. */
+static bool index_is_wild(const struct reader *reader, const struct where *where,
+			  const struct memory_operand *memory)
+{
+	const struct registers *now = &reader->frames[where->frame].registers;
+	const struct mapping *at;
+	uint64_t base, address;
+
+	if (memory->index < 0 || memory->index >= REGISTERS_MAX ||
+	    !(now->known & 1u << memory->index) || memory->segment != NO_REGISTER)
+		return false;
+	if (memory->base < 0 || memory->base >= REGISTERS_MAX) {
+		base = (uint64_t)memory->displacement;
+	} else {
+		if (!(now->known & 1u << memory->base))
+			return false;
+		base = now->value[memory->base];
+	}
+	address = base + now->value[memory->index] * memory->scale;
+	if (memory->base >= 0)
+		address += (uint64_t)memory->displacement;
+	at = snapshot_mapping(&reader->snapshot, base);
+	return at && at->perms & MAPPING_READ && (address < at->start || address >= at->end);
 }
 
 /* The register or memory that held the bad pointer. False when there is none. */
@@ -429,7 +541,6 @@ static bool begin(struct reader *reader, struct where *where, uint64_t *value)
 	const struct log_crash *record = &reader->scene->record;
 	bool in_code = reader->frames[0].code_len > 0 &&
 		       record->fault_address != record->gregs[LOG_GREG_RIP];
-	struct origin direct = { .certain = true };
 	struct access access;
 	struct trap trap;
 
@@ -451,17 +562,13 @@ static bool begin(struct reader *reader, struct where *where, uint64_t *value)
 			*value = reader->frames[where->frame].registers.value[where->reg];
 		return true;
 	}
-	if (access.jumps && reader->ret->executes) {
-		uint64_t address;
-
-		/* call [rax+16]: that place is the first home. */
-		if (!memory_operand_address(&access.memory, &reader->frames[where->frame].registers,
-					    &address) &&
-		    !operand_value(reader, where->frame, where->at, &access.memory, 0, 0, &address))
-			return false;
-		direct.width = 8;
-		(void)strcpy(direct.text, "call through memory");
-		add_step(reader, where, &direct, address, *value);
+	if (access.jumps && !add_jumped(reader, where, &access, *value))
+		return false;
+	if (!access.jumps && index_is_wild(reader, where, &access.memory)) {
+		reader->ret->by_index = where->index = true;
+		where->reg = access.memory.index;
+		*value = reader->frames[where->frame].registers.value[where->reg];
+		return true;
 	}
 	if (access.memory.fixed || access.memory.base < 0 || access.memory.base >= REGISTERS_MAX)
 		return false;
@@ -474,6 +581,7 @@ static bool begin(struct reader *reader, struct where *where, uint64_t *value)
  * ---------------------------------------------------------------------- */
 
 #define FOUND_MAX 3u
+#define PLACES_MAX 8u
 #define LARGEST_HOME (64u << 10) /* a word in an arena says nothing about whose it is */
 #define COMMON_VALUE 0x10000u	 /* smaller numbers stand in many places for other reasons */
 
@@ -522,20 +630,24 @@ static void take_found(struct reader *reader)
 	const struct scene *scene = reader->scene;
 	struct log_item item = scene->item;
 	struct log_value found[FOUND_MAX];
-	size_t count = 0;
+	const struct trail_step *like =
+		reader->ret->steps.count > 0 ? &reader->ret->steps.items[0] : &reader->hint;
+	size_t count = 0, places = 0;
 	bool agrees = false, by_field = false;
 
 	while (log_next_owned(&scene->log->reader, scene->item.head.seq, &item)) {
 		struct log_value value;
 
 		if (item.head.type != LOG_VALUE || !log_payload(&item, &value, sizeof(value)) ||
-		    value.value != reader->ret->pointer || value.size > LARGEST_HOME)
+		    value.value != reader->ret->pointer)
+			continue;
+		places++;
+		if (value.size > LARGEST_HOME)
 			continue;
 		if (reader->ret->steps.count > 0 &&
 		    reader->ret->steps.items[0].home.address == value.where)
 			agrees = true;
-		if (reader->ret->steps.count > 0 &&
-		    same_field(&reader->ret->steps.items[0], &value) && !by_field) {
+		if (same_field(like, &value) && !by_field) {
 			by_field = true;
 			count = 0;
 		} else if (by_field) {
@@ -544,7 +656,10 @@ static void take_found(struct reader *reader)
 		if (count < FOUND_MAX)
 			found[count++] = value;
 	}
-	if (agrees || count == 0 || (!by_field && reader->ret->pointer < COMMON_VALUE))
+	/* What stands in many places is no trace of one of them; in one only, even a small number
+	 * is. */
+	if (agrees || count == 0 ||
+	    (!by_field && places > (reader->ret->pointer < COMMON_VALUE ? 1 : PLACES_MAX)))
 		return;
 	VEC_FOREACH (&reader->ret->steps, step)
 		step_deinit(step);
@@ -568,13 +683,15 @@ int trail_read(const struct scene *scene, struct symbols *symbols, struct trail 
 	reader.count = symbols_machine_frames(symbols, &reader.snapshot, reader.frames, FRAMES_MAX);
 	if (reader.count > 0 && begin(&reader, &where, &value)) {
 		ret->pointer = value;
-		find_pointed(scene, value, &ret->pointed, &ret->pointed_former);
+		if (!ret->by_index)
+			find_pointed(scene, value, &ret->pointed, &ret->pointed_former);
 		while (ret->steps.count < STEPS_MAX && rounds++ < ROUNDS_MAX &&
 		       follow(&reader, &where, &value))
 			;
 		take_found(&reader);
 	}
 	machine_frames_free(reader.frames, reader.count);
+	step_deinit(&reader.hint);
 	if (ret->steps.count == 0)
 		return err_set(err, -ENODATA,
 			       "where the bad value was loaded from cannot be read back");

@@ -40,6 +40,31 @@ static void add_leads(const struct facts *facts, struct verdict *ret)
 	}
 }
 
+/* A field that was zero from its block's birth on: nobody spoilt it, somebody did not set it. */
+static void add_unset(const struct facts *facts, struct verdict *ret)
+{
+	VEC(const struct evidence *) seen = { 0 };
+	struct strbuf sb = { 0 };
+
+	VEC_FOREACH (&facts->list->list, e)
+		if (e->kind == EVIDENCE_WATCH && e->failing && e->watch->victim_watched &&
+		    e->watch->since_birth && e->watch->value_known && e->watch->hits == 0 &&
+		    e->watch->value == 0 && e->watch->birth_value == 0 &&
+		    (seen.count == 0 || home_same(&seen.items[0]->watch->home, &e->watch->home)))
+			VEC_PUSH(&seen, e);
+	if (seen.count > 0) {
+		home_describe(&seen.items[0]->watch->home, &sb);
+		strbuf_addf(&sb,
+			    " was zero when its block was allocated and nobody has written it "
+			    "since, in %" PRIu64 " failing trial%s: a value that was never set "
+			    "rather than a bad write (evidence %" PRIu64 ")",
+			    EVIDENCE_TRIALS(&seen), EVIDENCE_TRIALS(&seen) == 1 ? "" : "s",
+			    seen.items[0]->id);
+		lead(ret, &sb);
+	}
+	VEC_DEINIT(&seen);
+}
+
 static void add_open_hypotheses(struct verdict *ret)
 {
 	VEC_FOREACH (&ret->hypotheses, h) {
@@ -118,6 +143,7 @@ void not_caught(const struct facts *facts, struct verdict *ret)
 
 	ret->next = next_experiment(facts);
 	add_leads(facts, ret);
+	add_unset(facts, ret);
 	add_open_hypotheses(ret);
 	if (ret->watched > 0)
 		strbuf_addf(&sb,

@@ -13,6 +13,7 @@
 /* Farther away than this, a write is an index gone wild or a base pointer with a bias of the
  * compiler's rather than a run over the end. */
 #define NEAR_BYTES 65536
+#define ADDRESS_REACH 65536 /* of a fault, from the pointer that it went through */
 
 static bool is_freed(const struct block_life *block)
 {
@@ -117,6 +118,10 @@ enum verdict_class write_class(const struct facts *facts, const struct stage *st
 static bool may_be(const struct rule *rule, const struct facts *facts, const struct stage *stage,
 		   const struct evidence *write)
 {
+	/* A pointer to a live block is what belongs there. */
+	if (write->write->flags & WRITE_SOUND &&
+	    (rule->class == VERDICT_NARROW_WRITE || rule->class == VERDICT_WIDE_WRITE))
+		return false;
 	return write_class(facts, stage, write) == rule->class ||
 	       (write->write->flags & WRITE_FREE_INFERRED &&
 		on_live_block(write->write) == rule->class);
@@ -166,6 +171,40 @@ static bool covers_block(const struct write_seen *w)
 	       w->store_len >= w->victim->size + (w->victim->start - w->store_start);
 }
 
+/* A pointer set to NULL by a store of its own: nobody's slip. */
+static bool clears_field(const struct write_seen *w)
+{
+	return w->fit == FIT_EXACT && w->value_len > 0 && w->new == 0 && w->old != 0 &&
+	       (!w->base || !w->victim || w->base->id == w->victim->id);
+}
+
+/* A whole address was stored, where libraries, stacks and mappings are, and the failure found
+ * nothing mapped there, or nothing that may be written: that says nothing about the time of the
+ * store. */
+static bool may_have_been_mapped(const struct facts *facts, const struct evidence *write)
+{
+	const struct write_seen *w = write->write;
+
+	if (w->fit != FIT_EXACT || w->value_len != 8 || w->new >> 32 == 0 || w->new >> 47 != 0)
+		return false;
+	VEC_FOREACH (&facts->list->list, e)
+		if (e->kind == EVIDENCE_CRASH && e->trial == write->trial &&
+		    (e->crash->fault == FAULT_UNMAPPED || e->crash->fault == FAULT_READ_ONLY) &&
+		    e->crash->address - w->new < ADDRESS_REACH)
+			return true;
+	return false;
+}
+
+/* memcpy, strcpy and the like write as many bytes at once as the machine can: how wide one of their
+ * stores is says nothing, where they did not begin in this block. */
+static bool in_a_copy(const struct write_seen *w)
+{
+	return w->victim && w->base && w->base->id == w->victim->id && w->writer.count > 0 &&
+	       frame_is_runtime(&w->writer.frames[0]) && !(w->flags & WRITE_KERNEL) &&
+	       w->instruction &&
+	       (strstr(w->instruction, "mm") || strncmp(w->instruction, "rep ", 4) == 0);
+}
+
 static bool copied_torn(const struct facts *facts, const struct evidence *slot_write)
 {
 	const struct evidence *carrier = carrier_of(facts, facts_origin(facts), slot_write);
@@ -202,8 +241,21 @@ static void doubt_writer(const struct rule *rule, const struct facts *facts,
 	if (rule->class == VERDICT_STALE_CACHED_VALUE &&
 	    !carrier_of(facts, facts_origin(facts), ret->main))
 		proof_doubt(ret, "nobody was caught writing the slot that it was copied from");
+	if (rule->class == VERDICT_NARROW_WRITE && may_have_been_mapped(facts, ret->main))
+		proof_doubt(ret, "it looks like an address: something may have been mapped there "
+				 "when it was stored");
+	if (rule->class == VERDICT_NARROW_WRITE && w->fit == FIT_EXACT &&
+	    w->flags & WRITE_READABLE)
+		proof_doubt(ret, "what it stored is an address that could be read: of a variable "
+				 "that has ended, or rightly so");
+	if (rule->class == VERDICT_NARROW_WRITE && clears_field(w))
+		proof_doubt(ret, "it cleared the whole field, as whoever is done with it does: the "
+				 "one who reads it may be wrong instead");
 	if (rule->class == VERDICT_WIDE_WRITE && covers_block(w))
 		proof_doubt(ret, "it wrote the whole block: a reset or a copy, no slip in width");
+	if (rule->class == VERDICT_WIDE_WRITE && in_a_copy(w))
+		proof_doubt(ret, "it is a piece of a copy by the C library: where that began was "
+				 "not seen");
 	if ((rule->class == VERDICT_WIDE_WRITE || rule->class == VERDICT_NARROW_WRITE) &&
 	    freed_block_used(facts, ret->main->trial))
 		proof_doubt(ret, "the failure went through a freed block as well");
@@ -539,6 +591,9 @@ static bool never_written(const struct facts *facts, const struct evidence *e)
 
 	if (e->kind != EVIDENCE_WATCH || !e->failing || !w->victim_watched || !w->since_birth ||
 	    !w->value_known || w->hits > 0 || w->value != w->birth_value)
+		return false;
+	/* Zero is what calloc() leaves there, too, and what many a field is meant to begin with. */
+	if (w->value == 0)
 		return false;
 	VEC_FOREACH (&facts->list->list, other)
 		if (other->kind == EVIDENCE_OUTSIDE && other->trial == e->trial)

@@ -109,10 +109,12 @@ int main(void)
 
 	tell_truth("class use-after-free\n"
 		   "class dangling-holder\n"
+		   "class write-after-free\n" /* of *count, which went with the context */
 		   "holder chase_callback.c:task_post\n"
 		   "freer chase_callback.c:context_drop\n"
 		   "allocator chase_callback.c:context_new\n"
-		   "reader chase_callback.c:context_tick\n");
+		   "reader chase_callback.c:context_tick\n"
+		   "writer chase_callback.c:context_tick\n");
 	if (pthread_create(&thread, NULL, worker, NULL) != 0)
 		return 3;
 	for (int i = 0; i < 5; i++) {

@@ -155,10 +155,14 @@ static inline uint64_t block_size_context(uint64_t size, uint32_t context)
 /* An entry for a window that has none yet; 0: the slow way has to make room first. */
 uint64_t block_open(enum block_space space, uint64_t start, struct thread *self);
 
-/* The entry number of the block that starts here or last did; 0: none. */
+/* The entry number of the block that starts here or last did; 0: none. Where no block has ever been
+ * the index cannot be read, so that a wild pointer of the target's faults there as it would without
+ * us. */
 static inline __attribute__((always_inline)) uint64_t block_number(enum block_space space,
 								   uint32_t shift, uint64_t start)
 {
+	if (unlikely(!blocks_state.spaces[space].directory[start >> BLOCKS_CHUNK_BITS]))
+		return 0;
 	return blocks_state.spaces[space].flat[start >> shift];
 }
 

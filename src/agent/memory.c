@@ -119,7 +119,7 @@ void *memory_map_sigsafe(size_t bytes)
 
 void *memory_reserve_sigsafe(size_t bytes)
 {
-	long r = raw_syscall6(SYS_mmap, RESERVE_AT, (long)bytes, PROT_READ,
+	long r = raw_syscall6(SYS_mmap, RESERVE_AT, (long)bytes, PROT_NONE,
 			      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 
 	if (r < 0 && r > -4096)

@@ -30,8 +30,8 @@ size_t memory_readable_sigsafe(uint64_t address, size_t len);
 void *memory_map_sigsafe(size_t bytes);
 void memory_unmap_sigsafe(void *at, size_t bytes);
 
-/* Address space that reads as zeros and is not counted as memory, however much it is; parts of it
- * become writable by memory_allow_sigsafe. NULL, false: refused. */
+/* Address space that nobody can touch and that is not counted as memory, however much it is; parts of
+ * it become zeros by memory_allow_sigsafe. NULL, false: refused. */
 void *memory_reserve_sigsafe(size_t bytes);
 bool memory_allow_sigsafe(void *at, size_t bytes);
 

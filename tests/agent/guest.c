@@ -14,6 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
 #include <sys/time.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -471,6 +472,22 @@ static void mode_many_threads(void)
 	puts("2000 threads");
 }
 
+/* Addresses far from everything that the program has: what can be read there? */
+static void mode_nowhere(void)
+{
+	int ends[2], readable = 0;
+
+	if (pipe(ends) != 0)
+		exit(1);
+	for (uint64_t at = 1ull << 40; at < 80ull << 40; at += 1ull << 36) {
+		char byte;
+
+		if (syscall(SYS_write, ends[1], at, 1) == 1)
+			readable += read(ends[0], &byte, 1) == 1;
+	}
+	printf("%d readable\n", readable);
+}
+
 /* Offsets within the heap: the same with and without the agent. */
 static void mode_addresses(void)
 {
@@ -614,6 +631,7 @@ static const struct {
 	{ "errno", mode_errno },
 	{ "many-threads", mode_many_threads },
 	{ "addresses", mode_addresses },
+	{ "nowhere", mode_nowhere },
 	{ "all-entry-points", mode_all_entry_points },
 	{ "truncate", mode_truncate },
 	{ "emitted", mode_emitted },

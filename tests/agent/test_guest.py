@@ -22,7 +22,7 @@ CRASHES = {
 }
 OTHERS = ['handler-fixes', 'handler-jumps', 'overflow-with-handler', 'queries', 'block-and-wait',
           'killed', 'lock-all', 'fork-in-threads', 'vfork', 'signals-mid-hook', 'errno', 'many-threads',
-          'all-entry-points', 'truncate']
+          'all-entry-points', 'truncate', 'nowhere']
 
 
 def crashes_of(records):

@@ -15,6 +15,8 @@
  *  - Put a jump or a breakpoint into functions that the plan names, while nobody can run them: see
  *    hooked.h.
  *  - Stop for the tracer, where the plan names one: watch_ptrace.h.
+ *  - Where memory is watched in a virtual machine: sleep for the shortest time there is, once in
+ *    each thread, at the end of its first trap (watch_perf.c).
  *  - Where the plan asks for watched pages: place blocks of watched contexts in memory of its own,
  *    carry out the target's stores there, be told of its system calls and make those that write
  *    there (pages.h, calls.h).

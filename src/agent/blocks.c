@@ -71,8 +71,7 @@ bool blocks_init(void)
 	blocks_state.spaces[BLOCKS_HEAP].shift =
 		real.glibc_malloc ? BLOCKS_GLIBC_SHIFT : BLOCKS_SHIFT;
 	blocks_state.spaces[BLOCKS_SUB].shift = BLOCKS_SHIFT;
-	/* Where no block is followed, address space is left as it was: a wild pointer that finds
-	 * something there does not fail. */
+	/* Where no block is followed, address space is left as it was. */
 	for (i = 0; i < BLOCKS_SPACES && !(agent.plan.flags & PLAN_NO_BLOCKS); i++) {
 		struct blocks_space *space = &blocks_state.spaces[i];
 

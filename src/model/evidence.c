@@ -124,9 +124,8 @@ void home_deinit(struct home *home)
 	*home = (struct home){ 0 };
 }
 
-/* The keys without their ordinals: blocks of one context are alike, and which of them it is may
- * differ from run to run. Of some blocks only the context is known, not the thread either. */
-static bool same_context(const char *a, const char *b)
+/* Of some blocks only the stack is known, not the thread either. */
+bool key_same_context(const char *a, const char *b)
 {
 	const char *end_a = a ? strrchr(a, '#') : NULL, *end_b = b ? strrchr(b, '#') : NULL;
 	size_t len_a, len_b;
@@ -136,6 +135,13 @@ static bool same_context(const char *a, const char *b)
 	len_a = end_a && end_b ? (size_t)(end_a - a) : strcspn(a, "@#");
 	len_b = end_a && end_b ? (size_t)(end_b - b) : strcspn(b, "@#");
 	return len_a > 0 && len_a == len_b && memcmp(a, b, len_a) == 0;
+}
+
+bool key_same_stack(const char *a, const char *b)
+{
+	size_t len = a ? strcspn(a, "@#") : 0;
+
+	return len > 0 && b && strcspn(b, "@#") == len && memcmp(a, b, len) == 0;
 }
 
 static bool same_text(const char *a, const char *b)
@@ -149,7 +155,7 @@ bool home_same(const struct home *a, const struct home *b)
 		return false;
 	switch (a->kind) {
 	case HOME_BLOCK:
-		return same_context(a->key, b->key);
+		return key_same_context(a->key, b->key);
 	case HOME_GLOBAL:
 	case HOME_STACK:
 		return same_text(a->name, b->name);

@@ -367,6 +367,11 @@ enum store_fit store_fit_of(uint64_t start, uint64_t len, uint64_t field, uint64
 void home_copy(struct home *to, const struct home *from); /* onto an empty one */
 void home_deinit(struct home *home);
 
+/* Keys without their ordinals: blocks of one context are alike, and which of them it is may differ from
+ * run to run. The second is for any thread. False for NULL. */
+bool key_same_context(const char *a, const char *b);
+bool key_same_stack(const char *a, const char *b);
+
 /* Do they name the same field in any run: same block key or context, symbol, offset? */
 bool home_same(const struct home *a, const struct home *b);
 

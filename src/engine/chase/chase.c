@@ -351,18 +351,24 @@ static bool stake_context(struct chase *chase)
 	return false;
 }
 
-int chase_plan(struct chase *chase, struct err *err)
+/* Anew each time: a planner hands out what it has not planned before. */
+static int begin_plan(struct chase *chase, struct err *err)
 {
-	int r;
+	const struct chase_request *request = chase->request;
 
 	strbuf_clear(&chase->items);
-	/* Anew each time: a planner hands out what it has not planned before. */
 	hook_planner_free(chase->hooks);
 	chase->hooks = NULL;
-	r = hook_planner_new(&(struct libraries_request){ .program = chase->request->program_path,
-							  .cwd = chase->request->settings->cwd,
-							  .env = chase->request->slot_env },
-			     &chase->hooks, err);
+	return hook_planner_new(&(struct libraries_request){ .program = request->program_path,
+							     .cwd = request->settings->cwd,
+							     .env = request->slot_env },
+				&chase->hooks, err);
+}
+
+int chase_plan(struct chase *chase, struct err *err)
+{
+	int r = begin_plan(chase, err);
+
 	/* First: what is watched as its result has its id then. */
 	if (r == 0 && chase->recycler.found &&
 	    recycler_plan(&chase->recycler, chase->hooks, &chase->items, NULL) < 0)
@@ -591,13 +597,7 @@ static int find_recycler(struct chase *chase, const struct trail_step *step, str
 		goto out;
 	chase_say(chase, "looking at %zu functions for an allocator of the program's own",
 		  chase->scout.list.count);
-	strbuf_clear(&chase->items);
-	hook_planner_free(chase->hooks);
-	chase->hooks = NULL;
-	r = hook_planner_new(&(struct libraries_request){ .program = chase->request->program_path,
-							  .cwd = chase->request->settings->cwd,
-							  .env = chase->request->slot_env },
-			     &chase->hooks, err);
+	r = begin_plan(chase, err);
 	if (r < 0)
 		goto out;
 	scout_plan(&chase->scout, chase->hooks, &chase->items);

@@ -205,13 +205,6 @@ bool release_enough(const struct chase *chase)
 /* ---- as evidence ------------------------------------------------------------------------------
  */
 
-static bool same_context(const char *a, const char *b)
-{
-	size_t len = strcspn(a, "@#");
-
-	return b && strncmp(a, b, len) == 0 && strcspn(b, "@#") == len;
-}
-
 static bool has_function(const struct stack *stack, const char *function)
 {
 	for (size_t i = 0; i < stack->count; i++)
@@ -242,7 +235,7 @@ void tell_release(struct chase *chase, struct evidence_list *list)
 					   : e->kind == EVIDENCE_FREED_USE ? e->freed_use->block
 									   : NULL;
 
-		if (!block || !same_context(release->key, block->key) ||
+		if (!block || !key_same_stack(release->key, block->key) ||
 		    !leads_to(&release->last, &block->freed))
 			continue;
 		stack_deinit(&block->freed);

@@ -34,13 +34,6 @@ static void tell_holder(struct chase *chase, struct sight *sight)
 	VEC_PUSH(&chase->ret->evidence.list, e);
 }
 
-static bool same_context(const char *a, const char *b)
-{
-	size_t len = strcspn(a, "@#");
-
-	return len == strcspn(b, "@#") && strncmp(a, b, len) == 0;
-}
-
 /* The crash alone named the block that had the place last. The pointer is older than that: what was
  * told of such blocks, in other trials, too, is not so. */
 static void forget_mistaken(struct chase *chase, const char *key)
@@ -52,7 +45,7 @@ static void forget_mistaken(struct chase *chase, const char *key)
 		struct evidence *e = &list->list.items[i];
 
 		if (e->kind == EVIDENCE_FREED_USE && e->freed_use->block &&
-		    e->freed_use->block->key && same_context(e->freed_use->block->key, key))
+		    key_same_stack(e->freed_use->block->key, key))
 			evidence_deinit(e);
 		else
 			list->list.items[kept++] = *e;

@@ -91,7 +91,7 @@ static const struct home *held_at(const struct facts *facts, const struct eviden
 static bool nameless_stack(const struct evidence *e)
 {
 	return e->kind == EVIDENCE_HOLDER && e->holder->home.kind == HOME_STACK &&
-	       !e->holder->home.name && e->holder->target->key;
+	       !e->holder->home.name;
 }
 
 /* Places on a stack whose function is not known are told by what they pointed to. */
@@ -99,8 +99,7 @@ static bool same_holder(const struct evidence *a, const struct home *home, const
 			const struct home *here)
 {
 	if (nameless_stack(a) && nameless_stack(b))
-		return home_same(&(struct home){ .kind = HOME_BLOCK, .key = a->holder->target->key },
-				 &(struct home){ .kind = HOME_BLOCK, .key = b->holder->target->key });
+		return key_same_context(a->holder->target->key, b->holder->target->key);
 	return home_same(home, here);
 }
 
@@ -335,8 +334,7 @@ static bool led_to(const struct facts *facts, const struct evidence *bad)
 		return false;
 	VEC_FOREACH (&facts->list->list, e)
 		if (holder_damns(e) && e->failing && e->holder->target->key &&
-		    !home_same(&(struct home){ .kind = HOME_BLOCK, .key = block->key },
-			       &(struct home){ .kind = HOME_BLOCK, .key = e->holder->target->key }))
+		    !key_same_context(block->key, e->holder->target->key))
 			return true;
 	return false;
 }

@@ -74,6 +74,29 @@ static void an_underflow_reaches_back(void **state)
 	assert_false(run[1].continued);
 }
 
+/* What begins with the guard itself may come from a block before it that has none. */
+static void where_not_all_have_guards_the_one_before_may_have_done_it(void **state)
+{
+	struct heap_finding whole = damage(HEAP_UNDERFLOW, 1, PLACE, 32, -16, 16);
+	struct heap_finding near = damage(HEAP_UNDERFLOW, 1, PLACE, 32, -8, 8);
+	struct heap_finding own[] = {
+		damage(HEAP_OVERFLOW, 1, PLACE, 104, 104, 16),
+		damage(HEAP_UNDERFLOW, 2, PLACE + 144, 32, -16, 16),
+	};
+
+	(void)state;
+	runs_mark(&whole, 1);
+	assert_false(whole.continued);
+	whole.sampled = near.sampled = own[0].sampled = own[1].sampled = true;
+	runs_mark(&whole, 1);
+	assert_true(whole.continued);
+	runs_mark(&near, 1);
+	assert_false(near.continued);
+	runs_mark(own, ARRAY_SIZE(own));
+	assert_false(own[0].continued);
+	assert_true(own[1].continued);
+}
+
 static void damages_apart_are_each_their_own(void **state)
 {
 	struct heap_finding apart[] = {
@@ -331,6 +354,7 @@ int main(void)
 		cmocka_unit_test(an_overflow_goes_on_over_the_next_blocks),
 		cmocka_unit_test(an_overflow_into_a_freed_block_is_no_write_after_free),
 		cmocka_unit_test(an_underflow_reaches_back),
+		cmocka_unit_test(where_not_all_have_guards_the_one_before_may_have_done_it),
 		cmocka_unit_test(damages_apart_are_each_their_own),
 		cmocka_unit_test(every_kind_has_its_class),
 		cmocka_unit_test(each_trial_has_its_own_block),

@@ -122,8 +122,6 @@ EXPORT void *malloc(size_t size)
 	 * before it looks at the switch. */
 	__asm__("" : "=r"(asked) : "0"(size));
 	ptr = real.malloc(size);
-	if (unlikely(!ptr))
-		return ptr;
 	struct caller caller = CALLER_BARE; /* now: not kept across the call */
 
 	return block_begin(BLOCKS_HEAP, BLOCKS_GLIBC_SHIFT, ptr, asked, LOG_API_MALLOC, caller);

@@ -157,6 +157,9 @@ static inline uint64_t block_size_context(uint64_t size, uint32_t context)
 /* An entry for a window that has none yet; 0: the slow way has to make room first. */
 uint64_t block_open(enum block_space space, uint64_t start, struct thread *self);
 
+/* The rest of block_region(), by arch_call_kept(); 0: it cannot. */
+uint64_t block_region_turn(struct thread *self, uint64_t start, enum block_space space);
+
 /* Can the index be read for this address? Where no block has ever been it cannot, so that a wild
  * pointer of the target's faults there as it would without us. One word is compared: a signal handler
  * may come in between. */
@@ -164,14 +167,8 @@ static inline __attribute__((always_inline)) bool block_region(struct thread *se
 							       enum block_space space,
 							       uint64_t start)
 {
-	uint64_t region = start >> BLOCKS_REGION_BITS;
-
-	if (likely(self->region[space] == region))
-		return true;
-	if (!start || start >> BLOCKS_ADDRESS_BITS || !blocks_state.spaces[space].regions[region])
-		return false;
-	self->region[space] = region;
-	return true;
+	return likely(self->region[space] == start >> BLOCKS_REGION_BITS) ||
+	       arch_call_kept(block_region_turn, self, start, space);
 }
 
 /* The entry number of the block that starts here or last did, where the index can be read; 0: none.
@@ -191,7 +188,7 @@ static inline __attribute__((always_inline)) void block_write(struct thread *sel
 {
 	entry[0] = id;
 	entry[1] = size | context << 32;
-	entry[2] = (uint64_t)arch_take_one(&context_ordinals[context]) << 32;
+	entry[2] = arch_take(&context_ordinals[context], CONTEXT_ORDINAL);
 	entry[3] = self->live_word | (uint64_t)api << 40 | start << 56;
 }
 
@@ -240,6 +237,7 @@ static inline __attribute__((always_inline)) void *block_begin(enum block_space 
 	if (unlikely(id >= self->id_stop))
 		goto slow;
 	block_write(self, (uint64_t *)&blocks_state.pool[number], id, start, size, api, context);
+	__asm__("" : "+a"(ptr)); /* where it came from: not moved there and back */
 	return ptr;
 slow:
 	if (!ptr)

@@ -243,6 +243,7 @@ void thread_after_fork(void)
 	guard_close(self);
 	context_forget(self);
 	self->next_id = self->id_end = self->id_group = 0;
+	self->ring_ready = 0;
 	lane_open(self, self->stack_high);
 	guard_open(self);
 }

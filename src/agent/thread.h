@@ -80,6 +80,7 @@ struct thread {
 	uint32_t pool_next, pool_end; /* its block of side-table entries */
 	struct log_life *ring;
 	uint64_t ring_end;   /* of the group */
+	uint32_t ring_ready; /* bytes of it that were touched or asked for */
 	uint64_t ring_group; /* position of the group's first record */
 	struct log_thread *row;
 	uint32_t epoch_due;	   /* groups written since this lane last moved the epoch */

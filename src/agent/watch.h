@@ -102,6 +102,9 @@ bool watch_outlives(const struct watch_armed *armed);
  * by the caller. */
 void watch_object(struct guard *guard, uint32_t watch, uint64_t address, struct caller caller);
 
+/* The function whose frame ends at `end` returns: what watch number `watch` has in it is over. */
+void watch_frame_left(struct guard *guard, uint32_t watch, uint64_t end);
+
 /* Is this Python class the one that watch number `watch` is about? */
 bool watch_wants_python(uint32_t watch, uint64_t type);
 

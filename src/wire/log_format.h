@@ -577,6 +577,7 @@ enum log_watched_end {
 	LOG_WATCHED_AGAIN = 3,	   /* a hook handed the same address over again: a new object */
 	LOG_WATCHED_MOVED = 4,	   /* realloc */
 	LOG_WATCHED_EXIT = 5,
+	LOG_WATCHED_RETURNED = 6, /* the function whose frame it was in */
 };
 
 /* One object, for the time it was watched. */

@@ -10,6 +10,8 @@
 #include "engine/stats/rate.h"
 
 #define FAILURES_UNWATCHED 3u /* failing trials whose victim was not watched, until another way */
+#define QUIET_TRIALS 20u /* without a failure, and so many times as many as the first one took… */
+#define QUIET_TIMES 8u	  /* …until a hook is said to hide it */
 #define FAILURES_PER_VICTIM 10u /* …and while some were: keys that hold by chance */
 
 void chase_say(struct chase *chase, const char *fmt, ...)
@@ -88,6 +90,7 @@ static void chase_prepare(void *ctx, const struct run *run, struct trial_job *jo
 	job->wild = true;
 	job->observer = observer_of(chase->kind);
 	job->without_ids = chase->request->without_ids && job->observer != OBSERVE_HEAP;
+	job->pages = chase->pages && chase->kind == STAGE_WATCH;
 	if (stage_has_plan(chase->kind))
 		strbuf_add(&job->plan_items, chase->items.data, chase->items.len);
 }
@@ -201,6 +204,13 @@ static void chase_record(void *ctx, const struct run *run, struct trial_record *
 	chase->pending = false;
 }
 
+/* It does not fail any more since functions are hooked. */
+static bool is_hidden(const struct chase *chase)
+{
+	return chase->quiet_max > 0 && chase->round_failed == 0 &&
+	       chase->round_trials >= chase->quiet_max;
+}
+
 bool chase_enough(struct chase *chase)
 {
 	switch (chase->kind) {
@@ -223,7 +233,7 @@ bool chase_enough(struct chase *chase)
 		return chase->found &&
 		       (worth_watching(chase) || chase->found_count >= chase->request->wanted);
 	default:
-		return chase->round_watched >= chase->request->wanted ||
+		return chase->round_watched >= chase->request->wanted || is_hidden(chase) ||
 		       (chase->round_watched == 0 && chase->round_failed >= FAILURES_UNWATCHED) ||
 		       (chase->other_way && chase->round_failed >= FAILURES_PER_VICTIM &&
 			chase->round_failed >= FAILURES_PER_VICTIM * chase->round_watched);
@@ -287,6 +297,24 @@ static int find_crash(struct chase *chase, struct err *err)
 	return stage_run(chase, STAGE_LOOK, err);
 }
 
+/* Where a home is the same in every run, whichever block it is: nothing has to be found again. */
+static bool is_named(const struct trail_step *step, enum stake_by *ret)
+{
+	*ret = step->home.kind == HOME_STACK ? STAKE_FRAME : STAKE_GLOBAL;
+	return step->home.kind == HOME_GLOBAL || step->home.kind == HOME_STACK;
+}
+
+/* A variable that only leads to the object whose field is bad is not asked for: a hook on its
+ * function costs more than it tells. */
+static bool leads_on(const struct trail *trail, unsigned int level)
+{
+	for (unsigned int i = 0; i < level; i++)
+		if (trail->steps.items[i].home.kind != HOME_STACK &&
+		    !trail->steps.items[i].by_value)
+			return trail->steps.items[level].home.kind == HOME_STACK;
+	return false;
+}
+
 /* How the homes are watched in a round: by key; then as what the outermost function on the stack
  * that has them is given; then the next one. */
 static bool stake_out(struct chase *chase, unsigned int round)
@@ -298,18 +326,21 @@ static bool stake_out(struct chase *chase, unsigned int round)
 	chase->stakeout = (struct stakeout){ 0 };
 	for (unsigned int i = 0; i < trail->steps.count && i < LEVELS_MAX; i++) {
 		const struct trail_step *step = &trail->steps.items[i];
-		bool added = false;
+		enum stake_by by;
+		bool named = is_named(step, &by), added = false;
 
-		if (step->home.kind == HOME_GLOBAL)
+		if (leads_on(trail, i) || (chase->no_frames && step->home.kind == HOME_STACK))
+			continue;
+		if (named)
 			added = stakeout_add_step(&chase->stakeout, &chase->first.scene, step, i,
-						  STAKE_GLOBAL, 0);
+						  by, 0);
 		else if (round == 0)
 			added = stakeout_add_step(&chase->stakeout, &chase->first.scene, step, i,
 						  STAKE_KEY, 0);
 		else if (!any)
 			added = stakeout_add_step(&chase->stakeout, &chase->first.scene, step, i,
 						  STAKE_ARGUMENT, round - 1);
-		any |= added && step->home.kind != HOME_GLOBAL;
+		any |= added && !named;
 	}
 	return chase->stakeout.list.count > 0 && (round == 0 || any);
 }
@@ -320,7 +351,7 @@ static bool can_stake_out(const struct chase *chase, unsigned int round)
 	const struct trail *trail = &chase->first.trail;
 
 	for (unsigned int i = 0; i < trail->steps.count && i < LEVELS_MAX; i++)
-		if (trail->steps.items[i].home.kind != HOME_GLOBAL &&
+		if (trail->steps.items[i].home.kind == HOME_BLOCK &&
 		    trail->steps.items[i].handles.count >= round)
 			return true;
 	return false;
@@ -540,28 +571,73 @@ static int run_again(struct chase *chase, struct err *err)
 	return r;
 }
 
+/* A hook on a function writes to the stack below it, and takes time. Where it has not failed in so many
+ * trials that it should have, the variables are left alone. */
+static int run_without_frames(struct chase *chase, struct err *err)
+{
+	if (!is_hidden(chase))
+		return 0;
+	chase->quiet_max = 0;
+	chase->no_frames = true;
+	if (!stake_out(chase, 0))
+		return 0;
+	chase_say(chase, "it does not fail with a hook on the function whose variable it is: "
+			 "watching the other homes only");
+	return run_again(chase, err);
+}
+
+static uint64_t quiet_max(const struct chase *chase)
+{
+	uint64_t expected = QUIET_TRIALS + QUIET_TIMES * chase->used;
+
+	VEC_FOREACH (&chase->stakeout.list, stake)
+		if (stake->by == STAKE_FRAME)
+			return expected < chase_trials_left(chase) / 2
+				       ? expected
+				       : chase_trials_left(chase) / 2;
+	return 0;
+}
+
+/* How homes in blocks are found: by what is the same in each run, then any block of the context, the
+ * newest ones, then all of them. */
+enum way { WAY_SAME, WAY_CONTEXT, WAY_PAGES };
+
+static const char *way_words(enum way way, unsigned int round)
+{
+	if (way == WAY_PAGES)
+		return "watching %zu home%s in all blocks of the same context, on watched pages";
+	if (way == WAY_CONTEXT)
+		return "watching %zu home%s in any block of the same context";
+	return round == 0 ? "watching %zu home%s by the key of their blocks"
+			  : "the keys did not lead to the victim: watching %zu home%s as what a "
+			    "function on the crash's stack is given";
+}
+
 static int watch_homes(struct chase *chase, struct err *err)
 {
-	bool by_context = false;
+	enum way way = WAY_SAME;
 	int r = 0;
 
-	for (unsigned int round = 0; r == 0 && !by_context && chase_may_go_on(chase); round++) {
-		if (!stake_out(chase, round)) {
-			by_context = true;
-			if ((telling_level(chase) >= 0 && chase->round_watched == 0) ||
-			    !stake_context(chase))
-				break;
-		}
-		chase_say(chase,
-			  round == 0 ? "watching %zu home%s by the key of their blocks"
-			  : by_context
-				  ? "watching %zu home%s in any block of the same context"
-				  : "the keys did not lead to the victim: watching %zu home%s as "
-				    "what a function on the crash's stack is given",
-			  chase->stakeout.list.count, chase->stakeout.list.count == 1 ? "" : "s");
-		chase->other_way = !by_context &&
-				   (can_stake_out(chase, round + 1) || can_stake_context(chase));
+	for (unsigned int round = 0; r == 0 && way != WAY_PAGES && chase_may_go_on(chase);
+	     round++) {
+		if (way == WAY_CONTEXT)
+			way = WAY_PAGES;
+		else if (!stake_out(chase, round))
+			way = WAY_CONTEXT;
+		if (way != WAY_SAME && ((telling_level(chase) >= 0 && chase->round_watched == 0) ||
+					!stake_context(chase)))
+			break;
+		chase_say(chase, way_words(way, round), chase->stakeout.list.count,
+			  chase->stakeout.list.count == 1 ? "" : "s");
+		chase->other_way = way == WAY_SAME ? can_stake_out(chase, round + 1) ||
+							     can_stake_context(chase)
+						   : way == WAY_CONTEXT;
+		chase->pages = way == WAY_PAGES;
+		chase->quiet_max = quiet_max(chase);
 		r = run_again(chase, err);
+		if (r == 0)
+			r = run_without_frames(chase, err);
+		chase->quiet_max = 0;
 		if (chase->round_watched >= chase->request->wanted ||
 		    (chase->round_watched > 0 && !chase->other_way))
 			break;
@@ -635,14 +711,17 @@ static void stake_out_recycled(struct chase *chase)
 	for (unsigned int i = 0; i < trail->steps.count && i < LEVELS_MAX; i++) {
 		const struct trail_step *step = &trail->steps.items[i];
 
+		enum stake_by by;
+
+		if (leads_on(trail, i) || (chase->no_frames && step->home.kind == HOME_STACK))
+			continue;
 		if (step->home.kind == HOME_BLOCK &&
 		    step->in.key.stack_hash == chase->recycler.stack_hash)
 			(void)stakeout_add_result(&chase->stakeout, step, i,
 						  chase->recycler.hands_out);
 		else
-			(void)stakeout_add_step(
-				&chase->stakeout, &chase->first.scene, step, i,
-				step->home.kind == HOME_GLOBAL ? STAKE_GLOBAL : STAKE_KEY, 0);
+			(void)stakeout_add_step(&chase->stakeout, &chase->first.scene, step, i,
+						is_named(step, &by) ? by : STAKE_KEY, 0);
 	}
 }
 

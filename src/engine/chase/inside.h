@@ -16,6 +16,7 @@
  *	lead.c	  evidence instead of a crash
  *	race.c	  trials that show reads, too: two threads at one word
  *	sights.c  what a trial that was watched showed
+ *	frames.c  pointers to variables of functions that have returned
  *	cuts.c	  mapped files that were made shorter, and by whom
  *	release.c who let go of an object that was used later
  *	telling.c what was seen, as evidence
@@ -41,6 +42,7 @@ struct sight {
 	bool stale;		   /* the pointer there was stored before its target was born */
 	struct block_life *target; /* the freed block that it leads to */
 	bool target_exact;
+	bool frame;	/* it is no block but the frame of a function that has returned */
 	char *mistaken; /* key of a freed block that had the place later; the crash names it */
 	struct log_block former;
 };
@@ -104,6 +106,9 @@ struct chase {
 	uint64_t key_right, key_tried; /* failing trials */
 	bool said_stored;	       /* who stored a pointer, where more cannot be told */
 	bool other_way;		       /* to watch them, when this one leads to few victims */
+	bool pages;		       /* they are watched on pages, any number of blocks */
+	bool no_frames;		       /* hooks on functions with variables seem to hide it */
+	uint64_t quiet_max; /* trials of a round after which it is hidden; 0: any number */
 	unsigned int harmless;
 	size_t heap_findings;
 	/* Of the trial that is being read, until it is known whether it failed. */
@@ -153,6 +158,15 @@ void read_failing(struct chase *chase);
 void read_passing(struct chase *chase);
 void read_guarded(struct chase *chase);
 void read_scouted(struct chase *chase);
+
+/* frames.c: a frame that a pointer led into when it was stored. */
+struct frame_life {
+	uint64_t low, end;
+	struct stack stack; /* from its function on; the caller's to deinit */
+};
+/* Had its function returned when the crash came? False also when that cannot be told. */
+bool frames_outlived(const struct clues *clues, const struct caught *stored, uint64_t value,
+		     struct symbols *symbols, struct frame_life *ret);
 
 /* cuts.c: what a crash had to do with mapped files; who cut them, as far as it is known by now. */
 enum cuts_state { CUTS_NONE, CUTS_UNKNOWN, CUTS_KNOWN };

@@ -1,6 +1,7 @@
 #include "engine/chase/trail.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <string.h>
 
 #include "arch/arch.h"
@@ -10,6 +11,7 @@
 #define FRAMES_MAX 24u
 #define STEPS_MAX 8u
 #define ROUNDS_MAX 64u
+#define RED_ZONE 128u
 
 struct reader {
 	const struct scene *scene;
@@ -141,7 +143,61 @@ static void name_global(const struct reader *reader, uint64_t address, struct ho
 	ret->offset = (int64_t)offset;
 }
 
-static void name_home(const struct reader *reader, uint64_t address, struct trail_step *step)
+size_t trail_frame_of(const struct machine_frame *frames, size_t count, uint64_t address)
+{
+	unsigned int sp = arch_native()->sp;
+
+	for (size_t i = 0; i + 1 < count; i++)
+		if (!frames[i + 1].exact && (frames[i].registers.known & 1u << sp) &&
+		    (frames[i + 1].registers.known & 1u << sp) &&
+		    address >= frames[i].registers.value[sp] &&
+		    address < frames[i + 1].registers.value[sp])
+			return i;
+	return count;
+}
+
+/* As people know it, or where it begins in its file: the same in every run. */
+static char *function_name(const struct reader *reader, const struct machine_frame *frame)
+{
+	AUTO(stack_deinit) struct stack stack = { 0 };
+	const struct mapping *at = snapshot_mapping(&reader->snapshot, frame->pc);
+
+	symbols_name(reader->symbols, &reader->snapshot, frame->pc, frame->exact ? FRAME_EXACT : 0,
+		     &stack);
+	if (stack.count > 0 && stack.frames[stack.count - 1].function)
+		return mem_strdup(stack.frames[stack.count - 1].function);
+	if (!at || !at->path || frame->start == 0)
+		return NULL;
+	return mem_printf("%s+0x%" PRIx64,
+			  strrchr(at->path, '/') ? strrchr(at->path, '/') + 1 : at->path,
+			  frame->start - at->bias);
+}
+
+/* By the end of its frame, which is where the caller's begins: the stack pointer moves, that does
+ * not. */
+static void name_slot(const struct reader *reader, uint64_t address, bool own,
+		      struct trail_step *step)
+{
+	size_t owner = trail_frame_of(reader->frames, reader->count, address);
+
+	step->home.kind = HOME_STACK;
+	/* Below the stack pointer a function without calls may have its own; or it is a rest of one
+	 * that has returned. */
+	if (owner == reader->count && own && step->frame + 1 < reader->count &&
+	    address < reader->frames[step->frame].registers.value[arch_native()->sp])
+		owner = step->frame;
+	if (owner == reader->count)
+		return;
+	step->home.offset =
+		(int64_t)(address -
+			  reader->frames[owner + 1].registers.value[arch_native()->sp]);
+	step->home.name = function_name(reader, &reader->frames[owner]);
+	step->function = reader->frames[owner].start;
+}
+
+/* `own`: the code went by the stack or frame pointer. */
+static void name_home(const struct reader *reader, uint64_t address, bool own,
+		      struct trail_step *step)
 {
 	struct home *home = &step->home;
 	struct log_block former = { 0 };
@@ -163,14 +219,10 @@ static void name_home(const struct reader *reader, uint64_t address, struct trai
 		home->offset = (int64_t)(address - step->in.start);
 		return;
 	}
-	if (address >= reader->scene->record.gregs[LOG_GREG_RSP] - 128 && address < high) {
-		home->kind = HOME_STACK;
-		home->offset =
-			(int64_t)(address -
-				  reader->frames[step->frame].registers.value[arch_native()->sp]);
-		return;
-	}
-	name_global(reader, address, home);
+	if (address >= reader->scene->record.gregs[LOG_GREG_RSP] - RED_ZONE && address < high)
+		name_slot(reader, address, own, step);
+	else
+		name_global(reader, address, home);
 }
 
 /* ---- handles --------------------------------------------------------------------------------- */
@@ -258,7 +310,10 @@ static void add_step(struct reader *reader, const struct where *where, const str
 				   .doubtful = where->doubtful || origin->joined ||
 					       origin->changed || !origin->certain };
 
-	name_home(reader, address, &step);
+	name_home(reader, address,
+		  origin->from.base == (int)arch_native()->sp ||
+			  origin->from.base == (int)arch_native()->fp,
+		  &step);
 	find_pointed(reader->scene, value, &step.to, &step.to_former);
 	find_handles(reader, where->frame, &step);
 	VEC_PUSH(&reader->ret->steps, step);
@@ -397,7 +452,7 @@ static void take_hint(struct reader *reader, const struct where *where, const st
 				    &address))
 		return;
 	reader->hint.width = origin->width;
-	name_home(reader, address, &reader->hint);
+	name_home(reader, address, false, &reader->hint);
 }
 
 /* Is the register the address of something fixed: a table, whose place nobody can have spoilt? */
@@ -611,7 +666,7 @@ static void add_found(struct reader *reader, const struct log_value *found, size
 				      .relation = LOG_INSIDE,
 				      .api = (uint8_t)found->api,
 				      .key = found->key };
-	name_home(reader, found->where, &step);
+	name_home(reader, found->where, false, &step);
 	find_handles(reader, 0, &step);
 	VEC_PUSH(&reader->ret->steps, step);
 	/* To its place: those before it were found likewise. */
@@ -632,6 +687,7 @@ static void take_found(struct reader *reader)
 	struct log_value found[FOUND_MAX];
 	const struct trail_step *like =
 		reader->ret->steps.count > 0 ? &reader->ret->steps.items[0] : &reader->hint;
+	struct trail_step variable = { 0 };
 	size_t count = 0, places = 0;
 	bool agrees = false, by_field = false;
 
@@ -661,11 +717,18 @@ static void take_found(struct reader *reader)
 	if (agrees || count == 0 ||
 	    (!by_field && places > (reader->ret->pointer < COMMON_VALUE ? 1 : PLACES_MAX)))
 		return;
+	if (reader->ret->steps.count > 0 && reader->ret->steps.items[0].function != 0) {
+		variable = reader->ret->steps.items[0];
+		reader->ret->steps.items[0] = (struct trail_step){ 0 };
+	}
 	VEC_FOREACH (&reader->ret->steps, step)
 		step_deinit(step);
 	reader->ret->steps.count = 0;
 	for (size_t i = 0; i < count; i++)
 		add_found(reader, &found[i], i, by_field);
+	/* What the code did say is a variable of a function: it stays, behind them. */
+	if (variable.function != 0)
+		VEC_PUSH(&reader->ret->steps, variable);
 }
 
 int trail_read(const struct scene *scene, struct symbols *symbols, struct trail *ret,

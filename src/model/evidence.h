@@ -26,6 +26,7 @@ enum home_kind {
 	HOME_GLOBAL,
 	HOME_STACK,
 	HOME_ADDRESS, /* none of these; only the address is known */
+	HOME_THREAD,  /* a variable that each thread has its own of */
 	HOME_KINDS,
 };
 
@@ -38,7 +39,8 @@ struct home {
 	char *module;	   /* HOME_GLOBAL: its file; or NULL */
 	int64_t offset;	   /* within the block or symbol; not less than the block's size, or
 			    * negative: beside the block (a canary). Of a frame, from its end,
-			    * which is right behind the return address: negative */
+			    * which is right behind the return address: negative. Of a variable
+			    * of a thread, from the thread pointer */
 	uint64_t len;	   /* of the field, in bytes; 0 unknown */
 	uint64_t address;  /* in this trial; 0 unknown */
 };

@@ -338,6 +338,7 @@ enum log_blob_kind {
 	LOG_BLOB_FAULT_MEMORY = 10, /* around the fault address, when readable */
 	LOG_BLOB_XSTATE = 11,	    /* legacy fxsave area: 512 bytes, xmm registers */
 	LOG_BLOB_PYTHON = 12,	    /* struct log_kept, its bytes, padding to 8; and again */
+	LOG_BLOB_DATA = 13,	    /* variables of the main program, with PLAN_WILD_VALUES */
 	LOG_BLOB_JIT = 16, /* a page of emitted code. In EVENTS, whoever owns it: a crash, EXIT */
 };
 

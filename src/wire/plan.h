@@ -246,6 +246,7 @@ enum plan_watch_kind {
 	PLAN_WATCH_HOOK = 5,	/* objects that hooks on functions hand over: agent/watch.h; with
 				 * PLAN_PAGES, blocks whose allocation goes through one of its
 				 * ranges are placed where they can be watched */
+	PLAN_WATCH_THREAD = 6,	/* `offset` from the thread pointer, of each thread */
 };
 
 /* Which objects are watched when there are more than debug registers. */

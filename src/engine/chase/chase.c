@@ -300,8 +300,11 @@ static int find_crash(struct chase *chase, struct err *err)
 /* Where a home is the same in every run, whichever block it is: nothing has to be found again. */
 static bool is_named(const struct trail_step *step, enum stake_by *ret)
 {
-	*ret = step->home.kind == HOME_STACK ? STAKE_FRAME : STAKE_GLOBAL;
-	return step->home.kind == HOME_GLOBAL || step->home.kind == HOME_STACK;
+	*ret = step->home.kind == HOME_STACK	? STAKE_FRAME
+	       : step->home.kind == HOME_THREAD ? STAKE_THREAD
+						: STAKE_GLOBAL;
+	return step->home.kind == HOME_GLOBAL || step->home.kind == HOME_STACK ||
+	       step->home.kind == HOME_THREAD;
 }
 
 /* A variable that only leads to the object whose field is bad is not asked for: a hook on its

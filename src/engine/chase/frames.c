@@ -13,11 +13,6 @@
 #define FRAMES_MAX 24u
 #define RED_ZONE 128u
 
-static uint64_t end_of(const struct machine_frame *frames, size_t i)
-{
-	return frames[i + 1].registers.value[arch_native()->sp];
-}
-
 /* Is the address in no frame any more, or in another one? */
 static bool is_gone(const struct clues *clues, struct symbols *symbols, uint64_t address,
 		    taddr function, uint64_t end)
@@ -31,9 +26,12 @@ static bool is_gone(const struct clues *clues, struct symbols *symbols, uint64_t
 		return true;
 	scene_snapshot(&clues->scene, &snapshot);
 	count = symbols_machine_frames(symbols, &snapshot, frames, FRAMES_MAX);
-	now = trail_frame_of(frames, count, address);
-	gone = now < count && frames[now].start != 0 &&
-	       (frames[now].start != function || end_of(frames, now) != end);
+	/* Right below the stack pointer is room of the innermost function. */
+	now = address < clues->scene.record.gregs[LOG_GREG_RSP]
+		      ? 0
+		      : trail_frame_of(frames, count, address);
+	gone = now < count && frames[now].start != 0 && frames[now].cfa != 0 &&
+	       (frames[now].start != function || frames[now].cfa != end);
 	machine_frames_free(frames, count);
 	return gone;
 }
@@ -69,7 +67,7 @@ bool frames_outlived(const struct clues *clues, const struct caught *stored, uin
 	then = trail_frame_of(frames, count, value);
 	if (then < count && frames[then].start != 0) {
 		ret->low = frames[then].registers.value[arch_native()->sp];
-		ret->end = end_of(frames, then);
+		ret->end = frames[then].cfa;
 		gone = is_gone(clues, symbols, value, frames[then].start, ret->end);
 		if (gone)
 			take_stack(stored, frames, then, count, symbols, &ret->stack);

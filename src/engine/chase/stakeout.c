@@ -69,6 +69,8 @@ bool stakeout_add_step(struct stakeout *stakeout, const struct scene *scene,
 	if (by == STAKE_GLOBAL && step->home.kind == HOME_GLOBAL && step->home.module)
 		placed = place_in(&stake, module_called(scene->log, step->home.module),
 				  step->home.address);
+	if (by == STAKE_THREAD)
+		placed = step->home.kind == HOME_THREAD;
 	if (by == STAKE_FRAME && step->home.kind == HOME_STACK && step->function != 0)
 		placed = place_in(&stake, module_at(scene->log, step->function), step->function);
 	if (by == STAKE_ARGUMENT && handle < step->handles.count) {
@@ -250,6 +252,7 @@ int stakeout_plan(struct stakeout *stakeout, struct hook_planner *planner, struc
 					  [STAKE_RESULT] = PLAN_WATCH_HOOK,
 					  [STAKE_GLOBAL] = PLAN_WATCH_GLOBAL,
 					  [STAKE_FRAME] = PLAN_WATCH_HOOK,
+					  [STAKE_THREAD] = PLAN_WATCH_THREAD,
 					  [STAKE_CONTEXT] = PLAN_WATCH_KEY };
 
 	for (size_t i = 0; i < stakeout->list.count; i++) {

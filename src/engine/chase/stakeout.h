@@ -15,6 +15,7 @@ enum stake_by {
 	STAKE_ARGUMENT, /* what a function is given: the newest of them */
 	STAKE_RESULT,	/* what a function returns: the newest of them */
 	STAKE_GLOBAL,
+	STAKE_THREAD,  /* a variable that each thread has */
 	STAKE_FRAME,   /* a slot of a function's frame, from its entry to its return */
 	STAKE_CONTEXT, /* blocks of the same context, by whichever thread: the newest of them */
 };

@@ -1,28 +1,15 @@
-#include "engine/chase/trail.h"
+#include "engine/chase/trail_inside.h"
 
 #include <errno.h>
-#include <inttypes.h>
 #include <string.h>
 
 #include "arch/arch.h"
-#include "arch/store.h"
 #include "engine/autopsy/pointers.h"
 
-#define FRAMES_MAX 24u
 #define STEPS_MAX 8u
 #define ROUNDS_MAX 64u
 #define RED_ZONE 128u
-
-struct reader {
-	const struct scene *scene;
-	struct symbols *symbols;
-	struct snapshot snapshot;
-	struct machine_frame frames[FRAMES_MAX];
-	size_t count;
-	/* The field that the first load read, of the object that the code has gone on to since. */
-	struct trail_step hint;
-	struct trail *ret;
-};
+#define THREAD_BYTES (64u << 10) /* of variables that each thread has, at most */
 
 /* Where the value is now that is being followed: in register `reg`, right before instruction `at`
  * of frame `frame`. */
@@ -34,7 +21,7 @@ struct where {
 	bool index; /* a number that an array was indexed with, not a pointer */
 };
 
-static struct trap trap_of(const struct machine_frame *frame)
+struct trap trail_trap(const struct machine_frame *frame)
 {
 	return (struct trap){ .code = frame->code,
 			      .code_len = frame->code_len,
@@ -143,58 +130,6 @@ static void name_global(const struct reader *reader, uint64_t address, struct ho
 	ret->offset = (int64_t)offset;
 }
 
-size_t trail_frame_of(const struct machine_frame *frames, size_t count, uint64_t address)
-{
-	unsigned int sp = arch_native()->sp;
-
-	for (size_t i = 0; i + 1 < count; i++)
-		if (!frames[i + 1].exact && (frames[i].registers.known & 1u << sp) &&
-		    (frames[i + 1].registers.known & 1u << sp) &&
-		    address >= frames[i].registers.value[sp] &&
-		    address < frames[i + 1].registers.value[sp])
-			return i;
-	return count;
-}
-
-/* As people know it, or where it begins in its file: the same in every run. */
-static char *function_name(const struct reader *reader, const struct machine_frame *frame)
-{
-	AUTO(stack_deinit) struct stack stack = { 0 };
-	const struct mapping *at = snapshot_mapping(&reader->snapshot, frame->pc);
-
-	symbols_name(reader->symbols, &reader->snapshot, frame->pc, frame->exact ? FRAME_EXACT : 0,
-		     &stack);
-	if (stack.count > 0 && stack.frames[stack.count - 1].function)
-		return mem_strdup(stack.frames[stack.count - 1].function);
-	if (!at || !at->path || frame->start == 0)
-		return NULL;
-	return mem_printf("%s+0x%" PRIx64,
-			  strrchr(at->path, '/') ? strrchr(at->path, '/') + 1 : at->path,
-			  frame->start - at->bias);
-}
-
-/* By the end of its frame, which is where the caller's begins: the stack pointer moves, that does
- * not. */
-static void name_slot(const struct reader *reader, uint64_t address, bool own,
-		      struct trail_step *step)
-{
-	size_t owner = trail_frame_of(reader->frames, reader->count, address);
-
-	step->home.kind = HOME_STACK;
-	/* Below the stack pointer a function without calls may have its own; or it is a rest of one
-	 * that has returned. */
-	if (owner == reader->count && own && step->frame + 1 < reader->count &&
-	    address < reader->frames[step->frame].registers.value[arch_native()->sp])
-		owner = step->frame;
-	if (owner == reader->count)
-		return;
-	step->home.offset =
-		(int64_t)(address -
-			  reader->frames[owner + 1].registers.value[arch_native()->sp]);
-	step->home.name = function_name(reader, &reader->frames[owner]);
-	step->function = reader->frames[owner].start;
-}
-
 /* `own`: the code went by the stack or frame pointer. */
 static void name_home(const struct reader *reader, uint64_t address, bool own,
 		      struct trail_step *step)
@@ -219,8 +154,13 @@ static void name_home(const struct reader *reader, uint64_t address, bool own,
 		home->offset = (int64_t)(address - step->in.start);
 		return;
 	}
+	if (step->of_thread) {
+		home->kind = HOME_THREAD;
+		home->offset = (int64_t)(address - reader->scene->record.fs_base);
+		return;
+	}
 	if (address >= reader->scene->record.gregs[LOG_GREG_RSP] - RED_ZONE && address < high)
-		name_slot(reader, address, own, step);
+		trail_name_slot(reader, address, own, step);
 	else
 		name_global(reader, address, home);
 }
@@ -247,7 +187,7 @@ static bool find_argument(const struct reader *reader, size_t frame, const struc
 {
 	const struct machine_frame *here = &reader->frames[frame];
 	struct where where = { .frame = frame };
-	struct trap trap = trap_of(here);
+	struct trap trap = trail_trap(here);
 	uint64_t at = here->pc;
 	struct origin origin;
 
@@ -300,6 +240,19 @@ static void find_handles(const struct reader *reader, size_t from, struct trail_
 	}
 }
 
+/* Does the code go by the thread pointer? Or by a register that it was loaded into before. */
+static bool is_of_thread(const struct reader *reader, const struct origin *origin,
+			 uint64_t address)
+{
+	uint64_t base = reader->scene->record.fs_base;
+
+	if (base == 0 || address >= base || base - address > THREAD_BYTES)
+		return false;
+	return origin->from.segment == (int)arch_native()->thread_pointer ||
+	       (origin->from.segment == NO_REGISTER && origin->from.index == NO_REGISTER &&
+		!origin->from.fixed && address - (uint64_t)origin->from.displacement == base);
+}
+
 static void add_step(struct reader *reader, const struct where *where, const struct origin *origin,
 		     uint64_t address, uint64_t value)
 {
@@ -310,6 +263,7 @@ static void add_step(struct reader *reader, const struct where *where, const str
 				   .doubtful = where->doubtful || origin->joined ||
 					       origin->changed || !origin->certain };
 
+	step.of_thread = is_of_thread(reader, origin, address);
 	name_home(reader, address,
 		  origin->from.base == (int)arch_native()->sp ||
 			  origin->from.base == (int)arch_native()->fp,
@@ -334,6 +288,11 @@ static bool loaded_value(const struct reader *reader, uint64_t address, unsigned
 {
 	uint64_t value = 0;
 
+	/* The thread pointer points to itself: psABI, thread-local storage, variant II. */
+	if (width == 8 && address == reader->scene->record.fs_base && address != 0) {
+		*ret = address;
+		return true;
+	}
 	if (width == 0 || width > 8 ||
 	    !symbols_read(reader->symbols, &reader->snapshot, address, &value, width))
 		return false;
@@ -350,13 +309,15 @@ static bool operand_value(const struct reader *reader, size_t frame, uint64_t at
 			  uint64_t *ret)
 {
 	const struct registers *now = &reader->frames[frame].registers;
-	uint64_t base = 0, index = 0;
+	uint64_t base = 0, index = 0, segment = 0;
 
 	if (operand->fixed) {
 		*ret = operand->address;
 		return true;
 	}
-	if (operand->segment != NO_REGISTER)
+	if (operand->segment == (int)arch_native()->thread_pointer)
+		segment = reader->scene->record.fs_base;
+	else if (operand->segment != NO_REGISTER)
 		return false;
 	if (operand->base >= 0 && operand->base < REGISTERS_MAX) {
 		if ((kept & 1u << operand->base) && (now->known & 1u << operand->base))
@@ -370,7 +331,7 @@ static bool operand_value(const struct reader *reader, size_t frame, uint64_t at
 		else if (!register_value(reader, frame, at, operand->index, depth + 1, &index))
 			return false;
 	}
-	*ret = base + index * operand->scale + (uint64_t)operand->displacement;
+	*ret = segment + base + index * operand->scale + (uint64_t)operand->displacement;
 	return true;
 }
 
@@ -392,7 +353,7 @@ static bool caller_of(const struct reader *reader, struct where *where)
 	if (where->frame + 1 >= reader->count || reader->frames[where->frame + 1].exact)
 		return false;
 	where->frame++;
-	trap = trap_of(&reader->frames[where->frame]);
+	trap = trail_trap(&reader->frames[where->frame]);
 	return arch_call_before(&trap, &where->at);
 }
 
@@ -410,7 +371,7 @@ static bool still_held(const struct origin *origin, const struct registers *now,
 static bool register_value(const struct reader *reader, size_t frame, uint64_t at, int reg,
 			   unsigned int depth, uint64_t *ret)
 {
-	struct trap trap = trap_of(&reader->frames[frame]);
+	struct trap trap = trail_trap(&reader->frames[frame]);
 	struct where where = { .frame = frame, .at = at };
 	struct origin origin;
 	uint64_t address;
@@ -459,7 +420,7 @@ static void take_hint(struct reader *reader, const struct where *where, const st
 static bool is_constant(const struct reader *reader, const struct where *where,
 			const struct origin *origin, int reg)
 {
-	struct trap trap = trap_of(&reader->frames[where->frame]);
+	struct trap trap = trail_trap(&reader->frames[where->frame]);
 	struct origin base;
 
 	arch_value_origin(&trap, origin->at, reg, &base);
@@ -497,7 +458,7 @@ static bool go_on_through(const struct reader *reader, struct where *where,
 static bool follow(struct reader *reader, struct where *where, uint64_t *value)
 {
 	const struct machine_frame *frame = &reader->frames[where->frame];
-	struct trap trap = trap_of(frame);
+	struct trap trap = trail_trap(frame);
 	struct origin origin;
 	uint64_t address = 0;
 	bool known;
@@ -607,7 +568,7 @@ static bool begin(struct reader *reader, struct where *where, uint64_t *value)
 		if (!caller_of(reader, where))
 			return false;
 	}
-	trap = trap_of(&reader->frames[where->frame]);
+	trap = trail_trap(&reader->frames[where->frame]);
 	if (!arch_access_at(&trap, where->at, &access))
 		return false;
 	reader->ret->is_write = access.writes;
@@ -739,11 +700,17 @@ int trail_read(const struct scene *scene, struct symbols *symbols, struct trail 
 	uint64_t value = 0;
 	unsigned int rounds = 0;
 
-	if (scene->record.flags & LOG_CRASH_SENT)
-		return err_set(err, -ENODATA,
-			       "the signal was sent: no instruction read a bad value");
 	scene_snapshot(scene, &reader.snapshot);
 	reader.count = symbols_machine_frames(symbols, &reader.snapshot, reader.frames, FRAMES_MAX);
+	if (reader.count > 0 && trail_smashed(&reader)) {
+		machine_frames_free(reader.frames, reader.count);
+		return 0;
+	}
+	if (scene->record.flags & LOG_CRASH_SENT) {
+		machine_frames_free(reader.frames, reader.count);
+		return err_set(err, -ENODATA,
+			       "the signal was sent: no instruction read a bad value");
+	}
 	if (reader.count > 0 && begin(&reader, &where, &value)) {
 		ret->pointer = value;
 		if (!ret->by_index)

@@ -31,6 +31,7 @@ struct trail_step {
 	bool by_field;	    /* and it is the field that the code speaks of, of another block */
 	bool in_former;	    /* another block had the place of the one that `home` is in before */
 	bool doubtful;	    /* a jump leads in between, or the value was changed on the way */
+	bool of_thread;	    /* HOME_THREAD, by the code */
 	taddr function;	    /* HOME_STACK: where the function begins whose frame it is; 0 unknown */
 	/* The block that `home` is in, and the block that `value` points into; id 0: none. */
 	struct log_block in, to;

@@ -36,6 +36,9 @@ static enum verdict_class on_live_block(const struct write_seen *w)
 {
 	enum verdict_class class;
 
+	/* What keeps a frame together is nobody's variable: it was run over. */
+	if (w->home.kind == HOME_STACK && w->home.field && !(w->flags & WRITE_NAMED))
+		return VERDICT_OVERFLOW;
 	/* A canary was watched: the home lies beside its own block. */
 	if (w->victim && w->home.kind == HOME_BLOCK && w->home.offset < 0)
 		return VERDICT_UNDERFLOW;
@@ -394,6 +397,10 @@ static void say_write(const struct write_seen *w, enum verdict_class class, stru
 		break;
 	case VERDICT_OVERFLOW:
 	case VERDICT_UNDERFLOW:
+		if (!w->victim && w->home.kind == HOME_STACK) {
+			strbuf_adds(sb, "over the end of a variable on the stack, into ");
+			break;
+		}
 		if (w->base && w->victim && w->base->id != w->victim->id)
 			strbuf_addf(sb, "%s a block of %" PRIu64 " bytes, into ",
 				    class == VERDICT_OVERFLOW ? "behind the end of"

@@ -812,7 +812,9 @@ void watch_thread_born(void)
 	uint32_t i;
 
 	for (i = 0; watch_state.area && i < watch_state.count; i++) {
-		struct object object = { .watch = i, .base = arch_fs_base() };
+		struct object object = { .watch = i,
+					 .base = arch_fs_base(),
+					 .start = arch_fs_base() };
 
 		if (watch_state.plans[i]->kind == PLAN_WATCH_THREAD)
 			arm_locked(&object);

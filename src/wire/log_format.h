@@ -639,6 +639,7 @@ struct log_hit {
 	uint32_t tid, lane;
 	uint32_t watch, flags;
 	uint64_t watched; /* number of the object */
+	/* Of a variable of a thread, which has no id, `start` is its thread pointer. */
 	uint64_t address, id, start, size;
 	struct block_key key;
 	uint64_t age;

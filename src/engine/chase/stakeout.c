@@ -588,7 +588,8 @@ static bool names_field(const struct caught *caught, const struct writer *writer
 	     writer->store.kind != STORE_PUSH) ||
 	    writer->store.string || to->index != NO_REGISTER)
 		return false;
-	if (to->fixed || to->base == (int)arch->sp)
+	if (to->fixed || to->base == (int)arch->sp ||
+	    (to->base == NO_REGISTER && to->segment == (int)arch->thread_pointer))
 		return true;
 	if (to->base < 0 || to->base >= REGISTERS_MAX || writer->store.moves_base)
 		return false;

@@ -52,15 +52,16 @@ APART static void option_apply(unsigned int number, long value)
 int main(void)
 {
 	void *block = malloc(9);
+	long noise;
 
 	tell_truth("class dangling-holder\n"
 		   "holder chase_frame_return.c:option_register\n"
 		   "reader chase_frame_return.c:option_apply\n");
 	options_standard();
 	options_extra("verbose");
-	printf("%ld\n", work(7));
+	noise = work(7);
 	for (unsigned int i = 0; i < count; i++)
 		option_apply(i, i);
-	printf("%ld %d\n", level, block != NULL);
+	printf("%ld %ld %d\n", noise, level, block != NULL);
 	return 0;
 }

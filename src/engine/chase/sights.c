@@ -193,6 +193,19 @@ static bool is_sound(const struct trail *trail, const struct trail_step *step, u
 	return level > 0 || (!trail->executes && !trail->by_index && step->value == step->to.start);
 }
 
+/* It went astray: what it wrote was right for another place. Then it is the one, whatever it copied. */
+static void forget_copy(const struct trail_step *step, struct write_seen *write)
+{
+	bool smashed = step->home.kind == HOME_STACK && step->home.field;
+	bool astray = write->base && write->victim && write->base->id != write->victim->id;
+
+	if (!(write->flags & WRITE_COPIED) || !(smashed || astray))
+		return;
+	write->flags &= ~(unsigned int)WRITE_COPIED;
+	home_deinit(&write->source);
+	write->source = (struct home){ 0 };
+}
+
 /* A variable that its own function set, to something that it did not copy from elsewhere. */
 static bool is_own(const struct trail_step *step, const struct write_seen *write)
 {
@@ -230,6 +243,7 @@ static void see_level(struct chase *chase, struct clues *clues, const struct wat
 		sight.write = evidence_new(EVIDENCE_WRITE, clues->trial, true);
 		stakeout_tell(&result, &sight.victim, in, chase->symbols, sight.write.write,
 			      &sight.source);
+		forget_copy(step, sight.write.write);
 		/* Named as the crash names it: the same in all trials. */
 		home_deinit(&sight.write.write->home);
 		home_copy(&sight.write.write->home, &step->home);

@@ -566,7 +566,9 @@ static void tell_source(const struct caught *caught, const struct writer *writer
 		return;
 	if (origin.changed && address == hit->address)
 		ret->flags |= WRITE_UPDATE;
-	if (origin.changed || origin.width != writer->store.width || address == hit->address)
+	/* A piece of the value is no copy of it. */
+	if (origin.changed || origin.width != writer->store.width ||
+	    writer->store.width < hit->bytes || address == hit->address)
 		return;
 	ret->flags |= WRITE_COPIED;
 	ret->source.len = origin.width;

@@ -650,7 +650,8 @@ static void take_found(struct reader *reader)
 		reader->ret->steps.count > 0 ? &reader->ret->steps.items[0] : &reader->hint;
 	struct trail_step variable = { 0 };
 	size_t count = 0, places = 0;
-	bool agrees = false, by_field = false;
+	/* A variable of a thread is the same one at each turn of a loop. */
+	bool agrees = like->of_thread, by_field = false;
 
 	while (log_next_owned(&scene->log->reader, scene->item.head.seq, &item)) {
 		struct log_value value;

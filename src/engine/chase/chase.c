@@ -452,7 +452,9 @@ static int telling_level(const struct chase *chase)
 		VEC_FOREACH (&chase->levels[i].sights, sight) {
 			stale += sight->stale;
 			writes += sight->write.write != NULL && !sight->healthy;
-			sound += sight->write.write != NULL && sight->healthy;
+			/* A function's own variable says nothing about anything else. */
+			sound += sight->write.write != NULL && sight->healthy &&
+				 sight->home.kind != HOME_STACK;
 		}
 		if (healthy < 0 && sound > 0)
 			healthy = (int)i;

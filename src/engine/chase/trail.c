@@ -559,6 +559,7 @@ static bool begin(struct reader *reader, struct where *where, uint64_t *value)
 		       record->fault_address != record->gregs[LOG_GREG_RIP];
 	struct access access;
 	struct trap trap;
+	bool found;
 
 	*where = (struct where){ .at = reader->frames[0].pc };
 	if (!in_code) {
@@ -569,7 +570,14 @@ static bool begin(struct reader *reader, struct where *where, uint64_t *value)
 			return false;
 	}
 	trap = trail_trap(&reader->frames[where->frame]);
-	if (!arch_access_at(&trap, where->at, &access))
+	found = arch_access_at(&trap, where->at, &access);
+	/* What was called there has left by a jump. */
+	if (!in_code && !(found && access.jumps) && trail_leapt(reader, where->at)) {
+		*where = (struct where){ .at = reader->frames[0].pc };
+		trap = trail_trap(&reader->frames[0]);
+		found = arch_access_at(&trap, where->at, &access);
+	}
+	if (!found)
 		return false;
 	reader->ret->is_write = access.writes;
 	if (access.jumps && access.target != NO_REGISTER) {

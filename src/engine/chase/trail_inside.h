@@ -27,6 +27,10 @@ struct trap trail_trap(const struct machine_frame *frame);
 void trail_name_slot(const struct reader *reader, uint64_t address, bool own,
 		     struct trail_step *step);
 
+/* The bad address was jumped to, and the call at `at` of the caller goes to a function that ends in a
+ * jump: was it that one? Then frame 0 is that function, at its jump. */
+bool trail_leapt(struct reader *reader, uint64_t at);
+
 /* Was it the frame itself that was bad: its return address, or the guard in front of it? Then that is
  * the one step. */
 bool trail_smashed(struct reader *reader);

@@ -6,8 +6,10 @@
 #include <string.h>
 
 #include "arch/arch.h"
+#include "arch/code.h"
 
 #define WORD 8u
+#define LEAP_BYTES 2048u /* of a function in which its last jump is looked for */
 #define RESTS_MAX 512u /* words of a frame that is gone in which a return address is looked for */
 
 size_t trail_frame_of(const struct machine_frame *frames, size_t count, uint64_t address)
@@ -56,6 +58,72 @@ void trail_name_slot(const struct reader *reader, uint64_t address, bool own,
 	step->home.offset = (int64_t)(address - reader->frames[owner].cfa);
 	step->home.name = function_name(reader, &reader->frames[owner]);
 	step->function = reader->frames[owner].start;
+}
+
+/* ---- functions that left by a jump --------------------------------------------------------------
+ */
+
+/* Does this jump lead to where it failed, with the registers that it failed with? */
+static bool leads_there(const struct reader *reader, const struct trap *trap)
+{
+	uint64_t bad = reader->scene->record.gregs[LOG_GREG_RIP], address, word = 0;
+	struct access access;
+
+	if (!arch_access_at(trap, trap->rip, &access) || !access.jumps)
+		return false;
+	if (access.target >= 0 && access.target < REGISTERS_MAX)
+		return trap->registers->value[access.target] == bad;
+	return memory_operand_address(&access.memory, trap->registers, &address) &&
+	       symbols_read(reader->symbols, &reader->snapshot, address, &word, WORD) &&
+	       word == bad;
+}
+
+static bool called_at(const struct machine_frame *frame, uint64_t at, uint64_t *ret)
+{
+	uint64_t offset = at - frame->code_address;
+	struct code_instruction call;
+
+	if (offset >= frame->code_len ||
+	    !code_decode(frame->code + offset, frame->code_len - offset, at, &call) ||
+	    call.flow != CODE_CALL || !(call.flags & CODE_HAS_TARGET))
+		return false;
+	*ret = call.target;
+	return true;
+}
+
+bool trail_leapt(struct reader *reader, uint64_t at)
+{
+	struct machine_frame leap = { 0 }, *frame = &reader->frames[0];
+	struct code_instruction i = { 0 };
+	struct trap trap;
+	uint64_t target;
+	bool found = false;
+
+	if (reader->count < 2 || !called_at(&reader->frames[1], at, &target))
+		return false;
+	symbols_machine_frame(reader->symbols, &reader->snapshot, target + 1, &leap);
+	trap = trail_trap(&leap);
+	trap.registers = &frame->registers;
+	for (trap.rip = target; !found && leap.start == target && trap.rip - target < LEAP_BYTES;
+	     trap.rip += found ? 0 : i.length) {
+		uint64_t offset = trap.rip - leap.code_address;
+
+		if (offset >= leap.code_len ||
+		    !code_decode(leap.code + offset, leap.code_len - offset, trap.rip, &i))
+			break;
+		found = i.flow == CODE_JUMP_INDIRECT && leads_there(reader, &trap);
+	}
+	if (!found) {
+		machine_frames_free(&leap, 1);
+		return false;
+	}
+	leap.pc = trap.rip;
+	leap.exact = true;
+	leap.registers = frame->registers;
+	leap.cfa = frame->registers.value[arch_native()->sp] + WORD;
+	machine_frames_free(frame, 1);
+	*frame = leap;
+	return true;
 }
 
 /* ---- frames that were run over ------------------------------------------------------------------

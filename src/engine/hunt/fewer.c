@@ -7,10 +7,18 @@
 #include "engine/hunt/inside.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 
+#include "engine/stats/rate.h"
+
+#define FAILURES_LEAST 8   /* of the search, however short the list */
+#define FAILURES_HALVING 3
 #define CONFIDENCE 0.999 /* later stages run what it finds, and say "needed" of it */
-#define BASELINE 200	 /* clean runs of the full list after which it is given up */
+/* Clean runs of the full list after which it is given up: what the rate makes no chance, or as many
+ * as a rate that is hardly known needs. */
+#define BASELINE_LEAST 20u
+#define BASELINE_MOST 200u
 
 bool fewer_worth(struct hunt *hunt, struct strbuf *why)
 {
@@ -21,6 +29,19 @@ bool fewer_worth(struct hunt *hunt, struct strbuf *why)
 	strbuf_adds(why, hunt->request->no_framework ? hunt->request->no_framework
 						     : "there is no list of tests to choose from");
 	return false;
+}
+
+/* Halving what is left takes some failures each time. Lists get shorter and so do trials, so it is
+ * reckoned with few. */
+double fewer_cost(const struct hunt *hunt)
+{
+	double halvings = log2((double)hunt->request->framework->items.count);
+
+	if (!(hunt->target_rate.rate > 0))
+		return 0;
+	return hunt_takes(hunt, (uint64_t)((FAILURES_LEAST + FAILURES_HALVING * halvings) /
+					   hunt->target_rate.rate),
+			  hunt->jobs);
 }
 
 /* From here on the short list is run, unless only redhand itself can keep its order. */
@@ -56,6 +77,15 @@ static bool same_failure(struct hunt *hunt, const struct minimize_result *result
 	return result->target[0] == '\0' ||
 	       case_signature(hunt->cs, result->target, &signature, NULL) < 0 ||
 	       target_is(&hunt->match, &signature);
+}
+
+static uint64_t baseline(const struct hunt *hunt)
+{
+	uint64_t clean = rate_clean_runs(hunt->target_rate.low, 0.999);
+
+	return clean < BASELINE_LEAST ? BASELINE_LEAST
+	       : clean < BASELINE_MOST ? clean
+				       : BASELINE_MOST;
 }
 
 static int tell(struct hunt *hunt, const struct minimize_result *result)
@@ -94,7 +124,8 @@ int stage_fewer(struct hunt *hunt)
 					     .jobs = hunt->jobs,
 					     .confidence = CONFIDENCE,
 					     .signature = request->signature,
-					     .baseline = BASELINE,
+					     .among = &hunt->match,
+					     .baseline = baseline(hunt),
 					     .seed = request->seed,
 					     .fresh = request->fresh,
 					     .progress = request->show.minimize_progress,

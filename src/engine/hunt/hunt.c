@@ -21,6 +21,7 @@ static const struct stage stages[] = {
 	  .title = "How little of it?",
 	  .share = 0.4,
 	  .worth = fewer_worth,
+	  .cost_s = fewer_cost,
 	  .run = stage_fewer },
 	{ .name = "observers",
 	  .title = "Which observer does it stand?",

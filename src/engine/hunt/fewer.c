@@ -17,6 +17,8 @@
 #define CONFIDENCE 0.999 /* later stages run what it finds, and say "needed" of it */
 /* Clean runs of the full list after which it is given up: what the rate makes no chance, or as many
  * as a rate that is hardly known needs. */
+#define HOLDS_CONFIDENCE 0.9999
+#define SHARE_HOLDS 0.1
 #define BASELINE_LEAST 20u
 #define BASELINE_MOST 200u
 
@@ -66,6 +68,54 @@ static void take_list(struct hunt *hunt, const struct minimize_result *result)
 				break;
 		}
 	(void)snprintf(hunt->short_list, sizeof(hunt->short_list), "%016" PRIx64, hash);
+}
+
+/* The search runs many lists side by side. Where trials share something, a longer list in another
+ * slot may be what made the short one fail: it must fail when every slot runs it. */
+static int holds(struct hunt *hunt, const struct minimize_result *result, bool *ret)
+{
+	static const char *const arms[] = { "shorter" };
+	uint64_t clean = rate_clean_runs(result->minimal.rate, HOLDS_CONFIDENCE);
+	struct attempted seen;
+	int r;
+
+	*ret = true;
+	if (result->verdict != MINIMAL_FOUND || hunt->jobs < 2 || hunt_over(hunt))
+		return 0;
+	hunt_allow(hunt, SHARE_HOLDS);
+	r = hunt_attempt(hunt,
+			 &(struct attempt){ .arms = arms,
+					    .count = ARRAY_SIZE(arms),
+					    .trials = clean < BASELINE_LEAST ? BASELINE_LEAST
+						      : clean < BASELINE_MOST ? clean
+									      : BASELINE_MOST,
+					    .target = true,
+					    .until_failures = 1,
+					    .list = hunt->short_list,
+					    .program = hunt->program,
+					    .env = hunt->env },
+			 &seen);
+	if (r < 0 || seen.interrupted || seen.arms[0].failed > 0 || hunt->budget.spent)
+		return r;
+	*ret = false;
+	return decide(hunt,
+		      "%zu of %zu tests failed in %" PRIu64 " of %" PRIu64
+		      " trials beside longer lists, by themselves in none of %" PRIu64
+		      ": what runs beside them is part of it, so all tests are run",
+		      result->items.count, result->total, result->minimal.failed,
+		      result->minimal.trials, seen.arms[0].trials);
+}
+
+/* Back to the whole list. */
+static int give_back(struct hunt *hunt, const struct rate *rate, const struct rate *target_rate,
+		     struct series_id series)
+{
+	hunt->program = hunt->request->program;
+	hunt->env = hunt->request->slot_env;
+	hunt->rate = *rate;
+	hunt->target_rate = *target_rate;
+	hunt->short_list[0] = '\0';
+	return case_set_minimal_verdict(hunt->cs, series, MINIMAL_NOT_BY_ITSELF, hunt->err);
 }
 
 /* The search sees for itself which crash stands out; of two that are about as frequent it may be
@@ -130,7 +180,10 @@ int stage_fewer(struct hunt *hunt)
 					     .fresh = request->fresh,
 					     .progress = request->show.minimize_progress,
 					     .progress_ctx = request->show.ctx };
+	struct rate rate = hunt->rate, target_rate = hunt->target_rate;
+	struct series_found found;
 	struct err why = { 0 };
+	bool holding;
 	int r;
 
 	strbuf_adds(&identity, hunt->minimize_settings);
@@ -155,13 +208,14 @@ int stage_fewer(struct hunt *hunt)
 			      "used; --signature names one",
 			      result.target);
 	take_list(hunt, &result);
-	if (result.verdict == MINIMAL_FOUND) {
-		struct series_found found;
-
-		r = case_series(hunt->cs, &minimize.identity, 0, &found, hunt->err);
-		if (r < 0)
-			return r;
+	r = case_series(hunt->cs, &minimize.identity, 0, &found, hunt->err);
+	if (r == 0)
+		r = holds(hunt, &result, &holding);
+	if (r == 0 && !holding)
+		return give_back(hunt, &rate, &target_rate, found.id);
+	if (r < 0)
+		return r;
+	if (result.verdict == MINIMAL_FOUND)
 		hunt->minimal_series = found.id;
-	}
 	return tell(hunt, &result);
 }

@@ -182,7 +182,8 @@ static int find_target(struct reading *reading, struct series_id series, struct 
 	AUTO(minimal_list_deinit) struct minimal_list minimal = { 0 };
 	int r = case_minimal(reading->cs, series, &minimal, err);
 
-	if (r < 0)
+	/* A list that does not fail by itself is none. */
+	if (r < 0 || (minimal.series == series.value && minimal.verdict == MINIMAL_NOT_BY_ITSELF))
 		return r;
 	if (minimal.series == series.value && minimal.signature && minimal.signature[0] != '\0' &&
 	    target_set(&reading->target, reading->cs, minimal.signature, NULL) == 0) {

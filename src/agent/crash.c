@@ -3,6 +3,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <sched.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
@@ -465,7 +466,9 @@ static void let_first_finish(void)
 }
 
 /* A program that has lost track of its descriptors has none left for its own end to be told with.
- * The limit is raised while that is written; false when there was no need or no way. */
+ * The limit is raised while that is written. Where it is not to be raised, the last descriptor is
+ * closed, for this thread only if there are others: what the process had open, it is about to lose.
+ * True: the limit is to be restored. */
 static bool descriptors_grant(struct rlimit *ret_old)
 {
 	struct rlimit more;
@@ -479,7 +482,11 @@ static bool descriptors_grant(struct rlimit *ret_old)
 	more.rlim_cur += DESCRIPTORS;
 	if (more.rlim_max < more.rlim_cur)
 		more.rlim_max = more.rlim_cur; /* for the superuser only */
-	return !raw_syscall4(SYS_prlimit64, 0, RLIMIT_NOFILE, &more, NULL);
+	if (!raw_syscall4(SYS_prlimit64, 0, RLIMIT_NOFILE, &more, NULL))
+		return true;
+	if (ret_old->rlim_cur && !raw_syscall1(SYS_unshare, CLONE_FILES))
+		(void)raw_syscall1(SYS_close, ret_old->rlim_cur - 1);
+	return false;
 }
 
 static void descriptors_restore(const struct rlimit *old)

@@ -118,7 +118,7 @@ static void print_block(const struct block_life *block, FILE *out)
 	else
 		(void)fprintf(out, ": %s", block->state == BLOCK_FREED ? "FREED" : "live");
 	if (block->state == BLOCK_FREED && block->freed_events > 0)
-		(void)fprintf(out, " (about %" PRIu64 " allocations and frees ago)",
+		(void)fprintf(out, " (at most %" PRIu64 " allocations and frees ago)",
 			      block->freed_events);
 	(void)fprintf(out, "\n      key %s%s\n", block->key ? block->key : "unknown",
 		      block->python ? ", an object of Python's" : "");

@@ -126,6 +126,8 @@ static void doubt_holder(struct proof *ret)
 	h = ret->main->holder;
 	if (!h->exact)
 		proof_doubt(ret, "what it holds only looks like a pointer into the block");
+	if (h->contested)
+		proof_doubt(ret, "a stack held the same pointer then, and it may have come from there");
 	/* The pointer is stale whoever put it there; but a bad write may have made it so. */
 	if (h->written_by.count == 0)
 		ret->spared = BIT(HYP_NARROW) | BIT(HYP_WIDE) | BIT(HYP_CACHED) | BIT(HYP_OUTSIDE);

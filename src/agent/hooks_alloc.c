@@ -146,14 +146,12 @@ EXPORT void *malloc(size_t size)
 	size_t asked;
 	void *ptr;
 
-	if (unlikely(agent_switch.ids != AGENT_IDS_GLIBC))
+	if (unlikely(arch_loaded(agent_switch.ids) != AGENT_IDS_GLIBC))
 		return malloc_unlike(size);
 	/* Another name for what must live across the call: otherwise GCC saves a register for it
 	 * before it looks at the switch. */
 	__asm__("" : "=r"(asked) : "0"(size));
 	ptr = real.malloc(size);
-	if (unlikely(!ptr))
-		return ptr;
 	struct caller caller = CALLER_BARE; /* now: not kept across the call */
 
 	return block_begin(BLOCKS_HEAP, BLOCKS_GLIBC_SHIFT, ptr, asked, LOG_API_MALLOC, caller);
@@ -214,13 +212,16 @@ static __attribute__((noinline)) void free_unlike(void *ptr)
 EXPORT void free(void *ptr)
 {
 	struct caller caller = CALLER_BARE;
+	void *kept = ptr;
 
-	if (unlikely(agent_switch.ids != AGENT_IDS_GLIBC))
+	if (unlikely(arch_loaded(agent_switch.ids) != AGENT_IDS_GLIBC))
 		free_unlike(ptr);
-	else if (likely(block_end(BLOCKS_HEAP, BLOCKS_GLIBC_SHIFT, ptr, caller)))
-		real.free(ptr);
+	else if (likely(block_end(BLOCKS_HEAP, BLOCKS_GLIBC_SHIFT, kept, caller))) {
+		__asm__("" : "+D"(kept));
+		real.free(kept);
+	}
 	else
-		free_slow(ptr, (const uint64_t *)caller.frame);
+		free_slow(kept, (const uint64_t *)caller.frame);
 }
 
 EXPORT void free_sized(void *ptr, size_t size)

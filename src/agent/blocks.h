@@ -254,7 +254,8 @@ static inline __attribute__((always_inline)) void *block_begin(enum block_space 
 	uint64_t context;
 
 	if (unlikely(!context_hit(self, caller, &context)))
-		return block_begin_slow(ptr, size, space, api, (const uint64_t *)caller.frame);
+		return ptr ? block_begin_slow(ptr, size, space, api, (const uint64_t *)caller.frame)
+			   : ptr;
 	return block_begin_in(self, context, space, shift, ptr, size, api, caller);
 }
 

@@ -89,7 +89,7 @@ static inline __attribute__((always_inline)) bool sample_free(void *ptr, enum lo
 	uint32_t shift = blocks_state.spaces[BLOCKS_HEAP].shift;
 	uint64_t start = (uint64_t)ptr;
 
-	if (unlikely((start - 1) >> BLOCKS_ADDRESS_BITS) ||
+	if (unlikely(!block_region(thread_hot, BLOCKS_HEAP, start)) ||
 	    blocks_state.pool[block_number(BLOCKS_HEAP, shift, start)].api != api ||
 	    unlikely(!block_end(BLOCKS_HEAP, shift, ptr, caller)))
 		return false;

@@ -68,7 +68,7 @@ static uint32_t level_of(const struct sample_lane *lane)
 static bool choose(const struct thread *self, uint32_t context)
 {
 	struct sample_lane *lane = &sample.lanes[self->lane % PLAN_THREAD_SLOTS];
-	uint32_t *hot_until = &sample.hot_until[context], ordinal = context_ordinals[context];
+	uint32_t *hot_until = &sample.hot_until[context], ordinal = sample_ordinal(context);
 
 	if (ordinal < *hot_until && !lane->burst)
 		return false;
@@ -101,7 +101,7 @@ void sample_count_sigsafe(uint64_t *ret_guarded, uint64_t *ret_passed)
 	for (i = 0; i < PLAN_THREAD_SLOTS; i++)
 		guarded += sample.lanes[i].guarded;
 	for (i = 0; sample.on && i < agent.plan.context_rows; i++)
-		all += sample.hot_until[i] ? context_ordinals[i] : 0;
+		all += sample.hot_until[i] ? sample_ordinal(i) : 0;
 	*ret_guarded = sample.on ? guarded : 0;
 	*ret_passed = all > guarded ? all - guarded : 0;
 }

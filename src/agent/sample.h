@@ -50,11 +50,17 @@ void sample_after_fork(void);
 /* The lane has been given the next group of ids. */
 void sample_group(const struct thread *self);
 
+/* Of the context's next block. */
+static inline __attribute__((always_inline)) uint32_t sample_ordinal(uint64_t context)
+{
+	return (uint32_t)(context_ordinals[context] >> 32);
+}
+
 /* Is the next block of this context to be passed over? For the hot path: decides nothing. */
 static inline __attribute__((always_inline)) bool sample_passes(const struct thread *self,
 								uint64_t context)
 {
-	return context_ordinals[context] < sample.hot_until[context] &&
+	return sample_ordinal(context) < sample.hot_until[context] &&
 	       likely(!sample.lanes[self->lane % PLAN_THREAD_SLOTS].burst);
 }
 

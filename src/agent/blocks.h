@@ -14,9 +14,9 @@
  * real malloc until before the call of the real free. A crash handler may see a half-written entry
  * of the thread it interrupted, never of another.
  *
- * The index grows by 64 MiB of address space at a time (8 MiB of untouched memory). Room for all of
- * it is reserved at start, so that the hot path finds a window by a shift; a target with a limit on
- * its address space goes the slow way, over a directory. When memory is refused, the block is
+ * The index grows by 64 MiB of address space at a time (8 MiB of untouched memory), and can be read
+ * for the 1 GiB around. Room for all of it is reserved at start, so that the hot path finds a window
+ * by a shift; a target with a limit on its address space goes the slow way, over a directory. When memory is refused, the block is
  * dropped and counted: a hole in the record is honest, a stall inside the target's malloc is not.
  */
 #ifndef REDHAND_AGENT_BLOCKS_H

@@ -72,7 +72,7 @@ static inline __attribute__((always_inline)) uint64_t context_words(const struct
 	uint64_t a = *(const uint64_t *)(base + site->offset[0]);
 	uint64_t b, c, d, e, f;
 
-	if (likely(!site->offset[1]))
+	if (!site->offset[1])
 		return a;
 	b = *(const uint64_t *)(base + site->offset[1]);
 	c = *(const uint64_t *)(base + site->offset[2]);

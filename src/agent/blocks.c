@@ -13,13 +13,13 @@
 #include "agent/memory.h"
 #include "agent/real.h"
 #include "agent/round.h"
+#include "agent/sample.h"
 #include "agent/watch.h"
 
 #define POOL_BYTES_MAX (8ull << 30)
 #define POOL_BYTES_MIN (16ull << 20)
 #define POOL_GRAB 128u /* a page */
 #define POPULATE_MAX (256u << 10)
-#define ID_GRAB 1024u
 
 struct blocks_state blocks_state;
 
@@ -168,10 +168,12 @@ static bool pool_refill(struct thread *self)
 /* Ids come in blocks per thread: one shared counter would make the threads wait for each other. */
 static void ids_refill(struct thread *self)
 {
-	self->next_id = __atomic_fetch_add(&agent.next_id, ID_GRAB, __ATOMIC_RELAXED);
-	self->id_end = self->next_id + ID_GRAB;
+	self->next_id = __atomic_fetch_add(&agent.next_id, BLOCKS_GROUP, __ATOMIC_RELAXED);
+	self->id_end = self->next_id + BLOCKS_GROUP;
 	self->id_group = self->next_id;
 	log_map.header->next_id = self->id_end;
+	if (unlikely(sample.on))
+		sample_group(self);
 }
 
 /* At the end of each group: everything that need not be done for every event. */

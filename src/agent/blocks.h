@@ -84,6 +84,7 @@ const struct log_life *blocks_recent_sigsafe(const struct thread *self, uint64_t
 #define BLOCKS_SHIFT 4u
 #define BLOCK_API_MASK 15u
 #define BLOCK_FRONT_SHIFT 4u
+#define BLOCKS_GROUP 1024u /* ids that a lane is given at once */
 
 struct blocks_space {
 	uint32_t **directory; /* one chunk of windows per 64 MiB; atomic */
@@ -210,20 +211,16 @@ static inline __attribute__((always_inline)) void block_write_end(const struct t
 	life[5] = ~(id ^ size_context ^ freed ^ state ^ start);
 }
 
-/* A block was handed to the target, where agent_switch.ids says that the hot path may be taken.
- * `shift` is the space's: as a constant where it matters, because a shift by a variable is three
- * steps for the CPU. */
-static inline __attribute__((always_inline)) void *block_begin(enum block_space space,
-							       uint32_t shift, void *ptr,
-							       uint64_t size, enum log_api api,
-							       struct caller caller)
+/* As block_begin(), of a context that context_hit() has just found. */
+static inline __attribute__((always_inline)) void *
+block_begin_in(struct thread *self, uint64_t context, enum block_space space, uint32_t shift,
+	       void *ptr, uint64_t size, enum log_api api, struct caller caller)
 {
-	struct thread *self = thread_hot;
-	uint64_t start = (uint64_t)ptr, number, context, id;
+	uint64_t start = (uint64_t)ptr, number, id;
 
 	if (unlikely(!block_region(self, space, start)))
 		goto slow;
-	if (unlikely(size >= BLOCKS_LARGE || !context_hit(self, caller, &context)))
+	if (unlikely(size >= BLOCKS_LARGE))
 		goto slow;
 	number = block_number(space, shift, start);
 	if (unlikely(!number)) {
@@ -243,6 +240,22 @@ slow:
 	if (!ptr)
 		return ptr;
 	return block_begin_slow(ptr, size, space, api, (const uint64_t *)caller.frame);
+}
+
+/* A block was handed to the target, where agent_switch.ids says that the hot path may be taken.
+ * `shift` is the space's: as a constant where it matters, because a shift by a variable is three
+ * steps for the CPU. */
+static inline __attribute__((always_inline)) void *block_begin(enum block_space space,
+							       uint32_t shift, void *ptr,
+							       uint64_t size, enum log_api api,
+							       struct caller caller)
+{
+	struct thread *self = thread_hot;
+	uint64_t context;
+
+	if (unlikely(!context_hit(self, caller, &context)))
+		return block_begin_slow(ptr, size, space, api, (const uint64_t *)caller.frame);
+	return block_begin_in(self, context, space, shift, ptr, size, api, caller);
 }
 
 /* Before the block is given back, where agent_switch.ids says that the hot path may be taken.

@@ -14,6 +14,7 @@
 #include "agent/log.h"
 #include "agent/memory.h"
 #include "agent/real.h"
+#include "agent/watch.h"
 
 #define LANES_MAX 16384u
 #define EXIT_ROUNDS 3u
@@ -125,6 +126,7 @@ static void thread_exit(void *value)
 	if (++self->exit_rounds <= EXIT_ROUNDS && !pthread_setspecific(lanes.exit_key, self))
 		return;
 	if (agent_switch.crash) {
+		watch_thread_gone();
 		blocks_close_lane(self);
 		self->row->end_monotonic_ns = clock_ns_sigsafe(CLOCK_MONOTONIC);
 		log_writer_init_sigsafe(&writer, LOG_TO_EVENTS);
@@ -204,6 +206,7 @@ static void *thread_main(void *argument)
 	if (lanes.have_key)
 		(void)pthread_setspecific(lanes.exit_key, self);
 	calls_thread_sigsafe();
+	watch_thread_born();
 	guard_open(self);
 	return self->start(self->argument);
 }

@@ -189,7 +189,7 @@ static inline __attribute__((always_inline)) void block_write(struct thread *sel
 {
 	entry[0] = id;
 	entry[1] = size | context << 32;
-	entry[2] = arch_take(&context_ordinals[context], CONTEXT_ORDINAL);
+	entry[2] = (uint64_t)arch_take_one(&context_ordinals[context]) << 32;
 	entry[3] = self->live_word | (uint64_t)api << 40 | start << 56;
 }
 

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "engine/autopsy/pointers.h"
+#include "engine/watch/outside.h"
 
 #define HARMLESS_MAX 40u
 #define HARMLESS_PER_TRIAL 6u
@@ -166,6 +167,32 @@ static bool is_sound(const struct trail *trail, const struct trail_step *step, u
 	return level > 0 || (!trail->executes && !trail->by_index && step->value == step->to.start);
 }
 
+/* The value came with no write that was caught: then the latest one is nobody's that is looked for. */
+static void see_outside(struct chase *chase, const struct watch_log *log, struct event_log *in,
+			const struct stake_result *result, struct sight *sight)
+{
+	struct outside_change *change;
+	struct evidence e;
+
+	if (!result->watched || (sight->write.write && (sight->write.write->flags & WRITE_FOUND)))
+		return;
+	change = outside_find(log, in, result->row.number, sight->victim.value, sight->victim.len,
+			      chase->symbols);
+	if (!change)
+		return;
+	/* Named as the crash names it: the same in all trials. */
+	home_deinit(&change->home);
+	home_copy(&change->home, &sight->home);
+	e = (struct evidence){ .kind = EVIDENCE_OUTSIDE,
+			       .trial = sight->trial,
+			       .failing = true,
+			       .outside = change };
+	VEC_PUSH(&chase->ret->evidence.list, e);
+	if (sight->write.write)
+		evidence_deinit(&sight->write);
+	sight->write = (struct evidence){ 0 };
+}
+
 static void see_level(struct chase *chase, struct clues *clues, const struct watch_log *log,
 		      struct event_log *in, const struct stake *stake,
 		      const struct trail_step *step)
@@ -206,6 +233,7 @@ static void see_level(struct chase *chase, struct clues *clues, const struct wat
 		see_repeated(chase, log, in, &sight, &result);
 		see_race(chase, log, in, &sight, &result);
 	}
+	see_outside(chase, log, in, &result, &sight);
 	see_target(chase, clues, step, &result, &sight);
 	if (sight.write.write && may_have_outlived(chase, clues, sight.victim.value)) {
 		say_stored(chase, &sight.write.write->writer);

@@ -47,6 +47,7 @@ struct machine_frame {
 	taddr pc;
 	bool exact; /* execution stands there; else it is a return address */
 	struct registers registers;
+	taddr cfa;     /* end of its frame: the caller's stack pointer before the call; 0 unknown */
 	taddr start;   /* of its function, or of its piece of emitted code; 0 unknown */
 	uint8_t *code; /* from `start` on where that is near, to a little after pc */
 	size_t code_len;

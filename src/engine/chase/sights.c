@@ -69,6 +69,26 @@ static void see_target(struct chase *chase, struct clues *clues, const struct tr
 	sight->former.value = step->value;
 }
 
+/* The pointer led to a variable of a function when it was stored; is that function still running when
+ * it is used? */
+static void see_frame(struct chase *chase, struct clues *clues, const struct trail_step *step,
+		      const struct caught *caught, struct sight *sight)
+{
+	struct frame_life frame = { 0 };
+
+	if (step->to.id != 0 || step->width != 8 ||
+	    !frames_outlived(clues, caught, step->value, chase->symbols, &frame))
+		return;
+	sight->stale = sight->frame = sight->target_exact = true;
+	sight->target = mem_alloc(sizeof(*sight->target));
+	*sight->target = (struct block_life){ .via = mem_strdup("the pointer"),
+					      .value = step->value,
+					      .start = frame.low,
+					      .size = frame.end - frame.low,
+					      .state = BLOCK_FREED,
+					      .allocated = frame.stack };
+}
+
 /* Two threads at one place, one right after the other. */
 static void see_race(struct chase *chase, const struct watch_log *log, const struct event_log *in,
 		     struct sight *sight, const struct stake_result *result)
@@ -193,6 +213,26 @@ static void see_outside(struct chase *chase, const struct watch_log *log, struct
 	sight->write = (struct evidence){ 0 };
 }
 
+/* It went astray: what it wrote was right for another place. Then it is the one, whatever it copied. */
+static void forget_copy(const struct trail_step *step, struct write_seen *write)
+{
+	bool smashed = step->home.kind == HOME_STACK && step->home.field;
+	bool astray = write->base && write->victim && write->base->id != write->victim->id;
+
+	if (!(write->flags & WRITE_COPIED) || !(smashed || astray))
+		return;
+	write->flags &= ~(unsigned int)WRITE_COPIED;
+	home_deinit(&write->source);
+	write->source = (struct home){ 0 };
+}
+
+/* A variable that its own function set, to something that it did not copy from elsewhere. */
+static bool is_own(const struct trail_step *step, const struct write_seen *write)
+{
+	return step->home.kind == HOME_STACK && write && write->flags & WRITE_NAMED &&
+	       !(write->flags & WRITE_COPIED);
+}
+
 static void see_level(struct chase *chase, struct clues *clues, const struct watch_log *log,
 		      struct event_log *in, const struct stake *stake,
 		      const struct trail_step *step)
@@ -211,7 +251,8 @@ static void see_level(struct chase *chase, struct clues *clues, const struct wat
 	(void)log_watch_row(&in->reader, 0, &sight.row);
 	stakeout_look(log, in, &sight.victim, &result);
 	sight.watched = result.watched;
-	sight.since_birth = result.since_birth && stake->by == STAKE_KEY;
+	sight.since_birth =
+		result.since_birth && (stake->by == STAKE_KEY || stake->by == STAKE_FRAME);
 	sight.birth_value = result.watched ? result.row.first_value : 0;
 	home_copy(&sight.home, &step->home);
 	if (step->in.id != 0) {
@@ -222,6 +263,7 @@ static void see_level(struct chase *chase, struct clues *clues, const struct wat
 		sight.write = evidence_new(EVIDENCE_WRITE, clues->trial, true);
 		stakeout_tell(&result, &sight.victim, in, chase->symbols, sight.write.write,
 			      &sight.source);
+		forget_copy(step, sight.write.write);
 		/* Named as the crash names it: the same in all trials. */
 		home_deinit(&sight.write.write->home);
 		home_copy(&sight.write.write->home, &step->home);
@@ -235,12 +277,15 @@ static void see_level(struct chase *chase, struct clues *clues, const struct wat
 	}
 	see_outside(chase, log, in, &result, &sight);
 	see_target(chase, clues, step, &result, &sight);
+	if (result.caught && result.exact && !sight.stale)
+		see_frame(chase, clues, step, result.last, &sight);
 	if (sight.write.write && may_have_outlived(chase, clues, sight.victim.value)) {
 		say_stored(chase, &sight.write.write->writer);
 		evidence_deinit(&sight.write);
 		sight.write = (struct evidence){ 0 };
 	}
-	sight.healthy = !sight.stale && is_sound(&clues->trail, step, stake->level);
+	sight.healthy = !sight.stale && (is_sound(&clues->trail, step, stake->level) ||
+					 is_own(step, sight.write.write));
 	if (sight.healthy && sight.write.write)
 		sight.write.write->flags |= WRITE_SOUND;
 	/* The next home was read through it. */

@@ -193,6 +193,10 @@ int caught_decode(const struct caught *caught, struct symbols *symbols, struct w
 		return 0;
 	}
 	arch_registers_from_saved(arch_native(), hit->gregs, GREGS_NAMED, &registers);
+	if (hit->id == 0 && hit->start != 0) {
+		registers.value[arch_native()->thread_pointer] = hit->start;
+		registers.known |= 1u << arch_native()->thread_pointer;
+	}
 	if (hit->flags & LOG_HIT_WITH_VECTORS) {
 		_Static_assert(sizeof(masks.masks) == sizeof(hit->vectors.masks) &&
 				       sizeof(masks.vectors) == sizeof(hit->vectors.vectors),

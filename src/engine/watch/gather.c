@@ -159,7 +159,8 @@ static const char *end_text(uint32_t end)
 					     [LOG_WATCHED_DISPLACED] = "no longer watched",
 					     [LOG_WATCHED_AGAIN] = "handed out again",
 					     [LOG_WATCHED_MOVED] = "moved by realloc",
-					     [LOG_WATCHED_EXIT] = "still there at the end" };
+					     [LOG_WATCHED_EXIT] = "still there at the end",
+					     [LOG_WATCHED_RETURNED] = "returned" };
 
 	return end < sizeof(texts) / sizeof(texts[0]) ? texts[end] : "?";
 }

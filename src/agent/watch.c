@@ -10,6 +10,7 @@
 #include "agent/log.h"
 #include "agent/memory.h"
 #include "agent/modules.h"
+#include "agent/outside.h"
 #include "agent/pages.h"
 #include "agent/watch_registers.h"
 #include "wire/checksum.h"
@@ -219,6 +220,8 @@ static void changed_write(struct watch_armed *armed, uint64_t number,
 	memcpy(armed->noted, words, sizeof(armed->noted));
 	memcpy(changed.expected, armed->last, sizeof(changed.expected));
 	memcpy(changed.found, words, sizeof(changed.found));
+	if (!armed->paged)
+		outside_look_sigsafe(armed->row->hits, &changed);
 	log_writer_init_sigsafe(&writer, LOG_TO_EVENTS);
 	(void)log_append_sigsafe(&writer, LOG_WATCH_CHANGED, &changed, sizeof(changed), NULL, 0);
 }
@@ -956,6 +959,7 @@ static void registers_open(void)
 		row->mode = watch_registers_mode();
 		row->kernel_writes = watch_registers_see_kernel();
 	}
+	outside_notes_calls = !trouble && !watch_registers_see_kernel();
 }
 
 void watch_init(void)

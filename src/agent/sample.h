@@ -53,7 +53,7 @@ void sample_group(const struct thread *self);
 /* Of the context's next block. */
 static inline __attribute__((always_inline)) uint32_t sample_ordinal(uint64_t context)
 {
-	return (uint32_t)(context_ordinals[context] >> 32);
+	return context_ordinals[context];
 }
 
 /* Is the next block of this context to be passed over? For the hot path: decides nothing. */

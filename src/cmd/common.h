@@ -46,3 +46,6 @@ void common_say(const char *text);
 
 /* Is stdout a terminal that wants colour? */
 bool common_colour(void);
+
+/* The latest error as a document, unless one was printed. */
+void common_error_json(void);

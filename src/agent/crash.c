@@ -30,6 +30,7 @@
 #include "agent/watch.h"
 #include "agent/wild.h"
 
+#define RETURNED_BYTES 4096u
 #define RED_ZONE 128u /* psABI 3.2.2: below rsp, still in use */
 #define CODE_BEFORE 96u
 #define CODE_BYTES 192u
@@ -351,9 +352,10 @@ static void crash_fill(struct log_crash *crash, int signo, const siginfo_t *info
 
 /* From the red zone up. When the stack pointer itself is in the guard page (overflow by a large
  * frame), the stack begins at the next readable page above. */
-static void stack_write(struct log_writer *writer, uint64_t rsp)
+static void stack_write(struct log_writer *writer, uint64_t rsp, uint64_t rip)
 {
-	uint64_t from = rsp - RED_ZONE;
+	/* After a return to nowhere, what it returned from is all that tells which function it was. */
+	uint64_t from = rsp - (memory_readable_sigsafe(rip, 1) ? RED_ZONE : RETURNED_BYTES);
 	unsigned tried;
 
 	if (!memory_readable_sigsafe(from, 1))
@@ -535,7 +537,7 @@ uint64_t crash_record_sigsafe(int signo, const siginfo_t *info, const ucontext_t
 	}
 	if (thread_self)
 		thread_self->last_crash = writer.owner;
-	stack_write(&writer, crash.gregs[LOG_GREG_RSP]);
+	stack_write(&writer, crash.gregs[LOG_GREG_RSP], crash.gregs[LOG_GREG_RIP]);
 	code_write(&writer, crash.gregs[LOG_GREG_RIP]);
 	memory_write(&writer, &crash);
 	if (signo == SIGABRT)

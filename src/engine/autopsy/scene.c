@@ -5,6 +5,7 @@
 
 #include "arch/arch.h"
 
+#define DATA_PIECES 4u
 #define CANDIDATES_MAX 1000
 #define RAISED_WITHIN_NS 10000000000u /* a handler that prints a backtrace takes its time */
 #define GREGS_NAMED 18u		      /* of the kernel's list, those that are registers */
@@ -184,6 +185,8 @@ static void scene_fill(struct scene *scene)
 		(void)operands_of_fault(scene->pieces.items[0].bytes, scene->pieces.items[0].len,
 					scene->pieces.items[0].address,
 					scene->record.gregs[LOG_GREG_RIP], &scene->operands);
+	for (unsigned int i = 0; i < DATA_PIECES; i++)
+		add_piece(scene, LOG_BLOB_DATA, i);
 	add_piece(scene, LOG_BLOB_FAULT_MEMORY, 0);
 	for (unsigned int i = 0; i < LOG_GREG_RSP; i++)
 		add_piece(scene, LOG_BLOB_MEMORY, i);

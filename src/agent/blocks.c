@@ -320,7 +320,7 @@ static void block_write_large(struct thread *self, struct block *block, uint64_t
 {
 	*block = (struct block){
 		.id = arch_take(&self->next_id, 1),
-		.ordinal = (uint32_t)(arch_take(&context_ordinals[context], CONTEXT_ORDINAL) >> 32),
+		.ordinal = arch_take_one(&context_ordinals[context]),
 		.state = LOG_BLOCK_LIVE,
 		.api = (uint8_t)api,
 		.low = (uint8_t)start | 1,

@@ -14,10 +14,11 @@
  * real malloc until before the call of the real free. A crash handler may see a half-written entry
  * of the thread it interrupted, never of another.
  *
- * The index grows by 64 MiB of address space at a time (8 MiB of untouched memory). Room for all of
- * it is reserved at start, so that the hot path finds a window by a shift; a target with a limit on
- * its address space goes the slow way, over a directory. When memory is refused, the block is
- * dropped and counted: a hole in the record is honest, a stall inside the target's malloc is not.
+ * The index grows by 64 MiB of address space at a time (8 MiB of untouched memory), and can be read
+ * for the 1 GiB around. Room for all of it is reserved at start, so that the hot path finds a
+ * window by a shift; a target with a limit on its address space goes the slow way, over a
+ * directory. When memory is refused, the block is dropped and counted: a hole in the record is
+ * honest, a stall inside the target's malloc is not.
  */
 #ifndef REDHAND_AGENT_BLOCKS_H
 #define REDHAND_AGENT_BLOCKS_H
@@ -74,7 +75,7 @@ const struct log_life *blocks_recent_sigsafe(const struct thread *self, uint64_t
  * freed. Inside the guard, where more than that is in the making, the stops are 0.
  */
 
-#define BLOCKS_CHUNK_BITS 26u /* address space per index chunk */
+#define BLOCKS_CHUNK_BITS 26u  /* address space per index chunk */
 #define BLOCKS_REGION_BITS 30u /* …and for which `flat` becomes readable at once */
 #define BLOCKS_ADDRESS_BITS 47u
 #define BLOCK_SIZE_SHIFT 24u
@@ -162,11 +163,10 @@ uint64_t block_open(enum block_space space, uint64_t start, struct thread *self)
 uint64_t block_region_turn(struct thread *self, uint64_t start, enum block_space space);
 
 /* Can the index be read for this address? Where no block has ever been it cannot, so that a wild
- * pointer of the target's faults there as it would without us. One word is compared: a signal handler
- * may come in between. */
-static inline __attribute__((always_inline)) bool block_region(struct thread *self,
-							       enum block_space space,
-							       uint64_t start)
+ * pointer of the target's faults there as it would without us. One word is compared: a signal
+ * handler may come in between. */
+static inline __attribute__((always_inline)) bool
+block_region(struct thread *self, enum block_space space, uint64_t start)
 {
 	return likely(self->region[space] == start >> BLOCKS_REGION_BITS) ||
 	       arch_call_kept(block_region_turn, self, start, space);
@@ -189,7 +189,7 @@ static inline __attribute__((always_inline)) void block_write(struct thread *sel
 {
 	entry[0] = id;
 	entry[1] = size | context << 32;
-	entry[2] = arch_take(&context_ordinals[context], CONTEXT_ORDINAL);
+	entry[2] = (uint64_t)arch_take_one(&context_ordinals[context]) << 32;
 	entry[3] = self->live_word | (uint64_t)api << 40 | start << 56;
 }
 

@@ -47,8 +47,7 @@ struct caller {
 
 /* Blocks that each context has begun. Beside the log, because a row there is a cache line, and a
  * program with thousands of contexts has better use for those. */
-extern HIDDEN uint64_t *context_ordinals;
-#define CONTEXT_ORDINAL (1ull << 32) /* they are counted where an entry has them */
+extern HIDDEN uint32_t *context_ordinals;
 
 /* Maps the index; learns the program's entry from the vector behind the environment. */
 bool context_init(const void *auxiliary_vector);
@@ -72,7 +71,7 @@ static inline __attribute__((always_inline)) uint64_t context_words(const struct
 	uint64_t a = *(const uint64_t *)(base + site->offset[0]);
 	uint64_t b, c, d, e, f;
 
-	if (likely(!site->offset[1]))
+	if (!site->offset[1])
 		return a;
 	b = *(const uint64_t *)(base + site->offset[1]);
 	c = *(const uint64_t *)(base + site->offset[2]);

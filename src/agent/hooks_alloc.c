@@ -212,16 +212,15 @@ static __attribute__((noinline)) void free_unlike(void *ptr)
 EXPORT void free(void *ptr)
 {
 	struct caller caller = CALLER_BARE;
-	void *kept = ptr;
 
-	if (unlikely(arch_loaded(agent_switch.ids) != AGENT_IDS_GLIBC))
+	if (unlikely(arch_loaded(agent_switch.ids) != AGENT_IDS_GLIBC)) {
 		free_unlike(ptr);
-	else if (likely(block_end(BLOCKS_HEAP, BLOCKS_GLIBC_SHIFT, kept, caller))) {
-		__asm__("" : "+D"(kept));
-		real.free(kept);
+	} else if (likely(block_end(BLOCKS_HEAP, BLOCKS_GLIBC_SHIFT, ptr, caller))) {
+		__asm__("" : "+D"(ptr)); /* where it came in: not moved there and back */
+		real.free(ptr);
+	} else {
+		free_slow(ptr, (const uint64_t *)caller.frame);
 	}
-	else
-		free_slow(kept, (const uint64_t *)caller.frame);
 }
 
 EXPORT void free_sized(void *ptr, size_t size)

@@ -6,13 +6,17 @@
 #include "agent/arch/x86_64.h"
 #include "agent/text.h"
 
-bool maps_begin_sigsafe(struct maps_walk *walk, struct maps_buffer *buffer)
+bool maps_begin_at_sigsafe(struct maps_walk *walk, struct maps_buffer *buffer, const char *path)
 {
 	memset(walk, 0, sizeof(*walk));
 	walk->buffer = buffer;
-	walk->fd =
-		(int)raw_syscall4(SYS_openat, AT_FDCWD, "/proc/self/maps", O_RDONLY | O_CLOEXEC, 0);
+	walk->fd = (int)raw_syscall4(SYS_openat, AT_FDCWD, path, O_RDONLY | O_CLOEXEC, 0);
 	return walk->fd >= 0;
+}
+
+bool maps_begin_sigsafe(struct maps_walk *walk, struct maps_buffer *buffer)
+{
+	return maps_begin_at_sigsafe(walk, buffer, "/proc/self/maps");
 }
 
 void maps_end_sigsafe(struct maps_walk *walk)
@@ -72,6 +76,7 @@ bool maps_next_sigsafe(struct maps_walk *walk, struct maps_line *ret)
 	ret->readable = at[0] == 'r';
 	ret->writable = at[1] == 'w';
 	ret->executable = at[2] == 'x';
+	ret->shared = at[3] == 's';
 	at += 5;
 	ret->offset = text_number(&at, end, 16);
 	at += at < end;

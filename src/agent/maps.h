@@ -10,7 +10,7 @@
 
 struct maps_line {
 	uint64_t low, high, offset, inode, device;
-	bool readable, writable, executable;
+	bool readable, writable, executable, shared;
 	const char *path; /* "" when there is none; ends in 0, good until the next line */
 	const char *text; /* the whole line, not ended */
 	size_t text_bytes;
@@ -30,6 +30,8 @@ struct maps_walk {
 };
 
 bool maps_begin_sigsafe(struct maps_walk *walk, struct maps_buffer *buffer);
+/* The same of another process: `path` is its /proc/PID/maps. */
+bool maps_begin_at_sigsafe(struct maps_walk *walk, struct maps_buffer *buffer, const char *path);
 bool maps_next_sigsafe(struct maps_walk *walk, struct maps_line *ret);
 void maps_end_sigsafe(struct maps_walk *walk);
 

@@ -172,6 +172,15 @@ static void resolve_rest(struct real *ret)
 	NEXT(freopen, "freopen");
 	NEXT(write, "write");
 	NEXT(writev, "writev");
+	NEXT(read, "read");
+	NEXT(read_chk, "__read_chk");
+	NEXT(pread, "pread");
+	NEXT(readv, "readv");
+	NEXT(recv, "recv");
+	NEXT(recv_chk, "__recv_chk");
+	NEXT(recvfrom, "recvfrom");
+	NEXT(recvmsg, "recvmsg");
+	NEXT(fread, "fread");
 	NEXT(puts, "puts");
 	NEXT(fputs, "fputs");
 	NEXT(fputs_unlocked, "fputs_unlocked");

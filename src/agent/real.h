@@ -86,6 +86,15 @@ struct real {
 	FILE *(*freopen)(const char *, const char *, FILE *);
 	ssize_t (*write)(int, const void *, size_t);
 	ssize_t (*writev)(int, const struct iovec *, int);
+	ssize_t (*read)(int, void *, size_t);
+	ssize_t (*read_chk)(int, void *, size_t, size_t);
+	ssize_t (*pread)(int, void *, size_t, off_t);
+	ssize_t (*readv)(int, const struct iovec *, int);
+	ssize_t (*recv)(int, void *, size_t, int);
+	ssize_t (*recv_chk)(int, void *, size_t, size_t, int);
+	ssize_t (*recvfrom)(int, void *, size_t, int, void *, void *);
+	ssize_t (*recvmsg)(int, void *, int);
+	size_t (*fread)(void *, size_t, size_t, FILE *);
 	int (*puts)(const char *);
 	int (*fputs)(const char *, FILE *);
 	int (*fputs_unlocked)(const char *, FILE *);

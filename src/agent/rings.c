@@ -22,11 +22,12 @@ static uint32_t group_records(void)
  * others. */
 static void ring_populate(struct thread *self)
 {
-	uint64_t bytes = agent.plan.ring_records * sizeof(struct log_life), ready = self->ring_ready;
+	uint64_t bytes = agent.plan.ring_records * sizeof(struct log_life),
+		 ready = self->ring_ready;
 
 	if (ready >= bytes || self->ring_end - (uint64_t)self->ring <= ready)
 		return;
-	self->ring_ready = (uint32_t)(ready < RING_STEP	 ? RING_STEP
+	self->ring_ready = (uint32_t)(ready < RING_STEP	  ? RING_STEP
 				      : 2 * ready < bytes ? 2 * ready
 							  : bytes);
 	if (ready) /* those that free little have the first page, when they touch it */

@@ -10,6 +10,7 @@
 #include "agent/log.h"
 #include "agent/memory.h"
 #include "agent/modules.h"
+#include "agent/outside.h"
 #include "agent/pages.h"
 #include "agent/watch_registers.h"
 #include "wire/checksum.h"
@@ -219,6 +220,8 @@ static void changed_write(struct watch_armed *armed, uint64_t number,
 	memcpy(armed->noted, words, sizeof(armed->noted));
 	memcpy(changed.expected, armed->last, sizeof(changed.expected));
 	memcpy(changed.found, words, sizeof(changed.found));
+	if (!armed->paged)
+		outside_look_sigsafe(armed->row->hits, &changed);
 	log_writer_init_sigsafe(&writer, LOG_TO_EVENTS);
 	(void)log_append_sigsafe(&writer, LOG_WATCH_CHANGED, &changed, sizeof(changed), NULL, 0);
 }
@@ -622,7 +625,7 @@ bool watch_places(uint32_t context, uint64_t size)
 	for (i = 0; i < watch_state.count; i++)
 		if (watch_contexts[context] & 1u << i &&
 		    (!takes_blocks(watch_state.plans[i]) ||
-		     block_wanted(watch_state.plans[i], size, (uint32_t)(context_ordinals[context] >> 32),
+		     block_wanted(watch_state.plans[i], size, context_ordinals[context],
 				  &log_map.contexts[context])))
 			return true;
 	return false;
@@ -956,6 +959,7 @@ static void registers_open(void)
 		row->mode = watch_registers_mode();
 		row->kernel_writes = watch_registers_see_kernel();
 	}
+	outside_notes_calls = !trouble && !watch_registers_see_kernel();
 }
 
 void watch_init(void)

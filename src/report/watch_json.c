@@ -132,7 +132,7 @@ static json_t *conflation_json(const struct watch_conflation *conflation)
 static json_t *outside_json(const struct watch_outside *outside)
 {
 	const struct outside_change *change = outside->change;
-	json_t *object = json_object();
+	json_t *object = json_object(), *between = json_array();
 
 	set(object, "trial", count(outside->trial));
 	set(object, "failed", json_boolean(outside->failing));
@@ -142,6 +142,9 @@ static json_t *outside_json(const struct watch_outside *outside)
 	set(object, "new", json_hex(change->new));
 	set(object, "kernel_writes", json_boolean(change->kernel_writes));
 	set(object, "block", block_or_null(change->victim));
+	for (size_t i = 0; i < change->between.count; i++)
+		(void)json_array_append_new(between, json_text(change->between.items[i]));
+	set(object, "between", between);
 	return object;
 }
 

@@ -227,6 +227,9 @@ static void print_outside(const struct watch_outside *outside, FILE *out)
 				"process, a device, or a mapping of the same memory elsewhere."
 			      : "Writes by system calls are not seen here (redhand doctor says "
 				"how to allow it), nor those of other processes and devices.");
+	for (size_t i = 0; i < change->between.count; i++)
+		(void)fprintf(out, "  %s %s\n", i == 0 ? "What is known:" : "              ",
+			      change->between.items[i]);
 }
 
 void report_watch_stop(const struct watch_stop *stop, FILE *out)

@@ -660,6 +660,30 @@ struct log_hit {
 
 #define LOG_HIT_SLOT (1792u + LOG_HIT_STACK)
 
+/* A system call that filled some of the watched bytes, where the kernel's writes cannot be caught. */
+struct log_between_call {
+	uint64_t buffer, bytes; /* that it filled */
+	uint64_t caller;	/* return address */
+	uint64_t time_ns;
+	uint32_t number, tid;
+	int32_t fd; /* -1: unknown */
+	uint32_t reserved;
+};
+
+struct log_between_other {
+	uint32_t pid;
+	char name[20]; /* as /proc/PID/comm says; ends in 0 */
+};
+
+enum log_between_flags {
+	LOG_BETWEEN_MAPPED = 1 << 0, /* map_* and path tell of the mapping that it lies in */
+	LOG_BETWEEN_SHARED = 1 << 1, /* others may write through mappings of the same */
+	LOG_BETWEEN_LOOKED = 1 << 2, /* `others` were looked for */
+};
+
+#define LOG_BETWEEN_CALLS 4u
+#define LOG_BETWEEN_OTHERS 8u
+
 /* The value changed and nobody was caught. A hit that comes later may explain it. */
 struct log_watch_changed {
 	uint64_t watched; /* number of the object */
@@ -667,6 +691,14 @@ struct log_watch_changed {
 	uint64_t hit; /* number of the latest hit then */
 	uint32_t watch, bytes;
 	uint8_t expected[LOG_WATCH_BYTES], found[LOG_WATCH_BYTES];
+	/* What is known of the time since the latest hit. */
+	uint64_t map_low, map_high, map_offset;
+	uint64_t again; /* where this process has it mapped once more; 0: nowhere */
+	uint32_t flags; /* enum log_between_flags */
+	uint32_t call_count, other_count, reserved;
+	struct log_between_call calls[LOG_BETWEEN_CALLS];
+	struct log_between_other others[LOG_BETWEEN_OTHERS]; /* processes that map it, too */
+	char path[128];
 };
 
 #define LOG_SIGHT_RESULT 255u
@@ -898,7 +930,9 @@ LOG_PIN(log_watched, 128);
 LOG_PIN(log_hit_owner, 40);
 LOG_PIN(log_hit_vectors, 576);
 LOG_PIN(log_hit, 1744);
-LOG_PIN(log_watch_changed, 96);
+LOG_PIN(log_between_call, 48);
+LOG_PIN(log_between_other, 24);
+LOG_PIN(log_watch_changed, 656);
 LOG_PIN(log_last, 128);
 LOG_PIN(log_watch_area, 16 * 136 + 1024 * 112 + 65536 * 128 + 16384 * 128 + 4096);
 _Static_assert(sizeof(struct log_hit) <= LOG_HIT_SLOT - LOG_HIT_STACK, "the stack follows");

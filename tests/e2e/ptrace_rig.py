@@ -2,6 +2,7 @@
 import ctypes
 import functools
 import os
+import re
 import struct
 import subprocess
 

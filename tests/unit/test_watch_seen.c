@@ -425,6 +425,49 @@ static void alongside(void **state)
 	gathering_end(&g);
 }
 
+/* Counts and texts of the log are the target's: more than there is room for, and without an end. */
+static void known_of_the_time_between(void **state)
+{
+	struct log_watch_changed changed = { .watched = 1,
+					     .address = FIELD,
+					     .bytes = 8,
+					     .map_low = FIELD - 0x10,
+					     .map_offset = 0x1000,
+					     .again = 0x5000,
+					     .flags = LOG_BETWEEN_MAPPED | LOG_BETWEEN_SHARED |
+						      LOG_BETWEEN_LOOKED,
+					     .call_count = 7,
+					     .other_count = UINT32_MAX };
+	const struct strv *between;
+	struct gathering g;
+	struct writing w;
+
+	changed.found[0] = 9;
+	changed.calls[0] = (struct log_between_call){ .buffer = FIELD, .bytes = 8, .fd = 5 };
+	changed.others[0].pid = 77;
+	memset(changed.others[0].name, '\n', sizeof(changed.others[0].name));
+	memset(changed.path, 'x', sizeof(changed.path));
+	gathering_begin(&g);
+	writing_begin(&w, &g.dir, "1", 100);
+	add_watched(&w, FIELD, 12, 1, 9, LOG_WATCHED_EXIT);
+	(void)sample_record(&w.sample, LOG_WATCH_CHANGED, 0, &changed, sizeof(changed), NULL, 0);
+	writing_end(&w);
+	gather_trial(&g, "1", 1, true);
+	assert_int_equal(g.report.outside.count, 1);
+	between = &g.report.outside.items[0].change->between;
+	assert_int_equal(between->count, LOG_BETWEEN_CALLS + 4);
+	assert_non_null(strstr(between->items[0], "read from descriptor 5 put 8 bytes at"));
+	assert_string_equal(between->items[4], "3 more system calls that filled it");
+	assert_non_null(strstr(between->items[5], "a shared mapping of a file: xxx"));
+	assert_non_null(strstr(between->items[5], "x at offset 0x1010"));
+	assert_string_equal(between->items[6],
+			    "this process has it mapped for writing at 0x5000, too");
+	assert_non_null(strstr(between->items[7], "by process 77 ("));
+	assert_null(strchr(between->items[7], '\n'));
+	assert_non_null(strstr(between->items[7], " and 4294967287 more"));
+	gathering_end(&g);
+}
+
 /* A change whose hit came a little later has a writer. */
 static void outside_writers(void **state)
 {
@@ -510,6 +553,7 @@ int main(void)
 		cmocka_unit_test(reads_back),  cmocka_unit_test(damage_is_seen),
 		cmocka_unit_test(any_damage),  cmocka_unit_test(writers_become_one),
 		cmocka_unit_test(alongside),   cmocka_unit_test(outside_writers),
+		cmocka_unit_test(known_of_the_time_between),
 		cmocka_unit_test(conflations), cmocka_unit_test(odd_ones_first),
 	};
 

@@ -136,6 +136,64 @@ static int outside(void)
 	return (page[0] & 0xffffff) == 0x5a5958 ? 0 : 5;
 }
 
+/* The same page once more in this process, written there. */
+static int again(void)
+{
+	uint64_t *page = page_get("shared-page"), *second = page_get("shared-page");
+
+	page[0] = 1;
+	puts("before");
+	second[0] = 2;
+	puts("after");
+	return page[0] == 2 ? 0 : 5;
+}
+
+struct reading {
+	long count;
+	const long *value;
+};
+
+APART struct reading *reading_new(const long *value)
+{
+	struct reading *self = calloc(1, sizeof(*self));
+
+	if (!self)
+		exit(3);
+	self->value = value;
+	return self;
+}
+
+APART long reading_last(const struct reading *self)
+{
+	return *self->value;
+}
+
+/* Written as a debugger writes: by no instruction that goes to its address. */
+static int poked(void)
+{
+	static const long value = 0;
+	struct reading *reading = reading_new(&value);
+	int fd = open("/proc/self/mem", O_RDWR);
+	uint64_t bad = 0x1230;
+
+	if (fd < 0 || pwrite(fd, &bad, sizeof(bad), (off_t)&reading->value) != sizeof(bad))
+		return 4;
+	puts("after");
+	return (int)reading_last(reading);
+}
+
+/* The kernel fills it. */
+static int fills(void)
+{
+	int ends[2];
+
+	if (pipe(ends) || write(ends[1], "ABCDEFGH", 8) != 8 ||
+	    read(ends[0], &tally.total, sizeof(tally.total)) != sizeof(tally.total))
+		return 4;
+	puts("after");
+	return 0;
+}
+
 static int fails(void)
 {
 	(void)globals();
@@ -159,7 +217,8 @@ int main(int argc, char **argv)
 		int (*run)(void);
 	} modes[] = { { "globals", globals }, { "nodes", nodes },     { "twice", twice },
 		      { "many", many },	      { "outside", outside }, { "fails", fails },
-		      { "turns", turns } };
+		      { "turns", turns },     { "again", again },     { "fills", fills },
+		      { "poked", poked } };
 
 	for (size_t i = 0; argc > 1 && i < sizeof(modes) / sizeof(modes[0]); i++)
 		if (!strcmp(argv[1], modes[i].name))

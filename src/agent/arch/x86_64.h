@@ -120,8 +120,8 @@ static inline __attribute__((always_inline)) uint32_t arch_take_one(uint32_t *co
 	return step;
 }
 
-/* Into a register first: a comparison of memory beside rip with a constant is two steps for the CPU and
- * a third for the jump, this is one and one. */
+/* Into a register first: a comparison of memory beside rip with a constant is two steps for the CPU
+ * and a third for the jump, this is one and one. */
 static inline __attribute__((always_inline)) uint32_t arch_loaded(uint32_t value)
 {
 	__asm__("" : "+r"(value));

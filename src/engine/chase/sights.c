@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "engine/autopsy/pointers.h"
+#include "engine/watch/outside.h"
 
 #define HARMLESS_MAX 40u
 #define HARMLESS_PER_TRIAL 6u
@@ -186,6 +187,32 @@ static bool is_sound(const struct trail *trail, const struct trail_step *step, u
 	return level > 0 || (!trail->executes && !trail->by_index && step->value == step->to.start);
 }
 
+/* The value came with no write that was caught: then the latest one is nobody's that is looked for. */
+static void see_outside(struct chase *chase, const struct watch_log *log, struct event_log *in,
+			const struct stake_result *result, struct sight *sight)
+{
+	struct outside_change *change;
+	struct evidence e;
+
+	if (!result->watched || (sight->write.write && (sight->write.write->flags & WRITE_FOUND)))
+		return;
+	change = outside_find(log, in, result->row.number, sight->victim.value, sight->victim.len,
+			      chase->symbols);
+	if (!change)
+		return;
+	/* Named as the crash names it: the same in all trials. */
+	home_deinit(&change->home);
+	home_copy(&change->home, &sight->home);
+	e = (struct evidence){ .kind = EVIDENCE_OUTSIDE,
+			       .trial = sight->trial,
+			       .failing = true,
+			       .outside = change };
+	VEC_PUSH(&chase->ret->evidence.list, e);
+	if (sight->write.write)
+		evidence_deinit(&sight->write);
+	sight->write = (struct evidence){ 0 };
+}
+
 /* It went astray: what it wrote was right for another place. Then it is the one, whatever it copied. */
 static void forget_copy(const struct trail_step *step, struct write_seen *write)
 {
@@ -248,6 +275,7 @@ static void see_level(struct chase *chase, struct clues *clues, const struct wat
 		see_repeated(chase, log, in, &sight, &result);
 		see_race(chase, log, in, &sight, &result);
 	}
+	see_outside(chase, log, in, &result, &sight);
 	see_target(chase, clues, step, &result, &sight);
 	if (result.caught && result.exact && !sight.stale)
 		see_frame(chase, clues, step, result.last, &sight);

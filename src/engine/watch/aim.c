@@ -534,9 +534,11 @@ static int aim_look(const struct aim_request *request, struct strbuf *items,
 		return r;
 	again.files.seen = &seen;
 	r = aim_try(&again, items, report, &missing, err);
-	/* It may be in what could not be looked into. */
-	if (r < 0 && missing && seen.notes.count > 0 && err->remedy[0] == '\0')
-		return err_remedy(err, "%s", seen.notes.items[0]);
+	/* It may be in what could not be looked into: likelier than a slip of the pen. */
+	if (r < 0 && missing && seen.notes.count > 0) {
+		err->remedy[0] = '\0';
+		return err_remedy(err, "%s; what is in it cannot be watched", seen.notes.items[0]);
+	}
 	if (r < 0)
 		return r;
 	VEC_FOREACH (&seen.list, file)

@@ -93,7 +93,8 @@ void watch_log_deinit(struct watch_log *log)
 	event_logs_deinit(&log->logs);
 }
 
-/* ---- where it was ----------------------------------------------------------------------------- */
+/* ---- where it was -----------------------------------------------------------------------------
+ */
 
 struct places {
 	VEC(struct mapping) list; /* by address; borrows the log's texts */
@@ -128,8 +129,8 @@ static void places_fill(const struct caught *caught, struct places *ret)
 
 /* Followed from the start of the function, or of the piece of emitted code, there is one reading
  * only. Not where a hook moved the instruction: what is before it there is the agent's. */
-static void decode_from_start(const struct caught *caught, struct symbols *symbols,
-			      const struct trap *trap, struct writer *writer)
+static int decode_from_start(const struct caught *caught, struct symbols *symbols,
+			     const struct trap *trap, struct writer *writer)
 {
 	const struct log_hit *hit = caught->hit;
 	struct piece piece = { .address = hit->code_address,
@@ -143,10 +144,10 @@ static void decode_from_start(const struct caught *caught, struct symbols *symbo
 	AUTO(mem_freep) uint8_t *code = NULL;
 	struct places places = { 0 };
 	struct trap whole = *trap;
-	struct writer found;
+	int r = 0;
 
 	if (event_log_original(caught->log, trap->rip) != trap->rip)
-		return;
+		return 0;
 	places_fill(caught, &places);
 	snapshot.mappings = places.list.items;
 	snapshot.mapping_count = places.list.count;
@@ -164,9 +165,10 @@ static void decode_from_start(const struct caught *caught, struct symbols *symbo
 			whole.code_address = start;
 		}
 	}
-	if (whole.start_hint != 0 && arch_decode_before(&whole, &found) == 0 && found.certain)
-		*writer = found;
+	if (whole.start_hint != 0)
+		r = arch_decode_before(&whole, writer);
 	VEC_DEINIT(&places.list);
+	return r;
 }
 
 int caught_decode(const struct caught *caught, struct symbols *symbols, struct writer *ret)
@@ -206,9 +208,17 @@ int caught_decode(const struct caught *caught, struct symbols *symbols, struct w
 	if (hit->flags & LOG_HIT_AT)
 		return arch_decode_at(&trap, ret);
 	r = arch_decode_before(&trap, ret);
-	if (r == 0 && !ret->certain && symbols)
-		decode_from_start(caught, symbols, &trap, ret);
+	/* Of what was found changed at the trap of another, the true store may be none. */
+	if (r == 0 && symbols && (!ret->certain || (hit->flags & LOG_HIT_ALONGSIDE)))
+		r = decode_from_start(caught, symbols, &trap, ret);
 	return r;
+}
+
+bool caught_covers(const struct caught *caught, struct symbols *symbols)
+{
+	struct writer writer;
+
+	return caught_decode(caught, symbols, &writer) == 0 && writer.covers;
 }
 
 uint64_t watched_word(const uint8_t bytes[LOG_WATCH_BYTES], uint32_t len)
@@ -379,10 +389,9 @@ static void tell_home(const struct caught *caught, struct home *ret)
 static void tell_transfer(const struct log_hit *hit, struct write_seen *ret)
 {
 	const struct arch *arch = arch_native();
-	uint64_t to = hit->gregs[arch->saved_index(
-		(unsigned int)arch_register_find(arch, "rsi"))];
-	uint64_t bytes = hit->gregs[arch->saved_index(
-		(unsigned int)arch_register_find(arch, "rax"))];
+	uint64_t to = hit->gregs[arch->saved_index((unsigned int)arch_register_find(arch, "rsi"))];
+	uint64_t bytes =
+		hit->gregs[arch->saved_index((unsigned int)arch_register_find(arch, "rax"))];
 
 	if (bytes == 0 || bytes > (1u << 30) || hit->address + hit->bytes <= to ||
 	    hit->address >= to + bytes)
@@ -396,8 +405,8 @@ static void tell_transfer(const struct log_hit *hit, struct write_seen *ret)
 /* Which call it was is known on watched pages only. */
 static char *call_text(const struct log_hit *hit)
 {
-	const char *name = hit->flags & LOG_HIT_KERNEL ? arch_system_call_name(hit->last_syscall)
-						       : NULL;
+	const char *name =
+		hit->flags & LOG_HIT_KERNEL ? arch_system_call_name(hit->last_syscall) : NULL;
 
 	return name ? mem_printf("syscall (%s)", name) : mem_strdup("syscall");
 }

@@ -28,6 +28,9 @@ void watch_log_deinit(struct watch_log *log);
  * be read in more than one way, `symbols` are asked where the function begins; NULL: nobody is. */
 int caught_decode(const struct caught *caught, struct symbols *symbols, struct writer *ret);
 
+/* By its registers the store wrote some of the watched bytes. */
+bool caught_covers(const struct caught *caught, struct symbols *symbols);
+
 /* All that can be told about a hit. `ret` is empty before; `writer` from caught_decode(), NULL when
  * that failed. */
 void caught_tell(const struct caught *caught, const struct writer *writer, struct symbols *symbols,

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "engine/watch/caught.h"
+#include "engine/watch/outside.h"
 
 #define WRITERS_MAX 500
 #define CONFLATIONS_MAX 16
@@ -15,15 +16,9 @@
 
 /* ---- writers --------------------------------------------------------------------------------- */
 
-static bool covers(const struct caught *caught)
-{
-	struct writer writer;
-
-	return caught_decode(caught, NULL, &writer) == 0 && writer.covers;
-}
-
 /* What was found changed at the trap of another counts if that store covered it, too. */
-static bool by_row(const struct caught *caught, const struct log_writer_row *row)
+static bool by_row(const struct caught *caught, const struct log_writer_row *row,
+		   struct symbols *symbols)
 {
 	const struct log_hit *hit = caught->hit;
 	bool alongside = (row->watch & LOG_WRITER_ALONGSIDE) != 0;
@@ -31,16 +26,17 @@ static bool by_row(const struct caught *caught, const struct log_writer_row *row
 	return hit->watch == (row->watch & ~LOG_WRITER_ALONGSIDE) &&
 	       hit->gregs[LOG_GREG_RIP] == row->rip &&
 	       ((hit->flags & LOG_HIT_ALONGSIDE) != 0) == alongside &&
-	       (!alongside || covers(caught));
+	       (!alongside || caught_covers(caught, symbols));
 }
 
 static const struct caught *find_hit(const struct watch_log *log, const struct event_log *in,
-				     const struct log_writer_row *row, bool last)
+				     const struct log_writer_row *row, bool last,
+				     struct symbols *symbols)
 {
 	const struct caught *found = NULL;
 
 	VEC_FOREACH (&log->hits, caught) {
-		if (caught->log != in || !by_row(caught, row))
+		if (caught->log != in || !by_row(caught, row, symbols))
 			continue;
 		found = caught;
 		if (!last)
@@ -99,8 +95,8 @@ static void touch(struct watch_gather *gather, size_t index)
 static void add_writer(struct watch_gather *gather, const struct watch_log *log,
 		       const struct event_log *in, const struct log_writer_row *row)
 {
-	const struct caught *first = find_hit(log, in, row, false);
-	const struct caught *last = find_hit(log, in, row, true);
+	const struct caught *first = find_hit(log, in, row, false, gather->symbols);
+	const struct caught *last = find_hit(log, in, row, true, gather->symbols);
 	unsigned int watch = row->watch & ~LOG_WRITER_ALONGSIDE;
 	struct watch_report *report = gather->report;
 	struct write_seen *seen = mem_alloc(sizeof(*seen));
@@ -239,61 +235,17 @@ static void add_conflations(struct watch_gather *gather, struct event_log *log)
 /* ---- changes without a hit --------------------------------------------------------------------
  */
 
-/* A hit that came with or after it, and that left what was found, explains it. One that was found
- * alongside another counts if that store covered it. */
-static bool explained(const struct watch_log *log, const struct event_log *in,
-		      const struct log_watch_changed *changed)
-{
-	VEC_FOREACH (&log->hits, caught) {
-		const struct log_hit *hit = caught->hit;
-
-		if (caught->log != in || hit->watched != changed->watched ||
-		    memcmp(hit->new, changed->found, sizeof(hit->new)) != 0)
-			continue;
-		if (!(hit->flags & LOG_HIT_ALONGSIDE) || covers(caught))
-			return true;
-	}
-	return false;
-}
-
-static bool find_watched(const struct event_log *log, uint64_t number, struct log_watched *ret)
-{
-	return log_watched(&log->reader, (uint32_t)(number % LOG_WATCHED), ret) &&
-	       ret->number == number;
-}
-
 static void add_outside(struct watch_gather *gather, const struct watch_log *log,
 			struct event_log *in, const struct log_watch_changed *changed)
 {
-	struct log_watch_row row = { 0 };
-	struct outside_change *change;
-	struct log_watched watched;
-
-	if (explained(log, in, changed))
+	if (outside_explained(log, in, changed, gather->symbols))
 		return;
 	gather->report->outside_count++;
-	if (gather->report->outside.count >= OUTSIDE_MAX || changed->watch >= LOG_WATCHES)
-		return;
-	(void)log_watch_row(&in->reader, changed->watch, &row);
-	change = mem_alloc(sizeof(*change));
-	*change = (struct outside_change){
-		.home = { .kind = HOME_ADDRESS,
-			  .address = changed->address,
-			  .len = changed->bytes },
-		.old = watched_word(changed->expected, changed->bytes),
-		.new = watched_word(changed->found, changed->bytes),
-		.value_len = changed->bytes < 8 ? changed->bytes : 8,
-		.kernel_writes = row.kernel_writes != 0,
-	};
-	if (find_watched(in, changed->watched, &watched) && watched.id != 0) {
-		change->home.kind = HOME_BLOCK;
-		change->home.block_id = watched.id;
-		change->home.key = event_log_key(in, &watched.key, 0);
-		change->home.offset = (int64_t)(watched.address - watched.start);
-		change->victim = caught_block(in, &watched, gather->symbols);
-	}
-	VEC_PUSH(&gather->report->outside,
-		 ((struct watch_outside){ .trial = gather->trial, .change = change }));
+	if (gather->report->outside.count < OUTSIDE_MAX && changed->watch < LOG_WATCHES)
+		VEC_PUSH(&gather->report->outside,
+			 ((struct watch_outside){
+				 .trial = gather->trial,
+				 .change = outside_tell(in, changed, gather->symbols) }));
 }
 
 /* ---- a trial --------------------------------------------------------------------------------- */
@@ -317,7 +269,8 @@ static void note_opened(struct watch_report *report, const struct event_log *log
 	if (row->opened == 0 || report->notes.count >= NOTES_MAX)
 		return;
 	strv_take(&report->notes,
-		  mem_printf("process %u: %" PRIu64 " instruction%s could only run with the watched "
+		  mem_printf("process %u: %" PRIu64
+			     " instruction%s could only run with the watched "
 			     "pages open; a write of another thread in that moment goes unseen",
 			     log->reader.header.pid, row->opened, row->opened == 1 ? "" : "s"));
 }

@@ -7,12 +7,14 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "base/log.h"
 #include "cmd/commands.h"
+#include "cmd/common.h"
 
 static const struct command *const commands[] = {
 	&cmd_hunt,
@@ -143,6 +145,22 @@ static int run_command(const struct command *command, int argc, char **argv)
 	return status;
 }
 
+static bool wants_json(int argc, char **argv)
+{
+	for (int i = 1; i < argc && strcmp(argv[i], "--") != 0; i++)
+		if (strcmp(argv[i], "--json") == 0)
+			return true;
+	return false;
+}
+
+/* Who reads documents gets one on every way out. */
+static int document(int status, int argc, char **argv)
+{
+	if (status != EXIT_AS_EXPECTED && status != EXIT_FOUND && wants_json(argc, argv))
+		common_error_json();
+	return status;
+}
+
 /* A result that could not be written is no result. */
 static int finish(int status)
 {
@@ -176,6 +194,6 @@ int main(int argc, char **argv)
 		return finish(help(argc - 2, argv + 2));
 	command = command_find(&info, argv[1]);
 	if (!command)
-		return unknown_command(argv[1]);
-	return finish(run_command(command, argc - 1, argv + 1));
+		return finish(document(unknown_command(argv[1]), argc, argv));
+	return finish(document(run_command(command, argc - 1, argv + 1), argc, argv));
 }

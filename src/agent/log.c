@@ -285,8 +285,10 @@ static bool draft_copy_all(int fd)
 	bool whole;
 
 	size_signal_hold(&held);
-	whole = !raw_syscall2(SYS_ftruncate, fd, log_map.bytes) &&
-		draft_copy(fd, 0, 2 * LOG_PAGE + rows * sizeof(struct log_thread)) &&
+	whole = !raw_syscall2(SYS_ftruncate, fd, log_map.bytes);
+	if (!whole) /* nothing will ever be in it */
+		(void)raw_syscall1(SYS_unlink, agent.log_path);
+	whole = whole && draft_copy(fd, 0, 2 * LOG_PAGE + rows * sizeof(struct log_thread)) &&
 		draft_copy(fd, regions[LOG_REGION_RESERVE].offset,
 			   smaller(log_map.reserve_tail, regions[LOG_REGION_RESERVE].bytes)) &&
 		draft_copy(fd, regions[LOG_REGION_EVENTS].offset,

@@ -309,7 +309,9 @@ static int parse_one(struct parser *p, const char *arg)
 		p->args[p->arg_count++] = (char *)arg;
 		return 0;
 	}
-	(void)err_set(p->err, -EINVAL, "%s: '%s' is not an option", p->command->name, arg);
+	(void)err_set(p->err, -EINVAL, "%s: '%s' is not an option%s", p->command->name, arg,
+		      p->command->program == PROGRAM_NONE ? ", and nothing else can stand there"
+							  : "");
 	if (p->command->program == PROGRAM_NONE)
 		return err_remedy(p->err, "redhand %s --help", p->command->name);
 	return err_remedy(p->err, "put -- before the program: redhand %s [options] -- %s …",

@@ -8,6 +8,7 @@
 #include "base/strbuf.h"
 
 static enum log_level current = LOG_NORMAL;
+static struct err last; /* what was told */
 
 void log_set_level(enum log_level level)
 {
@@ -79,7 +80,13 @@ void log_warning(const char *fmt, ...)
 
 void log_err(const struct err *err)
 {
+	last = *err;
 	put("", err->message);
 	if (err->remedy[0] != '\0')
 		put("try: ", err->remedy);
+}
+
+const struct err *log_last_err(void)
+{
+	return &last;
 }

@@ -24,3 +24,6 @@ void log_warning(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 
 /* "redhand: SENTENCE." and, on a line of its own, what to try. */
 void log_err(const struct err *err);
+
+/* The latest that was told; its code is 0 when there was none. */
+const struct err *log_last_err(void);

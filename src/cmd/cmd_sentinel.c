@@ -39,7 +39,7 @@ static const struct option create_option_table[] = {
 	  .offset = offsetof(struct create_options, series),
 	  .help = "What to make it from, by the number that case show prints (default: the newest "
 		  "list that minimize found, else the newest series with a failure that comes and "
-		  "goes)" },
+		  "goes, of repro or hunt before one of chase or watch, which stop at failures)" },
 	{ .name = "signature",
 	  .kind = OPTION_TEXT,
 	  .metavar = "ID",

@@ -45,8 +45,9 @@ static const struct option watch_option_table[] = {
 	  .kind = OPTION_TEXT,
 	  .metavar = "EXPR",
 	  .offset = offsetof(struct watch_options, when),
-	  .help = "Which writes count: an expression as in C over old, new, size, tid, age, "
-		  "writer == NAME, changes, clears(BIT), sets(BIT). Others are only counted" },
+	  .help = "Which writes count: an expression as in C over old, new, size (of the block that "
+		  "is written to; 0 for a global), tid, age, writer == NAME, changes, clears(BIT), "
+		  "sets(BIT). Others are only counted" },
 	{ .name = "policy",
 	  .kind = OPTION_CHOICE,
 	  .metavar = "WHICH",

@@ -1,12 +1,14 @@
 #include "cmd/common.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
 
 #include "base/log.h"
+#include "report/report_error.h"
 
 const struct option common_option_table[] = {
 	{ .name = "case",
@@ -84,6 +86,11 @@ bool common_colour(void)
 
 	return isatty(STDOUT_FILENO) && !(no_color && no_color[0] != '\0') &&
 	       !(term && strcmp(term, "dumb") == 0);
+}
+
+void common_error_json(void)
+{
+	report_error_json(log_last_err(), stdout);
 }
 
 unsigned int common_columns(void)

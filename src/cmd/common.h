@@ -50,6 +50,9 @@ void common_say(const char *text);
 /* Is stdout a terminal that wants colour? */
 bool common_colour(void);
 
+/* The latest error as a document, unless one was printed. */
+void common_error_json(void);
+
 /* How wide stdout is; a usual width where it is no terminal. */
 #define COLUMNS_DEFAULT 80
 unsigned int common_columns(void);

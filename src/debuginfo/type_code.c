@@ -233,7 +233,7 @@ struct line_search {
 	const char *file;
 	uint32_t line;
 	bool file_found;
-	uint32_t next; /* the nearest line after it that has code; 0 while there is none */
+	uint32_t next, before; /* the nearest lines that have code; 0 while there is none */
 };
 
 static bool path_ends_in(const char *path, const char *end)
@@ -256,6 +256,8 @@ static void look_at_line(struct line_search *search, Dwarf_Line *line, Dwarf_Lin
 	if ((uint32_t)number > search->line &&
 	    (search->next == 0 || (uint32_t)number < search->next))
 		search->next = (uint32_t)number;
+	if ((uint32_t)number < search->line && (uint32_t)number > search->before)
+		search->before = (uint32_t)number;
 	if ((uint32_t)number != search->line || dwarf_lineendsequence(line, &ended) != 0 || ended ||
 	    !after || dwarf_lineaddr(line, &piece.low) != 0 ||
 	    dwarf_lineaddr(after, &piece.high) != 0 || piece.low == 0 || piece.low >= piece.high)
@@ -320,6 +322,9 @@ int types_line(struct types *types, const char *file, uint32_t line, struct code
 		if (search.next > 0)
 			(void)err_remedy(err, "%s:%u, the next line that has some", file,
 					 search.next);
+		else if (search.before > 0)
+			(void)err_remedy(err, "%s:%u, the last line that has some", file,
+					 search.before);
 		return -ENODATA;
 	}
 	tidy(&pieces);

@@ -1,10 +1,12 @@
 #include "report/json.h"
 
 #include <math.h>
+#include <stdbool.h>
 #include <string.h>
 
 #include "base/auto.h"
 #include "base/strbuf.h"
+#include "report/report_error.h"
 
 json_t *json_text(const char *text)
 {
@@ -43,9 +45,22 @@ void json_add_rate(json_t *object, const struct rate *rate)
 	(void)json_object_set_new(object, "high", json_number(rate->high));
 }
 
+static bool printed;
+
 void json_print(json_t *document, FILE *out)
 {
+	printed = true;
 	(void)json_dumpf(document, out, JSON_INDENT(2) | JSON_REAL_PRECISION(12));
 	(void)fputc('\n', out);
 	json_decref(document);
+}
+
+void report_error_json(const struct err *err, FILE *out)
+{
+	if (printed || err->code == 0)
+		return;
+	json_print(json_pack("{s:s, s:o, s:o}", "schema", "redhand/error/1", "error",
+			     json_text(err->message), "try",
+			     err->remedy[0] != '\0' ? json_text(err->remedy) : json_null()),
+		   out);
 }

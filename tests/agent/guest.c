@@ -14,6 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <sys/time.h>
 #include <sys/wait.h>
@@ -577,6 +578,33 @@ static void emit(size_t more)
 		reserve[bytes / 2 + 4096 * (i + 1)] = 0xc3;
 }
 
+static void mode_no_descriptors(void)
+{
+	struct rlimit few = { 48, 48 };
+
+	setrlimit(RLIMIT_NOFILE, &few);
+	while (open("/dev/null", O_RDONLY) >= 0)
+		;
+	crash();
+}
+
+/* The root of a test machine's container: the directory of the trial is not nobody's. */
+static void mode_other_user(void)
+{
+	if (geteuid() == 0 && seteuid(65534))
+		exit(9);
+	crash();
+}
+
+/* Nothing can be written any more; it must still be this signal that ends it. */
+static void mode_no_file_size(void)
+{
+	struct rlimit none = { 0, 0 };
+
+	setrlimit(RLIMIT_FSIZE, &none);
+	crash();
+}
+
 static void mode_emitted(void)
 {
 	emit(0);
@@ -622,6 +650,9 @@ static const struct {
 	{ "block-and-wait", mode_block_and_wait },
 	{ "ignored", mode_ignored },
 	{ "close-all", mode_close_all },
+	{ "no-descriptors", mode_no_descriptors },
+	{ "other-user", mode_other_user },
+	{ "no-file-size", mode_no_file_size },
 	{ "killed", mode_killed },
 	{ "lock-all", mode_lock_all },
 	{ "fork", mode_fork },

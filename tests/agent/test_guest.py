@@ -19,10 +19,11 @@ CRASHES = {
     'handler-reraises': signal.SIGSEGV, 'own-altstack': signal.SIGSEGV,
     'block-all': signal.SIGSEGV, 'ignored': signal.SIGSEGV, 'close-all': signal.SIGSEGV,
     'fork': signal.SIGSEGV, 'exec-empty-environment': signal.SIGSEGV,
+    'no-descriptors': signal.SIGSEGV, 'other-user': signal.SIGSEGV,
 }
 OTHERS = ['handler-fixes', 'handler-jumps', 'overflow-with-handler', 'queries', 'block-and-wait',
           'killed', 'lock-all', 'fork-in-threads', 'vfork', 'signals-mid-hook', 'errno', 'many-threads',
-          'all-entry-points', 'truncate', 'nowhere']
+          'all-entry-points', 'truncate', 'nowhere', 'no-file-size']
 
 
 def crashes_of(records):

@@ -63,10 +63,15 @@ def document(*args, status=None, **options):
 
 
 def refused(*args, saying, **options):
-    """redhand must refuse this with exit 2, a sentence that contains `saying`, nothing on stdout."""
+    """redhand must refuse this with exit 2, a sentence that contains `saying`, and on stdout nothing, or
+    with --json a document that says the same."""
     result = redhand(*args, **options)
     assert result.returncode == 2, (result.returncode, result.stdout, result.stderr)
-    assert result.stdout == "", result.stdout
+    if "--json" in args:
+        doc = json.loads(result.stdout)
+        assert doc["schema"] == "redhand/error/1" and doc["error"] in result.stderr, (doc, result.stderr)
+    else:
+        assert result.stdout == "", result.stdout
     assert saying in result.stderr, (saying, result.stderr)
     return result
 

@@ -328,9 +328,26 @@ static void of_two_that_held_it_nobody_is_accused(void **state)
 
 	(void)state;
 	hold(dangling, "block", NULL, true);
-	hold(dangling, "stack", NULL, true);
+	hold(dangling, "global", "current", true);
 	assert_int_equal(judged(&report, &list), VERDICT_USE_AFTER_FREE);
 	assert_int_equal(list.list.count, 2);
+}
+
+/* Whoever is given a pointer saves it there. */
+static void a_stack_that_held_it_too_is_a_doubt(void **state)
+{
+	AUTO(heap_report_deinit) struct heap_report report = { 0 };
+	AUTO(evidence_list_deinit) struct evidence_list list = { 0 };
+	struct heap_dangling *dangling = dangle(&report);
+
+	(void)state;
+	hold(dangling, "block", NULL, true);
+	hold(dangling, "stack", NULL, true);
+	(void)judged(&report, &list);
+	assert_int_equal(list.list.count, 4);
+	assert_int_equal(list.list.items[2].kind, EVIDENCE_HOLDER);
+	assert_int_equal(list.list.items[2].holder->home.kind, HOME_BLOCK);
+	assert_true(list.list.items[2].holder->contested);
 }
 
 /* Somebody still points to it, and nobody went there: that is how many programs are. */
@@ -363,6 +380,7 @@ int main(void)
 		cmocka_unit_test(what_ran_on_is_no_evidence),
 		cmocka_unit_test(the_one_that_still_held_it_is_the_holder),
 		cmocka_unit_test(of_two_that_held_it_nobody_is_accused),
+		cmocka_unit_test(a_stack_that_held_it_too_is_a_doubt),
 		cmocka_unit_test(a_pointer_that_is_not_used_is_no_evidence),
 	};
 

@@ -92,15 +92,24 @@ static int intermittent(struct case_store *cs, struct series_id series, bool *re
 	return r;
 }
 
+/* These end when they have seen enough failures, and what they add to the program may bring more of
+ * them: their share of failures is above the rate, and too few clean runs would be asked for. */
+static bool tells_rate(const struct candidate *c)
+{
+	return strcmp(c->command, "chase") != 0 && strcmp(c->command, "watch") != 0;
+}
+
+/* The newest; one that tells the rate before all that do not. */
 static int choose_newest(const struct candidates *candidates, struct case_store *cs,
 			 const struct candidate **ret, struct err *err)
 {
+	size_t count = candidates->list.count;
 	bool found = false;
 	int r = 0;
 
-	for (size_t i = candidates->list.count; i > 0 && r == 0 && !found; i--) {
-		*ret = &candidates->list.items[i - 1];
-		if (usable(*ret))
+	for (size_t i = 2 * count; i > 0 && r == 0 && !found; i--) {
+		*ret = &candidates->list.items[(i - 1) % count];
+		if (usable(*ret) && tells_rate(*ret) == (i > count))
 			r = intermittent(cs, (*ret)->id, &found, err);
 	}
 	if (r < 0 || found)

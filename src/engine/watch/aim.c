@@ -169,6 +169,20 @@ static int aim_address(struct aim *aim)
 	return 0;
 }
 
+/* Then it is the field that is not there. */
+static bool is_global(const struct aim *aim)
+{
+	struct type_global global = { 0 };
+	struct ranges ranges = { 0 };
+	struct err ignored = { 0 };
+	bool found = aim->spec.field && names_global(aim->all->names, aim->spec.name, NULL, &global,
+						     &ranges, &ignored) == 0;
+
+	type_global_deinit(&global);
+	VEC_DEINIT(&ranges.list);
+	return found;
+}
+
 static int aim_global(struct aim *aim)
 {
 	struct type_global global = { 0 };
@@ -178,7 +192,7 @@ static int aim_global(struct aim *aim)
 		return r;
 	if (names_global(aim->all->names, aim->spec.name, aim->spec.field, &global, &aim->ranges,
 			 aim->all->err) < 0)
-		return name_mistake(aim, aim->spec.name_at);
+		return name_mistake(aim, is_global(aim) ? aim->spec.field_at : aim->spec.name_at);
 	aim->watch.kind = PLAN_WATCH_GLOBAL;
 	aim->watch.place_count = (uint32_t)aim->ranges.list.count;
 	aim->watch.offset += (int64_t)global.field.offset;

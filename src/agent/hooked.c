@@ -23,6 +23,7 @@
 #define STEP (256ull << 10)
 #define ABOVE (512ull << 20) /* room that is left to the heap behind the program */
 #define LIBRARIES_MAX 4096u
+#define FRAME_END 16u /* from hooked_call.frame: the saved rbp, the return address */
 #define ARCH_SHSTK_STATUS 0x5005
 
 struct hooked_state hooked;
@@ -216,6 +217,10 @@ static void act(struct guard *guard, const struct hooked_call *call,
 		if (object)
 			watch_object(guard, action->number, object, caller);
 		guard->self->place_python = false;
+	} else if (action->what == PLAN_WATCH_FRAME) {
+		watch_object(guard, action->number, caller.frame + FRAME_END, caller);
+	} else if (action->what == PLAN_FRAME_LEAVE) {
+		watch_frame_left(guard, action->number, caller.frame + FRAME_END);
 	} else if (action->what == PLAN_PLACE_PYTHON) {
 		if (watch_wants_python(action->number, argument(call, action->pointer)))
 			guard->self->place_python = true;

@@ -14,6 +14,7 @@
 #include "agent/log.h"
 #include "agent/memory.h"
 #include "agent/real.h"
+#include "agent/watch.h"
 
 #define LANES_MAX 16384u
 #define EXIT_ROUNDS 3u
@@ -58,6 +59,7 @@ static struct thread *lane_take(void)
 		area->generation = ++lanes.generation[i];
 		area->busy = 0;
 		area->id_stop = area->ring_stop = 0;
+		area->region[0] = area->region[1] = THREAD_NO_REGION;
 		area->recovery_armed = 0;
 		area->dispatched = area->stepping = 0;
 		area->handling = 0;
@@ -124,6 +126,7 @@ static void thread_exit(void *value)
 	if (++self->exit_rounds <= EXIT_ROUNDS && !pthread_setspecific(lanes.exit_key, self))
 		return;
 	if (agent_switch.crash) {
+		watch_thread_gone();
 		blocks_close_lane(self);
 		self->row->end_monotonic_ns = clock_ns_sigsafe(CLOCK_MONOTONIC);
 		log_writer_init_sigsafe(&writer, LOG_TO_EVENTS);
@@ -145,6 +148,7 @@ bool thread_init_main(uint64_t stack_high)
 	if (!self)
 		return false;
 	lanes.have_key = !pthread_key_create(&lanes.exit_key, thread_exit);
+	nobody.region[0] = nobody.region[1] = THREAD_NO_REGION; /* not in .data: it is large */
 	lane_open(self, stack_high);
 	if (!context_init((const void *)stack_high))
 		return false;
@@ -202,6 +206,7 @@ static void *thread_main(void *argument)
 	if (lanes.have_key)
 		(void)pthread_setspecific(lanes.exit_key, self);
 	calls_thread_sigsafe();
+	watch_thread_born();
 	guard_open(self);
 	return self->start(self->argument);
 }
@@ -241,6 +246,7 @@ void thread_after_fork(void)
 	guard_close(self);
 	context_forget(self);
 	self->next_id = self->id_end = self->id_group = 0;
+	self->ring_ready = 0;
 	lane_open(self, self->stack_high);
 	guard_open(self);
 }

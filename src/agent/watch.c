@@ -622,7 +622,7 @@ bool watch_places(uint32_t context, uint64_t size)
 	for (i = 0; i < watch_state.count; i++)
 		if (watch_contexts[context] & 1u << i &&
 		    (!takes_blocks(watch_state.plans[i]) ||
-		     block_wanted(watch_state.plans[i], size, context_ordinals[context],
+		     block_wanted(watch_state.plans[i], size, (uint32_t)(context_ordinals[context] >> 32),
 				  &log_map.contexts[context])))
 			return true;
 	return false;
@@ -792,6 +792,49 @@ void watch_object(struct guard *guard, uint32_t watch, uint64_t address, struct 
 	arm_locked(&object);
 }
 
+/* Only marked, as ever: a frame of the next call lies at the same place more often than not. */
+void watch_frame_left(struct guard *guard, uint32_t watch, uint64_t end)
+{
+	unsigned i;
+
+	(void)guard;
+	for (i = 0; watch_state.area && i < WATCH_ARMED_MAX; i++) {
+		struct watch_armed *armed = &watch_state.armed[i];
+
+		if (armed->number && armed->watch == watch &&
+		    armed->address == end + (uint64_t)watch_state.plans[watch]->offset)
+			armed_end(armed, LOG_WATCHED_RETURNED);
+	}
+}
+
+void watch_thread_born(void)
+{
+	uint32_t i;
+
+	for (i = 0; watch_state.area && i < watch_state.count; i++) {
+		struct object object = { .watch = i,
+					 .base = arch_fs_base(),
+					 .start = arch_fs_base() };
+
+		if (watch_state.plans[i]->kind == PLAN_WATCH_THREAD)
+			arm_locked(&object);
+	}
+}
+
+void watch_thread_gone(void)
+{
+	unsigned i;
+
+	for (i = 0; watch_state.area && i < WATCH_ARMED_MAX; i++) {
+		struct watch_armed *armed = &watch_state.armed[i];
+		const struct plan_watch *plan = watch_state.plans[armed->watch];
+
+		if (armed->number && plan->kind == PLAN_WATCH_THREAD &&
+		    armed->address == arch_fs_base() + (uint64_t)plan->offset)
+			armed_end(armed, LOG_WATCHED_RETURNED);
+	}
+}
+
 /* ---- contexts ------------------------------------------------------------------------------ */
 
 static bool goes_through(const struct plan_watch *plan, const uint64_t *frames, uint32_t count)
@@ -943,6 +986,7 @@ void watch_init(void)
 		if (plan->kind == PLAN_WATCH_ADDRESS || plan->kind == PLAN_WATCH_GLOBAL)
 			fixed_arm(i);
 	}
+	watch_thread_born();
 	if (blocks)
 		watch_contexts = memory_map_sigsafe(agent.plan.context_rows * sizeof(uint16_t));
 }

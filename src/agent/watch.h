@@ -102,6 +102,13 @@ bool watch_outlives(const struct watch_armed *armed);
  * by the caller. */
 void watch_object(struct guard *guard, uint32_t watch, uint64_t address, struct caller caller);
 
+/* The function whose frame ends at `end` returns: what watch number `watch` has in it is over. */
+void watch_frame_left(struct guard *guard, uint32_t watch, uint64_t end);
+
+/* A thread begins and ends, and calls it itself: variables that each thread has. */
+void watch_thread_born(void);
+void watch_thread_gone(void);
+
 /* Is this Python class the one that watch number `watch` is about? */
 bool watch_wants_python(uint32_t watch, uint64_t type);
 

@@ -7,6 +7,7 @@
 #include "agent/blocks.h"
 #include "agent/maps.h"
 #include "agent/memory.h"
+#include "agent/pages.h"
 
 #define VALUES_MAX 8u
 #define COMMON_VALUE 0x10000u /* small numbers come last: they stand in many places */
@@ -14,6 +15,8 @@
 #define PIECE (64u << 10)
 #define READ_MAX (512ull << 20)
 #define REACH (1u << 20)
+#define DATA_MAX (256u << 10)
+#define DATA_LINES 4u
 #define LEAST_VALUE 0x400u /* smaller ones stand everywhere */
 
 /* Too large for a signal stack. */
@@ -57,11 +60,15 @@ static void values_take(const struct log_crash *crash)
 
 static void value_tell(struct log_writer *writer, uint64_t where, uint64_t value)
 {
-	struct log_value record = { .value = value, .where = where };
+	struct log_value record = { .value = value };
 	struct block_view view;
 	struct log_block block;
 	int space;
 
+	/* Of watched pages the target knows the other view. */
+	if (pages_hold(where - pages.distance))
+		where -= pages.distance;
+	record.where = where;
 	for (space = BLOCKS_SPACES - 1; space >= 0 && !record.id; space--) {
 		if (!block_find_sigsafe((enum block_space)space, where, REACH, &view, 1) ||
 		    view.relation != LOG_INSIDE || view.block.state != LOG_BLOCK_LIVE)
@@ -127,6 +134,36 @@ static void line_read(struct log_writer *writer, const struct maps_line *line,
 	}
 }
 
+/* Pointers that a program keeps in its own variables lead from there to what failed, and the register
+ * that held one may hold something else by now. The main program comes first in the list; zeroed
+ * variables lie behind its file's mapping. */
+static void data_write(struct log_writer *writer)
+{
+	struct maps_walk walk;
+	struct maps_line line;
+	uint64_t inode = 0, device = 0, behind = 0, left = DATA_MAX;
+	uint32_t lines = 0;
+
+	if (!maps_begin_sigsafe(&walk, &look.maps))
+		return;
+	while (lines < DATA_LINES && left && maps_next_sigsafe(&walk, &line)) {
+		bool same;
+
+		if (!inode && line.inode) {
+			inode = line.inode;
+			device = line.device;
+		}
+		same = line.inode == inode && line.device == device;
+		if (inode && line.readable && line.writable &&
+		    (same || (!line.inode && !line.path[0] && line.low == behind)))
+			left -= log_memory_sigsafe(writer, LOG_BLOB_DATA, lines++, line.low,
+						   line.high - line.low < left ? line.high - line.low
+									       : left);
+		behind = same ? line.high : behind;
+	}
+	maps_end_sigsafe(&walk);
+}
+
 void wild_write_sigsafe(struct log_writer *writer, const struct log_crash *crash)
 {
 	struct maps_walk walk;
@@ -134,6 +171,7 @@ void wild_write_sigsafe(struct log_writer *writer, const struct log_crash *crash
 
 	if (!(agent.plan.flags & PLAN_WILD_VALUES) || !agent_switch.ids)
 		return;
+	data_write(writer);
 	values_take(crash);
 	if (!look.count || !maps_begin_sigsafe(&walk, &look.maps))
 		return;

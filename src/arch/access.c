@@ -54,3 +54,56 @@ bool arch_access_at(const struct trap *trap, uint64_t at, struct access *ret)
 	}
 	return ret->reads || ret->writes || ret->jumps;
 }
+
+bool arch_returns_at(const struct trap *trap, uint64_t at)
+{
+	struct decoded d;
+	struct code code;
+
+	return code_init(&code, trap->code, trap->code_len, trap->code_address) &&
+	       decoded_at(&code, at, &d) && d.instruction.meta.category == ZYDIS_CATEGORY_RET;
+}
+
+#define GUARD_OFFSET 0x28 /* of the thread's guard word, by the ABI of the C libraries for Linux */
+
+/* mov reg, fs:[0x28] */
+static ZydisRegister loads_guard(const struct decoded *d)
+{
+	const ZydisDecodedOperand *to = &d->operands[0], *from = &d->operands[1];
+
+	if (d->instruction.mnemonic != ZYDIS_MNEMONIC_MOV ||
+	    to->type != ZYDIS_OPERAND_TYPE_REGISTER || from->type != ZYDIS_OPERAND_TYPE_MEMORY ||
+	    from->mem.segment != ZYDIS_REGISTER_FS || from->mem.base != ZYDIS_REGISTER_NONE ||
+	    from->mem.index != ZYDIS_REGISTER_NONE || from->mem.disp.value != GUARD_OFFSET)
+		return ZYDIS_REGISTER_NONE;
+	return to->reg.value;
+}
+
+bool arch_frame_guard(const struct trap *trap, struct memory_operand *ret)
+{
+	ZydisRegister guard = ZYDIS_REGISTER_NONE;
+	struct decoded d;
+	struct code code;
+
+	if (!code_init(&code, trap->code, trap->code_len, trap->code_address))
+		return false;
+	for (uint64_t at = trap->start_hint; at < trap->rip && decoded_at(&code, at, &d);
+	     at += d.instruction.length) {
+		const ZydisDecodedOperand *to = &d.operands[0];
+
+		if (guard == ZYDIS_REGISTER_NONE) {
+			guard = loads_guard(&d);
+			continue;
+		}
+		if (d.instruction.mnemonic == ZYDIS_MNEMONIC_MOV &&
+		    to->type == ZYDIS_OPERAND_TYPE_MEMORY &&
+		    d.operands[1].type == ZYDIS_OPERAND_TYPE_REGISTER &&
+		    d.operands[1].reg.value == guard) {
+			operand_take(&d, to, ret);
+			return true;
+		}
+		if (decoded_writes(&d, register_whole(guard)))
+			guard = ZYDIS_REGISTER_NONE;
+	}
+	return false;
+}

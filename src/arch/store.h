@@ -164,6 +164,14 @@ struct access {
 /* The instruction at `at`; false when there is none or it has nothing to do with either. */
 bool arch_access_at(const struct trap *trap, uint64_t at, struct access *ret);
 
+/* Is the instruction at `at` a return? */
+bool arch_returns_at(const struct trap *trap, uint64_t at);
+
+/* Where the function that trap->start_hint begins keeps the guard of its frame, the word that the
+ * compiler lets it compare before it returns (-fstack-protector); false: it has none, or the code up
+ * to trap->rip does not show it. */
+bool arch_frame_guard(const struct trap *trap, struct memory_operand *ret);
+
 enum origin_kind {
 	ORIGIN_UNKNOWN,
 	ORIGIN_LOAD,	  /* from memory: `from`, `width` */

@@ -234,11 +234,13 @@ static void fill_machine_frame(struct symbols *symbols, struct space *space,
 	*ret = (struct machine_frame){ .pc = raw->pc,
 				       .exact = (raw->flags & FRAME_EXACT) != 0,
 				       .registers = raw->registers,
+				       .cfa = raw->cfa,
 				       .start = function_start(symbols, space, inside) };
 	/* What a call may have changed is not what the caller had. */
 	if (!ret->exact)
 		ret->registers.known &= arch_native()->callee_saved | 1u << arch_native()->pc |
-					1u << arch_native()->sp;
+					1u << arch_native()->sp |
+					1u << arch_native()->thread_pointer;
 	if (ret->start != 0 && raw->pc - ret->start < before)
 		before = (size_t)(raw->pc - ret->start);
 	ret->code = mem_alloc(before + CODE_AFTER);
@@ -274,6 +276,17 @@ void symbols_machine_frame(struct symbols *symbols, const struct snapshot *snaps
 	space_init(&space, symbols->modules, snapshot);
 	fill_machine_frame(symbols, &space, &raw, ret);
 	space_deinit(&space);
+}
+
+taddr symbols_function_start(struct symbols *symbols, const struct snapshot *snapshot, taddr inside)
+{
+	struct space space;
+	taddr start;
+
+	space_init(&space, symbols->modules, snapshot);
+	start = function_start(symbols, &space, inside);
+	space_deinit(&space);
+	return start;
 }
 
 void machine_frames_free(struct machine_frame *frames, size_t count)

@@ -47,6 +47,7 @@ struct machine_frame {
 	taddr pc;
 	bool exact; /* execution stands there; else it is a return address */
 	struct registers registers;
+	taddr cfa;     /* end of its frame: the caller's stack pointer before the call; 0 unknown */
 	taddr start;   /* of its function, or of its piece of emitted code; 0 unknown */
 	uint8_t *code; /* from `start` on where that is near, to a little after pc */
 	size_t code_len;
@@ -62,6 +63,10 @@ void machine_frames_free(struct machine_frame *frames, size_t count);
 /* The frame of one return address, without registers. */
 void symbols_machine_frame(struct symbols *symbols, const struct snapshot *snapshot, taddr back,
 			   struct machine_frame *ret);
+
+/* Where the function, or the piece of emitted code, around an address begins; 0 when nobody knows. Only
+ * the snapshot's mappings and pid are used. */
+taddr symbols_function_start(struct symbols *symbols, const struct snapshot *snapshot, taddr inside);
 
 /* The name of the global variable at `vaddr` (an address in the file) of a mapped file, and where
  * in it that is. The caller's to free; NULL when it is not known. */

@@ -63,7 +63,7 @@ const char *home_kind_name(enum home_kind kind)
 {
 	static const char *const names[HOME_KINDS] = {
 		[HOME_UNKNOWN] = "unknown", [HOME_BLOCK] = "block",	[HOME_GLOBAL] = "global",
-		[HOME_STACK] = "stack",	    [HOME_ADDRESS] = "address",
+		[HOME_STACK] = "stack",	    [HOME_ADDRESS] = "address", [HOME_THREAD] = "thread",
 	};
 
 	return kind < HOME_KINDS ? names[kind] : "unknown";
@@ -159,6 +159,8 @@ bool home_same(const struct home *a, const struct home *b)
 	case HOME_GLOBAL:
 	case HOME_STACK:
 		return same_text(a->name, b->name);
+	case HOME_THREAD:
+		return true;
 	case HOME_ADDRESS:
 		return a->address != 0 && a->address == b->address;
 	default:
@@ -180,6 +182,9 @@ static void describe_place(const struct home *home, struct strbuf *sb)
 		break;
 	case HOME_STACK:
 		strbuf_addf(sb, "stack of %s", home->name ? home->name : "an unknown function");
+		break;
+	case HOME_THREAD:
+		strbuf_addf(sb, "thread-local memory at %" PRId64, home->offset);
 		break;
 	default:
 		if (home->address != 0)

@@ -26,6 +26,7 @@ enum home_kind {
 	HOME_GLOBAL,
 	HOME_STACK,
 	HOME_ADDRESS, /* none of these; only the address is known */
+	HOME_THREAD,  /* a variable that each thread has its own of */
 	HOME_KINDS,
 };
 
@@ -36,8 +37,10 @@ struct home {
 	char *name;	   /* HOME_GLOBAL: the symbol; HOME_STACK: the function; or NULL */
 	char *field;	   /* as the source calls it: "struct object.word"; NULL when unknown */
 	char *module;	   /* HOME_GLOBAL: its file; or NULL */
-	int64_t offset;	   /* within the block, symbol or frame; not less than the block's
-			    * size, or negative: beside the block (a canary) */
+	int64_t offset;	   /* within the block or symbol; not less than the block's size, or
+			    * negative: beside the block (a canary). Of a frame, from its end,
+			    * which is right behind the return address: negative. Of a variable
+			    * of a thread, from the thread pointer */
 	uint64_t len;	   /* of the field, in bytes; 0 unknown */
 	uint64_t address;  /* in this trial; 0 unknown */
 };
@@ -96,6 +99,9 @@ enum write_flags {
 	/* What it left is a pointer into memory that could be read when it failed; no block is known
 	 * there. */
 	WRITE_READABLE = 1 << 12,
+	/* The instruction names the field: its place in the object, the frame or the file is fixed in
+	 * the code, and it went through the object's own start. Whoever writes so means the field. */
+	WRITE_NAMED = 1 << 13,
 };
 
 /* One store that was caught. */
@@ -182,7 +188,10 @@ struct holder_seen {
 	struct stack written_by;   /* who put the pointer there; empty when unknown */
 	bool used;		/* the failing instruction got its pointer from exactly this home */
 	bool exact;		/* it points to the block's start or to where the use was */
-	bool cleared_elsewhere; /* other homes that pointed there were cleared before the free */
+	bool contested;		/* a stack held the same pointer then: it may have come from there */
+	/* The target is no block but the frame of a function that has returned: `allocated` is its
+	 * stack when the pointer was stored, from that function on; nobody freed it. */
+	bool frame;
 };
 
 enum bad_free_kind {

@@ -8,7 +8,7 @@
 
 #include "model/archive.h"
 
-#define EVIDENCE_VERSION 2
+#define EVIDENCE_VERSION 3
 
 static void cut(struct archive *a, struct file_cut *c)
 {
@@ -162,7 +162,9 @@ static void holder(struct archive *a, struct holder_seen *h)
 	archive_stack(a, &h->written_by);
 	archive_bool(a, &h->used);
 	archive_bool(a, &h->exact);
-	archive_bool(a, &h->cleared_elsewhere);
+	archive_bool(a, &h->contested);
+	if (a->version >= 3)
+		archive_bool(a, &h->frame);
 }
 
 static void bad_free(struct archive *a, struct bad_free *b)

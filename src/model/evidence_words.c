@@ -114,7 +114,7 @@ static void freed_use(const struct freed_use *u, struct strbuf *sb)
 		add_site(sb, "; allocated by ", &u->block->allocated);
 		add_site(sb, "; freed by ", &u->block->freed);
 		if (u->block->freed_events > 0)
-			strbuf_addf(sb, ", about %" PRIu64 " allocations and frees ago",
+			strbuf_addf(sb, ", at most %" PRIu64 " allocations and frees ago",
 				    u->block->freed_events);
 	}
 }
@@ -123,9 +123,14 @@ static void holder(const struct holder_seen *h, struct strbuf *sb)
 {
 	home_describe(&h->home, sb);
 	strbuf_adds(sb, " still pointed to ");
-	add_block(sb, h->target);
-	if (h->target)
-		add_site(sb, ", freed by ", &h->target->freed);
+	if (h->frame && h->target) {
+		add_site(sb, "a variable of ", &h->target->allocated);
+		strbuf_adds(sb, ", which had returned");
+	} else {
+		add_block(sb, h->target);
+		if (h->target)
+			add_site(sb, ", freed by ", &h->target->freed);
+	}
 	add_site(sb, "; the pointer was put there by ", &h->written_by);
 	strbuf_adds(sb, h->used ? "; the failing instruction used it" : "; nobody used it");
 }

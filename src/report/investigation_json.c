@@ -78,6 +78,8 @@ static json_t *holder_json(const struct investigation *inv)
 	set(object, "block", h->holder ? json_block(h->holder) : json_null());
 	set(object, "written_by", json_site(&h->written_by));
 	set(object, "used", json_boolean(h->used));
+	set(object, "frame",
+	    h->frame && h->target ? json_site(&h->target->allocated) : json_null());
 	return object;
 }
 

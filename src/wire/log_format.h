@@ -338,6 +338,7 @@ enum log_blob_kind {
 	LOG_BLOB_FAULT_MEMORY = 10, /* around the fault address, when readable */
 	LOG_BLOB_XSTATE = 11,	    /* legacy fxsave area: 512 bytes, xmm registers */
 	LOG_BLOB_PYTHON = 12,	    /* struct log_kept, its bytes, padding to 8; and again */
+	LOG_BLOB_DATA = 13,	    /* variables of the main program, with PLAN_WILD_VALUES */
 	LOG_BLOB_JIT = 16, /* a page of emitted code. In EVENTS, whoever owns it: a crash, EXIT */
 };
 
@@ -577,6 +578,7 @@ enum log_watched_end {
 	LOG_WATCHED_AGAIN = 3,	   /* a hook handed the same address over again: a new object */
 	LOG_WATCHED_MOVED = 4,	   /* realloc */
 	LOG_WATCHED_EXIT = 5,
+	LOG_WATCHED_RETURNED = 6, /* the function whose frame it was in */
 };
 
 /* One object, for the time it was watched. */
@@ -637,6 +639,7 @@ struct log_hit {
 	uint32_t tid, lane;
 	uint32_t watch, flags;
 	uint64_t watched; /* number of the object */
+	/* Of a variable of a thread, which has no id, `start` is its thread pointer. */
 	uint64_t address, id, start, size;
 	struct block_key key;
 	uint64_t age;
@@ -752,6 +755,8 @@ struct log_heap {
 	uint64_t seed;
 	uint32_t quarantine_mib, poison_ppm, timer_ms;
 	uint32_t sweep; /* enum plan_sweep */
+	uint32_t sampled; /* 1: not every block has guards */
+	uint32_t reserved;
 };
 
 /* Where a byte stands that is not what it should be. */
@@ -797,6 +802,8 @@ struct log_round {
 	/* Since the image began, all rounds and frees together. */
 	uint64_t damages;	   /* also those that were too many to be told */
 	uint64_t rounds, spent_ns; /* complete rounds; time that looking took */
+	/* Where not every block has guards: how many had, how many had none. */
+	uint64_t guarded, passed;
 };
 
 struct log_sweep {
@@ -876,9 +883,9 @@ LOG_PIN(log_holders, 32);
 LOG_PIN(log_holder, 72);
 LOG_PIN(log_exit, 8);
 LOG_PIN(log_bad_free, 24);
-LOG_PIN(log_heap, 24);
+LOG_PIN(log_heap, 32);
 LOG_PIN(log_heap_damage, 184);
-LOG_PIN(log_round, 56);
+LOG_PIN(log_round, 72);
 LOG_PIN(log_sweep, 32);
 LOG_PIN(log_unobserved, 8);
 LOG_PIN(log_kept, 16);

@@ -182,6 +182,9 @@ enum plan_action_what {
 	/* With PLAN_PAGES: if argument `pointer` is the Python class of watch `number`, the next
 	 * object that Python allocates in this thread is placed on watched pages. */
 	PLAN_PLACE_PYTHON = 10,
+	PLAN_WATCH_FRAME = 11, /* watch_object() with the end of the function's frame: the stack
+				* pointer that its caller has before the call */
+	PLAN_FRAME_LEAVE = 12, /* at exits: what is watched in it has ended */
 };
 
 /* Functions that may hand objects out have the smallest numbers: while one of them runs, sights of the
@@ -243,6 +246,7 @@ enum plan_watch_kind {
 	PLAN_WATCH_HOOK = 5,	/* objects that hooks on functions hand over: agent/watch.h; with
 				 * PLAN_PAGES, blocks whose allocation goes through one of its
 				 * ranges are placed where they can be watched */
+	PLAN_WATCH_THREAD = 6,	/* `offset` from the thread pointer, of each thread */
 };
 
 /* Which objects are watched when there are more than debug registers. */
@@ -350,7 +354,8 @@ enum plan_sweep_at {
 /* The heap observer: guards around blocks, poison in freed ones, quarantine, sweep. Needs observer
  * ids. */
 /* In plan_heap.item.flags. */
-#define PLAN_HEAP_PYTHON 1u /* objects of CPython have guards, too: each is a block of its own */
+#define PLAN_HEAP_PYTHON 1u  /* objects of CPython have guards, too: each is a block of its own */
+#define PLAN_HEAP_SAMPLED 2u /* of contexts that make many blocks only some have guards */
 
 struct plan_heap {
 	struct plan_item item;

@@ -5,6 +5,7 @@
 
 #include "arch/arch.h"
 
+#define DATA_PIECES 4u
 #define CANDIDATES_MAX 1000
 #define RAISED_WITHIN_NS 10000000000u /* a handler that prints a backtrace takes its time */
 #define GREGS_NAMED 18u		      /* of the kernel's list, those that are registers */
@@ -184,6 +185,8 @@ static void scene_fill(struct scene *scene)
 		(void)operands_of_fault(scene->pieces.items[0].bytes, scene->pieces.items[0].len,
 					scene->pieces.items[0].address,
 					scene->record.gregs[LOG_GREG_RIP], &scene->operands);
+	for (unsigned int i = 0; i < DATA_PIECES; i++)
+		add_piece(scene, LOG_BLOB_DATA, i);
 	add_piece(scene, LOG_BLOB_FAULT_MEMORY, 0);
 	for (unsigned int i = 0; i < LOG_GREG_RSP; i++)
 		add_piece(scene, LOG_BLOB_MEMORY, i);
@@ -209,6 +212,10 @@ void scene_open(const struct crash_place *place, struct scene *ret)
 void scene_snapshot(const struct scene *scene, struct snapshot *ret)
 {
 	const struct arch *arch = arch_native();
+	/* A process that may open nothing more, or that sees no /proc, cannot tell where what is
+	 * mapped: then it is where code lay when that was last looked at. */
+	const struct mappings *mappings = scene->mappings.count > 0 ? &scene->mappings
+								    : &scene->log->modules;
 
 	*ret = (struct snapshot){
 		.pid = (int)scene->log->reader.header.pid,
@@ -220,8 +227,8 @@ void scene_snapshot(const struct scene *scene, struct snapshot *ret)
 		.piece_count = scene->pieces.count,
 		.python_runtime = scene->python.record.runtime,
 		.python_version = scene->python.record.version,
-		.mappings = scene->mappings.items,
-		.mapping_count = scene->mappings.count,
+		.mappings = mappings->items,
+		.mapping_count = mappings->count,
 	};
 	arch_registers_from_saved(arch, scene->record.gregs, GREGS_NAMED, &ret->registers);
 	ret->registers.value[arch->pc] =

@@ -88,6 +88,7 @@ static void chase_prepare(void *ctx, const struct run *run, struct trial_job *jo
 	job->wild = true;
 	job->observer = observer_of(chase->kind);
 	job->without_ids = chase->request->without_ids && job->observer != OBSERVE_HEAP;
+	job->pages = chase->pages && chase->kind == STAGE_WATCH;
 	if (stage_has_plan(chase->kind))
 		strbuf_add(&job->plan_items, chase->items.data, chase->items.len);
 }
@@ -201,6 +202,13 @@ static void chase_record(void *ctx, const struct run *run, struct trial_record *
 	chase->pending = false;
 }
 
+/* It does not fail any more since functions are hooked. */
+bool chase_hidden(const struct chase *chase)
+{
+	return chase->quiet_max > 0 && chase->round_failed == 0 &&
+	       chase->round_trials >= chase->quiet_max;
+}
+
 bool chase_enough(struct chase *chase)
 {
 	switch (chase->kind) {
@@ -223,7 +231,7 @@ bool chase_enough(struct chase *chase)
 		return chase->found &&
 		       (worth_watching(chase) || chase->found_count >= chase->request->wanted);
 	default:
-		return chase->round_watched >= chase->request->wanted ||
+		return chase->round_watched >= chase->request->wanted || chase_hidden(chase) ||
 		       (chase->round_watched == 0 && chase->round_failed >= FAILURES_UNWATCHED) ||
 		       (chase->other_way && chase->round_failed >= FAILURES_PER_VICTIM &&
 			chase->round_failed >= FAILURES_PER_VICTIM * chase->round_watched);
@@ -287,72 +295,8 @@ static int find_crash(struct chase *chase, struct err *err)
 	return stage_run(chase, STAGE_LOOK, err);
 }
 
-/* How the homes are watched in a round: by key; then as what the outermost function on the stack
- * that has them is given; then the next one. */
-static bool stake_out(struct chase *chase, unsigned int round)
-{
-	const struct trail *trail = &chase->first.trail;
-	bool any = false;
-
-	stakeout_deinit(&chase->stakeout);
-	chase->stakeout = (struct stakeout){ 0 };
-	for (unsigned int i = 0; i < trail->steps.count && i < LEVELS_MAX; i++) {
-		const struct trail_step *step = &trail->steps.items[i];
-		bool added = false;
-
-		if (step->home.kind == HOME_GLOBAL)
-			added = stakeout_add_step(&chase->stakeout, &chase->first.scene, step, i,
-						  STAKE_GLOBAL, 0);
-		else if (round == 0)
-			added = stakeout_add_step(&chase->stakeout, &chase->first.scene, step, i,
-						  STAKE_KEY, 0);
-		else if (!any)
-			added = stakeout_add_step(&chase->stakeout, &chase->first.scene, step, i,
-						  STAKE_ARGUMENT, round - 1);
-		any |= added && step->home.kind != HOME_GLOBAL;
-	}
-	return chase->stakeout.list.count > 0 && (round == 0 || any);
-}
-
-/* Is there anything that stake_out() would watch in that round? */
-static bool can_stake_out(const struct chase *chase, unsigned int round)
-{
-	const struct trail *trail = &chase->first.trail;
-
-	for (unsigned int i = 0; i < trail->steps.count && i < LEVELS_MAX; i++)
-		if (trail->steps.items[i].home.kind != HOME_GLOBAL &&
-		    trail->steps.items[i].handles.count >= round)
-			return true;
-	return false;
-}
-
-static bool can_stake_context(const struct chase *chase)
-{
-	const struct trail *trail = &chase->first.trail;
-
-	for (unsigned int i = 0; i < trail->steps.count && i < LEVELS_MAX; i++)
-		if (trail->steps.items[i].home.kind == HOME_BLOCK &&
-		    trail->steps.items[i].in.key.stack_hash != 0)
-			return true;
-	return false;
-}
-
-/* Last: any block of the context that the first block among the homes has. */
-static bool stake_context(struct chase *chase)
-{
-	const struct trail *trail = &chase->first.trail;
-
-	stakeout_deinit(&chase->stakeout);
-	chase->stakeout = (struct stakeout){ 0 };
-	for (unsigned int i = 0; i < trail->steps.count && i < LEVELS_MAX; i++)
-		if (stakeout_add_step(&chase->stakeout, &chase->first.scene, &trail->steps.items[i],
-				      i, STAKE_CONTEXT, 0))
-			return true;
-	return false;
-}
-
 /* Anew each time: a planner hands out what it has not planned before. */
-static int begin_plan(struct chase *chase, struct err *err)
+int chase_begin_plan(struct chase *chase, struct err *err)
 {
 	const struct chase_request *request = chase->request;
 
@@ -367,7 +311,7 @@ static int begin_plan(struct chase *chase, struct err *err)
 
 int chase_plan(struct chase *chase, struct err *err)
 {
-	int r = begin_plan(chase, err);
+	int r = chase_begin_plan(chase, err);
 
 	/* First: what is watched as its result has its id then. */
 	if (r == 0 && chase->recycler.found &&
@@ -376,13 +320,6 @@ int chase_plan(struct chase *chase, struct err *err)
 	if (r == 0)
 		r = stakeout_plan(&chase->stakeout, chase->hooks, &chase->items, err);
 	return r;
-}
-
-static int run_round(struct chase *chase, struct err *err)
-{
-	int r = chase_plan(chase, err);
-
-	return r == 0 ? stage_run(chase, STAGE_WATCH, err) : r;
 }
 
 uint64_t chase_trials_left(const struct chase *chase)
@@ -394,71 +331,6 @@ bool chase_may_go_on(const struct chase *chase)
 {
 	return !chase->runner.interrupted && chase->used < chase->request->trials &&
 	       !out_of_time(chase);
-}
-
-/* Watched from its birth on in every failing trial, never written, and still not zero. */
-static bool unwritten(const struct level *level)
-{
-	VEC_FOREACH (&level->sights, sight)
-		if (!sight->since_birth || sight->write.write || sight->victim.value == 0)
-			return false;
-	return level->sights.count > 0;
-}
-
-/* The level whose home tells: where a pointer outlived its block; else the first at which somebody
- * was caught leaving the value; else where a pointer to a live block was put, which is hardly to
- * blame. -1: none. */
-static int telling_level(const struct chase *chase)
-{
-	int caught = -1, healthy = -1;
-
-	for (unsigned int i = 0; i < LEVELS_MAX; i++) {
-		size_t stale = 0, writes = 0, sound = 0;
-
-		VEC_FOREACH (&chase->levels[i].sights, sight) {
-			stale += sight->stale;
-			writes += sight->write.write != NULL && !sight->healthy;
-			sound += sight->write.write != NULL && sight->healthy;
-		}
-		if (healthy < 0 && sound > 0)
-			healthy = (int)i;
-		if (stale > 0)
-			return (int)i;
-		/* Never written, and not zero: what was there before the block was. */
-		if (caught < 0 && (writes > 0 || unwritten(&chase->levels[i])))
-			caught = (int)i;
-	}
-	return caught >= 0 ? caught : healthy;
-}
-
-/* All that was caught there is how a pointer to a live block came to its place. */
-static bool is_healthy(const struct level *level)
-{
-	size_t writes = 0;
-
-	VEC_FOREACH (&level->sights, sight) {
-		writes += sight->write.write != NULL;
-		if (sight->write.write && !sight->healthy)
-			return false;
-	}
-	return writes > 0;
-}
-
-/* Did what was caught there only copy the value? Then the home it came from, in most trials. */
-static const struct sight *copied_from(const struct level *level)
-{
-	const struct sight *found = NULL;
-	size_t copies = 0, writes = 0;
-
-	VEC_FOREACH (&level->sights, sight) {
-		writes += sight->write.write != NULL;
-		if (!sight->write.write || sight->stale ||
-		    !(sight->write.write->flags & WRITE_COPIED))
-			continue;
-		copies++;
-		found = sight;
-	}
-	return copies * 2 > writes ? found : NULL;
 }
 
 /* Where the crash says too little by itself: glibc's own alarm, a value that leads nowhere; a free
@@ -506,177 +378,6 @@ static void forget_sights(struct chase *chase)
 	for (size_t i = 0; i < sizeof(chase->levels) / sizeof(chase->levels[0]); i++)
 		level_deinit(&chase->levels[i]);
 	memset(chase->levels, 0, sizeof(chase->levels));
-}
-
-static bool any_stale(const struct level *level)
-{
-	VEC_FOREACH (&level->sights, sight)
-		if (sight->stale)
-			return true;
-	return false;
-}
-
-/* What was seen before counts until this round has seen it again: there, or nearer to the crash. */
-static int run_again(struct chase *chase, struct err *err)
-{
-	struct level before[LEVELS_MAX];
-	int had = telling_level(chase), has, r;
-	size_t seen = 0;
-
-	for (unsigned int i = 0; i < LEVELS_MAX; i++)
-		seen += chase->levels[i].sights.count;
-	memcpy(before, chase->levels, sizeof(before));
-	memset(chase->levels, 0, sizeof(before));
-	r = run_round(chase, err);
-	has = telling_level(chase);
-	if (seen == 0 || (has >= 0 && (had < 0 || has <= had || any_stale(&chase->levels[has])))) {
-		for (unsigned int i = 0; i < LEVELS_MAX; i++)
-			level_deinit(&before[i]);
-		return r;
-	}
-	for (unsigned int i = 0; i < LEVELS_MAX; i++)
-		level_deinit(&chase->levels[i]);
-	memcpy(chase->levels, before, sizeof(before));
-	return r;
-}
-
-static int watch_homes(struct chase *chase, struct err *err)
-{
-	bool by_context = false;
-	int r = 0;
-
-	for (unsigned int round = 0; r == 0 && !by_context && chase_may_go_on(chase); round++) {
-		if (!stake_out(chase, round)) {
-			by_context = true;
-			if ((telling_level(chase) >= 0 && chase->round_watched == 0) ||
-			    !stake_context(chase))
-				break;
-		}
-		chase_say(chase,
-			  round == 0 ? "watching %zu home%s by the key of their blocks"
-			  : by_context
-				  ? "watching %zu home%s in any block of the same context"
-				  : "the keys did not lead to the victim: watching %zu home%s as "
-				    "what a function on the crash's stack is given",
-			  chase->stakeout.list.count, chase->stakeout.list.count == 1 ? "" : "s");
-		chase->other_way = !by_context &&
-				   (can_stake_out(chase, round + 1) || can_stake_context(chase));
-		r = run_again(chase, err);
-		if (chase->round_watched >= chase->request->wanted ||
-		    (chase->round_watched > 0 && !chase->other_way))
-			break;
-	}
-	chase->other_way = false;
-	return r;
-}
-
-/* Watches the source of a copy together with what was watched before. */
-static int follow_copies(struct chase *chase, int level, struct err *err)
-{
-	const struct sight *copy = copied_from(&chase->levels[level]);
-
-	if (chase->request->hops < 2 || !chase_may_go_on(chase) || !copy ||
-	    !stakeout_add_source(&chase->stakeout, copy->write.write, &copy->source, LEVELS_MAX))
-		return 0;
-	chase_say(chase, "the value was only copied: watching where it came from, too");
-	return run_again(chase, err);
-}
-
-/* ---- allocators of the program's own ------------------------------------------------------------
- */
-
-/* Looks on for one trial, whether it fails or not. */
-static int find_recycler(struct chase *chase, const struct trail_step *step, struct err *err)
-{
-	struct stack allocated = { 0 };
-	int r = 0;
-
-	if (!event_log_context(chase->first.scene.log, step->in.context, chase->symbols,
-			       &allocated) ||
-	    !scout_begin(&allocated, step->in.key.stack_hash, &chase->scout))
-		goto out;
-	chase_say(chase, "looking at %zu functions for an allocator of the program's own",
-		  chase->scout.list.count);
-	r = begin_plan(chase, err);
-	if (r < 0)
-		goto out;
-	scout_plan(&chase->scout, chase->hooks, &chase->items);
-	r = stage_run(chase, STAGE_SCOUT, err);
-out:
-	scout_deinit(&chase->scout);
-	stack_deinit(&allocated);
-	return r;
-}
-
-static int find_recyclers(struct chase *chase, struct err *err)
-{
-	const struct trail *trail = &chase->first.trail;
-	int r = 0;
-
-	for (size_t i = 0; r == 0 && i < trail->steps.count && i < LEVELS_MAX; i++) {
-		const struct trail_step *step = &trail->steps.items[i];
-		bool known = step->home.kind != HOME_BLOCK || step->in.key.stack_hash == 0 ||
-			     step->in.api >= LOG_API_PYTHON_OBJECT;
-
-		for (size_t k = 0; k < i; k++)
-			known |= trail->steps.items[k].in.key.stack_hash == step->in.key.stack_hash;
-		if (!known && !chase->recycler.found && chase_may_go_on(chase))
-			r = find_recycler(chase, step, err);
-	}
-	return r;
-}
-
-static void stake_out_recycled(struct chase *chase)
-{
-	const struct trail *trail = &chase->first.trail;
-
-	stakeout_deinit(&chase->stakeout);
-	chase->stakeout = (struct stakeout){ 0 };
-	for (unsigned int i = 0; i < trail->steps.count && i < LEVELS_MAX; i++) {
-		const struct trail_step *step = &trail->steps.items[i];
-
-		if (step->home.kind == HOME_BLOCK &&
-		    step->in.key.stack_hash == chase->recycler.stack_hash)
-			(void)stakeout_add_result(&chase->stakeout, step, i,
-						  chase->recycler.hands_out);
-		else
-			(void)stakeout_add_step(
-				&chase->stakeout, &chase->first.scene, step, i,
-				step->home.kind == HOME_GLOBAL ? STAKE_GLOBAL : STAKE_KEY, 0);
-	}
-}
-
-/* What was caught without it stands, and with it the question. */
-static void leave_open(struct chase *chase, const char *words)
-{
-	for (unsigned int i = 0; i < LEVELS_MAX; i++)
-		VEC_FOREACH (&chase->levels[i].sights, sight)
-			if (!sight->followed && sight->write.write && !sight->write.note) {
-				sight->write.write->flags |= WRITE_FREE_UNKNOWN;
-				sight->write.note = mem_strdup(words);
-			}
-}
-
-/* What was caught is known of blocks as malloc has them. Had the object been given back by then, to
- * an allocator of the program's own? Or is it another object that got the block since? */
-static int follow_recycler(struct chase *chase, int level, struct err *err)
-{
-	AUTO(mem_freep) char *words = NULL;
-	int r;
-
-	VEC_FOREACH (&chase->levels[level].sights, sight)
-		if (sight->stale)
-			return 0;
-	r = find_recyclers(chase, err);
-	if (r < 0 || !chase->recycler.found || !chase_may_go_on(chase))
-		return r;
-	chase_say(chase, "%s", chase->recycler.words);
-	if (chase->recycler.whole)
-		stake_out_recycled(chase);
-	words = mem_strdup(chase->recycler.words);
-	r = run_again(chase, err);
-	leave_open(chase, words);
-	return r;
 }
 
 static void conclude(struct chase *chase)

@@ -11,11 +11,14 @@
  * The parts of a chase. Private to engine/chase/.
  *
  *	chase.c	  what is run next, and when it is enough
+ *	homes.c	  which homes are watched, and how they are found
+ *	recycled.c  the same with an allocator of the program's own
  *	stage.c	  trials with one plan, those that are stored already first
  *	guards.c  trials with guards around blocks
  *	lead.c	  evidence instead of a crash
  *	race.c	  trials that show reads, too: two threads at one word
  *	sights.c  what a trial that was watched showed
+ *	frames.c  pointers to variables of functions that have returned
  *	cuts.c	  mapped files that were made shorter, and by whom
  *	release.c who let go of an object that was used later
  *	telling.c what was seen, as evidence
@@ -41,6 +44,7 @@ struct sight {
 	bool stale;		   /* the pointer there was stored before its target was born */
 	struct block_life *target; /* the freed block that it leads to */
 	bool target_exact;
+	bool frame;	/* it is no block but the frame of a function that has returned */
 	char *mistaken; /* key of a freed block that had the place later; the crash names it */
 	struct log_block former;
 };
@@ -104,6 +108,9 @@ struct chase {
 	uint64_t key_right, key_tried; /* failing trials */
 	bool said_stored;	       /* who stored a pointer, where more cannot be told */
 	bool other_way;		       /* to watch them, when this one leads to few victims */
+	bool pages;		       /* they are watched on pages, any number of blocks */
+	bool no_frames;		       /* hooks on functions with variables seem to hide it */
+	uint64_t quiet_max; /* trials of a round after which it is hidden; 0: any number */
 	unsigned int harmless;
 	size_t heap_findings;
 	/* Of the trial that is being read, until it is known whether it failed. */
@@ -118,7 +125,9 @@ struct chase {
 
 /* chase.c */
 void chase_say(struct chase *chase, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+int chase_begin_plan(struct chase *chase, struct err *err);
 int chase_plan(struct chase *chase, struct err *err); /* of chase->stakeout */
+bool chase_hidden(const struct chase *chase); /* by hooks: chase->quiet_max */
 uint64_t chase_trials_left(const struct chase *chase);
 bool chase_may_go_on(const struct chase *chase);
 void chase_read_crash(struct chase *chase);
@@ -128,6 +137,27 @@ bool chase_enough(struct chase *chase);
 /* stage.c: until chase_enough(). */
 bool stage_has_plan(enum stage_kind kind);
 int stage_run(struct chase *chase, enum stage_kind kind, struct err *err);
+
+/* homes.c: watches the homes of chase->first, one way after the other, until the victim was among
+ * them. */
+int watch_homes(struct chase *chase, struct err *err);
+/* The stakeout once more. What was seen before counts until it has been seen again. */
+int run_again(struct chase *chase, struct err *err);
+/* Watches the source of a copy together with what was watched before. */
+int follow_copies(struct chase *chase, int level, struct err *err);
+/* Where the home is the same in every run, whichever block it is, and how it is watched. */
+bool home_is_named(const struct trail_step *step, enum stake_by *ret);
+/* A variable that is not worth a hook on its function. */
+bool home_left_out(const struct chase *chase, unsigned int level);
+/* The level whose home tells; -1: none. */
+int telling_level(const struct chase *chase);
+/* All that was caught there is how a pointer to a live block came to its place. */
+bool is_healthy(const struct level *level);
+/* The home that the value was copied from, in most trials; NULL. */
+const struct sight *copied_from(const struct level *level);
+
+/* recycled.c */
+int follow_recycler(struct chase *chase, int level, struct err *err);
 
 /* guards.c: what they show becomes evidence, if they show anything (`ret_told`). */
 int guards_instead(struct chase *chase, bool *ret_told, struct err *err);
@@ -153,6 +183,15 @@ void read_failing(struct chase *chase);
 void read_passing(struct chase *chase);
 void read_guarded(struct chase *chase);
 void read_scouted(struct chase *chase);
+
+/* frames.c: a frame that a pointer led into when it was stored. */
+struct frame_life {
+	uint64_t low, end;
+	struct stack stack; /* from its function on; the caller's to deinit */
+};
+/* Had its function returned when the crash came? False also when that cannot be told. */
+bool frames_outlived(const struct clues *clues, const struct caught *stored, uint64_t value,
+		     struct symbols *symbols, struct frame_life *ret);
 
 /* cuts.c: what a crash had to do with mapped files; who cut them, as far as it is known by now. */
 enum cuts_state { CUTS_NONE, CUTS_UNKNOWN, CUTS_KNOWN };

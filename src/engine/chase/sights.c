@@ -68,13 +68,31 @@ static void see_target(struct chase *chase, struct clues *clues, const struct tr
 	sight->former.value = step->value;
 }
 
+/* The pointer led to a variable of a function when it was stored; is that function still running when
+ * it is used? */
+static void see_frame(struct chase *chase, struct clues *clues, const struct trail_step *step,
+		      const struct caught *caught, struct sight *sight)
+{
+	struct frame_life frame = { 0 };
+
+	if (step->to.id != 0 || step->width != 8 ||
+	    !frames_outlived(clues, caught, step->value, chase->symbols, &frame))
+		return;
+	sight->stale = sight->frame = sight->target_exact = true;
+	sight->target = mem_alloc(sizeof(*sight->target));
+	*sight->target = (struct block_life){ .via = mem_strdup("the pointer"),
+					      .value = step->value,
+					      .start = frame.low,
+					      .size = frame.end - frame.low,
+					      .state = BLOCK_FREED,
+					      .allocated = frame.stack };
+}
+
 /* Two threads at one place, one right after the other. */
 static void see_race(struct chase *chase, const struct watch_log *log, const struct event_log *in,
 		     struct sight *sight, const struct stake_result *result)
 {
 	const struct caught *other = NULL;
-	struct writer writer;
-	bool decoded;
 
 	if (!result->exact)
 		return;
@@ -94,11 +112,8 @@ static void see_race(struct chase *chase, const struct watch_log *log, const str
 	sight->race.race->first = mem_alloc(sizeof(*sight->race.race->first));
 	sight->race.race->second = mem_alloc(sizeof(*sight->race.race->second));
 	home_copy(&sight->race.race->home, &sight->home);
-	decoded = caught_decode(other, &writer) == 0;
-	caught_tell(other, decoded ? &writer : NULL, chase->symbols, sight->race.race->first);
-	decoded = caught_decode(result->last, &writer) == 0;
-	caught_tell(result->last, decoded ? &writer : NULL, chase->symbols,
-		    sight->race.race->second);
+	caught_describe(other, chase->symbols, sight->race.race->first);
+	caught_describe(result->last, chase->symbols, sight->race.race->second);
 	if (other->hit->time_ns > result->last->hit->time_ns) {
 		struct write_seen *first = sight->race.race->first;
 
@@ -120,7 +135,6 @@ static void see_repeated(struct chase *chase, const struct watch_log *log, struc
 {
 	const struct caught *brought;
 	struct evidence e;
-	struct writer writer;
 
 	if (!result->exact || sight->write.write->old != sight->write.write->new)
 		return;
@@ -128,8 +142,7 @@ static void see_repeated(struct chase *chase, const struct watch_log *log, struc
 	if (!brought)
 		return;
 	e = evidence_new(EVIDENCE_WRITE, sight->trial, true);
-	caught_tell(brought, caught_decode(brought, &writer) == 0 ? &writer : NULL, chase->symbols,
-		    e.write);
+	caught_describe(brought, chase->symbols, e.write);
 	home_deinit(&e.write->home);
 	home_copy(&e.write->home, &sight->write.write->home);
 	VEC_PUSH(&chase->ret->evidence.list, e);
@@ -173,6 +186,26 @@ static bool is_sound(const struct trail *trail, const struct trail_step *step, u
 	return level > 0 || (!trail->executes && !trail->by_index && step->value == step->to.start);
 }
 
+/* It went astray: what it wrote was right for another place. Then it is the one, whatever it copied. */
+static void forget_copy(const struct trail_step *step, struct write_seen *write)
+{
+	bool smashed = step->home.kind == HOME_STACK && step->home.field;
+	bool astray = write->base && write->victim && write->base->id != write->victim->id;
+
+	if (!(write->flags & WRITE_COPIED) || !(smashed || astray))
+		return;
+	write->flags &= ~(unsigned int)WRITE_COPIED;
+	home_deinit(&write->source);
+	write->source = (struct home){ 0 };
+}
+
+/* A variable that its own function set, to something that it did not copy from elsewhere. */
+static bool is_own(const struct trail_step *step, const struct write_seen *write)
+{
+	return step->home.kind == HOME_STACK && write && write->flags & WRITE_NAMED &&
+	       !(write->flags & WRITE_COPIED);
+}
+
 static void see_level(struct chase *chase, struct clues *clues, const struct watch_log *log,
 		      struct event_log *in, const struct stake *stake,
 		      const struct trail_step *step)
@@ -191,7 +224,8 @@ static void see_level(struct chase *chase, struct clues *clues, const struct wat
 	(void)log_watch_row(&in->reader, 0, &sight.row);
 	stakeout_look(log, in, &sight.victim, &result);
 	sight.watched = result.watched;
-	sight.since_birth = result.since_birth && stake->by == STAKE_KEY;
+	sight.since_birth =
+		result.since_birth && (stake->by == STAKE_KEY || stake->by == STAKE_FRAME);
 	sight.birth_value = result.watched ? result.row.first_value : 0;
 	home_copy(&sight.home, &step->home);
 	if (step->in.id != 0) {
@@ -202,6 +236,7 @@ static void see_level(struct chase *chase, struct clues *clues, const struct wat
 		sight.write = evidence_new(EVIDENCE_WRITE, clues->trial, true);
 		stakeout_tell(&result, &sight.victim, in, chase->symbols, sight.write.write,
 			      &sight.source);
+		forget_copy(step, sight.write.write);
 		/* Named as the crash names it: the same in all trials. */
 		home_deinit(&sight.write.write->home);
 		home_copy(&sight.write.write->home, &step->home);
@@ -214,12 +249,15 @@ static void see_level(struct chase *chase, struct clues *clues, const struct wat
 		see_race(chase, log, in, &sight, &result);
 	}
 	see_target(chase, clues, step, &result, &sight);
+	if (result.caught && result.exact && !sight.stale)
+		see_frame(chase, clues, step, result.last, &sight);
 	if (sight.write.write && may_have_outlived(chase, clues, sight.victim.value)) {
 		say_stored(chase, &sight.write.write->writer);
 		evidence_deinit(&sight.write);
 		sight.write = (struct evidence){ 0 };
 	}
-	sight.healthy = !sight.stale && is_sound(&clues->trail, step, stake->level);
+	sight.healthy = !sight.stale && (is_sound(&clues->trail, step, stake->level) ||
+					 is_own(step, sight.write.write));
 	if (sight.healthy && sight.write.write)
 		sight.write.write->flags |= WRITE_SOUND;
 	/* The next home was read through it. */
@@ -305,7 +343,6 @@ static void see_harmless(struct chase *chase, const struct watch_log *log, uint6
 		const struct caught *caught = &log->hits.items[i];
 		uint64_t rip = caught->hit->gregs[LOG_GREG_RIP];
 		struct evidence e;
-		struct writer writer;
 		bool known = false, victim = false;
 
 		for (unsigned int k = 0; k < told; k++)
@@ -319,8 +356,7 @@ static void see_harmless(struct chase *chase, const struct watch_log *log, uint6
 		seen[told++] = rip;
 		chase->harmless++;
 		e = evidence_new(EVIDENCE_WRITE, trial, failing);
-		caught_tell(caught, caught_decode(caught, &writer) == 0 ? &writer : NULL,
-			    chase->symbols, e.write);
+		caught_describe(caught, chase->symbols, e.write);
 		VEC_PUSH(&chase->ret->evidence.list, e);
 	}
 }
@@ -543,14 +579,12 @@ void read_guarded(struct chase *chase)
 				damaging_hit(&log, (uint32_t)i,
 					     chase->stakeout.list.items[i].after_free);
 			struct evidence e;
-			struct writer writer;
 
 			if (!caught)
 				continue;
 			any = true;
 			e = evidence_new(EVIDENCE_WRITE, chase->number, true);
-			caught_tell(caught, caught_decode(caught, &writer) == 0 ? &writer : NULL,
-				    chase->symbols, e.write);
+			caught_describe(caught, chase->symbols, e.write);
 			home_deinit(&e.write->home);
 			home_copy(&e.write->home, &chase->stakeout.list.items[i].home);
 			e.write->flags |= WRITE_LAST | WRITE_FOUND;

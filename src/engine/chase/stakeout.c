@@ -69,6 +69,10 @@ bool stakeout_add_step(struct stakeout *stakeout, const struct scene *scene,
 	if (by == STAKE_GLOBAL && step->home.kind == HOME_GLOBAL && step->home.module)
 		placed = place_in(&stake, module_called(scene->log, step->home.module),
 				  step->home.address);
+	if (by == STAKE_THREAD)
+		placed = step->home.kind == HOME_THREAD;
+	if (by == STAKE_FRAME && step->home.kind == HOME_STACK && step->function != 0)
+		placed = place_in(&stake, module_at(scene->log, step->function), step->function);
 	if (by == STAKE_ARGUMENT && handle < step->handles.count) {
 		const struct trail_handle *h =
 			&step->handles.items[step->handles.count - 1 - handle];
@@ -209,6 +213,22 @@ bool stakeout_add_count(struct stakeout *stakeout, const char *key, int64_t offs
 /* ---- the plan ---------------------------------------------------------------------------------
  */
 
+/* Where its returns cannot all be seen, the next call ends what the last one began. */
+static int plan_frame(struct hook_planner *planner, const char *function, uint32_t number,
+		      struct strbuf *items, struct err *err)
+{
+	struct hook_use use = { .role = HOOK_WATCH_FRAME,
+				.number = number,
+				.pointer = HOOK_NO_ARGUMENT,
+				.size = HOOK_NO_ARGUMENT,
+				.count = HOOK_NO_ARGUMENT };
+
+	if (hook_plan(planner, function, &use, items, NULL) == 0)
+		return 0;
+	use.role = HOOK_WATCH_ENTERED;
+	return hook_plan(planner, function, &use, items, err);
+}
+
 static int plan_hook(struct stake *stake, struct hook_planner *planner, uint32_t number,
 		     struct strbuf *items, struct err *err)
 {
@@ -217,6 +237,8 @@ static int plan_hook(struct stake *stake, struct hook_planner *planner, uint32_t
 				 ? mem_strdup(stake->module)
 				 : mem_printf("%s+0x%" PRIx64, stake->module, stake->address);
 
+	if (stake->by == STAKE_FRAME)
+		return plan_frame(planner, function, number, items, err);
 	return hook_plan_watch(planner, function,
 			       stake->by == STAKE_RESULT ? -1 : (int)stake->argument, number, items,
 			       err);
@@ -229,6 +251,8 @@ int stakeout_plan(struct stakeout *stakeout, struct hook_planner *planner, struc
 					  [STAKE_ARGUMENT] = PLAN_WATCH_HOOK,
 					  [STAKE_RESULT] = PLAN_WATCH_HOOK,
 					  [STAKE_GLOBAL] = PLAN_WATCH_GLOBAL,
+					  [STAKE_FRAME] = PLAN_WATCH_HOOK,
+					  [STAKE_THREAD] = PLAN_WATCH_THREAD,
 					  [STAKE_CONTEXT] = PLAN_WATCH_KEY };
 
 	for (size_t i = 0; i < stakeout->list.count; i++) {
@@ -250,7 +274,9 @@ int stakeout_plan(struct stakeout *stakeout, struct hook_planner *planner, struc
 					    .address = stake->address,
 					    .bytes = stake->bytes };
 
-		if ((stake->by == STAKE_ARGUMENT || stake->by == STAKE_RESULT) && !stake->refused &&
+		if ((stake->by == STAKE_ARGUMENT || stake->by == STAKE_RESULT ||
+		     stake->by == STAKE_FRAME) &&
+		    !stake->refused &&
 		    plan_hook(stake, planner, (uint32_t)i, items, err) < 0)
 			stake->refused = true;
 		if (stake->by == STAKE_GLOBAL) {
@@ -502,13 +528,10 @@ static bool load_address(const struct trap *trap, const struct origin *load, uin
 	return true;
 }
 
-/* Was the stored value only copied from elsewhere? */
-static void tell_source(const struct caught *caught, const struct writer *writer,
-			struct symbols *symbols, struct write_seen *ret,
-			struct source_place *ret_place)
+size_t stakeout_frames(const struct caught *caught, struct symbols *symbols,
+		       struct machine_frame *ret, size_t room)
 {
 	const struct log_hit *hit = caught->hit;
-	const struct arch *arch = arch_native();
 	struct piece piece = { .address = hit->code_address,
 			       .bytes = hit->code,
 			       .len = hit->code_bytes };
@@ -521,16 +544,77 @@ static void tell_source(const struct caught *caught, const struct writer *writer
 				     .piece_count = 1,
 				     .mappings = caught->log->modules.items,
 				     .mapping_count = caught->log->modules.count };
-	struct machine_frame frame;
+
+	arch_registers_from_saved(arch_native(), hit->gregs, GREGS_NAMED, &snapshot.registers);
+	return symbols_machine_frames(symbols, &snapshot, ret, room);
+}
+
+/* Was the stored value only copied from elsewhere? */
+static void tell_source(const struct caught *caught, const struct writer *writer,
+			const struct trap *trap, struct symbols *symbols, struct write_seen *ret,
+			struct source_place *ret_place)
+{
+	const struct log_hit *hit = caught->hit;
 	struct origin origin;
-	struct trap trap;
 	uint64_t address;
 
 	if (writer->store.kind != STORE_PLAIN || writer->store.source != SOURCE_REGISTER ||
 	    writer->store.source_register >= REGISTERS_MAX)
 		return;
-	arch_registers_from_saved(arch, hit->gregs, GREGS_NAMED, &snapshot.registers);
-	if (symbols_machine_frames(symbols, &snapshot, &frame, 1) != 1)
+	arch_value_origin(trap, writer->store.at, writer->store.source_register, &origin);
+	if (origin.kind != ORIGIN_LOAD || !load_address(trap, &origin, &address))
+		return;
+	if (origin.changed && address == hit->address)
+		ret->flags |= WRITE_UPDATE;
+	/* A piece of the value is no copy of it. */
+	if (origin.changed || origin.width != writer->store.width ||
+	    writer->store.width < hit->bytes || address == hit->address)
+		return;
+	ret->flags |= WRITE_COPIED;
+	ret->source.len = origin.width;
+	name_source(caught, address, symbols, &ret->source, ret_place);
+}
+
+/* Does the code say which field it writes: no index, no string, and through the start of the object?
+ * A pointer that runs over many objects is at the start of each of them once; then a loop leads
+ * there, or it was reckoned with. */
+static bool names_field(const struct caught *caught, const struct writer *writer,
+			const struct trap *trap)
+{
+	const struct memory_operand *to = &writer->store.to;
+	const struct log_hit *hit = caught->hit;
+	const struct arch *arch = arch_native();
+	struct origin base;
+
+	if ((writer->store.kind != STORE_PLAIN && writer->store.kind != STORE_MODIFY &&
+	     writer->store.kind != STORE_PUSH) ||
+	    writer->store.string || to->index != NO_REGISTER)
+		return false;
+	if (to->fixed || to->base == (int)arch->sp ||
+	    (to->base == NO_REGISTER && to->segment == (int)arch->thread_pointer))
+		return true;
+	if (to->base < 0 || to->base >= REGISTERS_MAX || writer->store.moves_base)
+		return false;
+	if (to->base == (int)arch->fp && hit->id == 0)
+		return true;
+	if (hit->id == 0 || hit->gregs[arch->saved_index((unsigned int)to->base)] != hit->start)
+		return false;
+	if (hit->address != hit->start)
+		return true;
+	arch_value_origin(trap, writer->store.at, to->base, &base);
+	return base.kind != ORIGIN_UNKNOWN && !base.changed && !base.joined;
+}
+
+/* What the code before the store tells. */
+static void tell_code(const struct caught *caught, const struct writer *writer,
+		      struct symbols *symbols, struct write_seen *ret,
+		      struct source_place *ret_place)
+{
+	struct machine_frame frame;
+	struct writer whole; /* found from the start of its function */
+	struct trap trap;
+
+	if (stakeout_frames(caught, symbols, &frame, 1) != 1)
 		return;
 	trap = (struct trap){ .code = frame.code,
 			      .code_len = frame.code_len,
@@ -538,17 +622,14 @@ static void tell_source(const struct caught *caught, const struct writer *writer
 			      .rip = frame.pc,
 			      .start_hint = frame.start,
 			      .registers = &frame.registers };
-	arch_value_origin(&trap, writer->store.at, writer->store.source_register, &origin);
-	if (origin.kind == ORIGIN_LOAD && load_address(&trap, &origin, &address)) {
-		if (origin.changed && address == hit->address)
-			ret->flags |= WRITE_UPDATE;
-		if (!origin.changed && origin.width == writer->store.width &&
-		    address != hit->address) {
-			ret->flags |= WRITE_COPIED;
-			ret->source.len = origin.width;
-			name_source(caught, address, symbols, &ret->source, ret_place);
-		}
-	}
+	tell_source(caught, writer, &trap, symbols, ret, ret_place);
+	trap.low = caught->hit->address;
+	trap.high = trap.low + caught->hit->bytes;
+	if (((caught->hit->flags & LOG_HIT_AT) ||
+	     (arch_decode_before(&trap, &whole) == 0 && whole.certain &&
+	      whole.store.at == writer->store.at)) &&
+	    names_field(caught, writer, &trap))
+		ret->flags |= WRITE_NAMED;
 	machine_frames_free(&frame, 1);
 }
 
@@ -557,7 +638,7 @@ void stakeout_tell(const struct stake_result *result, const struct victim *victi
 		   struct source_place *ret_source)
 {
 	struct writer writer;
-	bool decoded = caught_decode(result->last, &writer) == 0;
+	bool decoded = caught_decode(result->last, symbols, &writer) == 0;
 
 	caught_tell(result->last, decoded ? &writer : NULL, symbols, ret);
 	if (!result->exact) {
@@ -577,7 +658,7 @@ void stakeout_tell(const struct stake_result *result, const struct victim *victi
 		ret->flags |= WRITE_FOUND;
 	if (!decoded || writer.system_call)
 		return;
-	tell_source(result->last, &writer, symbols, ret, ret_source);
+	tell_code(result->last, &writer, symbols, ret, ret_source);
 	/* Of another write by the same instruction: a global is the same one each time. */
 	if (!result->exact && (ret->flags & WRITE_COPIED) && ret->source.kind != HOME_GLOBAL) {
 		ret->flags &= ~(unsigned int)WRITE_COPIED;

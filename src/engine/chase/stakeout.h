@@ -15,6 +15,8 @@ enum stake_by {
 	STAKE_ARGUMENT, /* what a function is given: the newest of them */
 	STAKE_RESULT,	/* what a function returns: the newest of them */
 	STAKE_GLOBAL,
+	STAKE_THREAD,  /* a variable that each thread has */
+	STAKE_FRAME,   /* a slot of a function's frame, from its entry to its return */
 	STAKE_CONTEXT, /* blocks of the same context, by whichever thread: the newest of them */
 };
 
@@ -40,8 +42,8 @@ struct stakeout {
 
 void stakeout_deinit(struct stakeout *stakeout);
 
-/* Adds a stake for a step of the trail; false when it cannot be watched (a stack slot, memory
- * without a name). STAKE_ARGUMENT uses its n-th handle from the outside. */
+/* Adds a stake for a step of the trail; false when it cannot be watched (memory without a
+ * name). STAKE_ARGUMENT uses its n-th handle from the outside. */
 bool stakeout_add_step(struct stakeout *stakeout, const struct scene *scene,
 		       const struct trail_step *step, unsigned int level, enum stake_by by,
 		       size_t handle);
@@ -118,6 +120,10 @@ const struct caught *stakeout_brought(const struct watch_log *log, struct event_
  */
 bool stakeout_through_freed_object(const struct stake_result *result,
 				   const struct write_seen *write);
+
+/* The innermost frames of the thread that was caught; returns how many. machine_frames_free(). */
+size_t stakeout_frames(const struct caught *caught, struct symbols *symbols,
+		       struct machine_frame *ret, size_t room);
 
 /* The write as evidence has it. */
 void stakeout_tell(const struct stake_result *result, const struct victim *victim,

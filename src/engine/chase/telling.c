@@ -9,7 +9,9 @@ static void tell_account(struct chase *chase, const struct sight *sight)
 	bool traced = chase->request->settings->flags & TRIAL_TRACED;
 
 	home_copy(&e.watch->home, &sight->home);
-	e.watch->mode = mem_strdup(traced ? "ptrace" : "hw");
+	e.watch->mode = mem_strdup(sight->row.mode == LOG_WATCH_PAGES ? "pages"
+				   : traced			       ? "ptrace"
+								       : "hw");
 	e.watch->victim_watched = sight->watched;
 	e.watch->since_birth = sight->since_birth;
 	e.watch->kernel_writes = sight->row.kernel_writes != 0;
@@ -29,6 +31,7 @@ static void tell_holder(struct chase *chase, struct sight *sight)
 	e.holder->target = TAKE(sight->target);
 	e.holder->used = true;
 	e.holder->exact = sight->target_exact;
+	e.holder->frame = sight->frame;
 	if (sight->write.write)
 		stack_copy(&e.holder->written_by, &sight->write.write->writer);
 	VEC_PUSH(&chase->ret->evidence.list, e);
@@ -61,7 +64,7 @@ static void tell_recycled_use(struct chase *chase, const struct sight *sight)
 	VEC_FOREACH (&chase->ret->evidence.list, known)
 		if (known->kind == EVIDENCE_FREED_USE && known->trial == sight->trial)
 			return;
-	if (!sight->target)
+	if (!sight->target || sight->frame)
 		return;
 	e = evidence_new(EVIDENCE_FREED_USE, sight->trial, true);
 	e.freed_use->block = mem_alloc(sizeof(*e.freed_use->block));

@@ -1,26 +1,15 @@
-#include "engine/chase/trail.h"
+#include "engine/chase/trail_inside.h"
 
 #include <errno.h>
 #include <string.h>
 
 #include "arch/arch.h"
-#include "arch/store.h"
 #include "engine/autopsy/pointers.h"
 
-#define FRAMES_MAX 24u
 #define STEPS_MAX 8u
 #define ROUNDS_MAX 64u
-
-struct reader {
-	const struct scene *scene;
-	struct symbols *symbols;
-	struct snapshot snapshot;
-	struct machine_frame frames[FRAMES_MAX];
-	size_t count;
-	/* The field that the first load read, of the object that the code has gone on to since. */
-	struct trail_step hint;
-	struct trail *ret;
-};
+#define RED_ZONE 128u
+#define THREAD_BYTES (64u << 10) /* of variables that each thread has, at most */
 
 /* Where the value is now that is being followed: in register `reg`, right before instruction `at`
  * of frame `frame`. */
@@ -32,7 +21,7 @@ struct where {
 	bool index; /* a number that an array was indexed with, not a pointer */
 };
 
-static struct trap trap_of(const struct machine_frame *frame)
+struct trap trail_trap(const struct machine_frame *frame)
 {
 	return (struct trap){ .code = frame->code,
 			      .code_len = frame->code_len,
@@ -141,7 +130,9 @@ static void name_global(const struct reader *reader, uint64_t address, struct ho
 	ret->offset = (int64_t)offset;
 }
 
-static void name_home(const struct reader *reader, uint64_t address, struct trail_step *step)
+/* `own`: the code went by the stack or frame pointer. */
+static void name_home(const struct reader *reader, uint64_t address, bool own,
+		      struct trail_step *step)
 {
 	struct home *home = &step->home;
 	struct log_block former = { 0 };
@@ -163,14 +154,15 @@ static void name_home(const struct reader *reader, uint64_t address, struct trai
 		home->offset = (int64_t)(address - step->in.start);
 		return;
 	}
-	if (address >= reader->scene->record.gregs[LOG_GREG_RSP] - 128 && address < high) {
-		home->kind = HOME_STACK;
-		home->offset =
-			(int64_t)(address -
-				  reader->frames[step->frame].registers.value[arch_native()->sp]);
+	if (step->of_thread) {
+		home->kind = HOME_THREAD;
+		home->offset = (int64_t)(address - reader->scene->record.fs_base);
 		return;
 	}
-	name_global(reader, address, home);
+	if (address >= reader->scene->record.gregs[LOG_GREG_RSP] - RED_ZONE && address < high)
+		trail_name_slot(reader, address, own, step);
+	else
+		name_global(reader, address, home);
 }
 
 /* ---- handles --------------------------------------------------------------------------------- */
@@ -195,7 +187,7 @@ static bool find_argument(const struct reader *reader, size_t frame, const struc
 {
 	const struct machine_frame *here = &reader->frames[frame];
 	struct where where = { .frame = frame };
-	struct trap trap = trap_of(here);
+	struct trap trap = trail_trap(here);
 	uint64_t at = here->pc;
 	struct origin origin;
 
@@ -248,6 +240,19 @@ static void find_handles(const struct reader *reader, size_t from, struct trail_
 	}
 }
 
+/* Does the code go by the thread pointer? Or by a register that it was loaded into before. */
+static bool is_of_thread(const struct reader *reader, const struct origin *origin,
+			 uint64_t address)
+{
+	uint64_t base = reader->scene->record.fs_base;
+
+	if (base == 0 || address >= base || base - address > THREAD_BYTES)
+		return false;
+	return origin->from.segment == (int)arch_native()->thread_pointer ||
+	       (origin->from.segment == NO_REGISTER && origin->from.index == NO_REGISTER &&
+		!origin->from.fixed && address - (uint64_t)origin->from.displacement == base);
+}
+
 static void add_step(struct reader *reader, const struct where *where, const struct origin *origin,
 		     uint64_t address, uint64_t value)
 {
@@ -258,7 +263,11 @@ static void add_step(struct reader *reader, const struct where *where, const str
 				   .doubtful = where->doubtful || origin->joined ||
 					       origin->changed || !origin->certain };
 
-	name_home(reader, address, &step);
+	step.of_thread = is_of_thread(reader, origin, address);
+	name_home(reader, address,
+		  origin->from.base == (int)arch_native()->sp ||
+			  origin->from.base == (int)arch_native()->fp,
+		  &step);
 	find_pointed(reader->scene, value, &step.to, &step.to_former);
 	find_handles(reader, where->frame, &step);
 	VEC_PUSH(&reader->ret->steps, step);
@@ -279,6 +288,11 @@ static bool loaded_value(const struct reader *reader, uint64_t address, unsigned
 {
 	uint64_t value = 0;
 
+	/* The thread pointer points to itself: psABI, thread-local storage, variant II. */
+	if (width == 8 && address == reader->scene->record.fs_base && address != 0) {
+		*ret = address;
+		return true;
+	}
 	if (width == 0 || width > 8 ||
 	    !symbols_read(reader->symbols, &reader->snapshot, address, &value, width))
 		return false;
@@ -295,13 +309,15 @@ static bool operand_value(const struct reader *reader, size_t frame, uint64_t at
 			  uint64_t *ret)
 {
 	const struct registers *now = &reader->frames[frame].registers;
-	uint64_t base = 0, index = 0;
+	uint64_t base = 0, index = 0, segment = 0;
 
 	if (operand->fixed) {
 		*ret = operand->address;
 		return true;
 	}
-	if (operand->segment != NO_REGISTER)
+	if (operand->segment == (int)arch_native()->thread_pointer)
+		segment = reader->scene->record.fs_base;
+	else if (operand->segment != NO_REGISTER)
 		return false;
 	if (operand->base >= 0 && operand->base < REGISTERS_MAX) {
 		if ((kept & 1u << operand->base) && (now->known & 1u << operand->base))
@@ -315,7 +331,7 @@ static bool operand_value(const struct reader *reader, size_t frame, uint64_t at
 		else if (!register_value(reader, frame, at, operand->index, depth + 1, &index))
 			return false;
 	}
-	*ret = base + index * operand->scale + (uint64_t)operand->displacement;
+	*ret = segment + base + index * operand->scale + (uint64_t)operand->displacement;
 	return true;
 }
 
@@ -337,7 +353,7 @@ static bool caller_of(const struct reader *reader, struct where *where)
 	if (where->frame + 1 >= reader->count || reader->frames[where->frame + 1].exact)
 		return false;
 	where->frame++;
-	trap = trap_of(&reader->frames[where->frame]);
+	trap = trail_trap(&reader->frames[where->frame]);
 	return arch_call_before(&trap, &where->at);
 }
 
@@ -355,7 +371,7 @@ static bool still_held(const struct origin *origin, const struct registers *now,
 static bool register_value(const struct reader *reader, size_t frame, uint64_t at, int reg,
 			   unsigned int depth, uint64_t *ret)
 {
-	struct trap trap = trap_of(&reader->frames[frame]);
+	struct trap trap = trail_trap(&reader->frames[frame]);
 	struct where where = { .frame = frame, .at = at };
 	struct origin origin;
 	uint64_t address;
@@ -397,14 +413,14 @@ static void take_hint(struct reader *reader, const struct where *where, const st
 				    &address))
 		return;
 	reader->hint.width = origin->width;
-	name_home(reader, address, &reader->hint);
+	name_home(reader, address, false, &reader->hint);
 }
 
 /* Is the register the address of something fixed: a table, whose place nobody can have spoilt? */
 static bool is_constant(const struct reader *reader, const struct where *where,
 			const struct origin *origin, int reg)
 {
-	struct trap trap = trap_of(&reader->frames[where->frame]);
+	struct trap trap = trail_trap(&reader->frames[where->frame]);
 	struct origin base;
 
 	arch_value_origin(&trap, origin->at, reg, &base);
@@ -442,7 +458,7 @@ static bool go_on_through(const struct reader *reader, struct where *where,
 static bool follow(struct reader *reader, struct where *where, uint64_t *value)
 {
 	const struct machine_frame *frame = &reader->frames[where->frame];
-	struct trap trap = trap_of(frame);
+	struct trap trap = trail_trap(frame);
 	struct origin origin;
 	uint64_t address = 0;
 	bool known;
@@ -543,6 +559,7 @@ static bool begin(struct reader *reader, struct where *where, uint64_t *value)
 		       record->fault_address != record->gregs[LOG_GREG_RIP];
 	struct access access;
 	struct trap trap;
+	bool found;
 
 	*where = (struct where){ .at = reader->frames[0].pc };
 	if (!in_code) {
@@ -552,8 +569,15 @@ static bool begin(struct reader *reader, struct where *where, uint64_t *value)
 		if (!caller_of(reader, where))
 			return false;
 	}
-	trap = trap_of(&reader->frames[where->frame]);
-	if (!arch_access_at(&trap, where->at, &access))
+	trap = trail_trap(&reader->frames[where->frame]);
+	found = arch_access_at(&trap, where->at, &access);
+	/* What was called there has left by a jump. */
+	if (!in_code && !(found && access.jumps) && trail_leapt(reader, where->at)) {
+		*where = (struct where){ .at = reader->frames[0].pc };
+		trap = trail_trap(&reader->frames[0]);
+		found = arch_access_at(&trap, where->at, &access);
+	}
+	if (!found)
 		return false;
 	reader->ret->is_write = access.writes;
 	if (access.jumps && access.target != NO_REGISTER) {
@@ -611,7 +635,7 @@ static void add_found(struct reader *reader, const struct log_value *found, size
 				      .relation = LOG_INSIDE,
 				      .api = (uint8_t)found->api,
 				      .key = found->key };
-	name_home(reader, found->where, &step);
+	name_home(reader, found->where, false, &step);
 	find_handles(reader, 0, &step);
 	VEC_PUSH(&reader->ret->steps, step);
 	/* To its place: those before it were found likewise. */
@@ -632,8 +656,10 @@ static void take_found(struct reader *reader)
 	struct log_value found[FOUND_MAX];
 	const struct trail_step *like =
 		reader->ret->steps.count > 0 ? &reader->ret->steps.items[0] : &reader->hint;
+	struct trail_step variable = { 0 };
 	size_t count = 0, places = 0;
-	bool agrees = false, by_field = false;
+	/* A variable of a thread is the same one at each turn of a loop. */
+	bool agrees = like->of_thread, by_field = false;
 
 	while (log_next_owned(&scene->log->reader, scene->item.head.seq, &item)) {
 		struct log_value value;
@@ -661,11 +687,18 @@ static void take_found(struct reader *reader)
 	if (agrees || count == 0 ||
 	    (!by_field && places > (reader->ret->pointer < COMMON_VALUE ? 1 : PLACES_MAX)))
 		return;
+	if (reader->ret->steps.count > 0 && reader->ret->steps.items[0].function != 0) {
+		variable = reader->ret->steps.items[0];
+		reader->ret->steps.items[0] = (struct trail_step){ 0 };
+	}
 	VEC_FOREACH (&reader->ret->steps, step)
 		step_deinit(step);
 	reader->ret->steps.count = 0;
 	for (size_t i = 0; i < count; i++)
 		add_found(reader, &found[i], i, by_field);
+	/* What the code did say is a variable of a function: it stays, behind them. */
+	if (variable.function != 0)
+		VEC_PUSH(&reader->ret->steps, variable);
 }
 
 int trail_read(const struct scene *scene, struct symbols *symbols, struct trail *ret,
@@ -676,11 +709,17 @@ int trail_read(const struct scene *scene, struct symbols *symbols, struct trail 
 	uint64_t value = 0;
 	unsigned int rounds = 0;
 
-	if (scene->record.flags & LOG_CRASH_SENT)
-		return err_set(err, -ENODATA,
-			       "the signal was sent: no instruction read a bad value");
 	scene_snapshot(scene, &reader.snapshot);
 	reader.count = symbols_machine_frames(symbols, &reader.snapshot, reader.frames, FRAMES_MAX);
+	if (reader.count > 0 && trail_smashed(&reader)) {
+		machine_frames_free(reader.frames, reader.count);
+		return 0;
+	}
+	if (scene->record.flags & LOG_CRASH_SENT) {
+		machine_frames_free(reader.frames, reader.count);
+		return err_set(err, -ENODATA,
+			       "the signal was sent: no instruction read a bad value");
+	}
 	if (reader.count > 0 && begin(&reader, &where, &value)) {
 		ret->pointer = value;
 		if (!ret->by_index)

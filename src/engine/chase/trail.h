@@ -31,6 +31,8 @@ struct trail_step {
 	bool by_field;	    /* and it is the field that the code speaks of, of another block */
 	bool in_former;	    /* another block had the place of the one that `home` is in before */
 	bool doubtful;	    /* a jump leads in between, or the value was changed on the way */
+	bool of_thread;	    /* HOME_THREAD, by the code */
+	taddr function;	    /* HOME_STACK: where the function begins whose frame it is; 0 unknown */
 	/* The block that `home` is in, and the block that `value` points into; id 0: none. */
 	struct log_block in, to;
 	struct log_block to_former;	  /* a freed block that had the place of `to` before */
@@ -50,6 +52,9 @@ struct trail {
 int trail_read(const struct scene *scene, struct symbols *symbols, struct trail *ret,
 	       struct err *err);
 void trail_deinit(struct trail *trail);
+
+/* Which of these frames an address is in; `count` when none is known to be. */
+size_t trail_frame_of(const struct machine_frame *frames, size_t count, uint64_t address);
 
 /* Has this block been freed, or its place been given to another? */
 bool trail_is_dangling(const struct log_block *to, const struct log_block *former);

@@ -277,6 +277,8 @@ static const struct use_plan use_plans[] = {
 	[HOOK_REALLOC] = { .enter = PLAN_REALLOC_ENTER, .leave = PLAN_REALLOC_LEAVE },
 	[HOOK_SIGHT_ARGUMENTS] = { .enter = PLAN_SIGHT_ENTER },
 	[HOOK_SIGHT_BOTH] = { .enter = PLAN_SIGHT_ENTER, .leave = PLAN_SIGHT_LEAVE },
+	[HOOK_WATCH_FRAME] = { .enter = PLAN_WATCH_FRAME, .leave = PLAN_FRAME_LEAVE },
+	[HOOK_WATCH_ENTERED] = { .enter = PLAN_WATCH_FRAME },
 	[HOOK_PLACE_PYTHON] = { .enter = PLAN_PLACE_PYTHON },
 };
 

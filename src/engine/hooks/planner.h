@@ -39,6 +39,8 @@ enum hook_role {
 	HOOK_REALLOC,	     /* both, with `pointer` and `size` */
 	HOOK_SIGHT_ARGUMENTS, /* tells of objects of the context `fixed_size` that it is given */
 	HOOK_SIGHT_BOTH,      /* …and that it returns */
+	HOOK_WATCH_FRAME,  /* watch_object() with the end of its frame, until it returns… */
+	HOOK_WATCH_ENTERED, /* …or until the register is wanted elsewhere */
 	HOOK_PLACE_PYTHON, /* with `pointer`, a Python class: its next instance on watched pages */
 };
 

@@ -100,6 +100,7 @@ struct trial_job {
 	enum observer observer;
 	bool learn;    /* report the order of breadcrumbs */
 	bool without_ids; /* blocks are not followed, whatever the observer */
+	bool pages;    /* what is watched lies on watched pages */
 	bool wild;     /* a crash looks where else in memory its wild pointers stand */
 	bool examined; /* its directory is looked at whether it fails or not */
 	bool growth;   /* record live blocks at each line, and report which lines are milestones */

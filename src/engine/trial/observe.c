@@ -160,8 +160,9 @@ int observe_write_plan(const struct trial_settings *settings, const struct trial
 	plan_init(&plan, ids ? PLAN_OBSERVE_IDS : PLAN_OBSERVE_CRASH);
 	plan.tracer = (uint32_t)tracer;
 	plan.flags |= ids ? PLAN_JIT_CODE : 0;
-	plan.flags |= settings->flags & TRIAL_PAGES && observe_watches(settings, job) ? PLAN_PAGES
-										      : 0;
+	plan.flags |= (settings->flags & TRIAL_PAGES || job->pages) && observe_watches(settings, job)
+			      ? PLAN_PAGES
+			      : 0;
 	plan.flags |= job->wild ? PLAN_WILD_VALUES : 0;
 	plan.flags |= job->without_ids ? PLAN_NO_BLOCKS : 0;
 	plan.flags |= ids && job->growth ? PLAN_GROWTH : 0;

@@ -420,7 +420,8 @@ static int start_tracer(struct slot *s, const char *name, const struct trial_job
 	AUTO(fd_closep) int dir = -1;
 
 	s->tracer = 0;
-	if (!(s->settings->flags & TRIAL_TRACED) || !observe_watches(s->settings, job))
+	if (!(s->settings->flags & TRIAL_TRACED) || job->pages ||
+	    !observe_watches(s->settings, job))
 		return 0;
 	dir = openat(s->trials, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	if (dir < 0)

@@ -15,14 +15,16 @@ static void add_leads(const struct facts *facts, struct verdict *ret)
 {
 	VEC_FOREACH (&facts->chain, stage) {
 		VEC_FOREACH (&stage->suspects, suspect) {
+			const char *excuse = write_excuse(facts, suspect->writes.items[0]);
 			struct strbuf sb = { 0 };
 
 			say_site(&sb, &suspect->writes.items[0]->write->writer);
 			strbuf_addf(&sb,
 				    " wrote it last in %zu of %" PRIu64
-				    " failing trials in which it was watched: a lead, no proof "
+				    " failing trials in which it was watched: %s "
 				    "(evidence %" PRIu64 ")",
 				    suspect->writes.count, stage->watched,
+				    excuse ? excuse : "a lead, no proof",
 				    suspect->writes.items[0]->id);
 			lead(ret, &sb);
 		}

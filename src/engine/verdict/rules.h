@@ -80,6 +80,10 @@ void weigh_conflation(const struct rule *rule, const struct facts *facts, struct
 void tell_conflation(const struct facts *facts, const struct proof *proof, struct verdict *ret,
 		     struct strbuf *sentence);
 
+/* Why whoever made this write is hardly to blame, in words, although it was the last; NULL: nothing
+ * speaks for him. */
+const char *write_excuse(const struct facts *facts, const struct evidence *write);
+
 /* rules_heap.c */
 void weigh_dangling(const struct rule *rule, const struct facts *facts, struct proof *ret);
 void tell_dangling(const struct facts *facts, const struct proof *proof, struct verdict *ret,

@@ -126,10 +126,12 @@ static void doubt_holder(struct proof *ret)
 	h = ret->main->holder;
 	if (!h->exact)
 		proof_doubt(ret, "what it holds only looks like a pointer into the block");
+	if (h->contested)
+		proof_doubt(ret, "a stack held the same pointer then, and it may have come from there");
 	/* The pointer is stale whoever put it there; but a bad write may have made it so. */
 	if (h->written_by.count == 0)
 		ret->spared = BIT(HYP_NARROW) | BIT(HYP_WIDE) | BIT(HYP_CACHED) | BIT(HYP_OUTSIDE);
-	if (h->target->freed.count == 0)
+	if (h->target->freed.count == 0 && !h->frame)
 		proof_doubt(ret, "nobody was seen freeing the block");
 }
 
@@ -177,6 +179,11 @@ static const struct stack *put_by(const struct proof *proof)
 	return &main->holder->written_by;
 }
 
+static bool to_frame(const struct evidence *e)
+{
+	return e->kind == EVIDENCE_HOLDER && e->holder->frame;
+}
+
 static void take_holder(const struct facts *facts, const struct proof *proof, struct verdict *ret)
 {
 	const struct evidence *main = proof->main;
@@ -192,6 +199,10 @@ static void take_holder(const struct facts *facts, const struct proof *proof, st
 		home_copy(&ret->home, &main->write->home);
 		use = target_used_later(facts, main);
 		target = holder_damns(use) ? use->holder->target : freed_block(use, &recycled);
+	}
+	if (to_frame(main)) {
+		stack_copy(&ret->other, &target->allocated);
+		return;
 	}
 	ret->victim = block_life_dup(target);
 	stack_copy(&ret->freed_by, &target->freed);
@@ -245,7 +256,13 @@ void tell_dangling(const struct facts *facts, const struct proof *proof, struct 
 	take_pointer_write(facts, proof, ret);
 	take_holder(facts, proof, ret);
 	home_describe(&ret->home, sentence);
-	strbuf_adds(sentence, " still pointed to a block that had been freed");
+	if (to_frame(proof->main)) {
+		strbuf_adds(sentence, " still pointed to a variable of ");
+		say_site(sentence, &ret->other);
+		strbuf_adds(sentence, ", which had returned");
+	} else {
+		strbuf_adds(sentence, " still pointed to a block that had been freed");
+	}
 	if (ret->freed_by.count > 0) {
 		strbuf_adds(sentence, " by ");
 		say_site(sentence, &ret->freed_by);

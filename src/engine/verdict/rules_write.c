@@ -36,6 +36,9 @@ static enum verdict_class on_live_block(const struct write_seen *w)
 {
 	enum verdict_class class;
 
+	/* What keeps a frame together is nobody's variable: it was run over. */
+	if (w->home.kind == HOME_STACK && w->home.field && !(w->flags & WRITE_NAMED))
+		return VERDICT_OVERFLOW;
 	/* A canary was watched: the home lies beside its own block. */
 	if (w->victim && w->home.kind == HOME_BLOCK && w->home.offset < 0)
 		return VERDICT_UNDERFLOW;
@@ -114,12 +117,59 @@ enum verdict_class write_class(const struct facts *facts, const struct stage *st
 	return by_place(write->write);
 }
 
+/* A pointer set to NULL by a store of its own: nobody's slip. */
+static bool clears_field(const struct write_seen *w)
+{
+	return w->fit == FIT_EXACT && w->value_len > 0 && w->new == 0 && w->old != 0 &&
+	       (!w->base || !w->victim || w->base->id == w->victim->id);
+}
+
+/* A whole address was stored, where libraries, stacks and mappings are, and the failure found
+ * nothing mapped there, or nothing that may be written: that says nothing about the time of the
+ * store. */
+static bool may_have_been_mapped(const struct facts *facts, const struct evidence *write)
+{
+	const struct write_seen *w = write->write;
+
+	if (w->fit != FIT_EXACT || w->value_len != 8 || w->new >> 32 == 0 || w->new >> 47 != 0)
+		return false;
+	VEC_FOREACH (&facts->list->list, e)
+		if (e->kind == EVIDENCE_CRASH && e->trial == write->trial &&
+		    (e->crash->fault == FAULT_UNMAPPED || e->crash->fault == FAULT_READ_ONLY) &&
+		    e->crash->address - w->new < ADDRESS_REACH)
+			return true;
+	return false;
+}
+
+/* What was stored led to memory that could be read when it failed, and no block was ever there: a
+ * mapping, a stack. */
+static bool leads_to_memory(const struct write_seen *w)
+{
+	return w->fit == FIT_EXACT && w->value_len == 8 && w->flags & WRITE_READABLE;
+}
+
+const char *write_excuse(const struct facts *facts, const struct evidence *write)
+{
+	const struct write_seen *w = write->write;
+
+	if (!(w->flags & WRITE_NAMED) || w->flags & WRITE_UPDATE)
+		return NULL;
+	if (w->home.kind == HOME_STACK)
+		return "it is a function's own variable, set by its own code";
+	if (clears_field(w))
+		return "it cleared the whole field, by name, as whoever is done with it does";
+	if (may_have_been_mapped(facts, write) || leads_to_memory(w))
+		return "it stored a whole address, by name, that may have been right at that time";
+	return NULL;
+}
+
 /* Where the free is only inferred, both that and what it is without it fit. */
 static bool may_be(const struct rule *rule, const struct facts *facts, const struct stage *stage,
 		   const struct evidence *write)
 {
-	/* A pointer to a live block is what belongs there. */
-	if (write->write->flags & WRITE_SOUND &&
+	/* A pointer to a live block is what belongs there; and who means the field and leaves what
+	 * may stand there is its owner. */
+	if ((write->write->flags & WRITE_SOUND || write_excuse(facts, write)) &&
 	    (rule->class == VERDICT_NARROW_WRITE || rule->class == VERDICT_WIDE_WRITE))
 		return false;
 	return write_class(facts, stage, write) == rule->class ||
@@ -169,30 +219,6 @@ static bool covers_block(const struct write_seen *w)
 	return w->victim && w->victim->size > 0 && w->store_start != 0 &&
 	       w->store_start <= w->victim->start &&
 	       w->store_len >= w->victim->size + (w->victim->start - w->store_start);
-}
-
-/* A pointer set to NULL by a store of its own: nobody's slip. */
-static bool clears_field(const struct write_seen *w)
-{
-	return w->fit == FIT_EXACT && w->value_len > 0 && w->new == 0 && w->old != 0 &&
-	       (!w->base || !w->victim || w->base->id == w->victim->id);
-}
-
-/* A whole address was stored, where libraries, stacks and mappings are, and the failure found
- * nothing mapped there, or nothing that may be written: that says nothing about the time of the
- * store. */
-static bool may_have_been_mapped(const struct facts *facts, const struct evidence *write)
-{
-	const struct write_seen *w = write->write;
-
-	if (w->fit != FIT_EXACT || w->value_len != 8 || w->new >> 32 == 0 || w->new >> 47 != 0)
-		return false;
-	VEC_FOREACH (&facts->list->list, e)
-		if (e->kind == EVIDENCE_CRASH && e->trial == write->trial &&
-		    (e->crash->fault == FAULT_UNMAPPED || e->crash->fault == FAULT_READ_ONLY) &&
-		    e->crash->address - w->new < ADDRESS_REACH)
-			return true;
-	return false;
 }
 
 /* memcpy, strcpy and the like write as many bytes at once as the machine can: how wide one of their
@@ -371,6 +397,10 @@ static void say_write(const struct write_seen *w, enum verdict_class class, stru
 		break;
 	case VERDICT_OVERFLOW:
 	case VERDICT_UNDERFLOW:
+		if (!w->victim && w->home.kind == HOME_STACK) {
+			strbuf_adds(sb, "over the end of a variable on the stack, into ");
+			break;
+		}
 		if (w->base && w->victim && w->base->id != w->victim->id)
 			strbuf_addf(sb, "%s a block of %" PRIu64 " bytes, into ",
 				    class == VERDICT_OVERFLOW ? "behind the end of"

@@ -10,7 +10,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/words.h"
 #include "model/signature.h"
 #include "report/screen.h"
 
@@ -375,16 +374,17 @@ static const char too_long[] = "the command is too long for a screen; the report
 /* With a long list of tests the sentinel, which has it in a file, is what can be typed. */
 static void repeat(const struct page *page)
 {
+	static const char run[] = "redhand sentinel run --expect fixed";
 	const struct investigation *inv = page->inv;
 	AUTO(strbuf_deinit) struct strbuf sb = { 0 };
 
 	if (!inv->reproduce ||
 	    screen_command(&page->screen, "repeat", inv->reproduce, COMMAND_LINES))
 		return;
-	strbuf_adds(&sb, "redhand sentinel run --expect fails ");
-	if (inv->sentinel)
-		words_quote(&sb, inv->sentinel);
-	if (!inv->sentinel ||
+	if (inv->sentinel && inv->prove_fix && strncmp(inv->prove_fix, run, sizeof(run) - 1) == 0)
+		strbuf_addf(&sb, "redhand sentinel run --expect fails%s",
+			    inv->prove_fix + sizeof(run) - 1);
+	if (sb.len == 0 ||
 	    !screen_command(&page->screen, "repeat", strbuf_str(&sb), COMMAND_LINES))
 		row(page, "repeat", too_long, 2);
 }

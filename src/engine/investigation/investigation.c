@@ -181,6 +181,13 @@ static void add_each(struct investigation *inv, const char *option, const struct
 	}
 }
 
+static char *duration(uint64_t ns)
+{
+	unsigned long long ms = (ns + 999999) / 1000000;
+
+	return ms % 1000 == 0 ? mem_printf("%llus", ms / 1000) : mem_printf("%llums", ms);
+}
+
 /* Unless it is where the user is. */
 static void add_directory(struct investigation *inv, const char *cwd)
 {
@@ -221,8 +228,7 @@ static void take_options(struct investigation *inv, const struct series_settings
 	add_directory(inv, settings->cwd);
 	if (settings->timeout_ns > 0) {
 		strv_add(&inv->options, "--timeout");
-		strv_take(&inv->options,
-			  mem_printf("%llums", (unsigned long long)(settings->timeout_ns + 999999) / 1000000));
+		strv_take(&inv->options, duration(settings->timeout_ns));
 	}
 	if (settings->breadcrumb) {
 		strv_add(&inv->options, "--breadcrumb");
@@ -490,6 +496,31 @@ static const char *shown_by(const struct investigation *inv)
 	return inv->verdict.class == VERDICT_LEAK_GROWTH ? "heap --growth" : "heap";
 }
 
+/* Only a hunt's budget called it a hang: that is no failure whose end could be proved. */
+static bool too_slow(const struct investigation *inv)
+{
+	bool slow = inv->judged && inv->verdict.signature[0] == '\0' &&
+		    inv->summary.signatures.list.count > 0;
+
+	VEC_FOREACH (&inv->summary.signatures.list, s)
+		slow = slow && s->always && s->signature.kind == FAILURE_TIMEOUT;
+	return slow;
+}
+
+/* A sentinel that does not lie in its project must be told where that is. */
+static void add_project(struct strbuf *sb, const struct investigation *inv)
+{
+	AUTO(mem_freep) char *place = realpath(inv->sentinel, NULL);
+	size_t len = inv->root ? strlen(inv->root) : 0;
+
+	if (!place || len == 0 || inv->root[0] != '/' ||
+	    (strncmp(place, inv->root, len) == 0 && (place[len] == '/' || len == 1)))
+		return;
+	strbuf_adds(sb, "--root ");
+	add_word(sb, inv->root);
+	strbuf_addc(sb, ' ');
+}
+
 static void add_commands(struct investigation *inv, const struct strv *minimal)
 {
 	const char *shown = inv->program.count > 0 ? shown_by(inv) : NULL;
@@ -512,11 +543,12 @@ static void add_commands(struct investigation *inv, const struct strv *minimal)
 		struct strbuf sb = { 0 };
 
 		strbuf_adds(&sb, "redhand sentinel run --expect fixed ");
+		add_project(&sb, inv);
 		add_word(&sb, inv->sentinel);
 		inv->prove_fix = strbuf_take(&sb);
 		return;
 	}
-	if (inv->clean_runs == 0 || inv->clean_runs >= 1000000)
+	if (inv->clean_runs == 0 || inv->clean_runs >= 1000000 || too_slow(inv))
 		return;
 	/* Trials that failed before the fix are no part of the answer. */
 	proof = mem_printf("repro -n %llu --fresh", (unsigned long long)inv->clean_runs);

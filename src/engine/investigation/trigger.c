@@ -177,16 +177,13 @@ static void add_file(const struct reading *reading, struct series_id series,
 
 /* What the search was for is stored with what it found; before it found anything, what stands out
  * so far. */
-static int find_target(struct reading *reading, struct series_id series, struct err *err)
+static int find_target(struct reading *reading, struct series_id series,
+		       const struct minimal_list *minimal, struct err *err)
 {
-	AUTO(minimal_list_deinit) struct minimal_list minimal = { 0 };
-	int r = case_minimal(reading->cs, series, &minimal, err);
+	int r;
 
-	/* A list that does not fail by itself is none. */
-	if (r < 0 || (minimal.series == series.value && minimal.verdict == MINIMAL_NOT_BY_ITSELF))
-		return r;
-	if (minimal.series == series.value && minimal.signature && minimal.signature[0] != '\0' &&
-	    target_set(&reading->target, reading->cs, minimal.signature, NULL) == 0) {
+	if (minimal->signature && minimal->signature[0] != '\0' &&
+	    target_set(&reading->target, reading->cs, minimal->signature, NULL) == 0) {
 		reading->target.exact = false;
 		return 0;
 	}
@@ -194,27 +191,53 @@ static int find_target(struct reading *reading, struct series_id series, struct 
 	return r == 0 ? target_choose(&reading->target, reading->cs, true, err) : r;
 }
 
+/* The one that was found; before that, the best so far. What was found need not have been run by
+ * itself: what stands before the test that fails is all that can matter. */
+static int choose_list(const struct reading *reading, const struct minimal_list *minimal,
+		       struct numbers *ret, struct rate *ret_rate, struct err *err)
+{
+	const struct tried *best;
+
+	if (minimal->verdict == MINIMAL_FOUND && minimal->tests.count > 0) {
+		for (size_t i = 0; i < minimal->tests.count; i++)
+			for (uint32_t n = 0; n < reading->names.count; n++)
+				if (strcmp(reading->names.items[n], minimal->tests.items[i]) == 0) {
+					VEC_PUSH(&ret->list, n);
+					break;
+				}
+		*ret_rate = rate_wilson(minimal->minimal.trials, minimal->minimal.failed,
+					RATE_CONFIDENCE);
+		return 0;
+	}
+	best = best_list(reading);
+	if (!best)
+		return 0;
+	*ret_rate = rate_of(best);
+	return numbers_of(reading, best->text, ret, err);
+}
+
 int trigger_read(struct case_store *cs, struct series_id series, struct trigger_set *ret,
 		 struct err *err)
 {
 	AUTO(reading_deinit) struct reading reading = { .cs = cs };
+	AUTO(minimal_list_deinit) struct minimal_list minimal = { 0 };
 	struct numbers numbers = { 0 };
-	const struct tried *best;
 	int r = case_items(cs, series, &reading.names, err);
 
 	if (r < 0 || reading.names.count == 0)
 		return r;
-	r = find_target(&reading, series, err);
+	r = case_minimal(cs, series, &minimal, err);
+	/* A list that does not fail by itself is none. */
+	if (r < 0 || minimal.verdict == MINIMAL_NOT_BY_ITSELF)
+		return r;
+	r = find_target(&reading, series, &minimal, err);
 	if (r < 0 || !reading.target.known)
 		return r;
 	r = case_list_runs(cs, series, count_run, &reading, err);
-	best = r == 0 ? best_list(&reading) : NULL;
-	if (!best)
-		return r;
-	r = numbers_of(&reading, best->text, &numbers, err);
-	if (r == 0) {
+	if (r == 0)
+		r = choose_list(&reading, &minimal, &numbers, &ret->minimal, err);
+	if (r == 0 && numbers.list.count > 0) {
 		ret->known = true;
-		ret->minimal = rate_of(best);
 		add_items(&reading, &numbers, ret);
 		add_full(&reading, ret);
 		add_file(&reading, series, ret);

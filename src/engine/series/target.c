@@ -171,7 +171,11 @@ static bool alike(const struct target *t, const struct signature *s)
 {
 	const struct signature *target = &t->signature;
 
-	if (target->kind != s->kind || target->stray != s->stray)
+	if (target->kind != s->kind)
+		return false;
+	/* Whose child it was depends on who started it: a test runner, or the command of one test. */
+	if (target->stray != s->stray &&
+	    !(target->site && s->site && same_text(target->site, s->site)))
 		return false;
 	/* A file that was cut, or written anew, fails whoever touches it next, in whatever way; the
 	 * crash that says so speaks for the others. */

@@ -11,8 +11,8 @@
 #include "jit.h"
 #include "scope.h"
 
-#define BATCH 256
-#define SMOOTHED 160 /* leading elements of a batch that are noisy */
+#define BATCH 1024
+#define SMOOTHED 640 /* leading elements of a batch that are noisy */
 
 struct options {
 	enum variant variant;
@@ -26,10 +26,11 @@ static float weights[BATCH];
 
 static struct object *enter(struct type *type)
 {
+	const struct code *code = jit_code(type);
 	struct object *scope = object_new(type);
 
 	atomic_fetch_add_explicit(&type->calls, 1, memory_order_relaxed);
-	if (jit_code(type)->enter(scope) < 0) {
+	if (code->enter(scope) < 0) {
 		fprintf(stderr, "tagflip: cannot enter %s\n", type->name);
 		exit(1);
 	}

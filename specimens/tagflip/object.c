@@ -127,6 +127,7 @@ struct object *object_new(struct type *type)
 	if (atomic_load_explicit(&type->note_due, memory_order_relaxed) &&
 	    type->recycled % NOTE_EVERY == 0) {
 		atomic_store(&type->note_due, false);
+		object_drop_attrs(self);
 		self->slot = (uintptr_t)dict_new(type->dict_type);
 	}
 	return self;
@@ -165,6 +166,7 @@ static struct dict *object_make_dict(struct object *self)
 
 int object_store_attr(struct object *self, const char *name, void *value)
 {
+	struct values *values;
 	int index;
 
 	if (!slot_is_values(self->slot))
@@ -174,7 +176,10 @@ int object_store_attr(struct object *self, const char *name, void *value)
 		return dict_set_item(object_make_dict(self), name, value);
 	if (slot_values(self->slot) == self->type->empty)
 		self->slot = slot_encode(values_new());
-	slot_values(self->slot)->items[index] = value;
+	values = slot_values(self->slot);
+	if (!values->items[index])
+		values->used++;
+	values->items[index] = value;
 	return 0;
 }
 
@@ -186,6 +191,17 @@ void *object_load_attr(const struct object *self, const char *name)
 		return dict_get_item((const struct dict *)self->slot, name);
 	index = type_key_index(self->type, name);
 	return index < 0 ? NULL : slot_values(self->slot)->items[index];
+}
+
+void object_clear_attrs(struct object *self)
+{
+	if (slot_is_values(self->slot)) {
+		if (slot_values(self->slot)->used)
+			memset(slot_values(self->slot), 0, sizeof(struct values));
+		return;
+	}
+	dict_free((struct dict *)self->slot);
+	self->slot = slot_encode(self->type->empty);
 }
 
 void object_drop_attrs(struct object *self)

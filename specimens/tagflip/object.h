@@ -72,6 +72,7 @@ _Static_assert(offsetof(struct object, slot) == 0x18, "compiled code stores ther
 
 struct values {
 	void *items[VALUES_MAX];
+	size_t used; /* how many of them are set */
 };
 
 void type_init(struct type *self);
@@ -92,6 +93,9 @@ void object_free(struct object *self);
 
 int object_store_attr(struct object *self, const char *name, void *value);
 void *object_load_attr(const struct object *self, const char *name);
+
+/* Forgets all attributes; the values stay with the object, for its next use. */
+void object_clear_attrs(struct object *self);
 
 /* Gives back the object's own values or dictionary; the slot is stale afterwards. */
 void object_drop_attrs(struct object *self);

@@ -53,17 +53,22 @@ int scope_enter(struct object *self)
 	return 0;
 }
 
-void scope_restore(struct object *self)
+static void scope_close(const struct object *self)
 {
 	current = object_load_attr(self, "prev");
 	depth--;
+}
+
+void scope_restore(struct object *self)
+{
+	scope_close(self);
 	object_drop_attrs(self);
 }
 
 int scope_exit(struct object *self)
 {
-	scope_restore(self);
-	self->slot = slot_encode(self->type->empty);
+	scope_close(self);
+	object_clear_attrs(self);
 	if (self->flags & FLAG_TIER2)
 		self->flags &= ~FLAG_TIER2;
 	self->depth &= ~DEPTH_OPEN;

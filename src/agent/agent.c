@@ -25,6 +25,7 @@
 #include "agent/python.h"
 #include "agent/real.h"
 #include "agent/round.h"
+#include "agent/sample.h"
 #include "agent/signals.h"
 #include "agent/text.h"
 #include "agent/thread.h"
@@ -125,14 +126,16 @@ static void image_record(uint64_t stack_high)
 
 static enum agent_ids ids_wanted(void)
 {
+	/* The shortest ways have no place to be held at, nor to be asked where a block is to lie. */
+	bool shortest = !(agent_switch.chaos & CHAOS_HOLD) && !pages.bytes;
+
+	if (canary.on && !blocks_hot())
+		return AGENT_IDS_GUARDED_SLOW;
 	if (canary.on)
-		return blocks_hot() ? AGENT_IDS_GUARDED : AGENT_IDS_GUARDED_SLOW;
+		return sample.on && shortest ? AGENT_IDS_SAMPLED : AGENT_IDS_GUARDED;
 	if (!blocks_hot())
 		return AGENT_IDS_SLOW;
-	/* The shortest way has no place to be held at, nor to be asked where a block is to lie. */
-	return real.glibc_malloc && !(agent_switch.chaos & CHAOS_HOLD) && !pages.bytes
-		       ? AGENT_IDS_GLIBC
-		       : AGENT_IDS_OTHER;
+	return real.glibc_malloc && shortest ? AGENT_IDS_GLIBC : AGENT_IDS_OTHER;
 }
 
 static void switch_on(void)

@@ -44,6 +44,7 @@
  *    badfree.c   frees that should not be; glibc_heap.c asks the allocator's own marks
  *    canary.c    guards around blocks, where the plan asks for them; quarantine.c keeps freed
  *                ones; round.c looks at all of them, damage.c writes down what is wrong
+ *    sample.c    which blocks have them, where not all do
  *    sweep.c     who still points to a freed block; holders.c, to live ones that grow
  *    signals.c   what the target believes about its signals; crash.c writes the record
  *    interpreter.c  the memory that names Python frames, for that record
@@ -82,6 +83,7 @@ enum agent_ids {
 	AGENT_IDS_GLIBC, /* blocks of libc's own malloc, by the shortest way */
 	AGENT_IDS_OTHER,
 	AGENT_IDS_GUARDED, /* and have guards around them: canary.h */
+	AGENT_IDS_SAMPLED, /* and some have, the others by the shortest way: sample.h */
 	AGENT_IDS_SLOW,	   /* from here on not by the hot path: blocks_hot() */
 	AGENT_IDS_GUARDED_SLOW,
 };
@@ -121,7 +123,8 @@ extern HIDDEN struct agent agent;
 
 static inline __attribute__((always_inline)) bool agent_ids_guarded(void)
 {
-	return agent_switch.ids == AGENT_IDS_GUARDED || agent_switch.ids == AGENT_IDS_GUARDED_SLOW;
+	return agent_switch.ids == AGENT_IDS_GUARDED || agent_switch.ids == AGENT_IDS_SAMPLED ||
+	       agent_switch.ids == AGENT_IDS_GUARDED_SLOW;
 }
 
 static inline __attribute__((always_inline)) bool agent_ids_slow(void)

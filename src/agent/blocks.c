@@ -13,13 +13,13 @@
 #include "agent/memory.h"
 #include "agent/real.h"
 #include "agent/round.h"
+#include "agent/sample.h"
 #include "agent/watch.h"
 
 #define POOL_BYTES_MAX (8ull << 30)
 #define POOL_BYTES_MIN (16ull << 20)
 #define POOL_GRAB 128u /* a page */
 #define POPULATE_MAX (256u << 10)
-#define ID_GRAB 1024u
 
 struct blocks_state blocks_state;
 
@@ -76,12 +76,33 @@ bool blocks_init(void)
 		struct blocks_space *space = &blocks_state.spaces[i];
 
 		bytes = (uint64_t)sizeof(uint32_t) << (BLOCKS_ADDRESS_BITS - space->shift);
+		space->regions =
+			memory_map_sigsafe(1ull << (BLOCKS_ADDRESS_BITS - BLOCKS_REGION_BITS));
+		if (!space->regions)
+			return false;
 		space->flat = memory_reserve_sigsafe(bytes);
 		if (space->flat)
 			space->populated = memory_map_sigsafe(bytes >> BLOCKS_POPULATE_BITS);
 	}
 	pool.used = POOL_GRAB; /* whole cache lines to each lane */
 	return true;
+}
+
+/* All of the region, where memory is not counted before it is used: the hot path goes by regions,
+ * and blocks of one program lie in few of them. */
+static bool chunk_allow(struct blocks_space *space, uint64_t index)
+{
+	size_t bytes = sizeof(uint32_t) << (BLOCKS_CHUNK_BITS - space->shift);
+	uint64_t region = index >> (BLOCKS_REGION_BITS - BLOCKS_CHUNK_BITS);
+	size_t all = sizeof(uint32_t) << (BLOCKS_REGION_BITS - space->shift);
+
+	if (__atomic_load_n(&space->regions[region], __ATOMIC_ACQUIRE))
+		return true;
+	if (memory_allow_sigsafe((char *)space->flat + region * all, all)) {
+		__atomic_store_n(&space->regions[region], 1, __ATOMIC_RELEASE);
+		return true;
+	}
+	return memory_allow_sigsafe((char *)space->flat + index * bytes, bytes);
 }
 
 static uint32_t *chunk_add(struct blocks_space *space, uint64_t index)
@@ -91,7 +112,7 @@ static uint32_t *chunk_add(struct blocks_space *space, uint64_t index)
 
 	if (space->flat) {
 		fresh = space->flat + index * (bytes / sizeof(*fresh));
-		if (!memory_allow_sigsafe(fresh, bytes))
+		if (!chunk_allow(space, index))
 			return NULL;
 		__atomic_store_n(&space->directory[index], fresh, __ATOMIC_RELEASE);
 		return fresh;
@@ -147,10 +168,12 @@ static bool pool_refill(struct thread *self)
 /* Ids come in blocks per thread: one shared counter would make the threads wait for each other. */
 static void ids_refill(struct thread *self)
 {
-	self->next_id = __atomic_fetch_add(&agent.next_id, ID_GRAB, __ATOMIC_RELAXED);
-	self->id_end = self->next_id + ID_GRAB;
+	self->next_id = __atomic_fetch_add(&agent.next_id, BLOCKS_GROUP, __ATOMIC_RELAXED);
+	self->id_end = self->next_id + BLOCKS_GROUP;
 	self->id_group = self->next_id;
 	log_map.header->next_id = self->id_end;
+	if (unlikely(sample.on))
+		sample_group(self);
 }
 
 /* At the end of each group: everything that need not be done for every event. */
@@ -297,7 +320,7 @@ static void block_write_large(struct thread *self, struct block *block, uint64_t
 {
 	*block = (struct block){
 		.id = arch_take(&self->next_id, 1),
-		.ordinal = arch_take_one(&context_ordinals[context]),
+		.ordinal = (uint32_t)(arch_take(&context_ordinals[context], CONTEXT_ORDINAL) >> 32),
 		.state = LOG_BLOCK_LIVE,
 		.api = (uint8_t)api,
 		.low = (uint8_t)start | 1,

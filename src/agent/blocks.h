@@ -75,6 +75,7 @@ const struct log_life *blocks_recent_sigsafe(const struct thread *self, uint64_t
  */
 
 #define BLOCKS_CHUNK_BITS 26u /* address space per index chunk */
+#define BLOCKS_REGION_BITS 30u /* …and for which `flat` becomes readable at once */
 #define BLOCKS_ADDRESS_BITS 47u
 #define BLOCK_SIZE_SHIFT 24u
 #define BLOCK_CONTEXT_MASK 0xffffffu
@@ -83,10 +84,12 @@ const struct log_life *blocks_recent_sigsafe(const struct thread *self, uint64_t
 #define BLOCKS_SHIFT 4u
 #define BLOCK_API_MASK 15u
 #define BLOCK_FRONT_SHIFT 4u
+#define BLOCKS_GROUP 1024u /* ids that a lane is given at once */
 
 struct blocks_space {
 	uint32_t **directory; /* one chunk of windows per 64 MiB; atomic */
 	uint32_t *flat;	      /* where all chunks lie one after the other; NULL: anywhere */
+	uint8_t *regions;     /* by region of `flat`: it can be read; atomic */
 	uint32_t shift;	      /* log2 of a window */
 	uint8_t *populated;   /* by step of `flat`: it was asked for; racy, only time hangs on it */
 	uint64_t largest;     /* block ever seen: bounds the walk backwards; racy, only grows */
@@ -155,14 +158,25 @@ static inline uint64_t block_size_context(uint64_t size, uint32_t context)
 /* An entry for a window that has none yet; 0: the slow way has to make room first. */
 uint64_t block_open(enum block_space space, uint64_t start, struct thread *self);
 
-/* The entry number of the block that starts here or last did; 0: none. Where no block has ever been
- * the index cannot be read, so that a wild pointer of the target's faults there as it would without
- * us. */
+/* The rest of block_region(), by arch_call_kept(); 0: it cannot. */
+uint64_t block_region_turn(struct thread *self, uint64_t start, enum block_space space);
+
+/* Can the index be read for this address? Where no block has ever been it cannot, so that a wild
+ * pointer of the target's faults there as it would without us. One word is compared: a signal handler
+ * may come in between. */
+static inline __attribute__((always_inline)) bool block_region(struct thread *self,
+							       enum block_space space,
+							       uint64_t start)
+{
+	return likely(self->region[space] == start >> BLOCKS_REGION_BITS) ||
+	       arch_call_kept(block_region_turn, self, start, space);
+}
+
+/* The entry number of the block that starts here or last did, where the index can be read; 0: none.
+ */
 static inline __attribute__((always_inline)) uint64_t block_number(enum block_space space,
 								   uint32_t shift, uint64_t start)
 {
-	if (unlikely(!blocks_state.spaces[space].directory[start >> BLOCKS_CHUNK_BITS]))
-		return 0;
 	return blocks_state.spaces[space].flat[start >> shift];
 }
 
@@ -175,7 +189,7 @@ static inline __attribute__((always_inline)) void block_write(struct thread *sel
 {
 	entry[0] = id;
 	entry[1] = size | context << 32;
-	entry[2] = (uint64_t)arch_take_one(&context_ordinals[context]) << 32;
+	entry[2] = arch_take(&context_ordinals[context], CONTEXT_ORDINAL);
 	entry[3] = self->live_word | (uint64_t)api << 40 | start << 56;
 }
 
@@ -197,6 +211,37 @@ static inline __attribute__((always_inline)) void block_write_end(const struct t
 	life[5] = ~(id ^ size_context ^ freed ^ state ^ start);
 }
 
+/* As block_begin(), of a context that context_hit() has just found. */
+static inline __attribute__((always_inline)) void *
+block_begin_in(struct thread *self, uint64_t context, enum block_space space, uint32_t shift,
+	       void *ptr, uint64_t size, enum log_api api, struct caller caller)
+{
+	uint64_t start = (uint64_t)ptr, number, id;
+
+	if (unlikely(!block_region(self, space, start)))
+		goto slow;
+	if (unlikely(size >= BLOCKS_LARGE))
+		goto slow;
+	number = block_number(space, shift, start);
+	if (unlikely(!number)) {
+		if (!ptr)
+			return ptr;
+		number = arch_call_kept(block_open, space, start, self);
+		if (unlikely(!number))
+			goto slow;
+	}
+	id = arch_take(&self->next_id, 1);
+	if (unlikely(id >= self->id_stop))
+		goto slow;
+	block_write(self, (uint64_t *)&blocks_state.pool[number], id, start, size, api, context);
+	__asm__("" : "+a"(ptr)); /* where it came from: not moved there and back */
+	return ptr;
+slow:
+	if (!ptr)
+		return ptr;
+	return block_begin_slow(ptr, size, space, api, (const uint64_t *)caller.frame);
+}
+
 /* A block was handed to the target, where agent_switch.ids says that the hot path may be taken.
  * `shift` is the space's: as a constant where it matters, because a shift by a variable is three
  * steps for the CPU. */
@@ -206,27 +251,11 @@ static inline __attribute__((always_inline)) void *block_begin(enum block_space 
 							       struct caller caller)
 {
 	struct thread *self = thread_hot;
-	uint64_t start = (uint64_t)ptr, number, context, id;
+	uint64_t context;
 
-	/* The kernel gives nothing above unless asked
-	 * (Documentation/arch/x86/x86_64/5level-paging), and libc does not ask. */
-	if (shift != BLOCKS_GLIBC_SHIFT && unlikely(start >> BLOCKS_ADDRESS_BITS))
-		goto slow;
-	if (unlikely(size >= BLOCKS_LARGE || !context_hit(self, caller, &context)))
-		goto slow;
-	number = block_number(space, shift, start);
-	if (unlikely(!number)) {
-		number = arch_call_kept(block_open, space, start, self);
-		if (unlikely(!number))
-			goto slow;
-	}
-	id = arch_take(&self->next_id, 1);
-	if (unlikely(id >= self->id_stop))
-		goto slow;
-	block_write(self, (uint64_t *)&blocks_state.pool[number], id, start, size, api, context);
-	return ptr;
-slow:
-	return block_begin_slow(ptr, size, space, api, (const uint64_t *)caller.frame);
+	if (unlikely(!context_hit(self, caller, &context)))
+		return block_begin_slow(ptr, size, space, api, (const uint64_t *)caller.frame);
+	return block_begin_in(self, context, space, shift, ptr, size, api, caller);
 }
 
 /* Before the block is given back, where agent_switch.ids says that the hot path may be taken.
@@ -238,7 +267,7 @@ static inline __attribute__((always_inline)) bool block_end(enum block_space spa
 	uint64_t start = (uint64_t)ptr, life, context;
 	struct block *block;
 
-	if (unlikely((start - 1) >> BLOCKS_ADDRESS_BITS || !context_hit(self, caller, &context)))
+	if (unlikely(!block_region(self, space, start) || !context_hit(self, caller, &context)))
 		return false;
 	/* Live, and this very start. Entry 0 of the pool is never live. */
 	block = &blocks_state.pool[block_number(space, shift, start)];

@@ -21,6 +21,18 @@ static inline void window_populate(const struct blocks_space *space, const uint3
 				1u << BLOCKS_POPULATE_BITS);
 }
 
+ARCH_KEPT(block_region_turn);
+
+uint64_t block_region_turn(struct thread *self, uint64_t start, enum block_space space)
+{
+	uint64_t region = start >> BLOCKS_REGION_BITS;
+
+	if (start >> BLOCKS_ADDRESS_BITS || !blocks_state.spaces[space].regions[region])
+		return 0;
+	self->region[space] = region;
+	return 1;
+}
+
 /* As much as a signal handler may interrupt: a number that is taken in vain is lost, no more. */
 uint64_t block_open(enum block_space kind, uint64_t start, struct thread *self)
 {

@@ -10,6 +10,7 @@
 #include "agent/quarantine.h"
 #include "agent/real.h"
 #include "agent/round.h"
+#include "agent/sample.h"
 #include "agent/sweep.h"
 
 /* Blocks up to this size move whenever realloc changes them, so that what still points to the old
@@ -39,7 +40,8 @@ static void settings_record(void)
 				   .quarantine_mib = canary.plan.quarantine_mib,
 				   .poison_ppm = canary.plan.poison_ppm,
 				   .timer_ms = canary.plan.timer_ms,
-				   .sweep = canary.plan.sweep };
+				   .sweep = canary.plan.sweep,
+				   .sampled = sample.on };
 	struct log_writer writer;
 
 	log_writer_init_sigsafe(&writer, LOG_TO_EVENTS);
@@ -51,6 +53,7 @@ void canary_init(void)
 	if (!canary.planned || !blocks_state.bases)
 		return;
 	canary.on = true;
+	(void)sample_init();
 	round_init();
 	settings_record();
 }
@@ -59,6 +62,7 @@ void canary_after_fork(void)
 {
 	if (!canary.on)
 		return;
+	sample_after_fork();
 	round_init();
 	damage_forget();
 	settings_record();
@@ -72,11 +76,13 @@ static uint32_t front_code(uint64_t front)
 	return (uint32_t)__builtin_ctzll(front / CANARY_FRONT) + 1;
 }
 
+/* Some allocators align a small block less than the guards make it. */
 static void *libc_allocate(size_t align, size_t size, unsigned flags)
 {
 	if (flags & CANARY_ZEROED)
 		return real.calloc(1, size);
-	return align > CANARY_FRONT ? real.memalign(align, size) : real.malloc(size);
+	return align > (flags & CANARY_PASSED ? 0 : CANARY_FRONT) ? real.memalign(align, size)
+								   : real.malloc(size);
 }
 
 /* Memory is short: what is in quarantine may be what is missing. */
@@ -102,10 +108,13 @@ void *canary_allocate(size_t align, size_t size, unsigned flags, enum log_api ap
 		      struct caller caller)
 {
 	uint64_t front = align > CANARY_FRONT ? align : CANARY_FRONT;
-	bool guarded = size < CANARY_SIZE_MAX && front_code(front);
+	bool guarded = size < CANARY_SIZE_MAX && front_code(front) &&
+		       (flags & CANARY_TAKEN || sample_takes(caller));
 	size_t room = guarded ? canary_room(front, size) : size;
-	void *base = libc_allocate(align, room, flags);
+	void *base;
 
+	flags |= guarded ? 0 : CANARY_PASSED;
+	base = libc_allocate(align, room, flags);
 	if (unlikely(!base))
 		base = allocate_again(align, room, flags);
 	return base ? canary_take(base, guarded ? front : 0, size, api, caller) : NULL;
@@ -202,14 +211,14 @@ void canary_free(void *ptr, enum log_free_by by, struct caller caller)
 		freed_twice(&guard, block, start, by, caller);
 		return;
 	}
-	if (unlikely(!block || block->state != LOG_BLOCK_LIVE || !canary_front(block))) {
+	if (block && block->state == LOG_BLOCK_LIVE && unlikely(is_mismatched(block, by)))
+		tell_bad_free(&guard, block, start, LOG_MISMATCHED_FREE, by, caller);
+	if (!block || block->state != LOG_BLOCK_LIVE || !canary_front(block)) {
 		block_end_guarded(&guard, BLOCKS_HEAP, start, caller);
 		guard_leave(&guard);
 		real.free(ptr);
 		return;
 	}
-	if (unlikely(is_mismatched(block, by)))
-		tell_bad_free(&guard, block, start, LOG_MISMATCHED_FREE, by, caller);
 	leaves.count = 0;
 	block_over(&guard, block, start, caller, LOG_CHECK_FREE, &leaves);
 	guard_leave(&guard);
@@ -277,6 +286,7 @@ static void *resize_by_libc(struct guard *guard, struct block *block, uint64_t s
 		block_resume(guard, block, start, size);
 	} else {
 		block_moved(guard, &was, start, caller);
+		sample_kept(guard->self);
 		if (!block_begin_guarded(guard, BLOCKS_HEAP, moved, size, (enum log_api)was.api,
 					 caller)) {
 			memmove(base, (void *)moved, size);
@@ -345,6 +355,26 @@ void *canary_realloc(void *ptr, size_t size, struct caller caller)
 		return resize_by_libc(&guard, block, start, size, caller);
 	guard_leave(&guard);
 	return resize_by_copy(ptr, old, size, caller);
+}
+
+bool canary_could_hold(const void *ptr)
+{
+	const struct block *block = block_at_sigsafe(BLOCKS_HEAP, (uint64_t)ptr);
+
+	return block && block->state == LOG_BLOCK_LIVE;
+}
+
+void *canary_take_in(void *ptr, size_t size, unsigned flags, enum log_api api, struct caller caller)
+{
+	const struct block *block = block_at_sigsafe(BLOCKS_HEAP, (uint64_t)ptr);
+	uint64_t old = block ? block_size(block) : 0;
+	void *moved = canary_allocate(0, size, flags, api, caller);
+
+	if (!moved)
+		return NULL;
+	memcpy(moved, ptr, old < size ? old : size);
+	canary_free(ptr, LOG_BY_REALLOC, caller);
+	return moved;
 }
 
 bool canary_holds(const void *ptr)

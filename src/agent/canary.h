@@ -15,7 +15,7 @@
  * is in quarantine.
  *
  * Two blocks start at least 32 bytes apart, as the index of the side table needs it, also where
- * one of them has no guards: hence CANARY_ROOM_MIN.
+ * the second of them has no guards: hence CANARY_OWN_MIN.
  */
 #ifndef REDHAND_AGENT_CANARY_H
 #define REDHAND_AGENT_CANARY_H
@@ -30,7 +30,7 @@
 
 #define CANARY_FRONT 16u
 #define CANARY_BEHIND 8u /* at least */
-#define CANARY_ROOM_MIN 40u
+#define CANARY_OWN_MIN 24u /* from the start on */
 #define CANARY_FRONT_MAX (CANARY_FRONT << 14)
 #define CANARY_SIZE_MAX (1ull << 39) /* the side table's sizes end there */
 
@@ -63,7 +63,7 @@ static inline uint64_t canary_room(uint64_t front, uint64_t size)
 {
 	uint64_t room = ((front + size + CANARY_BEHIND + 7) & ~15ull) + 8;
 
-	return room < CANARY_ROOM_MIN ? CANARY_ROOM_MIN : room;
+	return room < front + CANARY_OWN_MIN ? front + CANARY_OWN_MIN : room;
 }
 
 /* In the last word of the block, which bits are the program's. */
@@ -131,7 +131,11 @@ static inline bool canary_whole(uint64_t start, uint64_t front, uint64_t size)
  * Each does what the function of libc does that it is named after, errno included, and records.
  */
 
-enum canary_flags { CANARY_ZEROED = 1 << 0 };
+enum canary_flags {
+	CANARY_ZEROED = 1 << 0,
+	CANARY_TAKEN = 1 << 1,	/* sample_takes() has said so */
+	CANARY_PASSED = 1 << 2, /* its own: no guards around this one */
+};
 
 void *canary_allocate(size_t align, size_t size, unsigned flags, enum log_api api,
 		      struct caller caller);
@@ -141,11 +145,16 @@ void *canary_take(void *base, uint64_t front, size_t size, enum log_api api, str
 
 /* Of a block that canary_holds(). */
 void *canary_realloc(void *ptr, size_t size, struct caller caller);
+/* Of a block without guards that canary_could_hold(): it moves. */
+void *canary_take_in(void *ptr, size_t size, unsigned flags, enum log_api api,
+		     struct caller caller);
 void canary_free(void *ptr, enum log_free_by by, struct caller caller);
 size_t canary_usable(void *ptr);
 
 /* Is it a block with guards, live or in quarantine? */
 bool canary_holds(const void *ptr);
+/* A live block that is known, with guards or without? */
+bool canary_could_hold(const void *ptr);
 
 /* Gives a block back when nothing can be recorded: the agent has retired, the hook was refused, or
  * a child was made that libc does not know of. _sigsafe as far as libc's own free is. */

@@ -34,7 +34,7 @@ struct scan {
 
 static uint64_t entry; /* of the program; 0: unknown */
 
-uint32_t *context_ordinals;
+uint64_t *context_ordinals;
 
 static struct {
 	uint32_t *index;    /* open addressing: rows by (hash, lane); atomic */
@@ -48,7 +48,7 @@ static size_t index_bytes(void)
 
 static size_t ordinals_bytes(void)
 {
-	return (size_t)agent.plan.context_rows * sizeof(uint32_t);
+	return (size_t)agent.plan.context_rows * sizeof(context_ordinals[0]);
 }
 
 bool context_init(const void *auxiliary_vector)

@@ -47,7 +47,8 @@ struct caller {
 
 /* Blocks that each context has begun. Beside the log, because a row there is a cache line, and a
  * program with thousands of contexts has better use for those. */
-extern HIDDEN uint32_t *context_ordinals;
+extern HIDDEN uint64_t *context_ordinals;
+#define CONTEXT_ORDINAL (1ull << 32) /* they are counted where an entry has them */
 
 /* Maps the index; learns the program's entry from the vector behind the environment. */
 bool context_init(const void *auxiliary_vector);
@@ -69,38 +70,39 @@ static inline __attribute__((always_inline)) uint64_t context_words(const struct
 {
 	const char *base = (const char *)frame;
 	uint64_t a = *(const uint64_t *)(base + site->offset[0]);
-	uint64_t b = *(const uint64_t *)(base + site->offset[1]);
-	uint64_t c, d, e, f;
+	uint64_t b, c, d, e, f;
 
-	a += 2 * b;
-	if (!site->offset[2])
+	if (likely(!site->offset[1]))
 		return a;
+	b = *(const uint64_t *)(base + site->offset[1]);
 	c = *(const uint64_t *)(base + site->offset[2]);
 	d = *(const uint64_t *)(base + site->offset[3]);
 	e = *(const uint64_t *)(base + site->offset[4]);
 	f = *(const uint64_t *)(base + site->offset[5]);
-	return a + 4 * c + 8 * (d + 2 * e + 4 * f);
+	return a + 2 * b + 4 * c + 8 * (d + 2 * e + 4 * f);
 }
 
 /* Where this return address would be among the wrappers. */
-static inline uint64_t *context_wrapper(const struct thread *self, uint64_t return_address)
+static inline uint32_t context_wrapper(uint64_t return_address)
 {
-	return (uint64_t *)&self->wrappers[return_address & ((1u << THREAD_WRAPPERS_BITS) - 1)];
+	return (uint32_t)return_address & ((1u << THREAD_WRAPPERS_BITS) - 1);
 }
 
-/* Return address and stack pointer; of a wrapper also the caller's return address. The difference
- * both tells whether it is one and is the offset. */
+/* Return address and stack pointer; of a wrapper also the caller's return address. */
 static inline __attribute__((always_inline)) uint64_t context_place(const struct thread *self,
 								    struct caller caller)
 {
 	uint64_t place = caller.frame + caller.return_address * 0x71bbcd88;
-	uint64_t offset =
-		*context_wrapper(self, caller.return_address) - (caller.return_address << 16);
+	uint32_t number = context_wrapper(caller.return_address);
 
-	/* Below the end of the stack, although nothing else can be there: another library may
-	 * have come to the same address since. */
-	if (offset <= UINT16_MAX && likely(caller.frame + offset < self->stack_high))
-		place += *(const uint64_t *)(caller.frame + offset) * 0x2545f490;
+	if (self->wrappers[number] == caller.return_address) {
+		uint64_t above = caller.frame + self->wrapper_offsets[number];
+
+		/* Below the end of the stack, although nothing else can be there: another library
+		 * may have come to the same address since. */
+		if (likely(above < self->stack_high))
+			place += *(const uint64_t *)above * 0x2545f490;
+	}
 	return place;
 }
 

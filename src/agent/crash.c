@@ -4,8 +4,10 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <sched.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <time.h>
 
@@ -45,6 +47,7 @@
 #define VALUES 2048u
 #define LOOKUP_CPU_NS 2000000u /* for words of memory and stack; registers come first */
 #define HANDLER_REACH (256ull << 10)
+#define DESCRIPTORS 8u
 
 /* Too large for an alternate stack of the target's, which may have 8 KiB. One crash at a time has
  * it; a second thread that crashes meanwhile does without maps, files, names and blocks. */
@@ -474,6 +477,35 @@ static void let_first_finish(void)
 		(void)raw_syscall2(SYS_nanosleep, (long)&step, 0);
 }
 
+/* A program that has lost track of its descriptors has none left for its own end to be told with.
+ * The limit is raised while that is written. Where it is not to be raised, the last descriptor is
+ * closed, for this thread only if there are others: what the process had open, it is about to lose.
+ * True: the limit is to be restored. */
+static bool descriptors_grant(struct rlimit *ret_old)
+{
+	struct rlimit more;
+	long fd = raw_syscall4(SYS_openat, AT_FDCWD, "/", O_PATH | O_CLOEXEC, 0);
+
+	if (fd >= 0)
+		(void)raw_syscall1(SYS_close, fd);
+	if (fd != -EMFILE || raw_syscall4(SYS_prlimit64, 0, RLIMIT_NOFILE, NULL, ret_old))
+		return false;
+	more = *ret_old;
+	more.rlim_cur += DESCRIPTORS;
+	if (more.rlim_max < more.rlim_cur)
+		more.rlim_max = more.rlim_cur; /* for the superuser only */
+	if (!raw_syscall4(SYS_prlimit64, 0, RLIMIT_NOFILE, &more, NULL))
+		return true;
+	if (ret_old->rlim_cur && !raw_syscall1(SYS_unshare, CLONE_FILES))
+		(void)raw_syscall1(SYS_close, ret_old->rlim_cur - 1);
+	return false;
+}
+
+static void descriptors_restore(const struct rlimit *old)
+{
+	(void)raw_syscall4(SYS_prlimit64, 0, RLIMIT_NOFILE, old, NULL);
+}
+
 uint64_t crash_record_sigsafe(int signo, const siginfo_t *info, const ucontext_t *context,
 			      uint32_t flags, const struct sigaction *action)
 {
@@ -481,12 +513,15 @@ uint64_t crash_record_sigsafe(int signo, const siginfo_t *info, const ucontext_t
 	struct log_crash_done done;
 	struct log_writer writer;
 	struct log_crash crash;
-	bool light = false;
+	struct rlimit limit;
+	bool light = false, granted = false;
 
 	if (!agent_switch.crash || !agent_owns_process_sigsafe())
 		return 0;
-	if (flags & LOG_CRASH_FINAL)
+	if (flags & LOG_CRASH_FINAL) {
 		let_first_finish();
+		granted = descriptors_grant(&limit);
+	}
 	if (flags & LOG_CRASH_FORWARDED)
 		light = __atomic_load_n(&log_map.header->forwarded_faults, __ATOMIC_RELAXED) >=
 			FULL_PROVISIONAL;
@@ -505,8 +540,11 @@ uint64_t crash_record_sigsafe(int signo, const siginfo_t *info, const ucontext_t
 		if (pages.bytes)
 			pages_check_sigsafe(false);
 	}
-	if (!log_begin_sigsafe(&writer, LOG_CRASH, &crash, sizeof(crash)))
+	if (!log_begin_sigsafe(&writer, LOG_CRASH, &crash, sizeof(crash))) {
+		if (granted)
+			descriptors_restore(&limit);
 		return 0;
+	}
 	if (thread_self)
 		thread_self->last_crash = writer.owner;
 	stack_write(&writer, crash.gregs[LOG_GREG_RSP], crash.gregs[LOG_GREG_RIP]);
@@ -538,5 +576,7 @@ uint64_t crash_record_sigsafe(int signo, const siginfo_t *info, const ucontext_t
 		round_crash_sigsafe();
 		sweep_crash_sigsafe(crash_behind(&crash));
 	}
+	if (granted)
+		descriptors_restore(&limit);
 	return light ? 0 : writer.owner;
 }

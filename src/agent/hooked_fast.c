@@ -58,7 +58,7 @@ static bool alloc_leave(struct thread *self, const struct hooked_call *call,
 
 	if (!start)
 		return true;
-	if (unlikely(!self || self->busy || start >> BLOCKS_ADDRESS_BITS))
+	if (unlikely(!self || self->busy || !block_region(self, BLOCKS_SUB, start)))
 		return false;
 	pending = &self->pending[(self->pending_next - 1) % THREAD_PENDING];
 	if (unlikely(pending->frame != caller.frame || pending->number != action->number ||

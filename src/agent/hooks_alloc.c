@@ -17,6 +17,7 @@
 #include "agent/pages.h"
 #include "agent/quarantine.h"
 #include "agent/real.h"
+#include "agent/sample.h"
 
 #define PAGE 4096u
 
@@ -66,24 +67,51 @@ static inline __attribute__((always_inline)) void *begun_guarded(void *base, siz
 
 static __attribute__((noinline)) void *malloc_guarded(size_t size)
 {
-	void *base =
-		likely(size < BLOCKS_LARGE) ? real.malloc(canary_room(CANARY_FRONT, size)) : NULL;
 	struct caller caller = CALLER_BARE;
+	void *base;
 
-	if (unlikely(!base)) /* large, or no memory: what is in quarantine may help */
+	if (unlikely(size >= BLOCKS_LARGE))
 		return canary_allocate(0, size, 0, LOG_API_MALLOC, caller);
+	if (unlikely(!sample_takes(caller)))
+		return begun(real.malloc(size), size, LOG_API_MALLOC, caller);
+	base = real.malloc(canary_room(CANARY_FRONT, size));
+	if (unlikely(!base)) /* no memory: what is in quarantine may help */
+		return canary_allocate(0, size, CANARY_TAKEN, LOG_API_MALLOC, caller);
 	return begun_guarded(base, size, caller);
 }
 
 static __attribute__((noinline)) void *calloc_guarded(size_t size)
 {
-	void *base = likely(size < BLOCKS_LARGE) ? real.calloc(1, canary_room(CANARY_FRONT, size))
-						 : NULL;
 	struct caller caller = CALLER_BARE;
+	void *base;
 
-	if (unlikely(!base))
+	if (unlikely(size >= BLOCKS_LARGE))
 		return canary_allocate(0, size, CANARY_ZEROED, LOG_API_MALLOC, caller);
+	if (unlikely(!sample_takes(caller)))
+		return begun(real.calloc(1, size), size, LOG_API_MALLOC, caller);
+	base = real.calloc(1, canary_room(CANARY_FRONT, size));
+	if (unlikely(!base))
+		return canary_allocate(0, size, CANARY_ZEROED | CANARY_TAKEN, LOG_API_MALLOC,
+				       caller);
 	return begun_guarded(base, size, caller);
+}
+
+/* Where most blocks have no guards: those. A context that is not known, or whose turn it is, goes
+ * the other way, which decides. */
+static __attribute__((noinline)) void *malloc_sampled(size_t size)
+{
+	struct caller caller = CALLER_BARE;
+	uint64_t context;
+	void *ptr;
+
+	if (unlikely(!context_hit(thread_hot, caller, &context)) || !sample_passes(thread_hot, context))
+		return malloc_guarded(size);
+	ptr = real.malloc(size);
+	if (unlikely(!ptr))
+		return malloc_guarded(size);
+	return block_begin_in(thread_hot, context, BLOCKS_HEAP,
+			      blocks_state.spaces[BLOCKS_HEAP].shift, ptr, size, LOG_API_MALLOC,
+			      caller);
 }
 
 /* A block that is to lie on watched pages; NULL: none of those. */
@@ -100,6 +128,8 @@ static __attribute__((noinline)) void *malloc_unlike(size_t size)
 	struct caller caller = CALLER_BARE;
 	void *ptr;
 
+	if (agent_switch.ids == AGENT_IDS_SAMPLED)
+		return malloc_sampled(size);
 	chaos_at((uint64_t)__builtin_return_address(0));
 	ptr = placed(0, size, false, LOG_API_MALLOC, caller);
 	if (unlikely(ptr != NULL))
@@ -116,14 +146,12 @@ EXPORT void *malloc(size_t size)
 	size_t asked;
 	void *ptr;
 
-	if (unlikely(agent_switch.ids != AGENT_IDS_GLIBC))
+	if (unlikely(arch_loaded(agent_switch.ids) != AGENT_IDS_GLIBC))
 		return malloc_unlike(size);
 	/* Another name for what must live across the call: otherwise GCC saves a register for it
 	 * before it looks at the switch. */
 	__asm__("" : "=r"(asked) : "0"(size));
 	ptr = real.malloc(size);
-	if (unlikely(!ptr))
-		return ptr;
 	struct caller caller = CALLER_BARE; /* now: not kept across the call */
 
 	return block_begin(BLOCKS_HEAP, BLOCKS_GLIBC_SHIFT, ptr, asked, LOG_API_MALLOC, caller);
@@ -153,7 +181,7 @@ static __attribute__((noinline)) void free_guarded(void *ptr)
 {
 	struct caller caller = CALLER_BARE;
 
-	if (likely(agent_switch.ids == AGENT_IDS_GUARDED) &&
+	if (likely(agent_ids_guarded()) && !agent_ids_slow() &&
 	    likely(quarantine_free(ptr, LOG_API_MALLOC, caller.return_address, caller.frame)))
 		return;
 	if (agent_ids_guarded())
@@ -166,6 +194,8 @@ static __attribute__((noinline)) void free_unlike(void *ptr)
 {
 	struct caller caller = CALLER_BARE;
 
+	if (agent_switch.ids == AGENT_IDS_SAMPLED && sample_free(ptr, LOG_API_MALLOC, caller))
+		return;
 	chaos_at((uint64_t)__builtin_return_address(0));
 	if (pages_hold((uint64_t)ptr))
 		pages_free(ptr, caller);
@@ -182,13 +212,16 @@ static __attribute__((noinline)) void free_unlike(void *ptr)
 EXPORT void free(void *ptr)
 {
 	struct caller caller = CALLER_BARE;
+	void *kept = ptr;
 
-	if (unlikely(agent_switch.ids != AGENT_IDS_GLIBC))
+	if (unlikely(arch_loaded(agent_switch.ids) != AGENT_IDS_GLIBC))
 		free_unlike(ptr);
-	else if (likely(block_end(BLOCKS_HEAP, BLOCKS_GLIBC_SHIFT, ptr, caller)))
-		real.free(ptr);
+	else if (likely(block_end(BLOCKS_HEAP, BLOCKS_GLIBC_SHIFT, kept, caller))) {
+		__asm__("" : "+D"(kept));
+		real.free(kept);
+	}
 	else
-		free_slow(ptr, (const uint64_t *)caller.frame);
+		free_slow(kept, (const uint64_t *)caller.frame);
 }
 
 EXPORT void free_sized(void *ptr, size_t size)
@@ -287,7 +320,9 @@ static __attribute__((noinline)) void *resized_guarded(void *ptr, size_t size, s
 	if (!agent_ids_guarded())
 		return real.realloc(ptr, size);
 	if (ptr && !early_owns(ptr))
-		return resized(ptr, size, caller);
+		return sample.on && size && canary_could_hold(ptr) && sample_takes(caller)
+			       ? canary_take_in(ptr, size, CANARY_TAKEN, LOG_API_MALLOC, caller)
+			       : resized(ptr, size, caller);
 	moved = canary_allocate(0, size, 0, LOG_API_MALLOC, caller);
 	if (moved && ptr)
 		memcpy(moved, ptr, early_size(ptr) < size ? early_size(ptr) : size);

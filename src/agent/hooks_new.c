@@ -19,6 +19,7 @@
 #include "agent/guard.h"
 #include "agent/quarantine.h"
 #include "agent/real.h"
+#include "agent/sample.h"
 
 static inline __attribute__((always_inline)) void *claimed(void *ptr, size_t size, enum log_api api,
 							   struct caller caller)
@@ -51,6 +52,9 @@ static inline __attribute__((always_inline)) bool guarded(void *ptr, enum log_fr
 	if (likely(!agent_ids_guarded()) || !ptr || early_owns(ptr) || !real.plain_new)
 		return false;
 	chaos_at(caller.return_address);
+	if (agent_switch.ids == AGENT_IDS_SAMPLED &&
+	    sample_free(ptr, by == LOG_BY_DELETE ? LOG_API_NEW : LOG_API_NEW_ARRAY, caller))
+		return true;
 	if (agent_ids_slow() ||
 	    !quarantine_free(ptr, by == LOG_BY_DELETE ? LOG_API_NEW : LOG_API_NEW_ARRAY,
 			     caller.return_address, caller.frame))

@@ -1,5 +1,5 @@
 /*
- * exec, spawn, exit, dlclose and ptrace.
+ * exec, spawn, exit, dlclose, ptrace, and what takes the trial's directory out of reach.
  *
  * The agent must be in the next image too: when the target hands over an environment of its own,
  * the two variables are added to a copy on the stack. Nothing here allocates, so a vfork child may
@@ -396,4 +396,45 @@ EXPORT long ptrace(enum __ptrace_request request, ...)
 		watch_ptrace_yield_sigsafe(pid);
 	errno = saved;
 	return real.ptrace((int)request, pid, address, data);
+}
+
+/* Behind these, the directory of the trial may be out of reach: a draft of the log is made a file
+ * before. A vfork child has none of its own. */
+static void log_keep_reachable(void)
+{
+	int saved = errno;
+
+	if (agent_switch.crash && agent_owns_process_sigsafe())
+		log_publish_sigsafe();
+	errno = saved;
+}
+
+EXPORT int setuid(uid_t uid)
+{
+	log_keep_reachable();
+	return real.setuid(uid);
+}
+
+EXPORT int seteuid(uid_t uid)
+{
+	log_keep_reachable();
+	return real.seteuid(uid);
+}
+
+EXPORT int setreuid(uid_t uid, uid_t effective)
+{
+	log_keep_reachable();
+	return real.setreuid(uid, effective);
+}
+
+EXPORT int setresuid(uid_t uid, uid_t effective, uid_t saved)
+{
+	log_keep_reachable();
+	return real.setresuid(uid, effective, saved);
+}
+
+EXPORT int chroot(const char *path)
+{
+	log_keep_reachable();
+	return real.chroot(path);
 }

@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <time.h>
@@ -78,6 +79,33 @@ static void header_plan(struct log_header *header)
 	header->epoch_base = agent.epoch;
 }
 
+/* A limit on the size of files (ulimit -f) answers with a signal that ends the target, though the
+ * file is ours. It goes to the thread that wrote, so it is held back meanwhile and taken away. */
+struct size_signal {
+	uint64_t mask, pending;
+};
+
+#define SIZE_SIGNAL (1ull << (SIGXFSZ - 1))
+
+static void size_signal_hold(struct size_signal *held)
+{
+	uint64_t block = SIZE_SIGNAL;
+
+	held->pending = 0;
+	(void)raw_syscall2(SYS_rt_sigpending, &held->pending, sizeof(held->pending));
+	(void)raw_syscall4(SYS_rt_sigprocmask, SIG_BLOCK, &block, &held->mask, sizeof(block));
+}
+
+static void size_signal_release(const struct size_signal *held)
+{
+	struct timespec none = { 0, 0 };
+	uint64_t take = SIZE_SIGNAL;
+
+	if (!(held->pending & SIZE_SIGNAL))
+		(void)raw_syscall4(SYS_rt_sigtimedwait, &take, NULL, &none, sizeof(take));
+	(void)raw_syscall4(SYS_rt_sigprocmask, SIG_SETMASK, &held->mask, NULL, sizeof(held->mask));
+}
+
 /* The next image number of this pid, found by trying: exec leaves the earlier ones behind. */
 static int file_create(void)
 {
@@ -126,14 +154,18 @@ static void map_place(const struct log_header *header, unsigned char *base)
 /* Makes the file and maps it over `base` (0: anywhere). The address, or a negative errno. */
 static long file_map(const struct log_header *header, int fd, uint64_t base)
 {
-	long r = raw_syscall2(SYS_ftruncate, fd, header->file_bytes);
+	struct size_signal held;
+	long r;
 
+	size_signal_hold(&held);
+	r = raw_syscall2(SYS_ftruncate, fd, header->file_bytes);
 	/* The pages a crash needs are claimed now: there may be no disk left when it comes. A file
 	 * system that cannot do this (EOPNOTSUPP) is used as it is. */
 	if (!r &&
 	    raw_syscall4(SYS_fallocate, fd, 0, 0,
 			 header->regions[LOG_REGION_RESERVE].offset + (512u << 10)) == -ENOSPC)
 		r = -ENOSPC;
+	size_signal_release(&held);
 	if (!r)
 		r = raw_syscall6(SYS_mmap, (long)base, (long)header->file_bytes,
 				 PROT_READ | PROT_WRITE, MAP_SHARED | (base ? MAP_FIXED : 0), fd,
@@ -249,13 +281,18 @@ static bool draft_copy_all(int fd)
 {
 	const struct log_region *regions = log_map.header->regions;
 	uint64_t rows = smaller(log_map.header->threads_seen, agent.plan.thread_slots);
+	struct size_signal held;
+	bool whole;
 
-	return !raw_syscall2(SYS_ftruncate, fd, log_map.bytes) &&
-	       draft_copy(fd, 0, 2 * LOG_PAGE + rows * sizeof(struct log_thread)) &&
-	       draft_copy(fd, regions[LOG_REGION_RESERVE].offset,
-			  smaller(log_map.reserve_tail, regions[LOG_REGION_RESERVE].bytes)) &&
-	       draft_copy(fd, regions[LOG_REGION_EVENTS].offset,
-			  smaller(log_map.events_tail, regions[LOG_REGION_EVENTS].bytes));
+	size_signal_hold(&held);
+	whole = !raw_syscall2(SYS_ftruncate, fd, log_map.bytes) &&
+		draft_copy(fd, 0, 2 * LOG_PAGE + rows * sizeof(struct log_thread)) &&
+		draft_copy(fd, regions[LOG_REGION_RESERVE].offset,
+			   smaller(log_map.reserve_tail, regions[LOG_REGION_RESERVE].bytes)) &&
+		draft_copy(fd, regions[LOG_REGION_EVENTS].offset,
+			   smaller(log_map.events_tail, regions[LOG_REGION_EVENTS].bytes));
+	size_signal_release(&held);
+	return whole;
 }
 
 void log_save_sigsafe(void)

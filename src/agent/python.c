@@ -25,6 +25,12 @@ static inline bool followed(void)
 	return likely(agent_switch.ids != AGENT_IDS_OFF);
 }
 
+/* Blocks are followed, and the hot path may be taken: one comparison. */
+static inline bool by_hot_path(void)
+{
+	return arch_loaded(agent_switch.ids) - 1 < AGENT_IDS_SLOW - 1;
+}
+
 static inline __attribute__((always_inline)) void *begun(void *ptr, size_t size, enum log_api api,
 							 struct caller caller)
 {
@@ -40,13 +46,6 @@ static inline __attribute__((always_inline)) bool ended(void *ptr, struct caller
 {
 	return !ptr || !followed() ||
 	       (!agent_ids_slow() && block_end(BLOCKS_SUB, BLOCKS_SHIFT, ptr, caller));
-}
-
-static __attribute__((noinline)) void free_slow(struct python_domain *domain, void *ptr,
-						const uint64_t *frame)
-{
-	block_end_slow(ptr, BLOCKS_SUB, frame);
-	domain->behind.free(domain->behind.context, ptr);
 }
 
 /* Where objects may be watched on pages. Reached by a jump, so its caller is the hook's. */
@@ -69,17 +68,34 @@ static __attribute__((noinline)) void *domain_place(void *context, size_t count,
 	return begun(ptr, total, domain->api, caller);
 }
 
-static void *domain_malloc(void *context, size_t size)
+/* Inlined into a hook for each domain, which then knows where its domain lies. */
+static inline __attribute__((always_inline)) void *allocated(struct python_domain *domain,
+							     enum log_api api, size_t size)
 {
-	struct python_domain *domain = context;
+	size_t asked;
 	void *ptr;
 
 	if (unlikely(pages.bytes))
-		return domain_place(context, 0, size);
+		return domain_place(domain, 0, size);
+	__asm__("" : "=r"(asked) : "0"(size)); /* as malloc has it: hooks_alloc.c */
 	ptr = domain->behind.malloc(domain->behind.context, size);
 	struct caller caller = CALLER_BARE;
 
-	return begun(ptr, size, domain->api, caller);
+	if (unlikely(!by_hot_path()))
+		return begun(ptr, asked, api, caller);
+	return block_begin(BLOCKS_SUB, BLOCKS_SHIFT, ptr, asked, api, caller);
+}
+
+static void *memory_malloc(void *context, size_t size)
+{
+	(void)context;
+	return allocated(&memory, LOG_API_PYTHON_MEMORY, size);
+}
+
+static void *object_malloc(void *context, size_t size)
+{
+	(void)context;
+	return allocated(&object, LOG_API_PYTHON_OBJECT, size);
 }
 
 static void *domain_calloc(void *context, size_t count, size_t size)
@@ -128,30 +144,52 @@ static void *domain_realloc(void *context, void *ptr, size_t size)
 	return begun(moved, size, domain->api, caller);
 }
 
-static void domain_free(void *context, void *ptr)
+/* What the fast way leaves. What lies on watched pages is no object of this space: it does not know
+ * that. Reached by a jump. */
+static __attribute__((noinline)) void free_slow(struct python_domain *domain, void *ptr)
 {
 	struct caller caller = CALLER_BARE;
-	struct python_domain *domain = context;
 
-	/* What lies on watched pages is no object of this space: the fast way does not know it. */
-	if (likely(followed()) && likely(ended(ptr, caller)))
-		domain->behind.free(domain->behind.context, ptr);
-	else if (unlikely(pages_hold((uint64_t)ptr)))
+	if (unlikely(pages_hold((uint64_t)ptr))) {
 		pages_free(ptr, caller);
-	else if (followed())
-		free_slow(domain, ptr, (const uint64_t *)caller.frame);
-	else
-		domain->behind.free(domain->behind.context, ptr);
+		return;
+	}
+	if (ptr && followed())
+		block_end_slow(ptr, BLOCKS_SUB, (const uint64_t *)caller.frame);
+	domain->behind.free(domain->behind.context, ptr);
 }
 
-static void domain_wrap(struct python_domain *domain, int number)
+static inline __attribute__((always_inline)) void freed(struct python_domain *domain, void *ptr)
+{
+	struct caller caller = CALLER_BARE;
+
+	if (likely(by_hot_path()) && likely(block_end(BLOCKS_SUB, BLOCKS_SHIFT, ptr, caller)))
+		domain->behind.free(domain->behind.context, ptr);
+	else
+		free_slow(domain, ptr);
+}
+
+static void memory_free(void *context, void *ptr)
+{
+	(void)context;
+	freed(&memory, ptr);
+}
+
+static void object_free(void *context, void *ptr)
+{
+	(void)context;
+	freed(&object, ptr);
+}
+
+static void domain_wrap(struct python_domain *domain, int number,
+			void *(*hook_malloc)(void *, size_t), void (*hook_free)(void *, void *))
 {
 	struct python_allocator ours = {
 		.context = domain,
-		.malloc = domain_malloc,
+		.malloc = hook_malloc,
 		.calloc = domain_calloc,
 		.realloc = domain_realloc,
-		.free = domain_free,
+		.free = hook_free,
 	};
 
 	real.python_get_allocator(number, &domain->behind);
@@ -165,6 +203,6 @@ void python_init(void)
 		return;
 	if (canary.python && python_guarded_init())
 		return;
-	domain_wrap(&memory, PYTHON_DOMAIN_MEMORY);
-	domain_wrap(&object, PYTHON_DOMAIN_OBJECT);
+	domain_wrap(&memory, PYTHON_DOMAIN_MEMORY, memory_malloc, memory_free);
+	domain_wrap(&object, PYTHON_DOMAIN_OBJECT, object_malloc, object_free);
 }

@@ -15,6 +15,7 @@
 #include "agent/canary.h"
 #include "agent/quarantine.h"
 #include "agent/real.h"
+#include "agent/sample.h"
 
 static enum log_api apis[] = {
 	[PYTHON_DOMAIN_MEMORY] = LOG_API_PYTHON_MEMORY,
@@ -56,6 +57,8 @@ static void *guarded_realloc(void *context, void *ptr, size_t size)
 	if (ptr && canary_holds(ptr))
 		return agent_ids_guarded() ? canary_realloc(ptr, size, caller)
 					   : canary_realloc_blindly(ptr, size);
+	if (ptr && agent_ids_guarded() && canary_could_hold(ptr))
+		return canary_take_in(ptr, size, 0, *api, caller);
 	if (ptr || !agent_ids_guarded())
 		return real.realloc(ptr, size);
 	return canary_allocate(0, size, 0, *api, caller);
@@ -68,7 +71,9 @@ static void guarded_free(void *context, void *ptr)
 
 	if (!ptr)
 		return;
-	if (agent_switch.ids == AGENT_IDS_GUARDED &&
+	if (agent_switch.ids == AGENT_IDS_SAMPLED && sample_free(ptr, *api, caller))
+		return;
+	if (agent_ids_guarded() && !agent_ids_slow() &&
 	    quarantine_free(ptr, *api, caller.return_address, caller.frame))
 		return;
 	if (agent_ids_guarded())

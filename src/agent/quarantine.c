@@ -325,7 +325,8 @@ bool quarantine_free(void *ptr, enum log_api api, uint64_t return_address, uint6
 	struct block *block;
 
 	if (unlikely(!ring || guard.self->busy || canary.plan.sweep ||
-		     canary.plan.poison_ppm < 1000000 || start >> BLOCKS_ADDRESS_BITS ||
+		     canary.plan.poison_ppm < 1000000 ||
+		     !block_region(guard.self, BLOCKS_HEAP, start) ||
 		     !context_hit(guard.self, caller, &context)))
 		return false;
 	block = &blocks_state.pool[block_number(BLOCKS_HEAP, blocks_state.spaces[BLOCKS_HEAP].shift,

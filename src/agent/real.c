@@ -208,6 +208,11 @@ bool real_resolve(void)
 	NEXT(posix_spawnp, "posix_spawnp");
 	NEXT(exit_now, "_exit");
 	NEXT(ptrace, "ptrace");
+	NEXT(setuid, "setuid");
+	NEXT(seteuid, "seteuid");
+	NEXT(setreuid, "setreuid");
+	NEXT(setresuid, "setresuid");
+	NEXT(chroot, "chroot");
 	*(void **)(&found.abort_message) = dlsym(RTLD_DEFAULT, "__abort_msg");
 	*(void **)(&found.python_get_allocator) = PyMem_GetAllocator;
 	*(void **)(&found.python_set_allocator) = PyMem_SetAllocator;

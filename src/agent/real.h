@@ -65,6 +65,11 @@ struct real {
 			    char *const[]);
 	void (*exit_now)(int); /* _exit */
 	long (*ptrace)(int, ...);
+	int (*setuid)(uid_t);
+	int (*seteuid)(uid_t);
+	int (*setreuid)(uid_t, uid_t);
+	int (*setresuid)(uid_t, uid_t, uid_t);
+	int (*chroot)(const char *);
 
 	int (*mlockall)(int);
 	int (*ftruncate)(int, off_t);

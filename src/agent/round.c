@@ -12,12 +12,13 @@
 #include "agent/damage.h"
 #include "agent/log.h"
 #include "agent/quarantine.h"
+#include "agent/sample.h"
 
 #define MS 1000000ull
 #define LINES_FREE (10 * MS)  /* that lines may cost at once … */
-#define LINES_SHARE 100u      /* … and then one part in so many of the run time */
+#define LINES_SHARE 200u      /* … and then one part in so many of the run time */
 #define ROUNDS_FREE (20 * MS) /* the same for rounds before lines */
-#define ROUNDS_SHARE 100u
+#define ROUNDS_SHARE 200u
 #define LINE_MAX (200 * MS) /* one round */
 #define BIT_SHARE 200u	    /* a bit of a round takes this part of the time between two */
 #define END_MAX (1000 * MS)
@@ -28,6 +29,7 @@ static struct {
 	uint32_t busy; /* atomic */
 	uint64_t started_ns;
 	uint64_t lines_ns, rounds_ns; /* spent */
+	uint64_t last_ns;	      /* the last round before a line: what another will take */
 	uint64_t next_bit_ns;
 	uint64_t rounds; /* that got through */
 
@@ -63,12 +65,16 @@ void round_stamp_sigsafe(struct log_heap_damage *ret, bool freed)
 
 static bool affords(uint64_t spent, uint64_t at_once, unsigned share, uint64_t now)
 {
-	return spent < at_once || spent - at_once < (now - state.started_ns) / share;
+	uint64_t since = now > state.started_ns ? now - state.started_ns : 0;
+
+	return spent < at_once || spent - at_once < since / share;
 }
 
 bool round_affords_line_sigsafe(void)
 {
-	return affords(state.lines_ns, LINES_FREE, LINES_SHARE, clock_ns_sigsafe(CLOCK_MONOTONIC));
+	/* Asked for every line: the clock that costs least. */
+	return affords(state.lines_ns, LINES_FREE, LINES_SHARE,
+		       clock_ns_sigsafe(CLOCK_MONOTONIC_COARSE));
 }
 
 static bool take(void)
@@ -214,10 +220,11 @@ bool round_line(struct guard *guard, uint64_t checkpoint)
 
 	if (take()) {
 		state.checkpoint = checkpoint;
-		if (affords(state.rounds_ns, ROUNDS_FREE, ROUNDS_SHARE, now)) {
+		if (affords(state.rounds_ns + state.last_ns, ROUNDS_FREE, ROUNDS_SHARE, now)) {
 			walk_begin(now);
 			whole = walk_on(guard->self, LOG_CHECK_LINE, now + LINE_MAX);
-			state.rounds_ns += clock_ns_sigsafe(CLOCK_MONOTONIC) - now;
+			state.last_ns = clock_ns_sigsafe(CLOCK_MONOTONIC) - now;
+			state.rounds_ns += state.last_ns;
 		}
 		release();
 	}
@@ -259,6 +266,7 @@ static void last_round(struct thread *self, enum log_check check)
 	record.damages = damage_count_sigsafe();
 	record.rounds = state.rounds;
 	record.spent_ns = state.rounds_ns + state.lines_ns;
+	sample_count_sigsafe(&record.guarded, &record.passed);
 	log_writer_init_sigsafe(&writer, LOG_TO_EVENTS);
 	(void)log_append_sigsafe(&writer, LOG_ROUND, &record, sizeof(record), NULL, 0);
 	release();

@@ -9,16 +9,16 @@ static void site_fill(struct thread_site *site, uint64_t place, const uint16_t *
 	site->place = place;
 	for (i = 0; i < THREAD_SITE_WORDS; i++)
 		site->offset[i] = i < count ? offset[i] : SITES_NO_WORD;
-	/* Few callers: the fast way stops after two words. */
-	for (i = 2; i < THREAD_SITE_WORDS && site->offset[i] == SITES_NO_WORD;)
+	/* One caller: the fast way stops there. */
+	for (i = 1; i < THREAD_SITE_WORDS && site->offset[i] == SITES_NO_WORD;)
 		i++;
 	if (i == THREAD_SITE_WORDS)
-		site->offset[2] = 0;
+		site->offset[1] = 0;
 }
 
 static unsigned offset_of(const struct thread_site *site, unsigned i)
 {
-	return i > 1 && !site->offset[2] ? SITES_NO_WORD : site->offset[i];
+	return i > 0 && !site->offset[1] ? SITES_NO_WORD : site->offset[i];
 }
 
 /* The place of the site behind a fork. */
@@ -53,11 +53,13 @@ uint64_t context_branch(const struct thread *self, uint64_t place, uint64_t fram
 
 static bool wrapper_take(struct thread *self, uint64_t return_address, uint16_t offset)
 {
-	uint64_t *wrapper = context_wrapper(self, return_address);
+	uint32_t number = context_wrapper(return_address);
 
-	if (*wrapper)
+	if (self->wrappers[number])
 		return false;
-	*wrapper = return_address << 16 | offset;
+	self->wrapper_offsets[number] = offset;
+	__atomic_signal_fence(__ATOMIC_SEQ_CST);
+	self->wrappers[number] = return_address;
 	return true;
 }
 

@@ -59,6 +59,7 @@ static struct thread *lane_take(void)
 		area->generation = ++lanes.generation[i];
 		area->busy = 0;
 		area->id_stop = area->ring_stop = 0;
+		area->region[0] = area->region[1] = THREAD_NO_REGION;
 		area->recovery_armed = 0;
 		area->dispatched = area->stepping = 0;
 		area->handling = 0;
@@ -147,6 +148,7 @@ bool thread_init_main(uint64_t stack_high)
 	if (!self)
 		return false;
 	lanes.have_key = !pthread_key_create(&lanes.exit_key, thread_exit);
+	nobody.region[0] = nobody.region[1] = THREAD_NO_REGION; /* not in .data: it is large */
 	lane_open(self, stack_high);
 	if (!context_init((const void *)stack_high))
 		return false;
@@ -244,6 +246,7 @@ void thread_after_fork(void)
 	guard_close(self);
 	context_forget(self);
 	self->next_id = self->id_end = self->id_group = 0;
+	self->ring_ready = 0;
 	lane_open(self, self->stack_high);
 	guard_open(self);
 }

@@ -29,6 +29,8 @@ struct arch_scratch;
 #define THREAD_LANE_SHARED 255u
 #define THREAD_ALTSTACK_BYTES (64u << 10)
 #define THREAD_PENDING 64u
+#define THREAD_SPACES 2u
+#define THREAD_NO_REGION (~0ull)
 
 /* A place that allocates, as cheaply recognised as possible: return address and stack pointer,
  * and the next return addresses above, whose offsets were found when the place was first seen.
@@ -59,16 +61,18 @@ struct thread_pending {
 };
 
 struct thread {
-	uint32_t busy; /* inside a hook */
-	uint32_t lane;
-	uint32_t tid;
-	uint32_t generation;
 	uint64_t next_id, id_stop; /* ids from there on are not for the hot path; 0 in the guard */
 	uint64_t ring_next,
 		ring_stop;   /* of struct log_life; end of the group: the slow way moves on */
 	uint64_t live_word;  /* the last word of a block that begins here */
 	uint64_t freed_word; /* added to it when the block ends: state and epoch */
+	/* By space of blocks: where the last block lay, so that the index can be read there. */
+	uint64_t region[THREAD_SPACES];
 	/* The hot path lives on the line above. */
+	uint32_t busy; /* inside a hook */
+	uint32_t lane;
+	uint32_t tid;
+	uint32_t generation;
 	uint64_t id_end;   /* of this thread's block of ids */
 	uint64_t id_group; /* ids below are counted in the epoch */
 	uint32_t lane_tag; /* lane, or THREAD_LANE_SHARED for those that do not fit a byte */
@@ -76,6 +80,7 @@ struct thread {
 	uint32_t pool_next, pool_end; /* its block of side-table entries */
 	struct log_life *ring;
 	uint64_t ring_end;   /* of the group */
+	uint32_t ring_ready; /* bytes of it that were touched or asked for */
 	uint64_t ring_group; /* position of the group's first record */
 	struct log_thread *row;
 	uint32_t epoch_due;	   /* groups written since this lane last moved the epoch */
@@ -112,10 +117,11 @@ struct thread {
 
 	uint16_t chaos_places[1u << THREAD_PLACES_BITS]; /* allocations seen from each; chaos.c */
 
-	/* Return addresses that several callers lead to, each with the offset of its caller's
-	 * return address in the low 16 bits: it hangs on nothing else. By the address's low bits;
-	 * who comes first keeps the place. */
+	/* Return addresses that several callers lead to, and for each the offset of its caller's
+	 * return address: it hangs on nothing else. By the address's low bits; who comes first
+	 * keeps the place. */
 	_Alignas(4096) uint64_t wrappers[1u << THREAD_WRAPPERS_BITS];
+	uint16_t wrapper_offsets[1u << THREAD_WRAPPERS_BITS];
 	/* Pairs: the second of a pair was the first until another place came. */
 	_Alignas(4096) struct thread_site sites[1u << THREAD_SITES_BITS];
 	/* By a stack's hash: its low 40 bits, then the context. The index is the hash's top. */
@@ -126,7 +132,7 @@ struct thread {
 	unsigned char altstack[THREAD_ALTSTACK_BYTES];
 };
 
-_Static_assert(offsetof(struct thread, id_end) == 64, "what the hot path reads is one line");
+_Static_assert(offsetof(struct thread, busy) == 64, "what the hot path reads is one line");
 
 /* NULL until the thread is known, and again when it is ending. Initial-exec: reading it never
  * allocates. */

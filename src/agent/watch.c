@@ -622,7 +622,7 @@ bool watch_places(uint32_t context, uint64_t size)
 	for (i = 0; i < watch_state.count; i++)
 		if (watch_contexts[context] & 1u << i &&
 		    (!takes_blocks(watch_state.plans[i]) ||
-		     block_wanted(watch_state.plans[i], size, context_ordinals[context],
+		     block_wanted(watch_state.plans[i], size, (uint32_t)(context_ordinals[context] >> 32),
 				  &log_map.contexts[context])))
 			return true;
 	return false;

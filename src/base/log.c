@@ -2,6 +2,10 @@
 
 #include <stdarg.h>
 #include <stdio.h>
+#include <string.h>
+
+#include "base/auto.h"
+#include "base/strbuf.h"
 
 static enum log_level current = LOG_NORMAL;
 
@@ -15,13 +19,29 @@ bool log_shows(enum log_level level)
 	return current >= level;
 }
 
+/* Names of programs, files and tests are in what is said, and a terminal obeys what
+ * is in them. Lines stay: some messages point at the place in the line before. */
+static void put(const char *mark, const char *text)
+{
+	AUTO(strbuf_deinit) struct strbuf sb = { 0 };
+
+	strbuf_addf(&sb, "redhand: %s", mark);
+	for (size_t len = strcspn(text, "\n"); text[len] != '\0'; len = strcspn(text, "\n")) {
+		strbuf_add_printable(&sb, text, len);
+		strbuf_addc(&sb, '\n');
+		text += len + 1;
+	}
+	strbuf_add_printable(&sb, text, strlen(text));
+	strbuf_addc(&sb, '\n');
+	(void)fputs(strbuf_str(&sb), stderr);
+}
+
 static void say(const char *mark, const char *fmt, va_list args)
 {
-	flockfile(stderr);
-	(void)fprintf(stderr, "redhand: %s", mark);
-	(void)vfprintf(stderr, fmt, args);
-	(void)fputc('\n', stderr);
-	funlockfile(stderr);
+	AUTO(strbuf_deinit) struct strbuf sb = { 0 };
+
+	strbuf_vaddf(&sb, fmt, args);
+	put(mark, strbuf_str(&sb));
 }
 
 void log_debug(const char *fmt, ...)
@@ -59,7 +79,7 @@ void log_warning(const char *fmt, ...)
 
 void log_err(const struct err *err)
 {
-	(void)fprintf(stderr, "redhand: %s\n", err->message);
+	put("", err->message);
 	if (err->remedy[0] != '\0')
-		(void)fprintf(stderr, "redhand: try: %s\n", err->remedy);
+		put("try: ", err->remedy);
 }

@@ -192,6 +192,10 @@ struct minimal_record {
 
 int case_set_minimal(struct case_store *cs, const struct minimal_record *record, struct err *err);
 
+/* What became of it when it was run again. */
+int case_set_minimal_verdict(struct case_store *cs, struct series_id series,
+			     enum minimal_verdict verdict, struct err *err);
+
 /* What the search of that series found; a series of 0: the newest search that found a list. */
 int case_minimal(struct case_store *cs, struct series_id series, struct minimal_list *ret,
 		 struct err *err);

@@ -50,6 +50,31 @@ char *store_text(struct query *query, int column)
 		       : mem_strdup(query_text(query, column));
 }
 
+/* Who asks for one that is not there wants to know which are. */
+#define KNOWN_SHOWN 6
+
+static int no_signature(struct case_store *cs, const char *id, struct err *err)
+{
+	AUTO(strbuf_deinit) struct strbuf known = { 0 };
+	AUTO(db_endp) struct query query = { 0 };
+	unsigned int count = 0;
+	int r = db_prepare(&cs->db, "SELECT id, summary FROM signature ORDER BY id", &query,
+			   err);
+
+	while (r >= 0 && (r = db_step(&query, err)) == 1)
+		if (count++ < KNOWN_SHOWN)
+			strbuf_addf(&known, "%s%s (%.80s)", count > 1 ? ", " : "",
+				    query_text(&query, 0), query_text(&query, 1));
+	if (r < 0)
+		return r;
+	if (count == 0)
+		return err_set(err, -ENOENT,
+			       "there is no signature '%s' in '%s': no trial there has failed", id,
+			       cs->dir);
+	return err_set(err, -ENOENT, "there is no signature '%s' in '%s'; it has %s%s", id, cs->dir,
+		       strbuf_str(&known), count > KNOWN_SHOWN ? ", …" : "");
+}
+
 int case_signature(struct case_store *cs, const char *id, struct signature *ret, struct err *err)
 {
 	AUTO(db_endp) struct query query = { 0 };
@@ -66,7 +91,7 @@ int case_signature(struct case_store *cs, const char *id, struct signature *ret,
 	if (r < 0)
 		return r;
 	if (r == 0)
-		return err_set(err, -ENOENT, "there is no signature '%s' in '%s'", id, cs->dir);
+		return no_signature(cs, id, err);
 	*ret = (struct signature){
 		.kind = kind_from_name(query_text(&query, 0)),
 		.signal = (int)query_int(&query, 1),
@@ -202,6 +227,31 @@ static int trial_chaos(struct case_store *cs, struct trial_number number, struct
 	return 0;
 }
 
+static int no_trial(struct case_store *cs, struct trial_number number, struct err *err)
+{
+	AUTO(db_endp) struct query query = { 0 };
+	int r = db_prepare(&cs->db,
+			   "SELECT count(*), min(t.number), max(t.number),"
+			   " max(CASE WHEN o.signatures != '' THEN t.number END)"
+			   " FROM trial t JOIN outcome o ON o.id = t.outcome",
+			   &query, err);
+
+	if (r == 0)
+		r = db_step(&query, err);
+	if (r < 0)
+		return r;
+	(void)err_set(err, -ENOENT, "there is no trial %llu in '%s'",
+		      (unsigned long long)number.value, cs->dir);
+	if (query_int(&query, 0) == 0)
+		return err_remedy(err, "it has none yet: redhand repro -- PROGRAM runs some");
+	if (sqlite3_column_type(query.stmt, 3) == SQLITE_NULL)
+		return err_remedy(err, "it has %lld to %lld, of which none failed",
+				  (long long)query_int(&query, 1), (long long)query_int(&query, 2));
+	return err_remedy(err, "it has %lld to %lld; %lld is the last that failed",
+			  (long long)query_int(&query, 1), (long long)query_int(&query, 2),
+			  (long long)query_int(&query, 3));
+}
+
 int case_trial(struct case_store *cs, struct trial_number number, struct trial_view *ret,
 	       struct err *err)
 {
@@ -223,8 +273,7 @@ int case_trial(struct case_store *cs, struct trial_number number, struct trial_v
 	if (r < 0)
 		return r;
 	if (r == 0)
-		return err_set(err, -ENOENT, "there is no trial %llu in '%s'",
-			       (unsigned long long)number.value, cs->dir);
+		return no_trial(cs, number, err);
 	*ret = (struct trial_view){
 		.number = number,
 		.position = (uint64_t)query_int(&query, 0),

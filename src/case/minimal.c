@@ -98,6 +98,19 @@ static int count_items(struct case_store *cs, int64_t series, uint64_t *ret, str
 	return 0;
 }
 
+int case_set_minimal_verdict(struct case_store *cs, struct series_id series,
+			     enum minimal_verdict verdict, struct err *err)
+{
+	AUTO(db_endp) struct query query = { 0 };
+	int r = db_prepare(&cs->db, "UPDATE minimal SET verdict = ? WHERE series = ?", &query, err);
+
+	if (r == 0)
+		r = db_bind(&query, err, "ii", (int64_t)verdict, series.value);
+	if (r == 0)
+		r = db_step(&query, err);
+	return r < 0 ? r : 0;
+}
+
 static struct rate rate_at(struct query *query, int failed_column)
 {
 	uint64_t failed = (uint64_t)query_int(query, failed_column);

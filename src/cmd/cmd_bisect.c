@@ -93,6 +93,7 @@ static void defaults(void *ptr)
 	options->clean_limit = 300;
 	options->worktrees = 4;
 	trial_options_defaults(&options->trial);
+	options->trial.jobs = 0; /* as many as pay */
 }
 
 /* "20%", "0.2" or "10/50". */
@@ -207,7 +208,9 @@ static int bisect(const struct invocation *inv, struct bisecting *b, struct bise
 		.slot_env = &b->setup.slot_env,
 		.build = options->build,
 		.signature = options->signature,
-		.jobs = (unsigned int)options->trial.jobs,
+		.jobs = (unsigned int)(options->trial.jobs > 0 ? options->trial.jobs
+							       : trial_options_cores()),
+		.spare = options->trial.jobs == 0,
 		.trees = (unsigned int)options->worktrees,
 		.confidence = options->confidence,
 		.careful = options->careful,
@@ -283,6 +286,9 @@ const struct command cmd_bisect = {
 		"status 125 is skipped; when that leaves several, they are named. In a history with "
 		"merges each commit stands for itself and what it descends from, as with git bisect; "
 		"--first-parent looks at the main line only.\n\n"
+		"Trials run one after another while they take less than half a second, and on all "
+		"cores when they take longer: side by side each is chosen without what the others "
+		"are about to tell, which takes some more of them. -j says it for you.\n\n"
 		"Everything is kept in the case directory, and the same command goes on where it "
 		"was. What counts as a failure is said as for repro.",
 	.examples = "  redhand bisect v1.4 HEAD --build 'make -j8' -- ./mytests --filter Cache\n"

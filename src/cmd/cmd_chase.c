@@ -136,6 +136,20 @@ static int find_lead(struct case_store *cs, uint64_t id, struct evidence_list *l
 	return err_remedy(err, "'redhand report --json' has them all with their numbers");
 }
 
+/* A trial that can be begun with. */
+static int check_trial(struct case_store *cs, uint64_t number, struct err *err)
+{
+	AUTO(trial_view_deinit) struct trial_view view = { 0 };
+	int r = case_trial(cs, (struct trial_number){ number }, &view, err);
+
+	if (r < 0)
+		return err_prefix(err, "--from");
+	if (view.signatures[0] != '\0')
+		return 0;
+	(void)err_set(err, -EINVAL, "--from: trial %" PRIu64 " passed, so it has no crash", number);
+	return err_remedy(err, "redhand case show names failing trials");
+}
+
 static int chase(const struct invocation *inv, struct chase_result *result, struct case_store **cs,
 		 struct err *err)
 {
@@ -166,8 +180,13 @@ static int chase(const struct invocation *inv, struct chase_result *result, stru
 		r = trial_setup_watch(&setup, WATCH_AUTO, &reason, err);
 	if (reason)
 		log_note("watching through ptrace: %s", reason);
+	/* What is begun with must be there, so that a mistyped one makes no case. */
+	if (r == 0 && (options->signature || options->from != 0 || options->from_evidence != 0))
+		r = common_need_case(&options->common, err);
 	if (r == 0)
 		r = trial_setup_open(&setup, options->common.case_dir, cs, err);
+	if (r == 0 && options->from != 0)
+		r = check_trial(*cs, options->from, err);
 	if (r == 0 && options->signature) {
 		r = target_set(&target, *cs, options->signature, err);
 		if (r == 0)
@@ -204,7 +223,9 @@ static int work(const struct invocation *inv, struct err *err)
 	if (options->common.json)
 		report_hunt_json(&investigation, stdout);
 	else
-		report_verdict_text(&investigation, common_colour(), stdout);
+		report_verdict_text(&investigation,
+				    &(struct terminal){ common_colour(), common_columns() },
+				    stdout);
 	if (result.outcome)
 		log_note("%s", result.outcome);
 	if (result.interrupted)

@@ -23,6 +23,7 @@ struct heap_options {
 	bool python_objects;
 	uint64_t trials; /* 0: the default of what is looked for */
 	uint64_t quarantine_mib;
+	unsigned int sample; /* enum heap_sample */
 	const char *sweep;
 	unsigned int sweep_at; /* less one, as in enum plan_sweep_at */
 	const char *poison_chance;
@@ -35,6 +36,9 @@ struct heap_options {
 #define CHANCE_TRIALS_MAX 400
 #define NOT_GIVEN UINT64_MAX
 
+enum heap_sample { SAMPLE_ADAPTIVE, SAMPLE_FULL };
+
+static const char *const sample_names[] = { "adaptive", "full", NULL };
 static const char *const sweep_at_names[] = { "free", "lines", "crash", NULL };
 
 static const struct option heap_option_table[] = {
@@ -46,6 +50,15 @@ static const struct option heap_option_table[] = {
 	  .offset = offsetof(struct heap_options, quarantine_mib),
 	  .help = "Keep so much of freed memory back, overwritten, to see who still writes to it "
 		  "(default 64)" },
+	{ .name = "sample",
+	  .kind = OPTION_CHOICE,
+	  .metavar = "HOW",
+	  .choices = sample_names,
+	  .offset = offsetof(struct heap_options, sample),
+	  .help = "Which blocks have guards and go through quarantine: all of rare contexts and some "
+		  "of those that make many, and all from the first trial on that fails or finds "
+		  "something (adaptive, default), or all of them (full; always so with --sweep and "
+		  "--poison-chance)" },
 	{ .name = "sweep",
 	  .kind = OPTION_TEXT,
 	  .metavar = "WHOSE",
@@ -256,6 +269,8 @@ static int fill_request(const struct heap_options *options, struct heap_request 
 			       observer_names[options->trial.observe]);
 	if (options->quarantine_mib != NOT_GIVEN)
 		request->plan.quarantine_mib = (uint32_t)options->quarantine_mib;
+	if (options->sample == SAMPLE_ADAPTIVE && !options->poison_chance && !options->sweep)
+		request->plan.item.flags |= PLAN_HEAP_SAMPLED;
 	request->compare = !options->poison_chance;
 	request->trials = options->poison_chance ? CHANCE_TRIALS : HEAP_TRIALS;
 	request->trials_max = options->poison_chance ? CHANCE_TRIALS_MAX : HEAP_TRIALS;
@@ -267,11 +282,12 @@ static int fill_request(const struct heap_options *options, struct heap_request 
 /* What was asked for is part of what the series is known by. */
 static void identify(struct strbuf *identity, const struct heap_options *options)
 {
-	strbuf_addf(identity, "quarantine %llu\nsweep %s %u\nchance %s\npython %d\n",
+	strbuf_addf(identity,
+		    "quarantine %llu\nsweep %s %u\nchance %s\npython %d\nsample %u\n",
 		    (unsigned long long)options->quarantine_mib,
 		    options->sweep ? options->sweep : "", options->sweep_at,
 		    options->poison_chance ? options->poison_chance : "",
-		    options->python_objects);
+		    options->python_objects, options->sample);
 }
 
 static int heap(const struct invocation *inv, struct heap_report *report, struct case_store **cs,
@@ -348,6 +364,10 @@ const struct command cmd_heap = {
 		"which bytes, and between which two lines or in which test it was damaged. So are blocks "
 		"that are freed twice, from their middle, by the wrong function, or that never were one. "
 		"Findings of several runs that are alike are one.\n\n"
+		"Most of the time that guards cost goes into a few contexts that make millions of blocks. "
+		"So of those only some blocks have guards, others in each trial; the report says how "
+		"many. As soon as a trial fails or something is found, the trials that follow guard all "
+		"blocks, and --sample full does so from the start.\n\n"
 		"Guards move the blocks and quarantine delays their reuse, which may hide a failure or "
 		"bring it out. So the program is run as often without, in turns, and the difference is "
 		"told. The exit status is 1 when something was found.\n\n"

@@ -214,11 +214,24 @@ static int set_up_looks(const struct invocation *inv, struct hunting *h, struct 
 	return 0;
 }
 
+/* One that the case does not know may still come; what is no id never will. */
+static int check_signature(const char *id, struct err *err)
+{
+	if (!id || (strlen(id) == SIGNATURE_ID_LEN &&
+		    strspn(id, "0123456789abcdef") == SIGNATURE_ID_LEN))
+		return 0;
+	(void)err_set(err, -EINVAL, "--signature '%s' is no signature: %d digits as in 0c5e9a61b2",
+		      id, SIGNATURE_ID_LEN);
+	return err_remedy(err, "redhand case show lists those that were seen");
+}
+
 static int set_up(const struct invocation *inv, struct hunting *h, struct err *err)
 {
 	const struct hunt_options *options = inv->options;
 	int r = take_budget(options, h, err);
 
+	if (r == 0)
+		r = check_signature(options->signature, err);
 	if (r == 0)
 		r = trial_setup_init(&h->list, &options->trial, "minimize", inv->program, err);
 	limit_time(&h->list.settings, h->budget_ns);
@@ -309,7 +322,9 @@ static int work(const struct invocation *inv, struct err *err)
 	if (options->common.json)
 		report_hunt_json(&investigation, stdout);
 	else
-		report_verdict_text(&investigation, common_colour(), stdout);
+		report_verdict_text(&investigation,
+				    &(struct terminal){ common_colour(), common_columns() },
+				    stdout);
 	if (result.interrupted)
 		return EXIT_INTERRUPTED;
 	/* The question has no answer. */

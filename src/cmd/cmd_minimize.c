@@ -9,6 +9,7 @@
 #include "cmd/progress.h"
 #include "cmd/trial_options.h"
 #include "engine/series/minimize.h"
+#include "engine/series/target.h"
 #include "report/report_minimize.h"
 
 struct minimize_options {
@@ -178,6 +179,14 @@ static int list_items(const struct invocation *inv, struct minimizing *m, struct
 	return 0;
 }
 
+/* Before a series is made for it. */
+static int check_signature(struct case_store *cs, const char *id, struct err *err)
+{
+	AUTO(target_deinit) struct target target = { 0 };
+
+	return target_set(&target, cs, id, err);
+}
+
 static int minimize(const struct invocation *inv, struct minimizing *m,
 		    struct minimize_result *result, struct err *err)
 {
@@ -198,10 +207,14 @@ static int minimize(const struct invocation *inv, struct minimizing *m,
 	};
 	int r = trial_seed(options->seed, &request.seed, err);
 
+	if (r == 0 && options->signature)
+		r = common_need_case(&options->common, err);
 	if (r == 0)
 		r = list_items(inv, m, err);
 	if (r == 0)
 		r = trial_setup_open(&m->setup, options->common.case_dir, &m->cs, err);
+	if (r == 0 && options->signature)
+		r = check_signature(m->cs, options->signature, err);
 	if (r < 0)
 		return r;
 	request.observer = m->setup.observer;

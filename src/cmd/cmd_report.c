@@ -64,8 +64,8 @@ static void defaults(void *ptr)
 	options->common.case_dir = CASE_DIR_DEFAULT;
 }
 
-static void print(const struct investigation *inv, enum report_format format, bool colour,
-		  FILE *out)
+static void print(const struct investigation *inv, enum report_format format,
+		  const struct terminal *terminal, FILE *out)
 {
 	switch (format) {
 	case FORMAT_MD:
@@ -81,7 +81,7 @@ static void print(const struct investigation *inv, enum report_format format, bo
 		report_investigation_gcc(inv, out);
 		break;
 	default:
-		report_investigation_text(inv, colour, out);
+		report_investigation_text(inv, terminal, out);
 	}
 }
 
@@ -93,7 +93,7 @@ static int print_to_file(const struct investigation *inv, enum report_format for
 
 	if (!out)
 		return err_errno(err, -errno, "cannot write '%s'", path);
-	print(inv, format, false, out);
+	print(inv, format, &(struct terminal){ .columns = COLUMNS_DEFAULT }, out);
 	failed = ferror(out) != 0;
 	if (fclose(out) != 0 || failed)
 		return err_errno(err, errno > 0 ? -errno : -EIO, "cannot write '%s'", path);
@@ -144,7 +144,8 @@ static int report(const struct invocation *inv, struct err *err)
 		return r;
 	if (options->output)
 		return print_to_file(&investigation, format, options->output, err);
-	print(&investigation, format, common_colour(), stdout);
+	print(&investigation, format,
+	      &(struct terminal){ common_colour(), common_columns() }, stdout);
 	return 0;
 }
 

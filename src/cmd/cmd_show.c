@@ -1,14 +1,17 @@
 #include "cmd/commands.h"
 
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 
+#include "base/auto.h"
 #include "base/log.h"
 #include "base/strbuf.h"
 #include "base/value.h"
 #include "case/case.h"
 #include "cmd/common.h"
 #include "engine/autopsy/autopsy.h"
+#include "model/signature.h"
 #include "report/report_crash.h"
 
 struct show_options {
@@ -57,6 +60,24 @@ static int find_cuts(struct case_store *cs, struct crash_report *report, struct 
 	return r;
 }
 
+/* A death that nobody told of wants a reason. */
+static void note_silence(const struct trial_view *view, struct crash_report *report)
+{
+	static const int deadly[] = { SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGABRT, SIGTRAP };
+
+	if (!view->kept || report->crashes.count > 0)
+		return;
+	for (size_t i = 0; i < ARRAY_SIZE(deadly); i++)
+		if (view->signal == deadly[i])
+			strv_take(&report->notes,
+				  mem_printf("it died of %s and left no record of it: it ran "
+					     "with --observe none, is statically linked or "
+					     "setuid, holds signals back past libc, or could not "
+					     "write its log (disk full, ulimit -f, no right to "
+					     "the case's directory)",
+					     signal_name(view->signal)));
+}
+
 static int show(const struct invocation *inv, struct err *err)
 {
 	const struct show_options *options = inv->options;
@@ -83,6 +104,7 @@ static int show(const struct invocation *inv, struct err *err)
 		r = find_cuts(cs, &report, err);
 	if (r < 0)
 		return r;
+	note_silence(&view, &report);
 	trial = (struct trial_report){
 		.trial = number.value,
 		.case_dir = options->common.case_dir,

@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include "base/log.h"
@@ -51,7 +52,7 @@ int common_run(const struct common_options *common,
 	return EXIT_TROUBLE;
 }
 
-int common_open_case(const struct common_options *common, struct case_store **ret, struct err *err)
+int common_need_case(const struct common_options *common, struct err *err)
 {
 	AUTO(case_closep) struct case_store *reader = NULL;
 	int r = case_open(common->case_dir, CASE_READ, &reader, err);
@@ -61,7 +62,14 @@ int common_open_case(const struct common_options *common, struct case_store **re
 		return err_remedy(err, "name it with --case DIR; redhand case list shows the cases "
 				       "that are here");
 	*err = (struct err){ 0 };
-	return case_open(common->case_dir, CASE_WRITE, ret, err);
+	return 0;
+}
+
+int common_open_case(const struct common_options *common, struct case_store **ret, struct err *err)
+{
+	int r = common_need_case(common, err);
+
+	return r == 0 ? case_open(common->case_dir, CASE_WRITE, ret, err) : r;
 }
 
 void common_say(const char *text)
@@ -76,4 +84,13 @@ bool common_colour(void)
 
 	return isatty(STDOUT_FILENO) && !(no_color && no_color[0] != '\0') &&
 	       !(term && strcmp(term, "dumb") == 0);
+}
+
+unsigned int common_columns(void)
+{
+	struct winsize size = { 0 };
+
+	if (isatty(STDOUT_FILENO) && ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0)
+		return size.ws_col;
+	return COLUMNS_DEFAULT;
 }

@@ -38,6 +38,9 @@ int common_run(const struct common_options *common,
 	       int (*work)(const struct invocation *inv, struct err *err),
 	       const struct invocation *inv);
 
+/* An error unless the case is there: for what only a case can have, before one is made. */
+int common_need_case(const struct common_options *common, struct err *err);
+
 /* Opens a case that is there, for writing; unlike case_open(), a mistyped name makes none. */
 int common_open_case(const struct common_options *common, struct case_store **ret, struct err *err);
 
@@ -46,3 +49,7 @@ void common_say(const char *text);
 
 /* Is stdout a terminal that wants colour? */
 bool common_colour(void);
+
+/* How wide stdout is; a usual width where it is no terminal. */
+#define COLUMNS_DEFAULT 80
+unsigned int common_columns(void);

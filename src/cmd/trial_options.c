@@ -156,11 +156,16 @@ const struct option trial_option_table[] = {
 	OPTIONS_END,
 };
 
-void trial_options_defaults(struct trial_options *options)
+uint64_t trial_options_cores(void)
 {
 	long cores = sysconf(_SC_NPROCESSORS_ONLN);
 
-	options->jobs = cores > 0 ? (uint64_t)cores : 1;
+	return cores > 0 ? (uint64_t)cores : 1;
+}
+
+void trial_options_defaults(struct trial_options *options)
+{
+	options->jobs = trial_options_cores();
 	options->observe = OBSERVE_CRASH;
 	options->linger_ns = 1000000000;
 	options->output_limit = 1 << 20;

@@ -39,6 +39,9 @@ extern const struct option trial_option_table[];
 
 void trial_options_defaults(struct trial_options *options);
 
+/* What `jobs` is by default. */
+uint64_t trial_options_cores(void);
+
 struct trial_setup {
 	struct trial_settings settings;
 	struct strv slot_env;

@@ -278,6 +278,17 @@ void symbols_machine_frame(struct symbols *symbols, const struct snapshot *snaps
 	space_deinit(&space);
 }
 
+taddr symbols_function_start(struct symbols *symbols, const struct snapshot *snapshot, taddr inside)
+{
+	struct space space;
+	taddr start;
+
+	space_init(&space, symbols->modules, snapshot);
+	start = function_start(symbols, &space, inside);
+	space_deinit(&space);
+	return start;
+}
+
 void machine_frames_free(struct machine_frame *frames, size_t count)
 {
 	for (size_t i = 0; i < count; i++)

@@ -64,6 +64,10 @@ void machine_frames_free(struct machine_frame *frames, size_t count);
 void symbols_machine_frame(struct symbols *symbols, const struct snapshot *snapshot, taddr back,
 			   struct machine_frame *ret);
 
+/* Where the function, or the piece of emitted code, around an address begins; 0 when nobody knows. Only
+ * the snapshot's mappings and pid are used. */
+taddr symbols_function_start(struct symbols *symbols, const struct snapshot *snapshot, taddr inside);
+
 /* The name of the global variable at `vaddr` (an address in the file) of a mapped file, and where
  * in it that is. The caller's to free; NULL when it is not known. */
 char *symbols_global(struct symbols *symbols, const struct mapping *mapping, uint64_t vaddr,

@@ -141,15 +141,25 @@ static bool is_service(const struct frame *frame)
 	return false;
 }
 
-/* A container's own code does what it is told: the C++ library, and its headers that were compiled
- * into the program. */
+/* Headers that the compiler brings along: those of the C++ library, and a function for each vector
+ * instruction. */
+static bool is_compilers(const char *file)
+{
+	return strstr(file, "/include/") && (strstr(file, "/c++/") || strstr(file, "/lib/gcc/") ||
+					     strstr(file, "/lib/clang/"));
+}
+
+/* A container's own code does what it is told: the C++ library, what unwinds for it, and its headers
+ * that were compiled into the program. */
 static bool is_container(const struct frame *frame)
 {
+	static const char *const names[] = { "/libstdc++", "/libc++", "/libgcc_s" };
 	const char *slash = frame->module ? strrchr(frame->module, '/') : NULL;
 
-	return (frame->file && strstr(frame->file, "/include/c++/")) ||
-	       (slash && (strncmp(slash, "/libstdc++", 10) == 0 ||
-			  strncmp(slash, "/libc++", 7) == 0));
+	for (size_t i = 0; slash && i < ARRAY_SIZE(names); i++)
+		if (strncmp(slash, names[i], strlen(names[i])) == 0)
+			return true;
+	return frame->file && is_compilers(frame->file);
 }
 
 /* The first frame that is not there for whoever calls it; where all are, the first. */

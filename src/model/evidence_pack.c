@@ -162,7 +162,7 @@ static void holder(struct archive *a, struct holder_seen *h)
 	archive_stack(a, &h->written_by);
 	archive_bool(a, &h->used);
 	archive_bool(a, &h->exact);
-	archive_bool(a, &h->cleared_elsewhere);
+	archive_bool(a, &h->contested);
 	if (a->version >= 3)
 		archive_bool(a, &h->frame);
 }

@@ -114,7 +114,7 @@ static void freed_use(const struct freed_use *u, struct strbuf *sb)
 		add_site(sb, "; allocated by ", &u->block->allocated);
 		add_site(sb, "; freed by ", &u->block->freed);
 		if (u->block->freed_events > 0)
-			strbuf_addf(sb, ", about %" PRIu64 " allocations and frees ago",
+			strbuf_addf(sb, ", at most %" PRIu64 " allocations and frees ago",
 				    u->block->freed_events);
 	}
 }

@@ -6,9 +6,15 @@
 
 #include "base/mem.h"
 
+/* Names come out of files that somebody else made: a symbol may hold what a terminal obeys. */
 static char *copy(const char *text)
 {
-	return text ? mem_strdup(text) : NULL;
+	struct strbuf sb = { 0 };
+
+	if (!text)
+		return NULL;
+	strbuf_add_printable(&sb, text, strlen(text));
+	return strbuf_take(&sb);
 }
 
 void stack_deinit(struct stack *stack)

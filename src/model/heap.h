@@ -67,8 +67,10 @@ struct heap_finding {
 	uint64_t length; /* from the first damaged byte to the last one */
 	uint8_t expected[HEAP_BYTES], found[HEAP_BYTES];
 	unsigned int bytes; /* in expected and found */
-	/* Damage that began at another block and ran on to this one: not this block's doing. */
+	/* Damage that began at another block and ran on to this one: not this block's doing. Where
+	 * not all blocks had guards, also what may have begun at one without. */
 	bool continued;
+	bool sampled; /* not all blocks had guards in that trial */
 	/* Of a use after free: the block's poison was taken for a pointer; another block has the
 	 * place now; the access was a store; which instruction, as text or NULL. */
 	bool poison, recycled, write;
@@ -145,6 +147,9 @@ struct heap_report {
 	uint64_t needed;   /* failing trials that it takes at least to tell one of so many */
 	VEC(struct heap_suspect) suspects;
 	uint64_t blocks;      /* that were looked at in last rounds */
+	/* Trials in which not every block had guards; in their processes that ended, how many blocks
+	 * had and how many had none. */
+	uint64_t sampled_trials, guarded, unguarded;
 	uint64_t swept;	      /* freed blocks whose holders were looked for */
 	uint64_t sweep_bytes; /* of memory read for it */
 	struct strv notes;

@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/auto.h"
+#include "base/strbuf.h"
 #include "model/signature.h"
 #include "report/text.h"
 
@@ -63,6 +65,7 @@ void text_stack(const struct stack *stack, size_t limit, const char *indent, FIL
 void text_source(const struct stack *stack, const char *indent, FILE *out)
 {
 	const struct frame *frame = NULL;
+	AUTO(strbuf_deinit) struct strbuf sb = { 0 };
 	FILE *source = NULL;
 	char *line = NULL;
 	size_t room = 0;
@@ -79,9 +82,10 @@ void text_source(const struct stack *stack, const char *indent, FILE *out)
 	     n++) {
 		if (n + SOURCE_AROUND < frame->line)
 			continue;
-		line[strcspn(line, "\r\n")] = '\0';
+		strbuf_clear(&sb);
+		strbuf_add_printable(&sb, line, strcspn(line, "\r\n"));
 		(void)fprintf(out, "%s%s%5u  %.160s\n", indent, n == frame->line ? ">" : " ", n,
-			      line);
+			      strbuf_str(&sb));
 	}
 	free(line);
 	(void)fclose(source);
@@ -114,7 +118,7 @@ static void print_block(const struct block_life *block, FILE *out)
 	else
 		(void)fprintf(out, ": %s", block->state == BLOCK_FREED ? "FREED" : "live");
 	if (block->state == BLOCK_FREED && block->freed_events > 0)
-		(void)fprintf(out, " (about %" PRIu64 " allocations and frees ago)",
+		(void)fprintf(out, " (at most %" PRIu64 " allocations and frees ago)",
 			      block->freed_events);
 	(void)fprintf(out, "\n      key %s%s\n", block->key ? block->key : "unknown",
 		      block->python ? ", an object of Python's" : "");

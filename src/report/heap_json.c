@@ -81,6 +81,7 @@ static json_t *finding_json(const struct heap_finding *f)
 	set(object, "expected", damage ? bytes_json(f->expected, f->bytes) : json_null());
 	set(object, "found", damage ? bytes_json(f->found, f->bytes) : json_null());
 	set(object, "continued", json_boolean(f->continued));
+	set(object, "sampled", json_boolean(f->sampled));
 	set(object, "freed_by", json_text(f->freed_by));
 	set(object, "seen_at", json_site(&f->seen_at));
 	set(object, "when", when_json(&f->when));
@@ -174,6 +175,9 @@ void report_heap_json(const struct heap_report *report, FILE *out)
 	set(object, "quarantine_mib", count(report->quarantine_mib));
 	set(object, "poison_chance", json_number(report->poison_chance));
 	set(object, "blocks", count(report->blocks));
+	set(object, "sampled_trials", count(report->sampled_trials));
+	set(object, "guarded", count(report->guarded));
+	set(object, "unguarded", count(report->unguarded));
 	set(object, "observer", report->compared ? observer_json(report) : json_null());
 	VEC_FOREACH (&report->findings, finding)
 		(void)json_array_append_new(findings, finding_json(finding));

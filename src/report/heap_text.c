@@ -157,7 +157,10 @@ static void print_finding(const struct heap_report *report, const struct heap_fi
 			      f->live ? "live" : "freed");
 	if (f->continued)
 		(void)fputs(
-			"     it began at another block and went on here: not this block's doing\n",
+			f->sampled ? "     it may have begun at another block, one without guards, "
+				     "and gone on here\n"
+				   : "     it began at another block and went on here: not this "
+				     "block's doing\n",
 			out);
 	if (f->bytes > 0) {
 		print_hex("expected", f->expected, f->bytes, out);
@@ -264,10 +267,22 @@ static void print_suspects(const struct heap_report *report, bool verbose, FILE 
 static void print_head(const struct heap_report *report, FILE *out)
 {
 	text_program(report->program, out);
+	bool sampled = report->unguarded > 0;
+
 	(void)fprintf(out,
-		      "\n%" PRIu64 " trials with guards around every block and %u MiB of "
+		      "\n%" PRIu64 " trials with guards around %s and %u MiB of "
 		      "quarantine; %" PRIu64 " blocks looked at in the end\n",
-		      report->heap.trials, report->quarantine_mib, report->blocks);
+		      report->heap.trials, sampled ? "blocks" : "every block",
+		      report->quarantine_mib, report->blocks);
+	if (sampled)
+		(void)fprintf(out,
+			      "In %" PRIu64 " of them %.1f %% of the blocks had guards and went "
+			      "through quarantine, %" PRIu64 " of %" PRIu64 ": all of rare "
+			      "contexts, a sample of those that make many (--sample full: all)\n",
+			      report->sampled_trials,
+			      100.0 * (double)report->guarded /
+				      (double)(report->guarded + report->unguarded),
+			      report->guarded, report->guarded + report->unguarded);
 	if (report->interrupted)
 		(void)fprintf(out, "Interrupted: this is what was seen until then.\n");
 	if (report->sentence)

@@ -90,7 +90,8 @@ void report_minimize_json(const struct minimize_result *result, FILE *out)
 {
 	static const char *const verdicts[] = { [MINIMAL_SEARCHING] = "searching",
 						[MINIMAL_FOUND] = "minimal",
-						[MINIMAL_COUNT_MATTERS] = "count-matters" };
+						[MINIMAL_COUNT_MATTERS] = "count-matters",
+						[MINIMAL_NOT_BY_ITSELF] = "not-by-itself" };
 	static const char *const others[] = { [MINIMAL_OTHERS_UNKNOWN] = NULL,
 					      [MINIMAL_OTHERS_NONE] = "none",
 					      [MINIMAL_OTHERS_SOME] = "some",

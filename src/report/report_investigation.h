@@ -11,11 +11,19 @@
  * Everything that came from the target or from a case is escaped for where it goes.
  */
 
-/* The verdict for a terminal: one screen, at most 100 columns. */
-void report_verdict_text(const struct investigation *inv, bool colour, FILE *out);
+/* What text is for. */
+struct terminal {
+	bool colour;
+	unsigned int columns;
+};
+
+/* The verdict for a terminal: one screen. */
+void report_verdict_text(const struct investigation *inv, const struct terminal *terminal,
+			 FILE *out);
 
 /* The whole of it: the verdict first, then how it was found. */
-void report_investigation_text(const struct investigation *inv, bool colour, FILE *out);
+void report_investigation_text(const struct investigation *inv, const struct terminal *terminal,
+			       FILE *out);
 void report_investigation_md(const struct investigation *inv, FILE *out);
 
 /* Schema redhand/report/1 and redhand/hunt/1 (docs/json.md). */

@@ -1,8 +1,8 @@
 /*
- * The verdict for a terminal: one screen of at most 100 columns.
+ * The verdict for a terminal: one screen.
  *
  * What matters most comes first; stacks and lists are cut to what fits, and the report has all of
- * it. Lines are rows of a label and its text, the text wrapped below itself.
+ * it. Commands are never cut: what cannot be pasted is of no use.
  */
 #include "report/report_investigation.h"
 
@@ -10,106 +10,90 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/words.h"
 #include "model/signature.h"
+#include "report/screen.h"
 
-#define COLUMNS 100
-#define LABEL 11
 #define WRITER_FRAMES 4
-#define TESTS_SHOWN 12
+#define COMMAND_LINES 7
+#define TESTS_SHOWN 16
+#define TESTS_LINES 8
 #define ALTERNATIVES_SHOWN 2
 
 struct page {
 	const struct investigation *inv;
-	bool colour;
-	FILE *out;
+	struct screen screen;
 };
 
-/* How many bytes of `text` go on one line of `room` columns: up to the last space that fits, or,
- * in a word that is too long, as many as fit. A byte that continues a character takes none. */
-static size_t line_len(const char *text, size_t room)
-{
-	size_t columns = 0, at = 0, space = 0;
-
-	for (; text[at] != '\0'; at++) {
-		if (((unsigned char)text[at] & 0xc0) != 0x80 && columns++ == room)
-			return space > 0 ? space : at;
-		if (text[at] == ' ')
-			space = at;
-	}
-	return at;
-}
-
-static void paint(const struct page *page, const char *code)
-{
-	if (page->colour)
-		(void)fputs(code, page->out);
-}
-
-/* At most `lines` lines (0: any number); what is left out is marked. */
 static void row(const struct page *page, const char *label, const char *text, size_t lines)
 {
-	size_t room = COLUMNS - LABEL;
-	bool first = true;
-
-	while (*text != '\0' || first) {
-		size_t len = line_len(text, room);
-		bool last = lines > 0 && --lines == 0 && text[len] != '\0';
-
-		if (last)
-			len = line_len(text, room - 2);
-		paint(page, first ? "\033[2m" : "");
-		(void)fprintf(page->out, "%-*.*s ", LABEL - 1, LABEL - 1, first ? label : "");
-		paint(page, first ? "\033[0m" : "");
-		(void)fprintf(page->out, "%.*s%s\n", (int)len, text, last ? " …" : "");
-		if (last)
-			return;
-		text += len;
-		text += *text == ' ';
-		first = false;
-	}
+	screen_row(&page->screen, label, text, lines);
 }
 
-static void rowf(const struct page *page, const char *label, size_t lines, const char *fmt, ...)
-	__attribute__((format(printf, 4, 5)));
+#define rowf(page, label, lines, ...) screen_rowf(&(page)->screen, label, lines, __VA_ARGS__)
 
-static void rowf(const struct page *page, const char *label, size_t lines, const char *fmt, ...)
+/* In what room is left after `used` columns of the row. */
+static void add_frame(const struct page *page, const struct frame *frame, size_t used,
+		      struct strbuf *sb)
 {
-	AUTO(strbuf_deinit) struct strbuf sb = { 0 };
-	va_list args;
-
-	va_start(args, fmt);
-	strbuf_vaddf(&sb, fmt, args);
-	va_end(args);
-	row(page, label, strbuf_str(&sb), lines);
-}
-
-static void add_frame(const struct investigation *inv, const struct frame *frame, struct strbuf *sb)
-{
+	size_t room = screen_room(&page->screen);
 	struct frame shown = *frame;
 
 	if (frame->file)
-		shown.file = (char *)investigation_path(inv, frame->file);
-	frame_describe(&shown, sb);
+		shown.file = (char *)investigation_path(page->inv, frame->file);
+	screen_frame(&shown, room > used ? room - used : 0, sb);
 }
 
-static void site_row(const struct page *page, const char *label, const struct stack *stack)
-{
-	AUTO(strbuf_deinit) struct strbuf sb = { 0 };
-	const struct frame *site = stack_site(stack);
-
-	if (stack->count == 0)
-		return;
-	add_frame(page->inv, site ? site : &stack->frames[0], &sb);
-	row(page, label, strbuf_str(&sb), 1);
-}
-
-static void frame_row(const struct page *page, const char *before, const struct frame *frame)
+static void frame_row(const struct page *page, const char *label, const char *before,
+		      const struct frame *frame)
 {
 	AUTO(strbuf_deinit) struct strbuf sb = { 0 };
 
 	strbuf_adds(&sb, before);
-	add_frame(page->inv, frame, &sb);
-	row(page, "", strbuf_str(&sb), 1);
+	add_frame(page, frame, strlen(before) + 1, &sb);
+	row(page, label, strbuf_str(&sb), 1);
+}
+
+/* Whoever calls main() is of no interest. */
+static bool is_outermost(const struct frame *frame)
+{
+	return !frame->function || strcmp(frame->function, "__libc_start_call_main") == 0 ||
+	       strcmp(frame->function, "_start") == 0 || strcmp(frame->function, "clone3") == 0 ||
+	       strcmp(frame->function, "start_thread") == 0;
+}
+
+/* On the way to the first frame that says something: names alone, on one line. */
+static void callers_row(const struct page *page, const struct stack *stack)
+{
+	AUTO(strbuf_deinit) struct strbuf sb = { 0 };
+	const struct frame *site = stack_site(stack);
+	size_t from = site ? (size_t)(site - stack->frames) : 0;
+
+	for (size_t i = from + 1; i < stack->count && !is_outermost(&stack->frames[i]); i++) {
+		const struct frame *frame = &stack->frames[i];
+		AUTO(mem_freep) char *name = screen_name(frame->function);
+
+		/* An interpreter's own functions say nothing beside those with a line. */
+		if (stack->frames[from].file && !frame->file && frame->kind == FRAME_NATIVE)
+			continue;
+		strbuf_addf(&sb, "%s<- %s", sb.len > 0 ? " " : "", name);
+	}
+	if (sb.len > 0)
+		row(page, "", strbuf_str(&sb), 1);
+}
+
+static void site_row(const struct page *page, const char *label, const struct stack *stack)
+{
+	const struct frame *site = stack_site(stack);
+
+	if (stack->count > 0)
+		frame_row(page, label, "", site ? site : &stack->frames[0]);
+}
+
+static void site_rows(const struct page *page, const char *label, const struct stack *stack)
+{
+	site_row(page, label, stack);
+	callers_row(page, stack);
 }
 
 /* A line that somebody can open. libc names its own files from the root of its sources. */
@@ -127,9 +111,11 @@ static void stack_rows(const struct page *page, const struct stack *stack, size_
 	bool sourced = false;
 
 	for (size_t i = from; i < stack->count && (i < from + limit || !sourced); i++) {
+		if (i > from && is_outermost(&stack->frames[i]))
+			return;
 		if (i >= from + limit && !has_source(&stack->frames[i]))
 			continue;
-		frame_row(page, i == from ? "in " : i < from + limit ? "<- " : "… <- ",
+		frame_row(page, "", i == from ? "in " : i < from + limit ? "<- " : "… <- ",
 			  &stack->frames[i]);
 		sourced |= has_source(&stack->frames[i]);
 	}
@@ -169,17 +155,26 @@ static bool never_failed(const struct investigation *inv)
 	       inv->counted && inv->summary.failed_any == 0;
 }
 
+/* Damage was found, and nobody has died of it. */
+static bool unfailed(const struct investigation *inv)
+{
+	enum verdict_class class = inv->verdict.class;
+
+	return class != VERDICT_NOT_CAUGHT && class != VERDICT_LEAK_GROWTH && inv->counted &&
+	       inv->summary.rate.trials > 0 && inv->summary.failed_any == 0;
+}
+
 static void headline(const struct page *page)
 {
 	const struct verdict *v = &page->inv->verdict;
 
-	paint(page, v->firm ? "\033[1;31m" : "\033[1;33m");
-	(void)fprintf(page->out, "%s%s [%s]",
+	screen_paint(&page->screen, v->firm ? "\033[1;31m" : "\033[1;33m");
+	(void)fprintf(page->screen.out, "%s%s [%s]",
 		      v->firm || v->class == VERDICT_NOT_CAUGHT ? "" : "probably ",
 		      never_failed(page->inv) ? "it has not failed" : verdict_class_words(v->class),
 		      verdict_class_name(v->class));
-	paint(page, "\033[0m");
-	(void)fputc('\n', page->out);
+	screen_paint(&page->screen, "\033[0m");
+	(void)fputc('\n', page->screen.out);
 }
 
 /* Whether the block that was watched is the one that was hit in that trial is measured. */
@@ -198,20 +193,25 @@ static void found_again(const struct page *page)
 static void confidence(const struct page *page)
 {
 	const struct verdict *v = &page->inv->verdict;
+	AUTO(strbuf_deinit) struct strbuf run = { 0 };
 
+	if (v->trials > 0)
+		strbuf_addf(&run, "; %" PRIu64 " trials run", v->trials);
+	if (unfailed(page->inv) && v->watched > 0)
+		rowf(page, "", 2,
+		     "no failure was seen in %" PRIu64
+		     " trials; the heap is damaged all the same",
+		     page->inv->summary.rate.trials);
 	if (v->class == VERDICT_NOT_CAUGHT || v->class == VERDICT_NOT_MEMORY ||
 	    v->class == VERDICT_LEAK_GROWTH || v->class == VERDICT_HOST_SUSPECTED ||
 	    v->watched == 0)
-		row(page, "", v->sentence, 3);
-	else if (v->trials > 0)
-		rowf(page, "caught", 2,
-		     "in %" PRIu64 " of %" PRIu64 " failing trials that could show it; %" PRIu64
-		     " trials run",
-		     v->caught, v->watched, v->trials);
+		row(page, "", v->sentence, 5);
 	else
-		rowf(page, "caught", 2,
-		     "in %" PRIu64 " of %" PRIu64 " failing trials that could show it", v->caught,
-		     v->watched);
+		rowf(page, "caught", 2, "in %" PRIu64 " of %" PRIu64 " %strials that could show it%s",
+		     v->caught, v->watched, unfailed(page->inv) ? "" : "failing ",
+		     strbuf_str(&run));
+	if (v->class == VERDICT_LEAK_GROWTH)
+		rowf(page, "seen", 1, "in %" PRIu64 " of %" PRIu64 " runs", v->caught, v->watched);
 	for (size_t i = 0; i < v->doubts.count && i < 3; i++)
 		row(page, i == 0 ? "but" : "", v->doubts.items[i], 2);
 	found_again(page);
@@ -230,18 +230,19 @@ static void held_by(const struct page *page)
 	const struct evidence *holder = holder_evidence(page);
 
 	if (holder && holder->holder->holder)
-		site_row(page, "held in", &holder->holder->holder->allocated);
+		site_rows(page, "held in", &holder->holder->holder->allocated);
 }
 
 /* Where Python code was at that moment. */
-static void python_row(const struct page *page, const struct stack *stack)
+static bool python_row(const struct page *page, const struct stack *stack)
 {
 	for (size_t i = 0; i < stack->count; i++) {
 		if (stack->frames[i].kind != FRAME_PYTHON)
 			continue;
-		frame_row(page, "<- ", &stack->frames[i]);
-		return;
+		frame_row(page, "", "<- ", &stack->frames[i]);
+		return true;
 	}
+	return false;
 }
 
 static void victim(const struct page *page)
@@ -261,11 +262,12 @@ static void victim(const struct page *page)
 		     v->victim->state == BLOCK_FREED || v->victim->former ? "freed" : "live",
 		     v->victim->key ? v->victim->key : "unknown");
 	if (v->victim)
-		site_row(page, "allocated", &v->victim->allocated);
+		site_rows(page, "allocated", &v->victim->allocated);
 	if (v->base && v->victim && v->base->id != v->victim->id)
-		site_row(page, "meant for", &v->base->allocated);
+		site_rows(page, "meant for", &v->base->allocated);
 	site_row(page, "freed", &v->freed_by);
-	python_row(page, &v->freed_by);
+	if (!python_row(page, &v->freed_by))
+		callers_row(page, &v->freed_by);
 	if (holder && holder->note)
 		row(page, "", holder->note, 3);
 }
@@ -303,7 +305,7 @@ static void writer(const struct page *page)
 	if (sb.len > 0)
 		row(page, writer_label(v->class), strbuf_str(&sb), 1);
 	else
-		site_row(page, writer_label(v->class), &v->writer);
+		site_rows(page, writer_label(v->class), &v->writer);
 	if (v->values_known)
 		rowf(page, "", 1, "0x%0*" PRIx64 " -> 0x%0*" PRIx64, digits, v->old, digits,
 		     v->new);
@@ -320,13 +322,8 @@ static void failure(const struct page *page)
 	if (!crash)
 		return;
 	row(page, "fails", crash->words ? crash->words : signal_name(crash->signal), 2);
-	if (crash_site(crash)) {
-		AUTO(strbuf_deinit) struct strbuf sb = { 0 };
-
-		strbuf_adds(&sb, "in ");
-		add_frame(page->inv, crash_site(crash), &sb);
-		row(page, "", strbuf_str(&sb), 1);
-	}
+	if (crash_site(crash))
+		frame_row(page, "", "in ", crash_site(crash));
 }
 
 /* What had to be done without, because it changes what is looked for. */
@@ -356,7 +353,7 @@ static void tests(const struct page *page)
 			strbuf_addf(&sb, "%s%s", shown > 1 ? ", " : "", item->name);
 	if (shown > TESTS_SHOWN)
 		strbuf_adds(&sb, ", …");
-	row(page, "tests", strbuf_str(&sb), 3);
+	screen_names(&page->screen, "tests", strbuf_str(&sb), TESTS_LINES);
 }
 
 static void hypotheses(const struct page *page, enum hypothesis_status status, const char *label)
@@ -371,6 +368,25 @@ static void hypotheses(const struct page *page, enum hypothesis_status status, c
 			strbuf_addf(&sb, "%s%s", sb.len > 0 ? ", " : "", h->id);
 	if (sb.len > 0)
 		row(page, label, strbuf_str(&sb), 2);
+}
+
+static const char too_long[] = "the command is too long for a screen; the report has it";
+
+/* With a long list of tests the sentinel, which has it in a file, is what can be typed. */
+static void repeat(const struct page *page)
+{
+	const struct investigation *inv = page->inv;
+	AUTO(strbuf_deinit) struct strbuf sb = { 0 };
+
+	if (!inv->reproduce ||
+	    screen_command(&page->screen, "repeat", inv->reproduce, COMMAND_LINES))
+		return;
+	strbuf_adds(&sb, "redhand sentinel run --expect fails ");
+	if (inv->sentinel)
+		words_quote(&sb, inv->sentinel);
+	if (!inv->sentinel ||
+	    !screen_command(&page->screen, "repeat", strbuf_str(&sb), COMMAND_LINES))
+		row(page, "repeat", too_long, 2);
 }
 
 static void commands(const struct page *page)
@@ -390,18 +406,33 @@ static void commands(const struct page *page)
 		rowf(page, "", 1, "to tell: %s", alternative->tell_apart);
 	}
 	if (inv->verdict.next)
-		row(page, "next", inv->verdict.next, 2);
-	if (inv->reproduce)
-		row(page, "repeat", inv->reproduce, 5);
-	if (inv->prove_fix)
-		row(page, "prove fix", inv->prove_fix, 2);
+		row(page, "next", inv->verdict.next, 3);
+	/* What is told instead of nothing says so itself. */
+	if (inv->interrupted && inv->verdict.class != VERDICT_NOT_CAUGHT)
+		row(page, "next", "it was interrupted: the same command goes on where this one ended",
+		    2);
+	repeat(page);
+	if (inv->prove_fix &&
+	    !screen_command(&page->screen, "prove fix", inv->prove_fix, COMMAND_LINES))
+		row(page, "prove fix", too_long, 2);
 	if (inv->report)
 		row(page, "report", inv->report, 1);
 }
 
-void report_verdict_text(const struct investigation *inv, bool colour, FILE *out)
+static struct page page_of(const struct investigation *inv, const struct terminal *terminal, FILE *out)
 {
-	struct page page = { inv, colour, out };
+	unsigned int columns = terminal->columns;
+
+	if (columns < SCREEN_COLUMNS_LEAST)
+		columns = SCREEN_COLUMNS_LEAST;
+	if (columns > SCREEN_COLUMNS_MOST)
+		columns = SCREEN_COLUMNS_MOST;
+	return (struct page){ inv, { columns, terminal->colour, out } };
+}
+
+void report_verdict_text(const struct investigation *inv, const struct terminal *terminal, FILE *out)
+{
+	struct page page = page_of(inv, terminal, out);
 
 	if (!inv->judged)
 		return;
@@ -422,11 +453,11 @@ void report_verdict_text(const struct investigation *inv, bool colour, FILE *out
 
 static void title(const struct page *page, const char *text)
 {
-	(void)fputc('\n', page->out);
-	paint(page, "\033[1m");
-	(void)fprintf(page->out, "%s", text);
-	paint(page, "\033[0m");
-	(void)fputc('\n', page->out);
+	(void)fputc('\n', page->screen.out);
+	screen_paint(&page->screen, "\033[1m");
+	(void)fprintf(page->screen.out, "%s", text);
+	screen_paint(&page->screen, "\033[0m");
+	(void)fputc('\n', page->screen.out);
 }
 
 static void reproduction(const struct page *page)
@@ -464,10 +495,10 @@ static void hypothesis_rows(const struct page *page)
 		return;
 	title(page, "Hypotheses");
 	VEC_FOREACH (&page->inv->verdict.hypotheses, h)
-		rowf(page, hypothesis_status_name(h->status), 3, "%s: %s%s%s", h->id, h->text,
+		rowf(page, hypothesis_status_name(h->status), 4, "%s: %s%s%s", h->id, h->text,
 		     h->because ? "; " : "", h->because ? h->because : "");
 	VEC_FOREACH (&page->inv->own_hypotheses, h)
-		rowf(page, hypothesis_status_name(h->status), 3, "%s: %s%s%s", h->id, h->text,
+		rowf(page, hypothesis_status_name(h->status), 4, "%s: %s%s%s", h->id, h->text,
 		     h->because ? "; " : "", h->because ? h->because : "");
 }
 
@@ -485,7 +516,7 @@ static void evidence_rows(const struct page *page)
 			strbuf_addf(&sb, "trial %" PRIu64 "%s: ", e->trial,
 				    e->failing ? "" : " (passed)");
 		evidence_describe(e, &sb);
-		row(page, label, strbuf_str(&sb), 4);
+		row(page, label, strbuf_str(&sb), 6);
 	}
 }
 
@@ -498,12 +529,13 @@ static void note_rows(const struct page *page)
 		row(page, "", page->inv->notes.items[i], 0);
 }
 
-void report_investigation_text(const struct investigation *inv, bool colour, FILE *out)
+void report_investigation_text(const struct investigation *inv, const struct terminal *terminal,
+			       FILE *out)
 {
-	struct page page = { inv, colour, out };
+	struct page page = page_of(inv, terminal, out);
 
 	if (inv->judged)
-		report_verdict_text(inv, colour, out);
+		report_verdict_text(inv, terminal, out);
 	else if (inv->series.count == 0)
 		row(&page, "", "The case is empty: redhand hunt -- PROGRAM begins.", 0);
 	else

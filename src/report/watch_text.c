@@ -141,6 +141,13 @@ static void print_call(const struct write_seen *write, FILE *out)
 		(void)fprintf(out, "the kernel, in a system call");
 }
 
+/* Says something only where there are others to compare with. */
+static bool only_in_failing(const struct watch_writer *writer, const struct watch_report *report)
+{
+	return writer->failing > 0 && writer->failing == writer->trials &&
+	       report->failed < report->trials;
+}
+
 static void print_writer(const struct watch_report *report, const struct watch_writer *writer,
 			 size_t number, bool verbose, FILE *out)
 {
@@ -159,8 +166,7 @@ static void print_writer(const struct watch_report *report, const struct watch_w
 		"   %" PRIu64 " time%s, %" PRIu64 " changed it; in %u of %" PRIu64 " trials%s\n",
 		writer->count, plural(writer->count), writer->changed, writer->trials,
 		report->trials,
-		writer->failing > 0 && writer->failing == writer->trials ? ", ONLY IN FAILING ONES"
-									 : "");
+		only_in_failing(writer, report) ? ", ONLY IN FAILING ONES" : "");
 	if (!write)
 		return;
 	if (write->width > 0)

@@ -755,6 +755,8 @@ struct log_heap {
 	uint64_t seed;
 	uint32_t quarantine_mib, poison_ppm, timer_ms;
 	uint32_t sweep; /* enum plan_sweep */
+	uint32_t sampled; /* 1: not every block has guards */
+	uint32_t reserved;
 };
 
 /* Where a byte stands that is not what it should be. */
@@ -800,6 +802,8 @@ struct log_round {
 	/* Since the image began, all rounds and frees together. */
 	uint64_t damages;	   /* also those that were too many to be told */
 	uint64_t rounds, spent_ns; /* complete rounds; time that looking took */
+	/* Where not every block has guards: how many had, how many had none. */
+	uint64_t guarded, passed;
 };
 
 struct log_sweep {
@@ -879,9 +883,9 @@ LOG_PIN(log_holders, 32);
 LOG_PIN(log_holder, 72);
 LOG_PIN(log_exit, 8);
 LOG_PIN(log_bad_free, 24);
-LOG_PIN(log_heap, 24);
+LOG_PIN(log_heap, 32);
 LOG_PIN(log_heap_damage, 184);
-LOG_PIN(log_round, 56);
+LOG_PIN(log_round, 72);
 LOG_PIN(log_sweep, 32);
 LOG_PIN(log_unobserved, 8);
 LOG_PIN(log_kept, 16);

@@ -354,7 +354,8 @@ enum plan_sweep_at {
 /* The heap observer: guards around blocks, poison in freed ones, quarantine, sweep. Needs observer
  * ids. */
 /* In plan_heap.item.flags. */
-#define PLAN_HEAP_PYTHON 1u /* objects of CPython have guards, too: each is a block of its own */
+#define PLAN_HEAP_PYTHON 1u  /* objects of CPython have guards, too: each is a block of its own */
+#define PLAN_HEAP_SAMPLED 2u /* of contexts that make many blocks only some have guards */
 
 struct plan_heap {
 	struct plan_item item;

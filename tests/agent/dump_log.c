@@ -260,9 +260,10 @@ static void print_item(const struct log_reader *log, const struct log_item *item
 
 		log_payload(item, &r, sizeof(r));
 		printf(" check=%u whole=%u live=%" PRIu64 " quarantined=%" PRIu64 " us=%" PRIu64
-		       " damages=%" PRIu64 " rounds=%" PRIu64 " spent_us=%" PRIu64,
+		       " damages=%" PRIu64 " rounds=%" PRIu64 " spent_us=%" PRIu64
+		       " guarded=%" PRIu64 " passed=%" PRIu64,
 		       r.check, r.whole, r.live, r.quarantined, r.round_ns / 1000, r.damages,
-		       r.rounds, r.spent_ns / 1000);
+		       r.rounds, r.spent_ns / 1000, r.guarded, r.passed);
 		break;
 	}
 	case LOG_SWEEP: {

@@ -485,7 +485,8 @@ static void mode_nowhere(void)
 		if (syscall(SYS_write, ends[1], at, 1) == 1)
 			readable += read(ends[0], &byte, 1) == 1;
 	}
-	printf("%d readable\n", readable);
+	/* Some of it may lie under a probe by chance. */
+	printf("%s readable\n", readable > 8 ? "much" : "next to nothing");
 }
 
 /* Offsets within the heap: the same with and without the agent. */

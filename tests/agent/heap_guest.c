@@ -327,6 +327,65 @@ static void mode_little_memory(void)
 	printf("%zu\n", used);
 }
 
+#define HOT_BLOCKS 300000
+
+/* One context that makes many blocks, of which one in `defect` is written to behind its end, where
+ * libc has nothing: without guards nothing happens. */
+static void hot(int defect)
+{
+	char *kept[16] = { 0 };
+	int i;
+
+	for (i = 0; i < HOT_BLOCKS; i++) {
+		char *block = malloc(20);
+
+		memset(block, i, defect && i % defect == defect - 1 ? 21 : 20);
+		free(kept[i % 16]);
+		kept[i % 16] = block;
+	}
+	for (i = 0; i < 16; i++)
+		free(kept[i]);
+}
+
+static void mode_hot(void)
+{
+	hot(0);
+}
+
+static void mode_hot_defect(void)
+{
+	hot(1000);
+}
+
+/* The other one makes few, after all those, each of which is written to behind its end. */
+static void mode_rare_defect(void)
+{
+	int i;
+
+	hot(0);
+	for (i = 0; i < 3; i++) {
+		char *block = malloc(36);
+
+		memset(block, i, 37);
+		free(block);
+	}
+}
+
+/* One of the many is freed twice. */
+static void mode_hot_twice(void)
+{
+	char *blocks[2] = { 0 };
+	int i;
+
+	for (i = 0; i < HOT_BLOCKS; i++) {
+		free(blocks[i % 2]);
+		blocks[i % 2] = malloc(24);
+	}
+	free(blocks[0]);
+	free(blocks[1]);
+	free(blocks[0]);
+}
+
 int main(int argc, char **argv)
 {
 	static const struct {
@@ -339,6 +398,10 @@ int main(int argc, char **argv)
 		      { "signals", mode_signals },
 		      { "children", mode_children },
 		      { "unmapping", mode_unmapping },
+		      { "hot", mode_hot },
+		      { "hot-defect", mode_hot_defect },
+		      { "rare-defect", mode_rare_defect },
+		      { "hot-twice", mode_hot_twice },
 		      { "little-memory", mode_little_memory } };
 	unsigned i;
 

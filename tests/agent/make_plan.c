@@ -1,5 +1,5 @@
 /*
- * Writes a plan file: make_plan FILE crash|ids|heap [growth] [jit_code] [pages] [python]
+ * Writes a plan file: make_plan FILE crash|ids|heap [growth] [jit_code] [pages] [python] [sampled]
  * [field=value...] [item=TYPE...] [chaos=WEIGHT,GAP_BYTES,HEAP_BYTES]
  * [watch=BLOCK_BYTES,OFFSET,BYTES,FLAGS,POLICY,FROM_BLOCK_BYTES]
  */
@@ -84,6 +84,8 @@ int main(int argc, char **argv)
 			plan.flags |= PLAN_PAGES;
 		if (!strcmp(argv[i], "python"))
 			heap.item.flags |= PLAN_HEAP_PYTHON;
+		if (!strcmp(argv[i], "sampled"))
+			heap.item.flags |= PLAN_HEAP_SAMPLED;
 		if (!equals)
 			continue;
 		*equals = 0;

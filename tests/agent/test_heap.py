@@ -11,6 +11,7 @@ INNOCENT = ['full-size', 'pool', 'growing', 'threads', 'forking', 'tagged']
 SMALL = ['quarantine_mib=1', 'timer_ms=1']
 PLANS = {'': ([], GUEST), 'a small quarantine': (SMALL, ['storm', 'threads', 'children']),
          'no quarantine': (['quarantine_mib=0'], ['storm']),
+         'a sample': (['sampled'], GUEST), 'a sample and a small quarantine': (['sampled'] + SMALL, ['storm']),
          'a sweep at every free': (['sweep=2', 'sweep_at=1'], ['unmapping'])}
 PROGRAMS = [
     ('python3', ['/usr/bin/python3', '-c', 'import json, threading; d = {i: [str(i)] * 3 for i in range(9999)}; print(len(json.dumps(d)))'], {}),
@@ -69,6 +70,36 @@ def check_sweep(tap, rig, victims):
               [r.text for r in held[:4]])
 
 
+def check_sample(tap, rig, guest):
+    """Hot contexts are sampled, by the seed; rare ones are not; what is wrong with either is seen."""
+    def run(mode, *plan):
+        done, trial = rig.observed([guest, mode], 'heap', plan=['sampled', 'timer_ms=0', *plan])
+        records = rig.records(trial)
+        return done, records, next(r for r in records if r.type == 'ROUND')
+
+    # At least one in 32, and what is allowed above that: a part of 16, and the first 32 Ki.
+    _, records, ended = run('hot')
+    guarded, passed = int(ended['guarded']), int(ended['passed'])
+    tap.check(guarded + passed >= 300000 and 300000 // 32 <= guarded <= 300000 // 16 + 32768,
+              'sample: a part of a hot context', ended.text)
+    tap.check(not accusations(records), 'sample: nobody accused', accusations(records)[:4])
+    seen = []
+    for plan in ('seed=1', 'seed=1', 'seed=2'):
+        _, records, _ = run('hot-defect', plan)
+        seen.append([r['ordinal'] for before, r in zip(records, records[1:])
+                     if before.type == 'HEAP_DAMAGE' and r.type == 'BLOCK'])
+    tap.check(len(seen[0]) == 8 and seen[0] == seen[1], 'sample: the same again with the same seed', seen)
+    tap.check(len(seen[2]) == 8 and seen[2] != seen[0], 'sample: others with another seed', seen)
+    _, records, _ = run('rare-defect')
+    damaged = [r for r in records if r.type == 'HEAP_DAMAGE']
+    tap.check(len(damaged) == 3, 'sample: all of a rare context', [r.text for r in damaged])
+    done, records, ended = run('hot-twice')
+    twice = [r for r in records if r.type == 'BAD_FREE']
+    tap.check(done.returncode == rig.plain([guest, 'hot-twice']).returncode and len(twice) == 1 and
+              twice[0]['kind'] == '1' and twice[0]['evidence'] != '0', 'sample: a second free of a hot context',
+              [done, [r.text for r in twice], ended.text])
+
+
 def main():
     rig, tap = Rig(sys.argv[1], sys.argv[2]), Tap()
     guest = os.path.join(os.path.abspath(sys.argv[2]), 'heap_guest')
@@ -88,6 +119,7 @@ def main():
             unharmed(tap, rig, name, command, [], environment)
         check_rounds(tap, rig, victims)
         check_sweep(tap, rig, victims)
+        check_sample(tap, rig, guest)
         return tap.end()
     finally:
         rig.close()

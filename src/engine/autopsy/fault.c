@@ -199,7 +199,7 @@ static void add_block(struct strbuf *sb, const struct block_life *block)
 		return;
 	strbuf_addf(sb, "block #%" PRIu64 " (%" PRIu64 " bytes", block->id, block->size);
 	if (block->state == BLOCK_FREED && block->freed_events > 0)
-		strbuf_addf(sb, ", freed about %" PRIu64 " allocations and frees ago",
+		strbuf_addf(sb, ", freed at most %" PRIu64 " allocations and frees ago",
 			    block->freed_events);
 	else if (block->state == BLOCK_FREED)
 		strbuf_adds(sb, ", freed");

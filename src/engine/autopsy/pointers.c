@@ -137,7 +137,8 @@ void block_life_read(struct event_log *log, const struct log_block *block, const
 
 	if (ret->poison) /* the value is no pointer into it; where in it, it cannot be told */
 		ret->value = ret->start;
-	if (ret->state == BLOCK_FREED)
+	/* Half of what the counter holds is no age but a damaged header. */
+	if (ret->state == BLOCK_FREED && ago < UINT32_MAX / 2)
 		ret->freed_events = ((uint64_t)ago + 1) * EPOCH_EVENTS;
 	(void)event_log_allocation(log, block->context, symbols, &ret->allocated);
 	if (block->free_context != 0)

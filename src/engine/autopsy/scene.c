@@ -212,6 +212,10 @@ void scene_open(const struct crash_place *place, struct scene *ret)
 void scene_snapshot(const struct scene *scene, struct snapshot *ret)
 {
 	const struct arch *arch = arch_native();
+	/* A process that may open nothing more, or that sees no /proc, cannot tell where what is
+	 * mapped: then it is where code lay when that was last looked at. */
+	const struct mappings *mappings = scene->mappings.count > 0 ? &scene->mappings
+								    : &scene->log->modules;
 
 	*ret = (struct snapshot){
 		.pid = (int)scene->log->reader.header.pid,
@@ -223,8 +227,8 @@ void scene_snapshot(const struct scene *scene, struct snapshot *ret)
 		.piece_count = scene->pieces.count,
 		.python_runtime = scene->python.record.runtime,
 		.python_version = scene->python.record.version,
-		.mappings = scene->mappings.items,
-		.mapping_count = scene->mappings.count,
+		.mappings = mappings->items,
+		.mapping_count = mappings->count,
 	};
 	arch_registers_from_saved(arch, scene->record.gregs, GREGS_NAMED, &ret->registers);
 	ret->registers.value[arch->pc] =

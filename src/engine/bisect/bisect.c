@@ -13,6 +13,11 @@
 /* Exit status by which a command says that this commit cannot be tested, as for git bisect run. */
 #define STATUS_SKIP 125
 
+/* A trial beside another is chosen without what the other one tells: one in fifteen is wasted so.
+ * Where trials are shorter than this nobody waits for them, and side by side they only disturb each
+ * other. */
+#define SHORT_NS 500000000u
+
 static void bisect_deinit(struct bisect *b)
 {
 	workshop_close(b->workshop);
@@ -140,6 +145,16 @@ static void take_off(struct bisect *b, size_t commit, size_t tree, struct run *r
 	*ret = (struct run){ .position = flight->position };
 }
 
+static bool waits_for_others(const struct bisect *b)
+{
+	bool flying = false;
+
+	VEC_FOREACH (&b->flights, flight)
+		flying = flying || flight->position != 0;
+	return b->request->spare && flying &&
+	       (b->timed == 0 || b->timed_ns / b->timed < SHORT_NS);
+}
+
 static int bisect_next(void *ctx, unsigned int slot, struct run *ret, struct err *err)
 {
 	struct bisect *b = ctx;
@@ -151,6 +166,8 @@ static int bisect_next(void *ctx, unsigned int slot, struct run *ret, struct err
 		*err = b->err;
 		return b->failed;
 	}
+	if (waits_for_others(b))
+		return 0;
 	while (!b->interrupted && bisection_next(b->bisection, &commit) > 0) {
 		r = make_ready(b, commit, &visit, err);
 		if (r < 0 || visit.state == WORKSHOP_BUSY)
@@ -189,6 +206,8 @@ static void bisect_record(void *ctx, const struct run *run, struct trial_record 
 					 .complete = !trial_end_cut_short(record->end),
 					 .told = record->end->exit_status != STATUS_SKIP };
 	record->list_run = &b->list_run;
+	b->timed++;
+	b->timed_ns += record->end->wall_ns;
 }
 
 static bool bisect_ended(void *ctx, const struct run *run, bool failed)

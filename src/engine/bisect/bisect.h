@@ -36,6 +36,7 @@ struct bisect_request {
 	const char *signature; /* NULL: any failure counts */
 	enum observer observer;
 	unsigned int jobs, trees;
+	bool spare; /* nobody asked for slots: use one while trials are short */
 	double confidence;
 	bool careful; /* … even where the rate is known from these trials alone */
 	double rate;  /* 0: unknown … */

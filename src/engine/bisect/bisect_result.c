@@ -133,7 +133,8 @@ int bisect_summarise(struct bisect *b, struct bisect_result *ret, struct err *er
 		ret->builds_dir = mem_printf("%s/builds", b->dir);
 	ret->case_dir = case_dir(b->cs);
 	ret->program = request->program;
-	ret->jobs = request->jobs;
+	/* As many as were in flight at once. */
+	ret->jobs = b->flights.count > 0 ? (unsigned int)b->flights.count : request->jobs;
 	r = add_commits(b, &state, ret, err);
 	return r < 0 ? r
 		     : findings_signatures(&b->runner.tally, b->cs, b->runner.series,

@@ -85,7 +85,6 @@ void read_lead(struct chase *chase)
 {
 	struct watch_log log = { 0 };
 	const struct caught *last = NULL;
-	struct writer writer;
 	struct evidence e;
 
 	chase->round_failed++;
@@ -96,8 +95,7 @@ void read_lead(struct chase *chase)
 				last = caught;
 	if (last) {
 		e = evidence_new(EVIDENCE_WRITE, chase->number, true);
-		caught_tell(last, caught_decode(last, &writer) == 0 ? &writer : NULL,
-			    chase->symbols, e.write);
+		caught_describe(last, chase->symbols, e.write);
 		home_deinit(&e.write->home);
 		home_copy(&e.write->home, &chase->stakeout.list.items[0].home);
 		e.write->flags |= WRITE_LAST;

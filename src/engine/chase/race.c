@@ -57,7 +57,7 @@ static bool is_change(const struct caught *caught)
 
 static bool is_store(const struct caught *caught, struct writer *ret)
 {
-	return caught_decode(caught, ret) == 0 && !ret->system_call && ret->covers;
+	return caught_decode(caught, NULL, ret) == 0 && !ret->system_call && ret->covers;
 }
 
 static bool is_atomic(const struct writer *writer)
@@ -104,7 +104,7 @@ static int before(const struct accesses *accesses, size_t at)
 static void tell_write(struct chase *chase, const struct caught *caught, struct write_seen **ret)
 {
 	struct writer writer;
-	bool decoded = caught_decode(caught, &writer) == 0;
+	bool decoded = caught_decode(caught, chase->symbols, &writer) == 0;
 
 	*ret = mem_alloc(sizeof(**ret));
 	caught_tell(caught, decoded ? &writer : NULL, chase->symbols, *ret);

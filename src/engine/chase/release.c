@@ -95,10 +95,9 @@ static const struct caught *last_reference(const struct watch_log *log, uint64_t
 static void say_place(struct strbuf *sb, const struct caught *caught, struct symbols *symbols)
 {
 	struct evidence e = evidence_new(EVIDENCE_WRITE, 0, false);
-	struct writer writer;
 	const struct frame *site;
 
-	caught_tell(caught, caught_decode(caught, &writer) == 0 ? &writer : NULL, symbols, e.write);
+	caught_describe(caught, symbols, e.write);
 	site = stack_site(&e.write->writer);
 	if (site)
 		frame_describe(site, sb);
@@ -183,11 +182,9 @@ void read_release(struct chase *chase)
 	    watch_log_open(case_trials_dir(chase->runner.cs), chase->name, &log, NULL) == 0 &&
 	    (last = last_reference(&log, id)) != NULL) {
 		struct evidence e = evidence_new(EVIDENCE_WRITE, chase->number, true);
-		struct writer writer;
 
 		release->caught++;
-		caught_tell(last, caught_decode(last, &writer) == 0 ? &writer : NULL,
-			    chase->symbols, e.write);
+		caught_describe(last, chase->symbols, e.write);
 		if (release->last.count == 0) {
 			stack_copy(&release->last, &e.write->writer);
 			release->account = account_of(&log, last, chase->symbols);

@@ -93,8 +93,6 @@ static void see_race(struct chase *chase, const struct watch_log *log, const str
 		     struct sight *sight, const struct stake_result *result)
 {
 	const struct caught *other = NULL;
-	struct writer writer;
-	bool decoded;
 
 	if (!result->exact)
 		return;
@@ -114,11 +112,8 @@ static void see_race(struct chase *chase, const struct watch_log *log, const str
 	sight->race.race->first = mem_alloc(sizeof(*sight->race.race->first));
 	sight->race.race->second = mem_alloc(sizeof(*sight->race.race->second));
 	home_copy(&sight->race.race->home, &sight->home);
-	decoded = caught_decode(other, &writer) == 0;
-	caught_tell(other, decoded ? &writer : NULL, chase->symbols, sight->race.race->first);
-	decoded = caught_decode(result->last, &writer) == 0;
-	caught_tell(result->last, decoded ? &writer : NULL, chase->symbols,
-		    sight->race.race->second);
+	caught_describe(other, chase->symbols, sight->race.race->first);
+	caught_describe(result->last, chase->symbols, sight->race.race->second);
 	if (other->hit->time_ns > result->last->hit->time_ns) {
 		struct write_seen *first = sight->race.race->first;
 
@@ -140,7 +135,6 @@ static void see_repeated(struct chase *chase, const struct watch_log *log, struc
 {
 	const struct caught *brought;
 	struct evidence e;
-	struct writer writer;
 
 	if (!result->exact || sight->write.write->old != sight->write.write->new)
 		return;
@@ -148,8 +142,7 @@ static void see_repeated(struct chase *chase, const struct watch_log *log, struc
 	if (!brought)
 		return;
 	e = evidence_new(EVIDENCE_WRITE, sight->trial, true);
-	caught_tell(brought, caught_decode(brought, &writer) == 0 ? &writer : NULL, chase->symbols,
-		    e.write);
+	caught_describe(brought, chase->symbols, e.write);
 	home_deinit(&e.write->home);
 	home_copy(&e.write->home, &sight->write.write->home);
 	VEC_PUSH(&chase->ret->evidence.list, e);
@@ -350,7 +343,6 @@ static void see_harmless(struct chase *chase, const struct watch_log *log, uint6
 		const struct caught *caught = &log->hits.items[i];
 		uint64_t rip = caught->hit->gregs[LOG_GREG_RIP];
 		struct evidence e;
-		struct writer writer;
 		bool known = false, victim = false;
 
 		for (unsigned int k = 0; k < told; k++)
@@ -364,8 +356,7 @@ static void see_harmless(struct chase *chase, const struct watch_log *log, uint6
 		seen[told++] = rip;
 		chase->harmless++;
 		e = evidence_new(EVIDENCE_WRITE, trial, failing);
-		caught_tell(caught, caught_decode(caught, &writer) == 0 ? &writer : NULL,
-			    chase->symbols, e.write);
+		caught_describe(caught, chase->symbols, e.write);
 		VEC_PUSH(&chase->ret->evidence.list, e);
 	}
 }
@@ -588,14 +579,12 @@ void read_guarded(struct chase *chase)
 				damaging_hit(&log, (uint32_t)i,
 					     chase->stakeout.list.items[i].after_free);
 			struct evidence e;
-			struct writer writer;
 
 			if (!caught)
 				continue;
 			any = true;
 			e = evidence_new(EVIDENCE_WRITE, chase->number, true);
-			caught_tell(caught, caught_decode(caught, &writer) == 0 ? &writer : NULL,
-				    chase->symbols, e.write);
+			caught_describe(caught, chase->symbols, e.write);
 			home_deinit(&e.write->home);
 			home_copy(&e.write->home, &chase->stakeout.list.items[i].home);
 			e.write->flags |= WRITE_LAST | WRITE_FOUND;

@@ -638,7 +638,7 @@ void stakeout_tell(const struct stake_result *result, const struct victim *victi
 		   struct source_place *ret_source)
 {
 	struct writer writer;
-	bool decoded = caught_decode(result->last, &writer) == 0;
+	bool decoded = caught_decode(result->last, symbols, &writer) == 0;
 
 	caught_tell(result->last, decoded ? &writer : NULL, symbols, ret);
 	if (!result->exact) {

@@ -1,9 +1,10 @@
 /*
  * googletest programs.
  *
- * The list comes from --gtest_list_tests. A subset goes through --gtest_filter in a flag file,
- * because one argument is limited to 128 KiB. googletest runs what the filter names in the
- * order of registration, whatever the order in the filter: other orders cannot be tried.
+ * The list comes from --gtest_list_tests. A subset goes through --gtest_filter, and where that is
+ * longer than one argument may be (128 KiB) through a flag file, which a program that has only
+ * googletest's common options does not know. googletest runs what the filter names in the order of
+ * registration, whatever the order in the filter: other orders cannot be tried.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -17,6 +18,7 @@
 #include "engine/framework/listing.h"
 
 #define FILE_NAME "gtest-flags.txt"
+#define FILTER_MAX 128000 /* MAX_ARG_STRLEN, see execve(2) */
 
 /* Names that every program with googletest in it, statically or not, contains. */
 bool framework_is_gtest(const char *path)
@@ -154,10 +156,14 @@ static void build(const struct framework *f, const struct framework_list *tests,
 	AUTO(strbuf_deinit) struct strbuf content = { 0 };
 
 	file(f, tests, &content);
-	framework_add_file(job, FILE_NAME, strbuf_str(&content));
 	for (char *const *word = f->command.items; *word; word++)
 		framework_add_word(job, *word);
-	strv_take(&job->argv, mem_printf("--gtest_flagfile=%s/" FILE_NAME, dir));
+	if (content.len > FILTER_MAX) {
+		framework_add_file(job, FILE_NAME, strbuf_str(&content));
+		strv_take(&job->argv, mem_printf("--gtest_flagfile=%s/" FILE_NAME, dir));
+	} else {
+		strv_take(&job->argv, mem_strndup(strbuf_str(&content), content.len - 1));
+	}
 	for (size_t i = 0; i < ARRAY_SIZE(unset); i++)
 		strv_add(&job->env, unset[i]);
 }
@@ -170,8 +176,7 @@ static void plain(const struct framework *f, const struct framework_list *tests,
 	for (char *const *word = f->command.items; *word; word++)
 		strv_take(argv, trial_substitute(*word, 0, (struct trial_number){ .value = 1 }));
 	file(f, tests, &filter);
-	/* MAX_ARG_STRLEN, see execve(2). */
-	if (filter.len > 128000)
+	if (filter.len > FILTER_MAX)
 		strv_take(argv, mem_printf("--gtest_flagfile=%s", path));
 	else
 		strv_take(argv, mem_strndup(strbuf_str(&filter), filter.len - 1));

@@ -137,21 +137,30 @@ static void tell_finding(const struct heap_report *report, const struct heap_fin
 
 /* ---- holders ---- */
 
-/* The one whose pointer the crash went through. When others held the same pointer at that moment,
- * on a stack perhaps, nobody knows which of them it was. */
-static const struct heap_holder *used_holder(const struct heap_dangling *dangling)
+/* The one whose pointer the crash went through. A register has it from somewhere, and so may a
+ * stack: it saves registers, and what calls left there earlier. So the one that lasts is told
+ * before all that are on stacks, with a doubt; of several that last, nobody knows which it was. */
+static const struct heap_holder *used_holder(const struct heap_dangling *dangling,
+					     bool *ret_contested)
 {
-	const struct heap_holder *found = NULL;
+	const struct heap_holder *lasting = NULL, *stack = NULL;
+	size_t lasting_count = 0, stacks = 0;
 
 	VEC_FOREACH (&dangling->holders, holder) {
-		/* A register has it from somewhere. */
 		if (holder->used_in.list.count == 0 || strcmp(holder->kind, "register") == 0)
 			continue;
-		if (found)
-			return NULL;
-		found = holder;
+		if (strcmp(holder->kind, "stack") == 0) {
+			stack = holder;
+			stacks++;
+		} else {
+			lasting = holder;
+			lasting_count++;
+		}
 	}
-	return found;
+	*ret_contested = stacks > 0;
+	if (lasting_count == 1)
+		return lasting;
+	return lasting_count == 0 && stacks == 1 ? stack : NULL;
 }
 
 static struct block_life *target_of(const struct heap_dangling *dangling)
@@ -192,7 +201,8 @@ static void tell_home(const struct heap_holder *holder, struct holder_seen *ret)
 
 static void tell_dangling(const struct heap_dangling *dangling, struct evidence_list *ret)
 {
-	const struct heap_holder *holder = used_holder(dangling);
+	bool contested;
+	const struct heap_holder *holder = used_holder(dangling, &contested);
 
 	if (!holder)
 		return;
@@ -204,6 +214,7 @@ static void tell_dangling(const struct heap_dangling *dangling, struct evidence_
 		e.holder->target = target_of(dangling);
 		e.holder->used = true;
 		e.holder->exact = holder->target_offset == 0;
+		e.holder->contested = contested && e.holder->home.kind != HOME_STACK;
 		VEC_PUSH(&ret->list, e);
 	}
 }

@@ -43,6 +43,7 @@ struct reading {
 	struct timeline timeline;
 	struct heap_report *report;
 	VEC(struct heap_finding) damages; /* until all are known: one may go on at the next */
+	bool sampled; /* not all of its blocks had guards */
 };
 
 struct event_log *findings_log_of(struct event_logs *logs, struct event_log *log, uint64_t id)
@@ -176,6 +177,7 @@ static struct heap_finding finding_of(const struct reading *r, enum heap_kind ki
 		.trial = r->trial->number,
 		.pid = (int)r->log->reader.header.pid,
 		.program = r->log->program ? mem_strdup(r->log->program) : NULL,
+		.sampled = r->sampled,
 	};
 }
 
@@ -280,6 +282,8 @@ static void read_round(const struct reading *r, const struct log_item *item)
 	if (!log_payload(item, &round, sizeof(round)))
 		return;
 	r->report->blocks += round.live + round.quarantined;
+	r->report->guarded += round.guarded;
+	r->report->unguarded += round.passed;
 	if (!round.whole && r->report->notes.count < NOTES_MAX)
 		strv_take(&r->report->notes,
 			  mem_printf("trial %" PRIu64 ": process %u had so many blocks at its end "
@@ -294,10 +298,15 @@ static void read_log(struct reading *r)
 	struct log_item item;
 
 	log_reader_rewind(&r->log->reader);
-	while (log_reader_next(&r->log->reader, &item))
+	while (log_reader_next(&r->log->reader, &item)) {
+		struct log_heap heap;
+
+		if (item.head.type == LOG_HEAP && log_payload(&item, &heap, sizeof(heap)))
+			r->sampled = heap.sampled;
 		if (item.head.type == LOG_HEAP_DAMAGE || item.head.type == LOG_BAD_FREE ||
 		    item.head.type == LOG_ROUND)
 			VEC_PUSH(&items, item);
+	}
 	VEC_FOREACH (&items, found) {
 		if (found->head.type == LOG_HEAP_DAMAGE)
 			read_damage(r, found);

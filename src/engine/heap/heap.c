@@ -81,6 +81,7 @@ static void heap_prepare(void *ctx, const struct run *run, struct trial_job *job
 		return;
 	/* Each trial has guards, poison and coins of its own. */
 	plan.seed = checksum_mix(heap->request->seed, run->position);
+	heap->report->sampled_trials += (plan.item.flags & PLAN_HEAP_SAMPLED) != 0;
 	strbuf_add(&job->plan_items, &plan, sizeof(plan));
 }
 
@@ -133,6 +134,9 @@ static void heap_examine(void *ctx, const struct trial_result *result, const cha
 	findings_read(&trial, heap->report);
 	take_crash(heap, &trial, name);
 	sweeps_read(&trial, heap->report);
+	/* There is something to be found: from now on with guards around every block. */
+	if (trial.failed || heap->report->findings.count > 0)
+		heap->plan.item.flags &= (uint16_t)~PLAN_HEAP_SAMPLED;
 	if (heap->plan.poison_ppm < 1000000)
 		chance_read(&heap->chance, &logs, result->number.value, trial.failed);
 }

@@ -7,6 +7,7 @@
 /* Between the guards of two neighbours lies libc's own word, and the last bytes of a guard may have
  * been written over with what they were. */
 #define GAP_MAX 16
+#define GUARD_BEFORE 16 /* bytes: agent/canary.h */
 
 static uint64_t first_byte(const struct heap_finding *f)
 {
@@ -37,6 +38,13 @@ static bool to_the_start(const struct heap_finding *f)
 	return f->kind == HEAP_UNDERFLOW && f->offset + (int64_t)f->length == 0;
 }
 
+/* From the very first byte of the guard on: where the block before may have had no guards, it may
+ * have come from there. */
+static bool from_before(const struct heap_finding *f)
+{
+	return f->sampled && f->kind == HEAP_UNDERFLOW && f->offset == -GUARD_BEFORE;
+}
+
 /* Does the damage of `a` go on in `b`, which comes next in memory? */
 static bool goes_on(const struct heap_finding *a, const struct heap_finding *b)
 {
@@ -53,6 +61,8 @@ static void mark_run(struct heap_finding **run, size_t count)
 
 	if (first->kind != HEAP_WRITE_AFTER_FREE && !from_the_end(first) && to_the_start(last))
 		own = last;
+	if (from_before(own))
+		own = NULL;
 	for (size_t i = 0; i < count; i++)
 		run[i]->continued = run[i] != own;
 }

@@ -16,6 +16,7 @@
 #include "engine/stats/rate.h"
 
 #define RARE 0.05	   /* a rate below this */
+#define OFTEN 0.2	   /* no setting can raise one above this by much */
 #define FAILURES_NEEDED 25 /* by the later stages, about; they should come … */
 #define SHARE_NEEDED 0.2   /* … within this part of the budget */
 #define SHARE_CHEAP 0.01   /* asked even when nothing depends on it */
@@ -43,7 +44,8 @@ static bool is_rare(const struct hunt *hunt)
 
 	if (!hunt->target || hunt->rate.rate < RARE)
 		return true;
-	return budget_s > 0 && interval_s(hunt) * FAILURES_NEEDED > SHARE_NEEDED * budget_s;
+	/* What takes its time rather than its luck is not helped by other settings. */
+	return budget_s > 0 && hunt->rate.rate < OFTEN && interval_s(hunt) * FAILURES_NEEDED > SHARE_NEEDED * budget_s;
 }
 
 static uint64_t cheap_trials(const struct hunt *hunt)

@@ -52,6 +52,11 @@ static void tell_never_failed(const struct hunt *hunt, struct verdict *verdict)
 			    "none of %" PRIu64 " trials failed, so there is nothing to explain; a "
 			    "rate above %.2g %% is excluded with 95 %% confidence",
 			    rate->trials, hunt->summary.clean_bound * 100);
+		if (hunt->guarded_clean > 0)
+			strbuf_addf(&sentence,
+				    "; with guards around its blocks no damage was seen in %" PRIu64
+				    " trials",
+				    hunt->guarded_clean);
 		strbuf_addf(&next,
 			    "if it is known to fail: the options, variables and load that it fails "
 			    "with; redhand repro -n %" PRIu64 " would exclude a rate above %.1f %%",
@@ -153,6 +158,19 @@ static void tell_not_caught(const struct hunt *hunt, struct verdict *verdict)
 		tell_unfinished(hunt, verdict);
 }
 
+/* Of what never failed: guards found it, and nobody has died of it. */
+static void tell_damaged(struct hunt *hunt, struct verdict *verdict)
+{
+	struct strbuf sentence = { 0 };
+
+	hunt->ret->failed = true;
+	strbuf_addf(&sentence,
+		    "no failure was seen in %" PRIu64
+		    " trials; the heap is damaged all the same: %s",
+		    hunt->summary.rate.trials, verdict->sentence);
+	replace(&verdict->sentence, &sentence);
+}
+
 /* ---- a sentinel ---- */
 
 static int write_sentinel(struct hunt *hunt, const char *dir, struct err *err)
@@ -217,6 +235,8 @@ int stage_conclude(struct hunt *hunt)
 	verdict_judge(&hunt->evidence, &verdict);
 	if (verdict.class == VERDICT_NOT_CAUGHT)
 		tell_not_caught(hunt, &verdict);
+	else if (hunt->damaged && verdict.class != VERDICT_LEAK_GROWTH)
+		tell_damaged(hunt, &verdict);
 	if (hunt->target && verdict.signature[0] == '\0')
 		(void)snprintf(verdict.signature, sizeof(verdict.signature), "%s",
 			       hunt->target->signature.id);

@@ -1,7 +1,8 @@
 /*
  * Who did it? The chase: from the crash back to the write.
  *
- * Worth it when there is a crash and something can be put into the program. Where ids hide it, only
+ * Worth it when there is a crash, or damage that guards found, and something can be put into the
+ * program. Where ids hide it, only
  * variables of the program can be watched; guards may show more. Costs what is left of the budget
  * at most; it ends with the third failing trial in which the victim was watched. Decides by
  * evidence: the verdict is drawn from what was caught.
@@ -20,8 +21,19 @@
 #define LOOK_LEAST 20u
 #define LOOK_MOST TRIALS
 
+/* Where nothing failed: bytes that somebody must have written, in a block that is found again. */
+static const struct evidence *damaged_bytes(const struct hunt *hunt)
+{
+	VEC_FOREACH (&hunt->evidence.list, e)
+		if (e->kind == EVIDENCE_CANARY && e->canary->block && e->canary->block->key)
+			return e;
+	return NULL;
+}
+
 bool culprit_worth(struct hunt *hunt, struct strbuf *why)
 {
+	if (hunt->damaged)
+		return damaged_bytes(hunt) != NULL;
 	if (!hunt_crashes(hunt))
 		return false;
 	if (hunt->close.observer == OBSERVE_NONE) {
@@ -90,7 +102,8 @@ static int chase(struct hunt *hunt, uint64_t *ret_clean)
 				       .program_path = request->program_path,
 				       .slot_env = hunt->env,
 				       .jobs = hunt->jobs,
-				       .target = &hunt->match,
+				       .lead = hunt->damaged ? damaged_bytes(hunt) : NULL,
+				       .target = hunt->target ? &hunt->match : NULL,
 				       .others = &hunt->others,
 				       .without_ids = hunt->without_ids,
 				       .look = look_trials(hunt),
@@ -128,12 +141,30 @@ static int chase(struct hunt *hunt, uint64_t *ret_clean)
 	return r;
 }
 
+/* From the damage that guards found to whoever did it. */
+static int chase_damage(struct hunt *hunt)
+{
+	uint64_t clean = 0;
+	int r = chase(hunt, &clean);
+
+	if (r < 0) {
+		struct err why = *hunt->err;
+
+		*hunt->err = (struct err){ 0 };
+		return decide(hunt, "who damaged it cannot be told: %s", why.message);
+	}
+	return 0;
+}
+
 int stage_culprit(struct hunt *hunt)
 {
 	bool with_ids = !hunt->without_ids;
 	uint64_t clean = 0;
-	int r = chase(hunt, &clean);
+	int r;
 
+	if (hunt->damaged)
+		return chase_damage(hunt);
+	r = chase(hunt, &clean);
 	if (r == 0 && with_ids && clean > 0 && hunt->ids_trial == 0 && !hunt_over(hunt)) {
 		struct rate seen = rate_wilson(clean, 0, RATE_CONFIDENCE);
 

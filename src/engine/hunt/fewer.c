@@ -7,10 +7,20 @@
 #include "engine/hunt/inside.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 
+#include "engine/stats/rate.h"
+
+#define FAILURES_LEAST 8   /* of the search, however short the list */
+#define FAILURES_HALVING 3
 #define CONFIDENCE 0.999 /* later stages run what it finds, and say "needed" of it */
-#define BASELINE 200	 /* clean runs of the full list after which it is given up */
+/* Clean runs of the full list after which it is given up: what the rate makes no chance, or as many
+ * as a rate that is hardly known needs. */
+#define HOLDS_CONFIDENCE 0.9999
+#define SHARE_HOLDS 0.1
+#define BASELINE_LEAST 20u
+#define BASELINE_MOST 200u
 
 bool fewer_worth(struct hunt *hunt, struct strbuf *why)
 {
@@ -21,6 +31,19 @@ bool fewer_worth(struct hunt *hunt, struct strbuf *why)
 	strbuf_adds(why, hunt->request->no_framework ? hunt->request->no_framework
 						     : "there is no list of tests to choose from");
 	return false;
+}
+
+/* Halving what is left takes some failures each time. Lists get shorter and so do trials, so it is
+ * reckoned with few. */
+double fewer_cost(const struct hunt *hunt)
+{
+	double halvings = log2((double)hunt->request->framework->items.count);
+
+	if (!(hunt->target_rate.rate > 0))
+		return 0;
+	return hunt_takes(hunt, (uint64_t)((FAILURES_LEAST + FAILURES_HALVING * halvings) /
+					   hunt->target_rate.rate),
+			  hunt->jobs);
 }
 
 /* From here on the short list is run, unless only redhand itself can keep its order. */
@@ -47,6 +70,54 @@ static void take_list(struct hunt *hunt, const struct minimize_result *result)
 	(void)snprintf(hunt->short_list, sizeof(hunt->short_list), "%016" PRIx64, hash);
 }
 
+/* The search runs many lists side by side. Where trials share something, a longer list in another
+ * slot may be what made the short one fail: it must fail when every slot runs it. */
+static int holds(struct hunt *hunt, const struct minimize_result *result, bool *ret)
+{
+	static const char *const arms[] = { "shorter" };
+	uint64_t clean = rate_clean_runs(result->minimal.rate, HOLDS_CONFIDENCE);
+	struct attempted seen;
+	int r;
+
+	*ret = true;
+	if (result->verdict != MINIMAL_FOUND || hunt->jobs < 2 || hunt_over(hunt))
+		return 0;
+	hunt_allow(hunt, SHARE_HOLDS);
+	r = hunt_attempt(hunt,
+			 &(struct attempt){ .arms = arms,
+					    .count = ARRAY_SIZE(arms),
+					    .trials = clean < BASELINE_LEAST ? BASELINE_LEAST
+						      : clean < BASELINE_MOST ? clean
+									      : BASELINE_MOST,
+					    .target = true,
+					    .until_failures = 1,
+					    .list = hunt->short_list,
+					    .program = hunt->program,
+					    .env = hunt->env },
+			 &seen);
+	if (r < 0 || seen.interrupted || seen.arms[0].failed > 0 || hunt->budget.spent)
+		return r;
+	*ret = false;
+	return decide(hunt,
+		      "%zu of %zu tests failed in %" PRIu64 " of %" PRIu64
+		      " trials beside longer lists, by themselves in none of %" PRIu64
+		      ": what runs beside them is part of it, so all tests are run",
+		      result->items.count, result->total, result->minimal.failed,
+		      result->minimal.trials, seen.arms[0].trials);
+}
+
+/* Back to the whole list. */
+static int give_back(struct hunt *hunt, const struct rate *rate, const struct rate *target_rate,
+		     struct series_id series)
+{
+	hunt->program = hunt->request->program;
+	hunt->env = hunt->request->slot_env;
+	hunt->rate = *rate;
+	hunt->target_rate = *target_rate;
+	hunt->short_list[0] = '\0';
+	return case_set_minimal_verdict(hunt->cs, series, MINIMAL_NOT_BY_ITSELF, hunt->err);
+}
+
 /* The search sees for itself which crash stands out; of two that are about as frequent it may be
  * the other. */
 static bool same_failure(struct hunt *hunt, const struct minimize_result *result)
@@ -56,6 +127,15 @@ static bool same_failure(struct hunt *hunt, const struct minimize_result *result
 	return result->target[0] == '\0' ||
 	       case_signature(hunt->cs, result->target, &signature, NULL) < 0 ||
 	       target_is(&hunt->match, &signature);
+}
+
+static uint64_t baseline(const struct hunt *hunt)
+{
+	uint64_t clean = rate_clean_runs(hunt->target_rate.low, 0.999);
+
+	return clean < BASELINE_LEAST ? BASELINE_LEAST
+	       : clean < BASELINE_MOST ? clean
+				       : BASELINE_MOST;
 }
 
 static int tell(struct hunt *hunt, const struct minimize_result *result)
@@ -94,12 +174,16 @@ int stage_fewer(struct hunt *hunt)
 					     .jobs = hunt->jobs,
 					     .confidence = CONFIDENCE,
 					     .signature = request->signature,
-					     .baseline = BASELINE,
+					     .among = &hunt->match,
+					     .baseline = baseline(hunt),
 					     .seed = request->seed,
 					     .fresh = request->fresh,
 					     .progress = request->show.minimize_progress,
 					     .progress_ctx = request->show.ctx };
+	struct rate rate = hunt->rate, target_rate = hunt->target_rate;
+	struct series_found found;
 	struct err why = { 0 };
+	bool holding;
 	int r;
 
 	strbuf_adds(&identity, hunt->minimize_settings);
@@ -124,13 +208,14 @@ int stage_fewer(struct hunt *hunt)
 			      "used; --signature names one",
 			      result.target);
 	take_list(hunt, &result);
-	if (result.verdict == MINIMAL_FOUND) {
-		struct series_found found;
-
-		r = case_series(hunt->cs, &minimize.identity, 0, &found, hunt->err);
-		if (r < 0)
-			return r;
+	r = case_series(hunt->cs, &minimize.identity, 0, &found, hunt->err);
+	if (r == 0)
+		r = holds(hunt, &result, &holding);
+	if (r == 0 && !holding)
+		return give_back(hunt, &rate, &target_rate, found.id);
+	if (r < 0)
+		return r;
+	if (result.verdict == MINIMAL_FOUND)
 		hunt->minimal_series = found.id;
-	}
 	return tell(hunt, &result);
 }

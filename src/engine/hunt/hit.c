@@ -3,12 +3,13 @@
  *
  * Worth it always. A crash costs nothing: it is read from a trial that there is. Where something
  * fails now and then without a crash, some trials with guards around blocks; where nothing fails,
- * three that count what grows. Decides whether there is somebody to chase.
+ * these too, and three that count what grows. Decides whether there is somebody to chase.
  */
 #include "engine/hunt/inside.h"
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "engine/autopsy/autopsy.h"
 #include "engine/chase/clues.h"
@@ -22,11 +23,36 @@
 #define GROWTH_TRIALS 3u
 #define GROWTH_SITES 3u
 #define HEAP_TRIALS 12u
+#define SHARE_UNFAILED 0.2 /* of the budget: to look at the heap of what never failed */
 
 /* ---- nothing fails: does something grow from test to test? ---- */
 
+/* Who still points to what grew: "a block of 512 bytes (index_add in index.c), which `all` leads to". */
+static char *describe_holder(const struct growth_holder *holder)
+{
+	const struct frame *site = stack_site(&holder->stack);
+	struct strbuf sb = { 0 };
+
+	if (holder->name)
+		strbuf_addf(&sb, "the global %s", holder->name);
+	else if (strcmp(holder->kind, "block") == 0)
+		strbuf_addf(&sb, "a block of %" PRIu64 " bytes", holder->size);
+	else
+		strbuf_addf(&sb, "the %s", holder->kind);
+	if (!holder->name && site) {
+		strbuf_adds(&sb, " that ");
+		frame_describe(site, &sb);
+		strbuf_adds(&sb, " made");
+	}
+	if (holder->root)
+		strbuf_addf(&sb, ", reached from the global %s,", holder->root);
+	return strbuf_take(&sb);
+}
+
 static void add_growth(struct hunt *hunt, const struct growth_report *report)
 {
+	unsigned int added = 0;
+
 	VEC_FOREACH (&report->sites, site) {
 		struct evidence e = evidence_new(EVIDENCE_GROWTH, 0, false);
 
@@ -40,11 +66,9 @@ static void add_growth(struct hunt *hunt, const struct growth_report *report)
 		e.growth->trials = site->trials;
 		e.growth->usable = report->usable;
 		if (site->holders.count > 0)
-			e.growth->holder = mem_strdup(site->holders.items[0].name
-							      ? site->holders.items[0].name
-							      : site->holders.items[0].kind);
+			e.growth->holder = describe_holder(&site->holders.items[0]);
 		VEC_PUSH(&hunt->evidence.list, e);
-		if (hunt->evidence.list.count >= GROWTH_SITES)
+		if (++added >= GROWTH_SITES)
 			break;
 	}
 }
@@ -158,11 +182,13 @@ int hit_look_for_damage(struct hunt *hunt)
 			   "with guards around blocks: %zu kind%s of damage in %" PRIu64 " trials",
 			   report.findings.count, report.findings.count == 1 ? "" : "s",
 			   report.heap.trials);
-	else if (r == 0 && !report.interrupted)
+	else if (r == 0 && !report.interrupted) {
+		hunt->guarded_clean = report.heap.trials;
 		r = decide(hunt,
 			   "with guards around blocks no damage was seen in %" PRIu64
 			   " trials, of which %" PRIu64 " failed",
 			   report.heap.trials, report.heap.failed);
+	}
 	heap_report_deinit(&report);
 	return r;
 }
@@ -235,6 +261,22 @@ static int read_crash(struct hunt *hunt)
 	return r;
 }
 
+/* ---- nothing fails ---- */
+
+/* Damage need not show itself: what nobody reads again, or what is written over in time. */
+static int look_at_heap(struct hunt *hunt)
+{
+	int r = decide(hunt, "nothing fails; whether memory is damaged all the same, guards tell");
+
+	if (r == 0) {
+		hunt_allow(hunt, SHARE_UNFAILED);
+		r = hit_look_for_damage(hunt);
+	}
+	hunt->damaged = hunt->evidence.list.count > 0;
+	hunt_allow(hunt, 1);
+	return r == 0 && !hunt_over(hunt) ? look_for_growth(hunt) : r;
+}
+
 int stage_hit(struct hunt *hunt)
 {
 	if (hunt_crashes(hunt))
@@ -245,5 +287,5 @@ int stage_hit(struct hunt *hunt)
 		return 0;
 	if (hunt->close.observer == OBSERVE_NONE)
 		return decide(hunt, "nothing fails, and nothing can be put into this program");
-	return look_for_growth(hunt);
+	return look_at_heap(hunt);
 }

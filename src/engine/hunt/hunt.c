@@ -21,6 +21,7 @@ static const struct stage stages[] = {
 	  .title = "How little of it?",
 	  .share = 0.4,
 	  .worth = fewer_worth,
+	  .cost_s = fewer_cost,
 	  .run = stage_fewer },
 	{ .name = "observers",
 	  .title = "Which observer does it stand?",
@@ -180,6 +181,8 @@ static int walk(struct hunt *hunt)
 		bool last = i + 1 == ARRAY_SIZE(stages);
 
 		hunt->stage = stage->name;
+		/* A stage that finds its trials in the case runs none that could notice. */
+		hunt->ret->interrupted |= !last && runner_stop_pending();
 		if (!last && hunt_over(hunt)) {
 			if (!hunt->ret->interrupted && !hunt->ret->spent)
 				r = decide(hunt,
@@ -239,6 +242,7 @@ int hunt_run(struct case_store *cs, const struct hunt_request *request, struct h
 	struct hunt hunt = { .cs = cs, .request = request, .ret = ret, .err = err };
 	int r;
 
+	runner_hold_signals();
 	begin(&hunt);
 	r = case_clear_evidence(cs, err);
 	if (r == 0)

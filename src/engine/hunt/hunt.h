@@ -61,7 +61,7 @@ struct hunt_request {
 
 struct hunt_result {
 	bool interrupted;
-	bool failed; /* it was seen to fail */
+	bool failed; /* it was seen to fail, or its memory to be damaged */
 	bool blind;  /* no trial came to its end: nothing is known */
 	bool spent;  /* the budget ended a stage */
 	double seconds;

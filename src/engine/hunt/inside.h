@@ -53,6 +53,8 @@ struct hunt {
 	uint64_t ids_trial;	/* a failing one under ids; 0: none */
 	bool chased;	    /* the chase came to its end */
 	bool guarded;	    /* it was run with guards around blocks */
+	uint64_t guarded_clean; /* … so often, and no damage was seen; 0 when some was */
+	bool damaged;	    /* … which found damage, though nothing has ever failed */
 	struct evidence_list evidence;
 };
 
@@ -141,6 +143,7 @@ double causes_cost(const struct hunt *hunt);
 int stage_causes(struct hunt *hunt);
 
 bool fewer_worth(struct hunt *hunt, struct strbuf *why);
+double fewer_cost(const struct hunt *hunt);
 int stage_fewer(struct hunt *hunt);
 
 bool observers_worth(struct hunt *hunt, struct strbuf *why);

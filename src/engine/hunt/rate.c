@@ -14,6 +14,8 @@
 #include "engine/stats/rate.h"
 
 #define FAILURES 8u
+#define FAILURES_SLOW 4u /* where so many would take more than this part of the budget: */
+#define SHARE_SLOW 0.15
 #define TRIALS_FIRST 12u
 #define TRIALS_ALWAYS 40u
 #define TRIALS 60u
@@ -22,7 +24,7 @@
 #define SHARE_RARE 0.1
 
 /* Adds to the series until there are so many failures, or trials in all. */
-static int measure(struct hunt *hunt, uint64_t trials, bool fresh)
+static int measure(struct hunt *hunt, uint64_t trials, uint64_t failures, bool fresh)
 {
 	const struct hunt_request *request = hunt->request;
 	struct repro_request repro = { .identity = hunt->plain.identity,
@@ -32,7 +34,7 @@ static int measure(struct hunt *hunt, uint64_t trials, bool fresh)
 				       .slot_env = request->slot_env,
 				       .jobs = hunt->jobs,
 				       .trials = trials,
-				       .failures = FAILURES,
+				       .failures = failures,
 				       .signature = request->signature,
 				       .intermittent = true,
 				       .fresh = fresh,
@@ -82,6 +84,18 @@ static int set_match(struct hunt *hunt)
 	return r;
 }
 
+/* What was seen instead stands in the sentence. */
+static int refuse(struct hunt *hunt, const char *wanted)
+{
+	AUTO(signature_deinit) struct signature known = { 0 };
+
+	if (case_signature(hunt->cs, wanted, &known, hunt->err) == 0)
+		(void)err_set(hunt->err, -ENOENT, "it did not come");
+	(void)err_prefix(hunt->err, "none of %" PRIu64 " trials failed with the signature '%s'",
+			 hunt->summary.rate.trials, wanted);
+	return err_remedy(hunt->err, "without --signature the most frequent crash is hunted");
+}
+
 static int choose_target(struct hunt *hunt)
 {
 	const char *wanted = hunt->request->signature;
@@ -108,11 +122,7 @@ static int choose_target(struct hunt *hunt)
 								      : hunt->summary.rate;
 	if (!wanted || hunt->target || hunt->ret->interrupted || hunt->budget.spent)
 		return 0;
-	(void)err_set(hunt->err, -ENOENT,
-		      "none of %" PRIu64 " trials failed with the signature '%s'",
-		      hunt->summary.rate.trials, wanted);
-	return err_remedy(hunt->err, "redhand case show lists those that were seen; without "
-				     "--signature the most frequent crash is hunted");
+	return refuse(hunt, wanted);
 }
 
 static int tell_slots(struct hunt *hunt)
@@ -211,24 +221,39 @@ static bool may_go_on(const struct hunt *hunt)
 	return !hunt_over(hunt) && !hunt->budget.spent;
 }
 
+/* Of a slow program the first trials may have shown what there is to see: later stages need the
+ * time. */
+static uint64_t failures_wanted(const struct hunt *hunt)
+{
+	double rate = hunt->summary.rate.rate;
+
+	if (!(rate > 0) || hunt->request->budget_s <= 0 ||
+	    hunt_takes(hunt, (uint64_t)(FAILURES / rate), hunt->jobs) <=
+		    SHARE_SLOW * hunt->request->budget_s)
+		return FAILURES;
+	return FAILURES_SLOW;
+}
+
 /* First a few: what crashes every time needs no more. What only fails every time may hide a crash
  * that comes now and then, which is what a hunt is for. */
 static int measure_in_steps(struct hunt *hunt, uint64_t earlier)
 {
 	double rare_end;
 	uint64_t first = earlier > TRIALS_FIRST ? earlier : TRIALS_FIRST;
-	int r = measure(hunt, earlier + hunt_trials(hunt, first - earlier), hunt->request->fresh);
+	int r = measure(hunt, earlier + hunt_trials(hunt, first - earlier), FAILURES,
+			hunt->request->fresh);
 
 	if (r < 0 || !may_go_on(hunt) ||
 	    (fails_always(hunt) && always_crashes(hunt) && shown(hunt)))
 		return r;
-	r = measure(hunt, most_trials(hunt, fails_always(hunt) ? TRIALS_ALWAYS : TRIALS), false);
+	r = measure(hunt, most_trials(hunt, fails_always(hunt) ? TRIALS_ALWAYS : TRIALS),
+		    failures_wanted(hunt), false);
 	if (r < 0 || !may_go_on(hunt) || shown(hunt))
 		return r;
 	rare_end = series_now_s() + SHARE_RARE * hunt->request->budget_s;
 	if (hunt->budget.deadline_s > rare_end)
 		hunt->budget.deadline_s = rare_end;
-	return measure(hunt, most_trials(hunt, TRIALS_RARE), false);
+	return measure(hunt, most_trials(hunt, TRIALS_RARE), FAILURES, false);
 }
 
 int rate_measure(struct hunt *hunt)

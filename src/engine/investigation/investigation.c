@@ -181,6 +181,17 @@ static void add_each(struct investigation *inv, const char *option, const struct
 	}
 }
 
+/* Unless it is where the user is. */
+static void add_directory(struct investigation *inv, const char *cwd)
+{
+	AUTO(mem_freep) char *here = getcwd(NULL, 0);
+
+	if (!cwd || (here && strcmp(here, cwd) == 0))
+		return;
+	strv_add(&inv->options, "--cwd");
+	strv_add(&inv->options, cwd);
+}
+
 /* What makes it fail may be in how it was run: side by side, each with a variable of its own. */
 static void take_options(struct investigation *inv, const struct series_settings *settings)
 {
@@ -207,6 +218,16 @@ static void take_options(struct investigation *inv, const struct series_settings
 		strv_add(&inv->options, "--pty");
 	if (settings->share_tmp)
 		strv_add(&inv->options, "--share-tmp");
+	add_directory(inv, settings->cwd);
+	if (settings->timeout_ns > 0) {
+		strv_add(&inv->options, "--timeout");
+		strv_take(&inv->options,
+			  mem_printf("%llums", (unsigned long long)(settings->timeout_ns + 999999) / 1000000));
+	}
+	if (settings->breadcrumb) {
+		strv_add(&inv->options, "--breadcrumb");
+		strv_add(&inv->options, settings->breadcrumb);
+	}
 	if (settings->stdin_path) {
 		strv_add(&inv->options, "--stdin");
 		strv_add(&inv->options, settings->stdin_path);
@@ -223,10 +244,10 @@ static void take_program(struct investigation *inv, struct series_settings *sett
 	strv_deinit(&inv->program);
 	inv->program = settings->program;
 	settings->program = (struct strv){ 0 };
+	take_options(inv, settings);
 	mem_free(inv->root);
 	inv->root = settings->cwd;
 	settings->cwd = NULL;
-	take_options(inv, settings);
 }
 
 /* Of a command with a place for tests, all series run it with different ones in it. */
@@ -374,13 +395,12 @@ static void add_word(struct strbuf *sb, const char *word)
 		words_quote(sb, word);
 }
 
-static char *command(const struct investigation *inv, const struct strv *program, uint64_t trials)
+/* `verb` is the command with its own options. */
+static char *command(const struct investigation *inv, const char *verb, const struct strv *program)
 {
 	struct strbuf sb = { 0 };
 
-	strbuf_adds(&sb, "redhand repro ");
-	if (trials > 0)
-		strbuf_addf(&sb, "-n %llu ", (unsigned long long)trials);
+	strbuf_addf(&sb, "redhand %s ", verb);
 	if (strcmp(inv->case_dir, "redhand-case") != 0) {
 		strbuf_adds(&sb, "--case ");
 		add_word(&sb, inv->case_dir);
@@ -461,14 +481,33 @@ static void find_minimal(struct case_store *cs, struct series_id series, struct 
 	add_each(inv, "--slot-env", &minimal.env);
 }
 
+/* What shows what the verdict is about when the program itself shows nothing; NULL: it fails. */
+static const char *shown_by(const struct investigation *inv)
+{
+	if (!inv->judged || inv->verdict.class == VERDICT_NOT_CAUGHT || !inv->counted ||
+	    inv->summary.failed_any > 0)
+		return NULL;
+	return inv->verdict.class == VERDICT_LEAK_GROWTH ? "heap --growth" : "heap";
+}
+
 static void add_commands(struct investigation *inv, const struct strv *minimal)
 {
+	const char *shown = inv->program.count > 0 ? shown_by(inv) : NULL;
+	AUTO(mem_freep) char *proof = NULL;
+
 	if (inv->program.count == 0)
 		return;
+	if (shown) {
+		/* Its exit status is 0 when there is nothing any more. */
+		proof = mem_printf("%s --fresh", shown);
+		inv->reproduce = command(inv, shown, &inv->program);
+		inv->prove_fix = command(inv, proof, &inv->program);
+		return;
+	}
 	inv->clean_runs = inv->summary.clean_runs_for_99;
 	if (fill_in_tests(inv))
 		inv->clean_runs = rate_clean_runs(inv->trigger.minimal.rate, 0.99);
-	inv->reproduce = command(inv, minimal->count > 0 ? minimal : &inv->program, 0);
+	inv->reproduce = command(inv, "repro", minimal->count > 0 ? minimal : &inv->program);
 	if (inv->sentinel) {
 		struct strbuf sb = { 0 };
 
@@ -477,8 +516,11 @@ static void add_commands(struct investigation *inv, const struct strv *minimal)
 		inv->prove_fix = strbuf_take(&sb);
 		return;
 	}
-	if (inv->clean_runs > 0 && inv->clean_runs < 1000000)
-		inv->prove_fix = command(inv, &inv->program, inv->clean_runs);
+	if (inv->clean_runs == 0 || inv->clean_runs >= 1000000)
+		return;
+	/* Trials that failed before the fix are no part of the answer. */
+	proof = mem_printf("repro -n %llu --fresh", (unsigned long long)inv->clean_runs);
+	inv->prove_fix = command(inv, proof, &inv->program);
 }
 
 /* The newest one, if it is still there and guards what the verdict is about. A path below the

@@ -175,6 +175,25 @@ static void add_file(const struct reading *reading, struct series_id series,
 	}
 }
 
+/* What the search was for is stored with what it found; before it found anything, what stands out
+ * so far. */
+static int find_target(struct reading *reading, struct series_id series, struct err *err)
+{
+	AUTO(minimal_list_deinit) struct minimal_list minimal = { 0 };
+	int r = case_minimal(reading->cs, series, &minimal, err);
+
+	/* A list that does not fail by itself is none. */
+	if (r < 0 || (minimal.series == series.value && minimal.verdict == MINIMAL_NOT_BY_ITSELF))
+		return r;
+	if (minimal.series == series.value && minimal.signature && minimal.signature[0] != '\0' &&
+	    target_set(&reading->target, reading->cs, minimal.signature, NULL) == 0) {
+		reading->target.exact = false;
+		return 0;
+	}
+	r = case_list_runs(reading->cs, series, note_target, reading, err);
+	return r == 0 ? target_choose(&reading->target, reading->cs, true, err) : r;
+}
+
 int trigger_read(struct case_store *cs, struct series_id series, struct trigger_set *ret,
 		 struct err *err)
 {
@@ -185,9 +204,7 @@ int trigger_read(struct case_store *cs, struct series_id series, struct trigger_
 
 	if (r < 0 || reading.names.count == 0)
 		return r;
-	r = case_list_runs(cs, series, note_target, &reading, err);
-	if (r == 0)
-		r = target_choose(&reading.target, cs, true, err);
+	r = find_target(&reading, series, err);
 	if (r < 0 || !reading.target.known)
 		return r;
 	r = case_list_runs(cs, series, count_run, &reading, err);

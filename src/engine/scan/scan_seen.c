@@ -59,7 +59,7 @@ static void add_caught(struct seen_list *list, const struct caught *caught)
 	struct writer writer;
 	uint64_t at;
 
-	if (list->list.count == SEEN_MAX || caught_decode(caught, &writer) < 0 ||
+	if (list->list.count == SEEN_MAX || caught_decode(caught, NULL, &writer) < 0 ||
 	    writer.system_call)
 		return;
 	at = event_log_original(caught->log, writer.store.at);

@@ -462,6 +462,7 @@ static int resume(struct minimize *m, struct series_start *start, struct err *er
 		r = target_set(&m->target, m->cs, request->signature, err);
 	if (r < 0)
 		return r;
+	m->target.among = request->among;
 	m->seed = start->seed;
 	m->next_position = progress.last_position + 1;
 	set_full(m);

@@ -2,6 +2,7 @@
 
 #include "engine/framework/framework.h"
 #include "engine/series/runner.h"
+#include "engine/series/target.h"
 #include "model/minimal.h"
 
 /*
@@ -42,6 +43,7 @@ struct minimize_request {
 	double confidence;
 	const char *victim;    /* NULL: the test that the target names */
 	const char *signature; /* NULL: the crash that the full list shows most often */
+	const struct target *among; /* … of those that are this failure; NULL: any */
 	uint64_t baseline;     /* clean runs of the full list after which it is given up */
 	uint64_t seed;
 	bool fresh;

@@ -58,18 +58,41 @@ void runner_deinit(struct runner *runner)
 	autopsy_free(runner->autopsy);
 }
 
-/* Blocks the signals that mean 'stop' and hands them out through a descriptor. Nothing about how
- * they are handled is changed: the command inherits that. */
-static int stop_signals(struct err *err)
+static sigset_t stop_set(void)
 {
 	sigset_t set;
-	int fd;
 
 	(void)sigemptyset(&set);
 	(void)sigaddset(&set, SIGINT);
 	(void)sigaddset(&set, SIGTERM);
 	(void)sigaddset(&set, SIGHUP);
+	return set;
+}
+
+void runner_hold_signals(void)
+{
+	sigset_t set = stop_set();
+
 	(void)sigprocmask(SIG_BLOCK, &set, NULL);
+}
+
+bool runner_stop_pending(void)
+{
+	sigset_t pending;
+
+	return sigpending(&pending) == 0 &&
+	       (sigismember(&pending, SIGINT) == 1 || sigismember(&pending, SIGTERM) == 1 ||
+		sigismember(&pending, SIGHUP) == 1);
+}
+
+/* Blocks the signals that mean 'stop' and hands them out through a descriptor. Nothing about how
+ * they are handled is changed: the command inherits that. */
+static int stop_signals(struct err *err)
+{
+	sigset_t set = stop_set();
+	int fd;
+
+	runner_hold_signals();
 	fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
 	if (fd < 0)
 		return err_errno(err, -errno, "cannot listen for signals");

@@ -61,4 +61,9 @@ struct runner {
 };
 
 int runner_run(struct runner *runner, struct err *err);
+
+/* For what runs more than one series: what means 'stop' is kept from now on, as a runner does, so
+ * that the next one sees it; and whether there is such. */
+void runner_hold_signals(void);
+bool runner_stop_pending(void);
 void runner_deinit(struct runner *runner);

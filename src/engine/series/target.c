@@ -38,13 +38,13 @@ static int settle(struct target *t, struct case_store *cs, const char *id, struc
 
 int target_set(struct target *t, struct case_store *cs, const char *id, struct err *err)
 {
-	int r = strlen(id) == SIGNATURE_ID_LEN ? settle(t, cs, id, NULL) : -ENOENT;
+	int r = settle(t, cs, id, err);
 
 	t->exact = r == 0;
 	if (r == 0)
 		return 0;
-	(void)err_set(err, r, "--signature '%s': the case '%s' does not know it", id, case_dir(cs));
-	return err_remedy(err, "redhand repro lists them, with the same --case");
+	(void)err_prefix(err, "--signature");
+	return err_remedy(err, "redhand repro -- PROGRAM lists them, with the same --case");
 }
 
 /* What a shell makes of a crash in the command that it ran. */
@@ -88,7 +88,8 @@ static int note_one(struct target *t, struct case_store *cs, const char *id, str
 	if (t->victim && signature.test)
 		candidate.crash = strcmp(signature.test, t->victim) == 0;
 	memcpy(candidate.id, id, strlen(id) + 1);
-	if (!t->victim || !signature.test || candidate.crash)
+	if ((!t->victim || !signature.test || candidate.crash) &&
+	    (!t->among || target_is(t->among, &signature)))
 		VEC_PUSH(&t->candidates, candidate);
 	signature_deinit(&signature);
 	return 0;

@@ -126,6 +126,8 @@ static void doubt_holder(struct proof *ret)
 	h = ret->main->holder;
 	if (!h->exact)
 		proof_doubt(ret, "what it holds only looks like a pointer into the block");
+	if (h->contested)
+		proof_doubt(ret, "a stack held the same pointer then, and it may have come from there");
 	/* The pointer is stale whoever put it there; but a bad write may have made it so. */
 	if (h->written_by.count == 0)
 		ret->spared = BIT(HYP_NARROW) | BIT(HYP_WIDE) | BIT(HYP_CACHED) | BIT(HYP_OUTSIDE);
@@ -206,13 +208,34 @@ static void take_holder(const struct facts *facts, const struct proof *proof, st
 	stack_copy(&ret->freed_by, &target->freed);
 }
 
-static void take_pointer_write(const struct proof *proof, struct verdict *ret)
+/* Was this the write that put the holder's pointer there? */
+static bool puts_pointer(const struct evidence *e, const struct evidence *main)
 {
-	VEC_FOREACH (&proof->pieces, piece) {
-		const struct write_seen *w = (*piece)->write;
+	const struct stack *by = &main->holder->written_by;
 
-		if ((*piece)->kind != EVIDENCE_WRITE)
-			continue;
+	return e->kind == EVIDENCE_WRITE && e->trial == main->trial && by->count > 0 &&
+	       home_same(&e->write->home, &main->holder->home) &&
+	       e->write->writer.count == by->count &&
+	       e->write->writer.frames[0].address == by->frames[0].address;
+}
+
+static const struct write_seen *pointer_write(const struct facts *facts, const struct proof *proof)
+{
+	VEC_FOREACH (&proof->pieces, piece)
+		if ((*piece)->kind == EVIDENCE_WRITE)
+			return (*piece)->write;
+	VEC_FOREACH (&facts->list->list, e)
+		if (proof->main->kind == EVIDENCE_HOLDER && puts_pointer(e, proof->main))
+			return e->write;
+	return NULL;
+}
+
+static void take_pointer_write(const struct facts *facts, const struct proof *proof,
+			       struct verdict *ret)
+{
+	const struct write_seen *w = pointer_write(facts, proof);
+
+	if (w) {
 		ret->instruction = w->instruction ? mem_strdup(w->instruction) : NULL;
 		ret->width = w->width;
 		ret->fit = w->fit;
@@ -223,7 +246,6 @@ static void take_pointer_write(const struct proof *proof, struct verdict *ret)
 		ret->tid = w->tid;
 		if (ret->writer.count == 0)
 			stack_copy(&ret->writer, &w->writer);
-		return;
 	}
 }
 
@@ -231,7 +253,7 @@ void tell_dangling(const struct facts *facts, const struct proof *proof, struct 
 		   struct strbuf *sentence)
 {
 	stack_copy(&ret->writer, put_by(proof));
-	take_pointer_write(proof, ret);
+	take_pointer_write(facts, proof, ret);
 	take_holder(facts, proof, ret);
 	home_describe(&ret->home, sentence);
 	if (to_frame(proof->main)) {

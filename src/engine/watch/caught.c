@@ -93,9 +93,83 @@ void watch_log_deinit(struct watch_log *log)
 	event_logs_deinit(&log->logs);
 }
 
+/* ---- where it was ----------------------------------------------------------------------------- */
+
+struct places {
+	VEC(struct mapping) list; /* by address; borrows the log's texts */
+};
+
+/* The log knows files only. Where the trap was outside of them there is emitted code: at least the
+ * page that it was on, and that is where its name is looked for. */
+static void places_fill(const struct caught *caught, struct places *ret)
+{
+	uint64_t rip = caught->hit->gregs[LOG_GREG_RIP];
+	struct mapping code = { .start = (rip - LOG_HIT_CODE_BEFORE) & ~(uint64_t)(LOG_PAGE - 1),
+				.end = (rip | (LOG_PAGE - 1)) + 1,
+				.perms = MAPPING_READ | MAPPING_EXEC };
+	bool in_file = caught->hit->code_bytes == 0;
+
+	VEC_FOREACH (&caught->log->modules, module)
+		in_file |= module->start < code.end && code.start < module->end;
+	VEC_FOREACH (&caught->log->modules, module) {
+		if (!in_file && module->start >= code.end) {
+			VEC_PUSH(&ret->list, code);
+			in_file = true;
+		}
+		VEC_PUSH(&ret->list, *module);
+	}
+	if (!in_file)
+		VEC_PUSH(&ret->list, code);
+}
+
 /* ---- the instruction ------------------------------------------------------------------------- */
 
-int caught_decode(const struct caught *caught, struct writer *ret)
+#define FUNCTION_FAR (1u << 20)
+
+/* Followed from the start of the function, or of the piece of emitted code, there is one reading
+ * only. Not where a hook moved the instruction: what is before it there is the agent's. */
+static void decode_from_start(const struct caught *caught, struct symbols *symbols,
+			      const struct trap *trap, struct writer *writer)
+{
+	const struct log_hit *hit = caught->hit;
+	struct piece piece = { .address = hit->code_address,
+			       .bytes = hit->code,
+			       .len = hit->code_bytes };
+	struct snapshot snapshot = { .pid = (int)caught->log->reader.header.pid,
+				     .tid = (int)hit->tid,
+				     .pieces = &piece,
+				     .piece_count = 1 };
+	uint64_t end = trap->code_address + trap->code_len, start;
+	AUTO(mem_freep) uint8_t *code = NULL;
+	struct places places = { 0 };
+	struct trap whole = *trap;
+	struct writer found;
+
+	if (event_log_original(caught->log, trap->rip) != trap->rip)
+		return;
+	places_fill(caught, &places);
+	snapshot.mappings = places.list.items;
+	snapshot.mapping_count = places.list.count;
+	start = symbols_function_start(symbols, &snapshot, trap->rip - 1);
+	if (start != 0 && start < trap->rip && end - start <= FUNCTION_FAR) {
+		whole.start_hint = start;
+		if (start < trap->code_address) {
+			code = mem_alloc(end - start);
+			if (!symbols_read(symbols, &snapshot, start, code,
+					  trap->code_address - start))
+				whole.start_hint = 0;
+			memcpy(code + (trap->code_address - start), trap->code, trap->code_len);
+			whole.code = code;
+			whole.code_len = end - start;
+			whole.code_address = start;
+		}
+	}
+	if (whole.start_hint != 0 && arch_decode_before(&whole, &found) == 0 && found.certain)
+		*writer = found;
+	VEC_DEINIT(&places.list);
+}
+
+int caught_decode(const struct caught *caught, struct symbols *symbols, struct writer *ret)
 {
 	const struct log_hit *hit = caught->hit;
 	struct registers registers = { 0 };
@@ -107,6 +181,7 @@ int caught_decode(const struct caught *caught, struct writer *ret)
 			     .registers = &registers,
 			     .low = hit->address,
 			     .high = hit->address + hit->bytes };
+	int r;
 
 	if (hit->flags & LOG_HIT_IMPRECISE)
 		return -ENOENT;
@@ -128,8 +203,12 @@ int caught_decode(const struct caught *caught, struct writer *ret)
 		memcpy(masks.vectors, hit->vectors.vectors, sizeof(masks.vectors));
 		trap.masks = &masks;
 	}
-	return hit->flags & LOG_HIT_AT ? arch_decode_at(&trap, ret)
-				       : arch_decode_before(&trap, ret);
+	if (hit->flags & LOG_HIT_AT)
+		return arch_decode_at(&trap, ret);
+	r = arch_decode_before(&trap, ret);
+	if (r == 0 && !ret->certain && symbols)
+		decode_from_start(caught, symbols, &trap, ret);
+	return r;
 }
 
 uint64_t watched_word(const uint8_t bytes[LOG_WATCH_BYTES], uint32_t len)
@@ -236,33 +315,6 @@ static struct block_life *tell_base(const struct caught *caught, const struct wr
 }
 
 /* ---- the whole ------------------------------------------------------------------------------- */
-
-struct places {
-	VEC(struct mapping) list; /* by address; borrows the log's texts */
-};
-
-/* The log knows files only. Where the trap was outside of them there is emitted code: at least the
- * page that it was on, and that is where its name is looked for. */
-static void places_fill(const struct caught *caught, struct places *ret)
-{
-	uint64_t rip = caught->hit->gregs[LOG_GREG_RIP];
-	struct mapping code = { .start = (rip - LOG_HIT_CODE_BEFORE) & ~(uint64_t)(LOG_PAGE - 1),
-				.end = (rip | (LOG_PAGE - 1)) + 1,
-				.perms = MAPPING_READ | MAPPING_EXEC };
-	bool in_file = caught->hit->code_bytes == 0;
-
-	VEC_FOREACH (&caught->log->modules, module)
-		in_file |= module->start < code.end && code.start < module->end;
-	VEC_FOREACH (&caught->log->modules, module) {
-		if (!in_file && module->start >= code.end) {
-			VEC_PUSH(&ret->list, code);
-			in_file = true;
-		}
-		VEC_PUSH(&ret->list, *module);
-	}
-	if (!in_file)
-		VEC_PUSH(&ret->list, code);
-}
 
 /* A trap is behind the store: its own address names the right line. */
 static void tell_stack(const struct caught *caught, const struct writer *writer,
@@ -387,6 +439,14 @@ void caught_tell(const struct caught *caught, const struct writer *writer, struc
 		ret->base = tell_base(caught, writer, symbols);
 	}
 	tell_stack(caught, writer, symbols, &ret->writer);
+}
+
+void caught_describe(const struct caught *caught, struct symbols *symbols, struct write_seen *ret)
+{
+	struct writer writer;
+	bool decoded = caught_decode(caught, symbols, &writer) == 0;
+
+	caught_tell(caught, decoded ? &writer : NULL, symbols, ret);
 }
 
 char *caught_key(const struct caught *caught, const struct writer *writer,

@@ -24,13 +24,17 @@ struct watch_log {
 int watch_log_open(int trials, const char *trial, struct watch_log *ret, struct err *err);
 void watch_log_deinit(struct watch_log *log);
 
-/* The instruction behind a hit. -ENOENT when no store can be found there. */
-int caught_decode(const struct caught *caught, struct writer *ret);
+/* The instruction behind a hit. -ENOENT when no store can be found there. Where the bytes before can
+ * be read in more than one way, `symbols` are asked where the function begins; NULL: nobody is. */
+int caught_decode(const struct caught *caught, struct symbols *symbols, struct writer *ret);
 
 /* All that can be told about a hit. `ret` is empty before; `writer` from caught_decode(), NULL when
  * that failed. */
 void caught_tell(const struct caught *caught, const struct writer *writer, struct symbols *symbols,
 		 struct write_seen *ret);
+
+/* The two in one. */
+void caught_describe(const struct caught *caught, struct symbols *symbols, struct write_seen *ret);
 
 /* The life of a block that was watched, as far as its log knows it by its key. */
 struct block_life *caught_block(struct event_log *log, const struct log_watched *watched,

@@ -19,7 +19,7 @@ static bool covers(const struct caught *caught)
 {
 	struct writer writer;
 
-	return caught_decode(caught, &writer) == 0 && writer.covers;
+	return caught_decode(caught, NULL, &writer) == 0 && writer.covers;
 }
 
 /* What was found changed at the trap of another counts if that store covered it, too. */
@@ -113,7 +113,7 @@ static void add_writer(struct watch_gather *gather, const struct watch_log *log,
 		mem_free(seen);
 		return;
 	}
-	sure = caught_decode(first, &decoded) == 0;
+	sure = caught_decode(first, gather->symbols, &decoded) == 0;
 	caught_tell(first, sure ? &decoded : NULL, gather->symbols, seen);
 	key = caught_key(first, sure ? &decoded : NULL, seen);
 	writer = find_writer(report, key, watch);
@@ -135,7 +135,7 @@ static void add_writer(struct watch_gather *gather, const struct watch_log *log,
 	write_seen_free(writer->last.write);
 	writer->last =
 		(struct watch_sight){ .trial = gather->trial, .write = mem_alloc(sizeof(*seen)) };
-	sure = caught_decode(last, &decoded) == 0;
+	sure = caught_decode(last, gather->symbols, &decoded) == 0;
 	caught_tell(last, sure ? &decoded : NULL, gather->symbols, writer->last.write);
 	writer->imprecise |= (last->hit->flags & LOG_HIT_IMPRECISE) != 0;
 }

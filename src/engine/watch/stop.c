@@ -63,8 +63,6 @@ bool watch_stop_find(int trials, const char *name, struct symbols *symbols, stru
 	int pid = find_stopped(trials, name);
 	struct watch_log log = { 0 };
 	const struct caught *last = NULL;
-	struct writer writer;
-	bool sure;
 
 	if (pid == 0)
 		return false;
@@ -76,8 +74,7 @@ bool watch_stop_find(int trials, const char *name, struct symbols *symbols, stru
 	if (last) {
 		ret->pid = pid;
 		ret->write = mem_alloc(sizeof(*ret->write));
-		sure = caught_decode(last, &writer) == 0;
-		caught_tell(last, sure ? &writer : NULL, symbols, ret->write);
+		caught_describe(last, symbols, ret->write);
 	}
 	watch_log_deinit(&log);
 	return last != NULL;

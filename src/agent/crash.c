@@ -1,5 +1,6 @@
 #include "agent/crash.h"
 
+#include <asm/prctl.h>
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -303,6 +304,15 @@ static void blocks_write(struct log_writer *writer, const struct log_crash *cras
 
 /* ---- the record ---------------------------------------------------------------------------- */
 
+/* The kernel's word: the one that the thread keeps of itself lies right behind its variables, and
+ * whoever runs over those damages it. */
+static uint64_t fs_base_sigsafe(void)
+{
+	uint64_t base = 0;
+
+	return raw_syscall2(SYS_arch_prctl, ARCH_GET_FS, &base) ? arch_fs_base() : base;
+}
+
 static void crash_fill(struct log_crash *crash, int signo, const siginfo_t *info,
 		       const ucontext_t *context, uint32_t flags, const struct sigaction *action)
 {
@@ -325,7 +335,7 @@ static void crash_fill(struct log_crash *crash, int signo, const siginfo_t *info
 		crash->syscall_number = (uint32_t)info->si_syscall;
 	for (i = 0; i < LOG_GREGS; i++)
 		crash->gregs[i] = (uint64_t)context->uc_mcontext.gregs[i];
-	crash->fs_base = arch_fs_base();
+	crash->fs_base = fs_base_sigsafe();
 	crash->realtime_ns = clock_ns_sigsafe(CLOCK_REALTIME);
 	crash->tid = (uint32_t)raw_syscall0(SYS_gettid);
 	crash->lane = UINT32_MAX;

@@ -575,6 +575,46 @@ static void test_at(void **state)
 	assert_null(arch_system_call_name(100000));
 }
 
+/* sub rsp, 0x38; mov rax, fs:[0x28]; mov [rsp+0x28], rax; xor eax, eax; ret */
+static const uint8_t guarded[] = { 0x48, 0x83, 0xec, 0x38, 0x64, 0x48, 0x8b, 0x04, 0x25, 0x28,
+				   0x00, 0x00, 0x00, 0x48, 0x89, 0x44, 0x24, 0x28, 0x31, 0xc0,
+				   0xc3 };
+
+static void the_guard_of_a_frame_is_found(void **state)
+{
+	struct trap trap = { .code = guarded,
+			     .code_len = sizeof(guarded),
+			     .code_address = 0x1000,
+			     .start_hint = 0x1000,
+			     .rip = 0x1000 + sizeof(guarded) };
+	uint8_t other[sizeof(guarded)];
+	struct memory_operand guard;
+
+	assert_true(arch_frame_guard(&trap, &guard));
+	assert_int_equal(guard.base, arch_native()->sp);
+	assert_int_equal(guard.displacement, 0x28);
+	/* Not yet stored; and another word of the thread's. */
+	trap.rip = 0x1000 + 13;
+	assert_false(arch_frame_guard(&trap, &guard));
+	trap.rip = 0x1000 + sizeof(guarded);
+	memcpy(other, guarded, sizeof(other));
+	other[9] = 0x30;
+	trap.code = other;
+	assert_false(arch_frame_guard(&trap, &guard));
+}
+
+static void returns_are_told(void **state)
+{
+	struct trap trap = { .code = guarded,
+			     .code_len = sizeof(guarded),
+			     .code_address = 0x1000,
+			     .start_hint = 0x1000 };
+
+	assert_true(arch_returns_at(&trap, 0x1000 + sizeof(guarded) - 1));
+	assert_false(arch_returns_at(&trap, 0x1000));
+	assert_false(arch_returns_at(&trap, 0x2000));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -584,6 +624,8 @@ int main(void)
 		cmocka_unit_test(test_masks), cmocka_unit_test(test_at),
 		cmocka_unit_test(test_origin),
 		cmocka_unit_test(test_origin_joined),  cmocka_unit_test(test_any_bytes),
+		cmocka_unit_test(the_guard_of_a_frame_is_found),
+		cmocka_unit_test(returns_are_told),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -253,7 +253,7 @@ static const char *way_words(enum way way, unsigned int round)
 int watch_homes(struct chase *chase, struct err *err)
 {
 	enum way way = WAY_SAME;
-	int r = 0;
+	int r = 0, told;
 
 	for (unsigned int round = 0; r == 0 && way != WAY_PAGES && chase_may_go_on(chase);
 	     round++) {
@@ -261,8 +261,12 @@ int watch_homes(struct chase *chase, struct err *err)
 			way = WAY_PAGES;
 		else if (!stake_out(chase, round))
 			way = WAY_CONTEXT;
-		if (way != WAY_SAME && ((telling_level(chase) >= 0 && chase->round_watched == 0) ||
-					!stake_context(chase)))
+		told = telling_level(chase);
+		/* A sound pointer explains nothing: the victim is still to be found. */
+		if (way != WAY_SAME &&
+		    ((told >= 0 && !is_healthy(&chase->levels[told]) &&
+		      chase->round_watched == 0) ||
+		     !stake_context(chase)))
 			break;
 		chase_say(chase, way_words(way, round), chase->stakeout.list.count,
 			  chase->stakeout.list.count == 1 ? "" : "s");

@@ -226,11 +226,12 @@ static void forget_copy(const struct trail_step *step, struct write_seen *write)
 	write->source = (struct home){ 0 };
 }
 
-/* A variable that its own function set, to something that it did not copy from elsewhere. */
-static bool is_own(const struct trail_step *step, const struct write_seen *write)
+/* A variable that its own function set, to something that it did not copy from elsewhere; or there is
+ * another home that tells where. */
+static bool is_own(const struct trail_step *step, const struct write_seen *write, bool alone)
 {
 	return step->home.kind == HOME_STACK && write && write->flags & WRITE_NAMED &&
-	       !(write->flags & WRITE_COPIED);
+	       !(write->flags & WRITE_COPIED && alone);
 }
 
 static void see_level(struct chase *chase, struct clues *clues, const struct watch_log *log,
@@ -285,7 +286,8 @@ static void see_level(struct chase *chase, struct clues *clues, const struct wat
 		sight.write = (struct evidence){ 0 };
 	}
 	sight.healthy = !sight.stale && (is_sound(&clues->trail, step, stake->level) ||
-					 is_own(step, sight.write.write));
+					 is_own(step, sight.write.write,
+						clues->trail.steps.count == 1));
 	if (sight.healthy && sight.write.write)
 		sight.write.write->flags |= WRITE_SOUND;
 	/* The next home was read through it. */

@@ -656,7 +656,6 @@ static void take_found(struct reader *reader)
 	struct log_value found[FOUND_MAX];
 	const struct trail_step *like =
 		reader->ret->steps.count > 0 ? &reader->ret->steps.items[0] : &reader->hint;
-	struct trail_step variable = { 0 };
 	size_t count = 0, places = 0;
 	/* A variable of a thread is the same one at each turn of a loop. */
 	bool agrees = like->of_thread, by_field = false;
@@ -687,18 +686,11 @@ static void take_found(struct reader *reader)
 	if (agrees || count == 0 ||
 	    (!by_field && places > (reader->ret->pointer < COMMON_VALUE ? 1 : PLACES_MAX)))
 		return;
-	if (reader->ret->steps.count > 0 && reader->ret->steps.items[0].function != 0) {
-		variable = reader->ret->steps.items[0];
-		reader->ret->steps.items[0] = (struct trail_step){ 0 };
-	}
 	VEC_FOREACH (&reader->ret->steps, step)
 		step_deinit(step);
 	reader->ret->steps.count = 0;
 	for (size_t i = 0; i < count; i++)
 		add_found(reader, &found[i], i, by_field);
-	/* What the code did say is a variable of a function: it stays, behind them. */
-	if (variable.function != 0)
-		VEC_PUSH(&reader->ret->steps, variable);
 }
 
 int trail_read(const struct scene *scene, struct symbols *symbols, struct trail *ret,

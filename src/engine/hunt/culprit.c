@@ -96,6 +96,7 @@ static uint64_t look_trials(const struct hunt *hunt)
 static int chase(struct hunt *hunt, uint64_t *ret_clean)
 {
 	const struct hunt_request *request = hunt->request;
+	struct target match = hunt->match; /* only seen through: hunt's is the one that is freed */
 	struct chase_request chase = { .identity = hunt->close.identity,
 				       .settings = hunt->close.settings,
 				       .program = hunt->program,
@@ -103,7 +104,7 @@ static int chase(struct hunt *hunt, uint64_t *ret_clean)
 				       .slot_env = hunt->env,
 				       .jobs = hunt->jobs,
 				       .lead = hunt->damaged ? damaged_bytes(hunt) : NULL,
-				       .target = hunt->target ? &hunt->match : NULL,
+				       .target = hunt->target ? &match : NULL,
 				       .others = &hunt->others,
 				       .without_ids = hunt->without_ids,
 				       .look = look_trials(hunt),
@@ -122,6 +123,8 @@ static int chase(struct hunt *hunt, uint64_t *ret_clean)
 	struct chase_result result = { 0 };
 	int r;
 
+	/* Those who read what has come to stand in the file die of it, too, but lead elsewhere. */
+	match.cuts = true;
 	if (hunt->without_ids)
 		chase.identity.settings = without_ids;
 	r = chase_run(hunt->cs, &chase, &result, hunt->err);

@@ -181,6 +181,8 @@ static bool alike(const struct target *t, const struct signature *s)
 	 * crash that says so speaks for the others. */
 	if (t->faults && !t->exact && is_cut(s) && is_access(target))
 		return true;
+	if (t->cuts && is_cut(target))
+		return false;
 	if (target->signal != s->signal &&
 	    !(t->faults && !t->exact && target->test && is_access(target) && is_access(s)))
 		return false;

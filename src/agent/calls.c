@@ -730,7 +730,7 @@ static void call_mprotect(struct call *call)
 	uint64_t at = (uint64_t)call->given[0], bytes = (uint64_t)call->given[1], page;
 	long result;
 
-	if (!held(call->given[0]) || bytes > pages.top - at) {
+	if (!held(call->given[0]) || bytes > pages.top - at || pages.yielded) {
 		call_pass(call);
 		return;
 	}
@@ -808,6 +808,11 @@ static void call_take(struct call *call)
 			call_list(call, 3);
 		else
 			call_pass(call);
+		return;
+	case SYS_io_setup:
+	case SYS_io_uring_setup:
+		pages_yield_sigsafe();
+		call_pass(call);
 		return;
 	case SYS_recvmsg:
 		call_recvmsg(call);

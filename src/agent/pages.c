@@ -54,6 +54,7 @@ struct kind {
 
 static struct {
 	uint32_t lock;	/* atomic; of everything here */
+	bool looked;	/* for what makes the kernel write of its own accord */
 	uint32_t owner; /* the process that has this memory to itself */
 	uint64_t next;	/* address that no span has yet */
 	struct span *spans;
@@ -302,11 +303,16 @@ static uint64_t alias(uint64_t address)
 
 static struct pages_slot *block_take(uint64_t align, uint64_t size)
 {
-	struct pages_slot *slot;
+	struct pages_slot *slot = NULL;
 	uint64_t mask = pages_signals_block();
 
 	lock_wait(&state.lock);
-	slot = slot_take(align, size);
+	/* From the first block on we are told of it: calls_on(). */
+	if (!state.looked && pages_kernel_writes())
+		pages_yield_sigsafe();
+	state.looked = true;
+	if (!__atomic_load_n(&pages.yielded, __ATOMIC_ACQUIRE))
+		slot = slot_take(align, size);
 	if (slot)
 		slot->bytes = size ? size : 1;
 	lock_give(&state.lock);
@@ -530,7 +536,7 @@ bool pages_arm(const struct watch_armed *armed, uint32_t context)
 	uint64_t mask;
 
 	/* What is watched ends with its slot: stores behind are told of the next one's objects. */
-	if (!slot || !slot->bytes ||
+	if (!slot || !slot->bytes || __atomic_load_n(&pages.yielded, __ATOMIC_ACQUIRE) ||
 	    armed->address + armed->bytes > slot->start + state.spans[slot->span].slot_bytes)
 		return false;
 	mask = pages_signals_block();
@@ -757,6 +763,8 @@ bool pages_adopt_sigsafe(int fd)
 	memset(state.locks, 0, sizeof(state.locks));
 	state.lock = 0;
 	state.owner = (uint32_t)raw_syscall0(SYS_getpid);
+	if (pages.yielded)
+		pages_open_views_sigsafe();
 	return good;
 }
 

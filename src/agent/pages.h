@@ -53,6 +53,7 @@ extern HIDDEN struct pages {
 	struct pages_armed *objects;
 	struct pages_slot *slots;
 	uint32_t objects_used; /* atomic; high-water mark */
+	uint32_t yielded;      /* atomic; 1: the pages are open, nothing is watched any more */
 	int trouble;	       /* errno, why there is none */
 } pages;
 
@@ -122,6 +123,13 @@ int pages_copy_sigsafe(void);
 /* In that child; closes it. False: it goes on with the parent's memory. */
 bool pages_adopt_sigsafe(int fd);
 void pages_after_fork(void);
+
+/* The kernel is about to write of its own accord (pages_yield.c): opens the pages for good. */
+void pages_yield_sigsafe(void);
+/* As they are opened then; in a forked child, too. */
+void pages_open_views_sigsafe(void);
+/* Has the target set something up already that makes it do so? Not from two threads at once. */
+bool pages_kernel_writes(void);
 
 /* A store to these pages: carries it out and tells who it was. False: it is none. */
 bool pages_fault_sigsafe(const siginfo_t *info, ucontext_t *context);

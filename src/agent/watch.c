@@ -4,6 +4,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "agent/aims.h"
 #include "agent/arch/vectors.h"
 #include "agent/arch/x86_64.h"
 #include "agent/clock.h"
@@ -13,36 +14,17 @@
 #include "agent/outside.h"
 #include "agent/pages.h"
 #include "agent/watch_registers.h"
+#include "agent/watched.h"
 #include "wire/checksum.h"
 
-#define LOCK_SPINS 20000u
 #define OBJECT_REACH (64u << 10)
-#define PIECE_BYTES_MAX 8u
-#define SETTLE_STEP_NS 50000
-#define SETTLE_STEPS 400u	/* 20 ms for one change… */
-#define SETTLE_STEPS_ALL 10000u /* …and half a second for all */
 
 struct watch_state watch_state;
 uint16_t *watch_contexts;
 
-/* What a debug register is aimed at. */
-struct aim {
-	uint64_t address;
-	uint32_t bytes; /* 0: parked */
-	uint32_t owner; /* index in watch_state.armed; OWNER_NONE: its object has ended */
-};
-
-#define OWNER_NONE WATCH_ARMED_MAX
-
 static struct {
-	uint32_t lock;	  /* atomic */
-	uint64_t numbers; /* objects armed so far */
 	uint64_t random;
 	uint32_t unplaced; /* bit per watch: a global whose module is not there yet; atomic */
-	uint32_t settling; /* steps waited so far; atomic */
-	bool reads;	   /* trap, too */
-	struct aim aims[WATCH_REGISTERS];
-	bool unsure; /* the tracer was killed while a register was being aimed */
 } state;
 
 /* ---- the plan ------------------------------------------------------------------------------ */
@@ -69,318 +51,7 @@ static bool takes_blocks(const struct plan_watch *plan)
 	return plan->kind == PLAN_WATCH_CONTEXT || plan->kind == PLAN_WATCH_KEY;
 }
 
-/* ---- the lock ------------------------------------------------------------------------------ */
-
-/* False when somebody has it for too long: then this object is not watched, and counted so. */
-static bool lock_take(void)
-{
-	uint32_t spins, none;
-
-	for (spins = 0; spins < LOCK_SPINS; spins++) {
-		none = 0;
-		if (__atomic_compare_exchange_n(&state.lock, &none, 1, false, __ATOMIC_ACQUIRE,
-						__ATOMIC_RELAXED))
-			return true;
-		if (spins % 64 == 63)
-			(void)raw_syscall0(SYS_sched_yield);
-		else
-			__builtin_ia32_pause();
-	}
-	return false;
-}
-
-static void lock_give(void)
-{
-	__atomic_store_n(&state.lock, 0, __ATOMIC_RELEASE);
-}
-
-/* ---- reading what is watched ----------------------------------------------------------------- */
-
-/* Not inlined: without a call the compiler sees no way back to __builtin_setjmp. Our own
- * instruction: recovery is for faults in our code only. */
-static __attribute__((noinline)) void copy_out(void *to, uint64_t from, uint32_t bytes)
-{
-	arch_copy(to, (const void *)from, bytes);
-}
-
-static __attribute__((noinline)) bool read_guarded(struct thread *self, void *to, uint64_t from,
-						   uint32_t bytes)
-{
-	uint64_t outer[5];
-	uint32_t was = self->recovery_armed;
-
-	memcpy(outer, self->recovery, sizeof(outer));
-	if (__builtin_setjmp((void **)self->recovery)) {
-		self = thread_self;
-		memcpy(self->recovery, outer, sizeof(outer));
-		self->recovery_armed = was;
-		return false;
-	}
-	self->recovery_armed = 1;
-	__atomic_signal_fence(__ATOMIC_SEQ_CST);
-	copy_out(to, from, bytes);
-	__atomic_signal_fence(__ATOMIC_SEQ_CST);
-	self->recovery_armed = was;
-	memcpy(self->recovery, outer, sizeof(outer));
-	return true;
-}
-
-bool watch_read_sigsafe(void *to, uint64_t from, uint32_t bytes)
-{
-	struct thread *self = thread_self;
-
-	/* Where reads trap, our own may not be one: the kernel's goes by another address. */
-	if (self && !state.reads)
-		return read_guarded(self, to, from, bytes);
-	return memory_read_sigsafe(to, from, bytes) == bytes;
-}
-
-static bool value_read(const struct watch_armed *armed, uint64_t words[WATCH_WORDS])
-{
-	memset(words, 0, WATCH_WORDS * sizeof(words[0]));
-	return watch_read_sigsafe(words, armed->address, armed->bytes);
-}
-
-/* ---- rows in the log ------------------------------------------------------------------------- */
-
-static void row_seal(struct log_watched *row)
-{
-	struct log_watched sealed = *row;
-
-	/* Hits are counted without sealing it anew. */
-	sealed.hits = 0;
-	sealed.check = 0;
-	row->check = checksum_add(CHECKSUM_SEED, &sealed, sizeof(sealed));
-}
-
-static void row_begin(struct watch_armed *armed, uint64_t number, uint32_t context)
-{
-	struct log_watched *row = &watch_state.area->watched[number % LOG_WATCHED];
-
-	memset(row, 0, sizeof(*row));
-	row->number = number;
-	row->address = armed->address;
-	row->id = armed->id;
-	row->start = armed->start;
-	row->size = armed->size;
-	row->key = armed->key;
-	row->watch = armed->watch;
-	row->begin_ns = clock_ns_sigsafe(CLOCK_MONOTONIC);
-	row->context = context;
-	row->lane = thread_self ? thread_self->lane : UINT32_MAX;
-	row->first_value = row->last_value = row->last_seen = armed->last[0];
-	row_seal(row);
-	armed->row = row;
-	watch_state.area->watched_count = number;
-}
-
-/* ---- changes that nobody was caught at ----------------------------------------------------------
- */
-
-static bool differs(const struct watch_armed *armed, const uint64_t words[WATCH_WORDS])
-{
-	return memcmp(words, armed->last, sizeof(armed->last)) != 0 &&
-	       memcmp(words, armed->noted, sizeof(armed->noted)) != 0;
-}
-
-/* Another thread may be between its store and our handler, and not even on a CPU. It is waited for,
- * a little: where a hit comes in, that was it. False: so it was. */
-static bool settled(const struct watch_armed *armed, uint64_t number)
-{
-	static const struct timespec step = { .tv_nsec = SETTLE_STEP_NS };
-	uint64_t hits = __atomic_load_n(&armed->row->hits, __ATOMIC_RELAXED);
-	uint32_t i;
-
-	for (i = 0; i < SETTLE_STEPS; i++) {
-		if (__atomic_fetch_add(&state.settling, 1, __ATOMIC_RELAXED) >= SETTLE_STEPS_ALL)
-			break;
-		(void)raw_syscall2(SYS_nanosleep, &step, 0);
-		if (__atomic_load_n(&armed->row->hits, __ATOMIC_RELAXED) != hits ||
-		    (armed->number && armed->number != number))
-			return false;
-	}
-	return true;
-}
-
-static void changed_write(struct watch_armed *armed, uint64_t number,
-			  const uint64_t words[WATCH_WORDS])
-{
-	struct log_watch_changed changed = { .watched = number,
-					     .address = armed->address,
-					     .hit = watch_state.hit_count,
-					     .watch = armed->watch,
-					     .bytes = armed->bytes };
-	struct log_writer writer;
-
-	if (!differs(armed, words))
-		return;
-	if (!armed->paged && memcmp(words, armed->beside, sizeof(armed->beside)) != 0 &&
-	    !settled(armed, number))
-		return;
-	memcpy(armed->noted, words, sizeof(armed->noted));
-	memcpy(changed.expected, armed->last, sizeof(changed.expected));
-	memcpy(changed.found, words, sizeof(changed.found));
-	if (!armed->paged)
-		outside_look_sigsafe(armed->row->hits, &changed);
-	log_writer_init_sigsafe(&writer, LOG_TO_EVENTS);
-	(void)log_append_sigsafe(&writer, LOG_WATCH_CHANGED, &changed, sizeof(changed), NULL, 0);
-}
-
-void watch_check_sigsafe(void)
-{
-	uint64_t words[WATCH_WORDS], number;
-	unsigned i;
-
-	for (i = 0; watch_state.area && i < WATCH_ARMED_MAX; i++) {
-		struct watch_armed *armed = &watch_state.armed[i];
-
-		number = __atomic_load_n(&armed->number, __ATOMIC_ACQUIRE);
-		if (number && value_read(armed, words))
-			changed_write(armed, number, words);
-	}
-}
-
-static void armed_end(struct watch_armed *armed, enum log_watched_end why)
-{
-	uint64_t number = __atomic_exchange_n(&armed->number, 0, __ATOMIC_ACQ_REL);
-	uint64_t words[WATCH_WORDS];
-	struct log_watched *row = armed->row;
-
-	if (!number)
-		return;
-	if (value_read(armed, words))
-		changed_write(armed, number, words);
-	else
-		memcpy(words, armed->last, sizeof(words));
-	if (row->number != number)
-		return;
-	row->end = why;
-	row->end_ns = clock_ns_sigsafe(CLOCK_MONOTONIC);
-	row->last_seen = armed->last[0];
-	row->last_value = words[0];
-	row_seal(row);
-	if (why == LOG_WATCHED_DISPLACED)
-		watch_state.area->rows[armed->watch].displaced++;
-}
-
-void watch_exiting_sigsafe(void)
-{
-	unsigned i;
-
-	for (i = 0; watch_state.area && i < WATCH_ARMED_MAX; i++)
-		armed_end(&watch_state.armed[i], LOG_WATCHED_EXIT);
-	if (watch_state.area && pages.bytes)
-		pages_check_sigsafe(true);
-}
-
-/* ---- for watched pages ------------------------------------------------------------------------ */
-
-static void last_read(struct watch_armed *armed)
-{
-	(void)value_read(armed, armed->last);
-	memcpy(armed->noted, armed->last, sizeof(armed->noted));
-	memcpy(armed->beside, armed->last, sizeof(armed->beside));
-}
-
-void watch_begin(struct watch_armed *armed, uint32_t context)
-{
-	uint64_t number = __atomic_add_fetch(&state.numbers, 1, __ATOMIC_RELAXED);
-
-	last_read(armed);
-	row_begin(armed, number, context);
-	__atomic_store_n(&armed->number, number, __ATOMIC_RELEASE);
-}
-
-void watch_look(struct watch_armed *armed)
-{
-	uint64_t words[WATCH_WORDS];
-
-	if (value_read(armed, words))
-		changed_write(armed, armed->number, words);
-}
-
-void watch_end(struct watch_armed *armed, enum log_watched_end why)
-{
-	armed_end(armed, why);
-}
-
-bool watch_outlives(const struct watch_armed *armed)
-{
-	return watch_state.plans[armed->watch]->flags & PLAN_WATCH_AFTER_FREE;
-}
-
 /* ---- arming -------------------------------------------------------------------------------- */
-
-/* Cuts [address, +bytes) into what a register can cover. */
-static unsigned pieces_cut(uint64_t address, uint32_t bytes, struct aim pieces[WATCH_REGISTERS])
-{
-	unsigned count = 0;
-
-	while (bytes && count < WATCH_REGISTERS) {
-		uint32_t piece = PIECE_BYTES_MAX;
-
-		while (piece > bytes || address % piece)
-			piece /= 2;
-		pieces[count++] = (struct aim){ .address = address, .bytes = piece };
-		address += piece;
-		bytes -= piece;
-	}
-	return count;
-}
-
-static bool register_free(unsigned n)
-{
-	const struct aim *aim = &state.aims[n];
-
-	return !aim->bytes || aim->owner == OWNER_NONE || !watch_state.armed[aim->owner].number;
-}
-
-/* An entry is used anew: registers that its last object had are nobody's, though still aimed. */
-static void registers_disown(uint32_t owner)
-{
-	unsigned i;
-
-	for (i = 0; i < WATCH_REGISTERS; i++)
-		if (state.aims[i].owner == owner)
-			state.aims[i].owner = OWNER_NONE;
-}
-
-static unsigned registers_free(void)
-{
-	unsigned i, count = 0;
-
-	for (i = 0; i < WATCH_REGISTERS; i++)
-		count += register_free(i);
-	return count;
-}
-
-/* Where somebody is arming right now, the register is left to him. */
-void watch_retire_register_sigsafe(unsigned n, uint64_t address)
-{
-	uint32_t none = 0;
-
-	if (n >= WATCH_REGISTERS)
-		return;
-	if (!__atomic_compare_exchange_n(&state.lock, &none, 1, false, __ATOMIC_ACQUIRE,
-					 __ATOMIC_RELAXED))
-		return;
-	if (register_free(n) && state.aims[n].address == address &&
-	    !watch_registers_park_sigsafe(n)) {
-		state.aims[n].bytes = 0;
-		state.aims[n].address = 0;
-	}
-	lock_give();
-}
-
-bool watch_register_lingers_sigsafe(void)
-{
-	unsigned i;
-
-	for (i = 0; i < WATCH_REGISTERS; i++)
-		if (register_free(i) && state.aims[i].bytes)
-			return true;
-	return state.unsure;
-}
 
 static uint64_t random_next(void)
 {
@@ -422,51 +93,6 @@ static struct watch_armed *armed_unused(void)
 	return NULL;
 }
 
-/* A register for this piece, best the one that is aimed there already. */
-static unsigned register_choose(const struct aim *piece, unsigned taken)
-{
-	unsigned i, best = WATCH_REGISTERS;
-
-	for (i = 0; i < WATCH_REGISTERS; i++) {
-		if ((taken & 1u << i) || !register_free(i))
-			continue;
-		if (state.aims[i].address == piece->address && state.aims[i].bytes == piece->bytes)
-			return i;
-		if (best == WATCH_REGISTERS)
-			best = i;
-	}
-	return best;
-}
-
-/* 0, or an errno. */
-static int armed_aim(uint32_t owner, const struct aim *pieces, unsigned count)
-{
-	unsigned i, n, taken = 0, chosen[WATCH_REGISTERS];
-	int trouble;
-
-	for (i = 0; i < count; i++) {
-		chosen[i] = register_choose(&pieces[i], taken);
-		if (chosen[i] == WATCH_REGISTERS)
-			return ENOSPC;
-		taken |= 1u << chosen[i];
-	}
-	for (i = 0; i < count; i++) {
-		struct aim *aim = &state.aims[chosen[i]];
-
-		n = chosen[i];
-		if (aim->address != pieces[i].address || aim->bytes != pieces[i].bytes) {
-			trouble = watch_registers_aim_sigsafe(n, pieces[i].address, pieces[i].bytes,
-							 n + 1);
-			state.unsure |= trouble == ENOTCONN;
-			if (trouble)
-				return trouble;
-		}
-		*aim = pieces[i];
-		aim->owner = owner;
-	}
-	return 0;
-}
-
 /* What to watch. */
 struct object {
 	uint32_t watch;
@@ -485,7 +111,7 @@ static bool same_place(uint64_t address, enum log_watched_end why)
 		struct watch_armed *armed = &watch_state.armed[i];
 
 		if (armed->number && armed->address == address && !armed->fixed) {
-			armed_end(armed, why);
+			watch_end(armed, why);
 			found = true;
 		}
 	}
@@ -523,22 +149,22 @@ static void arm(const struct object *object, bool fixed)
 	struct aim pieces[WATCH_REGISTERS];
 	struct watch_armed *armed, *gone;
 	uint64_t address = object->base + (uint64_t)plan->offset;
-	unsigned count = pieces_cut(address, plan->bytes, pieces);
+	unsigned count = aims_cut(address, plan->bytes, pieces);
 	int trouble;
 
 	row->objects++;
 	if (address >> BLOCKS_ADDRESS_BITS)
 		return;
 	(void)same_place(address, LOG_WATCHED_AGAIN);
-	while (registers_free() < count || !armed_unused()) {
+	while (aims_free() < count || !armed_unused()) {
 		gone = displaceable(plan, row->objects);
 		if (!gone)
 			return;
-		armed_end(gone, LOG_WATCHED_DISPLACED);
+		watch_end(gone, LOG_WATCHED_DISPLACED);
 	}
 	armed = armed_unused();
 	armed->suspended = 0;
-	registers_disown((uint32_t)(armed - watch_state.armed));
+	aims_disown((uint32_t)(armed - watch_state.armed));
 	armed->address = address;
 	armed->bytes = plan->bytes;
 	armed->watch = object->watch;
@@ -548,13 +174,13 @@ static void arm(const struct object *object, bool fixed)
 	armed->size = object->size;
 	armed->key = object->key;
 	/* A fixed address may come to be mapped later. */
-	if (!value_read(armed, armed->last) && !fixed)
+	if (!watched_read(armed, armed->last) && !fixed)
 		return;
 	memcpy(armed->noted, armed->last, sizeof(armed->noted));
 	memcpy(armed->beside, armed->last, sizeof(armed->beside));
-	row_begin(armed, ++state.numbers, object->context);
-	__atomic_store_n(&armed->number, state.numbers, __ATOMIC_RELEASE);
-	trouble = armed_aim((uint32_t)(armed - watch_state.armed), pieces, count);
+	watched_row_begin(armed, ++watch_state.numbers, object->context);
+	__atomic_store_n(&armed->number, watch_state.numbers, __ATOMIC_RELEASE);
+	trouble = aims_set((uint32_t)(armed - watch_state.armed), pieces, count);
 	if (trouble) {
 		row->trouble = trouble;
 		__atomic_store_n(&armed->number, 0, __ATOMIC_RELEASE);
@@ -567,16 +193,16 @@ static void arm(const struct object *object, bool fixed)
 static void arm_locked(const struct object *object)
 {
 	if (agent.plan.flags & PLAN_PAGES) {
-		arm_paged(object, object->base +
-					  (uint64_t)watch_state.plans[object->watch]->offset);
+		arm_paged(object,
+			  object->base + (uint64_t)watch_state.plans[object->watch]->offset);
 		return;
 	}
-	if (!lock_take()) {
+	if (!aims_lock()) {
 		watch_state.area->rows[object->watch].objects++;
 		return;
 	}
 	arm(object, false);
-	lock_give();
+	aims_unlock();
 }
 
 /* ---- objects ------------------------------------------------------------------------------- */
@@ -650,7 +276,7 @@ void watch_block_gone(struct guard *guard, uint64_t start, uint64_t size, enum l
 		struct watch_armed *armed = &watch_state.armed[i];
 
 		if (armed->number && ends_with_block(armed, start, size))
-			armed_end(armed, why);
+			watch_end(armed, why);
 	}
 }
 
@@ -666,33 +292,34 @@ void watch_block_suspend(struct guard *guard, uint64_t start, uint64_t size)
 
 		if (!number || !ends_with_block(armed, start, size))
 			continue;
-		armed_end(armed, LOG_WATCHED_MOVED);
+		watch_end(armed, LOG_WATCHED_MOVED);
 		armed->suspended = number;
-		__atomic_fetch_add(&watch_state.area->rows[armed->watch].moved, 1, __ATOMIC_RELAXED);
+		__atomic_fetch_add(&watch_state.area->rows[armed->watch].moved, 1,
+				   __ATOMIC_RELAXED);
 	}
 }
 
-/* Under the lock. Its row is taken up again; what another thread wrote meanwhile is nobody's change:
- * nobody was looking. */
+/* Under the lock. Its row is taken up again; what another thread wrote meanwhile is nobody's
+ * change: nobody was looking. */
 static bool armed_resume(struct watch_armed *armed, uint64_t size)
 {
 	uint64_t number = armed->suspended;
 	struct aim pieces[WATCH_REGISTERS];
-	unsigned count = pieces_cut(armed->address, armed->bytes, pieces);
+	unsigned count = aims_cut(armed->address, armed->bytes, pieces);
 
 	armed->suspended = 0;
 	if (armed->row->number != number || armed->address >= armed->start + size ||
-	    registers_free() < count)
+	    aims_free() < count)
 		return false;
-	last_read(armed);
+	watched_take_value(armed);
 	armed->size = size;
 	armed->row->size = size;
 	armed->row->end = LOG_WATCHED_STILL;
 	armed->row->end_ns = 0;
-	row_seal(armed->row);
+	watched_row_seal(armed->row);
 	__atomic_store_n(&armed->number, number, __ATOMIC_RELEASE);
-	if (armed_aim((uint32_t)(armed - watch_state.armed), pieces, count)) {
-		armed_end(armed, LOG_WATCHED_DISPLACED);
+	if (aims_set((uint32_t)(armed - watch_state.armed), pieces, count)) {
+		watch_end(armed, LOG_WATCHED_DISPLACED);
 		return false;
 	}
 	watch_state.area->rows[armed->watch].moved--;
@@ -709,12 +336,12 @@ bool watch_block_resume(struct guard *guard, uint64_t start, uint64_t size)
 		return false;
 	if (pages_hold(start))
 		return pages_resized(start, size);
-	if (!lock_take())
+	if (!aims_lock())
 		return false;
 	for (i = 0; i < WATCH_ARMED_MAX; i++)
 		if (watch_state.armed[i].suspended && watch_state.armed[i].start == start)
 			any |= armed_resume(&watch_state.armed[i], size);
-	lock_give();
+	aims_unlock();
 	return any;
 }
 
@@ -751,7 +378,8 @@ static bool python_object_is(uint64_t object, const char *wanted)
 {
 	uint64_t type;
 
-	return watch_read_sigsafe(&type, object + PYTHON_OB_TYPE, 8) && python_type_is(type, wanted);
+	return watch_read_sigsafe(&type, object + PYTHON_OB_TYPE, 8) &&
+	       python_type_is(type, wanted);
 }
 
 void watch_object(struct guard *guard, uint32_t watch, uint64_t address, struct caller caller)
@@ -806,7 +434,7 @@ void watch_frame_left(struct guard *guard, uint32_t watch, uint64_t end)
 
 		if (armed->number && armed->watch == watch &&
 		    armed->address == end + (uint64_t)watch_state.plans[watch]->offset)
-			armed_end(armed, LOG_WATCHED_RETURNED);
+			watch_end(armed, LOG_WATCHED_RETURNED);
 	}
 }
 
@@ -834,7 +462,7 @@ void watch_thread_gone(void)
 
 		if (armed->number && plan->kind == PLAN_WATCH_THREAD &&
 		    armed->address == arch_fs_base() + (uint64_t)plan->offset)
-			armed_end(armed, LOG_WATCHED_RETURNED);
+			watch_end(armed, LOG_WATCHED_RETURNED);
 	}
 }
 
@@ -915,12 +543,12 @@ void watch_modules_changed_sigsafe(void)
 {
 	uint32_t i;
 
-	if (!__atomic_load_n(&state.unplaced, __ATOMIC_RELAXED) || !lock_take())
+	if (!__atomic_load_n(&state.unplaced, __ATOMIC_RELAXED) || !aims_lock())
 		return;
 	for (i = 0; i < watch_state.count; i++)
 		if (state.unplaced & 1u << i)
 			fixed_arm(i);
-	lock_give();
+	aims_unlock();
 }
 
 static void area_place(void)
@@ -944,12 +572,14 @@ static void pages_open(int trouble)
 		row->mode = trouble ? LOG_WATCH_OFF : LOG_WATCH_PAGES;
 		row->kernel_writes = !trouble;
 	}
+	if (pages.yielded)
+		watch_state.area->rows[0].yielded = LOG_YIELDED_TO_KERNEL;
 }
 
 static void registers_open(void)
 {
-	int trouble = watch_registers_open(agent.plan.tracer != 0,
-					   &watch_state.area->rows[0].yielded);
+	int trouble =
+		watch_registers_open(agent.plan.tracer != 0, &watch_state.area->rows[0].yielded);
 	uint32_t i;
 
 	for (i = 0; i < watch_state.count; i++) {
@@ -973,9 +603,9 @@ void watch_init(void)
 	arch_vectors_init();
 	state.random = agent.plan.seed | 1;
 	for (i = 0; i < watch_state.count; i++)
-		state.reads |= (watch_state.plans[i]->flags & PLAN_WATCH_READS) != 0;
-	state.reads = state.reads && memory_reads_by_kernel();
-	if (state.reads)
+		watch_state.reads |= (watch_state.plans[i]->flags & PLAN_WATCH_READS) != 0;
+	watch_state.reads = watch_state.reads && memory_reads_by_kernel();
+	if (watch_state.reads)
 		watch_registers_want_reads();
 	if (agent.plan.flags & PLAN_PAGES)
 		pages_open(pages_init());
@@ -999,7 +629,7 @@ static void row_again(struct watch_armed *armed)
 {
 	if (!armed->number)
 		return;
-	row_begin(armed, armed->number, 0);
+	watched_row_begin(armed, armed->number, 0);
 	watch_state.area->rows[armed->watch].objects++;
 	watch_state.area->rows[armed->watch].armed++;
 }
@@ -1011,7 +641,7 @@ void watch_after_fork(void)
 	if (!watch_state.count)
 		return;
 	area_place();
-	state.lock = 0;
+	aims_unlock();
 	if (watch_contexts)
 		memset(watch_contexts, 0, agent.plan.context_rows * sizeof(uint16_t));
 	if (agent.plan.flags & PLAN_PAGES) {
@@ -1024,10 +654,7 @@ void watch_after_fork(void)
 	watch_registers_after_fork();
 	registers_open();
 	/* What was watched is watched in the child, too, with rows in its own log. */
-	for (i = 0; i < WATCH_REGISTERS; i++)
-		if (state.aims[i].bytes)
-			(void)watch_registers_aim_sigsafe(i, state.aims[i].address, state.aims[i].bytes,
-						     i + 1);
+	aims_after_fork();
 	for (i = 0; i < WATCH_ARMED_MAX; i++)
 		row_again(&watch_state.armed[i]);
 }

@@ -31,7 +31,7 @@
 
 /* An object that is watched now. Written under the lock; handlers read it. */
 struct watch_armed {
-	uint64_t number; /* atomic; 0: it has ended, or there is none */
+	uint64_t number;    /* atomic; 0: it has ended, or there is none */
 	uint64_t suspended; /* its number, while its block is in realloc's hands */
 	uint64_t address;
 	uint32_t bytes;
@@ -52,6 +52,8 @@ extern HIDDEN struct watch_state {
 	struct log_watch_area *area; /* in the log; NULL: nothing is watched */
 	unsigned char *hits;	     /* ring in the log */
 	uint64_t hit_count;	     /* atomic */
+	uint64_t numbers;	     /* objects armed so far; atomic */
+	bool reads;		     /* trap, too */
 	struct watch_armed armed[WATCH_ARMED_MAX];
 } watch_state;
 
@@ -82,8 +84,8 @@ static inline bool watch_wants(uint32_t context)
 void watch_block_born(struct guard *guard, struct block *block, uint64_t start);
 void watch_block_gone(struct guard *guard, uint64_t start, uint64_t size, enum log_watched_end why);
 
-/* realloc: a marked block may move, or lose its end. Its objects end before the real call, and those
- * that are still inside of it afterwards go on as if nothing had happened. True: some do. */
+/* realloc: a marked block may move, or lose its end. Its objects end before the real call, and
+ * those that are still inside of it afterwards go on as if nothing had happened. True: some do. */
 void watch_block_suspend(struct guard *guard, uint64_t start, uint64_t size);
 bool watch_block_resume(struct guard *guard, uint64_t start, uint64_t size);
 

@@ -27,8 +27,9 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "wire/checksum.h"
 #include "wire/ids.h"
+#include "wire/log_pin.h"
+#include "wire/log_watch.h"
 
 #define LOG_MAGIC 0x31474f4c44414852ull /* "RHADLOG1" */
 #define LOG_VERSION 4u
@@ -297,10 +298,6 @@ enum log_crash_flags {
 	LOG_CRASH_IN_HANDLER = 1 << 7,	    /* in the target's handler for the one it `follows` */
 };
 
-/* gregs in the order of <sys/ucontext.h>: r8..r15 rdi rsi rbp rbx rdx rax rcx rsp rip efl csgsfs
- * err trapno oldmask cr2. */
-enum { LOG_GREGS = 23, LOG_GREG_RSP = 15, LOG_GREG_RIP = 16, LOG_GREG_CR2 = 22 };
-
 struct log_crash {
 	int32_t signo, code, error;
 	uint32_t flags;		/* enum log_crash_flags */
@@ -511,238 +508,6 @@ struct log_holder {
 	uint32_t kind;		  /* enum log_holder_kind */
 };
 
-/* ---- watches -------------------------------------------------------------------------------- */
-
-#define LOG_WATCHES 16u
-#define LOG_WRITERS 1024u
-#define LOG_WATCHED 65536u /* objects remembered */
-#define LOG_HITS 2048u	   /* the latest hits, whole */
-#define LOG_HIT_STACK 8192u
-#define LOG_HIT_CODE_BEFORE 96u
-#define LOG_HIT_CODE 128u
-#define LOG_HIT_OWNERS 16u
-#define LOG_WATCH_BYTES 32u
-#define LOG_WRITER_VALUES 4u
-#define LOG_WRITER_ALONGSIDE 0x80000000u
-
-enum log_watch_mode {
-	LOG_WATCH_OFF = 0, /* could not be armed: `trouble` */
-	LOG_WATCH_PERF = 1,
-	LOG_WATCH_BY_PTRACE = 2,
-	LOG_WATCH_PAGES = 3,
-};
-
-/* What became of a watch of the plan. Live counters: hints. */
-struct log_watch_row {
-	uint32_t mode;		/* enum log_watch_mode */
-	uint32_t kernel_writes; /* 1: seen, too */
-	int32_t trouble;	/* errno of the call that failed */
-	uint32_t reserved;
-	uint64_t objects;   /* that the watch is about */
-	uint64_t armed;	    /* of those, watched at some time */
-	uint64_t displaced; /* given up for another while they lived */
-	uint64_t hits;	    /* traps, all of them */
-	uint64_t matched;   /* hits that counted */
-	uint64_t unchanged; /* hits that left the value as it was */
-	uint64_t imprecise; /* delivered late: SIGTRAP was blocked */
-	uint64_t late;	    /* row 0: traps of objects that were no longer watched, of all */
-	uint64_t unplaced;  /* global or range in no loaded module yet */
-	uint64_t yielded;   /* row 0: enum log_yielded */
-	uint64_t opened;    /* row 0, pages: instructions that only ran with the pages open */
-	uint64_t moved;	    /* objects that ended because realloc moved their block */
-	uint64_t rest[3];
-};
-
-/* Where a tracer sets the debug registers: why it no longer does. */
-enum log_yielded {
-	LOG_YIELDED_NOT = 0,
-	LOG_YIELDED_TO_OTHER = 1, /* the process is to be traced by somebody else */
-	LOG_YIELDED_KILLED = 2,	  /* the tracer has gone */
-};
-
-/* Who writes: by the instruction after the store. Live counters: hints. */
-struct log_writer_row {
-	uint64_t rip;	/* 0: free row */
-	uint32_t watch; /* with LOG_WRITER_ALONGSIDE: of hits that had no trap of their own */
-	uint32_t check; /* over rip, watch and the row number: log_context_check() */
-	uint64_t count, changed;
-	uint64_t first_hit, last_hit;					     /* numbers of hits */
-	uint64_t values[LOG_WRITER_VALUES], value_counts[LOG_WRITER_VALUES]; /* stored, the first
-									       few */
-};
-
-enum log_watched_end {
-	LOG_WATCHED_STILL = 0, /* or the process died */
-	LOG_WATCHED_FREED = 1,
-	LOG_WATCHED_DISPLACED = 2, /* a newer object took the debug register */
-	LOG_WATCHED_AGAIN = 3,	   /* a hook handed the same address over again: a new object */
-	LOG_WATCHED_MOVED = 4,	   /* realloc */
-	LOG_WATCHED_EXIT = 5,
-	LOG_WATCHED_RETURNED = 6, /* the function whose frame it was in */
-};
-
-/* One object, for the time it was watched. */
-struct log_watched {
-	uint64_t number;	  /* from 1, in order; 0: free */
-	uint64_t address;	  /* of the watched bytes */
-	uint64_t id, start, size; /* of the block; id 0: none known */
-	struct block_key key;
-	uint32_t watch;
-	uint32_t end; /* enum log_watched_end */
-	uint64_t begin_ns, end_ns;
-	uint64_t hits;
-	uint32_t context; /* where the hook was called from, or the block allocated */
-	uint32_t lane;
-	uint64_t first_value, last_value; /* the first eight bytes, then and at the end */
-	uint64_t last_seen; /* as the latest hit left them: differs from last_value when somebody
-			     * wrote without a trap */
-	uint64_t check;
-};
-
-enum log_hit_flags {
-	LOG_HIT_IMPRECISE = 1 << 0, /* delivered late: not the instruction */
-	LOG_HIT_LATE = 1 << 1,	    /* the object was no longer watched */
-	LOG_HIT_ALONGSIDE = 1 << 2, /* this one had no trap of its own: it was found changed at the
-				     * trap of another; of the same store only if that covers it */
-	LOG_HIT_NO_LANE = 1 << 3,
-	LOG_HIT_AT = 1 << 4, /* on watched pages: rip is the instruction, and the registers are
-			      * those before it */
-	LOG_HIT_KERNEL = 1 << 5, /* on watched pages: a system call wrote it, `last_syscall`; rip
-				  * is behind it, rax what it returned */
-	LOG_HIT_WITH_VECTORS = 1 << 6, /* `vectors` are known */
-};
-
-#define LOG_HIT_VECTORS 16u
-#define LOG_HIT_MASKS 8u
-
-/* Registers that may say which bytes of a vector were stored. */
-struct log_hit_vectors {
-	uint64_t masks[LOG_HIT_MASKS];	      /* k0 to k7 */
-	uint8_t vectors[LOG_HIT_VECTORS][32]; /* ymm0 to ymm15 */
-};
-
-/* The block behind a register. */
-struct log_hit_owner {
-	uint64_t id, start;
-	uint32_t size_low;
-	uint32_t context, free_context;
-	uint8_t greg; /* index in gregs; 255: no more */
-	uint8_t state, relation, space;
-	uint32_t ordinal, reserved; /* within its context: with that, its key */
-};
-
-/* A write that was caught. The ring's slots are LOG_HIT_SLOT bytes: this, then the stack. */
-struct log_hit {
-	uint64_t number; /* from 1, in order; the slot is number % LOG_HITS; 0: free */
-	uint64_t check;	 /* over everything else, the stack included */
-	uint64_t time_ns;
-	uint32_t tid, lane;
-	uint32_t watch, flags;
-	uint64_t watched; /* number of the object */
-	/* Of a variable of a thread, which has no id, `start` is its thread pointer. */
-	uint64_t address, id, start, size;
-	struct block_key key;
-	uint64_t age;
-	uint64_t allocations; /* next id of this thread: blocks with larger ones were born later */
-	uint32_t bytes;	      /* watched */
-	uint32_t stack_bytes;
-	uint8_t old[LOG_WATCH_BYTES], new[LOG_WATCH_BYTES];
-	uint64_t gregs[LOG_GREGS];
-	uint64_t stack_high;
-	uint64_t stack_address;
-	uint64_t code_address;
-	uint32_t code_bytes;
-	uint32_t last_syscall; /* LOG_HIT_KERNEL: its number */
-	uint8_t code[LOG_HIT_CODE];
-	struct log_hit_owner owners[LOG_HIT_OWNERS];
-	struct log_hit_vectors vectors; /* LOG_HIT_WITH_VECTORS */
-};
-
-#define LOG_HIT_SLOT (1792u + LOG_HIT_STACK)
-
-/* A system call that filled some of the watched bytes, where the kernel's writes cannot be caught. */
-struct log_between_call {
-	uint64_t buffer, bytes; /* that it filled */
-	uint64_t caller;	/* return address */
-	uint64_t time_ns;
-	uint32_t number, tid;
-	int32_t fd; /* -1: unknown */
-	uint32_t reserved;
-};
-
-struct log_between_other {
-	uint32_t pid;
-	char name[20]; /* as /proc/PID/comm says; ends in 0 */
-};
-
-enum log_between_flags {
-	LOG_BETWEEN_MAPPED = 1 << 0, /* map_* and path tell of the mapping that it lies in */
-	LOG_BETWEEN_SHARED = 1 << 1, /* others may write through mappings of the same */
-	LOG_BETWEEN_LOOKED = 1 << 2, /* `others` were looked for */
-};
-
-#define LOG_BETWEEN_CALLS 4u
-#define LOG_BETWEEN_OTHERS 8u
-
-/* The value changed and nobody was caught. A hit that comes later may explain it. */
-struct log_watch_changed {
-	uint64_t watched; /* number of the object */
-	uint64_t address;
-	uint64_t hit; /* number of the latest hit then */
-	uint32_t watch, bytes;
-	uint8_t expected[LOG_WATCH_BYTES], found[LOG_WATCH_BYTES];
-	/* What is known of the time since the latest hit. */
-	uint64_t map_low, map_high, map_offset;
-	uint64_t again; /* where this process has it mapped once more; 0: nowhere */
-	uint32_t flags; /* enum log_between_flags */
-	uint32_t call_count, other_count, reserved;
-	struct log_between_call calls[LOG_BETWEEN_CALLS];
-	struct log_between_other others[LOG_BETWEEN_OTHERS]; /* processes that map it, too */
-	char path[128];
-};
-
-#define LOG_SIGHT_RESULT 255u
-
-/* A function was given an object, or returned it. */
-struct log_sight {
-	uint64_t object;
-	uint64_t start, size; /* of the block that it lies in */
-	uint32_t function;    /* number in the plan */
-	uint8_t argument;     /* LOG_SIGHT_RESULT: returned */
-	uint8_t inside;	      /* bit n: while function n < PLAN_SIGHT_MAKERS ran in this thread */
-	uint8_t reserved[2];
-};
-
-#define LOG_LASTS 16384u
-#define LOG_LAST_PROBES 8u
-
-/* The latest hit at an address, in short: the ring forgets sooner. Found by address: from
- * log_last_slot() on, LOG_LAST_PROBES places; where all are taken, the oldest goes. */
-struct log_last {
-	uint64_t address; /* 0: free */
-	uint64_t watched, hit;
-	uint64_t id;
-	uint64_t rip;
-	uint64_t old_word, new_word; /* the first eight bytes */
-	uint64_t time_ns;
-	uint32_t tid, watch;
-	uint32_t bytes, flags; /* enum log_hit_flags */
-	uint64_t count;	       /* hits at this address */
-	uint64_t changed_hit;  /* the latest that changed the value; 0: none did */
-	uint64_t reserved[3];
-	uint64_t check; /* over everything before it */
-};
-
-/* Region WATCH; the hits follow, from a page boundary on. */
-struct log_watch_area {
-	struct log_watch_row rows[LOG_WATCHES];
-	struct log_writer_row writers[LOG_WRITERS];
-	struct log_watched watched[LOG_WATCHED];
-	struct log_last lasts[LOG_LASTS];
-	uint64_t watched_count, hit_count; /* live */
-	uint64_t rest[510];
-};
-
 struct log_exit {
 	uint32_t status;
 	uint32_t how; /* 1 exit or return from main, 2 _exit */
@@ -889,7 +654,6 @@ struct log_unobserved {
 	uint32_t reserved;
 };
 
-#define LOG_PIN(type, bytes) _Static_assert(sizeof(struct type) == (bytes), "bump LOG_VERSION")
 LOG_PIN(log_region, 16);
 LOG_PIN(log_header, 4096);
 LOG_PIN(log_thread, 64);
@@ -924,18 +688,6 @@ LOG_PIN(log_kept, 16);
 LOG_PIN(log_python, 24);
 LOG_PIN(log_hook, 200);
 LOG_PIN(log_value, 64);
-LOG_PIN(log_watch_row, 136);
-LOG_PIN(log_writer_row, 112);
-LOG_PIN(log_watched, 128);
-LOG_PIN(log_hit_owner, 40);
-LOG_PIN(log_hit_vectors, 576);
-LOG_PIN(log_hit, 1744);
-LOG_PIN(log_between_call, 48);
-LOG_PIN(log_between_other, 24);
-LOG_PIN(log_watch_changed, 656);
-LOG_PIN(log_last, 128);
-LOG_PIN(log_watch_area, 16 * 136 + 1024 * 112 + 65536 * 128 + 16384 * 128 + 4096);
-_Static_assert(sizeof(struct log_hit) <= LOG_HIT_SLOT - LOG_HIT_STACK, "the stack follows");
 _Static_assert(offsetof(struct log_header, check) == 1024, "bump LOG_VERSION");
 _Static_assert(offsetof(struct log_header, state) == 1032, "bump LOG_VERSION");
 _Static_assert(offsetof(struct log_header, drops) == 1072, "bump LOG_VERSION");
@@ -966,25 +718,6 @@ static inline uint32_t log_context_check(uint64_t stack_hash, uint32_t lane, uin
 	uint64_t a = stack_hash * 0x9e3779b97f4a7c15ull;
 
 	return (uint32_t)((a ^ ((uint64_t)lane << 32 | row) * 0xc2b2ae3d27d4eb4full) >> 32) + 1;
-}
-
-/* Of a hit whose `check` is 0; `number` is left out, since it is written last. */
-static inline uint64_t log_hit_sum(uint64_t number, const struct log_hit *hit, const void *stack)
-{
-	uint64_t sum = checksum_long(number, (const char *)hit + sizeof(hit->number),
-				     sizeof(*hit) - sizeof(hit->number));
-
-	return checksum_long(sum, stack, hit->stack_bytes);
-}
-
-static inline uint32_t log_last_slot(uint64_t address)
-{
-	return (uint32_t)((address * 0x9e3779b97f4a7c15ull) >> 50);
-}
-
-static inline uint64_t log_last_sum(const struct log_last *last)
-{
-	return checksum_add(CHECKSUM_SEED, last, offsetof(struct log_last, check));
 }
 
 static inline uint64_t log_life_size(const struct log_life *life)

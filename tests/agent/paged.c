@@ -9,10 +9,13 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <immintrin.h>
+#include <linux/aio_abi.h>
+#include <linux/io_uring.h>
 #include <malloc.h>
 #include <pthread.h>
 #include <setjmp.h>
 #include <signal.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -140,14 +143,23 @@ static int integers(void)
 		DO("movbeq %1, (%0)" : : "r"(p), "r"(a) : "memory");
 	DO("movntiq %1, (%0)" : : "r"(p), "r"(a + 1) : "memory");
 	DO("pushq %1; popq (%0)" : : "r"(p), "r"(a ^ 77) : "memory");
-	DO("movq %1, %%rbx; movq %0, %%r12; movq %%rbx, (%%r12)" : : "r"(p), "r"(a) : "rbx", "r12", "memory");
+	DO("movq %1, %%rbx; movq %0, %%r12; movq %%rbx, (%%r12)"
+	   :
+	   : "r"(p), "r"(a)
+	   : "rbx", "r12", "memory");
 	DO("movq %0, %%r13; movl $5, (%%r13)" : : "r"(p) : "r13", "memory");
 	q = p - 1;
-	DO("xchgq %0, %%rbp; movl $6, 1(%%rbp,%1); xchgq %0, %%rbp" : "+a"(q) : "d"(0ull) : "memory");
+	DO("xchgq %0, %%rbp; movl $6, 1(%%rbp,%1); xchgq %0, %%rbp"
+	   : "+a"(q)
+	   : "d"(0ull)
+	   : "memory");
 	DO("movq %%rsi, (%%rsi)" : : "S"(p) : "memory");
 	DO("movq %%rdi, (%%rdi)" : : "D"(p) : "memory");
 	DO("movq $0, (%0)" : : "r"(p) : "memory");
-	DO("addl $0x7fffffff, (%1); addl $1, (%1); pushfq; popq %0" : "=r"(flags) : "r"(p) : "memory", "cc");
+	DO("addl $0x7fffffff, (%1); addl $1, (%1); pushfq; popq %0"
+	   : "=r"(flags)
+	   : "r"(p)
+	   : "memory", "cc");
 	n++;
 	DO("movw %%ds, (%0)" : : "r"(p) : "memory");
 	/* One byte before, one byte behind: not counted. */
@@ -155,8 +167,11 @@ static int integers(void)
 	block[WATCHED_AT + 8] = 1;
 	*(volatile uint64_t *)(block + WATCHED_AT - 4) = 0x99; /* over its beginning */
 	n++;
-	__asm__ volatile("movq %%rsp, %%rax; movq %0, %%rsp; movq %%rax, %0; movq %%rsp, (%%rsp); movq %0, %%rsp"
-			 : "+r"(p) : : "rax", "memory");
+	__asm__ volatile(
+		"movq %%rsp, %%rax; movq %0, %%rsp; movq %%rax, %0; movq %%rsp, (%%rsp); movq %0, %%rsp"
+		: "+r"(p)
+		:
+		: "rax", "memory");
 	n++;
 	p = block + WATCHED_AT;
 	*(uint64_t *)p = 0; /* it was an address */
@@ -222,7 +237,8 @@ static int vectors(void)
 	long n = 0;
 
 	_mm_storeu_si128((__m128i *)p, _mm_set1_epi8(3)), n++, KEEP();
-	_mm_store_si128((__m128i *)p, _mm_set1_epi8(4)), n++, KEEP(); /* aligned, as malloc's blocks are */
+	_mm_store_si128((__m128i *)p, _mm_set1_epi8(4)), n++,
+		KEEP(); /* aligned, as malloc's blocks are */
 	_mm_stream_si128((__m128i *)p, _mm_set1_epi8(5)), n++, KEEP();
 	_mm_store_sd((double *)p, _mm_set_sd(d)), n++, KEEP();
 	_mm_store_ss((float *)(p + 4), _mm_set_ss(f)), n++, KEEP();
@@ -234,7 +250,10 @@ static int vectors(void)
 	DO("stmxcsr (%0)" : : "r"(p) : "memory");
 	*(volatile uint32_t *)p &= 0xffff, n++;
 	DO("movq %1, %%mm0; movq %%mm0, (%0); emms" : : "r"(p), "m"(d) : "memory", "mm0");
-	DO("maskmovdqu %1, %2" : : "D"(p), "x"(_mm_set1_epi8(-1)), "x"(_mm_set1_epi8(6)) : "memory");
+	DO("maskmovdqu %1, %2"
+	   :
+	   : "D"(p), "x"(_mm_set1_epi8(-1)), "x"(_mm_set1_epi8(6))
+	   : "memory");
 	if (__builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl")) {
 		n += wide_stores(p);
 		n += scatters(p);
@@ -251,9 +270,10 @@ static int strings(void)
 
 	for (size_t i = 0; i < sizeof(from); i++)
 		from[i] = (unsigned char)(i * 3);
-#define COPY(insn, at, source, times) \
-	(to = (at), src = (source), count = (times), \
-	 ({ __asm__ volatile(insn : "+D"(to), "+S"(src), "+c"(count) : : "memory"); }), \
+#define COPY(insn, at, source, times)                                                    \
+	(to = (at), src = (source), count = (times), ({                                  \
+		 __asm__ volatile(insn : "+D"(to), "+S"(src), "+c"(count) : : "memory"); \
+	 }),                                                                             \
 	 printf("%ld %ld %zu\n", (long)(to - block), (long)(src - from), count))
 	COPY("rep movsb", block, from, WATCHED_BYTES), n++;
 	COPY("rep movsq", block + 8, from, 100), n++;
@@ -266,7 +286,10 @@ static int strings(void)
 	n++;
 	for (int i = 0; i < 4; i++) {
 		to = block + 3 * i, count = 30;
-		__asm__ volatile("rep stosq" : "+D"(to), "+c"(count) : "a"(0x0102030405060708 * i) : "memory");
+		__asm__ volatile("rep stosq"
+				 : "+D"(to), "+c"(count)
+				 : "a"(0x0102030405060708 * i)
+				 : "memory");
 		n++;
 	}
 	memset(block, 7, 0);
@@ -287,7 +310,10 @@ static int straddling(void)
 			n += at + 8 > WATCHED_AT && at < WATCHED_AT + 8;
 			_mm_storeu_si128((__m128i *)(blocks[i] + at), _mm_set1_epi8((char)at));
 			n += at + 16 > WATCHED_AT && at < WATCHED_AT + 8;
-			__asm__ volatile("lock; addq %1, (%0)" : : "r"(blocks[i] + (at & ~7)), "r"(5ull) : "memory", "cc");
+			__asm__ volatile("lock; addq %1, (%0)"
+					 :
+					 : "r"(blocks[i] + (at & ~7)), "r"(5ull)
+					 : "memory", "cc");
 			n += (at & ~7) + 8 > WATCHED_AT && (at & ~7) < WATCHED_AT + 8;
 		}
 		all ^= sum(blocks[i], WATCHED_BYTES);
@@ -346,7 +372,8 @@ static int calls(void)
 	return done(block, n);
 }
 
-/* ---- fork, realloc, signals -------------------------------------------------------------------- */
+/* ---- fork, realloc, signals --------------------------------------------------------------------
+ */
 
 static int forks(void)
 {
@@ -481,7 +508,9 @@ static int steps_itself(void)
 	__asm__ volatile("pushfq; orq $0x100, (%%rsp); popfq\n\t"
 			 "nop\n\tmovq $5, (%0)\n\tnop\n\tmovq $6, (%0)\n\taddq $1, (%0)\n\t"
 			 "pushfq; andq $~0x100, (%%rsp); popfq"
-			 : : "r"(block + WATCHED_AT) : "memory", "cc");
+			 :
+			 : "r"(block + WATCHED_AT)
+			 : "memory", "cc");
 	printf("steps %d\n", steps);
 	return done(block, 3);
 }
@@ -518,6 +547,81 @@ static int waits(void)
 	return done(objects[0], 2);
 }
 
+/* The kernel fills a buffer when it gets round to it. */
+static void asynchronous(unsigned char *block, int file)
+{
+	struct iocb cb = { .aio_lio_opcode = IOCB_CMD_PREAD,
+			   .aio_fildes = (uint32_t)file,
+			   .aio_buf = (uintptr_t)block,
+			   .aio_nbytes = 100 },
+		    *list[] = { &cb };
+	struct io_event event = { 0 };
+	aio_context_t context = 0;
+
+	printf("io_setup %ld\n", syscall(SYS_io_setup, 1, &context));
+	printf("io_submit %ld\n", syscall(SYS_io_submit, context, 1, list));
+	printf("io_getevents %ld\n", syscall(SYS_io_getevents, context, 1, 1, &event, NULL));
+	printf("read %lld %lx\n", (long long)event.res, (long)sum(block, 100));
+}
+
+/* With one entry, which is at offset 0 of the third mapping. */
+static void ringed(unsigned char *block, int file)
+{
+	struct io_uring_params params = { 0 };
+	int ring = (int)syscall(SYS_io_uring_setup, 1, &params);
+	char *queue, *done;
+	struct io_uring_sqe *entry;
+	struct io_uring_cqe *result;
+
+	printf("io_uring %d\n", ring >= 0);
+	if (ring < 0)
+		return;
+	queue = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, ring, IORING_OFF_SQ_RING);
+	done = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, ring, IORING_OFF_CQ_RING);
+	entry = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, ring, IORING_OFF_SQES);
+	if (queue == MAP_FAILED || done == MAP_FAILED || entry == MAP_FAILED)
+		return;
+	*entry = (struct io_uring_sqe){
+		.opcode = IORING_OP_READ, .fd = file, .addr = (uintptr_t)block, .len = 200
+	};
+	*(uint32_t *)(queue + params.sq_off.array) = 0;
+	__atomic_store_n((uint32_t *)(queue + params.sq_off.tail), 1, __ATOMIC_RELEASE);
+	printf("enter %ld\n",
+	       syscall(SYS_io_uring_enter, ring, 1, 1, IORING_ENTER_GETEVENTS, NULL, 0));
+	result = (struct io_uring_cqe *)(done + params.cq_off.cqes);
+	printf("read %d %lx\n", result->res, (long)sum(block, 200));
+	close(ring);
+}
+
+static int kernel_later(bool first)
+{
+	int file = open("/proc/self/exe", O_RDONLY);
+	unsigned char *block = first ? malloc(1) : calloc(1, WATCHED_BYTES);
+
+	if (!first)
+		*word_of(block) = 7;
+	asynchronous(first ? calloc(1, 100) : block, file);
+	if (first)
+		block = calloc(1, WATCHED_BYTES);
+	ringed(block, file);
+	*word_of(block) = 8; /* nobody looks any more */
+	close(file);
+	if (fork() == 0)
+		_exit((int)(*word_of(block) += 1));
+	wait(NULL);
+	return done(block, first ? 0 : 1);
+}
+
+static int engines(void)
+{
+	return kernel_later(false);
+}
+
+static int engines_first(void)
+{
+	return kernel_later(true);
+}
+
 /* A crash is the target's own. */
 static int wild(void)
 {
@@ -534,11 +638,21 @@ static const struct {
 	const char *name;
 	int (*run)(void);
 } modes[] = {
-	{ "threads", threads },	  { "integers", integers },	{ "sixteen", sixteen },
-	{ "vectors", vectors },	  { "strings", strings },	{ "straddling", straddling },
-	{ "calls", calls },	  { "forks", forks },		{ "resizes", resizes },
-	{ "handlers", handlers }, { "steps-itself", steps_itself }, { "waits", waits },
+	{ "threads", threads },
+	{ "integers", integers },
+	{ "sixteen", sixteen },
+	{ "vectors", vectors },
+	{ "strings", strings },
+	{ "straddling", straddling },
+	{ "calls", calls },
+	{ "forks", forks },
+	{ "resizes", resizes },
+	{ "handlers", handlers },
+	{ "steps-itself", steps_itself },
+	{ "waits", waits },
 	{ "wild", wild },
+	{ "engines", engines },
+	{ "engines-first", engines_first },
 };
 
 int main(int argc, char **argv)

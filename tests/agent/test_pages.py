@@ -53,6 +53,14 @@ def stores(p):
             p.equal({int(h['new']) - int(h['old']) for h in log.hits} - {1}, set(), 'threads: each hit is one step', log)
 
 
+def engines(p):
+    """What the kernel fills later cannot be watched; the target must not notice."""
+    for mode, hits in ('engines', 1), ('engines-first', 0):
+        log, child = p.run('paged', mode, watch())
+        p.equal((log.row('hits'), log.row('yielded')), (hits, 3), mode + ': opened for the kernel', log)
+        p.equal((child.row('hits'), child.row('yielded')), (0, 3), mode + ': and for its child', child)
+
+
 def calls(p):
     log, = p.run('paged', 'calls', watch())
     p.equal(log.row('hits'), int(p.said['count']), 'calls: every write of the kernel, once', log)
@@ -103,7 +111,7 @@ def main():
     rig = Rig(sys.argv[1], sys.argv[2])
     tap = Tap()
     paging = Paging(rig, tap)
-    for part in stores, calls, lives, others, everything:
+    for part in stores, calls, engines, lives, others, everything:
         part(paging)
     rig.close()
     return tap.end()

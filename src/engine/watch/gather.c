@@ -160,7 +160,8 @@ static const char *end_text(uint32_t end)
 					     [LOG_WATCHED_AGAIN] = "handed out again",
 					     [LOG_WATCHED_MOVED] = "moved by realloc",
 					     [LOG_WATCHED_EXIT] = "still there at the end",
-					     [LOG_WATCHED_RETURNED] = "returned" };
+					     [LOG_WATCHED_RETURNED] = "returned",
+					     [LOG_WATCHED_YIELDED] = "no longer watched" };
 
 	return end < sizeof(texts) / sizeof(texts[0]) ? texts[end] : "?";
 }
@@ -253,14 +254,20 @@ static void add_outside(struct watch_gather *gather, const struct watch_log *log
 static void note_yielded(struct watch_report *report, const struct event_log *log,
 			 const struct log_watch_row *row)
 {
-	if (row->yielded == LOG_YIELDED_NOT || report->notes.count >= NOTES_MAX)
+	static const char *const why[] = {
+		[LOG_YIELDED_TO_OTHER] = "it was let go of, to be traced by somebody else (a "
+					 "debugger in the trial, or --stop)",
+		[LOG_YIELDED_KILLED] = "its tracer was gone",
+		[LOG_YIELDED_TO_KERNEL] = "it set up io_uring or aio, by which the kernel writes "
+					  "to memory on its own, and its pages were opened; "
+					  "--mode hw goes on watching",
+	};
+
+	if (row->yielded >= sizeof(why) / sizeof(why[0]) || !why[row->yielded] ||
+	    report->notes.count >= NOTES_MAX)
 		return;
-	strv_take(&report->notes,
-		  mem_printf("process %u was watched only for a while: %s", log->reader.header.pid,
-			     row->yielded == LOG_YIELDED_TO_OTHER
-				     ? "then it was let go of, to be traced by somebody else (a "
-				       "debugger in the trial, or --stop)"
-				     : "then its tracer was gone"));
+	strv_take(&report->notes, mem_printf("process %u was watched only for a while: then %s",
+					     log->reader.header.pid, why[row->yielded]));
 }
 
 static void note_opened(struct watch_report *report, const struct event_log *log,

@@ -245,7 +245,7 @@ static const char *way_words(enum way way, unsigned int round)
 		return "watching %zu home%s in all blocks of the same context, on watched pages";
 	if (way == WAY_CONTEXT)
 		return "watching %zu home%s in any block of the same context";
-	return round == 0 ? "watching %zu home%s by the key of their blocks"
+	return round == 0 ? "watching %zu home%s by the key of the block"
 			  : "the keys did not lead to the victim: watching %zu home%s as what a "
 			    "function on the crash's stack is given";
 }

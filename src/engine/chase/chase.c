@@ -11,6 +11,7 @@
 
 #define FAILURES_UNWATCHED 3u /* failing trials whose victim was not watched, until another way */
 #define FAILURES_PER_VICTIM 10u /* …and while some were: keys that hold by chance */
+#define QUIET_LOOK 40u /* trials without a crash, until guards are asked */
 
 void chase_say(struct chase *chase, const char *fmt, ...)
 {
@@ -61,11 +62,12 @@ static unsigned int arm_of(enum stage_kind kind)
 	}
 }
 
-/* An observer that is known to hide it is not tried for ever. */
+/* An observer that is known to hide it is not tried for ever, and what does not crash is looked at
+ * with guards. */
 static bool gives_up(const struct chase *chase)
 {
-	return chase->kind == STAGE_LOOK && !chase->found && chase->request->look > 0 &&
-	       chase->used >= chase->request->look;
+	return chase->kind == STAGE_LOOK && !chase->found && chase->look_max > 0 &&
+	       chase->used >= chase->look_max;
 }
 
 static int chase_next(void *ctx, unsigned int slot, struct run *ret, struct err *err)
@@ -295,6 +297,33 @@ static int find_crash(struct chase *chase, struct err *err)
 	return stage_run(chase, STAGE_LOOK, err);
 }
 
+/* Damage need not crash: a wrong result, or nothing at all, is all that some programs show. Where
+ * guards show nothing either, it is waited for as long as was asked. */
+static int find_damage(struct chase *chase, bool *ret_told, struct err *err)
+{
+	int r;
+
+	if (!chase->request->unfailed || !chase_may_go_on(chase))
+		return 0;
+	chase_say(chase, "no crash in %" PRIu64 " trials", chase->used);
+	r = guards_instead(chase, ret_told, err);
+	if (r < 0 || *ret_told || !chase_may_go_on(chase))
+		return r;
+	chase->look_max = 0;
+	chase->looks++;
+	chase_say(chase, "they show nothing: running it on until it crashes");
+	return stage_run(chase, STAGE_LOOK, err);
+}
+
+static uint64_t look_max(const struct chase_request *request)
+{
+	uint64_t most = request->trials * 2 / 3;
+
+	if (!request->unfailed)
+		return request->look;
+	return most < 1 ? 1 : most < QUIET_LOOK ? most : QUIET_LOOK;
+}
+
 /* Anew each time: a planner hands out what it has not planned before. */
 int chase_begin_plan(struct chase *chase, struct err *err)
 {
@@ -442,7 +471,9 @@ static int chase_all(struct chase *chase, struct err *err)
 	bool told = false;
 	int level;
 
-	if (r < 0 || !chase->found)
+	if (r == 0 && !chase->found)
+		r = find_damage(chase, &told, err);
+	if (r < 0 || told || !chase->found)
 		return r;
 	if (!chase->first.has_trail && wants_heap(chase))
 		return guards_instead(chase, &told, err);
@@ -509,6 +540,7 @@ int chase_run(struct case_store *cs, const struct chase_request *request, struct
 
 	chase.symbols = symbols_new(&(struct symbols_options){ 0 });
 	chase.autopsy = autopsy_new();
+	chase.look_max = look_max(request);
 	chase.runner.settings = request->settings;
 	chase.runner.observer = OBSERVE_IDS;
 	chase.runner.slots = request->jobs;

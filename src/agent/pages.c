@@ -25,6 +25,8 @@
 #define GROW_BYTES (1ull << 20)
 #define SLOT_STEP 32u /* blocks.h: two blocks never share a window */
 #define SLOT_TAIL 8u  /* nobody's, as libc's own words between blocks are */
+#define TAIL_BYTE 0x96 /* what stands behind a block: neither 0, ASCII nor 0xff */
+#define TAIL_FILLED 16u
 #define SPAN_BYTES (64u << 10)
 #define SLOT_SMALL (16u << 10)
 #define KINDS (SLOT_SMALL / SLOT_STEP + 1)
@@ -349,6 +351,15 @@ struct content {
 	uint64_t bytes;
 };
 
+/* Whoever writes behind the block changes something there, if that is what is watched. */
+static void tail_fill(const struct pages_slot *slot, uint64_t size)
+{
+	uint64_t room = state.spans[slot->span].slot_bytes - size;
+
+	memset((void *)(alias(slot->start) + size), TAIL_BYTE,
+	       room < TAIL_FILLED ? room : TAIL_FILLED);
+}
+
 static void *block_begin_here(struct guard *guard, struct pages_slot *slot, uint64_t size,
 			      struct content content, enum log_api api, struct caller caller)
 {
@@ -357,6 +368,7 @@ static void *block_begin_here(struct guard *guard, struct pages_slot *slot, uint
 			memcpy((void *)alias(slot->start), content.from, content.bytes);
 		else
 			memset((void *)alias(slot->start), 0, content.bytes);
+		tail_fill(slot, size);
 		(void)block_begin_guarded(guard, BLOCKS_HEAP, slot->start, size, api, caller);
 	}
 	return slot ? (void *)slot->start : NULL;
@@ -424,7 +436,15 @@ void pages_free(void *ptr, struct caller caller)
 		real.free(ptr); /* says what it says about a pointer that is not its own */
 }
 
+/* What was asked for: so nobody has a right to what is behind it. */
 uint64_t pages_usable(const void *ptr)
+{
+	struct pages_slot *slot = pages_slot_sigsafe((uint64_t)ptr);
+
+	return slot ? slot->bytes : 0;
+}
+
+static uint64_t slot_room(const void *ptr)
 {
 	struct pages_slot *slot = pages_slot_sigsafe((uint64_t)ptr);
 
@@ -437,7 +457,7 @@ static bool resize_in_place(void *ptr, uint64_t size, struct pages_slot *slot, s
 	struct block *block = NULL;
 	struct guard guard;
 
-	if (!size || size > pages_usable(ptr))
+	if (!size || size > slot_room(ptr))
 		return false;
 	if (guard_enter(&guard)) {
 		block = block_suspend(&guard, (uint64_t)ptr, caller);

@@ -72,6 +72,7 @@ struct heap_finding {
 	bool continued;
 	bool sampled; /* not all blocks had guards in that trial */
 	uint64_t gap; /* bytes between blocks that had no guard, in that trial */
+	bool far;     /* before the block, from the far end of the guard on, and nothing else near it */
 	/* It begins at this block's end and ends at another's start: which of them is overrun is open.
 	 * The context of that other; NULL: nobody's. */
 	char *rival;

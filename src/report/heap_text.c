@@ -13,7 +13,6 @@
 #define HOLDERS_SHOWN 4
 #define HOLDER_FRAMES 3
 #define BYTES_SHOWN 16
-#define GUARD_BEFORE 16 /* bytes: agent/canary.h */
 
 static void print_frames(const struct stack *stack, size_t limit, const char *indent, FILE *out)
 {
@@ -163,7 +162,7 @@ static void print_finding(const struct heap_report *report, const struct heap_fi
 				   : "     it began at another block and went on here: not this "
 				     "block's doing\n",
 			out);
-	if (!f->continued && f->kind == HEAP_UNDERFLOW && f->offset <= -GUARD_BEFORE)
+	if (!f->continued && f->far)
 		(void)fputs("     the guard is hit from its far end on: it may have come from another "
 			    "block, before this one\n",
 			    out);

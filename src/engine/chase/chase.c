@@ -34,9 +34,12 @@ static bool out_of_time(const struct chase *chase)
 	return chase->request->deadline_s > 0 && series_now_s() > chase->request->deadline_s;
 }
 
-static enum observer observer_of(enum stage_kind kind)
+/* On watched pages there are no guards: whatever is written behind a block is caught there. */
+static enum observer observer_of(const struct chase *chase)
 {
-	switch (kind) {
+	if (chase->kind == STAGE_GUARD && chase->pages)
+		return OBSERVE_WATCH;
+	switch (chase->kind) {
 	case STAGE_LOOK:
 	case STAGE_AWAIT:
 	case STAGE_SCOUT:
@@ -50,9 +53,9 @@ static enum observer observer_of(enum stage_kind kind)
 }
 
 /* What was watched is counted apart from what was not. */
-static unsigned int arm_of(enum stage_kind kind)
+static unsigned int arm_of(const struct chase *chase)
 {
-	switch (observer_of(kind)) {
+	switch (observer_of(chase)) {
 	case OBSERVE_HEAP:
 		return CHASE_ARM_GUARDED;
 	case OBSERVE_IDS:
@@ -77,7 +80,7 @@ static int chase_next(void *ctx, unsigned int slot, struct run *ret, struct err 
 	if (chase->used >= chase->request->trials || out_of_time(chase) || gives_up(chase))
 		return 0;
 	chase->used++;
-	*ret = (struct run){ .position = chase->next++, .arm = arm_of(chase->kind) };
+	*ret = (struct run){ .position = chase->next++, .arm = arm_of(chase) };
 	return 1;
 }
 
@@ -88,9 +91,10 @@ static void chase_prepare(void *ctx, const struct run *run, struct trial_job *jo
 	series_fill_job(chase->request->program, chase->request->slot_env, job);
 	job->examined = true;
 	job->wild = true;
-	job->observer = observer_of(chase->kind);
+	job->observer = observer_of(chase);
 	job->without_ids = chase->request->without_ids && job->observer != OBSERVE_HEAP;
-	job->pages = chase->pages && chase->kind == STAGE_WATCH;
+	job->pages = chase->pages &&
+		     (chase->kind == STAGE_WATCH || chase->kind == STAGE_GUARD);
 	if (stage_has_plan(chase->kind))
 		strbuf_add(&job->plan_items, chase->items.data, chase->items.len);
 }
@@ -216,7 +220,9 @@ bool chase_enough(struct chase *chase)
 	switch (chase->kind) {
 	case STAGE_GUARD:
 		return chase->guarded_caught >= chase->request->wanted ||
-		       (chase->guarded_caught == 0 && chase->round_trials >= chase->guarded_max);
+		       chase->round_trials >= chase->guarded_max *
+						      (1 + chase->guarded_caught -
+						       chase->guarded_before);
 	case STAGE_RELEASE:
 		return release_enough(chase);
 	case STAGE_SCOUT:

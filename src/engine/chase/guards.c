@@ -17,7 +17,7 @@
 #define HEAP_TRIALS_MAX 40u
 #define UNFAILED_TRIALS 20u /* where it has not failed at all */
 #define GUARDED_TRIALS 12u /* for each failing trial that is wanted, until nothing is caught */
-#define KEY_TRIALS 4.0	   /* times as many as one damage takes: then keys do not lead there */
+#define EXPECTED_TIMES 4.0 /* as many trials as one damage takes: then this way does not lead there */
 
 /* The series of the same command under the heap observer: as cmd/trial_options.c writes it. */
 static char *heap_settings(const char *text)
@@ -126,10 +126,11 @@ static int run_guarded(struct chase *chase, struct err *err)
 {
 	int r = chase_plan(chase, err);
 
+	chase->guarded_before = chase->guarded_caught;
 	chase->guarded_max = chase->request->wanted * GUARDED_TRIALS;
-	if (chase->stakeout.list.items[0].by == STAKE_KEY && chase->damage_rate > 0) {
+	if (!chase->pages && chase->damage_rate > 0) {
 		/* Once in so many trials at least, it is damaged again. */
-		uint64_t expected = (uint64_t)(KEY_TRIALS / chase->damage_rate);
+		uint64_t expected = (uint64_t)(EXPECTED_TIMES / chase->damage_rate);
 
 		if (expected < chase->guarded_max)
 			chase->guarded_max = expected;
@@ -137,19 +138,30 @@ static int run_guarded(struct chase *chase, struct err *err)
 	return r == 0 ? stage_run(chase, STAGE_GUARD, err) : r;
 }
 
-/* First the very blocks, by their keys; where those do not lead there, the newest of their kind. */
+/* First the very blocks, by their keys; where those do not lead there, the newest of their kind; then
+ * all of them. */
 int watch_damage(struct chase *chase, struct err *err)
 {
+	bool pages;
 	int r;
 
 	chase_say(chase, "watching the damaged bytes");
 	r = run_guarded(chase, err);
-	if (r < 0 || chase->guarded_caught > 0 || !chase_may_go_on(chase) ||
+	if (r < 0 || chase->guarded_caught >= chase->request->wanted || !chase_may_go_on(chase) ||
 	    !stakeout_widen(&chase->stakeout))
 		return r;
 	chase_say(chase, "the keys did not lead to the damage: watching the same byte of the newest "
 			 "blocks of that context");
-	return run_guarded(chase, err);
+	r = run_guarded(chase, err);
+	if (r < 0 || chase->guarded_caught >= chase->request->wanted || !chase_may_go_on(chase) ||
+	    chase->stakeout.list.items[0].offset < 0)
+		return r;
+	chase_say(chase, "watching it in all blocks of that context, on watched pages");
+	pages = chase->pages;
+	chase->pages = true;
+	r = run_guarded(chase, err);
+	chase->pages = pages;
+	return r;
 }
 
 /* An object was used after its last reference had been given back: by whom? */

@@ -403,9 +403,35 @@ static int by_weight(const void *a, const void *b)
 	return x->id < y->id ? -1 : x->id > y->id;
 }
 
+/* What was settled only now may be what another trial showed at once. */
+static void join_alike(struct heap_report *report)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < report->findings.count; i++) {
+		struct heap_finding *f = &report->findings.items[i], *known = NULL;
+
+		for (size_t k = 0; k < kept && !known; k++)
+			if (alike(&report->findings.items[k], f))
+				known = &report->findings.items[k];
+		if (!known) {
+			report->findings.items[kept++] = *f;
+			continue;
+		}
+		known->count += f->count;
+		known->trials += f->trials;
+		VEC_FOREACH (&f->seen, seen)
+			if (known->seen.count < HEAP_SIGHTINGS_MAX)
+				VEC_PUSH(&known->seen, *seen);
+		heap_finding_deinit(f);
+	}
+	report->findings.count = kept;
+}
+
 void findings_sort(struct heap_report *report)
 {
 	runs_settle(report->findings.items, report->findings.count);
+	join_alike(report);
 	if (report->findings.count > 1)
 		qsort(report->findings.items, report->findings.count,
 		      sizeof(report->findings.items[0]), by_weight);

@@ -69,6 +69,7 @@ static void mark_run(struct heap_finding **run, size_t count)
 		own = NULL;
 	for (size_t i = 0; i < count; i++)
 		run[i]->continued = run[i] != own;
+	first->far = count == 1 && first->kind == HEAP_UNDERFLOW && first->offset == -GUARD_BEFORE;
 }
 
 void runs_mark(struct heap_finding *findings, size_t count)
@@ -122,19 +123,11 @@ void runs_settle(struct heap_finding *findings, size_t count)
 	for (size_t i = 0; i < count; i++)
 		theirs[i] = findings[i].rival && is_the_rivals(findings, count, &findings[i]);
 	for (size_t i = 0; i < count; i++) {
-		struct heap_finding *own = NULL;
-		bool known = false;
-
 		if (!theirs[i])
 			continue;
 		findings[i].continued = true;
-		for (size_t k = 0; k < count; k++) {
-			if (!is_of_rival(&findings[k], findings[i].rival))
-				continue;
-			known |= !findings[k].continued;
-			own = own ? own : &findings[k];
-		}
-		if (!known && own)
-			own->continued = false;
+		for (size_t k = 0; k < count; k++)
+			if (is_of_rival(&findings[k], findings[i].rival))
+				findings[k].continued = false;
 	}
 }

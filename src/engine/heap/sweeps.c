@@ -108,12 +108,28 @@ static void gather(struct sweeping *s)
 	s->report->swept += s->targets.count;
 }
 
-/* Did the crash go through this freed block? */
+static bool was_freed(const struct log_block *block)
+{
+	return block->state == LOG_BLOCK_FREED || block->relation == LOG_FORMER;
+}
+
+/* The address that failed leads into it, or it is its poison. */
+static bool is_plain(const struct log_block *block)
+{
+	return was_freed(block) && (block->via == LOG_VIA_FAULT || block->via == LOG_VIA_POISON);
+}
+
+/* Did the crash go through this freed block? Where that is plain for one of them, what registers hold
+ * beside it are leftovers. */
 static bool was_used(const struct sweeping *s, uint64_t id)
 {
+	bool plain = false;
+
 	VEC_FOREACH (&s->touched, block)
-		if (block->id == id && block->via != LOG_VIA_MEMORY &&
-		    (block->state == LOG_BLOCK_FREED || block->relation == LOG_FORMER))
+		plain |= is_plain(block);
+	VEC_FOREACH (&s->touched, block)
+		if (block->id == id && block->via != LOG_VIA_MEMORY && was_freed(block) &&
+		    (!plain || is_plain(block)))
 			return true;
 	return false;
 }

@@ -30,6 +30,7 @@ static void caught(struct evidence_list *list, struct made_write made, unsigned 
 		add(list, made_write(made));
 	}
 	list->trials = 41;
+	list->failed = 9;
 }
 
 /* ---- evidence that fires ---- */
@@ -139,6 +140,38 @@ static void overflow_of_a_canary(struct evidence_list *l)
 static void underflow_of_a_canary(struct evidence_list *l)
 {
 	canary_watched(l, -1);
+}
+
+/* The canary behind one block was watched; the pointer that hit it is to the next block, whose start
+ * lies 40 bytes on, or has left whatever it was of. */
+static void between_two_blocks(struct evidence_list *l, bool beyond)
+{
+	canary_watched(l, 56);
+	VEC_FOREACH (&l->list, e)
+		if (e->kind == EVIDENCE_WRITE) {
+			make_base(e, 96, 256);
+			e->write->base->beyond = beyond;
+			e->write->store_start = MADE_BLOCK + 56;
+		}
+}
+
+static void underflow_onto_another_canary(struct evidence_list *l)
+{
+	between_two_blocks(l, false);
+}
+
+static void a_pointer_that_left_its_block(struct evidence_list *l)
+{
+	between_two_blocks(l, true);
+}
+
+/* One byte of a pointer, through a pointer into the middle of the block: text that runs. */
+static void part_of_a_field_in_passing(struct evidence_list *l)
+{
+	caught(l, (struct made_write){ .writer = "trim", .width = 1, .start = 6 }, 3);
+	VEC_FOREACH (&l->list, e)
+		if (e->kind == EVIDENCE_WRITE)
+			e->write->base->value = MADE_BLOCK + 30;
 }
 
 static void after_free(struct evidence_list *l)
@@ -1061,6 +1094,9 @@ static const struct row {
 	ROW(damage_not_adjacent, NOT_CAUGHT, DOUBTED, NULL),
 	ROW(underflow, UNDERFLOW, FIRM, "fill"),
 	ROW(underflow_of_a_canary, UNDERFLOW, FIRM, "fill"),
+	ROW(underflow_onto_another_canary, UNDERFLOW, FIRM, "fill"),
+	ROW(a_pointer_that_left_its_block, OVERFLOW, FIRM, "fill"),
+	ROW(part_of_a_field_in_passing, NARROW_WRITE, DOUBTED, "trim"),
 	ROW(damage_before, UNDERFLOW, DOUBTED, NULL),
 
 	ROW(after_free, WRITE_AFTER_FREE, FIRM, "late_store"),
@@ -1243,6 +1279,18 @@ static void an_inferred_free_leaves_the_other_class(void **state)
 	assert_int_equal(hypothesis(&v, "narrow")->status, HYPOTHESIS_OPEN);
 }
 
+static void where_nothing_failed_no_trial_is_called_failing(void **state)
+{
+	AUTO(evidence_list_deinit) struct evidence_list list = { 0 };
+	AUTO(verdict_deinit) struct verdict v = { 0 }, found = { 0 };
+
+	judge(overflow_of_a_canary, &list, &v);
+	assert_non_null(strstr(v.sentence, "caught in 2 of 2 failing trials"));
+	list.failed = 0;
+	verdict_judge(&list, &found);
+	assert_non_null(strstr(found.sentence, "caught in 2 of 2 trials"));
+}
+
 static void a_firm_verdict_decides_the_others(void **state)
 {
 	AUTO(evidence_list_deinit) struct evidence_list list = { 0 };
@@ -1395,6 +1443,7 @@ int main(void)
 		cmocka_unit_test(every_rule_fires_and_nearly_fires),
 		cmocka_unit_test(no_class_is_left_out),
 		cmocka_unit_test(an_inferred_free_leaves_the_other_class),
+		cmocka_unit_test(where_nothing_failed_no_trial_is_called_failing),
 		cmocka_unit_test(a_firm_verdict_decides_the_others),
 		cmocka_unit_test(a_doubted_verdict_decides_little),
 		cmocka_unit_test(two_that_fit_are_both_shown),

@@ -57,7 +57,8 @@
  *    chaos.c     disturbances that the plan asks for, to raise the odds
  *    plan_apply.c   the items of the plan
  *    watch.c     what is watched; watch_registers.c with what; hit.c writes down who was caught
- *    hooked.c    hooks on functions of the target itself; hooked_fast.c what they mostly do
+ *    hooked.c    hooks on functions of the target itself, stub.c the code they lead to;
+ *                hooked_fast.c what they mostly do, hooked_slow.c the rest
  *    hooks_*.c   the hooks, each fits a screen
  *
  * A function that may run in a signal handler ends in _sigsafe and calls only such. Functions that

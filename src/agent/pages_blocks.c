@@ -8,6 +8,9 @@
 #include "agent/pages_inside.h"
 #include "agent/real.h"
 
+#define TAIL_BYTE 0x96 /* what stands behind a block: neither 0, ASCII nor 0xff */
+#define TAIL_FILLED 16u
+
 static struct pages_slot *block_take(uint64_t align, uint64_t size)
 {
 	struct pages_slot *slot = pages_slot_take(align, size);
@@ -34,6 +37,15 @@ struct content {
 	uint64_t bytes;
 };
 
+/* Whoever writes behind the block changes something there, if that is what is watched. */
+static void tail_fill(const struct pages_slot *slot, uint64_t size)
+{
+	uint64_t room = pages_slot_bytes(slot) - size;
+
+	memset((void *)(slot->start + pages.distance + size), TAIL_BYTE,
+	       room < TAIL_FILLED ? room : TAIL_FILLED);
+}
+
 static void *block_begin_here(struct guard *guard, struct pages_slot *slot, uint64_t size,
 			      struct content content, enum log_api api, struct caller caller)
 {
@@ -42,6 +54,7 @@ static void *block_begin_here(struct guard *guard, struct pages_slot *slot, uint
 			memcpy((void *)(slot->start + pages.distance), content.from, content.bytes);
 		else
 			memset((void *)(slot->start + pages.distance), 0, content.bytes);
+		tail_fill(slot, size);
 		(void)block_begin_guarded(guard, BLOCKS_HEAP, slot->start, size, api, caller);
 	}
 	return slot ? (void *)slot->start : NULL;
@@ -115,7 +128,7 @@ static bool resize_in_place(void *ptr, uint64_t size, struct pages_slot *slot, s
 	struct block *block = NULL;
 	struct guard guard;
 
-	if (!size || size > pages_usable(ptr))
+	if (!size || size > pages_room(slot))
 		return false;
 	if (guard_enter(&guard)) {
 		block = block_suspend(&guard, (uint64_t)ptr, caller);

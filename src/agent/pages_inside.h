@@ -29,6 +29,9 @@ void pages_slot_give(struct pages_slot *slot);
 /* Its own size, which is larger than its block's. */
 uint64_t pages_slot_bytes(const struct pages_slot *slot);
 
+/* How far its block can grow in place. */
+uint64_t pages_room(const struct pages_slot *slot);
+
 /* From the base up to where no slot lies yet. _sigsafe */
 uint64_t pages_slots_used_sigsafe(void);
 

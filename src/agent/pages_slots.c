@@ -303,9 +303,15 @@ uint64_t pages_slot_bytes(const struct pages_slot *slot)
 	return state.spans[slot->span].slot_bytes;
 }
 
+uint64_t pages_room(const struct pages_slot *slot)
+{
+	return slot->bytes ? pages_slot_bytes(slot) - SLOT_TAIL : 0;
+}
+
+/* What was asked for: so nobody has a right to what is behind it. */
 uint64_t pages_usable(const void *ptr)
 {
 	struct pages_slot *slot = pages_slot_sigsafe((uint64_t)ptr);
 
-	return slot && slot->bytes ? pages_slot_bytes(slot) - SLOT_TAIL : 0;
+	return slot ? slot->bytes : 0;
 }

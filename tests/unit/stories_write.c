@@ -110,6 +110,38 @@ static void underflow_of_a_canary(struct evidence_list *l)
 	canary_watched(l, -1);
 }
 
+/* The canary behind one block was watched; the pointer that hit it is to the next block, whose start
+ * lies 40 bytes on, or has left whatever it was of. */
+static void between_two_blocks(struct evidence_list *l, bool beyond)
+{
+	canary_watched(l, 56);
+	VEC_FOREACH (&l->list, e)
+		if (e->kind == EVIDENCE_WRITE) {
+			make_base(e, 96, 256);
+			e->write->base->beyond = beyond;
+			e->write->store_start = MADE_BLOCK + 56;
+		}
+}
+
+static void underflow_onto_another_canary(struct evidence_list *l)
+{
+	between_two_blocks(l, false);
+}
+
+static void a_pointer_that_left_its_block(struct evidence_list *l)
+{
+	between_two_blocks(l, true);
+}
+
+/* One byte of a pointer, through a pointer into the middle of the block: text that runs. */
+static void part_of_a_field_in_passing(struct evidence_list *l)
+{
+	caught(l, (struct made_write){ .writer = "trim", .width = 1, .start = 6 }, 3);
+	VEC_FOREACH (&l->list, e)
+		if (e->kind == EVIDENCE_WRITE)
+			e->write->base->value = MADE_BLOCK + 30;
+}
+
 void make_slot(struct home *home)
 {
 	home_deinit(home);
@@ -431,6 +463,9 @@ const struct story stories_write[] = {
 	ROW(damage_not_adjacent, NOT_CAUGHT, DOUBTED, NULL),
 	ROW(underflow, UNDERFLOW, FIRM, "fill"),
 	ROW(underflow_of_a_canary, UNDERFLOW, FIRM, "fill"),
+	ROW(underflow_onto_another_canary, UNDERFLOW, FIRM, "fill"),
+	ROW(a_pointer_that_left_its_block, OVERFLOW, FIRM, "fill"),
+	ROW(part_of_a_field_in_passing, NARROW_WRITE, DOUBTED, "trim"),
 	ROW(damage_before, UNDERFLOW, DOUBTED, NULL),
 };
 const size_t stories_write_count = ARRAY_SIZE(stories_write);

@@ -108,6 +108,18 @@ static void an_inferred_free_leaves_the_other_class(void **state)
 	assert_int_equal(hypothesis(&v, "narrow")->status, HYPOTHESIS_OPEN);
 }
 
+static void where_nothing_failed_no_trial_is_called_failing(void **state)
+{
+	AUTO(evidence_list_deinit) struct evidence_list list = { 0 };
+	AUTO(verdict_deinit) struct verdict failing = { 0 }, passing = { 0 };
+
+	judge(narrow, &list, &failing);
+	assert_non_null(strstr(failing.sentence, "caught in 3 of 3 failing trials"));
+	list.failed = 0;
+	verdict_judge(&list, &passing);
+	assert_non_null(strstr(passing.sentence, "caught in 3 of 3 trials"));
+}
+
 static void a_firm_verdict_decides_the_others(void **state)
 {
 	AUTO(evidence_list_deinit) struct evidence_list list = { 0 };
@@ -260,6 +272,7 @@ int main(void)
 		cmocka_unit_test(every_rule_fires_and_nearly_fires),
 		cmocka_unit_test(no_class_is_left_out),
 		cmocka_unit_test(an_inferred_free_leaves_the_other_class),
+		cmocka_unit_test(where_nothing_failed_no_trial_is_called_failing),
 		cmocka_unit_test(a_firm_verdict_decides_the_others),
 		cmocka_unit_test(a_doubted_verdict_decides_little),
 		cmocka_unit_test(two_that_fit_are_both_shown),

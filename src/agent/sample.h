@@ -3,9 +3,9 @@
  *
  * What guards cost is paid by a few contexts that make millions of blocks; defects live as often in
  * the others. So the first blocks of every context are guarded without exception, up to a level.
- * From there on it is one group in SAMPLE_GROUPS of the lane's blocks, whosever they are: what is
- * wrong with a hot context's blocks is still met, and in every trial with other blocks. Whole groups,
- * because a guarded block among a thousand others costs seven times as much as one among its like.
+ * From there on it is one group in 32 of the lane's blocks, whosever they are, and after a million of
+ * them one in 128: what is wrong with a hot context's blocks is still met, and in every trial with
+ * other blocks. Whole groups, because a guarded block among a thousand others costs seven times as much as one among its like.
  * The level falls where guarded blocks are more than their part of the whole, as in programs with
  * thousands of contexts, and rises again.
  *
@@ -31,7 +31,6 @@
 struct sample_lane {
 	uint64_t guarded; /* blocks */
 	uint32_t groups;  /* of ids that it has been given */
-	uint32_t burst;	  /* in this one every block is guarded */
 };
 
 extern HIDDEN struct sample_state {
@@ -48,7 +47,7 @@ bool sample_init(void);
 void sample_after_fork(void);
 
 /* The lane has been given the next group of ids. */
-void sample_group(const struct thread *self);
+void sample_group(struct thread *self);
 
 /* Of the context's next block. */
 static inline __attribute__((always_inline)) uint32_t sample_ordinal(uint64_t context)
@@ -61,7 +60,7 @@ static inline __attribute__((always_inline)) bool sample_passes(const struct thr
 								uint64_t context)
 {
 	return sample_ordinal(context) < sample.hot_until[context] &&
-	       likely(!sample.lanes[self->lane % PLAN_THREAD_SLOTS].burst);
+	       likely(!self->burst);
 }
 
 /* Is the next block from here to be guarded? To be asked once for each, outside of the guard. */
@@ -88,16 +87,19 @@ static inline void sample_kept(const struct thread *self)
  * threads that run, nearly so. _sigsafe */
 void sample_count_sigsafe(uint64_t *ret_guarded, uint64_t *ret_passed);
 
-/* All of a free, for a block that was passed over and made by `api`; false: nothing was done. */
+/* Before a free, of a block that was passed over and made by `api`; false: nothing was done. */
+static inline __attribute__((always_inline)) bool sample_end(void *ptr, enum log_api api,
+							     struct caller caller)
+{
+	return block_end_of(BLOCKS_HEAP, blocks_state.spaces[BLOCKS_HEAP].shift, ptr, (int)api,
+			    caller);
+}
+
+/* The same, and the free. */
 static inline __attribute__((always_inline)) bool sample_free(void *ptr, enum log_api api,
 							      struct caller caller)
 {
-	uint32_t shift = blocks_state.spaces[BLOCKS_HEAP].shift;
-	uint64_t start = (uint64_t)ptr;
-
-	if (unlikely(!block_region(thread_hot, BLOCKS_HEAP, start)) ||
-	    blocks_state.pool[block_number(BLOCKS_HEAP, shift, start)].api != api ||
-	    unlikely(!block_end(BLOCKS_HEAP, shift, ptr, caller)))
+	if (unlikely(!sample_end(ptr, api, caller)))
 		return false;
 	real.free(ptr);
 	return true;

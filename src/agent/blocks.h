@@ -104,8 +104,8 @@ extern HIDDEN struct blocks_state {
 	/* With the heap observer: the address of each entry's window, so that all blocks can be
 	 * walked without the index, which is large and mostly empty. Else NULL. */
 	uint64_t *bases;
-	/* Beside them, by piece: there has been a block with guards in it. So what has none, as most
-	 * objects of sub-allocators, is not walked through to find that out. */
+	/* Beside them, by piece: there has been a block with guards in it. So what has none, as
+	 * most objects of sub-allocators, is not walked through to find that out. */
 	uint8_t *guarded;
 	struct blocks_space spaces[BLOCKS_SPACES];
 } blocks_state;

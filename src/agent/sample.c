@@ -12,9 +12,9 @@
 
 #define EARLY_GROUPS 1024u /* of a lane, a million blocks: of these one in so many is guarded … */
 #define SAMPLE_EARLY 32u
-#define SAMPLE_LATE 128u   /* … and of all others one in so many */
-#define LEVEL_MAX 4096u /* blocks of a context that are guarded without exception … */
-#define LEVEL_MIN 16u	/* … and however many contexts there are */
+#define SAMPLE_LATE 128u /* … and of all others one in so many */
+#define LEVEL_MAX 4096u	 /* blocks of a context that are guarded without exception … */
+#define LEVEL_MIN 16u	 /* … and however many contexts there are */
 #define LEVEL_HALVINGS 8u
 #define FREE_BLOCKS (32u << 10) /* of a lane, before its part of the whole counts */
 #define PART 16u		/* one in so many of all blocks is enough … */

@@ -3,11 +3,11 @@
  *
  * What guards cost is paid by a few contexts that make millions of blocks; defects live as often in
  * the others. So the first blocks of every context are guarded without exception, up to a level.
- * From there on it is one group in 32 of the lane's blocks, whosever they are, and after a million of
- * them one in 128: what is wrong with a hot context's blocks is still met, and in every trial with
- * other blocks. Whole groups, because a guarded block among a thousand others costs seven times as much as one among its like.
- * The level falls where guarded blocks are more than their part of the whole, as in programs with
- * thousands of contexts, and rises again.
+ * From there on it is one group in 32 of the lane's blocks, whosever they are, and after a million
+ * of them one in 128: what is wrong with a hot context's blocks is still met, and in every trial
+ * with other blocks. Whole groups, because a guarded block among a thousand others costs seven
+ * times as much as one among its like. The level falls where guarded blocks are more than their
+ * part of the whole, as in programs with thousands of contexts, and rises again.
  *
  * Which groups is drawn from the trial's seed, and all of it hangs on nothing but the lane's own
  * blocks: a program that does the same again has the same blocks guarded again.
@@ -35,8 +35,8 @@ struct sample_lane {
 
 extern HIDDEN struct sample_state {
 	bool on;
-	/* By context: it is hot up to this ordinal, then it is looked at again. 0: never met. Each is
-	 * written by the context's own thread. */
+	/* By context: it is hot up to this ordinal, then it is looked at again. 0: never met. Each
+	 * is written by the context's own thread. */
 	uint32_t *hot_until;
 	struct sample_lane lanes[PLAN_THREAD_SLOTS];
 } sample;
@@ -59,8 +59,7 @@ static inline __attribute__((always_inline)) uint32_t sample_ordinal(uint64_t co
 static inline __attribute__((always_inline)) bool sample_passes(const struct thread *self,
 								uint64_t context)
 {
-	return sample_ordinal(context) < sample.hot_until[context] &&
-	       likely(!self->burst);
+	return sample_ordinal(context) < sample.hot_until[context] && likely(!self->burst);
 }
 
 /* Is the next block from here to be guarded? To be asked once for each, outside of the guard. */

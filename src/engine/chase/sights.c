@@ -39,24 +39,88 @@ static bool stored_before(const struct log_hit *hit, bool exact, const struct lo
 	       hit->allocations <= now->id;
 }
 
+static bool is_of_malloc(const struct log_block *block)
+{
+	return block->id != 0 && block->api != LOG_API_HOOKED &&
+	       block->api != LOG_API_PYTHON_OBJECT && block->api != LOG_API_PYTHON_MEMORY;
+}
+
+/* The block of malloc that the stored pointer led to at that time: a register that held it then
+ * knows. */
+static const struct log_hit_owner *target_then(const struct stake_result *result, uint64_t value)
+{
+	const struct log_hit *hit = result->caught && result->exact ? result->last->hit : NULL;
+
+	for (size_t i = 0; hit && i < LOG_HIT_OWNERS && hit->owners[i].greg != 255; i++) {
+		const struct log_hit_owner *owner = &hit->owners[i];
+
+		if (hit->gregs[owner->greg] == value && owner->relation == LOG_INSIDE &&
+		    owner->space == 0 && owner->state == LOG_BLOCK_LIVE)
+			return owner;
+	}
+	return NULL;
+}
+
+/* As the rings have it, for who freed it; or else as the store saw it. */
+static void find_owner(struct event_log *log, const struct log_block *now,
+		       const struct log_hit_owner *then, uint64_t value, struct log_block *ret)
+{
+	struct log_block at = *now, former;
+
+	at.value = value;
+	while (block_former(log, &at, &former) && former.id < at.id && former.id >= then->id) {
+		former.value = value;
+		if (former.id == then->id) {
+			*ret = former;
+			return;
+		}
+		at = former;
+	}
+	*ret = (struct log_block){ .id = then->id,
+				   .start = then->start,
+				   .size = then->size_low,
+				   .value = value,
+				   .context = then->context,
+				   .state = LOG_BLOCK_FREED,
+				   .relation = LOG_FORMER };
+}
+
+/* The block that was freed although this pointer to it was kept; id 0: none. */
+static void outlived_block(const struct clues *clues, const struct trail_step *step,
+			   const struct stake_result *result, struct log_block *ret)
+{
+	const struct log_hit_owner *then =
+		is_of_malloc(&step->to) ? target_then(result, step->value) : NULL;
+	struct log_block former;
+
+	*ret = (struct log_block){ 0 };
+	if (then && then->id != step->to.id) {
+		find_owner(clues->scene.log, &step->to, then, step->value, ret);
+		return;
+	}
+	if (step->to.id != 0 && step->to.state == LOG_BLOCK_FREED &&
+	    step->to.relation == LOG_INSIDE)
+		*ret = step->to;
+	else if (step->to_former.id != 0 && result->caught && !then &&
+		 stored_before(result->last->hit, result->exact, &step->to))
+		*ret = step->to_former;
+	if (ret->id == 0)
+		return;
+	/* The place may have had many owners since. */
+	ret->value = step->value;
+	while (!then && result->caught && stored_before(result->last->hit, result->exact, ret) &&
+	       block_former(clues->scene.log, ret, &former) && former.id < ret->id)
+		*ret = former;
+}
+
 static void see_target(struct chase *chase, struct clues *clues, const struct trail_step *step,
 		       const struct stake_result *result, struct sight *sight)
 {
-	struct log_block freed = { 0 }, former;
+	struct log_block freed;
 
-	if (step->to.id != 0 && step->to.state == LOG_BLOCK_FREED &&
-	    step->to.relation == LOG_INSIDE)
-		freed = step->to;
-	else if (step->to_former.id != 0 && result->caught &&
-		 stored_before(result->last->hit, result->exact, &step->to))
-		freed = step->to_former;
+	outlived_block(clues, step, result, &freed);
 	if (freed.id == 0)
 		return;
-	/* The place may have had many owners since. */
-	freed.value = step->value;
-	while (result->caught && stored_before(result->last->hit, result->exact, &freed) &&
-	       block_former(clues->scene.log, &freed, &former) && former.id < freed.id)
-		freed = former;
 	if (step->to.state == LOG_BLOCK_FREED && freed.id != step->to.id)
 		sight->mistaken =
 			event_log_key(clues->scene.log, &step->to.key, step->to.context);

@@ -222,6 +222,40 @@ static bool step_slot(struct chase *chase, const struct decoded *d)
 	return chase->reg == ZYDIS_REGISTER_NONE;
 }
 
+/* Was the slot that was loaded from left alone since? */
+static void note_slot(struct chase *chase, const struct decoded *load)
+{
+	struct origin *ret = chase->ret;
+	struct decoded d;
+	struct store store;
+	uint64_t at = load->address;
+
+	if (ret->slot_known || ret->changed || !ret->from_known || ret->width != 8 ||
+	    at >= chase->trap->rip)
+		return;
+	for (; at < chase->trap->rip; at += d.instruction.length)
+		if (!decoded_at(chase->code, at, &d) ||
+		    (store_take(&d, &store) && same_operand(&store.to, &ret->from)))
+			return;
+	ret->slot_known = true;
+	ret->slot_address = ret->from_address;
+}
+
+/* add rax, 16 and the like can be undone. */
+static void note_change(struct origin *ret, const struct decoded *d)
+{
+	bool shifted = !ret->changed || ret->shifted;
+	uint64_t by = d->operands[1].type == ZYDIS_OPERAND_TYPE_IMMEDIATE
+			      ? d->operands[1].imm.value.u
+			      : 0;
+
+	ret->changed = true;
+	ret->shifted = shifted && by != 0 && d->instruction.operand_width == 64 &&
+		       (d->instruction.mnemonic == ZYDIS_MNEMONIC_ADD ||
+			d->instruction.mnemonic == ZYDIS_MNEMONIC_SUB);
+	ret->added += d->instruction.mnemonic == ZYDIS_MNEMONIC_SUB ? -by : by;
+}
+
 /* The instruction writes the register. True when the walk ends. */
 static bool step_register(struct chase *chase, const struct decoded *d)
 {
@@ -238,11 +272,13 @@ static bool step_register(struct chase *chase, const struct decoded *d)
 		return true;
 	if (memory && (copy || d->instruction.operand_count_visible >= 2)) {
 		chase->ret->changed |= !copy;
+		chase->ret->shifted &= copy;
 		end_at(chase, d, ORIGIN_LOAD);
 		tell_operand(chase, d, memory);
 		chase->ret->width = memory->size / 8;
 		if (!copy || !is_slot(&chase->ret->from))
 			return true;
+		note_slot(chase, d);
 		chase->slot = chase->ret->from;
 		chase->reg = ZYDIS_REGISTER_NONE;
 		return false;
@@ -263,7 +299,7 @@ static bool step_register(struct chase *chase, const struct decoded *d)
 	}
 	/* add, and, shl …: the value was in the register before, too. */
 	if (d->operands[0].actions & ZYDIS_OPERAND_ACTION_MASK_READ) {
-		chase->ret->changed = true;
+		note_change(chase->ret, d);
 		return false;
 	}
 	return true;
@@ -419,6 +455,10 @@ void arch_value_origin(const struct trap *trap, uint64_t at, int reg, struct ori
 					.reg = register_number(chase.reg),
 					.through = ret->through,
 					.changed = ret->changed,
+					.shifted = ret->shifted,
+					.slot_known = ret->slot_known,
+					.slot_address = ret->slot_address,
+					.added = ret->added,
 					.certain = true };
 	if (ret->kind != ORIGIN_UNKNOWN)
 		ret->joined = is_joined(&chase, ret->at, at);

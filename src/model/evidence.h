@@ -188,7 +188,8 @@ struct holder_seen {
 	struct stack written_by;   /* who put the pointer there; empty when unknown */
 	bool used;		/* the failing instruction got its pointer from exactly this home */
 	bool exact;		/* it points to the block's start or to where the use was */
-	bool contested;		/* a stack held the same pointer then: it may have come from there */
+	bool contested;		/* a stack held the same pointer then, or may have: it may have come
+				 * from there */
 	/* The target is no block but the frame of a function that has returned: `allocated` is its
 	 * stack when the pointer was stored, from that function on; nobody freed it. */
 	bool frame;

@@ -41,7 +41,7 @@ static bool stored_before(const struct log_hit *hit, bool exact, const struct lo
 
 static bool is_of_malloc(const struct log_block *block)
 {
-	return block->id != 0 && block->api != LOG_API_HOOKED &&
+	return block->api != LOG_API_HOOKED &&
 	       block->api != LOG_API_PYTHON_OBJECT && block->api != LOG_API_PYTHON_MEMORY;
 }
 
@@ -94,6 +94,14 @@ static void outlived_block(const struct clues *clues, const struct trail_step *s
 	struct log_block former;
 
 	*ret = (struct log_block){ 0 };
+	/* The crash's records have what registers and the stack led to, not everything. */
+	if (then && step->to.id == 0) {
+		struct log_block next = { .id = then->id + 1, .value = step->value };
+
+		if (block_former(clues->scene.log, &next, &former) && former.id == then->id)
+			*ret = former;
+		return;
+	}
 	if (then && then->id != step->to.id) {
 		find_owner(clues->scene.log, &step->to, then, step->value, ret);
 		return;

@@ -102,6 +102,9 @@ enum write_flags {
 	/* The instruction names the field: its place in the object, the frame or the file is fixed in
 	 * the code, and it went through the object's own start. Whoever writes so means the field. */
 	WRITE_NAMED = 1 << 13,
+	/* Its block has the place of one that another part of the program had, and that the failure
+	 * came by a pointer to the present one was not seen. */
+	WRITE_RECYCLED = 1 << 14,
 };
 
 /* One store that was caught. */

@@ -306,6 +306,15 @@ static bool is_own(const struct trail_step *step, const struct write_seen *write
 	       !(write->flags & WRITE_COPIED && alone);
 }
 
+static bool is_recycled(const struct clues *clues, const struct trail_step *step)
+{
+	struct log_block former;
+
+	return step->in_former && is_of_malloc(&step->in) &&
+	       block_former(clues->scene.log, &step->in, &former) &&
+	       former.context != step->in.context;
+}
+
 static void see_level(struct chase *chase, struct clues *clues, const struct watch_log *log,
 		      struct event_log *in, const struct stake *stake,
 		      const struct trail_step *step)
@@ -348,6 +357,7 @@ static void see_level(struct chase *chase, struct clues *clues, const struct wat
 		see_repeated(chase, log, in, &sight, &result);
 		see_race(chase, log, in, &sight, &result);
 	}
+	sight.recycled = is_recycled(clues, step);
 	see_outside(chase, log, in, &result, &sight);
 	see_target(chase, clues, step, &result, &sight);
 	if (result.caught && result.exact && !sight.stale)
@@ -564,6 +574,21 @@ static void see_instances(struct chase *chase, const struct clues *clues,
 	VEC_PUSH(&chase->ret->evidence.list, e);
 }
 
+/* The place was another kind of block's. Whose pointer is it that the failure came by? The present
+ * owner's, if it was stored when that one was there already. */
+static void see_recycled(struct chase *chase, const struct clues *clues)
+{
+	for (unsigned int i = 0; i < LEVELS_MAX; i++) {
+		const struct sight *led = i + 1 < LEVELS_MAX ? sight_of(chase, i + 1, clues->trial)
+							     : NULL;
+
+		VEC_FOREACH (&chase->levels[i].sights, sight)
+			if (sight->trial == clues->trial && sight->recycled && sight->write.write &&
+			    !(led && led->write.write && !led->stale))
+				sight->write.write->flags |= WRITE_RECYCLED;
+	}
+}
+
 /* Per trial: did a key lead to the block that was hit? */
 static void count_keys(struct chase *chase, uint64_t trial)
 {
@@ -611,6 +636,7 @@ void read_failing(struct chase *chase)
 		if (in && stake->by == STAKE_RESULT)
 			see_instances(chase, &clues, &log, in, stake);
 	}
+	see_recycled(chase, &clues);
 	count_keys(chase, clues.trial);
 	for (unsigned int i = 0; i < LEVELS_MAX; i++)
 		VEC_FOREACH (&chase->levels[i].sights, sight)

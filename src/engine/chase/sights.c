@@ -9,7 +9,7 @@
 
 #define HARMLESS_MAX 40u
 #define HARMLESS_PER_TRIAL 6u
-#define NEAR_NS 10000000u
+#define NEAR_NS 100000u /* a trap costs some ten microseconds; who comes later may have had a lock */
 
 /* ---- reading a failing trial that was watched ---------------------------------------------------
  */

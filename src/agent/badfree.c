@@ -41,18 +41,36 @@ static bool in_guard(const struct block_view *view, uint64_t pointer)
 	return front && pointer < view->start - front + canary_room(front, view->size);
 }
 
-/* Into a live block. With guards it is what we gave out ourselves. */
+/* Into a live block, or one that is kept back. With guards it is what we gave out ourselves. */
 static bool interior(struct guard *guard, uint64_t pointer, struct caller caller)
 {
 	struct log_bad_free bad = { .kind = LOG_INTERIOR_FREE };
 	struct block_view view;
 
 	if (!block_find_sigsafe(BLOCKS_HEAP, pointer, REACH, &view, 1) ||
-	    view.block.state != LOG_BLOCK_LIVE ||
+	    (view.block.state != LOG_BLOCK_LIVE && !canary_front(&view.block)) ||
 	    (view.relation != LOG_INSIDE && !in_guard(&view, pointer)))
 		return false;
 	if (canary_front(&view.block))
 		bad.evidence = LOG_EVIDENCE_PLACE;
+	badfree_record(guard, pointer, &view, &bad, caller);
+	return true;
+}
+
+/* What was freed is the poison of a freed block: it was read from there. */
+static bool poisoned(struct guard *guard, uint64_t pointer, struct caller caller)
+{
+	struct log_bad_free bad = { .kind = LOG_INVALID_FREE, .evidence = LOG_EVIDENCE_PLACE };
+	struct block_view view = { .relation = LOG_INSIDE };
+	const struct block *block;
+
+	if (!canary_decode(canary.seed, pointer, CANARY_POISON, &view.start))
+		return false;
+	block = block_at_sigsafe(BLOCKS_HEAP, view.start);
+	if (!block || block->state != LOG_BLOCK_FREED)
+		return false;
+	view.block = *block;
+	view.size = block_size(block);
 	badfree_record(guard, pointer, &view, &bad, caller);
 	return true;
 }
@@ -113,7 +131,8 @@ void badfree_judge(struct guard *guard, enum block_space space, uint64_t pointer
 	if (!block || block->state != LOG_BLOCK_FREED) {
 		if (space == BLOCKS_HEAP && canary.on &&
 		    __atomic_fetch_add(&judged, 1, __ATOMIC_RELAXED) < JUDGED_MAX &&
-		    (interior(guard, pointer, caller) || invalid(guard, pointer, caller)))
+		    (interior(guard, pointer, caller) || poisoned(guard, pointer, caller) ||
+		     invalid(guard, pointer, caller)))
 			return;
 		log_drop_sigsafe(LOG_DROP_FOREIGN_FREE);
 		return;

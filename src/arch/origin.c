@@ -87,7 +87,7 @@ static void move_to(struct chase *chase, ZydisRegister reg)
 	int number = register_number(reg);
 
 	chase->reg = register_of_number(number);
-	if (number >= 0 && number < REGISTERS_MAX && 
+	if (number >= 0 && number < REGISTERS_MAX &&
 	    !((chase->written | chase->moved) & (1u << number)))
 		chase->ret->through |= 1u << number;
 }
@@ -404,8 +404,8 @@ static void note_copy(struct chase *chase, const struct decoded *d)
 	    d->operands[1].reg.value != chase->reg)
 		return;
 	copy = register_number(d->operands[0].reg.value);
-	if (copy >= 0 && copy < REGISTERS_MAX && !((chase->written | chase->moved) & (1u << copy)) &&
-	    !chase->ret->changed)
+	if (copy >= 0 && copy < REGISTERS_MAX &&
+	    !((chase->written | chase->moved) & (1u << copy)) && !chase->ret->changed)
 		chase->ret->through |= 1u << copy;
 }
 

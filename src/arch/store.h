@@ -199,7 +199,7 @@ struct origin {
 	/* The value, unchanged, was loaded from this slot of the stack, where it still stands. */
 	bool slot_known;
 	uint64_t slot_address;
-	bool joined; /* a jump leads in between: it may have come another way */
+	bool joined;	  /* a jump leads in between: it may have come another way */
 	bool certain;	  /* the instructions were found from the start of the function */
 };
 

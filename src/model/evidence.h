@@ -96,11 +96,12 @@ enum write_flags {
 	/* What it left is a pointer to a block that is alive: as it should be, as far as anybody
 	 * can tell. */
 	WRITE_SOUND = 1 << 11,
-	/* What it left is a pointer into memory that could be read when it failed; no block is known
-	 * there. */
+	/* What it left is a pointer into memory that could be read when it failed; no block is
+	 * known there. */
 	WRITE_READABLE = 1 << 12,
-	/* The instruction names the field: its place in the object, the frame or the file is fixed in
-	 * the code, and it went through the object's own start. Whoever writes so means the field. */
+	/* The instruction names the field: its place in the object, the frame or the file is fixed
+	 * in the code, and it went through the object's own start. Whoever writes so means the
+	 * field. */
 	WRITE_NAMED = 1 << 13,
 	/* Its block has the place of one that another part of the program had, and that the failure
 	 * came by a pointer to the present one was not seen. */

@@ -679,12 +679,16 @@ static void returns_are_told(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_each),	       cmocka_unit_test(test_no_store),
-		cmocka_unit_test(test_before),	       cmocka_unit_test(test_before_without_start),
+		cmocka_unit_test(test_each),
+		cmocka_unit_test(test_no_store),
+		cmocka_unit_test(test_before),
+		cmocka_unit_test(test_before_without_start),
 		cmocka_unit_test(test_before_strings),
-		cmocka_unit_test(test_masks), cmocka_unit_test(test_at),
+		cmocka_unit_test(test_masks),
+		cmocka_unit_test(test_at),
 		cmocka_unit_test(test_origin),
-		cmocka_unit_test(test_origin_joined),  cmocka_unit_test(test_any_bytes),
+		cmocka_unit_test(test_origin_joined),
+		cmocka_unit_test(test_any_bytes),
 		cmocka_unit_test(test_origin_shifted),
 		cmocka_unit_test(the_guard_of_a_frame_is_found),
 		cmocka_unit_test(returns_are_told),

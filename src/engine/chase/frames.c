@@ -61,8 +61,8 @@ bool frames_outlived(const struct clues *clues, const struct caught *stored, uin
 	size_t count, then;
 
 	/* Of another thread's stack nothing was kept. */
-	if (!clues->has_scene || hit->tid != clues->scene.record.tid ||
-	    value < sp - RED_ZONE || value >= hit->stack_high)
+	if (!clues->has_scene || hit->tid != clues->scene.record.tid || value < sp - RED_ZONE ||
+	    value >= hit->stack_high)
 		return false;
 	count = stakeout_frames(stored, symbols, frames, FRAMES_MAX);
 	/* A function that calls nobody has its variables below the stack pointer. */

@@ -9,7 +9,8 @@
 
 #define HARMLESS_MAX 40u
 #define HARMLESS_PER_TRIAL 6u
-#define NEAR_NS 100000u /* a trap costs some ten microseconds; who comes later may have had a lock */
+/* A trap costs some ten microseconds; who comes much later may have had a lock. */
+#define NEAR_NS 100000u
 
 /* ---- reading a failing trial that was watched ---------------------------------------------------
  */
@@ -41,8 +42,8 @@ static bool stored_before(const struct log_hit *hit, bool exact, const struct lo
 
 static bool is_of_malloc(const struct log_block *block)
 {
-	return block->api != LOG_API_HOOKED &&
-	       block->api != LOG_API_PYTHON_OBJECT && block->api != LOG_API_PYTHON_MEMORY;
+	return block->api != LOG_API_HOOKED && block->api != LOG_API_PYTHON_OBJECT &&
+	       block->api != LOG_API_PYTHON_MEMORY;
 }
 
 /* The block of malloc that the stored pointer led to at that time: a register that held it then
@@ -579,8 +580,8 @@ static void see_instances(struct chase *chase, const struct clues *clues,
 static void see_recycled(struct chase *chase, const struct clues *clues)
 {
 	for (unsigned int i = 0; i < LEVELS_MAX; i++) {
-		const struct sight *led = i + 1 < LEVELS_MAX ? sight_of(chase, i + 1, clues->trial)
-							     : NULL;
+		const struct sight *led =
+			i + 1 < LEVELS_MAX ? sight_of(chase, i + 1, clues->trial) : NULL;
 
 		VEC_FOREACH (&chase->levels[i].sights, sight)
 			if (sight->trial == clues->trial && sight->recycled && sight->write.write &&

@@ -41,14 +41,14 @@ static bool in_guard(const struct block_view *view, uint64_t pointer)
 	return front && pointer < view->start - front + canary_room(front, view->size);
 }
 
-/* Into a live block. With guards it is what we gave out ourselves. */
+/* Into a live block, or one that is kept back. With guards it is what we gave out ourselves. */
 static bool interior(struct guard *guard, uint64_t pointer, struct caller caller)
 {
 	struct log_bad_free bad = { .kind = LOG_INTERIOR_FREE };
 	struct block_view view;
 
 	if (!block_find_sigsafe(BLOCKS_HEAP, pointer, REACH, &view, 1) ||
-	    view.block.state != LOG_BLOCK_LIVE ||
+	    (view.block.state != LOG_BLOCK_LIVE && !canary_front(&view.block)) ||
 	    (view.relation != LOG_INSIDE && !in_guard(&view, pointer)))
 		return false;
 	if (canary_front(&view.block))
@@ -57,17 +57,22 @@ static bool interior(struct guard *guard, uint64_t pointer, struct caller caller
 	return true;
 }
 
-/* What a freed block was overwritten with: it is no pointer that somebody made up, it was read
- * there. No allocator survives it, and the record of the crash tells of the block. */
-static bool read_from_freed(uint64_t pointer)
+/* What was freed is the poison of a freed block: it was read from there. */
+static bool poisoned(struct guard *guard, uint64_t pointer, struct caller caller)
 {
+	struct log_bad_free bad = { .kind = LOG_INVALID_FREE, .evidence = LOG_EVIDENCE_PLACE };
+	struct block_view view = { .relation = LOG_INSIDE };
 	const struct block *block;
-	uint64_t start;
 
-	if (!canary_decode(canary.seed, pointer, CANARY_POISON, &start))
+	if (!canary_decode(canary.seed, pointer, CANARY_POISON, &view.start))
 		return false;
-	block = block_at_sigsafe(BLOCKS_HEAP, start);
-	return block && block->state == LOG_BLOCK_FREED;
+	block = block_at_sigsafe(BLOCKS_HEAP, view.start);
+	if (!block || block->state != LOG_BLOCK_FREED)
+		return false;
+	view.block = *block;
+	view.size = block_size(block);
+	badfree_record(guard, pointer, &view, &bad, caller);
+	return true;
 }
 
 /* In a file's mapping, the zeroed globals behind it, or a stack? The loader's own memory is left
@@ -124,9 +129,10 @@ void badfree_judge(struct guard *guard, enum block_space space, uint64_t pointer
 	enum heap_opinion opinion = HEAP_UNKNOWN;
 
 	if (!block || block->state != LOG_BLOCK_FREED) {
-		if (space == BLOCKS_HEAP && canary.on && !read_from_freed(pointer) &&
+		if (space == BLOCKS_HEAP && canary.on &&
 		    __atomic_fetch_add(&judged, 1, __ATOMIC_RELAXED) < JUDGED_MAX &&
-		    (interior(guard, pointer, caller) || invalid(guard, pointer, caller)))
+		    (interior(guard, pointer, caller) || poisoned(guard, pointer, caller) ||
+		     invalid(guard, pointer, caller)))
 			return;
 		log_drop_sigsafe(LOG_DROP_FOREIGN_FREE);
 		return;

@@ -41,6 +41,8 @@
 #define THREADS_MAX 512u
 #define SEEN_MAX 1024u
 #define STACK_WORDS 512u
+#define NEAR_MAX 4u
+#define POISON_REACH 4096u /* as far as offsets of fields go */
 #define REACH_FAR (64ull << 20)
 #define REACH_NEAR (128ull << 10)
 #define ABORT_BYTES 1024u
@@ -62,6 +64,9 @@ static struct {
 	uint32_t seen_count;
 	uint64_t values[VALUES]; /* words already looked up, by hash; the last one of each */
 	uint64_t cpu_limit_ns;	 /* on the thread's CPU clock: enough looked up */
+	uint64_t near[NEAR_MAX]; /* freed blocks that a register was made out of the poison of */
+	unsigned near_count;
+	const uint64_t *gregs; /* of the crash */
 	char last_path[4200];
 	struct stat last_stat;
 	bool last_found;
@@ -201,6 +206,32 @@ static bool seen_before(uint64_t id)
 	return false;
 }
 
+/* A field's address, made out of poison, is near it: a freed block that something points to and
+ * whose poison a register nearly holds. */
+static void poison_near(struct log_writer *writer, const struct block_view *view)
+{
+	struct log_block record;
+	uint64_t poison, off;
+	unsigned i;
+
+	if (!canary.on || view->block.state != LOG_BLOCK_FREED || view->relation != LOG_INSIDE)
+		return;
+	poison = canary_word(canary.seed, view->start, CANARY_POISON);
+	for (i = 0; i < LOG_GREG_RSP; i++) {
+		off = scratch.gregs[i] - poison;
+		if (!off || off + POISON_REACH > 2 * POISON_REACH)
+			continue;
+		memset(&record, 0, sizeof(record));
+		record.via = LOG_VIA_POISON;
+		record.where = i;
+		record.value = scratch.gregs[i];
+		block_describe_sigsafe(view, &record);
+		(void)log_append_sigsafe(writer, LOG_BLOCK, &record, sizeof(record), NULL, 0);
+		if (scratch.near_count < NEAR_MAX)
+			scratch.near[scratch.near_count++] = view->start;
+	}
+}
+
 /* Registers and the fault address are always told; a stack word only if its block is news. */
 static void value_write(struct log_writer *writer, enum log_block_via via, uint64_t where,
 			uint64_t value)
@@ -224,8 +255,12 @@ static void value_write(struct log_writer *writer, enum log_block_via via, uint6
 		for (i = 0; i < count; i++) {
 			if (near && views[i].relation == LOG_BEYOND)
 				continue;
-			if (seen_before(views[i].block.id) && near)
-				continue;
+			if (seen_before(views[i].block.id)) {
+				if (near)
+					continue;
+			} else if (space == BLOCKS_HEAP) {
+				poison_near(writer, &views[i]);
+			}
 			memset(&record, 0, sizeof(record));
 			record.via = (uint16_t)via;
 			record.where = where;
@@ -286,7 +321,8 @@ static void blocks_write(struct log_writer *writer, const struct log_crash *cras
 {
 	unsigned i;
 
-	scratch.seen_count = 0;
+	scratch.seen_count = scratch.near_count = 0;
+	scratch.gregs = crash->gregs;
 	memset(scratch.values, 0, sizeof(scratch.values));
 	scratch.cpu_limit_ns = clock_ns_sigsafe(CLOCK_THREAD_CPUTIME_ID) + LOOKUP_CPU_NS;
 	if (crash->fault_address && !(crash->flags & LOG_CRASH_SENT))
@@ -299,7 +335,8 @@ static void blocks_write(struct log_writer *writer, const struct log_crash *cras
 		if (crash->gregs[i] >= 0x10000 && !(crash->gregs[i] >> 47))
 			words_write(writer, LOG_VIA_MEMORY, crash->gregs[i],
 				    agent.plan.register_window_bytes);
-	words_write(writer, LOG_VIA_STACK, crash->gregs[LOG_GREG_RSP], STACK_WORDS * 8);
+	/* A function that calls nobody keeps its variables below the stack pointer. */
+	words_write(writer, LOG_VIA_STACK, crash->gregs[LOG_GREG_RSP] - RED_ZONE, STACK_WORDS * 8);
 }
 
 /* ---- the record ---------------------------------------------------------------------------- */
@@ -574,7 +611,8 @@ uint64_t crash_record_sigsafe(int signo, const siginfo_t *info, const ucontext_t
 	if (flags & LOG_CRASH_FINAL) {
 		log_save_sigsafe();
 		round_crash_sigsafe();
-		sweep_crash_sigsafe(crash_behind(&crash));
+		sweep_crash_sigsafe(crash_behind(&crash), scratch.near,
+				    light ? 0 : scratch.near_count);
 	}
 	if (granted)
 		descriptors_restore(&limit);

@@ -341,7 +341,7 @@ static void handler_stack_find(struct sweep *sweep, uint64_t rsp)
 	sweep->handler_high = (uint64_t)stack.ss_sp + stack.ss_size;
 }
 
-void sweep_crash_sigsafe(const struct log_crash *crash)
+void sweep_crash_sigsafe(const struct log_crash *crash, const uint64_t *starts, unsigned count)
 {
 	struct sweep *sweep;
 	unsigned i;
@@ -358,6 +358,8 @@ void sweep_crash_sigsafe(const struct log_crash *crash)
 		value_add(sweep, crash->fault_address);
 	for (i = 0; i < LOG_GREG_RSP; i++)
 		value_add(sweep, crash->gregs[i]);
+	for (i = 0; i < count; i++)
+		value_add(sweep, starts[i]);
 	if (sweep->count)
 		sweep_run(sweep, NULL);
 }

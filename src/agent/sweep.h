@@ -24,7 +24,7 @@ void sweep_free(struct guard *guard, const struct block *block, uint64_t start,
 void sweep_line(struct guard *guard);
 
 /* In the signal handler: freed blocks that the fault address or a register points into, or whose
- * poison a register holds. */
-void sweep_crash_sigsafe(const struct log_crash *crash);
+ * poison a register holds; and those that begin at `starts`. */
+void sweep_crash_sigsafe(const struct log_crash *crash, const uint64_t *starts, unsigned count);
 
 #endif

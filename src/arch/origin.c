@@ -15,9 +15,15 @@ struct chase {
 	ZydisRegister reg; /* ZYDIS_REGISTER_NONE while it is in a slot */
 	struct memory_operand slot;
 	uint32_t written;   /* general registers changed since, a bit for each number */
+	uint32_t moved;	    /* … those that constants were added to, and which in sum */
+	uint64_t moves[REGISTERS_MAX];
 	unsigned int jumps; /* followed back */
+	bool value_known;   /* … that is followed, as it was when the walk began */
+	uint64_t value;
 	struct origin *ret;
 };
+
+#define INDEX_BITS 32u /* of a number that counts elements, by their size */
 
 const char *origin_kind_name(enum origin_kind kind)
 {
@@ -81,7 +87,8 @@ static void move_to(struct chase *chase, ZydisRegister reg)
 	int number = register_number(reg);
 
 	chase->reg = register_of_number(number);
-	if (number >= 0 && number < REGISTERS_MAX && !(chase->written & (1u << number)))
+	if (number >= 0 && number < REGISTERS_MAX &&
+	    !((chase->written | chase->moved) & (1u << number)))
 		chase->ret->through |= 1u << number;
 }
 
@@ -95,6 +102,64 @@ static void end_at(struct chase *chase, const struct decoded *d, enum origin_kin
 	decoded_print(d, ret->text, sizeof(ret->text));
 }
 
+/* add rax, 16; sub rax, 16; inc rax */
+static bool adds_constant(const struct decoded *d, uint64_t *ret)
+{
+	int reg = d->operands[0].type == ZYDIS_OPERAND_TYPE_REGISTER
+			  ? register_number(d->operands[0].reg.value)
+			  : NO_REGISTER;
+	bool constant = d->operands[1].type == ZYDIS_OPERAND_TYPE_IMMEDIATE;
+
+	if (reg < 0 || reg >= REGISTERS_MAX || d->instruction.operand_width != 64)
+		return false;
+	switch (d->instruction.mnemonic) {
+	case ZYDIS_MNEMONIC_ADD:
+		*ret = d->operands[1].imm.value.u;
+		return constant;
+	case ZYDIS_MNEMONIC_SUB:
+		*ret = -d->operands[1].imm.value.u;
+		return constant;
+	case ZYDIS_MNEMONIC_INC:
+		*ret = 1;
+		return true;
+	case ZYDIS_MNEMONIC_DEC:
+		*ret = (uint64_t)-1;
+		return true;
+	default:
+		return false;
+	}
+}
+
+/* The address that `from` meant at `d`: a pointer that has only been moved on since, by constants,
+ * is moved back. */
+static bool address_then(struct chase *chase, const struct decoded *d, uint32_t used)
+{
+	struct registers then;
+
+	if (!chase->trap->registers || (used & (chase->written | registers_written(d))))
+		return false;
+	then = *chase->trap->registers;
+	for (unsigned int i = 0; i < REGISTERS_MAX; i++)
+		if (chase->moved & 1u << i)
+			then.value[i] -= chase->moves[i];
+	return memory_operand_address(&chase->ret->from, &then, &chase->ret->from_address);
+}
+
+/* Registers that the instruction changed, for what was followed back until now. */
+static void note_written(struct chase *chase, const struct decoded *d)
+{
+	uint64_t by;
+	int reg;
+
+	if (!adds_constant(d, &by)) {
+		chase->written |= registers_written(d);
+		return;
+	}
+	reg = register_number(d->operands[0].reg.value);
+	chase->moved |= 1u << reg;
+	chase->moves[reg] += by;
+}
+
 /* `from`: which registers of it still hold what they held, and what that means. */
 static void tell_operand(struct chase *chase, const struct decoded *d,
 			 const ZydisDecodedOperand *operand)
@@ -105,10 +170,8 @@ static void tell_operand(struct chase *chase, const struct decoded *d,
 	operand_take(d, operand, &ret->from);
 	used = registers_of(&ret->from);
 	/* mov rax, [rax+8] has overwritten its own home. */
-	ret->from_kept = used & ~(chase->written | registers_written(d));
-	ret->from_known =
-		ret->from_kept == used && chase->trap->registers &&
-		memory_operand_address(&ret->from, chase->trap->registers, &ret->from_address);
+	ret->from_kept = used & ~(chase->written | chase->moved | registers_written(d));
+	ret->from_known = address_then(chase, d, used);
 }
 
 /* A slot of the frame: addressed by the stack or frame pointer and nothing else. */
@@ -222,11 +285,62 @@ static bool step_slot(struct chase *chase, const struct decoded *d)
 	return chase->reg == ZYDIS_REGISTER_NONE;
 }
 
+/* Was the slot that was loaded from left alone since? */
+static void note_slot(struct chase *chase, const struct decoded *load)
+{
+	struct origin *ret = chase->ret;
+	struct decoded d;
+	struct store store;
+	uint64_t at = load->address;
+
+	if (ret->slot_known || ret->changed || !ret->from_known || ret->width != 8 ||
+	    at >= chase->trap->rip)
+		return;
+	for (; at < chase->trap->rip; at += d.instruction.length)
+		if (!decoded_at(chase->code, at, &d) ||
+		    (store_take(&d, &store) && same_operand(&store.to, &ret->from)))
+			return;
+	ret->slot_known = true;
+	ret->slot_address = ret->from_address;
+}
+
+/* add rax, 16 and the like can be undone. */
+static void note_change(struct origin *ret, const struct decoded *d)
+{
+	bool shifted = !ret->changed || ret->shifted;
+	uint64_t by = 0;
+
+	ret->changed = true;
+	ret->shifted = adds_constant(d, &by) && shifted;
+	ret->added += by;
+}
+
+/* add rax, rdx: which of the two was the pointer? The other one, if what was in rax is the smaller
+ * number, an index, and rdx still holds what it added. */
+static bool leads_aside(const struct chase *chase, const struct decoded *d, int *ret)
+{
+	const struct registers *now = chase->trap->registers;
+	int source = d->operands[1].type == ZYDIS_OPERAND_TYPE_REGISTER
+			     ? register_number(d->operands[1].reg.value)
+			     : NO_REGISTER;
+	uint64_t before;
+
+	if (!chase->value_known || d->instruction.mnemonic != ZYDIS_MNEMONIC_ADD ||
+	    d->instruction.operand_width != 64 || source < 0 || source >= REGISTERS_MAX || !now ||
+	    !(now->known & 1u << source) || ((chase->written | chase->moved) & 1u << source))
+		return false;
+	before = chase->value - now->value[source];
+	*ret = source;
+	return now->value[source] >> INDEX_BITS != 0 &&
+	       before + (1ull << INDEX_BITS) < 2ull << INDEX_BITS;
+}
+
 /* The instruction writes the register. True when the walk ends. */
 static bool step_register(struct chase *chase, const struct decoded *d)
 {
 	const ZydisDecodedOperand *memory = read_memory(d), *source = &d->operands[1];
 	bool copy = is_copy(d->instruction.mnemonic);
+	int source_number;
 
 	/* cltq: the same number, wider. */
 	if (d->instruction.mnemonic == ZYDIS_MNEMONIC_CDQE ||
@@ -238,11 +352,13 @@ static bool step_register(struct chase *chase, const struct decoded *d)
 		return true;
 	if (memory && (copy || d->instruction.operand_count_visible >= 2)) {
 		chase->ret->changed |= !copy;
+		chase->ret->shifted &= copy;
 		end_at(chase, d, ORIGIN_LOAD);
 		tell_operand(chase, d, memory);
 		chase->ret->width = memory->size / 8;
 		if (!copy || !is_slot(&chase->ret->from))
 			return true;
+		note_slot(chase, d);
 		chase->slot = chase->ret->from;
 		chase->reg = ZYDIS_REGISTER_NONE;
 		return false;
@@ -261,9 +377,17 @@ static bool step_register(struct chase *chase, const struct decoded *d)
 		tell_operand(chase, d, source);
 		return true;
 	}
+	if (leads_aside(chase, d, &source_number)) {
+		chase->ret->changed = chase->ret->shifted = true;
+		chase->ret->added += chase->value - chase->trap->registers->value[source_number];
+		chase->value_known = false;
+		move_to(chase, register_of_number(source_number));
+		return chase->reg == ZYDIS_REGISTER_NONE;
+	}
+	chase->value_known = false;
 	/* add, and, shl …: the value was in the register before, too. */
 	if (d->operands[0].actions & ZYDIS_OPERAND_ACTION_MASK_READ) {
-		chase->ret->changed = true;
+		note_change(chase->ret, d);
 		return false;
 	}
 	return true;
@@ -280,8 +404,8 @@ static void note_copy(struct chase *chase, const struct decoded *d)
 	    d->operands[1].reg.value != chase->reg)
 		return;
 	copy = register_number(d->operands[0].reg.value);
-	if (copy >= 0 && copy < REGISTERS_MAX && !(chase->written & (1u << copy)) &&
-	    !chase->ret->changed)
+	if (copy >= 0 && copy < REGISTERS_MAX &&
+	    !((chase->written | chase->moved) & (1u << copy)) && !chase->ret->changed)
 		chase->ret->through |= 1u << copy;
 }
 
@@ -307,7 +431,7 @@ static bool step(struct chase *chase, const struct decoded *d)
 		ends = step_register(chase, d);
 	else
 		note_copy(chase, d);
-	chase->written |= registers_written(d);
+	note_written(chase, d);
 	return ends;
 }
 
@@ -410,6 +534,12 @@ void arch_value_origin(const struct trap *trap, uint64_t at, int reg, struct ori
 	    !code_init(&code, trap->code, trap->code_len, trap->code_address))
 		return;
 	chase.code = &code;
+	/* The registers are those of now: only then is the value known. */
+	if (at == trap->rip && trap->registers && reg < REGISTERS_MAX &&
+	    (trap->registers->known & 1u << reg)) {
+		chase.value_known = true;
+		chase.value = trap->registers->value[reg];
+	}
 	ended = walk(&chase, at);
 	if (!ended && ret->certain &&
 	    (chase.count == 0 || chase.path[chase.count - 1] == trap->start_hint) &&
@@ -419,6 +549,10 @@ void arch_value_origin(const struct trap *trap, uint64_t at, int reg, struct ori
 					.reg = register_number(chase.reg),
 					.through = ret->through,
 					.changed = ret->changed,
+					.shifted = ret->shifted,
+					.slot_known = ret->slot_known,
+					.slot_address = ret->slot_address,
+					.added = ret->added,
 					.certain = true };
 	if (ret->kind != ORIGIN_UNKNOWN)
 		ret->joined = is_joined(&chase, ret->at, at);

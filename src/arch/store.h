@@ -194,6 +194,11 @@ struct origin {
 	uint64_t immediate;
 	uint32_t through; /* bit N: the value came through register N, which still holds it */
 	bool changed;	  /* arithmetic on the way: not the very value that was loaded */
+	bool shifted;	  /* … and all of it was constants that were added: `added` in sum */
+	uint64_t added;
+	/* The value, unchanged, was loaded from this slot of the stack, where it still stands. */
+	bool slot_known;
+	uint64_t slot_address;
 	bool joined;	  /* a jump leads in between: it may have come another way */
 	bool certain;	  /* the instructions were found from the start of the function */
 };

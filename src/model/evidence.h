@@ -96,12 +96,16 @@ enum write_flags {
 	/* What it left is a pointer to a block that is alive: as it should be, as far as anybody
 	 * can tell. */
 	WRITE_SOUND = 1 << 11,
-	/* What it left is a pointer into memory that could be read when it failed; no block is known
-	 * there. */
+	/* What it left is a pointer into memory that could be read when it failed; no block is
+	 * known there. */
 	WRITE_READABLE = 1 << 12,
-	/* The instruction names the field: its place in the object, the frame or the file is fixed in
-	 * the code, and it went through the object's own start. Whoever writes so means the field. */
+	/* The instruction names the field: its place in the object, the frame or the file is fixed
+	 * in the code, and it went through the object's own start. Whoever writes so means the
+	 * field. */
 	WRITE_NAMED = 1 << 13,
+	/* Its block has the place of one that another part of the program had, and that the failure
+	 * came by a pointer to the present one was not seen. */
+	WRITE_RECYCLED = 1 << 14,
 };
 
 /* One store that was caught. */
@@ -188,7 +192,8 @@ struct holder_seen {
 	struct stack written_by;   /* who put the pointer there; empty when unknown */
 	bool used;		/* the failing instruction got its pointer from exactly this home */
 	bool exact;		/* it points to the block's start or to where the use was */
-	bool contested;		/* a stack held the same pointer then: it may have come from there */
+	bool contested;		/* a stack held the same pointer then, or may have: it may have come
+				 * from there */
 	/* The target is no block but the frame of a function that has returned: `allocated` is its
 	 * stack when the pointer was stored, from that function on; nobody freed it. */
 	bool frame;

@@ -41,6 +41,7 @@ void heap_holder_deinit(struct heap_holder *holder)
 	mem_free(holder->key);
 	stack_deinit(&holder->stack);
 	VEC_DEINIT(&holder->used_in.list);
+	VEC_DEINIT(&holder->there_in.list);
 }
 
 void heap_dangling_deinit(struct heap_dangling *dangling)

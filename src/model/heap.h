@@ -110,6 +110,9 @@ struct heap_holder {
 	bool used;	       /* a crash went through this very pointer afterwards */
 	/* Trials in which it also stood there still when it crashed; the first of them. */
 	struct heap_trials used_in;
+	/* Trials in which it did, and the crash used the block, but by which pointer is not known.
+	 */
+	struct heap_trials there_in;
 	uint64_t count, trials, last_trial;
 };
 

@@ -41,7 +41,8 @@ struct log_bad_free {
 	uint64_t pointer;
 	uint32_t evidence; /* enum log_bad_free_evidence */
 	uint32_t by;	   /* enum log_free_by */
-			   /* The block it hits follows as a BLOCK record, if there is one. */
+			   /* The block it hits follows as a BLOCK record, if there is one; of an
+			    * invalid one, the freed block whose poison the pointer is. */
 };
 
 struct log_heap {

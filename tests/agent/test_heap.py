@@ -102,12 +102,15 @@ def check_sample(tap, rig, guest):
 
 
 def check_freed_field(tap, rig, guest):
-    """Poison that is handed to free was read out of a freed block: the crash tells, and nobody made up a pointer."""
+    """Poison that is handed to free was read out of a freed block: the record of the free and the crash name it."""
     done, trial = rig.observed([guest, 'freed-field'], 'heap')
     records = rig.records(trial)
     poisoned = [r for r in records if r.type == 'BLOCK' and r['state'] == 'freed' and r['via'] == '8']
-    tap.check(done.returncode == -signal.SIGSEGV and poisoned and not accusations(records),
-              'a freed field: a crash that names the block, no invalid free',
+    told = [r for r in records if r.type == 'BAD_FREE']
+    named = [r for r in records if r.type == 'BLOCK' and told and r['owner'] == told[0]['seq']]
+    tap.check(done.returncode == -signal.SIGSEGV and poisoned and len(told) == 1 and len(named) == 1 and
+              named[0]['id'] == poisoned[0]['id'] and named[0]['state'] == 'freed',
+              'a freed field: its free and the crash name the block',
               [done.returncode, [r.text for r in records if r.type in ('BAD_FREE', 'BLOCK', 'CRASH')]])
 
 

@@ -402,6 +402,29 @@ static void a_stack_that_held_it_too_is_a_doubt(void **state)
 	assert_true(list.list.items[2].holder->contested);
 }
 
+/* The crash has what was read from the block, and by which pointer it came is gone. */
+static void the_only_one_that_lasts_is_the_holder(void **state)
+{
+	(void)state;
+	for (size_t lasting = 1; lasting <= 2; lasting++) {
+		AUTO(heap_report_deinit) struct heap_report report = { 0 };
+		AUTO(evidence_list_deinit) struct evidence_list list = { 0 };
+		struct heap_dangling *dangling = dangle(&report);
+
+		hold(dangling, "block", NULL, false);
+		hold(dangling, "global", "current", false);
+		hold(dangling, "stack", NULL, false);
+		for (size_t i = 2 - lasting; i < 3; i++)
+			VEC_PUSH(&dangling->holders.items[i].there_in.list, 4);
+		(void)judged(&report, &list);
+		assert_int_equal(list.list.count, lasting == 1 ? 3 : 2);
+		if (lasting == 2)
+			continue;
+		assert_int_equal(list.list.items[2].holder->home.kind, HOME_GLOBAL);
+		assert_true(list.list.items[2].holder->contested);
+	}
+}
+
 /* Somebody still points to it, and nobody went there: that is how many programs are. */
 static void a_pointer_that_is_not_used_is_no_evidence(void **state)
 {
@@ -435,6 +458,7 @@ int main(void)
 		cmocka_unit_test(the_one_that_still_held_it_is_the_holder),
 		cmocka_unit_test(of_two_that_held_it_nobody_is_accused),
 		cmocka_unit_test(a_stack_that_held_it_too_is_a_doubt),
+		cmocka_unit_test(the_only_one_that_lasts_is_the_holder),
 		cmocka_unit_test(a_pointer_that_is_not_used_is_no_evidence),
 	};
 

@@ -508,6 +508,67 @@ static void test_origin_joined(void **state)
 	assert_int_equal(origin.reg, X86_64_RDX);
 }
 
+/* clang-format off */
+__asm__(".text\n.intel_syntax noprefix\n"
+	".globl shifts\nshifts:\n"
+	"mov rdx, [rax]\n"
+	"add rax, 8\n"
+	"mov rcx, [rdx+16]\n"
+	"add rcx, 32\n"
+	"sub rcx, 16\n"
+	".globl shifts_trap\nshifts_trap:\n"
+	"mov r8, [rcx]\n"
+	"mov [rbp-8], rbx\n"
+	"mov rsi, [rbp-8]\n"
+	"mov rdi, [rsi+8]\n"
+	"shl r9, 3\n"
+	"add r9, rdi\n"
+	".globl shifts_sum\nshifts_sum:\n"
+	"mov r8, [r9]\n"
+	".globl shifts_end\nshifts_end:\n"
+	".att_syntax\n");
+/* clang-format on */
+extern const uint8_t shifts[], shifts_trap[], shifts_sum[], shifts_end[];
+
+static void test_origin_shifted(void **state)
+{
+	struct registers registers = { 0 };
+	struct trap trap = trap_at(shifts, shifts_end, shifts_trap, true, &registers, 0, 0);
+	struct origin origin;
+
+	(void)state;
+	know(&registers, X86_64_RAX, 0x6008);
+	know(&registers, X86_64_RBP, 0xf000);
+	/* Constants that were added are known in sum. */
+	arch_value_origin(&trap, trap.rip, X86_64_RCX, &origin);
+	assert_int_equal(origin.kind, ORIGIN_LOAD);
+	assert_true(origin.changed && origin.shifted);
+	assert_int_equal(origin.added, 16);
+	/* A pointer that has moved on is moved back. */
+	arch_value_origin(&trap, origin.at, X86_64_RDX, &origin);
+	assert_int_equal(origin.kind, ORIGIN_LOAD);
+	assert_true(origin.from_known);
+	assert_int_equal(origin.from_address, 0x6000);
+	assert_int_equal(origin.from_kept, 0);
+
+	/* An index and a pointer in one register: the pointer is followed, if it can be told. */
+	trap = trap_at(shifts, shifts_end, shifts_sum, true, &registers, 0, 0);
+	know(&registers, X86_64_RDI, 0x7878787878787878);
+	know(&registers, X86_64_R9, 0x7878787878787880);
+	arch_value_origin(&trap, trap.rip, X86_64_R9, &origin);
+	assert_int_equal(origin.kind, ORIGIN_LOAD);
+	assert_int_equal(origin.from.base, X86_64_RSI);
+	assert_true(origin.shifted);
+	assert_int_equal(origin.added, 8);
+	/* And what it was loaded through still stands in its slot. */
+	arch_value_origin(&trap, origin.at, X86_64_RSI, &origin);
+	assert_true(origin.slot_known);
+	assert_int_equal(origin.slot_address, 0xeff8);
+	know(&registers, X86_64_RDI, 5);
+	arch_value_origin(&trap, trap.rip, X86_64_R9, &origin);
+	assert_int_not_equal(origin.kind, ORIGIN_LOAD);
+}
+
 /* Every prefix of every piece of code, and noise: nothing may be read outside of it. */
 static void test_any_bytes(void **state)
 {
@@ -618,12 +679,17 @@ static void returns_are_told(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_each),	       cmocka_unit_test(test_no_store),
-		cmocka_unit_test(test_before),	       cmocka_unit_test(test_before_without_start),
+		cmocka_unit_test(test_each),
+		cmocka_unit_test(test_no_store),
+		cmocka_unit_test(test_before),
+		cmocka_unit_test(test_before_without_start),
 		cmocka_unit_test(test_before_strings),
-		cmocka_unit_test(test_masks), cmocka_unit_test(test_at),
+		cmocka_unit_test(test_masks),
+		cmocka_unit_test(test_at),
 		cmocka_unit_test(test_origin),
-		cmocka_unit_test(test_origin_joined),  cmocka_unit_test(test_any_bytes),
+		cmocka_unit_test(test_origin_joined),
+		cmocka_unit_test(test_any_bytes),
+		cmocka_unit_test(test_origin_shifted),
 		cmocka_unit_test(the_guard_of_a_frame_is_found),
 		cmocka_unit_test(returns_are_told),
 	};

@@ -114,6 +114,39 @@ static void who_clears_it_in_another_way_may_be(void **state)
 	}
 }
 
+/* Whoever reads it may have a pointer to the block that was there before. */
+static void who_fills_a_block_in_a_place_of_anothers(void **state)
+{
+	static const struct {
+		unsigned int flags;
+		uint64_t age;
+		enum verdict_class class;
+		bool firm;
+	} made[] = {
+		{ WRITE_RECYCLED, 0, VERDICT_NOT_CAUGHT, false },
+		{ WRITE_RECYCLED, 7, VERDICT_NARROW_WRITE, false },
+		{ 0, 0, VERDICT_NARROW_WRITE, true },
+		{ WRITE_RECYCLED | WRITE_UPDATE, 0, VERDICT_NARROW_WRITE, false },
+	};
+
+	for (size_t i = 0; i < sizeof(made) / sizeof(made[0]); i++) {
+		AUTO(evidence_list_deinit) struct evidence_list list = { 0 };
+		AUTO(verdict_deinit) struct verdict v = { 0 };
+
+		caught(&list, (struct made_write){ .writer = "text_fill",
+						   .width = 8,
+						   .new = 0x7878787878787878,
+						   .flags = made[i].flags });
+		VEC_FOREACH (&list.list, e)
+			if (e->kind == EVIDENCE_WRITE)
+				e->write->age = made[i].age;
+		verdict_judge(&list, &v);
+		if (v.class != made[i].class || v.firm != made[i].firm)
+			fail_msg("%zu: %s", i, v.sentence);
+		assert_true(v.class != VERDICT_NOT_CAUGHT || among_open(&v, "its own new block"));
+	}
+}
+
 static void an_address_that_may_have_been_right_is_no_proof(void **state)
 {
 	AUTO(evidence_list_deinit) struct evidence_list list = { 0 };
@@ -237,6 +270,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(who_clears_a_field_by_name_is_not_accused),
 		cmocka_unit_test(who_clears_it_in_another_way_may_be),
+		cmocka_unit_test(who_fills_a_block_in_a_place_of_anothers),
 		cmocka_unit_test(an_address_that_may_have_been_right_is_no_proof),
 		cmocka_unit_test(a_function_sets_its_own_variable),
 		cmocka_unit_test(somebody_else_sets_it),

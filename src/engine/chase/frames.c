@@ -55,18 +55,20 @@ bool frames_outlived(const struct clues *clues, const struct caught *stored, uin
 		     struct symbols *symbols, struct frame_life *ret)
 {
 	const struct log_hit *hit = stored->hit;
+	uint64_t sp = hit->gregs[LOG_GREG_RSP];
 	struct machine_frame frames[FRAMES_MAX];
 	bool gone = false;
 	size_t count, then;
 
 	/* Of another thread's stack nothing was kept. */
-	if (!clues->has_scene || hit->tid != clues->scene.record.tid ||
-	    value < hit->stack_address || value >= hit->stack_high)
+	if (!clues->has_scene || hit->tid != clues->scene.record.tid || value < sp - RED_ZONE ||
+	    value >= hit->stack_high)
 		return false;
 	count = stakeout_frames(stored, symbols, frames, FRAMES_MAX);
-	then = trail_frame_of(frames, count, value);
+	/* A function that calls nobody has its variables below the stack pointer. */
+	then = value < sp ? 0 : trail_frame_of(frames, count, value);
 	if (then < count && frames[then].start != 0) {
-		ret->low = frames[then].registers.value[arch_native()->sp];
+		ret->low = value < sp ? value : frames[then].registers.value[arch_native()->sp];
 		ret->end = frames[then].cfa;
 		gone = is_gone(clues, symbols, value, frames[then].start, ret->end);
 		if (gone)

@@ -41,6 +41,7 @@ struct sight {
 	struct source_place source; /* of the write, where it copied */
 	struct home home;
 	struct block_life *in;	   /* the victim's block */
+	bool recycled;		   /* another kind of block had the home's place before */
 	bool stale;		   /* the pointer there was stored before its target was born */
 	struct block_life *target; /* the freed block that it leads to */
 	bool target_exact;

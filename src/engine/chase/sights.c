@@ -9,7 +9,8 @@
 
 #define HARMLESS_MAX 40u
 #define HARMLESS_PER_TRIAL 6u
-#define NEAR_NS 10000000u
+/* A trap costs some ten microseconds; who comes much later may have had a lock. */
+#define NEAR_NS 100000u
 
 /* ---- reading a failing trial that was watched ---------------------------------------------------
  */
@@ -39,24 +40,96 @@ static bool stored_before(const struct log_hit *hit, bool exact, const struct lo
 	       hit->allocations <= now->id;
 }
 
+static bool is_of_malloc(const struct log_block *block)
+{
+	return block->api != LOG_API_HOOKED && block->api != LOG_API_PYTHON_OBJECT &&
+	       block->api != LOG_API_PYTHON_MEMORY;
+}
+
+/* The block of malloc that the stored pointer led to at that time: a register that held it then
+ * knows. */
+static const struct log_hit_owner *target_then(const struct stake_result *result, uint64_t value)
+{
+	const struct log_hit *hit = result->caught && result->exact ? result->last->hit : NULL;
+
+	for (size_t i = 0; hit && i < LOG_HIT_OWNERS && hit->owners[i].greg != 255; i++) {
+		const struct log_hit_owner *owner = &hit->owners[i];
+
+		if (hit->gregs[owner->greg] == value && owner->relation == LOG_INSIDE &&
+		    owner->space == 0 && owner->state == LOG_BLOCK_LIVE)
+			return owner;
+	}
+	return NULL;
+}
+
+/* As the rings have it, for who freed it; or else as the store saw it. */
+static void find_owner(struct event_log *log, const struct log_block *now,
+		       const struct log_hit_owner *then, uint64_t value, struct log_block *ret)
+{
+	struct log_block at = *now, former;
+
+	at.value = value;
+	while (block_former(log, &at, &former) && former.id < at.id && former.id >= then->id) {
+		former.value = value;
+		if (former.id == then->id) {
+			*ret = former;
+			return;
+		}
+		at = former;
+	}
+	*ret = (struct log_block){ .id = then->id,
+				   .start = then->start,
+				   .size = then->size_low,
+				   .value = value,
+				   .context = then->context,
+				   .state = LOG_BLOCK_FREED,
+				   .relation = LOG_FORMER };
+}
+
+/* The block that was freed although this pointer to it was kept; id 0: none. */
+static void outlived_block(const struct clues *clues, const struct trail_step *step,
+			   const struct stake_result *result, struct log_block *ret)
+{
+	const struct log_hit_owner *then =
+		is_of_malloc(&step->to) ? target_then(result, step->value) : NULL;
+	struct log_block former;
+
+	*ret = (struct log_block){ 0 };
+	/* The crash's records have what registers and the stack led to, not everything. */
+	if (then && step->to.id == 0) {
+		struct log_block next = { .id = then->id + 1, .value = step->value };
+
+		if (block_former(clues->scene.log, &next, &former) && former.id == then->id)
+			*ret = former;
+		return;
+	}
+	if (then && then->id != step->to.id) {
+		find_owner(clues->scene.log, &step->to, then, step->value, ret);
+		return;
+	}
+	if (step->to.id != 0 && step->to.state == LOG_BLOCK_FREED &&
+	    step->to.relation == LOG_INSIDE)
+		*ret = step->to;
+	else if (step->to_former.id != 0 && result->caught && !then &&
+		 stored_before(result->last->hit, result->exact, &step->to))
+		*ret = step->to_former;
+	if (ret->id == 0)
+		return;
+	/* The place may have had many owners since. */
+	ret->value = step->value;
+	while (!then && result->caught && stored_before(result->last->hit, result->exact, ret) &&
+	       block_former(clues->scene.log, ret, &former) && former.id < ret->id)
+		*ret = former;
+}
+
 static void see_target(struct chase *chase, struct clues *clues, const struct trail_step *step,
 		       const struct stake_result *result, struct sight *sight)
 {
-	struct log_block freed = { 0 }, former;
+	struct log_block freed;
 
-	if (step->to.id != 0 && step->to.state == LOG_BLOCK_FREED &&
-	    step->to.relation == LOG_INSIDE)
-		freed = step->to;
-	else if (step->to_former.id != 0 && result->caught &&
-		 stored_before(result->last->hit, result->exact, &step->to))
-		freed = step->to_former;
+	outlived_block(clues, step, result, &freed);
 	if (freed.id == 0)
 		return;
-	/* The place may have had many owners since. */
-	freed.value = step->value;
-	while (result->caught && stored_before(result->last->hit, result->exact, &freed) &&
-	       block_former(clues->scene.log, &freed, &former) && former.id < freed.id)
-		freed = former;
 	if (step->to.state == LOG_BLOCK_FREED && freed.id != step->to.id)
 		sight->mistaken =
 			event_log_key(clues->scene.log, &step->to.key, step->to.context);
@@ -234,6 +307,15 @@ static bool is_own(const struct trail_step *step, const struct write_seen *write
 	       !(write->flags & WRITE_COPIED && alone);
 }
 
+static bool is_recycled(const struct clues *clues, const struct trail_step *step)
+{
+	struct log_block former;
+
+	return step->in_former && is_of_malloc(&step->in) &&
+	       block_former(clues->scene.log, &step->in, &former) &&
+	       former.context != step->in.context;
+}
+
 static void see_level(struct chase *chase, struct clues *clues, const struct watch_log *log,
 		      struct event_log *in, const struct stake *stake,
 		      const struct trail_step *step)
@@ -276,6 +358,7 @@ static void see_level(struct chase *chase, struct clues *clues, const struct wat
 		see_repeated(chase, log, in, &sight, &result);
 		see_race(chase, log, in, &sight, &result);
 	}
+	sight.recycled = is_recycled(clues, step);
 	see_outside(chase, log, in, &result, &sight);
 	see_target(chase, clues, step, &result, &sight);
 	if (result.caught && result.exact && !sight.stale)
@@ -492,6 +575,21 @@ static void see_instances(struct chase *chase, const struct clues *clues,
 	VEC_PUSH(&chase->ret->evidence.list, e);
 }
 
+/* The place was another kind of block's. Whose pointer is it that the failure came by? The present
+ * owner's, if it was stored when that one was there already. */
+static void see_recycled(struct chase *chase, const struct clues *clues)
+{
+	for (unsigned int i = 0; i < LEVELS_MAX; i++) {
+		const struct sight *led =
+			i + 1 < LEVELS_MAX ? sight_of(chase, i + 1, clues->trial) : NULL;
+
+		VEC_FOREACH (&chase->levels[i].sights, sight)
+			if (sight->trial == clues->trial && sight->recycled && sight->write.write &&
+			    !(led && led->write.write && !led->stale))
+				sight->write.write->flags |= WRITE_RECYCLED;
+	}
+}
+
 /* Per trial: did a key lead to the block that was hit? */
 static void count_keys(struct chase *chase, uint64_t trial)
 {
@@ -539,6 +637,7 @@ void read_failing(struct chase *chase)
 		if (in && stake->by == STAKE_RESULT)
 			see_instances(chase, &clues, &log, in, stake);
 	}
+	see_recycled(chase, &clues);
 	count_keys(chase, clues.trial);
 	for (unsigned int i = 0; i < LEVELS_MAX; i++)
 		VEC_FOREACH (&chase->levels[i].sights, sight)

@@ -261,7 +261,8 @@ static void add_step(struct reader *reader, const struct where *where, const str
 				   .instruction = mem_strdup(origin->text),
 				   .frame = (unsigned int)where->frame,
 				   .doubtful = where->doubtful || origin->joined ||
-					       origin->changed || !origin->certain };
+					       (origin->changed && !origin->shifted) ||
+					       !origin->certain };
 
 	step.of_thread = is_of_thread(reader, origin, address);
 	name_home(reader, address,
@@ -381,7 +382,8 @@ static bool register_value(const struct reader *reader, size_t frame, uint64_t a
 	arch_value_origin(&trap, at, reg, &origin);
 	if (origin.changed)
 		return false;
-	if (still_held(&origin, &reader->frames[frame].registers, ret))
+	if (still_held(&origin, &reader->frames[frame].registers, ret) ||
+	    (origin.slot_known && loaded_value(reader, origin.slot_address, 8, ret)))
 		return true;
 	switch (origin.kind) {
 	case ORIGIN_LOAD:
@@ -469,6 +471,8 @@ static bool follow(struct reader *reader, struct where *where, uint64_t *value)
 		known = origin_address(reader, where->frame, &origin, 0, &address);
 		if (!known)
 			take_hint(reader, where, &origin);
+		if (origin.shifted)
+			*value -= origin.added;
 		/* Of an index, what was made out of the number is not what was loaded. */
 		if (known && (!where->index || !origin.changed ||
 			      loaded_value(reader, address, origin.width, value)))

@@ -137,6 +137,27 @@ static void tell_finding(const struct heap_report *report, const struct heap_fin
 
 /* ---- holders ---- */
 
+static bool lasts(const struct heap_holder *holder)
+{
+	return strcmp(holder->kind, "block") == 0 || strcmp(holder->kind, "global") == 0;
+}
+
+/* Where the crash has only what was read from the block, and not the pointer to it any more: the
+ * only one that lasts and pointed there. */
+static const struct heap_holder *only_holder(const struct heap_dangling *dangling)
+{
+	const struct heap_holder *only = NULL;
+
+	VEC_FOREACH (&dangling->holders, holder) {
+		if (!lasts(holder) || holder->there_in.list.count == 0)
+			continue;
+		if (only)
+			return NULL;
+		only = holder;
+	}
+	return only;
+}
+
 /* The one whose pointer the crash went through. A register has it from somewhere, and so may a
  * stack: it saves registers, and what calls left there earlier. So the one that lasts is told
  * before all that are on stacks, with a doubt; of several that last, nobody knows which it was. */
@@ -156,6 +177,10 @@ static const struct heap_holder *used_holder(const struct heap_dangling *danglin
 			lasting = holder;
 			lasting_count++;
 		}
+	}
+	if (lasting_count == 0 && stacks == 0) {
+		*ret_contested = true;
+		return only_holder(dangling);
 	}
 	*ret_contested = stacks > 0;
 	if (lasting_count == 1)
@@ -203,10 +228,12 @@ static void tell_dangling(const struct heap_dangling *dangling, struct evidence_
 {
 	bool contested;
 	const struct heap_holder *holder = used_holder(dangling, &contested);
+	const struct heap_trials *in;
 
 	if (!holder)
 		return;
-	VEC_FOREACH (&holder->used_in.list, trial) {
+	in = holder->used_in.list.count > 0 ? &holder->used_in : &holder->there_in;
+	VEC_FOREACH (&in->list, trial) {
 		/* It was used by a crash: that trial failed. */
 		struct evidence e = evidence_new(EVIDENCE_HOLDER, *trial, true);
 

@@ -273,6 +273,13 @@ static void read_bad_free(const struct reading *r, const struct log_item *item)
 		tell_block(r, &block, &finding);
 		finding.offset = (int64_t)(bad.pointer - block.start);
 	}
+	/* What was read from a freed block was freed: that read was the wrong one. */
+	if (has_block && bad.kind == LOG_INVALID_FREE) {
+		finding.kind = HEAP_USE_AFTER_FREE;
+		finding.poison = true;
+		finding.address = block.start;
+		finding.offset = 0;
+	}
 	(void)event_log_context(r->log, bad.context, r->trial->symbols, &finding.seen_at);
 	timeline_place_record(&r->timeline, item, &finding.when);
 	finding.when.check = mem_strdup("free");

@@ -195,6 +195,8 @@ static void add_holder(struct heap_dangling *dangling, struct heap_holder holder
 		known->last_trial = trial;
 		if (holder.used_in.list.count > 0)
 			add_trial(&known->used_in, trial);
+		if (holder.there_in.list.count > 0)
+			add_trial(&known->there_in, trial);
 		heap_holder_deinit(&holder);
 		return;
 	}
@@ -227,8 +229,8 @@ static void tell_holder(struct sweeping *s, const struct held *held, struct heap
 	holder.kind = mem_strdup(kinds[record->kind]);
 	holder.target_offset = (int64_t)(record->value - record->target_start);
 	holder.used = was_way(s, record);
-	if (holder.used && held->at_crash)
-		add_trial(&holder.used_in, s->trial->number);
+	if (held->at_crash && was_used(s, record->target_id))
+		add_trial(holder.used ? &holder.used_in : &holder.there_in, s->trial->number);
 	if (record->kind == LOG_HELD_BY_BLOCK) {
 		struct log_block block = { .context = record->context };
 

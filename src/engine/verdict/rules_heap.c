@@ -127,7 +127,10 @@ static void doubt_holder(struct proof *ret)
 	if (!h->exact)
 		proof_doubt(ret, "what it holds only looks like a pointer into the block");
 	if (h->contested)
-		proof_doubt(ret, "a stack held the same pointer then, and it may have come from there");
+		proof_doubt(
+			ret,
+			"the same pointer was, or may have been, on a stack then, and the crash may "
+			"have come by that one");
 	/* The pointer is stale whoever put it there; but a bad write may have made it so. */
 	if (h->written_by.count == 0)
 		ret->spared = BIT(HYP_NARROW) | BIT(HYP_WIDE) | BIT(HYP_CACHED) | BIT(HYP_OUTSIDE);

@@ -162,10 +162,20 @@ static bool leads_to_memory(const struct write_seen *w)
 	return w->fit == FIT_EXACT && w->value_len == 8 && w->flags & WRITE_READABLE;
 }
 
+/* Into a block that has just been made, through a pointer to it (which runs, in a copy). */
+static bool fills_own(const struct write_seen *w)
+{
+	return w->flags & WRITE_RECYCLED && !(w->flags & WRITE_UPDATE) && w->age <= 1 &&
+	       w->victim && (!w->base || w->base->id == w->victim->id);
+}
+
 const char *write_excuse(const struct facts *facts, const struct evidence *write)
 {
 	const struct write_seen *w = write->write;
 
+	if (fills_own(w))
+		return "it filled its own new block, whose place was another's before: whoever reads it "
+		       "may have kept a pointer to that one";
 	if (!(w->flags & WRITE_NAMED) || w->flags & WRITE_UPDATE)
 		return NULL;
 	if (w->home.kind == HOME_STACK)
@@ -311,6 +321,11 @@ static void doubt_writer(const struct rule *rule, const struct facts *facts,
 	if ((rule->class == VERDICT_WIDE_WRITE || rule->class == VERDICT_NARROW_WRITE) &&
 	    freed_block_used(facts, ret->main->trial))
 		proof_doubt(ret, "the failure went through a freed block as well");
+	if ((rule->class == VERDICT_WIDE_WRITE || rule->class == VERDICT_NARROW_WRITE) &&
+	    w->flags & WRITE_RECYCLED)
+		proof_doubt(ret,
+			    "another kind of block had that place before: whoever reads it may "
+			    "have kept a pointer to that one");
 	if (other_thread_near(facts, w))
 		proof_doubt(ret, "another thread wrote the field at nearly the same time");
 	if (beside_block && w->base && w->victim && w->base->id != w->victim->id &&

@@ -144,6 +144,7 @@ static void switch_on(void)
 	bool watches = agent.plan.observer >= PLAN_OBSERVE_IDS;
 	bool ids = watches && !(flags & PLAN_NO_BLOCKS);
 
+	agent_switch.here = 1;
 	agent_switch.crash = 1;
 	agent_switch.truncations = (flags & PLAN_TRUNCATIONS) != 0;
 	agent_switch.growth = ids && (flags & PLAN_GROWTH);
@@ -174,6 +175,30 @@ static void after_fork_in_child(void)
 	}
 	hooked_after_fork();
 	switch_on();
+}
+
+/* Nobody told us of this process while it lived, so blocks, contexts and rings are its parent's: it
+ * has a crash log as the observer of that name writes it, and nothing else. A child that shares its
+ * parent's memory does not come here: its page is not wiped. */
+bool agent_adopt_orphan_sigsafe(void)
+{
+	if (agent_switch.here || !log_map.header || agent_owns_process_sigsafe())
+		return false;
+	agent.plan.observer = PLAN_OBSERVE_CRASH;
+	agent.plan.flags = 0;
+	canary.on = 0;
+	if (!log_create()) {
+		log_map.header = NULL;
+		return false;
+	}
+	if (thread_self) {
+		thread_self->last_crash = 0;
+		thread_self->row = &log_map.threads[thread_self->lane];
+	}
+	agent_switch.here = 1;
+	agent_switch.crash = 1;
+	image_record(thread_self ? thread_self->stack_high : 0);
+	return true;
 }
 
 static uint64_t end_of_environment(char **envp)

@@ -400,41 +400,45 @@ EXPORT long ptrace(enum __ptrace_request request, ...)
 
 /* Behind these, the directory of the trial may be out of reach: a draft of the log is made a file
  * before. A vfork child has none of its own. */
-static void log_keep_reachable(void)
+static bool log_keep_reachable(void)
 {
 	int saved = errno;
+	bool ours = agent_switch.crash && agent_owns_process_sigsafe();
 
-	if (agent_switch.crash && agent_owns_process_sigsafe())
+	if (ours)
 		log_publish_sigsafe();
 	errno = saved;
+	return ours;
 }
 
 EXPORT int setuid(uid_t uid)
 {
-	log_keep_reachable();
+	(void)log_keep_reachable();
 	return real.setuid(uid);
 }
 
 EXPORT int seteuid(uid_t uid)
 {
-	log_keep_reachable();
+	(void)log_keep_reachable();
 	return real.seteuid(uid);
 }
 
 EXPORT int setreuid(uid_t uid, uid_t effective)
 {
-	log_keep_reachable();
+	(void)log_keep_reachable();
 	return real.setreuid(uid, effective);
 }
 
 EXPORT int setresuid(uid_t uid, uid_t effective, uid_t saved)
 {
-	log_keep_reachable();
+	(void)log_keep_reachable();
 	return real.setresuid(uid, effective, saved);
 }
 
+/* There may be no /proc in there: where code lies is written down before. */
 EXPORT int chroot(const char *path)
 {
-	log_keep_reachable();
+	if (log_keep_reachable())
+		modules_refresh_sigsafe();
 	return real.chroot(path);
 }

@@ -46,6 +46,9 @@ void signals_pages_sigsafe(void);
 /* The target has set a disposition by a system call of its own. _sigsafe */
 void signals_raw_action_sigsafe(int signo, uint64_t handler, uint64_t flags, uint64_t mask);
 
+/* rt_sigaction and rt_sigprocmask by libc's syscall(). */
+long signals_syscall(long number, long a, long b, long c, long bytes);
+
 /* Before exec: masks and ignored signals as the target believes them, since they are inherited.
  * _undo when exec failed. */
 void signals_before_exec_sigsafe(void);

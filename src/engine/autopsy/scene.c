@@ -1,5 +1,6 @@
 #include "engine/autopsy/scene.h"
 
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -9,6 +10,8 @@
 #define CANDIDATES_MAX 1000
 #define RAISED_WITHIN_NS 10000000000u /* a handler that prints a backtrace takes its time */
 #define GREGS_NAMED 18u		      /* of the kernel's list, those that are registers */
+#define GREG_TRAPNO 20u
+#define TRAP_BREAKPOINT 3u /* int3: the instruction pointer is behind it */
 
 /* ---- which ---- */
 
@@ -169,6 +172,16 @@ static void complete_mappings(struct scene *scene)
 	}
 }
 
+/* The instruction that it is about. */
+static uint64_t scene_rip(const struct scene *scene)
+{
+	bool behind = scene->record.signo == SIGTRAP &&
+		      !(scene->record.flags & LOG_CRASH_SENT) &&
+		      scene->record.gregs[GREG_TRAPNO] == TRAP_BREAKPOINT;
+
+	return scene->record.gregs[LOG_GREG_RIP] - behind;
+}
+
 static void scene_fill(struct scene *scene)
 {
 	AUTO(mem_freep) char *maps = NULL;
@@ -184,7 +197,7 @@ static void scene_fill(struct scene *scene)
 	if (scene->pieces.count > 0 && !(scene->record.flags & LOG_CRASH_SENT))
 		(void)operands_of_fault(scene->pieces.items[0].bytes, scene->pieces.items[0].len,
 					scene->pieces.items[0].address,
-					scene->record.gregs[LOG_GREG_RIP], &scene->operands);
+					scene_rip(scene), &scene->operands);
 	for (unsigned int i = 0; i < DATA_PIECES; i++)
 		add_piece(scene, LOG_BLOB_DATA, i);
 	add_piece(scene, LOG_BLOB_FAULT_MEMORY, 0);
@@ -231,8 +244,7 @@ void scene_snapshot(const struct scene *scene, struct snapshot *ret)
 		.mapping_count = mappings->count,
 	};
 	arch_registers_from_saved(arch, scene->record.gregs, GREGS_NAMED, &ret->registers);
-	ret->registers.value[arch->pc] =
-		event_log_original(scene->log, ret->registers.value[arch->pc]);
+	ret->registers.value[arch->pc] = event_log_original(scene->log, scene_rip(scene));
 	ret->registers.value[arch->thread_pointer] = scene->record.fs_base;
 	ret->registers.known |= 1u << arch->thread_pointer;
 }

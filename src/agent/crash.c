@@ -78,7 +78,7 @@ static void maps_write(struct log_writer *writer)
 	size_t have = 0;
 	long fd, got;
 
-	fd = raw_syscall4(SYS_openat, AT_FDCWD, "/proc/self/maps", O_RDONLY | O_CLOEXEC, 0);
+	fd = maps_open_sigsafe();
 	if (fd < 0)
 		return;
 	while (have < MAPS_BYTES) {

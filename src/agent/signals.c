@@ -366,13 +366,70 @@ static void handler(int signo, siginfo_t *info, void *context)
 	}
 }
 
+/* Which of the synchronous signals may be left out of the real mask. */
+static uint64_t thinnable(uint64_t bits)
+{
+	unsigned i;
+
+	bits &= SYNCHRONOUS;
+	for (i = 0; i < OBSERVED_COUNT; i++)
+		if ((bits & BIT(observed[i])) && has_handler(observed[i]) &&
+		    !(kept_open() & BIT(observed[i])))
+			bits &= ~BIT(observed[i]);
+	return bits;
+}
+
+/* Of the signals that are not observed: what was left out of the mask that their handler runs with,
+ * for a fault in there to be seen. */
+static uint64_t left_out[SIGNALS];
+
+static int action_thinned(int signo, const struct sigaction *action, struct sigaction *old)
+{
+	uint64_t before = signo > 0 && signo < SIGNALS ? left_out[signo] : 0, thin = 0;
+	struct sigaction wanted;
+	int r;
+
+	if (action) {
+		wanted = *action;
+		if (action->sa_handler != SIG_DFL && action->sa_handler != SIG_IGN)
+			thin = thinnable(set_bits(&action->sa_mask));
+		set_from_bits(&wanted.sa_mask, set_bits(&action->sa_mask) & ~thin);
+		keep_open_for_traps(&wanted.sa_mask);
+	}
+	r = real.sigaction(signo, action ? &wanted : NULL, old);
+	if (r)
+		return r;
+	if (old)
+		set_from_bits(&old->sa_mask, set_bits(&old->sa_mask) | before);
+	if (action)
+		left_out[signo] = thin;
+	return 0;
+}
+
+/* A signal has a handler from now on: where it was to be blocked, it is. */
+static void leave_in(int signo)
+{
+	struct sigaction action;
+	int other;
+
+	for (other = 1; other < SIGNALS; other++) {
+		if (!(left_out[other] & BIT(signo)) || real.sigaction(other, NULL, &action))
+			continue;
+		left_out[other] &= ~BIT(signo);
+		sigaddset(&action.sa_mask, signo);
+		(void)real.sigaction(other, &action, NULL);
+	}
+}
+
 /* From now on the handler is asked, and a blocked signal is really blocked. */
 static void block_really(int signo)
 {
 	sigset_t mask;
 
-	if (!has_handler(signo) || !thread_self || (kept_open() & BIT(signo)) ||
-	    !(believed_now(thread_self) & BIT(signo)))
+	if (!has_handler(signo) || (kept_open() & BIT(signo)))
+		return;
+	leave_in(signo);
+	if (!thread_self || !(believed_now(thread_self) & BIT(signo)))
 		return;
 	sigemptyset(&mask);
 	sigaddset(&mask, signo);
@@ -384,15 +441,15 @@ EXPORT int sigaction(int signo, const struct sigaction *action, struct sigaction
 {
 	struct sigaction before, wanted;
 
-	if (!taken_over || (!is_observed(signo) && (!action || !kept_open())))
+	if (!taken_over)
 		return real.sigaction(signo, action, old);
-	if (!is_observed(signo)) {
-		wanted = *action;
-		keep_open_for_traps(&wanted.sa_mask);
-		return real.sigaction(signo, &wanted, old);
-	}
+	if (!is_observed(signo))
+		return action_thinned(signo, action, old);
 	signals_target_action_sigsafe(signo, &before);
-	if (action) {
+	if (action && !agent_owns_process_sigsafe()) {
+		/* A vfork child: the disposition is its own, what we know of it is its parent's. */
+		(void)real.sigaction(signo, action, NULL);
+	} else if (action) {
 		wanted = *action;
 		target_set(signo, &wanted);
 		install(signo, &wanted);
@@ -442,19 +499,6 @@ EXPORT sighandler_t __sysv_signal(int signo, sighandler_t wanted);
 EXPORT sighandler_t __sysv_signal(int signo, sighandler_t wanted)
 {
 	return signal_with(signo, wanted, (int)(SA_RESETHAND | SA_NODEFER));
-}
-
-/* Which of the synchronous signals may be left out of the real mask. */
-static uint64_t thinnable(uint64_t bits)
-{
-	unsigned i;
-
-	bits &= SYNCHRONOUS;
-	for (i = 0; i < OBSERVED_COUNT; i++)
-		if ((bits & BIT(observed[i])) && has_handler(observed[i]) &&
-		    !(kept_open() & BIT(observed[i])))
-			bits &= ~BIT(observed[i]);
-	return bits;
 }
 
 /* `raw`: past libc, which keeps two signals for itself. */

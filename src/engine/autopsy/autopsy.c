@@ -120,6 +120,7 @@ static void build_crash(struct autopsy *autopsy, const struct crash_place *place
 	ret->command = log->command ? mem_strdup(log->command) : NULL;
 	ret->thread = printable(scene.record.thread_name, sizeof(scene.record.thread_name));
 	ret->signal = scene.record.signo;
+	ret->ended_by = place->ended_by;
 	ret->code = scene.record.code;
 	ret->address = scene.record.fault_address;
 	ret->from_outside = (scene.record.flags & LOG_CRASH_SENT) &&

@@ -379,8 +379,9 @@ static void say(const struct fault_facts *facts, struct crash *ret, struct strbu
 		strbuf_addf(sb, "the signal was sent by process %u", crash->sender_pid);
 		break;
 	case FAULT_ARITHMETIC:
-		strbuf_adds(sb, crash->code == FPE_INTDIV ? "a division by zero"
-							  : "an arithmetic error");
+		strbuf_adds(sb, crash->code == FPE_INTDIV
+					? "a division by zero, or one whose result does not fit"
+					: "an arithmetic error");
 		break;
 	case FAULT_ILLEGAL:
 		strbuf_adds(sb, is_privileged(ret) ? "an instruction that programs may not use"

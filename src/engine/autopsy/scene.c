@@ -11,6 +11,7 @@
 #define RAISED_WITHIN_NS 10000000000u /* a handler that prints a backtrace takes its time */
 #define GREGS_NAMED 18u		      /* of the kernel's list, those that are registers */
 #define GREG_TRAPNO 20u
+#define LAST_WORDS_NS 10000000000u /* what its other threads may still write */
 #define TRAP_BREAKPOINT 3u /* int3: the instruction pointer is behind it */
 
 /* ---- which ---- */
@@ -74,6 +75,8 @@ static void drop_raised_again(struct crash_places *places)
 		     (places->list.items[first].signal == again->signal &&
 		      again->realtime_ns - places->list.items[first].realtime_ns <
 			      RAISED_WITHIN_NS))) {
+			if (again->final)
+				places->list.items[first].ended_by = again->signal;
 			places->list.items[first].final |= again->final;
 			places->list.items[first].expected |= again->expected;
 			drop_place(places, i);
@@ -99,6 +102,7 @@ static void collect(struct event_log *log, int signal, struct crash_places *ret)
 					 .log = log,
 					 .item = item,
 					 .signal = record.signo,
+					 .ended_by = record.signo,
 					 .follows = record.follows,
 					 .final = (record.flags & LOG_CRASH_FINAL) != 0,
 					 .raised = (record.flags & LOG_CRASH_SENT) &&
@@ -232,6 +236,8 @@ void scene_snapshot(const struct scene *scene, struct snapshot *ret)
 
 	*ret = (struct snapshot){
 		.pid = (int)scene->log->reader.header.pid,
+		.since_ns = scene->log->reader.header.start_realtime_ns,
+		.until_ns = scene->record.realtime_ns + LAST_WORDS_NS,
 		.tid = (int)scene->record.tid,
 		.stack = { .address = scene->stack_address,
 			   .bytes = scene->stack,

@@ -37,6 +37,8 @@ struct agent agent;
 /* The linker's own marks around our code. */
 extern const char __ehdr_start[] __attribute__((visibility("hidden")));
 extern const char etext[] __attribute__((visibility("hidden")));
+extern const char __bss_start[] __attribute__((visibility("hidden")));
+extern const char _end[] __attribute__((visibility("hidden")));
 
 void agent_retire_sigsafe(enum log_retired reason)
 {
@@ -239,6 +241,15 @@ static void sanitized_note(void)
 	log_save_sigsafe();
 }
 
+/* Our tables are not to make a core file longer. */
+static void core_spare(void)
+{
+	uint64_t low = ((uint64_t)__bss_start + 4095) & ~4095ull, high = (uint64_t)_end & ~4095ull;
+
+	if (low < high)
+		(void)raw_syscall3(SYS_madvise, low, high - low, MADV_DONTDUMP);
+}
+
 static void agent_start(char **envp)
 {
 	bool ids;
@@ -246,6 +257,7 @@ static void agent_start(char **envp)
 	agent.next_id = 1;
 	agent.text_low = (uint64_t)__ehdr_start;
 	agent.text_high = (uint64_t)etext;
+	core_spare();
 	if (real.sanitized) {
 		sanitized_note();
 		return;

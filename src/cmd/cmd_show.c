@@ -75,9 +75,9 @@ static void note_silence(const struct trial_view *view, int stray, struct crash_
 			strv_take(&report->notes,
 				  mem_printf("%s died of %s and left no record of it: it ran "
 					     "with --observe none, is statically linked or "
-					     "setuid, holds signals back past libc, %sor could not "
+					     "setuid, holds signals back past libc, %scould not "
 					     "write its log (disk full, ulimit -f, no right to "
-					     "the case's directory)",
+					     "the case's directory), or its log was damaged",
 					     view->signal != 0 ? "it" : "a child process",
 					     signal_name(signal),
 					     view->signal != 0

@@ -49,14 +49,16 @@
  *    signals.c   what the target believes about its signals; crash.c writes the record
  *    interpreter.c  the memory that names Python frames, for that record
  *    checkpoint.c   live blocks per context as a series; hooks_stdio.c sees the lines
- *    watch.c     which objects the debug registers are on (watch_perf.c); hit.c who was caught
- *    pages.c     memory that the target cannot write to; pages_fault.c makes its stores there,
- *                arch/x86_64_store.c runs them; calls.c is told of its system calls
+ *    pages.c     memory that the target cannot write to (its parts: pages_inside.h);
+ *                pages_fault.c makes the stores there, arch/x86_64_store.c runs them
+ *    calls.c     is told of every system call then; call.c makes one, call_lists.c with lists of
+ *                buffers, call_signals.c those about signals
  *    predicate.c does a hit count?
  *    chaos.c     disturbances that the plan asks for, to raise the odds
  *    plan_apply.c   the items of the plan
  *    watch.c     what is watched; watch_registers.c with what; hit.c writes down who was caught
- *    hooked.c    hooks on functions of the target itself; hooked_fast.c what they mostly do
+ *    hooked.c    hooks on functions of the target itself, stub.c the code they lead to;
+ *                hooked_fast.c what they mostly do, hooked_slow.c the rest
  *    hooks_*.c   the hooks, each fits a screen
  *
  * A function that may run in a signal handler ends in _sigsafe and calls only such. Functions that

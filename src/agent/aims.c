@@ -4,6 +4,7 @@
 
 #include "agent/arch/x86_64.h"
 #include "agent/memory.h"
+#include "agent/spin.h"
 
 #define LOCK_SPINS 20000u
 #define PIECE_BYTES_MAX 8u
@@ -17,24 +18,12 @@ static bool unsure; /* the tracer was killed while a register was being aimed */
 
 bool aims_lock(void)
 {
-	uint32_t spins, none;
-
-	for (spins = 0; spins < LOCK_SPINS; spins++) {
-		none = 0;
-		if (__atomic_compare_exchange_n(&lock, &none, 1, false, __ATOMIC_ACQUIRE,
-						__ATOMIC_RELAXED))
-			return true;
-		if (spins % 64 == 63)
-			(void)raw_syscall0(SYS_sched_yield);
-		else
-			__builtin_ia32_pause();
-	}
-	return false;
+	return spin_take_sigsafe(&lock, LOCK_SPINS);
 }
 
 void aims_unlock(void)
 {
-	__atomic_store_n(&lock, 0, __ATOMIC_RELEASE);
+	spin_give_sigsafe(&lock);
 }
 
 /* ---- registers --------------------------------------------------------------------------------

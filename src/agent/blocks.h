@@ -86,6 +86,8 @@ const struct log_life *blocks_recent_sigsafe(const struct thread *self, uint64_t
 #define BLOCK_API_MASK 15u
 #define BLOCK_FRONT_SHIFT 4u
 #define BLOCKS_GROUP 1024u /* ids that a lane is given at once */
+#define BLOCKS_PER_LINE (64u / sizeof(struct block))
+#define WINDOWS_PER_LINE (64u / sizeof(uint32_t))
 
 struct blocks_space {
 	uint32_t **directory; /* one chunk of windows per 64 MiB; atomic */
@@ -180,6 +182,19 @@ static inline __attribute__((always_inline)) uint64_t block_number(enum block_sp
 	return blocks_state.spaces[space].flat[start >> shift];
 }
 
+/* Objects of a sub-allocator are many, small, and mostly made and freed in the order in which they
+ * lie: what the next ones need is asked for now. Blocks of malloc are left alone, where it costs
+ * more than it brings: 0185. */
+static inline __attribute__((always_inline)) void block_ahead(enum block_space space,
+							      uint32_t shift, uint64_t start,
+							      uint64_t number)
+{
+	if (space != BLOCKS_SUB)
+		return;
+	__builtin_prefetch(&blocks_state.pool[number + BLOCKS_PER_LINE], 1);
+	__builtin_prefetch(&blocks_state.spaces[space].flat[(start >> shift) + WINDOWS_PER_LINE]);
+}
+
 /* Writes what block_begin is about, once everything is found. Whole words, and whole words again at
  * the end: the CPU does not forward parts of two stores to one load. */
 static inline __attribute__((always_inline)) void block_write(struct thread *self, uint64_t *entry,
@@ -230,6 +245,7 @@ block_begin_in(struct thread *self, uint64_t context, enum block_space space, ui
 		if (unlikely(!number))
 			goto slow;
 	}
+	block_ahead(space, shift, start, number);
 	id = arch_take(&self->next_id, 1);
 	if (unlikely(id >= self->id_stop))
 		goto slow;
@@ -265,13 +281,15 @@ static inline __attribute__((always_inline)) bool block_end(enum block_space spa
 							    void *ptr, struct caller caller)
 {
 	struct thread *self = thread_hot;
-	uint64_t start = (uint64_t)ptr, life, context;
+	uint64_t start = (uint64_t)ptr, number, life, context;
 	struct block *block;
 
 	if (unlikely(!block_region(self, space, start) || !context_hit(self, caller, &context)))
 		return false;
 	/* Live, and this very start. Entry 0 of the pool is never live. */
-	block = &blocks_state.pool[block_number(space, shift, start)];
+	number = block_number(space, shift, start);
+	block_ahead(space, shift, start, number);
+	block = &blocks_state.pool[number];
 	if (unlikely(block->state != LOG_BLOCK_LIVE || block->low != (uint8_t)start))
 		return false;
 	life = arch_take(&self->ring_next, sizeof(struct log_life));

@@ -29,6 +29,7 @@ void canary_plan(const struct plan_heap *plan)
 	if (canary.plan.sweep_count > PLAN_SWEEP_MAX)
 		canary.plan.sweep_count = PLAN_SWEEP_MAX;
 	canary.seed = plan->seed;
+	canary.gap = canary_gap(plan->seed, plan->item.flags & PLAN_HEAP_SAMPLED);
 	canary.python = plan->item.flags & PLAN_HEAP_PYTHON;
 	canary.poison_part = plan->poison_ppm < 1000000 ? CANARY_SIZE_MAX : POISON_PART;
 	canary.planned = true;
@@ -110,7 +111,7 @@ void *canary_allocate(size_t align, size_t size, unsigned flags, enum log_api ap
 	uint64_t front = align > CANARY_FRONT ? align : CANARY_FRONT;
 	bool guarded = size < CANARY_SIZE_MAX && front_code(front) &&
 		       (flags & CANARY_TAKEN || sample_takes(caller));
-	size_t room = guarded ? canary_room(front, size) : size;
+	size_t room = guarded ? canary_room(front, size) + canary.gap : size;
 	void *base;
 
 	flags |= guarded ? 0 : CANARY_PASSED;
@@ -266,7 +267,7 @@ static void *resize_by_libc(struct guard *guard, struct block *block, uint64_t s
 	/* Whoever gets the old place must not find our mark on it. */
 	block->api &= BLOCK_API_MASK;
 	guard_leave(guard);
-	base = real.realloc((void *)(start - front), canary_room(front, size));
+	base = real.realloc((void *)(start - front), canary_room(front, size) + canary.gap);
 	if (!guard_enter(guard)) { /* the agent has retired meanwhile: no guards any more */
 		if (base)
 			memmove(base, base + front, size);

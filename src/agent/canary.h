@@ -4,6 +4,8 @@
  *	base            start                 start + size          base + room
  *	|  front (>=16) |  what was asked for  |  8 to 23 bytes of guard |
  *
+ * Some trials have a gap behind that (wire/canary.h).
+ *
  * The last 16 bytes of the front and everything behind the size are guard; malloc_usable_size
  * answers the size, so no program has a right to touch it. The front is 16 bytes, or the alignment
  * where more was asked for. How long it is stands in the side table, in the upper half of the
@@ -39,6 +41,7 @@ extern HIDDEN struct canary_state {
 	bool planned, on;
 	bool python; /* its objects, too */
 	uint64_t seed;
+	uint64_t gap;	      /* canary_gap() */
 	uint64_t poison_part; /* of a freed block, at either end, that is overwritten */
 	struct plan_heap plan;
 } canary;
@@ -139,7 +142,7 @@ enum canary_flags {
 
 void *canary_allocate(size_t align, size_t size, unsigned flags, enum log_api api,
 		      struct caller caller);
-/* The same with memory that libc has given: canary_room() of the front and the size. Without a
+/* The same with memory that libc has given: canary_room() of the front and the size, and the gap. Without a
  * front there are no guards. */
 void *canary_take(void *base, uint64_t front, size_t size, enum log_api api, struct caller caller);
 

@@ -7,35 +7,21 @@
 
 #include "agent/agent.h"
 #include "agent/arch/x86_64.h"
-#include "agent/blocks.h"
-#include "agent/guard.h"
 #include "agent/log.h"
 #include "agent/memory.h"
 #include "agent/real.h"
-#include "agent/sighted.h"
+#include "agent/stub.h"
 #include "agent/text.h"
-#include "agent/watch.h"
 
 #define PAGE 4096ull
-#define GATE_BYTES 18u /* of a stub: push, push, call, lea, pop */
-#define STUB_ROOM 192u /* moved code, the call of the gate, alignment */
-#define REACH (1ull << 30)
-#define STEP (256ull << 10)
-#define ABOVE (512ull << 20) /* room that is left to the heap behind the program */
 #define LIBRARIES_MAX 4096u
-#define FRAME_END 16u /* from hooked_call.frame: the saved rbp, the return address */
 #define ARCH_SHSTK_STATUS 0x5005
 
 struct hooked_state hooked;
 
 /* For the gate: which vector registers there are (XCR0), 0: only what FXSAVE knows. */
 uint64_t hooked_vectors HIDDEN;
-uint64_t hooked_tail_targets[HOOKED_TAILS] HIDDEN;
-uint64_t hooked_tail_sites[HOOKED_TAILS] HIDDEN;
 
-extern HIDDEN const char hooked_gate[], hooked_tails[];
-
-static uint32_t tails_used;
 static bool shadow_stack;
 
 /* ---- the plan ------------------------------------------------------------------------------- */
@@ -102,301 +88,6 @@ bool hooked_plan_action(const struct plan_action *action)
 	return true;
 }
 
-/* ---- what a hook does, the rare half --------------------------------------------------------- */
-
-static uint64_t argument(const struct hooked_call *call, uint32_t number)
-{
-	const uint64_t in_order[PLAN_ARGUMENTS] = { call->rdi, call->rsi, call->rdx,
-						    call->rcx, call->r8,  call->r9 };
-
-	return number < PLAN_ARGUMENTS ? in_order[number] : 0;
-}
-
-/* The newest call of this allocator at this very frame; those above it in the list never returned.
- */
-static struct thread_pending *pending_take(struct thread *self, uint64_t frame, uint32_t number)
-{
-	uint32_t i;
-
-	for (i = 1; i <= THREAD_PENDING; i++) {
-		struct thread_pending *pending =
-			&self->pending[(self->pending_next - i) % THREAD_PENDING];
-
-		if (pending->frame != frame || pending->number != number)
-			continue;
-		self->pending_next -= i;
-		pending->frame = 0;
-		return pending;
-	}
-	return NULL;
-}
-
-static struct thread_pending *pending_add(struct thread *self, uint64_t frame, uint32_t number)
-{
-	struct thread_pending *pending = &self->pending[self->pending_next++ % THREAD_PENDING];
-
-	pending->frame = frame;
-	pending->number = number;
-	return pending;
-}
-
-static uint64_t size_asked(const struct hooked_call *call, const struct plan_action *action)
-{
-	uint64_t size = action->size == PLAN_NO_ARGUMENT ? action->fixed_size
-							 : argument(call, action->size);
-
-	return action->count == PLAN_NO_ARGUMENT ? size : size * argument(call, action->count);
-}
-
-/* The object is over before the function runs: afterwards another thread may have the place. */
-static void realloc_enter(struct guard *guard, const struct hooked_call *call,
-			  const struct plan_action *action, struct caller caller)
-{
-	uint64_t start = argument(call, action->pointer);
-	struct block *block = start ? block_at_sigsafe(BLOCKS_SUB, start) : NULL;
-	struct thread_pending *pending = pending_add(guard->self, caller.frame, action->number);
-
-	pending->size = size_asked(call, action);
-	pending->pointer = start;
-	pending->old_size = block && block->state == LOG_BLOCK_LIVE ? block_size(block) : 0;
-	if (start)
-		block_end_guarded(guard, BLOCKS_SUB, start, caller);
-}
-
-/* When it failed, the old object lives on, under a new id. */
-static void realloc_leave(struct guard *guard, const struct hooked_call *call,
-			  const struct thread_pending *pending, struct caller caller)
-{
-	if (call->rax)
-		block_begin_guarded(guard, BLOCKS_SUB, call->rax, pending->size, LOG_API_HOOKED,
-				    caller);
-	else if (pending->pointer && pending->size && pending->old_size)
-		block_begin_guarded(guard, BLOCKS_SUB, pending->pointer, pending->old_size,
-				    LOG_API_HOOKED, caller);
-}
-
-static void allocator_act(struct guard *guard, const struct hooked_call *call,
-			  const struct plan_action *action, struct caller caller)
-{
-	const struct thread_pending *pending;
-
-	switch (action->what) {
-	case PLAN_ALLOC_ENTER:
-		pending_add(guard->self, caller.frame, action->number)->size =
-			size_asked(call, action);
-		return;
-	case PLAN_REALLOC_ENTER:
-		realloc_enter(guard, call, action, caller);
-		return;
-	case PLAN_FREE:
-		if (argument(call, action->pointer))
-			block_end_guarded(guard, BLOCKS_SUB, argument(call, action->pointer),
-					  caller);
-		return;
-	default:
-		break;
-	}
-	pending = pending_take(guard->self, caller.frame, action->number);
-	if (!pending)
-		log_drop_sigsafe(LOG_DROP_BLOCK); /* its beginning was not seen */
-	else if (action->what == PLAN_REALLOC_LEAVE)
-		realloc_leave(guard, call, pending, caller);
-	else if (call->rax)
-		block_begin_guarded(guard, BLOCKS_SUB, call->rax, pending->size, LOG_API_HOOKED,
-				    caller);
-}
-
-static void act(struct guard *guard, const struct hooked_call *call,
-		const struct plan_action *action, struct caller caller)
-{
-	uint64_t object;
-
-	if (action->what == PLAN_WATCH_ARGUMENT || action->what == PLAN_WATCH_RESULT) {
-		object = action->what == PLAN_WATCH_RESULT ? call->rax
-							   : argument(call, action->pointer);
-		if (object)
-			watch_object(guard, action->number, object, caller);
-		guard->self->place_python = false;
-	} else if (action->what == PLAN_WATCH_FRAME) {
-		watch_object(guard, action->number, caller.frame + FRAME_END, caller);
-	} else if (action->what == PLAN_FRAME_LEAVE) {
-		watch_frame_left(guard, action->number, caller.frame + FRAME_END);
-	} else if (action->what == PLAN_PLACE_PYTHON) {
-		if (watch_wants_python(action->number, argument(call, action->pointer)))
-			guard->self->place_python = true;
-	} else if (action->what == PLAN_SIGHT_ENTER) {
-		sighted_enter(guard, action, call);
-	} else if (action->what == PLAN_SIGHT_LEAVE) {
-		sighted_leave(guard, action, call);
-	} else if (agent_switch.ids) {
-		allocator_act(guard, call, action, caller);
-	}
-}
-
-static void libraries_changed(void);
-
-void hooked_slow(struct hooked_call *call)
-{
-	const struct hooked_site *site = &hooked.sites[call->site];
-	struct caller caller = { call->frame[1], (uint64_t)call->frame, call->frame[0] };
-	struct guard guard;
-
-	if (!guard_enter_any(&guard))
-		return;
-	if (site->plan->flags & PLAN_HOOK_LOADER)
-		libraries_changed();
-	for (; call->next < site->action_count; call->next++)
-		act(&guard, call, &hooked.actions[site->first_action + call->next], caller);
-	guard_leave(&guard);
-}
-
-/* ---- memory for stubs ------------------------------------------------------------------------ */
-
-/* Where stubs of one module are written, before they are made executable. Never written to again:
- * later ones get memory of their own. */
-struct area {
-	unsigned char *base;
-	size_t bytes, used;
-};
-
-static unsigned char *map_at(uint64_t address, size_t bytes)
-{
-	long r = raw_syscall6(SYS_mmap, (long)address, (long)bytes, PROT_READ | PROT_WRITE,
-			      MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
-
-	if (r == (long)address)
-		return (unsigned char *)r;
-	if (r > 0) /* a kernel that takes the address for a wish */
-		(void)raw_syscall2(SYS_munmap, r, bytes);
-	return NULL;
-}
-
-/* Below the module first: the heap grows behind the program, and must find its place. */
-static void area_map(struct area *area, uint64_t near, size_t bytes)
-{
-	uint64_t from = near & ~(STEP - 1), distance;
-
-	area->used = 0;
-	area->bytes = (bytes + PAGE - 1) & ~(PAGE - 1);
-	area->base = NULL;
-	for (distance = STEP; !area->base && distance < REACH && from > distance; distance += STEP)
-		area->base = map_at(from - distance, area->bytes);
-	for (distance = ABOVE; !area->base && distance < REACH; distance += STEP)
-		area->base = map_at(from + distance, area->bytes);
-}
-
-static void area_put(struct area *area, const void *bytes, size_t len)
-{
-	memcpy(area->base + area->used, bytes, len);
-	area->used += len;
-}
-
-/* ---- writing a stub -------------------------------------------------------------------------- */
-
-static bool put_fixups(struct area *area, const struct hooked_site *site, size_t moved_at,
-		       uint32_t from, uint32_t to)
-{
-	const struct plan_hook *plan = site->plan;
-	uint32_t i;
-
-	for (i = 0; i < plan->fixup_count; i++) {
-		const struct plan_fixup *fixup = &plan->fixups[i];
-		uint64_t target = site->bias + (uint64_t)fixup->target;
-		unsigned char *field;
-		int64_t distance;
-		uint32_t value;
-
-		if (fixup->at < from || fixup->at >= to)
-			continue;
-		field = area->base + moved_at + (fixup->at - from);
-		distance = (int64_t)(target - ((uint64_t)field + 4 + fixup->after));
-		if (fixup->kind == PLAN_FIX_RELATIVE && distance != (int32_t)distance)
-			return false;
-		value = fixup->kind == PLAN_FIX_RELATIVE ? (uint32_t)distance
-			: fixup->kind == PLAN_FIX_LOW	 ? (uint32_t)target
-							 : (uint32_t)(target >> 32);
-		memcpy(field, &value, sizeof(value));
-	}
-	return true;
-}
-
-static bool put_moved(struct area *area, const struct hooked_site *site, uint32_t from, uint32_t to)
-{
-	size_t at = area->used;
-
-	area_put(area, site->plan->moved + from, to - from);
-	return put_fixups(area, site, at, from, to);
-}
-
-/* A call or a jump through a word that lies behind the code. */
-static void put_indirect(struct area *area, const char *opcode, size_t len, size_t word)
-{
-	int32_t distance;
-
-	area_put(area, opcode, len);
-	distance = (int32_t)(word - (area->used + 4));
-	area_put(area, &distance, sizeof(distance));
-}
-
-static void put_word(struct area *area, uint64_t word)
-{
-	area_put(area, &word, sizeof(word));
-}
-
-/* A library that comes again finds its slot again. */
-static bool put_tail(struct area *area, struct hooked_site *site, size_t word)
-{
-	uint64_t tail = tails_used;
-
-	if (site->tail)
-		tail = (site->tail - (uint64_t)hooked_tails) / HOOKED_TAIL_BYTES;
-	else if (tails_used == HOOKED_TAILS)
-		return false;
-	else
-		tails_used++;
-	hooked_tail_targets[tail] = site->bias + (uint64_t)site->plan->tail_target;
-	hooked_tail_sites[tail] = (uint64_t)(site - hooked.sites);
-	put_indirect(area, "\xff\x25", 2, word); /* jmp [rip + …] */
-	area->used = word;
-	site->tail = (uint64_t)hooked_tails + tail * HOOKED_TAIL_BYTES;
-	put_word(area, site->tail);
-	return true;
-}
-
-/* What the gate finds on the stack: see there. lea, push and pop leave the flags alone. */
-static bool put_gate(struct area *area, struct hooked_site *site, size_t word)
-{
-	uint32_t number = (uint32_t)(site - hooked.sites);
-
-	area_put(area, "\x55\x68", 2); /* push rbp; push number */
-	area_put(area, &number, sizeof(number));
-	put_indirect(area, "\xff\x15", 2, word);       /* call [rip + …] */
-	area_put(area, "\x48\x8d\x64\x24\x08\x5d", 6); /* lea rsp, [rsp + 8]; pop rbp */
-	if (!put_moved(area, site, site->plan->before, site->plan->moved_bytes))
-		return false;
-	area->used = word;
-	put_word(area, (uint64_t)hooked_gate);
-	return true;
-}
-
-static bool stub_write(struct area *area, struct hooked_site *site)
-{
-	size_t start = area->used, word = start + STUB_ROOM - 8;
-	bool fits;
-
-	site->stub = (uint64_t)(area->base + start);
-	site->stub_bytes = STUB_ROOM;
-	site->area_bytes = start ? 0 : (uint32_t)area->bytes;
-	fits = put_moved(area, site, 0, site->plan->before) &&
-	       (site->plan->flags & PLAN_HOOK_TAIL ? put_tail(area, site, word)
-						   : put_gate(area, site, word));
-	area->used = start + STUB_ROOM;
-	return fits;
-}
-
-_Static_assert(HOOKED_TAIL_BYTES == LOG_HOOK_TAIL_BYTES, "told to the tool");
-_Static_assert(PLAN_HOOK_MOVED + 32 + 8 <= STUB_ROOM, "a stub fits");
-
 /* ---- patching -------------------------------------------------------------------------------- */
 
 static void site_record(const struct hooked_site *site)
@@ -417,7 +108,7 @@ static void site_record(const struct hooked_site *site)
 		uint32_t at = plan->marks[i].moved;
 
 		if (at >= plan->before && !(plan->flags & PLAN_HOOK_TAIL))
-			at += GATE_BYTES;
+			at += STUB_GATE_BYTES;
 		record.marks[i].stub_offset = (uint16_t)at;
 		record.marks[i].offset = plan->marks[i].original;
 		record.mark_count++;
@@ -524,7 +215,7 @@ static bool is_module(const struct plan_place *place, const struct link_map *map
 /* Sites of this module that are still to be placed: refused, or with their stub written. */
 static void module_place(const struct link_map *map, bool program)
 {
-	struct area area = { 0 };
+	struct stub_area area = { 0 };
 	bool executable = true;
 	uint32_t i, wanted = 0;
 	uint64_t near = 0;
@@ -547,7 +238,7 @@ static void module_place(const struct link_map *map, bool program)
 	}
 	if (!wanted)
 		return;
-	area_map(&area, near, (size_t)wanted * STUB_ROOM);
+	stub_area_map(&area, near, (size_t)wanted * STUB_BYTES);
 	for (i = 0; i < hooked.site_count; i++) {
 		struct hooked_site *site = &hooked.sites[i];
 
@@ -556,8 +247,7 @@ static void module_place(const struct link_map *map, bool program)
 		if (!area.base)
 			site_refuse(site, LOG_HOOK_NO_MEMORY);
 		else if (!stub_write(&area, site))
-			site_refuse(site, tails_used == HOOKED_TAILS &&
-							  (site->plan->flags & PLAN_HOOK_TAIL)
+			site_refuse(site, stub_tails_full() && (site->plan->flags & PLAN_HOOK_TAIL)
 						  ? LOG_HOOK_FULL
 						  : LOG_HOOK_TOO_FAR);
 	}
@@ -610,7 +300,7 @@ static void libraries_place(void)
 }
 
 /* The loader holds its lock and is in the middle of its work; its list is whole when it says so. */
-static void libraries_changed(void)
+void hooked_libraries_changed(void)
 {
 	if (real.loader->r_state != RT_CONSISTENT)
 		return;

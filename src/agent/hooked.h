@@ -2,11 +2,10 @@
  * Hooks on functions of the target itself, as the plan asks for them.
  *
  * The tool has found the functions and decoded their code; here it is only copied. Each hooked
- * place
- * ("site") gets a stub near its module: the instructions that made room for the jump, and a call of
- * the gate (arch/x86_64_hooked.S) which leads to hooked_fast() and, for what that leaves,
- * hooked_slow(). Return addresses are never replaced: exceptions, longjmp, unwinders and shadow
- * stacks find the stack as it is. Exits are hooked where they are.
+ * place ("site") gets a stub (stub.h) near its module: the instructions that made room for the
+ * jump, and a call of the gate (arch/x86_64_hooked.S) which leads to hooked_fast() and, for what
+ * that leaves, hooked_slow(). Return addresses are never replaced: exceptions, longjmp, unwinders
+ * and shadow stacks find the stack as it is. Exits are hooked where they are.
  *
  * Code is patched only while nobody can run it: by the constructor, before there is a second
  * thread, and when the loader tells that a library was mapped (its r_brk, <link.h>), before
@@ -74,12 +73,15 @@ void hooked_after_fork(void);
 /* A breakpoint: if it is ours, the interrupted code goes on in the stub. */
 bool hooked_trap_sigsafe(ucontext_t *context);
 
-/* Instructions that a hook moved run elsewhere: behind one of those, a place in the function that they
- * were moved out of; any other address is itself. _sigsafe */
+/* Instructions that a hook moved run elsewhere: behind one of those, a place in the function that
+ * they were moved out of; any other address is itself. _sigsafe */
 uint64_t hooked_original_sigsafe(uint64_t rip);
 
 /* From the gate. hooked_fast() returns false when something is left for hooked_slow(). */
 bool hooked_fast(struct hooked_call *call);
 void hooked_slow(struct hooked_call *call);
+
+/* The loader has changed its list: hooks are placed in what came, forgotten in what went. */
+void hooked_libraries_changed(void);
 
 #endif

@@ -1,5 +1,5 @@
 /*
- * Numbers that hooked.c and its assembly share.
+ * Numbers that stub.c, hooked.c and their assembly share.
  */
 #ifndef REDHAND_AGENT_HOOKED_LIMITS_H
 #define REDHAND_AGENT_HOOKED_LIMITS_H

@@ -74,7 +74,7 @@ static __attribute__((noinline)) void *malloc_guarded(size_t size)
 		return canary_allocate(0, size, 0, LOG_API_MALLOC, caller);
 	if (unlikely(!sample_takes(caller)))
 		return begun(real.malloc(size), size, LOG_API_MALLOC, caller);
-	base = real.malloc(canary_room(CANARY_FRONT, size));
+	base = real.malloc(canary_room(CANARY_FRONT, size) + canary.gap);
 	if (unlikely(!base)) /* no memory: what is in quarantine may help */
 		return canary_allocate(0, size, CANARY_TAKEN, LOG_API_MALLOC, caller);
 	return begun_guarded(base, size, caller);
@@ -89,7 +89,7 @@ static __attribute__((noinline)) void *calloc_guarded(size_t size)
 		return canary_allocate(0, size, CANARY_ZEROED, LOG_API_MALLOC, caller);
 	if (unlikely(!sample_takes(caller)))
 		return begun(real.calloc(1, size), size, LOG_API_MALLOC, caller);
-	base = real.calloc(1, canary_room(CANARY_FRONT, size));
+	base = real.calloc(1, canary_room(CANARY_FRONT, size) + canary.gap);
 	if (unlikely(!base))
 		return canary_allocate(0, size, CANARY_ZEROED | CANARY_TAKEN, LOG_API_MALLOC,
 				       caller);

@@ -4,7 +4,7 @@
  * That memory is there twice. The target has the one at `base`, which never becomes writable; the
  * other, at `base + distance`, is writable and known to nobody else. A store to the first faults
  * and is carried out, whole, on the second (pages_fault.c); a system call that is to write there is
- * given the second's address (calls.c). So there is no moment at which a write could slip through,
+ * given the second's address (calls.h). So there is no moment at which a write could slip through,
  * whatever other threads do, and any number of blocks can be watched, on any CPU.
  *
  * Blocks are placed by the allocation hooks, when the plan has a watch about their context. They
@@ -126,10 +126,6 @@ void pages_after_fork(void);
 
 /* The kernel is about to write of its own accord (pages_yield.c): opens the pages for good. */
 void pages_yield_sigsafe(void);
-/* As they are opened then; in a forked child, too. */
-void pages_open_views_sigsafe(void);
-/* Has the target set something up already that makes it do so? Not from two threads at once. */
-bool pages_kernel_writes(void);
 
 /* A store to these pages: carries it out and tells who it was. False: it is none. */
 bool pages_fault_sigsafe(const siginfo_t *info, ucontext_t *context);

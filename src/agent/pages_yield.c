@@ -13,28 +13,9 @@
 #include "agent/calls.h"
 #include "agent/maps.h"
 #include "agent/memory.h"
-#include "agent/pages.h"
+#include "agent/pages_inside.h"
 
 #define PAGE 4096u
-
-static void objects_end(void)
-{
-	uint32_t count = __atomic_load_n(&pages.objects_used, __ATOMIC_ACQUIRE), i;
-
-	for (i = 0; i < count; i++) {
-		struct pages_armed *object = &pages.objects[i];
-		struct pages_locks locks;
-
-		if (!__atomic_load_n(&object->armed.number, __ATOMIC_ACQUIRE))
-			continue;
-		locks = pages_lock_sigsafe(object->armed.address, object->armed.address + 1);
-		if (object->calls) /* it may be written to just now: no change that nobody made */
-			(void)watch_read_sigsafe(object->armed.last, object->armed.address,
-						 object->armed.bytes);
-		watch_end(&object->armed, LOG_WATCHED_YIELDED);
-		pages_unlock_sigsafe(locks);
-	}
-}
 
 void pages_open_views_sigsafe(void)
 {
@@ -52,20 +33,16 @@ void pages_open_views_sigsafe(void)
 
 void pages_yield_sigsafe(void)
 {
-	uint64_t mask;
-
 	if (!pages.bytes || __atomic_exchange_n(&pages.yielded, 1, __ATOMIC_ACQ_REL))
 		return;
 	watch_state.area->rows[0].yielded = LOG_YIELDED_TO_KERNEL;
-	mask = pages_signals_block();
-	objects_end();
-	pages_signals_restore(mask);
+	pages_objects_yield_sigsafe();
 	pages_open_views_sigsafe();
 }
 
-bool pages_kernel_writes(void)
+static bool kernel_writes(void)
 {
-	static struct maps_buffer buffer; /* once, under the lock of who asks */
+	static struct maps_buffer buffer; /* once, under the lock of slots */
 	struct maps_walk walk;
 	struct maps_line line;
 	bool found = false;
@@ -76,4 +53,13 @@ bool pages_kernel_writes(void)
 		found = strstr(line.path, "[io_uring]") || strstr(line.path, "[aio]");
 	maps_end_sigsafe(&walk);
 	return found;
+}
+
+void pages_yield_once_written(void)
+{
+	static bool looked;
+
+	if (!looked && kernel_writes())
+		pages_yield_sigsafe();
+	looked = true;
 }

@@ -257,9 +257,11 @@ bool watch_places(uint32_t context, uint64_t size)
 	return false;
 }
 
+/* A guard of the block is watched until then, too. */
 static bool ends_with_block(const struct watch_armed *armed, uint64_t start, uint64_t size)
 {
-	return !armed->fixed && armed->address - start < (size ? size : 1) &&
+	return !armed->fixed &&
+	       (armed->address - start < (size ? size : 1) || (armed->id && armed->start == start)) &&
 	       !(watch_state.plans[armed->watch]->flags & PLAN_WATCH_AFTER_FREE);
 }
 

@@ -92,7 +92,7 @@ bool watch_block_resume(struct guard *guard, uint64_t start, uint64_t size);
 /* Does a watch want the next block of this context, of this size, on watched pages? */
 bool watch_places(uint32_t context, uint64_t size);
 
-/* For pages.c: begins, looks at and ends an object, while nobody can write to it. */
+/* For pages_objects.c: begins, looks at and ends an object, while nobody can write to it. */
 void watch_begin(struct watch_armed *armed, uint32_t context);
 void watch_look(struct watch_armed *armed);
 void watch_end(struct watch_armed *armed, enum log_watched_end why);

@@ -1,6 +1,6 @@
 /*
  * An object while it is watched: its value as it was last seen, its row in the log, and changes
- * that nobody was caught at. What begins and ends it is watch.c's and pages.c's (watch.h).
+ * that nobody was caught at. What begins and ends it is watch.c's and pages_objects.c's (watch.h).
  */
 #ifndef REDHAND_AGENT_WATCHED_H
 #define REDHAND_AGENT_WATCHED_H

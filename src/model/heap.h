@@ -71,6 +71,11 @@ struct heap_finding {
 	 * not all blocks had guards, also what may have begun at one without. */
 	bool continued;
 	bool sampled; /* not all blocks had guards in that trial */
+	uint64_t gap; /* bytes between blocks that had no guard, in that trial */
+	bool far;     /* before the block, from the far end of the guard on, and nothing else near it */
+	/* It begins at this block's end and ends at another's start: which of them is overrun is open.
+	 * The context of that other; NULL: nobody's. */
+	char *rival;
 	/* Of a use after free: the block's poison was taken for a pointer; another block has the
 	 * place now; the access was a store; which instruction, as text or NULL. */
 	bool poison, recycled, write;
@@ -117,6 +122,7 @@ struct heap_dangling {
 	uint64_t trial;
 	uint64_t blocks; /* that were looked for */
 	bool used;	 /* one of its holders was used later */
+	bool leftover;	 /* the C library's own, on its way to an abort: not told */
 	struct stack allocated, freed;
 	VEC(struct heap_holder) holders; /* blocks and globals first */
 };

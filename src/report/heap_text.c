@@ -162,6 +162,10 @@ static void print_finding(const struct heap_report *report, const struct heap_fi
 				   : "     it began at another block and went on here: not this "
 				     "block's doing\n",
 			out);
+	if (!f->continued && f->far)
+		(void)fputs("     the guard is hit from its far end on: it may have come from another "
+			    "block, before this one\n",
+			    out);
 	if (f->bytes > 0) {
 		print_hex("expected", f->expected, f->bytes, out);
 		print_hex("found", f->found, f->bytes, out);
@@ -296,9 +300,13 @@ void report_heap_text(const struct heap_report *report, bool verbose, FILE *out)
 
 	print_head(report, out);
 	if (report->findings.count == 0)
-		(void)fprintf(
-			out,
-			"\nNo damaged block, no bad free and no use of a freed block was seen.\n");
+		(void)fprintf(out,
+			      "\nNo damaged block, no bad free and no use of a freed block was "
+			      "seen.%s\n",
+			      report->heap.failed > 0
+				      ? " What was written wrongly inside a block has no guard to "
+					"break: redhand chase looks for who wrote what a crash read."
+				      : "");
 	for (size_t i = 0; i < report->findings.count && i < shown; i++)
 		print_finding(report, &report->findings.items[i], i + 1, verbose, out);
 	if (report->findings.count > shown)

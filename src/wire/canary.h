@@ -41,6 +41,13 @@ static inline uint64_t canary_gather(uint64_t x)
 	return (x & 0xffffff) | (x & 0x00ffffff00000000) >> 8;
 }
 
+/* Bytes behind the guard of every block that are nobody's, in every other trial that guards all
+ * blocks: whose the damage is, is the same at both distances. */
+static inline uint64_t canary_gap(uint64_t seed, bool sampled)
+{
+	return sampled ? 0 : (seed & 1) * 16;
+}
+
 /* The word of the block at `start`. */
 static inline uint64_t canary_word(uint64_t seed, uint64_t start, enum canary_kind kind)
 {

@@ -19,6 +19,9 @@
  * zero (the file is sparse).
  *
  * A record type may grow at its end (payload.bytes tells); anything else bumps LOG_VERSION.
+ *
+ * Here: the file, its regions, and the records about a process. What belongs to crashes, to the
+ * heap observer and to watches lies in log_crash.h, log_heap.h and log_watch.h.
  */
 #ifndef REDHAND_WIRE_LOG_FORMAT_H
 #define REDHAND_WIRE_LOG_FORMAT_H
@@ -28,6 +31,8 @@
 #include <string.h>
 
 #include "wire/ids.h"
+#include "wire/log_crash.h"
+#include "wire/log_heap.h"
 #include "wire/log_pin.h"
 #include "wire/log_watch.h"
 
@@ -287,150 +292,6 @@ struct log_context_seen {
 	uint64_t frames[LOG_CONTEXT_FRAMES]; /* return addresses, innermost first */
 };
 
-enum log_crash_flags {
-	LOG_CRASH_FINAL = 1 << 0, /* default action follows: the process is about to die of it */
-	LOG_CRASH_FORWARDED = 1 << 1,	    /* the target's own handler runs next: provisional */
-	LOG_CRASH_SENT = 1 << 2,	    /* by kill/tgkill/raise/abort, not by an instruction */
-	LOG_CRASH_LIGHT = 1 << 3,	    /* short form: many handled faults came before */
-	LOG_CRASH_ON_TARGET_STACK = 1 << 4, /* not on an alternate stack */
-	LOG_CRASH_NO_LANE = 1 << 5,	    /* thread unknown to the agent */
-	LOG_CRASH_IN_AGENT = 1 << 6,	    /* happened while this thread was inside a hook */
-	LOG_CRASH_IN_HANDLER = 1 << 7,	    /* in the target's handler for the one it `follows` */
-};
-
-struct log_crash {
-	int32_t signo, code, error;
-	uint32_t flags;		/* enum log_crash_flags */
-	uint64_t fault_address; /* si_addr for SEGV, BUS, ILL, FPE, TRAP; call address for SYS */
-	uint32_t sender_pid, sender_uid; /* LOG_CRASH_SENT */
-	uint32_t lane;
-	uint32_t tid;
-	uint64_t gregs[LOG_GREGS];
-	uint64_t fs_base;
-	uint64_t realtime_ns;
-	uint64_t stack_high; /* of this thread's stack, 0 unknown */
-	uint64_t follows; /* seq of this thread's previous crash record: a handler that re-raised */
-	uint64_t allocations;	  /* last id this thread handed out: "how many allocations ago" */
-	uint32_t syscall_number;  /* SIGSYS */
-	uint32_t previous_action; /* 0 default, 1 ignore, 2 handler */
-	uint64_t previous_handler;
-	char thread_name[16];
-};
-
-struct log_crash_done {
-	uint64_t write_ns; /* how long the record took */
-	uint32_t blobs, blocks;
-};
-
-enum log_blob_kind {
-	LOG_BLOB_STACK = 1,   /* from the interrupted rsp (less the 128-byte red zone) up */
-	LOG_BLOB_CODE = 2,    /* around rip */
-	LOG_BLOB_MEMORY = 3,  /* behind register `index` (number in gregs) */
-	LOG_BLOB_MAPS = 4,    /* /proc/self/maps, text */
-	LOG_BLOB_FILES = 5,   /* struct log_file_size[] for file mappings */
-	LOG_BLOB_THREADS = 6, /* struct log_thread_name[] */
-	LOG_BLOB_ABORT = 7,   /* glibc's abort message: heap checks, assertions, fortify */
-	LOG_BLOB_COMMAND = 8, /* /proc/self/cmdline */
-	LOG_BLOB_PATH = 9,
-	LOG_BLOB_FAULT_MEMORY = 10, /* around the fault address, when readable */
-	LOG_BLOB_XSTATE = 11,	    /* legacy fxsave area: 512 bytes, xmm registers */
-	LOG_BLOB_PYTHON = 12,	    /* struct log_kept, its bytes, padding to 8; and again */
-	LOG_BLOB_DATA = 13,	    /* variables of the main program, with PLAN_WILD_VALUES */
-	LOG_BLOB_JIT = 16, /* a page of emitted code. In EVENTS, whoever owns it: a crash, EXIT */
-};
-
-/* One piece of memory in a blob that packs many small ones. */
-struct log_kept {
-	uint64_t address; /* in the target */
-	uint64_t bytes;	  /* follow, padded with zeros to a multiple of 8 */
-};
-
-/* A crash in a process that runs CPython: where its state lies, for python_frames_read(). */
-struct log_python {
-	uint64_t runtime; /* address of _PyRuntime */
-	uint64_t version; /* value of Py_Version */
-	uint32_t frames;  /* Python frames of this thread that were kept; 0: it runs none */
-	uint32_t reserved;
-};
-
-/* One piece of a long piece of data. Pieces of one blob share owner, kind and index. */
-struct log_blob {
-	uint16_t kind; /* enum log_blob_kind */
-	uint16_t index;
-	uint32_t bytes;	  /* of this piece; follows */
-	uint64_t address; /* in the target, of the blob's first byte; 0 when it is not memory */
-	uint64_t offset;  /* of this piece in the blob */
-	uint64_t total;	  /* of the blob */
-};
-
-/* What a mapped file looks like at the moment of the crash: a smaller size than mapped tells that
- * it was cut. */
-struct log_file_size {
-	uint64_t map_low; /* start of the mapping: find its line in MAPS */
-	uint64_t map_bytes;
-	uint64_t file_offset;
-	int64_t size;		/* -1: no such file now */
-	uint64_t device, inode; /* of the file with that name now */
-	uint32_t same_file;	/* 1: inode equals the mapped one; 0: another file has the name */
-	uint32_t reserved;
-};
-
-struct log_thread_name {
-	uint32_t tid;
-	char name[16];
-	uint32_t reserved;
-};
-
-enum log_block_via {
-	LOG_VIA_REGISTER = 1, /* where = index in gregs */
-	LOG_VIA_FAULT = 2,    /* the fault address */
-	LOG_VIA_STACK = 3,    /* where = address of the stack word */
-	LOG_VIA_MEMORY = 4,   /* where = address of the word behind a register */
-	LOG_VIA_BAD_FREE = 5, /* the pointer passed to free */
-	LOG_VIA_DAMAGE = 6,   /* where = address of the first damaged byte */
-	LOG_VIA_SWEEP = 7,    /* whoever points to it was looked for */
-	LOG_VIA_POISON = 8,   /* where = index in gregs: the register holds its poison */
-};
-
-enum log_block_state {
-	LOG_BLOCK_LIVE = 1,
-	LOG_BLOCK_FREED = 2, /* last owner of this address; nobody has it now */
-};
-
-enum log_block_relation {
-	LOG_INSIDE = 1, /* start <= value < start + size */
-	LOG_BEYOND = 2, /* after the end of the nearest block below, within a page of it */
-	LOG_FORMER = 3, /* a freed block that covered the value; a live one has the place now */
-};
-
-/* A pointer-like value and the block it points into. One value can have an INSIDE record and
- * several FORMER ones. Lives before those are in the rings. */
-struct log_block {
-	uint16_t via;	  /* enum log_block_via */
-	uint8_t state;	  /* enum log_block_state */
-	uint8_t relation; /* enum log_block_relation */
-	uint8_t api;	  /* enum log_api */
-	uint8_t reserved[3];
-	uint64_t where;
-	uint64_t value;
-	uint64_t id;
-	uint64_t start;
-	uint64_t size;
-	uint64_t freed_epoch;  /* when FREED: the header's epoch then, low 32 bits */
-	uint32_t context;      /* allocated */
-	uint32_t free_context; /* freed, or 0 */
-	struct block_key key;
-};
-
-/* A word of memory that holds the value of a register that points nowhere. */
-struct log_value {
-	uint64_t value, where;
-	uint64_t id, start, size; /* of the live block it is in; id 0: none */
-	struct block_key key;
-	uint32_t context;
-	uint32_t api; /* enum log_api */
-};
-
 enum log_truncation_how {
 	LOG_BY_FTRUNCATE = 1,
 	LOG_BY_TRUNCATE = 2,
@@ -513,104 +374,6 @@ struct log_exit {
 	uint32_t how; /* 1 exit or return from main, 2 _exit */
 };
 
-enum log_bad_free_kind {
-	LOG_DOUBLE_FREE = 1,	 /* its block was freed already */
-	LOG_INTERIOR_FREE = 2,	 /* points into a live block, not at its start */
-	LOG_MISMATCHED_FREE = 3, /* new with free, malloc with delete, new[] with delete */
-	LOG_INVALID_FREE = 4,	 /* no block was ever there */
-};
-
-/* A block's memory may have been given out again where no hook could see it (a library loaded with
- * RTLD_DEEPBIND, a signal handler inside a hook). Then the last owner that the agent knows is dead,
- * and the pointer is not freed twice at all. */
-enum log_bad_free_evidence {
-	LOG_EVIDENCE_NONE = 0,	     /* a suspicion, no more */
-	LOG_EVIDENCE_ALLOCATOR = 1,  /* the allocator's own marks say that it is free */
-	LOG_EVIDENCE_QUARANTINE = 2, /* nobody can have it: it is in quarantine */
-	LOG_EVIDENCE_PLACE = 3, /* no allocator gives out such an address: a stack, a global, not
-				 * aligned */
-};
-
-/* How it was given back. */
-enum log_free_by {
-	LOG_BY_FREE = 0,
-	LOG_BY_DELETE = 1,
-	LOG_BY_DELETE_ARRAY = 2,
-	LOG_BY_REALLOC = 3,
-};
-
-struct log_bad_free {
-	uint32_t kind;
-	uint32_t context; /* of this call */
-	uint64_t pointer;
-	uint32_t evidence; /* enum log_bad_free_evidence */
-	uint32_t by;	   /* enum log_free_by */
-			   /* The block it hits follows as a BLOCK record, if there is one. */
-};
-
-struct log_heap {
-	uint64_t seed;
-	uint32_t quarantine_mib, poison_ppm, timer_ms;
-	uint32_t sweep; /* enum plan_sweep */
-	uint32_t sampled; /* 1: not every block has guards */
-	uint32_t reserved;
-};
-
-/* Where a byte stands that is not what it should be. */
-enum log_damage_kind {
-	LOG_DAMAGE_BEFORE = 1, /* in the guard before the block */
-	LOG_DAMAGE_BEHIND = 2, /* in the guard behind what the program may use */
-	LOG_DAMAGE_FREED = 3,  /* in a freed block */
-};
-
-/* Which look at the block saw it. */
-enum log_check {
-	LOG_CHECK_FREE = 1,
-	LOG_CHECK_REALLOC = 2,
-	LOG_CHECK_LINE = 3, /* before the line of `checkpoint` */
-	LOG_CHECK_EXIT = 4,
-	LOG_CHECK_CRASH = 5,
-	LOG_CHECK_TIME = 6,
-	LOG_CHECK_EVICTION = 7, /* it left the quarantine */
-};
-
-#define LOG_DAMAGE_BYTES 64u
-
-struct log_heap_damage {
-	uint32_t kind;	     /* enum log_damage_kind */
-	uint32_t check;	     /* enum log_check */
-	uint32_t context;    /* of the free or realloc that saw it, else 0 */
-	uint32_t bytes;	     /* in expected and found, from the first damaged one on */
-	int64_t offset;	     /* of that byte, from the block's start */
-	uint64_t length;     /* to the last damaged one: what lies between may be whole */
-	uint64_t checkpoint; /* seq of the last CHECKPOINT before this record; 0: none yet */
-	/* The block was whole then, if it was there: the last round that looked at every block. */
-	uint64_t good_checkpoint; /* seq of the CHECKPOINT that the round followed, 0: none */
-	uint64_t good_ns;	  /* CLOCK_MONOTONIC; 0: there was no such round */
-	uint8_t expected[LOG_DAMAGE_BYTES], found[LOG_DAMAGE_BYTES];
-};
-
-/* A round: how many blocks were looked at. */
-struct log_round {
-	uint32_t check; /* enum log_check */
-	uint32_t whole; /* 1: all of them; 0: it took too long */
-	uint64_t live, quarantined;
-	uint64_t round_ns;
-	/* Since the image began, all rounds and frees together. */
-	uint64_t damages;	   /* also those that were too many to be told */
-	uint64_t rounds, spent_ns; /* complete rounds; time that looking took */
-	/* Where not every block has guards: how many had, how many had none. */
-	uint64_t guarded, passed;
-};
-
-struct log_sweep {
-	uint32_t at;	    /* enum plan_sweep_at */
-	uint32_t blocks;    /* that were looked for */
-	uint32_t cut_short; /* 1: there was more memory, or there were more pointers */
-	uint32_t context;   /* of the free */
-	uint64_t read_bytes, sweep_ns;
-};
-
 enum log_hook_state {
 	LOG_HOOK_PLACED = 1,
 	LOG_HOOK_OTHER_CODE = 2, /* not the bytes that the tool saw in the file */
@@ -665,12 +428,6 @@ LOG_PIN(log_module, 272);
 LOG_PIN(log_thread_event, 32);
 LOG_PIN(log_callee_registers, 64);
 LOG_PIN(log_context_seen, 216);
-LOG_PIN(log_crash, 296);
-LOG_PIN(log_crash_done, 16);
-LOG_PIN(log_blob, 32);
-LOG_PIN(log_file_size, 56);
-LOG_PIN(log_thread_name, 24);
-LOG_PIN(log_block, 80);
 LOG_PIN(log_truncation, 120);
 LOG_PIN(log_checkpoint, 128);
 _Static_assert(offsetof(struct log_checkpoint, next_id) == 104, "may only grow at its end");
@@ -678,21 +435,12 @@ LOG_PIN(log_growth, 24);
 LOG_PIN(log_holders, 32);
 LOG_PIN(log_holder, 72);
 LOG_PIN(log_exit, 8);
-LOG_PIN(log_bad_free, 24);
-LOG_PIN(log_heap, 32);
-LOG_PIN(log_heap_damage, 184);
-LOG_PIN(log_round, 72);
-LOG_PIN(log_sweep, 32);
-LOG_PIN(log_unobserved, 8);
-LOG_PIN(log_kept, 16);
-LOG_PIN(log_python, 24);
 LOG_PIN(log_hook, 200);
-LOG_PIN(log_value, 64);
+LOG_PIN(log_unobserved, 8);
 _Static_assert(offsetof(struct log_header, check) == 1024, "bump LOG_VERSION");
 _Static_assert(offsetof(struct log_header, state) == 1032, "bump LOG_VERSION");
 _Static_assert(offsetof(struct log_header, drops) == 1072, "bump LOG_VERSION");
 _Static_assert(offsetof(struct log_record, check) == 40, "bump LOG_VERSION");
-_Static_assert(offsetof(struct log_crash, gregs) == 40, "bump LOG_VERSION");
 
 #define LOG_CONTEXT_MASK 0xffffffu
 

@@ -74,6 +74,58 @@ static void an_underflow_reaches_back(void **state)
 	assert_false(run[1].continued);
 }
 
+static struct heap_finding of_context(struct heap_finding finding, const char *context)
+{
+	finding.context = (char *)context;
+	return finding;
+}
+
+/* From the end of one block to the start of another: in a trial with a gap it fits only one of them. */
+static void a_run_that_fits_both_ends_is_settled_by_other_trials(void **state)
+{
+	struct heap_finding all[] = {
+		of_context(damage(HEAP_OVERFLOW, 1, PLACE, 104, 104, 16), "a"),
+		of_context(damage(HEAP_UNDERFLOW, 2, PLACE + 144, 32, -16, 16), "b"),
+		/* another trial: 16 bytes more between the blocks, and it begins in the gap */
+		of_context(damage(HEAP_UNDERFLOW, 2, PLACE + 4096, 32, -16, 16), "b"),
+	};
+
+	(void)state;
+	runs_mark(all, 2);
+	runs_mark(all + 2, 1);
+	assert_false(all[0].continued);
+	assert_string_equal(all[0].rival, "b");
+	assert_true(all[1].continued);
+	runs_settle(all, 2);
+	assert_false(all[0].continued);
+	runs_settle(all, ARRAY_SIZE(all));
+	assert_true(all[0].continued);
+	assert_false(all[1].continued);
+	assert_false(all[2].continued);
+	mem_free(all[0].rival);
+}
+
+/* Now behind this block, now behind that: what they have in common is whom it ends at. */
+static void the_block_that_all_runs_end_at_is_the_one(void **state)
+{
+	struct heap_finding all[] = {
+		of_context(damage(HEAP_OVERFLOW, 1, PLACE, 104, 104, 16), "a"),
+		of_context(damage(HEAP_UNDERFLOW, 2, PLACE + 144, 32, -16, 16), "b"),
+		of_context(damage(HEAP_OVERFLOW, 3, PLACE + 4096, 24, 24, 8), "c"),
+		of_context(damage(HEAP_UNDERFLOW, 4, PLACE + 4096 + 56 + 16, 32, -16, 16), "b"),
+	};
+
+	(void)state;
+	all[2].gap = all[3].gap = 16;
+	runs_mark(all, 2);
+	runs_mark(all + 2, 2);
+	runs_settle(all, ARRAY_SIZE(all));
+	assert_true(all[0].continued && all[2].continued);
+	assert_false(all[1].continued || all[3].continued);
+	mem_free(all[0].rival);
+	mem_free(all[2].rival);
+}
+
 /* What begins with the guard itself may come from a block before it that has none. */
 static void where_not_all_have_guards_the_one_before_may_have_done_it(void **state)
 {
@@ -371,6 +423,8 @@ int main(void)
 		cmocka_unit_test(an_overflow_goes_on_over_the_next_blocks),
 		cmocka_unit_test(an_overflow_into_a_freed_block_is_no_write_after_free),
 		cmocka_unit_test(an_underflow_reaches_back),
+		cmocka_unit_test(a_run_that_fits_both_ends_is_settled_by_other_trials),
+		cmocka_unit_test(the_block_that_all_runs_end_at_is_the_one),
 		cmocka_unit_test(where_not_all_have_guards_the_one_before_may_have_done_it),
 		cmocka_unit_test(damages_apart_are_each_their_own),
 		cmocka_unit_test(every_kind_has_its_class),

@@ -4,7 +4,7 @@
  * A gate makes the system call that the registers say and goes on where its word in
  * arch_gate_targets says, which is behind the instruction that made the call in the target's own
  * code. No register is touched and no stack is needed, so it does for clone, vfork and sigreturn as
- * for all others. As many as calls.c has ARCH_GATES.
+ * for all others. As many as call.c has ARCH_GATES.
  *
  * arch_sigreturn is what handlers of ours return to. Its bytes are those of libc's: unwinders know
  * signal frames by them, gdb by the name as well (and would find wrong rules, if there were any for

@@ -1,7 +1,7 @@
 /*
  * The way from a patched function of the target into the agent and back.
  *
- * A stub (hooked.c writes it) ends up in hooked_gate with this on the stack:
+ * A stub (stub.c writes it) ends up in hooked_gate with this on the stack:
  *
  *	rsp + 24   return address of the hooked function
  *	rsp + 16   rbp as its caller has it: so that rsp + 16 looks like the frame of a hook

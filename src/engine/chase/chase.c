@@ -11,6 +11,7 @@
 
 #define FAILURES_UNWATCHED 3u /* failing trials whose victim was not watched, until another way */
 #define FAILURES_PER_VICTIM 10u /* …and while some were: keys that hold by chance */
+#define QUIET_LOOK 40u /* trials without a crash, until guards are asked */
 
 void chase_say(struct chase *chase, const char *fmt, ...)
 {
@@ -33,9 +34,12 @@ static bool out_of_time(const struct chase *chase)
 	return chase->request->deadline_s > 0 && series_now_s() > chase->request->deadline_s;
 }
 
-static enum observer observer_of(enum stage_kind kind)
+/* On watched pages there are no guards: whatever is written behind a block is caught there. */
+static enum observer observer_of(const struct chase *chase)
 {
-	switch (kind) {
+	if (chase->kind == STAGE_GUARD && chase->pages)
+		return OBSERVE_WATCH;
+	switch (chase->kind) {
 	case STAGE_LOOK:
 	case STAGE_AWAIT:
 	case STAGE_SCOUT:
@@ -49,9 +53,9 @@ static enum observer observer_of(enum stage_kind kind)
 }
 
 /* What was watched is counted apart from what was not. */
-static unsigned int arm_of(enum stage_kind kind)
+static unsigned int arm_of(const struct chase *chase)
 {
-	switch (observer_of(kind)) {
+	switch (observer_of(chase)) {
 	case OBSERVE_HEAP:
 		return CHASE_ARM_GUARDED;
 	case OBSERVE_IDS:
@@ -61,11 +65,12 @@ static unsigned int arm_of(enum stage_kind kind)
 	}
 }
 
-/* An observer that is known to hide it is not tried for ever. */
+/* An observer that is known to hide it is not tried for ever, and what does not crash is looked at
+ * with guards. */
 static bool gives_up(const struct chase *chase)
 {
-	return chase->kind == STAGE_LOOK && !chase->found && chase->request->look > 0 &&
-	       chase->used >= chase->request->look;
+	return chase->kind == STAGE_LOOK && !chase->found && chase->look_max > 0 &&
+	       chase->used >= chase->look_max;
 }
 
 static int chase_next(void *ctx, unsigned int slot, struct run *ret, struct err *err)
@@ -75,7 +80,7 @@ static int chase_next(void *ctx, unsigned int slot, struct run *ret, struct err 
 	if (chase->used >= chase->request->trials || out_of_time(chase) || gives_up(chase))
 		return 0;
 	chase->used++;
-	*ret = (struct run){ .position = chase->next++, .arm = arm_of(chase->kind) };
+	*ret = (struct run){ .position = chase->next++, .arm = arm_of(chase) };
 	return 1;
 }
 
@@ -86,9 +91,10 @@ static void chase_prepare(void *ctx, const struct run *run, struct trial_job *jo
 	series_fill_job(chase->request->program, chase->request->slot_env, job);
 	job->examined = true;
 	job->wild = true;
-	job->observer = observer_of(chase->kind);
+	job->observer = observer_of(chase);
 	job->without_ids = chase->request->without_ids && job->observer != OBSERVE_HEAP;
-	job->pages = chase->pages && chase->kind == STAGE_WATCH;
+	job->pages = chase->pages &&
+		     (chase->kind == STAGE_WATCH || chase->kind == STAGE_GUARD);
 	if (stage_has_plan(chase->kind))
 		strbuf_add(&job->plan_items, chase->items.data, chase->items.len);
 }
@@ -214,7 +220,9 @@ bool chase_enough(struct chase *chase)
 	switch (chase->kind) {
 	case STAGE_GUARD:
 		return chase->guarded_caught >= chase->request->wanted ||
-		       (chase->guarded_caught == 0 && chase->round_trials >= chase->guarded_max);
+		       chase->round_trials >= chase->guarded_max *
+						      (1 + chase->guarded_caught -
+						       chase->guarded_before);
 	case STAGE_RELEASE:
 		return release_enough(chase);
 	case STAGE_SCOUT:
@@ -293,6 +301,33 @@ static int find_crash(struct chase *chase, struct err *err)
 	chase_say(chase, "running it with%s allocation ids until it fails, to see what is hit",
 		  request->without_ids ? "out" : "");
 	return stage_run(chase, STAGE_LOOK, err);
+}
+
+/* Damage need not crash: a wrong result, or nothing at all, is all that some programs show. Where
+ * guards show nothing either, it is waited for as long as was asked. */
+static int find_damage(struct chase *chase, bool *ret_told, struct err *err)
+{
+	int r;
+
+	if (!chase->request->unfailed || !chase_may_go_on(chase))
+		return 0;
+	chase_say(chase, "no crash in %" PRIu64 " trials", chase->used);
+	r = guards_instead(chase, ret_told, err);
+	if (r < 0 || *ret_told || !chase_may_go_on(chase))
+		return r;
+	chase->look_max = 0;
+	chase->looks++;
+	chase_say(chase, "they show nothing: running it on until it crashes");
+	return stage_run(chase, STAGE_LOOK, err);
+}
+
+static uint64_t look_max(const struct chase_request *request)
+{
+	uint64_t most = request->trials * 2 / 3;
+
+	if (!request->unfailed)
+		return request->look;
+	return most < 1 ? 1 : most < QUIET_LOOK ? most : QUIET_LOOK;
 }
 
 /* Anew each time: a planner hands out what it has not planned before. */
@@ -442,7 +477,9 @@ static int chase_all(struct chase *chase, struct err *err)
 	bool told = false;
 	int level;
 
-	if (r < 0 || !chase->found)
+	if (r == 0 && !chase->found)
+		r = find_damage(chase, &told, err);
+	if (r < 0 || told || !chase->found)
 		return r;
 	if (!chase->first.has_trail && wants_heap(chase))
 		return guards_instead(chase, &told, err);
@@ -509,6 +546,7 @@ int chase_run(struct case_store *cs, const struct chase_request *request, struct
 
 	chase.symbols = symbols_new(&(struct symbols_options){ 0 });
 	chase.autopsy = autopsy_new();
+	chase.look_max = look_max(request);
 	chase.runner.settings = request->settings;
 	chase.runner.observer = OBSERVE_IDS;
 	chase.runner.slots = request->jobs;

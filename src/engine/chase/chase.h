@@ -33,6 +33,7 @@ struct chase_request {
 	const struct target *target;
 	const struct bystanders *others; /* other failures that are known; NULL without a target */
 	uint64_t look;	  /* trials after which it is given up when it has not failed; 0: any */
+	bool unfailed;	  /* where it does not crash, guards tell whether memory is damaged */
 	bool without_ids; /* blocks are not followed, so only variables can be watched */
 	uint64_t from;	       /* a trial of the case with an `ids` log to begin with; 0: none */
 	const struct evidence *lead; /* to begin with instead; NULL: none */

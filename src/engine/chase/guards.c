@@ -15,7 +15,9 @@
 
 #define HEAP_TRIALS 6u /* where it fails nearly always; more where it seldom does */
 #define HEAP_TRIALS_MAX 40u
+#define UNFAILED_TRIALS 20u /* where it has not failed at all */
 #define GUARDED_TRIALS 12u /* for each failing trial that is wanted, until nothing is caught */
+#define EXPECTED_TIMES 4.0 /* as many trials as one damage takes: then this way does not lead there */
 
 /* The series of the same command under the heap observer: as cmd/trial_options.c writes it. */
 static char *heap_settings(const char *text)
@@ -38,8 +40,11 @@ static void stake_damage(struct chase *chase, const struct heap_report *report)
 	chase->stakeout = (struct stakeout){ 0 };
 	VEC_FOREACH (&report->findings, finding)
 		if (finding->kind <= HEAP_WRITE_AFTER_FREE && !finding->continued &&
-		    chase->stakeout.list.count < LEVELS_MAX)
-			(void)stakeout_add_damage(&chase->stakeout, finding);
+		    chase->stakeout.list.count < LEVELS_MAX &&
+		    stakeout_add_damage(&chase->stakeout, finding) &&
+		    chase->stakeout.list.count == 1 && report->heap.trials > 0)
+			chase->damage_rate =
+				(double)finding->trials / (double)report->heap.trials;
 }
 
 /* Does what was found tell why it fails? A mismatched delete, for one, does not. */
@@ -77,7 +82,7 @@ static int take_evidence(struct chase *chase, const struct series_identity *iden
 static unsigned int heap_trials(const struct chase *chase)
 {
 	uint64_t failed = chase->ret->evidence.failed, trials = chase->ret->evidence.trials;
-	uint64_t wanted = failed > 0 ? 4 * trials / failed : HEAP_TRIALS_MAX;
+	uint64_t wanted = failed > 0 ? 4 * trials / failed : UNFAILED_TRIALS;
 	uint64_t left = chase_trials_left(chase);
 
 	wanted = wanted < HEAP_TRIALS ? HEAP_TRIALS : wanted;
@@ -117,14 +122,46 @@ static int run_heap(struct chase *chase, struct heap_report *report, struct err 
 	return r;
 }
 
+static int run_guarded(struct chase *chase, struct err *err)
+{
+	int r = chase_plan(chase, err);
+
+	chase->guarded_before = chase->guarded_caught;
+	chase->guarded_max = chase->request->wanted * GUARDED_TRIALS;
+	if (!chase->pages && chase->damage_rate > 0) {
+		/* Once in so many trials at least, it is damaged again. */
+		uint64_t expected = (uint64_t)(EXPECTED_TIMES / chase->damage_rate);
+
+		if (expected < chase->guarded_max)
+			chase->guarded_max = expected;
+	}
+	return r == 0 ? stage_run(chase, STAGE_GUARD, err) : r;
+}
+
+/* First the very blocks, by their keys; where those do not lead there, the newest of their kind; then
+ * all of them. */
 int watch_damage(struct chase *chase, struct err *err)
 {
+	bool pages;
 	int r;
 
 	chase_say(chase, "watching the damaged bytes");
-	r = chase_plan(chase, err);
-	chase->guarded_max = chase->request->wanted * GUARDED_TRIALS;
-	return r == 0 ? stage_run(chase, STAGE_GUARD, err) : r;
+	r = run_guarded(chase, err);
+	if (r < 0 || chase->guarded_caught >= chase->request->wanted || !chase_may_go_on(chase) ||
+	    !stakeout_widen(&chase->stakeout))
+		return r;
+	chase_say(chase, "the keys did not lead to the damage: watching the same byte of the newest "
+			 "blocks of that context");
+	r = run_guarded(chase, err);
+	if (r < 0 || chase->guarded_caught >= chase->request->wanted || !chase_may_go_on(chase) ||
+	    chase->stakeout.list.items[0].offset < 0)
+		return r;
+	chase_say(chase, "watching it in all blocks of that context, on watched pages");
+	pages = chase->pages;
+	chase->pages = true;
+	r = run_guarded(chase, err);
+	chase->pages = pages;
+	return r;
 }
 
 /* An object was used after its last reference had been given back: by whom? */

@@ -89,8 +89,12 @@ struct chase {
 	enum stage_kind kind;
 	uint64_t stage, next; /* its first position, and the next */
 	uint64_t used;	      /* of request->trials */
+	uint64_t look_max;    /* of those, until it is given up that it crashes; 0: all */
+	unsigned int looks;   /* how often that was given up and begun again */
 	uint64_t replayed;    /* of those, found in the case */
-	uint64_t guarded_caught, guarded_max;
+	uint64_t guarded_caught;
+	uint64_t guarded_before, guarded_max; /* caught before this round; trials for each in it */
+	double damage_rate; /* of trials with guards, in how many the first finding was; 0: unknown */
 	struct evidence_list guarded; /* what the guards showed, until it is told */
 	struct release release;
 	VEC(struct touched_file) files;

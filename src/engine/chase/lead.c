@@ -129,6 +129,7 @@ int lead_follow(struct chase *chase, const struct evidence *e, struct err *err)
 						  "run",
 					       err);
 		chase->stakeout.list.items[0].after_free = e->canary->side == CANARY_FREED;
+		chase->stakeout.list.items[0].size = e->canary->block->size;
 		r = watch_damage(chase, err);
 		if (r == 0)
 			adopt(chase, chase->guarded_caught);

@@ -20,7 +20,8 @@ bool stage_has_plan(enum stage_kind kind)
 
 static uint64_t stage_of(const struct chase *chase, enum stage_kind kind)
 {
-	uint64_t hash = 0xcbf29ce484222325u ^ (uint64_t)kind ^ (chase->pages ? 256 : 0); /* FNV-1a */
+	uint64_t hash = 0xcbf29ce484222325u ^ (uint64_t)kind ^ (chase->pages ? 256 : 0) ^
+			(uint64_t)chase->looks << 9; /* FNV-1a */
 
 	hash *= 0x100000001b3u;
 	for (size_t i = 0; stage_has_plan(kind) && i < chase->items.len; i++)

@@ -192,6 +192,26 @@ bool stakeout_add_damage(struct stakeout *stakeout, const struct heap_finding *f
 		return false;
 	stakeout->list.items[stakeout->list.count - 1].after_free =
 		finding->kind == HEAP_WRITE_AFTER_FREE;
+	stakeout->list.items[stakeout->list.count - 1].size = finding->size;
+	return true;
+}
+
+/* One byte takes one debug register, wherever it lies. */
+bool stakeout_widen(struct stakeout *stakeout)
+{
+	struct stake *first = stakeout->list.items;
+
+	if (stakeout->list.count == 0 || first->by != STAKE_KEY || first->after_free ||
+	    first->size == 0)
+		return false;
+	for (size_t i = 1; i < stakeout->list.count; i++) {
+		home_deinit(&first[i].home);
+		mem_free(first[i].module);
+	}
+	stakeout->list.count = 1;
+	first->by = STAKE_CONTEXT;
+	first->bytes = 1;
+	first->home.len = 1;
 	return true;
 }
 
@@ -267,6 +287,8 @@ int stakeout_plan(struct stakeout *stakeout, struct hook_planner *planner, struc
 				 (stake->reads ? PLAN_WATCH_READS : 0) |
 				 (stake->count ? PLAN_WATCH_COUNT : 0) |
 				 (stake->by == STAKE_CONTEXT ? PLAN_WATCH_ANY_LANE : 0),
+			.size_low = stake->by == STAKE_CONTEXT ? stake->size : 0,
+			.size_high = stake->by == STAKE_CONTEXT ? stake->size : 0,
 			.ordinal_reach = stake->by == STAKE_CONTEXT ? UINT32_MAX : 0,
 			.policy = stake->by == STAKE_KEY ? PLAN_WATCH_OLDEST : PLAN_WATCH_NEWEST
 		};

@@ -30,6 +30,7 @@ struct stake {
 	char *module;		    /* path; STAKE_RESULT: the function, as a hook names it */
 	unsigned int argument;
 	int64_t offset;	 /* from the block's or object's start */
+	uint64_t size;	 /* STAKE_CONTEXT: of blocks of this size only; 0: any */
 	bool refused;	 /* the function cannot be hooked */
 	bool after_free; /* the watch goes on when the block is freed */
 	bool reads;	 /* they are caught, too */
@@ -72,6 +73,10 @@ bool stakeout_add_damage(struct stakeout *stakeout, const struct heap_finding *f
 
 /* Adds some bytes of a block, by its key as text; false when that is none. */
 bool stakeout_add_block(struct stakeout *stakeout, const char *key, int64_t offset, uint32_t bytes);
+
+/* Of what was staked by its key, the first: its first byte, in the newest blocks of its context and
+ * size instead. False when that is no guard of a block. */
+bool stakeout_widen(struct stakeout *stakeout);
 
 /* Adds the word so many bytes from a global that the trail read. */
 bool stakeout_add_near(struct stakeout *stakeout, const struct scene *scene,

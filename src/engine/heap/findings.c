@@ -6,6 +6,7 @@
 
 #include "engine/heap/runs.h"
 #include "engine/heap/timeline.h"
+#include "wire/canary.h"
 
 #define FINDINGS_MAX 200
 #define NOTES_MAX 20
@@ -44,6 +45,7 @@ struct reading {
 	struct heap_report *report;
 	VEC(struct heap_finding) damages; /* until all are known: one may go on at the next */
 	bool sampled; /* not all of its blocks had guards */
+	uint64_t gap; /* between its blocks */
 };
 
 struct event_log *findings_log_of(struct event_logs *logs, struct event_log *log, uint64_t id)
@@ -158,6 +160,11 @@ static void add(const struct heap_trial *trial, struct heap_report *report,
 	VEC_FOREACH (&report->findings, known) {
 		if (!alike(known, &finding))
 			continue;
+		/* Once it fits this block alone, or another one as well, it is this block's. */
+		if (known->rival && !same_text(known->rival, finding.rival)) {
+			mem_free(known->rival);
+			known->rival = NULL;
+		}
 		add_sighting(known, trial, &finding);
 		heap_finding_deinit(&finding);
 		return;
@@ -178,6 +185,7 @@ static struct heap_finding finding_of(const struct reading *r, enum heap_kind ki
 		.pid = (int)r->log->reader.header.pid,
 		.program = r->log->program ? mem_strdup(r->log->program) : NULL,
 		.sampled = r->sampled,
+		.gap = r->gap,
 	};
 }
 
@@ -300,9 +308,15 @@ static void read_log(struct reading *r)
 	log_reader_rewind(&r->log->reader);
 	while (log_reader_next(&r->log->reader, &item)) {
 		struct log_heap heap;
+		struct log_round round;
 
-		if (item.head.type == LOG_HEAP && log_payload(&item, &heap, sizeof(heap)))
+		if (item.head.type == LOG_HEAP && log_payload(&item, &heap, sizeof(heap))) {
 			r->sampled = heap.sampled;
+			r->gap = canary_gap(heap.seed, heap.sampled);
+		}
+		/* Short programs have guards around every block all the same. */
+		if (item.head.type == LOG_ROUND && log_payload(&item, &round, sizeof(round)))
+			r->sampled = r->sampled && round.passed > 0;
 		if (item.head.type == LOG_HEAP_DAMAGE || item.head.type == LOG_BAD_FREE ||
 		    item.head.type == LOG_ROUND)
 			VEC_PUSH(&items, item);
@@ -389,8 +403,35 @@ static int by_weight(const void *a, const void *b)
 	return x->id < y->id ? -1 : x->id > y->id;
 }
 
+/* What was settled only now may be what another trial showed at once. */
+static void join_alike(struct heap_report *report)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < report->findings.count; i++) {
+		struct heap_finding *f = &report->findings.items[i], *known = NULL;
+
+		for (size_t k = 0; k < kept && !known; k++)
+			if (alike(&report->findings.items[k], f))
+				known = &report->findings.items[k];
+		if (!known) {
+			report->findings.items[kept++] = *f;
+			continue;
+		}
+		known->count += f->count;
+		known->trials += f->trials;
+		VEC_FOREACH (&f->seen, seen)
+			if (known->seen.count < HEAP_SIGHTINGS_MAX)
+				VEC_PUSH(&known->seen, *seen);
+		heap_finding_deinit(f);
+	}
+	report->findings.count = kept;
+}
+
 void findings_sort(struct heap_report *report)
 {
+	runs_settle(report->findings.items, report->findings.count);
+	join_alike(report);
 	if (report->findings.count > 1)
 		qsort(report->findings.items, report->findings.count,
 		      sizeof(report->findings.items[0]), by_weight);

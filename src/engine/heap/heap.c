@@ -28,6 +28,7 @@ struct heap {
 	struct plan_heap plan;
 	uint64_t next;	/* position */
 	uint64_t first; /* the position before the scheduled ones */
+	uint64_t guarded; /* trials with guards */
 	bool probing;	/* the one trial that tells which contexts the function has */
 	double started_s;
 };
@@ -80,7 +81,8 @@ static void heap_prepare(void *ctx, const struct run *run, struct trial_job *job
 	if (run->arm != HEAP_ARM_HEAP)
 		return;
 	/* Each trial has guards, poison and coins of its own. */
-	plan.seed = checksum_mix(heap->request->seed, run->position);
+	plan.seed = (checksum_mix(heap->request->seed, run->position) & ~1ull) |
+		    (heap->guarded++ & 1); /* the gap between blocks: 0177 */
 	heap->report->sampled_trials += (plan.item.flags & PLAN_HEAP_SAMPLED) != 0;
 	strbuf_add(&job->plan_items, &plan, sizeof(plan));
 }

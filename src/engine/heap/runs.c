@@ -1,6 +1,7 @@
 #include "engine/heap/runs.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/mem.h"
 
@@ -52,7 +53,7 @@ static bool goes_on(const struct heap_finding *a, const struct heap_finding *b)
 	if (a->id == b->id && to_the_start(a) && from_the_end(b))
 		return true;
 	/* One that lies over the other is of another time: the place had a new owner. */
-	return first_byte(b) >= end_byte(a) && first_byte(b) - end_byte(a) <= GAP_MAX;
+	return first_byte(b) >= end_byte(a) && first_byte(b) - end_byte(a) <= GAP_MAX + a->gap;
 }
 
 static void mark_run(struct heap_finding **run, size_t count)
@@ -61,10 +62,14 @@ static void mark_run(struct heap_finding **run, size_t count)
 
 	if (first->kind != HEAP_WRITE_AFTER_FREE && !from_the_end(first) && to_the_start(last))
 		own = last;
+	if (own == first && from_the_end(first) && last != first && to_the_start(last) &&
+	    last->context && first->id != last->id)
+		first->rival = mem_strdup(last->context);
 	if (from_before(own))
 		own = NULL;
 	for (size_t i = 0; i < count; i++)
 		run[i]->continued = run[i] != own;
+	first->far = count == 1 && first->kind == HEAP_UNDERFLOW && first->offset == -GUARD_BEFORE;
 }
 
 void runs_mark(struct heap_finding *findings, size_t count)
@@ -82,5 +87,47 @@ void runs_mark(struct heap_finding *findings, size_t count)
 			continue;
 		mark_run(sorted + begin, i - begin);
 		begin = i;
+	}
+}
+
+static bool same_context(const struct heap_finding *f, const char *context)
+{
+	return f->context && strcmp(f->context, context) == 0;
+}
+
+static bool is_of_rival(const struct heap_finding *f, const char *rival)
+{
+	return to_the_start(f) && same_context(f, rival);
+}
+
+/* Was it the rival's in a trial that leaves no doubt, or does it fit another block's end elsewhere? */
+static bool is_the_rivals(const struct heap_finding *findings, size_t count,
+			  const struct heap_finding *contested)
+{
+	for (size_t i = 0; i < count; i++) {
+		const struct heap_finding *f = &findings[i];
+
+		if (!f->continued && is_of_rival(f, contested->rival))
+			return true;
+		if (f->rival && strcmp(f->rival, contested->rival) == 0 && contested->context &&
+		    f->context && strcmp(f->context, contested->context) != 0)
+			return true;
+	}
+	return false;
+}
+
+void runs_settle(struct heap_finding *findings, size_t count)
+{
+	AUTO(mem_freep) bool *theirs = mem_alloc((count + 1) * sizeof(*theirs));
+
+	for (size_t i = 0; i < count; i++)
+		theirs[i] = findings[i].rival && is_the_rivals(findings, count, &findings[i]);
+	for (size_t i = 0; i < count; i++) {
+		if (!theirs[i])
+			continue;
+		findings[i].continued = true;
+		for (size_t k = 0; k < count; k++)
+			if (is_of_rival(&findings[k], findings[i].rival))
+				findings[k].continued = false;
 	}
 }

@@ -28,6 +28,7 @@ struct sweeping {
 	VEC(struct held) holders;
 	VEC(struct log_block) touched; /* by the crash */
 	VEC(uint64_t) registers;       /* of the crash */
+	bool sent;		       /* it was raised or aborted, no instruction failed */
 	struct log_crash before;       /* the latest that a handler of the target took … */
 	uint64_t before_seq;	       /* … and its number */
 };
@@ -77,6 +78,7 @@ static void take_crash(struct sweeping *s, const struct log_item *item)
 	/* Raised again by that handler: what it was raised for is the crash. */
 	if ((crash.flags & LOG_CRASH_SENT) && crash.follows != 0 && crash.follows == s->before_seq)
 		crash = s->before;
+	s->sent = crash.flags & LOG_CRASH_SENT;
 	for (unsigned int i = 0; i < LOG_GREG_RSP; i++)
 		VEC_PUSH(&s->registers, crash.gregs[i]);
 }
@@ -106,12 +108,28 @@ static void gather(struct sweeping *s)
 	s->report->swept += s->targets.count;
 }
 
-/* Did the crash go through this freed block? */
+static bool was_freed(const struct log_block *block)
+{
+	return block->state == LOG_BLOCK_FREED || block->relation == LOG_FORMER;
+}
+
+/* The address that failed leads into it, or it is its poison. */
+static bool is_plain(const struct log_block *block)
+{
+	return was_freed(block) && (block->via == LOG_VIA_FAULT || block->via == LOG_VIA_POISON);
+}
+
+/* Did the crash go through this freed block? Where that is plain for one of them, what registers hold
+ * beside it are leftovers. */
 static bool was_used(const struct sweeping *s, uint64_t id)
 {
+	bool plain = false;
+
 	VEC_FOREACH (&s->touched, block)
-		if (block->id == id && block->via != LOG_VIA_MEMORY &&
-		    (block->state == LOG_BLOCK_FREED || block->relation == LOG_FORMER))
+		plain |= is_plain(block);
+	VEC_FOREACH (&s->touched, block)
+		if (block->id == id && block->via != LOG_VIA_MEMORY && was_freed(block) &&
+		    (!plain || is_plain(block)))
 			return true;
 	return false;
 }
@@ -250,6 +268,26 @@ static void tell_holder(struct sweeping *s, const struct held *held, struct heap
 	add_holder(dangling, holder, s->trial->number);
 }
 
+/* Somebody who can still use it: what is on a stack or in a register may be a leftover. */
+static bool is_held(const struct heap_dangling *dangling)
+{
+	VEC_FOREACH (&dangling->holders, holder)
+		if (strcmp(holder->kind, "stack") != 0 && strcmp(holder->kind, "register") != 0)
+			return true;
+	return false;
+}
+
+/* What the C library made, gave back and left on a stack on its way to an abort (the text of a
+ * failed assertion, for one) is its own affair. */
+static bool is_leftover(const struct sweeping *s, const struct heap_dangling *dangling)
+{
+	if (!s->sent || is_held(dangling) || dangling->allocated.count == 0 ||
+	    dangling->freed.count == 0)
+		return false;
+	return frame_is_runtime(&dangling->allocated.frames[0]) &&
+	       frame_is_runtime(&dangling->freed.frames[0]);
+}
+
 static void read_log(struct sweeping *s)
 {
 	gather(s);
@@ -269,7 +307,8 @@ static void read_log(struct sweeping *s)
 		if (!dangling)
 			continue;
 		dangling->blocks++;
-		dangling->used |= used;
+		dangling->leftover = is_leftover(s, dangling);
+		dangling->used |= used && !dangling->leftover;
 	}
 }
 
@@ -297,15 +336,6 @@ static int by_rank(const void *a, const void *b)
 	if (rank(x) != rank(y))
 		return rank(x) - rank(y);
 	return x->count > y->count ? -1 : x->count < y->count;
-}
-
-/* Somebody who can still use it: what is on a stack or in a register may be a leftover. */
-static bool is_held(const struct heap_dangling *dangling)
-{
-	VEC_FOREACH (&dangling->holders, holder)
-		if (strcmp(holder->kind, "stack") != 0 && strcmp(holder->kind, "register") != 0)
-			return true;
-	return false;
 }
 
 static int by_use(const void *a, const void *b)
@@ -339,8 +369,24 @@ static void settle_use(struct heap_dangling *dangling)
 		only->used = true;
 }
 
+static void drop_leftovers(struct heap_report *report)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < report->dangling.count; i++) {
+		struct heap_dangling *dangling = &report->dangling.items[i];
+
+		if (dangling->leftover && !dangling->used)
+			heap_dangling_deinit(dangling);
+		else
+			report->dangling.items[kept++] = *dangling;
+	}
+	report->dangling.count = kept;
+}
+
 void sweeps_sort(struct heap_report *report)
 {
+	drop_leftovers(report);
 	VEC_FOREACH (&report->dangling, dangling)
 		settle_use(dangling);
 	VEC_FOREACH (&report->dangling, dangling)

@@ -47,15 +47,19 @@ static size_t choose(const struct proof *proofs)
 static void say_counts(const struct rule *rule, const struct proof *proof,
 		       const struct facts *facts, struct strbuf *sb)
 {
+	/* Where nothing failed, guards found it in trials that passed. */
+	const char *failing = facts->list->trials > 0 && facts->list->failed == 0 ? "" : "failing ";
+
 	if (BIT(rule->class) & APART || rule->class == VERDICT_HOST_SUSPECTED)
 		return;
 	if (rule->by_watching && proof->main->kind != EVIDENCE_CANARY)
 		strbuf_addf(sb,
 			    "; caught in %" PRIu64 " of %" PRIu64
-			    " failing trials in which the victim was watched",
-			    proof->caught, proof->watched);
+			    " %strials in which the victim was watched",
+			    proof->caught, proof->watched, failing);
 	else
-		strbuf_addf(sb, "; seen in %" PRIu64 " failing trial%s", proof->caught,
+		strbuf_addf(sb, "; seen in %" PRIu64 " %strial%s", proof->caught,
+			    proof->main->kind == EVIDENCE_CANARY ? "" : failing,
 			    proof->caught == 1 ? "" : "s");
 	if (facts->trials > 0)
 		strbuf_addf(sb, ", %" PRIu64 " trials run", facts->trials);

@@ -32,18 +32,32 @@ static enum verdict_class beside(const struct block_life *block, uint64_t start,
 	return start < block->start ? VERDICT_UNDERFLOW : VERDICT_NOT_CAUGHT;
 }
 
+/* A canary was watched: the home lies beside its own block. Between two blocks it is the one's
+ * behind as well as the other's before, so a pointer into one of them says more than whose canary it
+ * is; one that has left its block says nothing. */
+static enum verdict_class on_canary(const struct write_seen *w)
+{
+	enum verdict_class class = VERDICT_NOT_CAUGHT;
+
+	if (!w->victim || w->home.kind != HOME_BLOCK ||
+	    (w->home.offset >= 0 && (uint64_t)w->home.offset < w->victim->size))
+		return VERDICT_NOT_CAUGHT;
+	if (w->base && w->base->id != 0 && !w->base->beyond)
+		class = beside(w->base, w->store_start, w->store_len);
+	if (class != VERDICT_NOT_CAUGHT)
+		return class;
+	return w->home.offset < 0 ? VERDICT_UNDERFLOW : VERDICT_OVERFLOW;
+}
+
 static enum verdict_class on_live_block(const struct write_seen *w)
 {
-	enum verdict_class class;
+	enum verdict_class class = on_canary(w);
 
 	/* What keeps a frame together is nobody's variable: it was run over. */
 	if (w->home.kind == HOME_STACK && w->home.field && !(w->flags & WRITE_NAMED))
 		return VERDICT_OVERFLOW;
-	/* A canary was watched: the home lies beside its own block. */
-	if (w->victim && w->home.kind == HOME_BLOCK && w->home.offset < 0)
-		return VERDICT_UNDERFLOW;
-	if (w->victim && w->home.kind == HOME_BLOCK && (uint64_t)w->home.offset >= w->victim->size)
-		return VERDICT_OVERFLOW;
+	if (class != VERDICT_NOT_CAUGHT)
+		return class;
 	if (w->base && w->base->id != 0 && (!w->victim || w->base->id != w->victim->id)) {
 		class = beside(w->base, w->store_start, w->store_len);
 		if (class != VERDICT_NOT_CAUGHT)
@@ -231,6 +245,15 @@ static bool in_a_copy(const struct write_seen *w)
 	       (strstr(w->instruction, "mm") || strncmp(w->instruction, "rep ", 4) == 0);
 }
 
+/* A few bytes of a field, through a pointer to somewhere in its block: of text, mostly. It may have
+ * run there out of a neighbour, and guards stop what looks at the bytes that it runs over. */
+static bool may_have_run(const struct write_seen *w)
+{
+	return w->victim && w->base && w->base->id == w->victim->id && w->fit == FIT_NARROW &&
+	       w->base->value != w->victim->start && !(w->flags & WRITE_NAMED) &&
+	       w->store_len > 0 && w->store_len < 4 && w->value_len == 8;
+}
+
 static bool copied_torn(const struct facts *facts, const struct evidence *slot_write)
 {
 	const struct evidence *carrier = carrier_of(facts, facts_origin(facts), slot_write);
@@ -277,6 +300,9 @@ static void doubt_writer(const struct rule *rule, const struct facts *facts,
 	if (rule->class == VERDICT_NARROW_WRITE && clears_field(w))
 		proof_doubt(ret, "it cleared the whole field, as whoever is done with it does: the "
 				 "one who reads it may be wrong instead");
+	if (rule->class == VERDICT_NARROW_WRITE && may_have_run(w))
+		proof_doubt(ret, "it wrote part of the field through a pointer to its middle: one that "
+				 "may have run there out of the block before or behind");
 	if (rule->class == VERDICT_WIDE_WRITE && covers_block(w))
 		proof_doubt(ret, "it wrote the whole block: a reset or a copy, no slip in width");
 	if (rule->class == VERDICT_WIDE_WRITE && in_a_copy(w))

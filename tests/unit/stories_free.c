@@ -1,0 +1,268 @@
+/*
+ * Blocks after their end: written to, used, freed again, still pointed to.
+ */
+#include "verdict_stories.h"
+
+static void after_free(struct evidence_list *l)
+{
+	caught(l, (struct made_write){ .writer = "late_store" }, 3);
+	VEC_FOREACH (&l->list, e)
+		if (e->kind == EVIDENCE_WRITE) {
+			block_life_free(e->write->base);
+			e->write->base = made_block(4, MADE_BLOCK, 56, BLOCK_FREED);
+			e->write->base->former = true;
+		}
+}
+
+/* Nobody said that it is an allocator: both classes stay. */
+void after_free_inferred(struct evidence_list *l)
+{
+	after_free(l);
+	VEC_FOREACH (&l->list, e)
+		if (e->kind == EVIDENCE_WRITE)
+			e->write->flags |= WRITE_FREE_INFERRED;
+}
+
+static void crash_writes_freed(struct evidence_list *l)
+{
+	add(l, made_freed_use(1, true));
+	add(l, made_freed_use(2, true));
+}
+
+static void freed_used(struct evidence_list *l)
+{
+	add(l, made_freed_use(1, false));
+	add(l, made_freed_use(2, false));
+}
+
+static void freed_in_the_crash(struct evidence_list *l)
+{
+	for (unsigned int i = 1; i <= 2; i++) {
+		struct evidence *e = add(l, made_crash(i, FAULT_FREED));
+
+		e->crash->blocks.items[0].state = BLOCK_FREED;
+		made_stack(&e->crash->blocks.items[0].freed, "object_free", 77);
+	}
+}
+
+static void double_free(struct evidence_list *l)
+{
+	add(l, made_bad_free(1, BAD_FREE_DOUBLE));
+}
+
+static void interior_free(struct evidence_list *l)
+{
+	add(l, made_bad_free(1, BAD_FREE_INTERIOR));
+}
+
+void dangling(struct evidence_list *l)
+{
+	add(l, made_freed_use(1, false));
+	add(l, made_holder(1, true));
+	add(l, made_freed_use(2, false));
+	add(l, made_holder(2, true));
+}
+
+/* The last write was right when it happened: its block was freed only later. */
+static void dangling_by_write(struct evidence_list *l)
+{
+	caught(l, (struct made_write){ .writer = "rehome" }, 2);
+	VEC_FOREACH (&l->list, e)
+		if (e->kind == EVIDENCE_WRITE)
+			e->write->target = made_block(9000, 0x900000, 200, BLOCK_LIVE);
+	for (unsigned int i = 1; i <= 2; i++) {
+		struct evidence *e = add(l, made_freed_use(i, false));
+
+		e->freed_use->block->id = 9000;
+	}
+}
+
+static void poison_damaged(struct evidence_list *l)
+{
+	add(l, made_canary(1, CANARY_FREED));
+}
+
+static void freed_used_once(struct evidence_list *l)
+{
+	add(l, made_freed_use(1, false));
+}
+
+static void recycled_only(struct evidence_list *l)
+{
+	for (unsigned int i = 1; i <= 2; i++) {
+		struct evidence *e = add(l, made_crash(i, FAULT_RECYCLED));
+
+		e->crash->blocks.items[0].former = true;
+	}
+}
+
+/* Each place belonged to somebody before; that alone says nothing. */
+static void a_former_block(struct evidence_list *l)
+{
+	recycled_only(l);
+	VEC_FOREACH (&l->list, e)
+		e->crash->fault = FAULT_NULL;
+}
+
+static void a_freed_block_nearby(struct evidence_list *l)
+{
+	freed_in_the_crash(l);
+	VEC_FOREACH (&l->list, e)
+		e->crash->blocks.items[0].telling = false;
+}
+
+static void holder_never_used(struct evidence_list *l)
+{
+	add(l, made_holder(1, false));
+	add(l, made_holder(2, false));
+}
+
+static void holder_of_a_live_block(struct evidence_list *l)
+{
+	dangling(l);
+	VEC_FOREACH (&l->list, e)
+		if (e->kind == EVIDENCE_HOLDER)
+			e->holder->target->state = BLOCK_LIVE;
+}
+
+void holder_with_gaps(struct evidence_list *l)
+{
+	dangling(l);
+	VEC_FOREACH (&l->list, e)
+		if (e->kind == EVIDENCE_HOLDER)
+			stack_deinit(&e->holder->written_by);
+}
+
+static void held_on_a_stack(struct evidence_list *l)
+{
+	dangling(l);
+	VEC_FOREACH (&l->list, e)
+		if (e->kind == EVIDENCE_HOLDER) {
+			home_deinit(&e->holder->home);
+			e->holder->home = (struct home){ .kind = HOME_STACK };
+		}
+}
+
+/* Two pointers, each seen once. */
+static void held_on_a_stack_to_two_kinds(struct evidence_list *l)
+{
+	held_on_a_stack(l);
+	VEC_FOREACH (&l->list, e)
+		if (e->kind == EVIDENCE_HOLDER && e->trial == 2) {
+			mem_free(e->holder->target->key);
+			e->holder->target->key = mem_strdup("00000000000000aa#1");
+		}
+}
+
+static void double_free_of_what_is_held(struct evidence_list *l)
+{
+	dangling(l);
+	double_free(l);
+}
+
+/* What was written through the pointer may have been the pointer that was freed. */
+static void double_free_of_another(struct evidence_list *l)
+{
+	double_free_of_what_is_held(l);
+	VEC_FOREACH (&l->list, e)
+		if (e->kind == EVIDENCE_BAD_FREE) {
+			mem_free(e->bad_free->block->key);
+			e->bad_free->block->key = mem_strdup("00000000000000aa#1");
+		}
+}
+
+/* A number that only looks like a pointer into the block. */
+static void holder_by_looks(struct evidence_list *l)
+{
+	dangling(l);
+	VEC_FOREACH (&l->list, e)
+		if (e->kind == EVIDENCE_HOLDER)
+			e->holder->exact = false;
+}
+
+static void free_in_a_passing_trial(struct evidence_list *l)
+{
+	add(l, made_bad_free(1, BAD_FREE_DOUBLE))->failing = false;
+}
+
+static void mismatched(struct evidence_list *l)
+{
+	add(l, made_bad_free(1, BAD_FREE_MISMATCHED));
+}
+
+static void mismatched_beside_damage(struct evidence_list *l)
+{
+	mismatched(l);
+	damage_only(l);
+}
+
+static void mismatched_beside_a_wrong_pointer(struct evidence_list *l)
+{
+	struct evidence *e;
+
+	mismatched(l);
+	e = add(l, made_bad_free(2, BAD_FREE_INTERIOR));
+	stack_deinit(&e->bad_free->second);
+	made_stack(&e->bad_free->second, "line_drop", 56);
+}
+
+static void foreign(struct evidence_list *l)
+{
+	add(l, made_bad_free(1, BAD_FREE_FOREIGN));
+}
+
+/* The pointer was right; nobody looked up what it pointed to, but its value says it. */
+static void dangling_by_value(struct evidence_list *l)
+{
+	caught(l, (struct made_write){ .writer = "rehome", .old = 1, .new = 0x900008 }, 2);
+	for (unsigned int i = 1; i <= 2; i++) {
+		struct evidence *e = add(l, made_freed_use(i, false));
+
+		e->freed_use->block->start = 0x900000;
+	}
+}
+
+/* The place has another owner: the pointer may be that one's. */
+static void pointer_to_a_recycled_place(struct evidence_list *l)
+{
+	dangling_by_value(l);
+	VEC_FOREACH (&l->list, e)
+		if (e->kind == EVIDENCE_FREED_USE)
+			e->freed_use->block->former = true;
+}
+
+const struct story stories_free[] = {
+	ROW(after_free, WRITE_AFTER_FREE, FIRM, "late_store"),
+	ROW(after_free_inferred, WRITE_AFTER_FREE, DOUBTED, "late_store"),
+	ROW(crash_writes_freed, WRITE_AFTER_FREE, FIRM, "clone_statement"),
+	ROW(poison_damaged, WRITE_AFTER_FREE, DOUBTED, NULL),
+
+	ROW(freed_used, USE_AFTER_FREE, FIRM, NULL),
+	ROW(freed_in_the_crash, USE_AFTER_FREE, FIRM, NULL),
+	ROW(freed_used_once, USE_AFTER_FREE, DOUBTED, NULL),
+	ROW(recycled_only, USE_AFTER_FREE, DOUBTED, NULL),
+	ROW(a_former_block, NOT_CAUGHT, DOUBTED, NULL),
+	ROW(a_freed_block_nearby, NOT_CAUGHT, DOUBTED, NULL),
+
+	ROW(double_free, DOUBLE_FREE, FIRM, "cache_drop"),
+	ROW(free_in_a_passing_trial, DOUBLE_FREE, DOUBTED, "cache_drop"),
+	ROW(interior_free, INVALID_FREE, FIRM, "cache_drop"),
+	ROW(mismatched, INVALID_FREE, DOUBTED, "cache_drop"),
+	ROW(mismatched_beside_damage, OVERFLOW, DOUBTED, NULL),
+	ROW(mismatched_beside_a_wrong_pointer, INVALID_FREE, FIRM, "line_drop"),
+	ROW(foreign, INVALID_FREE, DOUBTED, "cache_drop"),
+
+	ROW(dangling, DANGLING_HOLDER, FIRM, "container_swap"),
+	ROW(dangling_by_write, DANGLING_HOLDER, FIRM, "rehome"),
+	ROW(dangling_by_value, DANGLING_HOLDER, FIRM, "rehome"),
+	ROW(pointer_to_a_recycled_place, USE_AFTER_FREE, FIRM, NULL),
+	ROW(holder_with_gaps, DANGLING_HOLDER, FIRM, NULL),
+	ROW(double_free_of_what_is_held, DOUBLE_FREE, FIRM, "cache_drop"),
+	ROW(double_free_of_another, DANGLING_HOLDER, FIRM, "container_swap"),
+	ROW(held_on_a_stack, DANGLING_HOLDER, FIRM, "container_swap"),
+	ROW(held_on_a_stack_to_two_kinds, USE_AFTER_FREE, FIRM, NULL),
+	ROW(holder_by_looks, USE_AFTER_FREE, FIRM, NULL),
+	ROW(holder_never_used, NOT_CAUGHT, DOUBTED, NULL),
+	ROW(holder_of_a_live_block, USE_AFTER_FREE, FIRM, NULL),
+};
+const size_t stories_free_count = ARRAY_SIZE(stories_free);

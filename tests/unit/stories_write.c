@@ -1,0 +1,471 @@
+/*
+ * Writes that should not be: narrow and wide ones, and those over the end of a block.
+ */
+#include "verdict_stories.h"
+
+void narrow(struct evidence_list *l)
+{
+	caught(l, (struct made_write){ .width = 1 }, 3);
+}
+
+static void narrow_in_a_pool(struct evidence_list *l)
+{
+	caught(l, (struct made_write){ .width = 1, .flags = WRITE_FREE_UNKNOWN }, 3);
+}
+
+static void narrow_native(struct evidence_list *l)
+{
+	caught(l, (struct made_write){ .writer = "tag_clear", .width = 8 }, 2);
+}
+
+static void wide(struct evidence_list *l)
+{
+	caught(l, (struct made_write){ .width = 8, .start = -4 }, 3);
+}
+
+/* What was left there leads to a live block: nobody did wrong. */
+static void pointer_to_a_live_block(struct evidence_list *l)
+{
+	caught(l, (struct made_write){ .writer = "list_add", .width = 8, .flags = WRITE_SOUND }, 3);
+}
+
+/* A vector store of the C library's, through a pointer that had come to the block by then. */
+static void piece_of_a_copy(struct evidence_list *l)
+{
+	caught(l, (struct made_write){ .writer = "title_set", .width = 16, .start = -8 }, 3);
+	VEC_FOREACH (&l->list, e)
+		if (e->kind == EVIDENCE_WRITE) {
+			struct frame strcpy_frame = { .function = (char *)"strcpy",
+						      .module = (char *)"/lib/libc.so.6",
+						      .kind = FRAME_NATIVE };
+
+			(void)stack_insert(&e->write->writer, 0, &strcpy_frame);
+			mem_free(e->write->instruction);
+			e->write->instruction = mem_strdup("movups [rdi], xmm0");
+		}
+}
+
+static void make_base(struct evidence *e, int64_t start_offset, uint64_t size)
+{
+	block_life_free(e->write->base);
+	e->write->base = made_block(5, MADE_BLOCK + (uint64_t)start_offset, size, BLOCK_LIVE);
+}
+
+static void beside(struct evidence_list *l, int64_t base_offset, uint64_t size)
+{
+	caught(l, (struct made_write){ .writer = "fill", .width = 8 }, 3);
+	VEC_FOREACH (&l->list, e)
+		if (e->kind == EVIDENCE_WRITE)
+			make_base(e, base_offset, size);
+}
+
+static void overflow(struct evidence_list *l)
+{
+	beside(l, -64, 48);
+}
+
+/* A pointer to a live block, but it was not meant for this one. */
+static void pointer_behind_its_block(struct evidence_list *l)
+{
+	beside(l, -64, 48);
+	VEC_FOREACH (&l->list, e)
+		if (e->kind == EVIDENCE_WRITE)
+			e->write->flags |= WRITE_SOUND;
+}
+
+static void overflow_from_inside(struct evidence_list *l)
+{
+	/* A long copy that begins in its own block and runs into the field. */
+	beside(l, -64, 80);
+	VEC_FOREACH (&l->list, e)
+		if (e->kind == EVIDENCE_WRITE) {
+			e->write->store_start = MADE_BLOCK - 60;
+			e->write->store_len = 100;
+			e->write->fit = FIT_WIDE;
+		}
+}
+
+static void underflow(struct evidence_list *l)
+{
+	beside(l, 96, 48);
+}
+
+static void canary_watched(struct evidence_list *l, int64_t offset)
+{
+	caught(l, (struct made_write){ .writer = "fill", .width = 1 }, 2);
+	VEC_FOREACH (&l->list, e)
+		if (e->kind == EVIDENCE_WRITE)
+			e->write->home.offset = offset;
+		else if (e->kind == EVIDENCE_WATCH)
+			e->watch->home.offset = offset;
+}
+
+static void overflow_of_a_canary(struct evidence_list *l)
+{
+	canary_watched(l, 56);
+}
+
+static void underflow_of_a_canary(struct evidence_list *l)
+{
+	canary_watched(l, -1);
+}
+
+/* The canary behind one block was watched; the pointer that hit it is to the next block, whose start
+ * lies 40 bytes on, or has left whatever it was of. */
+static void between_two_blocks(struct evidence_list *l, bool beyond)
+{
+	canary_watched(l, 56);
+	VEC_FOREACH (&l->list, e)
+		if (e->kind == EVIDENCE_WRITE) {
+			make_base(e, 96, 256);
+			e->write->base->beyond = beyond;
+			e->write->store_start = MADE_BLOCK + 56;
+		}
+}
+
+static void underflow_onto_another_canary(struct evidence_list *l)
+{
+	between_two_blocks(l, false);
+}
+
+static void a_pointer_that_left_its_block(struct evidence_list *l)
+{
+	between_two_blocks(l, true);
+}
+
+/* One byte of a pointer, through a pointer into the middle of the block: text that runs. */
+static void part_of_a_field_in_passing(struct evidence_list *l)
+{
+	caught(l, (struct made_write){ .writer = "trim", .width = 1, .start = 6 }, 3);
+	VEC_FOREACH (&l->list, e)
+		if (e->kind == EVIDENCE_WRITE)
+			e->write->base->value = MADE_BLOCK + 30;
+}
+
+void make_slot(struct home *home)
+{
+	home_deinit(home);
+	*home = (struct home){ .kind = HOME_GLOBAL,
+			       .name = mem_strdup("no_grad_type"),
+			       .field = mem_strdup("no_grad_type.cache.slot"),
+			       .offset = 32,
+			       .len = 8 };
+}
+
+static void nothing_mapped(struct evidence_list *l, uint64_t value)
+{
+	caught(l, (struct made_write){ .writer = "view_open", .width = 8, .old = 0, .new = value },
+	       2);
+	VEC_FOREACH (&l->list, e)
+		if (e->kind == EVIDENCE_CRASH) {
+			e->crash->fault = FAULT_UNMAPPED;
+			e->crash->address = value + 8;
+		}
+}
+
+/* Whether it was there when the pointer was stored is not known. */
+static void unmapped_since(struct evidence_list *l)
+{
+	nothing_mapped(l, 0x7f1234560000);
+}
+
+static void never_an_address(struct evidence_list *l)
+{
+	nothing_mapped(l, 0x74561000);
+}
+
+/* Of a local variable that is gone, perhaps. */
+static void a_readable_address(struct evidence_list *l)
+{
+	caught(l, (struct made_write){ .writer = "job_new", .width = 8, .flags = WRITE_READABLE },
+	       3);
+}
+
+static void set_to_null(struct evidence_list *l)
+{
+	caught(l,
+	       (struct made_write){
+		       .writer = "conn_close", .width = 8, .old = 0x7f0000000097, .new = 0 },
+	       3);
+}
+
+/* Half of it: that is no way to be done with a pointer. */
+static void half_set_to_null(struct evidence_list *l)
+{
+	caught(l, (struct made_write){ .writer = "conn_close", .width = 4, .old = 0x97, .new = 0 },
+	       3);
+}
+
+static void only_in_passing_trials(struct evidence_list *l)
+{
+	for (unsigned int i = 1; i <= 5; i++)
+		add(l, made_write((struct made_write){ .trial = i, .passing = true, .width = 1 }));
+	add(l, made_crash(9, FAULT_NULL));
+}
+
+void imprecise(struct evidence_list *l)
+{
+	caught(l, (struct made_write){ .width = 1, .flags = WRITE_ASYNC }, 3);
+}
+
+static void same_value(struct evidence_list *l)
+{
+	caught(l, (struct made_write){ .width = 1, .old = 5, .new = 5 }, 3);
+}
+
+void one_of_five(struct evidence_list *l)
+{
+	caught(l, (struct made_write){ .width = 1 }, 1);
+	for (unsigned int i = 2; i <= 5; i++)
+		add(l, made_watch(i, 0));
+}
+
+static void a_hop_that_says_nine_were_watched(struct evidence_list *l)
+{
+	caught(l, (struct made_write){ .width = 1 }, 2);
+	add(l, made_hop(1, 2, 9, 100));
+}
+
+static void not_the_last(struct evidence_list *l)
+{
+	caught(l, (struct made_write){ .width = 1, .not_flags = WRITE_LAST }, 3);
+}
+
+static void no_fit(struct evidence_list *l)
+{
+	caught(l, (struct made_write){ .width = 1 }, 3);
+	VEC_FOREACH (&l->list, e)
+		if (e->kind == EVIDENCE_WRITE)
+			e->write->fit = FIT_UNKNOWN;
+}
+
+static void another_block_watched(struct evidence_list *l)
+{
+	for (unsigned int i = 1; i <= 3; i++) {
+		struct evidence *e = add(l, made_watch(i, 0));
+
+		e->watch->value_known = true;
+		e->watch->victim_watched = false;
+	}
+}
+
+void once_only(struct evidence_list *l)
+{
+	caught(l, (struct made_write){ .width = 1 }, 1);
+}
+
+static void two_of_three(struct evidence_list *l)
+{
+	caught(l, (struct made_write){ .width = 1 }, 2);
+	add(l, made_watch(3, 0));
+}
+
+/* The same instruction clears the same bit in objects that come to no harm. */
+static void rightful_elsewhere(struct evidence_list *l)
+{
+	narrow(l);
+	add(l, made_write((struct made_write){ .trial = 7, .passing = true, .width = 1 }));
+}
+
+static void rightful_in_another_block(struct evidence_list *l)
+{
+	struct evidence *e;
+
+	narrow(l);
+	e = add(l, made_write((struct made_write){
+			   .trial = 2, .width = 1, .not_flags = WRITE_LAST | WRITE_FOUND }));
+	e->write->home.block_id = 777;
+}
+
+static void value_not_seen(struct evidence_list *l)
+{
+	caught(l, (struct made_write){ .width = 1, .not_flags = WRITE_FOUND }, 3);
+}
+
+void constructor(struct evidence_list *l)
+{
+	caught(l,
+	       (struct made_write){
+		       .writer = "dict_new", .old = 7, .new = 0, .flags = WRITE_FIRST },
+	       3);
+}
+
+static void only_copied(struct evidence_list *l)
+{
+	caught(l, (struct made_write){ .writer = "clone", .flags = WRITE_COPIED }, 3);
+	VEC_FOREACH (&l->list, e)
+		if (e->kind == EVIDENCE_WRITE) {
+			make_slot(&e->write->source);
+			e->write->source_state = SOURCE_SAME;
+		}
+}
+
+static void another_thread_too(struct evidence_list *l)
+{
+	narrow(l);
+	add(l, made_race(2, false));
+}
+
+/* Another function did other things to the field, harmlessly: no reason to doubt the culprit. */
+static void others_are_no_excuse(struct evidence_list *l)
+{
+	narrow(l);
+	add(l, made_write((struct made_write){
+		       .trial = 8, .passing = true, .writer = "tag_set", .width = 1 }));
+	add(l, made_write((struct made_write){
+		       .trial = 8, .passing = true, .width = 1, .old = 0x96, .new = 0x97 }));
+}
+
+/* The last store repeats the value; the one before it brought it. */
+static void repeated(struct evidence_list *l)
+{
+	for (unsigned int i = 1; i <= 2; i++) {
+		struct evidence *e = add(
+			l,
+			made_write((struct made_write){
+				.trial = i, .width = 1, .not_flags = WRITE_LAST | WRITE_FOUND }));
+
+		e->write->when_ns = 1000;
+		add(l, made_write((struct made_write){ .trial = i,
+						       .writer = "touch",
+						       .old = 0x7f0000000096,
+						       .new = 0x7f0000000096 }));
+	}
+}
+
+static void far_away(struct evidence_list *l)
+{
+	beside(l, -0x200000, 48);
+}
+
+void damage_only(struct evidence_list *l)
+{
+	add(l, made_canary(1, CANARY_AFTER));
+	add(l, made_canary(2, CANARY_AFTER));
+}
+
+static void damage_not_adjacent(struct evidence_list *l)
+{
+	damage_only(l);
+	VEC_FOREACH (&l->list, e)
+		e->canary->adjacent = false;
+}
+
+static void damage_before(struct evidence_list *l)
+{
+	add(l, made_canary(1, CANARY_BEFORE));
+}
+
+/* A reset of the whole object, not a store that is too wide. */
+static void whole_object(struct evidence_list *l)
+{
+	wide(l);
+	VEC_FOREACH (&l->list, e)
+		if (e->kind == EVIDENCE_WRITE) {
+			e->write->store_start = MADE_BLOCK;
+			e->write->store_len = 56;
+		}
+}
+
+static void freed_block_besides(struct evidence_list *l)
+{
+	narrow(l);
+	add(l, made_freed_use(1, false));
+}
+
+/* Two watched blocks of one trial are one witness. */
+static void twice_in_one_trial(struct evidence_list *l)
+{
+	once_only(l);
+	add(l, made_write((struct made_write){ .trial = 1, .width = 1 }))->write->home.block_id = 5;
+}
+
+/* Somebody at the source, but in one of three: the copy is all that is sure. */
+static void source_now_and_then(struct evidence_list *l)
+{
+	struct evidence *e;
+
+	only_copied(l);
+	e = add(l, made_write((struct made_write){ .trial = 1, .writer = "slot_fill" }));
+	make_slot(&e->write->home);
+	for (unsigned int i = 2; i <= 3; i++) {
+		e = add(l, made_watch(i, 0));
+		make_slot(&e->watch->home);
+	}
+}
+
+static void outside_but_caught(struct evidence_list *l)
+{
+	narrow(l);
+	add(l, made_outside(1, 0x97, 0x1234));
+	add(l, made_outside(2, 0x97, 0x1234));
+}
+
+static void signs_but_a_writer(struct evidence_list *l)
+{
+	narrow(l);
+	machine_signs(l);
+	*l->list.items[l->list.count - 1].host =
+		(struct host_signs){ .bit_flips = 4, .flip_homes = 4, .core = 1, .core_p = 1e-9 };
+}
+
+static void growth_beside_a_writer(struct evidence_list *l)
+{
+	narrow(l);
+	growth(l);
+}
+
+const struct story stories_write[] = {
+	ROW(narrow, NARROW_WRITE, FIRM, "jit_code"),
+	ROW(narrow_native, NARROW_WRITE, FIRM, "tag_clear"),
+	ROW(narrow_in_a_pool, NARROW_WRITE, DOUBTED, "jit_code"),
+	ROW(repeated, NARROW_WRITE, FIRM, "jit_code"),
+	ROW(others_are_no_excuse, NARROW_WRITE, FIRM, "jit_code"),
+	ROW(growth_beside_a_writer, NARROW_WRITE, FIRM, "jit_code"),
+	ROW(outside_but_caught, NARROW_WRITE, FIRM, "jit_code"),
+	ROW(signs_but_a_writer, NARROW_WRITE, FIRM, "jit_code"),
+	ROW(only_in_passing_trials, NOT_CAUGHT, DOUBTED, NULL),
+	ROW(imprecise, NOT_CAUGHT, DOUBTED, NULL),
+	ROW(same_value, NOT_CAUGHT, DOUBTED, NULL),
+	ROW(one_of_five, NOT_CAUGHT, DOUBTED, NULL),
+	ROW(a_hop_that_says_nine_were_watched, NOT_CAUGHT, DOUBTED, NULL),
+	ROW(not_the_last, NOT_CAUGHT, DOUBTED, NULL),
+	ROW(no_fit, NOT_CAUGHT, DOUBTED, NULL),
+	ROW(another_block_watched, NOT_CAUGHT, DOUBTED, NULL),
+	ROW(once_only, NARROW_WRITE, DOUBTED, "jit_code"),
+	ROW(two_of_three, NARROW_WRITE, DOUBTED, "jit_code"),
+	ROW(rightful_elsewhere, NARROW_WRITE, DOUBTED, "jit_code"),
+	ROW(rightful_in_another_block, NARROW_WRITE, DOUBTED, "jit_code"),
+	ROW(value_not_seen, NARROW_WRITE, DOUBTED, "jit_code"),
+	ROW(constructor, NARROW_WRITE, DOUBTED, "dict_new"),
+	ROW(only_copied, NARROW_WRITE, DOUBTED, "clone"),
+	ROW(unmapped_since, NARROW_WRITE, DOUBTED, "view_open"),
+	ROW(never_an_address, NARROW_WRITE, FIRM, "view_open"),
+	ROW(a_readable_address, NARROW_WRITE, DOUBTED, "job_new"),
+	ROW(set_to_null, NARROW_WRITE, DOUBTED, "conn_close"),
+	ROW(half_set_to_null, NARROW_WRITE, FIRM, "conn_close"),
+	ROW(freed_block_besides, NARROW_WRITE, DOUBTED, "jit_code"),
+	ROW(twice_in_one_trial, NARROW_WRITE, DOUBTED, "jit_code"),
+	ROW(source_now_and_then, NARROW_WRITE, DOUBTED, "clone"),
+	ROW(another_thread_too, NARROW_WRITE, DOUBTED, "jit_code"),
+
+	ROW(wide, WIDE_WRITE, FIRM, "jit_code"),
+	ROW(whole_object, WIDE_WRITE, DOUBTED, "jit_code"),
+	ROW(piece_of_a_copy, WIDE_WRITE, DOUBTED, "title_set"),
+	ROW(pointer_to_a_live_block, NOT_CAUGHT, DOUBTED, NULL),
+	ROW(pointer_behind_its_block, OVERFLOW, FIRM, "fill"),
+
+	ROW(overflow, OVERFLOW, FIRM, "fill"),
+	ROW(overflow_from_inside, OVERFLOW, FIRM, "fill"),
+	ROW(overflow_of_a_canary, OVERFLOW, FIRM, "fill"),
+	ROW(far_away, OVERFLOW, DOUBTED, "fill"),
+	ROW(damage_only, OVERFLOW, DOUBTED, NULL),
+	ROW(damage_not_adjacent, NOT_CAUGHT, DOUBTED, NULL),
+	ROW(underflow, UNDERFLOW, FIRM, "fill"),
+	ROW(underflow_of_a_canary, UNDERFLOW, FIRM, "fill"),
+	ROW(underflow_onto_another_canary, UNDERFLOW, FIRM, "fill"),
+	ROW(a_pointer_that_left_its_block, OVERFLOW, FIRM, "fill"),
+	ROW(part_of_a_field_in_passing, NARROW_WRITE, DOUBTED, "trim"),
+	ROW(damage_before, UNDERFLOW, DOUBTED, NULL),
+};
+const size_t stories_write_count = ARRAY_SIZE(stories_write);

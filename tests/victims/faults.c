@@ -188,11 +188,6 @@ KEEP static void die_coroutine(void)
 	(void)swapcontext(&outside, &coroutine);
 }
 
-KEEP static void die_privileged(void)
-{
-	__asm__ volatile("hlt");
-}
-
 /* Behind the last block of the heap, up to its end. */
 KEEP static void die_ran_off(void)
 {
@@ -256,7 +251,6 @@ int main(int argc, char **argv)
 		{ "handled", die_handled },
 		{ "large-frame", die_large_frame },
 		{ "coroutine", die_coroutine },
-		{ "privileged", die_privileged },
 		{ "ran-off", die_ran_off },
 		{ "handler-aborts", die_handler_aborts },
 	};

@@ -337,6 +337,7 @@ void agent_exiting_sigsafe(uint32_t status, uint32_t how)
 
 	if (!agent_switch.crash || !agent_owns_process_sigsafe() || log_map.header->exited)
 		return;
+	process_exiting_sigsafe();
 	checkpoint_exit_sigsafe();
 	watch_exiting_sigsafe();
 	round_exit_sigsafe();

@@ -145,6 +145,9 @@ bool agent_owns_process_sigsafe(void);
  * die: it gets a log, for its end alone. False: it is no such child. _sigsafe */
 bool agent_adopt_orphan_sigsafe(void);
 
+/* What is still to be written down of programs that children started. hooks_process.c, _sigsafe */
+void process_exiting_sigsafe(void);
+
 /* The image ends by itself. how: as in struct log_exit. _sigsafe */
 void agent_exiting_sigsafe(uint32_t status, uint32_t how);
 

@@ -29,6 +29,7 @@
 
 #define AGENT_NAME "libredhand-agent" /* either of the two libraries */
 #define PATH_ROOM 1024u
+#define LATER_MAX 8u
 #define ENVIRONMENT_MAX 16384u /* entries; a larger one is passed on as it is */
 
 /* ---- what kind of program comes next ----------------------------------------------------------
@@ -130,17 +131,64 @@ static const char *program_search(const char *file, char *room, size_t bytes)
 	return file;
 }
 
-static void unobserved_note(enum program_kind kind, const char *path)
+static void unobserved_write(enum program_kind kind, const char *path)
 {
 	struct log_unobserved record = { .why = kind };
 	struct log_writer writer;
 
-	if (kind == PROGRAM_ORDINARY || !agent_switch.crash || !agent_owns_process_sigsafe())
-		return;
 	log_publish_sigsafe();
 	log_writer_init_sigsafe(&writer, LOG_TO_EVENTS);
 	(void)log_begin_sigsafe(&writer, LOG_UNOBSERVED, &record, sizeof(record));
 	log_blob_sigsafe(&writer, LOG_BLOB_PATH, 0, 0, path, strlen(path));
+}
+
+/* What a vfork child was about to run: it writes no records, but shells and Python start programs
+ * so. Its parent writes them down when it ends. The first few stand for all. */
+static struct {
+	uint32_t taken; /* atomic */
+	struct {
+		uint32_t kind; /* written last; 0: none */
+		uint32_t pid;  /* the parent's: its forked children have a copy of this */
+		char path[PATH_ROOM];
+	} programs[LATER_MAX];
+} later;
+
+static void unobserved_later(enum program_kind kind, const char *path)
+{
+	struct text text;
+	uint32_t at;
+
+	for (at = 0; at < LATER_MAX && later.programs[at].kind; at++)
+		if (!strncmp(later.programs[at].path, path, PATH_ROOM - 1))
+			return;
+	at = __atomic_fetch_add(&later.taken, 1, __ATOMIC_RELAXED);
+	if (at >= LATER_MAX)
+		return;
+	text_begin(&text, later.programs[at].path, PATH_ROOM);
+	text_add(&text, path);
+	later.programs[at].pid = agent.pid;
+	__atomic_store_n(&later.programs[at].kind, kind, __ATOMIC_RELEASE);
+}
+
+void process_exiting_sigsafe(void)
+{
+	uint32_t at, kind;
+
+	for (at = 0; at < LATER_MAX; at++) {
+		kind = __atomic_exchange_n(&later.programs[at].kind, 0, __ATOMIC_ACQUIRE);
+		if (kind && later.programs[at].pid == agent.pid)
+			unobserved_write(kind, later.programs[at].path);
+	}
+}
+
+static void unobserved_note(enum program_kind kind, const char *path)
+{
+	if (kind == PROGRAM_ORDINARY || !agent_switch.crash)
+		return;
+	if (agent_owns_process_sigsafe())
+		unobserved_write(kind, path);
+	else
+		unobserved_later(kind, path);
 }
 
 /* ---- the environment of the next image ---------------------------------------------------------

@@ -180,6 +180,11 @@ def unobserved(lodger, rig, tap):
         tap.check(plain.stdout.count(b'ended with 5') == 3 and [why for why, _ in found] == ['1'] * 3 and
                   [path for _, path in found].count(static) == 2,
                   'static child found along PATH, spawned, or given as a descriptor: noted', (plain, found))
+        # Shells and Python start programs from a vfork child, which writes nothing itself.
+        vforks = f'import subprocess, sys; sys.exit(subprocess.call(["{static}"], close_fds=False))'
+        _, trial = rig.observed(['/usr/bin/python3', '-c', vforks], 'crash')
+        notes = [r['why'] for r in rig.records(trial) if r.type == 'UNOBSERVED']
+        tap.check(notes == ['1'], 'static child of a vfork child: noted', notes)
     foreign = os.path.join(rig.folder, 'foreign')
     with open(foreign, 'wb') as file:
         file.write(b'\x7fELF\x02\x02\x01' + bytes(9) + b'\x00\x02\x00\x16' + bytes(100))  # s390x

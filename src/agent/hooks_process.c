@@ -159,7 +159,7 @@ static void unobserved_later(enum program_kind kind, const char *path)
 	uint32_t at;
 
 	for (at = 0; at < LATER_MAX && later.programs[at].kind; at++)
-		if (!strncmp(later.programs[at].path, path, PATH_ROOM - 1))
+		if (!strcmp(later.programs[at].path, path))
 			return;
 	at = __atomic_fetch_add(&later.taken, 1, __ATOMIC_RELAXED);
 	if (at >= LATER_MAX)

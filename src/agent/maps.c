@@ -7,7 +7,8 @@
 #include "agent/arch/x86_64.h"
 #include "agent/text.h"
 
-/* Those of the thread: the process's own are empty once its first thread has left (pthread_exit). */
+/* Those of the thread: the process's own are empty once its first thread has left (pthread_exit).
+ */
 long maps_open_sigsafe(void)
 {
 	long fd = raw_syscall4(SYS_openat, AT_FDCWD, "/proc/thread-self/maps", O_RDONLY | O_CLOEXEC,

@@ -80,9 +80,8 @@ static void note_silence(const struct trial_view *view, int stray, struct crash_
 					     "the case's directory), or its log was damaged",
 					     view->signal != 0 ? "it" : "a child process",
 					     signal_name(signal),
-					     view->signal != 0
-						     ? ""
-						     : "shares its parent's memory, "));
+					     view->signal != 0 ? ""
+							       : "shares its parent's memory, "));
 }
 
 static int show(const struct invocation *inv, struct err *err)

@@ -415,7 +415,8 @@ static char *next_file(const struct snapshot *snapshot, const char *directory, s
 	return NULL;
 }
 
-#define TICK_NS 100000000u /* a file's time is that of the last tick, and a file system may round it */
+#define TICK_NS \
+	100000000u /* a file's time is that of the last tick, and a file system may round it */
 
 /* The name has the number of the process, and numbers come round again: a file that was last
  * written before there was this process, or after it, is another's. */

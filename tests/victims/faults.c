@@ -177,7 +177,8 @@ static void coroutine_main(void)
 
 KEEP static void die_coroutine(void)
 {
-	char *stack = mmap(NULL, 5 * 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	char *stack =
+		mmap(NULL, 5 * 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
 	(void)mprotect(stack, 4096, PROT_NONE);
 	(void)getcontext(&coroutine);

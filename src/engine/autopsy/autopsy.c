@@ -140,9 +140,9 @@ static void build_crash(struct autopsy *autopsy, const struct crash_place *place
 				      .files = scene.files,
 				      .file_count = scene.file_count,
 				      .source = scene.operands.source };
-	facts.has_wanted = scene.operands.has_memory &&
-			   memory_operand_address(&scene.operands.memory, &snapshot.registers,
-						  &facts.wanted);
+	facts.has_wanted =
+		scene.operands.has_memory &&
+		memory_operand_address(&scene.operands.memory, &snapshot.registers, &facts.wanted);
 	fault_classify(&facts, ret);
 }
 

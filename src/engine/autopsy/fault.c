@@ -61,7 +61,8 @@ static bool writable_at(const struct fault_facts *facts, uint64_t address)
 }
 
 /* A stack that is not the thread's own, as coroutines have them: the stack pointer is at the lowest
- * end of something that can be written, or has just left it there, and what was touched is below. */
+ * end of something that can be written, or has just left it there, and what was touched is below.
+ */
 static bool overflowed_other(const struct fault_facts *facts, uint64_t address)
 {
 	uint64_t rsp = facts->crash->gregs[LOG_GREG_RSP];
@@ -72,7 +73,8 @@ static bool overflowed_other(const struct fault_facts *facts, uint64_t address)
 		const struct mapping *stack = &facts->mappings->items[i];
 
 		if ((stack->perms & MAPPING_WRITE) && address < stack->start &&
-		    rsp < stack->start + STACK_NEAR && stack->start - rsp + STACK_NEAR < STACK_REACH)
+		    rsp < stack->start + STACK_NEAR &&
+		    stack->start - rsp + STACK_NEAR < STACK_REACH)
 			return true;
 	}
 	return false;
@@ -160,8 +162,8 @@ static enum fault_class classify_block(const struct crash *ret)
 
 static bool is_privileged(const struct crash *crash)
 {
-	static const char *const names[] = { "hlt", "cli", "sti", "in ", "out ", "int ", "rdmsr",
-					     "wrmsr", "invlpg", "lgdt", "lidt", "ltr" };
+	static const char *const names[] = { "hlt",   "cli",   "sti",	 "in ",	 "out ", "int ",
+					     "rdmsr", "wrmsr", "invlpg", "lgdt", "lidt", "ltr" };
 
 	for (size_t i = 0; crash->instruction && i < ARRAY_SIZE(names); i++)
 		if (strncmp(crash->instruction, names[i], strlen(names[i])) == 0)
@@ -190,8 +192,8 @@ static enum fault_class classify_address(const struct fault_facts *facts, struct
 	if (crash->gregs[GREG_TRAPNO] == TRAP_PROTECTION && block_read(ret))
 		return FAULT_FREED;
 	if (crash->signo == SIGSEGV && crash->gregs[GREG_TRAPNO] == TRAP_PROTECTION) {
-		bool address_known = facts->has_wanted ? canonical(facts->wanted)
-						       : !wild_register(crash);
+		bool address_known =
+			facts->has_wanted ? canonical(facts->wanted) : !wild_register(crash);
 
 		if (is_privileged(ret))
 			return FAULT_ILLEGAL;
@@ -338,8 +340,9 @@ static void say(const struct fault_facts *facts, struct crash *ret, struct strbu
 		break;
 	case FAULT_MISALIGNED:
 		if (facts->has_wanted)
-			strbuf_addf(sb, "0x%" PRIx64 ", which is not aligned as the instruction "
-					"needs it (misaligned)",
+			strbuf_addf(sb,
+				    "0x%" PRIx64 ", which is not aligned as the instruction "
+				    "needs it (misaligned)",
 				    facts->wanted);
 		else
 			strbuf_adds(sb, "an instruction that needs an aligned address got another, "
@@ -421,7 +424,8 @@ static void drop_unrelated(const struct fault_facts *facts, struct crash *ret)
 	for (size_t i = 0; i < ret->blocks.count; i++) {
 		struct block_life *block = &ret->blocks.items[i];
 
-		if (block->beyond && strcmp(block->via, "the address") == 0 && !ran_off(facts, block))
+		if (block->beyond && strcmp(block->via, "the address") == 0 &&
+		    !ran_off(facts, block))
 			block_life_deinit(block);
 		else
 			ret->blocks.items[kept++] = *block;

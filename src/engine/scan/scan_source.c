@@ -220,8 +220,10 @@ static uint64_t process_since(int pid)
 	if (file_read(path, STAT_BYTES_MAX, &text, &len, NULL) < 0 || !(rest = strrchr(text, ')')))
 		return 0;
 	/* The 22nd field; the name, which may hold anything, is the second. */
-	if (sscanf(rest + 1, " %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d "
-			     "%*d %*d %llu", &ticks) != 1)
+	if (sscanf(rest + 1,
+		   " %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d "
+		   "%*d %*d %llu",
+		   &ticks) != 1)
 		return 0;
 	(void)clock_gettime(CLOCK_REALTIME, &wall);
 	(void)clock_gettime(CLOCK_BOOTTIME, &boot);

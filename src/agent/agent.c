@@ -37,6 +37,8 @@ struct agent agent;
 /* The linker's own marks around our code. */
 extern const char __ehdr_start[] __attribute__((visibility("hidden")));
 extern const char etext[] __attribute__((visibility("hidden")));
+extern const char __bss_start[] __attribute__((visibility("hidden")));
+extern const char _end[] __attribute__((visibility("hidden")));
 
 void agent_retire_sigsafe(enum log_retired reason)
 {
@@ -144,6 +146,7 @@ static void switch_on(void)
 	bool watches = agent.plan.observer >= PLAN_OBSERVE_IDS;
 	bool ids = watches && !(flags & PLAN_NO_BLOCKS);
 
+	agent_switch.here = 1;
 	agent_switch.crash = 1;
 	agent_switch.truncations = (flags & PLAN_TRUNCATIONS) != 0;
 	agent_switch.growth = ids && (flags & PLAN_GROWTH);
@@ -174,6 +177,31 @@ static void after_fork_in_child(void)
 	}
 	hooked_after_fork();
 	switch_on();
+}
+
+/* Nobody told us of this process while it lived, so blocks, contexts and rings are its parent's: it
+ * has a crash log as the observer of that name writes it, and nothing else. A child that shares its
+ * parent's memory does not come here: its page is not wiped. */
+bool agent_adopt_orphan_sigsafe(void)
+{
+	if (agent_switch.here || !log_map.header || agent_owns_process_sigsafe())
+		return false;
+	agent.plan.observer = PLAN_OBSERVE_CRASH;
+	agent.plan.flags = 0;
+	canary.on = 0;
+	if (!log_create()) {
+		log_map.header = NULL;
+		return false;
+	}
+	if (thread_self) {
+		thread_self->tid = (uint32_t)raw_syscall0(SYS_gettid);
+		thread_self->last_crash = 0;
+		thread_self->row = &log_map.threads[thread_self->lane];
+	}
+	agent_switch.here = 1;
+	agent_switch.crash = 1;
+	image_record(thread_self ? thread_self->stack_high : 0);
+	return true;
 }
 
 static uint64_t end_of_environment(char **envp)
@@ -213,6 +241,15 @@ static void sanitized_note(void)
 	log_save_sigsafe();
 }
 
+/* Our tables are not to make a core file longer. */
+static void core_spare(void)
+{
+	uint64_t low = ((uint64_t)__bss_start + 4095) & ~4095ull, high = (uint64_t)_end & ~4095ull;
+
+	if (low < high)
+		(void)raw_syscall3(SYS_madvise, low, high - low, MADV_DONTDUMP);
+}
+
 static void agent_start(char **envp)
 {
 	bool ids;
@@ -220,6 +257,7 @@ static void agent_start(char **envp)
 	agent.next_id = 1;
 	agent.text_low = (uint64_t)__ehdr_start;
 	agent.text_high = (uint64_t)etext;
+	core_spare();
 	if (real.sanitized) {
 		sanitized_note();
 		return;
@@ -299,6 +337,7 @@ void agent_exiting_sigsafe(uint32_t status, uint32_t how)
 
 	if (!agent_switch.crash || !agent_owns_process_sigsafe() || log_map.header->exited)
 		return;
+	process_exiting_sigsafe();
 	checkpoint_exit_sigsafe();
 	watch_exiting_sigsafe();
 	round_exit_sigsafe();

@@ -99,7 +99,8 @@ struct agent_switch {
 	uint32_t growth;
 	uint32_t chaos; /* enum chaos_switch: threads are held back */
 	uint32_t lines; /* checkpoints at lines: for growth, or to tell when a block was damaged */
-	char rest[4096 - 24];
+	char rest[4096 - 28];
+	uint32_t here; /* 1 from the start on, retired or not: where it is 0, the page was wiped */
 };
 
 /* The agent's one state page. Written by the constructor and the atfork handlers, then only read,
@@ -139,6 +140,13 @@ void agent_retire_sigsafe(enum log_retired reason);
 
 /* True in the process that the log belongs to; false in a vfork child. One system call. */
 bool agent_owns_process_sigsafe(void);
+
+/* In a child that a system call of the target's own made (clone, fork past libc), which is about to
+ * die: it gets a log, for its end alone. False: it is no such child. _sigsafe */
+bool agent_adopt_orphan_sigsafe(void);
+
+/* What is still to be written down of programs that children started. hooks_process.c, _sigsafe */
+void process_exiting_sigsafe(void);
 
 /* The image ends by itself. how: as in struct log_exit. _sigsafe */
 void agent_exiting_sigsafe(uint32_t status, uint32_t how);

@@ -520,7 +520,10 @@ unsigned block_find_sigsafe(enum block_space kind, uint64_t address, uint64_t re
 	uint64_t at = address & ~((1ull << space->shift) - 1), step = 1ull << space->shift;
 	struct block_view view, live = { 0 }, nearest = { 0 };
 	bool have_live = false, have_nearest = false;
-	uint64_t windows = space->largest / step + 128;
+	/* How far behind a block a pointer is still told to be: whoever runs on behind the last block
+	 * of the heap meets its end only there, up to 132 KiB later. */
+	uint64_t beyond = reach_bytes / 256 > 4096 ? reach_bytes / 256 : 4096;
+	uint64_t windows = (space->largest + beyond) / step;
 	unsigned count = 0;
 
 	if (!space->directory || !cap || address >> BLOCKS_ADDRESS_BITS)
@@ -553,7 +556,7 @@ unsigned block_find_sigsafe(enum block_space kind, uint64_t address, uint64_t re
 			}
 			view.relation = LOG_INSIDE;
 			count = former_insert(ret, 0, count, cap, &view);
-		} else if (!have_nearest && address - view.start - view.size < 4096) {
+		} else if (!have_nearest && address - view.start - view.size < beyond) {
 			nearest = view;
 			have_nearest = true;
 		}

@@ -50,6 +50,10 @@
 #define LOOKUP_CPU_NS 2000000u /* for words of memory and stack; registers come first */
 #define HANDLER_REACH (256ull << 10)
 #define DESCRIPTORS 8u
+#define GUARD_REACH (1ull << 20) /* a frame larger than that begins elsewhere in the stack */
+#define FRAME_REACH (1ull << 30)
+#define STACK_PAGES 65536u
+#define BEYOND_BYTES 4096u /* behind a block's end; further only for the fault itself */
 
 /* Too large for an alternate stack of the target's, which may have 8 KiB. One crash at a time has
  * it; a second thread that crashes meanwhile does without maps, files, names and blocks. */
@@ -79,7 +83,7 @@ static void maps_write(struct log_writer *writer)
 	size_t have = 0;
 	long fd, got;
 
-	fd = raw_syscall4(SYS_openat, AT_FDCWD, "/proc/self/maps", O_RDONLY | O_CLOEXEC, 0);
+	fd = maps_open_sigsafe();
 	if (fd < 0)
 		return;
 	while (have < MAPS_BYTES) {
@@ -253,7 +257,9 @@ static void value_write(struct log_writer *writer, enum log_block_via via, uint6
 		count = block_find_sigsafe((enum block_space)space, value,
 					   near ? REACH_NEAR : REACH_FAR, views, near ? 2 : 4);
 		for (i = 0; i < count; i++) {
-			if (near && views[i].relation == LOG_BEYOND)
+			if (views[i].relation == LOG_BEYOND &&
+			    (near || (via != LOG_VIA_FAULT &&
+				      value - views[i].start - views[i].size >= BEYOND_BYTES)))
 				continue;
 			if (seen_before(views[i].block.id)) {
 				if (near)
@@ -397,16 +403,35 @@ static void crash_fill(struct log_crash *crash, int signo, const siginfo_t *info
 		crash->flags |= LOG_CRASH_IN_HANDLER;
 }
 
+/* Where to read when the stack pointer is deep below its stack: the frame is many megabytes, and its
+ * caller somewhere in the stack. Where the frame pointer says, or else the outermost part. */
+static uint64_t stack_below(const struct log_crash *crash)
+{
+	uint64_t rbp = crash->gregs[REG_RBP], low = crash->stack_high & ~4095ull;
+	uint64_t slice = agent.plan.stack_slice_bytes;
+	unsigned read;
+
+	for (read = 0; read < STACK_PAGES && memory_readable_sigsafe(low - 1, 1); read++)
+		low -= 4096;
+	if (rbp >= low && rbp < crash->stack_high)
+		return rbp - low < RETURNED_BYTES ? low : rbp - RETURNED_BYTES;
+	return crash->stack_high - low < slice ? low : crash->stack_high - slice;
+}
+
 /* From the red zone up. When the stack pointer itself is in the guard page (overflow by a large
  * frame), the stack begins at the next readable page above. */
-static void stack_write(struct log_writer *writer, uint64_t rsp, uint64_t rip)
+static void stack_write(struct log_writer *writer, const struct log_crash *crash)
 {
+	uint64_t rsp = crash->gregs[LOG_GREG_RSP], rip = crash->gregs[LOG_GREG_RIP];
 	/* After a return to nowhere, what it returned from is all that tells which function it was. */
 	uint64_t from = rsp - (memory_readable_sigsafe(rip, 1) ? RED_ZONE : RETURNED_BYTES);
 	unsigned tried;
 
 	if (!memory_readable_sigsafe(from, 1))
 		from = rsp;
+	if (crash->stack_high > rsp && crash->stack_high - rsp < FRAME_REACH &&
+	    !memory_readable_sigsafe(rsp, 1) && !memory_readable_sigsafe(rsp + GUARD_REACH, 1))
+		from = stack_below(crash);
 	for (tried = 0; tried < 4096 && !memory_readable_sigsafe(from, 1); tried++)
 		from = (from & ~4095ull) + 4096;
 	(void)log_memory_sigsafe(writer, LOG_BLOB_STACK, 0, from, agent.plan.stack_slice_bytes);
@@ -553,6 +578,8 @@ uint64_t crash_record_sigsafe(int signo, const siginfo_t *info, const ucontext_t
 	struct rlimit limit;
 	bool light = false, granted = false;
 
+	if (flags & LOG_CRASH_FINAL)
+		(void)agent_adopt_orphan_sigsafe();
 	if (!agent_switch.crash || !agent_owns_process_sigsafe())
 		return 0;
 	if (flags & LOG_CRASH_FINAL) {
@@ -584,7 +611,7 @@ uint64_t crash_record_sigsafe(int signo, const siginfo_t *info, const ucontext_t
 	}
 	if (thread_self)
 		thread_self->last_crash = writer.owner;
-	stack_write(&writer, crash.gregs[LOG_GREG_RSP], crash.gregs[LOG_GREG_RIP]);
+	stack_write(&writer, &crash);
 	code_write(&writer, crash.gregs[LOG_GREG_RIP]);
 	memory_write(&writer, &crash);
 	if (signo == SIGABRT)

@@ -29,6 +29,7 @@
 
 #define AGENT_NAME "libredhand-agent" /* either of the two libraries */
 #define PATH_ROOM 1024u
+#define LATER_MAX 8u
 #define ENVIRONMENT_MAX 16384u /* entries; a larger one is passed on as it is */
 
 /* ---- what kind of program comes next ----------------------------------------------------------
@@ -130,17 +131,64 @@ static const char *program_search(const char *file, char *room, size_t bytes)
 	return file;
 }
 
-static void unobserved_note(enum program_kind kind, const char *path)
+static void unobserved_write(enum program_kind kind, const char *path)
 {
 	struct log_unobserved record = { .why = kind };
 	struct log_writer writer;
 
-	if (kind == PROGRAM_ORDINARY || !agent_switch.crash || !agent_owns_process_sigsafe())
-		return;
 	log_publish_sigsafe();
 	log_writer_init_sigsafe(&writer, LOG_TO_EVENTS);
 	(void)log_begin_sigsafe(&writer, LOG_UNOBSERVED, &record, sizeof(record));
 	log_blob_sigsafe(&writer, LOG_BLOB_PATH, 0, 0, path, strlen(path));
+}
+
+/* What a vfork child was about to run: it writes no records, but shells and Python start programs
+ * so. Its parent writes them down when it ends. The first few stand for all. */
+static struct {
+	uint32_t taken; /* atomic */
+	struct {
+		uint32_t kind; /* written last; 0: none */
+		uint32_t pid;  /* the parent's: its forked children have a copy of this */
+		char path[PATH_ROOM];
+	} programs[LATER_MAX];
+} later;
+
+static void unobserved_later(enum program_kind kind, const char *path)
+{
+	struct text text;
+	uint32_t at;
+
+	for (at = 0; at < LATER_MAX && later.programs[at].kind; at++)
+		if (!strcmp(later.programs[at].path, path))
+			return;
+	at = __atomic_fetch_add(&later.taken, 1, __ATOMIC_RELAXED);
+	if (at >= LATER_MAX)
+		return;
+	text_begin(&text, later.programs[at].path, PATH_ROOM);
+	text_add(&text, path);
+	later.programs[at].pid = agent.pid;
+	__atomic_store_n(&later.programs[at].kind, kind, __ATOMIC_RELEASE);
+}
+
+void process_exiting_sigsafe(void)
+{
+	uint32_t at, kind;
+
+	for (at = 0; at < LATER_MAX; at++) {
+		kind = __atomic_exchange_n(&later.programs[at].kind, 0, __ATOMIC_ACQUIRE);
+		if (kind && later.programs[at].pid == agent.pid)
+			unobserved_write(kind, later.programs[at].path);
+	}
+}
+
+static void unobserved_note(enum program_kind kind, const char *path)
+{
+	if (kind == PROGRAM_ORDINARY || !agent_switch.crash)
+		return;
+	if (agent_owns_process_sigsafe())
+		unobserved_write(kind, path);
+	else
+		unobserved_later(kind, path);
 }
 
 /* ---- the environment of the next image ---------------------------------------------------------
@@ -400,41 +448,45 @@ EXPORT long ptrace(enum __ptrace_request request, ...)
 
 /* Behind these, the directory of the trial may be out of reach: a draft of the log is made a file
  * before. A vfork child has none of its own. */
-static void log_keep_reachable(void)
+static bool log_keep_reachable(void)
 {
 	int saved = errno;
+	bool ours = agent_switch.crash && agent_owns_process_sigsafe();
 
-	if (agent_switch.crash && agent_owns_process_sigsafe())
+	if (ours)
 		log_publish_sigsafe();
 	errno = saved;
+	return ours;
 }
 
 EXPORT int setuid(uid_t uid)
 {
-	log_keep_reachable();
+	(void)log_keep_reachable();
 	return real.setuid(uid);
 }
 
 EXPORT int seteuid(uid_t uid)
 {
-	log_keep_reachable();
+	(void)log_keep_reachable();
 	return real.seteuid(uid);
 }
 
 EXPORT int setreuid(uid_t uid, uid_t effective)
 {
-	log_keep_reachable();
+	(void)log_keep_reachable();
 	return real.setreuid(uid, effective);
 }
 
 EXPORT int setresuid(uid_t uid, uid_t effective, uid_t saved)
 {
-	log_keep_reachable();
+	(void)log_keep_reachable();
 	return real.setresuid(uid, effective, saved);
 }
 
+/* There may be no /proc in there: where code lies is written down before. */
 EXPORT int chroot(const char *path)
 {
-	log_keep_reachable();
+	if (log_keep_reachable())
+		modules_refresh_sigsafe();
 	return real.chroot(path);
 }

@@ -1,22 +1,41 @@
 #include "agent/maps.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <string.h>
 
 #include "agent/arch/x86_64.h"
 #include "agent/text.h"
 
-bool maps_begin_at_sigsafe(struct maps_walk *walk, struct maps_buffer *buffer, const char *path)
+/* Those of the thread: the process's own are empty once its first thread has left (pthread_exit).
+ */
+long maps_open_sigsafe(void)
+{
+	long fd = raw_syscall4(SYS_openat, AT_FDCWD, "/proc/thread-self/maps", O_RDONLY | O_CLOEXEC,
+			       0);
+
+	if (fd != -ENOENT)
+		return fd;
+	return raw_syscall4(SYS_openat, AT_FDCWD, "/proc/self/maps", O_RDONLY | O_CLOEXEC, 0);
+}
+
+static bool walk_begin(struct maps_walk *walk, struct maps_buffer *buffer, long fd)
 {
 	memset(walk, 0, sizeof(*walk));
 	walk->buffer = buffer;
-	walk->fd = (int)raw_syscall4(SYS_openat, AT_FDCWD, path, O_RDONLY | O_CLOEXEC, 0);
-	return walk->fd >= 0;
+	walk->fd = (int)fd;
+	return fd >= 0;
+}
+
+bool maps_begin_at_sigsafe(struct maps_walk *walk, struct maps_buffer *buffer, const char *path)
+{
+	return walk_begin(walk, buffer,
+			  raw_syscall4(SYS_openat, AT_FDCWD, path, O_RDONLY | O_CLOEXEC, 0));
 }
 
 bool maps_begin_sigsafe(struct maps_walk *walk, struct maps_buffer *buffer)
 {
-	return maps_begin_at_sigsafe(walk, buffer, "/proc/self/maps");
+	return walk_begin(walk, buffer, maps_open_sigsafe());
 }
 
 void maps_end_sigsafe(struct maps_walk *walk)

@@ -29,6 +29,9 @@ struct maps_walk {
 	bool end;
 };
 
+/* A descriptor, or a negative errno. */
+long maps_open_sigsafe(void);
+
 bool maps_begin_sigsafe(struct maps_walk *walk, struct maps_buffer *buffer);
 /* The same of another process: `path` is its /proc/PID/maps. */
 bool maps_begin_at_sigsafe(struct maps_walk *walk, struct maps_buffer *buffer, const char *path);

@@ -144,11 +144,14 @@ void *memory_map_sigsafe(size_t bytes)
 
 void *memory_reserve_sigsafe(size_t bytes)
 {
-	long r = raw_syscall6(SYS_mmap, RESERVE_AT, (long)bytes, PROT_NONE,
+	static long next = RESERVE_AT; /* start-up is one thread's */
+	long r = raw_syscall6(SYS_mmap, next, (long)bytes, PROT_NONE,
 			      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 
 	if (r < 0 && r > -4096)
 		return NULL;
+	if (r == next) /* or the second would find the place taken and be put among the target's */
+		next += (long)bytes;
 	(void)raw_syscall3(SYS_madvise, r, bytes, MADV_NOHUGEPAGE);
 	(void)raw_syscall3(SYS_madvise, r, bytes, MADV_DONTDUMP);
 	own_add((uint64_t)r, bytes);

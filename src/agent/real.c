@@ -1,10 +1,12 @@
 #include "agent/real.h"
 
 #include <dlfcn.h>
+#include <errno.h>
 #include <link.h>
 #include <string.h>
 
 #include "agent/agent.h"
+#include "agent/arch/x86_64.h"
 #include "agent/text.h"
 
 _Alignas(16) unsigned char early_arena[EARLY_BYTES];
@@ -193,9 +195,23 @@ static void resolve_rest(struct real *ret)
 	resolve_new(ret, RTLD_NEXT);
 }
 
+/* Until libc's is found. */
+static long syscall_plain(long number, long a, long b, long c, long d, long e, long f)
+{
+	long r = raw_syscall6(number, a, b, c, d, e, f);
+
+	if (r >= 0 || r < -4095)
+		return r;
+	errno = (int)-r;
+	return -1;
+}
+
+long (*real_syscall)(long, long, long, long, long, long, long) = syscall_plain;
+
 bool real_resolve(void)
 {
 	struct real found = real;
+	void *next_syscall;
 	Dl_info info;
 
 	NEXT(malloc, "malloc");
@@ -238,6 +254,9 @@ bool real_resolve(void)
 	    !found.pthread_create)
 		return false;
 	real = found;
+	next_syscall = dlsym(RTLD_NEXT, "syscall");
+	if (next_syscall)
+		*(void **)(&real_syscall) = next_syscall;
 	return true;
 }
 

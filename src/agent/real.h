@@ -124,6 +124,10 @@ struct real {
 
 extern __attribute__((visibility("hidden"))) struct real real;
 
+/* libc's syscall(), where arch/x86_64_syscall.S jumps to it. */
+extern __attribute__((visibility("hidden"))) long (*real_syscall)(long, long, long, long, long,
+								  long, long);
+
 /* Looks everything up. Allocations made by dlsym meanwhile come from the early arena, so that the
  * heap stays as it would be. False when there is no malloc to be found. */
 bool real_resolve(void);

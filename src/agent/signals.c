@@ -11,6 +11,7 @@
 #include "agent/hit.h"
 #include "agent/hooked.h"
 #include "agent/log.h"
+#include "agent/memory.h"
 #include "agent/pages.h"
 #include "agent/real.h"
 #include "agent/thread.h"
@@ -322,6 +323,7 @@ static bool pages_signal(int signo, const siginfo_t *info, ucontext_t *context)
 
 static void handler(int signo, siginfo_t *info, void *context)
 {
+	bool strict = arch_alignment_relax_sigsafe(context);
 	struct sigaction action;
 	bool sent = info->si_code <= 0;
 	struct log_writer writer;
@@ -352,7 +354,11 @@ static void handler(int signo, siginfo_t *info, void *context)
 	}
 	seq = crash_record_sigsafe(signo, info, context, LOG_CRASH_FORWARDED, &action);
 	errno = saved;
+	if (strict)
+		arch_alignment_insist_sigsafe();
 	forward(signo, info, context, &action);
+	if (strict)
+		(void)arch_alignment_relax_sigsafe(context);
 	if (seq && agent_switch.crash) {
 		log_writer_init_sigsafe(&writer, LOG_TO_EVENTS);
 		writer.owner = seq;
@@ -360,31 +366,94 @@ static void handler(int signo, siginfo_t *info, void *context)
 	}
 }
 
+/* Which of the synchronous signals may be left out of the real mask. */
+static uint64_t thinnable(uint64_t bits)
+{
+	unsigned i;
+
+	bits &= SYNCHRONOUS;
+	for (i = 0; i < OBSERVED_COUNT; i++)
+		if ((bits & BIT(observed[i])) && has_handler(observed[i]) &&
+		    !(kept_open() & BIT(observed[i])))
+			bits &= ~BIT(observed[i]);
+	return bits;
+}
+
+/* Of the signals that are not observed: what was left out of the mask that their handler runs with,
+ * for a fault in there to be seen. */
+static uint64_t left_out[SIGNALS];
+
+static int action_thinned(int signo, const struct sigaction *action, struct sigaction *old)
+{
+	uint64_t before = signo > 0 && signo < SIGNALS ? left_out[signo] : 0, thin = 0;
+	struct sigaction wanted;
+	int r;
+
+	if (action) {
+		wanted = *action;
+		if (action->sa_handler != SIG_DFL && action->sa_handler != SIG_IGN)
+			thin = thinnable(set_bits(&action->sa_mask));
+		set_from_bits(&wanted.sa_mask, set_bits(&action->sa_mask) & ~thin);
+		keep_open_for_traps(&wanted.sa_mask);
+	}
+	r = real.sigaction(signo, action ? &wanted : NULL, old);
+	if (r)
+		return r;
+	if (old)
+		set_from_bits(&old->sa_mask, set_bits(&old->sa_mask) | before);
+	if (action)
+		left_out[signo] = thin;
+	return 0;
+}
+
+/* A signal has a handler from now on: where it was to be blocked, it is. */
+static void leave_in(int signo)
+{
+	struct sigaction action;
+	int other;
+
+	for (other = 1; other < SIGNALS; other++) {
+		if (!(left_out[other] & BIT(signo)) || real.sigaction(other, NULL, &action))
+			continue;
+		left_out[other] &= ~BIT(signo);
+		sigaddset(&action.sa_mask, signo);
+		(void)real.sigaction(other, &action, NULL);
+	}
+}
+
+/* From now on the handler is asked, and a blocked signal is really blocked. */
+static void block_really(int signo)
+{
+	sigset_t mask;
+
+	if (!has_handler(signo) || (kept_open() & BIT(signo)))
+		return;
+	leave_in(signo);
+	if (!thread_self || !(believed_now(thread_self) & BIT(signo)))
+		return;
+	sigemptyset(&mask);
+	sigaddset(&mask, signo);
+	thread_self->blocked &= ~BIT(signo);
+	(void)real.pthread_sigmask(SIG_BLOCK, &mask, NULL);
+}
+
 EXPORT int sigaction(int signo, const struct sigaction *action, struct sigaction *old)
 {
 	struct sigaction before, wanted;
-	sigset_t mask;
 
-	if (!taken_over || (!is_observed(signo) && (!action || !kept_open())))
+	if (!taken_over)
 		return real.sigaction(signo, action, old);
-	if (!is_observed(signo)) {
-		wanted = *action;
-		keep_open_for_traps(&wanted.sa_mask);
-		return real.sigaction(signo, &wanted, old);
-	}
+	if (!is_observed(signo))
+		return action_thinned(signo, action, old);
 	signals_target_action_sigsafe(signo, &before);
-	if (action) {
+	if (action && !agent_owns_process_sigsafe()) {
+		/* A vfork child: the disposition is its own, what we know of it is its parent's. */
+		(void)real.sigaction(signo, action, NULL);
+	} else if (action) {
 		wanted = *action;
 		target_set(signo, &wanted);
 		install(signo, &wanted);
-		/* From now on the handler is asked, and a blocked signal is really blocked. */
-		if (has_handler(signo) && thread_self && !(kept_open() & BIT(signo)) &&
-		    (believed_now(thread_self) & BIT(signo))) {
-			sigemptyset(&mask);
-			sigaddset(&mask, signo);
-			thread_self->blocked &= ~BIT(signo);
-			(void)real.pthread_sigmask(SIG_BLOCK, &mask, NULL);
-		}
+		block_really(signo);
 	}
 	if (old)
 		*old = before;
@@ -432,20 +501,15 @@ EXPORT sighandler_t __sysv_signal(int signo, sighandler_t wanted)
 	return signal_with(signo, wanted, (int)(SA_RESETHAND | SA_NODEFER));
 }
 
-/* Which of the synchronous signals may be left out of the real mask. */
-static uint64_t thinnable(uint64_t bits)
+/* `raw`: past libc, which keeps two signals for itself. */
+static int mask_set(bool raw, int how, const sigset_t *set, sigset_t *ret_before)
 {
-	unsigned i;
-
-	bits &= SYNCHRONOUS;
-	for (i = 0; i < OBSERVED_COUNT; i++)
-		if ((bits & BIT(observed[i])) && has_handler(observed[i]) &&
-		    !(kept_open() & BIT(observed[i])))
-			bits &= ~BIT(observed[i]);
-	return bits;
+	if (!raw)
+		return real.pthread_sigmask(how, set, ret_before);
+	return (int)-raw_syscall4(SYS_rt_sigprocmask, how, set, ret_before, 8);
 }
 
-static int mask_change(int how, const sigset_t *set, sigset_t *old)
+static int mask_change(bool raw, int how, const sigset_t *set, sigset_t *old)
 {
 	struct thread *self = thread_self;
 	uint64_t was, bits, thin;
@@ -453,14 +517,14 @@ static int mask_change(int how, const sigset_t *set, sigset_t *old)
 	int r;
 
 	if (!taken_over || !self)
-		return real.pthread_sigmask(how, set, old);
+		return mask_set(raw, how, set, old);
 	if (set) {
 		bits = set_bits(set);
 		thin = how == SIG_UNBLOCK ? 0 : thinnable(bits);
 		wanted = *set;
 		set_from_bits(&wanted, bits & ~thin);
 	}
-	r = real.pthread_sigmask(how, set ? &wanted : NULL, &before);
+	r = mask_set(raw, how, set ? &wanted : NULL, &before);
 	if (r)
 		return r;
 	was = believed(self, &before);
@@ -489,18 +553,81 @@ static int mask_change(int how, const sigset_t *set, sigset_t *old)
 
 EXPORT int pthread_sigmask(int how, const sigset_t *set, sigset_t *old)
 {
-	return mask_change(how, set, old);
+	return mask_change(false, how, set, old);
 }
 
 EXPORT int sigprocmask(int how, const sigset_t *set, sigset_t *old)
 {
-	int r = mask_change(how, set, old);
+	int r = mask_change(false, how, set, old);
 
 	if (r) {
 		errno = r;
 		return -1;
 	}
 	return 0;
+}
+
+/* ---- past libc, by its syscall() ------------------------------------------------------------- */
+
+/* What a pointer of the target's leads to; false when it is a bad one, which the kernel is to tell. */
+static bool word_take(uint64_t from, void *to, size_t bytes)
+{
+	return memory_read_sigsafe(to, from, bytes) == bytes;
+}
+
+static int raw_mask(int how, uint64_t set, uint64_t old)
+{
+	sigset_t wanted, before;
+	int r;
+
+	memset(&wanted, 0, sizeof(wanted));
+	memset(&before, 0, sizeof(before));
+	if ((set && !word_take(set, &wanted, 8)) || (old && !memory_readable_sigsafe(old, 8)))
+		return EFAULT;
+	r = mask_change(true, how, set ? &wanted : NULL, &before);
+	if (!r && old)
+		memcpy((void *)old, &before, 8);
+	return r;
+}
+
+static int raw_action(int signo, uint64_t action, uint64_t old)
+{
+	struct kernel_action wanted, before = { 0 };
+	struct sigaction target_action;
+
+	if ((action && !word_take(action, &wanted, sizeof(wanted))) ||
+	    (old && !memory_readable_sigsafe(old, sizeof(before))))
+		return EFAULT;
+	signals_target_action_sigsafe(signo, &target_action);
+	before.handler = (uint64_t)target_action.sa_handler;
+	before.flags = (uint32_t)target_action.sa_flags;
+	before.mask = set_bits(&target_action.sa_mask);
+	if (action) {
+		signals_raw_action_sigsafe(signo, wanted.handler, wanted.flags, wanted.mask);
+		block_really(signo);
+	}
+	if (old)
+		memcpy((void *)old, &before, sizeof(before));
+	return 0;
+}
+
+/* rt_sigaction and rt_sigprocmask, from arch/x86_64_syscall.S. Told anything else than what the
+ * kernel would take, it is the kernel that answers. */
+HIDDEN long signals_syscall(long number, long a, long b, long c, long bytes)
+{
+	int r;
+
+	if (!taken_over || !thread_self || bytes != 8 || pages.bytes ||
+	    (number == SYS_rt_sigaction && !(a > 0 && a < SIGNALS && is_observed((int)a))))
+		return real_syscall(number, a, b, c, bytes, 0, 0);
+	if (number == SYS_rt_sigaction)
+		r = raw_action((int)a, (uint64_t)b, (uint64_t)c);
+	else
+		r = raw_mask((int)a, (uint64_t)b, (uint64_t)c);
+	if (!r)
+		return 0;
+	errno = r;
+	return -1;
 }
 
 /* Waiting takes a signal out of the queue, where it only is when it is really blocked. */

@@ -20,9 +20,13 @@
  * Masks also change inside libc (siglongjmp, sigsetmask). What the target believes blocked counts
  * only while the signals that it blocked together with it still are.
  *
- * Known limits: masks that the kernel applies while a handler of the target runs (sa_mask), and
- * those of ppoll, pselect, epoll_pwait and sigsuspend, are not thinned out: a fault under them ends
- * as ever, without a record. posix_spawn children inherit the real mask.
+ * The same is left out of the masks that handlers of other signals run with (sa_mask). Two system
+ * calls that go past libc's functions but through its syscall() are treated like these.
+ *
+ * Known limits: a mask that an observed signal's own handler runs with, and those of ppoll, pselect,
+ * epoll_pwait and sigsuspend, are not thinned out: a fault under them ends as ever, without a
+ * record. So is one set by a system call instruction of the target's own. posix_spawn children
+ * inherit the real mask.
  */
 #ifndef REDHAND_AGENT_SIGNALS_H
 #define REDHAND_AGENT_SIGNALS_H
@@ -45,6 +49,9 @@ void signals_pages_sigsafe(void);
 
 /* The target has set a disposition by a system call of its own. _sigsafe */
 void signals_raw_action_sigsafe(int signo, uint64_t handler, uint64_t flags, uint64_t mask);
+
+/* rt_sigaction and rt_sigprocmask by libc's syscall(). */
+long signals_syscall(long number, long a, long b, long c, long bytes);
 
 /* Before exec: masks and ignored signals as the target believes them, since they are inherited.
  * _undo when exec failed. */

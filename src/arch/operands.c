@@ -41,8 +41,11 @@ static void walk_back(const struct trap *trap, int bad, struct fault_operands *r
 	if (origin.kind != ORIGIN_LOAD)
 		return;
 	(void)memcpy(ret->origin, origin.text, sizeof(ret->origin));
-	if (origin.from.base != NO_REGISTER && (origin.from_kept & (1u << origin.from.base)))
+	if (origin.from.base != NO_REGISTER && (origin.from_kept & (1u << origin.from.base))) {
 		add(ret, origin.from.base);
+		if (!origin.joined && !origin.changed)
+			ret->source = arch_register_name(arch_native(), (unsigned)origin.from.base);
+	}
 	if (origin.from.index != NO_REGISTER && (origin.from_kept & (1u << origin.from.index)))
 		add(ret, origin.from.index);
 }
@@ -52,7 +55,6 @@ bool operands_of_fault(const uint8_t *bytes, size_t len, uint64_t address, uint6
 {
 	struct trap trap = { .code = bytes, .code_len = len, .code_address = address, .rip = rip };
 	const ZydisDecodedOperand *memory;
-	struct memory_operand operand;
 	struct decoded d;
 	struct code code;
 
@@ -63,10 +65,11 @@ bool operands_of_fault(const uint8_t *bytes, size_t len, uint64_t address, uint6
 	memory = memory_operand(&d);
 	if (!memory)
 		return true;
-	operand_take(&d, memory, &operand);
-	add(ret, operand.base);
-	add(ret, operand.index);
-	if (operand.base != NO_REGISTER)
-		walk_back(&trap, operand.base, ret);
+	operand_take(&d, memory, &ret->memory);
+	ret->has_memory = true;
+	add(ret, ret->memory.base);
+	add(ret, ret->memory.index);
+	if (ret->memory.base != NO_REGISTER)
+		walk_back(&trap, ret->memory.base, ret);
 	return true;
 }

@@ -19,6 +19,9 @@ struct fault_operands {
 	 * the address, then the one behind which the bad value was found. Static strings. */
 	const char *registers[OPERANDS_MAX];
 	size_t count;
+	const char *source; /* the one behind which the bad value was found; NULL: not known */
+	struct memory_operand memory; /* what the instruction wanted to touch */
+	bool has_memory;
 };
 
 /* `code` are bytes of the target at `address`; `rip` is where it stopped. False when there is no

@@ -31,7 +31,7 @@ static void defaults(void *ptr)
 }
 
 static int describe_outcome(struct case_store *cs, const char *ids, struct strbuf *ret,
-			    struct err *err)
+			    int *ret_stray, struct err *err)
 {
 	AUTO(mem_freep) char *copy = mem_strdup(ids);
 	char *rest = copy, *id;
@@ -43,6 +43,8 @@ static int describe_outcome(struct case_store *cs, const char *ids, struct strbu
 		if (r < 0)
 			return r;
 		strbuf_addf(ret, "%s%s [%s]", ret->len > 0 ? "; " : "", signature.summary, id);
+		if (signature.stray)
+			*ret_stray = signature.signal;
 	}
 	if (ret->len == 0)
 		strbuf_adds(ret, "passed");
@@ -60,22 +62,26 @@ static int find_cuts(struct case_store *cs, struct crash_report *report, struct 
 	return r;
 }
 
-/* A death that nobody told of wants a reason. */
-static void note_silence(const struct trial_view *view, struct crash_report *report)
+/* A death that nobody told of wants a reason. `stray`: what a child died of, 0 for none. */
+static void note_silence(const struct trial_view *view, int stray, struct crash_report *report)
 {
 	static const int deadly[] = { SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGABRT, SIGTRAP };
+	int signal = view->signal != 0 ? view->signal : stray;
 
 	if (!view->kept || report->crashes.count > 0)
 		return;
 	for (size_t i = 0; i < ARRAY_SIZE(deadly); i++)
-		if (view->signal == deadly[i])
+		if (signal == deadly[i])
 			strv_take(&report->notes,
-				  mem_printf("it died of %s and left no record of it: it ran "
+				  mem_printf("%s died of %s and left no record of it: it ran "
 					     "with --observe none, is statically linked or "
-					     "setuid, holds signals back past libc, or could not "
+					     "setuid, holds signals back past libc, %scould not "
 					     "write its log (disk full, ulimit -f, no right to "
-					     "the case's directory)",
-					     signal_name(view->signal)));
+					     "the case's directory), or its log was damaged",
+					     view->signal != 0 ? "it" : "a child process",
+					     signal_name(signal),
+					     view->signal != 0 ? ""
+							       : "shares its parent's memory, "));
 }
 
 static int show(const struct invocation *inv, struct err *err)
@@ -88,6 +94,7 @@ static int show(const struct invocation *inv, struct err *err)
 	AUTO(strbuf_deinit) struct strbuf outcome = { 0 };
 	struct trial_report trial;
 	struct trial_number number;
+	int stray = 0;
 	int r = value_count(inv->args[0], 1, 0, &number.value, err);
 
 	if (r < 0)
@@ -96,7 +103,7 @@ static int show(const struct invocation *inv, struct err *err)
 	if (r == 0)
 		r = case_trial(cs, number, &view, err);
 	if (r == 0)
-		r = describe_outcome(cs, view.signatures, &outcome, err);
+		r = describe_outcome(cs, view.signatures, &outcome, &stray, err);
 	if (r == 0 && view.kept)
 		r = autopsy_trial(autopsy, case_trials_dir(cs), inv->args[0], view.signal,
 				  AUTOPSY_WHOLE, &report, err);
@@ -104,7 +111,7 @@ static int show(const struct invocation *inv, struct err *err)
 		r = find_cuts(cs, &report, err);
 	if (r < 0)
 		return r;
-	note_silence(&view, &report);
+	note_silence(&view, stray, &report);
 	trial = (struct trial_report){
 		.trial = number.value,
 		.case_dir = options->common.case_dir,

@@ -415,6 +415,23 @@ static char *next_file(const struct snapshot *snapshot, const char *directory, s
 	return NULL;
 }
 
+#define TICK_NS \
+	100000000u /* a file's time is that of the last tick, and a file system may round it */
+
+/* The name has the number of the process, and numbers come round again: a file that was last
+ * written before there was this process, or after it, is another's. */
+static bool is_anothers(const struct snapshot *snapshot, const char *path)
+{
+	struct stat st;
+	uint64_t written;
+
+	if (stat(path, &st) < 0)
+		return false;
+	written = (uint64_t)st.st_mtim.tv_sec * 1000000000u + (uint64_t)st.st_mtim.tv_nsec;
+	return written + TICK_NS < snapshot->since_ns ||
+	       (snapshot->until_ns > 0 && written > snapshot->until_ns);
+}
+
 uint64_t jit_names_stamp(const struct snapshot *snapshot, const char *directory)
 {
 	uint64_t stamp = (uint64_t)snapshot->pid;
@@ -425,7 +442,7 @@ uint64_t jit_names_stamp(const struct snapshot *snapshot, const char *directory)
 		struct stat st = { 0 };
 		uint64_t parts[4] = { 0 };
 
-		if (stat(path, &st) == 0) {
+		if (!is_anothers(snapshot, path) && stat(path, &st) == 0) {
 			parts[0] = st.st_ino;
 			parts[1] = (uint64_t)st.st_size;
 			parts[2] = (uint64_t)st.st_mtim.tv_sec;
@@ -446,7 +463,8 @@ struct jit_names *jit_names_load(const struct snapshot *snapshot, const char *di
 	char *path;
 
 	while ((path = next_file(snapshot, directory, &at))) {
-		AUTO(mem_freep) char *bytes = read_regular(path, &len);
+		AUTO(mem_freep)
+		char *bytes = is_anothers(snapshot, path) ? NULL : read_regular(path, &len);
 
 		if (bytes && is_map)
 			(void)jit_names_add_perf_map(names, bytes, len);

@@ -56,6 +56,9 @@ struct mapping {
 struct snapshot {
 	int pid;
 	int tid; /* as the kernel numbers threads; 0 when unknown */
+	/* Wall clock: since when it is that process, and by when it was gone. What others with its
+	 * number left behind is older or newer. 0 when unknown. */
+	uint64_t since_ns, until_ns;
 	struct registers registers;
 	struct piece stack;	    /* the bytes from about the stack pointer upwards */
 	const struct piece *pieces; /* code, memory behind registers, Python's objects, …; any

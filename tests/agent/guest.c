@@ -491,6 +491,99 @@ static void mode_nowhere(void)
 }
 
 /* Offsets within the heap: the same with and without the agent. */
+/* Past libc's functions, but through its syscall(). */
+static void mode_raw_mask(void)
+{
+	uint64_t all = ~0ull, seen = 0;
+
+	syscall(SYS_rt_sigprocmask, SIG_BLOCK, &all, NULL, 8);
+	syscall(SYS_rt_sigprocmask, SIG_BLOCK, NULL, &seen, 8);
+	printf("blocked %lx, bad %ld %d\n", (unsigned long)seen,
+	       syscall(SYS_rt_sigprocmask, SIG_BLOCK, (void *)8, NULL, 8), errno);
+	fflush(stdout);
+	crash();
+}
+
+static void mode_raw_action(void)
+{
+	struct {
+		void (*handler)(int);
+		unsigned long flags, restorer, mask;
+	} wanted = { SIG_IGN, 0, 0, 0 }, seen = { 0 };
+
+	syscall(SYS_rt_sigaction, SIGSEGV, NULL, &seen, 8);
+	printf("default %d\n", seen.handler == SIG_DFL);
+	syscall(SYS_rt_sigaction, SIGSEGV, &wanted, NULL, 8);
+	syscall(SYS_rt_sigaction, SIGSEGV, NULL, &seen, 8);
+	printf("ignored %d\n", seen.handler == SIG_IGN);
+	raise(SIGSEGV);
+	fflush(stdout);
+	crash();
+}
+
+static void crash_in_handler(int signo)
+{
+	(void)signo;
+	crash();
+}
+
+static void mode_handler_mask(void)
+{
+	struct sigaction action = { .sa_handler = crash_in_handler }, seen;
+
+	sigfillset(&action.sa_mask);
+	sigaction(SIGUSR1, &action, NULL);
+	sigaction(SIGUSR1, NULL, &seen);
+	printf("%d %d\n", sigismember(&seen.sa_mask, SIGSEGV), sigismember(&seen.sa_mask, SIGUSR2));
+	fflush(stdout);
+	raise(SIGUSR1);
+}
+
+/* A handler for it is there: blocked means that the kernel kills, without asking it. */
+static void say_caught(int signo)
+{
+	(void)signo;
+	(void)!write(1, "caught\n", 7);
+	_exit(3);
+}
+
+static void mode_handler_mask_kept(void)
+{
+	struct sigaction action = { .sa_handler = crash_in_handler };
+
+	sigfillset(&action.sa_mask);
+	sigaction(SIGUSR1, &action, NULL);
+	signal(SIGSEGV, say_caught);
+	raise(SIGUSR1);
+}
+
+/* Faults with alignment checks on, which stay on in handlers. */
+static void mode_alignment(void)
+{
+	static char bytes[16] __attribute__((aligned(8)));
+
+	__asm__ volatile("subq $128, %%rsp\n\tpushfq\n\torl $0x40000, (%%rsp)\n\tpopfq\n\t"
+			 "movl (%0), %%eax"
+			 :
+			 : "r"(bytes + 1)
+			 : "rax", "memory", "cc");
+}
+
+static void *crash_alone(void *argument)
+{
+	usleep(20000);
+	crash();
+	return argument;
+}
+
+static void mode_first_thread_gone(void)
+{
+	pthread_t thread;
+
+	pthread_create(&thread, NULL, crash_alone, NULL);
+	pthread_exit(NULL);
+}
+
 static void mode_addresses(void)
 {
 	static char *blocks[2000];
@@ -511,6 +604,9 @@ static void mode_addresses(void)
 		printf("%ld\n", (long)(blocks[k] - base));
 	}
 	printf("first block at %lx\n", (unsigned long)base & 0xfff);
+	/* What is mapped lies where the libraries do. */
+	base = malloc(1 << 20);
+	printf("large one near: %d\n", labs((long)base - (long)stdout) >> 36 == 0);
 }
 
 static void mode_all_entry_points(void)
@@ -648,6 +744,12 @@ static const struct {
 	{ "queries", mode_queries },
 	{ "block-all", mode_block_all },
 	{ "block-and-wait", mode_block_and_wait },
+	{ "raw-mask", mode_raw_mask },
+	{ "raw-action", mode_raw_action },
+	{ "handler-mask", mode_handler_mask },
+	{ "handler-mask-kept", mode_handler_mask_kept },
+	{ "alignment", mode_alignment },
+	{ "first-thread-gone", mode_first_thread_gone },
 	{ "ignored", mode_ignored },
 	{ "close-all", mode_close_all },
 	{ "no-descriptors", mode_no_descriptors },

@@ -20,8 +20,10 @@ CRASHES = {
     'block-all': signal.SIGSEGV, 'ignored': signal.SIGSEGV, 'close-all': signal.SIGSEGV,
     'fork': signal.SIGSEGV, 'exec-empty-environment': signal.SIGSEGV,
     'no-descriptors': signal.SIGSEGV, 'other-user': signal.SIGSEGV,
+    'raw-mask': signal.SIGSEGV, 'raw-action': signal.SIGSEGV, 'handler-mask': signal.SIGSEGV,
+    'alignment': signal.SIGBUS, 'first-thread-gone': signal.SIGSEGV,
 }
-OTHERS = ['handler-fixes', 'handler-jumps', 'overflow-with-handler', 'queries', 'block-and-wait',
+OTHERS = ['handler-mask-kept', 'handler-fixes', 'handler-jumps', 'overflow-with-handler', 'queries', 'block-and-wait',
           'killed', 'lock-all', 'fork-in-threads', 'vfork', 'signals-mid-hook', 'errno', 'many-threads',
           'all-entry-points', 'truncate', 'nowhere', 'no-file-size']
 

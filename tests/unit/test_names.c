@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -287,6 +288,7 @@ static void test_load(void **state)
 	struct strbuf dump = { 0 };
 	struct jit_names *names;
 	struct jit_name name;
+	struct timespec now;
 	FILE *file;
 
 	(void)state;
@@ -316,6 +318,22 @@ static void test_load(void **state)
 	assert_true(jit_names_find(names, 0x7001, &name));
 	assert_string_equal(name.function, "mapped");
 	assert_false(jit_names_find(names, 0x1000, &name));
+	jit_names_free(names);
+
+	/* Left by an earlier process with this number, or by a later one. */
+	assert_int_equal(clock_gettime(CLOCK_REALTIME, &now), 0);
+	snapshot.since_ns = ((uint64_t)now.tv_sec + 2) * 1000000000u;
+	names = jit_names_load(&snapshot, dir);
+	assert_false(jit_names_find(names, 0x7001, &name));
+	jit_names_free(names);
+	snapshot.since_ns = ((uint64_t)now.tv_sec - 20) * 1000000000u;
+	snapshot.until_ns = ((uint64_t)now.tv_sec - 10) * 1000000000u;
+	names = jit_names_load(&snapshot, dir);
+	assert_false(jit_names_find(names, 0x7001, &name));
+	jit_names_free(names);
+	snapshot.until_ns = ((uint64_t)now.tv_sec + 10) * 1000000000u;
+	names = jit_names_load(&snapshot, dir);
+	assert_true(jit_names_find(names, 0x7001, &name));
 	jit_names_free(names);
 
 	assert_int_equal(unlink(map_path), 0);

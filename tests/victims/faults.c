@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <ucontext.h>
 #include <unistd.h>
 
 #define KEEP __attribute__((noinline, noclone))
@@ -150,6 +151,65 @@ KEEP static void die_raise(void)
 	raise(SIGSEGV);
 }
 
+/* More than any stack: the stack pointer leaves it by far. */
+KEEP static void die_large_frame(void)
+{
+	volatile char frame[96 << 20];
+
+	frame[0] = 1;
+	sink = frame[0];
+}
+
+static ucontext_t outside, coroutine;
+
+KEEP static int recurse(int depth)
+{
+	volatile char frame[300];
+
+	frame[0] = (char)depth;
+	return recurse(depth + 1) + frame[0];
+}
+
+static void coroutine_main(void)
+{
+	(void)recurse(0);
+}
+
+KEEP static void die_coroutine(void)
+{
+	char *stack =
+		mmap(NULL, 5 * 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	(void)mprotect(stack, 4096, PROT_NONE);
+	(void)getcontext(&coroutine);
+	coroutine.uc_stack.ss_sp = stack + 4096;
+	coroutine.uc_stack.ss_size = (size_t)4 * 4096;
+	coroutine.uc_link = &outside;
+	makecontext(&coroutine, coroutine_main, 0);
+	(void)swapcontext(&outside, &coroutine);
+}
+
+/* Behind the last block of the heap, up to its end. */
+KEEP static void die_ran_off(void)
+{
+	volatile char *block = malloc(100);
+
+	for (size_t i = 0;; i++)
+		block[i] = 1;
+}
+
+static void abort_handler(int signo)
+{
+	(void)signo;
+	abort();
+}
+
+KEEP static void die_handler_aborts(void)
+{
+	signal(SIGSEGV, abort_handler);
+	die_null();
+}
+
 static void own_handler(int signo)
 {
 	static const char text[] = "own handler\n";
@@ -190,6 +250,10 @@ int main(int argc, char **argv)
 		{ "shrank", die_shrank },
 		{ "raise", die_raise },
 		{ "handled", die_handled },
+		{ "large-frame", die_large_frame },
+		{ "coroutine", die_coroutine },
+		{ "ran-off", die_ran_off },
+		{ "handler-aborts", die_handler_aborts },
 	};
 
 	if (argc > 1 && strcmp(argv[1], "overflow") == 0)

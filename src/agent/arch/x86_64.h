@@ -55,6 +55,23 @@ arch_callee_registers(struct log_callee_registers *ret)
 			 : "rax", "memory");
 }
 
+#define ARCH_FLAG_AC 0x40000ull /* alignment check: misaligned accesses fault (SDM volume 3, 6.15) */
+
+/* The kernel lets handlers run with the interrupted code's alignment checks, and nobody compiles
+ * for them. True: they were on. */
+static inline bool arch_alignment_relax_sigsafe(const ucontext_t *context)
+{
+	if (!((uint64_t)context->uc_mcontext.gregs[REG_EFL] & ARCH_FLAG_AC))
+		return false;
+	__builtin_ia32_writeeflags_u64(__builtin_ia32_readeflags_u64() & ~ARCH_FLAG_AC);
+	return true;
+}
+
+static inline void arch_alignment_insist_sigsafe(void)
+{
+	__builtin_ia32_writeeflags_u64(__builtin_ia32_readeflags_u64() | ARCH_FLAG_AC);
+}
+
 /* In a loop that waits: lets the other thread of the core run. */
 static inline void arch_relax(void)
 {

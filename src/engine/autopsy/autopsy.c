@@ -82,7 +82,17 @@ static void copy_registers(const struct log_crash *record, struct crash *ret)
 	ret->register_count = REGISTER_PLACES;
 }
 
-/* Frames of the agent's own, between a hooked function and what it ends in, are left out. */
+/* The agent's own code, which stands between the target and libc. */
+static bool is_agent(const struct event_log *log, uint64_t address)
+{
+	const struct log_header *header = &log->reader.header;
+
+	return event_log_is_tail(log, address) ||
+	       (address >= header->agent_base && address < header->agent_end);
+}
+
+/* Frames of the agent's own, between a hooked function and what it ends in, are left out; not where
+ * the crash is inside of them. */
 static void unwind_crash(struct autopsy *autopsy, struct event_log *log,
 			 const struct snapshot *snapshot, struct stack *ret)
 {
@@ -90,7 +100,7 @@ static void unwind_crash(struct autopsy *autopsy, struct event_log *log,
 
 	(void)symbols_unwind(autopsy->symbols, snapshot, &whole, NULL);
 	for (size_t i = 0; i < whole.count; i++)
-		if (!event_log_is_tail(log, whole.frames[i].address))
+		if (i == 0 || !is_agent(log, whole.frames[i].address))
 			(void)stack_push(ret, &whole.frames[i]);
 	ret->end = whole.end;
 }
@@ -100,6 +110,7 @@ static void build_crash(struct autopsy *autopsy, const struct crash_place *place
 {
 	AUTO(scene_deinit) struct scene scene = { 0 };
 	struct event_log *log = place->log;
+	struct fault_facts facts;
 	struct snapshot snapshot;
 
 	scene_open(place, &scene);
@@ -109,6 +120,7 @@ static void build_crash(struct autopsy *autopsy, const struct crash_place *place
 	ret->command = log->command ? mem_strdup(log->command) : NULL;
 	ret->thread = printable(scene.record.thread_name, sizeof(scene.record.thread_name));
 	ret->signal = scene.record.signo;
+	ret->ended_by = place->ended_by;
 	ret->code = scene.record.code;
 	ret->address = scene.record.fault_address;
 	ret->from_outside = (scene.record.flags & LOG_CRASH_SENT) &&
@@ -123,11 +135,15 @@ static void build_crash(struct autopsy *autopsy, const struct crash_place *place
 	scene_snapshot(&scene, &snapshot);
 	unwind_crash(autopsy, log, &snapshot, &ret->stack);
 	read_owned(autopsy, &scene, depth, ret);
-	fault_classify(&(struct fault_facts){ .crash = &scene.record,
-					      .mappings = &scene.mappings,
-					      .files = scene.files,
-					      .file_count = scene.file_count },
-		       ret);
+	facts = (struct fault_facts){ .crash = &scene.record,
+				      .mappings = &scene.mappings,
+				      .files = scene.files,
+				      .file_count = scene.file_count,
+				      .source = scene.operands.source };
+	facts.has_wanted =
+		scene.operands.has_memory &&
+		memory_operand_address(&scene.operands.memory, &snapshot.registers, &facts.wanted);
+	fault_classify(&facts, ret);
 }
 
 int autopsy_trial(struct autopsy *autopsy, int trials, const char *trial, int signal,

@@ -10,6 +10,10 @@
 
 #define NULL_REACH 0x10000u    /* as far as field offsets from NULL go */
 #define STACK_REACH (1u << 20) /* a frame that large may jump over the guard page */
+#define FRAME_REACH (1u << 30) /* and one that large may be meant by its author */
+#define STACK_NEAR 4096u
+#define BLOCK_NEAR 4096u
+#define STRIDE_REACH (64u << 10)
 #define TRAP_PAGE 14
 #define TRAP_PROTECTION 13    /* general protection: x86, Intel SDM volume 3, 6.15 */
 #define TRAP_STACK 12	      /* the same with rsp or rbp as base; the kernel makes it SIGBUS */
@@ -49,20 +53,52 @@ static bool in_own_memory(const struct fault_facts *facts, uint64_t address)
 		strstr(mapping->path, "libredhand-agent"));
 }
 
+static bool writable_at(const struct fault_facts *facts, uint64_t address)
+{
+	const struct mapping *mapping = mapping_at(facts->mappings, address);
+
+	return mapping && (mapping->perms & MAPPING_WRITE);
+}
+
+/* A stack that is not the thread's own, as coroutines have them: the stack pointer is at the lowest
+ * end of something that can be written, or has just left it there, and what was touched is below.
+ */
+static bool overflowed_other(const struct fault_facts *facts, uint64_t address)
+{
+	uint64_t rsp = facts->crash->gregs[LOG_GREG_RSP];
+
+	if (address + STACK_NEAR < rsp || address > rsp + STACK_REACH)
+		return false;
+	for (size_t i = 0; i < facts->mappings->count; i++) {
+		const struct mapping *stack = &facts->mappings->items[i];
+
+		if ((stack->perms & MAPPING_WRITE) && address < stack->start &&
+		    rsp < stack->start + STACK_NEAR &&
+		    stack->start - rsp + STACK_NEAR < STACK_REACH)
+			return true;
+	}
+	return false;
+}
+
 /* Just below the lowest page of the thread's own stack, or the stack pointer has left it. */
 static bool overflowed(const struct fault_facts *facts, uint64_t address)
 {
 	const struct log_crash *crash = facts->crash;
 	uint64_t rsp = crash->gregs[LOG_GREG_RSP];
-	const struct mapping *at = mapping_at(facts->mappings, address);
 	const struct mapping *stack =
 		crash->stack_high > 0 ? mapping_at(facts->mappings, crash->stack_high - 1) : NULL;
 
-	if (at && (at->perms & MAPPING_WRITE))
+	if (address < NULL_REACH || writable_at(facts, address))
 		return false;
-	if (!stack || address >= stack->start || stack->start - address > STACK_REACH)
-		return false;
-	return rsp < stack->start + STACK_REACH;
+	if (!stack || address >= stack->start)
+		return overflowed_other(facts, address);
+	if (stack->start - address <= STACK_REACH)
+		return rsp < stack->start + STACK_REACH;
+	/* A frame of many megabytes: the stack pointer is deep below, and so is its variable. */
+	if (rsp < stack->start && stack->start - rsp < FRAME_REACH && !writable_at(facts, rsp) &&
+	    address + STACK_NEAR >= rsp)
+		return true;
+	return overflowed_other(facts, address);
 }
 
 static const struct log_file_size *file_of(const struct fault_facts *facts, uint64_t address)
@@ -124,6 +160,17 @@ static enum fault_class classify_block(const struct crash *ret)
 	return FAULT_UNKNOWN;
 }
 
+static bool is_privileged(const struct crash *crash)
+{
+	static const char *const names[] = { "hlt",   "cli",   "sti",	 "in ",	 "out ", "int ",
+					     "rdmsr", "wrmsr", "invlpg", "lgdt", "lidt", "ltr" };
+
+	for (size_t i = 0; crash->instruction && i < ARRAY_SIZE(names); i++)
+		if (strncmp(crash->instruction, names[i], strlen(names[i])) == 0)
+			return true;
+	return false;
+}
+
 /* Only vector instructions insist on an aligned address. */
 static bool uses_vector(const struct crash *crash)
 {
@@ -144,9 +191,14 @@ static enum fault_class classify_address(const struct fault_facts *facts, struct
 		return FAULT_NON_CANONICAL;
 	if (crash->gregs[GREG_TRAPNO] == TRAP_PROTECTION && block_read(ret))
 		return FAULT_FREED;
-	if (crash->signo == SIGSEGV && crash->gregs[GREG_TRAPNO] == TRAP_PROTECTION)
-		return !wild_register(crash) && uses_vector(ret) ? FAULT_MISALIGNED
-								 : FAULT_NON_CANONICAL;
+	if (crash->signo == SIGSEGV && crash->gregs[GREG_TRAPNO] == TRAP_PROTECTION) {
+		bool address_known =
+			facts->has_wanted ? canonical(facts->wanted) : !wild_register(crash);
+
+		if (is_privileged(ret))
+			return FAULT_ILLEGAL;
+		return address_known && uses_vector(ret) ? FAULT_MISALIGNED : FAULT_NON_CANONICAL;
+	}
 	if (crash->signo == SIGBUS && crash->code == BUS_ADRALN)
 		return FAULT_MISALIGNED;
 	if (address == crash->gregs[LOG_GREG_RIP] || (error & ERROR_FETCH))
@@ -211,6 +263,37 @@ static void say_access(struct strbuf *sb, const struct log_crash *crash)
 	strbuf_adds(sb, crash->gregs[GREG_ERR] & ERROR_WRITE ? "a write to " : "a read of ");
 }
 
+/* What lay behind the register that the bad pointer was loaded through. */
+static const struct block_life *block_source(const struct fault_facts *facts,
+					     const struct crash *crash, bool former)
+{
+	if (!facts->source)
+		return NULL;
+	VEC_FOREACH (&crash->blocks, block)
+		if (block->telling && !block->poison && !block->beyond && block->former == former &&
+		    strstr(block->via, facts->source))
+			return block;
+	return NULL;
+}
+
+static void say_source(const struct fault_facts *facts, const struct crash *crash,
+		       struct strbuf *sb)
+{
+	const struct block_life *now = block_source(facts, crash, false);
+	const struct block_life *former = block_source(facts, crash, true);
+
+	if (now && now->state == BLOCK_FREED) {
+		strbuf_adds(sb, ", with a pointer that was loaded from a freed block: ");
+		add_block(sb, now);
+	} else if (now && former) {
+		strbuf_adds(sb, ", with a pointer that was loaded from ");
+		add_block(sb, now);
+		strbuf_adds(sb, ", whose place belonged to ");
+		add_block(sb, former);
+		strbuf_adds(sb, " before");
+	}
+}
+
 /* The words, one class a line; more where there is more to tell. */
 static void say(const struct fault_facts *facts, struct crash *ret, struct strbuf *sb)
 {
@@ -224,6 +307,7 @@ static void say(const struct fault_facts *facts, struct crash *ret, struct strbu
 			strbuf_addf(sb, "NULL-0x%" PRIx64, (uint64_t)0 - address);
 		else
 			strbuf_addf(sb, "NULL+0x%" PRIx64, address);
+		say_source(facts, ret, sb);
 		break;
 	case FAULT_FREED:
 		if (block_read(ret)) {
@@ -247,15 +331,27 @@ static void say(const struct fault_facts *facts, struct crash *ret, struct strbu
 		add_block(sb, block_via(ret, false, true));
 		break;
 	case FAULT_NON_CANONICAL:
-		strbuf_adds(sb, "a pointer that is no address at all (non-canonical)");
+		if (facts->has_wanted && !canonical(facts->wanted))
+			strbuf_addf(sb, "0x%" PRIx64 ", which is no address at all (non-canonical)",
+				    facts->wanted);
+		else
+			strbuf_adds(sb, "a pointer that is no address at all (non-canonical)");
+		say_source(facts, ret, sb);
 		break;
 	case FAULT_MISALIGNED:
-		strbuf_adds(sb, "an instruction that needs an aligned address got another, or a "
-				"protection fault of that kind");
+		if (facts->has_wanted)
+			strbuf_addf(sb,
+				    "0x%" PRIx64 ", which is not aligned as the instruction "
+				    "needs it (misaligned)",
+				    facts->wanted);
+		else
+			strbuf_adds(sb, "an instruction that needs an aligned address got another, "
+					"or a protection fault of that kind");
 		break;
 	case FAULT_EXECUTE:
-		strbuf_addf(sb, "a jump to 0x%" PRIx64 ", where there is no code",
-			    crash->gregs[LOG_GREG_RIP]);
+		strbuf_addf(sb, "a jump to 0x%" PRIx64 "%s, where there is no code",
+			    crash->gregs[LOG_GREG_RIP],
+			    crash->gregs[LOG_GREG_RIP] < NULL_REACH ? " (NULL)" : "");
 		break;
 	case FAULT_STACK_OVERFLOW:
 		strbuf_addf(sb, "the stack of thread '%s' is full (stack overflow)",
@@ -273,6 +369,7 @@ static void say(const struct fault_facts *facts, struct crash *ret, struct strbu
 	case FAULT_UNMAPPED:
 		say_access(sb, crash);
 		strbuf_addf(sb, "0x%" PRIx64 ", where nothing is mapped that allows it", address);
+		say_source(facts, ret, sb);
 		break;
 	case FAULT_OWN:
 		strbuf_addf(sb, "an access to redhand's own memory at 0x%" PRIx64, address);
@@ -285,11 +382,13 @@ static void say(const struct fault_facts *facts, struct crash *ret, struct strbu
 		strbuf_addf(sb, "the signal was sent by process %u", crash->sender_pid);
 		break;
 	case FAULT_ARITHMETIC:
-		strbuf_adds(sb, crash->code == FPE_INTDIV ? "a division by zero"
-							  : "an arithmetic error");
+		strbuf_adds(sb, crash->code == FPE_INTDIV
+					? "a division by zero, or one whose result does not fit"
+					: "an arithmetic error");
 		break;
 	case FAULT_ILLEGAL:
-		strbuf_adds(sb, "an instruction that does not exist");
+		strbuf_adds(sb, is_privileged(ret) ? "an instruction that programs may not use"
+						   : "an instruction that does not exist");
 		break;
 	case FAULT_TRAP:
 		strbuf_adds(sb, "a trap instruction");
@@ -304,10 +403,41 @@ static void say(const struct fault_facts *facts, struct crash *ret, struct strbu
 	}
 }
 
+/* Far behind a live block's end it is that block's business only if what holds it ends there: then
+ * whoever ran over its end went on up to that point. */
+static bool ran_off(const struct fault_facts *facts, const struct block_life *block)
+{
+	uint64_t address = facts->crash->fault_address, end = block->start + block->size;
+	const struct mapping *holds =
+		end > block->start ? mapping_at(facts->mappings, end - 1) : NULL;
+
+	if (address - end < BLOCK_NEAR)
+		return true;
+	return block->state == BLOCK_LIVE && holds && address >= holds->end &&
+	       address - holds->end < STRIDE_REACH && !writable_at(facts, address);
+}
+
+static void drop_unrelated(const struct fault_facts *facts, struct crash *ret)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < ret->blocks.count; i++) {
+		struct block_life *block = &ret->blocks.items[i];
+
+		if (block->beyond && strcmp(block->via, "the address") == 0 &&
+		    !ran_off(facts, block))
+			block_life_deinit(block);
+		else
+			ret->blocks.items[kept++] = *block;
+	}
+	ret->blocks.count = kept;
+}
+
 void fault_classify(const struct fault_facts *facts, struct crash *ret)
 {
 	AUTO(strbuf_deinit) struct strbuf words = { 0 };
 
+	drop_unrelated(facts, ret);
 	ret->fault = classify(facts, ret);
 	ret->write = facts->crash->gregs[GREG_TRAPNO] == TRAP_PAGE &&
 		     (facts->crash->gregs[GREG_ERR] & ERROR_WRITE);

@@ -10,6 +10,9 @@ struct fault_facts {
 	const struct mappings *mappings;
 	const struct log_file_size *files;
 	size_t file_count;
+	uint64_t wanted; /* the address that the instruction formed: a protection fault has none */
+	bool has_wanted;
+	const char *source; /* the register behind which the bad pointer was found, or NULL */
 };
 
 /* Sets fault, words, file and its sizes in `ret`, whose blocks and abort message are there. */

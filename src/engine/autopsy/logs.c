@@ -499,6 +499,7 @@ void event_log_unwind_callee(struct event_log *log, const struct log_callee_regi
 	AUTO(stack_deinit) struct stack whole = { 0 };
 	struct snapshot snapshot = {
 		.pid = (int)log->reader.header.pid,
+		.since_ns = log->reader.header.start_realtime_ns,
 		.stack = { .address = registers->rsp, .bytes = stack, .len = stack_bytes },
 		.mappings = log->modules.items,
 		.mapping_count = log->modules.count,
@@ -527,6 +528,7 @@ static void name_walked(struct event_log *log, const struct log_item *item,
 	AUTO(stack_deinit) struct stack whole = { 0 };
 	struct snapshot snapshot = {
 		.pid = (int)log->reader.header.pid,
+		.since_ns = log->reader.header.start_realtime_ns,
 		.mappings = log->modules.items,
 		.mapping_count = log->modules.count,
 	};
@@ -598,6 +600,7 @@ bool event_log_allocation(struct event_log *log, uint32_t context, struct symbol
 		log->wrappers = wrappers_new();
 	wrappers_mark(log->wrappers, symbols,
 		      &(struct snapshot){ .pid = (int)log->reader.header.pid,
+					  .since_ns = log->reader.header.start_realtime_ns,
 					  .mappings = log->modules.items,
 					  .mapping_count = log->modules.count },
 		      ret);

@@ -103,7 +103,8 @@ void pointers_note(struct pointers *pointers, const struct log_block *block)
 	struct pointed *new;
 
 	VEC_FOREACH (&pointers->list, p) {
-		if ((*p)->block.id == block->id && (*p)->block.relation == block->relation) {
+		if ((*p)->block.id == block->id &&
+		    ((*p)->block.relation == block->relation || block->relation == LOG_FORMER)) {
 			join(*p, block, via, weight);
 			return;
 		}

@@ -1,5 +1,6 @@
 #include "engine/autopsy/scene.h"
 
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -9,6 +10,9 @@
 #define CANDIDATES_MAX 1000
 #define RAISED_WITHIN_NS 10000000000u /* a handler that prints a backtrace takes its time */
 #define GREGS_NAMED 18u		      /* of the kernel's list, those that are registers */
+#define GREG_TRAPNO 20u
+#define LAST_WORDS_NS 10000000000u /* what its other threads may still write */
+#define TRAP_BREAKPOINT 3u /* int3: the instruction pointer is behind it */
 
 /* ---- which ---- */
 
@@ -71,6 +75,8 @@ static void drop_raised_again(struct crash_places *places)
 		     (places->list.items[first].signal == again->signal &&
 		      again->realtime_ns - places->list.items[first].realtime_ns <
 			      RAISED_WITHIN_NS))) {
+			if (again->final)
+				places->list.items[first].ended_by = again->signal;
 			places->list.items[first].final |= again->final;
 			places->list.items[first].expected |= again->expected;
 			drop_place(places, i);
@@ -96,6 +102,7 @@ static void collect(struct event_log *log, int signal, struct crash_places *ret)
 					 .log = log,
 					 .item = item,
 					 .signal = record.signo,
+					 .ended_by = record.signo,
 					 .follows = record.follows,
 					 .final = (record.flags & LOG_CRASH_FINAL) != 0,
 					 .raised = (record.flags & LOG_CRASH_SENT) &&
@@ -169,6 +176,16 @@ static void complete_mappings(struct scene *scene)
 	}
 }
 
+/* The instruction that it is about. */
+static uint64_t scene_rip(const struct scene *scene)
+{
+	bool behind = scene->record.signo == SIGTRAP &&
+		      !(scene->record.flags & LOG_CRASH_SENT) &&
+		      scene->record.gregs[GREG_TRAPNO] == TRAP_BREAKPOINT;
+
+	return scene->record.gregs[LOG_GREG_RIP] - behind;
+}
+
 static void scene_fill(struct scene *scene)
 {
 	AUTO(mem_freep) char *maps = NULL;
@@ -184,7 +201,7 @@ static void scene_fill(struct scene *scene)
 	if (scene->pieces.count > 0 && !(scene->record.flags & LOG_CRASH_SENT))
 		(void)operands_of_fault(scene->pieces.items[0].bytes, scene->pieces.items[0].len,
 					scene->pieces.items[0].address,
-					scene->record.gregs[LOG_GREG_RIP], &scene->operands);
+					scene_rip(scene), &scene->operands);
 	for (unsigned int i = 0; i < DATA_PIECES; i++)
 		add_piece(scene, LOG_BLOB_DATA, i);
 	add_piece(scene, LOG_BLOB_FAULT_MEMORY, 0);
@@ -219,6 +236,8 @@ void scene_snapshot(const struct scene *scene, struct snapshot *ret)
 
 	*ret = (struct snapshot){
 		.pid = (int)scene->log->reader.header.pid,
+		.since_ns = scene->log->reader.header.start_realtime_ns,
+		.until_ns = scene->record.realtime_ns + LAST_WORDS_NS,
 		.tid = (int)scene->record.tid,
 		.stack = { .address = scene->stack_address,
 			   .bytes = scene->stack,
@@ -231,8 +250,7 @@ void scene_snapshot(const struct scene *scene, struct snapshot *ret)
 		.mapping_count = mappings->count,
 	};
 	arch_registers_from_saved(arch, scene->record.gregs, GREGS_NAMED, &ret->registers);
-	ret->registers.value[arch->pc] =
-		event_log_original(scene->log, ret->registers.value[arch->pc]);
+	ret->registers.value[arch->pc] = event_log_original(scene->log, scene_rip(scene));
 	ret->registers.value[arch->thread_pointer] = scene->record.fs_base;
 	ret->registers.known |= 1u << arch->thread_pointer;
 }

@@ -42,6 +42,7 @@ static void take_stack(const struct caught *stored, const struct machine_frame *
 		       size_t count, struct symbols *symbols, struct stack *ret)
 {
 	struct snapshot snapshot = { .pid = (int)stored->log->reader.header.pid,
+				     .since_ns = stored->log->reader.header.start_realtime_ns,
 				     .tid = (int)stored->hit->tid,
 				     .mappings = stored->log->modules.items,
 				     .mapping_count = stored->log->modules.count };

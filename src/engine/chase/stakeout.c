@@ -558,6 +558,7 @@ size_t stakeout_frames(const struct caught *caught, struct symbols *symbols,
 			       .bytes = hit->code,
 			       .len = hit->code_bytes };
 	struct snapshot snapshot = { .pid = (int)caught->log->reader.header.pid,
+				     .since_ns = caught->log->reader.header.start_realtime_ns,
 				     .tid = (int)hit->tid,
 				     .stack = { .address = hit->stack_address,
 						.bytes = caught->stack,

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/fd.h"
@@ -17,6 +18,7 @@
 
 #define MAPS_BYTES_MAX (256u << 20)
 #define JIT_PAGES_MAX 65536u
+#define STAT_BYTES_MAX 4096u
 
 /* ---- what is looked at, and for what ---- */
 
@@ -204,6 +206,32 @@ static void sweep_mappings(struct scanner *scanner, const struct scan_source *so
 				scanner_sweep(scanner, source, &snapshot->mappings[i]);
 }
 
+/* When the process began, on the wall clock; 0 when that cannot be told. */
+static uint64_t process_since(int pid)
+{
+	AUTO(mem_freep) char *text = NULL;
+	struct timespec wall, boot;
+	unsigned long long ticks;
+	char path[64], *rest;
+	uint64_t began;
+	size_t len;
+
+	(void)snprintf(path, sizeof(path), "/proc/%d/stat", pid);
+	if (file_read(path, STAT_BYTES_MAX, &text, &len, NULL) < 0 || !(rest = strrchr(text, ')')))
+		return 0;
+	/* The 22nd field; the name, which may hold anything, is the second. */
+	if (sscanf(rest + 1,
+		   " %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d "
+		   "%*d %*d %llu",
+		   &ticks) != 1)
+		return 0;
+	(void)clock_gettime(CLOCK_REALTIME, &wall);
+	(void)clock_gettime(CLOCK_BOOTTIME, &boot);
+	began = (uint64_t)ticks * (1000000000u / (uint64_t)sysconf(_SC_CLK_TCK));
+	return (uint64_t)(wall.tv_sec - boot.tv_sec) * 1000000000u + (uint64_t)wall.tv_nsec -
+	       (uint64_t)boot.tv_nsec + began;
+}
+
 int scan_process(int pid, const struct scan_request *request, struct scan_report *ret,
 		 struct err *err)
 {
@@ -212,7 +240,7 @@ int scan_process(int pid, const struct scan_request *request, struct scan_report
 	AUTO(mappings_deinit) struct mappings mappings = { 0 };
 	AUTO(fd_closep) int fd = open_memory(pid, err);
 	AUTO(mem_freep) char *text = NULL;
-	struct snapshot snapshot = { .pid = pid, .tid = pid };
+	struct snapshot snapshot = { .pid = pid, .tid = pid, .since_ns = process_since(pid) };
 	struct live live = { fd };
 	struct scan_source source = { &snapshot, read_live, &live, false };
 	struct scanner scanner;
@@ -387,6 +415,7 @@ static void sweep_remains(struct scanner *scanner, struct remains *remains)
 {
 	struct snapshot snapshot = {
 		.pid = (int)remains->log->reader.header.pid,
+		.since_ns = remains->log->reader.header.start_realtime_ns,
 		.pieces = remains->pages.items,
 		.piece_count = remains->pages.count,
 		.mappings = remains->swept.items,

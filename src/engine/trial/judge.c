@@ -76,7 +76,7 @@ static void add_placed(const struct verdict *v, struct signature signature)
 {
 	signature.exit_status = v->end->exit_status;
 	signature.test = v->end->running_test ? mem_strdup(v->end->running_test) : NULL;
-	if (v->crash && signature.kind == FAILURE_SIGNAL && v->crash->signal == signature.signal) {
+	if (v->crash && signature.kind == FAILURE_SIGNAL && (v->crash->signal == signature.signal || v->crash->ended_by == signature.signal)) {
 		signature.fault = mem_strdup(fault_class_name(v->crash->fault));
 		signature.site = v->crash->from_outside ? NULL : site_text(v->crash);
 	}

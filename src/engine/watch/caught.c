@@ -137,6 +137,7 @@ static int decode_from_start(const struct caught *caught, struct symbols *symbol
 			       .bytes = hit->code,
 			       .len = hit->code_bytes };
 	struct snapshot snapshot = { .pid = (int)caught->log->reader.header.pid,
+				     .since_ns = caught->log->reader.header.start_realtime_ns,
 				     .tid = (int)hit->tid,
 				     .pieces = &piece,
 				     .piece_count = 1 };
@@ -335,6 +336,7 @@ static void tell_stack(const struct caught *caught, const struct writer *writer,
 	VEC(struct piece) pieces = { 0 };
 	struct snapshot snapshot = {
 		.pid = (int)caught->log->reader.header.pid,
+		.since_ns = caught->log->reader.header.start_realtime_ns,
 		.tid = (int)hit->tid,
 		.stack = { .address = hit->stack_address,
 			   .bytes = caught->stack,

@@ -10,6 +10,7 @@ static void add_caller(struct strbuf *sb, const struct event_log *log, uint64_t 
 		       struct symbols *symbols)
 {
 	struct snapshot snapshot = { .pid = (int)log->reader.header.pid,
+				     .since_ns = log->reader.header.start_realtime_ns,
 				     .mappings = log->modules.items,
 				     .mapping_count = log->modules.count };
 	struct stack stack = { 0 };

@@ -560,7 +560,10 @@ int chase_run(struct case_store *cs, const struct chase_request *request, struct
 	if (!ret->outcome)
 		ret->outcome = mem_strdup(chase.found	    ? "it ended before anything was caught"
 					  : ret->others > 0 ? "it failed in other ways only"
-							    : "it did not crash");
+					  : chase.looks > 0
+						  ? "it did not crash, and guards around blocks "
+						    "showed no damage"
+						  : "it did not crash");
 	ret->found = chase.found;
 	ret->interrupted = chase.runner.interrupted;
 	forget_sights(&chase);

@@ -313,10 +313,10 @@ static int find_damage(struct chase *chase, bool *ret_told, struct err *err)
 		return 0;
 	chase_say(chase, "no crash in %" PRIu64 " trials", chase->used);
 	r = guards_instead(chase, ret_told, err);
+	chase->looks += !chase->runner.interrupted;
 	if (r < 0 || *ret_told || !chase_may_go_on(chase))
 		return r;
 	chase->look_max = 0;
-	chase->looks++;
 	chase_say(chase, "they show nothing: running it on until it crashes");
 	return stage_run(chase, STAGE_LOOK, err);
 }

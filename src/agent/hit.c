@@ -231,7 +231,8 @@ static void hit_write(const struct catch *catch, uint64_t number)
 	owners_fill(hit, catch);
 	code_fill(hit, greg(catch->context, REG_RIP));
 	stack_fill(hit, (unsigned char *)(hit + 1), greg(catch->context, REG_RSP));
-	/* A library that allocates nothing itself is noticed by nobody else, and may be gone later. */
+	/* A library that allocates nothing itself is noticed by nobody else, and may be gone later.
+	 */
 	if (catch->first && modules_grown_sigsafe())
 		modules_refresh_sigsafe();
 	hit->check = 0;

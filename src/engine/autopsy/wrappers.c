@@ -97,8 +97,8 @@ static bool is_wrapper(struct wrappers *wrappers, struct symbols *symbols,
 	return found;
 }
 
-/* Inlined, it has no code of its own that could show it: only those that are called after what they pass
- * on to. */
+/* Inlined, it has no code of its own that could show it: only those that are called after what they
+ * pass on to. */
 static bool is_inlined_wrapper(const struct frame *frame)
 {
 	static const char *const names[] = { "malloc", "calloc", "realloc", "zalloc" };

@@ -558,12 +558,12 @@ int chase_run(struct case_store *cs, const struct chase_request *request, struct
 	if (r == 0)
 		r = await_cut(&chase, err);
 	if (!ret->outcome)
-		ret->outcome = mem_strdup(chase.found	    ? "it ended before anything was caught"
-					  : ret->others > 0 ? "it failed in other ways only"
-					  : chase.looks > 0
-						  ? "it did not crash, and guards around blocks "
-						    "showed no damage"
-						  : "it did not crash");
+		ret->outcome =
+			mem_strdup(chase.found	     ? "it ended before anything was caught"
+				   : ret->others > 0 ? "it failed in other ways only"
+				   : chase.looks > 0 ? "it did not crash, and guards around blocks "
+						       "showed no damage"
+						     : "it did not crash");
 	ret->found = chase.found;
 	ret->interrupted = chase.runner.interrupted;
 	forget_sights(&chase);

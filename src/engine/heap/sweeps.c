@@ -119,8 +119,8 @@ static bool is_plain(const struct log_block *block)
 	return was_freed(block) && (block->via == LOG_VIA_FAULT || block->via == LOG_VIA_POISON);
 }
 
-/* Did the crash go through this freed block? Where that is plain for one of them, what registers hold
- * beside it are leftovers. */
+/* Did the crash go through this freed block? Where that is plain for one of them, what registers
+ * hold beside it are leftovers. */
 static bool was_used(const struct sweeping *s, uint64_t id)
 {
 	bool plain = false;

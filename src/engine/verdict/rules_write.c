@@ -39,14 +39,15 @@ static bool is_canary(const struct write_seen *w)
 	       (w->home.offset < 0 || (uint64_t)w->home.offset >= w->victim->size);
 }
 
-/* The block that the store's pointer is to. On a canary one that has left its block says nothing. */
+/* The block that the store's pointer is to. On a canary one that has left its block says nothing.
+ */
 static const struct block_life *meant_block(const struct write_seen *w)
 {
 	return w->base && w->base->beyond && is_canary(w) ? NULL : w->base;
 }
 
-/* Between two blocks a canary is the one's behind as well as the other's before, so a pointer into one
- * of them says more than whose canary it is. */
+/* Between two blocks a canary is the one's behind as well as the other's before, so a pointer into
+ * one of them says more than whose canary it is. */
 static enum verdict_class on_canary(const struct write_seen *w)
 {
 	const struct block_life *meant = meant_block(w);

@@ -93,22 +93,22 @@ static void take_contexts(struct heap *heap, const struct heap_trial *trial)
 		trial, heap->request->sweep_function, heap->plan.sweep_hashes, PLAN_SWEEP_MAX);
 }
 
-/* A crash that shows a freed block is a finding like the others. */
-static void take_crash(struct heap *heap, const struct heap_trial *trial, const char *name)
+/* What the trial died of; NULL when that was no crash, or there is no record of it. */
+static const struct crash *read_crash(struct heap *heap, const struct trial_end *end,
+				      const char *name, struct crash_report *report)
 {
-	AUTO(crash_report_deinit) struct crash_report report = { 0 };
-	const struct trial_end *end = trial->end;
 	struct err ignored = { 0 };
 
 	if (end->observed.signal == 0)
-		return;
+		return NULL;
 	if (!heap->runner.autopsy)
 		heap->runner.autopsy = autopsy_new();
 	if (autopsy_trial(heap->runner.autopsy, case_trials_dir(heap->runner.cs), name,
 			  end->signal != 0 ? end->signal : end->stray.signal, AUTOPSY_WHOLE,
-			  &report, &ignored) == 0 &&
-	    report.crashes.count > 0)
-		findings_add_crash(trial, &report.crashes.items[0], heap->report);
+			  report, &ignored) < 0 ||
+	    report->crashes.count == 0)
+		return NULL;
+	return &report->crashes.items[0];
 }
 
 static void heap_examine(void *ctx, const struct trial_result *result, const char *name)
@@ -116,6 +116,8 @@ static void heap_examine(void *ctx, const struct trial_result *result, const cha
 	struct heap *heap = ctx;
 	AUTO(event_logs_deinit) struct event_logs logs = { 0 };
 	AUTO(moments_deinit) struct moments moments = { 0 };
+	AUTO(crash_report_deinit) struct crash_report crashes = { 0 };
+	const struct crash *crash;
 	struct heap_trial trial = { .number = result->number.value,
 				    .failed = judge_failed(heap->request->settings, &result->end),
 				    .end = &result->end,
@@ -134,8 +136,10 @@ static void heap_examine(void *ctx, const struct trial_result *result, const cha
 		return;
 	}
 	findings_read(&trial, heap->report);
-	take_crash(heap, &trial, name);
-	sweeps_read(&trial, heap->report);
+	crash = read_crash(heap, trial.end, name, &crashes);
+	if (crash) /* one that shows a freed block is a finding like the others */
+		findings_add_crash(&trial, crash, heap->report);
+	sweeps_read(&trial, crash, heap->report);
 	/* There is something to be found: from now on with guards around every block. */
 	if (trial.failed || heap->report->findings.count > 0)
 		heap->plan.item.flags &= (uint16_t)~PLAN_HEAP_SAMPLED;

@@ -22,6 +22,7 @@ struct held {
 /* What the sweeps of one process found, and what its crash touched. */
 struct sweeping {
 	const struct heap_trial *trial;
+	const struct crash *crash; /* NULL: it did not die of one */
 	struct event_log *log;
 	struct heap_report *report;
 	VEC(struct log_block) targets;
@@ -108,28 +109,15 @@ static void gather(struct sweeping *s)
 	s->report->swept += s->targets.count;
 }
 
-static bool was_freed(const struct log_block *block)
-{
-	return block->state == LOG_BLOCK_FREED || block->relation == LOG_FORMER;
-}
-
-/* The address that failed leads into it, or it is its poison. */
-static bool is_plain(const struct log_block *block)
-{
-	return was_freed(block) && (block->via == LOG_VIA_FAULT || block->via == LOG_VIA_POISON);
-}
-
-/* Did the crash go through this freed block? Where that is plain for one of them, what registers
- * hold beside it are leftovers. */
+/* Did the crash go through this freed block? Only what the failing instruction used, or got its address
+ * from, counts: a register may hold a pointer that nobody has use for any more. */
 static bool was_used(const struct sweeping *s, uint64_t id)
 {
-	bool plain = false;
-
-	VEC_FOREACH (&s->touched, block)
-		plain |= is_plain(block);
-	VEC_FOREACH (&s->touched, block)
-		if (block->id == id && block->via != LOG_VIA_MEMORY && was_freed(block) &&
-		    (!plain || is_plain(block)))
+	if (!s->crash || (uint32_t)s->crash->pid != s->log->reader.header.pid)
+		return false;
+	VEC_FOREACH (&s->crash->blocks, block)
+		if (block->id == id && block->telling &&
+		    (block->state == BLOCK_FREED || block->former))
 			return true;
 	return false;
 }
@@ -312,11 +300,14 @@ static void read_log(struct sweeping *s)
 	}
 }
 
-void sweeps_read(const struct heap_trial *trial, struct heap_report *report)
+void sweeps_read(const struct heap_trial *trial, const struct crash *crash,
+		 struct heap_report *report)
 {
 	VEC_FOREACH (&trial->logs->list, log) {
 		AUTO(sweeping_deinit)
-		struct sweeping s = { .trial = trial, .log = log, .report = report };
+		struct sweeping s = {
+			.trial = trial, .crash = crash, .log = log, .report = report
+		};
 
 		read_log(&s);
 	}

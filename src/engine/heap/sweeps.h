@@ -6,8 +6,9 @@
  * Sweeps: who pointed into blocks when they were freed, and whether that was used later.
  */
 
-/* Adds what the trial's logs tell to the report. */
-void sweeps_read(const struct heap_trial *trial, struct heap_report *report);
+/* Adds what the trial's logs tell to the report. `crash` is what it died of, or NULL. */
+void sweeps_read(const struct heap_trial *trial, const struct crash *crash,
+		 struct heap_report *report);
 
 /* Those that were used first. */
 void sweeps_sort(struct heap_report *report);

@@ -138,14 +138,26 @@ static void by_one_thread(const struct facts *facts, struct verdict *ret)
 	       "was watched");
 }
 
+/* Ways to fail that need a pointer gone bad. NULL is none of them: programs forget to test for it;
+ * nor are recursion without end, or a store into a constant. */
+static bool shows_memory_error(enum fault_class fault)
+{
+	static const bool shows[FAULT_CLASSES] = {
+		[FAULT_FREED] = true,	      [FAULT_RECYCLED] = true, [FAULT_BEYOND] = true,
+		[FAULT_NON_CANONICAL] = true, [FAULT_EXECUTE] = true,  [FAULT_MAPPING_SHRANK] = true,
+		[FAULT_UNMAPPED] = true,
+	};
+
+	return fault < FAULT_CLASSES && shows[fault];
+}
+
 static void by_crash(const struct facts *facts, struct verdict *ret)
 {
 	VEC_FOREACH (&facts->list->list, e) {
 		AUTO(strbuf_deinit) struct strbuf seen = { 0 };
 
-		if (e->kind != EVIDENCE_CRASH || !e->failing || e->crash->fault == FAULT_ABORT ||
-		    e->crash->fault == FAULT_SENT || e->crash->fault == FAULT_ARITHMETIC ||
-		    e->crash->fault == FAULT_UNKNOWN)
+		if (e->kind != EVIDENCE_CRASH || !e->failing ||
+		    !shows_memory_error(e->crash->fault))
 			continue;
 		evidence_describe(e, &seen);
 		decide(&ret->hypotheses.items[HYP_PLAIN], HYPOTHESIS_FALSIFIED, e,

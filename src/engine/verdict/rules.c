@@ -6,11 +6,12 @@
 #include <inttypes.h>
 
 /* A caught writer of the very value that failed leaves no room for another way it came there.
- * Whether two threads were at it is another question, and so are growth and plain errors. */
+ * Whether two threads were at it is another question, and so is growth. */
 #define EVERY_OTHER_WAY                                                                    \
 	(BIT(HYP_NARROW) | BIT(HYP_WIDE) | BIT(HYP_OVERFLOW) | BIT(HYP_STALE) |            \
 	 BIT(HYP_DANGLING) | BIT(HYP_DOUBLE_FREE) | BIT(HYP_CONFLATED) | BIT(HYP_CACHED) | \
-	 BIT(HYP_UNINITIALISED) | BIT(HYP_MAPPING) | BIT(HYP_OUTSIDE) | BIT(HYP_HOST))
+	 BIT(HYP_UNINITIALISED) | BIT(HYP_MAPPING) | BIT(HYP_OUTSIDE) | BIT(HYP_HOST) |         \
+	 BIT(HYP_PLAIN))
 
 #define BUT(set, hypothesis) ((set) & ~BIT(hypothesis))
 
@@ -23,7 +24,8 @@ const struct rule rules[] = {
 	  .settles = "hold one of the two threads back (--chaos), or run them under one lock: the "
 		     "rate must change",
 	  .excludes = BIT(HYP_WIDE) | BIT(HYP_OVERFLOW) | BIT(HYP_CONFLATED) | BIT(HYP_CACHED) |
-		      BIT(HYP_UNINITIALISED) | BIT(HYP_MAPPING) | BIT(HYP_OUTSIDE) | BIT(HYP_HOST),
+		      BIT(HYP_UNINITIALISED) | BIT(HYP_MAPPING) | BIT(HYP_OUTSIDE) | BIT(HYP_HOST) |
+		      BIT(HYP_PLAIN),
 	  .covers = BIT(VERDICT_NARROW_WRITE) | BIT(VERDICT_WIDE_WRITE) |
 		    BIT(VERDICT_USE_AFTER_FREE) | BIT(VERDICT_WRITE_AFTER_FREE) |
 		    BIT(VERDICT_DANGLING_HOLDER) | BIT(VERDICT_DOUBLE_FREE),
@@ -35,7 +37,7 @@ const struct rule rules[] = {
 	  .needs = "a free of a block whose id was freed before, in a failing trial",
 	  .settles = "look at both frees: with the second one taken out the failure must go",
 	  .excludes = BIT(HYP_NARROW) | BIT(HYP_WIDE) | BIT(HYP_CONFLATED) | BIT(HYP_MAPPING) |
-		      BIT(HYP_OUTSIDE) | BIT(HYP_HOST),
+		      BIT(HYP_OUTSIDE) | BIT(HYP_HOST) | BIT(HYP_PLAIN),
 	  .covers = BIT(VERDICT_USE_AFTER_FREE) | BIT(VERDICT_INVALID_FREE),
 	  .weigh = weigh_bad_free,
 	  .tell = tell_bad_free },
@@ -44,7 +46,7 @@ const struct rule rules[] = {
 	  .needs = "a free of a pointer that is no block's start, or by the wrong function, in a "
 		   "failing trial",
 	  .settles = "look at the free: with it taken out the failure must go",
-	  .excludes = BIT(HYP_CONFLATED) | BIT(HYP_MAPPING) | BIT(HYP_HOST),
+	  .excludes = BIT(HYP_CONFLATED) | BIT(HYP_MAPPING) | BIT(HYP_HOST) | BIT(HYP_PLAIN),
 	  .weigh = weigh_bad_free,
 	  .tell = tell_bad_free },
 	{ .class = VERDICT_MAPPING_TRUNCATED,

@@ -57,6 +57,19 @@ static bool interior(struct guard *guard, uint64_t pointer, struct caller caller
 	return true;
 }
 
+/* What a freed block was overwritten with: it is no pointer that somebody made up, it was read
+ * there. No allocator survives it, and the record of the crash tells of the block. */
+static bool read_from_freed(uint64_t pointer)
+{
+	const struct block *block;
+	uint64_t start;
+
+	if (!canary_decode(canary.seed, pointer, CANARY_POISON, &start))
+		return false;
+	block = block_at_sigsafe(BLOCKS_HEAP, start);
+	return block && block->state == LOG_BLOCK_FREED;
+}
+
 /* In a file's mapping, the zeroed globals behind it, or a stack? The loader's own memory is left
  * out: it gives out parts of it before there is a malloc. */
 static bool in_globals_or_stack(uint64_t pointer)
@@ -111,7 +124,7 @@ void badfree_judge(struct guard *guard, enum block_space space, uint64_t pointer
 	enum heap_opinion opinion = HEAP_UNKNOWN;
 
 	if (!block || block->state != LOG_BLOCK_FREED) {
-		if (space == BLOCKS_HEAP && canary.on &&
+		if (space == BLOCKS_HEAP && canary.on && !read_from_freed(pointer) &&
 		    __atomic_fetch_add(&judged, 1, __ATOMIC_RELAXED) < JUDGED_MAX &&
 		    (interior(guard, pointer, caller) || invalid(guard, pointer, caller)))
 			return;

@@ -18,7 +18,6 @@
 
 #define POOL_BYTES_MAX (8ull << 30)
 #define POOL_BYTES_MIN (16ull << 20)
-#define POOL_GRAB 128u /* a page */
 #define POPULATE_MAX (256u << 10)
 
 struct blocks_state blocks_state;
@@ -59,7 +58,8 @@ bool blocks_init(void)
 		return false;
 	if (canary.planned) {
 		blocks_state.bases = memory_map_sigsafe(pool.limit * sizeof(blocks_state.bases[0]));
-		if (!blocks_state.bases)
+		blocks_state.guarded = memory_map_sigsafe(pool.limit / BLOCKS_PIECE);
+		if (!blocks_state.bases || !blocks_state.guarded)
 			return false;
 	}
 	for (i = 0; i < BLOCKS_SPACES; i++) {
@@ -84,7 +84,7 @@ bool blocks_init(void)
 		if (space->flat)
 			space->populated = memory_map_sigsafe(bytes >> BLOCKS_POPULATE_BITS);
 	}
-	pool.used = POOL_GRAB; /* whole cache lines to each lane */
+	pool.used = BLOCKS_PIECE; /* whole cache lines to each lane */
 	return true;
 }
 
@@ -150,18 +150,18 @@ static void pool_populate(uint64_t used)
 	memory_populate_sigsafe((uint64_t)blocks_state.pool + at, step);
 }
 
-static bool pool_refill(struct thread *self)
+static bool pool_refill(struct thread *self, enum block_space space)
 {
 	uint32_t at = __atomic_load_n(&pool.used, __ATOMIC_RELAXED);
 
-	if (at > pool.limit - POOL_GRAB)
+	if (at > pool.limit - BLOCKS_PIECE)
 		return false;
-	at = __atomic_fetch_add(&pool.used, POOL_GRAB, __ATOMIC_RELAXED);
-	if (at > pool.limit - POOL_GRAB)
+	at = __atomic_fetch_add(&pool.used, BLOCKS_PIECE, __ATOMIC_RELAXED);
+	if (at > pool.limit - BLOCKS_PIECE)
 		return false;
 	pool_populate(at);
-	self->pool_next = at;
-	self->pool_end = at + POOL_GRAB;
+	self->pool_next[space] = at;
+	self->pool_end[space] = at + BLOCKS_PIECE;
 	return true;
 }
 
@@ -240,7 +240,8 @@ static struct block *entry_take(struct thread *self, enum block_space kind, uint
 
 	if (!window)
 		window = window_add(space, start);
-	if (!window || (self->pool_next >= self->pool_end && !pool_refill(self))) {
+	if (!window ||
+	    (self->pool_next[kind] >= self->pool_end[kind] && !pool_refill(self, kind))) {
 		log_drop_sigsafe(LOG_DROP_BLOCK);
 		return NULL;
 	}
@@ -351,6 +352,8 @@ bool block_begin_guarded(struct guard *guard, enum block_space space, uint64_t s
 		log_map.contexts[context].allocs++;
 		log_map.contexts[context].alloc_bytes += size;
 	}
+	if (api >> BLOCK_FRONT_SHIFT)
+		block_mark_guarded((uint32_t)(block - blocks_state.pool));
 	if (likely(!(size >> 32))) {
 		block_write(self, (uint64_t *)block, arch_take(&self->next_id, 1), start, size, api,
 			    context);

@@ -86,6 +86,7 @@ const struct log_life *blocks_recent_sigsafe(const struct thread *self, uint64_t
 #define BLOCK_API_MASK 15u
 #define BLOCK_FRONT_SHIFT 4u
 #define BLOCKS_GROUP 1024u /* ids that a lane is given at once */
+#define BLOCKS_PIECE 128u  /* entries, of one space: a page */
 #define BLOCKS_PER_LINE (64u / sizeof(struct block))
 #define WINDOWS_PER_LINE (64u / sizeof(uint32_t))
 
@@ -103,6 +104,9 @@ extern HIDDEN struct blocks_state {
 	/* With the heap observer: the address of each entry's window, so that all blocks can be
 	 * walked without the index, which is large and mostly empty. Else NULL. */
 	uint64_t *bases;
+	/* Beside them, by piece: there has been a block with guards in it. So what has none, as
+	 * most objects of sub-allocators, is not walked through to find that out. */
+	uint8_t *guarded;
 	struct blocks_space spaces[BLOCKS_SPACES];
 } blocks_state;
 
@@ -275,10 +279,12 @@ static inline __attribute__((always_inline)) void *block_begin(enum block_space 
 	return block_begin_in(self, context, space, shift, ptr, size, api, caller);
 }
 
-/* Before the block is given back, where agent_switch.ids says that the hot path may be taken.
- * False: nothing was done, and block_end_slow() is to do it; so it is for NULL. */
-static inline __attribute__((always_inline)) bool block_end(enum block_space space, uint32_t shift,
-							    void *ptr, struct caller caller)
+#define BLOCK_ANY_API -1
+
+/* As block_end(), of a block that was made by `api` and has no guards, or BLOCK_ANY_API. */
+static inline __attribute__((always_inline)) bool block_end_of(enum block_space space,
+							       uint32_t shift, void *ptr, int api,
+							       struct caller caller)
 {
 	struct thread *self = thread_hot;
 	uint64_t start = (uint64_t)ptr, number, life, context;
@@ -292,6 +298,8 @@ static inline __attribute__((always_inline)) bool block_end(enum block_space spa
 	block = &blocks_state.pool[number];
 	if (unlikely(block->state != LOG_BLOCK_LIVE || block->low != (uint8_t)start))
 		return false;
+	if (api != BLOCK_ANY_API && unlikely(block->api != api))
+		return false;
 	life = arch_take(&self->ring_next, sizeof(struct log_life));
 	if (unlikely(life >= self->ring_stop)) {
 		life = arch_call_kept(ring_take_turned, self, life, 0);
@@ -300,6 +308,14 @@ static inline __attribute__((always_inline)) bool block_end(enum block_space spa
 	}
 	block_write_end(self, (uint64_t *)block, (uint64_t *)life, start, context);
 	return true;
+}
+
+/* Before the block is given back, where agent_switch.ids says that the hot path may be taken.
+ * False: nothing was done, and block_end_slow() is to do it; so it is for NULL. */
+static inline __attribute__((always_inline)) bool block_end(enum block_space space, uint32_t shift,
+							    void *ptr, struct caller caller)
+{
+	return block_end_of(space, shift, ptr, BLOCK_ANY_API, caller);
 }
 
 /* ---- the rest -------------------------------------------------------------------------------- */
@@ -328,6 +344,12 @@ void block_claim(struct guard *guard, uint64_t start, uint64_t size, enum log_ap
 
 /* Entries of the pool are numbered from 1 up to, not including, this. _sigsafe */
 uint32_t blocks_entries_sigsafe(void);
+
+/* Before the entry becomes one of a block with guards; only with blocks_state.bases. */
+static inline __attribute__((always_inline)) void block_mark_guarded(uint32_t entry)
+{
+	blocks_state.guarded[entry / BLOCKS_PIECE] = 1;
+}
 
 /* Where the block of an entry starts; only with blocks_state.bases. */
 static inline uint64_t block_start(uint32_t entry)

@@ -38,10 +38,10 @@ uint64_t block_open(enum block_space kind, uint64_t start, struct thread *self)
 {
 	uint32_t *window = block_window(&blocks_state.spaces[kind], start), number;
 
-	if (!window || self->pool_next >= self->pool_end)
+	if (!window || self->pool_next[kind] >= self->pool_end[kind])
 		return 0;
-	number = arch_take_one(&self->pool_next);
-	if (number >= self->pool_end)
+	number = arch_take_one(&self->pool_next[kind]);
+	if (number >= self->pool_end[kind])
 		return 0;
 	if (kind == BLOCKS_HEAP && blocks_state.bases)
 		blocks_state.bases[number] = start;

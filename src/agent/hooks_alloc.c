@@ -58,6 +58,7 @@ static inline __attribute__((always_inline)) void *begun_guarded(void *base, siz
 		     start % CANARY_FRONT))
 		return canary_take(base, CANARY_FRONT, size, LOG_API_MALLOC, caller);
 	canary_write(start, CANARY_FRONT, size);
+	block_mark_guarded(*window);
 	if (unlikely(agent_ids_slow()))
 		return block_begin_slow((void *)start, size, BLOCKS_HEAP, api,
 					(const uint64_t *)caller.frame);
@@ -96,22 +97,49 @@ static __attribute__((noinline)) void *calloc_guarded(size_t size)
 	return begun_guarded(base, size, caller);
 }
 
+/* The second half of those below, reached by a jump: what it finds for itself is not kept across
+ * the call of libc. */
+static __attribute__((noinline)) void *begun_sampled(void *ptr, size_t size, uint64_t context)
+{
+	struct caller caller = CALLER_BARE;
+
+	return block_begin_in(thread_hot, context, BLOCKS_HEAP,
+			      blocks_state.spaces[BLOCKS_HEAP].shift, ptr, size, LOG_API_MALLOC,
+			      caller);
+}
+
 /* Where most blocks have no guards: those. A context that is not known, or whose turn it is, goes
  * the other way, which decides. */
 static __attribute__((noinline)) void *malloc_sampled(size_t size)
 {
 	struct caller caller = CALLER_BARE;
+	struct thread *self = thread_hot;
 	uint64_t context;
 	void *ptr;
 
-	if (unlikely(!context_hit(thread_hot, caller, &context)) || !sample_passes(thread_hot, context))
+	if (unlikely(!context_hit(self, caller, &context)) ||
+	    unlikely(!sample_passes(self, context)))
 		return malloc_guarded(size);
 	ptr = real.malloc(size);
 	if (unlikely(!ptr))
 		return malloc_guarded(size);
-	return block_begin_in(thread_hot, context, BLOCKS_HEAP,
-			      blocks_state.spaces[BLOCKS_HEAP].shift, ptr, size, LOG_API_MALLOC,
-			      caller);
+	return begun_sampled(ptr, size, context);
+}
+
+static __attribute__((noinline)) void *calloc_sampled(size_t size)
+{
+	struct caller caller = CALLER_BARE;
+	struct thread *self = thread_hot;
+	uint64_t context;
+	void *ptr;
+
+	if (unlikely(!context_hit(self, caller, &context)) ||
+	    unlikely(!sample_passes(self, context)))
+		return calloc_guarded(size);
+	ptr = real.calloc(1, size);
+	if (unlikely(!ptr))
+		return calloc_guarded(size);
+	return begun_sampled(ptr, size, context);
 }
 
 /* A block that is to lie on watched pages; NULL: none of those. */
@@ -128,8 +156,6 @@ static __attribute__((noinline)) void *malloc_unlike(size_t size)
 	struct caller caller = CALLER_BARE;
 	void *ptr;
 
-	if (agent_switch.ids == AGENT_IDS_SAMPLED)
-		return malloc_sampled(size);
 	chaos_at((uint64_t)__builtin_return_address(0));
 	ptr = placed(0, size, false, LOG_API_MALLOC, caller);
 	if (unlikely(ptr != NULL))
@@ -143,11 +169,12 @@ static __attribute__((noinline)) void *malloc_unlike(size_t size)
  * the rest is reached by a jump (the file is never compiled below -O2), its caller is ours. */
 EXPORT void *malloc(size_t size)
 {
+	uint32_t ids = arch_loaded(agent_switch.ids);
 	size_t asked;
 	void *ptr;
 
-	if (unlikely(arch_loaded(agent_switch.ids) != AGENT_IDS_GLIBC))
-		return malloc_unlike(size);
+	if (unlikely(ids != AGENT_IDS_GLIBC))
+		return ids == AGENT_IDS_SAMPLED ? malloc_sampled(size) : malloc_unlike(size);
 	/* Another name for what must live across the call: otherwise GCC saves a register for it
 	 * before it looks at the switch. */
 	__asm__("" : "=r"(asked) : "0"(size));
@@ -194,8 +221,6 @@ static __attribute__((noinline)) void free_unlike(void *ptr)
 {
 	struct caller caller = CALLER_BARE;
 
-	if (agent_switch.ids == AGENT_IDS_SAMPLED && sample_free(ptr, LOG_API_MALLOC, caller))
-		return;
 	chaos_at((uint64_t)__builtin_return_address(0));
 	if (pages_hold((uint64_t)ptr))
 		pages_free(ptr, caller);
@@ -209,12 +234,29 @@ static __attribute__((noinline)) void free_unlike(void *ptr)
 		real.free(ptr);
 }
 
-EXPORT void free(void *ptr)
+/* Of a block that was passed over: as where none has guards. */
+static __attribute__((noinline)) void free_sampled(void *ptr)
 {
 	struct caller caller = CALLER_BARE;
 
-	if (unlikely(arch_loaded(agent_switch.ids) != AGENT_IDS_GLIBC)) {
+	if (likely(sample_end(ptr, LOG_API_MALLOC, caller))) {
+		__asm__("" : "+D"(ptr));
+		real.free(ptr);
+	} else {
 		free_unlike(ptr);
+	}
+}
+
+EXPORT void free(void *ptr)
+{
+	struct caller caller = CALLER_BARE;
+	uint32_t ids = arch_loaded(agent_switch.ids);
+
+	if (unlikely(ids != AGENT_IDS_GLIBC)) {
+		if (ids == AGENT_IDS_SAMPLED)
+			free_sampled(ptr);
+		else
+			free_unlike(ptr);
 	} else if (likely(block_end(BLOCKS_HEAP, BLOCKS_GLIBC_SHIFT, ptr, caller))) {
 		__asm__("" : "+D"(ptr)); /* where it came in: not moved there and back */
 		real.free(ptr);
@@ -250,7 +292,8 @@ EXPORT void *calloc(size_t count, size_t size)
 
 	chaos_at((uint64_t)__builtin_return_address(0));
 	if (guarded_array(count, size, &total))
-		return calloc_guarded(total);
+		return agent_switch.ids == AGENT_IDS_SAMPLED ? calloc_sampled(total)
+							     : calloc_guarded(total);
 	struct caller caller = CALLER_BARE;
 
 	if (unlikely(pages.bytes) && !__builtin_mul_overflow(count, size, &total)) {

@@ -24,6 +24,12 @@ static inline void noted(uint32_t number, int fd, const void *to, ssize_t got, c
 		outside_note_sigsafe(number, fd, to, (size_t)got, caller);
 }
 
+/* MSG_TRUNC returns more than was there room for. */
+static inline void received(int fd, const void *to, size_t room, ssize_t got, const void *caller)
+{
+	noted(SYS_recvfrom, fd, to, got > (ssize_t)room ? (ssize_t)room : got, caller);
+}
+
 static void parts_noted(uint32_t number, int fd, const struct iovec *parts, size_t count,
 			ssize_t got, const void *caller)
 {
@@ -98,9 +104,7 @@ EXPORT ssize_t recv(int fd, void *to, size_t bytes, int flags)
 	if (likely(!outside_notes_calls))
 		return real.recv(fd, to, bytes, flags);
 	got = real.recv(fd, to, bytes, flags);
-	/* MSG_TRUNC returns more than was there room for. */
-	noted(SYS_recvfrom, fd, to, got > (ssize_t)bytes ? (ssize_t)bytes : got,
-	      __builtin_return_address(0));
+	received(fd, to, bytes, got, __builtin_return_address(0));
 	return got;
 }
 
@@ -111,8 +115,7 @@ EXPORT ssize_t __recv_chk(int fd, void *to, size_t bytes, size_t room, int flags
 	if (likely(!outside_notes_calls))
 		return real.recv_chk(fd, to, bytes, room, flags);
 	got = real.recv_chk(fd, to, bytes, room, flags);
-	noted(SYS_recvfrom, fd, to, got > (ssize_t)bytes ? (ssize_t)bytes : got,
-	      __builtin_return_address(0));
+	received(fd, to, bytes, got, __builtin_return_address(0));
 	return got;
 }
 
@@ -124,8 +127,7 @@ EXPORT ssize_t recvfrom(int fd, void *restrict to, size_t bytes, int flags,
 	if (likely(!outside_notes_calls))
 		return real.recvfrom(fd, to, bytes, flags, from, from_bytes);
 	got = real.recvfrom(fd, to, bytes, flags, from, from_bytes);
-	noted(SYS_recvfrom, fd, to, got > (ssize_t)bytes ? (ssize_t)bytes : got,
-	      __builtin_return_address(0));
+	received(fd, to, bytes, got, __builtin_return_address(0));
 	return got;
 }
 

@@ -12,6 +12,9 @@
 /* Far from where the kernel puts things: what the target maps lies as it would without us. */
 #define RESERVE_AT (16l << 40)
 
+/* The linker's: the end of the agent's own globals. */
+extern char _end[] __attribute__((visibility("hidden")));
+
 /* rt_sigprocmask copies the new mask in before it looks at `how`: EFAULT tells that 8 bytes cannot
  * be read, EINVAL that they can (kernel/signal.c). It needs no descriptor and no privilege, and
  * works where a sandbox forbids process_vm_readv. */
@@ -101,6 +104,28 @@ bool memory_next_own_sigsafe(uint64_t address, uint64_t *ret_low, uint64_t *ret_
 		found = true;
 	}
 	return found;
+}
+
+bool memory_next_foreign_sigsafe(uint64_t *at, uint64_t high, uint64_t *ret_low)
+{
+	uint64_t ours = ((uint64_t)_end + PAGE - 1) & ~(uint64_t)(PAGE - 1), low, end;
+
+	while (*at < high) {
+		if (*at >= agent.text_low && *at < ours) {
+			*at = ours;
+			continue;
+		}
+		*ret_low = *at;
+		*at = high;
+		if (!memory_next_own_sigsafe(*ret_low, &low, &end))
+			return true;
+		if (*ret_low < low) {
+			*at = low < high ? low : high;
+			return true;
+		}
+		*at = end;
+	}
+	return false;
 }
 
 void *memory_map_sigsafe(size_t bytes)

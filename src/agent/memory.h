@@ -47,4 +47,8 @@ static inline void memory_populate_sigsafe(uint64_t at, uint64_t bytes)
  * hundred are remembered; those beyond look like the target's. */
 bool memory_next_own_sigsafe(uint64_t address, uint64_t *ret_low, uint64_t *ret_high);
 
+/* The first range in [*at, high) that is not the agent's own: neither so mapped nor its code and data.
+ * *at becomes its end. False: there is none. _sigsafe */
+bool memory_next_foreign_sigsafe(uint64_t *at, uint64_t high, uint64_t *ret_low);
+
 #endif

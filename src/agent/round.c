@@ -15,9 +15,9 @@
 #include "agent/sample.h"
 
 #define MS 1000000ull
-#define LINES_FREE (10 * MS)  /* that lines may cost at once … */
-#define LINES_SHARE 200u      /* … and then one part in so many of the run time */
-#define ROUNDS_FREE (20 * MS) /* the same for rounds before lines */
+#define LINES_FREE (4 * MS)   /* that lines may cost at once … */
+#define LINES_SHARE 400u      /* … and then one part in so many of the run time */
+#define ROUNDS_FREE (10 * MS) /* the same for rounds before lines */
 #define ROUNDS_SHARE 200u
 #define LINE_MAX (200 * MS) /* one round */
 #define BIT_SHARE 200u	    /* a bit of a round takes this part of the time between two */
@@ -120,6 +120,10 @@ static void look_at_live(void)
 
 		if (!(state.at % LOOK_AT_CLOCK) && time_is_up())
 			return;
+		if (!blocks_state.guarded[state.at / BLOCKS_PIECE]) {
+			state.at |= BLOCKS_PIECE - 1;
+			continue;
+		}
 		if (state.at + AHEAD < used)
 			fetch_ahead(state.at + AHEAD);
 		if (block->state != LOG_BLOCK_LIVE || !canary_front(block))

@@ -10,9 +10,11 @@
 #include "agent/watch.h"
 #include "wire/checksum.h"
 
-#define SAMPLE_GROUPS 32u
-#define LEVEL_MAX 4096u /* blocks of a context that are guarded without exception … */
-#define LEVEL_MIN 16u	/* … and however many contexts there are */
+#define EARLY_GROUPS 1024u /* of a lane, a million blocks: of these one in so many is guarded … */
+#define SAMPLE_EARLY 32u
+#define SAMPLE_LATE 128u /* … and of all others one in so many */
+#define LEVEL_MAX 4096u	 /* blocks of a context that are guarded without exception … */
+#define LEVEL_MIN 16u	 /* … and however many contexts there are */
 #define LEVEL_HALVINGS 8u
 #define FREE_BLOCKS (32u << 10) /* of a lane, before its part of the whole counts */
 #define PART 16u		/* one in so many of all blocks is enough … */
@@ -43,16 +45,18 @@ void sample_after_fork(void)
 		return;
 	(void)raw_syscall3(SYS_madvise, sample.hot_until, table_bytes(), MADV_DONTNEED);
 	memset(sample.lanes, 0, sizeof(sample.lanes));
+	if (thread_self)
+		thread_self->burst = 0;
 }
 
-/* One of each SAMPLE_GROUPS, anywhere among them. */
-void sample_group(const struct thread *self)
+/* One of each so many, anywhere among them. */
+void sample_group(struct thread *self)
 {
 	struct sample_lane *lane = &sample.lanes[self->lane % PLAN_THREAD_SLOTS];
-	uint32_t group = lane->groups++;
-	uint64_t drawn = checksum_mix(checksum_mix(canary.seed, self->lane), group / SAMPLE_GROUPS);
+	uint32_t group = lane->groups++, among = group < EARLY_GROUPS ? SAMPLE_EARLY : SAMPLE_LATE;
+	uint64_t drawn = checksum_mix(checksum_mix(canary.seed, self->lane), group / among);
 
-	lane->burst = drawn % SAMPLE_GROUPS == group % SAMPLE_GROUPS;
+	self->burst = drawn % among == group % among;
 }
 
 /* No state of its own, so it finds its level wherever it was. */
@@ -70,7 +74,7 @@ static bool choose(const struct thread *self, uint32_t context)
 	struct sample_lane *lane = &sample.lanes[self->lane % PLAN_THREAD_SLOTS];
 	uint32_t *hot_until = &sample.hot_until[context], ordinal = sample_ordinal(context);
 
-	if (ordinal < *hot_until && !lane->burst)
+	if (ordinal < *hot_until && !self->burst)
 		return false;
 	lane->guarded++;
 	if (ordinal >= *hot_until)

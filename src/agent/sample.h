@@ -3,11 +3,11 @@
  *
  * What guards cost is paid by a few contexts that make millions of blocks; defects live as often in
  * the others. So the first blocks of every context are guarded without exception, up to a level.
- * From there on it is one group in SAMPLE_GROUPS of the lane's blocks, whosever they are: what is
- * wrong with a hot context's blocks is still met, and in every trial with other blocks. Whole groups,
- * because a guarded block among a thousand others costs seven times as much as one among its like.
- * The level falls where guarded blocks are more than their part of the whole, as in programs with
- * thousands of contexts, and rises again.
+ * From there on it is one group in 32 of the lane's blocks, whosever they are, and after a million
+ * of them one in 128: what is wrong with a hot context's blocks is still met, and in every trial
+ * with other blocks. Whole groups, because a guarded block among a thousand others costs seven
+ * times as much as one among its like. The level falls where guarded blocks are more than their
+ * part of the whole, as in programs with thousands of contexts, and rises again.
  *
  * Which groups is drawn from the trial's seed, and all of it hangs on nothing but the lane's own
  * blocks: a program that does the same again has the same blocks guarded again.
@@ -31,13 +31,12 @@
 struct sample_lane {
 	uint64_t guarded; /* blocks */
 	uint32_t groups;  /* of ids that it has been given */
-	uint32_t burst;	  /* in this one every block is guarded */
 };
 
 extern HIDDEN struct sample_state {
 	bool on;
-	/* By context: it is hot up to this ordinal, then it is looked at again. 0: never met. Each is
-	 * written by the context's own thread. */
+	/* By context: it is hot up to this ordinal, then it is looked at again. 0: never met. Each
+	 * is written by the context's own thread. */
 	uint32_t *hot_until;
 	struct sample_lane lanes[PLAN_THREAD_SLOTS];
 } sample;
@@ -48,7 +47,7 @@ bool sample_init(void);
 void sample_after_fork(void);
 
 /* The lane has been given the next group of ids. */
-void sample_group(const struct thread *self);
+void sample_group(struct thread *self);
 
 /* Of the context's next block. */
 static inline __attribute__((always_inline)) uint32_t sample_ordinal(uint64_t context)
@@ -60,8 +59,7 @@ static inline __attribute__((always_inline)) uint32_t sample_ordinal(uint64_t co
 static inline __attribute__((always_inline)) bool sample_passes(const struct thread *self,
 								uint64_t context)
 {
-	return sample_ordinal(context) < sample.hot_until[context] &&
-	       likely(!sample.lanes[self->lane % PLAN_THREAD_SLOTS].burst);
+	return sample_ordinal(context) < sample.hot_until[context] && likely(!self->burst);
 }
 
 /* Is the next block from here to be guarded? To be asked once for each, outside of the guard. */
@@ -88,16 +86,19 @@ static inline void sample_kept(const struct thread *self)
  * threads that run, nearly so. _sigsafe */
 void sample_count_sigsafe(uint64_t *ret_guarded, uint64_t *ret_passed);
 
-/* All of a free, for a block that was passed over and made by `api`; false: nothing was done. */
+/* Before a free, of a block that was passed over and made by `api`; false: nothing was done. */
+static inline __attribute__((always_inline)) bool sample_end(void *ptr, enum log_api api,
+							     struct caller caller)
+{
+	return block_end_of(BLOCKS_HEAP, blocks_state.spaces[BLOCKS_HEAP].shift, ptr, (int)api,
+			    caller);
+}
+
+/* The same, and the free. */
 static inline __attribute__((always_inline)) bool sample_free(void *ptr, enum log_api api,
 							      struct caller caller)
 {
-	uint32_t shift = blocks_state.spaces[BLOCKS_HEAP].shift;
-	uint64_t start = (uint64_t)ptr;
-
-	if (unlikely(!block_region(thread_hot, BLOCKS_HEAP, start)) ||
-	    blocks_state.pool[block_number(BLOCKS_HEAP, shift, start)].api != api ||
-	    unlikely(!block_end(BLOCKS_HEAP, shift, ptr, caller)))
+	if (unlikely(!sample_end(ptr, api, caller)))
 		return false;
 	real.free(ptr);
 	return true;

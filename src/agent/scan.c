@@ -15,9 +15,6 @@
 /* Below the frame of whoever looks: what the looking itself left on the stack. */
 #define OWN_STACK (256u << 10)
 
-/* The linker's: the end of the agent's own globals. */
-extern char _end[] __attribute__((visibility("hidden")));
-
 /* Which of the next pages were ever touched (mincore(2)); unknown is taken for yes. */
 static void residency_read(struct scan *scan, uint64_t at, uint64_t end)
 {
@@ -104,7 +101,7 @@ static void range_read(struct scan *scan, const struct maps_line *line, uint64_t
 
 static void line_read(struct scan *scan, const struct maps_line *line)
 {
-	uint64_t at = line->low, low, high;
+	uint64_t at = line->low, low;
 	bool zeroed = scan->file_end == line->low && !line->path[0];
 	bool globals = line->writable && (line->inode || zeroed);
 
@@ -112,23 +109,8 @@ static void line_read(struct scan *scan, const struct maps_line *line)
 	if (!line->readable || !line->writable || log_holds_sigsafe(line->low) ||
 	    !memcmp(line->path, "/dev/", 5))
 		return;
-	while (at < line->high) {
-		uint64_t end = line->high;
-
-		if (at >= agent.text_low && at < (uint64_t)_end) {
-			at = ((uint64_t)_end + PAGE - 1) & ~(uint64_t)(PAGE - 1);
-			continue;
-		}
-		if (memory_next_own_sigsafe(at, &low, &high)) {
-			if (at >= low) {
-				at = high;
-				continue;
-			}
-			end = low < end ? low : end;
-		}
-		range_read(scan, line, at, end, globals);
-		at = end;
-	}
+	while (memory_next_foreign_sigsafe(&at, line->high, &low))
+		range_read(scan, line, low, at, globals);
 }
 
 void scan_memory_sigsafe(struct scan *scan)

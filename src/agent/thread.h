@@ -77,7 +77,9 @@ struct thread {
 	uint64_t id_group; /* ids below are counted in the epoch */
 	uint32_t lane_tag; /* lane, or THREAD_LANE_SHARED for those that do not fit a byte */
 	uint32_t exit_rounds;
-	uint32_t pool_next, pool_end; /* its block of side-table entries */
+	uint32_t burst; /* of its blocks every one is guarded: sample.c */
+	/* By space of blocks: its piece of the side table's entries. */
+	uint32_t pool_next[THREAD_SPACES], pool_end[THREAD_SPACES];
 	struct log_life *ring;
 	uint64_t ring_end;   /* of the group */
 	uint32_t ring_ready; /* bytes of it that were touched or asked for */

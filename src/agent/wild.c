@@ -28,8 +28,6 @@ static struct {
 	uint64_t words[PIECE / sizeof(uint64_t)];
 } look;
 
-extern char _end[] __attribute__((visibility("hidden")));
-
 static bool is_wild(uint64_t value)
 {
 	return value >= LEAST_VALUE &&
@@ -109,29 +107,14 @@ static void range_read(struct log_writer *writer, uint64_t at, uint64_t end)
 static void line_read(struct log_writer *writer, const struct maps_line *line,
 		      const struct log_crash *crash)
 {
-	uint64_t at = line->low, low, high, rsp = crash->gregs[LOG_GREG_RSP];
+	uint64_t at = line->low, low, rsp = crash->gregs[LOG_GREG_RSP];
 
 	if (!line->readable || !line->writable || log_holds_sigsafe(line->low) ||
 	    !memcmp(line->path, "/dev/", 5) || (rsp >= line->low && rsp < line->high) ||
 	    !strcmp(line->path, "[stack]"))
 		return;
-	while (at < line->high) {
-		uint64_t end = line->high;
-
-		if (at >= agent.text_low && at < (uint64_t)_end) {
-			at = ((uint64_t)_end + LOG_PAGE - 1) & ~(uint64_t)(LOG_PAGE - 1);
-			continue;
-		}
-		if (memory_next_own_sigsafe(at, &low, &high)) {
-			if (at >= low) {
-				at = high;
-				continue;
-			}
-			end = low < end ? low : end;
-		}
-		range_read(writer, at, end);
-		at = end;
-	}
+	while (memory_next_foreign_sigsafe(&at, line->high, &low))
+		range_read(writer, low, at);
 }
 
 /* Pointers that a program keeps in its own variables lead from there to what failed, and the register

@@ -132,3 +132,15 @@ void signatures_deinit(struct signatures *signatures)
 		signature_deinit(s);
 	VEC_DEINIT(&signatures->list);
 }
+
+const char *signature_next_id(const char *at, char id[SIGNATURE_ID_LEN + 1])
+{
+	size_t len = strcspn(at, " ");
+
+	if (len == 0 || len > SIGNATURE_ID_LEN)
+		return NULL;
+	memcpy(id, at, len);
+	id[len] = '\0';
+	at += len;
+	return at + (*at == ' ');
+}

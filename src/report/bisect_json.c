@@ -5,25 +5,6 @@
 #include "report/report_bisect.h"
 #include "report/signature_json.h"
 
-static void set(json_t *object, const char *key, json_t *value)
-{
-	(void)json_object_set_new(object, key, value);
-}
-
-static json_t *count(uint64_t value)
-{
-	return json_integer((json_int_t)value);
-}
-
-static json_t *signatures_json(const struct signature_summaries *signatures)
-{
-	json_t *array = json_array();
-
-	VEC_FOREACH (&signatures->list, s)
-		(void)json_array_append_new(array, signature_json(s));
-	return array;
-}
-
 static json_t *commit_json(const struct bisected_commit *commit)
 {
 	json_t *object = json_object();

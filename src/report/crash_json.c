@@ -8,11 +8,6 @@
 #include "model/signature.h"
 #include "report/json.h"
 
-static void set(json_t *object, const char *key, json_t *value)
-{
-	(void)json_object_set_new(object, key, value);
-}
-
 json_t *json_hex(uint64_t value)
 {
 	char text[24];

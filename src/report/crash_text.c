@@ -48,7 +48,7 @@ void text_frame(const struct frame *frame, FILE *out)
 		(void)fprintf(out, "  (the file has changed since)");
 }
 
-void text_stack(const struct stack *stack, size_t limit, const char *indent, FILE *out)
+void text_frames(const struct stack *stack, size_t limit, const char *indent, FILE *out)
 {
 	for (size_t i = 0; i < stack->count && i < limit; i++) {
 		(void)fprintf(out, "%s%-2zu ", indent, i);
@@ -57,7 +57,12 @@ void text_stack(const struct stack *stack, size_t limit, const char *indent, FIL
 	}
 	if (stack->count > limit)
 		(void)fprintf(out, "%s… %zu more\n", indent, stack->count - limit);
-	else if (stack->end == STACK_TRUNCATED || stack->end == STACK_LOST)
+}
+
+void text_stack(const struct stack *stack, size_t limit, const char *indent, FILE *out)
+{
+	text_frames(stack, limit, indent, out);
+	if (stack->count <= limit && (stack->end == STACK_TRUNCATED || stack->end == STACK_LOST))
 		(void)fprintf(out, "%s(the rest of the stack could not be read)\n", indent);
 }
 

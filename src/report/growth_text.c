@@ -30,17 +30,6 @@ static const char *unit(const struct growth_report *report)
 	return report->basis == GROWTH_TESTS ? "test" : "line";
 }
 
-static void print_frames(const struct stack *stack, size_t limit, const char *indent, FILE *out)
-{
-	for (size_t i = 0; i < stack->count && i < limit; i++) {
-		(void)fprintf(out, "%s%-2zu ", indent, i);
-		text_frame(&stack->frames[i], out);
-		(void)fputc('\n', out);
-	}
-	if (stack->count > limit)
-		(void)fprintf(out, "%s… %zu more\n", indent, stack->count - limit);
-}
-
 static void print_place(const struct growth_site *site, bool verbose, FILE *out)
 {
 	size_t shown = verbose ? site->stack.count : FRAMES_SHOWN;
@@ -59,7 +48,7 @@ static void print_place(const struct growth_site *site, bool verbose, FILE *out)
 		(void)fputc('\n', out);
 		return;
 	}
-	print_frames(&site->stack, shown, "     ", out);
+	text_frames(&site->stack, shown, "     ", out);
 }
 
 static void print_tests(const struct growth_report *report, const struct growth_site *site,
@@ -89,7 +78,7 @@ static void print_holder(const struct growth_holder *holder, uint64_t looked_for
 			      "       %" PRIu64 " of %" PRIu64 " by a block of %" PRIu64
 			      " bytes, at offset %" PRIu64 ", allocated by\n",
 			      holder->pointers, looked_for, holder->size, holder->offset);
-		print_frames(&holder->stack, HOLDER_FRAMES, "         ", out);
+		text_frames(&holder->stack, HOLDER_FRAMES, "         ", out);
 		if (holder->root)
 			(void)fprintf(out, "         and reached from the global %s\n",
 				      holder->root);

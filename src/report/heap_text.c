@@ -14,23 +14,12 @@
 #define HOLDER_FRAMES 3
 #define BYTES_SHOWN 16
 
-static void print_frames(const struct stack *stack, size_t limit, const char *indent, FILE *out)
-{
-	for (size_t i = 0; i < stack->count && i < limit; i++) {
-		(void)fprintf(out, "%s%-2zu ", indent, i);
-		text_frame(&stack->frames[i], out);
-		(void)fputc('\n', out);
-	}
-	if (stack->count > limit)
-		(void)fprintf(out, "%s… %zu more\n", indent, stack->count - limit);
-}
-
 static void print_site(const char *what, const struct stack *stack, bool verbose, FILE *out)
 {
 	if (stack->count == 0)
 		return;
 	(void)fprintf(out, "     %s\n", what);
-	print_frames(stack, verbose ? stack->count : FRAMES_SHOWN, "       ", out);
+	text_frames(stack, verbose ? stack->count : FRAMES_SHOWN, "       ", out);
 }
 
 static const char *plural(uint64_t count)
@@ -196,7 +185,7 @@ static void print_holder(const struct heap_holder *holder, FILE *out)
 			      "a block of %" PRIu64 " bytes, at offset %" PRIu64 " (%" PRIu64
 			      " time%s), allocated by\n",
 			      holder->size, holder->offset, holder->count, plural(holder->count));
-		print_frames(&holder->stack, HOLDER_FRAMES, "         ", out);
+		text_frames(&holder->stack, HOLDER_FRAMES, "         ", out);
 		return;
 	}
 	if (strcmp(holder->kind, "global") == 0)

@@ -14,11 +14,6 @@
 #define ROOT_NAME "SRCROOT"
 #define STACK_FRAMES 64
 
-static void set(json_t *object, const char *key, json_t *value)
-{
-	(void)json_object_set_new(object, key, value);
-}
-
 static json_t *message(const char *text)
 {
 	json_t *object = json_object();

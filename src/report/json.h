@@ -8,6 +8,16 @@
 
 /* Helpers for the JSON reports. Private to report/. */
 
+static inline void set(json_t *object, const char *key, json_t *value)
+{
+	(void)json_object_set_new(object, key, value);
+}
+
+static inline json_t *count(uint64_t value)
+{
+	return json_integer((json_int_t)value);
+}
+
 /* Text or null. Bytes that are not UTF-8 (a user's own argument) are made printable. */
 json_t *json_text(const char *text);
 

@@ -7,16 +7,6 @@
 #include "report/report_minimize.h"
 #include "report/signature_json.h"
 
-static void set(json_t *object, const char *key, json_t *value)
-{
-	(void)json_object_set_new(object, key, value);
-}
-
-static json_t *count(uint64_t value)
-{
-	return json_integer((json_int_t)value);
-}
-
 static json_t *rate_json(const struct rate *rate)
 {
 	json_t *object = json_object();

@@ -7,16 +7,6 @@
 
 #include "report/json.h"
 
-static void set(json_t *object, const char *key, json_t *value)
-{
-	(void)json_object_set_new(object, key, value);
-}
-
-static json_t *count(uint64_t value)
-{
-	return json_integer((json_int_t)value);
-}
-
 /* Addresses and constants have 64 bits, JSON's numbers do not. */
 static json_t *hex(uint64_t value)
 {

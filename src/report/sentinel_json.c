@@ -6,16 +6,6 @@
 #include "report/certificate_json.h"
 #include "report/json.h"
 
-static void set(json_t *object, const char *key, json_t *value)
-{
-	(void)json_object_set_new(object, key, value);
-}
-
-static json_t *count(uint64_t value)
-{
-	return json_integer((json_int_t)value);
-}
-
 static json_t *strings(const struct strv *list)
 {
 	return list->count > 0 ? json_strings(list->items) : json_array();

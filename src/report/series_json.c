@@ -6,25 +6,6 @@
 #include "report/json.h"
 #include "report/signature_json.h"
 
-static void set(json_t *object, const char *key, json_t *value)
-{
-	(void)json_object_set_new(object, key, value);
-}
-
-static json_t *count(uint64_t value)
-{
-	return json_integer((json_int_t)value);
-}
-
-static json_t *signatures_json(const struct signature_summaries *signatures)
-{
-	json_t *array = json_array();
-
-	VEC_FOREACH (&signatures->list, s)
-		(void)json_array_append_new(array, signature_json(s));
-	return array;
-}
-
 static json_t *slots_json(const struct series_summary *summary)
 {
 	json_t *array = json_array();

@@ -1,15 +1,5 @@
 #include "report/signature_json.h"
 
-static void set(json_t *object, const char *key, json_t *value)
-{
-	(void)json_object_set_new(object, key, value);
-}
-
-static json_t *count(uint64_t value)
-{
-	return json_integer((json_int_t)value);
-}
-
 static json_t *window_json(const struct window *window)
 {
 	json_t *object = json_object();
@@ -53,4 +43,13 @@ json_t *signature_json(const struct signature_summary *s)
 	set(object, "places", count(s->places));
 	set(object, "moves", json_boolean(s->places > 1));
 	return object;
+}
+
+json_t *signatures_json(const struct signature_summaries *signatures)
+{
+	json_t *array = json_array();
+
+	VEC_FOREACH (&signatures->list, s)
+		(void)json_array_append_new(array, signature_json(s));
+	return array;
 }

@@ -12,7 +12,9 @@ void text_program(char *const *program, FILE *out);
 /* "function  file:line", and how sure that is. No newline (crash_text.c). */
 void text_frame(const struct frame *frame, FILE *out);
 
-/* A frame a line, numbered, at most `limit` (crash_text.c). */
+/* A frame a line, numbered, at most `limit`; text_stack() also says when there would be more that
+ * could not be read (crash_text.c). */
+void text_frames(const struct stack *stack, size_t limit, const char *indent, FILE *out);
 void text_stack(const struct stack *stack, size_t limit, const char *indent, FILE *out);
 
 /* The source around the first frame whose file can be read here (crash_text.c). */

@@ -386,6 +386,17 @@ static void mode_hot_twice(void)
 	free(blocks[0]);
 }
 
+/* A field of a freed block is freed: under poison it is no pointer any more. */
+static void mode_freed_field(void)
+{
+	char **fields = malloc(4 * sizeof(*fields));
+	char *volatile *again = fields;
+
+	fields[3] = malloc(24);
+	free(fields);
+	free(again[3]);
+}
+
 int main(int argc, char **argv)
 {
 	static const struct {
@@ -402,6 +413,7 @@ int main(int argc, char **argv)
 		      { "hot-defect", mode_hot_defect },
 		      { "rare-defect", mode_rare_defect },
 		      { "hot-twice", mode_hot_twice },
+		      { "freed-field", mode_freed_field },
 		      { "little-memory", mode_little_memory } };
 	unsigned i;
 

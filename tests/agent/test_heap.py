@@ -2,6 +2,7 @@
 """The heap observer keeps the contract of malloc, and sees what is wrong."""
 import os
 import shutil
+import signal
 import sys
 
 from rig import Rig, Tap
@@ -100,6 +101,16 @@ def check_sample(tap, rig, guest):
               [done, [r.text for r in twice], ended.text])
 
 
+def check_freed_field(tap, rig, guest):
+    """Poison that is handed to free was read out of a freed block: the crash tells, and nobody made up a pointer."""
+    done, trial = rig.observed([guest, 'freed-field'], 'heap')
+    records = rig.records(trial)
+    poisoned = [r for r in records if r.type == 'BLOCK' and r['state'] == 'freed' and r['via'] == '8']
+    tap.check(done.returncode == -signal.SIGSEGV and poisoned and not accusations(records),
+              'a freed field: a crash that names the block, no invalid free',
+              [done.returncode, [r.text for r in records if r.type in ('BAD_FREE', 'BLOCK', 'CRASH')]])
+
+
 def main():
     rig, tap = Rig(sys.argv[1], sys.argv[2]), Tap()
     guest = os.path.join(os.path.abspath(sys.argv[2]), 'heap_guest')
@@ -120,6 +131,7 @@ def main():
         check_rounds(tap, rig, victims)
         check_sweep(tap, rig, victims)
         check_sample(tap, rig, guest)
+        check_freed_field(tap, rig, guest)
         return tap.end()
     finally:
         rig.close()

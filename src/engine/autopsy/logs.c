@@ -14,6 +14,7 @@
 #include "arch/arch.h"
 #include "base/fd.h"
 #include "base/strbuf.h"
+#include "engine/autopsy/log_map.h"
 #include "engine/autopsy/wrappers.h"
 #include "wire/plan.h"
 
@@ -317,18 +318,16 @@ static bool map_log(int dir, const char *name, struct event_log *ret)
 {
 	AUTO(fd_closep) int fd = openat(dir, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK);
 	struct stat st;
-	void *bytes;
 
 	if (fd < 0 || fstat(fd, &st) < 0 || !S_ISREG(st.st_mode) || st.st_size <= 0 ||
 	    (uint64_t)st.st_size > LOG_BYTES_MAX)
 		return false;
-	bytes = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
-	if (bytes == MAP_FAILED)
+	ret->bytes = log_map(fd, (size_t)st.st_size);
+	if (!ret->bytes)
 		return false;
-	ret->bytes = bytes;
 	ret->len = (size_t)st.st_size;
 	ret->name = mem_strdup(name);
-	return log_reader_init(&ret->reader, bytes, ret->len) == LOG_READ_OK;
+	return log_reader_init(&ret->reader, ret->bytes, ret->len) == LOG_READ_OK;
 }
 
 static int by_start(const void *a, const void *b)

@@ -143,18 +143,6 @@ static int choose_given(const struct candidates *candidates, struct case_store *
 
 /* ---- which failure ---- */
 
-static const char *next_id(const char *at, char id[SIGNATURE_ID_LEN + 1])
-{
-	size_t len = strcspn(at, " ");
-
-	if (len == 0 || len > SIGNATURE_ID_LEN)
-		return NULL;
-	memcpy(id, at, len);
-	id[len] = '\0';
-	at += len;
-	return at + (*at == ' ');
-}
-
 /* Failures of every run count only when there are no others. */
 static int note_all(struct sentinel_source *s, struct case_store *cs, const struct tally *tally,
 		    struct err *err)
@@ -164,7 +152,7 @@ static int note_all(struct sentinel_source *s, struct case_store *cs, const stru
 	int r = 0;
 
 	VEC_FOREACH (&tally->counts, c) {
-		for (const char *at = c->signatures; r == 0 && (at = next_id(at, id)) != NULL;) {
+		for (const char *at = c->signatures; r == 0 && (at = signature_next_id(at, id)) != NULL;) {
 			const struct tally_signature *found = tally_find(tally, id);
 
 			if (intermittent_only && found && found->always)

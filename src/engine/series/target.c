@@ -14,18 +14,6 @@ void target_deinit(struct target *t)
 	VEC_DEINIT(&t->candidates);
 }
 
-static const char *next_id(const char *at, char id[SIGNATURE_ID_LEN + 1])
-{
-	size_t len = strcspn(at, " ");
-
-	if (len == 0 || len > SIGNATURE_ID_LEN)
-		return NULL;
-	memcpy(id, at, len);
-	id[len] = '\0';
-	at += len;
-	return at + (*at == ' ');
-}
-
 static int settle(struct target *t, struct case_store *cs, const char *id, struct err *err)
 {
 	int r = case_signature(cs, id, &t->signature, err);
@@ -101,7 +89,7 @@ int target_note(struct target *t, struct case_store *cs, const char *signatures,
 	int r = 0;
 
 	t->runs++;
-	for (const char *at = signatures; r == 0 && (at = next_id(at, id)) != NULL;)
+	for (const char *at = signatures; r == 0 && (at = signature_next_id(at, id)) != NULL;)
 		r = note_one(t, cs, id, err);
 	return r;
 }
@@ -212,7 +200,7 @@ int target_shown(const struct target *t, struct case_store *cs, const char *sign
 	char id[SIGNATURE_ID_LEN + 1];
 	bool shown = false;
 
-	for (const char *at = signatures; !shown && (at = next_id(at, id)) != NULL;) {
+	for (const char *at = signatures; !shown && (at = signature_next_id(at, id)) != NULL;) {
 		struct signature other = { 0 };
 		int r;
 

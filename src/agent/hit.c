@@ -10,6 +10,7 @@
 #include "agent/hooked.h"
 #include "agent/interpreter.h"
 #include "agent/log.h"
+#include "agent/modules.h"
 #include "agent/predicate.h"
 #include "agent/real.h"
 #include "agent/thread.h"
@@ -230,6 +231,10 @@ static void hit_write(const struct catch *catch, uint64_t number)
 	owners_fill(hit, catch);
 	code_fill(hit, greg(catch->context, REG_RIP));
 	stack_fill(hit, (unsigned char *)(hit + 1), greg(catch->context, REG_RSP));
+	/* A library that allocates nothing itself is noticed by nobody else, and may be gone later.
+	 */
+	if (catch->first && modules_grown_sigsafe())
+		modules_refresh_sigsafe();
 	hit->check = 0;
 	hit->check = log_hit_sum(number, hit, hit + 1);
 	__atomic_store_n(&hit->number, number, __ATOMIC_RELEASE);

@@ -2,6 +2,7 @@
  * A test program with one defect per argument: heap_tests DEFECT. Tests are told as googletest
  * does. On descriptor 3, if it is open, the true culprit is told: FILE:FUNCTION.
  */
+#include <assert.h>
 #include <malloc.h>
 #include <pthread.h>
 #include <stdint.h>
@@ -138,6 +139,9 @@ static void test_later(void)
 	}
 	if (is("use-crash"))
 		abort();
+	/* No defect of memory. */
+	if (is("assert"))
+		assert(kept->value == 4711);
 	if (is("use-evicted"))
 		churn();
 	if (is("read")) {

@@ -97,11 +97,27 @@ static bool is_wrapper(struct wrappers *wrappers, struct symbols *symbols,
 	return found;
 }
 
+/* Inlined, it has no code of its own that could show it: only those that are called after what they
+ * pass on to. */
+static bool is_inlined_wrapper(const struct frame *frame)
+{
+	static const char *const names[] = { "malloc", "calloc", "realloc", "zalloc" };
+
+	if (frame->kind != FRAME_INLINE || !frame->function)
+		return false;
+	for (size_t i = 0; i < ARRAY_SIZE(names); i++)
+		if (strcasestr(frame->function, names[i]))
+			return true;
+	return false;
+}
+
 void wrappers_mark(struct wrappers *wrappers, struct symbols *symbols,
 		   const struct snapshot *snapshot, struct stack *stack)
 {
 	size_t i = 0;
 
+	while (i < DEPTH_MAX && i + 1 < stack->count && is_inlined_wrapper(&stack->frames[i]))
+		stack->frames[i++].flags |= FRAME_WRAPPER;
 	for (unsigned int depth = 0; depth < DEPTH_MAX && i < stack->count; depth++) {
 		uint64_t address = stack->frames[i].address;
 		size_t to = i;

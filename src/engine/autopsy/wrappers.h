@@ -6,8 +6,9 @@
  * Functions that only pass on to malloc: xcalloc, g_malloc, fz_alloc …
  *
  * A stack that begins in one says little by its first line. Two things must come together: they
- * are called so ("alloc" is in the name), and their code shows it: the size that they ask for is the
- * very argument that they were given. A constructor of many sizes does the latter, too.
+ * are called so ("alloc" is in the name), and their code shows it: the size that they ask for is
+ * the very argument that they were given. A constructor of many sizes does the latter, too. Inlined
+ * ones have only their name: malloc, calloc, realloc or zalloc must be in it.
  */
 struct wrappers;
 

@@ -313,10 +313,10 @@ static int find_damage(struct chase *chase, bool *ret_told, struct err *err)
 		return 0;
 	chase_say(chase, "no crash in %" PRIu64 " trials", chase->used);
 	r = guards_instead(chase, ret_told, err);
+	chase->looks += !chase->runner.interrupted;
 	if (r < 0 || *ret_told || !chase_may_go_on(chase))
 		return r;
 	chase->look_max = 0;
-	chase->looks++;
 	chase_say(chase, "they show nothing: running it on until it crashes");
 	return stage_run(chase, STAGE_LOOK, err);
 }
@@ -558,9 +558,12 @@ int chase_run(struct case_store *cs, const struct chase_request *request, struct
 	if (r == 0)
 		r = await_cut(&chase, err);
 	if (!ret->outcome)
-		ret->outcome = mem_strdup(chase.found	    ? "it ended before anything was caught"
-					  : ret->others > 0 ? "it failed in other ways only"
-							    : "it did not crash");
+		ret->outcome =
+			mem_strdup(chase.found	     ? "it ended before anything was caught"
+				   : ret->others > 0 ? "it failed in other ways only"
+				   : chase.looks > 0 ? "it did not crash, and guards around blocks "
+						       "showed no damage"
+						     : "it did not crash");
 	ret->found = chase.found;
 	ret->interrupted = chase.runner.interrupted;
 	forget_sights(&chase);

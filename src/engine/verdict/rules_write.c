@@ -32,18 +32,31 @@ static enum verdict_class beside(const struct block_life *block, uint64_t start,
 	return start < block->start ? VERDICT_UNDERFLOW : VERDICT_NOT_CAUGHT;
 }
 
-/* A canary was watched: the home lies beside its own block. Between two blocks it is the one's
- * behind as well as the other's before, so a pointer into one of them says more than whose canary it
- * is; one that has left its block says nothing. */
+/* A canary was watched: the home lies beside its own block. */
+static bool is_canary(const struct write_seen *w)
+{
+	return w->victim && w->home.kind == HOME_BLOCK &&
+	       (w->home.offset < 0 || (uint64_t)w->home.offset >= w->victim->size);
+}
+
+/* The block that the store's pointer is to. On a canary one that has left its block says nothing.
+ */
+static const struct block_life *meant_block(const struct write_seen *w)
+{
+	return w->base && w->base->beyond && is_canary(w) ? NULL : w->base;
+}
+
+/* Between two blocks a canary is the one's behind as well as the other's before, so a pointer into
+ * one of them says more than whose canary it is. */
 static enum verdict_class on_canary(const struct write_seen *w)
 {
+	const struct block_life *meant = meant_block(w);
 	enum verdict_class class = VERDICT_NOT_CAUGHT;
 
-	if (!w->victim || w->home.kind != HOME_BLOCK ||
-	    (w->home.offset >= 0 && (uint64_t)w->home.offset < w->victim->size))
+	if (!is_canary(w))
 		return VERDICT_NOT_CAUGHT;
-	if (w->base && w->base->id != 0 && !w->base->beyond)
-		class = beside(w->base, w->store_start, w->store_len);
+	if (meant && meant->id != 0)
+		class = beside(meant, w->store_start, w->store_len);
 	if (class != VERDICT_NOT_CAUGHT)
 		return class;
 	return w->home.offset < 0 ? VERDICT_UNDERFLOW : VERDICT_OVERFLOW;
@@ -413,7 +426,7 @@ static void take_write(const struct write_seen *w, struct verdict *ret)
 	ret->tid = w->tid;
 	home_copy(&ret->home, &w->home);
 	ret->victim = block_life_dup(w->victim);
-	ret->base = block_life_dup(w->base);
+	ret->base = block_life_dup(meant_block(w));
 	if (is_freed(w->base))
 		stack_copy(&ret->freed_by, &w->base->freed);
 	else if (is_freed(w->victim))
@@ -442,7 +455,7 @@ static void say_write(const struct write_seen *w, enum verdict_class class, stru
 			strbuf_adds(sb, "over the end of a variable on the stack, into ");
 			break;
 		}
-		if (w->base && w->victim && w->base->id != w->victim->id)
+		if (meant_block(w) && w->victim && w->base->id != w->victim->id)
 			strbuf_addf(sb, "%s a block of %" PRIu64 " bytes, into ",
 				    class == VERDICT_OVERFLOW ? "behind the end of"
 							      : "before the start of",

@@ -208,7 +208,7 @@ static void chase_record(void *ctx, const struct run *run, struct trial_record *
 	chase->pending = false;
 }
 
-/* It does not fail any more since functions are hooked. */
+/* It does not fail any more since it is watched this way. */
 bool chase_hidden(const struct chase *chase)
 {
 	return chase->quiet_max > 0 && chase->round_failed == 0 &&

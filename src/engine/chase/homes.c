@@ -7,8 +7,8 @@
 
 #include <string.h>
 
-#define QUIET_TRIALS 20u /* without a failure, and so many times as many as the first one took… */
-#define QUIET_TIMES 8u	  /* …until a hook is said to hide it */
+#define QUIET_TRIALS 20u /* without a failure, and so many times as many as one took until then… */
+#define QUIET_TIMES 8u	  /* …until the watch is said to hide it */
 
 /* Where a home is the same in every run, whichever block it is: nothing has to be found again. */
 bool home_is_named(const struct trail_step *step, enum stake_by *ret)
@@ -212,7 +212,7 @@ int run_again(struct chase *chase, struct err *err)
  * trials that it should have, the variables are left alone. */
 static int run_without_frames(struct chase *chase, struct err *err)
 {
-	if (!chase_hidden(chase))
+	if (!chase_hidden(chase) || chase->pages)
 		return 0;
 	chase->quiet_max = 0;
 	chase->no_frames = true;
@@ -223,16 +223,18 @@ static int run_without_frames(struct chase *chase, struct err *err)
 	return run_again(chase, err);
 }
 
+/* Hooks write to the stack, and blocks on watched pages lie apart from those that they had as
+ * neighbours: both may hide it. Then there are other ways to spend the trials on. */
 static uint64_t quiet_max(const struct chase *chase)
 {
-	uint64_t expected = QUIET_TRIALS + QUIET_TIMES * chase->used;
+	const struct evidence_list *seen = &chase->ret->evidence;
+	uint64_t expected = QUIET_TRIALS + QUIET_TIMES * seen->trials / (seen->failed ? seen->failed : 1);
+	uint64_t half = chase_trials_left(chase) / 2;
+	bool hides = chase->pages;
 
 	VEC_FOREACH (&chase->stakeout.list, stake)
-		if (stake->by == STAKE_FRAME)
-			return expected < chase_trials_left(chase) / 2
-				       ? expected
-				       : chase_trials_left(chase) / 2;
-	return 0;
+		hides |= stake->by == STAKE_FRAME;
+	return !hides ? 0 : expected < half ? expected : half;
 }
 
 /* How homes in blocks are found: by what is the same in each run, then any block of the context, the

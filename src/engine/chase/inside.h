@@ -132,7 +132,7 @@ struct chase {
 void chase_say(struct chase *chase, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 int chase_begin_plan(struct chase *chase, struct err *err);
 int chase_plan(struct chase *chase, struct err *err); /* of chase->stakeout */
-bool chase_hidden(const struct chase *chase); /* by hooks: chase->quiet_max */
+bool chase_hidden(const struct chase *chase); /* by the watch: chase->quiet_max */
 uint64_t chase_trials_left(const struct chase *chase);
 bool chase_may_go_on(const struct chase *chase);
 void chase_read_crash(struct chase *chase);

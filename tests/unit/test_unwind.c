@@ -16,6 +16,7 @@
 
 #include <cmocka.h>
 
+#include "arch/arch.h"
 #include "arch/x86_64.h"
 #include "base/mem.h"
 #include "debuginfo/module.h"
@@ -613,6 +614,26 @@ static void test_truncated(void **state)
 	symbols_free(symbols);
 }
 
+/* What a call leaves as it was is known in all callers, also where no function in between saved it. */
+static void test_kept_registers(void **state)
+{
+	struct symbols *symbols = symbols_for_test();
+	uint32_t kept = arch_native()->callee_saved;
+	struct machine_frame frames[16];
+	struct live live;
+	size_t count;
+
+	(void)state;
+	run(&live, "stacks", "deep");
+	count = symbols_machine_frames(symbols, &live.snapshot, frames, 16);
+	assert_true(count >= 8);
+	for (size_t i = 0; i < 8; i++)
+		assert_int_equal(frames[i].registers.known & kept, kept);
+	machine_frames_free(frames, count);
+	live_stop(&live);
+	symbols_free(symbols);
+}
+
 static uint64_t seed = 88172645463325252u;
 
 static uint64_t next_random(void)
@@ -761,6 +782,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(test_truncated),
 		cmocka_unit_test(test_damaged),
 		cmocka_unit_test(test_no_registers),
+		cmocka_unit_test(test_kept_registers),
 		cmocka_unit_test(test_not_elf),
 	};
 	int failed;

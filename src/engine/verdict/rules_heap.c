@@ -161,10 +161,12 @@ void weigh_dangling(const struct rule *rule, const struct facts *facts, struct p
 	if (!ret->main)
 		return;
 	ret->caught = EVIDENCE_TRIALS(&ret->pieces);
-	ret->watched = freed_use_trials(facts);
+	/* Who was watched could not be seen in the trials before that. */
 	VEC_FOREACH (&facts->chain, stage)
 		if (home_same(stage->home, home) && stage->watched > ret->watched)
 			ret->watched = stage->watched;
+	if (ret->watched == 0)
+		ret->watched = freed_use_trials(facts);
 	if (ret->watched < ret->caught)
 		ret->watched = ret->caught;
 	ret->fits = ret->caught * 2 > ret->watched;

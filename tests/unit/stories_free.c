@@ -77,6 +77,14 @@ static void dangling_by_write(struct evidence_list *l)
 	}
 }
 
+/* It failed before anybody knew what to watch: those trials could not show who holds the pointer. */
+static void dangling_watched_later(struct evidence_list *l)
+{
+	dangling_by_write(l);
+	add(l, made_freed_use(3, false));
+	add(l, made_freed_use(4, false));
+}
+
 static void poison_damaged(struct evidence_list *l)
 {
 	add(l, made_canary(1, CANARY_FREED));
@@ -254,6 +262,7 @@ const struct story stories_free[] = {
 
 	ROW(dangling, DANGLING_HOLDER, FIRM, "container_swap"),
 	ROW(dangling_by_write, DANGLING_HOLDER, FIRM, "rehome"),
+	ROW(dangling_watched_later, DANGLING_HOLDER, FIRM, "rehome"),
 	ROW(dangling_by_value, DANGLING_HOLDER, FIRM, "rehome"),
 	ROW(pointer_to_a_recycled_place, USE_AFTER_FREE, FIRM, NULL),
 	ROW(holder_with_gaps, DANGLING_HOLDER, FIRM, NULL),

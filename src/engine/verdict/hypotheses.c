@@ -65,6 +65,7 @@ static const char *const contradicted[HYPOTHESES] = {
 	[HYP_MAPPING] = "the value that failed was written by the program's own store",
 	[HYP_OUTSIDE] = "an instruction of the program was caught writing it",
 	[HYP_HOST] = "the same instruction wrote it in every failing trial that was watched",
+	[HYP_PLAIN] = "a store was caught that made the value it failed over",
 };
 
 static void by_verdict(const struct rule *rule, const struct proof *proof, struct verdict *ret)

@@ -569,7 +569,7 @@ EXPORT int sigprocmask(int how, const sigset_t *set, sigset_t *old)
 
 /* ---- past libc, by its syscall() ------------------------------------------------------------- */
 
-/* What a pointer of the target's leads to; false when it is a bad one, which the kernel is to tell. */
+/* What a pointer of the target's leads to; false when it is a bad one. */
 static bool word_take(uint64_t from, void *to, size_t bytes)
 {
 	return memory_read_sigsafe(to, from, bytes) == bytes;
@@ -582,7 +582,9 @@ static int raw_mask(int how, uint64_t set, uint64_t old)
 
 	memset(&wanted, 0, sizeof(wanted));
 	memset(&before, 0, sizeof(before));
-	if ((set && !word_take(set, &wanted, 8)) || (old && !memory_readable_sigsafe(old, 8)))
+	/* The kernel writes there first: a page that may only be read is its affair, not our fault. */
+	if ((set && !word_take(set, &wanted, 8)) ||
+	    (old && raw_syscall4(SYS_rt_sigprocmask, SIG_BLOCK, NULL, old, 8)))
 		return EFAULT;
 	r = mask_change(true, how, set ? &wanted : NULL, &before);
 	if (!r && old)
@@ -596,7 +598,7 @@ static int raw_action(int signo, uint64_t action, uint64_t old)
 	struct sigaction target_action;
 
 	if ((action && !word_take(action, &wanted, sizeof(wanted))) ||
-	    (old && !memory_readable_sigsafe(old, sizeof(before))))
+	    (old && raw_syscall4(SYS_rt_sigaction, signo, NULL, old, 8)))
 		return EFAULT;
 	signals_target_action_sigsafe(signo, &target_action);
 	before.handler = (uint64_t)target_action.sa_handler;

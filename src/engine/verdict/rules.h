@@ -70,6 +70,12 @@ void tell_write(const struct facts *facts, const struct proof *proof, struct ver
 void weigh_race(const struct rule *rule, const struct facts *facts, struct proof *ret);
 void tell_race(const struct facts *facts, const struct proof *proof, struct verdict *ret,
 	       struct strbuf *sentence);
+
+/* Why whoever made this write is hardly to blame, in words, although it was the last; NULL: nothing
+ * speaks for him. */
+const char *write_excuse(const struct facts *facts, const struct evidence *write);
+
+/* rules_unwritten.c */
 void weigh_outside(const struct rule *rule, const struct facts *facts, struct proof *ret);
 void tell_outside(const struct facts *facts, const struct proof *proof, struct verdict *ret,
 		  struct strbuf *sentence);
@@ -79,10 +85,6 @@ void tell_uninitialised(const struct facts *facts, const struct proof *proof, st
 void weigh_conflation(const struct rule *rule, const struct facts *facts, struct proof *ret);
 void tell_conflation(const struct facts *facts, const struct proof *proof, struct verdict *ret,
 		     struct strbuf *sentence);
-
-/* Why whoever made this write is hardly to blame, in words, although it was the last; NULL: nothing
- * speaks for him. */
-const char *write_excuse(const struct facts *facts, const struct evidence *write);
 
 /* rules_heap.c */
 void weigh_dangling(const struct rule *rule, const struct facts *facts, struct proof *ret);

@@ -1,0 +1,204 @@
+/*
+ * Rules about values that no caught write explains: something outside wrote them, nobody did, or they are
+ * another object's.
+ */
+#include "engine/verdict/rules.h"
+
+#include <inttypes.h>
+
+static bool somebody_caught(const struct facts *facts, uint64_t trial)
+{
+	VEC_FOREACH (&facts->chain, stage)
+		VEC_FOREACH (&stage->suspects, suspect)
+			VEC_FOREACH (&suspect->writes, w)
+				if (trial == 0 || (*w)->trial == trial)
+					return true;
+	return false;
+}
+
+void weigh_outside(const struct rule *rule, const struct facts *facts, struct proof *ret)
+{
+	bool one_bit = true, syscalls = true;
+
+	VEC_FOREACH (&facts->list->list, e) {
+		uint64_t changed;
+
+		if (e->kind != EVIDENCE_OUTSIDE || !e->failing || e->outside->gap)
+			continue;
+		changed = e->outside->old ^ e->outside->new;
+		if (changed == 0 || somebody_caught(facts, e->trial))
+			continue;
+		one_bit = one_bit && (changed & (changed - 1)) == 0;
+		syscalls = syscalls && e->outside->kernel_writes;
+		if (!ret->main)
+			ret->main = e;
+		VEC_PUSH(&ret->pieces, e);
+	}
+	if (!ret->main)
+		return;
+	ret->caught = ret->watched = EVIDENCE_TRIALS(&ret->pieces);
+	VEC_FOREACH (&facts->chain, stage)
+		if (home_same(stage->home, &ret->main->outside->home) &&
+		    stage->watched > ret->watched)
+			ret->watched = stage->watched;
+	ret->fits = ret->caught * 2 > ret->watched;
+	doubt_counts(ret);
+	if (one_bit)
+		proof_doubt(ret, "it is one bit: that may be the machine");
+	if (!syscalls)
+		proof_doubt(ret, "writes by system calls could not be caught here: it may be the "
+				 "program's own");
+}
+
+void tell_outside(const struct facts *facts, const struct proof *proof, struct verdict *ret,
+		  struct strbuf *sentence)
+{
+	const struct outside_change *o = proof->main->outside;
+
+	evidence_describe(proof->main, sentence);
+	home_copy(&ret->home, &o->home);
+	ret->victim = block_life_dup(o->victim);
+	ret->values_known = true;
+	ret->old = o->old;
+	ret->new = o->new;
+	ret->value_len = o->value_len;
+}
+
+static bool never_written(const struct facts *facts, const struct evidence *e)
+{
+	const struct watch_account *w = e->watch;
+
+	if (e->kind != EVIDENCE_WATCH || !e->failing || !w->victim_watched || !w->since_birth ||
+	    !w->value_known || w->hits > 0 || w->value != w->birth_value)
+		return false;
+	/* Zero is what calloc() leaves there, too, and what many a field is meant to begin with. */
+	if (w->value == 0)
+		return false;
+	VEC_FOREACH (&facts->list->list, other)
+		if (other->kind == EVIDENCE_OUTSIDE && other->trial == e->trial)
+			return false;
+	return !somebody_caught(facts, e->trial);
+}
+
+void weigh_uninitialised(const struct rule *rule, const struct facts *facts, struct proof *ret)
+{
+	bool syscalls = true;
+
+	VEC_FOREACH (&facts->list->list, e) {
+		if (!never_written(facts, e))
+			continue;
+		if (!ret->main)
+			ret->main = e;
+		syscalls = syscalls && e->watch->kernel_writes;
+		VEC_PUSH(&ret->pieces, e);
+	}
+	if (!ret->main)
+		return;
+	ret->caught = ret->watched = EVIDENCE_TRIALS(&ret->pieces);
+	VEC_FOREACH (&facts->chain, stage)
+		if (home_same(stage->home, &ret->main->watch->home) &&
+		    stage->watched > ret->watched)
+			ret->watched = stage->watched;
+	ret->fits = ret->caught * 2 > ret->watched;
+	doubt_counts(ret);
+}
+
+void tell_uninitialised(const struct facts *facts, const struct proof *proof, struct verdict *ret,
+			struct strbuf *sentence)
+{
+	const struct watch_account *w = proof->main->watch;
+
+	home_describe(&w->home, sentence);
+	strbuf_addf(sentence,
+		    " was never written: 0x%" PRIx64 " was there when the block was allocated",
+		    w->value);
+	if (w->victim) {
+		strbuf_adds(sentence, " by ");
+		say_site(sentence, &w->victim->allocated);
+	}
+	home_copy(&ret->home, &w->home);
+	ret->victim = block_life_dup(w->victim);
+}
+
+static bool is_conflation(const struct facts *facts, const struct evidence *e)
+{
+	const struct conflation_seen *c = e->conflation;
+
+	if (e->kind != EVIDENCE_CONFLATION || !e->failing || c->first_id == c->second_id ||
+	    c->first_id == 0 || c->second_id == 0)
+		return false;
+	/* Somebody wrote that value into the second block, and not as its first: then a write
+	 * happened. */
+	VEC_FOREACH (&facts->list->list, other)
+		if (other->kind == EVIDENCE_WRITE && other->trial == e->trial &&
+		    other->write->home.block_id == c->second_id &&
+		    other->write->home.offset == c->offset && write_changed(other->write) &&
+		    other->write->new == c->second_value && !(other->write->flags & WRITE_FIRST))
+			return false;
+	return true;
+}
+
+void weigh_conflation(const struct rule *rule, const struct facts *facts, struct proof *ret)
+{
+	bool watched = true;
+
+	VEC_FOREACH (&facts->list->list, e) {
+		if (!is_conflation(facts, e))
+			continue;
+		if (!ret->main)
+			ret->main = e;
+		watched = watched && e->conflation->watched;
+		VEC_PUSH(&ret->pieces, e);
+	}
+	if (!ret->main)
+		return;
+	ret->fits = true;
+	ret->caught = ret->watched = EVIDENCE_TRIALS(&ret->pieces);
+	doubt_counts(ret);
+	if (ret->main->note)
+		proof_doubt(ret, "%s", ret->main->note);
+	if (!watched)
+		proof_doubt(ret, "the two blocks were not watched between the observations");
+}
+
+/* What the failure found in the home that it read first, and who put that there. */
+static const struct evidence *what_failed(const struct facts *facts, uint64_t trial)
+{
+	VEC_FOREACH (&facts->list->list, e)
+		if (e->kind == EVIDENCE_WRITE && e->failing && e->trial == trial &&
+		    e->write->flags & WRITE_LAST && facts->chain.count > 0 &&
+		    home_same(&e->write->home, facts->chain.items[0].home))
+			return e;
+	return NULL;
+}
+
+void tell_conflation(const struct facts *facts, const struct proof *proof, struct verdict *ret,
+		     struct strbuf *sentence)
+{
+	const struct conflation_seen *c = proof->main->conflation;
+	const struct evidence *failed = what_failed(facts, proof->main->trial);
+	struct evidence bare = *proof->main;
+
+	bare.note = NULL; /* a doubt, told as such */
+	evidence_describe(&bare, sentence);
+	strbuf_adds(sentence, ": they are two objects, what looked like a change is none, and the "
+			      "failure has another cause");
+	if (failed) {
+		strbuf_addf(sentence, ": 0x%" PRIx64 " in ", failed->write->new);
+		home_describe(&failed->write->home, sentence);
+		strbuf_adds(sentence, ", put there by ");
+		say_site(sentence, &failed->write->writer);
+	}
+	ret->victim = block_life_dup(c->second);
+	ret->home = (struct home){ .kind = HOME_BLOCK,
+				   .key = c->second_key ? mem_strdup(c->second_key) : NULL,
+				   .block_id = c->second_id,
+				   .offset = c->offset,
+				   .address = c->address + (uint64_t)c->offset };
+	ret->values_known = true;
+	ret->old = c->first_value;
+	ret->new = c->second_value;
+	ret->value_len = c->value_len;
+	if (c->first)
+		stack_copy(&ret->freed_by, &c->first->freed);
+}

@@ -18,6 +18,7 @@
  *	lead.c	  evidence instead of a crash
  *	race.c	  trials that show reads, too: two threads at one word
  *	sights.c  what a trial that was watched showed
+ *	habits.c  what a writer did at the same place before
  *	frames.c  pointers to variables of functions that have returned
  *	cuts.c	  mapped files that were made shorter, and by whom
  *	release.c who let go of an object that was used later
@@ -188,6 +189,10 @@ void read_failing(struct chase *chase);
 void read_passing(struct chase *chase);
 void read_guarded(struct chase *chase);
 void read_scouted(struct chase *chase);
+
+/* habits.c: what the writer of a sight did there before becomes evidence. */
+void see_habits(struct chase *chase, const struct watch_log *log, const struct event_log *in,
+		const struct sight *sight, const struct stake_result *result);
 
 /* frames.c: a frame that a pointer led into when it was stored. */
 struct frame_life {

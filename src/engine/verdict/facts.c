@@ -4,6 +4,7 @@
 #include <string.h>
 
 #define CHAIN_MAX 16
+#define LOWEST_ADDRESS 0x400000ull /* that programs are linked to */
 
 static int by_number(const void *a, const void *b)
 {
@@ -79,6 +80,37 @@ static bool same_store(const struct write_seen *a, const struct write_seen *b)
 	if (a->instruction && b->instruction && strcmp(a->instruction, b->instruction) != 0)
 		return false;
 	return x->kind == FRAME_JIT || x->line == y->line;
+}
+
+/* Neither where programs are linked to nor where the kernel maps anything; or far below what stood there
+ * before, and no block of malloc's. */
+static bool is_no_address(const struct write_seen *w, uint64_t value)
+{
+	if (value == 0)
+		return false;
+	return value < LOWEST_ADDRESS || value >> 47 != 0 ||
+	       (value >> 32 == 0 && w->old >> 32 != 0 && !w->target);
+}
+
+static bool leaves_no_address(const struct write_seen *w)
+{
+	return (w->fit == FIT_EXACT || w->fit == FIT_WIDE) && w->value_len == 8 &&
+	       is_no_address(w, w->new) && !is_no_address(w, w->old) &&
+	       !(w->flags & (WRITE_UPDATE | WRITE_ASYNC));
+}
+
+uint64_t write_habit(const struct evidence_list *list, const struct evidence *write)
+{
+	uint64_t times = 0;
+
+	if (!leaves_no_address(write->write))
+		return 0;
+	VEC_FOREACH (&list->list, e)
+		times += e->kind == EVIDENCE_WRITE && e != write &&
+			 !(e->failing && e->write->flags & WRITE_LAST) &&
+			 home_same(&e->write->home, &write->write->home) &&
+			 same_store(e->write, write->write) && leaves_no_address(e->write);
+	return times;
 }
 
 /* Did they do the same to the field? Pointers differ from run to run, so a store of another

@@ -13,6 +13,7 @@
 /* Farther away than this, a write is an index gone wild or a base pointer with a bias of the
  * compiler's rather than a run over the end. */
 #define NEAR_BYTES 65536
+#define HABIT 3 /* times that are no accident */
 #define ADDRESS_REACH 65536 /* of a fault, from the pointer that it went through */
 
 static bool is_freed(const struct block_life *block)
@@ -189,6 +190,11 @@ const char *write_excuse(const struct facts *facts, const struct evidence *write
 	if (fills_own(w))
 		return "it filled its own new block, whose place was another's before: whoever reads it "
 		       "may have kept a pointer to that one";
+	if (write_habit(facts->list, write) >= HABIT)
+		return "it left what is no address there again and again, without harm: the place seems "
+		       "to belong to another kind of object then, and whoever reads it may have "
+		       "kept a pointer to an earlier one (does the program have an allocator of "
+		       "its own? --allocator)";
 	if (!(w->flags & WRITE_NAMED) || w->flags & WRITE_UPDATE)
 		return NULL;
 	if (w->home.kind == HOME_STACK)

@@ -106,6 +106,8 @@ enum write_flags {
 	/* Its block has the place of one that another part of the program had, and that the failure
 	 * came by a pointer to the present one was not seen. */
 	WRITE_RECYCLED = 1 << 14,
+	/* What it left was the address of a block of malloc's at that time, alive or freed. */
+	WRITE_POINTER = 1 << 15,
 };
 
 /* One store that was caught. */

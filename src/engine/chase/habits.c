@@ -1,4 +1,4 @@
-/* What the last writer of a place did there before, in the same trial. */
+/* What is known of a caught write besides: what it stored, and what its instruction did there before. */
 #include <string.h>
 
 #include "engine/chase/inside.h"
@@ -36,5 +36,20 @@ void see_habits(struct chase *chase, const struct watch_log *log, const struct e
 		home_copy(&e.write->home, &sight->write.write->home);
 		VEC_PUSH(&chase->ret->evidence.list, e);
 		told++;
+	}
+}
+
+void see_pointer(const struct stake_result *result, struct write_seen *write)
+{
+	const struct log_hit *hit = result->exact ? result->last->hit : NULL;
+
+	if (write->value_len != 8 || hit == NULL)
+		return;
+	for (size_t i = 0; i < LOG_HIT_OWNERS && hit->owners[i].greg != 255; i++) {
+		const struct log_hit_owner *owner = &hit->owners[i];
+
+		if (hit->gregs[owner->greg] == write->new && owner->start == write->new &&
+		    owner->space == 0 && owner->relation == LOG_INSIDE)
+			write->flags |= WRITE_POINTER;
 	}
 }

@@ -18,7 +18,7 @@
  *	lead.c	  evidence instead of a crash
  *	race.c	  trials that show reads, too: two threads at one word
  *	sights.c  what a trial that was watched showed
- *	habits.c  what a writer did at the same place before
+ *	habits.c  what a writer stored, and did at the same place before
  *	frames.c  pointers to variables of functions that have returned
  *	cuts.c	  mapped files that were made shorter, and by whom
  *	release.c who let go of an object that was used later
@@ -193,6 +193,9 @@ void read_scouted(struct chase *chase);
 /* habits.c: what the writer of a sight did there before becomes evidence. */
 void see_habits(struct chase *chase, const struct watch_log *log, const struct event_log *in,
 		const struct sight *sight, const struct stake_result *result);
+
+/* Did it store the address of a block? */
+void see_pointer(const struct stake_result *result, struct write_seen *write);
 
 /* frames.c: a frame that a pointer led into when it was stored. */
 struct frame_life {

@@ -356,6 +356,7 @@ static void see_level(struct chase *chase, struct clues *clues, const struct wat
 			sight.write.note = mem_strdup(chase->recycler.words);
 		}
 		see_repeated(chase, log, in, &sight, &result);
+		see_pointer(&result, sight.write.write);
 		see_habits(chase, log, in, &sight, &result);
 		see_race(chase, log, in, &sight, &result);
 	}

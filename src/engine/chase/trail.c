@@ -651,6 +651,29 @@ static void add_found(struct reader *reader, const struct log_value *found, size
 	}
 }
 
+/* A pointer that ran over memory until it came to its end: that address is where the memory ends, and
+ * who keeps it (the allocator does) has nothing to do with the pointer. */
+static bool ran_to_the_end(const struct reader *reader)
+{
+	uint64_t pointer = reader->ret->pointer;
+	const struct mapping *before = snapshot_mapping(&reader->snapshot, pointer - 1);
+
+	return before && before->perms & MAPPING_READ && before->end == pointer &&
+	       !snapshot_mapping(&reader->snapshot, pointer) && !reader->ret->executes;
+}
+
+/* The allocator's lists and the like: they know addresses of everything. */
+static bool is_of_runtime(const struct reader *reader, uint64_t address)
+{
+	struct home home = { 0 };
+	bool runtime;
+
+	name_global(reader, address, &home);
+	runtime = frame_is_runtime(&(struct frame){ .module = home.module });
+	home_deinit(&home);
+	return runtime;
+}
+
 /* The words that hold the wild pointer are its homes, whatever the code before the fault seems to
  * say: in a loop that has moved on it says something else. */
 static void take_found(struct reader *reader)
@@ -671,7 +694,8 @@ static void take_found(struct reader *reader)
 		    value.value != reader->ret->pointer)
 			continue;
 		places++;
-		if (value.size > LARGEST_HOME)
+		if (value.size > LARGEST_HOME ||
+		    (value.id == 0 && is_of_runtime(reader, value.where)))
 			continue;
 		if (reader->ret->steps.count > 0 &&
 		    reader->ret->steps.items[0].home.address == value.where)
@@ -687,7 +711,7 @@ static void take_found(struct reader *reader)
 	}
 	/* What stands in many places is no trace of one of them; in one only, even a small number
 	 * is. */
-	if (agrees || count == 0 ||
+	if (agrees || count == 0 || ran_to_the_end(reader) ||
 	    (!by_field && places > (reader->ret->pointer < COMMON_VALUE ? 1 : PLACES_MAX)))
 		return;
 	VEC_FOREACH (&reader->ret->steps, step)

@@ -89,7 +89,7 @@ static bool is_no_address(const struct write_seen *w, uint64_t value)
 	if (value == 0)
 		return false;
 	return value < LOWEST_ADDRESS || value >> 47 != 0 ||
-	       (value >> 32 == 0 && w->old >> 32 != 0 && !w->target);
+	       (value >> 32 == 0 && w->old >> 32 != 0 && !(w->flags & WRITE_POINTER));
 }
 
 static bool leaves_no_address(const struct write_seen *w)

@@ -203,6 +203,9 @@ const char *write_excuse(const struct facts *facts, const struct evidence *write
 		return "it cleared the whole field, by name, as whoever is done with it does";
 	if (may_have_been_mapped(facts, write) || leads_to_memory(w))
 		return "it stored a whole address, by name, that may have been right at that time";
+	if (w->fit == FIT_EXACT && w->flags & WRITE_POINTER)
+		return "it stored the address of a block, by name: that belongs there, and whether "
+		       "it was still the right one is another question";
 	return NULL;
 }
 

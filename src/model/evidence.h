@@ -108,6 +108,9 @@ enum write_flags {
 	WRITE_RECYCLED = 1 << 14,
 	/* What it left was the address of a block of malloc's at that time, alive or freed. */
 	WRITE_POINTER = 1 << 15,
+	/* It went through a pointer, as it was kept or given, to something that begins inside the
+	 * block: an object that is a piece of it. */
+	WRITE_PIECE = 1 << 16,
 };
 
 /* One store that was caught. */

@@ -415,7 +415,91 @@ static void growth_beside_a_writer(struct evidence_list *l)
 	growth(l);
 }
 
+#define A_POINTER 0x7f0000000040
+
+/* An arena: what it leaves is no address, and so it was when nothing failed. */
+static void lays_it_out_anew(struct evidence_list *l, unsigned int times, uint64_t left)
+{
+	caught(l, (struct made_write){ .writer = "lex", .old = A_POINTER, .new = 0xa26 }, 3);
+	for (unsigned int i = 0; i < times; i++)
+		add(l, made_write((struct made_write){ .trial = 8 + i,
+						       .passing = true,
+						       .writer = "lex",
+						       .old = A_POINTER + 64 * i,
+						       .new = left + 8 * i }));
+}
+
+static void another_kind_of_object(struct evidence_list *l)
+{
+	lays_it_out_anew(l, 3, 0x2ca);
+}
+
+static void such_a_value_twice(struct evidence_list *l)
+{
+	lays_it_out_anew(l, 2, 0x2ca);
+}
+
+/* It wrote there before, and what belongs there. */
+static void right_before(struct evidence_list *l)
+{
+	lays_it_out_anew(l, 5, A_POINTER + 8);
+}
+
+static void address_of_a_block(struct evidence_list *l)
+{
+	caught(l,
+	       (struct made_write){ .writer = "queue_pop",
+				    .old = A_POINTER,
+				    .new = A_POINTER + 64,
+				    .flags = WRITE_NAMED | WRITE_POINTER },
+	       3);
+}
+
+/* A pointer that runs over fields: it may be anything's address. */
+static void address_of_a_block_unnamed(struct evidence_list *l)
+{
+	caught(l,
+	       (struct made_write){ .writer = "copy_row",
+				    .old = A_POINTER,
+				    .new = A_POINTER + 64,
+				    .flags = WRITE_POINTER },
+	       3);
+}
+
+static void object_inside_the_block(struct evidence_list *l)
+{
+	caught(l,
+	       (struct made_write){ .writer = "measure",
+				    .old = A_POINTER,
+				    .new = 0x4012000000000000,
+				    .flags = WRITE_PIECE },
+	       3);
+}
+
+/* A wrong mask has nothing to do with whose place it is. */
+static void update_inside_the_block(struct evidence_list *l)
+{
+	caught(l, (struct made_write){ .writer = "flags_drop", .flags = WRITE_PIECE | WRITE_UPDATE }, 3);
+}
+
+/* The owner of a new block sets all of it. */
+static void new_block_filled(struct evidence_list *l)
+{
+	whole_object(l);
+	VEC_FOREACH (&l->list, e)
+		if (e->kind == EVIDENCE_WRITE)
+			e->write->age = 0;
+}
+
 const struct story stories_write[] = {
+	ROW(another_kind_of_object, NOT_CAUGHT, DOUBTED, NULL),
+	ROW(such_a_value_twice, NARROW_WRITE, DOUBTED, "lex"),
+	ROW(right_before, NARROW_WRITE, FIRM, "lex"),
+	ROW(address_of_a_block, NOT_CAUGHT, DOUBTED, NULL),
+	ROW(address_of_a_block_unnamed, NARROW_WRITE, FIRM, "copy_row"),
+	ROW(object_inside_the_block, NARROW_WRITE, DOUBTED, "measure"),
+	ROW(update_inside_the_block, NARROW_WRITE, FIRM, "flags_drop"),
+	ROW(new_block_filled, NOT_CAUGHT, DOUBTED, NULL),
 	ROW(narrow, NARROW_WRITE, FIRM, "jit_code"),
 	ROW(narrow_native, NARROW_WRITE, FIRM, "tag_clear"),
 	ROW(narrow_in_a_pool, NARROW_WRITE, DOUBTED, "jit_code"),

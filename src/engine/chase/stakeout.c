@@ -628,6 +628,29 @@ static bool names_field(const struct caught *caught, const struct writer *writer
 	return base.kind != ORIGIN_UNKNOWN && !base.changed && !base.joined;
 }
 
+/* Does it go through a pointer to something inside the block, which nothing was reckoned with: an
+ * object that is a piece of it? */
+static bool is_of_piece(const struct caught *caught, const struct writer *writer,
+			const struct trap *trap)
+{
+	const struct memory_operand *to = &writer->store.to;
+	const struct log_hit *hit = caught->hit;
+	struct origin base;
+	uint64_t pointer;
+
+	if (writer->store.kind != STORE_PLAIN || writer->store.string || to->fixed ||
+	    to->index != NO_REGISTER || to->base < 0 || to->base >= REGISTERS_MAX ||
+	    writer->store.moves_base || hit->id == 0)
+		return false;
+	pointer = hit->gregs[arch_native()->saved_index((unsigned int)to->base)];
+	if (pointer <= hit->start || pointer > hit->address)
+		return false;
+	arch_value_origin(trap, writer->store.at, to->base, &base);
+	return (base.kind == ORIGIN_LOAD || base.kind == ORIGIN_ENTRY ||
+		base.kind == ORIGIN_CALL) &&
+	       !base.changed && !base.joined;
+}
+
 /* What the code before the store tells. */
 static void tell_code(const struct caught *caught, const struct writer *writer,
 		      struct symbols *symbols, struct write_seen *ret,
@@ -648,11 +671,14 @@ static void tell_code(const struct caught *caught, const struct writer *writer,
 	tell_source(caught, writer, &trap, symbols, ret, ret_place);
 	trap.low = caught->hit->address;
 	trap.high = trap.low + caught->hit->bytes;
-	if (((caught->hit->flags & LOG_HIT_AT) ||
-	     (arch_decode_before(&trap, &whole) == 0 && whole.certain &&
-	      whole.store.at == writer->store.at)) &&
-	    names_field(caught, writer, &trap))
-		ret->flags |= WRITE_NAMED;
+	if ((caught->hit->flags & LOG_HIT_AT) ||
+	    (arch_decode_before(&trap, &whole) == 0 && whole.certain &&
+	     whole.store.at == writer->store.at)) {
+		if (names_field(caught, writer, &trap))
+			ret->flags |= WRITE_NAMED;
+		else if (is_of_piece(caught, writer, &trap))
+			ret->flags |= WRITE_PIECE;
+	}
 	machine_frames_free(&frame, 1);
 }
 

@@ -79,6 +79,16 @@ static void add_open_hypotheses(struct verdict *ret)
 	}
 }
 
+/* The last writer of a home seems to own the place, as part of another kind of object. */
+static bool is_shared(const struct facts *facts)
+{
+	VEC_FOREACH (&facts->chain, stage)
+		VEC_FOREACH (&stage->suspects, suspect)
+			if (write_habit(facts->list, suspect->writes.items[0]) >= HABIT)
+				return true;
+	return false;
+}
+
 struct have {
 	const struct evidence *crash, *freed, *gap;
 	bool watch, failing, imprecise, no_syscalls;
@@ -114,6 +124,10 @@ static char *next_experiment(const struct facts *facts)
 		return mem_strdup(
 			"no failing trial has been looked at: redhand repro --observe ids "
 			"-- CMD, until it fails");
+	if (is_shared(facts))
+		return mem_strdup("if the program has an allocator of its own, name it: redhand "
+				  "chase --allocator 'alloc=FN(size@0) free=FN(ptr@0)' -- CMD; "
+				  "different objects seem to have had that place in turns");
 	if (have.imprecise)
 		return mem_strdup("redhand watch --mode pages on the same field: there a write "
 				  "cannot come in late");

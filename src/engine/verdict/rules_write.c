@@ -13,7 +13,6 @@
 /* Farther away than this, a write is an index gone wild or a base pointer with a bias of the
  * compiler's rather than a run over the end. */
 #define NEAR_BYTES 65536
-#define HABIT 3 /* times that are no accident */
 #define ADDRESS_REACH 65536 /* of a fault, from the pointer that it went through */
 
 static bool is_freed(const struct block_life *block)
@@ -176,11 +175,20 @@ static bool leads_to_memory(const struct write_seen *w)
 	return w->fit == FIT_EXACT && w->value_len == 8 && w->flags & WRITE_READABLE;
 }
 
-/* Into a block that has just been made, through a pointer to it (which runs, in a copy). */
+/* A reset or a copy of the whole object is no slip of a store's width. */
+static bool covers_block(const struct write_seen *w)
+{
+	return w->victim && w->victim->size > 0 && w->store_start != 0 &&
+	       w->store_start <= w->victim->start &&
+	       w->store_len >= w->victim->size + (w->victim->start - w->store_start);
+}
+
+/* Into a block that has just been made, through a pointer to it (which runs, in a copy): where that place
+ * was another's, or all of it. */
 static bool fills_own(const struct write_seen *w)
 {
-	return w->flags & WRITE_RECYCLED && !(w->flags & WRITE_UPDATE) && w->age <= 1 &&
-	       w->victim && (!w->base || w->base->id == w->victim->id);
+	return (w->flags & WRITE_RECYCLED || covers_block(w)) && !(w->flags & WRITE_UPDATE) &&
+	       w->age <= 1 && w->victim && (!w->base || w->base->id == w->victim->id);
 }
 
 const char *write_excuse(const struct facts *facts, const struct evidence *write)
@@ -188,8 +196,11 @@ const char *write_excuse(const struct facts *facts, const struct evidence *write
 	const struct write_seen *w = write->write;
 
 	if (fills_own(w))
-		return "it filled its own new block, whose place was another's before: whoever reads it "
-		       "may have kept a pointer to that one";
+		return w->flags & WRITE_RECYCLED
+			       ? "it filled its own new block, whose place was another's before: "
+				 "whoever reads it may have kept a pointer to that one"
+			       : "it filled its own new block: whoever reads it takes it for "
+				 "something else";
 	if (write_habit(facts->list, write) >= HABIT)
 		return "it left what is no address there again and again, without harm: the place seems "
 		       "to belong to another kind of object then, and whoever reads it may have "
@@ -259,14 +270,6 @@ static uint64_t distance(const struct write_seen *w)
 	return w->store_start >= end ? w->store_start - end : w->base->start - w->store_start;
 }
 
-/* A reset or a copy of the whole object is no slip of a store's width. */
-static bool covers_block(const struct write_seen *w)
-{
-	return w->victim && w->victim->size > 0 && w->store_start != 0 &&
-	       w->store_start <= w->victim->start &&
-	       w->store_len >= w->victim->size + (w->victim->start - w->store_start);
-}
-
 /* memcpy, strcpy and the like write as many bytes at once as the machine can: how wide one of their
  * stores is says nothing, where they did not begin in this block. */
 static bool in_a_copy(const struct write_seen *w)
@@ -308,6 +311,9 @@ static void doubt_writer(const struct rule *rule, const struct facts *facts,
 			    "(evidence %" PRIu64 ", trial %" PRIu64 ")",
 			    suspect->harmless.count, suspect->harmless.count == 1 ? "" : "s",
 			    suspect->harmless.items[0]->id, suspect->harmless.items[0]->trial);
+	else if (write_habit(facts->list, ret->main) > 0)
+		proof_doubt(ret, "the same instruction left what is no address there before, without "
+				 "harm");
 	if (w->flags & WRITE_FREE_INFERRED)
 		proof_doubt(ret, "%s",
 			    ret->main->note ? ret->main->note
@@ -348,6 +354,11 @@ static void doubt_writer(const struct rule *rule, const struct facts *facts,
 		proof_doubt(ret,
 			    "another kind of block had that place before: whoever reads it may "
 			    "have kept a pointer to that one");
+	if ((rule->class == VERDICT_WIDE_WRITE || rule->class == VERDICT_NARROW_WRITE) &&
+	    w->flags & WRITE_PIECE && !(w->flags & WRITE_UPDATE))
+		proof_doubt(ret, "it set a field of an object inside the block: if the program deals "
+				 "out pieces of it (--allocator), whoever reads it may have kept a "
+				 "pointer to an earlier one");
 	if (other_thread_near(facts, w))
 		proof_doubt(ret, "another thread wrote the field at nearly the same time");
 	if (beside_block && w->base && w->victim && w->base->id != w->victim->id &&

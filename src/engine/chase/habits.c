@@ -23,7 +23,7 @@ void see_habits(struct chase *chase, const struct watch_log *log, const struct e
 {
 	unsigned int told = 0;
 
-	if (!result->exact || result->last->hit->id == 0)
+	if (!result->exact)
 		return;
 	for (size_t i = log->hits.count; i-- > 0 && told < HABITS_TOLD;) {
 		struct evidence e;

@@ -66,16 +66,18 @@ static bool is_atomic(const struct writer *writer)
 	       strncmp(writer->store.text, "xchg", 4) == 0;
 }
 
-/* Does what the one changed lie where the other wrote? */
-static bool overlap(const struct caught *changed, const struct writer *writer)
+/* Did the access at `i` change what lies where the other wrote? Whose trap comes first finds the change,
+ * be it a read: then it is the store's right behind it, which finds none. */
+static bool changes(const struct accesses *accesses, size_t i, const struct writer *other)
 {
-	const struct log_hit *hit = changed->hit;
+	struct writer writer, reader;
 
-	for (uint32_t i = 0; i < hit->bytes; i++)
-		if (hit->old[i] != hit->new[i] && hit->address + i >= writer->low &&
-		    hit->address + i < writer->high)
-			return true;
-	return false;
+	if (!is_store(accesses->list.items[i], &writer) || writer.low >= other->high ||
+	    other->low >= writer.high)
+		return false;
+	return is_change(accesses->list.items[i]) ||
+	       (i > 0 && is_change(accesses->list.items[i - 1]) &&
+		!is_store(accesses->list.items[i - 1], &reader));
 }
 
 /* The write of another thread between the access `from` and the one at `to`; -1: none. */
@@ -85,9 +87,7 @@ static int between(const struct accesses *accesses, size_t from, size_t to,
 	uint32_t tid = accesses->list.items[to]->hit->tid;
 
 	for (size_t i = to; i-- > from + 1;)
-		if (accesses->list.items[i]->hit->tid != tid &&
-		    is_change(accesses->list.items[i]) &&
-		    overlap(accesses->list.items[i], writer))
+		if (accesses->list.items[i]->hit->tid != tid && changes(accesses, i, writer))
 			return (int)i;
 	return -1;
 }

@@ -162,6 +162,13 @@ static void see_frame(struct chase *chase, struct clues *clues, const struct tra
 					      .allocated = frame.stack };
 }
 
+/* What is watched may be two variables. */
+static bool stores_overlap(const struct write_seen *a, const struct write_seen *b)
+{
+	return a->store_start < b->store_start + b->store_len &&
+	       b->store_start < a->store_start + a->store_len;
+}
+
 /* Two threads at one place, one right after the other. */
 static void see_race(struct chase *chase, const struct watch_log *log, const struct event_log *in,
 		     struct sight *sight, const struct stake_result *result)
@@ -198,6 +205,7 @@ static void see_race(struct chase *chase, const struct watch_log *log, const str
 		(uint64_t)llabs((int64_t)(other->hit->time_ns - result->last->hit->time_ns));
 	/* Both made the same value out of what they had read: one of the two is lost. */
 	sight->race.race->lost_update =
+		stores_overlap(sight->race.race->first, sight->race.race->second) &&
 		sight->race.race->first->new == sight->race.race->second->new &&
 		sight->race.race->first->old != sight->race.race->first->new &&
 		sight->race.race->second->old == sight->race.race->second->new;
@@ -447,6 +455,20 @@ static void see_source(struct chase *chase, struct clues *clues, const struct wa
 	VEC_PUSH(&chase->levels[stake->level].sights, sight);
 }
 
+/* A variable is the same in every run; by itself a hit knows its address only. */
+static void name_variable(const struct chase *chase, const struct log_hit *hit, struct home *home)
+{
+	const struct stake *stake = hit->watch < chase->stakeout.list.count
+					    ? &chase->stakeout.list.items[hit->watch]
+					    : NULL;
+
+	if (!stake || stake->by != STAKE_GLOBAL || home->kind != HOME_ADDRESS)
+		return;
+	home_deinit(home);
+	*home = (struct home){ 0 };
+	home_copy(home, &stake->home);
+}
+
 /* Who else writes there without harm: for each writer its last whole hit. */
 static void see_harmless(struct chase *chase, const struct watch_log *log, uint64_t trial,
 			 bool failing, const struct clues *clues)
@@ -472,6 +494,7 @@ static void see_harmless(struct chase *chase, const struct watch_log *log, uint6
 		chase->harmless++;
 		e = evidence_new(EVIDENCE_WRITE, trial, failing);
 		caught_describe(caught, chase->symbols, e.write);
+		name_variable(chase, caught->hit, &e.write->home);
 		VEC_PUSH(&chase->ret->evidence.list, e);
 	}
 }

@@ -646,6 +646,9 @@ static bool is_of_piece(const struct caught *caught, const struct writer *writer
 	if (pointer <= hit->start || pointer > hit->address)
 		return false;
 	arch_value_origin(trap, writer->store.at, to->base, &base);
+	/* A constant, so and so far behind a pointer: nothing that runs. */
+	if (writer->store.source == SOURCE_IMMEDIATE && to->displacement > 0)
+		return !base.changed;
 	return (base.kind == ORIGIN_LOAD || base.kind == ORIGIN_ENTRY ||
 		base.kind == ORIGIN_CALL) &&
 	       !base.changed && !base.joined;

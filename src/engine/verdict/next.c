@@ -84,7 +84,8 @@ static bool is_shared(const struct facts *facts)
 {
 	VEC_FOREACH (&facts->chain, stage)
 		VEC_FOREACH (&stage->suspects, suspect)
-			if (write_habit(facts->list, suspect->writes.items[0]) >= HABIT)
+			if (stage->home->kind == HOME_BLOCK &&
+			    write_habit(facts->list, suspect->writes.items[0]) >= HABIT)
 				return true;
 	return false;
 }

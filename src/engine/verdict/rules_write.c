@@ -206,7 +206,8 @@ const char *write_excuse(const struct facts *facts, const struct evidence *write
 		       "to belong to another kind of object then, and whoever reads it may have "
 		       "kept a pointer to an earlier one (does the program have an allocator of "
 		       "its own? --allocator)";
-	if (!(w->flags & WRITE_NAMED) || w->flags & WRITE_UPDATE)
+	/* By its place in the block, or in an object that is a piece of it. */
+	if (!(w->flags & (WRITE_NAMED | WRITE_PIECE)) || w->flags & WRITE_UPDATE)
 		return NULL;
 	if (w->home.kind == HOME_STACK)
 		return "it is a function's own variable, set by its own code";

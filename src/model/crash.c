@@ -149,6 +149,21 @@ static bool is_compilers(const char *file)
 					     strstr(file, "/lib/clang/"));
 }
 
+/* Rust's library: generic code is compiled into the program, with the files it was made from. */
+static bool is_rusts(const struct frame *frame)
+{
+	static const char *const names[] = { "alloc::raw_vec::", "<alloc::raw_vec::",
+					     "alloc::alloc::", "<alloc::alloc::" };
+
+	if (frame->file && (strncmp(frame->file, "/rustc/", strlen("/rustc/")) == 0 ||
+			    strstr(frame->file, "/rustlib/src/rust/library/")))
+		return true;
+	for (size_t i = 0; frame->function && i < ARRAY_SIZE(names); i++)
+		if (strncmp(frame->function, names[i], strlen(names[i])) == 0)
+			return true;
+	return false;
+}
+
 /* A container's own code does what it is told: the C++ library, what unwinds for it, and its headers
  * that were compiled into the program. */
 static bool is_container(const struct frame *frame)
@@ -159,7 +174,7 @@ static bool is_container(const struct frame *frame)
 	for (size_t i = 0; slash && i < ARRAY_SIZE(names); i++)
 		if (strncmp(slash, names[i], strlen(names[i])) == 0)
 			return true;
-	return frame->file && is_compilers(frame->file);
+	return (frame->file && is_compilers(frame->file)) || is_rusts(frame);
 }
 
 /* The first frame that is not there for whoever calls it; where all are, the first. */

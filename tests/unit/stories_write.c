@@ -439,6 +439,17 @@ static void such_a_value_twice(struct evidence_list *l)
 	lays_it_out_anew(l, 2, 0x2ca);
 }
 
+/* Out of another block it is no habit, however often it did no harm. */
+static void runs_over_often(struct evidence_list *l)
+{
+	lays_it_out_anew(l, 3, 0x2ca);
+	VEC_FOREACH (&l->list, e)
+		if (e->kind == EVIDENCE_WRITE) {
+			block_life_free(e->write->base);
+			e->write->base = made_block(7, MADE_BLOCK - 48, 48, BLOCK_LIVE);
+		}
+}
+
 /* It wrote there before, and what belongs there. */
 static void right_before(struct evidence_list *l)
 {
@@ -494,6 +505,7 @@ static void new_block_filled(struct evidence_list *l)
 const struct story stories_write[] = {
 	ROW(another_kind_of_object, NOT_CAUGHT, DOUBTED, NULL),
 	ROW(such_a_value_twice, NARROW_WRITE, DOUBTED, "lex"),
+	ROW(runs_over_often, OVERFLOW, FIRM, "lex"),
 	ROW(right_before, NARROW_WRITE, FIRM, "lex"),
 	ROW(address_of_a_block, NOT_CAUGHT, DOUBTED, NULL),
 	ROW(address_of_a_block_unnamed, NARROW_WRITE, FIRM, "copy_row"),

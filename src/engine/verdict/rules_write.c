@@ -312,7 +312,8 @@ static void doubt_writer(const struct rule *rule, const struct facts *facts,
 			    "(evidence %" PRIu64 ", trial %" PRIu64 ")",
 			    suspect->harmless.count, suspect->harmless.count == 1 ? "" : "s",
 			    suspect->harmless.items[0]->id, suspect->harmless.items[0]->trial);
-	else if (write_habit(facts->list, ret->main) > 0)
+	else if ((rule->class == VERDICT_WIDE_WRITE || rule->class == VERDICT_NARROW_WRITE) &&
+		 write_habit(facts->list, ret->main) > 0)
 		proof_doubt(ret, "the same instruction left what is no address there before, without "
 				 "harm");
 	if (w->flags & WRITE_FREE_INFERRED)

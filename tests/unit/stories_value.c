@@ -263,6 +263,15 @@ void race_nothing_lost(struct evidence_list *l)
 	add(l, made_race(2, false));
 }
 
+/* Long enough for a lock to be given on in between. */
+static void race_in_turns(struct evidence_list *l)
+{
+	race_nothing_lost(l);
+	VEC_FOREACH (&l->list, e)
+		if (e->kind == EVIDENCE_RACE)
+			e->race->gap_ns = 54910;
+}
+
 static void race_locked(struct evidence_list *l)
 {
 	race(l);
@@ -378,6 +387,7 @@ const struct story stories_value[] = {
 	ROW(source_whole, NARROW_WRITE, FIRM, "type_cache_open"),
 
 	ROW(race, RACE, FIRM, "object_unref"),
+	ROW(race_in_turns, NOT_CAUGHT, DOUBTED, NULL),
 	ROW(race_nothing_lost, RACE, DOUBTED, "object_unref"),
 	ROW(race_and_a_free, RACE, FIRM, "object_unref"),
 	ROW(turns_and_a_free, DANGLING_HOLDER, FIRM, "container_swap"),

@@ -42,6 +42,24 @@ static void add_leads(const struct facts *facts, struct verdict *ret)
 	}
 }
 
+/* One after the other, as threads do that hand something on under a lock. */
+static void add_turns(const struct facts *facts, struct verdict *ret)
+{
+	VEC_FOREACH (&facts->list->list, e) {
+		struct strbuf sb = { 0 };
+
+		if (e->kind != EVIDENCE_RACE || !e->failing || e->race->lost_update)
+			continue;
+		evidence_describe(e, &sb);
+		strbuf_addf(&sb,
+			    ": a lock may have ordered them, no update was seen to be lost "
+			    "(evidence %" PRIu64 ")",
+			    e->id);
+		lead(ret, &sb);
+		return;
+	}
+}
+
 /* A field that was zero from its block's birth on: nobody spoilt it, somebody did not set it. */
 static void add_unset(const struct facts *facts, struct verdict *ret)
 {
@@ -160,6 +178,7 @@ void not_caught(const struct facts *facts, struct verdict *ret)
 
 	ret->next = next_experiment(facts);
 	add_leads(facts, ret);
+	add_turns(facts, ret);
 	add_unset(facts, ret);
 	add_open_hypotheses(ret);
 	if (ret->watched > 0)

@@ -559,10 +559,15 @@ void tell_write(const struct facts *facts, const struct proof *proof, struct ver
 
 /* ---- two threads ---- */
 
+/* A trap keeps its thread, and a lock that it has, for longer than this: who writes within it was not
+ * ordered by that lock. */
+#define TOGETHER_NS 3000u
+
 static bool is_race(const struct evidence *e)
 {
 	return e->kind == EVIDENCE_RACE && e->failing && e->race->first && e->race->second &&
 	       e->race->first->tid != e->race->second->tid && !e->race->locked &&
+	       (e->race->lost_update || e->race->gap_ns < TOGETHER_NS) &&
 	       !((e->race->first->flags | e->race->second->flags) & WRITE_ASYNC);
 }
 

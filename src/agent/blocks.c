@@ -291,7 +291,8 @@ struct block *block_at_sigsafe(enum block_space space, uint64_t start)
 	if (unlikely(!window || !*window))
 		return NULL;
 	block = &blocks_state.pool[*window];
-	return block_starts_at(block, start) ? block : NULL;
+	/* Bit 0 of what is kept is a mark; no allocator gives out odd addresses. */
+	return block_starts_at(block, start) && !(space == BLOCKS_HEAP && start & 1) ? block : NULL;
 }
 
 void block_describe_sigsafe(const struct block_view *view, struct log_block *ret)

@@ -107,6 +107,10 @@ static void test_harm(void)
 	} else if (is("interior")) {
 		truth("test_harm");
 		free(&kept->value);
+	} else if (is("odd")) {
+		/* As after skipping a character. */
+		truth("test_harm");
+		free((char *)kept + 1);
 	} else if (is("invalid")) {
 		static char global[64];
 

@@ -105,6 +105,21 @@ static void overflow_of_a_canary(struct evidence_list *l)
 	canary_watched(l, 56);
 }
 
+/* Four bytes between the block and the damage are whole. */
+static void apart_from_the_block(struct evidence_list *l)
+{
+	canary_watched(l, 60);
+	VEC_FOREACH (&l->list, e)
+		if (e->kind == EVIDENCE_WRITE)
+			e->write->base->beyond = true;
+}
+
+/* The same with an index that went too far: the pointer is to the block. */
+static void index_behind_the_block(struct evidence_list *l)
+{
+	canary_watched(l, 60);
+}
+
 static void underflow_of_a_canary(struct evidence_list *l)
 {
 	canary_watched(l, -1);
@@ -558,6 +573,8 @@ const struct story stories_write[] = {
 	ROW(damage_only, OVERFLOW, DOUBTED, NULL),
 	ROW(damage_not_adjacent, NOT_CAUGHT, DOUBTED, NULL),
 	ROW(underflow, UNDERFLOW, FIRM, "fill"),
+	ROW(index_behind_the_block, OVERFLOW, FIRM, "fill"),
+	ROW(apart_from_the_block, OVERFLOW, DOUBTED, "fill"),
 	ROW(underflow_of_a_canary, UNDERFLOW, FIRM, "fill"),
 	ROW(underflow_onto_another_canary, UNDERFLOW, FIRM, "fill"),
 	ROW(a_pointer_that_left_its_block, OVERFLOW, FIRM, "fill"),

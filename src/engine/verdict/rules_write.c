@@ -290,6 +290,16 @@ static bool may_have_run(const struct write_seen *w)
 	       w->store_len > 0 && w->store_len < 4 && w->value_len == 8;
 }
 
+/* A guard was hit, but not where it begins, by a pointer that is to no block: bytes between the block
+ * and the damage are whole. */
+static bool is_apart(const struct write_seen *w)
+{
+	const struct block_life *meant = meant_block(w);
+
+	return is_canary(w) && w->home.offset > 0 && (uint64_t)w->home.offset > w->victim->size &&
+	       (!meant || meant->id == 0);
+}
+
 static bool copied_torn(const struct facts *facts, const struct evidence *slot_write)
 {
 	const struct evidence *carrier = carrier_of(facts, facts_origin(facts), slot_write);
@@ -361,6 +371,11 @@ static void doubt_writer(const struct rule *rule, const struct facts *facts,
 		proof_doubt(ret, "it set a field of an object inside the block: if the program deals "
 				 "out pieces of it (--allocator), whoever reads it may have kept a "
 				 "pointer to an earlier one");
+	if (rule->class == VERDICT_OVERFLOW && is_apart(w))
+		proof_doubt(ret,
+			    "%" PRIu64 " bytes behind the block's end are whole: it may have come "
+			    "from the block behind, or from afar",
+			    (uint64_t)w->home.offset - w->victim->size);
 	if (other_thread_near(facts, w))
 		proof_doubt(ret, "another thread wrote the field at nearly the same time");
 	if (beside_block && w->base && w->victim && w->base->id != w->victim->id &&

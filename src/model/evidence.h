@@ -111,6 +111,9 @@ enum write_flags {
 	/* It went through a pointer, as it was kept or given, to something that begins inside the
 	 * block: an object that is a piece of it. */
 	WRITE_PIECE = 1 << 16,
+	/* In this block's life the field was only ever written in parts, each by an instruction of
+	 * its own: to whoever writes it, it is several smaller fields. */
+	WRITE_PARTS = 1 << 17,
 };
 
 /* One store that was caught. */

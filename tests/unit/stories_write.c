@@ -492,6 +492,19 @@ static void address_of_a_block_unnamed(struct evidence_list *l)
 	       3);
 }
 
+/* Two numbers, which somebody reads as one pointer. */
+static void field_in_parts(struct evidence_list *l)
+{
+	caught(l,
+	       (struct made_write){ .writer = "fraction_reduce",
+				    .start = 4,
+				    .width = 4,
+				    .old = 9,
+				    .new = 0x800000009,
+				    .flags = WRITE_PARTS },
+	       3);
+}
+
 static void object_inside_the_block(struct evidence_list *l)
 {
 	caught(l,
@@ -524,6 +537,7 @@ const struct story stories_write[] = {
 	ROW(right_before, NARROW_WRITE, FIRM, "lex"),
 	ROW(address_of_a_block, NOT_CAUGHT, DOUBTED, NULL),
 	ROW(address_of_a_block_unnamed, NARROW_WRITE, FIRM, "copy_row"),
+	ROW(field_in_parts, NOT_CAUGHT, DOUBTED, NULL),
 	ROW(object_inside_the_block, NARROW_WRITE, DOUBTED, "measure"),
 	ROW(update_inside_the_block, NARROW_WRITE, FIRM, "flags_drop"),
 	ROW(new_block_filled, NOT_CAUGHT, DOUBTED, NULL),

@@ -53,3 +53,49 @@ void see_pointer(const struct stake_result *result, struct write_seen *write)
 			write->flags |= WRITE_POINTER;
 	}
 }
+
+static bool is_zero(const struct log_hit *hit)
+{
+	for (uint32_t i = 0; i < hit->bytes && i < LOG_WATCH_BYTES; i++)
+		if (hit->new[i] != 0)
+			return false;
+	return true;
+}
+
+void see_parts(const struct watch_log *log, const struct event_log *in,
+	       const struct stake_result *result, struct symbols *symbols, struct write_seen *write)
+{
+	const struct log_hit *last = result->exact ? result->last->hit : NULL;
+	uint64_t first_rip = 0;
+	uint32_t seen = 0, all;
+	bool several = false;
+
+	if (!last || last->id == 0 || write->fit != FIT_NARROW || last->bytes > LOG_WATCH_BYTES)
+		return;
+	all = (uint32_t)((1ull << last->bytes) - 1);
+	VEC_FOREACH (&log->hits, caught) {
+		const struct log_hit *hit = caught->hit;
+		struct writer writer;
+		uint32_t part = 0;
+
+		if (caught->log != in || hit->address != last->address || hit->id != last->id ||
+		    hit->number > last->number || (hit->flags & LOG_HIT_ALONGSIDE))
+			continue;
+		/* Cleared as a whole, it is still nothing. */
+		if (is_zero(hit))
+			continue;
+		if (caught_decode(caught, symbols, &writer) < 0 || !writer.covers ||
+		    writer.store.string || writer.store.to.index != NO_REGISTER)
+			return;
+		for (uint32_t i = 0; i < last->bytes; i++)
+			if (hit->address + i >= writer.low && hit->address + i < writer.high)
+				part |= 1u << i;
+		if (part == all)
+			return;
+		several |= seen != 0 && hit->gregs[LOG_GREG_RIP] != first_rip;
+		first_rip = seen == 0 ? hit->gregs[LOG_GREG_RIP] : first_rip;
+		seen |= part;
+	}
+	if (several && seen == all)
+		write->flags |= WRITE_PARTS;
+}

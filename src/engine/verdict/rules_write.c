@@ -206,6 +206,9 @@ const char *write_excuse(const struct facts *facts, const struct evidence *write
 		       "to belong to another kind of object then, and whoever reads it may have "
 		       "kept a pointer to an earlier one (does the program have an allocator of "
 		       "its own? --allocator)";
+	if (w->fit == FIT_NARROW && w->flags & WRITE_PARTS)
+		return "to whoever writes it, it is several smaller fields, each set on its own: "
+		       "whoever reads it as one takes the block for something else";
 	/* By its place in the block, or in an object that is a piece of it. */
 	if (!(w->flags & (WRITE_NAMED | WRITE_PIECE)) || w->flags & WRITE_UPDATE)
 		return NULL;

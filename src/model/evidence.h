@@ -114,6 +114,8 @@ enum write_flags {
 	/* In this block's life the field was only ever written in parts, each by an instruction of
 	 * its own: to whoever writes it, it is several smaller fields. */
 	WRITE_PARTS = 1 << 17,
+	/* Nobody wrote there since the block's birth, which was watched. */
+	WRITE_OPENS = 1 << 18,
 };
 
 /* One store that was caught. */

@@ -526,8 +526,31 @@ static void new_block_filled(struct evidence_list *l)
 {
 	whole_object(l);
 	VEC_FOREACH (&l->list, e)
-		if (e->kind == EVIDENCE_WRITE)
+		if (e->kind == EVIDENCE_WRITE) {
 			e->write->age = 0;
+			e->write->flags |= WRITE_OPENS;
+		}
+}
+
+/* It had been set up before. */
+static void new_block_reset(struct evidence_list *l)
+{
+	new_block_filled(l);
+	VEC_FOREACH (&l->list, e)
+		if (e->kind == EVIDENCE_WRITE)
+			e->write->flags &= ~(unsigned int)WRITE_OPENS;
+}
+
+/* A copy that runs over the end of its block, into one that was freed. */
+static void runs_into_freed(struct evidence_list *l)
+{
+	canary_watched(l, 56);
+	VEC_FOREACH (&l->list, e)
+		if (e->kind == EVIDENCE_WRITE) {
+			e->write->store_start = MADE_BLOCK + 56;
+			block_life_free(e->write->base);
+			e->write->base = made_block(9, MADE_BLOCK + 96, 160, BLOCK_FREED);
+		}
 }
 
 const struct story stories_write[] = {
@@ -541,6 +564,8 @@ const struct story stories_write[] = {
 	ROW(object_inside_the_block, NARROW_WRITE, DOUBTED, "measure"),
 	ROW(update_inside_the_block, NARROW_WRITE, FIRM, "flags_drop"),
 	ROW(new_block_filled, NOT_CAUGHT, DOUBTED, NULL),
+	ROW(new_block_reset, WIDE_WRITE, DOUBTED, "jit_code"),
+	ROW(runs_into_freed, OVERFLOW, FIRM, "fill"),
 	ROW(narrow, NARROW_WRITE, FIRM, "jit_code"),
 	ROW(narrow_native, NARROW_WRITE, FIRM, "tag_clear"),
 	ROW(narrow_in_a_pool, NARROW_WRITE, DOUBTED, "jit_code"),

@@ -99,3 +99,17 @@ void see_parts(const struct watch_log *log, const struct event_log *in,
 	if (several && seen == all)
 		write->flags |= WRITE_PARTS;
 }
+
+void see_first(const struct watch_log *log, const struct event_log *in,
+	       const struct stake_result *result, struct write_seen *write)
+{
+	const struct log_hit *last = result->exact ? result->last->hit : NULL;
+
+	if (!last || last->id == 0)
+		return;
+	VEC_FOREACH (&log->hits, caught)
+		if (caught->log == in && caught->hit->address == last->address &&
+		    caught->hit->id == last->id && caught->hit->number < last->number)
+			return;
+	write->flags |= WRITE_OPENS;
+}

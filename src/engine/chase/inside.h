@@ -196,6 +196,9 @@ void see_habits(struct chase *chase, const struct watch_log *log, const struct e
 
 /* Did it store the address of a block? */
 void see_pointer(const struct stake_result *result, struct write_seen *write);
+/* Was it the first in its block's life? Of one that was watched from its birth. */
+void see_first(const struct watch_log *log, const struct event_log *in,
+	       const struct stake_result *result, struct write_seen *write);
 /* Was the field written in parts only? */
 void see_parts(const struct watch_log *log, const struct event_log *in,
 	       const struct stake_result *result, struct symbols *symbols, struct write_seen *write);

@@ -365,8 +365,10 @@ static void see_level(struct chase *chase, struct clues *clues, const struct wat
 		}
 		see_repeated(chase, log, in, &sight, &result);
 		see_pointer(&result, sight.write.write);
-		if (result.since_birth)
+		if (result.since_birth) {
+			see_first(log, in, &result, sight.write.write);
 			see_parts(log, in, &result, chase->symbols, sight.write.write);
+		}
 		see_habits(chase, log, in, &sight, &result);
 		see_race(chase, log, in, &sight, &result);
 	}

@@ -55,7 +55,8 @@ static enum verdict_class on_canary(const struct write_seen *w)
 
 	if (!is_canary(w))
 		return VERDICT_NOT_CAUGHT;
-	if (meant && meant->id != 0)
+	/* A pointer that runs in a copy is in the next block, freed or not. */
+	if (meant && meant->id != 0 && !is_freed(meant))
 		class = beside(meant, w->store_start, w->store_len);
 	if (class != VERDICT_NOT_CAUGHT)
 		return class;
@@ -86,9 +87,18 @@ static enum verdict_class on_live_block(const struct write_seen *w)
 	return w->fit == FIT_UNKNOWN ? VERDICT_NOT_CAUGHT : VERDICT_NARROW_WRITE;
 }
 
+/* The guard of a live block was hit by a store that lies outside of the freed block that its pointer is
+ * to: it came from the live one. */
+static bool ran_into_freed(const struct write_seen *w)
+{
+	return is_canary(w) && !is_freed(w->victim) && w->store_start != 0 &&
+	       (w->store_start < w->base->start ||
+		w->store_start >= w->base->start + w->base->size);
+}
+
 static enum verdict_class by_place(const struct write_seen *w)
 {
-	if (is_freed(w->base) || is_freed(w->victim))
+	if ((is_freed(w->base) && !ran_into_freed(w)) || is_freed(w->victim))
 		return VERDICT_WRITE_AFTER_FREE;
 	return on_live_block(w);
 }
@@ -187,7 +197,8 @@ static bool covers_block(const struct write_seen *w)
  * was another's, or all of it. */
 static bool fills_own(const struct write_seen *w)
 {
-	return (w->flags & WRITE_RECYCLED || covers_block(w)) && !(w->flags & WRITE_UPDATE) &&
+	return (w->flags & WRITE_RECYCLED || (w->flags & WRITE_OPENS && covers_block(w))) &&
+	       !(w->flags & WRITE_UPDATE) &&
 	       w->age <= 1 && w->victim && (!w->base || w->base->id == w->victim->id);
 }
 

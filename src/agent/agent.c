@@ -26,6 +26,7 @@
 #include "agent/real.h"
 #include "agent/round.h"
 #include "agent/sample.h"
+#include "agent/sandbox.h"
 #include "agent/signals.h"
 #include "agent/text.h"
 #include "agent/thread.h"
@@ -158,7 +159,7 @@ static void switch_on(void)
 /* The child has a log of its own; until it is there, the wiped switch keeps every hook quiet. */
 static void after_fork_in_child(void)
 {
-	if (!log_map.header)
+	if (!log_map.header || sandbox_deadly)
 		return;
 	if (!log_create()) {
 		/* The parent's log is still mapped here: never touch it again. */
@@ -293,7 +294,7 @@ static void agent_start(char **envp)
 	(void)raw_syscall3(SYS_madvise, &agent_switch, sizeof(agent_switch), MADV_WIPEONFORK);
 	if (ids)
 		modules_refresh_sigsafe();
-	signals_init();
+	signals_take_over();
 	if (ids)
 		watch_init();
 	if (ids)

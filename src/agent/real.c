@@ -238,6 +238,7 @@ bool real_resolve(void)
 	NEXT(setreuid, "setreuid");
 	NEXT(setresuid, "setresuid");
 	NEXT(chroot, "chroot");
+	NEXT(prctl, "prctl");
 	*(void **)(&found.abort_message) = dlsym(RTLD_DEFAULT, "__abort_msg");
 	*(void **)(&found.python_get_allocator) = PyMem_GetAllocator;
 	*(void **)(&found.python_set_allocator) = PyMem_SetAllocator;

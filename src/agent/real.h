@@ -70,6 +70,7 @@ struct real {
 	int (*setreuid)(uid_t, uid_t);
 	int (*setresuid)(uid_t, uid_t, uid_t);
 	int (*chroot)(const char *);
+	int (*prctl)(int, ...);
 
 	int (*mlockall)(int);
 	int (*ftruncate)(int, off_t);

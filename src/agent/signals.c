@@ -122,16 +122,15 @@ struct kernel_action {
 #define KERNEL_SA_RESTORER 0x04000000u
 
 /* Where system calls are told to us, ours are not to be, nor the returns from our handlers. */
-static void action_set(int signo, const struct sigaction *action)
+static bool action_set(int signo, const struct sigaction *action)
 {
 	struct kernel_action kernel = { (uint64_t)action->sa_sigaction,
 					(uint32_t)action->sa_flags | KERNEL_SA_RESTORER,
 					(uint64_t)arch_sigreturn, set_bits(&action->sa_mask) };
 
 	if (pages.bytes)
-		(void)raw_syscall4(SYS_rt_sigaction, signo, &kernel, 0, 8);
-	else
-		(void)real.sigaction(signo, action, NULL);
+		return !raw_syscall4(SYS_rt_sigaction, signo, &kernel, 0, 8);
+	return !real.sigaction(signo, action, NULL);
 }
 
 static void handler(int signo, siginfo_t *info, void *context);
@@ -159,7 +158,7 @@ static void install(int signo, const struct sigaction *action)
 	if (signo == SIGTRAP && agent.plan.tracer)
 		ours.sa_flags |= SA_NODEFER;
 	ours.sa_sigaction = handler;
-	action_set(signo, &ours);
+	(void)action_set(signo, &ours);
 }
 
 void signals_pages_sigsafe(void)
@@ -185,7 +184,7 @@ void signals_raw_action_sigsafe(int signo, uint64_t called, uint64_t flags, uint
 	install(signo, &action);
 }
 
-void signals_init(void)
+void signals_take_over(void)
 {
 	struct sigaction before;
 	unsigned i;
@@ -197,25 +196,32 @@ void signals_init(void)
 		install(observed[i], &before);
 	}
 	taken_over = true;
+	if (thread_self && (thread_self->target_stack.ss_flags & SS_DISABLE))
+		thread_altstack_sigsafe(thread_self);
 }
 
 /* The end as it would have been: default action, same siginfo, registers of the interrupted code.
  * The kernel lets a process queue any siginfo to itself (kernel/signal.c, do_rt_tgsigqueueinfo).
  * The signal is blocked while its handler runs, so it is delivered when we return; if the target
- * asked for SA_NODEFER it is delivered at once, from here. */
-static void die_as_before(int signo, siginfo_t *info)
+ * asked for SA_NODEFER it is delivered at once, from here.
+ *
+ * Where a sandbox does not let us, the instruction faults once more, with its signal blocked: that
+ * ends the process in the same way, too, and takes nothing but the return. */
+static void die_as_before(int signo, siginfo_t *info, ucontext_t *context)
 {
 	struct sigaction off;
-
 	uint64_t bit = BIT(signo);
+	bool asked;
 
 	memset(&off, 0, sizeof(off));
 	off.sa_handler = SIG_DFL;
-	action_set(signo, &off);
+	asked = action_set(signo, &off);
 	if (kept_open() & bit)
 		(void)raw_syscall4(SYS_rt_sigprocmask, SIG_BLOCK, &bit, 0, 8);
-	(void)raw_syscall4(SYS_rt_tgsigqueueinfo, raw_syscall0(SYS_getpid),
-			   raw_syscall0(SYS_gettid), signo, info);
+	asked = asked && !raw_syscall4(SYS_rt_tgsigqueueinfo, raw_syscall0(SYS_getpid),
+				       raw_syscall0(SYS_gettid), signo, info);
+	if (!asked)
+		sigaddset(&context->uc_sigmask, signo);
 }
 
 /* Faults of our own making. True: the interrupted code can go on. */
@@ -348,7 +354,7 @@ static void handler(int signo, siginfo_t *info, void *context)
 		   in_handler(signo, context));
 	if (blocked || action.sa_handler == SIG_DFL || action.sa_handler == SIG_IGN) {
 		(void)crash_record_sigsafe(signo, info, context, LOG_CRASH_FINAL, &action);
-		die_as_before(signo, info);
+		die_as_before(signo, info, context);
 		errno = saved;
 		return;
 	}
@@ -701,6 +707,34 @@ EXPORT int sigaltstack(const stack_t *stack, stack_t *old)
 	return 0;
 }
 
+void signals_give_back(void)
+{
+	stack_t off = { .ss_flags = SS_DISABLE };
+	struct thread *self = thread_self;
+	struct sigaction action;
+	sigset_t mask;
+	unsigned i;
+
+	if (!taken_over)
+		return;
+	for (i = 0; i < OBSERVED_COUNT; i++) {
+		leave_in(observed[i]);
+		signals_target_action_sigsafe(observed[i], &action);
+		(void)action_set(observed[i], &action);
+	}
+	taken_over = false;
+	if (!self)
+		return;
+	if (believed_now(self)) {
+		sigemptyset(&mask);
+		set_from_bits(&mask, self->blocked);
+		self->blocked = 0;
+		(void)real.pthread_sigmask(SIG_BLOCK, &mask, NULL);
+	}
+	if (self->target_stack.ss_flags & SS_DISABLE)
+		(void)real.sigaltstack(&off, NULL);
+}
+
 void signals_before_exec_sigsafe(void)
 {
 	struct thread *self = thread_self;
@@ -708,6 +742,8 @@ void signals_before_exec_sigsafe(void)
 	sigset_t mask;
 	unsigned i;
 
+	if (!taken_over)
+		return;
 	for (i = 0; i < OBSERVED_COUNT; i++) {
 		signals_target_action_sigsafe(observed[i], &action);
 		if (action.sa_handler == SIG_IGN)
@@ -727,6 +763,8 @@ void signals_exec_failed_sigsafe(void)
 	sigset_t mask;
 	unsigned i;
 
+	if (!taken_over)
+		return;
 	for (i = 0; i < OBSERVED_COUNT; i++) {
 		signals_target_action_sigsafe(observed[i], &action);
 		if (action.sa_handler == SIG_IGN)

@@ -39,7 +39,11 @@
 #define SIGNALS_KEPT_OPEN (1ull << (SIGSEGV - 1) | 1ull << (SIGTRAP - 1) | 1ull << (SIGSYS - 1))
 
 /* Takes over the observed signals. */
-void signals_init(void);
+void signals_take_over(void);
+
+/* The target's handlers, masks and stacks become the real ones, and no hook knows better. Masks and
+ * stacks of other threads stay as they are. */
+void signals_give_back(void);
 
 /* The target's disposition. _sigsafe */
 void signals_target_action_sigsafe(int signo, struct sigaction *ret);

@@ -151,7 +151,12 @@ static void note_unobserved(struct event_logs *logs, struct event_log *log,
 					   [LOG_UNOBSERVED_FOREIGN] =
 						   "it is for another architecture",
 					   [LOG_UNOBSERVED_SANITIZED] =
-						   "it is built with a sanitizer" };
+						   "it is built with a sanitizer",
+					   [LOG_UNOBSERVED_LIBC] =
+						   "its C library is not glibc",
+					   [LOG_UNOBSERVED_SANDBOXED] =
+						   "the sandbox (seccomp) that it was started in "
+						   "kills for what the observer does" };
 	AUTO(mem_freep) char *path = event_log_text(log, item, LOG_BLOB_PATH);
 	struct log_unobserved record;
 
@@ -266,6 +271,8 @@ static void note_trouble(struct event_logs *logs, struct event_log *log)
 		[LOG_RETIRED_SYMBOLS] = "there is no malloc behind its own",
 		[LOG_RETIRED_FILE] = "its log could not be made",
 		[LOG_RETIRED_SELF_FAULT] = "it met a fault of its own",
+		[LOG_RETIRED_SANDBOX] = "the program put itself into a sandbox (seccomp) that "
+					"kills for what the observer does",
 	};
 	const struct log_header *header = &log->reader.header;
 	const struct log_damage *damage = &log->reader.damage;

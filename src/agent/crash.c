@@ -635,6 +635,10 @@ uint64_t crash_record_sigsafe(int signo, const siginfo_t *info, const ucontext_t
 	(void)log_append_sigsafe(&writer, LOG_CRASH_DONE, &done, sizeof(done), NULL, 0);
 	if (!light && (flags & LOG_CRASH_FORWARDED) && !(crash.flags & LOG_CRASH_SENT))
 		handed_on_keep(writer.owner, &crash);
+	/* The handler may never come back, nor the process come here again: a second fault in there
+	 * ends it in the kernel, and so does abort(). */
+	if ((flags & LOG_CRASH_FORWARDED) && (!(crash.flags & LOG_CRASH_SENT) || signo == SIGABRT))
+		log_publish_sigsafe();
 	if (flags & LOG_CRASH_FINAL) {
 		log_save_sigsafe();
 		round_crash_sigsafe();

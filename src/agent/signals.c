@@ -327,12 +327,23 @@ static bool pages_signal(int signo, const siginfo_t *info, ucontext_t *context)
 	}
 }
 
+/* The target went on behind this fault. */
+static void handled_note(uint64_t seq)
+{
+	struct log_writer writer;
+
+	if (!seq || !agent_switch.crash)
+		return;
+	log_writer_init_sigsafe(&writer, LOG_TO_EVENTS);
+	writer.owner = seq;
+	(void)log_append_sigsafe(&writer, LOG_CRASH_HANDLED, NULL, 0, NULL, 0);
+}
+
 static void handler(int signo, siginfo_t *info, void *context)
 {
 	bool strict = arch_alignment_relax_sigsafe(context);
 	struct sigaction action;
 	bool sent = info->si_code <= 0;
-	struct log_writer writer;
 	bool blocked;
 	uint64_t seq;
 	int saved = errno;
@@ -345,8 +356,14 @@ static void handler(int signo, siginfo_t *info, void *context)
 	if (own_fault(signo, info, context) || hold_back(signo, info, context))
 		return;
 	signals_target_action_sigsafe(signo, &action);
-	if (sent && action.sa_handler == SIG_IGN)
+	if (sent && action.sa_handler == SIG_IGN) {
+		/* abort() asks once, and then sees to it that nobody is asked. */
+		if (signo == SIGABRT)
+			handled_note(crash_record_sigsafe(signo, info, context,
+							  LOG_CRASH_FORWARDED, &action));
+		errno = saved;
 		return;
+	}
 	/* The kernel does not ask handlers about a fault whose signal is blocked or ignored. */
 	blocked = !sent && thread_self &&
 		  ((believed(thread_self, &((const ucontext_t *)context)->uc_sigmask) &
@@ -365,11 +382,7 @@ static void handler(int signo, siginfo_t *info, void *context)
 	forward(signo, info, context, &action);
 	if (strict)
 		(void)arch_alignment_relax_sigsafe(context);
-	if (seq && agent_switch.crash) {
-		log_writer_init_sigsafe(&writer, LOG_TO_EVENTS);
-		writer.owner = seq;
-		(void)log_append_sigsafe(&writer, LOG_CRASH_HANDLED, NULL, 0, NULL, 0);
-	}
+	handled_note(seq);
 }
 
 /* Which of the synchronous signals may be left out of the real mask. */

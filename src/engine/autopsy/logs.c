@@ -411,9 +411,13 @@ static void glance_at(void *ctx, struct event_log *log, bool sound)
 	while (sound && log_reader_next(&log->reader, &item)) {
 		struct log_crash crash;
 		struct log_truncation cut;
+		bool crashed = item.head.type == LOG_CRASH &&
+			       log_payload(&item, &crash, sizeof(crash));
 
-		if (item.head.type == LOG_CRASH && glance->signal == 0 &&
-		    log_payload(&item, &crash, sizeof(crash)) && (crash.flags & LOG_CRASH_FINAL)) {
+		if (crashed && (crash.flags & LOG_CRASH_FORWARDED)) {
+			glance->handed_signal = crash.signo;
+			glance->handed_pid = (int)log->reader.header.pid;
+		} else if (crashed && glance->signal == 0 && (crash.flags & LOG_CRASH_FINAL)) {
 			glance->signal = crash.signo;
 			glance->pid = (int)log->reader.header.pid;
 		} else if (item.head.type == LOG_TRUNCATION &&

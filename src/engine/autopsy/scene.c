@@ -44,6 +44,24 @@ static void drop_place(struct crash_places *places, size_t index)
 		places->list.items[index] = places->list.items[--places->list.count];
 }
 
+/* abort() raises its signal, and when that was ignored or the handler comes back it ends the
+ * process without asking again. */
+static bool is_abort(const struct crash_places *places, size_t index)
+{
+	const struct crash_place *place = &places->list.items[index];
+
+	if (place->signal != SIGABRT || !place->raised || !place->expected)
+		return false;
+	for (size_t i = 0; i < places->list.count; i++) {
+		const struct crash_place *other = &places->list.items[i];
+
+		if (other->log == place->log &&
+		    (other->final || other->item.head.seq > place->item.head.seq))
+			return false;
+	}
+	return true;
+}
+
 /* A fault that the target's own handler took and came back from is ordinary life. */
 static void drop_handled(struct crash_places *places, struct event_log *log)
 {
@@ -55,7 +73,8 @@ static void drop_handled(struct crash_places *places, struct event_log *log)
 				   ? find_place(places, log, item.head.owner)
 				   : places->list.count;
 
-		if (i < places->list.count && !places->list.items[i].final)
+		if (i < places->list.count && !places->list.items[i].final &&
+		    !is_abort(places, i))
 			drop_place(places, i);
 	}
 }

@@ -24,6 +24,7 @@
 #include "agent/plan_apply.h"
 #include "agent/python.h"
 #include "agent/real.h"
+#include "agent/rlimits.h"
 #include "agent/round.h"
 #include "agent/sample.h"
 #include "agent/sandbox.h"
@@ -215,6 +216,11 @@ static uint64_t end_of_environment(char **envp)
 	return (uint64_t)(envp + 1);
 }
 
+static bool under_valgrind(void)
+{
+	return strstr(agent.preload, "/vgpreload_") != NULL;
+}
+
 static void plan_shrink(void)
 {
 	agent.plan.thread_slots = 64;
@@ -223,26 +229,33 @@ static void plan_shrink(void)
 	agent.plan.events_mib = 16;
 }
 
-/* A sanitizer puts itself before memcpy too, and finds fault with a stack that is copied whole; it
- * has handlers of its own, and its reports are what the user built it for. So the process is left
- * to it: hooks pass through, children are observed as ever. */
-static void sanitized_note(void)
+/* Why this very image is not observed as it was asked for. */
+static void image_note(enum log_unobserved_why why)
 {
-	struct log_unobserved record = { .why = LOG_UNOBSERVED_SANITIZED };
+	struct log_unobserved record = { .why = why };
 	struct log_writer writer;
 	char path[1024];
 	long got;
 
-	plan_init(&agent.plan, PLAN_OBSERVE_CRASH);
-	if (!log_create())
-		return;
-	image_record(0);
 	log_writer_init_sigsafe(&writer, LOG_TO_EVENTS);
 	(void)log_begin_sigsafe(&writer, LOG_UNOBSERVED, &record, sizeof(record));
 	got = raw_syscall4(SYS_readlinkat, AT_FDCWD, "/proc/self/exe", path, sizeof(path));
 	if (got > 0)
 		log_blob_sigsafe(&writer, LOG_BLOB_PATH, 0, 0, path, (size_t)got);
 	log_save_sigsafe();
+}
+
+/* A sanitizer puts itself before memcpy too, and finds fault with a stack that is copied whole; it
+ * has handlers of its own, and its reports are what the user built it for. Valgrind counts every
+ * byte that is reserved, and breaks down at a crash that we look at. So the process is left to
+ * them: hooks pass through, children are observed as ever. */
+static void checked_note(enum log_unobserved_why why)
+{
+	plan_init(&agent.plan, PLAN_OBSERVE_CRASH);
+	if (!log_create())
+		return;
+	image_record(0);
+	image_note(why);
 }
 
 /* Our tables are not to make a core file longer. */
@@ -262,8 +275,8 @@ static void agent_start(char **envp)
 	agent.text_low = (uint64_t)__ehdr_start;
 	agent.text_high = (uint64_t)etext;
 	core_spare();
-	if (real.sanitized) {
-		sanitized_note();
+	if (real.sanitized || under_valgrind()) {
+		checked_note(real.sanitized ? LOG_UNOBSERVED_SANITIZED : LOG_UNOBSERVED_VALGRIND);
 		return;
 	}
 	if (!plan_load()) {
@@ -273,8 +286,11 @@ static void agent_start(char **envp)
 		return;
 	}
 	chaos_init();
+	/* A limit on address space or file size: less history is better than none. */
+	if (limits_start((uint64_t)_end - (uint64_t)__ehdr_start,
+			 (uint64_t)_end - (uint64_t)__bss_start))
+		plan_shrink();
 	if (!log_create()) {
-		/* A limit on address space or file size: less history is better than none. */
 		plan_shrink();
 		if (!log_create())
 			return;

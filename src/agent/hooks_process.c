@@ -20,6 +20,7 @@
 #include "agent/agent.h"
 #include "agent/arch/x86_64.h"
 #include "agent/guard.h"
+#include "agent/rlimits.h"
 #include "agent/log.h"
 #include "agent/modules.h"
 #include "agent/real.h"
@@ -330,6 +331,7 @@ static void exec_begin(const char *path)
 	struct log_writer writer;
 
 	signals_before_exec_sigsafe();
+	limits_before_exec_sigsafe(path);
 	if (!agent_switch.crash || !agent_owns_process_sigsafe())
 		return;
 	log_writer_init_sigsafe(&writer, LOG_TO_EVENTS);
@@ -344,6 +346,7 @@ static int exec_failed(int r)
 	int saved = errno;
 
 	signals_exec_failed_sigsafe();
+	limits_exec_failed_sigsafe();
 	if (agent_switch.crash && agent_owns_process_sigsafe())
 		log_map.header->state = LOG_STATE_RUNNING;
 	errno = saved;
@@ -390,6 +393,29 @@ EXPORT int fexecve(int fd, char *const argv[], char *const envp[])
 	unobserved_note(kind, "(a program given as a descriptor)");
 	exec_begin(NULL);
 	return exec_failed(real.fexecve(fd, argv, next));
+}
+
+/* By the kernel: libc has it since 2.34 only. */
+EXPORT int execveat(int dir, const char *path, char *const argv[], char *const envp[], int flags)
+{
+	long fd = -1, r;
+	enum program_kind kind = PROGRAM_ORDINARY;
+
+	if ((flags & AT_EMPTY_PATH) && !*path)
+		kind = program_look_fd(dir);
+	else if (!sandbox_deadly)
+		fd = raw_syscall4(SYS_openat, dir, path, O_RDONLY | O_CLOEXEC | O_NONBLOCK, 0);
+	if (fd >= 0) {
+		kind = program_look_fd((int)fd);
+		(void)raw_syscall1(SYS_close, fd);
+	}
+	NEXT_ENVIRONMENT(next, envp, sandbox_deadly ? PROGRAM_SANDBOXED : kind);
+
+	unobserved_note(kind, *path ? path : "(a program given as a descriptor)");
+	exec_begin(path);
+	r = raw_syscall6(SYS_execveat, dir, (long)path, (long)argv, (long)next, flags, 0);
+	errno = (int)-r;
+	return exec_failed(-1);
 }
 
 /* Counts the strings up to the NULL, then takes them. */

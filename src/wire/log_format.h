@@ -413,6 +413,7 @@ enum log_unobserved_why {
 	LOG_UNOBSERVED_SANITIZED = 4, /* this very image: a sanitizer has it in its hands */
 	LOG_UNOBSERVED_LIBC = 5,      /* a C library that the agent is not made for */
 	LOG_UNOBSERVED_SANDBOXED = 6, /* behind a filter that kills for what the agent would do */
+	LOG_UNOBSERVED_VALGRIND = 7,  /* this very image */
 };
 
 struct log_unobserved {

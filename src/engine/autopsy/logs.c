@@ -156,7 +156,9 @@ static void note_unobserved(struct event_logs *logs, struct event_log *log,
 						   "its C library is not glibc",
 					   [LOG_UNOBSERVED_SANDBOXED] =
 						   "the sandbox (seccomp) that it was started in "
-						   "kills for what the observer does" };
+						   "kills for what the observer does",
+					   [LOG_UNOBSERVED_VALGRIND] =
+						   "it ran under Valgrind" };
 	AUTO(mem_freep) char *path = event_log_text(log, item, LOG_BLOB_PATH);
 	struct log_unobserved record;
 

@@ -13,4 +13,7 @@
 uint64_t crash_record_sigsafe(int signo, const siginfo_t *info, const ucontext_t *context,
 			      uint32_t flags, const struct sigaction *action);
 
+/* The target went on behind this fault. 0: there is no record of it. */
+void crash_handled_sigsafe(uint64_t record);
+
 #endif

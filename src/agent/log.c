@@ -368,7 +368,7 @@ void log_writer_init_sigsafe(struct log_writer *writer, enum log_place place)
 	slots_at = reserve + LOG_RESERVE_BYTES - 2 * LOG_SLOT_BYTES;
 	n = __atomic_fetch_add(&log_map.header->forwarded_faults, 1, __ATOMIC_RELAXED);
 	writer->slot_at = slots_at + (n & 1) * LOG_SLOT_BYTES;
-	writer->slot_end = writer->slot_at + LOG_SLOT_BYTES;
+	writer->slot_end = writer->slot_at + LOG_SLOT_BYTES - LOG_SLOT_NOTE;
 }
 
 /* Takes span bytes; NULL when there is no room. */

@@ -346,18 +346,6 @@ static bool pages_signal(int signo, const siginfo_t *info, ucontext_t *context)
 	}
 }
 
-/* The target went on behind this fault. */
-static void handled_note(uint64_t seq)
-{
-	struct log_writer writer;
-
-	if (!seq || !agent_switch.crash)
-		return;
-	log_writer_init_sigsafe(&writer, LOG_TO_EVENTS);
-	writer.owner = seq;
-	(void)log_append_sigsafe(&writer, LOG_CRASH_HANDLED, NULL, 0, NULL, 0);
-}
-
 static void handler(int signo, siginfo_t *info, void *context)
 {
 	bool strict = arch_alignment_relax_sigsafe(context);
@@ -378,7 +366,7 @@ static void handler(int signo, siginfo_t *info, void *context)
 	if (sent && action.sa_handler == SIG_IGN) {
 		/* abort() asks once, and then sees to it that nobody is asked. */
 		if (signo == SIGABRT)
-			handled_note(crash_record_sigsafe(signo, info, context,
+			crash_handled_sigsafe(crash_record_sigsafe(signo, info, context,
 							  LOG_CRASH_FORWARDED, &action));
 		errno = saved;
 		return;
@@ -401,7 +389,7 @@ static void handler(int signo, siginfo_t *info, void *context)
 	forward(signo, info, context, &action);
 	if (strict)
 		(void)arch_alignment_relax_sigsafe(context);
-	handled_note(seq);
+	crash_handled_sigsafe(seq);
 }
 
 /* Which of the synchronous signals may be left out of the real mask. */

@@ -106,6 +106,26 @@ static void drop_raised_again(struct crash_places *places)
 	}
 }
 
+/* A thread that met another fault, and not in the handler of this one, has come out of that. */
+static bool was_survived(const struct crash_places *places, const struct crash_place *place)
+{
+	VEC_FOREACH (&places->list, other)
+		if (other->log == place->log && other->tid == place->tid && !other->in_handler &&
+		    other->item.head.seq > place->item.head.seq)
+			return true;
+	return false;
+}
+
+static void drop_survived(struct crash_places *places)
+{
+	for (size_t i = 0; i < places->list.count;) {
+		if (!places->list.items[i].final && was_survived(places, &places->list.items[i]))
+			drop_place(places, i);
+		else
+			i++;
+	}
+}
+
 static void collect(struct event_log *log, int signal, struct crash_places *ret)
 {
 	struct log_item item;
@@ -115,12 +135,13 @@ static void collect(struct event_log *log, int signal, struct crash_places *ret)
 		struct log_crash record;
 
 		if (item.head.type == LOG_CRASH && log_payload(&item, &record, sizeof(record)) &&
-		    !(record.flags & LOG_CRASH_LIGHT) && ret->list.count < CANDIDATES_MAX)
+		    ret->list.count < CANDIDATES_MAX)
 			VEC_PUSH(&ret->list,
 				 ((struct crash_place){
 					 .log = log,
 					 .item = item,
 					 .signal = record.signo,
+					 .tid = record.tid,
 					 .ended_by = record.signo,
 					 .follows = record.follows,
 					 .final = (record.flags & LOG_CRASH_FINAL) != 0,
@@ -138,6 +159,7 @@ void crash_places_find(struct event_logs *logs, int signal, struct crash_places 
 		collect(log, signal, ret);
 	/* First: a handler that blocks the signal it raises has returned when it is delivered. */
 	drop_raised_again(ret);
+	drop_survived(ret);
 	VEC_FOREACH (&logs->list, log)
 		drop_handled(ret, log);
 	if (ret->list.count > 0)
@@ -205,6 +227,25 @@ static uint64_t scene_rip(const struct scene *scene)
 	return scene->record.gregs[LOG_GREG_RIP] - behind;
 }
 
+/* A record in short form has no mappings: those of the latest before it that has. */
+static char *earlier_maps(struct scene *scene, size_t *ret_len)
+{
+	struct log_item item, before = { 0 };
+
+	log_reader_rewind(&scene->log->reader);
+	while (log_reader_next(&scene->log->reader, &item)) {
+		struct log_crash record;
+
+		if (item.head.type == LOG_CRASH && log_payload(&item, &record, sizeof(record)) &&
+		    !(record.flags & LOG_CRASH_LIGHT) &&
+		    item.head.seq < scene->item.head.seq && item.head.seq > before.head.seq)
+			before = item;
+	}
+	return before.head.seq == 0 ? NULL
+				    : event_log_blob(scene->log, &before, LOG_BLOB_MAPS, 0, NULL,
+						     ret_len);
+}
+
 static void scene_fill(struct scene *scene)
 {
 	AUTO(mem_freep) char *maps = NULL;
@@ -230,6 +271,8 @@ static void scene_fill(struct scene *scene)
 	VEC_FOREACH (&scene->python.pieces, piece)
 		VEC_PUSH(&scene->pieces, *piece);
 	maps = event_log_blob(scene->log, &scene->item, LOG_BLOB_MAPS, 0, NULL, &len);
+	if (!maps && (scene->record.flags & LOG_CRASH_LIGHT))
+		maps = earlier_maps(scene, &len);
 	if (maps)
 		(void)mappings_parse(&scene->mappings, maps, len);
 	scene->files = event_log_blob(scene->log, &scene->item, LOG_BLOB_FILES, 0, NULL, &len);

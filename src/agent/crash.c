@@ -25,7 +25,6 @@
 #include "agent/pages.h"
 #include "agent/real.h"
 #include "agent/round.h"
-#include "agent/signals.h"
 #include "agent/sweep.h"
 #include "agent/text.h"
 #include "agent/thread.h"
@@ -381,18 +380,16 @@ static const struct log_crash *crash_behind(const struct log_crash *crash)
 	return again ? &handed_on.crash : crash;
 }
 
-/* Is this thread still in the handler that it was in last, for all that its stack tells? Not if the
- * signal is open that is blocked meanwhile: the handler was left by a jump. */
-static bool handler_open(const struct thread *self, const ucontext_t *context)
+/* A handler that was left by a jump leaves its mark behind: then the stack is elsewhere, or above it,
+ * or others have written where the mark was. */
+bool crash_in_handler_sigsafe(uint64_t rsp)
 {
-	struct sigaction action;
-	int signo = handed_on.crash.signo;
+	const struct thread *self = thread_self;
+	uint64_t mark;
 
-	if (!self->last_crash ||
-	    self->last_crash != __atomic_load_n(&handed_on.record, __ATOMIC_ACQUIRE))
-		return true;
-	signals_target_action_sigsafe(signo, &action);
-	return (action.sa_flags & SA_NODEFER) || sigismember(&context->uc_sigmask, signo) > 0;
+	return self && self->handler_frame - rsp < HANDLER_REACH &&
+	       memory_read_sigsafe(&mark, self->handler_frame, 8) == 8 &&
+	       mark == CRASH_HANDLER_MARK(self->handler_frame);
 }
 
 static void crash_fill(struct log_crash *crash, int signo, const siginfo_t *info,
@@ -436,10 +433,7 @@ static void crash_fill(struct log_crash *crash, int signo, const siginfo_t *info
 	crash->allocations = self->next_id;
 	if (self->busy)
 		crash->flags |= LOG_CRASH_IN_AGENT;
-	/* A handler that was left by a jump leaves its mark behind: then the stack is elsewhere, or
-	 * above it. */
-	if (self->handler_frame - crash->gregs[LOG_GREG_RSP] < HANDLER_REACH &&
-	    handler_open(self, context))
+	if (crash_in_handler_sigsafe(crash->gregs[LOG_GREG_RSP]))
 		crash->flags |= LOG_CRASH_IN_HANDLER;
 }
 
@@ -640,6 +634,9 @@ uint64_t crash_record_sigsafe(int signo, const siginfo_t *info, const ucontext_t
 	crash_fill(&crash, signo, info, context, flags | (light ? LOG_CRASH_LIGHT : 0), action);
 	if (light) {
 		log_drop_sigsafe(LOG_DROP_FAULT_LIGHT);
+		/* Handlers that try what can be read: the slots are for what they are there for. */
+		if (crash.flags & LOG_CRASH_IN_HANDLER)
+			return 0;
 		log_writer_init_sigsafe(&writer, LOG_TO_SLOT);
 	} else if (flags & LOG_CRASH_FINAL) {
 		log_writer_init_sigsafe(&writer, LOG_TO_RESERVE);

@@ -311,10 +311,11 @@ static void forward(int signo, siginfo_t *info, void *context, const struct siga
 {
 	struct thread *self = thread_self;
 	uint64_t outer = self ? self->handler_frame : 0;
+	volatile uint64_t mark = CRASH_HANDLER_MARK((uint64_t)&mark);
 	struct sigaction reset;
 
 	if (self)
-		self->handler_frame = (uint64_t)__builtin_frame_address(0);
+		self->handler_frame = (uint64_t)&mark;
 	if (action->sa_flags & (int)SA_RESETHAND) {
 		memset(&reset, 0, sizeof(reset));
 		reset.sa_handler = SIG_DFL;
@@ -326,6 +327,7 @@ static void forward(int signo, siginfo_t *info, void *context, const struct siga
 		action->sa_sigaction(signo, info, context);
 	else
 		action->sa_handler(signo);
+	mark = 0;
 	if (self) {
 		self->handler_frame = outer;
 		self->handling &= ~BIT(signo);
@@ -351,8 +353,9 @@ static void handler(int signo, siginfo_t *info, void *context)
 	bool strict = arch_alignment_relax_sigsafe(context);
 	struct sigaction action;
 	bool sent = info->si_code <= 0;
-	bool blocked;
-	uint64_t seq;
+	const ucontext_t *interrupted = context;
+	bool blocked, nested;
+	uint64_t seq, outer;
 	int saved = errno;
 
 	if ((signo == SIGTRAP && hit_trap_sigsafe(info, context)) ||
@@ -373,7 +376,7 @@ static void handler(int signo, siginfo_t *info, void *context)
 	}
 	/* The kernel does not ask handlers about a fault whose signal is blocked or ignored. */
 	blocked = !sent && thread_self &&
-		  ((believed(thread_self, &((const ucontext_t *)context)->uc_sigmask) &
+		  ((believed(thread_self, &interrupted->uc_sigmask) &
 		    BIT(signo)) ||
 		   in_handler(signo, context));
 	if (blocked || action.sa_handler == SIG_DFL || action.sa_handler == SIG_IGN) {
@@ -382,6 +385,8 @@ static void handler(int signo, siginfo_t *info, void *context)
 		errno = saved;
 		return;
 	}
+	nested = crash_in_handler_sigsafe((uint64_t)interrupted->uc_mcontext.gregs[REG_RSP]);
+	outer = nested ? thread_self->last_crash : 0;
 	seq = crash_record_sigsafe(signo, info, context, LOG_CRASH_FORWARDED, &action);
 	errno = saved;
 	if (strict)
@@ -390,6 +395,9 @@ static void handler(int signo, siginfo_t *info, void *context)
 	if (strict)
 		(void)arch_alignment_relax_sigsafe(context);
 	crash_handled_sigsafe(seq);
+	/* A handler that this one interrupted goes on with the fault that it was called for. */
+	if (nested)
+		thread_self->last_crash = outer;
 }
 
 /* Which of the synchronous signals may be left out of the real mask. */

@@ -101,7 +101,7 @@ int pages_init(void)
 	if (r)
 		pages.bytes = 0;
 	else
-		signals_install_again_sigsafe();
+		signals_pages_sigsafe();
 	pages.trouble = r;
 	return r;
 }

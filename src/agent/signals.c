@@ -98,23 +98,6 @@ static uint64_t believed_now(struct thread *self)
 	return self->blocked;
 }
 
-/* Has the target any alternate stack at all? Until it does, a handler that asks for one runs where
- * the target was interrupted, and not on ours. Which of the signals that are not observed asked: */
-static bool altstack_used;
-static uint64_t altstack_asked;
-
-/* One may have come by a system call instruction of the target's own. */
-static bool altstack_known(void)
-{
-	struct thread *self = thread_self;
-	stack_t now;
-
-	if (!altstack_used && self && !real.sigaltstack(NULL, &now) &&
-	    !(now.ss_flags & SS_DISABLE) && now.ss_sp != self->altstack)
-		altstack_used = true;
-	return altstack_used;
-}
-
 /* What is never blocked, because the kernel would kill: SIGTRAP where hooks are breakpoints. */
 static uint64_t kept_open(void)
 {
@@ -163,8 +146,6 @@ static void install(int signo, const struct sigaction *action)
 	} else {
 		ours = *action;
 		ours.sa_flags &= ~SA_RESETHAND;
-		if (!altstack_known())
-			ours.sa_flags &= ~SA_ONSTACK;
 	}
 	keep_open_for_traps(&ours.sa_mask);
 	if (kept_open() & BIT(signo))
@@ -180,7 +161,7 @@ static void install(int signo, const struct sigaction *action)
 	(void)action_set(signo, &ours);
 }
 
-void signals_install_again_sigsafe(void)
+void signals_pages_sigsafe(void)
 {
 	struct sigaction action;
 	unsigned i;
@@ -419,9 +400,7 @@ static uint64_t left_out[SIGNALS];
 
 static int action_thinned(int signo, const struct sigaction *action, struct sigaction *old)
 {
-	bool known = signo > 0 && signo < SIGNALS, asks = false;
-	uint64_t before = known ? left_out[signo] : 0, thin = 0;
-	bool asked = known && (altstack_asked & BIT(signo));
+	uint64_t before = signo > 0 && signo < SIGNALS ? left_out[signo] : 0, thin = 0;
 	struct sigaction wanted;
 	int r;
 
@@ -429,43 +408,17 @@ static int action_thinned(int signo, const struct sigaction *action, struct siga
 		wanted = *action;
 		if (action->sa_handler != SIG_DFL && action->sa_handler != SIG_IGN)
 			thin = thinnable(set_bits(&action->sa_mask));
-		asks = (action->sa_flags & SA_ONSTACK) && !altstack_known();
-		if (asks)
-			wanted.sa_flags &= ~SA_ONSTACK;
 		set_from_bits(&wanted.sa_mask, set_bits(&action->sa_mask) & ~thin);
 		keep_open_for_traps(&wanted.sa_mask);
 	}
 	r = real.sigaction(signo, action ? &wanted : NULL, old);
 	if (r)
 		return r;
-	if (old) {
+	if (old)
 		set_from_bits(&old->sa_mask, set_bits(&old->sa_mask) | before);
-		old->sa_flags |= asked ? SA_ONSTACK : 0;
-	}
-	if (action) {
+	if (action)
 		left_out[signo] = thin;
-		altstack_asked = (altstack_asked & ~BIT(signo)) | (asks ? BIT(signo) : 0);
-	}
 	return 0;
-}
-
-/* The target has a stack for handlers from now on: those that asked for it get it. */
-static void altstack_first_used(void)
-{
-	struct sigaction action;
-	int signo;
-
-	if (altstack_used)
-		return;
-	altstack_used = true;
-	signals_install_again_sigsafe();
-	for (signo = 1; signo < SIGNALS; signo++) {
-		if (!(altstack_asked & BIT(signo)) || real.sigaction(signo, NULL, &action))
-			continue;
-		action.sa_flags |= SA_ONSTACK;
-		(void)real.sigaction(signo, &action, NULL);
-	}
-	altstack_asked = 0;
 }
 
 /* A signal has a handler from now on: where it was to be blocked, it is. */
@@ -711,8 +664,6 @@ EXPORT int sigaltstack(const stack_t *stack, stack_t *old)
 	r = real.sigaltstack(stack, old);
 	if (r)
 		return r;
-	if (!(stack->ss_flags & SS_DISABLE))
-		altstack_first_used();
 	if (old && (before.ss_flags & SS_DISABLE))
 		*old = before;
 	self->target_stack = *stack;

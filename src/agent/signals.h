@@ -17,9 +17,9 @@
  * on. If it resets and raises, a FINAL record follows whose `follows` names the first. So a
  * FORWARDED crash is the death only if the process then died of that signal.
  *
- * A handler that asks for an alternate stack (SA_ONSTACK) when the target has none runs where the
- * target was interrupted, as it would without ours. Once one of its threads has one, those that have none
- * find ours.
+ * A handler that asks for an alternate stack (SA_ONSTACK) when its thread has none runs on ours. To
+ * leave that out of its flags would be truer, but Go and Breakpad ask the kernel past libc, find
+ * ours, and count on it.
  *
  * Masks also change inside libc (siglongjmp, sigsetmask). What the target believes blocked counts
  * only while the signals that it blocked together with it still are.
@@ -52,8 +52,8 @@ void signals_give_back(void);
 /* The target's disposition. _sigsafe */
 void signals_target_action_sigsafe(int signo, struct sigaction *ret);
 
-/* Our handlers get what they need by now: for watched pages, for the target's alternate stack. */
-void signals_install_again_sigsafe(void);
+/* Watched pages are there now: our handlers get what these need. */
+void signals_pages_sigsafe(void);
 
 /* The target has set a disposition by a system call of its own. _sigsafe */
 void signals_raw_action_sigsafe(int signo, uint64_t handler, uint64_t flags, uint64_t mask);

@@ -5,6 +5,7 @@
 #include <assert.h>
 #include <fcntl.h>
 #include <malloc.h>
+#include <setjmp.h>
 #include <signal.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -210,6 +211,62 @@ KEEP static void die_handler_aborts(void)
 	die_null();
 }
 
+static sigjmp_buf back;
+static volatile int probing;
+
+static void probe_handler(int signo)
+{
+	if (probing)
+		siglongjmp(back, 1);
+	abort_handler(signo);
+}
+
+KEEP static void probe(void)
+{
+	sink = *(volatile char *)0x58;
+}
+
+/* Lives with faults, as runtimes do, until one that it does not expect. */
+KEEP static void die_after_probing(void)
+{
+	volatile int i;
+
+	signal(SIGSEGV, probe_handler);
+	for (i = 0; i < 10; i++) {
+		probing = 1;
+		if (!sigsetjmp(back, 1))
+			probe();
+		probing = 0;
+	}
+	die_null();
+}
+
+static void say_handler(int signo)
+{
+	static const char text[] = "not me\n";
+
+	(void)signo;
+	(void)!write(2, text, sizeof(text) - 1);
+}
+
+KEEP static void die_abort_handled(void)
+{
+	signal(SIGABRT, say_handler);
+	abort();
+}
+
+static void null_handler(int signo)
+{
+	(void)signo;
+	sink = *(volatile char *)0x68;
+}
+
+KEEP static void die_handler_dies(void)
+{
+	signal(SIGSEGV, null_handler);
+	die_null();
+}
+
 static void own_handler(int signo)
 {
 	static const char text[] = "own handler\n";
@@ -254,6 +311,9 @@ int main(int argc, char **argv)
 		{ "coroutine", die_coroutine },
 		{ "ran-off", die_ran_off },
 		{ "handler-aborts", die_handler_aborts },
+		{ "after-probing", die_after_probing },
+		{ "abort-handled", die_abort_handled },
+		{ "handler-dies", die_handler_dies },
 	};
 
 	if (argc > 1 && strcmp(argv[1], "overflow") == 0)

@@ -234,7 +234,7 @@ struct environment {
 static bool environment_look(char *const envp[], struct environment *ret)
 {
 	memset(ret, 0, sizeof(*ret));
-	if (!agent.preload[0] || !envp)
+	if (!agent.preload[0])
 		return false;
 	for (; envp[ret->count]; ret->count++) {
 		const char *entry = envp[ret->count];
@@ -309,17 +309,20 @@ static void environment_fill(char **to, char *text, size_t text_bytes, char *con
 	to[n] = NULL;
 }
 
+/* NULL is none to the kernel (execve(2), notes); environ is NULL after clearenv(). */
+static char *const no_environment[] = { NULL };
+
 /* Declares `next`, the environment to pass on, on the caller's stack. */
 #define NEXT_ENVIRONMENT(next, envp, kind)                                           \
 	struct environment look_;                                                    \
-	char *const *next = envp;                                                    \
-	if (environment_look(envp, &look_) &&                                        \
+	char *const *next = (envp) ? (envp) : no_environment;                        \
+	if (environment_look(next, &look_) &&                                        \
 	    (!look_.has_agent || !look_.has_trial || program_refuses(kind))) {       \
 		size_t bytes_ = environment_text_bytes(&look_);                      \
 		char **room_ = __builtin_alloca((look_.count + 3) * sizeof(char *)); \
 		char *text_ = __builtin_alloca(bytes_);                              \
                                                                                      \
-		environment_fill(room_, text_, bytes_, envp, &look_,                 \
+		environment_fill(room_, text_, bytes_, next, &look_,                 \
 				 program_refuses(kind));                             \
 		next = room_;                                                        \
 	}

@@ -143,6 +143,9 @@ static void install(int signo, const struct sigaction *action)
 	memset(&ours, 0, sizeof(ours));
 	if (action->sa_handler == SIG_DFL || action->sa_handler == SIG_IGN) {
 		ours.sa_flags = SA_ONSTACK | SA_RESTART;
+		/* It is the end, or nothing: no handler of the target's is to come in between. Faults
+		 * of our own are. */
+		set_from_bits(&ours.sa_mask, ~SYNCHRONOUS);
 	} else {
 		ours = *action;
 		ours.sa_flags &= ~SA_RESETHAND;

@@ -772,6 +772,31 @@ static void mode_older_names(void)
 	crash();
 }
 
+/* Both are deadly; the kernel takes the fault's first. */
+static void mode_two_pending(void)
+{
+	sigset_t both, pending;
+
+	sigemptyset(&both);
+	sigaddset(&both, SIGSEGV);
+	sigaddset(&both, SIGABRT);
+	sigprocmask(SIG_BLOCK, &both, NULL);
+	raise(SIGABRT);
+	raise(SIGSEGV);
+	sigpending(&pending);
+	printf("%d%d\n", sigismember(&pending, SIGSEGV), sigismember(&pending, SIGABRT));
+	fflush(stdout);
+	sigprocmask(SIG_UNBLOCK, &both, NULL);
+}
+
+static void mode_exec_no_environment(void)
+{
+	char *arguments[] = { "guest", "segv", NULL };
+
+	clearenv();
+	execv("/proc/self/exe", arguments);
+}
+
 static int overflow_c11(void *argument)
 {
 	(void)argument;
@@ -958,6 +983,8 @@ static const struct {
 	{ "abort-handled", mode_abort_handled },
 	{ "handler-crashes", mode_handler_crashes },
 	{ "older-names", mode_older_names },
+	{ "two-pending", mode_two_pending },
+	{ "exec-no-environment", mode_exec_no_environment },
 	{ "c11-overflow", mode_c11_overflow },
 	{ "handler-stack", mode_handler_stack },
 	{ "memory-limit", mode_memory_limit },

@@ -24,6 +24,7 @@ CRASHES = {
     'raw-mask': signal.SIGSEGV, 'raw-action': signal.SIGSEGV, 'handler-mask': signal.SIGSEGV,
     'alignment': signal.SIGBUS, 'first-thread-gone': signal.SIGSEGV,
     'abort-ignored': signal.SIGABRT, 'abort-handled': signal.SIGABRT, 'handler-crashes': signal.SIGSEGV,
+    'two-pending': signal.SIGSEGV, 'exec-no-environment': signal.SIGSEGV,
     'older-names': signal.SIGSEGV, 'c11-overflow': signal.SIGSEGV, 'beyond-mapped': signal.SIGSEGV,
 }
 OTHERS = ['handler-mask-kept', 'handler-fixes', 'handler-jumps', 'overflow-with-handler', 'queries', 'block-and-wait',

@@ -380,8 +380,8 @@ static const struct log_crash *crash_behind(const struct log_crash *crash)
 	return again ? &handed_on.crash : crash;
 }
 
-/* A handler that was left by a jump leaves its mark behind: then the stack is elsewhere, or above it,
- * or others have written where the mark was. */
+/* A handler that was left by a jump leaves its mark behind: then the stack is elsewhere, or above
+ * it, or others have written where the mark was. */
 bool crash_in_handler_sigsafe(uint64_t rsp)
 {
 	const struct thread *self = thread_self;

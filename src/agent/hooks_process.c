@@ -20,10 +20,10 @@
 #include "agent/agent.h"
 #include "agent/arch/x86_64.h"
 #include "agent/guard.h"
-#include "agent/rlimits.h"
 #include "agent/log.h"
 #include "agent/modules.h"
 #include "agent/real.h"
+#include "agent/rlimits.h"
 #include "agent/sandbox.h"
 #include "agent/signals.h"
 #include "agent/text.h"
@@ -313,18 +313,17 @@ static void environment_fill(char **to, char *text, size_t text_bytes, char *con
 static char *const no_environment[] = { NULL };
 
 /* Declares `next`, the environment to pass on, on the caller's stack. */
-#define NEXT_ENVIRONMENT(next, envp, kind)                                           \
-	struct environment look_;                                                    \
-	char *const *next = (envp) ? (envp) : no_environment;                        \
-	if (environment_look(next, &look_) &&                                        \
-	    (!look_.has_agent || !look_.has_trial || program_refuses(kind))) {       \
-		size_t bytes_ = environment_text_bytes(&look_);                      \
-		char **room_ = __builtin_alloca((look_.count + 3) * sizeof(char *)); \
-		char *text_ = __builtin_alloca(bytes_);                              \
-                                                                                     \
-		environment_fill(room_, text_, bytes_, next, &look_,                 \
-				 program_refuses(kind));                             \
-		next = room_;                                                        \
+#define NEXT_ENVIRONMENT(next, envp, kind)                                                   \
+	struct environment look_;                                                            \
+	char *const *next = (envp) ? (envp) : no_environment;                                \
+	if (environment_look(next, &look_) &&                                                \
+	    (!look_.has_agent || !look_.has_trial || program_refuses(kind))) {               \
+		size_t bytes_ = environment_text_bytes(&look_);                              \
+		char **room_ = __builtin_alloca((look_.count + 3) * sizeof(char *));         \
+		char *text_ = __builtin_alloca(bytes_);                                      \
+                                                                                             \
+		environment_fill(room_, text_, bytes_, next, &look_, program_refuses(kind)); \
+		next = room_;                                                                \
 	}
 
 /* ---- exec ---------------------------------------------------------------------------------- */

@@ -181,12 +181,11 @@ static long file_map(const struct log_header *header, int fd, uint64_t base)
 
 static long draft_map(const struct log_header *header, uint64_t base)
 {
-	long r =
-		raw_syscall6(SYS_mmap,
-			     (long)(base ? base : memory_place_sigsafe(header->file_bytes)),
-			     (long)header->file_bytes, PROT_READ | PROT_WRITE,
-			     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | (base ? MAP_FIXED : 0),
-			     -1, 0);
+	long r = raw_syscall6(SYS_mmap,
+			      (long)(base ? base : memory_place_sigsafe(header->file_bytes)),
+			      (long)header->file_bytes, PROT_READ | PROT_WRITE,
+			      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | (base ? MAP_FIXED : 0),
+			      -1, 0);
 
 	if (r > 0 || r < -4095)
 		(void)raw_syscall3(SYS_madvise, r, header->file_bytes, MADV_DONTDUMP);

@@ -11,8 +11,8 @@
 
 #define PAGE 4096u
 /* Far from where the kernel puts things: what the target maps lies as it would without us, and runs
- * over its end into what it would run into. Not where others ask for their places: ZGC has its heaps
- * at 4, 8 and 16 TiB, position-independent programs begin at 85. */
+ * over its end into what it would run into. Not where others ask for their places: ZGC has its
+ * heaps at 4, 8 and 16 TiB, position-independent programs begin at 85. */
 #define RESERVE_AT (20l << 40)
 #define MAP_AT (70l << 40)
 

@@ -25,10 +25,26 @@ bool sandbox_deadly;
 
 /* What hooks and the record of a crash are made of. */
 static const int needed[] = {
-	SYS_getpid,   SYS_gettid,     SYS_rt_sigaction,	    SYS_rt_sigprocmask, SYS_rt_tgsigqueueinfo,
-	SYS_openat,   SYS_close,      SYS_read,		    SYS_pwrite64,	SYS_ftruncate,
-	SYS_mmap,     SYS_munmap,     SYS_mprotect,	    SYS_madvise,	SYS_newfstatat,
-	SYS_prctl,    SYS_arch_prctl, SYS_process_vm_readv, SYS_sigaltstack,	SYS_prlimit64,
+	SYS_getpid,
+	SYS_gettid,
+	SYS_rt_sigaction,
+	SYS_rt_sigprocmask,
+	SYS_rt_tgsigqueueinfo,
+	SYS_openat,
+	SYS_close,
+	SYS_read,
+	SYS_pwrite64,
+	SYS_ftruncate,
+	SYS_mmap,
+	SYS_munmap,
+	SYS_mprotect,
+	SYS_madvise,
+	SYS_newfstatat,
+	SYS_prctl,
+	SYS_arch_prctl,
+	SYS_process_vm_readv,
+	SYS_sigaltstack,
+	SYS_prlimit64,
 	SYS_getdents64,
 };
 

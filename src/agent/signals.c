@@ -143,8 +143,8 @@ static void install(int signo, const struct sigaction *action)
 	memset(&ours, 0, sizeof(ours));
 	if (action->sa_handler == SIG_DFL || action->sa_handler == SIG_IGN) {
 		ours.sa_flags = SA_ONSTACK | SA_RESTART;
-		/* It is the end, or nothing: no handler of the target's is to come in between. Faults
-		 * of our own are. */
+		/* It is the end, or nothing: no handler of the target's is to come in between.
+		 * Faults of our own are. */
 		set_from_bits(&ours.sa_mask, ~SYNCHRONOUS);
 	} else {
 		ours = *action;
@@ -354,14 +354,13 @@ static void handler(int signo, siginfo_t *info, void *context)
 		/* abort() asks once, and then sees to it that nobody is asked. */
 		if (signo == SIGABRT)
 			crash_handled_sigsafe(crash_record_sigsafe(signo, info, context,
-							  LOG_CRASH_FORWARDED, &action));
+								   LOG_CRASH_FORWARDED, &action));
 		errno = saved;
 		return;
 	}
 	/* The kernel does not ask handlers about a fault whose signal is blocked or ignored. */
 	blocked = !sent && thread_self &&
-		  ((believed(thread_self, &interrupted->uc_sigmask) &
-		    BIT(signo)) ||
+		  ((believed(thread_self, &interrupted->uc_sigmask) & BIT(signo)) ||
 		   in_handler(signo, context));
 	if (blocked || action.sa_handler == SIG_DFL || action.sa_handler == SIG_IGN) {
 		(void)crash_record_sigsafe(signo, info, context, LOG_CRASH_FINAL, &action);

@@ -878,9 +878,8 @@ static void mode_beyond_mapped(void)
 static void filter(unsigned answer)
 {
 	static const unsigned let[] = { SYS_write, SYS_exit_group, SYS_rt_sigreturn, SYS_brk };
-	struct sock_filter code[2 * sizeof(let) / sizeof(let[0]) + 2] = {
-		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr))
-	};
+	struct sock_filter code[2 * sizeof(let) / sizeof(let[0]) + 2] = { BPF_STMT(
+		BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)) };
 	struct sock_fprog program = { .filter = code };
 	unsigned i, n = 1;
 

@@ -73,8 +73,7 @@ static void drop_handled(struct crash_places *places, struct event_log *log)
 				   ? find_place(places, log, item.head.owner)
 				   : places->list.count;
 
-		if (i < places->list.count && !places->list.items[i].final &&
-		    !is_abort(places, i))
+		if (i < places->list.count && !places->list.items[i].final && !is_abort(places, i))
 			drop_place(places, i);
 	}
 }
@@ -237,13 +236,13 @@ static char *earlier_maps(struct scene *scene, size_t *ret_len)
 		struct log_crash record;
 
 		if (item.head.type == LOG_CRASH && log_payload(&item, &record, sizeof(record)) &&
-		    !(record.flags & LOG_CRASH_LIGHT) &&
-		    item.head.seq < scene->item.head.seq && item.head.seq > before.head.seq)
+		    !(record.flags & LOG_CRASH_LIGHT) && item.head.seq < scene->item.head.seq &&
+		    item.head.seq > before.head.seq)
 			before = item;
 	}
-	return before.head.seq == 0 ? NULL
-				    : event_log_blob(scene->log, &before, LOG_BLOB_MAPS, 0, NULL,
-						     ret_len);
+	return before.head.seq == 0
+		       ? NULL
+		       : event_log_blob(scene->log, &before, LOG_BLOB_MAPS, 0, NULL, ret_len);
 }
 
 static void scene_fill(struct scene *scene)

@@ -267,6 +267,19 @@ KEEP static void die_handler_dies(void)
 	die_null();
 }
 
+/* Its table of functions is freed, and its place has another owner. */
+KEEP static void die_call_recycled(void)
+{
+	void (**volatile table)(void) = malloc(64);
+	char *volatile text;
+
+	free((void *)table);
+	text = malloc(64);
+	for (size_t i = 0; i < 64; i++)
+		((volatile char *)text)[i] = 'A';
+	table[1]();
+}
+
 static void own_handler(int signo)
 {
 	static const char text[] = "own handler\n";
@@ -312,6 +325,7 @@ int main(int argc, char **argv)
 		{ "ran-off", die_ran_off },
 		{ "handler-aborts", die_handler_aborts },
 		{ "after-probing", die_after_probing },
+		{ "call-recycled", die_call_recycled },
 		{ "abort-handled", die_abort_handled },
 		{ "handler-dies", die_handler_dies },
 	};

@@ -14,6 +14,7 @@
 #include "agent/chaos.h"
 #include "agent/checkpoint.h"
 #include "agent/clock.h"
+#include "agent/crash.h"
 #include "agent/hooked.h"
 #include "agent/jit_code.h"
 #include "agent/log.h"
@@ -357,6 +358,9 @@ void agent_exiting_sigsafe(uint32_t status, uint32_t how)
 
 	if (!agent_switch.crash || !agent_owns_process_sigsafe() || log_map.header->exited)
 		return;
+	/* Out of a handler it is the end that a fault led to; else the fault was survived. */
+	if (thread_self && !crash_in_handler_sigsafe((uint64_t)__builtin_frame_address(0)))
+		crash_handled_sigsafe(thread_self->last_crash);
 	process_exiting_sigsafe();
 	checkpoint_exit_sigsafe();
 	watch_exiting_sigsafe();

@@ -227,7 +227,7 @@ KEEP static void probe(void)
 }
 
 /* Lives with faults, as runtimes do, until one that it does not expect. */
-KEEP static void die_after_probing(void)
+static void probe_often(void)
 {
 	volatile int i;
 
@@ -238,6 +238,11 @@ KEEP static void die_after_probing(void)
 			probe();
 		probing = 0;
 	}
+}
+
+KEEP static void die_after_probing(void)
+{
+	probe_often();
 	die_null();
 }
 
@@ -325,6 +330,7 @@ int main(int argc, char **argv)
 		{ "ran-off", die_ran_off },
 		{ "handler-aborts", die_handler_aborts },
 		{ "after-probing", die_after_probing },
+		{ "probing", probe_often },
 		{ "call-recycled", die_call_recycled },
 		{ "abort-handled", die_abort_handled },
 		{ "handler-dies", die_handler_dies },

@@ -14,6 +14,7 @@
 #include "agent/chaos.h"
 #include "agent/checkpoint.h"
 #include "agent/clock.h"
+#include "agent/crash.h"
 #include "agent/hooked.h"
 #include "agent/jit_code.h"
 #include "agent/log.h"
@@ -24,8 +25,10 @@
 #include "agent/plan_apply.h"
 #include "agent/python.h"
 #include "agent/real.h"
+#include "agent/rlimits.h"
 #include "agent/round.h"
 #include "agent/sample.h"
+#include "agent/sandbox.h"
 #include "agent/signals.h"
 #include "agent/text.h"
 #include "agent/thread.h"
@@ -52,7 +55,10 @@ void agent_retire_sigsafe(enum log_retired reason)
 
 bool agent_owns_process_sigsafe(void)
 {
-	return (uint32_t)raw_syscall0(SYS_getpid) == agent.pid;
+	long pid = raw_syscall0(SYS_getpid);
+
+	/* A sandbox may say no to anything. */
+	return pid < 0 || (uint32_t)pid == agent.pid;
 }
 
 /* Copies NAME=value; false when it is not there or too long. Returns where the value starts. */
@@ -158,7 +164,7 @@ static void switch_on(void)
 /* The child has a log of its own; until it is there, the wiped switch keeps every hook quiet. */
 static void after_fork_in_child(void)
 {
-	if (!log_map.header)
+	if (!log_map.header || sandbox_deadly)
 		return;
 	if (!log_create()) {
 		/* The parent's log is still mapped here: never touch it again. */
@@ -211,6 +217,11 @@ static uint64_t end_of_environment(char **envp)
 	return (uint64_t)(envp + 1);
 }
 
+static bool under_valgrind(void)
+{
+	return strstr(agent.preload, "/vgpreload_") != NULL;
+}
+
 static void plan_shrink(void)
 {
 	agent.plan.thread_slots = 64;
@@ -219,26 +230,33 @@ static void plan_shrink(void)
 	agent.plan.events_mib = 16;
 }
 
-/* A sanitizer puts itself before memcpy too, and finds fault with a stack that is copied whole; it
- * has handlers of its own, and its reports are what the user built it for. So the process is left
- * to it: hooks pass through, children are observed as ever. */
-static void sanitized_note(void)
+/* Why this very image is not observed as it was asked for. */
+static void image_note(enum log_unobserved_why why)
 {
-	struct log_unobserved record = { .why = LOG_UNOBSERVED_SANITIZED };
+	struct log_unobserved record = { .why = why };
 	struct log_writer writer;
 	char path[1024];
 	long got;
 
-	plan_init(&agent.plan, PLAN_OBSERVE_CRASH);
-	if (!log_create())
-		return;
-	image_record(0);
 	log_writer_init_sigsafe(&writer, LOG_TO_EVENTS);
 	(void)log_begin_sigsafe(&writer, LOG_UNOBSERVED, &record, sizeof(record));
 	got = raw_syscall4(SYS_readlinkat, AT_FDCWD, "/proc/self/exe", path, sizeof(path));
 	if (got > 0)
 		log_blob_sigsafe(&writer, LOG_BLOB_PATH, 0, 0, path, (size_t)got);
 	log_save_sigsafe();
+}
+
+/* A sanitizer puts itself before memcpy too, and finds fault with a stack that is copied whole; it
+ * has handlers of its own, and its reports are what the user built it for. Valgrind counts every
+ * byte that is reserved, and breaks down at a crash that we look at. So the process is left to
+ * them: hooks pass through, children are observed as ever. */
+static void checked_note(enum log_unobserved_why why)
+{
+	plan_init(&agent.plan, PLAN_OBSERVE_CRASH);
+	if (!log_create())
+		return;
+	image_record(0);
+	image_note(why);
 }
 
 /* Our tables are not to make a core file longer. */
@@ -258,8 +276,8 @@ static void agent_start(char **envp)
 	agent.text_low = (uint64_t)__ehdr_start;
 	agent.text_high = (uint64_t)etext;
 	core_spare();
-	if (real.sanitized) {
-		sanitized_note();
+	if (real.sanitized || under_valgrind()) {
+		checked_note(real.sanitized ? LOG_UNOBSERVED_SANITIZED : LOG_UNOBSERVED_VALGRIND);
 		return;
 	}
 	if (!plan_load()) {
@@ -269,8 +287,11 @@ static void agent_start(char **envp)
 		return;
 	}
 	chaos_init();
+	/* A limit on address space or file size: less history is better than none. */
+	if (limits_start((uint64_t)_end - (uint64_t)__ehdr_start,
+			 (uint64_t)_end - (uint64_t)__bss_start))
+		plan_shrink();
 	if (!log_create()) {
-		/* A limit on address space or file size: less history is better than none. */
 		plan_shrink();
 		if (!log_create())
 			return;
@@ -293,7 +314,7 @@ static void agent_start(char **envp)
 	(void)raw_syscall3(SYS_madvise, &agent_switch, sizeof(agent_switch), MADV_WIPEONFORK);
 	if (ids)
 		modules_refresh_sigsafe();
-	signals_init();
+	signals_take_over();
 	if (ids)
 		watch_init();
 	if (ids)
@@ -337,6 +358,9 @@ void agent_exiting_sigsafe(uint32_t status, uint32_t how)
 
 	if (!agent_switch.crash || !agent_owns_process_sigsafe() || log_map.header->exited)
 		return;
+	/* Out of a handler it is the end that a fault led to; else the fault was survived. */
+	if (thread_self && !crash_in_handler_sigsafe((uint64_t)__builtin_frame_address(0)))
+		crash_handled_sigsafe(thread_self->last_crash);
 	process_exiting_sigsafe();
 	checkpoint_exit_sigsafe();
 	watch_exiting_sigsafe();

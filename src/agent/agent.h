@@ -47,7 +47,9 @@
  *                ones; round.c looks at all of them, damage.c writes down what is wrong
  *    sample.c    which blocks have them, where not all do
  *    sweep.c     who still points to a freed block; holders.c, to live ones that grow
- *    signals.c   what the target believes about its signals; crash.c writes the record
+ *    signals.c   what the target believes about its signals (signals_older.c: older names for the
+ *                same); crash.c writes the record
+ *    sandbox.c   filters on system calls: when to leave; rlimits.c, limits on memory without ours
  *    interpreter.c  the memory that names Python frames, for that record
  *    checkpoint.c   live blocks per context as a series; hooks_stdio.c sees the lines
  *    pages.c     memory that the target cannot write to (its parts: pages_inside.h);

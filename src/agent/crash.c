@@ -356,6 +356,42 @@ static uint64_t fs_base_sigsafe(void)
 	return raw_syscall2(SYS_arch_prctl, ARCH_GET_FS, &base) ? arch_fs_base() : base;
 }
 
+/* The latest fault that a handler of the target was given. Many handlers say something and raise it
+ * again: then this is the crash, and the signal that is deadly only ends it. Too large for a signal
+ * stack that is nearly used up. */
+static struct {
+	uint64_t record; /* its number; 0 while it is written */
+	struct log_crash crash;
+} handed_on;
+
+static void handed_on_keep(uint64_t record, const struct log_crash *crash)
+{
+	__atomic_store_n(&handed_on.record, 0, __ATOMIC_RELAXED);
+	__atomic_signal_fence(__ATOMIC_SEQ_CST);
+	memcpy(&handed_on.crash, crash, sizeof(*crash));
+	__atomic_store_n(&handed_on.record, record, __ATOMIC_RELEASE);
+}
+
+static const struct log_crash *crash_behind(const struct log_crash *crash)
+{
+	bool again = (crash->flags & LOG_CRASH_SENT) && crash->follows &&
+		     crash->follows == __atomic_load_n(&handed_on.record, __ATOMIC_ACQUIRE);
+
+	return again ? &handed_on.crash : crash;
+}
+
+/* A handler that was left by a jump leaves its mark behind: then the stack is elsewhere, or above
+ * it, or others have written where the mark was. */
+bool crash_in_handler_sigsafe(uint64_t rsp)
+{
+	const struct thread *self = thread_self;
+	uint64_t mark;
+
+	return self && self->handler_frame - rsp < HANDLER_REACH &&
+	       memory_read_sigsafe(&mark, self->handler_frame, 8) == 8 &&
+	       mark == CRASH_HANDLER_MARK(self->handler_frame);
+}
+
 static void crash_fill(struct log_crash *crash, int signo, const siginfo_t *info,
 		       const ucontext_t *context, uint32_t flags, const struct sigaction *action)
 {
@@ -397,9 +433,7 @@ static void crash_fill(struct log_crash *crash, int signo, const siginfo_t *info
 	crash->allocations = self->next_id;
 	if (self->busy)
 		crash->flags |= LOG_CRASH_IN_AGENT;
-	/* A handler that was left by a jump leaves its mark behind: then the stack is elsewhere, or
-	 * above it. */
-	if (self->handler_frame - crash->gregs[LOG_GREG_RSP] < HANDLER_REACH)
+	if (crash_in_handler_sigsafe(crash->gregs[LOG_GREG_RSP]))
 		crash->flags |= LOG_CRASH_IN_HANDLER;
 }
 
@@ -496,28 +530,36 @@ static void details_write(struct log_writer *writer, const struct log_crash *cra
 	__atomic_store_n(&scratch.taken, 0, __ATOMIC_RELEASE);
 }
 
-/* The latest fault that a handler of the target was given. Many handlers say something and raise it
- * again: then this is the crash, and the signal that is deadly only ends it. Too large for a signal
- * stack that is nearly used up. */
+/* What the slots hold: which fault, and where the note of its end goes. */
 static struct {
-	uint64_t record; /* its number; 0 while it is written */
-	struct log_crash crash;
-} handed_on;
+	uint64_t record;
+	uint64_t note_at;
+} light_slots[2];
 
-static void handed_on_keep(uint64_t record, const struct log_crash *crash)
+static void light_keep(const struct log_writer *writer)
 {
-	__atomic_store_n(&handed_on.record, 0, __ATOMIC_RELAXED);
-	__atomic_signal_fence(__ATOMIC_SEQ_CST);
-	memcpy(&handed_on.crash, crash, sizeof(*crash));
-	__atomic_store_n(&handed_on.record, record, __ATOMIC_RELEASE);
+	unsigned at = (writer->slot_end / LOG_SLOT_BYTES) & 1;
+
+	light_slots[at].note_at = writer->slot_end;
+	__atomic_store_n(&light_slots[at].record, writer->owner, __ATOMIC_RELEASE);
 }
 
-static const struct log_crash *crash_behind(const struct log_crash *crash)
+void crash_handled_sigsafe(uint64_t record)
 {
-	bool again = (crash->flags & LOG_CRASH_SENT) && crash->follows &&
-		     crash->follows == __atomic_load_n(&handed_on.record, __ATOMIC_ACQUIRE);
+	struct log_writer writer;
+	unsigned i;
 
-	return again ? &handed_on.crash : crash;
+	if (!record || !agent_switch.crash)
+		return;
+	log_writer_init_sigsafe(&writer, LOG_TO_EVENTS);
+	for (i = 0; i < 2; i++)
+		if (__atomic_load_n(&light_slots[i].record, __ATOMIC_ACQUIRE) == record) {
+			writer.place = LOG_TO_SLOT;
+			writer.slot_at = light_slots[i].note_at;
+			writer.slot_end = writer.slot_at + LOG_SLOT_NOTE;
+		}
+	writer.owner = record;
+	(void)log_append_sigsafe(&writer, LOG_CRASH_HANDLED, NULL, 0, NULL, 0);
 }
 
 #define OTHER_WAIT_STEPS 1000u /* of a millisecond */
@@ -592,6 +634,9 @@ uint64_t crash_record_sigsafe(int signo, const siginfo_t *info, const ucontext_t
 	crash_fill(&crash, signo, info, context, flags | (light ? LOG_CRASH_LIGHT : 0), action);
 	if (light) {
 		log_drop_sigsafe(LOG_DROP_FAULT_LIGHT);
+		/* Handlers that try what can be read: the slots are for what they are there for. */
+		if (crash.flags & LOG_CRASH_IN_HANDLER)
+			return 0;
 		log_writer_init_sigsafe(&writer, LOG_TO_SLOT);
 	} else if (flags & LOG_CRASH_FINAL) {
 		log_writer_init_sigsafe(&writer, LOG_TO_RESERVE);
@@ -609,11 +654,14 @@ uint64_t crash_record_sigsafe(int signo, const siginfo_t *info, const ucontext_t
 			descriptors_restore(&limit);
 		return 0;
 	}
+	if (light)
+		light_keep(&writer);
 	if (thread_self)
 		thread_self->last_crash = writer.owner;
 	stack_write(&writer, &crash);
 	code_write(&writer, crash.gregs[LOG_GREG_RIP]);
-	memory_write(&writer, &crash);
+	if (!light)
+		memory_write(&writer, &crash);
 	if (signo == SIGABRT)
 		abort_write(&writer);
 	if (!light) {
@@ -633,8 +681,12 @@ uint64_t crash_record_sigsafe(int signo, const siginfo_t *info, const ucontext_t
 	done.blobs = writer.blobs;
 	done.blocks = writer.blocks;
 	(void)log_append_sigsafe(&writer, LOG_CRASH_DONE, &done, sizeof(done), NULL, 0);
-	if (!light && (flags & LOG_CRASH_FORWARDED) && !(crash.flags & LOG_CRASH_SENT))
+	if ((flags & LOG_CRASH_FORWARDED) && !(crash.flags & LOG_CRASH_SENT))
 		handed_on_keep(writer.owner, &crash);
+	/* The handler may never come back, nor the process come here again: a second fault in there
+	 * ends it in the kernel, and so does abort(). */
+	if ((flags & LOG_CRASH_FORWARDED) && (!(crash.flags & LOG_CRASH_SENT) || signo == SIGABRT))
+		log_publish_sigsafe();
 	if (flags & LOG_CRASH_FINAL) {
 		log_save_sigsafe();
 		round_crash_sigsafe();
@@ -643,5 +695,5 @@ uint64_t crash_record_sigsafe(int signo, const siginfo_t *info, const ucontext_t
 	}
 	if (granted)
 		descriptors_restore(&limit);
-	return light ? 0 : writer.owner;
+	return writer.owner;
 }

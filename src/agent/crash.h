@@ -5,12 +5,22 @@
 #define REDHAND_AGENT_CRASH_H
 
 #include <signal.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <sys/ucontext.h>
+
+/* Lies on the stack, where thread->handler_frame says, while a handler of the target runs. */
+#define CRASH_HANDLER_MARK(address) ((address) ^ 0x7265646e616c6968ull)
+
+/* Was the thread interrupted in a handler of the target's for one of these signals? */
+bool crash_in_handler_sigsafe(uint64_t rsp);
 
 /* `flags` from enum log_crash_flags, without those that can be seen here. Returns the record's seq
  * (0: dropped). `action` is the target's. */
 uint64_t crash_record_sigsafe(int signo, const siginfo_t *info, const ucontext_t *context,
 			      uint32_t flags, const struct sigaction *action);
+
+/* The target went on behind this fault. 0: there is no record of it. */
+void crash_handled_sigsafe(uint64_t record);
 
 #endif

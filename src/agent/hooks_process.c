@@ -23,6 +23,8 @@
 #include "agent/log.h"
 #include "agent/modules.h"
 #include "agent/real.h"
+#include "agent/rlimits.h"
+#include "agent/sandbox.h"
 #include "agent/signals.h"
 #include "agent/text.h"
 #include "agent/watch_ptrace.h"
@@ -40,9 +42,34 @@ enum program_kind {
 	PROGRAM_STATIC = LOG_UNOBSERVED_STATIC,
 	PROGRAM_SETUID = LOG_UNOBSERVED_SETUID,
 	PROGRAM_FOREIGN = LOG_UNOBSERVED_FOREIGN,
+	PROGRAM_LIBC = LOG_UNOBSERVED_LIBC,
+	PROGRAM_SANDBOXED = LOG_UNOBSERVED_SANDBOXED,
 };
 
-static enum program_kind elf_kind(const unsigned char *page, size_t have)
+/* Would not start with us in front: it gets an environment without. */
+static bool program_refuses(enum program_kind kind)
+{
+	return kind == PROGRAM_FOREIGN || kind == PROGRAM_LIBC || kind == PROGRAM_SANDBOXED;
+}
+
+/* musl's loader does not find what we need of glibc, and gives up. */
+static enum program_kind loader_kind(int fd, const Elf64_Phdr *phdr)
+{
+	char path[PATH_ROOM];
+	const char *name;
+	long got;
+
+	if (phdr->p_filesz >= sizeof(path))
+		return PROGRAM_ORDINARY;
+	got = raw_syscall4(SYS_pread64, fd, path, phdr->p_filesz, phdr->p_offset);
+	if (got <= 0)
+		return PROGRAM_ORDINARY;
+	path[got] = 0;
+	name = strrchr(path, '/');
+	return text_after(name ? name + 1 : path, "ld-musl") ? PROGRAM_LIBC : PROGRAM_ORDINARY;
+}
+
+static enum program_kind elf_kind(int fd, const unsigned char *page, size_t have)
 {
 	Elf64_Ehdr ehdr;
 	Elf64_Phdr phdr;
@@ -56,7 +83,7 @@ static enum program_kind elf_kind(const unsigned char *page, size_t have)
 	for (i = 0; i < ehdr.e_phnum && ehdr.e_phoff + (i + 1) * sizeof(phdr) <= have; i++) {
 		memcpy(&phdr, page + ehdr.e_phoff + i * sizeof(phdr), sizeof(phdr));
 		if (phdr.p_type == PT_INTERP)
-			return PROGRAM_ORDINARY;
+			return loader_kind(fd, &phdr);
 	}
 	return PROGRAM_STATIC;
 }
@@ -80,10 +107,12 @@ static enum program_kind program_look_fd(int fd)
 	struct stat stat;
 	long got;
 
+	if (sandbox_deadly)
+		return PROGRAM_SANDBOXED;
 	if (raw_syscall2(SYS_fstat, fd, &stat) || !S_ISREG(stat.st_mode))
 		return kind;
 	got = raw_syscall4(SYS_pread64, fd, page, sizeof(page), 0);
-	kind = elf_kind(page, got > 0 ? (size_t)got : 0);
+	kind = elf_kind(fd, page, got > 0 ? (size_t)got : 0);
 	return kind == PROGRAM_ORDINARY && is_privileged(fd, &stat) ? PROGRAM_SETUID : kind;
 }
 
@@ -92,6 +121,8 @@ static enum program_kind program_look(const char *path)
 	enum program_kind kind;
 	long fd;
 
+	if (sandbox_deadly)
+		return PROGRAM_SANDBOXED;
 	if (!path)
 		return PROGRAM_ORDINARY;
 	fd = raw_syscall4(SYS_openat, AT_FDCWD, path, O_RDONLY | O_CLOEXEC | O_NONBLOCK, 0);
@@ -203,7 +234,7 @@ struct environment {
 static bool environment_look(char *const envp[], struct environment *ret)
 {
 	memset(ret, 0, sizeof(*ret));
-	if (!agent.preload[0] || !envp)
+	if (!agent.preload[0])
 		return false;
 	for (; envp[ret->count]; ret->count++) {
 		const char *entry = envp[ret->count];
@@ -217,30 +248,52 @@ static bool environment_look(char *const envp[], struct environment *ret)
 	return ret->count < ENVIRONMENT_MAX;
 }
 
-/* Bytes for the joined LD_PRELOAD entry: ours, a colon, theirs. */
+/* Bytes for the LD_PRELOAD entry: ours, a colon, theirs; or theirs without ours. */
 static size_t environment_text_bytes(const struct environment *env)
 {
-	return env->preload && !env->has_agent ? strlen(agent.preload) + strlen(env->preload) + 1
-					       : 1;
+	return env->preload ? strlen(agent.preload) + strlen(env->preload) + 1 : 1;
+}
+
+/* What is left of an LD_PRELOAD entry without us. False: nothing. */
+static bool preload_without_us(const char *entry, char *to, size_t bytes)
+{
+	char *start = to + strlen("LD_PRELOAD="), *at, *end;
+	struct text text;
+	char saved;
+
+	text_begin(&text, to, bytes);
+	text_add(&text, entry);
+	for (at = start; *at;) {
+		end = at + strcspn(at, ": ");
+		saved = *end;
+		*end = 0;
+		if (strstr(at, AGENT_NAME)) {
+			*end = saved;
+			end += saved != 0;
+			memmove(at, end, strlen(end) + 1);
+		} else {
+			*end = saved;
+			at = end + (saved != 0);
+		}
+	}
+	return *start != 0;
 }
 
 /* Fills `to` (count + 3 places) and `text`. A program that the loader could not preload into gets
- * no LD_PRELOAD at all if ours was all it had: the loader would complain on its stderr. */
+ * its LD_PRELOAD without us: the loader would complain on its stderr, or refuse. */
 static void environment_fill(char **to, char *text, size_t text_bytes, char *const envp[],
-			     const struct environment *env, enum program_kind kind)
+			     const struct environment *env, bool refuses)
 {
 	struct text joined;
 	size_t i, n = 0;
 
 	for (i = 0; i < env->count; i++) {
-		if (envp[i] != env->preload)
+		if (envp[i] != env->preload || (env->has_agent && !refuses))
 			to[n++] = envp[i];
-		else if (kind == PROGRAM_FOREIGN && !strcmp(envp[i], agent.preload))
-			continue;
-		else if (env->has_agent || kind == PROGRAM_FOREIGN)
-			to[n++] = envp[i];
+		else if (refuses && preload_without_us(envp[i], text, text_bytes))
+			to[n++] = text;
 	}
-	if (!env->has_agent && kind != PROGRAM_FOREIGN) {
+	if (!env->has_agent && !refuses) {
 		if (env->preload) {
 			text_begin(&joined, text, text_bytes);
 			text_add(&joined, agent.preload);
@@ -256,18 +309,21 @@ static void environment_fill(char **to, char *text, size_t text_bytes, char *con
 	to[n] = NULL;
 }
 
+/* NULL is none to the kernel (execve(2), notes); environ is NULL after clearenv(). */
+static char *const no_environment[] = { NULL };
+
 /* Declares `next`, the environment to pass on, on the caller's stack. */
-#define NEXT_ENVIRONMENT(next, envp, kind)                                           \
-	struct environment look_;                                                    \
-	char *const *next = envp;                                                    \
-	if (environment_look(envp, &look_) &&                                        \
-	    (!look_.has_agent || !look_.has_trial || (kind) == PROGRAM_FOREIGN)) {   \
-		size_t bytes_ = environment_text_bytes(&look_);                      \
-		char **room_ = __builtin_alloca((look_.count + 3) * sizeof(char *)); \
-		char *text_ = __builtin_alloca(bytes_);                              \
-                                                                                     \
-		environment_fill(room_, text_, bytes_, envp, &look_, kind);          \
-		next = room_;                                                        \
+#define NEXT_ENVIRONMENT(next, envp, kind)                                                   \
+	struct environment look_;                                                            \
+	char *const *next = (envp) ? (envp) : no_environment;                                \
+	if (environment_look(next, &look_) &&                                                \
+	    (!look_.has_agent || !look_.has_trial || program_refuses(kind))) {               \
+		size_t bytes_ = environment_text_bytes(&look_);                              \
+		char **room_ = __builtin_alloca((look_.count + 3) * sizeof(char *));         \
+		char *text_ = __builtin_alloca(bytes_);                                      \
+                                                                                             \
+		environment_fill(room_, text_, bytes_, next, &look_, program_refuses(kind)); \
+		next = room_;                                                                \
 	}
 
 /* ---- exec ---------------------------------------------------------------------------------- */
@@ -277,6 +333,7 @@ static void exec_begin(const char *path)
 	struct log_writer writer;
 
 	signals_before_exec_sigsafe();
+	limits_before_exec_sigsafe(path);
 	if (!agent_switch.crash || !agent_owns_process_sigsafe())
 		return;
 	log_writer_init_sigsafe(&writer, LOG_TO_EVENTS);
@@ -291,6 +348,7 @@ static int exec_failed(int r)
 	int saved = errno;
 
 	signals_exec_failed_sigsafe();
+	limits_exec_failed_sigsafe();
 	if (agent_switch.crash && agent_owns_process_sigsafe())
 		log_map.header->state = LOG_STATE_RUNNING;
 	errno = saved;
@@ -337,6 +395,29 @@ EXPORT int fexecve(int fd, char *const argv[], char *const envp[])
 	unobserved_note(kind, "(a program given as a descriptor)");
 	exec_begin(NULL);
 	return exec_failed(real.fexecve(fd, argv, next));
+}
+
+/* By the kernel: libc has it since 2.34 only. */
+EXPORT int execveat(int dir, const char *path, char *const argv[], char *const envp[], int flags)
+{
+	long fd = -1, r;
+	enum program_kind kind = PROGRAM_ORDINARY;
+
+	if ((flags & AT_EMPTY_PATH) && !*path)
+		kind = program_look_fd(dir);
+	else if (!sandbox_deadly)
+		fd = raw_syscall4(SYS_openat, dir, path, O_RDONLY | O_CLOEXEC | O_NONBLOCK, 0);
+	if (fd >= 0) {
+		kind = program_look_fd((int)fd);
+		(void)raw_syscall1(SYS_close, fd);
+	}
+	NEXT_ENVIRONMENT(next, envp, sandbox_deadly ? PROGRAM_SANDBOXED : kind);
+
+	unobserved_note(kind, *path ? path : "(a program given as a descriptor)");
+	exec_begin(path);
+	r = raw_syscall6(SYS_execveat, dir, (long)path, (long)argv, (long)next, flags, 0);
+	errno = (int)-r;
+	return exec_failed(-1);
 }
 
 /* Counts the strings up to the NULL, then takes them. */

@@ -168,9 +168,10 @@ static long file_map(const struct log_header *header, int fd, uint64_t base)
 		r = -ENOSPC;
 	size_signal_release(&held);
 	if (!r)
-		r = raw_syscall6(SYS_mmap, (long)base, (long)header->file_bytes,
-				 PROT_READ | PROT_WRITE, MAP_SHARED | (base ? MAP_FIXED : 0), fd,
-				 0);
+		r = raw_syscall6(SYS_mmap,
+				 (long)(base ? base : memory_place_sigsafe(header->file_bytes)),
+				 (long)header->file_bytes, PROT_READ | PROT_WRITE,
+				 MAP_SHARED | (base ? MAP_FIXED : 0), fd, 0);
 	/* Without this the kernel reads ahead into the holes of the sparse file, which costs up to
 	 * 10 ms for every first touch of a page. */
 	if (r > 0)
@@ -180,10 +181,11 @@ static long file_map(const struct log_header *header, int fd, uint64_t base)
 
 static long draft_map(const struct log_header *header, uint64_t base)
 {
-	long r =
-		raw_syscall6(SYS_mmap, (long)base, (long)header->file_bytes, PROT_READ | PROT_WRITE,
-			     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | (base ? MAP_FIXED : 0),
-			     -1, 0);
+	long r = raw_syscall6(SYS_mmap,
+			      (long)(base ? base : memory_place_sigsafe(header->file_bytes)),
+			      (long)header->file_bytes, PROT_READ | PROT_WRITE,
+			      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | (base ? MAP_FIXED : 0),
+			      -1, 0);
 
 	if (r > 0 || r < -4095)
 		(void)raw_syscall3(SYS_madvise, r, header->file_bytes, MADV_DONTDUMP);
@@ -202,19 +204,25 @@ bool log_create(void)
 	bool again = log_map.base != NULL;
 	bool draft = agent.plan.observer < PLAN_OBSERVE_IDS;
 	long fd = -1, r;
+	int64_t bytes;
 
 	agent.pid = (uint32_t)raw_syscall0(SYS_getpid);
 	if (!draft && (fd = file_create()) < 0)
 		return false;
 	header_plan(&header);
+	bytes = (int64_t)header.file_bytes;
 	header.parent_image = again ? parent_image : UINT32_MAX;
 	header.forked = again;
 	header_seal(&header);
+	if (!again)
+		memory_count_sigsafe(bytes, draft ? bytes : 0);
 	r = draft ? draft_map(&header, (uint64_t)log_map.base)
 		  : file_map(&header, (int)fd, (uint64_t)log_map.base);
 	if (fd >= 0)
 		(void)raw_syscall1(SYS_close, fd);
 	if (r < 0 && r > -4096) {
+		if (!again)
+			memory_count_sigsafe(-bytes, draft ? -bytes : 0);
 		if (fd >= 0)
 			(void)raw_syscall1(SYS_unlink, agent.log_path);
 		return false;
@@ -360,7 +368,7 @@ void log_writer_init_sigsafe(struct log_writer *writer, enum log_place place)
 	slots_at = reserve + LOG_RESERVE_BYTES - 2 * LOG_SLOT_BYTES;
 	n = __atomic_fetch_add(&log_map.header->forwarded_faults, 1, __ATOMIC_RELAXED);
 	writer->slot_at = slots_at + (n & 1) * LOG_SLOT_BYTES;
-	writer->slot_end = writer->slot_at + LOG_SLOT_BYTES;
+	writer->slot_end = writer->slot_at + LOG_SLOT_BYTES - LOG_SLOT_NOTE;
 }
 
 /* The pages that come next, more at once as there are more events: a page of a file costs more than a

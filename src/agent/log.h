@@ -60,6 +60,7 @@ enum log_place {
 /* Half of RESERVE is for final crashes, the rest is two slots. */
 #define LOG_RESERVE_BYTES (8u << 20)
 #define LOG_SLOT_BYTES (1u << 20)
+#define LOG_SLOT_NOTE 64u /* the end of a slot: one record that comes later */
 
 /* A writer of related records: remembers the owner and the place. */
 struct log_writer {

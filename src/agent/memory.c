@@ -7,10 +7,14 @@
 
 #include "agent/agent.h"
 #include "agent/arch/x86_64.h"
+#include "agent/rlimits.h"
 
 #define PAGE 4096u
-/* Far from where the kernel puts things: what the target maps lies as it would without us. */
-#define RESERVE_AT (16l << 40)
+/* Far from where the kernel puts things: what the target maps lies as it would without us, and runs
+ * over its end into what it would run into. Not where others ask for their places: ZGC has its
+ * heaps at 4, 8 and 16 TiB, position-independent programs begin at 85. */
+#define RESERVE_AT (20l << 40)
+#define MAP_AT (70l << 40)
 
 /* The linker's: the end of the agent's own globals. */
 extern char _end[] __attribute__((visibility("hidden")));
@@ -72,6 +76,26 @@ bool memory_reads_by_kernel(void)
 
 #define OWN_MAX 512u
 
+static uint64_t own_bytes, own_data; /* atomic */
+
+uint64_t memory_own_bytes_sigsafe(void)
+{
+	return __atomic_load_n(&own_bytes, __ATOMIC_RELAXED);
+}
+
+uint64_t memory_own_data_sigsafe(void)
+{
+	return __atomic_load_n(&own_data, __ATOMIC_RELAXED);
+}
+
+/* Before more is mapped and after less is: the target's limits are moved along. */
+void memory_count_sigsafe(int64_t bytes, int64_t data)
+{
+	__atomic_fetch_add(&own_bytes, (uint64_t)bytes, __ATOMIC_RELAXED);
+	__atomic_fetch_add(&own_data, (uint64_t)data, __ATOMIC_RELAXED);
+	limits_move_sigsafe();
+}
+
 static struct {
 	struct {
 		uint64_t low, high; /* low is written last; 0: none */
@@ -128,13 +152,28 @@ bool memory_next_foreign_sigsafe(uint64_t *at, uint64_t high, uint64_t *ret_low)
 	return false;
 }
 
+uint64_t memory_place_sigsafe(size_t bytes)
+{
+	static uint64_t next = MAP_AT; /* atomic */
+
+	/* A page between two of ours that nobody can write over. */
+	return __atomic_fetch_add(&next, (bytes + 2 * PAGE - 1) & ~(uint64_t)(PAGE - 1),
+				  __ATOMIC_RELAXED);
+}
+
 void *memory_map_sigsafe(size_t bytes)
 {
-	long r = raw_syscall6(SYS_mmap, 0, (long)bytes, PROT_READ | PROT_WRITE,
-			      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	int64_t counted = (int64_t)((bytes + PAGE - 1) & ~(uint64_t)(PAGE - 1));
+	long r;
 
-	if (r < 0 && r > -4096)
+	memory_count_sigsafe(counted, counted);
+	r = raw_syscall6(SYS_mmap, (long)memory_place_sigsafe(bytes), (long)bytes,
+			 PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1,
+			 0);
+	if (r < 0 && r > -4096) {
+		memory_count_sigsafe(-counted, -counted);
 		return NULL;
+	}
 	(void)raw_syscall3(SYS_madvise, r, bytes, MADV_NOHUGEPAGE);
 	/* A core file would be longer by all that is reserved here. */
 	(void)raw_syscall3(SYS_madvise, r, bytes, MADV_DONTDUMP);
@@ -150,6 +189,7 @@ void *memory_reserve_sigsafe(size_t bytes)
 
 	if (r < 0 && r > -4096)
 		return NULL;
+	memory_count_sigsafe((int64_t)bytes, 0);
 	if (r == next) /* or the second would find the place taken and be put among the target's */
 		next += (long)bytes;
 	(void)raw_syscall3(SYS_madvise, r, bytes, MADV_NOHUGEPAGE);
@@ -160,7 +200,11 @@ void *memory_reserve_sigsafe(size_t bytes)
 
 bool memory_allow_sigsafe(void *at, size_t bytes)
 {
-	return !raw_syscall3(SYS_mprotect, at, bytes, PROT_READ | PROT_WRITE);
+	memory_count_sigsafe(0, (int64_t)bytes);
+	if (!raw_syscall3(SYS_mprotect, at, bytes, PROT_READ | PROT_WRITE))
+		return true;
+	memory_count_sigsafe(0, -(int64_t)bytes);
+	return false;
 }
 
 void memory_unmap_sigsafe(void *at, size_t bytes)
@@ -171,4 +215,6 @@ void memory_unmap_sigsafe(void *at, size_t bytes)
 		if (own.ranges[i].low == (uint64_t)at)
 			__atomic_store_n(&own.ranges[i].low, 0, __ATOMIC_RELEASE);
 	(void)raw_syscall2(SYS_munmap, at, bytes);
+	bytes = (bytes + PAGE - 1) & ~(uint64_t)(PAGE - 1);
+	memory_count_sigsafe(-(int64_t)bytes, -(int64_t)bytes);
 }

@@ -25,6 +25,16 @@ bool memory_reads_by_kernel(void);
 /* How many bytes from `address` on can be read, at most len. */
 size_t memory_readable_sigsafe(uint64_t address, size_t len);
 
+/* Where to ask for so many bytes: away from what the target maps. */
+uint64_t memory_place_sigsafe(size_t bytes);
+
+/* What the agent has mapped by now: all of it, and what of it the kernel counts as data. */
+uint64_t memory_own_bytes_sigsafe(void);
+uint64_t memory_own_data_sigsafe(void);
+
+/* Counts what was mapped elsewhere. */
+void memory_count_sigsafe(int64_t bytes, int64_t data);
+
 /* Private zero pages, not counted against overcommit where the kernel allows. NULL when refused.
  * Never on huge pages: the tables are touched here and there. */
 void *memory_map_sigsafe(size_t bytes);

@@ -219,6 +219,7 @@ bool real_resolve(void)
 	NEXT(calloc, "calloc");
 	NEXT(realloc, "realloc");
 	NEXT(pthread_create, "pthread_create");
+	NEXT(thrd_create, "thrd_create");
 	NEXT(pthread_sigmask, "pthread_sigmask");
 	NEXT(sigaction, "sigaction");
 	NEXT(sigaltstack, "sigaltstack");
@@ -238,6 +239,10 @@ bool real_resolve(void)
 	NEXT(setreuid, "setreuid");
 	NEXT(setresuid, "setresuid");
 	NEXT(chroot, "chroot");
+	NEXT(prctl, "prctl");
+	NEXT(setrlimit, "setrlimit");
+	NEXT(getrlimit, "getrlimit");
+	NEXT(prlimit, "prlimit");
 	*(void **)(&found.abort_message) = dlsym(RTLD_DEFAULT, "__abort_msg");
 	*(void **)(&found.python_get_allocator) = PyMem_GetAllocator;
 	*(void **)(&found.python_set_allocator) = PyMem_SetAllocator;

@@ -18,6 +18,7 @@
 #include <sys/types.h>
 
 struct r_debug;
+struct rlimit;
 struct timespec;
 struct iovec;
 
@@ -47,6 +48,7 @@ struct real {
 	void (*delete_aligned)(void *, size_t);
 	void (*delete_array_aligned)(void *, size_t);
 
+	int (*thrd_create)(pthread_t *, int (*)(void *), void *);
 	int (*pthread_create)(pthread_t *, const pthread_attr_t *, void *(*)(void *), void *);
 	int (*pthread_sigmask)(int, const sigset_t *, sigset_t *);
 	int (*sigaction)(int, const struct sigaction *, struct sigaction *);
@@ -70,6 +72,10 @@ struct real {
 	int (*setreuid)(uid_t, uid_t);
 	int (*setresuid)(uid_t, uid_t, uid_t);
 	int (*chroot)(const char *);
+	int (*prctl)(int, ...);
+	int (*setrlimit)(int, const struct rlimit *);
+	int (*getrlimit)(int, struct rlimit *);
+	int (*prlimit)(pid_t, int, const struct rlimit *, struct rlimit *);
 
 	int (*mlockall)(int);
 	int (*ftruncate)(int, off_t);

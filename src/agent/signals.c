@@ -122,16 +122,15 @@ struct kernel_action {
 #define KERNEL_SA_RESTORER 0x04000000u
 
 /* Where system calls are told to us, ours are not to be, nor the returns from our handlers. */
-static void action_set(int signo, const struct sigaction *action)
+static bool action_set(int signo, const struct sigaction *action)
 {
 	struct kernel_action kernel = { (uint64_t)action->sa_sigaction,
 					(uint32_t)action->sa_flags | KERNEL_SA_RESTORER,
 					(uint64_t)arch_sigreturn, set_bits(&action->sa_mask) };
 
 	if (pages.bytes)
-		(void)raw_syscall4(SYS_rt_sigaction, signo, &kernel, 0, 8);
-	else
-		(void)real.sigaction(signo, action, NULL);
+		return !raw_syscall4(SYS_rt_sigaction, signo, &kernel, 0, 8);
+	return !real.sigaction(signo, action, NULL);
 }
 
 static void handler(int signo, siginfo_t *info, void *context);
@@ -144,6 +143,9 @@ static void install(int signo, const struct sigaction *action)
 	memset(&ours, 0, sizeof(ours));
 	if (action->sa_handler == SIG_DFL || action->sa_handler == SIG_IGN) {
 		ours.sa_flags = SA_ONSTACK | SA_RESTART;
+		/* It is the end, or nothing: no handler of the target's is to come in between.
+		 * Faults of our own are. */
+		set_from_bits(&ours.sa_mask, ~SYNCHRONOUS);
 	} else {
 		ours = *action;
 		ours.sa_flags &= ~SA_RESETHAND;
@@ -159,7 +161,7 @@ static void install(int signo, const struct sigaction *action)
 	if (signo == SIGTRAP && agent.plan.tracer)
 		ours.sa_flags |= SA_NODEFER;
 	ours.sa_sigaction = handler;
-	action_set(signo, &ours);
+	(void)action_set(signo, &ours);
 }
 
 void signals_pages_sigsafe(void)
@@ -185,7 +187,7 @@ void signals_raw_action_sigsafe(int signo, uint64_t called, uint64_t flags, uint
 	install(signo, &action);
 }
 
-void signals_init(void)
+void signals_take_over(void)
 {
 	struct sigaction before;
 	unsigned i;
@@ -197,25 +199,32 @@ void signals_init(void)
 		install(observed[i], &before);
 	}
 	taken_over = true;
+	if (thread_self && (thread_self->target_stack.ss_flags & SS_DISABLE))
+		thread_altstack_sigsafe(thread_self);
 }
 
 /* The end as it would have been: default action, same siginfo, registers of the interrupted code.
  * The kernel lets a process queue any siginfo to itself (kernel/signal.c, do_rt_tgsigqueueinfo).
  * The signal is blocked while its handler runs, so it is delivered when we return; if the target
- * asked for SA_NODEFER it is delivered at once, from here. */
-static void die_as_before(int signo, siginfo_t *info)
+ * asked for SA_NODEFER it is delivered at once, from here.
+ *
+ * Where a sandbox does not let us, the instruction faults once more, with its signal blocked: that
+ * ends the process in the same way, too, and takes nothing but the return. */
+static void die_as_before(int signo, siginfo_t *info, ucontext_t *context)
 {
 	struct sigaction off;
-
 	uint64_t bit = BIT(signo);
+	bool asked;
 
 	memset(&off, 0, sizeof(off));
 	off.sa_handler = SIG_DFL;
-	action_set(signo, &off);
+	asked = action_set(signo, &off);
 	if (kept_open() & bit)
 		(void)raw_syscall4(SYS_rt_sigprocmask, SIG_BLOCK, &bit, 0, 8);
-	(void)raw_syscall4(SYS_rt_tgsigqueueinfo, raw_syscall0(SYS_getpid),
-			   raw_syscall0(SYS_gettid), signo, info);
+	asked = asked && !raw_syscall4(SYS_rt_tgsigqueueinfo, raw_syscall0(SYS_getpid),
+				       raw_syscall0(SYS_gettid), signo, info);
+	if (!asked)
+		sigaddset(&context->uc_sigmask, signo);
 }
 
 /* Faults of our own making. True: the interrupted code can go on. */
@@ -286,10 +295,11 @@ static void forward(int signo, siginfo_t *info, void *context, const struct siga
 {
 	struct thread *self = thread_self;
 	uint64_t outer = self ? self->handler_frame : 0;
+	volatile uint64_t mark = CRASH_HANDLER_MARK((uint64_t)&mark);
 	struct sigaction reset;
 
 	if (self)
-		self->handler_frame = (uint64_t)__builtin_frame_address(0);
+		self->handler_frame = (uint64_t)&mark;
 	if (action->sa_flags & (int)SA_RESETHAND) {
 		memset(&reset, 0, sizeof(reset));
 		reset.sa_handler = SIG_DFL;
@@ -301,6 +311,7 @@ static void forward(int signo, siginfo_t *info, void *context, const struct siga
 		action->sa_sigaction(signo, info, context);
 	else
 		action->sa_handler(signo);
+	mark = 0;
 	if (self) {
 		self->handler_frame = outer;
 		self->handling &= ~BIT(signo);
@@ -326,9 +337,9 @@ static void handler(int signo, siginfo_t *info, void *context)
 	bool strict = arch_alignment_relax_sigsafe(context);
 	struct sigaction action;
 	bool sent = info->si_code <= 0;
-	struct log_writer writer;
-	bool blocked;
-	uint64_t seq;
+	const ucontext_t *interrupted = context;
+	bool blocked, nested;
+	uint64_t seq, outer;
 	int saved = errno;
 
 	if ((signo == SIGTRAP && hit_trap_sigsafe(info, context)) ||
@@ -339,19 +350,26 @@ static void handler(int signo, siginfo_t *info, void *context)
 	if (own_fault(signo, info, context) || hold_back(signo, info, context))
 		return;
 	signals_target_action_sigsafe(signo, &action);
-	if (sent && action.sa_handler == SIG_IGN)
-		return;
-	/* The kernel does not ask handlers about a fault whose signal is blocked or ignored. */
-	blocked = !sent && thread_self &&
-		  ((believed(thread_self, &((const ucontext_t *)context)->uc_sigmask) &
-		    BIT(signo)) ||
-		   in_handler(signo, context));
-	if (blocked || action.sa_handler == SIG_DFL || action.sa_handler == SIG_IGN) {
-		(void)crash_record_sigsafe(signo, info, context, LOG_CRASH_FINAL, &action);
-		die_as_before(signo, info);
+	if (sent && action.sa_handler == SIG_IGN) {
+		/* abort() asks once, and then sees to it that nobody is asked. */
+		if (signo == SIGABRT)
+			crash_handled_sigsafe(crash_record_sigsafe(signo, info, context,
+								   LOG_CRASH_FORWARDED, &action));
 		errno = saved;
 		return;
 	}
+	/* The kernel does not ask handlers about a fault whose signal is blocked or ignored. */
+	blocked = !sent && thread_self &&
+		  ((believed(thread_self, &interrupted->uc_sigmask) & BIT(signo)) ||
+		   in_handler(signo, context));
+	if (blocked || action.sa_handler == SIG_DFL || action.sa_handler == SIG_IGN) {
+		(void)crash_record_sigsafe(signo, info, context, LOG_CRASH_FINAL, &action);
+		die_as_before(signo, info, context);
+		errno = saved;
+		return;
+	}
+	nested = crash_in_handler_sigsafe((uint64_t)interrupted->uc_mcontext.gregs[REG_RSP]);
+	outer = nested ? thread_self->last_crash : 0;
 	seq = crash_record_sigsafe(signo, info, context, LOG_CRASH_FORWARDED, &action);
 	errno = saved;
 	if (strict)
@@ -359,11 +377,10 @@ static void handler(int signo, siginfo_t *info, void *context)
 	forward(signo, info, context, &action);
 	if (strict)
 		(void)arch_alignment_relax_sigsafe(context);
-	if (seq && agent_switch.crash) {
-		log_writer_init_sigsafe(&writer, LOG_TO_EVENTS);
-		writer.owner = seq;
-		(void)log_append_sigsafe(&writer, LOG_CRASH_HANDLED, NULL, 0, NULL, 0);
-	}
+	crash_handled_sigsafe(seq);
+	/* A handler that this one interrupted goes on with the fault that it was called for. */
+	if (nested)
+		thread_self->last_crash = outer;
 }
 
 /* Which of the synchronous signals may be left out of the real mask. */
@@ -458,47 +475,6 @@ EXPORT int sigaction(int signo, const struct sigaction *action, struct sigaction
 	if (old)
 		*old = before;
 	return 0;
-}
-
-static sighandler_t signal_with(int signo, sighandler_t wanted, int flags)
-{
-	struct sigaction action, old;
-
-	memset(&action, 0, sizeof(action));
-	action.sa_handler = wanted;
-	action.sa_flags = flags;
-	if (!flags)
-		sigaddset(&action.sa_mask, signo);
-	if (wanted == SIG_ERR || signo < 1 || signo >= SIGNALS) {
-		errno = EINVAL;
-		return SIG_ERR;
-	}
-	if (sigaction(signo, &action, &old))
-		return SIG_ERR;
-	return old.sa_handler;
-}
-
-/* signal(2): BSD semantics, restart and the signal blocked meanwhile. */
-EXPORT sighandler_t signal(int signo, sighandler_t wanted)
-{
-	return signal_with(signo, wanted, SA_RESTART);
-}
-
-EXPORT sighandler_t bsd_signal(int signo, sighandler_t wanted);
-EXPORT sighandler_t bsd_signal(int signo, sighandler_t wanted)
-{
-	return signal_with(signo, wanted, SA_RESTART);
-}
-
-EXPORT sighandler_t sysv_signal(int signo, sighandler_t wanted)
-{
-	return signal_with(signo, wanted, (int)(SA_RESETHAND | SA_NODEFER));
-}
-
-EXPORT sighandler_t __sysv_signal(int signo, sighandler_t wanted);
-EXPORT sighandler_t __sysv_signal(int signo, sighandler_t wanted)
-{
-	return signal_with(signo, wanted, (int)(SA_RESETHAND | SA_NODEFER));
 }
 
 /* `raw`: past libc, which keeps two signals for itself. */
@@ -701,6 +677,34 @@ EXPORT int sigaltstack(const stack_t *stack, stack_t *old)
 	return 0;
 }
 
+void signals_give_back(void)
+{
+	stack_t off = { .ss_flags = SS_DISABLE };
+	struct thread *self = thread_self;
+	struct sigaction action;
+	sigset_t mask;
+	unsigned i;
+
+	if (!taken_over)
+		return;
+	for (i = 0; i < OBSERVED_COUNT; i++) {
+		leave_in(observed[i]);
+		signals_target_action_sigsafe(observed[i], &action);
+		(void)action_set(observed[i], &action);
+	}
+	taken_over = false;
+	if (!self)
+		return;
+	if (believed_now(self)) {
+		sigemptyset(&mask);
+		set_from_bits(&mask, self->blocked);
+		self->blocked = 0;
+		(void)real.pthread_sigmask(SIG_BLOCK, &mask, NULL);
+	}
+	if (self->target_stack.ss_flags & SS_DISABLE)
+		(void)real.sigaltstack(&off, NULL);
+}
+
 void signals_before_exec_sigsafe(void)
 {
 	struct thread *self = thread_self;
@@ -708,6 +712,8 @@ void signals_before_exec_sigsafe(void)
 	sigset_t mask;
 	unsigned i;
 
+	if (!taken_over)
+		return;
 	for (i = 0; i < OBSERVED_COUNT; i++) {
 		signals_target_action_sigsafe(observed[i], &action);
 		if (action.sa_handler == SIG_IGN)
@@ -727,6 +733,8 @@ void signals_exec_failed_sigsafe(void)
 	sigset_t mask;
 	unsigned i;
 
+	if (!taken_over)
+		return;
 	for (i = 0; i < OBSERVED_COUNT; i++) {
 		signals_target_action_sigsafe(observed[i], &action);
 		if (action.sa_handler == SIG_IGN)

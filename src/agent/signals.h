@@ -17,6 +17,10 @@
  * on. If it resets and raises, a FINAL record follows whose `follows` names the first. So a
  * FORWARDED crash is the death only if the process then died of that signal.
  *
+ * A handler that asks for an alternate stack (SA_ONSTACK) when its thread has none runs on ours. To
+ * leave that out of its flags would be truer, but Go and Breakpad ask the kernel past libc, find
+ * ours, and count on it.
+ *
  * Masks also change inside libc (siglongjmp, sigsetmask). What the target believes blocked counts
  * only while the signals that it blocked together with it still are.
  *
@@ -39,7 +43,11 @@
 #define SIGNALS_KEPT_OPEN (1ull << (SIGSEGV - 1) | 1ull << (SIGTRAP - 1) | 1ull << (SIGSYS - 1))
 
 /* Takes over the observed signals. */
-void signals_init(void);
+void signals_take_over(void);
+
+/* The target's handlers, masks and stacks become the real ones, and no hook knows better. Masks and
+ * stacks of other threads stay as they are. */
+void signals_give_back(void);
 
 /* The target's disposition. _sigsafe */
 void signals_target_action_sigsafe(int signo, struct sigaction *ret);

@@ -204,37 +204,76 @@ struct thread *guard_enter_slow(void)
 	return self;
 }
 
-static void *thread_main(void *argument)
+static void thread_begin(struct thread *self, uint64_t stack_high)
 {
-	struct thread *self = argument;
-
 	thread_self = self;
 	thread_hot = self;
 	guard_close(self);
-	lane_open(self, (uint64_t)__builtin_frame_address(0));
+	lane_open(self, stack_high);
 	thread_altstack_sigsafe(self);
 	if (lanes.have_key)
 		(void)pthread_setspecific(lanes.exit_key, self);
 	calls_thread_sigsafe();
 	watch_thread_born();
 	guard_open(self);
+}
+
+static void *thread_main(void *argument)
+{
+	struct thread *self = argument;
+
+	thread_begin(self, (uint64_t)__builtin_frame_address(0));
 	return self->start(self->argument);
+}
+
+/* A lane for the thread that is about to be made; NULL: it is to be made without. */
+static struct thread *thread_prepare(void *start, void *argument)
+{
+	struct thread *area = agent_switch.crash ? lane_take() : NULL;
+
+	if (!area)
+		return NULL;
+	*(void **)(&area->start) = start;
+	area->argument = argument;
+	area->blocked = thread_self ? thread_self->blocked : 0; /* masks are inherited */
+	area->masked = thread_self ? thread_self->masked : 0;
+	return area;
 }
 
 EXPORT int pthread_create(pthread_t *ret, const pthread_attr_t *attr, void *(*start)(void *),
 			  void *argument)
 {
-	struct thread *area;
+	struct thread *area = thread_prepare(*(void **)(&start), argument);
 	int r;
 
-	area = agent_switch.crash ? lane_take() : NULL;
 	if (!area)
 		return real.pthread_create(ret, attr, start, argument);
-	area->start = start;
-	area->argument = argument;
-	area->blocked = thread_self ? thread_self->blocked : 0; /* masks are inherited */
-	area->masked = thread_self ? thread_self->masked : 0;
 	r = real.pthread_create(ret, attr, thread_main, area);
+	if (r)
+		lane_release(area);
+	return r;
+}
+
+/* C11's threads, which libc makes without asking for pthread_create. */
+static int thrd_main(void *argument)
+{
+	struct thread *self = argument;
+	int (*start)(void *);
+
+	thread_begin(self, (uint64_t)__builtin_frame_address(0));
+	*(void **)(&start) = *(void **)(&self->start);
+	return start(self->argument);
+}
+
+EXPORT int thrd_create(pthread_t *ret, int (*start)(void *), void *argument);
+EXPORT int thrd_create(pthread_t *ret, int (*start)(void *), void *argument)
+{
+	struct thread *area = thread_prepare(*(void **)(&start), argument);
+	int r;
+
+	if (!area)
+		return real.thrd_create(ret, start, argument);
+	r = real.thrd_create(ret, thrd_main, area);
 	if (r)
 		lane_release(area);
 	return r;

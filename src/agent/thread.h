@@ -30,7 +30,8 @@ struct arch_scratch;
 #define THREAD_SITE_WORDS 6
 #define THREAD_PLACES_BITS 8
 #define THREAD_LANE_SHARED 255u
-#define THREAD_ALTSTACK_BYTES (64u << 10)
+#define THREAD_ALTSTACK_BYTES \
+	(256u << 10) /* untouched but for handlers of the target that ask for one */
 #define THREAD_PENDING 64u
 #define THREAD_SPACES 2u
 #define THREAD_NO_REGION (~0ull)

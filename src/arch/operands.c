@@ -69,6 +69,8 @@ bool operands_of_fault(const uint8_t *bytes, size_t len, uint64_t address, uint6
 	ret->has_memory = true;
 	add(ret, ret->memory.base);
 	add(ret, ret->memory.index);
+	if (ret->memory.base != NO_REGISTER && ret->memory.base != X86_64_RIP)
+		ret->base = arch_register_name(arch_native(), (unsigned int)ret->memory.base);
 	if (ret->memory.base != NO_REGISTER)
 		walk_back(&trap, ret->memory.base, ret);
 	return true;

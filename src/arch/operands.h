@@ -20,6 +20,7 @@ struct fault_operands {
 	const char *registers[OPERANDS_MAX];
 	size_t count;
 	const char *source; /* the one behind which the bad value was found; NULL: not known */
+	const char *base;   /* of the address that it wanted to touch; NULL: none */
 	struct memory_operand memory; /* what the instruction wanted to touch */
 	bool has_memory;
 };

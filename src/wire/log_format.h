@@ -65,6 +65,7 @@ enum log_retired {
 	LOG_RETIRED_SYMBOLS = 4,    /* no real malloc behind ours */
 	LOG_RETIRED_FILE = 5,	    /* the log file could not be made */
 	LOG_RETIRED_SELF_FAULT = 6, /* a fault inside the agent itself */
+	LOG_RETIRED_SANDBOX = 7,    /* a filter kills for what the agent would do */
 };
 
 /* What could not be recorded, counted one by one. */
@@ -410,6 +411,9 @@ enum log_unobserved_why {
 	LOG_UNOBSERVED_SETUID = 2,
 	LOG_UNOBSERVED_FOREIGN = 3,   /* another architecture */
 	LOG_UNOBSERVED_SANITIZED = 4, /* this very image: a sanitizer has it in its hands */
+	LOG_UNOBSERVED_LIBC = 5,      /* a C library that the agent is not made for */
+	LOG_UNOBSERVED_SANDBOXED = 6, /* behind a filter that kills for what the agent would do */
+	LOG_UNOBSERVED_VALGRIND = 7,  /* this very image */
 };
 
 struct log_unobserved {

@@ -5,6 +5,8 @@
 #include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
 #include <malloc.h>
 #include <pthread.h>
 #include <setjmp.h>
@@ -14,10 +16,12 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
 #include <sys/time.h>
 #include <sys/wait.h>
+#include <threads.h>
 #include <unistd.h>
 
 static volatile int *volatile nowhere;
@@ -718,6 +722,209 @@ static void mode_emitted_much(void)
 	crash();
 }
 
+static void say_and_return(int signo)
+{
+	(void)signo;
+	(void)!write(1, "handler\n", 8);
+}
+
+static void mode_abort_ignored(void)
+{
+	signal(SIGABRT, SIG_IGN);
+	abort();
+}
+
+static void mode_abort_handled(void)
+{
+	signal(SIGABRT, say_and_return);
+	abort();
+}
+
+static void crash_again(int signo)
+{
+	say_and_return(signo);
+	crash();
+}
+
+static void mode_handler_crashes(void)
+{
+	signal(SIGSEGV, crash_again);
+	crash();
+}
+
+/* Ways to say sigaction that libc does not tell its callers apart by. */
+static void mode_older_names(void)
+{
+	struct sigaction now;
+
+	printf("%d", sigset(SIGSEGV, say_and_return) == SIG_DFL);
+	printf("%d", !siginterrupt(SIGSEGV, 1) && !sigaction(SIGSEGV, NULL, &now) &&
+			     now.sa_handler == say_and_return && !(now.sa_flags & SA_RESTART));
+	printf("%d", sigset(SIGSEGV, SIG_HOLD) == say_and_return);
+	printf("%d", sigset(SIGSEGV, SIG_IGN) == SIG_HOLD);
+	raise(SIGSEGV);
+	printf("%d", !sigignore(SIGBUS) && signal(SIGBUS, SIG_DFL) == SIG_IGN);
+	/* From now on signal() does not ask for calls to be restarted. */
+	printf("%d", !siginterrupt(SIGUSR1, 1) && signal(SIGUSR1, say_and_return) == SIG_DFL &&
+			     !sigaction(SIGUSR1, NULL, &now) && !(now.sa_flags & SA_RESTART));
+	printf("%d\n", sigset(SIGSEGV, SIG_DFL) == SIG_IGN);
+	fflush(stdout);
+	crash();
+}
+
+/* Both are deadly; the kernel takes the fault's first. */
+static void mode_two_pending(void)
+{
+	sigset_t both, pending;
+
+	sigemptyset(&both);
+	sigaddset(&both, SIGSEGV);
+	sigaddset(&both, SIGABRT);
+	sigprocmask(SIG_BLOCK, &both, NULL);
+	raise(SIGABRT);
+	raise(SIGSEGV);
+	sigpending(&pending);
+	printf("%d%d\n", sigismember(&pending, SIGSEGV), sigismember(&pending, SIGABRT));
+	fflush(stdout);
+	sigprocmask(SIG_UNBLOCK, &both, NULL);
+}
+
+static void mode_exec_no_environment(void)
+{
+	char *arguments[] = { "guest", "segv", NULL };
+
+	clearenv();
+	execv("/proc/self/exe", arguments);
+}
+
+static int overflow_c11(void *argument)
+{
+	(void)argument;
+	mode_overflow();
+	return 0;
+}
+
+static void mode_c11_overflow(void)
+{
+	thrd_t thread;
+
+	thrd_create(&thread, overflow_c11, NULL);
+	thrd_join(thread, NULL);
+}
+
+/* As much as one takes that prints names and lines. */
+static void large_handler(int signo)
+{
+	volatile char room[160 << 10];
+	unsigned i;
+
+	for (i = 0; i < sizeof(room); i += 512)
+		room[i] = (char)signo;
+	say_and_return(signo);
+	if (signo == SIGSEGV)
+		_exit(room[512] == SIGSEGV ? 5 : 6);
+}
+
+/* Asks for an alternate stack and has none, then has one. */
+static void mode_handler_stack(void)
+{
+	struct sigaction action = { .sa_handler = large_handler, .sa_flags = SA_ONSTACK }, now;
+	stack_t stack = { .ss_size = 4 << 20 };
+
+	sigaction(SIGUSR1, &action, NULL);
+	sigaction(SIGSEGV, &action, NULL);
+	raise(SIGUSR1);
+	printf("%d", !sigaction(SIGUSR1, NULL, &now) && (now.sa_flags & SA_ONSTACK));
+	stack.ss_sp = malloc(stack.ss_size);
+	sigaltstack(&stack, NULL);
+	raise(SIGUSR1);
+	printf("%d", !sigaction(SIGUSR1, NULL, &now) && (now.sa_flags & SA_ONSTACK));
+	printf("\n");
+	fflush(stdout);
+	crash();
+}
+
+/* What is asked for is left over, whatever somebody else has reserved. */
+static void mode_memory_limit(void)
+{
+	struct rlimit limit = { 512ul << 20, 1ul << 30 }, now;
+	size_t got = 0;
+	int which[] = { RLIMIT_DATA, RLIMIT_AS }, i;
+
+	for (i = 0; i < 2; i++) {
+		printf("%d", setrlimit(which[i], &limit));
+		printf("%d", !getrlimit(which[i], &now) && now.rlim_cur == limit.rlim_cur &&
+				     now.rlim_max == limit.rlim_max);
+		printf("%d\n", !prlimit(0, which[i], NULL, &now) && now.rlim_cur == limit.rlim_cur);
+	}
+	while (got < 1000 && malloc(1 << 20))
+		got++;
+	printf("%s\n", got > 440 && got < 512 ? "as asked for" : "not as asked for");
+	fflush(stdout);
+	execl("/bin/sh", "sh", "-c", "ulimit -v", (char *)NULL);
+}
+
+/* A block that lies by itself in memory: behind it comes what comes without anybody else. */
+static void mode_beyond_mapped(void)
+{
+	volatile char *block = malloc(1 << 20);
+	size_t i;
+
+	for (i = 0; i < 64u << 20; i += 512)
+		block[i] = 1;
+}
+
+/* Writing, reading, leaving and little more is let through; for the rest there is `answer`. */
+static void filter(unsigned answer)
+{
+	static const unsigned let[] = { SYS_write, SYS_exit_group, SYS_rt_sigreturn, SYS_brk };
+	struct sock_filter code[2 * sizeof(let) / sizeof(let[0]) + 2] = { BPF_STMT(
+		BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)) };
+	struct sock_fprog program = { .filter = code };
+	unsigned i, n = 1;
+
+	for (i = 0; i < sizeof(let) / sizeof(let[0]); i++) {
+		code[n++] = (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, let[i], 0, 1);
+		code[n++] = (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW);
+	}
+	code[n++] = (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, answer);
+	program.len = (unsigned short)n;
+	prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
+	if (answer == SECCOMP_RET_TRAP ? syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, &program)
+				       : prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program))
+		perror("filter");
+}
+
+static void mode_filter_refuses(void)
+{
+	free(malloc(1));
+	filter(SECCOMP_RET_ERRNO | EPERM);
+	crash();
+}
+
+static void mode_filter_kills(void)
+{
+	unsigned i;
+
+	free(malloc(1));
+	filter(SECCOMP_RET_KILL_PROCESS);
+	for (i = 0; i < 3000; i++)
+		malloc(i);
+	_exit(4);
+}
+
+static void mode_filter_kills_crash(void)
+{
+	filter(SECCOMP_RET_KILL_PROCESS);
+	crash();
+}
+
+static void mode_filter_traps_crash(void)
+{
+	filter(SECCOMP_RET_TRAP);
+	crash();
+}
+
 static const struct {
 	const char *name;
 	void (*run)(void);
@@ -771,6 +978,20 @@ static const struct {
 	{ "emitted", mode_emitted },
 	{ "emitted-exit", mode_emitted_exit },
 	{ "emitted-much", mode_emitted_much },
+	{ "abort-ignored", mode_abort_ignored },
+	{ "abort-handled", mode_abort_handled },
+	{ "handler-crashes", mode_handler_crashes },
+	{ "older-names", mode_older_names },
+	{ "two-pending", mode_two_pending },
+	{ "exec-no-environment", mode_exec_no_environment },
+	{ "c11-overflow", mode_c11_overflow },
+	{ "handler-stack", mode_handler_stack },
+	{ "memory-limit", mode_memory_limit },
+	{ "beyond-mapped", mode_beyond_mapped },
+	{ "filter-refuses", mode_filter_refuses },
+	{ "filter-kills", mode_filter_kills },
+	{ "filter-kills-crash", mode_filter_kills_crash },
+	{ "filter-traps-crash", mode_filter_traps_crash },
 };
 
 int main(int argc, char **argv)

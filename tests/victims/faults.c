@@ -5,6 +5,7 @@
 #include <assert.h>
 #include <fcntl.h>
 #include <malloc.h>
+#include <setjmp.h>
 #include <signal.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -210,6 +211,80 @@ KEEP static void die_handler_aborts(void)
 	die_null();
 }
 
+static sigjmp_buf back;
+static volatile int probing;
+
+static void probe_handler(int signo)
+{
+	if (probing)
+		siglongjmp(back, 1);
+	abort_handler(signo);
+}
+
+KEEP static void probe(void)
+{
+	sink = *(volatile char *)0x58;
+}
+
+/* Lives with faults, as runtimes do, until one that it does not expect. */
+static void probe_often(void)
+{
+	volatile int i;
+
+	signal(SIGSEGV, probe_handler);
+	for (i = 0; i < 10; i++) {
+		probing = 1;
+		if (!sigsetjmp(back, 1))
+			probe();
+		probing = 0;
+	}
+}
+
+KEEP static void die_after_probing(void)
+{
+	probe_often();
+	die_null();
+}
+
+static void say_handler(int signo)
+{
+	static const char text[] = "not me\n";
+
+	(void)signo;
+	(void)!write(2, text, sizeof(text) - 1);
+}
+
+KEEP static void die_abort_handled(void)
+{
+	signal(SIGABRT, say_handler);
+	abort();
+}
+
+static void null_handler(int signo)
+{
+	(void)signo;
+	sink = *(volatile char *)0x68;
+}
+
+KEEP static void die_handler_dies(void)
+{
+	signal(SIGSEGV, null_handler);
+	die_null();
+}
+
+/* Its table of functions is freed, and its place has another owner. */
+KEEP static void die_call_recycled(void)
+{
+	void (**volatile table)(void) = malloc(64);
+	char *volatile text;
+
+	free((void *)table);
+	text = malloc(64);
+	for (size_t i = 0; i < 64; i++)
+		((volatile char *)text)[i] = 'A';
+	table[1]();
+}
+
 static void own_handler(int signo)
 {
 	static const char text[] = "own handler\n";
@@ -254,6 +329,11 @@ int main(int argc, char **argv)
 		{ "coroutine", die_coroutine },
 		{ "ran-off", die_ran_off },
 		{ "handler-aborts", die_handler_aborts },
+		{ "after-probing", die_after_probing },
+		{ "probing", probe_often },
+		{ "call-recycled", die_call_recycled },
+		{ "abort-handled", die_abort_handled },
+		{ "handler-dies", die_handler_dies },
 	};
 
 	if (argc > 1 && strcmp(argv[1], "overflow") == 0)

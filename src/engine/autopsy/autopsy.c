@@ -139,7 +139,8 @@ static void build_crash(struct autopsy *autopsy, const struct crash_place *place
 				      .mappings = &scene.mappings,
 				      .files = scene.files,
 				      .file_count = scene.file_count,
-				      .source = scene.operands.source };
+				      .source = scene.operands.source,
+				      .base = scene.operands.base };
 	facts.has_wanted =
 		scene.operands.has_memory &&
 		memory_operand_address(&scene.operands.memory, &snapshot.registers, &facts.wanted);

@@ -13,6 +13,7 @@ struct fault_facts {
 	uint64_t wanted; /* the address that the instruction formed: a protection fault has none */
 	bool has_wanted;
 	const char *source; /* the register behind which the bad pointer was found, or NULL */
+	const char *base;   /* the one that the address was formed with, or NULL */
 };
 
 /* Sets fault, words, file and its sizes in `ret`, whose blocks and abort message are there. */

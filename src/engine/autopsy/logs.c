@@ -146,12 +146,16 @@ static void take_context(struct event_log *log, const struct log_item *item)
 static void note_unobserved(struct event_logs *logs, struct event_log *log,
 			    const struct log_item *item)
 {
-	static const char *const why[] = { [LOG_UNOBSERVED_STATIC] = "it is statically linked",
-					   [LOG_UNOBSERVED_SETUID] = "it is setuid or setgid",
-					   [LOG_UNOBSERVED_FOREIGN] =
-						   "it is for another architecture",
-					   [LOG_UNOBSERVED_SANITIZED] =
-						   "it is built with a sanitizer" };
+	static const char *const why[] = {
+		[LOG_UNOBSERVED_STATIC] = "it is statically linked",
+		[LOG_UNOBSERVED_SETUID] = "it is setuid or setgid",
+		[LOG_UNOBSERVED_FOREIGN] = "it is for another architecture",
+		[LOG_UNOBSERVED_SANITIZED] = "it is built with a sanitizer",
+		[LOG_UNOBSERVED_LIBC] = "its C library is not glibc",
+		[LOG_UNOBSERVED_SANDBOXED] = "the sandbox (seccomp) that it was started in "
+					     "kills for what the observer does",
+		[LOG_UNOBSERVED_VALGRIND] = "it ran under Valgrind"
+	};
 	AUTO(mem_freep) char *path = event_log_text(log, item, LOG_BLOB_PATH);
 	struct log_unobserved record;
 
@@ -266,6 +270,8 @@ static void note_trouble(struct event_logs *logs, struct event_log *log)
 		[LOG_RETIRED_SYMBOLS] = "there is no malloc behind its own",
 		[LOG_RETIRED_FILE] = "its log could not be made",
 		[LOG_RETIRED_SELF_FAULT] = "it met a fault of its own",
+		[LOG_RETIRED_SANDBOX] = "the program put itself into a sandbox (seccomp) that "
+					"kills for what the observer does",
 	};
 	const struct log_header *header = &log->reader.header;
 	const struct log_damage *damage = &log->reader.damage;
@@ -404,9 +410,13 @@ static void glance_at(void *ctx, struct event_log *log, bool sound)
 	while (sound && log_reader_next(&log->reader, &item)) {
 		struct log_crash crash;
 		struct log_truncation cut;
+		bool crashed =
+			item.head.type == LOG_CRASH && log_payload(&item, &crash, sizeof(crash));
 
-		if (item.head.type == LOG_CRASH && glance->signal == 0 &&
-		    log_payload(&item, &crash, sizeof(crash)) && (crash.flags & LOG_CRASH_FINAL)) {
+		if (crashed && (crash.flags & LOG_CRASH_FORWARDED)) {
+			glance->handed_signal = crash.signo;
+			glance->handed_pid = (int)log->reader.header.pid;
+		} else if (crashed && glance->signal == 0 && (crash.flags & LOG_CRASH_FINAL)) {
 			glance->signal = crash.signo;
 			glance->pid = (int)log->reader.header.pid;
 		} else if (item.head.type == LOG_TRUNCATION &&

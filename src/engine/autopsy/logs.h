@@ -38,11 +38,14 @@ struct event_logs {
 int event_logs_open(int trials, const char *trial, struct event_logs *ret, struct err *err);
 void event_logs_deinit(struct event_logs *logs);
 
-/* A quick look: the signal of the first process that died of one, 0 when none did; and whether
- * any process made a file shorter. */
+/* A quick look: the signal of the first process that died of one, 0 when none did; the last fault
+ * that a handler was given and may not have come back from; and whether any process made a file
+ * shorter. */
 struct event_glance {
 	int signal;
 	int pid;
+	int handed_signal;
+	int handed_pid;
 	bool cuts;
 };
 

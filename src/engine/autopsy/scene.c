@@ -44,6 +44,24 @@ static void drop_place(struct crash_places *places, size_t index)
 		places->list.items[index] = places->list.items[--places->list.count];
 }
 
+/* abort() raises its signal, and when that was ignored or the handler comes back it ends the
+ * process without asking again. */
+static bool is_abort(const struct crash_places *places, size_t index)
+{
+	const struct crash_place *place = &places->list.items[index];
+
+	if (place->signal != SIGABRT || !place->raised || !place->expected)
+		return false;
+	for (size_t i = 0; i < places->list.count; i++) {
+		const struct crash_place *other = &places->list.items[i];
+
+		if (other->log == place->log &&
+		    (other->final || other->item.head.seq > place->item.head.seq))
+			return false;
+	}
+	return true;
+}
+
 /* A fault that the target's own handler took and came back from is ordinary life. */
 static void drop_handled(struct crash_places *places, struct event_log *log)
 {
@@ -55,7 +73,7 @@ static void drop_handled(struct crash_places *places, struct event_log *log)
 				   ? find_place(places, log, item.head.owner)
 				   : places->list.count;
 
-		if (i < places->list.count && !places->list.items[i].final)
+		if (i < places->list.count && !places->list.items[i].final && !is_abort(places, i))
 			drop_place(places, i);
 	}
 }
@@ -87,6 +105,26 @@ static void drop_raised_again(struct crash_places *places)
 	}
 }
 
+/* A thread that met another fault, and not in the handler of this one, has come out of that. */
+static bool was_survived(const struct crash_places *places, const struct crash_place *place)
+{
+	VEC_FOREACH (&places->list, other)
+		if (other->log == place->log && other->tid == place->tid && !other->in_handler &&
+		    other->item.head.seq > place->item.head.seq)
+			return true;
+	return false;
+}
+
+static void drop_survived(struct crash_places *places)
+{
+	for (size_t i = 0; i < places->list.count;) {
+		if (!places->list.items[i].final && was_survived(places, &places->list.items[i]))
+			drop_place(places, i);
+		else
+			i++;
+	}
+}
+
 static void collect(struct event_log *log, int signal, struct crash_places *ret)
 {
 	struct log_item item;
@@ -96,12 +134,13 @@ static void collect(struct event_log *log, int signal, struct crash_places *ret)
 		struct log_crash record;
 
 		if (item.head.type == LOG_CRASH && log_payload(&item, &record, sizeof(record)) &&
-		    !(record.flags & LOG_CRASH_LIGHT) && ret->list.count < CANDIDATES_MAX)
+		    ret->list.count < CANDIDATES_MAX)
 			VEC_PUSH(&ret->list,
 				 ((struct crash_place){
 					 .log = log,
 					 .item = item,
 					 .signal = record.signo,
+					 .tid = record.tid,
 					 .ended_by = record.signo,
 					 .follows = record.follows,
 					 .final = (record.flags & LOG_CRASH_FINAL) != 0,
@@ -119,6 +158,7 @@ void crash_places_find(struct event_logs *logs, int signal, struct crash_places 
 		collect(log, signal, ret);
 	/* First: a handler that blocks the signal it raises has returned when it is delivered. */
 	drop_raised_again(ret);
+	drop_survived(ret);
 	VEC_FOREACH (&logs->list, log)
 		drop_handled(ret, log);
 	if (ret->list.count > 0)
@@ -186,6 +226,25 @@ static uint64_t scene_rip(const struct scene *scene)
 	return scene->record.gregs[LOG_GREG_RIP] - behind;
 }
 
+/* A record in short form has no mappings: those of the latest before it that has. */
+static char *earlier_maps(struct scene *scene, size_t *ret_len)
+{
+	struct log_item item, before = { 0 };
+
+	log_reader_rewind(&scene->log->reader);
+	while (log_reader_next(&scene->log->reader, &item)) {
+		struct log_crash record;
+
+		if (item.head.type == LOG_CRASH && log_payload(&item, &record, sizeof(record)) &&
+		    !(record.flags & LOG_CRASH_LIGHT) && item.head.seq < scene->item.head.seq &&
+		    item.head.seq > before.head.seq)
+			before = item;
+	}
+	return before.head.seq == 0
+		       ? NULL
+		       : event_log_blob(scene->log, &before, LOG_BLOB_MAPS, 0, NULL, ret_len);
+}
+
 static void scene_fill(struct scene *scene)
 {
 	AUTO(mem_freep) char *maps = NULL;
@@ -211,6 +270,8 @@ static void scene_fill(struct scene *scene)
 	VEC_FOREACH (&scene->python.pieces, piece)
 		VEC_PUSH(&scene->pieces, *piece);
 	maps = event_log_blob(scene->log, &scene->item, LOG_BLOB_MAPS, 0, NULL, &len);
+	if (!maps && (scene->record.flags & LOG_CRASH_LIGHT))
+		maps = earlier_maps(scene, &len);
 	if (maps)
 		(void)mappings_parse(&scene->mappings, maps, len);
 	scene->files = event_log_blob(scene->log, &scene->item, LOG_BLOB_FILES, 0, NULL, &len);

@@ -12,6 +12,7 @@ struct crash_place {
 	struct log_item item;
 	int signal;
 	int ended_by; /* the signal that a handler of it ended the process with; else the same */
+	uint32_t tid;
 	uint64_t follows; /* the crash whose handler led to this one; 0 = none */
 	bool final;	  /* the process died of it */
 	bool raised;	  /* by the process itself, not by an instruction */

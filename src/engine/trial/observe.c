@@ -62,6 +62,10 @@ char *observe_obstacle(const char *path)
 		return mem_printf("'%s' is statically linked, so it runs unobserved (only from "
 				  "outside); link it dynamically to see more",
 				  facts->path);
+	if (facts->libc == PROGRAM_LIBC_MUSL)
+		return mem_printf("'%s' is linked with musl, so it runs unobserved (only from "
+				  "outside); link it with glibc to see more",
+				  facts->path);
 	if (facts->privileged)
 		return mem_printf(
 			"'%s' is setuid, setgid or has capabilities, so it runs unobserved",

@@ -443,8 +443,14 @@ static void stop_tracer(struct slot *s)
 static void look_at_logs(const struct slot *s, const char *name, struct trial_end *end)
 {
 	struct event_glance glance;
+	int died = end->signal != 0 ? end->signal : end->stray.signal;
 
 	event_logs_glance(s->trials, name, &glance);
+	/* A handler that was given the signal, and the death of it: nobody saw that one come. */
+	if (glance.signal == 0 && died != 0 && glance.handed_signal == died) {
+		glance.signal = glance.handed_signal;
+		glance.pid = glance.handed_pid;
+	}
 	end->observed = (struct process_death){ .pid = glance.pid, .signal = glance.signal };
 	end->cuts = glance.cuts;
 }

@@ -518,7 +518,9 @@ static void object_inside_the_block(struct evidence_list *l)
 /* A wrong mask has nothing to do with whose place it is. */
 static void update_inside_the_block(struct evidence_list *l)
 {
-	caught(l, (struct made_write){ .writer = "flags_drop", .flags = WRITE_PIECE | WRITE_UPDATE }, 3);
+	caught(l,
+	       (struct made_write){ .writer = "flags_drop", .flags = WRITE_PIECE | WRITE_UPDATE },
+	       3);
 }
 
 /* The owner of a new block sets all of it. */

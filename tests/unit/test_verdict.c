@@ -266,6 +266,19 @@ static void nonsense_is_judged_soundly(void **state)
 	}
 }
 
+/* Code of Rust's library that was compiled into the program says nothing about who called it. */
+static void sites_pass_over_rusts_library(void **state)
+{
+	AUTO(stack_deinit) struct stack stack = { 0 };
+
+	made_frame(&stack, "<alloc::raw_vec::RawVecInner>::try_allocate_in", NULL, 0, FRAME_NATIVE);
+	made_frame(&stack, "alloc::boxed::Box<T>::new",
+		   "/rustc/0123abcd/library/alloc/src/boxed.rs", 286, FRAME_NATIVE);
+	made_frame(&stack, "app::push", "/opt/app/src/push.rs", 4, FRAME_NATIVE);
+	made_frame(&stack, "app::main", "/opt/app/src/main.rs", 9, FRAME_NATIVE);
+	assert_string_equal(stack_site(&stack)->function, "app::push");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -279,6 +292,7 @@ int main(void)
 		cmocka_unit_test(what_is_covered_is_no_rival),
 		cmocka_unit_test(an_unknown_writer_leaves_more_open),
 		cmocka_unit_test(what_is_left_open_is_told),
+		cmocka_unit_test(sites_pass_over_rusts_library),
 		cmocka_unit_test(nonsense_is_judged_soundly),
 	};
 

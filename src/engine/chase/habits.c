@@ -1,4 +1,5 @@
-/* What is known of a caught write besides: what it stored, and what its instruction did there before. */
+/* What is known of a caught write besides: what it stored, and what its instruction did there
+ * before. */
 #include <string.h>
 
 #include "engine/chase/inside.h"

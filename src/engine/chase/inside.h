@@ -201,7 +201,8 @@ void see_first(const struct watch_log *log, const struct event_log *in,
 	       const struct stake_result *result, struct write_seen *write);
 /* Was the field written in parts only? */
 void see_parts(const struct watch_log *log, const struct event_log *in,
-	       const struct stake_result *result, struct symbols *symbols, struct write_seen *write);
+	       const struct stake_result *result, struct symbols *symbols,
+	       struct write_seen *write);
 
 /* frames.c: a frame that a pointer led into when it was stored. */
 struct frame_life {

@@ -66,8 +66,8 @@ static bool is_atomic(const struct writer *writer)
 	       strncmp(writer->store.text, "xchg", 4) == 0;
 }
 
-/* Did the access at `i` change what lies where the other wrote? Whose trap comes first finds the change,
- * be it a read: then it is the store's right behind it, which finds none. */
+/* Did the access at `i` change what lies where the other wrote? Whose trap comes first finds the
+ * change, be it a read: then it is the store's right behind it, which finds none. */
 static bool changes(const struct accesses *accesses, size_t i, const struct writer *other)
 {
 	struct writer writer, reader;

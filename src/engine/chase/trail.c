@@ -651,8 +651,8 @@ static void add_found(struct reader *reader, const struct log_value *found, size
 	}
 }
 
-/* A pointer that ran over memory until it came to its end: that address is where the memory ends, and
- * who keeps it (the allocator does) has nothing to do with the pointer. */
+/* A pointer that ran over memory until it came to its end: that address is where the memory ends,
+ * and who keeps it (the allocator does) has nothing to do with the pointer. */
 static bool ran_to_the_end(const struct reader *reader)
 {
 	uint64_t pointer = reader->ret->pointer;

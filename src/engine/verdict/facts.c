@@ -82,8 +82,8 @@ static bool same_store(const struct write_seen *a, const struct write_seen *b)
 	return x->kind == FRAME_JIT || x->line == y->line;
 }
 
-/* Neither where programs are linked to nor where the kernel maps anything; or far below what stood there
- * before, and no block of malloc's. */
+/* Neither where programs are linked to nor where the kernel maps anything; or far below what stood
+ * there before, and no block of malloc's. */
 static bool is_no_address(const struct write_seen *w, uint64_t value)
 {
 	if (value == 0)

@@ -54,8 +54,8 @@ bool write_changed(const struct write_seen *write);
 uint64_t write_mask(const struct write_seen *write);
 
 /* How often the same instruction was seen to leave there, without harm, what cannot be an address
- * either, in place of what may have been one; in this trial or another. Who does that again and again
- * writes what belongs there as he sees it: a field of another kind of object. */
+ * either, in place of what may have been one; in this trial or another. Who does that again and
+ * again writes what belongs there as he sees it: a field of another kind of object. */
 #define HABIT 3 /* times that are no accident */
 uint64_t write_habit(const struct evidence_list *list, const struct evidence *write);
 

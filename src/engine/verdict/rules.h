@@ -71,6 +71,11 @@ void weigh_race(const struct rule *rule, const struct facts *facts, struct proof
 void tell_race(const struct facts *facts, const struct proof *proof, struct verdict *ret,
 	       struct strbuf *sentence);
 
+/* excuses.c */
+bool clears_field(const struct write_seen *w);
+bool covers_block(const struct write_seen *w);
+bool may_have_been_mapped(const struct facts *facts, const struct evidence *write);
+
 /* Why whoever made this write is hardly to blame, in words, although it was the last; NULL: nothing
  * speaks for him. */
 const char *write_excuse(const struct facts *facts, const struct evidence *write);

@@ -13,7 +13,6 @@
 /* Farther away than this, a write is an index gone wild or a base pointer with a bias of the
  * compiler's rather than a run over the end. */
 #define NEAR_BYTES 65536
-#define ADDRESS_REACH 65536 /* of a fault, from the pointer that it went through */
 
 static bool is_freed(const struct block_life *block)
 {
@@ -87,8 +86,8 @@ static enum verdict_class on_live_block(const struct write_seen *w)
 	return w->fit == FIT_UNKNOWN ? VERDICT_NOT_CAUGHT : VERDICT_NARROW_WRITE;
 }
 
-/* The guard of a live block was hit by a store that lies outside of the freed block that its pointer is
- * to: it came from the live one. */
+/* The guard of a live block was hit by a store that lies outside of the freed block that its
+ * pointer is to: it came from the live one. */
 static bool ran_into_freed(const struct write_seen *w)
 {
 	return is_canary(w) && !is_freed(w->victim) && w->store_start != 0 &&
@@ -152,87 +151,6 @@ enum verdict_class write_class(const struct facts *facts, const struct stage *st
 	if (!carrier && from_bad_slot(facts, write, NULL))
 		return VERDICT_STALE_CACHED_VALUE;
 	return by_place(write->write);
-}
-
-/* A pointer set to NULL by a store of its own: nobody's slip. */
-static bool clears_field(const struct write_seen *w)
-{
-	return w->fit == FIT_EXACT && w->value_len > 0 && w->new == 0 && w->old != 0 &&
-	       (!w->base || !w->victim || w->base->id == w->victim->id);
-}
-
-/* A whole address was stored, where libraries, stacks and mappings are, and the failure found
- * nothing mapped there, or nothing that may be written: that says nothing about the time of the
- * store. */
-static bool may_have_been_mapped(const struct facts *facts, const struct evidence *write)
-{
-	const struct write_seen *w = write->write;
-
-	if (w->fit != FIT_EXACT || w->value_len != 8 || w->new >> 32 == 0 || w->new >> 47 != 0)
-		return false;
-	VEC_FOREACH (&facts->list->list, e)
-		if (e->kind == EVIDENCE_CRASH && e->trial == write->trial &&
-		    (e->crash->fault == FAULT_UNMAPPED || e->crash->fault == FAULT_READ_ONLY) &&
-		    e->crash->address - w->new < ADDRESS_REACH)
-			return true;
-	return false;
-}
-
-/* What was stored led to memory that could be read when it failed, and no block was ever there: a
- * mapping, a stack. */
-static bool leads_to_memory(const struct write_seen *w)
-{
-	return w->fit == FIT_EXACT && w->value_len == 8 && w->flags & WRITE_READABLE;
-}
-
-/* A reset or a copy of the whole object is no slip of a store's width. */
-static bool covers_block(const struct write_seen *w)
-{
-	return w->victim && w->victim->size > 0 && w->store_start != 0 &&
-	       w->store_start <= w->victim->start &&
-	       w->store_len >= w->victim->size + (w->victim->start - w->store_start);
-}
-
-/* Into a block that has just been made, through a pointer to it (which runs, in a copy): where that place
- * was another's, or all of it. */
-static bool fills_own(const struct write_seen *w)
-{
-	return (w->flags & WRITE_RECYCLED || (w->flags & WRITE_OPENS && covers_block(w))) &&
-	       !(w->flags & WRITE_UPDATE) &&
-	       w->age <= 1 && w->victim && (!w->base || w->base->id == w->victim->id);
-}
-
-const char *write_excuse(const struct facts *facts, const struct evidence *write)
-{
-	const struct write_seen *w = write->write;
-
-	if (fills_own(w))
-		return w->flags & WRITE_RECYCLED
-			       ? "it filled its own new block, whose place was another's before: "
-				 "whoever reads it may have kept a pointer to that one"
-			       : "it filled its own new block: whoever reads it takes it for "
-				 "something else";
-	if (write_habit(facts->list, write) >= HABIT)
-		return "it left what is no address there again and again, without harm: the place seems "
-		       "to belong to another kind of object then, and whoever reads it may have "
-		       "kept a pointer to an earlier one (does the program have an allocator of "
-		       "its own? --allocator)";
-	if (w->fit == FIT_NARROW && w->flags & WRITE_PARTS)
-		return "to whoever writes it, it is several smaller fields, each set on its own: "
-		       "whoever reads it as one takes the block for something else";
-	/* By its place in the block, or in an object that is a piece of it. */
-	if (!(w->flags & (WRITE_NAMED | WRITE_PIECE)) || w->flags & WRITE_UPDATE)
-		return NULL;
-	if (w->home.kind == HOME_STACK)
-		return "it is a function's own variable, set by its own code";
-	if (clears_field(w))
-		return "it cleared the whole field, by name, as whoever is done with it does";
-	if (may_have_been_mapped(facts, write) || leads_to_memory(w))
-		return "it stored a whole address, by name, that may have been right at that time";
-	if (w->fit == FIT_EXACT && w->flags & WRITE_POINTER)
-		return "it stored the address of a block, by name: that belongs there, and whether "
-		       "it was still the right one is another question";
-	return NULL;
 }
 
 /* Where the free is only inferred, both that and what it is without it fit. */
@@ -304,8 +222,8 @@ static bool may_have_run(const struct write_seen *w)
 	       w->store_len > 0 && w->store_len < 4 && w->value_len == 8;
 }
 
-/* A guard was hit, but not where it begins, by a pointer that is to no block: bytes between the block
- * and the damage are whole. */
+/* A guard was hit, but not where it begins, by a pointer that is to no block: bytes between the
+ * block and the damage are whole. */
 static bool is_apart(const struct write_seen *w)
 {
 	const struct block_life *meant = meant_block(w);
@@ -338,8 +256,9 @@ static void doubt_writer(const struct rule *rule, const struct facts *facts,
 			    suspect->harmless.items[0]->id, suspect->harmless.items[0]->trial);
 	else if ((rule->class == VERDICT_WIDE_WRITE || rule->class == VERDICT_NARROW_WRITE) &&
 		 write_habit(facts->list, ret->main) > 0)
-		proof_doubt(ret, "the same instruction left what is no address there before, without "
-				 "harm");
+		proof_doubt(ret,
+			    "the same instruction left what is no address there before, without "
+			    "harm");
 	if (w->flags & WRITE_FREE_INFERRED)
 		proof_doubt(ret, "%s",
 			    ret->main->note ? ret->main->note
@@ -382,9 +301,10 @@ static void doubt_writer(const struct rule *rule, const struct facts *facts,
 			    "have kept a pointer to that one");
 	if ((rule->class == VERDICT_WIDE_WRITE || rule->class == VERDICT_NARROW_WRITE) &&
 	    w->flags & WRITE_PIECE && !(w->flags & WRITE_UPDATE))
-		proof_doubt(ret, "it set a field of an object inside the block: if the program deals "
-				 "out pieces of it (--allocator), whoever reads it may have kept a "
-				 "pointer to an earlier one");
+		proof_doubt(ret,
+			    "it set a field of an object inside the block: if the program deals "
+			    "out pieces of it (--allocator), whoever reads it may have kept a "
+			    "pointer to an earlier one");
 	if (rule->class == VERDICT_OVERFLOW && is_apart(w))
 		proof_doubt(ret,
 			    "%" PRIu64 " bytes behind the block's end are whole: it may have come "
@@ -588,8 +508,8 @@ void tell_write(const struct facts *facts, const struct proof *proof, struct ver
 
 /* ---- two threads ---- */
 
-/* A trap keeps its thread, and a lock that it has, for longer than this: who writes within it was not
- * ordered by that lock. */
+/* A trap keeps its thread, and a lock that it has, for longer than this: who writes within it was
+ * not ordered by that lock. */
 #define TOGETHER_NS 3000u
 
 static bool is_race(const struct evidence *e)

@@ -118,8 +118,8 @@ static void line_read(struct log_writer *writer, const struct maps_line *line,
 }
 
 /* Pointers that a program keeps in its own variables lead from there to what failed, and the register
- * that held one may hold something else by now. The main program comes first in the list; zeroed
- * variables lie behind its file's mapping. */
+ * that held one may hold something else by now. The main program comes first in the list, but for our
+ * log; zeroed variables lie behind its file's mapping. */
 static void data_write(struct log_writer *writer)
 {
 	struct maps_walk walk;
@@ -132,7 +132,7 @@ static void data_write(struct log_writer *writer)
 	while (lines < DATA_LINES && left && maps_next_sigsafe(&walk, &line)) {
 		bool same;
 
-		if (!inode && line.inode) {
+		if (!inode && line.inode && !log_holds_sigsafe(line.low)) {
 			inode = line.inode;
 			device = line.device;
 		}

@@ -274,6 +274,9 @@ size_t lines_find(struct lines *lines, uint64_t address, struct line_frame ret[L
 	memset(ret, 0, (inlined + 1) * sizeof(*ret));
 	line_of_address(unit, address, &ret[0]);
 	for (size_t i = inlined; i-- > 0;) {
+		/* DWARF 2 does not say where it was called: then its line is all that is known. */
+		if (!dwarf_hasattr(&inlines[i], DW_AT_call_line))
+			continue;
 		name_function(&inlines[i], &ret[count++]);
 		line_of_call(unit, &inlines[i], &ret[count]);
 	}

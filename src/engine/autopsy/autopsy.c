@@ -187,16 +187,23 @@ static int tell_cut(struct autopsy *autopsy, struct event_log *log, const struct
 	size_t stack_len = 0;
 	AUTO(mem_freep)
 	void *stack = event_log_blob(log, item, LOG_BLOB_STACK, 0, NULL, &stack_len);
+	AUTO(python_memory_deinit) struct python_memory python = { 0 };
 	struct file_cut *cut = mem_alloc(sizeof(*cut));
 	int r;
 
+	event_log_python(log, item, &python);
 	cut->pid = (int)log->reader.header.pid;
 	cut->program = mem_strdup(log->program ? log->program : "?");
 	cut->how = mem_strdup(how_text(record->how));
 	cut->old_size = record->old_size;
 	cut->new_size = record->new_size;
 	if (stack)
-		event_log_unwind_callee(log, &record->registers, stack, stack_len, NULL, 0,
+		event_log_unwind_callee(log,
+					&(struct callee_stack){ .registers = record->registers,
+								.bytes = stack,
+								.len = stack_len,
+								.python = &python,
+								.tid = item->head.tid },
 					autopsy->symbols, &cut->stack);
 	r = fn(ctx,
 	       &(struct cut_seen){ .path = path ? path : "?",

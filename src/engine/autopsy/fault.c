@@ -207,7 +207,8 @@ static enum fault_class classify_address(const struct fault_facts *facts, struct
 		return FAULT_MAPPING_SHRANK;
 	if (overflowed(facts, address))
 		return FAULT_STACK_OVERFLOW;
-	if (address < NULL_REACH || address > UINT64_MAX - NULL_REACH)
+	if (address < NULL_REACH || address > UINT64_MAX - NULL_REACH ||
+	    (facts->null_based && !mapping))
 		return FAULT_NULL;
 	if (!canonical(address))
 		return FAULT_NON_CANONICAL;
@@ -331,7 +332,12 @@ static void say(const struct fault_facts *facts, struct crash *ret, struct strbu
 		add_block(sb, block_via(ret, false, true));
 		break;
 	case FAULT_NON_CANONICAL:
-		if (facts->has_wanted && !canonical(facts->wanted))
+		if (facts->has_jump && !canonical(facts->jump))
+			strbuf_addf(sb,
+				    "a jump to 0x%" PRIx64 ", which is no address at all "
+				    "(non-canonical)",
+				    facts->jump);
+		else if (facts->has_wanted && !canonical(facts->wanted))
 			strbuf_addf(sb, "0x%" PRIx64 ", which is no address at all (non-canonical)",
 				    facts->wanted);
 		else
@@ -352,6 +358,12 @@ static void say(const struct fault_facts *facts, struct crash *ret, struct strbu
 		strbuf_addf(sb, "a jump to 0x%" PRIx64 "%s, where there is no code",
 			    crash->gregs[LOG_GREG_RIP],
 			    crash->gregs[LOG_GREG_RIP] < NULL_REACH ? " (NULL)" : "");
+		if (block_via(ret, false, false)) {
+			strbuf_adds(sb, block_via(ret, false, false)->state == BLOCK_FREED
+						? " but a freed block: "
+						: " but data: ");
+			add_block(sb, block_via(ret, false, false));
+		}
 		break;
 	case FAULT_STACK_OVERFLOW:
 		strbuf_addf(sb, "the stack of thread '%s' is full (stack overflow)",
@@ -359,8 +371,8 @@ static void say(const struct fault_facts *facts, struct crash *ret, struct strbu
 		break;
 	case FAULT_MAPPING_SHRANK:
 		strbuf_addf(sb,
-			    "the mapped file %s has shrunk: %" PRIu64 " bytes were mapped, "
-			    "%" PRIu64 " are there",
+			    "the mapped file %s has shrunk, or never was so long: %" PRIu64
+			    " bytes were mapped, %" PRIu64 " are there",
 			    ret->file, ret->mapped, ret->present);
 		break;
 	case FAULT_READ_ONLY:
@@ -379,7 +391,8 @@ static void say(const struct fault_facts *facts, struct crash *ret, struct strbu
 			    ret->abort_message ? ret->abort_message : "");
 		break;
 	case FAULT_SENT:
-		strbuf_addf(sb, "the signal was sent by process %u", crash->sender_pid);
+		strbuf_addf(sb, "the signal was sent by process %u%s", crash->sender_pid,
+			    (int)crash->sender_pid == ret->pid ? ", itself" : "");
 		break;
 	case FAULT_ARITHMETIC:
 		strbuf_adds(sb, crash->code == FPE_INTDIV

@@ -53,6 +53,74 @@ KEEP static void die_execute(void)
 	function();
 }
 
+/* An array that is not there, and an index that leads far away from NULL. */
+KEEP static void die_null_index(void)
+{
+	int *volatile none = NULL;
+	volatile long index = 3000000;
+	int *array = none;
+	long at = index;
+
+	__asm__ volatile("movl (%1,%2,4), %%eax; movb %%al, %0"
+			 : "=m"(sink)
+			 : "r"(array), "r"(at)
+			 : "eax");
+}
+
+KEEP static void die_jump_nowhere(void)
+{
+	void (*volatile function)(void) = (void (*)(void))0x4142434445464748;
+
+	function();
+	sink = 1;
+}
+
+/* Arrays larger than what is recorded of the stack at once: one in the function itself, and one of
+ * its callers'. */
+KEEP static void die_wide_frame(void)
+{
+	volatile char frame[90000];
+
+	frame[0] = *(volatile char *)0x28;
+	sink = frame[0];
+}
+
+KEEP static void wide_caller(void)
+{
+	volatile char frame[3 << 20];
+
+	frame[0] = 1;
+	die_wide_frame();
+	sink = frame[0];
+}
+
+/* Two that call each other: which of them meets the end of the stack depends on where it began. */
+KEEP static int die_circle_a(int depth);
+
+KEEP static int die_circle_b(int depth)
+{
+	volatile char frame[100];
+
+	frame[0] = (char)depth;
+	return die_circle_a(depth + 1) + frame[0];
+}
+
+KEEP static int die_circle_a(int depth)
+{
+	volatile char frame[3000];
+
+	frame[0] = (char)depth;
+	return die_circle_b(depth + 1) + frame[0];
+}
+
+KEEP static void die_circle(void)
+{
+	volatile char *pad = __builtin_alloca((unsigned int)getpid() % 7000 + 1);
+
+	pad[0] = 1;
+	sink = (char)die_circle_b(pad[0]);
+}
+
 KEEP static int die_overflow(int depth)
 {
 	volatile char frame[4096];
@@ -251,6 +319,10 @@ int main(int argc, char **argv)
 		{ "raise", die_raise },
 		{ "handled", die_handled },
 		{ "large-frame", die_large_frame },
+		{ "null-index", die_null_index },
+		{ "jump-nowhere", die_jump_nowhere },
+		{ "wide-frame", wide_caller },
+		{ "circle", die_circle },
 		{ "coroutine", die_coroutine },
 		{ "ran-off", die_ran_off },
 		{ "handler-aborts", die_handler_aborts },

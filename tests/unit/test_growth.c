@@ -6,6 +6,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <string.h>
 
 #include <cmocka.h>
@@ -224,6 +225,62 @@ static void a_cache_that_throws_out_is_none(void **state)
 	assert_int_equal(sites.list.count, 0);
 }
 
+/* Thirty tests of one kind, then thirty of another. */
+static void two_kinds_of_tests(struct census *census)
+{
+	static char names[60][32];
+
+	census->moments = 61;
+	census->tests = true;
+	census->names = mem_alloc(61 * sizeof(census->names[0]));
+	census->names[0] = "";
+	for (unsigned int i = 1; i <= 60; i++) {
+		(void)snprintf(names[i - 1], sizeof(names[0]), "All/P.%s/%u",
+			       i <= 30 ? "Opens" : "Closes", (i - 1) % 30);
+		census->names[i] = names[i - 1];
+	}
+}
+
+static void what_only_some_tests_leak_is_found(void **state)
+{
+	AUTO(census_deinit) struct census census = { 0 };
+	AUTO(sites_deinit) struct sites sites = { 0 };
+	struct census_context *leak, *cache;
+
+	(void)state;
+	two_kinds_of_tests(&census);
+	(void)context(&census, 1, 2, 3);
+	(void)context(&census, 1, 4, 5);
+	leak = &census.contexts.items[0];
+	cache = &census.contexts.items[1];
+	/* One stays as long as tests that leave something run, the other although they run. */
+	for (uint32_t i = 2; i <= 30; i += 2)
+		change(leak, i, 1);
+	for (uint32_t i = 1; i <= 12; i++)
+		change(cache, i, 1);
+	sites_find(&census, &sites);
+	assert_int_equal(sites.list.count, 1);
+	assert_ptr_equal(sites.list.items[0].contexts.items[0], leak);
+	assert_int_equal(sites.list.items[0].blocks[60], 15);
+}
+
+/* Lines are no tests: what a program sets up while it says so is set up. */
+static void lines_have_no_families(void **state)
+{
+	AUTO(census_deinit) struct census census = { 0 };
+	AUTO(sites_deinit) struct sites sites = { 0 };
+	struct census_context *setup;
+
+	(void)state;
+	two_kinds_of_tests(&census);
+	census.tests = false;
+	setup = context(&census, 1, 2, 3);
+	for (uint32_t i = 1; i <= 30; i++)
+		change(setup, i, 1);
+	sites_find(&census, &sites);
+	assert_int_equal(sites.list.count, 0);
+}
+
 static void nothing_gives_nothing(void **state)
 {
 	AUTO(census_deinit) struct census census = { 0 };
@@ -250,6 +307,8 @@ int main(void)
 		cmocka_unit_test(one_site_for_what_many_tests_leak),
 		cmocka_unit_test(the_longest_stack_that_grows_is_named),
 		cmocka_unit_test(a_cache_that_throws_out_is_none),
+		cmocka_unit_test(what_only_some_tests_leak_is_found),
+		cmocka_unit_test(lines_have_no_families),
 		cmocka_unit_test(nothing_gives_nothing),
 	};
 

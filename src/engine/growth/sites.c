@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/auto.h"
+#include "engine/growth/families.h"
 
 /* One shared frame is often a wrapper around malloc, which says nothing. */
 #define SHARED_MIN 2
@@ -11,6 +12,7 @@
 struct walk {
 	const struct census *census;
 	const struct census_context **sorted;
+	struct families families;
 	struct sites *ret;
 };
 
@@ -104,10 +106,16 @@ static bool is_site(struct walk *w, size_t low, size_t high, unsigned int depth,
 		.moments = moments,
 	};
 
-	if (site.trend.verdict != TREND_GROWS)
+	if (site.trend.verdict != TREND_GROWS && site.trend.verdict != TREND_LEVELS_OFF)
 		return false;
-	site.key = key_of(w->sorted[low], depth);
 	site.blocks = levels(changes->blocks, moments);
+	if (site.trend.verdict == TREND_LEVELS_OFF)
+		site.trend = families_trend(&w->families, site.blocks, &site.trend);
+	if (site.trend.verdict != TREND_GROWS) {
+		mem_free(site.blocks);
+		return false;
+	}
+	site.key = key_of(w->sorted[low], depth);
 	site.bytes = levels(changes->bytes, moments);
 	for (size_t i = low; i < high; i++)
 		if (w->sorted[i]->blocks > 0)
@@ -192,6 +200,8 @@ void sites_find(const struct census *census, struct sites *ret)
 		return;
 	qsort(sorted, count, sizeof(sorted[0]), by_frames);
 	rest = changes_new(&w);
+	w.families = families_of(census);
 	visit(&w, 0, count, 0, &rest);
+	families_deinit(&w.families);
 	changes_free(&rest);
 }

@@ -195,8 +195,7 @@ static bool is_outside_libc(const struct frame *frame)
 	       !(frame->flags & FRAME_SIGNAL);
 }
 
-/* It is not there for whoever calls it. */
-static bool is_telling(const struct frame *frame)
+bool frame_is_telling(const struct frame *frame)
 {
 	return is_outside_libc(frame) && !(frame->flags & FRAME_WRAPPER) && !is_container(frame) &&
 	       !is_service(frame);
@@ -210,7 +209,7 @@ static const struct frame *first_telling(const struct stack *stack, size_t from)
 	for (size_t i = from; i < stack->count; i++) {
 		const struct frame *frame = &stack->frames[i];
 
-		if (is_telling(frame))
+		if (frame_is_telling(frame))
 			return frame;
 		if (!service && is_outside_libc(frame))
 			service = frame;
@@ -237,13 +236,13 @@ static const struct frame *recursion_site(const struct stack *stack)
 	size_t most = RECURS - 1;
 
 	for (size_t i = 0; i < stack->count; i++)
-		if (stack->frames[i].function && is_telling(&stack->frames[i]) &&
+		if (stack->frames[i].function && frame_is_telling(&stack->frames[i]) &&
 		    times_in(stack, &stack->frames[i]) > most)
 			most = times_in(stack, &stack->frames[i]);
 	for (size_t i = 0; most >= RECURS && i < stack->count; i++) {
 		const struct frame *frame = &stack->frames[i];
 
-		if (frame->function && is_telling(frame) &&
+		if (frame->function && frame_is_telling(frame) &&
 		    times_in(stack, frame) * 5 >= most * 4 &&
 		    (!site || strcmp(frame->function, site->function) < 0))
 			site = frame;

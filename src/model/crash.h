@@ -122,6 +122,10 @@ void crash_report_deinit(struct crash_report *report);
  * says nothing about who called them. */
 bool frame_is_runtime(const struct frame *frame);
 
+/* Is it neither that, nor code that is there for whoever calls it: a wrapper around malloc, the
+ * libraries of C++ and Rust, CPython's services for objects? */
+bool frame_is_telling(const struct frame *frame);
+
 /* The frame that says most: the innermost one that is not the C library's, nor code of a library
  * that does what it is told (those of C++ and Rust, CPython's services for objects); of a full
  * stack one of those that recur. NULL when there is none with a name or a module. */

@@ -185,6 +185,25 @@ static void one_site_for_what_many_tests_leak(void **state)
 	assert_int_equal(sites.list.items[0].bytes[10], 100);
 }
 
+/* Every test calls the function that allocates: nothing else is shared. */
+static void one_shared_frame_counts_if_it_never_falls(void **state)
+{
+	AUTO(census_deinit) struct census census = { .moments = 21 };
+	AUTO(sites_deinit) struct sites sites = { 0 };
+
+	(void)state;
+	for (uint32_t i = 1; i <= 20; i++) {
+		change(context(&census, 1, 100 + i, 7), i, 1);
+		/* Through the other one some things come and go. */
+		change(context(&census, 2, 200 + i, 7), i, i % 4 == 0 ? -1 : 3);
+	}
+	sites_find(&census, &sites);
+	assert_int_equal(sites.list.count, 1);
+	assert_int_equal(sites.list.items[0].depth, 1);
+	assert_int_equal(sites.list.items[0].contexts.count, 20);
+	assert_int_equal(sites.list.items[0].blocks[20], 20);
+}
+
 static void the_longest_stack_that_grows_is_named(void **state)
 {
 	AUTO(census_deinit) struct census census = { .moments = 11 };
@@ -305,6 +324,7 @@ int main(void)
 		cmocka_unit_test(a_result_at_the_end_of_the_tests_line_counts),
 		cmocka_unit_test(who_prints_nothing_is_read_by_the_clock),
 		cmocka_unit_test(one_site_for_what_many_tests_leak),
+		cmocka_unit_test(one_shared_frame_counts_if_it_never_falls),
 		cmocka_unit_test(the_longest_stack_that_grows_is_named),
 		cmocka_unit_test(a_cache_that_throws_out_is_none),
 		cmocka_unit_test(what_only_some_tests_leak_is_found),

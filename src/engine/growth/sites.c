@@ -6,7 +6,8 @@
 #include "base/auto.h"
 #include "engine/growth/families.h"
 
-/* One shared frame is often a wrapper around malloc, which says nothing. */
+/* One shared frame is often a wrapper around malloc, or what many parts of a program allocate with:
+ * then it grows here and shrinks there. It counts where it never does. */
 #define SHARED_MIN 2
 
 struct walk {
@@ -108,6 +109,8 @@ static bool is_site(struct walk *w, size_t low, size_t high, unsigned int depth,
 
 	if (site.trend.verdict != TREND_GROWS && site.trend.verdict != TREND_LEVELS_OFF)
 		return false;
+	if (depth < SHARED_MIN && site.trend.fall > 0)
+		return false;
 	site.blocks = levels(changes->blocks, moments);
 	if (site.trend.verdict == TREND_LEVELS_OFF)
 		site.trend = families_trend(&w->families, site.blocks, &site.trend);
@@ -176,7 +179,7 @@ static void visit(struct walk *w, size_t low, size_t high, unsigned int depth, s
 			next++;
 		visit(w, i, next, depth + 1, &own);
 	}
-	if (branches < 2 || depth < SHARED_MIN || !is_site(w, low, high, depth, &own))
+	if (branches < 2 || depth == 0 || !is_site(w, low, high, depth, &own))
 		for (size_t i = 0; i < w->census->moments; i++) {
 			rest->blocks[i] += own.blocks[i];
 			rest->bytes[i] += own.bytes[i];

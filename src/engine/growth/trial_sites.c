@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "engine/growth/sites.h"
+#include "model/crash.h"
 
 #define CONTEXTS_TOLD 16
 #define TESTS_TOLD 10
@@ -122,6 +123,15 @@ static struct growth_site describe(struct event_log *log, const struct census *c
 	return ret;
 }
 
+/* What all its contexts share must be more than what allocates for everybody. */
+static bool says_where(const struct growth_site *site)
+{
+	for (size_t i = 0; i < site->shared && i < site->stack.count; i++)
+		if (frame_is_telling(&site->stack.frames[i]))
+			return true;
+	return site->stack.count == 0;
+}
+
 /* Two processes of one trial may run the same code: the one that keeps more speaks for both. */
 static void add_site(struct trial_sites *sites, struct growth_site site)
 {
@@ -169,8 +179,14 @@ void trial_sites_read(int trials, const char *trial, const struct moments *momen
 			ret->contexts = census.contexts.count;
 		}
 		sites_find(&census, &sites);
-		VEC_FOREACH (&sites.list, site)
-			add_site(ret, describe(log, &census, site, symbols));
+		VEC_FOREACH (&sites.list, site) {
+			struct growth_site told = describe(log, &census, site, symbols);
+
+			if (site->depth > 1 || says_where(&told))
+				add_site(ret, told);
+			else
+				growth_site_deinit(&told);
+		}
 	}
 	for (size_t i = 0; i < logs.notes.count && ret->notes.count < NOTES_MAX; i++)
 		strv_take(&ret->notes, mem_printf("trial %s: %s", trial, logs.notes.items[i]));

@@ -300,6 +300,30 @@ static void lines_have_no_families(void **state)
 	assert_int_equal(sites.list.count, 0);
 }
 
+/* realloc() ends one block and begins another: their number stays. */
+static void one_block_that_becomes_larger_grows(void **state)
+{
+	AUTO(census_deinit) struct census census = { .moments = 21 };
+	AUTO(sites_deinit) struct sites sites = { 0 };
+	struct census_context *larger, *changing;
+
+	(void)state;
+	(void)context(&census, 1, 2, 3);
+	(void)context(&census, 4, 5, 6);
+	larger = &census.contexts.items[0];
+	changing = &census.contexts.items[1];
+	change(larger, 0, 1);
+	change(changing, 0, 1);
+	for (uint32_t i = 1; i <= 20; i++) {
+		VEC_PUSH(&larger->changes, ((struct census_change){ i, 0, 64 }));
+		VEC_PUSH(&changing->changes, ((struct census_change){ i, 0, i % 3 ? 64 : -32 }));
+	}
+	sites_find(&census, &sites);
+	assert_int_equal(sites.list.count, 1);
+	assert_ptr_equal(sites.list.items[0].contexts.items[0], larger);
+	assert_int_equal(sites.list.items[0].bytes[20], 10 + 20 * 64);
+}
+
 static void nothing_gives_nothing(void **state)
 {
 	AUTO(census_deinit) struct census census = { 0 };
@@ -329,6 +353,7 @@ int main(void)
 		cmocka_unit_test(a_cache_that_throws_out_is_none),
 		cmocka_unit_test(what_only_some_tests_leak_is_found),
 		cmocka_unit_test(lines_have_no_families),
+		cmocka_unit_test(one_block_that_becomes_larger_grows),
 		cmocka_unit_test(nothing_gives_nothing),
 	};
 

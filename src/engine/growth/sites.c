@@ -96,6 +96,28 @@ static uint64_t key_of(const struct census_context *context, unsigned int depth)
 	return key;
 }
 
+/* Does it grow, by whichever tests it may be? */
+static struct trend judge(const struct walk *w, const int64_t *changes, const int64_t *levels)
+{
+	struct trend trend = trend_of_changes(changes, w->census->moments);
+
+	return trend.verdict == TREND_LEVELS_OFF ? families_trend(&w->families, levels, &trend)
+						 : trend;
+}
+
+/* A buffer that is made larger and larger is one block all the time. Sizes change for many reasons:
+ * only what never became less counts. */
+static bool grows(struct walk *w, const struct changes *changes, struct site *site)
+{
+	site->trend = judge(w, changes->blocks, site->blocks);
+	if (site->trend.verdict == TREND_GROWS)
+		return site->depth >= SHARED_MIN || site->trend.fall == 0;
+	if (site->trend.kept < 0 || site->depth < SHARED_MIN)
+		return false;
+	site->trend = judge(w, changes->bytes, site->bytes);
+	return site->trend.verdict == TREND_GROWS && site->trend.fall == 0;
+}
+
 /* True when the changes are those of a site, which is in the list afterwards. */
 static bool is_site(struct walk *w, size_t low, size_t high, unsigned int depth,
 		    const struct changes *changes)
@@ -103,23 +125,17 @@ static bool is_site(struct walk *w, size_t low, size_t high, unsigned int depth,
 	size_t moments = w->census->moments;
 	struct site site = {
 		.depth = depth,
-		.trend = trend_of_changes(changes->blocks, moments),
+		.blocks = levels(changes->blocks, moments),
+		.bytes = levels(changes->bytes, moments),
 		.moments = moments,
 	};
 
-	if (site.trend.verdict != TREND_GROWS && site.trend.verdict != TREND_LEVELS_OFF)
-		return false;
-	if (depth < SHARED_MIN && site.trend.fall > 0)
-		return false;
-	site.blocks = levels(changes->blocks, moments);
-	if (site.trend.verdict == TREND_LEVELS_OFF)
-		site.trend = families_trend(&w->families, site.blocks, &site.trend);
-	if (site.trend.verdict != TREND_GROWS) {
+	if (!grows(w, changes, &site)) {
 		mem_free(site.blocks);
+		mem_free(site.bytes);
 		return false;
 	}
 	site.key = key_of(w->sorted[low], depth);
-	site.bytes = levels(changes->bytes, moments);
 	for (size_t i = low; i < high; i++)
 		if (w->sorted[i]->blocks > 0)
 			VEC_PUSH(&site.contexts, w->sorted[i]);

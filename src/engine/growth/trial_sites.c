@@ -58,22 +58,24 @@ static void tell_tests(const struct census *census, const struct site *site,
 		all[names - 1].bytes += all[i].bytes;
 	}
 	qsort(all, names, sizeof(all[0]), by_blocks);
-	for (size_t i = 0; i < names && i < TESTS_TOLD && all[i].blocks > 0; i++) {
+	for (size_t i = 0; i < names && i < TESTS_TOLD &&
+			   (all[i].blocks > 0 || (all[i].blocks == 0 && all[i].bytes > 0));
+	     i++) {
 		all[i].name = mem_strdup(all[i].name);
 		VEC_PUSH(&ret->by_test, all[i]);
 	}
 }
 
 /* Tests after which it was higher than ever before and never came back. */
-static uint64_t count_rises(const struct site *site)
+static uint64_t count_rises(const int64_t *levels, size_t count)
 {
-	int64_t floor = site->blocks[site->moments - 1];
+	int64_t floor = levels[count - 1];
 	uint64_t rises = 0;
 
-	for (size_t i = site->moments - 1; i-- > 0;) {
-		if (site->blocks[i] >= floor)
+	for (size_t i = count - 1; i-- > 0;) {
+		if (levels[i] >= floor)
 			continue;
-		floor = site->blocks[i];
+		floor = levels[i];
 		rises++;
 	}
 	return rises;
@@ -104,7 +106,9 @@ static struct growth_site describe(struct event_log *log, const struct census *c
 		.bytes_first = (uint64_t)site->bytes[0],
 		.bytes_last = (uint64_t)site->bytes[last],
 		.tests = last,
-		.rises = count_rises(site),
+		.rises = count_rises(site->blocks[last] > site->blocks[0] ? site->blocks
+									  : site->bytes,
+				     site->moments),
 		.blocks_per_test = (double)(site->blocks[last] - site->blocks[0]) / tests,
 		.bytes_per_test = (double)(site->bytes[last] - site->bytes[0]) / tests,
 		.p = site->trend.p,

@@ -38,7 +38,8 @@
  *    log.c       the mapped file; records are reserved by one atomic add and never overwritten
  *    thread.c    a lane per thread: its ring, caches, alternate stack, virtual signal mask
  *    modules.c   where code lies, from /proc/self/maps, for hashes that survive ASLR
- *    context.c   from a return address and a stack to a context id; sites.c remembers the places
+ *    context.c   from a return address and a stack to a context id; sites.c remembers the places,
+ *                keys.c the stacks
  *    blocks.c    side table: who owns an address, who owned it last; rings.c, where a lane's records
  *                go, and the epoch
  *    badfree.c   frees that should not be; glibc_heap.c asks the allocator's own marks

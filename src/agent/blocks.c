@@ -80,7 +80,7 @@ bool blocks_init(void)
 			memory_map_sigsafe(1ull << (BLOCKS_ADDRESS_BITS - BLOCKS_REGION_BITS));
 		if (!space->regions)
 			return false;
-		space->flat = memory_reserve_sigsafe(bytes);
+		space->flat = memory_reserve_sigsafe(bytes + LOG_PAGE);
 		if (space->flat)
 			space->populated = memory_map_sigsafe(bytes >> BLOCKS_POPULATE_BITS);
 	}
@@ -89,7 +89,8 @@ bool blocks_init(void)
 }
 
 /* All of the region, where memory is not counted before it is used: the hot path goes by regions,
- * and blocks of one program lie in few of them. */
+ * and blocks of one program lie in few of them. A page more, for what starts exactly where it ends:
+ * block_region_of(). */
 static bool chunk_allow(struct blocks_space *space, uint64_t index)
 {
 	size_t bytes = sizeof(uint32_t) << (BLOCKS_CHUNK_BITS - space->shift);
@@ -98,7 +99,7 @@ static bool chunk_allow(struct blocks_space *space, uint64_t index)
 
 	if (__atomic_load_n(&space->regions[region], __ATOMIC_ACQUIRE))
 		return true;
-	if (memory_allow_sigsafe((char *)space->flat + region * all, all)) {
+	if (memory_allow_sigsafe((char *)space->flat + region * all, all + LOG_PAGE)) {
 		__atomic_store_n(&space->regions[region], 1, __ATOMIC_RELEASE);
 		return true;
 	}

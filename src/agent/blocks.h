@@ -168,13 +168,20 @@ uint64_t block_open(enum block_space space, uint64_t start, struct thread *self)
 /* The rest of block_region(), by arch_call_kept(); 0: it cannot. */
 uint64_t block_region_turn(struct thread *self, uint64_t start, enum block_space space);
 
+/* The region of a block that starts here: NULL lies in none, also where the first one has blocks, as
+ * in a program that is not position-independent. */
+static inline uint64_t block_region_of(uint64_t start)
+{
+	return (start - 1) >> BLOCKS_REGION_BITS;
+}
+
 /* Can the index be read for this address? Where no block has ever been it cannot, so that a wild
  * pointer of the target's faults there as it would without us. One word is compared: a signal
  * handler may come in between. */
 static inline __attribute__((always_inline)) bool
 block_region(struct thread *self, enum block_space space, uint64_t start)
 {
-	return likely(self->region[space] == start >> BLOCKS_REGION_BITS) ||
+	return likely(self->region[space] == block_region_of(start)) ||
 	       arch_call_kept(block_region_turn, self, start, space);
 }
 

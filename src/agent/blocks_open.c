@@ -25,9 +25,9 @@ ARCH_KEPT(block_region_turn);
 
 uint64_t block_region_turn(struct thread *self, uint64_t start, enum block_space space)
 {
-	uint64_t region = start >> BLOCKS_REGION_BITS;
+	uint64_t region = block_region_of(start);
 
-	if (start >> BLOCKS_ADDRESS_BITS || !blocks_state.spaces[space].regions[region])
+	if (!start || start >> BLOCKS_ADDRESS_BITS || !blocks_state.spaces[space].regions[region])
 		return 0;
 	self->region[space] = region;
 	return 1;

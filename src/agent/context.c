@@ -7,6 +7,7 @@
 #include "agent/agent.h"
 #include "agent/arch/x86_64.h"
 #include "agent/checkpoint.h"
+#include "agent/keys.h"
 #include "agent/log.h"
 #include "agent/memory.h"
 #include "agent/modules.h"
@@ -15,10 +16,7 @@
 #include "agent/watch.h"
 #include "wire/checksum.h"
 
-#define PROBES_MAX 128u
-#define INDEX_PER_ROW 2u
 #define ROWS_GRAB 16u /* counters to a cache line */
-#define KEY_HASH_MASK ((1ull << 40) - 1)
 #define ROOT_FRAMES 3u /* main's caller, its caller, and the program's entry */
 #define ENTRY_BYTES 64u
 
@@ -36,15 +34,7 @@ static uint64_t entry; /* of the program; 0: unknown */
 
 uint32_t *context_ordinals;
 
-static struct {
-	uint32_t *index;    /* open addressing: rows by (hash, lane); atomic */
-	uint32_t rows_used; /* atomic */
-} table;
-
-static size_t index_bytes(void)
-{
-	return (size_t)INDEX_PER_ROW * agent.plan.context_rows * sizeof(uint32_t);
-}
+static uint32_t rows_used; /* atomic */
 
 static size_t ordinals_bytes(void)
 {
@@ -56,9 +46,8 @@ bool context_init(const void *auxiliary_vector)
 	const Elf64_auxv_t *at;
 
 	if (log_map.contexts) {
-		table.index = memory_map_sigsafe(index_bytes());
 		context_ordinals = memory_map_sigsafe(ordinals_bytes());
-		if (!table.index || !context_ordinals)
+		if (!context_ordinals)
 			return false;
 	}
 	for (at = auxiliary_vector; at->a_type != AT_NULL; at++)
@@ -70,11 +59,9 @@ bool context_init(const void *auxiliary_vector)
 void context_forget(struct thread *self)
 {
 	self->context_next = self->context_end = 0;
-	table.rows_used = 0;
-	if (!table.index)
-		return;
-	(void)raw_syscall3(SYS_madvise, table.index, index_bytes(), MADV_DONTNEED);
-	(void)raw_syscall3(SYS_madvise, context_ordinals, ordinals_bytes(), MADV_DONTNEED);
+	rows_used = 0;
+	if (context_ordinals)
+		(void)raw_syscall3(SYS_madvise, context_ordinals, ordinals_bytes(), MADV_DONTNEED);
 }
 
 static bool on_own_stack(const struct thread *self, uint64_t frame)
@@ -82,27 +69,67 @@ static bool on_own_stack(const struct thread *self, uint64_t frame)
 	return frame < self->stack_high && self->stack_high - frame < (1ull << 30);
 }
 
-/* Never 0. With the index, 45 bits of a bijection. */
+/* Never 0. With the place in the table, 40 to 47 bits of a bijection. */
 static inline uint32_t rule_tag(uint64_t mixed)
 {
 	return (uint32_t)(mixed >> (32 - THREAD_RULES_BITS)) | 1;
+}
+
+/* Where the rule is, or would be. */
+static inline struct unwind_rule *rule_place(struct thread *self, uint64_t mixed, uint32_t mask)
+{
+	return &self->rules[mixed >> (64 - THREAD_RULES_BITS) & mask];
+}
+
+/* NULL: it was not learned. When the table has grown, what was in it is found where it lay. */
+static inline const struct unwind_rule *rule_known(struct thread *self, uint64_t mixed)
+{
+	struct unwind_rule *rule = rule_place(self, mixed, self->rules_mask), *old;
+	uint32_t mask;
+
+	if (likely(rule->tag == rule_tag(mixed)))
+		return rule;
+	for (mask = self->rules_mask >> 1; mask >= THREAD_RULES_MIN - 1; mask >>= 1) {
+		old = rule_place(self, mixed, mask);
+		if (old->tag == rule_tag(mixed)) {
+			*rule = *old;
+			return rule;
+		}
+	}
+	return NULL;
+}
+
+/* The place of a new one. Most of a short process's return addresses fit a few pages. */
+static struct unwind_rule *rule_take(struct thread *self, uint64_t mixed)
+{
+	uint32_t size = self->rules_mask + 1;
+
+	if (++self->rules_used > size / 2 && size < sizeof(self->rules) / sizeof(self->rules[0])) {
+		memory_populate_sigsafe((uint64_t)&self->rules[size], size * sizeof(self->rules[0]));
+		self->rules_mask = 2 * size - 1;
+	}
+	return rule_place(self, mixed, self->rules_mask);
 }
 
 /* Learned once per return address and thread. */
 static const struct unwind_rule *rule_for(struct thread *self, uint64_t rip, uint32_t generation)
 {
 	uint64_t mixed = rip * 0x9e3779b97f4a7c15ull;
-	struct unwind_rule *rule = &self->rules[mixed >> (64 - THREAD_RULES_BITS)];
+	const struct unwind_rule *known;
+	struct unwind_rule *rule;
 
 	if (unlikely(self->rules_generation != generation)) {
 		if (self->rules_generation) { /* else untouched */
-			memset(self->rules, 0, sizeof(self->rules));
+			memset(self->rules, 0, (self->rules_mask + 1ull) * sizeof(*rule));
 			memset(self->wrappers, 0, sizeof(self->wrappers));
 		}
 		self->rules_generation = generation;
+		self->rules_used = 0;
 	}
-	if (rule->tag == rule_tag(mixed))
-		return rule;
+	known = rule_known(self, mixed);
+	if (known)
+		return known;
+	rule = rule_take(self, mixed);
 	unwind_learn(rip, module_find_sigsafe(rip), rule);
 	rule->tag = rule_tag(mixed);
 	return rule;
@@ -129,7 +156,7 @@ static uint16_t offset_from(uint64_t frame, uint64_t slot)
 
 /* The same walk over return addresses whose rules are all known, on the thread's own stack, which
  * cannot fault: most new paths are old frames in another order. False: the careful walk decides. */
-static bool scan_known(const struct thread *self, struct caller caller, struct scan *ret)
+static bool scan_known(struct thread *self, struct caller caller, struct scan *ret)
 {
 	uint64_t rip = caller.return_address, rsp = caller.frame + 16, slot = caller.frame + 8;
 	uint64_t rbp = caller.rbp, high = self->stack_high - 8, cfa;
@@ -141,10 +168,8 @@ static bool scan_known(const struct thread *self, struct caller caller, struct s
 	if (self->rules_generation != modules_generation_sigsafe())
 		return false;
 	for (;;) {
-		uint64_t mixed = rip * 0x9e3779b97f4a7c15ull;
-
-		rule = &self->rules[mixed >> (64 - THREAD_RULES_BITS)];
-		if (rule->tag != rule_tag(mixed))
+		rule = rule_known(self, rip * 0x9e3779b97f4a7c15ull);
+		if (!rule)
 			return false;
 		if (rule->frame_hash) {
 			hash = checksum_mix(hash, rule->frame_hash);
@@ -283,10 +308,10 @@ static uint32_t row_take(struct thread *self)
 	uint32_t at;
 
 	if (self->context_next == self->context_end) {
-		at = __atomic_load_n(&table.rows_used, __ATOMIC_RELAXED);
+		at = __atomic_load_n(&rows_used, __ATOMIC_RELAXED);
 		if (at > agent.plan.context_rows - ROWS_GRAB)
 			return 0;
-		at = __atomic_fetch_add(&table.rows_used, ROWS_GRAB, __ATOMIC_RELAXED);
+		at = __atomic_fetch_add(&rows_used, ROWS_GRAB, __ATOMIC_RELAXED);
 		if (at > agent.plan.context_rows - ROWS_GRAB)
 			return 0;
 		self->context_next = at ? at : 1; /* row 0 is "unknown" */
@@ -295,42 +320,28 @@ static uint32_t row_take(struct thread *self)
 	return self->context_next++;
 }
 
-/* The row of (hash, lane). Only this lane's thread inserts its pairs; lanes race for places in the
- * index, which the exchange settles. */
-static uint32_t context_intern(struct guard *guard, struct caller caller, const struct scan *scan)
+/* A context that this lane did not have yet. 0 when there is no room: counted. */
+static uint32_t context_make(struct guard *guard, struct caller caller, uint64_t hash)
 {
-	uint32_t lane = guard->self->lane, mask = INDEX_PER_ROW * agent.plan.context_rows - 1, i;
-	uint64_t hash = scan->hash ? scan->hash : 1, at = checksum_mix(hash, lane);
-	struct log_context *context;
-	uint32_t row = 0, *place;
+	uint32_t lane = guard->self->lane, row = row_take(guard->self);
+	struct log_context *context = &log_map.contexts[row];
 	struct scan full;
 
-	for (i = 0; i < PROBES_MAX; i++) {
-		place = &table.index[(uint32_t)(at + i) & mask];
-		if (*place) {
-			context = &log_map.contexts[*place];
-			if (context->stack_hash == hash && context->lane == lane)
-				return *place;
-			continue;
-		}
-		if (!row && !(row = row_take(guard->self)))
-			break;
-		context = &log_map.contexts[row];
+	if (row)
 		context->stack_hash = hash;
-		context->lane = lane;
-		context->check = log_context_check(hash, lane, row);
-		if (!__sync_bool_compare_and_swap(place, 0, row))
-			continue;
-		__atomic_fetch_add(&log_map.header->contexts_used, 1, __ATOMIC_RELAXED);
-		checkpoint_note_context(row);
-		scan_caller(guard, caller, LOG_CONTEXT_DEEP, &full);
-		watch_context_made(row, hash, full.frames, full.count);
-		full.hash = hash;
-		context_record(guard, caller, &full, row);
-		return row;
+	if (!row || !keys_add(guard->self, hash, row)) {
+		log_drop_sigsafe(LOG_DROP_CONTEXT);
+		return 0;
 	}
-	log_drop_sigsafe(LOG_DROP_CONTEXT);
-	return 0;
+	context->lane = lane;
+	context->check = log_context_check(hash, lane, row);
+	__atomic_fetch_add(&log_map.header->contexts_used, 1, __ATOMIC_RELAXED);
+	checkpoint_note_context(row);
+	scan_caller(guard, caller, LOG_CONTEXT_DEEP, &full);
+	watch_context_made(row, hash, full.frames, full.count);
+	full.hash = hash;
+	context_record(guard, caller, &full, row);
+	return row;
 }
 
 /* Offsets that the fast way may read again: none on a stack whose end is unknown. Who is in main
@@ -368,19 +379,17 @@ __attribute__((noinline)) uint32_t context_find_slow(struct guard guard, uint64_
 	bool own = on_own_stack(self, frame);
 	uint32_t context;
 	struct scan scan;
-	uint64_t *key;
+	uint64_t hash;
 
 	if (!own || !scan_known(self, caller, &scan))
 		scan_caller(&guard, caller, THREAD_SITE_WORDS + 1, &scan);
-	key = &self->keys[scan.hash >> (64 - THREAD_KEYS_BITS)];
-	if (*key && !((*key ^ scan.hash) & KEY_HASH_MASK))
-		context = (uint32_t)(*key >> 40);
-	else
-		context = context_intern(&guard, caller, &scan);
+	hash = scan.hash ? scan.hash : 1;
+	context = keys_find(self, hash);
+	if (!context)
+		context = context_make(&guard, caller, hash);
 	/* Its allocations are to come this way, too. */
 	if (watch_wants(context))
 		return context;
-	*key = (uint64_t)context << 40 | (scan.hash & KEY_HASH_MASK);
 	layout_from(offset, &scan, own);
 	if (context)
 		sites_learn(self, caller, offset,

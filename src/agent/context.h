@@ -109,7 +109,7 @@ static inline __attribute__((always_inline)) uint64_t context_place(const struct
 static inline struct thread_site *context_site(struct thread *self, uint64_t place)
 {
 	/* Frames lie 16 bytes apart at least; a pair is 64 bytes. */
-	uint64_t bytes = (place & (sizeof(self->sites) / 4 - sizeof(self->sites[0]) / 2)) * 4;
+	uint64_t bytes = (place & self->site_mask) * 4;
 
 	return (struct thread_site *)((char *)self->sites + bytes);
 }

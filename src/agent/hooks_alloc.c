@@ -425,10 +425,10 @@ static inline bool power_of_two(size_t value)
 	return value && !(value & (value - 1));
 }
 
-EXPORT void *memalign(size_t align, size_t size)
+static inline __attribute__((always_inline)) void *aligned(void *(*fn)(size_t, size_t),
+							   size_t align, size_t size,
+							   struct caller caller)
 {
-	struct caller caller = CALLER_BARE;
-
 	if (unlikely(agent_ids_guarded()) && power_of_two(align))
 		return canary_allocate(align, size, 0, LOG_API_ALIGNED, caller);
 	if (unlikely(pages.bytes) && power_of_two(align)) {
@@ -437,22 +437,21 @@ EXPORT void *memalign(size_t align, size_t size)
 		if (ptr)
 			return ptr;
 	}
-	return begun(real.memalign(align, size), size, LOG_API_ALIGNED, caller);
+	return begun(fn(align, size), size, LOG_API_ALIGNED, caller);
+}
+
+EXPORT void *memalign(size_t align, size_t size)
+{
+	struct caller caller = CALLER_BARE;
+
+	return aligned(real.memalign, align, size, caller);
 }
 
 EXPORT void *aligned_alloc(size_t align, size_t size)
 {
 	struct caller caller = CALLER_BARE;
 
-	if (unlikely(agent_ids_guarded()) && power_of_two(align))
-		return canary_allocate(align, size, 0, LOG_API_ALIGNED, caller);
-	if (unlikely(pages.bytes) && power_of_two(align)) {
-		void *ptr = placed(align, size, false, LOG_API_ALIGNED, caller);
-
-		if (ptr)
-			return ptr;
-	}
-	return begun(real.aligned_alloc(align, size), size, LOG_API_ALIGNED, caller);
+	return aligned(real.aligned_alloc, align, size, caller);
 }
 
 EXPORT int posix_memalign(void **ret, size_t align, size_t size)

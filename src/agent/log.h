@@ -29,6 +29,7 @@ struct log {
 	/* The writer's own idea of the tails: those in the header can be overwritten by the target.
 	 */
 	uint64_t events_tail, reserve_tail; /* atomic */
+	uint64_t events_ready;		    /* asked for up to here; racy, only time hangs on it */
 };
 
 extern __attribute__((visibility("hidden"))) struct log log_map;

@@ -1,5 +1,7 @@
 #include "agent/sites.h"
 
+#include "agent/memory.h"
+
 /* A site that reads `count` words. */
 static void site_fill(struct thread_site *site, uint64_t place, const uint16_t *offset,
 		      unsigned count)
@@ -63,6 +65,44 @@ static bool wrapper_take(struct thread *self, uint64_t return_address, uint16_t 
 	return true;
 }
 
+/* Twice as many pairs: of each, what has the next bit of its place set moves. A signal handler may
+ * come in between and find a place without its site; it is turned away by the guard all the same. */
+static void sites_grow(struct thread *self)
+{
+	uint32_t pairs = self->site_mask / THREAD_SITE_BIT + 1, bit = pairs * THREAD_SITE_BIT, i;
+
+	memory_populate_sigsafe((uint64_t)&self->sites[2 * pairs],
+				2ull * pairs * sizeof(self->sites[0]));
+	for (i = 0; i < pairs; i++) {
+		struct thread_site *near = &self->sites[2 * i], *far = near + 2 * pairs;
+
+		if (near[1].place & bit) {
+			*far = near[1];
+			near[1].place = 0;
+		}
+		if (near[0].place & bit) {
+			far[1] = far[0];
+			far[0] = near[0];
+			near[0] = near[1];
+			near[1].place = 0;
+		}
+	}
+	self->site_mask |= bit;
+}
+
+/* The first of the pair that this place is to have: the one before it stays as the second. */
+static struct thread_site *site_take(struct thread *self, uint64_t place)
+{
+	uint32_t pairs = self->site_mask / THREAD_SITE_BIT + 1;
+	struct thread_site *site;
+
+	if (++self->sites_used > pairs / 2 && 2 * pairs < sizeof(self->sites) / sizeof(*site))
+		sites_grow(self);
+	site = context_site(self, place);
+	site[1] = site[0];
+	return site;
+}
+
 /* Every fork reads words that its place alone does not tell, so there are at most as many as
  * words. A site whose first offset is not this one's was made by another frame size at the same
  * place (alloca): it is written over. */
@@ -94,10 +134,8 @@ void sites_learn(struct thread *self, struct caller caller,
 		place = fork_place(site, frame);
 		done += same;
 	}
-	if (!site) {
-		site = context_site(self, place);
-		site[1] = site[0];
-	}
+	if (!site)
+		site = site_take(self, place);
 	site_fill(site, place, offset + done, THREAD_SITE_WORDS - done);
 	site->words = context_words(site, frame);
 	site->context = context;

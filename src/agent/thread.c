@@ -32,6 +32,15 @@ static struct {
 	bool have_key;
 } lanes;
 
+/* Nothing is known of the contexts of this lane. */
+static void tables_open(struct thread *area)
+{
+	area->site_mask = (THREAD_SITE_PAIRS_MIN - 1) * THREAD_SITE_BIT;
+	area->key_groups = THREAD_KEY_GROUPS_MIN;
+	area->rules_mask = THREAD_RULES_MIN - 1;
+	area->sites_used = area->rules_used = 0;
+}
+
 static struct thread *lane_take(void)
 {
 	struct thread *area;
@@ -52,6 +61,7 @@ static struct thread *lane_take(void)
 			}
 			(void)raw_syscall3(SYS_mprotect, area->guard_page, sizeof(area->guard_page),
 					   PROT_NONE);
+			tables_open(area);
 			lanes.area[i] = area;
 		}
 		area = lanes.area[i];
@@ -243,6 +253,7 @@ void thread_after_fork(void)
 	(void)raw_syscall3(SYS_madvise, self->sites,
 			   sizeof(self->sites) + sizeof(self->keys) + sizeof(self->rules),
 			   MADV_DONTNEED);
+	tables_open(self);
 	guard_close(self);
 	context_forget(self);
 	self->next_id = self->id_end = self->id_group = 0;

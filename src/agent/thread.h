@@ -21,8 +21,11 @@ struct quarantine;
 struct arch_scratch;
 
 #define THREAD_SITES_BITS 16
-#define THREAD_KEYS_BITS 16
+#define THREAD_SITE_PAIRS_MIN 512u
+#define THREAD_KEYS (1u << 18)
+#define THREAD_KEY_GROUPS_MIN 32u
 #define THREAD_RULES_BITS 15
+#define THREAD_RULES_MIN 256u
 #define THREAD_WRAPPERS_BITS 12
 #define THREAD_SITE_WORDS 6
 #define THREAD_PLACES_BITS 8
@@ -47,6 +50,7 @@ struct thread_site {
 };
 
 #define THREAD_SITE_FORK 0x80000000u
+#define THREAD_SITE_BIT 16u /* the lowest of a place's bits that choose its pair */
 
 _Static_assert(sizeof(struct thread_site) == 32, "a pair is a cache line");
 
@@ -68,7 +72,9 @@ struct thread {
 	uint64_t freed_word; /* added to it when the block ends: state and epoch */
 	/* By space of blocks: where the last block lay, so that the index can be read there. */
 	uint64_t region[THREAD_SPACES];
-	/* The hot path lives on the line above. */
+	/* The hot path lives on the line above, and on the next of this one: which bits of a place
+	 * choose its pair of sites. */
+	uint32_t site_mask;
 	uint32_t busy; /* inside a hook */
 	uint32_t lane;
 	uint32_t tid;
@@ -87,6 +93,8 @@ struct thread {
 	struct log_thread *row;
 	uint32_t epoch_due;	   /* groups written since this lane last moved the epoch */
 	uint32_t rules_generation; /* of the module table, that `rules` are about */
+	/* What of the tables below is in use: they grow. */
+	uint32_t sites_used, key_groups, rules_used, rules_mask;
 	uint32_t context_next, context_end; /* its rows of the context table */
 	struct quarantine *quarantine;	    /* of the lane, not of the thread; NULL: none yet */
 
@@ -126,15 +134,14 @@ struct thread {
 	uint16_t wrapper_offsets[1u << THREAD_WRAPPERS_BITS];
 	/* Pairs: the second of a pair was the first until another place came. */
 	_Alignas(4096) struct thread_site sites[1u << THREAD_SITES_BITS];
-	/* By a stack's hash: its low 40 bits, then the context. The index is the hash's top. */
-	uint64_t keys[1u << THREAD_KEYS_BITS];
+	_Alignas(4096) uint64_t keys[THREAD_KEYS]; /* keys.h */
 	struct unwind_rule rules[1u << THREAD_RULES_BITS];
 	/* The alternate stack; a guard page lies below it in the mapping. */
 	_Alignas(4096) unsigned char guard_page[4096];
 	unsigned char altstack[THREAD_ALTSTACK_BYTES];
 };
 
-_Static_assert(offsetof(struct thread, busy) == 64, "what the hot path reads is one line");
+_Static_assert(offsetof(struct thread, site_mask) == 64, "what the hot path reads is one line");
 
 /* NULL until the thread is known, and again when it is ending. Initial-exec: reading it never
  * allocates. */

@@ -130,6 +130,7 @@ CASE(test_abort, "stacks", "abort")
 CASE(test_thread, "stacks", "thread")
 CASE(test_tail, "stacks", "tail")
 CASE(test_tail_chain, "stacks", "tail-chain")
+CASE(test_tail_one_way, "stacks", "tail-one-way")
 CASE(test_tail_by_pointer, "stacks", "tail-pointer")
 CASE(test_cold_part, "stacks", "cold")
 CASE(test_no_aranges, "stacks-noaranges", "plain")
@@ -781,6 +782,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(test_abort),
 		cmocka_unit_test(test_tail),
 		cmocka_unit_test(test_tail_chain),
+		cmocka_unit_test(test_tail_one_way),
 		cmocka_unit_test(test_tail_by_pointer),
 		cmocka_unit_test(test_tail_of_two),
 		cmocka_unit_test(test_cold_part),

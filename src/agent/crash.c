@@ -447,7 +447,18 @@ static void stack_rest_write(struct log_writer *writer, const struct log_crash *
 	uint64_t rsp = crash->gregs[LOG_GREG_RSP], high = crash->stack_high;
 	uint64_t from = rsp + agent.plan.stack_slice_bytes - RETURNED_BYTES, outer;
 
-	if (high <= rsp || high - rsp > FRAME_REACH || from >= high)
+	if (!high)
+		return;
+	/* On a stack for signals: what the handler interrupted is on the thread's own. */
+	if (high <= rsp || high - rsp > FRAME_REACH) {
+		outer = high & ~4095ull;
+		while (high - outer < STACK_MORE && memory_readable_sigsafe(outer - 4096, 1))
+			outer -= 4096;
+		(void)log_memory_sigsafe(writer, LOG_BLOB_STACK, LOG_STACK_OUTER, outer,
+					 high - outer);
+		return;
+	}
+	if (from >= high)
 		return;
 	from += log_memory_sigsafe(writer, LOG_BLOB_STACK, LOG_STACK_MORE, from,
 				   high - from < STACK_MORE ? high - from : STACK_MORE);

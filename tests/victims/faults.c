@@ -278,6 +278,24 @@ KEEP static void die_handler_aborts(void)
 	die_null();
 }
 
+static void dying_handler(int signo)
+{
+	(void)signo;
+	die_null();
+}
+
+/* A handler on a stack of its own: who was interrupted is on another. */
+KEEP static void die_on_signal_stack(void)
+{
+	stack_t stack = { .ss_sp = malloc(65536), .ss_size = 65536 };
+	struct sigaction action = { .sa_handler = dying_handler, .sa_flags = SA_ONSTACK };
+
+	sigaltstack(&stack, NULL);
+	sigaction(SIGUSR1, &action, NULL);
+	raise(SIGUSR1);
+	sink = 1;
+}
+
 static void own_handler(int signo)
 {
 	static const char text[] = "own handler\n";
@@ -323,6 +341,7 @@ int main(int argc, char **argv)
 		{ "jump-nowhere", die_jump_nowhere },
 		{ "wide-frame", wide_caller },
 		{ "circle", die_circle },
+		{ "on-signal-stack", die_on_signal_stack },
 		{ "coroutine", die_coroutine },
 		{ "ran-off", die_ran_off },
 		{ "handler-aborts", die_handler_aborts },

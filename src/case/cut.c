@@ -11,16 +11,16 @@
 #include "base/strbuf.h"
 #include "case/store.h"
 
-/* Fields are separated by tabs, frames by newlines; neither occurs in printable text. Last comes how
- * the stack ends. Rows of older cases have neither that nor flags. */
+/* Fields are separated by tabs, frames by newlines; neither occurs in printable text. Last comes
+ * how the stack ends. Rows of older cases have neither that nor flags. */
 static void pack_stack(const struct stack *stack, struct strbuf *sb)
 {
 	for (size_t i = 0; i < stack->count; i++) {
 		const struct frame *f = &stack->frames[i];
 
-		strbuf_addf(sb, "%s\t%s\t%u\t%s\t%" PRIx64 "\t%d\t%u\n", f->function ? f->function : "",
-			    f->file ? f->file : "", f->line, f->module ? f->module : "", f->offset,
-			    (int)f->kind, f->flags);
+		strbuf_addf(sb, "%s\t%s\t%u\t%s\t%" PRIx64 "\t%d\t%u\n",
+			    f->function ? f->function : "", f->file ? f->file : "", f->line,
+			    f->module ? f->module : "", f->offset, (int)f->kind, f->flags);
 	}
 	strbuf_addf(sb, "=%d\n", (int)stack->end);
 }

@@ -48,7 +48,8 @@ static bool is_class(Dwarf_Die *die)
 	return tag == DW_TAG_class_type || tag == DW_TAG_structure_type || tag == DW_TAG_union_type;
 }
 
-/* Counts the classes without a name below a scope, in the order of the source, up to one of them. */
+/* Counts the classes without a name below a scope, in the order of the source, up to one of them.
+ */
 static bool count_unnamed(Dwarf_Die *scope, const Dwarf_Die *last, unsigned int depth,
 			  unsigned int *count)
 {

@@ -5,8 +5,9 @@
 /*
  * The classes and namespaces that a C++ function stands in, from its DWARF.
  *
- * Members of lambdas, of classes inside of functions and of unnamed namespaces have no linkage name,
- * and every lambda is called operator(): without what stands around them they cannot be told apart.
+ * Members of lambdas, of classes inside of functions and of unnamed namespaces have no linkage
+ * name, and every lambda is called operator(): without what stands around them they cannot be told
+ * apart.
  */
 
 /* "app::Holder<int>", to be freed; NULL when it stands in none, or the language is another. */

@@ -42,8 +42,8 @@ static taddr called_before(struct space *space, taddr back)
 	return instruction.target;
 }
 
-/* The jump out of the function by which it went on to the one at `stands`; where none or several lead
- * there directly, the last of all. False when there is none. */
+/* The jump out of the function by which it went on to the one at `stands`; where none or several
+ * lead there directly, the last of all. False when there is none. */
 static bool find_leap(struct space *space, taddr start, taddr stands, struct leap *ret)
 {
 	unsigned int found = 0, there = 0;

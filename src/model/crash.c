@@ -147,9 +147,9 @@ static bool is_service(const struct frame *frame)
  * instruction, and libc's, whose functions check the length and call the real one. */
 static bool is_compilers(const char *file)
 {
-	return strstr(file, "/include/") && (strstr(file, "/c++/") || strstr(file, "/lib/gcc/") ||
-					     strstr(file, "/lib/clang/") ||
-					     (strstr(file, "/usr/include/") && strstr(file, "/bits/")));
+	return strstr(file, "/include/") &&
+	       (strstr(file, "/c++/") || strstr(file, "/lib/gcc/") || strstr(file, "/lib/clang/") ||
+		(strstr(file, "/usr/include/") && strstr(file, "/bits/")));
 }
 
 /* Rust's own libraries are compiled into every program; their sources are where it was built, or
@@ -252,9 +252,8 @@ static const struct frame *recursion_site(const struct stack *stack)
 
 const struct frame *crash_site(const struct crash *crash)
 {
-	const struct frame *recursion = crash->fault == FAULT_STACK_OVERFLOW
-						? recursion_site(&crash->stack)
-						: NULL;
+	const struct frame *recursion =
+		crash->fault == FAULT_STACK_OVERFLOW ? recursion_site(&crash->stack) : NULL;
 
 	if (recursion)
 		return recursion;

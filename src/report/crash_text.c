@@ -69,7 +69,8 @@ static size_t repeats(const struct stack *stack, size_t at, size_t length)
 {
 	size_t next = at + length;
 
-	while (next < stack->count && same_frame(&stack->frames[next - length], &stack->frames[next]))
+	while (next < stack->count &&
+	       same_frame(&stack->frames[next - length], &stack->frames[next]))
 		next++;
 	return (next - at) / length - 1;
 }

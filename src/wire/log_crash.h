@@ -53,7 +53,8 @@ enum log_stack_part {
 };
 
 enum log_blob_kind {
-	LOG_BLOB_STACK = 1,   /* from the interrupted rsp (less the 128-byte red zone) up; an enum log_stack_part */
+	LOG_BLOB_STACK = 1,   /* from the interrupted rsp (less the 128-byte red zone) up; an enum
+				 log_stack_part */
 	LOG_BLOB_CODE = 2,    /* around rip */
 	LOG_BLOB_MEMORY = 3,  /* behind register `index` (number in gregs) */
 	LOG_BLOB_MAPS = 4,    /* /proc/self/maps, text */

@@ -562,7 +562,6 @@ static void cuts_come_back(void **state)
 	case_close(cs);
 }
 
-
 static void use_is_summed_up(void **state)
 {
 	struct case_store *cs = opened(*state, CASE_WRITE);

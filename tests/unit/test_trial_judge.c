@@ -418,7 +418,9 @@ static void the_site_is_the_programs(void **state)
 		  .file = TEXT("/usr/include/x86_64-linux-gnu/bits/string_fortified.h"),
 		  .line = 29,
 		  .kind = FRAME_INLINE },
-		{ .function = TEXT("copy_all"), .module = TEXT(PROGRAM), .file = TEXT("/home/me/a.c") },
+		{ .function = TEXT("copy_all"),
+		  .module = TEXT(PROGRAM),
+		  .file = TEXT("/home/me/a.c") },
 	};
 	const struct frame panic[] = {
 		{ .function = TEXT("abort"), .module = TEXT(LIBC) },

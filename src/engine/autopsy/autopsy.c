@@ -128,9 +128,9 @@ static void tell_operands(const struct scene *scene, const struct snapshot *snap
 	const struct fault_operands *operands = &scene->operands;
 	uint64_t word;
 
-	facts->has_wanted = operands->has_memory &&
-			    memory_operand_address(&operands->memory, &snapshot->registers,
-						   &facts->wanted);
+	facts->has_wanted =
+		operands->has_memory &&
+		memory_operand_address(&operands->memory, &snapshot->registers, &facts->wanted);
 	facts->null_based = facts->has_wanted && facts->wanted == scene->record.fault_address &&
 			    adds_to_null(&operands->memory, &snapshot->registers);
 	if (!operands->jumps)

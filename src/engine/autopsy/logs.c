@@ -594,13 +594,13 @@ bool event_log_context(struct event_log *log, uint32_t context, struct symbols *
 	stack = log_payload_rest(&item, sizeof(seen), &bytes);
 	event_log_unwind_callee(
 		log,
-		&(struct callee_stack){
-			.registers = seen.registers,
-			.bytes = stack,
-			.len = bytes,
-			.frames = seen.frames,
-			.frame_count = seen.frame_count <= LOG_CONTEXT_FRAMES ? seen.frame_count
-									      : 0 },
+		&(struct callee_stack){ .registers = seen.registers,
+					.bytes = stack,
+					.len = bytes,
+					.frames = seen.frames,
+					.frame_count = seen.frame_count <= LOG_CONTEXT_FRAMES
+							       ? seen.frame_count
+							       : 0 },
 		symbols, ret);
 	return ret->count > 0;
 }

@@ -16,10 +16,11 @@
 #include "agent/thread.h"
 
 #define GROWTH_ROWS 256u /* per record */
+#define BYTES_MIX 0x9e3779b97f4a7c15ull
 
 static struct {
 	uint32_t *rows;	  /* in order of appearance; 0: not yet written */
-	uint64_t *counts; /* live blocks of rows[i] at the last checkpoint */
+	uint64_t *counts; /* live blocks and bytes of rows[i] at the last checkpoint, mixed */
 	uint32_t used;	  /* atomic */
 	uint32_t busy;	  /* atomic */
 	uint64_t last_ns;
@@ -74,13 +75,16 @@ static uint32_t rows_write(struct log_writer *writer)
 	for (i = 0; i < used; i++) {
 		uint32_t row = growth.rows[i];
 		uint64_t live = row ? live_blocks(&log_map.contexts[row]) : 0;
+		uint64_t bytes = row ? live_bytes(&log_map.contexts[row]) : 0;
+		uint64_t mark = live ^ bytes * BYTES_MIX;
 
-		if (live == growth.counts[i])
+		/* One block that is made larger and larger is told as well. */
+		if (mark == growth.counts[i])
 			continue;
-		growth.counts[i] = live;
+		growth.counts[i] = mark;
 		growth.batch[n].context = row;
 		growth.batch[n].live_blocks = live;
-		growth.batch[n].live_bytes = live_bytes(&log_map.contexts[row]);
+		growth.batch[n].live_bytes = bytes;
 		total++;
 		if (++n == GROWTH_ROWS) {
 			(void)log_append_sigsafe(writer, LOG_GROWTH, growth.batch,

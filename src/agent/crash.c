@@ -32,6 +32,8 @@
 #include "agent/wild.h"
 
 #define RETURNED_BYTES 4096u
+#define STACK_MORE (448u << 10)
+#define STACK_OUTER (64u << 10)
 #define RED_ZONE 128u /* psABI 3.2.2: below rsp, still in use */
 #define CODE_BEFORE 96u
 #define CODE_BYTES 192u
@@ -471,6 +473,35 @@ static void stack_write(struct log_writer *writer, const struct log_crash *crash
 	(void)log_memory_sigsafe(writer, LOG_BLOB_STACK, 0, from, agent.plan.stack_slice_bytes);
 }
 
+/* What lies above the first slice. One array in one function is as large as the slice, and then its
+ * callers are above: a good deal more of the stack, and its outermost part, where whatever lies
+ * between is stepped over by a rule that needs none of its bytes. */
+static void stack_rest_write(struct log_writer *writer, const struct log_crash *crash)
+{
+	uint64_t rsp = crash->gregs[LOG_GREG_RSP], high = crash->stack_high;
+	uint64_t from = rsp + agent.plan.stack_slice_bytes - RETURNED_BYTES, outer;
+
+	if (!high)
+		return;
+	/* On a stack for signals: what the handler interrupted is on the thread's own. */
+	if (high <= rsp || high - rsp > FRAME_REACH) {
+		outer = high & ~4095ull;
+		while (high - outer < STACK_MORE && memory_readable_sigsafe(outer - 4096, 1))
+			outer -= 4096;
+		(void)log_memory_sigsafe(writer, LOG_BLOB_STACK, LOG_STACK_OUTER, outer,
+					 high - outer);
+		return;
+	}
+	if (from >= high)
+		return;
+	from += log_memory_sigsafe(writer, LOG_BLOB_STACK, LOG_STACK_MORE, from,
+				   high - from < STACK_MORE ? high - from : STACK_MORE);
+	outer = high - from < STACK_OUTER ? from : high - STACK_OUTER;
+	if (outer < high)
+		(void)log_memory_sigsafe(writer, LOG_BLOB_STACK, LOG_STACK_OUTER, outer,
+					 high - outer);
+}
+
 static void code_write(struct log_writer *writer, uint64_t rip)
 {
 	uint64_t from = rip - CODE_BEFORE;
@@ -671,6 +702,7 @@ uint64_t crash_record_sigsafe(int signo, const siginfo_t *info, const ucontext_t
 		/* Once with what matters most, in case the rest runs into the damage. */
 		if (flags & LOG_CRASH_FINAL)
 			log_save_sigsafe();
+		stack_rest_write(&writer, &crash);
 		details_write(&writer, &crash);
 		if (flags & LOG_CRASH_FINAL)
 			jit_code_write_sigsafe(writer.owner);

@@ -16,6 +16,7 @@
 #include "agent/clock.h"
 #include "agent/context.h"
 #include "agent/guard.h"
+#include "agent/interpreter.h"
 #include "agent/log.h"
 #include "agent/real.h"
 #include "agent/text.h"
@@ -24,6 +25,9 @@ EXPORT int __open_2(const char *path, int flags);
 EXPORT int __open64_2(const char *path, int flags);
 EXPORT int __openat_2(int at, const char *path, int flags);
 EXPORT int __openat64_2(int at, const char *path, int flags);
+
+/* Who copies has a buffer in his frame, and his callers are behind it. */
+#define CUT_SLICE 32768u
 
 /* The file before the call. */
 struct before {
@@ -48,6 +52,8 @@ static __attribute__((noinline)) void cut_record(struct guard *guard, const stru
 						 enum log_truncation_how how, int64_t new_size,
 						 int fd, const char *path, struct caller caller)
 {
+	struct log_crash place = { .tid = (uint32_t)raw_syscall0(SYS_gettid),
+				   .fs_base = arch_fs_base() };
 	struct log_truncation cut;
 	struct log_writer writer;
 	char name[1024], link[40];
@@ -77,8 +83,12 @@ static __attribute__((noinline)) void cut_record(struct guard *guard, const stru
 		log_blob_sigsafe(&writer, LOG_BLOB_PATH, 0, 0, name, (size_t)got);
 	else if (path)
 		log_blob_sigsafe(&writer, LOG_BLOB_PATH, 0, 0, path, strlen(path));
-	bytes = caller.frame + agent.plan.context_slice_bytes - cut.registers.rsp;
-	(void)log_memory_sigsafe(&writer, LOG_BLOB_STACK, 0, cut.registers.rsp, bytes);
+	bytes = caller.frame + CUT_SLICE - cut.registers.rsp;
+	(void)log_memory_sigsafe(&writer, LOG_BLOB_STACK, LOG_STACK_INNER, cut.registers.rsp,
+				 bytes);
+	/* An interpreter that came later would have to be looked for: not here. */
+	if (real.python_runtime)
+		interpreter_write_sigsafe(&writer, &place);
 }
 
 static void cut_note(const struct before *before, enum log_truncation_how how, int64_t new_size,

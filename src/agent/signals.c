@@ -144,8 +144,10 @@ static void install(int signo, const struct sigaction *action)
 	if (action->sa_handler == SIG_DFL || action->sa_handler == SIG_IGN) {
 		ours.sa_flags = SA_ONSTACK | SA_RESTART;
 		/* It is the end, or nothing: no handler of the target's is to come in between.
-		 * Faults of our own are. */
-		set_from_bits(&ours.sa_mask, ~SYNCHRONOUS);
+		 * Faults of our own are. But where its system calls are told to us it waits in
+		 * there, and what ends a wait must reach it. */
+		if (!pages.bytes || signo != SIGSYS)
+			set_from_bits(&ours.sa_mask, ~SYNCHRONOUS);
 	} else {
 		ours = *action;
 		ours.sa_flags &= ~SA_RESETHAND;

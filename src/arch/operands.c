@@ -50,6 +50,24 @@ static void walk_back(const struct trap *trap, int bad, struct fault_operands *r
 		add(ret, origin.from.index);
 }
 
+/* Where it goes, if that is not written in the instruction itself. */
+static void take_jump(const struct trap *trap, struct fault_operands *ret)
+{
+	struct access access;
+
+	ret->target = NO_REGISTER;
+	if (arch_access_at(trap, trap->rip, &access) && access.jumps) {
+		ret->jumps = true;
+		ret->target = access.target;
+		ret->jump = access.memory;
+	} else if (arch_returns_at(trap, trap->rip)) {
+		ret->jumps = true;
+		ret->jump = (struct memory_operand){ .base = X86_64_RSP,
+						     .index = NO_REGISTER,
+						     .segment = NO_REGISTER };
+	}
+}
+
 bool operands_of_fault(const uint8_t *bytes, size_t len, uint64_t address, uint64_t rip,
 		       struct fault_operands *ret)
 {
@@ -62,6 +80,7 @@ bool operands_of_fault(const uint8_t *bytes, size_t len, uint64_t address, uint6
 	if (!code_init(&code, bytes, len, address) || !decoded_at(&code, rip, &d))
 		return false;
 	decoded_print(&d, ret->instruction, sizeof(ret->instruction));
+	take_jump(&trap, ret);
 	memory = memory_operand(&d);
 	if (!memory)
 		return true;

@@ -23,6 +23,11 @@ struct fault_operands {
 	const char *base;   /* of the address that it wanted to touch; NULL: none */
 	struct memory_operand memory; /* what the instruction wanted to touch */
 	bool has_memory;
+	/* A jump, call or return to what a register or a word holds: `target` is the register, or
+	 * NO_REGISTER where `jump` is the word. */
+	bool jumps;
+	int target;
+	struct memory_operand jump;
 };
 
 /* `code` are bytes of the target at `address`; `rip` is where it stopped. False when there is no

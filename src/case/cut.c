@@ -11,16 +11,18 @@
 #include "base/strbuf.h"
 #include "case/store.h"
 
-/* Fields are separated by tabs, frames by newlines; neither occurs in printable text. */
+/* Fields are separated by tabs, frames by newlines; neither occurs in printable text. Last comes
+ * how the stack ends. Rows of older cases have neither that nor flags. */
 static void pack_stack(const struct stack *stack, struct strbuf *sb)
 {
 	for (size_t i = 0; i < stack->count; i++) {
 		const struct frame *f = &stack->frames[i];
 
-		strbuf_addf(sb, "%s\t%s\t%u\t%s\t%" PRIx64 "\t%d\n", f->function ? f->function : "",
-			    f->file ? f->file : "", f->line, f->module ? f->module : "", f->offset,
-			    (int)f->kind);
+		strbuf_addf(sb, "%s\t%s\t%u\t%s\t%" PRIx64 "\t%d\t%u\n",
+			    f->function ? f->function : "", f->file ? f->file : "", f->line,
+			    f->module ? f->module : "", f->offset, (int)f->kind, f->flags);
 	}
+	strbuf_addf(sb, "=%d\n", (int)stack->end);
 }
 
 static char *field_or_null(char *text)
@@ -37,6 +39,10 @@ static void unpack_stack(const char *text, struct stack *ret)
 		struct frame frame = { 0 };
 		char *number;
 
+		if (line[0] == '=') {
+			ret->end = (enum stack_end)strtoul(line + 1, NULL, 10);
+			continue;
+		}
 		frame.function = field_or_null(strsep(&line, "\t"));
 		frame.file = field_or_null(strsep(&line, "\t"));
 		number = strsep(&line, "\t");
@@ -44,7 +50,9 @@ static void unpack_stack(const char *text, struct stack *ret)
 		frame.module = field_or_null(strsep(&line, "\t"));
 		number = strsep(&line, "\t");
 		frame.offset = number ? strtoull(number, NULL, 16) : 0;
-		frame.kind = line && line[0] == '1' ? FRAME_INLINE : FRAME_NATIVE;
+		number = strsep(&line, "\t");
+		frame.kind = number ? (enum frame_kind)strtoul(number, NULL, 10) : FRAME_NATIVE;
+		frame.flags = line ? (unsigned int)strtoul(line, NULL, 10) : 0;
 		(void)stack_push(ret, &frame);
 	}
 }

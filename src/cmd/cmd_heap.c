@@ -381,7 +381,8 @@ const struct command cmd_heap = {
 		"else lines that test frameworks print when a test starts or ends (googletest, pytest "
 		"-v, unittest -v, Rust, Go, ctest, TAP); else every line.\n\n"
 		"What fills up and then stays, is set up once at the start, or goes up and down is not "
-		"named, and neither is what does not grow in every run. A cache that is larger than "
+		"named, and neither is what does not grow in every run. What rose as long as tests of "
+		"one kind ran, alike but for numbers and parameters, is. A cache that is larger than "
 		"the run is long cannot be told from growth: repeat the tests to be sure. At "
 		"least five tests in one process are needed. Growth is measured anew each time.",
 	.examples = "  redhand heap -- ./mytests\n"

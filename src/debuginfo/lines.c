@@ -9,6 +9,7 @@
 #include <elfutils/libdwfl.h>
 
 #include "base/vec.h"
+#include "debuginfo/scope_name.h"
 
 /* Nesting of DIEs that is still followed; compilers stay far below, damaged files may not. */
 #define DEPTH_MAX 64
@@ -30,10 +31,16 @@ struct unit_range {
 	uint32_t unit;
 };
 
+struct scope {
+	void *function; /* address of its DIE */
+	char *name;	/* NULL: none */
+};
+
 struct lines {
 	Dwarf_Addr bias; /* Dwfl_Module address = DWARF address + bias */
 	VEC(struct unit) units;
 	VEC(struct unit_range) ranges; /* ascending by low */
+	VEC(struct scope) scopes;      /* that were asked for */
 };
 
 static int by_unit_low(const void *a, const void *b)
@@ -100,6 +107,9 @@ void lines_free(struct lines *lines)
 		VEC_DEINIT(&unit->functions);
 	VEC_DEINIT(&lines->units);
 	VEC_DEINIT(&lines->ranges);
+	VEC_FOREACH (&lines->scopes, scope)
+		mem_free(scope->name);
+	VEC_DEINIT(&lines->scopes);
 	mem_free(lines);
 }
 
@@ -210,7 +220,22 @@ again:
 	return count;
 }
 
-static void name_function(Dwarf_Die *die, struct line_frame *frame)
+/* Finding one goes through the whole unit: it is kept. */
+static const char *scope_of(struct lines *lines, Dwarf_Die *die)
+{
+	Dwarf_Die function = *die, origin;
+	Dwarf_Attribute attr;
+
+	if (dwarf_attr(die, DW_AT_abstract_origin, &attr) && dwarf_formref_die(&attr, &origin))
+		function = origin;
+	VEC_FOREACH (&lines->scopes, scope)
+		if (scope->function == function.addr)
+			return scope->name;
+	VEC_PUSH(&lines->scopes, ((struct scope){ function.addr, scope_name(&function) }));
+	return lines->scopes.items[lines->scopes.count - 1].name;
+}
+
+static void name_function(struct lines *lines, Dwarf_Die *die, struct line_frame *frame)
 {
 	Dwarf_Attribute attr;
 
@@ -218,6 +243,8 @@ static void name_function(Dwarf_Die *die, struct line_frame *frame)
 	    dwarf_attr_integrate(die, DW_AT_MIPS_linkage_name, &attr))
 		frame->linkage_name = dwarf_formstring(&attr);
 	frame->name = dwarf_diename(die);
+	if (!frame->linkage_name && frame->name)
+		frame->scope = scope_of(lines, die);
 }
 
 static uint32_t die_number(Dwarf_Die *die, unsigned int name)
@@ -274,11 +301,14 @@ size_t lines_find(struct lines *lines, uint64_t address, struct line_frame ret[L
 	memset(ret, 0, (inlined + 1) * sizeof(*ret));
 	line_of_address(unit, address, &ret[0]);
 	for (size_t i = inlined; i-- > 0;) {
-		name_function(&inlines[i], &ret[count++]);
+		/* DWARF 2 does not say where it was called: then its line is all that is known. */
+		if (!dwarf_hasattr(&inlines[i], DW_AT_call_line))
+			continue;
+		name_function(lines, &inlines[i], &ret[count++]);
 		line_of_call(unit, &inlines[i], &ret[count]);
 	}
 	if (function)
-		name_function(function, &ret[count]);
+		name_function(lines, function, &ret[count]);
 	count++;
 	for (size_t i = 0; i < count; i++)
 		ret[i].directory = directory;

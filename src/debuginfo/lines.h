@@ -20,10 +20,12 @@ struct lines;
 struct lines *lines_new(struct Dwfl_Module *dwfl_module);
 void lines_free(struct lines *lines);
 
-/* One function at an address. All strings are libdw's and live as long as the module. */
+/* One function at an address. All strings are libdw's or the lines' and live as long as the
+ * module. */
 struct line_frame {
 	const char *linkage_name; /* mangled; NULL for C */
 	const char *name;	  /* NULL when the address is in no described function */
+	const char *scope; /* classes and namespaces, where there is no linkage name; or NULL */
 	const char *file;	  /* NULL if unknown; may be relative to the directory */
 	const char *directory;	  /* that the compiler ran in; may be NULL */
 	uint32_t line;

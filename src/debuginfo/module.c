@@ -458,6 +458,10 @@ static void name_into(struct module *module, struct named *named)
 			name = symbol;
 		frame->kind = i + 1 < count ? FRAME_INLINE : FRAME_NATIVE;
 		frame->function = name ? demangle(name) : NULL;
+		if (name && name == lines[i].name && lines[i].scope) {
+			mem_free(frame->function);
+			frame->function = mem_printf("%s::%s", lines[i].scope, name);
+		}
 		frame->line = lines[i].line;
 		if (lines[i].file)
 			frame->file = source_path(lines[i].directory, lines[i].file);

@@ -12,6 +12,7 @@
 struct leap {
 	taddr behind;	 /* the address behind the jump */
 	uint64_t target; /* 0: not known, or several */
+	bool several;	 /* it was one of several: the line is not known */
 };
 
 /* The start of the function at an address, if it is in a file that is still the same. */
@@ -41,11 +42,14 @@ static taddr called_before(struct space *space, taddr back)
 	return instruction.target;
 }
 
-/* The last jump out of the function; false when there is none. */
-static bool find_leap(struct space *space, taddr start, struct leap *ret)
+/* The jump out of the function by which it went on to the one at `stands`; where none or several
+ * lead there directly, the last of all. False when there is none. */
+static bool find_leap(struct space *space, taddr start, taddr stands, struct leap *ret)
 {
+	unsigned int found = 0, there = 0;
+	struct leap there_by = { 0 };
 	uint8_t bytes[16];
-	bool found = false, inside = true;
+	bool inside = true;
 	taddr at = start;
 
 	*ret = (struct leap){ 0 };
@@ -63,11 +67,18 @@ static bool find_leap(struct space *space, taddr start, struct leap *ret)
 		inside = (i.flow == CODE_NEXT && !(i.flags & CODE_NOP)) || i.flow == CODE_BRANCH;
 		if (!direct && i.flow != CODE_JUMP_INDIRECT)
 			continue;
-		ret->target = !found && direct ? i.target : 0;
+		ret->target = found == 0 && direct ? i.target : 0;
 		ret->behind = at;
-		found = true;
+		found++;
+		if (direct && stands != 0 && i.target == stands) {
+			there_by = (struct leap){ .behind = at, .target = stands };
+			there++;
+		}
 	}
-	return found;
+	ret->several = found > 1;
+	if (there == 1)
+		*ret = there_by;
+	return found > 0;
 }
 
 /* Does it do nothing but jump to where a word says? The stubs through which other libraries are
@@ -129,6 +140,17 @@ static void insert(struct space *space, struct stack *stack, size_t at, const st
 		frame.address = leap->behind;
 		frame.cfa = cfa;
 		frame.flags = FRAME_TAIL;
+		if (leap->several) {
+			/* That it was this function is certain, not where in it. */
+			frame = (struct frame){ .function = named[count - 1].function,
+						.module = frame.module,
+						.offset = frame.offset,
+						.address = frame.address,
+						.cfa = cfa,
+						.flags = FRAME_TAIL };
+			(void)stack_insert(stack, at, &frame);
+			return;
+		}
 		(void)stack_insert(stack, at + i, &frame);
 	}
 }
@@ -161,7 +183,7 @@ static void insert_chain(struct space *space, struct stack *stack, size_t at, ta
 		if (place.match != MODULE_FOUND || place.kernel ||
 		    (!inner && was_entered(space->snapshot, called)) ||
 		    (inner && inner->function && name && same_function(inner->function, name)) ||
-		    (!name && is_stub(space, called)) || !find_leap(space, called, &leap))
+		    (!name && is_stub(space, called)) || !find_leap(space, called, stands, &leap))
 			return;
 		insert(space, stack, at, &leap, cfa);
 		called = leap.target;

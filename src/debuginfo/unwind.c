@@ -211,8 +211,12 @@ static bool read_noting(void *arg, taddr address, void *buf, size_t len)
 static bool is_cut_off(struct walker *w)
 {
 	const struct mapping *stack = snapshot_mapping(w->space->snapshot, reg(w, w->arch->sp));
+	taddr sp = reg(w, w->arch->sp);
 
-	return stack && w->missed >= reg(w, w->arch->sp) && w->missed < stack->end;
+	/* Of an allocation or a cut only code is known to be mapped. */
+	if (!stack)
+		return w->missed >= sp && w->missed - sp < FRAME_BYTES_MAX;
+	return w->missed >= sp && w->missed < stack->end;
 }
 
 static enum outcome step_once(struct walker *w, struct step *step)

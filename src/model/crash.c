@@ -2,6 +2,8 @@
 
 #include <string.h>
 
+#define RECURS 4u /* a function that is so often in a stack calls itself */
+
 static const char *const fault_names[FAULT_CLASSES] = {
 	[FAULT_UNKNOWN] = "unknown",
 	[FAULT_NULL] = "null",
@@ -141,31 +143,39 @@ static bool is_service(const struct frame *frame)
 	return false;
 }
 
-/* Headers that the compiler brings along: those of the C++ library, and a function for each vector
- * instruction. */
+/* Headers that the compiler brings along: those of the C++ library, a function for each vector
+ * instruction, and libc's, whose functions check the length and call the real one. */
 static bool is_compilers(const char *file)
 {
-	return strstr(file, "/include/") && (strstr(file, "/c++/") || strstr(file, "/lib/gcc/") ||
-					     strstr(file, "/lib/clang/"));
+	return strstr(file, "/include/") &&
+	       (strstr(file, "/c++/") || strstr(file, "/lib/gcc/") || strstr(file, "/lib/clang/") ||
+		(strstr(file, "/usr/include/") && strstr(file, "/bits/")));
 }
 
-/* Rust's library: generic code is compiled into the program, with the files it was made from. */
-static bool is_rusts(const struct frame *frame)
+/* Rust's own libraries are compiled into every program; their sources are where it was built, or
+ * where they were installed. */
+static bool is_rusts(const char *file)
 {
-	static const char *const names[] = { "alloc::raw_vec::", "<alloc::raw_vec::",
-					     "alloc::alloc::", "<alloc::alloc::" };
+	const char *library = strstr(file, "/library/");
 
-	if (frame->file && (strncmp(frame->file, "/rustc/", strlen("/rustc/")) == 0 ||
-			    strstr(frame->file, "/rustlib/src/rust/library/")))
-		return true;
-	for (size_t i = 0; frame->function && i < ARRAY_SIZE(names); i++)
-		if (strncmp(frame->function, names[i], strlen(names[i])) == 0)
+	return library && strstr(library, "/src/") &&
+	       (strstr(file, "/rustc") || strstr(file, "/rustlib/"));
+}
+
+/* Without debug information a name has to do. */
+static bool is_named_container(const char *function)
+{
+	static const char *const names[] = { "std::",	  "core::",  "alloc::",	  "<std::",
+					     "<core::", "<alloc::", "__rustc::", "__rust_" };
+
+	for (size_t i = 0; i < ARRAY_SIZE(names); i++)
+		if (strncmp(function, names[i], strlen(names[i])) == 0)
 			return true;
 	return false;
 }
 
-/* A container's own code does what it is told: the C++ library, what unwinds for it, and its headers
- * that were compiled into the program. */
+/* A container's own code does what it is told: the libraries of C++ and Rust, what unwinds for
+ * them, and what of them was compiled into the program. */
 static bool is_container(const struct frame *frame)
 {
 	static const char *const names[] = { "/libstdc++", "/libc++", "/libgcc_s" };
@@ -174,10 +184,25 @@ static bool is_container(const struct frame *frame)
 	for (size_t i = 0; slash && i < ARRAY_SIZE(names); i++)
 		if (strncmp(slash, names[i], strlen(names[i])) == 0)
 			return true;
-	return (frame->file && is_compilers(frame->file)) || is_rusts(frame);
+	if (frame->file)
+		return is_compilers(frame->file) || is_rusts(frame->file);
+	return frame->function && is_named_container(frame->function);
 }
 
-/* The first frame that is not there for whoever calls it; where all are, the first. */
+/* It says where it is, and is not the C library's. */
+static bool is_outside_libc(const struct frame *frame)
+{
+	return (frame->function || frame->module) && !frame_is_runtime(frame) &&
+	       !(frame->flags & FRAME_SIGNAL);
+}
+
+bool frame_is_telling(const struct frame *frame)
+{
+	return is_outside_libc(frame) && !(frame->flags & FRAME_WRAPPER) && !is_container(frame) &&
+	       !is_service(frame);
+}
+
+/* The first telling frame; where none is, the first outside of libc. */
 static const struct frame *first_telling(const struct stack *stack, size_t from)
 {
 	const struct frame *service = NULL;
@@ -185,19 +210,54 @@ static const struct frame *first_telling(const struct stack *stack, size_t from)
 	for (size_t i = from; i < stack->count; i++) {
 		const struct frame *frame = &stack->frames[i];
 
-		if ((!frame->function && !frame->module) || frame_is_runtime(frame) ||
-		    (frame->flags & FRAME_SIGNAL))
-			continue;
-		if (!(frame->flags & FRAME_WRAPPER) && !is_container(frame) && !is_service(frame))
+		if (frame_is_telling(frame))
 			return frame;
-		if (!service)
+		if (!service && is_outside_libc(frame))
 			service = frame;
 	}
 	return service;
 }
 
+static size_t times_in(const struct stack *stack, const struct frame *frame)
+{
+	size_t count = 0;
+
+	for (size_t i = 0; i < stack->count; i++)
+		count += stack->frames[i].function &&
+			 strcmp(stack->frames[i].function, frame->function) == 0;
+	return count;
+}
+
+/* Of functions that call each other until the stack is full, which of them met its end is chance.
+ * Those that are there about as often as any take part in it; of these the first by name, so that
+ * it is the same in every run. NULL: nothing recurs. */
+static const struct frame *recursion_site(const struct stack *stack)
+{
+	const struct frame *site = NULL;
+	size_t most = RECURS - 1;
+
+	for (size_t i = 0; i < stack->count; i++)
+		if (stack->frames[i].function && frame_is_telling(&stack->frames[i]) &&
+		    times_in(stack, &stack->frames[i]) > most)
+			most = times_in(stack, &stack->frames[i]);
+	for (size_t i = 0; most >= RECURS && i < stack->count; i++) {
+		const struct frame *frame = &stack->frames[i];
+
+		if (frame->function && frame_is_telling(frame) &&
+		    times_in(stack, frame) * 5 >= most * 4 &&
+		    (!site || strcmp(frame->function, site->function) < 0))
+			site = frame;
+	}
+	return site;
+}
+
 const struct frame *crash_site(const struct crash *crash)
 {
+	const struct frame *recursion =
+		crash->fault == FAULT_STACK_OVERFLOW ? recursion_site(&crash->stack) : NULL;
+
+	if (recursion)
+		return recursion;
 	/* Who jumped to nowhere is the caller; nowhere has no name. */
 	return first_telling(&crash->stack, crash->fault == FAULT_EXECUTE);
 }

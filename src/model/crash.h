@@ -122,8 +122,13 @@ void crash_report_deinit(struct crash_report *report);
  * says nothing about who called them. */
 bool frame_is_runtime(const struct frame *frame);
 
-/* The frame that says most: the innermost one that is not the C library's, nor one of CPython's
- * services for objects. NULL when there is none with a name or a module. */
+/* Is it neither that, nor code that is there for whoever calls it: a wrapper around malloc, the
+ * libraries of C++ and Rust, CPython's services for objects? */
+bool frame_is_telling(const struct frame *frame);
+
+/* The frame that says most: the innermost one that is not the C library's, nor code of a library
+ * that does what it is told (those of C++ and Rust, CPython's services for objects); of a full
+ * stack one of those that recur. NULL when there is none with a name or a module. */
 const struct frame *crash_site(const struct crash *crash);
 
 /* The same of any stack: whose code it was, not which routine of the C library did it for it. */

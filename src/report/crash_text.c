@@ -16,6 +16,10 @@
 #define FRAMES 64
 #define LIFE_FRAMES 6
 #define SOURCE_AROUND 2
+#define CUT_FRAMES 16
+#define ROUND_MAX 8	/* functions that call each other in a circle */
+#define ROUNDS_FOLDED 3 /* further ones */
+#define INNER_SHOWN 2	/* inner frames that are not worth leaving out */
 
 static const char *base_name(const char *path)
 {
@@ -48,15 +52,88 @@ void text_frame(const struct frame *frame, FILE *out)
 		(void)fprintf(out, "  (the file has changed since)");
 }
 
+static bool same_text(const char *a, const char *b)
+{
+	return a == b || (a && b && strcmp(a, b) == 0);
+}
+
+static bool same_frame(const struct frame *a, const struct frame *b)
+{
+	return same_text(a->function, b->function) && same_text(a->file, b->file) &&
+	       a->line == b->line && a->kind == b->kind && a->flags == b->flags &&
+	       (a->function || a->address == b->address);
+}
+
+/* How often the `length` frames from `at` on come again right after themselves. */
+static size_t repeats(const struct stack *stack, size_t at, size_t length)
+{
+	size_t next = at + length;
+
+	while (next < stack->count &&
+	       same_frame(&stack->frames[next - length], &stack->frames[next]))
+		next++;
+	return (next - at) / length - 1;
+}
+
+/* The shortest round that recursion makes from here, if it makes several. */
+static size_t round_length(const struct stack *stack, size_t at, size_t *ret_times)
+{
+	for (size_t length = 1; length <= ROUND_MAX && at + length < stack->count; length++) {
+		*ret_times = repeats(stack, at, length);
+		if (*ret_times >= ROUNDS_FOLDED)
+			return length;
+	}
+	return 0;
+}
+
+/* From frame `first` on; returns the first that is not printed. */
+static size_t print_frames(const struct stack *stack, size_t first, size_t limit,
+			   const char *indent, FILE *out)
+{
+	size_t i = first;
+
+	for (size_t lines = 0; i < stack->count && lines < limit;) {
+		size_t times = 0, length = round_length(stack, i, &times);
+		size_t end = i + (length > 0 ? length : 1);
+
+		for (size_t k = i; k < end; k++, lines++) {
+			(void)fprintf(out, "%s%-2zu ", indent, k);
+			text_frame(&stack->frames[k], out);
+			(void)fputc('\n', out);
+		}
+		if (length == 1)
+			(void)fprintf(out, "%s… the same %zu times more\n", indent, times);
+		else if (length > 1)
+			(void)fprintf(out, "%s… these %zu frames %zu times more\n", indent, length,
+				      times);
+		i = end + times * length;
+	}
+	return i;
+}
+
 void text_frames(const struct stack *stack, size_t limit, const char *indent, FILE *out)
 {
-	for (size_t i = 0; i < stack->count && i < limit; i++) {
-		(void)fprintf(out, "%s%-2zu ", indent, i);
-		text_frame(&stack->frames[i], out);
-		(void)fputc('\n', out);
-	}
-	if (stack->count > limit)
-		(void)fprintf(out, "%s… %zu more\n", indent, stack->count - limit);
+	size_t shown = print_frames(stack, 0, limit, indent, out);
+
+	if (stack->count > shown)
+		(void)fprintf(out, "%s… %zu more\n", indent, stack->count - shown);
+}
+
+/* Only the first frames, and not those of the C library that lead from the program's own to
+ * raise(): whoever frees a block twice wants to see who that was. */
+static void print_brief(const struct stack *stack, const struct frame *site, const char *indent,
+			FILE *out)
+{
+	size_t at = site ? (size_t)(site - stack->frames) : 0;
+	size_t first = at > INNER_SHOWN ? at - 1 : 0, shown;
+
+	if (first > 0)
+		(void)fprintf(out, "%s… %zu inner frames\n", indent, first);
+	shown = print_frames(stack, first, BRIEF_FRAMES, indent, out);
+	if (stack->count > shown)
+		(void)fprintf(out, "%s… %zu more\n", indent, stack->count - shown);
+	else if (stack->end == STACK_TRUNCATED || stack->end == STACK_LOST)
+		(void)fprintf(out, "%s(the rest of the stack could not be read)\n", indent);
 }
 
 void text_stack(const struct stack *stack, size_t limit, const char *indent, FILE *out)
@@ -66,19 +143,25 @@ void text_stack(const struct stack *stack, size_t limit, const char *indent, FIL
 		(void)fprintf(out, "%s(the rest of the stack could not be read)\n", indent);
 }
 
-/* The first frame with a source line that can be read here. */
+static FILE *open_source(const struct frame *frame)
+{
+	return frame && frame->file && frame->line > 0 && frame->file[0] == '/'
+		       ? fopen(frame->file, "re")
+		       : NULL;
+}
+
+/* Of the frame that says most; else the first with a source line that can be read here. */
 void text_source(const struct stack *stack, const char *indent, FILE *out)
 {
-	const struct frame *frame = NULL;
+	const struct frame *frame = stack_site(stack);
 	AUTO(strbuf_deinit) struct strbuf sb = { 0 };
-	FILE *source = NULL;
+	FILE *source = open_source(frame);
 	char *line = NULL;
 	size_t room = 0;
 
 	for (size_t i = 0; i < stack->count && !source; i++) {
 		frame = &stack->frames[i];
-		if (frame->file && frame->line > 0 && frame->file[0] == '/')
-			source = fopen(frame->file, "re");
+		source = open_source(frame);
 	}
 	if (!source)
 		return;
@@ -149,13 +232,13 @@ static void print_cut(const struct crash *crash, FILE *out)
 		      " bytes, by %s in process %d (%s, trial %" PRIu64 "):\n",
 		      crash->file, cut->before_s, cut->old_size, cut->new_size, cut->how, cut->pid,
 		      base_name(cut->program), cut->trial);
-	text_stack(&cut->stack, LIFE_FRAMES + 2, "  ", out);
+	text_stack(&cut->stack, CUT_FRAMES, "  ", out);
 }
 
 void report_crash_brief(const struct crash *crash, const char *indent, FILE *out)
 {
 	(void)fprintf(out, "%s%s\n", indent, crash->words);
-	text_stack(&crash->stack, BRIEF_FRAMES, indent, out);
+	print_brief(&crash->stack, crash_site(crash), indent, out);
 	VEC_FOREACH (&crash->blocks, block) {
 		if (!block->telling || (!block->former && block->state != BLOCK_FREED))
 			continue;

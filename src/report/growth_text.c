@@ -59,8 +59,12 @@ static void print_tests(const struct growth_report *report, const struct growth_
 	for (size_t i = 0; i < site->by_test.count && i < shown; i++) {
 		const struct growth_test *test = &site->by_test.items[i];
 
-		(void)fprintf(out, "       %+" PRId64 " block%s  %s", test->blocks,
-			      test->blocks == 1 ? " " : "s", test->name);
+		if (test->blocks != 0)
+			(void)fprintf(out, "       %+" PRId64 " block%s  %s", test->blocks,
+				      test->blocks == 1 ? " " : "s", test->name);
+		else
+			(void)fprintf(out, "       %+" PRId64 " bytes  %s", test->bytes,
+				      test->name);
 		if (test->times > 1)
 			(void)fprintf(out, "  (in %" PRIu64 " runs of it)", test->times);
 		(void)fputc('\n', out);
@@ -123,6 +127,9 @@ static void print_site(const struct growth_report *report, const struct growth_s
 	print_bytes(site->bytes_per_test, out);
 	(void)fprintf(out, " per %s: %" PRIu64 " -> %" PRIu64 " live blocks", unit(report),
 		      site->blocks_first, site->blocks_last);
+	if (site->blocks_first == site->blocks_last)
+		(void)fprintf(out, ", %" PRIu64 " -> %" PRIu64 " bytes", site->bytes_first,
+			      site->bytes_last);
 	(void)fprintf(out,
 		      "\n     higher than ever after %" PRIu64 " of %" PRIu64
 		      " %ss, in %u of %u runs",

@@ -46,8 +46,15 @@ struct log_crash_done {
 	uint32_t blobs, blocks;
 };
 
+enum log_stack_part {
+	LOG_STACK_INNER = 0,
+	LOG_STACK_MORE = 1,  /* goes on where the inner part ends */
+	LOG_STACK_OUTER = 2, /* the thread's first functions, when that is elsewhere */
+};
+
 enum log_blob_kind {
-	LOG_BLOB_STACK = 1,   /* from the interrupted rsp (less the 128-byte red zone) up */
+	LOG_BLOB_STACK = 1,   /* from the interrupted rsp (less the 128-byte red zone) up; an enum
+				 log_stack_part */
 	LOG_BLOB_CODE = 2,    /* around rip */
 	LOG_BLOB_MEMORY = 3,  /* behind register `index` (number in gregs) */
 	LOG_BLOB_MAPS = 4,    /* /proc/self/maps, text */

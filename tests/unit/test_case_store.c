@@ -519,6 +519,49 @@ static void signatures_come_back(void **state)
 	case_close(cs);
 }
 
+/* Who made a file shorter is told as it was seen: what was guessed stays a guess. */
+static void cuts_come_back(void **state)
+{
+	struct case_store *cs = opened(*state, CASE_WRITE);
+	struct file_cut cut = { .pid = 7,
+				.program = TEXT("cp"),
+				.how = TEXT("truncate"),
+				.old_size = 100,
+				.new_size = 3 };
+	struct frame frames[] = {
+		{ .function = TEXT("copy"), .file = TEXT("a.py"), .line = 3, .kind = FRAME_PYTHON },
+		{ .module = TEXT("/bin/cp"), .offset = 0x1234, .flags = FRAME_GUESSED },
+	};
+	AUTO(stack_deinit) struct stack stack = { 0 };
+	struct file_cut *got;
+	struct err err = { 0 };
+
+	add(cs, series_of(cs, "a"), (struct made_trial){ .number = 1, .position = 1 });
+	for (size_t i = 0; i < ARRAY_SIZE(frames); i++)
+		(void)stack_push(&stack, &frames[i]);
+	stack.end = STACK_TRUNCATED;
+	cut.stack = stack;
+	assert_int_equal(case_add_cut(cs,
+				      &(struct cut_record){ .trial = { 1 },
+							    .path = "f",
+							    .device = 1,
+							    .inode = 2,
+							    .realtime_ns = 5,
+							    .cut = &cut },
+				      &err),
+			 0);
+	assert_int_equal(case_find_cut(cs, 1, 2, 6, &got, &err), 0);
+	assert_non_null(got);
+	assert_int_equal(got->stack.count, 2);
+	assert_int_equal(got->stack.end, STACK_TRUNCATED);
+	assert_int_equal(got->stack.frames[0].kind, FRAME_PYTHON);
+	assert_string_equal(got->stack.frames[0].file, "a.py");
+	assert_int_equal(got->stack.frames[1].flags, FRAME_GUESSED);
+	assert_int_equal(got->stack.frames[1].offset, 0x1234);
+	file_cut_free(got);
+	case_close(cs);
+}
+
 static void use_is_summed_up(void **state)
 {
 	struct case_store *cs = opened(*state, CASE_WRITE);
@@ -651,6 +694,7 @@ int main(void)
 		TEST(runs_come_in_order),
 		TEST(windows_have_successors),
 		TEST(signatures_come_back),
+		TEST(cuts_come_back),
 		TEST(use_is_summed_up),
 #ifdef REDHAND_FAULTS
 		TEST(an_open_that_fails_keeps_the_case),

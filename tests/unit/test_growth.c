@@ -6,6 +6,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <string.h>
 
 #include <cmocka.h>
@@ -184,6 +185,25 @@ static void one_site_for_what_many_tests_leak(void **state)
 	assert_int_equal(sites.list.items[0].bytes[10], 100);
 }
 
+/* Every test calls the function that allocates: nothing else is shared. */
+static void one_shared_frame_counts_if_it_never_falls(void **state)
+{
+	AUTO(census_deinit) struct census census = { .moments = 21 };
+	AUTO(sites_deinit) struct sites sites = { 0 };
+
+	(void)state;
+	for (uint32_t i = 1; i <= 20; i++) {
+		change(context(&census, 1, 100 + i, 7), i, 1);
+		/* Through the other one some things come and go. */
+		change(context(&census, 2, 200 + i, 7), i, i % 4 == 0 ? -1 : 3);
+	}
+	sites_find(&census, &sites);
+	assert_int_equal(sites.list.count, 1);
+	assert_int_equal(sites.list.items[0].depth, 1);
+	assert_int_equal(sites.list.items[0].contexts.count, 20);
+	assert_int_equal(sites.list.items[0].blocks[20], 20);
+}
+
 static void the_longest_stack_that_grows_is_named(void **state)
 {
 	AUTO(census_deinit) struct census census = { .moments = 11 };
@@ -224,6 +244,86 @@ static void a_cache_that_throws_out_is_none(void **state)
 	assert_int_equal(sites.list.count, 0);
 }
 
+/* Thirty tests of one kind, then thirty of another. */
+static void two_kinds_of_tests(struct census *census)
+{
+	static char names[60][32];
+
+	census->moments = 61;
+	census->tests = true;
+	census->names = mem_alloc(61 * sizeof(census->names[0]));
+	census->names[0] = "";
+	for (unsigned int i = 1; i <= 60; i++) {
+		(void)snprintf(names[i - 1], sizeof(names[0]), "All/P.%s/%u",
+			       i <= 30 ? "Opens" : "Closes", (i - 1) % 30);
+		census->names[i] = names[i - 1];
+	}
+}
+
+static void what_only_some_tests_leak_is_found(void **state)
+{
+	AUTO(census_deinit) struct census census = { 0 };
+	AUTO(sites_deinit) struct sites sites = { 0 };
+	struct census_context *leak, *cache;
+
+	(void)state;
+	two_kinds_of_tests(&census);
+	(void)context(&census, 1, 2, 3);
+	(void)context(&census, 1, 4, 5);
+	leak = &census.contexts.items[0];
+	cache = &census.contexts.items[1];
+	/* One stays as long as tests that leave something run, the other although they run. */
+	for (uint32_t i = 2; i <= 30; i += 2)
+		change(leak, i, 1);
+	for (uint32_t i = 1; i <= 12; i++)
+		change(cache, i, 1);
+	sites_find(&census, &sites);
+	assert_int_equal(sites.list.count, 1);
+	assert_ptr_equal(sites.list.items[0].contexts.items[0], leak);
+	assert_int_equal(sites.list.items[0].blocks[60], 15);
+}
+
+/* Lines are no tests: what a program sets up while it says so is set up. */
+static void lines_have_no_families(void **state)
+{
+	AUTO(census_deinit) struct census census = { 0 };
+	AUTO(sites_deinit) struct sites sites = { 0 };
+	struct census_context *setup;
+
+	(void)state;
+	two_kinds_of_tests(&census);
+	census.tests = false;
+	setup = context(&census, 1, 2, 3);
+	for (uint32_t i = 1; i <= 30; i++)
+		change(setup, i, 1);
+	sites_find(&census, &sites);
+	assert_int_equal(sites.list.count, 0);
+}
+
+/* realloc() ends one block and begins another: their number stays. */
+static void one_block_that_becomes_larger_grows(void **state)
+{
+	AUTO(census_deinit) struct census census = { .moments = 21 };
+	AUTO(sites_deinit) struct sites sites = { 0 };
+	struct census_context *larger, *changing;
+
+	(void)state;
+	(void)context(&census, 1, 2, 3);
+	(void)context(&census, 4, 5, 6);
+	larger = &census.contexts.items[0];
+	changing = &census.contexts.items[1];
+	change(larger, 0, 1);
+	change(changing, 0, 1);
+	for (uint32_t i = 1; i <= 20; i++) {
+		VEC_PUSH(&larger->changes, ((struct census_change){ i, 0, 64 }));
+		VEC_PUSH(&changing->changes, ((struct census_change){ i, 0, i % 3 ? 64 : -32 }));
+	}
+	sites_find(&census, &sites);
+	assert_int_equal(sites.list.count, 1);
+	assert_ptr_equal(sites.list.items[0].contexts.items[0], larger);
+	assert_int_equal(sites.list.items[0].bytes[20], 10 + 20 * 64);
+}
+
 static void nothing_gives_nothing(void **state)
 {
 	AUTO(census_deinit) struct census census = { 0 };
@@ -248,8 +348,12 @@ int main(void)
 		cmocka_unit_test(a_result_at_the_end_of_the_tests_line_counts),
 		cmocka_unit_test(who_prints_nothing_is_read_by_the_clock),
 		cmocka_unit_test(one_site_for_what_many_tests_leak),
+		cmocka_unit_test(one_shared_frame_counts_if_it_never_falls),
 		cmocka_unit_test(the_longest_stack_that_grows_is_named),
 		cmocka_unit_test(a_cache_that_throws_out_is_none),
+		cmocka_unit_test(what_only_some_tests_leak_is_found),
+		cmocka_unit_test(lines_have_no_families),
+		cmocka_unit_test(one_block_that_becomes_larger_grows),
 		cmocka_unit_test(nothing_gives_nothing),
 	};
 

@@ -6,6 +6,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <string.h>
 
 #include <cmocka.h>
@@ -392,6 +393,71 @@ static void placeholders_are_replaced(void **state)
 	}
 }
 
+#define LIBC "/usr/lib/libc.so.6"
+#define PROGRAM "/home/me/program"
+
+static const char *site_of(enum fault_class fault, const struct frame *frames, size_t count)
+{
+	static char name[64];
+	struct crash crash = { .fault = fault };
+
+	for (size_t i = 0; i < count; i++)
+		(void)stack_push(&crash.stack, &frames[i]);
+	(void)snprintf(name, sizeof(name), "%s", crash_site(&crash)->function);
+	stack_deinit(&crash.stack);
+	return name;
+}
+
+/* What a library does for whoever calls it says nothing about who that was. */
+static void the_site_is_the_programs(void **state)
+{
+	const struct frame fortified[] = {
+		{ .function = TEXT("__memcpy_avx"), .module = TEXT(LIBC) },
+		{ .function = TEXT("memcpy"),
+		  .module = TEXT(PROGRAM),
+		  .file = TEXT("/usr/include/x86_64-linux-gnu/bits/string_fortified.h"),
+		  .line = 29,
+		  .kind = FRAME_INLINE },
+		{ .function = TEXT("copy_all"),
+		  .module = TEXT(PROGRAM),
+		  .file = TEXT("/home/me/a.c") },
+	};
+	const struct frame panic[] = {
+		{ .function = TEXT("abort"), .module = TEXT(LIBC) },
+		{ .function = TEXT("std::process::abort"),
+		  .module = TEXT(PROGRAM),
+		  .file = TEXT("/rustc/5980761/library/std/src/process.rs") },
+		{ .function = TEXT("core::fmt::write"), .module = TEXT(PROGRAM) },
+		{ .function = TEXT("core::panicking::panic"),
+		  .module = TEXT(PROGRAM),
+		  .file = TEXT("/home/me/.rustup/lib/rustlib/src/rust/library/core/src/p.rs") },
+		{ .function = TEXT("mine::parse"),
+		  .module = TEXT(PROGRAM),
+		  .file = TEXT("/home/me/library/src/parse.rs") },
+	};
+
+	(void)state;
+	assert_string_equal(site_of(FAULT_NULL, fortified, 3), "copy_all");
+	assert_string_equal(site_of(FAULT_ABORT, panic, 5), "mine::parse");
+	assert_string_equal(site_of(FAULT_ABORT, panic, 4), "std::process::abort");
+}
+
+/* Whichever of them the stack ends in. */
+static void a_recursion_has_one_site(void **state)
+{
+	const struct frame leaf = { .function = TEXT("leaf"), .module = TEXT(PROGRAM) };
+	const struct frame a = { .function = TEXT("visit_a"), .module = TEXT(PROGRAM) };
+	const struct frame b = { .function = TEXT("visit_b"), .module = TEXT(PROGRAM) };
+	const struct frame first[] = { leaf, a, b, a, b, a, b, a, b, a };
+	const struct frame second[] = { b, a, b, a, b, a, b, a, b, a };
+
+	(void)state;
+	assert_string_equal(site_of(FAULT_STACK_OVERFLOW, first, 10), "visit_a");
+	assert_string_equal(site_of(FAULT_STACK_OVERFLOW, second, 10), "visit_a");
+	assert_string_equal(site_of(FAULT_STACK_OVERFLOW, first, 3), "leaf");
+	assert_string_equal(site_of(FAULT_NULL, second, 10), "visit_b");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -408,6 +474,8 @@ int main(void)
 		cmocka_unit_test(trouble_survives_the_journey),
 		cmocka_unit_test(a_cut_result_is_noticed),
 		cmocka_unit_test(placeholders_are_replaced),
+		cmocka_unit_test(the_site_is_the_programs),
+		cmocka_unit_test(a_recursion_has_one_site),
 	};
 
 	return cmocka_run_group_tests_name("trial_judge", tests, NULL, NULL);

@@ -130,6 +130,7 @@ CASE(test_abort, "stacks", "abort")
 CASE(test_thread, "stacks", "thread")
 CASE(test_tail, "stacks", "tail")
 CASE(test_tail_chain, "stacks", "tail-chain")
+CASE(test_tail_one_way, "stacks", "tail-one-way")
 CASE(test_tail_by_pointer, "stacks", "tail-pointer")
 CASE(test_cold_part, "stacks", "cold")
 CASE(test_no_aranges, "stacks-noaranges", "plain")
@@ -580,11 +581,25 @@ static void test_modules_only(void **state)
 	symbols_free(symbols);
 }
 
+/* Keeps the mappings of code, as they are all that is known of most places. Returns how many. */
+static size_t code_only(const struct snapshot *snapshot, struct mapping *ret)
+{
+	size_t count = 0;
+
+	for (size_t i = 0; i < snapshot->mapping_count; i++)
+		if (snapshot->mappings[i].perms & MAPPING_EXEC)
+			ret[count++] = snapshot->mappings[i];
+	return count;
+}
+
 /* The recorded slice is shorter than the stack. */
 static void test_truncated(void **state)
 {
 	struct symbols *symbols = symbols_for_test();
 	struct stack whole = { 0 };
+	const struct mapping *mappings;
+	struct mapping code[64];
+	size_t mapping_count;
 	struct live live;
 	struct err err;
 	size_t len, needed;
@@ -596,10 +611,17 @@ static void test_truncated(void **state)
 	/* The outermost frame needs nothing, the one before it its return address. */
 	needed = (size_t)(whole.frames[whole.count - 2].cfa - live.snapshot.stack.address);
 	assert_in_range(needed, 500, 20000);
-	for (size_t cut = 0; cut < needed; cut += 8) {
+	mappings = live.snapshot.mappings;
+	mapping_count = live.snapshot.mapping_count;
+	assert_true(mapping_count <= ARRAY_SIZE(code));
+	for (size_t cut = 0; cut < 2 * needed; cut += 8) {
 		struct stack stack = { 0 };
 
-		live.snapshot.stack.len = cut;
+		if (cut == needed) {
+			live.snapshot.mapping_count = code_only(&live.snapshot, code);
+			live.snapshot.mappings = code;
+		}
+		live.snapshot.stack.len = cut < needed ? cut : cut - needed;
 		assert_int_equal(symbols_unwind(symbols, &live.snapshot, &stack, &err), 0);
 		assert_true(stack.count > 0 && stack.count < whole.count);
 		/* What is there is right; what is not is not made up. */
@@ -609,6 +631,8 @@ static void test_truncated(void **state)
 		stack_deinit(&stack);
 	}
 	live.snapshot.stack.len = len;
+	live.snapshot.mappings = mappings;
+	live.snapshot.mapping_count = mapping_count;
 	stack_deinit(&whole);
 	live_stop(&live);
 	symbols_free(symbols);
@@ -758,6 +782,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(test_abort),
 		cmocka_unit_test(test_tail),
 		cmocka_unit_test(test_tail_chain),
+		cmocka_unit_test(test_tail_one_way),
 		cmocka_unit_test(test_tail_by_pointer),
 		cmocka_unit_test(test_tail_of_two),
 		cmocka_unit_test(test_cold_part),

@@ -54,6 +54,74 @@ KEEP static void die_execute(void)
 	function();
 }
 
+/* An array that is not there, and an index that leads far away from NULL. */
+KEEP static void die_null_index(void)
+{
+	int *volatile none = NULL;
+	volatile long index = 3000000;
+	int *array = none;
+	long at = index;
+
+	__asm__ volatile("movl (%1,%2,4), %%eax; movb %%al, %0"
+			 : "=m"(sink)
+			 : "r"(array), "r"(at)
+			 : "eax");
+}
+
+KEEP static void die_jump_nowhere(void)
+{
+	void (*volatile function)(void) = (void (*)(void))0x4142434445464748;
+
+	function();
+	sink = 1;
+}
+
+/* Arrays larger than what is recorded of the stack at once: one in the function itself, and one of
+ * its callers'. */
+KEEP static void die_wide_frame(void)
+{
+	volatile char frame[90000];
+
+	frame[0] = *(volatile char *)0x28;
+	sink = frame[0];
+}
+
+KEEP static void wide_caller(void)
+{
+	volatile char frame[3 << 20];
+
+	frame[0] = 1;
+	die_wide_frame();
+	sink = frame[0];
+}
+
+/* Two that call each other: which of them meets the end of the stack depends on where it began. */
+KEEP static int die_circle_a(int depth);
+
+KEEP static int die_circle_b(int depth)
+{
+	volatile char frame[100];
+
+	frame[0] = (char)depth;
+	return die_circle_a(depth + 1) + frame[0];
+}
+
+KEEP static int die_circle_a(int depth)
+{
+	volatile char frame[3000];
+
+	frame[0] = (char)depth;
+	return die_circle_b(depth + 1) + frame[0];
+}
+
+KEEP static void die_circle(void)
+{
+	volatile char *pad = __builtin_alloca((unsigned int)getpid() % 7000 + 1);
+
+	pad[0] = 1;
+	sink = (char)die_circle_b(pad[0]);
+}
+
 KEEP static int die_overflow(int depth)
 {
 	volatile char frame[4096];
@@ -285,6 +353,24 @@ KEEP static void die_call_recycled(void)
 	table[1]();
 }
 
+static void dying_handler(int signo)
+{
+	(void)signo;
+	die_null();
+}
+
+/* A handler on a stack of its own: who was interrupted is on another. */
+KEEP static void die_on_signal_stack(void)
+{
+	stack_t stack = { .ss_sp = malloc(65536), .ss_size = 65536 };
+	struct sigaction action = { .sa_handler = dying_handler, .sa_flags = SA_ONSTACK };
+
+	sigaltstack(&stack, NULL);
+	sigaction(SIGUSR1, &action, NULL);
+	raise(SIGUSR1);
+	sink = 1;
+}
+
 static void own_handler(int signo)
 {
 	static const char text[] = "own handler\n";
@@ -326,6 +412,11 @@ int main(int argc, char **argv)
 		{ "raise", die_raise },
 		{ "handled", die_handled },
 		{ "large-frame", die_large_frame },
+		{ "null-index", die_null_index },
+		{ "jump-nowhere", die_jump_nowhere },
+		{ "wide-frame", wide_caller },
+		{ "circle", die_circle },
+		{ "on-signal-stack", die_on_signal_stack },
 		{ "coroutine", die_coroutine },
 		{ "ran-off", die_ran_off },
 		{ "handler-aborts", die_handler_aborts },

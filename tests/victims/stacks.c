@@ -5,7 +5,7 @@
  *
  *	stacks plain | signal | qsort | null-call | data-call | jit | jit-leaf | deep | thread |
  *	       vdso | strlen | abort | overflow | smash | tail | tail-chain | tail-either |
- *	       tail-pointer | cold
+ *	       tail-one-way | tail-pointer | cold
  */
 #include <pthread.h>
 #include <signal.h>
@@ -324,6 +324,18 @@ NOINLINE static int jumps_either(int x)
 	return x > 100 ? jumps_first(x) : jumps_on(x);
 }
 
+/* Several, and one of them leads to where it is now. */
+NOINLINE static int jumps_one_way(int x)
+{
+	sink ^= x;
+	if (x < 100)
+		return uses_stack(x + 1);
+	if (x < 200)
+		return jumps_on(x + 2);
+	return jumps_first(x + 3);
+}
+enum { JUMPS_ONE_WAY_LINE = __LINE__ - 5 };
+
 static int (*volatile somewhere)(int) = uses_stack;
 
 NOINLINE static int jumps_by_pointer(int x)
@@ -362,6 +374,8 @@ NOINLINE static void by_tail(const char *how, int x)
 		SAY("jumps_by_pointer", JUMPS_BY_POINTER_LINE);
 	else if (strcmp(how, "tail-either") == 0)
 		SAY("jumps_either", 0);
+	else if (strcmp(how, "tail-one-way") == 0)
+		SAY("jumps_one_way", JUMPS_ONE_WAY_LINE);
 	else if (strcmp(how, "cold") == 0) {
 		SAY("seldom", 0);
 		SAY("partly_cold", 0);
@@ -378,6 +392,8 @@ NOINLINE static void by_tail(const char *how, int x)
 		r = jumps_first(x);
 	else if (strcmp(how, "tail-either") == 0)
 		r = jumps_either(x);
+	else if (strcmp(how, "tail-one-way") == 0)
+		r = jumps_one_way(x);
 	else if (strcmp(how, "tail-pointer") == 0)
 		r = jumps_by_pointer(x);
 	else if (strcmp(how, "cold") == 0)

@@ -49,11 +49,19 @@ int main()
 		return sum;
 	};
 
+	/* Inlined, and without a name that the linker would know. */
+	auto twice = [&run](int times) __attribute__((always_inline)) {
+		long sum = run(times);
+		sink = sink + 1;
+		return sum;
+	};
+
 	std::puts("shapes::(anonymous namespace)::hidden::area(int) const 17");
 	std::puts("shapes::box<long>::total(std::__cxx11::basic_string<char, "
 		  "std::char_traits<char>, std::allocator<char> > const&) 31");
 	std::puts("main::{lambda(int)#1}::operator()(int) const 0");
+	std::puts("main::{unnamed#2}::operator() 0");
 	std::puts("main 0");
 	std::fflush(stdout);
-	return static_cast<int>(run(2));
+	return static_cast<int>(twice(2));
 }

@@ -14,6 +14,8 @@
 
 #define CRASHES_MAX 16
 #define CUTS_MAX 64
+#define INDEX_MAX (INT64_C(1) << 32)
+#define BYTE_INDEX_MAX (INT64_C(1) << 20)
 
 struct autopsy {
 	struct symbols *symbols;
@@ -105,6 +107,42 @@ static void unwind_crash(struct autopsy *autopsy, struct event_log *log,
 	ret->end = whole.end;
 }
 
+/* An array that was NULL: the address is its index. Either register of a sum may be the index, so
+ * both are looked at; a pointer is larger. */
+static bool adds_to_null(const struct memory_operand *memory, const struct registers *registers)
+{
+	int64_t index;
+
+	if (memory->base == NO_REGISTER || memory->index == NO_REGISTER ||
+	    !(registers->known & (1u << memory->base)) ||
+	    !(registers->known & (1u << memory->index)) || registers->value[memory->base] != 0)
+		return false;
+	index = (int64_t)registers->value[memory->index];
+	return memory->scale > 1 ? index < INDEX_MAX && index > -INDEX_MAX
+				 : index < BYTE_INDEX_MAX && index > -BYTE_INDEX_MAX;
+}
+
+static void tell_operands(const struct scene *scene, const struct snapshot *snapshot,
+			  struct fault_facts *facts)
+{
+	const struct fault_operands *operands = &scene->operands;
+	uint64_t word;
+
+	facts->has_wanted =
+		operands->has_memory &&
+		memory_operand_address(&operands->memory, &snapshot->registers, &facts->wanted);
+	facts->null_based = facts->has_wanted && facts->wanted == scene->record.fault_address &&
+			    adds_to_null(&operands->memory, &snapshot->registers);
+	if (!operands->jumps)
+		return;
+	if (operands->target != NO_REGISTER) {
+		facts->has_jump = snapshot->registers.known & (1u << operands->target);
+		facts->jump = snapshot->registers.value[operands->target];
+	} else if (memory_operand_address(&operands->jump, &snapshot->registers, &word)) {
+		facts->has_jump = snapshot_read(snapshot, word, &facts->jump, 8);
+	}
+}
+
 static void build_crash(struct autopsy *autopsy, const struct crash_place *place,
 			enum autopsy_depth depth, struct crash *ret)
 {
@@ -141,9 +179,7 @@ static void build_crash(struct autopsy *autopsy, const struct crash_place *place
 				      .file_count = scene.file_count,
 				      .source = scene.operands.source,
 				      .base = scene.operands.base };
-	facts.has_wanted =
-		scene.operands.has_memory &&
-		memory_operand_address(&scene.operands.memory, &snapshot.registers, &facts.wanted);
+	tell_operands(&scene, &snapshot, &facts);
 	fault_classify(&facts, ret);
 }
 
@@ -188,16 +224,23 @@ static int tell_cut(struct autopsy *autopsy, struct event_log *log, const struct
 	size_t stack_len = 0;
 	AUTO(mem_freep)
 	void *stack = event_log_blob(log, item, LOG_BLOB_STACK, 0, NULL, &stack_len);
+	AUTO(python_memory_deinit) struct python_memory python = { 0 };
 	struct file_cut *cut = mem_alloc(sizeof(*cut));
 	int r;
 
+	event_log_python(log, item, &python);
 	cut->pid = (int)log->reader.header.pid;
 	cut->program = mem_strdup(log->program ? log->program : "?");
 	cut->how = mem_strdup(how_text(record->how));
 	cut->old_size = record->old_size;
 	cut->new_size = record->new_size;
 	if (stack)
-		event_log_unwind_callee(log, &record->registers, stack, stack_len, NULL, 0,
+		event_log_unwind_callee(log,
+					&(struct callee_stack){ .registers = record->registers,
+								.bytes = stack,
+								.len = stack_len,
+								.python = &python,
+								.tid = item->head.tid },
 					autopsy->symbols, &cut->stack);
 	r = fn(ctx,
 	       &(struct cut_seen){ .path = path ? path : "?",

@@ -207,7 +207,8 @@ static enum fault_class classify_address(const struct fault_facts *facts, struct
 		return FAULT_MAPPING_SHRANK;
 	if (overflowed(facts, address))
 		return FAULT_STACK_OVERFLOW;
-	if (address < NULL_REACH || address > UINT64_MAX - NULL_REACH)
+	if (address < NULL_REACH || address > UINT64_MAX - NULL_REACH ||
+	    (facts->null_based && !mapping))
 		return FAULT_NULL;
 	if (!canonical(address))
 		return FAULT_NON_CANONICAL;
@@ -337,8 +338,14 @@ static void say(const struct fault_facts *facts, struct crash *ret, struct strbu
 			break;
 		}
 		/* A call through memory that could be read: what it read there is bad. */
-		strbuf_adds(sb, "a pointer that is no address at all (non-canonical)");
-		say_source(facts->has_wanted ? facts->base : NULL, ret, sb);
+		if (facts->has_jump && !canonical(facts->jump))
+			strbuf_addf(sb,
+				    "a jump to 0x%" PRIx64 ", which is no address at all "
+				    "(non-canonical)",
+				    facts->jump);
+		else
+			strbuf_adds(sb, "a pointer that is no address at all (non-canonical)");
+		say_source(facts->has_wanted ? facts->base : facts->source, ret, sb);
 		break;
 	case FAULT_MISALIGNED:
 		if (facts->has_wanted)
@@ -354,6 +361,12 @@ static void say(const struct fault_facts *facts, struct crash *ret, struct strbu
 		strbuf_addf(sb, "a jump to 0x%" PRIx64 "%s, where there is no code",
 			    crash->gregs[LOG_GREG_RIP],
 			    crash->gregs[LOG_GREG_RIP] < NULL_REACH ? " (NULL)" : "");
+		if (block_via(ret, false, false)) {
+			strbuf_adds(sb, block_via(ret, false, false)->state == BLOCK_FREED
+						? " but a freed block: "
+						: " but data: ");
+			add_block(sb, block_via(ret, false, false));
+		}
 		break;
 	case FAULT_STACK_OVERFLOW:
 		strbuf_addf(sb, "the stack of thread '%s' is full (stack overflow)",
@@ -361,8 +374,8 @@ static void say(const struct fault_facts *facts, struct crash *ret, struct strbu
 		break;
 	case FAULT_MAPPING_SHRANK:
 		strbuf_addf(sb,
-			    "the mapped file %s has shrunk: %" PRIu64 " bytes were mapped, "
-			    "%" PRIu64 " are there",
+			    "the mapped file %s has shrunk, or never was so long: %" PRIu64
+			    " bytes were mapped, %" PRIu64 " are there",
 			    ret->file, ret->mapped, ret->present);
 		break;
 	case FAULT_READ_ONLY:
@@ -381,7 +394,8 @@ static void say(const struct fault_facts *facts, struct crash *ret, struct strbu
 			    ret->abort_message ? ret->abort_message : "");
 		break;
 	case FAULT_SENT:
-		strbuf_addf(sb, "the signal was sent by process %u", crash->sender_pid);
+		strbuf_addf(sb, "the signal was sent by process %u%s", crash->sender_pid,
+			    (int)crash->sender_pid == ret->pid ? ", itself" : "");
 		break;
 	case FAULT_ARITHMETIC:
 		strbuf_adds(sb, crash->code == FPE_INTDIV

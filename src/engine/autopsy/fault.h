@@ -12,6 +12,9 @@ struct fault_facts {
 	size_t file_count;
 	uint64_t wanted; /* the address that the instruction formed: a protection fault has none */
 	bool has_wanted;
+	bool null_based; /* it added an index to a register that held NULL */
+	uint64_t jump;	 /* where the instruction would have gone on */
+	bool has_jump;
 	const char *source; /* the register behind which the bad pointer was found, or NULL */
 	const char *base;   /* the one that the address was formed with, or NULL */
 };

@@ -502,19 +502,26 @@ static void drop_agent_frames(const struct event_log *log, struct stack *from, s
 	to->end = from->end;
 }
 
-void event_log_unwind_callee(struct event_log *log, const struct log_callee_registers *registers,
-			     const void *stack, size_t stack_bytes, const uint64_t *frames,
-			     size_t frame_count, struct symbols *symbols, struct stack *ret)
+void event_log_unwind_callee(struct event_log *log, const struct callee_stack *seen,
+			     struct symbols *symbols, struct stack *ret)
 {
+	const struct log_callee_registers *registers = &seen->registers;
 	AUTO(stack_deinit) struct stack whole = { 0 };
 	struct snapshot snapshot = {
 		.pid = (int)log->reader.header.pid,
 		.since_ns = log->reader.header.start_realtime_ns,
-		.stack = { .address = registers->rsp, .bytes = stack, .len = stack_bytes },
+		.tid = (int)seen->tid,
+		.stack = { .address = registers->rsp, .bytes = seen->bytes, .len = seen->len },
 		.mappings = log->modules.items,
 		.mapping_count = log->modules.count,
 	};
 
+	if (seen->python) {
+		snapshot.pieces = seen->python->pieces.items;
+		snapshot.piece_count = seen->python->pieces.count;
+		snapshot.python_runtime = seen->python->record.runtime;
+		snapshot.python_version = seen->python->record.version;
+	}
 	set_register(&snapshot.registers, "rip", registers->rip);
 	set_register(&snapshot.registers, "rsp", registers->rsp);
 	set_register(&snapshot.registers, "rbp", registers->rbp);
@@ -526,8 +533,8 @@ void event_log_unwind_callee(struct event_log *log, const struct log_callee_regi
 	if (symbols_unwind(symbols, &snapshot, &whole, NULL) == 0)
 		drop_agent_frames(log, &whole, ret);
 	/* The unwinder found nothing outside of the agent: take what the agent's own scan saw. */
-	for (size_t i = 0, scanned = ret->count == 0 ? frame_count : 0; i < scanned; i++)
-		symbols_name(symbols, &snapshot, frames[i], FRAME_GUESSED, ret);
+	for (size_t i = 0, scanned = ret->count == 0 ? seen->frame_count : 0; i < scanned; i++)
+		symbols_name(symbols, &snapshot, seen->frames[i], FRAME_GUESSED, ret);
 }
 
 /* The agent's own walk came to the end: its return addresses are the stack. */
@@ -595,9 +602,16 @@ bool event_log_context(struct event_log *log, uint32_t context, struct symbols *
 		return ret->count > 0;
 	}
 	stack = log_payload_rest(&item, sizeof(seen), &bytes);
-	event_log_unwind_callee(log, &seen.registers, stack, bytes, seen.frames,
-				seen.frame_count <= LOG_CONTEXT_FRAMES ? seen.frame_count : 0,
-				symbols, ret);
+	event_log_unwind_callee(
+		log,
+		&(struct callee_stack){ .registers = seen.registers,
+					.bytes = stack,
+					.len = bytes,
+					.frames = seen.frames,
+					.frame_count = seen.frame_count <= LOG_CONTEXT_FRAMES
+							       ? seen.frame_count
+							       : 0 },
+		symbols, ret);
 	return ret->count > 0;
 }
 

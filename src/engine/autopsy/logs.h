@@ -74,12 +74,6 @@ bool event_log_is_tail(const struct event_log *log, uint64_t address);
 /* Puts back, into bytes of the target's code at `address`, what hooks replaced there. */
 void event_log_unpatch(const struct event_log *log, uint64_t address, uint8_t *bytes, size_t len);
 
-/* Unwinds from registers and stack bytes as the agent takes them in its own functions, and drops
- * the frames of the agent. */
-void event_log_unwind_callee(struct event_log *log, const struct log_callee_registers *registers,
-			     const void *stack, size_t stack_bytes, const uint64_t *frames,
-			     size_t frame_count, struct symbols *symbols, struct stack *ret);
-
 /* The memory that names a thread's Python frames, as kept with a crash or a hit. */
 struct python_memory {
 	struct log_python record;
@@ -90,6 +84,21 @@ struct python_memory {
 void event_log_python(const struct event_log *log, const struct log_item *owner,
 		      struct python_memory *ret);
 void python_memory_deinit(struct python_memory *memory);
+
+/* A stack as the agent takes it in its own functions. */
+struct callee_stack {
+	struct log_callee_registers registers;
+	const void *bytes; /* from registers.rsp on */
+	size_t len;
+	const uint64_t *frames; /* what the agent's own scan saw, for when there is nothing else */
+	size_t frame_count;
+	const struct python_memory *python; /* NULL: none was kept */
+	uint32_t tid;			    /* 0 when unknown */
+};
+
+/* Unwinds it and drops the frames of the agent. */
+void event_log_unwind_callee(struct event_log *log, const struct callee_stack *seen,
+			     struct symbols *symbols, struct stack *ret);
 
 /* The row of the context that a block's key names; 0 when the log does not have it. */
 uint32_t event_log_key_context(struct event_log *log, const struct block_key *key);

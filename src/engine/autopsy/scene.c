@@ -250,7 +250,7 @@ static void scene_fill(struct scene *scene)
 	AUTO(mem_freep) char *maps = NULL;
 	size_t len;
 
-	scene->stack = event_log_blob(scene->log, &scene->item, LOG_BLOB_STACK, 0,
+	scene->stack = event_log_blob(scene->log, &scene->item, LOG_BLOB_STACK, LOG_STACK_INNER,
 				      &scene->stack_address, &scene->stack_len);
 	add_piece(scene, LOG_BLOB_CODE, 0);
 	if (scene->pieces.count > 0)
@@ -261,6 +261,8 @@ static void scene_fill(struct scene *scene)
 		(void)operands_of_fault(scene->pieces.items[0].bytes, scene->pieces.items[0].len,
 					scene->pieces.items[0].address,
 					scene_rip(scene), &scene->operands);
+	add_piece(scene, LOG_BLOB_STACK, LOG_STACK_MORE);
+	add_piece(scene, LOG_BLOB_STACK, LOG_STACK_OUTER);
 	for (unsigned int i = 0; i < DATA_PIECES; i++)
 		add_piece(scene, LOG_BLOB_DATA, i);
 	add_piece(scene, LOG_BLOB_FAULT_MEMORY, 0);

@@ -177,6 +177,7 @@ void census_take(struct event_log *log, const struct moments *moments, struct ce
 	checkpoints_read(log, &points);
 	if (moments_locate(moments, &points, log->reader.header.start_monotonic_ns, at) < 2)
 		return;
+	ret->tests = moments->basis == GROWTH_TESTS;
 	ret->names = mem_alloc(moments->list.count * sizeof(ret->names[0]));
 	for (size_t i = 0; i < moments->list.count; i++) {
 		/* A log out of order would be one that was damaged. */

@@ -25,6 +25,7 @@ struct census_context {
 struct census {
 	size_t moments;
 	const char **names; /* of each moment, as in struct moment */
+	bool tests;	    /* these are tests */
 	uint64_t lines;	    /* checkpoints at lines, up to the last moment's */
 	VEC(struct census_context) contexts;
 };

@@ -92,14 +92,28 @@ static void name_global(struct event_log *log, struct symbols *symbols,
 	holder->kind = mem_strdup("global");
 }
 
+/* Was it allocated where the blocks were that grow? Those of a list hold each other. */
+static bool is_of_site(const struct growth_site *site, const struct growth_holder *holder)
+{
+	if (site->shared == 0 || holder->stack.count < site->shared)
+		return false;
+	for (size_t i = 0; i < site->shared; i++)
+		if (holder->stack.frames[i].offset != site->stack.frames[i].offset)
+			return false;
+	return true;
+}
+
 /* Pointers from the same kind of holder are one entry. */
-static bool same_holder(const struct growth_holder *a, const struct growth_holder *b)
+static bool same_holder(const struct growth_site *site, const struct growth_holder *a,
+			const struct growth_holder *b)
 {
 	if (strcmp(a->kind, b->kind) != 0)
 		return false;
 	if (strcmp(a->kind, "global") == 0)
 		return a->name && b->name ? strcmp(a->name, b->name) == 0
 					  : a->module_offset == b->module_offset;
+	if (is_of_site(site, a) && is_of_site(site, b))
+		return true;
 	if (a->stack.count != b->stack.count)
 		return false;
 	for (size_t i = 0; i < a->stack.count; i++)
@@ -121,7 +135,7 @@ static void count_target(struct growth_holder *holder, uint64_t id)
 static void add_holder(struct growth_site *site, struct growth_holder holder, uint64_t target)
 {
 	VEC_FOREACH (&site->holders, other) {
-		if (!same_holder(other, &holder))
+		if (!same_holder(site, other, &holder))
 			continue;
 		count_target(other, target);
 		growth_holder_deinit(&holder);

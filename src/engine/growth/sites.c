@@ -4,13 +4,16 @@
 #include <string.h>
 
 #include "base/auto.h"
+#include "engine/growth/families.h"
 
-/* One shared frame is often a wrapper around malloc, which says nothing. */
+/* One shared frame is often a wrapper around malloc, or what many parts of a program allocate with:
+ * then it grows here and shrinks there. It counts where it never does. */
 #define SHARED_MIN 2
 
 struct walk {
 	const struct census *census;
 	const struct census_context **sorted;
+	struct families families;
 	struct sites *ret;
 };
 
@@ -93,6 +96,28 @@ static uint64_t key_of(const struct census_context *context, unsigned int depth)
 	return key;
 }
 
+/* Does it grow, by whichever tests it may be? */
+static struct trend judge(const struct walk *w, const int64_t *changes, const int64_t *levels)
+{
+	struct trend trend = trend_of_changes(changes, w->census->moments);
+
+	return trend.verdict == TREND_LEVELS_OFF ? families_trend(&w->families, levels, &trend)
+						 : trend;
+}
+
+/* A buffer that is made larger and larger is one block all the time. Sizes change for many reasons:
+ * only what never became less counts. */
+static bool grows(struct walk *w, const struct changes *changes, struct site *site)
+{
+	site->trend = judge(w, changes->blocks, site->blocks);
+	if (site->trend.verdict == TREND_GROWS)
+		return site->depth >= SHARED_MIN || site->trend.fall == 0;
+	if (site->trend.kept < 0 || site->depth < SHARED_MIN)
+		return false;
+	site->trend = judge(w, changes->bytes, site->bytes);
+	return site->trend.verdict == TREND_GROWS && site->trend.fall == 0;
+}
+
 /* True when the changes are those of a site, which is in the list afterwards. */
 static bool is_site(struct walk *w, size_t low, size_t high, unsigned int depth,
 		    const struct changes *changes)
@@ -100,15 +125,17 @@ static bool is_site(struct walk *w, size_t low, size_t high, unsigned int depth,
 	size_t moments = w->census->moments;
 	struct site site = {
 		.depth = depth,
-		.trend = trend_of_changes(changes->blocks, moments),
+		.blocks = levels(changes->blocks, moments),
+		.bytes = levels(changes->bytes, moments),
 		.moments = moments,
 	};
 
-	if (site.trend.verdict != TREND_GROWS)
+	if (!grows(w, changes, &site)) {
+		mem_free(site.blocks);
+		mem_free(site.bytes);
 		return false;
+	}
 	site.key = key_of(w->sorted[low], depth);
-	site.blocks = levels(changes->blocks, moments);
-	site.bytes = levels(changes->bytes, moments);
 	for (size_t i = low; i < high; i++)
 		if (w->sorted[i]->blocks > 0)
 			VEC_PUSH(&site.contexts, w->sorted[i]);
@@ -168,7 +195,7 @@ static void visit(struct walk *w, size_t low, size_t high, unsigned int depth, s
 			next++;
 		visit(w, i, next, depth + 1, &own);
 	}
-	if (branches < 2 || depth < SHARED_MIN || !is_site(w, low, high, depth, &own))
+	if (branches < 2 || depth == 0 || !is_site(w, low, high, depth, &own))
 		for (size_t i = 0; i < w->census->moments; i++) {
 			rest->blocks[i] += own.blocks[i];
 			rest->bytes[i] += own.bytes[i];
@@ -192,6 +219,8 @@ void sites_find(const struct census *census, struct sites *ret)
 		return;
 	qsort(sorted, count, sizeof(sorted[0]), by_frames);
 	rest = changes_new(&w);
+	w.families = families_of(census);
 	visit(&w, 0, count, 0, &rest);
+	families_deinit(&w.families);
 	changes_free(&rest);
 }

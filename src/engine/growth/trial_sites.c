@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "engine/growth/sites.h"
+#include "model/crash.h"
 
 #define CONTEXTS_TOLD 16
 #define TESTS_TOLD 10
@@ -57,22 +58,24 @@ static void tell_tests(const struct census *census, const struct site *site,
 		all[names - 1].bytes += all[i].bytes;
 	}
 	qsort(all, names, sizeof(all[0]), by_blocks);
-	for (size_t i = 0; i < names && i < TESTS_TOLD && all[i].blocks > 0; i++) {
+	for (size_t i = 0; i < names && i < TESTS_TOLD &&
+			   (all[i].blocks > 0 || (all[i].blocks == 0 && all[i].bytes > 0));
+	     i++) {
 		all[i].name = mem_strdup(all[i].name);
 		VEC_PUSH(&ret->by_test, all[i]);
 	}
 }
 
 /* Tests after which it was higher than ever before and never came back. */
-static uint64_t count_rises(const struct site *site)
+static uint64_t count_rises(const int64_t *levels, size_t count)
 {
-	int64_t floor = site->blocks[site->moments - 1];
+	int64_t floor = levels[count - 1];
 	uint64_t rises = 0;
 
-	for (size_t i = site->moments - 1; i-- > 0;) {
-		if (site->blocks[i] >= floor)
+	for (size_t i = count - 1; i-- > 0;) {
+		if (levels[i] >= floor)
 			continue;
-		floor = site->blocks[i];
+		floor = levels[i];
 		rises++;
 	}
 	return rises;
@@ -103,7 +106,9 @@ static struct growth_site describe(struct event_log *log, const struct census *c
 		.bytes_first = (uint64_t)site->bytes[0],
 		.bytes_last = (uint64_t)site->bytes[last],
 		.tests = last,
-		.rises = count_rises(site),
+		.rises = count_rises(site->blocks[last] > site->blocks[0] ? site->blocks
+									  : site->bytes,
+				     site->moments),
 		.blocks_per_test = (double)(site->blocks[last] - site->blocks[0]) / tests,
 		.bytes_per_test = (double)(site->bytes[last] - site->bytes[0]) / tests,
 		.p = site->trend.p,
@@ -120,6 +125,15 @@ static struct growth_site describe(struct event_log *log, const struct census *c
 	ret.shared = shared_frames(&ret.stack, site->depth);
 	tell_tests(census, site, &ret);
 	return ret;
+}
+
+/* What all its contexts share must be more than what allocates for everybody. */
+static bool says_where(const struct growth_site *site)
+{
+	for (size_t i = 0; i < site->shared && i < site->stack.count; i++)
+		if (frame_is_telling(&site->stack.frames[i]))
+			return true;
+	return site->stack.count == 0;
 }
 
 /* Two processes of one trial may run the same code: the one that keeps more speaks for both. */
@@ -169,8 +183,14 @@ void trial_sites_read(int trials, const char *trial, const struct moments *momen
 			ret->contexts = census.contexts.count;
 		}
 		sites_find(&census, &sites);
-		VEC_FOREACH (&sites.list, site)
-			add_site(ret, describe(log, &census, site, symbols));
+		VEC_FOREACH (&sites.list, site) {
+			struct growth_site told = describe(log, &census, site, symbols);
+
+			if (site->depth > 1 || says_where(&told))
+				add_site(ret, told);
+			else
+				growth_site_deinit(&told);
+		}
 	}
 	for (size_t i = 0; i < logs.notes.count && ret->notes.count < NOTES_MAX; i++)
 		strv_take(&ret->notes, mem_printf("trial %s: %s", trial, logs.notes.items[i]));

@@ -580,8 +580,10 @@ void crash_handled_sigsafe(uint64_t record)
 	struct log_writer writer;
 	unsigned i;
 
-	if (!record || !agent_switch.crash)
+	if (!record || !agent_switch.crash || (thread_self && thread_self->survived == record))
 		return;
+	if (thread_self)
+		thread_self->survived = record;
 	log_writer_init_sigsafe(&writer, LOG_TO_EVENTS);
 	for (i = 0; i < 2; i++)
 		if (__atomic_load_n(&light_slots[i].record, __ATOMIC_ACQUIRE) == record) {

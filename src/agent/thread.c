@@ -76,7 +76,7 @@ static struct thread *lane_take(void)
 		area->exit_rounds = 0;
 		area->blocked = 0;
 		area->masked = 0;
-		area->last_crash = 0;
+		area->last_crash = area->survived = 0;
 		area->handler_frame = 0;
 		memset(&area->target_stack, 0, sizeof(area->target_stack));
 		area->target_stack.ss_flags = SS_DISABLE;
@@ -296,6 +296,7 @@ void thread_after_fork(void)
 	guard_close(self);
 	context_forget(self);
 	self->next_id = self->id_end = self->id_group = 0;
+	self->last_crash = self->survived = 0;
 	self->ring_ready = 0;
 	lane_open(self, self->stack_high);
 	guard_open(self);

@@ -104,6 +104,7 @@ struct thread {
 	uint64_t masked;      /* …as long as all of these are blocked, which were set with them */
 	stack_t target_stack; /* the alternate stack the target asked for; SS_DISABLE: none */
 	uint64_t last_crash;  /* seq */
+	uint64_t survived;    /* the latest of them that it went on behind */
 	uint64_t handler_frame; /* stack below it: the target's handler, run from ours; 0: none */
 
 	/* Where to go on when a read in the agent faults: as __builtin_setjmp fills it. */

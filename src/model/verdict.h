@@ -99,6 +99,7 @@ struct verdict {
 	struct strv doubts; /* sentences */
 	struct strv open;   /* sentences: what could still be the cause */
 	char *next;	    /* the next cheapest experiment; NULL when none is needed */
+	bool needs_user;    /* …which only somebody who knows the program can make */
 };
 
 void verdict_deinit(struct verdict *verdict);

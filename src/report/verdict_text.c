@@ -470,7 +470,7 @@ static void reproduction(const struct page *page)
 	rowf(page, "rate", 0, "%" PRIu64 " of %" PRIu64 " failed, %.1f %% (95 %%: %.1f–%.1f %%)",
 	     s->rate.failed, s->rate.trials, s->rate.rate * 100, s->rate.low * 100,
 	     s->rate.high * 100);
-	if (s->clean_runs_for_99 > 0)
+	if (s->clean_runs_for_99 > 1)
 		rowf(page, "", 0,
 		     "%" PRIu64 " clean runs in a row would show with 99 %% confidence that it is "
 		     "fixed",

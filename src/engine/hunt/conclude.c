@@ -104,6 +104,8 @@ static void tell_tried(const struct hunt *hunt, struct verdict *verdict)
 			    "allocation ids hide it, so which block it was cannot be told: redhand "
 			    "watch on the variable or argument that leads to it; or the program's "
 			    "own sanitizer build");
+	else if (verdict->needs_user)
+		return;
 	else
 		strbuf_adds(&next,
 			    "redhand heap --sweep -- CMD: who still points to what was freed; "

@@ -177,6 +177,7 @@ void not_caught(const struct facts *facts, struct verdict *ret)
 	AUTO(strbuf_deinit) struct strbuf sb = { 0 };
 
 	ret->next = next_experiment(facts);
+	ret->needs_user = is_shared(facts);
 	add_leads(facts, ret);
 	add_turns(facts, ret);
 	add_unset(facts, ret);

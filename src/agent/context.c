@@ -56,9 +56,8 @@ bool context_init(const void *auxiliary_vector)
 	return true;
 }
 
-void context_forget(struct thread *self)
+void context_forget(void)
 {
-	self->context_next = self->context_end = 0;
 	rows_used = 0;
 	if (context_ordinals)
 		(void)raw_syscall3(SYS_madvise, context_ordinals, ordinals_bytes(), MADV_DONTNEED);

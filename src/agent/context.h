@@ -53,7 +53,7 @@ extern HIDDEN uint32_t *context_ordinals;
 bool context_init(const void *auxiliary_vector);
 
 /* After a fork: the log is new. */
-void context_forget(struct thread *self);
+void context_forget(void);
 
 /* By value: a guard whose address is taken lives in memory, in every hook. */
 uint32_t context_find_slow(struct guard guard, uint64_t return_address, uint64_t frame,

@@ -28,6 +28,7 @@ static struct {
 	uint8_t taken[LANES_MAX];	/* atomic */
 	struct thread *area[LANES_MAX]; /* mapped once, kept for the next thread of this lane */
 	uint32_t generation[LANES_MAX];
+	uint32_t forks; /* between the first image and this one */
 	pthread_key_t exit_key;
 	bool have_key;
 } lanes;
@@ -39,6 +40,19 @@ static void tables_open(struct thread *area)
 	area->key_groups = THREAD_KEY_GROUPS_MIN;
 	area->rules_mask = THREAD_RULES_MIN - 1;
 	area->sites_used = area->rules_used = 0;
+	area->forks = lanes.forks;
+}
+
+/* The log is new since a fork: context ids in the tables are the parent's, and so are its ids. */
+static void lane_forget(struct thread *area)
+{
+	(void)raw_syscall3(SYS_madvise, area->sites,
+			   sizeof(area->sites) + sizeof(area->keys) + sizeof(area->rules),
+			   MADV_DONTNEED);
+	area->context_next = area->context_end = 0;
+	area->next_id = area->id_end = area->id_group = 0;
+	area->ring_ready = 0;
+	tables_open(area);
 }
 
 static struct thread *lane_take(void)
@@ -65,6 +79,8 @@ static struct thread *lane_take(void)
 			lanes.area[i] = area;
 		}
 		area = lanes.area[i];
+		if (area->forks != lanes.forks)
+			lane_forget(area);
 		area->lane = i;
 		area->generation = ++lanes.generation[i];
 		area->busy = 0;
@@ -284,20 +300,15 @@ void thread_after_fork(void)
 	struct thread *self = thread_self;
 	uint32_t i;
 
+	lanes.forks++;
 	for (i = 0; i < agent.plan.thread_slots; i++)
 		lanes.taken[i] = self && self->lane == i;
 	if (!self)
 		return;
-	/* The log is new: context ids in the caches are the parent's. */
-	(void)raw_syscall3(SYS_madvise, self->sites,
-			   sizeof(self->sites) + sizeof(self->keys) + sizeof(self->rules),
-			   MADV_DONTNEED);
-	tables_open(self);
+	lane_forget(self);
 	guard_close(self);
-	context_forget(self);
-	self->next_id = self->id_end = self->id_group = 0;
+	context_forget();
 	self->last_crash = self->survived = 0;
-	self->ring_ready = 0;
 	lane_open(self, self->stack_high);
 	guard_open(self);
 }

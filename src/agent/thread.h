@@ -94,8 +94,8 @@ struct thread {
 	struct log_thread *row;
 	uint32_t epoch_due;	   /* groups written since this lane last moved the epoch */
 	uint32_t rules_generation; /* of the module table, that `rules` are about */
-	/* What of the tables below is in use: they grow. */
-	uint32_t sites_used, key_groups, rules_used, rules_mask;
+	/* What of the tables below is in use: they grow. They are about the log of so many forks. */
+	uint32_t sites_used, key_groups, rules_used, rules_mask, forks;
 	uint32_t context_next, context_end; /* its rows of the context table */
 	struct quarantine *quarantine;	    /* of the lane, not of the thread; NULL: none yet */
 

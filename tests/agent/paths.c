@@ -1,9 +1,11 @@
 /*
- * paths [THREADS]: a block from each of 4,096 stacks, ROUNDS times over; then the same in other
- * threads, one after the other.
+ * paths THREADS: a block from each of 4,096 stacks, ROUNDS times over; then the same in other
+ * threads, one after the other; then in a thread of a forked child.
  */
 #include <pthread.h>
 #include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #define WAYS 4096u
 #define DEPTH 6u
@@ -56,16 +58,28 @@ static void *rounds(void *argument)
 	return argument;
 }
 
-int main(int argc, char **argv)
+static void in_thread(void)
 {
-	int threads = argc > 1 ? atoi(argv[1]) : 0;
 	pthread_t thread;
 
+	if (pthread_create(&thread, NULL, rounds, NULL))
+		abort();
+	pthread_join(thread, NULL);
+}
+
+int main(int argc, char **argv)
+{
+	int threads = argc > 1 ? atoi(argv[1]) : 0, status = 1;
+	pid_t child;
+
 	rounds(NULL);
-	while (threads-- > 0) {
-		if (pthread_create(&thread, NULL, rounds, NULL))
-			return 1;
-		pthread_join(thread, NULL);
+	while (threads-- > 0)
+		in_thread();
+	child = fork();
+	if (!child) {
+		in_thread();
+		return 0;
 	}
-	return 0;
+	waitpid(child, &status, 0);
+	return status != 0;
 }

@@ -17,24 +17,37 @@ PROGRAMS = [
 ]
 
 
-def keys(rig, command):
+def keys_of_images(rig, command):
+    """One Counter for each image's log, the longest first."""
     _, trial = rig.observed(command, 'ids', plan=['ring_records=262144', 'thread_slots=32'],
                             environment={'PYTHONHASHSEED': '0'})
     lists = [rig.dump(path, '--keys') for path in rig.logs(trial)]
-    return collections.Counter(line.text for line in max(lists, key=len))
+    return [collections.Counter(line.text for line in lines) for lines in sorted(lists, key=len, reverse=True)]
+
+
+def keys(rig, command):
+    return keys_of_images(rig, command)[0]
+
+
+def ordinals_of_paths(lines):
+    """How many stacks of a lane have a block of that number."""
+    seen = collections.Counter()
+    for stack, lane, ordinal in {tuple(line.split()[:3]) for line in lines.elements() if line.endswith(' 24')}:
+        seen[int(lane), int(ordinal)] += 1
+    return dict(seen)
 
 
 def many_paths(rig, tap):
     """More stacks than the tables begin with room for: none gets lost, none becomes two. The second thread has the
-    first one's lane, and goes on counting where that stopped."""
+    first one's lane, and goes on counting where that stopped; a child begins anew, in all lanes."""
+    images = keys_of_images(rig, [os.path.join(os.path.dirname(rig.guest), 'paths'), '2'])
     wanted = {(0, ordinal): 4096 for ordinal in range(3)} | {(1, ordinal): 4096 for ordinal in range(6)}
-    ordinals = collections.defaultdict(list)
-    for line in keys(rig, [os.path.join(os.path.dirname(rig.guest), 'paths'), '2']).elements():
-        stack, lane, ordinal, size = line.split()
-        if size == '24':
-            ordinals[stack, int(lane)].append(int(ordinal))
-    seen = collections.Counter((lane, n) for (_, lane), found in ordinals.items() for n in found)
-    tap.check(dict(seen) == wanted, 'every one of 4096 stacks is one context, before and after the tables grew')
+    tap.check(ordinals_of_paths(images[0]) == wanted,
+              'every one of 4096 stacks is one context, before and after the tables grew', ordinals_of_paths(images[0]))
+    wanted = {(1, ordinal): 4096 for ordinal in range(3)}
+    tap.check(len(images) == 2 and ordinals_of_paths(images[1]) == wanted,
+              "a forked child's thread has contexts of its own, also in a lane that its parent used",
+              [ordinals_of_paths(lines) for lines in images[1:]])
 
 
 def main():

@@ -2,8 +2,9 @@
  * libc's syscall(), which programs use to go past libc.
  *
  * Four of its calls are ours to know of: what is done to handlers and masks (signals.c), and what
- * may put a filter on calls (sandbox.c). All others go on as if we were not here, without a frame on the stack: a child that shares it may return
- * from here before its parent does (vfork, clone with CLONE_VM).
+ * may put a filter on calls (sandbox.c). All others go on as if we were not here, without a frame on
+ * the stack: a child that shares it may return from here before its parent does (vfork, clone with
+ * CLONE_VM).
  */
 	.text
 	.globl syscall

@@ -30,6 +30,14 @@ static char *field_or_null(char *text)
 	return text && text[0] != '\0' ? text : NULL;
 }
 
+/* A case may come from anybody: what is beyond the last one is the first. */
+static unsigned int number_up_to(const char *text, unsigned int last)
+{
+	unsigned long number = text ? strtoul(text, NULL, 10) : 0;
+
+	return number <= last ? (unsigned int)number : 0;
+}
+
 static void unpack_stack(const char *text, struct stack *ret)
 {
 	AUTO(mem_freep) char *copy = mem_strdup(text);
@@ -40,7 +48,7 @@ static void unpack_stack(const char *text, struct stack *ret)
 		char *number;
 
 		if (line[0] == '=') {
-			ret->end = (enum stack_end)strtoul(line + 1, NULL, 10);
+			ret->end = (enum stack_end)number_up_to(line + 1, STACK_LOOP);
 			continue;
 		}
 		frame.function = field_or_null(strsep(&line, "\t"));
@@ -50,8 +58,7 @@ static void unpack_stack(const char *text, struct stack *ret)
 		frame.module = field_or_null(strsep(&line, "\t"));
 		number = strsep(&line, "\t");
 		frame.offset = number ? strtoull(number, NULL, 16) : 0;
-		number = strsep(&line, "\t");
-		frame.kind = number ? (enum frame_kind)strtoul(number, NULL, 10) : FRAME_NATIVE;
+		frame.kind = (enum frame_kind)number_up_to(strsep(&line, "\t"), FRAME_KERNEL);
 		frame.flags = line ? (unsigned int)strtoul(line, NULL, 10) : 0;
 		(void)stack_push(ret, &frame);
 	}

@@ -403,9 +403,9 @@ EXPORT int execveat(int dir, const char *path, char *const argv[], char *const e
 	long fd = -1, r;
 	enum program_kind kind = PROGRAM_ORDINARY;
 
-	if (path && (flags & AT_EMPTY_PATH) && !*path)
+	if ((flags & AT_EMPTY_PATH) && !*path)
 		kind = program_look_fd(dir);
-	else if (path && !sandbox_deadly)
+	else if (!sandbox_deadly)
 		fd = raw_syscall4(SYS_openat, dir, path, O_RDONLY | O_CLOEXEC | O_NONBLOCK, 0);
 	if (fd >= 0) {
 		kind = program_look_fd((int)fd);
@@ -413,7 +413,7 @@ EXPORT int execveat(int dir, const char *path, char *const argv[], char *const e
 	}
 	NEXT_ENVIRONMENT(next, envp, sandbox_deadly ? PROGRAM_SANDBOXED : kind);
 
-	unobserved_note(kind, path && *path ? path : "(a program given as a descriptor)");
+	unobserved_note(kind, *path ? path : "(a program given as a descriptor)");
 	exec_begin(path);
 	r = raw_syscall6(SYS_execveat, dir, (long)path, (long)argv, (long)next, flags, 0);
 	errno = (int)-r;

@@ -142,6 +142,7 @@ bool pages_adopt_sigsafe(int fd)
 	(void)raw_syscall3(SYS_madvise, pages.base + pages.distance, pages.bytes, MADV_DONTDUMP);
 	pages_slots_unlock_all_sigsafe();
 	pages_objects_unlock_sigsafe();
+	pages_fences_again_sigsafe();
 	owner = (uint32_t)raw_syscall0(SYS_getpid);
 	if (pages.yielded)
 		pages_open_views_sigsafe();

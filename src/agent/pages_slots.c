@@ -19,6 +19,9 @@
 #define GIVE_BACK_BYTES (128u << 10) /* from there on libc gives blocks back, too */
 #define SLOTS_MOST (1u << 24)
 #define LOCKS 64u
+/* Of 65,530 mappings that a process may have, each of them takes up to two. */
+#define FENCES_MOST 12000u
+#define FENCES_KEPT (FENCES_MOST / 2) /* shut before the oldest is opened for another block */
 
 /* Neighbouring slots of one size. */
 struct span {
@@ -169,7 +172,7 @@ static uint32_t span_new(uint64_t slot_bytes, uint32_t count, uint64_t align)
 
 	if (__builtin_mul_overflow(slot_bytes, (uint64_t)count, &end) ||
 	    end > pages.bytes - (start - pages.base) || slot_bytes > UINT32_MAX ||
-	    state.span_count == pages.bytes / SPAN_BYTES || state.slot_count + count > SLOTS_MOST)
+	    (watch_fences() && state.slot_count >= FENCES_MOST) || state.span_count == pages.bytes / SPAN_BYTES || state.slot_count + count > SLOTS_MOST)
 		return 0;
 	end += start;
 	if (!grow(end))
@@ -202,8 +205,9 @@ static struct pages_slot *slot_cut(struct span *span)
 static struct pages_slot *slot_again(struct kind *kind, uint64_t bytes, uint64_t align)
 {
 	uint32_t *link = &kind->oldest, before = 0, looked;
+	uint32_t kept = watch_fences() ? FENCES_KEPT : KEPT_FREE;
 
-	for (looked = 0; *link && looked < REUSE_LOOKED && kind->freed > KEPT_FREE; looked++) {
+	for (looked = 0; *link && looked < REUSE_LOOKED && kind->freed > kept; looked++) {
 		struct pages_slot *slot = &pages.slots[*link - 1];
 
 		if (state.spans[slot->span].slot_bytes == bytes && slot->start % align == 0 &&
@@ -297,6 +301,51 @@ void pages_slot_give(struct pages_slot *slot)
 	spin_give_sigsafe(&state.lock);
 	pages_signals_restore(mask);
 }
+
+/* ---- fences ---------------------------------------------------------------------------------- */
+
+static bool slot_rights(const struct pages_slot *slot, int rights)
+{
+	const struct span *span = &state.spans[slot->span];
+	uint64_t bytes = (span->end - span->start + PAGE - 1) & ~(uint64_t)(PAGE - 1);
+
+	return !raw_syscall3(SYS_mprotect, span->start, bytes, rights);
+}
+
+struct pages_slot *pages_slot_take_fenced(uint64_t align, uint64_t size)
+{
+	struct pages_slot *slot;
+
+	slot = pages_slot_take(align > PAGE ? align : PAGE, size);
+	if (slot && !slot_rights(slot, PROT_READ | PROT_WRITE)) {
+		pages_slot_give(slot);
+		return NULL;
+	}
+	return slot;
+}
+
+void pages_slot_shut(struct pages_slot *slot)
+{
+	const struct span *span = &state.spans[slot->span];
+
+	(void)slot_rights(slot, PROT_NONE);
+	/* What was in them is not needed any more, and there may be many. */
+	(void)raw_syscall3(SYS_madvise, span->start + pages.distance,
+			   (span->end - span->start + PAGE - 1) & ~(uint64_t)(PAGE - 1),
+			   MADV_REMOVE);
+	pages_slot_give(slot);
+}
+
+void pages_fences_again_sigsafe(void)
+{
+	uint32_t i;
+
+	for (i = 0; i < state.slot_count && watch_fences(); i++)
+		(void)slot_rights(&pages.slots[i],
+				  pages.slots[i].bytes ? PROT_READ | PROT_WRITE : PROT_NONE);
+}
+
+/* ---- how large -------------------------------------------------------------------------------- */
 
 uint64_t pages_slot_bytes(const struct pages_slot *slot)
 {

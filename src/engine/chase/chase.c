@@ -95,6 +95,7 @@ static void chase_prepare(void *ctx, const struct run *run, struct trial_job *jo
 	job->without_ids = chase->request->without_ids && job->observer != OBSERVE_HEAP;
 	job->pages = chase->pages &&
 		     (chase->kind == STAGE_WATCH || chase->kind == STAGE_GUARD);
+	job->pages |= chase->kind == STAGE_FENCE;
 	if (stage_has_plan(chase->kind))
 		strbuf_add(&job->plan_items, chase->items.data, chase->items.len);
 }
@@ -124,6 +125,8 @@ static void chase_examine(void *ctx, const struct trial_result *result, const ch
 		read_release(chase);
 	else if (chase->kind == STAGE_GUARD)
 		read_guarded(chase);
+	else if (chase->kind == STAGE_FENCE)
+		read_fenced(chase);
 	else if (chase->kind == STAGE_SCOUT)
 		read_scouted(chase);
 	else if (chase->kind == STAGE_WATCH && chase->signal == 0 && result->end.exit_status == 0)
@@ -189,6 +192,7 @@ void chase_count(struct chase *chase, bool failed, bool wanted)
 		chase->ret->guarded_failed += failed;
 		break;
 	case STAGE_SCOUT:
+	case STAGE_FENCE:
 		break;
 	}
 }
@@ -227,6 +231,8 @@ bool chase_enough(struct chase *chase)
 		return release_enough(chase);
 	case STAGE_SCOUT:
 		return chase->round_trials > 0;
+	case STAGE_FENCE:
+		return readers_enough(chase);
 	case STAGE_RACE:
 		return race_enough(chase);
 	case STAGE_AWAIT:

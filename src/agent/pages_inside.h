@@ -30,8 +30,6 @@ void pages_slot_give(struct pages_slot *slot);
 struct pages_slot *pages_slot_take_fenced(uint64_t align, uint64_t size);
 /* Its block was freed: shuts them. */
 void pages_slot_shut(struct pages_slot *slot);
-/* In a forked child, whose views are new. _sigsafe */
-void pages_fences_again_sigsafe(void);
 
 /* Its own size, which is larger than its block's. */
 uint64_t pages_slot_bytes(const struct pages_slot *slot);

@@ -158,7 +158,8 @@ static bool grow(uint64_t end)
 		return true;
 	if (top > pages.base + pages.bytes - PAGE) /* the last page stays shut */
 		return false;
-	if (raw_syscall3(SYS_mprotect, pages.top, top - pages.top, PROT_READ))
+	/* Fenced slots are opened one by one. */
+	if (!watch_fences() && raw_syscall3(SYS_mprotect, pages.top, top - pages.top, PROT_READ))
 		return false;
 	pages.top = top;
 	return true;
@@ -262,7 +263,7 @@ static void slot_give(struct pages_slot *slot)
 
 	slot->bytes = 0;
 	slot->freed = 1;
-	if (span->slot_bytes >= GIVE_BACK_BYTES && !slot->armed)
+	if (span->slot_bytes >= GIVE_BACK_BYTES && !slot->armed && !watch_fences())
 		(void)raw_syscall3(SYS_madvise, slot->start + pages.distance,
 				   span->slot_bytes & ~(PAGE - 1), MADV_REMOVE);
 	slot->next = 0;
@@ -304,12 +305,16 @@ void pages_slot_give(struct pages_slot *slot)
 
 /* ---- fences ---------------------------------------------------------------------------------- */
 
+static uint64_t span_bytes(const struct span *span)
+{
+	return (span->end - span->start + PAGE - 1) & ~(uint64_t)(PAGE - 1);
+}
+
 static bool slot_rights(const struct pages_slot *slot, int rights)
 {
 	const struct span *span = &state.spans[slot->span];
-	uint64_t bytes = (span->end - span->start + PAGE - 1) & ~(uint64_t)(PAGE - 1);
 
-	return !raw_syscall3(SYS_mprotect, span->start, bytes, rights);
+	return !raw_syscall3(SYS_mprotect, span->start, span_bytes(span), rights);
 }
 
 struct pages_slot *pages_slot_take_fenced(uint64_t align, uint64_t size)
@@ -324,25 +329,14 @@ struct pages_slot *pages_slot_take_fenced(uint64_t align, uint64_t size)
 	return slot;
 }
 
+/* What was in them is not needed any more, and there may be many. */
 void pages_slot_shut(struct pages_slot *slot)
 {
 	const struct span *span = &state.spans[slot->span];
 
+	(void)raw_syscall3(SYS_madvise, span->start, span_bytes(span), MADV_DONTNEED);
 	(void)slot_rights(slot, PROT_NONE);
-	/* What was in them is not needed any more, and there may be many. */
-	(void)raw_syscall3(SYS_madvise, span->start + pages.distance,
-			   (span->end - span->start + PAGE - 1) & ~(uint64_t)(PAGE - 1),
-			   MADV_REMOVE);
 	pages_slot_give(slot);
-}
-
-void pages_fences_again_sigsafe(void)
-{
-	uint32_t i;
-
-	for (i = 0; i < state.slot_count && watch_fences(); i++)
-		(void)slot_rights(&pages.slots[i],
-				  pages.slots[i].bytes ? PROT_READ | PROT_WRITE : PROT_NONE);
 }
 
 /* ---- how large -------------------------------------------------------------------------------- */

@@ -538,6 +538,8 @@ static int chase_whole(struct chase *chase, struct err *err)
 
 	if (lead && !lead_is_crash(lead))
 		return lead_follow(chase, lead, err);
+	if (chase->request->freed)
+		return guards_freed(chase, err);
 	r = chase_all(chase, err);
 
 	return r == 0 && chase->found && chase_may_go_on(chase) ? race_look(chase, err) : r;

@@ -257,6 +257,18 @@ int guards_instead(struct chase *chase, bool *ret_told, struct err *err)
 	return r;
 }
 
+int guards_freed(struct chase *chase, struct err *err)
+{
+	bool told = false;
+	int r = readers_look(chase, &told, err);
+
+	if (told)
+		adopt(chase);
+	else if (r == 0)
+		chase->ret->outcome = mem_strdup("no sign that it goes with what stands in freed blocks");
+	return r;
+}
+
 /* ---- was it an overflow? ------------------------------------------------------------------------
  */
 

@@ -152,7 +152,7 @@ int readers_look(struct chase *chase, bool *ret_told, struct err *err)
 
 	*ret_told = false;
 	/* What the guards hide cannot go with their coin. */
-	if (chase->ret->guarded_failed == 0 || !chase_may_go_on(chase))
+	if ((chase->ret->guarded_failed == 0 && !chase->request->freed) || !chase_may_go_on(chase))
 		return 0;
 	if (is_too_slow(chase)) {
 		chase_say(chase, "whether it goes with what stands in freed blocks would take %u "

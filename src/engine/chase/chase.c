@@ -565,6 +565,11 @@ int chase_run(struct case_store *cs, const struct chase_request *request, struct
 		r = chase_whole(&chase, err);
 	if (r == 0)
 		r = await_cut(&chase, err);
+	if (!ret->outcome && chase.tossed > 0)
+		ret->outcome = mem_printf("guards around blocks showed no damage, and %" PRIu64
+					  " trials no sign that it goes with what stands in freed "
+					  "blocks",
+					  chase.tossed);
 	if (!ret->outcome)
 		ret->outcome =
 			mem_strdup(chase.found	     ? "it ended before anything was caught"

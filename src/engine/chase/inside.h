@@ -121,6 +121,7 @@ struct chase {
 	uint64_t quiet_max; /* trials of a round after which it is hidden; 0: any number */
 	unsigned int harmless;
 	size_t heap_findings;
+	uint64_t tossed; /* trials that showed whether it goes with what stands in freed blocks */
 	/* Of the trial that is being read, until it is known whether it failed. */
 	struct crash_report report;
 	char name[24];

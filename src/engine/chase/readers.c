@@ -49,6 +49,7 @@ static int toss(struct chase *chase, struct heap_report *report, struct err *err
 	r = heap_run(chase->runner.cs, &heap, report, err);
 	if (r == 0)
 		guards_count(chase, report);
+	chase->tossed = report->heap.failed > 0 ? report->heap.trials : 0;
 	chase->runner.interrupted |= report->interrupted;
 	return r;
 }

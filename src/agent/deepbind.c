@@ -11,9 +11,12 @@
 #include <dlfcn.h>
 #include <link.h>
 #include <malloc.h>
+#include <pthread.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 #include "agent/agent.h"
 #include "agent/arch/x86_64.h"
@@ -51,6 +54,12 @@ static uint64_t ours_for(uint64_t theirs)
 		{ NUMBER(real.new_array_nothrow), NUMBER(_ZnamRKSt9nothrow_t) },
 		{ NUMBER(real.delete_plain), NUMBER(_ZdlPv) },
 		{ NUMBER(real.delete_array), NUMBER(_ZdaPv) },
+		/* What it loads itself, what it starts, and what it does to signals. */
+		{ NUMBER(real_dlopen), NUMBER(dlopen) },
+		{ NUMBER(real.pthread_create), NUMBER(pthread_create) },
+		{ NUMBER(real.sigaction), NUMBER(sigaction) },
+		{ NUMBER(real.execve), NUMBER(execve) },
+		{ NUMBER(real.exit_now), NUMBER(_exit) },
 	};
 	size_t i;
 

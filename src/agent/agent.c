@@ -298,14 +298,14 @@ static void agent_start(char **envp)
 		checked_note(real.sanitized ? LOG_UNOBSERVED_SANITIZED : LOG_UNOBSERVED_VALGRIND);
 		return;
 	}
-	if (under_emulator()) {
-		checked_note(LOG_UNOBSERVED_EMULATED);
-		return;
-	}
 	if (!plan_load()) {
 		plan_init(&agent.plan, PLAN_OBSERVE_CRASH);
 		if (log_create())
 			agent_retire_sigsafe(LOG_RETIRED_PLAN);
+		return;
+	}
+	if (agent.plan.observer >= PLAN_OBSERVE_IDS && under_emulator()) {
+		checked_note(LOG_UNOBSERVED_EMULATED);
 		return;
 	}
 	chaos_init();

@@ -12,6 +12,7 @@
 #include "model/overview.h"
 #include "model/signature.h"
 #include "report/markdown.h"
+#include "report/text.h"
 
 #define STACK_FRAMES 24
 #define EVIDENCE_SHOWN 200
@@ -161,6 +162,13 @@ static void observer_table(const struct investigation *inv, FILE *out)
 	}
 }
 
+static void put_clean_runs(const struct series_summary *summary, FILE *out)
+{
+	AUTO(mem_freep) char *text = text_clean_runs(summary);
+
+	(void)fprintf(out, "%s.\n", text);
+}
+
 static void reproduction(const struct investigation *inv, FILE *out)
 {
 	heading("Reproduction", out);
@@ -174,11 +182,7 @@ static void reproduction(const struct investigation *inv, FILE *out)
 		put_rate(&inv->summary.rate, out);
 		(void)fprintf(out, ".\n");
 		if (inv->summary.clean_runs_for_99 > 0)
-			(void)fprintf(out,
-				      "%" PRIu64 " clean run%s in a row would show with 99 %% "
-				      "confidence that it is fixed.\n",
-				      inv->summary.clean_runs_for_99,
-				      inv->summary.clean_runs_for_99 == 1 ? "" : "s");
+			put_clean_runs(&inv->summary, out);
 		else if (inv->summary.failed_any == 0)
 			(void)fprintf(out,
 				      "No failure was seen: the rate is below %.1f %% with 95 %% "

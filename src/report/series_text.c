@@ -139,6 +139,13 @@ static void print_advice(const struct series_summary *summary, FILE *out)
 			      summary->leftovers);
 }
 
+static void print_clean_runs(const struct series_summary *summary, FILE *out)
+{
+	AUTO(mem_freep) char *text = text_clean_runs(summary);
+
+	(void)fprintf(out, "\n%s", text);
+}
+
 static void print_headline(const struct series_summary *summary, FILE *out)
 {
 	print_rate(&summary->rate, out);
@@ -149,10 +156,7 @@ static void print_headline(const struct series_summary *summary, FILE *out)
 	else if (!summary->intermittent)
 		(void)fprintf(out, "\nIt fails in the same way in every run");
 	else
-		(void)fprintf(out,
-			      "\n%" PRIu64 " clean runs in a row would show with 99 %% confidence "
-			      "that it is fixed",
-			      summary->clean_runs_for_99);
+		print_clean_runs(summary, out);
 	(void)fputc('\n', out);
 }
 

@@ -7,9 +7,6 @@
 #include "engine/stats/fisher.h"
 #include "engine/stats/rate.h"
 
-/* Nobody waits for more; rates that would take it are below one in four million. */
-#define NEEDED_MAX ((uint64_t)1 << 24)
-
 /* As few failures among `trials` as `failed`, if the rate is that of before. */
 static double fisher(const struct rate *before, uint64_t trials, uint64_t failed)
 {
@@ -21,23 +18,7 @@ static double fisher(const struct rate *before, uint64_t trials, uint64_t failed
 
 static uint64_t careful_needed(const struct rate *before, double confidence)
 {
-	uint64_t low = 0, high = 1;
-
-	while (high < NEEDED_MAX && fisher(before, high, 0) > 1 - confidence) {
-		low = high;
-		high *= 2;
-	}
-	/* Clean runs only ever lower it, so the first number that is enough can be halved down to.
-	 */
-	while (high - low > 1) {
-		uint64_t middle = low + (high - low) / 2;
-
-		if (fisher(before, middle, 0) > 1 - confidence)
-			low = middle;
-		else
-			high = middle;
-	}
-	return high;
+	return fisher_clean_needed(before->trials, before->failed, 1 - confidence);
 }
 
 uint64_t certificate_needed(const struct rate *before, double confidence, bool careful)

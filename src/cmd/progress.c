@@ -1,6 +1,8 @@
 #include "cmd/progress.h"
 
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
 
@@ -15,7 +17,11 @@
 
 void progress_init(struct progress *progress)
 {
-	*progress = (struct progress){ .terminal = isatty(STDERR_FILENO) != 0 };
+	const char *term = getenv("TERM");
+
+	/* A dumb one cannot take a line back: it gets what a file gets. */
+	*progress = (struct progress){ .terminal = isatty(STDERR_FILENO) &&
+						   !(term && strcmp(term, "dumb") == 0) };
 }
 
 void progress_add_time(struct strbuf *sb, double seconds)

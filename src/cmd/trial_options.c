@@ -102,7 +102,8 @@ const struct option trial_option_table[] = {
 	  .help = "How closely to look: none puts nothing into the program; crash (default) records "
 		  "registers, stack and memory when it dies; ids also follows every allocation, so that "
 		  "the life of a damaged block can be told, and who made a mapped file shorter; heap also "
-		  "puts guards around blocks and keeps freed ones for a while, as redhand heap does" },
+		  "puts guards around blocks and keeps freed ones for a while, as redhand heap does. heap, "
+		  "watch and chase look in their own way and take no other" },
 	{ .name = "chaos",
 	  .kind = OPTION_TEXT,
 	  .metavar = "[KNOBS]",
@@ -421,6 +422,24 @@ static int fill_setup(struct trial_setup *setup, const struct trial_options *opt
 	return plan_allocators(setup, options, program, err);
 }
 
+/* Commands that watch have their own way of saying what, and no other observer. */
+static int check_observer(enum observer observer, const char *command, struct err *err)
+{
+	bool watches = strcmp(command, "watch") == 0 || strcmp(command, "chase") == 0;
+
+	if (watches && observer != OBSERVE_WATCH)
+		return err_set(err, -EINVAL, "%s is an observer of its own: leave --observe out",
+			       command);
+	/* compare's arms have --on; a sentinel does as was done. */
+	if (!watches && observer == OBSERVE_WATCH && strcmp(command, "compare") != 0 &&
+	    strcmp(command, "sentinel") != 0) {
+		(void)err_set(err, -EINVAL, "--observe watch: nothing to watch was named");
+		return err_remedy(err, "redhand watch --on WHAT -- PROGRAM; --observe ids follows "
+				       "allocations without watching any");
+	}
+	return 0;
+}
+
 static int init(struct trial_setup *setup, const struct trial_options *options, const char *command,
 		char *const *program, bool later, struct err *err)
 {
@@ -429,6 +448,8 @@ static int init(struct trial_setup *setup, const struct trial_options *options, 
 
 	if (r == 0)
 		r = check_slot_env(options, err);
+	if (r == 0)
+		r = check_observer(options->observe, command, err);
 	if (r == 0 && !later)
 		r = find_program(program[0], options->cwd, &path, err);
 	if (r == 0)

@@ -2,6 +2,7 @@
 
 #include <ctype.h>
 #include <errno.h>
+#include <glob.h>
 #include <limits.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -479,11 +480,47 @@ int trial_setup_init_later(struct trial_setup *setup, const struct trial_options
  * their own behind it; a case deep in the file system would break them. */
 #define TMP_PATH_MAX 50
 
+#define TMP_ALIAS "/tmp/redhand-"
+
+/* One that a redhand left behind which was killed over this very case: we have its lock now. */
+static bool is_left_alias(const char *dir, const char *trials_path)
+{
+	AUTO(mem_freep) char *alias = mem_printf("%s/t", dir);
+	char target[PATH_MAX];
+	struct stat st;
+	ssize_t len;
+
+	if (lstat(dir, &st) < 0 || !S_ISDIR(st.st_mode) || st.st_uid != geteuid())
+		return false;
+	len = readlink(alias, target, sizeof(target) - 1);
+	target[len > 0 ? len : 0] = '\0';
+	return len > 0 && strcmp(target, trials_path) == 0;
+}
+
+static void drop_left_aliases(const char *trials_path)
+{
+	glob_t found = { 0 };
+
+	if (glob(TMP_ALIAS "??????", GLOB_NOSORT, NULL, &found) == 0)
+		for (size_t i = 0; i < found.gl_pathc; i++)
+			if (is_left_alias(found.gl_pathv[i], trials_path)) {
+				AUTO(mem_freep)
+				char *alias = mem_printf("%s/t", found.gl_pathv[i]);
+
+				(void)unlink(alias);
+				(void)rmdir(found.gl_pathv[i]);
+			}
+	globfree(&found);
+}
+
 static void make_tmp_alias(struct trial_setup *setup)
 {
-	char dir[] = "/tmp/redhand-XXXXXX";
+	char dir[] = TMP_ALIAS "XXXXXX";
 
-	if (strlen(setup->settings.trials_path) <= TMP_PATH_MAX || !mkdtemp(dir))
+	if (strlen(setup->settings.trials_path) <= TMP_PATH_MAX)
+		return;
+	drop_left_aliases(setup->settings.trials_path);
+	if (!mkdtemp(dir))
 		return;
 	setup->tmp_link_dir = mem_strdup(dir);
 	setup->settings.tmp_alias = mem_printf("%s/t", dir);

@@ -176,6 +176,13 @@ static void printable_writes_out_control_characters(void **state)
 	PRINTABLE("\x9b", "\\x9b");
 }
 
+static void printable_writes_out_what_reorders_text(void **state)
+{
+	PRINTABLE("a\u202eb", "a\\xe2\\x80\\xaeb");
+	PRINTABLE("\u2066\u2029", "\\xe2\\x81\\xa6\\xe2\\x80\\xa9");
+	PRINTABLE("\u2027\u2030\u206a", "\u2027\u2030\u206a");
+}
+
 static void printable_writes_out_broken_utf8(void **state)
 {
 	PRINTABLE("\xc3", "\\xc3");
@@ -545,6 +552,7 @@ int main(void)
 		cmocka_unit_test(strbuf_take_of_nothing_is_a_string),
 		cmocka_unit_test(printable_keeps_text),
 		cmocka_unit_test(printable_writes_out_control_characters),
+		cmocka_unit_test(printable_writes_out_what_reorders_text),
 		cmocka_unit_test(printable_writes_out_broken_utf8),
 		cmocka_unit_test(vec_grows_and_walks),
 		cmocka_unit_test(strv_ends_in_null),

@@ -56,8 +56,8 @@ int which(const char *name, const char *cwd, char **ret, struct err *err)
 		if (r < 0) {
 			r = refuse(path, r, err);
 			if (r == -ENOENT)
-				(void)err_remedy(err, "check its path: it counts from where the "
-						      "program is run (--cwd)");
+				(void)err_remedy(err, "check its path; one without a / in front "
+						      "counts from where the program runs");
 			return r;
 		}
 		*ret = TAKE(path);

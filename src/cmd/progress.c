@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "base/log.h"
+#include "base/percent.h"
 #include "base/strbuf.h"
 
 #define TERMINAL_EVERY_S 0.1
@@ -41,9 +42,9 @@ static void add_view(struct strbuf *sb, const struct series_progress_view *view)
 	strbuf_addf(sb, "%llu", (unsigned long long)view->done);
 	if (view->wanted > 0)
 		strbuf_addf(sb, "/%llu", (unsigned long long)view->wanted);
-	strbuf_addf(sb, " trials, %llu failed (%.1f %%, 95 %%: %.1f–%.1f %%)",
-		    (unsigned long long)view->rate.failed, view->rate.rate * 100,
-		    view->rate.low * 100, view->rate.high * 100);
+	strbuf_addf(sb, " trials, %llu failed (%s %%, 95 %%: %s–%s %%)",
+		    (unsigned long long)view->rate.failed, PERCENT(view->rate.rate),
+		    PERCENT(view->rate.low), PERCENT(view->rate.high));
 	if (view->what)
 		strbuf_addf(sb, ", %s", view->what);
 	if (view->wanted > view->done && view->ran > 0) {

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/strbuf.h"
+#include "base/percent.h"
 #include "base/words.h"
 #include "report/report_minimize.h"
 
@@ -24,9 +25,9 @@ static void print_name(const char *name, FILE *out)
 
 static void print_rate(const struct rate *rate, FILE *out)
 {
-	(void)fprintf(out, "%5" PRIu64 " of %-5" PRIu64 " %5.1f %%  (95 %%: %.1f–%.1f %%)",
-		      rate->failed, rate->trials, rate->rate * 100, rate->low * 100,
-		      rate->high * 100);
+	(void)fprintf(out, "%5" PRIu64 " of %-5" PRIu64 " %5s %%  (95 %%: %s–%s %%)",
+		      rate->failed, rate->trials, PERCENT(rate->rate), PERCENT(rate->low),
+		      PERCENT(rate->high));
 }
 
 static const struct signature_summary *find_signature(const struct minimize_result *result)

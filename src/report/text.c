@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "base/percent.h"
 #include "base/strbuf.h"
 #include "base/words.h"
 
@@ -25,4 +26,11 @@ char *text_clean_runs(const struct series_summary *summary)
 			  "it is fixed, at this rate; %" PRIu64 " at the low end of its interval",
 			  summary->clean_runs_for_99, summary->clean_runs_for_99 == 1 ? "" : "s",
 			  summary->clean_runs_at_low);
+}
+
+void text_rate(const struct rate *rate, FILE *out)
+{
+	(void)fprintf(out, "%" PRIu64 " of %" PRIu64 " failed, %s %% (95 %%: %s–%s %%)",
+		      rate->failed, rate->trials, PERCENT(rate->rate), PERCENT(rate->low),
+		      PERCENT(rate->high));
 }

@@ -4,6 +4,7 @@
  * What matters most comes first; stacks and lists are cut to what fits, and the report has all of
  * it. Commands are never cut: what cannot be pasted is of no use.
  */
+#include "base/percent.h"
 #include "report/report_investigation.h"
 
 #include <inttypes.h>
@@ -503,9 +504,9 @@ static void reproduction(const struct page *page)
 	if (!page->inv->counted)
 		return;
 	title(page, "How often");
-	rowf(page, "rate", 0, "%" PRIu64 " of %" PRIu64 " failed, %.1f %% (95 %%: %.1f–%.1f %%)",
-	     s->rate.failed, s->rate.trials, s->rate.rate * 100, s->rate.low * 100,
-	     s->rate.high * 100);
+	rowf(page, "rate", 0, "%" PRIu64 " of %" PRIu64 " failed, %s %% (95 %%: %s–%s %%)",
+	     s->rate.failed, s->rate.trials, PERCENT(s->rate.rate), PERCENT(s->rate.low),
+	     PERCENT(s->rate.high));
 	if (s->clean_runs_for_99 > 1) {
 		AUTO(mem_freep) char *clean = text_clean_runs(s);
 

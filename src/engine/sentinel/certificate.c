@@ -3,6 +3,7 @@
 #include <inttypes.h>
 #include <math.h>
 
+#include "base/percent.h"
 #include "base/strbuf.h"
 #include "engine/stats/fisher.h"
 #include "engine/stats/rate.h"
@@ -69,7 +70,7 @@ static void add_counts(const struct certificate *c, struct strbuf *sb)
 static void add_doubt(const struct certificate *c, struct strbuf *sb)
 {
 	add_confidence(sb, c->chance);
-	strbuf_addf(sb, " confidence at the recorded rate (%.1f %%), with ", c->before.rate * 100);
+	strbuf_addf(sb, " confidence at the recorded rate (%s %%), with ", PERCENT(c->before.rate));
 	add_confidence(sb, c->p);
 	strbuf_adds(sb, " when the uncertainty of that rate is counted (Fisher's exact test)");
 	if (c->p > 1 - c->confidence && !c->careful)
@@ -80,7 +81,7 @@ static void add_doubt(const struct certificate *c, struct strbuf *sb)
 static void say_clean(const struct certificate *c, struct strbuf *sb)
 {
 	add_counts(c, sb);
-	strbuf_addf(sb, "; the rate is now below %.1f %% with 95 %% confidence. ", c->bound * 100);
+	strbuf_addf(sb, "; the rate is now below %s %% with 95 %% confidence. ", PERCENT(c->bound));
 	strbuf_adds(sb, "That nothing has changed and luck alone hid it is ruled out with ");
 	add_doubt(c, sb);
 }

@@ -4,8 +4,8 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "base/strbuf.h"
 #include "base/percent.h"
+#include "base/strbuf.h"
 #include "base/words.h"
 #include "report/report_minimize.h"
 

@@ -601,8 +601,23 @@ struct series_identity trial_setup_identity(const struct trial_setup *setup, con
 					 .program = strbuf_str(&setup->program) };
 }
 
+/* A build meanwhile: whoever reads the result must know that it is of two programs. */
+static void tell_changed(const struct trial_setup *setup)
+{
+	AUTO(strbuf_deinit) struct strbuf now = { 0 };
+
+	if (!setup->program_path || setup->joined || access(setup->program_path, F_OK) < 0)
+		return;
+	file_fingerprint(setup->program_path, &now);
+	if (strcmp(strbuf_str(&now), strbuf_str(&setup->program)) != 0)
+		log_note("'%s' is another build now than the one that these trials began with; "
+			 "the same command counts anew",
+			 setup->program_path);
+}
+
 void trial_setup_deinit(struct trial_setup *setup)
 {
+	tell_changed(setup);
 	if (setup->settings.tmp_alias && !setup->joined)
 		(void)unlink(setup->settings.tmp_alias);
 	if (setup->tmp_link_dir)

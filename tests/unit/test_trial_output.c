@@ -240,6 +240,17 @@ static void crumbs_keep_names(void **state)
 		crumb_is(same[i], same[i]);
 }
 
+static void crumbs_mask_names_drawn_at_random(void **state)
+{
+	crumb_is("session 3f2504e0-4f89-41d3-9a0c-0305e82c3301 ended", "session * ended");
+	crumb_is("at commit 94e309b07ec5:", "at commit *:");
+	crumb_is("no /tmp/tmp.aB3xYz9QpL/plan", "no /tmp/*/plan");
+	crumb_is("no /tmp/tmpx8_k2v9q", "no /tmp/*");
+	crumb_is("deadbeef facade added", "deadbeef facade added");
+	crumb_is("Fp16ToFp32Cast abc12345x", "Fp16ToFp32Cast abc12345x");
+	crumb_is("/src/tmp.c and /src/tmp_buffer.c /tmp", "/src/tmp.c and /src/tmp_buffer.c /tmp");
+}
+
 static void crumbs_drop_colours(void **state)
 {
 	crumb_is("\033[0;32m[ RUN      ] \033[mSuite.Case", "[ RUN      ] Suite.Case");
@@ -546,6 +557,7 @@ int main(void)
 		cmocka_unit_test(capture_cuts_long_lines),
 		cmocka_unit_test(crumbs_mask_what_varies),
 		cmocka_unit_test(crumbs_keep_names),
+		cmocka_unit_test(crumbs_mask_names_drawn_at_random),
 		cmocka_unit_test(crumbs_drop_colours),
 		cmocka_unit_test(crumbs_are_trimmed_and_short),
 		cmocka_unit_test(crumb_with_nul_bytes),

@@ -496,6 +496,19 @@ static void see(const struct trial_settings *settings, const char *out, bool lea
 	output_deinit(&o);
 }
 
+static void a_trial_s_own_directory_is_no_place_of_its_own(void **state)
+{
+	char trials[] = "/case/trials";
+	struct trial_settings settings = { .output_limit = 100, .trials_path = trials };
+	AUTO(trial_end_deinit) struct trial_end inside = { 0 };
+	AUTO(trial_end_deinit) struct trial_end other = { 0 };
+
+	see(&settings, "no /case/trials/17/tmp/x, /case/trials/17/tmp", false, &inside);
+	assert_string_equal(inside.last_crumb, "no $TMPDIR/x, $TMPDIR");
+	see(&settings, "no /case/trials/17/stdout /case/trials", false, &other);
+	assert_string_equal(other.last_crumb, "no /case/trials/17/stdout /case/trials");
+}
+
 static void output_knows_the_running_test(void **state)
 {
 	struct trial_settings settings = { .output_limit = 100 };
@@ -571,6 +584,7 @@ int main(void)
 		cmocka_unit_test(testline_tap),
 		cmocka_unit_test(testline_ordinary_lines),
 		cmocka_unit_test(testline_takes_any_bytes),
+		cmocka_unit_test(a_trial_s_own_directory_is_no_place_of_its_own),
 		cmocka_unit_test(output_knows_the_running_test),
 		cmocka_unit_test(output_learns_the_order),
 	};

@@ -1,8 +1,8 @@
 #pragma once
 
 /*
- * A share as a percentage with as many decimals as it takes to tell it from nothing: 20.0, 0.26, 0.02.
- * "Below 0.0 %" would say that it cannot be.
+ * A share as a percentage with as many decimals as it takes to tell it from nothing: 20.0, 0.26,
+ * 0.02. "Below 0.0 %" would say that it cannot be.
  */
 #define PERCENT_MAX 32
 

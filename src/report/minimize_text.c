@@ -25,9 +25,8 @@ static void print_name(const char *name, FILE *out)
 
 static void print_rate(const struct rate *rate, FILE *out)
 {
-	(void)fprintf(out, "%5" PRIu64 " of %-5" PRIu64 " %5s %%  (95 %%: %s–%s %%)",
-		      rate->failed, rate->trials, PERCENT(rate->rate), PERCENT(rate->low),
-		      PERCENT(rate->high));
+	(void)fprintf(out, "%5" PRIu64 " of %-5" PRIu64 " %5s %%  (95 %%: %s–%s %%)", rate->failed,
+		      rate->trials, PERCENT(rate->rate), PERCENT(rate->low), PERCENT(rate->high));
 }
 
 static const struct signature_summary *find_signature(const struct minimize_result *result)

@@ -85,8 +85,9 @@ static int check_order(const struct history *h, const struct history_request *re
 	if (git_line(h->top, (const char *const[]){ "merge-base", good, bad, NULL }, &base, NULL) ==
 	    0) {
 		if (strcmp(base, bad) == 0)
-			return err_remedy(err, "the older of the two comes first: redhand bisect "
-					       "%s %s …",
+			return err_remedy(err,
+					  "the older of the two comes first: redhand bisect "
+					  "%s %s …",
 					  request->bad, request->good);
 		return err_remedy(err,
 				  "if the failure is not at %.12s, where they parted: redhand "

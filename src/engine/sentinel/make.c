@@ -407,7 +407,8 @@ static void add_origin(struct making *m)
 	if (path_below(m->root, m->dir)) {
 		s->root = path_relative(m->dir, m->root);
 	} else {
-		/* It is of no use to another checkout, but here it can be run, as by case resume. */
+		/* It is of no use to another checkout, but here it can be run, as by case resume.
+		 */
 		s->root = mem_strdup(m->root);
 		strv_take(&m->made->notes,
 			  mem_printf("'%s' is not inside the project '%s', so in another checkout "

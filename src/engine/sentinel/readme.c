@@ -76,8 +76,8 @@ void readme_write(const struct sentinel *s, struct strbuf *ret)
 		    s->signature.summary);
 	strbuf_addf(ret, "It was seen in %llu of %llu runs, %s %% (95 %%: %s–%s %%)%s%s.\n\n",
 		    (unsigned long long)s->failed, (unsigned long long)s->trials,
-		    PERCENT(rate.rate), PERCENT(rate.low), PERCENT(rate.high), s->commit ? ", at commit " : "",
-		    s->commit ? s->commit : "");
+		    PERCENT(rate.rate), PERCENT(rate.low), PERCENT(rate.high),
+		    s->commit ? ", at commit " : "", s->commit ? s->commit : "");
 	strbuf_addf(
 		ret,
 		"    sh run.sh                   # exit 0: it still fails as recorded\n"

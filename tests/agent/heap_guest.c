@@ -399,6 +399,22 @@ static void mode_freed_field(void)
 	free(again[3]);
 }
 
+/* What new blocks hold: of each kind, how many bytes are not zero. */
+static void mode_unset(void)
+{
+	unsigned char *kinds[] = { malloc(61), calloc(1, 61), aligned_alloc(64, 64), malloc(70000) };
+	unsigned i, k;
+
+	for (i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
+		unsigned set = 0;
+
+		for (k = 0; k < 61; k++)
+			set += kinds[i][k] != 0;
+		printf("%u ", set);
+		free(kinds[i]);
+	}
+}
+
 int main(int argc, char **argv)
 {
 	static const struct {
@@ -416,6 +432,7 @@ int main(int argc, char **argv)
 		      { "rare-defect", mode_rare_defect },
 		      { "hot-twice", mode_hot_twice },
 		      { "freed-field", mode_freed_field },
+		      { "unset", mode_unset },
 		      { "little-memory", mode_little_memory } };
 	unsigned i;
 

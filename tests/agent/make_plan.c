@@ -1,5 +1,5 @@
 /*
- * Writes a plan file: make_plan FILE crash|ids|heap [growth] [jit_code] [pages] [python] [sampled]
+ * Writes a plan file: make_plan FILE crash|ids|heap [growth] [jit_code] [pages] [python] [sampled] [fresh]
  * [field=value...] [item=TYPE...] [chaos=WEIGHT,GAP_BYTES,HEAP_BYTES]
  * [watch=BLOCK_BYTES,OFFSET,BYTES,FLAGS,POLICY,FROM_BLOCK_BYTES]
  */
@@ -86,6 +86,8 @@ int main(int argc, char **argv)
 			heap.item.flags |= PLAN_HEAP_PYTHON;
 		if (!strcmp(argv[i], "sampled"))
 			heap.item.flags |= PLAN_HEAP_SAMPLED;
+		if (!strcmp(argv[i], "fresh"))
+			heap.item.flags |= PLAN_HEAP_FRESH;
 		if (!equals)
 			continue;
 		*equals = 0;

@@ -568,7 +568,7 @@ int chase_run(struct case_store *cs, const struct chase_request *request, struct
 	if (!ret->outcome && chase.tossed > 0)
 		ret->outcome = mem_printf("guards around blocks showed no damage, and %" PRIu64
 					  " trials no sign that it goes with what stands in freed "
-					  "blocks",
+					  "or new blocks",
 					  chase.tossed);
 	if (!ret->outcome)
 		ret->outcome =

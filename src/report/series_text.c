@@ -149,6 +149,9 @@ static void print_headline(const struct series_summary *summary, FILE *out)
 			      PERCENT(summary->clean_bound));
 	else if (!summary->intermittent)
 		(void)fprintf(out, "\nIt fails in the same way in every run");
+	else if (summary->clean_runs_for_99 <= 1)
+		(void)fprintf(out, "\nIt has failed in every run so far; a larger -n tells whether "
+				   "it comes and goes");
 	else
 		print_clean_runs(summary, out);
 	(void)fputc('\n', out);

@@ -122,6 +122,23 @@ def check_fresh(tap, rig, guest):
         tap.check((done.returncode, done.stdout) == (0, wanted), f'fresh: new blocks with a chance of {ppm} ppm', done)
 
 
+def check_freed_among_freed(tap, rig, guest):
+    """Poison of neighbours is alike: only the block whose it is, is told."""
+    for seed in range(1, 6):
+        done, trial = rig.observed([guest, 'freed-among-freed'], 'heap', plan=[f'seed={seed}'])
+        poisoned = {(r['size'], r['state']) for r in rig.records(trial) if r.type == 'BLOCK' and r['via'] == '8'}
+        tap.check(done.returncode == -signal.SIGSEGV and poisoned == {('41', 'freed')},
+                  f'freed among freed, seed {seed}: the one that was read', (done, poisoned))
+
+
+def check_signal_stack(tap, rig, guest):
+    """Where a wild pointer stands: not where the kernel left the registers."""
+    done, trial = rig.observed([guest, 'signal-stack'], 'ids', plan=['wild_values'])
+    homes = {r['size'] for r in rig.records(trial) if r.type == 'VALUE' and r['value'] == '0x2073692073696874'}
+    tap.check(done.returncode == -signal.SIGSEGV and homes == {'77'}, 'signal-stack: the home of the pointer alone',
+              (done, homes))
+
+
 def main():
     rig, tap = Rig(sys.argv[1], sys.argv[2]), Tap()
     guest = os.path.join(os.path.abspath(sys.argv[2]), 'heap_guest')
@@ -144,6 +161,8 @@ def main():
         check_sample(tap, rig, guest)
         check_freed_field(tap, rig, guest)
         check_fresh(tap, rig, guest)
+        check_freed_among_freed(tap, rig, guest)
+        check_signal_stack(tap, rig, guest)
         return tap.end()
     finally:
         rig.close()

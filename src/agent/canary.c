@@ -84,7 +84,7 @@ static void *libc_allocate(size_t align, size_t size, unsigned flags)
 	if (flags & CANARY_ZEROED)
 		return real.calloc(1, size);
 	return align > (flags & CANARY_PASSED ? 0 : CANARY_FRONT) ? real.memalign(align, size)
-								   : real.malloc(size);
+								  : real.malloc(size);
 }
 
 /* Memory is short: what is in quarantine may be what is missing. */
@@ -121,14 +121,15 @@ static void fresh_fill(uint64_t start, uint64_t size)
 	/* So that the tool knows whose coin counted; a lost increment does not matter. */
 	log_map.contexts[row].allocs++;
 	if (!plan->sweep_count) {
-		memset((void *)start, canary_chance(canary.seed, hash, plan->poison_ppm) ? garbage : 0,
-		       size);
+		memset((void *)start,
+		       canary_chance(canary.seed, hash, plan->poison_ppm) ? garbage : 0, size);
 		return;
 	}
 	memset((void *)start, 0, size);
 	for (i = 0; hash == plan->sweep_hashes[0] && i < CANARY_FRESH_WORDS && 8 * i < size; i++)
 		if (canary_chance(canary.seed, canary_word_hash(hash, i), plan->poison_ppm))
-			memset((void *)(start + 8 * i), garbage, size - 8 * i < 8 ? size - 8 * i : 8);
+			memset((void *)(start + 8 * i), garbage,
+			       size - 8 * i < 8 ? size - 8 * i : 8);
 }
 
 void *canary_allocate(size_t align, size_t size, unsigned flags, enum log_api api,

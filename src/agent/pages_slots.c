@@ -173,7 +173,8 @@ static uint32_t span_new(uint64_t slot_bytes, uint32_t count, uint64_t align)
 
 	if (__builtin_mul_overflow(slot_bytes, (uint64_t)count, &end) ||
 	    end > pages.bytes - (start - pages.base) || slot_bytes > UINT32_MAX ||
-	    (watch_fences() && state.slot_count >= FENCES_MOST) || state.span_count == pages.bytes / SPAN_BYTES || state.slot_count + count > SLOTS_MOST)
+	    (watch_fences() && state.slot_count >= FENCES_MOST) ||
+	    state.span_count == pages.bytes / SPAN_BYTES || state.slot_count + count > SLOTS_MOST)
 		return 0;
 	end += start;
 	if (!grow(end))
@@ -339,7 +340,8 @@ void pages_slot_shut(struct pages_slot *slot)
 	pages_slot_give(slot);
 }
 
-/* ---- how large -------------------------------------------------------------------------------- */
+/* ---- how large --------------------------------------------------------------------------------
+ */
 
 uint64_t pages_slot_bytes(const struct pages_slot *slot)
 {

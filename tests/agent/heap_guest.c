@@ -437,7 +437,8 @@ static void mode_freed_field(void)
 /* What new blocks hold: of each kind, how many bytes are not zero. */
 static void mode_unset(void)
 {
-	unsigned char *kinds[] = { malloc(61), calloc(1, 61), aligned_alloc(64, 64), malloc(70000) };
+	unsigned char *kinds[] = { malloc(61), calloc(1, 61), aligned_alloc(64, 64),
+				   malloc(70000) };
 	unsigned i, k;
 
 	for (i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {

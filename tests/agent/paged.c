@@ -634,7 +634,8 @@ static int wild(void)
 	return 0;
 }
 
-/* Read where nobody minds: a block that was freed, in a child, after many others have come and gone. */
+/* Read where nobody minds: a block that was freed, in a child, after many others have come and
+ * gone. */
 static int reads_freed(void)
 {
 	unsigned char *kept = calloc(1, WATCHED_BYTES), *block = calloc(1, WATCHED_BYTES);

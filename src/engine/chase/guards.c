@@ -16,8 +16,9 @@
 #define HEAP_TRIALS 6u /* where it fails nearly always; more where it seldom does */
 #define HEAP_TRIALS_MAX 40u
 #define UNFAILED_TRIALS 20u /* where it has not failed at all */
-#define GUARDED_TRIALS 12u /* for each failing trial that is wanted, until nothing is caught */
-#define EXPECTED_TIMES 4.0 /* as many trials as one damage takes: then this way does not lead there */
+#define GUARDED_TRIALS 12u  /* for each failing trial that is wanted, until nothing is caught */
+#define EXPECTED_TIMES \
+	4.0 /* as many trials as one damage takes: then this way does not lead there */
 
 /* The series of the same command under the heap observer: as cmd/trial_options.c writes it. */
 static char *heap_settings(const char *text)
@@ -43,8 +44,7 @@ static void stake_damage(struct chase *chase, const struct heap_report *report)
 		    chase->stakeout.list.count < LEVELS_MAX &&
 		    stakeout_add_damage(&chase->stakeout, finding) &&
 		    chase->stakeout.list.count == 1 && report->heap.trials > 0)
-			chase->damage_rate =
-				(double)finding->trials / (double)report->heap.trials;
+			chase->damage_rate = (double)finding->trials / (double)report->heap.trials;
 }
 
 /* Does what was found tell why it fails? A mismatched delete, for one, does not. */
@@ -77,8 +77,8 @@ static int take_evidence(struct chase *chase, const struct series_identity *iden
 	return r;
 }
 
-/* As many that the failure comes up at least once with some 98 %, at the rate that was seen: there are
- * four times as many as it takes on average. */
+/* As many that the failure comes up at least once with some 98 %, at the rate that was seen: there
+ * are four times as many as it takes on average. */
 static unsigned int heap_trials(const struct chase *chase)
 {
 	uint64_t failed = chase->ret->evidence.failed, trials = chase->ret->evidence.trials;
@@ -152,8 +152,8 @@ static int run_guarded(struct chase *chase, struct err *err)
 	return r == 0 ? stage_run(chase, STAGE_GUARD, err) : r;
 }
 
-/* First the very blocks, by their keys; where those do not lead there, the newest of their kind; then
- * all of them. */
+/* First the very blocks, by their keys; where those do not lead there, the newest of their kind;
+ * then all of them. */
 int watch_damage(struct chase *chase, struct err *err)
 {
 	bool pages;
@@ -164,8 +164,9 @@ int watch_damage(struct chase *chase, struct err *err)
 	if (r < 0 || chase->guarded_caught >= chase->request->wanted || !chase_may_go_on(chase) ||
 	    !stakeout_widen(&chase->stakeout))
 		return r;
-	chase_say(chase, "the keys did not lead to the damage: watching the same byte of the newest "
-			 "blocks of that context");
+	chase_say(chase,
+		  "the keys did not lead to the damage: watching the same byte of the newest "
+		  "blocks of that context");
 	r = run_guarded(chase, err);
 	if (r < 0 || chase->guarded_caught >= chase->request->wanted || !chase_may_go_on(chase) ||
 	    chase->stakeout.list.items[0].offset < 0)
@@ -243,9 +244,9 @@ static void adopt(struct chase *chase)
 	chase->guarded.list.count = 0;
 	mem_free(chase->ret->outcome);
 	chase->ret->outcome = mem_printf("found with %s%s",
-					 chase->heap_findings > 0    ? "guards around blocks" :
-					 chase->kind == STAGE_FENCE ? "freed blocks shut" :
-								       "garbage in new blocks",
+					 chase->heap_findings > 0     ? "guards around blocks"
+					 : chase->kind == STAGE_FENCE ? "freed blocks shut"
+								      : "garbage in new blocks",
 					 chase->guarded_caught > 0 ? ", and caught there" : "");
 }
 

@@ -3,9 +3,9 @@
  * block, only a wrong value that the program itself stumbles over.
  *
  * First whose freed blocks matter. In each trial those of a context are all overwritten or all left
- * alone, by the toss of a coin (engine/heap/chance.h): the failure goes with the coin of the context
- * whose blocks are read. Then who reads them: the blocks of that context get pages to themselves,
- * which are shut when they are freed, and the first to touch one dies there.
+ * alone, by the toss of a coin (engine/heap/chance.h): the failure goes with the coin of the
+ * context whose blocks are read. Then who reads them: the blocks of that context get pages to
+ * themselves, which are shut when they are freed, and the first to touch one dies there.
  */
 #include "engine/chase/inside.h"
 
@@ -94,8 +94,9 @@ static int look(struct chase *chase, const struct heap_report *report, bool *ret
 	size_t from = chase->guarded.list.count;
 	int r;
 
-	chase_say(chase, "it goes with what stands in freed blocks of %zu context%s: shutting "
-			 "these, to see who touches them",
+	chase_say(chase,
+		  "it goes with what stands in freed blocks of %zu context%s: shutting "
+		  "these, to see who touches them",
 		  chase->stakeout.list.count, chase->stakeout.list.count == 1 ? "" : "s");
 	r = chase_plan(chase, err);
 	chase->guarded_before = chase->guarded_caught;

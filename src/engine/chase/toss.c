@@ -1,5 +1,6 @@
 /*
- * Trials in which what stands in blocks is left to chance, context by context (engine/heap/chance.h).
+ * Trials in which what stands in blocks is left to chance, context by context
+ * (engine/heap/chance.h).
  */
 #include "engine/chase/inside.h"
 
@@ -30,8 +31,8 @@ bool toss_worth(struct chase *chase, const char *what, const char *command)
 		return false;
 	if (affordable(chase) > 0)
 		return true;
-	chase_say(chase, "whether it goes with what stands in %s would take %u trials%s%s", what, TRIALS,
-		  command ? ": " : "", command ? command : "");
+	chase_say(chase, "whether it goes with what stands in %s would take %u trials%s%s", what,
+		  TRIALS, command ? ": " : "", command ? command : "");
 	return false;
 }
 
@@ -41,9 +42,9 @@ int toss_run(struct chase *chase, const struct toss *about, struct heap_report *
 	struct heap_request heap;
 	AUTO(mem_freep) char *settings = guards_request(chase, &heap);
 	AUTO(mem_freep)
-	char *tossed = mem_printf("%s%s 0.5 %016llx\n", settings,
-				  about ? "fresh-chance" : "poison-chance",
-				  about ? (unsigned long long)about->context : 0);
+	char *tossed =
+		mem_printf("%s%s 0.5 %016llx\n", settings, about ? "fresh-chance" : "poison-chance",
+			   about ? (unsigned long long)about->context : 0);
 	uint64_t left = chase_trials_left(chase);
 	unsigned int most = affordable(chase);
 	int r;

@@ -1,9 +1,9 @@
 /*
  * Who uses what nobody has written yet, where nothing else shows it.
  *
- * First whose: in each trial new blocks of a context all hold garbage or all hold zeros, by the toss of
- * a coin, and the failure goes with the coin of the context whose blocks are used before they are
- * written. Then which of their bytes: the same with a coin for each word of its blocks.
+ * First whose: in each trial new blocks of a context all hold garbage or all hold zeros, by the
+ * toss of a coin, and the failure goes with the coin of the context whose blocks are used before
+ * they are written. Then which of their bytes: the same with a coin for each word of its blocks.
  */
 #include "engine/chase/inside.h"
 
@@ -17,9 +17,9 @@
 
 static const struct heap_suspect *likeliest(const struct heap_report *report)
 {
-	return report->suspects.count > 0 && report->suspects.items[0].p < TOSS_P ?
-		       &report->suspects.items[0] :
-		       NULL;
+	return report->suspects.count > 0 && report->suspects.items[0].p < TOSS_P
+		       ? &report->suspects.items[0]
+		       : NULL;
 }
 
 static uint64_t hash_of(const struct heap_suspect *suspect)
@@ -65,7 +65,8 @@ static int look_at_words(struct chase *chase, const struct heap_suspect *whose, 
 	const struct heap_suspect *which;
 	int r;
 
-	chase_say(chase, "it goes with what new blocks of one context hold: with which of their bytes?");
+	chase_say(chase,
+		  "it goes with what new blocks of one context hold: with which of their bytes?");
 	r = toss_run(chase, &about, &report, err);
 	which = r == 0 ? likeliest(&report) : NULL;
 	if (which)

@@ -24,16 +24,15 @@ static bool fence(struct chase *chase, const struct heap_report *report)
 	return chase->stakeout.list.count > 0;
 }
 
-/* Which of the fenced contexts the block is of; -1: none. */
-static int fenced_context(const struct chase *chase, const struct block_life *block)
+static bool is_fenced(const struct chase *chase, const struct block_life *block)
 {
 	for (size_t i = 0; block && block->key && i < chase->stakeout.list.count; i++) {
 		const char *context = chase->stakeout.list.items[i].home.key;
 
 		if (strncmp(block->key, context, strlen(context)) == 0)
-			return (int)i;
+			return true;
 	}
-	return -1;
+	return false;
 }
 
 /* Only the use: what it died of was our own doing. */
@@ -50,8 +49,7 @@ void read_fenced(struct chase *chase)
 		return;
 	clues_tell(&clues, chase->symbols, &chase->report, &seen);
 	VEC_FOREACH (&seen.list, e) {
-		if (e->kind == EVIDENCE_FREED_USE &&
-		    fenced_context(chase, e->freed_use->block) >= 0) {
+		if (e->kind == EVIDENCE_FREED_USE && is_fenced(chase, e->freed_use->block)) {
 			VEC_PUSH(&chase->guarded.list, *e);
 			any = true;
 		} else {

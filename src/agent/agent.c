@@ -24,6 +24,7 @@
 #include "agent/pages.h"
 #include "agent/plan_apply.h"
 #include "agent/python.h"
+#include "agent/python_stack.h"
 #include "agent/real.h"
 #include "agent/rlimits.h"
 #include "agent/round.h"
@@ -178,6 +179,7 @@ static void after_fork_in_child(void)
 	if (agent.plan.observer >= PLAN_OBSERVE_IDS) {
 		modules_forget();
 		checkpoint_forget();
+		python_stack_forget();
 		modules_refresh_sigsafe();
 		watch_after_fork();
 	}
@@ -321,6 +323,8 @@ static void agent_start(char **envp)
 		canary_init();
 	if (ids && (agent.plan.flags & PLAN_PYTHON) && !(agent.plan.flags & PLAN_NO_BLOCKS))
 		python_init(); /* guards or none: it must be known */
+	if (ids && (agent.plan.flags & PLAN_GROWTH) && (agent.plan.flags & PLAN_PYTHON))
+		python_stack_init();
 	log_map.header->drops[LOG_DROP_EARLY] = early_count();
 	hooked_init();
 	switch_on();

@@ -11,6 +11,7 @@
 #include "agent/checkpoint.h"
 #include "agent/log.h"
 #include "agent/memory.h"
+#include "agent/python_stack.h"
 #include "agent/real.h"
 #include "agent/round.h"
 #include "agent/sample.h"
@@ -340,6 +341,8 @@ bool block_begin_guarded(struct guard *guard, enum block_space space, uint64_t s
 	uint32_t context = context_find(guard, caller);
 	struct block *block;
 
+	if (unlikely(python_stack_on))
+		context = context_in_python(guard, context, caller);
 	block = window && *window ? &blocks_state.pool[*window] : entry_take(self, space, start);
 	if (!block)
 		return false;

@@ -119,6 +119,7 @@ struct real {
 	void (*python_set_allocator)(int domain, void *allocator);
 	const void *python_runtime;
 	const uint64_t *python_version;
+	const void *(*python_thread_state)(void); /* that has the interpreter; may be another's */
 	bool python_unlocked;
 
 	bool glibc_malloc; /* the real malloc is libc's own: blocks are never nearer than 32 bytes

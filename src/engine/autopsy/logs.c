@@ -40,6 +40,8 @@ static void event_log_deinit(struct event_log *log)
 	mem_free(log->command);
 	mappings_deinit(&log->modules);
 	VEC_DEINIT(&log->contexts);
+	python_stacks_deinit(&log->python);
+	VEC_DEINIT(&log->module_records);
 	VEC_DEINIT(&log->hooks);
 	wrappers_free(log->wrappers);
 }
@@ -298,10 +300,15 @@ static void read_through(struct event_logs *logs, struct event_log *log)
 			take_image(log, &item);
 			break;
 		case LOG_MODULE:
+			VEC_PUSH(&log->module_records, item.offset);
 			take_module(log, &item);
 			break;
 		case LOG_CONTEXT:
 			take_context(log, &item);
+			break;
+		case LOG_PYTHON_STACK:
+		case LOG_PYTHON_CODE:
+			python_stacks_take(&log->python, &item);
 			break;
 		case LOG_UNOBSERVED:
 			note_unobserved(logs, log, &item);
@@ -316,6 +323,7 @@ static void read_through(struct event_logs *logs, struct event_log *log)
 	if (log->contexts.count > 0)
 		qsort(log->contexts.items, log->contexts.count, sizeof(log->contexts.items[0]),
 		      by_context);
+	python_stacks_sort(&log->python);
 	note_trouble(logs, log);
 }
 
@@ -599,6 +607,7 @@ bool event_log_context(struct event_log *log, uint32_t context, struct symbols *
 		return false;
 	if (seen.walk != LOG_WALK_LOST) {
 		name_walked(log, &item, &seen, symbols, ret);
+		python_stacks_merge(log, context, ret);
 		return ret->count > 0;
 	}
 	stack = log_payload_rest(&item, sizeof(seen), &bytes);
@@ -612,6 +621,7 @@ bool event_log_context(struct event_log *log, uint32_t context, struct symbols *
 							       ? seen.frame_count
 							       : 0 },
 		symbols, ret);
+	python_stacks_merge(log, context, ret);
 	return ret->count > 0;
 }
 
@@ -660,16 +670,12 @@ uint32_t event_log_key_context(struct event_log *log, const struct block_key *ke
 /* ---- Python ---- */
 
 /* Many small pieces in one blob. */
-void event_log_python(const struct event_log *log, const struct log_item *owner,
+void event_log_pieces(const struct event_log *log, const struct log_item *owner,
 		      struct python_memory *ret)
 {
-	struct log_item item = *owner;
 	struct log_kept head;
 	size_t len = 0;
 
-	while (log_next_owned(&log->reader, owner->head.seq, &item))
-		if (item.head.type == LOG_PYTHON)
-			(void)log_payload(&item, &ret->record, sizeof(ret->record));
 	ret->blob = event_log_blob(log, owner, LOG_BLOB_PYTHON, 0, NULL, &len);
 	for (size_t at = 0; ret->blob && len - at > sizeof(head);) {
 		struct piece piece = { .bytes = (uint8_t *)ret->blob + at + sizeof(head) };
@@ -686,6 +692,17 @@ void event_log_python(const struct event_log *log, const struct log_item *owner,
 		if (at > len)
 			break;
 	}
+}
+
+void event_log_python(const struct event_log *log, const struct log_item *owner,
+		      struct python_memory *ret)
+{
+	struct log_item item = *owner;
+
+	while (log_next_owned(&log->reader, owner->head.seq, &item))
+		if (item.head.type == LOG_PYTHON)
+			(void)log_payload(&item, &ret->record, sizeof(ret->record));
+	event_log_pieces(log, owner, ret);
 }
 
 void python_memory_deinit(struct python_memory *memory)

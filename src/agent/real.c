@@ -162,6 +162,9 @@ static void resolve_rest(struct real *ret)
 	NEXT(malloc_usable_size, "malloc_usable_size");
 	NEXT(mlockall, "mlockall");
 	NEXT(ftruncate, "ftruncate");
+	NEXT(fallocate, "fallocate");
+	NEXT(shm_open, "shm_open");
+	NEXT(open_by_handle_at, "open_by_handle_at");
 	NEXT(truncate, "truncate");
 	NEXT(open, "open");
 	NEXT(openat, "openat");

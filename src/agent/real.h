@@ -22,6 +22,8 @@ struct rlimit;
 struct timespec;
 struct iovec;
 
+struct file_handle;
+
 struct real {
 	void *(*malloc)(size_t);
 	void (*free)(void *);
@@ -79,6 +81,9 @@ struct real {
 
 	int (*mlockall)(int);
 	int (*ftruncate)(int, off_t);
+	int (*fallocate)(int, int, off_t, off_t);
+	int (*shm_open)(const char *, int, mode_t);
+	int (*open_by_handle_at)(int, struct file_handle *, int);
 	int (*truncate)(const char *, off_t);
 	int (*open)(const char *, int, ...);
 	int (*openat)(int, const char *, int, ...);

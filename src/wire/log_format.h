@@ -324,8 +324,8 @@ struct log_python_code {
 enum log_truncation_how {
 	LOG_BY_FTRUNCATE = 1,
 	LOG_BY_TRUNCATE = 2,
-	LOG_BY_OPEN = 3,      /* open, openat, creat, fopen with truncation */
-	LOG_BY_FALLOCATE = 4, /* collapse or punch: reserved */
+	LOG_BY_OPEN = 3,      /* open, openat, creat, fopen, … with truncation */
+	LOG_BY_FALLOCATE = 4, /* a range was taken out: FALLOC_FL_COLLAPSE_RANGE */
 };
 
 struct log_truncation {

@@ -5,6 +5,7 @@
 #include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/openat2.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
 #include <malloc.h>
@@ -662,6 +663,55 @@ static void mode_truncate(void)
 	puts("cut five times");
 }
 
+static void refill(const char *name)
+{
+	int fd = open(name, O_WRONLY | O_CREAT, 0600);
+
+	(void)!write(fd, "0123456789", 10);
+	close(fd);
+}
+
+/* Past libc's own functions, and by those that open inside of libc. */
+static void mode_truncate_past(void)
+{
+	char name[] = "guest-cut-XXXXXX", shared[64];
+	struct open_how how = { .flags = O_WRONLY | O_TRUNC };
+	int fd = mkstemp(name);
+	FILE *file;
+
+	refill(name);
+	(void)!syscall(SYS_ftruncate, fd, 9l);
+	(void)!syscall(SYS_truncate, name, 8l);
+	close((int)syscall(SYS_open, name, O_WRONLY | O_TRUNC, 0));
+	refill(name);
+	close((int)syscall(SYS_openat, AT_FDCWD, name, O_WRONLY | O_TRUNC, 0));
+	refill(name);
+	close((int)syscall(SYS_creat, name, 0600));
+	refill(name);
+	fd = (int)syscall(SYS_openat2, AT_FDCWD, name, &how, sizeof(how));
+	if (fd < 0)
+		(void)!truncate(name, 0);
+	close(fd);
+	refill(name);
+	file = fopen(name, "r+");
+	file = freopen(NULL, "w", file);
+	fclose(file);
+	/* None of these takes anything away. */
+	(void)!syscall(SYS_openat, AT_FDCWD, "guest-cut-no-such-file", O_WRONLY | O_TRUNC, 0);
+	errno = 0;
+	if (syscall(SYS_truncate, "guest-cut-no-such-file", 0l) != -1 || errno != ENOENT)
+		abort();
+	close((int)syscall(SYS_open, name, O_RDWR, 0));
+	unlink(name);
+	(void)snprintf(shared, sizeof(shared), "/guest-cut-%d", (int)getpid());
+	fd = shm_open(shared, O_RDWR | O_CREAT, 0600);
+	(void)!ftruncate(fd, 10);
+	close(shm_open(shared, O_RDWR | O_TRUNC, 0600));
+	close(fd);
+	shm_unlink(shared);
+	puts("cut in eight more ways");
+}
+
 /* A large reserve for emitted code, of which little is used: two pages here, `more` there. */
 static void emit(size_t more)
 {
@@ -975,6 +1025,7 @@ static const struct {
 	{ "nowhere", mode_nowhere },
 	{ "all-entry-points", mode_all_entry_points },
 	{ "truncate", mode_truncate },
+	{ "truncate-past", mode_truncate_past },
 	{ "emitted", mode_emitted },
 	{ "emitted-exit", mode_emitted_exit },
 	{ "emitted-much", mode_emitted_much },

@@ -29,7 +29,7 @@ CRASHES = {
 }
 OTHERS = ['handler-mask-kept', 'handler-fixes', 'handler-jumps', 'overflow-with-handler', 'queries', 'block-and-wait',
           'killed', 'lock-all', 'fork-in-threads', 'vfork', 'signals-mid-hook', 'errno', 'many-threads',
-          'all-entry-points', 'truncate', 'nowhere', 'no-file-size', 'handler-stack', 'memory-limit',
+          'all-entry-points', 'truncate', 'truncate-past', 'nowhere', 'no-file-size', 'handler-stack', 'memory-limit',
           'filter-refuses']
 
 
@@ -133,6 +133,10 @@ def check_ids(tap, mode, rig, records, trial):
         paths = [r for r in records if r.type == 'BLOB' and r['kind'] == '9' and
                  'guest-cut-' in r.get('text', '')]
         tap.check(len(paths) == 5, 'truncate: paths', len(paths))
+    if mode == 'truncate-past':
+        cuts = [(r['how'], r['old'], r['new']) for r in records if r.type == 'TRUNCATION']
+        tap.check(cuts[:3] == [('1', '10', '9'), ('2', '9', '8'), ('3', '8', '0')] and
+                  [c[1:] for c in cuts[3:]] == [('10', '0')] * 5, 'truncate-past: eight cuts', cuts)
     if mode == 'many-threads':
         header = [r for r in records if r.type == 'HEADER'][0]
         tap.check(header['threads'] == '2001' and header['drops'].split(',')[2] == '0',

@@ -364,7 +364,7 @@ void agent_exiting_sigsafe(uint32_t status, uint32_t how)
 		return;
 	/* Out of a handler it is the end that a fault led to; else the fault was survived. */
 	if (thread_self && !crash_in_handler_sigsafe((uint64_t)__builtin_frame_address(0)))
-		crash_handled_sigsafe(thread_self->last_crash);
+		crash_handled_sigsafe(thread_self->last_crash, NULL);
 	process_exiting_sigsafe();
 	checkpoint_exit_sigsafe();
 	watch_exiting_sigsafe();

@@ -215,7 +215,8 @@ enum log_record_type {
 	LOG_CONTEXT = 5,	/* struct log_context_seen, stack bytes inline */
 	LOG_CRASH = 6,		/* struct log_crash; BLOBs and BLOCKs follow, then CRASH_DONE */
 	LOG_CRASH_DONE = 7,	/* struct log_crash_done; missing: the record was cut short */
-	LOG_CRASH_HANDLED = 8,	/* no payload; owner = the crash: the target's handler returned */
+	LOG_CRASH_HANDLED = 8,	/* owner = the crash: the target's handler returned; struct
+				 * log_crash_diverted if not to where it was called from */
 	LOG_BLOB = 9,		/* struct log_blob, bytes inline */
 	LOG_BLOCK = 10,		/* struct log_block */
 	LOG_TRUNCATION = 11,	/* struct log_truncation; BLOBs: path, stack */

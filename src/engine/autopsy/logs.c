@@ -413,14 +413,28 @@ int event_logs_open(int trials, const char *trial, struct event_logs *ret, struc
 static void glance_at(void *ctx, struct event_log *log, bool sound)
 {
 	struct event_glance *glance = ctx;
+	struct log_crash crash = { 0 }, last = { 0 };
 	struct log_item item;
+	uint64_t last_seq = 0;
 
 	while (sound && log_reader_next(&log->reader, &item)) {
-		struct log_crash crash;
+		struct log_crash_diverted to;
 		struct log_truncation cut;
 		bool crashed =
 			item.head.type == LOG_CRASH && log_payload(&item, &crash, sizeof(crash));
 
+		if (crashed && item.head.seq > last_seq) {
+			last = crash;
+			last_seq = item.head.seq;
+			glance->called_signal = 0;
+		}
+		if (item.head.type == LOG_CRASH_HANDLED && item.head.owner == last_seq &&
+		    item.head.bytes > 0 && log_payload(&item, &to, sizeof(to)) &&
+		    !log->reader.header.exited && log_crash_called(&last, &to)) {
+			glance->called_signal = last.signo;
+			glance->called_pid = (int)log->reader.header.pid;
+			glance->called_parent = (int)log->reader.header.ppid;
+		}
 		if (crashed && (crash.flags & LOG_CRASH_FORWARDED)) {
 			glance->handed_signal = crash.signo;
 			glance->handed_pid = (int)log->reader.header.pid;

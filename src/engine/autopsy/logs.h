@@ -49,6 +49,9 @@ struct event_glance {
 	int pid;
 	int handed_signal;
 	int handed_pid;
+	int called_signal; /* of the last fault that a handler turned into a call: log_crash_called() */
+	int called_pid;
+	int called_parent; /* pid of its parent */
 	bool cuts;
 };
 

@@ -206,6 +206,19 @@ static int after_free(void)
 	return 0;
 }
 
+/* A pointer that is off by one is none that malloc gave out, also where the block is watched. */
+static int free_inside(void)
+{
+	uint64_t *first = block_new();
+	int i;
+
+	count_up(first + 2, 10);
+	/* From a place that is known, as the hot path takes it. */
+	for (i = 0; i < 10; i++)
+		free(i < 9 ? malloc(WATCHED_BYTES / 2) : (char *)first + 1);
+	return 0;
+}
+
 static int policy(void)
 {
 	volatile uint64_t *blocks[10];
@@ -451,6 +464,7 @@ static const struct {
 	{ "resizes", resizes },
 	{ "reuse", reuse },
 	{ "after-free", after_free },
+	{ "free-inside", free_inside },
 	{ "policy", policy },
 	{ "forks", forks },
 	{ "execs", execs },

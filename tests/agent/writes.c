@@ -206,6 +206,12 @@ static int after_free(void)
 	return 0;
 }
 
+static __attribute__((noinline)) void let_go(void *block)
+{
+	free(block);
+	__asm__ volatile("");
+}
+
 /* A pointer that is off by one is none that malloc gave out, also where the block is watched. */
 static int free_inside(void)
 {
@@ -214,8 +220,9 @@ static int free_inside(void)
 
 	count_up(first + 2, 10);
 	/* From a place that is known, as the hot path takes it. */
-	for (i = 0; i < 10; i++)
-		free(i < 9 ? malloc(WATCHED_BYTES / 2) : (char *)first + 1);
+	for (i = 0; i < 9; i++)
+		let_go(malloc(WATCHED_BYTES / 2));
+	let_go((char *)first + 1);
 	return 0;
 }
 

@@ -272,7 +272,7 @@ static void core_spare(void)
 
 static void agent_start(char **envp)
 {
-	bool ids;
+	bool ids, tight;
 
 	agent.next_id = 1;
 	agent.text_low = (uint64_t)__ehdr_start;
@@ -293,6 +293,12 @@ static void agent_start(char **envp)
 	if (limits_start((uint64_t)_end - (uint64_t)__ehdr_start,
 			 (uint64_t)_end - (uint64_t)__bss_start))
 		plan_shrink();
+	/* What we took there the target would miss. */
+	tight = agent.plan.observer >= PLAN_OBSERVE_IDS && limits_too_tight();
+	if (tight) {
+		agent.plan.observer = PLAN_OBSERVE_CRASH;
+		agent.plan.flags = 0;
+	}
 	if (!log_create()) {
 		plan_shrink();
 		if (!log_create())
@@ -300,6 +306,8 @@ static void agent_start(char **envp)
 	}
 	ids = agent.plan.observer >= PLAN_OBSERVE_IDS;
 	image_record(end_of_environment(envp));
+	if (tight)
+		image_note(LOG_UNOBSERVED_LIMIT);
 	if (ids && !blocks_init()) {
 		agent_retire_sigsafe(LOG_RETIRED_MEMORY);
 		return;
@@ -326,7 +334,8 @@ static void agent_start(char **envp)
 	if (ids && (agent.plan.flags & PLAN_GROWTH) && (agent.plan.flags & PLAN_PYTHON))
 		python_stack_init();
 	log_map.header->drops[LOG_DROP_EARLY] = early_count();
-	hooked_init();
+	if (!tight)
+		hooked_init();
 	switch_on();
 }
 

@@ -14,6 +14,8 @@
 
 /* Ours may grow, and nobody but root raises what was once lowered. */
 #define ROOM_TO_GROW (1ull << 46)
+/* Identity takes some 100 MiB at least: an eighth of this. */
+#define TIGHT_BYTES (800ull << 20)
 
 static struct limit {
 	const int resource;
@@ -112,6 +114,19 @@ bool limits_start(uint64_t image, uint64_t data)
 	}
 	memory_count_sigsafe((int64_t)image, (int64_t)data);
 	return short_of;
+}
+
+bool limits_too_tight(void)
+{
+	struct rlimit now;
+	unsigned i;
+
+	for (i = 0; i < LIMITS; i++)
+		if (!limits[i].held &&
+		    !raw_syscall4(SYS_prlimit64, 0, limits[i].resource, NULL, &now) &&
+		    now.rlim_cur < TIGHT_BYTES)
+			return true;
+	return false;
 }
 
 static int limit_set(struct limit *limit, const struct rlimit *wanted)

@@ -443,6 +443,7 @@ enum log_unobserved_why {
 	LOG_UNOBSERVED_LIBC = 5,      /* a C library that the agent is not made for */
 	LOG_UNOBSERVED_SANDBOXED = 6, /* behind a filter that kills for what the agent would do */
 	LOG_UNOBSERVED_VALGRIND = 7,  /* this very image */
+	LOG_UNOBSERVED_LIMIT = 8, /* this very image, but for crashes: little address space is left */
 };
 
 struct log_unobserved {

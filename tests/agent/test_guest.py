@@ -160,6 +160,18 @@ def check_trouble(tap, rig):
                                'ids')
     tap.check(done.returncode == -signal.SIGSEGV and crashes_of(rig.records(trial)),
               'little address space: smaller tables, still a record', done)
+    # A limit that nobody may raise: all of it is left to the target.
+    program = ['setpriv', '--bounding-set=-sys_resource', 'sh', '-c', 'ulimit -v 150000; exec "$0" "$@"']
+    if os.geteuid() != 0:
+        program = program[2:]
+    wish = [sys.executable, '-c', 'print(len(bytearray(90 << 20)))']
+    plain, (seen, trial) = rig.plain(program + wish), rig.observed(program + wish, 'ids')
+    reasons = [r.text.split('why=')[1].split()[0] for r in rig.records(trial) if r.type == 'UNOBSERVED']
+    tap.check((plain.returncode, plain.stdout) == (seen.returncode, seen.stdout) == (0, b'94371840\n') and
+              '8' in reasons, 'no address space to spare: the target has it all', f'{plain} {seen} {reasons}')
+    done, trial = rig.observed(program + [rig.guest, 'segv'], 'ids')
+    tap.check(done.returncode == -signal.SIGSEGV and len(crashes_of(rig.records(trial))) == 1,
+              'no address space to spare: a crash is recorded', done)
 
 
 def check_sandbox(tap, rig):

@@ -156,7 +156,9 @@ static void note_unobserved(struct event_logs *logs, struct event_log *log,
 		[LOG_UNOBSERVED_LIBC] = "its C library is not glibc",
 		[LOG_UNOBSERVED_SANDBOXED] = "the sandbox (seccomp) that it was started in "
 					     "kills for what the observer does",
-		[LOG_UNOBSERVED_VALGRIND] = "it ran under Valgrind"
+		[LOG_UNOBSERVED_VALGRIND] = "it ran under Valgrind",
+		[LOG_UNOBSERVED_LIMIT] = "its address space is limited (ulimit -v), and it would miss "
+					 "what the observer takes of it; crashes are told all the same"
 	};
 	AUTO(mem_freep) char *path = event_log_text(log, item, LOG_BLOB_PATH);
 	struct log_unobserved record;

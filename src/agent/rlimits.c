@@ -9,7 +9,9 @@
 
 #include "agent/agent.h"
 #include "agent/arch/x86_64.h"
+#include "agent/log.h"
 #include "agent/memory.h"
+#include "agent/modules.h"
 #include "agent/real.h"
 
 /* Ours may grow, and nobody but root raises what was once lowered. */
@@ -166,6 +168,23 @@ static struct limit *limit_ours(int pid, int resource)
 	return limit_find(resource);
 }
 
+/* Where no file can be opened any more, for good, a draft of the log would stay one, and what is
+ * mapped where could not be asked. */
+static void files_end(int pid, int resource, const struct rlimit *wanted)
+{
+	struct rlimit limit;
+	int saved = errno;
+
+	if (resource != RLIMIT_NOFILE || !wanted || (pid && pid != (int)agent.pid) ||
+	    !agent_switch.crash || !agent_owns_process_sigsafe() ||
+	    memory_read_sigsafe(&limit, (uint64_t)wanted, sizeof(limit)) != sizeof(limit) ||
+	    limit.rlim_max)
+		return;
+	log_publish_sigsafe();
+	modules_refresh_sigsafe();
+	errno = saved;
+}
+
 EXPORT int prlimit(pid_t pid, enum __rlimit_resource resource, const struct rlimit *wanted,
 		   struct rlimit *old)
 {
@@ -173,6 +192,7 @@ EXPORT int prlimit(pid_t pid, enum __rlimit_resource resource, const struct rlim
 	struct rlimit before;
 	int r;
 
+	files_end(pid, (int)resource, wanted);
 	if (!limit || (!limit->held && !wanted))
 		return real.prlimit(pid, (int)resource, wanted, old);
 	if (limit->held)
@@ -191,6 +211,7 @@ EXPORT int prlimit(pid_t pid, enum __rlimit_resource resource, const struct rlim
 
 EXPORT int setrlimit(__rlimit_resource_t resource, const struct rlimit *wanted)
 {
+	files_end(0, (int)resource, wanted);
 	if (!limit_ours(0, (int)resource))
 		return real.setrlimit((int)resource, wanted);
 	return prlimit(0, resource, wanted, NULL);

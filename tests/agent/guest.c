@@ -642,6 +642,13 @@ static void mode_all_entry_points(void)
 	puts("done");
 }
 
+/* No file can be opened any more, and nobody may change that. */
+static void mode_no_files(void)
+{
+	setrlimit(RLIMIT_NOFILE, &(struct rlimit){ 0, 0 });
+	*(volatile int *)8 = 1;
+}
+
 static void mode_truncate(void)
 {
 	char name[] = "guest-cut-XXXXXX";
@@ -1012,6 +1019,7 @@ static const struct {
 	{ "no-descriptors", mode_no_descriptors },
 	{ "other-user", mode_other_user },
 	{ "no-file-size", mode_no_file_size },
+	{ "no-files", mode_no_files },
 	{ "killed", mode_killed },
 	{ "lock-all", mode_lock_all },
 	{ "fork", mode_fork },

@@ -20,7 +20,7 @@ CRASHES = {
     'handler-reraises': signal.SIGSEGV, 'own-altstack': signal.SIGSEGV,
     'block-all': signal.SIGSEGV, 'ignored': signal.SIGSEGV, 'close-all': signal.SIGSEGV,
     'fork': signal.SIGSEGV, 'exec-empty-environment': signal.SIGSEGV,
-    'no-descriptors': signal.SIGSEGV, 'other-user': signal.SIGSEGV,
+    'no-descriptors': signal.SIGSEGV, 'no-files': signal.SIGSEGV, 'other-user': signal.SIGSEGV,
     'raw-mask': signal.SIGSEGV, 'raw-action': signal.SIGSEGV, 'handler-mask': signal.SIGSEGV,
     'alignment': signal.SIGBUS, 'first-thread-gone': signal.SIGSEGV,
     'abort-ignored': signal.SIGABRT, 'abort-handled': signal.SIGABRT, 'handler-crashes': signal.SIGSEGV,

@@ -216,13 +216,16 @@ static __attribute__((noinline)) void let_go(void *block)
 static int free_inside(void)
 {
 	uint64_t *first = block_new();
+	void *volatile blocks[10];
 	int i;
 
 	count_up(first + 2, 10);
-	/* From a place that is known, as the hot path takes it. */
 	for (i = 0; i < 9; i++)
-		let_go(malloc(WATCHED_BYTES / 2));
-	let_go((char *)first + 1);
+		blocks[i] = malloc(WATCHED_BYTES / 2);
+	blocks[i] = (char *)first + 1;
+	/* All by one way, as the hot path takes it. */
+	for (i = 0; i < 10; i++)
+		let_go(blocks[i]);
 	return 0;
 }
 

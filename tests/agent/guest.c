@@ -649,6 +649,30 @@ static void mode_no_files(void)
 	*(volatile int *)8 = 1;
 }
 
+static __attribute__((noinline)) void let_go(void *block)
+{
+	free(block);
+	__asm__ volatile("");
+}
+
+/* A pointer that is off by one is none that malloc gave out, also where the block has a mark, which
+ * those have that are watched or that are this large. */
+static void mode_free_inside(void)
+{
+	void *volatile blocks[10];
+	int i;
+
+	for (i = 0; i < 9; i++)
+		blocks[i] = malloc(100);
+	blocks[i] = malloc(5ull << 30);
+	if (!blocks[i])
+		_exit(77);
+	blocks[i] = (char *)blocks[i] + 1;
+	/* All by one way, as the hot path takes it. */
+	for (i = 0; i < 10; i++)
+		let_go(blocks[i]);
+}
+
 static void mode_truncate(void)
 {
 	char name[] = "guest-cut-XXXXXX";
@@ -1032,6 +1056,7 @@ static const struct {
 	{ "addresses", mode_addresses },
 	{ "nowhere", mode_nowhere },
 	{ "all-entry-points", mode_all_entry_points },
+	{ "free-inside", mode_free_inside },
 	{ "truncate", mode_truncate },
 	{ "truncate-past", mode_truncate_past },
 	{ "emitted", mode_emitted },

@@ -206,29 +206,6 @@ static int after_free(void)
 	return 0;
 }
 
-static __attribute__((noinline)) void let_go(void *block)
-{
-	free(block);
-	__asm__ volatile("");
-}
-
-/* A pointer that is off by one is none that malloc gave out, also where the block is watched. */
-static int free_inside(void)
-{
-	uint64_t *first = block_new();
-	void *volatile blocks[10];
-	int i;
-
-	count_up(first + 2, 10);
-	for (i = 0; i < 9; i++)
-		blocks[i] = malloc(WATCHED_BYTES / 2);
-	blocks[i] = (char *)first + 1;
-	/* All by one way, as the hot path takes it. */
-	for (i = 0; i < 10; i++)
-		let_go(blocks[i]);
-	return 0;
-}
-
 static int policy(void)
 {
 	volatile uint64_t *blocks[10];
@@ -474,7 +451,6 @@ static const struct {
 	{ "resizes", resizes },
 	{ "reuse", reuse },
 	{ "after-free", after_free },
-	{ "free-inside", free_inside },
 	{ "policy", policy },
 	{ "forks", forks },
 	{ "execs", execs },

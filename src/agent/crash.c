@@ -212,12 +212,25 @@ static bool seen_before(uint64_t id)
 	return false;
 }
 
+/* The freed block whose poison this very word is. One that lives has been given out since: whoever
+ * has it now was not read. */
+static const struct block *poisoned_block(uint64_t word, uint64_t *ret_start)
+{
+	const struct block *block;
+
+	if (!canary_decode(canary.seed, word, CANARY_POISON, ret_start))
+		return NULL;
+	block = block_at_sigsafe(BLOCKS_HEAP, *ret_start);
+	return block && block->state == LOG_BLOCK_FREED ? block : NULL;
+}
+
 /* A field's address, made out of poison, is near it: a freed block that something points to and
- * whose poison a register nearly holds. */
+ * whose poison a register nearly holds. What is some block's poison exactly is not another's
+ * nearly: those of neighbours are near one another. */
 static void poison_near(struct log_writer *writer, const struct block_view *view)
 {
 	struct log_block record;
-	uint64_t poison, off;
+	uint64_t poison, off, exact;
 	unsigned i;
 
 	if (!canary.on || view->block.state != LOG_BLOCK_FREED || view->relation != LOG_INSIDE)
@@ -225,7 +238,8 @@ static void poison_near(struct log_writer *writer, const struct block_view *view
 	poison = canary_word(canary.seed, view->start, CANARY_POISON);
 	for (i = 0; i < LOG_GREG_RSP; i++) {
 		off = scratch.gregs[i] - poison;
-		if (!off || off + POISON_REACH > 2 * POISON_REACH)
+		if (!off || off + POISON_REACH > 2 * POISON_REACH ||
+		    poisoned_block(scratch.gregs[i], &exact))
 			continue;
 		memset(&record, 0, sizeof(record));
 		record.via = LOG_VIA_POISON;
@@ -312,12 +326,9 @@ static void poison_write_value(struct log_writer *writer, unsigned greg, uint64_
 {
 	struct log_block record = { .via = LOG_VIA_POISON, .where = greg, .value = value };
 	struct block_view view = { .relation = LOG_INSIDE };
-	const struct block *block;
+	const struct block *block = poisoned_block(value, &view.start);
 
-	if (!canary_decode(canary.seed, value, CANARY_POISON, &view.start))
-		return;
-	block = block_at_sigsafe(BLOCKS_HEAP, view.start);
-	if (!block || !block->state)
+	if (!block)
 		return;
 	view.block = *block;
 	view.size = block_size(block);
@@ -439,8 +450,8 @@ static void crash_fill(struct log_crash *crash, int signo, const siginfo_t *info
 		crash->flags |= LOG_CRASH_IN_HANDLER;
 }
 
-/* Where to read when the stack pointer is deep below its stack: the frame is many megabytes, and its
- * caller somewhere in the stack. Where the frame pointer says, or else the outermost part. */
+/* Where to read when the stack pointer is deep below its stack: the frame is many megabytes, and
+ * its caller somewhere in the stack. Where the frame pointer says, or else the outermost part. */
 static uint64_t stack_below(const struct log_crash *crash)
 {
 	uint64_t rbp = crash->gregs[REG_RBP], low = crash->stack_high & ~4095ull;
@@ -459,7 +470,8 @@ static uint64_t stack_below(const struct log_crash *crash)
 static void stack_write(struct log_writer *writer, const struct log_crash *crash)
 {
 	uint64_t rsp = crash->gregs[LOG_GREG_RSP], rip = crash->gregs[LOG_GREG_RIP];
-	/* After a return to nowhere, what it returned from is all that tells which function it was. */
+	/* After a return to nowhere, what it returned from is all that tells which function it was.
+	 */
 	uint64_t from = rsp - (memory_readable_sigsafe(rip, 1) ? RED_ZONE : RETURNED_BYTES);
 	unsigned tried;
 

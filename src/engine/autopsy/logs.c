@@ -157,6 +157,10 @@ static void note_unobserved(struct event_logs *logs, struct event_log *log,
 		[LOG_UNOBSERVED_SANDBOXED] = "the sandbox (seccomp) that it was started in "
 					     "kills for what the observer does",
 		[LOG_UNOBSERVED_VALGRIND] = "it ran under Valgrind",
+		[LOG_UNOBSERVED_EMULATED] = "it ran in an emulator (qemu-user)",
+		[LOG_UNOBSERVED_USER] = "it ran as another user, who may not write to the "
+					"case's directory or not read redhand's library; "
+					"--case below /tmp may help",
 		[LOG_UNOBSERVED_LIMIT] = "its address space is limited (ulimit -v), and it would miss "
 					 "what the observer takes of it; crashes are told all the same"
 	};

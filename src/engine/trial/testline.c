@@ -53,7 +53,7 @@ static const struct pattern {
 	{ TEST_STARTED, "Start ", "^ +Start +[0-9]+: ([^ ]+)", 1 },
 	{ TEST_PASSED, "Test ", "Test +#[0-9]+: ([^ ]+) .*(Passed|Skipped|Not Run)", 1 },
 	{ TEST_FAILED, "Test ", "Test +#[0-9]+: ([^ ]+) .*\\*\\*\\*", 1 },
-	/* Catch2: -r automake, --durations yes (doctest: --duration=true); -r teamcity, as of others.
+	/* Catch2: -r automake, -d yes (as doctest has it); -r teamcity, as of others.
 	 * By itself it names only tests that fail, in lines that nothing marks. */
 	{ TEST_PASSED, ":test-result: ", "^:test-result: (PASS|SKIP|XFAIL) (.+)$", 2 },
 	{ TEST_FAILED, ":test-result: ", "^:test-result: (FAIL|XPASS|ERROR) (.+)$", 2 },

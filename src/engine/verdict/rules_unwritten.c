@@ -131,7 +131,9 @@ static void tell_odds(const struct evidence *e, struct verdict *ret, struct strb
 	home_copy(&ret->home, &e->odds->home);
 	ret->victim = mem_alloc(sizeof(*ret->victim));
 	*ret->victim = (struct block_life){ .via = mem_strdup("the odds"),
-					    .key = mem_strdup(e->odds->home.key),
+					    .key = e->odds->home.key ?
+							   mem_strdup(e->odds->home.key) :
+							   NULL,
 					    .state = BLOCK_LIVE };
 	stack_copy(&ret->victim->allocated, &e->odds->allocated);
 }

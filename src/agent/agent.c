@@ -25,6 +25,7 @@
 #include "agent/pages.h"
 #include "agent/plan_apply.h"
 #include "agent/python.h"
+#include "agent/python_stack.h"
 #include "agent/real.h"
 #include "agent/rlimits.h"
 #include "agent/round.h"
@@ -180,6 +181,7 @@ static void after_fork_in_child(void)
 	if (agent.plan.observer >= PLAN_OBSERVE_IDS) {
 		modules_forget();
 		checkpoint_forget();
+		python_stack_forget();
 		modules_refresh_sigsafe();
 		watch_after_fork();
 	}
@@ -287,7 +289,7 @@ static void core_spare(void)
 
 static void agent_start(char **envp)
 {
-	bool ids;
+	bool ids, tight;
 
 	agent.next_id = 1;
 	agent.user = (uint32_t)raw_syscall0(SYS_geteuid);
@@ -313,6 +315,12 @@ static void agent_start(char **envp)
 	if (limits_start((uint64_t)_end - (uint64_t)__ehdr_start,
 			 (uint64_t)_end - (uint64_t)__bss_start))
 		plan_shrink();
+	/* What we took there the target would miss. */
+	tight = agent.plan.observer >= PLAN_OBSERVE_IDS && limits_too_tight();
+	if (tight) {
+		agent.plan.observer = PLAN_OBSERVE_CRASH;
+		agent.plan.flags = 0;
+	}
 	if (!log_create()) {
 		plan_shrink();
 		if (!log_create())
@@ -320,6 +328,8 @@ static void agent_start(char **envp)
 	}
 	ids = agent.plan.observer >= PLAN_OBSERVE_IDS;
 	image_record(end_of_environment(envp));
+	if (tight)
+		image_note(LOG_UNOBSERVED_LIMIT);
 	if (ids && !blocks_init()) {
 		agent_retire_sigsafe(LOG_RETIRED_MEMORY);
 		return;
@@ -343,8 +353,11 @@ static void agent_start(char **envp)
 		canary_init();
 	if (ids && (agent.plan.flags & PLAN_PYTHON) && !(agent.plan.flags & PLAN_NO_BLOCKS))
 		python_init(); /* guards or none: it must be known */
+	if (ids && (agent.plan.flags & PLAN_GROWTH) && (agent.plan.flags & PLAN_PYTHON))
+		python_stack_init();
 	log_map.header->drops[LOG_DROP_EARLY] = early_count();
-	hooked_init();
+	if (!tight)
+		hooked_init();
 	switch_on();
 }
 
@@ -382,7 +395,7 @@ void agent_exiting_sigsafe(uint32_t status, uint32_t how)
 		return;
 	/* Out of a handler it is the end that a fault led to; else the fault was survived. */
 	if (thread_self && !crash_in_handler_sigsafe((uint64_t)__builtin_frame_address(0)))
-		crash_handled_sigsafe(thread_self->last_crash);
+		crash_handled_sigsafe(thread_self->last_crash, NULL);
 	process_exiting_sigsafe();
 	checkpoint_exit_sigsafe();
 	watch_exiting_sigsafe();

@@ -11,6 +11,7 @@
 #include "agent/checkpoint.h"
 #include "agent/log.h"
 #include "agent/memory.h"
+#include "agent/python_stack.h"
 #include "agent/real.h"
 #include "agent/round.h"
 #include "agent/sample.h"
@@ -326,7 +327,7 @@ static void block_write_large(struct thread *self, struct block *block, uint64_t
 		.ordinal = arch_take_one(&context_ordinals[context]),
 		.state = LOG_BLOCK_LIVE,
 		.api = (uint8_t)api,
-		.low = (uint8_t)start | 1,
+		.low = (uint8_t)start ^ BLOCK_MARK,
 		.lane = (uint8_t)self->lane_tag,
 	};
 	((uint64_t *)block)[1] = block_size_context(size, context);
@@ -340,6 +341,8 @@ bool block_begin_guarded(struct guard *guard, enum block_space space, uint64_t s
 	uint32_t context = context_find(guard, caller);
 	struct block *block;
 
+	if (unlikely(python_stack_on))
+		context = context_in_python(guard, context, caller);
 	block = window && *window ? &blocks_state.pool[*window] : entry_take(self, space, start);
 	if (!block)
 		return false;
@@ -451,7 +454,8 @@ void block_resume(struct guard *guard, struct block *block, uint64_t start, uint
 	block->freed_epoch = 0;
 	if (size != old) {
 		block->low =
-			(uint8_t)start | (size >> 32 || watched || watch_wants(context) ? 1 : 0);
+			(uint8_t)start ^
+			(size >> 32 || watched || watch_wants(context) ? BLOCK_MARK : 0);
 		((uint64_t *)block)[1] = block_size_context(size, context);
 	}
 	/* After its size: who looks at live blocks (round.c) finds them with the true one. */

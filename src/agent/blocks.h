@@ -42,7 +42,7 @@ struct block {
 	uint8_t state; /* enum log_block_state; 0: never used */
 	uint8_t api;   /* bits 0..3: enum log_api; bits 4..7: see canary.h, 0 without guards */
 	uint8_t lane;  /* whose context it was; THREAD_LANE_SHARED: does not fit */
-	uint8_t low;   /* start & 255: two blocks may have shared the window; bit 0 is turned for
+	uint8_t low;   /* start & 255: two blocks may have shared the window; with BLOCK_MARK for
 			* sizes that need their high byte and for blocks that are watched, so that
 			* the hot path passes them on */
 };
@@ -123,6 +123,22 @@ static inline bool blocks_hot(void)
 void *block_begin_slow(void *start, uint64_t size, enum block_space space, enum log_api api,
 		       const uint64_t *frame);
 void block_end_slow(void *start, enum block_space space, const uint64_t *frame);
+
+/* Bit 0 says that it is there. Bit 7 belongs to the window, so that no pointer into the same one, not
+ * even an odd one, looks like the start of the block. */
+#define BLOCK_MARK 0x81u
+
+static inline void block_mark(struct block *block)
+{
+	if (!(block->low & 1))
+		block->low ^= BLOCK_MARK;
+}
+
+/* start & 255, of a block with or without a mark. */
+static inline uint8_t block_low(const struct block *block)
+{
+	return block->low & 1 ? block->low ^ BLOCK_MARK : block->low;
+}
 
 static inline bool block_starts_at(const struct block *block, uint64_t start)
 {
@@ -361,7 +377,7 @@ static inline __attribute__((always_inline)) void block_mark_guarded(uint32_t en
 /* Where the block of an entry starts; only with blocks_state.bases. */
 static inline uint64_t block_start(uint32_t entry)
 {
-	return (blocks_state.bases[entry] & ~255ull) | (blocks_state.pool[entry].low & 0xfe);
+	return (blocks_state.bases[entry] & ~255ull) | block_low(&blocks_state.pool[entry]);
 }
 
 /* The entry whose window holds exactly this start, or NULL. _sigsafe */

@@ -11,6 +11,7 @@
 #include "agent/log.h"
 #include "agent/memory.h"
 #include "agent/modules.h"
+#include "agent/python_stack.h"
 #include "agent/sites.h"
 #include "agent/unwind.h"
 #include "agent/watch.h"
@@ -276,7 +277,8 @@ static uint64_t slice_bytes(const struct thread *self, struct caller caller, uin
 /* Every page of the log costs the target more than a microsecond: where the walk found the frames,
  * they are kept, and the stack's bytes only where it did not. */
 static __attribute__((noinline)) void context_record(struct guard *guard, struct caller caller,
-						     const struct scan *scan, uint32_t row)
+						     uint32_t frames, const struct scan *scan,
+						     uint32_t row)
 {
 	struct log_context_seen seen = { .stack_hash = scan->hash, .context = row };
 	uint32_t first = scan->count < LOG_CONTEXT_FRAMES ? scan->count : LOG_CONTEXT_FRAMES;
@@ -287,8 +289,8 @@ static __attribute__((noinline)) void context_record(struct guard *guard, struct
 	arch_callee_registers(&seen.registers);
 	seen.lane = self->lane;
 	seen.walk = scan->lost			     ? LOG_WALK_LOST
-		    : scan->count < LOG_CONTEXT_DEEP ? LOG_WALK_WHOLE
-						     : LOG_WALK_CUT;
+		    : scan->count < frames ? LOG_WALK_WHOLE
+					   : LOG_WALK_CUT;
 	seen.frame_count = (uint16_t)(scan->lost ? first : scan->count);
 	memcpy(seen.frames, scan->frames, first * sizeof(seen.frames[0]));
 	if (scan->lost)
@@ -319,11 +321,59 @@ static uint32_t row_take(struct thread *self)
 	return self->context_next++;
 }
 
-/* A context that this lane did not have yet. 0 when there is no room: counted. */
-static uint32_t context_make(struct guard *guard, struct caller caller, uint64_t hash)
+/* Of the native frames, those that lie inside of the interpreter's innermost loop: the rest only
+ * repeats what Python's frames say, and would make many contexts of one. */
+static uint64_t inner_hash(struct guard *guard, struct caller caller,
+			   const struct python_stack *stack)
+{
+	struct scan scan;
+	uint64_t hash = CHECKSUM_SEED;
+	uint32_t i;
+
+	scan_caller(guard, caller, THREAD_SITE_WORDS + 1, &scan);
+	for (i = 0; i < scan.count; i++) {
+		const struct module *module = module_find_sigsafe(scan.frames[i]);
+
+		if (module)
+			hash = checksum_mix(hash, checksum_mix(module->identity,
+							       scan.frames[i] - module->base));
+		if (i + 1 < scan.count && scan.offset[i + 1] && stack->native[0] > caller.frame &&
+		    stack->native[0] < caller.frame + scan.offset[i + 1])
+			break;
+	}
+	return hash ? hash : 1;
+}
+
+/* A group of Python frames stands before the native frame that runs it: the one in whose part of the
+ * stack the interpreter keeps what belongs to it. */
+static void python_record(struct python_stack *stack, struct caller caller, const struct scan *scan,
+			  uint32_t row)
+{
+	struct log_python_stack record = { .context = row, .frame_count = stack->count };
+	struct log_writer writer;
+	uint32_t i, native;
+
+	for (i = 0; i < stack->count; i++)
+		for (native = 0; native + 1 < scan->count && scan->offset[native + 1]; native++)
+			if (stack->native[i] > caller.frame &&
+			    stack->native[i] < caller.frame + scan->offset[native + 1]) {
+				stack->frames[i].native = native;
+				break;
+			}
+	log_writer_init_sigsafe(&writer, LOG_TO_EVENTS);
+	(void)log_append_sigsafe(&writer, LOG_PYTHON_STACK, &record, sizeof(record), stack->frames,
+				 stack->count * sizeof(stack->frames[0]));
+}
+
+/* A context that this lane did not have yet. 0 when there is no room: counted. `python`: what stands
+ * on its stack beside the native frames, or NULL. */
+static uint32_t context_make(struct guard *guard, struct caller caller, uint64_t hash,
+			     struct python_stack *python)
 {
 	uint32_t lane = guard->self->lane, row = row_take(guard->self);
 	struct log_context *context = &log_map.contexts[row];
+	/* Far out, Python's own frames say more than the interpreter's. */
+	uint32_t frames = python_stack_on ? LOG_CONTEXT_FRAMES : LOG_CONTEXT_DEEP;
 	struct scan full;
 
 	if (row)
@@ -336,10 +386,12 @@ static uint32_t context_make(struct guard *guard, struct caller caller, uint64_t
 	context->check = log_context_check(hash, lane, row);
 	__atomic_fetch_add(&log_map.header->contexts_used, 1, __ATOMIC_RELAXED);
 	checkpoint_note_context(row);
-	scan_caller(guard, caller, LOG_CONTEXT_DEEP, &full);
+	scan_caller(guard, caller, frames, &full);
 	watch_context_made(row, hash, full.frames, full.count);
 	full.hash = hash;
-	context_record(guard, caller, &full, row);
+	context_record(guard, caller, frames, &full, row);
+	if (python)
+		python_record(python, caller, &full, row);
 	return row;
 }
 
@@ -385,7 +437,7 @@ __attribute__((noinline)) uint32_t context_find_slow(struct guard guard, uint64_
 	hash = scan.hash ? scan.hash : 1;
 	context = keys_find(self, hash);
 	if (!context)
-		context = context_make(&guard, caller, hash);
+		context = context_make(&guard, caller, hash, NULL);
 	/* Its allocations are to come this way, too. */
 	if (watch_wants(context))
 		return context;
@@ -396,4 +448,23 @@ __attribute__((noinline)) uint32_t context_find_slow(struct guard guard, uint64_
 				    caller_fixed(self, return_address, &scan),
 			    context);
 	return context;
+}
+
+uint32_t context_in_python(struct guard *guard, uint32_t native, struct caller caller)
+{
+	struct thread *self = guard->self;
+	struct python_stack stack;
+	uint32_t context;
+	uint64_t hash;
+
+	if (!native || !python_stack_take(guard, &stack))
+		return native;
+	if (!python_stack_inner[native])
+		python_stack_inner[native] = inner_hash(guard, caller, &stack);
+	hash = checksum_mix(python_stack_inner[native], stack.hash);
+	hash = hash ? hash : 1;
+	context = keys_find(self, hash);
+	if (!context)
+		context = context_make(guard, caller, hash, &stack);
+	return context ? context : native;
 }

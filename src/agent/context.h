@@ -59,6 +59,10 @@ void context_forget(void);
 uint32_t context_find_slow(struct guard guard, uint64_t return_address, uint64_t frame,
 			   uint64_t rbp);
 
+/* The context of a call by the Python frames it stands under as well; `native` where there are none.
+ * With python_stack_on only. */
+uint32_t context_in_python(struct guard *guard, uint32_t native, struct caller caller);
+
 /* The context of a place that several ways lead to, or that is second of its pair; 0: not known.
  * Called from the middle of the hot path: arch_call_kept(). */
 uint64_t context_branch(const struct thread *self, uint64_t place, uint64_t frame);

@@ -579,6 +579,9 @@ static struct {
 	uint64_t note_at;
 } light_slots[2];
 
+_Static_assert(sizeof(struct log_record) + sizeof(struct log_crash_diverted) <= LOG_SLOT_NOTE,
+	       "a slot keeps room for it");
+
 static void light_keep(const struct log_writer *writer)
 {
 	unsigned at = (writer->slot_end / LOG_SLOT_BYTES) & 1;
@@ -587,7 +590,7 @@ static void light_keep(const struct log_writer *writer)
 	__atomic_store_n(&light_slots[at].record, writer->owner, __ATOMIC_RELEASE);
 }
 
-void crash_handled_sigsafe(uint64_t record)
+void crash_handled_sigsafe(uint64_t record, const struct log_crash_diverted *to)
 {
 	struct log_writer writer;
 	unsigned i;
@@ -604,7 +607,7 @@ void crash_handled_sigsafe(uint64_t record)
 			writer.slot_end = writer.slot_at + LOG_SLOT_NOTE;
 		}
 	writer.owner = record;
-	(void)log_append_sigsafe(&writer, LOG_CRASH_HANDLED, NULL, 0, NULL, 0);
+	(void)log_append_sigsafe(&writer, LOG_CRASH_HANDLED, to, to ? sizeof(*to) : 0, NULL, 0);
 }
 
 #define OTHER_WAIT_STEPS 1000u /* of a millisecond */

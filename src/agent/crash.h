@@ -7,6 +7,8 @@
 #include <signal.h>
 #include <stdbool.h>
 #include <stdint.h>
+
+#include "wire/log_format.h"
 #include <sys/ucontext.h>
 
 /* Lies on the stack, where thread->handler_frame says, while a handler of the target runs. */
@@ -21,6 +23,6 @@ uint64_t crash_record_sigsafe(int signo, const siginfo_t *info, const ucontext_t
 			      uint32_t flags, const struct sigaction *action);
 
 /* The target went on behind this fault. 0: there is no record of it. */
-void crash_handled_sigsafe(uint64_t record);
+void crash_handled_sigsafe(uint64_t record, const struct log_crash_diverted *to);
 
 #endif

@@ -96,7 +96,7 @@ static void sample_chunk(struct look *look, const struct blocks_space *space, ui
 
 		if (chunk[i] && block->state == LOG_BLOCK_LIVE)
 			sample_add(look, block,
-				   ((base + (i << space->shift)) & ~31ull) | (block->low & 0xfe));
+				   ((base + (i << space->shift)) & ~31ull) | block_low(block));
 	}
 }
 

@@ -4,6 +4,8 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/falloc.h>
+#include <linux/openat2.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -18,6 +20,7 @@
 #include "agent/guard.h"
 #include "agent/interpreter.h"
 #include "agent/log.h"
+#include "agent/memory.h"
 #include "agent/real.h"
 #include "agent/text.h"
 
@@ -25,6 +28,7 @@ EXPORT int __open_2(const char *path, int flags);
 EXPORT int __open64_2(const char *path, int flags);
 EXPORT int __openat_2(int at, const char *path, int flags);
 EXPORT int __openat64_2(int at, const char *path, int flags);
+HIDDEN long file_syscall(long number, long a, long b, long c, long d, long e, long f);
 
 /* Who copies has a buffer in his frame, and his callers are behind it. */
 #define CUT_SLICE 32768u
@@ -46,6 +50,19 @@ static void look_fd(struct before *before, int fd)
 {
 	before->known = agent_switch.truncations && !raw_syscall2(SYS_fstat, fd, &before->stat) &&
 			S_ISREG(before->stat.st_mode);
+}
+
+/* What a handle leads to, without opening it for good. */
+static void look_handle(struct before *before, int mount, const void *handle)
+{
+	long fd = agent_switch.truncations
+			  ? raw_syscall3(SYS_open_by_handle_at, mount, handle, O_PATH | O_CLOEXEC)
+			  : -1;
+
+	if (fd < 0)
+		return;
+	look_fd(before, (int)fd);
+	(void)raw_syscall1(SYS_close, fd);
 }
 
 static __attribute__((noinline)) void cut_record(struct guard *guard, const struct before *before,
@@ -297,6 +314,8 @@ static FILE *freopen_noted(const char *path, const char *mode, FILE *stream, str
 
 	if (path && mode && mode[0] == 'w')
 		look_path(&before, AT_FDCWD, path);
+	else if (mode && mode[0] == 'w' && fileno(stream) >= 0)
+		look_fd(&before, fileno(stream)); /* the same file again */
 	file = real.freopen(path, mode, stream);
 	if (file)
 		cut_note(&before, LOG_BY_OPEN, 0, fileno(file), path, caller);
@@ -315,4 +334,119 @@ EXPORT FILE *freopen64(const char *path, const char *mode, FILE *stream)
 	struct caller caller = CALLER_HERE;
 
 	return freopen_noted(path, mode, stream, caller);
+}
+
+/* A range taken out of the middle makes a file shorter. One that is punched out leaves its size, and
+ * nobody who has it mapped dies of it. */
+static int fallocate_noted(int fd, int mode, off_t offset, off_t len, struct caller caller)
+{
+	struct before before = { .known = false };
+	int r;
+
+	if (mode & FALLOC_FL_COLLAPSE_RANGE)
+		look_fd(&before, fd);
+	r = real.fallocate(fd, mode, offset, len);
+	if (!r)
+		cut_note(&before, LOG_BY_FALLOCATE, before.stat.st_size - len, fd, NULL, caller);
+	return r;
+}
+
+EXPORT int fallocate(int fd, int mode, off_t offset, off_t len)
+{
+	struct caller caller = CALLER_HERE;
+
+	return fallocate_noted(fd, mode, offset, len, caller);
+}
+
+EXPORT int fallocate64(int fd, int mode, off64_t offset, off64_t len)
+{
+	struct caller caller = CALLER_HERE;
+
+	return fallocate_noted(fd, mode, offset, len, caller);
+}
+
+/* libc opens it by itself, under /dev/shm. */
+EXPORT int shm_open(const char *name, int flags, mode_t mode)
+{
+	struct caller caller = CALLER_HERE;
+	struct before before = { .known = false };
+	char path[300];
+	struct text text;
+	int fd;
+
+	if (!real.shm_open) { /* of librt, before glibc 2.34 */
+		errno = ENOSYS;
+		return -1;
+	}
+	text_begin(&text, path, sizeof(path));
+	text_add(&text, "/dev/shm/");
+	if ((flags & O_TRUNC) && name)
+		text_add(&text, name);
+	if ((flags & O_TRUNC) && !text.cut)
+		look_path(&before, AT_FDCWD, path);
+	fd = real.shm_open(name, flags, mode);
+	if (fd >= 0)
+		cut_note(&before, LOG_BY_OPEN, 0, fd, path, caller);
+	return fd;
+}
+
+EXPORT int open_by_handle_at(int mount, struct file_handle *handle, int flags)
+{
+	struct caller caller = CALLER_HERE;
+	struct before before = { .known = false };
+	int fd;
+
+	if (flags & O_TRUNC)
+		look_handle(&before, mount, handle);
+	fd = real.open_by_handle_at(mount, handle, flags);
+	if (fd >= 0)
+		cut_note(&before, LOG_BY_OPEN, 0, fd, NULL, caller);
+	return fd;
+}
+
+static uint64_t openat2_flags(uint64_t how)
+{
+	uint64_t flags;
+
+	return memory_read_sigsafe(&flags, how + offsetof(struct open_how, flags),
+				   sizeof(flags)) == sizeof(flags)
+		       ? flags
+		       : 0;
+}
+
+/* What of syscall() may cut a file, from arch/x86_64_syscall.S. */
+HIDDEN long file_syscall(long number, long a, long b, long c, long d, long e, long f)
+{
+	struct caller caller = CALLER_HERE;
+	struct before before = { .known = false };
+	enum log_truncation_how how = LOG_BY_OPEN;
+	const char *path = NULL;
+	int64_t size = 0;
+	int fd = -1;
+	long r;
+
+	if (number == SYS_ftruncate || (number == SYS_fallocate && (b & FALLOC_FL_COLLAPSE_RANGE))) {
+		fd = (int)a;
+		look_fd(&before, fd);
+		how = number == SYS_ftruncate ? LOG_BY_FTRUNCATE : LOG_BY_FALLOCATE;
+		size = number == SYS_ftruncate ? b : before.stat.st_size - d;
+	} else if (number == SYS_truncate) {
+		path = (const char *)a;
+		look_path(&before, AT_FDCWD, path);
+		how = LOG_BY_TRUNCATE;
+		size = b;
+	} else if (number == SYS_creat || (number == SYS_open && (b & O_TRUNC))) {
+		path = (const char *)a;
+		look_path(&before, AT_FDCWD, path);
+	} else if ((number == SYS_openat && (c & O_TRUNC)) ||
+		   (number == SYS_openat2 && (openat2_flags((uint64_t)c) & O_TRUNC))) {
+		path = (const char *)b;
+		look_path(&before, (int)a, path);
+	} else if (number == SYS_open_by_handle_at && (c & O_TRUNC)) {
+		look_handle(&before, (int)a, (const void *)b);
+	}
+	r = real_syscall(number, a, b, c, d, e, f);
+	if (r >= 0)
+		cut_note(&before, how, size, how == LOG_BY_OPEN ? (int)r : fd, path, caller);
+	return r;
 }

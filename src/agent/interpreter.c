@@ -203,3 +203,24 @@ void interpreter_write_sigsafe(struct log_writer *writer, const struct log_crash
 	interpreter_write(writer, crash);
 	__atomic_store_n(&kept.taken, 0, __ATOMIC_RELEASE);
 }
+
+bool interpreter_code_sigsafe(const struct log_python_code *record)
+{
+	struct python_recorder recorder = { .read = piece_read,
+					    .keep = piece_keep,
+					    .budget = KEPT_BYTES / 4 * 3 };
+	struct log_writer writer;
+	uint32_t none = 0;
+
+	if (!__atomic_compare_exchange_n(&kept.taken, &none, 1, false, __ATOMIC_ACQUIRE,
+					 __ATOMIC_RELAXED))
+		return false;
+	kept.used = 0;
+	python_record_code_sigsafe(&record->layout, record->object, &recorder);
+	log_writer_init_sigsafe(&writer, LOG_TO_EVENTS);
+	(void)log_begin_sigsafe(&writer, LOG_PYTHON_CODE, record, sizeof(*record));
+	if (kept.used)
+		log_blob_sigsafe(&writer, LOG_BLOB_PYTHON, 0, 0, kept.bytes, kept.used);
+	__atomic_store_n(&kept.taken, 0, __ATOMIC_RELEASE);
+	return true;
+}

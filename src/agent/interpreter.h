@@ -15,4 +15,8 @@
  * or to a hit, of which only tid and fs_base matter. _sigsafe */
 void interpreter_write_sigsafe(struct log_writer *writer, const struct log_crash *crash);
 
+/* Adds PYTHON_CODE and its blob to the events. False: another thread is at it, and nothing was
+ * done. _sigsafe */
+bool interpreter_code_sigsafe(const struct log_python_code *record);
+
 #endif

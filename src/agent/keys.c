@@ -7,22 +7,28 @@
 #define CONTEXT_MASK ((1ull << CONTEXT_BITS) - 1)
 #define GROUP 16u
 #define GROUPS_MAX (THREAD_KEYS / GROUP)
+#define GROUPS_BEHIND 8u
 
 _Static_assert(GROUPS_MAX <= CONTEXT_MASK, "what chooses the group is not in the key");
 
-static uint64_t *group_of(struct thread *self, uint64_t hash)
+/* The n-th to be looked at for this hash: those behind its own come only where there can be no more
+ * groups. */
+static uint64_t *group_of(struct thread *self, uint64_t hash, unsigned n)
 {
-	return &self->keys[(hash & (self->key_groups - 1)) * GROUP];
+	return &self->keys[((hash + n) & (self->key_groups - 1)) * GROUP];
 }
 
 uint32_t keys_find(struct thread *self, uint64_t hash)
 {
-	const uint64_t *group = group_of(self, hash);
-	unsigned i;
+	unsigned n = 0, i;
 
-	for (i = 0; i < GROUP && group[i]; i++)
-		if (!((group[i] ^ hash) >> CONTEXT_BITS))
-			return (uint32_t)(group[i] & CONTEXT_MASK);
+	do {
+		const uint64_t *group = group_of(self, hash, n);
+
+		for (i = 0; i < GROUP && group[i]; i++)
+			if (!((group[i] ^ hash) >> CONTEXT_BITS))
+				return (uint32_t)(group[i] & CONTEXT_MASK);
+	} while (i == GROUP && self->key_groups == GROUPS_MAX && ++n < GROUPS_BEHIND);
 	return 0;
 }
 
@@ -67,10 +73,17 @@ bool keys_add(struct thread *self, uint64_t hash, uint32_t context)
 {
 	uint64_t key = (hash & ~CONTEXT_MASK) | context;
 
-	while (!group_add(group_of(self, hash), key)) {
-		if (self->key_groups == GROUPS_MAX)
-			return false;
-		keys_grow(self);
+	unsigned n;
+
+	while (!group_add(group_of(self, hash, 0), key)) {
+		if (self->key_groups < GROUPS_MAX) {
+			keys_grow(self);
+			continue;
+		}
+		for (n = 1; n < GROUPS_BEHIND; n++)
+			if (group_add(group_of(self, hash, n), key))
+				return true;
+		return false;
 	}
 	return true;
 }

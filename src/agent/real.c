@@ -92,6 +92,7 @@ struct real real = {
  * and where our malloc is not in front that is an allocation in the target's heap. */
 #define WEAK __attribute__((weak, visibility("default")))
 extern WEAK char PyMem_GetAllocator[], PyMem_SetAllocator[], _PyRuntime[], Py_Version[];
+extern WEAK char _PyThreadState_UncheckedGet[];
 /* Only in builds without the interpreter's lock (Include/refcount.h). */
 extern WEAK char _Py_MergeZeroLocalRefcount[];
 extern WEAK char __asan_init[], __tsan_init[], __msan_init[], __hwasan_init[];
@@ -162,6 +163,9 @@ static void resolve_rest(struct real *ret)
 	NEXT(reallocarray, "reallocarray");
 	NEXT(mlockall, "mlockall");
 	NEXT(ftruncate, "ftruncate");
+	NEXT(fallocate, "fallocate");
+	NEXT(shm_open, "shm_open");
+	NEXT(open_by_handle_at, "open_by_handle_at");
 	NEXT(truncate, "truncate");
 	NEXT(open, "open");
 	NEXT(openat, "openat");
@@ -274,6 +278,7 @@ bool real_resolve(void)
 	found.loader = dlsym(RTLD_DEFAULT, "_r_debug");
 	found.python_runtime = _PyRuntime;
 	found.python_version = (const void *)Py_Version;
+	*(void **)(&found.python_thread_state) = _PyThreadState_UncheckedGet;
 	found.sanitized = __asan_init || __tsan_init || __msan_init || __hwasan_init;
 	if (!agent_lean)
 		resolve_rest(&found);

@@ -22,6 +22,8 @@ struct rlimit;
 struct timespec;
 struct iovec;
 
+struct file_handle;
+
 struct real {
 	void *(*malloc)(size_t);
 	void (*free)(void *);
@@ -80,6 +82,9 @@ struct real {
 
 	int (*mlockall)(int);
 	int (*ftruncate)(int, off_t);
+	int (*fallocate)(int, int, off_t, off_t);
+	int (*shm_open)(const char *, int, mode_t);
+	int (*open_by_handle_at)(int, struct file_handle *, int);
 	int (*truncate)(const char *, off_t);
 	int (*open)(const char *, int, ...);
 	int (*openat)(int, const char *, int, ...);
@@ -120,6 +125,7 @@ struct real {
 	void (*python_set_allocator)(int domain, void *allocator);
 	const void *python_runtime;
 	const uint64_t *python_version;
+	const void *(*python_thread_state)(void); /* that has the interpreter; may be another's */
 	bool python_unlocked;
 
 	bool glibc_malloc; /* the real malloc is libc's own: blocks are never nearer than 32 bytes

@@ -9,11 +9,15 @@
 
 #include "agent/agent.h"
 #include "agent/arch/x86_64.h"
+#include "agent/log.h"
 #include "agent/memory.h"
+#include "agent/modules.h"
 #include "agent/real.h"
 
 /* Ours may grow, and nobody but root raises what was once lowered. */
 #define ROOM_TO_GROW (1ull << 46)
+/* Identity takes some 100 MiB at least: an eighth of this. */
+#define TIGHT_BYTES (800ull << 20)
 
 static struct limit {
 	const int resource;
@@ -114,6 +118,19 @@ bool limits_start(uint64_t image, uint64_t data)
 	return short_of;
 }
 
+bool limits_too_tight(void)
+{
+	struct rlimit now;
+	unsigned i;
+
+	for (i = 0; i < LIMITS; i++)
+		if (!limits[i].held &&
+		    !raw_syscall4(SYS_prlimit64, 0, limits[i].resource, NULL, &now) &&
+		    now.rlim_cur < TIGHT_BYTES)
+			return true;
+	return false;
+}
+
 static int limit_set(struct limit *limit, const struct rlimit *wanted)
 {
 	struct rlimit before, raised;
@@ -151,6 +168,23 @@ static struct limit *limit_ours(int pid, int resource)
 	return limit_find(resource);
 }
 
+/* Where no file can be opened any more, for good, a draft of the log would stay one, and what is
+ * mapped where could not be asked. */
+static void files_end(int pid, int resource, const struct rlimit *wanted)
+{
+	struct rlimit limit;
+	int saved = errno;
+
+	if (resource != RLIMIT_NOFILE || !wanted || (pid && pid != (int)agent.pid) ||
+	    !agent_switch.crash || !agent_owns_process_sigsafe() ||
+	    memory_read_sigsafe(&limit, (uint64_t)wanted, sizeof(limit)) != sizeof(limit) ||
+	    limit.rlim_max)
+		return;
+	log_publish_sigsafe();
+	modules_refresh_sigsafe();
+	errno = saved;
+}
+
 EXPORT int prlimit(pid_t pid, enum __rlimit_resource resource, const struct rlimit *wanted,
 		   struct rlimit *old)
 {
@@ -158,6 +192,7 @@ EXPORT int prlimit(pid_t pid, enum __rlimit_resource resource, const struct rlim
 	struct rlimit before;
 	int r;
 
+	files_end(pid, (int)resource, wanted);
 	if (!limit || (!limit->held && !wanted))
 		return real.prlimit(pid, (int)resource, wanted, old);
 	if (limit->held)
@@ -176,6 +211,7 @@ EXPORT int prlimit(pid_t pid, enum __rlimit_resource resource, const struct rlim
 
 EXPORT int setrlimit(__rlimit_resource_t resource, const struct rlimit *wanted)
 {
+	files_end(0, (int)resource, wanted);
 	if (!limit_ours(0, (int)resource))
 		return real.setrlimit((int)resource, wanted);
 	return prlimit(0, resource, wanted, NULL);

@@ -19,6 +19,9 @@
  * True: what is mapped is missing elsewhere. */
 bool limits_start(uint64_t image, uint64_t data);
 
+/* Is there a limit that cannot be raised and that leaves no room for blocks to be followed? */
+bool limits_too_tight(void);
+
 /* What the agent has is another amount now. _sigsafe */
 void limits_move_sigsafe(void);
 

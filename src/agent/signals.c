@@ -340,8 +340,9 @@ static void handler(int signo, siginfo_t *info, void *context)
 	struct sigaction action;
 	bool sent = info->si_code <= 0;
 	const ucontext_t *interrupted = context;
+	struct log_crash_diverted to;
 	bool blocked, nested;
-	uint64_t seq, outer;
+	uint64_t seq, outer, from;
 	int saved = errno;
 
 	if ((signo == SIGTRAP && hit_trap_sigsafe(info, context)) ||
@@ -356,7 +357,8 @@ static void handler(int signo, siginfo_t *info, void *context)
 		/* abort() asks once, and then sees to it that nobody is asked. */
 		if (signo == SIGABRT)
 			crash_handled_sigsafe(crash_record_sigsafe(signo, info, context,
-								   LOG_CRASH_FORWARDED, &action));
+								   LOG_CRASH_FORWARDED, &action),
+					      NULL);
 		errno = saved;
 		return;
 	}
@@ -372,6 +374,7 @@ static void handler(int signo, siginfo_t *info, void *context)
 	}
 	nested = crash_in_handler_sigsafe((uint64_t)interrupted->uc_mcontext.gregs[REG_RSP]);
 	outer = nested ? thread_self->last_crash : 0;
+	from = (uint64_t)interrupted->uc_mcontext.gregs[REG_RIP];
 	seq = crash_record_sigsafe(signo, info, context, LOG_CRASH_FORWARDED, &action);
 	errno = saved;
 	if (strict)
@@ -379,7 +382,9 @@ static void handler(int signo, siginfo_t *info, void *context)
 	forward(signo, info, context, &action);
 	if (strict)
 		(void)arch_alignment_relax_sigsafe(context);
-	crash_handled_sigsafe(seq);
+	to.rip = (uint64_t)interrupted->uc_mcontext.gregs[REG_RIP];
+	to.rsp = (uint64_t)interrupted->uc_mcontext.gregs[REG_RSP];
+	crash_handled_sigsafe(seq, to.rip != from ? &to : NULL);
 	/* A handler that this one interrupted goes on with the fault that it was called for. */
 	if (nested)
 		thread_self->last_crash = outer;

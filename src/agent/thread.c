@@ -94,6 +94,7 @@ static struct thread *lane_take(void)
 		area->masked = 0;
 		area->last_crash = area->survived = 0;
 		area->handler_frame = 0;
+		area->python_state = 0;
 		memset(&area->target_stack, 0, sizeof(area->target_stack));
 		area->target_stack.ss_flags = SS_DISABLE;
 		return area;

@@ -248,7 +248,7 @@ void watch_block_born(struct guard *guard, struct block *block, uint64_t start)
 		    !block_wanted(watch_state.plans[i], block_size(block), block->ordinal, context))
 			continue;
 		object.watch = i;
-		block->low |= 1;
+		block_mark(block);
 		if (watch_fences())
 			fence_note(i, start);
 		else
@@ -435,7 +435,7 @@ void watch_object(struct guard *guard, uint32_t watch, uint64_t address, struct 
 		}
 		block = wanted ? block_at_sigsafe((enum block_space)space, view.start) : NULL;
 		if (block)
-			block->low |= 1;
+			block_mark(block);
 	}
 	if (context && !wanted)
 		return; /* of another kind than those that are watched */

@@ -208,22 +208,19 @@ static uint32_t read_line(const struct walk *walk, const uint8_t *code, uint64_t
 
 /* Adds one Python frame. 1: added; 0: passed over, as Python's own tracebacks do; negative: its
  * memory cannot be read. */
-static int add_frame(const struct walk *walk, const uint8_t *frame, struct python_frames *ret)
+static int add_code(const struct walk *walk, taddr object, uint64_t instruction, bool begun,
+		    struct python_frames *ret)
 {
 	const struct python_layout *l = walk->layout;
-	taddr object = word_at(frame, l->frame.code);
 	struct python_frame item = { .frame.kind = FRAME_PYTHON };
 	uint8_t code[4096];
-	uint64_t instruction;
 
 	if (l->code.size > sizeof(code) || !walk->read(walk->arg, object, code, l->code.size))
 		return -EFAULT;
-	instruction = (word_at(frame, l->frame.instruction) - (object + l->code.size)) / 2;
 	if (instruction > INT32_MAX)
 		instruction = 0;
 	/* Not started yet, or the interpreter's own helper code. */
-	if (frame[l->frame.owner] != OWNED_BY_GENERATOR &&
-	    instruction < half_at(code, l->code.first_traceable))
+	if (!begun && instruction < half_at(code, l->code.first_traceable))
 		return 0;
 	item.frame.function = read_text(walk, word_at(code, l->code.qualname));
 	item.frame.file = read_text(walk, word_at(code, l->code.filename));
@@ -232,6 +229,23 @@ static int add_frame(const struct walk *walk, const uint8_t *frame, struct pytho
 	item.frame.line = read_line(walk, code, instruction);
 	VEC_PUSH(ret, item);
 	return 1;
+}
+
+static int add_frame(const struct walk *walk, const uint8_t *frame, struct python_frames *ret)
+{
+	const struct python_layout *l = walk->layout;
+	taddr object = word_at(frame, l->frame.code);
+
+	return add_code(walk, object,
+			(word_at(frame, l->frame.instruction) - (object + l->code.size)) / 2,
+			frame[l->frame.owner] == OWNED_BY_GENERATOR, ret);
+}
+
+int python_frames_add(const struct python_layout *layout, taddr object, uint32_t instruction,
+		      memory_reader *read, void *arg, struct python_frames *ret)
+{
+	return add_code(&(struct walk){ .layout = layout, .read = read, .arg = arg }, object,
+			instruction, true, ret);
 }
 
 /* Ties the frames since `first` to a place in the native stack. */

@@ -38,6 +38,12 @@ int python_frames_read(const struct python_layout *layout, const struct python_t
 		       memory_reader *read, void *arg, struct python_frames *ret);
 void python_frames_deinit(struct python_frames *frames);
 
+/* One frame by its code object, whose memory python_record_code_sigsafe() kept, and the instruction
+ * where it stands, in code units; also one that has not begun yet. 1: added; negative: its memory is
+ * not there. */
+int python_frames_add(const struct python_layout *layout, taddr object, uint32_t instruction,
+		      memory_reader *read, void *arg, struct python_frames *ret);
+
 /* The line of an instruction, from a code object's location table (Objects/locations.md):
  * `instruction` counts code units of two bytes. 0 when the table has none for it. */
 uint32_t python_line(const uint8_t *table, size_t len, uint32_t first_line, uint64_t instruction);

@@ -46,6 +46,7 @@ struct growth_site {
 	double blocks_per_test, bytes_per_test;
 	double p;	     /* the largest of all trials */
 	unsigned int trials; /* in which it grew */
+	bool framework;	     /* a test framework's own: engine/growth/whose.h */
 	uint64_t lines;	     /* of its process, as its agent counts them, up to the last test */
 	VEC(struct growth_test) by_test; /* what adds most comes first */
 	uint64_t looked_for; /* blocks whose holders were looked for; 0: nobody looked */
@@ -70,7 +71,8 @@ struct growth_report {
 	uint64_t tests;	   /* of the usable trial with the fewest */
 	uint64_t contexts; /* that had live blocks after any test, in the first usable trial */
 	enum growth_basis basis;
-	VEC(struct growth_site) sites; /* those that grew in every usable trial; worst first */
+	VEC(struct growth_site) sites; /* those that grew in every usable trial; worst first,
+					* a test framework's own last */
 	struct strv notes;
 };
 

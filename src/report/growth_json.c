@@ -65,6 +65,7 @@ static json_t *site_json(const struct growth_site *site)
 	set(object, "rises", count(site->rises));
 	set(object, "of_tests", count(site->tests));
 	set(object, "p", json_number(site->p));
+	set(object, "framework", json_boolean(site->framework));
 	VEC_FOREACH (&site->by_test, test)
 		(void)json_array_append_new(tests, test_json(test));
 	set(object, "tests", tests);

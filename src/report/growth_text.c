@@ -138,7 +138,8 @@ static void print_site(const struct growth_report *report, const struct growth_s
 		(void)fprintf(out, " (p < 0.000001)\n");
 	else
 		(void)fprintf(out, " (p = %.2g)\n", site->p);
-	(void)fprintf(out, "     allocated by\n");
+	(void)fprintf(out, "     allocated by%s\n",
+		      site->framework ? " the test framework, for its own purposes" : "");
 	print_place(site, verbose, out);
 	if (site->by_test.count > 0)
 		(void)fprintf(out, "     added most by\n");

@@ -5,6 +5,7 @@
 #ifndef REDHAND_WIRE_LOG_CRASH_H
 #define REDHAND_WIRE_LOG_CRASH_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -45,6 +46,25 @@ struct log_crash_done {
 	uint64_t write_ns; /* how long the record took */
 	uint32_t blobs, blocks;
 };
+
+/* The target's handler returned, but to another place than it was called from: what it made of the
+ * interrupted registers. */
+struct log_crash_diverted {
+	uint64_t rip, rsp;
+};
+
+/* Was it made to look as if the faulting instruction had called something? Who survives a fault goes
+ * on behind it or farther up. Go calls so what panics, which for a fault on a thread's own stack, where
+ * C runs, ends the process. */
+static inline bool log_crash_called(const struct log_crash *crash,
+				    const struct log_crash_diverted *to)
+{
+	uint64_t rsp = crash->gregs[LOG_GREG_RSP];
+
+	return to->rip != 0 && to->rip != crash->gregs[LOG_GREG_RIP] && to->rsp < rsp &&
+	       rsp - to->rsp <= 64 && rsp < crash->stack_high &&
+	       crash->stack_high - rsp < (1u << 30);
+}
 
 enum log_stack_part {
 	LOG_STACK_INNER = 0,
@@ -164,6 +184,7 @@ struct log_value {
 
 LOG_PIN(log_crash, 296);
 LOG_PIN(log_crash_done, 16);
+LOG_PIN(log_crash_diverted, 16);
 LOG_PIN(log_blob, 32);
 LOG_PIN(log_kept, 16);
 LOG_PIN(log_python, 24);

@@ -35,6 +35,7 @@
 #include "wire/log_heap.h"
 #include "wire/log_pin.h"
 #include "wire/log_watch.h"
+#include "wire/python_layout.h"
 
 #define LOG_MAGIC 0x31474f4c44414852ull /* "RHADLOG1" */
 #define LOG_VERSION 4u
@@ -214,7 +215,8 @@ enum log_record_type {
 	LOG_CONTEXT = 5,       /* struct log_context_seen, stack bytes inline */
 	LOG_CRASH = 6,	       /* struct log_crash; BLOBs and BLOCKs follow, then CRASH_DONE */
 	LOG_CRASH_DONE = 7,    /* struct log_crash_done; missing: the record was cut short */
-	LOG_CRASH_HANDLED = 8, /* no payload; owner = the crash: the target's handler returned */
+	LOG_CRASH_HANDLED = 8, /* owner = the crash: the target's handler returned; struct
+				* log_crash_diverted if not to where it was called from */
 	LOG_BLOB = 9,	       /* struct log_blob, bytes inline */
 	LOG_BLOCK = 10,	       /* struct log_block */
 	LOG_TRUNCATION = 11,   /* struct log_truncation; BLOBs: path, stack */
@@ -233,6 +235,8 @@ enum log_record_type {
 	LOG_VALUE = 28, /* struct log_value; owner = the crash */
 	LOG_WATCH_CHANGED = 27, /* struct log_watch_changed */
 	LOG_SIGHT = 29,		/* struct log_sight */
+	LOG_PYTHON_STACK = 30,	/* struct log_python_stack, frames inline: beside a CONTEXT */
+	LOG_PYTHON_CODE = 31,	/* struct log_python_code; BLOB PYTHON: what names it */
 	LOG_HOOK = 36,		/* struct log_hook: one place of the target's code was patched */
 	/* 40 to 55: the heap observer */
 	LOG_HEAP = 40,	      /* struct log_heap, once, when it starts */
@@ -293,11 +297,36 @@ struct log_context_seen {
 	uint64_t frames[LOG_CONTEXT_FRAMES]; /* return addresses, innermost first */
 };
 
+#define LOG_PYTHON_FRAMES 10u
+#define LOG_PYTHON_UNPLACED UINT32_MAX
+
+/* With PLAN_GROWTH a context has the innermost Python frames as well, innermost first. */
+struct log_python_frame {
+	uint32_t code;	      /* number of a PYTHON_CODE record; 0: unknown */
+	uint32_t instruction; /* in code units */
+	uint32_t native;      /* index in the CONTEXT's frames: of the one that runs it, which is the
+			       * interpreter's loop; or LOG_PYTHON_UNPLACED */
+};
+
+struct log_python_stack {
+	uint32_t context; /* row */
+	uint32_t frame_count;
+};
+
+/* Told when first met; its memory is in the blob, as python_record_code_sigsafe() kept it. */
+struct log_python_code {
+	uint64_t hash; /* of file, name and first line: the same in every run */
+	uint64_t object;
+	uint32_t number;
+	uint32_t reserved;
+	struct python_layout layout;
+};
+
 enum log_truncation_how {
 	LOG_BY_FTRUNCATE = 1,
 	LOG_BY_TRUNCATE = 2,
-	LOG_BY_OPEN = 3,      /* open, openat, creat, fopen with truncation */
-	LOG_BY_FALLOCATE = 4, /* collapse or punch: reserved */
+	LOG_BY_OPEN = 3,      /* open, openat, creat, fopen, … with truncation */
+	LOG_BY_FALLOCATE = 4, /* a range was taken out: FALLOC_FL_COLLAPSE_RANGE */
 };
 
 struct log_truncation {
@@ -416,6 +445,7 @@ enum log_unobserved_why {
 	LOG_UNOBSERVED_VALGRIND = 7,  /* this very image */
 	LOG_UNOBSERVED_EMULATED = 8, /* this very image: every page that is reserved costs memory */
 	LOG_UNOBSERVED_USER = 9,     /* another user, who cannot write to the trial's directory */
+	LOG_UNOBSERVED_LIMIT = 10, /* this very image, but for crashes: little address space is left */
 };
 
 struct log_unobserved {
@@ -434,6 +464,9 @@ LOG_PIN(log_module, 272);
 LOG_PIN(log_thread_event, 32);
 LOG_PIN(log_callee_registers, 64);
 LOG_PIN(log_context_seen, 216);
+LOG_PIN(log_python_frame, 12);
+LOG_PIN(log_python_stack, 8);
+LOG_PIN(log_python_code, 136);
 LOG_PIN(log_truncation, 120);
 LOG_PIN(log_checkpoint, 128);
 _Static_assert(offsetof(struct log_checkpoint, next_id) == 104, "may only grow at its end");

@@ -156,3 +156,11 @@ unsigned int python_record_sigsafe(const struct python_layout *layout, uint64_t 
 	}
 	return count;
 }
+
+void python_record_code_sigsafe(const struct python_layout *layout, uint64_t object,
+				struct python_recorder *recorder)
+{
+	struct walk walk = { .layout = layout, .recorder = recorder };
+
+	keep_code(&walk, object);
+}

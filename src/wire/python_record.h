@@ -34,3 +34,7 @@ struct python_recorder {
 unsigned int python_record_sigsafe(const struct python_layout *layout, uint64_t runtime,
 				   uint64_t pthread, uint64_t kernel_tid,
 				   struct python_recorder *recorder);
+
+/* The same of one code object. */
+void python_record_code_sigsafe(const struct python_layout *layout, uint64_t object,
+				struct python_recorder *recorder);

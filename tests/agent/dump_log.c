@@ -40,6 +40,8 @@ static const char *const type_names[] = {
 	[LOG_UNOBSERVED] = "UNOBSERVED",
 	[LOG_MODULE_GONE] = "MODULE_GONE",
 	[LOG_PYTHON] = "PYTHON",
+	[LOG_PYTHON_STACK] = "PYTHON_STACK",
+	[LOG_PYTHON_CODE] = "PYTHON_CODE",
 	[LOG_HOOK] = "HOOK",
 	[LOG_HEAP] = "HEAP",
 	[LOG_HEAP_DAMAGE] = "HEAP_DAMAGE",
@@ -292,6 +294,19 @@ static void print_item(const struct log_reader *log, const struct log_item *item
 		       " value=%#" PRIx64 " id=%" PRIu64 " start=%#" PRIx64 " size=%" PRIu64,
 		       h.kind, h.target_id, h.target_start, h.where, h.value, h.id, h.start,
 		       h.size);
+		break;
+	}
+	case LOG_PYTHON_STACK: {
+		struct log_python_stack stack;
+		size_t bytes;
+		const struct log_python_frame *frames;
+
+		log_payload(item, &stack, sizeof(stack));
+		frames = log_payload_rest(item, sizeof(stack), &bytes);
+		printf(" context=%u frames=", stack.context);
+		for (unsigned i = 0; i < stack.frame_count && i < bytes / sizeof(frames[0]); i++)
+			printf("%s%u:%u@%d", i ? "," : "", frames[i].code, frames[i].instruction,
+			       (int)frames[i].native);
 		break;
 	}
 	case LOG_PYTHON: {

@@ -5,6 +5,7 @@
 #include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/openat2.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
 #include <malloc.h>
@@ -641,6 +642,37 @@ static void mode_all_entry_points(void)
 	puts("done");
 }
 
+/* No file can be opened any more, and nobody may change that. */
+static void mode_no_files(void)
+{
+	setrlimit(RLIMIT_NOFILE, &(struct rlimit){ 0, 0 });
+	*(volatile int *)8 = 1;
+}
+
+static __attribute__((noinline)) void let_go(void *block)
+{
+	free(block);
+	__asm__ volatile("");
+}
+
+/* A pointer that is off by one is none that malloc gave out, also where the block has a mark, which
+ * those have that are watched or that are this large. */
+static void mode_free_inside(void)
+{
+	void *volatile blocks[10];
+	int i;
+
+	for (i = 0; i < 9; i++)
+		blocks[i] = malloc(100);
+	blocks[i] = malloc(5ull << 30);
+	if (!blocks[i])
+		_exit(77);
+	blocks[i] = (char *)blocks[i] + 1;
+	/* All by one way, as the hot path takes it. */
+	for (i = 0; i < 10; i++)
+		let_go(blocks[i]);
+}
+
 static void mode_truncate(void)
 {
 	char name[] = "guest-cut-XXXXXX";
@@ -660,6 +692,55 @@ static void mode_truncate(void)
 	close(creat(name, 0600));
 	unlink(name);
 	puts("cut five times");
+}
+
+static void refill(const char *name)
+{
+	int fd = open(name, O_WRONLY | O_CREAT, 0600);
+
+	(void)!write(fd, "0123456789", 10);
+	close(fd);
+}
+
+/* Past libc's own functions, and by those that open inside of libc. */
+static void mode_truncate_past(void)
+{
+	char name[] = "guest-cut-XXXXXX", shared[64];
+	struct open_how how = { .flags = O_WRONLY | O_TRUNC };
+	int fd = mkstemp(name);
+	FILE *file;
+
+	refill(name);
+	(void)!syscall(SYS_ftruncate, fd, 9l);
+	(void)!syscall(SYS_truncate, name, 8l);
+	close((int)syscall(SYS_open, name, O_WRONLY | O_TRUNC, 0));
+	refill(name);
+	close((int)syscall(SYS_openat, AT_FDCWD, name, O_WRONLY | O_TRUNC, 0));
+	refill(name);
+	close((int)syscall(SYS_creat, name, 0600));
+	refill(name);
+	fd = (int)syscall(SYS_openat2, AT_FDCWD, name, &how, sizeof(how));
+	if (fd < 0)
+		(void)!truncate(name, 0);
+	close(fd);
+	refill(name);
+	file = fopen(name, "r+");
+	file = freopen(NULL, "w", file);
+	fclose(file);
+	/* None of these takes anything away. */
+	(void)!syscall(SYS_openat, AT_FDCWD, "guest-cut-no-such-file", O_WRONLY | O_TRUNC, 0);
+	errno = 0;
+	if (syscall(SYS_truncate, "guest-cut-no-such-file", 0l) != -1 || errno != ENOENT)
+		abort();
+	close((int)syscall(SYS_open, name, O_RDWR, 0));
+	unlink(name);
+	(void)snprintf(shared, sizeof(shared), "/guest-cut-%d", (int)getpid());
+	fd = shm_open(shared, O_RDWR | O_CREAT, 0600);
+	(void)!ftruncate(fd, 10);
+	close(shm_open(shared, O_RDWR | O_TRUNC, 0600));
+	close(fd);
+	shm_unlink(shared);
+	puts("cut in eight more ways");
 }
 
 /* A large reserve for emitted code, of which little is used: two pages here, `more` there. */
@@ -962,6 +1043,7 @@ static const struct {
 	{ "no-descriptors", mode_no_descriptors },
 	{ "other-user", mode_other_user },
 	{ "no-file-size", mode_no_file_size },
+	{ "no-files", mode_no_files },
 	{ "killed", mode_killed },
 	{ "lock-all", mode_lock_all },
 	{ "fork", mode_fork },
@@ -974,7 +1056,9 @@ static const struct {
 	{ "addresses", mode_addresses },
 	{ "nowhere", mode_nowhere },
 	{ "all-entry-points", mode_all_entry_points },
+	{ "free-inside", mode_free_inside },
 	{ "truncate", mode_truncate },
+	{ "truncate-past", mode_truncate_past },
 	{ "emitted", mode_emitted },
 	{ "emitted-exit", mode_emitted_exit },
 	{ "emitted-much", mode_emitted_much },

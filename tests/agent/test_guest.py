@@ -20,7 +20,7 @@ CRASHES = {
     'handler-reraises': signal.SIGSEGV, 'own-altstack': signal.SIGSEGV,
     'block-all': signal.SIGSEGV, 'ignored': signal.SIGSEGV, 'close-all': signal.SIGSEGV,
     'fork': signal.SIGSEGV, 'exec-empty-environment': signal.SIGSEGV,
-    'no-descriptors': signal.SIGSEGV, 'other-user': signal.SIGSEGV,
+    'no-descriptors': signal.SIGSEGV, 'no-files': signal.SIGSEGV, 'other-user': signal.SIGSEGV,
     'raw-mask': signal.SIGSEGV, 'raw-action': signal.SIGSEGV, 'handler-mask': signal.SIGSEGV,
     'alignment': signal.SIGBUS, 'first-thread-gone': signal.SIGSEGV,
     'abort-ignored': signal.SIGABRT, 'abort-handled': signal.SIGABRT, 'handler-crashes': signal.SIGSEGV,
@@ -29,7 +29,7 @@ CRASHES = {
 }
 OTHERS = ['handler-mask-kept', 'handler-fixes', 'handler-jumps', 'overflow-with-handler', 'queries', 'block-and-wait',
           'killed', 'lock-all', 'fork-in-threads', 'vfork', 'signals-mid-hook', 'errno', 'many-threads',
-          'all-entry-points', 'truncate', 'nowhere', 'no-file-size', 'handler-stack', 'memory-limit',
+          'all-entry-points', 'truncate', 'truncate-past', 'nowhere', 'no-file-size', 'handler-stack', 'memory-limit',
           'filter-refuses']
 
 
@@ -72,7 +72,9 @@ def check_crash(tap, mode, observer, records):
               [r.text for r in done])
     tap.check(crash.get('stack_missing') == '0' and int(crash['stack'].split('+')[1]) > 256,
               name + ': stack slice', crash.text)
-    tap.check(int(crash.get('maps', 0)) > 500, name + ': maps', crash.text)
+    # Where nothing can be opened, modules that were recorded before stand in.
+    tap.check(int(crash.get('maps', 0)) > 500 or mode == 'no-files' and any(r.type == 'MODULE' for r in records),
+              name + ': maps', crash.text)
     if mode == 'assert':
         tap.check('moon is cheese' in crash.get('abort', ''), name + ': assertion text', crash.text)
     if mode == 'double-free':
@@ -133,6 +135,10 @@ def check_ids(tap, mode, rig, records, trial):
         paths = [r for r in records if r.type == 'BLOB' and r['kind'] == '9' and
                  'guest-cut-' in r.get('text', '')]
         tap.check(len(paths) == 5, 'truncate: paths', len(paths))
+    if mode == 'truncate-past':
+        cuts = [(r['how'], r['old'], r['new']) for r in records if r.type == 'TRUNCATION']
+        tap.check(cuts[:3] == [('1', '10', '9'), ('2', '9', '8'), ('3', '8', '0')] and
+                  [c[1:] for c in cuts[3:]] == [('10', '0')] * 5, 'truncate-past: eight cuts', cuts)
     if mode == 'many-threads':
         header = [r for r in records if r.type == 'HEADER'][0]
         tap.check(header['threads'] == '2001' and header['drops'].split(',')[2] == '0',
@@ -156,6 +162,22 @@ def check_trouble(tap, rig):
                                'ids')
     tap.check(done.returncode == -signal.SIGSEGV and crashes_of(rig.records(trial)),
               'little address space: smaller tables, still a record', done)
+    done, trial = rig.observed([rig.guest, 'free-inside'], 'ids')
+    unknown = [r['drops'].split(',')[6] for r in rig.records(trial) if r.type == 'HEADER']
+    tap.check(done.returncode == 77 or (done.returncode, unknown) == (-signal.SIGABRT, ['1']),
+              'free-inside: not the free of the block', f'{done} {unknown}')
+    # A limit that nobody may raise: all of it is left to the target.
+    program = ['setpriv', '--bounding-set=-sys_resource', 'sh', '-c', 'ulimit -v 150000; exec "$0" "$@"']
+    if os.geteuid() != 0:
+        program = program[2:]
+    wish = [sys.executable, '-c', 'print(len(bytearray(90 << 20)))']
+    plain, (seen, trial) = rig.plain(program + wish), rig.observed(program + wish, 'ids')
+    reasons = [r.text.split('why=')[1].split()[0] for r in rig.records(trial) if r.type == 'UNOBSERVED']
+    tap.check((plain.returncode, plain.stdout) == (seen.returncode, seen.stdout) == (0, b'94371840\n') and
+              '10' in reasons, 'no address space to spare: the target has it all', f'{plain} {seen} {reasons}')
+    done, trial = rig.observed(program + [rig.guest, 'segv'], 'ids')
+    tap.check(done.returncode == -signal.SIGSEGV and len(crashes_of(rig.records(trial))) == 1,
+              'no address space to spare: a crash is recorded', done)
 
 
 def check_sandbox(tap, rig):

@@ -12,6 +12,7 @@
 #include <cmocka.h>
 
 #include "engine/growth/sites.h"
+#include "engine/growth/whose.h"
 
 #define MS 1000000u
 
@@ -338,6 +339,44 @@ static void nothing_gives_nothing(void **state)
 	assert_int_equal(moments_locate(&moments, &points, 0, NULL), 0);
 }
 
+static bool frameworks(const char *const *files)
+{
+	AUTO(stack_deinit) struct stack stack = { 0 };
+
+	(void)stack_push(&stack, &(struct frame){ .function = (char *)"PyDict_New" });
+	for (; *files; files++)
+		(void)stack_push(&stack, &(struct frame){ .kind = FRAME_PYTHON,
+							  .function = (char *)"f",
+							  .file = (char *)*files });
+	return is_frameworks(&stack);
+}
+
+#define FRAMEWORKS(...) frameworks((const char *const[]){ __VA_ARGS__, NULL })
+#define LIBRARY "/usr/lib/python3.11/"
+#define PACKAGES "/home/me/venv/lib/python3.12/site-packages/"
+
+static void whose_growth_it_is(void **state)
+{
+	(void)state;
+	assert_true(FRAMEWORKS(PACKAGES "_pytest/reports.py", PACKAGES "pluggy/_callers.py"));
+	assert_true(FRAMEWORKS(LIBRARY "re/_parser.py", PACKAGES "_pytest/mark/expression.py"));
+	assert_true(FRAMEWORKS(LIBRARY "unittest/result.py", "/home/me/project/run.py"));
+	assert_false(FRAMEWORKS("/home/me/project/store.py", PACKAGES "_pytest/python.py"));
+	/* Packages work for whoever called them. */
+	assert_false(FRAMEWORKS(PACKAGES "requests/api.py", "/home/me/project/tests/test_a.py",
+				PACKAGES "_pytest/python.py"));
+	assert_false(FRAMEWORKS(PACKAGES "numpy/core/numeric.py",
+				PACKAGES "numpy/core/tests/test_numeric.py",
+				PACKAGES "_pytest/python.py"));
+	assert_false(FRAMEWORKS(LIBRARY "test/list_tests.py", LIBRARY "unittest/case.py"));
+	assert_true(FRAMEWORKS(LIBRARY "test/libregrtest/runtest.py"));
+	assert_false(FRAMEWORKS(LIBRARY "unittest/mock.py", "/home/me/project/test_a.py"));
+	/* The user's own runner, and no Python at all. */
+	assert_false(FRAMEWORKS("/home/me/unittest/runner.py"));
+	assert_false(FRAMEWORKS(LIBRARY "json/decoder.py", "<string>"));
+	assert_false(is_frameworks(&(struct stack){ 0 }));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -355,6 +394,7 @@ int main(void)
 		cmocka_unit_test(lines_have_no_families),
 		cmocka_unit_test(one_block_that_becomes_larger_grows),
 		cmocka_unit_test(nothing_gives_nothing),
+		cmocka_unit_test(whose_growth_it_is),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

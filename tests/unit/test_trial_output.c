@@ -379,6 +379,42 @@ static void testline_libtest(void **state)
 	reads(TEST_NONE, "running 2 tests", NULL);
 }
 
+static void testline_of_other_frameworks(void **state)
+{
+	(void)state;
+	/* Catch2 and doctest */
+	reads(TEST_PASSED, ":test-result: PASS Vectors can be resized", "Vectors can be resized");
+	reads(TEST_FAILED, ":test-result: FAIL it breaks", "it breaks");
+	reads(TEST_STARTED, "##teamcity[testStarted name='a |n b']", "a |n b");
+	reads(TEST_FAILED, "##teamcity[testFailed name='two' message='x']", "two");
+	reads(TEST_ENDED, "##teamcity[testFinished name='two' duration='0']", "two");
+	reads(TEST_ENDED, "0.000 s: Vectors can be resized", "Vectors can be resized");
+	reads(TEST_ENDED, "0.000012 s: adds numbers", "adds numbers");
+	reads(TEST_STARTED, "TEST CASE:  adds numbers", "adds numbers");
+	reads(TEST_NONE, "took 0.5 s: slow", NULL);
+	/* Criterion, Check, Boost.Test, QtTest */
+	reads(TEST_STARTED, "[RUN ] list::push", "list::push");
+	reads(TEST_PASSED, "[PASS] list::push: (0.00s)", "list::push");
+	reads(TEST_FAILED, "[FAIL] list::pop: (0.00s)", "list::pop");
+	reads(TEST_NONE, "[----]   Warning! The test `a::b` crashed", NULL);
+	reads(TEST_PASSED, "check_list.c:12:P:Core:test_push:0: Passed", "Core:test_push");
+	reads(TEST_FAILED, "check_list.c:19:F:Core:test_pop:0: Assertion failed", "Core:test_pop");
+	reads(TEST_FAILED, "check_list.c:19:E:Core:test_pop:0: (after this point) 11",
+	      "Core:test_pop");
+	reads(TEST_STARTED, "list.cpp(5): Entering test case \"push\"", "push");
+	reads(TEST_ENDED, "list.cpp(5): Leaving test case \"push\"; testing time: 12us", "push");
+	reads(TEST_PASSED, "PASS   : TestList::push(row 1)", "TestList::push(row");
+	reads(TEST_FAILED, "FAIL!  : TestList::pop() 'x' returned FALSE", "TestList::pop()");
+	/* jest, mocha, node --test, bats */
+	reads(TEST_PASSED, "    \u2713 adds numbers (12 ms)", "adds numbers");
+	reads(TEST_PASSED, "  \u2714 adds numbers", "adds numbers");
+	reads(TEST_PASSED, "\u2714 adds (two) numbers (1.5ms)", "adds (two) numbers");
+	reads(TEST_FAILED, "    \u2715 divides (3 ms)", "divides");
+	reads(TEST_FAILED, " \u2717 divides", "divides");
+	reads(TEST_FAILED, "\u2716 divides (0.2ms)", "divides");
+	reads(TEST_NONE, "a \u2713 in the middle", NULL);
+}
+
 static void testline_go(void **state)
 {
 	reads(TEST_STARTED, "=== RUN   TestOne", "TestOne");
@@ -580,6 +616,7 @@ int main(void)
 		cmocka_unit_test(testline_unittest),
 		cmocka_unit_test(testline_libtest),
 		cmocka_unit_test(testline_go),
+		cmocka_unit_test(testline_of_other_frameworks),
 		cmocka_unit_test(testline_ctest),
 		cmocka_unit_test(testline_tap),
 		cmocka_unit_test(testline_ordinary_lines),

@@ -2,6 +2,9 @@
  * One way to die per argument, for the tests of fault classes. The functions keep their names and
  * are not inlined, so that they can be looked for in stacks.
  */
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE
+#endif
 #include <assert.h>
 #include <fcntl.h>
 #include <malloc.h>
@@ -387,6 +390,59 @@ KEEP static void die_handled(void)
 	die_null();
 }
 
+/* What Go's runtime makes of a fault in C code: a call, which ends the process past libc. */
+KEEP static void end_past_libc(void)
+{
+	static const char words[] = "fatal: unexpected signal\n";
+
+	(void)!write(2, words, sizeof(words) - 1);
+	__asm__ volatile("syscall" : : "a"(231l), "D"(2l) : "rcx", "r11", "memory");
+	__builtin_unreachable();
+}
+
+static void turn_into_call(int signo, siginfo_t *info, void *context)
+{
+	greg_t *gregs = ((ucontext_t *)context)->uc_mcontext.gregs;
+
+	(void)signo;
+	(void)info;
+	gregs[REG_RSP] -= 8;
+	*(greg_t *)gregs[REG_RSP] = gregs[REG_RIP];
+	gregs[REG_RIP] = (greg_t)end_past_libc;
+}
+
+KEEP static void die_called(void)
+{
+	struct sigaction action = { .sa_sigaction = turn_into_call, .sa_flags = SA_SIGINFO };
+
+	sigaction(SIGSEGV, &action, NULL);
+	die_null();
+}
+
+/* The same handler's way, and the program goes on: it fails for another reason. */
+static sigjmp_buf behind;
+
+KEEP static void go_on(void)
+{
+	siglongjmp(behind, 1);
+}
+
+static void turn_and_go_on(int signo, siginfo_t *info, void *context)
+{
+	turn_into_call(signo, info, context);
+	((ucontext_t *)context)->uc_mcontext.gregs[REG_RIP] = (greg_t)go_on;
+}
+
+KEEP static void die_of_an_error(void)
+{
+	struct sigaction action = { .sa_sigaction = turn_and_go_on, .sa_flags = SA_SIGINFO };
+
+	sigaction(SIGSEGV, &action, NULL);
+	if (!sigsetjmp(behind, 1))
+		die_null();
+	exit(4);
+}
+
 int main(int argc, char **argv)
 {
 	static const struct {
@@ -411,6 +467,8 @@ int main(int argc, char **argv)
 		{ "shrank", die_shrank },
 		{ "raise", die_raise },
 		{ "handled", die_handled },
+		{ "called", die_called },
+		{ "error", die_of_an_error },
 		{ "large-frame", die_large_frame },
 		{ "null-index", die_null_index },
 		{ "jump-nowhere", die_jump_nowhere },

@@ -212,7 +212,8 @@ static const char *how_text(uint32_t how)
 {
 	static const char *const names[] = { [LOG_BY_FTRUNCATE] = "ftruncate",
 					     [LOG_BY_TRUNCATE] = "truncate",
-					     [LOG_BY_OPEN] = "open with O_TRUNC" };
+					     [LOG_BY_OPEN] = "open with O_TRUNC",
+					     [LOG_BY_FALLOCATE] = "fallocate" };
 
 	return how < ARRAY_SIZE(names) && names[how] ? names[how] : "a system call";
 }

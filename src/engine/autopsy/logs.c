@@ -40,6 +40,8 @@ static void event_log_deinit(struct event_log *log)
 	mem_free(log->command);
 	mappings_deinit(&log->modules);
 	VEC_DEINIT(&log->contexts);
+	python_stacks_deinit(&log->python);
+	VEC_DEINIT(&log->module_records);
 	VEC_DEINIT(&log->hooks);
 	wrappers_free(log->wrappers);
 }
@@ -158,7 +160,9 @@ static void note_unobserved(struct event_logs *logs, struct event_log *log,
 		[LOG_UNOBSERVED_EMULATED] = "it ran in an emulator (qemu-user)",
 		[LOG_UNOBSERVED_USER] = "it ran as another user, who may not write to the "
 					"case's directory or not read redhand's library; "
-					"--case below /tmp may help"
+					"--case below /tmp may help",
+		[LOG_UNOBSERVED_LIMIT] = "its address space is limited (ulimit -v), and it would miss "
+					 "what the observer takes of it; crashes are told all the same"
 	};
 	AUTO(mem_freep) char *path = event_log_text(log, item, LOG_BLOB_PATH);
 	struct log_unobserved record;
@@ -302,10 +306,15 @@ static void read_through(struct event_logs *logs, struct event_log *log)
 			take_image(log, &item);
 			break;
 		case LOG_MODULE:
+			VEC_PUSH(&log->module_records, item.offset);
 			take_module(log, &item);
 			break;
 		case LOG_CONTEXT:
 			take_context(log, &item);
+			break;
+		case LOG_PYTHON_STACK:
+		case LOG_PYTHON_CODE:
+			python_stacks_take(&log->python, &item);
 			break;
 		case LOG_UNOBSERVED:
 			note_unobserved(logs, log, &item);
@@ -320,6 +329,7 @@ static void read_through(struct event_logs *logs, struct event_log *log)
 	if (log->contexts.count > 0)
 		qsort(log->contexts.items, log->contexts.count, sizeof(log->contexts.items[0]),
 		      by_context);
+	python_stacks_sort(&log->python);
 	note_trouble(logs, log);
 }
 
@@ -409,14 +419,28 @@ int event_logs_open(int trials, const char *trial, struct event_logs *ret, struc
 static void glance_at(void *ctx, struct event_log *log, bool sound)
 {
 	struct event_glance *glance = ctx;
+	struct log_crash crash = { 0 }, last = { 0 };
 	struct log_item item;
+	uint64_t last_seq = 0;
 
 	while (sound && log_reader_next(&log->reader, &item)) {
-		struct log_crash crash;
+		struct log_crash_diverted to;
 		struct log_truncation cut;
 		bool crashed =
 			item.head.type == LOG_CRASH && log_payload(&item, &crash, sizeof(crash));
 
+		if (crashed && item.head.seq > last_seq) {
+			last = crash;
+			last_seq = item.head.seq;
+			glance->called_signal = 0;
+		}
+		if (item.head.type == LOG_CRASH_HANDLED && item.head.owner == last_seq &&
+		    item.head.bytes > 0 && log_payload(&item, &to, sizeof(to)) &&
+		    !log->reader.header.exited && log_crash_called(&last, &to)) {
+			glance->called_signal = last.signo;
+			glance->called_pid = (int)log->reader.header.pid;
+			glance->called_parent = (int)log->reader.header.ppid;
+		}
 		if (crashed && (crash.flags & LOG_CRASH_FORWARDED)) {
 			glance->handed_signal = crash.signo;
 			glance->handed_pid = (int)log->reader.header.pid;
@@ -603,6 +627,7 @@ bool event_log_context(struct event_log *log, uint32_t context, struct symbols *
 		return false;
 	if (seen.walk != LOG_WALK_LOST) {
 		name_walked(log, &item, &seen, symbols, ret);
+		python_stacks_merge(log, context, ret);
 		return ret->count > 0;
 	}
 	stack = log_payload_rest(&item, sizeof(seen), &bytes);
@@ -616,6 +641,7 @@ bool event_log_context(struct event_log *log, uint32_t context, struct symbols *
 							       ? seen.frame_count
 							       : 0 },
 		symbols, ret);
+	python_stacks_merge(log, context, ret);
 	return ret->count > 0;
 }
 
@@ -664,16 +690,12 @@ uint32_t event_log_key_context(struct event_log *log, const struct block_key *ke
 /* ---- Python ---- */
 
 /* Many small pieces in one blob. */
-void event_log_python(const struct event_log *log, const struct log_item *owner,
+void event_log_pieces(const struct event_log *log, const struct log_item *owner,
 		      struct python_memory *ret)
 {
-	struct log_item item = *owner;
 	struct log_kept head;
 	size_t len = 0;
 
-	while (log_next_owned(&log->reader, owner->head.seq, &item))
-		if (item.head.type == LOG_PYTHON)
-			(void)log_payload(&item, &ret->record, sizeof(ret->record));
 	ret->blob = event_log_blob(log, owner, LOG_BLOB_PYTHON, 0, NULL, &len);
 	for (size_t at = 0; ret->blob && len - at > sizeof(head);) {
 		struct piece piece = { .bytes = (uint8_t *)ret->blob + at + sizeof(head) };
@@ -690,6 +712,17 @@ void event_log_python(const struct event_log *log, const struct log_item *owner,
 		if (at > len)
 			break;
 	}
+}
+
+void event_log_python(const struct event_log *log, const struct log_item *owner,
+		      struct python_memory *ret)
+{
+	struct log_item item = *owner;
+
+	while (log_next_owned(&log->reader, owner->head.seq, &item))
+		if (item.head.type == LOG_PYTHON)
+			(void)log_payload(&item, &ret->record, sizeof(ret->record));
+	event_log_pieces(log, owner, ret);
 }
 
 void python_memory_deinit(struct python_memory *memory)

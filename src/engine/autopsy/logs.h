@@ -3,6 +3,7 @@
 #include "base/err.h"
 #include "base/vec.h"
 #include "debuginfo/symbols.h"
+#include "engine/autopsy/python_stacks.h"
 #include "model/mappings.h"
 #include "wire/log_reader.h"
 
@@ -25,6 +26,8 @@ struct event_log {
 		uint64_t offset;
 	})
 	contexts; /* ascending by context */
+	struct python_stacks python; /* of contexts, with growth */
+	VEC(uint64_t) module_records; /* where they stand */
 	VEC(struct log_hook) hooks;
 	struct wrappers *wrappers; /* around malloc; NULL until somebody asks */
 };
@@ -46,6 +49,9 @@ struct event_glance {
 	int pid;
 	int handed_signal;
 	int handed_pid;
+	int called_signal; /* of the last fault that a handler turned into a call: log_crash_called() */
+	int called_pid;
+	int called_parent; /* pid of its parent */
 	bool cuts;
 };
 
@@ -82,6 +88,9 @@ struct python_memory {
 };
 
 void event_log_python(const struct event_log *log, const struct log_item *owner,
+		      struct python_memory *ret);
+/* The memory alone; `record` stays empty. */
+void event_log_pieces(const struct event_log *log, const struct log_item *owner,
 		      struct python_memory *ret);
 void python_memory_deinit(struct python_memory *memory);
 

@@ -62,8 +62,21 @@ static bool is_abort(const struct crash_places *places, size_t index)
 	return true;
 }
 
+/* A handler that made the fault look like a call, in a process that then ended by itself and not by
+ * libc's exit. `signal`: what the command died of. */
+static bool is_called_end(const struct crash_place *place, const struct log_item *handled,
+			  int signal)
+{
+	struct log_crash_diverted to;
+	struct log_crash crash;
+
+	return (signal == 0 || place->expected) && !place->log->reader.header.exited &&
+	       log_payload(&place->item, &crash, sizeof(crash)) && handled->head.bytes > 0 &&
+	       log_payload(handled, &to, sizeof(to)) && log_crash_called(&crash, &to);
+}
+
 /* A fault that the target's own handler took and came back from is ordinary life. */
-static void drop_handled(struct crash_places *places, struct event_log *log)
+static void drop_handled(struct crash_places *places, struct event_log *log, int signal)
 {
 	struct log_item item;
 
@@ -73,7 +86,8 @@ static void drop_handled(struct crash_places *places, struct event_log *log)
 				   ? find_place(places, log, item.head.owner)
 				   : places->list.count;
 
-		if (i < places->list.count && !places->list.items[i].final && !is_abort(places, i))
+		if (i < places->list.count && !places->list.items[i].final &&
+		    !is_abort(places, i) && !is_called_end(&places->list.items[i], &item, signal))
 			drop_place(places, i);
 	}
 }
@@ -160,7 +174,7 @@ void crash_places_find(struct event_logs *logs, int signal, struct crash_places 
 	drop_raised_again(ret);
 	drop_survived(ret);
 	VEC_FOREACH (&logs->list, log)
-		drop_handled(ret, log);
+		drop_handled(ret, log, signal);
 	if (ret->list.count > 0)
 		qsort(ret->list.items, ret->list.count, sizeof(ret->list.items[0]), by_importance);
 }

@@ -50,6 +50,29 @@ static uint64_t place_of(const struct event_log *log, uint64_t address)
 	return mix(0, address);
 }
 
+static void add_place(struct census_context *context, uint64_t place)
+{
+	if (context->frame_count < ARRAY_SIZE(context->frames))
+		context->frames[context->frame_count++] = place;
+}
+
+static void lay_frames(const struct event_log *log, const struct log_context_seen *seen,
+		       struct census_context *context)
+{
+	struct log_python_frame python[LOG_PYTHON_FRAMES];
+	size_t count = python_stacks_frames(log, context->row, python);
+
+	for (uint32_t i = 0; i < seen->frame_count && i < LOG_CONTEXT_FRAMES; i++) {
+		for (size_t k = 0; k < count; k++)
+			if (python[k].native == i) {
+				context->inside = context->inside > 0 ? context->inside
+								      : context->frame_count;
+				add_place(context, python_stacks_place(log, &python[k]));
+			}
+		add_place(context, place_of(log, seen->frames[i]));
+	}
+}
+
 static void take_frames(const struct event_log *log, struct census_context *context)
 {
 	size_t low = 0, high = log->contexts.count;
@@ -67,11 +90,7 @@ static void take_frames(const struct event_log *log, struct census_context *cont
 	if (low < log->contexts.count && log->contexts.items[low].context == context->row &&
 	    log_record_at(&log->reader, log->contexts.items[low].offset, &item) &&
 	    log_payload(&item, &seen, sizeof(seen)))
-		for (; context->frame_count < seen.frame_count &&
-		       context->frame_count < LOG_CONTEXT_FRAMES;
-		     context->frame_count++)
-			context->frames[context->frame_count] =
-				place_of(log, seen.frames[context->frame_count]);
+		lay_frames(log, &seen, context);
 	/* Without a stack it is a place of its own. */
 	if (context->frame_count == 0)
 		context->frames[context->frame_count++] = context->stack_hash;

@@ -142,11 +142,27 @@ static int evidence(double p)
 	return p <= 1e-6 ? 0 : p <= 1e-3 ? 1 : 2;
 }
 
-/* Better evidence first; among equals, what costs most. */
+/* Does what its stacks share name a line, and not only how an interpreter allocates? */
+static bool names_line(const struct growth_site *site)
+{
+	for (size_t i = 0; i < site->stack.count; i++)
+		if (site->stack.frames[i].kind == FRAME_PYTHON)
+			return i < site->shared;
+	return true;
+}
+
+static int remoteness(const struct growth_site *site)
+{
+	return site->framework ? 2 : !names_line(site);
+}
+
+/* The program's before a test framework's; better evidence first; among equals, what costs most. */
 static int by_weight(const void *a, const void *b)
 {
 	const struct growth_site *x = a, *y = b;
 
+	if (remoteness(x) != remoteness(y))
+		return remoteness(x) - remoteness(y);
 	if (evidence(x->p) != evidence(y->p))
 		return evidence(x->p) - evidence(y->p);
 	if (x->bytes_per_test != y->bytes_per_test)

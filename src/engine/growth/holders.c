@@ -36,12 +36,11 @@ static bool find_module(struct event_log *log, uint64_t address, struct log_modu
 	struct log_item item;
 	bool found = false;
 
-	log_reader_rewind(&log->reader);
-	while (log_reader_next(&log->reader, &item)) {
+	VEC_FOREACH (&log->module_records, at) {
 		struct log_module module;
 
-		if (item.head.type != LOG_MODULE || !log_payload(&item, &module, sizeof(module)) ||
-		    address < module.low || (found && module.low < ret->low))
+		if (!log_record_at(&log->reader, *at, &item) ||
+		    !log_payload(&item, &module, sizeof(module)) || address < module.low || (found && module.low < ret->low))
 			continue;
 		*ret = module;
 		found = true;

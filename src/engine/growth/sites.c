@@ -105,14 +105,21 @@ static struct trend judge(const struct walk *w, const int64_t *changes, const in
 						 : trend;
 }
 
+/* Do its stacks share more than what allocates for everybody? An interpreter does that for all that
+ * it runs. */
+static bool shares_place(const struct site *site)
+{
+	return site->depth >= SHARED_MIN && site->depth > site->inside;
+}
+
 /* A buffer that is made larger and larger is one block all the time. Sizes change for many reasons:
  * only what never became less counts. */
 static bool grows(struct walk *w, const struct changes *changes, struct site *site)
 {
 	site->trend = judge(w, changes->blocks, site->blocks);
 	if (site->trend.verdict == TREND_GROWS)
-		return site->depth >= SHARED_MIN || site->trend.fall == 0;
-	if (site->trend.kept < 0 || site->depth < SHARED_MIN)
+		return shares_place(site) || site->trend.fall == 0;
+	if (site->trend.kept < 0 || !shares_place(site))
 		return false;
 	site->trend = judge(w, changes->bytes, site->bytes);
 	return site->trend.verdict == TREND_GROWS && site->trend.fall == 0;
@@ -125,6 +132,7 @@ static bool is_site(struct walk *w, size_t low, size_t high, unsigned int depth,
 	size_t moments = w->census->moments;
 	struct site site = {
 		.depth = depth,
+		.inside = w->sorted[low]->inside,
 		.blocks = levels(changes->blocks, moments),
 		.bytes = levels(changes->bytes, moments),
 		.moments = moments,

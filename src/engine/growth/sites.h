@@ -15,6 +15,7 @@
 struct site {
 	uint64_t key;	    /* of its frames, the same in every run */
 	unsigned int depth; /* frames that all its contexts share */
+	unsigned int inside; /* of these, as in struct census_context */
 	struct trend trend;
 	int64_t *blocks, *bytes; /* live, by moment */
 	size_t moments;

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "engine/growth/sites.h"
+#include "engine/growth/whose.h"
 #include "model/crash.h"
 
 #define CONTEXTS_TOLD 16
@@ -87,9 +88,26 @@ static size_t shared_frames(const struct stack *stack, unsigned int depth)
 	size_t i = 0;
 
 	for (; i < stack->count && depth > 0; i++)
-		if (stack->frames[i].kind != FRAME_INLINE && stack->frames[i].kind != FRAME_PYTHON)
+		if (stack->frames[i].kind != FRAME_INLINE &&
+		    !(stack->frames[i].flags & FRAME_TAIL))
 			depth--;
 	return i;
+}
+
+/* What several share is the framework's if all of those with most blocks are. */
+static bool is_frameworks_site(struct event_log *log, const struct site *site,
+			       struct symbols *symbols, const struct stack *first)
+{
+	if (!is_frameworks(first))
+		return false;
+	for (size_t i = 1; i < site->contexts.count && i < CONTEXTS_TOLD; i++) {
+		AUTO(stack_deinit) struct stack stack = { 0 };
+
+		if (event_log_context(log, site->contexts.items[i]->row, symbols, &stack) &&
+		    !is_frameworks(&stack))
+			return false;
+	}
+	return true;
 }
 
 static struct growth_site describe(struct event_log *log, const struct census *census,
@@ -123,6 +141,7 @@ static struct growth_site describe(struct event_log *log, const struct census *c
 	for (size_t i = 0; i < site->contexts.count && ret.stack.count == 0; i++)
 		(void)event_log_allocation(log, site->contexts.items[i]->row, symbols, &ret.stack);
 	ret.shared = shared_frames(&ret.stack, site->depth);
+	ret.framework = is_frameworks_site(log, site, symbols, &ret.stack);
 	tell_tests(census, site, &ret);
 	return ret;
 }

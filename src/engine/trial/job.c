@@ -146,6 +146,7 @@ bool trial_job_unpack(const char *bytes, size_t len, struct trial_job *ret)
 	X(stray.signal)                                                                         \
 	X(observed.pid)                                                                         \
 	X(observed.signal)                                                                      \
+	X(hid_its_own)                                                                          \
 	X(cuts)                                                                                 \
 	X(milestones_full)                                                                      \
 	X(leftovers)                                                                            \

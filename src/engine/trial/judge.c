@@ -10,10 +10,10 @@ static bool counts(const struct trial_settings *settings, enum failure_kind kind
 	return (settings->ignored & (1u << kind)) == 0;
 }
 
-/* A crash in a process whose parent hid it from us. */
+/* A crash in a process whose parent hid it from us, or that hid it itself. */
 static bool hidden(const struct trial_settings *settings, const struct trial_end *end)
 {
-	return settings->children && end->observed.signal != 0 && end->signal == 0 &&
+	return (settings->children || end->hid_its_own) && end->observed.signal != 0 && end->signal == 0 &&
 	       end->stray.signal == 0;
 }
 
@@ -116,7 +116,7 @@ void judge_signatures(const struct trial_settings *settings, const struct trial_
 		died = true;
 		add_placed(&v, (struct signature){ .kind = FAILURE_SIGNAL,
 						   .signal = end->observed.signal,
-						   .stray = true });
+						   .stray = !end->hid_its_own });
 	}
 	if (end->timed_out && counts(settings, FAILURE_TIMEOUT))
 		add_placed(&v, (struct signature){ .kind = FAILURE_TIMEOUT });

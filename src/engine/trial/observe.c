@@ -183,7 +183,10 @@ int observe_write_plan(const struct trial_settings *settings, const struct trial
 			      : 0;
 	plan.flags |= job->wild ? PLAN_WILD_VALUES : 0;
 	plan.flags |= job->without_ids ? PLAN_NO_BLOCKS : 0;
-	plan.flags |= ids && job->growth ? PLAN_GROWTH : 0;
+	if (ids && job->growth) {
+		plan.flags |= PLAN_GROWTH;
+		plan.context_rows = PLAN_CONTEXT_ROWS_PYTHON;
+	}
 	holders.after_lines = (uint32_t)job->held_after_lines;
 	for (size_t i = 0; i < job->held.count && i < PLAN_HOLDERS_MAX; i++)
 		holders.stack_hashes[holders.count++] = strtoull(job->held.items[i], NULL, 16);

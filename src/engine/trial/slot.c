@@ -462,6 +462,13 @@ static void look_at_logs(const struct slot *s, const char *name, struct trial_en
 		glance.signal = glance.handed_signal;
 		glance.pid = glance.handed_pid;
 	}
+	/* A runtime that ends the process by itself for what happened in C code (Go). */
+	if (glance.signal == 0 && died == 0 && end->exit_status > 0 && !end->timed_out &&
+	    glance.called_signal != 0) {
+		glance.signal = glance.called_signal;
+		glance.pid = glance.called_pid;
+		end->hid_its_own = glance.called_parent == getpid();
+	}
 	end->observed = (struct process_death){ .pid = glance.pid, .signal = glance.signal };
 	end->cuts = glance.cuts;
 }

@@ -9,6 +9,9 @@
 #include "base/mem.h"
 #include "base/strbuf.h"
 
+/* Three that are in use, in UTF-8. */
+#define CROSS "(\xe2\x9c\x95|\xe2\x9c\x96|\xe2\x9c\x97)"
+
 /*
  * To add a framework: one row per kind of line. `needle` is a plain string that
  * every such line contains (most output lines match nothing, and searching
@@ -50,6 +53,36 @@ static const struct pattern {
 	{ TEST_STARTED, "Start ", "^ +Start +[0-9]+: ([^ ]+)", 1 },
 	{ TEST_PASSED, "Test ", "Test +#[0-9]+: ([^ ]+) .*(Passed|Skipped|Not Run)", 1 },
 	{ TEST_FAILED, "Test ", "Test +#[0-9]+: ([^ ]+) .*\\*\\*\\*", 1 },
+	/* Catch2: -r automake, -d yes (as doctest has it); -r teamcity, as of others.
+	 * By itself it names only tests that fail, in lines that nothing marks. */
+	{ TEST_PASSED, ":test-result: ", "^:test-result: (PASS|SKIP|XFAIL) (.+)$", 2 },
+	{ TEST_FAILED, ":test-result: ", "^:test-result: (FAIL|XPASS|ERROR) (.+)$", 2 },
+	{ TEST_STARTED, "##teamcity[", "^##teamcity\\[testStarted name='([^']+)'", 1 },
+	{ TEST_FAILED, "##teamcity[", "^##teamcity\\[testFailed name='([^']+)'", 1 },
+	{ TEST_ENDED, "##teamcity[", "^##teamcity\\[testFinished name='([^']+)'", 1 },
+	{ TEST_ENDED, " s: ", "^[0-9]+\\.[0-9]{3}([0-9]{3})? s: (.+)$", 2 },
+	/* doctest, before what it has to say of a test */
+	{ TEST_STARTED, "TEST CASE:  ", "^TEST CASE:  (.+)$", 1 },
+	/* Criterion --verbose */
+	{ TEST_STARTED, "[RUN ", "^\\[RUN +\\] ([^ :]+::[^ :]+)", 1 },
+	{ TEST_PASSED, "[", "^\\[(PASS|SKIP)\\] ([^ :]+::[^ :]+)", 2 },
+	{ TEST_FAILED, "[FAIL", "^\\[FAIL\\] ([^ :]+::[^ :]+)", 1 },
+	/* Check, with CK_VERBOSE */
+	{ TEST_PASSED, ":P:", "^[^ :]+:[0-9]+:P:([^:]+:[^:]+):[0-9]+: ", 1 },
+	{ TEST_FAILED, ":", "^[^ :]+:[0-9]+:[FE]:([^:]+:[^:]+):[0-9]+: ", 1 },
+	/* Boost.Test, --log_level=test_suite */
+	{ TEST_STARTED, "Entering test case", "Entering test case \"([^\"]+)\"", 1 },
+	{ TEST_ENDED, "Leaving test case", "Leaving test case \"([^\"]+)\"", 1 },
+	/* QtTest */
+	{ TEST_PASSED, "   : ", "^(PASS|SKIP)   : ([A-Za-z_0-9]+::[^ ]+)", 2 },
+	{ TEST_FAILED, "FAIL!  : ", "^FAIL!  : ([A-Za-z_0-9]+::[^ ]+)", 1 },
+	/* jest --verbose, mocha, node --test, bats; the time is no part of the name */
+	{ TEST_PASSED, "\xe2\x9c\x93 ", "^ *\xe2\x9c\x93 (.+) \\([0-9.]+ ?m?s\\)$", 1 },
+	{ TEST_PASSED, "\xe2\x9c\x93 ", "^ *\xe2\x9c\x93 (.+)$", 1 },
+	{ TEST_PASSED, "\xe2\x9c\x94 ", "^ *\xe2\x9c\x94 (.+) \\([0-9.]+ ?m?s\\)$", 1 },
+	{ TEST_PASSED, "\xe2\x9c\x94 ", "^ *\xe2\x9c\x94 (.+)$", 1 },
+	{ TEST_FAILED, "\xe2\x9c", "^ *" CROSS " (.+) \\([0-9.]+ ?m?s\\)$", 2 },
+	{ TEST_FAILED, "\xe2\x9c", "^ *" CROSS " (.+)$", 2 },
 	/* TAP; what is marked TODO is expected to fail */
 	{ TEST_PASSED, "# TODO", "^not ok [0-9]+( -)? ([^#]+)# TODO", 2 },
 	{ TEST_FAILED, "not ok", "^not ok [0-9]+( -)? ([^#]+)", 2 },

@@ -11,6 +11,7 @@ enum test_event {
 	TEST_STARTED,
 	TEST_PASSED, /* or was skipped */
 	TEST_FAILED,
+	TEST_ENDED, /* either: the line does not say */
 };
 
 /* What this line says, with the test's name in *ret_name (the caller's to free) unless it says

@@ -212,3 +212,7 @@ const char *origin_kind_name(enum origin_kind kind);
  * not used.
  */
 void arch_value_origin(const struct trap *trap, uint64_t at, int reg, struct origin *ret);
+
+/* Does register `reg`, as the instruction at `at` uses it, run over memory: is there a loop around that
+ * instruction in which it is moved on? Only where the function's start is known. */
+bool arch_pointer_runs(const struct trap *trap, uint64_t at, int reg);

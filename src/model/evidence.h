@@ -116,6 +116,8 @@ enum write_flags {
 	WRITE_PARTS = 1 << 17,
 	/* Nobody wrote there since the block's birth, which was watched. */
 	WRITE_OPENS = 1 << 18,
+	/* Its pointer is moved on in a loop around the store: it may have come from elsewhere. */
+	WRITE_RUNS = 1 << 19,
 };
 
 /* One store that was caught. */

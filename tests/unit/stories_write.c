@@ -157,6 +157,31 @@ static void part_of_a_field_in_passing(struct evidence_list *l)
 			e->write->base->value = MADE_BLOCK + 30;
 }
 
+/* std::sort with a comparison that is none: a whole element, moved up by a loop that did not stop. */
+static void element_in_passing(struct evidence_list *l)
+{
+	caught(l,
+	       (struct made_write){ .writer = "sort", .width = 4, .start = 4, .flags = WRITE_RUNS },
+	       3);
+}
+
+static void wide_element_in_passing(struct evidence_list *l)
+{
+	wide(l);
+	VEC_FOREACH (&l->list, e)
+		if (e->kind == EVIDENCE_WRITE)
+			e->write->flags |= WRITE_RUNS;
+}
+
+/* Out of a block that is known: a loop is no doubt. */
+static void overflow_in_a_loop(struct evidence_list *l)
+{
+	overflow(l);
+	VEC_FOREACH (&l->list, e)
+		if (e->kind == EVIDENCE_WRITE)
+			e->write->flags |= WRITE_RUNS;
+}
+
 void make_slot(struct home *home)
 {
 	home_deinit(home);
@@ -620,6 +645,9 @@ const struct story stories_write[] = {
 	ROW(underflow_onto_another_canary, UNDERFLOW, FIRM, "fill"),
 	ROW(a_pointer_that_left_its_block, OVERFLOW, FIRM, "fill"),
 	ROW(part_of_a_field_in_passing, NARROW_WRITE, DOUBTED, "trim"),
+	ROW(element_in_passing, NARROW_WRITE, DOUBTED, "sort"),
+	ROW(wide_element_in_passing, WIDE_WRITE, DOUBTED, "jit_code"),
+	ROW(overflow_in_a_loop, OVERFLOW, FIRM, "fill"),
 	ROW(damage_before, UNDERFLOW, DOUBTED, NULL),
 };
 const size_t stories_write_count = ARRAY_SIZE(stories_write);

@@ -257,7 +257,8 @@ bool may_be_overrun(const struct level *level)
 		/* Through a pointer to the block's start and a displacement: a field, meant. The C
 		 * library's copies know no fields. */
 		if (!(w->writer.count > 0 && frame_is_runtime(&w->writer.frames[0])) && w->base &&
-		    w->base->value == w->victim->start && w->store_start > w->base->value)
+		    w->base->value == w->victim->start && w->store_start > w->base->value &&
+		    !(w->flags & WRITE_RUNS))
 			continue;
 		/* A pointer that runs has left no sign of the block that it came from. */
 		if (!w->base || w->base->id == w->victim->id)

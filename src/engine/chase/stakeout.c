@@ -681,6 +681,9 @@ static void tell_code(const struct caught *caught, const struct writer *writer,
 			ret->flags |= WRITE_NAMED;
 		else if (is_of_piece(caught, writer, &trap))
 			ret->flags |= WRITE_PIECE;
+		if (!writer->store.to.fixed && writer->store.to.base != (int)arch_native()->sp &&
+		    arch_pointer_runs(&trap, writer->store.at, writer->store.to.base))
+			ret->flags |= WRITE_RUNS;
 	}
 	machine_frames_free(&frame, 1);
 }

@@ -213,10 +213,13 @@ static bool in_a_copy(const struct write_seen *w)
 	       (strstr(w->instruction, "mm") || strncmp(w->instruction, "rep ", 4) == 0);
 }
 
-/* A few bytes of a field, through a pointer to somewhere in its block: of text, mostly. It may have
- * run there out of a neighbour, and guards stop what looks at the bytes that it runs over. */
+/* A pointer that a loop moves on, or a few bytes of a field, of text mostly, through a pointer to
+ * somewhere in its block: it may have run there out of a neighbour, and guards stop what looks at the
+ * bytes that it runs over. */
 static bool may_have_run(const struct write_seen *w)
 {
+	if (w->flags & WRITE_RUNS)
+		return true;
 	return w->victim && w->base && w->base->id == w->victim->id && w->fit == FIT_NARROW &&
 	       w->base->value != w->victim->start && !(w->flags & WRITE_NAMED) &&
 	       w->store_len > 0 && w->store_len < 4 && w->value_len == 8;
@@ -283,9 +286,14 @@ static void doubt_writer(const struct rule *rule, const struct facts *facts,
 	if (rule->class == VERDICT_NARROW_WRITE && clears_field(w))
 		proof_doubt(ret, "it cleared the whole field, as whoever is done with it does: the "
 				 "one who reads it may be wrong instead");
-	if (rule->class == VERDICT_NARROW_WRITE && may_have_run(w))
-		proof_doubt(ret, "it wrote part of the field through a pointer to its middle: one that "
-				 "may have run there out of the block before or behind");
+	if ((rule->class == VERDICT_WIDE_WRITE || rule->class == VERDICT_NARROW_WRITE) &&
+	    may_have_run(w))
+		proof_doubt(ret, w->flags & WRITE_RUNS
+					 ? "a loop moves its pointer on: it may have run there out of "
+					   "the block before or behind"
+					 : "it wrote part of the field through a pointer to its "
+					   "middle: one that may have run there out of the block "
+					   "before or behind");
 	if (rule->class == VERDICT_WIDE_WRITE && covers_block(w))
 		proof_doubt(ret, "it wrote the whole block: a reset or a copy, no slip in width");
 	if (rule->class == VERDICT_WIDE_WRITE && in_a_copy(w))

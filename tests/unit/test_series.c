@@ -553,6 +553,30 @@ static void where_tests_have_names_the_test_counts(void **state)
 	assert_true(is_target(&t, "f", "beyond-block", "one"));
 }
 
+static bool is_kin(const struct target *like, const char *site, int signal, const char *test)
+{
+	AUTO(signature_deinit) struct signature s = crash_at(site, "abort", test);
+
+	s.signal = signal;
+	return target_kin(like, &s);
+}
+
+/* A freed string kills its user by its pointer, or by the exception about its length. */
+static void the_same_function_dies_in_several_ways(void **state)
+{
+	AUTO(target_deinit)
+	struct target t = { .known = true,
+			    .faults = true,
+			    .signature = crash_at("f", "non-canonical", NULL) };
+
+	assert_false(is_target(&t, "f", "abort", NULL));
+	assert_true(is_kin(&t, "f", 6, NULL));
+	assert_false(is_kin(&t, "g", 6, NULL));
+	assert_false(is_kin(&t, "f", 6, "one"));
+	t.exact = true;
+	assert_false(is_kin(&t, "f", 6, NULL));
+}
+
 int main(void)
 {
 #define CASE_TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
@@ -570,6 +594,7 @@ int main(void)
 		cmocka_unit_test(every_run_comes_once),
 		cmocka_unit_test(a_crash_is_known_again_under_another_observer),
 		cmocka_unit_test(where_tests_have_names_the_test_counts),
+		cmocka_unit_test(the_same_function_dies_in_several_ways),
 		cmocka_unit_test(the_seed_is_the_order),
 		CASE_TEST(an_odd_slot_is_found),
 		CASE_TEST(even_slots_are_not_odd),

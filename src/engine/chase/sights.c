@@ -711,6 +711,13 @@ static bool hit_freed(const struct log_hit *hit)
 	return false;
 }
 
+/* The same key may lead to a larger block in another trial: what was behind the end is its own there. */
+static bool hit_outside(const struct log_hit *hit)
+{
+	return hit->id == 0 || hit->address < hit->start ||
+	       hit->address - hit->start >= hit->size;
+}
+
 /* The last write there that was not ours: it is what damaged the guard or the freed block. */
 static const struct caught *damaging_hit(const struct watch_log *log, uint32_t watch,
 					 bool after_free)
@@ -721,7 +728,7 @@ static const struct caught *damaging_hit(const struct watch_log *log, uint32_t w
 		if (caught->hit->watch == watch &&
 		    !(caught->hit->flags & (LOG_HIT_ALONGSIDE | LOG_HIT_IMPRECISE)) &&
 		    memcmp(caught->hit->old, caught->hit->new, sizeof(caught->hit->new)) != 0 &&
-		    (!after_free || hit_freed(caught->hit)))
+		    (after_free ? hit_freed(caught->hit) : hit_outside(caught->hit)))
 			found = caught;
 	return found;
 }

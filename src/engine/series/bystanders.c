@@ -87,7 +87,8 @@ static void look_at(void *ctx, const struct run_row *row)
 		AUTO(signature_deinit) struct signature signature = { 0 };
 
 		if (case_signature(dropping->cs, id, &signature, NULL) == 0) {
-			target |= target_is(dropping->target, &signature);
+			target |= target_is(dropping->target, &signature) ||
+				  target_kin(dropping->target, &signature);
 			other |= bystanders_have(dropping->bystanders, &signature);
 		}
 		at += len + (at[len] == ' ');

@@ -23,7 +23,7 @@ int bystanders_read(struct bystanders *bystanders, const struct target *target,
 bool bystanders_have(const struct bystanders *bystanders, const struct signature *signature);
 
 /* Takes evidence out of the list that is of trials of this series which failed as bystanders do and
- * not as the target does. */
+ * not as the target or its kin do. */
 int bystanders_drop(const struct bystanders *bystanders, const struct target *target,
 		    struct case_store *cs, const struct series_identity *identity,
 		    struct evidence_list *list, struct err *err);

@@ -194,6 +194,17 @@ bool target_is(const struct target *t, const struct signature *signature)
 	return strcmp(signature->id, t->signature.id) == 0 || alike(t, signature);
 }
 
+bool target_kin(const struct target *t, const struct signature *signature)
+{
+	const struct signature *target = &t->signature;
+
+	if (t->exact || target->kind != FAILURE_SIGNAL || signature->kind != FAILURE_SIGNAL ||
+	    !target->site || !signature->site || !same_text(target->site, signature->site))
+		return false;
+	return target->test && signature->test ? same_text(target->test, signature->test)
+					       : !target->test == !signature->test;
+}
+
 int target_shown(const struct target *t, struct case_store *cs, const char *signatures, bool *ret,
 		 struct err *err)
 {

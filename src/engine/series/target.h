@@ -45,6 +45,11 @@ int target_choose(struct target *t, struct case_store *cs, bool last, struct err
  * observed it. */
 bool target_is(const struct target *t, const struct signature *signature);
 
+/* Not the target, but may well have its cause: the same function dies of damaged memory by the bad
+ * pointer, or by the exception or assertion that meets the bad value before. Nobody's kin where the
+ * user named a signature. */
+bool target_kin(const struct target *t, const struct signature *signature);
+
 /* Is the target among these signatures? */
 int target_shown(const struct target *t, struct case_store *cs, const char *signatures, bool *ret,
 		 struct err *err);

@@ -194,6 +194,8 @@ struct freed_use {
 	char *instruction;
 	struct stack user;
 	bool poison; /* found because the block's poison came out: a read */
+	/* Another kind of block had the place before this one: the pointer may be that one's. */
+	bool shared;
 };
 
 /* Somebody still points to a block that was freed. */

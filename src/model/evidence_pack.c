@@ -8,7 +8,7 @@
 
 #include "model/archive.h"
 
-#define EVIDENCE_VERSION 3
+#define EVIDENCE_VERSION 4
 
 static void cut(struct archive *a, struct file_cut *c)
 {
@@ -152,6 +152,8 @@ static void freed_use(struct archive *a, struct freed_use *u)
 	archive_text(a, &u->instruction);
 	archive_stack(a, &u->user);
 	archive_bool(a, &u->poison);
+	if (a->version >= 4)
+		archive_bool(a, &u->shared);
 }
 
 static void holder(struct archive *a, struct holder_seen *h)

@@ -35,6 +35,28 @@ static void freed_used(struct evidence_list *l)
 	add(l, made_freed_use(2, false));
 }
 
+/* The place was another's before. */
+static void freed_in_a_shared_place(struct evidence_list *l)
+{
+	freed_used(l);
+	VEC_FOREACH (&l->list, e)
+		e->freed_use->shared = true;
+}
+
+static void written_in_a_shared_place(struct evidence_list *l)
+{
+	crash_writes_freed(l);
+	VEC_FOREACH (&l->list, e)
+		e->freed_use->shared = true;
+}
+
+/* With guards no place is given out again so soon. */
+static void shared_in_one_trial_only(struct evidence_list *l)
+{
+	freed_in_a_shared_place(l);
+	l->list.items[1].freed_use->shared = false;
+}
+
 static void freed_in_the_crash(struct evidence_list *l)
 {
 	for (unsigned int i = 1; i <= 2; i++) {
@@ -43,6 +65,14 @@ static void freed_in_the_crash(struct evidence_list *l)
 		e->crash->blocks.items[0].state = BLOCK_FREED;
 		made_stack(&e->crash->blocks.items[0].freed, "object_free", 77);
 	}
+}
+
+/* A pointer that ran over the end of a block. */
+static void behind_a_freed_block(struct evidence_list *l)
+{
+	freed_in_the_crash(l);
+	VEC_FOREACH (&l->list, e)
+		e->crash->blocks.items[0].beyond = true;
 }
 
 static void double_free(struct evidence_list *l)
@@ -248,6 +278,10 @@ const struct story stories_free[] = {
 	ROW(freed_used, USE_AFTER_FREE, FIRM, NULL),
 	ROW(freed_in_the_crash, USE_AFTER_FREE, FIRM, NULL),
 	ROW(freed_used_once, USE_AFTER_FREE, DOUBTED, NULL),
+	ROW(freed_in_a_shared_place, USE_AFTER_FREE, DOUBTED, NULL),
+	ROW(written_in_a_shared_place, WRITE_AFTER_FREE, DOUBTED, "clone_statement"),
+	ROW(shared_in_one_trial_only, USE_AFTER_FREE, FIRM, NULL),
+	ROW(behind_a_freed_block, NOT_CAUGHT, DOUBTED, NULL),
 	ROW(recycled_only, USE_AFTER_FREE, DOUBTED, NULL),
 	ROW(a_former_block, NOT_CAUGHT, DOUBTED, NULL),
 	ROW(a_freed_block_nearby, NOT_CAUGHT, DOUBTED, NULL),

@@ -68,6 +68,14 @@ static struct block_life *life_of(struct event_log *log, const struct log_block 
 	return life;
 }
 
+/* Both were freed, and nobody saw which of them the pointer was to. */
+static bool is_shared(struct event_log *log, const struct log_block *block)
+{
+	struct log_block former;
+
+	return block_former(log, block, &former) && former.context != block->context;
+}
+
 static void tell_freed_use(struct clues *clues, const struct log_block *block, bool write,
 			   struct symbols *symbols, const struct crash *crash,
 			   struct evidence_list *ret)
@@ -77,6 +85,7 @@ static void tell_freed_use(struct clues *clues, const struct log_block *block, b
 	e.freed_use->block = life_of(clues->scene.log, block, "the pointer", symbols);
 	e.freed_use->offset = (int64_t)(block->value - block->start);
 	e.freed_use->write = write;
+	e.freed_use->shared = is_shared(clues->scene.log, block);
 	if (crash) {
 		e.freed_use->instruction =
 			crash->instruction ? mem_strdup(crash->instruction) : NULL;

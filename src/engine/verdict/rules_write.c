@@ -350,9 +350,10 @@ static void weigh_damage(const struct rule *rule, const struct facts *facts, str
 	VEC_FOREACH (&facts->list->list, e) {
 		if (!e->failing || !is_damage(rule, e))
 			continue;
-		/* The one with a writer says more. */
+		/* The one with a writer says more, and one that leaves no doubt about the block. */
 		if (!ret->main ||
-		    (ret->main->kind == EVIDENCE_CANARY && e->kind != ret->main->kind))
+		    (ret->main->kind == EVIDENCE_CANARY && e->kind != ret->main->kind) ||
+		    (place_shared(ret->main) && e->kind == ret->main->kind && !place_shared(e)))
 			ret->main = e;
 		VEC_PUSH(&ret->pieces, e);
 	}
@@ -361,6 +362,8 @@ static void weigh_damage(const struct rule *rule, const struct facts *facts, str
 	ret->fits = true;
 	ret->caught = ret->watched = EVIDENCE_TRIALS(&ret->pieces);
 	doubt_counts(ret);
+	if (place_shared(ret->main))
+		proof_doubt(ret, SHARED_PLACE);
 	if (ret->main->kind == EVIDENCE_CANARY)
 		proof_doubt(ret, "the damage was found afterwards; its writer was not caught");
 }

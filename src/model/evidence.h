@@ -244,6 +244,9 @@ struct canary_broken {
 	/* The damage begins at the block's very end (or ends at its start), or lies so near that no
 	 * other block can be meant: the guards of its neighbours are whole. */
 	bool adjacent;
+	/* Behind its block: it ends at the very start of the next one, and no other trial told the two
+	 * apart. It may have come from there. */
+	bool contested;
 	struct strbuf expected, found;	 /* some bytes from there */
 	char *last_whole, *first_broken; /* the two checkpoints (tests) around it; or NULL */
 };

@@ -185,6 +185,8 @@ static void canary(struct archive *a, struct canary_broken *c)
 	archive_i64(a, &c->offset);
 	archive_u64(a, &c->len);
 	archive_bool(a, &c->adjacent);
+	if (a->version >= 4)
+		archive_bool(a, &c->contested);
 	archive_bytes(a, &c->expected);
 	archive_bytes(a, &c->found);
 	archive_text(a, &c->last_whole);

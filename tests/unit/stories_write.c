@@ -580,6 +580,38 @@ static void runs_into_freed(struct evidence_list *l)
 		}
 }
 
+/* The run of damage begins at one block's end and ends at the next one's start. */
+static void contested_canary(struct evidence_list *l)
+{
+	a_pointer_that_left_its_block(l);
+	add(l, made_canary(1, CANARY_AFTER))->canary->contested = true;
+	VEC_FOREACH (&l->list, e)
+		if (e->kind == EVIDENCE_WRITE) {
+			struct block_life *block = l->list.items[l->list.count - 1].canary->block;
+
+			mem_free(block->key);
+			block->key = mem_strdup(e->write->home.key);
+		}
+}
+
+/* … and the pointer says which was meant. */
+static void contested_but_meant(struct evidence_list *l)
+{
+	contested_canary(l);
+	VEC_FOREACH (&l->list, e)
+		if (e->kind == EVIDENCE_WRITE) {
+			make_base(e, 0, 56);
+			e->write->base->beyond = false;
+		}
+}
+
+static void contested_damage(struct evidence_list *l)
+{
+	damage_only(l);
+	VEC_FOREACH (&l->list, e)
+		e->canary->contested = true;
+}
+
 const struct story stories_write[] = {
 	ROW(another_kind_of_object, NOT_CAUGHT, DOUBTED, NULL),
 	ROW(such_a_value_twice, NARROW_WRITE, DOUBTED, "lex"),
@@ -645,6 +677,9 @@ const struct story stories_write[] = {
 	ROW(underflow_onto_another_canary, UNDERFLOW, FIRM, "fill"),
 	ROW(a_pointer_that_left_its_block, OVERFLOW, FIRM, "fill"),
 	ROW(part_of_a_field_in_passing, NARROW_WRITE, DOUBTED, "trim"),
+	ROW(contested_canary, OVERFLOW, DOUBTED, "fill"),
+	ROW(contested_but_meant, OVERFLOW, FIRM, "fill"),
+	ROW(contested_damage, OVERFLOW, DOUBTED, NULL),
 	ROW(element_in_passing, NARROW_WRITE, DOUBTED, "sort"),
 	ROW(wide_element_in_passing, WIDE_WRITE, DOUBTED, "jit_code"),
 	ROW(overflow_in_a_loop, OVERFLOW, FIRM, "fill"),

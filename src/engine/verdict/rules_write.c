@@ -14,6 +14,9 @@
  * compiler's rather than a run over the end. */
 #define NEAR_BYTES 65536
 
+#define CONTESTED \
+	"the damage ends at the very start of the next block: it may have come out of that one"
+
 static bool is_freed(const struct block_life *block)
 {
 	return block && (block->state == BLOCK_FREED || block->former);
@@ -235,6 +238,20 @@ static bool is_apart(const struct write_seen *w)
 	       (!meant || meant->id == 0);
 }
 
+/* The damage ends at the start of the next block as well, and no pointer says which was meant. */
+static bool is_contested(const struct facts *facts, const struct write_seen *w)
+{
+	const struct block_life *meant = meant_block(w);
+
+	if (!is_canary(w) || w->home.offset < 0 || (meant && meant->id != 0))
+		return false;
+	VEC_FOREACH (&facts->list->list, e)
+		if (e->kind == EVIDENCE_CANARY && e->canary->contested && e->canary->block &&
+		    key_same_context(e->canary->block->key, w->home.key))
+			return true;
+	return false;
+}
+
 static bool copied_torn(const struct facts *facts, const struct evidence *slot_write)
 {
 	const struct evidence *carrier = carrier_of(facts, facts_origin(facts), slot_write);
@@ -318,6 +335,8 @@ static void doubt_writer(const struct rule *rule, const struct facts *facts,
 			    "%" PRIu64 " bytes behind the block's end are whole: it may have come "
 			    "from the block behind, or from afar",
 			    (uint64_t)w->home.offset - w->victim->size);
+	if (rule->class == VERDICT_OVERFLOW && is_contested(facts, w))
+		proof_doubt(ret, CONTESTED);
 	if (other_thread_near(facts, w))
 		proof_doubt(ret, "another thread wrote the field at nearly the same time");
 	if (beside_block && w->base && w->victim && w->base->id != w->victim->id &&
@@ -364,6 +383,8 @@ static void weigh_damage(const struct rule *rule, const struct facts *facts, str
 	doubt_counts(ret);
 	if (place_shared(ret->main))
 		proof_doubt(ret, SHARED_PLACE);
+	if (ret->main->kind == EVIDENCE_CANARY && ret->main->canary->contested)
+		proof_doubt(ret, CONTESTED);
 	if (ret->main->kind == EVIDENCE_CANARY)
 		proof_doubt(ret, "the damage was found afterwards; its writer was not caught");
 }

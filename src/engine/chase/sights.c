@@ -122,6 +122,25 @@ static void outlived_block(const struct clues *clues, const struct trail_step *s
 		*ret = former;
 }
 
+/* The home was given another value after the pointer had been loaded from it: whoever used it had a
+ * copy, in a register or on a stack, and the home holds no pointer to that block any more. One below
+ * the block: a tag may be taken off. */
+static bool let_go(const struct trail_step *step, const struct stake_result *result,
+		   uint64_t start, uint64_t size)
+{
+	return result->watched && result->row.hits > 0 && step->width == 8 &&
+	       result->row.address == step->home.address &&
+	       result->row.last_seen - (start - 1) > size + 1;
+}
+
+/* What was caught there was not the last write, then. */
+static void see_let_go(struct sight *sight)
+{
+	sight->let_go = true;
+	if (sight->write.write)
+		sight->write.write->flags &= ~(unsigned int)WRITE_LAST;
+}
+
 static void see_target(struct chase *chase, struct clues *clues, const struct trail_step *step,
 		       const struct stake_result *result, struct sight *sight)
 {
@@ -130,6 +149,10 @@ static void see_target(struct chase *chase, struct clues *clues, const struct tr
 	outlived_block(clues, step, result, &freed);
 	if (freed.id == 0)
 		return;
+	if (let_go(step, result, freed.start, freed.size)) {
+		see_let_go(sight);
+		return;
+	}
 	if (step->to.state == LOG_BLOCK_FREED && freed.id != step->to.id)
 		sight->mistaken =
 			event_log_key(clues->scene.log, &step->to.key, step->to.context);
@@ -145,13 +168,18 @@ static void see_target(struct chase *chase, struct clues *clues, const struct tr
 /* The pointer led to a variable of a function when it was stored; is that function still running when
  * it is used? */
 static void see_frame(struct chase *chase, struct clues *clues, const struct trail_step *step,
-		      const struct caught *caught, struct sight *sight)
+		      const struct stake_result *result, struct sight *sight)
 {
 	struct frame_life frame = { 0 };
 
 	if (step->to.id != 0 || step->width != 8 ||
-	    !frames_outlived(clues, caught, step->value, chase->symbols, &frame))
+	    !frames_outlived(clues, result->last, step->value, chase->symbols, &frame))
 		return;
+	if (let_go(step, result, frame.low, frame.end - frame.low)) {
+		see_let_go(sight);
+		stack_deinit(&frame.stack);
+		return;
+	}
 	sight->stale = sight->frame = sight->target_exact = true;
 	sight->target = mem_alloc(sizeof(*sight->target));
 	*sight->target = (struct block_life){ .via = mem_strdup("the pointer"),
@@ -376,13 +404,13 @@ static void see_level(struct chase *chase, struct clues *clues, const struct wat
 	see_outside(chase, log, in, &result, &sight);
 	see_target(chase, clues, step, &result, &sight);
 	if (result.caught && result.exact && !sight.stale)
-		see_frame(chase, clues, step, result.last, &sight);
+		see_frame(chase, clues, step, &result, &sight);
 	if (sight.write.write && may_have_outlived(chase, clues, sight.victim.value)) {
 		say_stored(chase, &sight.write.write->writer);
 		evidence_deinit(&sight.write);
 		sight.write = (struct evidence){ 0 };
 	}
-	sight.healthy = !sight.stale && (is_sound(&clues->trail, step, stake->level) ||
+	sight.healthy = !sight.stale && (sight.let_go || is_sound(&clues->trail, step, stake->level) ||
 					 is_own(step, sight.write.write,
 						clues->trail.steps.count == 1));
 	if (sight.healthy && sight.write.write)

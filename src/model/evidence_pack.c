@@ -176,6 +176,8 @@ static void bad_free(struct archive *a, struct bad_free *b)
 	archive_block_or_null(a, &b->block);
 	archive_stack(a, &b->second);
 	archive_text(a, &b->how);
+	if (a->version >= 4)
+		archive_bool(a, &b->named);
 }
 
 static void canary(struct archive *a, struct canary_broken *c)

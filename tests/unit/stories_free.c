@@ -80,6 +80,13 @@ static void double_free(struct evidence_list *l)
 	add(l, made_bad_free(1, BAD_FREE_DOUBLE));
 }
 
+/* To an allocator of the program's own. */
+static void given_back_twice(struct evidence_list *l)
+{
+	double_free(l);
+	l->list.items[0].bad_free->named = true;
+}
+
 static void interior_free(struct evidence_list *l)
 {
 	add(l, made_bad_free(1, BAD_FREE_INTERIOR));
@@ -287,6 +294,7 @@ const struct story stories_free[] = {
 	ROW(a_freed_block_nearby, NOT_CAUGHT, DOUBTED, NULL),
 
 	ROW(double_free, DOUBLE_FREE, FIRM, "cache_drop"),
+	ROW(given_back_twice, DOUBLE_FREE, DOUBTED, "cache_drop"),
 	ROW(free_in_a_passing_trial, DOUBLE_FREE, DOUBTED, "cache_drop"),
 	ROW(interior_free, INVALID_FREE, FIRM, "cache_drop"),
 	ROW(mismatched, INVALID_FREE, DOUBTED, "cache_drop"),

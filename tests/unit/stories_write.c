@@ -540,6 +540,28 @@ static void object_inside_the_block(struct evidence_list *l)
 	       3);
 }
 
+/* The first one lies at the block's start, and is named. */
+static void first_object_of_an_arena(struct evidence_list *l)
+{
+	caught(l,
+	       (struct made_write){ .writer = "measure",
+				    .old = A_POINTER,
+				    .new = 0x4012000000000000,
+				    .flags = WRITE_NAMED },
+	       3);
+	VEC_FOREACH (&l->list, e)
+		if (e->kind == EVIDENCE_WRITE)
+			e->write->victim->size = e->write->base->size = 4096;
+}
+
+static void update_in_an_arena(struct evidence_list *l)
+{
+	first_object_of_an_arena(l);
+	VEC_FOREACH (&l->list, e)
+		if (e->kind == EVIDENCE_WRITE)
+			e->write->flags |= WRITE_UPDATE;
+}
+
 /* A wrong mask has nothing to do with whose place it is. */
 static void update_inside_the_block(struct evidence_list *l)
 {
@@ -621,6 +643,8 @@ const struct story stories_write[] = {
 	ROW(address_of_a_block_unnamed, NARROW_WRITE, FIRM, "copy_row"),
 	ROW(field_in_parts, NOT_CAUGHT, DOUBTED, NULL),
 	ROW(object_inside_the_block, NARROW_WRITE, DOUBTED, "measure"),
+	ROW(first_object_of_an_arena, NARROW_WRITE, DOUBTED, "measure"),
+	ROW(update_in_an_arena, NARROW_WRITE, FIRM, "measure"),
 	ROW(update_inside_the_block, NARROW_WRITE, FIRM, "flags_drop"),
 	ROW(new_block_filled, NOT_CAUGHT, DOUBTED, NULL),
 	ROW(new_block_reset, WIDE_WRITE, DOUBTED, "jit_code"),

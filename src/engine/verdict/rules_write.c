@@ -14,6 +14,8 @@
  * compiler's rather than a run over the end. */
 #define NEAR_BYTES 65536
 
+#define DEALT_OUT_BYTES 512 /* and larger: a block that objects may be laid out in */
+
 #define CONTESTED \
 	"the damage ends at the very start of the next block: it may have come out of that one"
 
@@ -228,6 +230,14 @@ static bool may_have_run(const struct write_seen *w)
 	       w->store_len > 0 && w->store_len < 4 && w->value_len == 8;
 }
 
+/* The first piece of an arena begins where its block does, so the pointer does not tell; the size
+ * may. */
+static bool may_be_dealt_out(const struct write_seen *w)
+{
+	return w->victim && w->victim->size >= DEALT_OUT_BYTES && w->base &&
+	       w->base->id == w->victim->id;
+}
+
 /* A guard was hit, but not where it begins, by a pointer that is to no block: bytes between the
  * block and the damage are whole. */
 static bool is_apart(const struct write_seen *w)
@@ -325,7 +335,7 @@ static void doubt_writer(const struct rule *rule, const struct facts *facts,
 			    "another kind of block had that place before: whoever reads it may "
 			    "have kept a pointer to that one");
 	if ((rule->class == VERDICT_WIDE_WRITE || rule->class == VERDICT_NARROW_WRITE) &&
-	    w->flags & WRITE_PIECE && !(w->flags & WRITE_UPDATE))
+	    (w->flags & WRITE_PIECE || may_be_dealt_out(w)) && !(w->flags & WRITE_UPDATE))
 		proof_doubt(ret,
 			    "it set a field of an object inside the block: if the program deals "
 			    "out pieces of it (--allocator), whoever reads it may have kept a "

@@ -125,12 +125,13 @@ static void outlived_block(const struct clues *clues, const struct trail_step *s
 /* The home was given another value after the pointer had been loaded from it: whoever used it had a
  * copy, in a register or on a stack, and the home holds no pointer to that block any more. One below
  * the block: a tag may be taken off. */
-static bool let_go(const struct trail_step *step, const struct stake_result *result,
-		   uint64_t start, uint64_t size)
+static bool let_go(const struct trail_step *step, const struct event_log *in, uint64_t start,
+		   uint64_t size)
 {
-	return result->watched && result->row.hits > 0 && step->width == 8 &&
-	       result->row.address == step->home.address &&
-	       result->row.last_seen - (start - 1) > size + 1;
+	struct log_last last;
+
+	return step->width == 8 && log_last(&in->reader, step->home.address, &last) &&
+	       last.new_word - (start - 1) > size + 1;
 }
 
 /* What was caught there was not the last write, then. */
@@ -142,14 +143,15 @@ static void see_let_go(struct sight *sight)
 }
 
 static void see_target(struct chase *chase, struct clues *clues, const struct trail_step *step,
-		       const struct stake_result *result, struct sight *sight)
+		       struct event_log *in, const struct stake_result *result,
+		       struct sight *sight)
 {
 	struct log_block freed;
 
 	outlived_block(clues, step, result, &freed);
 	if (freed.id == 0)
 		return;
-	if (let_go(step, result, freed.start, freed.size)) {
+	if (let_go(step, in, freed.start, freed.size)) {
 		see_let_go(sight);
 		return;
 	}
@@ -168,14 +170,15 @@ static void see_target(struct chase *chase, struct clues *clues, const struct tr
 /* The pointer led to a variable of a function when it was stored; is that function still running when
  * it is used? */
 static void see_frame(struct chase *chase, struct clues *clues, const struct trail_step *step,
-		      const struct stake_result *result, struct sight *sight)
+		      struct event_log *in, const struct stake_result *result,
+		      struct sight *sight)
 {
 	struct frame_life frame = { 0 };
 
 	if (step->to.id != 0 || step->width != 8 ||
 	    !frames_outlived(clues, result->last, step->value, chase->symbols, &frame))
 		return;
-	if (let_go(step, result, frame.low, frame.end - frame.low)) {
+	if (let_go(step, in, frame.low, frame.end - frame.low)) {
 		see_let_go(sight);
 		stack_deinit(&frame.stack);
 		return;
@@ -402,9 +405,9 @@ static void see_level(struct chase *chase, struct clues *clues, const struct wat
 	}
 	sight.recycled = is_recycled(clues, step);
 	see_outside(chase, log, in, &result, &sight);
-	see_target(chase, clues, step, &result, &sight);
+	see_target(chase, clues, step, in, &result, &sight);
 	if (result.caught && result.exact && !sight.stale)
-		see_frame(chase, clues, step, &result, &sight);
+		see_frame(chase, clues, step, in, &result, &sight);
 	if (sight.write.write && may_have_outlived(chase, clues, sight.victim.value)) {
 		say_stored(chase, &sight.write.write->writer);
 		evidence_deinit(&sight.write);

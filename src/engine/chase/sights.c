@@ -246,16 +246,18 @@ static void see_race(struct chase *chase, const struct watch_log *log, const str
 static void see_repeated(struct chase *chase, const struct watch_log *log, struct event_log *in,
 			 const struct sight *sight, const struct stake_result *result)
 {
-	const struct caught *brought;
+	struct stake_result brought = *result;
+	struct source_place unused = { 0 };
 	struct evidence e;
 
 	if (!result->exact || sight->write.write->old != sight->write.write->new)
 		return;
-	brought = stakeout_brought(log, in, &sight->victim, result);
-	if (!brought)
+	brought.last = stakeout_brought(log, in, &sight->victim, result);
+	if (!brought.last)
 		return;
 	e = evidence_new(EVIDENCE_WRITE, sight->trial, true);
-	caught_describe(brought, chase->symbols, e.write);
+	stakeout_tell(&brought, &sight->victim, in, chase->symbols, e.write, &unused);
+	e.write->flags &= ~(unsigned int)(WRITE_LAST | WRITE_FOUND | WRITE_COPIED);
 	home_deinit(&e.write->home);
 	home_copy(&e.write->home, &sight->write.write->home);
 	VEC_PUSH(&chase->ret->evidence.list, e);

@@ -247,8 +247,8 @@ struct canary_broken {
 	/* The damage begins at the block's very end (or ends at its start), or lies so near that no
 	 * other block can be meant: the guards of its neighbours are whole. */
 	bool adjacent;
-	/* Behind its block: it ends at the very start of the next one, and no other trial told the two
-	 * apart. It may have come from there. */
+	/* The damage goes on at another block: to its very start, or at both of its ends. It may have
+	 * come out of that one, and no other trial told the two apart. */
 	bool contested;
 	struct strbuf expected, found;	 /* some bytes from there */
 	char *last_whole, *first_broken; /* the two checkpoints (tests) around it; or NULL */

@@ -17,7 +17,7 @@
 #define DEALT_OUT_BYTES 512 /* and larger: a block that objects may be laid out in */
 
 #define CONTESTED \
-	"the damage ends at the very start of the next block: it may have come out of that one"
+	"the damage goes on at the guards of another block: it may have come out of that one"
 
 static bool is_freed(const struct block_life *block)
 {
@@ -248,12 +248,13 @@ static bool is_apart(const struct write_seen *w)
 	       (!meant || meant->id == 0);
 }
 
-/* The damage ends at the start of the next block as well, and no pointer says which was meant. */
+/* The damage fits another block as well, and no pointer says which was meant. One into a freed block
+ * may have run there. */
 static bool is_contested(const struct facts *facts, const struct write_seen *w)
 {
 	const struct block_life *meant = meant_block(w);
 
-	if (!is_canary(w) || w->home.offset < 0 || (meant && meant->id != 0))
+	if (w->home.offset < 0 || (is_canary(w) && meant && meant->id != 0))
 		return false;
 	VEC_FOREACH (&facts->list->list, e)
 		if (e->kind == EVIDENCE_CANARY && e->canary->contested && e->canary->block &&
@@ -345,7 +346,8 @@ static void doubt_writer(const struct rule *rule, const struct facts *facts,
 			    "%" PRIu64 " bytes behind the block's end are whole: it may have come "
 			    "from the block behind, or from afar",
 			    (uint64_t)w->home.offset - w->victim->size);
-	if (rule->class == VERDICT_OVERFLOW && is_contested(facts, w))
+	if ((rule->class == VERDICT_OVERFLOW || rule->class == VERDICT_WRITE_AFTER_FREE) &&
+	    is_contested(facts, w))
 		proof_doubt(ret, CONTESTED);
 	if (other_thread_near(facts, w))
 		proof_doubt(ret, "another thread wrote the field at nearly the same time");

@@ -173,13 +173,35 @@ static void wide_element_in_passing(struct evidence_list *l)
 			e->write->flags |= WRITE_RUNS;
 }
 
-/* Out of a block that is known: a loop is no doubt. */
-static void overflow_in_a_loop(struct evidence_list *l)
+static void runs_all(struct evidence_list *l)
 {
-	overflow(l);
 	VEC_FOREACH (&l->list, e)
 		if (e->kind == EVIDENCE_WRITE)
 			e->write->flags |= WRITE_RUNS;
+}
+
+/* The pointer is in one block, what it hit in the other: it may have come either way. */
+static void overflow_in_a_loop(struct evidence_list *l)
+{
+	overflow(l);
+	runs_all(l);
+}
+
+/* A guard tells by itself. */
+static void canary_in_a_loop(struct evidence_list *l)
+{
+	overflow_of_a_canary(l);
+	runs_all(l);
+}
+
+/* It came by there, and nobody kept a pointer to what was freed. */
+static void out_of_a_freed_neighbour(struct evidence_list *l)
+{
+	overflow(l);
+	runs_all(l);
+	VEC_FOREACH (&l->list, e)
+		if (e->kind == EVIDENCE_WRITE)
+			e->write->base->state = BLOCK_FREED;
 }
 
 void make_slot(struct home *home)
@@ -627,6 +649,15 @@ static void contested_but_meant(struct evidence_list *l)
 		}
 }
 
+/* … which says nothing in a loop. */
+static void contested_by_a_runner(struct evidence_list *l)
+{
+	contested_but_meant(l);
+	VEC_FOREACH (&l->list, e)
+		if (e->kind == EVIDENCE_WRITE)
+			e->write->flags |= WRITE_RUNS;
+}
+
 static void contested_damage(struct evidence_list *l)
 {
 	damage_only(l);
@@ -703,10 +734,13 @@ const struct story stories_write[] = {
 	ROW(part_of_a_field_in_passing, NARROW_WRITE, DOUBTED, "trim"),
 	ROW(contested_canary, OVERFLOW, DOUBTED, "fill"),
 	ROW(contested_but_meant, OVERFLOW, FIRM, "fill"),
+	ROW(contested_by_a_runner, OVERFLOW, DOUBTED, "fill"),
 	ROW(contested_damage, OVERFLOW, DOUBTED, NULL),
 	ROW(element_in_passing, NARROW_WRITE, DOUBTED, "sort"),
 	ROW(wide_element_in_passing, WIDE_WRITE, DOUBTED, "jit_code"),
-	ROW(overflow_in_a_loop, OVERFLOW, FIRM, "fill"),
+	ROW(overflow_in_a_loop, OVERFLOW, DOUBTED, "fill"),
+	ROW(canary_in_a_loop, OVERFLOW, FIRM, "fill"),
+	ROW(out_of_a_freed_neighbour, NARROW_WRITE, DOUBTED, "fill"),
 	ROW(damage_before, UNDERFLOW, DOUBTED, NULL),
 };
 const size_t stories_write_count = ARRAY_SIZE(stories_write);

@@ -251,14 +251,14 @@ bool may_be_overrun(const struct level *level)
 
 		if (!w || sight->stale || !w->victim || (w->flags & WRITE_KERNEL))
 			continue;
-		/* The same bytes stand elsewhere, too: whose they were is not known. */
-		if (w->flags & WRITE_COPIED)
+		/* The same bytes stand elsewhere, too: whose they were is not known. Nor where a
+		 * pointer that runs came from. */
+		if (w->flags & (WRITE_COPIED | WRITE_RUNS))
 			return true;
 		/* Through a pointer to the block's start and a displacement: a field, meant. The C
 		 * library's copies know no fields. */
 		if (!(w->writer.count > 0 && frame_is_runtime(&w->writer.frames[0])) && w->base &&
-		    w->base->value == w->victim->start && w->store_start > w->base->value &&
-		    !(w->flags & WRITE_RUNS))
+		    w->base->value == w->victim->start && w->store_start > w->base->value)
 			continue;
 		/* A pointer that runs has left no sign of the block that it came from. */
 		if (!w->base || w->base->id == w->victim->id)

@@ -81,7 +81,9 @@ static void mark_run(struct heap_finding **run, size_t count)
 	if (own == first && from_the_end(first) && last != first && to_the_start(last) &&
 	    last->context && first->id != last->id)
 		first->rival = mem_strdup(last->context);
-	through = own == first && !first->rival ? left_block(run, count, own) : NULL;
+	through = own != first ? (first->live ? first->context : NULL)
+		  : !first->rival ? left_block(run, count, own)
+				  : NULL;
 	if (through)
 		own->through = mem_strdup(through);
 	if (from_before(own))

@@ -43,11 +43,14 @@ static bool is_canary(const struct write_seen *w)
 	       (w->home.offset < 0 || (uint64_t)w->home.offset >= w->victim->size);
 }
 
-/* The block that the store's pointer is to. On a canary one that has left its block says nothing.
+/* The block that the store's pointer is to. On a canary one that has left its block says nothing, nor
+ * does one that runs: it came from elsewhere.
  */
 static const struct block_life *meant_block(const struct write_seen *w)
 {
-	return w->base && w->base->beyond && is_canary(w) ? NULL : w->base;
+	bool gone = w->flags & WRITE_RUNS || (w->base && w->base->beyond);
+
+	return gone && is_canary(w) ? NULL : w->base;
 }
 
 /* Between two blocks a canary is the one's behind as well as the other's before, so a pointer into
@@ -65,6 +68,13 @@ static enum verdict_class on_canary(const struct write_seen *w)
 	if (class != VERDICT_NOT_CAUGHT)
 		return class;
 	return w->home.offset < 0 ? VERDICT_UNDERFLOW : VERDICT_OVERFLOW;
+}
+
+static enum verdict_class by_fit(const struct write_seen *w)
+{
+	if (w->fit == FIT_WIDE)
+		return VERDICT_WIDE_WRITE;
+	return w->fit == FIT_UNKNOWN ? VERDICT_NOT_CAUGHT : VERDICT_NARROW_WRITE;
 }
 
 static enum verdict_class on_live_block(const struct write_seen *w)
@@ -86,9 +96,7 @@ static enum verdict_class on_live_block(const struct write_seen *w)
 	    w->store_start >= w->victim->start &&
 	    beside(w->victim, w->store_start, w->store_len) == VERDICT_OVERFLOW)
 		return VERDICT_OVERFLOW;
-	if (w->fit == FIT_WIDE)
-		return VERDICT_WIDE_WRITE;
-	return w->fit == FIT_UNKNOWN ? VERDICT_NOT_CAUGHT : VERDICT_NARROW_WRITE;
+	return by_fit(w);
 }
 
 /* The guard of a live block was hit by a store that lies outside of the freed block that its
@@ -100,8 +108,21 @@ static bool ran_into_freed(const struct write_seen *w)
 		w->store_start >= w->base->start + w->base->size);
 }
 
+/* A pointer that runs was in a freed block when it stored to the live one beside it: it came by, from
+ * the one side or the other, and nobody kept a pointer to what was freed. */
+static bool came_by(const struct write_seen *w)
+{
+	return w->flags & WRITE_RUNS && is_freed(w->base) && w->victim && !is_freed(w->victim) &&
+	       w->store_start != 0 &&
+	       (w->store_start < w->base->start ||
+		w->store_start >= w->base->start + w->base->size);
+}
+
 static enum verdict_class by_place(const struct write_seen *w)
 {
+	if (came_by(w) && !is_canary(w))
+		return by_fit(w);
+
 	if ((is_freed(w->base) && !ran_into_freed(w)) || is_freed(w->victim))
 		return VERDICT_WRITE_AFTER_FREE;
 	return on_live_block(w);
@@ -249,12 +270,14 @@ static bool is_apart(const struct write_seen *w)
 }
 
 /* The damage fits another block as well, and no pointer says which was meant. One into a freed block
- * may have run there. */
+ * may have run there. What ends at a block's start and does not begin at another's end is the first
+ * one's, unless it runs: then bytes may have been skipped. */
 static bool is_contested(const struct facts *facts, const struct write_seen *w)
 {
 	const struct block_life *meant = meant_block(w);
 
-	if (w->home.offset < 0 || (is_canary(w) && meant && meant->id != 0))
+	if ((w->home.offset < 0 && !(w->flags & WRITE_RUNS)) ||
+	    (is_canary(w) && meant && meant->id != 0))
 		return false;
 	VEC_FOREACH (&facts->list->list, e)
 		if (e->kind == EVIDENCE_CANARY && e->canary->contested && e->canary->block &&
@@ -346,8 +369,11 @@ static void doubt_writer(const struct rule *rule, const struct facts *facts,
 			    "%" PRIu64 " bytes behind the block's end are whole: it may have come "
 			    "from the block behind, or from afar",
 			    (uint64_t)w->home.offset - w->victim->size);
-	if ((rule->class == VERDICT_OVERFLOW || rule->class == VERDICT_WRITE_AFTER_FREE) &&
-	    is_contested(facts, w))
+	if (beside_block && w->flags & WRITE_RUNS && !is_canary(w) && w->victim && w->base &&
+	    w->base->id != w->victim->id)
+		proof_doubt(ret, "a loop moves its pointer on: out of which of the two blocks it came "
+				 "was not seen");
+	if ((beside_block || rule->class == VERDICT_WRITE_AFTER_FREE) && is_contested(facts, w))
 		proof_doubt(ret, CONTESTED);
 	if (other_thread_near(facts, w))
 		proof_doubt(ret, "another thread wrote the field at nearly the same time");
@@ -395,7 +421,8 @@ static void weigh_damage(const struct rule *rule, const struct facts *facts, str
 	doubt_counts(ret);
 	if (place_shared(ret->main))
 		proof_doubt(ret, SHARED_PLACE);
-	if (ret->main->kind == EVIDENCE_CANARY && ret->main->canary->contested)
+	if (ret->main->kind == EVIDENCE_CANARY && ret->main->canary->contested &&
+	    ret->main->canary->side != CANARY_BEFORE)
 		proof_doubt(ret, CONTESTED);
 	if (ret->main->kind == EVIDENCE_CANARY)
 		proof_doubt(ret, "the damage was found afterwards; its writer was not caught");

@@ -87,20 +87,34 @@ static int views_map(uint64_t bytes)
 	return 0;
 }
 
+/* For fences it is there once, and a child's is its own. */
+static int fences_map(uint64_t bytes)
+{
+	long at = raw_syscall6(SYS_mmap, PLACE_AT, (long)bytes, PROT_NONE,
+			       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+
+	if (at < 0 && at > -4096)
+		return (int)-at;
+	pages.top = (uint64_t)at + PAGE;
+	pages.base = (uint64_t)at;
+	pages.bytes = bytes;
+	return 0;
+}
+
 int pages_init(void)
 {
 	uint64_t bytes = bytes_wish();
 	int r = ENOMEM;
 
 	for (; bytes >= BYTES_LEAST && r; bytes /= 2)
-		r = views_map(bytes);
+		r = watch_fences() ? fences_map(bytes) : views_map(bytes);
 	if (!r && !(pages_slots_init() && pages_objects_init()))
 		r = ENOMEM;
-	if (!r)
+	if (!r && !watch_fences())
 		r = calls_init();
 	if (r)
 		pages.bytes = 0;
-	else
+	else if (!watch_fences())
 		signals_pages_sigsafe();
 	pages.trouble = r;
 	return r;
@@ -154,7 +168,7 @@ void pages_after_fork(void)
 	uint32_t i;
 	long fd;
 
-	if (!pages.bytes)
+	if (!pages.bytes || watch_fences())
 		return;
 	for (i = 0; i < pages.objects_used; i++)
 		pages.objects[i].calls = 0;

@@ -13,6 +13,10 @@
  * kind (`pages_lock`): the value before and after a store, and the list of who watches the slot,
  * hold still meanwhile. Handlers take it too, so whoever takes it in a hook has signals blocked.
  *
+ * Where the plan wants fences (PLAN_WATCH_FENCE) that memory is there once, and a block has pages
+ * to itself, which the target may write to until the block is freed, and then nobody may touch for
+ * a long time.
+ *
  * After a fork the memory would be shared with the child: a copy is made before, and put in its
  * place there.
  */

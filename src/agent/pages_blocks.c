@@ -13,8 +13,11 @@
 
 static struct pages_slot *block_take(uint64_t align, uint64_t size)
 {
-	struct pages_slot *slot = pages_slot_take(align, size);
+	struct pages_slot *slot;
 
+	if (watch_fences())
+		return pages_slot_take_fenced(align, size);
+	slot = pages_slot_take(align, size);
 	if (slot)
 		calls_on();
 	return slot;
@@ -116,7 +119,9 @@ void pages_free(void *ptr, struct caller caller)
 		block_end_guarded(&guard, BLOCKS_HEAP, (uint64_t)ptr, caller);
 		guard_leave(&guard);
 	}
-	if (slot)
+	if (slot && watch_fences())
+		pages_slot_shut(slot);
+	else if (slot)
 		pages_slot_give(slot);
 	else
 		real.free(ptr); /* says what it says about a pointer that is not its own */

@@ -475,7 +475,7 @@ bool pages_fault_sigsafe(const siginfo_t *info, ucontext_t *context)
 		step_end(thread_self); /* it faults elsewhere: the target's own */
 	if (!pages_hold(address) || info->si_code != CODE_ACCERR ||
 	    !(greg(context, REG_ERR) & ERROR_WRITE) || address - pages.base < PAGE ||
-	    address >= pages.top || calls_denied_sigsafe(address))
+	    address >= pages.top || calls_denied_sigsafe(address) || watch_fences())
 		return false;
 	if (!thread_self || !thread_self->dispatched)
 		calls_thread_sigsafe();

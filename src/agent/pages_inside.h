@@ -26,6 +26,11 @@ bool pages_slots_init(void);
 struct pages_slot *pages_slot_take(uint64_t align, uint64_t size);
 void pages_slot_give(struct pages_slot *slot);
 
+/* One with pages to itself, open to the target; NULL: there are enough of them, or no room. */
+struct pages_slot *pages_slot_take_fenced(uint64_t align, uint64_t size);
+/* Its block was freed: shuts them. */
+void pages_slot_shut(struct pages_slot *slot);
+
 /* Its own size, which is larger than its block's. */
 uint64_t pages_slot_bytes(const struct pages_slot *slot);
 

@@ -19,6 +19,9 @@
 #define GIVE_BACK_BYTES (128u << 10) /* from there on libc gives blocks back, too */
 #define SLOTS_MOST (1u << 24)
 #define LOCKS 64u
+/* Of 65,530 mappings that a process may have, each of them takes up to two. */
+#define FENCES_MOST 12000u
+#define FENCES_KEPT (FENCES_MOST / 2) /* shut before the oldest is opened for another block */
 
 /* Neighbouring slots of one size. */
 struct span {
@@ -155,7 +158,8 @@ static bool grow(uint64_t end)
 		return true;
 	if (top > pages.base + pages.bytes - PAGE) /* the last page stays shut */
 		return false;
-	if (raw_syscall3(SYS_mprotect, pages.top, top - pages.top, PROT_READ))
+	/* Fenced slots are opened one by one. */
+	if (!watch_fences() && raw_syscall3(SYS_mprotect, pages.top, top - pages.top, PROT_READ))
 		return false;
 	pages.top = top;
 	return true;
@@ -169,7 +173,7 @@ static uint32_t span_new(uint64_t slot_bytes, uint32_t count, uint64_t align)
 
 	if (__builtin_mul_overflow(slot_bytes, (uint64_t)count, &end) ||
 	    end > pages.bytes - (start - pages.base) || slot_bytes > UINT32_MAX ||
-	    state.span_count == pages.bytes / SPAN_BYTES || state.slot_count + count > SLOTS_MOST)
+	    (watch_fences() && state.slot_count >= FENCES_MOST) || state.span_count == pages.bytes / SPAN_BYTES || state.slot_count + count > SLOTS_MOST)
 		return 0;
 	end += start;
 	if (!grow(end))
@@ -202,8 +206,9 @@ static struct pages_slot *slot_cut(struct span *span)
 static struct pages_slot *slot_again(struct kind *kind, uint64_t bytes, uint64_t align)
 {
 	uint32_t *link = &kind->oldest, before = 0, looked;
+	uint32_t kept = watch_fences() ? FENCES_KEPT : KEPT_FREE;
 
-	for (looked = 0; *link && looked < REUSE_LOOKED && kind->freed > KEPT_FREE; looked++) {
+	for (looked = 0; *link && looked < REUSE_LOOKED && kind->freed > kept; looked++) {
 		struct pages_slot *slot = &pages.slots[*link - 1];
 
 		if (state.spans[slot->span].slot_bytes == bytes && slot->start % align == 0 &&
@@ -258,7 +263,7 @@ static void slot_give(struct pages_slot *slot)
 
 	slot->bytes = 0;
 	slot->freed = 1;
-	if (span->slot_bytes >= GIVE_BACK_BYTES && !slot->armed)
+	if (span->slot_bytes >= GIVE_BACK_BYTES && !slot->armed && !watch_fences())
 		(void)raw_syscall3(SYS_madvise, slot->start + pages.distance,
 				   span->slot_bytes & ~(PAGE - 1), MADV_REMOVE);
 	slot->next = 0;
@@ -297,6 +302,44 @@ void pages_slot_give(struct pages_slot *slot)
 	spin_give_sigsafe(&state.lock);
 	pages_signals_restore(mask);
 }
+
+/* ---- fences ---------------------------------------------------------------------------------- */
+
+static uint64_t span_bytes(const struct span *span)
+{
+	return (span->end - span->start + PAGE - 1) & ~(uint64_t)(PAGE - 1);
+}
+
+static bool slot_rights(const struct pages_slot *slot, int rights)
+{
+	const struct span *span = &state.spans[slot->span];
+
+	return !raw_syscall3(SYS_mprotect, span->start, span_bytes(span), rights);
+}
+
+struct pages_slot *pages_slot_take_fenced(uint64_t align, uint64_t size)
+{
+	struct pages_slot *slot;
+
+	slot = pages_slot_take(align > PAGE ? align : PAGE, size);
+	if (slot && !slot_rights(slot, PROT_READ | PROT_WRITE)) {
+		pages_slot_give(slot);
+		return NULL;
+	}
+	return slot;
+}
+
+/* What was in them is not needed any more, and there may be many. */
+void pages_slot_shut(struct pages_slot *slot)
+{
+	const struct span *span = &state.spans[slot->span];
+
+	(void)raw_syscall3(SYS_madvise, span->start, span_bytes(span), MADV_DONTNEED);
+	(void)slot_rights(slot, PROT_NONE);
+	pages_slot_give(slot);
+}
+
+/* ---- how large -------------------------------------------------------------------------------- */
 
 uint64_t pages_slot_bytes(const struct pages_slot *slot)
 {

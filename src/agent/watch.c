@@ -222,6 +222,15 @@ static bool block_wanted(const struct plan_watch *plan, uint64_t size, uint32_t 
 	return apart <= plan->ordinal_reach;
 }
 
+static void fence_note(uint32_t watch, uint64_t start)
+{
+	struct log_watch_row *row = &watch_state.area->rows[watch];
+
+	__atomic_fetch_add(&row->objects, 1, __ATOMIC_RELAXED);
+	if (pages_hold(start))
+		__atomic_fetch_add(&row->armed, 1, __ATOMIC_RELAXED);
+}
+
 void watch_block_born(struct guard *guard, struct block *block, uint64_t start)
 {
 	uint32_t row = block->context & BLOCK_CONTEXT_MASK, mask = watch_contexts[row], i;
@@ -240,7 +249,10 @@ void watch_block_born(struct guard *guard, struct block *block, uint64_t start)
 			continue;
 		object.watch = i;
 		block->low |= 1;
-		arm_locked(&object);
+		if (watch_fences())
+			fence_note(i, start);
+		else
+			arm_locked(&object);
 	}
 }
 
@@ -255,6 +267,11 @@ bool watch_places(uint32_t context, uint64_t size)
 				  &log_map.contexts[context])))
 			return true;
 	return false;
+}
+
+bool watch_fences(void)
+{
+	return watch_state.count && watch_state.plans[0]->flags & PLAN_WATCH_FENCE;
 }
 
 /* A guard of the block is watched until then, too. */

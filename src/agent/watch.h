@@ -91,6 +91,8 @@ bool watch_block_resume(struct guard *guard, uint64_t start, uint64_t size);
 
 /* Does a watch want the next block of this context, of this size, on watched pages? */
 bool watch_places(uint32_t context, uint64_t size);
+/* …on pages of its own, to be shut when it is freed? */
+bool watch_fences(void);
 
 /* For pages_objects.c: begins, looks at and ends an object, while nobody can write to it. */
 void watch_begin(struct watch_armed *armed, uint32_t context);

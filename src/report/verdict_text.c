@@ -271,6 +271,40 @@ static void victim(const struct page *page)
 		row(page, "", holder->note, 3);
 }
 
+/* Who used the freed block, in trials that did not fail there. */
+static const struct evidence *use_evidence(const struct page *page)
+{
+	const struct verdict *v = &page->inv->verdict;
+	const struct evidence *use = NULL;
+
+	for (size_t i = 0; v->class == VERDICT_USE_AFTER_FREE && !use && i < v->evidence.count; i++) {
+		use = evidence_find(&page->inv->evidence, v->evidence.items[i]);
+		if (use && (use->kind != EVIDENCE_FREED_USE || use->freed_use->user.count == 0))
+			use = NULL;
+	}
+	VEC_FOREACH (&page->inv->evidence.list, e)
+		if (use && e->kind == EVIDENCE_CRASH && e->trial == use->trial)
+			return NULL;
+	return use;
+}
+
+static void user(const struct page *page)
+{
+	const struct evidence *use = use_evidence(page);
+
+	if (!use)
+		return;
+	if (use->freed_use->instruction) {
+		row(page, "used by", use->freed_use->instruction, 1);
+		stack_rows(page, &use->freed_use->user, WRITER_FRAMES);
+	} else {
+		site_rows(page, "used by", &use->freed_use->user);
+	}
+	source_row(page, &use->freed_use->user);
+	if (use->note)
+		row(page, "", use->note, 4);
+}
+
 static const char *writer_label(enum verdict_class class)
 {
 	switch (class) {
@@ -440,6 +474,7 @@ void report_verdict_text(const struct investigation *inv, const struct terminal 
 	confidence(&page);
 	victim(&page);
 	writer(&page);
+	user(&page);
 	failure(&page);
 	tests(&page);
 	hidden_by(&page);

@@ -263,6 +263,9 @@ enum plan_watch_flags {
 	PLAN_WATCH_READS = 1 << 3,	/* reads trap, too; of all watches or of none, perf only */
 	/* It is a count: hits that leave 0 in its lower half are kept for good, too. */
 	PLAN_WATCH_COUNT = 1 << 4,
+	/* KEY or CONTEXT, with PLAN_PAGES and for all watches or none: nothing is watched, but whoever
+	 * touches such a block after its free dies of it, there and then. */
+	PLAN_WATCH_FENCE = 1 << 5,
 };
 
 /* A piece of a module's file, by what makes the module the same in the next run. */

@@ -634,6 +634,27 @@ static int wild(void)
 	return 0;
 }
 
+/* Read where nobody minds: a block that was freed, in a child, after many others have come and gone. */
+static int reads_freed(void)
+{
+	unsigned char *kept = calloc(1, WATCHED_BYTES), *block = calloc(1, WATCHED_BYTES);
+	volatile unsigned char *volatile stale = block + 7;
+	int status;
+
+	if (fork() > 0) {
+		wait(&status);
+		kept[3] = 1;
+		printf("child %d\n", WIFSIGNALED(status) ? WTERMSIG(status) : 0);
+		free(kept);
+		return 0;
+	}
+	for (int i = 0; i < 20000; i++)
+		free(malloc(WATCHED_BYTES));
+	kept[3] = 2;
+	free(block);
+	_exit(*stale == 1);
+}
+
 static const struct {
 	const char *name;
 	int (*run)(void);
@@ -651,6 +672,7 @@ static const struct {
 	{ "steps-itself", steps_itself },
 	{ "waits", waits },
 	{ "wild", wild },
+	{ "reads-freed", reads_freed },
 	{ "engines", engines },
 	{ "engines-first", engines_first },
 };

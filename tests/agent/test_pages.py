@@ -10,6 +10,7 @@ from test_watch import Seen
 
 BLOCK, AT = 1111, 64
 AFTER_FREE = 1
+FENCE = 1 << 5
 KERNEL = 1 << 5
 
 
@@ -93,12 +94,34 @@ def others(p):
             p.equal(log.row('hits'), hits, mode + ': every write, once', log)
 
 
-def everything(p):
-    """All blocks of a program on watched pages: slow, and otherwise as ever."""
-    programs = [['ls', '-l', '/usr/bin'], ['sh', '-c', 'for i in 1 2; do echo $i | cat; done; exit 3'],
+def fences(p):
+    """Who touches a block that was freed dies there; nobody else notices."""
+    command = [os.path.join(os.path.dirname(p.rig.guest), 'paged'), 'reads-freed']
+    seen, trial = p.rig.observed(command, 'ids', ['pages', watch(flags=FENCE)])
+    p.equal((seen.returncode, seen.stdout), (0, b'child 11\n'), 'fences: the child died')
+    lines = [line for line in p.rig.records(trial) if line.type in ('CRASH', 'BLOCK')]
+    crash = [line for line in lines if line.type == 'CRASH']
+    p.equal(len(crash), 1, 'fences: one crash')
+    p.tap.check(any(line.type == 'BLOCK' and line['state'] == 'freed' and line['size'] == str(BLOCK) and
+                    line['value'] == crash[0]['fault'] for line in lines), 'fences: at a freed block', f'{lines}')
+    for command in ordinary():
+        plain = p.rig.plain(command)
+        seen, trial = p.rig.observed(command, 'ids', ['pages', watch(0, 8, FENCE, 1 << 30, 1)])
+        p.tap.check((plain.returncode, plain.stdout, plain.stderr) == (seen.returncode, seen.stdout, seen.stderr),
+                    f'{command[0]}: ends and prints the same with fences', f'{plain}\n{seen}'[:2000])
+        fenced = sum(Seen(p.rig.dump(path, '--watch')).row('armed') or 0 for path in p.rig.logs(trial))
+        p.tap.check(fenced > 10, f'{command[0]}: {fenced} blocks')
+
+
+def ordinary():
+    return [['ls', '-l', '/usr/bin'], ['sh', '-c', 'for i in 1 2; do echo $i | cat; done; exit 3'],
                 [sys.executable, '-c', 'import json, threading\n'
                  't = threading.Thread(target=lambda: print(json.dumps([1, 2, {"a": None}])))\nt.start()\nt.join()']]
-    for command in programs:
+
+
+def everything(p):
+    """All blocks of a program on watched pages: slow, and otherwise as ever."""
+    for command in ordinary():
         plain = p.rig.plain(command)
         seen, trial = p.rig.observed(command, 'ids', ['pages', watch(0, 8, 0, 1 << 30, 1)])
         p.tap.check((plain.returncode, plain.stdout, plain.stderr) == (seen.returncode, seen.stdout, seen.stderr),
@@ -111,7 +134,7 @@ def main():
     rig = Rig(sys.argv[1], sys.argv[2])
     tap = Tap()
     paging = Paging(rig, tap)
-    for part in stores, calls, engines, lives, others, everything:
+    for part in stores, calls, engines, lives, fences, others, everything:
         part(paging)
     rig.close()
     return tap.end()

@@ -95,6 +95,7 @@ static void chase_prepare(void *ctx, const struct run *run, struct trial_job *jo
 	job->without_ids = chase->request->without_ids && job->observer != OBSERVE_HEAP;
 	job->pages = chase->pages &&
 		     (chase->kind == STAGE_WATCH || chase->kind == STAGE_GUARD);
+	job->pages |= chase->kind == STAGE_FENCE;
 	if (stage_has_plan(chase->kind))
 		strbuf_add(&job->plan_items, chase->items.data, chase->items.len);
 }
@@ -124,6 +125,8 @@ static void chase_examine(void *ctx, const struct trial_result *result, const ch
 		read_release(chase);
 	else if (chase->kind == STAGE_GUARD)
 		read_guarded(chase);
+	else if (chase->kind == STAGE_FENCE)
+		read_fenced(chase);
 	else if (chase->kind == STAGE_SCOUT)
 		read_scouted(chase);
 	else if (chase->kind == STAGE_WATCH && chase->signal == 0 && result->end.exit_status == 0)
@@ -189,6 +192,7 @@ void chase_count(struct chase *chase, bool failed, bool wanted)
 		chase->ret->guarded_failed += failed;
 		break;
 	case STAGE_SCOUT:
+	case STAGE_FENCE:
 		break;
 	}
 }
@@ -227,6 +231,8 @@ bool chase_enough(struct chase *chase)
 		return release_enough(chase);
 	case STAGE_SCOUT:
 		return chase->round_trials > 0;
+	case STAGE_FENCE:
+		return readers_enough(chase);
 	case STAGE_RACE:
 		return race_enough(chase);
 	case STAGE_AWAIT:
@@ -533,6 +539,8 @@ static int chase_whole(struct chase *chase, struct err *err)
 
 	if (lead && !lead_is_crash(lead))
 		return lead_follow(chase, lead, err);
+	if (chase->request->freed)
+		return guards_freed(chase, err);
 	r = chase_all(chase, err);
 
 	return r == 0 && chase->found && chase_may_go_on(chase) ? race_look(chase, err) : r;
@@ -558,6 +566,11 @@ int chase_run(struct case_store *cs, const struct chase_request *request, struct
 		r = chase_whole(&chase, err);
 	if (r == 0)
 		r = await_cut(&chase, err);
+	if (!ret->outcome && chase.tossed > 0)
+		ret->outcome = mem_printf("guards around blocks showed no damage, and %" PRIu64
+					  " trials no sign that it goes with what stands in freed "
+					  "blocks",
+					  chase.tossed);
 	if (!ret->outcome)
 		ret->outcome =
 			mem_strdup(chase.found	     ? "it ended before anything was caught"

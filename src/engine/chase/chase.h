@@ -37,6 +37,9 @@ struct chase_request {
 	bool without_ids; /* blocks are not followed, so only variables can be watched */
 	uint64_t from;	       /* a trial of the case with an `ids` log to begin with; 0: none */
 	const struct evidence *lead; /* to begin with instead; NULL: none */
+	/* It fails without a crash, with guards too, and they show no damage: does it go with what
+	 * stands in freed blocks? */
+	bool freed;
 	uint64_t trials;	     /* at most, in all */
 	bool fresh;		     /* forget earlier trials of the same chase */
 	uint64_t wanted;	     /* failing trials with the victim watched, per hop */

@@ -90,31 +90,43 @@ static unsigned int heap_trials(const struct chase *chase)
 	return (unsigned int)(left < wanted ? left : wanted);
 }
 
-static int run_heap(struct chase *chase, struct heap_report *report, struct err *err)
+char *guards_request(const struct chase *chase, struct heap_request *ret)
 {
 	const struct chase_request *request = chase->request;
-	AUTO(mem_freep) char *settings = heap_settings(request->identity.settings);
-	struct heap_request heap = { .identity = request->identity,
-				     .settings = request->settings,
-				     .program = request->program,
-				     .slot_env = request->slot_env,
-				     .jobs = request->jobs,
-				     .trials = heap_trials(chase),
-				     .seed = chase->first.trial,
-				     .progress = request->progress,
-				     .progress_ctx = request->progress_ctx };
-	int r;
+	char *settings = heap_settings(request->identity.settings);
 
-	heap.identity.command = "heap";
-	heap.identity.settings = settings;
-	observe_heap_defaults(heap.seed, &heap.plan);
-	r = heap_run(chase->runner.cs, &heap, report, err);
+	*ret = (struct heap_request){ .identity = request->identity,
+				      .settings = request->settings,
+				      .program = request->program,
+				      .slot_env = request->slot_env,
+				      .jobs = request->jobs,
+				      .trials = heap_trials(chase),
+				      .seed = chase->first.trial,
+				      .progress = request->progress,
+				      .progress_ctx = request->progress_ctx };
+	ret->identity.command = "heap";
+	ret->identity.settings = settings;
+	observe_heap_defaults(ret->seed, &ret->plan);
+	return settings;
+}
+
+void guards_count(struct chase *chase, const struct heap_report *report)
+{
+	chase->ret->evidence.trials += report->heap.trials;
+	chase->ret->evidence.failed += report->heap.failed;
+	chase->ret->guarded_trials += report->heap.trials;
+	chase->ret->guarded_failed += report->heap.failed;
+	chase->used += report->heap.trials;
+}
+
+static int run_heap(struct chase *chase, struct heap_report *report, struct err *err)
+{
+	struct heap_request heap;
+	AUTO(mem_freep) char *settings = guards_request(chase, &heap);
+	int r = heap_run(chase->runner.cs, &heap, report, err);
+
 	if (r == 0) {
-		chase->ret->evidence.trials += report->heap.trials;
-		chase->ret->evidence.failed += report->heap.failed;
-		chase->ret->guarded_trials += report->heap.trials;
-		chase->ret->guarded_failed += report->heap.failed;
-		chase->used += report->heap.trials;
+		guards_count(chase, report);
 		r = take_evidence(chase, &heap.identity, report, err);
 		stake_damage(chase, report);
 	}
@@ -227,7 +239,9 @@ static void adopt(struct chase *chase)
 	VEC_FOREACH (&chase->guarded.list, e)
 		VEC_PUSH(&chase->ret->evidence.list, *e);
 	chase->guarded.list.count = 0;
-	chase->ret->outcome = mem_printf("found with guards around blocks%s",
+	chase->ret->outcome = mem_printf("found with %s%s",
+					 chase->kind == STAGE_FENCE ? "freed blocks shut" :
+								      "guards around blocks",
 					 chase->guarded_caught > 0 ? ", and caught there" : "");
 }
 
@@ -236,7 +250,19 @@ int guards_instead(struct chase *chase, bool *ret_told, struct err *err)
 	int r = look_at_heap(chase, err);
 
 	*ret_told = r == 0 && chase->heap_findings > 0;
+	if (r == 0 && !*ret_told)
+		r = readers_look(chase, ret_told, err);
 	if (*ret_told)
+		adopt(chase);
+	return r;
+}
+
+int guards_freed(struct chase *chase, struct err *err)
+{
+	bool told = false;
+	int r = readers_look(chase, &told, err);
+
+	if (told)
 		adopt(chase);
 	return r;
 }

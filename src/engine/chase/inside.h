@@ -17,6 +17,7 @@
  *	guards.c  trials with guards around blocks
  *	lead.c	  evidence instead of a crash
  *	race.c	  trials that show reads, too: two threads at one word
+ *	readers.c who reads what was freed, where only a wrong value shows it
  *	sights.c  what a trial that was watched showed
  *	habits.c  what a writer stored, and did at the same place before
  *	frames.c  pointers to variables of functions that have returned
@@ -59,6 +60,7 @@ enum stage_kind {
 	STAGE_SCOUT,   /* for an allocator of the program's own */
 	STAGE_GUARD,   /* heap observer, with watches on what it found damaged */
 	STAGE_RELEASE, /* the same, with watches on a count of references */
+	STAGE_FENCE,   /* freed blocks of a context are shut */
 	STAGE_RACE,    /* reads and writes of a few words */
 	STAGE_LEAD,    /* the bytes of a piece of evidence */
 };
@@ -120,6 +122,7 @@ struct chase {
 	uint64_t quiet_max; /* trials of a round after which it is hidden; 0: any number */
 	unsigned int harmless;
 	size_t heap_findings;
+	uint64_t tossed; /* trials that showed whether it goes with what stands in freed blocks */
 	/* Of the trial that is being read, until it is known whether it failed. */
 	struct crash_report report;
 	char name[24];
@@ -170,10 +173,23 @@ int follow_recycler(struct chase *chase, int level, struct err *err);
 int guards_instead(struct chase *chase, bool *ret_told, struct err *err);
 /* Only if they show the same writer behind the end of a block, or before its start. */
 int guards_confirm(struct chase *chase, const struct level *level, bool *ret_told, struct err *err);
+/* Without them: only whether it goes with what stands in freed blocks. */
+int guards_freed(struct chase *chase, struct err *err);
 /* Could the caught write have run out of another block? */
 bool may_be_overrun(const struct level *level);
 /* The stakeout's bytes, with guards. */
 int watch_damage(struct chase *chase, struct err *err);
+
+/* The request of a heap_run() as the guards have it; its settings, which the caller frees. */
+struct heap_request;
+char *guards_request(const struct chase *chase, struct heap_request *ret);
+/* Its trials count. */
+void guards_count(struct chase *chase, const struct heap_report *report);
+
+/* readers.c: what it finds stands in chase->guarded. */
+int readers_look(struct chase *chase, bool *ret_told, struct err *err);
+void read_fenced(struct chase *chase);
+bool readers_enough(const struct chase *chase);
 
 /* lead.c: instead of a crash. */
 int lead_follow(struct chase *chase, const struct evidence *evidence, struct err *err);

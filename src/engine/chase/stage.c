@@ -78,7 +78,8 @@ static void read_again(struct chase *chase, const struct stored *stored)
 /* What the others look for shows in trials that pass, too, and those have left no log. */
 static bool reads_stored(enum stage_kind kind)
 {
-	return kind != STAGE_GUARD && kind != STAGE_RELEASE && kind != STAGE_SCOUT;
+	return kind != STAGE_GUARD && kind != STAGE_RELEASE && kind != STAGE_SCOUT &&
+	       kind != STAGE_FENCE;
 }
 
 static int resume(struct chase *chase, enum stage_kind kind, bool *ret_enough, struct err *err)

@@ -171,6 +171,18 @@ bool stakeout_add_block(struct stakeout *stakeout, const char *key, int64_t offs
 	return true;
 }
 
+bool stakeout_add_fence(struct stakeout *stakeout, const char *context)
+{
+	struct stake stake = { .by = STAKE_CONTEXT, .bytes = WATCHED_MAX, .fence = true };
+
+	if (stakeout->list.count == PLAN_WATCHES_MAX ||
+	    sscanf(context, "%16" SCNx64, &stake.key.stack_hash) != 1)
+		return false;
+	stake.home = (struct home){ .kind = HOME_BLOCK, .key = mem_strdup(context) };
+	VEC_PUSH(&stakeout->list, stake);
+	return true;
+}
+
 bool stakeout_add_near(struct stakeout *stakeout, const struct scene *scene,
 		       const struct trail_step *step, int64_t distance)
 {
@@ -286,6 +298,7 @@ int stakeout_plan(struct stakeout *stakeout, struct hook_planner *planner, struc
 			.flags = (stake->after_free ? PLAN_WATCH_AFTER_FREE : 0) |
 				 (stake->reads ? PLAN_WATCH_READS : 0) |
 				 (stake->count ? PLAN_WATCH_COUNT : 0) |
+				 (stake->fence ? PLAN_WATCH_FENCE : 0) |
 				 (stake->by == STAKE_CONTEXT ? PLAN_WATCH_ANY_LANE : 0),
 			.size_low = stake->by == STAKE_CONTEXT ? stake->size : 0,
 			.size_high = stake->by == STAKE_CONTEXT ? stake->size : 0,

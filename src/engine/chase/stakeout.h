@@ -35,6 +35,7 @@ struct stake {
 	bool after_free; /* the watch goes on when the block is freed */
 	bool reads;	 /* they are caught, too */
 	bool count;	 /* it counts references: the last one is kept */
+	bool fence;	 /* nothing is watched: its blocks are shut when they are freed */
 };
 
 struct stakeout {
@@ -70,6 +71,9 @@ bool stakeout_add_result(struct stakeout *stakeout, const struct trail_step *ste
 
 /* Adds one for bytes that the heap observer found damaged; false when their block has no key. */
 bool stakeout_add_damage(struct stakeout *stakeout, const struct heap_finding *finding);
+
+/* Adds all blocks of a context, 16 hexadecimal digits, to be shut when they are freed. */
+bool stakeout_add_fence(struct stakeout *stakeout, const char *context);
 
 /* Adds some bytes of a block, by its key as text; false when that is none. */
 bool stakeout_add_block(struct stakeout *stakeout, const char *key, int64_t offset, uint32_t bytes);

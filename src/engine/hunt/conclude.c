@@ -173,6 +173,17 @@ static void tell_damaged(struct hunt *hunt, struct verdict *verdict)
 	replace(&verdict->sentence, &sentence);
 }
 
+/* Of what fails without a crash: that it has to do with the damage is not seen at the failure. */
+static void doubt_damage(const struct hunt *hunt, struct verdict *verdict)
+{
+	if (!hunt->damage_apart)
+		return;
+	strv_add(&verdict->doubts,
+		 "it fails without a crash, and not in just those trials in which memory was damaged: "
+		 "whether the one comes from the other was not seen");
+	verdict->firm = false;
+}
+
 /* ---- a sentinel ---- */
 
 static int write_sentinel(struct hunt *hunt, const char *dir, struct err *err)
@@ -237,6 +248,8 @@ int stage_conclude(struct hunt *hunt)
 	verdict_judge(&hunt->evidence, &verdict);
 	if (verdict.class == VERDICT_NOT_CAUGHT)
 		tell_not_caught(hunt, &verdict);
+	else if (hunt->damaged && hunt->target)
+		doubt_damage(hunt, &verdict);
 	else if (hunt->damaged && verdict.class != VERDICT_LEAK_GROWTH)
 		tell_damaged(hunt, &verdict);
 	if (hunt->target && verdict.signature[0] == '\0')

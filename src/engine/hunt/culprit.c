@@ -30,12 +30,19 @@ static const struct evidence *damaged_bytes(const struct hunt *hunt)
 	return NULL;
 }
 
+/* A wrong result that guards do not hide, and no damage: it may come from what stands in freed
+ * blocks. */
+static bool may_read_freed(const struct hunt *hunt)
+{
+	return hunt->target && !hunt_crashes(hunt) && !hunt->damaged && hunt->guarded_failed > 0;
+}
+
 bool culprit_worth(struct hunt *hunt, struct strbuf *why)
 {
 	if (hunt->damaged)
 		return damaged_bytes(hunt) != NULL;
 	if (!hunt_crashes(hunt))
-		return false;
+		return may_read_freed(hunt);
 	if (hunt->close.observer == OBSERVE_NONE) {
 		strbuf_adds(why, "nothing can be put into this program, so nobody can be caught");
 		return false;
@@ -104,6 +111,7 @@ static int chase(struct hunt *hunt, uint64_t *ret_clean)
 				       .slot_env = hunt->env,
 				       .jobs = hunt->jobs,
 				       .lead = hunt->damaged ? damaged_bytes(hunt) : NULL,
+				       .freed = may_read_freed(hunt),
 				       .target = hunt->target ? &match : NULL,
 				       .others = &hunt->others,
 				       .without_ids = hunt->without_ids,
@@ -165,7 +173,7 @@ int stage_culprit(struct hunt *hunt)
 	uint64_t clean = 0;
 	int r;
 
-	if (hunt->damaged)
+	if (hunt->damaged || may_read_freed(hunt))
 		return chase_damage(hunt);
 	r = chase(hunt, &clean);
 	if (r == 0 && with_ids && clean > 0 && hunt->ids_trial == 0 && !hunt_over(hunt)) {

@@ -139,6 +139,20 @@ static int take_damage(struct hunt *hunt, const struct series_identity *identity
 	return r;
 }
 
+/* Were it damaged in just those trials that failed, the one comes from the other. */
+static bool is_apart(const struct heap_report *report)
+{
+	uint64_t failed = 0, passed = 0, last = 0;
+
+	VEC_FOREACH (&report->findings, finding)
+		VEC_FOREACH (&finding->seen, seen) {
+			passed += !seen->failed;
+			failed += seen->failed && seen->trial != last;
+			last = seen->trial;
+		}
+	return passed > 0 || failed < report->heap.failed || failed == 0;
+}
+
 /* Damaged memory need not crash: a wrong result now and then is all that some programs show. */
 int hit_look_for_damage(struct hunt *hunt)
 {
@@ -169,6 +183,8 @@ int hit_look_for_damage(struct hunt *hunt)
 		return decide(hunt, "whether memory is damaged cannot be told: %s", why.message);
 	}
 	hunt->guarded = true;
+	hunt->guarded_failed += report.heap.failed;
+	hunt->damage_apart = is_apart(&report);
 	before = hunt->evidence.list.count;
 	hunt_count(hunt, report.heap.trials, report.heap.failed, 0);
 	r = take_damage(hunt, &heap.identity, &report);
@@ -227,9 +243,14 @@ static int read_plain(struct hunt *hunt)
 		       hunt->target->always ? ", and every run shows it" : "",
 		       hunt->target->signature.summary,
 		       look ? "; whether memory is damaged all the same, guards tell" : "");
+	size_t before;
 
 	add_plain(hunt);
-	return r == 0 && look ? hit_look_for_damage(hunt) : r;
+	before = hunt->evidence.list.count;
+	if (r == 0 && look)
+		r = hit_look_for_damage(hunt);
+	hunt->damaged = hunt->evidence.list.count > before;
+	return r;
 }
 
 /* ---- a crash ---- */

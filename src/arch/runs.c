@@ -11,9 +11,22 @@
 #include "arch/decoded.h"
 
 struct flow {
-	uint32_t from[REGISTERS_MAX];  /* bit N: it has, or may have, its value from register N */
-	uint32_t added[REGISTERS_MAX]; /* … and something was added on the way */
+	uint32_t from[REGISTERS_MAX]; /* bit N: it has, or may have, its value from register N */
+	uint32_t up[REGISTERS_MAX];   /* … and a constant was added on the way */
+	uint32_t down[REGISTERS_MAX]; /* … or taken off */
+	uint32_t some[REGISTERS_MAX]; /* … or something that is not known */
 };
+
+static void note_added(struct flow *flow, int to, int from, bool constant, int64_t by)
+{
+	flow->from[to] |= 1u << from;
+	if (!constant)
+		flow->some[to] |= 1u << from;
+	else if (by > 0)
+		flow->up[to] |= 1u << from;
+	else if (by < 0)
+		flow->down[to] |= 1u << from;
+}
 
 static int number_of(const ZydisDecodedOperand *operand)
 {
@@ -38,17 +51,23 @@ static void note(struct flow *flow, const struct decoded *d)
 		break;
 	case ZYDIS_MNEMONIC_LEA:
 		from = register_number(source->mem.base);
-		if (from >= 0 && from < REGISTERS_MAX) {
-			flow->from[to] |= 1u << from;
-			flow->added[to] |= 1u << from;
-		}
+		if (from >= 0 && from < REGISTERS_MAX)
+			note_added(flow, to, from, source->mem.index == ZYDIS_REGISTER_NONE,
+				   source->mem.disp.value);
 		break;
 	case ZYDIS_MNEMONIC_ADD:
+		note_added(flow, to, to, source->type == ZYDIS_OPERAND_TYPE_IMMEDIATE,
+			   source->imm.value.s);
+		break;
 	case ZYDIS_MNEMONIC_SUB:
+		note_added(flow, to, to, source->type == ZYDIS_OPERAND_TYPE_IMMEDIATE,
+			   -source->imm.value.s);
+		break;
 	case ZYDIS_MNEMONIC_INC:
+		note_added(flow, to, to, true, 1);
+		break;
 	case ZYDIS_MNEMONIC_DEC:
-		flow->from[to] |= 1u << to;
-		flow->added[to] |= 1u << to;
+		note_added(flow, to, to, true, -1);
 		break;
 	default:
 		break;
@@ -67,14 +86,22 @@ static uint32_t reached(const struct flow *flow, uint32_t set)
 	return set;
 }
 
-static bool comes_round(const struct flow *flow, int reg)
+static unsigned int comes_round(const struct flow *flow, int reg)
 {
 	uint32_t way = reached(flow, 1u << reg);
+	unsigned int runs = 0;
 
-	for (unsigned int i = 0; i < REGISTERS_MAX; i++)
-		if (way & 1u << i && reached(flow, flow->added[i]) & 1u << i)
-			return true;
-	return false;
+	for (unsigned int i = 0; i < REGISTERS_MAX; i++) {
+		if (!(way & 1u << i))
+			continue;
+		if (reached(flow, flow->up[i]) & 1u << i)
+			runs |= RUNS_UP;
+		if (reached(flow, flow->down[i]) & 1u << i)
+			runs |= RUNS_DOWN;
+		if (reached(flow, flow->some[i]) & 1u << i)
+			runs |= RUNS_SOMEWHERE;
+	}
+	return runs;
 }
 
 static bool jump_target(const struct decoded *d, uint64_t *ret)
@@ -86,15 +113,16 @@ static bool jump_target(const struct decoded *d, uint64_t *ret)
 						     ret));
 }
 
-bool arch_pointer_runs(const struct trap *trap, uint64_t at, int reg)
+unsigned int arch_pointer_runs(const struct trap *trap, uint64_t at, int reg)
 {
 	struct code code;
 	struct decoded jump, d;
 	uint64_t target;
+	unsigned int runs = 0;
 
 	if (reg < 0 || reg >= REGISTERS_MAX || trap->start_hint == 0 || at < trap->start_hint ||
 	    !code_init(&code, trap->code, trap->code_len, trap->code_address))
-		return false;
+		return 0;
 	/* Each jump back over the instruction closes a loop around it. */
 	for (uint64_t end = at; decoded_at(&code, end, &jump); end += jump.instruction.length) {
 		struct flow flow = { 0 };
@@ -104,8 +132,10 @@ bool arch_pointer_runs(const struct trap *trap, uint64_t at, int reg)
 		for (uint64_t in = target; in < end && decoded_at(&code, in, &d);
 		     in += d.instruction.length)
 			note(&flow, &d);
-		if (comes_round(&flow, reg))
-			return true;
+		/* The innermost loop is the one that it runs in. */
+		runs = comes_round(&flow, reg);
+		if (runs)
+			break;
 	}
-	return false;
+	return runs;
 }

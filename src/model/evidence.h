@@ -118,6 +118,9 @@ enum write_flags {
 	WRITE_OPENS = 1 << 18,
 	/* Its pointer is moved on in a loop around the store: it may have come from elsewhere. */
 	WRITE_RUNS = 1 << 19,
+	/* … upwards, downwards. */
+	WRITE_RUNS_UP = 1 << 20,
+	WRITE_RUNS_DOWN = 1 << 21,
 };
 
 /* One store that was caught. */

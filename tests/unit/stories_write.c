@@ -194,6 +194,15 @@ static void canary_in_a_loop(struct evidence_list *l)
 	runs_all(l);
 }
 
+/* It ran down onto the guard behind one block: out of the next. */
+static void canary_from_above(struct evidence_list *l)
+{
+	canary_in_a_loop(l);
+	VEC_FOREACH (&l->list, e)
+		if (e->kind == EVIDENCE_WRITE)
+			e->write->flags |= WRITE_RUNS_DOWN;
+}
+
 /* It came by there, and nobody kept a pointer to what was freed. */
 static void out_of_a_freed_neighbour(struct evidence_list *l)
 {
@@ -740,6 +749,7 @@ const struct story stories_write[] = {
 	ROW(wide_element_in_passing, WIDE_WRITE, DOUBTED, "jit_code"),
 	ROW(overflow_in_a_loop, OVERFLOW, DOUBTED, "fill"),
 	ROW(canary_in_a_loop, OVERFLOW, FIRM, "fill"),
+	ROW(canary_from_above, OVERFLOW, DOUBTED, "fill"),
 	ROW(out_of_a_freed_neighbour, NARROW_WRITE, DOUBTED, "fill"),
 	ROW(damage_before, UNDERFLOW, DOUBTED, NULL),
 };

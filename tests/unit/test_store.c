@@ -513,7 +513,7 @@ CODE(running,
 extern const uint8_t running_down[], running_round[], running_fixed[], running_list[],
 	running_behind[];
 
-static bool runs_before(const uint8_t *rip)
+static unsigned int runs_before(const uint8_t *rip)
 {
 	struct trap trap = trap_at(running, running_end, rip, true, NULL, 0, 0);
 	struct writer writer;
@@ -525,11 +525,11 @@ static bool runs_before(const uint8_t *rip)
 static void test_running(void **state)
 {
 	(void)state;
-	assert_true(runs_before(running_down));
-	assert_true(runs_before(running_round));
-	assert_false(runs_before(running_fixed));
-	assert_false(runs_before(running_list));
-	assert_false(runs_before(running_behind));
+	assert_int_equal(runs_before(running_down), RUNS_DOWN);
+	assert_int_equal(runs_before(running_round), RUNS_UP);
+	assert_int_equal(runs_before(running_fixed), 0);
+	assert_int_equal(runs_before(running_list), 0);
+	assert_int_equal(runs_before(running_behind), 0);
 }
 
 static void test_origin_joined(void **state)

@@ -786,8 +786,7 @@ void read_guarded(struct chase *chase)
 			home_deinit(&e.write->home);
 			home_copy(&e.write->home, &chase->stakeout.list.items[i].home);
 			e.write->flags |= WRITE_LAST | WRITE_FOUND;
-			if (stakeout_runs(caught, chase->symbols))
-				e.write->flags |= WRITE_RUNS;
+			e.write->flags |= stakeout_runs(caught, chase->symbols);
 			VEC_PUSH(&chase->guarded.list, e);
 		}
 	}

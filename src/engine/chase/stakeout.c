@@ -667,23 +667,27 @@ static bool is_of_piece(const struct caught *caught, const struct writer *writer
 	       !base.changed && !base.joined;
 }
 
-/* Is the store's pointer moved on in a loop around it? */
-static bool runs_on(const struct writer *writer, const struct trap *trap)
+/* Is the store's pointer moved on in a loop around it? As flags of the write. */
+static unsigned int runs_on(const struct writer *writer, const struct trap *trap)
 {
-	return !writer->store.to.fixed && writer->store.to.base != (int)arch_native()->sp &&
-	       arch_pointer_runs(trap, writer->store.at, writer->store.to.base);
+	unsigned int runs = 0;
+
+	if (!writer->store.to.fixed && writer->store.to.base != (int)arch_native()->sp)
+		runs = arch_pointer_runs(trap, writer->store.at, writer->store.to.base);
+	return (runs ? WRITE_RUNS : 0) | (runs & RUNS_UP ? WRITE_RUNS_UP : 0) |
+	       (runs & RUNS_DOWN ? WRITE_RUNS_DOWN : 0);
 }
 
-bool stakeout_runs(const struct caught *caught, struct symbols *symbols)
+unsigned int stakeout_runs(const struct caught *caught, struct symbols *symbols)
 {
 	struct machine_frame frame;
 	struct writer writer;
 	struct trap trap;
-	bool runs;
+	unsigned int runs;
 
 	if (caught_decode(caught, symbols, &writer) < 0 || writer.system_call ||
 	    stakeout_frames(caught, symbols, &frame, 1) != 1)
-		return false;
+		return 0;
 	trap = (struct trap){ .code = frame.code,
 			      .code_len = frame.code_len,
 			      .code_address = frame.code_address,
@@ -722,8 +726,7 @@ static void tell_code(const struct caught *caught, const struct writer *writer,
 			ret->flags |= WRITE_NAMED;
 		else if (is_of_piece(caught, writer, &trap))
 			ret->flags |= WRITE_PIECE;
-		if (runs_on(writer, &trap))
-			ret->flags |= WRITE_RUNS;
+		ret->flags |= runs_on(writer, &trap);
 	}
 	machine_frames_free(&frame, 1);
 }

@@ -373,6 +373,11 @@ static void doubt_writer(const struct rule *rule, const struct facts *facts,
 	    w->base->id != w->victim->id)
 		proof_doubt(ret, "a loop moves its pointer on: out of which of the two blocks it came "
 				 "was not seen");
+	if (is_canary(w) && (rule->class == VERDICT_OVERFLOW ? w->flags & WRITE_RUNS_DOWN
+			     : rule->class == VERDICT_UNDERFLOW && w->flags & WRITE_RUNS_UP))
+		proof_doubt(ret, "a loop moves its pointer %s: it may have come out of the block %s",
+			    rule->class == VERDICT_OVERFLOW ? "down" : "up",
+			    rule->class == VERDICT_OVERFLOW ? "behind" : "before");
 	if ((beside_block || rule->class == VERDICT_WRITE_AFTER_FREE) && is_contested(facts, w))
 		proof_doubt(ret, CONTESTED);
 	if (other_thread_near(facts, w))

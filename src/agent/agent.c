@@ -1,5 +1,6 @@
 #include "agent/agent.h"
 
+#include <cpuid.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
@@ -134,7 +135,8 @@ static void image_record(uint64_t stack_high)
 
 static enum agent_ids ids_wanted(void)
 {
-	/* The shortest ways have no place to be held at, nor to be asked where a block is to lie. */
+	/* The shortest ways have no place to be held at, nor to be asked where a block is to lie.
+	 */
 	bool shortest = !(agent_switch.chaos & CHAOS_HOLD) && !pages.bytes;
 
 	if (canary.on && !blocks_hot())
@@ -222,6 +224,21 @@ static bool under_valgrind(void)
 	return strstr(agent.preload, "/vgpreload_") != NULL;
 }
 
+/* qemu-user translates the target and keeps books of every page that it reserves: what costs
+ * nothing elsewhere takes it gigabytes. It cannot do rseq, and its CPU says that it is one of
+ * qemu's. */
+static bool under_emulator(void)
+{
+	enum { TCG = 0x54474354 }; /* "TCGT"; the others go on: "CGTC", "GTCG" */
+	unsigned eax, ebx, ecx, edx;
+
+	if (raw_syscall4(SYS_rseq, NULL, 0, 0, 0) != -ENOSYS)
+		return false;
+	__cpuid(0x40000000, eax, ebx, ecx, edx);
+	(void)eax;
+	return ebx == TCG;
+}
+
 static void plan_shrink(void)
 {
 	agent.plan.thread_slots = 64;
@@ -273,6 +290,7 @@ static void agent_start(char **envp)
 	bool ids;
 
 	agent.next_id = 1;
+	agent.user = (uint32_t)raw_syscall0(SYS_geteuid);
 	agent.text_low = (uint64_t)__ehdr_start;
 	agent.text_high = (uint64_t)etext;
 	core_spare();
@@ -284,6 +302,10 @@ static void agent_start(char **envp)
 		plan_init(&agent.plan, PLAN_OBSERVE_CRASH);
 		if (log_create())
 			agent_retire_sigsafe(LOG_RETIRED_PLAN);
+		return;
+	}
+	if (agent.plan.observer >= PLAN_OBSERVE_IDS && under_emulator()) {
+		checked_note(LOG_UNOBSERVED_EMULATED);
 		return;
 	}
 	chaos_init();

@@ -62,6 +62,7 @@
  *    watch.c     what is watched; watch_registers.c with what; hit.c writes down who was caught
  *    hooked.c    hooks on functions of the target itself, stub.c the code they lead to;
  *                hooked_fast.c what they mostly do, hooked_slow.c the rest
+ *    deepbind.c  libraries that would go past the hooks
  *    hooks_*.c   the hooks, each fits a screen
  *
  * A function that may run in a signal handler ends in _sigsafe and calls only such. Functions that
@@ -112,6 +113,7 @@ struct agent {
 	struct plan_header plan;
 	uint32_t pid; /* of the log; a vfork child has another */
 	uint32_t image;
+	uint32_t user;	  /* whose the process was when this image began */
 	char trial[1024]; /* folder, no trailing slash */
 	char log_path[1088];
 	char preload[2048];	      /* "LD_PRELOAD=..." as this image was given it */

@@ -32,6 +32,7 @@ void canary_plan(const struct plan_heap *plan)
 	canary.gap = canary_gap(plan->seed, plan->item.flags & PLAN_HEAP_SAMPLED);
 	canary.python = plan->item.flags & PLAN_HEAP_PYTHON;
 	canary.poison_part = plan->poison_ppm < 1000000 ? CANARY_SIZE_MAX : POISON_PART;
+	canary.fresh = plan->item.flags & PLAN_HEAP_FRESH;
 	canary.planned = true;
 }
 
@@ -105,6 +106,31 @@ static __attribute__((noinline)) void *allocate_again(size_t align, size_t size,
 	return base;
 }
 
+/* What a new block holds, by chance: whoever uses it before he writes it is found so. */
+static void fresh_fill(uint64_t start, uint64_t size)
+{
+	const struct block *block = block_at_sigsafe(BLOCKS_HEAP, start);
+	uint32_t row = block ? block->context & BLOCK_CONTEXT_MASK : 0;
+	unsigned char garbage = (unsigned char)(0x81 | canary.seed >> 8);
+	const struct plan_heap *plan = &canary.plan;
+	uint64_t hash, i;
+
+	if (!row || row >= agent.plan.context_rows)
+		return;
+	hash = log_map.contexts[row].stack_hash;
+	/* So that the tool knows whose coin counted; a lost increment does not matter. */
+	log_map.contexts[row].allocs++;
+	if (!plan->sweep_count) {
+		memset((void *)start, canary_chance(canary.seed, hash, plan->poison_ppm) ? garbage : 0,
+		       size);
+		return;
+	}
+	memset((void *)start, 0, size);
+	for (i = 0; hash == plan->sweep_hashes[0] && i < CANARY_FRESH_WORDS && 8 * i < size; i++)
+		if (canary_chance(canary.seed, canary_word_hash(hash, i), plan->poison_ppm))
+			memset((void *)(start + 8 * i), garbage, size - 8 * i < 8 ? size - 8 * i : 8);
+}
+
 void *canary_allocate(size_t align, size_t size, unsigned flags, enum log_api api,
 		      struct caller caller)
 {
@@ -118,7 +144,12 @@ void *canary_allocate(size_t align, size_t size, unsigned flags, enum log_api ap
 	base = libc_allocate(align, room, flags);
 	if (unlikely(!base))
 		base = allocate_again(align, room, flags);
-	return base ? canary_take(base, guarded ? front : 0, size, api, caller) : NULL;
+	if (!base)
+		return NULL;
+	base = canary_take(base, guarded ? front : 0, size, api, caller);
+	if (unlikely(canary.fresh) && !(flags & CANARY_ZEROED))
+		fresh_fill((uint64_t)base, size);
+	return base;
 }
 
 void *canary_take(void *base, uint64_t front, size_t size, enum log_api api, struct caller caller)

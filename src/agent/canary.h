@@ -40,6 +40,7 @@
 extern HIDDEN struct canary_state {
 	bool planned, on;
 	bool python; /* its objects, too */
+	bool fresh;  /* what new blocks hold is the plan's chance: PLAN_HEAP_FRESH */
 	uint64_t seed;
 	uint64_t gap;	      /* canary_gap() */
 	uint64_t poison_part; /* of a freed block, at either end, that is overwritten */

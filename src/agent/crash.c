@@ -277,7 +277,8 @@ static void words_write(struct log_writer *writer, enum log_block_via via, uint6
 	}
 }
 
-/* The freed block whose poison this is. */
+/* The freed block whose poison this is. One that lives has been given out since: whoever has it now
+ * was not read. */
 static const struct block *poison_owner(uint64_t value, uint64_t *ret_start)
 {
 	const struct block *block;
@@ -285,7 +286,7 @@ static const struct block *poison_owner(uint64_t value, uint64_t *ret_start)
 	if (!canary_decode(canary.seed, value, CANARY_POISON, ret_start))
 		return NULL;
 	block = block_at_sigsafe(BLOCKS_HEAP, *ret_start);
-	return block && block->state ? block : NULL;
+	return block && block->state == LOG_BLOCK_FREED ? block : NULL;
 }
 
 /* A register that holds the poison of a freed block, or a field's address that was made out of it: it
@@ -425,8 +426,8 @@ static void crash_fill(struct log_crash *crash, int signo, const siginfo_t *info
 		crash->flags |= LOG_CRASH_IN_HANDLER;
 }
 
-/* Where to read when the stack pointer is deep below its stack: the frame is many megabytes, and its
- * caller somewhere in the stack. Where the frame pointer says, or else the outermost part. */
+/* Where to read when the stack pointer is deep below its stack: the frame is many megabytes, and
+ * its caller somewhere in the stack. Where the frame pointer says, or else the outermost part. */
 static uint64_t stack_below(const struct log_crash *crash)
 {
 	uint64_t rbp = crash->gregs[REG_RBP], low = crash->stack_high & ~4095ull;
@@ -445,7 +446,8 @@ static uint64_t stack_below(const struct log_crash *crash)
 static void stack_write(struct log_writer *writer, const struct log_crash *crash)
 {
 	uint64_t rsp = crash->gregs[LOG_GREG_RSP], rip = crash->gregs[LOG_GREG_RIP];
-	/* After a return to nowhere, what it returned from is all that tells which function it was. */
+	/* After a return to nowhere, what it returned from is all that tells which function it was.
+	 */
 	uint64_t from = rsp - (memory_readable_sigsafe(rip, 1) ? RED_ZONE : RETURNED_BYTES);
 	unsigned tried;
 

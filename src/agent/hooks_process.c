@@ -44,12 +44,38 @@ enum program_kind {
 	PROGRAM_FOREIGN = LOG_UNOBSERVED_FOREIGN,
 	PROGRAM_LIBC = LOG_UNOBSERVED_LIBC,
 	PROGRAM_SANDBOXED = LOG_UNOBSERVED_SANDBOXED,
+	PROGRAM_USER = LOG_UNOBSERVED_USER,
 };
 
 /* Would not start with us in front: it gets an environment without. */
 static bool program_refuses(enum program_kind kind)
 {
-	return kind == PROGRAM_FOREIGN || kind == PROGRAM_LIBC || kind == PROGRAM_SANDBOXED;
+	return kind == PROGRAM_FOREIGN || kind == PROGRAM_LIBC || kind == PROGRAM_SANDBOXED ||
+	       kind == PROGRAM_USER;
+}
+
+static bool is_denied(const char *path, int mode)
+{
+	long r = raw_syscall4(SYS_faccessat2, AT_FDCWD, path, mode, AT_EACCESS);
+
+	if (r == -ENOSYS) /* before Linux 5.8 */
+		r = raw_syscall3(SYS_faccessat, AT_FDCWD, path, mode);
+	return r == -EACCES || r == -EROFS;
+}
+
+/* May the user that this process has become write logs, and load the library? Without the latter
+ * the loader would say so on the target's stderr. */
+static bool user_is_kept_out(void)
+{
+	const char *library = agent.preload + strlen("LD_PRELOAD=");
+	char path[PATH_ROOM];
+	size_t len = strcspn(library, ": ");
+
+	if (!agent.trial[0] || !agent.preload[0] || geteuid() == agent.user || len >= sizeof(path))
+		return false;
+	memcpy(path, library, len);
+	path[len] = 0;
+	return is_denied(agent.trial, W_OK | X_OK) || is_denied(path, R_OK);
 }
 
 /* musl's loader does not find what we need of glibc, and gives up. */
@@ -113,7 +139,11 @@ static enum program_kind program_look_fd(int fd)
 		return kind;
 	got = raw_syscall4(SYS_pread64, fd, page, sizeof(page), 0);
 	kind = elf_kind(fd, page, got > 0 ? (size_t)got : 0);
-	return kind == PROGRAM_ORDINARY && is_privileged(fd, &stat) ? PROGRAM_SETUID : kind;
+	if (kind != PROGRAM_ORDINARY)
+		return kind;
+	if (is_privileged(fd, &stat))
+		return PROGRAM_SETUID;
+	return user_is_kept_out() ? PROGRAM_USER : kind;
 }
 
 static enum program_kind program_look(const char *path)
@@ -527,6 +557,18 @@ EXPORT long ptrace(enum __ptrace_request request, ...)
 	return real.ptrace((int)request, pid, address, data);
 }
 
+/* Root becomes somebody else, who starts programs: they are to have logs, too. What a trial of
+ * nobody else's concern needs is opened no earlier than now; as in /tmp, files are their owners'.
+ */
+static void directory_share(uid_t user)
+{
+	int saved = errno;
+
+	if (agent.trial[0] && user && user != (uid_t)-1 && !geteuid())
+		(void)raw_syscall3(SYS_fchmodat, AT_FDCWD, agent.trial, 01777);
+	errno = saved;
+}
+
 /* Behind these, the directory of the trial may be out of reach: a draft of the log is made a file
  * before. A vfork child has none of its own. */
 static bool log_keep_reachable(void)
@@ -540,28 +582,50 @@ static bool log_keep_reachable(void)
 	return ours;
 }
 
+/* Children that it forks have no log to write this to. One that goes on as another program is noted
+ * under that one's name. */
+static int user_changed(int r)
+{
+	int saved = errno;
+	char path[PATH_ROOM];
+	long got;
+
+	if (!r && user_is_kept_out() && agent_switch.crash && agent_owns_process_sigsafe()) {
+		got = raw_syscall4(SYS_readlinkat, AT_FDCWD, "/proc/self/exe", path,
+				   sizeof(path) - 1);
+		path[got > 0 ? got : 0] = 0;
+		unobserved_later(PROGRAM_USER, path);
+	}
+	errno = saved;
+	return r;
+}
+
 EXPORT int setuid(uid_t uid)
 {
+	directory_share(uid);
 	(void)log_keep_reachable();
-	return real.setuid(uid);
+	return user_changed(real.setuid(uid));
 }
 
 EXPORT int seteuid(uid_t uid)
 {
+	directory_share(uid);
 	(void)log_keep_reachable();
-	return real.seteuid(uid);
+	return user_changed(real.seteuid(uid));
 }
 
 EXPORT int setreuid(uid_t uid, uid_t effective)
 {
+	directory_share(effective);
 	(void)log_keep_reachable();
-	return real.setreuid(uid, effective);
+	return user_changed(real.setreuid(uid, effective));
 }
 
 EXPORT int setresuid(uid_t uid, uid_t effective, uid_t saved)
 {
+	directory_share(effective);
 	(void)log_keep_reachable();
-	return real.setresuid(uid, effective, saved);
+	return user_changed(real.setresuid(uid, effective, saved));
 }
 
 /* There may be no /proc in there: where code lies is written down before. */

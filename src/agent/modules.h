@@ -42,7 +42,7 @@ const struct module *module_find_sigsafe(uint64_t address);
 const struct module *module_find_caller_sigsafe(uint64_t address);
 
 /* Has the loader taken in a library since the table was built? One cheap question: dlopen itself
- * cannot be hooked, since it looks at who calls it. */
+ * looks at who calls it, so nothing of ours can run after it (but see deepbind.c). */
 bool modules_grown_sigsafe(void);
 
 /* Where an address of a module's file is now; 0 when the module is not loaded. */

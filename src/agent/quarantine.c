@@ -246,7 +246,7 @@ static bool is_overwritten(const struct block *block)
 
 	if (canary.plan.poison_ppm >= 1000000)
 		return true;
-	if (!canary.plan.poison_ppm || block->id < log_map.id_base ||
+	if (!canary.plan.poison_ppm || canary.fresh || block->id < log_map.id_base ||
 	    row >= agent.plan.context_rows)
 		return false;
 	/* So that the tool knows whose coin counted; a lost increment does not matter. */

@@ -88,8 +88,8 @@ struct real real = {
 	.aligned_alloc = early_memalign,
 };
 
-/* What may be missing is asked for by weak references: a dlsym that fails allocates its message, and
- * where our malloc is not in front that is an allocation in the target's heap. */
+/* What may be missing is asked for by weak references: a dlsym that fails allocates its message,
+ * and where our malloc is not in front that is an allocation in the target's heap. */
 #define WEAK __attribute__((weak, visibility("default")))
 extern WEAK char PyMem_GetAllocator[], PyMem_SetAllocator[], _PyRuntime[], Py_Version[];
 /* Only in builds without the interpreter's lock (Include/refcount.h). */
@@ -159,6 +159,7 @@ static void resolve_rest(struct real *ret)
 	NEXT(valloc, "valloc");
 	NEXT(pvalloc, "pvalloc");
 	NEXT(malloc_usable_size, "malloc_usable_size");
+	NEXT(reallocarray, "reallocarray");
 	NEXT(mlockall, "mlockall");
 	NEXT(ftruncate, "ftruncate");
 	NEXT(truncate, "truncate");
@@ -166,8 +167,6 @@ static void resolve_rest(struct real *ret)
 	NEXT(openat, "openat");
 	NEXT(creat, "creat");
 	NEXT(close, "close");
-	NEXT(close_range, "close_range");
-	NEXT(closefrom, "closefrom");
 	NEXT(dup2, "dup2");
 	NEXT(dup3, "dup3");
 	NEXT(fopen, "fopen");
@@ -192,6 +191,31 @@ static void resolve_rest(struct real *ret)
 	NEXT(vfprintf, "vfprintf");
 	NEXT(vfprintf_chk, "__vfprintf_chk");
 	*ret = found;
+}
+
+/* What may not be there. A dlsym that fails allocates its message, and a malloc of the program's
+ * own may call any of our hooks when it is first used: what was found so far is behind them by now.
+ * Only our own malloc goes on with the early arena. */
+static void resolve_doubtful(struct real *ret)
+{
+	struct real found = *ret;
+
+	found.malloc = real.malloc;
+	found.free = real.free;
+	found.calloc = real.calloc;
+	found.realloc = real.realloc;
+	found.memalign = real.memalign;
+	found.aligned_alloc = real.aligned_alloc;
+	real = found;
+	found = *ret;
+	*(void **)(&found.abort_message) = dlsym(RTLD_DEFAULT, "__abort_msg");
+	if (agent_lean) {
+		*ret = found;
+		return;
+	}
+	NEXT(close_range, "close_range");
+	NEXT(closefrom, "closefrom");
+	*ret = found;
 	resolve_new(ret, RTLD_NEXT);
 }
 
@@ -206,6 +230,7 @@ static long syscall_plain(long number, long a, long b, long c, long d, long e, l
 	return -1;
 }
 
+void *(*real_dlopen)(const char *, int);
 long (*real_syscall)(long, long, long, long, long, long, long) = syscall_plain;
 
 bool real_resolve(void)
@@ -243,7 +268,6 @@ bool real_resolve(void)
 	NEXT(setrlimit, "setrlimit");
 	NEXT(getrlimit, "getrlimit");
 	NEXT(prlimit, "prlimit");
-	*(void **)(&found.abort_message) = dlsym(RTLD_DEFAULT, "__abort_msg");
 	*(void **)(&found.python_get_allocator) = PyMem_GetAllocator;
 	*(void **)(&found.python_set_allocator) = PyMem_SetAllocator;
 	found.python_unlocked = _Py_MergeZeroLocalRefcount != NULL;
@@ -258,10 +282,12 @@ bool real_resolve(void)
 	if (!found.malloc || !found.free || !found.calloc || !found.realloc || !found.sigaction ||
 	    !found.pthread_create)
 		return false;
-	real = found;
+	*(void **)(&real_dlopen) = dlsym(RTLD_NEXT, "dlopen");
 	next_syscall = dlsym(RTLD_NEXT, "syscall");
 	if (next_syscall)
 		*(void **)(&real_syscall) = next_syscall;
+	resolve_doubtful(&found);
+	real = found;
 	return true;
 }
 

@@ -33,6 +33,7 @@ struct real {
 	void *(*valloc)(size_t);
 	void *(*pvalloc)(size_t);
 	size_t (*malloc_usable_size)(void *);
+	void *(*reallocarray)(void *, size_t, size_t); /* only looked for, never called */
 
 	/* NULL when the program had no C++ library at start */
 	void *(*new_plain)(size_t);
@@ -129,6 +130,9 @@ struct real {
 };
 
 extern __attribute__((visibility("hidden"))) struct real real;
+
+/* libc's dlopen(), where arch/x86_64_dlopen.S jumps to it. */
+extern __attribute__((visibility("hidden"))) void *(*real_dlopen)(const char *, int);
 
 /* libc's syscall(), where arch/x86_64_syscall.S jumps to it. */
 extern __attribute__((visibility("hidden"))) long (*real_syscall)(long, long, long, long, long,

@@ -1,9 +1,11 @@
 #include "agent/wild.h"
 
+#include <signal.h>
 #include <stdbool.h>
 #include <string.h>
 
 #include "agent/agent.h"
+#include "agent/arch/x86_64.h"
 #include "agent/blocks.h"
 #include "agent/maps.h"
 #include "agent/memory.h"
@@ -24,6 +26,7 @@ static struct {
 	uint64_t values[VALUES_MAX];
 	uint32_t count, told;
 	uint64_t read_bytes;
+	uint64_t signal_low, signal_high; /* of the stack that the handler runs on, if it has one */
 	struct maps_buffer maps;
 	uint64_t words[PIECE / sizeof(uint64_t)];
 } look;
@@ -103,6 +106,28 @@ static void range_read(struct log_writer *writer, uint64_t at, uint64_t end)
 	}
 }
 
+/* A signal stack may be a block like any other, or a variable: registers are on it as they were at
+ * the crash. */
+static void range_read_around(struct log_writer *writer, uint64_t at, uint64_t end)
+{
+	if (at < look.signal_high && end > look.signal_low) {
+		range_read(writer, at, look.signal_low);
+		at = look.signal_high;
+	}
+	range_read(writer, at, end);
+}
+
+static void signal_stack_take(void)
+{
+	stack_t stack = { .ss_flags = SS_DISABLE };
+
+	look.signal_low = look.signal_high = 0;
+	if (raw_syscall2(SYS_sigaltstack, NULL, &stack) || !(stack.ss_flags & SS_ONSTACK))
+		return;
+	look.signal_low = (uint64_t)stack.ss_sp & ~7ull;
+	look.signal_high = look.signal_low + stack.ss_size;
+}
+
 /* Not in what is ours, nor on stacks, where the crash itself has left copies. */
 static void line_read(struct log_writer *writer, const struct maps_line *line,
 		      const struct log_crash *crash)
@@ -114,12 +139,12 @@ static void line_read(struct log_writer *writer, const struct maps_line *line,
 	    !strcmp(line->path, "[stack]"))
 		return;
 	while (memory_next_foreign_sigsafe(&at, line->high, &low))
-		range_read(writer, low, at);
+		range_read_around(writer, low, at);
 }
 
-/* Pointers that a program keeps in its own variables lead from there to what failed, and the register
- * that held one may hold something else by now. The main program comes first in the list, but for our
- * log; zeroed variables lie behind its file's mapping. */
+/* Pointers that a program keeps in its own variables lead from there to what failed, and the
+ * register that held one may hold something else by now. The main program comes first in the list,
+ * but for our log; zeroed variables lie behind its file's mapping. */
 static void data_write(struct log_writer *writer)
 {
 	struct maps_walk walk;
@@ -139,9 +164,9 @@ static void data_write(struct log_writer *writer)
 		same = line.inode == inode && line.device == device;
 		if (inode && line.readable && line.writable &&
 		    (same || (!line.inode && !line.path[0] && line.low == behind)))
-			left -= log_memory_sigsafe(writer, LOG_BLOB_DATA, lines++, line.low,
-						   line.high - line.low < left ? line.high - line.low
-									       : left);
+			left -= log_memory_sigsafe(
+				writer, LOG_BLOB_DATA, lines++, line.low,
+				line.high - line.low < left ? line.high - line.low : left);
 		behind = same ? line.high : behind;
 	}
 	maps_end_sigsafe(&walk);
@@ -156,6 +181,7 @@ void wild_write_sigsafe(struct log_writer *writer, const struct log_crash *crash
 		return;
 	data_write(writer);
 	values_take(crash);
+	signal_stack_take();
 	if (!look.count || !maps_begin_sigsafe(&walk, &look.maps))
 		return;
 	while (maps_next_sigsafe(&walk, &line))

@@ -30,22 +30,29 @@ void progress_add_time(struct strbuf *sb, double seconds)
 		strbuf_addf(sb, "%llu h %llu min", s / 3600, s / 60 % 60);
 }
 
-static void add_view(struct strbuf *sb, const struct series_progress_view *view)
+static void add_view(struct strbuf *sb, const struct progress *progress,
+		     const struct series_progress_view *view)
 {
+	double left;
+
 	strbuf_addf(sb, "%llu", (unsigned long long)view->done);
 	if (view->wanted > 0)
-		strbuf_addf(sb, "/%llu", (unsigned long long)view->wanted);
+		strbuf_addf(sb, view->at_most ? " of at most %llu" : "/%llu",
+			    (unsigned long long)view->wanted);
 	strbuf_addf(sb, " trials, %llu failed (%.1f %%, 95 %%: %.1f–%.1f %%)",
 		    (unsigned long long)view->rate.failed, view->rate.rate * 100,
 		    view->rate.low * 100, view->rate.high * 100);
 	if (view->what)
 		strbuf_addf(sb, ", %s", view->what);
-	if (view->wanted > view->done && view->ran > 0) {
-		strbuf_adds(sb, ", about ");
-		progress_add_time(sb, (double)(view->wanted - view->done) * view->seconds /
-					      (double)view->ran);
-		strbuf_adds(sb, " left");
-	}
+	if (view->wanted <= view->done || progress->ran == 0 || view->at_most)
+		return;
+	left = (double)(view->wanted - view->done) * progress->ran_s / (double)progress->ran -
+	       (view->seconds - progress->ran_s);
+	if (left < 0.5)
+		return; /* the one that runs takes longer than those before */
+	strbuf_adds(sb, ", about ");
+	progress_add_time(sb, left);
+	strbuf_adds(sb, " left");
 }
 
 static void rewrite_line(struct progress *progress, const char *text)
@@ -94,9 +101,14 @@ void progress_say(struct progress *progress, double seconds, const char *text,
 void progress_show(void *ctx, const struct series_progress_view *view)
 {
 	AUTO(strbuf_deinit) struct strbuf sb = { 0 };
+	struct progress *progress = ctx;
 
-	add_view(&sb, view);
-	progress_say(ctx, view->seconds, strbuf_str(&sb),
+	if (view->ran != progress->ran) {
+		progress->ran = view->ran;
+		progress->ran_s = view->seconds;
+	}
+	add_view(&sb, progress, view);
+	progress_say(progress, view->seconds, strbuf_str(&sb),
 		     &(struct progress_news){ view->news_trial, view->news_summary });
 }
 

@@ -13,6 +13,8 @@ struct progress {
 	bool terminal;
 	bool shown;	     /* a rewritten line is on the screen */
 	double last_s;	     /* when something was last said */
+	uint64_t ran;	     /* trials that had ended … */
+	double ran_s;	     /* … when the last of them did: those that run now say nothing yet */
 	uint64_t news_trial; /* already told */
 	unsigned int told;   /* new ways to fail told so far */
 };

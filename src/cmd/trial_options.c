@@ -361,7 +361,8 @@ static int try_allocators(struct trial_setup *setup, const struct trial_options 
 }
 
 /* The program's own allocators: their functions are found now, so that a mistyped name is told
- * before any trial is run. Where the program itself does not have them, the command is looked on. */
+ * before any trial is run. Where the program itself does not have them, the command is looked on.
+ */
 static int plan_allocators(struct trial_setup *setup, const struct trial_options *options,
 			   char *const *program, struct err *err)
 {
@@ -385,6 +386,23 @@ static int plan_allocators(struct trial_setup *setup, const struct trial_options
 		   "loads");
 	r = lookout_run(&look, &setup->seen, err);
 	return r < 0 ? r : try_allocators(setup, options, err);
+}
+
+static void note_blind_spot(struct trial_setup *setup, const struct trial_options *options,
+			    const char *command)
+{
+	/* Those that look at blocks at some time, whatever is asked for. */
+	static const char *const closer[] = { "chase", "hunt", "watch" };
+	bool follows = options->observe >= OBSERVE_IDS;
+	char *blind;
+
+	for (size_t i = 0; i < ARRAY_SIZE(closer); i++)
+		follows |= strcmp(command, closer[i]) == 0;
+	if (!follows || !setup->program_path || setup->unobserved || options->allocators.count > 0)
+		return;
+	blind = observe_blind_spot(setup->program_path);
+	if (blind)
+		strv_take(&setup->notes, blind);
 }
 
 /* `path` is the program's file, NULL when it is not there yet. */
@@ -435,6 +453,7 @@ static int init(struct trial_setup *setup, const struct trial_options *options, 
 		r = fill_setup(setup, options, program, path, err);
 	if (r < 0)
 		return r;
+	note_blind_spot(setup, options, command);
 	build_identity(&setup->identity, options, command, program);
 	identify_chaos(&setup->identity, &setup->settings);
 	return 0;

@@ -8,8 +8,8 @@
 
 #include "base/mem.h"
 
-/* libiberty's demangler knows C++ and both Rust schemes and is the one that binutils and gdb use.
- * It limits its own recursion, but a short crafted name can still expand without bound; longer
+/* libiberty's demangler knows C++, D and both Rust schemes and is the one that binutils and gdb
+ * use. It limits its own recursion, but a short crafted name can still expand without bound; longer
  * ones than any compiler makes are left alone. */
 #define SYMBOL_MAX 8192
 
@@ -54,6 +54,11 @@ char *demangle(const char *symbol)
 	plain = mem_strndup(symbol, len);
 	if (len > SYMBOL_MAX || len < 3 || plain[0] != '_')
 		return TAKE(plain);
+	/* D's names go on with the length of a package's; _Dmain is its author's main. */
+	if (plain[1] == 'D' && plain[2] >= '1' && plain[2] <= '9') {
+		text = cplus_demangle(plain, DMGL_PARAMS | DMGL_DLANG);
+		return text ? text : TAKE(plain);
+	}
 	/* Only the two prefixes that are certain: automatic mode would otherwise read plain C names
 	 * as some other scheme. */
 	if (strncmp(plain, "_Z", 2) != 0 && strncmp(plain, "_R", 2) != 0)

@@ -122,6 +122,9 @@ static void read_symbols(Elf *elf, Elf_Scn *section, const GElf_Shdr *header,
 			facts->sanitized = true;
 		if (symbol.st_shndx == SHN_UNDEF || GELF_ST_TYPE(symbol.st_info) != STT_FUNC)
 			continue;
+		facts->malloc_inside |= facts->dynamic &&
+					GELF_ST_BIND(symbol.st_info) != STB_LOCAL &&
+					strcmp(name, "malloc") == 0;
 		for (size_t m = 0; m < ARRAY_SIZE(mallocs); m++)
 			if (strcmp(name, mallocs[m]) == 0)
 				set_allocator(facts, name, true);

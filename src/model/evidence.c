@@ -21,6 +21,7 @@ static const char *const kind_names[EVIDENCE_KINDS] = {
 	[EVIDENCE_PLAIN] = "plain-error",
 	[EVIDENCE_HOP] = "hop",
 	[EVIDENCE_SIGHTING] = "sighting",
+	[EVIDENCE_ODDS] = "odds",
 };
 
 static const size_t part_sizes[EVIDENCE_KINDS] = {
@@ -40,6 +41,7 @@ static const size_t part_sizes[EVIDENCE_KINDS] = {
 	[EVIDENCE_PLAIN] = sizeof(struct plain_error),
 	[EVIDENCE_HOP] = sizeof(struct hop_seen),
 	[EVIDENCE_SIGHTING] = sizeof(struct write_seen),
+	[EVIDENCE_ODDS] = sizeof(struct odds_seen),
 };
 
 const char *evidence_kind_name(enum evidence_kind kind)
@@ -305,6 +307,13 @@ static void growth_free(struct growth_seen *growth)
 	mem_free(growth);
 }
 
+static void odds_free(struct odds_seen *odds)
+{
+	home_deinit(&odds->home);
+	stack_deinit(&odds->allocated);
+	mem_free(odds);
+}
+
 static void hop_free(struct hop_seen *hop)
 {
 	home_deinit(&hop->home);
@@ -359,6 +368,9 @@ static void part_free(struct evidence *evidence)
 		break;
 	case EVIDENCE_HOP:
 		hop_free(evidence->hop);
+		return;
+	case EVIDENCE_ODDS:
+		odds_free(evidence->odds);
 		return;
 	default:
 		break;

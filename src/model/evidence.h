@@ -273,6 +273,16 @@ struct growth_seen {
 	char *holder;		     /* who still points to them, in words; or NULL */
 };
 
+/* The failure goes with what stood in new blocks of a context when they were allocated. Over many
+ * trials; `trial` is one that failed. */
+struct odds_seen {
+	struct home home; /* HOME_BLOCK, by context; len 0: which bytes is not known */
+	struct stack allocated;
+	uint64_t garbage, garbage_failed; /* trials in which they held garbage */
+	uint64_t zeroed, zeroed_failed;	  /* …and zeros */
+	double p; /* of one so large by chance, corrected for everybody that was tested */
+};
+
 /* Two threads wrote one home within the window of interest. */
 struct race_seen {
 	struct home home;
@@ -345,6 +355,7 @@ enum evidence_kind {
 	/* A write to memory that somebody chose to watch (`write`). Nobody asked whether it has to do
 	 * with a failure, so no rule judges by it. */
 	EVIDENCE_SIGHTING,
+	EVIDENCE_ODDS,
 	EVIDENCE_KINDS,
 };
 
@@ -372,6 +383,7 @@ struct evidence {
 		struct host_signs *host;
 		struct plain_error *plain;
 		struct hop_seen *hop;
+		struct odds_seen *odds;
 		void *any;
 	};
 };

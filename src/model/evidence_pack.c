@@ -205,6 +205,17 @@ static void mapping(struct archive *a, struct mapping_cut *m)
 	archive_stack(a, &m->user);
 }
 
+static void odds(struct archive *a, struct odds_seen *o)
+{
+	archive_home(a, &o->home);
+	archive_stack(a, &o->allocated);
+	archive_u64(a, &o->garbage);
+	archive_u64(a, &o->garbage_failed);
+	archive_u64(a, &o->zeroed);
+	archive_u64(a, &o->zeroed_failed);
+	archive_double(a, &o->p);
+}
+
 static void growth(struct archive *a, struct growth_seen *g)
 {
 	archive_text(a, &g->key);
@@ -319,6 +330,9 @@ static void part(struct archive *a, struct evidence *e)
 		break;
 	case EVIDENCE_HOP:
 		hop(a, e->hop);
+		break;
+	case EVIDENCE_ODDS:
+		odds(a, e->odds);
 		break;
 	default:
 		break;

@@ -182,6 +182,17 @@ static void mapping(const struct mapping_cut *m, struct strbuf *sb)
 	add_site(sb, " in ", &m->cut->stack);
 }
 
+static void odds(const struct odds_seen *o, struct strbuf *sb)
+{
+	strbuf_addf(sb, "it failed in %" PRIu64 " of %" PRIu64 " trials in which ", o->garbage_failed,
+		    o->garbage);
+	home_describe(&o->home, sb);
+	strbuf_addf(sb, ", held garbage when it was allocated, and in %" PRIu64 " of %" PRIu64
+		    " in which it held zeros (p = %.2g)",
+		    o->zeroed_failed, o->zeroed, o->p);
+	add_site(sb, "; allocated by ", &o->allocated);
+}
+
 static void growth(const struct growth_seen *g, struct strbuf *sb)
 {
 	strbuf_addf(sb, "%.1f blocks, %.0f bytes more per test", g->blocks_per_test,
@@ -278,6 +289,9 @@ void evidence_describe(const struct evidence *evidence, struct strbuf *sb)
 		break;
 	case EVIDENCE_MAPPING:
 		mapping(evidence->mapping, sb);
+		break;
+	case EVIDENCE_ODDS:
+		odds(evidence->odds, sb);
 		break;
 	case EVIDENCE_GROWTH:
 		growth(evidence->growth, sb);

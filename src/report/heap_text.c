@@ -263,9 +263,9 @@ static void print_head(const struct heap_report *report, FILE *out)
 	bool sampled = report->unguarded > 0;
 
 	(void)fprintf(out,
-		      "\n%" PRIu64 " trials with guards around %s and %u MiB of "
+		      "\n%" PRIu64 " trial%s with guards around %s and %u MiB of "
 		      "quarantine; %" PRIu64 " blocks looked at in the end\n",
-		      report->heap.trials, sampled ? "blocks" : "every block",
+		      report->heap.trials, report->heap.trials == 1 ? "" : "s", sampled ? "blocks" : "every block",
 		      report->quarantine_mib, report->blocks);
 	if (sampled)
 		(void)fprintf(out,
@@ -288,7 +288,10 @@ void report_heap_text(const struct heap_report *report, bool verbose, FILE *out)
 	size_t shown = verbose ? report->findings.count : FINDINGS_SHOWN;
 
 	print_head(report, out);
-	if (report->findings.count == 0)
+	if (report->findings.count == 0 && report->blocks == 0)
+		(void)fprintf(out, "\nNo block was looked at, so this says nothing: the program has "
+				   "an allocator of its own, was killed, or ran unobserved.\n");
+	else if (report->findings.count == 0)
 		(void)fprintf(out,
 			      "\nNo damaged block, no bad free and no use of a freed block was "
 			      "seen.%s\n",

@@ -148,6 +148,9 @@ static void print_headline(const struct series_summary *summary, FILE *out)
 			      summary->clean_bound * 100);
 	else if (!summary->intermittent)
 		(void)fprintf(out, "\nIt fails in the same way in every run");
+	else if (summary->clean_runs_for_99 <= 1)
+		(void)fprintf(out, "\nIt has failed in every run so far; a larger -n tells whether "
+				   "it comes and goes");
 	else
 		(void)fprintf(out,
 			      "\n%" PRIu64 " clean runs in a row would show with 99 %% confidence "

@@ -256,7 +256,7 @@ static void victim(const struct page *page)
 		    strbuf_str(&sb), 2);
 	}
 	held_by(page);
-	if (v->victim)
+	if (v->victim && v->victim->size > 0)
 		rowf(page, "block", 1, "%" PRIu64 " bytes, %s, key %s", v->victim->size,
 		     v->victim->state == BLOCK_FREED || v->victim->former ? "freed" : "live",
 		     v->victim->key ? v->victim->key : "unknown");
@@ -303,6 +303,21 @@ static void user(const struct page *page)
 	source_row(page, &use->freed_use->user);
 	if (use->note)
 		row(page, "", use->note, 4);
+}
+
+static void odds(const struct page *page)
+{
+	VEC_FOREACH (&page->inv->evidence.list, e)
+		if (page->inv->verdict.class == VERDICT_UNINITIALISED && e->kind == EVIDENCE_ODDS &&
+		    e->odds->home.len == page->inv->verdict.home.len) {
+			rowf(page, "odds", 3,
+			     "it failed in %" PRIu64 " of %" PRIu64
+			     " trials in which new blocks held garbage there, and in %" PRIu64
+			     " of %" PRIu64 " in which they held zeros (p = %.2g)",
+			     e->odds->garbage_failed, e->odds->garbage, e->odds->zeroed_failed,
+			     e->odds->zeroed, e->odds->p);
+			return;
+		}
 }
 
 static const char *writer_label(enum verdict_class class)
@@ -475,6 +490,7 @@ void report_verdict_text(const struct investigation *inv, const struct terminal 
 	victim(&page);
 	writer(&page);
 	user(&page);
+	odds(&page);
 	failure(&page);
 	tests(&page);
 	hidden_by(&page);

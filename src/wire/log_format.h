@@ -211,26 +211,26 @@ enum log_record_type {
 	LOG_MODULE = 2,	      /* struct log_module, at start and after dlopen */
 	LOG_THREAD_START = 3, /* struct log_thread_event */
 	LOG_THREAD_END = 4,
-	LOG_CONTEXT = 5,	/* struct log_context_seen, stack bytes inline */
-	LOG_CRASH = 6,		/* struct log_crash; BLOBs and BLOCKs follow, then CRASH_DONE */
-	LOG_CRASH_DONE = 7,	/* struct log_crash_done; missing: the record was cut short */
-	LOG_CRASH_HANDLED = 8,	/* no payload; owner = the crash: the target's handler returned */
-	LOG_BLOB = 9,		/* struct log_blob, bytes inline */
-	LOG_BLOCK = 10,		/* struct log_block */
-	LOG_TRUNCATION = 11,	/* struct log_truncation; BLOBs: path, stack */
-	LOG_CHECKPOINT = 12,	/* struct log_checkpoint; GROWTH records follow */
-	LOG_GROWTH = 13,	/* struct log_growth[]: contexts whose live blocks changed */
-	LOG_EXEC = 14,		/* BLOB: path */
-	LOG_EXIT = 15,		/* struct log_exit */
-	LOG_BAD_FREE = 17,	/* struct log_bad_free, stack as in CONTEXT by its context id */
-	LOG_UNOBSERVED = 18,	/* struct log_unobserved; BLOB: path of the program */
-	LOG_HOLDERS = 24,	/* struct log_holders; HOLDER records follow */
-	LOG_HOLDER = 25,	/* struct log_holder */
-	LOG_MODULE_GONE = 19,	/* struct log_module of a module that dlclose took away */
-	LOG_PYTHON = 20,	/* struct log_python; owner = the crash, as of its PYTHON blob */
-	LOG_HIT = 26,		/* struct log_hit: the first few of each writer; PYTHON may follow, then
-				 * CRASH_DONE */
-	LOG_VALUE = 28,		/* struct log_value; owner = the crash */
+	LOG_CONTEXT = 5,       /* struct log_context_seen, stack bytes inline */
+	LOG_CRASH = 6,	       /* struct log_crash; BLOBs and BLOCKs follow, then CRASH_DONE */
+	LOG_CRASH_DONE = 7,    /* struct log_crash_done; missing: the record was cut short */
+	LOG_CRASH_HANDLED = 8, /* no payload; owner = the crash: the target's handler returned */
+	LOG_BLOB = 9,	       /* struct log_blob, bytes inline */
+	LOG_BLOCK = 10,	       /* struct log_block */
+	LOG_TRUNCATION = 11,   /* struct log_truncation; BLOBs: path, stack */
+	LOG_CHECKPOINT = 12,   /* struct log_checkpoint; GROWTH records follow */
+	LOG_GROWTH = 13,       /* struct log_growth[]: contexts whose live blocks changed */
+	LOG_EXEC = 14,	       /* BLOB: path */
+	LOG_EXIT = 15,	       /* struct log_exit */
+	LOG_BAD_FREE = 17,     /* struct log_bad_free, stack as in CONTEXT by its context id */
+	LOG_UNOBSERVED = 18,   /* struct log_unobserved; BLOB: path of the program */
+	LOG_HOLDERS = 24,      /* struct log_holders; HOLDER records follow */
+	LOG_HOLDER = 25,       /* struct log_holder */
+	LOG_MODULE_GONE = 19,  /* struct log_module of a module that dlclose took away */
+	LOG_PYTHON = 20,       /* struct log_python; owner = the crash, as of its PYTHON blob */
+	LOG_HIT = 26,	/* struct log_hit: the first few of each writer; PYTHON may follow, then
+			 * CRASH_DONE */
+	LOG_VALUE = 28, /* struct log_value; owner = the crash */
 	LOG_WATCH_CHANGED = 27, /* struct log_watch_changed */
 	LOG_SIGHT = 29,		/* struct log_sight */
 	LOG_HOOK = 36,		/* struct log_hook: one place of the target's code was patched */
@@ -414,6 +414,8 @@ enum log_unobserved_why {
 	LOG_UNOBSERVED_LIBC = 5,      /* a C library that the agent is not made for */
 	LOG_UNOBSERVED_SANDBOXED = 6, /* behind a filter that kills for what the agent would do */
 	LOG_UNOBSERVED_VALGRIND = 7,  /* this very image */
+	LOG_UNOBSERVED_EMULATED = 8, /* this very image: every page that is reserved costs memory */
+	LOG_UNOBSERVED_USER = 9,     /* another user, who cannot write to the trial's directory */
 };
 
 struct log_unobserved {

@@ -359,6 +359,10 @@ enum plan_sweep_at {
 /* In plan_heap.item.flags. */
 #define PLAN_HEAP_PYTHON 1u  /* objects of CPython have guards, too: each is a block of its own */
 #define PLAN_HEAP_SAMPLED 2u /* of contexts that make many blocks only some have guards */
+/* The chance (poison_ppm) is about what new blocks hold: those of a context garbage, or zeros. With
+ * a context in sweep_hashes it is about the words of its blocks, each by itself; all others hold
+ * zeros. */
+#define PLAN_HEAP_FRESH 4u
 
 struct plan_heap {
 	struct plan_item item;

@@ -30,6 +30,7 @@ static const char *const type_names[] = {
 	[LOG_CRASH_HANDLED] = "CRASH_HANDLED",
 	[LOG_BLOB] = "BLOB",
 	[LOG_BLOCK] = "BLOCK",
+	[LOG_VALUE] = "VALUE",
 	[LOG_TRUNCATION] = "TRUNCATION",
 	[LOG_CHECKPOINT] = "CHECKPOINT",
 	[LOG_GROWTH] = "GROWTH",
@@ -193,6 +194,15 @@ static void print_item(const struct log_reader *log, const struct log_item *item
 	case LOG_BLOB:
 		print_blob(item);
 		break;
+	case LOG_VALUE: {
+		struct log_value v;
+
+		if (log_payload(item, &v, sizeof(v)))
+			printf(" where=0x%" PRIx64 " value=0x%" PRIx64 " id=%" PRIu64
+			       " size=%" PRIu64,
+			       v.where, v.value, v.id, v.size);
+		break;
+	}
 	case LOG_BLOCK:
 		print_block(item);
 		break;

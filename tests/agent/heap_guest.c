@@ -274,8 +274,8 @@ static void *unmapper(void *unused)
 
 	(void)unused;
 	while (unmapping) {
-		char *at = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1,
-				0);
+		char *at = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
+				-1, 0);
 
 		if (at == MAP_FAILED)
 			continue;
@@ -388,6 +388,41 @@ static void mode_hot_twice(void)
 	free(blocks[0]);
 }
 
+/* Of many freed neighbours, all of which are still pointed to, the tenth is read. */
+static void mode_freed_among_freed(void)
+{
+	struct node {
+		struct node *next;
+		char rest[32];
+	} *volatile nodes[20];
+	int i;
+
+	for (i = 0; i < 20; i++)
+		nodes[i] = calloc(1, i == 10 ? sizeof(struct node) + 1 : sizeof(struct node));
+	for (i = 0; i < 20; i++)
+		free((void *)nodes[i]);
+	nodes[0]->rest[0] = nodes[10]->next->rest[0];
+}
+
+static void on_signal_stack(int signo)
+{
+	signal(signo, SIG_DFL);
+	raise(signo);
+}
+
+/* A wild pointer, and handlers that run in a block: the kernel writes registers there. */
+static void mode_signal_stack(void)
+{
+	stack_t stack = { .ss_sp = calloc(1, 65536), .ss_size = 65536 };
+	struct sigaction action = { .sa_handler = on_signal_stack, .sa_flags = SA_ONSTACK };
+	char *volatile *home = malloc(77);
+
+	sigaltstack(&stack, NULL);
+	sigaction(SIGSEGV, &action, NULL);
+	*home = (char *)0x2073692073696874;
+	**home = 1;
+}
+
 /* A field of a freed block is freed: under poison it is no pointer any more. */
 static void mode_freed_field(void)
 {
@@ -399,12 +434,30 @@ static void mode_freed_field(void)
 	free(again[3]);
 }
 
+/* What new blocks hold: of each kind, how many bytes are not zero. */
+static void mode_unset(void)
+{
+	unsigned char *kinds[] = { malloc(61), calloc(1, 61), aligned_alloc(64, 64), malloc(70000) };
+	unsigned i, k;
+
+	for (i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
+		unsigned set = 0;
+
+		for (k = 0; k < 61; k++)
+			set += kinds[i][k] != 0;
+		printf("%u ", set);
+		free(kinds[i]);
+	}
+}
+
 int main(int argc, char **argv)
 {
 	static const struct {
 		const char *name;
 		void (*run)(void);
-	} modes[] = { { "entry-points", mode_entry_points },
+	} modes[] = { { "freed-among-freed", mode_freed_among_freed },
+		      { "signal-stack", mode_signal_stack },
+		      { "entry-points", mode_entry_points },
 		      { "refusals", mode_refusals },
 		      { "storm", mode_storm },
 		      { "threads", mode_threads },
@@ -416,6 +469,7 @@ int main(int argc, char **argv)
 		      { "rare-defect", mode_rare_defect },
 		      { "hot-twice", mode_hot_twice },
 		      { "freed-field", mode_freed_field },
+		      { "unset", mode_unset },
 		      { "little-memory", mode_little_memory } };
 	unsigned i;
 

@@ -4,6 +4,7 @@
 
 void *late_make(size_t size);
 void *late_make_deeper(size_t size);
+void late_end(void *block);
 
 __attribute__((noinline)) void *late_make(size_t size)
 {
@@ -18,4 +19,9 @@ __attribute__((noinline)) void *late_make_deeper(size_t size)
 
 	__asm__ volatile("" : "+r"(block));
 	return block;
+}
+
+void late_end(void *block)
+{
+	free(block);
 }

@@ -114,6 +114,14 @@ static void mode_exec(void)
 	tell("child", status);
 }
 
+/* As servers do: root starts it as somebody else. */
+static void mode_exec_other_user(void)
+{
+	if (setresuid(65534, 65534, 65534))
+		_exit(53);
+	mode_exec();
+}
+
 /* The same along PATH, and by descriptor. */
 static void mode_exec_search(void)
 {
@@ -364,11 +372,28 @@ static void mode_late(void)
 	crash();
 }
 
-/* Memory that the program frees, but that was allocated behind its back. */
+/* A library that finds libc's malloc before any other: it frees what the program allocated, and the
+ * other way round. */
 static void mode_deepbind(void)
 {
 	void *library;
 	void *(*make)(size_t) = late_function(argument, RTLD_DEEPBIND, "late_make", &library);
+	void (*end)(void *) = dlsym(library, "late_end");
+	size_t size;
+
+	for (size = 24; size < 6000; size += 200) {
+		end(malloc(size));
+		free(make(size));
+		end(strdup(argument));
+	}
+	puts("all given back");
+}
+
+/* Memory that the program frees, but that was allocated behind its back. */
+static void mode_behind(void)
+{
+	void *library = dlopen("libc.so.6", RTLD_NOW | RTLD_NOLOAD);
+	void *(*make)(size_t) = dlsym(library, "malloc");
 	size_t size;
 
 	for (size = 24; size < 6000; size += 200) {
@@ -425,6 +450,7 @@ static const struct {
 	{ "spawn", mode_spawn },
 	{ "vfork", mode_vfork },
 	{ "exec", mode_exec },
+	{ "exec-other-user", mode_exec_other_user },
 	{ "exec-search", mode_exec_search },
 	{ "fork-while-allocating", mode_fork_while_allocating },
 	{ "close-range", mode_close_range },
@@ -437,6 +463,7 @@ static const struct {
 	{ "mask", mode_mask },
 	{ "late", mode_late },
 	{ "deepbind", mode_deepbind },
+	{ "behind", mode_behind },
 	{ "pool", mode_pool },
 	{ "double-free", mode_double_free },
 	{ "late-python", mode_late_python },

@@ -1,5 +1,6 @@
 /*
- * Writes a plan file: make_plan FILE crash|ids|heap [growth] [jit_code] [pages] [python] [sampled]
+ * Writes a plan file: make_plan FILE crash|ids|heap [growth] [jit_code] [wild_values] [pages] [python] [sampled]
+ * [fresh]
  * [field=value...] [item=TYPE...] [chaos=WEIGHT,GAP_BYTES,HEAP_BYTES]
  * [watch=BLOCK_BYTES,OFFSET,BYTES,FLAGS,POLICY,FROM_BLOCK_BYTES]
  */
@@ -80,12 +81,16 @@ int main(int argc, char **argv)
 			plan.flags |= PLAN_GROWTH;
 		if (!strcmp(argv[i], "jit_code"))
 			plan.flags |= PLAN_JIT_CODE;
+		if (!strcmp(argv[i], "wild_values"))
+			plan.flags |= PLAN_WILD_VALUES;
 		if (!strcmp(argv[i], "pages"))
 			plan.flags |= PLAN_PAGES;
 		if (!strcmp(argv[i], "python"))
 			heap.item.flags |= PLAN_HEAP_PYTHON;
 		if (!strcmp(argv[i], "sampled"))
 			heap.item.flags |= PLAN_HEAP_SAMPLED;
+		if (!strcmp(argv[i], "fresh"))
+			heap.item.flags |= PLAN_HEAP_FRESH;
 		if (!equals)
 			continue;
 		*equals = 0;

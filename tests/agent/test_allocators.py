@@ -4,6 +4,7 @@ sanitizers: the same end and output, and nobody is accused of what he did not do
 import glob
 import os
 import re
+import shutil
 import subprocess
 import sys
 
@@ -75,11 +76,21 @@ def accusations(compare, tap, build):
               'a real double free: recorded, and the allocator agrees', [b.text for b in bad])
 
     plain, records = compare.run([lodger, 'deepbind', late], 'RTLD_DEEPBIND')
+    tap.check(plain.stdout == b'all given back\n' and not bad_frees(records) and drops(records, 6) == 0,
+              'RTLD_DEEPBIND: what such a library allocates and frees is followed', bad_frees(records))
+    plain = compare.rig.plain([lodger, 'deepbind', late])
+    for how in ([], ['sampled=1']):
+        seen, trial = compare.rig.observed([lodger, 'deepbind', late], 'heap', plan=how)
+        records = compare.rig.records(trial)
+        tap.check((plain.returncode, plain.stdout, plain.stderr) == (seen.returncode, seen.stdout, seen.stderr) and
+                  not bad_frees(records), f'RTLD_DEEPBIND: such a library frees blocks with guards {how}', seen)
+
+    plain, records = compare.run([lodger, 'behind'], 'past the hooks')
     bad = bad_frees(records)
     tap.check(plain.stdout == b'all given back\n' and not [b for b in bad if b['evidence'] != '0'],
-              'RTLD_DEEPBIND: what a library allocated behind the hooks is not called a double free',
+              'past the hooks: what was allocated there is not called a double free',
               [b.text for b in bad])
-    tap.check(drops(records, 6) + len(bad) >= 25, 'RTLD_DEEPBIND: and is counted', (drops(records, 6), len(bad)))
+    tap.check(drops(records, 6) + len(bad) >= 25, 'past the hooks: and is counted', (drops(records, 6), len(bad)))
 
     plain, records = compare.run([lodger, 'pool'], 'an allocator in a library', preload=pool)
     bad = bad_frees(records)
@@ -131,6 +142,20 @@ def report(text):
     return re.sub(r'pid=\d+|==\d+==|T\d+|tid=\d+', '', text)
 
 
+def emulator(rig, tap):
+    """qemu-user pays for every page that is reserved: the program in it is left alone, and that is said."""
+    if not shutil.which('qemu-x86_64'):
+        tap.skip('qemu-user', 'not installed')
+        return
+    command = ['qemu-x86_64', compiled(rig, 'emulated')]
+    plain = rig.plain(command)
+    for observer in ('ids', 'heap'):
+        seen, trial = rig.observed(command, observer)
+        notes = [r['why'] for r in rig.records(trial) if r.type == 'UNOBSERVED']
+        tap.check((plain.returncode, plain.stdout) == (seen.returncode, seen.stdout) and notes == ['8'],
+                  f'qemu-user under {observer}: ends and prints the same', (plain, seen, notes))
+
+
 def sanitizers(compare, rig, tap):
     for name in ('address', 'thread', 'undefined'):
         program = compiled(rig, 'with-' + name, '-fsanitize=' + name)
@@ -163,6 +188,7 @@ def main():
         accusations(compare, tap, os.path.abspath(sys.argv[2]))
         other_allocators(compare, rig, tap)
         sanitizers(compare, rig, tap)
+        emulator(rig, tap)
         return tap.end()
     finally:
         rig.close()

@@ -13,6 +13,7 @@ SMALL = ['quarantine_mib=1', 'timer_ms=1']
 PLANS = {'': ([], GUEST), 'a small quarantine': (SMALL, ['storm', 'threads', 'children']),
          'no quarantine': (['quarantine_mib=0'], ['storm']),
          'a sample': (['sampled'], GUEST), 'a sample and a small quarantine': (['sampled'] + SMALL, ['storm']),
+         'garbage in new blocks': (['fresh'], ['entry-points', 'threads']),
          'a sweep at every free': (['sweep=2', 'sweep_at=1'], ['unmapping'])}
 PROGRAMS = [
     ('python3', ['/usr/bin/python3', '-c', 'import json, threading; d = {i: [str(i)] * 3 for i in range(9999)}; print(len(json.dumps(d)))'], {}),
@@ -114,6 +115,30 @@ def check_freed_field(tap, rig, guest):
               [done.returncode, [r.text for r in records if r.type in ('BAD_FREE', 'BLOCK', 'CRASH')]])
 
 
+def check_fresh(tap, rig, guest):
+    """What new blocks hold is the plan's: garbage or zeros, but for those that are to be zero."""
+    for ppm, wanted in (1000000, b'61 0 61 61 '), (0, b'0 0 0 0 '):
+        done, _ = rig.observed([guest, 'unset'], 'heap', ['fresh', f'poison_ppm={ppm}'])
+        tap.check((done.returncode, done.stdout) == (0, wanted), f'fresh: new blocks with a chance of {ppm} ppm', done)
+
+
+def check_freed_among_freed(tap, rig, guest):
+    """Poison of neighbours is alike: only the block whose it is, is told."""
+    for seed in range(1, 6):
+        done, trial = rig.observed([guest, 'freed-among-freed'], 'heap', plan=[f'seed={seed}'])
+        poisoned = {(r['size'], r['state']) for r in rig.records(trial) if r.type == 'BLOCK' and r['via'] == '8'}
+        tap.check(done.returncode == -signal.SIGSEGV and poisoned == {('41', 'freed')},
+                  f'freed among freed, seed {seed}: the one that was read', (done, poisoned))
+
+
+def check_signal_stack(tap, rig, guest):
+    """Where a wild pointer stands: not where the kernel left the registers."""
+    done, trial = rig.observed([guest, 'signal-stack'], 'ids', plan=['wild_values'])
+    homes = {r['size'] for r in rig.records(trial) if r.type == 'VALUE' and r['value'] == '0x2073692073696874'}
+    tap.check(done.returncode == -signal.SIGSEGV and homes == {'77'}, 'signal-stack: the home of the pointer alone',
+              (done, homes))
+
+
 def main():
     rig, tap = Rig(sys.argv[1], sys.argv[2]), Tap()
     guest = os.path.join(os.path.abspath(sys.argv[2]), 'heap_guest')
@@ -135,6 +160,9 @@ def main():
         check_sweep(tap, rig, victims)
         check_sample(tap, rig, guest)
         check_freed_field(tap, rig, guest)
+        check_fresh(tap, rig, guest)
+        check_freed_among_freed(tap, rig, guest)
+        check_signal_stack(tap, rig, guest)
         return tap.end()
     finally:
         rig.close()

@@ -199,6 +199,29 @@ def unobserved(lodger, rig, tap):
     os.chmod(setuid, 0o4755)
     os.chmod(rig.folder, 0o755)
     child(setuid, '2', 'setuid')
+    other_user(lodger, rig, tap)
+
+
+def other_user(lodger, rig, tap):
+    """Root's program goes on as somebody else, who must have logs; or it is said why not."""
+    reach = f'test -r {rig.agent} -a -r {rig.crash_agent} -a -x {lodger.program}'
+    if subprocess.run(['sh', '-c', reach], user=65534, check=False).returncode:
+        tap.skip('another user', 'may not reach the build directory')
+        return
+    for observer in ('crash', 'ids'):
+        images, plain = lodger.same('exec-other-user', lodger.program, observer=observer)
+        lodgers = [r for records in images for r in records if r.type == 'IMAGE']
+        notes = [r.text for records in images for r in records if r.type == 'UNOBSERVED']
+        # Without a mode it complains and exits; under crash only what has something to tell leaves a log.
+        tap.check(plain.returncode == 0 and not notes and (observer == 'crash' or len(lodgers) == 3),
+                  f'another user under {observer}: what he starts has a log', (plain, notes, lodgers))
+        os.chmod(rig.folder, 0o700)
+        images, plain = lodger.same('exec-other-user', '/bin/true', observer=observer,
+                                    name=f'another user who is kept out, under {observer}')
+        notes = [r['why'] for records in images for r in records if r.type == 'UNOBSERVED']
+        os.chmod(rig.folder, 0o755)
+        tap.check(notes == ['9'],
+                  f'another user who is kept out, under {observer}: noted', notes)
 
 
 def cores(lodger, rig, tap):

@@ -292,6 +292,20 @@ static inline struct evidence made_growth(void)
 	return e;
 }
 
+static inline struct evidence made_odds(uint64_t trial, unsigned int bytes)
+{
+	struct evidence e = evidence_new(EVIDENCE_ODDS, trial, true);
+
+	made_home(&e.odds->home, 1001);
+	e.odds->home.len = bytes;
+	made_stack(&e.odds->allocated, "object_new", 40);
+	e.odds->garbage = e.odds->garbage_failed = 21;
+	e.odds->zeroed = 19;
+	e.odds->zeroed_failed = 1;
+	e.odds->p = 1e-8;
+	return e;
+}
+
 static inline struct evidence made_race(uint64_t trial, bool lost)
 {
 	struct evidence e = evidence_new(EVIDENCE_RACE, trial, true);
@@ -392,6 +406,8 @@ static inline struct evidence made_any(enum evidence_kind kind)
 		return made_host();
 	case EVIDENCE_PLAIN:
 		return made_plain(true);
+	case EVIDENCE_ODDS:
+		return made_odds(3, 8);
 	default:
 		return made_hop(1, 3, 3, 41);
 	}

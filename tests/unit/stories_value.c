@@ -156,6 +156,18 @@ static void uninitialised(struct evidence_list *l)
 	}
 }
 
+/* What new blocks hold decides it; which word of them, where that was found. */
+static void uninitialised_by_the_odds(struct evidence_list *l)
+{
+	(void)add(l, made_odds(1, 0));
+	(void)add(l, made_odds(1, 8));
+}
+
+static void uninitialised_somewhere(struct evidence_list *l)
+{
+	(void)add(l, made_odds(1, 0));
+}
+
 static void bad_memory(struct evidence_list *l)
 {
 	struct evidence *e = add(l, made_host());
@@ -406,6 +418,8 @@ const struct story stories_value[] = {
 	ROW(outside_with_a_gap, NOT_CAUGHT, DOUBTED, NULL),
 
 	ROW(uninitialised, UNINITIALISED, FIRM, NULL),
+	ROW(uninitialised_by_the_odds, UNINITIALISED, FIRM, NULL),
+	ROW(uninitialised_somewhere, UNINITIALISED, DOUBTED, NULL),
 	ROW(zero_from_birth_on, NOT_CAUGHT, DOUBTED, NULL),
 	ROW(written_after_all, NOT_CAUGHT, DOUBTED, NULL),
 	ROW(watched_too_late, NOT_CAUGHT, DOUBTED, NULL),

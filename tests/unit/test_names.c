@@ -40,6 +40,9 @@ static void test_demangle(void **state)
 		  "17h930b740aa94f1d3aE",
 		  "<Test + 'static as foo::Bar<Test>>::bar" },
 		{ "_RNvNtCs1234_7mycrate3foo3bar", "mycrate::foo::bar" },
+		{ "_D4game5world6Player4moveMFiZv", "game.world.Player.move(int)" },
+		{ "_D9not_mangled", "_D9not_mangled" },
+		{ "_Dmain", "_Dmain" },
 	};
 
 	(void)state;

@@ -138,6 +138,7 @@ static void test_linkage(void **state)
 	assert_string_equal(facts.loader, "");
 	/* libc's own malloc is in there, which is not the program's. */
 	assert_string_equal(facts.allocator, "");
+	assert_false(facts.malloc_inside);
 	read_built("nameless", &facts);
 	assert_string_equal(facts.build_id, "");
 	assert_true(facts.lines);
@@ -150,6 +151,7 @@ static void test_own_malloc(void **state)
 	read_built("own-malloc", &facts);
 	assert_string_equal(facts.allocator, "malloc");
 	assert_true(facts.allocator_inside);
+	assert_true(facts.malloc_inside);
 }
 
 /* Splits program-NAME into work/split and a debug file in `folder`, and reads the former. */

@@ -154,7 +154,11 @@ static void note_unobserved(struct event_logs *logs, struct event_log *log,
 		[LOG_UNOBSERVED_LIBC] = "its C library is not glibc",
 		[LOG_UNOBSERVED_SANDBOXED] = "the sandbox (seccomp) that it was started in "
 					     "kills for what the observer does",
-		[LOG_UNOBSERVED_VALGRIND] = "it ran under Valgrind"
+		[LOG_UNOBSERVED_VALGRIND] = "it ran under Valgrind",
+		[LOG_UNOBSERVED_EMULATED] = "it ran in an emulator (qemu-user)",
+		[LOG_UNOBSERVED_USER] = "it ran as another user, who may not write to the "
+					"case's directory or not read redhand's library; "
+					"--case below /tmp may help"
 	};
 	AUTO(mem_freep) char *path = event_log_text(log, item, LOG_BLOB_PATH);
 	struct log_unobserved record;

@@ -267,6 +267,7 @@ static void chase_tick(void *ctx)
 				  &(struct series_progress_view){
 					  .done = chase->ret->evidence.trials,
 					  .wanted = request->trials,
+					  .at_most = true,
 					  .ran = chase->runner.ran,
 					  .seconds = series_now_s() - chase->started_s,
 					  .rate = rate_wilson(chase->ret->evidence.trials,
@@ -445,7 +446,7 @@ static void conclude(struct chase *chase)
 					    : HOP_LIMIT);
 	if (more)
 		tell_level(chase, source, 2, HOP_ORIGIN);
-	chase->ret->outcome = mem_printf("caught after %u hop%s", chase->ret->hops,
+	chase->ret->outcome = mem_printf("who wrote it is known after %u hop%s", chase->ret->hops,
 					 chase->ret->hops == 1 ? "" : "s");
 }
 
@@ -569,7 +570,7 @@ int chase_run(struct case_store *cs, const struct chase_request *request, struct
 	if (!ret->outcome && chase.tossed > 0)
 		ret->outcome = mem_printf("guards around blocks showed no damage, and %" PRIu64
 					  " trials no sign that it goes with what stands in freed "
-					  "blocks",
+					  "or new blocks",
 					  chase.tossed);
 	if (!ret->outcome)
 		ret->outcome =

@@ -40,6 +40,7 @@ struct chase_request {
 	/* It fails without a crash, with guards too, and they show no damage: does it go with what
 	 * stands in freed blocks? */
 	bool freed;
+	double guarded_s; /* that such a trial takes, if it is known */
 	uint64_t trials;	     /* at most, in all */
 	bool fresh;		     /* forget earlier trials of the same chase */
 	uint64_t wanted;	     /* failing trials with the victim watched, per hop */

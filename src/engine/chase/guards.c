@@ -117,6 +117,8 @@ void guards_count(struct chase *chase, const struct heap_report *report)
 	chase->ret->guarded_trials += report->heap.trials;
 	chase->ret->guarded_failed += report->heap.failed;
 	chase->used += report->heap.trials;
+	if (report->heap.trials > 0)
+		chase->guarded_s = report->seconds / (double)report->heap.trials;
 }
 
 static int run_heap(struct chase *chase, struct heap_report *report, struct err *err)
@@ -240,9 +242,18 @@ static void adopt(struct chase *chase)
 		VEC_PUSH(&chase->ret->evidence.list, *e);
 	chase->guarded.list.count = 0;
 	chase->ret->outcome = mem_printf("found with %s%s",
+					 chase->heap_findings > 0    ? "guards around blocks" :
 					 chase->kind == STAGE_FENCE ? "freed blocks shut" :
-								      "guards around blocks",
+								       "garbage in new blocks",
 					 chase->guarded_caught > 0 ? ", and caught there" : "");
+}
+
+/* A wrong value and no damage: it was read where nobody has written it, or not any more. */
+static int look_for_values(struct chase *chase, bool *ret_told, struct err *err)
+{
+	int r = readers_look(chase, ret_told, err);
+
+	return r == 0 && !*ret_told ? unset_look(chase, ret_told, err) : r;
 }
 
 int guards_instead(struct chase *chase, bool *ret_told, struct err *err)
@@ -251,7 +262,7 @@ int guards_instead(struct chase *chase, bool *ret_told, struct err *err)
 
 	*ret_told = r == 0 && chase->heap_findings > 0;
 	if (r == 0 && !*ret_told)
-		r = readers_look(chase, ret_told, err);
+		r = look_for_values(chase, ret_told, err);
 	if (*ret_told)
 		adopt(chase);
 	return r;
@@ -260,7 +271,7 @@ int guards_instead(struct chase *chase, bool *ret_told, struct err *err)
 int guards_freed(struct chase *chase, struct err *err)
 {
 	bool told = false;
-	int r = readers_look(chase, &told, err);
+	int r = look_for_values(chase, &told, err);
 
 	if (told)
 		adopt(chase);

@@ -17,7 +17,9 @@
  *	guards.c  trials with guards around blocks
  *	lead.c	  evidence instead of a crash
  *	race.c	  trials that show reads, too: two threads at one word
+ *	toss.c	  trials in which what stands in blocks is left to chance
  *	readers.c who reads what was freed, where only a wrong value shows it
+ *	unset.c	  who uses what nobody has written, where only a wrong value shows it
  *	sights.c  what a trial that was watched showed
  *	habits.c  what a writer stored, and did at the same place before
  *	frames.c  pointers to variables of functions that have returned
@@ -122,7 +124,8 @@ struct chase {
 	uint64_t quiet_max; /* trials of a round after which it is hidden; 0: any number */
 	unsigned int harmless;
 	size_t heap_findings;
-	uint64_t tossed; /* trials that showed whether it goes with what stands in freed blocks */
+	double guarded_s; /* that a trial with guards takes, side by side with others; 0: unknown */
+	uint64_t tossed; /* failing and other trials that showed whether it goes with what stands in blocks */
 	/* Of the trial that is being read, until it is known whether it failed. */
 	struct crash_report report;
 	char name[24];
@@ -186,7 +189,18 @@ char *guards_request(const struct chase *chase, struct heap_request *ret);
 /* Its trials count. */
 void guards_count(struct chase *chase, const struct heap_report *report);
 
-/* readers.c: what it finds stands in chase->guarded. */
+/* toss.c: about freed blocks (NULL), new ones, or the words of new ones of a context. */
+#define TOSS_P 0.01 /* who is suspected less is let alone */
+struct toss {
+	uint64_t context; /* 0: all of them */
+};
+int toss_run(struct chase *chase, const struct toss *about, struct heap_report *report,
+	     struct err *err);
+/* Is there time for it? Else what would take it is told, and how (`command`, or NULL). */
+bool toss_worth(struct chase *chase, const char *what, const char *command);
+
+/* readers.c and unset.c: what they find stands in chase->guarded. */
+int unset_look(struct chase *chase, bool *ret_told, struct err *err);
 int readers_look(struct chase *chase, bool *ret_told, struct err *err);
 void read_fenced(struct chase *chase);
 bool readers_enough(const struct chase *chase);

@@ -11,55 +11,15 @@
 
 #include <string.h>
 
-#include "engine/heap/heap.h"
-
-#define CHANCE_PPM 500000u
-#define CHANCE_TRIALS 40u
-#define CHANCE_TRIALS_MAX 160u
-#define CHANCE_SECONDS 180.0 /* trials that take longer than that together are not begun */
-#define CHANCE_P 0.01	     /* who is suspected less is let alone */
 #define SUSPECTS 4u
 #define FENCED_TRIALS 6u /* for each that is wanted */
-
-/* It would take as long as most of what is left. */
-static bool is_too_slow(const struct chase *chase)
-{
-	double spent = series_now_s() - chase->started_s;
-	double each = chase->used > 0 ? spent / (double)chase->used : 0;
-	double most = CHANCE_SECONDS;
-
-	if (chase->request->deadline_s > 0 &&
-	    (chase->request->deadline_s - series_now_s()) / 2 < most)
-		most = (chase->request->deadline_s - series_now_s()) / 2;
-	return each * CHANCE_TRIALS > most;
-}
-
-static int toss(struct chase *chase, struct heap_report *report, struct err *err)
-{
-	struct heap_request heap;
-	AUTO(mem_freep) char *settings = guards_request(chase, &heap);
-	AUTO(mem_freep) char *tossed = mem_printf("%spoison-chance 0.5\n", settings);
-	uint64_t left = chase_trials_left(chase);
-	int r;
-
-	heap.identity.settings = tossed;
-	heap.trials = (unsigned int)(left < CHANCE_TRIALS ? left : CHANCE_TRIALS);
-	heap.trials_max = (unsigned int)(left < CHANCE_TRIALS_MAX ? left : CHANCE_TRIALS_MAX);
-	heap.plan.poison_ppm = CHANCE_PPM;
-	r = heap_run(chase->runner.cs, &heap, report, err);
-	if (r == 0)
-		guards_count(chase, report);
-	chase->tossed = report->heap.failed > 0 ? report->heap.trials : 0;
-	chase->runner.interrupted |= report->interrupted;
-	return r;
-}
 
 static bool fence(struct chase *chase, const struct heap_report *report)
 {
 	stakeout_deinit(&chase->stakeout);
 	chase->stakeout = (struct stakeout){ 0 };
 	VEC_FOREACH (&report->suspects, suspect)
-		if (suspect->p < CHANCE_P && chase->stakeout.list.count < SUSPECTS)
+		if (suspect->p < TOSS_P && chase->stakeout.list.count < SUSPECTS)
 			(void)stakeout_add_fence(&chase->stakeout, suspect->context);
 	return chase->stakeout.list.count > 0;
 }
@@ -153,16 +113,11 @@ int readers_look(struct chase *chase, bool *ret_told, struct err *err)
 
 	*ret_told = false;
 	/* What the guards hide cannot go with their coin. */
-	if ((chase->ret->guarded_failed == 0 && !chase->request->freed) || !chase_may_go_on(chase))
+	if ((chase->ret->guarded_failed == 0 && !chase->request->freed) ||
+	    !toss_worth(chase, "freed blocks", "redhand heap --poison-chance 0.5"))
 		return 0;
-	if (is_too_slow(chase)) {
-		chase_say(chase, "whether it goes with what stands in freed blocks would take %u "
-				 "trials: redhand heap --poison-chance 0.5",
-			  CHANCE_TRIALS);
-		return 0;
-	}
 	chase_say(chase, "no damage: does it go with what stands in freed blocks?");
-	r = toss(chase, &report, err);
+	r = toss_run(chase, NULL, &report, err);
 	if (r == 0 && chase_may_go_on(chase) && fence(chase, &report))
 		r = look(chase, &report, ret_told, err);
 	heap_report_deinit(&report);

@@ -80,8 +80,21 @@ static void count(struct chance_context *context, bool poisoned, uint64_t trial,
 		context->failed_trial = trial;
 }
 
-void chance_read(struct chance *chance, struct event_logs *logs, uint64_t trial, bool failed)
+static void toss(struct chance *chance, const struct log_heap *settings, uint64_t hash,
+		 uint64_t trial, bool failed)
 {
+	struct chance_context *context = context_of(chance, hash);
+
+	if (context)
+		count(context, canary_chance(settings->seed, hash, settings->poison_ppm), trial,
+		      failed);
+}
+
+void chance_read(struct chance *chance, const struct plan_heap *plan, struct event_logs *logs,
+		 uint64_t trial, bool failed)
+{
+	bool fresh = plan->item.flags & PLAN_HEAP_FRESH;
+
 	VEC_FOREACH (&logs->list, log) {
 		uint32_t rows = log_context_count(&log->reader);
 		struct log_heap settings;
@@ -89,18 +102,19 @@ void chance_read(struct chance *chance, struct event_logs *logs, uint64_t trial,
 		if (!find_settings(log, &settings))
 			continue;
 		for (uint32_t row = 1; row < rows; row++) {
-			struct chance_context *context;
 			struct log_context found;
 
-			/* Only contexts whose blocks were freed had a coin. */
-			if (!log_context_row(&log->reader, row, &found) || found.frees_own == 0)
+			/* Only contexts whose blocks were freed, or made, had a coin. */
+			if (!log_context_row(&log->reader, row, &found) ||
+			    (fresh ? found.allocs : found.frees_own) == 0)
 				continue;
-			context = context_of(chance, found.stack_hash);
-			if (context)
-				count(context,
-				      canary_chance(settings.seed, found.stack_hash,
-						    settings.poison_ppm),
-				      trial, failed);
+			if (!fresh || plan->sweep_count == 0)
+				toss(chance, &settings, found.stack_hash, trial, failed);
+			else if (found.stack_hash == plan->sweep_hashes[0])
+				for (uint64_t word = 0; word < CANARY_FRESH_WORDS; word++)
+					toss(chance, &settings,
+					     canary_word_hash(found.stack_hash, word), trial,
+					     failed);
 		}
 	}
 }

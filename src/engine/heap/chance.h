@@ -2,9 +2,11 @@
 
 #include "engine/autopsy/logs.h"
 #include "model/heap.h"
+#include "wire/plan.h"
 
 /*
- * Chance: with --poison-chance, which context's freed blocks, when overwritten, bring the failure?
+ * Chance: which context's freed blocks, when overwritten, bring the failure (--poison-chance)? Or
+ * new ones, when they hold garbage?
  *
  * In each trial the freed blocks of a context are all overwritten or all left alone, by the toss of
  * a coin that follows from the trial's seed. Who only reads what was freed fails more often in the
@@ -25,8 +27,11 @@ struct chance {
 
 void chance_deinit(struct chance *chance);
 
-/* What one trial showed. Its logs say with which seed and chance. */
-void chance_read(struct chance *chance, struct event_logs *logs, uint64_t trial, bool failed);
+/* What one trial showed. Its logs say with which seed and chance, the plan what it is about: freed
+ * blocks, or new ones (PLAN_HEAP_FRESH), or the words of those of one context, which then stand for
+ * contexts (canary_word_hash()). */
+void chance_read(struct chance *chance, const struct plan_heap *plan, struct event_logs *logs,
+		 uint64_t trial, bool failed);
 
 /* How many failing trials it takes at least, each with the one context's coin on the same side, to
  * tell that context from all the others. `ppm` is the chance. */

@@ -144,7 +144,7 @@ static void heap_examine(void *ctx, const struct trial_result *result, const cha
 	if (trial.failed || heap->report->findings.count > 0)
 		heap->plan.item.flags &= (uint16_t)~PLAN_HEAP_SAMPLED;
 	if (heap->plan.poison_ppm < 1000000)
-		chance_read(&heap->chance, &logs, result->number.value, trial.failed);
+		chance_read(&heap->chance, &heap->plan, &logs, result->number.value, trial.failed);
 }
 
 static bool heap_ended(void *ctx, const struct run *run, bool failed)

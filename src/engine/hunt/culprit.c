@@ -30,11 +30,10 @@ static const struct evidence *damaged_bytes(const struct hunt *hunt)
 	return NULL;
 }
 
-/* A wrong result that guards do not hide, and no damage: it may come from what stands in freed
- * blocks. */
+/* A wrong result and no damage: it may come from what stands in freed blocks, or in new ones. */
 static bool may_read_freed(const struct hunt *hunt)
 {
-	return hunt->target && !hunt_crashes(hunt) && !hunt->damaged && hunt->guarded_failed > 0;
+	return hunt->target && !hunt_crashes(hunt) && !hunt->damaged && hunt->guarded;
 }
 
 bool culprit_worth(struct hunt *hunt, struct strbuf *why)
@@ -112,6 +111,7 @@ static int chase(struct hunt *hunt, uint64_t *ret_clean)
 				       .jobs = hunt->jobs,
 				       .lead = hunt->damaged ? damaged_bytes(hunt) : NULL,
 				       .freed = may_read_freed(hunt),
+				       .guarded_s = hunt->guarded_s,
 				       .target = hunt->target ? &match : NULL,
 				       .others = &hunt->others,
 				       .without_ids = hunt->without_ids,

@@ -183,7 +183,8 @@ int hit_look_for_damage(struct hunt *hunt)
 		return decide(hunt, "whether memory is damaged cannot be told: %s", why.message);
 	}
 	hunt->guarded = true;
-	hunt->guarded_failed += report.heap.failed;
+	if (report.heap.trials > 0)
+		hunt->guarded_s = report.seconds / (double)report.heap.trials;
 	hunt->damage_apart = is_apart(&report);
 	before = hunt->evidence.list.count;
 	hunt_count(hunt, report.heap.trials, report.heap.failed, 0);

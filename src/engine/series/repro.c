@@ -118,6 +118,7 @@ static void repro_tick(void *ctx)
 		.wanted = request->trials,
 		.ran = repro->runner.ran,
 		.seconds = series_now_s() - repro->started_s,
+		.at_most = request->failures > 0 || request->precision > 0,
 		.news_trial = repro->runner.news_trial,
 		.news_summary = repro->runner.news_summary,
 	};

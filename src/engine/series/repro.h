@@ -11,6 +11,7 @@ struct series_progress_view {
 	struct rate rate;
 	uint64_t ran; /* of `done`, in this call */
 	double seconds;
+	bool at_most; /* `wanted` is where it gives up: it ends when enough is seen */
 	uint64_t news_trial; /* the latest trial that failed in a new way; 0 = none */
 	const char *news_summary;
 	const char *what; /* NULL, or what else to show, such as a sequential test's state */

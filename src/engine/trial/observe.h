@@ -17,6 +17,9 @@ int observe_find_agent(char **ret_dir, struct err *err);
  * caller frees). */
 char *observe_obstacle(const char *path);
 
+/* Whether its blocks can be followed: NULL, or why not and what to try. */
+char *observe_blind_spot(const char *path);
+
 #define OBSERVE_QUARANTINE_MIB 64
 
 /* The plan of the heap observer as it is unless somebody asks for more. */

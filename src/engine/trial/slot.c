@@ -350,9 +350,14 @@ static int make_dir(const struct slot *s, const char *name, struct err *err)
 		if (r < 0)
 			return err_errno(err, r, "cannot create trials/%s", name);
 	}
+	if (s->settings->flags & TRIAL_SHARE_TMP)
+		return 0;
 	(void)snprintf(tmp, sizeof(tmp), "%s/tmp", name);
-	if (!(s->settings->flags & TRIAL_SHARE_TMP) && mkdirat(s->trials, tmp, 0700) < 0)
+	if (mkdirat(s->trials, tmp, 0700) < 0)
 		return err_errno(err, -errno, "cannot create trials/%s", tmp);
+	/* Root's programs may go on as somebody else (servers do), who finds it as /tmp is. */
+	if (geteuid() == 0 && fchmodat(s->trials, tmp, 01777, 0) < 0)
+		return err_errno(err, -errno, "cannot open trials/%s to others", tmp);
 	return 0;
 }
 

@@ -125,7 +125,7 @@ const struct rule rules[] = {
 	  .hypothesis = HYP_UNINITIALISED,
 	  .needs =
 		  "a field watched from its block's birth to the failure, never written, its value "
-		  "unchanged",
+		  "unchanged; or a failure that goes with what new blocks hold",
 	  .settles = "allocate it zeroed: the value that fails must be zero then",
 	  .excludes = BUT(EVERY_OTHER_WAY, HYP_UNINITIALISED),
 	  .by_watching = true,

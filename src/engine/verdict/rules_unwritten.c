@@ -80,9 +80,31 @@ static bool never_written(const struct facts *facts, const struct evidence *e)
 	return !somebody_caught(facts, e->trial);
 }
 
+/* What stood in new blocks decides whether it fails: somebody uses it before it is written. */
+static bool weigh_odds(const struct facts *facts, struct proof *ret)
+{
+	VEC_FOREACH (&facts->list->list, e) {
+		if (e->kind != EVIDENCE_ODDS)
+			continue;
+		if (!ret->main || (e->odds->home.len > 0 && ret->main->odds->home.len == 0))
+			ret->main = e;
+		VEC_PUSH(&ret->pieces, e);
+	}
+	if (!ret->main)
+		return false;
+	ret->fits = true;
+	ret->caught = ret->watched = ret->main->odds->garbage_failed;
+	if (ret->main->odds->home.len == 0)
+		proof_doubt(ret, "which of its bytes it is was not found");
+	return true;
+}
+
 void weigh_uninitialised(const struct rule *rule, const struct facts *facts, struct proof *ret)
 {
 	bool syscalls = true;
+
+	if (weigh_odds(facts, ret))
+		return;
 
 	VEC_FOREACH (&facts->list->list, e) {
 		if (!never_written(facts, e))
@@ -103,10 +125,28 @@ void weigh_uninitialised(const struct rule *rule, const struct facts *facts, str
 	doubt_counts(ret);
 }
 
+static void tell_odds(const struct evidence *e, struct verdict *ret, struct strbuf *sentence)
+{
+	evidence_describe(e, sentence);
+	home_copy(&ret->home, &e->odds->home);
+	ret->victim = mem_alloc(sizeof(*ret->victim));
+	*ret->victim = (struct block_life){ .via = mem_strdup("the odds"),
+					    .key = e->odds->home.key ?
+							   mem_strdup(e->odds->home.key) :
+							   NULL,
+					    .state = BLOCK_LIVE };
+	stack_copy(&ret->victim->allocated, &e->odds->allocated);
+}
+
 void tell_uninitialised(const struct facts *facts, const struct proof *proof, struct verdict *ret,
 			struct strbuf *sentence)
 {
 	const struct watch_account *w = proof->main->watch;
+
+	if (proof->main->kind == EVIDENCE_ODDS) {
+		tell_odds(proof->main, ret, sentence);
+		return;
+	}
 
 	home_describe(&w->home, sentence);
 	strbuf_addf(sentence,

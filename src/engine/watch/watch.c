@@ -84,6 +84,7 @@ static void watch_tick(void *ctx)
 					  .wanted = request->trials,
 					  .ran = watching->runner.ran,
 					  .seconds = series_now_s() - watching->started_s,
+					  .at_most = request->failures > 0,
 					  .rate = rate_wilson(report->trials, report->failed,
 							      RATE_CONFIDENCE),
 				  });

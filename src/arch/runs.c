@@ -109,8 +109,8 @@ static bool jump_target(const struct decoded *d, uint64_t *ret)
 	return (d->instruction.meta.category == ZYDIS_CATEGORY_COND_BR ||
 		d->instruction.meta.category == ZYDIS_CATEGORY_UNCOND_BR) &&
 	       d->operands[0].type == ZYDIS_OPERAND_TYPE_IMMEDIATE &&
-	       ZYAN_SUCCESS(ZydisCalcAbsoluteAddress(&d->instruction, &d->operands[0], d->address,
-						     ret));
+	       ZYAN_SUCCESS(
+		       ZydisCalcAbsoluteAddress(&d->instruction, &d->operands[0], d->address, ret));
 }
 
 unsigned int arch_pointer_runs(const struct trap *trap, uint64_t at, int reg)

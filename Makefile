@@ -23,7 +23,10 @@ test: deps
 bench: all
 	@tools/run-bench $(BUILD)
 
-install: all
+# A prefix that is given now counts, also when the tree was set up with another one.
+install: $(BUILD)/build.ninja
+	@$(if $(filter command environment,$(firstword $(origin prefix))),meson configure $(BUILD) -Dprefix=$(prefix))
+	@ninja -C $(BUILD)
 	@meson install -C $(BUILD) --no-rebuild $(if $(DESTDIR),--destdir $(DESTDIR))
 
 format:

@@ -156,7 +156,7 @@ void completion_bash(const struct program_info *info, FILE *out)
 		command_each(*c, bash_options, out);
 	(void)fprintf(out,
 		      "\t\tesac\n\tfi\n\tCOMPREPLY=($(compgen -W \"$words\" -- \"$cur\"))\n}\n"
-		      "complete -F _%s %s\n",
+		      "complete -o default -F _%s %s\n",
 		      info->name, info->name);
 }
 

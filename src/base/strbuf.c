@@ -120,6 +120,14 @@ static size_t utf8_sequence(const unsigned char *s, size_t len)
 	return 0;
 }
 
+/* Characters that end a line (U+2028, U+2029) or let the text around them be shown in another order
+ * than it has (U+202A to U+202E, U+2066 to U+2069): what is read would not be what is there. */
+static bool misleads(const unsigned char *s)
+{
+	return s[0] == 0xe2 && ((s[1] == 0x80 && s[2] >= 0xa8 && s[2] <= 0xae) ||
+				(s[1] == 0x81 && s[2] >= 0xa6 && s[2] <= 0xa9));
+}
+
 void strbuf_add_printable(struct strbuf *sb, const char *text, size_t len)
 {
 	const unsigned char *s = (const unsigned char *)text;
@@ -129,7 +137,8 @@ void strbuf_add_printable(struct strbuf *sb, const char *text, size_t len)
 
 		if (s[i] == '\t' || (s[i] >= 0x20 && s[i] < 0x7f)) {
 			strbuf_addc(sb, (char)s[i]);
-		} else if ((seq = utf8_sequence(s + i, len - i)) > 0) {
+		} else if ((seq = utf8_sequence(s + i, len - i)) > 0 &&
+			   !(seq == 3 && misleads(s + i))) {
 			strbuf_add(sb, s + i, seq);
 		} else {
 			strbuf_addf(sb, "\\x%02x", s[i]);

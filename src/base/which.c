@@ -27,7 +27,9 @@ static int refuse(const char *path, int code, struct err *err)
 {
 	switch (code) {
 	case -EISDIR:
-		return err_set(err, code, "'%s' is a directory, not a program", path);
+		(void)err_set(err, code, "'%s' is a directory, not a program", path);
+		(void)err_remedy(err, "name the program in it");
+		return code;
 	case -EACCES:
 		(void)err_set(err, code, "'%s' may not be run", path);
 		(void)err_remedy(err, "chmod +x it, or name its interpreter before it");
@@ -51,8 +53,13 @@ int which(const char *name, const char *cwd, char **ret, struct err *err)
 			name[0] == '/' || !cwd ? mem_strdup(name) : mem_printf("%s/%s", cwd, name);
 
 		r = runnable(path);
-		if (r < 0)
-			return refuse(path, r, err);
+		if (r < 0) {
+			r = refuse(path, r, err);
+			if (r == -ENOENT)
+				(void)err_remedy(err, "check its path; one without a / in front "
+						      "counts from where the program runs");
+			return r;
+		}
 		*ret = TAKE(path);
 		return 0;
 	}

@@ -14,6 +14,7 @@
 #include "base/fault.h"
 #include "base/fd.h"
 #include "base/mem.h"
+#include "base/strbuf.h"
 #include "base/tree.h"
 #include "case/schema.h"
 #include "case/store.h"
@@ -153,6 +154,37 @@ static int check_health(struct db *db, struct err *err)
 	return r < 0 ? r : 0;
 }
 
+/*
+ * A case that may not be written (another user's, on a read-only or a full disk) can still be read.
+ * SQLite wants to make an index of the write-ahead log beside it, log or no log; told that nothing
+ * changes the file, it does without. That leaves out what stands in a log, so there must be none.
+ */
+static int open_unwritable(struct case_store *cs, int why, struct err *err)
+{
+	AUTO(mem_freep) char *wal = mem_printf("%s-wal", cs->db_path);
+	AUTO(strbuf_deinit) struct strbuf uri = { 0 };
+	struct stat st;
+	int code;
+
+	if (stat(wal, &st) == 0 && st.st_size > 0)
+		return why;
+	strbuf_adds(&uri, "file:");
+	for (const char *c = cs->db_path; *c != '\0'; c++)
+		if (strchr("%?#", *c))
+			strbuf_addf(&uri, "%%%02x", (unsigned char)*c);
+		else
+			strbuf_addc(&uri, *c);
+	strbuf_adds(&uri, "?immutable=1");
+	(void)sqlite3_close(cs->db.handle);
+	cs->db.handle = NULL;
+	code = sqlite3_open_v2(strbuf_str(&uri), &cs->db.handle,
+			       SQLITE_OPEN_READONLY | SQLITE_OPEN_URI | SQLITE_OPEN_NOMUTEX, NULL);
+	if (code != SQLITE_OK)
+		return db_error(&cs->db, code, err);
+	(void)sqlite3_db_config(cs->db.handle, SQLITE_DBCONFIG_DEFENSIVE, 1, NULL);
+	return schema_check(&cs->db, &case_schema, err);
+}
+
 static int open_db(struct case_store *cs, enum case_mode mode, struct err *err)
 {
 	int flags = mode == CASE_WRITE ? SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE
@@ -168,8 +200,10 @@ static int open_db(struct case_store *cs, enum case_mode mode, struct err *err)
 		return db_error(&cs->db, code, err);
 	(void)sqlite3_busy_timeout(cs->db.handle, 5000);
 	(void)sqlite3_db_config(cs->db.handle, SQLITE_DBCONFIG_DEFENSIVE, 1, NULL);
-	if (mode == CASE_READ)
-		return schema_check(&cs->db, &case_schema, err);
+	if (mode == CASE_READ) {
+		r = schema_check(&cs->db, &case_schema, err);
+		return r == -EACCES || r == -ENOSPC ? open_unwritable(cs, r, err) : r;
+	}
 	/* Before anything is changed: is this ours, and of a version we know? */
 	r = schema_bring_up(&cs->db, &case_schema, err);
 	/* NORMAL in WAL mode: a commit survives the death of redhand; a power cut may lose the

@@ -3,6 +3,28 @@
 #include <errno.h>
 #include <stdarg.h>
 #include <stddef.h>
+#include <sys/statvfs.h>
+
+/* The least that SQLite's shared index of a WAL takes (sqlite.org/walformat.html). */
+#define DB_INDEX_BYTES 32768
+
+static int no_space(const struct db *db, struct err *err)
+{
+	int r = -ENOSPC;
+
+	(void)err_set(err, r, "no space left for '%s'", db->path);
+	(void)err_remedy(err, "free some space and run the same command again: it goes "
+			      "on where it was, nothing stored is lost");
+	return r;
+}
+
+/* SQLite calls it an I/O error when its shared index cannot be made for lack of space. */
+static bool disk_is_full(const struct db *db)
+{
+	struct statvfs fs;
+
+	return statvfs(db->path, &fs) == 0 && fs.f_bavail * fs.f_frsize < DB_INDEX_BYTES;
+}
 
 int db_error(struct db *db, int code, struct err *err)
 {
@@ -10,11 +32,7 @@ int db_error(struct db *db, int code, struct err *err)
 
 	switch (code & 0xff) {
 	case SQLITE_FULL:
-		r = -ENOSPC;
-		(void)err_set(err, r, "no space left for '%s'", db->path);
-		(void)err_remedy(err, "free some space and run the same command again: it goes "
-				      "on where it was, nothing stored is lost");
-		return r;
+		return no_space(db, err);
 	case SQLITE_NOTADB:
 	case SQLITE_CORRUPT:
 		r = -EUCLEAN;
@@ -35,6 +53,10 @@ int db_error(struct db *db, int code, struct err *err)
 	case SQLITE_LOCKED:
 		r = -EBUSY;
 		return err_set(err, r, "'%s' is locked by another program", db->path);
+	case SQLITE_IOERR:
+		if (disk_is_full(db))
+			return no_space(db, err);
+		/* fall through */
 	default:
 		return err_set(err, r, "'%s': %s", db->path, sqlite3_errmsg(db->handle));
 	}

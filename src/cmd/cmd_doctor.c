@@ -66,14 +66,10 @@ const struct command cmd_doctor = {
 		"What works depends on the user: run it as the user who will hunt. The exit status "
 		"is 0 when writes can be caught here, 1 when nothing works to watch memory or "
 		"PROGRAM is not something that can be started, 2 when there is no such PROGRAM.",
-	.examples = "redhand doctor\n"
-		    "Try what this machine and this user can do\n"
-		    "\n"
-		    "redhand doctor -- ./build/tests\n"
-		    "Also say how much redhand will be able to tell about that program\n"
-		    "\n"
-		    "redhand doctor --json\n"
-		    "The same for scripts",
+	.examples = "  redhand doctor\n      what can this machine and this user do?\n\n"
+		    "  redhand doctor -- ./build/tests\n"
+		    "      and how much can be told about that program?\n\n"
+		    "  redhand doctor --json\n      the same for scripts\n",
 	.groups = doctor_groups,
 	.options_size = sizeof(struct doctor_options),
 	.program = PROGRAM_OPTIONAL,

@@ -116,9 +116,6 @@ static int check(const struct watch_options *options, struct err *err)
 	}
 	if (options->on.count > PLAN_WATCHES_MAX)
 		return err_set(err, -E2BIG, "--on can be given at most %u times", PLAN_WATCHES_MAX);
-	if (options->trial.observe != OBSERVE_WATCH)
-		return err_set(err, -EINVAL,
-			       "watch is an observer of its own: leave --observe out");
 	return 0;
 }
 

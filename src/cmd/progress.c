@@ -1,10 +1,13 @@
 #include "cmd/progress.h"
 
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
 
 #include "base/log.h"
+#include "base/percent.h"
 #include "base/strbuf.h"
 
 #define TERMINAL_EVERY_S 0.1
@@ -15,7 +18,11 @@
 
 void progress_init(struct progress *progress)
 {
-	*progress = (struct progress){ .terminal = isatty(STDERR_FILENO) != 0 };
+	const char *term = getenv("TERM");
+
+	/* A dumb one cannot take a line back: it gets what a file gets. */
+	*progress = (struct progress){ .terminal = isatty(STDERR_FILENO) &&
+						   !(term && strcmp(term, "dumb") == 0) };
 }
 
 void progress_add_time(struct strbuf *sb, double seconds)
@@ -39,9 +46,9 @@ static void add_view(struct strbuf *sb, const struct progress *progress,
 	if (view->wanted > 0)
 		strbuf_addf(sb, view->at_most ? " of at most %llu" : "/%llu",
 			    (unsigned long long)view->wanted);
-	strbuf_addf(sb, " trials, %llu failed (%.1f %%, 95 %%: %.1f–%.1f %%)",
-		    (unsigned long long)view->rate.failed, view->rate.rate * 100,
-		    view->rate.low * 100, view->rate.high * 100);
+	strbuf_addf(sb, " trials, %llu failed (%s %%, 95 %%: %s–%s %%)",
+		    (unsigned long long)view->rate.failed, PERCENT(view->rate.rate),
+		    PERCENT(view->rate.low), PERCENT(view->rate.high));
 	if (view->what)
 		strbuf_addf(sb, ", %s", view->what);
 	if (view->wanted <= view->done || progress->ran == 0 || view->at_most)

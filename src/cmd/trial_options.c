@@ -2,6 +2,7 @@
 
 #include <ctype.h>
 #include <errno.h>
+#include <glob.h>
 #include <limits.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -102,7 +103,8 @@ const struct option trial_option_table[] = {
 	  .help = "How closely to look: none puts nothing into the program; crash (default) records "
 		  "registers, stack and memory when it dies; ids also follows every allocation, so that "
 		  "the life of a damaged block can be told, and who made a mapped file shorter; heap also "
-		  "puts guards around blocks and keeps freed ones for a while, as redhand heap does" },
+		  "puts guards around blocks and keeps freed ones for a while, as redhand heap does. heap, "
+		  "watch and chase look in their own way and take no other" },
 	{ .name = "chaos",
 	  .kind = OPTION_TEXT,
 	  .metavar = "[KNOBS]",
@@ -439,6 +441,24 @@ static int fill_setup(struct trial_setup *setup, const struct trial_options *opt
 	return plan_allocators(setup, options, program, err);
 }
 
+/* Commands that watch have their own way of saying what, and no other observer. */
+static int check_observer(enum observer observer, const char *command, struct err *err)
+{
+	bool watches = strcmp(command, "watch") == 0 || strcmp(command, "chase") == 0;
+
+	if (watches && observer != OBSERVE_WATCH)
+		return err_set(err, -EINVAL, "%s is an observer of its own: leave --observe out",
+			       command);
+	/* compare's arms have --on; a sentinel does as was done. */
+	if (!watches && observer == OBSERVE_WATCH && strcmp(command, "compare") != 0 &&
+	    strcmp(command, "sentinel") != 0) {
+		(void)err_set(err, -EINVAL, "--observe watch: nothing to watch was named");
+		return err_remedy(err, "redhand watch --on WHAT -- PROGRAM; --observe ids follows "
+				       "allocations without watching any");
+	}
+	return 0;
+}
+
 static int init(struct trial_setup *setup, const struct trial_options *options, const char *command,
 		char *const *program, bool later, struct err *err)
 {
@@ -447,6 +467,8 @@ static int init(struct trial_setup *setup, const struct trial_options *options, 
 
 	if (r == 0)
 		r = check_slot_env(options, err);
+	if (r == 0)
+		r = check_observer(options->observe, command, err);
 	if (r == 0 && !later)
 		r = find_program(program[0], options->cwd, &path, err);
 	if (r == 0)
@@ -477,11 +499,47 @@ int trial_setup_init_later(struct trial_setup *setup, const struct trial_options
  * their own behind it; a case deep in the file system would break them. */
 #define TMP_PATH_MAX 50
 
+#define TMP_ALIAS "/tmp/redhand-"
+
+/* One that a redhand left behind which was killed over this very case: we have its lock now. */
+static bool is_left_alias(const char *dir, const char *trials_path)
+{
+	AUTO(mem_freep) char *alias = mem_printf("%s/t", dir);
+	char target[PATH_MAX];
+	struct stat st;
+	ssize_t len;
+
+	if (lstat(dir, &st) < 0 || !S_ISDIR(st.st_mode) || st.st_uid != geteuid())
+		return false;
+	len = readlink(alias, target, sizeof(target) - 1);
+	target[len > 0 ? len : 0] = '\0';
+	return len > 0 && strcmp(target, trials_path) == 0;
+}
+
+static void drop_left_aliases(const char *trials_path)
+{
+	glob_t found = { 0 };
+
+	if (glob(TMP_ALIAS "??????", GLOB_NOSORT, NULL, &found) == 0)
+		for (size_t i = 0; i < found.gl_pathc; i++)
+			if (is_left_alias(found.gl_pathv[i], trials_path)) {
+				AUTO(mem_freep)
+				char *alias = mem_printf("%s/t", found.gl_pathv[i]);
+
+				(void)unlink(alias);
+				(void)rmdir(found.gl_pathv[i]);
+			}
+	globfree(&found);
+}
+
 static void make_tmp_alias(struct trial_setup *setup)
 {
-	char dir[] = "/tmp/redhand-XXXXXX";
+	char dir[] = TMP_ALIAS "XXXXXX";
 
-	if (strlen(setup->settings.trials_path) <= TMP_PATH_MAX || !mkdtemp(dir))
+	if (strlen(setup->settings.trials_path) <= TMP_PATH_MAX)
+		return;
+	drop_left_aliases(setup->settings.trials_path);
+	if (!mkdtemp(dir))
 		return;
 	setup->tmp_link_dir = mem_strdup(dir);
 	setup->settings.tmp_alias = mem_printf("%s/t", dir);
@@ -562,8 +620,23 @@ struct series_identity trial_setup_identity(const struct trial_setup *setup, con
 					 .program = strbuf_str(&setup->program) };
 }
 
+/* A build meanwhile: whoever reads the result must know that it is of two programs. */
+static void tell_changed(const struct trial_setup *setup)
+{
+	AUTO(strbuf_deinit) struct strbuf now = { 0 };
+
+	if (!setup->program_path || setup->joined || access(setup->program_path, F_OK) < 0)
+		return;
+	file_fingerprint(setup->program_path, &now);
+	if (strcmp(strbuf_str(&now), strbuf_str(&setup->program)) != 0)
+		log_note("'%s' is another build now than the one that these trials began with; "
+			 "the same command counts anew",
+			 setup->program_path);
+}
+
 void trial_setup_deinit(struct trial_setup *setup)
 {
+	tell_changed(setup);
 	if (setup->settings.tmp_alias && !setup->joined)
 		(void)unlink(setup->settings.tmp_alias);
 	if (setup->tmp_link_dir)

@@ -20,6 +20,13 @@ enum minimal_others {
 	MINIMAL_OTHERS_ANY,
 };
 
+/* What other orders of the list showed. */
+enum minimal_order {
+	MINIMAL_ORDER_UNKNOWN, /* not tried, or too little to say */
+	MINIMAL_ORDER_SAME,    /* they failed, too, and not at a rate that differs for sure */
+	MINIMAL_ORDER_MATTERS,
+};
+
 struct minimal_item {
 	char *name;
 	bool victim;	     /* the test that fails */
@@ -46,6 +53,8 @@ struct minimize_result {
 	uint64_t earlier;	 /* trials that were in the case already */
 	struct rate full, minimal, stand_ins, reversed, shuffled;
 	bool order_checked; /* the last two mean something */
+	enum minimal_order order;
+	double order_p; /* of the larger difference between the list and another order */
 
 	char *victim;			       /* NULL when there is none */
 	char target[SIGNATURE_ID_LEN + 1];     /* "" while it is not known */

@@ -51,6 +51,7 @@ struct series_summary {
 	bool intermittent;   /* which of the two it is */
 	uint64_t failed_any; /* trials with any failure at all */
 	uint64_t clean_runs_for_99; /* 0: nothing failed, so there is no rate to base it on */
+	uint64_t clean_runs_at_low; /* the same if the rate is only where its interval begins */
 	double clean_bound; /* nothing failed: the rate is below this with 95 % confidence */
 	struct signature_summaries signatures;
 	VEC(struct slot_summary) slots;

@@ -9,6 +9,7 @@
 #include "base/strbuf.h"
 #include "base/when.h"
 #include "base/words.h"
+#include "report/text.h"
 
 /* One screen; -v and --json have all. */
 #define SERIES_SHOWN 6
@@ -55,13 +56,6 @@ static void print_lines(const char *text, const char *indent, FILE *out)
 	}
 }
 
-static void print_rate(const struct rate *rate, FILE *out)
-{
-	(void)fprintf(out, "%" PRIu64 " of %" PRIu64 " failed, %.1f %% (95 %%: %.1f–%.1f %%)",
-		      rate->failed, rate->trials, rate->rate * 100, rate->low * 100,
-		      rate->high * 100);
-}
-
 static void print_command(const struct strv *program, bool whole, FILE *out)
 {
 	AUTO(strbuf_deinit) struct strbuf sb = { 0 };
@@ -99,7 +93,7 @@ static void print_series(const struct series_overview *s, bool verbose, FILE *ou
 
 	(void)fprintf(out, "  %3lld  %-8s  ", (long long)s->id, s->command);
 	if (command_has_rate(s->command))
-		print_rate(&s->rate, out);
+		text_rate(&s->rate, out);
 	else
 		(void)fprintf(out, "%" PRIu64 " of %" PRIu64 " failed%s", s->rate.failed,
 			      s->rate.trials,
@@ -116,7 +110,7 @@ static void print_series(const struct series_overview *s, bool verbose, FILE *ou
 	(void)fputc('\n', out);
 	VEC_FOREACH (&s->arms, arm) {
 		(void)fprintf(out, "       %-16s ", arm->name);
-		print_rate(&arm->rate, out);
+		text_rate(&arm->rate, out);
 		(void)fputc('\n', out);
 	}
 	VEC_FOREACH (&s->signatures, signature)
@@ -168,9 +162,9 @@ static void print_minimal(const struct minimal_list *list, bool verbose, FILE *o
 			    out);
 	}
 	(void)fputs("       this list: ", out);
-	print_rate(&list->minimal, out);
+	text_rate(&list->minimal, out);
 	(void)fputs("\n       all tests: ", out);
-	print_rate(&list->full, out);
+	text_rate(&list->full, out);
 	(void)fputc('\n', out);
 }
 
@@ -471,9 +465,9 @@ static void print_line(const struct case_line *line, FILE *out)
 	VEC_FOREACH (&line->overview.series, s)
 		trials += s->rate.trials;
 	if (latest)
-		print_rate(&latest->rate, out);
+		text_rate(&latest->rate, out);
 	else if (line->overview.minimal.series != 0)
-		print_rate(&line->overview.minimal.full, out);
+		text_rate(&line->overview.minimal.full, out);
 	else
 		(void)fputs("nothing that comes and goes", out);
 	(void)fprintf(out, "; %" PRIu64 " trials", trials);

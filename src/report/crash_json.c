@@ -96,7 +96,10 @@ json_t *json_fault(const struct crash *crash)
 
 	set(object, "class", json_text(fault_class_name(crash->fault)));
 	set(object, "words", json_text(crash->words));
-	set(object, "address", json_hex(crash->address));
+	set(object, "address",
+	    crash->address != 0 || crash->fault == FAULT_NULL || crash->fault == FAULT_EXECUTE
+		    ? json_hex(crash->address)
+		    : json_null());
 	set(object, "abort_message", json_text(crash->abort_message));
 	set(object, "block",
 	    crash->blocks.count > 0 ? json_block(&crash->blocks.items[0]) : json_null());

@@ -3,6 +3,7 @@
  * summary, reproduction, crash location, minimum trigger set, timeline, hypotheses, root
  * cause, evidence, next steps.
  */
+#include "base/percent.h"
 #include "report/report_investigation.h"
 
 #include <inttypes.h>
@@ -12,6 +13,7 @@
 #include "model/overview.h"
 #include "model/signature.h"
 #include "report/markdown.h"
+#include "report/text.h"
 
 #define STACK_FRAMES 24
 #define EVIDENCE_SHOWN 200
@@ -25,13 +27,6 @@ static void add_command(const struct investigation *inv, struct strbuf *sb)
 {
 	for (size_t i = 0; i < inv->program.count; i++)
 		strbuf_addf(sb, "%s%s", i > 0 ? " " : "", inv->program.items[i]);
-}
-
-static void put_rate(const struct rate *rate, FILE *out)
-{
-	(void)fprintf(out, "%" PRIu64 " of %" PRIu64 " failed, %.1f %% (95 %%: %.1f–%.1f %%)",
-		      rate->failed, rate->trials, rate->rate * 100, rate->low * 100,
-		      rate->high * 100);
 }
 
 static void put_time(int64_t ms, FILE *out)
@@ -98,7 +93,7 @@ static void summary(const struct investigation *inv, FILE *out)
 	}
 	if (inv->counted) {
 		(void)fprintf(out, "\nRate: ");
-		put_rate(&inv->summary.rate, out);
+		text_rate(&inv->summary.rate, out);
 		(void)fprintf(out, ".\n");
 	}
 }
@@ -124,7 +119,7 @@ static void odd_slot(const struct investigation *inv, FILE *out)
 	if (s->odd_slot < 0 || (size_t)s->odd_slot >= s->slots.count)
 		return;
 	(void)fprintf(out, "\nSlot %u differs from the others: ", s->slots.items[s->odd_slot].slot);
-	put_rate(&s->slots.items[s->odd_slot].rate, out);
+	text_rate(&s->slots.items[s->odd_slot].rate, out);
 	(void)fprintf(out, ", p = %.3g.\n", s->slots.items[s->odd_slot].p);
 }
 
@@ -154,11 +149,18 @@ static void observer_table(const struct investigation *inv, FILE *out)
 		(void)fprintf(out, "| ");
 		md_cell_code(o->name, out);
 		(void)fprintf(out, " | ");
-		put_rate(&o->rate, out);
+		text_rate(&o->rate, out);
 		(void)fprintf(out, " | ");
 		put_effect(o, out);
 		(void)fprintf(out, " |\n");
 	}
+}
+
+static void put_clean_runs(const struct series_summary *summary, FILE *out)
+{
+	AUTO(mem_freep) char *text = text_clean_runs(summary);
+
+	(void)fprintf(out, "%s.\n", text);
 }
 
 static void reproduction(const struct investigation *inv, FILE *out)
@@ -171,19 +173,15 @@ static void reproduction(const struct investigation *inv, FILE *out)
 	}
 	if (inv->counted) {
 		(void)fputc('\n', out);
-		put_rate(&inv->summary.rate, out);
+		text_rate(&inv->summary.rate, out);
 		(void)fprintf(out, ".\n");
 		if (inv->summary.clean_runs_for_99 > 0)
-			(void)fprintf(out,
-				      "%" PRIu64 " clean run%s in a row would show with 99 %% "
-				      "confidence that it is fixed.\n",
-				      inv->summary.clean_runs_for_99,
-				      inv->summary.clean_runs_for_99 == 1 ? "" : "s");
+			put_clean_runs(&inv->summary, out);
 		else if (inv->summary.failed_any == 0)
 			(void)fprintf(out,
-				      "No failure was seen: the rate is below %.1f %% with 95 %% "
+				      "No failure was seen: the rate is below %s %% with 95 %% "
 				      "confidence.\n",
-				      inv->summary.clean_bound * 100);
+				      PERCENT(inv->summary.clean_bound));
 	} else {
 		(void)fprintf(out, "No trials are stored.\n");
 	}
@@ -240,9 +238,9 @@ static void crash_location(const struct investigation *inv, FILE *out)
 static void trigger_table(const struct trigger_set *trigger, FILE *out)
 {
 	(void)fprintf(out, "\n| list | result |\n|---|---|\n| all %zu | ", trigger->total);
-	put_rate(&trigger->full, out);
+	text_rate(&trigger->full, out);
 	(void)fprintf(out, " |\n| these %zu | ", trigger->items.count);
-	put_rate(&trigger->minimal, out);
+	text_rate(&trigger->minimal, out);
 	(void)fprintf(out, " |\n");
 	VEC_FOREACH (&trigger->items, item) {
 		if (item->victim || item->without.trials == 0)
@@ -250,7 +248,7 @@ static void trigger_table(const struct trigger_set *trigger, FILE *out)
 		(void)fprintf(out, "| without ");
 		md_cell_code(item->name, out);
 		(void)fprintf(out, " | ");
-		put_rate(&item->without, out);
+		text_rate(&item->without, out);
 		(void)fprintf(out, " |\n");
 	}
 }
@@ -293,7 +291,7 @@ static void put_series(const struct series_entry *s, FILE *out)
 	}
 	(void)fprintf(out, ": ");
 	if (command_has_rate(s->command))
-		put_rate(&s->rate, out);
+		text_rate(&s->rate, out);
 	else
 		(void)fprintf(out, "%" PRIu64 " of %" PRIu64 " failed", s->rate.failed,
 			      s->rate.trials);

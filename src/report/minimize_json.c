@@ -82,6 +82,9 @@ void report_minimize_json(const struct minimize_result *result, FILE *out)
 						[MINIMAL_FOUND] = "minimal",
 						[MINIMAL_COUNT_MATTERS] = "count-matters",
 						[MINIMAL_NOT_BY_ITSELF] = "not-by-itself" };
+	static const char *const orders[] = { [MINIMAL_ORDER_UNKNOWN] = NULL,
+					      [MINIMAL_ORDER_SAME] = "no-difference",
+					      [MINIMAL_ORDER_MATTERS] = "matters" };
 	static const char *const others[] = { [MINIMAL_OTHERS_UNKNOWN] = NULL,
 					      [MINIMAL_OTHERS_NONE] = "none",
 					      [MINIMAL_OTHERS_SOME] = "some",
@@ -117,6 +120,8 @@ void report_minimize_json(const struct minimize_result *result, FILE *out)
 	set(object, "full_without_one", rate_or_null(&result->stand_ins));
 	set(object, "reversed", rate_or_null(&result->reversed));
 	set(object, "shuffled", rate_or_null(&result->shuffled));
+	set(object, "order", json_text(orders[result->order]));
+	set(object, "order_p", result->order_checked ? json_number(result->order_p) : json_null());
 	add_signatures(result, object);
 	set(object, "command", strv_json(&result->argv));
 	set(object, "environment", strv_json(&result->env));

@@ -4,6 +4,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "base/percent.h"
 #include "base/strbuf.h"
 #include "base/words.h"
 #include "report/report_minimize.h"
@@ -24,9 +25,8 @@ static void print_name(const char *name, FILE *out)
 
 static void print_rate(const struct rate *rate, FILE *out)
 {
-	(void)fprintf(out, "%5" PRIu64 " of %-5" PRIu64 " %5.1f %%  (95 %%: %.1f–%.1f %%)",
-		      rate->failed, rate->trials, rate->rate * 100, rate->low * 100,
-		      rate->high * 100);
+	(void)fprintf(out, "%5" PRIu64 " of %-5" PRIu64 " %5s %%  (95 %%: %s–%s %%)", rate->failed,
+		      rate->trials, PERCENT(rate->rate), PERCENT(rate->low), PERCENT(rate->high));
 }
 
 static const struct signature_summary *find_signature(const struct minimize_result *result)
@@ -148,22 +148,25 @@ static void print_proof(const struct minimize_result *result, FILE *out)
 		print_row("the minimal list in random orders", &result->shuffled, out);
 }
 
-/* Rates that cannot both be: their intervals do not meet. */
-static bool apart(const struct rate *a, const struct rate *b)
+static void print_order(const struct minimize_result *result, FILE *out)
 {
-	return a->trials > 0 && b->trials > 0 && (a->high < b->low || b->high < a->low);
+	if (result->order == MINIMAL_ORDER_MATTERS)
+		(void)fprintf(out,
+			      "\nThe order matters: in another one the rate is not the same "
+			      "(p = %.2g).\n",
+			      result->order_p);
+	else if (result->order == MINIMAL_ORDER_SAME)
+		(void)fprintf(out,
+			      "\nThe order within the list makes no difference that was seen.\n");
+	else
+		(void)fprintf(out, "\nWhether the order within the list matters is not clear from "
+				   "so few runs.\n");
 }
 
 static void print_remarks(const struct minimize_result *result, FILE *out)
 {
 	if (result->verdict == MINIMAL_FOUND && result->order_checked)
-		(void)fprintf(out,
-			      apart(&result->minimal, &result->reversed) ||
-					      apart(&result->minimal, &result->shuffled)
-				      ? "\nThe order matters: in other orders the rate is not the "
-					"same.\n"
-				      : "\nThe order within the list makes no difference that was "
-					"seen.\n");
+		print_order(result, out);
 	if (result->verdict == MINIMAL_FOUND && result->others == MINIMAL_OTHERS_SOME)
 		(void)fprintf(out,
 			      "\nOther %s can stand in for some of these: there is more than "

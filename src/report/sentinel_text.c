@@ -133,12 +133,9 @@ void report_sentinel_text(const struct sentinel_report *r, FILE *out)
 {
 	(void)fprintf(out, "%s: a sentinel for %s  ", r->dir, r->signature);
 	print_text(r->summary, out);
-	(void)fprintf(out,
-		      "\nFrom series %lld of %s: %" PRIu64 " of %" PRIu64
-		      " failed, %.1f %% (95 %%: %.1f–%.1f %%)\n",
-		      (long long)r->series, r->case_dir, r->rate.failed, r->rate.trials,
-		      r->rate.rate * 100, r->rate.low * 100, r->rate.high * 100);
-	(void)fprintf(out, "Runs: ");
+	(void)fprintf(out, "\nFrom series %lld of %s: ", (long long)r->series, r->case_dir);
+	text_rate(&r->rate, out);
+	(void)fprintf(out, "\nRuns: ");
 	text_program(r->program, out);
 	(void)fputc('\n', out);
 	print_list("Environment: ", r->env, out);

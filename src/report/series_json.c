@@ -59,6 +59,8 @@ void report_repro_json(const struct repro_result *result, FILE *out)
 	set(object, "failed_any", count(summary->failed_any));
 	set(object, "clean_runs_for_99",
 	    summary->clean_runs_for_99 > 0 ? count(summary->clean_runs_for_99) : json_null());
+	set(object, "clean_runs_for_99_at_low",
+	    summary->clean_runs_at_low > 0 ? count(summary->clean_runs_at_low) : json_null());
 	set(object, "rate_below",
 	    summary->failed_any == 0 ? json_number(summary->clean_bound) : json_null());
 	set(object, "earlier", count(result->earlier));

@@ -7,18 +7,12 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/percent.h"
 #include "report/report_crash.h"
 #include "report/text.h"
 
 #define INTERMITTENT_SHOWN 10
 #define DETAILED 3 /* ways to fail that are told at length; --json has all */
-
-static void print_rate(const struct rate *rate, FILE *out)
-{
-	(void)fprintf(out, "%" PRIu64 " of %" PRIu64 " failed, %.1f %% (95 %%: %.1f–%.1f %%)",
-		      rate->failed, rate->trials, rate->rate * 100, rate->low * 100,
-		      rate->high * 100);
-}
 
 /* Small p-values as people write them. */
 static void print_p(double p, FILE *out)
@@ -67,8 +61,8 @@ static void print_signature(const struct signature_summary *s, bool details, FIL
 		(void)fprintf(out, "  %s  %5" PRIu64 "  %s\n", s->signature.id, s->rate.failed,
 			      s->signature.summary);
 	else
-		(void)fprintf(out, "  %s  %5" PRIu64 "  %5.1f %%  %s\n", s->signature.id,
-			      s->rate.failed, s->rate.rate * 100, s->signature.summary);
+		(void)fprintf(out, "  %s  %5" PRIu64 "  %5s %%  %s\n", s->signature.id,
+			      s->rate.failed, PERCENT(s->rate.rate), s->signature.summary);
 	if (details && s->crash)
 		report_crash_brief(s->crash, "      ", out);
 	if (details)
@@ -111,7 +105,7 @@ static void print_slots(const struct series_summary *summary, FILE *out)
 	(void)fprintf(out, "\nSlots:\n");
 	VEC_FOREACH (&summary->slots, s) {
 		(void)fprintf(out, "  slot %-3u ", s->slot);
-		print_rate(&s->rate, out);
+		text_rate(&s->rate, out);
 		if (summary->odd_slot == (int)(s - summary->slots.items)) {
 			(void)fprintf(out, s->rate.failed == 0
 						   ? "  <- never fails while others do, "
@@ -139,23 +133,27 @@ static void print_advice(const struct series_summary *summary, FILE *out)
 			      summary->leftovers);
 }
 
+static void print_clean_runs(const struct series_summary *summary, FILE *out)
+{
+	AUTO(mem_freep) char *text = text_clean_runs(summary);
+
+	(void)fprintf(out, "\n%s", text);
+}
+
 static void print_headline(const struct series_summary *summary, FILE *out)
 {
-	print_rate(&summary->rate, out);
+	text_rate(&summary->rate, out);
 	if (summary->failed_any == 0)
 		(void)fprintf(out,
-			      "\nNo failure seen: the rate is below %.1f %% with 95 %% confidence",
-			      summary->clean_bound * 100);
+			      "\nNo failure seen: the rate is below %s %% with 95 %% confidence",
+			      PERCENT(summary->clean_bound));
 	else if (!summary->intermittent)
 		(void)fprintf(out, "\nIt fails in the same way in every run");
 	else if (summary->clean_runs_for_99 <= 1)
 		(void)fprintf(out, "\nIt has failed in every run so far; a larger -n tells whether "
 				   "it comes and goes");
 	else
-		(void)fprintf(out,
-			      "\n%" PRIu64 " clean runs in a row would show with 99 %% confidence "
-			      "that it is fixed",
-			      summary->clean_runs_for_99);
+		print_clean_runs(summary, out);
 	(void)fputc('\n', out);
 }
 
@@ -192,7 +190,7 @@ void report_compare_text(const struct compare_result *result, FILE *out)
 	(void)fprintf(out, "\n%s\n\n", result->sentence);
 	VEC_FOREACH (&result->arms, arm) {
 		(void)fprintf(out, "  %-16s ", arm->name);
-		print_rate(&arm->rate, out);
+		text_rate(&arm->rate, out);
 		if (arm != result->arms.items) {
 			(void)fprintf(out, "  difference %+.1f points (95 %%: %+.1f to %+.1f), ",
 				      arm->difference * 100, arm->difference_low * 100,

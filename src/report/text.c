@@ -1,7 +1,10 @@
 #include "report/text.h"
 
+#include <inttypes.h>
 #include <string.h>
 
+#include "base/mem.h"
+#include "base/percent.h"
 #include "base/strbuf.h"
 #include "base/words.h"
 
@@ -15,4 +18,19 @@ void text_program(char *const *program, FILE *out)
 		strbuf_add_printable(&shown, strbuf_str(&word), word.len);
 		(void)fprintf(out, "%s%s", i > 0 ? " " : "", strbuf_str(&shown));
 	}
+}
+
+char *text_clean_runs(const struct series_summary *summary)
+{
+	return mem_printf("%" PRIu64 " clean run%s in a row would show with 99 %% confidence that "
+			  "it is fixed, at this rate; %" PRIu64 " at the low end of its interval",
+			  summary->clean_runs_for_99, summary->clean_runs_for_99 == 1 ? "" : "s",
+			  summary->clean_runs_at_low);
+}
+
+void text_rate(const struct rate *rate, FILE *out)
+{
+	(void)fprintf(out, "%" PRIu64 " of %" PRIu64 " failed, %s %% (95 %%: %s–%s %%)",
+		      rate->failed, rate->trials, PERCENT(rate->rate), PERCENT(rate->low),
+		      PERCENT(rate->high));
 }

@@ -3,11 +3,19 @@
 #include <stdio.h>
 
 #include "model/frame.h"
+#include "model/summary.h"
 
 /* Helpers for the text reports. Private to report/. */
 
 /* A command as a shell would take it, made printable. No newline. */
 void text_program(char *const *program, FILE *out);
+
+/* "3 of 20 failed, 15.0 % (95 %: 5.2–36.0 %)". */
+void text_rate(const struct rate *rate, FILE *out);
+
+/* How many clean runs would show that it is fixed, at the rate that was seen and at the lowest that
+ * its interval allows. Never NULL; no full stop. */
+char *text_clean_runs(const struct series_summary *summary);
 
 /* "function  file:line", and how sure that is. No newline (crash_text.c). */
 void text_frame(const struct frame *frame, FILE *out);

@@ -4,6 +4,7 @@
  * What matters most comes first; stacks and lists are cut to what fits, and the report has all of
  * it. Commands are never cut: what cannot be pasted is of no use.
  */
+#include "base/percent.h"
 #include "report/report_investigation.h"
 
 #include <inttypes.h>
@@ -12,6 +13,7 @@
 
 #include "model/signature.h"
 #include "report/screen.h"
+#include "report/text.h"
 
 #define WRITER_FRAMES 4
 #define COMMAND_LINES 7
@@ -518,14 +520,14 @@ static void reproduction(const struct page *page)
 	if (!page->inv->counted)
 		return;
 	title(page, "How often");
-	rowf(page, "rate", 0, "%" PRIu64 " of %" PRIu64 " failed, %.1f %% (95 %%: %.1f–%.1f %%)",
-	     s->rate.failed, s->rate.trials, s->rate.rate * 100, s->rate.low * 100,
-	     s->rate.high * 100);
-	if (s->clean_runs_for_99 > 1)
-		rowf(page, "", 0,
-		     "%" PRIu64 " clean runs in a row would show with 99 %% confidence that it is "
-		     "fixed",
-		     s->clean_runs_for_99);
+	rowf(page, "rate", 0, "%" PRIu64 " of %" PRIu64 " failed, %s %% (95 %%: %s–%s %%)",
+	     s->rate.failed, s->rate.trials, PERCENT(s->rate.rate), PERCENT(s->rate.low),
+	     PERCENT(s->rate.high));
+	if (s->clean_runs_for_99 > 1) {
+		AUTO(mem_freep) char *clean = text_clean_runs(s);
+
+		row(page, "", clean, 0);
+	}
 	VEC_FOREACH (&s->signatures.list, signature)
 		rowf(page, signature->signature.id, 2, "%" PRIu64 "x%s %s", signature->rate.failed,
 		     signature->always ? " (every run)" : "", signature->signature.summary);

@@ -13,6 +13,7 @@
 
 #include "base/err.h"
 #include "base/pack.h"
+#include "base/percent.h"
 #include "base/strbuf.h"
 #include "base/value.h"
 #include "base/vec.h"
@@ -174,6 +175,24 @@ static void printable_writes_out_control_characters(void **state)
 		  "\\xc2\\x9b31m"); /* CSI as a C1 character */
 	PRINTABLE("\xc2\x80\xc2\x9f", "\\xc2\\x80\\xc2\\x9f");
 	PRINTABLE("\x9b", "\\x9b");
+}
+
+static void percentages_are_told_from_nothing(void **state)
+{
+	assert_string_equal(PERCENT(0), "0.0");
+	assert_string_equal(PERCENT(0.2), "20.0");
+	assert_string_equal(PERCENT(1), "100.0");
+	assert_string_equal(PERCENT(0.01), "1.0");
+	assert_string_equal(PERCENT(0.0026), "0.26");
+	assert_string_equal(PERCENT(0.00019969), "0.020");
+	assert_string_equal(PERCENT(1e-13), "0.000000000");
+}
+
+static void printable_writes_out_what_reorders_text(void **state)
+{
+	PRINTABLE("a\u202eb", "a\\xe2\\x80\\xaeb");
+	PRINTABLE("\u2066\u2029", "\\xe2\\x81\\xa6\\xe2\\x80\\xa9");
+	PRINTABLE("\u2027\u2030\u206a", "\u2027\u2030\u206a");
 }
 
 static void printable_writes_out_broken_utf8(void **state)
@@ -545,6 +564,8 @@ int main(void)
 		cmocka_unit_test(strbuf_take_of_nothing_is_a_string),
 		cmocka_unit_test(printable_keeps_text),
 		cmocka_unit_test(printable_writes_out_control_characters),
+		cmocka_unit_test(percentages_are_told_from_nothing),
+		cmocka_unit_test(printable_writes_out_what_reorders_text),
 		cmocka_unit_test(printable_writes_out_broken_utf8),
 		cmocka_unit_test(vec_grows_and_walks),
 		cmocka_unit_test(strv_ends_in_null),

@@ -244,6 +244,32 @@ static void an_unwritable_directory_is_told(void **state)
 	assert_int_equal(fchmodat(s->fd, "case", 0755, 0), 0);
 }
 
+static int read_unwritable(void *arg)
+{
+	struct scratch *s = arg;
+	struct case_store *cs = NULL;
+	struct err err = { 0 };
+
+	if (geteuid() == 0)
+		CHILD_WANTS(setgid(65534) == 0 && setuid(65534) == 0);
+	CHILD_WANTS(case_open(scratch_path(s, "case"), CASE_READ, &cs, &err) == 0);
+	case_close(cs);
+	return 0;
+}
+
+/* Somebody else's case, or one on a disk that is mounted read-only. */
+static void a_case_that_may_not_be_written_can_be_read(void **state)
+{
+	struct scratch *s = *state;
+
+	fill_case(s);
+	assert_int_equal(fchmodat(s->fd, "case", 0555, 0), 0);
+	assert_int_equal(fchmod(s->fd, 0555), 0);
+	assert_int_equal(in_child(read_unwritable, s), 0);
+	assert_int_equal(fchmod(s->fd, 0755), 0);
+	assert_int_equal(fchmodat(s->fd, "case", 0755, 0), 0);
+}
+
 /* ---- damage ---- */
 
 static void ignore_tally(void *ctx, const struct tally_row *row)
@@ -561,6 +587,7 @@ int main(void)
 		TEST(an_empty_file_becomes_a_case),
 		TEST(a_file_for_a_directory_is_told),
 		TEST(an_unwritable_directory_is_told),
+		TEST(a_case_that_may_not_be_written_can_be_read),
 		TEST(bit_flips_never_crash),
 		TEST(truncations_never_crash),
 		TEST(impossible_versions_are_refused),

@@ -418,6 +418,23 @@ static void an_odd_slot_is_found(void **state)
 	assert_false(summary.signatures.list.items[0].always);
 	/* ln(0.01) / ln(1 - 0.3) = 12.9 */
 	assert_int_equal(summary.clean_runs_for_99, 13);
+	/* 24 of 80 may be as rare as 21.06 %: ln(0.01) / ln(1 - 0.2106) = 19.5 */
+	assert_int_equal(summary.clean_runs_at_low, 20);
+	case_close(cs);
+}
+
+/* Each is compared with the other: one test, and nothing to correct for. */
+static void of_two_slots_one_is_odd(void **state)
+{
+	static const unsigned int failing[] = { 8, 0 };
+	AUTO(series_summary_deinit) struct series_summary summary = { 0 };
+	struct series_id series;
+	struct case_store *cs = new_case(*state, &series);
+
+	fill(cs, series, 2, 20, failing);
+	summarise(cs, series, &summary);
+	near(summary.slots.items[0].p, 0.003276003276003276);
+	assert_int_equal(summary.odd_slot, 1); /* which never fails */
 	case_close(cs);
 }
 
@@ -597,6 +614,7 @@ int main(void)
 		cmocka_unit_test(the_same_function_dies_in_several_ways),
 		cmocka_unit_test(the_seed_is_the_order),
 		CASE_TEST(an_odd_slot_is_found),
+		CASE_TEST(of_two_slots_one_is_odd),
 		CASE_TEST(even_slots_are_not_odd),
 		CASE_TEST(a_single_slot_is_never_odd),
 		CASE_TEST(nothing_failed),

@@ -240,6 +240,17 @@ static void crumbs_keep_names(void **state)
 		crumb_is(same[i], same[i]);
 }
 
+static void crumbs_mask_names_drawn_at_random(void **state)
+{
+	crumb_is("session 3f2504e0-4f89-41d3-9a0c-0305e82c3301 ended", "session * ended");
+	crumb_is("at commit 94e309b07ec5:", "at commit *:");
+	crumb_is("no /tmp/tmp.aB3xYz9QpL/plan", "no /tmp/*/plan");
+	crumb_is("no /tmp/tmpx8_k2v9q", "no /tmp/*");
+	crumb_is("deadbeef facade added", "deadbeef facade added");
+	crumb_is("Fp16ToFp32Cast abc12345x", "Fp16ToFp32Cast abc12345x");
+	crumb_is("/src/tmp.c and /src/tmp_buffer.c /tmp", "/src/tmp.c and /src/tmp_buffer.c /tmp");
+}
+
 static void crumbs_drop_colours(void **state)
 {
 	crumb_is("\033[0;32m[ RUN      ] \033[mSuite.Case", "[ RUN      ] Suite.Case");
@@ -485,6 +496,19 @@ static void see(const struct trial_settings *settings, const char *out, bool lea
 	output_deinit(&o);
 }
 
+static void a_trial_s_own_directory_is_no_place_of_its_own(void **state)
+{
+	char trials[] = "/case/trials";
+	struct trial_settings settings = { .output_limit = 100, .trials_path = trials };
+	AUTO(trial_end_deinit) struct trial_end inside = { 0 };
+	AUTO(trial_end_deinit) struct trial_end other = { 0 };
+
+	see(&settings, "no /case/trials/17/tmp/x, /case/trials/17/tmp", false, &inside);
+	assert_string_equal(inside.last_crumb, "no $TMPDIR/x, $TMPDIR");
+	see(&settings, "no /case/trials/17/stdout /case/trials", false, &other);
+	assert_string_equal(other.last_crumb, "no /case/trials/17/stdout /case/trials");
+}
+
 static void output_knows_the_running_test(void **state)
 {
 	struct trial_settings settings = { .output_limit = 100 };
@@ -546,6 +570,7 @@ int main(void)
 		cmocka_unit_test(capture_cuts_long_lines),
 		cmocka_unit_test(crumbs_mask_what_varies),
 		cmocka_unit_test(crumbs_keep_names),
+		cmocka_unit_test(crumbs_mask_names_drawn_at_random),
 		cmocka_unit_test(crumbs_drop_colours),
 		cmocka_unit_test(crumbs_are_trimmed_and_short),
 		cmocka_unit_test(crumb_with_nul_bytes),
@@ -559,6 +584,7 @@ int main(void)
 		cmocka_unit_test(testline_tap),
 		cmocka_unit_test(testline_ordinary_lines),
 		cmocka_unit_test(testline_takes_any_bytes),
+		cmocka_unit_test(a_trial_s_own_directory_is_no_place_of_its_own),
 		cmocka_unit_test(output_knows_the_running_test),
 		cmocka_unit_test(output_learns_the_order),
 	};

@@ -457,6 +457,13 @@ void fault_classify(const struct fault_facts *facts, struct crash *ret)
 	ret->fault = classify(facts, ret);
 	ret->write = facts->crash->gregs[GREG_TRAPNO] == TRAP_PAGE &&
 		     (facts->crash->gregs[GREG_ERR] & ERROR_WRITE);
+	/* A protection fault comes without an address: it is what the instruction asked for. */
+	if (facts->crash->gregs[GREG_TRAPNO] == TRAP_PROTECTION && ret->address == 0) {
+		if (facts->has_jump && !canonical(facts->jump))
+			ret->address = facts->jump;
+		if (facts->has_wanted && (ret->address == 0 || !canonical(facts->wanted)))
+			ret->address = facts->wanted;
+	}
 	say(facts, ret, &words);
 	ret->words = strbuf_take(&words);
 }

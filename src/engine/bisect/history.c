@@ -83,11 +83,17 @@ static int check_order(const struct history *h, const struct history_request *re
 	(void)err_set(err, -EINVAL, "GOOD '%s' is not an ancestor of BAD '%s'", request->good,
 		      request->bad);
 	if (git_line(h->top, (const char *const[]){ "merge-base", good, bad, NULL }, &base, NULL) ==
-	    0)
+	    0) {
+		if (strcmp(base, bad) == 0)
+			return err_remedy(err,
+					  "the older of the two comes first: redhand bisect "
+					  "%s %s …",
+					  request->bad, request->good);
 		return err_remedy(err,
 				  "if the failure is not at %.12s, where they parted: redhand "
 				  "bisect %.12s %s …",
 				  base, base, request->bad);
+	}
 	return err_remedy(err, "the two have no common history");
 }
 

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "engine/stats/rate.h"
+#include "engine/verdict/verdict.h"
 
 #define FAILURES_UNWATCHED 3u /* failing trials whose victim was not watched, until another way */
 #define FAILURES_PER_VICTIM 10u /* …and while some were: keys that hold by chance */
@@ -532,6 +533,28 @@ static int chase_all(struct chase *chase, struct err *err)
 	return r;
 }
 
+/* What was caught, if anybody was, does not explain it. */
+static bool is_nobody(const struct chase *chase)
+{
+	AUTO(verdict_deinit) struct verdict verdict = { 0 };
+
+	verdict_judge(&chase->ret->evidence, &verdict);
+	return verdict.class == VERDICT_NOT_CAUGHT;
+}
+
+/* Guards, where they have not been asked yet; then whether it goes with what stands in blocks. */
+static int try_the_rest(struct chase *chase, struct err *err)
+{
+	bool told = false;
+	int r = 0;
+
+	if (!chase->found || !chase_may_go_on(chase) || !wants_heap(chase) || !is_nobody(chase))
+		return 0;
+	if (chase->ret->guarded_trials == 0)
+		r = guards_instead(chase, &told, err);
+	return r == 0 && !told && chase_may_go_on(chase) ? guards_values(chase, err) : r;
+}
+
 /* Who did it may be two threads that did it together. */
 static int chase_whole(struct chase *chase, struct err *err)
 {
@@ -541,10 +564,11 @@ static int chase_whole(struct chase *chase, struct err *err)
 	if (lead && !lead_is_crash(lead))
 		return lead_follow(chase, lead, err);
 	if (chase->request->freed)
-		return guards_freed(chase, err);
+		return guards_values(chase, err);
 	r = chase_all(chase, err);
-
-	return r == 0 && chase->found && chase_may_go_on(chase) ? race_look(chase, err) : r;
+	if (r == 0 && chase->found && chase_may_go_on(chase))
+		r = race_look(chase, err);
+	return r == 0 ? try_the_rest(chase, err) : r;
 }
 
 int chase_run(struct case_store *cs, const struct chase_request *request, struct chase_result *ret,

@@ -241,6 +241,7 @@ static void adopt(struct chase *chase)
 	VEC_FOREACH (&chase->guarded.list, e)
 		VEC_PUSH(&chase->ret->evidence.list, *e);
 	chase->guarded.list.count = 0;
+	mem_free(chase->ret->outcome);
 	chase->ret->outcome = mem_printf("found with %s%s",
 					 chase->heap_findings > 0    ? "guards around blocks" :
 					 chase->kind == STAGE_FENCE ? "freed blocks shut" :
@@ -248,31 +249,24 @@ static void adopt(struct chase *chase)
 					 chase->guarded_caught > 0 ? ", and caught there" : "");
 }
 
-/* A wrong value and no damage: it was read where nobody has written it, or not any more. */
-static int look_for_values(struct chase *chase, bool *ret_told, struct err *err)
-{
-	int r = readers_look(chase, ret_told, err);
-
-	return r == 0 && !*ret_told ? unset_look(chase, ret_told, err) : r;
-}
-
 int guards_instead(struct chase *chase, bool *ret_told, struct err *err)
 {
 	int r = look_at_heap(chase, err);
 
 	*ret_told = r == 0 && chase->heap_findings > 0;
-	if (r == 0 && !*ret_told)
-		r = look_for_values(chase, ret_told, err);
 	if (*ret_told)
 		adopt(chase);
 	return r;
 }
 
-int guards_freed(struct chase *chase, struct err *err)
+/* A wrong value and no damage: it was read where nobody has written it yet, or not any more. */
+int guards_values(struct chase *chase, struct err *err)
 {
 	bool told = false;
-	int r = look_for_values(chase, &told, err);
+	int r = readers_look(chase, &told, err);
 
+	if (r == 0 && !told)
+		r = unset_look(chase, &told, err);
 	if (told)
 		adopt(chase);
 	return r;

@@ -176,8 +176,8 @@ int follow_recycler(struct chase *chase, int level, struct err *err);
 int guards_instead(struct chase *chase, bool *ret_told, struct err *err);
 /* Only if they show the same writer behind the end of a block, or before its start. */
 int guards_confirm(struct chase *chase, const struct level *level, bool *ret_told, struct err *err);
-/* Without them: only whether it goes with what stands in freed blocks. */
-int guards_freed(struct chase *chase, struct err *err);
+/* Whether it goes with what stands in freed blocks, or in new ones. */
+int guards_values(struct chase *chase, struct err *err);
 /* Could the caught write have run out of another block? */
 bool may_be_overrun(const struct level *level);
 /* The stakeout's bytes, with guards. */

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "base/fd.h"
+#include "base/which.h"
 #include "engine/framework/listing.h"
 
 #define FILE_MAX (64u << 20)
@@ -53,12 +54,18 @@ static void env_plain(const struct framework *f, const struct framework_list *li
 		      const char *path, struct strv *argv, struct strv *env)
 {
 	AUTO(trial_job_deinit) struct trial_job job = { .number = { .value = 1 } };
+	char *found = NULL;
 
 	strv_add(argv, "env");
 	strv_add(argv, "-i");
 	for (size_t i = 0; i < list->count; i++)
 		strv_add(argv, f->items.items[list->items[i]]);
 	add_program(f, &job);
+	/* There is no PATH to look it up by, and the default one may find another. */
+	if (!strchr(job.argv.items[0], '/') && which(job.argv.items[0], NULL, &found, NULL) == 0) {
+		mem_free(job.argv.items[0]);
+		job.argv.items[0] = found;
+	}
 	strv_copy(argv, job.argv.items);
 }
 

@@ -20,6 +20,7 @@
 #define FAILURES_NEEDED 25 /* by the later stages, about; they should come … */
 #define SHARE_NEEDED 0.2   /* … within this part of the budget */
 #define SHARE_CHEAP 0.01   /* asked even when nothing depends on it */
+#define SHARE_TRIALS 0.2   /* the same, where the budget is in trials: those are few, not cheap */
 #define SHARE_ANEW 0.2	   /* to measure the rate under another setting */
 #define MATTERS_P 0.01	   /* below this, what makes no difference later is called one */
 #define TRIALS_RARE 40u
@@ -106,6 +107,14 @@ bool causes_worth(struct hunt *hunt, struct strbuf *why)
 		return true;
 	if (hunt->jobs == 1) {
 		strbuf_addf(why, "alone it fails often enough, every %.2g s", interval_s(hunt));
+		return false;
+	}
+	if (hunt->request->budget_trials > 0 &&
+	    2 * (double)cheap_trials(hunt) > SHARE_TRIALS * (double)hunt->request->budget_trials) {
+		strbuf_addf(why,
+			    "it fails often enough; whether it does alone would take %" PRIu64
+			    " of %" PRIu64 " trials",
+			    2 * cheap_trials(hunt), hunt->request->budget_trials);
 		return false;
 	}
 	if (budget_s <= 0 || cheap_cost(hunt) <= SHARE_CHEAP * budget_s)

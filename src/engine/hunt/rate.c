@@ -16,6 +16,7 @@
 #define FAILURES 8u
 #define FAILURES_SLOW 4u /* where so many would take more than this part of the budget: */
 #define SHARE_SLOW 0.15
+#define SHARE_FEW 0.3 /* the same, where the budget is in trials */
 #define TRIALS_FIRST 12u
 #define TRIALS_ALWAYS 40u
 #define TRIALS 60u
@@ -227,6 +228,9 @@ static uint64_t failures_wanted(const struct hunt *hunt)
 {
 	double rate = hunt->summary.rate.rate;
 
+	if (rate > 0 && hunt->request->budget_trials > 0 &&
+	    FAILURES / rate > SHARE_FEW * (double)hunt->request->budget_trials)
+		return FAILURES_SLOW;
 	if (!(rate > 0) || hunt->request->budget_s <= 0 ||
 	    hunt_takes(hunt, (uint64_t)(FAILURES / rate), hunt->jobs) <=
 		    SHARE_SLOW * hunt->request->budget_s)

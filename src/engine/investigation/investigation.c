@@ -345,7 +345,8 @@ static int summarise(struct reading *reading, struct err *err)
 				       err);
 	reading->inv->counted = r == 0 && tally.trials > 0 && !reading->mixed;
 	if (reading->mixed)
-		reading->inv->summary.clean_runs_for_99 = 0;
+		reading->inv->summary.clean_runs_for_99 =
+			reading->inv->summary.clean_runs_at_low = 0;
 	return r;
 }
 
@@ -590,7 +591,7 @@ static void rate_of_full_list(struct investigation *inv)
 	if (!inv->counted)
 		return;
 	inv->summary.rate = inv->trigger.full;
-	inv->summary.clean_runs_for_99 = rate_clean_runs(inv->trigger.full.rate, 0.99);
+	findings_clean_runs(&inv->summary);
 }
 
 int investigation_read(struct case_store *cs, struct investigation *ret, struct err *err)

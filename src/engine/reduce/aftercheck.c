@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "engine/stats/fisher.h"
+
 /* Luck that is still accepted when 'never fails' is concluded. */
 static const double others_luck = 0.05, order_luck = 0.01;
 /* Failures after which an order is known to fail, with some idea of how often. */
@@ -37,7 +39,7 @@ static size_t enough(double rate, double luck)
 }
 
 void aftercheck_start(struct aftercheck *a, const testset_word *found, const uint32_t *items,
-		      size_t n_items, double full_rate, double found_rate)
+		      size_t n_items, double full_rate, struct minimiser_count found_runs)
 {
 	if (a->full_enough && testset_equal(a->found, found, a->words))
 		return;
@@ -48,7 +50,8 @@ void aftercheck_start(struct aftercheck *a, const testset_word *found, const uin
 	a->full_enough = enough(full_rate, others_luck);
 	/* Few runs were made of the full list: its rate may well be half of that. */
 	a->full_sure = enough(full_rate / 2, others_luck / (double)(10 * (n_items + 1)));
-	a->found_enough = enough(found_rate, order_luck);
+	/* Of the list itself there are few runs, too: that is the doubt that counts here. */
+	a->found_enough = fisher_clean_needed(found_runs.runs, found_runs.failed, order_luck);
 	a->outside = a->alike = a->others_runs = (struct minimiser_count){ 0 };
 	a->reversed = a->shuffled = (struct minimiser_count){ 0 };
 	a->others = MINIMISER_OTHERS_UNKNOWN;

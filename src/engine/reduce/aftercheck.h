@@ -29,7 +29,7 @@ void aftercheck_deinit(struct aftercheck *a);
 
 /* The list to be asked about; nothing is forgotten if it is the same as before. */
 void aftercheck_start(struct aftercheck *a, const testset_word *found, const uint32_t *items,
-		      size_t n_items, double full_rate, double found_rate);
+		      size_t n_items, double full_rate, struct minimiser_count found_runs);
 
 /* `flags` are enum minimiser_flags. */
 bool aftercheck_wants_others(const struct aftercheck *a, unsigned flags);

@@ -336,6 +336,11 @@ static void suspect(struct minimiser *m, const struct history_run *run)
 	m->astray = fmin(fmax(m->astray, 1e-9), 1 - 1e-9);
 }
 
+static struct minimiser_count count_of(struct run_count count)
+{
+	return (struct minimiser_count){ count.runs, count.failed };
+}
+
 static void judge(struct minimiser *m)
 {
 	double sure = (1 - m->astray) * all_needed(m);
@@ -346,7 +351,7 @@ static void judge(struct minimiser *m)
 		    1 - sure <= doubt_kept * (1 - m->options.confidence);
 	if (m->proven)
 		aftercheck_start(&m->aftercheck, current(m), m->items, m->n_items,
-				 rate(m, m->n_candidates), rate(m, m->n_items));
+				 rate(m, m->n_candidates), count_of(m->on_current));
 }
 
 static int learn(struct minimiser *m, const struct history_run *run)
@@ -688,11 +693,6 @@ double minimiser_needed(const struct minimiser *m, size_t test)
 		if (m->items[i] == test)
 			return needed_at(m, i);
 	return 0;
-}
-
-static struct minimiser_count count_of(struct run_count count)
-{
-	return (struct minimiser_count){ count.runs, count.failed };
 }
 
 int minimiser_result(struct minimiser *m, struct minimiser_result *ret)

@@ -3,12 +3,10 @@
 #include <inttypes.h>
 #include <math.h>
 
+#include "base/percent.h"
 #include "base/strbuf.h"
 #include "engine/stats/fisher.h"
 #include "engine/stats/rate.h"
-
-/* Nobody waits for more; rates that would take it are below one in four million. */
-#define NEEDED_MAX ((uint64_t)1 << 24)
 
 /* As few failures among `trials` as `failed`, if the rate is that of before. */
 static double fisher(const struct rate *before, uint64_t trials, uint64_t failed)
@@ -21,23 +19,7 @@ static double fisher(const struct rate *before, uint64_t trials, uint64_t failed
 
 static uint64_t careful_needed(const struct rate *before, double confidence)
 {
-	uint64_t low = 0, high = 1;
-
-	while (high < NEEDED_MAX && fisher(before, high, 0) > 1 - confidence) {
-		low = high;
-		high *= 2;
-	}
-	/* Clean runs only ever lower it, so the first number that is enough can be halved down to.
-	 */
-	while (high - low > 1) {
-		uint64_t middle = low + (high - low) / 2;
-
-		if (fisher(before, middle, 0) > 1 - confidence)
-			low = middle;
-		else
-			high = middle;
-	}
-	return high;
+	return fisher_clean_needed(before->trials, before->failed, 1 - confidence);
 }
 
 uint64_t certificate_needed(const struct rate *before, double confidence, bool careful)
@@ -88,7 +70,7 @@ static void add_counts(const struct certificate *c, struct strbuf *sb)
 static void add_doubt(const struct certificate *c, struct strbuf *sb)
 {
 	add_confidence(sb, c->chance);
-	strbuf_addf(sb, " confidence at the recorded rate (%.1f %%), with ", c->before.rate * 100);
+	strbuf_addf(sb, " confidence at the recorded rate (%s %%), with ", PERCENT(c->before.rate));
 	add_confidence(sb, c->p);
 	strbuf_adds(sb, " when the uncertainty of that rate is counted (Fisher's exact test)");
 	if (c->p > 1 - c->confidence && !c->careful)
@@ -99,7 +81,7 @@ static void add_doubt(const struct certificate *c, struct strbuf *sb)
 static void say_clean(const struct certificate *c, struct strbuf *sb)
 {
 	add_counts(c, sb);
-	strbuf_addf(sb, "; the rate is now below %.1f %% with 95 %% confidence. ", c->bound * 100);
+	strbuf_addf(sb, "; the rate is now below %s %% with 95 %% confidence. ", PERCENT(c->bound));
 	strbuf_adds(sb, "That nothing has changed and luck alone hid it is ruled out with ");
 	add_doubt(c, sb);
 }

@@ -404,13 +404,17 @@ static void add_origin(struct making *m)
 	s->redhand = mem_strdup(m->request->redhand);
 	if (m->git)
 		s->commit = surroundings_commit(m->root);
-	if (path_below(m->root, m->dir))
+	if (path_below(m->root, m->dir)) {
 		s->root = path_relative(m->dir, m->root);
-	else
+	} else {
+		/* It is of no use to another checkout, but here it can be run, as by case resume.
+		 */
+		s->root = mem_strdup(m->root);
 		strv_take(&m->made->notes,
-			  mem_printf("'%s' is not inside the project '%s': sentinel run will want "
-				     "--root DIR",
+			  mem_printf("'%s' is not inside the project '%s', so in another checkout "
+				     "sentinel run will want --root DIR",
 				     m->request->dir, m->root));
+	}
 }
 
 static void add_settings(struct making *m)

@@ -1,5 +1,6 @@
 #include "engine/sentinel/readme.h"
 
+#include "base/percent.h"
 #include "base/words.h"
 #include "engine/sentinel/certificate.h"
 #include "engine/stats/rate.h"
@@ -73,10 +74,10 @@ void readme_write(const struct sentinel *s, struct strbuf *ret)
 		    "This directory was written by `redhand sentinel create`. It guards one known "
 		    "failure:\n\n    %s\n\n",
 		    s->signature.summary);
-	strbuf_addf(ret, "It was seen in %llu of %llu runs, %.1f %% (95 %%: %.1f–%.1f %%)%s%s.\n\n",
-		    (unsigned long long)s->failed, (unsigned long long)s->trials, rate.rate * 100,
-		    rate.low * 100, rate.high * 100, s->commit ? ", at commit " : "",
-		    s->commit ? s->commit : "");
+	strbuf_addf(ret, "It was seen in %llu of %llu runs, %s %% (95 %%: %s–%s %%)%s%s.\n\n",
+		    (unsigned long long)s->failed, (unsigned long long)s->trials,
+		    PERCENT(rate.rate), PERCENT(rate.low), PERCENT(rate.high),
+		    s->commit ? ", at commit " : "", s->commit ? s->commit : "");
 	strbuf_addf(
 		ret,
 		"    sh run.sh                   # exit 0: it still fails as recorded\n"

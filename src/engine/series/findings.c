@@ -120,17 +120,24 @@ static void compare_slots(const struct tally *tally, struct series_summary *ret)
 			.trials_b = all_trials - trials,
 			.failed_b = all_failed - failed,
 		});
-		/* Any of the slots might have come out odd: that many chances were taken. */
-		s.p = s.p * slots < 1 ? s.p * slots : 1;
+		/* Any of the slots might have come out odd: that many chances were taken. Of two,
+		 * each is compared with the other, which is one and the same question. */
+		if (slots > 2)
+			s.p = s.p * slots < 1 ? s.p * slots : 1;
 		VEC_PUSH(&ret->slots, s);
 	}
 	ret->odd_slot = -1;
 	if (slots < 2)
 		return;
-	VEC_FOREACH (&ret->slots, s)
+	VEC_FOREACH (&ret->slots, s) {
+		const struct slot_summary *odd =
+			ret->odd_slot < 0 ? NULL : &ret->slots.items[ret->odd_slot];
+
+		/* Of two it is the one that never fails. */
 		if (s->p < ODD_SLOT_P &&
-		    (ret->odd_slot < 0 || s->p < ret->slots.items[ret->odd_slot].p))
+		    (!odd || s->p < odd->p || (s->p <= odd->p && s->rate.failed == 0)))
 			ret->odd_slot = (int)(s - ret->slots.items);
+	}
 }
 
 static void count_place(void *ctx, const struct window_row *row)
@@ -164,6 +171,12 @@ static int resource_use(struct case_store *cs, struct series_id series, struct s
 	return 0;
 }
 
+void findings_clean_runs(struct series_summary *summary)
+{
+	summary->clean_runs_for_99 = rate_clean_runs(summary->rate.rate, 0.99);
+	summary->clean_runs_at_low = rate_clean_runs(summary->rate.low, 0.99);
+}
+
 int findings_summarise(const struct tally *tally, struct case_store *cs, struct series_id series,
 		       struct series_summary *ret, struct err *err)
 {
@@ -175,7 +188,7 @@ int findings_summarise(const struct tally *tally, struct case_store *cs, struct 
 	ret->intermittent = tally_intermittent(tally);
 	VEC_FOREACH (&tally->counts, c)
 		ret->failed_any += c->signatures[0] != '\0' ? c->count : 0;
-	ret->clean_runs_for_99 = failed > 0 ? rate_clean_runs(ret->rate.rate, 0.99) : 0;
+	findings_clean_runs(ret);
 	ret->clean_bound = rate_upper_bound_clean(trials, RATE_CONFIDENCE);
 	compare_slots(tally, ret);
 	r = findings_signatures(tally, cs, series, &ret->signatures, err);

@@ -8,6 +8,7 @@
  * From counts to what can be said: rates with intervals, always or now and
  * then, which slot is odd, between which log lines it dies.
  */
+void findings_clean_runs(struct series_summary *summary); /* by its rate */
 int findings_summarise(const struct tally *tally, struct case_store *cs, struct series_id series,
 		       struct series_summary *ret, struct err *err);
 

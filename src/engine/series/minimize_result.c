@@ -3,6 +3,7 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -12,7 +13,11 @@
 #include "engine/series/findings.h"
 #include "engine/series/listtext.h"
 #include "engine/series/minimize_inside.h"
+#include "engine/stats/fisher.h"
 #include "engine/stats/rate.h"
+
+/* Below this, another order is said to fail at another rate. */
+#define ORDER_MATTERS_P 0.05
 
 /* ---- the file with the best list so far ---- */
 
@@ -192,6 +197,37 @@ static int keep_result(struct minimize *m, const struct framework_list *list,
 		err);
 }
 
+/* How surely another order fails at another rate; 1 when it was not tried. */
+static double differs(const struct rate *list, const struct rate *order)
+{
+	return fisher_two_sided(&(struct fisher_table){ .trials_a = list->trials,
+							.failed_a = list->failed,
+							.trials_b = order->trials,
+							.failed_b = order->failed });
+}
+
+static void judge_order(struct minimize_result *ret)
+{
+	const struct rate *orders[] = { &ret->reversed, &ret->shuffled };
+	bool all_fail = true;
+	int tried = 0;
+
+	ret->order_p = 1;
+	for (size_t i = 0; i < ARRAY_SIZE(orders); i++) {
+		if (orders[i]->trials == 0)
+			continue;
+		tried++;
+		ret->order_p = fmin(ret->order_p, differs(&ret->minimal, orders[i]));
+		all_fail = all_fail && orders[i]->failed > 0;
+	}
+	ret->order_p = fmin(ret->order_p * tried, 1);
+	ret->order = MINIMAL_ORDER_UNKNOWN;
+	if (tried > 0 && ret->order_p < ORDER_MATTERS_P)
+		ret->order = MINIMAL_ORDER_MATTERS;
+	else if (tried > 0 && all_fail)
+		ret->order = MINIMAL_ORDER_SAME;
+}
+
 static int add_search(struct minimize *m, struct minimize_result *ret, struct err *err)
 {
 	static const enum minimal_verdict verdicts[] = {
@@ -230,6 +266,7 @@ static int add_search(struct minimize *m, struct minimize_result *ret, struct er
 	ret->reversed = rate_of(from.reversed);
 	ret->shuffled = rate_of(from.shuffled);
 	ret->order_checked = from.reversed.runs + from.shuffled.runs > 0;
+	judge_order(ret);
 	tests = mem_alloc(from.count * sizeof(tests[0]));
 	memcpy(tests, from.tests, from.count * sizeof(tests[0]));
 	list = (struct framework_list){ .items = tests, .count = from.count };

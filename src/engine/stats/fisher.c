@@ -12,6 +12,8 @@
 #include <float.h>
 #include <stddef.h>
 
+/* Rates that would take more are below one in four million. */
+#define CLEAN_MAX ((uint64_t)1 << 24)
 #define TIE 1e-7	 /* relative difference below which two tables are equally likely */
 #define NEGLIGIBLE 1e-20 /* share of a sum below which the rest of a walk adds nothing */
 
@@ -112,6 +114,33 @@ double fisher_greater(const struct fisher_table *t)
 double fisher_less(const struct fisher_table *t)
 {
 	return tail_probability(t, TAIL_LESS);
+}
+
+static bool too_lucky(uint64_t clean, uint64_t trials, uint64_t failed, double doubt)
+{
+	return fisher_less(&(struct fisher_table){
+		       .trials_a = clean, .trials_b = trials, .failed_b = failed }) <= doubt;
+}
+
+uint64_t fisher_clean_needed(uint64_t trials, uint64_t failed, double doubt)
+{
+	uint64_t low = 0, high = 1;
+
+	while (high < CLEAN_MAX && !too_lucky(high, trials, failed, doubt)) {
+		low = high;
+		high *= 2;
+	}
+	/* Clean runs only ever lower it, so the first number that is enough can be halved down to.
+	 */
+	while (high - low > 1) {
+		uint64_t middle = low + (high - low) / 2;
+
+		if (too_lucky(middle, trials, failed, doubt))
+			high = middle;
+		else
+			low = middle;
+	}
+	return high;
 }
 
 /*

@@ -36,6 +36,13 @@ double fisher_greater(const struct fisher_table *t);
 double fisher_less(const struct fisher_table *t);
 
 /*
+ * How many clean trials it takes until fisher_less() of them against `failed` of `trials` is
+ * `doubt` or less: as many as show that it does not fail (so often) any more when the rate before
+ * is itself an estimate. At most 2^24, which nobody waits for.
+ */
+uint64_t fisher_clean_needed(uint64_t trials, uint64_t failed, double doubt);
+
+/*
  * True when going on is pointless: whatever the `left_a` and `left_b` trials
  * still to come bring, the final two-sided p-value will not be `alpha` or less.
  *

@@ -10,6 +10,9 @@
 
 /* Numbers this long are ids, sizes or times rather than part of a name. */
 #define LONG_NUMBER 5
+#define HASH_DIGITS 8	   /* of a hash or an id, at least */
+#define TMP_NAME_PYTHON 11 /* "tmp" and eight more */
+#define TMP_NAME_SHELL 10  /* "tmp." and six, at least */
 
 /* Length of the terminal escape sequence at `s` (ECMA-48 CSI, or ESC and one byte), or 0. */
 static size_t escape_sequence(const char *s, size_t len)
@@ -82,6 +85,45 @@ static size_t date(const char *s, size_t len)
 	return len > 10 && isalnum((unsigned char)s[10]) ? 0 : 10;
 }
 
+/* Length of the name drawn at random at `s`: a UUID, or so many hexadecimal digits, letters and
+ * others mixed, that it is a hash or an id and no word. */
+static size_t drawn(const char *s, size_t len)
+{
+	static const size_t groups[] = { 8, 4, 4, 4, 12 };
+	size_t n = span(s, len, isxdigit), at = 0, changes = 0;
+
+	for (size_t i = 0; i < ARRAY_SIZE(groups); i++) {
+		if (span(s + at, len - at, isxdigit) != groups[i])
+			break;
+		at += groups[i];
+		if (i + 1 == ARRAY_SIZE(groups))
+			return at;
+		if (at >= len || s[at++] != '-')
+			break;
+	}
+	if (n < HASH_DIGITS || (n < len && (isalnum((unsigned char)s[n]) || s[n] == '_')))
+		return 0;
+	/* A name with a number behind it changes from letters to digits but once. */
+	for (size_t i = 1; i < n; i++)
+		changes += !isdigit((unsigned char)s[i]) != !isdigit((unsigned char)s[i - 1]);
+	return changes > 1 ? n : 0;
+}
+
+/* Length of the name at `s`, behind a slash, as mktemp(1) and Python's tempfile draw them. */
+static size_t temporary(const char *s, size_t len)
+{
+	size_t n = 3;
+	bool shell;
+
+	if (len <= n || memcmp(s, "tmp", n) != 0)
+		return 0;
+	shell = s[n] == '.';
+	n += shell;
+	while (n < len && (isalnum((unsigned char)s[n]) || s[n] == '_'))
+		n++;
+	return n == TMP_NAME_PYTHON || (shell && n >= TMP_NAME_SHELL) ? n : 0;
+}
+
 /* How much of what stands at `s` varies from run to run: an address, a date, a decimal fraction, a
  * time of day, a duration, a long number. 0 when it is just text. `s` begins a word. */
 static size_t varying(const char *s, size_t len)
@@ -92,6 +134,9 @@ static size_t varying(const char *s, size_t len)
 		n = span(s + 2, len - 2, isxdigit);
 		return n > 0 ? n + 2 : 0;
 	}
+	n = drawn(s, len);
+	if (n > 0)
+		return n;
 	n = date(s, len);
 	if (n == 10)
 		return n;
@@ -118,8 +163,13 @@ char *crumb_from_line(const char *line, size_t len)
 	for (size_t i = 0; i < len && (kept.len < CRUMB_MAX || (line[i] & 0xc0) == 0x80);) {
 		size_t n = escape_sequence(line + i, len - i);
 
-		if (n == 0 && !in_word && (n = varying(line + i, len - i)) > 0)
-			strbuf_addc(&kept, '*');
+		if (n == 0 && !in_word) {
+			n = varying(line + i, len - i);
+			if (n == 0 && i > 0 && line[i - 1] == '/')
+				n = temporary(line + i, len - i);
+			if (n > 0)
+				strbuf_addc(&kept, '*');
+		}
 		if (n == 0) {
 			strbuf_addc(&kept, line[i]);
 			in_word = isalnum((unsigned char)line[i]) || line[i] == '_';

@@ -1,5 +1,6 @@
 #include "engine/trial/output.h"
 
+#include <ctype.h>
 #include <string.h>
 #include <time.h>
 
@@ -131,6 +132,33 @@ static bool line_matches(const regex_t *regex, const char *line, size_t len)
 	return regexec(regex, line, 1, m, REG_STARTEND) == 0;
 }
 
+/* The line as a breadcrumb. The trial's own TMPDIR, which nobody but redhand made another one each
+ * time, is the same place in all of them. */
+static char *crumb_of(const struct output *o, const char *line, size_t len)
+{
+	const char *base =
+		o->settings->tmp_alias ? o->settings->tmp_alias : o->settings->trials_path;
+	size_t base_len = base ? strlen(base) : 0;
+	AUTO(strbuf_deinit) struct strbuf same = { 0 };
+	const char *end = line + len, *found;
+
+	while (base_len > 0 && (found = memmem(line, (size_t)(end - line), base, base_len))) {
+		const char *after = found + base_len + 1;
+
+		while (after < end && isdigit((unsigned char)*after))
+			after++;
+		if (end - after < 4 || memcmp(after, "/tmp", 4) != 0)
+			break;
+		strbuf_add(&same, line, (size_t)(found - line));
+		strbuf_adds(&same, "$TMPDIR");
+		line = after + 4;
+	}
+	if (same.len == 0)
+		return crumb_from_line(line, (size_t)(end - line));
+	strbuf_add(&same, line, (size_t)(end - line));
+	return crumb_from_line(strbuf_str(&same), same.len);
+}
+
 static void note_crumb(struct output *o, const struct line *line)
 {
 	struct trial_end *end = o->end;
@@ -139,7 +167,7 @@ static void note_crumb(struct output *o, const struct line *line)
 	if (o->settings->breadcrumb_given &&
 	    !line_matches(&o->settings->breadcrumb, line->text, line->len))
 		return;
-	crumb = crumb_from_line(line->text, line->len);
+	crumb = crumb_of(o, line->text, line->len);
 	if (crumb[0] == '\0')
 		return;
 	note_milestone(o, line, MILESTONE_LINE, crumb);
@@ -165,7 +193,7 @@ static void on_line(struct output *o, const struct capture *from, const char *li
 	note_crumb(o, &whole);
 	VEC_FOREACH (&o->settings->fail_on, rule)
 		if (!o->end->matched && line_matches(&rule->regex, line, len))
-			o->end->matched = crumb_from_line(line, len);
+			o->end->matched = crumb_of(o, line, len);
 }
 
 static void on_out_line(void *ctx, const char *line, size_t len)

@@ -329,6 +329,12 @@ static int spawn(struct slot *s, const struct trial_job *job, const struct chann
 	if (code == 0)
 		return 0;
 	s->main = 0;
+	/* The same number comes back whatever was not there. */
+	if (cwd && access(cwd, X_OK) < 0)
+		return err_errno(err, -errno, "cannot run the program in '%s'", cwd);
+	if (access(s->settings->stdin_path, R_OK) < 0)
+		return err_errno(err, -errno, "cannot open '%s' for the program",
+				 s->settings->stdin_path);
 	return err_errno(err, -code, "cannot run '%s'", job->argv.items[0]);
 }
 

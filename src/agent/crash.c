@@ -212,46 +212,6 @@ static bool seen_before(uint64_t id)
 	return false;
 }
 
-/* The freed block whose poison this very word is. One that lives has been given out since: whoever
- * has it now was not read. */
-static const struct block *poisoned_block(uint64_t word, uint64_t *ret_start)
-{
-	const struct block *block;
-
-	if (!canary_decode(canary.seed, word, CANARY_POISON, ret_start))
-		return NULL;
-	block = block_at_sigsafe(BLOCKS_HEAP, *ret_start);
-	return block && block->state == LOG_BLOCK_FREED ? block : NULL;
-}
-
-/* A field's address, made out of poison, is near it: a freed block that something points to and
- * whose poison a register nearly holds. What is some block's poison exactly is not another's
- * nearly: those of neighbours are near one another. */
-static void poison_near(struct log_writer *writer, const struct block_view *view)
-{
-	struct log_block record;
-	uint64_t poison, off, exact;
-	unsigned i;
-
-	if (!canary.on || view->block.state != LOG_BLOCK_FREED || view->relation != LOG_INSIDE)
-		return;
-	poison = canary_word(canary.seed, view->start, CANARY_POISON);
-	for (i = 0; i < LOG_GREG_RSP; i++) {
-		off = scratch.gregs[i] - poison;
-		if (!off || off + POISON_REACH > 2 * POISON_REACH ||
-		    poisoned_block(scratch.gregs[i], &exact))
-			continue;
-		memset(&record, 0, sizeof(record));
-		record.via = LOG_VIA_POISON;
-		record.where = i;
-		record.value = scratch.gregs[i];
-		block_describe_sigsafe(view, &record);
-		(void)log_append_sigsafe(writer, LOG_BLOCK, &record, sizeof(record), NULL, 0);
-		if (scratch.near_count < NEAR_MAX)
-			scratch.near[scratch.near_count++] = view->start;
-	}
-}
-
 /* Registers and the fault address are always told; a stack word only if its block is news. */
 static void value_write(struct log_writer *writer, enum log_block_via via, uint64_t where,
 			uint64_t value)
@@ -277,12 +237,8 @@ static void value_write(struct log_writer *writer, enum log_block_via via, uint6
 			    (near || (via != LOG_VIA_FAULT &&
 				      value - views[i].start - views[i].size >= BEYOND_BYTES)))
 				continue;
-			if (seen_before(views[i].block.id)) {
-				if (near)
-					continue;
-			} else if (space == BLOCKS_HEAP) {
-				poison_near(writer, &views[i]);
-			}
+			if (seen_before(views[i].block.id) && near)
+				continue;
 			memset(&record, 0, sizeof(record));
 			record.via = (uint16_t)via;
 			record.where = where;
@@ -321,15 +277,35 @@ static void words_write(struct log_writer *writer, enum log_block_via via, uint6
 	}
 }
 
-/* A register that holds the poison of a freed block: it was read from there. */
+/* The freed block whose poison this is. One that lives has been given out since: whoever has it now
+ * was not read. */
+static const struct block *poison_owner(uint64_t value, uint64_t *ret_start)
+{
+	const struct block *block;
+
+	if (!canary_decode(canary.seed, value, CANARY_POISON, ret_start))
+		return NULL;
+	block = block_at_sigsafe(BLOCKS_HEAP, *ret_start);
+	return block && block->state == LOG_BLOCK_FREED ? block : NULL;
+}
+
+/* A register that holds the poison of a freed block, or a field's address that was made out of it: it
+ * was read from there. */
 static void poison_write_value(struct log_writer *writer, unsigned greg, uint64_t value)
 {
 	struct log_block record = { .via = LOG_VIA_POISON, .where = greg, .value = value };
 	struct block_view view = { .relation = LOG_INSIDE };
-	const struct block *block = poisoned_block(value, &view.start);
+	const struct block *block = NULL;
+	uint64_t off = 0;
 
+	if (value >> 62 != 2)
+		return;
+	for (; !block && off < POISON_REACH; off++)
+		block = poison_owner(value - off, &view.start);
 	if (!block)
 		return;
+	if (off > 1 && scratch.near_count < NEAR_MAX)
+		scratch.near[scratch.near_count++] = view.start;
 	view.block = *block;
 	view.size = block_size(block);
 	block_describe_sigsafe(&view, &record);

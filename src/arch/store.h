@@ -212,3 +212,14 @@ const char *origin_kind_name(enum origin_kind kind);
  * not used.
  */
 void arch_value_origin(const struct trap *trap, uint64_t at, int reg, struct origin *ret);
+
+enum runs {
+	RUNS_UP = 1 << 0,
+	RUNS_DOWN = 1 << 1,
+	RUNS_SOMEWHERE = 1 << 2, /* by what is in a register */
+};
+
+/* Does register `reg`, as the instruction at `at` uses it, run over memory: is there a loop around that
+ * instruction in which it is moved on? Which ways, enum runs; 0: it does not. Only where the
+ * function's start is known. */
+unsigned int arch_pointer_runs(const struct trap *trap, uint64_t at, int reg);

@@ -116,6 +116,11 @@ enum write_flags {
 	WRITE_PARTS = 1 << 17,
 	/* Nobody wrote there since the block's birth, which was watched. */
 	WRITE_OPENS = 1 << 18,
+	/* Its pointer is moved on in a loop around the store: it may have come from elsewhere. */
+	WRITE_RUNS = 1 << 19,
+	/* … upwards, downwards. */
+	WRITE_RUNS_UP = 1 << 20,
+	WRITE_RUNS_DOWN = 1 << 21,
 };
 
 /* One store that was caught. */
@@ -192,6 +197,8 @@ struct freed_use {
 	char *instruction;
 	struct stack user;
 	bool poison; /* found because the block's poison came out: a read */
+	/* Another kind of block had the place before this one: the pointer may be that one's. */
+	bool shared;
 };
 
 /* Somebody still points to a block that was freed. */
@@ -223,6 +230,9 @@ struct bad_free {
 	struct block_life *block; /* NULL for BAD_FREE_FOREIGN; `freed` is the first free */
 	struct stack second;	  /* the free that was wrong */
 	char *how;		  /* "malloc, then operator delete" for a mismatch; or NULL */
+	/* To an allocator that the user named. That nobody was given the object in between is as true
+	 * as these are all the functions that hand objects out. */
+	bool named;
 };
 
 enum canary_side {
@@ -240,6 +250,9 @@ struct canary_broken {
 	/* The damage begins at the block's very end (or ends at its start), or lies so near that no
 	 * other block can be meant: the guards of its neighbours are whole. */
 	bool adjacent;
+	/* The damage goes on at another block: to its very start, or at both of its ends. It may have
+	 * come out of that one, and no other trial told the two apart. */
+	bool contested;
 	struct strbuf expected, found;	 /* some bytes from there */
 	char *last_whole, *first_broken; /* the two checkpoints (tests) around it; or NULL */
 };

@@ -8,7 +8,7 @@
 
 #include "model/archive.h"
 
-#define EVIDENCE_VERSION 3
+#define EVIDENCE_VERSION 4
 
 static void cut(struct archive *a, struct file_cut *c)
 {
@@ -152,6 +152,8 @@ static void freed_use(struct archive *a, struct freed_use *u)
 	archive_text(a, &u->instruction);
 	archive_stack(a, &u->user);
 	archive_bool(a, &u->poison);
+	if (a->version >= 4)
+		archive_bool(a, &u->shared);
 }
 
 static void holder(struct archive *a, struct holder_seen *h)
@@ -174,6 +176,8 @@ static void bad_free(struct archive *a, struct bad_free *b)
 	archive_block_or_null(a, &b->block);
 	archive_stack(a, &b->second);
 	archive_text(a, &b->how);
+	if (a->version >= 4)
+		archive_bool(a, &b->named);
 }
 
 static void canary(struct archive *a, struct canary_broken *c)
@@ -183,6 +187,8 @@ static void canary(struct archive *a, struct canary_broken *c)
 	archive_i64(a, &c->offset);
 	archive_u64(a, &c->len);
 	archive_bool(a, &c->adjacent);
+	if (a->version >= 4)
+		archive_bool(a, &c->contested);
 	archive_bytes(a, &c->expected);
 	archive_bytes(a, &c->found);
 	archive_text(a, &c->last_whole);

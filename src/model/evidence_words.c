@@ -144,7 +144,8 @@ static void bad_free(const struct bad_free *b, struct strbuf *sb)
 		[BAD_FREE_FOREIGN] = "a pointer to no block was freed",
 	};
 
-	strbuf_adds(sb, words[b->kind < BAD_FREE_KINDS ? b->kind : BAD_FREE_FOREIGN]);
+	strbuf_adds(sb, b->named ? "an object was given back twice"
+			: words[b->kind < BAD_FREE_KINDS ? b->kind : BAD_FREE_FOREIGN]);
 	if (b->how)
 		strbuf_addf(sb, " (%s)", b->how);
 	add_site(sb, " by ", &b->second);

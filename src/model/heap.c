@@ -22,6 +22,7 @@ void heap_finding_deinit(struct heap_finding *finding)
 	mem_free(finding->key);
 	mem_free(finding->context);
 	mem_free(finding->rival);
+	mem_free(finding->through);
 	stack_deinit(&finding->allocated);
 	stack_deinit(&finding->freed);
 	stack_deinit(&finding->seen_at);

@@ -76,6 +76,10 @@ struct heap_finding {
 	/* It begins at this block's end and ends at another's start: which of them is overrun is open.
 	 * The context of that other; NULL: nobody's. */
 	char *rival;
+	/* It goes on at both ends of another live block, up to one's start out of a freed block, or
+	 * begins in the guard behind one: a pointer that ran out of that one leaves the same, as it
+	 * need not change every byte. Its context; NULL: nobody's. */
+	char *through;
 	/* Of a use after free: the block's poison was taken for a pointer; another block has the
 	 * place now; the access was a store; which instruction, as text or NULL. */
 	bool poison, recycled, write;

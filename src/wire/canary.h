@@ -5,7 +5,9 @@
  * block, repeated, made of the block's address and the seed: 48 bits of it, six to a byte, and the
  * upper two bits of each byte are 10. So no byte is ever 0, ASCII or 0xff (what stray writes write
  * most), no word is an address that the CPU would take (a poisoned pointer faults when it is used),
- * and a poisoned word that turns up in a register names the block that it was read from.
+ * and a poisoned word that turns up in a register names the block that it was read from. The lowest
+ * bits of the address stand in the highest byte: a field's address, made out of poison, is a little
+ * more than it and must not be the poison of a neighbour.
  */
 #ifndef REDHAND_WIRE_CANARY_H
 #define REDHAND_WIRE_CANARY_H
@@ -53,13 +55,13 @@ static inline uint64_t canary_word(uint64_t seed, uint64_t start, enum canary_ki
 {
 	uint64_t bits = start >> 4 | (uint64_t)kind << CANARY_START_BITS;
 
-	return canary_spread((bits ^ seed) & CANARY_BITS);
+	return __builtin_bswap64(canary_spread((bits ^ seed) & CANARY_BITS));
 }
 
-/* The poison of the block whose guard this is: only the kind differs, in the highest byte. */
+/* The poison of the block whose guard this is: only the kind differs, in the lowest byte. */
 static inline uint64_t canary_poison_of(uint64_t guard)
 {
-	return guard ^ (uint64_t)(CANARY_GUARD ^ CANARY_POISON) << (64 - 8 + CANARY_START_BITS % 6);
+	return guard ^ (uint64_t)(CANARY_GUARD ^ CANARY_POISON) << CANARY_START_BITS % 6;
 }
 
 /* False: no such word of this seed. One word in 2^18 of those that look like one is taken for it by
@@ -71,7 +73,7 @@ static inline bool canary_decode(uint64_t seed, uint64_t word, enum canary_kind 
 
 	if ((word & CANARY_MARK_MASK) != CANARY_MARK)
 		return false;
-	bits = (canary_gather(word) ^ seed) & CANARY_BITS;
+	bits = (canary_gather(__builtin_bswap64(word)) ^ seed) & CANARY_BITS;
 	if (bits >> CANARY_START_BITS != (uint64_t)kind)
 		return false;
 	*ret_start = (bits & ((1ull << CANARY_START_BITS) - 1)) << 4;

@@ -35,6 +35,28 @@ static void freed_used(struct evidence_list *l)
 	add(l, made_freed_use(2, false));
 }
 
+/* The place was another's before. */
+static void freed_in_a_shared_place(struct evidence_list *l)
+{
+	freed_used(l);
+	VEC_FOREACH (&l->list, e)
+		e->freed_use->shared = true;
+}
+
+static void written_in_a_shared_place(struct evidence_list *l)
+{
+	crash_writes_freed(l);
+	VEC_FOREACH (&l->list, e)
+		e->freed_use->shared = true;
+}
+
+/* With guards no place is given out again so soon. */
+static void shared_in_one_trial_only(struct evidence_list *l)
+{
+	freed_in_a_shared_place(l);
+	l->list.items[1].freed_use->shared = false;
+}
+
 static void freed_in_the_crash(struct evidence_list *l)
 {
 	for (unsigned int i = 1; i <= 2; i++) {
@@ -45,9 +67,24 @@ static void freed_in_the_crash(struct evidence_list *l)
 	}
 }
 
+/* A pointer that ran over the end of a block. */
+static void behind_a_freed_block(struct evidence_list *l)
+{
+	freed_in_the_crash(l);
+	VEC_FOREACH (&l->list, e)
+		e->crash->blocks.items[0].beyond = true;
+}
+
 static void double_free(struct evidence_list *l)
 {
 	add(l, made_bad_free(1, BAD_FREE_DOUBLE));
+}
+
+/* To an allocator of the program's own. */
+static void given_back_twice(struct evidence_list *l)
+{
+	double_free(l);
+	l->list.items[0].bad_free->named = true;
 }
 
 static void interior_free(struct evidence_list *l)
@@ -248,11 +285,16 @@ const struct story stories_free[] = {
 	ROW(freed_used, USE_AFTER_FREE, FIRM, NULL),
 	ROW(freed_in_the_crash, USE_AFTER_FREE, FIRM, NULL),
 	ROW(freed_used_once, USE_AFTER_FREE, DOUBTED, NULL),
+	ROW(freed_in_a_shared_place, USE_AFTER_FREE, DOUBTED, NULL),
+	ROW(written_in_a_shared_place, WRITE_AFTER_FREE, DOUBTED, "clone_statement"),
+	ROW(shared_in_one_trial_only, USE_AFTER_FREE, FIRM, NULL),
+	ROW(behind_a_freed_block, NOT_CAUGHT, DOUBTED, NULL),
 	ROW(recycled_only, USE_AFTER_FREE, DOUBTED, NULL),
 	ROW(a_former_block, NOT_CAUGHT, DOUBTED, NULL),
 	ROW(a_freed_block_nearby, NOT_CAUGHT, DOUBTED, NULL),
 
 	ROW(double_free, DOUBLE_FREE, FIRM, "cache_drop"),
+	ROW(given_back_twice, DOUBLE_FREE, DOUBTED, "cache_drop"),
 	ROW(free_in_a_passing_trial, DOUBLE_FREE, DOUBTED, "cache_drop"),
 	ROW(interior_free, INVALID_FREE, FIRM, "cache_drop"),
 	ROW(mismatched, INVALID_FREE, DOUBTED, "cache_drop"),

@@ -157,6 +157,62 @@ static void part_of_a_field_in_passing(struct evidence_list *l)
 			e->write->base->value = MADE_BLOCK + 30;
 }
 
+/* std::sort with a comparison that is none: a whole element, moved up by a loop that did not stop. */
+static void element_in_passing(struct evidence_list *l)
+{
+	caught(l,
+	       (struct made_write){ .writer = "sort", .width = 4, .start = 4, .flags = WRITE_RUNS },
+	       3);
+}
+
+static void wide_element_in_passing(struct evidence_list *l)
+{
+	wide(l);
+	VEC_FOREACH (&l->list, e)
+		if (e->kind == EVIDENCE_WRITE)
+			e->write->flags |= WRITE_RUNS;
+}
+
+static void runs_all(struct evidence_list *l)
+{
+	VEC_FOREACH (&l->list, e)
+		if (e->kind == EVIDENCE_WRITE)
+			e->write->flags |= WRITE_RUNS;
+}
+
+/* The pointer is in one block, what it hit in the other: it may have come either way. */
+static void overflow_in_a_loop(struct evidence_list *l)
+{
+	overflow(l);
+	runs_all(l);
+}
+
+/* A guard tells by itself. */
+static void canary_in_a_loop(struct evidence_list *l)
+{
+	overflow_of_a_canary(l);
+	runs_all(l);
+}
+
+/* It ran down onto the guard behind one block: out of the next. */
+static void canary_from_above(struct evidence_list *l)
+{
+	canary_in_a_loop(l);
+	VEC_FOREACH (&l->list, e)
+		if (e->kind == EVIDENCE_WRITE)
+			e->write->flags |= WRITE_RUNS_DOWN;
+}
+
+/* It came by there, and nobody kept a pointer to what was freed. */
+static void out_of_a_freed_neighbour(struct evidence_list *l)
+{
+	overflow(l);
+	runs_all(l);
+	VEC_FOREACH (&l->list, e)
+		if (e->kind == EVIDENCE_WRITE)
+			e->write->base->state = BLOCK_FREED;
+}
+
 void make_slot(struct home *home)
 {
 	home_deinit(home);
@@ -515,6 +571,28 @@ static void object_inside_the_block(struct evidence_list *l)
 	       3);
 }
 
+/* The first one lies at the block's start, and is named. */
+static void first_object_of_an_arena(struct evidence_list *l)
+{
+	caught(l,
+	       (struct made_write){ .writer = "measure",
+				    .old = A_POINTER,
+				    .new = 0x4012000000000000,
+				    .flags = WRITE_NAMED },
+	       3);
+	VEC_FOREACH (&l->list, e)
+		if (e->kind == EVIDENCE_WRITE)
+			e->write->victim->size = e->write->base->size = 4096;
+}
+
+static void update_in_an_arena(struct evidence_list *l)
+{
+	first_object_of_an_arena(l);
+	VEC_FOREACH (&l->list, e)
+		if (e->kind == EVIDENCE_WRITE)
+			e->write->flags |= WRITE_UPDATE;
+}
+
 /* A wrong mask has nothing to do with whose place it is. */
 static void update_inside_the_block(struct evidence_list *l)
 {
@@ -555,6 +633,47 @@ static void runs_into_freed(struct evidence_list *l)
 		}
 }
 
+/* The run of damage begins at one block's end and ends at the next one's start. */
+static void contested_canary(struct evidence_list *l)
+{
+	a_pointer_that_left_its_block(l);
+	add(l, made_canary(1, CANARY_AFTER))->canary->contested = true;
+	VEC_FOREACH (&l->list, e)
+		if (e->kind == EVIDENCE_WRITE) {
+			struct block_life *block = l->list.items[l->list.count - 1].canary->block;
+
+			mem_free(block->key);
+			block->key = mem_strdup(e->write->home.key);
+		}
+}
+
+/* … and the pointer says which was meant. */
+static void contested_but_meant(struct evidence_list *l)
+{
+	contested_canary(l);
+	VEC_FOREACH (&l->list, e)
+		if (e->kind == EVIDENCE_WRITE) {
+			make_base(e, 0, 56);
+			e->write->base->beyond = false;
+		}
+}
+
+/* … which says nothing in a loop. */
+static void contested_by_a_runner(struct evidence_list *l)
+{
+	contested_but_meant(l);
+	VEC_FOREACH (&l->list, e)
+		if (e->kind == EVIDENCE_WRITE)
+			e->write->flags |= WRITE_RUNS;
+}
+
+static void contested_damage(struct evidence_list *l)
+{
+	damage_only(l);
+	VEC_FOREACH (&l->list, e)
+		e->canary->contested = true;
+}
+
 const struct story stories_write[] = {
 	ROW(another_kind_of_object, NOT_CAUGHT, DOUBTED, NULL),
 	ROW(such_a_value_twice, NARROW_WRITE, DOUBTED, "lex"),
@@ -564,6 +683,8 @@ const struct story stories_write[] = {
 	ROW(address_of_a_block_unnamed, NARROW_WRITE, FIRM, "copy_row"),
 	ROW(field_in_parts, NOT_CAUGHT, DOUBTED, NULL),
 	ROW(object_inside_the_block, NARROW_WRITE, DOUBTED, "measure"),
+	ROW(first_object_of_an_arena, NARROW_WRITE, DOUBTED, "measure"),
+	ROW(update_in_an_arena, NARROW_WRITE, FIRM, "measure"),
 	ROW(update_inside_the_block, NARROW_WRITE, FIRM, "flags_drop"),
 	ROW(new_block_filled, NOT_CAUGHT, DOUBTED, NULL),
 	ROW(new_block_reset, WIDE_WRITE, DOUBTED, "jit_code"),
@@ -620,6 +741,16 @@ const struct story stories_write[] = {
 	ROW(underflow_onto_another_canary, UNDERFLOW, FIRM, "fill"),
 	ROW(a_pointer_that_left_its_block, OVERFLOW, FIRM, "fill"),
 	ROW(part_of_a_field_in_passing, NARROW_WRITE, DOUBTED, "trim"),
+	ROW(contested_canary, OVERFLOW, DOUBTED, "fill"),
+	ROW(contested_but_meant, OVERFLOW, FIRM, "fill"),
+	ROW(contested_by_a_runner, OVERFLOW, DOUBTED, "fill"),
+	ROW(contested_damage, OVERFLOW, DOUBTED, NULL),
+	ROW(element_in_passing, NARROW_WRITE, DOUBTED, "sort"),
+	ROW(wide_element_in_passing, WIDE_WRITE, DOUBTED, "jit_code"),
+	ROW(overflow_in_a_loop, OVERFLOW, DOUBTED, "fill"),
+	ROW(canary_in_a_loop, OVERFLOW, FIRM, "fill"),
+	ROW(canary_from_above, OVERFLOW, DOUBTED, "fill"),
+	ROW(out_of_a_freed_neighbour, NARROW_WRITE, DOUBTED, "fill"),
 	ROW(damage_before, UNDERFLOW, DOUBTED, NULL),
 };
 const size_t stories_write_count = ARRAY_SIZE(stories_write);

@@ -46,6 +46,31 @@ static void an_overflow_goes_on_over_the_next_blocks(void **state)
 	assert_false(run[3].continued);
 }
 
+/* Out of block 2 at both ends, or over it: the same damage. */
+static void a_block_left_at_both_ends_may_be_the_one(void **state)
+{
+	struct heap_finding run[] = {
+		damage(HEAP_OVERFLOW, 1, PLACE, 104, 104, 16),
+		damage(HEAP_UNDERFLOW, 2, PLACE + 144, 32, -16, 16),
+		damage(HEAP_OVERFLOW, 2, PLACE + 144, 32, 32, 8),
+		damage(HEAP_WRITE_AFTER_FREE, 3, PLACE + 500, 104, 90, 14),
+		damage(HEAP_UNDERFLOW, 4, PLACE + 500 + 130, 32, -16, 16),
+		damage(HEAP_OVERFLOW, 5, PLACE + 900, 104, 104, 16),
+		damage(HEAP_UNDERFLOW, 6, PLACE + 900 + 144, 32, -16, 8),
+	};
+
+	(void)state;
+	run[1].context = (char *)"two";
+	run[4].context = (char *)"four";
+	run[6].context = (char *)"six";
+	runs_mark(run, ARRAY_SIZE(run));
+	assert_string_equal(run[0].through, "two");
+	assert_string_equal(run[3].through, "four");
+	assert_null(run[5].through);
+	mem_free(run[0].through);
+	mem_free(run[3].through);
+}
+
 static void an_overflow_into_a_freed_block_is_no_write_after_free(void **state)
 {
 	struct heap_finding run[] = {
@@ -444,6 +469,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(an_overflow_goes_on_over_the_next_blocks),
+		cmocka_unit_test(a_block_left_at_both_ends_may_be_the_one),
 		cmocka_unit_test(an_overflow_into_a_freed_block_is_no_write_after_free),
 		cmocka_unit_test(an_underflow_reaches_back),
 		cmocka_unit_test(a_run_that_fits_both_ends_is_settled_by_other_trials),

@@ -489,6 +489,49 @@ CODE(joined,
 /* clang-format on */
 extern const uint8_t joined_trap[], joined_entry[];
 
+/* clang-format off */
+CODE(running,
+     "1:\n"
+     "mov [rax+4], edx\n"        /* moved on at once */
+     ".globl running_down\nrunning_down:\n"
+     "sub rax, 4\n"
+     "mov [rcx], edx\n"          /* by way of another */
+     ".globl running_round\nrunning_round:\n"
+     "lea rsi, [rcx+8]\n"
+     "mov rcx, rsi\n"
+     "lea r8, [rdi+8]\n"         /* the same place at each turn */
+     "mov [r8], edx\n"
+     ".globl running_fixed\nrunning_fixed:\n"
+     "mov r9, [r9+8]\n"          /* along a list */
+     "mov [r9], edx\n"
+     ".globl running_list\nrunning_list:\n"
+     "cmp rax, r10\n"
+     "jne 1b\n"
+     "mov [rax], edx\n"          /* behind the loop */
+     ".globl running_behind\nrunning_behind:\nret\n");
+/* clang-format on */
+extern const uint8_t running_down[], running_round[], running_fixed[], running_list[],
+	running_behind[];
+
+static unsigned int runs_before(const uint8_t *rip)
+{
+	struct trap trap = trap_at(running, running_end, rip, true, NULL, 0, 0);
+	struct writer writer;
+
+	assert_int_equal(arch_decode_before(&trap, &writer), 0);
+	return arch_pointer_runs(&trap, writer.store.at, writer.store.to.base);
+}
+
+static void test_running(void **state)
+{
+	(void)state;
+	assert_int_equal(runs_before(running_down), RUNS_DOWN);
+	assert_int_equal(runs_before(running_round), RUNS_UP);
+	assert_int_equal(runs_before(running_fixed), 0);
+	assert_int_equal(runs_before(running_list), 0);
+	assert_int_equal(runs_before(running_behind), 0);
+}
+
 static void test_origin_joined(void **state)
 {
 	struct trap trap = trap_at(joined, joined_end, joined_trap, true, NULL, 0, 0);
@@ -688,6 +731,7 @@ int main(void)
 		cmocka_unit_test(test_at),
 		cmocka_unit_test(test_origin),
 		cmocka_unit_test(test_origin_joined),
+		cmocka_unit_test(test_running),
 		cmocka_unit_test(test_any_bytes),
 		cmocka_unit_test(test_origin_shifted),
 		cmocka_unit_test(the_guard_of_a_frame_is_found),

@@ -129,6 +129,10 @@ static void test_canary_words(void **state)
 		assert_false(canary_decode(seed + i, word, CANARY_GUARD, &found));
 		assert_false(canary_decode(seed + i, start, CANARY_POISON, &found));
 		chosen += canary_chance(i, start, 500000);
+		/* The address of a field behind it is the poison of no neighbour. */
+		for (k = 8; i % 64 == 0 && k < 4096; k += 8)
+			if (canary_decode(seed + i, word + k, CANARY_POISON, &found))
+				assert_false(found + (1ull << 30) - start < 2ull << 30);
 	}
 	/* Six standard deviations. */
 	assert_in_range(chosen, 50000 - 950, 50000 + 950);

@@ -5,6 +5,7 @@
 #include "engine/autopsy/pointers.h"
 
 #define BAD_FREES_MAX 4
+#define NAMED_MAX 2u /* objects given back twice; where there are more, not all that hand them out are known */
 
 int clues_open(struct clues *clues, int trials, const char *name, uint64_t trial, int signal,
 	       struct symbols *symbols, struct err *err)
@@ -68,6 +69,14 @@ static struct block_life *life_of(struct event_log *log, const struct log_block 
 	return life;
 }
 
+/* Both were freed, and nobody saw which of them the pointer was to. */
+static bool is_shared(struct event_log *log, const struct log_block *block)
+{
+	struct log_block former;
+
+	return block_former(log, block, &former) && former.context != block->context;
+}
+
 static void tell_freed_use(struct clues *clues, const struct log_block *block, bool write,
 			   struct symbols *symbols, const struct crash *crash,
 			   struct evidence_list *ret)
@@ -77,6 +86,7 @@ static void tell_freed_use(struct clues *clues, const struct log_block *block, b
 	e.freed_use->block = life_of(clues->scene.log, block, "the pointer", symbols);
 	e.freed_use->offset = (int64_t)(block->value - block->start);
 	e.freed_use->write = write;
+	e.freed_use->shared = is_shared(clues->scene.log, block);
 	if (crash) {
 		e.freed_use->instruction =
 			crash->instruction ? mem_strdup(crash->instruction) : NULL;
@@ -88,6 +98,14 @@ static void tell_freed_use(struct clues *clues, const struct log_block *block, b
 /* ---- frees -------------------------------------------------------------------------------------
  */
 
+static bool block_of_free(struct event_log *log, const struct log_item *item, struct log_block *ret)
+{
+	struct log_item owned = *item;
+
+	return log_next_owned(&log->reader, item->head.seq, &owned) &&
+	       owned.head.type == LOG_BLOCK && log_payload(&owned, ret, sizeof(*ret));
+}
+
 static void tell_bad_free(struct clues *clues, struct event_log *log, const struct log_item *item,
 			  struct symbols *symbols, struct evidence_list *ret)
 {
@@ -95,7 +113,6 @@ static void tell_bad_free(struct clues *clues, struct event_log *log, const stru
 						    [LOG_INTERIOR_FREE] = BAD_FREE_INTERIOR,
 						    [LOG_MISMATCHED_FREE] = BAD_FREE_MISMATCHED };
 	struct evidence e = evidence_new(EVIDENCE_BAD_FREE, clues->trial, true);
-	struct log_item owned = *item;
 	struct log_bad_free record;
 	struct log_block block;
 
@@ -104,14 +121,43 @@ static void tell_bad_free(struct clues *clues, struct event_log *log, const stru
 									  : BAD_FREE_FOREIGN;
 	e.bad_free->pointer = record.pointer;
 	(void)event_log_context(log, record.context, symbols, &e.bad_free->second);
-	if (log_next_owned(&log->reader, item->head.seq, &owned) && owned.head.type == LOG_BLOCK &&
-	    log_payload(&owned, &block, sizeof(block)))
+	if (block_of_free(log, item, &block)) {
 		e.bad_free->block = life_of(log, &block, "the pointer", symbols);
+		e.bad_free->named = block.api == LOG_API_HOOKED;
+	}
 	VEC_PUSH(&ret->list, e);
+}
+
+/* Is it about an object of an allocator that the user named? */
+static bool of_named(struct event_log *log, const struct log_item *item,
+		     const struct log_bad_free *record)
+{
+	struct log_block block;
+
+	return record->kind == LOG_DOUBLE_FREE && block_of_free(log, item, &block) &&
+	       block.api == LOG_API_HOOKED;
+}
+
+static size_t count_named(struct clues *clues)
+{
+	size_t count = 0;
+
+	VEC_FOREACH (&clues->logs.list, log) {
+		struct log_bad_free record;
+		struct log_item item;
+
+		log_reader_rewind(&log->reader);
+		while (log_reader_next(&log->reader, &item))
+			count += item.head.type == LOG_BAD_FREE &&
+				 log_payload(&item, &record, sizeof(record)) &&
+				 of_named(log, &item, &record);
+	}
+	return count;
 }
 
 static void tell_bad_frees(struct clues *clues, struct symbols *symbols, struct evidence_list *ret)
 {
+	bool named = count_named(clues) <= NAMED_MAX;
 	size_t told = 0;
 
 	VEC_FOREACH (&clues->logs.list, log) {
@@ -125,7 +171,8 @@ static void tell_bad_frees(struct clues *clues, struct symbols *symbols, struct 
 			if (item.head.type != LOG_BAD_FREE ||
 			    !log_payload(&item, &record, sizeof(record)) ||
 			    (record.kind == LOG_DOUBLE_FREE &&
-			     record.evidence == LOG_EVIDENCE_NONE))
+			     record.evidence == LOG_EVIDENCE_NONE &&
+			     !(named && of_named(log, &item, &record))))
 				continue;
 			tell_bad_free(clues, log, &item, symbols, ret);
 			told++;

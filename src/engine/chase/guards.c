@@ -212,8 +212,8 @@ static int look_at_heap(struct chase *chase, struct err *err)
 	return r;
 }
 
-/* Without guards a place in CPython's pools has had many owners, and what was found there is the
- * next one's. Where it is known now which object was used, those guesses are wrong. */
+/* Without guards a place in CPython's pools, and many another, has had several owners, and what was
+ * found there is the last one's. Where it is known now which object was used, those are guesses. */
 static void forget_guesses(struct chase *chase)
 {
 	struct evidence_list *list = &chase->ret->evidence;
@@ -228,7 +228,7 @@ static void forget_guesses(struct chase *chase)
 		struct evidence *e = &list->list.items[i];
 
 		if (e->kind == EVIDENCE_FREED_USE && e->freed_use->block &&
-		    e->freed_use->block->python)
+		    (e->freed_use->block->python || e->freed_use->shared))
 			evidence_deinit(e);
 		else
 			list->list.items[kept++] = *e;
@@ -283,8 +283,9 @@ bool may_be_overrun(const struct level *level)
 
 		if (!w || sight->stale || !w->victim || (w->flags & WRITE_KERNEL))
 			continue;
-		/* The same bytes stand elsewhere, too: whose they were is not known. */
-		if (w->flags & WRITE_COPIED)
+		/* The same bytes stand elsewhere, too: whose they were is not known. Nor where a
+		 * pointer that runs came from. */
+		if (w->flags & (WRITE_COPIED | WRITE_RUNS))
 			return true;
 		/* Through a pointer to the block's start and a displacement: a field, meant. The C
 		 * library's copies know no fields. */

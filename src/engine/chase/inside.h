@@ -35,6 +35,7 @@ struct sight {
 	uint64_t trial;
 	bool watched, since_birth;
 	bool healthy;		  /* what stands there is a pointer to a live block */
+	bool let_go;		  /* … and no longer the one that was used: that was a copy */
 	bool by_key, same_block;  /* watched by its key; and that led to it */
 	bool followed;		  /* an allocator of the program's own was followed, too */
 	struct log_watch_row row; /* how it was watched */

@@ -122,14 +122,39 @@ static void outlived_block(const struct clues *clues, const struct trail_step *s
 		*ret = former;
 }
 
+/* The home was given another value after the pointer had been loaded from it: whoever used it had a
+ * copy, in a register or on a stack, and the home holds no pointer to that block any more. One below
+ * the block: a tag may be taken off. */
+static bool let_go(const struct trail_step *step, const struct event_log *in, uint64_t start,
+		   uint64_t size)
+{
+	struct log_last last;
+
+	return step->width == 8 && log_last(&in->reader, step->home.address, &last) &&
+	       last.new_word - (start - 1) > size + 1;
+}
+
+/* What was caught there was not the last write, then. */
+static void see_let_go(struct sight *sight)
+{
+	sight->let_go = true;
+	if (sight->write.write)
+		sight->write.write->flags &= ~(unsigned int)WRITE_LAST;
+}
+
 static void see_target(struct chase *chase, struct clues *clues, const struct trail_step *step,
-		       const struct stake_result *result, struct sight *sight)
+		       struct event_log *in, const struct stake_result *result,
+		       struct sight *sight)
 {
 	struct log_block freed;
 
 	outlived_block(clues, step, result, &freed);
 	if (freed.id == 0)
 		return;
+	if (let_go(step, in, freed.start, freed.size)) {
+		see_let_go(sight);
+		return;
+	}
 	if (step->to.state == LOG_BLOCK_FREED && freed.id != step->to.id)
 		sight->mistaken =
 			event_log_key(clues->scene.log, &step->to.key, step->to.context);
@@ -145,13 +170,19 @@ static void see_target(struct chase *chase, struct clues *clues, const struct tr
 /* The pointer led to a variable of a function when it was stored; is that function still running when
  * it is used? */
 static void see_frame(struct chase *chase, struct clues *clues, const struct trail_step *step,
-		      const struct caught *caught, struct sight *sight)
+		      struct event_log *in, const struct stake_result *result,
+		      struct sight *sight)
 {
 	struct frame_life frame = { 0 };
 
 	if (step->to.id != 0 || step->width != 8 ||
-	    !frames_outlived(clues, caught, step->value, chase->symbols, &frame))
+	    !frames_outlived(clues, result->last, step->value, chase->symbols, &frame))
 		return;
+	if (let_go(step, in, frame.low, frame.end - frame.low)) {
+		see_let_go(sight);
+		stack_deinit(&frame.stack);
+		return;
+	}
 	sight->stale = sight->frame = sight->target_exact = true;
 	sight->target = mem_alloc(sizeof(*sight->target));
 	*sight->target = (struct block_life){ .via = mem_strdup("the pointer"),
@@ -215,16 +246,18 @@ static void see_race(struct chase *chase, const struct watch_log *log, const str
 static void see_repeated(struct chase *chase, const struct watch_log *log, struct event_log *in,
 			 const struct sight *sight, const struct stake_result *result)
 {
-	const struct caught *brought;
+	struct stake_result brought = *result;
+	struct source_place unused = { 0 };
 	struct evidence e;
 
 	if (!result->exact || sight->write.write->old != sight->write.write->new)
 		return;
-	brought = stakeout_brought(log, in, &sight->victim, result);
-	if (!brought)
+	brought.last = stakeout_brought(log, in, &sight->victim, result);
+	if (!brought.last)
 		return;
 	e = evidence_new(EVIDENCE_WRITE, sight->trial, true);
-	caught_describe(brought, chase->symbols, e.write);
+	stakeout_tell(&brought, &sight->victim, in, chase->symbols, e.write, &unused);
+	e.write->flags &= ~(unsigned int)(WRITE_LAST | WRITE_FOUND | WRITE_COPIED);
 	home_deinit(&e.write->home);
 	home_copy(&e.write->home, &sight->write.write->home);
 	VEC_PUSH(&chase->ret->evidence.list, e);
@@ -374,15 +407,15 @@ static void see_level(struct chase *chase, struct clues *clues, const struct wat
 	}
 	sight.recycled = is_recycled(clues, step);
 	see_outside(chase, log, in, &result, &sight);
-	see_target(chase, clues, step, &result, &sight);
+	see_target(chase, clues, step, in, &result, &sight);
 	if (result.caught && result.exact && !sight.stale)
-		see_frame(chase, clues, step, result.last, &sight);
+		see_frame(chase, clues, step, in, &result, &sight);
 	if (sight.write.write && may_have_outlived(chase, clues, sight.victim.value)) {
 		say_stored(chase, &sight.write.write->writer);
 		evidence_deinit(&sight.write);
 		sight.write = (struct evidence){ 0 };
 	}
-	sight.healthy = !sight.stale && (is_sound(&clues->trail, step, stake->level) ||
+	sight.healthy = !sight.stale && (sight.let_go || is_sound(&clues->trail, step, stake->level) ||
 					 is_own(step, sight.write.write,
 						clues->trail.steps.count == 1));
 	if (sight.healthy && sight.write.write)
@@ -753,6 +786,7 @@ void read_guarded(struct chase *chase)
 			home_deinit(&e.write->home);
 			home_copy(&e.write->home, &chase->stakeout.list.items[i].home);
 			e.write->flags |= WRITE_LAST | WRITE_FOUND;
+			e.write->flags |= stakeout_runs(caught, chase->symbols);
 			VEC_PUSH(&chase->guarded.list, e);
 		}
 	}

@@ -667,6 +667,38 @@ static bool is_of_piece(const struct caught *caught, const struct writer *writer
 	       !base.changed && !base.joined;
 }
 
+/* Is the store's pointer moved on in a loop around it? As flags of the write. */
+static unsigned int runs_on(const struct writer *writer, const struct trap *trap)
+{
+	unsigned int runs = 0;
+
+	if (!writer->store.to.fixed && writer->store.to.base != (int)arch_native()->sp)
+		runs = arch_pointer_runs(trap, writer->store.at, writer->store.to.base);
+	return (runs ? WRITE_RUNS : 0) | (runs & RUNS_UP ? WRITE_RUNS_UP : 0) |
+	       (runs & RUNS_DOWN ? WRITE_RUNS_DOWN : 0);
+}
+
+unsigned int stakeout_runs(const struct caught *caught, struct symbols *symbols)
+{
+	struct machine_frame frame;
+	struct writer writer;
+	struct trap trap;
+	unsigned int runs;
+
+	if (caught_decode(caught, symbols, &writer) < 0 || writer.system_call ||
+	    stakeout_frames(caught, symbols, &frame, 1) != 1)
+		return 0;
+	trap = (struct trap){ .code = frame.code,
+			      .code_len = frame.code_len,
+			      .code_address = frame.code_address,
+			      .rip = frame.pc,
+			      .start_hint = frame.start,
+			      .registers = &frame.registers };
+	runs = runs_on(&writer, &trap);
+	machine_frames_free(&frame, 1);
+	return runs;
+}
+
 /* What the code before the store tells. */
 static void tell_code(const struct caught *caught, const struct writer *writer,
 		      struct symbols *symbols, struct write_seen *ret,
@@ -694,6 +726,7 @@ static void tell_code(const struct caught *caught, const struct writer *writer,
 			ret->flags |= WRITE_NAMED;
 		else if (is_of_piece(caught, writer, &trap))
 			ret->flags |= WRITE_PIECE;
+		ret->flags |= runs_on(writer, &trap);
 	}
 	machine_frames_free(&frame, 1);
 }

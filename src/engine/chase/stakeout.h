@@ -134,6 +134,9 @@ bool stakeout_through_freed_object(const struct stake_result *result,
 size_t stakeout_frames(const struct caught *caught, struct symbols *symbols,
 		       struct machine_frame *ret, size_t room);
 
+/* Did it go through a pointer that a loop moves on? WRITE_RUNS and which way, or 0. */
+unsigned int stakeout_runs(const struct caught *caught, struct symbols *symbols);
+
 /* The write as evidence has it. */
 void stakeout_tell(const struct stake_result *result, const struct victim *victim,
 		   struct event_log *log, struct symbols *symbols, struct write_seen *ret,

@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#include "engine/verdict/facts.h"
+
 static void tell_account(struct chase *chase, const struct sight *sight)
 {
 	struct evidence e = evidence_new(EVIDENCE_WATCH, sight->trial, true);
@@ -107,6 +109,31 @@ static void tell_hop(struct chase *chase, unsigned int number, const struct leve
 	chase->ret->hops = number;
 }
 
+/* What is known of the place and of what stands there, whoever put it. */
+#define OF_THE_PLACE (WRITE_SOUND | WRITE_READABLE | WRITE_RECYCLED)
+/* What the instruction tells. */
+#define OF_THE_CODE                                                                          \
+	(WRITE_NAMED | WRITE_PIECE | WRITE_POINTER | WRITE_RUNS | WRITE_RUNS_UP | WRITE_RUNS_DOWN)
+
+/* The last write only repeated the value, and whoever brought it is judged: by all that is known. */
+static void tell_repeated(struct chase *chase, const struct sight *sight)
+{
+	const struct write_seen *last = sight->write.write;
+
+	if (write_changed(last))
+		return;
+	VEC_FOREACH (&chase->ret->evidence.list, e) {
+		if (e->kind != EVIDENCE_WRITE || e->trial != sight->trial ||
+		    !write_changed(e->write) || e->write->new != last->new ||
+		    !home_same(&e->write->home, &last->home))
+			continue;
+		e->write->flags |= last->flags & OF_THE_PLACE;
+		if (last->writer.count > 0 && e->write->writer.count > 0 &&
+		    e->write->writer.frames[0].address == last->writer.frames[0].address)
+			e->write->flags |= last->flags & OF_THE_CODE;
+	}
+}
+
 void tell_level(struct chase *chase, struct level *level, unsigned int number, enum hop_end end)
 {
 	tell_hop(chase, number, level, end);
@@ -120,6 +147,7 @@ void tell_level(struct chase *chase, struct level *level, unsigned int number, e
 			tell_holder(chase, sight);
 		}
 		if (sight->write.write) {
+			tell_repeated(chase, sight);
 			VEC_PUSH(&chase->ret->evidence.list, sight->write);
 			sight->write.write = NULL;
 		}

@@ -52,6 +52,7 @@ static void tell_damage(const struct sight *sight, struct evidence *ret)
 	canary->offset = sight->seen->offset;
 	canary->len = sight->seen->length;
 	canary->adjacent = true;
+	canary->contested = f->rival || f->through;
 	if (!sight->example)
 		return;
 	strbuf_add(&canary->expected, f->expected, f->bytes);

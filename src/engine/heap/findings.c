@@ -154,17 +154,23 @@ static void add_sighting(struct heap_finding *known, const struct heap_trial *tr
 								.length = here->length }));
 }
 
+/* Once it fits this block alone, or another one as well, it is this block's. */
+static void forget_rival(char **rival, const struct heap_finding *finding)
+{
+	if (!*rival || same_text(*rival, finding->rival) || same_text(*rival, finding->through))
+		return;
+	mem_free(*rival);
+	*rival = NULL;
+}
+
 static void add(const struct heap_trial *trial, struct heap_report *report,
 		struct heap_finding finding)
 {
 	VEC_FOREACH (&report->findings, known) {
 		if (!alike(known, &finding))
 			continue;
-		/* Once it fits this block alone, or another one as well, it is this block's. */
-		if (known->rival && !same_text(known->rival, finding.rival)) {
-			mem_free(known->rival);
-			known->rival = NULL;
-		}
+		forget_rival(&known->rival, &finding);
+		forget_rival(&known->through, &finding);
 		add_sighting(known, trial, &finding);
 		heap_finding_deinit(&finding);
 		return;

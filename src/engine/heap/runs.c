@@ -56,8 +56,24 @@ static bool goes_on(const struct heap_finding *a, const struct heap_finding *b)
 	return first_byte(b) >= end_byte(a) && first_byte(b) - end_byte(a) <= GAP_MAX + a->gap;
 }
 
+/* A live block in the run that was left at both ends, or whose start the run ends at: a pointer that
+ * ran out of it, as that of a sort does which never stops, leaves the same as one that ran over it. */
+static const char *left_block(struct heap_finding **run, size_t count, const struct heap_finding *own)
+{
+	for (size_t i = 0; i < count; i++) {
+		if (!to_the_start(run[i]) || run[i]->id == own->id)
+			continue;
+		if (i + 1 == count ? own->kind == HEAP_WRITE_AFTER_FREE
+				   : run[i + 1]->id == run[i]->id && from_the_end(run[i + 1]))
+			return run[i]->context;
+	}
+	return NULL;
+}
+
 static void mark_run(struct heap_finding **run, size_t count)
 {
+	const char *through;
+
 	struct heap_finding *first = run[0], *last = run[count - 1], *own = first;
 
 	if (first->kind != HEAP_WRITE_AFTER_FREE && !from_the_end(first) && to_the_start(last))
@@ -65,6 +81,11 @@ static void mark_run(struct heap_finding **run, size_t count)
 	if (own == first && from_the_end(first) && last != first && to_the_start(last) &&
 	    last->context && first->id != last->id)
 		first->rival = mem_strdup(last->context);
+	through = own != first ? (first->live ? first->context : NULL)
+		  : !first->rival ? left_block(run, count, own)
+				  : NULL;
+	if (through)
+		own->through = mem_strdup(through);
 	if (from_before(own))
 		own = NULL;
 	for (size_t i = 0; i < count; i++)

@@ -127,6 +127,11 @@ const struct evidence *target_used_later(const struct facts *facts, const struct
 /* Did the failure of that trial go through a freed block (rules_heap.c)? */
 bool freed_block_used(const struct facts *facts, uint64_t trial);
 
+/* The use of a freed block whose place another freed one had before: it may be that one's. */
+bool place_shared(const struct evidence *e);
+#define SHARED_PLACE \
+	"another kind of block had that place before, and was freed, too: the pointer may be that one's"
+
 /* Words for sentences. */
 void say_site(struct strbuf *sb, const struct stack *stack); /* "f (x.c:3)", "somebody" */
 void say_values(struct strbuf *sb, uint64_t old, uint64_t new, unsigned int len);

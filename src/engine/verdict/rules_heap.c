@@ -9,7 +9,9 @@
 static const struct block_life *freed_in_crash(const struct crash *crash, bool *ret_recycled)
 {
 	VEC_FOREACH (&crash->blocks, block) {
-		if (!block->telling || (block->state != BLOCK_FREED && !block->former))
+		/* A pointer that has left its block is not to it, freed or not. */
+		if (!block->telling || block->beyond ||
+		    (block->state != BLOCK_FREED && !block->former))
 			continue;
 		/* Of a recycled place the pointer may be the new owner's: only when the fault
 		 * itself was told so. */
@@ -280,9 +282,22 @@ void tell_dangling(const struct facts *facts, const struct proof *proof, struct 
 		strbuf_addf(sentence, "; %s", proof->main->note);
 }
 
+bool place_shared(const struct evidence *e)
+{
+	return e->kind == EVIDENCE_FREED_USE && e->freed_use->shared;
+}
+
+/* The one to tell of two: more than a crash, then one that leaves no doubt about the block. */
+static bool tells_better(const struct evidence *e, const struct evidence *than)
+{
+	if (e->kind != than->kind)
+		return e->kind == EVIDENCE_FREED_USE;
+	return !place_shared(e) && place_shared(than);
+}
+
 void weigh_freed_use(const struct rule *rule, const struct facts *facts, struct proof *ret)
 {
-	bool all_recycled = true, all_poison = true;
+	bool all_recycled = true, all_poison = true, shared = false, sure = false;
 
 	VEC_FOREACH (&facts->list->list, e) {
 		bool recycled;
@@ -291,8 +306,9 @@ void weigh_freed_use(const struct rule *rule, const struct facts *facts, struct 
 			continue;
 		all_recycled = all_recycled && recycled;
 		all_poison = all_poison && e->kind == EVIDENCE_FREED_USE && e->freed_use->poison;
-		if (!ret->main ||
-		    (ret->main->kind == EVIDENCE_CRASH && e->kind == EVIDENCE_FREED_USE))
+		shared |= place_shared(e);
+		sure |= e->kind == EVIDENCE_FREED_USE && !place_shared(e);
+		if (!ret->main || tells_better(e, ret->main))
 			ret->main = e;
 		VEC_PUSH(&ret->pieces, e);
 	}
@@ -303,6 +319,8 @@ void weigh_freed_use(const struct rule *rule, const struct facts *facts, struct 
 	doubt_counts(ret);
 	if (all_recycled)
 		proof_doubt(ret, "another block has the place now: the pointer may be that one's");
+	if (shared && !sure)
+		proof_doubt(ret, SHARED_PLACE);
 	if (all_poison)
 		proof_doubt(ret, "it was found only because the freed block had been overwritten "
 				 "with poison");
@@ -405,6 +423,9 @@ void weigh_bad_free(const struct rule *rule, const struct facts *facts, struct p
 		proof_doubt(ret, "it was seen only in trials that did not fail");
 	if (ret->main->bad_free->kind == BAD_FREE_MISMATCHED)
 		proof_doubt(ret, "a mismatch alone does no harm with most allocators");
+	if (ret->main->bad_free->named)
+		proof_doubt(ret, "it is seen by the functions that --allocator names: another one may "
+				 "have handed the object out in between");
 	if (ret->main->bad_free->kind == BAD_FREE_FOREIGN && !aborted(facts, ret->main->trial))
 		proof_doubt(ret, "the pointer may come from an allocator that was not followed");
 }

@@ -14,6 +14,11 @@
  * compiler's rather than a run over the end. */
 #define NEAR_BYTES 65536
 
+#define DEALT_OUT_BYTES 512 /* and larger: a block that objects may be laid out in */
+
+#define CONTESTED \
+	"the damage goes on at the guards of another block: it may have come out of that one"
+
 static bool is_freed(const struct block_life *block)
 {
 	return block && (block->state == BLOCK_FREED || block->former);
@@ -38,11 +43,14 @@ static bool is_canary(const struct write_seen *w)
 	       (w->home.offset < 0 || (uint64_t)w->home.offset >= w->victim->size);
 }
 
-/* The block that the store's pointer is to. On a canary one that has left its block says nothing.
+/* The block that the store's pointer is to. On a canary one that has left its block says nothing, nor
+ * does one that runs: it came from elsewhere.
  */
 static const struct block_life *meant_block(const struct write_seen *w)
 {
-	return w->base && w->base->beyond && is_canary(w) ? NULL : w->base;
+	bool gone = w->flags & WRITE_RUNS || (w->base && w->base->beyond);
+
+	return gone && is_canary(w) ? NULL : w->base;
 }
 
 /* Between two blocks a canary is the one's behind as well as the other's before, so a pointer into
@@ -60,6 +68,13 @@ static enum verdict_class on_canary(const struct write_seen *w)
 	if (class != VERDICT_NOT_CAUGHT)
 		return class;
 	return w->home.offset < 0 ? VERDICT_UNDERFLOW : VERDICT_OVERFLOW;
+}
+
+static enum verdict_class by_fit(const struct write_seen *w)
+{
+	if (w->fit == FIT_WIDE)
+		return VERDICT_WIDE_WRITE;
+	return w->fit == FIT_UNKNOWN ? VERDICT_NOT_CAUGHT : VERDICT_NARROW_WRITE;
 }
 
 static enum verdict_class on_live_block(const struct write_seen *w)
@@ -81,9 +96,7 @@ static enum verdict_class on_live_block(const struct write_seen *w)
 	    w->store_start >= w->victim->start &&
 	    beside(w->victim, w->store_start, w->store_len) == VERDICT_OVERFLOW)
 		return VERDICT_OVERFLOW;
-	if (w->fit == FIT_WIDE)
-		return VERDICT_WIDE_WRITE;
-	return w->fit == FIT_UNKNOWN ? VERDICT_NOT_CAUGHT : VERDICT_NARROW_WRITE;
+	return by_fit(w);
 }
 
 /* The guard of a live block was hit by a store that lies outside of the freed block that its
@@ -95,8 +108,21 @@ static bool ran_into_freed(const struct write_seen *w)
 		w->store_start >= w->base->start + w->base->size);
 }
 
+/* A pointer that runs was in a freed block when it stored to the live one beside it: it came by, from
+ * the one side or the other, and nobody kept a pointer to what was freed. */
+static bool came_by(const struct write_seen *w)
+{
+	return w->flags & WRITE_RUNS && is_freed(w->base) && w->victim && !is_freed(w->victim) &&
+	       w->store_start != 0 &&
+	       (w->store_start < w->base->start ||
+		w->store_start >= w->base->start + w->base->size);
+}
+
 static enum verdict_class by_place(const struct write_seen *w)
 {
+	if (came_by(w) && !is_canary(w))
+		return by_fit(w);
+
 	if ((is_freed(w->base) && !ran_into_freed(w)) || is_freed(w->victim))
 		return VERDICT_WRITE_AFTER_FREE;
 	return on_live_block(w);
@@ -213,13 +239,24 @@ static bool in_a_copy(const struct write_seen *w)
 	       (strstr(w->instruction, "mm") || strncmp(w->instruction, "rep ", 4) == 0);
 }
 
-/* A few bytes of a field, through a pointer to somewhere in its block: of text, mostly. It may have
- * run there out of a neighbour, and guards stop what looks at the bytes that it runs over. */
+/* A pointer that a loop moves on, or a few bytes of a field, of text mostly, through a pointer to
+ * somewhere in its block: it may have run there out of a neighbour, and guards stop what looks at the
+ * bytes that it runs over. */
 static bool may_have_run(const struct write_seen *w)
 {
+	if (w->flags & WRITE_RUNS)
+		return true;
 	return w->victim && w->base && w->base->id == w->victim->id && w->fit == FIT_NARROW &&
 	       w->base->value != w->victim->start && !(w->flags & WRITE_NAMED) &&
 	       w->store_len > 0 && w->store_len < 4 && w->value_len == 8;
+}
+
+/* The first piece of an arena begins where its block does, so the pointer does not tell; the size
+ * may. */
+static bool may_be_dealt_out(const struct write_seen *w)
+{
+	return w->victim && w->victim->size >= DEALT_OUT_BYTES && w->base &&
+	       w->base->id == w->victim->id;
 }
 
 /* A guard was hit, but not where it begins, by a pointer that is to no block: bytes between the
@@ -230,6 +267,23 @@ static bool is_apart(const struct write_seen *w)
 
 	return is_canary(w) && w->home.offset > 0 && (uint64_t)w->home.offset > w->victim->size &&
 	       (!meant || meant->id == 0);
+}
+
+/* The damage fits another block as well, and no pointer says which was meant. One into a freed block
+ * may have run there. What ends at a block's start and does not begin at another's end is the first
+ * one's, unless it runs: then bytes may have been skipped. */
+static bool is_contested(const struct facts *facts, const struct write_seen *w)
+{
+	const struct block_life *meant = meant_block(w);
+
+	if ((w->home.offset < 0 && !(w->flags & WRITE_RUNS)) ||
+	    (is_canary(w) && meant && meant->id != 0))
+		return false;
+	VEC_FOREACH (&facts->list->list, e)
+		if (e->kind == EVIDENCE_CANARY && e->canary->contested && e->canary->block &&
+		    key_same_context(e->canary->block->key, w->home.key))
+			return true;
+	return false;
 }
 
 static bool copied_torn(const struct facts *facts, const struct evidence *slot_write)
@@ -283,9 +337,14 @@ static void doubt_writer(const struct rule *rule, const struct facts *facts,
 	if (rule->class == VERDICT_NARROW_WRITE && clears_field(w))
 		proof_doubt(ret, "it cleared the whole field, as whoever is done with it does: the "
 				 "one who reads it may be wrong instead");
-	if (rule->class == VERDICT_NARROW_WRITE && may_have_run(w))
-		proof_doubt(ret, "it wrote part of the field through a pointer to its middle: one that "
-				 "may have run there out of the block before or behind");
+	if ((rule->class == VERDICT_WIDE_WRITE || rule->class == VERDICT_NARROW_WRITE) &&
+	    may_have_run(w))
+		proof_doubt(ret, w->flags & WRITE_RUNS
+					 ? "a loop moves its pointer on: it may have run there out of "
+					   "the block before or behind"
+					 : "it wrote part of the field through a pointer to its "
+					   "middle: one that may have run there out of the block "
+					   "before or behind");
 	if (rule->class == VERDICT_WIDE_WRITE && covers_block(w))
 		proof_doubt(ret, "it wrote the whole block: a reset or a copy, no slip in width");
 	if (rule->class == VERDICT_WIDE_WRITE && in_a_copy(w))
@@ -300,7 +359,7 @@ static void doubt_writer(const struct rule *rule, const struct facts *facts,
 			    "another kind of block had that place before: whoever reads it may "
 			    "have kept a pointer to that one");
 	if ((rule->class == VERDICT_WIDE_WRITE || rule->class == VERDICT_NARROW_WRITE) &&
-	    w->flags & WRITE_PIECE && !(w->flags & WRITE_UPDATE))
+	    (w->flags & WRITE_PIECE || may_be_dealt_out(w)) && !(w->flags & WRITE_UPDATE))
 		proof_doubt(ret,
 			    "it set a field of an object inside the block: if the program deals "
 			    "out pieces of it (--allocator), whoever reads it may have kept a "
@@ -310,6 +369,17 @@ static void doubt_writer(const struct rule *rule, const struct facts *facts,
 			    "%" PRIu64 " bytes behind the block's end are whole: it may have come "
 			    "from the block behind, or from afar",
 			    (uint64_t)w->home.offset - w->victim->size);
+	if (beside_block && w->flags & WRITE_RUNS && !is_canary(w) && w->victim && w->base &&
+	    w->base->id != w->victim->id)
+		proof_doubt(ret, "a loop moves its pointer on: out of which of the two blocks it came "
+				 "was not seen");
+	if (is_canary(w) && (rule->class == VERDICT_OVERFLOW ? w->flags & WRITE_RUNS_DOWN
+			     : rule->class == VERDICT_UNDERFLOW && w->flags & WRITE_RUNS_UP))
+		proof_doubt(ret, "a loop moves its pointer %s: it may have come out of the block %s",
+			    rule->class == VERDICT_OVERFLOW ? "down" : "up",
+			    rule->class == VERDICT_OVERFLOW ? "behind" : "before");
+	if ((beside_block || rule->class == VERDICT_WRITE_AFTER_FREE) && is_contested(facts, w))
+		proof_doubt(ret, CONTESTED);
 	if (other_thread_near(facts, w))
 		proof_doubt(ret, "another thread wrote the field at nearly the same time");
 	if (beside_block && w->base && w->victim && w->base->id != w->victim->id &&
@@ -342,9 +412,10 @@ static void weigh_damage(const struct rule *rule, const struct facts *facts, str
 	VEC_FOREACH (&facts->list->list, e) {
 		if (!e->failing || !is_damage(rule, e))
 			continue;
-		/* The one with a writer says more. */
+		/* The one with a writer says more, and one that leaves no doubt about the block. */
 		if (!ret->main ||
-		    (ret->main->kind == EVIDENCE_CANARY && e->kind != ret->main->kind))
+		    (ret->main->kind == EVIDENCE_CANARY && e->kind != ret->main->kind) ||
+		    (place_shared(ret->main) && e->kind == ret->main->kind && !place_shared(e)))
 			ret->main = e;
 		VEC_PUSH(&ret->pieces, e);
 	}
@@ -353,6 +424,11 @@ static void weigh_damage(const struct rule *rule, const struct facts *facts, str
 	ret->fits = true;
 	ret->caught = ret->watched = EVIDENCE_TRIALS(&ret->pieces);
 	doubt_counts(ret);
+	if (place_shared(ret->main))
+		proof_doubt(ret, SHARED_PLACE);
+	if (ret->main->kind == EVIDENCE_CANARY && ret->main->canary->contested &&
+	    ret->main->canary->side != CANARY_BEFORE)
+		proof_doubt(ret, CONTESTED);
 	if (ret->main->kind == EVIDENCE_CANARY)
 		proof_doubt(ret, "the damage was found afterwards; its writer was not caught");
 }

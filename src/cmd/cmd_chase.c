@@ -260,8 +260,11 @@ const struct command cmd_chase = {
 		"there. Where that does not hold from run to run, objects are watched as what a "
 		"function on the crash's stack is given.\n\n"
 		"Where it does not crash in the first 40 trials, guards around blocks tell whether memory is "
-		"damaged all the same, as 'redhand heap' does, and who does it is caught there. The exit "
-		"status is 1 when it failed or something was found.",
+		"damaged all the same, as 'redhand heap' does, and who does it is caught there.\n\n"
+		"Where nothing of that explains a failure, as when the program stops itself over a wrong "
+		"value, what stands in freed and then in new blocks is left to chance for 40 trials or "
+		"more: with whose does the failure go? Freed blocks of theirs are then shut, and whoever "
+		"touches one is named. The exit status is 1 when it failed or something was found.",
 	.examples =
 		"  redhand chase -- ./mytests --gtest_filter='Cache*'\n"
 		"      who wrote the pointer that it dies of?\n\n"

@@ -7,9 +7,9 @@
 #include <signal.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/ucontext.h>
 
 #include "wire/log_format.h"
-#include <sys/ucontext.h>
 
 /* Lies on the stack, where thread->handler_frame says, while a handler of the target runs. */
 #define CRASH_HANDLER_MARK(address) ((address) ^ 0x7265646e616c6968ull)

@@ -72,7 +72,6 @@ static void keys_grow(struct thread *self)
 bool keys_add(struct thread *self, uint64_t hash, uint32_t context)
 {
 	uint64_t key = (hash & ~CONTEXT_MASK) | context;
-
 	unsigned n;
 
 	while (!group_add(group_of(self, hash, 0), key)) {

@@ -320,9 +320,8 @@ static bool slot_rights(const struct pages_slot *slot, int rights)
 
 struct pages_slot *pages_slot_take_fenced(uint64_t align, uint64_t size)
 {
-	struct pages_slot *slot;
+	struct pages_slot *slot = pages_slot_take(align > PAGE ? align : PAGE, size);
 
-	slot = pages_slot_take(align > PAGE ? align : PAGE, size);
 	if (slot && !slot_rights(slot, PROT_READ | PROT_WRITE)) {
 		pages_slot_give(slot);
 		return NULL;
@@ -335,8 +334,9 @@ void pages_slot_shut(struct pages_slot *slot)
 {
 	const struct span *span = &state.spans[slot->span];
 
-	(void)raw_syscall3(SYS_madvise, span->start, span_bytes(span), MADV_DONTNEED);
+	/* First: another thread that reads it meanwhile would find zeros. */
 	(void)slot_rights(slot, PROT_NONE);
+	(void)raw_syscall3(SYS_madvise, span->start, span_bytes(span), MADV_DONTNEED);
 	pages_slot_give(slot);
 }
 

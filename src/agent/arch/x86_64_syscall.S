@@ -2,9 +2,9 @@
  * libc's syscall(), which programs use to go past libc.
  *
  * Some of its calls are ours to know of: what is done to handlers and masks (signals.c), what may
- * put a filter on calls (sandbox.c), and what may cut a file (hooks_file.c). All others go on as if we were not here, without a frame on
- * the stack: a child that shares it may return from here before its parent does (vfork, clone with
- * CLONE_VM).
+ * put a filter on calls (sandbox.c), and what may cut a file (hooks_file.c). All others go on as if
+ * we were not here, without a frame on the stack: a child that shares it may return from here before
+ * its parent does (vfork, clone with CLONE_VM).
  */
 	.text
 	.globl syscall

@@ -48,6 +48,8 @@ void text_frame(const struct frame *frame, FILE *out)
 		(void)fprintf(out, "  (emitted code)");
 	if (frame->flags & FRAME_GUESSED)
 		(void)fprintf(out, "  (a guess)");
+	if (frame->flags & FRAME_RETURNED)
+		(void)fprintf(out, "  (its return led there)");
 	if (frame->flags & FRAME_FILE_REPLACED)
 		(void)fprintf(out, "  (the file has changed since)");
 }

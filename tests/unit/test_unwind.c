@@ -273,6 +273,89 @@ static void test_smashed(void **state)
 	symbols_free(symbols);
 }
 
+/* A return that led nowhere: the function that returned is named, although its frame is gone, and
+ * not one whose address lies where a call would have left it. Who it was to return to was written
+ * over; who called that is found, and not by the old addresses that lie about. */
+static void compare_astray(const char *program, unsigned int how)
+{
+	struct symbols *symbols = symbols_for_test();
+	struct stack stack = { 0 };
+	struct live live;
+	struct err err;
+
+	run(&live, program, "astray");
+	assert_int_equal(symbols_unwind(symbols, &live.snapshot, &stack, &err), 0);
+	assert_true(stack.count > 3);
+	assert_int_equal(stack.frames[0].address, 0x3a6f6d7264);
+	assert_string_equal(stack.frames[1].function, "astray");
+	assert_true(stack.frames[1].flags & FRAME_RETURNED);
+	assert_string_equal(stack.frames[2].function, "main");
+	assert_int_equal(stack.frames[2].flags, how);
+	for (size_t i = 2; i < stack.count; i++) {
+		assert_false(stack.frames[i].flags & FRAME_RETURNED);
+		assert_true(i == 2 || strcmp(stack.frames[i].function, "main") != 0);
+	}
+	assert_int_equal(stack.end, STACK_COMPLETE);
+	stack_deinit(&stack);
+	live_stop(&live);
+	symbols_free(symbols);
+}
+
+static void test_astray(void **state)
+{
+	(void)state;
+	compare_astray("stacks", FRAME_GUESSED);
+	compare_astray("stacks-fixed", FRAME_GUESSED);
+	compare_astray("stacks-debugframe", FRAME_GUESSED);
+	compare_astray("stacks-pointers", FRAME_BY_FRAME_POINTER);
+}
+
+/* Of a part of it, or of one at the ends of the address space, that one is told or none. */
+static void test_astray_in_parts(void **state)
+{
+	static const uint64_t ends[] = { 0, 8, 16, 24, 4096, 4104, 4112, 8192, 12288 };
+	struct symbols *symbols = symbols_for_test();
+	unsigned int sp = arch_native()->sp, told = 0;
+	struct live live;
+	struct err err;
+	size_t below;
+
+	(void)state;
+	run(&live, "stacks", "astray");
+	below = (size_t)(live.snapshot.registers.value[sp] - live.snapshot.stack.address);
+	for (size_t i = 0; i < 200 + 2 * ARRAY_SIZE(ends); i++) {
+		struct snapshot part = live.snapshot;
+		struct stack stack = { 0 };
+		size_t cut = 0;
+
+		if (i < 100) {
+			cut = (below - 4) * i / 99;
+			part.stack.address += cut;
+			part.stack.bytes += cut;
+			part.stack.len -= cut;
+		} else if (i < 200) {
+			part.stack.len = below + 8 * (i - 100);
+		} else {
+			part.registers.value[sp] = ends[(i - 200) / 2];
+			if (i % 2 == 0)
+				part.registers.value[sp] = -part.registers.value[sp];
+			part.stack.address = part.registers.value[sp] - below;
+		}
+		assert_int_equal(symbols_unwind(symbols, &part, &stack, &err), 0);
+		assert_int_equal(stack.frames[0].address, 0x3a6f6d7264);
+		for (size_t k = 0; k < stack.count; k++)
+			if (stack.frames[k].flags & FRAME_RETURNED) {
+				assert_int_equal(k, 1);
+				assert_string_equal(stack.frames[k].function, "astray");
+				told++;
+			}
+		stack_deinit(&stack);
+	}
+	assert_in_range(told, 150, 216);
+	live_stop(&live);
+	symbols_free(symbols);
+}
+
 /* Naming one address gives what unwinding gave. */
 static void test_single_addresses(void **state)
 {
@@ -669,15 +752,14 @@ static uint64_t next_random(void)
 }
 
 /* Registers, stack and mappings full of lies: any answer will do, a crash will not. */
-static void test_damaged(void **state)
+static void unwind_damaged(const char *how, unsigned int rounds)
 {
 	struct symbols *symbols = symbols_for_test();
 	struct live live;
 	struct err err;
 
-	(void)state;
-	run(&live, "stacks", "deep");
-	for (unsigned int round = 0; round < 3000; round++) {
+	run(&live, "stacks", how);
+	for (unsigned int round = 0; round < rounds; round++) {
 		struct snapshot damaged = live.snapshot;
 		size_t len = live.snapshot.stack.len < 8192 ? live.snapshot.stack.len : 8192;
 		AUTO(mem_freep) uint8_t *bytes = mem_alloc(len);
@@ -726,6 +808,13 @@ static void test_damaged(void **state)
 	}
 	live_stop(&live);
 	symbols_free(symbols);
+}
+
+static void test_damaged(void **state)
+{
+	(void)state;
+	unwind_damaged("deep", 3000);
+	unwind_damaged("astray", 1000);
 }
 
 /* Mapped files that are no programs are told apart without being looked through. */
@@ -790,6 +879,8 @@ int main(int argc, char **argv)
 		cmocka_unit_test(test_overflow),
 		cmocka_unit_test(test_bare_trampoline),
 		cmocka_unit_test(test_smashed),
+		cmocka_unit_test(test_astray),
+		cmocka_unit_test(test_astray_in_parts),
 		cmocka_unit_test(test_single_addresses),
 		cmocka_unit_test(test_vdso),
 		cmocka_unit_test(test_build_id_path),

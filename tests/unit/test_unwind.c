@@ -721,7 +721,8 @@ static void test_truncated(void **state)
 	symbols_free(symbols);
 }
 
-/* What a call leaves as it was is known in all callers, also where no function in between saved it. */
+/* What a call leaves as it was is known in all callers, also where no function in between saved it.
+ */
 static void test_kept_registers(void **state)
 {
 	struct symbols *symbols = symbols_for_test();
@@ -842,6 +843,90 @@ static void test_not_elf(void **state)
 	assert_int_equal(module_open("/nowhere/at/all", NULL, &module, &err), -ENOENT);
 }
 
+static void copy_victim(const char *victim, const char *to)
+{
+	AUTO(mem_freep) char *command = mem_printf("cp '%s/%s' '%s'", victims, victim, to);
+
+	assert_int_equal(system(command), 0);
+}
+
+/* A file is opened once in a process, as long as it stays what it was. */
+static void test_opened_once(void **state)
+{
+	AUTO(mem_freep) char *path = mem_printf("%s/program", scratch);
+	struct module *first = NULL, *second = NULL, *other = NULL;
+	uint8_t before[BUILD_ID_MAX];
+	const uint8_t *id;
+	struct err err;
+	size_t len;
+
+	(void)state;
+	copy_victim("stacks", path);
+	assert_int_equal(module_open(path, NULL, &first, &err), 0);
+	assert_int_equal(module_open(path, NULL, &second, &err), 0);
+	assert_ptr_equal(first, second);
+	/* Other debug files may belong to it there. */
+	assert_int_equal(module_open(path, scratch, &other, &err), 0);
+	assert_ptr_not_equal(first, other);
+	module_close(other);
+	module_close(second);
+	module_close(first);
+	assert_int_equal(module_open(path, NULL, &second, &err), 0);
+	assert_ptr_equal(first, second);
+
+	/* Replaced: the new one is opened, and whoever has the old one keeps it. */
+	len = module_build_id(first, &id);
+	memcpy(before, id, len);
+	assert_int_equal(unlink(path), 0);
+	copy_victim("stacks-fixed", path);
+	assert_int_equal(module_open(path, NULL, &other, &err), 0);
+	assert_ptr_not_equal(first, other);
+	assert_int_equal(module_build_id(other, &id), len);
+	assert_memory_not_equal(id, before, len);
+	assert_int_equal(module_build_id(first, &id), len);
+	assert_memory_equal(id, before, len);
+	module_close(other);
+	module_close(first);
+	assert_int_equal(unlink(path), 0);
+}
+
+/* How many files of this name libelf has mapped here. */
+static int mapped(const char *part)
+{
+	FILE *maps = fopen("/proc/self/maps", "re");
+	char line[4096];
+	int count = 0;
+
+	assert_non_null(maps);
+	while (fgets(line, sizeof(line), maps))
+		count += strstr(line, part) != NULL;
+	assert_int_equal(fclose(maps), 0);
+	return count;
+}
+
+/* What nobody uses any more is not kept for ever. */
+static void test_closed_in_the_end(void **state)
+{
+	enum { FILES = 40 };
+	struct module *opened[FILES];
+	struct err err;
+	int before;
+
+	(void)state;
+	for (int i = 0; i < FILES; i++) {
+		AUTO(mem_freep) char *path = mem_printf("%s/many%d", scratch, i);
+
+		copy_victim("stacks", path);
+		assert_int_equal(module_open(path, NULL, &opened[i], &err), 0);
+		assert_int_equal(unlink(path), 0);
+	}
+	before = mapped("/many");
+	assert_in_range(before, FILES, 4 * FILES);
+	for (int i = 0; i < FILES; i++)
+		module_close(opened[i]);
+	assert_in_range(mapped("/many"), 1, before - before / FILES);
+}
+
 static void test_no_registers(void **state)
 {
 	struct symbols *symbols = symbols_for_test();
@@ -900,6 +985,8 @@ int main(int argc, char **argv)
 		cmocka_unit_test(test_no_registers),
 		cmocka_unit_test(test_kept_registers),
 		cmocka_unit_test(test_not_elf),
+		cmocka_unit_test(test_opened_once),
+		cmocka_unit_test(test_closed_in_the_end),
 	};
 	int failed;
 

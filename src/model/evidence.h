@@ -121,6 +121,9 @@ enum write_flags {
 	/* … upwards, downwards. */
 	WRITE_RUNS_UP = 1 << 20,
 	WRITE_RUNS_DOWN = 1 << 21,
+	/* The home was found by the bad value that stands there, the code does not say that it was read
+	 * there, and other places held the same value. */
+	WRITE_TWIN = 1 << 22,
 };
 
 /* One store that was caught. */

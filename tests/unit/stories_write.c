@@ -521,6 +521,49 @@ static void runs_over_often(struct evidence_list *l)
 		}
 }
 
+/* The bad value stood elsewhere, too, and nobody saw from where it was read. */
+static void one_of_twins(struct evidence_list *l)
+{
+	caught(l,
+	       (struct made_write){ .writer = "ticket_note",
+				    .old = A_POINTER,
+				    .new = 0x7300000000000000,
+				    .flags = WRITE_TWIN },
+	       3);
+}
+
+static void passing_number(struct evidence_list *l, uint64_t trial)
+{
+	add(l, made_write((struct made_write){ .trial = trial,
+					       .passing = true,
+					       .writer = "ticket_note",
+					       .new = 0x7300000000000000 + trial }));
+}
+
+/* … and what is put here is a number in trials that pass, too. */
+static void twin_of_numbers(struct evidence_list *l)
+{
+	one_of_twins(l);
+	passing_number(l, 8);
+	passing_number(l, 9);
+}
+
+/* … in one: it may be the same slip, which did no harm there. */
+static void twin_of_a_number(struct evidence_list *l)
+{
+	one_of_twins(l);
+	passing_number(l, 8);
+}
+
+/* … an address: nothing speaks against the place. */
+static void twin_of_addresses(struct evidence_list *l)
+{
+	one_of_twins(l);
+	add(l,
+	    made_write((struct made_write){
+		    .trial = 8, .passing = true, .writer = "ticket_note", .new = A_POINTER + 64 }));
+}
+
 /* It wrote there before, and what belongs there. */
 static void right_before(struct evidence_list *l)
 {
@@ -721,6 +764,11 @@ const struct story stories_write[] = {
 	ROW(twice_in_one_trial, NARROW_WRITE, DOUBTED, "jit_code"),
 	ROW(source_now_and_then, NARROW_WRITE, DOUBTED, "clone"),
 	ROW(another_thread_too, NARROW_WRITE, DOUBTED, "jit_code"),
+
+	ROW(one_of_twins, NARROW_WRITE, DOUBTED, "ticket_note"),
+	ROW(twin_of_numbers, NOT_CAUGHT, DOUBTED, NULL),
+	ROW(twin_of_a_number, NARROW_WRITE, DOUBTED, "ticket_note"),
+	ROW(twin_of_addresses, NARROW_WRITE, DOUBTED, "ticket_note"),
 
 	ROW(wide, WIDE_WRITE, FIRM, "jit_code"),
 	ROW(whole_object, WIDE_WRITE, DOUBTED, "jit_code"),

@@ -10,6 +10,8 @@
 #define QUIET_TRIALS 20u /* without a failure, and so many times as many as one took until then… */
 #define QUIET_TIMES 8u	  /* …until the watch is said to hide it */
 
+#define LOWEST_ADDRESS 0x400000ull /* that programs are linked to */
+
 /* Where a home is the same in every run, whichever block it is: nothing has to be found again. */
 bool home_is_named(const struct trail_step *step, enum stake_by *ret)
 {
@@ -26,6 +28,8 @@ bool home_left_out(const struct chase *chase, unsigned int level)
 {
 	const struct trail *trail = &chase->first.trail;
 
+	if (trail->steps.items[level].numbers)
+		return true;
 	if (trail->steps.items[level].home.kind != HOME_STACK)
 		return false;
 	for (unsigned int i = 0; i < level; i++)
@@ -72,7 +76,7 @@ static bool can_stake_out(const struct chase *chase, unsigned int round)
 
 	for (unsigned int i = 0; i < trail->steps.count && i < LEVELS_MAX; i++)
 		if (trail->steps.items[i].home.kind == HOME_BLOCK &&
-		    trail->steps.items[i].handles.count >= round)
+		    !trail->steps.items[i].numbers && trail->steps.items[i].handles.count >= round)
 			return true;
 	return false;
 }
@@ -83,7 +87,7 @@ static bool can_stake_context(const struct chase *chase)
 
 	for (unsigned int i = 0; i < trail->steps.count && i < LEVELS_MAX; i++)
 		if (trail->steps.items[i].home.kind == HOME_BLOCK &&
-		    trail->steps.items[i].in.key.stack_hash != 0)
+		    !trail->steps.items[i].numbers && trail->steps.items[i].in.key.stack_hash != 0)
 			return true;
 	return false;
 }
@@ -96,17 +100,92 @@ static bool stake_context(struct chase *chase)
 	stakeout_deinit(&chase->stakeout);
 	chase->stakeout = (struct stakeout){ 0 };
 	for (unsigned int i = 0; i < trail->steps.count && i < LEVELS_MAX; i++)
-		if (stakeout_add_step(&chase->stakeout, &chase->first.scene, &trail->steps.items[i],
+		if (!trail->steps.items[i].numbers &&
+		    stakeout_add_step(&chase->stakeout, &chase->first.scene, &trail->steps.items[i],
 				      i, STAKE_CONTEXT, 0))
 			return true;
 	return false;
+}
+
+unsigned int twins_left(const struct chase *chase, const struct trail *trail,
+			const struct trail_step *step)
+{
+	unsigned int left = step->twins;
+
+	VEC_FOREACH (&trail->steps, other)
+		VEC_FOREACH (&chase->first.trail.steps, first)
+			left -= left > 0 && other != step && first->numbers &&
+				home_same(&first->home, &other->home);
+	return left;
+}
+
+bool was_watched(const struct chase *chase, uint64_t trial, unsigned int levels)
+{
+	for (unsigned int i = 0; i < levels; i++)
+		VEC_FOREACH (&chase->levels[i].sights, sight)
+			if (sight->trial == trial && sight->watched &&
+			    ((sight->write.write && !sight->healthy) || sight->stale ||
+			     sight->since_birth))
+				return true;
+	return false;
+}
+
+/* Sights were taken back. */
+static void count_watched(struct chase *chase)
+{
+	chase->round_watched = 0;
+	for (unsigned int i = 0; i < LEVELS_MAX; i++)
+		VEC_FOREACH (&chase->levels[i].sights, sight)
+			chase->round_watched += was_watched(chase, sight->trial, i + 1) &&
+						!was_watched(chase, sight->trial, i);
+}
+
+/* Is what is put there no address in trials that pass as well? Then whoever takes what he reads for
+ * one does not read there. Once may be the same slip, which nobody noticed. */
+static bool holds_numbers(const struct chase *chase, const struct home *home)
+{
+	uint64_t before = 0;
+
+	VEC_FOREACH (&chase->ret->evidence.list, e)
+		if (e->kind == EVIDENCE_WRITE && !e->failing && e->write->value_len == 8 &&
+		    e->write->new != 0 &&
+		    (e->write->new < LOWEST_ADDRESS || e->write->new >> 47 != 0) &&
+		    home_same(&e->write->home, home)) {
+			if (before != 0 && before != e->trial)
+				return true;
+			before = e->trial;
+		}
+	return false;
+}
+
+/* Of several places that hold the bad value only one was read. Those that cannot have been it are
+ * no victims, whoever wrote there. */
+static void drop_numbers(struct chase *chase)
+{
+	struct trail *trail = &chase->first.trail;
+	bool dropped = false;
+
+	for (unsigned int i = 0; i < trail->steps.count && i < LEVELS_MAX; i++) {
+		struct trail_step *step = &trail->steps.items[i];
+
+		if (step->twins == 0 || step->numbers || !holds_numbers(chase, &step->home))
+			continue;
+		step->numbers = dropped = true;
+		level_deinit(&chase->levels[i]);
+		chase->levels[i] = (struct level){ 0 };
+	}
+	if (dropped)
+		count_watched(chase);
 }
 
 static int run_round(struct chase *chase, struct err *err)
 {
 	int r = chase_plan(chase, err);
 
-	return r == 0 ? stage_run(chase, STAGE_WATCH, err) : r;
+	if (r == 0)
+		r = stage_run(chase, STAGE_WATCH, err);
+	drop_numbers(chase);
+	return r;
 }
 
 /* Watched from its birth on in every failing trial, never written, and still not zero. */
@@ -196,6 +275,12 @@ int run_again(struct chase *chase, struct err *err)
 	memcpy(before, chase->levels, sizeof(before));
 	memset(chase->levels, 0, sizeof(before));
 	r = run_round(chase, err);
+	for (unsigned int i = 0; i < LEVELS_MAX && i < chase->first.trail.steps.count; i++)
+		if (chase->first.trail.steps.items[i].numbers) {
+			level_deinit(&before[i]);
+			before[i] = (struct level){ 0 };
+			had = had == (int)i ? -1 : had;
+		}
 	has = telling_level(chase);
 	if (seen == 0 || (has >= 0 && (had < 0 || has <= had || any_stale(&chase->levels[has])))) {
 		for (unsigned int i = 0; i < LEVELS_MAX; i++)

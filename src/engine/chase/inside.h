@@ -164,6 +164,11 @@ bool home_is_named(const struct trail_step *step, enum stake_by *ret);
 bool home_left_out(const struct chase *chase, unsigned int level);
 /* The level whose home tells; -1: none. */
 int telling_level(const struct chase *chase);
+/* From how many other places the bad value of a trial may have been read. */
+unsigned int twins_left(const struct chase *chase, const struct trail *trail,
+			const struct trail_step *step);
+/* Was a victim of that trial watched, at one of the first levels? */
+bool was_watched(const struct chase *chase, uint64_t trial, unsigned int levels);
 /* All that was caught there is how a pointer to a live block came to its place. */
 bool is_healthy(const struct level *level);
 /* The home that the value was copied from, in most trials; NULL. */

@@ -423,6 +423,8 @@ static void see_level(struct chase *chase, struct clues *clues, const struct wat
 	/* The next home was read through it. */
 	if (stake->level > 0 && !step->by_value && step->to.id == 0 && sight.write.write)
 		sight.write.write->flags |= WRITE_READABLE;
+	if (sight.write.write && twins_left(chase, &clues->trail, step) > 0)
+		sight.write.write->flags |= WRITE_TWIN;
 	sight.by_key = stake->by == STAKE_KEY;
 	sight.same_block = sight.by_key && sight.watched &&
 			   step->in.size == chase->first.trail.steps.items[stake->level].in.size;
@@ -671,7 +673,6 @@ void read_failing(struct chase *chase)
 	AUTO(clues_deinit) struct clues clues = { .whole_blocks = chase->recycler.found };
 	struct watch_log log = { 0 };
 	int trials = case_trials_dir(chase->runner.cs);
-	bool watched = false;
 
 	chase->round_failed++;
 	if (clues_open(&clues, trials, chase->name, chase->number, chase->signal, chase->symbols,
@@ -701,12 +702,7 @@ void read_failing(struct chase *chase)
 	}
 	see_recycled(chase, &clues);
 	count_keys(chase, clues.trial);
-	for (unsigned int i = 0; i < LEVELS_MAX; i++)
-		VEC_FOREACH (&chase->levels[i].sights, sight)
-			watched |= sight->trial == clues.trial && sight->watched &&
-				   ((sight->write.write && !sight->healthy) || sight->stale ||
-				    sight->since_birth);
-	chase->round_watched += watched;
+	chase->round_watched += was_watched(chase, clues.trial, LEVELS_MAX);
 	see_harmless(chase, &log, chase->number, true, &clues);
 	cuts_note(chase, &clues);
 	clues_tell(&clues, chase->symbols, &chase->report, &chase->ret->evidence);

@@ -110,7 +110,7 @@ static void tell_hop(struct chase *chase, unsigned int number, const struct leve
 }
 
 /* What is known of the place and of what stands there, whoever put it. */
-#define OF_THE_PLACE (WRITE_SOUND | WRITE_READABLE | WRITE_RECYCLED)
+#define OF_THE_PLACE (WRITE_SOUND | WRITE_READABLE | WRITE_RECYCLED | WRITE_TWIN)
 /* What the instruction tells. */
 #define OF_THE_CODE                                                                          \
 	(WRITE_NAMED | WRITE_PIECE | WRITE_POINTER | WRITE_RUNS | WRITE_RUNS_UP | WRITE_RUNS_DOWN)

@@ -623,23 +623,42 @@ static bool same_field(const struct trail_step *step, const struct log_value *va
 	       (int64_t)(value->where - value->start) == step->home.offset;
 }
 
+static struct log_block block_of(const struct log_value *found)
+{
+	return (struct log_block){ .id = found->id,
+				   .start = found->start,
+				   .size = found->size,
+				   .context = found->context,
+				   .state = LOG_BLOCK_LIVE,
+				   .relation = LOG_INSIDE,
+				   .api = (uint8_t)found->api,
+				   .key = found->key };
+}
+
+/* The home that the code says, in a block that neither a register nor the stack led to any more. */
+static void take_block(struct reader *reader, const struct log_value *found,
+		       struct trail_step *step)
+{
+	if (step->in.id != 0 || found->id == 0)
+		return;
+	home_deinit(&step->home);
+	step->home = (struct home){ 0 };
+	step->in = block_of(found);
+	name_home(reader, found->where, false, step);
+	find_handles(reader, step->frame, step);
+}
+
 static void add_found(struct reader *reader, const struct log_value *found, size_t at,
-		      bool by_field)
+		      bool by_field, unsigned int twins)
 {
 	struct trail_step step = { .value = found->value,
 				   .width = 8,
 				   .by_value = true,
 				   .by_field = by_field,
+				   .twins = twins,
 				   .instruction = mem_strdup("(found by its value)") };
 
-	step.in = (struct log_block){ .id = found->id,
-				      .start = found->start,
-				      .size = found->size,
-				      .context = found->context,
-				      .state = LOG_BLOCK_LIVE,
-				      .relation = LOG_INSIDE,
-				      .api = (uint8_t)found->api,
-				      .key = found->key };
+	step.in = block_of(found);
 	name_home(reader, found->where, false, &step);
 	find_handles(reader, 0, &step);
 	VEC_PUSH(&reader->ret->steps, step);
@@ -684,7 +703,7 @@ static void take_found(struct reader *reader)
 	struct log_value found[FOUND_MAX];
 	const struct trail_step *like =
 		reader->ret->steps.count > 0 ? &reader->ret->steps.items[0] : &reader->hint;
-	size_t count = 0, places = 0;
+	size_t count = 0, places = 0, homes = 0;
 	/* A variable of a thread is the same one at each turn of a loop. */
 	bool agrees = like->of_thread, by_field = false;
 
@@ -698,9 +717,12 @@ static void take_found(struct reader *reader)
 		if (value.size > LARGEST_HOME ||
 		    (value.id == 0 && is_of_runtime(reader, value.where)))
 			continue;
+		homes++;
 		if (reader->ret->steps.count > 0 &&
-		    reader->ret->steps.items[0].home.address == value.where)
+		    reader->ret->steps.items[0].home.address == value.where) {
+			take_block(reader, &value, &reader->ret->steps.items[0]);
 			agrees = true;
+		}
 		if (same_field(like, &value) && !by_field) {
 			by_field = true;
 			count = 0;
@@ -719,7 +741,7 @@ static void take_found(struct reader *reader)
 		step_deinit(step);
 	reader->ret->steps.count = 0;
 	for (size_t i = 0; i < count; i++)
-		add_found(reader, &found[i], i, by_field);
+		add_found(reader, &found[i], i, by_field, by_field ? 0 : (unsigned int)homes - 1);
 }
 
 int trail_read(const struct scene *scene, struct symbols *symbols, struct trail *ret,

@@ -29,6 +29,8 @@ struct trail_step {
 	unsigned int frame; /* which physical frame it is in */
 	bool by_value;	    /* not by the code: the bad value was found standing there */
 	bool by_field;	    /* and it is the field that the code speaks of, of another block */
+	unsigned int twins; /* by_value alone: so many other places hold it, and one of all was read */
+	bool numbers;	    /* … it was not this one: what stands there is never an address */
 	bool in_former;	    /* another block had the place of the one that `home` is in before */
 	bool doubtful;	    /* a jump leads in between, or the value was changed on the way */
 	bool of_thread;	    /* HOME_THREAD, by the code */

@@ -68,6 +68,9 @@ const char *write_excuse(const struct facts *facts, const struct evidence *write
 		       "to belong to another kind of object then, and whoever reads it may have "
 		       "kept a pointer to an earlier one (does the program have an allocator of "
 		       "its own? --allocator)";
+	if (w->flags & WRITE_TWIN && write_of_numbers(facts->list, write))
+		return "what stands there is no address in trials that pass either: the value that "
+		       "was read stood elsewhere as well";
 	if (w->fit == FIT_NARROW && w->flags & WRITE_PARTS)
 		return "to whoever writes it, it is several smaller fields, each set on its own: "
 		       "whoever reads it as one takes the block for something else";

@@ -113,6 +113,21 @@ uint64_t write_habit(const struct evidence_list *list, const struct evidence *wr
 	return times;
 }
 
+bool write_of_numbers(const struct evidence_list *list, const struct evidence *write)
+{
+	uint64_t before = 0;
+
+	VEC_FOREACH (&list->list, e)
+		if (e->kind == EVIDENCE_WRITE && !e->failing && e->write->value_len == 8 &&
+		    is_no_address(e->write, e->write->new) &&
+		    home_same(&e->write->home, &write->write->home)) {
+			if (before != 0 && before != e->trial)
+				return true;
+			before = e->trial;
+		}
+	return false;
+}
+
 /* Did they do the same to the field? Pointers differ from run to run, so a store of another
  * pointer is no likeness; the same few bits, zero, or the very value is. */
 static bool same_change(const struct write_seen *a, const struct write_seen *b)

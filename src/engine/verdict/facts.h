@@ -59,5 +59,8 @@ uint64_t write_mask(const struct write_seen *write);
 #define HABIT 3 /* times that are no accident */
 uint64_t write_habit(const struct evidence_list *list, const struct evidence *write);
 
+/* Was what is no address put into that home in two trials that passed, by anybody? */
+bool write_of_numbers(const struct evidence_list *list, const struct evidence *write);
+
 /* Same code: a function and, in emitted code, the instruction. */
 bool same_writer(const struct write_seen *a, const struct write_seen *b);

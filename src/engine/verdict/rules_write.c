@@ -313,6 +313,10 @@ static void doubt_writer(const struct rule *rule, const struct facts *facts,
 		proof_doubt(ret,
 			    "the same instruction left what is no address there before, without "
 			    "harm");
+	if (w->flags & WRITE_TWIN)
+		proof_doubt(ret,
+			    "the bad value stood in other places, too: that it was read from this "
+			    "one was not seen");
 	if (w->flags & WRITE_FREE_INFERRED)
 		proof_doubt(ret, "%s",
 			    ret->main->note ? ret->main->note

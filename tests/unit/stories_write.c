@@ -487,6 +487,7 @@ static void growth_beside_a_writer(struct evidence_list *l)
 }
 
 #define A_POINTER 0x7f0000000040
+#define A_NUMBER 0x70010000000020c3
 
 /* An arena: what it leaves is no address, and so it was when nothing failed. */
 static void lays_it_out_anew(struct evidence_list *l, unsigned int times, uint64_t left)
@@ -519,6 +520,67 @@ static void runs_over_often(struct evidence_list *l)
 			block_life_free(e->write->base);
 			e->write->base = made_block(7, MADE_BLOCK - 48, 48, BLOCK_LIVE);
 		}
+}
+
+/* What stood there before was no address either. */
+static void number_over_number(struct evidence_list *l)
+{
+	caught(l,
+	       (struct made_write){ .writer = "timer_arm", .old = A_NUMBER, .new = A_NUMBER + 77 },
+	       3);
+}
+
+static void passing_writes(struct evidence_list *l, const char *writer, uint64_t old)
+{
+	for (unsigned int i = 0; i < 3; i++)
+		add(l, made_write((struct made_write){ .trial = 8 + i,
+						       .passing = true,
+						       .writer = writer,
+						       .old = old,
+						       .new = A_NUMBER + 500 + i }));
+}
+
+/* … nor was it in trials that passed: whoever reads it takes the object for another. */
+void numbers_all_the_time(struct evidence_list *l)
+{
+	number_over_number(l);
+	passing_writes(l, "timer_arm", A_NUMBER - 5);
+}
+
+/* … but an address had stood there before, which it replaced itself. */
+static void number_over_its_own(struct evidence_list *l)
+{
+	number_over_number(l);
+	for (unsigned int i = 1; i <= 3; i++)
+		add(l, made_write((struct made_write){ .trial = i,
+						       .writer = "timer_arm",
+						       .old = A_POINTER,
+						       .new = A_NUMBER,
+						       .not_flags = WRITE_LAST | WRITE_FOUND }));
+}
+
+/* Numbers in place of numbers are no harm; in place of an address this one was. */
+static void number_over_an_address(struct evidence_list *l)
+{
+	caught(l, (struct made_write){ .writer = "rescale", .old = A_POINTER, .new = A_NUMBER }, 3);
+	passing_writes(l, "rescale", A_NUMBER - 5);
+}
+
+/* A mark for 'deleted': the reader may have to know it. */
+static void marked_as_gone(struct evidence_list *l)
+{
+	caught(l, (struct made_write){ .writer = "table_del", .old = A_POINTER, .new = UINT64_MAX },
+	       3);
+}
+
+static void marked_by_name(struct evidence_list *l)
+{
+	caught(l,
+	       (struct made_write){ .writer = "table_del",
+				    .old = A_POINTER,
+				    .new = UINT64_MAX,
+				    .flags = WRITE_NAMED },
+	       3);
 }
 
 /* The bad value stood elsewhere, too, and nobody saw from where it was read. */
@@ -765,6 +827,12 @@ const struct story stories_write[] = {
 	ROW(source_now_and_then, NARROW_WRITE, DOUBTED, "clone"),
 	ROW(another_thread_too, NARROW_WRITE, DOUBTED, "jit_code"),
 
+	ROW(number_over_number, NARROW_WRITE, DOUBTED, "timer_arm"),
+	ROW(numbers_all_the_time, NOT_CAUGHT, DOUBTED, NULL),
+	ROW(number_over_its_own, NARROW_WRITE, FIRM, "timer_arm"),
+	ROW(number_over_an_address, NARROW_WRITE, FIRM, "rescale"),
+	ROW(marked_as_gone, NARROW_WRITE, DOUBTED, "table_del"),
+	ROW(marked_by_name, NOT_CAUGHT, DOUBTED, NULL),
 	ROW(one_of_twins, NARROW_WRITE, DOUBTED, "ticket_note"),
 	ROW(twin_of_numbers, NOT_CAUGHT, DOUBTED, NULL),
 	ROW(twin_of_a_number, NARROW_WRITE, DOUBTED, "ticket_note"),

@@ -218,6 +218,8 @@ static void what_is_left_open_is_told(void **state)
 		{ zero_from_birth_on, "--mode pages",
 		  "2 failing trials: a value that was never set" },
 		{ plain_beside_a_crash, "redhand chase --from 4", "race: " },
+		{ numbers_all_the_time, "look at how the reader comes by the block",
+		  "takes the object for another kind" },
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {

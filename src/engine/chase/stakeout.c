@@ -9,6 +9,7 @@
 
 #define WATCHED_MAX 8u
 #define GREGS_NAMED 18u
+#define FRAME_HEAD 16u /* the return address and the caller's frame pointer: psABI, the stack frame */
 
 void stakeout_deinit(struct stakeout *stakeout)
 {
@@ -611,11 +612,20 @@ static void tell_source(const struct caught *caught, const struct writer *writer
 	name_source(caught, address, symbols, &ret->source, ret_place);
 }
 
+/* Where functions keep no frame pointer its register is one like the others. */
+static bool has_frame_pointer(const struct machine_frame *frame)
+{
+	unsigned int fp = arch_native()->fp;
+
+	return frame->registers.known & 1u << fp && frame->cfa != 0 &&
+	       frame->registers.value[fp] == frame->cfa - FRAME_HEAD;
+}
+
 /* Does the code say which field it writes: no index, no string, and through the start of the object?
  * A pointer that runs over many objects is at the start of each of them once; then a loop leads
  * there, or it was reckoned with. */
 static bool names_field(const struct caught *caught, const struct writer *writer,
-			const struct trap *trap)
+			const struct trap *trap, bool framed)
 {
 	const struct memory_operand *to = &writer->store.to;
 	const struct log_hit *hit = caught->hit;
@@ -631,7 +641,7 @@ static bool names_field(const struct caught *caught, const struct writer *writer
 		return true;
 	if (to->base < 0 || to->base >= REGISTERS_MAX || writer->store.moves_base)
 		return false;
-	if (to->base == (int)arch->fp && hit->id == 0)
+	if (to->base == (int)arch->fp && hit->id == 0 && framed)
 		return true;
 	if (hit->id == 0 || hit->gregs[arch->saved_index((unsigned int)to->base)] != hit->start)
 		return false;
@@ -722,7 +732,7 @@ static void tell_code(const struct caught *caught, const struct writer *writer,
 	if ((caught->hit->flags & LOG_HIT_AT) ||
 	    (arch_decode_before(&trap, &whole) == 0 && whole.certain &&
 	     whole.store.at == writer->store.at)) {
-		if (names_field(caught, writer, &trap))
+		if (names_field(caught, writer, &trap, has_frame_pointer(&frame)))
 			ret->flags |= WRITE_NAMED;
 		else if (is_of_piece(caught, writer, &trap))
 			ret->flags |= WRITE_PIECE;

@@ -96,7 +96,7 @@ bool trail_is_dangling(const struct log_block *to, const struct log_block *forme
 
 /* ---- homes ----------------------------------------------------------------------------------- */
 
-static void name_global(const struct reader *reader, uint64_t address, struct home *ret)
+void trail_name_global(const struct reader *reader, uint64_t address, struct home *ret)
 {
 	const struct mapping *mapping = snapshot_mapping(&reader->snapshot, address);
 	const struct mapping *module = NULL;
@@ -130,9 +130,8 @@ static void name_global(const struct reader *reader, uint64_t address, struct ho
 	ret->offset = (int64_t)offset;
 }
 
-/* `own`: the code went by the stack or frame pointer. */
-static void name_home(const struct reader *reader, uint64_t address, bool own,
-		      struct trail_step *step)
+void trail_name_home(const struct reader *reader, uint64_t address, bool own,
+		     struct trail_step *step)
 {
 	struct home *home = &step->home;
 	struct log_block former = { 0 };
@@ -162,7 +161,7 @@ static void name_home(const struct reader *reader, uint64_t address, bool own,
 	if (address >= reader->scene->record.gregs[LOG_GREG_RSP] - RED_ZONE && address < high)
 		trail_name_slot(reader, address, own, step);
 	else
-		name_global(reader, address, home);
+		trail_name_global(reader, address, home);
 }
 
 /* ---- handles --------------------------------------------------------------------------------- */
@@ -219,9 +218,7 @@ static bool find_argument(const struct reader *reader, size_t frame, const struc
 	return false;
 }
 
-/* Which functions of this stack were given the block, as which argument? Through these it can be
- * found in a run whose keys are others. */
-static void find_handles(const struct reader *reader, size_t from, struct trail_step *step)
+void trail_find_handles(const struct reader *reader, size_t from, struct trail_step *step)
 {
 	if (step->home.kind != HOME_BLOCK)
 		return;
@@ -265,16 +262,16 @@ static void add_step(struct reader *reader, const struct where *where, const str
 					       !origin->certain };
 
 	step.of_thread = is_of_thread(reader, origin, address);
-	name_home(reader, address,
+	trail_name_home(reader, address,
 		  origin->from.base == (int)arch_native()->sp ||
 			  origin->from.base == (int)arch_native()->fp,
 		  &step);
 	find_pointed(reader->scene, value, &step.to, &step.to_former);
-	find_handles(reader, where->frame, &step);
+	trail_find_handles(reader, where->frame, &step);
 	VEC_PUSH(&reader->ret->steps, step);
 }
 
-static void step_deinit(struct trail_step *step)
+void trail_step_deinit(struct trail_step *step)
 {
 	VEC_DEINIT(&step->handles);
 	home_deinit(&step->home);
@@ -416,7 +413,7 @@ static void take_hint(struct reader *reader, const struct where *where, const st
 				    &address))
 		return;
 	reader->hint.width = origin->width;
-	name_home(reader, address, false, &reader->hint);
+	trail_name_home(reader, address, false, &reader->hint);
 }
 
 /* Is the register the address of something fixed: a table, whose place nobody can have spoilt? */
@@ -457,6 +454,36 @@ static bool go_on_through(const struct reader *reader, struct where *where,
 	return true;
 }
 
+/* The value was kept in a slot of the frame. Is it another than the one that was put there? Then
+ * somebody changed it in that slot, and where it came from does not matter. */
+static bool slot_changed(const struct reader *reader, const struct where *where,
+			 const struct origin *origin, uint64_t value)
+{
+	struct where caller = *where;
+	uint64_t put;
+
+	if (!origin->slot_known || origin->changed)
+		return false;
+	if (origin->kind == ORIGIN_IMMEDIATE)
+		put = origin->immediate;
+	else if (origin->kind != ORIGIN_ENTRY || !caller_of(reader, &caller) ||
+		 !register_value(reader, caller.frame, caller.at, origin->reg, 0, &put))
+		return false;
+	return put != value;
+}
+
+static void add_slot(struct reader *reader, const struct where *where, const struct origin *origin,
+		     uint64_t value)
+{
+	struct origin slot = { .kind = ORIGIN_LOAD,
+			       .certain = origin->certain,
+			       .width = 8,
+			       .from = { .base = (int)arch_native()->sp, .index = NO_REGISTER } };
+
+	(void)strcpy(slot.text, "a slot of the frame");
+	add_step(reader, where, &slot, origin->slot_address, value);
+}
+
 /* One origin further. False at the end. */
 static bool follow(struct reader *reader, struct where *where, uint64_t *value)
 {
@@ -467,6 +494,10 @@ static bool follow(struct reader *reader, struct where *where, uint64_t *value)
 	bool known;
 
 	arch_value_origin(&trap, where->at, where->reg, &origin);
+	if (slot_changed(reader, where, &origin, *value)) {
+		add_slot(reader, where, &origin, *value);
+		return false;
+	}
 	switch (origin.kind) {
 	case ORIGIN_LOAD:
 		known = origin_address(reader, where->frame, &origin, 0, &address);
@@ -606,144 +637,6 @@ static bool begin(struct reader *reader, struct where *where, uint64_t *value)
 	return true;
 }
 
-/* ---- where the value stands
- * ---------------------------------------------------------------------- */
-
-#define FOUND_MAX 3u
-#define PLACES_MAX 8u
-#define LARGEST_HOME (64u << 10) /* a word in an arena says nothing about whose it is */
-#define COMMON_VALUE 0x10000u	 /* smaller numbers stand in many places for other reasons */
-
-/* The same field of another block of that kind: the code was right about the field and wrong about
- * which object, as it is when a loop has gone on. */
-static bool same_field(const struct trail_step *step, const struct log_value *value)
-{
-	return step->home.kind == HOME_BLOCK && value->id != 0 &&
-	       value->key.stack_hash == step->in.key.stack_hash &&
-	       (int64_t)(value->where - value->start) == step->home.offset;
-}
-
-static struct log_block block_of(const struct log_value *found)
-{
-	return (struct log_block){ .id = found->id,
-				   .start = found->start,
-				   .size = found->size,
-				   .context = found->context,
-				   .state = LOG_BLOCK_LIVE,
-				   .relation = LOG_INSIDE,
-				   .api = (uint8_t)found->api,
-				   .key = found->key };
-}
-
-/* The home that the code says, in a block that neither a register nor the stack led to any more. */
-static void take_block(struct reader *reader, const struct log_value *found,
-		       struct trail_step *step)
-{
-	if (step->in.id != 0 || found->id == 0)
-		return;
-	home_deinit(&step->home);
-	step->home = (struct home){ 0 };
-	step->in = block_of(found);
-	name_home(reader, found->where, false, step);
-	find_handles(reader, step->frame, step);
-}
-
-static void add_found(struct reader *reader, const struct log_value *found, size_t at,
-		      bool by_field, unsigned int twins)
-{
-	struct trail_step step = { .value = found->value,
-				   .width = 8,
-				   .by_value = true,
-				   .by_field = by_field,
-				   .twins = twins,
-				   .instruction = mem_strdup("(found by its value)") };
-
-	step.in = block_of(found);
-	name_home(reader, found->where, false, &step);
-	find_handles(reader, 0, &step);
-	VEC_PUSH(&reader->ret->steps, step);
-	/* To its place: those before it were found likewise. */
-	for (size_t i = reader->ret->steps.count - 1; i > at; i--) {
-		struct trail_step other = reader->ret->steps.items[i - 1];
-
-		reader->ret->steps.items[i - 1] = reader->ret->steps.items[i];
-		reader->ret->steps.items[i] = other;
-	}
-}
-
-/* A pointer that ran over memory until it came to its end: that address is where the memory ends,
- * and who keeps it (the allocator does) has nothing to do with the pointer. */
-static bool ran_to_the_end(const struct reader *reader)
-{
-	uint64_t pointer = reader->ret->pointer;
-	const struct mapping *before = snapshot_mapping(&reader->snapshot, pointer - 1);
-
-	return before && before->perms & MAPPING_READ && before->end == pointer &&
-	       !snapshot_mapping(&reader->snapshot, pointer) && !reader->ret->executes;
-}
-
-/* The allocator's lists and the like: they know addresses of everything. */
-static bool is_of_runtime(const struct reader *reader, uint64_t address)
-{
-	struct home home = { 0 };
-	bool runtime;
-
-	name_global(reader, address, &home);
-	runtime = frame_is_runtime(&(struct frame){ .module = home.module });
-	home_deinit(&home);
-	return runtime;
-}
-
-/* The words that hold the wild pointer are its homes, whatever the code before the fault seems to
- * say: in a loop that has moved on it says something else. */
-static void take_found(struct reader *reader)
-{
-	const struct scene *scene = reader->scene;
-	struct log_item item = scene->item;
-	struct log_value found[FOUND_MAX];
-	const struct trail_step *like =
-		reader->ret->steps.count > 0 ? &reader->ret->steps.items[0] : &reader->hint;
-	size_t count = 0, places = 0, homes = 0;
-	/* A variable of a thread is the same one at each turn of a loop. */
-	bool agrees = like->of_thread, by_field = false;
-
-	while (log_next_owned(&scene->log->reader, scene->item.head.seq, &item)) {
-		struct log_value value;
-
-		if (item.head.type != LOG_VALUE || !log_payload(&item, &value, sizeof(value)) ||
-		    value.value != reader->ret->pointer)
-			continue;
-		places++;
-		if (value.size > LARGEST_HOME ||
-		    (value.id == 0 && is_of_runtime(reader, value.where)))
-			continue;
-		homes++;
-		if (reader->ret->steps.count > 0 &&
-		    reader->ret->steps.items[0].home.address == value.where) {
-			take_block(reader, &value, &reader->ret->steps.items[0]);
-			agrees = true;
-		}
-		if (same_field(like, &value) && !by_field) {
-			by_field = true;
-			count = 0;
-		} else if (by_field) {
-			continue;
-		}
-		if (count < FOUND_MAX)
-			found[count++] = value;
-	}
-	/* What stands in many places is no trace of one of them; in one only, even a small number
-	 * is. */
-	if (agrees || count == 0 || ran_to_the_end(reader) ||
-	    (!by_field && places > (reader->ret->pointer < COMMON_VALUE ? 1 : PLACES_MAX)))
-		return;
-	VEC_FOREACH (&reader->ret->steps, step)
-		step_deinit(step);
-	reader->ret->steps.count = 0;
-	for (size_t i = 0; i < count; i++)
-		add_found(reader, &found[i], i, by_field, by_field ? 0 : (unsigned int)homes - 1);
-}
-
 int trail_read(const struct scene *scene, struct symbols *symbols, struct trail *ret,
 	       struct err *err)
 {
@@ -770,10 +663,10 @@ int trail_read(const struct scene *scene, struct symbols *symbols, struct trail 
 		while (ret->steps.count < STEPS_MAX && rounds++ < ROUNDS_MAX &&
 		       follow(&reader, &where, &value))
 			;
-		take_found(&reader);
+		trail_take_found(&reader);
 	}
 	machine_frames_free(reader.frames, reader.count);
-	step_deinit(&reader.hint);
+	trail_step_deinit(&reader.hint);
 	if (ret->steps.count == 0)
 		return err_set(err, -ENODATA,
 			       "where the bad value was loaded from cannot be read back");
@@ -783,6 +676,6 @@ int trail_read(const struct scene *scene, struct symbols *symbols, struct trail 
 void trail_deinit(struct trail *trail)
 {
 	VEC_FOREACH (&trail->steps, step)
-		step_deinit(step);
+		trail_step_deinit(step);
 	VEC_DEINIT(&trail->steps);
 }

@@ -5,10 +5,13 @@
 
 #define ADDRESS_REACH 65536 /* of a fault, from the pointer that it went through */
 
-/* A pointer set to NULL by a store of its own: nobody's slip. */
+/* A pointer set to NULL, or to the mark that all bits make, by a store of its own: nobody's slip.
+ */
 bool clears_field(const struct write_seen *w)
 {
-	return w->fit == FIT_EXACT && w->value_len > 0 && w->new == 0 && w->old != 0 &&
+	bool marks = w->value_len == 8 && w->new == UINT64_MAX;
+
+	return w->fit == FIT_EXACT && w->value_len > 0 && (w->new == 0 || marks) && w->old != 0 &&
 	       (!w->base || !w->victim || w->base->id == w->victim->id);
 }
 
@@ -63,6 +66,9 @@ const char *write_excuse(const struct facts *facts, const struct evidence *write
 				 "whoever reads it may have kept a pointer to that one"
 			       : "it filled its own new block: whoever reads it takes it for "
 				 "something else";
+	if (write_of_habit(facts->list, write))
+		return "it puts numbers there again and again, where no address was before, without "
+		       "harm: whoever reads one as an address takes the object for another kind";
 	if (write_habit(facts->list, write) >= HABIT)
 		return "it left what is no address there again and again, without harm: the place seems "
 		       "to belong to another kind of object then, and whoever reads it may have "
@@ -80,7 +86,10 @@ const char *write_excuse(const struct facts *facts, const struct evidence *write
 	if (w->home.kind == HOME_STACK)
 		return "it is a function's own variable, set by its own code";
 	if (clears_field(w))
-		return "it cleared the whole field, by name, as whoever is done with it does";
+		return w->new == 0
+			       ? "it cleared the whole field, by name, as whoever is done with it does"
+			       : "it set all bits of the field, by name: a mark that means 'none' or "
+				 "'deleted' and that whoever reads it has to know";
 	if (may_have_been_mapped(facts, write) || leads_to_memory(w))
 		return "it stored a whole address, by name, that may have been right at that time";
 	if (w->fit == FIT_EXACT && w->flags & WRITE_POINTER)

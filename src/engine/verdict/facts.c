@@ -95,8 +95,14 @@ static bool is_no_address(const struct write_seen *w, uint64_t value)
 static bool leaves_no_address(const struct write_seen *w)
 {
 	return (w->fit == FIT_EXACT || w->fit == FIT_WIDE) && w->value_len == 8 &&
-	       is_no_address(w, w->new) && !is_no_address(w, w->old) &&
-	       !(w->flags & (WRITE_UPDATE | WRITE_ASYNC));
+	       is_no_address(w, w->new) && !(w->flags & WRITE_ASYNC) &&
+	       (is_no_address(w, w->old) || !(w->flags & WRITE_UPDATE));
+}
+
+/* … and was there an address before, as well or as little as in the other's case? */
+static bool same_before(const struct write_seen *a, const struct write_seen *b)
+{
+	return is_no_address(a, a->old) == is_no_address(b, b->old);
 }
 
 uint64_t write_habit(const struct evidence_list *list, const struct evidence *write)
@@ -109,8 +115,30 @@ uint64_t write_habit(const struct evidence_list *list, const struct evidence *wr
 		times += e->kind == EVIDENCE_WRITE && e != write &&
 			 !(e->failing && e->write->flags & WRITE_LAST) &&
 			 home_same(&e->write->home, &write->write->home) &&
-			 same_store(e->write, write->write) && leaves_no_address(e->write);
+			 same_store(e->write, write->write) && leaves_no_address(e->write) &&
+			 same_before(e->write, write->write);
 	return times;
+}
+
+bool write_of_habit(const struct evidence_list *list, const struct evidence *write)
+{
+	return write_habit(list, write) >= HABIT &&
+	       (write->write->old == 0 || is_no_address(write->write, write->write->old));
+}
+
+bool write_over_number(const struct evidence_list *list, const struct evidence *write)
+{
+	const struct write_seen *w = write->write;
+
+	if (!leaves_no_address(w) || !is_no_address(w, w->old) ||
+	    w->flags & (WRITE_OPENS | WRITE_FIRST))
+		return false;
+	VEC_FOREACH (&list->list, e)
+		if (e->kind == EVIDENCE_WRITE && e->trial == write->trial && e != write &&
+		    home_same(&e->write->home, &w->home) && same_store(e->write, w) &&
+		    write_changed(e->write) && !is_no_address(e->write, e->write->old))
+			return false;
+	return true;
 }
 
 bool write_of_numbers(const struct evidence_list *list, const struct evidence *write)

@@ -54,10 +54,19 @@ bool write_changed(const struct write_seen *write);
 uint64_t write_mask(const struct write_seen *write);
 
 /* How often the same instruction was seen to leave there, without harm, what cannot be an address
- * either, in place of what may have been one; in this trial or another. Who does that again and
- * again writes what belongs there as he sees it: a field of another kind of object. */
+ * either, in place of what may have been one, or of another number, as this time; in this trial or
+ * another. Who does that again and again writes what belongs there as he sees it: a field of
+ * another kind of object. */
 #define HABIT 3 /* times that are no accident */
 uint64_t write_habit(const struct evidence_list *list, const struct evidence *write);
+
+/* The same where no address stood there before: it is a number, and whoever reads it as an address
+ * takes the object for another kind. */
+bool write_of_habit(const struct evidence_list *list, const struct evidence *write);
+
+/* Did it replace what was no address either, and did not put there itself? Then it spoilt nothing
+ * that was right before. */
+bool write_over_number(const struct evidence_list *list, const struct evidence *write);
 
 /* Was what is no address put into that home in two trials that passed, by anybody? */
 bool write_of_numbers(const struct evidence_list *list, const struct evidence *write);

@@ -108,6 +108,34 @@ static bool is_shared(const struct facts *facts)
 	return false;
 }
 
+/* Whoever writes it means a number, whoever reads it an address. */
+static const struct write_seen *misread(const struct facts *facts)
+{
+	VEC_FOREACH (&facts->chain, stage)
+		VEC_FOREACH (&stage->suspects, suspect)
+			if (write_of_habit(facts->list, suspect->writes.items[0]))
+				return suspect->writes.items[0]->write;
+	return NULL;
+}
+
+static char *ask_for_kind(const struct write_seen *w)
+{
+	AUTO(strbuf_deinit) struct strbuf sb = { 0 };
+
+	strbuf_adds(&sb, "look at how the reader comes by ");
+	if (w->victim && w->victim->allocated.count > 0) {
+		strbuf_adds(&sb, "the block that ");
+		say_site(&sb, &w->victim->allocated);
+		strbuf_adds(&sb, " made");
+	} else {
+		home_describe(&w->home, &sb);
+	}
+	strbuf_adds(&sb, ": where it reads an address, ");
+	say_site(&sb, &w->writer);
+	strbuf_adds(&sb, " keeps numbers");
+	return strbuf_take(&sb);
+}
+
 struct have {
 	const struct evidence *crash, *freed, *gap;
 	bool watch, failing, imprecise, no_syscalls;
@@ -143,6 +171,8 @@ static char *next_experiment(const struct facts *facts)
 		return mem_strdup(
 			"no failing trial has been looked at: redhand repro --observe ids "
 			"-- CMD, until it fails");
+	if (misread(facts))
+		return ask_for_kind(misread(facts));
 	if (is_shared(facts))
 		return mem_strdup("if the program has an allocator of its own, name it: redhand "
 				  "chase --allocator 'alloc=FN(size@0) free=FN(ptr@0)' -- CMD; "
@@ -177,7 +207,7 @@ void not_caught(const struct facts *facts, struct verdict *ret)
 	AUTO(strbuf_deinit) struct strbuf sb = { 0 };
 
 	ret->next = next_experiment(facts);
-	ret->needs_user = is_shared(facts);
+	ret->needs_user = is_shared(facts) || misread(facts);
 	add_leads(facts, ret);
 	add_turns(facts, ret);
 	add_unset(facts, ret);

@@ -339,8 +339,15 @@ static void doubt_writer(const struct rule *rule, const struct facts *facts,
 		proof_doubt(ret, "what it stored is an address that could be read: of a variable "
 				 "that has ended, or rightly so");
 	if (rule->class == VERDICT_NARROW_WRITE && clears_field(w))
-		proof_doubt(ret, "it cleared the whole field, as whoever is done with it does: the "
-				 "one who reads it may be wrong instead");
+		proof_doubt(ret,
+			    "it %s the whole field, as whoever is done with it does: the one who "
+			    "reads it may be wrong instead",
+			    w->new == 0 ? "cleared" : "set all bits of");
+	if ((rule->class == VERDICT_WIDE_WRITE || rule->class == VERDICT_NARROW_WRITE) &&
+	    write_over_number(facts->list, ret->main))
+		proof_doubt(ret,
+			    "what it replaced was no address either: whoever reads it as one may "
+			    "take the object for another kind");
 	if ((rule->class == VERDICT_WIDE_WRITE || rule->class == VERDICT_NARROW_WRITE) &&
 	    may_have_run(w))
 		proof_doubt(ret, w->flags & WRITE_RUNS

@@ -48,6 +48,10 @@ static void walk_back(const struct trap *trap, int bad, struct fault_operands *r
 	}
 	if (origin.from.index != NO_REGISTER && (origin.from_kept & (1u << origin.from.index)))
 		add(ret, origin.from.index);
+	/* By a byte it may be two pointers, one and their distance. */
+	ret->has_load = ret->source && origin.from.index != NO_REGISTER && origin.from.scale > 1 &&
+			(origin.from_kept & (1u << origin.from.index));
+	ret->load = origin.from;
 }
 
 /* Where it goes, if that is not written in the instruction itself. */

@@ -20,7 +20,11 @@ struct fault_operands {
 	const char *registers[OPERANDS_MAX];
 	size_t count;
 	const char *source; /* the one behind which the bad value was found; NULL: not known */
-	const char *base;   /* of the address that it wanted to touch; NULL: none */
+	/* … what it was read from, where an index was counted in elements and both registers still
+	 * hold what they held. */
+	struct memory_operand load;
+	bool has_load;
+	const char *base;	      /* of the address that it wanted to touch; NULL: none */
 	struct memory_operand memory; /* what the instruction wanted to touch */
 	bool has_memory;
 	/* A jump, call or return to what a register or a word holds: `target` is the register, or

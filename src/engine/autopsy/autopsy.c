@@ -131,6 +131,9 @@ static void tell_operands(const struct scene *scene, const struct snapshot *snap
 	facts->has_wanted =
 		operands->has_memory &&
 		memory_operand_address(&operands->memory, &snapshot->registers, &facts->wanted);
+	facts->has_load =
+		operands->has_load &&
+		memory_operand_address(&operands->load, &snapshot->registers, &facts->load);
 	facts->null_based = facts->has_wanted && facts->wanted == scene->record.fault_address &&
 			    adds_to_null(&operands->memory, &snapshot->registers);
 	if (!operands->jumps)

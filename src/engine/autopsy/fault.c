@@ -147,6 +147,34 @@ static const struct block_life *block_read(const struct crash *crash)
 	return NULL;
 }
 
+/* What lay behind the register that the bad pointer was loaded through. */
+static const struct block_life *block_source(const char *source, const struct crash *crash,
+					     bool former)
+{
+	if (!source)
+		return NULL;
+	VEC_FOREACH (&crash->blocks, block)
+		if (block->telling && !block->poison && !block->beyond && block->former == former &&
+		    strstr(block->via, source))
+			return block;
+	return NULL;
+}
+
+/* The live block that an index led out of, to where the bad pointer was read. */
+static const struct block_life *block_left(const struct fault_facts *facts,
+					   const struct crash *crash)
+{
+	const struct block_life *block =
+		facts->has_load ? block_source(facts->source, crash, false) : NULL;
+
+	/* A pointer to elsewhere may have been moved there by the compiler. */
+	return block && block->state == BLOCK_LIVE && block->size > 0 &&
+			       block->value == block->start &&
+			       facts->load - block->start >= block->size
+		       ? block
+		       : NULL;
+}
+
 static enum fault_class classify_block(const struct crash *ret)
 {
 	const struct block_life *inside = block_via(ret, false, false);
@@ -189,7 +217,8 @@ static enum fault_class classify_address(const struct fault_facts *facts, struct
 	/* A general-protection fault has no address: the kernel says 0. */
 	if (crash->gregs[GREG_TRAPNO] == TRAP_STACK)
 		return FAULT_NON_CANONICAL;
-	if (crash->gregs[GREG_TRAPNO] == TRAP_PROTECTION && block_read(ret))
+	if (crash->gregs[GREG_TRAPNO] == TRAP_PROTECTION && block_read(ret) &&
+	    !block_left(facts, ret))
 		return FAULT_FREED;
 	if (crash->signo == SIGSEGV && crash->gregs[GREG_TRAPNO] == TRAP_PROTECTION) {
 		bool address_known =
@@ -264,24 +293,29 @@ static void say_access(struct strbuf *sb, const struct log_crash *crash)
 	strbuf_adds(sb, crash->gregs[GREG_ERR] & ERROR_WRITE ? "a write to " : "a read of ");
 }
 
-/* What lay behind the register that the bad pointer was loaded through. */
-static const struct block_life *block_source(const char *source, const struct crash *crash,
-					     bool former)
+static void say_left(const struct fault_facts *facts, const struct block_life *left,
+		     struct strbuf *sb)
 {
-	if (!source)
-		return NULL;
-	VEC_FOREACH (&crash->blocks, block)
-		if (block->telling && !block->poison && !block->beyond && block->former == former &&
-		    strstr(block->via, source))
-			return block;
-	return NULL;
+	uint64_t end = left->start + left->size;
+	bool behind = facts->load >= end;
+
+	strbuf_addf(sb, ", with a pointer that was read %" PRIu64 " bytes %s ",
+		    behind ? facts->load - end : left->start - facts->load,
+		    behind ? "behind the end of" : "before");
+	add_block(sb, left);
 }
 
-static void say_source(const char *source, const struct crash *crash, struct strbuf *sb)
+static void say_source(const struct fault_facts *facts, const char *source,
+		       const struct crash *crash, struct strbuf *sb)
 {
 	const struct block_life *now = block_source(source, crash, false);
 	const struct block_life *former = block_source(source, crash, true);
+	const struct block_life *left = block_left(facts, crash);
 
+	if (left && source == facts->source) {
+		say_left(facts, left, sb);
+		return;
+	}
 	if (now && now->state == BLOCK_FREED) {
 		strbuf_adds(sb, ", with a pointer that was loaded from a freed block: ");
 		add_block(sb, now);
@@ -307,7 +341,7 @@ static void say(const struct fault_facts *facts, struct crash *ret, struct strbu
 			strbuf_addf(sb, "NULL-0x%" PRIx64, (uint64_t)0 - address);
 		else
 			strbuf_addf(sb, "NULL+0x%" PRIx64, address);
-		say_source(facts->source, ret, sb);
+		say_source(facts, facts->source, ret, sb);
 		break;
 	case FAULT_FREED:
 		if (block_read(ret)) {
@@ -334,7 +368,7 @@ static void say(const struct fault_facts *facts, struct crash *ret, struct strbu
 		if (facts->has_wanted && !canonical(facts->wanted)) {
 			strbuf_addf(sb, "0x%" PRIx64 ", which is no address at all (non-canonical)",
 				    facts->wanted);
-			say_source(facts->source, ret, sb);
+			say_source(facts, facts->source, ret, sb);
 			break;
 		}
 		/* A call through memory that could be read: what it read there is bad. */
@@ -345,7 +379,7 @@ static void say(const struct fault_facts *facts, struct crash *ret, struct strbu
 				    facts->jump);
 		else
 			strbuf_adds(sb, "a pointer that is no address at all (non-canonical)");
-		say_source(facts->has_wanted ? facts->base : facts->source, ret, sb);
+		say_source(facts, facts->has_wanted ? facts->base : facts->source, ret, sb);
 		break;
 	case FAULT_MISALIGNED:
 		if (facts->has_wanted)
@@ -384,7 +418,7 @@ static void say(const struct fault_facts *facts, struct crash *ret, struct strbu
 	case FAULT_UNMAPPED:
 		say_access(sb, crash);
 		strbuf_addf(sb, "0x%" PRIx64 ", where nothing is mapped that allows it", address);
-		say_source(facts->source, ret, sb);
+		say_source(facts, facts->source, ret, sb);
 		break;
 	case FAULT_OWN:
 		strbuf_addf(sb, "an access to redhand's own memory at 0x%" PRIx64, address);

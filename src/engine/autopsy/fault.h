@@ -16,7 +16,9 @@ struct fault_facts {
 	uint64_t jump;	 /* where the instruction would have gone on */
 	bool has_jump;
 	const char *source; /* the register behind which the bad pointer was found, or NULL */
-	const char *base;   /* the one that the address was formed with, or NULL */
+	uint64_t load;	    /* where an index led from there, to the bad pointer */
+	bool has_load;
+	const char *base; /* the one that the address was formed with, or NULL */
 };
 
 /* Sets fault, words, file and its sizes in `ret`, whose blocks and abort message are there. */

@@ -53,6 +53,29 @@ static bool is_telling(const struct heap_finding *finding)
 	return !finding->continued && finding->kind != HEAP_MISMATCHED_FREE;
 }
 
+/* It read outside of its own block: what it found there is poison of a block that somebody freed,
+ * and rightly so. */
+static bool is_by_stray(const struct chase *chase, const struct evidence *e)
+{
+	const struct trail *trail = &chase->first.trail;
+
+	return chase->first.has_trail && trail->steps.count > 0 &&
+	       trail->steps.items[0].strayed.id != 0 && e->kind == EVIDENCE_FREED_USE &&
+	       e->freed_use->poison;
+}
+
+static void drop_strays(const struct chase *chase, struct evidence_list *list)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < list->list.count; i++)
+		if (is_by_stray(chase, &list->list.items[i]))
+			evidence_deinit(&list->list.items[i]);
+		else
+			list->list.items[kept++] = list->list.items[i];
+	list->list.count = kept;
+}
+
 /* What was found in trials that failed in another way is about another failure. */
 static int take_evidence(struct chase *chase, const struct series_identity *identity,
 			 const struct heap_report *report, struct err *err)
@@ -62,6 +85,7 @@ static int take_evidence(struct chase *chase, const struct series_identity *iden
 	int r = 0;
 
 	heap_evidence(report, &list);
+	drop_strays(chase, &list);
 	if (request->others)
 		r = bystanders_drop(request->others, request->target, chase->runner.cs, identity,
 				    &list, err);

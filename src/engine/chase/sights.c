@@ -348,6 +348,12 @@ static bool is_own(const struct trail_step *step, const struct write_seen *write
 	       !(write->flags & WRITE_COPIED && alone);
 }
 
+static bool is_own_of_library(const struct trail_step *step, const struct write_seen *write)
+{
+	return step->of_runtime && write && write->writer.count > 0 &&
+	       frame_is_runtime(&write->writer.frames[0]);
+}
+
 static bool is_recycled(const struct clues *clues, const struct trail_step *step)
 {
 	struct log_block former;
@@ -418,6 +424,8 @@ static void see_level(struct chase *chase, struct clues *clues, const struct wat
 	sight.healthy = !sight.stale && (sight.let_go || is_sound(&clues->trail, step, stake->level) ||
 					 is_own(step, sight.write.write,
 						clues->trail.steps.count == 1));
+	/* Whose place it is has nothing to do with it; and what is the library's, it sets itself. */
+	sight.healthy |= step->strayed.id != 0 || is_own_of_library(step, sight.write.write);
 	if (sight.healthy && sight.write.write)
 		sight.write.write->flags |= WRITE_SOUND;
 	/* The next home was read through it. */

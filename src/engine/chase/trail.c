@@ -250,6 +250,20 @@ static bool is_of_thread(const struct reader *reader, const struct origin *origi
 		!origin->from.fixed && address - (uint64_t)origin->from.displacement == base);
 }
 
+/* Is it a variable of the library whose code reads it? */
+static bool is_own_of_runtime(const struct reader *reader, const struct where *where,
+			      const struct trail_step *step)
+{
+	const struct mapping *code =
+		snapshot_mapping(&reader->snapshot, reader->frames[where->frame].pc);
+
+	if (!step->of_thread && step->home.kind != HOME_GLOBAL)
+		return false;
+	return code && frame_is_runtime(&(struct frame){ .module = (char *)code->path }) &&
+	       (step->of_thread ||
+		frame_is_runtime(&(struct frame){ .module = step->home.module }));
+}
+
 static void add_step(struct reader *reader, const struct where *where, const struct origin *origin,
 		     uint64_t address, uint64_t value)
 {
@@ -266,6 +280,7 @@ static void add_step(struct reader *reader, const struct where *where, const str
 		  origin->from.base == (int)arch_native()->sp ||
 			  origin->from.base == (int)arch_native()->fp,
 		  &step);
+	step.of_runtime = is_own_of_runtime(reader, where, &step);
 	find_pointed(reader->scene, value, &step.to, &step.to_former);
 	trail_find_handles(reader, where->frame, &step);
 	VEC_PUSH(&reader->ret->steps, step);
@@ -484,6 +499,31 @@ static void add_slot(struct reader *reader, const struct where *where, const str
 	add_step(reader, where, &slot, origin->slot_address, value);
 }
 
+/* An index that led out of the block that its pointer was to. */
+static void note_stray(const struct reader *reader, const struct where *where,
+		       const struct origin *origin, uint64_t address)
+{
+	struct trail_step *step = &reader->ret->steps.items[reader->ret->steps.count - 1];
+	const struct memory_operand *from = &origin->from;
+	struct log_block block = { 0 }, former = { 0 };
+	uint64_t base;
+
+	/* Two pointers may have been made one and their distance; then it is counted in bytes. */
+	if (from->fixed || !is_register(from->base) || !is_register(from->index) || from->scale < 2)
+		return;
+	if (origin->from_kept & 1u << from->base)
+		base = reader->frames[where->frame].registers.value[from->base];
+	else if (!register_value(reader, where->frame, origin->at, from->base, 0, &base))
+		return;
+	find_block(reader->scene, base, &block, &former);
+	/* A pointer to elsewhere may have been moved there by the compiler. */
+	if (block.id == 0 || block.state != LOG_BLOCK_LIVE || base != block.start ||
+	    covers(&block, address))
+		return;
+	block.value = base;
+	step->strayed = block;
+}
+
 /* One origin further. False at the end. */
 static bool follow(struct reader *reader, struct where *where, uint64_t *value)
 {
@@ -507,8 +547,10 @@ static bool follow(struct reader *reader, struct where *where, uint64_t *value)
 			*value -= origin.added;
 		/* Of an index, what was made out of the number is not what was loaded. */
 		if (known && (!where->index || !origin.changed ||
-			      loaded_value(reader, address, origin.width, value)))
+			      loaded_value(reader, address, origin.width, value))) {
 			add_step(reader, where, &origin, address, *value);
+			note_stray(reader, where, &origin, address);
+		}
 		if (!go_on_through(reader, where, &origin) || (!known && !where->index))
 			return false;
 		break;

@@ -34,9 +34,12 @@ struct trail_step {
 	bool in_former;	    /* another block had the place of the one that `home` is in before */
 	bool doubtful;	    /* a jump leads in between, or the value was changed on the way */
 	bool of_thread;	    /* HOME_THREAD, by the code */
+	bool of_runtime;    /* a variable of the C library's own */
 	taddr function;	    /* HOME_STACK: where the function begins whose frame it is; 0 unknown */
 	/* The block that `home` is in, and the block that `value` points into; id 0: none. */
 	struct log_block in, to;
+	/* The live block that its pointer was to, and that an index led out of; id 0: none. */
+	struct log_block strayed;
 	struct log_block to_former;	  /* a freed block that had the place of `to` before */
 	VEC(struct trail_handle) handles; /* innermost first */
 };

@@ -246,7 +246,7 @@ static void never_an_address(struct evidence_list *l)
 }
 
 /* Of a local variable that is gone, perhaps. */
-static void a_readable_address(struct evidence_list *l)
+void a_readable_address(struct evidence_list *l)
 {
 	caught(l, (struct made_write){ .writer = "job_new", .width = 8, .flags = WRITE_READABLE },
 	       3);

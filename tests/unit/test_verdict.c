@@ -205,6 +205,20 @@ static void an_unknown_writer_leaves_more_open(void **state)
 	assert_int_equal(hypothesis(&v, "narrow")->status, HYPOTHESIS_OPEN);
 }
 
+/* A pointer that led on to where the bad value was read: about that place its store says nothing.
+ */
+static void a_store_on_the_way_falsifies_nothing(void **state)
+{
+	static const char *const ids[] = { "conflated", "uninitialised", "host", "outside",
+					   "race" };
+	AUTO(evidence_list_deinit) struct evidence_list list = { 0 };
+	AUTO(verdict_deinit) struct verdict v = { 0 };
+
+	judge(a_readable_address, &list, &v);
+	for (size_t i = 0; i < ARRAY_SIZE(ids); i++)
+		assert_int_equal(hypothesis(&v, ids[i])->status, HYPOTHESIS_OPEN);
+}
+
 static void what_is_left_open_is_told(void **state)
 {
 	static const struct {
@@ -293,6 +307,7 @@ int main(void)
 		cmocka_unit_test(two_that_fit_are_both_shown),
 		cmocka_unit_test(what_is_covered_is_no_rival),
 		cmocka_unit_test(an_unknown_writer_leaves_more_open),
+		cmocka_unit_test(a_store_on_the_way_falsifies_nothing),
 		cmocka_unit_test(what_is_left_open_is_told),
 		cmocka_unit_test(sites_pass_over_rusts_library),
 		cmocka_unit_test(nonsense_is_judged_soundly),

@@ -75,3 +75,4 @@ void race_nothing_lost(struct evidence_list *l);
 void outside_with_a_gap(struct evidence_list *l);
 void plain_beside_a_crash(struct evidence_list *l);
 void numbers_all_the_time(struct evidence_list *l);
+void a_readable_address(struct evidence_list *l);

@@ -88,6 +88,13 @@ static void by_verdict(const struct rule *rule, const struct proof *proof, struc
 	}
 }
 
+/* The bad value was read elsewhere: through what was put there, which was right, or from one of
+ * several places that held it. Then what is known of this place says nothing about that one. */
+static bool leads_on(const struct suspect *suspect)
+{
+	return suspect->writes.items[0]->write->flags & (WRITE_SOUND | WRITE_READABLE | WRITE_TWIN);
+}
+
 /* The very block that failed was written: it was no mix-up of two, and somebody did write it. */
 static void by_caught_writes(const struct facts *facts, struct verdict *ret)
 {
@@ -96,6 +103,8 @@ static void by_caught_writes(const struct facts *facts, struct verdict *ret)
 			const struct evidence *e = suspect->writes.items[0];
 			AUTO(strbuf_deinit) struct strbuf seen = { 0 };
 
+			if (leads_on(suspect))
+				continue;
 			evidence_describe(e, &seen);
 			if (suspect->verified && !(e->write->flags & WRITE_FIRST))
 				decide(&ret->hypotheses.items[HYP_CONFLATED], HYPOTHESIS_FALSIFIED,
@@ -121,6 +130,9 @@ static void by_one_thread(const struct facts *facts, struct verdict *ret)
 
 	if (facts->chain.count == 0)
 		return;
+	VEC_FOREACH (&facts->chain.items[0].suspects, suspect)
+		if (leads_on(suspect))
+			return;
 	VEC_FOREACH (&facts->list->list, e) {
 		if (e->kind == EVIDENCE_RACE)
 			return;

@@ -470,7 +470,8 @@ static bool go_on_through(const struct reader *reader, struct where *where,
 }
 
 /* The value was kept in a slot of the frame. Is it another than the one that was put there? Then
- * somebody changed it in that slot, and where it came from does not matter. */
+ * somebody changed it in that slot, and where it came from does not matter. So it is where nobody
+ * can tell who called: what runs over the slot often runs on over the return address. */
 static bool slot_changed(const struct reader *reader, const struct where *where,
 			 const struct origin *origin, uint64_t value)
 {
@@ -480,11 +481,13 @@ static bool slot_changed(const struct reader *reader, const struct where *where,
 	if (!origin->slot_known || origin->changed)
 		return false;
 	if (origin->kind == ORIGIN_IMMEDIATE)
-		put = origin->immediate;
-	else if (origin->kind != ORIGIN_ENTRY || !caller_of(reader, &caller) ||
-		 !register_value(reader, caller.frame, caller.at, origin->reg, 0, &put))
+		return origin->immediate != value;
+	if (origin->kind != ORIGIN_ENTRY)
 		return false;
-	return put != value;
+	if (!caller_of(reader, &caller))
+		return true;
+	return register_value(reader, caller.frame, caller.at, origin->reg, 0, &put) &&
+	       put != value;
 }
 
 static void add_slot(struct reader *reader, const struct where *where, const struct origin *origin,
@@ -511,7 +514,7 @@ static void note_stray(const struct reader *reader, const struct where *where,
 	/* Two pointers may have been made one and their distance; then it is counted in bytes. */
 	if (from->fixed || !is_register(from->base) || !is_register(from->index) || from->scale < 2)
 		return;
-	if (origin->from_kept & 1u << from->base)
+	if (origin->from_kept & reader->frames[where->frame].registers.known & 1u << from->base)
 		base = reader->frames[where->frame].registers.value[from->base];
 	else if (!register_value(reader, where->frame, origin->at, from->base, 0, &base))
 		return;
@@ -567,8 +570,9 @@ static bool follow(struct reader *reader, struct where *where, uint64_t *value)
 	default:
 		return false;
 	}
-	/* From here on the pointer that was loaded through is followed. */
-	if (origin.from_kept & 1u << where->reg)
+	/* From here on the pointer that was loaded through is followed. What a call may have
+	 * overwritten is not known in its caller. */
+	if (origin.from_kept & frame->registers.known & 1u << where->reg)
 		*value = frame->registers.value[where->reg];
 	else if (!register_value(reader, where->frame, where->at, where->reg, 0, value) && known &&
 		 !where->index)

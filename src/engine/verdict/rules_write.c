@@ -233,9 +233,11 @@ static uint64_t distance(const struct write_seen *w)
  * stores is says nothing, where they did not begin in this block. */
 static bool in_a_copy(const struct write_seen *w)
 {
-	return w->victim && w->base && w->base->id == w->victim->id && w->writer.count > 0 &&
-	       frame_is_runtime(&w->writer.frames[0]) && !(w->flags & WRITE_KERNEL) &&
-	       w->instruction &&
+	bool here =
+		w->victim ? w->base && w->base->id == w->victim->id : w->home.kind == HOME_STACK;
+
+	return here && w->writer.count > 0 && frame_is_runtime(&w->writer.frames[0]) &&
+	       !(w->flags & WRITE_KERNEL) && w->instruction &&
 	       (strstr(w->instruction, "mm") || strncmp(w->instruction, "rep ", 4) == 0);
 }
 

@@ -146,6 +146,31 @@ void zero_from_birth_on(struct evidence_list *l)
 		add(l, made_watch(i, 0))->watch->value_known = true;
 }
 
+static void zero_on_the_stack(struct evidence_list *l, int64_t offset)
+{
+	zero_from_birth_on(l);
+	VEC_FOREACH (&l->list, e) {
+		home_deinit(&e->watch->home);
+		e->watch->home = (struct home){
+			.kind = HOME_STACK, .name = mem_strdup("price"), .offset = offset, .len = 8
+		};
+		block_life_free(e->watch->victim);
+		e->watch->victim = NULL;
+	}
+}
+
+/* Nobody clears frames: zero is what an earlier call left there. */
+static void zero_in_a_variable(struct evidence_list *l)
+{
+	zero_on_the_stack(l, -24);
+}
+
+/* What the caller passed was written before the call. */
+static void zero_in_an_argument(struct evidence_list *l)
+{
+	zero_on_the_stack(l, 8);
+}
+
 static void uninitialised(struct evidence_list *l)
 {
 	for (unsigned int i = 1; i <= 2; i++) {
@@ -421,6 +446,8 @@ const struct story stories_value[] = {
 	ROW(uninitialised_by_the_odds, UNINITIALISED, FIRM, NULL),
 	ROW(uninitialised_somewhere, UNINITIALISED, DOUBTED, NULL),
 	ROW(zero_from_birth_on, NOT_CAUGHT, DOUBTED, NULL),
+	ROW(zero_in_a_variable, UNINITIALISED, FIRM, NULL),
+	ROW(zero_in_an_argument, NOT_CAUGHT, DOUBTED, NULL),
 	ROW(written_after_all, NOT_CAUGHT, DOUBTED, NULL),
 	ROW(watched_too_late, NOT_CAUGHT, DOUBTED, NULL),
 

@@ -49,17 +49,17 @@ APART static size_t weigh(void)
 int main(void)
 {
 	uint64_t ticket;
-	uint8_t at[2];
+	uint8_t at;
 
 	tell_truth("class narrow-write\n"
 		   "writer chase_shelf.c:item_mark\n"
 		   "allocator chase_shelf.c:item_new\n");
 	for (int i = 0; i < ITEMS; i++)
 		items[i] = item_new();
-	if (getrandom(at, sizeof(at), 0) != sizeof(at))
+	if (getrandom(&at, sizeof(at), 0) != sizeof(at))
 		return 3;
-	ticket = 0x7300000000000000 | (uint64_t)at[0] << 20;
-	item_mark(items[at[0] % ITEMS], ticket, at[1] % 2);
+	ticket = 0x7300000000000000 | (uint64_t)at << 20;
+	item_mark(items[at % ITEMS], ticket, 1);
 	printf("%zu\n", weigh());
 	return 0;
 }

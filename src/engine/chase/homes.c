@@ -188,11 +188,13 @@ static int run_round(struct chase *chase, struct err *err)
 	return r;
 }
 
-/* Watched from its birth on in every failing trial, never written, and still not zero. */
+/* Watched from its birth on in every failing trial, never written, and still not zero; which says
+ * nothing of what is on the stack. */
 static bool unwritten(const struct level *level)
 {
 	VEC_FOREACH (&level->sights, sight)
-		if (!sight->since_birth || sight->write.write || sight->victim.value == 0)
+		if (!sight->since_birth || sight->write.write ||
+		    (sight->victim.value == 0 && sight->home.kind != HOME_STACK))
 			return false;
 	return level->sights.count > 0;
 }

@@ -64,6 +64,12 @@ void tell_outside(const struct facts *facts, const struct proof *proof, struct v
 	ret->value_len = o->value_len;
 }
 
+/* A variable in its function's own frame, above which are its arguments. */
+static bool is_local(const struct home *home)
+{
+	return home->kind == HOME_STACK && home->offset < 0 && !home->field;
+}
+
 static bool never_written(const struct facts *facts, const struct evidence *e)
 {
 	const struct watch_account *w = e->watch;
@@ -71,8 +77,9 @@ static bool never_written(const struct facts *facts, const struct evidence *e)
 	if (e->kind != EVIDENCE_WATCH || !e->failing || !w->victim_watched || !w->since_birth ||
 	    !w->value_known || w->hits > 0 || w->value != w->birth_value)
 		return false;
-	/* Zero is what calloc() leaves there, too, and what many a field is meant to begin with. */
-	if (w->value == 0)
+	/* Zero is what calloc() leaves there, too, and what many a field is meant to begin with;
+	 * but nobody clears frames. */
+	if (w->value == 0 && !is_local(&w->home))
 		return false;
 	VEC_FOREACH (&facts->list->list, other)
 		if (other->kind == EVIDENCE_OUTSIDE && other->trial == e->trial)
@@ -149,9 +156,8 @@ void tell_uninitialised(const struct facts *facts, const struct proof *proof, st
 	}
 
 	home_describe(&w->home, sentence);
-	strbuf_addf(sentence,
-		    " was never written: 0x%" PRIx64 " was there when the block was allocated",
-		    w->value);
+	strbuf_addf(sentence, " was never written: 0x%" PRIx64 " was there when %s", w->value,
+		    is_local(&w->home) ? "its function began" : "the block was allocated");
 	if (w->victim) {
 		strbuf_adds(sentence, " by ");
 		say_site(sentence, &w->victim->allocated);

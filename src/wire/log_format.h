@@ -445,7 +445,10 @@ enum log_unobserved_why {
 	LOG_UNOBSERVED_VALGRIND = 7,  /* this very image */
 	LOG_UNOBSERVED_EMULATED = 8, /* this very image: every page that is reserved costs memory */
 	LOG_UNOBSERVED_USER = 9,     /* another user, who cannot write to the trial's directory */
-	LOG_UNOBSERVED_LIMIT = 10, /* this very image, but for crashes: little address space is left */
+	LOG_UNOBSERVED_LIMIT =
+		10, /* this very image, but for crashes: little address space is left */
+	LOG_UNOBSERVED_MALLOC = 11, /* this very image, but for crashes: its malloc is inside, and
+				     * the plan does not say how to get in front of it */
 };
 
 struct log_unobserved {

@@ -77,18 +77,15 @@ char *observe_obstacle(const char *path)
 	return NULL;
 }
 
-char *observe_blind_spot(const char *path)
+bool observe_malloc_inside(const char *path, bool *ret_hidden)
 {
 	AUTO(mem_freep) struct program_facts *facts = mem_alloc(sizeof(*facts));
 
 	if (program_read(path, facts, NULL) < 0 || facts->kind != PROGRAM_ELF ||
 	    !facts->malloc_inside || facts->sanitized)
-		return NULL;
-	return mem_printf("'%s' has a malloc of its own inside, which no library can stand in "
-			  "front of: its blocks are not followed and have no guards; try "
-			  "--allocator 'alloc=malloc(size@0) free=free(ptr@0)', or link that "
-			  "allocator as a shared library",
-			  facts->path);
+		return false;
+	*ret_hidden = facts->malloc_hidden;
+	return true;
 }
 
 /* The agent reads what to do from a plan; without one it observes crashes. */

@@ -189,10 +189,10 @@ static inline __attribute__((always_inline)) void given(void *ptr, struct caller
 	X(18, LOG_API_NEW_ARRAY) \
 	X(19, LOG_API_NEW_ARRAY)
 
-#define GIVES(X)                                                                                  \
-	X(20)                                                                                     \
-	X(21) X(22) X(23) X(24) X(25) X(26) X(27) X(28) X(29) X(30) X(31) X(32) X(33) X(34) X(35) \
-		X(36)
+#define GIVES(X) \
+	X(20)    \
+	X(21)    \
+	X(22) X(23) X(24) X(25) X(26) X(27) X(28) X(29) X(30) X(31) X(32) X(33) X(34) X(35) X(36)
 
 _Static_assert(PLAN_OWN_MALLOCX == 11 && PLAN_OWN_NEW == 12 && PLAN_OWN_NEW_ARRAY == 16 &&
 		       PLAN_OWN_GIVE == HOOKED_OWN_GIVE && HOOKED_OWN_GIVE == 20 &&

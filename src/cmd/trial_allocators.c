@@ -97,7 +97,8 @@ static const char *const guarding[] = { "chase", "heap", "hunt" };
 	"its blocks are not followed and have no guards; try --allocator " \
 	"'alloc=malloc(size@0) free=free(ptr@0)', or link that allocator as a shared library"
 
-/* A plan has an end (PLAN_BYTES_MAX), and there is more to go into it: this is for a dozen programs. */
+/* A plan has an end (PLAN_BYTES_MAX), and there is more to go into it: this is for a dozen
+ * programs. */
 #define ITEMS_MAX (256u << 10)
 
 static int plan_inside(struct trial_setup *setup, const char *path, struct strbuf *ret_unseen,

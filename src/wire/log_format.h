@@ -209,7 +209,7 @@ struct log_record {
 
 enum log_record_type {
 	LOG_IMAGE = 1,	      /* struct log_image, first record; BLOBs: command line */
-	LOG_MODULE = 2,	      /* struct log_module, at start and after dlopen */
+	LOG_MODULE = 2,	      /* struct log_module per piece of code, at start and after dlopen */
 	LOG_THREAD_START = 3, /* struct log_thread_event */
 	LOG_THREAD_END = 4,
 	LOG_CONTEXT = 5,       /* struct log_context_seen, stack bytes inline */
@@ -255,7 +255,7 @@ struct log_image {
 struct log_module {
 	uint64_t bias;	    /* runtime address - ELF address */
 	uint64_t low, high; /* lowest and highest+1 runtime address of its load segments */
-	uint64_t text_low, text_high; /* the executable segment */
+	uint64_t text_low, text_high; /* an executable segment; others have their own record */
 	uint64_t identity; /* what the stack hash uses: from build-id, else from the file name */
 	uint32_t build_id_bytes;
 	uint8_t build_id[20];

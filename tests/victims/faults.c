@@ -19,6 +19,8 @@
 #include <unistd.h>
 
 #define KEEP __attribute__((noinline, noclone))
+/* The linker can be told to put this far from all other code: in a segment of its own. */
+#define APART __attribute__((section("apart_text")))
 
 static volatile char sink;
 static char data[64] = { (char)0xc3 };
@@ -174,12 +176,12 @@ KEEP static void die_trap(void)
 }
 
 /* Large blocks are mappings of their own: freed, nothing is there. */
-KEEP static char *make_large(void)
+KEEP APART static char *make_large(void)
 {
 	return malloc(1 << 20);
 }
 
-KEEP static void drop_large(char *p)
+KEEP APART static void drop_large(char *p)
 {
 	free(p);
 }

@@ -29,6 +29,20 @@ static const ZydisDecodedOperand *memory_operand(const struct decoded *d)
 	return NULL;
 }
 
+/* mov rax, [rbp-8]; add rax, 16; mov rax, [rax]: the variable still has what was loaded through. */
+static void find_slot(const struct trap *trap, const struct origin *origin,
+		      struct fault_operands *ret)
+{
+	struct origin pointer;
+
+	if (origin->joined || origin->changed)
+		return;
+	arch_value_origin(trap, origin->at, origin->from.base, &pointer);
+	ret->has_source_slot = pointer.slot_known && !pointer.slot_joined;
+	ret->source_slot = pointer.slot_address;
+	ret->source_added = pointer.slot_added;
+}
+
 /* From the bad register back to the load that gave it its value. */
 static void walk_back(const struct trap *trap, int bad, struct fault_operands *ret)
 {
@@ -45,6 +59,8 @@ static void walk_back(const struct trap *trap, int bad, struct fault_operands *r
 		add(ret, origin.from.base);
 		if (!origin.joined && !origin.changed)
 			ret->source = arch_register_name(arch_native(), (unsigned)origin.from.base);
+	} else if (origin.from.base != NO_REGISTER && origin.from.base != X86_64_RIP) {
+		find_slot(trap, &origin, ret);
 	}
 	if (origin.from.index != NO_REGISTER && (origin.from_kept & (1u << origin.from.index)))
 		add(ret, origin.from.index);
@@ -69,9 +85,13 @@ static void take_jump(const struct trap *trap, struct fault_operands *ret)
 }
 
 bool operands_of_fault(const uint8_t *bytes, size_t len, uint64_t address, uint64_t rip,
-		       struct fault_operands *ret)
+		       const struct registers *registers, struct fault_operands *ret)
 {
-	struct trap trap = { .code = bytes, .code_len = len, .code_address = address, .rip = rip };
+	struct trap trap = { .code = bytes,
+			     .code_len = len,
+			     .code_address = address,
+			     .rip = rip,
+			     .registers = registers };
 	const ZydisDecodedOperand *memory;
 	struct decoded d;
 	struct code code;

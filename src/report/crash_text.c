@@ -188,7 +188,18 @@ static void print_site(const char *what, const struct stack *stack, const char *
 	text_stack(stack, frames, "        ", out);
 }
 
-static void print_block(const struct block_life *block, FILE *out)
+/* Does somebody have the place of a block that was freed? Whoever came after it may be gone, too.
+ */
+static bool has_heir(const struct crash *crash, const struct block_life *former)
+{
+	VEC_FOREACH (&crash->blocks, block)
+		if (!block->former && !block->beyond && block->state == BLOCK_LIVE &&
+		    former->value - block->start < (block->size > 0 ? block->size : 1))
+			return true;
+	return false;
+}
+
+static void print_block(const struct crash *crash, const struct block_life *block, FILE *out)
 {
 	int64_t offset = (int64_t)(block->value - block->start);
 
@@ -202,7 +213,9 @@ static void print_block(const struct block_life *block, FILE *out)
 	else
 		(void)fprintf(out, "offset %" PRId64, offset);
 	if (block->former)
-		(void)fprintf(out, ": FREED, and another block has its place now");
+		(void)fprintf(out, has_heir(crash, block)
+					   ? ": FREED, and another block has its place now"
+					   : ": FREED, and another block had its place after it");
 	else
 		(void)fprintf(out, ": %s", block->state == BLOCK_FREED ? "FREED" : "live");
 	if (block->state == BLOCK_FREED && block->freed_events > 0)
@@ -279,7 +292,7 @@ static void print_crash(const struct crash *crash, bool verbose, FILE *out)
 	if (crash->blocks.count > 0)
 		(void)fprintf(out, "\nWhat its pointers lead to:\n");
 	for (size_t i = 0; i < crash->blocks.count && (verbose || i < 6); i++)
-		print_block(&crash->blocks.items[i], out);
+		print_block(crash, &crash->blocks.items[i], out);
 	if (!verbose && crash->blocks.count > 6)
 		(void)fprintf(out, "  … %zu more (-v)\n", crash->blocks.count - 6);
 	if (!verbose)

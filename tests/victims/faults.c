@@ -358,6 +358,19 @@ KEEP static void die_call_recycled(void)
 	table[1]();
 }
 
+/* As unoptimised code has it: mov rax, [rbp-8]; mov rax, [rax+16]. */
+__attribute__((noinline, noclone, optimize("O0"))) static void die_freed_variable(void)
+{
+	char ***table = malloc(32);
+
+	/* The place has two owners, and both give it back. */
+	free(table);
+	table = malloc(40);
+	free(table);
+	table[2] = (char **)0x123456789000;
+	sink = table[2][0] != NULL;
+}
+
 static void dying_handler(int signo)
 {
 	(void)signo;
@@ -483,6 +496,7 @@ int main(int argc, char **argv)
 		{ "after-probing", die_after_probing },
 		{ "probing", probe_often },
 		{ "call-recycled", die_call_recycled },
+		{ "freed-variable", die_freed_variable },
 		{ "abort-handled", die_abort_handled },
 		{ "handler-dies", die_handler_dies },
 	};

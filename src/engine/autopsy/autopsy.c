@@ -37,11 +37,13 @@ void autopsy_free(struct autopsy *autopsy)
 	mem_free(autopsy);
 }
 
-static void read_owned(struct autopsy *autopsy, struct scene *scene, enum autopsy_depth depth,
-		       struct crash *ret)
+static void read_owned(struct autopsy *autopsy, struct scene *scene, const uint64_t *source,
+		       enum autopsy_depth depth, struct crash *ret)
 {
 	AUTO(pointers_deinit)
-	struct pointers pointers = { .log = scene->log, .operands = &scene->operands };
+	struct pointers pointers = { .log = scene->log,
+				     .operands = &scene->operands,
+				     .source = source };
 	struct log_item item = scene->item;
 
 	ret->cut_short = true;
@@ -59,8 +61,10 @@ static void read_owned(struct autopsy *autopsy, struct scene *scene, enum autops
 			ret->cut_short = false;
 		}
 	}
-	if (depth == AUTOPSY_WHOLE)
+	if (depth == AUTOPSY_WHOLE) {
+		pointers_note_source(&pointers);
 		pointers_note_former(&pointers);
+	}
 	pointers_tell(&pointers, autopsy->symbols, ret);
 }
 
@@ -133,6 +137,10 @@ static void tell_operands(const struct scene *scene, const struct snapshot *snap
 		memory_operand_address(&operands->memory, &snapshot->registers, &facts->wanted);
 	facts->null_based = facts->has_wanted && facts->wanted == scene->record.fault_address &&
 			    adds_to_null(&operands->memory, &snapshot->registers);
+	facts->has_source_value =
+		operands->has_source_slot &&
+		snapshot_read(snapshot, operands->source_slot, &facts->source_value, 8);
+	facts->source_value += operands->source_added;
 	if (!operands->jumps)
 		return;
 	if (operands->target != NO_REGISTER) {
@@ -172,7 +180,6 @@ static void build_crash(struct autopsy *autopsy, const struct crash_place *place
 	copy_registers(&scene.record, ret);
 	scene_snapshot(&scene, &snapshot);
 	unwind_crash(autopsy, log, &snapshot, &ret->stack);
-	read_owned(autopsy, &scene, depth, ret);
 	facts = (struct fault_facts){ .crash = &scene.record,
 				      .mappings = &scene.mappings,
 				      .files = scene.files,
@@ -180,6 +187,8 @@ static void build_crash(struct autopsy *autopsy, const struct crash_place *place
 				      .source = scene.operands.source,
 				      .base = scene.operands.base };
 	tell_operands(&scene, &snapshot, &facts);
+	read_owned(autopsy, &scene, facts.has_source_value ? &facts.source_value : NULL, depth,
+		   ret);
 	fault_classify(&facts, ret);
 }
 

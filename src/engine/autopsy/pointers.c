@@ -45,6 +45,7 @@ struct pointed {
 
 /* Below this, the fault or its instruction used the pointer. */
 #define WEIGHT_TELLING 10
+#define WEIGHT_SOURCE 8 /* … or was loaded through it, as a variable of the stack shows */
 
 static bool is_freed(const struct log_block *block)
 {
@@ -53,8 +54,9 @@ static bool is_freed(const struct log_block *block)
 
 /* What the fault itself touched, then freed blocks, then live ones; registers before memory, and
  * last what just lies on the stack. */
-static int block_weight(const struct fault_operands *operands, const struct log_block *block)
+static int block_weight(const struct pointers *pointers, const struct log_block *block)
 {
+	const struct fault_operands *operands = pointers->operands;
 	static const int by_via[] = { [LOG_VIA_REGISTER] = 10,
 				      [LOG_VIA_STACK] = 100,
 				      [LOG_VIA_MEMORY] = 20,
@@ -68,6 +70,9 @@ static int block_weight(const struct fault_operands *operands, const struct log_
 		for (size_t i = 0; i < operands->count; i++)
 			if (strcmp(operands->registers[i], via_text(block)) == 0)
 				return 1 + (int)i * 2 + !is_freed(block);
+	if (block->via == LOG_VIA_STACK && block->relation == LOG_FORMER && pointers->source &&
+	    block->value == *pointers->source)
+		return WEIGHT_SOURCE;
 	return via + (is_freed(block) ? 0 : 40) + (block->relation == LOG_BEYOND ? 5 : 0);
 }
 
@@ -77,6 +82,9 @@ static int by_weight(const void *a, const void *b)
 
 	if (x->weight != y->weight)
 		return x->weight - y->weight;
+	/* Of two that are gone, whoever had the place last. */
+	if ((x->block.relation == LOG_FORMER) != (y->block.relation == LOG_FORMER))
+		return x->block.relation == LOG_FORMER ? 1 : -1;
 	return x->block.id < y->block.id ? -1 : x->block.id > y->block.id;
 }
 
@@ -99,7 +107,7 @@ static void join(struct pointed *p, const struct log_block *block, const char *v
 void pointers_note(struct pointers *pointers, const struct log_block *block)
 {
 	const char *via = via_text(block);
-	int weight = block_weight(pointers->operands, block);
+	int weight = block_weight(pointers, block);
 	struct pointed *new;
 
 	VEC_FOREACH (&pointers->list, p) {
@@ -114,6 +122,25 @@ void pointers_note(struct pointers *pointers, const struct log_block *block)
 	new = mem_alloc(sizeof(*new));
 	*new = (struct pointed){ .block = *block, .via = mem_strdup(via), .weight = weight };
 	VEC_PUSH(&pointers->list, new);
+}
+
+static bool is_source(const struct pointers *pointers, const struct log_block *block)
+{
+	return pointers->source && block->relation == LOG_INSIDE && block->via != LOG_VIA_POISON &&
+	       *pointers->source - block->start < (block->size > 0 ? block->size : 1);
+}
+
+void pointers_note_source(struct pointers *pointers)
+{
+	VEC_FOREACH (&pointers->list, p) {
+		struct log_block block = (*p)->block;
+
+		if (!is_source(pointers, &block))
+			continue;
+		block.via = LOG_VIA_STACK;
+		block.value = *pointers->source;
+		join(*p, &block, via_text(&block), WEIGHT_SOURCE + !is_freed(&block));
+	}
 }
 
 void block_life_read(struct event_log *log, const struct log_block *block, const char *via,
@@ -157,9 +184,13 @@ static void add_life(struct event_log *log, const struct pointed *pointed, struc
 }
 
 /* Does this pointer matter enough to ask who lived there before? */
-static bool asks_for_history(const struct fault_operands *operands, const struct log_block *block)
+static bool asks_for_history(const struct pointers *pointers, const struct log_block *block)
 {
+	const struct fault_operands *operands = pointers->operands;
+
 	if (block->via == LOG_VIA_FAULT)
+		return true;
+	if (block->via == LOG_VIA_STACK && is_source(pointers, block))
 		return true;
 	if (block->via != LOG_VIA_REGISTER || block->relation != LOG_INSIDE)
 		return false;
@@ -234,7 +265,7 @@ void pointers_note_former(struct pointers *pointers)
 	for (size_t i = 0, known = pointers->list.count; i < known; i++) {
 		struct log_block now = pointers->list.items[i]->block;
 
-		if (asks_for_history(pointers->operands, &now))
+		if (asks_for_history(pointers, &now))
 			note_former(pointers, &now);
 	}
 }

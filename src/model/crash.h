@@ -56,7 +56,7 @@ struct block_life {
 		       * read from there, or from somewhere that got it from there */
 	bool beyond;  /* the pointer leads behind its end */
 	bool python;  /* an object or memory of CPython's own allocator */
-	uint64_t freed_events; /* freed this many allocations and frees ago, roughly; 0 unknown */
+	uint64_t freed_events; /* freed at most so many allocations and frees ago; 0 unknown */
 	struct stack allocated, freed;
 };
 

@@ -121,13 +121,15 @@ struct log_header {
 	uint32_t state;			    /* enum log_state */
 	uint32_t retired;		    /* enum log_retired */
 	uint64_t events_tail, reserve_tail; /* bytes used in the region */
-	uint64_t epoch;			    /* moves by one per 64 events of any thread */
+	uint64_t epoch;			    /* moves by one per 64 events of any thread, late */
 	uint64_t next_id; /* ids below were handed out (in blocks, so not all used) */
 	uint64_t drops[LOG_DROP_COUNT];
 	uint64_t contexts_used, threads_seen, forwarded_faults;
 	uint32_t exit_status, exited;
 	uint64_t chaos_holds, chaos_held_ns; /* threads held back on purpose, and for how long */
-	uint8_t page_rest[LOG_PAGE - 1032 - 216];
+	uint64_t epoch_rest; /* at the last crash: events that were not in the epoch yet, and one;
+			      * 0: nobody looked */
+	uint8_t page_rest[LOG_PAGE - 1032 - 224];
 };
 
 #define LOG_FIXED_BYTES offsetof(struct log_header, check)

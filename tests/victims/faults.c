@@ -194,6 +194,21 @@ KEEP static void die_freed(void)
 	sink = p[5000];
 }
 
+/* 1000 allocations after the free, and 500 frees. */
+KEEP static void die_freed_ago(void)
+{
+	char *volatile p = make_large();
+	void *volatile small;
+
+	drop_large(p);
+	for (int i = 0; i < 1000; i++) {
+		small = malloc(16);
+		if (i % 2)
+			free(small);
+	}
+	sink = p[5000];
+}
+
 KEEP static void die_beyond(void)
 {
 	char *volatile p;
@@ -497,6 +512,7 @@ int main(int argc, char **argv)
 		{ "probing", probe_often },
 		{ "call-recycled", die_call_recycled },
 		{ "freed-variable", die_freed_variable },
+		{ "freed-ago", die_freed_ago },
 		{ "abort-handled", die_abort_handled },
 		{ "handler-dies", die_handler_dies },
 	};

@@ -5,7 +5,7 @@
 
 #define BLOCKS_SHOWN 24
 #define BLOCKS_MAX 2000
-#define EPOCH_EVENTS 64 /* the header's epoch moves once per this many events */
+#define REST_MAX 4096 /* events of a thread that the epoch does not have yet: fewer than that */
 
 /* The order of <sys/ucontext.h>, which is how the agent numbers registers. */
 const char *register_at(uint64_t place)
@@ -143,11 +143,22 @@ void pointers_note_source(struct pointers *pointers)
 	}
 }
 
+/* At most so many allocations and frees since that epoch; 0: not known. */
+static uint64_t events_since(const struct event_log *log, uint64_t epoch)
+{
+	const struct log_header *header = &log->reader.header;
+	uint32_t ago = (uint32_t)header->epoch - (uint32_t)epoch;
+	uint64_t rest = REST_MAX * header->threads_seen;
+
+	if (header->epoch_rest > 0 && header->epoch_rest <= rest)
+		rest = header->epoch_rest - 1;
+	/* Half of what the counter holds is no age but a damaged header. */
+	return ago < UINT32_MAX / 2 ? (uint64_t)ago * LOG_LIFE_GROUP + rest : 0;
+}
+
 void block_life_read(struct event_log *log, const struct log_block *block, const char *via,
 		     struct symbols *symbols, struct block_life *ret)
 {
-	uint32_t ago = (uint32_t)log->reader.header.epoch - (uint32_t)block->freed_epoch;
-
 	*ret = (struct block_life){
 		.via = mem_strdup(via),
 		.value = block->value,
@@ -165,9 +176,8 @@ void block_life_read(struct event_log *log, const struct log_block *block, const
 
 	if (ret->poison) /* the value is no pointer into it; where in it, it cannot be told */
 		ret->value = ret->start;
-	/* Half of what the counter holds is no age but a damaged header. */
-	if (ret->state == BLOCK_FREED && ago < UINT32_MAX / 2)
-		ret->freed_events = ((uint64_t)ago + 1) * EPOCH_EVENTS;
+	if (ret->state == BLOCK_FREED)
+		ret->freed_events = events_since(log, block->freed_epoch);
 	(void)event_log_allocation(log, block->context, symbols, &ret->allocated);
 	if (block->free_context != 0)
 		(void)event_log_context(log, block->free_context, symbols, &ret->freed);

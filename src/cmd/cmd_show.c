@@ -17,6 +17,8 @@
 #include "model/signature.h"
 #include "report/report_crash.h"
 
+#define SHELL_SIGNAL 128 /* what a shell adds to the signal that its command died of */
+
 struct show_options {
 	struct common_options common;
 };
@@ -92,6 +94,9 @@ static void note_silence(const struct trial_view *view, int stray, struct crash_
 
 	if (!view->kept || report->crashes.count > 0)
 		return;
+	/* A shell's word for it. Whoever is known to have run unobserved is told already. */
+	if (signal == 0 && report->notes.count == 0 && view->exit_status > SHELL_SIGNAL)
+		signal = view->exit_status - SHELL_SIGNAL;
 	for (size_t i = 0; i < ARRAY_SIZE(deadly); i++) {
 		if (signal != deadly[i])
 			continue;
@@ -106,7 +111,8 @@ static void note_silence(const struct trial_view *view, int stray, struct crash_
 					   "damaged",
 					   who, signal_name(signal),
 					   view->signal != 0 ? ""
-							     : "shares its parent's memory, "));
+							     : "shares its parent's memory, was "
+							       "started without LD_PRELOAD, "));
 	}
 }
 

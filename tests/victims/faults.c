@@ -386,6 +386,17 @@ __attribute__((noinline, noclone, optimize("O0"))) static void die_freed_variabl
 	sink = table[2][0] != NULL;
 }
 
+/* A shell hides the death, and the environment that it has is not its parent's. */
+KEEP static void die_in_shell(void)
+{
+	char command[4096 + 32], path[4096] = "";
+
+	(void)readlink("/proc/self/exe", path, sizeof(path) - 1);
+	snprintf(command, sizeof(command), "%s null; exit $?", path);
+	unsetenv("LD_PRELOAD");
+	exit(system(command) >> 8);
+}
+
 static void dying_handler(int signo)
 {
 	(void)signo;
@@ -513,6 +524,7 @@ int main(int argc, char **argv)
 		{ "call-recycled", die_call_recycled },
 		{ "freed-variable", die_freed_variable },
 		{ "freed-ago", die_freed_ago },
+		{ "in-shell", die_in_shell },
 		{ "abort-handled", die_abort_handled },
 		{ "handler-dies", die_handler_dies },
 	};

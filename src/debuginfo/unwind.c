@@ -6,6 +6,7 @@
 #include "arch/arch.h"
 #include "debuginfo/cfi.h"
 #include "debuginfo/jit_names.h"
+#include "debuginfo/module.h"
 #include "debuginfo/space.h"
 
 #define SIGNALS_MAX 16			    /* nested signal frames */
@@ -27,6 +28,7 @@ struct walker {
 /* What one step found out. */
 struct step {
 	bool signal;		 /* this frame is a signal trampoline */
+	bool began; /* nobody called this frame's function: it was put there to begin */
 	unsigned int next_flags; /* for the frame that was found */
 };
 
@@ -183,12 +185,30 @@ static bool step_innermost(struct walker *w)
 	return step_top(w, 0);
 }
 
+/* A stack that was made by hand (makecontext, fibers) returns to the beginning of a function, which
+ * nobody calls. */
+static bool began_by_hand(struct walker *w)
+{
+	taddr pc = reg(w, w->arch->pc);
+	struct place place;
+	uint64_t start;
+
+	if (w->exact || is_return_address(w, pc) != BELIEF_NO)
+		return false;
+	space_find(w->space, pc, &place);
+	return place.match == MODULE_FOUND &&
+	       module_function_start(place.module, place.vaddr, &start) && start == place.vaddr;
+}
+
 static enum outcome step_without_information(struct walker *w, struct step *step)
 {
 	taddr word;
 
 	if (step_signal(w, step))
 		return STEP_DONE;
+	step->began = began_by_hand(w);
+	if (step->began)
+		return STEP_OUTERMOST;
 	if (w->exact && (!is_code(w, reg(w, w->arch->pc)) ? step_top(w, 0) : step_innermost(w)))
 		return STEP_DONE;
 	if (step_frame_pointer(w, step) || step_guess(w, step))
@@ -268,6 +288,7 @@ size_t unwind(struct space *space, struct jit_names *jit, struct raw_frame *ret,
 					     .registers = w.registers };
 		frame->flags |= w.exact ? FRAME_EXACT : 0;
 		outcome = step_once(&w, &step);
+		frame->flags |= step.began ? FRAME_EXACT : 0;
 		if (outcome != STEP_DONE) {
 			*ret_end = outcome == STEP_OUTERMOST   ? STACK_COMPLETE
 				   : outcome == STEP_NO_MEMORY ? STACK_TRUNCATED

@@ -119,6 +119,23 @@ void text_frames(const struct stack *stack, size_t limit, const char *indent, FI
 		(void)fprintf(out, "%s… %zu more\n", indent, stack->count - shown);
 }
 
+/* What comes behind the frames that were printed. */
+static void print_end(const struct stack *stack, size_t shown, const char *indent, FILE *out)
+{
+	static const char *const ends[] = {
+		[STACK_COMPLETE] = NULL,
+		[STACK_TRUNCATED] = "the rest of the stack could not be read",
+		[STACK_LOST] = "the rest of the stack could not be read",
+		[STACK_TOO_DEEP] = "the stack goes on: no more of it was read",
+		[STACK_LOOP] = "from here the frames turn in a circle: the stack is damaged",
+	};
+
+	if (stack->count > shown)
+		(void)fprintf(out, "%s… %zu more\n", indent, stack->count - shown);
+	else if (ends[stack->end])
+		(void)fprintf(out, "%s(%s)\n", indent, ends[stack->end]);
+}
+
 /* Only the first frames, and not those of the C library that lead from the program's own to
  * raise(): whoever frees a block twice wants to see who that was. */
 static void print_brief(const struct stack *stack, const struct frame *site, const char *indent,
@@ -130,17 +147,12 @@ static void print_brief(const struct stack *stack, const struct frame *site, con
 	if (first > 0)
 		(void)fprintf(out, "%s… %zu inner frames\n", indent, first);
 	shown = print_frames(stack, first, BRIEF_FRAMES, indent, out);
-	if (stack->count > shown)
-		(void)fprintf(out, "%s… %zu more\n", indent, stack->count - shown);
-	else if (stack->end == STACK_TRUNCATED || stack->end == STACK_LOST)
-		(void)fprintf(out, "%s(the rest of the stack could not be read)\n", indent);
+	print_end(stack, shown, indent, out);
 }
 
 void text_stack(const struct stack *stack, size_t limit, const char *indent, FILE *out)
 {
-	text_frames(stack, limit, indent, out);
-	if (stack->count <= limit && (stack->end == STACK_TRUNCATED || stack->end == STACK_LOST))
-		(void)fprintf(out, "%s(the rest of the stack could not be read)\n", indent);
+	print_end(stack, print_frames(stack, 0, limit, indent, out), indent, out);
 }
 
 static FILE *open_source(const struct frame *frame)

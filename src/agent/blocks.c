@@ -11,6 +11,7 @@
 #include "agent/checkpoint.h"
 #include "agent/log.h"
 #include "agent/memory.h"
+#include "agent/python.h"
 #include "agent/python_stack.h"
 #include "agent/real.h"
 #include "agent/round.h"
@@ -363,6 +364,8 @@ bool block_begin_guarded(struct guard *guard, enum block_space space, uint64_t s
 	}
 	if (watch_wants(context))
 		watch_block_born(guard, block, start);
+	if (unlikely(python_unsettled))
+		python_settle(guard, api);
 	return true;
 }
 

@@ -29,14 +29,28 @@ static const ZydisDecodedOperand *memory_operand(const struct decoded *d)
 	return NULL;
 }
 
+/* Was somebody called after the load? Then what it loaded from may have been given back since, and
+ * says nothing about what was loaded. */
+static bool calls_since(const struct trap *trap, uint64_t load)
+{
+	struct decoded d;
+	struct code code;
+
+	if (load >= trap->rip || !code_init(&code, trap->code, trap->code_len, trap->code_address))
+		return true;
+	for (uint64_t at = load; at < trap->rip; at += d.instruction.length)
+		if (!decoded_at(&code, at, &d) ||
+		    d.instruction.meta.category == ZYDIS_CATEGORY_CALL)
+			return true;
+	return false;
+}
+
 /* mov rax, [rbp-8]; add rax, 16; mov rax, [rax]: the variable still has what was loaded through. */
 static void find_slot(const struct trap *trap, const struct origin *origin,
 		      struct fault_operands *ret)
 {
 	struct origin pointer;
 
-	if (origin->joined || origin->changed)
-		return;
 	arch_value_origin(trap, origin->at, origin->from.base, &pointer);
 	ret->has_source_slot = pointer.slot_known && !pointer.slot_joined;
 	ret->source_slot = pointer.slot_address;
@@ -47,6 +61,7 @@ static void find_slot(const struct trap *trap, const struct origin *origin,
 static void walk_back(const struct trap *trap, int bad, struct fault_operands *ret)
 {
 	struct origin origin;
+	bool straight;
 
 	arch_value_origin(trap, trap->rip, bad, &origin);
 	for (int reg = 0; reg < REGISTERS_MAX; reg++)
@@ -55,11 +70,12 @@ static void walk_back(const struct trap *trap, int bad, struct fault_operands *r
 	if (origin.kind != ORIGIN_LOAD)
 		return;
 	(void)memcpy(ret->origin, origin.text, sizeof(ret->origin));
+	straight = !origin.joined && !origin.changed && !calls_since(trap, origin.at);
 	if (origin.from.base != NO_REGISTER && (origin.from_kept & (1u << origin.from.base))) {
 		add(ret, origin.from.base);
-		if (!origin.joined && !origin.changed)
+		if (straight)
 			ret->source = arch_register_name(arch_native(), (unsigned)origin.from.base);
-	} else if (origin.from.base != NO_REGISTER && origin.from.base != X86_64_RIP) {
+	} else if (origin.from.base != NO_REGISTER && origin.from.base != X86_64_RIP && straight) {
 		find_slot(trap, &origin, ret);
 	}
 	if (origin.from.index != NO_REGISTER && (origin.from_kept & (1u << origin.from.index)))

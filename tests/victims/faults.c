@@ -194,6 +194,18 @@ KEEP static void die_freed(void)
 	sink = p[5000];
 }
 
+/* What is bad was bad before the block was freed that it was loaded from. */
+__attribute__((noinline, noclone, optimize("O0"))) static void die_freed_since(void)
+{
+	char ***table = malloc(40);
+	char **bad;
+
+	table[2] = (char **)0x123456789000;
+	bad = table[2];
+	free(table);
+	sink = bad[0] != NULL;
+}
+
 /* 1000 allocations after the free, and 500 frees. */
 KEEP static void die_freed_ago(void)
 {
@@ -524,6 +536,7 @@ int main(int argc, char **argv)
 		{ "call-recycled", die_call_recycled },
 		{ "freed-variable", die_freed_variable },
 		{ "freed-ago", die_freed_ago },
+		{ "freed-since", die_freed_since },
 		{ "in-shell", die_in_shell },
 		{ "abort-handled", die_abort_handled },
 		{ "handler-dies", die_handler_dies },

@@ -18,6 +18,8 @@
 #include "debuginfo/lines.h"
 #include "debuginfo/source_path.h"
 
+#define SHELF_UNUSED_MAX 32 /* kept open although nobody uses them */
+
 /* What is known about one address; kept, because the same frames come back in every trial. */
 struct named {
 	uint64_t vaddr;
@@ -40,7 +42,58 @@ struct module {
 	struct eh_frames *eh_frames; /* NULL until asked for */
 	struct named *named;	     /* open addressing */
 	size_t named_count, named_room;
+	char *path;	    /* of a file that may be shared; NULL: not on the shelf */
+	struct stat st;	    /* of that file, when it was opened */
+	unsigned int users; /* that have it open */
 };
+
+/*
+ * Files that are open or were lately, the latest last.
+ *
+ * A hunt asks for the same few files in dozens of series, each with an autopsy of its own, and to
+ * unpack and index debug information takes longer than a trial. The shelf belongs to the process,
+ * as the files do to the machine: whoever opens one gets the one that is open. Only one thread of
+ * redhand reads debug information.
+ */
+static VEC(struct module *) shelf;
+
+bool module_same_file(const struct stat *a, const struct stat *b)
+{
+	return a->st_dev == b->st_dev && a->st_ino == b->st_ino && a->st_size == b->st_size &&
+	       a->st_mtim.tv_sec == b->st_mtim.tv_sec && a->st_mtim.tv_nsec == b->st_mtim.tv_nsec;
+}
+
+static struct module *shelf_remove(size_t at)
+{
+	struct module *module = shelf.items[at];
+
+	shelf.count--;
+	memmove(&shelf.items[at], &shelf.items[at + 1],
+		(shelf.count - at) * sizeof(shelf.items[0]));
+	return module;
+}
+
+static bool same_text(const char *a, const char *b)
+{
+	return a && b ? strcmp(a, b) == 0 : a == b;
+}
+
+/* NULL: it is to be opened. */
+static struct module *shelf_take(const char *path, const char *debug_path, const struct stat *st)
+{
+	for (size_t i = shelf.count; i-- > 0;) {
+		struct module *module = shelf.items[i];
+
+		if (strcmp(module->path, path) != 0 || !module_same_file(&module->st, st) ||
+		    !same_text(module->debug_path, debug_path))
+			continue;
+		(void)shelf_remove(i);
+		VEC_PUSH(&shelf, module);
+		module->users++;
+		return module;
+	}
+	return NULL;
+}
 
 static struct module *module_new(const char *debug_path)
 {
@@ -57,7 +110,7 @@ static struct module *module_new(const char *debug_path)
 	return module;
 }
 
-void module_close(struct module *module)
+static void module_free(struct module *module)
 {
 	if (!module)
 		return;
@@ -77,7 +130,48 @@ void module_close(struct module *module)
 		dwfl_end(module->dwfl);
 	mem_free(module->bytes);
 	mem_free(module->debug_path);
+	mem_free(module->path);
 	mem_free(module);
+}
+AUTO_DEFINE(struct module, module_free)
+
+/* What nobody has used for longest goes. So does what has no lines: debug information that was
+ * looked for in vain may be there when it is opened next. */
+static void shelf_thin(void)
+{
+	size_t unused = 0;
+
+	for (size_t i = shelf.count; i-- > 0;) {
+		const struct module *module = shelf.items[i];
+		bool in_vain = module->lines_tried && !module->lines;
+
+		if (module->users > 0 || (!in_vain && ++unused <= SHELF_UNUSED_MAX))
+			continue;
+		module_free(shelf_remove(i));
+	}
+}
+
+/* Another file has come to its path, as in a bisection for every commit: nobody will ask for the
+ * old one again, unless he has it open. */
+static void shelf_replace(struct module *module)
+{
+	for (size_t i = shelf.count; i-- > 0;)
+		if (shelf.items[i]->users == 0 && strcmp(shelf.items[i]->path, module->path) == 0 &&
+		    !module_same_file(&shelf.items[i]->st, &module->st))
+			module_free(shelf_remove(i));
+	VEC_PUSH(&shelf, module);
+}
+
+void module_close(struct module *module)
+{
+	if (!module)
+		return;
+	if (!module->path) {
+		module_free(module);
+		return;
+	}
+	module->users--;
+	shelf_thin();
 }
 
 /* Everything after the file was reported to libdwfl. */
@@ -110,7 +204,8 @@ static int module_finish(struct module *module, const char *name, struct err *er
 
 int module_open(const char *path, const char *debug_path, struct module **ret, struct err *err)
 {
-	AUTO(module_closep) struct module *module = NULL;
+	AUTO(module_freep) struct module *module = NULL;
+	struct module *shared;
 	AUTO(fd_closep) int fd = -1;
 	char magic[SELFMAG];
 	struct stat st;
@@ -128,6 +223,11 @@ int module_open(const char *path, const char *debug_path, struct module **ret, s
 	if (pread(fd, magic, SELFMAG, 0) != SELFMAG || memcmp(magic, ELFMAG, SELFMAG) != 0)
 		return err_set(err, -ENOEXEC, "'%s' is not an ELF file", path);
 
+	shared = shelf_take(path, debug_path, &st);
+	if (shared) {
+		*ret = shared;
+		return 0;
+	}
 	module = module_new(debug_path);
 	if (!module->dwfl)
 		return err_set(err, -ENOMEM, "cannot start libdwfl: %s", dwfl_errmsg(-1));
@@ -139,6 +239,10 @@ int module_open(const char *path, const char *debug_path, struct module **ret, s
 	r = module_finish(module, path, err);
 	if (r < 0)
 		return r;
+	module->path = mem_strdup(path);
+	module->st = st;
+	module->users = 1;
+	shelf_replace(module);
 	*ret = TAKE(module);
 	return 0;
 }
@@ -146,7 +250,7 @@ int module_open(const char *path, const char *debug_path, struct module **ret, s
 int module_open_memory(const char *name, const uint8_t *bytes, size_t len, struct module **ret,
 		       struct err *err)
 {
-	AUTO(module_closep) struct module *module = module_new(NULL);
+	AUTO(module_freep) struct module *module = module_new(NULL);
 	int r;
 
 	if (!module->dwfl)
@@ -165,7 +269,7 @@ int module_open_memory(const char *name, const uint8_t *bytes, size_t len, struc
 int module_open_build_id(const uint8_t *id, size_t len, const char *debug_path, struct module **ret,
 			 struct err *err)
 {
-	AUTO(module_closep) struct module *search = module_new(debug_path);
+	AUTO(module_freep) struct module *search = module_new(debug_path);
 	char *path = NULL;
 	Elf *elf = NULL;
 	int fd, r;

@@ -8,6 +8,7 @@
 #include "base/err.h"
 #include "model/frame.h"
 
+struct stat;
 struct Dwfl_Module;
 struct eh_frames;
 struct elf_symbols;
@@ -21,8 +22,9 @@ struct lines;
  */
 struct module;
 
-/* Opens a file. `debug_path` is where separate debug files are looked for, in libdwfl's notation;
- * NULL for the system's default. -ENOEXEC when it is no ELF file of this CPU. */
+/* Opens a file, or hands out the one that is open already, if the file has not changed since; what is
+ * closed stays at hand for a while. `debug_path` is where separate debug files are looked for, in
+ * libdwfl's notation; NULL for the system's default. -ENOEXEC when it is no ELF file of this CPU. */
 int module_open(const char *path, const char *debug_path, struct module **ret, struct err *err);
 
 /* The same from bytes in memory, which are copied. */
@@ -83,6 +85,9 @@ char *module_global(struct module *module, uint64_t vaddr, uint64_t *ret_offset)
 const struct frame *module_name(struct module *module, uint64_t vaddr, size_t *ret_count);
 
 /* ---- for debuginfo/ itself ---- */
+
+/* Is it the same file, unchanged? */
+bool module_same_file(const struct stat *a, const struct stat *b);
 
 struct elf_symbols *module_symbols(struct module *module);
 struct lines *module_lines(struct module *module); /* NULL when there is no DWARF */

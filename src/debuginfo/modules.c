@@ -64,12 +64,6 @@ void modules_free(struct modules *modules)
 	mem_free(modules);
 }
 
-static bool same_file(const struct stat *a, const struct stat *b)
-{
-	return a->st_dev == b->st_dev && a->st_ino == b->st_ino && a->st_size == b->st_size &&
-	       a->st_mtim.tv_sec == b->st_mtim.tv_sec && a->st_mtim.tv_nsec == b->st_mtim.tv_nsec;
-}
-
 /* The newest state of a path. Valid until the next call. */
 static const struct file_entry *file_get(struct modules *modules, const char *path)
 {
@@ -82,7 +76,7 @@ static const struct file_entry *file_get(struct modules *modules, const char *pa
 		st = (struct stat){ 0 };
 	for (size_t i = modules->files.count; i-- > 0;)
 		if (strcmp(modules->files.items[i].path, path) == 0 &&
-		    same_file(&modules->files.items[i].st, &st))
+		    module_same_file(&modules->files.items[i].st, &st))
 			return &modules->files.items[i];
 	entry.path = mem_strdup(path);
 	entry.st = st;

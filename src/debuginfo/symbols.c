@@ -233,6 +233,7 @@ static void fill_machine_frame(struct symbols *symbols, struct space *space,
 
 	*ret = (struct machine_frame){ .pc = raw->pc,
 				       .exact = (raw->flags & FRAME_EXACT) != 0,
+				       .returned = (raw->flags & FRAME_RETURNED) != 0,
 				       .registers = raw->registers,
 				       .cfa = raw->cfa,
 				       .start = function_start(symbols, space, inside) };

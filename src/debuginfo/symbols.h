@@ -46,6 +46,7 @@ int symbols_unwind(struct symbols *symbols, const struct snapshot *snapshot, str
 struct machine_frame {
 	taddr pc;
 	bool exact; /* execution stands there; else it is a return address */
+	bool returned; /* FRAME_RETURNED */
 	struct registers registers;
 	taddr cfa;     /* end of its frame: the caller's stack pointer before the call; 0 unknown */
 	taddr start;   /* of its function, or of its piece of emitted code; 0 unknown */

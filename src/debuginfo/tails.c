@@ -102,6 +102,18 @@ static bool is_stub(struct space *space, taddr at)
 	return false;
 }
 
+bool tails_may_lead(struct space *space, taddr back, taddr inside)
+{
+	taddr called = called_before(space, back), stands = start_of(space, inside);
+	struct leap leap;
+
+	if (called == 0 || stands == 0 || called == stands || start_of(space, called) != called)
+		return true;
+	/* Of a long one not all is looked at. */
+	return is_stub(space, called) || find_leap(space, called, stands, &leap) ||
+	       start_of(space, called + FUNCTION_BYTES_MAX) == called;
+}
+
 static const char *name_of(struct space *space, taddr at, struct place *ret)
 {
 	const struct frame *named;
@@ -196,8 +208,12 @@ void tails_insert(struct space *space, struct stack *stack)
 	for (size_t i = stack->count; i-- > 0;) {
 		const struct frame *frame = &stack->frames[i];
 		bool first = i == 0 || stack->frames[i - 1].address != frame->address;
+		/* Who called what has returned was written over, and was not left by a jump. */
+		bool gap = i > 0 && (stack->frames[i - 1].flags & FRAME_RETURNED);
 
-		if (first && !(frame->flags & (FRAME_EXACT | FRAME_SIGNAL | FRAME_GUESSED)) &&
+		if (first && !gap &&
+		    !(frame->flags &
+		      (FRAME_EXACT | FRAME_SIGNAL | FRAME_GUESSED | FRAME_RETURNED)) &&
 		    (frame->kind == FRAME_NATIVE || frame->kind == FRAME_INLINE))
 			insert_chain(space, stack, i, called_before(space, frame->address));
 	}

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <stdbool.h>
+
 #include "debuginfo/space.h"
 #include "model/frame.h"
 
@@ -12,3 +14,7 @@
  * the function is put back into the stack, with the flag FRAME_TAIL.
  */
 void tails_insert(struct space *space, struct stack *stack);
+
+/* May the call that ends at the return address `back` have led to the function around `inside`,
+ * perhaps by others that jumped on? False only when its code says otherwise. */
+bool tails_may_lead(struct space *space, taddr back, taddr inside);

@@ -39,6 +39,8 @@ enum frame_flags {
 	FRAME_TAIL = 1 << 6,
 	/* Of an allocation: it only passes on to malloc what it was asked for. */
 	FRAME_WRAPPER = 1 << 7,
+	/* It is gone: it has returned to where the next inner one stands, which is no code. */
+	FRAME_RETURNED = 1 << 8,
 };
 
 struct frame {

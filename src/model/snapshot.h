@@ -72,6 +72,9 @@ struct snapshot {
 	uint64_t python_version;
 	const taddr *entered; /* functions whose start a hook of the recorder stands at */
 	size_t entered_count;
+	/* A place in the function whose return a hook of the recorder saw, and where its frame
+	 * ended; 0 when there is none. */
+	taddr left, left_end;
 };
 
 /* Reads from the stack slice and the pieces; one read may go over several of them. True only when

@@ -27,6 +27,7 @@ static json_t *frame_json(const struct frame *frame)
 	set(object, "offset", frame->module ? json_hex(frame->offset) : json_null());
 	set(object, "kind", json_text(frame_kind_name(frame->kind)));
 	set(object, "guessed", json_boolean(frame->flags & FRAME_GUESSED));
+	set(object, "returned", json_boolean(frame->flags & FRAME_RETURNED));
 	return object;
 }
 

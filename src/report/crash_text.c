@@ -48,6 +48,12 @@ void text_frame(const struct frame *frame, FILE *out)
 		(void)fprintf(out, "  (emitted code)");
 	if (frame->flags & FRAME_GUESSED)
 		(void)fprintf(out, "  (a guess)");
+	if (frame->flags & FRAME_RETURNED)
+		/* Only a hook saw it return; else a former call that ended at the same place may
+		 * have left the same. */
+		(void)fprintf(out, frame->flags & FRAME_EXACT
+					   ? "  (its return led there)"
+					   : "  (its return led there, by what is left on the stack)");
 	if (frame->flags & FRAME_FILE_REPLACED)
 		(void)fprintf(out, "  (the file has changed since)");
 }

@@ -273,6 +273,89 @@ static void test_smashed(void **state)
 	symbols_free(symbols);
 }
 
+/* A return that led nowhere: the function that returned is named, although its frame is gone, and
+ * not one whose address lies where a call would have left it. Who it was to return to was written
+ * over; who called that is found, and not by the old addresses that lie about. */
+static void compare_astray(const char *program, unsigned int how)
+{
+	struct symbols *symbols = symbols_for_test();
+	struct stack stack = { 0 };
+	struct live live;
+	struct err err;
+
+	run(&live, program, "astray");
+	assert_int_equal(symbols_unwind(symbols, &live.snapshot, &stack, &err), 0);
+	assert_true(stack.count > 3);
+	assert_int_equal(stack.frames[0].address, 0x3a6f6d7264);
+	assert_string_equal(stack.frames[1].function, "astray");
+	assert_true(stack.frames[1].flags & FRAME_RETURNED);
+	assert_string_equal(stack.frames[2].function, "main");
+	assert_int_equal(stack.frames[2].flags, how);
+	for (size_t i = 2; i < stack.count; i++) {
+		assert_false(stack.frames[i].flags & FRAME_RETURNED);
+		assert_true(i == 2 || strcmp(stack.frames[i].function, "main") != 0);
+	}
+	assert_int_equal(stack.end, STACK_COMPLETE);
+	stack_deinit(&stack);
+	live_stop(&live);
+	symbols_free(symbols);
+}
+
+static void test_astray(void **state)
+{
+	(void)state;
+	compare_astray("stacks", FRAME_GUESSED);
+	compare_astray("stacks-fixed", FRAME_GUESSED);
+	compare_astray("stacks-debugframe", FRAME_GUESSED);
+	compare_astray("stacks-pointers", FRAME_BY_FRAME_POINTER);
+}
+
+/* Of a part of it, or of one at the ends of the address space, that one is told or none. */
+static void test_astray_in_parts(void **state)
+{
+	static const uint64_t ends[] = { 0, 8, 16, 24, 4096, 4104, 4112, 8192, 12288 };
+	struct symbols *symbols = symbols_for_test();
+	unsigned int sp = arch_native()->sp, told = 0;
+	struct live live;
+	struct err err;
+	size_t below;
+
+	(void)state;
+	run(&live, "stacks", "astray");
+	below = (size_t)(live.snapshot.registers.value[sp] - live.snapshot.stack.address);
+	for (size_t i = 0; i < 200 + 2 * ARRAY_SIZE(ends); i++) {
+		struct snapshot part = live.snapshot;
+		struct stack stack = { 0 };
+		size_t cut = 0;
+
+		if (i < 100) {
+			cut = (below - 4) * i / 99;
+			part.stack.address += cut;
+			part.stack.bytes += cut;
+			part.stack.len -= cut;
+		} else if (i < 200) {
+			part.stack.len = below + 8 * (i - 100);
+		} else {
+			part.registers.value[sp] = ends[(i - 200) / 2];
+			if (i % 2 == 0)
+				part.registers.value[sp] = -part.registers.value[sp];
+			part.stack.address = part.registers.value[sp] - below;
+		}
+		assert_int_equal(symbols_unwind(symbols, &part, &stack, &err), 0);
+		assert_int_equal(stack.frames[0].address, 0x3a6f6d7264);
+		for (size_t k = 0; k < stack.count; k++)
+			if (stack.frames[k].flags & FRAME_RETURNED) {
+				assert_int_equal(k, 1);
+				assert_string_equal(stack.frames[k].function, "astray");
+				told++;
+			}
+		stack_deinit(&stack);
+	}
+	assert_in_range(told, 150, 216);
+	live_stop(&live);
+	symbols_free(symbols);
+}
+
 /* Naming one address gives what unwinding gave. */
 static void test_single_addresses(void **state)
 {
@@ -638,7 +721,8 @@ static void test_truncated(void **state)
 	symbols_free(symbols);
 }
 
-/* What a call leaves as it was is known in all callers, also where no function in between saved it. */
+/* What a call leaves as it was is known in all callers, also where no function in between saved it.
+ */
 static void test_kept_registers(void **state)
 {
 	struct symbols *symbols = symbols_for_test();
@@ -669,15 +753,14 @@ static uint64_t next_random(void)
 }
 
 /* Registers, stack and mappings full of lies: any answer will do, a crash will not. */
-static void test_damaged(void **state)
+static void unwind_damaged(const char *how, unsigned int rounds)
 {
 	struct symbols *symbols = symbols_for_test();
 	struct live live;
 	struct err err;
 
-	(void)state;
-	run(&live, "stacks", "deep");
-	for (unsigned int round = 0; round < 3000; round++) {
+	run(&live, "stacks", how);
+	for (unsigned int round = 0; round < rounds; round++) {
 		struct snapshot damaged = live.snapshot;
 		size_t len = live.snapshot.stack.len < 8192 ? live.snapshot.stack.len : 8192;
 		AUTO(mem_freep) uint8_t *bytes = mem_alloc(len);
@@ -728,6 +811,13 @@ static void test_damaged(void **state)
 	symbols_free(symbols);
 }
 
+static void test_damaged(void **state)
+{
+	(void)state;
+	unwind_damaged("deep", 3000);
+	unwind_damaged("astray", 1000);
+}
+
 /* Mapped files that are no programs are told apart without being looked through. */
 static void test_not_elf(void **state)
 {
@@ -751,6 +841,109 @@ static void test_not_elf(void **state)
 	}
 	assert_int_equal(module_open(scratch, NULL, &module, &err), -ENOEXEC);
 	assert_int_equal(module_open("/nowhere/at/all", NULL, &module, &err), -ENOENT);
+}
+
+static void copy_victim(const char *victim, const char *to)
+{
+	AUTO(mem_freep) char *command = mem_printf("cp '%s/%s' '%s'", victims, victim, to);
+
+	assert_int_equal(system(command), 0);
+}
+
+/* A file is opened once in a process, as long as it stays what it was. */
+static void test_opened_once(void **state)
+{
+	AUTO(mem_freep) char *path = mem_printf("%s/program", scratch);
+	struct module *first = NULL, *second = NULL, *other = NULL;
+	uint8_t before[BUILD_ID_MAX];
+	const uint8_t *id;
+	struct err err;
+	size_t len;
+
+	(void)state;
+	copy_victim("stacks", path);
+	assert_int_equal(module_open(path, NULL, &first, &err), 0);
+	assert_int_equal(module_open(path, NULL, &second, &err), 0);
+	assert_ptr_equal(first, second);
+	/* Other debug files may belong to it there. */
+	assert_int_equal(module_open(path, scratch, &other, &err), 0);
+	assert_ptr_not_equal(first, other);
+	module_close(other);
+	module_close(second);
+	module_close(first);
+	assert_int_equal(module_open(path, NULL, &second, &err), 0);
+	assert_ptr_equal(first, second);
+
+	/* Replaced: the new one is opened, and whoever has the old one keeps it. */
+	len = module_build_id(first, &id);
+	memcpy(before, id, len);
+	assert_int_equal(unlink(path), 0);
+	copy_victim("stacks-fixed", path);
+	assert_int_equal(module_open(path, NULL, &other, &err), 0);
+	assert_ptr_not_equal(first, other);
+	assert_int_equal(module_build_id(other, &id), len);
+	assert_memory_not_equal(id, before, len);
+	assert_int_equal(module_build_id(first, &id), len);
+	assert_memory_equal(id, before, len);
+	module_close(other);
+	module_close(first);
+	assert_int_equal(unlink(path), 0);
+}
+
+/* How many files of this name libelf has mapped here. */
+static int mapped(const char *part)
+{
+	FILE *maps = fopen("/proc/self/maps", "re");
+	char line[4096];
+	int count = 0;
+
+	assert_non_null(maps);
+	while (fgets(line, sizeof(line), maps))
+		count += strstr(line, part) != NULL;
+	assert_int_equal(fclose(maps), 0);
+	return count;
+}
+
+/* A program that is built again and again at one place. */
+static void test_replaced_is_closed(void **state)
+{
+	AUTO(mem_freep) char *path = mem_printf("%s/rebuilt", scratch);
+	struct module *module;
+	struct err err;
+	int first = 0;
+
+	(void)state;
+	for (int i = 0; i < 5; i++) {
+		copy_victim(i % 2 ? "stacks" : "stacks-fixed", path);
+		assert_int_equal(module_open(path, NULL, &module, &err), 0);
+		first = first ? first : mapped("/rebuilt");
+		assert_in_range(mapped("/rebuilt"), 1, first);
+		module_close(module);
+		assert_int_equal(unlink(path), 0);
+	}
+}
+
+/* What nobody uses any more is not kept for ever. */
+static void test_closed_in_the_end(void **state)
+{
+	enum { FILES = 40 };
+	struct module *opened[FILES];
+	struct err err;
+	int before;
+
+	(void)state;
+	for (int i = 0; i < FILES; i++) {
+		AUTO(mem_freep) char *path = mem_printf("%s/many%d", scratch, i);
+
+		copy_victim("stacks", path);
+		assert_int_equal(module_open(path, NULL, &opened[i], &err), 0);
+		assert_int_equal(unlink(path), 0);
+	}
+	before = mapped("/many");
+	assert_in_range(before, FILES, 4 * FILES);
+	for (int i = 0; i < FILES; i++)
+		module_close(opened[i]);
+	assert_in_range(mapped("/many"), 1, before - before / FILES);
 }
 
 static void test_no_registers(void **state)
@@ -790,6 +983,8 @@ int main(int argc, char **argv)
 		cmocka_unit_test(test_overflow),
 		cmocka_unit_test(test_bare_trampoline),
 		cmocka_unit_test(test_smashed),
+		cmocka_unit_test(test_astray),
+		cmocka_unit_test(test_astray_in_parts),
 		cmocka_unit_test(test_single_addresses),
 		cmocka_unit_test(test_vdso),
 		cmocka_unit_test(test_build_id_path),
@@ -809,6 +1004,9 @@ int main(int argc, char **argv)
 		cmocka_unit_test(test_no_registers),
 		cmocka_unit_test(test_kept_registers),
 		cmocka_unit_test(test_not_elf),
+		cmocka_unit_test(test_opened_once),
+		cmocka_unit_test(test_replaced_is_closed),
+		cmocka_unit_test(test_closed_in_the_end),
 	};
 	int failed;
 

@@ -81,6 +81,16 @@ KEEP static void die_jump_nowhere(void)
 	sink = 1;
 }
 
+/* A text runs over the place that it was to return to. Five letters make an address that could be
+ * one. */
+KEEP static void die_return_nowhere(void)
+{
+	const char *volatile text = "drmo:";
+
+	strcpy((char *)__builtin_frame_address(0) + 8, text);
+	sink = 1;
+}
+
 /* Arrays larger than what is recorded of the stack at once: one in the function itself, and one of
  * its callers'. */
 KEEP static void die_wide_frame(void)
@@ -525,6 +535,7 @@ int main(int argc, char **argv)
 		{ "large-frame", die_large_frame },
 		{ "null-index", die_null_index },
 		{ "jump-nowhere", die_jump_nowhere },
+		{ "return-nowhere", die_return_nowhere },
 		{ "wide-frame", wide_caller },
 		{ "circle", die_circle },
 		{ "on-signal-stack", die_on_signal_stack },

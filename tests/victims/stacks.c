@@ -4,8 +4,8 @@
  * compare.
  *
  *	stacks plain | signal | qsort | null-call | data-call | jit | jit-leaf | deep | thread |
- *	       vdso | strlen | abort | overflow | smash | tail | tail-chain | tail-either |
- *	       tail-one-way | tail-pointer | cold
+ *	       vdso | strlen | abort | overflow | smash | astray | tail | tail-chain |
+ *	       tail-either | tail-one-way | tail-pointer | cold
  */
 #include <pthread.h>
 #include <signal.h>
@@ -302,6 +302,35 @@ NOINLINE static int smashed(int x)
 	return r;
 }
 
+NOINLINE static int uses_nothing(int x)
+{
+	__asm__ volatile("" ::: "memory");
+	return x ^ sink;
+}
+
+/* The same with an address that could be one: the processor goes there. */
+NOINLINE static int astray(int x)
+{
+	void *volatile *slot = __builtin_frame_address(0);
+
+	sink += uses_nothing(x);
+	slot[1] = (void *)0x3a6f6d7264;
+	return sink + x;
+}
+
+/* Old addresses lie where its variables are, right where a call would have left one. */
+NOINLINE static int went_astray(int x)
+{
+	void *volatile old[64];
+	int r;
+
+	for (int i = 0; i < 64; i++)
+		old[i] = __builtin_return_address(0);
+	r = astray(x);
+	AFTER();
+	return r + (old[x & 63] != NULL);
+}
+
 /* Functions that end in a jump: they have no frame of their own. */
 NOINLINE static int jumps_on(int x)
 {
@@ -431,6 +460,8 @@ int main(int argc, char **argv)
 		sink = overflow(&first);
 	} else if (strcmp(how, "smash") == 0) {
 		smashed(argc);
+	} else if (strcmp(how, "astray") == 0) {
+		went_astray(argc);
 	} else if (strcmp(how, "vdso") == 0) {
 		by_vdso();
 	} else if (strncmp(how, "tail", 4) == 0 || strcmp(how, "cold") == 0) {

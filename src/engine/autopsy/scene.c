@@ -305,6 +305,41 @@ void scene_open(const struct crash_place *place, struct scene *ret)
 	scene_fill(ret);
 }
 
+/* A hook of the one function that has any; NULL when several have, or none. */
+static const struct log_hook *only_hooked(const struct event_log *log)
+{
+	const struct log_hook *only = NULL;
+
+	VEC_FOREACH (&log->hooks, hook) {
+		if (hook->state != LOG_HOOK_PLACED)
+			continue;
+		if (only && strcmp(hook->label, only->label) != 0)
+			return NULL;
+		only = only ? only : hook;
+	}
+	return only;
+}
+
+/* A hook that watches a word of a frame runs when the function returns, and over what was left of
+ * its frame. So it is told here, where the word was the return address and led nowhere. Only of one
+ * function: which hook it was is not recorded. */
+static void find_left(const struct scene *scene, struct snapshot *ret)
+{
+	const struct arch *arch = arch_native();
+	const struct log_hook *hook = only_hooked(scene->log);
+	uint64_t end = ret->registers.value[arch->sp];
+	struct log_watched row;
+
+	for (uint32_t i = 0; hook && i < LOG_WATCHED; i++)
+		if (log_watched(&scene->log->reader, i, &row) && row.number != 0 &&
+		    row.end == LOG_WATCHED_RETURNED && row.address == end - sizeof(uint64_t) &&
+		    row.last_value == ret->registers.value[arch->pc]) {
+			ret->left = hook->address;
+			ret->left_end = end;
+			return;
+		}
+}
+
 void scene_snapshot(const struct scene *scene, struct snapshot *ret)
 {
 	const struct arch *arch = arch_native();
@@ -332,4 +367,5 @@ void scene_snapshot(const struct scene *scene, struct snapshot *ret)
 	ret->registers.value[arch->pc] = event_log_original(scene->log, scene_rip(scene));
 	ret->registers.value[arch->thread_pointer] = scene->record.fs_base;
 	ret->registers.known |= 1u << arch->thread_pointer;
+	find_left(scene, ret);
 }

@@ -351,7 +351,8 @@ static bool caller_of(const struct reader *reader, struct where *where)
 {
 	struct trap trap;
 
-	if (where->frame + 1 >= reader->count || reader->frames[where->frame + 1].exact)
+	if (where->frame + 1 >= reader->count || reader->frames[where->frame + 1].exact ||
+	    reader->frames[where->frame + 1].returned)
 		return false;
 	where->frame++;
 	trap = trail_trap(&reader->frames[where->frame]);

@@ -10,7 +10,6 @@
 
 #define WORD 8u
 #define LEAP_BYTES 2048u /* of a function in which its last jump is looked for */
-#define RESTS_MAX 512u /* words of a frame that is gone in which a return address is looked for */
 
 size_t trail_frame_of(const struct machine_frame *frames, size_t count, uint64_t address)
 {
@@ -179,51 +178,13 @@ static bool guard_changed(struct reader *reader)
 	return true;
 }
 
-/* A return address below the end of a frame that is gone is left from a call that its function made,
- * if by the unwind information its frame ended right there. */
-static bool find_returned(struct reader *reader, uint64_t cfa)
-{
-	const struct arch *arch = arch_native();
-	struct snapshot snapshot = reader->snapshot;
-
-	for (uint64_t at = cfa - 2 * WORD; at > cfa - RESTS_MAX * WORD; at -= WORD) {
-		struct machine_frame frame = { 0 };
-		uint64_t back = 0, saved = 0, call;
-		const struct mapping *code;
-		struct trap trap;
-		bool found;
-
-		if (!symbols_read(reader->symbols, &snapshot, at, &back, WORD))
-			return false;
-		code = snapshot_mapping(&snapshot, back);
-		if (!code || !(code->perms & MAPPING_EXEC))
-			continue;
-		(void)symbols_read(reader->symbols, &snapshot, at - WORD, &saved, WORD);
-		snapshot.registers = (struct registers){ .known = 1u << arch->pc | 1u << arch->sp |
-								  1u << arch->fp };
-		snapshot.registers.value[arch->pc] = back;
-		snapshot.registers.value[arch->sp] = at + WORD;
-		snapshot.registers.value[arch->fp] = saved;
-		if (symbols_machine_frames(reader->symbols, &snapshot, &frame, 1) != 1)
-			continue;
-		trap = trail_trap(&frame);
-		found = frame.cfa == cfa && frame.start != 0 && arch_call_before(&trap, &call);
-		if (found)
-			add_smashed(reader, &frame, cfa, cfa - WORD, "the return address");
-		machine_frames_free(&frame, 1);
-		if (found)
-			return true;
-	}
-	return false;
-}
-
 /* The function stands at its return, or is gone already, and where it was to return to is nowhere. */
 static bool return_changed(struct reader *reader)
 {
 	const struct machine_frame *frame = &reader->frames[0];
 	const struct log_crash *record = &reader->scene->record;
-	uint64_t sp = frame->registers.value[arch_native()->sp], word = 0, call;
-	struct trap trap = trail_trap(frame), caller;
+	uint64_t sp = frame->registers.value[arch_native()->sp];
+	struct trap trap = trail_trap(frame);
 
 	if (record->flags & LOG_CRASH_SENT)
 		return false;
@@ -232,18 +193,11 @@ static bool return_changed(struct reader *reader)
 		reader->ret->executes = true;
 		return true;
 	}
-	/* Right after a return the place of the address is below the stack pointer. A call would have
-	 * left one to come back to. */
-	if (!symbols_read(reader->symbols, &reader->snapshot, sp - WORD, &word, WORD) ||
-	    word != record->gregs[LOG_GREG_RIP])
+	if (reader->count < 2 || !reader->frames[1].returned || reader->frames[1].start == 0)
 		return false;
-	if (reader->count > 1) {
-		caller = trail_trap(&reader->frames[1]);
-		if (arch_call_before(&caller, &call))
-			return false;
-	}
-	reader->ret->executes = find_returned(reader, sp);
-	return reader->ret->executes;
+	add_smashed(reader, &reader->frames[1], sp, sp - WORD, "the return address");
+	reader->ret->executes = true;
+	return true;
 }
 
 bool trail_smashed(struct reader *reader)

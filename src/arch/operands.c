@@ -130,3 +130,37 @@ bool operands_of_fault(const uint8_t *bytes, size_t len, uint64_t address, uint6
 		walk_back(&trap, ret->memory.base, ret);
 	return true;
 }
+
+bool operands_of_call(const uint8_t *bytes, size_t len, uint64_t address, uint64_t end,
+		      const struct registers *registers, struct fault_operands *ret)
+{
+	struct trap trap = {
+		.code = bytes, .code_len = len, .code_address = address, .registers = registers
+	};
+	struct access access;
+	struct before how;
+	struct decoded d;
+	struct code code;
+
+	*ret = (struct fault_operands){ .target = NO_REGISTER };
+	if (!code_init(&code, bytes, len, address) ||
+	    code_before(&code, end, 0, &trap.rip, 1, &how) == 0 ||
+	    !decoded_at(&code, trap.rip, &d) ||
+	    d.instruction.meta.category != ZYDIS_CATEGORY_CALL ||
+	    !arch_access_at(&trap, trap.rip, &access) || !access.jumps)
+		return false;
+	ret->jumps = true;
+	ret->target = access.target;
+	ret->jump = access.memory;
+	if (access.target != NO_REGISTER) {
+		add(ret, access.target);
+		walk_back(&trap, access.target, ret);
+		return true;
+	}
+	decoded_print(&d, ret->origin, sizeof(ret->origin));
+	add(ret, access.memory.base);
+	add(ret, access.memory.index);
+	if (access.memory.base != NO_REGISTER && access.memory.base != X86_64_RIP)
+		ret->source = arch_register_name(arch_native(), (unsigned int)access.memory.base);
+	return true;
+}

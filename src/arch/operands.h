@@ -39,3 +39,8 @@ struct fault_operands {
  * (NULL: not known). False when there is no instruction to be decoded there. */
 bool operands_of_fault(const uint8_t *code, size_t len, uint64_t address, uint64_t rip,
 		       const struct registers *registers, struct fault_operands *ret);
+
+/* The same for a jump to where there is no code: what the call used that ends at `end`, the return
+ * address. `registers` are those before it. False when no such call is there. */
+bool operands_of_call(const uint8_t *code, size_t len, uint64_t address, uint64_t end,
+		      const struct registers *registers, struct fault_operands *ret);

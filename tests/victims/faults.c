@@ -408,6 +408,19 @@ __attribute__((noinline, noclone, optimize("O0"))) static void die_freed_variabl
 	sink = table[2][0] != NULL;
 }
 
+/* A function's address out of a block that somebody else has now. */
+KEEP static void die_jump_recycled(void)
+{
+	void (**volatile table)(void) = malloc(64);
+	volatile uint64_t *volatile number;
+
+	free((void *)table);
+	number = malloc(72);
+	number[1] = 0x123456789000;
+	table[1]();
+	sink = 1;
+}
+
 /* A shell hides the death, and the environment that it has is not its parent's. */
 KEEP static void die_in_shell(void)
 {
@@ -547,6 +560,7 @@ int main(int argc, char **argv)
 		{ "call-recycled", die_call_recycled },
 		{ "freed-variable", die_freed_variable },
 		{ "freed-ago", die_freed_ago },
+		{ "jump-recycled", die_jump_recycled },
 		{ "freed-since", die_freed_since },
 		{ "in-shell", die_in_shell },
 		{ "abort-handled", die_abort_handled },

@@ -367,6 +367,7 @@ static void say(const struct fault_facts *facts, struct crash *ret, struct strbu
 						: " but data: ");
 			add_block(sb, block_via(ret, false, false));
 		}
+		say_source(facts, facts->source, ret, sb);
 		break;
 	case FAULT_STACK_OVERFLOW:
 		strbuf_addf(sb, "the stack of thread '%s' is full (stack overflow)",

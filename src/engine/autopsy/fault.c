@@ -264,23 +264,23 @@ static void say_access(struct strbuf *sb, const struct log_crash *crash)
 	strbuf_adds(sb, crash->gregs[GREG_ERR] & ERROR_WRITE ? "a write to " : "a read of ");
 }
 
-/* What lay behind the register that the bad pointer was loaded through. */
-static const struct block_life *block_source(const char *source, const struct crash *crash,
-					     bool former)
+/* What lay behind the register, or the variable, that the bad pointer was loaded through. */
+static const struct block_life *block_source(const struct fault_facts *facts, const char *source,
+					     const struct crash *crash, bool former)
 {
-	if (!source)
-		return NULL;
 	VEC_FOREACH (&crash->blocks, block)
 		if (block->telling && !block->poison && !block->beyond && block->former == former &&
-		    strstr(block->via, source))
+		    (source ? strstr(block->via, source) != NULL
+			    : facts->has_source_value && block->value == facts->source_value))
 			return block;
 	return NULL;
 }
 
-static void say_source(const char *source, const struct crash *crash, struct strbuf *sb)
+static void say_source(const struct fault_facts *facts, const char *source,
+		       const struct crash *crash, struct strbuf *sb)
 {
-	const struct block_life *now = block_source(source, crash, false);
-	const struct block_life *former = block_source(source, crash, true);
+	const struct block_life *now = block_source(facts, source, crash, false);
+	const struct block_life *former = block_source(facts, source, crash, true);
 
 	if (now && now->state == BLOCK_FREED) {
 		strbuf_adds(sb, ", with a pointer that was loaded from a freed block: ");
@@ -307,7 +307,7 @@ static void say(const struct fault_facts *facts, struct crash *ret, struct strbu
 			strbuf_addf(sb, "NULL-0x%" PRIx64, (uint64_t)0 - address);
 		else
 			strbuf_addf(sb, "NULL+0x%" PRIx64, address);
-		say_source(facts->source, ret, sb);
+		say_source(facts, facts->source, ret, sb);
 		break;
 	case FAULT_FREED:
 		if (block_read(ret)) {
@@ -334,7 +334,7 @@ static void say(const struct fault_facts *facts, struct crash *ret, struct strbu
 		if (facts->has_wanted && !canonical(facts->wanted)) {
 			strbuf_addf(sb, "0x%" PRIx64 ", which is no address at all (non-canonical)",
 				    facts->wanted);
-			say_source(facts->source, ret, sb);
+			say_source(facts, facts->source, ret, sb);
 			break;
 		}
 		/* A call through memory that could be read: what it read there is bad. */
@@ -345,7 +345,7 @@ static void say(const struct fault_facts *facts, struct crash *ret, struct strbu
 				    facts->jump);
 		else
 			strbuf_adds(sb, "a pointer that is no address at all (non-canonical)");
-		say_source(facts->has_wanted ? facts->base : facts->source, ret, sb);
+		say_source(facts, facts->has_wanted ? facts->base : facts->source, ret, sb);
 		break;
 	case FAULT_MISALIGNED:
 		if (facts->has_wanted)
@@ -367,6 +367,7 @@ static void say(const struct fault_facts *facts, struct crash *ret, struct strbu
 						: " but data: ");
 			add_block(sb, block_via(ret, false, false));
 		}
+		say_source(facts, facts->source, ret, sb);
 		break;
 	case FAULT_STACK_OVERFLOW:
 		strbuf_addf(sb, "the stack of thread '%s' is full (stack overflow)",
@@ -384,7 +385,7 @@ static void say(const struct fault_facts *facts, struct crash *ret, struct strbu
 	case FAULT_UNMAPPED:
 		say_access(sb, crash);
 		strbuf_addf(sb, "0x%" PRIx64 ", where nothing is mapped that allows it", address);
-		say_source(facts->source, ret, sb);
+		say_source(facts, facts->source, ret, sb);
 		break;
 	case FAULT_OWN:
 		strbuf_addf(sb, "an access to redhand's own memory at 0x%" PRIx64, address);

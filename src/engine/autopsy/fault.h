@@ -16,6 +16,8 @@ struct fault_facts {
 	uint64_t jump;	 /* where the instruction would have gone on */
 	bool has_jump;
 	const char *source; /* the register behind which the bad pointer was found, or NULL */
+	uint64_t source_value; /* or the pointer itself, as a variable of the stack still has it */
+	bool has_source_value;
 	const char *base;   /* the one that the address was formed with, or NULL */
 };
 

@@ -40,16 +40,19 @@
  *    modules.c   where code lies, from /proc/self/maps, for hashes that survive ASLR
  *    context.c   from a return address and a stack to a context id; sites.c remembers the places,
  *                keys.c the stacks
- *    blocks.c    side table: who owns an address, who owned it last; rings.c, where a lane's
- * records go, and the epoch badfree.c   frees that should not be; glibc_heap.c asks the allocator's
- * own marks canary.c    guards around blocks, where the plan asks for them; quarantine.c keeps
- * freed ones; round.c looks at all of them, damage.c writes down what is wrong sample.c    which
- * blocks have them, where not all do sweep.c     who still points to a freed block; holders.c, to
- * live ones that grow signals.c   what the target believes about its signals (signals_older.c:
- * older names for the same); crash.c writes the record sandbox.c   filters on system calls: when to
- * leave; rlimits.c, limits on memory without ours interpreter.c  the memory that names Python
- * frames, for that record checkpoint.c   live blocks per context as a series; hooks_stdio.c sees
- * the lines pages.c     memory that the target cannot write to (its parts: pages_inside.h);
+ *    blocks.c    side table: who owns an address, who owned it last; rings.c, where a lane's records
+ *                go, and the epoch
+ *    badfree.c   frees that should not be; glibc_heap.c asks the allocator's own marks
+ *    canary.c    guards around blocks, where the plan asks for them; quarantine.c keeps freed
+ *                ones; round.c looks at all of them, damage.c writes down what is wrong
+ *    sample.c    which blocks have them, where not all do
+ *    sweep.c     who still points to a freed block; holders.c, to live ones that grow
+ *    signals.c   what the target believes about its signals (signals_older.c: older names for the
+ *                same); crash.c writes the record
+ *    sandbox.c   filters on system calls: when to leave; rlimits.c, limits on memory without ours
+ *    interpreter.c  the memory that names Python frames, for that record
+ *    checkpoint.c   live blocks per context as a series; hooks_stdio.c sees the lines
+ *    pages.c     memory that the target cannot write to (its parts: pages_inside.h);
  *                pages_fault.c makes the stores there, arch/x86_64_store.c runs them
  *    calls.c     is told of every system call then; call.c makes one, call_lists.c with lists of
  *                buffers, call_signals.c those about signals

@@ -358,6 +358,8 @@ static void agent_start(char **envp)
 	log_map.header->drops[LOG_DROP_EARLY] = early_count();
 	if (!tight)
 		hooked_init();
+	if (ids && real.past_us && !(agent.plan.flags & PLAN_NO_BLOCKS) && !hooked_in_program())
+		image_note(LOG_UNOBSERVED_MALLOC);
 	switch_on();
 }
 

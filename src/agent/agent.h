@@ -62,6 +62,7 @@
  *    watch.c     what is watched; watch_registers.c with what; hit.c writes down who was caught
  *    hooked.c    hooks on functions of the target itself, stub.c the code they lead to;
  *                hooked_fast.c what they mostly do, hooked_slow.c the rest
+ *    own.c       a malloc that the program has inside
  *    deepbind.c  libraries that would go past the hooks
  *    hooks_*.c   the hooks, each fits a screen
  *

@@ -7,6 +7,7 @@
 #include "agent/log.h"
 #include "agent/maps.h"
 #include "agent/memory.h"
+#include "agent/own.h"
 #include "agent/real.h"
 #include "agent/text.h"
 
@@ -120,6 +121,14 @@ static bool invalid(struct guard *guard, uint64_t pointer, struct caller caller)
 	return true;
 }
 
+/* Of a malloc inside the program: nothing speaks against it that all its blocks are seen. */
+static bool all_followed(void)
+{
+	const uint64_t *drops = log_map.header->drops;
+
+	return own_replaced && !drops[LOG_DROP_FOREIGN_FREE] && !drops[LOG_DROP_BLOCK];
+}
+
 void badfree_judge(struct guard *guard, enum block_space space, uint64_t pointer,
 		   struct caller caller)
 {
@@ -144,7 +153,9 @@ void badfree_judge(struct guard *guard, enum block_space space, uint64_t pointer
 		log_drop_sigsafe(LOG_DROP_FOREIGN_FREE);
 		return;
 	}
-	bad.evidence = opinion == HEAP_FREE ? LOG_EVIDENCE_ALLOCATOR : LOG_EVIDENCE_NONE;
+	bad.evidence = opinion == HEAP_FREE			? LOG_EVIDENCE_ALLOCATOR
+		       : space == BLOCKS_HEAP && all_followed() ? LOG_EVIDENCE_FOLLOWED
+								: LOG_EVIDENCE_NONE;
 	view.block = *block;
 	view.size = block_size(block);
 	badfree_record(guard, pointer, &view, &bad, caller);

@@ -11,6 +11,7 @@
 #include "agent/checkpoint.h"
 #include "agent/log.h"
 #include "agent/memory.h"
+#include "agent/python.h"
 #include "agent/python_stack.h"
 #include "agent/real.h"
 #include "agent/round.h"
@@ -189,16 +190,12 @@ static void group_move(struct thread *self)
 		round_time(&(struct guard){ self });
 }
 
-/* Beginnings have no record; they move the epoch all the same. */
 static void ids_move(struct thread *self)
 {
-	uint32_t groups = (uint32_t)(self->next_id - self->id_group) / LOG_LIFE_GROUP;
+	uint32_t groups = ids_groups(self);
 
-	if (groups) {
-		self->id_group += groups * LOG_LIFE_GROUP;
-		if (epoch_move(self, groups) && unlikely(agent_switch.growth))
-			checkpoint_time_sigsafe();
-	}
+	if (groups && epoch_move(self, groups) && unlikely(agent_switch.growth))
+		checkpoint_time_sigsafe();
 	if (self->next_id >= self->id_end)
 		ids_refill(self);
 }
@@ -367,6 +364,8 @@ bool block_begin_guarded(struct guard *guard, enum block_space space, uint64_t s
 	}
 	if (watch_wants(context))
 		watch_block_born(guard, block, start);
+	if (unlikely(python_unsettled))
+		python_settle(guard, api);
 	return true;
 }
 

@@ -316,6 +316,7 @@ static void blocks_write(struct log_writer *writer, const struct log_crash *cras
 {
 	unsigned i;
 
+	log_map.header->epoch_rest = thread_uncounted_sigsafe() + 1;
 	scratch.seen_count = scratch.near_count = 0;
 	scratch.gregs = crash->gregs;
 	memset(scratch.values, 0, sizeof(scratch.values));

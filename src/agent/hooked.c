@@ -9,6 +9,7 @@
 #include "agent/arch/x86_64.h"
 #include "agent/log.h"
 #include "agent/memory.h"
+#include "agent/own.h"
 #include "agent/real.h"
 #include "agent/stub.h"
 #include "agent/text.h"
@@ -74,6 +75,12 @@ bool hooked_plan_action(const struct plan_action *action)
 
 	if (!site || hooked.action_count == HOOKED_ACTIONS)
 		return false;
+	if (action->what == PLAN_REPLACE) {
+		if (!own_gate(action->number) || site->plan->before ||
+		    site->plan->flags & PLAN_HOOK_EXIT)
+			return false;
+		site->replaced = action->number + 1;
+	}
 	at = site->action_count ? site->first_action + site->action_count : hooked.action_count;
 	memmove(&hooked.actions[at + 1], &hooked.actions[at],
 		(hooked.action_count - at) * sizeof(*action));
@@ -107,7 +114,9 @@ static void site_record(const struct hooked_site *site)
 	for (i = 0; i < plan->mark_count && i < LOG_HOOK_MARKS; i++) {
 		uint32_t at = plan->marks[i].moved;
 
-		if (at >= plan->before && !(plan->flags & PLAN_HOOK_TAIL))
+		if (site->replaced)
+			at += STUB_ORIGINAL_AT;
+		else if (at >= plan->before && !(plan->flags & PLAN_HOOK_TAIL))
 			at += STUB_GATE_BYTES;
 		record.marks[i].stub_offset = (uint16_t)at;
 		record.marks[i].offset = plan->marks[i].original;
@@ -212,6 +221,69 @@ static bool is_module(const struct plan_place *place, const struct link_map *map
 		       : !strcmp(last_name(map->l_name), place->module);
 }
 
+/* Nobody named those that are replaced: in another program there is nothing to be said of them. */
+static bool site_is_told(const struct hooked_site *site)
+{
+	return !site->replaced || site->state;
+}
+
+/* Where blocks are not followed, a malloc is left as it is; nor where others than the program would
+ * come to ours, and from there to the program's. */
+static bool site_is_wanted(const struct hooked_site *site)
+{
+	return !site->replaced || (real.past_us && !(agent.plan.flags & PLAN_NO_BLOCKS));
+}
+
+/* A malloc whose free is not seen would be worse than none: all of its functions, or none. Called
+ * when stubs are written and nothing is patched. */
+static void replacements_check(bool executable)
+{
+	bool whole = executable;
+	uint32_t i, count = 0;
+
+	for (i = 0; i < hooked.site_count; i++) {
+		const struct hooked_site *site = &hooked.sites[i];
+
+		whole = whole && !(site->replaced && site->state);
+		count += site->replaced && site->stub > 1;
+	}
+	for (i = 0; i < hooked.site_count && count; i++) {
+		struct hooked_site *site = &hooked.sites[i];
+
+		if (!site->replaced || site->stub <= 1 || site->state)
+			continue;
+		if (whole)
+			own_bind(site->replaced - 1, site->stub + STUB_ORIGINAL_AT);
+		else
+			site_refuse(site, LOG_HOOK_NO_MEMORY);
+	}
+	if (whole && count)
+		own_take_over();
+}
+
+/* Where one could not be patched after all, the others are as they were. */
+static void replacements_undo_half(void)
+{
+	bool half = false;
+	uint32_t i;
+
+	for (i = 0; i < hooked.site_count; i++)
+		half |= hooked.sites[i].replaced && hooked.sites[i].stub > 1 &&
+			hooked.sites[i].state != LOG_HOOK_PLACED;
+	for (i = 0; i < hooked.site_count && half; i++) {
+		struct hooked_site *site = &hooked.sites[i];
+
+		if (!site->replaced || site->state != LOG_HOOK_PLACED ||
+		    !code_write(site->address, site->plan->expected, site->plan->covered,
+				site->plan->rights))
+			continue;
+		site->address = 0;
+		site_refuse(site, LOG_HOOK_NO_MEMORY);
+	}
+	if (half)
+		own_replaced = false;
+}
+
 /* Sites of this module that are still to be placed: refused, or with their stub written. */
 static void module_place(const struct link_map *map, bool program)
 {
@@ -223,7 +295,8 @@ static void module_place(const struct link_map *map, bool program)
 	for (i = 0; i < hooked.site_count; i++) {
 		struct hooked_site *site = &hooked.sites[i];
 
-		if (site->state || !is_module(&site->plan->place, map, program))
+		if (site->state || !site_is_wanted(site) ||
+		    !is_module(&site->plan->place, map, program))
 			continue;
 		site->bias = map->l_addr;
 		if (shadow_stack && (site->plan->flags & PLAN_HOOK_PUSHES)) {
@@ -253,6 +326,8 @@ static void module_place(const struct link_map *map, bool program)
 	}
 	if (area.base && raw_syscall3(SYS_mprotect, area.base, area.bytes, PROT_READ | PROT_EXEC))
 		executable = false;
+	if (program)
+		replacements_check(executable && area.base);
 	for (i = 0; i < hooked.site_count && area.base; i++) {
 		struct hooked_site *site = &hooked.sites[i];
 
@@ -263,6 +338,8 @@ static void module_place(const struct link_map *map, bool program)
 		else
 			site_refuse(site, LOG_HOOK_NO_MEMORY);
 	}
+	if (program)
+		replacements_undo_half();
 }
 
 /* What was in a library that is gone waits for it to come again. */
@@ -355,8 +432,19 @@ void hooked_init(void)
 		!raw_syscall2(SYS_arch_prctl, ARCH_SHSTK_STATUS, &features) && (features & 1);
 	libraries_place();
 	for (i = 0; i < hooked.site_count; i++)
-		if (!hooked.sites[i].state)
+		if (!hooked.sites[i].state && site_is_told(&hooked.sites[i]))
 			site_record(&hooked.sites[i]);
+}
+
+bool hooked_in_program(void)
+{
+	uint32_t i;
+
+	for (i = 0; i < hooked.site_count; i++)
+		if (hooked.sites[i].state == LOG_HOOK_PLACED &&
+		    hooked.sites[i].plan->place.module[0] == '/')
+			return true;
+	return false;
 }
 
 void hooked_after_fork(void)
@@ -364,7 +452,8 @@ void hooked_after_fork(void)
 	uint32_t i;
 
 	for (i = 0; i < hooked.site_count; i++)
-		site_record(&hooked.sites[i]);
+		if (site_is_told(&hooked.sites[i]))
+			site_record(&hooked.sites[i]);
 }
 
 bool hooked_trap_sigsafe(ucontext_t *context)

@@ -47,6 +47,8 @@ struct hooked_site {
 	uint32_t area_bytes; /* of the memory that its stub is the first in; 0: it is not */
 	uint32_t state;	     /* enum log_hook_state; 0: its module is not there */
 	uint32_t first_action, action_count;
+	uint32_t replaced; /* enum plan_own, from 1: the function is not hooked but replaced; 0: not
+			    */
 };
 
 struct hooked_state {
@@ -66,6 +68,9 @@ bool hooked_plan_action(const struct plan_action *action);
 
 /* In the constructor, when the log and the main thread's lane are there. */
 void hooked_init(void);
+
+/* Is anything hooked or replaced in the program itself? After hooked_init(). */
+bool hooked_in_program(void);
 
 /* In a forked child: its log knows nothing yet. */
 void hooked_after_fork(void);

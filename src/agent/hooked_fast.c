@@ -109,6 +109,9 @@ bool hooked_fast(struct hooked_call *call)
 		case PLAN_FREE:
 			done = object_free(call, action);
 			break;
+		case PLAN_REPLACE: /* what the stub leads to next */
+			done = true;
+			break;
 		default:
 			done = false;
 			break;

@@ -119,6 +119,8 @@ static void act(struct guard *guard, const struct hooked_call *call,
 {
 	uint64_t object;
 
+	if (action->what == PLAN_REPLACE)
+		return; /* what the stub leads to next */
 	if (action->what == PLAN_WATCH_ARGUMENT || action->what == PLAN_WATCH_RESULT) {
 		object = action->what == PLAN_WATCH_RESULT ? call->rax
 							   : argument(call, action->pointer);

@@ -14,6 +14,7 @@
 #include "agent/chaos.h"
 #include "agent/guard.h"
 #include "agent/log.h"
+#include "agent/own.h"
 #include "agent/pages.h"
 #include "agent/quarantine.h"
 #include "agent/real.h"
@@ -146,7 +147,7 @@ static __attribute__((noinline)) void *calloc_sampled(size_t size)
 static inline __attribute__((always_inline)) void *placed(size_t align, size_t size, bool zeroed,
 							  enum log_api api, struct caller caller)
 {
-	if (likely(!pages.bytes) || !agent_switch.ids)
+	if (likely(!pages.bytes) || !agent_switch.ids || own_replaced)
 		return NULL;
 	return pages_allocate(align, size, zeroed, api, caller);
 }
@@ -156,6 +157,8 @@ static __attribute__((noinline)) void *malloc_unlike(size_t size)
 	struct caller caller = CALLER_BARE;
 	void *ptr;
 
+	if (own_passes_on())
+		return own_behind.malloc(size);
 	chaos_at((uint64_t)__builtin_return_address(0));
 	ptr = placed(0, size, false, LOG_API_MALLOC, caller);
 	if (unlikely(ptr != NULL))
@@ -221,6 +224,10 @@ static __attribute__((noinline)) void free_unlike(void *ptr)
 {
 	struct caller caller = CALLER_BARE;
 
+	if (own_passes_on()) {
+		own_behind.free(ptr);
+		return;
+	}
 	chaos_at((uint64_t)__builtin_return_address(0));
 	if (pages_hold((uint64_t)ptr))
 		pages_free(ptr, caller);
@@ -290,6 +297,8 @@ EXPORT void *calloc(size_t count, size_t size)
 	size_t total;
 	void *ptr;
 
+	if (own_passes_on())
+		return own_behind.calloc(count, size);
 	chaos_at((uint64_t)__builtin_return_address(0));
 	if (guarded_array(count, size, &total))
 		return agent_switch.ids == AGENT_IDS_SAMPLED ? calloc_sampled(total)
@@ -376,7 +385,7 @@ static __attribute__((noinline)) void *resized_paged(void *ptr, size_t size, str
 {
 	if (pages_hold((uint64_t)ptr))
 		return pages_realloc(ptr, size, caller);
-	if (!agent_switch.ids || (ptr && early_owns(ptr)))
+	if (!agent_switch.ids || own_replaced || (ptr && early_owns(ptr)))
 		return NULL;
 	return ptr ? pages_take_in(ptr, size, caller)
 		   : pages_allocate(0, size, false, LOG_API_MALLOC, caller);
@@ -405,6 +414,8 @@ EXPORT void *realloc(void *ptr, size_t size)
 {
 	struct caller caller = CALLER_BARE;
 
+	if (own_passes_on())
+		return own_behind.realloc(ptr, size);
 	return reallocated(ptr, size, caller);
 }
 
@@ -417,6 +428,8 @@ EXPORT void *reallocarray(void *ptr, size_t count, size_t size)
 		errno = ENOMEM;
 		return NULL;
 	}
+	if (own_passes_on())
+		return own_behind.realloc(ptr, total);
 	return reallocated(ptr, total, caller);
 }
 
@@ -444,6 +457,8 @@ EXPORT void *memalign(size_t align, size_t size)
 {
 	struct caller caller = CALLER_BARE;
 
+	if (own_passes_on())
+		return own_behind.memalign(align, size);
 	return aligned(real.memalign, align, size, caller);
 }
 
@@ -451,6 +466,8 @@ EXPORT void *aligned_alloc(size_t align, size_t size)
 {
 	struct caller caller = CALLER_BARE;
 
+	if (own_passes_on())
+		return own_behind.aligned_alloc(align, size);
 	return aligned(real.aligned_alloc, align, size, caller);
 }
 
@@ -459,6 +476,8 @@ EXPORT int posix_memalign(void **ret, size_t align, size_t size)
 	struct caller caller = CALLER_BARE;
 	int r;
 
+	if (own_passes_on())
+		return own_behind.posix_memalign(ret, align, size);
 	if (unlikely(agent_ids_guarded()) && power_of_two(align) && align % sizeof(void *) == 0) {
 		int saved = errno; /* it answers by its value only */
 		void *ptr = canary_allocate(align, size, 0, LOG_API_ALIGNED, caller);
@@ -489,6 +508,8 @@ EXPORT void *valloc(size_t size)
 {
 	struct caller caller = CALLER_BARE;
 
+	if (own_passes_on())
+		return own_behind.valloc(size);
 	if (unlikely(agent_ids_guarded()))
 		return canary_allocate(PAGE, size, 0, LOG_API_ALIGNED, caller);
 	if (unlikely(!real.valloc))
@@ -500,6 +521,8 @@ EXPORT void *pvalloc(size_t size)
 {
 	struct caller caller = CALLER_BARE;
 
+	if (own_passes_on())
+		return own_behind.pvalloc(size);
 	if (unlikely(agent_ids_guarded()) && size <= SIZE_MAX - PAGE)
 		return canary_allocate(PAGE, (size + PAGE - 1) & ~(size_t)(PAGE - 1), 0,
 				       LOG_API_ALIGNED, caller);
@@ -518,3 +541,17 @@ EXPORT size_t malloc_usable_size(void *ptr)
 		return canary_usable(ptr);
 	return real.malloc_usable_size ? real.malloc_usable_size(ptr) : 0;
 }
+
+/* For own.c, which must not find the program's by these names. */
+#define OURS(name) \
+	extern __typeof(hook_##name) hook_##name __attribute__((alias(#name), copy(name)))
+OURS(malloc);
+OURS(free);
+OURS(calloc);
+OURS(realloc);
+OURS(reallocarray);
+OURS(memalign);
+OURS(aligned_alloc);
+OURS(posix_memalign);
+OURS(valloc);
+OURS(pvalloc);

@@ -17,16 +17,24 @@
 #include "agent/canary.h"
 #include "agent/chaos.h"
 #include "agent/guard.h"
+#include "agent/own.h"
 #include "agent/quarantine.h"
 #include "agent/real.h"
 #include "agent/sample.h"
+
+/* Where the program's malloc goes past us, so do its frees: blocks would never end. Inside one of
+ * its functions, what becomes of the block is noted there. */
+static inline __attribute__((always_inline)) bool unseen(void)
+{
+	return unlikely(real.past_us) && (!own_replaced || own_nested());
+}
 
 static inline __attribute__((always_inline)) void *claimed(void *ptr, size_t size, enum log_api api,
 							   struct caller caller)
 {
 	struct guard guard;
 
-	if (ptr && guard_enter(&guard)) {
+	if (ptr && !unseen() && guard_enter(&guard)) {
 		block_claim(&guard, (uint64_t)ptr, size, api, caller);
 		guard_leave(&guard);
 	}
@@ -38,7 +46,7 @@ static inline __attribute__((always_inline)) void deleted(void *ptr, struct call
 {
 	struct guard guard;
 
-	if (ptr && real.delete_plain && !real.plain_new && guard_enter(&guard)) {
+	if (ptr && real.delete_plain && !real.plain_new && !unseen() && guard_enter(&guard)) {
 		block_end_guarded(&guard, BLOCKS_HEAP, (uint64_t)ptr, caller);
 		guard_leave(&guard);
 	}

@@ -30,7 +30,7 @@ static struct {
 	uint32_t stale;		 /* atomic */
 	uint32_t generation;	 /* atomic */
 	uint32_t building;	 /* atomic: one builder, others go on with the old table */
-	uint64_t seen[SEEN_MAX]; /* (base, identity) mixed, of modules already recorded */
+	uint64_t seen[SEEN_MAX]; /* (low, base, identity) mixed, of code already recorded */
 	uint32_t seen_count;
 	uint64_t last; /* the loader's latest library when the table was built */
 	struct maps_buffer buffer;
@@ -133,7 +133,8 @@ static void path_copy(char *to, size_t cap, const char *path)
 
 static void module_record(const struct module *module, struct log_module *record, const char *path)
 {
-	uint64_t key = checksum_mix(module->base, module->identity);
+	/* Code may lie in several segments (of huge pages, of what is run often): a record each. */
+	uint64_t key = checksum_mix(module->low, checksum_mix(module->base, module->identity));
 	struct log_writer writer;
 	uint32_t i;
 

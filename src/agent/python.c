@@ -6,6 +6,7 @@
 #include "agent/blocks.h"
 #include "agent/canary.h"
 #include "agent/guard.h"
+#include "agent/log.h"
 #include "agent/pages.h"
 #include "agent/python_guarded.h"
 #include "agent/real.h"
@@ -17,6 +18,9 @@ struct python_domain {
 	enum log_api api;
 };
 
+bool python_unsettled;
+
+static struct python_allocator raw; /* malloc itself, as the interpreter calls it */
 static struct python_domain memory = { .api = LOG_API_PYTHON_MEMORY };
 static struct python_domain object = { .api = LOG_API_PYTHON_OBJECT };
 
@@ -197,12 +201,35 @@ static void domain_wrap(struct python_domain *domain, int number,
 		real.python_set_allocator(number, &ours);
 }
 
+static void domains_wrap(void)
+{
+	domain_wrap(&memory, PYTHON_DOMAIN_MEMORY, memory_malloc, memory_free);
+	domain_wrap(&object, PYTHON_DOMAIN_OBJECT, object_malloc, object_free);
+}
+
 void python_init(void)
 {
 	if (!real.python_get_allocator || !real.python_set_allocator)
 		return;
 	if (canary.python && python_guarded_init())
 		return;
-	domain_wrap(&memory, PYTHON_DOMAIN_MEMORY, memory_malloc, memory_free);
-	domain_wrap(&object, PYTHON_DOMAIN_OBJECT, object_malloc, object_free);
+	real.python_get_allocator(PYTHON_DOMAIN_RAW, &raw);
+	domains_wrap();
+	python_unsettled = true;
+}
+
+void python_settle(const struct guard *guard, enum log_api api)
+{
+	struct python_allocator now;
+
+	(void)guard;
+	python_unsettled = api != LOG_API_PYTHON_OBJECT && log_map.header->threads_seen == 1;
+	if (!python_unsettled)
+		return;
+	real.python_get_allocator(PYTHON_DOMAIN_OBJECT, &now);
+	if (now.malloc == object_malloc)
+		return;
+	python_unsettled = false;
+	if (now.malloc != raw.malloc)
+		domains_wrap();
 }

@@ -16,7 +16,11 @@ struct python_allocator {
 	void (*free)(void *context, void *ptr);
 };
 
-enum python_domain_number { PYTHON_DOMAIN_MEMORY = 1, PYTHON_DOMAIN_OBJECT = 2 };
+enum python_domain_number {
+	PYTHON_DOMAIN_RAW = 0,
+	PYTHON_DOMAIN_MEMORY = 1,
+	PYTHON_DOMAIN_OBJECT = 2,
+};
 
 /* Puts our heap in the place of the object and memory domains' own. Before the interpreter starts.
  * False: this build does not stand it, and nothing was done. */

@@ -122,6 +122,19 @@ static bool is_ours(const char *name)
 	       theirs.dli_fbase == ours.dli_fbase;
 }
 
+/* Has the program a function of this name inside? An address in it alone does not say so: where a
+ * program that is not position-independent takes the address of a function, all others get that of
+ * its entry in the linker's table, too (gABI, function addresses). */
+static bool is_inside(const char *name, const struct r_debug *loader)
+{
+	void *address = dlsym(RTLD_DEFAULT, name), *map = NULL, *symbol = NULL;
+	Dl_info info;
+
+	return address && loader && dladdr1(address, &info, &map, RTLD_DL_LINKMAP) &&
+	       map == loader->r_map && dladdr1(address, &info, &symbol, RTLD_DL_SYMENT) && symbol &&
+	       ((const ElfW(Sym) *)symbol)->st_shndx != SHN_UNDEF;
+}
+
 static void resolve_new(struct real *ret, void *from)
 {
 	struct real found = *ret;
@@ -282,8 +295,9 @@ bool real_resolve(void)
 	found.sanitized = __asan_init || __tsan_init || __msan_init || __hwasan_init;
 	if (!agent_lean)
 		resolve_rest(&found);
-	found.glibc_malloc = dladdr(*(void **)&found.malloc, &info) && info.dli_fname &&
-			     strstr(info.dli_fname, "/libc.so");
+	found.past_us = !agent_lean && is_inside("malloc", found.loader);
+	found.glibc_malloc = !found.past_us && dladdr(*(void **)&found.malloc, &info) &&
+			     info.dli_fname && strstr(info.dli_fname, "/libc.so");
 	if (!found.malloc || !found.free || !found.calloc || !found.realloc || !found.sigaction ||
 	    !found.pthread_create)
 		return false;

@@ -69,13 +69,29 @@ bool epoch_move(struct thread *self, uint32_t groups)
 	return moves;
 }
 
+uint32_t ids_groups(struct thread *self)
+{
+	uint32_t groups = (uint32_t)(self->next_id - self->id_group) / LOG_LIFE_GROUP;
+
+	self->id_group += groups * LOG_LIFE_GROUP;
+	return groups;
+}
+
+uint64_t ring_uncounted(const struct thread *self)
+{
+	if (!self->ring)
+		return 0;
+	return self->next_id - self->id_group + (uint64_t)self->epoch_due * LOG_LIFE_GROUP +
+	       ring_position(self) % LOG_LIFE_GROUP;
+}
+
 bool ring_turn(struct thread *self)
 {
 	uint64_t position = ring_position(self);
 
 	ring_aim(self, position);
 	self->row->ring_position = position;
-	return !(position % LOG_LIFE_GROUP) && epoch_move(self, 1);
+	return !(position % LOG_LIFE_GROUP) && epoch_move(self, 1 + ids_groups(self));
 }
 
 ARCH_KEPT(ring_take_turned);

@@ -24,6 +24,13 @@ uint64_t ring_position(const struct thread *self);
 /* So many groups more. True: the epoch has moved, which with several threads it does not always. */
 bool epoch_move(struct thread *self, uint32_t groups);
 
+/* Events of the lane, ends and beginnings, that the epoch does not have yet. _sigsafe */
+uint64_t ring_uncounted(const struct thread *self);
+
+/* Beginnings have no record; they move the epoch all the same: whole groups of them that it does
+ * not have yet, and has from now on. */
+uint32_t ids_groups(struct thread *self);
+
 /* On to the next group, inside the guard. True: the epoch has moved. */
 bool ring_turn(struct thread *self);
 

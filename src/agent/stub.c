@@ -5,6 +5,7 @@
 
 #include "agent/agent.h"
 #include "agent/arch/x86_64.h"
+#include "agent/own.h"
 
 #define PAGE 4096ull
 #define REACH (1ull << 30)
@@ -15,7 +16,7 @@
 uint64_t hooked_tail_targets[HOOKED_TAILS] HIDDEN;
 uint64_t hooked_tail_sites[HOOKED_TAILS] HIDDEN;
 
-extern HIDDEN const char hooked_gate[], hooked_tails[];
+extern HIDDEN const char hooked_gate[], hooked_tails[], own_kept[];
 
 static uint32_t tails_used;
 
@@ -132,19 +133,53 @@ static bool put_tail(struct stub_area *area, struct hooked_site *site, size_t wo
 }
 
 /* What the gate finds on the stack: see there. lea, push and pop leave the flags alone. */
-static bool put_gate(struct stub_area *area, struct hooked_site *site, size_t word)
+static void put_call(struct stub_area *area, uint32_t number, size_t word)
 {
-	uint32_t number = (uint32_t)(site - hooked.sites);
-
 	area_put(area, "\x55\x68", 2); /* push rbp; push number */
 	area_put(area, &number, sizeof(number));
 	put_indirect(area, "\xff\x15", 2, word);       /* call [rip + …] */
 	area_put(area, "\x48\x8d\x64\x24\x08\x5d", 6); /* lea rsp, [rsp + 8]; pop rbp */
+}
+
+static bool put_gate(struct stub_area *area, struct hooked_site *site, size_t word)
+{
+	put_call(area, (uint32_t)(site - hooked.sites), word);
 	if (!put_moved(area, site, site->plan->before, site->plan->moved_bytes))
 		return false;
 	area->used = word;
 	put_word(area, (uint64_t)hooked_gate);
 	return true;
+}
+
+/* Other hooks on the same entry run first. */
+static bool put_replaced(struct stub_area *area, struct hooked_site *site, size_t word)
+{
+	size_t start = area->used, replacement = word - 8;
+	uint32_t number = site->replaced - 1;
+	bool kept = site->plan->flags & PLAN_HOOK_KEEP;
+
+	if (site->action_count > 1)
+		put_call(area, (uint32_t)(site - hooked.sites), word);
+	if (kept) {
+		put_call(area, number, replacement);
+		area_put(area, "\xc3", 1); /* ret */
+	} else {
+		put_indirect(area, "\xff\x25", 2, replacement); /* jmp [rip + …] */
+	}
+	area->used = start + STUB_ORIGINAL_AT;
+	if (!put_moved(area, site, 0, site->plan->moved_bytes))
+		return false;
+	area->used = replacement;
+	put_word(area, kept ? (uint64_t)own_kept : own_gate(number));
+	put_word(area, (uint64_t)hooked_gate);
+	return true;
+}
+
+static bool put_hook(struct stub_area *area, struct hooked_site *site, size_t word)
+{
+	return put_moved(area, site, 0, site->plan->before) &&
+	       (site->plan->flags & PLAN_HOOK_TAIL ? put_tail(area, site, word)
+						   : put_gate(area, site, word));
 }
 
 bool stub_write(struct stub_area *area, struct hooked_site *site)
@@ -155,12 +190,11 @@ bool stub_write(struct stub_area *area, struct hooked_site *site)
 	site->stub = (uint64_t)(area->base + start);
 	site->stub_bytes = STUB_BYTES;
 	site->area_bytes = start ? 0 : (uint32_t)area->bytes;
-	fits = put_moved(area, site, 0, site->plan->before) &&
-	       (site->plan->flags & PLAN_HOOK_TAIL ? put_tail(area, site, word)
-						   : put_gate(area, site, word));
+	fits = site->replaced ? put_replaced(area, site, word) : put_hook(area, site, word);
 	area->used = start + STUB_BYTES;
 	return fits;
 }
 
 _Static_assert(HOOKED_TAIL_BYTES == LOG_HOOK_TAIL_BYTES, "told to the tool");
-_Static_assert(PLAN_HOOK_MOVED + 32 + 8 <= STUB_BYTES, "a stub fits");
+_Static_assert(PLAN_HOOK_MOVED + STUB_ORIGINAL_AT + 16 <= STUB_BYTES, "a stub fits");
+_Static_assert(2 * STUB_GATE_BYTES + 1 <= STUB_ORIGINAL_AT, "what comes before the moved code");

@@ -1,6 +1,7 @@
 /*
  * The stub of a hooked place (hooked.h): the instructions that made room for the jump, and a call
- * of the gate, or a jump to a slot that calls what the function would have jumped to.
+ * of the gate, or a jump to a slot that calls what the function would have jumped to; where the
+ * function is replaced, a jump to what takes its place, which then calls the moved instructions.
  */
 #ifndef REDHAND_AGENT_STUB_H
 #define REDHAND_AGENT_STUB_H
@@ -12,6 +13,8 @@
 
 #define STUB_BYTES 192u	    /* moved code, the call of the gate, alignment */
 #define STUB_GATE_BYTES 18u /* of it: push, push, call, lea, pop */
+/* Of a function that is replaced (own.h), where the moved code begins. */
+#define STUB_ORIGINAL_AT 40u
 
 /* Where stubs of one module are written, before they are made executable. Never written to again:
  * later ones get memory of their own. */

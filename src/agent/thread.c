@@ -14,6 +14,7 @@
 #include "agent/log.h"
 #include "agent/memory.h"
 #include "agent/real.h"
+#include "agent/rings.h"
 #include "agent/watch.h"
 
 #define LANES_MAX 16384u
@@ -28,7 +29,8 @@ static struct {
 	uint8_t taken[LANES_MAX];	/* atomic */
 	struct thread *area[LANES_MAX]; /* mapped once, kept for the next thread of this lane */
 	uint32_t generation[LANES_MAX];
-	uint32_t forks; /* between the first image and this one */
+	uint32_t forks;	    /* between the first image and this one */
+	uint64_t forgotten; /* events that the epoch never had */
 	pthread_key_t exit_key;
 	bool have_key;
 } lanes;
@@ -49,6 +51,8 @@ static void lane_forget(struct thread *area)
 	(void)raw_syscall3(SYS_madvise, area->sites,
 			   sizeof(area->sites) + sizeof(area->keys) + sizeof(area->rules),
 			   MADV_DONTNEED);
+	lanes.forgotten += ring_uncounted(area);
+	area->epoch_due = 0;
 	area->context_next = area->context_end = 0;
 	area->next_id = area->id_end = area->id_group = 0;
 	area->ring_ready = 0;
@@ -328,6 +332,16 @@ bool thread_by_stack_sigsafe(uint64_t low, uint64_t high, uint32_t *ret_lane)
 		return true;
 	}
 	return false;
+}
+
+uint64_t thread_uncounted_sigsafe(void)
+{
+	uint64_t events = lanes.forgotten;
+	uint32_t i;
+
+	for (i = 0; i < LANES_MAX && lanes.area[i]; i++)
+		events += ring_uncounted(lanes.area[i]);
+	return events;
 }
 
 uint32_t thread_lanes_in_use_sigsafe(void)

@@ -174,4 +174,7 @@ bool thread_by_stack_sigsafe(uint64_t low, uint64_t high, uint32_t *ret_lane);
 /* How many lanes are in use. _sigsafe */
 uint32_t thread_lanes_in_use_sigsafe(void);
 
+/* Events of all lanes that the epoch does not have yet, also of threads that have ended. */
+uint64_t thread_uncounted_sigsafe(void);
+
 #endif

@@ -29,10 +29,39 @@ static const ZydisDecodedOperand *memory_operand(const struct decoded *d)
 	return NULL;
 }
 
+/* Was somebody called after the load? Then what it loaded from may have been given back since, and
+ * says nothing about what was loaded. */
+static bool calls_since(const struct trap *trap, uint64_t load)
+{
+	struct decoded d;
+	struct code code;
+
+	if (load >= trap->rip || !code_init(&code, trap->code, trap->code_len, trap->code_address))
+		return true;
+	for (uint64_t at = load; at < trap->rip; at += d.instruction.length)
+		if (!decoded_at(&code, at, &d) ||
+		    d.instruction.meta.category == ZYDIS_CATEGORY_CALL)
+			return true;
+	return false;
+}
+
+/* mov rax, [rbp-8]; add rax, 16; mov rax, [rax]: the variable still has what was loaded through. */
+static void find_slot(const struct trap *trap, const struct origin *origin,
+		      struct fault_operands *ret)
+{
+	struct origin pointer;
+
+	arch_value_origin(trap, origin->at, origin->from.base, &pointer);
+	ret->has_source_slot = pointer.slot_known && !pointer.slot_joined;
+	ret->source_slot = pointer.slot_address;
+	ret->source_added = pointer.slot_added;
+}
+
 /* From the bad register back to the load that gave it its value. */
 static void walk_back(const struct trap *trap, int bad, struct fault_operands *ret)
 {
 	struct origin origin;
+	bool straight;
 
 	arch_value_origin(trap, trap->rip, bad, &origin);
 	for (int reg = 0; reg < REGISTERS_MAX; reg++)
@@ -41,10 +70,13 @@ static void walk_back(const struct trap *trap, int bad, struct fault_operands *r
 	if (origin.kind != ORIGIN_LOAD)
 		return;
 	(void)memcpy(ret->origin, origin.text, sizeof(ret->origin));
+	straight = !origin.joined && !origin.changed && !calls_since(trap, origin.at);
 	if (origin.from.base != NO_REGISTER && (origin.from_kept & (1u << origin.from.base))) {
 		add(ret, origin.from.base);
-		if (!origin.joined && !origin.changed)
+		if (straight)
 			ret->source = arch_register_name(arch_native(), (unsigned)origin.from.base);
+	} else if (origin.from.base != NO_REGISTER && origin.from.base != X86_64_RIP && straight) {
+		find_slot(trap, &origin, ret);
 	}
 	if (origin.from.index != NO_REGISTER && (origin.from_kept & (1u << origin.from.index)))
 		add(ret, origin.from.index);
@@ -73,9 +105,13 @@ static void take_jump(const struct trap *trap, struct fault_operands *ret)
 }
 
 bool operands_of_fault(const uint8_t *bytes, size_t len, uint64_t address, uint64_t rip,
-		       struct fault_operands *ret)
+		       const struct registers *registers, struct fault_operands *ret)
 {
-	struct trap trap = { .code = bytes, .code_len = len, .code_address = address, .rip = rip };
+	struct trap trap = { .code = bytes,
+			     .code_len = len,
+			     .code_address = address,
+			     .rip = rip,
+			     .registers = registers };
 	const ZydisDecodedOperand *memory;
 	struct decoded d;
 	struct code code;
@@ -96,5 +132,39 @@ bool operands_of_fault(const uint8_t *bytes, size_t len, uint64_t address, uint6
 		ret->base = arch_register_name(arch_native(), (unsigned int)ret->memory.base);
 	if (ret->memory.base != NO_REGISTER)
 		walk_back(&trap, ret->memory.base, ret);
+	return true;
+}
+
+bool operands_of_call(const uint8_t *bytes, size_t len, uint64_t address, uint64_t end,
+		      const struct registers *registers, struct fault_operands *ret)
+{
+	struct trap trap = {
+		.code = bytes, .code_len = len, .code_address = address, .registers = registers
+	};
+	struct access access;
+	struct before how;
+	struct decoded d;
+	struct code code;
+
+	*ret = (struct fault_operands){ .target = NO_REGISTER };
+	if (!code_init(&code, bytes, len, address) ||
+	    code_before(&code, end, 0, &trap.rip, 1, &how) == 0 ||
+	    !decoded_at(&code, trap.rip, &d) ||
+	    d.instruction.meta.category != ZYDIS_CATEGORY_CALL ||
+	    !arch_access_at(&trap, trap.rip, &access) || !access.jumps)
+		return false;
+	ret->jumps = true;
+	ret->target = access.target;
+	ret->jump = access.memory;
+	if (access.target != NO_REGISTER) {
+		add(ret, access.target);
+		walk_back(&trap, access.target, ret);
+		return true;
+	}
+	decoded_print(&d, ret->origin, sizeof(ret->origin));
+	add(ret, access.memory.base);
+	add(ret, access.memory.index);
+	if (access.memory.base != NO_REGISTER && access.memory.base != X86_64_RIP)
+		ret->source = arch_register_name(arch_native(), (unsigned int)access.memory.base);
 	return true;
 }

@@ -24,6 +24,11 @@ struct fault_operands {
 	 * hold what they held. */
 	struct memory_operand load;
 	bool has_load;
+	/* Or the slot of the stack that still has the pointer behind which it was found:
+	 * unoptimised code loads over the register that it loads through. */
+	uint64_t source_slot;
+	uint64_t source_added; /* what was added to it before */
+	bool has_source_slot;
 	const char *base;	      /* of the address that it wanted to touch; NULL: none */
 	struct memory_operand memory; /* what the instruction wanted to touch */
 	bool has_memory;
@@ -34,7 +39,12 @@ struct fault_operands {
 	struct memory_operand jump;
 };
 
-/* `code` are bytes of the target at `address`; `rip` is where it stopped. False when there is no
- * instruction to be decoded there. */
+/* `code` are bytes of the target at `address`; `rip` is where it stopped, with these registers
+ * (NULL: not known). False when there is no instruction to be decoded there. */
 bool operands_of_fault(const uint8_t *code, size_t len, uint64_t address, uint64_t rip,
-		       struct fault_operands *ret);
+		       const struct registers *registers, struct fault_operands *ret);
+
+/* The same for a jump to where there is no code: what the call used that ends at `end`, the return
+ * address. `registers` are those before it. False when no such call is there. */
+bool operands_of_call(const uint8_t *code, size_t len, uint64_t address, uint64_t end,
+		      const struct registers *registers, struct fault_operands *ret);

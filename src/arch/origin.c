@@ -285,6 +285,32 @@ static bool step_slot(struct chase *chase, const struct decoded *d)
 	return chase->reg == ZYDIS_REGISTER_NONE;
 }
 
+/* Does the instruction jump to somewhere after `from`, up to `to`? */
+static bool jumps_between(const struct decoded *d, uint64_t from, uint64_t to)
+{
+	ZyanU64 target;
+
+	return (d->instruction.meta.category == ZYDIS_CATEGORY_COND_BR ||
+		d->instruction.meta.category == ZYDIS_CATEGORY_UNCOND_BR) &&
+	       d->operands[0].type == ZYDIS_OPERAND_TYPE_IMMEDIATE &&
+	       ZYAN_SUCCESS(ZydisCalcAbsoluteAddress(&d->instruction, &d->operands[0], d->address,
+						     &target)) &&
+	       target > from && target <= to;
+}
+
+static bool is_joined(const struct chase *chase, uint64_t from, uint64_t to)
+{
+	struct decoded d;
+
+	for (size_t i = 0; i < chase->count; i++)
+		if (decoded_at(chase->code, chase->path[i], &d) && jumps_between(&d, from, to))
+			return true;
+	for (uint64_t at = to; decoded_at(chase->code, at, &d); at += d.instruction.length)
+		if (jumps_between(&d, from, to))
+			return true;
+	return false;
+}
+
 /* Was the slot that was loaded from left alone since? */
 static void note_slot(struct chase *chase, const struct decoded *load)
 {
@@ -293,8 +319,8 @@ static void note_slot(struct chase *chase, const struct decoded *load)
 	struct store store;
 	uint64_t at = load->address;
 
-	if (ret->slot_known || ret->changed || !ret->from_known || ret->width != 8 ||
-	    at >= chase->trap->rip)
+	if (ret->slot_known || (ret->changed && !ret->shifted) || !ret->from_known ||
+	    ret->width != 8 || at >= chase->trap->rip)
 		return;
 	for (; at < chase->trap->rip; at += d.instruction.length)
 		if (!decoded_at(chase->code, at, &d) ||
@@ -302,6 +328,8 @@ static void note_slot(struct chase *chase, const struct decoded *load)
 			return;
 	ret->slot_known = true;
 	ret->slot_address = ret->from_address;
+	ret->slot_added = ret->added;
+	ret->slot_joined = is_joined(chase, load->address, chase->trap->rip);
 }
 
 /* add rax, 16 and the like can be undone. */
@@ -435,32 +463,6 @@ static bool step(struct chase *chase, const struct decoded *d)
 	return ends;
 }
 
-/* Does the instruction jump to somewhere after `from`, up to `to`? */
-static bool jumps_between(const struct decoded *d, uint64_t from, uint64_t to)
-{
-	ZyanU64 target;
-
-	return (d->instruction.meta.category == ZYDIS_CATEGORY_COND_BR ||
-		d->instruction.meta.category == ZYDIS_CATEGORY_UNCOND_BR) &&
-	       d->operands[0].type == ZYDIS_OPERAND_TYPE_IMMEDIATE &&
-	       ZYAN_SUCCESS(ZydisCalcAbsoluteAddress(&d->instruction, &d->operands[0], d->address,
-						     &target)) &&
-	       target > from && target <= to;
-}
-
-static bool is_joined(const struct chase *chase, uint64_t from, uint64_t to)
-{
-	struct decoded d;
-
-	for (size_t i = 0; i < chase->count; i++)
-		if (decoded_at(chase->code, chase->path[i], &d) && jumps_between(&d, from, to))
-			return true;
-	for (uint64_t at = to; decoded_at(chase->code, at, &d); at += d.instruction.length)
-		if (jumps_between(&d, from, to))
-			return true;
-	return false;
-}
-
 /* Nobody comes from this instruction to the one behind it. */
 static bool leaves(const struct decoded *d)
 {
@@ -552,6 +554,8 @@ void arch_value_origin(const struct trap *trap, uint64_t at, int reg, struct ori
 					.shifted = ret->shifted,
 					.slot_known = ret->slot_known,
 					.slot_address = ret->slot_address,
+					.slot_added = ret->slot_added,
+					.slot_joined = ret->slot_joined,
 					.added = ret->added,
 					.certain = true };
 	if (ret->kind != ORIGIN_UNKNOWN)

@@ -196,9 +196,12 @@ struct origin {
 	bool changed;	  /* arithmetic on the way: not the very value that was loaded */
 	bool shifted;	  /* … and all of it was constants that were added: `added` in sum */
 	uint64_t added;
-	/* The value, unchanged, was loaded from this slot of the stack, where it still stands. */
+	/* The value, but for a constant that was added, was loaded from this slot of the stack,
+	 * where it still stands. */
 	bool slot_known;
 	uint64_t slot_address;
+	uint64_t slot_added;
+	bool slot_joined; /* a jump leads in between that load and rip */
 	bool joined;	  /* a jump leads in between: it may have come another way */
 	bool certain;	  /* the instructions were found from the start of the function */
 };

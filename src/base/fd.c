@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -88,6 +89,19 @@ int file_read(const char *path, size_t limit, char **ret, size_t *ret_len, struc
 	if (ret_len)
 		*ret_len = len;
 	return 0;
+}
+
+bool file_holds_at(int dir, const char *name, const void *bytes, size_t len)
+{
+	AUTO(fd_closep)
+	int fd = openat(dir, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+	AUTO(mem_freep) char *held = NULL;
+	struct stat st;
+
+	if (fd < 0 || fstat(fd, &st) < 0 || !S_ISREG(st.st_mode) || st.st_size != (off_t)len)
+		return false;
+	held = mem_alloc(len + 1);
+	return pread(fd, held, len + 1, 0) == (ssize_t)len && memcmp(held, bytes, len) == 0;
 }
 
 int file_write_at(int dir, const char *name, const void *bytes, size_t len, struct err *err)

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
@@ -22,6 +23,9 @@ int fd_write_all(int fd, const void *bytes, size_t len, const char *name, struct
 /* Reads a whole file of at most `limit` bytes; longer ones are an error (-EFBIG). The result is
  * NUL-terminated and the caller's to free. */
 int file_read(const char *path, size_t limit, char **ret, size_t *ret_len, struct err *err);
+
+/* Is `name` in directory `dir` a file with exactly these bytes? */
+bool file_holds_at(int dir, const char *name, const void *bytes, size_t len);
 
 /* Creates `name` in directory `dir` (or replaces it) with these bytes. A symbolic link there is
  * never followed: the directory may be the target's. */

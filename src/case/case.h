@@ -236,6 +236,7 @@ struct trial_view {
 	uint64_t position;
 	unsigned int slot;
 	char *command;	  /* repro, compare, … */
+	char *settings;	  /* of its series, as in series_identity */
 	char *signatures; /* ids separated by a space */
 	int exit_status, signal;
 	bool timed_out, kept;

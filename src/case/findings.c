@@ -261,7 +261,7 @@ int case_trial(struct case_store *cs, struct trial_number number, struct trial_v
 	r = db_prepare(
 		&cs->db,
 		"SELECT t.position, t.slot, s.command, o.signatures, t.exit_status, t.signal,"
-		" t.timed_out, t.kept, t.wall_ns, t.peak_kib, c.text"
+		" t.timed_out, t.kept, t.wall_ns, t.peak_kib, c.text, s.settings"
 		" FROM trial t JOIN series s ON s.id = t.series"
 		"  JOIN outcome o ON o.id = t.outcome LEFT JOIN crumb c ON c.id = t.crumb"
 		" WHERE t.number = ?",
@@ -287,6 +287,7 @@ int case_trial(struct case_store *cs, struct trial_number number, struct trial_v
 		.wall_ns = (uint64_t)query_int(&query, 8),
 		.peak_kib = (uint64_t)query_int(&query, 9),
 		.last_crumb = store_text(&query, 10),
+		.settings = mem_strdup(query_text(&query, 11)),
 	};
 	return trial_chaos(cs, number, &ret->chaos, err);
 }
@@ -294,6 +295,7 @@ int case_trial(struct case_store *cs, struct trial_number number, struct trial_v
 void trial_view_deinit(struct trial_view *view)
 {
 	mem_free(view->command);
+	mem_free(view->settings);
 	mem_free(view->signatures);
 	mem_free(view->last_crumb);
 }

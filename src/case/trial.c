@@ -5,6 +5,7 @@
 
 #include <errno.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "base/fault.h"
 #include "base/strbuf.h"
@@ -175,10 +176,24 @@ static int add_rows(struct case_store *cs, const struct trial_record *record, st
 		   (int64_t)record->kept);
 }
 
+/* SQLite would go on with a file that has no name any more, and all of it would be lost. */
+static int still_there(const struct case_store *cs, struct err *err)
+{
+	struct stat st;
+
+	if (fstat(cs->lock_fd, &st) < 0 || st.st_nlink > 0)
+		return 0;
+	(void)err_set(err, -ENOENT, "the case '%s' was removed while it was in use", cs->dir);
+	return err_remedy(err, "run the same command again, which makes a new one");
+}
+
 int case_add_trial(struct case_store *cs, const struct trial_record *record, struct err *err)
 {
 	int fault = fault_hits("commit");
-	int r = db_exec(&cs->db, "BEGIN IMMEDIATE", err);
+	int r = still_there(cs, err);
+
+	if (r == 0)
+		r = db_exec(&cs->db, "BEGIN IMMEDIATE", err);
 
 	if (r < 0)
 		return r;

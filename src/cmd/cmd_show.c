@@ -8,11 +8,16 @@
 #include "base/log.h"
 #include "base/strbuf.h"
 #include "base/value.h"
+#include "base/which.h"
 #include "case/case.h"
 #include "cmd/common.h"
 #include "engine/autopsy/autopsy.h"
+#include "engine/series/settings.h"
+#include "engine/trial/observe.h"
 #include "model/signature.h"
 #include "report/report_crash.h"
+
+#define SHELL_SIGNAL 128 /* what a shell adds to the signal that its command died of */
 
 struct show_options {
 	struct common_options common;
@@ -62,26 +67,53 @@ static int find_cuts(struct case_store *cs, struct crash_report *report, struct 
 	return r;
 }
 
+/* Why nothing was put into the program, if that can be told: the caller's to free. */
+static char *why_unobserved(const struct trial_view *view)
+{
+	AUTO(series_settings_deinit) struct series_settings settings = { 0 };
+	AUTO(mem_freep) char *path = NULL;
+
+	if (series_settings_read(view->settings, &settings, NULL) < 0)
+		return NULL;
+	if (settings.observer == OBSERVE_NONE && settings.arms.count == 0)
+		return mem_strdup("it ran with --observe none");
+	/* Of a child it is not known which program it was. */
+	if (view->signal == 0 || settings.program.count == 0 ||
+	    which(settings.program.items[0], settings.cwd, &path, NULL) < 0)
+		return NULL;
+	return observe_obstacle(path);
+}
+
 /* A death that nobody told of wants a reason. `stray`: what a child died of, 0 for none. */
 static void note_silence(const struct trial_view *view, int stray, struct crash_report *report)
 {
 	static const int deadly[] = { SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGABRT, SIGTRAP };
 	int signal = view->signal != 0 ? view->signal : stray;
+	const char *who = view->signal != 0 ? "it" : "a child process";
+	AUTO(mem_freep) char *why = NULL;
 
 	if (!view->kept || report->crashes.count > 0)
 		return;
-	for (size_t i = 0; i < ARRAY_SIZE(deadly); i++)
-		if (signal == deadly[i])
-			strv_take(&report->notes,
-				  mem_printf("%s died of %s and left no record of it: it ran "
-					     "with --observe none, is statically linked or "
-					     "setuid, holds signals back past libc, %scould not "
-					     "write its log (disk full, ulimit -f, no right to "
-					     "the case's directory), or its log was damaged",
-					     view->signal != 0 ? "it" : "a child process",
-					     signal_name(signal),
-					     view->signal != 0 ? ""
-							       : "shares its parent's memory, "));
+	/* A shell's word for it. Whoever is known to have run unobserved is told already. */
+	if (signal == 0 && report->notes.count == 0 && view->exit_status > SHELL_SIGNAL)
+		signal = view->exit_status - SHELL_SIGNAL;
+	for (size_t i = 0; i < ARRAY_SIZE(deadly); i++) {
+		if (signal != deadly[i])
+			continue;
+		why = why_unobserved(view);
+		strv_take(&report->notes,
+			  why ? mem_printf("%s died of %s and left no record of it: %s", who,
+					   signal_name(signal), why)
+			      : mem_printf("%s died of %s and left no record of it: it is "
+					   "statically linked or setuid, holds signals back past "
+					   "libc, %scould not write its log (disk full, ulimit -f, "
+					   "no right to the case's directory), or its log was "
+					   "damaged",
+					   who, signal_name(signal),
+					   view->signal != 0 ? ""
+							     : "shares its parent's memory, was "
+							       "started without LD_PRELOAD, "));
+	}
 }
 
 static int show(const struct invocation *inv, struct err *err)

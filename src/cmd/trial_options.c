@@ -14,8 +14,7 @@
 #include "base/log.h"
 #include "base/value.h"
 #include "base/which.h"
-#include "engine/hooks/allocator.h"
-#include "engine/hooks/lookout.h"
+#include "cmd/trial_allocators.h"
 #include "engine/stats/rng.h"
 #include "engine/trial/observe.h"
 
@@ -131,7 +130,8 @@ const struct option trial_option_table[] = {
 		  "that holds the size or the object. Also alloc=F(size=32), alloc=F(count@0*size@1), "
 		  "realloc=F(ptr@0,size@1). Functions are named as in the source, FILE!NAME in a library, "
 		  "FILE+0xADDRESS where names are stripped. Implies --observe ids. May be given more than "
-		  "once" },
+		  "once. A malloc that is linked into the program is followed without being asked, "
+		  "--allocator none leaves it alone" },
 	{ .name = "ignore",
 	  .kind = OPTION_LIST,
 	  .metavar = "KIND",
@@ -339,77 +339,9 @@ struct libraries_request trial_setup_files(const struct trial_setup *setup)
 									      : NULL };
 }
 
-static int try_allocators(struct trial_setup *setup, const struct trial_options *options,
-			  struct err *err)
-{
-	AUTO(hook_planner_freep) struct hook_planner *planner = NULL;
-	AUTO(strbuf_deinit) struct strbuf items = { 0 };
-	struct libraries_request files = trial_setup_files(setup);
-	const struct strv *notes;
-	int r = hook_planner_new(&files, &planner, err);
-
-	for (size_t i = 0; r == 0 && i < options->allocators.count; i++) {
-		r = allocator_plan(planner, options->allocators.items[i], &items, err);
-		if (r < 0)
-			(void)err_prefix(err, "--allocator");
-	}
-	if (r < 0)
-		return r;
-	strbuf_add(&setup->settings.plan_items, items.data, items.len);
-	notes = hook_planner_notes(planner);
-	for (size_t i = 0; i < notes->count; i++)
-		strv_add(&setup->notes, notes->items[i]);
-	return 0;
-}
-
-/* The program's own allocators: their functions are found now, so that a mistyped name is told
- * before any trial is run. Where the program itself does not have them, the command is looked on.
- */
-static int plan_allocators(struct trial_setup *setup, const struct trial_options *options,
-			   char *const *program, struct err *err)
-{
-	struct lookout_request look = { .settings = &setup->settings,
-					.program = program,
-					.slot_env = &setup->slot_env };
-	struct libraries_request files = trial_setup_files(setup);
-	int r = -ENOENT;
-
-	if (options->allocators.count == 0 || setup->unobserved)
-		return 0;
-	if (setup->observer < OBSERVE_IDS) {
-		setup->observer = OBSERVE_IDS;
-		strv_add(&setup->notes, "--allocator needs --observe ids, so that is used");
-	}
-	if (!libraries_launches(&files))
-		r = try_allocators(setup, options, err);
-	if (r != -ENOENT || !libraries_load_more(&files))
-		return r;
-	common_say("--allocator: the command is run once, to see which programs and libraries it "
-		   "loads");
-	r = lookout_run(&look, &setup->seen, err);
-	return r < 0 ? r : try_allocators(setup, options, err);
-}
-
-static void note_blind_spot(struct trial_setup *setup, const struct trial_options *options,
-			    const char *command)
-{
-	/* Those that look at blocks at some time, whatever is asked for. */
-	static const char *const closer[] = { "chase", "hunt", "watch" };
-	bool follows = options->observe >= OBSERVE_IDS;
-	char *blind;
-
-	for (size_t i = 0; i < ARRAY_SIZE(closer); i++)
-		follows |= strcmp(command, closer[i]) == 0;
-	if (!follows || !setup->program_path || setup->unobserved || options->allocators.count > 0)
-		return;
-	blind = observe_blind_spot(setup->program_path);
-	if (blind)
-		strv_take(&setup->notes, blind);
-}
-
 /* `path` is the program's file, NULL when it is not there yet. */
 static int fill_setup(struct trial_setup *setup, const struct trial_options *options,
-		      char *const *program, const char *path, struct err *err)
+		      const char *command, char *const *program, const char *path, struct err *err)
 {
 	struct trial_settings *settings = &setup->settings;
 	int r = set_rules(settings, options, err);
@@ -438,7 +370,7 @@ static int fill_setup(struct trial_setup *setup, const struct trial_options *opt
 		return 0;
 	file_fingerprint(path, &setup->program);
 	setup->program_path = mem_strdup(path);
-	return plan_allocators(setup, options, program, err);
+	return trial_allocators_plan(setup, options, command, program, err);
 }
 
 /* Commands that watch have their own way of saying what, and no other observer. */
@@ -472,10 +404,9 @@ static int init(struct trial_setup *setup, const struct trial_options *options, 
 	if (r == 0 && !later)
 		r = find_program(program[0], options->cwd, &path, err);
 	if (r == 0)
-		r = fill_setup(setup, options, program, path, err);
+		r = fill_setup(setup, options, command, program, path, err);
 	if (r < 0)
 		return r;
-	note_blind_spot(setup, options, command);
 	build_identity(&setup->identity, options, command, program);
 	identify_chaos(&setup->identity, &setup->settings);
 	return 0;

@@ -135,9 +135,8 @@ static void module_free(struct module *module)
 }
 AUTO_DEFINE(struct module, module_free)
 
-/* What nobody has used for longest goes: a bisection has a new program for every commit. So does
- * what has no lines: debug information that was looked for in vain may be there when it is opened
- * next. */
+/* What nobody has used for longest goes. So does what has no lines: debug information that was
+ * looked for in vain may be there when it is opened next. */
 static void shelf_thin(void)
 {
 	size_t unused = 0;
@@ -150,6 +149,17 @@ static void shelf_thin(void)
 			continue;
 		module_free(shelf_remove(i));
 	}
+}
+
+/* Another file has come to its path, as in a bisection for every commit: nobody will ask for the
+ * old one again, unless he has it open. */
+static void shelf_replace(struct module *module)
+{
+	for (size_t i = shelf.count; i-- > 0;)
+		if (shelf.items[i]->users == 0 && strcmp(shelf.items[i]->path, module->path) == 0 &&
+		    !module_same_file(&shelf.items[i]->st, &module->st))
+			module_free(shelf_remove(i));
+	VEC_PUSH(&shelf, module);
 }
 
 void module_close(struct module *module)
@@ -232,7 +242,7 @@ int module_open(const char *path, const char *debug_path, struct module **ret, s
 	module->path = mem_strdup(path);
 	module->st = st;
 	module->users = 1;
-	VEC_PUSH(&shelf, module);
+	shelf_replace(module);
 	*ret = TAKE(module);
 	return 0;
 }

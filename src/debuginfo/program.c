@@ -106,6 +106,14 @@ static void set_allocator(struct program_facts *facts, const char *name, bool in
 	facts->allocator_inside = inside;
 }
 
+/* Only of one that other files see do libraries make use, too; one that was hidden is local. */
+static void note_malloc(struct program_facts *facts, bool exported)
+{
+	if (!facts->malloc_inside || exported)
+		facts->malloc_hidden = !exported;
+	facts->malloc_inside = true;
+}
+
 static void read_symbols(Elf *elf, Elf_Scn *section, const GElf_Shdr *header,
 			 struct program_facts *facts)
 {
@@ -122,9 +130,8 @@ static void read_symbols(Elf *elf, Elf_Scn *section, const GElf_Shdr *header,
 			facts->sanitized = true;
 		if (symbol.st_shndx == SHN_UNDEF || GELF_ST_TYPE(symbol.st_info) != STT_FUNC)
 			continue;
-		facts->malloc_inside |= facts->dynamic &&
-					GELF_ST_BIND(symbol.st_info) != STB_LOCAL &&
-					strcmp(name, "malloc") == 0;
+		if (facts->dynamic && strcmp(name, "malloc") == 0)
+			note_malloc(facts, header->sh_type == SHT_DYNSYM);
 		for (size_t m = 0; m < ARRAY_SIZE(mallocs); m++)
 			if (strcmp(name, mallocs[m]) == 0)
 				set_allocator(facts, name, true);

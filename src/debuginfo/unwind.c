@@ -32,8 +32,9 @@ struct walker {
 
 /* What one step found out. */
 struct step {
-	bool signal;		 /* this frame is a signal trampoline */
-	bool returned;		 /* the frame that was found is gone: its function has returned */
+	bool signal;   /* this frame is a signal trampoline */
+	bool began;    /* nobody called this frame's function: it was put there to begin */
+	bool returned; /* the frame that was found is gone: its function has returned */
 	unsigned int next_flags; /* for the frame that was found */
 };
 
@@ -387,6 +388,21 @@ static bool step_innermost(struct walker *w)
 	return step_top(w, 0);
 }
 
+/* A stack that was made by hand (makecontext, fibers) returns to the beginning of a function, which
+ * nobody calls. */
+static bool began_by_hand(struct walker *w)
+{
+	taddr pc = reg(w, w->arch->pc);
+	struct place place;
+	uint64_t start;
+
+	if (w->exact || is_return_address(w, pc) != BELIEF_NO)
+		return false;
+	space_find(w->space, pc, &place);
+	return place.match == MODULE_FOUND &&
+	       module_function_start(place.module, place.vaddr, &start) && start == place.vaddr;
+}
+
 /* When nothing tells where the frame ends. */
 static enum outcome step_by_looking(struct walker *w, struct step *step)
 {
@@ -401,6 +417,9 @@ static enum outcome step_without_information(struct walker *w, struct step *step
 {
 	if (step_signal(w, step))
 		return STEP_DONE;
+	step->began = began_by_hand(w);
+	if (step->began)
+		return STEP_OUTERMOST;
 	if (w->exact && (!is_code(w, reg(w, w->arch->pc)) ? step_returned(w, step) || step_top(w, 0)
 							  : step_innermost(w)))
 		return STEP_DONE;
@@ -497,6 +516,7 @@ size_t unwind(struct space *space, struct jit_names *jit, struct raw_frame *ret,
 					     .registers = w.registers };
 		frame->flags |= w.exact ? FRAME_EXACT : 0;
 		outcome = step_once(&w, &step);
+		frame->flags |= step.began ? FRAME_EXACT : 0;
 		if (outcome == STEP_DONE && step.returned) {
 			if (count == room)
 				break;

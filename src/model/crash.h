@@ -51,12 +51,12 @@ struct block_life {
 	uint64_t start, size;
 	enum block_state state;
 	bool telling; /* the faulting instruction itself used that pointer, or got it from there */
-	bool former;  /* it was freed and another block has its place now */
+	bool former;  /* it was freed and another block had its place after it */
 	bool poison;  /* that register holds what redhand wrote into it when it was freed: it was
 		       * read from there, or from somewhere that got it from there */
 	bool beyond;  /* the pointer leads behind its end */
 	bool python;  /* an object or memory of CPython's own allocator */
-	uint64_t freed_events; /* freed this many allocations and frees ago, roughly; 0 unknown */
+	uint64_t freed_events; /* freed at most so many allocations and frees ago; 0 unknown */
 	struct stack allocated, freed;
 };
 

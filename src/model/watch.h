@@ -78,6 +78,9 @@ struct watch_target {
 	uint64_t hits, matched, unchanged, imprecise, late;
 	uint64_t unplaced; /* trials in which it was never loaded */
 	uint64_t moved; /* objects that realloc moved, or whose end it cut off: over with that */
+	/* Blocks behind whose end the watched bytes lay, of those that are still told one by one, and
+	 * the size of the largest. */
+	uint64_t beyond, beyond_size;
 };
 
 /* The process that was stopped at a hit. */

@@ -49,7 +49,11 @@ void text_frame(const struct frame *frame, FILE *out)
 	if (frame->flags & FRAME_GUESSED)
 		(void)fprintf(out, "  (a guess)");
 	if (frame->flags & FRAME_RETURNED)
-		(void)fprintf(out, "  (its return led there)");
+		/* Only a hook saw it return; else a former call that ended at the same place may
+		 * have left the same. */
+		(void)fprintf(out, frame->flags & FRAME_EXACT
+					   ? "  (its return led there)"
+					   : "  (its return led there, by what is left on the stack)");
 	if (frame->flags & FRAME_FILE_REPLACED)
 		(void)fprintf(out, "  (the file has changed since)");
 }
@@ -121,6 +125,23 @@ void text_frames(const struct stack *stack, size_t limit, const char *indent, FI
 		(void)fprintf(out, "%s… %zu more\n", indent, stack->count - shown);
 }
 
+/* What comes behind the frames that were printed. */
+static void print_end(const struct stack *stack, size_t shown, const char *indent, FILE *out)
+{
+	static const char *const ends[] = {
+		[STACK_COMPLETE] = NULL,
+		[STACK_TRUNCATED] = "the rest of the stack could not be read",
+		[STACK_LOST] = "the rest of the stack could not be read",
+		[STACK_TOO_DEEP] = "the stack goes on: no more of it was read",
+		[STACK_LOOP] = "from here the frames turn in a circle: the stack is damaged",
+	};
+
+	if (stack->count > shown)
+		(void)fprintf(out, "%s… %zu more\n", indent, stack->count - shown);
+	else if (ends[stack->end])
+		(void)fprintf(out, "%s(%s)\n", indent, ends[stack->end]);
+}
+
 /* Only the first frames, and not those of the C library that lead from the program's own to
  * raise(): whoever frees a block twice wants to see who that was. */
 static void print_brief(const struct stack *stack, const struct frame *site, const char *indent,
@@ -132,17 +153,12 @@ static void print_brief(const struct stack *stack, const struct frame *site, con
 	if (first > 0)
 		(void)fprintf(out, "%s… %zu inner frames\n", indent, first);
 	shown = print_frames(stack, first, BRIEF_FRAMES, indent, out);
-	if (stack->count > shown)
-		(void)fprintf(out, "%s… %zu more\n", indent, stack->count - shown);
-	else if (stack->end == STACK_TRUNCATED || stack->end == STACK_LOST)
-		(void)fprintf(out, "%s(the rest of the stack could not be read)\n", indent);
+	print_end(stack, shown, indent, out);
 }
 
 void text_stack(const struct stack *stack, size_t limit, const char *indent, FILE *out)
 {
-	text_frames(stack, limit, indent, out);
-	if (stack->count <= limit && (stack->end == STACK_TRUNCATED || stack->end == STACK_LOST))
-		(void)fprintf(out, "%s(the rest of the stack could not be read)\n", indent);
+	print_end(stack, print_frames(stack, 0, limit, indent, out), indent, out);
 }
 
 static FILE *open_source(const struct frame *frame)
@@ -190,7 +206,18 @@ static void print_site(const char *what, const struct stack *stack, const char *
 	text_stack(stack, frames, "        ", out);
 }
 
-static void print_block(const struct block_life *block, FILE *out)
+/* Does somebody have the place of a block that was freed? Whoever came after it may be gone, too.
+ */
+static bool has_heir(const struct crash *crash, const struct block_life *former)
+{
+	VEC_FOREACH (&crash->blocks, block)
+		if (!block->former && !block->beyond && block->state == BLOCK_LIVE &&
+		    former->value - block->start < (block->size > 0 ? block->size : 1))
+			return true;
+	return false;
+}
+
+static void print_block(const struct crash *crash, const struct block_life *block, FILE *out)
 {
 	int64_t offset = (int64_t)(block->value - block->start);
 
@@ -204,7 +231,9 @@ static void print_block(const struct block_life *block, FILE *out)
 	else
 		(void)fprintf(out, "offset %" PRId64, offset);
 	if (block->former)
-		(void)fprintf(out, ": FREED, and another block has its place now");
+		(void)fprintf(out, has_heir(crash, block)
+					   ? ": FREED, and another block has its place now"
+					   : ": FREED, and another block had its place after it");
 	else
 		(void)fprintf(out, ": %s", block->state == BLOCK_FREED ? "FREED" : "live");
 	if (block->state == BLOCK_FREED && block->freed_events > 0)
@@ -281,7 +310,7 @@ static void print_crash(const struct crash *crash, bool verbose, FILE *out)
 	if (crash->blocks.count > 0)
 		(void)fprintf(out, "\nWhat its pointers lead to:\n");
 	for (size_t i = 0; i < crash->blocks.count && (verbose || i < 6); i++)
-		print_block(&crash->blocks.items[i], out);
+		print_block(crash, &crash->blocks.items[i], out);
 	if (!verbose && crash->blocks.count > 6)
 		(void)fprintf(out, "  … %zu more (-v)\n", crash->blocks.count - 6);
 	if (!verbose)

@@ -90,6 +90,7 @@ static json_t *target_json(const struct watch_target *target)
 	set(object, "unchanged", count(target->unchanged));
 	set(object, "imprecise", count(target->imprecise));
 	set(object, "moved", count(target->moved));
+	set(object, "beyond", count(target->beyond));
 	return object;
 }
 

@@ -42,9 +42,18 @@ static void print_target(const struct watch_report *report, const struct watch_t
 					"memory was not there");
 	if (target->moved > 0)
 		(void)fprintf(out,
-			      "  realloc moved %" PRIu64 " of them, or cut off what was watched: from "
+			      "  realloc moved %" PRIu64
+			      " of them, or cut off what was watched: from "
 			      "then on %s not watched\n",
 			      target->moved, target->moved == 1 ? "it was" : "they were");
+	if (target->beyond > 0)
+		(void)fprintf(
+			out,
+			"  %" PRIu64
+			" of them %s too short: what was watched lies behind the end of a block "
+			"of %" PRIu64 " byte%s\n",
+			target->beyond, target->beyond == 1 ? "was" : "were", target->beyond_size,
+			plural(target->beyond_size));
 	if (target->objects == 0)
 		(void)fprintf(out, "  nothing like it was ever there\n");
 	if (target->imprecise > 0)
@@ -161,12 +170,12 @@ static void print_writer(const struct watch_report *report, const struct watch_w
 		(void)fprintf(out, "%s",
 			      write && write->instruction ? write->instruction
 							  : "(an unknown instruction)");
-	(void)fprintf(
-		out,
-		"   %" PRIu64 " time%s, %" PRIu64 " changed it; in %u of %" PRIu64 " trials%s\n",
-		writer->count, plural(writer->count), writer->changed, writer->trials,
-		report->trials,
-		only_in_failing(writer, report) ? ", ONLY IN FAILING ONES" : "");
+	(void)fprintf(out,
+		      "   %" PRIu64 " time%s, %" PRIu64 " changed it; in %u of %" PRIu64
+		      " trials%s\n",
+		      writer->count, plural(writer->count), writer->changed, writer->trials,
+		      report->trials,
+		      only_in_failing(writer, report) ? ", ONLY IN FAILING ONES" : "");
 	if (!write)
 		return;
 	if (write->width > 0)

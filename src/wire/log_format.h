@@ -121,13 +121,15 @@ struct log_header {
 	uint32_t state;			    /* enum log_state */
 	uint32_t retired;		    /* enum log_retired */
 	uint64_t events_tail, reserve_tail; /* bytes used in the region */
-	uint64_t epoch;			    /* moves by one per 64 events of any thread */
+	uint64_t epoch;			    /* moves by one per 64 events of any thread, late */
 	uint64_t next_id; /* ids below were handed out (in blocks, so not all used) */
 	uint64_t drops[LOG_DROP_COUNT];
 	uint64_t contexts_used, threads_seen, forwarded_faults;
 	uint32_t exit_status, exited;
 	uint64_t chaos_holds, chaos_held_ns; /* threads held back on purpose, and for how long */
-	uint8_t page_rest[LOG_PAGE - 1032 - 216];
+	uint64_t epoch_rest; /* at the last crash: events that were not in the epoch yet, and one;
+			      * 0: nobody looked */
+	uint8_t page_rest[LOG_PAGE - 1032 - 224];
 };
 
 #define LOG_FIXED_BYTES offsetof(struct log_header, check)
@@ -209,7 +211,7 @@ struct log_record {
 
 enum log_record_type {
 	LOG_IMAGE = 1,	      /* struct log_image, first record; BLOBs: command line */
-	LOG_MODULE = 2,	      /* struct log_module, at start and after dlopen */
+	LOG_MODULE = 2,	      /* struct log_module per piece of code, at start and after dlopen */
 	LOG_THREAD_START = 3, /* struct log_thread_event */
 	LOG_THREAD_END = 4,
 	LOG_CONTEXT = 5,       /* struct log_context_seen, stack bytes inline */
@@ -255,7 +257,7 @@ struct log_image {
 struct log_module {
 	uint64_t bias;	    /* runtime address - ELF address */
 	uint64_t low, high; /* lowest and highest+1 runtime address of its load segments */
-	uint64_t text_low, text_high; /* the executable segment */
+	uint64_t text_low, text_high; /* an executable segment; others have their own record */
 	uint64_t identity; /* what the stack hash uses: from build-id, else from the file name */
 	uint32_t build_id_bytes;
 	uint8_t build_id[20];
@@ -445,7 +447,10 @@ enum log_unobserved_why {
 	LOG_UNOBSERVED_VALGRIND = 7,  /* this very image */
 	LOG_UNOBSERVED_EMULATED = 8, /* this very image: every page that is reserved costs memory */
 	LOG_UNOBSERVED_USER = 9,     /* another user, who cannot write to the trial's directory */
-	LOG_UNOBSERVED_LIMIT = 10, /* this very image, but for crashes: little address space is left */
+	LOG_UNOBSERVED_LIMIT =
+		10, /* this very image, but for crashes: little address space is left */
+	LOG_UNOBSERVED_MALLOC = 11, /* this very image, but for crashes: its malloc is inside, and
+				     * the plan does not say how to get in front of it */
 };
 
 struct log_unobserved {

@@ -23,6 +23,9 @@ enum log_bad_free_evidence {
 	LOG_EVIDENCE_NONE = 0,	     /* a suspicion, no more */
 	LOG_EVIDENCE_ALLOCATOR = 1,  /* the allocator's own marks say that it is free */
 	LOG_EVIDENCE_QUARANTINE = 2, /* nobody can have it: it is in quarantine */
+	LOG_EVIDENCE_FOLLOWED =
+		4,		/* of a malloc inside the program: what its functions are known to
+				 * hand out was seen, and every free so far was of such a block */
 	LOG_EVIDENCE_PLACE = 3, /* no allocator gives out such an address: a stack, a global, not
 				 * aligned */
 };

@@ -138,6 +138,7 @@ enum plan_hook_flags {
 				    * where shadow stacks are on */
 	PLAN_HOOK_TAIL = 1 << 2,   /* the place jumps to another function, whose return is the
 				    * hooked one's too: the stub calls it */
+	PLAN_HOOK_KEEP = 1 << 4,   /* replaced: who calls it may count on every register */
 	PLAN_HOOK_LOADER = 1 << 3, /* the loader's own notice that its list of libraries changed */
 };
 
@@ -186,6 +187,32 @@ enum plan_action_what {
 	PLAN_WATCH_FRAME = 11, /* watch_object() with the end of the function's frame: the stack
 				* pointer that its caller has before the call */
 	PLAN_FRAME_LEAVE = 12, /* at exits: what is watched in it has ended */
+	PLAN_REPLACE = 13,     /* at the entry of a function of the program's own malloc, enum
+				* plan_own in `number`: the agent's takes its place and calls it. All
+				* of a program or none are placed */
+};
+
+/* Functions of a malloc that the program has inside, where no library stands in front of it. By
+ * their names everybody knows what they take. */
+enum plan_own {
+	/* The agent has a function of the same name, which calls the program's. */
+	PLAN_OWN_MALLOC = 0,
+	PLAN_OWN_FREE,
+	PLAN_OWN_CALLOC,
+	PLAN_OWN_REALLOC,
+	PLAN_OWN_REALLOCARRAY, /* …which calls the program's realloc */
+	PLAN_OWN_MEMALIGN,
+	PLAN_OWN_ALIGNED_ALLOC,
+	PLAN_OWN_POSIX_MEMALIGN,
+	PLAN_OWN_VALLOC,
+	PLAN_OWN_PVALLOC,
+	/* Called as it is; what it does is noted. */
+	PLAN_OWN_RALLOCX, /* (block, size, flags) */
+	PLAN_OWN_MALLOCX, /* (size, …) */
+	PLAN_OWN_NEW,	  /* (size, …): four forms */
+	PLAN_OWN_NEW_ARRAY = PLAN_OWN_NEW + 4,
+	PLAN_OWN_GIVE = PLAN_OWN_NEW_ARRAY + 4, /* (block, …): delete in its forms, cfree, … */
+	PLAN_OWN_FUNCTIONS = PLAN_OWN_GIVE + 17,
 };
 
 /* Functions that may hand objects out have the smallest numbers: while one of them runs, sights of the

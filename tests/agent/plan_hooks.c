@@ -1,18 +1,33 @@
 /*
  * Plans hooks and writes the agent's plan: plan_hooks FILE PROGRAM SPEC...
  *
- * SPEC is ret:FUNC, argN:FUNC, or what --allocator takes. Prints each hook on a line, notes and errors
- * behind "note:" and "error:". Exit 1 when one is refused.
+ * SPEC is ret:FUNC, argN:FUNC, what --allocator takes, or `own` for a malloc inside the program.
+ * Prints each hook on a line, notes and errors behind "note:" and "error:". Exit 1 when one is
+ * refused.
  */
 #include <stdio.h>
 #include <string.h>
 
 #include "engine/hooks/allocator.h"
+#include "engine/hooks/own_malloc.h"
 #include "wire/plan.h"
 
-static int plan_one(struct hook_planner *planner, const char *text, uint32_t watch,
-		    struct strbuf *items, struct err *err)
+static int plan_own(struct hook_planner *planner, const char *program, struct strbuf *items,
+		    struct err *err)
 {
+	AUTO(strbuf_deinit) struct strbuf unseen = { 0 };
+	int r = own_malloc_plan(planner, program, items, &unseen, err);
+
+	if (unseen.len > 0)
+		printf("note: unseen: %s\n", unseen.data);
+	return r;
+}
+
+static int plan_one(struct hook_planner *planner, const char *program, const char *text,
+		    uint32_t watch, struct strbuf *items, struct err *err)
+{
+	if (strcmp(text, "own") == 0)
+		return plan_own(planner, program, items, err);
 	if (strncmp(text, "ret:", 4) == 0)
 		return hook_plan_watch(planner, text + 4, -1, watch, items, err);
 	if (strncmp(text, "arg", 3) == 0 && text[4] == ':')
@@ -22,12 +37,13 @@ static int plan_one(struct hook_planner *planner, const char *text, uint32_t wat
 
 static void print_hook(const struct plan_hook *hook)
 {
-	printf("hook %s module=%s at=0x%llx form=%s%s%s%s%s covered=%u before=%u moved=%u fixups=%u bytes=",
+	printf("hook %s module=%s at=0x%llx form=%s%s%s%s%s%s covered=%u before=%u moved=%u fixups=%u bytes=",
 	       hook->label, hook->place.module, (unsigned long long)hook->place.offset,
 	       hook->form == PLAN_HOOK_TRAP ? "trap" : "jump",
 	       hook->flags & PLAN_HOOK_EXIT ? " exit" : "",
 	       hook->flags & PLAN_HOOK_PUSHES ? " pushes" : "",
 	       hook->flags & PLAN_HOOK_TAIL ? " tail" : "",
+	       hook->flags & PLAN_HOOK_KEEP ? " keep" : "",
 	       hook->flags & PLAN_HOOK_LOADER ? " loader" : "", hook->covered, hook->before,
 	       hook->moved_bytes, hook->fixup_count);
 	for (uint32_t i = 0; i < hook->moved_bytes; i++)
@@ -66,7 +82,7 @@ int main(int argc, char **argv)
 	}
 	for (int i = 3; i < argc; i++) {
 		err = (struct err){ 0 };
-		if (plan_one(planner, argv[i], (uint32_t)(i - 3), &items, &err) == 0)
+		if (plan_one(planner, argv[2], argv[i], (uint32_t)(i - 3), &items, &err) == 0)
 			continue;
 		printf("error: %s (%s)\n", err.message, err.remedy);
 		failed = 1;

@@ -1,3 +1,4 @@
+#include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -7,6 +8,7 @@
 #include <cmocka.h>
 
 #include "engine/hooks/allocator.h"
+#include "engine/hooks/own_malloc.h"
 #include "engine/hooks/patches.h"
 #include "wire/plan.h"
 
@@ -191,6 +193,77 @@ static void test_items_of_a_plan(void **state)
 	assert_int_equal(hooks, 4);
 }
 
+#define OWN_MALLOC PROGRAMS_DIR "/program-own-malloc"
+
+static size_t count_items(const struct strbuf *items, enum plan_item_type type)
+{
+	struct plan_item item;
+	size_t count = 0;
+
+	for (size_t at = 0; at < items->len; at += item.bytes) {
+		memcpy(&item, items->data + at, sizeof(item));
+		count += item.type == type;
+	}
+	return count;
+}
+
+static void test_a_malloc_inside_the_program(void **state)
+{
+	AUTO(hook_planner_freep) struct hook_planner *planner = NULL;
+	AUTO(strbuf_deinit) struct strbuf items = { 0 }, unseen = { 0 };
+	struct plan_action action;
+	struct plan_hook hook;
+
+	(void)state;
+	assert_int_equal(hook_planner_new(&(struct libraries_request){ .program = OWN_MALLOC },
+					  &planner, NULL),
+			 0);
+	assert_int_equal(own_malloc_plan(planner, OWN_MALLOC, &items, &unseen, NULL), 0);
+	assert_int_equal(unseen.len, 0);
+	/* malloc and free; cfree is free. */
+	assert_int_equal(count_items(&items, PLAN_ITEM_HOOK), 2);
+	assert_int_equal(count_items(&items, PLAN_ITEM_ACTION), 2);
+	memcpy(&hook, items.data, sizeof(hook));
+	memcpy(&action, items.data + sizeof(hook), sizeof(action));
+	assert_string_equal(hook.label, "malloc");
+	assert_int_equal(hook.form, PLAN_HOOK_JUMP);
+	assert_true(action.key == hook.key && action.what == PLAN_REPLACE &&
+		    action.number == PLAN_OWN_MALLOC);
+	/* It calls nothing: compilers know what it leaves alone. */
+	assert_true(hook.flags & PLAN_HOOK_KEEP);
+}
+
+static void test_what_the_user_names_goes_first(void **state)
+{
+	AUTO(hook_planner_freep) struct hook_planner *planner = NULL;
+	AUTO(strbuf_deinit) struct strbuf items = { 0 }, unseen = { 0 };
+	size_t len;
+
+	(void)state;
+	assert_int_equal(hook_planner_new(&(struct libraries_request){ .program = OWN_MALLOC },
+					  &planner, NULL),
+			 0);
+	assert_int_equal(allocator_plan(planner, "alloc=malloc free=free", &items, NULL), 0);
+	len = items.len;
+	assert_int_equal(own_malloc_plan(planner, OWN_MALLOC, &items, &unseen, NULL), -EBUSY);
+	assert_int_equal(items.len, len);
+}
+
+static void test_a_program_without_one(void **state)
+{
+	AUTO(hook_planner_freep) struct hook_planner *planner = NULL;
+	AUTO(strbuf_deinit) struct strbuf items = { 0 }, unseen = { 0 };
+	struct err err = { 0 };
+
+	(void)state;
+	assert_int_equal(hook_planner_new(&(struct libraries_request){ .program = PROGRAM },
+					  &planner, NULL),
+			 0);
+	assert_int_equal(own_malloc_plan(planner, PROGRAM, &items, &unseen, &err), -ENOTSUP);
+	assert_non_null(strstr(err.message, "malloc"));
+	assert_int_equal(items.len, 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -199,6 +272,9 @@ int main(void)
 		cmocka_unit_test(test_garbage_is_refused),
 		cmocka_unit_test(test_refusals),
 		cmocka_unit_test(test_items_of_a_plan),
+		cmocka_unit_test(test_a_malloc_inside_the_program),
+		cmocka_unit_test(test_what_the_user_names_goes_first),
+		cmocka_unit_test(test_a_program_without_one),
 	};
 
 	return cmocka_run_group_tests_name("hooks", tests, NULL, NULL);

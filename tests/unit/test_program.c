@@ -152,6 +152,10 @@ static void test_own_malloc(void **state)
 	assert_string_equal(facts.allocator, "malloc");
 	assert_true(facts.allocator_inside);
 	assert_true(facts.malloc_inside);
+	assert_false(facts.malloc_hidden);
+	read_built("hidden-malloc", &facts);
+	assert_true(facts.malloc_inside);
+	assert_true(facts.malloc_hidden);
 }
 
 /* Splits program-NAME into work/split and a debug file in `folder`, and reads the former. */

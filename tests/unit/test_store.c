@@ -644,7 +644,7 @@ static void test_any_bytes(void **state)
 			arch_value_origin(&trap, writer.store.at, writer.store.source_register,
 					  &origin);
 		arch_value_origin(&trap, trap.rip, X86_64_RAX, &origin);
-		(void)operands_of_fault(bytes, len, AT, trap.rip, &operands);
+		(void)operands_of_fault(bytes, len, AT, trap.rip, trap.registers, &operands);
 		free(bytes);
 	}
 }

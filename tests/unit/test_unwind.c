@@ -904,6 +904,25 @@ static int mapped(const char *part)
 	return count;
 }
 
+/* A program that is built again and again at one place. */
+static void test_replaced_is_closed(void **state)
+{
+	AUTO(mem_freep) char *path = mem_printf("%s/rebuilt", scratch);
+	struct module *module;
+	struct err err;
+	int first = 0;
+
+	(void)state;
+	for (int i = 0; i < 5; i++) {
+		copy_victim(i % 2 ? "stacks" : "stacks-fixed", path);
+		assert_int_equal(module_open(path, NULL, &module, &err), 0);
+		first = first ? first : mapped("/rebuilt");
+		assert_in_range(mapped("/rebuilt"), 1, first);
+		module_close(module);
+		assert_int_equal(unlink(path), 0);
+	}
+}
+
 /* What nobody uses any more is not kept for ever. */
 static void test_closed_in_the_end(void **state)
 {
@@ -986,6 +1005,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(test_kept_registers),
 		cmocka_unit_test(test_not_elf),
 		cmocka_unit_test(test_opened_once),
+		cmocka_unit_test(test_replaced_is_closed),
 		cmocka_unit_test(test_closed_in_the_end),
 	};
 	int failed;

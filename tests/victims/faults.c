@@ -19,6 +19,8 @@
 #include <unistd.h>
 
 #define KEEP __attribute__((noinline, noclone))
+/* The linker can be told to put this far from all other code: in a segment of its own. */
+#define APART __attribute__((section("apart_text")))
 
 static volatile char sink;
 static char data[64] = { (char)0xc3 };
@@ -184,12 +186,12 @@ KEEP static void die_trap(void)
 }
 
 /* Large blocks are mappings of their own: freed, nothing is there. */
-KEEP static char *make_large(void)
+KEEP APART static char *make_large(void)
 {
 	return malloc(1 << 20);
 }
 
-KEEP static void drop_large(char *p)
+KEEP APART static void drop_large(char *p)
 {
 	free(p);
 }
@@ -199,6 +201,33 @@ KEEP static void die_freed(void)
 	char *volatile p = make_large();
 
 	drop_large(p);
+	sink = p[5000];
+}
+
+/* What is bad was bad before the block was freed that it was loaded from. */
+__attribute__((noinline, noclone, optimize("O0"))) static void die_freed_since(void)
+{
+	char ***table = malloc(40);
+	char **bad;
+
+	table[2] = (char **)0x123456789000;
+	bad = table[2];
+	free(table);
+	sink = bad[0] != NULL;
+}
+
+/* 1000 allocations after the free, and 500 frees. */
+KEEP static void die_freed_ago(void)
+{
+	char *volatile p = make_large();
+	void *volatile small;
+
+	drop_large(p);
+	for (int i = 0; i < 1000; i++) {
+		small = malloc(16);
+		if (i % 2)
+			free(small);
+	}
 	sink = p[5000];
 }
 
@@ -366,6 +395,43 @@ KEEP static void die_call_recycled(void)
 	table[1]();
 }
 
+/* As unoptimised code has it: mov rax, [rbp-8]; mov rax, [rax+16]. */
+__attribute__((noinline, noclone, optimize("O0"))) static void die_freed_variable(void)
+{
+	char ***table = malloc(32);
+
+	/* The place has two owners, and both give it back. */
+	free(table);
+	table = malloc(40);
+	free(table);
+	table[2] = (char **)0x123456789000;
+	sink = table[2][0] != NULL;
+}
+
+/* A function's address out of a block that somebody else has now. */
+KEEP static void die_jump_recycled(void)
+{
+	void (**volatile table)(void) = malloc(64);
+	volatile uint64_t *volatile number;
+
+	free((void *)table);
+	number = malloc(72);
+	number[1] = 0x123456789000;
+	table[1]();
+	sink = 1;
+}
+
+/* A shell hides the death, and the environment that it has is not its parent's. */
+KEEP static void die_in_shell(void)
+{
+	char command[4096 + 32], path[4096] = "";
+
+	(void)readlink("/proc/self/exe", path, sizeof(path) - 1);
+	snprintf(command, sizeof(command), "%s null; exit $?", path);
+	unsetenv("LD_PRELOAD");
+	exit(system(command) >> 8);
+}
+
 static void dying_handler(int signo)
 {
 	(void)signo;
@@ -492,6 +558,11 @@ int main(int argc, char **argv)
 		{ "after-probing", die_after_probing },
 		{ "probing", probe_often },
 		{ "call-recycled", die_call_recycled },
+		{ "freed-variable", die_freed_variable },
+		{ "freed-ago", die_freed_ago },
+		{ "jump-recycled", die_jump_recycled },
+		{ "freed-since", die_freed_since },
+		{ "in-shell", die_in_shell },
 		{ "abort-handled", die_abort_handled },
 		{ "handler-dies", die_handler_dies },
 	};

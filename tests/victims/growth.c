@@ -62,6 +62,18 @@ static void forget(void)
 	item_new("lost");
 }
 
+/* What an unrolled loop is: calls that lie apart and read as one. The last word of such a block
+ * belongs to the allocator while what is behind it is free. */
+static void forget_small(void)
+{
+	memset(malloc(24), 1, 24);
+}
+
+static void forget_several(void)
+{
+	forget_small(), forget_small(), forget_small();
+}
+
 static void recent_use(int test)
 {
 	free(recent[test % 4]);
@@ -86,6 +98,8 @@ static void run_test(const char *way, int test)
 		registry_add();
 	else if (strcmp(way, "lost") == 0)
 		forget();
+	else if (strcmp(way, "unrolled") == 0)
+		forget_several();
 	else if (strcmp(way, "own") == 0)
 		own_tests[test % 12]();
 }

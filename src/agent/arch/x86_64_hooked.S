@@ -105,6 +105,84 @@ hooked_gate:
 	.size	hooked_gate, .-hooked_gate
 
 /*
+ * The same way to a function that takes the place of the program's (own.h), with what own_gates has
+ * for the number. It is called with the registers as they were and returns like the function itself:
+ * all of them are kept, also those that any call may change, but for rax where it holds a result.
+ */
+	.globl	own_kept
+	.hidden	own_kept
+	.type	own_kept, @function
+	.p2align 4
+own_kept:
+	.cfi_startproc
+	.cfi_def_cfa %rsp, 32
+	.cfi_offset %rbp, -16
+	leaq	16(%rsp), %rbp		/* a frame like any other: rbp, return address */
+	.cfi_def_cfa %rbp, 16
+	pushq	%rax
+	pushq	%rcx
+	pushq	%rdx
+	pushq	%rsi
+	pushq	%rdi
+	pushq	%r8
+	pushq	%r9
+	pushq	%r10
+	pushq	%r11
+	subq	$HOOKED_VECTOR_BYTES, %rsp
+	andq	$-64, %rsp
+	movq	hooked_vectors(%rip), %rax
+	testq	%rax, %rax
+	je	0f
+	movq	%rax, %rdx
+	shrq	$32, %rdx
+	xorl	%ecx, %ecx		/* the header must be clean (Intel SDM, XRSTOR) */
+	movq	%rcx, 512(%rsp)
+	movq	%rcx, 520(%rsp)
+	movq	%rcx, 528(%rsp)
+	movq	%rcx, 536(%rsp)
+	movq	%rcx, 544(%rsp)
+	movq	%rcx, 552(%rsp)
+	movq	%rcx, 560(%rsp)
+	movq	%rcx, 568(%rsp)
+	xsave	(%rsp)
+	jmp	1f
+0:	fxsave	(%rsp)
+1:	movq	-32(%rbp), %rcx
+	movq	-40(%rbp), %rdx
+	movl	-8(%rbp), %eax
+	leaq	own_gates(%rip), %r11
+	call	*(%r11, %rax, 8)
+	movl	-8(%rbp), %ecx
+	cmpl	$HOOKED_OWN_FREE, %ecx
+	je	2f
+	cmpl	$HOOKED_OWN_GIVE, %ecx
+	jae	2f
+	movq	%rax, -24(%rbp)
+2:	movq	hooked_vectors(%rip), %rax
+	testq	%rax, %rax
+	je	3f
+	movq	%rax, %rdx
+	shrq	$32, %rdx
+	xrstor	(%rsp)
+	jmp	4f
+3:	fxrstor	(%rsp)
+4:	leaq	-88(%rbp), %rsp
+	popq	%r11
+	popq	%r10
+	popq	%r9
+	popq	%r8
+	popq	%rdi
+	popq	%rsi
+	popq	%rdx
+	popq	%rcx
+	popq	%rax
+	movq	(%rbp), %rbp
+	.cfi_def_cfa %rsp, 32
+	ret
+	.cfi_endproc
+	.size	own_kept, .-own_kept
+
+/*
  * Calls instead of jumps. A function that ends in a jump to another one returns when that one does;
  * to see it, the stub comes here, the other one is called, and the exit is hooked when it is back.
  * These calls lie in the agent and not in a stub because exceptions pass through them: here is unwind

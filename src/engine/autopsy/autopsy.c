@@ -2,9 +2,11 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 
+#include "arch/arch.h"
 #include "base/strbuf.h"
 #include "debuginfo/symbols.h"
 #include "engine/autopsy/fault.h"
@@ -14,6 +16,7 @@
 
 #define CRASHES_MAX 16
 #define CUTS_MAX 64
+#define CALL_CODE_BYTES 128
 #define INDEX_MAX (INT64_C(1) << 32)
 #define BYTE_INDEX_MAX (INT64_C(1) << 20)
 
@@ -37,11 +40,13 @@ void autopsy_free(struct autopsy *autopsy)
 	mem_free(autopsy);
 }
 
-static void read_owned(struct autopsy *autopsy, struct scene *scene, enum autopsy_depth depth,
-		       struct crash *ret)
+static void read_owned(struct autopsy *autopsy, struct scene *scene, const uint64_t *source,
+		       enum autopsy_depth depth, struct crash *ret)
 {
 	AUTO(pointers_deinit)
-	struct pointers pointers = { .log = scene->log, .operands = &scene->operands };
+	struct pointers pointers = { .log = scene->log,
+				     .operands = &scene->operands,
+				     .source = source };
 	struct log_item item = scene->item;
 
 	ret->cut_short = true;
@@ -59,8 +64,10 @@ static void read_owned(struct autopsy *autopsy, struct scene *scene, enum autops
 			ret->cut_short = false;
 		}
 	}
-	if (depth == AUTOPSY_WHOLE)
+	if (depth == AUTOPSY_WHOLE) {
+		pointers_note_source(&pointers);
 		pointers_note_former(&pointers);
+	}
 	pointers_tell(&pointers, autopsy->symbols, ret);
 }
 
@@ -122,6 +129,43 @@ static bool adds_to_null(const struct memory_operand *memory, const struct regis
 				 : index < BYTE_INDEX_MAX && index > -BYTE_INDEX_MAX;
 }
 
+/* Did that call lead there? A return to a bad address leaves any word on top of the stack. */
+static bool leads_to(const struct fault_operands *call, const struct snapshot *snapshot,
+		     const struct registers *before, uint64_t target)
+{
+	uint64_t word, address;
+
+	if (call->target != NO_REGISTER)
+		return (before->known & (1u << call->target)) &&
+		       before->value[call->target] == target;
+	return memory_operand_address(&call->jump, before, &address) &&
+	       snapshot_read(snapshot, address, &word, sizeof(word)) && word == target;
+}
+
+/* A jump to where there is no code: the word on top of the stack tells who made it. */
+static void read_call(struct autopsy *autopsy, const struct snapshot *snapshot, struct scene *scene)
+{
+	const struct arch *arch = arch_native();
+	struct registers before = snapshot->registers;
+	uint64_t top = before.value[arch->sp], end;
+	uint8_t code[CALL_CODE_BYTES];
+	struct fault_operands operands;
+
+	if ((scene->record.flags & LOG_CRASH_SENT) || scene->record.signo != SIGSEGV ||
+	    scene->record.fault_address != before.value[arch->pc] ||
+	    !snapshot_read(snapshot, top, &end, sizeof(end)))
+		return;
+	before.value[arch->sp] = top + sizeof(end);
+	for (size_t len = sizeof(code); len >= arch->max_call_len; len /= 2) {
+		if (!symbols_read(autopsy->symbols, snapshot, end - len, code, len))
+			continue;
+		if (operands_of_call(code, len, end - len, end, &before, &operands) &&
+		    leads_to(&operands, snapshot, &before, before.value[arch->pc]))
+			scene->operands = operands;
+		return;
+	}
+}
+
 static void tell_operands(const struct scene *scene, const struct snapshot *snapshot,
 			  struct fault_facts *facts)
 {
@@ -136,6 +180,10 @@ static void tell_operands(const struct scene *scene, const struct snapshot *snap
 		memory_operand_address(&operands->load, &snapshot->registers, &facts->load);
 	facts->null_based = facts->has_wanted && facts->wanted == scene->record.fault_address &&
 			    adds_to_null(&operands->memory, &snapshot->registers);
+	facts->has_source_value =
+		operands->has_source_slot &&
+		snapshot_read(snapshot, operands->source_slot, &facts->source_value, 8);
+	facts->source_value += operands->source_added;
 	if (!operands->jumps)
 		return;
 	if (operands->target != NO_REGISTER) {
@@ -168,14 +216,14 @@ static void build_crash(struct autopsy *autopsy, const struct crash_place *place
 			    scene.record.sender_pid != log->reader.header.pid;
 	ret->realtime_ns = scene.record.realtime_ns;
 	ret->abort_message = event_log_text(log, &place->item, LOG_BLOB_ABORT);
+	scene_snapshot(&scene, &snapshot);
 	if (scene.operands.instruction[0] != '\0')
 		ret->instruction = mem_strdup(scene.operands.instruction);
+	read_call(autopsy, &snapshot, &scene);
 	if (scene.operands.origin[0] != '\0')
 		ret->origin = mem_strdup(scene.operands.origin);
 	copy_registers(&scene.record, ret);
-	scene_snapshot(&scene, &snapshot);
 	unwind_crash(autopsy, log, &snapshot, &ret->stack);
-	read_owned(autopsy, &scene, depth, ret);
 	facts = (struct fault_facts){ .crash = &scene.record,
 				      .mappings = &scene.mappings,
 				      .files = scene.files,
@@ -183,6 +231,8 @@ static void build_crash(struct autopsy *autopsy, const struct crash_place *place
 				      .source = scene.operands.source,
 				      .base = scene.operands.base };
 	tell_operands(&scene, &snapshot, &facts);
+	read_owned(autopsy, &scene, facts.has_source_value ? &facts.source_value : NULL, depth,
+		   ret);
 	fault_classify(&facts, ret);
 }
 

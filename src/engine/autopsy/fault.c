@@ -147,15 +147,14 @@ static const struct block_life *block_read(const struct crash *crash)
 	return NULL;
 }
 
-/* What lay behind the register that the bad pointer was loaded through. */
-static const struct block_life *block_source(const char *source, const struct crash *crash,
-					     bool former)
+/* What lay behind the register, or the variable, that the bad pointer was loaded through. */
+static const struct block_life *block_source(const struct fault_facts *facts, const char *source,
+					     const struct crash *crash, bool former)
 {
-	if (!source)
-		return NULL;
 	VEC_FOREACH (&crash->blocks, block)
 		if (block->telling && !block->poison && !block->beyond && block->former == former &&
-		    strstr(block->via, source))
+		    (source ? strstr(block->via, source) != NULL
+			    : facts->has_source_value && block->value == facts->source_value))
 			return block;
 	return NULL;
 }
@@ -165,7 +164,7 @@ static const struct block_life *block_left(const struct fault_facts *facts,
 					   const struct crash *crash)
 {
 	const struct block_life *block =
-		facts->has_load ? block_source(facts->source, crash, false) : NULL;
+		facts->has_load ? block_source(facts, facts->source, crash, false) : NULL;
 
 	/* A pointer to elsewhere may have been moved there by the compiler. */
 	return block && block->state == BLOCK_LIVE && block->size > 0 &&
@@ -308,8 +307,8 @@ static void say_left(const struct fault_facts *facts, const struct block_life *l
 static void say_source(const struct fault_facts *facts, const char *source,
 		       const struct crash *crash, struct strbuf *sb)
 {
-	const struct block_life *now = block_source(source, crash, false);
-	const struct block_life *former = block_source(source, crash, true);
+	const struct block_life *now = block_source(facts, source, crash, false);
+	const struct block_life *former = block_source(facts, source, crash, true);
 	const struct block_life *left = block_left(facts, crash);
 
 	if (left && source == facts->source) {
@@ -401,6 +400,7 @@ static void say(const struct fault_facts *facts, struct crash *ret, struct strbu
 						: " but data: ");
 			add_block(sb, block_via(ret, false, false));
 		}
+		say_source(facts, facts->source, ret, sb);
 		break;
 	case FAULT_STACK_OVERFLOW:
 		strbuf_addf(sb, "the stack of thread '%s' is full (stack overflow)",

@@ -18,6 +18,8 @@ struct fault_facts {
 	const char *source; /* the register behind which the bad pointer was found, or NULL */
 	uint64_t load;	    /* where an index led from there, to the bad pointer */
 	bool has_load;
+	uint64_t source_value; /* or the pointer itself, as a variable of the stack still has it */
+	bool has_source_value;
 	const char *base; /* the one that the address was formed with, or NULL */
 };
 

@@ -167,8 +167,17 @@ static void note_unobserved(struct event_logs *logs, struct event_log *log,
 	AUTO(mem_freep) char *path = event_log_text(log, item, LOG_BLOB_PATH);
 	struct log_unobserved record;
 
-	if (logs->notes.count < 20 && log_payload(item, &record, sizeof(record)) &&
-	    record.why < ARRAY_SIZE(why) && why[record.why])
+	if (logs->notes.count >= 20 || !log_payload(item, &record, sizeof(record)))
+		return;
+	if (record.why == LOG_UNOBSERVED_MALLOC)
+		strv_take(
+			&logs->notes,
+			mem_printf(
+				"'%s' has a malloc of its own inside, which was not followed: its "
+				"blocks are not known; it is looked for in programs that the "
+				"command or its script names",
+				path ? path : "?"));
+	else if (record.why < ARRAY_SIZE(why) && why[record.why])
 		strv_take(&logs->notes, mem_printf("'%s' ran unobserved: %s", path ? path : "?",
 						   why[record.why]));
 }
@@ -473,6 +482,16 @@ static bool chance_was_tossed(const struct log_item *item)
 	       heap.poison_ppm < 1000000;
 }
 
+/* Where its malloc is inside, all of it was seen but for blocks: that is told when there is more.
+ */
+static bool ran_unobserved(const struct log_item *item)
+{
+	struct log_unobserved record;
+
+	return item->head.type == LOG_UNOBSERVED && log_payload(item, &record, sizeof(record)) &&
+	       record.why != LOG_UNOBSERVED_MALLOC;
+}
+
 static void judge_log(void *ctx, struct event_log *log, bool sound)
 {
 	struct pruning *pruning = ctx;
@@ -483,7 +502,7 @@ static void judge_log(void *ctx, struct event_log *log, bool sound)
 	while (!tells && log_reader_next(&log->reader, &item))
 		tells = chance_was_tossed(&item) || item.head.type == LOG_CRASH ||
 			item.head.type == LOG_BAD_FREE || item.head.type == LOG_HIT ||
-			item.head.type == LOG_HEAP_DAMAGE || item.head.type == LOG_UNOBSERVED;
+			item.head.type == LOG_HEAP_DAMAGE || ran_unobserved(&item);
 	if (!tells)
 		strv_add(&pruning->names, log->name);
 	event_log_deinit(log);

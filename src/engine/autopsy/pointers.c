@@ -5,7 +5,7 @@
 
 #define BLOCKS_SHOWN 24
 #define BLOCKS_MAX 2000
-#define EPOCH_EVENTS 64 /* the header's epoch moves once per this many events */
+#define REST_MAX 4096 /* events of a thread that the epoch does not have yet: fewer than that */
 
 /* The order of <sys/ucontext.h>, which is how the agent numbers registers. */
 const char *register_at(uint64_t place)
@@ -45,6 +45,7 @@ struct pointed {
 
 /* Below this, the fault or its instruction used the pointer. */
 #define WEIGHT_TELLING 10
+#define WEIGHT_SOURCE 8 /* … or was loaded through it, as a variable of the stack shows */
 
 static bool is_freed(const struct log_block *block)
 {
@@ -53,8 +54,9 @@ static bool is_freed(const struct log_block *block)
 
 /* What the fault itself touched, then freed blocks, then live ones; registers before memory, and
  * last what just lies on the stack. */
-static int block_weight(const struct fault_operands *operands, const struct log_block *block)
+static int block_weight(const struct pointers *pointers, const struct log_block *block)
 {
+	const struct fault_operands *operands = pointers->operands;
 	static const int by_via[] = { [LOG_VIA_REGISTER] = 10,
 				      [LOG_VIA_STACK] = 100,
 				      [LOG_VIA_MEMORY] = 20,
@@ -68,6 +70,9 @@ static int block_weight(const struct fault_operands *operands, const struct log_
 		for (size_t i = 0; i < operands->count; i++)
 			if (strcmp(operands->registers[i], via_text(block)) == 0)
 				return 1 + (int)i * 2 + !is_freed(block);
+	if (block->via == LOG_VIA_STACK && block->relation == LOG_FORMER && pointers->source &&
+	    block->value == *pointers->source)
+		return WEIGHT_SOURCE;
 	return via + (is_freed(block) ? 0 : 40) + (block->relation == LOG_BEYOND ? 5 : 0);
 }
 
@@ -77,6 +82,9 @@ static int by_weight(const void *a, const void *b)
 
 	if (x->weight != y->weight)
 		return x->weight - y->weight;
+	/* Of two that are gone, whoever had the place last. */
+	if ((x->block.relation == LOG_FORMER) != (y->block.relation == LOG_FORMER))
+		return x->block.relation == LOG_FORMER ? 1 : -1;
 	return x->block.id < y->block.id ? -1 : x->block.id > y->block.id;
 }
 
@@ -99,7 +107,7 @@ static void join(struct pointed *p, const struct log_block *block, const char *v
 void pointers_note(struct pointers *pointers, const struct log_block *block)
 {
 	const char *via = via_text(block);
-	int weight = block_weight(pointers->operands, block);
+	int weight = block_weight(pointers, block);
 	struct pointed *new;
 
 	VEC_FOREACH (&pointers->list, p) {
@@ -116,11 +124,41 @@ void pointers_note(struct pointers *pointers, const struct log_block *block)
 	VEC_PUSH(&pointers->list, new);
 }
 
+static bool is_source(const struct pointers *pointers, const struct log_block *block)
+{
+	return pointers->source && block->relation == LOG_INSIDE && block->via != LOG_VIA_POISON &&
+	       *pointers->source - block->start < (block->size > 0 ? block->size : 1);
+}
+
+void pointers_note_source(struct pointers *pointers)
+{
+	VEC_FOREACH (&pointers->list, p) {
+		struct log_block block = (*p)->block;
+
+		if (!is_source(pointers, &block))
+			continue;
+		block.via = LOG_VIA_STACK;
+		block.value = *pointers->source;
+		join(*p, &block, via_text(&block), WEIGHT_SOURCE + !is_freed(&block));
+	}
+}
+
+/* At most so many allocations and frees since that epoch; 0: not known. */
+static uint64_t events_since(const struct event_log *log, uint64_t epoch)
+{
+	const struct log_header *header = &log->reader.header;
+	uint32_t ago = (uint32_t)header->epoch - (uint32_t)epoch;
+	uint64_t rest = REST_MAX * header->threads_seen;
+
+	if (header->epoch_rest > 0 && header->epoch_rest <= rest)
+		rest = header->epoch_rest - 1;
+	/* Half of what the counter holds is no age but a damaged header. */
+	return ago < UINT32_MAX / 2 ? (uint64_t)ago * LOG_LIFE_GROUP + rest : 0;
+}
+
 void block_life_read(struct event_log *log, const struct log_block *block, const char *via,
 		     struct symbols *symbols, struct block_life *ret)
 {
-	uint32_t ago = (uint32_t)log->reader.header.epoch - (uint32_t)block->freed_epoch;
-
 	*ret = (struct block_life){
 		.via = mem_strdup(via),
 		.value = block->value,
@@ -138,9 +176,8 @@ void block_life_read(struct event_log *log, const struct log_block *block, const
 
 	if (ret->poison) /* the value is no pointer into it; where in it, it cannot be told */
 		ret->value = ret->start;
-	/* Half of what the counter holds is no age but a damaged header. */
-	if (ret->state == BLOCK_FREED && ago < UINT32_MAX / 2)
-		ret->freed_events = ((uint64_t)ago + 1) * EPOCH_EVENTS;
+	if (ret->state == BLOCK_FREED)
+		ret->freed_events = events_since(log, block->freed_epoch);
 	(void)event_log_allocation(log, block->context, symbols, &ret->allocated);
 	if (block->free_context != 0)
 		(void)event_log_context(log, block->free_context, symbols, &ret->freed);
@@ -157,9 +194,13 @@ static void add_life(struct event_log *log, const struct pointed *pointed, struc
 }
 
 /* Does this pointer matter enough to ask who lived there before? */
-static bool asks_for_history(const struct fault_operands *operands, const struct log_block *block)
+static bool asks_for_history(const struct pointers *pointers, const struct log_block *block)
 {
+	const struct fault_operands *operands = pointers->operands;
+
 	if (block->via == LOG_VIA_FAULT)
+		return true;
+	if (block->via == LOG_VIA_STACK && is_source(pointers, block))
 		return true;
 	if (block->via != LOG_VIA_REGISTER || block->relation != LOG_INSIDE)
 		return false;
@@ -234,7 +275,7 @@ void pointers_note_former(struct pointers *pointers)
 	for (size_t i = 0, known = pointers->list.count; i < known; i++) {
 		struct log_block now = pointers->list.items[i]->block;
 
-		if (asks_for_history(pointers->operands, &now))
+		if (asks_for_history(pointers, &now))
 			note_former(pointers, &now);
 	}
 }

@@ -13,10 +13,15 @@ struct pointed;
 struct pointers {
 	struct event_log *log;
 	const struct fault_operands *operands; /* of the faulting instruction */
+	const uint64_t *source; /* the pointer that a variable of the stack still has, behind which
+				 * the bad value was found; NULL: not known */
 	VEC(struct pointed *) list;
 };
 
 void pointers_note(struct pointers *pointers, const struct log_block *block);
+
+/* Of the blocks noted so far, the one that the bad value was loaded from is telling. */
+void pointers_note_source(struct pointers *pointers);
 
 /* Asks the history who had the places of the telling ones before. */
 void pointers_note_former(struct pointers *pointers);

@@ -262,8 +262,10 @@ static char *earlier_maps(struct scene *scene, size_t *ret_len)
 static void scene_fill(struct scene *scene)
 {
 	AUTO(mem_freep) char *maps = NULL;
+	struct registers registers = { 0 };
 	size_t len;
 
+	arch_registers_from_saved(arch_native(), scene->record.gregs, GREGS_NAMED, &registers);
 	scene->stack = event_log_blob(scene->log, &scene->item, LOG_BLOB_STACK, LOG_STACK_INNER,
 				      &scene->stack_address, &scene->stack_len);
 	add_piece(scene, LOG_BLOB_CODE, 0);
@@ -273,8 +275,8 @@ static void scene_fill(struct scene *scene)
 				  scene->pieces.items[0].len);
 	if (scene->pieces.count > 0 && !(scene->record.flags & LOG_CRASH_SENT))
 		(void)operands_of_fault(scene->pieces.items[0].bytes, scene->pieces.items[0].len,
-					scene->pieces.items[0].address,
-					scene_rip(scene), &scene->operands);
+					scene->pieces.items[0].address, scene_rip(scene),
+					&registers, &scene->operands);
 	add_piece(scene, LOG_BLOB_STACK, LOG_STACK_MORE);
 	add_piece(scene, LOG_BLOB_STACK, LOG_STACK_OUTER);
 	for (unsigned int i = 0; i < DATA_PIECES; i++)

@@ -246,7 +246,8 @@ bool chase_enough(struct chase *chase)
 		return chase->found &&
 		       (worth_watching(chase) || chase->found_count >= chase->request->wanted);
 	default:
-		return chase->round_watched >= chase->request->wanted || chase_hidden(chase) ||
+		return (chase->round_watched >= chase->request->wanted && !awaits_passing(chase)) ||
+		       chase_hidden(chase) ||
 		       (chase->round_watched == 0 && chase->round_failed >= FAILURES_UNWATCHED) ||
 		       (chase->other_way && chase->round_failed >= FAILURES_PER_VICTIM &&
 			chase->round_failed >= FAILURES_PER_VICTIM * chase->round_watched);

@@ -106,6 +106,12 @@ static bool block_of_free(struct event_log *log, const struct log_item *item, st
 	       owned.head.type == LOG_BLOCK && log_payload(&owned, ret, sizeof(*ret));
 }
 
+/* Is it about an object of an allocator that the user named, or of a malloc inside the program? */
+static bool of_named(const struct log_block *block, const struct log_bad_free *record)
+{
+	return block->api == LOG_API_HOOKED || record->evidence == LOG_EVIDENCE_FOLLOWED;
+}
+
 static void tell_bad_free(struct clues *clues, struct event_log *log, const struct log_item *item,
 			  struct symbols *symbols, struct evidence_list *ret)
 {
@@ -123,19 +129,18 @@ static void tell_bad_free(struct clues *clues, struct event_log *log, const stru
 	(void)event_log_context(log, record.context, symbols, &e.bad_free->second);
 	if (block_of_free(log, item, &block)) {
 		e.bad_free->block = life_of(log, &block, "the pointer", symbols);
-		e.bad_free->named = block.api == LOG_API_HOOKED;
+		e.bad_free->named = of_named(&block, &record);
 	}
 	VEC_PUSH(&ret->list, e);
 }
 
-/* Is it about an object of an allocator that the user named? */
-static bool of_named(struct event_log *log, const struct log_item *item,
+static bool is_named(struct event_log *log, const struct log_item *item,
 		     const struct log_bad_free *record)
 {
 	struct log_block block;
 
 	return record->kind == LOG_DOUBLE_FREE && block_of_free(log, item, &block) &&
-	       block.api == LOG_API_HOOKED;
+	       of_named(&block, record);
 }
 
 static size_t count_named(struct clues *clues)
@@ -150,7 +155,7 @@ static size_t count_named(struct clues *clues)
 		while (log_reader_next(&log->reader, &item))
 			count += item.head.type == LOG_BAD_FREE &&
 				 log_payload(&item, &record, sizeof(record)) &&
-				 of_named(log, &item, &record);
+				 is_named(log, &item, &record);
 	}
 	return count;
 }
@@ -171,8 +176,9 @@ static void tell_bad_frees(struct clues *clues, struct symbols *symbols, struct 
 			if (item.head.type != LOG_BAD_FREE ||
 			    !log_payload(&item, &record, sizeof(record)) ||
 			    (record.kind == LOG_DOUBLE_FREE &&
-			     record.evidence == LOG_EVIDENCE_NONE &&
-			     !(named && of_named(log, &item, &record))))
+			     (record.evidence == LOG_EVIDENCE_NONE ||
+			      record.evidence == LOG_EVIDENCE_FOLLOWED) &&
+			     !(named && is_named(log, &item, &record))))
 				continue;
 			tell_bad_free(clues, log, &item, symbols, ret);
 			told++;

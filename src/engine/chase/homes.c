@@ -12,6 +12,9 @@
 
 #define LOWEST_ADDRESS 0x400000ull /* that programs are linked to */
 
+#define PASSING_TRIALS 3u /* that show what a place holds when nothing fails… */
+#define PASSING_TIMES 8u  /* …unless there are none among so many for each that is wanted */
+
 /* Where a home is the same in every run, whichever block it is: nothing has to be found again. */
 bool home_is_named(const struct trail_step *step, enum stake_by *ret)
 {
@@ -117,6 +120,20 @@ unsigned int twins_left(const struct chase *chase, const struct trail *trail,
 			left -= left > 0 && other != step && first->numbers &&
 				home_same(&first->home, &other->home);
 	return left;
+}
+
+bool awaits_passing(const struct chase *chase)
+{
+	const struct trail *trail = &chase->first.trail;
+
+	if (chase->round_trials - chase->round_failed >= PASSING_TRIALS ||
+	    chase->round_trials >= PASSING_TIMES * chase->request->wanted)
+		return false;
+	for (unsigned int i = 0; i < trail->steps.count && i < LEVELS_MAX; i++)
+		if (trail->steps.items[i].twins > 0 && !trail->steps.items[i].numbers &&
+		    chase->levels[i].sights.count > 0)
+			return true;
+	return false;
 }
 
 bool was_watched(const struct chase *chase, uint64_t trial, unsigned int levels)

@@ -167,6 +167,8 @@ int telling_level(const struct chase *chase);
 /* From how many other places the bad value of a trial may have been read. */
 unsigned int twins_left(const struct chase *chase, const struct trail *trail,
 			const struct trail_step *step);
+/* Does it take more trials that pass to tell which of several places was read? */
+bool awaits_passing(const struct chase *chase);
 /* Was a victim of that trial watched, at one of the first levels? */
 bool was_watched(const struct chase *chase, uint64_t trial, unsigned int levels);
 /* All that was caught there is how a pointer to a live block came to its place. */

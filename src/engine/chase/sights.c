@@ -647,18 +647,43 @@ static void see_instances(struct chase *chase, const struct clues *clues,
 	VEC_PUSH(&chase->ret->evidence.list, e);
 }
 
+/* Of a malloc inside the program blocks have no guards and no quarantine, which would tell a write
+ * through a pointer to the place's former owner from one to the present. */
+static bool is_unguarded(const struct clues *clues)
+{
+	VEC_FOREACH (&clues->scene.log->hooks, hook)
+		if (hook->state == LOG_HOOK_PLACED && strcmp(hook->label, "malloc") == 0)
+			return true;
+	return false;
+}
+
+static void doubt_pointer(struct evidence *write)
+{
+	write->write->flags |= WRITE_FREE_UNKNOWN;
+	if (!write->note)
+		write->note = mem_strdup("its place was another's before, and blocks of a malloc "
+					 "inside the program have no guards that would tell whose "
+					 "pointer it was");
+}
+
 /* The place was another kind of block's. Whose pointer is it that the failure came by? The present
  * owner's, if it was stored when that one was there already. */
 static void see_recycled(struct chase *chase, const struct clues *clues)
 {
+	bool unguarded = is_unguarded(clues);
+
 	for (unsigned int i = 0; i < LEVELS_MAX; i++) {
 		const struct sight *led =
 			i + 1 < LEVELS_MAX ? sight_of(chase, i + 1, clues->trial) : NULL;
 
-		VEC_FOREACH (&chase->levels[i].sights, sight)
-			if (sight->trial == clues->trial && sight->recycled && sight->write.write &&
-			    !(led && led->write.write && !led->stale))
+		VEC_FOREACH (&chase->levels[i].sights, sight) {
+			if (sight->trial != clues->trial || !sight->recycled || !sight->write.write)
+				continue;
+			if (!(led && led->write.write && !led->stale))
 				sight->write.write->flags |= WRITE_RECYCLED;
+			if (unguarded)
+				doubt_pointer(&sight->write);
+		}
 	}
 }
 

@@ -194,6 +194,12 @@ static void judge_allocator(const struct program_facts *facts, struct finding *f
 	} else if (!facts->allocator_inside) {
 		probe_say(finding, FINDING_OK, "uses %s; the agent stands in front of it",
 			  facts->allocator);
+	} else if (facts->malloc_inside && !facts->malloc_hidden) {
+		probe_say(finding, FINDING_LIMITED, "has a malloc of its own inside");
+		probe_lost(finding,
+			   "its blocks are followed, but have no guards and cannot be put on "
+			   "watched pages");
+		probe_enable(finding, "link the allocator as a shared library");
 	} else {
 		probe_say(finding, FINDING_LIMITED, "brings its own allocator: it defines %s",
 			  facts->allocator);

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/auto.h"
 #include "engine/autopsy/logs.h"
 #include "wire/plan.h"
 
@@ -91,6 +92,16 @@ static void name_global(struct event_log *log, struct symbols *symbols,
 	holder->kind = mem_strdup("global");
 }
 
+/* The C library's allocator knows where free memory begins: in the last word of the block before
+ * it. That holds nobody. */
+static bool is_allocators(const struct log_holder *record, const struct growth_holder *holder)
+{
+	const char *slash = holder->module ? strrchr(holder->module, '/') : NULL;
+
+	return record->value != record->target_start && slash &&
+	       strncmp(slash, "/libc.so", strlen("/libc.so")) == 0;
+}
+
 /* Was it allocated where the blocks were that grow? Those of a list hold each other. */
 static bool is_of_site(const struct growth_site *site, const struct growth_holder *holder)
 {
@@ -165,6 +176,10 @@ static void take_holder(struct event_log *log, struct symbols *symbols,
 	} else if (record->kind != LOG_HELD_BY_STACK) {
 		name_global(log, symbols, record, &holder);
 	}
+	if (is_allocators(record, &holder)) {
+		growth_holder_deinit(&holder);
+		return;
+	}
 	add_holder(site, holder, record->target_id);
 }
 
@@ -188,8 +203,7 @@ static char *find_root(struct event_log *log, struct symbols *symbols,
 			if (records[i].kind == LOG_HELD_BY_STACK)
 				continue;
 			name_global(log, symbols, &records[i], &holder);
-			name = holder.name;
-			holder.name = NULL;
+			name = is_allocators(&records[i], &holder) ? NULL : TAKE(holder.name);
 			growth_holder_deinit(&holder);
 			if (name)
 				return name;

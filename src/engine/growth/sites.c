@@ -34,13 +34,17 @@ static void changes_free(struct changes *changes)
 	mem_free(changes->bytes);
 }
 
+static void site_deinit(struct site *site)
+{
+	mem_free(site->blocks);
+	mem_free(site->bytes);
+	VEC_DEINIT(&site->contexts);
+}
+
 void sites_deinit(struct sites *sites)
 {
-	VEC_FOREACH (&sites->list, site) {
-		mem_free(site->blocks);
-		mem_free(site->bytes);
-		VEC_DEINIT(&site->contexts);
-	}
+	VEC_FOREACH (&sites->list, site)
+		site_deinit(site);
 	VEC_DEINIT(&sites->list);
 }
 
@@ -231,4 +235,23 @@ void sites_find(const struct census *census, struct sites *ret)
 	visit(&w, 0, count, 0, &rest);
 	families_deinit(&w.families);
 	changes_free(&rest);
+}
+
+void sites_join(struct sites *sites, size_t site, size_t other)
+{
+	struct site *to = &sites->list.items[site], *from = &sites->list.items[other];
+
+	for (size_t i = 0; i < to->moments; i++) {
+		to->blocks[i] += from->blocks[i];
+		to->bytes[i] += from->bytes[i];
+	}
+	VEC_FOREACH (&from->contexts, context)
+		VEC_PUSH(&to->contexts, *context);
+	qsort(to->contexts.items, to->contexts.count, sizeof(to->contexts.items[0]), by_live);
+	/* Each of them grows: the evidence is that of the better one. */
+	if (from->trend.p < to->trend.p)
+		to->trend = from->trend;
+	to->key = from->key < to->key ? from->key : to->key;
+	site_deinit(from);
+	*from = sites->list.items[--sites->list.count];
 }

@@ -28,4 +28,7 @@ struct sites {
 
 /* Those that grow, in no particular order. Points into the census. */
 void sites_find(const struct census *census, struct sites *ret);
+
+/* Makes one of two sites of a census; `other` leaves the list. */
+void sites_join(struct sites *sites, size_t site, size_t other);
 void sites_deinit(struct sites *sites);

@@ -110,11 +110,76 @@ static bool is_frameworks_site(struct event_log *log, const struct site *site,
 	return true;
 }
 
+static bool same_text(const char *a, const char *b)
+{
+	return a && b ? strcmp(a, b) == 0 : a == b;
+}
+
+static bool same_line(const struct frame *a, const struct frame *b)
+{
+	if (a->kind != b->kind || !same_text(a->function, b->function))
+		return false;
+	return a->line > 0 ? a->line == b->line && same_text(a->file, b->file)
+			   : a->offset == b->offset && same_text(a->module, b->module);
+}
+
+/* A site's stack, of which all its contexts share the first frames. */
+struct named {
+	struct stack stack;
+	size_t shared;
+};
+
+static struct named name_site(struct event_log *log, const struct site *site,
+			      struct symbols *symbols)
+{
+	struct named ret = { 0 };
+
+	for (size_t i = 0; i < site->contexts.count && ret.stack.count == 0; i++)
+		(void)event_log_allocation(log, site->contexts.items[i]->row, symbols, &ret.stack);
+	ret.shared = shared_frames(&ret.stack, site->depth);
+	return ret;
+}
+
+static bool reads_alike(const struct named *a, const struct named *b)
+{
+	if (a->shared == 0 || a->shared != b->shared)
+		return false;
+	for (size_t i = 0; i < a->shared; i++)
+		if (!same_line(&a->stack.frames[i], &b->stack.frames[i]))
+			return false;
+	return true;
+}
+
+/* A loop that was unrolled, and code that was made several times over, allocates at several
+ * addresses that are one line to whoever reads it: one place. */
+static void join_alike(struct event_log *log, struct symbols *symbols, struct sites *sites)
+{
+	AUTO(mem_freep)
+	struct named *named = mem_alloc((sites->list.count + 1) * sizeof(named[0]));
+
+	for (size_t i = 0; i < sites->list.count; i++)
+		named[i] = name_site(log, &sites->list.items[i], symbols);
+	for (size_t i = 0; i < sites->list.count; i++) {
+		for (size_t k = i + 1; k < sites->list.count;) {
+			if (!reads_alike(&named[i], &named[k])) {
+				k++;
+				continue;
+			}
+			sites_join(sites, i, k);
+			stack_deinit(&named[k].stack);
+			named[k] = named[sites->list.count];
+		}
+	}
+	for (size_t i = 0; i < sites->list.count; i++)
+		stack_deinit(&named[i].stack);
+}
+
 static struct growth_site describe(struct event_log *log, const struct census *census,
 				   const struct site *site, struct symbols *symbols)
 {
 	size_t last = site->moments - 1;
 	double tests = (double)last;
+	struct named named = name_site(log, site, symbols);
 	struct growth_site ret = {
 		.key = mem_printf("%016llx", (unsigned long long)site->key),
 		.context_count = site->contexts.count,
@@ -138,9 +203,8 @@ static struct growth_site describe(struct event_log *log, const struct census *c
 		strv_take(&ret.contexts,
 			  mem_printf("%016llx",
 				     (unsigned long long)site->contexts.items[i]->stack_hash));
-	for (size_t i = 0; i < site->contexts.count && ret.stack.count == 0; i++)
-		(void)event_log_allocation(log, site->contexts.items[i]->row, symbols, &ret.stack);
-	ret.shared = shared_frames(&ret.stack, site->depth);
+	ret.stack = named.stack;
+	ret.shared = named.shared;
 	ret.framework = is_frameworks_site(log, site, symbols, &ret.stack);
 	tell_tests(census, site, &ret);
 	return ret;
@@ -202,6 +266,7 @@ void trial_sites_read(int trials, const char *trial, const struct moments *momen
 			ret->contexts = census.contexts.count;
 		}
 		sites_find(&census, &sites);
+		join_alike(log, symbols, &sites);
 		VEC_FOREACH (&sites.list, site) {
 			struct growth_site told = describe(log, &census, site, symbols);
 

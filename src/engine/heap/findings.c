@@ -267,7 +267,8 @@ static void read_bad_free(const struct reading *r, const struct log_item *item)
 	    bad.kind > LOG_INVALID_FREE)
 		return;
 	/* On the word of the side table alone nobody is accused. */
-	if (bad.kind != LOG_MISMATCHED_FREE && bad.evidence == LOG_EVIDENCE_NONE)
+	if (bad.kind != LOG_MISMATCHED_FREE &&
+	    (bad.evidence == LOG_EVIDENCE_NONE || bad.evidence == LOG_EVIDENCE_FOLLOWED))
 		return;
 	has_block = owned_block(r, item, &block);
 	if (!has_block && bad.kind != LOG_INVALID_FREE)

@@ -3,7 +3,6 @@
 #include <errno.h>
 #include <string.h>
 
-#define ENTRY_MARK_BYTES 4 /* endbr64 */
 #define COVERED_MAX 32
 
 void patches_deinit(struct patches *patches)
@@ -138,7 +137,7 @@ static int plan_entry(const struct shape *shape, struct patches *ret, struct err
 	const char *why;
 
 	if (first && (first->flags & CODE_ENTRY_MARK))
-		at += ENTRY_MARK_BYTES;
+		at += PATCHES_ENTRY_MARK;
 	/* Nothing but a return or a jump to another function: no exit is left to hook. */
 	if (is_exit(shape, at))
 		ret->no_exits = mem_strdup("it does nothing but return or go on elsewhere");

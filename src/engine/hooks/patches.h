@@ -10,6 +10,9 @@
  * which costs a signal each time. The choice depends on the function alone and not on what the hook
  * is for: so two plans for one function, made apart, fit together.
  */
+/* Bytes of endbr64: where a function begins with one, its entry is patched behind it. */
+#define PATCHES_ENTRY_MARK 4
+
 enum patch_kind {
 	PATCH_ENTRY,
 	PATCH_RETURN,

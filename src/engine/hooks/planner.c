@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "debuginfo/program.h"
+#include "engine/hooks/leaves.h"
 #include "engine/hooks/patches.h"
 #include "engine/hooks/shape.h"
 #include "wire/checksum.h"
@@ -279,6 +280,7 @@ static const struct use_plan use_plans[] = {
 	[HOOK_SIGHT_BOTH] = { .enter = PLAN_SIGHT_ENTER, .leave = PLAN_SIGHT_LEAVE },
 	[HOOK_WATCH_FRAME] = { .enter = PLAN_WATCH_FRAME, .leave = PLAN_FRAME_LEAVE },
 	[HOOK_WATCH_ENTERED] = { .enter = PLAN_WATCH_FRAME },
+	[HOOK_REPLACE] = { .enter = PLAN_REPLACE },
 	[HOOK_PLACE_PYTHON] = { .enter = PLAN_PLACE_PYTHON },
 };
 
@@ -673,6 +675,85 @@ int hook_plan(struct hook_planner *planner, const char *text, const struct hook_
 					 last_name(found->path), name));
 	strbuf_add(items, planned.data, planned.len);
 	return 0;
+}
+
+/* ---- a malloc inside a program ---- */
+
+/* The one that others see by this name. */
+static const struct function *exported(const struct functions *found, const char *symbol)
+{
+	VEC_FOREACH (&found->list, function)
+		if (function->kind == FUNCTION_PLAIN && function->global && function->symbol &&
+		    strcmp(function->symbol, symbol) == 0)
+			return function;
+	return NULL;
+}
+
+/* By another of its names. Asked before its code is looked at, which takes long. */
+static bool replaced_before(const struct strbuf *items, const struct file *file,
+			    const struct function *function)
+{
+	uint64_t first = patch_key(file, function->entry);
+	uint64_t behind = patch_key(file, function->entry + PATCHES_ENTRY_MARK);
+	struct plan_action action;
+
+	for (size_t at = 0; items->len - at >= sizeof(action.item); at += action.item.bytes) {
+		memcpy(&action.item, items->data + at, sizeof(action.item));
+		if (action.item.type != PLAN_ITEM_ACTION)
+			continue;
+		memcpy(&action, items->data + at, sizeof(action));
+		if (action.what == PLAN_REPLACE && (action.key == first || action.key == behind))
+			return true;
+	}
+	return false;
+}
+
+static int replace_function(const struct file *file, const struct function *function,
+			    const struct hook_use *use, bool slow, struct strbuf *items,
+			    struct err *err)
+{
+	AUTO(shape_deinit) struct shape shape = { 0 };
+	AUTO(patches_deinit) struct patches patches = { 0 };
+	const struct patch *entry;
+	int r;
+
+	if (replaced_before(items, file, function))
+		return 0;
+	r = shape_read(file->module, function, &shape, err);
+	if (r == 0)
+		r = patches_plan(&shape, &patches, err);
+	if (r < 0)
+		return r;
+	entry = &patches.list.items[0];
+	if (entry->trap && !slow)
+		return err_set(err, -ENOTSUP, "'%s' has no room for a jump", function->name);
+	r = add_hook(file, entry, function->name,
+		     function_leaves(file->module, function) ? 0 : PLAN_HOOK_KEEP, items, err);
+	if (r == 0)
+		add_action(file, entry, PLAN_REPLACE, use, use->number, items);
+	return r;
+}
+
+int hook_plan_replace(struct hook_planner *planner, const char *program, const char *symbol,
+		      uint32_t number, bool slow, struct strbuf *items, struct err *err)
+{
+	AUTO(functions_deinit) struct functions found = { 0 };
+	struct hook_use use = { .role = HOOK_REPLACE,
+				.number = number,
+				.pointer = HOOK_NO_ARGUMENT,
+				.size = HOOK_NO_ARGUMENT,
+				.count = HOOK_NO_ARGUMENT };
+	const struct function *function;
+	struct file *file = find_file(planner, program, err);
+
+	if (!file || !open_file(file, err))
+		return err ? err->code : -ENOEXEC;
+	functions_find(file->module, symbol, &found);
+	function = exported(&found, symbol);
+	if (!function)
+		return err_set(err, -ENOENT, "there is no function '%s' in '%s'", symbol,
+			       last_name(file->path));
+	return replace_function(file, function, &use, slow, items, err);
 }
 
 int hook_plan_watch(struct hook_planner *planner, const char *function, int argument,

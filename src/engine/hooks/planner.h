@@ -1,5 +1,6 @@
 #pragma once
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "base/auto.h"
@@ -32,15 +33,16 @@ void hook_planner_free(struct hook_planner *planner);
 AUTO_DEFINE(struct hook_planner, hook_planner_free)
 
 enum hook_role {
-	HOOK_WATCH_ARGUMENT, /* watch_object() with argument `pointer`, at entry */
-	HOOK_WATCH_RESULT,   /* watch_object() with what it returns */
-	HOOK_ALLOC,	     /* returns an object of `size` × `count`, or `fixed_size` bytes */
-	HOOK_FREE,	     /* takes the object `pointer` back */
-	HOOK_REALLOC,	     /* both, with `pointer` and `size` */
+	HOOK_WATCH_ARGUMENT,  /* watch_object() with argument `pointer`, at entry */
+	HOOK_WATCH_RESULT,    /* watch_object() with what it returns */
+	HOOK_ALLOC,	      /* returns an object of `size` × `count`, or `fixed_size` bytes */
+	HOOK_FREE,	      /* takes the object `pointer` back */
+	HOOK_REALLOC,	      /* both, with `pointer` and `size` */
 	HOOK_SIGHT_ARGUMENTS, /* tells of objects of the context `fixed_size` that it is given */
 	HOOK_SIGHT_BOTH,      /* …and that it returns */
-	HOOK_WATCH_FRAME,  /* watch_object() with the end of its frame, until it returns… */
-	HOOK_WATCH_ENTERED, /* …or until the register is wanted elsewhere */
+	HOOK_WATCH_FRAME,     /* watch_object() with the end of its frame, until it returns… */
+	HOOK_WATCH_ENTERED,   /* …or until the register is wanted elsewhere */
+	HOOK_REPLACE,	      /* hook_plan_replace() */
 	HOOK_PLACE_PYTHON, /* with `pointer`, a Python class: its next instance on watched pages */
 };
 
@@ -62,6 +64,13 @@ int hook_plan(struct hook_planner *planner, const char *function, const struct h
 /* For `ret:FUNC` (argument < 0) and `argN:FUNC` of watch number `watch`. */
 int hook_plan_watch(struct hook_planner *planner, const char *function, int argument,
 		    uint32_t watch, struct strbuf *items, struct err *err);
+
+/* Replaces a function of a malloc that a program of the command has inside by the agent's: `number`
+ * is enum plan_own, `symbol` its name in the program's table of symbols, `program` as it was found.
+ * `slow`: a breakpoint will do. -ENOENT when it has none. 0 also for another name of one that was
+ * replaced before. */
+int hook_plan_replace(struct hook_planner *planner, const char *program, const char *symbol,
+		      uint32_t number, bool slow, struct strbuf *items, struct err *err);
 
 /* What the user should know about the hooks planned so far, a sentence each: calls that will not be
  * seen, hooks that cost more. */

@@ -77,18 +77,15 @@ char *observe_obstacle(const char *path)
 	return NULL;
 }
 
-char *observe_blind_spot(const char *path)
+bool observe_malloc_inside(const char *path, bool *ret_hidden)
 {
 	AUTO(mem_freep) struct program_facts *facts = mem_alloc(sizeof(*facts));
 
 	if (program_read(path, facts, NULL) < 0 || facts->kind != PROGRAM_ELF ||
 	    !facts->malloc_inside || facts->sanitized)
-		return NULL;
-	return mem_printf("'%s' has a malloc of its own inside, which no library can stand in "
-			  "front of: its blocks are not followed and have no guards; try "
-			  "--allocator 'alloc=malloc(size@0) free=free(ptr@0)', or link that "
-			  "allocator as a shared library",
-			  facts->path);
+		return false;
+	*ret_hidden = facts->malloc_hidden;
+	return true;
 }
 
 /* The agent reads what to do from a plan; without one it observes crashes. */
@@ -169,12 +166,15 @@ int observe_write_plan(const struct trial_settings *settings, const struct trial
 	struct plan_header plan;
 	size_t len;
 
-	if (!needs_plan(job))
-		return 0;
-	chaos_plan_item(&job->chaos, &items);
 	dir = openat(trials, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	if (dir < 0)
 		return err_errno(err, -errno, "cannot open trials/%s", name);
+	if (!needs_plan(job)) /* nor that of the trial before */
+		return unlinkat(dir, WIRE_PLAN_NAME, 0) < 0 && errno != ENOENT
+			       ? err_errno(err, -errno, "cannot remove trials/%s/" WIRE_PLAN_NAME,
+					   name)
+			       : 0;
+	chaos_plan_item(&job->chaos, &items);
 	plan_init(&plan, ids ? PLAN_OBSERVE_IDS : PLAN_OBSERVE_CRASH);
 	plan.tracer = (uint32_t)tracer;
 	plan.flags |= ids ? PLAN_JIT_CODE : 0;
@@ -206,5 +206,8 @@ int observe_write_plan(const struct trial_settings *settings, const struct trial
 	len = plan_seal(&plan, items.data, items.len, bytes, sizeof(plan) + items.len);
 	if (len == 0)
 		return err_set(err, -E2BIG, "the plan for the agent is malformed or too long");
+	/* The trial before may have had the same. */
+	if (file_holds_at(dir, WIRE_PLAN_NAME, bytes, len))
+		return 0;
 	return file_write_at(dir, WIRE_PLAN_NAME, bytes, len, err);
 }

@@ -17,8 +17,9 @@ int observe_find_agent(char **ret_dir, struct err *err);
  * caller frees). */
 char *observe_obstacle(const char *path);
 
-/* Whether its blocks can be followed: NULL, or why not and what to try. */
-char *observe_blind_spot(const char *path);
+/* Has the program a malloc inside, which no library can stand in front of? `ret_hidden`: and only
+ * the program itself sees it. */
+bool observe_malloc_inside(const char *path, bool *ret_hidden);
 
 #define OBSERVE_QUARANTINE_MIB 64
 

@@ -25,6 +25,7 @@
 #include "engine/trial/judge.h"
 #include "engine/trial/observe.h"
 #include "engine/trial/output.h"
+#include "engine/trial/room.h"
 #include "engine/trial/tracer.h"
 #include "wire/tracer.h"
 
@@ -39,6 +40,7 @@ struct slot {
 	int socket;
 	int signals; /* signalfd for SIGCHLD */
 	int trials;  /* the case's trials/ */
+	struct room room;
 	const struct trial_settings *settings;
 	struct output output;
 
@@ -338,47 +340,6 @@ static int spawn(struct slot *s, const struct trial_job *job, const struct chann
 	return err_errno(err, -code, "cannot run '%s'", job->argv.items[0]);
 }
 
-static int make_dir(const struct slot *s, const char *name, struct err *err)
-{
-	char tmp[40];
-	int fault = fault_hits("trial_dir");
-
-	if (fault > 0) {
-		errno = fault;
-		return err_errno(err, -errno, "cannot create trials/%s", name);
-	}
-	/* One may be there from a redhand that was killed during this very trial. */
-	if (mkdirat(s->trials, name, 0755) < 0) {
-		int r = errno == EEXIST ? tree_remove_at(s->trials, name, err) : -errno;
-
-		if (r == 0 && mkdirat(s->trials, name, 0755) < 0)
-			r = -errno;
-		if (r < 0)
-			return err_errno(err, r, "cannot create trials/%s", name);
-	}
-	if (s->settings->flags & TRIAL_SHARE_TMP)
-		return 0;
-	(void)snprintf(tmp, sizeof(tmp), "%s/tmp", name);
-	if (mkdirat(s->trials, tmp, 0700) < 0)
-		return err_errno(err, -errno, "cannot create trials/%s", tmp);
-	/* Root's programs may go on as somebody else (servers do), who finds it as /tmp is. */
-	if (geteuid() == 0 && fchmodat(s->trials, tmp, 01777, 0) < 0)
-		return err_errno(err, -errno, "cannot open trials/%s to others", tmp);
-	return 0;
-}
-
-/* Most passing trials leave nothing behind; then there is no need to look. */
-static int drop_dir(const struct slot *s, const char *name, struct err *err)
-{
-	char tmp[40];
-
-	(void)snprintf(tmp, sizeof(tmp), "%s/tmp", name);
-	(void)unlinkat(s->trials, tmp, AT_REMOVEDIR);
-	if (unlinkat(s->trials, name, AT_REMOVEDIR) == 0)
-		return 0;
-	return tree_remove_at(s->trials, name, err);
-}
-
 static int save_output(struct slot *s, const char *name, struct err *err)
 {
 	AUTO(fd_closep) int dir = -1;
@@ -484,7 +445,7 @@ static int run_trial(struct slot *s, const struct trial_job *job, struct trial_r
 	int r;
 
 	(void)snprintf(name, sizeof(name), "%llu", (unsigned long long)job->number.value);
-	r = make_dir(s, name, err);
+	r = room_open(&s->room, name, err);
 	if (r < 0)
 		return r;
 	r = start_tracer(s, name, job, err);
@@ -542,7 +503,7 @@ static int run_trial(struct slot *s, const struct trial_job *job, struct trial_r
 		       job->observer == OBSERVE_HEAP ||
 		       (judge_failed(s->settings, end) &&
 			(s->settings->keep == KEEP_FAILED || job->observer != OBSERVE_NONE));
-	return result->left ? save_output(s, name, err) : drop_dir(s, name, err);
+	return result->left ? save_output(s, name, err) : room_drop(&s->room, name, err);
 }
 
 static int serve_one(struct slot *s, const struct strbuf *message)
@@ -591,9 +552,11 @@ void slot_main(int socket, unsigned int slot, const struct trial_settings *setti
 	(void)sigaddset(&child, SIGCHLD);
 	s.signals = signalfd(-1, &child, SFD_CLOEXEC | SFD_NONBLOCK);
 	s.trials = open(settings->trials_path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	room_init(&s.room, s.trials, slot, !(settings->flags & TRIAL_SHARE_TMP));
 	output_init(&s.output, settings);
 	while (s.signals >= 0 && s.trials >= 0 && message_receive(socket, &message) > 0)
 		if (serve_one(&s, &message) < 0)
 			break;
+	room_end(&s.room);
 	_exit(0);
 }

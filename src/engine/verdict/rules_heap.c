@@ -424,8 +424,9 @@ void weigh_bad_free(const struct rule *rule, const struct facts *facts, struct p
 	if (ret->main->bad_free->kind == BAD_FREE_MISMATCHED)
 		proof_doubt(ret, "a mismatch alone does no harm with most allocators");
 	if (ret->main->bad_free->named)
-		proof_doubt(ret, "it is seen by the functions that --allocator names: another one may "
-				 "have handed the object out in between");
+		proof_doubt(ret,
+			    "it is seen by the functions of the program's own allocator that are "
+			    "followed: another one may have handed the object out in between");
 	if (ret->main->bad_free->kind == BAD_FREE_FOREIGN && !aborted(facts, ret->main->trial))
 		proof_doubt(ret, "the pointer may come from an allocator that was not followed");
 }

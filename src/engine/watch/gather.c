@@ -205,6 +205,20 @@ static int find_change(const struct log_watched *lives, size_t count)
 	return -1;
 }
 
+/* The user may have meant another offset, or another function's blocks. */
+static void add_beyond(struct watch_report *report, const struct log_watched *watched)
+{
+	struct watch_target *target;
+
+	if (watched->id == 0 || watched->watch >= report->targets.count ||
+	    watched->address < watched->start || watched->address - watched->start < watched->size)
+		return;
+	target = &report->targets.items[watched->watch];
+	target->beyond++;
+	if (watched->size > target->beyond_size)
+		target->beyond_size = watched->size;
+}
+
 static void add_conflations(struct watch_gather *gather, struct event_log *log)
 {
 	struct lives lives = { 0 };
@@ -212,8 +226,10 @@ static void add_conflations(struct watch_gather *gather, struct event_log *log)
 	for (uint32_t row = 0; row < LOG_WATCHED; row++) {
 		struct log_watched watched;
 
-		if (log_watched(&log->reader, row, &watched))
-			VEC_PUSH(&lives.list, watched);
+		if (!log_watched(&log->reader, row, &watched))
+			continue;
+		add_beyond(gather->report, &watched);
+		VEC_PUSH(&lives.list, watched);
 	}
 	if (lives.list.count > 1)
 		qsort(lives.list.items, lives.list.count, sizeof(lives.list.items[0]), by_place);

@@ -3,6 +3,7 @@
 
 static char arena[1 << 16] __attribute__((aligned(16)));
 static size_t used;
+static void *volatile given_back;
 
 void *malloc(size_t size);
 void free(void *ptr);
@@ -17,8 +18,11 @@ void *malloc(size_t size)
 
 void free(void *ptr)
 {
-	(void)ptr;
+	given_back = ptr;
 }
+
+/* Another name for the same. */
+void cfree(void *ptr) __attribute__((alias("free")));
 
 int main(void)
 {

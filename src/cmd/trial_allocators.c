@@ -1,0 +1,228 @@
+#include "cmd/trial_allocators.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/fd.h"
+#include "base/which.h"
+#include "engine/hooks/allocator.h"
+#include "engine/hooks/lookout.h"
+#include "engine/hooks/own_malloc.h"
+#include "engine/trial/observe.h"
+
+static bool is_one_of(const char *name, const char *const *names, size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		if (strcmp(name, names[i]) == 0)
+			return true;
+	return false;
+}
+
+/* --allocator none: not even what is found. */
+static bool is_none(const char *functions)
+{
+	return strcmp(functions, "none") == 0;
+}
+
+static size_t named_count(const struct trial_options *options)
+{
+	size_t count = 0;
+
+	for (size_t i = 0; i < options->allocators.count; i++)
+		count += !is_none(options->allocators.items[i]);
+	return count;
+}
+
+/* ---- what the user names ---- */
+
+static int try_named(struct trial_setup *setup, const struct trial_options *options,
+		     struct err *err)
+{
+	AUTO(hook_planner_freep) struct hook_planner *planner = NULL;
+	AUTO(strbuf_deinit) struct strbuf items = { 0 };
+	struct libraries_request files = trial_setup_files(setup);
+	const struct strv *notes;
+	int r = hook_planner_new(&files, &planner, err);
+
+	for (size_t i = 0; r == 0 && i < options->allocators.count; i++) {
+		if (is_none(options->allocators.items[i]))
+			continue;
+		r = allocator_plan(planner, options->allocators.items[i], &items, err);
+		if (r < 0)
+			(void)err_prefix(err, "--allocator");
+	}
+	if (r < 0)
+		return r;
+	strbuf_add(&setup->settings.plan_items, items.data, items.len);
+	notes = hook_planner_notes(planner);
+	for (size_t i = 0; i < notes->count; i++)
+		strv_add(&setup->notes, notes->items[i]);
+	return 0;
+}
+
+/* Where the program itself does not have them, the command is looked on. */
+static int plan_named(struct trial_setup *setup, const struct trial_options *options,
+		      char *const *program, struct err *err)
+{
+	struct lookout_request look = { .settings = &setup->settings,
+					.program = program,
+					.slot_env = &setup->slot_env };
+	struct libraries_request files = trial_setup_files(setup);
+	int r = -ENOENT;
+
+	if (setup->observer < OBSERVE_IDS) {
+		setup->observer = OBSERVE_IDS;
+		strv_add(&setup->notes, "--allocator needs --observe ids, so that is used");
+	}
+	if (!libraries_launches(&files))
+		r = try_named(setup, options, err);
+	if (r != -ENOENT || !libraries_load_more(&files))
+		return r;
+	common_say("--allocator: the command is run once, to see which programs and libraries it "
+		   "loads");
+	r = lookout_run(&look, &setup->seen, err);
+	return r < 0 ? r : try_named(setup, options, err);
+}
+
+/* ---- what is found ---- */
+
+/* Commands that look at blocks at some time, and those that put guards around them, whatever is
+ * asked for. */
+static const char *const closer[] = { "chase", "compare", "heap", "hunt", "watch" };
+static const char *const guarding[] = { "chase", "heap", "hunt" };
+
+#define REMEDY                                                             \
+	"its blocks are not followed and have no guards; try --allocator " \
+	"'alloc=malloc(size@0) free=free(ptr@0)', or link that allocator as a shared library"
+
+/* A plan has an end (PLAN_BYTES_MAX), and there is more to go into it: this is for a dozen
+ * programs. */
+#define ITEMS_MAX (256u << 10)
+
+static int plan_inside(struct trial_setup *setup, const char *path, struct strbuf *ret_unseen,
+		       struct err *err)
+{
+	AUTO(hook_planner_freep) struct hook_planner *planner = NULL;
+	struct libraries_request files = trial_setup_files(setup);
+	int r = hook_planner_new(&files, &planner, err);
+
+	return r < 0 ? r
+		     : own_malloc_plan(planner, path, &setup->settings.plan_items, ret_unseen, err);
+}
+
+static void follow_inside(struct trial_setup *setup, const char *path, bool guards)
+{
+	AUTO(strbuf_deinit) struct strbuf unseen = { 0 };
+	struct err err = { 0 };
+	bool hidden;
+	int r;
+
+	if (setup->settings.plan_items.len > ITEMS_MAX || !observe_malloc_inside(path, &hidden))
+		return;
+	if (hidden) {
+		strv_take(&setup->notes,
+			  mem_printf("'%s' has a malloc of its own inside, which it hides from the "
+				     "libraries: " REMEDY,
+				     path));
+		return;
+	}
+	r = plan_inside(setup, path, &unseen, &err);
+	if (r == -EBUSY) /* the user's --allocator is about it */
+		return;
+	if (r < 0)
+		strv_take(&setup->notes,
+			  mem_printf("'%s' has a malloc of its own inside, and %s: " REMEDY, path,
+				     err.message));
+	else if (unseen.len > 0)
+		strv_take(&setup->notes, mem_printf("'%s' has a malloc of its own inside: what its "
+						    "%s hand out is not followed",
+						    path, unseen.data));
+	if (r == 0 && guards)
+		strv_take(
+			&setup->notes,
+			mem_printf("'%s' has a malloc of its own inside: its blocks are followed, "
+				   "but have no guards and cannot be put on watched pages",
+				   path));
+}
+
+/* ---- what a launcher starts ---- */
+
+#define WORDS_MAX 512u
+#define SCRIPT_MAX (64u << 10)
+
+/* Programs among the words of a text, as a shell would take it apart: one that is not run after all
+ * costs nothing. What stands in variables or other scripts is not found. */
+static void follow_words(struct trial_setup *setup, const char *text, size_t len, bool guards)
+{
+	static const char between[] = " \t\r\n;|&()<>{}\"'`$=#";
+	size_t words = 0;
+
+	for (size_t at = 0; at < len && text[at] != '\0' && words < WORDS_MAX; words++) {
+		size_t end;
+		AUTO(mem_freep) char *word = NULL;
+		AUTO(mem_freep) char *path = NULL;
+
+		while (at < len && text[at] != '\0' && strchr(between, text[at]))
+			at++;
+		for (end = at; end < len && !strchr(between, text[end]);)
+			end++;
+		word = mem_strndup(text + at, end - at);
+		if (end > at && which(word, setup->settings.cwd, &path, NULL) == 0)
+			follow_inside(setup, path, guards);
+		at = end;
+	}
+}
+
+static void follow_script(struct trial_setup *setup, bool guards)
+{
+	AUTO(fd_closep) int fd = open(setup->program_path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	AUTO(mem_freep) char *text = mem_alloc(SCRIPT_MAX);
+	ssize_t len = fd >= 0 ? read(fd, text, SCRIPT_MAX) : -1;
+
+	if (len > 2 && text[0] == '#' && text[1] == '!')
+		follow_words(setup, text, (size_t)len, guards);
+}
+
+static void follow_launched(struct trial_setup *setup, char *const *program, bool guards)
+{
+	struct libraries_request files = trial_setup_files(setup);
+
+	if (!libraries_launches(&files))
+		return;
+	follow_script(setup, guards);
+	for (size_t i = 1; program[i]; i++)
+		follow_words(setup, program[i], strlen(program[i]), guards);
+}
+
+static void plan_found(struct trial_setup *setup, const struct trial_options *options,
+		       const char *command, char *const *program)
+{
+	bool guards = setup->observer == OBSERVE_HEAP ||
+		      is_one_of(command, guarding, ARRAY_SIZE(guarding));
+
+	if (setup->observer < OBSERVE_IDS && !is_one_of(command, closer, ARRAY_SIZE(closer)))
+		return;
+	for (size_t i = 0; i < options->allocators.count; i++)
+		if (is_none(options->allocators.items[i]))
+			return;
+	follow_inside(setup, setup->program_path, guards);
+	follow_launched(setup, program, guards);
+	VEC_FOREACH (&setup->seen.list, seen)
+		if (seen->program && strcmp(seen->path, setup->program_path) != 0)
+			follow_inside(setup, seen->path, guards);
+}
+
+int trial_allocators_plan(struct trial_setup *setup, const struct trial_options *options,
+			  const char *command, char *const *program, struct err *err)
+{
+	int r;
+
+	if (setup->unobserved)
+		return 0;
+	r = named_count(options) > 0 ? plan_named(setup, options, program, err) : 0;
+	if (r == 0)
+		plan_found(setup, options, command, program);
+	return r;
+}

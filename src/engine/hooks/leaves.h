@@ -1,0 +1,16 @@
+#pragma once
+
+#include <stdbool.h>
+
+#include "debuginfo/functions.h"
+#include "debuginfo/module.h"
+
+/*
+ * Does the function, or one that it calls, call something that the compiler cannot have known: by
+ * way of the linker's table, or through a pointer?
+ *
+ * Then all who call it must take it that every register is changed which a call may change. Of one
+ * that stays at home, compilers know which registers it leaves alone (-fipa-ra), and its callers
+ * may count on that.
+ */
+bool function_leaves(struct module *module, const struct function *function);

@@ -1,0 +1,32 @@
+#pragma once
+
+#include <stdbool.h>
+#include <sys/types.h>
+
+#include "base/err.h"
+
+/*
+ * Where a trial runs: the directory trials/N, with a tmp/ of its own.
+ *
+ * Most trials pass and leave nothing. Their room is cleared and becomes the next one's of the same
+ * slot, under another name: a new directory for each would cost more than a small program does
+ * (docs/decisions/0251).
+ */
+struct room {
+	int trials; /* the case's trials/ */
+	unsigned int slot;
+	bool own_tmp;
+	mode_t mode; /* of trials/N, after the user's umask */
+};
+
+void room_init(struct room *room, int trials, unsigned int slot, bool own_tmp);
+
+/* Makes trials/`name` ready for a trial. */
+int room_open(const struct room *room, const char *name, struct err *err);
+
+/* Nothing of the trial is to stay. A plan may, for the next one: observe_write_plan() has the last
+ * word on it. */
+int room_drop(const struct room *room, const char *name, struct err *err);
+
+/* There will be no further trial in this slot. */
+void room_end(const struct room *room);

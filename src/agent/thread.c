@@ -29,7 +29,7 @@ static struct {
 	uint8_t taken[LANES_MAX];	/* atomic */
 	struct thread *area[LANES_MAX]; /* mapped once, kept for the next thread of this lane */
 	uint32_t generation[LANES_MAX];
-	uint32_t forks;	    /* between the first image and this one */
+	uint32_t forks; /* between the first image and this one */
 	uint64_t forgotten; /* events that the epoch never had */
 	pthread_key_t exit_key;
 	bool have_key;

@@ -18,6 +18,11 @@ APART static void card_name(struct card *card, const char *name)
 	strncpy(card->name, name, sizeof(card->name));
 }
 
+APART static void text_copy(char *to, const char *from)
+{
+	strcpy(to, from);
+}
+
 APART static size_t card_length(const struct card *card)
 {
 	struct {
@@ -27,7 +32,7 @@ APART static size_t card_length(const struct card *card)
 	size_t length;
 
 	line.card = card;
-	strcpy(line.name, card->name);
+	text_copy(line.name, card->name);
 	length = strlen(line.name);
 	return length + strlen(line.card->note);
 }
@@ -39,7 +44,7 @@ int main(void)
 
 	tell_truth("class wide-write\n"
 		   "class narrow-write\n"
-		   "writer chase_frame_text.c:card_length\n");
+		   "writer chase_frame_text.c:text_copy\n");
 	for (int i = 0; i < 4; i++) {
 		struct card *card = calloc(1, sizeof(*card));
 

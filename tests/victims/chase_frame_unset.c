@@ -46,7 +46,8 @@ int main(void)
 	static const int keys[] = { 3, 5, 8, 6 };
 	long sum = 0;
 
-	tell_truth("class uninitialised\n");
+	tell_truth("class uninitialised\n"
+		   "reader chase_frame_unset.c:order_price\n");
 	for (int i = 0; i < 4; i++) {
 		sum += stack_use(100);
 		sum += order_price(keys[i], 2);

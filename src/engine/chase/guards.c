@@ -353,3 +353,65 @@ int guards_confirm(struct chase *chase, const struct level *level, bool *ret_tol
 		adopt(chase);
 	return r;
 }
+
+/* ---- who damaged what they found ---------------------------------------------------------------
+ */
+
+/* Was the block freed when it was written to? While it lives its bytes are its owner's. */
+static bool hit_freed(const struct log_hit *hit)
+{
+	for (size_t i = 0; i < LOG_HIT_OWNERS && hit->owners[i].greg != 255; i++)
+		if (hit->owners[i].id == hit->id)
+			return hit->owners[i].state == LOG_BLOCK_FREED;
+	return false;
+}
+
+/* The same key may lead to a larger block in another trial: what was behind the end is its own there. */
+static bool hit_outside(const struct log_hit *hit)
+{
+	return hit->id == 0 || hit->address < hit->start ||
+	       hit->address - hit->start >= hit->size;
+}
+
+/* The last write there that was not ours: it is what damaged the guard or the freed block. */
+static const struct caught *damaging_hit(const struct watch_log *log, uint32_t watch,
+					 bool after_free)
+{
+	const struct caught *found = NULL;
+
+	VEC_FOREACH (&log->hits, caught)
+		if (caught->hit->watch == watch &&
+		    !(caught->hit->flags & (LOG_HIT_ALONGSIDE | LOG_HIT_IMPRECISE)) &&
+		    memcmp(caught->hit->old, caught->hit->new, sizeof(caught->hit->new)) != 0 &&
+		    (after_free ? hit_freed(caught->hit) : hit_outside(caught->hit)))
+			found = caught;
+	return found;
+}
+
+void read_guarded(struct chase *chase)
+{
+	struct watch_log log = { 0 };
+	bool any = false;
+
+	if (watch_log_open(case_trials_dir(chase->runner.cs), chase->name, &log, NULL) == 0) {
+		for (size_t i = 0; i < chase->stakeout.list.count; i++) {
+			const struct caught *caught =
+				damaging_hit(&log, (uint32_t)i,
+					     chase->stakeout.list.items[i].after_free);
+			struct evidence e;
+
+			if (!caught)
+				continue;
+			any = true;
+			e = evidence_new(EVIDENCE_WRITE, chase->number, true);
+			caught_describe(caught, chase->symbols, e.write);
+			home_deinit(&e.write->home);
+			home_copy(&e.write->home, &chase->stakeout.list.items[i].home);
+			e.write->flags |= WRITE_LAST | WRITE_FOUND;
+			e.write->flags |= stakeout_runs(caught, chase->symbols);
+			VEC_PUSH(&chase->guarded.list, e);
+		}
+	}
+	chase->guarded_caught += any;
+	watch_log_deinit(&log);
+}

@@ -21,6 +21,7 @@
  *	readers.c who reads what was freed, where only a wrong value shows it
  *	unset.c	  who uses what nobody has written, where only a wrong value shows it
  *	sights.c  what a trial that was watched showed
+ *	instances.c  two objects, one after the other, at one place
  *	habits.c  what a writer stored, and did at the same place before
  *	frames.c  pointers to variables of functions that have returned
  *	cuts.c	  mapped files that were made shorter, and by whom
@@ -195,6 +196,8 @@ struct heap_request;
 char *guards_request(const struct chase *chase, struct heap_request *ret);
 /* Its trials count. */
 void guards_count(struct chase *chase, const struct heap_report *report);
+/* Of the trial in chase->name: who damaged what was watched. */
+void read_guarded(struct chase *chase);
 
 /* toss.c: about freed blocks (NULL), new ones, or the words of new ones of a context. */
 #define TOSS_P 0.01 /* who is suspected less is let alone */
@@ -225,8 +228,15 @@ bool race_enough(const struct chase *chase);
 /* sights.c: the trial in chase->name, while its directory is there. */
 void read_failing(struct chase *chase);
 void read_passing(struct chase *chase);
-void read_guarded(struct chase *chase);
 void read_scouted(struct chase *chase);
+/* What that trial showed at a level; NULL: nothing. */
+const struct sight *sight_of(const struct chase *chase, unsigned int level, uint64_t trial);
+
+/* instances.c: the object at this address is another one than before, it got the field's value when
+ * it was made, and what that leads to is as it was made, too: nobody spoiled anything there, and the
+ * difference to what was seen at this address before is none. */
+void see_instances(struct chase *chase, const struct clues *clues, const struct watch_log *log,
+		   struct event_log *in, const struct stake *stake);
 
 /* habits.c: what the writer of a sight did there before becomes evidence. */
 void see_habits(struct chase *chase, const struct watch_log *log, const struct event_log *in,

@@ -546,105 +546,15 @@ static void see_harmless(struct chase *chase, const struct watch_log *log, uint6
 	}
 }
 
-/* ---- two objects at one place -------------------------------------------------------------------
+/* ---- the whole of it ------------------------------------------------------------------------------
  */
 
-static const struct sight *sight_of(const struct chase *chase, unsigned int level, uint64_t trial)
+const struct sight *sight_of(const struct chase *chase, unsigned int level, uint64_t trial)
 {
 	VEC_FOREACH (&chase->levels[level].sights, sight)
 		if (sight->trial == trial)
 			return sight;
 	return NULL;
-}
-
-/* The last two objects that were watched at an address. */
-static bool last_two(const struct event_log *in, uint64_t address, struct log_watched *ret_first,
-		     struct log_watched *ret_second)
-{
-	ret_first->number = ret_second->number = 0;
-	for (uint32_t i = 0; i < LOG_WATCHED; i++) {
-		struct log_watched row;
-
-		if (!log_watched(&in->reader, i, &row) || row.address != address)
-			continue;
-		if (row.number > ret_second->number) {
-			*ret_first = *ret_second;
-			*ret_second = row;
-		} else if (row.number > ret_first->number) {
-			*ret_first = row;
-		}
-	}
-	return ret_first->number != 0 && ret_first->id != 0 && ret_second->id != 0 &&
-	       ret_first->id != ret_second->id;
-}
-
-/* Was this write the first that the object got, as far as hits tell? */
-static bool is_first(const struct watch_log *log, const struct event_log *in,
-		     const struct log_watched *object, const struct sight *sight)
-{
-	bool found = false;
-
-	VEC_FOREACH (&log->hits, caught) {
-		const struct log_hit *hit = caught->hit;
-
-		if (caught->log != in || hit->watched != object->number ||
-		    (hit->flags & LOG_HIT_ALONGSIDE))
-			continue;
-		if (!found && watched_word(hit->new, hit->bytes) != sight->victim.value)
-			return false;
-		found = true;
-	}
-	return found;
-}
-
-/* Does a home hold what its own block was given when it was made? */
-static bool as_it_was_made(const struct sight *sight)
-{
-	const struct write_seen *write = sight ? sight->write.write : NULL;
-
-	if (!sight || !sight->watched || sight->stale)
-		return false;
-	return !write ? sight->since_birth : sight->since_birth && write->old == write->new;
-}
-
-/* The object at this address is another one than before, it got the field's value when it was made,
- * and what that leads to is as it was made, too: nobody spoiled anything there, and the difference to
- * what was seen at this address before is none. */
-static void see_instances(struct chase *chase, const struct clues *clues,
-			  const struct watch_log *log, struct event_log *in,
-			  const struct stake *stake)
-{
-	struct log_watched first, second;
-	const struct sight *found = sight_of(chase, stake->level, clues->trial);
-	struct conflation_seen *seen;
-	struct evidence e;
-
-	if (!found || !found->write.write ||
-	    !last_two(in, found->victim.address, &first, &second) ||
-	    first.last_value == found->victim.value || !is_first(log, in, &second, found))
-		return;
-	found->write.write->flags |= WRITE_FIRST;
-	if (stake->level == 0)
-		return;
-	for (unsigned int i = 0; i < stake->level; i++)
-		if (!as_it_was_made(sight_of(chase, i, clues->trial)))
-			return;
-	e = evidence_new(EVIDENCE_CONFLATION, clues->trial, true);
-	e.note = mem_strdup(chase->recycler.words);
-	seen = e.conflation;
-	seen->address = second.start;
-	seen->offset = (int64_t)(second.address - second.start);
-	seen->first_id = first.id;
-	seen->second_id = second.id;
-	seen->first_key = event_log_key(in, &first.key, 0);
-	seen->second_key = event_log_key(in, &second.key, 0);
-	seen->first_value = first.last_value;
-	seen->second_value = found->victim.value;
-	seen->value_len = found->victim.len;
-	seen->first = caught_block(in, &first, chase->symbols);
-	seen->second = caught_block(in, &second, chase->symbols);
-	seen->watched = true;
-	VEC_PUSH(&chase->ret->evidence.list, e);
 }
 
 /* Of a malloc inside the program blocks have no guards and no quarantine, which would tell a write
@@ -759,66 +669,4 @@ void read_scouted(struct chase *chase)
 	if (!chase->recycler.found &&
 	    event_logs_open(case_trials_dir(chase->runner.cs), chase->name, &logs, NULL) == 0)
 		scout_read(&chase->scout, &logs, &chase->recycler);
-}
-
-/* ---- what the heap observer found ---------------------------------------------------------------
- */
-
-/* Was the block freed when it was written to? While it lives its bytes are its owner's. */
-static bool hit_freed(const struct log_hit *hit)
-{
-	for (size_t i = 0; i < LOG_HIT_OWNERS && hit->owners[i].greg != 255; i++)
-		if (hit->owners[i].id == hit->id)
-			return hit->owners[i].state == LOG_BLOCK_FREED;
-	return false;
-}
-
-/* The same key may lead to a larger block in another trial: what was behind the end is its own there. */
-static bool hit_outside(const struct log_hit *hit)
-{
-	return hit->id == 0 || hit->address < hit->start ||
-	       hit->address - hit->start >= hit->size;
-}
-
-/* The last write there that was not ours: it is what damaged the guard or the freed block. */
-static const struct caught *damaging_hit(const struct watch_log *log, uint32_t watch,
-					 bool after_free)
-{
-	const struct caught *found = NULL;
-
-	VEC_FOREACH (&log->hits, caught)
-		if (caught->hit->watch == watch &&
-		    !(caught->hit->flags & (LOG_HIT_ALONGSIDE | LOG_HIT_IMPRECISE)) &&
-		    memcmp(caught->hit->old, caught->hit->new, sizeof(caught->hit->new)) != 0 &&
-		    (after_free ? hit_freed(caught->hit) : hit_outside(caught->hit)))
-			found = caught;
-	return found;
-}
-
-void read_guarded(struct chase *chase)
-{
-	struct watch_log log = { 0 };
-	bool any = false;
-
-	if (watch_log_open(case_trials_dir(chase->runner.cs), chase->name, &log, NULL) == 0) {
-		for (size_t i = 0; i < chase->stakeout.list.count; i++) {
-			const struct caught *caught =
-				damaging_hit(&log, (uint32_t)i,
-					     chase->stakeout.list.items[i].after_free);
-			struct evidence e;
-
-			if (!caught)
-				continue;
-			any = true;
-			e = evidence_new(EVIDENCE_WRITE, chase->number, true);
-			caught_describe(caught, chase->symbols, e.write);
-			home_deinit(&e.write->home);
-			home_copy(&e.write->home, &chase->stakeout.list.items[i].home);
-			e.write->flags |= WRITE_LAST | WRITE_FOUND;
-			e.write->flags |= stakeout_runs(caught, chase->symbols);
-			VEC_PUSH(&chase->guarded.list, e);
-		}
-	}
-	chase->guarded_caught += any;
-	watch_log_deinit(&log);
 }

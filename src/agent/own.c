@@ -13,7 +13,7 @@ static uint64_t originals[PLAN_OWN_FUNCTIONS];
 
 __thread uint64_t own_inside __attribute__((tls_model("initial-exec")));
 
-struct own_behind own_behind;
+struct real own_behind;
 
 #define ORIGINAL(number, ret, ...) ((ret(*)(__VA_ARGS__))originals[number])
 
@@ -258,9 +258,7 @@ void own_bind(uint32_t number, uint64_t original)
 
 void own_take_over(void)
 {
-	own_behind = (struct own_behind){ real.malloc,	       real.free,     real.calloc,
-					  real.realloc,	       real.memalign, real.aligned_alloc,
-					  real.posix_memalign, real.valloc,   real.pvalloc };
+	own_behind = real;
 	real.malloc = real_malloc;
 	real.free = real_free;
 #define TAKE_OVER(name, number) \

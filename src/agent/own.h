@@ -23,6 +23,7 @@
 #include <stdint.h>
 
 #include "agent/agent.h"
+#include "agent/real.h"
 
 /* Functions of the program's own malloc come to us. */
 extern HIDDEN bool own_replaced;
@@ -52,17 +53,7 @@ static inline __attribute__((always_inline)) bool own_passes_on(void)
 }
 
 /* The functions that were behind our hooks until own_take_over(). */
-extern HIDDEN struct own_behind {
-	void *(*malloc)(size_t);
-	void (*free)(void *);
-	void *(*calloc)(size_t, size_t);
-	void *(*realloc)(void *, size_t);
-	void *(*memalign)(size_t, size_t);
-	void *(*aligned_alloc)(size_t, size_t);
-	int (*posix_memalign)(void **, size_t, size_t);
-	void *(*valloc)(size_t);
-	void *(*pvalloc)(size_t);
-} own_behind;
+extern HIDDEN struct real own_behind;
 
 /* Where the patched entry of such a function leads to; 0: no such number. */
 uint64_t own_gate(uint32_t number);

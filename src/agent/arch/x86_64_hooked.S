@@ -18,6 +18,28 @@
  */
 #include "agent/hooked_limits.h"
 
+/* Room for the vector registers on the stack, and what they hold into it; changes rax, rcx and rdx. To
+ * `older` where the CPU has no XSAVE: FXSAVE is to do it there. */
+	.macro	vectors_save older
+	subq	$HOOKED_VECTOR_BYTES, %rsp
+	andq	$-64, %rsp
+	movq	hooked_vectors(%rip), %rax
+	testq	%rax, %rax
+	je	\older
+	movq	%rax, %rdx
+	shrq	$32, %rdx
+	xorl	%ecx, %ecx		/* the header must be clean (Intel SDM, XRSTOR) */
+	movq	%rcx, 512(%rsp)
+	movq	%rcx, 520(%rsp)
+	movq	%rcx, 528(%rsp)
+	movq	%rcx, 536(%rsp)
+	movq	%rcx, 544(%rsp)
+	movq	%rcx, 552(%rsp)
+	movq	%rcx, 560(%rsp)
+	movq	%rcx, 568(%rsp)
+	xsave	(%rsp)
+	.endm
+
 	.text
 	.globl	hooked_gate
 	.hidden	hooked_gate
@@ -74,23 +96,7 @@ hooked_gate:
 	ret
 	.cfi_def_cfa %rbp, 40
 1:	leaq	-112(%rbp), %rdi
-	subq	$HOOKED_VECTOR_BYTES, %rsp
-	andq	$-64, %rsp
-	movq	hooked_vectors(%rip), %rax
-	testq	%rax, %rax
-	je	2f
-	movq	%rax, %rdx
-	shrq	$32, %rdx
-	xorl	%ecx, %ecx		/* the header must be clean (Intel SDM, XRSTOR) */
-	movq	%rcx, 512(%rsp)
-	movq	%rcx, 520(%rsp)
-	movq	%rcx, 528(%rsp)
-	movq	%rcx, 536(%rsp)
-	movq	%rcx, 544(%rsp)
-	movq	%rcx, 552(%rsp)
-	movq	%rcx, 560(%rsp)
-	movq	%rcx, 568(%rsp)
-	xsave	(%rsp)
+	vectors_save 2f
 	call	hooked_slow
 	movq	hooked_vectors(%rip), %rax
 	movq	%rax, %rdx
@@ -128,23 +134,7 @@ own_kept:
 	pushq	%r9
 	pushq	%r10
 	pushq	%r11
-	subq	$HOOKED_VECTOR_BYTES, %rsp
-	andq	$-64, %rsp
-	movq	hooked_vectors(%rip), %rax
-	testq	%rax, %rax
-	je	0f
-	movq	%rax, %rdx
-	shrq	$32, %rdx
-	xorl	%ecx, %ecx		/* the header must be clean (Intel SDM, XRSTOR) */
-	movq	%rcx, 512(%rsp)
-	movq	%rcx, 520(%rsp)
-	movq	%rcx, 528(%rsp)
-	movq	%rcx, 536(%rsp)
-	movq	%rcx, 544(%rsp)
-	movq	%rcx, 552(%rsp)
-	movq	%rcx, 560(%rsp)
-	movq	%rcx, 568(%rsp)
-	xsave	(%rsp)
+	vectors_save 0f
 	jmp	1f
 0:	fxsave	(%rsp)
 1:	movq	-32(%rbp), %rcx

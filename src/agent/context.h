@@ -2,10 +2,10 @@
  * From a call's place to a context id.
  *
  * The fast way (about 3 ns): return address, stack pointer and the next six return addresses
- * above it are what they were the last time this place was seen. Their offsets were found by a
- * walk when the place was new; reading six words again tells callers apart that reach the same
- * wrapper at the same depth, which (return address, stack pointer) alone would merge. A wrapper
- * with many callers has a site for each way to it: context_branch().
+ * above it are those of a site that has followed the last one before (sites.h). Their offsets were
+ * found by a walk when it was new; reading six words again tells callers apart that reach the same
+ * wrapper at the same depth, which (return address, stack pointer) alone would merge. What comes in
+ * another order than before is looked up: context_seek().
  *
  * The slow way, once per new path: the stack is walked (unwind.h) and its first seven frames are
  * hashed as (module identity, offset): as many as the fast way tells apart, so that a context never
@@ -63,73 +63,69 @@ uint32_t context_find_slow(struct guard guard, uint64_t return_address, uint64_t
  * With python_stack_on only. */
 uint32_t context_in_python(struct guard *guard, uint32_t native, struct caller caller);
 
-/* The context of a place that several ways lead to, or that is second of its pair; 0: not known.
- * Called from the middle of the hot path: arch_call_kept(). */
-uint64_t context_branch(const struct thread *self, uint64_t place, uint64_t frame);
+/* The context of a call that is not what was expected; 0: not known. Called from the middle of the hot
+ * path: arch_call_kept(). */
+uint64_t context_seek(struct thread *self, uint64_t return_address, uint64_t frame);
 
-/* Small factors keep the order of callers and cost one instruction each. */
-static inline __attribute__((always_inline)) uint64_t context_words(const struct thread_site *site,
-								    uint64_t frame)
+/* Small factors keep the order of callers and cost one instruction each. Half of it is enough: two
+ * ways differ by addresses of code, which lie near each other. */
+static inline __attribute__((always_inline)) uint32_t
+context_sum(const struct thread_site *site, uint64_t return_address, uint64_t frame)
 {
 	const char *base = (const char *)frame;
-	uint64_t a = *(const uint64_t *)(base + site->offset[0]);
+	uint64_t sum = return_address + 2 * *(const uint64_t *)(base + site->offset[0]);
 	uint64_t b, c, d, e, f;
 
-	if (!site->offset[1])
-		return a;
-	b = *(const uint64_t *)(base + site->offset[1]);
-	c = *(const uint64_t *)(base + site->offset[2]);
-	d = *(const uint64_t *)(base + site->offset[3]);
-	e = *(const uint64_t *)(base + site->offset[4]);
-	f = *(const uint64_t *)(base + site->offset[5]);
-	return a + 2 * b + 4 * c + 8 * (d + 2 * e + 4 * f);
-}
-
-/* Where this return address would be among the wrappers. */
-static inline uint32_t context_wrapper(uint64_t return_address)
-{
-	return (uint32_t)return_address & ((1u << THREAD_WRAPPERS_BITS) - 1);
-}
-
-/* Return address and stack pointer; of a wrapper also the caller's return address. */
-static inline __attribute__((always_inline)) uint64_t context_place(const struct thread *self,
-								    struct caller caller)
-{
-	uint64_t place = caller.frame + caller.return_address * 0x71bbcd88;
-	uint32_t number = context_wrapper(caller.return_address);
-
-	if (self->wrappers[number] == caller.return_address) {
-		uint64_t above = caller.frame + self->wrapper_offsets[number];
-
-		/* Below the end of the stack, although nothing else can be there: another library
-		 * may have come to the same address since. */
-		if (likely(above < self->stack_high))
-			place += *(const uint64_t *)above * 0x2545f490;
+	if (site->offset[1]) {
+		b = *(const uint64_t *)(base + site->offset[1]);
+		c = *(const uint64_t *)(base + site->offset[2]);
+		d = *(const uint64_t *)(base + site->offset[3]);
+		e = *(const uint64_t *)(base + site->offset[4]);
+		f = *(const uint64_t *)(base + site->offset[5]);
+		sum += 4 * (b + 2 * c + 4 * d + 8 * (e + 2 * f));
 	}
-	return place;
+	return (uint32_t)sum;
 }
 
-/* The first of the pair that it may be in. */
-static inline struct thread_site *context_site(struct thread *self, uint64_t place)
+/* Is it this call? The frame first: at another one the offsets lead anywhere. */
+static inline __attribute__((always_inline)) bool
+context_site_is(const struct thread_site *site, uint64_t return_address, uint64_t frame)
 {
-	/* Frames lie 16 bytes apart at least; a pair is 64 bytes. */
-	uint64_t bytes = (place & self->site_mask) * 4;
+	return likely(site->frame == (uint32_t)frame) &&
+	       likely(context_sum(site, return_address, frame) == site->sum);
+}
 
-	return (struct thread_site *)((char *)self->sites + bytes);
+static inline struct thread_site *context_behind(struct thread *self,
+						 const struct thread_site *site, unsigned i)
+{
+	return (struct thread_site *)((char *)self + site->next[i]);
+}
+
+/* The call was this; what may come next is asked for, because a program that has done much in between
+ * has it in no cache any more. */
+static inline __attribute__((always_inline)) void context_follow(struct thread *self,
+								 struct thread_site *site)
+{
+	struct thread_site *next = context_behind(self, site, 0);
+
+	self->site_last = site;
+	self->site_next = next;
+	__builtin_prefetch(next);
+	__builtin_prefetch(context_behind(self, site, 1));
 }
 
 /* The context of this call, if the place is known. */
 static inline __attribute__((always_inline)) bool context_hit(struct thread *self,
 							      struct caller caller, uint64_t *ret)
 {
-	uint64_t place = context_place(self, caller);
-	struct thread_site *site = context_site(self, place);
+	struct thread_site *site = self->site_next;
 
-	if (likely(site->place == place && context_words(site, caller.frame) == site->words)) {
+	if (likely(context_site_is(site, caller.return_address, caller.frame))) {
+		context_follow(self, site);
 		*ret = site->context;
 		return true;
 	}
-	*ret = arch_call_kept(context_branch, self, place, caller.frame);
+	*ret = arch_call_kept(context_seek, self, caller.return_address, caller.frame);
 	return *ret != 0;
 }
 

@@ -2,13 +2,133 @@
 
 #include "agent/memory.h"
 
-/* A site that reads `count` words. */
-static void site_fill(struct thread_site *site, uint64_t place, const uint16_t *offset,
-		      unsigned count)
+/* Behind a site that nothing has followed yet. */
+#define SITES_NONE ((uint32_t)offsetof(struct thread, sites))
+
+/* Where this return address would be among the wrappers. */
+static inline uint32_t wrapper_number(uint64_t return_address)
+{
+	return (uint32_t)return_address & ((1u << THREAD_WRAPPERS_BITS) - 1);
+}
+
+/* Return address and stack pointer; of a wrapper also the caller's return address. */
+static uint64_t place_of(const struct thread *self, uint64_t return_address, uint64_t frame)
+{
+	uint64_t place = frame + return_address * 0x71bbcd88;
+	uint32_t number = wrapper_number(return_address);
+
+	if (self->wrappers[number] == return_address) {
+		uint64_t above = frame + self->wrapper_offsets[number];
+
+		/* Below the end of the stack, although nothing else can be there: another library
+		 * may have come to the same address since. */
+		if (likely(above < self->stack_high))
+			place += *(const uint64_t *)above * 0x2545f490;
+	}
+	return place;
+}
+
+/* The first of the pair that it may be in. */
+static inline struct thread_site *pair_of(struct thread *self, uint64_t place)
+{
+	/* Frames lie 16 bytes apart at least; a pair is 64 bytes. */
+	uint64_t bytes = (place & self->site_mask) * 4;
+
+	return (struct thread_site *)((char *)self->sites + bytes);
+}
+
+static inline bool is_fork(const struct thread_site *site)
+{
+	return site->context & THREAD_SITE_FORK;
+}
+
+/* The place of the site behind a fork. */
+static inline uint64_t fork_place(const struct thread_site *fork, uint64_t frame)
+{
+	uint64_t words = (uint64_t)fork->sum << 32 | context_sum(fork, 0, frame);
+	uint64_t mixed = words * 0x9e3779b97f4a7c15ull;
+
+	return mixed ^ mixed >> 32;
+}
+
+static struct thread_site *fork_in(struct thread_site *pair, uint64_t place)
 {
 	unsigned i;
 
-	site->place = place;
+	for (i = 0; i < 2; i++)
+		if (is_fork(&pair[i]) && pair[i].sum == (uint32_t)place)
+			return &pair[i];
+	return NULL;
+}
+
+/* By its place. NULL: not known. */
+static struct thread_site *site_find(struct thread *self, uint64_t return_address, uint64_t frame)
+{
+	uint64_t place = place_of(self, return_address, frame);
+	unsigned depth;
+
+	for (depth = 0; depth <= THREAD_SITE_WORDS; depth++) {
+		struct thread_site *pair = pair_of(self, place), *fork;
+
+		if (context_site_is(&pair[0], return_address, frame))
+			return &pair[0];
+		if (context_site_is(&pair[1], return_address, frame))
+			return &pair[1];
+		fork = fork_in(pair, place);
+		if (!fork)
+			return NULL;
+		place = fork_place(fork, frame);
+	}
+	return NULL;
+}
+
+/* Came behind the last one, and was not what was expected first. The second makes room for it; the
+ * first stays until the second was right some eight times, so that two that come in turns do not take
+ * each other's place every time. */
+static void succession_learn(struct thread *self, struct thread_site *site)
+{
+	uint32_t *next = self->site_last->next, at = (uint32_t)((char *)site - (char *)self);
+
+	if (next[0] == SITES_NONE || (next[1] == at && self->next_id % 8 == 0)) {
+		next[1] = next[0];
+		next[0] = at;
+	} else {
+		next[1] = at;
+	}
+}
+
+ARCH_KEPT(context_seek);
+
+uint64_t context_seek(struct thread *self, uint64_t return_address, uint64_t frame)
+{
+	struct thread_site *site = context_behind(self, self->site_last, 1);
+
+	if (!context_site_is(site, return_address, frame))
+		site = site_find(self, return_address, frame);
+	if (!site)
+		return 0;
+	succession_learn(self, site);
+	context_follow(self, site);
+	return site->context;
+}
+
+static bool wrapper_take(struct thread *self, uint64_t return_address, uint16_t offset)
+{
+	uint32_t number = wrapper_number(return_address);
+
+	if (self->wrappers[number])
+		return false;
+	self->wrapper_offsets[number] = offset;
+	__atomic_signal_fence(__ATOMIC_SEQ_CST);
+	self->wrappers[number] = return_address;
+	return true;
+}
+
+/* Reads `count` words. */
+static void offsets_fill(struct thread_site *site, const uint16_t *offset, unsigned count)
+{
+	unsigned i;
+
 	for (i = 0; i < THREAD_SITE_WORDS; i++)
 		site->offset[i] = i < count ? offset[i] : SITES_NO_WORD;
 	/* One caller: the fast way stops there. */
@@ -23,84 +143,44 @@ static unsigned offset_of(const struct thread_site *site, unsigned i)
 	return i > 0 && !site->offset[1] ? SITES_NO_WORD : site->offset[i];
 }
 
-/* The place of the site behind a fork. */
-static inline uint64_t fork_place(const struct thread_site *site, uint64_t frame)
+static void fork_fill(struct thread_site *site, uint64_t place, const uint16_t *offset,
+		      unsigned count)
 {
-	uint64_t mixed = (site->place ^ context_words(site, frame)) * 0x9e3779b97f4a7c15ull;
-
-	return mixed ^ mixed >> 32;
+	site->frame = 0;
+	site->context = THREAD_SITE_FORK | count;
+	site->sum = (uint32_t)place;
+	offsets_fill(site, offset, count);
 }
 
-static inline struct thread_site *site_known(const struct thread *self, uint64_t place)
-{
-	struct thread_site *pair = context_site((struct thread *)self, place);
-
-	return pair[0].place == place ? &pair[0] : pair[1].place == place ? &pair[1] : NULL;
-}
-
-ARCH_KEPT(context_branch);
-
-uint64_t context_branch(const struct thread *self, uint64_t place, uint64_t frame)
-{
-	const struct thread_site *site;
-	unsigned depth;
-
-	for (depth = 0; depth <= THREAD_SITE_WORDS && (site = site_known(self, place)); depth++) {
-		if (!(site->context & THREAD_SITE_FORK))
-			return context_words(site, frame) == site->words ? site->context : 0;
-		place = fork_place(site, frame);
-	}
-	return 0;
-}
-
-static bool wrapper_take(struct thread *self, uint64_t return_address, uint16_t offset)
-{
-	uint32_t number = context_wrapper(return_address);
-
-	if (self->wrappers[number])
-		return false;
-	self->wrapper_offsets[number] = offset;
-	__atomic_signal_fence(__ATOMIC_SEQ_CST);
-	self->wrappers[number] = return_address;
-	return true;
-}
-
-/* Twice as many pairs: of each, what has the next bit of its place set moves. A signal handler may
- * come in between and find a place without its site; it is turned away by the guard all the same. */
-static void sites_grow(struct thread *self)
-{
-	uint32_t pairs = self->site_mask / THREAD_SITE_BIT + 1, bit = pairs * THREAD_SITE_BIT, i;
-
-	memory_populate_sigsafe((uint64_t)&self->sites[2 * pairs],
-				2ull * pairs * sizeof(self->sites[0]));
-	for (i = 0; i < pairs; i++) {
-		struct thread_site *near = &self->sites[2 * i], *far = near + 2 * pairs;
-
-		if (near[1].place & bit) {
-			*far = near[1];
-			near[1].place = 0;
-		}
-		if (near[0].place & bit) {
-			far[1] = far[0];
-			far[0] = near[0];
-			near[0] = near[1];
-			near[1].place = 0;
-		}
-	}
-	self->site_mask |= bit;
-}
-
-/* The first of the pair that this place is to have: the one before it stays as the second. */
+/* One of the pair that this place is to have, which an old one leaves. */
 static struct thread_site *site_take(struct thread *self, uint64_t place)
 {
 	uint32_t pairs = self->site_mask / THREAD_SITE_BIT + 1;
-	struct thread_site *site;
+	struct thread_site *pair;
 
-	if (++self->sites_used > pairs / 2 && 2 * pairs < sizeof(self->sites) / sizeof(*site))
-		sites_grow(self);
-	site = context_site(self, place);
-	site[1] = site[0];
-	return site;
+	if (++self->sites_used > pairs / 2 && 2 * pairs < sizeof(self->sites) / sizeof(*pair)) {
+		/* Twice as many. Whose place has the next bit set is found no longer but by those
+		 * that it followed, and learned again. */
+		memory_populate_sigsafe((uint64_t)&self->sites[2 * pairs],
+					2ull * pairs * sizeof(*pair));
+		self->site_mask |= pairs * THREAD_SITE_BIT;
+	}
+	pair = pair_of(self, place);
+	if (!pair[0].context)
+		return &pair[0];
+	return pair[1].context && self->sites_used % 2 ? &pair[0] : &pair[1];
+}
+
+/* A fork of this place, or a site that has it: of the pair, whoever has the same frame. */
+static struct thread_site *site_at(struct thread *self, uint64_t place, uint64_t frame)
+{
+	struct thread_site *pair = pair_of(self, place), *fork = fork_in(pair, place);
+	unsigned i;
+
+	for (i = 0; i < 2 && !fork; i++)
+		if (pair[i].context && !is_fork(&pair[i]) && pair[i].frame == (uint32_t)frame)
+			fork = &pair[i];
+	return fork;
 }
 
 /* Every fork reads words that its place alone does not tell, so there are at most as many as
@@ -109,34 +189,38 @@ static struct thread_site *site_take(struct thread *self, uint64_t place)
 void sites_learn(struct thread *self, struct caller caller,
 		 const uint16_t offset[THREAD_SITE_WORDS], bool fixed, uint32_t context)
 {
-	uint64_t place = context_place(self, caller), frame = caller.frame;
+	uint64_t frame = caller.frame, place = place_of(self, caller.return_address, frame);
 	struct thread_site *site;
 	unsigned done = 0, count, same;
 
-	while ((site = site_known(self, place))) {
-		bool fork = (site->context & THREAD_SITE_FORK) != 0;
+	while ((site = site_at(self, place, frame))) {
+		bool fork = is_fork(site);
+		unsigned first = fork ? 0 : done; /* a fork has its own words only */
 
 		count = fork ? site->context & ~THREAD_SITE_FORK : THREAD_SITE_WORDS - done;
 		for (same = 0; same < count && done + same < THREAD_SITE_WORDS; same++)
-			if (offset_of(site, same) != offset[done + same])
+			if (offset_of(site, first + same) != offset[done + same])
 				break;
-		if (!same || (!fork && same == count && context_words(site, frame) == site->words))
+		if (!same || (!fork && same == count &&
+			      context_sum(site, caller.return_address, frame) == site->sum))
 			break;
 		if (fixed && !done && wrapper_take(self, caller.return_address, offset[0])) {
-			place = context_place(self, caller);
+			place = place_of(self, caller.return_address, frame);
 			continue;
 		}
-		if (!fork || same < count) {
-			site_fill(site, place, offset + done, same);
-			site->context = THREAD_SITE_FORK | same;
-			site->words = ~context_words(site, frame);
-		}
+		if (!fork || same < count)
+			fork_fill(site, place, offset + done, same);
 		place = fork_place(site, frame);
 		done += same;
 	}
 	if (!site)
 		site = site_take(self, place);
-	site_fill(site, place, offset + done, THREAD_SITE_WORDS - done);
-	site->words = context_words(site, frame);
+	site->context = 0;
+	offsets_fill(site, offset, THREAD_SITE_WORDS);
+	site->sum = context_sum(site, caller.return_address, frame);
+	site->next[0] = site->next[1] = SITES_NONE;
+	site->frame = (uint32_t)frame;
 	site->context = context;
+	succession_learn(self, site);
+	context_follow(self, site);
 }

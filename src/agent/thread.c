@@ -38,6 +38,7 @@ static struct {
 /* Nothing is known of the contexts of this lane. */
 static void tables_open(struct thread *area)
 {
+	area->site_next = area->site_last = area->sites;
 	area->site_mask = (THREAD_SITE_PAIRS_MIN - 1) * THREAD_SITE_BIT;
 	area->key_groups = THREAD_KEY_GROUPS_MIN;
 	area->rules_mask = THREAD_RULES_MIN - 1;
@@ -179,7 +180,9 @@ bool thread_init_main(uint64_t stack_high)
 	if (!self)
 		return false;
 	lanes.have_key = !pthread_key_create(&lanes.exit_key, thread_exit);
-	nobody.region[0] = nobody.region[1] = THREAD_NO_REGION; /* not in .data: it is large */
+	/* Not in .data: it is large. */
+	nobody.region[0] = nobody.region[1] = THREAD_NO_REGION;
+	nobody.site_next = nobody.site_last = nobody.sites;
 	lane_open(self, stack_high);
 	if (!context_init((const void *)stack_high))
 		return false;

@@ -36,16 +36,20 @@ struct arch_scratch;
 #define THREAD_SPACES 2u
 #define THREAD_NO_REGION (~0ull)
 
-/* A place that allocates, as cheaply recognised as possible: return address and stack pointer,
- * and the next return addresses above, whose offsets were found when the place was first seen.
+/* A place that allocates or frees, and one way to it: return address and stack pointer, and the next
+ * return addresses above, whose offsets were found when it was first seen.
  *
- * Where several ways lead to one place, its site only reads the return addresses that all of them
- * have at the same offsets (context is THREAD_SITE_FORK and their number); those words and `place`
- * make the `place` of the next site, which reads on from there. Where the first of those words
- * tells most of them apart, it is part of the place from the start: `wrappers`. */
+ * Programs do the same things in the same order, so a site remembers which two came behind it: the
+ * next call is looked for there first. Only what is not there is looked up by its place (return
+ * address and stack pointer, mixed). Where several ways lead to one place, a fork stands there
+ * (context is THREAD_SITE_FORK and a number of words) that only reads the return addresses which
+ * all of them have at the same offsets; those words and the place make the place of the next site.
+ * Where the first of those words tells most of them apart, it is part of the place from the start:
+ * `wrappers`. */
 struct thread_site {
-	uint64_t place; /* return address and stack pointer, mixed */
-	uint64_t words; /* of the stack words at `offset`, combined */
+	uint32_t frame;	  /* the low half of it; 0: a fork, or nothing */
+	uint32_t sum;	  /* of the return address and the stack words at `offset`; a fork's place */
+	uint32_t next[2]; /* the sites behind it, the likelier one first: bytes from the lane's start */
 	uint32_t context;
 	uint16_t offset[THREAD_SITE_WORDS]; /* from the frame, in bytes */
 };
@@ -73,10 +77,11 @@ struct thread {
 	uint64_t freed_word; /* added to it when the block ends: state and epoch */
 	/* By space of blocks: where the last block lay, so that the index can be read there. */
 	uint64_t region[THREAD_SPACES];
-	/* The hot path lives on the line above, and on the next of this one: which bits of a place
-	 * choose its pair of sites. */
-	uint32_t site_mask;
-	uint32_t busy; /* inside a hook */
+	/* The hot path lives on the line above and on the first two of this one. Never NULL. */
+	struct thread_site *site_next; /* what the next call will be, if it is as it was before */
+	struct thread_site *site_last; /* the last one */
+	uint32_t site_mask;	       /* which bits of a place choose its pair of sites */
+	uint32_t busy;		       /* inside a hook */
 	uint32_t lane;
 	uint32_t tid;
 	uint32_t generation;
@@ -135,7 +140,7 @@ struct thread {
 	 * keeps the place. */
 	_Alignas(4096) uint64_t wrappers[1u << THREAD_WRAPPERS_BITS];
 	uint16_t wrapper_offsets[1u << THREAD_WRAPPERS_BITS];
-	/* Pairs: the second of a pair was the first until another place came. */
+	/* Pairs, by their place. */
 	_Alignas(4096) struct thread_site sites[1u << THREAD_SITES_BITS];
 	_Alignas(4096) uint64_t keys[THREAD_KEYS]; /* keys.h */
 	struct unwind_rule rules[1u << THREAD_RULES_BITS];
@@ -144,7 +149,7 @@ struct thread {
 	unsigned char altstack[THREAD_ALTSTACK_BYTES];
 };
 
-_Static_assert(offsetof(struct thread, site_mask) == 64, "what the hot path reads is one line");
+_Static_assert(offsetof(struct thread, site_next) == 64, "what the hot path reads is two lines");
 
 /* NULL until the thread is known, and again when it is ending. Initial-exec: reading it never
  * allocates. */

@@ -59,12 +59,12 @@ void context_forget(void);
 uint32_t context_find_slow(struct guard guard, uint64_t return_address, uint64_t frame,
 			   uint64_t rbp);
 
-/* The context of a call by the Python frames it stands under as well; `native` where there are none.
- * With python_stack_on only. */
+/* The context of a call by the Python frames it stands under as well; `native` where there are
+ * none. With python_stack_on only. */
 uint32_t context_in_python(struct guard *guard, uint32_t native, struct caller caller);
 
-/* The context of a call that is not what was expected; 0: not known. Called from the middle of the hot
- * path: arch_call_kept(). */
+/* The context of a call that is not what was expected; 0: not known. Called from the middle of the
+ * hot path: arch_call_kept(). */
 uint64_t context_seek(struct thread *self, uint64_t return_address, uint64_t frame);
 
 /* Small factors keep the order of callers and cost one instruction each. Half of it is enough: two
@@ -101,8 +101,8 @@ static inline struct thread_site *context_behind(struct thread *self,
 	return (struct thread_site *)((char *)self + site->next[i]);
 }
 
-/* The call was this; what may come next is asked for, because a program that has done much in between
- * has it in no cache any more. */
+/* The call was this; what may come next is asked for, because a program that has done much in
+ * between has it in no cache any more. */
 static inline __attribute__((always_inline)) void context_follow(struct thread *self,
 								 struct thread_site *site)
 {

@@ -83,8 +83,8 @@ static struct thread_site *site_find(struct thread *self, uint64_t return_addres
 }
 
 /* Came behind the last one, and was not what was expected first. The second makes room for it; the
- * first stays until the second was right some eight times, so that two that come in turns do not take
- * each other's place every time. */
+ * first stays until the second was right some eight times, so that two that come in turns do not
+ * take each other's place every time. */
 static void succession_learn(struct thread *self, struct thread_site *site)
 {
 	uint32_t *next = self->site_last->next, at = (uint32_t)((char *)site - (char *)self);
@@ -97,19 +97,31 @@ static void succession_learn(struct thread *self, struct thread_site *site)
 	}
 }
 
+static uint64_t site_came(struct thread *self, struct thread_site *site)
+{
+	succession_learn(self, site);
+	context_follow(self, site);
+	return site->context;
+}
+
+static __attribute__((noinline)) uint64_t seek_by_place(struct thread *self,
+							uint64_t return_address, uint64_t frame)
+{
+	struct thread_site *site = site_find(self, return_address, frame);
+
+	return site ? site_came(self, site) : 0;
+}
+
 ARCH_KEPT(context_seek);
 
+/* Short, and no register saved but those that its caller wants kept. */
 uint64_t context_seek(struct thread *self, uint64_t return_address, uint64_t frame)
 {
 	struct thread_site *site = context_behind(self, self->site_last, 1);
 
-	if (!context_site_is(site, return_address, frame))
-		site = site_find(self, return_address, frame);
-	if (!site)
-		return 0;
-	succession_learn(self, site);
-	context_follow(self, site);
-	return site->context;
+	return context_site_is(site, return_address, frame)
+		       ? site_came(self, site)
+		       : seek_by_place(self, return_address, frame);
 }
 
 static bool wrapper_take(struct thread *self, uint64_t return_address, uint16_t offset)

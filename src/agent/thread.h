@@ -36,8 +36,8 @@ struct arch_scratch;
 #define THREAD_SPACES 2u
 #define THREAD_NO_REGION (~0ull)
 
-/* A place that allocates or frees, and one way to it: return address and stack pointer, and the next
- * return addresses above, whose offsets were found when it was first seen.
+/* A place that allocates or frees, and one way to it: return address and stack pointer, and the
+ * next return addresses above, whose offsets were found when it was first seen.
  *
  * Programs do the same things in the same order, so a site remembers which two came behind it: the
  * next call is looked for there first. Only what is not there is looked up by its place (return
@@ -47,9 +47,10 @@ struct arch_scratch;
  * Where the first of those words tells most of them apart, it is part of the place from the start:
  * `wrappers`. */
 struct thread_site {
-	uint32_t frame;	  /* the low half of it; 0: a fork, or nothing */
-	uint32_t sum;	  /* of the return address and the stack words at `offset`; a fork's place */
-	uint32_t next[2]; /* the sites behind it, the likelier one first: bytes from the lane's start */
+	uint32_t frame; /* the low half of it; 0: a fork, or nothing */
+	uint32_t sum;	/* of the return address and the stack words at `offset`; a fork's place */
+	uint32_t next[2]; /* the sites behind it, the likelier one first: bytes from the lane's
+			     start */
 	uint32_t context;
 	uint16_t offset[THREAD_SITE_WORDS]; /* from the frame, in bytes */
 };
@@ -99,7 +100,8 @@ struct thread {
 	struct log_thread *row;
 	uint32_t epoch_due;	   /* groups written since this lane last moved the epoch */
 	uint32_t rules_generation; /* of the module table, that `rules` are about */
-	/* What of the tables below is in use: they grow. They are about the log of so many forks. */
+	/* What of the tables below is in use: they grow. They are about the log of so many forks.
+	 */
 	uint32_t sites_used, key_groups, rules_used, rules_mask, forks;
 	uint32_t context_next, context_end; /* its rows of the context table */
 	struct quarantine *quarantine;	    /* of the lane, not of the thread; NULL: none yet */
@@ -126,9 +128,11 @@ struct thread {
 
 	struct thread_pending pending[THREAD_PENDING]; /* the last ones, newest before _next */
 	uint32_t pending_next;
-	uint64_t python_state; /* its PyThreadState, when it was last seen; 0: none. python_stack.c */
-	bool place_python; /* its next object of Python is to lie on watched pages */
-	uint64_t makers[PLAN_SIGHT_MAKERS]; /* frames of those that run; 0: it does not. sighted.c */
+	uint64_t python_state; /* its PyThreadState, when it was last seen; 0: none. python_stack.c
+				*/
+	bool place_python;     /* its next object of Python is to lie on watched pages */
+	uint64_t
+		makers[PLAN_SIGHT_MAKERS]; /* frames of those that run; 0: it does not. sighted.c */
 
 	void *(*start)(void *);
 	void *argument;

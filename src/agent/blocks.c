@@ -53,7 +53,7 @@ bool blocks_init(void)
 	unsigned i;
 
 	for (bytes = pool_wish(); bytes >= POOL_BYTES_MIN && !blocks_state.pool; bytes /= 2) {
-		blocks_state.pool = memory_map_sigsafe(bytes);
+		blocks_state.pool = memory_map_at_sigsafe(MEMORY_POOL_AT, bytes);
 		pool.limit = (uint32_t)(bytes / sizeof(struct block));
 	}
 	if (!blocks_state.pool)
@@ -82,12 +82,28 @@ bool blocks_init(void)
 			memory_map_sigsafe(1ull << (BLOCKS_ADDRESS_BITS - BLOCKS_REGION_BITS));
 		if (!space->regions)
 			return false;
-		space->flat = memory_reserve_sigsafe(bytes + LOG_PAGE);
+		space->flat = memory_reserve_sigsafe(
+			i == BLOCKS_SUB ? MEMORY_SUB_AT : MEMORY_HEAP_AT, bytes + LOG_PAGE);
 		if (space->flat)
 			space->populated = memory_map_sigsafe(bytes >> BLOCKS_POPULATE_BITS);
 	}
 	pool.used = BLOCKS_PIECE; /* whole cache lines to each lane */
 	return true;
+}
+
+/* Not where the tables are not where it looks for them: no address space, or somebody was there
+ * before. Of another malloc than libc's it asks where the index is. */
+void blocks_settle(void)
+{
+	const struct blocks_space *heap = &blocks_state.spaces[BLOCKS_HEAP];
+
+	blocks_state.hot =
+		!(agent.plan.flags & PLAN_GROWTH) && agent.plan.ring_records >= LOG_RING_LAPS_MIN &&
+		arch_can_mix() && (uint64_t)blocks_state.pool == MEMORY_POOL_AT &&
+		(uint64_t)context_ordinals == MEMORY_ORDINALS_AT &&
+		(uint64_t)blocks_state.spaces[BLOCKS_SUB].flat == MEMORY_SUB_AT &&
+		(heap->shift == BLOCKS_GLIBC_SHIFT ? (uint64_t)heap->flat == MEMORY_HEAP_AT
+						   : heap->flat != NULL);
 }
 
 /* All of the region, where memory is not counted before it is used: the hot path goes by regions,
@@ -452,9 +468,8 @@ void block_resume(struct guard *guard, struct block *block, uint64_t start, uint
 	block->free_context = 0;
 	block->freed_epoch = 0;
 	if (size != old) {
-		block->low =
-			(uint8_t)start ^
-			(size >> 32 || watched || watch_wants(context) ? BLOCK_MARK : 0);
+		block->low = (uint8_t)start ^
+			     (size >> 32 || watched || watch_wants(context) ? BLOCK_MARK : 0);
 		((uint64_t *)block)[1] = block_size_context(size, context);
 	}
 	/* After its size: who looks at live blocks (round.c) finds them with the true one. */
@@ -525,8 +540,8 @@ unsigned block_find_sigsafe(enum block_space kind, uint64_t address, uint64_t re
 	uint64_t at = address & ~((1ull << space->shift) - 1), step = 1ull << space->shift;
 	struct block_view view, live = { 0 }, nearest = { 0 };
 	bool have_live = false, have_nearest = false;
-	/* How far behind a block a pointer is still told to be: whoever runs on behind the last block
-	 * of the heap meets its end only there, up to 132 KiB later. */
+	/* How far behind a block a pointer is still told to be: whoever runs on behind the last
+	 * block of the heap meets its end only there, up to 132 KiB later. */
 	uint64_t beyond = reach_bytes / 256 > 4096 ? reach_bytes / 256 : 4096;
 	uint64_t windows = (space->largest + beyond) / step;
 	unsigned count = 0;

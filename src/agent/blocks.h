@@ -29,6 +29,7 @@
 
 #include "agent/context.h"
 #include "agent/guard.h"
+#include "agent/memory.h"
 #include "agent/rings.h"
 #include "wire/log_format.h"
 
@@ -55,6 +56,9 @@ enum block_space { BLOCKS_HEAP, BLOCKS_SUB, BLOCKS_SPACES };
 
 /* Maps the tables. False: no memory. */
 bool blocks_init(void);
+
+/* After this and context_init(): decides whether the hot path may be taken. */
+void blocks_settle(void);
 
 /* The lane's ring and tags; also when a lane is taken again. */
 void blocks_open_lane(struct thread *self);
@@ -83,6 +87,10 @@ const struct log_life *blocks_recent_sigsafe(const struct thread *self, uint64_t
 #define BLOCKS_LARGE (64u << 10)
 #define BLOCKS_GLIBC_SHIFT 5u
 #define BLOCKS_SHIFT 4u
+/* Of the last word of an entry. */
+#define BLOCK_STATE_SHIFT 32u
+#define BLOCK_API_SHIFT 40u
+#define BLOCK_LOW_SHIFT 56u
 #define BLOCK_API_MASK 15u
 #define BLOCK_FRONT_SHIFT 4u
 #define BLOCKS_GROUP 1024u /* ids that a lane is given at once */
@@ -108,14 +116,14 @@ extern HIDDEN struct blocks_state {
 	 * most objects of sub-allocators, is not walked through to find that out. */
 	uint8_t *guarded;
 	struct blocks_space spaces[BLOCKS_SPACES];
+	bool hot;
 } blocks_state;
 
 /* May the hot path be taken? Not when every event must be seen, as growth and short rings need, nor
- * where there was no address space for `flat`. */
+ * where it cannot be: blocks_settle(). */
 static inline bool blocks_hot(void)
 {
-	return !(agent.plan.flags & PLAN_GROWTH) && agent.plan.ring_records >= LOG_RING_LAPS_MIN &&
-	       blocks_state.spaces[BLOCKS_HEAP].flat && blocks_state.spaces[BLOCKS_SUB].flat;
+	return blocks_state.hot;
 }
 
 /* The whole way, for what the fast way leaves: from hooks that are compiled with -ffixed-rbp, so
@@ -124,8 +132,8 @@ void *block_begin_slow(void *start, uint64_t size, enum block_space space, enum 
 		       const uint64_t *frame);
 void block_end_slow(void *start, enum block_space space, const uint64_t *frame);
 
-/* Bit 0 says that it is there. Bit 7 belongs to the window, so that no pointer into the same one, not
- * even an odd one, looks like the start of the block. */
+/* Bit 0 says that it is there. Bit 7 belongs to the window, so that no pointer into the same one,
+ * not even an odd one, looks like the start of the block. */
 #define BLOCK_MARK 0x81u
 
 static inline void block_mark(struct block *block)
@@ -184,8 +192,8 @@ uint64_t block_open(enum block_space space, uint64_t start, struct thread *self)
 /* The rest of block_region(), by arch_call_kept(); 0: it cannot. */
 uint64_t block_region_turn(struct thread *self, uint64_t start, enum block_space space);
 
-/* The region of a block that starts here: NULL lies in none, also where the first one has blocks, as
- * in a program that is not position-independent. */
+/* The region of a block that starts here: NULL lies in none, also where the first one has blocks,
+ * as in a program that is not position-independent. */
 static inline uint64_t block_region_of(uint64_t start)
 {
 	return (start - 1) >> BLOCKS_REGION_BITS;
@@ -201,25 +209,40 @@ block_region(struct thread *self, enum block_space space, uint64_t start)
 	       arch_call_kept(block_region_turn, self, start, space);
 }
 
+/* The index, for a shift that is known when this is compiled: by its place. */
+static inline __attribute__((always_inline)) uint32_t *block_windows(enum block_space space,
+								     uint32_t shift)
+{
+	if (space == BLOCKS_SUB)
+		return (uint32_t *)MEMORY_SUB_AT;
+	if (__builtin_constant_p(shift) && shift == BLOCKS_GLIBC_SHIFT)
+		return (uint32_t *)MEMORY_HEAP_AT;
+	return blocks_state.spaces[space].flat;
+}
+
+static inline __attribute__((always_inline)) uint64_t *block_entry(uint64_t number)
+{
+	return (uint64_t *)&((struct block *)MEMORY_POOL_AT)[number];
+}
+
 /* The entry number of the block that starts here or last did, where the index can be read; 0: none.
  */
 static inline __attribute__((always_inline)) uint64_t block_number(enum block_space space,
 								   uint32_t shift, uint64_t start)
 {
-	return blocks_state.spaces[space].flat[start >> shift];
+	return block_windows(space, shift)[start >> shift];
 }
 
 /* Objects of a sub-allocator are many, small, and mostly made and freed in the order in which they
  * lie: what the next ones need is asked for now. Blocks of malloc are left alone, where it costs
  * more than it brings: 0185. */
-static inline __attribute__((always_inline)) void block_ahead(enum block_space space,
-							      uint32_t shift, uint64_t start,
-							      uint64_t number)
+static inline __attribute__((always_inline)) void
+block_ahead(enum block_space space, uint32_t shift, uint64_t start, uint64_t number)
 {
 	if (space != BLOCKS_SUB)
 		return;
-	__builtin_prefetch(&blocks_state.pool[number + BLOCKS_PER_LINE], 1);
-	__builtin_prefetch(&blocks_state.spaces[space].flat[(start >> shift) + WINDOWS_PER_LINE]);
+	__builtin_prefetch(block_entry(number + BLOCKS_PER_LINE), 1);
+	__builtin_prefetch(&block_windows(space, shift)[(start >> shift) + WINDOWS_PER_LINE]);
 }
 
 /* Writes what block_begin is about, once everything is found. Whole words, and whole words again at
@@ -231,18 +254,19 @@ static inline __attribute__((always_inline)) void block_write(struct thread *sel
 {
 	entry[0] = id;
 	entry[1] = size | context << 32;
-	entry[2] = (uint64_t)arch_take_one(&context_ordinals[context]) << 32;
-	entry[3] = self->live_word | (uint64_t)api << 40 | start << 56;
+	entry[2] = (uint64_t)arch_take_one(context_ordinal(context)) << 32;
+	entry[3] = self->live_word | (uint64_t)api << BLOCK_API_SHIFT | start << BLOCK_LOW_SHIFT;
 }
 
-/* The end of a live block, in its entry and in the ring. */
+/* The end of a live block, in its entry and in the ring; `state` is its last word. */
 static inline __attribute__((always_inline)) void block_write_end(const struct thread *self,
-								  uint64_t *entry, uint64_t *life,
-								  uint64_t start, uint64_t context)
+								  uint64_t *entry, uint64_t state,
+								  uint64_t *life, uint64_t start,
+								  uint64_t context)
 {
-	uint64_t id = entry[0], size_context = entry[1];
-	uint64_t freed = entry[2] | context, state = entry[3] + self->freed_word;
+	uint64_t id = entry[0], size_context = entry[1], freed = entry[2] | context;
 
+	state += self->freed_word;
 	entry[2] = freed;
 	entry[3] = state;
 	life[0] = id;
@@ -276,7 +300,7 @@ block_begin_in(struct thread *self, uint64_t context, enum block_space space, ui
 	id = arch_take(&self->next_id, 1);
 	if (unlikely(id >= self->id_stop))
 		goto slow;
-	block_write(self, (uint64_t *)&blocks_state.pool[number], id, start, size, api, context);
+	block_write(self, block_entry(number), id, start, size, api, context);
 	__asm__("" : "+a"(ptr)); /* where it came from: not moved there and back */
 	return ptr;
 slow:
@@ -305,23 +329,25 @@ static inline __attribute__((always_inline)) void *block_begin(enum block_space 
 #define BLOCK_ANY_API -1
 
 /* As block_end(), of a block that was made by `api` and has no guards, or BLOCK_ANY_API. */
-static inline __attribute__((always_inline)) bool block_end_of(enum block_space space,
-							       uint32_t shift, void *ptr, int api,
-							       struct caller caller)
+static inline __attribute__((always_inline)) bool
+block_end_of(enum block_space space, uint32_t shift, void *ptr, int api, struct caller caller)
 {
 	struct thread *self = thread_hot;
-	uint64_t start = (uint64_t)ptr, number, life, context;
-	struct block *block;
+	uint64_t start = (uint64_t)ptr, number, life, context, state, *entry;
 
 	if (unlikely(!block_region(self, space, start) || !context_hit(self, caller, &context)))
 		return false;
 	/* Live, and this very start. Entry 0 of the pool is never live. */
 	number = block_number(space, shift, start);
 	block_ahead(space, shift, start, number);
-	block = &blocks_state.pool[number];
-	if (unlikely(block->state != LOG_BLOCK_LIVE || block->low != (uint8_t)start))
+	entry = block_entry(number);
+	/* One load for all of it; GCC would make three. */
+	state = entry[3];
+	__asm__("" : "+r"(state));
+	if (unlikely((uint8_t)(state >> BLOCK_STATE_SHIFT) != LOG_BLOCK_LIVE ||
+		     (uint8_t)(state >> BLOCK_LOW_SHIFT) != (uint8_t)start))
 		return false;
-	if (api != BLOCK_ANY_API && unlikely(block->api != api))
+	if (api != BLOCK_ANY_API && unlikely((uint8_t)(state >> BLOCK_API_SHIFT) != api))
 		return false;
 	life = arch_take(&self->ring_next, sizeof(struct log_life));
 	if (unlikely(life >= self->ring_stop)) {
@@ -329,7 +355,7 @@ static inline __attribute__((always_inline)) bool block_end_of(enum block_space 
 		if (unlikely(!life))
 			return false;
 	}
-	block_write_end(self, (uint64_t *)block, (uint64_t *)life, start, context);
+	block_write_end(self, entry, state, (uint64_t *)life, start, context);
 	return true;
 }
 

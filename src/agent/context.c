@@ -47,7 +47,7 @@ bool context_init(const void *auxiliary_vector)
 	const Elf64_auxv_t *at;
 
 	if (log_map.contexts) {
-		context_ordinals = memory_map_sigsafe(ordinals_bytes());
+		context_ordinals = memory_map_at_sigsafe(MEMORY_ORDINALS_AT, ordinals_bytes());
 		if (!context_ordinals)
 			return false;
 	}

@@ -19,6 +19,7 @@
 
 #include "agent/arch/x86_64.h"
 #include "agent/guard.h"
+#include "agent/memory.h"
 
 /* Where a hook was called from. Every function that takes it by value is inlined or rare: passed
  * through memory it would stall on its own stores. */
@@ -49,6 +50,12 @@ struct caller {
  * program with thousands of contexts has better use for those. */
 extern HIDDEN uint32_t *context_ordinals;
 
+/* The same for the hot path. */
+static inline __attribute__((always_inline)) uint32_t *context_ordinal(uint64_t context)
+{
+	return &((uint32_t *)MEMORY_ORDINALS_AT)[context];
+}
+
 /* Maps the index; learns the program's entry from the vector behind the environment. */
 bool context_init(const void *auxiliary_vector);
 
@@ -67,22 +74,31 @@ uint32_t context_in_python(struct guard *guard, uint32_t native, struct caller c
  * hot path: arch_call_kept(). */
 uint64_t context_seek(struct thread *self, uint64_t return_address, uint64_t frame);
 
-/* Small factors keep the order of callers and cost one instruction each. Half of it is enough: two
- * ways differ by addresses of code, which lie near each other. */
+static inline __attribute__((always_inline)) uint64_t context_word(uint64_t sum, uint64_t frame,
+								   uint32_t offset)
+{
+	return arch_mix(sum, (const uint64_t *)((const char *)frame + offset));
+}
+
+/* Factors and additions would do for less, but then a call some bytes further and a caller some
+ * bytes nearer cancel each other out. */
 static inline __attribute__((always_inline)) uint32_t
 context_sum(const struct thread_site *site, uint64_t return_address, uint64_t frame)
 {
-	const char *base = (const char *)frame;
-	uint64_t sum = return_address + 2 * *(const uint64_t *)(base + site->offset[0]);
-	uint64_t b, c, d, e, f;
+	uint64_t sum = return_address; /* of which the lower half counts */
+	uint32_t two;		       /* of the offsets, by one load */
 
-	if (site->offset[1]) {
-		b = *(const uint64_t *)(base + site->offset[1]);
-		c = *(const uint64_t *)(base + site->offset[2]);
-		d = *(const uint64_t *)(base + site->offset[3]);
-		e = *(const uint64_t *)(base + site->offset[4]);
-		f = *(const uint64_t *)(base + site->offset[5]);
-		sum += 4 * (b + 2 * c + 4 * d + 8 * (e + 2 * f));
+	__builtin_memcpy(&two, site->offset, sizeof(two));
+	sum = context_word(sum, frame, (uint16_t)two);
+	if (two >> 16) {
+		/* Two halves, which do not wait for each other. */
+		uint64_t half = *(const uint64_t *)((const char *)frame + site->offset[3]);
+
+		sum = context_word(sum, frame, two >> 16);
+		half = context_word(half, frame, site->offset[4]);
+		sum = context_word(sum, frame, site->offset[2]);
+		half = context_word(half, frame, site->offset[5]);
+		sum += half;
 	}
 	return (uint32_t)sum;
 }
@@ -95,23 +111,25 @@ context_site_is(const struct thread_site *site, uint64_t return_address, uint64_
 	       likely(context_sum(site, return_address, frame) == site->sum);
 }
 
-static inline struct thread_site *context_behind(struct thread *self,
-						 const struct thread_site *site, unsigned i)
+static inline struct thread_site *context_site_at(struct thread *self, uint32_t at)
 {
-	return (struct thread_site *)((char *)self + site->next[i]);
+	return (struct thread_site *)((char *)self + at);
 }
 
-/* The call was this; what may come next is asked for, because a program that has done much in
- * between has it in no cache any more. */
-static inline __attribute__((always_inline)) void context_follow(struct thread *self,
-								 struct thread_site *site)
+/* The call was this; what comes next is asked for, because a program that has done much in between
+ * has it in no cache any more. Returns the context. */
+static inline __attribute__((always_inline)) uint64_t context_follow(struct thread *self,
+								     struct thread_site *site)
 {
-	struct thread_site *next = context_behind(self, site, 0);
+	uint64_t next_context = site->next_context;
+	struct thread_site *next;
 
+	__asm__("" : "+r"(next_context)); /* one load; GCC would make two */
+	next = context_site_at(self, (uint32_t)next_context);
 	self->site_last = site;
 	self->site_next = next;
 	__builtin_prefetch(next);
-	__builtin_prefetch(context_behind(self, site, 1));
+	return next_context >> 32;
 }
 
 /* The context of this call, if the place is known. */
@@ -121,8 +139,7 @@ static inline __attribute__((always_inline)) bool context_hit(struct thread *sel
 	struct thread_site *site = self->site_next;
 
 	if (likely(context_site_is(site, caller.return_address, caller.frame))) {
-		context_follow(self, site);
-		*ret = site->context;
+		*ret = context_follow(self, site);
 		return true;
 	}
 	*ret = arch_call_kept(context_seek, self, caller.return_address, caller.frame);

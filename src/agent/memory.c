@@ -10,10 +10,6 @@
 #include "agent/rlimits.h"
 
 #define PAGE 4096u
-/* Far from where the kernel puts things: what the target maps lies as it would without us, and runs
- * over its end into what it would run into. Not where others ask for their places: ZGC has its
- * heaps at 4, 8 and 16 TiB, position-independent programs begin at 85. */
-#define RESERVE_AT (20l << 40)
 #define MAP_AT (70l << 40)
 
 /* The linker's: the end of the agent's own globals. */
@@ -69,8 +65,8 @@ bool memory_reads_by_kernel(void)
 	uint64_t from = 1, to = 0;
 	struct iovec local = { &to, sizeof(to) }, remote = { &from, sizeof(from) };
 
-	return raw_syscall6(SYS_process_vm_readv, agent.pid, (long)&local, 1, (long)&remote, 1, 0) ==
-		       (long)sizeof(to) &&
+	return raw_syscall6(SYS_process_vm_readv, agent.pid, (long)&local, 1, (long)&remote, 1,
+			    0) == (long)sizeof(to) &&
 	       to == from;
 }
 
@@ -161,17 +157,17 @@ uint64_t memory_place_sigsafe(size_t bytes)
 				  __ATOMIC_RELAXED);
 }
 
-void *memory_map_sigsafe(size_t bytes)
+/* A hint and no more: whoever has the place already keeps it. */
+static void *map(uint64_t at, size_t bytes, int protection, int64_t data)
 {
 	int64_t counted = (int64_t)((bytes + PAGE - 1) & ~(uint64_t)(PAGE - 1));
 	long r;
 
-	memory_count_sigsafe(counted, counted);
-	r = raw_syscall6(SYS_mmap, (long)memory_place_sigsafe(bytes), (long)bytes,
-			 PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1,
-			 0);
+	memory_count_sigsafe(counted, data);
+	r = raw_syscall6(SYS_mmap, (long)at, (long)bytes, protection,
+			 MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 	if (r < 0 && r > -4096) {
-		memory_count_sigsafe(-counted, -counted);
+		memory_count_sigsafe(-counted, -data);
 		return NULL;
 	}
 	(void)raw_syscall3(SYS_madvise, r, bytes, MADV_NOHUGEPAGE);
@@ -181,21 +177,20 @@ void *memory_map_sigsafe(size_t bytes)
 	return (void *)r;
 }
 
-void *memory_reserve_sigsafe(size_t bytes)
+void *memory_map_at_sigsafe(uint64_t at, size_t bytes)
 {
-	static long next = RESERVE_AT; /* start-up is one thread's */
-	long r = raw_syscall6(SYS_mmap, next, (long)bytes, PROT_NONE,
-			      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	return map(at, bytes, PROT_READ | PROT_WRITE,
+		   (int64_t)((bytes + PAGE - 1) & ~(uint64_t)(PAGE - 1)));
+}
 
-	if (r < 0 && r > -4096)
-		return NULL;
-	memory_count_sigsafe((int64_t)bytes, 0);
-	if (r == next) /* or the second would find the place taken and be put among the target's */
-		next += (long)bytes;
-	(void)raw_syscall3(SYS_madvise, r, bytes, MADV_NOHUGEPAGE);
-	(void)raw_syscall3(SYS_madvise, r, bytes, MADV_DONTDUMP);
-	own_add((uint64_t)r, bytes);
-	return (void *)r;
+void *memory_map_sigsafe(size_t bytes)
+{
+	return memory_map_at_sigsafe(memory_place_sigsafe(bytes), bytes);
+}
+
+void *memory_reserve_sigsafe(uint64_t at, size_t bytes)
+{
+	return map(at, bytes, PROT_NONE, 0);
 }
 
 bool memory_allow_sigsafe(void *at, size_t bytes)

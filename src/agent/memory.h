@@ -25,7 +25,18 @@ bool memory_reads_by_kernel(void);
 /* How many bytes from `address` on can be read, at most len. */
 size_t memory_readable_sigsafe(uint64_t address, size_t len);
 
-/* Where to ask for so many bytes: away from what the target maps. */
+/* Where the agent's memory lies: far from where the kernel puts things, so that what the target
+ * maps lies as it would without us, and runs over its end into what it would run into. Not where
+ * others ask for their places: ZGC has its heaps at 4, 8 and 16 TiB, position-independent programs
+ * begin at
+ * 85. What the hot path needs has places of its own, because a constant in its code costs less than
+ * a load: most of what it does is loads and stores. Where it cannot have them, it is not taken. */
+#define MEMORY_POOL_AT (19ull << 40)
+#define MEMORY_ORDINALS_AT (MEMORY_POOL_AT + (512ull << 30))
+#define MEMORY_SUB_AT (20ull << 40)  /* the index of sub-allocators, 32 TiB and a page */
+#define MEMORY_HEAP_AT (53ull << 40) /* the index of libc's heap, 16 TiB and a page */
+
+/* Where to ask for so many bytes of the rest. */
 uint64_t memory_place_sigsafe(size_t bytes);
 
 /* What the agent has mapped by now: all of it, and what of it the kernel counts as data. */
@@ -38,11 +49,13 @@ void memory_count_sigsafe(int64_t bytes, int64_t data);
 /* Private zero pages, not counted against overcommit where the kernel allows. NULL when refused.
  * Never on huge pages: the tables are touched here and there. */
 void *memory_map_sigsafe(size_t bytes);
+/* The same, there if the place is free. */
+void *memory_map_at_sigsafe(uint64_t at, size_t bytes);
 void memory_unmap_sigsafe(void *at, size_t bytes);
 
-/* Address space that nobody can touch and that is not counted as memory, however much it is; parts of
- * it become zeros by memory_allow_sigsafe. NULL, false: refused. */
-void *memory_reserve_sigsafe(size_t bytes);
+/* Address space that nobody can touch and that is not counted as memory, however much it is; parts
+ * of it become zeros by memory_allow_sigsafe. NULL, false: refused. */
+void *memory_reserve_sigsafe(uint64_t at, size_t bytes);
 bool memory_allow_sigsafe(void *at, size_t bytes);
 
 /* Asks for pages that are about to be written, all at once: page faults, one by one, are what a
@@ -57,8 +70,8 @@ static inline void memory_populate_sigsafe(uint64_t at, uint64_t bytes)
  * hundred are remembered; those beyond look like the target's. */
 bool memory_next_own_sigsafe(uint64_t address, uint64_t *ret_low, uint64_t *ret_high);
 
-/* The first range in [*at, high) that is not the agent's own: neither so mapped nor its code and data.
- * *at becomes its end. False: there is none. _sigsafe */
+/* The first range in [*at, high) that is not the agent's own: neither so mapped nor its code and
+ * data. *at becomes its end. False: there is none. _sigsafe */
 bool memory_next_foreign_sigsafe(uint64_t *at, uint64_t high, uint64_t *ret_low);
 
 #endif

@@ -87,21 +87,21 @@ static struct thread_site *site_find(struct thread *self, uint64_t return_addres
  * take each other's place every time. */
 static void succession_learn(struct thread *self, struct thread_site *site)
 {
-	uint32_t *next = self->site_last->next, at = (uint32_t)((char *)site - (char *)self);
+	struct thread_site *last = self->site_last;
+	uint32_t at = (uint32_t)((char *)site - (char *)self);
 
-	if (next[0] == SITES_NONE || (next[1] == at && self->next_id % 8 == 0)) {
-		next[1] = next[0];
-		next[0] = at;
+	if (last->next == SITES_NONE || (last->other == at && self->next_id % 8 == 0)) {
+		last->other = last->next;
+		last->next = at;
 	} else {
-		next[1] = at;
+		last->other = at;
 	}
 }
 
 static uint64_t site_came(struct thread *self, struct thread_site *site)
 {
 	succession_learn(self, site);
-	context_follow(self, site);
-	return site->context;
+	return context_follow(self, site);
 }
 
 static __attribute__((noinline)) uint64_t seek_by_place(struct thread *self,
@@ -117,7 +117,7 @@ ARCH_KEPT(context_seek);
 /* Short, and no register saved but those that its caller wants kept. */
 uint64_t context_seek(struct thread *self, uint64_t return_address, uint64_t frame)
 {
-	struct thread_site *site = context_behind(self, self->site_last, 1);
+	struct thread_site *site = context_site_at(self, self->site_last->other);
 
 	return context_site_is(site, return_address, frame)
 		       ? site_came(self, site)
@@ -230,9 +230,8 @@ void sites_learn(struct thread *self, struct caller caller,
 	site->context = 0;
 	offsets_fill(site, offset, THREAD_SITE_WORDS);
 	site->sum = context_sum(site, caller.return_address, frame);
-	site->next[0] = site->next[1] = SITES_NONE;
+	site->next = site->other = SITES_NONE;
 	site->frame = (uint32_t)frame;
 	site->context = context;
-	succession_learn(self, site);
-	context_follow(self, site);
+	(void)site_came(self, site);
 }

@@ -183,9 +183,10 @@ bool thread_init_main(uint64_t stack_high)
 	/* Not in .data: it is large. */
 	nobody.region[0] = nobody.region[1] = THREAD_NO_REGION;
 	nobody.site_next = nobody.site_last = nobody.sites;
-	lane_open(self, stack_high);
 	if (!context_init((const void *)stack_high))
 		return false;
+	blocks_settle();
+	lane_open(self, stack_high);
 	thread_self = self;
 	thread_hot = self;
 	thread_altstack_sigsafe(self);

@@ -49,9 +49,15 @@ struct arch_scratch;
 struct thread_site {
 	uint32_t frame; /* the low half of it; 0: a fork, or nothing */
 	uint32_t sum;	/* of the return address and the stack words at `offset`; a fork's place */
-	uint32_t next[2]; /* the sites behind it, the likelier one first: bytes from the lane's
-			     start */
-	uint32_t context;
+	union {
+		uint64_t next_context; /* loads and stores are what the hot path is made of */
+		struct {
+			uint32_t
+				next; /* the likelier site behind it: bytes from the lane's start */
+			uint32_t context;
+		};
+	};
+	uint32_t other;			    /* the other one */
 	uint16_t offset[THREAD_SITE_WORDS]; /* from the frame, in bytes */
 };
 

@@ -7,6 +7,7 @@
 #ifndef REDHAND_AGENT_ARCH_X86_64_H
 #define REDHAND_AGENT_ARCH_X86_64_H
 
+#include <cpuid.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <sys/syscall.h>
@@ -135,6 +136,25 @@ static inline __attribute__((always_inline)) uint32_t arch_take_one(uint32_t *co
 
 	__asm__ volatile("xaddl %0, %1" : "+r"(step), "+m"(*counter)::"cc");
 	return step;
+}
+
+/* One instruction that mixes all bits of a word into a sum of 32: SSE 4.2, but no vector register. */
+static inline __attribute__((always_inline)) uint64_t arch_mix(uint64_t sum, const uint64_t *word)
+{
+	__asm__("crc32q %1, %0" : "+r"(sum) : "rm"(*word) : "cc");
+	return sum;
+}
+
+static inline bool arch_can_mix(void)
+{
+	enum { SSE_4_2 = 1 << 20 };
+	unsigned eax, ebx, ecx, edx;
+
+	__cpuid(1, eax, ebx, ecx, edx);
+	(void)eax;
+	(void)ebx;
+	(void)edx;
+	return ecx & SSE_4_2;
 }
 
 /* Into a register first: a comparison of memory beside rip with a constant is two steps for the CPU

@@ -99,7 +99,7 @@ void blocks_settle(void)
 
 	blocks_state.hot =
 		!(agent.plan.flags & PLAN_GROWTH) && agent.plan.ring_records >= LOG_RING_LAPS_MIN &&
-		arch_can_mix() && (uint64_t)blocks_state.pool == MEMORY_POOL_AT &&
+		(uint64_t)blocks_state.pool == MEMORY_POOL_AT &&
 		(uint64_t)context_ordinals == MEMORY_ORDINALS_AT &&
 		(uint64_t)blocks_state.spaces[BLOCKS_SUB].flat == MEMORY_SUB_AT &&
 		(heap->shift == BLOCKS_GLIBC_SHIFT ? (uint64_t)heap->flat == MEMORY_HEAP_AT

@@ -17,7 +17,7 @@
 #include "agent/watch.h"
 #include "wire/checksum.h"
 
-#define ROWS_GRAB 16u /* counters to a cache line */
+#define ROWS_GRAB 16u  /* counters to a cache line */
 #define ROOT_FRAMES 3u /* main's caller, its caller, and the program's entry */
 #define ENTRY_BYTES 64u
 
@@ -36,6 +36,7 @@ static uint64_t entry; /* of the program; 0: unknown */
 uint32_t *context_ordinals;
 
 static uint32_t rows_used; /* atomic */
+static bool can_mix;	   /* else no site is ever learned, and so none is compared with */
 
 static size_t ordinals_bytes(void)
 {
@@ -46,6 +47,7 @@ bool context_init(const void *auxiliary_vector)
 {
 	const Elf64_auxv_t *at;
 
+	can_mix = arch_can_mix();
 	if (log_map.contexts) {
 		context_ordinals = memory_map_at_sigsafe(MEMORY_ORDINALS_AT, ordinals_bytes());
 		if (!context_ordinals)
@@ -105,7 +107,8 @@ static struct unwind_rule *rule_take(struct thread *self, uint64_t mixed)
 	uint32_t size = self->rules_mask + 1;
 
 	if (++self->rules_used > size / 2 && size < sizeof(self->rules) / sizeof(self->rules[0])) {
-		memory_populate_sigsafe((uint64_t)&self->rules[size], size * sizeof(self->rules[0]));
+		memory_populate_sigsafe((uint64_t)&self->rules[size],
+					size * sizeof(self->rules[0]));
 		self->rules_mask = 2 * size - 1;
 	}
 	return rule_place(self, mixed, self->rules_mask);
@@ -288,7 +291,7 @@ static __attribute__((noinline)) void context_record(struct guard *guard, struct
 
 	arch_callee_registers(&seen.registers);
 	seen.lane = self->lane;
-	seen.walk = scan->lost			     ? LOG_WALK_LOST
+	seen.walk = scan->lost		   ? LOG_WALK_LOST
 		    : scan->count < frames ? LOG_WALK_WHOLE
 					   : LOG_WALK_CUT;
 	seen.frame_count = (uint16_t)(scan->lost ? first : scan->count);
@@ -344,8 +347,8 @@ static uint64_t inner_hash(struct guard *guard, struct caller caller,
 	return hash ? hash : 1;
 }
 
-/* A group of Python frames stands before the native frame that runs it: the one in whose part of the
- * stack the interpreter keeps what belongs to it. */
+/* A group of Python frames stands before the native frame that runs it: the one in whose part of
+ * the stack the interpreter keeps what belongs to it. */
 static void python_record(struct python_stack *stack, struct caller caller, const struct scan *scan,
 			  uint32_t row)
 {
@@ -365,8 +368,8 @@ static void python_record(struct python_stack *stack, struct caller caller, cons
 				 stack->count * sizeof(stack->frames[0]));
 }
 
-/* A context that this lane did not have yet. 0 when there is no room: counted. `python`: what stands
- * on its stack beside the native frames, or NULL. */
+/* A context that this lane did not have yet. 0 when there is no room: counted. `python`: what
+ * stands on its stack beside the native frames, or NULL. */
 static uint32_t context_make(struct guard *guard, struct caller caller, uint64_t hash,
 			     struct python_stack *python)
 {
@@ -442,7 +445,7 @@ __attribute__((noinline)) uint32_t context_find_slow(struct guard guard, uint64_
 	if (watch_wants(context))
 		return context;
 	layout_from(offset, &scan, own);
-	if (context)
+	if (context && can_mix)
 		sites_learn(self, caller, offset,
 			    own && offset[0] != SITES_NO_WORD &&
 				    caller_fixed(self, return_address, &scan),

@@ -107,13 +107,8 @@ context_sum(const struct thread_site *site, uint64_t return_address, uint64_t fr
 static inline __attribute__((always_inline)) bool
 context_site_is(const struct thread_site *site, uint64_t return_address, uint64_t frame)
 {
-	return likely(site->frame == (uint32_t)frame) &&
+	return likely(site->frame == frame) &&
 	       likely(context_sum(site, return_address, frame) == site->sum);
-}
-
-static inline struct thread_site *context_site_at(struct thread *self, uint32_t at)
-{
-	return (struct thread_site *)((char *)self + at);
 }
 
 /* The call was this; what comes next is asked for, because a program that has done much in between
@@ -121,15 +116,15 @@ static inline struct thread_site *context_site_at(struct thread *self, uint32_t 
 static inline __attribute__((always_inline)) uint64_t context_follow(struct thread *self,
 								     struct thread_site *site)
 {
-	uint64_t next_context = site->next_context;
-	struct thread_site *next;
+	uint64_t follow = site->follow, next;
 
-	__asm__("" : "+r"(next_context)); /* one load; GCC would make two */
-	next = context_site_at(self, (uint32_t)next_context);
+	__asm__("" : "+r"(follow)); /* GCC would load its parts */
+	next = follow >> THREAD_SITE_NEXT_SHIFT;
+	__asm__("" : "+r"(next)); /* ...and multiply a number, where this is one addition */
 	self->site_last = site;
-	self->site_next = next;
-	__builtin_prefetch(next);
-	return next_context >> 32;
+	self->site_next = (struct thread_site *)((char *)self->sites + next);
+	__builtin_prefetch(self->site_next);
+	return follow & THREAD_SITE_CONTEXT;
 }
 
 /* The context of this call, if the place is known. */

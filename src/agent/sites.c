@@ -2,9 +2,6 @@
 
 #include "agent/memory.h"
 
-/* Behind a site that nothing has followed yet. */
-#define SITES_NONE ((uint32_t)offsetof(struct thread, sites))
-
 /* Where this return address would be among the wrappers. */
 static inline uint32_t wrapper_number(uint64_t return_address)
 {
@@ -37,11 +34,6 @@ static inline struct thread_site *pair_of(struct thread *self, uint64_t place)
 	return (struct thread_site *)((char *)self->sites + bytes);
 }
 
-static inline bool is_fork(const struct thread_site *site)
-{
-	return site->context & THREAD_SITE_FORK;
-}
-
 /* The place of the site behind a fork. */
 static inline uint64_t fork_place(const struct thread_site *fork, uint64_t frame)
 {
@@ -56,7 +48,7 @@ static struct thread_site *fork_in(struct thread_site *pair, uint64_t place)
 	unsigned i;
 
 	for (i = 0; i < 2; i++)
-		if (is_fork(&pair[i]) && pair[i].sum == (uint32_t)place)
+		if (pair[i].fork && pair[i].sum == (uint32_t)place)
 			return &pair[i];
 	return NULL;
 }
@@ -88,13 +80,13 @@ static struct thread_site *site_find(struct thread *self, uint64_t return_addres
 static void succession_learn(struct thread *self, struct thread_site *site)
 {
 	struct thread_site *last = self->site_last;
-	uint32_t at = (uint32_t)((char *)site - (char *)self);
+	uint16_t number = (uint16_t)(site - self->sites);
 
-	if (last->next == SITES_NONE || (last->other == at && self->next_id % 8 == 0)) {
+	if (!last->next || (last->other == number && self->next_id % 8 == 0)) {
 		last->other = last->next;
-		last->next = at;
+		last->next = number;
 	} else {
-		last->other = at;
+		last->other = number;
 	}
 }
 
@@ -117,7 +109,7 @@ ARCH_KEPT(context_seek);
 /* Short, and no register saved but those that its caller wants kept. */
 uint64_t context_seek(struct thread *self, uint64_t return_address, uint64_t frame)
 {
-	struct thread_site *site = context_site_at(self, self->site_last->other);
+	struct thread_site *site = &self->sites[self->site_last->other];
 
 	return context_site_is(site, return_address, frame)
 		       ? site_came(self, site)
@@ -159,7 +151,8 @@ static void fork_fill(struct thread_site *site, uint64_t place, const uint16_t *
 		      unsigned count)
 {
 	site->frame = 0;
-	site->context = THREAD_SITE_FORK | count;
+	site->follow = 0;
+	site->fork = count;
 	site->sum = (uint32_t)place;
 	offsets_fill(site, offset, count);
 }
@@ -178,9 +171,9 @@ static struct thread_site *site_take(struct thread *self, uint64_t place)
 		self->site_mask |= pairs * THREAD_SITE_BIT;
 	}
 	pair = pair_of(self, place);
-	if (!pair[0].context)
+	if (!pair[0].follow)
 		return &pair[0];
-	return pair[1].context && self->sites_used % 2 ? &pair[0] : &pair[1];
+	return pair[1].follow && self->sites_used % 2 ? &pair[0] : &pair[1];
 }
 
 /* A fork of this place, or a site that has it: of the pair, whoever has the same frame. */
@@ -190,7 +183,7 @@ static struct thread_site *site_at(struct thread *self, uint64_t place, uint64_t
 	unsigned i;
 
 	for (i = 0; i < 2 && !fork; i++)
-		if (pair[i].context && !is_fork(&pair[i]) && pair[i].frame == (uint32_t)frame)
+		if (pair[i].frame == frame)
 			fork = &pair[i];
 	return fork;
 }
@@ -206,10 +199,10 @@ void sites_learn(struct thread *self, struct caller caller,
 	unsigned done = 0, count, same;
 
 	while ((site = site_at(self, place, frame))) {
-		bool fork = is_fork(site);
+		bool fork = site->fork != 0;
 		unsigned first = fork ? 0 : done; /* a fork has its own words only */
 
-		count = fork ? site->context & ~THREAD_SITE_FORK : THREAD_SITE_WORDS - done;
+		count = fork ? site->fork : THREAD_SITE_WORDS - done;
 		for (same = 0; same < count && done + same < THREAD_SITE_WORDS; same++)
 			if (offset_of(site, first + same) != offset[done + same])
 				break;
@@ -227,11 +220,12 @@ void sites_learn(struct thread *self, struct caller caller,
 	}
 	if (!site)
 		site = site_take(self, place);
-	site->context = 0;
+	site->frame = 0; /* nobody's, until it is whole: a signal handler may look for it */
+	__atomic_signal_fence(__ATOMIC_SEQ_CST);
 	offsets_fill(site, offset, THREAD_SITE_WORDS);
 	site->sum = context_sum(site, caller.return_address, frame);
-	site->next = site->other = SITES_NONE;
-	site->frame = (uint32_t)frame;
-	site->context = context;
+	site->follow = context;
+	__atomic_signal_fence(__ATOMIC_SEQ_CST);
+	site->frame = frame;
 	(void)site_came(self, site);
 }

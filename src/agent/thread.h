@@ -42,29 +42,37 @@ struct arch_scratch;
  * Programs do the same things in the same order, so a site remembers which two came behind it: the
  * next call is looked for there first. Only what is not there is looked up by its place (return
  * address and stack pointer, mixed). Where several ways lead to one place, a fork stands there
- * (context is THREAD_SITE_FORK and a number of words) that only reads the return addresses which
- * all of them have at the same offsets; those words and the place make the place of the next site.
- * Where the first of those words tells most of them apart, it is part of the place from the start:
- * `wrappers`. */
+ * that only reads the return addresses which all of them have at the same offsets; those words and
+ * the place make the place of the next site. Where the first of those words tells most of them
+ * apart, it is part of the place from the start: `wrappers`. */
 struct thread_site {
-	uint32_t frame; /* the low half of it; 0: a fork, or nothing */
-	uint32_t sum;	/* of the return address and the stack words at `offset`; a fork's place */
+	uint64_t frame; /* 0: a fork, or nothing */
 	union {
-		uint64_t next_context; /* loads and stores are what the hot path is made of */
-		struct {
-			uint32_t
-				next; /* the likelier site behind it: bytes from the lane's start */
-			uint32_t context;
+		uint64_t
+			follow; /* by one load: loads and stores are what the hot path is made of */
+		/* What is learned later is stored by itself: a signal handler may come in between
+		 * and have the site for another call. */
+		struct __attribute__((packed)) {
+			uint32_t context : 24;
+			uint16_t other; /* the site behind it that is less likely */
+			uint8_t fork;	/* of a fork: the words that it reads */
+			uint16_t next;	/* the likelier one; 0 for both: none yet */
 		};
 	};
-	uint32_t other;			    /* the other one */
+	uint32_t sum; /* of the return address and the stack words at `offset`; a fork's place */
 	uint16_t offset[THREAD_SITE_WORDS]; /* from the frame, in bytes */
 };
 
-#define THREAD_SITE_FORK 0x80000000u
+/* Of `follow`: the likelier site, in bytes. No fork is ever followed. */
+#define THREAD_SITE_NEXT_SHIFT 43u
+#define THREAD_SITE_CONTEXT 0xffffffu
 #define THREAD_SITE_BIT 16u /* the lowest of a place's bits that choose its pair */
 
 _Static_assert(sizeof(struct thread_site) == 32, "a pair is a cache line");
+_Static_assert(THREAD_SITES_BITS == 16, "the number of a site has 16 bits");
+_Static_assert(offsetof(struct thread_site, other) == 11 &&
+		       offsetof(struct thread_site, next) == 14,
+	       "whole bytes in `follow`");
 
 /* A call of a hooked allocator that has not returned yet. */
 struct thread_pending {

@@ -1,6 +1,6 @@
 /*
- * The places that a thread allocates from: struct thread_site, and how several ways to one place
- * are kept apart.
+ * The places that a thread allocates from: struct thread_site, which came behind which, and how
+ * several ways to one place are kept apart.
  */
 #ifndef REDHAND_AGENT_SITES_H
 #define REDHAND_AGENT_SITES_H

@@ -17,6 +17,10 @@
 #include "agent/watch.h"
 #include "wire/checksum.h"
 
+/* A span: its words, and SPAN_WORDS for each time that it was seen. */
+#define SPAN_WORDS 4096u
+#define SPAN_SEEN 8u
+#define SPAN_VARIES 0xffffu
 #define ROWS_GRAB 16u  /* counters to a cache line */
 #define ROOT_FRAMES 3u /* main's caller, its caller, and the program's entry */
 #define ENTRY_BYTES 64u
@@ -27,6 +31,7 @@ struct scan {
 	uint32_t count;
 	bool rooted; /* ends at the program's entry: the frames above main are all there */
 	bool lost;   /* a frame was not understood, or left out */
+	bool varies; /* one of the frames is not always as long: nothing to be recognised by */
 	uint16_t offset[LOG_CONTEXT_DEEP]; /* of each frame's word, from caller.frame */
 	uint64_t frames[LOG_CONTEXT_DEEP];
 };
@@ -83,6 +88,16 @@ static inline struct unwind_rule *rule_place(struct thread *self, uint64_t mixed
 	return &self->rules[mixed >> (64 - THREAD_RULES_BITS) & mask];
 }
 
+/* What is known of the span of a rule that is new in its place. That one varies is not forgotten:
+ * two rules may take this place from each other all the time. */
+static inline void span_move(struct thread *self, const struct unwind_rule *rule, uint16_t span)
+{
+	uint16_t *at = &self->spans[rule - self->rules];
+
+	if (*at != SPAN_VARIES)
+		*at = span;
+}
+
 /* NULL: it was not learned. When the table has grown, what was in it is found where it lay. */
 static inline const struct unwind_rule *rule_known(struct thread *self, uint64_t mixed)
 {
@@ -95,6 +110,7 @@ static inline const struct unwind_rule *rule_known(struct thread *self, uint64_t
 		old = rule_place(self, mixed, mask);
 		if (old->tag == rule_tag(mixed)) {
 			*rule = *old;
+			span_move(self, rule, self->spans[old - self->rules]);
 			return rule;
 		}
 	}
@@ -124,6 +140,7 @@ static const struct unwind_rule *rule_for(struct thread *self, uint64_t rip, uin
 	if (unlikely(self->rules_generation != generation)) {
 		if (self->rules_generation) { /* else untouched */
 			memset(self->rules, 0, (self->rules_mask + 1ull) * sizeof(*rule));
+			memset(self->spans, 0, (self->rules_mask + 1ull) * sizeof(self->spans[0]));
 			memset(self->wrappers, 0, sizeof(self->wrappers));
 		}
 		self->rules_generation = generation;
@@ -135,7 +152,36 @@ static const struct unwind_rule *rule_for(struct thread *self, uint64_t rip, uin
 	rule = rule_take(self, mixed);
 	unwind_learn(rip, module_find_sigsafe(rip), rule);
 	rule->tag = rule_tag(mixed);
+	span_move(self, rule, 0);
 	return rule;
+}
+
+/* A function that leaves its frame by rbp may have made it longer before this call (alloca, arrays
+ * of variable length). Then its caller's return address lies now here and now there, and in between
+ * is what earlier calls have left: old return addresses that look like a way that was taken once.
+ * So the frames of such a function must have been of one length for some time; once they were not,
+ * nothing is recognised through them any more. By rsp the way to the caller hangs on the return
+ * address alone, so that all words of a site are what they seem if the first ones are. */
+static bool span_varies(struct thread *self, const struct unwind_rule *rule, uint64_t bytes)
+{
+	uint16_t *span = &self->spans[rule - self->rules];
+
+	if (rule->kind == UNWIND_BY_RSP)
+		return false;
+	if (*span == SPAN_VARIES)
+		return true;
+	if (*span && *span % SPAN_WORDS == bytes / 8) {
+		if (*span / SPAN_WORDS < SPAN_SEEN)
+			*span += SPAN_WORDS;
+		return *span / SPAN_WORDS < SPAN_SEEN;
+	}
+	if (!*span && bytes / 8 < SPAN_WORDS) {
+		*span = (uint16_t)(SPAN_WORDS + bytes / 8);
+		return true;
+	}
+	*span = SPAN_VARIES;
+	sites_forget(self);
+	return true;
 }
 
 /* The same for a frame farther up. Code of a library that has just been loaded would pass for code
@@ -167,7 +213,7 @@ static bool scan_known(struct thread *self, struct caller caller, struct scan *r
 	uint64_t hash = CHECKSUM_SEED;
 	uint32_t count = 0;
 
-	ret->rooted = false;
+	ret->rooted = ret->varies = false;
 	if (self->rules_generation != modules_generation_sigsafe())
 		return false;
 	for (;;) {
@@ -199,6 +245,7 @@ static bool scan_known(struct thread *self, struct caller caller, struct scan *r
 				return false;
 			rbp = *(const uint64_t *)at;
 		}
+		ret->varies |= span_varies(self, rule, cfa - rsp);
 		rip = *(const uint64_t *)slot;
 		rsp = cfa;
 		if (rip <= 4096)
@@ -214,7 +261,7 @@ static __attribute__((noinline)) void scan_walk(struct thread *self, struct call
 						uint32_t frames, struct scan *ret)
 {
 	struct unwind at = { .rip = caller.return_address, .rsp = caller.frame + 16 };
-	uint64_t slot = caller.frame + 8;
+	uint64_t slot = caller.frame + 8, rsp;
 	const struct unwind_rule *rule;
 	uint32_t generation = modules_generation_sigsafe();
 
@@ -236,11 +283,13 @@ static __attribute__((noinline)) void scan_walk(struct thread *self, struct call
 		ret->lost |= !rule->frame_hash || rule->kind == UNWIND_BY_CHAIN;
 		if (ret->count == frames)
 			return;
+		rsp = at.rsp;
 		if (!unwind_step(&at, rule, &slot)) {
 			ret->rooted = rule->kind == UNWIND_END && at.rip - entry < ENTRY_BYTES;
 			ret->lost |= rule->kind != UNWIND_END || rule->cfa != UNWIND_NOTHING_ABOVE;
 			return;
 		}
+		ret->varies |= span_varies(self, rule, at.rsp - rsp);
 		rule = rule_above(self, at.rip, &generation);
 	}
 }
@@ -445,7 +494,7 @@ __attribute__((noinline)) uint32_t context_find_slow(struct guard guard, uint64_
 	if (watch_wants(context))
 		return context;
 	layout_from(offset, &scan, own);
-	if (context && can_mix)
+	if (context && can_mix && !scan.varies)
 		sites_learn(self, caller, offset,
 			    own && offset[0] != SITES_NO_WORD &&
 				    caller_fixed(self, return_address, &scan),

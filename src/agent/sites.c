@@ -2,6 +2,8 @@
 
 #include "agent/memory.h"
 
+#define SITES_FORGET_MAX 64u
+
 /* Where this return address would be among the wrappers. */
 static inline uint32_t wrapper_number(uint64_t return_address)
 {
@@ -228,4 +230,15 @@ void sites_learn(struct thread *self, struct caller caller,
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);
 	site->frame = frame;
 	(void)site_came(self, site);
+}
+
+/* Not without end: rules push each other out, and what varies is found out again. */
+void sites_forget(struct thread *self)
+{
+	uint32_t count = 2 * (self->site_mask / THREAD_SITE_BIT + 1), i;
+
+	if (self->sites_forgotten++ >= SITES_FORGET_MAX)
+		return;
+	for (i = 0; i < count; i++)
+		self->sites[i].frame = 0;
 }

@@ -42,7 +42,7 @@ static void tables_open(struct thread *area)
 	area->site_mask = (THREAD_SITE_PAIRS_MIN - 1) * THREAD_SITE_BIT;
 	area->key_groups = THREAD_KEY_GROUPS_MIN;
 	area->rules_mask = THREAD_RULES_MIN - 1;
-	area->sites_used = area->rules_used = 0;
+	area->sites_used = area->sites_forgotten = area->rules_used = 0;
 	area->forks = lanes.forks;
 }
 
@@ -50,7 +50,7 @@ static void tables_open(struct thread *area)
 static void lane_forget(struct thread *area)
 {
 	(void)raw_syscall3(SYS_madvise, area->sites,
-			   sizeof(area->sites) + sizeof(area->keys) + sizeof(area->rules),
+			   offsetof(struct thread, guard_page) - offsetof(struct thread, sites),
 			   MADV_DONTNEED);
 	lanes.forgotten += ring_uncounted(area);
 	area->epoch_due = 0;

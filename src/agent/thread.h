@@ -116,7 +116,7 @@ struct thread {
 	uint32_t rules_generation; /* of the module table, that `rules` are about */
 	/* What of the tables below is in use: they grow. They are about the log of so many forks.
 	 */
-	uint32_t sites_used, key_groups, rules_used, rules_mask, forks;
+	uint32_t sites_used, sites_forgotten, key_groups, rules_used, rules_mask, forks;
 	uint32_t context_next, context_end; /* its rows of the context table */
 	struct quarantine *quarantine;	    /* of the lane, not of the thread; NULL: none yet */
 
@@ -162,6 +162,7 @@ struct thread {
 	_Alignas(4096) struct thread_site sites[1u << THREAD_SITES_BITS];
 	_Alignas(4096) uint64_t keys[THREAD_KEYS]; /* keys.h */
 	struct unwind_rule rules[1u << THREAD_RULES_BITS];
+	uint16_t spans[1u << THREAD_RULES_BITS]; /* by rule: context.c */
 	/* The alternate stack; a guard page lies below it in the mapping. */
 	_Alignas(4096) unsigned char guard_page[4096];
 	unsigned char altstack[THREAD_ALTSTACK_BYTES];

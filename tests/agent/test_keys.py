@@ -50,10 +50,25 @@ def many_paths(rig, tap):
               [ordinals_of_paths(lines) for lines in images[1:]])
 
 
+def left_on_the_stack(rig, tap):
+    """Old return addresses on the stack are not taken for the way to a block: all blocks of a stack are of the size that
+    its functions make of it."""
+    sizes = collections.defaultdict(collections.Counter)
+    for line, count in keys(rig, [os.path.join(os.path.dirname(rig.guest), 'stale')]).items():
+        stack, _, _, size = line.split()
+        if 1000 <= int(size) < 1080:
+            sizes[stack][size] += count
+    wrong = sum(sum(seen.values()) - max(seen.values()) for seen in sizes.values())
+    total = sum(sum(seen.values()) for seen in sizes.values())
+    tap.check(total > 10000 and len(sizes) > 100 and wrong == 0,
+              'what is left on the stack does not lead astray', f'{wrong} of {total} blocks, {len(sizes)} stacks')
+
+
 def main():
     rig, tap = Rig(sys.argv[1], sys.argv[2]), Tap()
     try:
         many_paths(rig, tap)
+        left_on_the_stack(rig, tap)
         for command, least in PROGRAMS:
             if not shutil.which(command[0]):
                 tap.skip(command[0] + ': keys hold', 'not installed')

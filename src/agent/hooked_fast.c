@@ -71,8 +71,7 @@ static bool alloc_leave(struct thread *self, const struct hooked_call *call,
 	if (unlikely(id >= self->id_stop))
 		return false;
 	self->pending_next--;
-	block_write(self, block_entry(number), id, start, pending->size,
-		    LOG_API_HOOKED, context);
+	block_write(self, block_entry(number), id, start, pending->size, LOG_API_HOOKED, context);
 	return true;
 }
 

@@ -10,7 +10,6 @@
 #include "agent/rlimits.h"
 
 #define PAGE 4096u
-#define MAP_AT (70l << 40)
 
 /* The linker's: the end of the agent's own globals. */
 extern char _end[] __attribute__((visibility("hidden")));
@@ -150,7 +149,7 @@ bool memory_next_foreign_sigsafe(uint64_t *at, uint64_t high, uint64_t *ret_low)
 
 uint64_t memory_place_sigsafe(size_t bytes)
 {
-	static uint64_t next = MAP_AT; /* atomic */
+	static uint64_t next = MEMORY_REST_AT; /* atomic */
 
 	/* A page between two of ours that nobody can write over. */
 	return __atomic_fetch_add(&next, (bytes + 2 * PAGE - 1) & ~(uint64_t)(PAGE - 1),

@@ -28,13 +28,15 @@ size_t memory_readable_sigsafe(uint64_t address, size_t len);
 /* Where the agent's memory lies: far from where the kernel puts things, so that what the target
  * maps lies as it would without us, and runs over its end into what it would run into. Not where
  * others ask for their places: ZGC has its heaps at 4, 8 and 16 TiB, position-independent programs
- * begin at
- * 85. What the hot path needs has places of its own, because a constant in its code costs less than
- * a load: most of what it does is loads and stores. Where it cannot have them, it is not taken. */
+ * begin at 85 and a third.
+ *
+ * What the hot path needs has places of its own, because a constant in its code costs less than a
+ * load, and it is made of loads and stores. Where it cannot have them, it is not taken. */
+#define MEMORY_REST_AT (18ull << 40)
 #define MEMORY_POOL_AT (19ull << 40)
 #define MEMORY_ORDINALS_AT (MEMORY_POOL_AT + (512ull << 30))
-#define MEMORY_SUB_AT (20ull << 40)  /* the index of sub-allocators, 32 TiB and a page */
-#define MEMORY_HEAP_AT (53ull << 40) /* the index of libc's heap, 16 TiB and a page */
+#define MEMORY_SUB_AT (20ull << 40)  /* the index of sub-allocators: 32 TiB and a page */
+#define MEMORY_HEAP_AT (53ull << 40) /* the index of malloc's heap: 16 or 32 TiB and a page */
 
 /* Where to ask for so many bytes of the rest. */
 uint64_t memory_place_sigsafe(size_t bytes);

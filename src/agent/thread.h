@@ -48,8 +48,7 @@ struct arch_scratch;
 struct thread_site {
 	uint64_t frame; /* 0: a fork, or nothing */
 	union {
-		uint64_t
-			follow; /* by one load: loads and stores are what the hot path is made of */
+		uint64_t follow; /* what is below, by one load */
 		/* What is learned later is stored by itself: a signal handler may come in between
 		 * and have the site for another call. */
 		struct __attribute__((packed)) {
@@ -114,8 +113,7 @@ struct thread {
 	struct log_thread *row;
 	uint32_t epoch_due;	   /* groups written since this lane last moved the epoch */
 	uint32_t rules_generation; /* of the module table, that `rules` are about */
-	/* What of the tables below is in use: they grow. They are about the log of so many forks.
-	 */
+	/* What of the tables below is in use: they grow. About the log of so many forks. */
 	uint32_t sites_used, sites_forgotten, key_groups, rules_used, rules_mask, forks;
 	uint32_t context_next, context_end; /* its rows of the context table */
 	struct quarantine *quarantine;	    /* of the lane, not of the thread; NULL: none yet */

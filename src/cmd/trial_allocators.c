@@ -112,21 +112,46 @@ static int plan_inside(struct trial_setup *setup, const char *path, struct strbu
 		     : own_malloc_plan(planner, path, &setup->settings.plan_items, ret_unseen, err);
 }
 
-static void follow_inside(struct trial_setup *setup, const char *path, bool guards)
+/* A second allocator under names of its own, as je_malloc: which of its functions are called, and
+ * how, is for the user to say. */
+static void note_beside(struct trial_setup *setup, const struct trial_options *options,
+			const char *path, const char *name)
+{
+	int prefix = (int)(strlen(name) - strlen("malloc"));
+
+	if (named_count(options) == 0)
+		strv_take(&setup->notes,
+			  mem_printf("'%s' has a second allocator inside, %s: what it hands out is "
+				     "not followed; try --allocator 'alloc=%s(size@0) "
+				     "free=%.*sfree(ptr@0)', and the others of its functions that "
+				     "the program calls",
+				     path, name, name, prefix, name));
+}
+
+static void follow_inside(struct trial_setup *setup, const struct trial_options *options,
+			  const char *path, bool guards)
 {
 	AUTO(strbuf_deinit) struct strbuf unseen = { 0 };
+	AUTO(mem_freep) char *name = NULL;
 	struct err err = { 0 };
-	bool hidden;
 	int r;
 
-	if (setup->settings.plan_items.len > ITEMS_MAX || !observe_malloc_inside(path, &hidden))
+	if (setup->settings.plan_items.len > ITEMS_MAX)
 		return;
-	if (hidden) {
+	switch (observe_malloc_of(path, &name)) {
+	case OBSERVE_MALLOC_OUTSIDE:
+		return;
+	case OBSERVE_MALLOC_BESIDE:
+		note_beside(setup, options, path, name);
+		return;
+	case OBSERVE_MALLOC_HIDDEN:
 		strv_take(&setup->notes,
 			  mem_printf("'%s' has a malloc of its own inside, which it hides from the "
 				     "libraries: " REMEDY,
 				     path));
 		return;
+	case OBSERVE_MALLOC_INSIDE:
+		break;
 	}
 	r = plan_inside(setup, path, &unseen, &err);
 	if (r == -EBUSY) /* the user's --allocator is about it */
@@ -154,7 +179,8 @@ static void follow_inside(struct trial_setup *setup, const char *path, bool guar
 
 /* Programs among the words of a text, as a shell would take it apart: one that is not run after all
  * costs nothing. What stands in variables or other scripts is not found. */
-static void follow_words(struct trial_setup *setup, const char *text, size_t len, bool guards)
+static void follow_words(struct trial_setup *setup, const struct trial_options *options,
+			 const char *text, size_t len, bool guards)
 {
 	static const char between[] = " \t\r\n;|&()<>{}\"'`$=#";
 	size_t words = 0;
@@ -170,30 +196,32 @@ static void follow_words(struct trial_setup *setup, const char *text, size_t len
 			end++;
 		word = mem_strndup(text + at, end - at);
 		if (end > at && which(word, setup->settings.cwd, &path, NULL) == 0)
-			follow_inside(setup, path, guards);
+			follow_inside(setup, options, path, guards);
 		at = end;
 	}
 }
 
-static void follow_script(struct trial_setup *setup, bool guards)
+static void follow_script(struct trial_setup *setup, const struct trial_options *options,
+			  bool guards)
 {
 	AUTO(fd_closep) int fd = open(setup->program_path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 	AUTO(mem_freep) char *text = mem_alloc(SCRIPT_MAX);
 	ssize_t len = fd >= 0 ? read(fd, text, SCRIPT_MAX) : -1;
 
 	if (len > 2 && text[0] == '#' && text[1] == '!')
-		follow_words(setup, text, (size_t)len, guards);
+		follow_words(setup, options, text, (size_t)len, guards);
 }
 
-static void follow_launched(struct trial_setup *setup, char *const *program, bool guards)
+static void follow_launched(struct trial_setup *setup, const struct trial_options *options,
+			    char *const *program, bool guards)
 {
 	struct libraries_request files = trial_setup_files(setup);
 
 	if (!libraries_launches(&files))
 		return;
-	follow_script(setup, guards);
+	follow_script(setup, options, guards);
 	for (size_t i = 1; program[i]; i++)
-		follow_words(setup, program[i], strlen(program[i]), guards);
+		follow_words(setup, options, program[i], strlen(program[i]), guards);
 }
 
 static void plan_found(struct trial_setup *setup, const struct trial_options *options,
@@ -207,11 +235,11 @@ static void plan_found(struct trial_setup *setup, const struct trial_options *op
 	for (size_t i = 0; i < options->allocators.count; i++)
 		if (is_none(options->allocators.items[i]))
 			return;
-	follow_inside(setup, setup->program_path, guards);
-	follow_launched(setup, program, guards);
+	follow_inside(setup, options, setup->program_path, guards);
+	follow_launched(setup, options, program, guards);
 	VEC_FOREACH (&setup->seen.list, seen)
 		if (seen->program && strcmp(seen->path, setup->program_path) != 0)
-			follow_inside(setup, seen->path, guards);
+			follow_inside(setup, options, seen->path, guards);
 }
 
 int trial_allocators_plan(struct trial_setup *setup, const struct trial_options *options,

@@ -117,7 +117,8 @@ static void note_malloc(struct program_facts *facts, bool exported)
 static void read_symbols(Elf *elf, Elf_Scn *section, const GElf_Shdr *header,
 			 struct program_facts *facts)
 {
-	static const char *const mallocs[] = { "malloc", "je_malloc", "mi_malloc", "tc_malloc" };
+	static const char *const mallocs[] = { "malloc", "je_malloc", "mi_malloc", "tc_malloc",
+					       "_rjem_malloc" };
 	Elf_Data *data = elf_getdata(section, NULL);
 	GElf_Sym symbol;
 

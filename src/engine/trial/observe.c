@@ -77,15 +77,19 @@ char *observe_obstacle(const char *path)
 	return NULL;
 }
 
-bool observe_malloc_inside(const char *path, bool *ret_hidden)
+enum observe_malloc observe_malloc_of(const char *path, char **ret_name)
 {
 	AUTO(mem_freep) struct program_facts *facts = mem_alloc(sizeof(*facts));
 
-	if (program_read(path, facts, NULL) < 0 || facts->kind != PROGRAM_ELF ||
-	    !facts->malloc_inside || facts->sanitized)
-		return false;
-	*ret_hidden = facts->malloc_hidden;
-	return true;
+	*ret_name = NULL;
+	if (program_read(path, facts, NULL) < 0 || facts->kind != PROGRAM_ELF || facts->sanitized)
+		return OBSERVE_MALLOC_OUTSIDE;
+	if (facts->malloc_inside)
+		return facts->malloc_hidden ? OBSERVE_MALLOC_HIDDEN : OBSERVE_MALLOC_INSIDE;
+	if (!facts->dynamic || !facts->allocator_inside)
+		return OBSERVE_MALLOC_OUTSIDE;
+	*ret_name = mem_strdup(facts->allocator);
+	return OBSERVE_MALLOC_BESIDE;
 }
 
 /* The agent reads what to do from a plan; without one it observes crashes. */
@@ -149,9 +153,8 @@ static bool has_item(const struct strbuf *items, enum plan_item_type type)
 
 bool observe_watches(const struct trial_settings *settings, const struct trial_job *job)
 {
-	return job->observer >= OBSERVE_IDS &&
-	       (has_item(&settings->plan_items, PLAN_ITEM_WATCH) ||
-		has_item(&job->plan_items, PLAN_ITEM_WATCH));
+	return job->observer >= OBSERVE_IDS && (has_item(&settings->plan_items, PLAN_ITEM_WATCH) ||
+						has_item(&job->plan_items, PLAN_ITEM_WATCH));
 }
 
 int observe_write_plan(const struct trial_settings *settings, const struct trial_job *job,
@@ -178,9 +181,10 @@ int observe_write_plan(const struct trial_settings *settings, const struct trial
 	plan_init(&plan, ids ? PLAN_OBSERVE_IDS : PLAN_OBSERVE_CRASH);
 	plan.tracer = (uint32_t)tracer;
 	plan.flags |= ids ? PLAN_JIT_CODE : 0;
-	plan.flags |= (settings->flags & TRIAL_PAGES || job->pages) && observe_watches(settings, job)
-			      ? PLAN_PAGES
-			      : 0;
+	plan.flags |=
+		(settings->flags & TRIAL_PAGES || job->pages) && observe_watches(settings, job)
+			? PLAN_PAGES
+			: 0;
 	plan.flags |= job->wild ? PLAN_WILD_VALUES : 0;
 	plan.flags |= job->without_ids ? PLAN_NO_BLOCKS : 0;
 	if (ids && job->growth) {

@@ -9,17 +9,24 @@
  * trial's directory through the environment and leaves its log there.
  */
 
-/* The directory of the agent's libraries, next to redhand's own program or where they were installed.
- * The result is the caller's. */
+/* The directory of the agent's libraries, next to redhand's own program or where they were
+ * installed. The result is the caller's. */
 int observe_find_agent(char **ret_dir, struct err *err);
 
 /* Whether a preloaded library reaches the program in this file: NULL, or why not (a sentence the
  * caller frees). */
 char *observe_obstacle(const char *path);
 
-/* Has the program a malloc inside, which no library can stand in front of? `ret_hidden`: and only
- * the program itself sees it. */
-bool observe_malloc_inside(const char *path, bool *ret_hidden);
+/* Whose malloc the program calls; none that a library can stand in front of, but for the first. */
+enum observe_malloc {
+	OBSERVE_MALLOC_OUTSIDE,
+	OBSERVE_MALLOC_INSIDE,
+	OBSERVE_MALLOC_HIDDEN, /* inside, and only the program itself sees it */
+	OBSERVE_MALLOC_BESIDE, /* one outside, and inside another one under a name of its own */
+};
+
+/* ret_name: of OBSERVE_MALLOC_BESIDE, the caller's to free; else NULL. */
+enum observe_malloc observe_malloc_of(const char *path, char **ret_name);
 
 #define OBSERVE_QUARANTINE_MIB 64
 

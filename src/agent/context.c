@@ -21,6 +21,7 @@
 #define SPAN_WORDS 4096u
 #define SPAN_SEEN 8u
 #define SPAN_VARIES 0xffffu
+#define SPANS_VARIED_MAX 64u
 #define ROWS_GRAB 16u  /* counters to a cache line */
 #define ROOT_FRAMES 3u /* main's caller, its caller, and the program's entry */
 #define ENTRY_BYTES 64u
@@ -180,7 +181,9 @@ static bool span_varies(struct thread *self, const struct unwind_rule *rule, uin
 		return true;
 	}
 	*span = SPAN_VARIES;
-	sites_forget(self);
+	/* Not without end: rules push each other out, and what varies is found out again. */
+	if (self->spans_varied++ < SPANS_VARIED_MAX)
+		sites_forget(self);
 	return true;
 }
 

@@ -103,11 +103,19 @@ context_sum(const struct thread_site *site, uint64_t return_address, uint64_t fr
 	return (uint32_t)sum;
 }
 
-/* Is it this call? The frame first: at another one the offsets lead anywhere. */
+/* All of the frame, and as much of the return address as there is room for above it. */
+static inline __attribute__((always_inline)) uint64_t context_call(uint64_t return_address,
+								   uint64_t frame)
+{
+	return frame ^ return_address << 48;
+}
+
+/* Is it this call? Its frame first: at another one the offsets lead anywhere, and so they may in
+ * another function on another stack that lies where one was. */
 static inline __attribute__((always_inline)) bool
 context_site_is(const struct thread_site *site, uint64_t return_address, uint64_t frame)
 {
-	return likely(site->frame == frame) &&
+	return likely(site->call == context_call(return_address, frame)) &&
 	       likely(context_sum(site, return_address, frame) == site->sum);
 }
 

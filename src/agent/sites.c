@@ -2,8 +2,6 @@
 
 #include "agent/memory.h"
 
-#define SITES_FORGET_MAX 64u
-
 /* Where this return address would be among the wrappers. */
 static inline uint32_t wrapper_number(uint64_t return_address)
 {
@@ -152,7 +150,7 @@ static unsigned offset_of(const struct thread_site *site, unsigned i)
 static void fork_fill(struct thread_site *site, uint64_t place, const uint16_t *offset,
 		      unsigned count)
 {
-	site->frame = 0;
+	site->call = 0;
 	site->follow = 0;
 	site->fork = count;
 	site->sum = (uint32_t)place;
@@ -178,14 +176,14 @@ static struct thread_site *site_take(struct thread *self, uint64_t place)
 	return pair[1].follow && self->sites_used % 2 ? &pair[0] : &pair[1];
 }
 
-/* A fork of this place, or a site that has it: of the pair, whoever has the same frame. */
-static struct thread_site *site_at(struct thread *self, uint64_t place, uint64_t frame)
+/* A fork of this place, or a site of the same call by another way. */
+static struct thread_site *site_at(struct thread *self, uint64_t place, uint64_t call)
 {
 	struct thread_site *pair = pair_of(self, place), *fork = fork_in(pair, place);
 	unsigned i;
 
 	for (i = 0; i < 2 && !fork; i++)
-		if (pair[i].frame == frame)
+		if (pair[i].call == call)
 			fork = &pair[i];
 	return fork;
 }
@@ -197,10 +195,11 @@ void sites_learn(struct thread *self, struct caller caller,
 		 const uint16_t offset[THREAD_SITE_WORDS], bool fixed, uint32_t context)
 {
 	uint64_t frame = caller.frame, place = place_of(self, caller.return_address, frame);
+	uint64_t call = context_call(caller.return_address, frame);
 	struct thread_site *site;
 	unsigned done = 0, count, same;
 
-	while ((site = site_at(self, place, frame))) {
+	while ((site = site_at(self, place, call))) {
 		bool fork = site->fork != 0;
 		unsigned first = fork ? 0 : done; /* a fork has its own words only */
 
@@ -222,23 +221,22 @@ void sites_learn(struct thread *self, struct caller caller,
 	}
 	if (!site)
 		site = site_take(self, place);
-	site->frame = 0; /* nobody's, until it is whole: a signal handler may look for it */
+	site->call = 0; /* nobody's, until it is whole: a signal handler may look for it */
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);
 	offsets_fill(site, offset, THREAD_SITE_WORDS);
 	site->sum = context_sum(site, caller.return_address, frame);
 	site->follow = context;
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);
-	site->frame = frame;
+	site->call = call;
 	(void)site_came(self, site);
 }
 
-/* Not without end: rules push each other out, and what varies is found out again. */
 void sites_forget(struct thread *self)
 {
 	uint32_t count = 2 * (self->site_mask / THREAD_SITE_BIT + 1), i;
 
-	if (self->sites_forgotten++ >= SITES_FORGET_MAX)
+	if (!self->sites_used) /* untouched */
 		return;
 	for (i = 0; i < count; i++)
-		self->sites[i].frame = 0;
+		self->sites[i].call = 0;
 }

@@ -19,7 +19,7 @@
 void sites_learn(struct thread *self, struct caller caller,
 		 const uint16_t offset[THREAD_SITE_WORDS], bool fixed, uint32_t context);
 
-/* Something that sites were recognised by may be misleading: all are to be learned again. */
+/* What sites were recognised by may be misleading, or no longer there: all are learned again. */
 void sites_forget(struct thread *self);
 
 #endif

@@ -15,6 +15,7 @@
 #include "agent/memory.h"
 #include "agent/real.h"
 #include "agent/rings.h"
+#include "agent/sites.h"
 #include "agent/watch.h"
 
 #define LANES_MAX 16384u
@@ -29,7 +30,7 @@ static struct {
 	uint8_t taken[LANES_MAX];	/* atomic */
 	struct thread *area[LANES_MAX]; /* mapped once, kept for the next thread of this lane */
 	uint32_t generation[LANES_MAX];
-	uint32_t forks; /* between the first image and this one */
+	uint32_t forks;	    /* between the first image and this one */
 	uint64_t forgotten; /* events that the epoch never had */
 	pthread_key_t exit_key;
 	bool have_key;
@@ -42,7 +43,7 @@ static void tables_open(struct thread *area)
 	area->site_mask = (THREAD_SITE_PAIRS_MIN - 1) * THREAD_SITE_BIT;
 	area->key_groups = THREAD_KEY_GROUPS_MIN;
 	area->rules_mask = THREAD_RULES_MIN - 1;
-	area->sites_used = area->sites_forgotten = area->rules_used = 0;
+	area->sites_used = area->spans_varied = area->rules_used = 0;
 	area->forks = lanes.forks;
 }
 
@@ -128,6 +129,8 @@ static void lane_open(struct thread *self, uint64_t stack_high)
 	struct log_writer writer;
 
 	self->tid = (uint32_t)raw_syscall0(SYS_gettid);
+	if (self->stack_high != stack_high) /* words above a frame that was may not be there */
+		sites_forget(self);
 	self->stack_high = stack_high;
 	self->row = row;
 	blocks_open_lane(self);

@@ -46,7 +46,7 @@ struct arch_scratch;
  * the place make the place of the next site. Where the first of those words tells most of them
  * apart, it is part of the place from the start: `wrappers`. */
 struct thread_site {
-	uint64_t frame; /* 0: a fork, or nothing */
+	uint64_t call; /* frame and return address: context_call(); 0: a fork, or nothing */
 	union {
 		uint64_t follow; /* what is below, by one load */
 		/* What is learned later is stored by itself: a signal handler may come in between
@@ -114,7 +114,7 @@ struct thread {
 	uint32_t epoch_due;	   /* groups written since this lane last moved the epoch */
 	uint32_t rules_generation; /* of the module table, that `rules` are about */
 	/* What of the tables below is in use: they grow. About the log of so many forks. */
-	uint32_t sites_used, sites_forgotten, key_groups, rules_used, rules_mask, forks;
+	uint32_t sites_used, spans_varied, key_groups, rules_used, rules_mask, forks;
 	uint32_t context_next, context_end; /* its rows of the context table */
 	struct quarantine *quarantine;	    /* of the lane, not of the thread; NULL: none yet */
 

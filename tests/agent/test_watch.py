@@ -87,7 +87,7 @@ def widths(w):
     # Two registers, one object: one store over their border.
     seen = w.run('widths', watch(12, 12))
     w.equal(seen.row('armed'), 1, 'widths: an object of 12 bytes', seen)
-    w.equal(len(seen.writers), 10, 'widths: with the byte before and the memset', seen)
+    w.equal(len(seen.writers), 10, 'widths: with the byte before and what cleared it', seen)
     # An object of one byte.
     seen = w.run('widths', watch(23, 1))
     w.equal(seen.row('hits'), 5, 'widths: those that reach its last byte', seen)

@@ -32,6 +32,7 @@
 #include "agent/sample.h"
 #include "agent/sandbox.h"
 #include "agent/signals.h"
+#include "agent/tcache.h"
 #include "agent/text.h"
 #include "agent/thread.h"
 #include "agent/watch.h"
@@ -360,6 +361,7 @@ static void agent_start(char **envp)
 		hooked_init();
 	if (ids && real.past_us && !(agent.plan.flags & PLAN_NO_BLOCKS) && !hooked_in_program())
 		image_note(LOG_UNOBSERVED_MALLOC);
+	tcache_init(envp);
 	switch_on();
 }
 

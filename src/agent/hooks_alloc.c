@@ -19,6 +19,7 @@
 #include "agent/quarantine.h"
 #include "agent/real.h"
 #include "agent/sample.h"
+#include "agent/tcache.h"
 
 #define PAGE 4096u
 
@@ -168,23 +169,30 @@ static __attribute__((noinline)) void *malloc_unlike(size_t size)
 	return agent_switch.ids ? malloc_other(size) : real.malloc(size);
 }
 
+/* Where libc's cache is empty or not trusted. */
+static __attribute__((noinline)) void *malloc_behind(size_t size)
+{
+	void *ptr = unlikely(tcache.watching) ? tcache_malloc_watched(size) : real.malloc(size);
+	struct caller caller = CALLER_BARE;
+
+	return block_begin(BLOCKS_HEAP, BLOCKS_GLIBC_SHIFT, ptr, size, LOG_API_MALLOC, caller);
+}
+
 /* malloc and free are for libc's blocks; for others, and without `ids`, they are a jump more. Where
  * the rest is reached by a jump (the file is never compiled below -O2), its caller is ours. */
 EXPORT void *malloc(size_t size)
 {
 	uint32_t ids = arch_loaded(agent_switch.ids);
-	size_t asked;
 	void *ptr;
 
 	if (unlikely(ids != AGENT_IDS_GLIBC))
 		return ids == AGENT_IDS_SAMPLED ? malloc_sampled(size) : malloc_unlike(size);
-	/* Another name for what must live across the call: otherwise GCC saves a register for it
-	 * before it looks at the switch. */
-	__asm__("" : "=r"(asked) : "0"(size));
-	ptr = real.malloc(size);
-	struct caller caller = CALLER_BARE; /* now: not kept across the call */
+	ptr = tcache_take(size);
+	if (unlikely(!ptr))
+		return malloc_behind(size);
+	struct caller caller = CALLER_BARE;
 
-	return block_begin(BLOCKS_HEAP, BLOCKS_GLIBC_SHIFT, ptr, asked, LOG_API_MALLOC, caller);
+	return block_begin(BLOCKS_HEAP, BLOCKS_GLIBC_SHIFT, ptr, size, LOG_API_MALLOC, caller);
 }
 
 /* What the fast way leaves. */
@@ -254,6 +262,14 @@ static __attribute__((noinline)) void free_sampled(void *ptr)
 	}
 }
 
+static __attribute__((noinline)) void free_behind(void *ptr)
+{
+	if (unlikely(tcache.watching))
+		tcache_free_watched(ptr);
+	else
+		real.free(ptr);
+}
+
 EXPORT void free(void *ptr)
 {
 	struct caller caller = CALLER_BARE;
@@ -265,8 +281,8 @@ EXPORT void free(void *ptr)
 		else
 			free_unlike(ptr);
 	} else if (likely(block_end(BLOCKS_HEAP, BLOCKS_GLIBC_SHIFT, ptr, caller))) {
-		__asm__("" : "+D"(ptr)); /* where it came in: not moved there and back */
-		real.free(ptr);
+		if (unlikely(!tcache_give(ptr)))
+			free_behind(ptr);
 	} else {
 		free_slow(ptr, (const uint64_t *)caller.frame);
 	}

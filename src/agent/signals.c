@@ -245,6 +245,14 @@ static bool own_fault(int signo, const siginfo_t *info, ucontext_t *context)
 		agent_retire_sigsafe(LOG_RETIRED_DISK);
 		return true;
 	}
+	if (signo == SIGSEGV || signo == SIGBUS) {
+		uint64_t resume = arch_fault_resume((uint64_t)gregs[REG_RIP]);
+
+		if (resume) {
+			gregs[REG_RIP] = (greg_t)resume;
+			return true;
+		}
+	}
 	/* Reading a broken stack or a library that goes away: what __builtin_longjmp would do. */
 	if ((signo == SIGSEGV || signo == SIGBUS) && self && self->recovery_armed &&
 	    (uint64_t)gregs[REG_RIP] - agent.text_low < agent.text_high - agent.text_low) {

@@ -173,6 +173,47 @@ static inline __attribute__((always_inline)) uint64_t arch_rbp(void)
 	return rbp;
 }
 
+/* A word of the thread's own variables. */
+static inline __attribute__((always_inline)) uint64_t arch_fs_word(uint64_t offset)
+{
+	uint64_t word;
+
+	__asm__ volatile("movq %%fs:(%1), %0" : "=r"(word) : "r"(offset) : "memory");
+	return word;
+}
+
+/* Reads a word; where it cannot be read, the handler goes on at the label: arch_faults. */
+#define arch_read_or(word, pointer, label)                       \
+	__asm__ goto("1: movq %1, %0\n\t"                        \
+		     ".pushsection arch_faults, \"a\"\n\t"       \
+		     ".long 1b - ., %l[" #label "] - .\n\t"      \
+		     ".popsection"                               \
+		     : "=r"(word)                                \
+		     : "m"(*(const uint64_t *)(pointer))         \
+		     :                                           \
+		     : label)
+
+struct arch_fault {
+	int32_t at, resume; /* from themselves */
+};
+
+/* Where the section begins and ends: the linker's. */
+extern const struct arch_fault arch_faults[] __asm__("__start_arch_faults")
+	__attribute__((visibility("hidden")));
+extern const struct arch_fault arch_faults_end[] __asm__("__stop_arch_faults")
+	__attribute__((visibility("hidden")));
+
+/* Where to go on behind a fault at this instruction; 0: nowhere. */
+static inline uint64_t arch_fault_resume(uint64_t rip)
+{
+	const struct arch_fault *fault;
+
+	for (fault = arch_faults; fault < arch_faults_end; fault++)
+		if ((uint64_t)&fault->at + (uint64_t)(int64_t)fault->at == rip)
+			return (uint64_t)&fault->resume + (uint64_t)(int64_t)fault->resume;
+	return 0;
+}
+
 static inline uint64_t arch_fs_base(void)
 {
 	uint64_t base;

@@ -1,0 +1,156 @@
+#include "agent/tcache.h"
+
+#include <link.h>
+#include <string.h>
+
+#include "agent/real.h"
+#include "agent/thread.h"
+#include "agent/watch.h"
+
+#define ENOUGH 16u     /* of either kind, all of them as foreseen */
+#define PATIENCE 4096u /* calls until then */
+#define REACH (128u << 10)
+
+static __thread struct tcache_bins *none __attribute__((tls_model("initial-exec")));
+
+struct tcache tcache;
+
+static struct {
+	uint64_t tls, tls_end; /* libc's own variables of this thread */
+	uint64_t offset;       /* the pointer among them, from fs; 0: not found yet */
+	uint32_t calls, takes, gives;
+} seen;
+
+static bool is_tuned(char **envp)
+{
+	for (; *envp; envp++)
+		if (strstr(*envp, "GLIBC_TUNABLES=") == *envp && strstr(*envp, "tcache"))
+			return true;
+	return false;
+}
+
+static int find_libc(struct dl_phdr_info *info, size_t size, void *data)
+{
+	uint64_t code = (uint64_t)real.malloc - info->dlpi_addr;
+	const ElfW(Phdr) *tls = NULL, *ph;
+	bool ours = false;
+
+	(void)data;
+	if (size < offsetof(struct dl_phdr_info, dlpi_tls_data) + sizeof(info->dlpi_tls_data))
+		return 0;
+	for (ph = info->dlpi_phdr; ph < info->dlpi_phdr + info->dlpi_phnum; ph++) {
+		ours |= ph->p_type == PT_LOAD && code - ph->p_vaddr < ph->p_memsz;
+		if (ph->p_type == PT_TLS)
+			tls = ph;
+	}
+	if (!ours)
+		return 0;
+	if (tls && info->dlpi_tls_data) {
+		seen.tls = (uint64_t)info->dlpi_tls_data;
+		seen.tls_end = seen.tls + tls->p_memsz / 8 * 8;
+	}
+	return 1;
+}
+
+void tcache_init(char **envp)
+{
+	tcache.offset = (uint64_t)&none - arch_fs_base();
+	if (!real.glibc_malloc || watch_state.area || is_tuned(envp))
+		return;
+	(void)dl_iterate_phdr(find_libc, NULL);
+	tcache.watching = seen.tls && seen.tls % 8 == 0;
+}
+
+static void give_up(void)
+{
+	tcache.watching = 0;
+}
+
+/* A thread has its cache from its first malloc on, so it is the heap's first block. */
+static void find_pointer(const void *block)
+{
+	const uint64_t head = sizeof(struct tcache_bins) + 16; /* and flags */
+	uint64_t at, to;
+
+	for (at = seen.tls; at < seen.tls_end && !seen.offset; at += 8) {
+		to = *(const uint64_t *)at;
+		if (to % 16 == 0 && (uint64_t)block - to < REACH &&
+		    (((const uint64_t *)to)[-1] & ~7ull) == head)
+			seen.offset = at - arch_fs_base();
+	}
+}
+
+/* Only the first thread, outside of signal handlers that came in between. */
+static struct tcache_bins *watched_bins(void)
+{
+	if (++seen.calls > PATIENCE)
+		give_up();
+	return seen.offset && thread_self && !thread_self->lane && !thread_self->handler_frame
+		       ? tcache_own(seen.offset)
+		       : NULL;
+}
+
+static void settle(bool as_foreseen, uint32_t *count)
+{
+	if (!as_foreseen) {
+		give_up();
+		return;
+	}
+	++*count;
+	if (seen.takes < ENOUGH || seen.gives < ENOUGH)
+		return;
+	give_up();
+	__atomic_store_n(&tcache.offset, seen.offset, __ATOMIC_RELEASE);
+}
+
+void *tcache_malloc_watched(size_t size)
+{
+	struct tcache_bins *bins = watched_bins();
+	uint64_t bin = tcache_bin(size), *block, *next;
+	uint16_t count;
+	void *ptr;
+
+	if (!bins || size > TCACHE_LARGEST || !bins->count[bin]) {
+		ptr = real.malloc(size);
+		if (ptr && !seen.offset && thread_self && !thread_self->lane)
+			find_pointer(ptr);
+		return ptr;
+	}
+	block = bins->first[bin];
+	count = bins->count[bin];
+	next = (uint64_t *)tcache_mixed(block, block[0]);
+	ptr = real.malloc(size);
+	settle(ptr == block && bins == tcache_own(seen.offset) && bins->first[bin] == next &&
+		       bins->count[bin] == count - 1 && block[1] == 0,
+	       &seen.takes);
+	return ptr;
+}
+
+/* The key is learned from the first one. Older libcs have a thread's own there. */
+static bool is_key(uint64_t word, const struct tcache_bins *bins)
+{
+	if (!tcache.key && word != (uint64_t)bins)
+		tcache.key = word;
+	return word && word == tcache.key;
+}
+
+void tcache_free_watched(void *ptr)
+{
+	struct tcache_bins *bins = watched_bins();
+	uint64_t *block = ptr, *first, bin;
+	uint16_t count;
+
+	bin = bins ? tcache_bin_of(block[-1]) : TCACHE_BINS;
+	if (bin >= TCACHE_BINS || bins->count[bin] >= TCACHE_FULL ||
+	    (tcache.key && block[1] == tcache.key)) {
+		real.free(ptr);
+		return;
+	}
+	first = bins->first[bin];
+	count = bins->count[bin];
+	real.free(ptr);
+	settle(bins == tcache_own(seen.offset) && bins->first[bin] == block &&
+		       bins->count[bin] == count + 1 && is_key(block[1], bins) &&
+		       block[0] == tcache_mixed(block, (uint64_t)first),
+	       &seen.gives);
+}

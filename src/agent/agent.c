@@ -24,6 +24,7 @@
 #include "agent/modules.h"
 #include "agent/pages.h"
 #include "agent/plan_apply.h"
+#include "agent/pymalloc.h"
 #include "agent/python.h"
 #include "agent/python_stack.h"
 #include "agent/real.h"
@@ -163,6 +164,8 @@ static void switch_on(void)
 	agent_switch.chaos = chaos_wanted();
 	agent_switch.lines = agent_switch.growth || canary.on || (watches && watch_state.area);
 	__atomic_store_n(&agent_switch.ids, ids ? ids_wanted() : AGENT_IDS_OFF, __ATOMIC_RELEASE);
+	if (ids)
+		pymalloc_resume();
 }
 
 /* The child has a log of its own; until it is there, the wiped switch keeps every hook quiet. */

@@ -85,6 +85,8 @@
 #define likely(x) __builtin_expect(!!(x), 1)
 #define unlikely(x) __builtin_expect(!!(x), 0)
 
+struct pymalloc_ring;
+
 enum agent_ids {
 	AGENT_IDS_OFF = 0,
 	AGENT_IDS_GLIBC, /* blocks of libc's own malloc, by the shortest way */
@@ -104,7 +106,10 @@ struct agent_switch {
 	uint32_t growth;
 	uint32_t chaos; /* enum chaos_switch: threads are held back */
 	uint32_t lines; /* checkpoints at lines: for growth, or to tell when a block was damaged */
-	char rest[4096 - 28];
+	/* The interpreter's pools, if they are used in the hook: pymalloc.h. Then by the hot path,
+	 * too. */
+	struct pymalloc_ring *pymalloc;
+	char rest[4096 - 36];
 	uint32_t here; /* 1 from the start on, retired or not: where it is 0, the page was wiped */
 };
 

@@ -133,11 +133,11 @@ void badfree_judge(struct guard *guard, enum block_space space, uint64_t pointer
 		   struct caller caller)
 {
 	struct log_bad_free bad = { .kind = LOG_DOUBLE_FREE };
-	struct block *block = block_at_sigsafe(space, pointer);
 	struct block_view view = { .start = pointer, .relation = LOG_INSIDE };
 	enum heap_opinion opinion = HEAP_UNKNOWN;
+	struct block *block = &view.block;
 
-	if (!block || block->state != LOG_BLOCK_FREED) {
+	if (!block_look_sigsafe(space, pointer, block) || block->state != LOG_BLOCK_FREED) {
 		if (space == BLOCKS_HEAP && canary.on &&
 		    __atomic_fetch_add(&judged, 1, __ATOMIC_RELAXED) < JUDGED_MAX &&
 		    (interior(guard, pointer, caller) || poisoned(guard, pointer, caller) ||
@@ -156,7 +156,6 @@ void badfree_judge(struct guard *guard, enum block_space space, uint64_t pointer
 	bad.evidence = opinion == HEAP_FREE			? LOG_EVIDENCE_ALLOCATOR
 		       : space == BLOCKS_HEAP && all_followed() ? LOG_EVIDENCE_FOLLOWED
 								: LOG_EVIDENCE_NONE;
-	view.block = *block;
 	view.size = block_size(block);
 	badfree_record(guard, pointer, &view, &bad, caller);
 }

@@ -328,21 +328,13 @@ static inline __attribute__((always_inline)) void *block_begin(enum block_space 
 
 #define BLOCK_ANY_API -1
 
-/* As block_end(), of a block that was made by `api` and has no guards, or BLOCK_ANY_API. */
+/* Of the block of this entry, if it is live and starts there. */
 static inline __attribute__((always_inline)) bool
-block_end_of(enum block_space space, uint32_t shift, void *ptr, int api, struct caller caller)
+block_end_entry(struct thread *self, uint64_t *entry, int api, uint64_t start, uint64_t context)
 {
-	struct thread *self = thread_hot;
-	uint64_t start = (uint64_t)ptr, number, life, context, state, *entry;
+	uint64_t life, state = entry[3];
 
-	if (unlikely(!block_region(self, space, start) || !context_hit(self, caller, &context)))
-		return false;
-	/* Live, and this very start. Entry 0 of the pool is never live. */
-	number = block_number(space, shift, start);
-	block_ahead(space, shift, start, number);
-	entry = block_entry(number);
 	/* One load for all of it; GCC would make three. */
-	state = entry[3];
 	__asm__("" : "+r"(state));
 	if (unlikely((uint8_t)(state >> BLOCK_STATE_SHIFT) != LOG_BLOCK_LIVE ||
 		     (uint8_t)(state >> BLOCK_LOW_SHIFT) != (uint8_t)start))
@@ -357,6 +349,21 @@ block_end_of(enum block_space space, uint32_t shift, void *ptr, int api, struct 
 	}
 	block_write_end(self, entry, state, (uint64_t *)life, start, context);
 	return true;
+}
+
+/* As block_end(), of a block that was made by `api` and has no guards, or BLOCK_ANY_API. */
+static inline __attribute__((always_inline)) bool
+block_end_of(enum block_space space, uint32_t shift, void *ptr, int api, struct caller caller)
+{
+	struct thread *self = thread_hot;
+	uint64_t start = (uint64_t)ptr, number, context;
+
+	if (unlikely(!block_region(self, space, start) || !context_hit(self, caller, &context)))
+		return false;
+	/* Entry 0 of the pool is never live. */
+	number = block_number(space, shift, start);
+	block_ahead(space, shift, start, number);
+	return block_end_entry(self, block_entry(number), api, start, context);
 }
 
 /* Before the block is given back, where agent_switch.ids says that the hot path may be taken.
@@ -378,6 +385,9 @@ void block_end_guarded(struct guard *guard, enum block_space space, uint64_t sta
 /* The same of an entry that was found live, with this start. */
 void block_end_known(struct guard *guard, struct block *block, uint64_t start,
 		     struct caller caller);
+
+/* The ring's part of it: of a block that has ended as this says. */
+void block_record_end(struct guard *guard, const struct block *block, uint64_t start);
 
 /* realloc: ends the block for the time of the real call, without a record yet. */
 struct block *block_suspend(struct guard *guard, uint64_t start, struct caller caller);
@@ -406,8 +416,11 @@ static inline uint64_t block_start(uint32_t entry)
 	return (blocks_state.bases[entry] & ~255ull) | block_low(&blocks_state.pool[entry]);
 }
 
-/* The entry whose window holds exactly this start, or NULL. _sigsafe */
+/* The entry whose window holds exactly this start, or NULL. Not of objects that are in the grid.
+ * _sigsafe */
 struct block *block_at_sigsafe(enum block_space space, uint64_t start);
+/* A copy of it, also of objects that are there. False: there is none. _sigsafe */
+bool block_look_sigsafe(enum block_space space, uint64_t start, struct block *ret);
 
 /* What an address points into. */
 struct block_view {

@@ -35,6 +35,9 @@ size_t memory_readable_sigsafe(uint64_t address, size_t len);
 #define MEMORY_REST_AT (18ull << 40)
 #define MEMORY_POOL_AT (19ull << 40)
 #define MEMORY_ORDINALS_AT (MEMORY_POOL_AT + (512ull << 30))
+#define MEMORY_GRID_AT (MEMORY_ORDINALS_AT + (128ull << 30)) /* records: 64 GiB and a page */
+#define MEMORY_GRID_WORDS_AT (MEMORY_ORDINALS_AT + (256ull << 30))
+#define MEMORY_GRID_ENDS_AT (MEMORY_ORDINALS_AT + (320ull << 30))
 #define MEMORY_SUB_AT (20ull << 40)  /* the index of sub-allocators: 32 TiB and a page */
 #define MEMORY_HEAP_AT (53ull << 40) /* the index of malloc's heap: 16 or 32 TiB and a page */
 

@@ -5,9 +5,11 @@
 #include "agent/agent.h"
 #include "agent/blocks.h"
 #include "agent/canary.h"
+#include "agent/grid.h"
 #include "agent/guard.h"
 #include "agent/log.h"
 #include "agent/pages.h"
+#include "agent/pymalloc.h"
 #include "agent/python_guarded.h"
 #include "agent/real.h"
 
@@ -29,12 +31,6 @@ static inline bool followed(void)
 	return likely(agent_switch.ids != AGENT_IDS_OFF);
 }
 
-/* Blocks are followed, and the hot path may be taken: one comparison. */
-static inline bool by_hot_path(void)
-{
-	return arch_loaded(agent_switch.ids) - 1 < AGENT_IDS_SLOW - 1;
-}
-
 static inline __attribute__((always_inline)) void *begun(void *ptr, size_t size, enum log_api api,
 							 struct caller caller)
 {
@@ -42,6 +38,9 @@ static inline __attribute__((always_inline)) void *begun(void *ptr, size_t size,
 		return ptr;
 	if (unlikely(agent_ids_slow()))
 		return block_begin_slow(ptr, size, BLOCKS_SUB, api, (const uint64_t *)caller.frame);
+	/* A small one may be of a pool that has entries, or is to have. */
+	if (agent_switch.pymalloc && size - 1 < PYMALLOC_LARGEST)
+		return grid_begin(ptr, size, api, caller);
 	return block_begin(BLOCKS_SUB, BLOCKS_SHIFT, ptr, size, api, caller);
 }
 
@@ -49,7 +48,8 @@ static inline __attribute__((always_inline)) void *begun(void *ptr, size_t size,
 static inline __attribute__((always_inline)) bool ended(void *ptr, struct caller caller)
 {
 	return !ptr || !followed() ||
-	       (!agent_ids_slow() && block_end(BLOCKS_SUB, BLOCKS_SHIFT, ptr, caller));
+	       (!agent_ids_slow() && ((agent_switch.pymalloc && grid_end(ptr, caller)) ||
+				      block_end(BLOCKS_SUB, BLOCKS_SHIFT, ptr, caller)));
 }
 
 /* Where objects may be watched on pages. Reached by a jump, so its caller is the hook's. */
@@ -72,22 +72,33 @@ static __attribute__((noinline)) void *domain_place(void *context, size_t count,
 	return begun(ptr, total, domain->api, caller);
 }
 
-/* Inlined into a hook for each domain, which then knows where its domain lies. */
-static inline __attribute__((always_inline)) void *allocated(struct python_domain *domain,
-							     enum log_api api, size_t size)
+/* Where no pool has room, or they are not trusted. Reached by a jump. */
+static __attribute__((noinline)) void *domain_malloc(struct python_domain *domain, size_t size)
 {
-	size_t asked;
 	void *ptr;
 
 	if (unlikely(pages.bytes))
 		return domain_place(domain, 0, size);
-	__asm__("" : "=r"(asked) : "0"(size)); /* as malloc has it: hooks_alloc.c */
-	ptr = domain->behind.malloc(domain->behind.context, size);
+	if (unlikely(pymalloc_watching))
+		ptr = pymalloc_malloc_watched(domain->behind.malloc, domain->behind.context, size);
+	else
+		ptr = domain->behind.malloc(domain->behind.context, size);
 	struct caller caller = CALLER_BARE;
 
-	if (unlikely(!by_hot_path()))
-		return begun(ptr, asked, api, caller);
-	return block_begin(BLOCKS_SUB, BLOCKS_SHIFT, ptr, asked, api, caller);
+	return begun(ptr, size, domain->api, caller);
+}
+
+/* Inlined into a hook for each domain, which then knows where its domain lies. */
+static inline __attribute__((always_inline)) void *allocated(struct python_domain *domain,
+							     enum log_api api, size_t size)
+{
+	void *ptr = pymalloc_take(size);
+
+	if (unlikely(!ptr))
+		return domain_malloc(domain, size);
+	struct caller caller = CALLER_BARE;
+
+	return grid_begin(ptr, size, api, caller);
 }
 
 static void *memory_malloc(void *context, size_t size)
@@ -140,9 +151,10 @@ static void *domain_realloc(void *context, void *ptr, size_t size)
 		block_end_slow(ptr, BLOCKS_SUB, (const uint64_t *)caller.frame);
 	moved = domain->behind.realloc(domain->behind.context, ptr, size);
 	if (unlikely(!moved && ptr)) { /* failed: it lives on; its entry still has the size */
-		const struct block *old = block_at_sigsafe(BLOCKS_SUB, (uint64_t)ptr);
+		struct block old;
+		bool known = block_look_sigsafe(BLOCKS_SUB, (uint64_t)ptr, &old);
 
-		(void)begun(ptr, old ? block_size(old) : 0, domain->api, caller);
+		(void)begun(ptr, known ? block_size(&old) : 0, domain->api, caller);
 		return moved;
 	}
 	return begun(moved, size, domain->api, caller);
@@ -158,19 +170,22 @@ static __attribute__((noinline)) void free_slow(struct python_domain *domain, vo
 		pages_free(ptr, caller);
 		return;
 	}
-	if (ptr && followed())
+	if (!ended(ptr, caller))
 		block_end_slow(ptr, BLOCKS_SUB, (const uint64_t *)caller.frame);
-	domain->behind.free(domain->behind.context, ptr);
+	if (unlikely(pymalloc_watching && ptr))
+		pymalloc_free_watched(domain->behind.free, domain->behind.context, ptr);
+	else
+		domain->behind.free(domain->behind.context, ptr);
 }
 
 static inline __attribute__((always_inline)) void freed(struct python_domain *domain, void *ptr)
 {
 	struct caller caller = CALLER_BARE;
 
-	if (likely(by_hot_path()) && likely(block_end(BLOCKS_SUB, BLOCKS_SHIFT, ptr, caller)))
-		domain->behind.free(domain->behind.context, ptr);
-	else
+	if (unlikely(!agent_switch.pymalloc || !grid_end(ptr, caller)))
 		free_slow(domain, ptr);
+	else if (unlikely(!pymalloc_give(ptr)))
+		domain->behind.free(domain->behind.context, ptr);
 }
 
 static void memory_free(void *context, void *ptr)
@@ -216,6 +231,7 @@ void python_init(void)
 	real.python_get_allocator(PYTHON_DOMAIN_RAW, &raw);
 	domains_wrap();
 	python_unsettled = true;
+	pymalloc_init();
 }
 
 void python_settle(const struct guard *guard, enum log_api api)

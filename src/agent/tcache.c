@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "agent/real.h"
-#include "agent/thread.h"
 #include "agent/watch.h"
 
 #define ENOUGH 16u     /* of either kind, all of them as foreseen */
@@ -16,8 +15,9 @@ static __thread struct tcache_bins *none __attribute__((tls_model("initial-exec"
 struct tcache tcache;
 
 static struct {
-	uint64_t tls, tls_end; /* libc's own variables of this thread */
-	uint64_t offset;       /* the pointer among them, from fs; 0: not found yet */
+	uint32_t busy;	       /* atomic: one thread at a time; others go past it */
+	uint64_t tls, tls_end; /* libc's own variables of a thread, from fs */
+	uint64_t offset;       /* the pointer among them; 0: not found yet */
 	uint32_t calls, takes, gives;
 } seen;
 
@@ -46,7 +46,7 @@ static int find_libc(struct dl_phdr_info *info, size_t size, void *data)
 	if (!ours)
 		return 0;
 	if (tls && info->dlpi_tls_data) {
-		seen.tls = (uint64_t)info->dlpi_tls_data;
+		seen.tls = (uint64_t)info->dlpi_tls_data - arch_fs_base();
 		seen.tls_end = seen.tls + tls->p_memsz / 8 * 8;
 	}
 	return 1;
@@ -66,28 +66,33 @@ static void give_up(void)
 	tcache.watching = 0;
 }
 
-/* A thread has its cache from its first malloc on, so it is the heap's first block. */
+/* A thread has its cache from its first malloc on, so it is the first block of its heap. */
 static void find_pointer(const void *block)
 {
 	const uint64_t head = sizeof(struct tcache_bins) + 16; /* and flags */
 	uint64_t at, to;
 
-	for (at = seen.tls; at < seen.tls_end && !seen.offset; at += 8) {
-		to = *(const uint64_t *)at;
+	for (at = seen.tls; at != seen.tls_end && !seen.offset; at += 8) {
+		to = arch_fs_word(at);
 		if (to % 16 == 0 && (uint64_t)block - to < REACH &&
 		    (((const uint64_t *)to)[-1] & ~7ull) == head)
-			seen.offset = at - arch_fs_base();
+			seen.offset = at;
 	}
 }
 
-/* Only the first thread, outside of signal handlers that came in between. */
-static struct tcache_bins *watched_bins(void)
+/* Before and after a call that is looked at. False: it is not. */
+static bool look_begin(void)
 {
+	if (__atomic_exchange_n(&seen.busy, 1, __ATOMIC_ACQUIRE))
+		return false;
 	if (++seen.calls > PATIENCE)
 		give_up();
-	return seen.offset && thread_self && !thread_self->lane && !thread_self->handler_frame
-		       ? tcache_own(seen.offset)
-		       : NULL;
+	return true;
+}
+
+static void look_end(void)
+{
+	__atomic_store_n(&seen.busy, 0, __ATOMIC_RELEASE);
 }
 
 static void settle(bool as_foreseen, uint32_t *count)
@@ -103,16 +108,16 @@ static void settle(bool as_foreseen, uint32_t *count)
 	__atomic_store_n(&tcache.offset, seen.offset, __ATOMIC_RELEASE);
 }
 
-void *tcache_malloc_watched(size_t size)
+static void *malloc_looked_at(size_t size)
 {
-	struct tcache_bins *bins = watched_bins();
+	struct tcache_bins *bins = seen.offset ? tcache_own(seen.offset) : NULL;
 	uint64_t bin = tcache_bin(size), *block, *next;
 	uint16_t count;
 	void *ptr;
 
 	if (!bins || size > TCACHE_LARGEST || !bins->count[bin]) {
 		ptr = real.malloc(size);
-		if (ptr && !seen.offset && thread_self && !thread_self->lane)
+		if (ptr && !seen.offset)
 			find_pointer(ptr);
 		return ptr;
 	}
@@ -126,6 +131,17 @@ void *tcache_malloc_watched(size_t size)
 	return ptr;
 }
 
+void *tcache_malloc_watched(size_t size)
+{
+	void *ptr;
+
+	if (!look_begin())
+		return real.malloc(size);
+	ptr = malloc_looked_at(size);
+	look_end();
+	return ptr;
+}
+
 /* The key is learned from the first one. Older libcs have a thread's own there. */
 static bool is_key(uint64_t word, const struct tcache_bins *bins)
 {
@@ -134,9 +150,9 @@ static bool is_key(uint64_t word, const struct tcache_bins *bins)
 	return word && word == tcache.key;
 }
 
-void tcache_free_watched(void *ptr)
+static void free_looked_at(void *ptr)
 {
-	struct tcache_bins *bins = watched_bins();
+	struct tcache_bins *bins = seen.offset ? tcache_own(seen.offset) : NULL;
 	uint64_t *block = ptr, *first, bin;
 	uint16_t count;
 
@@ -153,4 +169,14 @@ void tcache_free_watched(void *ptr)
 		       bins->count[bin] == count + 1 && is_key(block[1], bins) &&
 		       block[0] == tcache_mixed(block, (uint64_t)first),
 	       &seen.gives);
+}
+
+void tcache_free_watched(void *ptr)
+{
+	if (!look_begin()) {
+		real.free(ptr);
+		return;
+	}
+	free_looked_at(ptr);
+	look_end();
 }

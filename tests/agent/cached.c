@@ -28,12 +28,13 @@ static void where(const char *name, const void *block)
 }
 
 /* Enough of it to be known by. */
-static void warm(void)
+static void *warm(void *argument)
 {
 	int i;
 
 	for (i = 0; i < 100; i++)
 		free(malloc(48 + i % 4 * 16));
+	return argument;
 }
 
 static void many(void)
@@ -104,7 +105,14 @@ int main(int argc, char **argv)
 
 	setvbuf(stdout, NULL, _IONBF, 0);
 	origin = malloc(24);
-	warm();
+	if (!strcmp(how, "worker")) { /* only another thread */
+		pthread_t thread;
+
+		pthread_create(&thread, NULL, warm, NULL);
+		pthread_join(thread, NULL);
+	} else {
+		warm(NULL);
+	}
 	if (!strcmp(how, "many")) {
 		many();
 	} else if (!strcmp(how, "threads")) {

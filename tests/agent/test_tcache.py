@@ -16,12 +16,12 @@ ENDS = {  # what the guest does: (signal, a word of what libc says)
 }
 
 
-def trusted(rig, guest, environment):
+def trusted(rig, guest, environment, how='wait'):
     """Does the hook use the cache by itself? Its switch is looked at from outside."""
     symbols = subprocess.run(['nm', '-S', rig.agent], stdout=subprocess.PIPE, text=True, check=True).stdout
     offset = int(re.search(r'^(\w+) \w+ \w tcache$', symbols, re.M)[1], 16)
     _, trial = rig.observed(['/bin/true'], 'ids')
-    child = subprocess.Popen([guest, 'wait'], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+    child = subprocess.Popen([guest, how], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
                              env=dict(os.environ, LD_PRELOAD=rig.agent, REDHAND_TRIAL=trial, **environment))
     child.stdout.readline()
     with open(f'/proc/{child.pid}/maps') as maps:
@@ -48,6 +48,8 @@ def main():
     guest = os.path.join(os.path.abspath(sys.argv[2]), 'cached')
     good, told = trusted(rig, guest, {})
     tap.check(good, 'after some calls the cache is trusted', told)
+    good, told = trusted(rig, guest, {}, 'worker')
+    tap.check(good, 'whichever thread makes them', told)
     for how, (signal, words) in ENDS.items():
         plain = rig.plain([guest, how])
         tap.check(plain.returncode == -signal and words in plain.stderr.decode(), f'{how}: ends as it should by itself',

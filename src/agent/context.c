@@ -33,6 +33,7 @@ struct scan {
 	bool rooted; /* ends at the program's entry: the frames above main are all there */
 	bool lost;   /* a frame was not understood, or left out */
 	bool varies; /* one of the frames is not always as long: nothing to be recognised by */
+	uint32_t through; /* which frames may turn out so: rule_bit() */
 	uint16_t offset[LOG_CONTEXT_DEEP]; /* of each frame's word, from caller.frame */
 	uint64_t frames[LOG_CONTEXT_DEEP];
 };
@@ -40,6 +41,9 @@ struct scan {
 static uint64_t entry; /* of the program; 0: unknown */
 
 uint32_t *context_ordinals;
+
+/* By context: what it goes through. Racy between the lanes that share a row, which none do. */
+static uint32_t *context_through;
 
 static uint32_t rows_used; /* atomic */
 static bool can_mix;	   /* else no site is ever learned, and so none is compared with */
@@ -56,7 +60,8 @@ bool context_init(const void *auxiliary_vector)
 	can_mix = arch_can_mix();
 	if (log_map.contexts) {
 		context_ordinals = memory_map_at_sigsafe(MEMORY_ORDINALS_AT, ordinals_bytes());
-		if (!context_ordinals)
+		context_through = memory_map_sigsafe(ordinals_bytes());
+		if (!context_ordinals || !context_through)
 			return false;
 	}
 	for (at = auxiliary_vector; at->a_type != AT_NULL; at++)
@@ -68,8 +73,10 @@ bool context_init(const void *auxiliary_vector)
 void context_forget(void)
 {
 	rows_used = 0;
-	if (context_ordinals)
-		(void)raw_syscall3(SYS_madvise, context_ordinals, ordinals_bytes(), MADV_DONTNEED);
+	if (!context_ordinals)
+		return;
+	(void)raw_syscall3(SYS_madvise, context_ordinals, ordinals_bytes(), MADV_DONTNEED);
+	(void)raw_syscall3(SYS_madvise, context_through, ordinals_bytes(), MADV_DONTNEED);
 }
 
 static bool on_own_stack(const struct thread *self, uint64_t frame)
@@ -157,6 +164,12 @@ static const struct unwind_rule *rule_for(struct thread *self, uint64_t rip, uin
 	return rule;
 }
 
+/* One of 32, by the return address. */
+static inline uint32_t rule_bit(const struct unwind_rule *rule)
+{
+	return 1u << (rule->tag >> 1 & 31);
+}
+
 /* A function that leaves its frame by rbp may have made it longer before this call (alloca, arrays
  * of variable length). Then its caller's return address lies now here and now there, and in between
  * is what earlier calls have left: old return addresses that look like a way that was taken once.
@@ -167,8 +180,6 @@ static bool span_varies(struct thread *self, const struct unwind_rule *rule, uin
 {
 	uint16_t *span = &self->spans[rule - self->rules];
 
-	if (rule->kind == UNWIND_BY_RSP)
-		return false;
 	if (*span == SPAN_VARIES)
 		return true;
 	if (*span && *span % SPAN_WORDS == bytes / 8) {
@@ -183,8 +194,17 @@ static bool span_varies(struct thread *self, const struct unwind_rule *rule, uin
 	*span = SPAN_VARIES;
 	/* Not without end: rules push each other out, and what varies is found out again. */
 	if (self->spans_varied++ < SPANS_VARIED_MAX)
-		sites_forget(self);
+		sites_forget_through(self, context_through, rule_bit(rule));
 	return true;
+}
+
+static void span_note(struct thread *self, const struct unwind_rule *rule, uint64_t bytes,
+		      struct scan *scan)
+{
+	if (rule->kind == UNWIND_BY_RSP)
+		return;
+	scan->through |= rule_bit(rule);
+	scan->varies |= span_varies(self, rule, bytes);
 }
 
 /* The same for a frame farther up. Code of a library that has just been loaded would pass for code
@@ -217,6 +237,7 @@ static bool scan_known(struct thread *self, struct caller caller, struct scan *r
 	uint32_t count = 0;
 
 	ret->rooted = ret->varies = false;
+	ret->through = 0;
 	if (self->rules_generation != modules_generation_sigsafe())
 		return false;
 	for (;;) {
@@ -248,7 +269,7 @@ static bool scan_known(struct thread *self, struct caller caller, struct scan *r
 				return false;
 			rbp = *(const uint64_t *)at;
 		}
-		ret->varies |= span_varies(self, rule, cfa - rsp);
+		span_note(self, rule, cfa - rsp, ret);
 		rip = *(const uint64_t *)slot;
 		rsp = cfa;
 		if (rip <= 4096)
@@ -292,7 +313,7 @@ static __attribute__((noinline)) void scan_walk(struct thread *self, struct call
 			ret->lost |= rule->kind != UNWIND_END || rule->cfa != UNWIND_NOTHING_ABOVE;
 			return;
 		}
-		ret->varies |= span_varies(self, rule, at.rsp - rsp);
+		span_note(self, rule, at.rsp - rsp, ret);
 		rule = rule_above(self, at.rip, &generation);
 	}
 }
@@ -497,6 +518,8 @@ __attribute__((noinline)) uint32_t context_find_slow(struct guard guard, uint64_
 	if (watch_wants(context))
 		return context;
 	layout_from(offset, &scan, own);
+	if (context)
+		context_through[context] |= scan.through;
 	if (context && can_mix && !scan.varies)
 		sites_learn(self, caller, offset,
 			    own && offset[0] != SITES_NO_WORD &&

@@ -231,12 +231,24 @@ void sites_learn(struct thread *self, struct caller caller,
 	(void)site_came(self, site);
 }
 
+static uint32_t sites_count(const struct thread *self)
+{
+	return self->sites_used ? 2 * (self->site_mask / THREAD_SITE_BIT + 1) : 0; /* untouched */
+}
+
 void sites_forget(struct thread *self)
 {
-	uint32_t count = 2 * (self->site_mask / THREAD_SITE_BIT + 1), i;
+	uint32_t count = sites_count(self), i;
 
-	if (!self->sites_used) /* untouched */
-		return;
 	for (i = 0; i < count; i++)
 		self->sites[i].call = 0;
+}
+
+void sites_forget_through(struct thread *self, const uint32_t *through, uint32_t bits)
+{
+	uint32_t count = sites_count(self), i;
+
+	for (i = 0; i < count; i++)
+		if (self->sites[i].call && through[self->sites[i].context] & bits)
+			self->sites[i].call = 0;
 }

@@ -19,7 +19,11 @@
 void sites_learn(struct thread *self, struct caller caller,
 		 const uint16_t offset[THREAD_SITE_WORDS], bool fixed, uint32_t context);
 
-/* What sites were recognised by may be misleading, or no longer there: all are learned again. */
+/* What sites were recognised by may be no longer there: all are learned again. */
 void sites_forget(struct thread *self);
+
+/* It may be misleading, for those whose context goes through one of these: `through` says by
+ * context. */
+void sites_forget_through(struct thread *self, const uint32_t *through, uint32_t bits);
 
 #endif

@@ -364,7 +364,8 @@ static void agent_start(char **envp)
 		hooked_init();
 	if (ids && real.past_us && !(agent.plan.flags & PLAN_NO_BLOCKS) && !hooked_in_program())
 		image_note(LOG_UNOBSERVED_MALLOC);
-	tcache_init(envp);
+	if (ids)
+		tcache_init(envp);
 	switch_on();
 }
 

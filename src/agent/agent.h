@@ -11,7 +11,9 @@
  *    keeps them from being closed.
  *  - Stand in front of the functions listed in exports.map (where crashes are all that is wanted:
  *    of exports-crash.map, which is shorter; lean.c). Each hook calls the real function
- *    exactly once, with the same arguments (but see hooks_memory.c), and keeps errno.
+ *    exactly once, with the same arguments (but see hooks_memory.c), and keeps errno. Those of
+ *    malloc and free, and of CPython's allocator, do themselves what the real ones do nearly
+ *    always, once that was seen to be what we think it is: tcache.h, pymalloc.h.
  *  - Put a jump or a breakpoint into functions that the plan names, while nobody can run them: see
  *    hooked.h.
  *  - Stop for the tracer, where the plan names one: watch_ptrace.h.
@@ -40,8 +42,10 @@
  *    modules.c   where code lies, from /proc/self/maps, for hashes that survive ASLR
  *    context.c   from a return address and a stack to a context id; sites.c remembers the places,
  *                keys.c the stacks
- *    blocks.c    side table: who owns an address, who owned it last; rings.c, where a lane's records
- *                go, and the epoch
+ *    blocks.c    side table: who owns an address, who owned it last; grid.c, the same for objects of
+ *                CPython, in one word; rings.c, where a lane's records go, and the epoch
+ *    tcache.c    what libc's malloc and free do nearly always, in the hook; pymalloc.c, what
+ *                CPython's do
  *    badfree.c   frees that should not be; glibc_heap.c asks the allocator's own marks
  *    canary.c    guards around blocks, where the plan asks for them; quarantine.c keeps freed
  *                ones; round.c looks at all of them, damage.c writes down what is wrong

@@ -328,42 +328,32 @@ static inline __attribute__((always_inline)) void *block_begin(enum block_space 
 
 #define BLOCK_ANY_API -1
 
-/* Of the block of this entry, if it is live and starts there. */
+/* As block_end(), of a block that was made by `api` and has no guards, or BLOCK_ANY_API. */
 static inline __attribute__((always_inline)) bool
-block_end_entry(struct thread *self, uint64_t *entry, int api, uint64_t start, uint64_t context)
+block_end_of(enum block_space space, uint32_t shift, void *ptr, int api, struct caller caller)
 {
-	uint64_t life, state = entry[3];
+	struct thread *self = thread_hot;
+	uint64_t start = (uint64_t)ptr, number, life, context, state, *entry;
 
+	if (unlikely(!block_region(self, space, start) || !context_hit(self, caller, &context)))
+		return false;
+	/* Live, and this very start. Entry 0 of the pool is never live. */
+	number = block_number(space, shift, start);
+	block_ahead(space, shift, start, number);
+	entry = block_entry(number);
 	/* One load for all of it; GCC would make three. */
+	state = entry[3];
 	__asm__("" : "+r"(state));
 	if (unlikely((uint8_t)(state >> BLOCK_STATE_SHIFT) != LOG_BLOCK_LIVE ||
 		     (uint8_t)(state >> BLOCK_LOW_SHIFT) != (uint8_t)start))
 		return false;
 	if (api != BLOCK_ANY_API && unlikely((uint8_t)(state >> BLOCK_API_SHIFT) != api))
 		return false;
-	life = arch_take(&self->ring_next, sizeof(struct log_life));
-	if (unlikely(life >= self->ring_stop)) {
-		life = arch_call_kept(ring_take_turned, self, life, 0);
-		if (unlikely(!life))
-			return false;
-	}
+	life = ring_take(self);
+	if (unlikely(!life))
+		return false;
 	block_write_end(self, entry, state, (uint64_t *)life, start, context);
 	return true;
-}
-
-/* As block_end(), of a block that was made by `api` and has no guards, or BLOCK_ANY_API. */
-static inline __attribute__((always_inline)) bool
-block_end_of(enum block_space space, uint32_t shift, void *ptr, int api, struct caller caller)
-{
-	struct thread *self = thread_hot;
-	uint64_t start = (uint64_t)ptr, number, context;
-
-	if (unlikely(!block_region(self, space, start) || !context_hit(self, caller, &context)))
-		return false;
-	/* Entry 0 of the pool is never live. */
-	number = block_number(space, shift, start);
-	block_ahead(space, shift, start, number);
-	return block_end_entry(self, block_entry(number), api, start, context);
 }
 
 /* Before the block is given back, where agent_switch.ids says that the hot path may be taken.

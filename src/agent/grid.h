@@ -44,7 +44,7 @@
 #define GRID_FORKS_SHIFT 58u
 #define GRID_FORKS_MAX 63u
 #define GRID_LIVE (1ull << GRID_LIVE_SHIFT)
-#define GRID_ID (1ull << 62) /* and context and ordinal */
+#define GRID_ID (1ull << 52) /* and context and ordinal: what JSON readers take for a number */
 
 _Static_assert(PYMALLOC_POOL == 1u << GRID_POOL_BITS, "a record for a pool");
 
@@ -175,12 +175,9 @@ static inline __attribute__((always_inline)) bool grid_end(void *ptr, struct cal
 	__builtin_prefetch(grid_word(number + 8), 1);
 	if (unlikely((word ^ self->grid_word) >> GRID_LIVE_SHIFT))
 		return false;
-	life = (uint64_t *)arch_take(&self->ring_next, sizeof(struct log_life));
-	if (unlikely((uint64_t)life >= self->ring_stop)) {
-		life = (uint64_t *)arch_call_kept(ring_take_turned, self, (uint64_t)life, 0);
-		if (unlikely(!life))
-			return false;
-	}
+	life = (uint64_t *)ring_take(self);
+	if (unlikely(!life))
+		return false;
 	*grid_word(number) = word ^ GRID_LIVE;
 	*grid_end_word(number) = context | self->freed_word << 32;
 	grid_write_life(self, life, record, word, start, context);

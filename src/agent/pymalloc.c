@@ -4,6 +4,7 @@
 #include "agent/canary.h"
 #include "agent/grid.h"
 #include "agent/memory.h"
+#include "agent/python.h"
 #include "agent/real.h"
 #include "agent/watch.h"
 
@@ -79,6 +80,8 @@ void *pymalloc_malloc_watched(pymalloc_malloc *real_malloc, void *context, size_
 	uint32_t fresh;
 	void *ptr;
 
+	if (python_unsettled) /* it may still choose another */
+		return real_malloc(context, size);
 	if (++seen.calls > PATIENCE)
 		pymalloc_watching = 0;
 	if (!seen.rings || size - 1 >= PYMALLOC_LARGEST ||

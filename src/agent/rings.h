@@ -13,6 +13,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "agent/agent.h"
+#include "agent/arch/x86_64.h"
 #include "agent/thread.h"
 
 /* The group that the position lies in, from there on. */
@@ -37,5 +39,15 @@ bool ring_turn(struct thread *self);
 /* The same from the hot path: the place of one record, behind the guard. 0: the slow way has to do
  * it, because somebody is inside or more hangs on it. Called by arch_call_kept(). */
 uint64_t ring_take_turned(struct thread *self, uint64_t unused, uint64_t unused_too);
+
+/* The place of one record, in the hot path. 0: the slow way has to do it. */
+static inline __attribute__((always_inline)) uint64_t ring_take(struct thread *self)
+{
+	uint64_t place = arch_take(&self->ring_next, sizeof(struct log_life));
+
+	if (unlikely(place >= self->ring_stop))
+		place = arch_call_kept(ring_take_turned, self, place, 0);
+	return place;
+}
 
 #endif

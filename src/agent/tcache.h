@@ -10,7 +10,8 @@
  * functions did to the cache was what we would have done, every time, is it trusted. Whatever is
  * out of the ordinary is left to libc, which knows what to say about it: an empty or full bin, a
  * block that is not aligned or looks freed already, a size that no block has. A bin that leads
- * nowhere faults in libc's code, not in ours (arch_read_or()).
+ * nowhere faults in libc's code, not in ours (arch_read_or()). A handler that comes in between and
+ * allocates finds what it would find in libc: the same stores in the same order.
  */
 #ifndef REDHAND_AGENT_TCACHE_H
 #define REDHAND_AGENT_TCACHE_H
@@ -87,7 +88,7 @@ static inline __attribute__((always_inline)) void *tcache_take(size_t size)
 		return NULL;
 	arch_read_or(next, block, fault);
 	bins->first[bin] = (uint64_t *)tcache_mixed(block, next);
-	bins->count[bin]--;
+	arch_count(&bins->count[bin], -1);
 	block[1] = 0;
 	return block;
 fault:
@@ -110,7 +111,7 @@ static inline __attribute__((always_inline)) bool tcache_give(void *ptr)
 	block[1] = tcache.key;
 	block[0] = tcache_mixed(block, (uint64_t)bins->first[bin]);
 	bins->first[bin] = block;
-	bins->count[bin]++;
+	arch_count(&bins->count[bin], 1);
 	return true;
 fault:
 	return false;

@@ -138,6 +138,12 @@ static inline __attribute__((always_inline)) uint32_t arch_take_one(uint32_t *co
 	return step;
 }
 
+/* The same for a count of 16 bits, whose value nobody wants. */
+static inline __attribute__((always_inline)) void arch_count(uint16_t *count, int16_t step)
+{
+	__asm__ volatile("addw %1, %0" : "+m"(*count) : "ri"(step) : "cc");
+}
+
 /* One instruction that mixes all bits of a word into a sum of 32: SSE 4.2, but no vector register. */
 static inline __attribute__((always_inline)) uint64_t arch_mix(uint64_t sum, const uint64_t *word)
 {

@@ -34,9 +34,8 @@ bool grid_init(void)
 
 bool grid_allow(uint64_t region)
 {
-	return !grid.on ||
-	       memory_allow_sigsafe(grid_record(region << BLOCKS_REGION_BITS),
-				    RECORDS_PER_REGION * sizeof(uint64_t) + LOG_PAGE);
+	return !grid.on || memory_allow_sigsafe(grid_record(region << BLOCKS_REGION_BITS),
+						RECORDS_PER_REGION * sizeof(uint64_t) + LOG_PAGE);
 }
 
 static uint64_t forks_of(const struct thread *self)
@@ -137,8 +136,8 @@ bool grid_begin_guarded(struct guard *guard, uint64_t start, uint64_t size, enum
 {
 	uint64_t *record, number;
 
-	if ((api != LOG_API_PYTHON_MEMORY && api != LOG_API_PYTHON_OBJECT) || !agent_switch.pymalloc ||
-	    size - 1 >= PYMALLOC_LARGEST || !is_readable(start))
+	if ((api != LOG_API_PYTHON_MEMORY && api != LOG_API_PYTHON_OBJECT) ||
+	    !agent_switch.pymalloc || size - 1 >= PYMALLOC_LARGEST || !is_readable(start))
 		return false;
 	record = grid_record(start);
 	if (*record >> GRID_UNITS_SHIFT != grid_units(size) &&

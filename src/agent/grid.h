@@ -14,7 +14,7 @@
  * Only pymalloc's pools have records, and only objects that were made when it was trusted are here.
  * The others are where all objects of sub-allocators are, also those of the same pools: so whoever
  * looks for an object looks here and there. An object has no id of its own: its context and ordinal
- * are one, as never given out twice.
+ * are one, which comes again only after four billion objects of that context.
  */
 #ifndef REDHAND_AGENT_GRID_H
 #define REDHAND_AGENT_GRID_H
@@ -137,9 +137,10 @@ slow:
 }
 
 /* The object's life in the ring, as block_write_end() has it. */
-static inline __attribute__((always_inline)) void
-grid_write_life(const struct thread *self, uint64_t *life, uint64_t record, uint64_t word,
-		uint64_t start, uint64_t context)
+static inline __attribute__((always_inline)) void grid_write_life(const struct thread *self,
+								  uint64_t *life, uint64_t record,
+								  uint64_t word, uint64_t start,
+								  uint64_t context)
 {
 	uint64_t made = word & ((1u << GRID_CONTEXT_BITS) - 1);
 	uint64_t ordinal = (uint32_t)(word >> GRID_ORDINAL_SHIFT);

@@ -8,7 +8,7 @@
 #include "agent/real.h"
 #include "agent/watch.h"
 
-#define ENOUGH 64u	/* of each kind, all of them as foreseen */
+#define ENOUGH 64u     /* of each kind, all of them as foreseen */
 #define PATIENCE 8192u /* calls until then */
 #define RING_STEPS 64u
 #define KINDS (PYMALLOC_LARGEST / PYMALLOC_ALIGN)
@@ -84,8 +84,7 @@ void *pymalloc_malloc_watched(pymalloc_malloc *real_malloc, void *context, size_
 		return real_malloc(context, size);
 	if (++seen.calls > PATIENCE)
 		pymalloc_watching = 0;
-	if (!seen.rings || size - 1 >= PYMALLOC_LARGEST ||
-	    pymalloc_is_empty(&seen.rings[kind])) {
+	if (!seen.rings || size - 1 >= PYMALLOC_LARGEST || pymalloc_is_empty(&seen.rings[kind])) {
 		ptr = real_malloc(context, size);
 		if (ptr && !seen.rings && size - 1 < PYMALLOC_LARGEST)
 			find_rings(ptr, size);

@@ -31,12 +31,12 @@
 struct pymalloc_pool {
 	uint32_t count; /* of live objects */
 	uint32_t unused;
-	uint64_t *free;	 /* the first of its list; NULL: full */
+	uint64_t *free;	    /* the first of its list; NULL: full */
 	uint64_t around[2]; /* the next pool of the ring and the one before */
 	uint32_t arena;
-	uint32_t kind;	 /* (size - 1) / 16 of its objects */
-	uint32_t fresh;	 /* from the pool: behind it no object was ever given out */
-	uint32_t last;	 /* where there is room for a fresh one */
+	uint32_t kind;	/* (size - 1) / 16 of its objects */
+	uint32_t fresh; /* from the pool: behind it no object was ever given out */
+	uint32_t last;	/* where there is room for a fresh one */
 };
 
 /* Of one size: where its ring begins. */
@@ -65,10 +65,10 @@ static inline __attribute__((always_inline)) struct pymalloc_pool *pymalloc_pool
 }
 
 /* A ring is entered as if there was a pool around it. */
-static inline __attribute__((always_inline)) bool pymalloc_is_empty(const struct pymalloc_ring *ring)
+static inline __attribute__((always_inline)) bool
+pymalloc_is_empty(const struct pymalloc_ring *ring)
 {
-	return (uint64_t)ring->next ==
-	       (uint64_t)ring - offsetof(struct pymalloc_pool, around);
+	return (uint64_t)ring->next == (uint64_t)ring - offsetof(struct pymalloc_pool, around);
 }
 
 /* An object, if there is room in a pool of its size. NULL: the interpreter is to do it. */
@@ -90,7 +90,8 @@ static inline __attribute__((always_inline)) void *pymalloc_take(size_t size)
 		if (unlikely(pool->fresh > pool->last))
 			return NULL;
 		next = (uint64_t)pool + pool->fresh;
-		pool->fresh += (uint32_t)(size - 1) / PYMALLOC_ALIGN * PYMALLOC_ALIGN + PYMALLOC_ALIGN;
+		pool->fresh +=
+			(uint32_t)(size - 1) / PYMALLOC_ALIGN * PYMALLOC_ALIGN + PYMALLOC_ALIGN;
 		*(uint64_t *)next = 0;
 	}
 	pool->free = (uint64_t *)next;

@@ -128,8 +128,9 @@ int main(int argc, char **argv)
 			printf("%ld\n", sums[i]);
 		}
 	} else if (!strcmp(how, "sizes")) {
-		size_t sizes[] = { 0, 1, 8, 9, 24, 25, 1032, 1033, 1040, SIZE_MAX, SIZE_MAX - 6,
-				   SIZE_MAX - 7, SIZE_MAX / 2 };
+		size_t sizes[] = { 0,		1,    8,    9,	      24,	    25,
+				   1032,	1033, 1040, SIZE_MAX, SIZE_MAX - 6, SIZE_MAX - 7,
+				   SIZE_MAX / 2 };
 		unsigned i;
 
 		for (i = 0; i < 2 * sizeof(sizes) / sizeof(sizes[0]); i++) {

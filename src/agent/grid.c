@@ -178,7 +178,7 @@ bool grid_look_sigsafe(uint64_t start, bool before, struct block *ret)
 	/* Where it came with a fork, so does its id. */
 	id = (uint64_t)ret->context << 32 | ret->ordinal;
 	ret->id = thread_self && word >> GRID_FORKS_SHIFT == forks_of(thread_self)
-			  ? GRID_ID | id
+			  ? ALLOC_ID_PAIR | id
 			  : 1 + id % (log_map.id_base > 1 ? log_map.id_base - 1 : 1);
 	return true;
 }

@@ -44,7 +44,6 @@
 #define GRID_FORKS_SHIFT 58u
 #define GRID_FORKS_MAX 63u
 #define GRID_LIVE (1ull << GRID_LIVE_SHIFT)
-#define GRID_ID (1ull << 52) /* and context and ordinal: what JSON readers take for a number */
 
 _Static_assert(PYMALLOC_POOL == 1u << GRID_POOL_BITS, "a record for a pool");
 
@@ -147,7 +146,7 @@ static inline __attribute__((always_inline)) void grid_write_life(const struct t
 	uint64_t size = (record >> GRID_UNITS_SHIFT) * PYMALLOC_ALIGN -
 			(word >> GRID_SHORT_SHIFT & (PYMALLOC_ALIGN - 1));
 	uint64_t api = LOG_API_PYTHON_OBJECT + (word >> GRID_MEMORY_SHIFT & 1);
-	uint64_t id = GRID_ID | made << 32 | ordinal, size_context = size | made << 32;
+	uint64_t id = ALLOC_ID_PAIR | made << 32 | ordinal, size_context = size | made << 32;
 	uint64_t freed = context | ordinal << 32;
 	uint64_t state = self->live_word + self->freed_word + (api << BLOCK_API_SHIFT);
 

@@ -1,6 +1,10 @@
 #include "model/crash.h"
 
+#include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
+
+#include "wire/ids.h"
 
 #define RECURS 4u /* a function that is so often in a stack calls itself */
 
@@ -29,6 +33,17 @@ static const char *const fault_names[FAULT_CLASSES] = {
 const char *fault_class_name(enum fault_class fault)
 {
 	return fault < FAULT_CLASSES ? fault_names[fault] : "unknown";
+}
+
+const char *block_name(uint64_t id, char buf[BLOCK_NAME_BYTES])
+{
+	uint64_t context = (id & ~ALLOC_ID_PAIR) >> 32;
+
+	if (id & ALLOC_ID_PAIR)
+		(void)snprintf(buf, BLOCK_NAME_BYTES, "#%" PRIu64 ".%" PRIu32, context, (uint32_t)id);
+	else
+		(void)snprintf(buf, BLOCK_NAME_BYTES, "#%" PRIu64, id);
+	return buf;
 }
 
 void stack_copy(struct stack *to, const struct stack *from)

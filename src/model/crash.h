@@ -113,6 +113,10 @@ struct crash_report {
 	struct strv notes;	   /* what was lost or not observed, a sentence each */
 };
 
+/* "#17"; of a block that is named by its context and ordinal "#5000.17". Returns buf. */
+#define BLOCK_NAME_BYTES 32u
+const char *block_name(uint64_t id, char buf[BLOCK_NAME_BYTES]);
+
 void stack_copy(struct stack *to, const struct stack *from);
 void file_cut_free(struct file_cut *cut);
 void crash_deinit(struct crash *crash);

@@ -220,9 +220,11 @@ static bool has_heir(const struct crash *crash, const struct block_life *former)
 static void print_block(const struct crash *crash, const struct block_life *block, FILE *out)
 {
 	int64_t offset = (int64_t)(block->value - block->start);
+	char name[BLOCK_NAME_BYTES];
 
-	(void)fprintf(out, "  %s %s block #%" PRIu64 ", %" PRIu64 " bytes, ", block->via,
-		      block->poison ? "was read from" : "->", block->id, block->size);
+	(void)fprintf(out, "  %s %s block %s, %" PRIu64 " bytes, ", block->via,
+		      block->poison ? "was read from" : "->", block_name(block->id, name),
+		      block->size);
 	if (block->poison)
 		(void)fprintf(out, "overwritten when it was freed");
 	else if (block->beyond)

@@ -17,6 +17,10 @@ struct alloc_id {
 	uint64_t v;
 };
 
+/* Small objects of CPython have no number: context and, in the lower 32 bits, ordinal, with this
+ * above. Below 2^53, which readers of JSON may take for a floating-point number. */
+#define ALLOC_ID_PAIR (1ull << 52)
+
 /* A row of the image's context table: where something was allocated or freed. 0 is "unknown". */
 struct context_id {
 	uint32_t v;

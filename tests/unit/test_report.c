@@ -13,8 +13,10 @@
 
 #include "engine/verdict/verdict.h"
 #include "evidence_fixture.h"
+#include "model/crash.h"
 #include "report/markdown.h"
 #include "report/report_investigation.h"
+#include "wire/ids.h"
 
 static void add(struct evidence_list *list, struct evidence e)
 {
@@ -152,12 +154,25 @@ static void hostile_text_is_escaped(void **state)
 	}
 }
 
+static void a_block_has_a_name(void **state)
+{
+	char name[BLOCK_NAME_BYTES];
+
+	(void)state;
+	assert_string_equal(block_name(17, name), "#17");
+	assert_string_equal(block_name(ALLOC_ID_PAIR | 5000ull << 32 | 17, name), "#5000.17");
+	/* What a damaged log may say fits, too. */
+	assert_string_equal(block_name(UINT64_MAX & ~ALLOC_ID_PAIR, name), "#18442240474082181119");
+	assert_string_equal(block_name(UINT64_MAX, name), "#4293918719.4294967295");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(hunt_json_keeps_the_contract),
 		cmocka_unit_test(a_library_routine_is_not_accused),
 		cmocka_unit_test(hostile_text_is_escaped),
+		cmocka_unit_test(a_block_has_a_name),
 	};
 
 	return cmocka_run_group_tests_name("report", tests, NULL, NULL);

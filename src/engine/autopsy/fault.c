@@ -276,9 +276,11 @@ static enum fault_class classify(const struct fault_facts *facts, struct crash *
 
 static void add_block(struct strbuf *sb, const struct block_life *block)
 {
+	char name[BLOCK_NAME_BYTES];
+
 	if (!block)
 		return;
-	strbuf_addf(sb, "block #%" PRIu64 " (%" PRIu64 " bytes", block->id, block->size);
+	strbuf_addf(sb, "block %s (%" PRIu64 " bytes", block_name(block->id, name), block->size);
 	if (block->state == BLOCK_FREED && block->freed_events > 0)
 		strbuf_addf(sb, ", freed at most %" PRIu64 " allocations and frees ago",
 			    block->freed_events);

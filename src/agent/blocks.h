@@ -261,7 +261,7 @@ static inline __attribute__((always_inline)) void block_write(struct thread *sel
 /* The end of a live block, in its entry and in the ring; `state` is its last word. */
 static inline __attribute__((always_inline)) void block_write_end(const struct thread *self,
 								  uint64_t *entry, uint64_t state,
-								  uint64_t *life, uint64_t start,
+								  uint64_t life, uint64_t start,
 								  uint64_t context)
 {
 	uint64_t id = entry[0], size_context = entry[1], freed = entry[2] | context;
@@ -269,12 +269,7 @@ static inline __attribute__((always_inline)) void block_write_end(const struct t
 	state += self->freed_word;
 	entry[2] = freed;
 	entry[3] = state;
-	life[0] = id;
-	life[1] = size_context;
-	life[2] = freed;
-	life[3] = state;
-	life[4] = start;
-	life[5] = ~(id ^ size_context ^ freed ^ state ^ start);
+	ring_write(life, id, size_context, freed, state, start);
 }
 
 /* As block_begin(), of a context that context_hit() has just found. */
@@ -352,7 +347,7 @@ block_end_of(enum block_space space, uint32_t shift, void *ptr, int api, struct 
 	life = ring_take(self);
 	if (unlikely(!life))
 		return false;
-	block_write_end(self, entry, state, (uint64_t *)life, start, context);
+	block_write_end(self, entry, state, life, start, context);
 	return true;
 }
 

@@ -137,7 +137,7 @@ slow:
 
 /* The object's life in the ring, as block_write_end() has it. */
 static inline __attribute__((always_inline)) void grid_write_life(const struct thread *self,
-								  uint64_t *life, uint64_t record,
+								  uint64_t life, uint64_t record,
 								  uint64_t word, uint64_t start,
 								  uint64_t context)
 {
@@ -150,18 +150,13 @@ static inline __attribute__((always_inline)) void grid_write_life(const struct t
 	uint64_t freed = context | ordinal << 32;
 	uint64_t state = self->live_word + self->freed_word + (api << BLOCK_API_SHIFT);
 
-	life[0] = id;
-	life[1] = size_context;
-	life[2] = freed;
-	life[3] = state;
-	life[4] = start;
-	life[5] = ~(id ^ size_context ^ freed ^ state ^ start);
+	ring_write(life, id, size_context, freed, state, start);
 }
 
 /* As block_end(). False: nothing was done; so it is for objects that are not here. */
 static inline __attribute__((always_inline)) bool grid_end(void *ptr, struct caller caller)
 {
-	uint64_t start = (uint64_t)ptr, context, number, record, word, *life;
+	uint64_t start = (uint64_t)ptr, context, number, record, word, life;
 	struct thread *self = thread_hot;
 
 	if (unlikely(!context_hit(self, caller, &context) ||
@@ -175,7 +170,7 @@ static inline __attribute__((always_inline)) bool grid_end(void *ptr, struct cal
 	__builtin_prefetch(grid_word(number + 8), 1);
 	if (unlikely((word ^ self->grid_word) >> GRID_LIVE_SHIFT))
 		return false;
-	life = (uint64_t *)ring_take(self);
+	life = ring_take(self);
 	if (unlikely(!life))
 		return false;
 	*grid_word(number) = word ^ GRID_LIVE;

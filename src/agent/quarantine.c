@@ -297,7 +297,7 @@ void quarantine_add(struct guard *guard, struct block *block, uint64_t start,
 }
 
 /* As block_write_end(); what the front adds to the entry stays out of the record. */
-static inline void write_end(const struct thread *self, uint64_t *entry, uint64_t *life,
+static inline void write_end(const struct thread *self, uint64_t *entry, uint64_t life,
 			     uint64_t start, uint64_t context)
 {
 	const uint64_t front = (uint64_t)(0xffu & ~BLOCK_API_MASK) << 40;
@@ -307,12 +307,7 @@ static inline void write_end(const struct thread *self, uint64_t *entry, uint64_
 	entry[2] = freed;
 	entry[3] = state;
 	state &= ~front;
-	life[0] = id;
-	life[1] = size_context;
-	life[2] = freed;
-	life[3] = state;
-	life[4] = start;
-	life[5] = ~(id ^ size_context ^ freed ^ state ^ start);
+	ring_write(life, id, size_context, freed, state, start);
 }
 
 bool quarantine_free(void *ptr, enum log_api api, uint64_t return_address, uint64_t frame)
@@ -341,7 +336,7 @@ bool quarantine_free(void *ptr, enum log_api api, uint64_t return_address, uint6
 	if (unlikely(life >= guard.self->ring_stop))
 		return false;
 	guard_close(guard.self);
-	write_end(guard.self, (uint64_t *)block, (uint64_t *)life, start, context);
+	write_end(guard.self, (uint64_t *)block, life, start, context);
 	poison_write_word(start, block->size_low, canary_poison_of(word));
 	leaves.count = 0;
 	add(ring, block, start, true, &leaves);

@@ -40,6 +40,21 @@ bool ring_turn(struct thread *self);
  * it, because somebody is inside or more hangs on it. Called by arch_call_kept(). */
 uint64_t ring_take_turned(struct thread *self, uint64_t unused, uint64_t unused_too);
 
+/* A record at its place, as words: struct log_life and log_life_check(). */
+static inline __attribute__((always_inline)) void ring_write(uint64_t place, uint64_t id,
+							     uint64_t size_context, uint64_t freed,
+							     uint64_t state, uint64_t start)
+{
+	uint64_t *life = (uint64_t *)place;
+
+	life[0] = id;
+	life[1] = size_context;
+	life[2] = freed;
+	life[3] = state;
+	life[4] = start;
+	life[5] = ~(id ^ size_context ^ freed ^ state ^ start);
+}
+
 /* The place of one record, in the hot path. 0: the slow way has to do it. */
 static inline __attribute__((always_inline)) uint64_t ring_take(struct thread *self)
 {

@@ -38,6 +38,22 @@ class Rig:
         return subprocess.run(command, env=environment, cwd=self.folder, stdin=subprocess.DEVNULL,
                               stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=120, **options)
 
+    def memory_of(self, command, symbol, count, environment=None):
+        """Bytes of the agent's at a symbol, in a process that prints a line and then waits for one."""
+        names = subprocess.run(['nm', self.agent], stdout=subprocess.PIPE, text=True, check=True).stdout
+        offset = int(re.search(rf'^(\w+) \w {symbol}$', names, re.M)[1], 16)
+        _, trial = self.observed(['/bin/true'], 'ids')
+        child = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                                 env=dict(os.environ, LD_PRELOAD=self.agent, REDHAND_TRIAL=trial, **(environment or {})))
+        child.stdout.readline()
+        with open(f'/proc/{child.pid}/maps') as maps:
+            base = next(int(line.split('-')[0], 16) for line in maps if self.agent in line)
+        with open(f'/proc/{child.pid}/mem', 'rb') as memory:
+            memory.seek(base + offset)
+            found = memory.read(count)
+        child.communicate(b'x')
+        return found
+
     def logs(self, trial):
         return sorted(glob.glob(os.path.join(trial, 'events.*.rhl')))
 

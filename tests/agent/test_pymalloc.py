@@ -2,7 +2,6 @@
 """CPython's allocator in the hook, and one word for an object: the same objects at the same places, and what is told
 of them is true."""
 import os
-import re
 import shutil
 import struct
 import subprocess
@@ -75,21 +74,6 @@ CRASHES = {  # name: (script, offset of the pointer, fields of the block that it
 }
 
 
-def switch_of(rig, command, offset, bytes_):
-    """Bytes of the agent's, of a process that waits."""
-    _, trial = rig.observed(['/bin/true'], 'ids')
-    child = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-                             env=dict(os.environ, LD_PRELOAD=rig.agent, REDHAND_TRIAL=trial))
-    child.stdout.readline()
-    with open(f'/proc/{child.pid}/maps') as maps:
-        base = next(int(line.split('-')[0], 16) for line in maps if rig.agent in line)
-    with open(f'/proc/{child.pid}/mem', 'rb') as memory:
-        memory.seek(base + offset)
-        found = memory.read(bytes_)
-    child.communicate(b'x')
-    return found
-
-
 def script(rig, text):
     path = os.path.join(rig.folder, 'script.py')
     with open(path, 'w') as out:
@@ -123,10 +107,8 @@ def fits(block, told, offset, fields):
 
 def main():
     rig, tap = Rig(sys.argv[1], sys.argv[2]), Tap()
-    symbols = subprocess.run(['nm', rig.agent], stdout=subprocess.PIPE, text=True, check=True).stdout
-    offset = int(re.search(r'^(\w+) \w agent_switch$', symbols, re.M)[1], 16)
     # ids, crash, truncations, growth, chaos, lines: then the pointer to the pools
-    found = switch_of(rig, script(rig, START + 'print("ready", flush=True); sys.stdin.read(1)'), offset, 32)
+    found = rig.memory_of(script(rig, START + 'print("ready", flush=True); sys.stdin.read(1)'), 'agent_switch', 32)
     trusted = struct.unpack('<6IQ', found)[6] != 0
     version = subprocess.run([PYTHON, '-c', 'import sys; print(*sys.version_info[:2])'], stdout=subprocess.PIPE,
                              text=True).stdout.split()

@@ -159,7 +159,8 @@ bool grid_look_sigsafe(uint64_t start, bool before, struct block *ret)
 		record = *run_head(record);
 	number = record ? grid_number(record, start) : 0;
 	word = number ? *grid_word(number) : 0;
-	if (!word)
+	/* What the pool had before it changed is gone, also where nobody saw it go. */
+	if (!word || (before && word & GRID_LIVE))
 		return false;
 	memset(ret, 0, sizeof(*ret));
 	ret->context = word & ((1u << GRID_CONTEXT_BITS) - 1);

@@ -42,14 +42,12 @@
  *    modules.c   where code lies, from /proc/self/maps, for hashes that survive ASLR
  *    context.c   from a return address and a stack to a context id; sites.c remembers the places,
  *                keys.c the stacks
- *    blocks.c    side table: who owns an address, who owned it last; grid.c, the same for objects of
- *                CPython, in one word; rings.c, where a lane's records go, and the epoch
- *    tcache.c    what libc's malloc and free do nearly always, in the hook; pymalloc.c, what
- *                CPython's do
- *    badfree.c   frees that should not be; glibc_heap.c asks the allocator's own marks
- *    canary.c    guards around blocks, where the plan asks for them; quarantine.c keeps freed
- *                ones; round.c looks at all of them, damage.c writes down what is wrong
- *    sample.c    which blocks have them, where not all do
+ *    blocks.c    side table: who owns an address, who owned it last; grid.c, the same for objects
+ * of CPython, in one word; rings.c, where a lane's records go, and the epoch tcache.c    what
+ * libc's malloc and free do nearly always, in the hook; pymalloc.c, what CPython's do badfree.c
+ * frees that should not be; glibc_heap.c asks the allocator's own marks canary.c    guards around
+ * blocks, where the plan asks for them; quarantine.c keeps freed ones; round.c looks at all of
+ * them, damage.c writes down what is wrong sample.c    which blocks have them, where not all do
  *    sweep.c     who still points to a freed block; holders.c, to live ones that grow
  *    signals.c   what the target believes about its signals (signals_older.c: older names for the
  *                same); crash.c writes the record

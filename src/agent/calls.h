@@ -14,8 +14,8 @@
  * Off until the first block is placed: then a call costs nothing more than a look at
  * `calls_selector`.
  *
- * What the kernel writes later, of its own accord, is not seen: io_uring and aio, for which the pages
- * are opened (pages_yield.c), the words of robust mutexes of threads that died.
+ * What the kernel writes later, of its own accord, is not seen: io_uring and aio, for which the
+ * pages are opened (pages_yield.c), the words of robust mutexes of threads that died.
  */
 #ifndef REDHAND_AGENT_CALLS_H
 #define REDHAND_AGENT_CALLS_H

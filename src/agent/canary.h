@@ -31,7 +31,7 @@
 #include "wire/plan.h"
 
 #define CANARY_FRONT 16u
-#define CANARY_BEHIND 8u /* at least */
+#define CANARY_BEHIND 8u   /* at least */
 #define CANARY_OWN_MIN 24u /* from the start on */
 #define CANARY_FRONT_MAX (CANARY_FRONT << 14)
 #define CANARY_SIZE_MAX (1ull << 39) /* the side table's sizes end there */
@@ -143,8 +143,8 @@ enum canary_flags {
 
 void *canary_allocate(size_t align, size_t size, unsigned flags, enum log_api api,
 		      struct caller caller);
-/* The same with memory that libc has given: canary_room() of the front and the size, and the gap. Without a
- * front there are no guards. */
+/* The same with memory that libc has given: canary_room() of the front and the size, and the gap.
+ * Without a front there are no guards. */
 void *canary_take(void *base, uint64_t front, size_t size, enum log_api api, struct caller caller);
 
 /* Of a block that canary_holds(). */

@@ -1,7 +1,7 @@
 /*
- * Time. libc's clock_gettime is async-signal-safe (signal-safety(7)) and goes through the vDSO. Where
- * the clock is not one that the vDSO can read, it makes a system call, which must not be told to us
- * (calls.h) as if it were the target's.
+ * Time. libc's clock_gettime is async-signal-safe (signal-safety(7)) and goes through the vDSO.
+ * Where the clock is not one that the vDSO can read, it makes a system call, which must not be told
+ * to us (calls.h) as if it were the target's.
  */
 #ifndef REDHAND_AGENT_CLOCK_H
 #define REDHAND_AGENT_CLOCK_H

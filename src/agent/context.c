@@ -30,9 +30,9 @@
 struct scan {
 	uint64_t hash;
 	uint32_t count;
-	bool rooted; /* ends at the program's entry: the frames above main are all there */
-	bool lost;   /* a frame was not understood, or left out */
-	bool varies; /* one of the frames is not always as long: nothing to be recognised by */
+	bool rooted;	  /* ends at the program's entry: the frames above main are all there */
+	bool lost;	  /* a frame was not understood, or left out */
+	bool varies;	  /* one of the frames is not always as long: nothing to be recognised by */
 	uint32_t through; /* which frames may turn out so: rule_bit() */
 	uint16_t offset[LOG_CONTEXT_DEEP]; /* of each frame's word, from caller.frame */
 	uint64_t frames[LOG_CONTEXT_DEEP];

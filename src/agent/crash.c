@@ -289,8 +289,8 @@ static const struct block *poison_owner(uint64_t value, uint64_t *ret_start)
 	return block && block->state == LOG_BLOCK_FREED ? block : NULL;
 }
 
-/* A register that holds the poison of a freed block, or a field's address that was made out of it: it
- * was read from there. */
+/* A register that holds the poison of a freed block, or a field's address that was made out of it:
+ * it was read from there. */
 static void poison_write_value(struct log_writer *writer, unsigned greg, uint64_t value)
 {
 	struct log_block record = { .via = LOG_VIA_POISON, .where = greg, .value = value };

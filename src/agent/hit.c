@@ -340,7 +340,7 @@ static bool own_write(struct watch_armed *armed, const ucontext_t *context)
 static bool count_is_over(const struct catch *catch)
 {
 	return (watch_state.plans[catch->armed->watch]->flags & PLAN_WATCH_COUNT) &&
-	       !(uint32_t)catch->new[0] && (uint32_t)catch->old[0] == 1;
+	       !(uint32_t) catch->new[0] && (uint32_t) catch->old[0] == 1;
 }
 
 /* Counts it, and writes it down if the predicate lets it through. */

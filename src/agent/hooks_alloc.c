@@ -454,9 +454,8 @@ static inline bool power_of_two(size_t value)
 	return value && !(value & (value - 1));
 }
 
-static inline __attribute__((always_inline)) void *aligned(void *(*fn)(size_t, size_t),
-							   size_t align, size_t size,
-							   struct caller caller)
+static inline __attribute__((always_inline)) void *
+aligned(void *(*fn)(size_t, size_t), size_t align, size_t size, struct caller caller)
 {
 	if (unlikely(agent_ids_guarded()) && power_of_two(align))
 		return canary_allocate(align, size, 0, LOG_API_ALIGNED, caller);

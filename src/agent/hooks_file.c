@@ -336,8 +336,8 @@ EXPORT FILE *freopen64(const char *path, const char *mode, FILE *stream)
 	return freopen_noted(path, mode, stream, caller);
 }
 
-/* A range taken out of the middle makes a file shorter. One that is punched out leaves its size, and
- * nobody who has it mapped dies of it. */
+/* A range taken out of the middle makes a file shorter. One that is punched out leaves its size,
+ * and nobody who has it mapped dies of it. */
 static int fallocate_noted(int fd, int mode, off_t offset, off_t len, struct caller caller)
 {
 	struct before before = { .known = false };
@@ -408,8 +408,8 @@ static uint64_t openat2_flags(uint64_t how)
 {
 	uint64_t flags;
 
-	return memory_read_sigsafe(&flags, how + offsetof(struct open_how, flags),
-				   sizeof(flags)) == sizeof(flags)
+	return memory_read_sigsafe(&flags, how + offsetof(struct open_how, flags), sizeof(flags)) ==
+			       sizeof(flags)
 		       ? flags
 		       : 0;
 }
@@ -425,7 +425,8 @@ HIDDEN long file_syscall(long number, long a, long b, long c, long d, long e, lo
 	int fd = -1;
 	long r;
 
-	if (number == SYS_ftruncate || (number == SYS_fallocate && (b & FALLOC_FL_COLLAPSE_RANGE))) {
+	if (number == SYS_ftruncate ||
+	    (number == SYS_fallocate && (b & FALLOC_FL_COLLAPSE_RANGE))) {
 		fd = (int)a;
 		look_fd(&before, fd);
 		how = number == SYS_ftruncate ? LOG_BY_FTRUNCATE : LOG_BY_FALLOCATE;

@@ -45,7 +45,8 @@ static bool group_add(uint64_t *group, uint64_t key)
 }
 
 /* Of each group, those whose hash has the next bit set move to the new half. The bit is in the log,
- * which the target may have scribbled on: then its key gets lost, and its stack a second context. */
+ * which the target may have scribbled on: then its key gets lost, and its stack a second context.
+ */
 static void keys_grow(struct thread *self)
 {
 	uint32_t groups = self->key_groups, g;

@@ -1,8 +1,8 @@
 /*
  * The contexts that a thread's lane has, by the hash of their stack.
  *
- * A group of keys is two cache lines; the hash's low bits choose it, the rest is in the key. Where a
- * group is full, there are twice as many from then on, and at last the groups behind it. So the
+ * A group of keys is two cache lines; the hash's low bits choose it, the rest is in the key. Where
+ * a group is full, there are twice as many from then on, and at last the groups behind it. So the
  * table is as large as its contexts need, and lies in few pages: in a short process a page costs
  * more than all that is written to it.
  *

@@ -371,8 +371,8 @@ void log_writer_init_sigsafe(struct log_writer *writer, enum log_place place)
 	writer->slot_end = writer->slot_at + LOG_SLOT_BYTES - LOG_SLOT_NOTE;
 }
 
-/* The pages that come next, more at once as there are more events: a page of a file costs more than a
- * microsecond where it is touched, and less than half of that where it is asked for with others.
+/* The pages that come next, more at once as there are more events: a page of a file costs more than
+ * a microsecond where it is touched, and less than half of that where it is asked for with others.
  */
 static void events_populate(uint64_t start, uint64_t tail, uint64_t limit)
 {

@@ -168,7 +168,8 @@ static void trap_owed(const ucontext_t *context)
 			   raw_syscall0(SYS_gettid), SIGTRAP, &info);
 }
 
-/* For the record. No store changes its own mask, so vector registers may as well be those after it. */
+/* For the record. No store changes its own mask, so vector registers may as well be those after it.
+ */
 static void registers_keep(ucontext_t *to, const ucontext_t *context)
 {
 	memcpy(&to->uc_mcontext.gregs, &context->uc_mcontext.gregs, sizeof(to->uc_mcontext.gregs));

@@ -13,7 +13,6 @@
 #include "agent/python_guarded.h"
 #include "agent/real.h"
 
-
 /* What stood there before; `context` of our wrapper points to one of these. */
 struct python_domain {
 	struct python_allocator behind;

@@ -130,11 +130,11 @@ struct real {
 
 	bool glibc_malloc; /* the real malloc is libc's own: blocks are never nearer than 32 bytes
 			    */
-	bool past_us; /* the program has a malloc inside: nobody's calls come to ours, unless they
-		       * are brought there (own.h) */
-	bool sanitized;	   /* built with -fsanitize=address, thread, memory or hwaddress */
-	bool hooked_new;   /* every program's new and delete come to our hooks */
-	bool plain_new; /* operator new of the C++ library: it calls malloc, whose hook records */
+	bool past_us;	/* the program has a malloc inside: nobody's calls come to ours, unless they
+			 * are brought there (own.h) */
+	bool sanitized; /* built with -fsanitize=address, thread, memory or hwaddress */
+	bool hooked_new; /* every program's new and delete come to our hooks */
+	bool plain_new;	 /* operator new of the C++ library: it calls malloc, whose hook records */
 };
 
 extern __attribute__((visibility("hidden"))) struct real real;

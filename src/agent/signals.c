@@ -573,7 +573,8 @@ static int raw_mask(int how, uint64_t set, uint64_t old)
 
 	memset(&wanted, 0, sizeof(wanted));
 	memset(&before, 0, sizeof(before));
-	/* The kernel writes there first: a page that may only be read is its affair, not our fault. */
+	/* The kernel writes there first: a page that may only be read is its affair, not our fault.
+	 */
 	if ((set && !word_take(set, &wanted, 8)) ||
 	    (old && raw_syscall4(SYS_rt_sigprocmask, SIG_BLOCK, NULL, old, 8)))
 		return EFAULT;

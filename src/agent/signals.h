@@ -27,10 +27,10 @@
  * The same is left out of the masks that handlers of other signals run with (sa_mask). Two system
  * calls that go past libc's functions but through its syscall() are treated like these.
  *
- * Known limits: a mask that an observed signal's own handler runs with, and those of ppoll, pselect,
- * epoll_pwait and sigsuspend, are not thinned out: a fault under them ends as ever, without a
- * record. So is one set by a system call instruction of the target's own. posix_spawn children
- * inherit the real mask.
+ * Known limits: a mask that an observed signal's own handler runs with, and those of ppoll,
+ * pselect, epoll_pwait and sigsuspend, are not thinned out: a fault under them ends as ever,
+ * without a record. So is one set by a system call instruction of the target's own. posix_spawn
+ * children inherit the real mask.
  */
 #ifndef REDHAND_AGENT_SIGNALS_H
 #define REDHAND_AGENT_SIGNALS_H

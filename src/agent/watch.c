@@ -278,7 +278,8 @@ bool watch_fences(void)
 static bool ends_with_block(const struct watch_armed *armed, uint64_t start, uint64_t size)
 {
 	return !armed->fixed &&
-	       (armed->address - start < (size ? size : 1) || (armed->id && armed->start == start)) &&
+	       (armed->address - start < (size ? size : 1) ||
+		(armed->id && armed->start == start)) &&
 	       !(watch_state.plans[armed->watch]->flags & PLAN_WATCH_AFTER_FREE);
 }
 

@@ -14,9 +14,9 @@
 #include "agent/arch/x86_64.h"
 #include "wire/tracer.h"
 
-#define FDS_FROM 900u /* below the usual limit of 1024, above what select(2) users expect */
+#define FDS_FROM 900u	      /* below the usual limit of 1024, above what select(2) users expect */
 #define HYPERVISOR (1u << 31) /* CPUID 1, ecx */
-#define FLAG_ASYNC 1u /* TRAP_PERF_FLAG_ASYNC of <asm-generic/siginfo.h> */
+#define FLAG_ASYNC 1u	      /* TRAP_PERF_FLAG_ASYNC of <asm-generic/siginfo.h> */
 
 static struct {
 	struct perf_event_attr attr[WATCH_REGISTERS];
@@ -173,8 +173,8 @@ bool watch_perf_trap_sigsafe(const siginfo_t *info, uint64_t *ret_tag, bool *ret
 	return true;
 }
 
-/* The kernel writes the registers when it switches a thread in; the shortest sleep makes it do that.
- * Aiming again would do, too, but it stops the watch in all other threads for a moment. */
+/* The kernel writes the registers when it switches a thread in; the shortest sleep makes it do
+ * that. Aiming again would do, too, but it stops the watch in all other threads for a moment. */
 void watch_perf_settle_sigsafe(void)
 {
 	struct timespec shortest = { .tv_nsec = 1 };

@@ -1,9 +1,9 @@
 /*
  * Wild values: where else in memory stands the value of a register that points nowhere?
  *
- * A crash goes through a pointer that leads to nothing. Often the code before it tells which field it
- * was loaded from; in a loop that has already moved on it does not. But the field still holds the
- * value, and such a value is rarely there twice.
+ * A crash goes through a pointer that leads to nothing. Often the code before it tells which field
+ * it was loaded from; in a loop that has already moved on it does not. But the field still holds
+ * the value, and such a value is rarely there twice.
  */
 #ifndef REDHAND_AGENT_WILD_H
 #define REDHAND_AGENT_WILD_H

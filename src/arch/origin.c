@@ -14,8 +14,8 @@ struct chase {
 	size_t count;
 	ZydisRegister reg; /* ZYDIS_REGISTER_NONE while it is in a slot */
 	struct memory_operand slot;
-	uint32_t written;   /* general registers changed since, a bit for each number */
-	uint32_t moved;	    /* … those that constants were added to, and which in sum */
+	uint32_t written; /* general registers changed since, a bit for each number */
+	uint32_t moved;	  /* … those that constants were added to, and which in sum */
 	uint64_t moves[REGISTERS_MAX];
 	unsigned int jumps; /* followed back */
 	bool value_known;   /* … that is followed, as it was when the walk began */

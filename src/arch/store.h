@@ -62,14 +62,14 @@ struct store {
 	uint64_t at; /* address of the instruction */
 	unsigned int length;
 	enum store_kind kind;
-	unsigned int width; /* bytes; 0: the code alone does not tell */
+	unsigned int width;   /* bytes; 0: the code alone does not tell */
 	unsigned int element; /* of a string instruction: bytes that one step of it writes */
 	bool locked;
 	bool string; /* stos, movs: rdi moves on by itself */
 	/* Before the instruction. Of a push the displacement is minus its width. */
 	struct memory_operand to;
-	bool moves_base; /* the instruction itself changes a register of `to` */
-	struct store_mask mask;	/* STORE_MASKED */
+	bool moves_base;	/* the instruction itself changes a register of `to` */
+	struct store_mask mask; /* STORE_MASKED */
 	enum store_source source;
 	int source_register;	    /* SOURCE_REGISTER */
 	uint64_t immediate;	    /* SOURCE_IMMEDIATE, extended by its sign if it has one */
@@ -100,7 +100,7 @@ bool store_range_before(const struct store *store, const struct registers *befor
 
 /* What masks can be in. */
 struct mask_registers {
-	uint64_t masks[8];	/* k0 to k7 */
+	uint64_t masks[8];	 /* k0 to k7 */
 	uint8_t vectors[16][32]; /* ymm0 to ymm15 */
 };
 
@@ -116,20 +116,20 @@ struct trap {
 	/* The address of an instruction before rip: the start of its function, or of the piece of
 	 * emitted code. 0 when unknown; it only helps when `code` reaches back that far. */
 	uint64_t start_hint;
-	const struct registers *registers; /* NULL when unknown */
-	uint64_t low, high;		   /* the watched bytes; low == high when unknown */
+	const struct registers *registers;  /* NULL when unknown */
+	uint64_t low, high;		    /* the watched bytes; low == high when unknown */
 	const struct mask_registers *masks; /* NULL when unknown */
 };
 
 struct writer {
 	struct store store;
-	bool system_call;    /* no store but `syscall` stands before rip: the kernel wrote */
-	bool certain;	     /* found from the start of the function, or nothing else fits */
-	bool covers;	     /* by the registers it wrote some of the watched bytes */
-	unsigned int share;  /* percent of the ways through the code before that lead to it */
-	unsigned int others; /* further instructions that end at rip and would fit as well */
-	uint64_t low, high;  /* what it wrote, by store_range_after(); equal when unknown. Of a
-			      * masked store whose mask is not known, what it can have been */
+	bool system_call;     /* no store but `syscall` stands before rip: the kernel wrote */
+	bool certain;	      /* found from the start of the function, or nothing else fits */
+	bool covers;	      /* by the registers it wrote some of the watched bytes */
+	unsigned int share;   /* percent of the ways through the code before that lead to it */
+	unsigned int others;  /* further instructions that end at rip and would fit as well */
+	uint64_t low, high;   /* what it wrote, by store_range_after(); equal when unknown. Of a
+			       * masked store whose mask is not known, what it can have been */
 	bool mask_known;      /* of a masked store: low and high are its first and last byte… */
 	unsigned int written; /* …and it wrote so many of those in between, which may be none */
 };
@@ -142,8 +142,8 @@ struct writer {
  */
 int arch_decode_before(const struct trap *trap, struct writer *ret);
 
-/* The same where trap->rip is the instruction itself, not yet run, and the registers are those before
- * it. -ENOENT when it is no store. */
+/* The same where trap->rip is the instruction itself, not yet run, and the registers are those
+ * before it. -ENOENT when it is no store. */
 int arch_decode_at(const struct trap *trap, struct writer *ret);
 
 /* "read"; NULL when there is no such system call. */
@@ -168,8 +168,8 @@ bool arch_access_at(const struct trap *trap, uint64_t at, struct access *ret);
 bool arch_returns_at(const struct trap *trap, uint64_t at);
 
 /* Where the function that trap->start_hint begins keeps the guard of its frame, the word that the
- * compiler lets it compare before it returns (-fstack-protector); false: it has none, or the code up
- * to trap->rip does not show it. */
+ * compiler lets it compare before it returns (-fstack-protector); false: it has none, or the code
+ * up to trap->rip does not show it. */
 bool arch_frame_guard(const struct trap *trap, struct memory_operand *ret);
 
 enum origin_kind {
@@ -222,7 +222,7 @@ enum runs {
 	RUNS_SOMEWHERE = 1 << 2, /* by what is in a register */
 };
 
-/* Does register `reg`, as the instruction at `at` uses it, run over memory: is there a loop around that
- * instruction in which it is moved on? Which ways, enum runs; 0: it does not. Only where the
+/* Does register `reg`, as the instruction at `at` uses it, run over memory: is there a loop around
+ * that instruction in which it is moved on? Which ways, enum runs; 0: it does not. Only where the
  * function's start is known. */
 unsigned int arch_pointer_runs(const struct trap *trap, uint64_t at, int reg);

@@ -49,8 +49,7 @@ void writer_mask(const struct trap *trap, struct writer *writer)
 	writer->written = (unsigned int)__builtin_popcountll(elements) * mask->element;
 	if (elements != 0) {
 		writer->low = start + (uint64_t)__builtin_ctzll(elements) * mask->element;
-		writer->high =
-			start + (uint64_t)(64 - __builtin_clzll(elements)) * mask->element;
+		writer->high = start + (uint64_t)(64 - __builtin_clzll(elements)) * mask->element;
 	}
 	/* Elements in between may have been left out: the watched bytes among them. */
 	writer->covers = false;
@@ -90,8 +89,7 @@ static unsigned int sign_bytes(const struct decoded *d)
 	}
 }
 
-void store_mask_take(const struct decoded *d, const ZydisDecodedOperand *to,
-		     struct store_mask *ret)
+void store_mask_take(const struct decoded *d, const ZydisDecodedOperand *to, struct store_mask *ret)
 {
 	const ZydisDecodedOperand *signs = sign_operand(d);
 	ZydisRegister k = d->instruction.avx.mask.reg;

@@ -23,6 +23,6 @@ struct unpacker {
 };
 
 uint64_t unpack_u64(struct unpacker *u);
-char *unpack_str(struct unpacker *u); /* the caller's; NULL as it was packed */
+char *unpack_str(struct unpacker *u);			   /* the caller's; NULL as it was packed */
 void unpack_bytes(struct unpacker *u, struct strbuf *ret); /* added to it */
 void unpack_strv(struct unpacker *u, struct strv *ret);

@@ -40,7 +40,7 @@ struct strv {
 };
 
 void strv_add(struct strv *strv, const char *text);
-void strv_take(struct strv *strv, char *text); /* adopts text */
+void strv_take(struct strv *strv, char *text);	    /* adopts text */
 void strv_copy(struct strv *to, char *const *from); /* NULL, as an empty one has it: nothing */
 void strv_deinit(struct strv *strv);
 

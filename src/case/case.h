@@ -17,8 +17,8 @@
  *
  * One writer at a time (DIR/lock), any number of readers beside it. A trial is
  * stored in one transaction when it has ended, so SIGKILL at any moment loses
- * at most the trials in flight. Only this folder knows SQL. A case that was made inside a git checkout
- * is invisible to git, but for DIR/sentinel.
+ * at most the trials in flight. Only this folder knows SQL. A case that was made inside a git
+ * checkout is invisible to git, but for DIR/sentinel.
  */
 struct case_store;
 

@@ -25,8 +25,8 @@ int db_exec(struct db *db, const char *sql, struct err *err);
 int db_prepare(struct db *db, const char *sql, struct query *ret, struct err *err);
 void db_endp(struct query *query);
 
-/* Binds by format: i = int64_t, d = double, s = const char * (NULL allowed), b = const struct strbuf *,
- * any bytes. Resets the statement first. */
+/* Binds by format: i = int64_t, d = double, s = const char * (NULL allowed), b = const struct
+ * strbuf *, any bytes. Resets the statement first. */
 int db_bind(struct query *query, struct err *err, const char *format, ...);
 
 /* 1 = a row is there, 0 = no more, negative = error. */

@@ -58,8 +58,7 @@ static int no_signature(struct case_store *cs, const char *id, struct err *err)
 	AUTO(strbuf_deinit) struct strbuf known = { 0 };
 	AUTO(db_endp) struct query query = { 0 };
 	unsigned int count = 0;
-	int r = db_prepare(&cs->db, "SELECT id, summary FROM signature ORDER BY id", &query,
-			   err);
+	int r = db_prepare(&cs->db, "SELECT id, summary FROM signature ORDER BY id", &query, err);
 
 	while (r >= 0 && (r = db_step(&query, err)) == 1)
 		if (count++ < KNOWN_SHOWN)

@@ -78,11 +78,12 @@ int case_series_each(struct case_store *cs, series_fn fn, void *ctx, struct err 
 	AUTO(db_endp) struct query query = { 0 };
 	int r;
 
-	r = db_prepare(&cs->db,
-		       "SELECT s.id, s.command, s.settings, s.program, s.created_ms, count(t.number),"
-		       " coalesce(max(t.started_ms), 0) FROM series s"
-		       " LEFT JOIN trial t ON t.series = s.id GROUP BY s.id ORDER BY s.id",
-		       &query, err);
+	r = db_prepare(
+		&cs->db,
+		"SELECT s.id, s.command, s.settings, s.program, s.created_ms, count(t.number),"
+		" coalesce(max(t.started_ms), 0) FROM series s"
+		" LEFT JOIN trial t ON t.series = s.id GROUP BY s.id ORDER BY s.id",
+		&query, err);
 	while (r >= 0 && (r = db_step(&query, err)) == 1)
 		r = fn(ctx,
 		       &(struct series_row){ .id = { .value = query_int(&query, 0) },

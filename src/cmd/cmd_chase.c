@@ -130,8 +130,8 @@ static int find_lead(struct case_store *cs, uint64_t id, struct evidence_list *l
 		return err_remedy(err, "redhand heap or redhand chase -- PROGRAM finds some");
 	}
 	(void)err_set(err, -ENOENT,
-		      "there is no evidence %" PRIu64 " in '%s': it has %" PRIu64 " to %" PRIu64, id,
-		      case_dir(cs), list->list.items[0].id,
+		      "there is no evidence %" PRIu64 " in '%s': it has %" PRIu64 " to %" PRIu64,
+		      id, case_dir(cs), list->list.items[0].id,
 		      list->list.items[list->list.count - 1].id);
 	return err_remedy(err, "'redhand report --json' has them all with their numbers");
 }

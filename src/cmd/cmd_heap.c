@@ -282,12 +282,11 @@ static int fill_request(const struct heap_options *options, struct heap_request 
 /* What was asked for is part of what the series is known by. */
 static void identify(struct strbuf *identity, const struct heap_options *options)
 {
-	strbuf_addf(identity,
-		    "quarantine %llu\nsweep %s %u\nchance %s\npython %d\nsample %u\n",
+	strbuf_addf(identity, "quarantine %llu\nsweep %s %u\nchance %s\npython %d\nsample %u\n",
 		    (unsigned long long)options->quarantine_mib,
 		    options->sweep ? options->sweep : "", options->sweep_at,
-		    options->poison_chance ? options->poison_chance : "",
-		    options->python_objects, options->sample);
+		    options->poison_chance ? options->poison_chance : "", options->python_objects,
+		    options->sample);
 }
 
 static int heap(const struct invocation *inv, struct heap_report *report, struct case_store **cs,

@@ -217,8 +217,8 @@ static int set_up_looks(const struct invocation *inv, struct hunting *h, struct 
 /* One that the case does not know may still come; what is no id never will. */
 static int check_signature(const char *id, struct err *err)
 {
-	if (!id || (strlen(id) == SIGNATURE_ID_LEN &&
-		    strspn(id, "0123456789abcdef") == SIGNATURE_ID_LEN))
+	if (!id ||
+	    (strlen(id) == SIGNATURE_ID_LEN && strspn(id, "0123456789abcdef") == SIGNATURE_ID_LEN))
 		return 0;
 	(void)err_set(err, -EINVAL, "--signature '%s' is no signature: %d digits as in 0c5e9a61b2",
 		      id, SIGNATURE_ID_LEN);

@@ -144,8 +144,8 @@ static int report(const struct invocation *inv, struct err *err)
 		return r;
 	if (options->output)
 		return print_to_file(&investigation, format, options->output, err);
-	print(&investigation, format,
-	      &(struct terminal){ common_colour(), common_columns() }, stdout);
+	print(&investigation, format, &(struct terminal){ common_colour(), common_columns() },
+	      stdout);
 	return 0;
 }
 

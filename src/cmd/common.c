@@ -97,7 +97,8 @@ unsigned int common_columns(void)
 {
 	struct winsize size = { 0 };
 
-	if (isatty(STDOUT_FILENO) && ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0)
+	if (isatty(STDOUT_FILENO) && ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 &&
+	    size.ws_col > 0)
 		return size.ws_col;
 	return COLUMNS_DEFAULT;
 }

@@ -46,14 +46,14 @@ struct trial_setup {
 	struct trial_settings settings;
 	struct strv slot_env;
 	enum observer observer;
-	char *unobserved;	/* why the program cannot be observed; NULL when it can */
-	struct strv notes;	/* what the user should know about it besides, a sentence each */
-	struct strbuf identity; /* canonical text: what makes two runs the same series … */
-	struct strbuf program;	/* … together with the program's content: size and hash */
-	char *program_path;	/* the file that is run */
+	char *unobserved;	  /* why the program cannot be observed; NULL when it can */
+	struct strv notes;	  /* what the user should know about it besides, a sentence each */
+	struct strbuf identity;	  /* canonical text: what makes two runs the same series … */
+	struct strbuf program;	  /* … together with the program's content: size and hash */
+	char *program_path;	  /* the file that is run */
 	struct library_list seen; /* what else the command was seen to load; empty: nobody looked */
-	bool joined;		/* the alias for TMPDIR is another setup's */
-	char *tmp_link_dir;	/* holds the short alias for TMPDIR; NULL when none was needed */
+	bool joined;		  /* the alias for TMPDIR is another setup's */
+	char *tmp_link_dir;	  /* holds the short alias for TMPDIR; NULL when none was needed */
 };
 
 #define TRIAL_PROGRAM_CHANGED                                                                     \

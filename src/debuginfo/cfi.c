@@ -305,8 +305,8 @@ static int recover(Dwarf_Frame *frame, struct machine *m, unsigned int reg, uint
 
 	if (dwarf_frame_register(frame, (int)reg, mem, &ops, &count) != 0)
 		return -EBADMSG;
-	/* No rule: what a function must leave as it was, it did. elfutils has that as a default for all
-	 * of these but rbx (0.188: its table names rax there). */
+	/* No rule: what a function must leave as it was, it did. elfutils has that as a default for
+	 * all of these but rbx (0.188: its table names rax there). */
 	if (count == 0 && ops == mem && !(arch_native()->callee_saved & 1u << reg))
 		return 0;
 	if (count == 0)

@@ -165,9 +165,9 @@ static void look_at(void *ctx, const struct elf_symbol *symbol)
 	if (!strstr(symbol->name, search->word))
 		return;
 	name = demangle(symbol->name);
-	if (search->scoped ? !demangled_matches(name, search->wanted)
-			   : !is_wanted(name, search->wanted) &&
-				     strcmp(symbol->name, search->wanted) != 0)
+	if (search->scoped
+		    ? !demangled_matches(name, search->wanted)
+		    : !is_wanted(name, search->wanted) && strcmp(symbol->name, search->wanted) != 0)
 		return;
 	if (is_cold(symbol->name)) {
 		VEC_PUSH(&search->cold, *symbol);

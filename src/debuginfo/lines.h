@@ -25,9 +25,9 @@ void lines_free(struct lines *lines);
 struct line_frame {
 	const char *linkage_name; /* mangled; NULL for C */
 	const char *name;	  /* NULL when the address is in no described function */
-	const char *scope; /* classes and namespaces, where there is no linkage name; or NULL */
-	const char *file;	  /* NULL if unknown; may be relative to the directory */
-	const char *directory;	  /* that the compiler ran in; may be NULL */
+	const char *scope;     /* classes and namespaces, where there is no linkage name; or NULL */
+	const char *file;      /* NULL if unknown; may be relative to the directory */
+	const char *directory; /* that the compiler ran in; may be NULL */
 	uint32_t line;
 };
 

@@ -22,9 +22,10 @@ struct lines;
  */
 struct module;
 
-/* Opens a file, or hands out the one that is open already, if the file has not changed since; what is
- * closed stays at hand for a while. `debug_path` is where separate debug files are looked for, in
- * libdwfl's notation; NULL for the system's default. -ENOEXEC when it is no ELF file of this CPU. */
+/* Opens a file, or hands out the one that is open already, if the file has not changed since; what
+ * is closed stays at hand for a while. `debug_path` is where separate debug files are looked for,
+ * in libdwfl's notation; NULL for the system's default. -ENOEXEC when it is no ELF file of this
+ * CPU. */
 int module_open(const char *path, const char *debug_path, struct module **ret, struct err *err);
 
 /* The same from bytes in memory, which are copied. */

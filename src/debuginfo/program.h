@@ -17,6 +17,6 @@
  */
 int program_read(const char *path, struct program_facts *ret, struct err *err);
 
-/* Does this program or library call one of these functions of others (their names, NULL at the end)?
- * False when the file cannot be read. */
+/* Does this program or library call one of these functions of others (their names, NULL at the
+ * end)? False when the file cannot be read. */
 bool program_imports(const char *path, const char *const *names);

@@ -4,8 +4,8 @@
 #include <stdint.h>
 
 #include "debuginfo/cfi.h"
-#include "wire/python_layout.h"
 #include "model/frame.h"
+#include "wire/python_layout.h"
 
 /*
  * The Python frames of one thread, read out of the interpreter's own data.
@@ -39,8 +39,8 @@ int python_frames_read(const struct python_layout *layout, const struct python_t
 void python_frames_deinit(struct python_frames *frames);
 
 /* One frame by its code object, whose memory python_record_code_sigsafe() kept, and the instruction
- * where it stands, in code units; also one that has not begun yet. 1: added; negative: its memory is
- * not there. */
+ * where it stands, in code units; also one that has not begun yet. 1: added; negative: its memory
+ * is not there. */
 int python_frames_add(const struct python_layout *layout, taddr object, uint32_t instruction,
 		      memory_reader *read, void *arg, struct python_frames *ret);
 

@@ -45,7 +45,7 @@ int symbols_unwind(struct symbols *symbols, const struct snapshot *snapshot, str
 /* A physical frame as the machine had it, for whoever reads its instructions. */
 struct machine_frame {
 	taddr pc;
-	bool exact; /* execution stands there; else it is a return address */
+	bool exact;    /* execution stands there; else it is a return address */
 	bool returned; /* FRAME_RETURNED */
 	struct registers registers;
 	taddr cfa;     /* end of its frame: the caller's stack pointer before the call; 0 unknown */
@@ -65,9 +65,10 @@ void machine_frames_free(struct machine_frame *frames, size_t count);
 void symbols_machine_frame(struct symbols *symbols, const struct snapshot *snapshot, taddr back,
 			   struct machine_frame *ret);
 
-/* Where the function, or the piece of emitted code, around an address begins; 0 when nobody knows. Only
- * the snapshot's mappings and pid are used. */
-taddr symbols_function_start(struct symbols *symbols, const struct snapshot *snapshot, taddr inside);
+/* Where the function, or the piece of emitted code, around an address begins; 0 when nobody knows.
+ * Only the snapshot's mappings and pid are used. */
+taddr symbols_function_start(struct symbols *symbols, const struct snapshot *snapshot,
+			     taddr inside);
 
 /* The name of the global variable at `vaddr` (an address in the file) of a mapped file, and where
  * in it that is. The caller's to free; NULL when it is not known. */
@@ -82,7 +83,8 @@ void symbols_name(struct symbols *symbols, const struct snapshot *snapshot, tadd
 
 /* Puts functions that left by a jump back into a stack that was named address by address;
  * symbols_unwind() does so by itself. */
-void symbols_complete(struct symbols *symbols, const struct snapshot *snapshot, struct stack *stack);
+void symbols_complete(struct symbols *symbols, const struct snapshot *snapshot,
+		      struct stack *stack);
 
 /* Which parts of an executable mapping are code, and where functions begin in it, as addresses of
  * the process. Of a mapping without a file all is code, and the names of emitted code tell the

@@ -316,8 +316,7 @@ static int step_member(struct cursor *cursor, const char *name, size_t len, stru
 		(void)err_set(err, -EINVAL, "'%.*s': %s has no fields", (int)len, name,
 			      strbuf_str(&text));
 		if (dwarf_tag(&cursor->type) == DW_TAG_pointer_type)
-			(void)err_remedy(err,
-					 "what it points to, which is another object");
+			(void)err_remedy(err, "what it points to, which is another object");
 		return -EINVAL;
 	}
 	if (!find_member(cursor, &cursor->type, name, len, 0, &names, &member, &bits, &size))

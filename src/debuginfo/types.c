@@ -1,8 +1,8 @@
 #include "debuginfo/types.h"
 
 #include <dwarf.h>
-#include <stdlib.h>
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include <elfutils/libdwfl.h>
@@ -202,7 +202,8 @@ char *types_full_name(Dwarf_Die *die, const char *scope, const char *wanted)
 		return may_contain(linkage, wanted) ? demangle(linkage) : NULL;
 	if (!name)
 		return NULL;
-	declared = scope[0] == '\0' && (!wanted || strstr(wanted, name)) ? declared_name(die) : NULL;
+	declared =
+		scope[0] == '\0' && (!wanted || strstr(wanted, name)) ? declared_name(die) : NULL;
 	if (declared)
 		return declared;
 	return scope[0] != '\0' ? mem_printf("%s::%s", scope, name) : mem_strdup(name);

@@ -32,9 +32,9 @@ struct walker {
 
 /* What one step found out. */
 struct step {
-	bool signal;		 /* this frame is a signal trampoline */
-	bool began; /* nobody called this frame's function: it was put there to begin */
-	bool returned;		 /* the frame that was found is gone: its function has returned */
+	bool signal;   /* this frame is a signal trampoline */
+	bool began;    /* nobody called this frame's function: it was put there to begin */
+	bool returned; /* the frame that was found is gone: its function has returned */
 	unsigned int next_flags; /* for the frame that was found */
 };
 

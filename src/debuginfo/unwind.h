@@ -11,8 +11,8 @@ struct space;
 /* One physical frame, not yet named. */
 struct raw_frame {
 	taddr pc;
-	taddr cfa;	    /* 0 when unknown */
-	unsigned int flags; /* enum frame_flags */
+	taddr cfa;		    /* 0 when unknown */
+	unsigned int flags;	    /* enum frame_flags */
 	struct registers registers; /* as far as they are known there */
 };
 

@@ -40,7 +40,8 @@ const char *block_name(uint64_t id, char buf[BLOCK_NAME_BYTES])
 	uint64_t context = (id & ~ALLOC_ID_PAIR) >> 32;
 
 	if (id & ALLOC_ID_PAIR)
-		(void)snprintf(buf, BLOCK_NAME_BYTES, "#%" PRIu64 ".%" PRIu32, context, (uint32_t)id);
+		(void)snprintf(buf, BLOCK_NAME_BYTES, "#%" PRIu64 ".%" PRIu32, context,
+			       (uint32_t)id);
 	else
 		(void)snprintf(buf, BLOCK_NAME_BYTES, "#%" PRIu64, id);
 	return buf;
@@ -180,7 +181,7 @@ static bool is_rusts(const char *file)
 /* Without debug information a name has to do. */
 static bool is_named_container(const char *function)
 {
-	static const char *const names[] = { "std::",	  "core::",  "alloc::",	  "<std::",
+	static const char *const names[] = { "std::",	"core::",   "alloc::",	 "<std::",
 					     "<core::", "<alloc::", "__rustc::", "__rust_" };
 
 	for (size_t i = 0; i < ARRAY_SIZE(names); i++)

@@ -82,7 +82,7 @@ struct crash {
 	char *thread;  /* name of the thread */
 	int signal, code;
 	int ended_by; /* the signal that a handler of it ended the process with; else the same */
-	bool hidden;	   /* nobody saw it die: a parent hid it */
+	bool hidden;  /* nobody saw it die: a parent hid it */
 	bool from_outside; /* another process sent the signal: where it struck says nothing */
 	uint64_t address;  /* the fault's; 0 when the signal was sent */
 	uint64_t realtime_ns;

@@ -121,8 +121,8 @@ enum write_flags {
 	/* … upwards, downwards. */
 	WRITE_RUNS_UP = 1 << 20,
 	WRITE_RUNS_DOWN = 1 << 21,
-	/* The home was found by the bad value that stands there, the code does not say that it was read
-	 * there, and other places held the same value. */
+	/* The home was found by the bad value that stands there, the code does not say that it was
+	 * read there, and other places held the same value. */
 	WRITE_TWIN = 1 << 22,
 };
 
@@ -210,10 +210,10 @@ struct holder_seen {
 	struct block_life *holder; /* the block that holds it; NULL for a global or a stack */
 	struct block_life *target; /* with allocated and freed sites */
 	struct stack written_by;   /* who put the pointer there; empty when unknown */
-	bool used;		/* the failing instruction got its pointer from exactly this home */
-	bool exact;		/* it points to the block's start or to where the use was */
-	bool contested;		/* a stack held the same pointer then, or may have: it may have come
-				 * from there */
+	bool used;	/* the failing instruction got its pointer from exactly this home */
+	bool exact;	/* it points to the block's start or to where the use was */
+	bool contested; /* a stack held the same pointer then, or may have: it may have come
+			 * from there */
 	/* The target is no block but the frame of a function that has returned: `allocated` is its
 	 * stack when the pointer was stored, from that function on; nobody freed it. */
 	bool frame;
@@ -254,8 +254,8 @@ struct canary_broken {
 	/* The damage begins at the block's very end (or ends at its start), or lies so near that no
 	 * other block can be meant: the guards of its neighbours are whole. */
 	bool adjacent;
-	/* The damage goes on at another block: to its very start, or at both of its ends. It may have
-	 * come out of that one, and no other trial told the two apart. */
+	/* The damage goes on at another block: to its very start, or at both of its ends. It may
+	 * have come out of that one, and no other trial told the two apart. */
 	bool contested;
 	struct strbuf expected, found;	 /* some bytes from there */
 	char *last_whole, *first_broken; /* the two checkpoints (tests) around it; or NULL */
@@ -356,8 +356,8 @@ enum evidence_kind {
 	EVIDENCE_HOST,
 	EVIDENCE_PLAIN,
 	EVIDENCE_HOP,
-	/* A write to memory that somebody chose to watch (`write`). Nobody asked whether it has to do
-	 * with a failure, so no rule judges by it. */
+	/* A write to memory that somebody chose to watch (`write`). Nobody asked whether it has to
+	 * do with a failure, so no rule judges by it. */
 	EVIDENCE_SIGHTING,
 	EVIDENCE_ODDS,
 	EVIDENCE_KINDS,
@@ -420,8 +420,8 @@ enum store_fit store_fit_of(uint64_t start, uint64_t len, uint64_t field, uint64
 void home_copy(struct home *to, const struct home *from); /* onto an empty one */
 void home_deinit(struct home *home);
 
-/* Keys without their ordinals: blocks of one context are alike, and which of them it is may differ from
- * run to run. The second is for any thread. False for NULL. */
+/* Keys without their ordinals: blocks of one context are alike, and which of them it is may differ
+ * from run to run. The second is for any thread. False for NULL. */
 bool key_same_context(const char *a, const char *b);
 bool key_same_stack(const char *a, const char *b);
 

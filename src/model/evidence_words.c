@@ -145,7 +145,7 @@ static void bad_free(const struct bad_free *b, struct strbuf *sb)
 	};
 
 	strbuf_adds(sb, b->named ? "an object was given back twice"
-			: words[b->kind < BAD_FREE_KINDS ? b->kind : BAD_FREE_FOREIGN]);
+				 : words[b->kind < BAD_FREE_KINDS ? b->kind : BAD_FREE_FOREIGN]);
 	if (b->how)
 		strbuf_addf(sb, " (%s)", b->how);
 	add_site(sb, " by ", &b->second);
@@ -184,10 +184,11 @@ static void mapping(const struct mapping_cut *m, struct strbuf *sb)
 
 static void odds(const struct odds_seen *o, struct strbuf *sb)
 {
-	strbuf_addf(sb, "it failed in %" PRIu64 " of %" PRIu64 " trials in which ", o->garbage_failed,
-		    o->garbage);
+	strbuf_addf(sb, "it failed in %" PRIu64 " of %" PRIu64 " trials in which ",
+		    o->garbage_failed, o->garbage);
 	home_describe(&o->home, sb);
-	strbuf_addf(sb, ", held garbage when it was allocated, and in %" PRIu64 " of %" PRIu64
+	strbuf_addf(sb,
+		    ", held garbage when it was allocated, and in %" PRIu64 " of %" PRIu64
 		    " in which it held zeros (p = %.2g)",
 		    o->zeroed_failed, o->zeroed, o->p);
 	add_site(sb, "; allocated by ", &o->allocated);

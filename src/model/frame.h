@@ -35,7 +35,8 @@ enum frame_flags {
 	FRAME_BY_FRAME_POINTER = 1 << 4,
 	/* A Python frame whose native frame is not in the stack: it stands at the end. */
 	FRAME_UNPLACED = 1 << 5,
-	/* It had left by a jump to the next inner one: found by the call instruction outside of it. */
+	/* It had left by a jump to the next inner one: found by the call instruction outside of it.
+	 */
 	FRAME_TAIL = 1 << 6,
 	/* Of an allocation: it only passes on to malloc what it was asked for. */
 	FRAME_WRAPPER = 1 << 7,

@@ -71,8 +71,9 @@ struct growth_report {
 	uint64_t tests;	   /* of the usable trial with the fewest */
 	uint64_t contexts; /* that had live blocks after any test, in the first usable trial */
 	enum growth_basis basis;
-	VEC(struct growth_site) sites; /* those that grew in every usable trial; worst first,
-					* a test framework's own last */
+	VEC(struct growth_site)
+	sites; /* those that grew in every usable trial; worst first,
+		* a test framework's own last */
 	struct strv notes;
 };
 

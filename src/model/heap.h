@@ -55,7 +55,7 @@ struct heap_sighting {
 
 struct heap_finding {
 	enum heap_kind kind;
-	uint64_t trial; /* an example, and all below is about it */
+	uint64_t trial;	   /* an example, and all below is about it */
 	uint64_t evidence; /* that example in the case; 0: not stored */
 	int pid;
 	char *program;
@@ -72,9 +72,9 @@ struct heap_finding {
 	bool continued;
 	bool sampled; /* not all blocks had guards in that trial */
 	uint64_t gap; /* bytes between blocks that had no guard, in that trial */
-	bool far;     /* before the block, from the far end of the guard on, and nothing else near it */
-	/* It begins at this block's end and ends at another's start: which of them is overrun is open.
-	 * The context of that other; NULL: nobody's. */
+	bool far; /* before the block, from the far end of the guard on, and nothing else near it */
+	/* It begins at this block's end and ends at another's start: which of them is overrun is
+	 * open. The context of that other; NULL: nobody's. */
 	char *rival;
 	/* It goes on at both ends of another live block, up to one's start out of a freed block, or
 	 * begins in the guard behind one: a pointer that ran out of that one leaves the same, as it
@@ -159,9 +159,9 @@ struct heap_report {
 	uint64_t contexts; /* that the chance of being overwritten was tested for */
 	uint64_t needed;   /* failing trials that it takes at least to tell one of so many */
 	VEC(struct heap_suspect) suspects;
-	uint64_t blocks;      /* that were looked at in last rounds */
-	/* Trials in which not every block had guards; in their processes that ended, how many blocks
-	 * had and how many had none. */
+	uint64_t blocks; /* that were looked at in last rounds */
+	/* Trials in which not every block had guards; in their processes that ended, how many
+	 * blocks had and how many had none. */
 	uint64_t sampled_trials, guarded, unguarded;
 	uint64_t swept;	      /* freed blocks whose holders were looked for */
 	uint64_t sweep_bytes; /* of memory read for it */

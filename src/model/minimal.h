@@ -10,7 +10,8 @@ enum minimal_verdict {
 	MINIMAL_SEARCHING,     /* not done: the list is the shortest that was seen to fail */
 	MINIMAL_FOUND,	       /* every item of the list is needed */
 	MINIMAL_COUNT_MATTERS, /* no small list: the number of items matters, not which */
-	MINIMAL_NOT_BY_ITSELF, /* it failed beside longer lists only: what runs there is part of it */
+	MINIMAL_NOT_BY_ITSELF, /* it failed beside longer lists only: what runs there is part of it
+				*/
 };
 
 enum minimal_others {

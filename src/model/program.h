@@ -48,7 +48,7 @@ struct program_facts {
 
 	char allocator[64];    /* its own malloc, by symbol or library; empty when libc's is used */
 	bool allocator_inside; /* …defined in the program file, where no preload gets in front */
-	bool malloc_inside;    /* its `malloc` is in the program file: no call of its own leaves it */
-	bool malloc_hidden;    /* …where other files do not see it: libraries use another */
-	bool sanitized;	       /* carries AddressSanitizer */
+	bool malloc_inside; /* its `malloc` is in the program file: no call of its own leaves it */
+	bool malloc_hidden; /* …where other files do not see it: libraries use another */
+	bool sanitized;	    /* carries AddressSanitizer */
 };

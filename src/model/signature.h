@@ -46,8 +46,8 @@ const char *signal_name(int signal);
 /* Fills in id and summary from the other fields. */
 void signature_seal(struct signature *signature);
 
-/* Takes the next id out of a list of them with spaces between; what follows it, or NULL when there is
- * none. */
+/* Takes the next id out of a list of them with spaces between; what follows it, or NULL when there
+ * is none. */
 const char *signature_next_id(const char *at, char id[SIGNATURE_ID_LEN + 1]);
 
 /* Makes `to` a copy that owns its texts; what was in it is not freed. */

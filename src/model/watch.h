@@ -36,9 +36,9 @@ struct watch_writer {
 	struct watch_value values[WATCH_VALUES]; /* of the watched bytes, the first eight */
 	unsigned int value_count;
 	bool more_values;
-	bool system_call; /* the kernel wrote */
-	bool certain;	  /* the instruction was found for sure */
-	bool imprecise;	  /* some of its traps came late */
+	bool system_call;  /* the kernel wrote */
+	bool certain;	   /* the instruction was found for sure */
+	bool imprecise;	   /* some of its traps came late */
 	uint64_t evidence; /* its piece in the case; 0: none */
 };
 
@@ -77,9 +77,9 @@ struct watch_target {
 	uint64_t objects, armed, displaced;
 	uint64_t hits, matched, unchanged, imprecise, late;
 	uint64_t unplaced; /* trials in which it was never loaded */
-	uint64_t moved; /* objects that realloc moved, or whose end it cut off: over with that */
-	/* Blocks behind whose end the watched bytes lay, of those that are still told one by one, and
-	 * the size of the largest. */
+	uint64_t moved;	   /* objects that realloc moved, or whose end it cut off: over with that */
+	/* Blocks behind whose end the watched bytes lay, of those that are still told one by one,
+	 * and the size of the largest. */
 	uint64_t beyond, beyond_size;
 };
 

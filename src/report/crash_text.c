@@ -51,9 +51,10 @@ void text_frame(const struct frame *frame, FILE *out)
 	if (frame->flags & FRAME_RETURNED)
 		/* Only a hook saw it return; else a former call that ended at the same place may
 		 * have left the same. */
-		(void)fprintf(out, frame->flags & FRAME_EXACT
-					   ? "  (its return led there)"
-					   : "  (its return led there, by what is left on the stack)");
+		(void)fprintf(out,
+			      frame->flags & FRAME_EXACT
+				      ? "  (its return led there)"
+				      : "  (its return led there, by what is left on the stack)");
 	if (frame->flags & FRAME_FILE_REPLACED)
 		(void)fprintf(out, "  (the file has changed since)");
 }

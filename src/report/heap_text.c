@@ -152,9 +152,10 @@ static void print_finding(const struct heap_report *report, const struct heap_fi
 				     "block's doing\n",
 			out);
 	if (!f->continued && f->far)
-		(void)fputs("     the guard is hit from its far end on: it may have come from another "
-			    "block, before this one\n",
-			    out);
+		(void)fputs(
+			"     the guard is hit from its far end on: it may have come from another "
+			"block, before this one\n",
+			out);
 	if (f->bytes > 0) {
 		print_hex("expected", f->expected, f->bytes, out);
 		print_hex("found", f->found, f->bytes, out);
@@ -265,8 +266,8 @@ static void print_head(const struct heap_report *report, FILE *out)
 	(void)fprintf(out,
 		      "\n%" PRIu64 " trial%s with guards around %s and %u MiB of "
 		      "quarantine; %" PRIu64 " blocks looked at in the end\n",
-		      report->heap.trials, report->heap.trials == 1 ? "" : "s", sampled ? "blocks" : "every block",
-		      report->quarantine_mib, report->blocks);
+		      report->heap.trials, report->heap.trials == 1 ? "" : "s",
+		      sampled ? "blocks" : "every block", report->quarantine_mib, report->blocks);
 	if (sampled)
 		(void)fprintf(out,
 			      "In %" PRIu64 " of them %.1f %% of the blocks had guards and went "
@@ -289,16 +290,18 @@ void report_heap_text(const struct heap_report *report, bool verbose, FILE *out)
 
 	print_head(report, out);
 	if (report->findings.count == 0 && report->blocks == 0)
-		(void)fprintf(out, "\nNo block was looked at, so this says nothing: the program has "
-				   "an allocator of its own, was killed, or ran unobserved.\n");
-	else if (report->findings.count == 0)
 		(void)fprintf(out,
-			      "\nNo damaged block, no bad free and no use of a freed block was "
-			      "seen.%s\n",
-			      report->heap.failed > 0
-				      ? " What was written wrongly inside a block has no guard to "
-					"break: redhand chase looks for who wrote what a crash read."
-				      : "");
+			      "\nNo block was looked at, so this says nothing: the program has "
+			      "an allocator of its own, was killed, or ran unobserved.\n");
+	else if (report->findings.count == 0)
+		(void)fprintf(
+			out,
+			"\nNo damaged block, no bad free and no use of a freed block was "
+			"seen.%s\n",
+			report->heap.failed > 0
+				? " What was written wrongly inside a block has no guard to "
+				  "break: redhand chase looks for who wrote what a crash read."
+				: "");
 	for (size_t i = 0; i < report->findings.count && i < shown; i++)
 		print_finding(report, &report->findings.items[i], i + 1, verbose, out);
 	if (report->findings.count > shown)

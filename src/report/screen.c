@@ -194,7 +194,8 @@ char *screen_name(const char *name)
 	return strbuf_take(&sb);
 }
 
-/* The end of a path, from a slash on, in at most so many columns; its last part whatever happens. */
+/* The end of a path, from a slash on, in at most so many columns; its last part whatever happens.
+ */
 static const char *path_end(const char *path, size_t room)
 {
 	const char *end = strrchr(path, '/');

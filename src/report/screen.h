@@ -29,12 +29,13 @@ void screen_row(const struct screen *screen, const char *label, const char *text
 void screen_rowf(const struct screen *screen, const char *label, size_t lines, const char *fmt, ...)
 	__attribute__((format(printf, 4, 5)));
 
-/* A command that can be pasted as it stands: broken only between words, with a backslash. False, and
- * nothing printed, when it takes more than `lines` lines. */
+/* A command that can be pasted as it stands: broken only between words, with a backslash. False,
+ * and nothing printed, when it takes more than `lines` lines. */
 bool screen_command(const struct screen *screen, const char *label, const char *command,
 		    size_t lines);
 
-/* Words separated by ", ", none of them broken: a name that is wider than the screen stays whole. */
+/* Words separated by ", ", none of them broken: a name that is wider than the screen stays whole.
+ */
 void screen_names(const struct screen *screen, const char *label, const char *text, size_t lines);
 
 /* A function's name without its template arguments and parameters. The caller's to free. */

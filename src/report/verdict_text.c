@@ -103,8 +103,8 @@ static bool has_source(const struct frame *frame)
 	return frame->file && (frame->kind == FRAME_PYTHON || frame->file[0] == '/');
 }
 
-/* From the innermost frame that says something on; where none of these names a line, up to the first
- * that does. */
+/* From the innermost frame that says something on; where none of these names a line, up to the
+ * first that does. */
 static void stack_rows(const struct page *page, const struct stack *stack, size_t limit)
 {
 	const struct frame *site = stack_site(stack);
@@ -116,7 +116,10 @@ static void stack_rows(const struct page *page, const struct stack *stack, size_
 			return;
 		if (i >= from + limit && !has_source(&stack->frames[i]))
 			continue;
-		frame_row(page, "", i == from ? "in " : i < from + limit ? "<- " : "… <- ",
+		frame_row(page, "",
+			  i == from	     ? "in "
+			  : i < from + limit ? "<- "
+					     : "… <- ",
 			  &stack->frames[i]);
 		sourced |= has_source(&stack->frames[i]);
 	}
@@ -187,8 +190,7 @@ static void found_again(const struct page *page)
 		rowf(page, "keys", 2,
 		     "led to the victim in %" PRIu64 " of %" PRIu64
 		     " failing trials (same allocation, number and size)%s",
-		     right, tried,
-		     right * 2 < tried ? ": it was found again by other means" : "");
+		     right, tried, right * 2 < tried ? ": it was found again by other means" : "");
 }
 
 static void confidence(const struct page *page)
@@ -208,9 +210,9 @@ static void confidence(const struct page *page)
 	    v->watched == 0)
 		row(page, "", v->sentence, 5);
 	else
-		rowf(page, "caught", 2, "in %" PRIu64 " of %" PRIu64 " %strials that could show it%s",
-		     v->caught, v->watched, unfailed(page->inv) ? "" : "failing ",
-		     strbuf_str(&run));
+		rowf(page, "caught", 2,
+		     "in %" PRIu64 " of %" PRIu64 " %strials that could show it%s", v->caught,
+		     v->watched, unfailed(page->inv) ? "" : "failing ", strbuf_str(&run));
 	if (v->class == VERDICT_LEAK_GROWTH)
 		rowf(page, "seen", 1, "in %" PRIu64 " of %" PRIu64 " runs", v->caught, v->watched);
 	for (size_t i = 0; i < v->doubts.count && i < 3; i++)
@@ -279,7 +281,8 @@ static const struct evidence *use_evidence(const struct page *page)
 	const struct verdict *v = &page->inv->verdict;
 	const struct evidence *use = NULL;
 
-	for (size_t i = 0; v->class == VERDICT_USE_AFTER_FREE && !use && i < v->evidence.count; i++) {
+	for (size_t i = 0; v->class == VERDICT_USE_AFTER_FREE && !use && i < v->evidence.count;
+	     i++) {
 		use = evidence_find(&page->inv->evidence, v->evidence.items[i]);
 		if (use && (use->kind != EVIDENCE_FREED_USE || use->freed_use->user.count == 0))
 			use = NULL;
@@ -435,8 +438,7 @@ static void repeat(const struct page *page)
 	if (inv->sentinel && inv->prove_fix && strncmp(inv->prove_fix, run, sizeof(run) - 1) == 0)
 		strbuf_addf(&sb, "redhand sentinel run --expect fails%s",
 			    inv->prove_fix + sizeof(run) - 1);
-	if (sb.len == 0 ||
-	    !screen_command(&page->screen, "repeat", strbuf_str(&sb), COMMAND_LINES))
+	if (sb.len == 0 || !screen_command(&page->screen, "repeat", strbuf_str(&sb), COMMAND_LINES))
 		row(page, "repeat", too_long, 2);
 }
 
@@ -460,8 +462,8 @@ static void commands(const struct page *page)
 		row(page, "next", inv->verdict.next, 3);
 	/* What is told instead of nothing says so itself. */
 	if (inv->interrupted && inv->verdict.class != VERDICT_NOT_CAUGHT)
-		row(page, "next", "it was interrupted: the same command goes on where this one ended",
-		    2);
+		row(page, "next",
+		    "it was interrupted: the same command goes on where this one ended", 2);
 	repeat(page);
 	if (inv->prove_fix &&
 	    !screen_command(&page->screen, "prove fix", inv->prove_fix, COMMAND_LINES))
@@ -470,7 +472,8 @@ static void commands(const struct page *page)
 		row(page, "report", inv->report, 1);
 }
 
-static struct page page_of(const struct investigation *inv, const struct terminal *terminal, FILE *out)
+static struct page page_of(const struct investigation *inv, const struct terminal *terminal,
+			   FILE *out)
 {
 	unsigned int columns = terminal->columns;
 
@@ -481,7 +484,8 @@ static struct page page_of(const struct investigation *inv, const struct termina
 	return (struct page){ inv, { columns, terminal->colour, out } };
 }
 
-void report_verdict_text(const struct investigation *inv, const struct terminal *terminal, FILE *out)
+void report_verdict_text(const struct investigation *inv, const struct terminal *terminal,
+			 FILE *out)
 {
 	struct page page = page_of(inv, terminal, out);
 

@@ -53,9 +53,9 @@ struct log_crash_diverted {
 	uint64_t rip, rsp;
 };
 
-/* Was it made to look as if the faulting instruction had called something? Who survives a fault goes
- * on behind it or farther up. Go calls so what panics, which for a fault on a thread's own stack, where
- * C runs, ends the process. */
+/* Was it made to look as if the faulting instruction had called something? Who survives a fault
+ * goes on behind it or farther up. Go calls so what panics, which for a fault on a thread's own
+ * stack, where C runs, ends the process. */
 static inline bool log_crash_called(const struct log_crash *crash,
 				    const struct log_crash_diverted *to)
 {

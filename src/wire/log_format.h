@@ -306,8 +306,8 @@ struct log_context_seen {
 struct log_python_frame {
 	uint32_t code;	      /* number of a PYTHON_CODE record; 0: unknown */
 	uint32_t instruction; /* in code units */
-	uint32_t native;      /* index in the CONTEXT's frames: of the one that runs it, which is the
-			       * interpreter's loop; or LOG_PYTHON_UNPLACED */
+	uint32_t native; /* index in the CONTEXT's frames: of the one that runs it, which is the
+			  * interpreter's loop; or LOG_PYTHON_UNPLACED */
 };
 
 struct log_python_stack {

@@ -55,8 +55,8 @@ struct log_watch_row {
 /* Why nothing is watched any more. */
 enum log_yielded {
 	LOG_YIELDED_NOT = 0,
-	LOG_YIELDED_TO_OTHER = 1, /* the process is to be traced by somebody else */
-	LOG_YIELDED_KILLED = 2,	  /* the tracer has gone */
+	LOG_YIELDED_TO_OTHER = 1,  /* the process is to be traced by somebody else */
+	LOG_YIELDED_KILLED = 2,	   /* the tracer has gone */
 	LOG_YIELDED_TO_KERNEL = 3, /* pages: it writes there of its own accord from now on */
 };
 
@@ -106,8 +106,8 @@ enum log_hit_flags {
 	LOG_HIT_ALONGSIDE = 1 << 2, /* this one had no trap of its own: it was found changed at the
 				     * trap of another; of the same store only if that covers it */
 	LOG_HIT_NO_LANE = 1 << 3,
-	LOG_HIT_AT = 1 << 4, /* on watched pages: rip is the instruction, and the registers are
-			      * those before it */
+	LOG_HIT_AT = 1 << 4,	 /* on watched pages: rip is the instruction, and the registers are
+				  * those before it */
 	LOG_HIT_KERNEL = 1 << 5, /* on watched pages: a system call wrote it, `last_syscall`; rip
 				  * is behind it, rax what it returned */
 	LOG_HIT_WITH_VECTORS = 1 << 6, /* `vectors` are known */
@@ -161,7 +161,8 @@ struct log_hit {
 
 #define LOG_HIT_SLOT (1792u + LOG_HIT_STACK)
 
-/* A system call that filled some of the watched bytes, where the kernel's writes cannot be caught. */
+/* A system call that filled some of the watched bytes, where the kernel's writes cannot be caught.
+ */
 struct log_between_call {
 	uint64_t buffer, bytes; /* that it filled */
 	uint64_t caller;	/* return address */

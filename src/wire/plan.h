@@ -73,7 +73,8 @@ struct plan_header {
 #define PLAN_RING_RECORDS 4096u
 #define PLAN_THREAD_SLOTS 512u
 #define PLAN_CONTEXT_ROWS 131072u
-#define PLAN_CONTEXT_ROWS_PYTHON 262144u /* with growth, where Python's frames make contexts, too */
+#define PLAN_CONTEXT_ROWS_PYTHON 262144u /* with growth, where Python's frames make contexts, too \
+					  */
 #define PLAN_STACK_SLICE 65536u
 #define PLAN_CONTEXT_SLICE 2048u
 #define PLAN_REGISTER_WINDOW 256u
@@ -215,8 +216,8 @@ enum plan_own {
 	PLAN_OWN_FUNCTIONS = PLAN_OWN_GIVE + 17,
 };
 
-/* Functions that may hand objects out have the smallest numbers: while one of them runs, sights of the
- * same thread say so. */
+/* Functions that may hand objects out have the smallest numbers: while one of them runs, sights of
+ * the same thread say so. */
 #define PLAN_SIGHT_MAKERS 4u
 
 #define PLAN_NO_ARGUMENT 255u
@@ -291,8 +292,8 @@ enum plan_watch_flags {
 	PLAN_WATCH_READS = 1 << 3,	/* reads trap, too; of all watches or of none, perf only */
 	/* It is a count: hits that leave 0 in its lower half are kept for good, too. */
 	PLAN_WATCH_COUNT = 1 << 4,
-	/* KEY or CONTEXT, with PLAN_PAGES and for all watches or none: nothing is watched, but whoever
-	 * touches such a block after its free dies of it, there and then. */
+	/* KEY or CONTEXT, with PLAN_PAGES and for all watches or none: nothing is watched, but
+	 * whoever touches such a block after its free dies of it, there and then. */
 	PLAN_WATCH_FENCE = 1 << 5,
 };
 

@@ -453,12 +453,11 @@ static void print_header(const struct log_reader *log)
 	unsigned i;
 
 	printf("HEADER pid=%u ppid=%u image=%u observer=%u state=%u retired=%u forked=%u contexts=%" PRIu64
-	       " threads=%" PRIu64 " forwarded=%" PRIu64 " next_id=%" PRIu64
-	       " id_base=%" PRIu64 " exited=%u status=%d holds=%" PRIu64 " held_ns=%" PRIu64 " drops=",
+	       " threads=%" PRIu64 " forwarded=%" PRIu64 " next_id=%" PRIu64 " id_base=%" PRIu64
+	       " exited=%u status=%d holds=%" PRIu64 " held_ns=%" PRIu64 " drops=",
 	       h->pid, h->ppid, h->image, h->observer, h->state, h->retired, h->forked,
 	       h->contexts_used, h->threads_seen, h->forwarded_faults, h->next_id, h->id_base,
-	       h->exited,
-	       (int)h->exit_status, h->chaos_holds, h->chaos_held_ns);
+	       h->exited, (int)h->exit_status, h->chaos_holds, h->chaos_held_ns);
 	for (i = 0; i < LOG_DROP_COUNT; i++)
 		printf("%s%" PRIu64, i ? "," : "", h->drops[i]);
 	putchar('\n');

@@ -1,7 +1,6 @@
 /*
- * Writes a plan file: make_plan FILE crash|ids|heap [growth] [jit_code] [wild_values] [pages] [python] [sampled]
- * [fresh]
- * [field=value...] [item=TYPE...] [chaos=WEIGHT,GAP_BYTES,HEAP_BYTES]
+ * Writes a plan file: make_plan FILE crash|ids|heap [growth] [jit_code] [wild_values] [pages]
+ * [python] [sampled] [fresh] [field=value...] [item=TYPE...] [chaos=WEIGHT,GAP_BYTES,HEAP_BYTES]
  * [watch=BLOCK_BYTES,OFFSET,BYTES,FLAGS,POLICY,FROM_BLOCK_BYTES]
  */
 #include <stdio.h>

@@ -76,7 +76,8 @@ int main(int argc, char **argv)
 
 	if (argc < 3)
 		return 2;
-	if (hook_planner_new(&(struct libraries_request){ .program = argv[2] }, &planner, &err) < 0) {
+	if (hook_planner_new(&(struct libraries_request){ .program = argv[2] }, &planner, &err) <
+	    0) {
 		printf("error: %s\n", err.message);
 		return 1;
 	}

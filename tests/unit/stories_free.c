@@ -114,7 +114,8 @@ static void dangling_by_write(struct evidence_list *l)
 	}
 }
 
-/* It failed before anybody knew what to watch: those trials could not show who holds the pointer. */
+/* It failed before anybody knew what to watch: those trials could not show who holds the pointer.
+ */
 static void dangling_watched_later(struct evidence_list *l)
 {
 	dangling_by_write(l);

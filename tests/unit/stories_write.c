@@ -125,8 +125,8 @@ static void underflow_of_a_canary(struct evidence_list *l)
 	canary_watched(l, -1);
 }
 
-/* The canary behind one block was watched; the pointer that hit it is to the next block, whose start
- * lies 40 bytes on, or has left whatever it was of. */
+/* The canary behind one block was watched; the pointer that hit it is to the next block, whose
+ * start lies 40 bytes on, or has left whatever it was of. */
 static void between_two_blocks(struct evidence_list *l, bool beyond)
 {
 	canary_watched(l, 56);
@@ -157,7 +157,8 @@ static void part_of_a_field_in_passing(struct evidence_list *l)
 			e->write->base->value = MADE_BLOCK + 30;
 }
 
-/* std::sort with a comparison that is none: a whole element, moved up by a loop that did not stop. */
+/* std::sort with a comparison that is none: a whole element, moved up by a loop that did not stop.
+ */
 static void element_in_passing(struct evidence_list *l)
 {
 	caught(l,

@@ -533,9 +533,9 @@ static char *shape_of(const struct scratch *s, const char *name)
 }
 
 /* What version 3 added. */
-#define DROP_NEWER                                                                        \
+#define DROP_NEWER                                                                                          \
 	"DROP TABLE build; DROP TABLE evidence; DROP TABLE verdict; DROP TABLE decision; DROP TABLE chaos;" \
-	"DROP TABLE minimal; DROP TABLE note; DROP TABLE hypothesis_change;"              \
+	"DROP TABLE minimal; DROP TABLE note; DROP TABLE hypothesis_change;"                                \
 	"DROP TABLE hypothesis; DROP TABLE workaround; DROP TABLE parking; DROP TABLE sentinel;"
 
 static void an_older_case_keeps_its_trials(const struct scratch *s, const char *make_old)

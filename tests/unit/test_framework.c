@@ -215,10 +215,10 @@ static void pytest_keeps_options_and_replaces_paths(void **state)
 			&argv, &env);
 	is_argv(&argv, IS(path, "-k", "tests", "-v", "sub/b.py::u", "sub/b.py::t[a b]"));
 	/* This pytest collects the same whatever it is given. */
-	assert_false(f.ops->plain_differs(
-		&f, &(struct framework_list){ .items = LIST(0, 1, 2), .count = 3 }));
-	assert_true(f.ops->plain_differs(
-		&f, &(struct framework_list){ .items = LIST(1, 0, 2), .count = 3 }));
+	assert_false(f.ops->plain_differs(&f, &(struct framework_list){ .items = LIST(0, 1, 2),
+									.count = 3 }));
+	assert_true(f.ops->plain_differs(&f, &(struct framework_list){ .items = LIST(1, 0, 2),
+								       .count = 3 }));
 }
 
 static void a_framework_that_cannot_list_says_why(void **state)

@@ -105,7 +105,8 @@ static struct heap_finding of_context(struct heap_finding finding, const char *c
 	return finding;
 }
 
-/* From the end of one block to the start of another: in a trial with a gap it fits only one of them. */
+/* From the end of one block to the start of another: in a trial with a gap it fits only one of
+ * them. */
 static void a_run_that_fits_both_ends_is_settled_by_other_trials(void **state)
 {
 	struct heap_finding all[] = {

@@ -147,7 +147,9 @@ static void test_refusals(void **state)
 	AUTO(hook_planner_freep) struct hook_planner *planner = NULL;
 
 	(void)state;
-	assert_int_equal(hook_planner_new(&(struct libraries_request){ .program = PROGRAM }, &planner, NULL), 0);
+	assert_int_equal(hook_planner_new(&(struct libraries_request){ .program = PROGRAM },
+					  &planner, NULL),
+			 0);
 	for (size_t i = 0; i < ARRAY_SIZE(refusals); i++) {
 		AUTO(strbuf_deinit) struct strbuf items = { 0 };
 		struct err err = { 0 };
@@ -169,7 +171,9 @@ static void test_items_of_a_plan(void **state)
 	size_t hooks = 0, actions = 0, len;
 
 	(void)state;
-	assert_int_equal(hook_planner_new(&(struct libraries_request){ .program = PROGRAM }, &planner, NULL), 0);
+	assert_int_equal(hook_planner_new(&(struct libraries_request){ .program = PROGRAM },
+					  &planner, NULL),
+			 0);
 	assert_int_equal(allocator_plan(planner,
 					"alloc=calls_other(count@1*size@0) free=other_function",
 					&items, NULL),

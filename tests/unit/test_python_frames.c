@@ -18,10 +18,10 @@
 #include "debuginfo/module.h"
 #include "debuginfo/modules.h"
 #include "debuginfo/python_frames.h"
-#include "wire/python_record.h"
 #include "debuginfo/space.h"
 #include "debuginfo/symbols.h"
 #include "live.h"
+#include "wire/python_record.h"
 
 static const char *script;
 

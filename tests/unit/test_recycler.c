@@ -102,7 +102,8 @@ static void what_it_does_itself_does_not_count(void **state)
 	VEC_DEINIT(&story.list);
 }
 
-/* Registers keep what was in them: who is called next seems to be given the object, now and then. */
+/* Registers keep what was in them: who is called next seems to be given the object, now and then.
+ */
 static void what_registers_kept_does_not_matter(void **state)
 {
 	struct story story = { 0 };

@@ -540,8 +540,9 @@ static void safe_test_finds_a_difference(void **state)
 	struct runs clear = simulate(2, 2000, 60, 0.5, 0), seeds = simulate(3, 2000, 200, 0.2, 0);
 	struct runs mirrored = simulate(3, 2000, 200, 0, 0.2);
 
-	print_message("# 50 %% against 0: %u of 2000, %.1f blocks; 20 %%: %u of 2000, %.1f blocks\n",
-		      clear.rejected, clear.mean_blocks, seeds.rejected, seeds.mean_blocks);
+	print_message(
+		"# 50 %% against 0: %u of 2000, %.1f blocks; 20 %%: %u of 2000, %.1f blocks\n",
+		clear.rejected, clear.mean_blocks, seeds.rejected, seeds.mean_blocks);
 	assert_true(clear.rejected >= 1990 && clear.mean_blocks < 20);
 	assert_true(seeds.rejected >= 1900 && seeds.mean_blocks < 80);
 	assert_true(mirrored.rejected >= 1900 && mirrored.mean_blocks < 80);

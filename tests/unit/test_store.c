@@ -304,7 +304,7 @@ static const struct {
 	uint64_t low, high; /* from the operand's start */
 	bool covers;	    /* bytes 8 to 16 */
 } mask_rows[] = {
-	{ 12, 8, 44, true }, { 3, 1, 4, false }, { 12, 0, 12, true },  { 8, 24, 32, false },
+	{ 12, 8, 44, true }, { 3, 1, 4, false }, { 12, 0, 12, true }, { 8, 24, 32, false },
 	{ 16, 8, 32, true }, { 4, 0, 4, false }, { 2, 15, 18, true }, { 0, 0, 64, false },
 };
 
@@ -680,9 +680,8 @@ static void test_at(void **state)
 }
 
 /* sub rsp, 0x38; mov rax, fs:[0x28]; mov [rsp+0x28], rax; xor eax, eax; ret */
-static const uint8_t guarded[] = { 0x48, 0x83, 0xec, 0x38, 0x64, 0x48, 0x8b, 0x04, 0x25, 0x28,
-				   0x00, 0x00, 0x00, 0x48, 0x89, 0x44, 0x24, 0x28, 0x31, 0xc0,
-				   0xc3 };
+static const uint8_t guarded[] = { 0x48, 0x83, 0xec, 0x38, 0x64, 0x48, 0x8b, 0x04, 0x25, 0x28, 0x00,
+				   0x00, 0x00, 0x48, 0x89, 0x44, 0x24, 0x28, 0x31, 0xc0, 0xc3 };
 
 static void the_guard_of_a_frame_is_found(void **state)
 {

@@ -550,11 +550,15 @@ static void odd_ones_first(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(reads_back),  cmocka_unit_test(damage_is_seen),
-		cmocka_unit_test(any_damage),  cmocka_unit_test(writers_become_one),
-		cmocka_unit_test(alongside),   cmocka_unit_test(outside_writers),
+		cmocka_unit_test(reads_back),
+		cmocka_unit_test(damage_is_seen),
+		cmocka_unit_test(any_damage),
+		cmocka_unit_test(writers_become_one),
+		cmocka_unit_test(alongside),
+		cmocka_unit_test(outside_writers),
 		cmocka_unit_test(known_of_the_time_between),
-		cmocka_unit_test(conflations), cmocka_unit_test(odd_ones_first),
+		cmocka_unit_test(conflations),
+		cmocka_unit_test(odd_ones_first),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,6 +1,7 @@
 /*
- * A connection is closed as it should be: its peer is freed, and the field that led there is cleared. A
- * late packet uses it all the same. An error in the logic; whoever cleared the field did no wrong.
+ * A connection is closed as it should be: its peer is freed, and the field that led there is
+ * cleared. A late packet uses it all the same. An error in the logic; whoever cleared the field did
+ * no wrong.
  */
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 /*
- * Two hundred accounts of one kind are alive. One of them, another in every run, is given a number where
- * it keeps a pointer.
+ * Two hundred accounts of one kind are alive. One of them, another in every run, is given a number
+ * where it keeps a pointer.
  */
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 /*
- * A message is copied into a buffer on the stack that is too small for it, by a function that is only
- * given the address. Built with -fstack-protector-all: it ends in the C library's alarm.
+ * A message is copied into a buffer on the stack that is too small for it, by a function that is
+ * only given the address. Built with -fstack-protector-all: it ends in the C library's alarm.
  */
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 /*
- * A row on the stack with a label and a pointer behind it. label_make() is told of more room than the
- * label has, and writes over the pointer, which is another function's variable.
+ * A row on the stack with a label and a pointer behind it. label_make() is told of more room than
+ * the label has, and writes over the pointer, which is another function's variable.
  */
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 /*
- * Options are registered by their address. options_extra() registers one that is its own variable, and
- * returns; later the place belongs to others.
+ * Options are registered by their address. options_extra() registers one that is its own variable,
+ * and returns; later the place belongs to others.
  */
 #include <stdio.h>
 #include <stdlib.h>

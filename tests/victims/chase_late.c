@@ -1,6 +1,6 @@
 /*
- * A thousand notes are alive. Long after they were made one of them, another in every run, gets a text
- * appended that needs two bytes more than it has; it shows when all are thrown away.
+ * A thousand notes are alive. Long after they were made one of them, another in every run, gets a
+ * text appended that needs two bytes more than it has; it shows when all are thrown away.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -50,7 +50,8 @@ int main(void)
 		notes[i] = note_new("fifteen letters");
 	for (int i = 0; i < NOTES; i += 7)
 		note_append(notes[i], " and");
-	/* 15 or 19 letters, 10 more and a NUL: the size of the block behind loses its lowest byte. */
+	/* 15 or 19 letters, 10 more and a NUL: the size of the block behind loses its lowest byte.
+	 */
 	note_append(notes[rand() % (NOTES - 1)], " and more.");
 	notes_drop();
 	return 0;

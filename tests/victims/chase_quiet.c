@@ -1,7 +1,7 @@
 /*
- * Nothing ever dies of it: a stack of numbers is popped below its start, and what is pushed next lies in
- * the blocks before it, where nobody looks again. Without optimisation the pointer that is written through
- * is not the stack's any more.
+ * Nothing ever dies of it: a stack of numbers is popped below its start, and what is pushed next
+ * lies in the blocks before it, where nobody looks again. Without optimisation the pointer that is
+ * written through is not the stack's any more.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -59,7 +59,8 @@ int main(void)
 
 		for (int k = 0; k < 10; k++)
 			machine_push(machine, 1000 + k);
-		/* Down to 80 bytes before the start: just behind the locals, where all have guards. */
+		/* Down to 80 bytes before the start: just behind the locals, where all have guards.
+		 */
 		machine_drop(machine, i == 3 ? 20 : 10);
 		for (int k = 0; k < 10; k++)
 			machine_push(machine, 77777);

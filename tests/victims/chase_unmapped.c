@@ -1,6 +1,6 @@
 /*
- * A view is mapped, unmapped and not mapped again before it is read. The address was right when it was
- * stored.
+ * A view is mapped, unmapped and not mapped again before it is read. The address was right when it
+ * was stored.
  */
 #include <stdio.h>
 #include <stdlib.h>

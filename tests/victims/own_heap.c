@@ -1,6 +1,6 @@
 /*
- * A malloc of the program's own, linked into own_malloc and own_new: lists of spare cells of 32, 64,
- * 128 … bytes, each behind a word that says how large it is.
+ * A malloc of the program's own, linked into own_malloc and own_new: lists of spare cells of 32,
+ * 64, 128 … bytes, each behind a word that says how large it is.
  *
  * calloc, realloc and posix_memalign call malloc and free, as allocators do. free calls nothing at
  * all, so that compilers may know which registers it leaves alone.
@@ -36,7 +36,7 @@ static unsigned int class_of(size_t size)
 	unsigned int class = 0;
 
 	while (class < CLASSES && ((size_t)SMALLEST << class) < size)
-		class++;
+		class ++;
 	return class;
 }
 
@@ -47,7 +47,8 @@ static void *cut(unsigned int class)
 
 	if ((size_t)(heap.end - heap.at) < bytes) {
 		size_t room = bytes > CHUNK ? bytes : CHUNK;
-		char *more = mmap(NULL, room, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+		char *more = mmap(NULL, room, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
+				  -1, 0);
 
 		if (more == MAP_FAILED)
 			return NULL;

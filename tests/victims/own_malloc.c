@@ -71,13 +71,15 @@ static int registers_kept(void)
 	void *ptr = malloc(100);
 	uint64_t r9, r10, r11, low;
 
-	__asm__ volatile("movq $0x1009, %%r9\n\tmovq $0x1010, %%r10\n\tmovq $0x1011, %%r11\n\t"
-			 "movq %%r9, %%xmm7\n\tmovq %4, %%rdi\n\tmovq %%rsp, %%rbx\n\t"
-			 "subq $128, %%rsp\n\tandq $-16, %%rsp\n\tcall free\n\tmovq %%rbx, %%rsp\n\t"
-			 "movq %%r9, %0\n\tmovq %%r10, %1\n\tmovq %%r11, %2\n\tmovq %%xmm7, %3\n"
-			 : "=m"(r9), "=m"(r10), "=m"(r11), "=m"(low)
-			 : "m"(ptr)
-			 : "rax", "rbx", "rcx", "rdx", "rsi", "rdi", "r8", "r9", "r10", "r11", "xmm7", "memory", "cc");
+	__asm__ volatile(
+		"movq $0x1009, %%r9\n\tmovq $0x1010, %%r10\n\tmovq $0x1011, %%r11\n\t"
+		"movq %%r9, %%xmm7\n\tmovq %4, %%rdi\n\tmovq %%rsp, %%rbx\n\t"
+		"subq $128, %%rsp\n\tandq $-16, %%rsp\n\tcall free\n\tmovq %%rbx, %%rsp\n\t"
+		"movq %%r9, %0\n\tmovq %%r10, %1\n\tmovq %%r11, %2\n\tmovq %%xmm7, %3\n"
+		: "=m"(r9), "=m"(r10), "=m"(r11), "=m"(low)
+		: "m"(ptr)
+		: "rax", "rbx", "rcx", "rdx", "rsi", "rdi", "r8", "r9", "r10", "r11", "xmm7",
+		  "memory", "cc");
 	return r9 == 0x1009 && r10 == 0x1010 && r11 == 0x1011 && low == 0x1009;
 }
 
@@ -113,7 +115,8 @@ static int fine(void)
 	free(grown);
 	puts(copy);
 	free(copy);
-	if (posix_memalign(&aligned, 16, 100) != 0 || posix_memalign(&aligned, 4096, 100) == 0 || !aligned)
+	if (posix_memalign(&aligned, 16, 100) != 0 || posix_memalign(&aligned, 4096, 100) == 0 ||
+	    !aligned)
 		return 3;
 	free(aligned);
 	if (malloc((size_t)1 << 40) != NULL)

@@ -407,7 +407,8 @@ static int mode_steps(void)
 		void *item = item_new();
 
 		counter = i;
-		/* Whoever is killed meanwhile leaves a register on this item, which free() writes to. */
+		/* Whoever is killed meanwhile leaves a register on this item, which free() writes
+		 * to. */
 		(void)usleep(1000);
 		free(item);
 		if (i == 20)

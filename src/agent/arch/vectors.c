@@ -3,9 +3,9 @@
 #include <cpuid.h>
 #include <string.h>
 
-/* The area that the kernel saves (Intel SDM volume 1, 13.4; arch/x86/include/uapi/asm/sigcontext.h):
- * 512 bytes as FXSAVE has them, whose end says what follows; a header; then each state at a place of
- * its own. */
+/* The area that the kernel saves (Intel SDM volume 1, 13.4;
+ * arch/x86/include/uapi/asm/sigcontext.h): 512 bytes as FXSAVE has them, whose end says what
+ * follows; a header; then each state at a place of its own. */
 #define XMM_AT 160u
 #define MAGIC_AT 464u
 #define SIZE_AT 480u

@@ -56,7 +56,8 @@ arch_callee_registers(struct log_callee_registers *ret)
 			 : "rax", "memory");
 }
 
-#define ARCH_FLAG_AC 0x40000ull /* alignment check: misaligned accesses fault (SDM volume 3, 6.15) */
+#define ARCH_FLAG_AC \
+	0x40000ull /* alignment check: misaligned accesses fault (SDM volume 3, 6.15) */
 
 /* The kernel lets handlers run with the interrupted code's alignment checks, and nobody compiles
  * for them. True: they were on. */
@@ -80,7 +81,8 @@ static inline void arch_relax(void)
 }
 
 /* Inlined, so that a fault in it is in our own code. */
-static inline __attribute__((always_inline)) void arch_copy(void *to, const void *from, uint64_t bytes)
+static inline __attribute__((always_inline)) void arch_copy(void *to, const void *from,
+							    uint64_t bytes)
 {
 	uint64_t words = bytes / 8, rest = bytes % 8;
 
@@ -144,7 +146,8 @@ static inline __attribute__((always_inline)) void arch_count(uint16_t *count, in
 	__asm__ volatile("addw %1, %0" : "+m"(*count) : "ri"(step) : "cc");
 }
 
-/* One instruction that mixes all bits of a word into a sum of 32: SSE 4.2, but no vector register. */
+/* One instruction that mixes all bits of a word into a sum of 32: SSE 4.2, but no vector register.
+ */
 static inline __attribute__((always_inline)) uint64_t arch_mix(uint64_t sum, const uint64_t *word)
 {
 	__asm__("crc32q %1, %0" : "+r"(sum) : "rm"(*word) : "cc");
@@ -189,14 +192,14 @@ static inline __attribute__((always_inline)) uint64_t arch_fs_word(uint64_t offs
 }
 
 /* Reads a word; where it cannot be read, the handler goes on at the label: arch_faults. */
-#define arch_read_or(word, pointer, label)                       \
-	__asm__ goto("1: movq %1, %0\n\t"                        \
-		     ".pushsection arch_faults, \"a\"\n\t"       \
-		     ".long 1b - ., %l[" #label "] - .\n\t"      \
-		     ".popsection"                               \
-		     : "=r"(word)                                \
-		     : "m"(*(const uint64_t *)(pointer))         \
-		     :                                           \
+#define arch_read_or(word, pointer, label)                  \
+	__asm__ goto("1: movq %1, %0\n\t"                   \
+		     ".pushsection arch_faults, \"a\"\n\t"  \
+		     ".long 1b - ., %l[" #label "] - .\n\t" \
+		     ".popsection"                          \
+		     : "=r"(word)                           \
+		     : "m"(*(const uint64_t *)(pointer))    \
+		     :                                      \
 		     : label)
 
 struct arch_fault {

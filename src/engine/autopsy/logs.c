@@ -161,8 +161,9 @@ static void note_unobserved(struct event_logs *logs, struct event_log *log,
 		[LOG_UNOBSERVED_USER] = "it ran as another user, who may not write to the "
 					"case's directory or not read redhand's library; "
 					"--case below /tmp may help",
-		[LOG_UNOBSERVED_LIMIT] = "its address space is limited (ulimit -v), and it would miss "
-					 "what the observer takes of it; crashes are told all the same"
+		[LOG_UNOBSERVED_LIMIT] =
+			"its address space is limited (ulimit -v), and it would miss "
+			"what the observer takes of it; crashes are told all the same"
 	};
 	AUTO(mem_freep) char *path = event_log_text(log, item, LOG_BLOB_PATH);
 	struct log_unobserved record;

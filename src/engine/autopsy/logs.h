@@ -25,8 +25,8 @@ struct event_log {
 		uint32_t context;
 		uint64_t offset;
 	})
-	contexts; /* ascending by context */
-	struct python_stacks python; /* of contexts, with growth */
+	contexts;		      /* ascending by context */
+	struct python_stacks python;  /* of contexts, with growth */
 	VEC(uint64_t) module_records; /* where they stand */
 	VEC(struct log_hook) hooks;
 	struct wrappers *wrappers; /* around malloc; NULL until somebody asks */
@@ -49,7 +49,8 @@ struct event_glance {
 	int pid;
 	int handed_signal;
 	int handed_pid;
-	int called_signal; /* of the last fault that a handler turned into a call: log_crash_called() */
+	int called_signal; /* of the last fault that a handler turned into a call:
+			      log_crash_called() */
 	int called_pid;
 	int called_parent; /* pid of its parent */
 	bool cuts;
@@ -69,8 +70,8 @@ bool event_log_context(struct event_log *log, uint32_t context, struct symbols *
 bool event_log_allocation(struct event_log *log, uint32_t context, struct symbols *symbols,
 			  struct stack *ret);
 
-/* Where the code at an address of the target really belongs: some instructions of hooked functions run
- * elsewhere. Any other address is returned as it is. */
+/* Where the code at an address of the target really belongs: some instructions of hooked functions
+ * run elsewhere. Any other address is returned as it is. */
 uint64_t event_log_original(const struct event_log *log, uint64_t address);
 
 /* Is this a place in the agent where it calls what a hooked function only jumps to? Such a frame is

@@ -52,12 +52,11 @@ void python_stacks_sort(struct python_stacks *stacks)
 		      by_number);
 }
 
-#define FIND(list, number) \
-	((list)->count == 0 ? NULL : \
-			      (__typeof__((list)->items))bsearch(&(number), (list)->items, \
-								 (list)->count, \
-								 sizeof((list)->items[0]), \
-								 by_number))
+#define FIND(list, number)                                                                     \
+	((list)->count == 0                                                                    \
+		 ? NULL                                                                        \
+		 : (__typeof__((list)->items))bsearch(&(number), (list)->items, (list)->count, \
+						      sizeof((list)->items[0]), by_number))
 
 size_t python_stacks_frames(const struct event_log *log, uint32_t context,
 			    struct log_python_frame ret[LOG_PYTHON_FRAMES])
@@ -132,8 +131,8 @@ static void name_frame(const struct event_log *log, const struct log_python_fram
 				&memory, ret);
 }
 
-/* The index of the first entry, inlined ones included, of the n-th native frame. Those that had left
- * by a jump were not on the stack that the agent saw. */
+/* The index of the first entry, inlined ones included, of the n-th native frame. Those that had
+ * left by a jump were not on the stack that the agent saw. */
 static size_t native_at(const struct stack *stack, uint32_t n)
 {
 	size_t first = 0;

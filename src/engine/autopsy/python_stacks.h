@@ -7,8 +7,8 @@
 struct event_log;
 
 /*
- * The Python frames of contexts, as a log with growth has them: which frames a context stands under,
- * and the code objects that name them.
+ * The Python frames of contexts, as a log with growth has them: which frames a context stands
+ * under, and the code objects that name them.
  */
 struct python_stacks {
 	VEC(struct {

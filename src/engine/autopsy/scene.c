@@ -12,7 +12,7 @@
 #define GREGS_NAMED 18u		      /* of the kernel's list, those that are registers */
 #define GREG_TRAPNO 20u
 #define LAST_WORDS_NS 10000000000u /* what its other threads may still write */
-#define TRAP_BREAKPOINT 3u /* int3: the instruction pointer is behind it */
+#define TRAP_BREAKPOINT 3u	   /* int3: the instruction pointer is behind it */
 
 /* ---- which ---- */
 
@@ -233,8 +233,7 @@ static void complete_mappings(struct scene *scene)
 /* The instruction that it is about. */
 static uint64_t scene_rip(const struct scene *scene)
 {
-	bool behind = scene->record.signo == SIGTRAP &&
-		      !(scene->record.flags & LOG_CRASH_SENT) &&
+	bool behind = scene->record.signo == SIGTRAP && !(scene->record.flags & LOG_CRASH_SENT) &&
 		      scene->record.gregs[GREG_TRAPNO] == TRAP_BREAKPOINT;
 
 	return scene->record.gregs[LOG_GREG_RIP] - behind;
@@ -345,8 +344,8 @@ void scene_snapshot(const struct scene *scene, struct snapshot *ret)
 	const struct arch *arch = arch_native();
 	/* A process that may open nothing more, or that sees no /proc, cannot tell where what is
 	 * mapped: then it is where code lay when that was last looked at. */
-	const struct mappings *mappings = scene->mappings.count > 0 ? &scene->mappings
-								    : &scene->log->modules;
+	const struct mappings *mappings =
+		scene->mappings.count > 0 ? &scene->mappings : &scene->log->modules;
 
 	*ret = (struct snapshot){
 		.pid = (int)scene->log->reader.header.pid,

@@ -6,7 +6,7 @@
 #include "arch/code.h"
 #include "arch/store.h"
 
-#define DEPTH_MAX 3u	/* wrappers around wrappers */
+#define DEPTH_MAX 3u	  /* wrappers around wrappers */
 #define CALL_BYTES_MIN 5u /* direct; through memory it is one more */
 
 /* What is known of the places that were looked at. */

@@ -151,8 +151,7 @@ static bool waits_for_others(const struct bisect *b)
 
 	VEC_FOREACH (&b->flights, flight)
 		flying = flying || flight->position != 0;
-	return b->request->spare && flying &&
-	       (b->timed == 0 || b->timed_ns / b->timed < SHORT_NS);
+	return b->request->spare && flying && (b->timed == 0 || b->timed_ns / b->timed < SHORT_NS);
 }
 
 static int bisect_next(void *ctx, unsigned int slot, struct run *ret, struct err *err)

@@ -38,7 +38,7 @@ struct bisect {
 	VEC(struct commit_flight) flights;
 	uint64_t next_position, no_information, builds;
 	uint64_t timed, timed_ns; /* trials of this call, and how long they took */
-	bool interrupted; /* while building */
+	bool interrupted;	  /* while building */
 
 	/* Between record() and ended(). */
 	struct strbuf items, signatures;

@@ -30,8 +30,8 @@ struct bisection_options {
 	double confidence;	       /* that the answer is right; 0 stands for 0.99 */
 	double rate;		       /* of the failure at BAD, as the user knows it; 0: unknown */
 	uint64_t seen_trials, seen_failed; /* or what was seen of it before; 0: nothing */
-	bool careful; /* be as sure even where the rate is known from these trials alone */
-	bool builds; /* a commit that is not ready costs a build, not only a checkout */
+	bool careful;	      /* be as sure even where the rate is known from these trials alone */
+	bool builds;	      /* a commit that is not ready costs a build, not only a checkout */
 	uint64_t clean_limit; /* give up after so many trials without any failure; 0: 300 */
 };
 

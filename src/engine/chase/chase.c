@@ -10,9 +10,9 @@
 #include "engine/stats/rate.h"
 #include "engine/verdict/verdict.h"
 
-#define FAILURES_UNWATCHED 3u /* failing trials whose victim was not watched, until another way */
+#define FAILURES_UNWATCHED 3u	/* failing trials whose victim was not watched, until another way */
 #define FAILURES_PER_VICTIM 10u /* …and while some were: keys that hold by chance */
-#define QUIET_LOOK 40u /* trials without a crash, until guards are asked */
+#define QUIET_LOOK 40u		/* trials without a crash, until guards are asked */
 
 void chase_say(struct chase *chase, const char *fmt, ...)
 {
@@ -94,8 +94,7 @@ static void chase_prepare(void *ctx, const struct run *run, struct trial_job *jo
 	job->wild = true;
 	job->observer = observer_of(chase);
 	job->without_ids = chase->request->without_ids && job->observer != OBSERVE_HEAP;
-	job->pages = chase->pages &&
-		     (chase->kind == STAGE_WATCH || chase->kind == STAGE_GUARD);
+	job->pages = chase->pages && (chase->kind == STAGE_WATCH || chase->kind == STAGE_GUARD);
 	job->pages |= chase->kind == STAGE_FENCE;
 	if (stage_has_plan(chase->kind))
 		strbuf_add(&job->plan_items, chase->items.data, chase->items.len);
@@ -225,9 +224,8 @@ bool chase_enough(struct chase *chase)
 	switch (chase->kind) {
 	case STAGE_GUARD:
 		return chase->guarded_caught >= chase->request->wanted ||
-		       chase->round_trials >= chase->guarded_max *
-						      (1 + chase->guarded_caught -
-						       chase->guarded_before);
+		       chase->round_trials >= chase->guarded_max * (1 + chase->guarded_caught -
+								    chase->guarded_before);
 	case STAGE_RELEASE:
 		return release_enough(chase);
 	case STAGE_SCOUT:
@@ -402,8 +400,8 @@ static bool is_ambiguous(const struct chase *chase, int level)
 	return chase->first.trail.steps.items[level].in_former;
 }
 
-/* The bad value stands in an object of CPython's pools, whose places have always been others', or it
- * was found by looking for it in such a place: that block is hardly the one that the crash
+/* The bad value stands in an object of CPython's pools, whose places have always been others', or
+ * it was found by looking for it in such a place: that block is hardly the one that the crash
  * meant. */
 static bool is_elsewhere(const struct chase *chase)
 {

@@ -35,15 +35,15 @@ struct chase_request {
 	uint64_t look;	  /* trials after which it is given up when it has not failed; 0: any */
 	bool unfailed;	  /* where it does not crash, guards tell whether memory is damaged */
 	bool without_ids; /* blocks are not followed, so only variables can be watched */
-	uint64_t from;	       /* a trial of the case with an `ids` log to begin with; 0: none */
+	uint64_t from;	  /* a trial of the case with an `ids` log to begin with; 0: none */
 	const struct evidence *lead; /* to begin with instead; NULL: none */
 	/* It fails without a crash, with guards too, and they show no damage: does it go with what
 	 * stands in freed blocks? */
 	bool freed;
 	double guarded_s; /* that such a trial takes, if it is known */
-	uint64_t trials;	     /* at most, in all */
-	bool fresh;		     /* forget earlier trials of the same chase */
-	uint64_t wanted;	     /* failing trials with the victim watched, per hop */
+	uint64_t trials;  /* at most, in all */
+	bool fresh;	  /* forget earlier trials of the same chase */
+	uint64_t wanted;  /* failing trials with the victim watched, per hop */
 	unsigned int hops;
 	double deadline_s; /* by series_now_s(); 0: none */
 	progress_fn progress;

@@ -5,7 +5,9 @@
 #include "engine/autopsy/pointers.h"
 
 #define BAD_FREES_MAX 4
-#define NAMED_MAX 2u /* objects given back twice; where there are more, not all that hand them out are known */
+#define NAMED_MAX                                                                                  \
+	2u /* objects given back twice; where there are more, not all that hand them out are known \
+	    */
 
 int clues_open(struct clues *clues, int trials, const char *name, uint64_t trial, int signal,
 	       struct symbols *symbols, struct err *err)

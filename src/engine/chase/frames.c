@@ -1,10 +1,10 @@
 /*
  * Pointers to variables of functions that have returned.
  *
- * Frames have no ids. But a frame is told by its function and where it ends: the store of the pointer
- * shows which frame it led into, the crash shows which frames are there. What lies below the stack
- * pointer, or in a frame that is another one, had its function return in between. The same function at
- * the same place may be the same call: nothing is said then.
+ * Frames have no ids. But a frame is told by its function and where it ends: the store of the
+ * pointer shows which frame it led into, the crash shows which frames are there. What lies below
+ * the stack pointer, or in a frame that is another one, had its function return in between. The
+ * same function at the same place may be the same call: nothing is said then.
  */
 #include "engine/chase/inside.h"
 

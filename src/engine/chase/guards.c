@@ -366,11 +366,11 @@ static bool hit_freed(const struct log_hit *hit)
 	return false;
 }
 
-/* The same key may lead to a larger block in another trial: what was behind the end is its own there. */
+/* The same key may lead to a larger block in another trial: what was behind the end is its own
+ * there. */
 static bool hit_outside(const struct log_hit *hit)
 {
-	return hit->id == 0 || hit->address < hit->start ||
-	       hit->address - hit->start >= hit->size;
+	return hit->id == 0 || hit->address < hit->start || hit->address - hit->start >= hit->size;
 }
 
 /* The last write there that was not ours: it is what damaged the guard or the freed block. */
@@ -395,9 +395,8 @@ void read_guarded(struct chase *chase)
 
 	if (watch_log_open(case_trials_dir(chase->runner.cs), chase->name, &log, NULL) == 0) {
 		for (size_t i = 0; i < chase->stakeout.list.count; i++) {
-			const struct caught *caught =
-				damaging_hit(&log, (uint32_t)i,
-					     chase->stakeout.list.items[i].after_free);
+			const struct caught *caught = damaging_hit(
+				&log, (uint32_t)i, chase->stakeout.list.items[i].after_free);
 			struct evidence e;
 
 			if (!caught)

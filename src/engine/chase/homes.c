@@ -1,14 +1,15 @@
 /*
- * Which homes are watched in the next trials, and how they are found there: by what is the same in each
- * run, as what a function is given, in any block of the context, in all of them. And what came of it:
- * which of them tells.
+ * Which homes are watched in the next trials, and how they are found there: by what is the same in
+ * each run, as what a function is given, in any block of the context, in all of them. And what came
+ * of it: which of them tells.
  */
 #include "engine/chase/inside.h"
 
 #include <string.h>
 
-#define QUIET_TRIALS 20u /* without a failure, and so many times as many as one took until then… */
-#define QUIET_TIMES 8u	  /* …until the watch is said to hide it */
+#define QUIET_TRIALS 20u /* without a failure, and so many times as many as one took until then… \
+			  */
+#define QUIET_TIMES 8u	 /* …until the watch is said to hide it */
 
 #define LOWEST_ADDRESS 0x400000ull /* that programs are linked to */
 
@@ -312,8 +313,8 @@ int run_again(struct chase *chase, struct err *err)
 	return r;
 }
 
-/* A hook on a function writes to the stack below it, and takes time. Where it has not failed in so many
- * trials that it should have, the variables are left alone. */
+/* A hook on a function writes to the stack below it, and takes time. Where it has not failed in so
+ * many trials that it should have, the variables are left alone. */
 static int run_without_frames(struct chase *chase, struct err *err)
 {
 	if (!chase_hidden(chase) || chase->pages)
@@ -332,7 +333,8 @@ static int run_without_frames(struct chase *chase, struct err *err)
 static uint64_t quiet_max(const struct chase *chase)
 {
 	const struct evidence_list *seen = &chase->ret->evidence;
-	uint64_t expected = QUIET_TRIALS + QUIET_TIMES * seen->trials / (seen->failed ? seen->failed : 1);
+	uint64_t expected =
+		QUIET_TRIALS + QUIET_TIMES * seen->trials / (seen->failed ? seen->failed : 1);
 	uint64_t half = chase_trials_left(chase) / 2;
 	bool hides = chase->pages;
 
@@ -341,8 +343,8 @@ static uint64_t quiet_max(const struct chase *chase)
 	return !hides ? 0 : expected < half ? expected : half;
 }
 
-/* How homes in blocks are found: by what is the same in each run, then any block of the context, the
- * newest ones, then all of them. */
+/* How homes in blocks are found: by what is the same in each run, then any block of the context,
+ * the newest ones, then all of them. */
 enum way { WAY_SAME, WAY_CONTEXT, WAY_PAGES };
 
 static const char *way_words(enum way way, unsigned int round)
@@ -369,10 +371,9 @@ int watch_homes(struct chase *chase, struct err *err)
 			way = WAY_CONTEXT;
 		told = telling_level(chase);
 		/* A sound pointer explains nothing: the victim is still to be found. */
-		if (way != WAY_SAME &&
-		    ((told >= 0 && !is_healthy(&chase->levels[told]) &&
-		      chase->round_watched == 0) ||
-		     !stake_context(chase)))
+		if (way != WAY_SAME && ((told >= 0 && !is_healthy(&chase->levels[told]) &&
+					 chase->round_watched == 0) ||
+					!stake_context(chase)))
 			break;
 		chase_say(chase, way_words(way, round), chase->stakeout.list.count,
 			  chase->stakeout.list.count == 1 ? "" : "s");

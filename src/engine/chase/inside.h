@@ -102,7 +102,8 @@ struct chase {
 	uint64_t replayed;    /* of those, found in the case */
 	uint64_t guarded_caught;
 	uint64_t guarded_before, guarded_max; /* caught before this round; trials for each in it */
-	double damage_rate; /* of trials with guards, in how many the first finding was; 0: unknown */
+	double damage_rate; /* of trials with guards, in how many the first finding was; 0: unknown
+			     */
 	struct evidence_list guarded; /* what the guards showed, until it is told */
 	struct release release;
 	VEC(struct touched_file) files;
@@ -126,7 +127,8 @@ struct chase {
 	unsigned int harmless;
 	size_t heap_findings;
 	double guarded_s; /* that a trial with guards takes, side by side with others; 0: unknown */
-	uint64_t tossed; /* failing and other trials that showed whether it goes with what stands in blocks */
+	uint64_t tossed; /* failing and other trials that showed whether it goes with what stands in
+			    blocks */
 	/* Of the trial that is being read, until it is known whether it failed. */
 	struct crash_report report;
 	char name[24];
@@ -141,7 +143,7 @@ struct chase {
 void chase_say(struct chase *chase, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 int chase_begin_plan(struct chase *chase, struct err *err);
 int chase_plan(struct chase *chase, struct err *err); /* of chase->stakeout */
-bool chase_hidden(const struct chase *chase); /* by the watch: chase->quiet_max */
+bool chase_hidden(const struct chase *chase);	      /* by the watch: chase->quiet_max */
 uint64_t chase_trials_left(const struct chase *chase);
 bool chase_may_go_on(const struct chase *chase);
 void chase_read_crash(struct chase *chase);
@@ -233,8 +235,8 @@ void read_scouted(struct chase *chase);
 const struct sight *sight_of(const struct chase *chase, unsigned int level, uint64_t trial);
 
 /* instances.c: the object at this address is another one than before, it got the field's value when
- * it was made, and what that leads to is as it was made, too: nobody spoiled anything there, and the
- * difference to what was seen at this address before is none. */
+ * it was made, and what that leads to is as it was made, too: nobody spoiled anything there, and
+ * the difference to what was seen at this address before is none. */
 void see_instances(struct chase *chase, const struct clues *clues, const struct watch_log *log,
 		   struct event_log *in, const struct stake *stake);
 

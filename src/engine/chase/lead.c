@@ -40,8 +40,9 @@ static int nothing_to_watch(const struct evidence *e, struct err *err)
 	(void)err_set(err, -EINVAL,
 		      "evidence %" PRIu64 " (%s) is not about bytes that somebody wrote", e->id,
 		      evidence_kind_name(e->kind));
-	return err_remedy(err, "name a damaged block (canary), a caught write, a watch or a holder; "
-			       "'redhand report --json' has them all with their numbers");
+	return err_remedy(err,
+			  "name a damaged block (canary), a caught write, a watch or a holder; "
+			  "'redhand report --json' has them all with their numbers");
 }
 
 static int not_found_again(const struct evidence *e, const char *what, struct err *err)
@@ -75,8 +76,9 @@ static int stake_home(struct chase *chase, const struct evidence *e, const struc
 	if (home->kind == HOME_BLOCK &&
 	    stakeout_add_block(&chase->stakeout, home->key, home->offset, (uint32_t)home->len))
 		return 0;
-	return not_found_again(e, "the block that it is about has no key that leads to it in "
-				  "another run",
+	return not_found_again(e,
+			       "the block that it is about has no key that leads to it in "
+			       "another run",
 			       err);
 }
 
@@ -91,7 +93,8 @@ void read_lead(struct chase *chase)
 	if (watch_log_open(case_trials_dir(chase->runner.cs), chase->name, &log, NULL) == 0)
 		VEC_FOREACH (&log.hits, caught)
 			if (!(caught->hit->flags & (LOG_HIT_ALONGSIDE | LOG_HIT_IMPRECISE)) &&
-			    memcmp(caught->hit->old, caught->hit->new, sizeof(caught->hit->new)) != 0)
+			    memcmp(caught->hit->old, caught->hit->new, sizeof(caught->hit->new)) !=
+				    0)
 				last = caught;
 	if (last) {
 		e = evidence_new(EVIDENCE_WRITE, chase->number, true);
@@ -125,8 +128,9 @@ int lead_follow(struct chase *chase, const struct evidence *e, struct err *err)
 	if (e->kind == EVIDENCE_CANARY && e->canary->block) {
 		if (!stakeout_add_block(&chase->stakeout, e->canary->block->key, e->canary->offset,
 					(uint32_t)e->canary->len))
-			return not_found_again(e, "its block has no key that leads to it in another "
-						  "run",
+			return not_found_again(e,
+					       "its block has no key that leads to it in another "
+					       "run",
 					       err);
 		chase->stakeout.list.items[0].after_free = e->canary->side == CANARY_FREED;
 		chase->stakeout.list.items[0].size = e->canary->block->size;

@@ -1,14 +1,14 @@
 /*
  * Two threads at one word.
  *
- * Writes alone do not show a race: two threads may well write a field one after the other. What shows
- * it is a read by one thread, a write by another, and then a write by the first, in the same
+ * Writes alone do not show a race: two threads may well write a field one after the other. What
+ * shows it is a read by one thread, a write by another, and then a write by the first, in the same
  * activation of one function and without having looked again: what the other wrote is lost. So here
  * the CPU's watchpoints show reads, too, on the words of a block that was freed while it was used,
  * or of what the crash read; four at a time.
  *
- * The order of traps is that of the accesses wherever a lock orders them: a trap is taken before the
- * next instruction, and so before the unlock. Instructions that are atomic by themselves are no
+ * The order of traps is that of the accesses wherever a lock orders them: a trap is taken before
+ * the next instruction, and so before the unlock. Instructions that are atomic by themselves are no
  * race, whatever the order looks like.
  */
 #include "engine/chase/inside.h"
@@ -22,7 +22,8 @@
 #define WORDS_AT_ONCE 4u
 #define BLOCK_BYTES_MAX 128u
 #define TARGETS_MAX 4u
-#define FAILURES_ALONE 2u   /* failing trials in which only one thread came by, until it is enough */
+#define FAILURES_ALONE 2u /* failing trials in which only one thread came by, until it is enough \
+			   */
 #define TRIALS_PER_STAGE 40u
 
 /* What was seen in a trial. */
@@ -39,12 +40,13 @@ struct race {
 
 /* Where to look. */
 struct suspect_object {
-	const char *key;	      /* of a block */
+	const char *key; /* of a block */
 	uint64_t size;
 	const struct trail_step *step; /* or a step of the trail */
 };
 
-/* ---- one trial --------------------------------------------------------------------------------- */
+/* ---- one trial ---------------------------------------------------------------------------------
+ */
 
 struct accesses {
 	VEC(const struct caught *) list; /* of one stake, in order */
@@ -187,7 +189,8 @@ bool race_enough(const struct chase *chase)
 	       chase->round_trials >= TRIALS_PER_STAGE;
 }
 
-/* ---- where to look ----------------------------------------------------------------------------- */
+/* ---- where to look -----------------------------------------------------------------------------
+ */
 
 static bool has_threads(const struct chase *chase)
 {
@@ -213,8 +216,7 @@ struct targets {
 
 static void add_block(struct targets *targets, const struct block_life *block)
 {
-	if (!block || !block->key || !strchr(block->key, '#') ||
-	    targets->list.count >= TARGETS_MAX)
+	if (!block || !block->key || !strchr(block->key, '#') || targets->list.count >= TARGETS_MAX)
 		return;
 	VEC_FOREACH (&targets->list, known)
 		if (known->key && strcmp(known->key, block->key) == 0)
@@ -297,7 +299,8 @@ static bool stake_words(struct chase *chase, const struct suspect_object *target
 	return stakeout->list.count > 0;
 }
 
-/* ---- what follows ------------------------------------------------------------------------------ */
+/* ---- what follows ------------------------------------------------------------------------------
+ */
 
 /* The word at which it was seen in most trials. */
 static unsigned int best_stake(const struct race *race, uint64_t *ret_count)
@@ -340,7 +343,8 @@ static bool tell(struct chase *chase)
 	hop.hop->end = HOP_ORIGIN;
 	VEC_PUSH(&chase->ret->evidence.list, hop);
 	mem_free(chase->ret->outcome);
-	chase->ret->outcome = mem_strdup("two threads were seen at one word, and an update was lost");
+	chase->ret->outcome =
+		mem_strdup("two threads were seen at one word, and an update was lost");
 	return true;
 }
 
@@ -358,8 +362,8 @@ static int look_at(struct chase *chase, const struct suspect_object *target, boo
 {
 	int r = 0;
 
-	for (unsigned int window = 0; r == 0 && !*ret_told && chase_may_go_on(chase) &&
-				      stake_words(chase, target, window);
+	for (unsigned int window = 0;
+	     r == 0 && !*ret_told && chase_may_go_on(chase) && stake_words(chase, target, window);
 	     window++) {
 		r = chase_plan(chase, err);
 		if (r == 0)

@@ -20,8 +20,8 @@
 
 static bool is_system(const char *module)
 {
-	static const char *const names[] = { "libc.", "libc-", "ld-", "libstdc++.", "libpthread",
-					     "libredhand-agent" };
+	static const char *const names[] = { "libc.",	   "libc-",	 "ld-",
+					     "libstdc++.", "libpthread", "libredhand-agent" };
 	const char *slash = strrchr(module, '/');
 	const char *name = slash ? slash + 1 : module;
 
@@ -63,10 +63,11 @@ static void add_near(struct scout *scout, struct module *module, const char *pat
 		(void)add(scout, module, path, at);
 	/* Those before it, nearest last: the window is cut so that it holds the nearest. */
 	for (uint64_t from = around->low, step = WINDOW_BYTES / 16;
-	     from > low && scout->list.count < FUNCTIONS_MAX; from -= from > step ? step : from) {
+	     from > low && scout->list.count<FUNCTIONS_MAX; from -= from> step ? step : from) {
 		uint64_t piece = from > step ? from - step : 0;
 
-		for (at = functions_next(module, piece); at < from; at = functions_next(module, at + 1))
+		for (at = functions_next(module, piece); at < from;
+		     at = functions_next(module, at + 1))
 			(void)add(scout, module, path, at);
 	}
 }
@@ -133,9 +134,9 @@ void scout_plan(const struct scout *scout, struct hook_planner *planner, struct 
 /* ---- what they saw ---------------------------------------------------------------------------
  */
 
-/* Functions and arguments by which an object may go back. Registers keep what was in them: a function
- * without arguments seems to be given what the one before it was. So it need not be the last each
- * time, only mostly. */
+/* Functions and arguments by which an object may go back. Registers keep what was in them: a
+ * function without arguments seems to be given what the one before it was. So it need not be the
+ * last each time, only mostly. */
 #define PAIRS_MAX (FUNCTIONS_MAX * 4u)
 
 /* An object, since it was handed out. */
@@ -269,8 +270,7 @@ static void say(const struct scout *scout, size_t maker, uint32_t taker, size_t 
 
 	ret->words = mem_printf(
 		"inferred: %s takes such objects back and %s hands them out again (%zu of %zu "
-		"times); --allocator 'alloc=%s(size=%" PRIu64
-		") free=%s(ptr@%u)' makes it certain",
+		"times); --allocator 'alloc=%s(size=%" PRIu64 ") free=%s(ptr@%u)' makes it certain",
 		takes_back, hands_out, times, times, hands_out, ret->size, takes_back,
 		ret->argument);
 }
@@ -302,9 +302,10 @@ void scout_read(const struct scout *scout, struct event_logs *logs, struct recyc
 		maker = scout_judge(sights.items, sights.count, scout->makers, &taker,
 				    &ret->argument, &times);
 		if (maker >= 0)
-			ret->size = object_size(sights.items,
-						sights.count < SIGHTS_MAX ? sights.count : SIGHTS_MAX,
-						&ret->whole);
+			ret->size =
+				object_size(sights.items,
+					    sights.count < SIGHTS_MAX ? sights.count : SIGHTS_MAX,
+					    &ret->whole);
 		if (maker >= 0 && ret->size > 0) {
 			ret->found = true;
 			ret->stack_hash = scout->stack_hash;

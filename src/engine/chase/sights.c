@@ -123,8 +123,8 @@ static void outlived_block(const struct clues *clues, const struct trail_step *s
 }
 
 /* The home was given another value after the pointer had been loaded from it: whoever used it had a
- * copy, in a register or on a stack, and the home holds no pointer to that block any more. One below
- * the block: a tag may be taken off. */
+ * copy, in a register or on a stack, and the home holds no pointer to that block any more. One
+ * below the block: a tag may be taken off. */
 static bool let_go(const struct trail_step *step, const struct event_log *in, uint64_t start,
 		   uint64_t size)
 {
@@ -143,8 +143,7 @@ static void see_let_go(struct sight *sight)
 }
 
 static void see_target(struct chase *chase, struct clues *clues, const struct trail_step *step,
-		       struct event_log *in, const struct stake_result *result,
-		       struct sight *sight)
+		       struct event_log *in, const struct stake_result *result, struct sight *sight)
 {
 	struct log_block freed;
 
@@ -156,8 +155,7 @@ static void see_target(struct chase *chase, struct clues *clues, const struct tr
 		return;
 	}
 	if (step->to.state == LOG_BLOCK_FREED && freed.id != step->to.id)
-		sight->mistaken =
-			event_log_key(clues->scene.log, &step->to.key, step->to.context);
+		sight->mistaken = event_log_key(clues->scene.log, &step->to.key, step->to.context);
 	sight->stale = true;
 	sight->target = mem_alloc(sizeof(*sight->target));
 	block_life_read(clues->scene.log, &freed, "the pointer", chase->symbols, sight->target);
@@ -167,11 +165,10 @@ static void see_target(struct chase *chase, struct clues *clues, const struct tr
 	sight->former.value = step->value;
 }
 
-/* The pointer led to a variable of a function when it was stored; is that function still running when
- * it is used? */
+/* The pointer led to a variable of a function when it was stored; is that function still running
+ * when it is used? */
 static void see_frame(struct chase *chase, struct clues *clues, const struct trail_step *step,
-		      struct event_log *in, const struct stake_result *result,
-		      struct sight *sight)
+		      struct event_log *in, const struct stake_result *result, struct sight *sight)
 {
 	struct frame_life frame = { 0 };
 
@@ -301,7 +298,8 @@ static bool is_sound(const struct trail *trail, const struct trail_step *step, u
 	return level > 0 || (!trail->executes && !trail->by_index && step->value == step->to.start);
 }
 
-/* The value came with no write that was caught: then the latest one is nobody's that is looked for. */
+/* The value came with no write that was caught: then the latest one is nobody's that is looked for.
+ */
 static void see_outside(struct chase *chase, const struct watch_log *log, struct event_log *in,
 			const struct stake_result *result, struct sight *sight)
 {
@@ -317,17 +315,17 @@ static void see_outside(struct chase *chase, const struct watch_log *log, struct
 	/* Named as the crash names it: the same in all trials. */
 	home_deinit(&change->home);
 	home_copy(&change->home, &sight->home);
-	e = (struct evidence){ .kind = EVIDENCE_OUTSIDE,
-			       .trial = sight->trial,
-			       .failing = true,
-			       .outside = change };
+	e = (struct evidence){
+		.kind = EVIDENCE_OUTSIDE, .trial = sight->trial, .failing = true, .outside = change
+	};
 	VEC_PUSH(&chase->ret->evidence.list, e);
 	if (sight->write.write)
 		evidence_deinit(&sight->write);
 	sight->write = (struct evidence){ 0 };
 }
 
-/* It went astray: what it wrote was right for another place. Then it is the one, whatever it copied. */
+/* It went astray: what it wrote was right for another place. Then it is the one, whatever it
+ * copied. */
 static void forget_copy(const struct trail_step *step, struct write_seen *write)
 {
 	bool smashed = step->home.kind == HOME_STACK && step->home.field;
@@ -340,8 +338,8 @@ static void forget_copy(const struct trail_step *step, struct write_seen *write)
 	write->source = (struct home){ 0 };
 }
 
-/* A variable that its own function set, to something that it did not copy from elsewhere; or there is
- * another home that tells where. */
+/* A variable that its own function set, to something that it did not copy from elsewhere; or there
+ * is another home that tells where. */
 static bool is_own(const struct trail_step *step, const struct write_seen *write, bool alone)
 {
 	return step->home.kind == HOME_STACK && write && write->flags & WRITE_NAMED &&
@@ -421,10 +419,11 @@ static void see_level(struct chase *chase, struct clues *clues, const struct wat
 		evidence_deinit(&sight.write);
 		sight.write = (struct evidence){ 0 };
 	}
-	sight.healthy = !sight.stale && (sight.let_go || is_sound(&clues->trail, step, stake->level) ||
-					 is_own(step, sight.write.write,
-						clues->trail.steps.count == 1));
-	/* Whose place it is has nothing to do with it; and what is the library's, it sets itself. */
+	sight.healthy =
+		!sight.stale && (sight.let_go || is_sound(&clues->trail, step, stake->level) ||
+				 is_own(step, sight.write.write, clues->trail.steps.count == 1));
+	/* Whose place it is has nothing to do with it; and what is the library's, it sets itself.
+	 */
 	sight.healthy |= step->strayed.id != 0 || is_own_of_library(step, sight.write.write);
 	if (sight.healthy && sight.write.write)
 		sight.write.write->flags |= WRITE_SOUND;
@@ -546,7 +545,8 @@ static void see_harmless(struct chase *chase, const struct watch_log *log, uint6
 	}
 }
 
-/* ---- the whole of it ------------------------------------------------------------------------------
+/* ---- the whole of it
+ * ------------------------------------------------------------------------------
  */
 
 const struct sight *sight_of(const struct chase *chase, unsigned int level, uint64_t trial)

@@ -9,7 +9,8 @@
 
 #define WATCHED_MAX 8u
 #define GREGS_NAMED 18u
-#define FRAME_HEAD 16u /* the return address and the caller's frame pointer: psABI, the stack frame */
+#define FRAME_HEAD \
+	16u /* the return address and the caller's frame pointer: psABI, the stack frame */
 
 void stakeout_deinit(struct stakeout *stakeout)
 {
@@ -280,13 +281,12 @@ static int plan_hook(struct stake *stake, struct hook_planner *planner, uint32_t
 int stakeout_plan(struct stakeout *stakeout, struct hook_planner *planner, struct strbuf *items,
 		  struct err *err)
 {
-	static const uint32_t kinds[] = { [STAKE_KEY] = PLAN_WATCH_KEY,
-					  [STAKE_ARGUMENT] = PLAN_WATCH_HOOK,
-					  [STAKE_RESULT] = PLAN_WATCH_HOOK,
-					  [STAKE_GLOBAL] = PLAN_WATCH_GLOBAL,
-					  [STAKE_FRAME] = PLAN_WATCH_HOOK,
-					  [STAKE_THREAD] = PLAN_WATCH_THREAD,
-					  [STAKE_CONTEXT] = PLAN_WATCH_KEY };
+	static const uint32_t kinds[] = {
+		[STAKE_KEY] = PLAN_WATCH_KEY,	  [STAKE_ARGUMENT] = PLAN_WATCH_HOOK,
+		[STAKE_RESULT] = PLAN_WATCH_HOOK, [STAKE_GLOBAL] = PLAN_WATCH_GLOBAL,
+		[STAKE_FRAME] = PLAN_WATCH_HOOK,  [STAKE_THREAD] = PLAN_WATCH_THREAD,
+		[STAKE_CONTEXT] = PLAN_WATCH_KEY
+	};
 
 	for (size_t i = 0; i < stakeout->list.count; i++) {
 		struct stake *stake = &stakeout->list.items[i];
@@ -312,8 +312,7 @@ int stakeout_plan(struct stakeout *stakeout, struct hook_planner *planner, struc
 
 		if ((stake->by == STAKE_ARGUMENT || stake->by == STAKE_RESULT ||
 		     stake->by == STAKE_FRAME) &&
-		    !stake->refused &&
-		    plan_hook(stake, planner, (uint32_t)i, items, err) < 0)
+		    !stake->refused && plan_hook(stake, planner, (uint32_t)i, items, err) < 0)
 			stake->refused = true;
 		if (stake->by == STAKE_GLOBAL) {
 			watch.offset = 0;
@@ -621,9 +620,9 @@ static bool has_frame_pointer(const struct machine_frame *frame)
 	       frame->registers.value[fp] == frame->cfa - FRAME_HEAD;
 }
 
-/* Does the code say which field it writes: no index, no string, and through the start of the object?
- * A pointer that runs over many objects is at the start of each of them once; then a loop leads
- * there, or it was reckoned with. */
+/* Does the code say which field it writes: no index, no string, and through the start of the
+ * object? A pointer that runs over many objects is at the start of each of them once; then a loop
+ * leads there, or it was reckoned with. */
 static bool names_field(const struct caught *caught, const struct writer *writer,
 			const struct trap *trap, bool framed)
 {

@@ -12,8 +12,8 @@ static void tell_account(struct chase *chase, const struct sight *sight)
 
 	home_copy(&e.watch->home, &sight->home);
 	e.watch->mode = mem_strdup(sight->row.mode == LOG_WATCH_PAGES ? "pages"
-				   : traced			       ? "ptrace"
-								       : "hw");
+				   : traced			      ? "ptrace"
+								      : "hw");
 	e.watch->victim_watched = sight->watched;
 	e.watch->since_birth = sight->since_birth;
 	e.watch->kernel_writes = sight->row.kernel_writes != 0;
@@ -112,10 +112,11 @@ static void tell_hop(struct chase *chase, unsigned int number, const struct leve
 /* What is known of the place and of what stands there, whoever put it. */
 #define OF_THE_PLACE (WRITE_SOUND | WRITE_READABLE | WRITE_RECYCLED | WRITE_TWIN)
 /* What the instruction tells. */
-#define OF_THE_CODE                                                                          \
+#define OF_THE_CODE \
 	(WRITE_NAMED | WRITE_PIECE | WRITE_POINTER | WRITE_RUNS | WRITE_RUNS_UP | WRITE_RUNS_DOWN)
 
-/* The last write only repeated the value, and whoever brought it is judged: by all that is known. */
+/* The last write only repeated the value, and whoever brought it is judged: by all that is known.
+ */
 static void tell_repeated(struct chase *chase, const struct sight *sight)
 {
 	const struct write_seen *last = sight->write.write;

@@ -238,8 +238,7 @@ void trail_find_handles(const struct reader *reader, size_t from, struct trail_s
 }
 
 /* Does the code go by the thread pointer? Or by a register that it was loaded into before. */
-static bool is_of_thread(const struct reader *reader, const struct origin *origin,
-			 uint64_t address)
+static bool is_of_thread(const struct reader *reader, const struct origin *origin, uint64_t address)
 {
 	uint64_t base = reader->scene->record.fs_base;
 
@@ -277,9 +276,9 @@ static void add_step(struct reader *reader, const struct where *where, const str
 
 	step.of_thread = is_of_thread(reader, origin, address);
 	trail_name_home(reader, address,
-		  origin->from.base == (int)arch_native()->sp ||
-			  origin->from.base == (int)arch_native()->fp,
-		  &step);
+			origin->from.base == (int)arch_native()->sp ||
+				origin->from.base == (int)arch_native()->fp,
+			&step);
 	step.of_runtime = is_own_of_runtime(reader, where, &step);
 	find_pointed(reader->scene, value, &step.to, &step.to_former);
 	trail_find_handles(reader, where->frame, &step);

@@ -29,13 +29,14 @@ struct trail_step {
 	unsigned int frame; /* which physical frame it is in */
 	bool by_value;	    /* not by the code: the bad value was found standing there */
 	bool by_field;	    /* and it is the field that the code speaks of, of another block */
-	unsigned int twins; /* by_value alone: so many other places hold it, and one of all was read */
-	bool numbers;	    /* … it was not this one: what stands there is never an address */
-	bool in_former;	    /* another block had the place of the one that `home` is in before */
-	bool doubtful;	    /* a jump leads in between, or the value was changed on the way */
-	bool of_thread;	    /* HOME_THREAD, by the code */
-	bool of_runtime;    /* a variable of the C library's own */
-	taddr function;	    /* HOME_STACK: where the function begins whose frame it is; 0 unknown */
+	unsigned int
+		twins;	 /* by_value alone: so many other places hold it, and one of all was read */
+	bool numbers;	 /* … it was not this one: what stands there is never an address */
+	bool in_former;	 /* another block had the place of the one that `home` is in before */
+	bool doubtful;	 /* a jump leads in between, or the value was changed on the way */
+	bool of_thread;	 /* HOME_THREAD, by the code */
+	bool of_runtime; /* a variable of the C library's own */
+	taddr function;	 /* HOME_STACK: where the function begins whose frame it is; 0 unknown */
 	/* The block that `home` is in, and the block that `value` points into; id 0: none. */
 	struct log_block in, to;
 	/* The live block that its pointer was to, and that an index led out of; id 0: none. */

@@ -4,9 +4,9 @@
 #include "engine/chase/trail.h"
 
 /*
- * Reading a trail. Private to trail.c (what the code before the fault tells), trail_found.c (where the
- * bad value stands) and trail_stack.c (what belongs to functions: their variables, and what keeps their
- * frames together).
+ * Reading a trail. Private to trail.c (what the code before the fault tells), trail_found.c (where
+ * the bad value stands) and trail_stack.c (what belongs to functions: their variables, and what
+ * keeps their frames together).
  */
 #define FRAMES_MAX 24u
 
@@ -41,10 +41,10 @@ void trail_take_found(struct reader *reader);
 void trail_name_slot(const struct reader *reader, uint64_t address, bool own,
 		     struct trail_step *step);
 
-/* The bad address was jumped to, and the call at `at` of the caller goes to a function that ends in a
- * jump: was it that one? Then frame 0 is that function, at its jump. */
+/* The bad address was jumped to, and the call at `at` of the caller goes to a function that ends in
+ * a jump: was it that one? Then frame 0 is that function, at its jump. */
 bool trail_leapt(struct reader *reader, uint64_t at);
 
-/* Was it the frame itself that was bad: its return address, or the guard in front of it? Then that is
- * the one step. */
+/* Was it the frame itself that was bad: its return address, or the guard in front of it? Then that
+ * is the one step. */
 bool trail_smashed(struct reader *reader);

@@ -178,7 +178,8 @@ static bool guard_changed(struct reader *reader)
 	return true;
 }
 
-/* The function stands at its return, or is gone already, and where it was to return to is nowhere. */
+/* The function stands at its return, or is gone already, and where it was to return to is nowhere.
+ */
 static bool return_changed(struct reader *reader)
 {
 	const struct machine_frame *frame = &reader->frames[0];

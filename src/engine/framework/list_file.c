@@ -158,12 +158,12 @@ bool framework_whole(const struct framework *f, struct strv *argv)
 	all = mem_alloc(f->items.count * sizeof(all[0]));
 	for (size_t i = 0; i < f->items.count; i++)
 		all[i] = (uint32_t)i;
-	fill_all(&(struct filling){ .f = f,
-				    .list = &(struct framework_list){ .items = all,
-								      .count = f->items.count },
-				    .path = path ? path : f->setup.tests_path,
-				    .raw = true,
-				    .job = &job });
+	fill_all(&(struct filling){
+		.f = f,
+		.list = &(struct framework_list){ .items = all, .count = f->items.count },
+		.path = path ? path : f->setup.tests_path,
+		.raw = true,
+		.job = &job });
 	strv_copy(argv, job.argv.items);
 	return true;
 }

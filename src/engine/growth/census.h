@@ -17,10 +17,11 @@ struct census_context {
 	uint32_t row;	     /* in the log */
 	uint64_t stack_hash; /* the context's key */
 	unsigned int frame_count;
-	unsigned int inside; /* frames of the interpreter's own, inside of the first Python one; 0 */
+	unsigned int
+		inside; /* frames of the interpreter's own, inside of the first Python one; 0 */
 	/* Innermost first, the same in every run; Python's where they stand in the stack. */
 	uint64_t frames[LOG_CONTEXT_FRAMES + LOG_PYTHON_FRAMES];
-	uint64_t blocks, bytes;		     /* at the last moment */
+	uint64_t blocks, bytes; /* at the last moment */
 	VEC(struct census_change) changes;
 };
 

@@ -41,7 +41,8 @@ static bool find_module(struct event_log *log, uint64_t address, struct log_modu
 		struct log_module module;
 
 		if (!log_record_at(&log->reader, *at, &item) ||
-		    !log_payload(&item, &module, sizeof(module)) || address < module.low || (found && module.low < ret->low))
+		    !log_payload(&item, &module, sizeof(module)) || address < module.low ||
+		    (found && module.low < ret->low))
 			continue;
 		*ret = module;
 		found = true;

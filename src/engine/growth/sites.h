@@ -13,8 +13,8 @@
  * shorter one.
  */
 struct site {
-	uint64_t key;	    /* of its frames, the same in every run */
-	unsigned int depth; /* frames that all its contexts share */
+	uint64_t key;	     /* of its frames, the same in every run */
+	unsigned int depth;  /* frames that all its contexts share */
 	unsigned int inside; /* of these, as in struct census_context */
 	struct trend trend;
 	int64_t *blocks, *bytes; /* live, by moment */

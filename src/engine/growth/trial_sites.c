@@ -88,8 +88,7 @@ static size_t shared_frames(const struct stack *stack, unsigned int depth)
 	size_t i = 0;
 
 	for (; i < stack->count && depth > 0; i++)
-		if (stack->frames[i].kind != FRAME_INLINE &&
-		    !(stack->frames[i].flags & FRAME_TAIL))
+		if (stack->frames[i].kind != FRAME_INLINE && !(stack->frames[i].flags & FRAME_TAIL))
 			depth--;
 	return i;
 }

@@ -7,8 +7,8 @@
 
 /* Packages that run tests, as they are named in a path. Mocks are objects of the tests. */
 static const char *const frameworks[] = {
-	"/_pytest/",  "/pytest/",	"/pluggy/", "/pytest_",	 "/xdist/", "/execnet/",
-	"/unittest/", "/libregrtest/", "/nose/",   "/nose2/",	 "/ward/",  "/behave/",
+	"/_pytest/",   "/pytest/",	  "/pluggy/",  "/pytest_",     "/xdist/", "/execnet/",
+	"/unittest/",  "/libregrtest/",	  "/nose/",    "/nose2/",      "/ward/",  "/behave/",
 	"/testtools/", "/twisted/trial/", "/testify/", "/hypothesis/",
 };
 static const char *const mocks = "/unittest/mock.py";

@@ -13,8 +13,10 @@
 #define DAMAGES_MAX 4096 /* of one process */
 
 static const char *const apis[] = {
-	[LOG_API_MALLOC] = "malloc",  [LOG_API_ALIGNED] = "an aligned malloc",
-	[LOG_API_NEW] = "new",	      [LOG_API_NEW_ARRAY] = "new[]",
+	[LOG_API_MALLOC] = "malloc",
+	[LOG_API_ALIGNED] = "an aligned malloc",
+	[LOG_API_NEW] = "new",
+	[LOG_API_NEW_ARRAY] = "new[]",
 	[LOG_API_HOOKED] = "its own",
 	[LOG_API_PYTHON_OBJECT] = "PyObject_Malloc",
 	[LOG_API_PYTHON_MEMORY] = "PyMem_Malloc",
@@ -44,8 +46,8 @@ struct reading {
 	struct timeline timeline;
 	struct heap_report *report;
 	VEC(struct heap_finding) damages; /* until all are known: one may go on at the next */
-	bool sampled; /* not all of its blocks had guards */
-	uint64_t gap; /* between its blocks */
+	bool sampled;			  /* not all of its blocks had guards */
+	uint64_t gap;			  /* between its blocks */
 };
 
 struct event_log *findings_log_of(struct event_logs *logs, struct event_log *log, uint64_t id)
@@ -90,7 +92,8 @@ static void tell_block(const struct reading *r, const struct log_block *block,
 		ret->key = event_log_key(home, &own.key, own.context);
 		if (log_context_row(&home->reader, block->context, &row))
 			ret->context = mem_printf("%016" PRIx64, row.stack_hash);
-		(void)event_log_allocation(home, block->context, r->trial->symbols, &ret->allocated);
+		(void)event_log_allocation(home, block->context, r->trial->symbols,
+					   &ret->allocated);
 	}
 	if (!ret->live && block->free_context != 0 && (freed_here || home))
 		(void)event_log_context(freed_here ? r->log : home, block->free_context,

@@ -26,10 +26,10 @@ struct heap {
 	struct schedule schedule;
 	struct chance chance;
 	struct plan_heap plan;
-	uint64_t next;	/* position */
-	uint64_t first; /* the position before the scheduled ones */
+	uint64_t next;	  /* position */
+	uint64_t first;	  /* the position before the scheduled ones */
 	uint64_t guarded; /* trials with guards */
-	bool probing;	/* the one trial that tells which contexts the function has */
+	bool probing;	  /* the one trial that tells which contexts the function has */
 	double started_s;
 };
 
@@ -104,8 +104,8 @@ static const struct crash *read_crash(struct heap *heap, const struct trial_end 
 	if (!heap->runner.autopsy)
 		heap->runner.autopsy = autopsy_new();
 	if (autopsy_trial(heap->runner.autopsy, case_trials_dir(heap->runner.cs), name,
-			  end->signal != 0 ? end->signal : end->stray.signal, AUTOPSY_WHOLE,
-			  report, &ignored) < 0 ||
+			  end->signal != 0 ? end->signal : end->stray.signal, AUTOPSY_WHOLE, report,
+			  &ignored) < 0 ||
 	    report->crashes.count == 0)
 		return NULL;
 	return &report->crashes.items[0];

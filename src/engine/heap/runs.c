@@ -56,9 +56,11 @@ static bool goes_on(const struct heap_finding *a, const struct heap_finding *b)
 	return first_byte(b) >= end_byte(a) && first_byte(b) - end_byte(a) <= GAP_MAX + a->gap;
 }
 
-/* A live block in the run that was left at both ends, or whose start the run ends at: a pointer that
- * ran out of it, as that of a sort does which never stops, leaves the same as one that ran over it. */
-static const char *left_block(struct heap_finding **run, size_t count, const struct heap_finding *own)
+/* A live block in the run that was left at both ends, or whose start the run ends at: a pointer
+ * that ran out of it, as that of a sort does which never stops, leaves the same as one that ran
+ * over it. */
+static const char *left_block(struct heap_finding **run, size_t count,
+			      const struct heap_finding *own)
 {
 	for (size_t i = 0; i < count; i++) {
 		if (!to_the_start(run[i]) || run[i]->id == own->id)
@@ -81,7 +83,7 @@ static void mark_run(struct heap_finding **run, size_t count)
 	if (own == first && from_the_end(first) && last != first && to_the_start(last) &&
 	    last->context && first->id != last->id)
 		first->rival = mem_strdup(last->context);
-	through = own != first ? (first->live ? first->context : NULL)
+	through = own != first	  ? (first->live ? first->context : NULL)
 		  : !first->rival ? left_block(run, count, own)
 				  : NULL;
 	if (through)
@@ -121,7 +123,8 @@ static bool is_of_rival(const struct heap_finding *f, const char *rival)
 	return to_the_start(f) && same_context(f, rival);
 }
 
-/* Was it the rival's in a trial that leaves no doubt, or does it fit another block's end elsewhere? */
+/* Was it the rival's in a trial that leaves no doubt, or does it fit another block's end elsewhere?
+ */
 static bool is_the_rivals(const struct heap_finding *findings, size_t count,
 			  const struct heap_finding *contested)
 {

@@ -16,7 +16,7 @@
 /* Damages of one process. Marks those that are only what went on from another. */
 void runs_mark(struct heap_finding *findings, size_t count);
 
-/* Findings of all trials. Where a run fits both ends in one trial, others tell whose it was: the gap
- * between blocks is not the same in all of them, and neither are neighbours. Whoever it fits in all of
- * them is the one. */
+/* Findings of all trials. Where a run fits both ends in one trial, others tell whose it was: the
+ * gap between blocks is not the same in all of them, and neither are neighbours. Whoever it fits in
+ * all of them is the one. */
 void runs_settle(struct heap_finding *findings, size_t count);

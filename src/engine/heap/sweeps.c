@@ -109,8 +109,8 @@ static void gather(struct sweeping *s)
 	s->report->swept += s->targets.count;
 }
 
-/* Did the crash go through this freed block? Only what the failing instruction used, or got its address
- * from, counts: a register may hold a pointer that nobody has use for any more. */
+/* Did the crash go through this freed block? Only what the failing instruction used, or got its
+ * address from, counts: a register may hold a pointer that nobody has use for any more. */
 static bool was_used(const struct sweeping *s, uint64_t id)
 {
 	if (!s->crash || (uint32_t)s->crash->pid != s->log->reader.header.pid)

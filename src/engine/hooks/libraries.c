@@ -35,9 +35,8 @@ static void add(struct libraries *l, const char *path, bool program, bool late)
 	VEC_FOREACH (&l->files.list, known)
 		if (strcmp(known->path, path) == 0)
 			return;
-	VEC_PUSH(&l->files.list, ((struct library){ .path = mem_strdup(path),
-						    .program = program,
-						    .late = late }));
+	VEC_PUSH(&l->files.list,
+		 ((struct library){ .path = mem_strdup(path), .program = program, .late = late }));
 }
 
 static void set_env(const struct strv *env, struct strv *ret)
@@ -183,8 +182,8 @@ int libraries_find(const struct libraries_request *request, struct libraries *re
 /* libc and the loader call such functions for reasons of their own. */
 static bool is_system(const char *path)
 {
-	static const char *const names[] = { "libc.so.", "libc-", "ld-linux", "ld-musl", "libdl",
-					     "libpthread" };
+	static const char *const names[] = { "libc.so.", "libc-", "ld-linux",
+					     "ld-musl",	 "libdl", "libpthread" };
 	const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
 
 	for (size_t i = 0; i < ARRAY_SIZE(names); i++)
@@ -195,10 +194,10 @@ static bool is_system(const char *path)
 
 bool libraries_load_more(const struct libraries_request *request)
 {
-	static const char *const calls[] = { "dlopen",	"dlmopen",     "execve",	"execv",
-					     "execvp",	"execvpe",     "execveat",	"fexecve",
-					     "execl",	"execlp",      "execle",	"posix_spawn",
-					     "system",	"posix_spawnp", "popen",	"syscall",
+	static const char *const calls[] = { "dlopen", "dlmopen",      "execve",   "execv",
+					     "execvp", "execvpe",      "execveat", "fexecve",
+					     "execl",  "execlp",       "execle",   "posix_spawn",
+					     "system", "posix_spawnp", "popen",	   "syscall",
 					     NULL };
 	AUTO(libraries_deinit) struct libraries libraries = { 0 };
 

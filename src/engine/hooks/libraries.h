@@ -24,9 +24,9 @@ void library_list_deinit(struct library_list *list);
 
 /* The command, as it will be run. */
 struct libraries_request {
-	const char *program;	 /* path of its file; for a script, its interpreter is taken */
-	const char *cwd;	 /* NULL: here */
-	const struct strv *env;	 /* added to our own environment; or NULL */
+	const char *program;	/* path of its file; for a script, its interpreter is taken */
+	const char *cwd;	/* NULL: here */
+	const struct strv *env; /* added to our own environment; or NULL */
 	const struct library_list *seen; /* what else it loads; or NULL */
 };
 
@@ -38,8 +38,8 @@ struct libraries {
 				    * first. Never empty. */
 };
 
-/* The loader is asked (ld.so --list): nothing of the program runs. When it cannot say, there is only
- * the program. */
+/* The loader is asked (ld.so --list): nothing of the program runs. When it cannot say, there is
+ * only the program. */
 int libraries_find(const struct libraries_request *request, struct libraries *ret, struct err *err);
 void libraries_deinit(struct libraries *libraries);
 

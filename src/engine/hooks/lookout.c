@@ -39,11 +39,10 @@ static const char *last_name(const char *path)
 bool lookout_is_launcher(const char *path)
 {
 	static const char *const names[] = {
-		"sh",	   "bash",    "dash",	 "zsh",	   "ksh",      "mksh",	  "fish",
-		"busybox", "env",     "timeout", "nice",   "ionice",   "nohup",	  "setsid",
-		"stdbuf",  "taskset", "chrt",	 "setarch", "numactl", "prlimit", "time",
-		"unshare", "make",    "gmake",	 "ninja",  "ctest",    "xargs",	  "parallel",
-		"script",
+		"sh",	 "bash",    "dash",    "zsh",	   "ksh",    "mksh",	"fish",	  "busybox",
+		"env",	 "timeout", "nice",    "ionice",   "nohup",  "setsid",	"stdbuf", "taskset",
+		"chrt",	 "setarch", "numactl", "prlimit",  "time",   "unshare", "make",	  "gmake",
+		"ninja", "ctest",   "xargs",   "parallel", "script",
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(names); i++)
@@ -65,9 +64,8 @@ static void add(struct library_list *list, const char *path, bool program)
 	VEC_FOREACH (&list->list, known)
 		if (strcmp(known->path, real) == 0)
 			return;
-	VEC_PUSH(&list->list, ((struct library){ .path = mem_strdup(real),
-						 .program = program,
-						 .late = true }));
+	VEC_PUSH(&list->list,
+		 ((struct library){ .path = mem_strdup(real), .program = program, .late = true }));
 }
 
 static void read_logs(struct lookout *look, const char *name)
@@ -128,7 +126,8 @@ static void tick(void *ctx)
 		return;
 	(void)snprintf(name, sizeof(name), "%llu", (unsigned long long)look->running);
 	read_logs(look, name);
-	if (look->seen->list.count > before && look->request->enough(look->request->ctx, look->seen))
+	if (look->seen->list.count > before &&
+	    look->request->enough(look->request->ctx, look->seen))
 		look->budget.deadline_s = look->started_s;
 }
 
@@ -167,8 +166,9 @@ static int look_on(struct lookout *look, struct case_store *cs, const char *dir,
 	if (r == 0)
 		r = runner_run(&look->runner, err);
 	if (r == 0 && look->runner.interrupted)
-		r = err_set(err, -EINTR, "interrupted while the command was run to see what it "
-					 "loads");
+		r = err_set(err, -EINTR,
+			    "interrupted while the command was run to see what it "
+			    "loads");
 	runner_deinit(&look->runner);
 	return r;
 }
@@ -176,7 +176,8 @@ static int look_on(struct lookout *look, struct case_store *cs, const char *dir,
 int lookout_run(const struct lookout_request *request, struct library_list *ret, struct err *err)
 {
 	const char *tmp = getenv("TMPDIR");
-	AUTO(mem_freep) char *dir = mem_printf("%s/redhand-look-XXXXXX", tmp && *tmp ? tmp : "/tmp");
+	AUTO(mem_freep)
+	char *dir = mem_printf("%s/redhand-look-XXXXXX", tmp && *tmp ? tmp : "/tmp");
 	AUTO(library_list_deinit) struct library_list seen = { 0 };
 	AUTO(mem_freep) char *inside = NULL;
 	struct lookout look = { .request = request,

@@ -36,7 +36,7 @@ struct hook_planner {
 	uint32_t pairs;	     /* allocators so far: entry and exit of one have the same number */
 	bool loader_planned; /* libraries that come later are noticed */
 	bool scoped;	     /* names are looked for in any scope */
-	char *unseen;	     /* something that the command loads could not be looked into; or NULL */
+	char *unseen; /* something that the command loads could not be looked into; or NULL */
 };
 
 int hook_planner_new(const struct libraries_request *request, struct hook_planner **ret,
@@ -622,8 +622,8 @@ static int plan_anywhere(struct hook_planner *planner, const char *name, const s
 	VEC_FOREACH (&planner->files, file) {
 		int r;
 
-		if (file->named || is_ours(file->path) ||
-		    (first && !(file->main && file->late)) || !open_file(file, NULL))
+		if (file->named || is_ours(file->path) || (first && !(file->main && file->late)) ||
+		    !open_file(file, NULL))
 			continue;
 		r = plan_in(planner, file, name, use, items, first ? NULL : err);
 		if (r < 0 && !first)

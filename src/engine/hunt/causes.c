@@ -46,7 +46,8 @@ static bool is_rare(const struct hunt *hunt)
 	if (!hunt->target || hunt->rate.rate < RARE)
 		return true;
 	/* What takes its time rather than its luck is not helped by other settings. */
-	return budget_s > 0 && hunt->rate.rate < OFTEN && interval_s(hunt) * FAILURES_NEEDED > SHARE_NEEDED * budget_s;
+	return budget_s > 0 && hunt->rate.rate < OFTEN &&
+	       interval_s(hunt) * FAILURES_NEEDED > SHARE_NEEDED * budget_s;
 }
 
 static uint64_t cheap_trials(const struct hunt *hunt)

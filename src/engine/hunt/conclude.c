@@ -178,9 +178,10 @@ static void doubt_damage(const struct hunt *hunt, struct verdict *verdict)
 {
 	if (!hunt->damage_apart)
 		return;
-	strv_add(&verdict->doubts,
-		 "it fails without a crash, and not in just those trials in which memory was damaged: "
-		 "whether the one comes from the other was not seen");
+	strv_add(
+		&verdict->doubts,
+		"it fails without a crash, and not in just those trials in which memory was damaged: "
+		"whether the one comes from the other was not seen");
 	verdict->firm = false;
 }
 

@@ -12,7 +12,7 @@
 
 #include "engine/stats/rate.h"
 
-#define FAILURES_LEAST 8   /* of the search, however short the list */
+#define FAILURES_LEAST 8 /* of the search, however short the list */
 #define FAILURES_HALVING 3
 #define CONFIDENCE 0.999 /* later stages run what it finds, and say "needed" of it */
 /* Clean runs of the full list after which it is given up: what the rate makes no chance, or as many
@@ -41,9 +41,10 @@ double fewer_cost(const struct hunt *hunt)
 
 	if (!(hunt->target_rate.rate > 0))
 		return 0;
-	return hunt_takes(hunt, (uint64_t)((FAILURES_LEAST + FAILURES_HALVING * halvings) /
-					   hunt->target_rate.rate),
-			  hunt->jobs);
+	return hunt_takes(
+		hunt,
+		(uint64_t)((FAILURES_LEAST + FAILURES_HALVING * halvings) / hunt->target_rate.rate),
+		hunt->jobs);
 }
 
 /* From here on the short list is run, unless only redhand itself can keep its order. */
@@ -86,7 +87,7 @@ static int holds(struct hunt *hunt, const struct minimize_result *result, bool *
 	r = hunt_attempt(hunt,
 			 &(struct attempt){ .arms = arms,
 					    .count = ARRAY_SIZE(arms),
-					    .trials = clean < BASELINE_LEAST ? BASELINE_LEAST
+					    .trials = clean < BASELINE_LEAST  ? BASELINE_LEAST
 						      : clean < BASELINE_MOST ? clean
 									      : BASELINE_MOST,
 					    .target = true,
@@ -133,7 +134,7 @@ static uint64_t baseline(const struct hunt *hunt)
 {
 	uint64_t clean = rate_clean_runs(hunt->target_rate.low, 0.999);
 
-	return clean < BASELINE_LEAST ? BASELINE_LEAST
+	return clean < BASELINE_LEAST  ? BASELINE_LEAST
 	       : clean < BASELINE_MOST ? clean
 				       : BASELINE_MOST;
 }

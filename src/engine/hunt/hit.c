@@ -27,7 +27,8 @@
 
 /* ---- nothing fails: does something grow from test to test? ---- */
 
-/* Who still points to what grew: "a block of 512 bytes (index_add in index.c), which `all` leads to". */
+/* Who still points to what grew: "a block of 512 bytes (index_add in index.c), which `all` leads
+ * to". */
 static char *describe_holder(const struct growth_holder *holder)
 {
 	const struct frame *site = stack_site(&holder->stack);

@@ -27,7 +27,7 @@ struct reading {
 	struct series_id main; /* that tells most about the failure; 0 none */
 	int weight;	       /* of it */
 	struct series_id minimize;
-	bool mixed; /* the trials of `main` are not of one kind: no rate */
+	bool mixed;    /* the trials of `main` are not of one kind: no rate */
 	bool compared; /* observers were compared with each other */
 	/* The command that the verdict is about; empty: any. */
 	struct strv only;
@@ -345,8 +345,8 @@ static int summarise(struct reading *reading, struct err *err)
 				       err);
 	reading->inv->counted = r == 0 && tally.trials > 0 && !reading->mixed;
 	if (reading->mixed)
-		reading->inv->summary.clean_runs_for_99 =
-			reading->inv->summary.clean_runs_at_low = 0;
+		reading->inv->summary.clean_runs_for_99 = reading->inv->summary.clean_runs_at_low =
+			0;
 	return r;
 }
 

@@ -1,5 +1,5 @@
-/* What was seen to run: the writers that watch and chase kept in the case, and those in a trial's own
- * logs. */
+/* What was seen to run: the writers that watch and chase kept in the case, and those in a trial's
+ * own logs. */
 #include "engine/scan/scan_seen.h"
 
 #include <string.h>
@@ -37,9 +37,8 @@ static void add_write(struct seen_list *list, const struct write_seen *write)
 		VEC_PUSH(&list->list, ((struct seen_code){ .module = mem_strdup(frame->module),
 							   .offset = frame->offset }));
 	else if (frame->kind == FRAME_JIT && frame->function && write->instruction)
-		VEC_PUSH(&list->list,
-			 ((struct seen_code){ .function = copy(frame->function),
-					      .text = copy(write->instruction) }));
+		VEC_PUSH(&list->list, ((struct seen_code){ .function = copy(frame->function),
+							   .text = copy(write->instruction) }));
 }
 
 void seen_from_evidence(const struct evidence_list *evidence, struct seen_list *list)

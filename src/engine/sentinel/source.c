@@ -152,7 +152,8 @@ static int note_all(struct sentinel_source *s, struct case_store *cs, const stru
 	int r = 0;
 
 	VEC_FOREACH (&tally->counts, c) {
-		for (const char *at = c->signatures; r == 0 && (at = signature_next_id(at, id)) != NULL;) {
+		for (const char *at = c->signatures;
+		     r == 0 && (at = signature_next_id(at, id)) != NULL;) {
 			const struct tally_signature *found = tally_find(tally, id);
 
 			if (intermittent_only && found && found->always)

@@ -19,8 +19,8 @@ struct sentinel_source {
 
 /*
  * `series` 0: the newest list that minimize found, else the newest series with a failure that
- * comes and goes; those that stop at failures, which chase and watch do, come last. `signature` NULL: the crash that is most frequent there. -ENOENT, with a
- * sentence, when there is none.
+ * comes and goes; those that stop at failures, which chase and watch do, come last. `signature`
+ * NULL: the crash that is most frequent there. -ENOENT, with a sentence, when there is none.
  */
 int sentinel_source_init(struct sentinel_source *source, struct case_store *cs,
 			 struct series_id series, const char *signature, struct err *err);

@@ -16,8 +16,8 @@ struct compare_request {
 	const struct arm *arms; /* the first is what the others are compared with */
 	unsigned int arm_count;
 	const struct strbuf *watch; /* items of the plan for arms that are watched; or NULL */
-	uint64_t trials; /* per arm */
-	uint64_t seed;	 /* used unless the series is there already */
+	uint64_t trials;	    /* per arm */
+	uint64_t seed;		    /* used unless the series is there already */
 	bool stop_early;
 	/* What the caller wants to know is known: asked after each trial. The p-values are those of
 	 * the trials so far. May be NULL; not together with stop_early. */

@@ -41,10 +41,10 @@ struct minimize_request {
 	enum observer observer;
 	unsigned int jobs;
 	double confidence;
-	const char *victim;    /* NULL: the test that the target names */
-	const char *signature; /* NULL: the crash that the full list shows most often */
+	const char *victim;	    /* NULL: the test that the target names */
+	const char *signature;	    /* NULL: the crash that the full list shows most often */
 	const struct target *among; /* … of those that are this failure; NULL: any */
-	uint64_t baseline;     /* clean runs of the full list after which it is given up */
+	uint64_t baseline;	    /* clean runs of the full list after which it is given up */
 	uint64_t seed;
 	bool fresh;
 	minimize_progress_fn progress;

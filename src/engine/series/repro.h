@@ -11,7 +11,7 @@ struct series_progress_view {
 	struct rate rate;
 	uint64_t ran; /* of `done`, in this call */
 	double seconds;
-	bool at_most; /* `wanted` is where it gives up: it ends when enough is seen */
+	bool at_most;	     /* `wanted` is where it gives up: it ends when enough is seen */
 	uint64_t news_trial; /* the latest trial that failed in a new way; 0 = none */
 	const char *news_summary;
 	const char *what; /* NULL, or what else to show, such as a sequential test's state */
@@ -26,11 +26,11 @@ struct repro_request {
 	char *const *program;
 	const struct strv *slot_env; /* NAME=VALUE with {slot} and {trial} */
 	unsigned int jobs;
-	uint64_t trials;   /* 0: until one of the next two, at most REPRO_OPEN_END */
-	uint64_t failures; /* 0: do not stop for it */
+	uint64_t trials;       /* 0: until one of the next two, at most REPRO_OPEN_END */
+	uint64_t failures;     /* 0: do not stop for it */
 	const char *signature; /* … of this kind, by its id; NULL: of any */
-	bool intermittent; /* … that come and go: what every run shows is none of them */
-	double precision;  /* 0: do not stop for it */
+	bool intermittent;     /* … that come and go: what every run shows is none of them */
+	double precision;      /* 0: do not stop for it */
 	bool fresh;
 	progress_fn progress;
 	void *progress_ctx;

@@ -161,7 +161,8 @@ static bool alike(const struct target *t, const struct signature *s)
 
 	if (target->kind != s->kind)
 		return false;
-	/* Whose child it was depends on who started it: a test runner, or the command of one test. */
+	/* Whose child it was depends on who started it: a test runner, or the command of one test.
+	 */
 	if (target->stray != s->stray &&
 	    !(target->site && s->site && same_text(target->site, s->site)))
 		return false;

@@ -20,7 +20,7 @@ struct target {
 	bool exact;	    /* the user named it */
 	bool lenient;	    /* a run that does not tell its tests can show it, too */
 	bool faults;	    /* where the function counts, the kind of fault does, too */
-	bool cuts; /* of a file that was cut, only the crash that meets its end counts */
+	bool cuts;	    /* of a file that was cut, only the crash that meets its end counts */
 	const struct target *among; /* only what is this one's can be chosen; NULL: anything */
 	bool known;
 	struct signature signature; /* once it is known */

@@ -152,8 +152,9 @@ bool trial_job_unpack(const char *bytes, size_t len, struct trial_job *ret)
 	X(leftovers)                                                                            \
 	X(started)                                                                              \
 	X(strayed)                                                                              \
-	X(came_through) X(stopped) X(started_ms) X(wall_ns) X(user_ns) X(system_ns) X(peak_kib) \
-		X(stdout_bytes) X(stderr_bytes)
+	X(came_through)                                                                         \
+	X(stopped) X(started_ms) X(wall_ns) X(user_ns) X(system_ns) X(peak_kib) X(stdout_bytes) \
+		X(stderr_bytes)
 
 void trial_result_pack(const struct trial_result *result, struct strbuf *sb)
 {

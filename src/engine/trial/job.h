@@ -98,12 +98,12 @@ struct trial_job {
 	char *cwd;	 /* NULL: that of the settings */
 	struct strv env; /* NAME=VALUE sets, NAME alone removes */
 	enum observer observer;
-	bool learn;    /* report the order of breadcrumbs */
+	bool learn;	  /* report the order of breadcrumbs */
 	bool without_ids; /* blocks are not followed, whatever the observer */
-	bool pages;    /* what is watched lies on watched pages */
-	bool wild;     /* a crash looks where else in memory its wild pointers stand */
-	bool examined; /* its directory is looked at whether it fails or not */
-	bool growth;   /* record live blocks at each line, and report which lines are milestones */
+	bool pages;	  /* what is watched lies on watched pages */
+	bool wild;	  /* a crash looks where else in memory its wild pointers stand */
+	bool examined;	  /* its directory is looked at whether it fails or not */
+	bool growth; /* record live blocks at each line, and report which lines are milestones */
 	struct strv held;	   /* with growth: who points to blocks of these contexts (keys)? */
 	uint64_t held_after_lines; /* looked for then, or at the end */
 	struct chaos chaos;

@@ -13,8 +13,8 @@ static bool counts(const struct trial_settings *settings, enum failure_kind kind
 /* A crash in a process whose parent hid it from us, or that hid it itself. */
 static bool hidden(const struct trial_settings *settings, const struct trial_end *end)
 {
-	return (settings->children || end->hid_its_own) && end->observed.signal != 0 && end->signal == 0 &&
-	       end->stray.signal == 0;
+	return (settings->children || end->hid_its_own) && end->observed.signal != 0 &&
+	       end->signal == 0 && end->stray.signal == 0;
 }
 
 bool judge_failed(const struct trial_settings *settings, const struct trial_end *end)
@@ -76,7 +76,8 @@ static void add_placed(const struct verdict *v, struct signature signature)
 {
 	signature.exit_status = v->end->exit_status;
 	signature.test = v->end->running_test ? mem_strdup(v->end->running_test) : NULL;
-	if (v->crash && signature.kind == FAILURE_SIGNAL && (v->crash->signal == signature.signal || v->crash->ended_by == signature.signal)) {
+	if (v->crash && signature.kind == FAILURE_SIGNAL &&
+	    (v->crash->signal == signature.signal || v->crash->ended_by == signature.signal)) {
 		signature.fault = mem_strdup(fault_class_name(v->crash->fault));
 		signature.site = v->crash->from_outside ? NULL : site_text(v->crash);
 	}
@@ -101,8 +102,8 @@ void judge_signatures(const struct trial_settings *settings, const struct trial_
 		      const struct crash *crash, struct signatures *ret)
 {
 	const struct verdict v = { settings, end, crash, ret };
-	bool died = counts(settings, FAILURE_SIGNAL) &&
-		    (end->signal != 0 || end->stray.signal != 0);
+	bool died =
+		counts(settings, FAILURE_SIGNAL) && (end->signal != 0 || end->stray.signal != 0);
 
 	if (!judge_failed(settings, end))
 		return;

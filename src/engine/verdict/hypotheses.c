@@ -156,8 +156,9 @@ static void by_one_thread(const struct facts *facts, struct verdict *ret)
 static bool shows_memory_error(enum fault_class fault)
 {
 	static const bool shows[FAULT_CLASSES] = {
-		[FAULT_FREED] = true,	      [FAULT_RECYCLED] = true, [FAULT_BEYOND] = true,
-		[FAULT_NON_CANONICAL] = true, [FAULT_EXECUTE] = true,  [FAULT_MAPPING_SHRANK] = true,
+		[FAULT_FREED] = true,	 [FAULT_RECYCLED] = true,
+		[FAULT_BEYOND] = true,	 [FAULT_NON_CANONICAL] = true,
+		[FAULT_EXECUTE] = true,	 [FAULT_MAPPING_SHRANK] = true,
 		[FAULT_UNMAPPED] = true,
 	};
 

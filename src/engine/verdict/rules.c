@@ -10,7 +10,7 @@
 #define EVERY_OTHER_WAY                                                                    \
 	(BIT(HYP_NARROW) | BIT(HYP_WIDE) | BIT(HYP_OVERFLOW) | BIT(HYP_STALE) |            \
 	 BIT(HYP_DANGLING) | BIT(HYP_DOUBLE_FREE) | BIT(HYP_CONFLATED) | BIT(HYP_CACHED) | \
-	 BIT(HYP_UNINITIALISED) | BIT(HYP_MAPPING) | BIT(HYP_OUTSIDE) | BIT(HYP_HOST) |         \
+	 BIT(HYP_UNINITIALISED) | BIT(HYP_MAPPING) | BIT(HYP_OUTSIDE) | BIT(HYP_HOST) |    \
 	 BIT(HYP_PLAIN))
 
 #define BUT(set, hypothesis) ((set) & ~BIT(hypothesis))

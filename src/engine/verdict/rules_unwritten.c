@@ -1,6 +1,6 @@
 /*
- * Rules about values that no caught write explains: something outside wrote them, nobody did, or they are
- * another object's.
+ * Rules about values that no caught write explains: something outside wrote them, nobody did, or
+ * they are another object's.
  */
 #include "engine/verdict/rules.h"
 
@@ -138,9 +138,8 @@ static void tell_odds(const struct evidence *e, struct verdict *ret, struct strb
 	home_copy(&ret->home, &e->odds->home);
 	ret->victim = mem_alloc(sizeof(*ret->victim));
 	*ret->victim = (struct block_life){ .via = mem_strdup("the odds"),
-					    .key = e->odds->home.key ?
-							   mem_strdup(e->odds->home.key) :
-							   NULL,
+					    .key = e->odds->home.key ? mem_strdup(e->odds->home.key)
+								     : NULL,
 					    .state = BLOCK_LIVE };
 	stack_copy(&ret->victim->allocated, &e->odds->allocated);
 }

@@ -43,8 +43,8 @@ static bool is_canary(const struct write_seen *w)
 	       (w->home.offset < 0 || (uint64_t)w->home.offset >= w->victim->size);
 }
 
-/* The block that the store's pointer is to. On a canary one that has left its block says nothing, nor
- * does one that runs: it came from elsewhere.
+/* The block that the store's pointer is to. On a canary one that has left its block says nothing,
+ * nor does one that runs: it came from elsewhere.
  */
 static const struct block_life *meant_block(const struct write_seen *w)
 {
@@ -108,8 +108,8 @@ static bool ran_into_freed(const struct write_seen *w)
 		w->store_start >= w->base->start + w->base->size);
 }
 
-/* A pointer that runs was in a freed block when it stored to the live one beside it: it came by, from
- * the one side or the other, and nobody kept a pointer to what was freed. */
+/* A pointer that runs was in a freed block when it stored to the live one beside it: it came by,
+ * from the one side or the other, and nobody kept a pointer to what was freed. */
 static bool came_by(const struct write_seen *w)
 {
 	return w->flags & WRITE_RUNS && is_freed(w->base) && w->victim && !is_freed(w->victim) &&
@@ -242,8 +242,8 @@ static bool in_a_copy(const struct write_seen *w)
 }
 
 /* A pointer that a loop moves on, or a few bytes of a field, of text mostly, through a pointer to
- * somewhere in its block: it may have run there out of a neighbour, and guards stop what looks at the
- * bytes that it runs over. */
+ * somewhere in its block: it may have run there out of a neighbour, and guards stop what looks at
+ * the bytes that it runs over. */
 static bool may_have_run(const struct write_seen *w)
 {
 	if (w->flags & WRITE_RUNS)
@@ -271,9 +271,9 @@ static bool is_apart(const struct write_seen *w)
 	       (!meant || meant->id == 0);
 }
 
-/* The damage fits another block as well, and no pointer says which was meant. One into a freed block
- * may have run there. What ends at a block's start and does not begin at another's end is the first
- * one's, unless it runs: then bytes may have been skipped. */
+/* The damage fits another block as well, and no pointer says which was meant. One into a freed
+ * block may have run there. What ends at a block's start and does not begin at another's end is the
+ * first one's, unless it runs: then bytes may have been skipped. */
 static bool is_contested(const struct facts *facts, const struct write_seen *w)
 {
 	const struct block_life *meant = meant_block(w);
@@ -336,8 +336,7 @@ static void doubt_writer(const struct rule *rule, const struct facts *facts,
 	if (rule->class == VERDICT_NARROW_WRITE && may_have_been_mapped(facts, ret->main))
 		proof_doubt(ret, "it looks like an address: something may have been mapped there "
 				 "when it was stored");
-	if (rule->class == VERDICT_NARROW_WRITE && w->fit == FIT_EXACT &&
-	    w->flags & WRITE_READABLE)
+	if (rule->class == VERDICT_NARROW_WRITE && w->fit == FIT_EXACT && w->flags & WRITE_READABLE)
 		proof_doubt(ret, "what it stored is an address that could be read: of a variable "
 				 "that has ended, or rightly so");
 	if (rule->class == VERDICT_NARROW_WRITE && clears_field(w))
@@ -352,12 +351,13 @@ static void doubt_writer(const struct rule *rule, const struct facts *facts,
 			    "take the object for another kind");
 	if ((rule->class == VERDICT_WIDE_WRITE || rule->class == VERDICT_NARROW_WRITE) &&
 	    may_have_run(w))
-		proof_doubt(ret, w->flags & WRITE_RUNS
-					 ? "a loop moves its pointer on: it may have run there out of "
-					   "the block before or behind"
-					 : "it wrote part of the field through a pointer to its "
-					   "middle: one that may have run there out of the block "
-					   "before or behind");
+		proof_doubt(ret,
+			    w->flags & WRITE_RUNS
+				    ? "a loop moves its pointer on: it may have run there out of "
+				      "the block before or behind"
+				    : "it wrote part of the field through a pointer to its "
+				      "middle: one that may have run there out of the block "
+				      "before or behind");
 	if (rule->class == VERDICT_WIDE_WRITE && covers_block(w))
 		proof_doubt(ret, "it wrote the whole block: a reset or a copy, no slip in width");
 	if (rule->class == VERDICT_WIDE_WRITE && in_a_copy(w))
@@ -384,11 +384,14 @@ static void doubt_writer(const struct rule *rule, const struct facts *facts,
 			    (uint64_t)w->home.offset - w->victim->size);
 	if (beside_block && w->flags & WRITE_RUNS && !is_canary(w) && w->victim && w->base &&
 	    w->base->id != w->victim->id)
-		proof_doubt(ret, "a loop moves its pointer on: out of which of the two blocks it came "
-				 "was not seen");
+		proof_doubt(ret,
+			    "a loop moves its pointer on: out of which of the two blocks it came "
+			    "was not seen");
 	if (is_canary(w) && (rule->class == VERDICT_OVERFLOW ? w->flags & WRITE_RUNS_DOWN
-			     : rule->class == VERDICT_UNDERFLOW && w->flags & WRITE_RUNS_UP))
-		proof_doubt(ret, "a loop moves its pointer %s: it may have come out of the block %s",
+							     : rule->class == VERDICT_UNDERFLOW &&
+								       w->flags & WRITE_RUNS_UP))
+		proof_doubt(ret,
+			    "a loop moves its pointer %s: it may have come out of the block %s",
 			    rule->class == VERDICT_OVERFLOW ? "down" : "up",
 			    rule->class == VERDICT_OVERFLOW ? "behind" : "before");
 	if ((beside_block || rule->class == VERDICT_WRITE_AFTER_FREE) && is_contested(facts, w))
@@ -616,8 +619,8 @@ void weigh_race(const struct rule *rule, const struct facts *facts, struct proof
 
 	/* Where an update was lost, that home is the one. */
 	VEC_FOREACH (&facts->list->list, e)
-		if (is_race(e) && (!ret->main || (e->race->lost_update &&
-						  !ret->main->race->lost_update)))
+		if (is_race(e) &&
+		    (!ret->main || (e->race->lost_update && !ret->main->race->lost_update)))
 			ret->main = e;
 	VEC_FOREACH (&facts->list->list, e) {
 		if (!is_race(e) || !home_same(&e->race->home, &ret->main->race->home))

@@ -82,7 +82,8 @@ static const char *bare_name(const struct aim *aim)
 	return mark ? mark + 1 : aim->spec.name;
 }
 
-/* ---- fields ----------------------------------------------------------------------------------- */
+/* ---- fields -----------------------------------------------------------------------------------
+ */
 
 /* "struct NAME.path": a type of its own; else the path in what the function gives. */
 static int find_field(struct aim *aim, int argument, struct type_field *ret)
@@ -148,7 +149,8 @@ static int aim_field(struct aim *aim, int argument)
 	return 0;
 }
 
-/* ---- one function per kind -------------------------------------------------------------------- */
+/* ---- one function per kind --------------------------------------------------------------------
+ */
 
 static int aim_key(struct aim *aim)
 {
@@ -237,8 +239,8 @@ static int aim_placed(struct aim *aim)
 	if (!(aim->all->request->flags & AIM_PAGES))
 		return 0;
 	r = names_open(aim->all);
-	if (r == 0 && names_function(aim->all->names, bare_name(aim), &aim->ranges,
-				     aim->all->err) < 0)
+	if (r == 0 &&
+	    names_function(aim->all->names, bare_name(aim), &aim->ranges, aim->all->err) < 0)
 		r = name_mistake(aim, aim->spec.name_at);
 	aim->watch.place_count = (uint32_t)aim->ranges.list.count;
 	return r;
@@ -254,8 +256,8 @@ static int aim_function(struct aim *aim)
 	if (r < 0)
 		return r;
 	aim->watch.kind = PLAN_WATCH_HOOK;
-	if (hook_plan_watch(aim->all->hooks, aim->spec.name, argument, aim->number,
-			    aim->all->items, aim->all->err) < 0)
+	if (hook_plan_watch(aim->all->hooks, aim->spec.name, argument, aim->number, aim->all->items,
+			    aim->all->err) < 0)
 		return name_mistake(aim, aim->spec.name_at);
 	if (argument < 0)
 		strbuf_addf(&aim->words, "what %s returns", aim->spec.name);
@@ -314,14 +316,15 @@ static int aim_struct(struct aim *aim)
 }
 
 static int (*const aim_by_kind[])(struct aim *aim) = {
-	[SPEC_GLOBAL] = aim_global,	  [SPEC_ADDRESS] = aim_address,
-	[SPEC_ALLOC] = aim_alloc,	  [SPEC_ALLOC_LINE] = aim_alloc,
-	[SPEC_KEY] = aim_key,		  [SPEC_RETURN] = aim_function,
-	[SPEC_ARGUMENT] = aim_function,	  [SPEC_PYTHON_TYPE] = aim_python,
+	[SPEC_GLOBAL] = aim_global,	[SPEC_ADDRESS] = aim_address,
+	[SPEC_ALLOC] = aim_alloc,	[SPEC_ALLOC_LINE] = aim_alloc,
+	[SPEC_KEY] = aim_key,		[SPEC_RETURN] = aim_function,
+	[SPEC_ARGUMENT] = aim_function, [SPEC_PYTHON_TYPE] = aim_python,
 	[SPEC_STRUCT] = aim_struct,
 };
 
-/* ---- the rest ----------------------------------------------------------------------------------- */
+/* ---- the rest -----------------------------------------------------------------------------------
+ */
 
 /* As name_mistake(), of the other text. */
 static int when_mistake(const struct aim *aim, size_t at)
@@ -347,7 +350,8 @@ static int aim_when(struct aim *aim)
 		step->first = (uint16_t)aim->ranges.list.count;
 		r = names_open(aim->all);
 		if (r == 0 && !names_module(aim->all->names, name->name, &aim->ranges))
-			r = names_function(aim->all->names, name->name, &aim->ranges, aim->all->err);
+			r = names_function(aim->all->names, name->name, &aim->ranges,
+					   aim->all->err);
 		if (r < 0)
 			r = when_mistake(aim, name->at);
 		step->count = (uint32_t)(aim->ranges.list.count - step->first);
@@ -358,7 +362,8 @@ static int aim_when(struct aim *aim)
 	return r;
 }
 
-/* Watched pages hold what is placed there when it is allocated, nothing that is somewhere already. */
+/* Watched pages hold what is placed there when it is allocated, nothing that is somewhere already.
+ */
 static int aim_pages_check(const struct aim *aim)
 {
 	static const char *const where[] = {
@@ -370,16 +375,18 @@ static int aim_pages_check(const struct aim *aim)
 
 	if (!(aim->all->request->flags & AIM_PAGES) || !why)
 		return 0;
-	(void)spec_mistake(aim->text, 0, aim->all->err,
-			   "--mode pages watches blocks that are placed on such pages when they are "
-			   "allocated, and %s",
-			   why);
-	return err_remedy(aim->all->err,
-			  aim->spec.kind == SPEC_ARGUMENT
-				  ? "--mode hw for this one; or alloc:FUNC with the function that "
-				    "allocates such objects"
-				  : "--mode hw for this one; alloc:, key:, ret:, pytype: and struct "
-				    "can be watched on pages");
+	(void)spec_mistake(
+		aim->text, 0, aim->all->err,
+		"--mode pages watches blocks that are placed on such pages when they are "
+		"allocated, and %s",
+		why);
+	return err_remedy(
+		aim->all->err,
+		aim->spec.kind == SPEC_ARGUMENT
+			? "--mode hw for this one; or alloc:FUNC with the function that "
+			  "allocates such objects"
+			: "--mode hw for this one; alloc:, key:, ret:, pytype: and struct "
+			  "can be watched on pages");
 }
 
 static int aim_one(struct aim *aim)
@@ -395,10 +402,10 @@ static int aim_one(struct aim *aim)
 	r = aim_by_kind[aim->spec.kind](aim);
 	if (r < 0)
 		return r;
-	bytes = aim->spec.len > 0 ? aim->spec.len
-				  : (aim->field_bytes > 0 && !aim->spec.offset_given
-					     ? aim->field_bytes
-					     : WATCHED_DEFAULT);
+	bytes = aim->spec.len > 0
+			? aim->spec.len
+			: (aim->field_bytes > 0 && !aim->spec.offset_given ? aim->field_bytes
+									   : WATCHED_DEFAULT);
 	aim->watch.bytes = bytes < PLAN_WATCH_BYTES_MAX ? (uint32_t)bytes : PLAN_WATCH_BYTES_MAX;
 	strbuf_addf(&aim->words, ", %u byte%s at +%" PRId64, aim->watch.bytes,
 		    aim->watch.bytes == 1 ? "" : "s", aim->watch.offset);
@@ -461,15 +468,13 @@ static int aim_all(struct planning *all)
 			return r;
 		aim_write(&aim);
 		VEC_PUSH(&all->report->targets,
-			 ((struct watch_target){ .text = mem_strdup(request->on[i]),
-						 .described = strbuf_take(&aim.words),
-						 .global = aim.spec.kind == SPEC_GLOBAL
-								   ? mem_strdup(aim.spec.name)
-								   : NULL,
-						 .field = aim.spec.field
-								  ? mem_strdup(aim.spec.field)
-								  : NULL,
-						 .offset = aim.watch.offset }));
+			 ((struct watch_target){
+				 .text = mem_strdup(request->on[i]),
+				 .described = strbuf_take(&aim.words),
+				 .global = aim.spec.kind == SPEC_GLOBAL ? mem_strdup(aim.spec.name)
+									: NULL,
+				 .field = aim.spec.field ? mem_strdup(aim.spec.field) : NULL,
+				 .offset = aim.watch.offset }));
 	}
 	return 0;
 }
@@ -543,10 +548,11 @@ static int aim_look(const struct aim_request *request, struct strbuf *items,
 		return r;
 	VEC_FOREACH (&seen.list, file)
 		programs += file->program;
-	strv_take(&report->notes,
-		  mem_printf("the command was run once before, to see what it loads (%zu program%s, "
-			     "%zu libraries); names were looked up in all of them",
-			     programs, programs == 1 ? "" : "s", seen.list.count - programs));
+	strv_take(
+		&report->notes,
+		mem_printf("the command was run once before, to see what it loads (%zu program%s, "
+			   "%zu libraries); names were looked up in all of them",
+			   programs, programs == 1 ? "" : "s", seen.list.count - programs));
 	return 0;
 }
 

@@ -20,7 +20,7 @@ struct aim_request {
 	size_t count;
 	const char *when; /* NULL: every hit counts */
 	enum plan_watch_policy policy;
-	unsigned int flags; /* enum aim_flags */
+	unsigned int flags;		/* enum aim_flags */
 	struct libraries_request files; /* the command */
 	/* How to run it once, to see which programs and libraries it loads, when they must be known
 	 * (engine/hooks/lookout.h); only the settings, program and slot_env. No program: not to be

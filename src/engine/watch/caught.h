@@ -24,8 +24,9 @@ struct watch_log {
 int watch_log_open(int trials, const char *trial, struct watch_log *ret, struct err *err);
 void watch_log_deinit(struct watch_log *log);
 
-/* The instruction behind a hit. -ENOENT when no store can be found there. Where the bytes before can
- * be read in more than one way, `symbols` are asked where the function begins; NULL: nobody is. */
+/* The instruction behind a hit. -ENOENT when no store can be found there. Where the bytes before
+ * can be read in more than one way, `symbols` are asked where the function begins; NULL: nobody is.
+ */
 int caught_decode(const struct caught *caught, struct symbols *symbols, struct writer *ret);
 
 /* By its registers the store wrote some of the watched bytes. */

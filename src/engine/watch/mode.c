@@ -43,8 +43,9 @@ static int choose_pages(struct err *err)
 {
 	struct finding pages;
 
-	return works("watch-pages", &pages) ? 0
-					    : refuse("--mode pages does not work here", &pages, err);
+	return works("watch-pages", &pages)
+		       ? 0
+		       : refuse("--mode pages does not work here", &pages, err);
 }
 
 static int choose_auto(enum watch_mode *ret, char **ret_reason, struct err *err)

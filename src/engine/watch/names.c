@@ -80,8 +80,8 @@ static bool file_open(struct named *file)
 	return !file->broken;
 }
 
-/* Tests of one project have much in common: what one of the programs that the command starts has, is
- * looked for in all of them. */
+/* Tests of one project have much in common: what one of the programs that the command starts has,
+ * is looked for in all of them. */
 static void ask_others(struct names *names, const struct named *who, struct question *question)
 {
 	struct type_global global = { 0 };
@@ -135,9 +135,10 @@ static void add_pieces(struct named *file, const struct code_pieces *pieces, str
 {
 	VEC_FOREACH (&pieces->list, piece)
 		if (ret->list.count < PLAN_RANGES_MAX)
-			VEC_PUSH(&ret->list, ((struct plan_range){ .identity = identity(file),
-								   .address = piece->low,
-								   .bytes = piece->high - piece->low }));
+			VEC_PUSH(&ret->list,
+				 ((struct plan_range){ .identity = identity(file),
+						       .address = piece->low,
+						       .bytes = piece->high - piece->low }));
 }
 
 static int ask_function(struct question *question, struct named *file, struct err *err)
@@ -189,8 +190,8 @@ bool names_module(struct names *names, const char *file, struct ranges *ret)
 	VEC_FOREACH (&names->files, named) {
 		if (!is_called(named->path, file))
 			continue;
-		VEC_PUSH(&ret->list, ((struct plan_range){ .identity = identity(named),
-							   .bytes = UINT32_MAX }));
+		VEC_PUSH(&ret->list,
+			 ((struct plan_range){ .identity = identity(named), .bytes = UINT32_MAX }));
 		return true;
 	}
 	return false;
@@ -257,11 +258,9 @@ static int ask_global(struct question *question, struct named *file, struct err 
 int names_global(struct names *names, const char *name, const char *path, struct type_global *ret,
 		 struct ranges *ret_ranges, struct err *err)
 {
-	struct question question = { .ask = ask_global,
-				     .name = name,
-				     .path = path,
-				     .global = ret,
-				     .ranges = ret_ranges };
+	struct question question = {
+		.ask = ask_global, .name = name, .path = path, .global = ret, .ranges = ret_ranges
+	};
 
 	return ask_all(names, &question, err);
 }

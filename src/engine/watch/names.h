@@ -7,9 +7,9 @@
 #include "wire/plan.h"
 
 /*
- * Names of the target's source, looked up in the program and in the libraries it is linked with, and
- * in what else the command was seen to load (engine/hooks/libraries.h). What one program that the
- * command starts knows by a name, others may have, too: all of them are meant.
+ * Names of the target's source, looked up in the program and in the libraries it is linked with,
+ * and in what else the command was seen to load (engine/hooks/libraries.h). What one program that
+ * the command starts knows by a name, others may have, too: all of them are meant.
  */
 struct names;
 

@@ -23,7 +23,7 @@ static const struct {
 } kinds[] = {
 	{ "global:", SPEC_GLOBAL }, { "addr:", SPEC_ADDRESS }, { "alloc:", SPEC_ALLOC },
 	{ "key:", SPEC_KEY },	    { "ret:", SPEC_RETURN },   { "pytype:", SPEC_PYTHON_TYPE },
-	{ "struct ", SPEC_STRUCT }, { "class ", SPEC_STRUCT },	 { "union ", SPEC_STRUCT },
+	{ "struct ", SPEC_STRUCT }, { "class ", SPEC_STRUCT }, { "union ", SPEC_STRUCT },
 	{ "arg", SPEC_ARGUMENT },
 };
 

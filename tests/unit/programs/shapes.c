@@ -3,7 +3,7 @@
  */
 #include <stdio.h>
 
-#define FUNCTION(name, body)                                                                        \
+#define FUNCTION(name, body)                                                                       \
 	__asm__(".text\n.p2align 4\n.type " #name ", @function\n" #name ":\n.cfi_startproc\n" body \
 		"\n.cfi_endproc\n.size " #name ", .-" #name "\n.p2align 4\n");
 
@@ -20,7 +20,8 @@ FUNCTION(jumps_to_own, "add $1, %rdi\n nopl 8(%rax)\n jmp own_piece")
 FUNCTION(through_pointer, "mov 8(%rdi), %rax\n nopl 8(%rax)\n jmp *%rax")
 FUNCTION(unfollowed, "movslq (%rsi,%rdi,4), %rax\n add %rsi, %rax\n jmp *%rax\n nop\n ret")
 FUNCTION(after_mark, "endbr64\n mov %rdi, %rax\n nopl 8(%rax)\n ret")
-FUNCTION(entered_from_outside, "push %rbx\n mov %rdi, %rbx\nentered_there: mov %rbx, %rax\n pop %rbx\n ret")
+FUNCTION(entered_from_outside,
+	 "push %rbx\n mov %rdi, %rbx\nentered_there: mov %rbx, %rax\n pop %rbx\n ret")
 FUNCTION(enters_another, "nopl 8(%rax)\n jmp entered_there")
 FUNCTION(short_return, "test %rdi, %rdi\n je 1f\n xor %eax, %eax\n 1: ret\n push %rax\n ud2")
 

@@ -9,7 +9,7 @@
 #include "cmd/trial_options.h"
 #include "engine/chase/chase.h"
 #include "engine/investigation/investigation.h"
-#include "engine/verdict/verdict.h"
+#include "judge/judge.h"
 #include "report/report_investigation.h"
 
 struct chase_options {
@@ -109,7 +109,7 @@ static int store(struct case_store *cs, struct chase_result *result, bool all, s
 		r = case_evidence(cs, &every, err);
 	if (r < 0)
 		return r;
-	verdict_judge(all ? &every : &result->evidence, &verdict);
+	judge_evidence(all ? &every : &result->evidence, &verdict);
 	r = case_add_verdict(cs, &verdict, err);
 	verdict_deinit(&verdict);
 	return r;

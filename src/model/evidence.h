@@ -13,7 +13,7 @@
  * Evidence: what was seen, piece by piece, each with its trial.
  *
  * Whoever observes fills these in and stores them (case/case.h: case_add_evidence()); the
- * verdict rules (engine/verdict/) read them and nothing else. A piece says what was seen, never
+ * verdict rules (judge/) read them and nothing else. A piece says what was seen, never
  * what it means: a caught write is no accusation.
  *
  * Everything in a piece is owned by it; all text from the target is printable.

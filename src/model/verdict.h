@@ -12,7 +12,7 @@
 /*
  * The verdict: what the evidence says about the cause, how sure that is, and what it leaves open.
  *
- * Made by engine/verdict/ from evidence alone. Everything in it is owned by it.
+ * Made by judge/ from evidence alone. Everything in it is owned by it.
  */
 enum verdict_class {
 	VERDICT_NOT_CAUGHT, /* nothing fits: `open` and `next` say what remains */

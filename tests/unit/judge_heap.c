@@ -14,7 +14,7 @@
 #include "engine/heap/evidence.h"
 #include "engine/heap/heap.h"
 #include "engine/trial/observe.h"
-#include "engine/verdict/verdict.h"
+#include "judge/judge.h"
 
 #define TIMEOUT_NS 60000000000ull
 
@@ -102,7 +102,7 @@ int main(int argc, char **argv)
 		(void)printf("evidence trial %llu%s: %s\n", (unsigned long long)e->trial,
 			     e->failing ? "" : " (passed)", strbuf_str(&words));
 	}
-	verdict_judge(&evidence, &verdict);
+	judge_evidence(&evidence, &verdict);
 	print(&verdict);
 	return 0;
 }

@@ -13,8 +13,8 @@
 
 #include "case_fixture.h"
 #include "engine/reduce/minimiser.h"
-#include "engine/verdict/verdict.h"
 #include "evidence_fixture.h"
+#include "judge/judge.h"
 
 static struct err err;
 
@@ -142,7 +142,7 @@ static void judge(struct case_store *cs)
 	AUTO(verdict_deinit) struct verdict verdict = { 0 };
 
 	check(case_evidence(cs, &list, &err));
-	verdict_judge(&list, &verdict);
+	judge_evidence(&list, &verdict);
 	check(case_add_verdict(cs, &verdict, &err));
 }
 

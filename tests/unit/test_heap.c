@@ -12,8 +12,8 @@
 
 #include "engine/heap/evidence.h"
 #include "engine/heap/runs.h"
-#include "engine/verdict/verdict.h"
 #include "evidence_fixture.h"
+#include "judge/judge.h"
 
 #define PLACE 0x500000ull
 
@@ -235,7 +235,7 @@ static enum verdict_class judged(const struct heap_report *report, struct eviden
 	heap_evidence(report, ret);
 	for (size_t i = 0; i < ret->list.count; i++)
 		ret->list.items[i].id = i + 1;
-	verdict_judge(ret, &verdict);
+	judge_evidence(ret, &verdict);
 	return verdict.class;
 }
 

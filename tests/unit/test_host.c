@@ -10,8 +10,8 @@
 
 #include "engine/host/memtest.h"
 #include "engine/series/settings.h"
-#include "engine/verdict/signs.h"
-#include "engine/verdict/verdict.h"
+#include "judge/judge.h"
+#include "judge/signs.h"
 
 /* ---- flipped bits ---- */
 
@@ -169,14 +169,14 @@ static void one_sign_is_no_verdict(void **state)
 	signs_count_flips(&list, e.host);
 	assert_true(signs_flips(e.host));
 	VEC_PUSH(&list.list, e);
-	verdict_judge(&list, &verdict);
+	judge_evidence(&list, &verdict);
 	assert_int_not_equal(verdict.class, VERDICT_HOST_SUSPECTED);
 	verdict_deinit(&verdict);
 
 	/* A second one does, though not firmly. */
 	list.list.items[list.list.count - 1].host->core = 1;
 	list.list.items[list.list.count - 1].host->core_p = 1e-6;
-	verdict_judge(&list, &verdict);
+	judge_evidence(&list, &verdict);
 	assert_int_equal(verdict.class, VERDICT_HOST_SUSPECTED);
 	assert_false(verdict.firm);
 	verdict_deinit(&verdict);

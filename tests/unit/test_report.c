@@ -11,8 +11,8 @@
 #include <cmocka.h>
 #include <jansson.h>
 
-#include "engine/verdict/verdict.h"
 #include "evidence_fixture.h"
+#include "judge/judge.h"
 #include "model/crash.h"
 #include "report/markdown.h"
 #include "report/report_investigation.h"
@@ -72,7 +72,7 @@ static void hunt_json_keeps_the_contract(void **state)
 		add(&inv.evidence, made_freed_use(i, false));
 		add(&inv.evidence, made_holder(i, true));
 	}
-	verdict_judge(&inv.evidence, &inv.verdict);
+	judge_evidence(&inv.evidence, &inv.verdict);
 	inv.judged = true;
 	document = hunt_document(&inv);
 	assert_string_equal(text_of(document, "schema"), "redhand/hunt/1");
@@ -110,7 +110,7 @@ static void a_library_routine_is_not_accused(void **state)
 						    .kind = FRAME_NATIVE });
 		add(&inv.evidence, e);
 	}
-	verdict_judge(&inv.evidence, &inv.verdict);
+	judge_evidence(&inv.evidence, &inv.verdict);
 	inv.judged = true;
 	document = hunt_document(&inv);
 	writer = json_object_get(json_object_get(document, "verdict"), "writer");

@@ -17,7 +17,7 @@ static void judge(void (*make)(struct evidence_list *), struct evidence_list *li
 		  struct verdict *ret)
 {
 	make(list);
-	verdict_judge(list, ret);
+	judge_evidence(list, ret);
 }
 
 /* Whatever it is: counts hold together, doubts go with doubt, nobody is accused without a class. */
@@ -101,7 +101,7 @@ static void an_inferred_free_leaves_the_other_class(void **state)
 	AUTO(verdict_deinit) struct verdict v = { 0 };
 
 	after_free_inferred(&list);
-	verdict_judge(&list, &v);
+	judge_evidence(&list, &v);
 	assert_int_equal(v.class, VERDICT_WRITE_AFTER_FREE);
 	assert_int_equal(v.alternatives.count, 1);
 	assert_int_equal(v.alternatives.items[0].class, VERDICT_NARROW_WRITE);
@@ -116,7 +116,7 @@ static void where_nothing_failed_no_trial_is_called_failing(void **state)
 	judge(narrow, &list, &failing);
 	assert_non_null(strstr(failing.sentence, "caught in 3 of 3 failing trials"));
 	list.failed = 0;
-	verdict_judge(&list, &passing);
+	judge_evidence(&list, &passing);
 	assert_non_null(strstr(passing.sentence, "caught in 3 of 3 trials"));
 }
 
@@ -171,7 +171,7 @@ static void two_that_fit_are_both_shown(void **state)
 
 	race_nothing_lost(&list);
 	damage_only(&list);
-	verdict_judge(&list, &v);
+	judge_evidence(&list, &v);
 	assert_int_equal(v.class, VERDICT_OVERFLOW);
 	assert_int_equal(v.alternatives.count, 1);
 	assert_int_equal(v.alternatives.items[0].class, VERDICT_RACE);
@@ -276,7 +276,7 @@ static void nonsense_is_judged_soundly(void **state)
 				e->canary->block = NULL;
 			}
 		}
-		verdict_judge(&list, &v);
+		judge_evidence(&list, &v);
 		(void)snprintf(name, sizeof(name), "round %u", round);
 		check_sound(name, &v);
 	}

@@ -9,8 +9,8 @@
 
 #include <cmocka.h>
 
-#include "engine/verdict/verdict.h"
 #include "evidence_fixture.h"
+#include "judge/judge.h"
 
 static struct evidence *add(struct evidence_list *list, struct evidence e)
 {
@@ -74,7 +74,7 @@ static void who_clears_a_field_by_name_is_not_accused(void **state)
 	AUTO(verdict_deinit) struct verdict v = { 0 };
 
 	caught(&list, clears);
-	verdict_judge(&list, &v);
+	judge_evidence(&list, &v);
 	assert_int_equal(v.class, VERDICT_NOT_CAUGHT);
 	assert_int_equal(v.writer.count, 0);
 	assert_int_equal(v.watched, 3);
@@ -108,7 +108,7 @@ static void who_clears_it_in_another_way_may_be(void **state)
 		AUTO(verdict_deinit) struct verdict v = { 0 };
 
 		caught(&list, slips[i]);
-		verdict_judge(&list, &v);
+		judge_evidence(&list, &v);
 		if (v.class != VERDICT_NARROW_WRITE)
 			fail_msg("slip %zu: %s", i, v.sentence);
 	}
@@ -140,7 +140,7 @@ static void who_fills_a_block_in_a_place_of_anothers(void **state)
 		VEC_FOREACH (&list.list, e)
 			if (e->kind == EVIDENCE_WRITE)
 				e->write->age = made[i].age;
-		verdict_judge(&list, &v);
+		judge_evidence(&list, &v);
 		if (v.class != made[i].class || v.firm != made[i].firm)
 			fail_msg("%zu: %s", i, v.sentence);
 		assert_true(v.class != VERDICT_NOT_CAUGHT || among_open(&v, "its own new block"));
@@ -161,7 +161,7 @@ static void an_address_that_may_have_been_right_is_no_proof(void **state)
 			e->crash->fault = FAULT_UNMAPPED;
 			e->crash->address = 0x7f0000200010;
 		}
-	verdict_judge(&list, &v);
+	judge_evidence(&list, &v);
 	assert_int_equal(v.class, VERDICT_NOT_CAUGHT);
 	assert_true(among_open(&v, "view_open"));
 }
@@ -174,7 +174,7 @@ static void a_function_sets_its_own_variable(void **state)
 	caught(&list, (struct made_write){
 			      .writer = "parse", .width = 8, .new = 5, .flags = WRITE_NAMED });
 	move_to_frame(&list, NULL);
-	verdict_judge(&list, &v);
+	judge_evidence(&list, &v);
 	assert_int_equal(v.class, VERDICT_NOT_CAUGHT);
 }
 
@@ -185,7 +185,7 @@ static void somebody_else_sets_it(void **state)
 
 	caught(&list, (struct made_write){ .writer = "label_make", .width = 1 });
 	move_to_frame(&list, NULL);
-	verdict_judge(&list, &v);
+	judge_evidence(&list, &v);
 	assert_int_equal(v.class, VERDICT_NARROW_WRITE);
 	assert_true(v.firm);
 	assert_non_null(strstr(v.sentence, "stack of parse"));
@@ -198,7 +198,7 @@ static void a_return_address_is_run_over(void **state)
 
 	caught(&list, (struct made_write){ .writer = "text_copy", .width = 8 });
 	move_to_frame(&list, "the return address");
-	verdict_judge(&list, &v);
+	judge_evidence(&list, &v);
 	assert_int_equal(v.class, VERDICT_OVERFLOW);
 	assert_true(v.firm);
 	assert_non_null(strstr(v.sentence, "the return address (stack of parse"));
@@ -231,7 +231,7 @@ static void a_pointer_that_outlived_a_frame(void **state)
 	AUTO(verdict_deinit) struct verdict v = { 0 };
 
 	held(&list, 3);
-	verdict_judge(&list, &v);
+	judge_evidence(&list, &v);
 	assert_int_equal(v.class, VERDICT_DANGLING_HOLDER);
 	assert_true(v.firm);
 	assert_null(v.victim);
@@ -248,7 +248,7 @@ static void one_trial_is_not_enough(void **state)
 	AUTO(verdict_deinit) struct verdict v = { 0 };
 
 	held(&list, 1);
-	verdict_judge(&list, &v);
+	judge_evidence(&list, &v);
 	assert_false(v.firm);
 }
 

@@ -8,8 +8,8 @@
 
 #include <cmocka.h>
 
-#include "engine/verdict/verdict.h"
 #include "evidence_fixture.h"
+#include "judge/judge.h"
 
 /*
  * Stories for the verdict rules: for each class evidence that fires it, and evidence that nearly

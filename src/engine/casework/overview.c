@@ -11,7 +11,7 @@
 #include "engine/series/settings.h"
 #include "engine/series/tally.h"
 #include "engine/stats/rate.h"
-#include "engine/verdict/verdict.h"
+#include "judge/judge.h"
 
 /* Enough for one case per sub-project, without walking through a whole disk. */
 #define DEPTH_MAX 3
@@ -114,7 +114,7 @@ static int read_verdict(struct case_store *cs, struct case_overview *ret, struct
 	int r = judgement_read(cs, &evidence, &ret->verdict, &ret->judged, err);
 
 	if (r == 0 && !ret->judged)
-		verdict_judge(&evidence, &ret->verdict);
+		judge_evidence(&evidence, &ret->verdict);
 	VEC_FOREACH (&evidence.list, e) {
 		struct strbuf sb = { 0 };
 

@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "engine/stats/rate.h"
-#include "engine/verdict/verdict.h"
+#include "judge/judge.h"
 
 #define FAILURES_UNWATCHED 3u	/* failing trials whose victim was not watched, until another way */
 #define FAILURES_PER_VICTIM 10u /* …and while some were: keys that hold by chance */
@@ -537,7 +537,7 @@ static bool is_nobody(const struct chase *chase)
 {
 	AUTO(verdict_deinit) struct verdict verdict = { 0 };
 
-	verdict_judge(&chase->ret->evidence, &verdict);
+	judge_evidence(&chase->ret->evidence, &verdict);
 	return verdict.class == VERDICT_NOT_CAUGHT;
 }
 

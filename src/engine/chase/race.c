@@ -16,14 +16,15 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "engine/verdict/verdict.h"
+#include "judge/judge.h"
 
 #define WORD 8u
 #define WORDS_AT_ONCE 4u
 #define BLOCK_BYTES_MAX 128u
 #define TARGETS_MAX 4u
-#define FAILURES_ALONE 2u /* failing trials in which only one thread came by, until it is enough \
-			   */
+#define FAILURES_ALONE                                                            \
+	2u /* failing trials in which only one thread came by, until it is enough \
+	    */
 #define TRIALS_PER_STAGE 40u
 
 /* What was seen in a trial. */
@@ -381,7 +382,7 @@ static bool is_open(const struct chase *chase)
 {
 	AUTO(verdict_deinit) struct verdict verdict = { 0 };
 
-	verdict_judge(&chase->ret->evidence, &verdict);
+	judge_evidence(&chase->ret->evidence, &verdict);
 	switch (verdict.class) {
 	case VERDICT_NOT_CAUGHT:
 	case VERDICT_USE_AFTER_FREE:

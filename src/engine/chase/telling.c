@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "engine/verdict/facts.h"
+#include "judge/facts.h"
 
 static void tell_account(struct chase *chase, const struct sight *sight)
 {

@@ -13,7 +13,7 @@
 
 #include "engine/sentinel/make.h"
 #include "engine/stats/rate.h"
-#include "engine/verdict/verdict.h"
+#include "judge/judge.h"
 
 #define RATE_WORTH_KNOWING 0.001 /* what a longer look would exclude */
 
@@ -246,7 +246,7 @@ int stage_conclude(struct hunt *hunt)
 			r = case_add_evidence(hunt->cs, evidence, hunt->err);
 	if (r < 0)
 		return r;
-	verdict_judge(&hunt->evidence, &verdict);
+	judge_evidence(&hunt->evidence, &verdict);
 	if (verdict.class == VERDICT_NOT_CAUGHT)
 		tell_not_caught(hunt, &verdict);
 	else if (hunt->damaged && hunt->target)

@@ -13,7 +13,7 @@
 
 #include "engine/series/settings.h"
 #include "engine/stats/rate.h"
-#include "engine/verdict/verdict.h"
+#include "judge/judge.h"
 
 #define TRIALS 1500u
 #define WANTED 3u
@@ -81,7 +81,7 @@ static int look_further(struct hunt *hunt)
 	struct verdict verdict = { 0 };
 	bool nobody;
 
-	verdict_judge(&hunt->evidence, &verdict);
+	judge_evidence(&hunt->evidence, &verdict);
 	nobody = verdict.class == VERDICT_NOT_CAUGHT;
 	verdict_deinit(&verdict);
 	return nobody && !hunt_over(hunt) ? hit_look_for_damage(hunt) : 0;

@@ -3,7 +3,7 @@
  *
  * Worth it when the evidence so far accuses nobody firmly. Costs three seconds for a memory test,
  * and some trials kept on one core each when something else points to the machine already. Decides
- * nothing by itself: the signs become evidence, and the rules are strict (engine/verdict/).
+ * nothing by itself: the signs become evidence, and the rules are strict (judge/).
  */
 #include "engine/hunt/inside.h"
 
@@ -15,8 +15,8 @@
 #include "engine/host/memtest.h"
 #include "engine/series/settings.h"
 #include "engine/stats/fisher.h"
-#include "engine/verdict/signs.h"
-#include "engine/verdict/verdict.h"
+#include "judge/judge.h"
+#include "judge/signs.h"
 
 #define MEMTEST_S 3.0
 #define PIN_TRIALS_LEAST 20u
@@ -58,7 +58,7 @@ bool machine_worth(struct hunt *hunt, struct strbuf *why)
 		strbuf_adds(why, "every run fails in the same way, which no broken machine does");
 		return false;
 	}
-	verdict_judge(&hunt->evidence, &verdict);
+	judge_evidence(&hunt->evidence, &verdict);
 	firm = verdict.firm;
 	verdict_deinit(&verdict);
 	count_signals(hunt, &signs);

@@ -5,7 +5,7 @@
 
 #include <errno.h>
 
-#include "engine/verdict/verdict.h"
+#include "judge/judge.h"
 
 int judgement_read(struct case_store *cs, struct evidence_list *evidence, struct verdict *ret,
 		   bool *ret_judged, struct err *err)
@@ -26,7 +26,7 @@ int judgement_read(struct case_store *cs, struct evidence_list *evidence, struct
 		return 0;
 	verdict_deinit(ret);
 	*ret = (struct verdict){ 0 };
-	verdict_judge(evidence, ret);
+	judge_evidence(evidence, ret);
 	*ret_judged = true;
 	return 0;
 }

@@ -1,9 +1,9 @@
-#include "engine/verdict/judge.h"
+#include "judge/parts.h"
 
 #include <inttypes.h>
 #include <string.h>
 
-#include "engine/verdict/verdict.h"
+#include "judge/judge.h"
 
 /* A matter of its own beside a crash, never a rival of another class. */
 #define APART (BIT(VERDICT_LEAK_GROWTH) | BIT(VERDICT_NOT_MEMORY))
@@ -234,7 +234,7 @@ static void give_up(const struct facts *facts, struct verdict *ret)
 	not_caught(facts, ret);
 }
 
-void verdict_judge(const struct evidence_list *list, struct verdict *ret)
+void judge_evidence(const struct evidence_list *list, struct verdict *ret)
 {
 	struct proof *proofs = mem_alloc(rule_count * sizeof(*proofs));
 	AUTO(facts_deinit) struct facts facts;

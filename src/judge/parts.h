@@ -1,8 +1,8 @@
 #pragma once
 
-#include "engine/verdict/rules.h"
+#include "judge/rules.h"
 
-/* The parts of a judgement. Private to engine/verdict/. */
+/* The parts of a judgement. Private to judge/. */
 
 /* Fills in ret->hypotheses. `rule` and `proof` are those of the class that was chosen; NULL when
  * nothing fits. */

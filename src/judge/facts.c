@@ -1,4 +1,4 @@
-#include "engine/verdict/facts.h"
+#include "judge/facts.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 /*
  * What speaks for whoever was the last to write: the owner of a field does that, too.
  */
-#include "engine/verdict/rules.h"
+#include "judge/rules.h"
 
 #define ADDRESS_REACH 65536 /* of a fault, from the pointer that it went through */
 

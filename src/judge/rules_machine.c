@@ -1,11 +1,11 @@
 /*
  * Rules about what is no bad write: files, the machine, growth, plain errors.
  */
-#include "engine/verdict/rules.h"
+#include "judge/rules.h"
 
 #include <inttypes.h>
 
-#include "engine/verdict/signs.h"
+#include "judge/signs.h"
 
 #define GROWTH_P 0.001
 

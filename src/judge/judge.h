@@ -13,4 +13,4 @@
  *
  * `list` must outlive the call only; `ret` owns what it holds.
  */
-void verdict_judge(const struct evidence_list *list, struct verdict *ret);
+void judge_evidence(const struct evidence_list *list, struct verdict *ret);

@@ -1,10 +1,10 @@
 #pragma once
 
-#include "engine/verdict/facts.h"
+#include "judge/facts.h"
 #include "model/verdict.h"
 
 /*
- * The rules, one per class. Private to engine/verdict/.
+ * The rules, one per class. Private to judge/.
  *
  * A rule weighs the evidence: does what it needs lie there, and what speaks against it? Each
  * doubt is a sentence; a proof without doubts is firm. A new rule needs its row in rules.c, a

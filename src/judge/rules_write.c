@@ -5,7 +5,7 @@
  * value are all last writes now and then. What speaks for them becomes a doubt, and a verdict with
  * doubts is not firm.
  */
-#include "engine/verdict/rules.h"
+#include "judge/rules.h"
 
 #include <inttypes.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 /*
  * Rules about blocks that were freed: pointers that outlive them, frees that go wrong.
  */
-#include "engine/verdict/rules.h"
+#include "judge/rules.h"
 
 #include <inttypes.h>
 

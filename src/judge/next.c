@@ -1,7 +1,7 @@
 /*
  * When nothing fits: what was seen all the same, what is still open, and what to try next.
  */
-#include "engine/verdict/judge.h"
+#include "judge/parts.h"
 
 #include <inttypes.h>
 

@@ -2,7 +2,7 @@
  * Rules about values that no caught write explains: something outside wrote them, nobody did, or
  * they are another object's.
  */
-#include "engine/verdict/rules.h"
+#include "judge/rules.h"
 
 #include <inttypes.h>
 

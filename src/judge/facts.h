@@ -5,7 +5,7 @@
 
 /*
  * Evidence put in order for the rules: which home was watched in how many failing trials, who
- * wrote it last, who wrote it in just that way without harm. Private to engine/verdict/.
+ * wrote it last, who wrote it in just that way without harm. Private to judge/.
  *
  * Nothing here is owned but the arrays: everything points into the evidence.
  */

@@ -1,7 +1,7 @@
 /*
  * The table of rules, and what they share.
  */
-#include "engine/verdict/rules.h"
+#include "judge/rules.h"
 
 #include <inttypes.h>
 

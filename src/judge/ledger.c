@@ -5,7 +5,7 @@
  * observation, whatever the verdict is: two objects at one address are no explanation once the very
  * block was seen to be written. Everything else stays open.
  */
-#include "engine/verdict/judge.h"
+#include "judge/parts.h"
 
 #include <inttypes.h>
 

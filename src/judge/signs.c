@@ -1,4 +1,4 @@
-#include "engine/verdict/signs.h"
+#include "judge/signs.h"
 
 #include "base/vec.h"
 

@@ -4,7 +4,6 @@
 #include <string.h>
 
 #define CHAIN_MAX 16
-#define LOWEST_ADDRESS 0x400000ull /* that programs are linked to */
 
 static int by_number(const void *a, const void *b)
 {
@@ -70,8 +69,7 @@ bool same_writer(const struct write_seen *a, const struct write_seen *b)
 	return same_text(x->module, y->module) && x->offset == y->offset;
 }
 
-/* The same instruction, not only the same function. */
-static bool same_store(const struct write_seen *a, const struct write_seen *b)
+bool same_store(const struct write_seen *a, const struct write_seen *b)
 {
 	const struct frame *x = site_of(&a->writer), *y = site_of(&b->writer);
 
@@ -80,80 +78,6 @@ static bool same_store(const struct write_seen *a, const struct write_seen *b)
 	if (a->instruction && b->instruction && strcmp(a->instruction, b->instruction) != 0)
 		return false;
 	return x->kind == FRAME_JIT || x->line == y->line;
-}
-
-/* Neither where programs are linked to nor where the kernel maps anything; or far below what stood
- * there before, and no block of malloc's. */
-static bool is_no_address(const struct write_seen *w, uint64_t value)
-{
-	if (value == 0)
-		return false;
-	return value < LOWEST_ADDRESS || value >> 47 != 0 ||
-	       (value >> 32 == 0 && w->old >> 32 != 0 && !(w->flags & WRITE_POINTER));
-}
-
-static bool leaves_no_address(const struct write_seen *w)
-{
-	return (w->fit == FIT_EXACT || w->fit == FIT_WIDE) && w->value_len == 8 &&
-	       is_no_address(w, w->new) && !(w->flags & WRITE_ASYNC) &&
-	       (is_no_address(w, w->old) || !(w->flags & WRITE_UPDATE));
-}
-
-/* … and was there an address before, as well or as little as in the other's case? */
-static bool same_before(const struct write_seen *a, const struct write_seen *b)
-{
-	return is_no_address(a, a->old) == is_no_address(b, b->old);
-}
-
-uint64_t write_habit(const struct evidence_list *list, const struct evidence *write)
-{
-	uint64_t times = 0;
-
-	if (!leaves_no_address(write->write))
-		return 0;
-	VEC_FOREACH (&list->list, e)
-		times += e->kind == EVIDENCE_WRITE && e != write &&
-			 !(e->failing && e->write->flags & WRITE_LAST) &&
-			 home_same(&e->write->home, &write->write->home) &&
-			 same_store(e->write, write->write) && leaves_no_address(e->write) &&
-			 same_before(e->write, write->write);
-	return times;
-}
-
-bool write_of_habit(const struct evidence_list *list, const struct evidence *write)
-{
-	return write_habit(list, write) >= HABIT &&
-	       (write->write->old == 0 || is_no_address(write->write, write->write->old));
-}
-
-bool write_over_number(const struct evidence_list *list, const struct evidence *write)
-{
-	const struct write_seen *w = write->write;
-
-	if (!leaves_no_address(w) || !is_no_address(w, w->old) ||
-	    w->flags & (WRITE_OPENS | WRITE_FIRST))
-		return false;
-	VEC_FOREACH (&list->list, e)
-		if (e->kind == EVIDENCE_WRITE && e->trial == write->trial && e != write &&
-		    home_same(&e->write->home, &w->home) && same_store(e->write, w) &&
-		    write_changed(e->write) && !is_no_address(e->write, e->write->old))
-			return false;
-	return true;
-}
-
-bool write_of_numbers(const struct evidence_list *list, const struct evidence *write)
-{
-	uint64_t before = 0;
-
-	VEC_FOREACH (&list->list, e)
-		if (e->kind == EVIDENCE_WRITE && !e->failing && e->write->value_len == 8 &&
-		    is_no_address(e->write, e->write->new) &&
-		    home_same(&e->write->home, &write->write->home)) {
-			if (before != 0 && before != e->trial)
-				return true;
-			before = e->trial;
-		}
-	return false;
 }
 
 /* Did they do the same to the field? Pointers differ from run to run, so a store of another
@@ -191,16 +115,16 @@ static const struct evidence *before_repeat(const struct evidence_list *list,
 	return found;
 }
 
-static struct suspect *suspect_for(struct stage *stage, const struct write_seen *write)
+static struct suspect *suspect_for(struct chain_link *link, const struct write_seen *write)
 {
-	VEC_FOREACH (&stage->suspects, s)
+	VEC_FOREACH (&link->suspects, s)
 		if (same_writer(s->writes.items[0]->write, write))
 			return s;
-	VEC_PUSH(&stage->suspects, (struct suspect){ .verified = true });
-	return &stage->suspects.items[stage->suspects.count - 1];
+	VEC_PUSH(&link->suspects, (struct suspect){ .verified = true });
+	return &link->suspects.items[link->suspects.count - 1];
 }
 
-static void add_last_write(struct stage *stage, const struct evidence_list *list,
+static void add_last_write(struct chain_link *link, const struct evidence_list *list,
 			   const struct evidence *last)
 {
 	const struct evidence *culprit = last;
@@ -211,10 +135,10 @@ static void add_last_write(struct stage *stage, const struct evidence_list *list
 	if (!culprit)
 		return;
 	if (culprit->write->flags & WRITE_ASYNC || culprit->write->writer.count == 0) {
-		VEC_PUSH(&stage->imprecise, culprit);
+		VEC_PUSH(&link->imprecise, culprit);
 		return;
 	}
-	suspect = suspect_for(stage, culprit->write);
+	suspect = suspect_for(link, culprit->write);
 	/* Trials are counted, not writes: two blocks of one trial are one witness. */
 	VEC_FOREACH (&suspect->writes, w)
 		if ((*w)->trial == culprit->trial)
@@ -279,29 +203,29 @@ static uint64_t count_watched(const struct evidence_list *list, const struct hom
 	return watched;
 }
 
-static void stage_init(struct stage *stage, const struct evidence_list *list,
-		       const struct home *home)
+static void link_init(struct chain_link *link, const struct evidence_list *list,
+		      const struct home *home)
 {
-	*stage = (struct stage){ .home = home, .watched = count_watched(list, home) };
+	*link = (struct chain_link){ .home = home, .watched = count_watched(list, home) };
 	VEC_FOREACH (&list->list, e)
 		if (e->kind == EVIDENCE_WRITE && e->failing && e->write->flags & WRITE_LAST &&
 		    home_same(&e->write->home, home))
-			add_last_write(stage, list, e);
-	VEC_FOREACH (&stage->suspects, suspect)
+			add_last_write(link, list, e);
+	VEC_FOREACH (&link->suspects, suspect)
 		add_harmless(suspect, list);
-	if (stage->suspects.count > 1)
-		qsort(stage->suspects.items, stage->suspects.count,
-		      sizeof(stage->suspects.items[0]), by_caught);
+	if (link->suspects.count > 1)
+		qsort(link->suspects.items, link->suspects.count, sizeof(link->suspects.items[0]),
+		      by_caught);
 }
 
-static void stage_deinit(struct stage *stage)
+static void link_deinit(struct chain_link *link)
 {
-	VEC_FOREACH (&stage->suspects, suspect) {
+	VEC_FOREACH (&link->suspects, suspect) {
 		VEC_DEINIT(&suspect->writes);
 		VEC_DEINIT(&suspect->harmless);
 	}
-	VEC_DEINIT(&stage->suspects);
-	VEC_DEINIT(&stage->imprecise);
+	VEC_DEINIT(&link->suspects);
+	VEC_DEINIT(&link->imprecise);
 }
 
 static const struct home *home_of(const struct evidence *e)
@@ -315,7 +239,7 @@ static const struct home *home_of(const struct evidence *e)
 	return NULL;
 }
 
-/* Is it only where a value was copied from? Then it is a later stage. */
+/* Is it only where a value was copied from? Then it is a later link. */
 static bool is_source(const struct evidence_list *list, const struct home *home)
 {
 	VEC_FOREACH (&list->list, e)
@@ -353,8 +277,8 @@ static const struct home *first_home(const struct evidence_list *list)
 
 static const struct home *next_home(const struct facts *facts)
 {
-	const struct stage *stage = &facts->chain.items[facts->chain.count - 1];
-	const struct suspect *suspect = stage_first(stage);
+	const struct chain_link *link = &facts->chain.items[facts->chain.count - 1];
+	const struct suspect *suspect = link_first(link);
 	const struct write_seen *write;
 
 	if (!suspect)
@@ -384,40 +308,49 @@ void facts_init(struct facts *facts, const struct evidence_list *list)
 
 	*facts = (struct facts){ .list = list, .trials = count_trials(list) };
 	while (home && facts->chain.count < CHAIN_MAX) {
-		struct stage stage;
+		struct chain_link link;
 
-		stage_init(&stage, list, home);
-		VEC_PUSH(&facts->chain, stage);
+		link_init(&link, list, home);
+		VEC_PUSH(&facts->chain, link);
 		home = next_home(facts);
 	}
 }
 
 void facts_deinit(struct facts *facts)
 {
-	VEC_FOREACH (&facts->chain, stage)
-		stage_deinit(stage);
+	VEC_FOREACH (&facts->chain, link)
+		link_deinit(link);
 	VEC_DEINIT(&facts->chain);
 }
 
-const struct suspect *stage_first(const struct stage *stage)
+const struct suspect *link_first(const struct chain_link *link)
 {
-	return stage && stage->suspects.count > 0 ? &stage->suspects.items[0] : NULL;
+	return link && link->suspects.count > 0 ? &link->suspects.items[0] : NULL;
 }
 
 /* A source at which somebody was caught only now and then leads nowhere: then the copy is all there
  * is. */
-const struct stage *facts_origin(const struct facts *facts)
+const struct chain_link *facts_origin(const struct facts *facts)
 {
-	const struct stage *first = NULL;
+	const struct chain_link *first = NULL;
 
 	for (size_t i = facts->chain.count; i > 0; i--) {
-		const struct stage *stage = &facts->chain.items[i - 1];
+		const struct chain_link *link = &facts->chain.items[i - 1];
 
-		if (stage->suspects.count == 0)
+		if (link->suspects.count == 0)
 			continue;
-		if (stage->suspects.items[0].writes.count * 2 > stage->watched)
-			return stage;
-		first = stage;
+		if (link->suspects.items[0].writes.count * 2 > link->watched)
+			return link;
+		first = link;
 	}
 	return first;
+}
+
+bool facts_writer_twice(const struct facts *facts)
+{
+	VEC_FOREACH (&facts->chain, link)
+		VEC_FOREACH (&link->suspects, suspect)
+			if (suspect->writes.count > 1)
+				return true;
+	return false;
 }

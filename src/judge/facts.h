@@ -20,7 +20,7 @@ struct suspect {
 };
 
 /* One home on the way from the failure back to the origin. */
-struct stage {
+struct chain_link {
 	const struct home *home;
 	VEC(struct suspect) suspects;		/* most caught first */
 	uint64_t watched;			/* failing trials in which the victim was watched */
@@ -29,7 +29,7 @@ struct stage {
 
 struct facts {
 	const struct evidence_list *list;
-	VEC(struct stage)
+	VEC(struct chain_link)
 	chain;		 /* from the home that the failure read to the origin; may be
 			  * empty */
 	uint64_t trials; /* run; 0 unknown */
@@ -38,10 +38,13 @@ struct facts {
 void facts_init(struct facts *facts, const struct evidence_list *list);
 void facts_deinit(struct facts *facts);
 
-/* The last stage of the chain at which somebody was caught in most of the watched trials (the first
+/* The last link of the chain at which somebody was caught in most of the watched trials (the first
  * at which anybody was, if there is none), and who was caught most; NULL. */
-const struct stage *facts_origin(const struct facts *facts);
-const struct suspect *stage_first(const struct stage *stage);
+const struct chain_link *facts_origin(const struct facts *facts);
+const struct suspect *link_first(const struct chain_link *link);
+
+/* Was a writer caught in more than one trial? */
+bool facts_writer_twice(const struct facts *facts);
 
 /* How many different trials the pieces come from. */
 #define EVIDENCE_TRIALS(vec) evidence_trials((vec)->items, (vec)->count)
@@ -53,23 +56,8 @@ bool write_changed(const struct write_seen *write);
 /* Bits of the field that it changed. */
 uint64_t write_mask(const struct write_seen *write);
 
-/* How often the same instruction was seen to leave there, without harm, what cannot be an address
- * either, in place of what may have been one, or of another number, as this time; in this trial or
- * another. Who does that again and again writes what belongs there as he sees it: a field of
- * another kind of object. */
-#define HABIT 3 /* times that are no accident */
-uint64_t write_habit(const struct evidence_list *list, const struct evidence *write);
-
-/* The same where no address stood there before: it is a number, and whoever reads it as an address
- * takes the object for another kind. */
-bool write_of_habit(const struct evidence_list *list, const struct evidence *write);
-
-/* Did it replace what was no address either, and did not put there itself? Then it spoilt nothing
- * that was right before. */
-bool write_over_number(const struct evidence_list *list, const struct evidence *write);
-
-/* Was what is no address put into that home in two trials that passed, by anybody? */
-bool write_of_numbers(const struct evidence_list *list, const struct evidence *write);
-
 /* Same code: a function and, in emitted code, the instruction. */
 bool same_writer(const struct write_seen *a, const struct write_seen *b);
+
+/* The same instruction, not only the same function. */
+bool same_store(const struct write_seen *a, const struct write_seen *b);

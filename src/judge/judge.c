@@ -1,9 +1,10 @@
-#include "judge/parts.h"
+#include "judge/judge.h"
 
 #include <inttypes.h>
 #include <string.h>
 
-#include "judge/judge.h"
+#include "judge/considerations.h"
+#include "judge/parts.h"
 
 /* A matter of its own beside a crash, never a rival of another class. */
 #define APART (BIT(VERDICT_LEAK_GROWTH) | BIT(VERDICT_NOT_MEMORY))
@@ -224,14 +225,21 @@ static void give_up(const struct facts *facts, struct verdict *ret)
 
 	ret->class = VERDICT_NOT_CAUGHT;
 	ret->crash = crash ? crash->id : 0;
-	VEC_FOREACH (&facts->chain, stage)
-		if (stage->watched > ret->watched)
-			ret->watched = stage->watched;
+	VEC_FOREACH (&facts->chain, link)
+		if (link->watched > ret->watched)
+			ret->watched = link->watched;
 	if (crash)
 		add_step(ret, "it fails here", &crash->crash->stack, crash);
 	take_signature(facts->list, NULL, ret);
 	hypotheses_decide(facts, NULL, NULL, ret);
 	not_caught(facts, ret);
+}
+
+static void weigh(const struct rule *rule, const struct facts *facts, struct proof *proof)
+{
+	rule->weigh(rule, facts, proof);
+	if (proof->main)
+		consider(rule, facts, proof);
 }
 
 void judge_evidence(const struct evidence_list *list, struct verdict *ret)
@@ -244,7 +252,7 @@ void judge_evidence(const struct evidence_list *list, struct verdict *ret)
 	facts_init(&facts, list);
 	ret->trials = facts.trials;
 	for (size_t i = 0; i < rule_count; i++)
-		rules[i].weigh(&rules[i], &facts, &proofs[i]);
+		weigh(&rules[i], &facts, &proofs[i]);
 	chosen = choose(proofs);
 	if (chosen < rule_count)
 		state(proofs, chosen, &facts, ret);

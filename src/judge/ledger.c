@@ -9,6 +9,8 @@
 
 #include <inttypes.h>
 
+#include "judge/store_facts.h"
+
 static const struct {
 	const char *id, *text;
 } texts[HYPOTHESES] = {
@@ -92,21 +94,23 @@ static void by_verdict(const struct rule *rule, const struct proof *proof, struc
  * several places that held it. Then what is known of this place says nothing about that one. */
 static bool leads_on(const struct suspect *suspect)
 {
-	return suspect->writes.items[0]->write->flags & (WRITE_SOUND | WRITE_READABLE | WRITE_TWIN);
+	const struct write_seen *w = suspect->writes.items[0]->write;
+
+	return store_leaves_live_pointer(w) || store_leaves_readable(w) || store_has_twin(w);
 }
 
 /* The very block that failed was written: it was no mix-up of two, and somebody did write it. */
 static void by_caught_writes(const struct facts *facts, struct verdict *ret)
 {
-	VEC_FOREACH (&facts->chain, stage)
-		VEC_FOREACH (&stage->suspects, suspect) {
+	VEC_FOREACH (&facts->chain, link)
+		VEC_FOREACH (&link->suspects, suspect) {
 			const struct evidence *e = suspect->writes.items[0];
 			AUTO(strbuf_deinit) struct strbuf seen = { 0 };
 
 			if (leads_on(suspect))
 				continue;
 			evidence_describe(e, &seen);
-			if (suspect->verified && !(e->write->flags & WRITE_FIRST))
+			if (suspect->verified && !store_is_first(e->write))
 				decide(&ret->hypotheses.items[HYP_CONFLATED], HYPOTHESIS_FALSIFIED,
 				       e, strbuf_str(&seen));
 			if (suspect->verified)
@@ -116,7 +120,7 @@ static void by_caught_writes(const struct facts *facts, struct verdict *ret)
 				decide(&ret->hypotheses.items[HYP_HOST], HYPOTHESIS_FALSIFIED, e,
 				       strbuf_str(&seen));
 			if (suspect->verified && suspect->writes.count > 1 &&
-			    suspect->writes.count >= stage->watched)
+			    suspect->writes.count >= link->watched)
 				decide(&ret->hypotheses.items[HYP_OUTSIDE], HYPOTHESIS_FALSIFIED, e,
 				       strbuf_str(&seen));
 		}

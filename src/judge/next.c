@@ -5,6 +5,9 @@
 
 #include <inttypes.h>
 
+#include "judge/considerations.h"
+#include "judge/store_facts.h"
+
 static void lead(struct verdict *ret, struct strbuf *sb)
 {
 	strv_take(&ret->open, strbuf_take(sb));
@@ -13,9 +16,10 @@ static void lead(struct verdict *ret, struct strbuf *sb)
 /* Caught, but not often enough to be the story. */
 static void add_leads(const struct facts *facts, struct verdict *ret)
 {
-	VEC_FOREACH (&facts->chain, stage) {
-		VEC_FOREACH (&stage->suspects, suspect) {
-			const char *excuse = write_excuse(facts, suspect->writes.items[0]);
+	VEC_FOREACH (&facts->chain, link) {
+		VEC_FOREACH (&link->suspects, suspect) {
+			const struct consideration *cleared =
+				consider_cleared(facts, suspect->writes.items[0]);
 			struct strbuf sb = { 0 };
 
 			say_site(&sb, &suspect->writes.items[0]->write->writer);
@@ -23,20 +27,20 @@ static void add_leads(const struct facts *facts, struct verdict *ret)
 				    " wrote it last in %zu of %" PRIu64
 				    " failing trials in which it was watched: %s "
 				    "(evidence %" PRIu64 ")",
-				    suspect->writes.count, stage->watched,
-				    excuse ? excuse : "a lead, no proof",
+				    suspect->writes.count, link->watched,
+				    cleared ? cleared->words : "a lead, no proof",
 				    suspect->writes.items[0]->id);
 			lead(ret, &sb);
 		}
-		if (stage->imprecise.count > 0) {
+		if (link->imprecise.count > 0) {
 			struct strbuf sb = { 0 };
 
 			strbuf_addf(
 				&sb,
 				"%zu last write%s came in late, so that the writer is not known "
 				"(trial %" PRIu64 ")",
-				stage->imprecise.count, stage->imprecise.count == 1 ? "" : "s",
-				stage->imprecise.items[0]->trial);
+				link->imprecise.count, link->imprecise.count == 1 ? "" : "s",
+				link->imprecise.items[0]->trial);
 			lead(ret, &sb);
 		}
 	}
@@ -100,10 +104,10 @@ static void add_open_hypotheses(struct verdict *ret)
 /* The last writer of a home seems to own the place, as part of another kind of object. */
 static bool is_shared(const struct facts *facts)
 {
-	VEC_FOREACH (&facts->chain, stage)
-		VEC_FOREACH (&stage->suspects, suspect)
-			if (stage->home->kind == HOME_BLOCK &&
-			    write_habit(facts->list, suspect->writes.items[0]) >= HABIT)
+	VEC_FOREACH (&facts->chain, link)
+		VEC_FOREACH (&link->suspects, suspect)
+			if (link->home->kind == HOME_BLOCK &&
+			    store_habit(facts->list, suspect->writes.items[0]) >= HABIT)
 				return true;
 	return false;
 }
@@ -111,9 +115,9 @@ static bool is_shared(const struct facts *facts)
 /* Whoever writes it means a number, whoever reads it an address. */
 static const struct write_seen *misread(const struct facts *facts)
 {
-	VEC_FOREACH (&facts->chain, stage)
-		VEC_FOREACH (&stage->suspects, suspect)
-			if (write_of_habit(facts->list, suspect->writes.items[0]))
+	VEC_FOREACH (&facts->chain, link)
+		VEC_FOREACH (&link->suspects, suspect)
+			if (store_habit_of_numbers(facts->list, suspect->writes.items[0]))
 				return suspect->writes.items[0]->write;
 	return NULL;
 }
@@ -156,9 +160,9 @@ static void look(const struct facts *facts, struct have *have)
 		if (e->kind == EVIDENCE_HOLDER && e->failing)
 			have->freed = e;
 	}
-	VEC_FOREACH (&facts->chain, stage) {
-		have->watch = have->watch || stage->watched > 0;
-		have->imprecise = have->imprecise || stage->imprecise.count > 0;
+	VEC_FOREACH (&facts->chain, link) {
+		have->watch = have->watch || link->watched > 0;
+		have->imprecise = have->imprecise || link->imprecise.count > 0;
 	}
 }
 

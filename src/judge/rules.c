@@ -186,28 +186,7 @@ void proof_deinit(struct proof *proof)
 {
 	VEC_DEINIT(&proof->pieces);
 	strv_deinit(&proof->doubts);
-}
-
-void proof_doubt(struct proof *proof, const char *fmt, ...)
-{
-	struct strbuf sb = { 0 };
-	va_list args;
-
-	va_start(args, fmt);
-	strbuf_vaddf(&sb, fmt, args);
-	va_end(args);
-	strv_take(&proof->doubts, strbuf_take(&sb));
-}
-
-void doubt_counts(struct proof *proof)
-{
-	if (proof->caught < 2)
-		proof_doubt(proof, "it was seen in one failing trial only");
-	if (proof->caught < proof->watched)
-		proof_doubt(proof,
-			    "in %" PRIu64 " of %" PRIu64
-			    " failing trials that would have shown it, it was not seen",
-			    proof->watched - proof->caught, proof->watched);
+	strv_deinit(&proof->considered);
 }
 
 void say_site(struct strbuf *sb, const struct stack *stack)

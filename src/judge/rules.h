@@ -6,9 +6,9 @@
 /*
  * The rules, one per class. Private to judge/.
  *
- * A rule weighs the evidence: does what it needs lie there, and what speaks against it? Each
- * doubt is a sentence; a proof without doubts is firm. A new rule needs its row in rules.c, a
- * hypothesis that it decides, and a test with evidence that fires it and evidence that nearly does.
+ * A rule looks for the evidence that it needs. What speaks against it stands in considerations.c;
+ * a proof without doubts is firm. A new rule needs its row in rules.c, a hypothesis that it
+ * decides, and two stories: one that fires it, one that nearly does.
  */
 
 /* The built-in explanations; texts in hypotheses.c. */
@@ -38,12 +38,13 @@ struct proof {
 	uint64_t caught, watched;
 	const struct evidence *main; /* what the wording is about */
 	VEC(const struct evidence *) pieces;
-	struct strv doubts; /* none: firm */
-	uint32_t spared;    /* hypotheses that it does not falsify after all */
+	const struct suspect *suspect; /* whose store `main` is; NULL: it is none */
+	struct strv doubts;	       /* sentences; none: firm */
+	struct strv considered;	       /* names of the considerations behind them */
+	uint32_t spared;	       /* hypotheses that it does not exclude after all */
 };
 
 void proof_deinit(struct proof *proof);
-void proof_doubt(struct proof *proof, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
 struct rule {
 	enum verdict_class class;
@@ -71,14 +72,10 @@ void weigh_race(const struct rule *rule, const struct facts *facts, struct proof
 void tell_race(const struct facts *facts, const struct proof *proof, struct verdict *ret,
 	       struct strbuf *sentence);
 
-/* excuses.c */
-bool clears_field(const struct write_seen *w);
-bool covers_block(const struct write_seen *w);
-bool may_have_been_mapped(const struct facts *facts, const struct evidence *write);
-
-/* Why whoever made this write is hardly to blame, in words, although it was the last; NULL: nothing
- * speaks for him. */
-const char *write_excuse(const struct facts *facts, const struct evidence *write);
+/* Who copied the value on from the home that this store wrote, in the same trial; NULL: nobody. And
+ * whether that copy was made while the value was half written. */
+const struct evidence *value_carrier(const struct facts *facts, const struct evidence *write);
+bool value_copied_torn(const struct facts *facts, const struct evidence *write);
 
 /* rules_unwritten.c */
 void weigh_outside(const struct rule *rule, const struct facts *facts, struct proof *ret);
@@ -117,7 +114,7 @@ void tell_plain(const struct facts *facts, const struct proof *proof, struct ver
 		struct strbuf *sentence);
 
 /* The class of one caught write; VERDICT_NOT_CAUGHT when it says too little (rules_write.c). */
-enum verdict_class write_class(const struct facts *facts, const struct stage *stage,
+enum verdict_class write_class(const struct facts *facts, const struct chain_link *link,
 			       const struct evidence *write);
 
 /* The block that the write's value points to was freed after it (rules_heap.c): the piece of
@@ -129,12 +126,13 @@ bool freed_block_used(const struct facts *facts, uint64_t trial);
 
 /* The use of a freed block whose place another freed one had before: it may be that one's. */
 bool place_shared(const struct evidence *e);
-#define SHARED_PLACE \
-	"another kind of block had that place before, and was freed, too: the pointer may be that one's"
+
+/* The freed block that was used has been given to somebody else since. */
+bool freed_block_recycled(const struct evidence *e);
+
+/* Before this wrong free, a pointer to another freed block was used. */
+bool bad_free_after_stale_use(const struct facts *facts, const struct evidence *bad);
 
 /* Words for sentences. */
 void say_site(struct strbuf *sb, const struct stack *stack); /* "f (x.c:3)", "somebody" */
 void say_values(struct strbuf *sb, uint64_t old, uint64_t new, unsigned int len);
-
-/* Doubts that hold for everything that was counted in trials. */
-void doubt_counts(struct proof *proof);

@@ -119,25 +119,12 @@ static uint64_t freed_use_trials(const struct facts *facts)
 	return trials;
 }
 
-static void doubt_holder(struct proof *ret)
+/* The pointer is stale whoever put it there; but a bad write may have made it so. */
+static uint32_t spared_by(const struct evidence *main)
 {
-	const struct holder_seen *h;
-
-	if (ret->main->kind != EVIDENCE_HOLDER)
-		return;
-	h = ret->main->holder;
-	if (!h->exact)
-		proof_doubt(ret, "what it holds only looks like a pointer into the block");
-	if (h->contested)
-		proof_doubt(
-			ret,
-			"the same pointer was, or may have been, on a stack then, and the crash may "
-			"have come by that one");
-	/* The pointer is stale whoever put it there; but a bad write may have made it so. */
-	if (h->written_by.count == 0)
-		ret->spared = BIT(HYP_NARROW) | BIT(HYP_WIDE) | BIT(HYP_CACHED) | BIT(HYP_OUTSIDE);
-	if (h->target->freed.count == 0 && !h->frame)
-		proof_doubt(ret, "nobody was seen freeing the block");
+	if (main->kind != EVIDENCE_HOLDER || main->holder->written_by.count > 0)
+		return 0;
+	return BIT(HYP_NARROW) | BIT(HYP_WIDE) | BIT(HYP_CACHED) | BIT(HYP_OUTSIDE);
 }
 
 void weigh_dangling(const struct rule *rule, const struct facts *facts, struct proof *ret)
@@ -164,16 +151,15 @@ void weigh_dangling(const struct rule *rule, const struct facts *facts, struct p
 		return;
 	ret->caught = EVIDENCE_TRIALS(&ret->pieces);
 	/* Who was watched could not be seen in the trials before that. */
-	VEC_FOREACH (&facts->chain, stage)
-		if (home_same(stage->home, home) && stage->watched > ret->watched)
-			ret->watched = stage->watched;
+	VEC_FOREACH (&facts->chain, link)
+		if (home_same(link->home, home) && link->watched > ret->watched)
+			ret->watched = link->watched;
 	if (ret->watched == 0)
 		ret->watched = freed_use_trials(facts);
 	if (ret->watched < ret->caught)
 		ret->watched = ret->caught;
 	ret->fits = ret->caught * 2 > ret->watched;
-	doubt_counts(ret);
-	doubt_holder(ret);
+	ret->spared = spared_by(ret->main);
 }
 
 /* Who put the pointer there, in the same trial as far as it is known. */
@@ -282,6 +268,13 @@ void tell_dangling(const struct facts *facts, const struct proof *proof, struct 
 		strbuf_addf(sentence, "; %s", proof->main->note);
 }
 
+bool freed_block_recycled(const struct evidence *e)
+{
+	bool recycled;
+
+	return freed_block(e, &recycled) && recycled;
+}
+
 bool place_shared(const struct evidence *e)
 {
 	return e->kind == EVIDENCE_FREED_USE && e->freed_use->shared;
@@ -297,17 +290,11 @@ static bool tells_better(const struct evidence *e, const struct evidence *than)
 
 void weigh_freed_use(const struct rule *rule, const struct facts *facts, struct proof *ret)
 {
-	bool all_recycled = true, all_poison = true, shared = false, sure = false;
-
 	VEC_FOREACH (&facts->list->list, e) {
 		bool recycled;
 
 		if (!e->failing || !freed_block(e, &recycled))
 			continue;
-		all_recycled = all_recycled && recycled;
-		all_poison = all_poison && e->kind == EVIDENCE_FREED_USE && e->freed_use->poison;
-		shared |= place_shared(e);
-		sure |= e->kind == EVIDENCE_FREED_USE && !place_shared(e);
 		if (!ret->main || tells_better(e, ret->main))
 			ret->main = e;
 		VEC_PUSH(&ret->pieces, e);
@@ -316,14 +303,6 @@ void weigh_freed_use(const struct rule *rule, const struct facts *facts, struct 
 		return;
 	ret->fits = true;
 	ret->caught = ret->watched = EVIDENCE_TRIALS(&ret->pieces);
-	doubt_counts(ret);
-	if (all_recycled)
-		proof_doubt(ret, "another block has the place now: the pointer may be that one's");
-	if (shared && !sure)
-		proof_doubt(ret, SHARED_PLACE);
-	if (all_poison)
-		proof_doubt(ret, "it was found only because the freed block had been overwritten "
-				 "with poison");
 }
 
 void tell_freed_use(const struct facts *facts, const struct proof *proof, struct verdict *ret,
@@ -366,14 +345,6 @@ static bool is_bad_free(const struct rule *rule, const struct evidence *e)
 	return rule->class == VERDICT_DOUBLE_FREE ? twice : e->bad_free->kind != BAD_FREE_DOUBLE;
 }
 
-static bool aborted(const struct facts *facts, uint64_t trial)
-{
-	VEC_FOREACH (&facts->list->list, e)
-		if (e->kind == EVIDENCE_CRASH && e->trial == trial)
-			return true;
-	return false;
-}
-
 /* The one to tell of two: no mere mismatch, then one of a failing trial. */
 static bool tells_more(const struct evidence *e, const struct evidence *than)
 {
@@ -384,9 +355,8 @@ static bool tells_more(const struct evidence *e, const struct evidence *than)
 	return e->failing && !than->failing;
 }
 
-/* A pointer to another freed block was used in the failure: a block that was written to after its
- * free can make its owner free anything. */
-static bool led_to(const struct facts *facts, const struct evidence *bad)
+/* A block that was written to after its free can make its owner free anything. */
+bool bad_free_after_stale_use(const struct facts *facts, const struct evidence *bad)
 {
 	const struct block_life *block = bad->bad_free->block;
 
@@ -401,34 +371,17 @@ static bool led_to(const struct facts *facts, const struct evidence *bad)
 
 void weigh_bad_free(const struct rule *rule, const struct facts *facts, struct proof *ret)
 {
-	bool failing = false;
-
 	VEC_FOREACH (&facts->list->list, e) {
 		if (!is_bad_free(rule, e))
 			continue;
 		if (!ret->main || tells_more(e, ret->main))
 			ret->main = e;
-		failing = failing || e->failing;
 		VEC_PUSH(&ret->pieces, e);
 	}
 	if (!ret->main)
 		return;
 	ret->fits = true;
 	ret->caught = ret->watched = EVIDENCE_TRIALS(&ret->pieces);
-	if (led_to(facts, ret->main))
-		proof_doubt(ret, "a pointer to another freed block was used before: what was "
-				 "written through it may have led to this free");
-	/* The id says it: once is enough. */
-	if (!failing)
-		proof_doubt(ret, "it was seen only in trials that did not fail");
-	if (ret->main->bad_free->kind == BAD_FREE_MISMATCHED)
-		proof_doubt(ret, "a mismatch alone does no harm with most allocators");
-	if (ret->main->bad_free->named)
-		proof_doubt(ret,
-			    "it is seen by the functions of the program's own allocator that are "
-			    "followed: another one may have handed the object out in between");
-	if (ret->main->bad_free->kind == BAD_FREE_FOREIGN && !aborted(facts, ret->main->trial))
-		proof_doubt(ret, "the pointer may come from an allocator that was not followed");
 }
 
 void tell_bad_free(const struct facts *facts, const struct proof *proof, struct verdict *ret,

@@ -11,23 +11,18 @@
 
 void weigh_mapping(const struct rule *rule, const struct facts *facts, struct proof *ret)
 {
-	uint64_t cuts = 0;
-
 	VEC_FOREACH (&facts->list->list, e) {
 		if (e->kind != EVIDENCE_MAPPING || !e->failing ||
 		    e->mapping->present >= e->mapping->mapped)
 			continue;
 		if (!ret->main || (!ret->main->mapping->cut && e->mapping->cut))
 			ret->main = e;
-		cuts += e->mapping->cut != NULL;
 		VEC_PUSH(&ret->pieces, e);
 	}
 	if (!ret->main)
 		return;
 	ret->fits = true;
 	ret->caught = ret->watched = EVIDENCE_TRIALS(&ret->pieces);
-	if (cuts == 0)
-		proof_doubt(ret, "nobody was seen making the file shorter");
 }
 
 void tell_mapping(const struct facts *facts, const struct proof *proof, struct verdict *ret,
@@ -41,15 +36,6 @@ void tell_mapping(const struct facts *facts, const struct proof *proof, struct v
 }
 
 /* ---- the machine ---- */
-
-static bool writer_caught_twice(const struct facts *facts)
-{
-	VEC_FOREACH (&facts->chain, stage)
-		VEC_FOREACH (&stage->suspects, suspect)
-			if (suspect->writes.count > 1)
-				return true;
-	return false;
-}
 
 void weigh_host(const struct rule *rule, const struct facts *facts, struct proof *ret)
 {
@@ -67,15 +53,10 @@ void weigh_host(const struct rule *rule, const struct facts *facts, struct proof
 	signs += signs_signals(h);
 	signs += signs_core(h);
 	ret->fits = (h->memory_tested && h->memory_errors > 0) || signs >= 2;
-	if (writer_caught_twice(facts))
+	if (facts_writer_twice(facts))
 		ret->fits = h->memory_tested && h->memory_errors > 0;
 	ret->caught = h->bit_flips;
 	ret->watched = h->bit_flips;
-	if (h->memory_errors == 0 || !h->memory_tested)
-		proof_doubt(ret, "no memory test has failed: the signs are circumstantial");
-	if (writer_caught_twice(facts))
-		proof_doubt(ret, "a writer was caught more than once, which the machine does not "
-				 "explain");
 }
 
 void tell_host(const struct facts *facts, const struct proof *proof, struct verdict *ret,
@@ -103,8 +84,6 @@ void weigh_growth(const struct rule *rule, const struct facts *facts, struct pro
 	ret->fits = true;
 	ret->caught = ret->main->growth->trials;
 	ret->watched = ret->main->growth->usable;
-	if (ret->caught < 2)
-		proof_doubt(ret, "it was measured in one trial only");
 }
 
 void tell_growth(const struct facts *facts, const struct proof *proof, struct verdict *ret,
@@ -145,8 +124,6 @@ void weigh_plain(const struct rule *rule, const struct facts *facts, struct proo
 	ret->fits = true;
 	ret->caught = ret->main->plain->failed;
 	ret->watched = ret->main->plain->trials;
-	if (ret->caught < 2)
-		proof_doubt(ret, "it was run only once");
 }
 
 void tell_plain(const struct facts *facts, const struct proof *proof, struct verdict *ret,

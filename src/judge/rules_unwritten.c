@@ -6,10 +6,12 @@
 
 #include <inttypes.h>
 
+#include "judge/store_facts.h"
+
 static bool somebody_caught(const struct facts *facts, uint64_t trial)
 {
-	VEC_FOREACH (&facts->chain, stage)
-		VEC_FOREACH (&stage->suspects, suspect)
+	VEC_FOREACH (&facts->chain, link)
+		VEC_FOREACH (&link->suspects, suspect)
 			VEC_FOREACH (&suspect->writes, w)
 				if (trial == 0 || (*w)->trial == trial)
 					return true;
@@ -18,8 +20,6 @@ static bool somebody_caught(const struct facts *facts, uint64_t trial)
 
 void weigh_outside(const struct rule *rule, const struct facts *facts, struct proof *ret)
 {
-	bool one_bit = true, syscalls = true;
-
 	VEC_FOREACH (&facts->list->list, e) {
 		uint64_t changed;
 
@@ -28,8 +28,6 @@ void weigh_outside(const struct rule *rule, const struct facts *facts, struct pr
 		changed = e->outside->old ^ e->outside->new;
 		if (changed == 0 || somebody_caught(facts, e->trial))
 			continue;
-		one_bit = one_bit && (changed & (changed - 1)) == 0;
-		syscalls = syscalls && e->outside->kernel_writes;
 		if (!ret->main)
 			ret->main = e;
 		VEC_PUSH(&ret->pieces, e);
@@ -37,17 +35,11 @@ void weigh_outside(const struct rule *rule, const struct facts *facts, struct pr
 	if (!ret->main)
 		return;
 	ret->caught = ret->watched = EVIDENCE_TRIALS(&ret->pieces);
-	VEC_FOREACH (&facts->chain, stage)
-		if (home_same(stage->home, &ret->main->outside->home) &&
-		    stage->watched > ret->watched)
-			ret->watched = stage->watched;
+	VEC_FOREACH (&facts->chain, link)
+		if (home_same(link->home, &ret->main->outside->home) &&
+		    link->watched > ret->watched)
+			ret->watched = link->watched;
 	ret->fits = ret->caught * 2 > ret->watched;
-	doubt_counts(ret);
-	if (one_bit)
-		proof_doubt(ret, "it is one bit: that may be the machine");
-	if (!syscalls)
-		proof_doubt(ret, "writes by system calls could not be caught here: it may be the "
-				 "program's own");
 }
 
 void tell_outside(const struct facts *facts, const struct proof *proof, struct verdict *ret,
@@ -101,15 +93,11 @@ static bool weigh_odds(const struct facts *facts, struct proof *ret)
 		return false;
 	ret->fits = true;
 	ret->caught = ret->watched = ret->main->odds->garbage_failed;
-	if (ret->main->odds->home.len == 0)
-		proof_doubt(ret, "which of its bytes it is was not found");
 	return true;
 }
 
 void weigh_uninitialised(const struct rule *rule, const struct facts *facts, struct proof *ret)
 {
-	bool syscalls = true;
-
 	if (weigh_odds(facts, ret))
 		return;
 
@@ -118,18 +106,15 @@ void weigh_uninitialised(const struct rule *rule, const struct facts *facts, str
 			continue;
 		if (!ret->main)
 			ret->main = e;
-		syscalls = syscalls && e->watch->kernel_writes;
 		VEC_PUSH(&ret->pieces, e);
 	}
 	if (!ret->main)
 		return;
 	ret->caught = ret->watched = EVIDENCE_TRIALS(&ret->pieces);
-	VEC_FOREACH (&facts->chain, stage)
-		if (home_same(stage->home, &ret->main->watch->home) &&
-		    stage->watched > ret->watched)
-			ret->watched = stage->watched;
+	VEC_FOREACH (&facts->chain, link)
+		if (home_same(link->home, &ret->main->watch->home) && link->watched > ret->watched)
+			ret->watched = link->watched;
 	ret->fits = ret->caught * 2 > ret->watched;
-	doubt_counts(ret);
 }
 
 static void tell_odds(const struct evidence *e, struct verdict *ret, struct strbuf *sentence)
@@ -178,32 +163,24 @@ static bool is_conflation(const struct facts *facts, const struct evidence *e)
 		if (other->kind == EVIDENCE_WRITE && other->trial == e->trial &&
 		    other->write->home.block_id == c->second_id &&
 		    other->write->home.offset == c->offset && write_changed(other->write) &&
-		    other->write->new == c->second_value && !(other->write->flags & WRITE_FIRST))
+		    other->write->new == c->second_value && !store_is_first(other->write))
 			return false;
 	return true;
 }
 
 void weigh_conflation(const struct rule *rule, const struct facts *facts, struct proof *ret)
 {
-	bool watched = true;
-
 	VEC_FOREACH (&facts->list->list, e) {
 		if (!is_conflation(facts, e))
 			continue;
 		if (!ret->main)
 			ret->main = e;
-		watched = watched && e->conflation->watched;
 		VEC_PUSH(&ret->pieces, e);
 	}
 	if (!ret->main)
 		return;
 	ret->fits = true;
 	ret->caught = ret->watched = EVIDENCE_TRIALS(&ret->pieces);
-	doubt_counts(ret);
-	if (ret->main->note)
-		proof_doubt(ret, "%s", ret->main->note);
-	if (!watched)
-		proof_doubt(ret, "the two blocks were not watched between the observations");
 }
 
 /* What the failure found in the home that it read first, and who put that there. */

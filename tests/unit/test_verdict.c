@@ -233,7 +233,7 @@ static void what_is_left_open_is_told(void **state)
 		  "2 failing trials: a value that was never set" },
 		{ plain_beside_a_crash, "redhand chase --from 4", "race: " },
 		{ numbers_all_the_time, "look at how the reader comes by the block",
-		  "takes the object for another kind" },
+		  "takes the object for another type" },
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {

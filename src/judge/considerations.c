@@ -1,0 +1,748 @@
+/*
+ * What speaks for or against a verdict, a row each. See considerations.h.
+ *
+ * To be caught is no crime: a constructor, a rightful update and a copy of somebody else's bad
+ * value are all last writes now and then. Each predicate answers one question; the table at the end
+ * says about which classes it is asked, and what follows.
+ */
+#include "judge/considerations.h"
+
+#include <inttypes.h>
+
+#include "judge/store_facts.h"
+
+/* Farther away than this, a write is an index gone wild, or a base pointer with an offset of the
+ * compiler's, rather than a run over the end. */
+#define NEAR_BYTES 65536
+
+static const struct write_seen *store(const struct weighing *w)
+{
+	return w->write->write;
+}
+
+static bool is_store(const struct weighing *w)
+{
+	return w->write != NULL;
+}
+
+static bool main_is(const struct weighing *w, enum evidence_kind kind)
+{
+	return w->proof->main->kind == kind;
+}
+
+/* ---- counts ---- */
+
+static bool nothing_lost(const struct weighing *w)
+{
+	VEC_FOREACH (&w->proof->pieces, piece)
+		if (!(*piece)->race->lost_update)
+			return true;
+	return false;
+}
+
+/* Where trials are told apart by what was seen in each. What a comparison of many trials says
+ * (odds) counts by itself, and two threads that lost an update prove it in one. */
+static bool counts_trials(const struct weighing *w)
+{
+	if (main_is(w, EVIDENCE_ODDS))
+		return false;
+	if (w->rule->class == VERDICT_RACE)
+		return nothing_lost(w) || w->proof->caught < 2;
+	return true;
+}
+
+static bool seen_once(const struct weighing *w)
+{
+	return counts_trials(w) && w->proof->caught < 2;
+}
+
+static bool not_in_all(const struct weighing *w)
+{
+	return counts_trials(w) && w->proof->caught < w->proof->watched;
+}
+
+static void say_not_in_all(const struct weighing *w, struct strbuf *sb)
+{
+	strbuf_addf(sb,
+		    "in %" PRIu64 " of %" PRIu64
+		    " failing trials that would have shown it, it was not seen",
+		    w->proof->watched - w->proof->caught, w->proof->watched);
+}
+
+/* ---- a caught store: was it the one that did harm? ---- */
+
+static bool value_not_seen(const struct weighing *w)
+{
+	return is_store(w) && w->proof->suspect && !w->proof->suspect->verified;
+}
+
+/* Half a value in a slot does no harm until somebody copies it. */
+static bool harmless_before(const struct weighing *w)
+{
+	return is_store(w) && w->proof->suspect && w->proof->suspect->harmless.count > 0 &&
+	       !value_copied_torn(w->facts, w->write);
+}
+
+static void say_harmless_before(const struct weighing *w, struct strbuf *sb)
+{
+	const struct suspect *s = w->proof->suspect;
+
+	strbuf_addf(sb,
+		    "the same instruction made the same change %zu time%s without a failure "
+		    "(evidence %" PRIu64 ", trial %" PRIu64 ")",
+		    s->harmless.count, s->harmless.count == 1 ? "" : "s", s->harmless.items[0]->id,
+		    s->harmless.items[0]->trial);
+}
+
+static bool nonpointer_before(const struct weighing *w)
+{
+	return is_store(w) && !harmless_before(w) && store_habit(w->facts->list, w->write) > 0;
+}
+
+static bool other_places(const struct weighing *w)
+{
+	return is_store(w) && store_has_twin(store(w));
+}
+
+static bool free_inferred(const struct weighing *w)
+{
+	return is_store(w) && store_free_inferred(store(w));
+}
+
+static void say_free_inferred(const struct weighing *w, struct strbuf *sb)
+{
+	strbuf_adds(sb,
+		    w->write->note ? w->write->note : "that the block had been freed is inferred");
+}
+
+static bool free_unknown(const struct weighing *w)
+{
+	return is_store(w) && store_free_unknown(store(w));
+}
+
+static void say_free_unknown(const struct weighing *w, struct strbuf *sb)
+{
+	strbuf_adds(sb, "whether the object had been given back by then was not seen");
+	if (w->write->note)
+		strbuf_addf(sb, "; %s", w->write->note);
+}
+
+static bool first_value(const struct weighing *w)
+{
+	return is_store(w) && store_is_first(store(w));
+}
+
+static bool only_copied(const struct weighing *w)
+{
+	return is_store(w) && store(w)->flags & WRITE_COPIED;
+}
+
+static bool slot_writer_unknown(const struct weighing *w)
+{
+	return is_store(w) && !value_carrier(w->facts, w->write);
+}
+
+static bool mapped_then(const struct weighing *w)
+{
+	return is_store(w) && store_target_unmapped(w->facts, w->write);
+}
+
+static bool readable_address(const struct weighing *w)
+{
+	return is_store(w) && store(w)->fit == FIT_EXACT && store_leaves_readable(store(w));
+}
+
+static bool clears_whole_field(const struct weighing *w)
+{
+	return is_store(w) && store_clears_field(store(w));
+}
+
+static void say_clears_whole_field(const struct weighing *w, struct strbuf *sb)
+{
+	strbuf_addf(sb,
+		    "it %s the whole field, as code does that is done with it: the reader may be "
+		    "wrong instead",
+		    store(w)->new == 0 ? "cleared" : "set all bits of");
+}
+
+static bool replaced_number(const struct weighing *w)
+{
+	return is_store(w) && store_over_number(w->facts->list, w->write);
+}
+
+static bool in_loop(const struct weighing *w)
+{
+	return is_store(w) && store_in_loop(store(w));
+}
+
+static bool mid_field(const struct weighing *w)
+{
+	return is_store(w) && !store_in_loop(store(w)) && store_may_have_run(store(w));
+}
+
+static bool whole_block(const struct weighing *w)
+{
+	return is_store(w) && store_covers_block(store(w));
+}
+
+static bool copy_piece(const struct weighing *w)
+{
+	return is_store(w) && store_in_copy(store(w));
+}
+
+static bool freed_block_too(const struct weighing *w)
+{
+	return is_store(w) && freed_block_used(w->facts, w->write->trial);
+}
+
+static bool recycled_place(const struct weighing *w)
+{
+	return is_store(w) && store_place_recycled(store(w));
+}
+
+static bool object_inside(const struct weighing *w)
+{
+	return is_store(w) && (store_in_piece(store(w)) || store_may_be_dealt_out(store(w))) &&
+	       !store_is_update(store(w));
+}
+
+static bool another_thread(const struct weighing *w)
+{
+	if (!is_store(w))
+		return false;
+	VEC_FOREACH (&w->facts->list->list, e)
+		if (e->kind == EVIDENCE_RACE && e->failing && !e->race->locked && e->race->first &&
+		    e->race->second && e->race->first->tid != e->race->second->tid &&
+		    home_same(&e->race->home, &store(w)->home))
+			return true;
+	return false;
+}
+
+/* ---- a caught store beside a block ---- */
+
+/* A guard was hit, but not where it begins, and the pointer belongs to no block. */
+static bool gap_before(const struct weighing *w)
+{
+	const struct block_life *meant;
+
+	if (!is_store(w) || !store_on_guard(store(w)))
+		return false;
+	meant = store_meant_block(store(w));
+	return store(w)->home.offset > 0 &&
+	       (uint64_t)store(w)->home.offset > store(w)->victim->size &&
+	       (!meant || meant->id == 0);
+}
+
+static void say_gap_before(const struct weighing *w, struct strbuf *sb)
+{
+	strbuf_addf(sb,
+		    "%" PRIu64 " bytes behind the block's end are whole: it may have come from the "
+		    "block behind, or from afar",
+		    (uint64_t)store(w)->home.offset - store(w)->victim->size);
+}
+
+static bool other_base(const struct weighing *w)
+{
+	return store(w)->base && store(w)->victim && store(w)->base->id != store(w)->victim->id;
+}
+
+static bool loop_between_blocks(const struct weighing *w)
+{
+	return in_loop(w) && !store_on_guard(store(w)) && other_base(w);
+}
+
+static bool loop_down_into_guard(const struct weighing *w)
+{
+	return is_store(w) && store_on_guard(store(w)) && store_loops_down(store(w));
+}
+
+static bool loop_up_into_guard(const struct weighing *w)
+{
+	return is_store(w) && store_on_guard(store(w)) && store_loops_up(store(w));
+}
+
+/* The damage fits another block as well, and no pointer says which was meant. What ends at a
+ * block's start and does not begin at another's end is the first one's, unless a loop made it: it
+ * may have skipped bytes. */
+static bool damage_goes_on(const struct weighing *w)
+{
+	const struct block_life *meant;
+
+	if (!is_store(w))
+		return main_is(w, EVIDENCE_CANARY) && w->proof->main->canary->contested &&
+		       w->proof->main->canary->side != CANARY_BEFORE;
+	meant = store_meant_block(store(w));
+	if ((store(w)->home.offset < 0 && !store_in_loop(store(w))) ||
+	    (store_on_guard(store(w)) && meant && meant->id != 0))
+		return false;
+	VEC_FOREACH (&w->facts->list->list, e)
+		if (e->kind == EVIDENCE_CANARY && e->canary->contested && e->canary->block &&
+		    key_same_context(e->canary->block->key, store(w)->home.key))
+			return true;
+	return false;
+}
+
+static bool far_apart(const struct weighing *w)
+{
+	const struct write_seen *s = is_store(w) ? store(w) : NULL;
+
+	return s && other_base(w) &&
+	       store_beside(s->base, s->store_start, s->store_len) != VERDICT_NOT_CAUGHT &&
+	       s->store_start >= s->base->start + s->base->size && store_distance(s) > NEAR_BYTES;
+}
+
+static void say_far_apart(const struct weighing *w, struct strbuf *sb)
+{
+	strbuf_addf(sb, "the two blocks lie %" PRIu64 " bytes apart", store_distance(store(w)));
+}
+
+static bool found_afterwards(const struct weighing *w)
+{
+	return main_is(w, EVIDENCE_CANARY);
+}
+
+/* ---- freed blocks ---- */
+
+static bool place_not_sure(const struct weighing *w)
+{
+	bool shared = false;
+
+	if (main_is(w, EVIDENCE_FREED_USE) && w->rule->class == VERDICT_WRITE_AFTER_FREE)
+		return place_shared(w->proof->main);
+	if (w->rule->class != VERDICT_USE_AFTER_FREE)
+		return false;
+	VEC_FOREACH (&w->proof->pieces, piece) {
+		shared |= place_shared(*piece);
+		if ((*piece)->kind == EVIDENCE_FREED_USE && !place_shared(*piece))
+			return false;
+	}
+	return shared;
+}
+
+static bool all_recycled(const struct weighing *w)
+{
+	VEC_FOREACH (&w->proof->pieces, piece)
+		if (!freed_block_recycled(*piece))
+			return false;
+	return true;
+}
+
+static bool only_by_poison(const struct weighing *w)
+{
+	VEC_FOREACH (&w->proof->pieces, piece)
+		if ((*piece)->kind != EVIDENCE_FREED_USE || !(*piece)->freed_use->poison)
+			return false;
+	return true;
+}
+
+static const struct holder_seen *holder(const struct weighing *w)
+{
+	return main_is(w, EVIDENCE_HOLDER) ? w->proof->main->holder : NULL;
+}
+
+static bool inexact_holder(const struct weighing *w)
+{
+	return holder(w) && !holder(w)->exact;
+}
+
+static bool pointer_on_stack(const struct weighing *w)
+{
+	return holder(w) && holder(w)->contested;
+}
+
+static bool freer_unknown(const struct weighing *w)
+{
+	return holder(w) && holder(w)->target->freed.count == 0 && !holder(w)->frame;
+}
+
+/* ---- wrong frees ---- */
+
+static bool freed_pointer_before(const struct weighing *w)
+{
+	return bad_free_after_stale_use(w->facts, w->proof->main);
+}
+
+static bool only_passing(const struct weighing *w)
+{
+	VEC_FOREACH (&w->proof->pieces, piece)
+		if ((*piece)->failing)
+			return false;
+	return true;
+}
+
+static bool mere_mismatch(const struct weighing *w)
+{
+	return w->proof->main->bad_free->kind == BAD_FREE_MISMATCHED;
+}
+
+static bool own_allocator(const struct weighing *w)
+{
+	return w->proof->main->bad_free->named;
+}
+
+static bool foreign_pointer(const struct weighing *w)
+{
+	if (w->proof->main->bad_free->kind != BAD_FREE_FOREIGN)
+		return false;
+	VEC_FOREACH (&w->facts->list->list, e)
+		if (e->kind == EVIDENCE_CRASH && e->trial == w->proof->main->trial)
+			return false;
+	return true;
+}
+
+/* ---- values that no store explains ---- */
+
+static bool bytes_not_found(const struct weighing *w)
+{
+	return main_is(w, EVIDENCE_ODDS) && w->proof->main->odds->home.len == 0;
+}
+
+static bool one_bit(const struct weighing *w)
+{
+	VEC_FOREACH (&w->proof->pieces, piece) {
+		uint64_t changed = (*piece)->outside->old ^ (*piece)->outside->new;
+
+		if ((changed & (changed - 1)) != 0)
+			return false;
+	}
+	return true;
+}
+
+static bool system_calls_unseen(const struct weighing *w)
+{
+	VEC_FOREACH (&w->proof->pieces, piece)
+		if (!(*piece)->outside->kernel_writes)
+			return true;
+	return false;
+}
+
+static bool instances_noted(const struct weighing *w)
+{
+	return w->proof->main->note != NULL;
+}
+
+static void say_instances_noted(const struct weighing *w, struct strbuf *sb)
+{
+	strbuf_adds(sb, w->proof->main->note);
+}
+
+static bool not_watched_between(const struct weighing *w)
+{
+	VEC_FOREACH (&w->proof->pieces, piece)
+		if (!(*piece)->conflation->watched)
+			return true;
+	return false;
+}
+
+/* ---- files, the machine, growth ---- */
+
+static bool cutter_unknown(const struct weighing *w)
+{
+	VEC_FOREACH (&w->proof->pieces, piece)
+		if ((*piece)->mapping->cut)
+			return false;
+	return true;
+}
+
+static bool no_memory_test(const struct weighing *w)
+{
+	const struct host_signs *h = w->proof->main->host;
+
+	return h->memory_errors == 0 || !h->memory_tested;
+}
+
+static bool writer_caught(const struct weighing *w)
+{
+	return facts_writer_twice(w->facts);
+}
+
+static bool one_measurement(const struct weighing *w)
+{
+	return w->proof->caught < 2;
+}
+
+/* ---- for the writer: the owner of a field writes it, too ---- */
+
+static bool fills_recycled_block(const struct weighing *w)
+{
+	return store_fills_own_block(store(w)) && store_place_recycled(store(w));
+}
+
+static bool fills_own_block(const struct weighing *w)
+{
+	return store_fills_own_block(store(w));
+}
+
+static bool stores_numbers_often(const struct weighing *w)
+{
+	return store_habit_of_numbers(w->facts->list, w->write);
+}
+
+static bool stores_nonpointer_often(const struct weighing *w)
+{
+	return store_habit(w->facts->list, w->write) >= HABIT;
+}
+
+static bool number_in_passing(const struct weighing *w)
+{
+	return store_has_twin(store(w)) && store_numbers_pass(w->facts->list, w->write);
+}
+
+static bool smaller_fields(const struct weighing *w)
+{
+	return store(w)->fit == FIT_NARROW && store_by_parts(store(w));
+}
+
+/* By its place in the block, or in an object that is a piece of it. */
+static bool means_field(const struct weighing *w)
+{
+	return (store_names_field(store(w)) || store_in_piece(store(w))) &&
+	       !store_is_update(store(w));
+}
+
+static bool own_variable(const struct weighing *w)
+{
+	return means_field(w) && store(w)->home.kind == HOME_STACK;
+}
+
+static bool clears_own_field(const struct weighing *w)
+{
+	return means_field(w) && store_clears_field(store(w)) && store(w)->new == 0;
+}
+
+static bool marks_own_field(const struct weighing *w)
+{
+	return means_field(w) && store_clears_field(store(w)) && store(w)->new != 0;
+}
+
+static bool address_may_have_been_right(const struct weighing *w)
+{
+	const struct write_seen *s = store(w);
+
+	return means_field(w) &&
+	       (store_target_unmapped(w->facts, w->write) ||
+		(s->fit == FIT_EXACT && s->value_len == 8 && store_leaves_readable(s)));
+}
+
+static bool block_address(const struct weighing *w)
+{
+	return means_field(w) && store(w)->fit == FIT_EXACT && store_leaves_block_address(store(w));
+}
+
+static bool live_pointer(const struct weighing *w)
+{
+	return store_leaves_live_pointer(store(w));
+}
+
+/* ---- the table ---- */
+
+#define CLASS(name) BIT(VERDICT_##name)
+#define IN_FIELD (CLASS(NARROW_WRITE) | CLASS(WIDE_WRITE))
+#define BESIDE (CLASS(OVERFLOW) | CLASS(UNDERFLOW))
+#define STORES (IN_FIELD | BESIDE | CLASS(WRITE_AFTER_FREE) | CLASS(STALE_CACHED_VALUE))
+#define BAD_FREES (CLASS(DOUBLE_FREE) | CLASS(INVALID_FREE))
+#define COUNTED                                                                  \
+	(STORES | CLASS(RACE) | CLASS(DANGLING_HOLDER) | CLASS(USE_AFTER_FREE) | \
+	 CLASS(UNINITIALISED) | CLASS(INSTANCE_CONFLATION) | CLASS(OUTSIDE_WRITER))
+
+/* Doubts in the order in which they are told; of the rows that clear a writer the first that holds
+ * is told. */
+const struct consideration considerations[] = {
+	{ "seen-once", COUNTED, seen_once, DOUBT, "it was seen in one failing trial only", NULL },
+	{ "not-in-all", COUNTED, not_in_all, DOUBT, NULL, say_not_in_all },
+
+	{ "value-not-seen", STORES, value_not_seen, DOUBT,
+	  "the value that it left was not seen to be the one that failed", NULL },
+	{ "harmless-before", STORES, harmless_before, DOUBT, NULL, say_harmless_before },
+	{ "nonpointer-before", IN_FIELD, nonpointer_before, DOUBT,
+	  "the same instruction stored a non-pointer there before, without a failure", NULL },
+	{ "other-places", STORES, other_places, DOUBT,
+	  "the bad value stood in other places, too: that it was read from this one was not seen",
+	  NULL },
+	{ "free-inferred", STORES, free_inferred, DOUBT, NULL, say_free_inferred },
+	{ "free-unknown", STORES, free_unknown, DOUBT, NULL, say_free_unknown },
+	{ "first-value", IN_FIELD | CLASS(STALE_CACHED_VALUE), first_value, DOUBT,
+	  "it gave the field its first value, it did not spoil one", NULL },
+	{ "only-copied", STORES & ~CLASS(STALE_CACHED_VALUE), only_copied, DOUBT,
+	  "it only copied the value, and nobody was caught at its source", NULL },
+	{ "slot-writer-unknown", CLASS(STALE_CACHED_VALUE), slot_writer_unknown, DOUBT,
+	  "nobody was caught writing the slot that it was copied from", NULL },
+	{ "mapped-then", CLASS(NARROW_WRITE), mapped_then, DOUBT,
+	  "it looks like an address: something may have been mapped there when it was stored",
+	  NULL },
+	{ "readable-address", CLASS(NARROW_WRITE), readable_address, DOUBT,
+	  "what it stored is an address that could be read: of a variable that has ended, or "
+	  "rightly so",
+	  NULL },
+	{ "clears-field", CLASS(NARROW_WRITE), clears_whole_field, DOUBT, NULL,
+	  say_clears_whole_field },
+	{ "replaced-number", IN_FIELD, replaced_number, DOUBT,
+	  "what it replaced was a non-pointer, too: the reader may take the object for another type",
+	  NULL },
+	{ "in-loop", IN_FIELD, in_loop, DOUBT,
+	  "a loop moves its pointer on: it may have run there out of the block before or behind",
+	  NULL },
+	{ "mid-field", IN_FIELD, mid_field, DOUBT,
+	  "it wrote part of the field through a pointer to its middle: one that may have run there "
+	  "out of the block before or behind",
+	  NULL },
+	{ "whole-block", CLASS(WIDE_WRITE), whole_block, DOUBT,
+	  "it wrote the whole block: a reset or a copy, no slip in width", NULL },
+	{ "copy-piece", CLASS(WIDE_WRITE), copy_piece, DOUBT,
+	  "it is a piece of a copy by the C library: where that began was not seen", NULL },
+	{ "freed-block-too", IN_FIELD, freed_block_too, DOUBT,
+	  "the failure went through a freed block as well", NULL },
+	{ "recycled-place", IN_FIELD, recycled_place, DOUBT,
+	  "another kind of block had that place before: the reader may have kept a pointer to that "
+	  "one",
+	  NULL },
+	{ "object-inside", IN_FIELD, object_inside, DOUBT,
+	  "it set a field of an object inside the block: if the program deals out pieces of it "
+	  "(--allocator), the reader may have kept a pointer to an earlier one",
+	  NULL },
+	{ "gap-before", CLASS(OVERFLOW), gap_before, DOUBT, NULL, say_gap_before },
+	{ "loop-between-blocks", BESIDE, loop_between_blocks, DOUBT,
+	  "a loop moves its pointer on: out of which of the two blocks it came was not seen",
+	  NULL },
+	{ "loop-down", CLASS(OVERFLOW), loop_down_into_guard, DOUBT,
+	  "a loop moves its pointer down: it may have come out of the block behind", NULL },
+	{ "loop-up", CLASS(UNDERFLOW), loop_up_into_guard, DOUBT,
+	  "a loop moves its pointer up: it may have come out of the block before", NULL },
+	{ "damage-goes-on", BESIDE | CLASS(WRITE_AFTER_FREE), damage_goes_on, DOUBT,
+	  "the damage goes on at the guards of another block: it may have come out of that one",
+	  NULL },
+	{ "another-thread", STORES, another_thread, DOUBT,
+	  "another thread wrote the field at nearly the same time", NULL },
+	{ "far-apart", BESIDE, far_apart, DOUBT, NULL, say_far_apart },
+
+	{ "freed-block-recycled", CLASS(USE_AFTER_FREE), all_recycled, DOUBT,
+	  "another block has the place now: the pointer may be that one's", NULL },
+	{ "place-shared", CLASS(WRITE_AFTER_FREE) | CLASS(USE_AFTER_FREE), place_not_sure, DOUBT,
+	  "another kind of block had that place before, and was freed, too: the pointer may be that "
+	  "one's",
+	  NULL },
+	{ "only-by-poison", CLASS(USE_AFTER_FREE), only_by_poison, DOUBT,
+	  "it was found only because the freed block had been overwritten with poison", NULL },
+	{ "writer-not-caught", BESIDE | CLASS(WRITE_AFTER_FREE), found_afterwards, DOUBT,
+	  "the damage was found afterwards; its writer was not caught", NULL },
+	{ "inexact-holder", CLASS(DANGLING_HOLDER), inexact_holder, DOUBT,
+	  "what it holds only looks like a pointer into the block", NULL },
+	{ "pointer-on-stack", CLASS(DANGLING_HOLDER), pointer_on_stack, DOUBT,
+	  "the same pointer was, or may have been, on a stack then, and the crash may have come by "
+	  "that one",
+	  NULL },
+	{ "freer-unknown", CLASS(DANGLING_HOLDER), freer_unknown, DOUBT,
+	  "nobody was seen freeing the block", NULL },
+
+	{ "stale-use-before", BAD_FREES, freed_pointer_before, DOUBT,
+	  "a pointer to another freed block was used before: what was written through it may have "
+	  "led to this free",
+	  NULL },
+	{ "only-passing", BAD_FREES, only_passing, DOUBT,
+	  "it was seen only in trials that did not fail", NULL },
+	{ "mere-mismatch", BAD_FREES, mere_mismatch, DOUBT,
+	  "a mismatch alone does no harm with most allocators", NULL },
+	{ "own-allocator", BAD_FREES, own_allocator, DOUBT,
+	  "it is seen by the functions of the program's own allocator that are followed: another one "
+	  "may have handed the object out in between",
+	  NULL },
+	{ "foreign-pointer", BAD_FREES, foreign_pointer, DOUBT,
+	  "the pointer may come from an allocator that was not followed", NULL },
+
+	{ "bytes-not-found", CLASS(UNINITIALISED), bytes_not_found, DOUBT,
+	  "which of its bytes it is was not found", NULL },
+	{ "one-bit", CLASS(OUTSIDE_WRITER), one_bit, DOUBT,
+	  "it is one bit: that may be the machine", NULL },
+	{ "system-calls-unseen", CLASS(OUTSIDE_WRITER), system_calls_unseen, DOUBT,
+	  "writes by system calls could not be caught here: it may be the program's own", NULL },
+	{ "instances-noted", CLASS(INSTANCE_CONFLATION), instances_noted, DOUBT, NULL,
+	  say_instances_noted },
+	{ "not-watched-between", CLASS(INSTANCE_CONFLATION), not_watched_between, DOUBT,
+	  "the two blocks were not watched between the observations", NULL },
+	{ "nothing-lost", CLASS(RACE), nothing_lost, DOUBT,
+	  "no update was seen to be lost: two threads may well write one field one after the other",
+	  NULL },
+
+	{ "cutter-unknown", CLASS(MAPPING_TRUNCATED), cutter_unknown, DOUBT,
+	  "nobody was seen making the file shorter", NULL },
+	{ "no-memory-test", CLASS(HOST_SUSPECTED), no_memory_test, DOUBT,
+	  "no memory test has failed: the signs are circumstantial", NULL },
+	{ "writer-caught", CLASS(HOST_SUSPECTED), writer_caught, DOUBT,
+	  "a writer was caught more than once, which the machine does not explain", NULL },
+	{ "one-measurement", CLASS(LEAK_GROWTH), one_measurement, DOUBT,
+	  "it was measured in one trial only", NULL },
+
+	{ "fills-recycled-block", IN_FIELD, fills_recycled_block, CLEARS,
+	  "it filled its own new block, whose place was another's before: the reader may have kept a "
+	  "pointer to that one",
+	  NULL },
+	{ "fills-own-block", IN_FIELD, fills_own_block, CLEARS,
+	  "it filled its own new block: the reader takes it for something else", NULL },
+	{ "numbers-often", IN_FIELD, stores_numbers_often, CLEARS,
+	  "the same instruction stored a non-pointer here at least 3 times without a failure, where "
+	  "no pointer was before: the reader takes the object for another type",
+	  NULL },
+	{ "nonpointer-often", IN_FIELD, stores_nonpointer_often, CLEARS,
+	  "the same instruction stored a non-pointer here at least 3 times without a failure: it "
+	  "owns the field under another type, and the reader may have kept a pointer to an earlier "
+	  "object (does the program have an allocator of its own? --allocator)",
+	  NULL },
+	{ "number-in-passing", IN_FIELD, number_in_passing, CLEARS,
+	  "the field holds a non-pointer in passing trials, too: the value that was read stood "
+	  "elsewhere as well",
+	  NULL },
+	{ "smaller-fields", IN_FIELD, smaller_fields, CLEARS,
+	  "it is written as several smaller fields, each on its own: the reader takes the block for "
+	  "something else",
+	  NULL },
+	{ "own-variable", IN_FIELD, own_variable, CLEARS,
+	  "it is a function's own variable, set by its own code", NULL },
+	{ "clears-own-field", IN_FIELD, clears_own_field, CLEARS,
+	  "it cleared the whole field, by name, as code does that is done with it", NULL },
+	{ "marks-own-field", IN_FIELD, marks_own_field, CLEARS,
+	  "it set all bits of the field, by name: a mark for 'none' or 'deleted' that the reader has "
+	  "to know",
+	  NULL },
+	{ "address-then", IN_FIELD, address_may_have_been_right, CLEARS,
+	  "it stored a whole address, by name, that may have been right at that time", NULL },
+	{ "block-address", IN_FIELD, block_address, CLEARS,
+	  "it stored the address of a block, by name: that belongs there; whether it was still the "
+	  "right one is another question",
+	  NULL },
+	{ "live-pointer", IN_FIELD, live_pointer, CLEARS,
+	  "what it stored is a pointer to a live block", NULL },
+};
+
+const size_t consideration_count = ARRAY_SIZE(considerations);
+
+void consider(const struct rule *rule, const struct facts *facts, struct proof *proof)
+{
+	struct weighing w = { .rule = rule, .facts = facts, .proof = proof };
+
+	if (proof->main->kind == EVIDENCE_WRITE)
+		w.write = proof->main;
+	for (size_t i = 0; i < consideration_count; i++) {
+		const struct consideration *c = &considerations[i];
+		struct strbuf sb = { 0 };
+
+		if (c->effect != DOUBT || !(c->classes & BIT(rule->class)) || !c->holds(&w))
+			continue;
+		if (c->words)
+			strbuf_adds(&sb, c->words);
+		else
+			c->say(&w, &sb);
+		strv_take(&proof->doubts, strbuf_take(&sb));
+		strv_add(&proof->considered, c->name);
+	}
+}
+
+const struct consideration *consider_cleared(const struct facts *facts,
+					     const struct evidence *write)
+{
+	struct weighing w = { .facts = facts, .write = write };
+
+	for (size_t i = 0; i < consideration_count; i++)
+		if (considerations[i].effect == CLEARS && considerations[i].holds(&w))
+			return &considerations[i];
+	return NULL;
+}

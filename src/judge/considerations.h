@@ -1,0 +1,43 @@
+#pragma once
+
+#include "judge/rules.h"
+
+/*
+ * Considerations: what speaks for or against a verdict, a row each. Private to judge/.
+ *
+ * A row says which classes it is about, when it holds, what follows from it, and the words. A new
+ * one needs a predicate and a row in considerations.c, and two stories: one that fires it, one that
+ * nearly does (docs/howto-consideration.md).
+ */
+
+/* What is being weighed. */
+struct weighing {
+	const struct rule *rule; /* NULL: only `write` is looked at */
+	const struct facts *facts;
+	const struct proof *proof;    /* NULL with `rule` */
+	const struct evidence *write; /* the caught store; NULL where the proof is no store */
+};
+
+enum consideration_effect {
+	DOUBT,	/* the verdict is not firm */
+	CLEARS, /* this store is nobody's narrow or wide write: its writer owns the field */
+};
+
+struct consideration {
+	const char *name; /* in JSON and in the stories */
+	uint32_t classes; /* BIT() of each class that it is about */
+	bool (*holds)(const struct weighing *w);
+	enum consideration_effect effect;
+	const char *words; /* NULL: `say` has them */
+	void (*say)(const struct weighing *w, struct strbuf *sb);
+};
+
+extern const struct consideration considerations[];
+extern const size_t consideration_count;
+
+/* Adds every doubt that holds to the proof, in the order of the table. */
+void consider(const struct rule *rule, const struct facts *facts, struct proof *proof);
+
+/* The first row that clears the writer of this store; NULL: none. */
+const struct consideration *consider_cleared(const struct facts *facts,
+					     const struct evidence *write);

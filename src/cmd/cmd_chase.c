@@ -95,6 +95,24 @@ static void say(void *ctx, const char *line)
 	log_note("%s", line);
 }
 
+/* How often it failed by itself goes with what was seen. */
+static void add_failure(struct chase_result *result)
+{
+	struct evidence e =
+		evidence_new(EVIDENCE_FAILURE, 0, result->found || result->evidence.failed > 0);
+
+	*e.failure = (struct failure_seen){
+		.kind = result->found ? FAILURE_SIGNAL : FAILURE_EXIT,
+		.fault = result->found,
+		.trials = result->evidence.trials,
+		.failed = result->evidence.failed,
+		.ran = result->evidence.trials,
+		.ran_failed = result->evidence.failed,
+		.obstacles = (result->interrupted ? OBSTACLE_INTERRUPTED : 0) | OBSTACLE_NOT_CHASED,
+	};
+	VEC_PUSH(&result->evidence.list, e);
+}
+
 /* Evidence first, then what follows from it: from all of it, where the chase began with some. */
 static int store(struct case_store *cs, struct chase_result *result, bool all, struct err *err)
 {
@@ -102,6 +120,7 @@ static int store(struct case_store *cs, struct chase_result *result, bool all, s
 	struct verdict verdict = { 0 };
 	int r = 0;
 
+	add_failure(result);
 	VEC_FOREACH (&result->evidence.list, evidence)
 		if (r == 0)
 			r = case_add_evidence(cs, evidence, err);

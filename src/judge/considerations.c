@@ -9,6 +9,7 @@
 
 #include <inttypes.h>
 
+#include "judge/ledger.h"
 #include "judge/store_facts.h"
 
 /* Farther away than this, a write is an index gone wild, or a base pointer with an offset of the
@@ -456,6 +457,47 @@ static bool writer_caught(const struct weighing *w)
 	return facts_writer_twice(w->facts);
 }
 
+/* ---- a failure that is no fault ---- */
+
+/* It fails without a fault, and not in just those trials in which memory was damaged. */
+static bool damage_apart(const struct weighing *w)
+{
+	const struct failure_seen *f = w->facts->failure;
+	const struct experiment_made *g = &w->facts->made[EXPERIMENT_GUARDS];
+
+	return f && f->failed > 0 && !f->fault && g->shown + g->shown_passing > 0 &&
+	       (g->shown_passing > 0 || g->shown < g->telling);
+}
+
+static uint32_t not_excluded(const struct facts *facts)
+{
+	uint32_t left = 0;
+
+	for (unsigned int i = 0; i < HYPOTHESES; i++)
+		if (i != HYP_PLAIN && i != HYP_GROWTH && i != HYP_HOST &&
+		    !ledger_look(facts, i).excluded)
+			left |= BIT(i);
+	return left;
+}
+
+static bool memory_not_excluded(const struct weighing *w)
+{
+	return not_excluded(w->facts) != 0;
+}
+
+static void say_memory_not_excluded(const struct weighing *w, struct strbuf *sb)
+{
+	uint32_t left = not_excluded(w->facts);
+	const char *before = "";
+
+	strbuf_adds(sb, "these memory errors were not ruled out: ");
+	for (unsigned int i = 0; i < HYPOTHESES; i++)
+		if (left & BIT(i)) {
+			strbuf_addf(sb, "%s%s", before, ledger_id(i));
+			before = ", ";
+		}
+}
+
 static bool one_measurement(const struct weighing *w)
 {
 	return w->proof->caught < 2;
@@ -669,6 +711,13 @@ const struct consideration considerations[] = {
 	  "no memory test has failed: the signs are circumstantial", NULL },
 	{ "writer-caught", CLASS(HOST_SUSPECTED), writer_caught, DOUBT,
 	  "a writer was caught more than once, which the machine does not explain", NULL },
+	{ "damage-apart", STORES | BAD_FREES | CLASS(USE_AFTER_FREE) | CLASS(DANGLING_HOLDER),
+	  damage_apart, DOUBT,
+	  "it fails without a crash, and not in just those trials in which memory was damaged: "
+	  "whether the one comes from the other was not seen",
+	  NULL },
+	{ "memory-not-excluded", CLASS(NOT_MEMORY), memory_not_excluded, DOUBT, NULL,
+	  say_memory_not_excluded },
 	{ "one-measurement", CLASS(LEAK_GROWTH), one_measurement, DOUBT,
 	  "it was measured in one trial only", NULL },
 

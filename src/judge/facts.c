@@ -3,6 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "judge/ledger.h"
+
 #define CHAIN_MAX 16
 
 static int by_number(const void *a, const void *b)
@@ -302,11 +304,78 @@ static uint64_t count_trials(const struct evidence_list *list)
 	return trials;
 }
 
+/* What leaves evidence in every trial needs no record of its own. */
+static void count_by_evidence(struct facts *facts, enum experiment_kind kind,
+			      bool (*tells)(const struct evidence *e))
+{
+	VEC(const struct evidence *) seen = { 0 };
+
+	VEC_FOREACH (&facts->list->list, e)
+		if (tells(e))
+			VEC_PUSH(&seen, e);
+	facts->made[kind] = (struct experiment_made){ .kind = kind,
+						      .trials = EVIDENCE_TRIALS(&seen),
+						      .telling = EVIDENCE_TRIALS(&seen),
+						      .coverage = 1 };
+	facts->missed[kind] = chance_missed(facts->made[kind].telling, 1);
+	VEC_DEINIT(&seen);
+}
+
+static bool tells_crash(const struct evidence *e)
+{
+	return e->kind == EVIDENCE_CRASH && e->failing;
+}
+
+static bool tells_watch(const struct evidence *e)
+{
+	return e->failing && ((e->kind == EVIDENCE_WATCH && e->watch->victim_watched) ||
+			      (e->kind == EVIDENCE_WRITE && e->write->flags & WRITE_LAST));
+}
+
+static bool tells_machine(const struct evidence *e)
+{
+	return e->kind == EVIDENCE_HOST && e->host->memory_tested;
+}
+
+static void add_made(struct facts *facts, const struct experiment_made *more)
+{
+	struct experiment_made *made = &facts->made[more->kind];
+
+	made->kind = more->kind;
+	made->trials += more->trials;
+	made->telling += more->telling;
+	made->shown += more->shown;
+	made->shown_passing += more->shown_passing;
+	facts->missed[more->kind] *= chance_missed(more->telling, more->coverage);
+}
+
+static void count_experiments(struct facts *facts)
+{
+	for (unsigned int i = 0; i < EXPERIMENT_KINDS; i++)
+		facts->missed[i] = 1;
+	count_by_evidence(facts, EXPERIMENT_CRASH_RECORD, tells_crash);
+	count_by_evidence(facts, EXPERIMENT_WATCH, tells_watch);
+	count_by_evidence(facts, EXPERIMENT_MACHINE, tells_machine);
+	VEC_FOREACH (&facts->list->list, e) {
+		if (e->kind == EVIDENCE_EXPERIMENT)
+			add_made(facts, e->experiment);
+		if (e->kind == EVIDENCE_FAILURE)
+			facts->failure = e->failure; /* the latest has counted most */
+	}
+}
+
 void facts_init(struct facts *facts, const struct evidence_list *list)
 {
 	const struct home *home = first_home(list);
 
-	*facts = (struct facts){ .list = list, .trials = count_trials(list) };
+	*facts = (struct facts){ .list = list,
+				 .trials = count_trials(list),
+				 .failed = list->failed };
+	count_experiments(facts);
+	if (facts->failure && facts->failure->ran > 0) {
+		facts->trials = facts->failure->ran;
+		facts->failed = facts->failure->ran_failed;
+	}
 	while (home && facts->chain.count < CHAIN_MAX) {
 		struct chain_link link;
 

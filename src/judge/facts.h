@@ -33,6 +33,12 @@ struct facts {
 	chain;		 /* from the home that the failure read to the origin; may be
 			  * empty */
 	uint64_t trials; /* run; 0 unknown */
+	uint64_t failed; /* of these */
+	/* How the command fails by itself; NULL: nobody counted. */
+	const struct failure_seen *failure;
+	/* What was tried, all experiments of a kind taken together: trials 0, it was not made. */
+	struct experiment_made made[EXPERIMENT_KINDS];
+	double missed[EXPERIMENT_KINDS]; /* chance_missed() of them all */
 };
 
 void facts_init(struct facts *facts, const struct evidence_list *list);

@@ -4,7 +4,8 @@
 #include <string.h>
 
 #include "judge/considerations.h"
-#include "judge/parts.h"
+#include "judge/ledger.h"
+#include "judge/next.h"
 
 /* A matter of its own beside a crash, never a rival of another class. */
 #define APART (BIT(VERDICT_LEAK_GROWTH) | BIT(VERDICT_NOT_MEMORY))
@@ -49,7 +50,7 @@ static void say_counts(const struct rule *rule, const struct proof *proof,
 		       const struct facts *facts, struct strbuf *sb)
 {
 	/* Where nothing failed, guards found it in trials that passed. */
-	const char *failing = facts->list->trials > 0 && facts->list->failed == 0 ? "" : "failing ";
+	const char *failing = facts->trials > 0 && facts->failed == 0 ? "" : "failing ";
 
 	if (BIT(rule->class) & APART || rule->class == VERDICT_HOST_SUSPECTED)
 		return;
@@ -64,6 +65,18 @@ static void say_counts(const struct rule *rule, const struct proof *proof,
 			    proof->caught == 1 ? "" : "s");
 	if (facts->trials > 0)
 		strbuf_addf(sb, ", %" PRIu64 " trials run", facts->trials);
+}
+
+/* Guards found it, and nobody has died of it. */
+static void say_unfailed(const struct rule *rule, const struct facts *facts, struct strbuf *sb)
+{
+	const struct failure_seen *f = facts->failure;
+
+	if (f && f->failed == 0 && f->trials > 0 && !(BIT(rule->class) & APART))
+		strbuf_addf(sb,
+			    "no failure was seen in %" PRIu64
+			    " trials; the heap is damaged all the same: ",
+			    f->trials);
 }
 
 static void add_alternative(const struct rule *rule, const struct proof *proof,
@@ -177,14 +190,18 @@ static void add_steps(const struct proof *proof, const struct evidence *crash, s
 		add_step(ret, "it fails here", &crash->crash->stack, crash);
 }
 
-static void take_signature(const struct evidence_list *list, const struct proof *proof,
+static void take_signature(const struct facts *facts, const struct proof *proof,
 			   struct verdict *ret)
 {
 	if (proof && proof->main->signature[0] != '\0') {
 		memcpy(ret->signature, proof->main->signature, sizeof(ret->signature));
 		return;
 	}
-	VEC_FOREACH (&list->list, e)
+	if (facts->failure && facts->failure->signature[0] != '\0') {
+		memcpy(ret->signature, facts->failure->signature, sizeof(ret->signature));
+		return;
+	}
+	VEC_FOREACH (&facts->list->list, e)
 		if (e->failing && e->signature[0] != '\0') {
 			memcpy(ret->signature, e->signature, sizeof(ret->signature));
 			return;
@@ -203,6 +220,7 @@ static void state(const struct proof *proofs, size_t chosen, const struct facts 
 	ret->firm = is_firm(proof);
 	ret->caught = proof->caught;
 	ret->watched = proof->watched;
+	say_unfailed(rule, facts, &sentence);
 	rule->tell(facts, proof, ret, &sentence);
 	say_counts(rule, proof, facts, &sentence);
 	ret->sentence = strbuf_take(&sentence);
@@ -210,13 +228,15 @@ static void state(const struct proof *proofs, size_t chosen, const struct facts 
 		VEC_PUSH(&ret->evidence, (*piece)->id);
 	for (size_t i = 0; i < proof->doubts.count; i++)
 		strv_add(&ret->doubts, proof->doubts.items[i]);
+	for (size_t i = 0; i < proof->considered.count; i++)
+		strv_add(&ret->considered, proof->considered.items[i]);
 	ret->crash = crash ? crash->id : 0;
 	add_steps(proof, crash, ret);
 	add_alternatives(proofs, chosen, facts, ret);
 	if (!ret->firm || rule->class == VERDICT_USE_AFTER_FREE)
 		ret->next = mem_strdup(rule->settles);
-	take_signature(facts->list, proof, ret);
-	hypotheses_decide(facts, rule, proof, ret);
+	take_signature(facts, proof, ret);
+	ledger_fill(facts, rule, proof, ret);
 }
 
 static void give_up(const struct facts *facts, struct verdict *ret)
@@ -230,9 +250,9 @@ static void give_up(const struct facts *facts, struct verdict *ret)
 			ret->watched = link->watched;
 	if (crash)
 		add_step(ret, "it fails here", &crash->crash->stack, crash);
-	take_signature(facts->list, NULL, ret);
-	hypotheses_decide(facts, NULL, NULL, ret);
-	not_caught(facts, ret);
+	take_signature(facts, NULL, ret);
+	ledger_fill(facts, NULL, NULL, ret);
+	tell_not_caught(facts, ret);
 }
 
 static void weigh(const struct rule *rule, const struct facts *facts, struct proof *proof)

@@ -1,13 +1,11 @@
 /*
- * The built-in hypotheses: what each claims, and what the evidence does to it.
- *
- * A firm verdict confirms its own and falsifies those that it excludes. Some fall by a single
- * observation, whatever the verdict is: two objects at one address are no explanation once the very
- * block was seen to be written. Everything else stays open.
+ * What became of each explanation, and by which experiment. See ledger.h.
  */
-#include "judge/parts.h"
+#include "judge/ledger.h"
 
+#include <assert.h>
 #include <inttypes.h>
+#include <math.h>
 
 #include "judge/store_facts.h"
 
@@ -36,19 +34,165 @@ static const struct {
 	[HYP_OUTSIDE] = { "outside", "the kernel, another process or a device writes it" },
 	[HYP_HOST] = { "host", "the machine is at fault: its memory or a core" },
 	[HYP_GROWTH] = { "growth", "blocks pile up from test to test" },
-	[HYP_PLAIN] = { "plain", "it is no memory error: it fails in the same way in every run" },
+	[HYP_PLAIN] = { "plain", "it is no memory error" },
 };
 
-static void decide(struct verdict_hypothesis *h, enum hypothesis_status status,
-		   const struct evidence *e, const char *because)
+/*
+ * What each experiment can show, and whose absence it shows: only those that look at all of it.
+ * Watchpoints look at one field, so they exclude by what they catch, never by silence.
+ */
+static const struct {
+	uint32_t shows, excludes;
+} reach[EXPERIMENT_KINDS] = {
+	[EXPERIMENT_CRASH_RECORD] = { BIT(HYP_STALE) | BIT(HYP_DANGLING) | BIT(HYP_DOUBLE_FREE) |
+					      BIT(HYP_MAPPING) | BIT(HYP_PLAIN),
+				      BIT(HYP_MAPPING) },
+	[EXPERIMENT_WATCH] = { BIT(HYP_NARROW) | BIT(HYP_WIDE) | BIT(HYP_OVERFLOW) |
+				       BIT(HYP_STALE) | BIT(HYP_DANGLING) | BIT(HYP_CONFLATED) |
+				       BIT(HYP_CACHED) | BIT(HYP_RACE) | BIT(HYP_UNINITIALISED) |
+				       BIT(HYP_OUTSIDE) | BIT(HYP_HOST),
+			       0 },
+	[EXPERIMENT_GUARDS] = { BIT(HYP_OVERFLOW) | BIT(HYP_STALE) | BIT(HYP_DANGLING) |
+					BIT(HYP_DOUBLE_FREE) | BIT(HYP_PLAIN),
+				BIT(HYP_OVERFLOW) | BIT(HYP_STALE) | BIT(HYP_DOUBLE_FREE) },
+	[EXPERIMENT_FILL_FREED] = { BIT(HYP_DANGLING), BIT(HYP_DANGLING) },
+	[EXPERIMENT_FILL_FRESH] = { BIT(HYP_UNINITIALISED), BIT(HYP_UNINITIALISED) },
+	[EXPERIMENT_RACE] = { BIT(HYP_RACE), 0 },
+	[EXPERIMENT_GROWTH] = { BIT(HYP_GROWTH), BIT(HYP_GROWTH) },
+	[EXPERIMENT_MACHINE] = { BIT(HYP_HOST), 0 },
+};
+
+/* The explanations that a piece speaks for, firmly or not. */
+static uint32_t suggests(const struct evidence *e)
 {
-	if (h->status != HYPOTHESIS_OPEN)
-		return;
-	h->status = status;
-	h->because = mem_strdup(because);
-	if (e)
-		VEC_PUSH(&h->evidence, e->id);
+	switch (e->kind) {
+	case EVIDENCE_CANARY:
+		return e->canary->side == CANARY_FREED ? BIT(HYP_STALE) : BIT(HYP_OVERFLOW);
+	case EVIDENCE_FREED_USE:
+	case EVIDENCE_HOLDER:
+		return BIT(HYP_DANGLING) | BIT(HYP_STALE);
+	case EVIDENCE_BAD_FREE:
+		return BIT(HYP_DOUBLE_FREE);
+	case EVIDENCE_MAPPING:
+		return BIT(HYP_MAPPING);
+	case EVIDENCE_ODDS:
+		return BIT(HYP_UNINITIALISED);
+	case EVIDENCE_GROWTH:
+		return BIT(HYP_GROWTH);
+	case EVIDENCE_RACE:
+		return BIT(HYP_RACE);
+	default:
+		return 0;
+	}
 }
+
+double chance_missed(uint64_t telling, double coverage)
+{
+	/* Whatever a damaged case says. */
+	if (!(coverage > 0))
+		return 1;
+	return pow(1 - (coverage > 1 ? 1 : coverage) / 2, (double)telling);
+}
+
+const char *ledger_id(enum explanation explanation)
+{
+	return texts[explanation].id;
+}
+
+struct looked_at ledger_look(const struct facts *facts, enum explanation explanation)
+{
+	struct looked_at ret = { .by = EXPERIMENT_KINDS, .missed = 1 };
+	uint32_t suggested = 0;
+
+	for (unsigned int i = 0; i < EXPERIMENT_KINDS; i++) {
+		const struct experiment_made *made = &facts->made[i];
+		bool can_exclude = reach[i].excludes & BIT(explanation);
+
+		if (!((reach[i].shows | reach[i].excludes) & BIT(explanation)) || made->trials == 0)
+			continue;
+		ret.any = true;
+		if (ret.by == EXPERIMENT_KINDS || (can_exclude && facts->missed[i] < ret.missed)) {
+			ret.by = i;
+			ret.telling = made->telling;
+			ret.missed = can_exclude ? facts->missed[i] : 1;
+		}
+	}
+	VEC_FOREACH (&facts->list->list, e)
+		suggested |= suggests(e);
+	ret.excluded = ret.missed <= EXCLUDED_BELOW && !(suggested & BIT(explanation));
+	return ret;
+}
+
+/* ---- one entry ---- */
+
+static enum experiment_kind shown_by(const struct facts *facts, const struct evidence *e)
+{
+	switch (e->kind) {
+	case EVIDENCE_CRASH:
+	case EVIDENCE_MAPPING:
+		return EXPERIMENT_CRASH_RECORD;
+	case EVIDENCE_FREED_USE:
+		return e->freed_use->poison ? EXPERIMENT_GUARDS : EXPERIMENT_CRASH_RECORD;
+	case EVIDENCE_BAD_FREE:
+		return facts->made[EXPERIMENT_GUARDS].trials > 0 ? EXPERIMENT_GUARDS
+								 : EXPERIMENT_CRASH_RECORD;
+	case EVIDENCE_CANARY:
+		return EXPERIMENT_GUARDS;
+	case EVIDENCE_HOLDER:
+		return e->holder->written_by.count > 0 ? EXPERIMENT_WATCH : EXPERIMENT_GUARDS;
+	case EVIDENCE_ODDS:
+		return EXPERIMENT_FILL_FRESH;
+	case EVIDENCE_RACE:
+		return EXPERIMENT_RACE;
+	case EVIDENCE_GROWTH:
+		return EXPERIMENT_GROWTH;
+	case EVIDENCE_HOST:
+		return EXPERIMENT_MACHINE;
+	case EVIDENCE_FAILURE:
+		return EXPERIMENT_RUN;
+	default:
+		return EXPERIMENT_WATCH;
+	}
+}
+
+struct decision_about {
+	enum ledger_status status;
+	enum experiment_kind by;
+	uint64_t telling;
+	double missed;
+	const char *because;
+};
+
+/* The first decision stands. */
+static void decide(struct ledger_entry *entry, const struct decision_about *about)
+{
+	if (entry->status == LEDGER_EXCLUDED || entry->status == LEDGER_CONFIRMED)
+		return;
+	entry->status = about->status;
+	entry->by = about->by;
+	entry->telling = about->telling;
+	entry->missed = about->missed;
+	mem_free(entry->because);
+	entry->because = mem_strdup(about->because);
+}
+
+/* What was seen in `trials` failing trials contradicts it. */
+static void contradict(const struct facts *facts, struct verdict *ret, enum explanation explanation,
+		       const struct evidence *e, uint64_t trials, const char *because)
+{
+	struct ledger_entry *entry = &ret->ledger.items[explanation];
+
+	if (entry->status == LEDGER_EXCLUDED || entry->status == LEDGER_CONFIRMED)
+		return;
+	decide(entry, &(struct decision_about){ .status = LEDGER_EXCLUDED,
+						.by = shown_by(facts, e),
+						.telling = trials,
+						.missed = chance_missed(trials, 1),
+						.because = because });
+	VEC_PUSH(&entry->evidence, e->id);
+}
+
+/* ---- by the verdict ---- */
 
 /* What a caught writer of the failing value does to each of the others. */
 static const char *const contradicted[HYPOTHESES] = {
@@ -70,25 +214,33 @@ static const char *const contradicted[HYPOTHESES] = {
 	[HYP_PLAIN] = "a store was caught that made the value it failed over",
 };
 
-static void by_verdict(const struct rule *rule, const struct proof *proof, struct verdict *ret)
+static void by_verdict(const struct facts *facts, const struct rule *rule,
+		       const struct proof *proof, struct verdict *ret)
 {
 	AUTO(strbuf_deinit) struct strbuf seen = { 0 };
+	bool store = proof->main->kind == EVIDENCE_WRITE && rule->class != VERDICT_DANGLING_HOLDER;
 
 	evidence_describe(proof->main, &seen);
 	for (unsigned int i = 0; i < HYPOTHESES; i++) {
-		struct verdict_hypothesis *h = &ret->hypotheses.items[i];
+		struct ledger_entry *entry = &ret->ledger.items[i];
 		bool own = i == (unsigned int)rule->hypothesis;
-		bool writer = proof->main->kind == EVIDENCE_WRITE && !own && contradicted[i] &&
-			      rule->class != VERDICT_DANGLING_HOLDER;
 
 		if (!own && !(rule->excludes & ~proof->spared & BIT(i)))
 			continue;
-		decide(h, own ? HYPOTHESIS_CONFIRMED : HYPOTHESIS_FALSIFIED, NULL,
-		       writer ? contradicted[i] : strbuf_str(&seen));
+		decide(entry,
+		       &(struct decision_about){ .status = own ? LEDGER_CONFIRMED : LEDGER_EXCLUDED,
+						 .by = shown_by(facts, proof->main),
+						 .telling = proof->caught,
+						 .missed = chance_missed(proof->caught, 1),
+						 .because = store && !own && contradicted[i]
+								    ? contradicted[i]
+								    : strbuf_str(&seen) });
 		VEC_FOREACH (&proof->pieces, piece)
-			VEC_PUSH(&h->evidence, (*piece)->id);
+			VEC_PUSH(&entry->evidence, (*piece)->id);
 	}
 }
+
+/* ---- by single observations, whatever the verdict is ---- */
 
 /* The bad value was read elsewhere: through what was put there, which was right, or from one of
  * several places that held it. Then what is known of this place says nothing about that one. */
@@ -105,24 +257,19 @@ static void by_caught_writes(const struct facts *facts, struct verdict *ret)
 	VEC_FOREACH (&facts->chain, link)
 		VEC_FOREACH (&link->suspects, suspect) {
 			const struct evidence *e = suspect->writes.items[0];
+			uint64_t trials = suspect->writes.count;
 			AUTO(strbuf_deinit) struct strbuf seen = { 0 };
 
-			if (leads_on(suspect))
+			if (leads_on(suspect) || !suspect->verified)
 				continue;
 			evidence_describe(e, &seen);
-			if (suspect->verified && !store_is_first(e->write))
-				decide(&ret->hypotheses.items[HYP_CONFLATED], HYPOTHESIS_FALSIFIED,
-				       e, strbuf_str(&seen));
-			if (suspect->verified)
-				decide(&ret->hypotheses.items[HYP_UNINITIALISED],
-				       HYPOTHESIS_FALSIFIED, e, strbuf_str(&seen));
-			if (suspect->verified && suspect->writes.count > 1)
-				decide(&ret->hypotheses.items[HYP_HOST], HYPOTHESIS_FALSIFIED, e,
-				       strbuf_str(&seen));
-			if (suspect->verified && suspect->writes.count > 1 &&
-			    suspect->writes.count >= link->watched)
-				decide(&ret->hypotheses.items[HYP_OUTSIDE], HYPOTHESIS_FALSIFIED, e,
-				       strbuf_str(&seen));
+			if (!store_is_first(e->write))
+				contradict(facts, ret, HYP_CONFLATED, e, trials, strbuf_str(&seen));
+			contradict(facts, ret, HYP_UNINITIALISED, e, trials, strbuf_str(&seen));
+			if (trials > 1)
+				contradict(facts, ret, HYP_HOST, e, trials, strbuf_str(&seen));
+			if (trials > 1 && trials >= link->watched)
+				contradict(facts, ret, HYP_OUTSIDE, e, trials, strbuf_str(&seen));
 		}
 }
 
@@ -150,9 +297,10 @@ static void by_one_thread(const struct facts *facts, struct verdict *ret)
 	}
 	if (trials < 2 || trials < facts->chain.items[0].watched)
 		return;
-	decide(&ret->hypotheses.items[HYP_RACE], HYPOTHESIS_FALSIFIED, seen,
-	       "one thread alone wrote it from its birth to the failure, in every failing trial that "
-	       "was watched");
+	contradict(
+		facts, ret, HYP_RACE, seen, trials,
+		"one thread alone wrote it from its birth to the failure, in every failing trial "
+		"that was watched");
 }
 
 /* Ways to fail that need a pointer gone bad. NULL is none of them: programs forget to test for it;
@@ -171,29 +319,97 @@ static bool shows_memory_error(enum fault_class fault)
 
 static void by_crash(const struct facts *facts, struct verdict *ret)
 {
-	VEC_FOREACH (&facts->list->list, e) {
-		AUTO(strbuf_deinit) struct strbuf seen = { 0 };
+	VEC(const struct evidence *) seen = { 0 };
+	AUTO(strbuf_deinit) struct strbuf words = { 0 };
 
-		if (e->kind != EVIDENCE_CRASH || !e->failing ||
-		    !shows_memory_error(e->crash->fault))
+	VEC_FOREACH (&facts->list->list, e)
+		if (e->kind == EVIDENCE_CRASH && e->failing && shows_memory_error(e->crash->fault))
+			VEC_PUSH(&seen, e);
+	if (seen.count > 0) {
+		evidence_describe(seen.items[0], &words);
+		contradict(facts, ret, HYP_PLAIN, seen.items[0], EVIDENCE_TRIALS(&seen),
+			   strbuf_str(&words));
+	}
+	VEC_DEINIT(&seen);
+}
+
+/* ---- by experiments that saw nothing ---- */
+
+static void by_silence(const struct facts *facts, uint32_t spared, struct verdict *ret)
+{
+	for (unsigned int i = 0; i < HYPOTHESES; i++) {
+		struct looked_at looked = ledger_look(facts, i);
+		AUTO(strbuf_deinit) struct strbuf words = { 0 };
+
+		if (!looked.any)
 			continue;
-		evidence_describe(e, &seen);
-		decide(&ret->hypotheses.items[HYP_PLAIN], HYPOTHESIS_FALSIFIED, e,
-		       strbuf_str(&seen));
-		return;
+		if (looked.excluded && !(spared & BIT(i)))
+			strbuf_addf(&words, "%s showed none in %" PRIu64 " %strials",
+				    experiment_words(looked.by), looked.telling,
+				    looked.by == EXPERIMENT_GROWTH ? "" : "failing ");
+		else
+			strbuf_addf(&words, "%s looked at %" PRIu64 " %strial%s: it cannot be told",
+				    experiment_words(looked.by), looked.telling,
+				    looked.by == EXPERIMENT_GROWTH ? "" : "failing ",
+				    looked.telling == 1 ? "" : "s");
+		decide(&ret->ledger.items[i],
+		       &(struct decision_about){ .status = looked.excluded && !(spared & BIT(i))
+								   ? LEDGER_EXCLUDED
+								   : LEDGER_OPEN,
+						 .by = looked.by,
+						 .telling = looked.telling,
+						 .missed = looked.missed,
+						 .because = strbuf_str(&words) });
 	}
 }
 
-void hypotheses_decide(const struct facts *facts, const struct rule *rule,
-		       const struct proof *proof, struct verdict *ret)
+/* What the verdict says, firmly or not, and what else fits. */
+static uint32_t spared_by_verdict(const struct rule *rule, const struct verdict *ret)
 {
+	uint32_t spared = rule ? BIT(rule->hypothesis) : 0;
+
+	VEC_FOREACH (&ret->alternatives, alternative)
+		for (size_t i = 0; i < rule_count; i++)
+			if (rules[i].class == alternative->class)
+				spared |= BIT(rules[i].hypothesis);
+	return spared;
+}
+
+/* What an undecided verdict is about is open, whatever looked at it. */
+static void open_spared(const struct facts *facts, uint32_t spared, const struct rule *rule,
+			const struct proof *proof, struct verdict *ret)
+{
+	for (unsigned int i = 0; i < HYPOTHESES; i++) {
+		struct ledger_entry *entry = &ret->ledger.items[i];
+
+		if (!(spared & BIT(i)) || entry->status == LEDGER_CONFIRMED)
+			continue;
+		entry->status = LEDGER_OPEN;
+		mem_free(entry->because);
+		entry->because = mem_strdup("what was seen fits it, and does not prove it");
+		if (rule && i == (unsigned int)rule->hypothesis) {
+			entry->by = shown_by(facts, proof->main);
+			entry->telling = proof->watched;
+		}
+	}
+}
+
+void ledger_fill(const struct facts *facts, const struct rule *rule, const struct proof *proof,
+		 struct verdict *ret)
+{
+	uint32_t spared = spared_by_verdict(rule, ret);
+
 	for (unsigned int i = 0; i < HYPOTHESES; i++)
-		VEC_PUSH(&ret->hypotheses,
-			 ((struct verdict_hypothesis){ .id = mem_strdup(texts[i].id),
-						       .text = mem_strdup(texts[i].text) }));
+		VEC_PUSH(&ret->ledger, ((struct ledger_entry){ .id = mem_strdup(texts[i].id),
+							       .text = mem_strdup(texts[i].text),
+							       .by = EXPERIMENT_KINDS,
+							       .missed = 1 }));
 	if (rule && ret->firm)
-		by_verdict(rule, proof, ret);
+		by_verdict(facts, rule, proof, ret);
 	by_caught_writes(facts, ret);
 	by_one_thread(facts, ret);
 	by_crash(facts, ret);
+	by_silence(facts, spared, ret);
+	open_spared(facts, spared, rule, proof, ret);
+	assert(!rule || ret->ledger.items[rule->hypothesis].status != LEDGER_EXCLUDED);
 }

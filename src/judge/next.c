@@ -1,12 +1,23 @@
 /*
  * When nothing fits: what was seen all the same, what is still open, and what to try next.
  */
-#include "judge/parts.h"
+#include "judge/next.h"
 
 #include <inttypes.h>
+#include <math.h>
+#include <signal.h>
 
 #include "judge/considerations.h"
 #include "judge/store_facts.h"
+
+#define RATE_WORTH_KNOWING 0.001 /* what a longer look would exclude */
+#define RATE_MISSED 0.05
+
+/* The rate that so many clean trials exclude with 95 % confidence. */
+static double rate_excluded(uint64_t trials)
+{
+	return 1 - pow(RATE_MISSED, 1 / (double)trials);
+}
 
 static void lead(struct verdict *ret, struct strbuf *sb)
 {
@@ -91,10 +102,10 @@ static void add_unset(const struct facts *facts, struct verdict *ret)
 
 static void add_open_hypotheses(struct verdict *ret)
 {
-	VEC_FOREACH (&ret->hypotheses, h) {
+	VEC_FOREACH (&ret->ledger, h) {
 		struct strbuf sb = { 0 };
 
-		if (h->status != HYPOTHESIS_OPEN)
+		if (h->status != LEDGER_OPEN && h->status != LEDGER_UNTESTED)
 			continue;
 		strbuf_addf(&sb, "%s: %s", h->id, h->text);
 		lead(ret, &sb);
@@ -206,26 +217,186 @@ static char *next_experiment(const struct facts *facts)
 			  "crashes");
 }
 
-void not_caught(const struct facts *facts, struct verdict *ret)
-{
-	AUTO(strbuf_deinit) struct strbuf sb = { 0 };
+/* ---- what the failure itself says ---- */
 
-	ret->next = next_experiment(facts);
-	ret->needs_user = is_shared(facts) || misread(facts);
-	add_leads(facts, ret);
-	add_turns(facts, ret);
-	add_unset(facts, ret);
-	add_open_hypotheses(ret);
-	if (ret->watched > 0)
-		strbuf_addf(&sb,
+static bool crashes(const struct failure_seen *f)
+{
+	return f && f->failed > 0 && f->fault;
+}
+
+/* It fails, and nothing says that an instruction faulted. */
+static bool is_plain(const struct facts *facts)
+{
+	return facts->failure && facts->failure->failed > 0 && !facts->failure->fault &&
+	       facts->made[EXPERIMENT_CRASH_RECORD].trials == 0;
+}
+
+static void say_never_failed(const struct facts *facts, struct strbuf *sb)
+{
+	const struct failure_seen *f = facts->failure;
+	const struct experiment_made *guards = &facts->made[EXPERIMENT_GUARDS];
+
+	if (f->obstacles & OBSTACLE_TOO_SLOW) {
+		strbuf_addf(sb,
+			    "no trial came to its end within %.0f s, which is what the budget "
+			    "leaves to one",
+			    f->limit_s);
+		return;
+	}
+	if (f->trials == 0) {
+		strbuf_adds(sb, "no trial came to its end within the budget");
+		return;
+	}
+	strbuf_addf(sb,
+		    "none of %" PRIu64
+		    " trials failed, so there is nothing to explain; a rate above "
+		    "%.2g %% is excluded with 95 %% confidence",
+		    f->trials, rate_excluded(f->trials) * 100);
+	if (guards->trials > 0 && guards->shown + guards->shown_passing == 0)
+		strbuf_addf(sb,
+			    "; with guards around its blocks no damage was seen in %" PRIu64
+			    " trials",
+			    guards->trials);
+}
+
+static char *after_never_failed(const struct failure_seen *f)
+{
+	if (f->obstacles & OBSTACLE_TOO_SLOW)
+		return mem_strdup("a larger --budget, or --timeout with how long a run may take");
+	if (f->trials == 0)
+		return mem_strdup("a larger --budget, or --timeout for a program that hangs");
+	return mem_printf("if it is known to fail: the options, variables and load that it fails "
+			  "with; redhand repro -n %.0f would exclude a rate above %.1f %%",
+			  ceil(log(RATE_MISSED) / log1p(-RATE_WORTH_KNOWING)),
+			  RATE_WORTH_KNOWING * 100);
+}
+
+static void say_plain(const struct facts *facts, struct strbuf *sb)
+{
+	const struct failure_seen *f = facts->failure;
+	const struct experiment_made *guards = &facts->made[EXPERIMENT_GUARDS];
+
+	strbuf_addf(sb, "it fails in %" PRIu64 " of %" PRIu64 " trials, but not by a fault (%s); ",
+		    f->failed, f->trials, f->summary ? f->summary : "a failure");
+	if (guards->telling == 0)
+		strbuf_adds(sb, "no experiment has looked at its memory in a failing trial");
+	else
+		strbuf_addf(sb, "guards around blocks saw no damage in %" PRIu64 " failing trial%s",
+			    guards->telling, guards->telling == 1 ? "" : "s");
+}
+
+static char *after_plain(const struct failure_seen *f)
+{
+	if (f->kind == FAILURE_TIMEOUT)
+		return mem_strdup("gdb -p on a run that hangs: where does it wait");
+	if (f->kind == FAILURE_SIGNAL)
+		return mem_strdup(
+			"who sends the signal: strace -f -e trace=kill,tgkill,exit_group");
+	return mem_strdup("redhand minimize -- CMD: which tests does it take; --fail-on REGEX if a "
+			  "crash is hidden behind it");
+}
+
+/* What has been tried already, or could not be. NULL: nothing of that kind. */
+static char *after_obstacles(const struct facts *facts, bool needs_user)
+{
+	const struct failure_seen *f = facts->failure;
+	bool tried =
+		!(f->obstacles & OBSTACLE_NOT_CHASED) && facts->made[EXPERIMENT_GUARDS].trials > 0;
+
+	if (f->signal == SIGABRT && f->kind == FAILURE_SIGNAL)
+		return mem_strdup("the program stopped itself, so there is no address to go back "
+				  "from: redhand watch on what its check reads, for who writes it");
+	if (f->obstacles & OBSTACLE_NO_AGENT)
+		return mem_strdup("link the program dynamically, so that something can be put into "
+				  "it, and hunt again");
+	if (f->obstacles & OBSTACLE_AGENT_HIDES && (tried || f->obstacles & OBSTACLE_IDS_HIDE))
+		return mem_strdup(
+			"it fails only while nothing is put into the program: a core file "
+			"of such a run (ulimit -c unlimited) in gdb");
+	if (f->obstacles & OBSTACLE_IDS_HIDE)
+		return mem_strdup(
+			"allocation ids hide it, so which block it was cannot be told: redhand "
+			"watch on the variable or argument that leads to it; or the program's own "
+			"sanitizer build");
+	if (tried && !needs_user)
+		return mem_strdup(
+			"redhand heap --sweep -- CMD: who still points to what was freed; "
+			"or the program's own sanitizer build");
+	return NULL;
+}
+
+/* Ended before its time: the cheapest experiment is to go on. */
+static bool is_unfinished(const struct failure_seen *f)
+{
+	return f->obstacles & OBSTACLE_INTERRUPTED ||
+	       (f->obstacles & OBSTACLE_BUDGET && f->failed > 0);
+}
+
+static char *after_unfinished(const struct failure_seen *f)
+{
+	return mem_strdup(
+		f->obstacles & OBSTACLE_INTERRUPTED
+			? "the same command goes on where this one ended"
+			: "the same command with a larger --budget: it goes on where this "
+			  "one ended");
+}
+
+static char *next_step(const struct facts *facts, bool needs_user)
+{
+	const struct failure_seen *f = facts->failure;
+	char *next = NULL;
+
+	if (f && is_unfinished(f))
+		return after_unfinished(f);
+	if (f && f->failed == 0)
+		return after_never_failed(f);
+	if (is_plain(facts))
+		return after_plain(f);
+	if (f)
+		next = after_obstacles(facts, needs_user);
+	return next ? next : next_experiment(facts);
+}
+
+static void say_nobody(const struct facts *facts, struct verdict *ret, struct strbuf *sb)
+{
+	const struct failure_seen *f = facts->failure;
+
+	if (f && f->failed == 0) {
+		say_never_failed(facts, sb);
+		return;
+	}
+	if (crashes(f) && is_unfinished(f) && f->obstacles & OBSTACLE_NOT_CHASED)
+		strbuf_addf(sb,
+			    "it failed in %" PRIu64 " of %" PRIu64
+			    " trials, but the hunt ended before anybody could be caught",
+			    f->failed, f->trials);
+	else if (is_plain(facts))
+		say_plain(facts, sb);
+	else if (ret->watched > 0)
+		strbuf_addf(sb,
 			    "nobody was caught: the victim was watched in %" PRIu64
 			    " failing trial%s",
 			    ret->watched, ret->watched == 1 ? "" : "s");
 	else if (facts->list->list.count > 0)
-		strbuf_adds(&sb, "nobody was caught: no failing trial has been watched yet");
+		strbuf_adds(sb, "nobody was caught: no failing trial has been watched yet");
 	else
-		strbuf_adds(&sb, "there is no evidence yet");
+		strbuf_adds(sb, "there is no evidence yet");
 	if (facts->trials > 0)
-		strbuf_addf(&sb, ", %" PRIu64 " trials run", facts->trials);
+		strbuf_addf(sb, ", %" PRIu64 " trials run", facts->trials);
+}
+
+void tell_not_caught(const struct facts *facts, struct verdict *ret)
+{
+	struct strbuf sb = { 0 };
+
+	ret->needs_user = is_shared(facts) || misread(facts);
+	ret->next = next_step(facts, ret->needs_user);
+	if (!facts->failure || facts->failure->failed > 0) {
+		add_leads(facts, ret);
+		add_turns(facts, ret);
+		add_unset(facts, ret);
+		add_open_hypotheses(ret);
+	}
+	say_nobody(facts, ret, &sb);
 	ret->sentence = strbuf_take(&sb);
 }

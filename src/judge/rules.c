@@ -173,9 +173,10 @@ const struct rule rules[] = {
 	  .tell = tell_growth },
 	{ .class = VERDICT_NOT_MEMORY,
 	  .hypothesis = HYP_PLAIN,
-	  .needs = "a plain error that every run shows, and no crash",
-	  .settles = "it is a matter of its own: run the test alone",
-	  .excludes = EVERY_OTHER_WAY | BIT(HYP_RACE),
+	  .needs =
+		  "a failure of every run that is no fault, and experiments over failing trials that "
+		  "would have shown writes out of bounds and reads of freed or fresh memory",
+	  .settles = "the program's own message says what it found wrong: read its code from there",
 	  .weigh = weigh_plain,
 	  .tell = tell_plain },
 };

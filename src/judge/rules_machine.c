@@ -5,6 +5,7 @@
 
 #include <inttypes.h>
 
+#include "judge/ledger.h"
 #include "judge/signs.h"
 
 #define GROWTH_P 0.001
@@ -100,34 +101,64 @@ void tell_growth(const struct facts *facts, const struct proof *proof, struct ve
 	stack_copy(&ret->writer, &g->site);
 }
 
-/* ---- plain errors ---- */
+/* ---- no sign of a memory error ---- */
+
+/* Seen in a failing trial, it has to do with memory. */
+static bool is_memory_sign(const struct evidence *e)
+{
+	switch (e->kind) {
+	case EVIDENCE_FAILURE:
+	case EVIDENCE_EXPERIMENT:
+	case EVIDENCE_HOP:
+	case EVIDENCE_WATCH:
+	case EVIDENCE_HOST:
+	case EVIDENCE_SIGHTING:
+		return false;
+	default:
+		return e->failing;
+	}
+}
+
+/* An exit status alone says nothing about memory. Experiments that see writes out of bounds, wrong
+ * frees, and reads of freed and of fresh memory must have looked at enough failing trials. */
+static bool memory_looked_at(const struct facts *facts)
+{
+	static const enum explanation needed[] = { HYP_OVERFLOW, HYP_STALE, HYP_DOUBLE_FREE,
+						   HYP_DANGLING, HYP_UNINITIALISED };
+
+	for (size_t i = 0; i < ARRAY_SIZE(needed); i++)
+		if (!ledger_look(facts, needed[i]).excluded)
+			return false;
+	return true;
+}
 
 void weigh_plain(const struct rule *rule, const struct facts *facts, struct proof *ret)
 {
-	VEC_FOREACH (&facts->list->list, e) {
-		/* Any sign of memory trouble, and the plain error is a matter of its own. */
-		if (e->failing && e->kind != EVIDENCE_PLAIN && e->kind != EVIDENCE_HOP &&
-		    e->kind != EVIDENCE_WATCH && e->kind != EVIDENCE_HOST &&
-		    e->kind != EVIDENCE_SIGHTING) {
-			ret->main = NULL;
-			VEC_DEINIT(&ret->pieces);
-			return;
-		}
-		if (e->kind != EVIDENCE_PLAIN || !e->plain->always)
-			continue;
-		if (!ret->main)
-			ret->main = e;
-		VEC_PUSH(&ret->pieces, e);
-	}
-	if (!ret->main)
+	const struct failure_seen *f = facts->failure;
+
+	if (!f || f->failed == 0 || f->fault || !f->always || !memory_looked_at(facts))
 		return;
+	VEC_FOREACH (&facts->list->list, e)
+		if (is_memory_sign(e))
+			return;
+	VEC_FOREACH (&facts->list->list, e) {
+		if (e->kind == EVIDENCE_FAILURE)
+			ret->main = e;
+		if (e->kind == EVIDENCE_FAILURE || e->kind == EVIDENCE_EXPERIMENT)
+			VEC_PUSH(&ret->pieces, e);
+	}
 	ret->fits = true;
-	ret->caught = ret->main->plain->failed;
-	ret->watched = ret->main->plain->trials;
+	ret->caught = ret->watched = facts->made[EXPERIMENT_GUARDS].telling;
 }
 
 void tell_plain(const struct facts *facts, const struct proof *proof, struct verdict *ret,
 		struct strbuf *sentence)
 {
+	strbuf_addf(
+		sentence,
+		"guards around blocks and random contents of freed and new ones showed no memory "
+		"error in %" PRIu64 " failing trials; it fails in the same way in every run (",
+		proof->caught);
 	evidence_describe(proof->main, sentence);
+	strbuf_adds(sentence, ")");
 }

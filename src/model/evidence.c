@@ -18,10 +18,11 @@ static const char *const kind_names[EVIDENCE_KINDS] = {
 	[EVIDENCE_GROWTH] = "growth",
 	[EVIDENCE_RACE] = "race",
 	[EVIDENCE_HOST] = "host-signs",
-	[EVIDENCE_PLAIN] = "plain-error",
+	[EVIDENCE_FAILURE] = "failure",
 	[EVIDENCE_HOP] = "hop",
 	[EVIDENCE_SIGHTING] = "sighting",
 	[EVIDENCE_ODDS] = "odds",
+	[EVIDENCE_EXPERIMENT] = "experiment",
 };
 
 static const size_t part_sizes[EVIDENCE_KINDS] = {
@@ -38,10 +39,11 @@ static const size_t part_sizes[EVIDENCE_KINDS] = {
 	[EVIDENCE_GROWTH] = sizeof(struct growth_seen),
 	[EVIDENCE_RACE] = sizeof(struct race_seen),
 	[EVIDENCE_HOST] = sizeof(struct host_signs),
-	[EVIDENCE_PLAIN] = sizeof(struct plain_error),
+	[EVIDENCE_FAILURE] = sizeof(struct failure_seen),
 	[EVIDENCE_HOP] = sizeof(struct hop_seen),
 	[EVIDENCE_SIGHTING] = sizeof(struct write_seen),
 	[EVIDENCE_ODDS] = sizeof(struct odds_seen),
+	[EVIDENCE_EXPERIMENT] = sizeof(struct experiment_made),
 };
 
 const char *evidence_kind_name(enum evidence_kind kind)
@@ -363,8 +365,8 @@ static void part_free(struct evidence *evidence)
 	case EVIDENCE_RACE:
 		race_free(evidence->race);
 		return;
-	case EVIDENCE_PLAIN:
-		mem_free(evidence->plain->summary);
+	case EVIDENCE_FAILURE:
+		mem_free(evidence->failure->summary);
 		break;
 	case EVIDENCE_HOP:
 		hop_free(evidence->hop);
@@ -386,6 +388,14 @@ void evidence_deinit(struct evidence *evidence)
 	*evidence = (struct evidence){ 0 };
 }
 
+void evidence_add_experiment(struct evidence_list *list, const struct experiment_made *made)
+{
+	struct evidence e = evidence_new(EVIDENCE_EXPERIMENT, 0, false);
+
+	*e.experiment = *made;
+	VEC_PUSH(&list->list, e);
+}
+
 void evidence_list_deinit(struct evidence_list *list)
 {
 	VEC_FOREACH (&list->list, evidence)
@@ -396,7 +406,7 @@ void evidence_list_deinit(struct evidence_list *list)
 bool evidence_to_judge(const struct evidence_list *list)
 {
 	VEC_FOREACH (&list->list, e)
-		if (e->kind != EVIDENCE_SIGHTING)
+		if (e->kind != EVIDENCE_SIGHTING && e->kind != EVIDENCE_EXPERIMENT)
 			return true;
 	return false;
 }

@@ -7,7 +7,9 @@
 #include "base/strbuf.h"
 #include "base/vec.h"
 #include "model/crash.h"
+#include "model/experiment.h"
 #include "model/frame.h"
+#include "model/signature.h"
 
 /*
  * Evidence: what was seen, piece by piece, each with its trial.
@@ -313,12 +315,29 @@ struct host_signs {
 	double memory_seconds;
 };
 
-/* A failure that every run shows, or one that is no memory error. */
-struct plain_error {
-	char signature[16];
-	bool always;
-	char *summary;
-	uint64_t trials, failed;
+/* What stood in the way of a closer look. */
+enum obstacle {
+	OBSTACLE_NO_AGENT = 1 << 0,    /* nothing can be put into the program */
+	OBSTACLE_AGENT_HIDES = 1 << 1, /* it fails only while nothing is put into it */
+	OBSTACLE_IDS_HIDE = 1 << 2,    /* it does not fail while allocations are tracked */
+	OBSTACLE_TOO_SLOW = 1 << 3,    /* no trial ended within `limit_s` */
+	OBSTACLE_BUDGET = 1 << 4,      /* the budget ended it */
+	OBSTACLE_INTERRUPTED = 1 << 5,
+	OBSTACLE_NOT_CHASED = 1 << 6, /* nobody has looked for the writer */
+};
+
+/* The command as it is run: what is hunted, and how often it came. */
+struct failure_seen {
+	char signature[16]; /* "": it never failed */
+	enum failure_kind kind;
+	int signal;
+	bool fault;		  /* an instruction faulted, or the program called abort() */
+	bool always;		  /* every run shows it */
+	char *summary;		  /* NULL: it never failed */
+	uint64_t trials, failed;  /* as it is run: failed as it is hunted */
+	uint64_t ran, ran_failed; /* all trials of the hunt, and those that failed in any way */
+	unsigned int obstacles;	  /* enum obstacle */
+	double limit_s;		  /* OBSTACLE_TOO_SLOW */
 };
 
 enum hop_end {
@@ -354,12 +373,13 @@ enum evidence_kind {
 	EVIDENCE_GROWTH,
 	EVIDENCE_RACE,
 	EVIDENCE_HOST,
-	EVIDENCE_PLAIN,
+	EVIDENCE_FAILURE,
 	EVIDENCE_HOP,
 	/* A write to memory that somebody chose to watch (`write`). Nobody asked whether it has to
 	 * do with a failure, so no rule judges by it. */
 	EVIDENCE_SIGHTING,
 	EVIDENCE_ODDS,
+	EVIDENCE_EXPERIMENT,
 	EVIDENCE_KINDS,
 };
 
@@ -385,7 +405,8 @@ struct evidence {
 		struct growth_seen *growth;
 		struct race_seen *race;
 		struct host_signs *host;
-		struct plain_error *plain;
+		struct failure_seen *failure;
+		struct experiment_made *experiment;
 		struct hop_seen *hop;
 		struct odds_seen *odds;
 		void *any;
@@ -401,6 +422,9 @@ struct evidence_list {
 struct evidence evidence_new(enum evidence_kind kind, uint64_t trial, bool failing);
 void evidence_deinit(struct evidence *evidence);
 void evidence_list_deinit(struct evidence_list *list);
+
+/* Adds the record of an experiment. */
+void evidence_add_experiment(struct evidence_list *list, const struct experiment_made *made);
 
 /* Is there anything that a verdict could rest on? */
 bool evidence_to_judge(const struct evidence_list *list);

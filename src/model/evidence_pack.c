@@ -8,7 +8,7 @@
 
 #include "model/archive.h"
 
-#define EVIDENCE_VERSION 4
+#define EVIDENCE_VERSION 5
 
 static void cut(struct archive *a, struct file_cut *c)
 {
@@ -259,13 +259,35 @@ static void host(struct archive *a, struct host_signs *h)
 	archive_double(a, &h->memory_seconds);
 }
 
-static void plain(struct archive *a, struct plain_error *p)
+static void failure(struct archive *a, struct failure_seen *f)
 {
-	archive_chars(a, p->signature, sizeof(p->signature));
-	archive_bool(a, &p->always);
-	archive_text(a, &p->summary);
-	archive_u64(a, &p->trials);
-	archive_u64(a, &p->failed);
+	archive_chars(a, f->signature, sizeof(f->signature));
+	archive_bool(a, &f->always);
+	archive_text(a, &f->summary);
+	archive_u64(a, &f->trials);
+	archive_u64(a, &f->failed);
+	if (a->version < 5) {
+		/* Only what was no fault was stored then. */
+		f->kind = FAILURE_EXIT;
+		return;
+	}
+	ARCHIVE_CHOICE(a, &f->kind, FAILURE_KINDS);
+	archive_int(a, &f->signal);
+	archive_bool(a, &f->fault);
+	archive_u64(a, &f->ran);
+	archive_u64(a, &f->ran_failed);
+	archive_uint(a, &f->obstacles);
+	archive_double(a, &f->limit_s);
+}
+
+static void experiment(struct archive *a, struct experiment_made *e)
+{
+	ARCHIVE_CHOICE(a, &e->kind, EXPERIMENT_KINDS);
+	archive_u64(a, &e->trials);
+	archive_u64(a, &e->telling);
+	archive_u64(a, &e->shown);
+	archive_u64(a, &e->shown_passing);
+	archive_double(a, &e->coverage);
 }
 
 static void hop(struct archive *a, struct hop_seen *h)
@@ -325,14 +347,17 @@ static void part(struct archive *a, struct evidence *e)
 	case EVIDENCE_HOST:
 		host(a, e->host);
 		break;
-	case EVIDENCE_PLAIN:
-		plain(a, e->plain);
+	case EVIDENCE_FAILURE:
+		failure(a, e->failure);
 		break;
 	case EVIDENCE_HOP:
 		hop(a, e->hop);
 		break;
 	case EVIDENCE_ODDS:
 		odds(a, e->odds);
+		break;
+	case EVIDENCE_EXPERIMENT:
+		experiment(a, e->experiment);
 		break;
 	default:
 		break;

@@ -233,11 +233,25 @@ static void host(const struct host_signs *h, struct strbuf *sb)
 			    h->memory_errors);
 }
 
-static void plain(const struct plain_error *p, struct strbuf *sb)
+static void failure(const struct failure_seen *f, struct strbuf *sb)
 {
-	strbuf_addf(sb, "%s: in %" PRIu64 " of %" PRIu64 " trials%s",
-		    p->summary ? p->summary : "a plain error", p->failed, p->trials,
-		    p->always ? ", every one that got that far" : "");
+	if (f->failed == 0)
+		strbuf_addf(sb, "none of %" PRIu64 " trials failed", f->trials);
+	else
+		strbuf_addf(sb, "%s: in %" PRIu64 " of %" PRIu64 " trials%s",
+			    f->summary ? f->summary : "a failure", f->failed, f->trials,
+			    f->always ? ", every one that got that far" : "");
+}
+
+static void experiment(const struct experiment_made *e, struct strbuf *sb)
+{
+	strbuf_addf(sb, "%s: %" PRIu64 " trials, of which %" PRIu64 " could tell; ",
+		    experiment_words(e->kind), e->trials, e->telling);
+	if (e->shown + e->shown_passing == 0)
+		strbuf_adds(sb, "nothing was seen");
+	else
+		strbuf_addf(sb, "something was seen in %" PRIu64 " of these and %" PRIu64 " others",
+			    e->shown, e->shown_passing);
 }
 
 static void hop(const struct hop_seen *h, struct strbuf *sb)
@@ -303,11 +317,14 @@ void evidence_describe(const struct evidence *evidence, struct strbuf *sb)
 	case EVIDENCE_HOST:
 		host(evidence->host, sb);
 		break;
-	case EVIDENCE_PLAIN:
-		plain(evidence->plain, sb);
+	case EVIDENCE_FAILURE:
+		failure(evidence->failure, sb);
 		break;
 	case EVIDENCE_HOP:
 		hop(evidence->hop, sb);
+		break;
+	case EVIDENCE_EXPERIMENT:
+		experiment(evidence->experiment, sb);
 		break;
 	default:
 		break;

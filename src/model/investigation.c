@@ -21,7 +21,7 @@ static void lists_deinit(struct investigation *inv)
 		mem_free(o->name);
 	VEC_DEINIT(&inv->observers);
 	VEC_FOREACH (&inv->own_hypotheses, h)
-		verdict_hypothesis_deinit(h);
+		ledger_entry_deinit(h);
 	VEC_DEINIT(&inv->own_hypotheses);
 }
 

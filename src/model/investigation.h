@@ -60,7 +60,7 @@ struct investigation {
 	struct evidence_list evidence;
 	bool judged; /* `verdict` means something */
 	struct verdict verdict;
-	VEC(struct verdict_hypothesis) own_hypotheses; /* the user's */
+	VEC(struct ledger_entry) own_hypotheses; /* the user's */
 	struct decision_list decisions;
 	struct strv notes; /* the user's, and what else should be known: a sentence each */
 

@@ -41,7 +41,7 @@ static const char *const class_words[VERDICT_CLASSES] = {
 	[VERDICT_UNINITIALISED] = "a field that was never written is used",
 	[VERDICT_HOST_SUSPECTED] = "the machine itself is suspected",
 	[VERDICT_LEAK_GROWTH] = "blocks that stay, test after test",
-	[VERDICT_NOT_MEMORY] = "no memory error: it fails in the same way in every run",
+	[VERDICT_NOT_MEMORY] = "no sign of a memory error",
 };
 
 const char *verdict_class_name(enum verdict_class class)
@@ -54,23 +54,48 @@ const char *verdict_class_words(enum verdict_class class)
 	return class < VERDICT_CLASSES ? class_words[class] : class_words[VERDICT_NOT_CAUGHT];
 }
 
-const char *hypothesis_status_name(enum hypothesis_status status)
+const char *ledger_status_name(enum ledger_status status)
 {
-	static const char *const names[HYPOTHESIS_STATUSES] = {
-		[HYPOTHESIS_OPEN] = "OPEN",
-		[HYPOTHESIS_FALSIFIED] = "FALSIFIED",
-		[HYPOTHESIS_CONFIRMED] = "CONFIRMED",
+	static const char *const names[LEDGER_STATUSES] = {
+		[LEDGER_UNTESTED] = "untested",
+		[LEDGER_OPEN] = "open",
+		[LEDGER_EXCLUDED] = "excluded",
+		[LEDGER_CONFIRMED] = "confirmed",
 	};
 
-	return status < HYPOTHESIS_STATUSES ? names[status] : "OPEN";
+	return status < LEDGER_STATUSES ? names[status] : "untested";
 }
 
-void verdict_hypothesis_deinit(struct verdict_hypothesis *hypothesis)
+const char *ledger_status_words(enum ledger_status status)
 {
-	mem_free(hypothesis->id);
-	mem_free(hypothesis->text);
-	mem_free(hypothesis->because);
-	VEC_DEINIT(&hypothesis->evidence);
+	static const char *const words[LEDGER_STATUSES] = {
+		[LEDGER_UNTESTED] = "not tested",
+		[LEDGER_OPEN] = "open",
+		[LEDGER_EXCLUDED] = "ruled out",
+		[LEDGER_CONFIRMED] = "confirmed",
+	};
+
+	return status < LEDGER_STATUSES ? words[status] : "not tested";
+}
+
+size_t verdict_count(const struct verdict *verdict, enum ledger_status status, size_t *ret_others)
+{
+	size_t count = 0, own = 0;
+
+	VEC_FOREACH (&verdict->ledger, entry) {
+		count += entry->status == status;
+		own += entry->status == LEDGER_CONFIRMED;
+	}
+	*ret_others = verdict->ledger.count - own;
+	return count;
+}
+
+void ledger_entry_deinit(struct ledger_entry *entry)
+{
+	mem_free(entry->id);
+	mem_free(entry->text);
+	mem_free(entry->because);
+	VEC_DEINIT(&entry->evidence);
 }
 
 static void alternative_deinit(struct verdict_alternative *alternative)
@@ -90,11 +115,12 @@ static void lists_deinit(struct verdict *verdict)
 	VEC_FOREACH (&verdict->alternatives, alternative)
 		alternative_deinit(alternative);
 	VEC_DEINIT(&verdict->alternatives);
-	VEC_FOREACH (&verdict->hypotheses, hypothesis)
-		verdict_hypothesis_deinit(hypothesis);
-	VEC_DEINIT(&verdict->hypotheses);
+	VEC_FOREACH (&verdict->ledger, entry)
+		ledger_entry_deinit(entry);
+	VEC_DEINIT(&verdict->ledger);
 	VEC_DEINIT(&verdict->evidence);
 	strv_deinit(&verdict->doubts);
+	strv_deinit(&verdict->considered);
 	strv_deinit(&verdict->open);
 }
 

@@ -41,14 +41,32 @@ enum verdict_class {
 const char *verdict_class_name(enum verdict_class class);
 const char *verdict_class_words(enum verdict_class class);
 
-const char *hypothesis_status_name(enum hypothesis_status status); /* "OPEN" … */
+/*
+ * The ledger: every explanation, and what was done about it. Nothing is excluded that no experiment
+ * could have shown.
+ */
+enum ledger_status {
+	LEDGER_UNTESTED, /* nothing that was tried could have shown it */
+	LEDGER_OPEN,	 /* looked at, and it cannot be told */
+	LEDGER_EXCLUDED, /* `by`, over `telling` trials, with `missed` as the chance to be wrong */
+	LEDGER_CONFIRMED,
+	LEDGER_STATUSES,
+};
 
-/* One explanation, and what the evidence did to it. */
-struct verdict_hypothesis {
-	char *id;   /* "narrow", "wide", … for the built-in ones */
+/* "untested" …, as JSON has them; "not tested" …, for people. */
+const char *ledger_status_name(enum ledger_status status);
+const char *ledger_status_words(enum ledger_status status);
+
+struct ledger_entry {
+	char *id;   /* "narrow", "wide", … for the built-in ones, "H3" for the user's */
 	char *text; /* what it claims, a sentence */
-	enum hypothesis_status status;
-	char *because;		/* the observation that decided it; NULL while open */
+	enum ledger_status status;
+	char *because;		 /* what decided it, or why it is open; NULL when untested */
+	enum experiment_kind by; /* that decided it; EXPERIMENT_KINDS: none, or a person */
+	uint64_t telling;	 /* trials of that experiment that could have shown it */
+	/* The chance that these trials would have shown the same if this explanation were behind
+	 * every second failure. */
+	double missed;
 	VEC(uint64_t) evidence; /* ids of it */
 };
 
@@ -95,15 +113,19 @@ struct verdict {
 	VEC(uint64_t) evidence; /* ids it rests on */
 	VEC(struct verdict_step) steps;
 	VEC(struct verdict_alternative) alternatives;
-	VEC(struct verdict_hypothesis) hypotheses;
-	struct strv doubts; /* sentences */
-	struct strv open;   /* sentences: what could still be the cause */
-	char *next;	    /* the next cheapest experiment; NULL when none is needed */
-	bool needs_user;    /* …which only somebody who knows the program can make */
+	VEC(struct ledger_entry) ledger;
+	struct strv doubts;	/* sentences */
+	struct strv considered; /* names of what is behind them (judge/considerations.c) */
+	struct strv open;	/* sentences: what could still be the cause */
+	char *next;		/* the next cheapest experiment; NULL when none is needed */
+	bool needs_user;	/* …which only somebody who knows the program can make */
 };
 
 void verdict_deinit(struct verdict *verdict);
-void verdict_hypothesis_deinit(struct verdict_hypothesis *hypothesis);
+void ledger_entry_deinit(struct ledger_entry *entry);
+
+/* How many other explanations than the verdict's own have that status, of how many. */
+size_t verdict_count(const struct verdict *verdict, enum ledger_status status, size_t *ret_others);
 
 /* As bytes for the case and back, like evidence. */
 void verdict_pack(const struct verdict *verdict, struct strbuf *sb);

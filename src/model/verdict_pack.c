@@ -7,7 +7,7 @@
 
 #include "model/archive.h"
 
-#define VERDICT_VERSION 2
+#define VERDICT_VERSION 3
 
 static void steps(struct archive *a, struct verdict *v)
 {
@@ -43,21 +43,37 @@ static void alternatives(struct archive *a, struct verdict *v)
 	}
 }
 
-static void hypotheses(struct archive *a, struct verdict *v)
+/* Before version 3 an explanation was open, falsified or confirmed, and nothing tied it to what had
+ * been tested: what was falsified then counts as open. */
+static void old_status(struct archive *a, struct ledger_entry *entry)
 {
-	uint64_t count = archive_count(a, v->hypotheses.count);
+	entry->status = archive_choice(a, 0, 3) == 2 ? LEDGER_CONFIRMED : LEDGER_OPEN;
+	entry->by = EXPERIMENT_KINDS;
+}
+
+static void ledger(struct archive *a, struct verdict *v)
+{
+	uint64_t count = archive_count(a, v->ledger.count);
 
 	for (uint64_t i = 0; i < count && !a->in.broken; i++) {
-		struct verdict_hypothesis *hypothesis;
+		struct ledger_entry *entry;
 
 		if (!a->out)
-			VEC_PUSH(&v->hypotheses, (struct verdict_hypothesis){ 0 });
-		hypothesis = &v->hypotheses.items[i];
-		archive_text(a, &hypothesis->id);
-		archive_text(a, &hypothesis->text);
-		ARCHIVE_CHOICE(a, &hypothesis->status, HYPOTHESIS_STATUSES);
-		archive_text(a, &hypothesis->because);
-		ARCHIVE_NUMBERS(a, &hypothesis->evidence);
+			VEC_PUSH(&v->ledger, (struct ledger_entry){ 0 });
+		entry = &v->ledger.items[i];
+		archive_text(a, &entry->id);
+		archive_text(a, &entry->text);
+		if (a->version < 3)
+			old_status(a, entry);
+		else
+			ARCHIVE_CHOICE(a, &entry->status, LEDGER_STATUSES);
+		archive_text(a, &entry->because);
+		ARCHIVE_NUMBERS(a, &entry->evidence);
+		if (a->version < 3)
+			continue;
+		ARCHIVE_CHOICE(a, &entry->by, EXPERIMENT_KINDS + 1);
+		archive_u64(a, &entry->telling);
+		archive_double(a, &entry->missed);
 	}
 }
 
@@ -89,10 +105,12 @@ static void walk(struct archive *a, struct verdict *v)
 	ARCHIVE_NUMBERS(a, &v->evidence);
 	steps(a, v);
 	alternatives(a, v);
-	hypotheses(a, v);
+	ledger(a, v);
 	archive_strv(a, &v->doubts);
 	archive_strv(a, &v->open);
 	archive_text(a, &v->next);
+	if (a->version >= 3)
+		archive_strv(a, &v->considered);
 }
 
 void verdict_pack(const struct verdict *verdict, struct strbuf *sb)

@@ -117,20 +117,21 @@ static json_t *hypothesis_json(const struct hypothesis *h)
 }
 
 /* As one of the user's, decided by the evidence alone. */
-static json_t *built_in_json(const struct verdict_hypothesis *h)
+static json_t *built_in_json(const struct ledger_entry *h)
 {
 	json_t *object = json_object(), *evidence = json_array();
 
 	set(object, "id", json_text(h->id));
 	set(object, "text", json_text(h->text));
-	set(object, "status", json_text(hypothesis_status_word(h->status)));
+	set(object, "status", json_text(ledger_status_name(h->status)));
+	json_ledger_basis(object, h);
 	set(object, "time", json_null());
 	set(object, "because", json_text(h->because));
 	VEC_FOREACH (&h->evidence, id) {
 		json_t *piece = json_object();
 
 		set(piece, "time", json_null());
-		set(piece, "status", json_text(hypothesis_status_word(h->status)));
+		set(piece, "status", json_text(ledger_status_name(h->status)));
 		set(piece, "because", json_null());
 		set(piece, "trial", json_null());
 		set(piece, "evidence", count(*id));
@@ -241,7 +242,7 @@ static json_t *overview_json(const struct case_overview *overview)
 	}
 	VEC_FOREACH (&notebook->hypotheses, h)
 		(void)json_array_append_new(hypotheses, hypothesis_json(h));
-	VEC_FOREACH (&overview->verdict.hypotheses, h)
+	VEC_FOREACH (&overview->verdict.ledger, h)
 		(void)json_array_append_new(hypotheses, built_in_json(h));
 	VEC_FOREACH (&notebook->workarounds, w) {
 		json_t *o = json_object();
@@ -281,7 +282,7 @@ static json_t *document(void)
 {
 	json_t *object = json_object();
 
-	set(object, "schema", json_text("redhand/case/1"));
+	set(object, "schema", json_text("redhand/case/2"));
 	return object;
 }
 

@@ -187,7 +187,7 @@ static void print_change(const struct hypothesis_change *change, FILE *out)
 }
 
 /* What brought it about, by number; -v names all of it. */
-static void print_evidence(const struct verdict_hypothesis *h, bool verbose, FILE *out)
+static void print_evidence(const struct ledger_entry *h, bool verbose, FILE *out)
 {
 	size_t shown =
 		verbose || h->evidence.count < EVIDENCE_SHOWN ? h->evidence.count : EVIDENCE_SHOWN;
@@ -198,33 +198,47 @@ static void print_evidence(const struct verdict_hypothesis *h, bool verbose, FIL
 		(void)fputs(shown < h->evidence.count ? ", …)" : ")", out);
 }
 
-/* Those that something decided have a line each, the others one together. */
+/* What it rests on: which experiment, how many trials, the chance to be wrong. */
+static void print_basis(const struct ledger_entry *h, FILE *out)
+{
+	if (h->by == EXPERIMENT_KINDS || h->status == LEDGER_OPEN)
+		return;
+	(void)fprintf(out, " [%s, %" PRIu64 " trial%s", experiment_name(h->by), h->telling,
+		      h->telling == 1 ? "" : "s");
+	if (h->status == LEDGER_EXCLUDED)
+		(void)fprintf(out, ", chance to miss it: %.2g %%", h->missed * 100);
+	(void)fputc(']', out);
+}
+
+/* Those that something looked at have a line each, the others one together. */
 static void print_built_in(const struct verdict *verdict, bool verbose, FILE *out)
 {
-	size_t open = 0;
+	size_t untested = 0;
 
-	VEC_FOREACH (&verdict->hypotheses, h) {
-		if (h->status == HYPOTHESIS_OPEN)
+	VEC_FOREACH (&verdict->ledger, h) {
+		if (h->status == LEDGER_UNTESTED)
 			continue;
-		(void)fprintf(out, "  %-13s  %-9s  ", h->id, status_words[h->status]);
+		(void)fprintf(out, "  %-13s  %-10s  ", h->id, ledger_status_words(h->status));
 		print_text(verbose || !h->because ? h->text : h->because, out);
 		if (verbose && h->because) {
 			(void)fputs("\n       because ", out);
 			print_text(h->because, out);
 		}
+		print_basis(h, out);
 		print_evidence(h, verbose, out);
 		(void)fputc('\n', out);
 	}
-	VEC_FOREACH (&verdict->hypotheses, h) {
-		if (h->status != HYPOTHESIS_OPEN)
+	VEC_FOREACH (&verdict->ledger, h) {
+		if (h->status != LEDGER_UNTESTED)
 			continue;
 		if (verbose)
-			(void)fprintf(out, "  %-13s  %-9s  %s\n", h->id,
-				      status_words[HYPOTHESIS_OPEN], h->text);
+			(void)fprintf(out, "  %-13s  %-10s  %s\n", h->id,
+				      ledger_status_words(h->status), h->text);
 		else
-			(void)fprintf(out, "%s%s", open++ == 0 ? "  OPEN: " : ", ", h->id);
+			(void)fprintf(out, "%s%s", untested++ == 0 ? "  not tested: " : ", ",
+				      h->id);
 	}
-	if (open > 0)
+	if (untested > 0)
 		(void)fputc('\n', out);
 }
 
@@ -243,7 +257,7 @@ static void print_hypotheses(const struct case_overview *overview, bool verbose,
 {
 	if (overview->series.count + overview->notebook.hypotheses.count == 0)
 		return;
-	(void)fprintf(out, "\nHypotheses%s:\n",
+	(void)fprintf(out, "\nExplanations%s:\n",
 		      overview->judged ? "" : ", with no evidence about the cause yet");
 	print_built_in(&overview->verdict, verbose, out);
 	VEC_FOREACH (&overview->notebook.hypotheses, h)

@@ -160,18 +160,20 @@ static json_t *verdict_json(const struct investigation *inv)
 	set(object, "steps", steps_json(v));
 	set(object, "alternatives", alternatives_json(v));
 	set(object, "doubts", strings(&v->doubts));
+	set(object, "considerations", strings(&v->considered));
 	set(object, "open", strings(&v->open));
 	set(object, "next", json_text(v->next));
 	return object;
 }
 
-static void add_hypothesis(json_t *array, const struct verdict_hypothesis *h, bool built_in)
+static void add_hypothesis(json_t *array, const struct ledger_entry *h, bool built_in)
 {
 	json_t *object = json_object();
 
 	set(object, "id", json_text(h->id));
 	set(object, "text", json_text(h->text));
-	set(object, "status", json_text(hypothesis_status_name(h->status)));
+	set(object, "status", json_text(ledger_status_name(h->status)));
+	json_ledger_basis(object, h);
 	set(object, "because", json_text(h->because));
 	set(object, "evidence", numbers(h->evidence.items, h->evidence.count));
 	set(object, "built_in", json_boolean(built_in));
@@ -182,7 +184,7 @@ static json_t *hypotheses_json(const struct investigation *inv)
 {
 	json_t *array = json_array();
 
-	VEC_FOREACH (&inv->verdict.hypotheses, h)
+	VEC_FOREACH (&inv->verdict.ledger, h)
 		add_hypothesis(array, h, true);
 	VEC_FOREACH (&inv->own_hypotheses, h)
 		add_hypothesis(array, h, false);
@@ -267,7 +269,7 @@ static json_t *document(const struct investigation *inv, const char *schema)
 
 void report_hunt_json(const struct investigation *inv, FILE *out)
 {
-	json_t *object = document(inv, "redhand/hunt/1");
+	json_t *object = document(inv, "redhand/hunt/2");
 
 	set(object, "report", json_text(inv->report));
 	set(object, "seconds", json_number(inv->seconds));
@@ -317,7 +319,7 @@ static json_t *series_json(const struct investigation *inv)
 
 void report_investigation_json(const struct investigation *inv, FILE *out)
 {
-	json_t *object = document(inv, "redhand/report/1");
+	json_t *object = document(inv, "redhand/report/2");
 	json_t *evidence = json_array(), *signatures = json_array();
 
 	set(object, "root", json_text(inv->root));

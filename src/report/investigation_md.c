@@ -335,13 +335,19 @@ static void timeline(const struct investigation *inv, FILE *out)
 	}
 }
 
-static void put_hypothesis(const struct verdict_hypothesis *h, FILE *out)
+static void put_hypothesis(const struct ledger_entry *h, FILE *out)
 {
 	(void)fprintf(out, "| ");
 	md_cell_code(h->id, out);
 	(void)fprintf(out, " | ");
 	md_text(h->text, out);
-	(void)fprintf(out, " | %s | ", hypothesis_status_name(h->status));
+	(void)fprintf(out, " | %s | ", ledger_status_words(h->status));
+	if (h->by != EXPERIMENT_KINDS)
+		(void)fprintf(out, "%s, %" PRIu64 " trial%s", experiment_name(h->by), h->telling,
+			      h->telling == 1 ? "" : "s");
+	if (h->status == LEDGER_EXCLUDED && h->by != EXPERIMENT_KINDS)
+		(void)fprintf(out, ", chance to miss it: %.2g %%", h->missed * 100);
+	(void)fprintf(out, " | ");
 	if (h->because)
 		md_text(h->because, out);
 	(void)fprintf(out, " | ");
@@ -352,12 +358,14 @@ static void put_hypothesis(const struct verdict_hypothesis *h, FILE *out)
 static void hypotheses(const struct investigation *inv, FILE *out)
 {
 	heading("Hypotheses", out);
-	if (inv->verdict.hypotheses.count + inv->own_hypotheses.count == 0) {
+	if (inv->verdict.ledger.count + inv->own_hypotheses.count == 0) {
 		(void)fprintf(out, "None has been tested.\n");
 		return;
 	}
-	(void)fprintf(out, "| id | claim | status | because | evidence |\n|---|---|---|---|---|\n");
-	VEC_FOREACH (&inv->verdict.hypotheses, h)
+	(void)fprintf(
+		out,
+		"| id | claim | status | by | because | evidence |\n|---|---|---|---|---|---|\n");
+	VEC_FOREACH (&inv->verdict.ledger, h)
 		put_hypothesis(h, out);
 	VEC_FOREACH (&inv->own_hypotheses, h)
 		put_hypothesis(h, out);

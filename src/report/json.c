@@ -6,6 +6,7 @@
 
 #include "base/auto.h"
 #include "base/strbuf.h"
+#include "model/verdict.h"
 #include "report/report_error.h"
 
 json_t *json_text(const char *text)
@@ -63,4 +64,14 @@ void report_error_json(const struct err *err, FILE *out)
 			     json_text(err->message), "try",
 			     err->remedy[0] != '\0' ? json_text(err->remedy) : json_null()),
 		   out);
+}
+
+void json_ledger_basis(json_t *object, const struct ledger_entry *entry)
+{
+	bool by = entry->by != EXPERIMENT_KINDS;
+
+	set(object, "by", by ? json_text(experiment_name(entry->by)) : json_null());
+	set(object, "failing_trials", by ? count(entry->telling) : json_null());
+	set(object, "missed",
+	    by && entry->status == LEDGER_EXCLUDED ? json_real(entry->missed) : json_null());
 }

@@ -37,6 +37,10 @@ json_t *json_hex(uint64_t value);
 json_t *json_stack(const struct stack *stack);
 json_t *json_site(const struct stack *stack);
 json_t *json_block(const struct block_life *block);
+
+/* by, failing_trials and missed of an entry of the ledger, into its object. */
+struct ledger_entry; /* model/verdict.h */
+void json_ledger_basis(json_t *object, const struct ledger_entry *entry);
 json_t *json_fault(const struct crash *crash);
 
 /* Prints the document and frees it. */

@@ -26,7 +26,7 @@ void report_investigation_text(const struct investigation *inv, const struct ter
 			       FILE *out);
 void report_investigation_md(const struct investigation *inv, FILE *out);
 
-/* Schema redhand/report/1 and redhand/hunt/1 (docs/json.md). */
+/* Schema redhand/report/2 and redhand/hunt/2 (docs/json.md). */
 void report_investigation_json(const struct investigation *inv, FILE *out);
 void report_hunt_json(const struct investigation *inv, FILE *out);
 

@@ -409,18 +409,23 @@ static void tests(const struct page *page)
 	screen_names(&page->screen, "tests", strbuf_str(&sb), TESTS_LINES);
 }
 
-static void hypotheses(const struct page *page, enum hypothesis_status status, const char *label)
+static void ledger(const struct page *page)
 {
-	AUTO(strbuf_deinit) struct strbuf sb = { 0 };
+	const struct verdict *v = &page->inv->verdict;
+	AUTO(strbuf_deinit) struct strbuf own = { 0 };
+	size_t others, excluded = verdict_count(v, LEDGER_EXCLUDED, &others);
+	size_t untested = verdict_count(v, LEDGER_UNTESTED, &others);
 
-	VEC_FOREACH (&page->inv->verdict.hypotheses, h)
-		if (h->status == status)
-			strbuf_addf(&sb, "%s%s", sb.len > 0 ? ", " : "", h->id);
+	if (others > 0)
+		rowf(page, "others", 2,
+		     "Ruled out: %zu of %zu other explanations. Not tested: %zu. (redhand case "
+		     "show)",
+		     excluded, others, untested);
 	VEC_FOREACH (&page->inv->own_hypotheses, h)
-		if (h->status == status)
-			strbuf_addf(&sb, "%s%s", sb.len > 0 ? ", " : "", h->id);
-	if (sb.len > 0)
-		row(page, label, strbuf_str(&sb), 2);
+		strbuf_addf(&own, "%s%s %s", own.len > 0 ? ", " : "", h->id,
+			    ledger_status_words(h->status));
+	if (own.len > 0)
+		row(page, "yours", strbuf_str(&own), 2);
 }
 
 static const char too_long[] = "the command is too long for a screen; the report has it";
@@ -500,9 +505,7 @@ void report_verdict_text(const struct investigation *inv, const struct terminal 
 	failure(&page);
 	tests(&page);
 	hidden_by(&page);
-	hypotheses(&page, HYPOTHESIS_FALSIFIED, "falsified");
-	if (!never_failed(inv))
-		hypotheses(&page, HYPOTHESIS_OPEN, "open");
+	ledger(&page);
 	commands(&page);
 }
 
@@ -546,17 +549,26 @@ static void timeline(const struct page *page)
 		row(page, d->stage, d->text, 0);
 }
 
+static void ledger_row(const struct page *page, const struct ledger_entry *h)
+{
+	AUTO(strbuf_deinit) struct strbuf basis = { 0 };
+
+	if (h->by != EXPERIMENT_KINDS && h->status != LEDGER_OPEN)
+		strbuf_addf(&basis, " [%s, %" PRIu64 " trial%s]", experiment_name(h->by),
+			    h->telling, h->telling == 1 ? "" : "s");
+	rowf(page, ledger_status_words(h->status), 4, "%s: %s%s%s%s", h->id, h->text,
+	     h->because ? "; " : "", h->because ? h->because : "", strbuf_str(&basis));
+}
+
 static void hypothesis_rows(const struct page *page)
 {
-	if (page->inv->verdict.hypotheses.count + page->inv->own_hypotheses.count == 0)
+	if (page->inv->verdict.ledger.count + page->inv->own_hypotheses.count == 0)
 		return;
-	title(page, "Hypotheses");
-	VEC_FOREACH (&page->inv->verdict.hypotheses, h)
-		rowf(page, hypothesis_status_name(h->status), 4, "%s: %s%s%s", h->id, h->text,
-		     h->because ? "; " : "", h->because ? h->because : "");
+	title(page, "Explanations");
+	VEC_FOREACH (&page->inv->verdict.ledger, h)
+		ledger_row(page, h);
 	VEC_FOREACH (&page->inv->own_hypotheses, h)
-		rowf(page, hypothesis_status_name(h->status), 4, "%s: %s%s%s", h->id, h->text,
-		     h->because ? "; " : "", h->because ? h->because : "");
+		ledger_row(page, h);
 }
 
 static void evidence_rows(const struct page *page)

@@ -331,15 +331,30 @@ static inline struct evidence made_host(void)
 	return e;
 }
 
-static inline struct evidence made_plain(bool always)
+/* A failure that is no fault: of every run, or of some. */
+static inline struct evidence made_failure(bool always)
 {
-	struct evidence e = evidence_new(EVIDENCE_PLAIN, 3, true);
+	struct evidence e = evidence_new(EVIDENCE_FAILURE, 3, true);
 
-	(void)strcpy(e.plain->signature, "0123456789");
-	e.plain->always = always;
-	e.plain->summary = mem_strdup("test_schedule says FAILED, exit status 1");
-	e.plain->trials = 40;
-	e.plain->failed = always ? 40 : 17;
+	(void)strcpy(e.failure->signature, "0123456789");
+	e.failure->kind = FAILURE_TEST;
+	e.failure->always = always;
+	e.failure->summary = mem_strdup("test_schedule says FAILED, exit status 1");
+	e.failure->trials = 40;
+	e.failure->failed = always ? 40 : 17;
+	e.failure->ran = 52;
+	e.failure->ran_failed = e.failure->failed;
+	return e;
+}
+
+/* An experiment that saw nothing in so many failing trials. */
+static inline struct evidence made_experiment(enum experiment_kind kind, uint64_t telling)
+{
+	struct evidence e = evidence_new(EVIDENCE_EXPERIMENT, 0, false);
+
+	*e.experiment = (struct experiment_made){
+		.kind = kind, .trials = telling + 2, .telling = telling, .coverage = 1
+	};
 	return e;
 }
 
@@ -404,8 +419,10 @@ static inline struct evidence made_any(enum evidence_kind kind)
 		return made_race(3, true);
 	case EVIDENCE_HOST:
 		return made_host();
-	case EVIDENCE_PLAIN:
-		return made_plain(true);
+	case EVIDENCE_FAILURE:
+		return made_failure(true);
+	case EVIDENCE_EXPERIMENT:
+		return made_experiment(EXPERIMENT_GUARDS, 6);
 	case EVIDENCE_ODDS:
 		return made_odds(3, 8);
 	default:

@@ -220,7 +220,36 @@ void growth(struct evidence_list *l)
 
 static void plain(struct evidence_list *l)
 {
-	add(l, made_plain(true));
+	add(l, made_experiment(EXPERIMENT_GUARDS, 6));
+	add(l, made_experiment(EXPERIMENT_FILL_FREED, 20));
+	add(l, made_experiment(EXPERIMENT_FILL_FRESH, 20));
+	add(l, made_failure(true));
+}
+
+/* An exit status alone says nothing about memory. */
+static void plain_unlooked(struct evidence_list *l)
+{
+	add(l, made_failure(true));
+}
+
+static void plain_looked_at_too_little(struct evidence_list *l)
+{
+	plain(l);
+	l->list.items[0].experiment->telling = 4;
+}
+
+/* Where every run fails, what stands in freed blocks cannot matter: that tells nothing. */
+static void plain_reads_untold(struct evidence_list *l)
+{
+	plain(l);
+	l->list.items[1].experiment->coverage = 0;
+}
+
+/* Guards around one block in four. */
+static void plain_half_covered(struct evidence_list *l)
+{
+	plain(l);
+	l->list.items[0].experiment->coverage = 0.25;
 }
 
 void nothing(struct evidence_list *l)
@@ -397,12 +426,12 @@ static void growth_by_chance(struct evidence_list *l)
 
 static void plain_now_and_then(struct evidence_list *l)
 {
-	add(l, made_plain(false));
+	add(l, made_failure(false));
 }
 
 void plain_beside_a_crash(struct evidence_list *l)
 {
-	plain(l);
+	add(l, made_failure(true));
 	add(l, made_crash(4, FAULT_NULL));
 }
 
@@ -461,7 +490,11 @@ const struct story stories_value[] = {
 	ROW(growth_in_some_trials, NOT_CAUGHT, DOUBTED, NULL),
 	ROW(growth_by_chance, NOT_CAUGHT, DOUBTED, NULL),
 
-	ROW(plain, NOT_MEMORY, FIRM, NULL),
+	ROW(plain, NOT_MEMORY, DOUBTED, NULL),
+	ROW(plain_unlooked, NOT_CAUGHT, DOUBTED, NULL),
+	ROW(plain_looked_at_too_little, NOT_CAUGHT, DOUBTED, NULL),
+	ROW(plain_reads_untold, NOT_CAUGHT, DOUBTED, NULL),
+	ROW(plain_half_covered, NOT_CAUGHT, DOUBTED, NULL),
 	ROW(plain_now_and_then, NOT_CAUGHT, DOUBTED, NULL),
 	ROW(plain_beside_a_crash, NOT_CAUGHT, DOUBTED, NULL),
 

@@ -145,14 +145,14 @@ static void damaged_bytes_are_refused(void **state)
 static void text_from_a_changed_case_is_printable(void **state)
 {
 	AUTO(strbuf_deinit) struct strbuf sb = { 0 };
-	AUTO(evidence_deinit) struct evidence e = made_plain(true);
+	AUTO(evidence_deinit) struct evidence e = made_failure(true);
 	AUTO(evidence_deinit) struct evidence copy = { 0 };
 	struct err err = { 0 };
 
-	e.plain->summary[0] = '\x1b';
+	e.failure->summary[0] = '\x1b';
 	evidence_pack(&e, &sb);
 	assert_int_equal(evidence_unpack(sb.data, sb.len, &copy, &err), 0);
-	assert_null(strchr(copy.plain->summary, '\x1b'));
+	assert_null(strchr(copy.failure->summary, '\x1b'));
 }
 
 static struct case_store *opened(const struct scratch *s, enum case_mode mode)
@@ -263,12 +263,16 @@ static void made_verdict(struct verdict *v)
 	VEC_PUSH(&v->alternatives, ((struct verdict_alternative){ .class = VERDICT_RACE,
 								  .sentence = mem_strdup("a"),
 								  .tell_apart = mem_strdup("b") }));
-	VEC_PUSH(&v->hypotheses, ((struct verdict_hypothesis){ .id = mem_strdup("wide"),
-							       .text = mem_strdup("t"),
-							       .status = HYPOTHESIS_CONFIRMED,
-							       .because = mem_strdup("c") }));
-	VEC_PUSH(&v->hypotheses.items[0].evidence, 9);
+	VEC_PUSH(&v->ledger, ((struct ledger_entry){ .id = mem_strdup("wide"),
+						     .text = mem_strdup("t"),
+						     .status = LEDGER_CONFIRMED,
+						     .by = EXPERIMENT_WATCH,
+						     .telling = 3,
+						     .missed = 0.125,
+						     .because = mem_strdup("c") }));
+	VEC_PUSH(&v->ledger.items[0].evidence, 9);
 	strv_add(&v->doubts, "a doubt");
+	strv_add(&v->considered, "seen-once");
 	strv_add(&v->open, "an open end");
 }
 

@@ -149,10 +149,13 @@ static int run_heap(struct chase *chase, struct heap_report *report, struct err 
 {
 	struct heap_request heap;
 	AUTO(mem_freep) char *settings = guards_request(chase, &heap);
+	struct experiment_made made;
 	int r = heap_run(chase->runner.cs, &heap, report, err);
 
 	if (r == 0) {
 		guards_count(chase, report);
+		heap_experiment(report, EXPERIMENT_GUARDS, &made);
+		evidence_add_experiment(&chase->ret->evidence, &made);
 		r = take_evidence(chase, &heap.identity, report, err);
 		stake_damage(chase, report);
 	}

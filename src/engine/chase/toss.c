@@ -4,6 +4,7 @@
  */
 #include "engine/chase/inside.h"
 
+#include "engine/heap/evidence.h"
 #include "engine/heap/heap.h"
 
 #define PPM 500000u
@@ -47,6 +48,7 @@ int toss_run(struct chase *chase, const struct toss *about, struct heap_report *
 			   about ? (unsigned long long)about->context : 0);
 	uint64_t left = chase_trials_left(chase);
 	unsigned int most = affordable(chase);
+	struct experiment_made made;
 	int r;
 
 	heap.identity.settings = tossed;
@@ -59,8 +61,12 @@ int toss_run(struct chase *chase, const struct toss *about, struct heap_report *
 		heap.plan.sweep_hashes[0] = about->context;
 	}
 	r = heap_run(chase->runner.cs, &heap, report, err);
-	if (r == 0)
+	if (r == 0) {
 		guards_count(chase, report);
+		heap_experiment(report, about ? EXPERIMENT_FILL_FRESH : EXPERIMENT_FILL_FREED,
+				&made);
+		evidence_add_experiment(&chase->ret->evidence, &made);
+	}
 	chase->tossed += report->heap.failed > 0 ? report->heap.trials : 0;
 	chase->runner.interrupted |= report->interrupted;
 	return r;

@@ -256,6 +256,48 @@ void heap_evidence(const struct heap_report *report, struct evidence_list *ret)
 		tell_dangling(dangling, ret);
 }
 
+/* Trials in which something was found, each once. */
+static void count_shown(const struct heap_report *report, struct experiment_made *ret)
+{
+	struct heap_trials told = { 0 };
+
+	VEC_FOREACH (&report->findings, finding)
+		VEC_FOREACH (&finding->seen, seen) {
+			bool known = false;
+
+			VEC_FOREACH (&told.list, trial)
+				known |= *trial == seen->trial;
+			if (known)
+				continue;
+			VEC_PUSH(&told.list, seen->trial);
+			ret->shown += seen->failed;
+			ret->shown_passing += !seen->failed;
+		}
+	VEC_DEINIT(&told.list);
+}
+
+void heap_experiment(const struct heap_report *report, enum experiment_kind kind,
+		     struct experiment_made *ret)
+{
+	uint64_t blocks = report->guarded + report->unguarded;
+
+	*ret = (struct experiment_made){ .kind = kind,
+					 .trials = report->heap.trials,
+					 .telling = report->heap.failed,
+					 .coverage = 1 };
+	if (kind != EXPERIMENT_GUARDS) {
+		/* Where every trial fails, or none does, nothing goes with anything. */
+		bool varies = report->heap.failed > 0 && report->heap.failed < report->heap.trials;
+
+		ret->coverage = varies ? 1 : 0;
+		ret->shown = report->suspects.count > 0 ? ret->telling : 0;
+		return;
+	}
+	if (blocks > 0)
+		ret->coverage = (double)report->guarded / (double)blocks;
+	count_shown(report, ret);
+}
+
 static int store(struct case_store *cs, struct evidence_list *list, uint64_t trial, uint64_t *ret,
 		 struct err *err)
 {
@@ -275,6 +317,7 @@ static int store(struct case_store *cs, struct evidence_list *list, uint64_t tri
 int heap_store_evidence(struct case_store *cs, struct heap_report *report, struct err *err)
 {
 	struct evidence_list list = { 0 };
+	struct experiment_made made;
 	uint64_t ignored;
 	int r = 0;
 
@@ -286,5 +329,9 @@ int heap_store_evidence(struct case_store *cs, struct heap_report *report, struc
 	}
 	VEC_FOREACH (&report->dangling, dangling)
 		tell_dangling(dangling, &list);
+	heap_experiment(report,
+			report->poison_chance < 1 ? EXPERIMENT_FILL_FREED : EXPERIMENT_GUARDS,
+			&made);
+	evidence_add_experiment(&list, &made);
 	return r == 0 ? store(cs, &list, 0, &ignored, err) : r;
 }

@@ -20,5 +20,10 @@
  */
 void heap_evidence(const struct heap_report *report, struct evidence_list *ret);
 
-/* Stores it in the case, and tells each finding its number. */
+/* What was tried, whatever it found: EXPERIMENT_GUARDS, or one of those that leave what stands in
+ * blocks to chance. */
+void heap_experiment(const struct heap_report *report, enum experiment_kind kind,
+		     struct experiment_made *ret);
+
+/* Stores it in the case, with the record of the experiment, and tells each finding its number. */
 int heap_store_evidence(struct case_store *cs, struct heap_report *report, struct err *err);

@@ -8,181 +8,46 @@
 
 #include <errno.h>
 #include <inttypes.h>
-#include <signal.h>
 #include <stdio.h>
 
 #include "engine/sentinel/make.h"
-#include "engine/stats/rate.h"
 #include "judge/judge.h"
 
-#define RATE_WORTH_KNOWING 0.001 /* what a longer look would exclude */
+/* ---- what the judge is told about the failure itself ---- */
 
-/* ---- what is said when nobody was caught ---- */
-
-static void replace(char **text, struct strbuf *sb)
+static unsigned int obstacles(const struct hunt *hunt)
 {
-	mem_free(*text);
-	*text = strbuf_take(sb);
+	return (hunt->close.observer == OBSERVE_NONE ? OBSTACLE_NO_AGENT : 0) |
+	       (hunt->agent_hides_it ? OBSTACLE_AGENT_HIDES : 0) |
+	       (hunt->without_ids ? OBSTACLE_IDS_HIDE : 0) |
+	       (hunt->too_slow ? OBSTACLE_TOO_SLOW : 0) | (hunt->ret->spent ? OBSTACLE_BUDGET : 0) |
+	       (hunt->ret->interrupted ? OBSTACLE_INTERRUPTED : 0) |
+	       (hunt->chased ? 0 : OBSTACLE_NOT_CHASED);
 }
 
-static void forget_open(struct verdict *verdict)
+static void add_failure(struct hunt *hunt)
 {
-	strv_deinit(&verdict->open);
-	verdict->open = (struct strv){ 0 };
-}
+	const struct signature_summary *target = hunt->target;
+	struct evidence e =
+		evidence_new(EVIDENCE_FAILURE, target ? target->trial : 0, target != NULL);
+	struct failure_seen *f = e.failure;
 
-static void tell_never_failed(const struct hunt *hunt, struct verdict *verdict)
-{
-	const struct rate *rate = &hunt->summary.rate;
-	uint64_t more = rate_clean_runs(RATE_WORTH_KNOWING, RATE_CONFIDENCE);
-	struct strbuf sentence = { 0 }, next = { 0 };
-
-	forget_open(verdict);
-	if (hunt->too_slow) {
-		strbuf_addf(&sentence,
-			    "no trial came to its end within %.0f s, which is what the budget "
-			    "leaves to one",
-			    hunt->request->hangs_s);
-		strbuf_adds(&next, "a larger --budget, or --timeout with how long a run may take");
-	} else if (rate->trials == 0) {
-		strbuf_adds(&sentence, "no trial came to its end within the budget");
-		strbuf_adds(&next, "a larger --budget, or --timeout for a program that hangs");
-	} else {
-		strbuf_addf(&sentence,
-			    "none of %" PRIu64 " trials failed, so there is nothing to explain; a "
-			    "rate above %.2g %% is excluded with 95 %% confidence",
-			    rate->trials, hunt->summary.clean_bound * 100);
-		if (hunt->guarded_clean > 0)
-			strbuf_addf(&sentence,
-				    "; with guards around its blocks no damage was seen in %" PRIu64
-				    " trials",
-				    hunt->guarded_clean);
-		strbuf_addf(&next,
-			    "if it is known to fail: the options, variables and load that it fails "
-			    "with; redhand repro -n %" PRIu64 " would exclude a rate above %.1f %%",
-			    more, RATE_WORTH_KNOWING * 100);
+	*f = (struct failure_seen){ .trials = hunt->summary.rate.trials,
+				    .ran = hunt->ran,
+				    .ran_failed = hunt->ran_failed,
+				    .obstacles = obstacles(hunt),
+				    .limit_s = hunt->request->hangs_s };
+	if (target) {
+		(void)snprintf(f->signature, sizeof(f->signature), "%s", target->signature.id);
+		f->kind = target->signature.kind;
+		f->signal = target->signature.signal;
+		f->fault = hunt_crashes(hunt);
+		f->always = target->always;
+		f->summary = mem_strdup(target->signature.summary);
+		f->trials = target->rate.trials;
+		f->failed = target->rate.failed;
 	}
-	replace(&verdict->sentence, &sentence);
-	replace(&verdict->next, &next);
-}
-
-static void tell_plain(const struct hunt *hunt, struct verdict *verdict)
-{
-	struct strbuf sentence = { 0 }, next = { 0 };
-
-	strbuf_addf(&sentence,
-		    "it fails in %" PRIu64 " of %" PRIu64
-		    " trials, but not by a fault (%s), and no damaged memory was seen",
-		    hunt->target->rate.failed, hunt->target->rate.trials,
-		    hunt->target->signature.summary);
-	if (hunt->target->signature.kind == FAILURE_TIMEOUT)
-		strbuf_adds(&next, "gdb -p on a run that hangs: where does it wait");
-	else if (hunt->target->signature.kind == FAILURE_SIGNAL)
-		strbuf_adds(&next,
-			    "who sends the signal: strace -f -e trace=kill,tgkill,exit_group");
-	else
-		strbuf_adds(&next, "redhand minimize -- CMD: which tests does it take; "
-				   "--fail-on REGEX if a crash is hidden behind it");
-	replace(&verdict->sentence, &sentence);
-	replace(&verdict->next, &next);
-}
-
-/* The rules know the evidence, not what has been tried already. */
-static void tell_tried(const struct hunt *hunt, struct verdict *verdict)
-{
-	struct strbuf next = { 0 };
-
-	if (hunt->close.observer == OBSERVE_NONE)
-		strbuf_adds(&next,
-			    "link the program dynamically, so that something can be put into "
-			    "it, and hunt again");
-	else if (hunt->agent_hides_it)
-		strbuf_adds(&next, "it fails only while nothing is put into the program: a core "
-				   "file of such a run (ulimit -c unlimited) in gdb");
-	else if (hunt->without_ids)
-		strbuf_adds(&next,
-			    "allocation ids hide it, so which block it was cannot be told: redhand "
-			    "watch on the variable or argument that leads to it; or the program's "
-			    "own sanitizer build");
-	else if (verdict->needs_user)
-		return;
-	else
-		strbuf_adds(&next,
-			    "redhand heap --sweep -- CMD: who still points to what was freed; "
-			    "or the program's own sanitizer build");
-	replace(&verdict->next, &next);
-}
-
-/* A check of the program's own, or of the C library's: the value that it looked at is wrong. */
-static void tell_abort(struct verdict *verdict)
-{
-	struct strbuf next = { 0 };
-
-	strbuf_adds(&next,
-		    "the program stopped itself, so there is no address to go back from: redhand "
-		    "watch on what its check reads, for who writes it");
-	replace(&verdict->next, &next);
-}
-
-/* What the cheapest experiment is when the time was up: to go on. */
-static void tell_unfinished(const struct hunt *hunt, struct verdict *verdict)
-{
-	struct strbuf next = { 0 }, sentence = { 0 };
-
-	if (hunt_crashes(hunt) && !hunt->chased) {
-		strbuf_addf(&sentence,
-			    "it failed in %" PRIu64 " of %" PRIu64
-			    " trials, but the hunt ended before anybody could be caught; %" PRIu64
-			    " trials run",
-			    hunt->rate.failed, hunt->rate.trials, hunt->ran);
-		replace(&verdict->sentence, &sentence);
-	}
-	strbuf_adds(&next, hunt->ret->interrupted ? "the same command goes on where this one ended"
-						  : "the same command with a larger --budget: it "
-						    "goes on where this one ended");
-	if (verdict->next)
-		strbuf_addf(&next, "; then %s", verdict->next);
-	replace(&verdict->next, &next);
-}
-
-static void tell_not_caught(const struct hunt *hunt, struct verdict *verdict)
-{
-	if (!hunt->target)
-		tell_never_failed(hunt, verdict);
-	else if (!hunt_crashes(hunt))
-		tell_plain(hunt, verdict);
-	else if (hunt->target->signature.signal == SIGABRT)
-		tell_abort(verdict);
-	else if (hunt->close.observer == OBSERVE_NONE || hunt->without_ids ||
-		 (hunt->chased && hunt->guarded))
-		tell_tried(hunt, verdict);
-	if (hunt->ret->interrupted || (hunt->ret->spent && hunt->target))
-		tell_unfinished(hunt, verdict);
-}
-
-/* Of what never failed: guards found it, and nobody has died of it. */
-static void tell_damaged(struct hunt *hunt, struct verdict *verdict)
-{
-	struct strbuf sentence = { 0 };
-
-	hunt->ret->failed = true;
-	strbuf_addf(&sentence,
-		    "no failure was seen in %" PRIu64
-		    " trials; the heap is damaged all the same: %s",
-		    hunt->summary.rate.trials, verdict->sentence);
-	replace(&verdict->sentence, &sentence);
-}
-
-/* Of what fails without a crash: that it has to do with the damage is not seen at the failure. */
-static void doubt_damage(const struct hunt *hunt, struct verdict *verdict)
-{
-	if (!hunt->damage_apart)
-		return;
-	strv_add(
-		&verdict->doubts,
-		"it fails without a crash, and not in just those trials in which memory was damaged: "
-		"whether the one comes from the other was not seen");
-	verdict->firm = false;
+	VEC_PUSH(&hunt->evidence.list, e);
 }
 
 /* ---- a sentinel ---- */
@@ -239,23 +104,15 @@ int stage_conclude(struct hunt *hunt)
 
 	hunt->ret->blind = hunt->summary.rate.trials == 0 || hunt->too_slow;
 	hit_tell_record(hunt);
-	hunt->evidence.trials = hunt->ran;
-	hunt->evidence.failed = hunt->ran_failed;
+	add_failure(hunt);
 	VEC_FOREACH (&hunt->evidence.list, evidence)
 		if (r == 0)
 			r = case_add_evidence(hunt->cs, evidence, hunt->err);
 	if (r < 0)
 		return r;
 	judge_evidence(&hunt->evidence, &verdict);
-	if (verdict.class == VERDICT_NOT_CAUGHT)
-		tell_not_caught(hunt, &verdict);
-	else if (hunt->damaged && hunt->target)
-		doubt_damage(hunt, &verdict);
-	else if (hunt->damaged && verdict.class != VERDICT_LEAK_GROWTH)
-		tell_damaged(hunt, &verdict);
-	if (hunt->target && verdict.signature[0] == '\0')
-		(void)snprintf(verdict.signature, sizeof(verdict.signature), "%s",
-			       hunt->target->signature.id);
+	hunt->ret->failed |= hunt->damaged && verdict.class != VERDICT_NOT_CAUGHT &&
+			     verdict.class != VERDICT_LEAK_GROWTH;
 	r = decide(hunt, "%s%s [%s]",
 		   !hunt->target || verdict.firm || verdict.class == VERDICT_NOT_CAUGHT
 			   ? ""

@@ -90,6 +90,14 @@ static int look_for_growth(struct hunt *hunt)
 	int r = growth_run(hunt->cs, &growth, &report, &why);
 
 	hunt->ret->interrupted |= report.interrupted;
+	if (r == 0)
+		evidence_add_experiment(&hunt->evidence,
+					&(struct experiment_made){
+						.kind = EXPERIMENT_GROWTH,
+						.trials = report.usable,
+						.telling = report.usable,
+						.shown = report.sites.count > 0 ? report.usable : 0,
+						.coverage = 1 });
 	if (r == 0 && report.interrupted) {
 		r = 0;
 	} else if (r == 0 && report.sites.count > 0) {
@@ -112,19 +120,6 @@ static int look_for_growth(struct hunt *hunt)
 
 /* ---- it fails without a crash ---- */
 
-static void add_plain(struct hunt *hunt)
-{
-	const struct signature_summary *target = hunt->target;
-	struct evidence e = evidence_new(EVIDENCE_PLAIN, target->trial, true);
-
-	(void)snprintf(e.plain->signature, sizeof(e.plain->signature), "%s", target->signature.id);
-	e.plain->always = target->always;
-	e.plain->summary = mem_strdup(target->signature.summary);
-	e.plain->trials = hunt->summary.rate.trials;
-	e.plain->failed = target->rate.failed;
-	VEC_PUSH(&hunt->evidence.list, e);
-}
-
 /* What was found in trials that failed in another way is about another failure. */
 static int take_damage(struct hunt *hunt, const struct series_identity *identity,
 		       const struct heap_report *report)
@@ -138,20 +133,6 @@ static int take_damage(struct hunt *hunt, const struct series_identity *identity
 		VEC_PUSH(&hunt->evidence.list, *e);
 	VEC_DEINIT(&list.list);
 	return r;
-}
-
-/* Were it damaged in just those trials that failed, the one comes from the other. */
-static bool is_apart(const struct heap_report *report)
-{
-	uint64_t failed = 0, passed = 0, last = 0;
-
-	VEC_FOREACH (&report->findings, finding)
-		VEC_FOREACH (&finding->seen, seen) {
-			passed += !seen->failed;
-			failed += seen->failed && seen->trial != last;
-			last = seen->trial;
-		}
-	return passed > 0 || failed < report->heap.failed || failed == 0;
 }
 
 /* Damaged memory need not crash: a wrong result now and then is all that some programs show. */
@@ -171,6 +152,7 @@ int hit_look_for_damage(struct hunt *hunt)
 				     .seed = request->seed,
 				     .progress = request->show.progress,
 				     .progress_ctx = request->show.ctx };
+	struct experiment_made made;
 	size_t before;
 	int r;
 
@@ -186,7 +168,8 @@ int hit_look_for_damage(struct hunt *hunt)
 	hunt->guarded = true;
 	if (report.heap.trials > 0)
 		hunt->guarded_s = report.seconds / (double)report.heap.trials;
-	hunt->damage_apart = is_apart(&report);
+	heap_experiment(&report, EXPERIMENT_GUARDS, &made);
+	evidence_add_experiment(&hunt->evidence, &made);
 	before = hunt->evidence.list.count;
 	hunt_count(hunt, report.heap.trials, report.heap.failed, 0);
 	r = take_damage(hunt, &heap.identity, &report);
@@ -201,7 +184,6 @@ int hit_look_for_damage(struct hunt *hunt)
 			   report.findings.count, report.findings.count == 1 ? "" : "s",
 			   report.heap.trials);
 	else if (r == 0 && !report.interrupted) {
-		hunt->guarded_clean = report.heap.trials;
 		r = decide(hunt,
 			   "with guards around blocks no damage was seen in %" PRIu64
 			   " trials, of which %" PRIu64 " failed",
@@ -237,21 +219,27 @@ void hit_tell_record(struct hunt *hunt)
 	clues_tell(&clues, symbols, &report, &hunt->evidence);
 }
 
+/* The record of an experiment is no damage. */
+static bool any_damage(const struct hunt *hunt)
+{
+	VEC_FOREACH (&hunt->evidence.list, e)
+		if (e->kind != EVIDENCE_EXPERIMENT)
+			return true;
+	return false;
+}
+
 static int read_plain(struct hunt *hunt)
 {
-	bool look = !hunt->target->always && hunt->close.observer != OBSERVE_NONE &&
+	bool look = hunt->close.observer != OBSERVE_NONE &&
 		    hunt->target->signature.kind != FAILURE_TIMEOUT;
 	int r = decide(hunt, "it is no fault of an instruction%s: %s%s",
 		       hunt->target->always ? ", and every run shows it" : "",
 		       hunt->target->signature.summary,
 		       look ? "; whether memory is damaged all the same, guards tell" : "");
-	size_t before;
 
-	add_plain(hunt);
-	before = hunt->evidence.list.count;
 	if (r == 0 && look)
 		r = hit_look_for_damage(hunt);
-	hunt->damaged = hunt->evidence.list.count > before;
+	hunt->damaged = any_damage(hunt);
 	return r;
 }
 
@@ -295,7 +283,7 @@ static int look_at_heap(struct hunt *hunt)
 		hunt_allow(hunt, SHARE_UNFAILED);
 		r = hit_look_for_damage(hunt);
 	}
-	hunt->damaged = hunt->evidence.list.count > 0;
+	hunt->damaged = any_damage(hunt);
 	hunt_allow(hunt, 1);
 	return r == 0 && !hunt_over(hunt) ? look_for_growth(hunt) : r;
 }

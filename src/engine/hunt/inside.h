@@ -53,10 +53,8 @@ struct hunt {
 	uint64_t ids_trial;	/* a failing one under ids; 0: none */
 	bool chased;		/* the chase came to its end */
 	bool guarded;		/* it was run with guards around blocks */
-	uint64_t guarded_clean; /* … so often, and no damage was seen; 0 when some was */
 	double guarded_s;	/* … each took so long, side by side */
 	bool damaged;		/* … which found damage, though nothing has ever crashed */
-	bool damage_apart;	/* … and not just in the trials that failed */
 	struct evidence_list evidence;
 };
 

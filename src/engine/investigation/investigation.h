@@ -5,12 +5,12 @@
 
 /*
  * Reads all that a case says about its failure. Runs nothing. A case with trials only gives
- * rates, crashes and the shortest list; evidence without a stored verdict is judged anew.
+ * rates, crashes and the shortest list; evidence is judged anew, with the same result.
  */
 int investigation_read(struct case_store *cs, struct investigation *ret, struct err *err);
 
-/* All evidence, and the verdict on it: the last one stored, or a new one where something was seen
- * since. `*ret_judged` is false when nobody has looked for the cause (judgement.c). */
+/* All evidence, and the verdict on it. `*ret_judged` is false when nobody has looked for the cause
+ * (judgement.c). */
 int judgement_read(struct case_store *cs, struct evidence_list *evidence, struct verdict *ret,
 		   bool *ret_judged, struct err *err);
 

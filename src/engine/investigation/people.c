@@ -45,11 +45,19 @@ static char *decided_by(const struct hypothesis_change *change)
 	return strbuf_take(&sb);
 }
 
+/* What a person decided, in the ledger's words. */
+static const enum ledger_status statuses[HYPOTHESIS_STATUSES] = {
+	[HYPOTHESIS_OPEN] = LEDGER_OPEN,
+	[HYPOTHESIS_FALSIFIED] = LEDGER_EXCLUDED,
+	[HYPOTHESIS_CONFIRMED] = LEDGER_CONFIRMED,
+};
+
 static void add_hypothesis(struct investigation *inv, const struct hypothesis *h)
 {
-	struct verdict_hypothesis own = { .id = mem_printf("H%" PRIu64, h->id),
-					  .text = one_line(h->text),
-					  .status = h->status };
+	struct ledger_entry own = { .id = mem_printf("H%" PRIu64, h->id),
+				    .text = one_line(h->text),
+				    .status = statuses[h->status],
+				    .by = EXPERIMENT_KINDS };
 	const struct hypothesis_change *last =
 		h->changes.count > 0 ? &h->changes.items[h->changes.count - 1] : NULL;
 

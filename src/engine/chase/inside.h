@@ -1,11 +1,11 @@
 #pragma once
 
-#include "engine/autopsy/autopsy.h"
 #include "engine/chase/chase.h"
-#include "engine/chase/clues.h"
 #include "engine/chase/recycler.h"
 #include "engine/chase/stakeout.h"
 #include "model/heap.h"
+#include "read/crash_reading.h"
+#include "read/crash_report.h"
 
 /*
  * The parts of a chase. Private to engine/chase/.

@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "engine/autopsy/pointers.h"
-#include "engine/watch/outside.h"
+#include "read/pointers.h"
+#include "read/unexplained.h"
 
 #define HARMLESS_MAX 40u
 #define HARMLESS_PER_TRIAL 6u

@@ -1,10 +1,10 @@
 #pragma once
 
 #include "base/strbuf.h"
-#include "engine/chase/trail.h"
 #include "engine/hooks/planner.h"
-#include "engine/watch/caught.h"
 #include "model/heap.h"
+#include "read/backtrack.h"
+#include "read/hits.h"
 #include "wire/plan.h"
 
 /*

@@ -1,7 +1,7 @@
 #pragma once
 
-#include "engine/growth/moments.h"
 #include "model/growth.h"
+#include "read/moments.h"
 
 /*
  * What grew in one trial, over all its processes, with names.

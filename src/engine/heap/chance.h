@@ -1,7 +1,7 @@
 #pragma once
 
-#include "engine/autopsy/logs.h"
 #include "model/heap.h"
+#include "read/logs.h"
 #include "wire/plan.h"
 
 /*

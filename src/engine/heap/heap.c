@@ -4,15 +4,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "engine/autopsy/autopsy.h"
 #include "engine/heap/chance.h"
-#include "engine/heap/findings.h"
-#include "engine/heap/sweeps.h"
 #include "engine/series/compare.h"
 #include "engine/series/schedule.h"
 #include "engine/stats/fisher.h"
 #include "engine/stats/rate.h"
 #include "engine/trial/judge.h"
+#include "read/crash_report.h"
+#include "read/heap_findings.h"
+#include "read/sweeps.h"
 #include "wire/checksum.h"
 
 #define CHANCE_STEP 10

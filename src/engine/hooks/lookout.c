@@ -11,8 +11,8 @@
 
 #include "base/tree.h"
 #include "case/case.h"
-#include "engine/autopsy/logs.h"
 #include "engine/series/repro.h"
+#include "read/logs.h"
 
 /* What has been named may well turn up in the first moments; a command that is short comes to its
  * own end all the same. */

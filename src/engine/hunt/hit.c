@@ -11,14 +11,14 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "engine/autopsy/autopsy.h"
-#include "engine/chase/clues.h"
 #include "engine/growth/growth.h"
 #include "engine/heap/evidence.h"
 #include "engine/heap/heap.h"
 #include "engine/series/findings.h"
 #include "engine/series/settings.h"
 #include "engine/trial/observe.h"
+#include "read/crash_reading.h"
+#include "read/crash_report.h"
 
 #define GROWTH_TRIALS 3u
 #define GROWTH_SITES 3u

@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-#include "engine/watch/caught.h"
+#include "read/hits.h"
 
 #define SEEN_MAX 65536u
 

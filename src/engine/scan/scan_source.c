@@ -12,9 +12,9 @@
 #include "base/fd.h"
 #include "base/strbuf.h"
 #include "debuginfo/module.h"
-#include "engine/autopsy/logs.h"
 #include "engine/scan/scan_inside.h"
 #include "model/mappings.h"
+#include "read/logs.h"
 
 #define MAPS_BYTES_MAX (256u << 20)
 #define JIT_PAGES_MAX 65536u

@@ -1,8 +1,8 @@
 #pragma once
 
-#include "engine/autopsy/autopsy.h"
 #include "engine/series/tally.h"
 #include "model/summary.h"
+#include "read/crash_report.h"
 
 /*
  * From counts to what can be said: rates with intervals, always or now and

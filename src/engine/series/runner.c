@@ -12,12 +12,12 @@
 #include "base/fd.h"
 #include "base/strbuf.h"
 #include "base/tree.h"
-#include "engine/autopsy/autopsy.h"
-#include "engine/autopsy/logs.h"
 #include "engine/stats/rng.h"
 #include "engine/trial/chaos.h"
 #include "engine/trial/judge.h"
 #include "engine/trial/pool.h"
+#include "read/crash_report.h"
+#include "read/logs.h"
 
 /* Runs whose breadcrumb order is recorded; more would say the same again. */
 #define LEARN_RUNS 32

@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "engine/watch/caught.h"
-#include "engine/watch/outside.h"
+#include "read/hits.h"
+#include "read/unexplained.h"
 
 #define WRITERS_MAX 500
 #define CONFLATIONS_MAX 16

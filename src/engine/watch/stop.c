@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "base/fd.h"
-#include "engine/watch/caught.h"
+#include "read/hits.h"
 #include "wire/plan.h"
 
 /* Stopped by a signal, not by a tracer: then somebody is there already. */

@@ -1,0 +1,242 @@
+#include "read/crash_reading.h"
+
+#include <string.h>
+
+#include "read/pointers.h"
+
+#define BAD_FREES_MAX 4
+#define NAMED_MAX                                                                                  \
+	2u /* objects given back twice; where there are more, not all that hand them out are known \
+	    */
+
+int clues_open(struct clues *clues, int trials, const char *name, uint64_t trial, int signal,
+	       struct symbols *symbols, struct err *err)
+{
+	struct err why = { 0 };
+	int r = event_logs_open(trials, name, &clues->logs, err);
+
+	if (r < 0)
+		return r;
+	clues->trial = trial;
+	crash_places_find(&clues->logs, signal, &clues->places);
+	if (clues->places.list.count == 0)
+		return 0;
+	clues->has_scene = true;
+	scene_open(&clues->places.list.items[0], &clues->scene);
+	clues->scene.whole_blocks = clues->whole_blocks;
+	clues->has_trail = trail_read(&clues->scene, symbols, &clues->trail, &why) == 0;
+	if (!clues->has_trail)
+		clues->no_trail = mem_strdup(why.message);
+	return 0;
+}
+
+void clues_deinit(struct clues *clues)
+{
+	trail_deinit(&clues->trail);
+	if (clues->has_scene)
+		scene_deinit(&clues->scene);
+	crash_places_deinit(&clues->places);
+	event_logs_deinit(&clues->logs);
+	mem_free(clues->no_trail);
+	*clues = (struct clues){ 0 };
+}
+
+/* ---- freed blocks ------------------------------------------------------------------------------
+ */
+
+/* Nobody has the place now: that needs no further proof. Where another block has it, the pointer
+ * may be that one's. */
+static bool freed_now(const struct log_block *to)
+{
+	return to->id != 0 && to->state == LOG_BLOCK_FREED && to->relation == LOG_INSIDE;
+}
+
+int clues_freed_step(const struct clues *clues)
+{
+	if (!clues->has_trail)
+		return -1;
+	/* The value of the first step is the pointer that the fault went through. */
+	for (size_t i = 0; i < clues->trail.steps.count; i++)
+		if (freed_now(&clues->trail.steps.items[i].to))
+			return (int)i;
+	return -1;
+}
+
+static struct block_life *life_of(struct event_log *log, const struct log_block *block,
+				  const char *via, struct symbols *symbols)
+{
+	struct block_life *life = mem_alloc(sizeof(*life));
+
+	block_life_read(log, block, via, symbols, life);
+	return life;
+}
+
+/* Both were freed, and nobody saw which of them the pointer was to. */
+static bool is_shared(struct event_log *log, const struct log_block *block)
+{
+	struct log_block former;
+
+	return block_former(log, block, &former) && former.context != block->context;
+}
+
+static void tell_freed_use(struct clues *clues, const struct log_block *block, bool write,
+			   struct symbols *symbols, const struct crash *crash,
+			   struct evidence_list *ret)
+{
+	struct evidence e = evidence_new(EVIDENCE_FREED_USE, clues->trial, true);
+
+	e.freed_use->block = life_of(clues->scene.log, block, "the pointer", symbols);
+	e.freed_use->offset = (int64_t)(block->value - block->start);
+	e.freed_use->write = write;
+	e.freed_use->shared = is_shared(clues->scene.log, block);
+	if (crash) {
+		e.freed_use->instruction =
+			crash->instruction ? mem_strdup(crash->instruction) : NULL;
+		stack_copy(&e.freed_use->user, &crash->stack);
+	}
+	VEC_PUSH(&ret->list, e);
+}
+
+/* ---- frees -------------------------------------------------------------------------------------
+ */
+
+static bool block_of_free(struct event_log *log, const struct log_item *item, struct log_block *ret)
+{
+	struct log_item owned = *item;
+
+	return log_next_owned(&log->reader, item->head.seq, &owned) &&
+	       owned.head.type == LOG_BLOCK && log_payload(&owned, ret, sizeof(*ret));
+}
+
+/* Is it about an object of an allocator that the user named, or of a malloc inside the program? */
+static bool of_named(const struct log_block *block, const struct log_bad_free *record)
+{
+	return block->api == LOG_API_HOOKED || record->evidence == LOG_EVIDENCE_FOLLOWED;
+}
+
+static void tell_bad_free(struct clues *clues, struct event_log *log, const struct log_item *item,
+			  struct symbols *symbols, struct evidence_list *ret)
+{
+	static const enum bad_free_kind kinds[] = { [LOG_DOUBLE_FREE] = BAD_FREE_DOUBLE,
+						    [LOG_INTERIOR_FREE] = BAD_FREE_INTERIOR,
+						    [LOG_MISMATCHED_FREE] = BAD_FREE_MISMATCHED };
+	struct evidence e = evidence_new(EVIDENCE_BAD_FREE, clues->trial, true);
+	struct log_bad_free record;
+	struct log_block block;
+
+	(void)log_payload(item, &record, sizeof(record));
+	e.bad_free->kind = record.kind < sizeof(kinds) / sizeof(kinds[0]) ? kinds[record.kind]
+									  : BAD_FREE_FOREIGN;
+	e.bad_free->pointer = record.pointer;
+	(void)event_log_context(log, record.context, symbols, &e.bad_free->second);
+	if (block_of_free(log, item, &block)) {
+		e.bad_free->block = life_of(log, &block, "the pointer", symbols);
+		e.bad_free->named = of_named(&block, &record);
+	}
+	VEC_PUSH(&ret->list, e);
+}
+
+static bool is_named(struct event_log *log, const struct log_item *item,
+		     const struct log_bad_free *record)
+{
+	struct log_block block;
+
+	return record->kind == LOG_DOUBLE_FREE && block_of_free(log, item, &block) &&
+	       of_named(&block, record);
+}
+
+static size_t count_named(struct clues *clues)
+{
+	size_t count = 0;
+
+	VEC_FOREACH (&clues->logs.list, log) {
+		struct log_bad_free record;
+		struct log_item item;
+
+		log_reader_rewind(&log->reader);
+		while (log_reader_next(&log->reader, &item))
+			count += item.head.type == LOG_BAD_FREE &&
+				 log_payload(&item, &record, sizeof(record)) &&
+				 is_named(log, &item, &record);
+	}
+	return count;
+}
+
+static void tell_bad_frees(struct clues *clues, struct symbols *symbols, struct evidence_list *ret)
+{
+	bool named = count_named(clues) <= NAMED_MAX;
+	size_t told = 0;
+
+	VEC_FOREACH (&clues->logs.list, log) {
+		struct log_item item;
+
+		log_reader_rewind(&log->reader);
+		while (told < BAD_FREES_MAX && log_reader_next(&log->reader, &item)) {
+			struct log_bad_free record;
+
+			/* A suspicion that the allocator does not share is none. */
+			if (item.head.type != LOG_BAD_FREE ||
+			    !log_payload(&item, &record, sizeof(record)) ||
+			    (record.kind == LOG_DOUBLE_FREE &&
+			     (record.evidence == LOG_EVIDENCE_NONE ||
+			      record.evidence == LOG_EVIDENCE_FOLLOWED) &&
+			     !(named && is_named(log, &item, &record))))
+				continue;
+			tell_bad_free(clues, log, &item, symbols, ret);
+			told++;
+		}
+	}
+}
+
+/* ---- all ---------------------------------------------------------------------------------------
+ */
+
+static void tell_mapping(struct clues *clues, const struct crash *crash, struct evidence_list *ret)
+{
+	struct evidence e = evidence_new(EVIDENCE_MAPPING, clues->trial, true);
+	struct file_cut *cut = crash->cut;
+
+	e.mapping->file = mem_strdup(crash->file);
+	e.mapping->mapped = crash->mapped;
+	e.mapping->present = crash->present;
+	stack_copy(&e.mapping->user, &crash->stack);
+	if (cut) {
+		e.mapping->cut = mem_alloc(sizeof(*cut));
+		*e.mapping->cut = *cut;
+		e.mapping->cut->program = mem_strdup(cut->program ? cut->program : "?");
+		e.mapping->cut->how = mem_strdup(cut->how ? cut->how : "?");
+		e.mapping->cut->stack = (struct stack){ 0 };
+		stack_copy(&e.mapping->cut->stack, &cut->stack);
+	}
+	VEC_PUSH(&ret->list, e);
+}
+
+void clues_tell(struct clues *clues, struct symbols *symbols, struct crash_report *report,
+		struct evidence_list *ret)
+{
+	int freed = clues_freed_step(clues);
+	const struct crash *crash = NULL;
+
+	if (report->crashes.count > 0) {
+		struct evidence e = evidence_new(EVIDENCE_CRASH, clues->trial, true);
+
+		*e.crash = report->crashes.items[0];
+		report->crashes.items[0] = (struct crash){ 0 };
+		VEC_PUSH(&ret->list, e);
+		crash = e.crash;
+		if (crash->fault == FAULT_MAPPING_SHRANK && crash->file)
+			tell_mapping(clues, crash, ret);
+	}
+	if (freed >= 0) {
+		struct log_block block = clues->trail.steps.items[freed].to;
+
+		block.value = clues->trail.steps.items[freed].value;
+		tell_freed_use(clues, &block, clues->trail.is_write && freed == 0, symbols, crash,
+			       ret);
+	} else if (clues->has_scene && freed_now(&clues->trail.pointed)) {
+		tell_freed_use(clues, &clues->trail.pointed, clues->trail.is_write, symbols, crash,
+			       ret);
+	}
+	if (!clues->whole_blocks)
+		tell_bad_frees(clues, symbols, ret);
+}

@@ -1,0 +1,334 @@
+#include "read/crash_report.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "arch/arch.h"
+#include "base/strbuf.h"
+#include "debuginfo/symbols.h"
+#include "read/crash_record.h"
+#include "read/fault_class.h"
+#include "read/logs.h"
+#include "read/pointers.h"
+
+#define CRASHES_MAX 16
+#define CUTS_MAX 64
+#define CALL_CODE_BYTES 128
+#define INDEX_MAX (INT64_C(1) << 32)
+#define BYTE_INDEX_MAX (INT64_C(1) << 20)
+
+struct autopsy {
+	struct symbols *symbols;
+};
+
+struct autopsy *autopsy_new(void)
+{
+	struct autopsy *autopsy = mem_alloc(sizeof(*autopsy));
+
+	autopsy->symbols = symbols_new(&(struct symbols_options){ 0 });
+	return autopsy;
+}
+
+void autopsy_free(struct autopsy *autopsy)
+{
+	if (!autopsy)
+		return;
+	symbols_free(autopsy->symbols);
+	mem_free(autopsy);
+}
+
+static void read_owned(struct autopsy *autopsy, struct scene *scene, const uint64_t *source,
+		       enum autopsy_depth depth, struct crash *ret)
+{
+	AUTO(pointers_deinit)
+	struct pointers pointers = { .log = scene->log,
+				     .operands = &scene->operands,
+				     .source = source };
+	struct log_item item = scene->item;
+
+	ret->cut_short = true;
+	while (log_next_owned(&scene->log->reader, scene->item.head.seq, &item)) {
+		struct log_block block;
+		struct log_crash_done done;
+
+		if (item.head.type == LOG_BLOCK && log_payload(&item, &block, sizeof(block)) &&
+		    (depth == AUTOPSY_WHOLE || block.via == LOG_VIA_FAULT ||
+		     block.via == LOG_VIA_POISON)) {
+			pointers_note(&pointers, &block);
+		} else if (item.head.type == LOG_CRASH_DONE &&
+			   log_payload(&item, &done, sizeof(done))) {
+			ret->write_us = done.write_ns / 1000;
+			ret->cut_short = false;
+		}
+	}
+	if (depth == AUTOPSY_WHOLE) {
+		pointers_note_source(&pointers);
+		pointers_note_former(&pointers);
+	}
+	pointers_tell(&pointers, autopsy->symbols, ret);
+}
+
+/* ---- the crash ---- */
+
+static char *printable(const char *text, size_t len)
+{
+	AUTO(strbuf_deinit) struct strbuf sb = { 0 };
+
+	strbuf_add_printable(&sb, text, strnlen(text, len));
+	return strbuf_take(&sb);
+}
+
+static void copy_registers(const struct log_crash *record, struct crash *ret)
+{
+	for (unsigned int i = 0; i < REGISTER_PLACES; i++) {
+		(void)snprintf(ret->registers[i].name, sizeof(ret->registers[i].name), "%s",
+			       register_at(i));
+		ret->registers[i].value = record->gregs[i];
+	}
+	ret->register_count = REGISTER_PLACES;
+}
+
+/* The agent's own code, which stands between the target and libc. */
+static bool is_agent(const struct event_log *log, uint64_t address)
+{
+	const struct log_header *header = &log->reader.header;
+
+	return event_log_is_tail(log, address) ||
+	       (address >= header->agent_base && address < header->agent_end);
+}
+
+/* Frames of the agent's own, between a hooked function and what it ends in, are left out; not where
+ * the crash is inside of them. */
+static void unwind_crash(struct autopsy *autopsy, struct event_log *log,
+			 const struct snapshot *snapshot, struct stack *ret)
+{
+	AUTO(stack_deinit) struct stack whole = { 0 };
+
+	(void)symbols_unwind(autopsy->symbols, snapshot, &whole, NULL);
+	for (size_t i = 0; i < whole.count; i++)
+		if (i == 0 || !is_agent(log, whole.frames[i].address))
+			(void)stack_push(ret, &whole.frames[i]);
+	ret->end = whole.end;
+}
+
+/* An array that was NULL: the address is its index. Either register of a sum may be the index, so
+ * both are looked at; a pointer is larger. */
+static bool adds_to_null(const struct memory_operand *memory, const struct registers *registers)
+{
+	int64_t index;
+
+	if (memory->base == NO_REGISTER || memory->index == NO_REGISTER ||
+	    !(registers->known & (1u << memory->base)) ||
+	    !(registers->known & (1u << memory->index)) || registers->value[memory->base] != 0)
+		return false;
+	index = (int64_t)registers->value[memory->index];
+	return memory->scale > 1 ? index < INDEX_MAX && index > -INDEX_MAX
+				 : index < BYTE_INDEX_MAX && index > -BYTE_INDEX_MAX;
+}
+
+/* Did that call lead there? A return to a bad address leaves any word on top of the stack. */
+static bool leads_to(const struct fault_operands *call, const struct snapshot *snapshot,
+		     const struct registers *before, uint64_t target)
+{
+	uint64_t word, address;
+
+	if (call->target != NO_REGISTER)
+		return (before->known & (1u << call->target)) &&
+		       before->value[call->target] == target;
+	return memory_operand_address(&call->jump, before, &address) &&
+	       snapshot_read(snapshot, address, &word, sizeof(word)) && word == target;
+}
+
+/* A jump to where there is no code: the word on top of the stack tells who made it. */
+static void read_call(struct autopsy *autopsy, const struct snapshot *snapshot, struct scene *scene)
+{
+	const struct arch *arch = arch_native();
+	struct registers before = snapshot->registers;
+	uint64_t top = before.value[arch->sp], end;
+	uint8_t code[CALL_CODE_BYTES];
+	struct fault_operands operands;
+
+	if ((scene->record.flags & LOG_CRASH_SENT) || scene->record.signo != SIGSEGV ||
+	    scene->record.fault_address != before.value[arch->pc] ||
+	    !snapshot_read(snapshot, top, &end, sizeof(end)))
+		return;
+	before.value[arch->sp] = top + sizeof(end);
+	for (size_t len = sizeof(code); len >= arch->max_call_len; len /= 2) {
+		if (!symbols_read(autopsy->symbols, snapshot, end - len, code, len))
+			continue;
+		if (operands_of_call(code, len, end - len, end, &before, &operands) &&
+		    leads_to(&operands, snapshot, &before, before.value[arch->pc]))
+			scene->operands = operands;
+		return;
+	}
+}
+
+static void tell_operands(const struct scene *scene, const struct snapshot *snapshot,
+			  struct fault_facts *facts)
+{
+	const struct fault_operands *operands = &scene->operands;
+	uint64_t word;
+
+	facts->has_wanted =
+		operands->has_memory &&
+		memory_operand_address(&operands->memory, &snapshot->registers, &facts->wanted);
+	facts->has_load =
+		operands->has_load &&
+		memory_operand_address(&operands->load, &snapshot->registers, &facts->load);
+	facts->null_based = facts->has_wanted && facts->wanted == scene->record.fault_address &&
+			    adds_to_null(&operands->memory, &snapshot->registers);
+	facts->has_source_value =
+		operands->has_source_slot &&
+		snapshot_read(snapshot, operands->source_slot, &facts->source_value, 8);
+	facts->source_value += operands->source_added;
+	if (!operands->jumps)
+		return;
+	if (operands->target != NO_REGISTER) {
+		facts->has_jump = snapshot->registers.known & (1u << operands->target);
+		facts->jump = snapshot->registers.value[operands->target];
+	} else if (memory_operand_address(&operands->jump, &snapshot->registers, &word)) {
+		facts->has_jump = snapshot_read(snapshot, word, &facts->jump, 8);
+	}
+}
+
+static void build_crash(struct autopsy *autopsy, const struct crash_place *place,
+			enum autopsy_depth depth, struct crash *ret)
+{
+	AUTO(scene_deinit) struct scene scene = { 0 };
+	struct event_log *log = place->log;
+	struct fault_facts facts;
+	struct snapshot snapshot;
+
+	scene_open(place, &scene);
+	ret->pid = (int)log->reader.header.pid;
+	ret->tid = (int)scene.record.tid;
+	ret->program = log->program ? mem_strdup(log->program) : NULL;
+	ret->command = log->command ? mem_strdup(log->command) : NULL;
+	ret->thread = printable(scene.record.thread_name, sizeof(scene.record.thread_name));
+	ret->signal = scene.record.signo;
+	ret->ended_by = place->ended_by;
+	ret->code = scene.record.code;
+	ret->address = scene.record.fault_address;
+	ret->from_outside = (scene.record.flags & LOG_CRASH_SENT) &&
+			    scene.record.sender_pid != log->reader.header.pid;
+	ret->realtime_ns = scene.record.realtime_ns;
+	ret->abort_message = event_log_text(log, &place->item, LOG_BLOB_ABORT);
+	scene_snapshot(&scene, &snapshot);
+	if (scene.operands.instruction[0] != '\0')
+		ret->instruction = mem_strdup(scene.operands.instruction);
+	read_call(autopsy, &snapshot, &scene);
+	if (scene.operands.origin[0] != '\0')
+		ret->origin = mem_strdup(scene.operands.origin);
+	copy_registers(&scene.record, ret);
+	unwind_crash(autopsy, log, &snapshot, &ret->stack);
+	facts = (struct fault_facts){ .crash = &scene.record,
+				      .mappings = &scene.mappings,
+				      .files = scene.files,
+				      .file_count = scene.file_count,
+				      .source = scene.operands.source,
+				      .base = scene.operands.base };
+	tell_operands(&scene, &snapshot, &facts);
+	read_owned(autopsy, &scene, facts.has_source_value ? &facts.source_value : NULL, depth,
+		   ret);
+	fault_classify(&facts, ret);
+}
+
+int autopsy_trial(struct autopsy *autopsy, int trials, const char *trial, int signal,
+		  enum autopsy_depth depth, struct crash_report *ret, struct err *err)
+{
+	AUTO(event_logs_deinit) struct event_logs logs = { 0 };
+	AUTO(crash_places_deinit) struct crash_places places = { 0 };
+	int r = event_logs_open(trials, trial, &logs, err);
+
+	if (r < 0)
+		return r;
+	crash_places_find(&logs, signal, &places);
+	for (size_t i = 0; i < places.list.count && i < CRASHES_MAX; i++) {
+		struct crash crash = { 0 };
+
+		if (depth == AUTOPSY_SITE && i > 0)
+			break;
+		build_crash(autopsy, &places.list.items[i], depth, &crash);
+		VEC_PUSH(&ret->crashes, crash);
+	}
+	for (size_t i = 0; i < logs.notes.count; i++)
+		strv_add(&ret->notes, logs.notes.items[i]);
+	return 0;
+}
+
+/* ---- files made shorter ---- */
+
+static const char *how_text(uint32_t how)
+{
+	static const char *const names[] = { [LOG_BY_FTRUNCATE] = "ftruncate",
+					     [LOG_BY_TRUNCATE] = "truncate",
+					     [LOG_BY_OPEN] = "open with O_TRUNC",
+					     [LOG_BY_FALLOCATE] = "fallocate" };
+
+	return how < ARRAY_SIZE(names) && names[how] ? names[how] : "a system call";
+}
+
+static int tell_cut(struct autopsy *autopsy, struct event_log *log, const struct log_item *item,
+		    const struct log_truncation *record, cut_fn fn, void *ctx, struct err *err)
+{
+	AUTO(mem_freep) char *path = event_log_text(log, item, LOG_BLOB_PATH);
+	size_t stack_len = 0;
+	AUTO(mem_freep)
+	void *stack = event_log_blob(log, item, LOG_BLOB_STACK, 0, NULL, &stack_len);
+	AUTO(python_memory_deinit) struct python_memory python = { 0 };
+	struct file_cut *cut = mem_alloc(sizeof(*cut));
+	int r;
+
+	event_log_python(log, item, &python);
+	cut->pid = (int)log->reader.header.pid;
+	cut->program = mem_strdup(log->program ? log->program : "?");
+	cut->how = mem_strdup(how_text(record->how));
+	cut->old_size = record->old_size;
+	cut->new_size = record->new_size;
+	if (stack)
+		event_log_unwind_callee(log,
+					&(struct callee_stack){ .registers = record->registers,
+								.bytes = stack,
+								.len = stack_len,
+								.python = &python,
+								.tid = item->head.tid },
+					autopsy->symbols, &cut->stack);
+	r = fn(ctx,
+	       &(struct cut_seen){ .path = path ? path : "?",
+				   .device = record->device,
+				   .inode = record->inode,
+				   .realtime_ns = record->realtime_ns,
+				   .cut = cut },
+	       err);
+	file_cut_free(cut);
+	return r;
+}
+
+int autopsy_cuts(struct autopsy *autopsy, int trials, const char *trial, cut_fn fn, void *ctx,
+		 struct err *err)
+{
+	AUTO(event_logs_deinit) struct event_logs logs = { 0 };
+	int r = event_logs_open(trials, trial, &logs, err), told = 0;
+
+	if (r < 0)
+		return r;
+	VEC_FOREACH (&logs.list, log) {
+		struct log_item item;
+
+		log_reader_rewind(&log->reader);
+		while (r == 0 && told < CUTS_MAX && log_reader_next(&log->reader, &item)) {
+			struct log_truncation record;
+
+			if (item.head.type != LOG_TRUNCATION ||
+			    !log_payload(&item, &record, sizeof(record)) || record.result != 0 ||
+			    record.old_size <= record.new_size)
+				continue;
+			r = tell_cut(autopsy, log, &item, &record, fn, ctx, err);
+			told++;
+		}
+	}
+	return r;
+}

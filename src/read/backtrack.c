@@ -21,7 +21,7 @@ struct where {
 	bool index; /* a number that an array was indexed with, not a pointer */
 };
 
-struct trap trail_trap(const struct machine_frame *frame)
+struct trap backtrack_trap(const struct machine_frame *frame)
 {
 	return (struct trap){ .code = frame->code,
 			      .code_len = frame->code_len,
@@ -40,18 +40,18 @@ static bool covers(const struct log_block *block, uint64_t address)
 
 /* The block that holds an address, as the crash's records know it: of a block and an object in it,
  * the smaller one; of a former and a present owner, the present one. */
-static void find_block(const struct scene *scene, uint64_t address, struct log_block *ret,
+static void find_block(const struct crash_record *record, uint64_t address, struct log_block *ret,
 		       struct log_block *ret_former)
 {
-	struct log_item item = scene->item;
+	struct log_item item = record->item;
 
-	while (log_next_owned(&scene->log->reader, scene->item.head.seq, &item)) {
+	while (log_next_owned(&record->log->reader, record->item.head.seq, &item)) {
 		struct log_block block;
 		struct log_block *to;
 
 		if (item.head.type != LOG_BLOCK || !log_payload(&item, &block, sizeof(block)) ||
 		    block.relation == LOG_BEYOND || !covers(&block, address) ||
-		    (scene->whole_blocks && block.api == LOG_API_HOOKED))
+		    (record->whole_blocks && block.api == LOG_API_HOOKED))
 			continue;
 		if (block.relation == LOG_FORMER) {
 			/* The one that was freed last. */
@@ -66,29 +66,29 @@ static void find_block(const struct scene *scene, uint64_t address, struct log_b
 	}
 }
 
-static bool find_former(const struct scene *scene, const struct log_block *now,
+static bool find_former(const struct crash_record *record, const struct log_block *now,
 			struct log_block *ret)
 {
 	struct log_block former = { 0 };
 
-	if (!block_former(scene->log, now, &former) ||
-	    (scene->whole_blocks && former.api == LOG_API_HOOKED))
+	if (!block_former(record->log, now, &former) ||
+	    (record->whole_blocks && former.api == LOG_API_HOOKED))
 		return false;
 	*ret = former;
 	return true;
 }
 
-static void find_pointed(const struct scene *scene, uint64_t value, struct log_block *ret,
+static void find_pointed(const struct crash_record *record, uint64_t value, struct log_block *ret,
 			 struct log_block *ret_former)
 {
-	find_block(scene, value, ret, ret_former);
+	find_block(record, value, ret, ret_former);
 	if (ret->id == 0 || ret->state != LOG_BLOCK_LIVE || ret_former->id != 0)
 		return;
 	ret->value = value;
-	(void)find_former(scene, ret, ret_former);
+	(void)find_former(record, ret, ret_former);
 }
 
-bool trail_is_dangling(const struct log_block *to, const struct log_block *former)
+bool backtrack_is_dangling(const struct log_block *to, const struct log_block *former)
 {
 	return (to->id != 0 && to->state == LOG_BLOCK_FREED) ||
 	       (former->id != 0 && former->state == LOG_BLOCK_FREED);
@@ -96,7 +96,7 @@ bool trail_is_dangling(const struct log_block *to, const struct log_block *forme
 
 /* ---- homes ----------------------------------------------------------------------------------- */
 
-void trail_name_global(const struct reader *reader, uint64_t address, struct home *ret)
+void backtrack_name_global(const struct backtracker *reader, uint64_t address, struct home *ret)
 {
 	const struct mapping *mapping = snapshot_mapping(&reader->snapshot, address);
 	const struct mapping *module = NULL;
@@ -118,8 +118,8 @@ void trail_name_global(const struct reader *reader, uint64_t address, struct hom
 		return;
 	ret->kind = HOME_GLOBAL;
 	ret->module = mem_strdup(module->path);
-	for (size_t i = 0; i < reader->scene->log->modules.count; i++) {
-		const struct mapping *known = &reader->scene->log->modules.items[i];
+	for (size_t i = 0; i < reader->record->log->modules.count; i++) {
+		const struct mapping *known = &reader->record->log->modules.items[i];
 
 		if (known->path && strcmp(known->path, module->path) == 0 && known->bias_known)
 			ret->name = symbols_global(reader->symbols, known, address - known->bias,
@@ -130,18 +130,18 @@ void trail_name_global(const struct reader *reader, uint64_t address, struct hom
 	ret->offset = (int64_t)offset;
 }
 
-void trail_name_home(const struct reader *reader, uint64_t address, bool own,
-		     struct trail_step *step)
+void backtrack_name_home(const struct backtracker *reader, uint64_t address, bool own,
+			 struct backtrack_step *step)
 {
 	struct home *home = &step->home;
 	struct log_block former = { 0 };
-	uint64_t high = reader->scene->record.stack_high;
+	uint64_t high = reader->record->raw.stack_high;
 
 	if (step->in.id == 0)
-		find_block(reader->scene, address, &step->in, &former);
+		find_block(reader->record, address, &step->in, &former);
 	if (step->in.id != 0) {
 		step->in.value = address;
-		step->in_former = find_former(reader->scene, &step->in, &former);
+		step->in_former = find_former(reader->record, &step->in, &former);
 	}
 	home->address = address;
 	home->len = step->width;
@@ -149,26 +149,26 @@ void trail_name_home(const struct reader *reader, uint64_t address, bool own,
 	if (step->in.id != 0) {
 		home->kind = HOME_BLOCK;
 		home->block_id = step->in.id;
-		home->key = event_log_key(reader->scene->log, &step->in.key, step->in.context);
+		home->key = event_log_key(reader->record->log, &step->in.key, step->in.context);
 		home->offset = (int64_t)(address - step->in.start);
 		return;
 	}
 	if (step->of_thread) {
 		home->kind = HOME_THREAD;
-		home->offset = (int64_t)(address - reader->scene->record.fs_base);
+		home->offset = (int64_t)(address - reader->record->raw.fs_base);
 		return;
 	}
-	if (address >= reader->scene->record.gregs[LOG_GREG_RSP] - RED_ZONE && address < high)
-		trail_name_slot(reader, address, own, step);
+	if (address >= reader->record->raw.gregs[LOG_GREG_RSP] - RED_ZONE && address < high)
+		backtrack_name_slot(reader, address, own, step);
 	else
-		trail_name_global(reader, address, home);
+		backtrack_name_global(reader, address, home);
 }
 
 /* ---- handles --------------------------------------------------------------------------------- */
 
-static bool register_value(const struct reader *reader, size_t frame, uint64_t at, int reg,
+static bool register_value(const struct backtracker *reader, size_t frame, uint64_t at, int reg,
 			   unsigned int depth, uint64_t *ret);
-static bool caller_of(const struct reader *reader, struct where *where);
+static bool caller_of(const struct backtracker *reader, struct where *where);
 
 #define ARGUMENTS 6u
 
@@ -181,12 +181,13 @@ static int argument_register(unsigned int argument)
 
 /* Was the block given to the function of this frame? By what its caller passed, where that can be
  * read back; else by what it still keeps of its arguments. */
-static bool find_argument(const struct reader *reader, size_t frame, const struct log_block *block,
-			  unsigned int *ret_argument, uint64_t *ret_value)
+static bool find_argument(const struct backtracker *reader, size_t frame,
+			  const struct log_block *block, unsigned int *ret_argument,
+			  uint64_t *ret_value)
 {
 	const struct machine_frame *here = &reader->frames[frame];
 	struct where where = { .frame = frame };
-	struct trap trap = trail_trap(here);
+	struct trap trap = backtrack_trap(here);
 	uint64_t at = here->pc;
 	struct origin origin;
 
@@ -218,7 +219,8 @@ static bool find_argument(const struct reader *reader, size_t frame, const struc
 	return false;
 }
 
-void trail_find_handles(const struct reader *reader, size_t from, struct trail_step *step)
+void backtrack_find_handles(const struct backtracker *reader, size_t from,
+			    struct backtrack_step *step)
 {
 	if (step->home.kind != HOME_BLOCK)
 		return;
@@ -228,19 +230,20 @@ void trail_find_handles(const struct reader *reader, size_t from, struct trail_s
 
 		if (!find_argument(reader, frame, &step->in, &argument, &value))
 			continue;
-		VEC_PUSH(
-			&step->handles,
-			((struct trail_handle){ .frame = (unsigned int)frame,
-						.function = reader->frames[frame].start,
-						.argument = argument,
-						.offset = (int64_t)(step->home.address - value) }));
+		VEC_PUSH(&step->handles,
+			 ((struct backtrack_handle){
+				 .frame = (unsigned int)frame,
+				 .function = reader->frames[frame].start,
+				 .argument = argument,
+				 .offset = (int64_t)(step->home.address - value) }));
 	}
 }
 
 /* Does the code go by the thread pointer? Or by a register that it was loaded into before. */
-static bool is_of_thread(const struct reader *reader, const struct origin *origin, uint64_t address)
+static bool is_of_thread(const struct backtracker *reader, const struct origin *origin,
+			 uint64_t address)
 {
-	uint64_t base = reader->scene->record.fs_base;
+	uint64_t base = reader->record->raw.fs_base;
 
 	if (base == 0 || address >= base || base - address > THREAD_BYTES)
 		return false;
@@ -250,8 +253,8 @@ static bool is_of_thread(const struct reader *reader, const struct origin *origi
 }
 
 /* Is it a variable of the library whose code reads it? */
-static bool is_own_of_runtime(const struct reader *reader, const struct where *where,
-			      const struct trail_step *step)
+static bool is_own_of_runtime(const struct backtracker *reader, const struct where *where,
+			      const struct backtrack_step *step)
 {
 	const struct mapping *code =
 		snapshot_mapping(&reader->snapshot, reader->frames[where->frame].pc);
@@ -263,29 +266,29 @@ static bool is_own_of_runtime(const struct reader *reader, const struct where *w
 		frame_is_runtime(&(struct frame){ .module = step->home.module }));
 }
 
-static void add_step(struct reader *reader, const struct where *where, const struct origin *origin,
-		     uint64_t address, uint64_t value)
+static void add_step(struct backtracker *reader, const struct where *where,
+		     const struct origin *origin, uint64_t address, uint64_t value)
 {
-	struct trail_step step = { .value = value,
-				   .width = origin->width,
-				   .instruction = mem_strdup(origin->text),
-				   .frame = (unsigned int)where->frame,
-				   .doubtful = where->doubtful || origin->joined ||
-					       (origin->changed && !origin->shifted) ||
-					       !origin->certain };
+	struct backtrack_step step = { .value = value,
+				       .width = origin->width,
+				       .instruction = mem_strdup(origin->text),
+				       .frame = (unsigned int)where->frame,
+				       .doubtful = where->doubtful || origin->joined ||
+						   (origin->changed && !origin->shifted) ||
+						   !origin->certain };
 
 	step.of_thread = is_of_thread(reader, origin, address);
-	trail_name_home(reader, address,
-			origin->from.base == (int)arch_native()->sp ||
-				origin->from.base == (int)arch_native()->fp,
-			&step);
+	backtrack_name_home(reader, address,
+			    origin->from.base == (int)arch_native()->sp ||
+				    origin->from.base == (int)arch_native()->fp,
+			    &step);
 	step.of_runtime = is_own_of_runtime(reader, where, &step);
-	find_pointed(reader->scene, value, &step.to, &step.to_former);
-	trail_find_handles(reader, where->frame, &step);
+	find_pointed(reader->record, value, &step.to, &step.to_former);
+	backtrack_find_handles(reader, where->frame, &step);
 	VEC_PUSH(&reader->ret->steps, step);
 }
 
-void trail_step_deinit(struct trail_step *step)
+void backtrack_step_deinit(struct backtrack_step *step)
 {
 	VEC_DEINIT(&step->handles);
 	home_deinit(&step->home);
@@ -295,13 +298,13 @@ void trail_step_deinit(struct trail_step *step)
 /* ---- values ---------------------------------------------------------------------------------- */
 
 /* What a load brings, if its place is known and was recorded. */
-static bool loaded_value(const struct reader *reader, uint64_t address, unsigned int width,
+static bool loaded_value(const struct backtracker *reader, uint64_t address, unsigned int width,
 			 uint64_t *ret)
 {
 	uint64_t value = 0;
 
 	/* The thread pointer points to itself: psABI, thread-local storage, variant II. */
-	if (width == 8 && address == reader->scene->record.fs_base && address != 0) {
+	if (width == 8 && address == reader->record->raw.fs_base && address != 0) {
 		*ret = address;
 		return true;
 	}
@@ -313,10 +316,10 @@ static bool loaded_value(const struct reader *reader, uint64_t address, unsigned
 }
 
 /* What a register held right before `at`; follows it back where it has been overwritten since. */
-static bool register_value(const struct reader *reader, size_t frame, uint64_t at, int reg,
+static bool register_value(const struct backtracker *reader, size_t frame, uint64_t at, int reg,
 			   unsigned int depth, uint64_t *ret);
 
-static bool operand_value(const struct reader *reader, size_t frame, uint64_t at,
+static bool operand_value(const struct backtracker *reader, size_t frame, uint64_t at,
 			  const struct memory_operand *operand, uint32_t kept, unsigned int depth,
 			  uint64_t *ret)
 {
@@ -328,7 +331,7 @@ static bool operand_value(const struct reader *reader, size_t frame, uint64_t at
 		return true;
 	}
 	if (operand->segment == (int)arch_native()->thread_pointer)
-		segment = reader->scene->record.fs_base;
+		segment = reader->record->raw.fs_base;
 	else if (operand->segment != NO_REGISTER)
 		return false;
 	if (operand->base >= 0 && operand->base < REGISTERS_MAX) {
@@ -347,8 +350,8 @@ static bool operand_value(const struct reader *reader, size_t frame, uint64_t at
 	return true;
 }
 
-static bool origin_address(const struct reader *reader, size_t frame, const struct origin *origin,
-			   unsigned int depth, uint64_t *ret)
+static bool origin_address(const struct backtracker *reader, size_t frame,
+			   const struct origin *origin, unsigned int depth, uint64_t *ret)
 {
 	if (origin->from_known) {
 		*ret = origin->from_address;
@@ -358,7 +361,7 @@ static bool origin_address(const struct reader *reader, size_t frame, const stru
 			     ret);
 }
 
-static bool caller_of(const struct reader *reader, struct where *where)
+static bool caller_of(const struct backtracker *reader, struct where *where)
 {
 	struct trap trap;
 
@@ -366,7 +369,7 @@ static bool caller_of(const struct reader *reader, struct where *where)
 	    reader->frames[where->frame + 1].returned)
 		return false;
 	where->frame++;
-	trap = trail_trap(&reader->frames[where->frame]);
+	trap = backtrack_trap(&reader->frames[where->frame]);
 	return arch_call_before(&trap, &where->at);
 }
 
@@ -381,10 +384,10 @@ static bool still_held(const struct origin *origin, const struct registers *now,
 	return true;
 }
 
-static bool register_value(const struct reader *reader, size_t frame, uint64_t at, int reg,
+static bool register_value(const struct backtracker *reader, size_t frame, uint64_t at, int reg,
 			   unsigned int depth, uint64_t *ret)
 {
-	struct trap trap = trail_trap(&reader->frames[frame]);
+	struct trap trap = backtrack_trap(&reader->frames[frame]);
 	struct where where = { .frame = frame, .at = at };
 	struct origin origin;
 	uint64_t address;
@@ -418,7 +421,8 @@ static bool register_value(const struct reader *reader, size_t frame, uint64_t a
  */
 
 /* The register with the object's address has been overwritten. In a loop it has the next one's. */
-static void take_hint(struct reader *reader, const struct where *where, const struct origin *origin)
+static void take_hint(struct backtracker *reader, const struct where *where,
+		      const struct origin *origin)
 {
 	uint64_t address;
 
@@ -427,14 +431,14 @@ static void take_hint(struct reader *reader, const struct where *where, const st
 				    &address))
 		return;
 	reader->hint.width = origin->width;
-	trail_name_home(reader, address, false, &reader->hint);
+	backtrack_name_home(reader, address, false, &reader->hint);
 }
 
 /* Is the register the address of something fixed: a table, whose place nobody can have spoilt? */
-static bool is_constant(const struct reader *reader, const struct where *where,
+static bool is_constant(const struct backtracker *reader, const struct where *where,
 			const struct origin *origin, int reg)
 {
-	struct trap trap = trail_trap(&reader->frames[where->frame]);
+	struct trap trap = backtrack_trap(&reader->frames[where->frame]);
 	struct origin base;
 
 	arch_value_origin(&trap, origin->at, reg, &base);
@@ -448,7 +452,7 @@ static bool is_register(int reg)
 }
 
 /* Through which register the load went on: its base, or the index into something fixed. */
-static bool go_on_through(const struct reader *reader, struct where *where,
+static bool go_on_through(const struct backtracker *reader, struct where *where,
 			  const struct origin *origin)
 {
 	const struct memory_operand *from = &origin->from;
@@ -471,7 +475,7 @@ static bool go_on_through(const struct reader *reader, struct where *where,
 /* The value was kept in a slot of the frame. Is it another than the one that was put there? Then
  * somebody changed it in that slot, and where it came from does not matter. So it is where nobody
  * can tell who called: what runs over the slot often runs on over the return address. */
-static bool slot_changed(const struct reader *reader, const struct where *where,
+static bool slot_changed(const struct backtracker *reader, const struct where *where,
 			 const struct origin *origin, uint64_t value)
 {
 	struct where caller = *where;
@@ -489,8 +493,8 @@ static bool slot_changed(const struct reader *reader, const struct where *where,
 	       put != value;
 }
 
-static void add_slot(struct reader *reader, const struct where *where, const struct origin *origin,
-		     uint64_t value)
+static void add_slot(struct backtracker *reader, const struct where *where,
+		     const struct origin *origin, uint64_t value)
 {
 	struct origin slot = { .kind = ORIGIN_LOAD,
 			       .certain = origin->certain,
@@ -502,10 +506,10 @@ static void add_slot(struct reader *reader, const struct where *where, const str
 }
 
 /* An index that led out of the block that its pointer was to. */
-static void note_stray(const struct reader *reader, const struct where *where,
+static void note_stray(const struct backtracker *reader, const struct where *where,
 		       const struct origin *origin, uint64_t address)
 {
-	struct trail_step *step = &reader->ret->steps.items[reader->ret->steps.count - 1];
+	struct backtrack_step *step = &reader->ret->steps.items[reader->ret->steps.count - 1];
 	const struct memory_operand *from = &origin->from;
 	struct log_block block = { 0 }, former = { 0 };
 	uint64_t base;
@@ -517,7 +521,7 @@ static void note_stray(const struct reader *reader, const struct where *where,
 		base = reader->frames[where->frame].registers.value[from->base];
 	else if (!register_value(reader, where->frame, origin->at, from->base, 0, &base))
 		return;
-	find_block(reader->scene, base, &block, &former);
+	find_block(reader->record, base, &block, &former);
 	/* A pointer to elsewhere may have been moved there by the compiler. */
 	if (block.id == 0 || block.state != LOG_BLOCK_LIVE || base != block.start ||
 	    covers(&block, address))
@@ -527,10 +531,10 @@ static void note_stray(const struct reader *reader, const struct where *where,
 }
 
 /* One origin further. False at the end. */
-static bool follow(struct reader *reader, struct where *where, uint64_t *value)
+static bool follow(struct backtracker *reader, struct where *where, uint64_t *value)
 {
 	const struct machine_frame *frame = &reader->frames[where->frame];
-	struct trap trap = trail_trap(frame);
+	struct trap trap = backtrack_trap(frame);
 	struct origin origin;
 	uint64_t address = 0;
 	bool known;
@@ -586,7 +590,7 @@ static bool canonical(uint64_t address)
 
 /* call [rax+16]: that place is the first home, if what stands there was jumped to. An address that
  * is none at all faults at the jump, before anybody is there. */
-static bool add_jumped(struct reader *reader, const struct where *where,
+static bool add_jumped(struct backtracker *reader, const struct where *where,
 		       const struct access *access, uint64_t target)
 {
 	const struct registers *now = &reader->frames[where->frame].registers;
@@ -608,7 +612,7 @@ static bool add_jumped(struct reader *reader, const struct where *where,
 
 /* Of a base and an index, the one that led astray: the index, where the base is the address of
  * something and what both make is not. */
-static bool index_is_wild(const struct reader *reader, const struct where *where,
+static bool index_is_wild(const struct backtracker *reader, const struct where *where,
 			  const struct memory_operand *memory)
 {
 	const struct registers *now = &reader->frames[where->frame].registers;
@@ -633,9 +637,9 @@ static bool index_is_wild(const struct reader *reader, const struct where *where
 }
 
 /* The register or memory that held the bad pointer. False when there is none. */
-static bool begin(struct reader *reader, struct where *where, uint64_t *value)
+static bool begin(struct backtracker *reader, struct where *where, uint64_t *value)
 {
-	const struct log_crash *record = &reader->scene->record;
+	const struct log_crash *record = &reader->record->raw;
 	bool in_code = reader->frames[0].code_len > 0 &&
 		       record->fault_address != record->gregs[LOG_GREG_RIP];
 	struct access access;
@@ -650,12 +654,12 @@ static bool begin(struct reader *reader, struct where *where, uint64_t *value)
 		if (!caller_of(reader, where))
 			return false;
 	}
-	trap = trail_trap(&reader->frames[where->frame]);
+	trap = backtrack_trap(&reader->frames[where->frame]);
 	found = arch_access_at(&trap, where->at, &access);
 	/* What was called there has left by a jump. */
-	if (!in_code && !(found && access.jumps) && trail_leapt(reader, where->at)) {
+	if (!in_code && !(found && access.jumps) && backtrack_leapt(reader, where->at)) {
 		*where = (struct where){ .at = reader->frames[0].pc };
-		trap = trail_trap(&reader->frames[0]);
+		trap = backtrack_trap(&reader->frames[0]);
 		found = arch_access_at(&trap, where->at, &access);
 	}
 	if (!found)
@@ -682,21 +686,21 @@ static bool begin(struct reader *reader, struct where *where, uint64_t *value)
 	return true;
 }
 
-int trail_read(const struct scene *scene, struct symbols *symbols, struct trail *ret,
-	       struct err *err)
+int backtrack_read(const struct crash_record *record, struct symbols *symbols,
+		   struct backtrack *ret, struct err *err)
 {
-	struct reader reader = { .scene = scene, .symbols = symbols, .ret = ret };
+	struct backtracker reader = { .record = record, .symbols = symbols, .ret = ret };
 	struct where where;
 	uint64_t value = 0;
 	unsigned int rounds = 0;
 
-	scene_snapshot(scene, &reader.snapshot);
+	crash_record_snapshot(record, &reader.snapshot);
 	reader.count = symbols_machine_frames(symbols, &reader.snapshot, reader.frames, FRAMES_MAX);
-	if (reader.count > 0 && trail_smashed(&reader)) {
+	if (reader.count > 0 && backtrack_smashed(&reader)) {
 		machine_frames_free(reader.frames, reader.count);
 		return 0;
 	}
-	if (scene->record.flags & LOG_CRASH_SENT) {
+	if (record->raw.flags & LOG_CRASH_SENT) {
 		machine_frames_free(reader.frames, reader.count);
 		return err_set(err, -ENODATA,
 			       "the signal was sent: no instruction read a bad value");
@@ -704,23 +708,23 @@ int trail_read(const struct scene *scene, struct symbols *symbols, struct trail 
 	if (reader.count > 0 && begin(&reader, &where, &value)) {
 		ret->pointer = value;
 		if (!ret->by_index)
-			find_pointed(scene, value, &ret->pointed, &ret->pointed_former);
+			find_pointed(record, value, &ret->pointed, &ret->pointed_former);
 		while (ret->steps.count < STEPS_MAX && rounds++ < ROUNDS_MAX &&
 		       follow(&reader, &where, &value))
 			;
-		trail_take_found(&reader);
+		backtrack_take_found(&reader);
 	}
 	machine_frames_free(reader.frames, reader.count);
-	trail_step_deinit(&reader.hint);
+	backtrack_step_deinit(&reader.hint);
 	if (ret->steps.count == 0)
 		return err_set(err, -ENODATA,
 			       "where the bad value was loaded from cannot be read back");
 	return 0;
 }
 
-void trail_deinit(struct trail *trail)
+void backtrack_deinit(struct backtrack *backtrack)
 {
-	VEC_FOREACH (&trail->steps, step)
-		trail_step_deinit(step);
-	VEC_DEINIT(&trail->steps);
+	VEC_FOREACH (&backtrack->steps, step)
+		backtrack_step_deinit(step);
+	VEC_DEINIT(&backtrack->steps);
 }

@@ -14,14 +14,14 @@
  *	mov rdi, [rbx+0x18]	the home of rdi, in the caller: rbx+0x18
  */
 /* A function on the stack that was given the block. */
-struct trail_handle {
+struct backtrack_handle {
 	unsigned int frame; /* physical */
 	taddr function;	    /* where it begins; 0 unknown */
 	unsigned int argument;
 	int64_t offset; /* of the home, from that argument */
 };
 
-struct trail_step {
+struct backtrack_step {
 	struct home home;   /* where the value was loaded from */
 	uint64_t value;	    /* that was loaded */
 	unsigned int width; /* of the load */
@@ -41,12 +41,12 @@ struct trail_step {
 	struct log_block in, to;
 	/* The live block that its pointer was to, and that an index led out of; id 0: none. */
 	struct log_block strayed;
-	struct log_block to_former;	  /* a freed block that had the place of `to` before */
-	VEC(struct trail_handle) handles; /* innermost first */
+	struct log_block to_former;	      /* a freed block that had the place of `to` before */
+	VEC(struct backtrack_handle) handles; /* innermost first */
 };
 
-struct trail {
-	VEC(struct trail_step) steps;		  /* the one that the fault used first */
+struct backtrack {
+	VEC(struct backtrack_step) steps;	  /* the one that the fault used first */
 	bool is_write;				  /* the faulting access itself was a store */
 	bool executes;				  /* the bad pointer was jumped to */
 	bool by_index;				  /* no pointer but an index was bad */
@@ -55,12 +55,12 @@ struct trail {
 };
 
 /* -ENODATA when nothing can be read back (a signal from outside, an abort). */
-int trail_read(const struct scene *scene, struct symbols *symbols, struct trail *ret,
-	       struct err *err);
-void trail_deinit(struct trail *trail);
+int backtrack_read(const struct crash_record *record, struct symbols *symbols,
+		   struct backtrack *ret, struct err *err);
+void backtrack_deinit(struct backtrack *backtrack);
 
 /* Which of these frames an address is in; `count` when none is known to be. */
-size_t trail_frame_of(const struct machine_frame *frames, size_t count, uint64_t address);
+size_t backtrack_frame_of(const struct machine_frame *frames, size_t count, uint64_t address);
 
 /* Has this block been freed, or its place been given to another? */
-bool trail_is_dangling(const struct log_block *to, const struct log_block *former);
+bool backtrack_is_dangling(const struct log_block *to, const struct log_block *former);

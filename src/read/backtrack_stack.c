@@ -11,7 +11,7 @@
 #define WORD 8u
 #define LEAP_BYTES 2048u /* of a function in which its last jump is looked for */
 
-size_t trail_frame_of(const struct machine_frame *frames, size_t count, uint64_t address)
+size_t backtrack_frame_of(const struct machine_frame *frames, size_t count, uint64_t address)
 {
 	unsigned int sp = arch_native()->sp;
 
@@ -23,7 +23,7 @@ size_t trail_frame_of(const struct machine_frame *frames, size_t count, uint64_t
 }
 
 /* As people know it, or where it begins in its file: the same in every run. */
-static char *function_name(const struct reader *reader, const struct machine_frame *frame)
+static char *function_name(const struct backtracker *reader, const struct machine_frame *frame)
 {
 	AUTO(stack_deinit) struct stack stack = { 0 };
 	const struct mapping *at = snapshot_mapping(&reader->snapshot, frame->pc);
@@ -41,10 +41,10 @@ static char *function_name(const struct reader *reader, const struct machine_fra
 
 /* By the end of its frame, which is where the caller's begins: the stack pointer moves, that does
  * not. */
-void trail_name_slot(const struct reader *reader, uint64_t address, bool own,
-		     struct trail_step *step)
+void backtrack_name_slot(const struct backtracker *reader, uint64_t address, bool own,
+			 struct backtrack_step *step)
 {
-	size_t owner = trail_frame_of(reader->frames, reader->count, address);
+	size_t owner = backtrack_frame_of(reader->frames, reader->count, address);
 
 	step->home.kind = HOME_STACK;
 	/* Below the stack pointer a function without calls may have its own; or it is a rest of one
@@ -63,9 +63,9 @@ void trail_name_slot(const struct reader *reader, uint64_t address, bool own,
  */
 
 /* Does this jump lead to where it failed, with the registers that it failed with? */
-static bool leads_there(const struct reader *reader, const struct trap *trap)
+static bool leads_there(const struct backtracker *reader, const struct trap *trap)
 {
-	uint64_t bad = reader->scene->record.gregs[LOG_GREG_RIP], address, word = 0;
+	uint64_t bad = reader->record->raw.gregs[LOG_GREG_RIP], address, word = 0;
 	struct access access;
 
 	if (!arch_access_at(trap, trap->rip, &access) || !access.jumps)
@@ -90,7 +90,7 @@ static bool called_at(const struct machine_frame *frame, uint64_t at, uint64_t *
 	return true;
 }
 
-bool trail_leapt(struct reader *reader, uint64_t at)
+bool backtrack_leapt(struct backtracker *reader, uint64_t at)
 {
 	struct machine_frame leap = { 0 }, *frame = &reader->frames[0];
 	struct code_instruction i = { 0 };
@@ -101,7 +101,7 @@ bool trail_leapt(struct reader *reader, uint64_t at)
 	if (reader->count < 2 || !called_at(&reader->frames[1], at, &target))
 		return false;
 	symbols_machine_frame(reader->symbols, &reader->snapshot, target + 1, &leap);
-	trap = trail_trap(&leap);
+	trap = backtrack_trap(&leap);
 	trap.registers = &frame->registers;
 	for (trap.rip = target; !found && leap.start == target && trap.rip - target < LEAP_BYTES;
 	     trap.rip += found ? 0 : i.length) {
@@ -128,18 +128,18 @@ bool trail_leapt(struct reader *reader, uint64_t at)
 /* ---- frames that were run over ------------------------------------------------------------------
  */
 
-static void add_smashed(struct reader *reader, const struct machine_frame *frame, uint64_t cfa,
+static void add_smashed(struct backtracker *reader, const struct machine_frame *frame, uint64_t cfa,
 			uint64_t address, const char *what)
 {
-	struct trail_step step = { .width = WORD,
-				   .function = frame->start,
-				   .instruction = mem_strdup(what),
-				   .home = { .kind = HOME_STACK,
-					     .name = function_name(reader, frame),
-					     .field = mem_strdup(what),
-					     .offset = (int64_t)(address - cfa),
-					     .len = WORD,
-					     .address = address } };
+	struct backtrack_step step = { .width = WORD,
+				       .function = frame->start,
+				       .instruction = mem_strdup(what),
+				       .home = { .kind = HOME_STACK,
+						 .name = function_name(reader, frame),
+						 .field = mem_strdup(what),
+						 .offset = (int64_t)(address - cfa),
+						 .len = WORD,
+						 .address = address } };
 
 	(void)symbols_read(reader->symbols, &reader->snapshot, address, &step.value, WORD);
 	reader->ret->pointer = step.value;
@@ -147,17 +147,17 @@ static void add_smashed(struct reader *reader, const struct machine_frame *frame
 }
 
 /* The C library's alarm: the first function outside of it found its guard changed. */
-static bool guard_changed(struct reader *reader)
+static bool guard_changed(struct backtracker *reader)
 {
 	AUTO(mem_freep)
-	char *message = event_log_text(reader->scene->log, &reader->scene->item, LOG_BLOB_ABORT);
+	char *message = event_log_text(reader->record->log, &reader->record->item, LOG_BLOB_ABORT);
 	const struct mapping *library = snapshot_mapping(&reader->snapshot, reader->frames[0].pc);
 	struct memory_operand guard;
 	struct trap trap;
 	uint64_t address;
 	size_t i = 0;
 
-	if (reader->scene->record.signo != SIGABRT || !library || !library->path || !message ||
+	if (reader->record->raw.signo != SIGABRT || !library || !library->path || !message ||
 	    !strstr(message, "stack smashing detected"))
 		return false;
 	for (; i < reader->count; i++) {
@@ -169,7 +169,7 @@ static bool guard_changed(struct reader *reader)
 	}
 	if (i == reader->count || reader->frames[i].cfa == 0 || reader->frames[i].start == 0)
 		return false;
-	trap = trail_trap(&reader->frames[i]);
+	trap = backtrack_trap(&reader->frames[i]);
 	if (!arch_frame_guard(&trap, &guard) ||
 	    !memory_operand_address(&guard, &reader->frames[i].registers, &address))
 		return false;
@@ -180,12 +180,12 @@ static bool guard_changed(struct reader *reader)
 
 /* The function stands at its return, or is gone already, and where it was to return to is nowhere.
  */
-static bool return_changed(struct reader *reader)
+static bool return_changed(struct backtracker *reader)
 {
 	const struct machine_frame *frame = &reader->frames[0];
-	const struct log_crash *record = &reader->scene->record;
+	const struct log_crash *record = &reader->record->raw;
 	uint64_t sp = frame->registers.value[arch_native()->sp];
-	struct trap trap = trail_trap(frame);
+	struct trap trap = backtrack_trap(frame);
 
 	if (record->flags & LOG_CRASH_SENT)
 		return false;
@@ -201,7 +201,7 @@ static bool return_changed(struct reader *reader)
 	return true;
 }
 
-bool trail_smashed(struct reader *reader)
+bool backtrack_smashed(struct backtracker *reader)
 {
 	return guard_changed(reader) || return_changed(reader);
 }

@@ -9,36 +9,37 @@
 	2u /* objects given back twice; where there are more, not all that hand them out are known \
 	    */
 
-int clues_open(struct clues *clues, int trials, const char *name, uint64_t trial, int signal,
-	       struct symbols *symbols, struct err *err)
+int crash_reading_open(struct crash_reading *crashed, int trials, const char *name, uint64_t trial,
+		       int signal, struct symbols *symbols, struct err *err)
 {
 	struct err why = { 0 };
-	int r = event_logs_open(trials, name, &clues->logs, err);
+	int r = event_logs_open(trials, name, &crashed->logs, err);
 
 	if (r < 0)
 		return r;
-	clues->trial = trial;
-	crash_places_find(&clues->logs, signal, &clues->places);
-	if (clues->places.list.count == 0)
+	crashed->trial = trial;
+	crash_places_find(&crashed->logs, signal, &crashed->places);
+	if (crashed->places.list.count == 0)
 		return 0;
-	clues->has_scene = true;
-	scene_open(&clues->places.list.items[0], &clues->scene);
-	clues->scene.whole_blocks = clues->whole_blocks;
-	clues->has_trail = trail_read(&clues->scene, symbols, &clues->trail, &why) == 0;
-	if (!clues->has_trail)
-		clues->no_trail = mem_strdup(why.message);
+	crashed->has_record = true;
+	crash_record_open(&crashed->places.list.items[0], &crashed->record);
+	crashed->record.whole_blocks = crashed->whole_blocks;
+	crashed->has_backtrack =
+		backtrack_read(&crashed->record, symbols, &crashed->backtrack, &why) == 0;
+	if (!crashed->has_backtrack)
+		crashed->no_backtrack = mem_strdup(why.message);
 	return 0;
 }
 
-void clues_deinit(struct clues *clues)
+void crash_reading_deinit(struct crash_reading *crashed)
 {
-	trail_deinit(&clues->trail);
-	if (clues->has_scene)
-		scene_deinit(&clues->scene);
-	crash_places_deinit(&clues->places);
-	event_logs_deinit(&clues->logs);
-	mem_free(clues->no_trail);
-	*clues = (struct clues){ 0 };
+	backtrack_deinit(&crashed->backtrack);
+	if (crashed->has_record)
+		crash_record_deinit(&crashed->record);
+	crash_places_deinit(&crashed->places);
+	event_logs_deinit(&crashed->logs);
+	mem_free(crashed->no_backtrack);
+	*crashed = (struct crash_reading){ 0 };
 }
 
 /* ---- freed blocks ------------------------------------------------------------------------------
@@ -51,13 +52,13 @@ static bool freed_now(const struct log_block *to)
 	return to->id != 0 && to->state == LOG_BLOCK_FREED && to->relation == LOG_INSIDE;
 }
 
-int clues_freed_step(const struct clues *clues)
+int crash_reading_freed_step(const struct crash_reading *crashed)
 {
-	if (!clues->has_trail)
+	if (!crashed->has_backtrack)
 		return -1;
 	/* The value of the first step is the pointer that the fault went through. */
-	for (size_t i = 0; i < clues->trail.steps.count; i++)
-		if (freed_now(&clues->trail.steps.items[i].to))
+	for (size_t i = 0; i < crashed->backtrack.steps.count; i++)
+		if (freed_now(&crashed->backtrack.steps.items[i].to))
 			return (int)i;
 	return -1;
 }
@@ -79,16 +80,16 @@ static bool is_shared(struct event_log *log, const struct log_block *block)
 	return block_former(log, block, &former) && former.context != block->context;
 }
 
-static void tell_freed_use(struct clues *clues, const struct log_block *block, bool write,
+static void tell_freed_use(struct crash_reading *crashed, const struct log_block *block, bool write,
 			   struct symbols *symbols, const struct crash *crash,
 			   struct evidence_list *ret)
 {
-	struct evidence e = evidence_new(EVIDENCE_FREED_USE, clues->trial, true);
+	struct evidence e = evidence_new(EVIDENCE_FREED_USE, crashed->trial, true);
 
-	e.freed_use->block = life_of(clues->scene.log, block, "the pointer", symbols);
+	e.freed_use->block = life_of(crashed->record.log, block, "the pointer", symbols);
 	e.freed_use->offset = (int64_t)(block->value - block->start);
 	e.freed_use->write = write;
-	e.freed_use->shared = is_shared(clues->scene.log, block);
+	e.freed_use->shared = is_shared(crashed->record.log, block);
 	if (crash) {
 		e.freed_use->instruction =
 			crash->instruction ? mem_strdup(crash->instruction) : NULL;
@@ -114,13 +115,14 @@ static bool of_named(const struct log_block *block, const struct log_bad_free *r
 	return block->api == LOG_API_HOOKED || record->evidence == LOG_EVIDENCE_FOLLOWED;
 }
 
-static void tell_bad_free(struct clues *clues, struct event_log *log, const struct log_item *item,
-			  struct symbols *symbols, struct evidence_list *ret)
+static void tell_bad_free(struct crash_reading *crashed, struct event_log *log,
+			  const struct log_item *item, struct symbols *symbols,
+			  struct evidence_list *ret)
 {
 	static const enum bad_free_kind kinds[] = { [LOG_DOUBLE_FREE] = BAD_FREE_DOUBLE,
 						    [LOG_INTERIOR_FREE] = BAD_FREE_INTERIOR,
 						    [LOG_MISMATCHED_FREE] = BAD_FREE_MISMATCHED };
-	struct evidence e = evidence_new(EVIDENCE_BAD_FREE, clues->trial, true);
+	struct evidence e = evidence_new(EVIDENCE_BAD_FREE, crashed->trial, true);
 	struct log_bad_free record;
 	struct log_block block;
 
@@ -145,11 +147,11 @@ static bool is_named(struct event_log *log, const struct log_item *item,
 	       of_named(&block, record);
 }
 
-static size_t count_named(struct clues *clues)
+static size_t count_named(struct crash_reading *crashed)
 {
 	size_t count = 0;
 
-	VEC_FOREACH (&clues->logs.list, log) {
+	VEC_FOREACH (&crashed->logs.list, log) {
 		struct log_bad_free record;
 		struct log_item item;
 
@@ -162,12 +164,13 @@ static size_t count_named(struct clues *clues)
 	return count;
 }
 
-static void tell_bad_frees(struct clues *clues, struct symbols *symbols, struct evidence_list *ret)
+static void tell_bad_frees(struct crash_reading *crashed, struct symbols *symbols,
+			   struct evidence_list *ret)
 {
-	bool named = count_named(clues) <= NAMED_MAX;
+	bool named = count_named(crashed) <= NAMED_MAX;
 	size_t told = 0;
 
-	VEC_FOREACH (&clues->logs.list, log) {
+	VEC_FOREACH (&crashed->logs.list, log) {
 		struct log_item item;
 
 		log_reader_rewind(&log->reader);
@@ -182,7 +185,7 @@ static void tell_bad_frees(struct clues *clues, struct symbols *symbols, struct 
 			      record.evidence == LOG_EVIDENCE_FOLLOWED) &&
 			     !(named && is_named(log, &item, &record))))
 				continue;
-			tell_bad_free(clues, log, &item, symbols, ret);
+			tell_bad_free(crashed, log, &item, symbols, ret);
 			told++;
 		}
 	}
@@ -191,9 +194,10 @@ static void tell_bad_frees(struct clues *clues, struct symbols *symbols, struct 
 /* ---- all ---------------------------------------------------------------------------------------
  */
 
-static void tell_mapping(struct clues *clues, const struct crash *crash, struct evidence_list *ret)
+static void tell_mapping(struct crash_reading *crashed, const struct crash *crash,
+			 struct evidence_list *ret)
 {
-	struct evidence e = evidence_new(EVIDENCE_MAPPING, clues->trial, true);
+	struct evidence e = evidence_new(EVIDENCE_MAPPING, crashed->trial, true);
 	struct file_cut *cut = crash->cut;
 
 	e.mapping->file = mem_strdup(crash->file);
@@ -211,32 +215,32 @@ static void tell_mapping(struct clues *clues, const struct crash *crash, struct 
 	VEC_PUSH(&ret->list, e);
 }
 
-void clues_tell(struct clues *clues, struct symbols *symbols, struct crash_report *report,
-		struct evidence_list *ret)
+void crash_reading_tell(struct crash_reading *crashed, struct symbols *symbols,
+			struct crash_report *report, struct evidence_list *ret)
 {
-	int freed = clues_freed_step(clues);
+	int freed = crash_reading_freed_step(crashed);
 	const struct crash *crash = NULL;
 
 	if (report->crashes.count > 0) {
-		struct evidence e = evidence_new(EVIDENCE_CRASH, clues->trial, true);
+		struct evidence e = evidence_new(EVIDENCE_CRASH, crashed->trial, true);
 
 		*e.crash = report->crashes.items[0];
 		report->crashes.items[0] = (struct crash){ 0 };
 		VEC_PUSH(&ret->list, e);
 		crash = e.crash;
 		if (crash->fault == FAULT_MAPPING_SHRANK && crash->file)
-			tell_mapping(clues, crash, ret);
+			tell_mapping(crashed, crash, ret);
 	}
 	if (freed >= 0) {
-		struct log_block block = clues->trail.steps.items[freed].to;
+		struct log_block block = crashed->backtrack.steps.items[freed].to;
 
-		block.value = clues->trail.steps.items[freed].value;
-		tell_freed_use(clues, &block, clues->trail.is_write && freed == 0, symbols, crash,
-			       ret);
-	} else if (clues->has_scene && freed_now(&clues->trail.pointed)) {
-		tell_freed_use(clues, &clues->trail.pointed, clues->trail.is_write, symbols, crash,
-			       ret);
+		block.value = crashed->backtrack.steps.items[freed].value;
+		tell_freed_use(crashed, &block, crashed->backtrack.is_write && freed == 0, symbols,
+			       crash, ret);
+	} else if (crashed->has_record && freed_now(&crashed->backtrack.pointed)) {
+		tell_freed_use(crashed, &crashed->backtrack.pointed, crashed->backtrack.is_write,
+			       symbols, crash, ret);
 	}
-	if (!clues->whole_blocks)
-		tell_bad_frees(clues, symbols, ret);
+	if (!crashed->whole_blocks)
+		tell_bad_frees(crashed, symbols, ret);
 }

@@ -186,41 +186,41 @@ void crash_places_deinit(struct crash_places *places)
 
 /* ---- one of them ---- */
 
-void scene_deinit(struct scene *scene)
+void crash_record_deinit(struct crash_record *record)
 {
-	for (size_t i = 0; i < scene->pieces_owned; i++)
-		mem_free((void *)scene->pieces.items[i].bytes);
-	VEC_DEINIT(&scene->pieces);
-	python_memory_deinit(&scene->python);
-	mem_free(scene->stack);
-	mem_free(scene->files);
-	mappings_deinit(&scene->mappings);
+	for (size_t i = 0; i < record->pieces_owned; i++)
+		mem_free((void *)record->pieces.items[i].bytes);
+	VEC_DEINIT(&record->pieces);
+	python_memory_deinit(&record->python);
+	mem_free(record->stack);
+	mem_free(record->files);
+	mappings_deinit(&record->mappings);
 }
 
-static void add_piece(struct scene *scene, enum log_blob_kind kind, unsigned int index)
+static void add_piece(struct crash_record *record, enum log_blob_kind kind, unsigned int index)
 {
 	struct piece piece;
 	size_t len;
 
-	piece.bytes = event_log_blob(scene->log, &scene->item, kind, index, &piece.address, &len);
+	piece.bytes = event_log_blob(record->log, &record->item, kind, index, &piece.address, &len);
 	if (!piece.bytes)
 		return;
 	piece.len = len;
-	VEC_PUSH(&scene->pieces, piece);
-	scene->pieces_owned = scene->pieces.count;
+	VEC_PUSH(&record->pieces, piece);
+	record->pieces_owned = record->pieces.count;
 }
 
 /* Sizes and build-ids that were recorded, so that replaced files are noticed. */
-static void complete_mappings(struct scene *scene)
+static void complete_mappings(struct crash_record *record)
 {
-	for (size_t i = 0; i < scene->mappings.count; i++) {
-		struct mapping *mapping = &scene->mappings.items[i];
+	for (size_t i = 0; i < record->mappings.count; i++) {
+		struct mapping *mapping = &record->mappings.items[i];
 
-		for (size_t k = 0; k < scene->file_count; k++)
-			if (scene->files[k].map_low == mapping->start && scene->files[k].size > 0)
-				mapping->file_size = (uint64_t)scene->files[k].size;
-		for (size_t k = 0; k < scene->log->modules.count; k++) {
-			const struct mapping *module = &scene->log->modules.items[k];
+		for (size_t k = 0; k < record->file_count; k++)
+			if (record->files[k].map_low == mapping->start && record->files[k].size > 0)
+				mapping->file_size = (uint64_t)record->files[k].size;
+		for (size_t k = 0; k < record->log->modules.count; k++) {
+			const struct mapping *module = &record->log->modules.items[k];
 
 			if (mapping->start < module->end && module->start < mapping->end) {
 				mapping->build_id_len = module->build_id_len;
@@ -231,77 +231,77 @@ static void complete_mappings(struct scene *scene)
 }
 
 /* The instruction that it is about. */
-static uint64_t scene_rip(const struct scene *scene)
+static uint64_t record_rip(const struct crash_record *record)
 {
-	bool behind = scene->record.signo == SIGTRAP && !(scene->record.flags & LOG_CRASH_SENT) &&
-		      scene->record.gregs[GREG_TRAPNO] == TRAP_BREAKPOINT;
+	bool behind = record->raw.signo == SIGTRAP && !(record->raw.flags & LOG_CRASH_SENT) &&
+		      record->raw.gregs[GREG_TRAPNO] == TRAP_BREAKPOINT;
 
-	return scene->record.gregs[LOG_GREG_RIP] - behind;
+	return record->raw.gregs[LOG_GREG_RIP] - behind;
 }
 
 /* A record in short form has no mappings: those of the latest before it that has. */
-static char *earlier_maps(struct scene *scene, size_t *ret_len)
+static char *earlier_maps(struct crash_record *record, size_t *ret_len)
 {
 	struct log_item item, before = { 0 };
 
-	log_reader_rewind(&scene->log->reader);
-	while (log_reader_next(&scene->log->reader, &item)) {
-		struct log_crash record;
+	log_reader_rewind(&record->log->reader);
+	while (log_reader_next(&record->log->reader, &item)) {
+		struct log_crash other;
 
-		if (item.head.type == LOG_CRASH && log_payload(&item, &record, sizeof(record)) &&
-		    !(record.flags & LOG_CRASH_LIGHT) && item.head.seq < scene->item.head.seq &&
+		if (item.head.type == LOG_CRASH && log_payload(&item, &other, sizeof(other)) &&
+		    !(other.flags & LOG_CRASH_LIGHT) && item.head.seq < record->item.head.seq &&
 		    item.head.seq > before.head.seq)
 			before = item;
 	}
 	return before.head.seq == 0
 		       ? NULL
-		       : event_log_blob(scene->log, &before, LOG_BLOB_MAPS, 0, NULL, ret_len);
+		       : event_log_blob(record->log, &before, LOG_BLOB_MAPS, 0, NULL, ret_len);
 }
 
-static void scene_fill(struct scene *scene)
+static void crash_record_fill(struct crash_record *record)
 {
 	AUTO(mem_freep) char *maps = NULL;
 	struct registers registers = { 0 };
 	size_t len;
 
-	arch_registers_from_saved(arch_native(), scene->record.gregs, GREGS_NAMED, &registers);
-	scene->stack = event_log_blob(scene->log, &scene->item, LOG_BLOB_STACK, LOG_STACK_INNER,
-				      &scene->stack_address, &scene->stack_len);
-	add_piece(scene, LOG_BLOB_CODE, 0);
-	if (scene->pieces.count > 0)
-		event_log_unpatch(scene->log, scene->pieces.items[0].address,
-				  (uint8_t *)scene->pieces.items[0].bytes,
-				  scene->pieces.items[0].len);
-	if (scene->pieces.count > 0 && !(scene->record.flags & LOG_CRASH_SENT))
-		(void)operands_of_fault(scene->pieces.items[0].bytes, scene->pieces.items[0].len,
-					scene->pieces.items[0].address, scene_rip(scene),
-					&registers, &scene->operands);
-	add_piece(scene, LOG_BLOB_STACK, LOG_STACK_MORE);
-	add_piece(scene, LOG_BLOB_STACK, LOG_STACK_OUTER);
+	arch_registers_from_saved(arch_native(), record->raw.gregs, GREGS_NAMED, &registers);
+	record->stack = event_log_blob(record->log, &record->item, LOG_BLOB_STACK, LOG_STACK_INNER,
+				       &record->stack_address, &record->stack_len);
+	add_piece(record, LOG_BLOB_CODE, 0);
+	if (record->pieces.count > 0)
+		event_log_unpatch(record->log, record->pieces.items[0].address,
+				  (uint8_t *)record->pieces.items[0].bytes,
+				  record->pieces.items[0].len);
+	if (record->pieces.count > 0 && !(record->raw.flags & LOG_CRASH_SENT))
+		(void)operands_of_fault(record->pieces.items[0].bytes, record->pieces.items[0].len,
+					record->pieces.items[0].address, record_rip(record),
+					&registers, &record->operands);
+	add_piece(record, LOG_BLOB_STACK, LOG_STACK_MORE);
+	add_piece(record, LOG_BLOB_STACK, LOG_STACK_OUTER);
 	for (unsigned int i = 0; i < DATA_PIECES; i++)
-		add_piece(scene, LOG_BLOB_DATA, i);
-	add_piece(scene, LOG_BLOB_FAULT_MEMORY, 0);
+		add_piece(record, LOG_BLOB_DATA, i);
+	add_piece(record, LOG_BLOB_FAULT_MEMORY, 0);
 	for (unsigned int i = 0; i < LOG_GREG_RSP; i++)
-		add_piece(scene, LOG_BLOB_MEMORY, i);
-	event_log_python(scene->log, &scene->item, &scene->python);
-	VEC_FOREACH (&scene->python.pieces, piece)
-		VEC_PUSH(&scene->pieces, *piece);
-	maps = event_log_blob(scene->log, &scene->item, LOG_BLOB_MAPS, 0, NULL, &len);
-	if (!maps && (scene->record.flags & LOG_CRASH_LIGHT))
-		maps = earlier_maps(scene, &len);
+		add_piece(record, LOG_BLOB_MEMORY, i);
+	event_log_python(record->log, &record->item, &record->python);
+	VEC_FOREACH (&record->python.pieces, piece)
+		VEC_PUSH(&record->pieces, *piece);
+	maps = event_log_blob(record->log, &record->item, LOG_BLOB_MAPS, 0, NULL, &len);
+	if (!maps && (record->raw.flags & LOG_CRASH_LIGHT))
+		maps = earlier_maps(record, &len);
 	if (maps)
-		(void)mappings_parse(&scene->mappings, maps, len);
-	scene->files = event_log_blob(scene->log, &scene->item, LOG_BLOB_FILES, 0, NULL, &len);
-	scene->file_count = scene->files ? len / sizeof(scene->files[0]) : 0;
-	complete_mappings(scene);
+		(void)mappings_parse(&record->mappings, maps, len);
+	record->files = event_log_blob(record->log, &record->item, LOG_BLOB_FILES, 0, NULL, &len);
+	record->file_count = record->files ? len / sizeof(record->files[0]) : 0;
+	complete_mappings(record);
 }
 
-void scene_open(const struct crash_place *place, struct scene *ret)
+void crash_record_open(const struct crash_place *place, struct crash_record *ret)
 {
 	ret->log = place->log;
 	ret->item = place->item;
-	(void)log_payload(&ret->item, &ret->record, sizeof(ret->record));
-	scene_fill(ret);
+	(void)log_payload(&ret->item, &ret->raw, sizeof(ret->raw));
+	crash_record_fill(ret);
 }
 
 /* A hook of the one function that has any; NULL when several have, or none. */
@@ -322,15 +322,15 @@ static const struct log_hook *only_hooked(const struct event_log *log)
 /* A hook that watches a word of a frame runs when the function returns, and over what was left of
  * its frame. So it is told here, where the word was the return address and led nowhere. Only of one
  * function: which hook it was is not recorded. */
-static void find_left(const struct scene *scene, struct snapshot *ret)
+static void find_left(const struct crash_record *record, struct snapshot *ret)
 {
 	const struct arch *arch = arch_native();
-	const struct log_hook *hook = only_hooked(scene->log);
+	const struct log_hook *hook = only_hooked(record->log);
 	uint64_t end = ret->registers.value[arch->sp];
 	struct log_watched row;
 
 	for (uint32_t i = 0; hook && i < LOG_WATCHED; i++)
-		if (log_watched(&scene->log->reader, i, &row) && row.number != 0 &&
+		if (log_watched(&record->log->reader, i, &row) && row.number != 0 &&
 		    row.end == LOG_WATCHED_RETURNED && row.address == end - sizeof(uint64_t) &&
 		    row.last_value == ret->registers.value[arch->pc]) {
 			ret->left = hook->address;
@@ -339,32 +339,32 @@ static void find_left(const struct scene *scene, struct snapshot *ret)
 		}
 }
 
-void scene_snapshot(const struct scene *scene, struct snapshot *ret)
+void crash_record_snapshot(const struct crash_record *record, struct snapshot *ret)
 {
 	const struct arch *arch = arch_native();
 	/* A process that may open nothing more, or that sees no /proc, cannot tell where what is
 	 * mapped: then it is where code lay when that was last looked at. */
 	const struct mappings *mappings =
-		scene->mappings.count > 0 ? &scene->mappings : &scene->log->modules;
+		record->mappings.count > 0 ? &record->mappings : &record->log->modules;
 
 	*ret = (struct snapshot){
-		.pid = (int)scene->log->reader.header.pid,
-		.since_ns = scene->log->reader.header.start_realtime_ns,
-		.until_ns = scene->record.realtime_ns + LAST_WORDS_NS,
-		.tid = (int)scene->record.tid,
-		.stack = { .address = scene->stack_address,
-			   .bytes = scene->stack,
-			   .len = scene->stack_len },
-		.pieces = scene->pieces.items,
-		.piece_count = scene->pieces.count,
-		.python_runtime = scene->python.record.runtime,
-		.python_version = scene->python.record.version,
+		.pid = (int)record->log->reader.header.pid,
+		.since_ns = record->log->reader.header.start_realtime_ns,
+		.until_ns = record->raw.realtime_ns + LAST_WORDS_NS,
+		.tid = (int)record->raw.tid,
+		.stack = { .address = record->stack_address,
+			   .bytes = record->stack,
+			   .len = record->stack_len },
+		.pieces = record->pieces.items,
+		.piece_count = record->pieces.count,
+		.python_runtime = record->python.record.runtime,
+		.python_version = record->python.record.version,
 		.mappings = mappings->items,
 		.mapping_count = mappings->count,
 	};
-	arch_registers_from_saved(arch, scene->record.gregs, GREGS_NAMED, &ret->registers);
-	ret->registers.value[arch->pc] = event_log_original(scene->log, scene_rip(scene));
-	ret->registers.value[arch->thread_pointer] = scene->record.fs_base;
+	arch_registers_from_saved(arch, record->raw.gregs, GREGS_NAMED, &ret->registers);
+	ret->registers.value[arch->pc] = event_log_original(record->log, record_rip(record));
+	ret->registers.value[arch->thread_pointer] = record->raw.fs_base;
 	ret->registers.known |= 1u << arch->thread_pointer;
-	find_left(scene, ret);
+	find_left(record, ret);
 }

@@ -5,7 +5,7 @@
 
 /*
  * Crashes as they were recorded: which of a trial's records count, and one of them with everything
- * that belongs to it. What they mean is told by autopsy.h.
+ * that belongs to it. What they mean is told by crash_report.h.
  */
 struct crash_place {
 	struct event_log *log;
@@ -31,10 +31,10 @@ void crash_places_find(struct event_logs *logs, int signal, struct crash_places 
 void crash_places_deinit(struct crash_places *places);
 
 /* One record with everything that belongs to it. It borrows the log. */
-struct scene {
+struct crash_record {
 	struct event_log *log;
 	struct log_item item;
-	struct log_crash record;
+	struct log_crash raw;
 	struct mappings mappings;
 	VEC(struct piece) pieces;
 	size_t pieces_owned; /* the first ones; those behind them point into `python.blob` */
@@ -49,8 +49,8 @@ struct scene {
 };
 
 /* Everything of one record. `ret` is zeroed before. */
-void scene_open(const struct crash_place *place, struct scene *ret);
-void scene_deinit(struct scene *scene);
+void crash_record_open(const struct crash_place *place, struct crash_record *ret);
+void crash_record_deinit(struct crash_record *record);
 
 /* It as a snapshot, which borrows from it. */
-void scene_snapshot(const struct scene *scene, struct snapshot *ret);
+void crash_record_snapshot(const struct crash_record *record, struct snapshot *ret);

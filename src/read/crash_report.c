@@ -40,22 +40,22 @@ void autopsy_free(struct autopsy *autopsy)
 	mem_free(autopsy);
 }
 
-static void read_owned(struct autopsy *autopsy, struct scene *scene, const uint64_t *source,
-		       enum autopsy_depth depth, struct crash *ret)
+static void read_owned(struct autopsy *autopsy, struct crash_record *record, const uint64_t *source,
+		       enum crash_depth depth, struct crash *ret)
 {
 	AUTO(pointers_deinit)
-	struct pointers pointers = { .log = scene->log,
-				     .operands = &scene->operands,
+	struct pointers pointers = { .log = record->log,
+				     .operands = &record->operands,
 				     .source = source };
-	struct log_item item = scene->item;
+	struct log_item item = record->item;
 
 	ret->cut_short = true;
-	while (log_next_owned(&scene->log->reader, scene->item.head.seq, &item)) {
+	while (log_next_owned(&record->log->reader, record->item.head.seq, &item)) {
 		struct log_block block;
 		struct log_crash_done done;
 
 		if (item.head.type == LOG_BLOCK && log_payload(&item, &block, sizeof(block)) &&
-		    (depth == AUTOPSY_WHOLE || block.via == LOG_VIA_FAULT ||
+		    (depth == CRASH_WHOLE || block.via == LOG_VIA_FAULT ||
 		     block.via == LOG_VIA_POISON)) {
 			pointers_note(&pointers, &block);
 		} else if (item.head.type == LOG_CRASH_DONE &&
@@ -64,7 +64,7 @@ static void read_owned(struct autopsy *autopsy, struct scene *scene, const uint6
 			ret->cut_short = false;
 		}
 	}
-	if (depth == AUTOPSY_WHOLE) {
+	if (depth == CRASH_WHOLE) {
 		pointers_note_source(&pointers);
 		pointers_note_former(&pointers);
 	}
@@ -143,7 +143,8 @@ static bool leads_to(const struct fault_operands *call, const struct snapshot *s
 }
 
 /* A jump to where there is no code: the word on top of the stack tells who made it. */
-static void read_call(struct autopsy *autopsy, const struct snapshot *snapshot, struct scene *scene)
+static void read_call(struct autopsy *autopsy, const struct snapshot *snapshot,
+		      struct crash_record *record)
 {
 	const struct arch *arch = arch_native();
 	struct registers before = snapshot->registers;
@@ -151,8 +152,8 @@ static void read_call(struct autopsy *autopsy, const struct snapshot *snapshot, 
 	uint8_t code[CALL_CODE_BYTES];
 	struct fault_operands operands;
 
-	if ((scene->record.flags & LOG_CRASH_SENT) || scene->record.signo != SIGSEGV ||
-	    scene->record.fault_address != before.value[arch->pc] ||
+	if ((record->raw.flags & LOG_CRASH_SENT) || record->raw.signo != SIGSEGV ||
+	    record->raw.fault_address != before.value[arch->pc] ||
 	    !snapshot_read(snapshot, top, &end, sizeof(end)))
 		return;
 	before.value[arch->sp] = top + sizeof(end);
@@ -161,15 +162,15 @@ static void read_call(struct autopsy *autopsy, const struct snapshot *snapshot, 
 			continue;
 		if (operands_of_call(code, len, end - len, end, &before, &operands) &&
 		    leads_to(&operands, snapshot, &before, before.value[arch->pc]))
-			scene->operands = operands;
+			record->operands = operands;
 		return;
 	}
 }
 
-static void tell_operands(const struct scene *scene, const struct snapshot *snapshot,
+static void tell_operands(const struct crash_record *record, const struct snapshot *snapshot,
 			  struct fault_facts *facts)
 {
-	const struct fault_operands *operands = &scene->operands;
+	const struct fault_operands *operands = &record->operands;
 	uint64_t word;
 
 	facts->has_wanted =
@@ -178,7 +179,7 @@ static void tell_operands(const struct scene *scene, const struct snapshot *snap
 	facts->has_load =
 		operands->has_load &&
 		memory_operand_address(&operands->load, &snapshot->registers, &facts->load);
-	facts->null_based = facts->has_wanted && facts->wanted == scene->record.fault_address &&
+	facts->null_based = facts->has_wanted && facts->wanted == record->raw.fault_address &&
 			    adds_to_null(&operands->memory, &snapshot->registers);
 	facts->has_source_value =
 		operands->has_source_slot &&
@@ -195,49 +196,49 @@ static void tell_operands(const struct scene *scene, const struct snapshot *snap
 }
 
 static void build_crash(struct autopsy *autopsy, const struct crash_place *place,
-			enum autopsy_depth depth, struct crash *ret)
+			enum crash_depth depth, struct crash *ret)
 {
-	AUTO(scene_deinit) struct scene scene = { 0 };
+	AUTO(crash_record_deinit) struct crash_record record = { 0 };
 	struct event_log *log = place->log;
 	struct fault_facts facts;
 	struct snapshot snapshot;
 
-	scene_open(place, &scene);
+	crash_record_open(place, &record);
 	ret->pid = (int)log->reader.header.pid;
-	ret->tid = (int)scene.record.tid;
+	ret->tid = (int)record.raw.tid;
 	ret->program = log->program ? mem_strdup(log->program) : NULL;
 	ret->command = log->command ? mem_strdup(log->command) : NULL;
-	ret->thread = printable(scene.record.thread_name, sizeof(scene.record.thread_name));
-	ret->signal = scene.record.signo;
+	ret->thread = printable(record.raw.thread_name, sizeof(record.raw.thread_name));
+	ret->signal = record.raw.signo;
 	ret->ended_by = place->ended_by;
-	ret->code = scene.record.code;
-	ret->address = scene.record.fault_address;
-	ret->from_outside = (scene.record.flags & LOG_CRASH_SENT) &&
-			    scene.record.sender_pid != log->reader.header.pid;
-	ret->realtime_ns = scene.record.realtime_ns;
+	ret->code = record.raw.code;
+	ret->address = record.raw.fault_address;
+	ret->from_outside = (record.raw.flags & LOG_CRASH_SENT) &&
+			    record.raw.sender_pid != log->reader.header.pid;
+	ret->realtime_ns = record.raw.realtime_ns;
 	ret->abort_message = event_log_text(log, &place->item, LOG_BLOB_ABORT);
-	scene_snapshot(&scene, &snapshot);
-	if (scene.operands.instruction[0] != '\0')
-		ret->instruction = mem_strdup(scene.operands.instruction);
-	read_call(autopsy, &snapshot, &scene);
-	if (scene.operands.origin[0] != '\0')
-		ret->origin = mem_strdup(scene.operands.origin);
-	copy_registers(&scene.record, ret);
+	crash_record_snapshot(&record, &snapshot);
+	if (record.operands.instruction[0] != '\0')
+		ret->instruction = mem_strdup(record.operands.instruction);
+	read_call(autopsy, &snapshot, &record);
+	if (record.operands.origin[0] != '\0')
+		ret->origin = mem_strdup(record.operands.origin);
+	copy_registers(&record.raw, ret);
 	unwind_crash(autopsy, log, &snapshot, &ret->stack);
-	facts = (struct fault_facts){ .crash = &scene.record,
-				      .mappings = &scene.mappings,
-				      .files = scene.files,
-				      .file_count = scene.file_count,
-				      .source = scene.operands.source,
-				      .base = scene.operands.base };
-	tell_operands(&scene, &snapshot, &facts);
-	read_owned(autopsy, &scene, facts.has_source_value ? &facts.source_value : NULL, depth,
+	facts = (struct fault_facts){ .crash = &record.raw,
+				      .mappings = &record.mappings,
+				      .files = record.files,
+				      .file_count = record.file_count,
+				      .source = record.operands.source,
+				      .base = record.operands.base };
+	tell_operands(&record, &snapshot, &facts);
+	read_owned(autopsy, &record, facts.has_source_value ? &facts.source_value : NULL, depth,
 		   ret);
 	fault_classify(&facts, ret);
 }
 
 int autopsy_trial(struct autopsy *autopsy, int trials, const char *trial, int signal,
-		  enum autopsy_depth depth, struct crash_report *ret, struct err *err)
+		  enum crash_depth depth, struct crash_report *ret, struct err *err)
 {
 	AUTO(event_logs_deinit) struct event_logs logs = { 0 };
 	AUTO(crash_places_deinit) struct crash_places places = { 0 };
@@ -249,7 +250,7 @@ int autopsy_trial(struct autopsy *autopsy, int trials, const char *trial, int si
 	for (size_t i = 0; i < places.list.count && i < CRASHES_MAX; i++) {
 		struct crash crash = { 0 };
 
-		if (depth == AUTOPSY_SITE && i > 0)
+		if (depth == CRASH_SITE && i > 0)
 			break;
 		build_crash(autopsy, &places.list.items[i], depth, &crash);
 		VEC_PUSH(&ret->crashes, crash);

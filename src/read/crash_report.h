@@ -16,15 +16,15 @@ struct autopsy *autopsy_new(void);
 void autopsy_free(struct autopsy *autopsy);
 AUTO_DEFINE(struct autopsy, autopsy_free)
 
-enum autopsy_depth {
-	AUTOPSY_SITE,  /* class and stack: enough for a signature */
-	AUTOPSY_WHOLE, /* and the life of every block it touched */
+enum crash_depth {
+	CRASH_SITE,  /* class and stack: enough for a signature */
+	CRASH_WHOLE, /* and the life of every block it touched */
 };
 
 /* All crashes that the trial's processes recorded, the one that counts first: `signal` is what the
  * command itself died of (0: it did not). No crash recorded is an empty report. */
 int autopsy_trial(struct autopsy *autopsy, int trials, const char *trial, int signal,
-		  enum autopsy_depth depth, struct crash_report *ret, struct err *err);
+		  enum crash_depth depth, struct crash_report *ret, struct err *err);
 
 /* Every time a process of the trial made a file shorter. */
 struct cut_seen {

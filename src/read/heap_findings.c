@@ -40,7 +40,7 @@ static const char *named(const char *const *names, size_t count, uint32_t number
 }
 
 /* What one log is read with. */
-struct reading {
+struct log_findings {
 	const struct heap_trial *trial;
 	struct event_log *log;
 	struct timeline timeline;
@@ -50,7 +50,7 @@ struct reading {
 	uint64_t gap;			  /* between its blocks */
 };
 
-struct event_log *findings_log_of(struct event_logs *logs, struct event_log *log, uint64_t id)
+struct event_log *event_logs_owner(struct event_logs *logs, struct event_log *log, uint64_t id)
 {
 	/* From child to parent, as often as it was forked; the count bounds a circle. */
 	for (size_t steps = 0; steps < logs->list.count; steps++) {
@@ -70,10 +70,10 @@ struct event_log *findings_log_of(struct event_logs *logs, struct event_log *log
 	return NULL;
 }
 
-static void tell_block(const struct reading *r, const struct log_block *block,
+static void tell_block(const struct log_findings *r, const struct log_block *block,
 		       struct heap_finding *ret)
 {
-	struct event_log *home = findings_log_of(r->trial->logs, r->log, block->id);
+	struct event_log *home = event_logs_owner(r->trial->logs, r->log, block->id);
 	/* Freed after the fork: that context is the child's own. */
 	bool freed_here = block->freed_epoch >= r->log->reader.header.epoch_base;
 	struct log_context row;
@@ -100,7 +100,7 @@ static void tell_block(const struct reading *r, const struct log_block *block,
 					r->trial->symbols, &ret->freed);
 }
 
-static bool owned_block(const struct reading *r, const struct log_item *owner,
+static bool owned_block(const struct log_findings *r, const struct log_item *owner,
 			struct log_block *ret)
 {
 	struct log_item item = *owner;
@@ -186,7 +186,7 @@ static void add(const struct heap_trial *trial, struct heap_report *report,
 	VEC_PUSH(&report->findings, finding);
 }
 
-static struct heap_finding finding_of(const struct reading *r, enum heap_kind kind)
+static struct heap_finding finding_of(const struct log_findings *r, enum heap_kind kind)
 {
 	return (struct heap_finding){
 		.kind = kind,
@@ -200,7 +200,7 @@ static struct heap_finding finding_of(const struct reading *r, enum heap_kind ki
 
 /* ---- records ---- */
 
-static void read_damage(struct reading *r, const struct log_item *item)
+static void read_damage(struct log_findings *r, const struct log_item *item)
 {
 	static const enum heap_kind kinds[] = { [LOG_DAMAGE_BEFORE] = HEAP_UNDERFLOW,
 						[LOG_DAMAGE_BEHIND] = HEAP_OVERFLOW,
@@ -228,7 +228,7 @@ static void read_damage(struct reading *r, const struct log_item *item)
 	VEC_PUSH(&r->damages, finding);
 }
 
-static void add_damages(struct reading *r)
+static void add_damages(struct log_findings *r)
 {
 	runs_mark(r->damages.items, r->damages.count);
 	VEC_FOREACH (&r->damages, finding)
@@ -255,7 +255,7 @@ static bool is_mismatch(const struct heap_finding *finding)
 	return made && freed;
 }
 
-static void read_bad_free(const struct reading *r, const struct log_item *item)
+static void read_bad_free(const struct log_findings *r, const struct log_item *item)
 {
 	static const enum heap_kind kinds[] = { [LOG_DOUBLE_FREE] = HEAP_DOUBLE_FREE,
 						[LOG_INTERIOR_FREE] = HEAP_INTERIOR_FREE,
@@ -300,7 +300,7 @@ static void read_bad_free(const struct reading *r, const struct log_item *item)
 	add(r->trial, r->report, finding);
 }
 
-static void read_round(const struct reading *r, const struct log_item *item)
+static void read_round(const struct log_findings *r, const struct log_item *item)
 {
 	struct log_round round;
 
@@ -317,7 +317,7 @@ static void read_round(const struct reading *r, const struct log_item *item)
 }
 
 /* Records that name others walk the log themselves: first all of them are found. */
-static void read_log(struct reading *r)
+static void read_log(struct log_findings *r)
 {
 	VEC(struct log_item) items = { 0 };
 	struct log_item item;
@@ -353,7 +353,7 @@ static void read_log(struct reading *r)
 void findings_read(const struct heap_trial *trial, struct heap_report *report)
 {
 	VEC_FOREACH (&trial->logs->list, log) {
-		struct reading reading = { .trial = trial, .log = log, .report = report };
+		struct log_findings reading = { .trial = trial, .log = log, .report = report };
 
 		timeline_init(&reading.timeline, log, trial->moments, trial->end);
 		read_log(&reading);

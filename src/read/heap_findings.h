@@ -30,4 +30,4 @@ void findings_sort(struct heap_report *report);
 
 /* The log that knows the block's contexts: after a fork, blocks that the child got with it belong
  * to the parent's. NULL when that is not there. */
-struct event_log *findings_log_of(struct event_logs *logs, struct event_log *log, uint64_t id);
+struct event_log *event_logs_owner(struct event_logs *logs, struct event_log *log, uint64_t id);

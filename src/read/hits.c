@@ -19,7 +19,7 @@ static bool hit_sound(const struct log_hit *hit, size_t stack_bytes)
 }
 
 /* The first few of each writer, kept for good. */
-static void collect_kept(struct event_log *log, struct watch_log *ret)
+static void collect_kept(struct event_log *log, struct trial_hits *ret)
 {
 	struct log_item item;
 
@@ -34,12 +34,12 @@ static void collect_kept(struct event_log *log, struct watch_log *ret)
 		stack = log_payload_rest(&item, sizeof(*hit), &bytes);
 		if (hit_sound(hit, bytes))
 			VEC_PUSH(&ret->hits,
-				 ((struct caught){
+				 ((struct hit){
 					 .log = log, .hit = hit, .stack = stack, .item = item }));
 	}
 }
 
-static bool known(const struct watch_log *log, size_t from, uint64_t number)
+static bool known(const struct trial_hits *log, size_t from, uint64_t number)
 {
 	for (size_t i = from; i < log->hits.count; i++)
 		if (log->hits.items[i].hit->number == number)
@@ -49,13 +49,13 @@ static bool known(const struct watch_log *log, size_t from, uint64_t number)
 
 static int by_number(const void *a, const void *b)
 {
-	uint64_t x = ((const struct caught *)a)->hit->number;
-	uint64_t y = ((const struct caught *)b)->hit->number;
+	uint64_t x = ((const struct hit *)a)->hit->number;
+	uint64_t y = ((const struct hit *)b)->hit->number;
 
 	return x < y ? -1 : x > y;
 }
 
-static void collect(struct event_log *log, struct watch_log *ret)
+static void collect(struct event_log *log, struct trial_hits *ret)
 {
 	size_t from = ret->hits.count, kept;
 
@@ -69,14 +69,14 @@ static void collect(struct event_log *log, struct watch_log *ret)
 		/* Only the kept ones can be there already. */
 		if (kept > from && known(ret, from, hit->number))
 			continue;
-		VEC_PUSH(&ret->hits, ((struct caught){ .log = log, .hit = hit, .stack = hit + 1 }));
+		VEC_PUSH(&ret->hits, ((struct hit){ .log = log, .hit = hit, .stack = hit + 1 }));
 	}
 	if (ret->hits.count > from)
 		qsort(ret->hits.items + from, ret->hits.count - from, sizeof(ret->hits.items[0]),
 		      by_number);
 }
 
-int watch_log_open(int trials, const char *trial, struct watch_log *ret, struct err *err)
+int trial_hits_open(int trials, const char *trial, struct trial_hits *ret, struct err *err)
 {
 	int r = event_logs_open(trials, trial, &ret->logs, err);
 
@@ -87,7 +87,7 @@ int watch_log_open(int trials, const char *trial, struct watch_log *ret, struct 
 	return 0;
 }
 
-void watch_log_deinit(struct watch_log *log)
+void trial_hits_deinit(struct trial_hits *log)
 {
 	VEC_DEINIT(&log->hits);
 	event_logs_deinit(&log->logs);
@@ -102,7 +102,7 @@ struct places {
 
 /* The log knows files only. Where the trap was outside of them there is emitted code: at least the
  * page that it was on, and that is where its name is looked for. */
-static void places_fill(const struct caught *caught, struct places *ret)
+static void places_fill(const struct hit *caught, struct places *ret)
 {
 	uint64_t rip = caught->hit->gregs[LOG_GREG_RIP];
 	struct mapping code = { .start = (rip - LOG_HIT_CODE_BEFORE) & ~(uint64_t)(LOG_PAGE - 1),
@@ -129,7 +129,7 @@ static void places_fill(const struct caught *caught, struct places *ret)
 
 /* Followed from the start of the function, or of the piece of emitted code, there is one reading
  * only. Not where a hook moved the instruction: what is before it there is the agent's. */
-static int decode_from_start(const struct caught *caught, struct symbols *symbols,
+static int decode_from_start(const struct hit *caught, struct symbols *symbols,
 			     const struct trap *trap, struct writer *writer)
 {
 	const struct log_hit *hit = caught->hit;
@@ -172,7 +172,7 @@ static int decode_from_start(const struct caught *caught, struct symbols *symbol
 	return r;
 }
 
-int caught_decode(const struct caught *caught, struct symbols *symbols, struct writer *ret)
+int hit_decode(const struct hit *caught, struct symbols *symbols, struct writer *ret)
 {
 	const struct log_hit *hit = caught->hit;
 	struct registers registers = { 0 };
@@ -215,11 +215,11 @@ int caught_decode(const struct caught *caught, struct symbols *symbols, struct w
 	return r;
 }
 
-bool caught_covers(const struct caught *caught, struct symbols *symbols)
+bool hit_covers(const struct hit *caught, struct symbols *symbols)
 {
 	struct writer writer;
 
-	return caught_decode(caught, symbols, &writer) == 0 && writer.covers;
+	return hit_decode(caught, symbols, &writer) == 0 && writer.covers;
 }
 
 uint64_t watched_word(const uint8_t bytes[LOG_WATCH_BYTES], uint32_t len)
@@ -232,8 +232,8 @@ uint64_t watched_word(const uint8_t bytes[LOG_WATCH_BYTES], uint32_t len)
 
 /* ---- blocks ---------------------------------------------------------------------------------- */
 
-struct block_life *caught_block(struct event_log *log, const struct log_watched *watched,
-				struct symbols *symbols)
+struct block_life *hit_block(struct event_log *log, const struct log_watched *watched,
+			     struct symbols *symbols)
 {
 	uint32_t context = event_log_key_context(log, &watched->key);
 	struct block_life *life = mem_alloc(sizeof(*life));
@@ -270,7 +270,7 @@ static int base_register(const struct writer *writer)
 }
 
 /* With --after-free it may have been over by then: a register that points into it knows. */
-static struct block_life *tell_victim(const struct caught *caught, struct symbols *symbols)
+static struct block_life *tell_victim(const struct hit *caught, struct symbols *symbols)
 {
 	const struct log_hit *hit = caught->hit;
 	struct log_watched watched = { .address = hit->address,
@@ -278,7 +278,7 @@ static struct block_life *tell_victim(const struct caught *caught, struct symbol
 				       .start = hit->start,
 				       .size = hit->size,
 				       .key = hit->key };
-	struct block_life *life = caught_block(caught->log, &watched, symbols);
+	struct block_life *life = hit_block(caught->log, &watched, symbols);
 
 	for (size_t i = 0; i < LOG_HIT_OWNERS && hit->owners[i].greg != 255; i++) {
 		const struct log_hit_owner *owner = &hit->owners[i];
@@ -294,7 +294,7 @@ static struct block_life *tell_victim(const struct caught *caught, struct symbol
 	return life;
 }
 
-static struct block_life *tell_base(const struct caught *caught, const struct writer *writer,
+static struct block_life *tell_base(const struct hit *caught, const struct writer *writer,
 				    struct symbols *symbols)
 {
 	const struct arch *arch = arch_native();
@@ -328,7 +328,7 @@ static struct block_life *tell_base(const struct caught *caught, const struct wr
 /* ---- the whole ------------------------------------------------------------------------------- */
 
 /* A trap is behind the store: its own address names the right line. */
-static void tell_stack(const struct caught *caught, const struct writer *writer,
+static void tell_stack(const struct hit *caught, const struct writer *writer,
 		       struct symbols *symbols, struct stack *ret)
 {
 	const struct log_hit *hit = caught->hit;
@@ -371,7 +371,7 @@ static void tell_stack(const struct caught *caught, const struct writer *writer,
 	python_memory_deinit(&python);
 }
 
-static void tell_home(const struct caught *caught, struct home *ret)
+static void tell_home(const struct hit *caught, struct home *ret)
 {
 	const struct log_hit *hit = caught->hit;
 
@@ -413,8 +413,8 @@ static char *call_text(const struct log_hit *hit)
 	return name ? mem_printf("syscall (%s)", name) : mem_strdup("syscall");
 }
 
-void caught_tell(const struct caught *caught, const struct writer *writer, struct symbols *symbols,
-		 struct write_seen *ret)
+void hit_tell(const struct hit *caught, const struct writer *writer, struct symbols *symbols,
+	      struct write_seen *ret)
 {
 	const struct log_hit *hit = caught->hit;
 
@@ -452,16 +452,15 @@ void caught_tell(const struct caught *caught, const struct writer *writer, struc
 	tell_stack(caught, writer, symbols, &ret->writer);
 }
 
-void caught_describe(const struct caught *caught, struct symbols *symbols, struct write_seen *ret)
+void hit_describe(const struct hit *caught, struct symbols *symbols, struct write_seen *ret)
 {
 	struct writer writer;
-	bool decoded = caught_decode(caught, symbols, &writer) == 0;
+	bool decoded = hit_decode(caught, symbols, &writer) == 0;
 
-	caught_tell(caught, decoded ? &writer : NULL, symbols, ret);
+	hit_tell(caught, decoded ? &writer : NULL, symbols, ret);
 }
 
-char *caught_key(const struct caught *caught, const struct writer *writer,
-		 const struct write_seen *write)
+char *hit_key(const struct hit *caught, const struct writer *writer, const struct write_seen *write)
 {
 	uint64_t at = writer && !writer->system_call ? writer->store.at
 						     : caught->hit->gregs[LOG_GREG_RIP];

@@ -139,7 +139,7 @@ static bool was_way(const struct sweeping *s, const struct log_holder *holder)
 
 static struct heap_dangling *dangling_of(struct sweeping *s, const struct log_block *target)
 {
-	struct event_log *home = findings_log_of(s->trial->logs, s->log, target->id);
+	struct event_log *home = event_logs_owner(s->trial->logs, s->log, target->id);
 	struct heap_dangling fresh = { .size = target->size, .trial = s->trial->number };
 	struct log_context row;
 
@@ -236,7 +236,7 @@ static void tell_holder(struct sweeping *s, const struct held *held, struct heap
 
 		holder.size = record->size;
 		holder.offset = record->where - record->start;
-		home = findings_log_of(s->trial->logs, s->log, record->id);
+		home = event_logs_owner(s->trial->logs, s->log, record->id);
 		if (home) {
 			holder.key = event_log_key(home, &block.key, block.context);
 			(void)event_log_context(home, record->context, s->trial->symbols,

@@ -124,8 +124,8 @@ static void tell_between(const struct event_log *log, const struct log_watch_cha
 
 /* A hit that came with or after it, and that left what was found, explains it. One that was found
  * alongside another counts if that store covered it. */
-bool outside_explained(const struct watch_log *log, const struct event_log *in,
-		       const struct log_watch_changed *changed, struct symbols *symbols)
+bool change_explained(const struct trial_hits *log, const struct event_log *in,
+		      const struct log_watch_changed *changed, struct symbols *symbols)
 {
 	VEC_FOREACH (&log->hits, caught) {
 		const struct log_hit *hit = caught->hit;
@@ -133,7 +133,7 @@ bool outside_explained(const struct watch_log *log, const struct event_log *in,
 		if (caught->log != in || hit->watched != changed->watched ||
 		    memcmp(hit->new, changed->found, sizeof(hit->new)) != 0)
 			continue;
-		if (!(hit->flags & LOG_HIT_ALONGSIDE) || caught_covers(caught, symbols))
+		if (!(hit->flags & LOG_HIT_ALONGSIDE) || hit_covers(caught, symbols))
 			return true;
 	}
 	return false;
@@ -145,8 +145,9 @@ static bool find_watched(const struct event_log *log, uint64_t number, struct lo
 	       ret->number == number;
 }
 
-struct outside_change *outside_tell(struct event_log *in, const struct log_watch_changed *changed,
-				    struct symbols *symbols)
+struct outside_change *unexplained_tell(struct event_log *in,
+					const struct log_watch_changed *changed,
+					struct symbols *symbols)
 {
 	struct outside_change *change = mem_alloc(sizeof(*change));
 	struct log_watch_row row = { 0 };
@@ -169,14 +170,14 @@ struct outside_change *outside_tell(struct event_log *in, const struct log_watch
 		change->home.block_id = watched.id;
 		change->home.key = event_log_key(in, &watched.key, 0);
 		change->home.offset = (int64_t)(watched.address - watched.start);
-		change->victim = caught_block(in, &watched, symbols);
+		change->victim = hit_block(in, &watched, symbols);
 	}
 	return change;
 }
 
-struct outside_change *outside_find(const struct watch_log *log, struct event_log *in,
-				    uint64_t number, uint64_t value, unsigned int len,
-				    struct symbols *symbols)
+struct outside_change *unexplained_find(const struct trial_hits *log, struct event_log *in,
+					uint64_t number, uint64_t value, unsigned int len,
+					struct symbols *symbols)
 {
 	uint64_t mask = len == 0 || len >= 8 ? UINT64_MAX : (1ull << len * 8) - 1;
 	struct outside_change *found = NULL;
@@ -190,8 +191,8 @@ struct outside_change *outside_find(const struct watch_log *log, struct event_lo
 		    log_payload(&item, &changed, sizeof(changed)) && changed.watched == number &&
 		    changed.watch < LOG_WATCHES && changed.bytes <= LOG_WATCH_BYTES &&
 		    ((watched_word(changed.found, changed.bytes) ^ value) & mask) == 0 &&
-		    !outside_explained(log, in, &changed, symbols))
-			found = outside_tell(in, &changed, symbols);
+		    !change_explained(log, in, &changed, symbols))
+			found = unexplained_tell(in, &changed, symbols);
 	}
 	return found;
 }

@@ -24,6 +24,6 @@ int trial_crashes(struct case_store *cs, struct trial_number trial, int signal,
 	int r;
 
 	(void)snprintf(name, sizeof(name), "%llu", (unsigned long long)trial.value);
-	r = autopsy_trial(autopsy, case_trials_dir(cs), name, signal, AUTOPSY_WHOLE, ret, err);
+	r = autopsy_trial(autopsy, case_trials_dir(cs), name, signal, CRASH_WHOLE, ret, err);
 	return r == 0 ? find_cuts(cs, ret, err) : r;
 }

@@ -107,7 +107,7 @@ void chase_read_crash(struct chase *chase)
 	chase->report = (struct crash_report){ 0 };
 	if (chase->signal != 0)
 		(void)autopsy_trial(chase->autopsy, case_trials_dir(chase->runner.cs), chase->name,
-				    chase->signal, AUTOPSY_WHOLE, &chase->report, NULL);
+				    chase->signal, CRASH_WHOLE, &chase->report, NULL);
 }
 
 static void chase_examine(void *ctx, const struct trial_result *result, const char *name)
@@ -140,25 +140,25 @@ static bool worth_watching(const struct chase *chase)
 	VEC_FOREACH (&chase->ret->evidence.list, e)
 		if (e->kind == EVIDENCE_MAPPING || e->kind == EVIDENCE_BAD_FREE)
 			return false;
-	return chase->first.has_trail && !cuts_wait(chase);
+	return chase->first.has_backtrack && !cuts_wait(chase);
 }
 
 static void look_at_crash(struct chase *chase)
 {
-	AUTO(clues_deinit) struct clues clues = { 0 };
+	AUTO(crash_reading_deinit) struct crash_reading crashed = { 0 };
 
-	if (clues_open(&clues, case_trials_dir(chase->runner.cs), chase->name, chase->number,
-		       chase->signal, chase->symbols, NULL) < 0 ||
-	    !clues.has_scene)
+	if (crash_reading_open(&crashed, case_trials_dir(chase->runner.cs), chase->name,
+			       chase->number, chase->signal, chase->symbols, NULL) < 0 ||
+	    !crashed.has_record)
 		return;
 	chase->found_count++;
-	cuts_note(chase, &clues);
-	clues_tell(&clues, chase->symbols, &chase->report, &chase->ret->evidence);
+	cuts_note(chase, &crashed);
+	crash_reading_tell(&crashed, chase->symbols, &chase->report, &chase->ret->evidence);
 	if (chase->found)
 		return;
 	chase->found = true;
-	chase->first = clues;
-	clues = (struct clues){ 0 };
+	chase->first = crashed;
+	crashed = (struct crash_reading){ 0 };
 }
 
 void chase_count(struct chase *chase, bool failed, bool wanted)
@@ -295,16 +295,17 @@ static int find_crash(struct chase *chase, struct err *err)
 	AUTO(mem_freep) char *name = mem_printf("%" PRIu64, from);
 
 	if (from != 0 &&
-	    clues_open(&chase->first, case_trials_dir(chase->runner.cs), name, from, 0,
-		       chase->symbols, NULL) == 0 &&
-	    chase->first.has_trail && chase->first.trail.steps.items[0].in.id != 0) {
+	    crash_reading_open(&chase->first, case_trials_dir(chase->runner.cs), name, from, 0,
+			       chase->symbols, NULL) == 0 &&
+	    chase->first.has_backtrack && chase->first.backtrack.steps.items[0].in.id != 0) {
 		(void)autopsy_trial(chase->autopsy, case_trials_dir(chase->runner.cs), name, 0,
-				    AUTOPSY_WHOLE, &chase->report, NULL);
-		clues_tell(&chase->first, chase->symbols, &chase->report, &chase->ret->evidence);
+				    CRASH_WHOLE, &chase->report, NULL);
+		crash_reading_tell(&chase->first, chase->symbols, &chase->report,
+				   &chase->ret->evidence);
 		chase->found = true;
 		return 0;
 	}
-	clues_deinit(&chase->first);
+	crash_reading_deinit(&chase->first);
 	chase_say(chase, "running it with%s allocation ids until it fails, to see what is hit",
 		  request->without_ids ? "out" : "");
 	return stage_run(chase, STAGE_LOOK, err);
@@ -392,12 +393,13 @@ static bool wants_heap(const struct chase *chase)
  * soon. */
 static bool is_ambiguous(const struct chase *chase, int level)
 {
-	if (level < 0 || (size_t)level >= chase->first.trail.steps.count || !chase_may_go_on(chase))
+	if (level < 0 || (size_t)level >= chase->first.backtrack.steps.count ||
+	    !chase_may_go_on(chase))
 		return false;
 	VEC_FOREACH (&chase->levels[level].sights, sight)
 		if (sight->stale)
 			return false;
-	return chase->first.trail.steps.items[level].in_former;
+	return chase->first.backtrack.steps.items[level].in_former;
 }
 
 /* The bad value stands in an object of CPython's pools, whose places have always been others', or
@@ -405,7 +407,7 @@ static bool is_ambiguous(const struct chase *chase, int level)
  * meant. */
 static bool is_elsewhere(const struct chase *chase)
 {
-	const struct trail_step *step = &chase->first.trail.steps.items[0];
+	const struct backtrack_step *step = &chase->first.backtrack.steps.items[0];
 
 	if (step->in.api == LOG_API_PYTHON_OBJECT || step->in.api == LOG_API_PYTHON_MEMORY)
 		return true;
@@ -489,16 +491,17 @@ static int chase_all(struct chase *chase, struct err *err)
 		r = find_damage(chase, &told, err);
 	if (r < 0 || told || !chase->found)
 		return r;
-	if (!chase->first.has_trail && wants_heap(chase))
+	if (!chase->first.has_backtrack && wants_heap(chase))
 		return guards_instead(chase, &told, err);
 	if (!worth_watching(chase)) {
-		chase->ret->outcome = mem_strdup(chase->first.no_trail ? chase->first.no_trail
-								       : "nothing to follow");
+		chase->ret->outcome =
+			mem_strdup(chase->first.no_backtrack ? chase->first.no_backtrack
+							     : "nothing to follow");
 		return 0;
 	}
 	chase_say(chase, "trial %" PRIu64 ": %zu home%s found on the way back from the crash",
-		  chase->first.trial, chase->first.trail.steps.count,
-		  chase->first.trail.steps.count == 1 ? "" : "s");
+		  chase->first.trial, chase->first.backtrack.steps.count,
+		  chase->first.backtrack.steps.count == 1 ? "" : "s");
 	if (is_elsewhere(chase) && chase_may_go_on(chase))
 		r = guards_instead(chase, &told, err);
 	if (r < 0 || told)
@@ -606,7 +609,7 @@ int chase_run(struct case_store *cs, const struct chase_request *request, struct
 	ret->interrupted = chase.runner.interrupted;
 	forget_sights(&chase);
 	evidence_list_deinit(&chase.guarded);
-	clues_deinit(&chase.first);
+	crash_reading_deinit(&chase.first);
 	stakeout_deinit(&chase.stakeout);
 	recycler_deinit(&chase.recycler);
 	VEC_DEINIT(&chase.files);

@@ -104,7 +104,7 @@ static const struct crash *read_crash(struct heap *heap, const struct trial_end 
 	if (!heap->runner.autopsy)
 		heap->runner.autopsy = autopsy_new();
 	if (autopsy_trial(heap->runner.autopsy, case_trials_dir(heap->runner.cs), name,
-			  end->signal != 0 ? end->signal : end->stray.signal, AUTOPSY_WHOLE, report,
+			  end->signal != 0 ? end->signal : end->stray.signal, CRASH_WHOLE, report,
 			  &ignored) < 0 ||
 	    report->crashes.count == 0)
 		return NULL;

@@ -216,7 +216,7 @@ void hit_tell_record(struct hunt *hunt)
 	AUTO(autopsy_freep) struct autopsy *autopsy = autopsy_new();
 	AUTO(symbols_freep) struct symbols *symbols = symbols_new(&(struct symbols_options){ 0 });
 	AUTO(crash_report_deinit) struct crash_report report = { 0 };
-	AUTO(clues_deinit) struct clues clues = { 0 };
+	AUTO(crash_reading_deinit) struct crash_reading crashed = { 0 };
 	uint64_t trial;
 	AUTO(mem_freep) char *name = NULL;
 	int dir = case_trials_dir(hunt->cs);
@@ -228,13 +228,13 @@ void hit_tell_record(struct hunt *hunt)
 			return;
 	trial = hunt->ids_trial != 0 ? hunt->ids_trial : hunt->target->trial;
 	name = mem_printf("%" PRIu64, trial);
-	if (clues_open(&clues, dir, name, trial, hunt->target->signature.signal, symbols, NULL) <
-		    0 ||
-	    !clues.has_scene ||
-	    autopsy_trial(autopsy, dir, name, hunt->target->signature.signal, AUTOPSY_WHOLE,
-			  &report, NULL) < 0)
+	if (crash_reading_open(&crashed, dir, name, trial, hunt->target->signature.signal, symbols,
+			       NULL) < 0 ||
+	    !crashed.has_record ||
+	    autopsy_trial(autopsy, dir, name, hunt->target->signature.signal, CRASH_WHOLE, &report,
+			  NULL) < 0)
 		return;
-	clues_tell(&clues, symbols, &report, &hunt->evidence);
+	crash_reading_tell(&crashed, symbols, &report, &hunt->evidence);
 }
 
 static int read_plain(struct hunt *hunt)

@@ -21,7 +21,7 @@
 /* Below this an observer has changed the rate. */
 #define EFFECT_P 0.01
 
-struct reading {
+struct case_reading {
 	struct case_store *cs;
 	struct investigation *inv;
 	struct series_id main; /* that tells most about the failure; 0 none */
@@ -143,7 +143,7 @@ static void add_arm(struct investigation *inv, const char *name, const struct ta
 
 /* How often it failed under each observer. A comparison of them was run in turns and is worth more
  * than series of different times, so it replaces them. */
-static void take_observers(struct reading *reading, const char *command,
+static void take_observers(struct case_reading *reading, const char *command,
 			   const struct series_settings *settings, const struct tally *tally,
 			   const struct rate *rate)
 {
@@ -276,7 +276,7 @@ static bool same_words(const struct strv *a, const struct strv *b)
 /* A case may hold more than one command, but one verdict: that of what was hunted last. */
 static int find_hunted(void *ctx, const struct series_row *row, struct err *err)
 {
-	struct reading *reading = ctx;
+	struct case_reading *reading = ctx;
 	AUTO(series_settings_deinit) struct series_settings settings = { 0 };
 	bool hunted = strcmp(row->command, "hunt") == 0 || strcmp(row->command, "chase") == 0;
 
@@ -292,7 +292,7 @@ static int find_hunted(void *ctx, const struct series_row *row, struct err *err)
 
 static int read_series(void *ctx, const struct series_row *row, struct err *err)
 {
-	struct reading *reading = ctx;
+	struct case_reading *reading = ctx;
 	AUTO(tally_deinit) struct tally tally = { 0 };
 	AUTO(series_settings_deinit) struct series_settings settings = { 0 };
 	struct series_entry entry = { .id = row->id.value,
@@ -332,7 +332,7 @@ static int read_series(void *ctx, const struct series_row *row, struct err *err)
 	return 0;
 }
 
-static int summarise(struct reading *reading, struct err *err)
+static int summarise(struct case_reading *reading, struct err *err)
 {
 	AUTO(tally_deinit) struct tally tally = { 0 };
 	int r;
@@ -597,7 +597,7 @@ static void rate_of_full_list(struct investigation *inv)
 int investigation_read(struct case_store *cs, struct investigation *ret, struct err *err)
 {
 	struct investigation inv = { .case_dir = mem_strdup(case_dir(cs)) };
-	struct reading reading = { .cs = cs, .inv = &inv, .weight = -1 };
+	struct case_reading reading = { .cs = cs, .inv = &inv, .weight = -1 };
 	AUTO(strv_deinit) struct strv minimal = { 0 };
 	int r = judgement_read(cs, &inv.evidence, &inv.verdict, &inv.judged, err);
 

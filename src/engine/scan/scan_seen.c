@@ -53,12 +53,12 @@ void seen_from_evidence(const struct evidence_list *evidence, struct seen_list *
 	}
 }
 
-static void add_caught(struct seen_list *list, const struct caught *caught)
+static void add_caught(struct seen_list *list, const struct hit *caught)
 {
 	struct writer writer;
 	uint64_t at;
 
-	if (list->list.count == SEEN_MAX || caught_decode(caught, NULL, &writer) < 0 ||
+	if (list->list.count == SEEN_MAX || hit_decode(caught, NULL, &writer) < 0 ||
 	    writer.system_call)
 		return;
 	at = event_log_original(caught->log, writer.store.at);
@@ -74,10 +74,10 @@ static void add_caught(struct seen_list *list, const struct caught *caught)
 
 void seen_from_trial(int trials, const char *trial, struct seen_list *list)
 {
-	struct watch_log log = { 0 };
+	struct trial_hits log = { 0 };
 	uint64_t last = 0;
 
-	if (watch_log_open(trials, trial, &log, NULL) == 0)
+	if (trial_hits_open(trials, trial, &log, NULL) == 0)
 		VEC_FOREACH (&log.hits, caught) {
 			uint64_t rip = caught->hit->gregs[LOG_GREG_RIP];
 
@@ -86,5 +86,5 @@ void seen_from_trial(int trials, const char *trial, struct seen_list *list)
 				add_caught(list, caught);
 			last = rip;
 		}
-	watch_log_deinit(&log);
+	trial_hits_deinit(&log);
 }

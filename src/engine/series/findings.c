@@ -53,8 +53,8 @@ int findings_crash(struct autopsy *autopsy, struct case_store *cs, uint64_t tria
 
 	(void)snprintf(name, sizeof(name), "%llu", (unsigned long long)trial);
 	/* A directory that is gone is no error: somebody tidied up. */
-	if (autopsy_trial(autopsy, case_trials_dir(cs), name, signal, AUTOPSY_WHOLE, &report,
-			  NULL) < 0 ||
+	if (autopsy_trial(autopsy, case_trials_dir(cs), name, signal, CRASH_WHOLE, &report, NULL) <
+		    0 ||
 	    report.crashes.count == 0)
 		return 0;
 	crash = mem_alloc(sizeof(*crash));

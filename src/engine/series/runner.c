@@ -284,8 +284,8 @@ static void look_closely(struct runner *runner, const struct trial_result *resul
 				   &ignored);
 	if (end->observed.signal != 0)
 		(void)autopsy_trial(runner->autopsy, trials, name,
-				    end->signal != 0 ? end->signal : end->stray.signal,
-				    AUTOPSY_SITE, ret, &ignored);
+				    end->signal != 0 ? end->signal : end->stray.signal, CRASH_SITE,
+				    ret, &ignored);
 }
 
 /* Drops what was only kept to be read. Before the trial is stored: a directory without a row is

@@ -61,12 +61,12 @@ static int find_stopped(int trials, const char *name)
 bool watch_stop_find(int trials, const char *name, struct symbols *symbols, struct watch_stop *ret)
 {
 	int pid = find_stopped(trials, name);
-	struct watch_log log = { 0 };
-	const struct caught *last = NULL;
+	struct trial_hits log = { 0 };
+	const struct hit *last = NULL;
 
 	if (pid == 0)
 		return false;
-	if (watch_log_open(trials, name, &log, NULL) == 0)
+	if (trial_hits_open(trials, name, &log, NULL) == 0)
 		VEC_FOREACH (&log.hits, caught)
 			if ((int)caught->log->reader.header.pid == pid)
 				last = caught;
@@ -74,8 +74,8 @@ bool watch_stop_find(int trials, const char *name, struct symbols *symbols, stru
 	if (last) {
 		ret->pid = pid;
 		ret->write = mem_alloc(sizeof(*ret->write));
-		caught_describe(last, symbols, ret->write);
+		hit_describe(last, symbols, ret->write);
 	}
-	watch_log_deinit(&log);
+	trial_hits_deinit(&log);
 	return last != NULL;
 }

@@ -31,7 +31,6 @@ struct backtrack_step {
 	bool by_field;	    /* and it is the field that the code speaks of, of another block */
 	unsigned int
 		twins;	 /* by_value alone: so many other places hold it, and one of all was read */
-	bool numbers;	 /* … it was not this one: what stands there is never an address */
 	bool in_former;	 /* another block had the place of the one that `home` is in before */
 	bool doubtful;	 /* a jump leads in between, or the value was changed on the way */
 	bool of_thread;	 /* HOME_THREAD, by the code */

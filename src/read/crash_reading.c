@@ -9,26 +9,23 @@
 	2u /* objects given back twice; where there are more, not all that hand them out are known \
 	    */
 
-int crash_reading_open(struct crash_reading *crashed, int trials, const char *name, uint64_t trial,
-		       int signal, struct symbols *symbols, struct err *err)
+void crash_reading_read(struct event_logs *logs, const struct crash_places *places, uint64_t trial,
+			enum backtrack_through through, struct symbols *symbols,
+			struct crash_reading *ret)
 {
 	struct err why = { 0 };
-	int r = event_logs_open(trials, name, &crashed->logs, err);
 
-	if (r < 0)
-		return r;
-	crashed->trial = trial;
-	crash_places_find(&crashed->logs, signal, &crashed->places);
-	if (crashed->places.list.count == 0)
-		return 0;
-	crashed->has_record = true;
-	crash_record_open(&crashed->places.list.items[0], &crashed->record);
-	crashed->record.whole_blocks = crashed->whole_blocks;
-	crashed->has_backtrack =
-		backtrack_read(&crashed->record, symbols, &crashed->backtrack, &why) == 0;
-	if (!crashed->has_backtrack)
-		crashed->no_backtrack = mem_strdup(why.message);
-	return 0;
+	ret->trial = trial;
+	ret->logs = logs;
+	ret->through = through;
+	if (places->list.count == 0)
+		return;
+	ret->has_record = true;
+	crash_record_open(&places->list.items[0], &ret->record);
+	ret->record.whole_blocks = through == THROUGH_WHOLE_BLOCKS;
+	ret->has_backtrack = backtrack_read(&ret->record, symbols, &ret->backtrack, &why) == 0;
+	if (!ret->has_backtrack)
+		ret->no_backtrack = mem_strdup(why.message);
 }
 
 void crash_reading_deinit(struct crash_reading *crashed)
@@ -36,8 +33,6 @@ void crash_reading_deinit(struct crash_reading *crashed)
 	backtrack_deinit(&crashed->backtrack);
 	if (crashed->has_record)
 		crash_record_deinit(&crashed->record);
-	crash_places_deinit(&crashed->places);
-	event_logs_deinit(&crashed->logs);
 	mem_free(crashed->no_backtrack);
 	*crashed = (struct crash_reading){ 0 };
 }
@@ -80,8 +75,8 @@ static bool is_shared(struct event_log *log, const struct log_block *block)
 	return block_former(log, block, &former) && former.context != block->context;
 }
 
-static void tell_freed_use(struct crash_reading *crashed, const struct log_block *block, bool write,
-			   struct symbols *symbols, const struct crash *crash,
+static void tell_freed_use(const struct crash_reading *crashed, const struct log_block *block,
+			   bool write, struct symbols *symbols, const struct crash *crash,
 			   struct evidence_list *ret)
 {
 	struct evidence e = evidence_new(EVIDENCE_FREED_USE, crashed->trial, true);
@@ -115,7 +110,7 @@ static bool of_named(const struct log_block *block, const struct log_bad_free *r
 	return block->api == LOG_API_HOOKED || record->evidence == LOG_EVIDENCE_FOLLOWED;
 }
 
-static void tell_bad_free(struct crash_reading *crashed, struct event_log *log,
+static void tell_bad_free(const struct crash_reading *crashed, struct event_log *log,
 			  const struct log_item *item, struct symbols *symbols,
 			  struct evidence_list *ret)
 {
@@ -147,11 +142,11 @@ static bool is_named(struct event_log *log, const struct log_item *item,
 	       of_named(&block, record);
 }
 
-static size_t count_named(struct crash_reading *crashed)
+static size_t count_named(const struct crash_reading *crashed)
 {
 	size_t count = 0;
 
-	VEC_FOREACH (&crashed->logs.list, log) {
+	VEC_FOREACH (&crashed->logs->list, log) {
 		struct log_bad_free record;
 		struct log_item item;
 
@@ -164,13 +159,13 @@ static size_t count_named(struct crash_reading *crashed)
 	return count;
 }
 
-static void tell_bad_frees(struct crash_reading *crashed, struct symbols *symbols,
+static void tell_bad_frees(const struct crash_reading *crashed, struct symbols *symbols,
 			   struct evidence_list *ret)
 {
 	bool named = count_named(crashed) <= NAMED_MAX;
 	size_t told = 0;
 
-	VEC_FOREACH (&crashed->logs.list, log) {
+	VEC_FOREACH (&crashed->logs->list, log) {
 		struct log_item item;
 
 		log_reader_rewind(&log->reader);
@@ -194,40 +189,29 @@ static void tell_bad_frees(struct crash_reading *crashed, struct symbols *symbol
 /* ---- all ---------------------------------------------------------------------------------------
  */
 
-static void tell_mapping(struct crash_reading *crashed, const struct crash *crash,
+static void tell_mapping(const struct crash_reading *crashed, const struct crash *crash,
 			 struct evidence_list *ret)
 {
 	struct evidence e = evidence_new(EVIDENCE_MAPPING, crashed->trial, true);
-	struct file_cut *cut = crash->cut;
 
 	e.mapping->file = mem_strdup(crash->file);
 	e.mapping->mapped = crash->mapped;
 	e.mapping->present = crash->present;
 	stack_copy(&e.mapping->user, &crash->stack);
-	if (cut) {
-		e.mapping->cut = mem_alloc(sizeof(*cut));
-		*e.mapping->cut = *cut;
-		e.mapping->cut->program = mem_strdup(cut->program ? cut->program : "?");
-		e.mapping->cut->how = mem_strdup(cut->how ? cut->how : "?");
-		e.mapping->cut->stack = (struct stack){ 0 };
-		stack_copy(&e.mapping->cut->stack, &cut->stack);
-	}
+	e.mapping->cut = file_cut_dup(crash->cut);
 	VEC_PUSH(&ret->list, e);
 }
 
-void crash_reading_tell(struct crash_reading *crashed, struct symbols *symbols,
-			struct crash_report *report, struct evidence_list *ret)
+void crash_reading_tell(const struct crash_reading *crashed, struct symbols *symbols,
+			const struct crash *crash, struct evidence_list *ret)
 {
 	int freed = crash_reading_freed_step(crashed);
-	const struct crash *crash = NULL;
 
-	if (report->crashes.count > 0) {
+	if (crash) {
 		struct evidence e = evidence_new(EVIDENCE_CRASH, crashed->trial, true);
 
-		*e.crash = report->crashes.items[0];
-		report->crashes.items[0] = (struct crash){ 0 };
+		crash_copy(e.crash, crash);
 		VEC_PUSH(&ret->list, e);
-		crash = e.crash;
 		if (crash->fault == FAULT_MAPPING_SHRANK && crash->file)
 			tell_mapping(crashed, crash, ret);
 	}
@@ -241,6 +225,6 @@ void crash_reading_tell(struct crash_reading *crashed, struct symbols *symbols,
 		tell_freed_use(crashed, &crashed->backtrack.pointed, crashed->backtrack.is_write,
 			       symbols, crash, ret);
 	}
-	if (!crashed->whole_blocks)
+	if (crashed->through != THROUGH_WHOLE_BLOCKS && crashed->logs)
 		tell_bad_frees(crashed, symbols, ret);
 }

@@ -1,46 +1,20 @@
 #include "read/crash_report.h"
 
-#include <errno.h>
-#include <inttypes.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "arch/arch.h"
 #include "base/strbuf.h"
-#include "debuginfo/symbols.h"
-#include "read/crash_record.h"
 #include "read/fault_class.h"
-#include "read/logs.h"
 #include "read/pointers.h"
 
 #define CRASHES_MAX 16
-#define CUTS_MAX 64
 #define CALL_CODE_BYTES 128
 #define INDEX_MAX (INT64_C(1) << 32)
 #define BYTE_INDEX_MAX (INT64_C(1) << 20)
 
-struct autopsy {
-	struct symbols *symbols;
-};
-
-struct autopsy *autopsy_new(void)
-{
-	struct autopsy *autopsy = mem_alloc(sizeof(*autopsy));
-
-	autopsy->symbols = symbols_new(&(struct symbols_options){ 0 });
-	return autopsy;
-}
-
-void autopsy_free(struct autopsy *autopsy)
-{
-	if (!autopsy)
-		return;
-	symbols_free(autopsy->symbols);
-	mem_free(autopsy);
-}
-
-static void read_owned(struct autopsy *autopsy, struct crash_record *record, const uint64_t *source,
+static void read_owned(struct symbols *symbols, struct crash_record *record, const uint64_t *source,
 		       enum crash_depth depth, struct crash *ret)
 {
 	AUTO(pointers_deinit)
@@ -68,7 +42,7 @@ static void read_owned(struct autopsy *autopsy, struct crash_record *record, con
 		pointers_note_source(&pointers);
 		pointers_note_former(&pointers);
 	}
-	pointers_tell(&pointers, autopsy->symbols, ret);
+	pointers_tell(&pointers, symbols, ret);
 }
 
 /* ---- the crash ---- */
@@ -102,12 +76,12 @@ static bool is_agent(const struct event_log *log, uint64_t address)
 
 /* Frames of the agent's own, between a hooked function and what it ends in, are left out; not where
  * the crash is inside of them. */
-static void unwind_crash(struct autopsy *autopsy, struct event_log *log,
+static void unwind_crash(struct symbols *symbols, struct event_log *log,
 			 const struct snapshot *snapshot, struct stack *ret)
 {
 	AUTO(stack_deinit) struct stack whole = { 0 };
 
-	(void)symbols_unwind(autopsy->symbols, snapshot, &whole, NULL);
+	(void)symbols_unwind(symbols, snapshot, &whole, NULL);
 	for (size_t i = 0; i < whole.count; i++)
 		if (i == 0 || !is_agent(log, whole.frames[i].address))
 			(void)stack_push(ret, &whole.frames[i]);
@@ -143,7 +117,7 @@ static bool leads_to(const struct fault_operands *call, const struct snapshot *s
 }
 
 /* A jump to where there is no code: the word on top of the stack tells who made it. */
-static void read_call(struct autopsy *autopsy, const struct snapshot *snapshot,
+static void read_call(struct symbols *symbols, const struct snapshot *snapshot,
 		      struct crash_record *record)
 {
 	const struct arch *arch = arch_native();
@@ -158,7 +132,7 @@ static void read_call(struct autopsy *autopsy, const struct snapshot *snapshot,
 		return;
 	before.value[arch->sp] = top + sizeof(end);
 	for (size_t len = sizeof(code); len >= arch->max_call_len; len /= 2) {
-		if (!symbols_read(autopsy->symbols, snapshot, end - len, code, len))
+		if (!symbols_read(symbols, snapshot, end - len, code, len))
 			continue;
 		if (operands_of_call(code, len, end - len, end, &before, &operands) &&
 		    leads_to(&operands, snapshot, &before, before.value[arch->pc]))
@@ -195,7 +169,7 @@ static void tell_operands(const struct crash_record *record, const struct snapsh
 	}
 }
 
-static void build_crash(struct autopsy *autopsy, const struct crash_place *place,
+static void build_crash(struct symbols *symbols, const struct crash_place *place,
 			enum crash_depth depth, struct crash *ret)
 {
 	AUTO(crash_record_deinit) struct crash_record record = { 0 };
@@ -220,11 +194,11 @@ static void build_crash(struct autopsy *autopsy, const struct crash_place *place
 	crash_record_snapshot(&record, &snapshot);
 	if (record.operands.instruction[0] != '\0')
 		ret->instruction = mem_strdup(record.operands.instruction);
-	read_call(autopsy, &snapshot, &record);
+	read_call(symbols, &snapshot, &record);
 	if (record.operands.origin[0] != '\0')
 		ret->origin = mem_strdup(record.operands.origin);
 	copy_registers(&record.raw, ret);
-	unwind_crash(autopsy, log, &snapshot, &ret->stack);
+	unwind_crash(symbols, log, &snapshot, &ret->stack);
 	facts = (struct fault_facts){ .crash = &record.raw,
 				      .mappings = &record.mappings,
 				      .files = record.files,
@@ -232,104 +206,22 @@ static void build_crash(struct autopsy *autopsy, const struct crash_place *place
 				      .source = record.operands.source,
 				      .base = record.operands.base };
 	tell_operands(&record, &snapshot, &facts);
-	read_owned(autopsy, &record, facts.has_source_value ? &facts.source_value : NULL, depth,
+	read_owned(symbols, &record, facts.has_source_value ? &facts.source_value : NULL, depth,
 		   ret);
 	fault_classify(&facts, ret);
 }
 
-int autopsy_trial(struct autopsy *autopsy, int trials, const char *trial, int signal,
-		  enum crash_depth depth, struct crash_report *ret, struct err *err)
+void crash_report_read(const struct crash_places *places, const struct strv *notes,
+		       struct symbols *symbols, enum crash_depth depth, struct crash_report *ret)
 {
-	AUTO(event_logs_deinit) struct event_logs logs = { 0 };
-	AUTO(crash_places_deinit) struct crash_places places = { 0 };
-	int r = event_logs_open(trials, trial, &logs, err);
-
-	if (r < 0)
-		return r;
-	crash_places_find(&logs, signal, &places);
-	for (size_t i = 0; i < places.list.count && i < CRASHES_MAX; i++) {
+	for (size_t i = 0; i < places->list.count && i < CRASHES_MAX; i++) {
 		struct crash crash = { 0 };
 
 		if (depth == CRASH_SITE && i > 0)
 			break;
-		build_crash(autopsy, &places.list.items[i], depth, &crash);
+		build_crash(symbols, &places->list.items[i], depth, &crash);
 		VEC_PUSH(&ret->crashes, crash);
 	}
-	for (size_t i = 0; i < logs.notes.count; i++)
-		strv_add(&ret->notes, logs.notes.items[i]);
-	return 0;
-}
-
-/* ---- files made shorter ---- */
-
-static const char *how_text(uint32_t how)
-{
-	static const char *const names[] = { [LOG_BY_FTRUNCATE] = "ftruncate",
-					     [LOG_BY_TRUNCATE] = "truncate",
-					     [LOG_BY_OPEN] = "open with O_TRUNC",
-					     [LOG_BY_FALLOCATE] = "fallocate" };
-
-	return how < ARRAY_SIZE(names) && names[how] ? names[how] : "a system call";
-}
-
-static int tell_cut(struct autopsy *autopsy, struct event_log *log, const struct log_item *item,
-		    const struct log_truncation *record, cut_fn fn, void *ctx, struct err *err)
-{
-	AUTO(mem_freep) char *path = event_log_text(log, item, LOG_BLOB_PATH);
-	size_t stack_len = 0;
-	AUTO(mem_freep)
-	void *stack = event_log_blob(log, item, LOG_BLOB_STACK, 0, NULL, &stack_len);
-	AUTO(python_memory_deinit) struct python_memory python = { 0 };
-	struct file_cut *cut = mem_alloc(sizeof(*cut));
-	int r;
-
-	event_log_python(log, item, &python);
-	cut->pid = (int)log->reader.header.pid;
-	cut->program = mem_strdup(log->program ? log->program : "?");
-	cut->how = mem_strdup(how_text(record->how));
-	cut->old_size = record->old_size;
-	cut->new_size = record->new_size;
-	if (stack)
-		event_log_unwind_callee(log,
-					&(struct callee_stack){ .registers = record->registers,
-								.bytes = stack,
-								.len = stack_len,
-								.python = &python,
-								.tid = item->head.tid },
-					autopsy->symbols, &cut->stack);
-	r = fn(ctx,
-	       &(struct cut_seen){ .path = path ? path : "?",
-				   .device = record->device,
-				   .inode = record->inode,
-				   .realtime_ns = record->realtime_ns,
-				   .cut = cut },
-	       err);
-	file_cut_free(cut);
-	return r;
-}
-
-int autopsy_cuts(struct autopsy *autopsy, int trials, const char *trial, cut_fn fn, void *ctx,
-		 struct err *err)
-{
-	AUTO(event_logs_deinit) struct event_logs logs = { 0 };
-	int r = event_logs_open(trials, trial, &logs, err), told = 0;
-
-	if (r < 0)
-		return r;
-	VEC_FOREACH (&logs.list, log) {
-		struct log_item item;
-
-		log_reader_rewind(&log->reader);
-		while (r == 0 && told < CUTS_MAX && log_reader_next(&log->reader, &item)) {
-			struct log_truncation record;
-
-			if (item.head.type != LOG_TRUNCATION ||
-			    !log_payload(&item, &record, sizeof(record)) || record.result != 0 ||
-			    record.old_size <= record.new_size)
-				continue;
-			r = tell_cut(autopsy, log, &item, &record, fn, ctx, err);
-			told++;
-		}
-	}
-	return r;
+	for (size_t i = 0; i < notes->count; i++)
+		strv_add(&ret->notes, notes->items[i]);
 }

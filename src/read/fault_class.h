@@ -4,7 +4,7 @@
 #include "model/mappings.h"
 #include "wire/log_format.h"
 
-/* What a crash's facts say about its kind. Private to autopsy/. */
+/* What a crash's facts say about its kind. Private to read/. */
 struct fault_facts {
 	const struct log_crash *crash;
 	const struct mappings *mappings;

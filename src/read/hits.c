@@ -76,21 +76,15 @@ static void collect(struct event_log *log, struct trial_hits *ret)
 		      by_number);
 }
 
-int trial_hits_open(int trials, const char *trial, struct trial_hits *ret, struct err *err)
+void trial_hits_read(struct event_logs *logs, struct trial_hits *ret)
 {
-	int r = event_logs_open(trials, trial, &ret->logs, err);
-
-	if (r < 0)
-		return r;
-	VEC_FOREACH (&ret->logs.list, log)
+	VEC_FOREACH (&logs->list, log)
 		collect(log, ret);
-	return 0;
 }
 
-void trial_hits_deinit(struct trial_hits *log)
+void trial_hits_deinit(struct trial_hits *hits)
 {
-	VEC_DEINIT(&log->hits);
-	event_logs_deinit(&log->logs);
+	VEC_DEINIT(&hits->hits);
 }
 
 /* ---- where it was -----------------------------------------------------------------------------

@@ -16,13 +16,12 @@ struct hit {
 };
 
 struct trial_hits {
-	struct event_logs logs;
 	VEC(struct hit) hits; /* by log, then in the order in which they happened */
 };
 
-/* A trial without hits gives an empty list. */
-int trial_hits_open(int trials, const char *trial, struct trial_hits *ret, struct err *err);
-void trial_hits_deinit(struct trial_hits *log);
+/* They point into `logs`. */
+void trial_hits_read(struct event_logs *logs, struct trial_hits *ret);
+void trial_hits_deinit(struct trial_hits *hits);
 
 /* The instruction behind a hit. -ENOENT when no store can be found there. Where the bytes before
  * can be read in more than one way, `symbols` are asked where the function begins; NULL: nobody is.

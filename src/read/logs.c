@@ -13,8 +13,10 @@
 
 #include "arch/arch.h"
 #include "base/fd.h"
+#include "base/log.h"
 #include "base/strbuf.h"
 #include "read/log_map.h"
+#include "read/logs_open.h"
 #include "read/wrappers.h"
 #include "wire/plan.h"
 
@@ -418,6 +420,7 @@ int event_logs_open(int trials, const char *trial, struct event_logs *ret, struc
 
 	if (r < 0)
 		return err_set(err, r, "there is no directory trials/%s", trial);
+	log_debug("trial %s: its logs are opened", trial);
 	if (ret->list.count > 0)
 		qsort(ret->list.items, ret->list.count, sizeof(ret->list.items[0]), by_start);
 	VEC_FOREACH (&ret->list, log)
@@ -471,10 +474,6 @@ void event_logs_glance(int trials, const char *trial, struct event_glance *ret)
 	(void)for_each_log(trials, trial, glance_at, ret);
 }
 
-struct pruning {
-	struct strv names;
-};
-
 static bool chance_was_tossed(const struct log_item *item)
 {
 	struct log_heap heap;
@@ -493,33 +492,48 @@ static bool ran_unobserved(const struct log_item *item)
 	       record.why != LOG_UNOBSERVED_MALLOC;
 }
 
-static void judge_log(void *ctx, struct event_log *log, bool sound)
+static bool tells_something(struct event_log *log)
 {
-	struct pruning *pruning = ctx;
-	bool tells = !sound || log->reader.header.retired != LOG_RETIRED_NO;
+	bool tells = log->reader.header.retired != LOG_RETIRED_NO;
 	struct log_item item;
 
 	/* With --poison-chance the log tells whose coin fell how. */
+	log_reader_rewind(&log->reader);
 	while (!tells && log_reader_next(&log->reader, &item))
 		tells = chance_was_tossed(&item) || item.head.type == LOG_CRASH ||
 			item.head.type == LOG_BAD_FREE || item.head.type == LOG_HIT ||
 			item.head.type == LOG_HEAP_DAMAGE || ran_unobserved(&item);
-	if (!tells)
-		strv_add(&pruning->names, log->name);
-	event_log_deinit(log);
+	return tells;
 }
 
-void event_logs_prune(int trials, const char *trial)
+void event_logs_prune(struct event_logs *logs, int trials, const char *trial)
 {
-	struct pruning pruning = { 0 };
+	VEC_FOREACH (&logs->list, log) {
+		AUTO(mem_freep) char *path = mem_printf("%s/%s", trial, log->name);
 
-	(void)for_each_log(trials, trial, judge_log, &pruning);
-	for (size_t i = 0; i < pruning.names.count; i++) {
-		AUTO(mem_freep) char *path = mem_printf("%s/%s", trial, pruning.names.items[i]);
-
-		(void)unlinkat(trials, path, 0);
+		if (!tells_something(log))
+			(void)unlinkat(trials, path, 0);
 	}
-	strv_deinit(&pruning.names);
+}
+
+struct event_log *event_logs_owner(struct event_logs *logs, struct event_log *log, uint64_t id)
+{
+	/* From child to parent, as often as it was forked; the count bounds a circle. */
+	for (size_t steps = 0; steps < logs->list.count; steps++) {
+		const struct log_header *header = &log->reader.header;
+		struct event_log *parent = NULL;
+
+		if (!header->forked || id >= header->id_base)
+			return log;
+		VEC_FOREACH (&logs->list, other)
+			if (other->reader.header.pid == header->ppid &&
+			    other->reader.header.image == header->parent_image)
+				parent = other;
+		if (!parent)
+			return NULL;
+		log = parent;
+	}
+	return NULL;
 }
 
 /* ---- stacks ---- */

@@ -37,13 +37,10 @@ struct event_logs {
 	struct strv notes;	    /* what cannot be used or was not observed, a sentence each */
 };
 
-/* A trial without logs gives an empty list. `trials` is the directory of all trials. */
-int event_logs_open(int trials, const char *trial, struct event_logs *ret, struct err *err);
-void event_logs_deinit(struct event_logs *logs);
-
-/* A quick look: the signal of the first process that died of one, 0 when none did; the last fault
- * that a handler was given and may not have come back from; and whether any process made a file
- * shorter. */
+/* A quick look, for a slot: it is another process than the one that reads the trial, and has to say
+ * at once whether there is anything to read. The signal of the first process that died of one, 0
+ * when none did; the last fault that a handler was given and may not have come back from; and
+ * whether any process made a file shorter. */
 struct event_glance {
 	int signal;
 	int pid;
@@ -58,8 +55,9 @@ struct event_glance {
 
 void event_logs_glance(int trials, const char *trial, struct event_glance *ret);
 
-/* Deletes those logs of a trial that have nothing to show to anybody. */
-void event_logs_prune(int trials, const char *trial);
+/* The log that knows the block's contexts: after a fork, blocks that the child got with it belong
+ * to the parent's. NULL when that is not there. */
+struct event_log *event_logs_owner(struct event_logs *logs, struct event_log *log, uint64_t id);
 
 /* The stack of a context (where a block was allocated or freed), without the agent's own frames.
  * False when the log does not have it. */

@@ -1,7 +1,6 @@
 #include "read/sweeps.h"
 
 #include <inttypes.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "read/globals.h"
@@ -21,7 +20,9 @@ struct held {
 
 /* What the sweeps of one process found, and what its crash touched. */
 struct sweeping {
-	const struct heap_trial *trial;
+	struct event_logs *logs;
+	struct symbols *symbols;
+	uint64_t trial;
 	const struct crash *crash; /* NULL: it did not die of one */
 	struct event_log *log;
 	struct heap_report *report;
@@ -139,8 +140,8 @@ static bool was_way(const struct sweeping *s, const struct log_holder *holder)
 
 static struct heap_dangling *dangling_of(struct sweeping *s, const struct log_block *target)
 {
-	struct event_log *home = event_logs_owner(s->trial->logs, s->log, target->id);
-	struct heap_dangling fresh = { .size = target->size, .trial = s->trial->number };
+	struct event_log *home = event_logs_owner(s->logs, s->log, target->id);
+	struct heap_dangling fresh = { .size = target->size, .trial = s->trial };
 	struct log_context row;
 
 	if (!home || !log_context_row(&home->reader, target->context, &row))
@@ -157,8 +158,8 @@ static struct heap_dangling *dangling_of(struct sweeping *s, const struct log_bl
 		return NULL;
 	}
 	fresh.key = event_log_key(home, &target->key, target->context);
-	(void)event_log_allocation(home, target->context, s->trial->symbols, &fresh.allocated);
-	(void)event_log_context(s->log, target->free_context, s->trial->symbols, &fresh.freed);
+	(void)event_log_allocation(home, target->context, s->symbols, &fresh.allocated);
+	(void)event_log_context(s->log, target->free_context, s->symbols, &fresh.freed);
 	VEC_PUSH(&s->report->dangling, fresh);
 	return &s->report->dangling.items[s->report->dangling.count - 1];
 }
@@ -230,24 +231,23 @@ static void tell_holder(struct sweeping *s, const struct held *held, struct heap
 	holder.target_offset = (int64_t)(record->value - record->target_start);
 	holder.used = was_way(s, record);
 	if (held->at_crash && was_used(s, record->target_id))
-		add_trial(holder.used ? &holder.used_in : &holder.there_in, s->trial->number);
+		add_trial(holder.used ? &holder.used_in : &holder.there_in, s->trial);
 	if (record->kind == LOG_HELD_BY_BLOCK) {
 		struct log_block block = { .context = record->context };
 
 		holder.size = record->size;
 		holder.offset = record->where - record->start;
-		home = event_logs_owner(s->trial->logs, s->log, record->id);
+		home = event_logs_owner(s->logs, s->log, record->id);
 		if (home) {
 			holder.key = event_log_key(home, &block.key, block.context);
-			(void)event_log_context(home, record->context, s->trial->symbols,
-						&holder.stack);
+			(void)event_log_context(home, record->context, s->symbols, &holder.stack);
 		}
 	} else if (record->kind == LOG_HELD_BY_STACK) {
 		holder.lane = (int)record->id;
 	} else if (record->kind == LOG_HELD_BY_REGISTER) {
 		if (record->where < ARRAY_SIZE(registers))
 			holder.name = mem_strdup(registers[record->where]);
-	} else if (global_find(s->log, s->trial->symbols, record->where, &global)) {
+	} else if (global_find(s->log, s->symbols, record->where, &global)) {
 		mem_free(holder.kind);
 		holder.kind = mem_strdup("global");
 		holder.name = global.name;
@@ -255,23 +255,14 @@ static void tell_holder(struct sweeping *s, const struct held *held, struct heap
 		holder.module_offset = global.offset;
 		holder.name_offset = global.within;
 	}
-	add_holder(dangling, holder, s->trial->number);
-}
-
-/* Somebody who can still use it: what is on a stack or in a register may be a leftover. */
-static bool is_held(const struct heap_dangling *dangling)
-{
-	VEC_FOREACH (&dangling->holders, holder)
-		if (strcmp(holder->kind, "stack") != 0 && strcmp(holder->kind, "register") != 0)
-			return true;
-	return false;
+	add_holder(dangling, holder, s->trial);
 }
 
 /* What the C library made, gave back and left on a stack on its way to an abort (the text of a
  * failed assertion, for one) is its own affair. */
 static bool is_leftover(const struct sweeping *s, const struct heap_dangling *dangling)
 {
-	if (!s->sent || is_held(dangling) || dangling->allocated.count == 0 ||
+	if (!s->sent || heap_dangling_held(dangling) || dangling->allocated.count == 0 ||
 	    dangling->freed.count == 0)
 		return false;
 	return frame_is_runtime(&dangling->allocated.frames[0]) &&
@@ -302,93 +293,23 @@ static void read_log(struct sweeping *s)
 	}
 }
 
-void sweeps_read(const struct heap_trial *trial, const struct crash *crash,
-		 struct heap_report *report)
+void sweeps_read(struct reading *reading, const struct crash *crash, struct heap_report *report)
 {
-	VEC_FOREACH (&trial->logs->list, log) {
+	struct event_logs *logs;
+
+	if (reading_logs(reading, &logs, NULL) < 0)
+		return;
+	VEC_FOREACH (&logs->list, log) {
 		AUTO(sweeping_deinit)
-		struct sweeping s = {
-			.trial = trial, .crash = crash, .log = log, .report = report
-		};
+		struct sweeping s = { .logs = logs,
+				      .symbols = reading_symbols(reading),
+				      .trial = reading_trial(reading),
+				      .crash = crash,
+				      .log = log,
+				      .report = report };
 
 		read_log(&s);
 	}
-}
-
-static int rank(const struct heap_holder *holder)
-{
-	bool lasting = strcmp(holder->kind, "block") == 0 || strcmp(holder->kind, "global") == 0;
-
-	return (holder->used ? 0 : 2) + (lasting ? 0 : 1);
-}
-
-static int by_rank(const void *a, const void *b)
-{
-	const struct heap_holder *x = a, *y = b;
-
-	if (rank(x) != rank(y))
-		return rank(x) - rank(y);
-	return x->count > y->count ? -1 : x->count < y->count;
-}
-
-static int by_use(const void *a, const void *b)
-{
-	const struct heap_dangling *x = a, *y = b;
-
-	if (x->used != y->used)
-		return x->used ? -1 : 1;
-	if (is_held(x) != is_held(y))
-		return is_held(x) ? -1 : 1;
-	return x->blocks > y->blocks ? -1 : x->blocks < y->blocks;
-}
-
-/* Used, and only one that lasts points there: then that is the one. */
-static void settle_use(struct heap_dangling *dangling)
-{
-	struct heap_holder *only = NULL;
-
-	if (!dangling->used)
-		return;
-	VEC_FOREACH (&dangling->holders, holder) {
-		if (holder->used)
-			return;
-		if (strcmp(holder->kind, "block") != 0 && strcmp(holder->kind, "global") != 0)
-			continue;
-		if (only)
-			return;
-		only = holder;
-	}
-	if (only)
-		only->used = true;
-}
-
-static void drop_leftovers(struct heap_report *report)
-{
-	size_t kept = 0;
-
-	for (size_t i = 0; i < report->dangling.count; i++) {
-		struct heap_dangling *dangling = &report->dangling.items[i];
-
-		if (dangling->leftover && !dangling->used)
-			heap_dangling_deinit(dangling);
-		else
-			report->dangling.items[kept++] = *dangling;
-	}
-	report->dangling.count = kept;
-}
-
-void sweeps_sort(struct heap_report *report)
-{
-	drop_leftovers(report);
-	VEC_FOREACH (&report->dangling, dangling)
-		settle_use(dangling);
-	VEC_FOREACH (&report->dangling, dangling)
-		if (dangling->holders.count > 1)
-			qsort(dangling->holders.items, dangling->holders.count,
-			      sizeof(dangling->holders.items[0]), by_rank);
-	if (report->dangling.count > 1)
-		qsort(report->dangling.items, report->dangling.count,
-		      sizeof(report->dangling.items[0]), by_use);
 }
 
 static bool names_function(const struct stack *stack, const char *function)
@@ -405,12 +326,14 @@ static bool names_function(const struct stack *stack, const char *function)
 	return false;
 }
 
-size_t sweeps_contexts_of(const struct heap_trial *trial, const char *function, uint64_t *ret,
-			  size_t room)
+size_t sweeps_contexts_of(struct reading *reading, const char *function, uint64_t *ret, size_t room)
 {
 	size_t count = 0, stacks = 0;
+	struct event_logs *logs;
 
-	VEC_FOREACH (&trial->logs->list, log) {
+	if (reading_logs(reading, &logs, NULL) < 0)
+		return 0;
+	VEC_FOREACH (&logs->list, log) {
 		uint32_t rows = log_context_count(&log->reader);
 
 		for (uint32_t row = 1; row < rows && count < room && stacks < STACKS_MAX; row++) {
@@ -419,7 +342,7 @@ size_t sweeps_contexts_of(const struct heap_trial *trial, const char *function, 
 			bool known = false;
 
 			if (!log_context_row(&log->reader, row, &found) ||
-			    !event_log_context(log, row, trial->symbols, &stack))
+			    !event_log_context(log, row, reading_symbols(reading), &stack))
 				continue;
 			stacks++;
 			for (size_t i = 0; i < count; i++)

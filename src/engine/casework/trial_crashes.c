@@ -1,9 +1,7 @@
 #include "engine/casework/trial_crashes.h"
 
-#include <stdio.h>
-
 #include "base/auto.h"
-#include "read/crash_report.h"
+#include "engine/series/stored.h"
 
 static int find_cuts(struct case_store *cs, struct crash_report *report, struct err *err)
 {
@@ -19,11 +17,23 @@ static int find_cuts(struct case_store *cs, struct crash_report *report, struct 
 int trial_crashes(struct case_store *cs, struct trial_number trial, int signal,
 		  struct crash_report *ret, struct err *err)
 {
-	AUTO(autopsy_freep) struct autopsy *autopsy = autopsy_new();
-	char name[24];
-	int r;
+	AUTO(readings_deinit) struct readings readings = { 0 };
+	AUTO(reading_closep)
+	struct reading *reading = readings_open(&readings, cs, trial.value, signal);
+	const struct crash_report *report;
+	struct event_logs *logs;
+	int r = reading_logs(reading, &logs, err);
 
-	(void)snprintf(name, sizeof(name), "%llu", (unsigned long long)trial.value);
-	r = autopsy_trial(autopsy, case_trials_dir(cs), name, signal, CRASH_WHOLE, ret, err);
-	return r == 0 ? find_cuts(cs, ret, err) : r;
+	if (r < 0)
+		return r;
+	report = reading_crashes(reading, CRASH_WHOLE);
+	VEC_FOREACH (&report->crashes, crash) {
+		struct crash copy;
+
+		crash_copy(&copy, crash);
+		VEC_PUSH(&ret->crashes, copy);
+	}
+	for (size_t i = 0; i < report->notes.count; i++)
+		strv_add(&ret->notes, report->notes.items[i]);
+	return find_cuts(cs, ret, err);
 }

@@ -31,9 +31,9 @@ bool home_is_named(const struct backtrack_step *step, enum stake_by *ret)
  * function costs more than it tells. */
 bool home_left_out(const struct chase *chase, unsigned int level)
 {
-	const struct backtrack *backtrack = &chase->first.backtrack;
+	const struct backtrack *backtrack = &chase->first->backtrack;
 
-	if (backtrack->steps.items[level].numbers)
+	if (chase->numbers[level])
 		return true;
 	if (backtrack->steps.items[level].home.kind != HOME_STACK)
 		return false;
@@ -48,7 +48,7 @@ bool home_left_out(const struct chase *chase, unsigned int level)
  * that has them is given; then the next one. */
 static bool stake_out(struct chase *chase, unsigned int round)
 {
-	const struct backtrack *backtrack = &chase->first.backtrack;
+	const struct backtrack *backtrack = &chase->first->backtrack;
 	bool any = false;
 
 	stakeout_deinit(&chase->stakeout);
@@ -61,13 +61,13 @@ static bool stake_out(struct chase *chase, unsigned int round)
 		if (home_left_out(chase, i))
 			continue;
 		if (named)
-			added = stakeout_add_step(&chase->stakeout, &chase->first.record, step, i,
+			added = stakeout_add_step(&chase->stakeout, &chase->first->record, step, i,
 						  by, 0);
 		else if (round == 0)
-			added = stakeout_add_step(&chase->stakeout, &chase->first.record, step, i,
+			added = stakeout_add_step(&chase->stakeout, &chase->first->record, step, i,
 						  STAKE_KEY, 0);
 		else if (!any)
-			added = stakeout_add_step(&chase->stakeout, &chase->first.record, step, i,
+			added = stakeout_add_step(&chase->stakeout, &chase->first->record, step, i,
 						  STAKE_ARGUMENT, round - 1);
 		any |= added && !named;
 	}
@@ -77,11 +77,10 @@ static bool stake_out(struct chase *chase, unsigned int round)
 /* Is there anything that stake_out() would watch in that round? */
 static bool can_stake_out(const struct chase *chase, unsigned int round)
 {
-	const struct backtrack *backtrack = &chase->first.backtrack;
+	const struct backtrack *backtrack = &chase->first->backtrack;
 
 	for (unsigned int i = 0; i < backtrack->steps.count && i < LEVELS_MAX; i++)
-		if (backtrack->steps.items[i].home.kind == HOME_BLOCK &&
-		    !backtrack->steps.items[i].numbers &&
+		if (backtrack->steps.items[i].home.kind == HOME_BLOCK && !chase->numbers[i] &&
 		    backtrack->steps.items[i].handles.count >= round)
 			return true;
 	return false;
@@ -89,11 +88,10 @@ static bool can_stake_out(const struct chase *chase, unsigned int round)
 
 static bool can_stake_context(const struct chase *chase)
 {
-	const struct backtrack *backtrack = &chase->first.backtrack;
+	const struct backtrack *backtrack = &chase->first->backtrack;
 
 	for (unsigned int i = 0; i < backtrack->steps.count && i < LEVELS_MAX; i++)
-		if (backtrack->steps.items[i].home.kind == HOME_BLOCK &&
-		    !backtrack->steps.items[i].numbers &&
+		if (backtrack->steps.items[i].home.kind == HOME_BLOCK && !chase->numbers[i] &&
 		    backtrack->steps.items[i].in.key.stack_hash != 0)
 			return true;
 	return false;
@@ -102,13 +100,13 @@ static bool can_stake_context(const struct chase *chase)
 /* Last: any block of the context that the first block among the homes has. */
 static bool stake_context(struct chase *chase)
 {
-	const struct backtrack *backtrack = &chase->first.backtrack;
+	const struct backtrack *backtrack = &chase->first->backtrack;
 
 	stakeout_deinit(&chase->stakeout);
 	chase->stakeout = (struct stakeout){ 0 };
 	for (unsigned int i = 0; i < backtrack->steps.count && i < LEVELS_MAX; i++)
-		if (!backtrack->steps.items[i].numbers &&
-		    stakeout_add_step(&chase->stakeout, &chase->first.record,
+		if (!chase->numbers[i] &&
+		    stakeout_add_step(&chase->stakeout, &chase->first->record,
 				      &backtrack->steps.items[i], i, STAKE_CONTEXT, 0))
 			return true;
 	return false;
@@ -117,24 +115,25 @@ static bool stake_context(struct chase *chase)
 unsigned int twins_left(const struct chase *chase, const struct backtrack *backtrack,
 			const struct backtrack_step *step)
 {
+	const struct backtrack *first = &chase->first->backtrack;
 	unsigned int left = step->twins;
 
 	VEC_FOREACH (&backtrack->steps, other)
-		VEC_FOREACH (&chase->first.backtrack.steps, first)
-			left -= left > 0 && other != step && first->numbers &&
-				home_same(&first->home, &other->home);
+		for (unsigned int i = 0; i < first->steps.count && i < LEVELS_MAX; i++)
+			left -= left > 0 && other != step && chase->numbers[i] &&
+				home_same(&first->steps.items[i].home, &other->home);
 	return left;
 }
 
 bool awaits_passing(const struct chase *chase)
 {
-	const struct backtrack *backtrack = &chase->first.backtrack;
+	const struct backtrack *backtrack = &chase->first->backtrack;
 
 	if (chase->round_trials - chase->round_failed >= PASSING_TRIALS ||
 	    chase->round_trials >= PASSING_TIMES * chase->request->wanted)
 		return false;
 	for (unsigned int i = 0; i < backtrack->steps.count && i < LEVELS_MAX; i++)
-		if (backtrack->steps.items[i].twins > 0 && !backtrack->steps.items[i].numbers &&
+		if (backtrack->steps.items[i].twins > 0 && !chase->numbers[i] &&
 		    chase->levels[i].sights.count > 0)
 			return true;
 	return false;
@@ -183,15 +182,15 @@ static bool holds_numbers(const struct chase *chase, const struct home *home)
  * no victims, whoever wrote there. */
 static void drop_numbers(struct chase *chase)
 {
-	struct backtrack *backtrack = &chase->first.backtrack;
+	const struct backtrack *backtrack = &chase->first->backtrack;
 	bool dropped = false;
 
 	for (unsigned int i = 0; i < backtrack->steps.count && i < LEVELS_MAX; i++) {
-		struct backtrack_step *step = &backtrack->steps.items[i];
+		const struct backtrack_step *step = &backtrack->steps.items[i];
 
-		if (step->twins == 0 || step->numbers || !holds_numbers(chase, &step->home))
+		if (step->twins == 0 || chase->numbers[i] || !holds_numbers(chase, &step->home))
 			continue;
-		step->numbers = dropped = true;
+		chase->numbers[i] = dropped = true;
 		level_deinit(&chase->levels[i]);
 		chase->levels[i] = (struct level){ 0 };
 	}
@@ -298,8 +297,8 @@ int run_again(struct chase *chase, struct err *err)
 	memcpy(before, chase->levels, sizeof(before));
 	memset(chase->levels, 0, sizeof(before));
 	r = run_round(chase, err);
-	for (unsigned int i = 0; i < LEVELS_MAX && i < chase->first.backtrack.steps.count; i++)
-		if (chase->first.backtrack.steps.items[i].numbers) {
+	for (unsigned int i = 0; i < LEVELS_MAX && i < chase->first->backtrack.steps.count; i++)
+		if (chase->numbers[i]) {
 			level_deinit(&before[i]);
 			before[i] = (struct level){ 0 };
 			had = had == (int)i ? -1 : had;

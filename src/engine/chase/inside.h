@@ -4,8 +4,7 @@
 #include "engine/chase/recycler.h"
 #include "engine/chase/stakeout.h"
 #include "model/heap.h"
-#include "read/crash_reading.h"
-#include "read/crash_report.h"
+#include "read/reading.h"
 
 /*
  * The parts of a chase. Private to engine/chase/.
@@ -92,7 +91,6 @@ struct chase {
 	struct chase_result *ret;
 	struct runner runner;
 	struct symbols *symbols;
-	struct autopsy *autopsy;
 	struct hook_planner *hooks;
 	enum stage_kind kind;
 	uint64_t stage, next; /* its first position, and the next */
@@ -109,7 +107,11 @@ struct chase {
 	VEC(struct touched_file) files;
 	bool found;
 	uint64_t found_count; /* crashes seen meanwhile */
-	struct crash_reading first;
+	/* The first crash, and its reading; before there is one, an empty one and NULL. */
+	const struct crash_reading *first;
+	struct reading *first_reading;
+	bool numbers[LEVELS_MAX]; /* homes of it that were not read: what stands there is never an
+				   * address */
 	struct stakeout stakeout;
 	struct scout scout;
 	struct recycler recycler;
@@ -130,8 +132,7 @@ struct chase {
 	uint64_t tossed; /* failing and other trials that showed whether it goes with what stands in
 			    blocks */
 	/* Of the trial that is being read, until it is known whether it failed. */
-	struct crash_report report;
-	char name[24];
+	struct reading *reading;
 	uint64_t number;
 	int signal;
 	bool pending;
@@ -146,7 +147,12 @@ int chase_plan(struct chase *chase, struct err *err); /* of chase->stakeout */
 bool chase_hidden(const struct chase *chase);	      /* by the watch: chase->quiet_max */
 uint64_t chase_trials_left(const struct chase *chase);
 bool chase_may_go_on(const struct chase *chase);
-void chase_read_crash(struct chase *chase);
+/* A trial that is stored already; the caller closes it. */
+struct reading *chase_reading_of(struct chase *chase, uint64_t trial, int signal);
+/* The trial that is being read from now on. */
+void chase_take_reading(struct chase *chase, struct reading *reading);
+/* What it died of; NULL: of no crash, or there is no record of it. */
+const struct crash *chase_crash(struct chase *chase);
 void chase_count(struct chase *chase, bool failed, bool wanted);
 bool chase_enough(struct chase *chase);
 
@@ -198,7 +204,7 @@ struct heap_request;
 char *guards_request(const struct chase *chase, struct heap_request *ret);
 /* Its trials count. */
 void guards_count(struct chase *chase, const struct heap_report *report);
-/* Of the trial in chase->name: who damaged what was watched. */
+/* Of the trial in chase->reading: who damaged what was watched. */
 void read_guarded(struct chase *chase);
 
 /* toss.c: about freed blocks (NULL), new ones, or the words of new ones of a context. */
@@ -227,7 +233,7 @@ int race_look(struct chase *chase, struct err *err);
 void read_race(struct chase *chase);
 bool race_enough(const struct chase *chase);
 
-/* sights.c: the trial in chase->name, while its directory is there. */
+/* sights.c: the trial in chase->reading. */
 void read_failing(struct chase *chase);
 void read_passing(struct chase *chase);
 void read_scouted(struct chase *chase);

@@ -156,18 +156,13 @@ static bool find_lost(struct chase *chase, const struct accesses *accesses, unsi
 
 void read_race(struct chase *chase)
 {
-	struct trial_hits log = { 0 };
 	bool seen = false, together = false;
 
 	chase->round_failed++;
-	if (trial_hits_open(case_trials_dir(chase->runner.cs), chase->name, &log, NULL) < 0) {
-		trial_hits_deinit(&log);
-		return;
-	}
 	for (unsigned int i = 0; i < chase->stakeout.list.count; i++) {
 		struct accesses accesses = { 0 };
 
-		VEC_FOREACH (&log.hits, caught)
+		VEC_FOREACH (&reading_hits(chase->reading)->hits, caught)
 			if (caught->hit->watch == i &&
 			    !(caught->hit->flags & (LOG_HIT_ALONGSIDE | LOG_HIT_IMPRECISE)))
 				VEC_PUSH(&accesses.list, caught);
@@ -179,7 +174,6 @@ void read_race(struct chase *chase)
 	}
 	chase->race->seen += seen;
 	chase->race->together += together;
-	trial_hits_deinit(&log);
 }
 
 bool race_enough(const struct chase *chase)
@@ -197,9 +191,9 @@ static bool has_threads(const struct chase *chase)
 {
 	bool found = false;
 
-	if (!chase->first.has_record)
+	if (!chase->first->has_record)
 		return false;
-	VEC_FOREACH (&chase->first.logs.list, log) {
+	VEC_FOREACH (&chase->first->logs->list, log) {
 		struct log_item item;
 		unsigned int started = 0;
 
@@ -228,7 +222,7 @@ static void add_block(struct targets *targets, const struct block_life *block)
 
 static void add_steps(const struct chase *chase, enum home_kind kind, struct targets *ret)
 {
-	VEC_FOREACH (&chase->first.backtrack.steps, step) {
+	VEC_FOREACH (&chase->first->backtrack.steps, step) {
 		bool known = false;
 
 		VEC_FOREACH (&ret->list, target)
@@ -289,7 +283,7 @@ static bool stake_words(struct chase *chase, const struct suspect_object *target
 		if (!word_offset(target, window, i, &offset))
 			continue;
 		if (home && home->kind == HOME_GLOBAL)
-			(void)stakeout_add_near(stakeout, &chase->first.record, target->step,
+			(void)stakeout_add_near(stakeout, &chase->first->record, target->step,
 						offset - (home->offset & ~(int64_t)(WORD - 1)));
 		else
 			(void)stakeout_add_block(stakeout, home ? home->key : target->key, offset,

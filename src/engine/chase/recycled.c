@@ -7,7 +7,7 @@ static int find_recycler(struct chase *chase, const struct backtrack_step *step,
 	struct stack allocated = { 0 };
 	int r = 0;
 
-	if (!event_log_context(chase->first.record.log, step->in.context, chase->symbols,
+	if (!event_log_context(chase->first->record.log, step->in.context, chase->symbols,
 			       &allocated) ||
 	    !scout_begin(&allocated, step->in.key.stack_hash, &chase->scout))
 		goto out;
@@ -26,7 +26,7 @@ out:
 
 static int find_recyclers(struct chase *chase, struct err *err)
 {
-	const struct backtrack *backtrack = &chase->first.backtrack;
+	const struct backtrack *backtrack = &chase->first->backtrack;
 	int r = 0;
 
 	for (size_t i = 0; r == 0 && i < backtrack->steps.count && i < LEVELS_MAX; i++) {
@@ -45,7 +45,7 @@ static int find_recyclers(struct chase *chase, struct err *err)
 
 static void stake_out_recycled(struct chase *chase)
 {
-	const struct backtrack *backtrack = &chase->first.backtrack;
+	const struct backtrack *backtrack = &chase->first->backtrack;
 
 	stakeout_deinit(&chase->stakeout);
 	chase->stakeout = (struct stakeout){ 0 };
@@ -61,7 +61,7 @@ static void stake_out_recycled(struct chase *chase)
 			(void)stakeout_add_result(&chase->stakeout, step, i,
 						  chase->recycler.hands_out);
 		else
-			(void)stakeout_add_step(&chase->stakeout, &chase->first.record, step, i,
+			(void)stakeout_add_step(&chase->stakeout, &chase->first->record, step, i,
 						home_is_named(step, &by) ? by : STAKE_KEY, 0);
 	}
 }

@@ -66,11 +66,13 @@ static uint32_t count_of(const uint8_t *bytes)
 }
 
 /* The block that the crash used although it was freed; 0: none. */
-static uint64_t used_block(const struct chase *chase)
+static uint64_t used_block(struct chase *chase)
 {
-	if (chase->report.crashes.count == 0)
+	const struct crash *crash = chase_crash(chase);
+
+	if (!crash)
 		return 0;
-	VEC_FOREACH (&chase->report.crashes.items[0].blocks, block)
+	VEC_FOREACH (&crash->blocks, block)
 		if (block->telling && block->state == BLOCK_FREED && !block->former)
 			return block->id;
 	return 0;
@@ -175,23 +177,20 @@ void read_release(struct chase *chase)
 {
 	struct release *release = &chase->release;
 	uint64_t id = used_block(chase);
-	struct trial_hits log = { 0 };
-	const struct hit *last;
+	const struct hit *last = id != 0 ? last_reference(reading_hits(chase->reading), id) : NULL;
 
-	if (id != 0 &&
-	    trial_hits_open(case_trials_dir(chase->runner.cs), chase->name, &log, NULL) == 0 &&
-	    (last = last_reference(&log, id)) != NULL) {
+	if (last) {
 		struct evidence e = evidence_new(EVIDENCE_WRITE, chase->number, true);
 
 		release->caught++;
 		hit_describe(last, chase->symbols, e.write);
 		if (release->last.count == 0) {
 			stack_copy(&release->last, &e.write->writer);
-			release->account = account_of(&log, last, chase->symbols);
+			release->account =
+				account_of(reading_hits(chase->reading), last, chase->symbols);
 		}
 		evidence_deinit(&e);
 	}
-	trial_hits_deinit(&log);
 }
 
 bool release_enough(const struct chase *chase)

@@ -25,14 +25,6 @@ static const struct backtrack_step *same_step(const struct backtrack *backtrack,
 	return NULL;
 }
 
-static struct event_log *same_log(struct trial_hits *log, const struct event_log *as)
-{
-	VEC_FOREACH (&log->logs.list, in)
-		if (strcmp(in->name, as->name) == 0)
-			return in;
-	return NULL;
-}
-
 /* Stored before the block was born that has the place now: it was meant for the one before. Ids of
  * one thread are in the order of time, those of different threads need not be. */
 static bool stored_before(const struct log_hit *hit, bool exact, const struct log_block *now)
@@ -143,7 +135,7 @@ static void see_let_go(struct sight *sight)
 		sight->write.write->flags &= ~(unsigned int)WRITE_LAST;
 }
 
-static void see_target(struct chase *chase, struct crash_reading *crashed,
+static void see_target(struct chase *chase, const struct crash_reading *crashed,
 		       const struct backtrack_step *step, struct event_log *in,
 		       const struct stake_result *result, struct sight *sight)
 {
@@ -170,7 +162,7 @@ static void see_target(struct chase *chase, struct crash_reading *crashed,
 
 /* The pointer led to a variable of a function when it was stored; is that function still running
  * when it is used? */
-static void see_frame(struct chase *chase, struct crash_reading *crashed,
+static void see_frame(struct chase *chase, const struct crash_reading *crashed,
 		      const struct backtrack_step *step, struct event_log *in,
 		      const struct stake_result *result, struct sight *sight)
 {
@@ -368,7 +360,7 @@ static bool is_recycled(const struct crash_reading *crashed, const struct backtr
 	       former.context != step->in.context;
 }
 
-static void see_level(struct chase *chase, struct crash_reading *crashed,
+static void see_level(struct chase *chase, const struct crash_reading *crashed,
 		      const struct trial_hits *log, struct event_log *in, const struct stake *stake,
 		      const struct backtrack_step *step)
 {
@@ -443,7 +435,7 @@ static void see_level(struct chase *chase, struct crash_reading *crashed,
 	sight.by_key = stake->by == STAKE_KEY;
 	sight.same_block =
 		sight.by_key && sight.watched &&
-		step->in.size == chase->first.backtrack.steps.items[stake->level].in.size;
+		step->in.size == chase->first->backtrack.steps.items[stake->level].in.size;
 	VEC_PUSH(&chase->levels[stake->level].sights, sight);
 }
 
@@ -473,7 +465,7 @@ static void see_replaced(struct chase *chase, const struct trial_hits *log, stru
 }
 
 /* The source of a copy, in the same trial: the latest write there before the copy. */
-static void see_source(struct chase *chase, struct crash_reading *crashed,
+static void see_source(struct chase *chase, const struct crash_reading *crashed,
 		       const struct trial_hits *log, struct event_log *in,
 		       const struct stake *stake)
 {
@@ -624,61 +616,47 @@ static void count_keys(struct chase *chase, uint64_t trial)
 
 void read_failing(struct chase *chase)
 {
-	AUTO(crash_reading_deinit)
-	struct crash_reading crashed = { .whole_blocks = chase->recycler.found };
-	struct trial_hits log = { 0 };
-	int trials = case_trials_dir(chase->runner.cs);
+	const struct crash_reading *crashed = reading_backtrack(
+		chase->reading, chase->recycler.found ? THROUGH_WHOLE_BLOCKS : THROUGH_OBJECTS);
+	const struct trial_hits *log = reading_hits(chase->reading);
+	struct event_log *in = crashed->record.log;
 
 	chase->round_failed++;
-	if (crash_reading_open(&crashed, trials, chase->name, chase->number, chase->signal,
-			       chase->symbols, NULL) < 0 ||
-	    !crashed.has_backtrack || trial_hits_open(trials, chase->name, &log, NULL) < 0) {
-		trial_hits_deinit(&log);
+	if (!crashed->has_backtrack)
 		return;
-	}
 	for (size_t i = 0; i < chase->stakeout.list.count; i++) {
 		const struct stake *stake = &chase->stakeout.list.items[i];
-		const struct backtrack_step *step = same_step(&crashed.backtrack, stake);
-		struct event_log *in = same_log(&log, crashed.record.log);
+		const struct backtrack_step *step = same_step(&crashed->backtrack, stake);
 
-		if (!in)
-			continue;
 		if (step && stake->level < LEVELS_MAX)
-			see_level(chase, &crashed, &log, in, stake, step);
+			see_level(chase, crashed, log, in, stake, step);
 		else if (stake->level >= LEVELS_MAX)
-			see_source(chase, &crashed, &log, in, stake);
+			see_source(chase, crashed, log, in, stake);
 	}
 	for (size_t i = 0; i < chase->stakeout.list.count; i++) {
 		const struct stake *stake = &chase->stakeout.list.items[i];
-		struct event_log *in = same_log(&log, crashed.record.log);
 
-		if (in && stake->by == STAKE_RESULT)
-			see_instances(chase, &crashed, &log, in, stake);
+		if (stake->by == STAKE_RESULT)
+			see_instances(chase, crashed, log, in, stake);
 	}
-	see_recycled(chase, &crashed);
-	count_keys(chase, crashed.trial);
-	chase->round_watched += was_watched(chase, crashed.trial, LEVELS_MAX);
-	see_harmless(chase, &log, chase->number, true, &crashed);
-	cuts_note(chase, &crashed);
-	crash_reading_tell(&crashed, chase->symbols, &chase->report, &chase->ret->evidence);
-	trial_hits_deinit(&log);
+	see_recycled(chase, crashed);
+	count_keys(chase, crashed->trial);
+	chase->round_watched += was_watched(chase, crashed->trial, LEVELS_MAX);
+	see_harmless(chase, log, chase->number, true, crashed);
+	cuts_note(chase, crashed);
+	crash_reading_tell(crashed, chase->symbols, chase_crash(chase), &chase->ret->evidence);
 }
 
 void read_passing(struct chase *chase)
 {
-	struct trial_hits log = { 0 };
-
-	if (chase->harmless < HARMLESS_MAX &&
-	    trial_hits_open(case_trials_dir(chase->runner.cs), chase->name, &log, NULL) == 0)
-		see_harmless(chase, &log, chase->number, false, NULL);
-	trial_hits_deinit(&log);
+	if (chase->harmless < HARMLESS_MAX)
+		see_harmless(chase, reading_hits(chase->reading), chase->number, false, NULL);
 }
 
 void read_scouted(struct chase *chase)
 {
-	AUTO(event_logs_deinit) struct event_logs logs = { 0 };
+	struct event_logs *logs;
 
-	if (!chase->recycler.found &&
-	    event_logs_open(case_trials_dir(chase->runner.cs), chase->name, &logs, NULL) == 0)
-		scout_read(&chase->scout, &logs, &chase->recycler);
+	if (!chase->recycler.found && reading_logs(chase->reading, &logs, NULL) == 0)
+		scout_read(&chase->scout, logs, &chase->recycler);
 }

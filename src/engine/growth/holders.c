@@ -190,15 +190,15 @@ static void settle(struct growth_site *site)
 		growth_holder_deinit(&site->holders.items[--site->holders.count]);
 }
 
-void holders_read(int trials, const char *trial, struct symbols *symbols,
-		  struct growth_report *report)
+void holders_read(struct reading *reading, struct growth_report *report)
 {
-	AUTO(event_logs_deinit) struct event_logs logs = { 0 };
+	struct symbols *symbols = reading_symbols(reading);
 	VEC(struct log_holder) found = { 0 };
+	struct event_logs *logs;
 
-	if (event_logs_open(trials, trial, &logs, NULL) < 0)
+	if (reading_logs(reading, &logs, NULL) < 0)
 		return;
-	VEC_FOREACH (&logs.list, log) {
+	VEC_FOREACH (&logs->list, log) {
 		struct log_item item;
 
 		found.count = 0;

@@ -1,9 +1,8 @@
 #pragma once
 
-#include "debuginfo/symbols.h"
 #include "engine/trial/job.h"
 #include "model/growth.h"
-#include "read/logs.h"
+#include "read/reading.h"
 
 /*
  * Holders: who still points to what grew. It takes a trial of its own, since only after the others
@@ -14,5 +13,4 @@
 void holders_ask(const struct growth_report *report, struct trial_job *job);
 
 /* Reads what that trial found into the sites. */
-void holders_read(int trials, const char *trial, struct symbols *symbols,
-		  struct growth_report *report);
+void holders_read(struct reading *reading, struct growth_report *report);

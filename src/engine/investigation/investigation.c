@@ -23,6 +23,7 @@
 
 struct case_reading {
 	struct case_store *cs;
+	struct readings *readings;
 	struct investigation *inv;
 	struct series_id main; /* that tells most about the failure; 0 none */
 	int weight;	       /* of it */
@@ -341,8 +342,11 @@ static int summarise(struct case_reading *reading, struct err *err)
 		return 0;
 	r = tally_load(&tally, reading->cs, reading->main, err);
 	if (r == 0)
-		r = findings_summarise(&tally, reading->cs, reading->main, &reading->inv->summary,
-				       err);
+		r = findings_summarise(&(struct findings_source){ .tally = &tally,
+								  .cs = reading->cs,
+								  .series = reading->main,
+								  .readings = reading->readings },
+				       &reading->inv->summary, err);
 	reading->inv->counted = r == 0 && tally.trials > 0 && !reading->mixed;
 	if (reading->mixed)
 		reading->inv->summary.clean_runs_for_99 = reading->inv->summary.clean_runs_at_low =
@@ -594,10 +598,14 @@ static void rate_of_full_list(struct investigation *inv)
 	findings_clean_runs(&inv->summary);
 }
 
-int investigation_read(struct case_store *cs, struct investigation *ret, struct err *err)
+int investigation_read(struct case_store *cs, struct readings *readings, struct investigation *ret,
+		       struct err *err)
 {
+	AUTO(readings_deinit) struct readings own = { 0 };
 	struct investigation inv = { .case_dir = mem_strdup(case_dir(cs)) };
-	struct case_reading reading = { .cs = cs, .inv = &inv, .weight = -1 };
+	struct case_reading reading = {
+		.cs = cs, .readings = readings ? readings : &own, .inv = &inv, .weight = -1
+	};
 	AUTO(strv_deinit) struct strv minimal = { 0 };
 	int r = judgement_read(cs, &inv.evidence, &inv.verdict, &inv.judged, err);
 

@@ -378,23 +378,22 @@ static void add_log(struct watch_gather *gather, const struct trial_hits *log, s
 	}
 }
 
-void watch_gather_trial(struct watch_gather *gather, int trials, const char *name, uint64_t trial)
+void watch_gather_trial(struct watch_gather *gather, struct reading *reading)
 {
 	struct watch_report *report = gather->report;
-	struct trial_hits log = { 0 };
+	struct event_logs *logs;
 
-	gather->trial = trial;
+	gather->trial = reading_trial(reading);
 	gather->before.writers = report->writers.count;
 	gather->before.conflations = report->conflations.count;
 	gather->before.outside = report->outside.count;
 	gather->touched.count = 0;
-	if (trial_hits_open(trials, name, &log, NULL) == 0) {
-		VEC_FOREACH (&log.logs.list, in)
-			add_log(gather, &log, in);
-		for (size_t i = 0; i < log.logs.notes.count && report->notes.count < NOTES_MAX; i++)
-			strv_add(&report->notes, log.logs.notes.items[i]);
-	}
-	trial_hits_deinit(&log);
+	if (reading_logs(reading, &logs, NULL) < 0)
+		return;
+	VEC_FOREACH (&logs->list, in)
+		add_log(gather, reading_hits(reading), in);
+	for (size_t i = 0; i < logs->notes.count && report->notes.count < NOTES_MAX; i++)
+		strv_add(&report->notes, logs->notes.items[i]);
 }
 
 void watch_gather_settle(struct watch_gather *gather, bool failing)

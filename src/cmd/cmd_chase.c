@@ -169,8 +169,8 @@ static int check_trial(struct case_store *cs, uint64_t number, struct err *err)
 	return err_remedy(err, "redhand case show names failing trials");
 }
 
-static int chase(const struct invocation *inv, struct chase_result *result, struct case_store **cs,
-		 struct err *err)
+static int chase(const struct invocation *inv, struct readings *readings,
+		 struct chase_result *result, struct case_store **cs, struct err *err)
 {
 	const struct chase_options *options = inv->options;
 	AUTO(trial_setup_deinit) struct trial_setup setup = { 0 };
@@ -194,6 +194,7 @@ static int chase(const struct invocation *inv, struct chase_result *result, stru
 	AUTO(mem_freep) char *reason = NULL;
 	int r = trial_setup_init(&setup, &options->trial, "chase", inv->program, err);
 
+	setup.settings.readings = readings;
 	if (r == 0 && setup.unobserved)
 		r = err_set(err, -ENOTSUP, "%s: it cannot be chased", setup.unobserved);
 	if (r == 0)
@@ -233,12 +234,13 @@ static int work(const struct invocation *inv, struct err *err)
 {
 	const struct chase_options *options = inv->options;
 	AUTO(case_closep) struct case_store *cs = NULL;
+	AUTO(readings_deinit) struct readings readings = { 0 };
 	AUTO(chase_result_deinit) struct chase_result result = { 0 };
 	AUTO(investigation_deinit) struct investigation investigation = { 0 };
-	int r = chase(inv, &result, &cs, err);
+	int r = chase(inv, &readings, &result, &cs, err);
 
 	if (r == 0)
-		r = investigation_read(cs, &investigation, err);
+		r = investigation_read(cs, &readings, &investigation, err);
 	if (r < 0)
 		return r;
 	if (options->common.json)

@@ -105,6 +105,7 @@ struct hunting {
 	char *const *program; /* what is run: the user's words, or `filled` */
 	struct strv filled;   /* with all tests in the place for them */
 	struct case_store *cs;
+	struct readings readings; /* trials that are asked for in more than one stage */
 	struct hunt_board board;
 	uint64_t budget_ns, budget_trials; /* trials 0: any number */
 	struct err no_tests;		   /* why there are none to choose from */
@@ -112,6 +113,7 @@ struct hunting {
 
 static void hunting_deinit(struct hunting *h)
 {
+	readings_deinit(&h->readings);
 	case_close(h->cs);
 	test_names_deinit(&h->names);
 	strv_deinit(&h->filled);
@@ -244,6 +246,7 @@ static int set_up(const struct invocation *inv, struct hunting *h, struct err *e
 		r = trial_setup_open(&h->plain, options->common.case_dir, &h->cs, err);
 	if (r < 0)
 		return r;
+	h->plain.settings.readings = &h->readings;
 	trial_setup_join(&h->close, &h->plain);
 	trial_setup_join(&h->list, &h->plain);
 	if (h->has_tests)
@@ -313,7 +316,7 @@ static int work(const struct invocation *inv, struct err *err)
 	int r = hunt(inv, &h, &result, err);
 
 	if (r == 0)
-		r = investigation_read(h.cs, &investigation, err);
+		r = investigation_read(h.cs, &h.readings, &investigation, err);
 	if (r < 0)
 		return r;
 	investigation.seconds = result.seconds;

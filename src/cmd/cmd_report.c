@@ -137,7 +137,7 @@ static int report(const struct invocation *inv, struct err *err)
 	if (r == 0)
 		r = case_open(options->common.case_dir, CASE_READ, &cs, err);
 	if (r == 0)
-		r = investigation_read(cs, &investigation, err);
+		r = investigation_read(cs, NULL, &investigation, err);
 	if (r == 0)
 		r = take_root(options->root, &investigation, err);
 	if (r < 0)

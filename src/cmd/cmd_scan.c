@@ -290,19 +290,11 @@ static void find_seen(const struct scan_options *options, struct seen_list *ret)
 		seen_from_evidence(&evidence, ret);
 }
 
-static void take_seen(const struct seen_list *seen, struct scan_request *request)
-{
-	if (seen->list.count > 0)
-		request->seen = seen->list.items;
-	request->seen_count = seen->list.count;
-}
-
 static int scan_stored(const struct scan_options *options, struct scan_request *request,
 		       struct seen_list *seen, struct scan_report *report, struct err *err)
 {
 	AUTO(case_closep) struct case_store *cs = NULL;
 	AUTO(trial_view_deinit) struct trial_view view = { 0 };
-	char name[24];
 	int r = case_open(options->common.case_dir, CASE_READ, &cs, err);
 
 	if (r == 0)
@@ -314,10 +306,7 @@ static int scan_stored(const struct scan_options *options, struct scan_request *
 			      (unsigned long long)options->trial);
 		return err_remedy(err, "scan a trial that failed, or run with --keep all");
 	}
-	(void)snprintf(name, sizeof(name), "%llu", (unsigned long long)options->trial);
-	seen_from_trial(case_trials_dir(cs), name, seen);
-	take_seen(seen, request);
-	return scan_trial(case_trials_dir(cs), name, request, report, err);
+	return scan_trial(cs, options->trial, request, seen, report, err);
 }
 
 static int scan(const struct invocation *inv, struct scan_report *report, struct err *err)
@@ -331,7 +320,7 @@ static int scan(const struct invocation *inv, struct scan_report *report, struct
 	if (r < 0)
 		return r;
 	find_seen(options, &seen);
-	take_seen(&seen, &request);
+	seen_list_give(&seen, &request);
 	progress_init(&progress);
 	if (options->pid > 0)
 		r = scan_process((int)options->pid, &request, report, err);

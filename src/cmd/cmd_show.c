@@ -11,7 +11,7 @@
 #include "base/which.h"
 #include "case/case.h"
 #include "cmd/common.h"
-#include "engine/autopsy/autopsy.h"
+#include "engine/casework/trial_crashes.h"
 #include "engine/series/settings.h"
 #include "engine/trial/observe.h"
 #include "model/signature.h"
@@ -54,17 +54,6 @@ static int describe_outcome(struct case_store *cs, const char *ids, struct strbu
 	if (ret->len == 0)
 		strbuf_adds(ret, "passed");
 	return 0;
-}
-
-static int find_cuts(struct case_store *cs, struct crash_report *report, struct err *err)
-{
-	int r = 0;
-
-	VEC_FOREACH (&report->crashes, crash)
-		if (r == 0 && crash->fault == FAULT_MAPPING_SHRANK)
-			r = case_find_cut(cs, crash->file_device, crash->file_inode,
-					  crash->realtime_ns, &crash->cut, err);
-	return r;
 }
 
 /* Why nothing was put into the program, if that can be told: the caller's to free. */
@@ -122,7 +111,6 @@ static int show(const struct invocation *inv, struct err *err)
 	AUTO(case_closep) struct case_store *cs = NULL;
 	AUTO(trial_view_deinit) struct trial_view view = { 0 };
 	AUTO(crash_report_deinit) struct crash_report report = { 0 };
-	AUTO(autopsy_freep) struct autopsy *autopsy = autopsy_new();
 	AUTO(strbuf_deinit) struct strbuf outcome = { 0 };
 	struct trial_report trial;
 	struct trial_number number;
@@ -137,10 +125,7 @@ static int show(const struct invocation *inv, struct err *err)
 	if (r == 0)
 		r = describe_outcome(cs, view.signatures, &outcome, &stray, err);
 	if (r == 0 && view.kept)
-		r = autopsy_trial(autopsy, case_trials_dir(cs), inv->args[0], view.signal,
-				  AUTOPSY_WHOLE, &report, err);
-	if (r == 0)
-		r = find_cuts(cs, &report, err);
+		r = trial_crashes(cs, number, view.signal, &report, err);
 	if (r < 0)
 		return r;
 	note_silence(&view, stray, &report);

@@ -530,6 +530,7 @@ void trial_setup_join(struct trial_setup *setup, const struct trial_setup *opene
 	setup->settings.tmp_alias = NULL;
 	if (from->tmp_alias)
 		setup->settings.tmp_alias = mem_strdup(from->tmp_alias);
+	setup->settings.readings = from->readings;
 	setup->joined = true;
 }
 

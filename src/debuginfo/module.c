@@ -50,7 +50,7 @@ struct module {
 /*
  * Files that are open or were lately, the latest last.
  *
- * A hunt asks for the same few files in dozens of series, each with an autopsy of its own, and to
+ * A hunt asks for the same few files in dozens of series, each with symbols of its own, and to
  * unpack and index debug information takes longer than a trial. The shelf belongs to the process,
  * as the files do to the machine: whoever opens one gets the one that is open. Only one thread of
  * redhand reads debug information.

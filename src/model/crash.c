@@ -96,6 +96,48 @@ void file_cut_free(struct file_cut *cut)
 	mem_free(cut);
 }
 
+static char *dup(const char *text)
+{
+	return text ? mem_strdup(text) : NULL;
+}
+
+struct file_cut *file_cut_dup(const struct file_cut *cut)
+{
+	struct file_cut *copy;
+
+	if (!cut)
+		return NULL;
+	copy = mem_alloc(sizeof(*copy));
+	*copy = *cut;
+	copy->program = dup(cut->program);
+	copy->how = dup(cut->how);
+	copy->stack = (struct stack){ 0 };
+	stack_copy(&copy->stack, &cut->stack);
+	return copy;
+}
+
+void crash_copy(struct crash *to, const struct crash *from)
+{
+	*to = *from;
+	to->program = dup(from->program);
+	to->command = dup(from->command);
+	to->thread = dup(from->thread);
+	to->words = dup(from->words);
+	to->abort_message = dup(from->abort_message);
+	to->instruction = dup(from->instruction);
+	to->origin = dup(from->origin);
+	to->file = dup(from->file);
+	to->stack = (struct stack){ 0 };
+	stack_copy(&to->stack, &from->stack);
+	memset(&to->blocks, 0, sizeof(to->blocks));
+	VEC_FOREACH (&from->blocks, block) {
+		AUTO(mem_freep) struct block_life *copy = block_life_dup(block);
+
+		VEC_PUSH(&to->blocks, *copy);
+	}
+	to->cut = file_cut_dup(from->cut);
+}
+
 void crash_deinit(struct crash *crash)
 {
 	mem_free(crash->program);

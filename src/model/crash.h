@@ -120,6 +120,8 @@ const char *block_name(uint64_t id, char buf[BLOCK_NAME_BYTES]);
 void stack_copy(struct stack *to, const struct stack *from);
 void file_cut_free(struct file_cut *cut);
 void crash_deinit(struct crash *crash);
+void crash_copy(struct crash *to, const struct crash *from);
+struct file_cut *file_cut_dup(const struct file_cut *cut); /* NULL gives NULL */
 void crash_report_deinit(struct crash_report *report);
 
 /* Is it code of the C library, the loader or the agent? Where abort(), raise() and memcpy() live

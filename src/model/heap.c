@@ -1,5 +1,10 @@
 #include "model/heap.h"
 
+#include <string.h>
+
+#include "base/mem.h"
+#include "model/crash.h"
+
 const char *heap_kind_name(enum heap_kind kind)
 {
 	static const char *const names[HEAP_KINDS] = {
@@ -34,6 +39,35 @@ void heap_finding_deinit(struct heap_finding *finding)
 	strv_deinit(&finding->when.tests);
 }
 
+static char *dup(const char *text)
+{
+	return text ? mem_strdup(text) : NULL;
+}
+
+void heap_finding_copy(struct heap_finding *to, const struct heap_finding *from)
+{
+	*to = *from;
+	to->program = dup(from->program);
+	to->key = dup(from->key);
+	to->context = dup(from->context);
+	to->rival = dup(from->rival);
+	to->through = dup(from->through);
+	to->instruction = dup(from->instruction);
+	to->allocated = to->freed = to->seen_at = (struct stack){ 0 };
+	stack_copy(&to->allocated, &from->allocated);
+	stack_copy(&to->freed, &from->freed);
+	stack_copy(&to->seen_at, &from->seen_at);
+	to->when.check = dup(from->when.check);
+	to->when.after = dup(from->when.after);
+	to->when.before = dup(from->when.before);
+	to->when.tests = (struct strv){ 0 };
+	for (size_t i = 0; i < from->when.tests.count; i++)
+		strv_add(&to->when.tests, from->when.tests.items[i]);
+	memset(&to->seen, 0, sizeof(to->seen));
+	VEC_FOREACH (&from->seen, seen)
+		VEC_PUSH(&to->seen, *seen);
+}
+
 void heap_holder_deinit(struct heap_holder *holder)
 {
 	mem_free(holder->kind);
@@ -54,6 +88,14 @@ void heap_dangling_deinit(struct heap_dangling *dangling)
 	VEC_FOREACH (&dangling->holders, holder)
 		heap_holder_deinit(holder);
 	VEC_DEINIT(&dangling->holders);
+}
+
+bool heap_dangling_held(const struct heap_dangling *dangling)
+{
+	VEC_FOREACH (&dangling->holders, holder)
+		if (strcmp(holder->kind, "stack") != 0 && strcmp(holder->kind, "register") != 0)
+			return true;
+	return false;
 }
 
 void heap_report_deinit(struct heap_report *report)

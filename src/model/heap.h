@@ -169,6 +169,9 @@ struct heap_report {
 };
 
 void heap_finding_deinit(struct heap_finding *finding);
+void heap_finding_copy(struct heap_finding *to, const struct heap_finding *from);
 void heap_holder_deinit(struct heap_holder *holder);
 void heap_dangling_deinit(struct heap_dangling *dangling);
+/* Has it a holder who can still use it? What is on a stack or in a register may be a leftover. */
+bool heap_dangling_held(const struct heap_dangling *dangling);
 void heap_report_deinit(struct heap_report *report);

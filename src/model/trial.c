@@ -6,6 +6,13 @@ void milestone_deinit(struct milestone *milestone)
 	mem_free(milestone->text);
 }
 
+int trial_end_signal(const struct trial_end *end)
+{
+	if (end->signal != 0)
+		return end->signal;
+	return end->stray.signal != 0 ? end->stray.signal : end->observed.signal;
+}
+
 void trial_end_deinit(struct trial_end *end)
 {
 	mem_free(end->matched);

@@ -75,6 +75,9 @@ struct trial_end {
 };
 
 void milestone_deinit(struct milestone *milestone);
+/* What it died of: the command itself, else a child, else whatever an observer saw die; 0: nothing.
+ */
+int trial_end_signal(const struct trial_end *end);
 void trial_end_deinit(struct trial_end *end);
 
 /* Did something stop the command before its own end? */

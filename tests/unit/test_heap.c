@@ -11,9 +11,9 @@
 #include <cmocka.h>
 
 #include "engine/heap/evidence.h"
-#include "engine/heap/runs.h"
 #include "evidence_fixture.h"
 #include "judge/judge.h"
+#include "read/damage_runs.h"
 
 #define PLACE 0x500000ull
 

@@ -15,7 +15,7 @@
 
 #include "base/fd.h"
 #include "base/mem.h"
-#include "engine/autopsy/log_map.h"
+#include "read/log_map.h"
 #include "scratch.h"
 
 static int setup(void **state)

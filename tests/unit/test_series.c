@@ -379,10 +379,14 @@ static void fill(struct case_store *cs, struct series_id series, unsigned int sl
 static void summarise(struct case_store *cs, struct series_id series, struct series_summary *ret)
 {
 	AUTO(tally_deinit) struct tally tally = { 0 };
+	AUTO(readings_deinit) struct readings readings = { 0 };
+	struct findings_source of = {
+		.tally = &tally, .cs = cs, .series = series, .readings = &readings
+	};
 	struct err err = { 0 };
 
 	assert_int_equal(tally_load(&tally, cs, series, &err), 0);
-	if (findings_summarise(&tally, cs, series, ret, &err) < 0)
+	if (findings_summarise(&of, ret, &err) < 0)
 		fail_msg("%s", err.message);
 }
 

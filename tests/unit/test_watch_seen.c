@@ -354,9 +354,13 @@ static void gathering_end(struct gathering *g)
 	scratch_remove(&g->dir);
 }
 
-static void gather_trial(struct gathering *g, const char *name, uint64_t trial, bool failing)
+static void gather_trial(struct gathering *g, uint64_t trial, bool failing)
 {
-	watch_gather_trial(&g->gather, g->dir.fd, name, trial);
+	AUTO(reading_closep)
+	struct reading *reading = reading_open(
+		&(struct reading_of){ .trials = g->dir.fd, .trial = trial, .symbols = g->symbols });
+
+	watch_gather_trial(&g->gather, reading);
 	watch_gather_settle(&g->gather, failing);
 }
 
@@ -374,8 +378,8 @@ static void writers_become_one(void **state)
 		(void)add_hit(&w, RIP, 0, OBJECT, FIELD, 9, 9 + i);
 		writing_end(&w);
 	}
-	gather_trial(&g, "1", 1, false);
-	gather_trial(&g, "2", 2, true);
+	gather_trial(&g, 1, false);
+	gather_trial(&g, 2, true);
 	watch_gather_finish(&g.gather);
 	assert_int_equal(g.report.writers.count, 1);
 	assert_int_equal(g.report.writers.items[0].count, 30);
@@ -409,7 +413,7 @@ static void alongside(void **state)
 	(void)add_hit(&w, RIP, LOG_HIT_ALONGSIDE, OBJECT + 4096, FIELD, 1, 9);
 	add_changed(&w, 1, 9);
 	writing_end(&w);
-	gather_trial(&g, "1", 1, false);
+	gather_trial(&g, 1, false);
 	assert_int_equal(g.report.writers.count, 0);
 	assert_int_equal(g.report.outside.count, 1);
 	assert_int_equal(g.report.outside.items[0].change->new, 9);
@@ -419,7 +423,7 @@ static void alongside(void **state)
 	(void)add_hit(&w, RIP, LOG_HIT_ALONGSIDE, OBJECT, FIELD, 1, 9);
 	add_changed(&w, 1, 9);
 	writing_end(&w);
-	gather_trial(&g, "2", 2, true);
+	gather_trial(&g, 2, true);
 	assert_int_equal(g.report.writers.count, 1);
 	assert_int_equal(g.report.outside_count, 1);
 	gathering_end(&g);
@@ -452,7 +456,7 @@ static void known_of_the_time_between(void **state)
 	add_watched(&w, FIELD, 12, 1, 9, LOG_WATCHED_EXIT);
 	(void)sample_record(&w.sample, LOG_WATCH_CHANGED, 0, &changed, sizeof(changed), NULL, 0);
 	writing_end(&w);
-	gather_trial(&g, "1", 1, true);
+	gather_trial(&g, 1, true);
 	assert_int_equal(g.report.outside.count, 1);
 	between = &g.report.outside.items[0].change->between;
 	assert_int_equal(between->count, LOG_BETWEEN_CALLS + 4);
@@ -482,7 +486,7 @@ static void outside_writers(void **state)
 	add_changed(&w, 1, 9);
 	add_changed(&w, 9, 10);
 	writing_end(&w);
-	gather_trial(&g, "1", 1, true);
+	gather_trial(&g, 1, true);
 	assert_int_equal(g.report.outside.count, 1);
 	assert_int_equal(g.report.outside.items[0].change->old, 9);
 	assert_int_equal(g.report.outside.items[0].change->new, 10);
@@ -505,7 +509,7 @@ static void conflations(void **state)
 		    LOG_WATCHED_EXIT); /* the same value: nothing to see */
 	add_watched(&w, FIELD + 128, 16, 5, 6, LOG_WATCHED_EXIT);
 	writing_end(&w);
-	gather_trial(&g, "1", 1, true);
+	gather_trial(&g, 1, true);
 	assert_int_equal(g.report.conflation_count, 2);
 	assert_int_equal(g.report.conflations.count, 1);
 	assert_int_equal(g.report.conflations.items[0].address, FIELD);
@@ -536,7 +540,7 @@ static void odd_ones_first(void **state)
 			hit->check = log_hit_sum(hit->number, hit, hit + 1);
 		}
 		writing_end(&w);
-		gather_trial(&g, i == 0 ? "1" : "2", i + 1, i == 1);
+		gather_trial(&g, i + 1, i == 1);
 	}
 	watch_gather_finish(&g.gather);
 	assert_int_equal(g.report.writers.count, 2);

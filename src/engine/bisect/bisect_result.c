@@ -137,8 +137,12 @@ int bisect_summarise(struct bisect *b, struct bisect_result *ret, struct err *er
 	ret->jobs = b->flights.count > 0 ? (unsigned int)b->flights.count : request->jobs;
 	r = add_commits(b, &state, ret, err);
 	return r < 0 ? r
-		     : findings_signatures(&b->runner.tally, b->cs, b->runner.series,
-					   &ret->signatures, err);
+		     : findings_signatures(
+			       &(struct findings_source){ .tally = &b->runner.tally,
+							  .cs = b->cs,
+							  .series = b->runner.series,
+							  .readings = runner_readings(&b->runner) },
+			       &ret->signatures, err);
 }
 
 static char *in_words(const struct bisect_result *result)

@@ -106,20 +106,20 @@ static int by_hash(const void *a, const void *b)
 
 /* A line is a hash and its parents' hashes; parents outside of the range are those of GOOD's past.
  */
-struct reading {
+struct parents_reading {
 	VEC(uint32_t) numbers; /* of all commits' parents, one after the other */
 	VEC(size_t) starts;    /* where each commit's begin */
 	struct place *places;
 };
 
-static void reading_deinit(struct reading *reading)
+static void parents_reading_deinit(struct parents_reading *reading)
 {
 	VEC_DEINIT(&reading->numbers);
 	VEC_DEINIT(&reading->starts);
 	mem_free(reading->places);
 }
 
-static void sort_places(const struct history *h, struct reading *reading)
+static void sort_places(const struct history *h, struct parents_reading *reading)
 {
 	reading->places = mem_alloc(h->commits.count * sizeof(reading->places[0]));
 	for (size_t i = 0; i < h->commits.count; i++)
@@ -127,7 +127,7 @@ static void sort_places(const struct history *h, struct reading *reading)
 	qsort(reading->places, h->commits.count, sizeof(reading->places[0]), by_hash);
 }
 
-static void read_parents(const struct history *h, struct reading *reading, char *line)
+static void read_parents(const struct history *h, struct parents_reading *reading, char *line)
 {
 	char *save = NULL;
 
@@ -143,7 +143,7 @@ static void read_parents(const struct history *h, struct reading *reading, char 
 	}
 }
 
-static void make_lineage(struct history *h, struct reading *reading, bool line)
+static void make_lineage(struct history *h, struct parents_reading *reading, bool line)
 {
 	size_t count = h->commits.count;
 	AUTO(mem_freep) struct lineage_parents *parents = mem_alloc(count * sizeof(parents[0]));
@@ -167,7 +167,7 @@ static void make_lineage(struct history *h, struct reading *reading, bool line)
 static int read_commits(struct history *h, const struct history_request *request, char *text,
 			struct err *err)
 {
-	AUTO(reading_deinit) struct reading reading = { 0 };
+	AUTO(parents_reading_deinit) struct parents_reading reading = { 0 };
 	AUTO(mem_freep) char *copy = mem_strdup(text);
 	char *save = NULL;
 

@@ -79,14 +79,14 @@ static void add_settings(const struct series_row *row, const struct tally *tally
 				 .rate = rate_of(tally, (unsigned int)i) }));
 }
 
-struct reading {
+struct overview_reading {
 	struct case_store *cs;
 	struct case_overview *overview;
 };
 
 static int read_series(void *ctx, const struct series_row *row, struct err *err)
 {
-	struct reading *reading = ctx;
+	struct overview_reading *reading = ctx;
 	AUTO(tally_deinit) struct tally tally = { 0 };
 	struct series_overview series = { .id = row->id.value,
 					  .created_ms = row->created_ms,
@@ -131,7 +131,7 @@ static int read_verdict(struct case_store *cs, struct case_overview *ret, struct
 
 int overview_read(struct case_store *cs, struct case_overview *ret, struct err *err)
 {
-	int r = case_series_each(cs, read_series, &(struct reading){ cs, ret }, err);
+	int r = case_series_each(cs, read_series, &(struct overview_reading){ cs, ret }, err);
 
 	ret->case_dir = case_dir(cs);
 	if (r == 0)

@@ -100,27 +100,32 @@ static void chase_prepare(void *ctx, const struct run *run, struct trial_job *jo
 		strbuf_add(&job->plan_items, chase->items.data, chase->items.len);
 }
 
-/* The crash and what it touched, while its directory is there. */
-void chase_read_crash(struct chase *chase)
+void chase_take_reading(struct chase *chase, struct reading *reading)
 {
-	crash_report_deinit(&chase->report);
-	chase->report = (struct crash_report){ 0 };
-	if (chase->signal != 0)
-		(void)autopsy_trial(chase->autopsy, case_trials_dir(chase->runner.cs), chase->name,
-				    chase->signal, AUTOPSY_WHOLE, &chase->report, NULL);
+	reading_close(chase->reading);
+	chase->reading = reading;
+	chase->number = reading_trial(reading);
 }
 
-static void chase_examine(void *ctx, const struct trial_result *result, const char *name)
+struct reading *chase_reading_of(struct chase *chase, uint64_t trial, int signal)
+{
+	return readings_open(runner_readings(&chase->runner), chase->runner.cs, trial, signal);
+}
+
+const struct crash *chase_crash(struct chase *chase)
+{
+	return chase->signal != 0 ? reading_crash(chase->reading, CRASH_WHOLE) : NULL;
+}
+
+static void chase_examine(void *ctx, const struct trial_result *result, struct reading *reading)
 {
 	struct chase *chase = ctx;
 
-	chase->number = result->number.value;
+	/* It is read on when it is known whether it failed in the way that is chased. */
+	chase_take_reading(chase, reading_share(reading));
 	chase->signal = result->end.signal != 0 ? result->end.signal : result->end.observed.signal;
-	(void)snprintf(chase->name, sizeof(chase->name), "%s", name);
 	chase->pending = true;
-	chase_read_crash(chase);
 	chase->ret->evidence.trials++;
-	/* The directory of a trial that passed is gone before it is recorded. */
 	if (chase->kind == STAGE_RELEASE)
 		read_release(chase);
 	else if (chase->kind == STAGE_GUARD)
@@ -140,25 +145,28 @@ static bool worth_watching(const struct chase *chase)
 	VEC_FOREACH (&chase->ret->evidence.list, e)
 		if (e->kind == EVIDENCE_MAPPING || e->kind == EVIDENCE_BAD_FREE)
 			return false;
-	return chase->first.has_trail && !cuts_wait(chase);
+	return chase->first->has_backtrack && !cuts_wait(chase);
+}
+
+static void found_first(struct chase *chase, struct reading *reading,
+			const struct crash_reading *crashed)
+{
+	chase->found = true;
+	chase->first = crashed;
+	chase->first_reading = reading_share(reading);
 }
 
 static void look_at_crash(struct chase *chase)
 {
-	AUTO(clues_deinit) struct clues clues = { 0 };
+	const struct crash_reading *crashed = reading_backtrack(chase->reading, THROUGH_OBJECTS);
 
-	if (clues_open(&clues, case_trials_dir(chase->runner.cs), chase->name, chase->number,
-		       chase->signal, chase->symbols, NULL) < 0 ||
-	    !clues.has_scene)
+	if (!crashed->has_record)
 		return;
 	chase->found_count++;
-	cuts_note(chase, &clues);
-	clues_tell(&clues, chase->symbols, &chase->report, &chase->ret->evidence);
-	if (chase->found)
-		return;
-	chase->found = true;
-	chase->first = clues;
-	clues = (struct clues){ 0 };
+	cuts_note(chase, crashed);
+	crash_reading_tell(crashed, chase->symbols, chase_crash(chase), &chase->ret->evidence);
+	if (!chase->found)
+		found_first(chase, chase->reading, crashed);
 }
 
 void chase_count(struct chase *chase, bool failed, bool wanted)
@@ -292,19 +300,20 @@ static int find_crash(struct chase *chase, struct err *err)
 {
 	const struct chase_request *request = chase->request;
 	uint64_t from = request->lead ? request->lead->trial : request->from;
-	AUTO(mem_freep) char *name = mem_printf("%" PRIu64, from);
 
-	if (from != 0 &&
-	    clues_open(&chase->first, case_trials_dir(chase->runner.cs), name, from, 0,
-		       chase->symbols, NULL) == 0 &&
-	    chase->first.has_trail && chase->first.trail.steps.items[0].in.id != 0) {
-		(void)autopsy_trial(chase->autopsy, case_trials_dir(chase->runner.cs), name, 0,
-				    AUTOPSY_WHOLE, &chase->report, NULL);
-		clues_tell(&chase->first, chase->symbols, &chase->report, &chase->ret->evidence);
-		chase->found = true;
-		return 0;
+	if (from != 0) {
+		AUTO(reading_closep)
+		struct reading *reading = chase_reading_of(chase, from, 0);
+		const struct crash_reading *crashed = reading_backtrack(reading, THROUGH_OBJECTS);
+
+		if (crashed->has_backtrack && crashed->backtrack.steps.items[0].in.id != 0) {
+			crash_reading_tell(crashed, chase->symbols,
+					   reading_crash(reading, CRASH_WHOLE),
+					   &chase->ret->evidence);
+			found_first(chase, reading, crashed);
+			return 0;
+		}
 	}
-	clues_deinit(&chase->first);
 	chase_say(chase, "running it with%s allocation ids until it fails, to see what is hit",
 		  request->without_ids ? "out" : "");
 	return stage_run(chase, STAGE_LOOK, err);
@@ -392,12 +401,13 @@ static bool wants_heap(const struct chase *chase)
  * soon. */
 static bool is_ambiguous(const struct chase *chase, int level)
 {
-	if (level < 0 || (size_t)level >= chase->first.trail.steps.count || !chase_may_go_on(chase))
+	if (level < 0 || (size_t)level >= chase->first->backtrack.steps.count ||
+	    !chase_may_go_on(chase))
 		return false;
 	VEC_FOREACH (&chase->levels[level].sights, sight)
 		if (sight->stale)
 			return false;
-	return chase->first.trail.steps.items[level].in_former;
+	return chase->first->backtrack.steps.items[level].in_former;
 }
 
 /* The bad value stands in an object of CPython's pools, whose places have always been others', or
@@ -405,7 +415,7 @@ static bool is_ambiguous(const struct chase *chase, int level)
  * meant. */
 static bool is_elsewhere(const struct chase *chase)
 {
-	const struct trail_step *step = &chase->first.trail.steps.items[0];
+	const struct backtrack_step *step = &chase->first->backtrack.steps.items[0];
 
 	if (step->in.api == LOG_API_PYTHON_OBJECT || step->in.api == LOG_API_PYTHON_MEMORY)
 		return true;
@@ -489,16 +499,17 @@ static int chase_all(struct chase *chase, struct err *err)
 		r = find_damage(chase, &told, err);
 	if (r < 0 || told || !chase->found)
 		return r;
-	if (!chase->first.has_trail && wants_heap(chase))
+	if (!chase->first->has_backtrack && wants_heap(chase))
 		return guards_instead(chase, &told, err);
 	if (!worth_watching(chase)) {
-		chase->ret->outcome = mem_strdup(chase->first.no_trail ? chase->first.no_trail
-								       : "nothing to follow");
+		chase->ret->outcome =
+			mem_strdup(chase->first->no_backtrack ? chase->first->no_backtrack
+							      : "nothing to follow");
 		return 0;
 	}
 	chase_say(chase, "trial %" PRIu64 ": %zu home%s found on the way back from the crash",
-		  chase->first.trial, chase->first.trail.steps.count,
-		  chase->first.trail.steps.count == 1 ? "" : "s");
+		  chase->first->trial, chase->first->backtrack.steps.count,
+		  chase->first->backtrack.steps.count == 1 ? "" : "s");
 	if (is_elsewhere(chase) && chase_may_go_on(chase))
 		r = guards_instead(chase, &told, err);
 	if (r < 0 || told)
@@ -573,14 +584,16 @@ static int chase_whole(struct chase *chase, struct err *err)
 int chase_run(struct case_store *cs, const struct chase_request *request, struct chase_result *ret,
 	      struct err *err)
 {
-	struct chase chase = { .request = request, .ret = ret, .started_s = series_now_s() };
+	static const struct crash_reading none;
+	struct chase chase = {
+		.request = request, .ret = ret, .first = &none, .started_s = series_now_s()
+	};
 	struct series_start start = { 0 };
 	int r;
 
-	chase.symbols = symbols_new(&(struct symbols_options){ 0 });
-	chase.autopsy = autopsy_new();
 	chase.look_max = look_max(request);
 	chase.runner.settings = request->settings;
+	chase.symbols = runner_symbols(&chase.runner);
 	chase.runner.observer = OBSERVE_IDS;
 	chase.runner.slots = request->jobs;
 	chase.runner.ops = &chase_ops;
@@ -606,15 +619,13 @@ int chase_run(struct case_store *cs, const struct chase_request *request, struct
 	ret->interrupted = chase.runner.interrupted;
 	forget_sights(&chase);
 	evidence_list_deinit(&chase.guarded);
-	clues_deinit(&chase.first);
+	reading_close(chase.reading);
+	reading_close(chase.first_reading);
 	stakeout_deinit(&chase.stakeout);
 	recycler_deinit(&chase.recycler);
 	VEC_DEINIT(&chase.files);
 	strbuf_deinit(&chase.items);
-	crash_report_deinit(&chase.report);
 	hook_planner_free(chase.hooks);
-	autopsy_free(chase.autopsy);
-	symbols_free(chase.symbols);
 	runner_deinit(&chase.runner);
 	return r;
 }

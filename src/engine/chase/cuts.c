@@ -28,21 +28,21 @@ static bool points_into(const struct log_crash *crash, const struct log_file_siz
 	return crash->fault_address - file->map_low < file->map_bytes;
 }
 
-void cuts_note(struct chase *chase, const struct clues *clues)
+void cuts_note(struct chase *chase, const struct crash_reading *crashed)
 {
-	const struct scene *scene = &clues->scene;
+	const struct crash_record *record = &crashed->record;
 
-	for (size_t i = 0; i < scene->file_count; i++) {
-		const struct log_file_size *file = &scene->files[i];
+	for (size_t i = 0; i < record->file_count; i++) {
+		const struct log_file_size *file = &record->files[i];
 
 		if (file->inode == 0 || chase->files.count >= FILES_NOTED ||
-		    !points_into(&scene->record, file) ||
-		    is_code(scene->log, file->map_low, file->map_bytes))
+		    !points_into(&record->raw, file) ||
+		    is_code(record->log, file->map_low, file->map_bytes))
 			continue;
 		VEC_PUSH(&chase->files,
 			 ((struct touched_file){ .device = file->device,
 						 .inode = file->inode,
-						 .realtime_ns = scene->record.realtime_ns }));
+						 .realtime_ns = record->raw.realtime_ns }));
 	}
 }
 

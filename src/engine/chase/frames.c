@@ -14,7 +14,7 @@
 #define RED_ZONE 128u
 
 /* Is the address in no frame any more, or in another one? */
-static bool is_gone(const struct clues *clues, struct symbols *symbols, uint64_t address,
+static bool is_gone(const struct crash_reading *crashed, struct symbols *symbols, uint64_t address,
 		    taddr function, uint64_t end)
 {
 	struct machine_frame frames[FRAMES_MAX];
@@ -22,14 +22,14 @@ static bool is_gone(const struct clues *clues, struct symbols *symbols, uint64_t
 	size_t count, now;
 	bool gone;
 
-	if (address < clues->scene.record.gregs[LOG_GREG_RSP] - RED_ZONE)
+	if (address < crashed->record.raw.gregs[LOG_GREG_RSP] - RED_ZONE)
 		return true;
-	scene_snapshot(&clues->scene, &snapshot);
+	crash_record_snapshot(&crashed->record, &snapshot);
 	count = symbols_machine_frames(symbols, &snapshot, frames, FRAMES_MAX);
 	/* Right below the stack pointer is room of the innermost function. */
-	now = address < clues->scene.record.gregs[LOG_GREG_RSP]
+	now = address < crashed->record.raw.gregs[LOG_GREG_RSP]
 		      ? 0
-		      : trail_frame_of(frames, count, address);
+		      : backtrack_frame_of(frames, count, address);
 	gone = now < count && frames[now].start != 0 && frames[now].cfa != 0 &&
 	       (frames[now].start != function || frames[now].cfa != end);
 	machine_frames_free(frames, count);
@@ -38,7 +38,7 @@ static bool is_gone(const struct clues *clues, struct symbols *symbols, uint64_t
 
 /* The stack without the frames that are called from that function: those with a smaller address of
  * their own. */
-static void take_stack(const struct caught *stored, const struct machine_frame *frames, size_t from,
+static void take_stack(const struct hit *stored, const struct machine_frame *frames, size_t from,
 		       size_t count, struct symbols *symbols, struct stack *ret)
 {
 	struct snapshot snapshot = { .pid = (int)stored->log->reader.header.pid,
@@ -52,7 +52,7 @@ static void take_stack(const struct caught *stored, const struct machine_frame *
 			     ret);
 }
 
-bool frames_outlived(const struct clues *clues, const struct caught *stored, uint64_t value,
+bool frames_outlived(const struct crash_reading *crashed, const struct hit *stored, uint64_t value,
 		     struct symbols *symbols, struct frame_life *ret)
 {
 	const struct log_hit *hit = stored->hit;
@@ -62,16 +62,16 @@ bool frames_outlived(const struct clues *clues, const struct caught *stored, uin
 	size_t count, then;
 
 	/* Of another thread's stack nothing was kept. */
-	if (!clues->has_scene || hit->tid != clues->scene.record.tid || value < sp - RED_ZONE ||
+	if (!crashed->has_record || hit->tid != crashed->record.raw.tid || value < sp - RED_ZONE ||
 	    value >= hit->stack_high)
 		return false;
 	count = stakeout_frames(stored, symbols, frames, FRAMES_MAX);
 	/* A function that calls nobody has its variables below the stack pointer. */
-	then = value < sp ? 0 : trail_frame_of(frames, count, value);
+	then = value < sp ? 0 : backtrack_frame_of(frames, count, value);
 	if (then < count && frames[then].start != 0) {
 		ret->low = value < sp ? value : frames[then].registers.value[arch_native()->sp];
 		ret->end = frames[then].cfa;
-		gone = is_gone(clues, symbols, value, frames[then].start, ret->end);
+		gone = is_gone(crashed, symbols, value, frames[then].start, ret->end);
 		if (gone)
 			take_stack(stored, frames, then, count, symbols, &ret->stack);
 	}

@@ -57,10 +57,10 @@ static bool is_telling(const struct heap_finding *finding)
  * and rightly so. */
 static bool is_by_stray(const struct chase *chase, const struct evidence *e)
 {
-	const struct trail *trail = &chase->first.trail;
+	const struct backtrack *backtrack = &chase->first->backtrack;
 
-	return chase->first.has_trail && trail->steps.count > 0 &&
-	       trail->steps.items[0].strayed.id != 0 && e->kind == EVIDENCE_FREED_USE &&
+	return chase->first->has_backtrack && backtrack->steps.count > 0 &&
+	       backtrack->steps.items[0].strayed.id != 0 && e->kind == EVIDENCE_FREED_USE &&
 	       e->freed_use->poison;
 }
 
@@ -125,7 +125,7 @@ char *guards_request(const struct chase *chase, struct heap_request *ret)
 				      .slot_env = request->slot_env,
 				      .jobs = request->jobs,
 				      .trials = heap_trials(chase),
-				      .seed = chase->first.trial,
+				      .seed = chase->first->trial,
 				      .progress = request->progress,
 				      .progress_ctx = request->progress_ctx };
 	ret->identity.command = "heap";
@@ -377,10 +377,9 @@ static bool hit_outside(const struct log_hit *hit)
 }
 
 /* The last write there that was not ours: it is what damaged the guard or the freed block. */
-static const struct caught *damaging_hit(const struct watch_log *log, uint32_t watch,
-					 bool after_free)
+static const struct hit *damaging_hit(const struct trial_hits *log, uint32_t watch, bool after_free)
 {
-	const struct caught *found = NULL;
+	const struct hit *found = NULL;
 
 	VEC_FOREACH (&log->hits, caught)
 		if (caught->hit->watch == watch &&
@@ -393,27 +392,24 @@ static const struct caught *damaging_hit(const struct watch_log *log, uint32_t w
 
 void read_guarded(struct chase *chase)
 {
-	struct watch_log log = { 0 };
+	const struct trial_hits *log = reading_hits(chase->reading);
 	bool any = false;
 
-	if (watch_log_open(case_trials_dir(chase->runner.cs), chase->name, &log, NULL) == 0) {
-		for (size_t i = 0; i < chase->stakeout.list.count; i++) {
-			const struct caught *caught = damaging_hit(
-				&log, (uint32_t)i, chase->stakeout.list.items[i].after_free);
-			struct evidence e;
+	for (size_t i = 0; i < chase->stakeout.list.count; i++) {
+		const struct hit *caught =
+			damaging_hit(log, (uint32_t)i, chase->stakeout.list.items[i].after_free);
+		struct evidence e;
 
-			if (!caught)
-				continue;
-			any = true;
-			e = evidence_new(EVIDENCE_WRITE, chase->number, true);
-			caught_describe(caught, chase->symbols, e.write);
-			home_deinit(&e.write->home);
-			home_copy(&e.write->home, &chase->stakeout.list.items[i].home);
-			e.write->flags |= WRITE_LAST | WRITE_FOUND;
-			e.write->flags |= stakeout_runs(caught, chase->symbols);
-			VEC_PUSH(&chase->guarded.list, e);
-		}
+		if (!caught)
+			continue;
+		any = true;
+		e = evidence_new(EVIDENCE_WRITE, chase->number, true);
+		hit_describe(caught, chase->symbols, e.write);
+		home_deinit(&e.write->home);
+		home_copy(&e.write->home, &chase->stakeout.list.items[i].home);
+		e.write->flags |= WRITE_LAST | WRITE_FOUND;
+		e.write->flags |= stakeout_runs(caught, chase->symbols);
+		VEC_PUSH(&chase->guarded.list, e);
 	}
 	chase->guarded_caught += any;
-	watch_log_deinit(&log);
 }

@@ -7,7 +7,7 @@
 #define HABITS_TOLD 4u /* of one trial */
 
 /* An earlier write of the same instruction to the same place of the same block. */
-static bool did_before(const struct caught *caught, const struct event_log *in,
+static bool did_before(const struct hit *caught, const struct event_log *in,
 		       const struct log_hit *last)
 {
 	const struct log_hit *hit = caught->hit;
@@ -19,7 +19,7 @@ static bool did_before(const struct caught *caught, const struct event_log *in,
 	       memcmp(hit->old, hit->new, sizeof(hit->new)) != 0;
 }
 
-void see_habits(struct chase *chase, const struct watch_log *log, const struct event_log *in,
+void see_habits(struct chase *chase, const struct trial_hits *log, const struct event_log *in,
 		const struct sight *sight, const struct stake_result *result)
 {
 	unsigned int told = 0;
@@ -32,7 +32,7 @@ void see_habits(struct chase *chase, const struct watch_log *log, const struct e
 		if (!did_before(&log->hits.items[i], in, result->last->hit))
 			continue;
 		e = evidence_new(EVIDENCE_WRITE, sight->trial, true);
-		caught_describe(&log->hits.items[i], chase->symbols, e.write);
+		hit_describe(&log->hits.items[i], chase->symbols, e.write);
 		home_deinit(&e.write->home);
 		home_copy(&e.write->home, &sight->write.write->home);
 		VEC_PUSH(&chase->ret->evidence.list, e);
@@ -63,7 +63,7 @@ static bool is_zero(const struct log_hit *hit)
 	return true;
 }
 
-void see_parts(const struct watch_log *log, const struct event_log *in,
+void see_parts(const struct trial_hits *log, const struct event_log *in,
 	       const struct stake_result *result, struct symbols *symbols, struct write_seen *write)
 {
 	const struct log_hit *last = result->exact ? result->last->hit : NULL;
@@ -85,7 +85,7 @@ void see_parts(const struct watch_log *log, const struct event_log *in,
 		/* Cleared as a whole, it is still nothing. */
 		if (is_zero(hit))
 			continue;
-		if (caught_decode(caught, symbols, &writer) < 0 || !writer.covers ||
+		if (hit_decode(caught, symbols, &writer) < 0 || !writer.covers ||
 		    writer.store.string || writer.store.to.index != NO_REGISTER)
 			return;
 		for (uint32_t i = 0; i < last->bytes; i++)
@@ -101,7 +101,7 @@ void see_parts(const struct watch_log *log, const struct event_log *in,
 		write->flags |= WRITE_PARTS;
 }
 
-void see_first(const struct watch_log *log, const struct event_log *in,
+void see_first(const struct trial_hits *log, const struct event_log *in,
 	       const struct stake_result *result, struct write_seen *write)
 {
 	const struct log_hit *last = result->exact ? result->last->hit : NULL;

@@ -7,9 +7,10 @@
 
 #include <string.h>
 
-#define QUIET_TRIALS 20u /* without a failure, and so many times as many as one took until then… \
-			  */
-#define QUIET_TIMES 8u	 /* …until the watch is said to hide it */
+#define QUIET_TRIALS                                                                             \
+	20u	       /* without a failure, and so many times as many as one took until then… \
+			*/
+#define QUIET_TIMES 8u /* …until the watch is said to hide it */
 
 #define LOWEST_ADDRESS 0x400000ull /* that programs are linked to */
 
@@ -17,7 +18,7 @@
 #define PASSING_TIMES 8u  /* …unless there are none among so many for each that is wanted */
 
 /* Where a home is the same in every run, whichever block it is: nothing has to be found again. */
-bool home_is_named(const struct trail_step *step, enum stake_by *ret)
+bool home_is_named(const struct backtrack_step *step, enum stake_by *ret)
 {
 	*ret = step->home.kind == HOME_STACK	? STAKE_FRAME
 	       : step->home.kind == HOME_THREAD ? STAKE_THREAD
@@ -30,15 +31,15 @@ bool home_is_named(const struct trail_step *step, enum stake_by *ret)
  * function costs more than it tells. */
 bool home_left_out(const struct chase *chase, unsigned int level)
 {
-	const struct trail *trail = &chase->first.trail;
+	const struct backtrack *backtrack = &chase->first->backtrack;
 
-	if (trail->steps.items[level].numbers)
+	if (chase->numbers[level])
 		return true;
-	if (trail->steps.items[level].home.kind != HOME_STACK)
+	if (backtrack->steps.items[level].home.kind != HOME_STACK)
 		return false;
 	for (unsigned int i = 0; i < level; i++)
-		if (trail->steps.items[i].home.kind != HOME_STACK &&
-		    !trail->steps.items[i].by_value)
+		if (backtrack->steps.items[i].home.kind != HOME_STACK &&
+		    !backtrack->steps.items[i].by_value)
 			return true;
 	return chase->no_frames;
 }
@@ -47,26 +48,26 @@ bool home_left_out(const struct chase *chase, unsigned int level)
  * that has them is given; then the next one. */
 static bool stake_out(struct chase *chase, unsigned int round)
 {
-	const struct trail *trail = &chase->first.trail;
+	const struct backtrack *backtrack = &chase->first->backtrack;
 	bool any = false;
 
 	stakeout_deinit(&chase->stakeout);
 	chase->stakeout = (struct stakeout){ 0 };
-	for (unsigned int i = 0; i < trail->steps.count && i < LEVELS_MAX; i++) {
-		const struct trail_step *step = &trail->steps.items[i];
+	for (unsigned int i = 0; i < backtrack->steps.count && i < LEVELS_MAX; i++) {
+		const struct backtrack_step *step = &backtrack->steps.items[i];
 		enum stake_by by;
 		bool named = home_is_named(step, &by), added = false;
 
 		if (home_left_out(chase, i))
 			continue;
 		if (named)
-			added = stakeout_add_step(&chase->stakeout, &chase->first.scene, step, i,
+			added = stakeout_add_step(&chase->stakeout, &chase->first->record, step, i,
 						  by, 0);
 		else if (round == 0)
-			added = stakeout_add_step(&chase->stakeout, &chase->first.scene, step, i,
+			added = stakeout_add_step(&chase->stakeout, &chase->first->record, step, i,
 						  STAKE_KEY, 0);
 		else if (!any)
-			added = stakeout_add_step(&chase->stakeout, &chase->first.scene, step, i,
+			added = stakeout_add_step(&chase->stakeout, &chase->first->record, step, i,
 						  STAKE_ARGUMENT, round - 1);
 		any |= added && !named;
 	}
@@ -76,22 +77,22 @@ static bool stake_out(struct chase *chase, unsigned int round)
 /* Is there anything that stake_out() would watch in that round? */
 static bool can_stake_out(const struct chase *chase, unsigned int round)
 {
-	const struct trail *trail = &chase->first.trail;
+	const struct backtrack *backtrack = &chase->first->backtrack;
 
-	for (unsigned int i = 0; i < trail->steps.count && i < LEVELS_MAX; i++)
-		if (trail->steps.items[i].home.kind == HOME_BLOCK &&
-		    !trail->steps.items[i].numbers && trail->steps.items[i].handles.count >= round)
+	for (unsigned int i = 0; i < backtrack->steps.count && i < LEVELS_MAX; i++)
+		if (backtrack->steps.items[i].home.kind == HOME_BLOCK && !chase->numbers[i] &&
+		    backtrack->steps.items[i].handles.count >= round)
 			return true;
 	return false;
 }
 
 static bool can_stake_context(const struct chase *chase)
 {
-	const struct trail *trail = &chase->first.trail;
+	const struct backtrack *backtrack = &chase->first->backtrack;
 
-	for (unsigned int i = 0; i < trail->steps.count && i < LEVELS_MAX; i++)
-		if (trail->steps.items[i].home.kind == HOME_BLOCK &&
-		    !trail->steps.items[i].numbers && trail->steps.items[i].in.key.stack_hash != 0)
+	for (unsigned int i = 0; i < backtrack->steps.count && i < LEVELS_MAX; i++)
+		if (backtrack->steps.items[i].home.kind == HOME_BLOCK && !chase->numbers[i] &&
+		    backtrack->steps.items[i].in.key.stack_hash != 0)
 			return true;
 	return false;
 }
@@ -99,39 +100,40 @@ static bool can_stake_context(const struct chase *chase)
 /* Last: any block of the context that the first block among the homes has. */
 static bool stake_context(struct chase *chase)
 {
-	const struct trail *trail = &chase->first.trail;
+	const struct backtrack *backtrack = &chase->first->backtrack;
 
 	stakeout_deinit(&chase->stakeout);
 	chase->stakeout = (struct stakeout){ 0 };
-	for (unsigned int i = 0; i < trail->steps.count && i < LEVELS_MAX; i++)
-		if (!trail->steps.items[i].numbers &&
-		    stakeout_add_step(&chase->stakeout, &chase->first.scene, &trail->steps.items[i],
-				      i, STAKE_CONTEXT, 0))
+	for (unsigned int i = 0; i < backtrack->steps.count && i < LEVELS_MAX; i++)
+		if (!chase->numbers[i] &&
+		    stakeout_add_step(&chase->stakeout, &chase->first->record,
+				      &backtrack->steps.items[i], i, STAKE_CONTEXT, 0))
 			return true;
 	return false;
 }
 
-unsigned int twins_left(const struct chase *chase, const struct trail *trail,
-			const struct trail_step *step)
+unsigned int twins_left(const struct chase *chase, const struct backtrack *backtrack,
+			const struct backtrack_step *step)
 {
+	const struct backtrack *first = &chase->first->backtrack;
 	unsigned int left = step->twins;
 
-	VEC_FOREACH (&trail->steps, other)
-		VEC_FOREACH (&chase->first.trail.steps, first)
-			left -= left > 0 && other != step && first->numbers &&
-				home_same(&first->home, &other->home);
+	VEC_FOREACH (&backtrack->steps, other)
+		for (unsigned int i = 0; i < first->steps.count && i < LEVELS_MAX; i++)
+			left -= left > 0 && other != step && chase->numbers[i] &&
+				home_same(&first->steps.items[i].home, &other->home);
 	return left;
 }
 
 bool awaits_passing(const struct chase *chase)
 {
-	const struct trail *trail = &chase->first.trail;
+	const struct backtrack *backtrack = &chase->first->backtrack;
 
 	if (chase->round_trials - chase->round_failed >= PASSING_TRIALS ||
 	    chase->round_trials >= PASSING_TIMES * chase->request->wanted)
 		return false;
-	for (unsigned int i = 0; i < trail->steps.count && i < LEVELS_MAX; i++)
-		if (trail->steps.items[i].twins > 0 && !trail->steps.items[i].numbers &&
+	for (unsigned int i = 0; i < backtrack->steps.count && i < LEVELS_MAX; i++)
+		if (backtrack->steps.items[i].twins > 0 && !chase->numbers[i] &&
 		    chase->levels[i].sights.count > 0)
 			return true;
 	return false;
@@ -180,15 +182,15 @@ static bool holds_numbers(const struct chase *chase, const struct home *home)
  * no victims, whoever wrote there. */
 static void drop_numbers(struct chase *chase)
 {
-	struct trail *trail = &chase->first.trail;
+	const struct backtrack *backtrack = &chase->first->backtrack;
 	bool dropped = false;
 
-	for (unsigned int i = 0; i < trail->steps.count && i < LEVELS_MAX; i++) {
-		struct trail_step *step = &trail->steps.items[i];
+	for (unsigned int i = 0; i < backtrack->steps.count && i < LEVELS_MAX; i++) {
+		const struct backtrack_step *step = &backtrack->steps.items[i];
 
-		if (step->twins == 0 || step->numbers || !holds_numbers(chase, &step->home))
+		if (step->twins == 0 || chase->numbers[i] || !holds_numbers(chase, &step->home))
 			continue;
-		step->numbers = dropped = true;
+		chase->numbers[i] = dropped = true;
 		level_deinit(&chase->levels[i]);
 		chase->levels[i] = (struct level){ 0 };
 	}
@@ -295,8 +297,8 @@ int run_again(struct chase *chase, struct err *err)
 	memcpy(before, chase->levels, sizeof(before));
 	memset(chase->levels, 0, sizeof(before));
 	r = run_round(chase, err);
-	for (unsigned int i = 0; i < LEVELS_MAX && i < chase->first.trail.steps.count; i++)
-		if (chase->first.trail.steps.items[i].numbers) {
+	for (unsigned int i = 0; i < LEVELS_MAX && i < chase->first->backtrack.steps.count; i++)
+		if (chase->numbers[i]) {
 			level_deinit(&before[i]);
 			before[i] = (struct level){ 0 };
 			had = had == (int)i ? -1 : had;

@@ -1,11 +1,10 @@
 #pragma once
 
-#include "engine/autopsy/autopsy.h"
 #include "engine/chase/chase.h"
-#include "engine/chase/clues.h"
 #include "engine/chase/recycler.h"
 #include "engine/chase/stakeout.h"
 #include "model/heap.h"
+#include "read/reading.h"
 
 /*
  * The parts of a chase. Private to engine/chase/.
@@ -29,7 +28,7 @@
  *	telling.c what was seen, as evidence
  */
 
-#define LEVELS_MAX 4u /* steps of the trail that are watched */
+#define LEVELS_MAX 4u /* steps of the backtrack that are watched */
 
 /* What a failing trial showed at one level. */
 struct sight {
@@ -92,7 +91,6 @@ struct chase {
 	struct chase_result *ret;
 	struct runner runner;
 	struct symbols *symbols;
-	struct autopsy *autopsy;
 	struct hook_planner *hooks;
 	enum stage_kind kind;
 	uint64_t stage, next; /* its first position, and the next */
@@ -109,7 +107,11 @@ struct chase {
 	VEC(struct touched_file) files;
 	bool found;
 	uint64_t found_count; /* crashes seen meanwhile */
-	struct clues first;
+	/* The first crash, and its reading; before there is one, an empty one and NULL. */
+	const struct crash_reading *first;
+	struct reading *first_reading;
+	bool numbers[LEVELS_MAX]; /* homes of it that were not read: what stands there is never an
+				   * address */
 	struct stakeout stakeout;
 	struct scout scout;
 	struct recycler recycler;
@@ -130,8 +132,7 @@ struct chase {
 	uint64_t tossed; /* failing and other trials that showed whether it goes with what stands in
 			    blocks */
 	/* Of the trial that is being read, until it is known whether it failed. */
-	struct crash_report report;
-	char name[24];
+	struct reading *reading;
 	uint64_t number;
 	int signal;
 	bool pending;
@@ -146,7 +147,12 @@ int chase_plan(struct chase *chase, struct err *err); /* of chase->stakeout */
 bool chase_hidden(const struct chase *chase);	      /* by the watch: chase->quiet_max */
 uint64_t chase_trials_left(const struct chase *chase);
 bool chase_may_go_on(const struct chase *chase);
-void chase_read_crash(struct chase *chase);
+/* A trial that is stored already; the caller closes it. */
+struct reading *chase_reading_of(struct chase *chase, uint64_t trial, int signal);
+/* The trial that is being read from now on. */
+void chase_take_reading(struct chase *chase, struct reading *reading);
+/* What it died of; NULL: of no crash, or there is no record of it. */
+const struct crash *chase_crash(struct chase *chase);
 void chase_count(struct chase *chase, bool failed, bool wanted);
 bool chase_enough(struct chase *chase);
 
@@ -162,14 +168,14 @@ int run_again(struct chase *chase, struct err *err);
 /* Watches the source of a copy together with what was watched before. */
 int follow_copies(struct chase *chase, int level, struct err *err);
 /* Where the home is the same in every run, whichever block it is, and how it is watched. */
-bool home_is_named(const struct trail_step *step, enum stake_by *ret);
+bool home_is_named(const struct backtrack_step *step, enum stake_by *ret);
 /* A variable that is not worth a hook on its function. */
 bool home_left_out(const struct chase *chase, unsigned int level);
 /* The level whose home tells; -1: none. */
 int telling_level(const struct chase *chase);
 /* From how many other places the bad value of a trial may have been read. */
-unsigned int twins_left(const struct chase *chase, const struct trail *trail,
-			const struct trail_step *step);
+unsigned int twins_left(const struct chase *chase, const struct backtrack *backtrack,
+			const struct backtrack_step *step);
 /* Does it take more trials that pass to tell which of several places was read? */
 bool awaits_passing(const struct chase *chase);
 /* Was a victim of that trial watched, at one of the first levels? */
@@ -198,7 +204,7 @@ struct heap_request;
 char *guards_request(const struct chase *chase, struct heap_request *ret);
 /* Its trials count. */
 void guards_count(struct chase *chase, const struct heap_report *report);
-/* Of the trial in chase->name: who damaged what was watched. */
+/* Of the trial in chase->reading: who damaged what was watched. */
 void read_guarded(struct chase *chase);
 
 /* toss.c: about freed blocks (NULL), new ones, or the words of new ones of a context. */
@@ -227,7 +233,7 @@ int race_look(struct chase *chase, struct err *err);
 void read_race(struct chase *chase);
 bool race_enough(const struct chase *chase);
 
-/* sights.c: the trial in chase->name, while its directory is there. */
+/* sights.c: the trial in chase->reading. */
 void read_failing(struct chase *chase);
 void read_passing(struct chase *chase);
 void read_scouted(struct chase *chase);
@@ -237,20 +243,20 @@ const struct sight *sight_of(const struct chase *chase, unsigned int level, uint
 /* instances.c: the object at this address is another one than before, it got the field's value when
  * it was made, and what that leads to is as it was made, too: nobody spoiled anything there, and
  * the difference to what was seen at this address before is none. */
-void see_instances(struct chase *chase, const struct clues *clues, const struct watch_log *log,
-		   struct event_log *in, const struct stake *stake);
+void see_instances(struct chase *chase, const struct crash_reading *crashed,
+		   const struct trial_hits *log, struct event_log *in, const struct stake *stake);
 
 /* habits.c: what the writer of a sight did there before becomes evidence. */
-void see_habits(struct chase *chase, const struct watch_log *log, const struct event_log *in,
+void see_habits(struct chase *chase, const struct trial_hits *log, const struct event_log *in,
 		const struct sight *sight, const struct stake_result *result);
 
 /* Did it store the address of a block? */
 void see_pointer(const struct stake_result *result, struct write_seen *write);
 /* Was it the first in its block's life? Of one that was watched from its birth. */
-void see_first(const struct watch_log *log, const struct event_log *in,
+void see_first(const struct trial_hits *log, const struct event_log *in,
 	       const struct stake_result *result, struct write_seen *write);
 /* Was the field written in parts only? */
-void see_parts(const struct watch_log *log, const struct event_log *in,
+void see_parts(const struct trial_hits *log, const struct event_log *in,
 	       const struct stake_result *result, struct symbols *symbols,
 	       struct write_seen *write);
 
@@ -260,12 +266,12 @@ struct frame_life {
 	struct stack stack; /* from its function on; the caller's to deinit */
 };
 /* Had its function returned when the crash came? False also when that cannot be told. */
-bool frames_outlived(const struct clues *clues, const struct caught *stored, uint64_t value,
+bool frames_outlived(const struct crash_reading *crashed, const struct hit *stored, uint64_t value,
 		     struct symbols *symbols, struct frame_life *ret);
 
 /* cuts.c: what a crash had to do with mapped files; who cut them, as far as it is known by now. */
 enum cuts_state { CUTS_NONE, CUTS_UNKNOWN, CUTS_KNOWN };
-void cuts_note(struct chase *chase, const struct clues *clues);
+void cuts_note(struct chase *chase, const struct crash_reading *crashed);
 void cuts_settle(struct chase *chase);
 enum cuts_state cuts_state(const struct chase *chase);
 bool cuts_suspected(const struct chase *chase);

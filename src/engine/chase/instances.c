@@ -23,7 +23,7 @@ static bool last_two(const struct event_log *in, uint64_t address, struct log_wa
 }
 
 /* Was this write the first that the object got, as far as hits tell? */
-static bool is_first(const struct watch_log *log, const struct event_log *in,
+static bool is_first(const struct trial_hits *log, const struct event_log *in,
 		     const struct log_watched *object, const struct sight *sight)
 {
 	bool found = false;
@@ -51,11 +51,11 @@ static bool as_it_was_made(const struct sight *sight)
 	return !write ? sight->since_birth : sight->since_birth && write->old == write->new;
 }
 
-void see_instances(struct chase *chase, const struct clues *clues, const struct watch_log *log,
-		   struct event_log *in, const struct stake *stake)
+void see_instances(struct chase *chase, const struct crash_reading *crashed,
+		   const struct trial_hits *log, struct event_log *in, const struct stake *stake)
 {
 	struct log_watched first, second;
-	const struct sight *found = sight_of(chase, stake->level, clues->trial);
+	const struct sight *found = sight_of(chase, stake->level, crashed->trial);
 	struct conflation_seen *seen;
 	struct evidence e;
 
@@ -67,9 +67,9 @@ void see_instances(struct chase *chase, const struct clues *clues, const struct 
 	if (stake->level == 0)
 		return;
 	for (unsigned int i = 0; i < stake->level; i++)
-		if (!as_it_was_made(sight_of(chase, i, clues->trial)))
+		if (!as_it_was_made(sight_of(chase, i, crashed->trial)))
 			return;
-	e = evidence_new(EVIDENCE_CONFLATION, clues->trial, true);
+	e = evidence_new(EVIDENCE_CONFLATION, crashed->trial, true);
 	e.note = mem_strdup(chase->recycler.words);
 	seen = e.conflation;
 	seen->address = second.start;
@@ -81,8 +81,8 @@ void see_instances(struct chase *chase, const struct clues *clues, const struct 
 	seen->first_value = first.last_value;
 	seen->second_value = found->victim.value;
 	seen->value_len = found->victim.len;
-	seen->first = caught_block(in, &first, chase->symbols);
-	seen->second = caught_block(in, &second, chase->symbols);
+	seen->first = hit_block(in, &first, chase->symbols);
+	seen->second = hit_block(in, &second, chase->symbols);
 	seen->watched = true;
 	VEC_PUSH(&chase->ret->evidence.list, e);
 }

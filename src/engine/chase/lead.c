@@ -56,14 +56,13 @@ static int not_found_again(const struct evidence *e, const char *what, struct er
 static int stake_global(struct chase *chase, const struct evidence *e, const struct home *home,
 			struct err *err)
 {
-	AUTO(mem_freep) char *name = mem_printf("%" PRIu64, e->trial);
-	AUTO(clues_deinit) struct clues clues = { 0 };
+	AUTO(reading_closep)
+	struct reading *reading = chase_reading_of(chase, e->trial, 0);
+	const struct crash_reading *crashed = reading_backtrack(reading, THROUGH_OBJECTS);
 
-	if (clues_open(&clues, case_trials_dir(chase->runner.cs), name, e->trial, 0, chase->symbols,
-		       NULL) < 0 ||
-	    !clues.has_scene)
+	if (!crashed->has_record)
 		return not_found_again(e, "what its trial logged is no longer there", err);
-	if (!stakeout_add_global(&chase->stakeout, clues.scene.log, home))
+	if (!stakeout_add_global(&chase->stakeout, crashed->record.log, home))
 		return not_found_again(e, "where its variable is cannot be told", err);
 	return 0;
 }
@@ -85,27 +84,23 @@ static int stake_home(struct chase *chase, const struct evidence *e, const struc
 /* The last change of the bytes before the failure. */
 void read_lead(struct chase *chase)
 {
-	struct watch_log log = { 0 };
-	const struct caught *last = NULL;
+	const struct hit *last = NULL;
 	struct evidence e;
 
 	chase->round_failed++;
-	if (watch_log_open(case_trials_dir(chase->runner.cs), chase->name, &log, NULL) == 0)
-		VEC_FOREACH (&log.hits, caught)
-			if (!(caught->hit->flags & (LOG_HIT_ALONGSIDE | LOG_HIT_IMPRECISE)) &&
-			    memcmp(caught->hit->old, caught->hit->new, sizeof(caught->hit->new)) !=
-				    0)
-				last = caught;
+	VEC_FOREACH (&reading_hits(chase->reading)->hits, caught)
+		if (!(caught->hit->flags & (LOG_HIT_ALONGSIDE | LOG_HIT_IMPRECISE)) &&
+		    memcmp(caught->hit->old, caught->hit->new, sizeof(caught->hit->new)) != 0)
+			last = caught;
 	if (last) {
 		e = evidence_new(EVIDENCE_WRITE, chase->number, true);
-		caught_describe(last, chase->symbols, e.write);
+		hit_describe(last, chase->symbols, e.write);
 		home_deinit(&e.write->home);
 		home_copy(&e.write->home, &chase->stakeout.list.items[0].home);
 		e.write->flags |= WRITE_LAST;
 		VEC_PUSH(&chase->guarded.list, e);
 		chase->round_watched++;
 	}
-	watch_log_deinit(&log);
 }
 
 static void adopt(struct chase *chase, uint64_t caught)

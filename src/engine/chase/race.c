@@ -43,24 +43,24 @@ struct race {
 struct suspect_object {
 	const char *key; /* of a block */
 	uint64_t size;
-	const struct trail_step *step; /* or a step of the trail */
+	const struct backtrack_step *step; /* or a step of the backtrack */
 };
 
 /* ---- one trial ---------------------------------------------------------------------------------
  */
 
 struct accesses {
-	VEC(const struct caught *) list; /* of one stake, in order */
+	VEC(const struct hit *) list; /* of one stake, in order */
 };
 
-static bool is_change(const struct caught *caught)
+static bool is_change(const struct hit *caught)
 {
 	return memcmp(caught->hit->old, caught->hit->new, sizeof(caught->hit->new)) != 0;
 }
 
-static bool is_store(const struct caught *caught, struct writer *ret)
+static bool is_store(const struct hit *caught, struct writer *ret)
 {
-	return caught_decode(caught, NULL, ret) == 0 && !ret->system_call && ret->covers;
+	return hit_decode(caught, NULL, ret) == 0 && !ret->system_call && ret->covers;
 }
 
 static bool is_atomic(const struct writer *writer)
@@ -104,17 +104,17 @@ static int before(const struct accesses *accesses, size_t at)
 	return -1;
 }
 
-static void tell_write(struct chase *chase, const struct caught *caught, struct write_seen **ret)
+static void tell_write(struct chase *chase, const struct hit *caught, struct write_seen **ret)
 {
 	struct writer writer;
-	bool decoded = caught_decode(caught, chase->symbols, &writer) == 0;
+	bool decoded = hit_decode(caught, chase->symbols, &writer) == 0;
 
 	*ret = mem_alloc(sizeof(**ret));
-	caught_tell(caught, decoded ? &writer : NULL, chase->symbols, *ret);
+	hit_tell(caught, decoded ? &writer : NULL, chase->symbols, *ret);
 }
 
-static void tell_race(struct chase *chase, unsigned int stake, const struct caught *first,
-		      const struct caught *second)
+static void tell_race(struct chase *chase, unsigned int stake, const struct hit *first,
+		      const struct hit *second)
 {
 	struct race_sight sight = { .stake = stake,
 				    .race = evidence_new(EVIDENCE_RACE, chase->number, true) };
@@ -135,7 +135,7 @@ static void tell_race(struct chase *chase, unsigned int stake, const struct caug
 static bool find_lost(struct chase *chase, const struct accesses *accesses, unsigned int stake)
 {
 	for (size_t to = accesses->list.count; to-- > 0;) {
-		const struct caught *second = accesses->list.items[to];
+		const struct hit *second = accesses->list.items[to];
 		int from = before(accesses, to), other;
 		struct writer writer, reader;
 
@@ -156,18 +156,13 @@ static bool find_lost(struct chase *chase, const struct accesses *accesses, unsi
 
 void read_race(struct chase *chase)
 {
-	struct watch_log log = { 0 };
 	bool seen = false, together = false;
 
 	chase->round_failed++;
-	if (watch_log_open(case_trials_dir(chase->runner.cs), chase->name, &log, NULL) < 0) {
-		watch_log_deinit(&log);
-		return;
-	}
 	for (unsigned int i = 0; i < chase->stakeout.list.count; i++) {
 		struct accesses accesses = { 0 };
 
-		VEC_FOREACH (&log.hits, caught)
+		VEC_FOREACH (&reading_hits(chase->reading)->hits, caught)
 			if (caught->hit->watch == i &&
 			    !(caught->hit->flags & (LOG_HIT_ALONGSIDE | LOG_HIT_IMPRECISE)))
 				VEC_PUSH(&accesses.list, caught);
@@ -179,7 +174,6 @@ void read_race(struct chase *chase)
 	}
 	chase->race->seen += seen;
 	chase->race->together += together;
-	watch_log_deinit(&log);
 }
 
 bool race_enough(const struct chase *chase)
@@ -197,9 +191,9 @@ static bool has_threads(const struct chase *chase)
 {
 	bool found = false;
 
-	if (!chase->first.has_scene)
+	if (!chase->first->has_record)
 		return false;
-	VEC_FOREACH (&chase->first.logs.list, log) {
+	VEC_FOREACH (&chase->first->logs->list, log) {
 		struct log_item item;
 		unsigned int started = 0;
 
@@ -228,7 +222,7 @@ static void add_block(struct targets *targets, const struct block_life *block)
 
 static void add_steps(const struct chase *chase, enum home_kind kind, struct targets *ret)
 {
-	VEC_FOREACH (&chase->first.trail.steps, step) {
+	VEC_FOREACH (&chase->first->backtrack.steps, step) {
 		bool known = false;
 
 		VEC_FOREACH (&ret->list, target)
@@ -289,7 +283,7 @@ static bool stake_words(struct chase *chase, const struct suspect_object *target
 		if (!word_offset(target, window, i, &offset))
 			continue;
 		if (home && home->kind == HOME_GLOBAL)
-			(void)stakeout_add_near(stakeout, &chase->first.scene, target->step,
+			(void)stakeout_add_near(stakeout, &chase->first->record, target->step,
 						offset - (home->offset & ~(int64_t)(WORD - 1)));
 		else
 			(void)stakeout_add_block(stakeout, home ? home->key : target->key, offset,

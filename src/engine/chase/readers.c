@@ -38,16 +38,16 @@ static bool is_fenced(const struct chase *chase, const struct block_life *block)
 /* Only the use: what it died of was our own doing. */
 void read_fenced(struct chase *chase)
 {
-	AUTO(clues_deinit) struct clues clues = { 0 };
+	const struct crash_reading *crashed;
 	struct evidence_list seen = { 0 };
 	bool any = false;
 
-	if (chase->signal == 0 ||
-	    clues_open(&clues, case_trials_dir(chase->runner.cs), chase->name, chase->number,
-		       chase->signal, chase->symbols, NULL) < 0 ||
-	    !clues.has_scene)
+	if (chase->signal == 0)
 		return;
-	clues_tell(&clues, chase->symbols, &chase->report, &seen);
+	crashed = reading_backtrack(chase->reading, THROUGH_OBJECTS);
+	if (!crashed->has_record)
+		return;
+	crash_reading_tell(crashed, chase->symbols, chase_crash(chase), &seen);
 	VEC_FOREACH (&seen.list, e) {
 		if (e->kind == EVIDENCE_FREED_USE && is_fenced(chase, e->freed_use->block)) {
 			VEC_PUSH(&chase->guarded.list, *e);

@@ -2,12 +2,12 @@
 #include "engine/chase/inside.h"
 
 /* Looks on for one trial, whether it fails or not. */
-static int find_recycler(struct chase *chase, const struct trail_step *step, struct err *err)
+static int find_recycler(struct chase *chase, const struct backtrack_step *step, struct err *err)
 {
 	struct stack allocated = { 0 };
 	int r = 0;
 
-	if (!event_log_context(chase->first.scene.log, step->in.context, chase->symbols,
+	if (!event_log_context(chase->first->record.log, step->in.context, chase->symbols,
 			       &allocated) ||
 	    !scout_begin(&allocated, step->in.key.stack_hash, &chase->scout))
 		goto out;
@@ -26,16 +26,17 @@ out:
 
 static int find_recyclers(struct chase *chase, struct err *err)
 {
-	const struct trail *trail = &chase->first.trail;
+	const struct backtrack *backtrack = &chase->first->backtrack;
 	int r = 0;
 
-	for (size_t i = 0; r == 0 && i < trail->steps.count && i < LEVELS_MAX; i++) {
-		const struct trail_step *step = &trail->steps.items[i];
+	for (size_t i = 0; r == 0 && i < backtrack->steps.count && i < LEVELS_MAX; i++) {
+		const struct backtrack_step *step = &backtrack->steps.items[i];
 		bool known = step->home.kind != HOME_BLOCK || step->in.key.stack_hash == 0 ||
 			     step->in.api >= LOG_API_PYTHON_OBJECT;
 
 		for (size_t k = 0; k < i; k++)
-			known |= trail->steps.items[k].in.key.stack_hash == step->in.key.stack_hash;
+			known |= backtrack->steps.items[k].in.key.stack_hash ==
+				 step->in.key.stack_hash;
 		if (!known && !chase->recycler.found && chase_may_go_on(chase))
 			r = find_recycler(chase, step, err);
 	}
@@ -44,12 +45,12 @@ static int find_recyclers(struct chase *chase, struct err *err)
 
 static void stake_out_recycled(struct chase *chase)
 {
-	const struct trail *trail = &chase->first.trail;
+	const struct backtrack *backtrack = &chase->first->backtrack;
 
 	stakeout_deinit(&chase->stakeout);
 	chase->stakeout = (struct stakeout){ 0 };
-	for (unsigned int i = 0; i < trail->steps.count && i < LEVELS_MAX; i++) {
-		const struct trail_step *step = &trail->steps.items[i];
+	for (unsigned int i = 0; i < backtrack->steps.count && i < LEVELS_MAX; i++) {
+		const struct backtrack_step *step = &backtrack->steps.items[i];
 
 		enum stake_by by;
 
@@ -60,7 +61,7 @@ static void stake_out_recycled(struct chase *chase)
 			(void)stakeout_add_result(&chase->stakeout, step, i,
 						  chase->recycler.hands_out);
 		else
-			(void)stakeout_add_step(&chase->stakeout, &chase->first.scene, step, i,
+			(void)stakeout_add_step(&chase->stakeout, &chase->first->record, step, i,
 						home_is_named(step, &by) ? by : STAKE_KEY, 0);
 	}
 }

@@ -2,8 +2,8 @@
 
 #include "base/strbuf.h"
 #include "debuginfo/symbols.h"
-#include "engine/autopsy/logs.h"
 #include "engine/hooks/planner.h"
+#include "read/logs.h"
 
 /*
  * An allocator of the program's own that nobody told us about: a function that hands out the same

@@ -66,11 +66,13 @@ static uint32_t count_of(const uint8_t *bytes)
 }
 
 /* The block that the crash used although it was freed; 0: none. */
-static uint64_t used_block(const struct chase *chase)
+static uint64_t used_block(struct chase *chase)
 {
-	if (chase->report.crashes.count == 0)
+	const struct crash *crash = chase_crash(chase);
+
+	if (!crash)
 		return 0;
-	VEC_FOREACH (&chase->report.crashes.items[0].blocks, block)
+	VEC_FOREACH (&crash->blocks, block)
 		if (block->telling && block->state == BLOCK_FREED && !block->former)
 			return block->id;
 	return 0;
@@ -78,9 +80,9 @@ static uint64_t used_block(const struct chase *chase)
 
 /* The store that left 0, by the last reference of this block; of the words that were watched, the
  * one that counts. */
-static const struct caught *last_reference(const struct watch_log *log, uint64_t id)
+static const struct hit *last_reference(const struct trial_hits *log, uint64_t id)
 {
-	const struct caught *found = NULL;
+	const struct hit *found = NULL;
 
 	VEC_FOREACH (&log->hits, caught) {
 		const struct log_hit *hit = caught->hit;
@@ -92,12 +94,12 @@ static const struct caught *last_reference(const struct watch_log *log, uint64_t
 	return found;
 }
 
-static void say_place(struct strbuf *sb, const struct caught *caught, struct symbols *symbols)
+static void say_place(struct strbuf *sb, const struct hit *caught, struct symbols *symbols)
 {
 	struct evidence e = evidence_new(EVIDENCE_WRITE, 0, false);
 	const struct frame *site;
 
-	caught_describe(caught, symbols, e.write);
+	hit_describe(caught, symbols, e.write);
 	site = stack_site(&e.write->writer);
 	if (site)
 		frame_describe(site, sb);
@@ -111,12 +113,12 @@ struct account {
 	struct {
 		uint64_t rip;
 		unsigned int times;
-		const struct caught *caught;
+		const struct hit *caught;
 	} sites[SITES_TOLD];
 	unsigned int count, more, raised, dropped;
 };
 
-static void account_add(struct account *account, const struct caught *caught)
+static void account_add(struct account *account, const struct hit *caught)
 {
 	uint32_t old = count_of(caught->hit->old), new = count_of(caught->hit->new);
 	uint64_t rip = caught->hit->gregs[LOG_GREG_RIP];
@@ -141,7 +143,7 @@ static void account_add(struct account *account, const struct caught *caught)
 	account->sites[account->count++].caught = caught;
 }
 
-static char *account_of(const struct watch_log *log, const struct caught *last,
+static char *account_of(const struct trial_hits *log, const struct hit *last,
 			struct symbols *symbols)
 {
 	struct account account = { 0 };
@@ -175,23 +177,20 @@ void read_release(struct chase *chase)
 {
 	struct release *release = &chase->release;
 	uint64_t id = used_block(chase);
-	struct watch_log log = { 0 };
-	const struct caught *last;
+	const struct hit *last = id != 0 ? last_reference(reading_hits(chase->reading), id) : NULL;
 
-	if (id != 0 &&
-	    watch_log_open(case_trials_dir(chase->runner.cs), chase->name, &log, NULL) == 0 &&
-	    (last = last_reference(&log, id)) != NULL) {
+	if (last) {
 		struct evidence e = evidence_new(EVIDENCE_WRITE, chase->number, true);
 
 		release->caught++;
-		caught_describe(last, chase->symbols, e.write);
+		hit_describe(last, chase->symbols, e.write);
 		if (release->last.count == 0) {
 			stack_copy(&release->last, &e.write->writer);
-			release->account = account_of(&log, last, chase->symbols);
+			release->account =
+				account_of(reading_hits(chase->reading), last, chase->symbols);
 		}
 		evidence_deinit(&e);
 	}
-	watch_log_deinit(&log);
 }
 
 bool release_enough(const struct chase *chase)

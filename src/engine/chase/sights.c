@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "engine/autopsy/pointers.h"
-#include "engine/watch/outside.h"
+#include "read/pointers.h"
+#include "read/unexplained.h"
 
 #define HARMLESS_MAX 40u
 #define HARMLESS_PER_TRIAL 6u
@@ -15,20 +15,13 @@
 /* ---- reading a failing trial that was watched ---------------------------------------------------
  */
 
-/* The step of this trial's trail that is the home of the stake. */
-static const struct trail_step *same_step(const struct trail *trail, const struct stake *stake)
+/* The step of this trial's backtrack that is the home of the stake. */
+static const struct backtrack_step *same_step(const struct backtrack *backtrack,
+					      const struct stake *stake)
 {
-	VEC_FOREACH (&trail->steps, step)
+	VEC_FOREACH (&backtrack->steps, step)
 		if (home_same(&step->home, &stake->home))
 			return step;
-	return NULL;
-}
-
-static struct event_log *same_log(struct watch_log *log, const struct event_log *as)
-{
-	VEC_FOREACH (&log->logs.list, in)
-		if (strcmp(in->name, as->name) == 0)
-			return in;
 	return NULL;
 }
 
@@ -87,7 +80,7 @@ static void find_owner(struct event_log *log, const struct log_block *now,
 }
 
 /* The block that was freed although this pointer to it was kept; id 0: none. */
-static void outlived_block(const struct clues *clues, const struct trail_step *step,
+static void outlived_block(const struct crash_reading *crashed, const struct backtrack_step *step,
 			   const struct stake_result *result, struct log_block *ret)
 {
 	const struct log_hit_owner *then =
@@ -99,12 +92,12 @@ static void outlived_block(const struct clues *clues, const struct trail_step *s
 	if (then && step->to.id == 0) {
 		struct log_block next = { .id = then->id + 1, .value = step->value };
 
-		if (block_former(clues->scene.log, &next, &former) && former.id == then->id)
+		if (block_former(crashed->record.log, &next, &former) && former.id == then->id)
 			*ret = former;
 		return;
 	}
 	if (then && then->id != step->to.id) {
-		find_owner(clues->scene.log, &step->to, then, step->value, ret);
+		find_owner(crashed->record.log, &step->to, then, step->value, ret);
 		return;
 	}
 	if (step->to.id != 0 && step->to.state == LOG_BLOCK_FREED &&
@@ -118,14 +111,14 @@ static void outlived_block(const struct clues *clues, const struct trail_step *s
 	/* The place may have had many owners since. */
 	ret->value = step->value;
 	while (!then && result->caught && stored_before(result->last->hit, result->exact, ret) &&
-	       block_former(clues->scene.log, ret, &former) && former.id < ret->id)
+	       block_former(crashed->record.log, ret, &former) && former.id < ret->id)
 		*ret = former;
 }
 
 /* The home was given another value after the pointer had been loaded from it: whoever used it had a
  * copy, in a register or on a stack, and the home holds no pointer to that block any more. One
  * below the block: a tag may be taken off. */
-static bool let_go(const struct trail_step *step, const struct event_log *in, uint64_t start,
+static bool let_go(const struct backtrack_step *step, const struct event_log *in, uint64_t start,
 		   uint64_t size)
 {
 	struct log_last last;
@@ -142,12 +135,13 @@ static void see_let_go(struct sight *sight)
 		sight->write.write->flags &= ~(unsigned int)WRITE_LAST;
 }
 
-static void see_target(struct chase *chase, struct clues *clues, const struct trail_step *step,
-		       struct event_log *in, const struct stake_result *result, struct sight *sight)
+static void see_target(struct chase *chase, const struct crash_reading *crashed,
+		       const struct backtrack_step *step, struct event_log *in,
+		       const struct stake_result *result, struct sight *sight)
 {
 	struct log_block freed;
 
-	outlived_block(clues, step, result, &freed);
+	outlived_block(crashed, step, result, &freed);
 	if (freed.id == 0)
 		return;
 	if (let_go(step, in, freed.start, freed.size)) {
@@ -155,10 +149,11 @@ static void see_target(struct chase *chase, struct clues *clues, const struct tr
 		return;
 	}
 	if (step->to.state == LOG_BLOCK_FREED && freed.id != step->to.id)
-		sight->mistaken = event_log_key(clues->scene.log, &step->to.key, step->to.context);
+		sight->mistaken =
+			event_log_key(crashed->record.log, &step->to.key, step->to.context);
 	sight->stale = true;
 	sight->target = mem_alloc(sizeof(*sight->target));
-	block_life_read(clues->scene.log, &freed, "the pointer", chase->symbols, sight->target);
+	block_life_read(crashed->record.log, &freed, "the pointer", chase->symbols, sight->target);
 	sight->target->value = step->value;
 	sight->target_exact = step->value == freed.start;
 	sight->former = freed;
@@ -167,13 +162,14 @@ static void see_target(struct chase *chase, struct clues *clues, const struct tr
 
 /* The pointer led to a variable of a function when it was stored; is that function still running
  * when it is used? */
-static void see_frame(struct chase *chase, struct clues *clues, const struct trail_step *step,
-		      struct event_log *in, const struct stake_result *result, struct sight *sight)
+static void see_frame(struct chase *chase, const struct crash_reading *crashed,
+		      const struct backtrack_step *step, struct event_log *in,
+		      const struct stake_result *result, struct sight *sight)
 {
 	struct frame_life frame = { 0 };
 
 	if (step->to.id != 0 || step->width != 8 ||
-	    !frames_outlived(clues, result->last, step->value, chase->symbols, &frame))
+	    !frames_outlived(crashed, result->last, step->value, chase->symbols, &frame))
 		return;
 	if (let_go(step, in, frame.low, frame.end - frame.low)) {
 		see_let_go(sight);
@@ -198,10 +194,10 @@ static bool stores_overlap(const struct write_seen *a, const struct write_seen *
 }
 
 /* Two threads at one place, one right after the other. */
-static void see_race(struct chase *chase, const struct watch_log *log, const struct event_log *in,
+static void see_race(struct chase *chase, const struct trial_hits *log, const struct event_log *in,
 		     struct sight *sight, const struct stake_result *result)
 {
-	const struct caught *other = NULL;
+	const struct hit *other = NULL;
 
 	if (!result->exact)
 		return;
@@ -221,8 +217,8 @@ static void see_race(struct chase *chase, const struct watch_log *log, const str
 	sight->race.race->first = mem_alloc(sizeof(*sight->race.race->first));
 	sight->race.race->second = mem_alloc(sizeof(*sight->race.race->second));
 	home_copy(&sight->race.race->home, &sight->home);
-	caught_describe(other, chase->symbols, sight->race.race->first);
-	caught_describe(result->last, chase->symbols, sight->race.race->second);
+	hit_describe(other, chase->symbols, sight->race.race->first);
+	hit_describe(result->last, chase->symbols, sight->race.race->second);
 	if (other->hit->time_ns > result->last->hit->time_ns) {
 		struct write_seen *first = sight->race.race->first;
 
@@ -240,7 +236,7 @@ static void see_race(struct chase *chase, const struct watch_log *log, const str
 }
 
 /* The last write may only have repeated the value: then who brought it is told, too. */
-static void see_repeated(struct chase *chase, const struct watch_log *log, struct event_log *in,
+static void see_repeated(struct chase *chase, const struct trial_hits *log, struct event_log *in,
 			 const struct sight *sight, const struct stake_result *result)
 {
 	struct stake_result brought = *result;
@@ -262,9 +258,10 @@ static void see_repeated(struct chase *chase, const struct watch_log *log, struc
 
 /* Where blocks are not followed, a pointer to memory that is there may have outlived its block, and
  * then whoever stored it is not to blame. */
-static bool may_have_outlived(const struct chase *chase, const struct clues *clues, uint64_t value)
+static bool may_have_outlived(const struct chase *chase, const struct crash_reading *crashed,
+			      uint64_t value)
 {
-	const struct mappings *mappings = &clues->scene.mappings;
+	const struct mappings *mappings = &crashed->record.mappings;
 
 	for (size_t i = 0; chase->request->without_ids && i < mappings->count; i++)
 		if (value >= mappings->items[i].start && value < mappings->items[i].end)
@@ -290,17 +287,19 @@ static void say_stored(struct chase *chase, const struct stack *writer)
 /* A pointer to the live block that the next home is in did what it should. The one that the fault
  * itself went through did if it is that block's address: whatever was wrong, it was not this. But
  * nobody may jump there, and an index is no pointer. */
-static bool is_sound(const struct trail *trail, const struct trail_step *step, unsigned int level)
+static bool is_sound(const struct backtrack *backtrack, const struct backtrack_step *step,
+		     unsigned int level)
 {
 	if (step->to.id == 0 || step->to.state != LOG_BLOCK_LIVE ||
 	    step->to.relation != LOG_INSIDE || step->to_former.id != 0)
 		return false;
-	return level > 0 || (!trail->executes && !trail->by_index && step->value == step->to.start);
+	return level > 0 ||
+	       (!backtrack->executes && !backtrack->by_index && step->value == step->to.start);
 }
 
 /* The value came with no write that was caught: then the latest one is nobody's that is looked for.
  */
-static void see_outside(struct chase *chase, const struct watch_log *log, struct event_log *in,
+static void see_outside(struct chase *chase, const struct trial_hits *log, struct event_log *in,
 			const struct stake_result *result, struct sight *sight)
 {
 	struct outside_change *change;
@@ -308,8 +307,8 @@ static void see_outside(struct chase *chase, const struct watch_log *log, struct
 
 	if (!result->watched || (sight->write.write && (sight->write.write->flags & WRITE_FOUND)))
 		return;
-	change = outside_find(log, in, result->row.number, sight->victim.value, sight->victim.len,
-			      chase->symbols);
+	change = unexplained_find(log, in, result->row.number, sight->victim.value,
+				  sight->victim.len, chase->symbols);
 	if (!change)
 		return;
 	/* Named as the crash names it: the same in all trials. */
@@ -326,7 +325,7 @@ static void see_outside(struct chase *chase, const struct watch_log *log, struct
 
 /* It went astray: what it wrote was right for another place. Then it is the one, whatever it
  * copied. */
-static void forget_copy(const struct trail_step *step, struct write_seen *write)
+static void forget_copy(const struct backtrack_step *step, struct write_seen *write)
 {
 	bool smashed = step->home.kind == HOME_STACK && step->home.field;
 	bool astray = write->base && write->victim && write->base->id != write->victim->id;
@@ -340,32 +339,32 @@ static void forget_copy(const struct trail_step *step, struct write_seen *write)
 
 /* A variable that its own function set, to something that it did not copy from elsewhere; or there
  * is another home that tells where. */
-static bool is_own(const struct trail_step *step, const struct write_seen *write, bool alone)
+static bool is_own(const struct backtrack_step *step, const struct write_seen *write, bool alone)
 {
 	return step->home.kind == HOME_STACK && write && write->flags & WRITE_NAMED &&
 	       !(write->flags & WRITE_COPIED && alone);
 }
 
-static bool is_own_of_library(const struct trail_step *step, const struct write_seen *write)
+static bool is_own_of_library(const struct backtrack_step *step, const struct write_seen *write)
 {
 	return step->of_runtime && write && write->writer.count > 0 &&
 	       frame_is_runtime(&write->writer.frames[0]);
 }
 
-static bool is_recycled(const struct clues *clues, const struct trail_step *step)
+static bool is_recycled(const struct crash_reading *crashed, const struct backtrack_step *step)
 {
 	struct log_block former;
 
 	return step->in_former && is_of_malloc(&step->in) &&
-	       block_former(clues->scene.log, &step->in, &former) &&
+	       block_former(crashed->record.log, &step->in, &former) &&
 	       former.context != step->in.context;
 }
 
-static void see_level(struct chase *chase, struct clues *clues, const struct watch_log *log,
-		      struct event_log *in, const struct stake *stake,
-		      const struct trail_step *step)
+static void see_level(struct chase *chase, const struct crash_reading *crashed,
+		      const struct trial_hits *log, struct event_log *in, const struct stake *stake,
+		      const struct backtrack_step *step)
 {
-	struct sight sight = { .trial = clues->trial,
+	struct sight sight = { .trial = crashed->trial,
 			       .followed = chase->recycler.found,
 			       .victim = { .address = step->home.address,
 					   .value = step->value,
@@ -385,10 +384,11 @@ static void see_level(struct chase *chase, struct clues *clues, const struct wat
 	home_copy(&sight.home, &step->home);
 	if (step->in.id != 0) {
 		sight.in = mem_alloc(sizeof(*sight.in));
-		block_life_read(clues->scene.log, &step->in, "the home", chase->symbols, sight.in);
+		block_life_read(crashed->record.log, &step->in, "the home", chase->symbols,
+				sight.in);
 	}
 	if (result.caught) {
-		sight.write = evidence_new(EVIDENCE_WRITE, clues->trial, true);
+		sight.write = evidence_new(EVIDENCE_WRITE, crashed->trial, true);
 		stakeout_tell(&result, &sight.victim, in, chase->symbols, sight.write.write,
 			      &sight.source);
 		forget_copy(step, sight.write.write);
@@ -409,19 +409,19 @@ static void see_level(struct chase *chase, struct clues *clues, const struct wat
 		see_habits(chase, log, in, &sight, &result);
 		see_race(chase, log, in, &sight, &result);
 	}
-	sight.recycled = is_recycled(clues, step);
+	sight.recycled = is_recycled(crashed, step);
 	see_outside(chase, log, in, &result, &sight);
-	see_target(chase, clues, step, in, &result, &sight);
+	see_target(chase, crashed, step, in, &result, &sight);
 	if (result.caught && result.exact && !sight.stale)
-		see_frame(chase, clues, step, in, &result, &sight);
-	if (sight.write.write && may_have_outlived(chase, clues, sight.victim.value)) {
+		see_frame(chase, crashed, step, in, &result, &sight);
+	if (sight.write.write && may_have_outlived(chase, crashed, sight.victim.value)) {
 		say_stored(chase, &sight.write.write->writer);
 		evidence_deinit(&sight.write);
 		sight.write = (struct evidence){ 0 };
 	}
-	sight.healthy =
-		!sight.stale && (sight.let_go || is_sound(&clues->trail, step, stake->level) ||
-				 is_own(step, sight.write.write, clues->trail.steps.count == 1));
+	sight.healthy = !sight.stale &&
+			(sight.let_go || is_sound(&crashed->backtrack, step, stake->level) ||
+			 is_own(step, sight.write.write, crashed->backtrack.steps.count == 1));
 	/* Whose place it is has nothing to do with it; and what is the library's, it sets itself.
 	 */
 	sight.healthy |= step->strayed.id != 0 || is_own_of_library(step, sight.write.write);
@@ -430,17 +430,18 @@ static void see_level(struct chase *chase, struct clues *clues, const struct wat
 	/* The next home was read through it. */
 	if (stake->level > 0 && !step->by_value && step->to.id == 0 && sight.write.write)
 		sight.write.write->flags |= WRITE_READABLE;
-	if (sight.write.write && twins_left(chase, &clues->trail, step) > 0)
+	if (sight.write.write && twins_left(chase, &crashed->backtrack, step) > 0)
 		sight.write.write->flags |= WRITE_TWIN;
 	sight.by_key = stake->by == STAKE_KEY;
-	sight.same_block = sight.by_key && sight.watched &&
-			   step->in.size == chase->first.trail.steps.items[stake->level].in.size;
+	sight.same_block =
+		sight.by_key && sight.watched &&
+		step->in.size == chase->first->backtrack.steps.items[stake->level].in.size;
 	VEC_PUSH(&chase->levels[stake->level].sights, sight);
 }
 
 /* Was the source given another value after the copy was made? By the thread that had put the copied
  * one there, out of what it found: then that was half of its value. */
-static void see_replaced(struct chase *chase, const struct watch_log *log, struct event_log *in,
+static void see_replaced(struct chase *chase, const struct trial_hits *log, struct event_log *in,
 			 struct write_seen *copy, const struct sight *source)
 {
 	struct evidence e;
@@ -464,16 +465,17 @@ static void see_replaced(struct chase *chase, const struct watch_log *log, struc
 }
 
 /* The source of a copy, in the same trial: the latest write there before the copy. */
-static void see_source(struct chase *chase, struct clues *clues, const struct watch_log *log,
-		       struct event_log *in, const struct stake *stake)
+static void see_source(struct chase *chase, const struct crash_reading *crashed,
+		       const struct trial_hits *log, struct event_log *in,
+		       const struct stake *stake)
 {
 	struct sight *copy = NULL;
 	struct stake_result result;
-	struct sight sight = { .trial = clues->trial };
+	struct sight sight = { .trial = crashed->trial };
 
 	for (unsigned int i = 0; i < stake->level; i++)
 		VEC_FOREACH (&chase->levels[i].sights, s)
-			if (s->trial == clues->trial && s->write.write &&
+			if (s->trial == crashed->trial && s->write.write &&
 			    (s->write.write->flags & WRITE_COPIED) &&
 			    home_same(&s->write.write->source, &stake->home))
 				copy = s;
@@ -490,7 +492,7 @@ static void see_source(struct chase *chase, struct clues *clues, const struct wa
 	sight.watched = result.watched || stake->by == STAKE_GLOBAL;
 	home_copy(&sight.home, &copy->write.write->source);
 	if (result.caught) {
-		sight.write = evidence_new(EVIDENCE_WRITE, clues->trial, true);
+		sight.write = evidence_new(EVIDENCE_WRITE, crashed->trial, true);
 		stakeout_tell(&result, &sight.victim, in, chase->symbols, sight.write.write,
 			      &sight.source);
 		home_deinit(&sight.write.write->home);
@@ -516,22 +518,22 @@ static void name_variable(const struct chase *chase, const struct log_hit *hit, 
 }
 
 /* Who else writes there without harm: for each writer its last whole hit. */
-static void see_harmless(struct chase *chase, const struct watch_log *log, uint64_t trial,
-			 bool failing, const struct clues *clues)
+static void see_harmless(struct chase *chase, const struct trial_hits *log, uint64_t trial,
+			 bool failing, const struct crash_reading *crashed)
 {
 	unsigned int told = 0;
 	uint64_t seen[HARMLESS_PER_TRIAL];
 
 	for (size_t i = log->hits.count; i-- > 0 && told < HARMLESS_PER_TRIAL;) {
-		const struct caught *caught = &log->hits.items[i];
+		const struct hit *caught = &log->hits.items[i];
 		uint64_t rip = caught->hit->gregs[LOG_GREG_RIP];
 		struct evidence e;
 		bool known = false, victim = false;
 
 		for (unsigned int k = 0; k < told; k++)
 			known |= seen[k] == rip;
-		if (clues && clues->has_trail)
-			VEC_FOREACH (&clues->trail.steps, step)
+		if (crashed && crashed->has_backtrack)
+			VEC_FOREACH (&crashed->backtrack.steps, step)
 				victim |= step->home.address == caught->hit->address;
 		if (known || victim || chase->harmless >= HARMLESS_MAX ||
 		    (caught->hit->flags & (LOG_HIT_ALONGSIDE | LOG_HIT_IMPRECISE)))
@@ -539,7 +541,7 @@ static void see_harmless(struct chase *chase, const struct watch_log *log, uint6
 		seen[told++] = rip;
 		chase->harmless++;
 		e = evidence_new(EVIDENCE_WRITE, trial, failing);
-		caught_describe(caught, chase->symbols, e.write);
+		hit_describe(caught, chase->symbols, e.write);
 		name_variable(chase, caught->hit, &e.write->home);
 		VEC_PUSH(&chase->ret->evidence.list, e);
 	}
@@ -559,9 +561,9 @@ const struct sight *sight_of(const struct chase *chase, unsigned int level, uint
 
 /* Of a malloc inside the program blocks have no guards and no quarantine, which would tell a write
  * through a pointer to the place's former owner from one to the present. */
-static bool is_unguarded(const struct clues *clues)
+static bool is_unguarded(const struct crash_reading *crashed)
 {
-	VEC_FOREACH (&clues->scene.log->hooks, hook)
+	VEC_FOREACH (&crashed->record.log->hooks, hook)
 		if (hook->state == LOG_HOOK_PLACED && strcmp(hook->label, "malloc") == 0)
 			return true;
 	return false;
@@ -578,16 +580,17 @@ static void doubt_pointer(struct evidence *write)
 
 /* The place was another kind of block's. Whose pointer is it that the failure came by? The present
  * owner's, if it was stored when that one was there already. */
-static void see_recycled(struct chase *chase, const struct clues *clues)
+static void see_recycled(struct chase *chase, const struct crash_reading *crashed)
 {
-	bool unguarded = is_unguarded(clues);
+	bool unguarded = is_unguarded(crashed);
 
 	for (unsigned int i = 0; i < LEVELS_MAX; i++) {
 		const struct sight *led =
-			i + 1 < LEVELS_MAX ? sight_of(chase, i + 1, clues->trial) : NULL;
+			i + 1 < LEVELS_MAX ? sight_of(chase, i + 1, crashed->trial) : NULL;
 
 		VEC_FOREACH (&chase->levels[i].sights, sight) {
-			if (sight->trial != clues->trial || !sight->recycled || !sight->write.write)
+			if (sight->trial != crashed->trial || !sight->recycled ||
+			    !sight->write.write)
 				continue;
 			if (!(led && led->write.write && !led->stale))
 				sight->write.write->flags |= WRITE_RECYCLED;
@@ -613,60 +616,47 @@ static void count_keys(struct chase *chase, uint64_t trial)
 
 void read_failing(struct chase *chase)
 {
-	AUTO(clues_deinit) struct clues clues = { .whole_blocks = chase->recycler.found };
-	struct watch_log log = { 0 };
-	int trials = case_trials_dir(chase->runner.cs);
+	const struct crash_reading *crashed = reading_backtrack(
+		chase->reading, chase->recycler.found ? THROUGH_WHOLE_BLOCKS : THROUGH_OBJECTS);
+	const struct trial_hits *log = reading_hits(chase->reading);
+	struct event_log *in = crashed->record.log;
 
 	chase->round_failed++;
-	if (clues_open(&clues, trials, chase->name, chase->number, chase->signal, chase->symbols,
-		       NULL) < 0 ||
-	    !clues.has_trail || watch_log_open(trials, chase->name, &log, NULL) < 0) {
-		watch_log_deinit(&log);
+	if (!crashed->has_backtrack)
 		return;
-	}
 	for (size_t i = 0; i < chase->stakeout.list.count; i++) {
 		const struct stake *stake = &chase->stakeout.list.items[i];
-		const struct trail_step *step = same_step(&clues.trail, stake);
-		struct event_log *in = same_log(&log, clues.scene.log);
+		const struct backtrack_step *step = same_step(&crashed->backtrack, stake);
 
-		if (!in)
-			continue;
 		if (step && stake->level < LEVELS_MAX)
-			see_level(chase, &clues, &log, in, stake, step);
+			see_level(chase, crashed, log, in, stake, step);
 		else if (stake->level >= LEVELS_MAX)
-			see_source(chase, &clues, &log, in, stake);
+			see_source(chase, crashed, log, in, stake);
 	}
 	for (size_t i = 0; i < chase->stakeout.list.count; i++) {
 		const struct stake *stake = &chase->stakeout.list.items[i];
-		struct event_log *in = same_log(&log, clues.scene.log);
 
-		if (in && stake->by == STAKE_RESULT)
-			see_instances(chase, &clues, &log, in, stake);
+		if (stake->by == STAKE_RESULT)
+			see_instances(chase, crashed, log, in, stake);
 	}
-	see_recycled(chase, &clues);
-	count_keys(chase, clues.trial);
-	chase->round_watched += was_watched(chase, clues.trial, LEVELS_MAX);
-	see_harmless(chase, &log, chase->number, true, &clues);
-	cuts_note(chase, &clues);
-	clues_tell(&clues, chase->symbols, &chase->report, &chase->ret->evidence);
-	watch_log_deinit(&log);
+	see_recycled(chase, crashed);
+	count_keys(chase, crashed->trial);
+	chase->round_watched += was_watched(chase, crashed->trial, LEVELS_MAX);
+	see_harmless(chase, log, chase->number, true, crashed);
+	cuts_note(chase, crashed);
+	crash_reading_tell(crashed, chase->symbols, chase_crash(chase), &chase->ret->evidence);
 }
 
 void read_passing(struct chase *chase)
 {
-	struct watch_log log = { 0 };
-
-	if (chase->harmless < HARMLESS_MAX &&
-	    watch_log_open(case_trials_dir(chase->runner.cs), chase->name, &log, NULL) == 0)
-		see_harmless(chase, &log, chase->number, false, NULL);
-	watch_log_deinit(&log);
+	if (chase->harmless < HARMLESS_MAX)
+		see_harmless(chase, reading_hits(chase->reading), chase->number, false, NULL);
 }
 
 void read_scouted(struct chase *chase)
 {
-	AUTO(event_logs_deinit) struct event_logs logs = { 0 };
+	struct event_logs *logs;
 
-	if (!chase->recycler.found &&
-	    event_logs_open(case_trials_dir(chase->runner.cs), chase->name, &logs, NULL) == 0)
-		scout_read(&chase->scout, &logs, &chase->recycler);
+	if (!chase->recycler.found && reading_logs(chase->reading, &logs, NULL) == 0)
+		scout_read(&chase->scout, logs, &chase->recycler);
 }

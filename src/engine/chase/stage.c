@@ -66,12 +66,9 @@ static void read_again(struct chase *chase, const struct stored *stored)
 {
 	chase->used++;
 	chase->replayed++;
-	chase->number = stored->trial;
-	chase->signal = stored->signal;
-	(void)snprintf(chase->name, sizeof(chase->name), "%" PRIu64, stored->trial);
+	chase->signal = stored->kept ? stored->signal : 0;
+	chase_take_reading(chase, chase_reading_of(chase, stored->trial, stored->signal));
 	chase->ret->evidence.trials++;
-	if (stored->kept)
-		chase_read_crash(chase);
 	chase_count(chase, stored->failed, stored->wanted);
 }
 

@@ -55,8 +55,8 @@ static uint32_t bytes_of(uint64_t width)
 	return width > 0 && width < WATCHED_MAX ? (uint32_t)width : WATCHED_MAX;
 }
 
-bool stakeout_add_step(struct stakeout *stakeout, const struct scene *scene,
-		       const struct trail_step *step, unsigned int level, enum stake_by by,
+bool stakeout_add_step(struct stakeout *stakeout, const struct crash_record *record,
+		       const struct backtrack_step *step, unsigned int level, enum stake_by by,
 		       size_t handle)
 {
 	struct stake stake = { .by = by,
@@ -69,20 +69,20 @@ bool stakeout_add_step(struct stakeout *stakeout, const struct scene *scene,
 	if (by == STAKE_KEY || by == STAKE_CONTEXT)
 		placed = step->home.kind == HOME_BLOCK && step->in.key.stack_hash != 0;
 	if (by == STAKE_GLOBAL && step->home.kind == HOME_GLOBAL && step->home.module)
-		placed = place_in(&stake, module_called(scene->log, step->home.module),
+		placed = place_in(&stake, module_called(record->log, step->home.module),
 				  step->home.address);
 	if (by == STAKE_THREAD)
 		placed = step->home.kind == HOME_THREAD;
 	if (by == STAKE_FRAME && step->home.kind == HOME_STACK && step->function != 0)
-		placed = place_in(&stake, module_at(scene->log, step->function), step->function);
+		placed = place_in(&stake, module_at(record->log, step->function), step->function);
 	if (by == STAKE_ARGUMENT && handle < step->handles.count) {
-		const struct trail_handle *h =
+		const struct backtrack_handle *h =
 			&step->handles.items[step->handles.count - 1 - handle];
 
 		stake.argument = h->argument;
 		stake.offset = h->offset;
 		placed = h->function != 0 &&
-			 place_in(&stake, module_at(scene->log, h->function), h->function);
+			 place_in(&stake, module_at(record->log, h->function), h->function);
 	}
 	if (!placed || stakeout->list.count == PLAN_WATCHES_MAX) {
 		mem_free(stake.module);
@@ -130,7 +130,7 @@ bool stakeout_add_global(struct stakeout *stakeout, const struct event_log *log,
 	return true;
 }
 
-bool stakeout_add_result(struct stakeout *stakeout, const struct trail_step *step,
+bool stakeout_add_result(struct stakeout *stakeout, const struct backtrack_step *step,
 			 unsigned int level, const char *function)
 {
 	struct stake stake = { .by = STAKE_RESULT,
@@ -185,12 +185,12 @@ bool stakeout_add_fence(struct stakeout *stakeout, const char *context)
 	return true;
 }
 
-bool stakeout_add_near(struct stakeout *stakeout, const struct scene *scene,
-		       const struct trail_step *step, int64_t distance)
+bool stakeout_add_near(struct stakeout *stakeout, const struct crash_record *record,
+		       const struct backtrack_step *step, int64_t distance)
 {
 	struct stake *stake;
 
-	if (!stakeout_add_step(stakeout, scene, step, 0, STAKE_GLOBAL, 0))
+	if (!stakeout_add_step(stakeout, record, step, 0, STAKE_GLOBAL, 0))
 		return false;
 	stake = &stakeout->list.items[stakeout->list.count - 1];
 	stake->bytes = WATCHED_MAX;
@@ -363,8 +363,8 @@ static bool find_life(struct event_log *log, const struct victim *victim, struct
 	return found;
 }
 
-static const struct caught *find_number(const struct watch_log *log, const struct event_log *in,
-					uint64_t number)
+static const struct hit *find_number(const struct trial_hits *log, const struct event_log *in,
+				     uint64_t number)
 {
 	VEC_FOREACH (&log->hits, caught)
 		if (caught->log == in && caught->hit->number == number)
@@ -372,8 +372,8 @@ static const struct caught *find_number(const struct watch_log *log, const struc
 	return NULL;
 }
 
-static const struct caught *find_rip(const struct watch_log *log, const struct event_log *in,
-				     uint64_t rip)
+static const struct hit *find_rip(const struct trial_hits *log, const struct event_log *in,
+				  uint64_t rip)
 {
 	VEC_FOREACH (&log->hits, caught)
 		if (caught->log == in && caught->hit->gregs[LOG_GREG_RIP] == rip)
@@ -382,10 +382,10 @@ static const struct caught *find_rip(const struct watch_log *log, const struct e
 }
 
 /* The latest whole hit on the place that left the value; with `before`, the latest before that. */
-static const struct caught *find_value(const struct watch_log *log, const struct event_log *in,
-				       const struct victim *victim)
+static const struct hit *find_value(const struct trial_hits *log, const struct event_log *in,
+				    const struct victim *victim)
 {
-	const struct caught *found = NULL;
+	const struct hit *found = NULL;
 
 	VEC_FOREACH (&log->hits, caught) {
 		const struct log_hit *hit = caught->hit;
@@ -401,7 +401,7 @@ static const struct caught *find_value(const struct watch_log *log, const struct
 	return found;
 }
 
-void stakeout_look(const struct watch_log *log, struct event_log *in, const struct victim *victim,
+void stakeout_look(const struct trial_hits *log, struct event_log *in, const struct victim *victim,
 		   struct stake_result *ret)
 {
 	*ret = (struct stake_result){ 0 };
@@ -424,11 +424,10 @@ void stakeout_look(const struct watch_log *log, struct event_log *in, const stru
 	ret->watched |= ret->caught;
 }
 
-const struct caught *stakeout_brought(const struct watch_log *log, struct event_log *in,
-				      const struct victim *victim,
-				      const struct stake_result *result)
+const struct hit *stakeout_brought(const struct trial_hits *log, struct event_log *in,
+				   const struct victim *victim, const struct stake_result *result)
 {
-	const struct caught *found = NULL;
+	const struct hit *found = NULL;
 
 	VEC_FOREACH (&log->hits, caught) {
 		const struct log_hit *hit = caught->hit;
@@ -457,7 +456,7 @@ bool stakeout_through_freed_object(const struct stake_result *result,
 	return false;
 }
 
-bool stakeout_next_write(const struct watch_log *log, struct event_log *in, uint64_t address,
+bool stakeout_next_write(const struct trial_hits *log, struct event_log *in, uint64_t address,
 			 uint64_t after_ns, struct stake_result *ret)
 {
 	uint64_t after = after_ns + in->reader.header.start_monotonic_ns;
@@ -499,7 +498,7 @@ static const struct log_hit_owner *owner_of(const struct log_hit *hit, uint64_t 
 	return found;
 }
 
-static void name_source(const struct caught *caught, uint64_t address, struct symbols *symbols,
+static void name_source(const struct hit *caught, uint64_t address, struct symbols *symbols,
 			struct home *ret, struct source_place *ret_place)
 {
 	const struct log_hit_owner *owner = owner_of(caught->hit, address);
@@ -563,8 +562,8 @@ static bool load_address(const struct trap *trap, const struct origin *load, uin
 	return true;
 }
 
-size_t stakeout_frames(const struct caught *caught, struct symbols *symbols,
-		       struct machine_frame *ret, size_t room)
+size_t stakeout_frames(const struct hit *caught, struct symbols *symbols, struct machine_frame *ret,
+		       size_t room)
 {
 	const struct log_hit *hit = caught->hit;
 	struct piece piece = { .address = hit->code_address,
@@ -586,7 +585,7 @@ size_t stakeout_frames(const struct caught *caught, struct symbols *symbols,
 }
 
 /* Was the stored value only copied from elsewhere? */
-static void tell_source(const struct caught *caught, const struct writer *writer,
+static void tell_source(const struct hit *caught, const struct writer *writer,
 			const struct trap *trap, struct symbols *symbols, struct write_seen *ret,
 			struct source_place *ret_place)
 {
@@ -623,7 +622,7 @@ static bool has_frame_pointer(const struct machine_frame *frame)
 /* Does the code say which field it writes: no index, no string, and through the start of the
  * object? A pointer that runs over many objects is at the start of each of them once; then a loop
  * leads there, or it was reckoned with. */
-static bool names_field(const struct caught *caught, const struct writer *writer,
+static bool names_field(const struct hit *caught, const struct writer *writer,
 			const struct trap *trap, bool framed)
 {
 	const struct memory_operand *to = &writer->store.to;
@@ -652,7 +651,7 @@ static bool names_field(const struct caught *caught, const struct writer *writer
 
 /* Does it go through a pointer to something inside the block, which nothing was reckoned with: an
  * object that is a piece of it? */
-static bool is_of_piece(const struct caught *caught, const struct writer *writer,
+static bool is_of_piece(const struct hit *caught, const struct writer *writer,
 			const struct trap *trap)
 {
 	const struct memory_operand *to = &writer->store.to;
@@ -687,14 +686,14 @@ static unsigned int runs_on(const struct writer *writer, const struct trap *trap
 	       (runs & RUNS_DOWN ? WRITE_RUNS_DOWN : 0);
 }
 
-unsigned int stakeout_runs(const struct caught *caught, struct symbols *symbols)
+unsigned int stakeout_runs(const struct hit *caught, struct symbols *symbols)
 {
 	struct machine_frame frame;
 	struct writer writer;
 	struct trap trap;
 	unsigned int runs;
 
-	if (caught_decode(caught, symbols, &writer) < 0 || writer.system_call ||
+	if (hit_decode(caught, symbols, &writer) < 0 || writer.system_call ||
 	    stakeout_frames(caught, symbols, &frame, 1) != 1)
 		return 0;
 	trap = (struct trap){ .code = frame.code,
@@ -709,7 +708,7 @@ unsigned int stakeout_runs(const struct caught *caught, struct symbols *symbols)
 }
 
 /* What the code before the store tells. */
-static void tell_code(const struct caught *caught, const struct writer *writer,
+static void tell_code(const struct hit *caught, const struct writer *writer,
 		      struct symbols *symbols, struct write_seen *ret,
 		      struct source_place *ret_place)
 {
@@ -745,9 +744,9 @@ void stakeout_tell(const struct stake_result *result, const struct victim *victi
 		   struct source_place *ret_source)
 {
 	struct writer writer;
-	bool decoded = caught_decode(result->last, symbols, &writer) == 0;
+	bool decoded = hit_decode(result->last, symbols, &writer) == 0;
 
-	caught_tell(result->last, decoded ? &writer : NULL, symbols, ret);
+	hit_tell(result->last, decoded ? &writer : NULL, symbols, ret);
 	if (!result->exact) {
 		/* Another write of the same instruction: what is known of this one goes over it. */
 		home_deinit(&ret->home);

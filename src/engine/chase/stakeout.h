@@ -1,10 +1,10 @@
 #pragma once
 
 #include "base/strbuf.h"
-#include "engine/chase/trail.h"
 #include "engine/hooks/planner.h"
-#include "engine/watch/caught.h"
 #include "model/heap.h"
+#include "read/backtrack.h"
+#include "read/hits.h"
 #include "wire/plan.h"
 
 /*
@@ -22,7 +22,7 @@ enum stake_by {
 
 struct stake {
 	enum stake_by by;
-	unsigned int level; /* which step of the trail it is, or which hop after it */
+	unsigned int level; /* which step of the backtrack it is, or which hop after it */
 	struct home home;   /* as it was in the trial that it was found in */
 	struct block_key key;
 	uint32_t bytes;
@@ -44,10 +44,10 @@ struct stakeout {
 
 void stakeout_deinit(struct stakeout *stakeout);
 
-/* Adds a stake for a step of the trail; false when it cannot be watched (memory without a
+/* Adds a stake for a step of the backtrack; false when it cannot be watched (memory without a
  * name). STAKE_ARGUMENT uses its n-th handle from the outside. */
-bool stakeout_add_step(struct stakeout *stakeout, const struct scene *scene,
-		       const struct trail_step *step, unsigned int level, enum stake_by by,
+bool stakeout_add_step(struct stakeout *stakeout, const struct crash_record *record,
+		       const struct backtrack_step *step, unsigned int level, enum stake_by by,
 		       size_t handle);
 
 /* Where a copied value came from, in terms that hold in the next run, too: a block's key, or a
@@ -65,8 +65,8 @@ bool stakeout_add_source(struct stakeout *stakeout, const struct write_seen *wri
 bool stakeout_add_global(struct stakeout *stakeout, const struct event_log *log,
 			 const struct home *home);
 
-/* Adds one for a step of the trail whose block is an object that this function hands out. */
-bool stakeout_add_result(struct stakeout *stakeout, const struct trail_step *step,
+/* Adds one for a step of the backtrack whose block is an object that this function hands out. */
+bool stakeout_add_result(struct stakeout *stakeout, const struct backtrack_step *step,
 			 unsigned int level, const char *function);
 
 /* Adds one for bytes that the heap observer found damaged; false when their block has no key. */
@@ -82,9 +82,9 @@ bool stakeout_add_block(struct stakeout *stakeout, const char *key, int64_t offs
  * size instead. False when that is no guard of a block. */
 bool stakeout_widen(struct stakeout *stakeout);
 
-/* Adds the word so many bytes from a global that the trail read. */
-bool stakeout_add_near(struct stakeout *stakeout, const struct scene *scene,
-		       const struct trail_step *step, int64_t distance);
+/* Adds the word so many bytes from a global that the backtrack read. */
+bool stakeout_add_near(struct stakeout *stakeout, const struct crash_record *record,
+		       const struct backtrack_step *step, int64_t distance);
 
 /* Adds one for a word of the block with this key that counts references; false: no such key. */
 bool stakeout_add_count(struct stakeout *stakeout, const char *key, int64_t offset);
@@ -105,25 +105,24 @@ struct stake_result {
 	bool watched;	  /* while it got that value, or from birth on */
 	bool since_birth; /* STAKE_KEY, and it never ended before */
 	struct log_watched row;
-	bool caught;		   /* `last` is the write that left the value, or the latest one */
-	const struct caught *last; /* whole, of that writer: maybe of an earlier write */
-	bool exact;		   /* `last` is that very write */
+	bool caught;		/* `last` is the write that left the value, or the latest one */
+	const struct hit *last; /* whole, of that writer: maybe of an earlier write */
+	bool exact;		/* `last` is that very write */
 	struct log_last brief;
 };
 
-void stakeout_look(const struct watch_log *log, struct event_log *in, const struct victim *victim,
+void stakeout_look(const struct trial_hits *log, struct event_log *in, const struct victim *victim,
 		   struct stake_result *ret);
 
 /* The first write known to have changed the place after `after_ns` (since the process began);
  * false: none is known. */
-bool stakeout_next_write(const struct watch_log *log, struct event_log *in, uint64_t address,
+bool stakeout_next_write(const struct trial_hits *log, struct event_log *in, uint64_t address,
 			 uint64_t after_ns, struct stake_result *ret);
 
 /* Where the write that was caught only repeated what was there: the latest one before it that
  * brought the value; NULL: none is known. */
-const struct caught *stakeout_brought(const struct watch_log *log, struct event_log *in,
-				      const struct victim *victim,
-				      const struct stake_result *result);
+const struct hit *stakeout_brought(const struct trial_hits *log, struct event_log *in,
+				   const struct victim *victim, const struct stake_result *result);
 
 /* Did the store go through a pointer to an object of a hooked allocator that had been given back?
  */
@@ -131,11 +130,11 @@ bool stakeout_through_freed_object(const struct stake_result *result,
 				   const struct write_seen *write);
 
 /* The innermost frames of the thread that was caught; returns how many. machine_frames_free(). */
-size_t stakeout_frames(const struct caught *caught, struct symbols *symbols,
-		       struct machine_frame *ret, size_t room);
+size_t stakeout_frames(const struct hit *caught, struct symbols *symbols, struct machine_frame *ret,
+		       size_t room);
 
 /* Did it go through a pointer that a loop moves on? WRITE_RUNS and which way, or 0. */
-unsigned int stakeout_runs(const struct caught *caught, struct symbols *symbols);
+unsigned int stakeout_runs(const struct hit *caught, struct symbols *symbols);
 
 /* The write as evidence has it. */
 void stakeout_tell(const struct stake_result *result, const struct victim *victim,

@@ -42,7 +42,7 @@ static int64_t word_of(uint64_t context, uint64_t hash)
 static void tell(struct chase *chase, const struct heap_suspect *suspect, const char *context,
 		 const struct stack *allocated, int64_t word)
 {
-	struct evidence e = evidence_new(EVIDENCE_ODDS, chase->first.trial, true);
+	struct evidence e = evidence_new(EVIDENCE_ODDS, chase->first->trial, true);
 	struct odds_seen *odds = e.odds;
 
 	odds->home = (struct home){ .kind = HOME_BLOCK,

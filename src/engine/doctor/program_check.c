@@ -223,7 +223,7 @@ static const struct check checks[] = {
 };
 
 /* What goes into the reading process and comes back. */
-struct reading {
+struct program_walk {
 	char path[PATH_MAX];
 	int result;
 	struct program_facts facts;
@@ -232,7 +232,7 @@ struct reading {
 
 static void read_in_child(void *data)
 {
-	struct reading *reading = data;
+	struct program_walk *reading = data;
 #ifndef __SANITIZE_ADDRESS__ /* whose shadow memory is far larger than the limit */
 	struct rlimit limit = { .rlim_cur = READ_MEMORY_BYTES, .rlim_max = RLIM_INFINITY };
 
@@ -247,7 +247,7 @@ static void read_in_child(void *data)
 /* Reads the program. A crash of the reader is an answer about the file. */
 static int read_facts(const char *path, struct program_facts *ret, struct err *err)
 {
-	AUTO(mem_freep) struct reading *reading = mem_alloc(sizeof(*reading));
+	AUTO(mem_freep) struct program_walk *reading = mem_alloc(sizeof(*reading));
 	struct isolate_outcome outcome = { 0 };
 	int r;
 

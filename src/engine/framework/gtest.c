@@ -78,7 +78,7 @@ static bool chooses(const char *word)
 	return false;
 }
 
-struct reading {
+struct gtest_listing {
 	struct framework *f;
 	char *suite; /* with its dot; NULL before the first */
 	bool disabled_too;
@@ -87,7 +87,7 @@ struct reading {
 /* "Suite." begins a suite, "  Test" is one of its tests; what follows a # is a comment. */
 static int read_line(void *ctx, char *line, struct err *err)
 {
-	struct reading *reading = ctx;
+	struct gtest_listing *reading = ctx;
 	char *comment = strstr(line, "  # ");
 	const char *name = line + strspn(line, " ");
 	size_t len;
@@ -117,7 +117,7 @@ static int list(struct framework *f, struct err *err)
 {
 	AUTO(listing_close) struct listing l = { 0 };
 	AUTO(strv_deinit) struct strv argv = { 0 };
-	struct reading reading = { .f = f };
+	struct gtest_listing reading = { .f = f };
 	int r = listing_open(&l, err);
 
 	for (char *const *word = f->setup.program; *word; word++) {

@@ -53,7 +53,7 @@ static void add_plugins(struct strv *argv)
 		strv_add(argv, words[i]);
 }
 
-struct reading {
+struct pytest_listing {
 	struct framework *f;
 	struct strv positional;
 	bool ended;
@@ -61,7 +61,7 @@ struct reading {
 
 static int read_line(void *ctx, char *line, struct err *err)
 {
-	struct reading *reading = ctx;
+	struct pytest_listing *reading = ctx;
 	struct framework *f = reading->f;
 	struct pytest *own = f->own;
 	char *value = strchr(line, '\t'), *argument, *id;
@@ -108,7 +108,7 @@ static void drop_positional(struct framework *f, const struct strv *positional)
 
 static int read_list(struct framework *f, struct listing *l, struct err *err)
 {
-	struct reading reading = { .f = f };
+	struct pytest_listing reading = { .f = f };
 	AUTO(mem_freep) char *text = NULL;
 	int r;
 

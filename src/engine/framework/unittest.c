@@ -30,14 +30,14 @@ static bool recognises(char *const *program, const char *cwd)
 	return find_module(program) > 0;
 }
 
-struct reading {
+struct unittest_listing {
 	struct framework *f;
 	bool ended;
 };
 
 static int read_line(void *ctx, char *line, struct err *err)
 {
-	struct reading *reading = ctx;
+	struct unittest_listing *reading = ctx;
 	char *value = strchr(line, '\t');
 
 	if (!value)
@@ -59,7 +59,7 @@ static int list(struct framework *f, struct err *err)
 	AUTO(strv_deinit) struct strv env = { 0 };
 	AUTO(mem_freep) char *text = NULL;
 	struct unittest *own = mem_alloc(sizeof(*own));
-	struct reading reading = { .f = f };
+	struct unittest_listing reading = { .f = f };
 	int r;
 
 	f->own = own;

@@ -1,7 +1,7 @@
 #pragma once
 
-#include "engine/growth/census.h"
 #include "engine/stats/trend.h"
+#include "read/census.h"
 
 /*
  * Families: tests that are the same but for a number or a parameter.

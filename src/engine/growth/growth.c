@@ -15,7 +15,6 @@ struct growth {
 	const struct growth_request *request;
 	struct runner runner;
 	struct growth_report *report;
-	struct symbols *symbols;
 	unsigned int next; /* position */
 	bool looking;	   /* for holders: in one more trial, once it is known of what */
 	uint64_t most_tests;
@@ -66,27 +65,23 @@ static void merge(struct growth_report *report, struct trial_sites *sites)
 	sites->list.count = 0;
 }
 
-static void growth_examine(void *ctx, const struct trial_result *result, const char *name)
+static void growth_examine(void *ctx, const struct trial_result *result, struct reading *reading)
 {
 	struct growth *growth = ctx;
 	struct growth_report *report = growth->report;
-	AUTO(moments_deinit) struct moments moments = { 0 };
 	AUTO(trial_sites_deinit) struct trial_sites sites = { 0 };
 
 	if (growth->looking) {
-		holders_read(case_trials_dir(growth->runner.cs), name, growth->symbols, report);
+		holders_read(reading, report);
 		return;
 	}
-	moments_from_milestones(result->end.milestones.items, result->end.milestones.count,
-				growth->request->settings->breadcrumb_given, &moments);
-	trial_sites_read(case_trials_dir(growth->runner.cs), name, &moments, growth->symbols,
-			 &sites);
+	trial_sites_read(reading, &sites);
 	add_notes(report, &sites.notes);
 	if (result->end.milestones_full)
 		strv_take(&report->notes,
 			  mem_printf("trial %s printed more than %zu such lines: growth after "
 				     "those was not looked at",
-				     name, result->end.milestones.count));
+				     reading_name(reading), result->end.milestones.count));
 	if (sites.tests > growth->most_tests)
 		growth->most_tests = sites.tests;
 	if (sites.tests < TREND_RISES_MIN)
@@ -206,11 +201,9 @@ static int nothing_usable(const struct growth *growth, struct err *err)
 int growth_run(struct case_store *cs, const struct growth_request *request,
 	       struct growth_report *ret, struct err *err)
 {
-	AUTO(symbols_freep) struct symbols *symbols = symbols_new(&(struct symbols_options){ 0 });
 	struct growth growth = {
 		.request = request,
 		.report = ret,
-		.symbols = symbols,
 		.next = 1,
 		.started_s = series_now_s(),
 	};

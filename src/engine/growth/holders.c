@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/auto.h"
-#include "engine/autopsy/logs.h"
+#include "read/globals.h"
 #include "wire/plan.h"
 
 #define CONTEXTS_PER_SITE 4
@@ -29,54 +29,6 @@ static struct growth_site *site_of(struct growth_report *report, uint64_t stack_
 			if (strtoull(site->contexts.items[i], NULL, 16) == stack_hash)
 				return site;
 	return NULL;
-}
-
-/* The module whose data the address lies in: its own mapping, or the zeroed part behind it. */
-static bool find_module(struct event_log *log, uint64_t address, struct log_module *ret)
-{
-	struct log_item item;
-	bool found = false;
-
-	VEC_FOREACH (&log->module_records, at) {
-		struct log_module module;
-
-		if (!log_record_at(&log->reader, *at, &item) ||
-		    !log_payload(&item, &module, sizeof(module)) || address < module.low ||
-		    (found && module.low < ret->low))
-			continue;
-		*ret = module;
-		found = true;
-	}
-	return found;
-}
-
-bool global_find(struct event_log *log, struct symbols *symbols, uint64_t address,
-		 struct global_place *ret)
-{
-	struct mapping mapping = { .perms = MAPPING_READ | MAPPING_EXEC, .bias_known = true };
-	struct log_module module;
-	char path[sizeof(module.path) + 1] = "";
-	uint64_t offset = 0;
-
-	*ret = (struct global_place){ 0 };
-	if (!find_module(log, address, &module))
-		return false;
-	memcpy(path, module.path, sizeof(module.path));
-	mapping.start = module.text_low;
-	mapping.end = module.text_high;
-	mapping.bias = module.bias;
-	mapping.path = path;
-	if (module.build_id_bytes <= sizeof(module.build_id))
-		mapping.build_id_len = module.build_id_bytes;
-	memcpy(mapping.build_id, module.build_id, mapping.build_id_len);
-	ret->name = symbols_global(symbols, &mapping, address - module.bias, &offset);
-	/* Behind the file's own mapping only a name tells that it still belongs to it. */
-	if (!ret->name && address >= module.high)
-		return false;
-	ret->module = mem_strdup(path);
-	ret->offset = address - module.bias;
-	ret->within = ret->name ? offset : 0;
-	return true;
 }
 
 static void name_global(struct event_log *log, struct symbols *symbols,
@@ -238,15 +190,15 @@ static void settle(struct growth_site *site)
 		growth_holder_deinit(&site->holders.items[--site->holders.count]);
 }
 
-void holders_read(int trials, const char *trial, struct symbols *symbols,
-		  struct growth_report *report)
+void holders_read(struct reading *reading, struct growth_report *report)
 {
-	AUTO(event_logs_deinit) struct event_logs logs = { 0 };
+	struct symbols *symbols = reading_symbols(reading);
 	VEC(struct log_holder) found = { 0 };
+	struct event_logs *logs;
 
-	if (event_logs_open(trials, trial, &logs, NULL) < 0)
+	if (reading_logs(reading, &logs, NULL) < 0)
 		return;
-	VEC_FOREACH (&logs.list, log) {
+	VEC_FOREACH (&logs->list, log) {
 		struct log_item item;
 
 		found.count = 0;

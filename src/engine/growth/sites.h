@@ -1,7 +1,7 @@
 #pragma once
 
-#include "engine/growth/census.h"
 #include "engine/stats/trend.h"
+#include "read/census.h"
 
 /*
  * Sites: the places in the program whose live blocks grow.

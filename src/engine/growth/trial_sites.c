@@ -235,18 +235,20 @@ static void add_site(struct trial_sites *sites, struct growth_site site)
 	VEC_PUSH(&sites->list, site);
 }
 
-void trial_sites_read(int trials, const char *trial, const struct moments *moments,
-		      struct symbols *symbols, struct trial_sites *ret)
+void trial_sites_read(struct reading *reading, struct trial_sites *ret)
 {
-	AUTO(event_logs_deinit) struct event_logs logs = { 0 };
+	const struct moments *moments = reading_moments(reading);
+	struct symbols *symbols = reading_symbols(reading);
+	const char *trial = reading_name(reading);
+	struct event_logs *logs;
 	struct err err = { 0 };
 
 	ret->basis = moments->basis;
-	if (event_logs_open(trials, trial, &logs, &err) < 0) {
+	if (reading_logs(reading, &logs, &err) < 0) {
 		strv_take(&ret->notes, mem_printf("trial %s: %s", trial, err.message));
 		return;
 	}
-	VEC_FOREACH (&logs.list, log) {
+	VEC_FOREACH (&logs->list, log) {
 		AUTO(census_deinit) struct census census = { 0 };
 		AUTO(sites_deinit) struct sites sites = { 0 };
 		uint64_t dropped = log->reader.header.drops[LOG_DROP_EVENT];
@@ -275,6 +277,6 @@ void trial_sites_read(int trials, const char *trial, const struct moments *momen
 				growth_site_deinit(&told);
 		}
 	}
-	for (size_t i = 0; i < logs.notes.count && ret->notes.count < NOTES_MAX; i++)
-		strv_take(&ret->notes, mem_printf("trial %s: %s", trial, logs.notes.items[i]));
+	for (size_t i = 0; i < logs->notes.count && ret->notes.count < NOTES_MAX; i++)
+		strv_take(&ret->notes, mem_printf("trial %s: %s", trial, logs->notes.items[i]));
 }

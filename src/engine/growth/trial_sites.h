@@ -1,7 +1,7 @@
 #pragma once
 
-#include "engine/growth/moments.h"
 #include "model/growth.h"
+#include "read/reading.h"
 
 /*
  * What grew in one trial, over all its processes, with names.
@@ -14,7 +14,5 @@ struct trial_sites {
 	struct strv notes;
 };
 
-/* `trials` is the directory of all trials, `trial` the name of this one. */
-void trial_sites_read(int trials, const char *trial, const struct moments *moments,
-		      struct symbols *symbols, struct trial_sites *ret);
+void trial_sites_read(struct reading *reading, struct trial_sites *ret);
 void trial_sites_deinit(struct trial_sites *sites);

@@ -2,7 +2,6 @@
 
 #include <inttypes.h>
 #include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -14,9 +13,13 @@
 #define CONTEXTS_MAX 100000u
 #define SUSPECT_P 0.05
 #define SUSPECTS_MAX 10
+#define FAILING_MAX 32
 
 void chance_deinit(struct chance *chance)
 {
+	VEC_FOREACH (&chance->failing, reading)
+		reading_close(*reading);
+	VEC_DEINIT(&chance->failing);
 	VEC_DEINIT(&chance->contexts);
 }
 
@@ -63,8 +66,34 @@ static bool find_settings(struct event_log *log, struct log_heap *ret)
 	return false;
 }
 
-static void count(struct chance_context *context, bool poisoned, uint64_t trial, bool failed)
+/* A trial, as it is read: with which coins, and how it ended. */
+struct tossing {
+	struct chance *chance;
+	struct reading *reading;
+	struct log_heap settings;
+	bool failed;
+};
+
+/* Whom the failure goes with was there in nearly every failing trial: the first ones will do to
+ * tell his stack. */
+static void note_failed(struct tossing *t, struct chance_context *context)
 {
+	struct chance *chance = t->chance;
+	bool kept = chance->failing.count > 0 &&
+		    chance->failing.items[chance->failing.count - 1] == t->reading;
+
+	if (context->failed_in || (!kept && chance->failing.count == FAILING_MAX))
+		return;
+	if (!kept)
+		VEC_PUSH(&chance->failing, reading_share(t->reading));
+	context->failed_in = t->reading;
+}
+
+static void count(struct tossing *t, struct chance_context *context, bool poisoned)
+{
+	uint64_t trial = reading_trial(t->reading);
+	bool failed = t->failed;
+
 	/* Threads have a row each, processes a log each: the coin is the same for all. */
 	if (context->last_trial == trial)
 		return;
@@ -77,64 +106,63 @@ static void count(struct chance_context *context, bool poisoned, uint64_t trial,
 		context->clear_failed += failed;
 	}
 	if (failed)
-		context->failed_trial = trial;
+		note_failed(t, context);
 }
 
-static void toss(struct chance *chance, const struct log_heap *settings, uint64_t hash,
-		 uint64_t trial, bool failed)
+static void toss(struct tossing *t, uint64_t hash)
 {
-	struct chance_context *context = context_of(chance, hash);
+	struct chance_context *context = context_of(t->chance, hash);
 
 	if (context)
-		count(context, canary_chance(settings->seed, hash, settings->poison_ppm), trial,
-		      failed);
+		count(t, context, canary_chance(t->settings.seed, hash, t->settings.poison_ppm));
 }
 
-void chance_read(struct chance *chance, const struct plan_heap *plan, struct event_logs *logs,
-		 uint64_t trial, bool failed)
+static void toss_all(struct tossing *t, const struct plan_heap *plan, struct event_log *log)
 {
 	bool fresh = plan->item.flags & PLAN_HEAP_FRESH;
+	uint32_t rows = log_context_count(&log->reader);
 
-	VEC_FOREACH (&logs->list, log) {
-		uint32_t rows = log_context_count(&log->reader);
-		struct log_heap settings;
+	for (uint32_t row = 1; row < rows; row++) {
+		struct log_context found;
 
-		if (!find_settings(log, &settings))
+		/* Only contexts whose blocks were freed, or made, had a coin. */
+		if (!log_context_row(&log->reader, row, &found) ||
+		    (fresh ? found.allocs : found.frees_own) == 0)
 			continue;
-		for (uint32_t row = 1; row < rows; row++) {
-			struct log_context found;
-
-			/* Only contexts whose blocks were freed, or made, had a coin. */
-			if (!log_context_row(&log->reader, row, &found) ||
-			    (fresh ? found.allocs : found.frees_own) == 0)
-				continue;
-			if (!fresh || plan->sweep_count == 0)
-				toss(chance, &settings, found.stack_hash, trial, failed);
-			else if (found.stack_hash == plan->sweep_hashes[0])
-				for (uint64_t word = 0; word < CANARY_FRESH_WORDS; word++)
-					toss(chance, &settings,
-					     canary_word_hash(found.stack_hash, word), trial,
-					     failed);
-		}
+		if (!fresh || plan->sweep_count == 0)
+			toss(t, found.stack_hash);
+		else if (found.stack_hash == plan->sweep_hashes[0])
+			for (uint64_t word = 0; word < CANARY_FRESH_WORDS; word++)
+				toss(t, canary_word_hash(found.stack_hash, word));
 	}
 }
 
-static void find_stack(const struct chance_context *context, int trials, struct symbols *symbols,
-		       struct stack *ret)
+void chance_read(struct chance *chance, const struct plan_heap *plan, struct reading *reading,
+		 bool failed)
 {
-	AUTO(event_logs_deinit) struct event_logs logs = { 0 };
-	char name[24];
+	struct tossing t = { .chance = chance, .reading = reading, .failed = failed };
+	struct event_logs *logs;
 
-	(void)snprintf(name, sizeof(name), "%" PRIu64, context->failed_trial);
-	if (context->failed_trial == 0 || event_logs_open(trials, name, &logs, NULL) < 0)
+	if (reading_logs(reading, &logs, NULL) < 0)
 		return;
-	VEC_FOREACH (&logs.list, log)
+	VEC_FOREACH (&logs->list, log)
+		if (find_settings(log, &t.settings))
+			toss_all(&t, plan, log);
+}
+
+static void find_stack(const struct chance_context *context, struct stack *ret)
+{
+	struct event_logs *logs;
+
+	if (!context->failed_in || reading_logs(context->failed_in, &logs, NULL) < 0)
+		return;
+	VEC_FOREACH (&logs->list, log)
 		for (uint32_t row = 1; row < log_context_count(&log->reader); row++) {
 			struct log_context found;
 
 			if (log_context_row(&log->reader, row, &found) &&
 			    found.stack_hash == context->stack_hash &&
-			    event_log_context(log, row, symbols, ret))
+			    event_log_context(log, row, reading_symbols(context->failed_in), ret))
 				return;
 		}
 }
@@ -171,8 +199,7 @@ static int by_p(const void *a, const void *b)
 	return x->p < y->p ? -1 : x->p > y->p;
 }
 
-void chance_conclude(const struct chance *chance, int trials, struct symbols *symbols,
-		     struct heap_report *ret)
+void chance_conclude(const struct chance *chance, struct heap_report *ret)
 {
 	AUTO(mem_freep)
 	struct tested *tested = mem_alloc((chance->contexts.count + 1) * sizeof(tested[0]));
@@ -201,7 +228,7 @@ void chance_conclude(const struct chance *chance, int trials, struct symbols *sy
 				rate_wilson(context->clear, context->clear_failed, RATE_CONFIDENCE),
 			.p = largest,
 		};
-		find_stack(context, trials, symbols, &suspect.stack);
+		find_stack(context, &suspect.stack);
 		VEC_PUSH(&ret->suspects, suspect);
 	}
 }

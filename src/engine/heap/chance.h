@@ -1,7 +1,7 @@
 #pragma once
 
-#include "engine/autopsy/logs.h"
 #include "model/heap.h"
+#include "read/reading.h"
 #include "wire/plan.h"
 
 /*
@@ -18,11 +18,12 @@ struct chance_context {
 	uint64_t poisoned, poisoned_failed; /* trials */
 	uint64_t clear, clear_failed;
 	uint64_t last_trial;
-	uint64_t failed_trial; /* one that failed, whose logs may still be there; 0: none */
+	struct reading *failed_in; /* a trial that failed; NULL: none */
 };
 
 struct chance {
 	VEC(struct chance_context) contexts; /* ascending by hash */
+	VEC(struct reading *) failing;	     /* those that contexts speak of */
 };
 
 void chance_deinit(struct chance *chance);
@@ -30,13 +31,12 @@ void chance_deinit(struct chance *chance);
 /* What one trial showed. Its logs say with which seed and chance, the plan what it is about: freed
  * blocks, or new ones (PLAN_HEAP_FRESH), or the words of those of one context, which then stand for
  * contexts (canary_word_hash()). */
-void chance_read(struct chance *chance, const struct plan_heap *plan, struct event_logs *logs,
-		 uint64_t trial, bool failed);
+void chance_read(struct chance *chance, const struct plan_heap *plan, struct reading *reading,
+		 bool failed);
 
 /* How many failing trials it takes at least, each with the one context's coin on the same side, to
  * tell that context from all the others. `ppm` is the chance. */
 uint64_t chance_needed(const struct chance *chance, uint32_t ppm);
 
-/* Fills in contexts and suspects, likeliest first. `trials` is the directory of all trials. */
-void chance_conclude(const struct chance *chance, int trials, struct symbols *symbols,
-		     struct heap_report *ret);
+/* Fills in contexts and suspects, likeliest first. */
+void chance_conclude(const struct chance *chance, struct heap_report *ret);

@@ -4,114 +4,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "engine/heap/runs.h"
-#include "engine/heap/timeline.h"
-#include "wire/canary.h"
+#include "read/damage_runs.h"
 
 #define FINDINGS_MAX 200
 #define NOTES_MAX 20
-#define DAMAGES_MAX 4096 /* of one process */
-
-static const char *const apis[] = {
-	[LOG_API_MALLOC] = "malloc",
-	[LOG_API_ALIGNED] = "an aligned malloc",
-	[LOG_API_NEW] = "new",
-	[LOG_API_NEW_ARRAY] = "new[]",
-	[LOG_API_HOOKED] = "its own",
-	[LOG_API_PYTHON_OBJECT] = "PyObject_Malloc",
-	[LOG_API_PYTHON_MEMORY] = "PyMem_Malloc",
-};
-static const char *const freers[] = {
-	[LOG_BY_FREE] = "free",
-	[LOG_BY_DELETE] = "delete",
-	[LOG_BY_DELETE_ARRAY] = "delete[]",
-	[LOG_BY_REALLOC] = "realloc",
-};
-static const char *const checks[] = {
-	[LOG_CHECK_FREE] = "free",	   [LOG_CHECK_REALLOC] = "realloc",
-	[LOG_CHECK_LINE] = "line",	   [LOG_CHECK_EXIT] = "exit",
-	[LOG_CHECK_CRASH] = "crash",	   [LOG_CHECK_TIME] = "timer",
-	[LOG_CHECK_EVICTION] = "eviction",
-};
-
-static const char *named(const char *const *names, size_t count, uint32_t number)
-{
-	return number < count && names[number] ? names[number] : "?";
-}
-
-/* What one log is read with. */
-struct reading {
-	const struct heap_trial *trial;
-	struct event_log *log;
-	struct timeline timeline;
-	struct heap_report *report;
-	VEC(struct heap_finding) damages; /* until all are known: one may go on at the next */
-	bool sampled;			  /* not all of its blocks had guards */
-	uint64_t gap;			  /* between its blocks */
-};
-
-struct event_log *findings_log_of(struct event_logs *logs, struct event_log *log, uint64_t id)
-{
-	/* From child to parent, as often as it was forked; the count bounds a circle. */
-	for (size_t steps = 0; steps < logs->list.count; steps++) {
-		const struct log_header *header = &log->reader.header;
-		struct event_log *parent = NULL;
-
-		if (!header->forked || id >= header->id_base)
-			return log;
-		VEC_FOREACH (&logs->list, other)
-			if (other->reader.header.pid == header->ppid &&
-			    other->reader.header.image == header->parent_image)
-				parent = other;
-		if (!parent)
-			return NULL;
-		log = parent;
-	}
-	return NULL;
-}
-
-static void tell_block(const struct reading *r, const struct log_block *block,
-		       struct heap_finding *ret)
-{
-	struct event_log *home = findings_log_of(r->trial->logs, r->log, block->id);
-	/* Freed after the fork: that context is the child's own. */
-	bool freed_here = block->freed_epoch >= r->log->reader.header.epoch_base;
-	struct log_context row;
-
-	ret->id = block->id;
-	ret->size = block->size;
-	ret->address = block->start;
-	ret->live = block->state == LOG_BLOCK_LIVE;
-	ret->allocated_by = named(apis, ARRAY_SIZE(apis), block->api);
-	ret->python = block->api == LOG_API_PYTHON_OBJECT;
-	if (home) {
-		struct log_block own = *block;
-
-		if (home != r->log) /* the key was made from the wrong table */
-			own.key.stack_hash = 0;
-		ret->key = event_log_key(home, &own.key, own.context);
-		if (log_context_row(&home->reader, block->context, &row))
-			ret->context = mem_printf("%016" PRIx64, row.stack_hash);
-		(void)event_log_allocation(home, block->context, r->trial->symbols,
-					   &ret->allocated);
-	}
-	if (!ret->live && block->free_context != 0 && (freed_here || home))
-		(void)event_log_context(freed_here ? r->log : home, block->free_context,
-					r->trial->symbols, &ret->freed);
-}
-
-static bool owned_block(const struct reading *r, const struct log_item *owner,
-			struct log_block *ret)
-{
-	struct log_item item = *owner;
-
-	while (log_next_owned(&r->log->reader, owner->head.seq, &item))
-		if (item.head.type == LOG_BLOCK && log_payload(&item, ret, sizeof(*ret)))
-			return true;
-	return false;
-}
-
-/* ---- alike ---- */
 
 static bool same_text(const char *a, const char *b)
 {
@@ -139,7 +35,7 @@ static bool alike(const struct heap_finding *a, const struct heap_finding *b)
 	return place(&a->seen_at) == place(&b->seen_at);
 }
 
-static void add_sighting(struct heap_finding *known, const struct heap_trial *trial,
+static void add_sighting(struct heap_finding *known, const struct finding_trial *trial,
 			 const struct heap_finding *here)
 {
 	known->count++;
@@ -166,7 +62,7 @@ static void forget_rival(char **rival, const struct heap_finding *finding)
 	*rival = NULL;
 }
 
-static void add(const struct heap_trial *trial, struct heap_report *report,
+static void add(const struct finding_trial *trial, struct heap_report *report,
 		struct heap_finding finding)
 {
 	VEC_FOREACH (&report->findings, known) {
@@ -186,182 +82,32 @@ static void add(const struct heap_trial *trial, struct heap_report *report,
 	VEC_PUSH(&report->findings, finding);
 }
 
-static struct heap_finding finding_of(const struct reading *r, enum heap_kind kind)
+static void add_notes(const struct finding_trial *trial, const struct strv *notes,
+		      struct heap_report *report)
 {
-	return (struct heap_finding){
-		.kind = kind,
-		.trial = r->trial->number,
-		.pid = (int)r->log->reader.header.pid,
-		.program = r->log->program ? mem_strdup(r->log->program) : NULL,
-		.sampled = r->sampled,
-		.gap = r->gap,
-	};
+	for (size_t i = 0; i < notes->count && report->notes.count < NOTES_MAX; i++)
+		strv_take(&report->notes,
+			  mem_printf("trial %" PRIu64 ": %s", trial->number, notes->items[i]));
 }
 
-/* ---- records ---- */
-
-static void read_damage(struct reading *r, const struct log_item *item)
+void findings_add(const struct finding_trial *trial, struct reading *reading,
+		  struct heap_report *report)
 {
-	static const enum heap_kind kinds[] = { [LOG_DAMAGE_BEFORE] = HEAP_UNDERFLOW,
-						[LOG_DAMAGE_BEHIND] = HEAP_OVERFLOW,
-						[LOG_DAMAGE_FREED] = HEAP_WRITE_AFTER_FREE };
-	struct log_heap_damage damage;
-	struct heap_finding finding;
-	struct log_block block;
+	const struct damage *damage = reading_damage(reading);
+	struct event_logs *logs;
 
-	if (!log_payload(item, &damage, sizeof(damage)) || damage.kind < LOG_DAMAGE_BEFORE ||
-	    damage.kind > LOG_DAMAGE_FREED || !owned_block(r, item, &block) ||
-	    r->damages.count >= DAMAGES_MAX)
-		return;
-	finding = finding_of(r, kinds[damage.kind]);
-	finding.offset = damage.offset;
-	finding.length = damage.length;
-	finding.bytes = damage.bytes < HEAP_BYTES ? damage.bytes : HEAP_BYTES;
-	memcpy(finding.expected, damage.expected, finding.bytes);
-	memcpy(finding.found, damage.found, finding.bytes);
-	tell_block(r, &block, &finding);
-	if (damage.context != 0)
-		(void)event_log_context(r->log, damage.context, r->trial->symbols,
-					&finding.seen_at);
-	timeline_place(&r->timeline, item, &damage, &block, &finding.when);
-	finding.when.check = mem_strdup(named(checks, ARRAY_SIZE(checks), damage.check));
-	VEC_PUSH(&r->damages, finding);
-}
+	VEC_FOREACH (&damage->findings, finding) {
+		struct heap_finding copy;
 
-static void add_damages(struct reading *r)
-{
-	runs_mark(r->damages.items, r->damages.count);
-	VEC_FOREACH (&r->damages, finding)
-		add(r->trial, r->report, *finding);
-	VEC_DEINIT(&r->damages);
-}
-
-/* A copy of operator new or delete inside a program is not seen by any hook: the call of malloc or
- * free that it makes is. Only a call that certainly is none speaks for a mismatch. */
-static bool calls_itself(const struct stack *stack, const char *operator_name)
-{
-	const char *function = stack->count > 0 ? stack->frames[0].function : NULL;
-
-	return function && !strstr(function, operator_name);
-}
-
-static bool is_mismatch(const struct heap_finding *finding)
-{
-	bool made = strncmp(finding->allocated_by, "new", 3) == 0 ||
-		    calls_itself(&finding->allocated, "operator new");
-	bool freed = strncmp(finding->freed_by, "delete", 6) == 0 ||
-		     calls_itself(&finding->seen_at, "operator delete");
-
-	return made && freed;
-}
-
-static void read_bad_free(const struct reading *r, const struct log_item *item)
-{
-	static const enum heap_kind kinds[] = { [LOG_DOUBLE_FREE] = HEAP_DOUBLE_FREE,
-						[LOG_INTERIOR_FREE] = HEAP_INTERIOR_FREE,
-						[LOG_MISMATCHED_FREE] = HEAP_MISMATCHED_FREE,
-						[LOG_INVALID_FREE] = HEAP_INVALID_FREE };
-	struct heap_finding finding;
-	struct log_bad_free bad;
-	struct log_block block;
-	bool has_block;
-
-	if (!log_payload(item, &bad, sizeof(bad)) || bad.kind < LOG_DOUBLE_FREE ||
-	    bad.kind > LOG_INVALID_FREE)
-		return;
-	/* On the word of the side table alone nobody is accused. */
-	if (bad.kind != LOG_MISMATCHED_FREE &&
-	    (bad.evidence == LOG_EVIDENCE_NONE || bad.evidence == LOG_EVIDENCE_FOLLOWED))
-		return;
-	has_block = owned_block(r, item, &block);
-	if (!has_block && bad.kind != LOG_INVALID_FREE)
-		return;
-	finding = finding_of(r, kinds[bad.kind]);
-	finding.freed_by = named(freers, ARRAY_SIZE(freers), bad.by);
-	finding.address = bad.pointer;
-	if (has_block) {
-		tell_block(r, &block, &finding);
-		finding.offset = (int64_t)(bad.pointer - block.start);
+		heap_finding_copy(&copy, finding);
+		add(trial, report, copy);
 	}
-	/* What was read from a freed block was freed: that read was the wrong one. */
-	if (has_block && bad.kind == LOG_INVALID_FREE) {
-		finding.kind = HEAP_USE_AFTER_FREE;
-		finding.poison = true;
-		finding.address = block.start;
-		finding.offset = 0;
-	}
-	(void)event_log_context(r->log, bad.context, r->trial->symbols, &finding.seen_at);
-	timeline_place_record(&r->timeline, item, &finding.when);
-	finding.when.check = mem_strdup("free");
-	if (bad.kind == LOG_MISMATCHED_FREE && !is_mismatch(&finding)) {
-		heap_finding_deinit(&finding);
-		return;
-	}
-	add(r->trial, r->report, finding);
-}
-
-static void read_round(const struct reading *r, const struct log_item *item)
-{
-	struct log_round round;
-
-	if (!log_payload(item, &round, sizeof(round)))
-		return;
-	r->report->blocks += round.live + round.quarantined;
-	r->report->guarded += round.guarded;
-	r->report->unguarded += round.passed;
-	if (!round.whole && r->report->notes.count < NOTES_MAX)
-		strv_take(&r->report->notes,
-			  mem_printf("trial %" PRIu64 ": process %u had so many blocks at its end "
-				     "that not all of them were looked at",
-				     r->trial->number, r->log->reader.header.pid));
-}
-
-/* Records that name others walk the log themselves: first all of them are found. */
-static void read_log(struct reading *r)
-{
-	VEC(struct log_item) items = { 0 };
-	struct log_item item;
-
-	log_reader_rewind(&r->log->reader);
-	while (log_reader_next(&r->log->reader, &item)) {
-		struct log_heap heap;
-		struct log_round round;
-
-		if (item.head.type == LOG_HEAP && log_payload(&item, &heap, sizeof(heap))) {
-			r->sampled = heap.sampled;
-			r->gap = canary_gap(heap.seed, heap.sampled);
-		}
-		/* Short programs have guards around every block all the same. */
-		if (item.head.type == LOG_ROUND && log_payload(&item, &round, sizeof(round)))
-			r->sampled = r->sampled && round.passed > 0;
-		if (item.head.type == LOG_HEAP_DAMAGE || item.head.type == LOG_BAD_FREE ||
-		    item.head.type == LOG_ROUND)
-			VEC_PUSH(&items, item);
-	}
-	VEC_FOREACH (&items, found) {
-		if (found->head.type == LOG_HEAP_DAMAGE)
-			read_damage(r, found);
-		else if (found->head.type == LOG_BAD_FREE)
-			read_bad_free(r, found);
-		else
-			read_round(r, found);
-	}
-	add_damages(r);
-	VEC_DEINIT(&items);
-}
-
-void findings_read(const struct heap_trial *trial, struct heap_report *report)
-{
-	VEC_FOREACH (&trial->logs->list, log) {
-		struct reading reading = { .trial = trial, .log = log, .report = report };
-
-		timeline_init(&reading.timeline, log, trial->moments, trial->end);
-		read_log(&reading);
-		timeline_deinit(&reading.timeline);
-	}
-	for (size_t i = 0; i < trial->logs->notes.count && report->notes.count < NOTES_MAX; i++)
-		strv_take(&report->notes, mem_printf("trial %" PRIu64 ": %s", trial->number,
-						     trial->logs->notes.items[i]));
+	report->blocks += damage->blocks;
+	report->guarded += damage->guarded;
+	report->unguarded += damage->unguarded;
+	add_notes(trial, &damage->notes, report);
+	if (reading_logs(reading, &logs, NULL) == 0)
+		add_notes(trial, &logs->notes, report);
 }
 
 /* The block that the faulting instruction's pointer leads to, or came from. */
@@ -373,7 +119,7 @@ static const struct block_life *freed_block(const struct crash *crash)
 	return NULL;
 }
 
-void findings_add_crash(const struct heap_trial *trial, const struct crash *crash,
+void findings_add_crash(const struct finding_trial *trial, const struct crash *crash,
 			struct heap_report *report)
 {
 	const struct block_life *block = freed_block(crash);

@@ -4,15 +4,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "engine/autopsy/autopsy.h"
 #include "engine/heap/chance.h"
+#include "engine/heap/dangling.h"
 #include "engine/heap/findings.h"
-#include "engine/heap/sweeps.h"
 #include "engine/series/compare.h"
 #include "engine/series/schedule.h"
 #include "engine/stats/fisher.h"
 #include "engine/stats/rate.h"
 #include "engine/trial/judge.h"
+#include "read/sweeps.h"
 #include "wire/checksum.h"
 
 #define CHANCE_STEP 10
@@ -22,7 +22,6 @@ struct heap {
 	const struct heap_request *request;
 	struct runner runner;
 	struct heap_report *report;
-	struct symbols *symbols;
 	struct schedule schedule;
 	struct chance chance;
 	struct plan_heap plan;
@@ -87,64 +86,36 @@ static void heap_prepare(void *ctx, const struct run *run, struct trial_job *job
 	strbuf_add(&job->plan_items, &plan, sizeof(plan));
 }
 
-static void take_contexts(struct heap *heap, const struct heap_trial *trial)
-{
-	heap->plan.sweep_count = (uint32_t)sweeps_contexts_of(
-		trial, heap->request->sweep_function, heap->plan.sweep_hashes, PLAN_SWEEP_MAX);
-}
-
-/* What the trial died of; NULL when that was no crash, or there is no record of it. */
-static const struct crash *read_crash(struct heap *heap, const struct trial_end *end,
-				      const char *name, struct crash_report *report)
-{
-	struct err ignored = { 0 };
-
-	if (end->observed.signal == 0)
-		return NULL;
-	if (!heap->runner.autopsy)
-		heap->runner.autopsy = autopsy_new();
-	if (autopsy_trial(heap->runner.autopsy, case_trials_dir(heap->runner.cs), name,
-			  end->signal != 0 ? end->signal : end->stray.signal, AUTOPSY_WHOLE, report,
-			  &ignored) < 0 ||
-	    report->crashes.count == 0)
-		return NULL;
-	return &report->crashes.items[0];
-}
-
-static void heap_examine(void *ctx, const struct trial_result *result, const char *name)
+static void heap_examine(void *ctx, const struct trial_result *result, struct reading *reading)
 {
 	struct heap *heap = ctx;
-	AUTO(event_logs_deinit) struct event_logs logs = { 0 };
-	AUTO(moments_deinit) struct moments moments = { 0 };
-	AUTO(crash_report_deinit) struct crash_report crashes = { 0 };
-	const struct crash *crash;
-	struct heap_trial trial = { .number = result->number.value,
-				    .failed = judge_failed(heap->request->settings, &result->end),
-				    .end = &result->end,
-				    .moments = &moments,
-				    .logs = &logs,
-				    .symbols = heap->symbols };
-	struct err ignored = { 0 };
+	const struct trial_end *end = &result->end;
+	/* What the trial died of; NULL when that was no crash, or there is no record of it. */
+	const struct crash *crash = NULL;
+	struct finding_trial trial = { .number = result->number.value,
+				       .failed = judge_failed(heap->request->settings, end),
+				       .end = end };
+	struct event_logs *logs;
 
-	if (event_logs_open(case_trials_dir(heap->runner.cs), name, &logs, &ignored) < 0 ||
-	    logs.list.count == 0)
+	if (reading_logs(reading, &logs, NULL) < 0 || logs->list.count == 0)
 		return;
-	moments_from_milestones(result->end.milestones.items, result->end.milestones.count,
-				heap->request->settings->breadcrumb_given, &moments);
 	if (heap->probing) {
-		take_contexts(heap, &trial);
+		heap->plan.sweep_count =
+			(uint32_t)sweeps_contexts_of(reading, heap->request->sweep_function,
+						     heap->plan.sweep_hashes, PLAN_SWEEP_MAX);
 		return;
 	}
-	findings_read(&trial, heap->report);
-	crash = read_crash(heap, trial.end, name, &crashes);
+	findings_add(&trial, reading, heap->report);
+	if (end->observed.signal != 0)
+		crash = reading_crash(reading, CRASH_WHOLE);
 	if (crash) /* one that shows a freed block is a finding like the others */
 		findings_add_crash(&trial, crash, heap->report);
-	sweeps_read(&trial, crash, heap->report);
+	sweeps_read(reading, crash, heap->report);
 	/* There is something to be found: from now on with guards around every block. */
 	if (trial.failed || heap->report->findings.count > 0)
 		heap->plan.item.flags &= (uint16_t)~PLAN_HEAP_SAMPLED;
 	if (heap->plan.poison_ppm < 1000000)
-		chance_read(&heap->chance, &heap->plan, &logs, result->number.value, trial.failed);
+		chance_read(&heap->chance, &heap->plan, reading, trial.failed);
 }
 
 static bool heap_ended(void *ctx, const struct run *run, bool failed)
@@ -277,21 +248,19 @@ static void conclude(struct heap *heap)
 
 	compare(heap);
 	findings_sort(report);
-	sweeps_sort(report);
+	dangling_sort(report);
 	if (heap->plan.poison_ppm >= 1000000)
 		return;
-	chance_conclude(&heap->chance, case_trials_dir(heap->runner.cs), heap->symbols, report);
+	chance_conclude(&heap->chance, report);
 	report->needed = chance_needed(&heap->chance, heap->plan.poison_ppm);
 }
 
 int heap_run(struct case_store *cs, const struct heap_request *request, struct heap_report *ret,
 	     struct err *err)
 {
-	AUTO(symbols_freep) struct symbols *symbols = symbols_new(&(struct symbols_options){ 0 });
 	struct heap heap = {
 		.request = request,
 		.report = ret,
-		.symbols = symbols,
 		.plan = request->plan,
 		.schedule = { .arms = request->compare ? 2 : 1,
 			      .per_arm = request->trials,

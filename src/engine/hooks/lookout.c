@@ -4,14 +4,12 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <signal.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
 #include "base/tree.h"
 #include "case/case.h"
-#include "engine/autopsy/logs.h"
 #include "engine/series/repro.h"
 
 /* What has been named may well turn up in the first moments; a command that is short comes to its
@@ -68,19 +66,19 @@ static void add(struct library_list *list, const char *path, bool program)
 		 ((struct library){ .path = mem_strdup(real), .program = program, .late = true }));
 }
 
-static void read_logs(struct lookout *look, const char *name)
+static void read_logs(struct lookout *look, struct reading *reading)
 {
-	AUTO(event_logs_deinit) struct event_logs logs = { 0 };
+	struct event_logs *logs;
 
-	if (event_logs_open(case_trials_dir(look->runner.cs), name, &logs, NULL) < 0)
+	if (reading_logs(reading, &logs, NULL) < 0)
 		return;
 	strv_deinit(&look->seen->notes);
 	look->seen->notes = (struct strv){ 0 };
-	for (size_t i = 0; i < logs.notes.count; i++)
-		strv_add(&look->seen->notes, logs.notes.items[i]);
-	VEC_FOREACH (&logs.list, log)
+	for (size_t i = 0; i < logs->notes.count; i++)
+		strv_add(&look->seen->notes, logs->notes.items[i]);
+	VEC_FOREACH (&logs->list, log)
 		add(look->seen, log->program, true);
-	VEC_FOREACH (&logs.list, log)
+	VEC_FOREACH (&logs->list, log)
 		VEC_FOREACH (&log->modules, module)
 			add(look->seen, module->path, false);
 }
@@ -106,9 +104,9 @@ static void prepare(void *ctx, const struct run *run, struct trial_job *job)
 	look->running = job->number.value;
 }
 
-static void examine(void *ctx, const struct trial_result *result, const char *name)
+static void examine(void *ctx, const struct trial_result *result, struct reading *reading)
 {
-	read_logs(ctx, name);
+	read_logs(ctx, reading);
 }
 
 static bool ended(void *ctx, const struct run *run, bool failed)
@@ -116,16 +114,19 @@ static bool ended(void *ctx, const struct run *run, bool failed)
 	return true;
 }
 
+/* What the trial has loaded so far, while it still runs. */
 static void tick(void *ctx)
 {
 	struct lookout *look = ctx;
 	size_t before = look->seen->list.count;
-	char name[24];
+	AUTO(reading_closep) struct reading *so_far = NULL;
 
 	if (!look->request->enough || series_now_s() - look->started_s < LOOK_S)
 		return;
-	(void)snprintf(name, sizeof(name), "%llu", (unsigned long long)look->running);
-	read_logs(look, name);
+	so_far = reading_open(&(struct reading_of){ .trials = case_trials_dir(look->runner.cs),
+						    .trial = look->running,
+						    .symbols = runner_symbols(&look->runner) });
+	read_logs(look, so_far);
 	if (look->seen->list.count > before &&
 	    look->request->enough(look->request->ctx, look->seen))
 		look->budget.deadline_s = look->started_s;
@@ -157,6 +158,7 @@ static int look_on(struct lookout *look, struct case_store *cs, const char *dir,
 	settings.keep = KEEP_NONE;
 	settings.plan_items = (struct strbuf){ 0 };
 	settings.budget = &look->budget;
+	settings.readings = NULL; /* it is another case */
 	look->runner.settings = &settings;
 	look->runner.observer = OBSERVE_IDS;
 	look->runner.slots = 1;

@@ -11,13 +11,12 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "engine/autopsy/autopsy.h"
-#include "engine/chase/clues.h"
 #include "engine/growth/growth.h"
 #include "engine/heap/evidence.h"
 #include "engine/heap/heap.h"
 #include "engine/series/findings.h"
 #include "engine/series/settings.h"
+#include "engine/series/stored.h"
 #include "engine/trial/observe.h"
 
 #define GROWTH_TRIALS 3u
@@ -193,30 +192,29 @@ int hit_look_for_damage(struct hunt *hunt)
 	return r;
 }
 
+/* The trial that shows best what is hunted. */
+static struct reading *example(const struct hunt *hunt)
+{
+	return readings_open(hunt->plain.settings->readings, hunt->cs,
+			     hunt->ids_trial != 0 ? hunt->ids_trial : hunt->target->trial,
+			     hunt->target->signature.signal);
+}
+
 void hit_tell_record(struct hunt *hunt)
 {
-	AUTO(autopsy_freep) struct autopsy *autopsy = autopsy_new();
-	AUTO(symbols_freep) struct symbols *symbols = symbols_new(&(struct symbols_options){ 0 });
-	AUTO(crash_report_deinit) struct crash_report report = { 0 };
-	AUTO(clues_deinit) struct clues clues = { 0 };
-	uint64_t trial;
-	AUTO(mem_freep) char *name = NULL;
-	int dir = case_trials_dir(hunt->cs);
+	AUTO(reading_closep) struct reading *reading = NULL;
+	const struct crash_reading *crashed;
 
 	if (!hunt_crashes(hunt))
 		return;
 	VEC_FOREACH (&hunt->evidence.list, e)
 		if (e->kind == EVIDENCE_CRASH)
 			return;
-	trial = hunt->ids_trial != 0 ? hunt->ids_trial : hunt->target->trial;
-	name = mem_printf("%" PRIu64, trial);
-	if (clues_open(&clues, dir, name, trial, hunt->target->signature.signal, symbols, NULL) <
-		    0 ||
-	    !clues.has_scene ||
-	    autopsy_trial(autopsy, dir, name, hunt->target->signature.signal, AUTOPSY_WHOLE,
-			  &report, NULL) < 0)
-		return;
-	clues_tell(&clues, symbols, &report, &hunt->evidence);
+	reading = example(hunt);
+	crashed = reading_backtrack(reading, THROUGH_OBJECTS);
+	if (crashed->has_record)
+		crash_reading_tell(crashed, reading_symbols(reading),
+				   reading_crash(reading, CRASH_WHOLE), &hunt->evidence);
 }
 
 /* The record of an experiment is no damage. */
@@ -247,19 +245,17 @@ static int read_plain(struct hunt *hunt)
 
 static int read_crash(struct hunt *hunt)
 {
-	AUTO(autopsy_freep) struct autopsy *autopsy = autopsy_new();
+	AUTO(reading_closep) struct reading *reading = example(hunt);
 	AUTO(strbuf_deinit) struct strbuf sb = { 0 };
-	uint64_t trial = hunt->ids_trial != 0 ? hunt->ids_trial : hunt->target->trial;
 	struct crash *crash = NULL;
 	struct err ignored = { 0 };
 	int r;
 
-	(void)findings_crash(autopsy, hunt->cs, trial, hunt->target->signature.signal, &crash,
-			     &ignored);
+	(void)findings_crash(reading, hunt->cs, &crash, &ignored);
 	if (!crash)
 		return decide(hunt, "%s; nothing more was recorded",
 			      hunt->target->signature.summary);
-	strbuf_addf(&sb, "trial %" PRIu64 " died of %s", trial, signal_name(crash->signal));
+	strbuf_addf(&sb, "trial %s died of %s", reading_name(reading), signal_name(crash->signal));
 	if (crash->words)
 		strbuf_addf(&sb, ": %s", crash->words);
 	if (crash_site(crash)) {

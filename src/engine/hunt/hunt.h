@@ -19,8 +19,8 @@
 
 /* How trials are run: looked at from outside and for crashes, or closely. */
 struct hunt_look {
-	struct trial_settings
-		*settings; /* what a stage decides is put in here for the later ones */
+	struct trial_settings *settings; /* what a stage decides is put in here for the later ones;
+					  * has readings, the same in all looks */
 	struct series_identity identity;
 	enum observer observer;
 };

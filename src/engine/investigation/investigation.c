@@ -21,8 +21,9 @@
 /* Below this an observer has changed the rate. */
 #define EFFECT_P 0.01
 
-struct reading {
+struct case_reading {
 	struct case_store *cs;
+	struct readings *readings;
 	struct investigation *inv;
 	struct series_id main; /* that tells most about the failure; 0 none */
 	int weight;	       /* of it */
@@ -143,7 +144,7 @@ static void add_arm(struct investigation *inv, const char *name, const struct ta
 
 /* How often it failed under each observer. A comparison of them was run in turns and is worth more
  * than series of different times, so it replaces them. */
-static void take_observers(struct reading *reading, const char *command,
+static void take_observers(struct case_reading *reading, const char *command,
 			   const struct series_settings *settings, const struct tally *tally,
 			   const struct rate *rate)
 {
@@ -276,7 +277,7 @@ static bool same_words(const struct strv *a, const struct strv *b)
 /* A case may hold more than one command, but one verdict: that of what was hunted last. */
 static int find_hunted(void *ctx, const struct series_row *row, struct err *err)
 {
-	struct reading *reading = ctx;
+	struct case_reading *reading = ctx;
 	AUTO(series_settings_deinit) struct series_settings settings = { 0 };
 	bool hunted = strcmp(row->command, "hunt") == 0 || strcmp(row->command, "chase") == 0;
 
@@ -292,7 +293,7 @@ static int find_hunted(void *ctx, const struct series_row *row, struct err *err)
 
 static int read_series(void *ctx, const struct series_row *row, struct err *err)
 {
-	struct reading *reading = ctx;
+	struct case_reading *reading = ctx;
 	AUTO(tally_deinit) struct tally tally = { 0 };
 	AUTO(series_settings_deinit) struct series_settings settings = { 0 };
 	struct series_entry entry = { .id = row->id.value,
@@ -332,7 +333,7 @@ static int read_series(void *ctx, const struct series_row *row, struct err *err)
 	return 0;
 }
 
-static int summarise(struct reading *reading, struct err *err)
+static int summarise(struct case_reading *reading, struct err *err)
 {
 	AUTO(tally_deinit) struct tally tally = { 0 };
 	int r;
@@ -341,8 +342,11 @@ static int summarise(struct reading *reading, struct err *err)
 		return 0;
 	r = tally_load(&tally, reading->cs, reading->main, err);
 	if (r == 0)
-		r = findings_summarise(&tally, reading->cs, reading->main, &reading->inv->summary,
-				       err);
+		r = findings_summarise(&(struct findings_source){ .tally = &tally,
+								  .cs = reading->cs,
+								  .series = reading->main,
+								  .readings = reading->readings },
+				       &reading->inv->summary, err);
 	reading->inv->counted = r == 0 && tally.trials > 0 && !reading->mixed;
 	if (reading->mixed)
 		reading->inv->summary.clean_runs_for_99 = reading->inv->summary.clean_runs_at_low =
@@ -594,10 +598,14 @@ static void rate_of_full_list(struct investigation *inv)
 	findings_clean_runs(&inv->summary);
 }
 
-int investigation_read(struct case_store *cs, struct investigation *ret, struct err *err)
+int investigation_read(struct case_store *cs, struct readings *readings, struct investigation *ret,
+		       struct err *err)
 {
+	AUTO(readings_deinit) struct readings own = { 0 };
 	struct investigation inv = { .case_dir = mem_strdup(case_dir(cs)) };
-	struct reading reading = { .cs = cs, .inv = &inv, .weight = -1 };
+	struct case_reading reading = {
+		.cs = cs, .readings = readings ? readings : &own, .inv = &inv, .weight = -1
+	};
 	AUTO(strv_deinit) struct strv minimal = { 0 };
 	int r = judgement_read(cs, &inv.evidence, &inv.verdict, &inv.judged, err);
 

@@ -1,13 +1,16 @@
 #pragma once
 
 #include "case/case.h"
+#include "engine/series/stored.h"
 #include "model/investigation.h"
 
 /*
  * Reads all that a case says about its failure. Runs nothing. A case with trials only gives
  * rates, crashes and the shortest list; evidence is judged anew, with the same result.
  */
-int investigation_read(struct case_store *cs, struct investigation *ret, struct err *err);
+/* `readings` are those that are open already; NULL: none. */
+int investigation_read(struct case_store *cs, struct readings *readings, struct investigation *ret,
+		       struct err *err);
 
 /* All evidence, and the verdict on it. `*ret_judged` is false when nobody has looked for the cause
  * (judgement.c). */

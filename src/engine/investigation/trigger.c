@@ -24,14 +24,14 @@ struct tried {
 	bool proof; /* run to prove the list, or without one of its items */
 };
 
-struct reading {
+struct trigger_reading {
 	struct case_store *cs;
 	struct target target;
 	struct strv names;
 	VEC(struct tried) tried;
 };
 
-static void reading_deinit(struct reading *reading)
+static void trigger_reading_deinit(struct trigger_reading *reading)
 {
 	target_deinit(&reading->target);
 	strv_deinit(&reading->names);
@@ -40,7 +40,7 @@ static void reading_deinit(struct reading *reading)
 	VEC_DEINIT(&reading->tried);
 }
 
-static int numbers_of(const struct reading *reading, const char *text, struct numbers *ret,
+static int numbers_of(const struct trigger_reading *reading, const char *text, struct numbers *ret,
 		      struct err *err)
 {
 	return listtext_read(text, (uint32_t)reading->names.count, ret, err);
@@ -48,7 +48,7 @@ static int numbers_of(const struct reading *reading, const char *text, struct nu
 
 static int note_target(void *ctx, const struct list_run_row *row, struct err *err)
 {
-	struct reading *reading = ctx;
+	struct trigger_reading *reading = ctx;
 
 	if (!row->run.told || row->run.purpose != MINIMISER_BASELINE)
 		return 0;
@@ -57,7 +57,7 @@ static int note_target(void *ctx, const struct list_run_row *row, struct err *er
 
 static int count_run(void *ctx, const struct list_run_row *row, struct err *err)
 {
-	struct reading *reading = ctx;
+	struct trigger_reading *reading = ctx;
 	struct tried *found = NULL;
 	bool shown = false;
 	int r = target_shown(&reading->target, reading->cs, row->signatures, &shown, err);
@@ -92,7 +92,7 @@ static int count_run(void *ctx, const struct list_run_row *row, struct err *err)
 
 /* The shortest that was seen to fail; of those, the one that was proved or failed most often (the
  * others are its items in another order, or a coincidence). */
-static const struct tried *best_list(const struct reading *reading)
+static const struct tried *best_list(const struct trigger_reading *reading)
 {
 	const struct tried *best = NULL;
 
@@ -106,7 +106,7 @@ static const struct tried *best_list(const struct reading *reading)
 	return best;
 }
 
-static const struct tried *list_without(const struct reading *reading,
+static const struct tried *list_without(const struct trigger_reading *reading,
 					const struct numbers *numbers, size_t left_out)
 {
 	AUTO(strbuf_deinit) struct strbuf text = { 0 };
@@ -129,7 +129,7 @@ static struct rate rate_of(const struct tried *t)
 	return t ? rate_wilson(t->runs, t->failed, RATE_CONFIDENCE) : (struct rate){ 0 };
 }
 
-static void add_items(const struct reading *reading, const struct numbers *numbers,
+static void add_items(const struct trigger_reading *reading, const struct numbers *numbers,
 		      struct trigger_set *ret)
 {
 	const char *victim = reading->target.known ? reading->target.signature.test : NULL;
@@ -148,7 +148,7 @@ static void add_items(const struct reading *reading, const struct numbers *numbe
 	}
 }
 
-static void add_full(const struct reading *reading, struct trigger_set *ret)
+static void add_full(const struct trigger_reading *reading, struct trigger_set *ret)
 {
 	const struct tried *full = NULL;
 
@@ -159,7 +159,7 @@ static void add_full(const struct reading *reading, struct trigger_set *ret)
 	ret->total = reading->names.count;
 }
 
-static void add_file(const struct reading *reading, struct series_id series,
+static void add_file(const struct trigger_reading *reading, struct series_id series,
 		     struct trigger_set *ret)
 {
 	static const char *const endings[] = { "txt", "sh" };
@@ -177,7 +177,7 @@ static void add_file(const struct reading *reading, struct series_id series,
 
 /* What the search was for is stored with what it found; before it found anything, what stands out
  * so far. */
-static int find_target(struct reading *reading, struct series_id series,
+static int find_target(struct trigger_reading *reading, struct series_id series,
 		       const struct minimal_list *minimal, struct err *err)
 {
 	int r;
@@ -193,7 +193,7 @@ static int find_target(struct reading *reading, struct series_id series,
 
 /* The one that was found; before that, the best so far. What was found need not have been run by
  * itself: what stands before the test that fails is all that can matter. */
-static int choose_list(const struct reading *reading, const struct minimal_list *minimal,
+static int choose_list(const struct trigger_reading *reading, const struct minimal_list *minimal,
 		       struct numbers *ret, struct rate *ret_rate, struct err *err)
 {
 	const struct tried *best;
@@ -219,7 +219,7 @@ static int choose_list(const struct reading *reading, const struct minimal_list 
 int trigger_read(struct case_store *cs, struct series_id series, struct trigger_set *ret,
 		 struct err *err)
 {
-	AUTO(reading_deinit) struct reading reading = { .cs = cs };
+	AUTO(trigger_reading_deinit) struct trigger_reading reading = { .cs = cs };
 	AUTO(minimal_list_deinit) struct minimal_list minimal = { 0 };
 	struct numbers numbers = { 0 };
 	int r = case_items(cs, series, &reading.names, err);

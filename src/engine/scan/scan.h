@@ -1,12 +1,15 @@
 #pragma once
 
 #include "base/err.h"
+#include "case/case.h"
 #include "model/scan.h"
 
 /*
  * Which instructions could make a certain write: all code of a file, a live process or a recorded
  * trial is disassembled and searched.
  */
+struct seen_list;
+
 struct scan_request {
 	struct scan_query query;
 	/* Stores to this variable, "NAME", "unit.c:NAME" or "NAME.field", and other uses of it; the
@@ -31,10 +34,10 @@ int scan_file(const char *path, const struct scan_request *request, struct scan_
 int scan_process(int pid, const struct scan_request *request, struct scan_report *ret,
 		 struct err *err);
 
-/* The files that the trial's processes had loaded, and the emitted code that was kept. `trials` is
- * the directory of all trials. */
-int scan_trial(int trials, const char *trial, const struct scan_request *request,
-	       struct scan_report *ret, struct err *err);
+/* The files that the trial's processes had loaded, and the emitted code that was kept. What was
+ * seen to run in it is added to `seen`, which counts instead of what the request has. */
+int scan_trial(struct case_store *cs, uint64_t trial, const struct scan_request *request,
+	       struct seen_list *seen, struct scan_report *ret, struct err *err);
 
 /* The bit of a register in struct scan_query, by its name; 0 when there is none. */
 uint32_t scan_register(const char *name);

@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-#include "engine/watch/caught.h"
+#include "engine/scan/scan.h"
 
 #define SEEN_MAX 65536u
 
@@ -41,6 +41,13 @@ static void add_write(struct seen_list *list, const struct write_seen *write)
 							   .text = copy(write->instruction) }));
 }
 
+void seen_list_give(const struct seen_list *list, struct scan_request *request)
+{
+	if (list->list.count > 0)
+		request->seen = list->list.items;
+	request->seen_count = list->list.count;
+}
+
 void seen_from_evidence(const struct evidence_list *evidence, struct seen_list *list)
 {
 	VEC_FOREACH (&evidence->list, e) {
@@ -53,12 +60,12 @@ void seen_from_evidence(const struct evidence_list *evidence, struct seen_list *
 	}
 }
 
-static void add_caught(struct seen_list *list, const struct caught *caught)
+static void add_caught(struct seen_list *list, const struct hit *caught)
 {
 	struct writer writer;
 	uint64_t at;
 
-	if (list->list.count == SEEN_MAX || caught_decode(caught, NULL, &writer) < 0 ||
+	if (list->list.count == SEEN_MAX || hit_decode(caught, NULL, &writer) < 0 ||
 	    writer.system_call)
 		return;
 	at = event_log_original(caught->log, writer.store.at);
@@ -72,19 +79,16 @@ static void add_caught(struct seen_list *list, const struct caught *caught)
 	VEC_PUSH(&list->list, ((struct seen_code){ .offset = at }));
 }
 
-void seen_from_trial(int trials, const char *trial, struct seen_list *list)
+void seen_from_trial(struct reading *reading, struct seen_list *list)
 {
-	struct watch_log log = { 0 };
 	uint64_t last = 0;
 
-	if (watch_log_open(trials, trial, &log, NULL) == 0)
-		VEC_FOREACH (&log.hits, caught) {
-			uint64_t rip = caught->hit->gregs[LOG_GREG_RIP];
+	VEC_FOREACH (&reading_hits(reading)->hits, caught) {
+		uint64_t rip = caught->hit->gregs[LOG_GREG_RIP];
 
-			/* A busy writer fills the ring. */
-			if (rip != last)
-				add_caught(list, caught);
-			last = rip;
-		}
-	watch_log_deinit(&log);
+		/* A busy writer fills the ring. */
+		if (rip != last)
+			add_caught(list, caught);
+		last = rip;
+	}
 }

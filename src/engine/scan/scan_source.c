@@ -12,8 +12,8 @@
 #include "base/fd.h"
 #include "base/strbuf.h"
 #include "debuginfo/module.h"
-#include "engine/autopsy/logs.h"
 #include "engine/scan/scan_inside.h"
+#include "engine/scan/scan_seen.h"
 #include "model/mappings.h"
 
 #define MAPS_BYTES_MAX (256u << 20)
@@ -443,25 +443,32 @@ static void note_lost_code(const struct remains *remains, struct scan_report *re
 				   (unsigned long long)bytes / 1024));
 }
 
-int scan_trial(int trials, const char *trial, const struct scan_request *request,
-	       struct scan_report *ret, struct err *err)
+int scan_trial(struct case_store *cs, uint64_t trial, const struct scan_request *request,
+	       struct seen_list *seen, struct scan_report *ret, struct err *err)
 {
 	AUTO(symbols_freep)
 	struct symbols *symbols = symbols_new(&(struct symbols_options){ .no_python = true });
-	AUTO(event_logs_deinit) struct event_logs logs = { 0 };
+	AUTO(reading_closep)
+	struct reading *reading = reading_open(&(struct reading_of){
+		.trials = case_trials_dir(cs), .trial = trial, .symbols = symbols });
+	struct scan_request informed = *request;
+	struct event_logs *logs;
 	struct scanner scanner;
 	bool aimed = false;
-	int r = event_logs_open(trials, trial, &logs, err);
+	int r = reading_logs(reading, &logs, err);
 
 	if (r < 0)
 		return r;
-	if (logs.list.count == 0) {
-		(void)err_set(err, -ENODATA, "no observer left anything of trial %s", trial);
+	if (logs->list.count == 0) {
+		(void)err_set(err, -ENODATA, "no observer left anything of trial %s",
+			      reading_name(reading));
 		return err_remedy(err, "scan a failed trial that ran with --observe crash or ids");
 	}
-	ret->subject = mem_printf("trial %s", trial);
-	scanner_init(&scanner, request, symbols, ret);
-	VEC_FOREACH (&logs.list, log) {
+	ret->subject = mem_printf("trial %s", reading_name(reading));
+	seen_from_trial(reading, seen);
+	seen_list_give(seen, &informed);
+	scanner_init(&scanner, &informed, symbols, ret);
+	VEC_FOREACH (&logs->list, log) {
 		AUTO(remains_deinit) struct remains remains = { 0 };
 
 		take_remains(log, ret, &remains);
@@ -475,8 +482,8 @@ int scan_trial(int trials, const char *trial, const struct scan_request *request
 	}
 	if (!aimed)
 		return r;
-	for (size_t i = 0; i < logs.notes.count; i++)
-		strv_add(&ret->notes, logs.notes.items[i]);
+	for (size_t i = 0; i < logs->notes.count; i++)
+		strv_add(&ret->notes, logs->notes.items[i]);
 	scanner_finish(&scanner);
 	return 0;
 }

@@ -22,7 +22,7 @@ void bystanders_note(struct bystanders *bystanders, const struct target *target,
 	VEC_PUSH(&bystanders->list, copy);
 }
 
-struct reading {
+struct series_walk {
 	struct bystanders *bystanders;
 	const struct target *target;
 	struct case_store *cs;
@@ -30,7 +30,7 @@ struct reading {
 
 static int note_series(void *ctx, const struct series_row *row, struct err *err)
 {
-	struct reading *reading = ctx;
+	struct series_walk *reading = ctx;
 	AUTO(tally_deinit) struct tally tally = { 0 };
 	int r;
 
@@ -51,7 +51,8 @@ static int note_series(void *ctx, const struct series_row *row, struct err *err)
 int bystanders_read(struct bystanders *bystanders, const struct target *target,
 		    struct case_store *cs, struct err *err)
 {
-	return case_series_each(cs, note_series, &(struct reading){ bystanders, target, cs }, err);
+	return case_series_each(cs, note_series, &(struct series_walk){ bystanders, target, cs },
+				err);
 }
 
 /* Known again under another observer, as the target is. */

@@ -383,8 +383,12 @@ int compare_run(struct case_store *cs, const struct compare_request *request,
 	if (r == 0 && err->code < 0)
 		r = err->code;
 	if (r == 0)
-		r = findings_signatures(&c.runner.tally, cs, c.runner.series, &ret->signatures,
-					err);
+		r = findings_signatures(
+			&(struct findings_source){ .tally = &c.runner.tally,
+						   .cs = cs,
+						   .series = c.runner.series,
+						   .readings = runner_readings(&c.runner) },
+			&ret->signatures, err);
 	if (r == 0)
 		conclude(&c, ret);
 	ret->seed = start.seed;

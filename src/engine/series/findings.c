@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "engine/series/stored.h"
 #include "engine/stats/fisher.h"
 #include "engine/stats/rate.h"
 
@@ -43,23 +44,18 @@ static int by_count(const void *a, const void *b)
 	return x->count < y->count ? 1 : x->count > y->count ? -1 : strcmp(x->id, y->id);
 }
 
-int findings_crash(struct autopsy *autopsy, struct case_store *cs, uint64_t trial, int signal,
-		   struct crash **ret, struct err *err)
+int findings_crash(struct reading *reading, struct case_store *cs, struct crash **ret,
+		   struct err *err)
 {
-	AUTO(crash_report_deinit) struct crash_report report = { 0 };
-	char name[24];
+	/* A directory that is gone is no error: somebody tidied up. */
+	const struct crash *found = reading_crash(reading, CRASH_WHOLE);
 	struct crash *crash;
 	int r = 0;
 
-	(void)snprintf(name, sizeof(name), "%llu", (unsigned long long)trial);
-	/* A directory that is gone is no error: somebody tidied up. */
-	if (autopsy_trial(autopsy, case_trials_dir(cs), name, signal, AUTOPSY_WHOLE, &report,
-			  NULL) < 0 ||
-	    report.crashes.count == 0)
+	if (!found)
 		return 0;
 	crash = mem_alloc(sizeof(*crash));
-	*crash = report.crashes.items[0];
-	report.crashes.items[0] = (struct crash){ 0 };
+	crash_copy(crash, found);
 	if (crash->fault == FAULT_MAPPING_SHRANK)
 		r = case_find_cut(cs, crash->file_device, crash->file_inode, crash->realtime_ns,
 				  &crash->cut, err);
@@ -67,12 +63,12 @@ int findings_crash(struct autopsy *autopsy, struct case_store *cs, uint64_t tria
 	return r;
 }
 
-int findings_signatures(const struct tally *tally, struct case_store *cs, struct series_id series,
-			struct signature_summaries *ret, struct err *err)
+int findings_signatures(const struct findings_source *of, struct signature_summaries *ret,
+			struct err *err)
 {
+	const struct tally *tally = of->tally;
 	size_t count = tally->signatures.count;
 	AUTO(mem_freep) struct tally_signature *sorted = mem_alloc((count + 1) * sizeof(*sorted));
-	AUTO(autopsy_freep) struct autopsy *autopsy = autopsy_new();
 
 	if (count > 0)
 		memcpy(sorted, tally->signatures.items, count * sizeof(*sorted));
@@ -83,12 +79,17 @@ int findings_signatures(const struct tally *tally, struct case_store *cs, struct
 			.always = sorted[i].always,
 			.trial = sorted[i].trial,
 		};
-		int r = case_signature(cs, sorted[i].id, &s.signature, err);
+		int r = case_signature(of->cs, sorted[i].id, &s.signature, err);
 
 		if (r == 0)
-			r = case_windows(cs, series, sorted[i].id, take_window, &s, err);
-		if (r == 0 && s.signature.kind == FAILURE_SIGNAL)
-			r = findings_crash(autopsy, cs, s.trial, s.signature.signal, &s.crash, err);
+			r = case_windows(of->cs, of->series, sorted[i].id, take_window, &s, err);
+		if (r == 0 && s.signature.kind == FAILURE_SIGNAL) {
+			AUTO(reading_closep)
+			struct reading *reading =
+				readings_open(of->readings, of->cs, s.trial, s.signature.signal);
+
+			r = findings_crash(reading, of->cs, &s.crash, err);
+		}
 		VEC_PUSH(&ret->list, s);
 		if (r < 0)
 			return r;
@@ -177,9 +178,10 @@ void findings_clean_runs(struct series_summary *summary)
 	summary->clean_runs_at_low = rate_clean_runs(summary->rate.low, 0.99);
 }
 
-int findings_summarise(const struct tally *tally, struct case_store *cs, struct series_id series,
-		       struct series_summary *ret, struct err *err)
+int findings_summarise(const struct findings_source *of, struct series_summary *ret,
+		       struct err *err)
 {
+	const struct tally *tally = of->tally;
 	uint64_t trials, failed;
 	int r;
 
@@ -191,8 +193,8 @@ int findings_summarise(const struct tally *tally, struct case_store *cs, struct 
 	findings_clean_runs(ret);
 	ret->clean_bound = rate_upper_bound_clean(trials, RATE_CONFIDENCE);
 	compare_slots(tally, ret);
-	r = findings_signatures(tally, cs, series, &ret->signatures, err);
+	r = findings_signatures(of, &ret->signatures, err);
 	if (r == 0)
-		r = case_windows(cs, series, "", count_place, ret, err);
-	return r < 0 ? r : resource_use(cs, series, ret, err);
+		r = case_windows(of->cs, of->series, "", count_place, ret, err);
+	return r < 0 ? r : resource_use(of->cs, of->series, ret, err);
 }

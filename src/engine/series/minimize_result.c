@@ -329,6 +329,10 @@ int minimize_summarise(struct minimize *m, struct minimize_result *ret, struct e
 	if (r == 0 && m->never_failed)
 		r = never_failed(m, ret, err);
 	return r < 0 ? r
-		     : findings_signatures(&m->runner.tally, m->cs, m->runner.series,
-					   &ret->signatures, err);
+		     : findings_signatures(
+			       &(struct findings_source){ .tally = &m->runner.tally,
+							  .cs = m->cs,
+							  .series = m->runner.series,
+							  .readings = runner_readings(&m->runner) },
+			       &ret->signatures, err);
 }

@@ -160,8 +160,12 @@ int repro_run(struct case_store *cs, const struct repro_request *request, struct
 	if (r == 0 && !enough(&repro))
 		r = runner_run(&repro.runner, err);
 	if (r == 0)
-		r = findings_summarise(&repro.runner.tally, cs, repro.runner.series, &ret->summary,
-				       err);
+		r = findings_summarise(
+			&(struct findings_source){ .tally = &repro.runner.tally,
+						   .cs = cs,
+						   .series = repro.runner.series,
+						   .readings = runner_readings(&repro.runner) },
+			&ret->summary, err);
 	ret->case_dir = case_dir(cs);
 	ret->program = request->program;
 	ret->wanted = request->trials;

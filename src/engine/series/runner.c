@@ -12,8 +12,6 @@
 #include "base/fd.h"
 #include "base/strbuf.h"
 #include "base/tree.h"
-#include "engine/autopsy/autopsy.h"
-#include "engine/autopsy/logs.h"
 #include "engine/stats/rng.h"
 #include "engine/trial/chaos.h"
 #include "engine/trial/judge.h"
@@ -55,7 +53,19 @@ void runner_deinit(struct runner *runner)
 {
 	tally_deinit(&runner->tally);
 	mem_free(runner->news_summary);
-	autopsy_free(runner->autopsy);
+	readings_deinit(&runner->own);
+}
+
+struct readings *runner_readings(struct runner *runner)
+{
+	struct readings *shared = runner->settings->readings;
+
+	return shared ? shared : &runner->own;
+}
+
+struct symbols *runner_symbols(struct runner *runner)
+{
+	return readings_symbols(runner_readings(runner));
 }
 
 static sigset_t stop_set(void)
@@ -199,6 +209,21 @@ static void limit_signatures(const struct tally *tally, struct signatures *signa
 	}
 }
 
+/* The example of a signature is its trial with the lowest number: others will ask for it. */
+static void keep_example(struct runner *runner, const struct trial_result *result,
+			 struct reading *reading, const struct signatures *signatures)
+{
+	bool example = false;
+
+	VEC_FOREACH (&signatures->list, s) {
+		const struct tally_signature *known = tally_find(&runner->tally, s->id);
+
+		example |= !known || result->number.value < known->trial;
+	}
+	if (example && result->left)
+		readings_keep(runner_readings(runner), reading);
+}
+
 static void note_news(struct runner *runner, const struct trial_result *result,
 		      const struct signatures *signatures)
 {
@@ -244,97 +269,85 @@ static struct flight land(struct flights *f, const struct trial_result *result)
 	return flight;
 }
 
-struct cutting {
-	struct case_store *cs;
-	struct trial_number trial;
-};
-
-static int store_cut(void *ctx, const struct cut_seen *seen, struct err *err)
+static struct reading *open_reading(struct runner *runner, const struct trial_result *result)
 {
-	const struct cutting *cutting = ctx;
-
-	return case_add_cut(cutting->cs,
-			    &(struct cut_record){ .trial = cutting->trial,
-						  .path = seen->path,
-						  .device = seen->device,
-						  .inode = seen->inode,
-						  .realtime_ns = seen->realtime_ns,
-						  .cut = seen->cut },
-			    err);
+	if (!result->left)
+		return NULL;
+	return reading_open(
+		&(struct reading_of){ .trials = case_trials_dir(runner->cs),
+				      .trial = result->number.value,
+				      .signal = trial_end_signal(&result->end),
+				      .symbols = runner_symbols(runner),
+				      .end = &result->end,
+				      .lines_chosen = runner->settings->breadcrumb_given });
 }
 
-/* What an observer left: why the trial died, and files that it made shorter for others. What
- * cannot be read is no reason to stop; it is told when somebody asks for the trial. */
-static void look_closely(struct runner *runner, const struct trial_result *result,
-			 struct crash_report *ret)
+/* Files that it made shorter, for others. What cannot be stored is no reason to stop. */
+static void store_truncations(struct runner *runner, struct reading *reading)
 {
-	const struct trial_end *end = &result->end;
-	int trials = case_trials_dir(runner->cs);
 	struct err ignored = { 0 };
-	char name[24];
+	int r = 0;
 
-	if (!result->left || (end->observed.signal == 0 && !end->cuts))
-		return;
-	if (!runner->autopsy)
-		runner->autopsy = autopsy_new();
-	(void)snprintf(name, sizeof(name), "%llu", (unsigned long long)result->number.value);
+	VEC_FOREACH (&reading_truncations(reading)->list, seen)
+		if (r == 0)
+			r = case_add_cut(runner->cs,
+					 &(struct cut_record){ .trial = { reading_trial(reading) },
+							       .path = seen->path,
+							       .device = seen->device,
+							       .inode = seen->inode,
+							       .realtime_ns = seen->realtime_ns,
+							       .cut = seen->cut },
+					 &ignored);
+}
+
+/* Why the trial died, as far as an observer saw it; NULL. */
+static const struct crash *look_closely(struct runner *runner, const struct trial_end *end,
+					struct reading *reading)
+{
+	if (!reading)
+		return NULL;
 	if (end->cuts)
-		(void)autopsy_cuts(runner->autopsy, trials, name, store_cut,
-				   &(struct cutting){ .cs = runner->cs, .trial = result->number },
-				   &ignored);
-	if (end->observed.signal != 0)
-		(void)autopsy_trial(runner->autopsy, trials, name,
-				    end->signal != 0 ? end->signal : end->stray.signal,
-				    AUTOPSY_SITE, ret, &ignored);
+		store_truncations(runner, reading);
+	return end->observed.signal != 0 ? reading_crash(reading, CRASH_SITE) : NULL;
 }
 
 /* Drops what was only kept to be read. Before the trial is stored: a directory without a row is
  * cleaned up by the next redhand, a row without its directory would be a lie. */
-static int settle_directory(struct runner *runner, struct trial_result *result, bool failed,
-			    struct err *err)
+static int settle_directory(struct runner *runner, struct trial_result *result,
+			    struct reading *reading, bool failed, struct err *err)
 {
 	enum keep keep = runner->settings->keep;
-	char name[24];
 
-	if (!result->left)
+	if (!reading)
 		return 0;
-	(void)snprintf(name, sizeof(name), "%llu", (unsigned long long)result->number.value);
 	if (keep == KEEP_ALL || (failed && keep == KEEP_FAILED)) {
 		/* A log without a crash has been read for what it had. */
 		if (result->end.observed.signal == 0 && keep != KEEP_ALL)
-			event_logs_prune(case_trials_dir(runner->cs), name);
+			reading_prune(reading);
 		return 0;
 	}
 	result->left = false;
-	return tree_remove_at(case_trials_dir(runner->cs), name, err);
+	return tree_remove_at(case_trials_dir(runner->cs), reading_name(reading), err);
 }
 
-static int store(struct flights *f, struct trial_result *result, struct err *err)
+static int store(struct flights *f, struct trial_result *result, struct reading *reading,
+		 struct err *err)
 {
 	AUTO(signatures_deinit) struct signatures signatures = { 0 };
 	AUTO(strbuf_deinit) struct strbuf ids = { 0 };
-	AUTO(crash_report_deinit) struct crash_report report = { 0 };
 	struct runner *runner = f->runner;
 	struct flight flight = land(f, result);
+	const struct crash *crash = look_closely(runner, &result->end, reading);
 	struct run run = flight.run;
 	struct trial_record record;
 	int r;
 
-	if (result->trouble)
-		return err_set(err, result->trouble_code, "%s", result->trouble);
-	look_closely(runner, result, &report);
-	if (runner->ops->examine && result->left) {
-		char name[24];
-
-		(void)snprintf(name, sizeof(name), "%llu",
-			       (unsigned long long)result->number.value);
-		runner->ops->examine(runner->ctx, result, name);
-	}
-	judge_signatures(runner->settings, &result->end,
-			 report.crashes.count > 0 ? &report.crashes.items[0] : NULL, &signatures);
+	if (runner->ops->examine && reading)
+		runner->ops->examine(runner->ctx, result, reading);
+	judge_signatures(runner->settings, &result->end, crash, &signatures);
 	limit_signatures(&runner->tally, &signatures);
 	settle_pairs(runner, &result->end);
-	r = settle_directory(runner, result, signatures.list.count > 0, err);
+	r = settle_directory(runner, result, reading, signatures.list.count > 0, err);
 	if (r < 0)
 		return r;
 	record = (struct trial_record){ .number = result->number,
@@ -351,6 +364,7 @@ static int store(struct flights *f, struct trial_result *result, struct err *err
 	r = case_add_trial(runner->cs, &record, err);
 	if (r < 0)
 		return r;
+	keep_example(runner, result, reading, &signatures);
 	note_news(runner, result, &signatures);
 	VEC_FOREACH (&signatures.list, s)
 		strbuf_addf(&ids, "%s%s", ids.len > 0 ? " " : "", s->id);
@@ -366,6 +380,22 @@ static int store(struct flights *f, struct trial_result *result, struct err *err
 	if (runner->ops->ended(runner->ctx, &run, signatures.list.count > 0))
 		f->stopping = true;
 	return 0;
+}
+
+/* A trial has ended: it is read, once, and stored. */
+static int take(struct flights *f, struct trial_result *result, struct err *err)
+{
+	AUTO(reading_closep) struct reading *reading = NULL;
+	int r;
+
+	if (result->trouble)
+		return err_set(err, result->trouble_code, "%s", result->trouble);
+	reading = open_reading(f->runner, result);
+	r = store(f, result, reading, err);
+	/* Somebody may go on with the reading; what it borrowed ends here. */
+	if (reading)
+		reading_forget_end(reading);
+	return r;
 }
 
 static int run_all(struct flights *f, int signals, struct err *err)
@@ -384,7 +414,7 @@ static int run_all(struct flights *f, int signals, struct err *err)
 		if (r < 0)
 			return r;
 		if (r > 0)
-			r = store(f, &result, err);
+			r = take(f, &result, err);
 		if (r < 0)
 			return r;
 		if (runner->ops->tick)

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "case/case.h"
+#include "engine/series/stored.h"
 #include "engine/series/tally.h"
 #include "engine/trial/job.h"
 
@@ -24,9 +25,9 @@ struct runner_ops {
 	/* Sets argv and env of the job; number and slot are already in it. */
 	void (*prepare)(void *ctx, const struct run *run, struct trial_job *job);
 
-	/* Before a trial is stored, while its directory (`name` in the case's trials) is still
-	 * there, result->left permitting. May be NULL. */
-	void (*examine)(void *ctx, const struct trial_result *result, const char *name);
+	/* Before a trial is stored, if it has left anything. `reading` is the trial's one reading:
+	 * whoever wants it after this call shares it. May be NULL. */
+	void (*examine)(void *ctx, const struct trial_result *result, struct reading *reading);
 
 	/* A trial has ended and is about to be stored: adds to the record what belongs to it. May
 	 * be NULL. What it points to must live until ended(). */
@@ -56,11 +57,16 @@ struct runner {
 	uint64_t ran;	     /* trials of this call */
 	uint64_t news_trial; /* the latest trial that failed in a way not seen before; 0 = none */
 	char *news_summary;  /* that way */
-	struct autopsy *autopsy; /* made when first needed */
-	bool interrupted;	 /* SIGINT, SIGTERM or SIGHUP came */
+	struct readings own; /* runner_readings(), where the settings have none */
+	bool interrupted;    /* SIGINT, SIGTERM or SIGHUP came */
 };
 
 int runner_run(struct runner *runner, struct err *err);
+
+/* Readings that stay open: of the examples of each way to fail. */
+struct readings *runner_readings(struct runner *runner);
+/* What its trials' readings name things by. */
+struct symbols *runner_symbols(struct runner *runner);
 
 /* For what runs more than one series: what means 'stop' is kept from now on, as a runner does, so
  * that the next one sees it; and whether there is such. */

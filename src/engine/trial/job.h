@@ -57,6 +57,8 @@ struct fail_on {
 	regex_t regex;
 };
 
+struct readings;
+
 struct trial_settings {
 	char *cwd;	    /* NULL: where redhand was started */
 	char *stdin_path;   /* /dev/null unless the user named a file */
@@ -80,6 +82,7 @@ struct trial_settings {
 	uint64_t chaos_seed; /* … this; else each has a seed of its own */
 	struct strbuf plan_items;    /* of every trial's plan (wire/plan.h), one after the other */
 	struct trial_budget *budget; /* the caller's, shared; NULL: none */
+	struct readings *readings;   /* that the command keeps open; NULL: each series its own */
 };
 
 /* A file that the slot puts into the trial's directory before it starts the command. */

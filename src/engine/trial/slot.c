@@ -19,7 +19,6 @@
 #include "base/fault.h"
 #include "base/fd.h"
 #include "base/tree.h"
-#include "engine/autopsy/logs.h"
 #include "engine/trial/chaos.h"
 #include "engine/trial/family.h"
 #include "engine/trial/judge.h"
@@ -27,6 +26,7 @@
 #include "engine/trial/output.h"
 #include "engine/trial/room.h"
 #include "engine/trial/tracer.h"
+#include "read/logs.h"
 #include "wire/tracer.h"
 
 #define NS_PER_S 1000000000u

@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "engine/watch/caught.h"
-#include "engine/watch/outside.h"
+#include "read/hits.h"
+#include "read/unexplained.h"
 
 #define WRITERS_MAX 500
 #define CONFLATIONS_MAX 16
@@ -17,7 +17,7 @@
 /* ---- writers --------------------------------------------------------------------------------- */
 
 /* What was found changed at the trap of another counts if that store covered it, too. */
-static bool by_row(const struct caught *caught, const struct log_writer_row *row,
+static bool by_row(const struct hit *caught, const struct log_writer_row *row,
 		   struct symbols *symbols)
 {
 	const struct log_hit *hit = caught->hit;
@@ -26,14 +26,14 @@ static bool by_row(const struct caught *caught, const struct log_writer_row *row
 	return hit->watch == (row->watch & ~LOG_WRITER_ALONGSIDE) &&
 	       hit->gregs[LOG_GREG_RIP] == row->rip &&
 	       ((hit->flags & LOG_HIT_ALONGSIDE) != 0) == alongside &&
-	       (!alongside || caught_covers(caught, symbols));
+	       (!alongside || hit_covers(caught, symbols));
 }
 
-static const struct caught *find_hit(const struct watch_log *log, const struct event_log *in,
-				     const struct log_writer_row *row, bool last,
-				     struct symbols *symbols)
+static const struct hit *find_hit(const struct trial_hits *log, const struct event_log *in,
+				  const struct log_writer_row *row, bool last,
+				  struct symbols *symbols)
 {
-	const struct caught *found = NULL;
+	const struct hit *found = NULL;
 
 	VEC_FOREACH (&log->hits, caught) {
 		if (caught->log != in || !by_row(caught, row, symbols))
@@ -92,11 +92,11 @@ static void touch(struct watch_gather *gather, size_t index)
 	VEC_PUSH(&gather->touched, index);
 }
 
-static void add_writer(struct watch_gather *gather, const struct watch_log *log,
+static void add_writer(struct watch_gather *gather, const struct trial_hits *log,
 		       const struct event_log *in, const struct log_writer_row *row)
 {
-	const struct caught *first = find_hit(log, in, row, false, gather->symbols);
-	const struct caught *last = find_hit(log, in, row, true, gather->symbols);
+	const struct hit *first = find_hit(log, in, row, false, gather->symbols);
+	const struct hit *last = find_hit(log, in, row, true, gather->symbols);
 	unsigned int watch = row->watch & ~LOG_WRITER_ALONGSIDE;
 	struct watch_report *report = gather->report;
 	struct write_seen *seen = mem_alloc(sizeof(*seen));
@@ -109,9 +109,9 @@ static void add_writer(struct watch_gather *gather, const struct watch_log *log,
 		mem_free(seen);
 		return;
 	}
-	sure = caught_decode(first, gather->symbols, &decoded) == 0;
-	caught_tell(first, sure ? &decoded : NULL, gather->symbols, seen);
-	key = caught_key(first, sure ? &decoded : NULL, seen);
+	sure = hit_decode(first, gather->symbols, &decoded) == 0;
+	hit_tell(first, sure ? &decoded : NULL, gather->symbols, seen);
+	key = hit_key(first, sure ? &decoded : NULL, seen);
 	writer = find_writer(report, key, watch);
 	if (!writer && report->writers.count < WRITERS_MAX) {
 		VEC_PUSH(&report->writers,
@@ -131,8 +131,8 @@ static void add_writer(struct watch_gather *gather, const struct watch_log *log,
 	write_seen_free(writer->last.write);
 	writer->last =
 		(struct watch_sight){ .trial = gather->trial, .write = mem_alloc(sizeof(*seen)) };
-	sure = caught_decode(last, gather->symbols, &decoded) == 0;
-	caught_tell(last, sure ? &decoded : NULL, gather->symbols, writer->last.write);
+	sure = hit_decode(last, gather->symbols, &decoded) == 0;
+	hit_tell(last, sure ? &decoded : NULL, gather->symbols, writer->last.write);
 	writer->imprecise |= (last->hit->flags & LOG_HIT_IMPRECISE) != 0;
 }
 
@@ -252,17 +252,17 @@ static void add_conflations(struct watch_gather *gather, struct event_log *log)
 /* ---- changes without a hit --------------------------------------------------------------------
  */
 
-static void add_outside(struct watch_gather *gather, const struct watch_log *log,
+static void add_outside(struct watch_gather *gather, const struct trial_hits *log,
 			struct event_log *in, const struct log_watch_changed *changed)
 {
-	if (outside_explained(log, in, changed, gather->symbols))
+	if (change_explained(log, in, changed, gather->symbols))
 		return;
 	gather->report->outside_count++;
 	if (gather->report->outside.count < OUTSIDE_MAX && changed->watch < LOG_WATCHES)
 		VEC_PUSH(&gather->report->outside,
 			 ((struct watch_outside){
 				 .trial = gather->trial,
-				 .change = outside_tell(in, changed, gather->symbols) }));
+				 .change = unexplained_tell(in, changed, gather->symbols) }));
 }
 
 /* ---- a trial --------------------------------------------------------------------------------- */
@@ -356,7 +356,7 @@ static void add_rows(struct watch_report *report, struct event_log *log)
 	}
 }
 
-static void add_log(struct watch_gather *gather, const struct watch_log *log, struct event_log *in)
+static void add_log(struct watch_gather *gather, const struct trial_hits *log, struct event_log *in)
 {
 	struct log_item item;
 
@@ -378,23 +378,22 @@ static void add_log(struct watch_gather *gather, const struct watch_log *log, st
 	}
 }
 
-void watch_gather_trial(struct watch_gather *gather, int trials, const char *name, uint64_t trial)
+void watch_gather_trial(struct watch_gather *gather, struct reading *reading)
 {
 	struct watch_report *report = gather->report;
-	struct watch_log log = { 0 };
+	struct event_logs *logs;
 
-	gather->trial = trial;
+	gather->trial = reading_trial(reading);
 	gather->before.writers = report->writers.count;
 	gather->before.conflations = report->conflations.count;
 	gather->before.outside = report->outside.count;
 	gather->touched.count = 0;
-	if (watch_log_open(trials, name, &log, NULL) == 0) {
-		VEC_FOREACH (&log.logs.list, in)
-			add_log(gather, &log, in);
-		for (size_t i = 0; i < log.logs.notes.count && report->notes.count < NOTES_MAX; i++)
-			strv_add(&report->notes, log.logs.notes.items[i]);
-	}
-	watch_log_deinit(&log);
+	if (reading_logs(reading, &logs, NULL) < 0)
+		return;
+	VEC_FOREACH (&logs->list, in)
+		add_log(gather, reading_hits(reading), in);
+	for (size_t i = 0; i < logs->notes.count && report->notes.count < NOTES_MAX; i++)
+		strv_add(&report->notes, logs->notes.items[i]);
 }
 
 void watch_gather_settle(struct watch_gather *gather, bool failing)

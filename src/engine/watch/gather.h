@@ -1,7 +1,7 @@
 #pragma once
 
-#include "debuginfo/symbols.h"
 #include "model/watch.h"
+#include "read/reading.h"
 
 /*
  * Puts together what the trials of a watch saw: writers that are the same instruction become one.
@@ -17,8 +17,8 @@ struct watch_gather {
 	VEC(size_t) touched; /* writers */
 };
 
-/* Reads the trial in directory `name`. */
-void watch_gather_trial(struct watch_gather *gather, int trials, const char *name, uint64_t trial);
+/* Takes what the trial showed. */
+void watch_gather_trial(struct watch_gather *gather, struct reading *reading);
 
 /* …and learns whether it failed. */
 void watch_gather_settle(struct watch_gather *gather, bool failing);

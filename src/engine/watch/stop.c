@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "base/fd.h"
-#include "engine/watch/caught.h"
+#include "read/reading.h"
 #include "wire/plan.h"
 
 /* Stopped by a signal, not by a tracer: then somebody is there already. */
@@ -58,24 +58,27 @@ static int find_stopped(int trials, const char *name)
 	return pid;
 }
 
-bool watch_stop_find(int trials, const char *name, struct symbols *symbols, struct watch_stop *ret)
+/* The trial still runs, and this is a look at what it has told so far; when it has ended it is read
+ * like any other. */
+bool watch_stop_find(struct case_store *cs, uint64_t trial, struct symbols *symbols,
+		     struct watch_stop *ret)
 {
-	int pid = find_stopped(trials, name);
-	struct watch_log log = { 0 };
-	const struct caught *last = NULL;
+	AUTO(reading_closep)
+	struct reading *reading = reading_open(&(struct reading_of){
+		.trials = case_trials_dir(cs), .trial = trial, .symbols = symbols });
+	int pid = find_stopped(case_trials_dir(cs), reading_name(reading));
+	const struct hit *last = NULL;
 
 	if (pid == 0)
 		return false;
-	if (watch_log_open(trials, name, &log, NULL) == 0)
-		VEC_FOREACH (&log.hits, caught)
-			if ((int)caught->log->reader.header.pid == pid)
-				last = caught;
+	VEC_FOREACH (&reading_hits(reading)->hits, caught)
+		if ((int)caught->log->reader.header.pid == pid)
+			last = caught;
 	/* Without a hit it was stopped by somebody else. */
 	if (last) {
 		ret->pid = pid;
 		ret->write = mem_alloc(sizeof(*ret->write));
-		caught_describe(last, symbols, ret->write);
+		hit_describe(last, symbols, ret->write);
 	}
-	watch_log_deinit(&log);
 	return last != NULL;
 }

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "case/case.h"
 #include "debuginfo/symbols.h"
 #include "model/watch.h"
 
@@ -7,6 +8,7 @@
  * The process that the agent stopped at a hit, for somebody with a debugger.
  */
 
-/* Looks at the trial in directory `name`, which is still running. True: one of its processes has
- * been stopped; `ret` says which, and where. */
-bool watch_stop_find(int trials, const char *name, struct symbols *symbols, struct watch_stop *ret);
+/* Looks at a trial that is still running. True: one of its processes has been stopped; `ret` says
+ * which, and where. */
+bool watch_stop_find(struct case_store *cs, uint64_t trial, struct symbols *symbols,
+		     struct watch_stop *ret);

@@ -1,7 +1,5 @@
 #include "engine/watch/watch.h"
 
-#include <stdio.h>
-
 #include "engine/stats/rate.h"
 #include "engine/watch/gather.h"
 #include "engine/watch/sightings.h"
@@ -35,12 +33,11 @@ static void watch_prepare(void *ctx, const struct run *run, struct trial_job *jo
 	watching->running = job->number.value;
 }
 
-static void watch_examine(void *ctx, const struct trial_result *result, const char *name)
+static void watch_examine(void *ctx, const struct trial_result *result, struct reading *reading)
 {
 	struct watching *watching = ctx;
 
-	watch_gather_trial(&watching->gather, case_trials_dir(watching->runner.cs), name,
-			   result->number.value);
+	watch_gather_trial(&watching->gather, reading);
 }
 
 static bool watch_ended(void *ctx, const struct run *run, bool failed)
@@ -59,10 +56,8 @@ static bool watch_ended(void *ctx, const struct run *run, bool failed)
 static void look_for_stop(struct watching *watching)
 {
 	struct watch_stop *stop = &watching->gather.report->stop;
-	char name[24];
 
-	(void)snprintf(name, sizeof(name), "%llu", (unsigned long long)watching->running);
-	if (stop->pid > 0 || !watch_stop_find(case_trials_dir(watching->runner.cs), name,
+	if (stop->pid > 0 || !watch_stop_find(watching->runner.cs, watching->running,
 					      watching->gather.symbols, stop))
 		return;
 	stop->trial = watching->running;
@@ -101,15 +96,15 @@ static const struct runner_ops watch_ops = {
 int watch_run(struct case_store *cs, const struct watch_request *request, struct watch_report *ret,
 	      struct err *err)
 {
-	AUTO(symbols_freep) struct symbols *symbols = symbols_new(&(struct symbols_options){ 0 });
 	struct watching watching = { .request = request,
-				     .gather = { .report = ret, .symbols = symbols },
+				     .gather = { .report = ret },
 				     .next = 1,
 				     .started_s = series_now_s() };
 	struct series_start start = { 0 };
 	int r;
 
 	watching.runner.settings = request->settings;
+	watching.gather.symbols = runner_symbols(&watching.runner);
 	watching.runner.observer = OBSERVE_WATCH;
 	watching.runner.slots = request->jobs;
 	watching.runner.ops = &watch_ops;

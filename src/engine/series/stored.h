@@ -1,0 +1,31 @@
+#pragma once
+
+#include "case/case.h"
+#include "read/reading.h"
+
+/*
+ * Trials that are stored already, read again.
+ *
+ * A command may ask for the same trial several times: when it ends, in the next stage, in the
+ * summary. So it keeps a few readings open, and the trial is read once all the same.
+ */
+struct readings {
+	struct symbols *symbols; /* readings_symbols() */
+	VEC(struct reading *) list;
+};
+
+/* Closes them all. */
+void readings_deinit(struct readings *readings);
+
+/* What readings name things by; made when first needed. */
+struct symbols *readings_symbols(struct readings *readings);
+
+/* Keeps it open; whose symbols must be these. With so many open, others are read again when they
+ * are asked for. */
+#define READINGS_MAX 50
+void readings_keep(struct readings *readings, struct reading *reading);
+
+/* A trial of the case: the reading that is open, or a new one, which is kept. `signal` is what it
+ * died of, 0: not known. The caller closes it. */
+struct reading *readings_open(struct readings *readings, struct case_store *cs, uint64_t trial,
+			      int signal);

@@ -1,0 +1,135 @@
+/* Where the bad value stands, when the code does not say where it was read. */
+#include "read/backtrack_inside.h"
+
+#define FOUND_MAX 3u
+#define PLACES_MAX 8u
+#define LARGEST_HOME (64u << 10) /* a word in an arena says nothing about whose it is */
+#define COMMON_VALUE 0x10000u	 /* smaller numbers stand in many places for other reasons */
+
+/* The same field of another block of that kind: the code was right about the field and wrong about
+ * which object, as it is when a loop has gone on. */
+static bool same_field(const struct backtrack_step *step, const struct log_value *value)
+{
+	return step->home.kind == HOME_BLOCK && value->id != 0 &&
+	       value->key.stack_hash == step->in.key.stack_hash &&
+	       (int64_t)(value->where - value->start) == step->home.offset;
+}
+
+static struct log_block block_of(const struct log_value *found)
+{
+	return (struct log_block){ .id = found->id,
+				   .start = found->start,
+				   .size = found->size,
+				   .context = found->context,
+				   .state = LOG_BLOCK_LIVE,
+				   .relation = LOG_INSIDE,
+				   .api = (uint8_t)found->api,
+				   .key = found->key };
+}
+
+/* The home that the code says, in a block that neither a register nor the stack led to any more. */
+static void take_block(struct backtracker *reader, const struct log_value *found,
+		       struct backtrack_step *step)
+{
+	if (step->in.id != 0 || found->id == 0)
+		return;
+	home_deinit(&step->home);
+	step->home = (struct home){ 0 };
+	step->in = block_of(found);
+	backtrack_name_home(reader, found->where, false, step);
+	backtrack_find_handles(reader, step->frame, step);
+}
+
+static void add_found(struct backtracker *reader, const struct log_value *found, size_t at,
+		      bool by_field, unsigned int twins)
+{
+	struct backtrack_step step = { .value = found->value,
+				       .width = 8,
+				       .by_value = true,
+				       .by_field = by_field,
+				       .twins = twins,
+				       .instruction = mem_strdup("(found by its value)") };
+
+	step.in = block_of(found);
+	backtrack_name_home(reader, found->where, false, &step);
+	backtrack_find_handles(reader, 0, &step);
+	VEC_PUSH(&reader->ret->steps, step);
+	/* To its place: those before it were found likewise. */
+	for (size_t i = reader->ret->steps.count - 1; i > at; i--) {
+		struct backtrack_step other = reader->ret->steps.items[i - 1];
+
+		reader->ret->steps.items[i - 1] = reader->ret->steps.items[i];
+		reader->ret->steps.items[i] = other;
+	}
+}
+
+/* A pointer that ran over memory until it came to its end: that address is where the memory ends,
+ * and who keeps it (the allocator does) has nothing to do with the pointer. */
+static bool ran_to_the_end(const struct backtracker *reader)
+{
+	uint64_t pointer = reader->ret->pointer;
+	const struct mapping *before = snapshot_mapping(&reader->snapshot, pointer - 1);
+
+	return before && before->perms & MAPPING_READ && before->end == pointer &&
+	       !snapshot_mapping(&reader->snapshot, pointer) && !reader->ret->executes;
+}
+
+/* The allocator's lists and the like: they know addresses of everything. */
+static bool is_of_runtime(const struct backtracker *reader, uint64_t address)
+{
+	struct home home = { 0 };
+	bool runtime;
+
+	backtrack_name_global(reader, address, &home);
+	runtime = frame_is_runtime(&(struct frame){ .module = home.module });
+	home_deinit(&home);
+	return runtime;
+}
+
+void backtrack_take_found(struct backtracker *reader)
+{
+	const struct crash_record *record = reader->record;
+	struct log_item item = record->item;
+	struct log_value found[FOUND_MAX];
+	const struct backtrack_step *like =
+		reader->ret->steps.count > 0 ? &reader->ret->steps.items[0] : &reader->hint;
+	size_t count = 0, places = 0, homes = 0;
+	/* A variable of a thread is the same one at each turn of a loop. */
+	bool agrees = like->of_thread, by_field = false;
+
+	while (log_next_owned(&record->log->reader, record->item.head.seq, &item)) {
+		struct log_value value;
+
+		if (item.head.type != LOG_VALUE || !log_payload(&item, &value, sizeof(value)) ||
+		    value.value != reader->ret->pointer)
+			continue;
+		places++;
+		if (value.size > LARGEST_HOME ||
+		    (value.id == 0 && is_of_runtime(reader, value.where)))
+			continue;
+		homes++;
+		if (reader->ret->steps.count > 0 &&
+		    reader->ret->steps.items[0].home.address == value.where) {
+			take_block(reader, &value, &reader->ret->steps.items[0]);
+			agrees = true;
+		}
+		if (same_field(like, &value) && !by_field) {
+			by_field = true;
+			count = 0;
+		} else if (by_field) {
+			continue;
+		}
+		if (count < FOUND_MAX)
+			found[count++] = value;
+	}
+	/* What stands in many places is no trace of one of them; in one only, even a small number
+	 * is. */
+	if (agrees || count == 0 || ran_to_the_end(reader) ||
+	    (!by_field && places > (reader->ret->pointer < COMMON_VALUE ? 1 : PLACES_MAX)))
+		return;
+	VEC_FOREACH (&reader->ret->steps, step)
+		backtrack_step_deinit(step);
+	reader->ret->steps.count = 0;
+	for (size_t i = 0; i < count; i++)
+		add_found(reader, &found[i], i, by_field, by_field ? 0 : (unsigned int)homes - 1);
+}

@@ -1,0 +1,205 @@
+#include "read/reading.h"
+
+#include <stdio.h>
+
+#include "read/logs_open.h"
+
+/* Which parts have been asked for. */
+enum reading_part {
+	PART_LOGS,
+	PART_PLACES,
+	PART_HITS,
+	PART_TRUNCATIONS,
+	PART_MOMENTS,
+	PART_DAMAGE,
+	PART_CRASHES,				       /* + enum crash_depth */
+	PART_BACKTRACKS = PART_CRASHES + CRASH_DEPTHS, /* + enum backtrack_through */
+};
+
+struct reading {
+	struct reading_of of;
+	unsigned int holders;
+	char name[24];
+	unsigned int done; /* 1 << enum reading_part */
+	struct event_logs logs;
+	int trouble; /* why they could not be opened; 0: they could */
+	struct err err;
+	struct crash_places places;
+	struct crash_report crashes[CRASH_DEPTHS];
+	struct crash_reading backtracks[BACKTRACK_THROUGHS];
+	struct trial_hits hits;
+	struct truncations truncations;
+	struct moments moments;
+	struct damage damage;
+};
+
+struct reading *reading_open(const struct reading_of *of)
+{
+	struct reading *reading = mem_alloc(sizeof(*reading));
+
+	reading->of = *of;
+	reading->holders = 1;
+	(void)snprintf(reading->name, sizeof(reading->name), "%llu", (unsigned long long)of->trial);
+	return reading;
+}
+
+struct reading *reading_share(struct reading *reading)
+{
+	reading->holders++;
+	return reading;
+}
+
+void reading_forget_end(struct reading *reading)
+{
+	damage_deinit(&reading->damage);
+	moments_deinit(&reading->moments);
+	reading->damage = (struct damage){ 0 };
+	reading->moments = (struct moments){ 0 };
+	reading->done &= ~(1u << PART_DAMAGE | 1u << PART_MOMENTS);
+	reading->of.end = NULL;
+}
+
+void reading_close(struct reading *reading)
+{
+	if (!reading || --reading->holders > 0)
+		return;
+	reading_forget_end(reading);
+	truncations_deinit(&reading->truncations);
+	trial_hits_deinit(&reading->hits);
+	for (unsigned int i = 0; i < BACKTRACK_THROUGHS; i++)
+		crash_reading_deinit(&reading->backtracks[i]);
+	for (unsigned int i = 0; i < CRASH_DEPTHS; i++)
+		crash_report_deinit(&reading->crashes[i]);
+	crash_places_deinit(&reading->places);
+	event_logs_deinit(&reading->logs);
+	mem_free(reading);
+}
+
+uint64_t reading_trial(const struct reading *reading)
+{
+	return reading->of.trial;
+}
+
+const char *reading_name(const struct reading *reading)
+{
+	return reading->name;
+}
+
+struct symbols *reading_symbols(const struct reading *reading)
+{
+	return reading->of.symbols;
+}
+
+bool reading_is(const struct reading *reading, const struct reading_of *of)
+{
+	return reading->of.trials == of->trials && reading->of.trial == of->trial &&
+	       (of->signal == 0 || reading->of.signal == of->signal);
+}
+
+/* ---- parts ---- */
+
+/* Is it this caller who has to work it out? True once for each part. */
+static bool begin(struct reading *reading, unsigned int part)
+{
+	bool first = !(reading->done & 1u << part);
+
+	reading->done |= 1u << part;
+	return first;
+}
+
+/* The logs are there, and this caller has to work the part out of them. */
+static bool begin_from_logs(struct reading *reading, unsigned int part)
+{
+	struct event_logs *logs;
+
+	return begin(reading, part) && reading_logs(reading, &logs, NULL) == 0;
+}
+
+int reading_logs(struct reading *reading, struct event_logs **ret, struct err *err)
+{
+	if (begin(reading, PART_LOGS))
+		reading->trouble = event_logs_open(reading->of.trials, reading->name,
+						   &reading->logs, &reading->err);
+	if (reading->trouble < 0)
+		return err_set(err, reading->trouble, "%s", reading->err.message);
+	*ret = &reading->logs;
+	return 0;
+}
+
+static const struct crash_places *places_of(struct reading *reading)
+{
+	if (begin_from_logs(reading, PART_PLACES))
+		crash_places_find(&reading->logs, reading->of.signal, &reading->places);
+	return &reading->places;
+}
+
+const struct crash_report *reading_crashes(struct reading *reading, enum crash_depth depth)
+{
+	if (begin_from_logs(reading, PART_CRASHES + depth))
+		crash_report_read(places_of(reading), &reading->logs.notes, reading->of.symbols,
+				  depth, &reading->crashes[depth]);
+	return &reading->crashes[depth];
+}
+
+const struct crash *reading_crash(struct reading *reading, enum crash_depth depth)
+{
+	const struct crash_report *report = reading_crashes(reading, depth);
+
+	return report->crashes.count > 0 ? &report->crashes.items[0] : NULL;
+}
+
+const struct crash_reading *reading_backtrack(struct reading *reading,
+					      enum backtrack_through through)
+{
+	if (begin_from_logs(reading, PART_BACKTRACKS + through))
+		crash_reading_read(&reading->logs, places_of(reading), reading->of.trial, through,
+				   reading->of.symbols, &reading->backtracks[through]);
+	return &reading->backtracks[through];
+}
+
+const struct trial_hits *reading_hits(struct reading *reading)
+{
+	if (begin_from_logs(reading, PART_HITS))
+		trial_hits_read(&reading->logs, &reading->hits);
+	return &reading->hits;
+}
+
+const struct truncations *reading_truncations(struct reading *reading)
+{
+	if (begin_from_logs(reading, PART_TRUNCATIONS))
+		truncations_read(&reading->logs, reading->of.symbols, &reading->truncations);
+	return &reading->truncations;
+}
+
+const struct moments *reading_moments(struct reading *reading)
+{
+	const struct trial_end *end = reading->of.end;
+
+	if (begin(reading, PART_MOMENTS) && end)
+		moments_from_milestones(end->milestones.items, end->milestones.count,
+					reading->of.lines_chosen, &reading->moments);
+	return &reading->moments;
+}
+
+const struct damage *reading_damage(struct reading *reading)
+{
+	static const struct trial_end unknown;
+
+	if (begin_from_logs(reading, PART_DAMAGE))
+		damage_read(&(struct damage_source){ .logs = &reading->logs,
+						     .symbols = reading->of.symbols,
+						     .trial = reading->of.trial,
+						     .moments = reading_moments(reading),
+						     .end = reading->of.end ? reading->of.end
+									    : &unknown },
+			    &reading->damage);
+	return &reading->damage;
+}
+
+void reading_prune(struct reading *reading)
+{
+	struct event_logs *logs;
+
+	if (reading_logs(reading, &logs, NULL) == 0)
+		event_logs_prune(logs, reading->of.trials, reading->name);
+}

@@ -1,0 +1,16 @@
+#pragma once
+
+#include "model/heap.h"
+#include "read/reading.h"
+
+/*
+ * Sweeps: who pointed into blocks when they were freed, and whether that was used later.
+ */
+
+/* Adds what the trial's logs tell to the report. `crash` is what it died of, or NULL. */
+void sweeps_read(struct reading *reading, const struct crash *crash, struct heap_report *report);
+
+/* The contexts of a trial with this function in their stack: at most `room` hashes into `ret`.
+ * Returns how many. */
+size_t sweeps_contexts_of(struct reading *reading, const char *function, uint64_t *ret,
+			  size_t room);

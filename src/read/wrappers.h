@@ -1,0 +1,21 @@
+#pragma once
+
+#include "read/logs.h"
+
+/*
+ * Functions that only pass on to malloc: xcalloc, g_malloc, fz_alloc …
+ *
+ * A stack that begins in one says little by its first line. Two things must come together: they
+ * are called so ("alloc" is in the name), and their code shows it: the size that they ask for is
+ * the very argument that they were given. A constructor of many sizes does the latter, too. Inlined
+ * ones have only their name: malloc, calloc, realloc or zalloc must be in it.
+ */
+struct wrappers;
+
+struct wrappers *wrappers_new(void);
+void wrappers_free(struct wrappers *wrappers);
+
+/* Gives the frames of such functions at the beginning of an allocation's stack the flag
+ * FRAME_WRAPPER. Of the snapshot, only its mappings are used. */
+void wrappers_mark(struct wrappers *wrappers, struct symbols *symbols,
+		   const struct snapshot *snapshot, struct stack *stack);

@@ -129,27 +129,49 @@ enum verdict_class store_by_place(const struct write_seen *w)
 
 bool store_in_loop(const struct write_seen *w)
 {
-	return w->flags & WRITE_RUNS;
+	return w->code.motion != 0;
 }
 
 bool store_loops_up(const struct write_seen *w)
 {
-	return w->flags & WRITE_RUNS_UP;
+	return w->code.motion & MOTION_UP;
 }
 
 bool store_loops_down(const struct write_seen *w)
 {
-	return w->flags & WRITE_RUNS_DOWN;
+	return w->code.motion & MOTION_DOWN;
 }
 
 bool store_names_field(const struct write_seen *w)
 {
-	return w->flags & WRITE_NAMED;
+	const struct store_code *c = &w->code;
+
+	if (!c->certain || c->form == FORM_OTHER || c->string || c->indexed)
+		return false;
+	if (c->base == ADDRESS_FIXED || c->base == ADDRESS_FRAME)
+		return true;
+	if (c->base != ADDRESS_POINTER || c->moves_base || !w->victim ||
+	    c->pointer != w->victim->start)
+		return false;
+	/* A pointer that runs over many objects is at the start of each of them once. */
+	return w->home.offset != 0 || (c->source != POINTER_UNKNOWN && !c->changed && !c->joined);
 }
 
 bool store_in_piece(const struct write_seen *w)
 {
-	return w->flags & WRITE_PIECE;
+	const struct store_code *c = &w->code;
+
+	if (!c->certain || store_names_field(w) || c->form != FORM_PLAIN || c->string ||
+	    c->indexed || c->base != ADDRESS_POINTER || c->moves_base || !w->victim)
+		return false;
+	if (c->pointer <= w->victim->start || c->pointer > w->home.address)
+		return false;
+	/* A constant, so and so far behind a pointer: nothing that runs. */
+	if (c->immediate && c->displacement > 0)
+		return !c->changed;
+	return (c->source == POINTER_LOADED || c->source == POINTER_GIVEN ||
+		c->source == POINTER_RETURNED) &&
+	       !c->changed && !c->joined;
 }
 
 /* The first piece of an arena begins where its block does, so the pointer does not tell; the size
@@ -196,29 +218,59 @@ bool store_clears_field(const struct write_seen *w)
 	       (!w->base || !w->victim || w->base->id == w->victim->id);
 }
 
+/* A pointer to the live block that the next home is in did what it should. The one that the fault
+ * itself went through did if it is that block's address: whatever was wrong, it was not this. But
+ * nobody may jump there, and an index is no pointer. */
+static bool leads_to_live(const struct value_found *f)
+{
+	return f->leads == LEADS_TO_LIVE && !f->leads_recycled &&
+	       (f->step > 0 || (!f->jumped && !f->indexed && f->at_start));
+}
+
+/* A variable that its own function set, to something that it did not copy from elsewhere; or there
+ * is another home that tells where. */
+static bool is_own_variable(const struct value_found *f, const struct write_seen *w)
+{
+	return w && w->home.kind == HOME_STACK && store_names_field(w) &&
+	       !(w->flags & WRITE_COPIED && f->steps == 1);
+}
+
+bool value_is_right(const struct value_found *f, const struct write_seen *w)
+{
+	if (!f->known)
+		return false;
+	/* Whose place it is has nothing to do with it; and what is the library's, it sets itself.
+	 */
+	if (f->strayed ||
+	    (f->runtime && w && w->writer.count > 0 && frame_is_runtime(&w->writer.frames[0])))
+		return true;
+	return !f->outlived && (f->replaced || leads_to_live(f) || is_own_variable(f, w));
+}
+
 bool store_leaves_live_pointer(const struct write_seen *w)
 {
-	return w->flags & WRITE_SOUND;
+	return value_is_right(&w->found, w);
 }
 
 bool store_leaves_readable(const struct write_seen *w)
 {
-	return w->flags & WRITE_READABLE;
+	return w->found.known && w->found.step > 0 && w->found.read_by_code &&
+	       w->found.leads == LEADS_NOWHERE;
 }
 
 bool store_leaves_block_address(const struct write_seen *w)
 {
-	return w->flags & WRITE_POINTER;
+	return w->new_was_block;
 }
 
 bool store_is_first(const struct write_seen *w)
 {
-	return w->flags & WRITE_FIRST;
+	return w->nth_of_object == 1;
 }
 
 bool store_opens_block(const struct write_seen *w)
 {
-	return w->flags & WRITE_OPENS;
+	return w->nth_of_block == 1;
 }
 
 bool store_is_update(const struct write_seen *w)
@@ -228,7 +280,7 @@ bool store_is_update(const struct write_seen *w)
 
 bool store_by_parts(const struct write_seen *w)
 {
-	return w->flags & WRITE_PARTS;
+	return w->parts.known && w->parts.whole == 0 && w->parts.writers > 1 && w->parts.covered;
 }
 
 /* Through a pointer to it (in a copy: one that runs): where that place was another's, or all of
@@ -244,22 +296,22 @@ bool store_fills_own_block(const struct write_seen *w)
 
 bool store_place_recycled(const struct write_seen *w)
 {
-	return w->flags & WRITE_RECYCLED;
+	return w->found.place_reused && !w->found.owner_reached;
 }
 
 bool store_has_twin(const struct write_seen *w)
 {
-	return w->flags & WRITE_TWIN;
+	return w->found.other_places > 0;
 }
 
 bool store_free_inferred(const struct write_seen *w)
 {
-	return w->flags & WRITE_FREE_INFERRED;
+	return w->free_basis == FREE_INFERRED;
 }
 
 bool store_free_unknown(const struct write_seen *w)
 {
-	return w->flags & WRITE_FREE_UNKNOWN;
+	return w->free_basis == FREE_UNSEEN;
 }
 
 /* Where libraries, stacks and mappings are. */

@@ -65,7 +65,12 @@ bool store_covers_block(const struct write_seen *w);
 /* It set the whole field to NULL, or to all bits. */
 bool store_clears_field(const struct write_seen *w);
 
-/* What it left is a pointer to a block that was alive at the failure. */
+/* What stood in the home at the failure is as it should be: a pointer to a live block, a function's
+ * own variable, something that the reader came upon by mistake. `w` is who wrote it; NULL: nobody
+ * was caught. */
+bool value_is_right(const struct value_found *found, const struct write_seen *w);
+
+/* The same of what this store left. */
 bool store_leaves_live_pointer(const struct write_seen *w);
 
 /* What it left is an address that could be read at the failure, in no known block. */

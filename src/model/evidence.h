@@ -81,51 +81,88 @@ enum write_flags {
 	/* Read, changed and written back by one instruction or by a load and a store of one
 	 * function: the new value was made from what had been read. */
 	WRITE_UPDATE = 1 << 5,
-	/* The first write to its home since the block was born: it gives the field its value, it
-	 * does not spoil one. */
-	WRITE_FIRST = 1 << 6,
-	/* That the block of `base` had been freed follows from how functions of the program were
-	 * seen to be called; nobody said that they are an allocator. The piece's note says more. */
-	WRITE_FREE_INFERRED = 1 << 7,
-	/* The block seems to belong to an allocator of the program's own, and whether that had it
-	 * back by then was not seen. The piece's note says more. */
-	WRITE_FREE_UNKNOWN = 1 << 8,
 	/* Some elements of a vector, by a mask: `width` is what was really written, store_start and
 	 * store_len reach from its first byte to its last. */
-	WRITE_MASKED = 1 << 9,
+	WRITE_MASKED = 1 << 6,
 	/* The same, and the mask is not known: they are the most that it can have been. */
-	WRITE_AT_MOST = 1 << 10,
-	/* What it left is a pointer to a block that is alive: as it should be, as far as anybody
-	 * can tell. */
-	WRITE_SOUND = 1 << 11,
-	/* What it left is a pointer into memory that could be read when it failed; no block is
-	 * known there. */
-	WRITE_READABLE = 1 << 12,
-	/* The instruction names the field: its place in the object, the frame or the file is fixed
-	 * in the code, and it went through the object's own start. Whoever writes so means the
-	 * field. */
-	WRITE_NAMED = 1 << 13,
-	/* Its block has the place of one that another part of the program had, and that the failure
-	 * came by a pointer to the present one was not seen. */
-	WRITE_RECYCLED = 1 << 14,
-	/* What it left was the address of a block of malloc's at that time, alive or freed. */
-	WRITE_POINTER = 1 << 15,
-	/* It went through a pointer, as it was kept or given, to something that begins inside the
-	 * block: an object that is a piece of it. */
-	WRITE_PIECE = 1 << 16,
-	/* In this block's life the field was only ever written in parts, each by an instruction of
-	 * its own: to whoever writes it, it is several smaller fields. */
-	WRITE_PARTS = 1 << 17,
-	/* Nobody wrote there since the block's birth, which was watched. */
-	WRITE_OPENS = 1 << 18,
-	/* Its pointer is moved on in a loop around the store: it may have come from elsewhere. */
-	WRITE_RUNS = 1 << 19,
-	/* … upwards, downwards. */
-	WRITE_RUNS_UP = 1 << 20,
-	WRITE_RUNS_DOWN = 1 << 21,
-	/* The home was found by the bad value that stands there, the code does not say that it was
-	 * read there, and other places held the same value. */
-	WRITE_TWIN = 1 << 22,
+	WRITE_AT_MOST = 1 << 7,
+};
+
+/* What kind of store the instruction is. */
+enum store_form { FORM_OTHER, FORM_PLAIN, FORM_MODIFY, FORM_PUSH, STORE_FORMS };
+
+/* Where the instruction has its address from. */
+enum address_base {
+	ADDRESS_UNKNOWN,
+	ADDRESS_FIXED, /* it stands in the code, or is counted from the thread pointer */
+	ADDRESS_FRAME, /* from the stack pointer, or the frame pointer of a function that has one */
+	ADDRESS_POINTER, /* a register: `pointer` */
+	ADDRESS_BASES,
+};
+
+/* Where that register has its value from. */
+enum pointer_source {
+	POINTER_UNKNOWN,
+	POINTER_LOADED,	  /* from memory */
+	POINTER_GIVEN,	  /* an argument of the function */
+	POINTER_RETURNED, /* by a call */
+	POINTER_OTHER,	  /* a constant, an address that was computed */
+	POINTER_SOURCES,
+};
+
+/* Which way a loop around the store moves the pointer. */
+enum pointer_motion { MOTION_UP = 1 << 0, MOTION_DOWN = 1 << 1, MOTION_SOMEWHERE = 1 << 2 };
+
+/* What the code of the store says about its address. */
+struct store_code {
+	bool certain; /* the instruction was found for certain: the rest means something */
+	enum store_form form;
+	enum address_base base;
+	uint64_t pointer;	    /* ADDRESS_POINTER: the register's value */
+	int64_t displacement;	    /* from there */
+	bool string, indexed;	    /* stos or movs; a second register is added */
+	bool moves_base;	    /* the instruction itself changes the register */
+	bool immediate;		    /* a constant was stored */
+	enum pointer_source source; /* of `pointer` */
+	bool changed, joined;	    /* on its way from there: computed with; two ways meet */
+	unsigned int motion;	    /* enum pointer_motion; 0: no loop moves it */
+};
+
+/* What the value in the home led to when the trial failed, by the way back from the fault. */
+enum value_leads { LEADS_UNKNOWN, LEADS_NOWHERE, LEADS_TO_LIVE, LEADS_TO_FREED, VALUE_LEADS };
+
+struct value_found {
+	bool known;		   /* the home is a step on the way back from the fault */
+	unsigned int step;	   /* which; 0: the fault itself went through the value */
+	unsigned int steps;	   /* of the whole way */
+	enum value_leads leads;	   /* to a block, or nowhere that is known */
+	bool at_start;		   /* the value is that block's address */
+	bool leads_recycled;	   /* another block had that block's place before */
+	bool jumped, indexed;	   /* the fault jumped there; an index was bad, no pointer */
+	bool read_by_code;	   /* the code says that it was read there */
+	unsigned int other_places; /* that held the same value, where the code does not say */
+	bool replaced;		   /* the home got another value after it had been read */
+	bool outlived;		   /* what it led to when it was stored had ended */
+	bool strayed;		   /* the reader's index had left another, live block */
+	bool runtime;		   /* the home is a variable of the C library's own */
+	bool place_reused;	   /* another kind of block had the home's place before */
+	bool owner_reached;	   /* the pointer to the home's block was stored in its life */
+};
+
+/* How the field was written in this block's life, up to this store. */
+struct write_parts {
+	bool known;
+	unsigned int whole;   /* writes of all of it, other than to zero */
+	unsigned int writers; /* different instructions that wrote a part */
+	bool covered;	      /* together they wrote all of it */
+};
+
+/* How it is known that the block behind the store's pointer had been freed, or not. */
+enum free_basis {
+	FREE_SEEN,     /* the allocator's own functions were followed */
+	FREE_INFERRED, /* from how functions of the program were seen to be called: see the note */
+	FREE_UNSEEN,   /* it may belong to an allocator that was not followed: see the note */
+	FREE_BASES,
 };
 
 /* One store that was caught. */
@@ -153,6 +190,14 @@ struct write_seen {
 	struct home source;	   /* WRITE_COPIED */
 	enum source_state source_state;
 	uint64_t age; /* allocations between the block's birth and this write */
+	struct store_code code;
+	struct value_found found; /* what the home held at the failure */
+	struct write_parts parts;
+	/* The how manieth write to the field it is: since the birth of the block, and of the object
+	 * that an allocator of the program's own made there. 0: not watched all that time. */
+	uint64_t nth_of_block, nth_of_object;
+	bool new_was_block; /* the new value was the address of a block at the store */
+	enum free_basis free_basis;
 };
 
 /* A home that was watched in a trial. One for each trial whose victim was watched; it is what

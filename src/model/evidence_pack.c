@@ -77,6 +77,117 @@ static void crash(struct archive *a, struct crash *c)
 		archive_bool(a, &c->write);
 }
 
+static void store_code(struct archive *a, struct store_code *c)
+{
+	archive_bool(a, &c->certain);
+	ARCHIVE_CHOICE(a, &c->form, STORE_FORMS);
+	ARCHIVE_CHOICE(a, &c->base, ADDRESS_BASES);
+	archive_u64(a, &c->pointer);
+	archive_i64(a, &c->displacement);
+	archive_bool(a, &c->string);
+	archive_bool(a, &c->indexed);
+	archive_bool(a, &c->moves_base);
+	archive_bool(a, &c->immediate);
+	ARCHIVE_CHOICE(a, &c->source, POINTER_SOURCES);
+	archive_bool(a, &c->changed);
+	archive_bool(a, &c->joined);
+	archive_uint(a, &c->motion);
+}
+
+static void value_found(struct archive *a, struct value_found *f)
+{
+	archive_bool(a, &f->known);
+	archive_uint(a, &f->step);
+	archive_uint(a, &f->steps);
+	ARCHIVE_CHOICE(a, &f->leads, VALUE_LEADS);
+	archive_bool(a, &f->at_start);
+	archive_bool(a, &f->leads_recycled);
+	archive_bool(a, &f->jumped);
+	archive_bool(a, &f->indexed);
+	archive_bool(a, &f->read_by_code);
+	archive_uint(a, &f->other_places);
+	archive_bool(a, &f->replaced);
+	archive_bool(a, &f->outlived);
+	archive_bool(a, &f->strayed);
+	archive_bool(a, &f->runtime);
+	archive_bool(a, &f->place_reused);
+	archive_bool(a, &f->owner_reached);
+}
+
+static void write_parts(struct archive *a, struct write_parts *p)
+{
+	archive_bool(a, &p->known);
+	archive_uint(a, &p->whole);
+	archive_uint(a, &p->writers);
+	archive_bool(a, &p->covered);
+}
+
+/* Before version 5 a write had the meaning of what was seen in its flags. As facts that mean the
+ * same; what else was seen is lost. */
+enum old_flags {
+	OLD_FIRST = 1 << 6,
+	OLD_FREE_INFERRED = 1 << 7,
+	OLD_FREE_UNKNOWN = 1 << 8,
+	OLD_MASKED = 1 << 9,
+	OLD_AT_MOST = 1 << 10,
+	OLD_SOUND = 1 << 11,
+	OLD_READABLE = 1 << 12,
+	OLD_NAMED = 1 << 13,
+	OLD_RECYCLED = 1 << 14,
+	OLD_POINTER = 1 << 15,
+	OLD_PIECE = 1 << 16,
+	OLD_PARTS = 1 << 17,
+	OLD_OPENS = 1 << 18,
+	OLD_RUNS = 1 << 19,
+	OLD_RUNS_UP = 1 << 20,
+	OLD_RUNS_DOWN = 1 << 21,
+	OLD_TWIN = 1 << 22,
+};
+
+static void from_old_code(struct write_seen *w, unsigned int old)
+{
+	struct store_code *c = &w->code;
+
+	c->certain = old & (OLD_NAMED | OLD_PIECE | OLD_RUNS);
+	if (old & (OLD_NAMED | OLD_PIECE))
+		c->form = FORM_PLAIN;
+	if (old & OLD_NAMED)
+		c->base = ADDRESS_FIXED;
+	if (old & OLD_PIECE) {
+		c->base = ADDRESS_POINTER;
+		c->source = POINTER_LOADED;
+		c->pointer = w->home.address;
+	}
+	c->motion = (old & OLD_RUNS ? MOTION_SOMEWHERE : 0) | (old & OLD_RUNS_UP ? MOTION_UP : 0) |
+		    (old & OLD_RUNS_DOWN ? MOTION_DOWN : 0);
+}
+
+static void from_old_flags(struct write_seen *w)
+{
+	unsigned int old = w->flags;
+
+	w->flags = (old & (WRITE_LAST | WRITE_FOUND | WRITE_ASYNC | WRITE_KERNEL | WRITE_COPIED |
+			   WRITE_UPDATE)) |
+		   (old & OLD_MASKED ? WRITE_MASKED : 0) | (old & OLD_AT_MOST ? WRITE_AT_MOST : 0);
+	from_old_code(w, old);
+	w->found = (struct value_found){
+		.known = old & (OLD_SOUND | OLD_READABLE | OLD_RECYCLED | OLD_TWIN),
+		.step = 1,
+		.steps = 2,
+		.leads = old & OLD_SOUND ? LEADS_TO_LIVE : LEADS_NOWHERE,
+		.read_by_code = old & OLD_READABLE,
+		.other_places = old & OLD_TWIN ? 1 : 0,
+		.place_reused = old & OLD_RECYCLED,
+	};
+	w->parts = (struct write_parts){ .known = old & OLD_PARTS, .writers = 2, .covered = true };
+	w->nth_of_object = old & OLD_FIRST ? 1 : 0;
+	w->nth_of_block = old & OLD_OPENS ? 1 : 0;
+	w->new_was_block = old & OLD_POINTER;
+	w->free_basis = old & OLD_FREE_INFERRED	 ? FREE_INFERRED
+			: old & OLD_FREE_UNKNOWN ? FREE_UNSEEN
+						 : FREE_SEEN;
+}
+
 static void write_seen(struct archive *a, struct write_seen *w)
 {
 	archive_home(a, &w->home);
@@ -99,6 +210,17 @@ static void write_seen(struct archive *a, struct write_seen *w)
 	archive_home(a, &w->source);
 	ARCHIVE_CHOICE(a, &w->source_state, SOURCE_STATES);
 	archive_u64(a, &w->age);
+	if (a->version < 5) {
+		from_old_flags(w);
+		return;
+	}
+	store_code(a, &w->code);
+	value_found(a, &w->found);
+	write_parts(a, &w->parts);
+	archive_u64(a, &w->nth_of_block);
+	archive_u64(a, &w->nth_of_object);
+	archive_bool(a, &w->new_was_block);
+	ARCHIVE_CHOICE(a, &w->free_basis, FREE_BASES);
 }
 
 static void watch(struct archive *a, struct watch_account *w)

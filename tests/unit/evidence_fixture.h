@@ -72,6 +72,80 @@ static inline void made_home(struct home *home, uint64_t id)
 			       .address = MADE_FIELD };
 }
 
+/* Facts about a store that go together, by what they mean to the judge. */
+enum made_traits {
+	MADE_FIRST = 1 << 0, /* the object's first write */
+	MADE_OPENS = 1 << 1, /* the block's first write */
+	MADE_FREE_INFERRED = 1 << 2,
+	MADE_FREE_UNSEEN = 1 << 3,
+	MADE_SOUND = 1 << 4,	/* what it left leads to a live block */
+	MADE_READABLE = 1 << 5, /* … to no known block, and was read through */
+	MADE_NAMED = 1 << 6,	/* through the start of its object, at a fixed place */
+	MADE_PIECE = 1 << 7,	/* through a pointer into the block that was kept */
+	MADE_RECYCLED = 1 << 8, /* its place was another kind of block's */
+	MADE_POINTER = 1 << 9,	/* it stored the address of a block */
+	MADE_PARTS = 1 << 10,	/* the field was only written in parts */
+	MADE_LOOP = 1 << 11,	/* a loop moves its pointer */
+	MADE_LOOP_UP = 1 << 12,
+	MADE_LOOP_DOWN = 1 << 13,
+	MADE_TWIN = 1 << 14, /* other places held the value */
+};
+
+static inline void made_found(struct value_found *f, unsigned int traits)
+{
+	if (!(traits & (MADE_SOUND | MADE_READABLE | MADE_RECYCLED | MADE_TWIN)))
+		return;
+	f->known = true;
+	f->step = 1;
+	f->steps = 2;
+	f->read_by_code = !(traits & MADE_TWIN);
+	f->leads = traits & MADE_SOUND	    ? LEADS_TO_LIVE
+		   : traits & MADE_READABLE ? LEADS_NOWHERE
+					    : LEADS_UNKNOWN;
+	f->other_places = traits & MADE_TWIN ? 2 : 0;
+	f->place_reused = traits & MADE_RECYCLED;
+}
+
+static inline void made_code(struct write_seen *w, unsigned int traits)
+{
+	if (traits & (MADE_NAMED | MADE_PIECE)) {
+		bool block = w->victim != NULL;
+
+		w->code = (struct store_code){
+			.certain = true,
+			.form = w->flags & WRITE_UPDATE && traits & MADE_NAMED ? FORM_MODIFY
+									       : FORM_PLAIN,
+			.base = block			     ? ADDRESS_POINTER
+				: w->home.kind == HOME_STACK ? ADDRESS_FRAME
+							     : ADDRESS_FIXED,
+			.pointer = block ? w->victim->start + (traits & MADE_PIECE ? 8 : 0) : 0,
+			.source = POINTER_LOADED,
+		};
+		w->code.displacement = (int64_t)(w->home.address - w->code.pointer);
+	}
+	if (traits & (MADE_LOOP | MADE_LOOP_UP | MADE_LOOP_DOWN))
+		w->code.certain = true;
+	w->code.motion |= (traits & MADE_LOOP ? MOTION_SOMEWHERE : 0) |
+			  (traits & MADE_LOOP_UP ? MOTION_UP : 0) |
+			  (traits & MADE_LOOP_DOWN ? MOTION_DOWN : 0);
+}
+
+static inline void made_traits(struct write_seen *w, unsigned int traits)
+{
+	made_found(&w->found, traits);
+	made_code(w, traits);
+	if (traits & MADE_FIRST)
+		w->nth_of_object = 1;
+	if (traits & MADE_OPENS)
+		w->nth_of_block = 1;
+	if (traits & MADE_POINTER)
+		w->new_was_block = true;
+	if (traits & MADE_PARTS)
+		w->parts = (struct write_parts){ .known = true, .writers = 2, .covered = true };
+	if (traits & (MADE_FREE_INFERRED | MADE_FREE_UNSEEN))
+		w->free_basis = traits & MADE_FREE_INFERRED ? FREE_INFERRED : FREE_UNSEEN;
+}
+
 struct made_write {
 	uint64_t trial;
 	bool passing;
@@ -81,6 +155,7 @@ struct made_write {
 	unsigned int width;
 	uint64_t old, new;	       /* 0, 0: 0x...97 -> 0x...96 */
 	unsigned int flags, not_flags; /* besides WRITE_LAST | WRITE_FOUND of a failing trial */
+	unsigned int traits;	       /* enum made_traits */
 	int tid;
 };
 
@@ -112,6 +187,7 @@ static inline struct evidence made_write(struct made_write made)
 	w->tid = made.tid ? made.tid : 100;
 	w->when_ns = 5000000;
 	w->age = 7;
+	made_traits(w, made.traits);
 	return e;
 }
 

@@ -20,7 +20,7 @@ void after_free_inferred(struct evidence_list *l)
 	after_free(l);
 	VEC_FOREACH (&l->list, e)
 		if (e->kind == EVIDENCE_WRITE)
-			e->write->flags |= WRITE_FREE_INFERRED;
+			made_traits(e->write, MADE_FREE_INFERRED);
 }
 
 static void crash_writes_freed(struct evidence_list *l)

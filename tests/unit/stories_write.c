@@ -10,7 +10,7 @@ void narrow(struct evidence_list *l)
 
 static void narrow_in_a_pool(struct evidence_list *l)
 {
-	caught(l, (struct made_write){ .width = 1, .flags = WRITE_FREE_UNKNOWN }, 3);
+	caught(l, (struct made_write){ .width = 1, .traits = MADE_FREE_UNSEEN }, 3);
 }
 
 static void narrow_native(struct evidence_list *l)
@@ -26,7 +26,7 @@ static void wide(struct evidence_list *l)
 /* What was left there leads to a live block: nobody did wrong. */
 static void pointer_to_a_live_block(struct evidence_list *l)
 {
-	caught(l, (struct made_write){ .writer = "list_add", .width = 8, .flags = WRITE_SOUND }, 3);
+	caught(l, (struct made_write){ .writer = "list_add", .width = 8, .traits = MADE_SOUND }, 3);
 }
 
 /* A vector store of the C library's, through a pointer that had come to the block by then. */
@@ -70,7 +70,7 @@ static void pointer_behind_its_block(struct evidence_list *l)
 	beside(l, -64, 48);
 	VEC_FOREACH (&l->list, e)
 		if (e->kind == EVIDENCE_WRITE)
-			e->write->flags |= WRITE_SOUND;
+			made_traits(e->write, MADE_SOUND);
 }
 
 static void overflow_from_inside(struct evidence_list *l)
@@ -162,7 +162,7 @@ static void part_of_a_field_in_passing(struct evidence_list *l)
 static void element_in_passing(struct evidence_list *l)
 {
 	caught(l,
-	       (struct made_write){ .writer = "sort", .width = 4, .start = 4, .flags = WRITE_RUNS },
+	       (struct made_write){ .writer = "sort", .width = 4, .start = 4, .traits = MADE_LOOP },
 	       3);
 }
 
@@ -171,14 +171,14 @@ static void wide_element_in_passing(struct evidence_list *l)
 	wide(l);
 	VEC_FOREACH (&l->list, e)
 		if (e->kind == EVIDENCE_WRITE)
-			e->write->flags |= WRITE_RUNS;
+			made_traits(e->write, MADE_LOOP);
 }
 
 static void runs_all(struct evidence_list *l)
 {
 	VEC_FOREACH (&l->list, e)
 		if (e->kind == EVIDENCE_WRITE)
-			e->write->flags |= WRITE_RUNS;
+			made_traits(e->write, MADE_LOOP);
 }
 
 /* The pointer is in one block, what it hit in the other: it may have come either way. */
@@ -201,7 +201,7 @@ static void canary_from_above(struct evidence_list *l)
 	canary_in_a_loop(l);
 	VEC_FOREACH (&l->list, e)
 		if (e->kind == EVIDENCE_WRITE)
-			e->write->flags |= WRITE_RUNS_DOWN;
+			made_traits(e->write, MADE_LOOP_DOWN);
 }
 
 /* It came by there, and nobody kept a pointer to what was freed. */
@@ -249,7 +249,7 @@ static void never_an_address(struct evidence_list *l)
 /* Of a local variable that is gone, perhaps. */
 void a_readable_address(struct evidence_list *l)
 {
-	caught(l, (struct made_write){ .writer = "job_new", .width = 8, .flags = WRITE_READABLE },
+	caught(l, (struct made_write){ .writer = "job_new", .width = 8, .traits = MADE_READABLE },
 	       3);
 }
 
@@ -358,7 +358,7 @@ void constructor(struct evidence_list *l)
 {
 	caught(l,
 	       (struct made_write){
-		       .writer = "dict_new", .old = 7, .new = 0, .flags = WRITE_FIRST },
+		       .writer = "dict_new", .old = 7, .new = 0, .traits = MADE_FIRST },
 	       3);
 }
 
@@ -580,7 +580,7 @@ static void marked_by_name(struct evidence_list *l)
 	       (struct made_write){ .writer = "table_del",
 				    .old = A_POINTER,
 				    .new = UINT64_MAX,
-				    .flags = WRITE_NAMED },
+				    .traits = MADE_NAMED },
 	       3);
 }
 
@@ -591,7 +591,7 @@ static void one_of_twins(struct evidence_list *l)
 	       (struct made_write){ .writer = "ticket_note",
 				    .old = A_POINTER,
 				    .new = 0x7300000000000000,
-				    .flags = WRITE_TWIN },
+				    .traits = MADE_TWIN },
 	       3);
 }
 
@@ -639,7 +639,7 @@ static void address_of_a_block(struct evidence_list *l)
 	       (struct made_write){ .writer = "queue_pop",
 				    .old = A_POINTER,
 				    .new = A_POINTER + 64,
-				    .flags = WRITE_NAMED | WRITE_POINTER },
+				    .traits = MADE_NAMED | MADE_POINTER },
 	       3);
 }
 
@@ -650,7 +650,7 @@ static void address_of_a_block_unnamed(struct evidence_list *l)
 	       (struct made_write){ .writer = "copy_row",
 				    .old = A_POINTER,
 				    .new = A_POINTER + 64,
-				    .flags = WRITE_POINTER },
+				    .traits = MADE_POINTER },
 	       3);
 }
 
@@ -663,7 +663,7 @@ static void field_in_parts(struct evidence_list *l)
 				    .width = 4,
 				    .old = 9,
 				    .new = 0x800000009,
-				    .flags = WRITE_PARTS },
+				    .traits = MADE_PARTS },
 	       3);
 }
 
@@ -673,7 +673,7 @@ static void object_inside_the_block(struct evidence_list *l)
 	       (struct made_write){ .writer = "measure",
 				    .old = A_POINTER,
 				    .new = 0x4012000000000000,
-				    .flags = WRITE_PIECE },
+				    .traits = MADE_PIECE },
 	       3);
 }
 
@@ -684,7 +684,7 @@ static void first_object_of_an_arena(struct evidence_list *l)
 	       (struct made_write){ .writer = "measure",
 				    .old = A_POINTER,
 				    .new = 0x4012000000000000,
-				    .flags = WRITE_NAMED },
+				    .traits = MADE_NAMED },
 	       3);
 	VEC_FOREACH (&l->list, e)
 		if (e->kind == EVIDENCE_WRITE)
@@ -703,7 +703,8 @@ static void update_in_an_arena(struct evidence_list *l)
 static void update_inside_the_block(struct evidence_list *l)
 {
 	caught(l,
-	       (struct made_write){ .writer = "flags_drop", .flags = WRITE_PIECE | WRITE_UPDATE },
+	       (struct made_write){
+		       .writer = "flags_drop", .flags = WRITE_UPDATE, .traits = MADE_PIECE },
 	       3);
 }
 
@@ -714,7 +715,7 @@ static void new_block_filled(struct evidence_list *l)
 	VEC_FOREACH (&l->list, e)
 		if (e->kind == EVIDENCE_WRITE) {
 			e->write->age = 0;
-			e->write->flags |= WRITE_OPENS;
+			made_traits(e->write, MADE_OPENS);
 		}
 }
 
@@ -724,7 +725,7 @@ static void new_block_reset(struct evidence_list *l)
 	new_block_filled(l);
 	VEC_FOREACH (&l->list, e)
 		if (e->kind == EVIDENCE_WRITE)
-			e->write->flags &= ~(unsigned int)WRITE_OPENS;
+			e->write->nth_of_block = 2;
 }
 
 /* A copy that runs over the end of its block, into one that was freed. */
@@ -770,7 +771,7 @@ static void contested_by_a_runner(struct evidence_list *l)
 	contested_but_meant(l);
 	VEC_FOREACH (&l->list, e)
 		if (e->kind == EVIDENCE_WRITE)
-			e->write->flags |= WRITE_RUNS;
+			made_traits(e->write, MADE_LOOP);
 }
 
 static void contested_damage(struct evidence_list *l)

@@ -65,7 +65,7 @@ static bool among_open(const struct verdict *v, const char *text)
 }
 
 static const struct made_write clears = {
-	.writer = "connection_close", .width = 8, .old = 0x555500001000, .flags = WRITE_NAMED
+	.writer = "connection_close", .width = 8, .old = 0x555500001000, .traits = MADE_NAMED
 };
 
 static void who_clears_a_field_by_name_is_not_accused(void **state)
@@ -91,16 +91,17 @@ static void who_clears_it_in_another_way_may_be(void **state)
 		  .width = 4,
 		  .old = 0x555500001000,
 		  .new = 0x1000,
-		  .flags = WRITE_NAMED },
+		  .traits = MADE_NAMED },
 		{ .writer = "row_mask",
 		  .width = 8,
 		  .old = 0x555500001000,
-		  .flags = WRITE_NAMED | WRITE_UPDATE },
+		  .flags = WRITE_UPDATE,
+		  .traits = MADE_NAMED },
 		{ .writer = "row_set",
 		  .width = 8,
 		  .old = 0x555500001000,
 		  .new = 0x4242,
-		  .flags = WRITE_NAMED },
+		  .traits = MADE_NAMED },
 	};
 
 	for (size_t i = 0; i < sizeof(slips) / sizeof(slips[0]); i++) {
@@ -118,15 +119,15 @@ static void who_clears_it_in_another_way_may_be(void **state)
 static void who_fills_a_block_in_a_place_of_anothers(void **state)
 {
 	static const struct {
-		unsigned int flags;
+		unsigned int traits, flags;
 		uint64_t age;
 		enum verdict_class class;
 		bool firm;
 	} made[] = {
-		{ WRITE_RECYCLED, 0, VERDICT_NOT_CAUGHT, false },
-		{ WRITE_RECYCLED, 7, VERDICT_NARROW_WRITE, false },
-		{ 0, 0, VERDICT_NARROW_WRITE, true },
-		{ WRITE_RECYCLED | WRITE_UPDATE, 0, VERDICT_NARROW_WRITE, false },
+		{ MADE_RECYCLED, 0, 0, VERDICT_NOT_CAUGHT, false },
+		{ MADE_RECYCLED, 0, 7, VERDICT_NARROW_WRITE, false },
+		{ 0, 0, 0, VERDICT_NARROW_WRITE, true },
+		{ MADE_RECYCLED, WRITE_UPDATE, 0, VERDICT_NARROW_WRITE, false },
 	};
 
 	for (size_t i = 0; i < sizeof(made) / sizeof(made[0]); i++) {
@@ -136,6 +137,7 @@ static void who_fills_a_block_in_a_place_of_anothers(void **state)
 		caught(&list, (struct made_write){ .writer = "text_fill",
 						   .width = 8,
 						   .new = 0x7878787878787878,
+						   .traits = made[i].traits,
 						   .flags = made[i].flags });
 		VEC_FOREACH (&list.list, e)
 			if (e->kind == EVIDENCE_WRITE)
@@ -155,7 +157,7 @@ static void an_address_that_may_have_been_right_is_no_proof(void **state)
 	caught(&list, (struct made_write){ .writer = "view_open",
 					   .width = 8,
 					   .new = 0x7f0000200000,
-					   .flags = WRITE_NAMED });
+					   .traits = MADE_NAMED });
 	VEC_FOREACH (&list.list, e)
 		if (e->kind == EVIDENCE_CRASH) {
 			e->crash->fault = FAULT_UNMAPPED;
@@ -171,9 +173,11 @@ static void a_function_sets_its_own_variable(void **state)
 	AUTO(evidence_list_deinit) struct evidence_list list = { 0 };
 	AUTO(verdict_deinit) struct verdict v = { 0 };
 
-	caught(&list, (struct made_write){
-			      .writer = "parse", .width = 8, .new = 5, .flags = WRITE_NAMED });
+	caught(&list, (struct made_write){ .writer = "parse", .width = 8, .new = 5 });
 	move_to_frame(&list, NULL);
+	VEC_FOREACH (&list.list, e)
+		if (e->kind == EVIDENCE_WRITE)
+			made_traits(e->write, MADE_NAMED);
 	judge_evidence(&list, &v);
 	assert_int_equal(v.class, VERDICT_NOT_CAUGHT);
 }

@@ -312,7 +312,7 @@ bool may_be_overrun(const struct level *level)
 			continue;
 		/* The same bytes stand elsewhere, too: whose they were is not known. Nor where a
 		 * pointer that runs came from. */
-		if (w->flags & (WRITE_COPIED | WRITE_RUNS))
+		if (w->flags & WRITE_COPIED || w->code.motion != 0)
 			return true;
 		/* Through a pointer to the block's start and a displacement: a field, meant. The C
 		 * library's copies know no fields. */
@@ -408,7 +408,7 @@ void read_guarded(struct chase *chase)
 		home_deinit(&e.write->home);
 		home_copy(&e.write->home, &chase->stakeout.list.items[i].home);
 		e.write->flags |= WRITE_LAST | WRITE_FOUND;
-		e.write->flags |= stakeout_runs(caught, chase->symbols);
+		e.write->code.motion = stakeout_runs(caught, chase->symbols);
 		VEC_PUSH(&chase->guarded.list, e);
 	}
 	chase->guarded_caught += any;

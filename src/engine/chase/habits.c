@@ -51,7 +51,7 @@ void see_pointer(const struct stake_result *result, struct write_seen *write)
 
 		if (hit->gregs[owner->greg] == write->new && owner->start == write->new &&
 		    owner->space == 0 && owner->relation == LOG_INSIDE)
-			write->flags |= WRITE_POINTER;
+			write->new_was_block = true;
 	}
 }
 
@@ -67,9 +67,9 @@ void see_parts(const struct trial_hits *log, const struct event_log *in,
 	       const struct stake_result *result, struct symbols *symbols, struct write_seen *write)
 {
 	const struct log_hit *last = result->exact ? result->last->hit : NULL;
+	struct write_parts parts = { .known = true };
 	uint64_t first_rip = 0;
 	uint32_t seen = 0, all;
-	bool several = false;
 
 	if (!last || last->id == 0 || write->fit != FIT_NARROW || last->bytes > LOG_WATCH_BYTES)
 		return;
@@ -91,14 +91,16 @@ void see_parts(const struct trial_hits *log, const struct event_log *in,
 		for (uint32_t i = 0; i < last->bytes; i++)
 			if (hit->address + i >= writer.low && hit->address + i < writer.high)
 				part |= 1u << i;
-		if (part == all)
-			return;
-		several |= seen != 0 && hit->gregs[LOG_GREG_RIP] != first_rip;
-		first_rip = seen == 0 ? hit->gregs[LOG_GREG_RIP] : first_rip;
+		if (part == all) {
+			parts.whole++;
+			continue;
+		}
+		parts.writers += parts.writers == 0 || hit->gregs[LOG_GREG_RIP] != first_rip;
+		first_rip = parts.writers == 1 ? hit->gregs[LOG_GREG_RIP] : first_rip;
 		seen |= part;
 	}
-	if (several && seen == all)
-		write->flags |= WRITE_PARTS;
+	parts.covered = seen == all;
+	write->parts = parts;
 }
 
 void see_first(const struct trial_hits *log, const struct event_log *in,
@@ -108,9 +110,9 @@ void see_first(const struct trial_hits *log, const struct event_log *in,
 
 	if (!last || last->id == 0)
 		return;
+	write->nth_of_block = 1;
 	VEC_FOREACH (&log->hits, caught)
-		if (caught->log == in && caught->hit->address == last->address &&
-		    caught->hit->id == last->id && caught->hit->number < last->number)
-			return;
-	write->flags |= WRITE_OPENS;
+		write->nth_of_block += caught->log == in && caught->hit->address == last->address &&
+				       caught->hit->id == last->id &&
+				       caught->hit->number < last->number;
 }

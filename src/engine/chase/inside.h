@@ -252,10 +252,10 @@ void see_habits(struct chase *chase, const struct trial_hits *log, const struct 
 
 /* Did it store the address of a block? */
 void see_pointer(const struct stake_result *result, struct write_seen *write);
-/* Was it the first in its block's life? Of one that was watched from its birth. */
+/* The how manieth is it in its block's life? Of one that was watched from its birth. */
 void see_first(const struct trial_hits *log, const struct event_log *in,
 	       const struct stake_result *result, struct write_seen *write);
-/* Was the field written in parts only? */
+/* How was the field written before: whole, or in parts? */
 void see_parts(const struct trial_hits *log, const struct event_log *in,
 	       const struct stake_result *result, struct symbols *symbols,
 	       struct write_seen *write);

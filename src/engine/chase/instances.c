@@ -63,7 +63,7 @@ void see_instances(struct chase *chase, const struct crash_reading *crashed,
 	    !last_two(in, found->victim.address, &first, &second) ||
 	    first.last_value == found->victim.value || !is_first(log, in, &second, found))
 		return;
-	found->write.write->flags |= WRITE_FIRST;
+	found->write.write->nth_of_object = 1;
 	if (stake->level == 0)
 		return;
 	for (unsigned int i = 0; i < stake->level; i++)

@@ -72,7 +72,7 @@ static void leave_open(struct chase *chase, const char *words)
 	for (unsigned int i = 0; i < LEVELS_MAX; i++)
 		VEC_FOREACH (&chase->levels[i].sights, sight)
 			if (!sight->followed && sight->write.write && !sight->write.note) {
-				sight->write.write->flags |= WRITE_FREE_UNKNOWN;
+				sight->write.write->free_basis = FREE_UNSEEN;
 				sight->write.note = mem_strdup(words);
 			}
 }

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "judge/store_facts.h"
 #include "read/pointers.h"
 #include "read/unexplained.h"
 
@@ -284,19 +285,6 @@ static void say_stored(struct chase *chase, const struct stack *writer)
 		  strbuf_str(&sb));
 }
 
-/* A pointer to the live block that the next home is in did what it should. The one that the fault
- * itself went through did if it is that block's address: whatever was wrong, it was not this. But
- * nobody may jump there, and an index is no pointer. */
-static bool is_sound(const struct backtrack *backtrack, const struct backtrack_step *step,
-		     unsigned int level)
-{
-	if (step->to.id == 0 || step->to.state != LOG_BLOCK_LIVE ||
-	    step->to.relation != LOG_INSIDE || step->to_former.id != 0)
-		return false;
-	return level > 0 ||
-	       (!backtrack->executes && !backtrack->by_index && step->value == step->to.start);
-}
-
 /* The value came with no write that was caught: then the latest one is nobody's that is looked for.
  */
 static void see_outside(struct chase *chase, const struct trial_hits *log, struct event_log *in,
@@ -337,20 +325,6 @@ static void forget_copy(const struct backtrack_step *step, struct write_seen *wr
 	write->source = (struct home){ 0 };
 }
 
-/* A variable that its own function set, to something that it did not copy from elsewhere; or there
- * is another home that tells where. */
-static bool is_own(const struct backtrack_step *step, const struct write_seen *write, bool alone)
-{
-	return step->home.kind == HOME_STACK && write && write->flags & WRITE_NAMED &&
-	       !(write->flags & WRITE_COPIED && alone);
-}
-
-static bool is_own_of_library(const struct backtrack_step *step, const struct write_seen *write)
-{
-	return step->of_runtime && write && write->writer.count > 0 &&
-	       frame_is_runtime(&write->writer.frames[0]);
-}
-
 static bool is_recycled(const struct crash_reading *crashed, const struct backtrack_step *step)
 {
 	struct log_block former;
@@ -358,6 +332,40 @@ static bool is_recycled(const struct crash_reading *crashed, const struct backtr
 	return step->in_former && is_of_malloc(&step->in) &&
 	       block_former(crashed->record.log, &step->in, &former) &&
 	       former.context != step->in.context;
+}
+
+/* Only a pointer into the block leads there. */
+static enum value_leads leads_of(const struct log_block *to)
+{
+	if (to->id == 0)
+		return LEADS_NOWHERE;
+	if (to->relation != LOG_INSIDE)
+		return LEADS_UNKNOWN;
+	return to->state == LOG_BLOCK_LIVE ? LEADS_TO_LIVE : LEADS_TO_FREED;
+}
+
+static void found_value(const struct chase *chase, const struct crash_reading *crashed,
+			const struct backtrack_step *step, unsigned int level,
+			const struct sight *sight, struct value_found *ret)
+{
+	const struct backtrack *backtrack = &crashed->backtrack;
+
+	*ret = (struct value_found){ .known = true,
+				     .step = level,
+				     .steps = (unsigned int)backtrack->steps.count,
+				     .leads = leads_of(&step->to),
+				     .at_start = step->value == step->to.start,
+				     .leads_recycled = step->to_former.id != 0,
+				     .jumped = backtrack->executes,
+				     .indexed = backtrack->by_index,
+				     .read_by_code = !step->by_value,
+				     .other_places = twins_left(chase, backtrack, step),
+				     .replaced = sight->let_go,
+				     .outlived = sight->stale,
+				     .strayed = step->strayed.id != 0,
+				     .runtime = step->of_runtime,
+				     .place_reused = sight->recycled,
+				     .owner_reached = true };
 }
 
 static void see_level(struct chase *chase, const struct crash_reading *crashed,
@@ -371,6 +379,7 @@ static void see_level(struct chase *chase, const struct crash_reading *crashed,
 					   .id = step->in.id,
 					   .len = step->width } };
 	struct stake_result result;
+	struct value_found found;
 
 	/* The object was handed out anew since: to malloc it is the same block. */
 	if (chase->recycler.found)
@@ -397,7 +406,7 @@ static void see_level(struct chase *chase, const struct crash_reading *crashed,
 		home_copy(&sight.write.write->home, &step->home);
 		if (chase->recycler.found &&
 		    stakeout_through_freed_object(&result, sight.write.write)) {
-			sight.write.write->flags |= WRITE_FREE_INFERRED;
+			sight.write.write->free_basis = FREE_INFERRED;
 			sight.write.note = mem_strdup(chase->recycler.words);
 		}
 		see_repeated(chase, log, in, &sight, &result);
@@ -419,19 +428,10 @@ static void see_level(struct chase *chase, const struct crash_reading *crashed,
 		evidence_deinit(&sight.write);
 		sight.write = (struct evidence){ 0 };
 	}
-	sight.healthy = !sight.stale &&
-			(sight.let_go || is_sound(&crashed->backtrack, step, stake->level) ||
-			 is_own(step, sight.write.write, crashed->backtrack.steps.count == 1));
-	/* Whose place it is has nothing to do with it; and what is the library's, it sets itself.
-	 */
-	sight.healthy |= step->strayed.id != 0 || is_own_of_library(step, sight.write.write);
-	if (sight.healthy && sight.write.write)
-		sight.write.write->flags |= WRITE_SOUND;
-	/* The next home was read through it. */
-	if (stake->level > 0 && !step->by_value && step->to.id == 0 && sight.write.write)
-		sight.write.write->flags |= WRITE_READABLE;
-	if (sight.write.write && twins_left(chase, &crashed->backtrack, step) > 0)
-		sight.write.write->flags |= WRITE_TWIN;
+	found_value(chase, crashed, step, stake->level, &sight, &found);
+	sight.healthy = value_is_right(&found, sight.write.write);
+	if (sight.write.write)
+		sight.write.write->found = found;
 	sight.by_key = stake->by == STAKE_KEY;
 	sight.same_block =
 		sight.by_key && sight.watched &&
@@ -571,7 +571,7 @@ static bool is_unguarded(const struct crash_reading *crashed)
 
 static void doubt_pointer(struct evidence *write)
 {
-	write->write->flags |= WRITE_FREE_UNKNOWN;
+	write->write->free_basis = FREE_UNSEEN;
 	if (!write->note)
 		write->note = mem_strdup("its place was another's before, and blocks of a malloc "
 					 "inside the program have no guards that would tell whose "
@@ -592,8 +592,8 @@ static void see_recycled(struct chase *chase, const struct crash_reading *crashe
 			if (sight->trial != crashed->trial || !sight->recycled ||
 			    !sight->write.write)
 				continue;
-			if (!(led && led->write.write && !led->stale))
-				sight->write.write->flags |= WRITE_RECYCLED;
+			sight->write.write->found.owner_reached =
+				led && led->write.write && !led->stale;
 			if (unguarded)
 				doubt_pointer(&sight->write);
 		}

@@ -619,71 +619,80 @@ static bool has_frame_pointer(const struct machine_frame *frame)
 	       frame->registers.value[fp] == frame->cfa - FRAME_HEAD;
 }
 
-/* Does the code say which field it writes: no index, no string, and through the start of the
- * object? A pointer that runs over many objects is at the start of each of them once; then a loop
- * leads there, or it was reckoned with. */
-static bool names_field(const struct hit *caught, const struct writer *writer,
-			const struct trap *trap, bool framed)
+static enum store_form form_of(const struct store *store)
 {
-	const struct memory_operand *to = &writer->store.to;
-	const struct log_hit *hit = caught->hit;
+	switch (store->kind) {
+	case STORE_PLAIN:
+		return FORM_PLAIN;
+	case STORE_MODIFY:
+		return FORM_MODIFY;
+	case STORE_PUSH:
+		return FORM_PUSH;
+	default:
+		return FORM_OTHER;
+	}
+}
+
+static enum address_base base_of(const struct memory_operand *to, bool framed)
+{
 	const struct arch *arch = arch_native();
-	struct origin base;
 
-	if ((writer->store.kind != STORE_PLAIN && writer->store.kind != STORE_MODIFY &&
-	     writer->store.kind != STORE_PUSH) ||
-	    writer->store.string || to->index != NO_REGISTER)
-		return false;
-	if (to->fixed || to->base == (int)arch->sp ||
-	    (to->base == NO_REGISTER && to->segment == (int)arch->thread_pointer))
-		return true;
-	if (to->base < 0 || to->base >= REGISTERS_MAX || writer->store.moves_base)
-		return false;
-	if (to->base == (int)arch->fp && hit->id == 0 && framed)
-		return true;
-	if (hit->id == 0 || hit->gregs[arch->saved_index((unsigned int)to->base)] != hit->start)
-		return false;
-	if (hit->address != hit->start)
-		return true;
-	arch_value_origin(trap, writer->store.at, to->base, &base);
-	return base.kind != ORIGIN_UNKNOWN && !base.changed && !base.joined;
+	if (to->fixed || (to->base == NO_REGISTER && to->segment == (int)arch->thread_pointer))
+		return ADDRESS_FIXED;
+	if (to->base == (int)arch->sp || (to->base == (int)arch->fp && framed))
+		return ADDRESS_FRAME;
+	return to->base < 0 || to->base >= REGISTERS_MAX ? ADDRESS_UNKNOWN : ADDRESS_POINTER;
 }
 
-/* Does it go through a pointer to something inside the block, which nothing was reckoned with: an
- * object that is a piece of it? */
-static bool is_of_piece(const struct hit *caught, const struct writer *writer,
-			const struct trap *trap)
+static enum pointer_source source_of(const struct origin *origin)
 {
-	const struct memory_operand *to = &writer->store.to;
-	const struct log_hit *hit = caught->hit;
-	struct origin base;
-	uint64_t pointer;
-
-	if (writer->store.kind != STORE_PLAIN || writer->store.string || to->fixed ||
-	    to->index != NO_REGISTER || to->base < 0 || to->base >= REGISTERS_MAX ||
-	    writer->store.moves_base || hit->id == 0)
-		return false;
-	pointer = hit->gregs[arch_native()->saved_index((unsigned int)to->base)];
-	if (pointer <= hit->start || pointer > hit->address)
-		return false;
-	arch_value_origin(trap, writer->store.at, to->base, &base);
-	/* A constant, so and so far behind a pointer: nothing that runs. */
-	if (writer->store.source == SOURCE_IMMEDIATE && to->displacement > 0)
-		return !base.changed;
-	return (base.kind == ORIGIN_LOAD || base.kind == ORIGIN_ENTRY ||
-		base.kind == ORIGIN_CALL) &&
-	       !base.changed && !base.joined;
+	switch (origin->kind) {
+	case ORIGIN_LOAD:
+		return POINTER_LOADED;
+	case ORIGIN_ENTRY:
+		return POINTER_GIVEN;
+	case ORIGIN_CALL:
+		return POINTER_RETURNED;
+	case ORIGIN_UNKNOWN:
+		return POINTER_UNKNOWN;
+	default:
+		return POINTER_OTHER;
+	}
 }
 
-/* Is the store's pointer moved on in a loop around it? As flags of the write. */
-static unsigned int runs_on(const struct writer *writer, const struct trap *trap)
+static unsigned int motion_of(const struct writer *writer, const struct trap *trap)
 {
 	unsigned int runs = 0;
 
 	if (!writer->store.to.fixed && writer->store.to.base != (int)arch_native()->sp)
 		runs = arch_pointer_runs(trap, writer->store.at, writer->store.to.base);
-	return (runs ? WRITE_RUNS : 0) | (runs & RUNS_UP ? WRITE_RUNS_UP : 0) |
-	       (runs & RUNS_DOWN ? WRITE_RUNS_DOWN : 0);
+	return (runs & RUNS_UP ? MOTION_UP : 0) | (runs & RUNS_DOWN ? MOTION_DOWN : 0) |
+	       (runs & RUNS_SOMEWHERE ? MOTION_SOMEWHERE : 0);
+}
+
+/* A frame pointer that leads into a block is a register like the others. */
+static void tell_address(const struct hit *caught, const struct writer *writer,
+			 const struct trap *trap, bool framed, struct store_code *ret)
+{
+	const struct memory_operand *to = &writer->store.to;
+	struct origin origin;
+
+	*ret = (struct store_code){ .certain = true,
+				    .form = form_of(&writer->store),
+				    .base = base_of(to, framed && caught->hit->id == 0),
+				    .displacement = to->displacement,
+				    .string = writer->store.string,
+				    .indexed = to->index != NO_REGISTER,
+				    .moves_base = writer->store.moves_base,
+				    .immediate = writer->store.source == SOURCE_IMMEDIATE,
+				    .motion = motion_of(writer, trap) };
+	if (ret->base != ADDRESS_POINTER)
+		return;
+	ret->pointer = caught->hit->gregs[arch_native()->saved_index((unsigned int)to->base)];
+	arch_value_origin(trap, writer->store.at, to->base, &origin);
+	ret->source = source_of(&origin);
+	ret->changed = origin.changed;
+	ret->joined = origin.joined;
 }
 
 unsigned int stakeout_runs(const struct hit *caught, struct symbols *symbols)
@@ -702,7 +711,7 @@ unsigned int stakeout_runs(const struct hit *caught, struct symbols *symbols)
 			      .rip = frame.pc,
 			      .start_hint = frame.start,
 			      .registers = &frame.registers };
-	runs = runs_on(&writer, &trap);
+	runs = motion_of(&writer, &trap);
 	machine_frames_free(&frame, 1);
 	return runs;
 }
@@ -729,13 +738,8 @@ static void tell_code(const struct hit *caught, const struct writer *writer,
 	trap.high = trap.low + caught->hit->bytes;
 	if ((caught->hit->flags & LOG_HIT_AT) ||
 	    (arch_decode_before(&trap, &whole) == 0 && whole.certain &&
-	     whole.store.at == writer->store.at)) {
-		if (names_field(caught, writer, &trap, has_frame_pointer(&frame)))
-			ret->flags |= WRITE_NAMED;
-		else if (is_of_piece(caught, writer, &trap))
-			ret->flags |= WRITE_PIECE;
-		ret->flags |= runs_on(writer, &trap);
-	}
+	     whole.store.at == writer->store.at))
+		tell_address(caught, writer, &trap, has_frame_pointer(&frame), &ret->code);
 	machine_frames_free(&frame, 1);
 }
 

@@ -133,7 +133,7 @@ bool stakeout_through_freed_object(const struct stake_result *result,
 size_t stakeout_frames(const struct hit *caught, struct symbols *symbols, struct machine_frame *ret,
 		       size_t room);
 
-/* Did it go through a pointer that a loop moves on? WRITE_RUNS and which way, or 0. */
+/* Did it go through a pointer that a loop moves on? enum pointer_motion, or 0. */
 unsigned int stakeout_runs(const struct hit *caught, struct symbols *symbols);
 
 /* The write as evidence has it. */

@@ -109,12 +109,6 @@ static void tell_hop(struct chase *chase, unsigned int number, const struct leve
 	chase->ret->hops = number;
 }
 
-/* What is known of the place and of what stands there, whoever put it. */
-#define OF_THE_PLACE (WRITE_SOUND | WRITE_READABLE | WRITE_RECYCLED | WRITE_TWIN)
-/* What the instruction tells. */
-#define OF_THE_CODE \
-	(WRITE_NAMED | WRITE_PIECE | WRITE_POINTER | WRITE_RUNS | WRITE_RUNS_UP | WRITE_RUNS_DOWN)
-
 /* The last write only repeated the value, and whoever brought it is judged: by all that is known.
  */
 static void tell_repeated(struct chase *chase, const struct sight *sight)
@@ -128,10 +122,14 @@ static void tell_repeated(struct chase *chase, const struct sight *sight)
 		    !write_changed(e->write) || e->write->new != last->new ||
 		    !home_same(&e->write->home, &last->home))
 			continue;
-		e->write->flags |= last->flags & OF_THE_PLACE;
+		/* The place and what stands there are the same, whoever put it; what the code
+		 * says, only of the same instruction. */
+		e->write->found = last->found;
 		if (last->writer.count > 0 && e->write->writer.count > 0 &&
-		    e->write->writer.frames[0].address == last->writer.frames[0].address)
-			e->write->flags |= last->flags & OF_THE_CODE;
+		    e->write->writer.frames[0].address == last->writer.frames[0].address) {
+			e->write->code = last->code;
+			e->write->new_was_block |= last->new_was_block;
+		}
 	}
 }
 

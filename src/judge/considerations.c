@@ -270,14 +270,14 @@ static bool damage_goes_on(const struct weighing *w)
 	const struct block_life *meant;
 
 	if (!is_store(w))
-		return main_is(w, EVIDENCE_CANARY) && w->proof->main->canary->contested &&
+		return main_is(w, EVIDENCE_CANARY) && w->proof->main->canary->goes_on_at &&
 		       w->proof->main->canary->side != CANARY_BEFORE;
 	meant = store_meant_block(store(w));
 	if ((store(w)->home.offset < 0 && !store_in_loop(store(w))) ||
 	    (store_on_guard(store(w)) && meant && meant->id != 0))
 		return false;
 	VEC_FOREACH (&w->facts->list->list, e)
-		if (e->kind == EVIDENCE_CANARY && e->canary->contested && e->canary->block &&
+		if (e->kind == EVIDENCE_CANARY && e->canary->goes_on_at && e->canary->block &&
 		    key_same_context(e->canary->block->key, store(w)->home.key))
 			return true;
 	return false;
@@ -348,7 +348,7 @@ static bool inexact_holder(const struct weighing *w)
 
 static bool pointer_on_stack(const struct weighing *w)
 {
-	return holder(w) && holder(w)->contested;
+	return holder(w) && holder(w)->on_stack_too;
 }
 
 static bool freer_unknown(const struct weighing *w)

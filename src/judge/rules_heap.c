@@ -277,7 +277,7 @@ bool freed_block_recycled(const struct evidence *e)
 
 bool place_shared(const struct evidence *e)
 {
-	return e->kind == EVIDENCE_FREED_USE && e->freed_use->shared;
+	return e->kind == EVIDENCE_FREED_USE && e->freed_use->place_reused;
 }
 
 /* The one to tell of two: more than a crash, then one that leaves no doubt about the block. */

@@ -113,9 +113,9 @@ static bool is_damage(const struct rule *rule, const struct evidence *e)
 		return false;
 	switch (e->canary->side) {
 	case CANARY_AFTER:
-		return rule->class == VERDICT_OVERFLOW && e->canary->adjacent;
+		return rule->class == VERDICT_OVERFLOW;
 	case CANARY_BEFORE:
-		return rule->class == VERDICT_UNDERFLOW && e->canary->adjacent;
+		return rule->class == VERDICT_UNDERFLOW;
 	default:
 		return rule->class == VERDICT_WRITE_AFTER_FREE;
 	}

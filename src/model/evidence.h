@@ -246,9 +246,8 @@ struct freed_use {
 	bool write; /* the use was a store */
 	char *instruction;
 	struct stack user;
-	bool poison; /* found because the block's poison came out: a read */
-	/* Another kind of block had the place before this one: the pointer may be that one's. */
-	bool shared;
+	bool poison;	   /* found because the block's poison came out: a read */
+	bool place_reused; /* another kind of block had the place before this one */
 };
 
 /* Somebody still points to a block that was freed. */
@@ -257,10 +256,9 @@ struct holder_seen {
 	struct block_life *holder; /* the block that holds it; NULL for a global or a stack */
 	struct block_life *target; /* with allocated and freed sites */
 	struct stack written_by;   /* who put the pointer there; empty when unknown */
-	bool used;	/* the failing instruction got its pointer from exactly this home */
-	bool exact;	/* it points to the block's start or to where the use was */
-	bool contested; /* a stack held the same pointer then, or may have: it may have come
-			 * from there */
+	bool used;	   /* the failing instruction got its pointer from exactly this home */
+	bool exact;	   /* it points to the block's start or to where the use was */
+	bool on_stack_too; /* a stack held the same pointer then, or was not looked at */
 	/* The target is no block but the frame of a function that has returned: `allocated` is its
 	 * stack when the pointer was stored, from that function on; nobody freed it. */
 	bool frame;
@@ -298,12 +296,9 @@ struct canary_broken {
 	struct block_life *block;
 	int64_t offset; /* of the first damaged byte, from the block's start */
 	uint64_t len;	/* to the last damaged one */
-	/* The damage begins at the block's very end (or ends at its start), or lies so near that no
-	 * other block can be meant: the guards of its neighbours are whole. */
-	bool adjacent;
-	/* The damage goes on at another block: to its very start, or at both of its ends. It may
-	 * have come out of that one, and no other trial told the two apart. */
-	bool contested;
+	/* The context of another block at whose guards the same damage goes on: to its very start,
+	 * or at both of its ends. No other trial told the two apart. NULL: none. */
+	char *goes_on_at;
 	struct strbuf expected, found;	 /* some bytes from there */
 	char *last_whole, *first_broken; /* the two checkpoints (tests) around it; or NULL */
 };

@@ -275,7 +275,7 @@ static void freed_use(struct archive *a, struct freed_use *u)
 	archive_stack(a, &u->user);
 	archive_bool(a, &u->poison);
 	if (a->version >= 4)
-		archive_bool(a, &u->shared);
+		archive_bool(a, &u->place_reused);
 }
 
 static void holder(struct archive *a, struct holder_seen *h)
@@ -286,7 +286,7 @@ static void holder(struct archive *a, struct holder_seen *h)
 	archive_stack(a, &h->written_by);
 	archive_bool(a, &h->used);
 	archive_bool(a, &h->exact);
-	archive_bool(a, &h->contested);
+	archive_bool(a, &h->on_stack_too);
 	if (a->version >= 3)
 		archive_bool(a, &h->frame);
 }
@@ -302,15 +302,28 @@ static void bad_free(struct archive *a, struct bad_free *b)
 		archive_bool(a, &b->named);
 }
 
+/* Where the damage went on was a yes or no before version 5, and which block it was is lost. */
+static void old_canary(struct archive *a, struct canary_broken *c)
+{
+	bool adjacent = false, contested = false;
+
+	archive_bool(a, &adjacent);
+	if (a->version >= 4)
+		archive_bool(a, &contested);
+	if (contested)
+		c->goes_on_at = mem_strdup("another block");
+}
+
 static void canary(struct archive *a, struct canary_broken *c)
 {
 	ARCHIVE_CHOICE(a, &c->side, CANARY_SIDES);
 	archive_block_or_null(a, &c->block);
 	archive_i64(a, &c->offset);
 	archive_u64(a, &c->len);
-	archive_bool(a, &c->adjacent);
-	if (a->version >= 4)
-		archive_bool(a, &c->contested);
+	if (a->version >= 5)
+		archive_text(a, &c->goes_on_at);
+	else
+		old_canary(a, c);
 	archive_bytes(a, &c->expected);
 	archive_bytes(a, &c->found);
 	archive_text(a, &c->last_whole);

@@ -84,7 +84,7 @@ static void tell_freed_use(const struct crash_reading *crashed, const struct log
 	e.freed_use->block = life_of(crashed->record.log, block, "the pointer", symbols);
 	e.freed_use->offset = (int64_t)(block->value - block->start);
 	e.freed_use->write = write;
-	e.freed_use->shared = is_shared(crashed->record.log, block);
+	e.freed_use->place_reused = is_shared(crashed->record.log, block);
 	if (crash) {
 		e.freed_use->instruction =
 			crash->instruction ? mem_strdup(crash->instruction) : NULL;

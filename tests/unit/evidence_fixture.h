@@ -322,7 +322,6 @@ static inline struct evidence made_canary(uint64_t trial, enum canary_side side)
 			      side == CANARY_FREED ? BLOCK_FREED : BLOCK_LIVE);
 	c->offset = side == CANARY_AFTER ? 56 : side == CANARY_BEFORE ? -1 : 24;
 	c->len = 1;
-	c->adjacent = true;
 	strbuf_add(&c->expected, "\xfd\0\xfd", 3);
 	strbuf_add(&c->found, "A\0\xfd", 3);
 	c->last_whole = mem_strdup("test_add");

@@ -40,21 +40,21 @@ static void freed_in_a_shared_place(struct evidence_list *l)
 {
 	freed_used(l);
 	VEC_FOREACH (&l->list, e)
-		e->freed_use->shared = true;
+		e->freed_use->place_reused = true;
 }
 
 static void written_in_a_shared_place(struct evidence_list *l)
 {
 	crash_writes_freed(l);
 	VEC_FOREACH (&l->list, e)
-		e->freed_use->shared = true;
+		e->freed_use->place_reused = true;
 }
 
 /* With guards no place is given out again so soon. */
 static void shared_in_one_trial_only(struct evidence_list *l)
 {
 	freed_in_a_shared_place(l);
-	l->list.items[1].freed_use->shared = false;
+	l->list.items[1].freed_use->place_reused = false;
 }
 
 static void freed_in_the_crash(struct evidence_list *l)

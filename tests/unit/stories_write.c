@@ -416,13 +416,6 @@ void damage_only(struct evidence_list *l)
 	add(l, made_canary(2, CANARY_AFTER));
 }
 
-static void damage_not_adjacent(struct evidence_list *l)
-{
-	damage_only(l);
-	VEC_FOREACH (&l->list, e)
-		e->canary->adjacent = false;
-}
-
 static void damage_before(struct evidence_list *l)
 {
 	add(l, made_canary(1, CANARY_BEFORE));
@@ -744,7 +737,7 @@ static void runs_into_freed(struct evidence_list *l)
 static void contested_canary(struct evidence_list *l)
 {
 	a_pointer_that_left_its_block(l);
-	add(l, made_canary(1, CANARY_AFTER))->canary->contested = true;
+	add(l, made_canary(1, CANARY_AFTER))->canary->goes_on_at = mem_strdup("beef");
 	VEC_FOREACH (&l->list, e)
 		if (e->kind == EVIDENCE_WRITE) {
 			struct block_life *block = l->list.items[l->list.count - 1].canary->block;
@@ -778,7 +771,7 @@ static void contested_damage(struct evidence_list *l)
 {
 	damage_only(l);
 	VEC_FOREACH (&l->list, e)
-		e->canary->contested = true;
+		e->canary->goes_on_at = mem_strdup("beef");
 }
 
 const struct story stories_write[] = {
@@ -851,7 +844,6 @@ const struct story stories_write[] = {
 	ROW(overflow_of_a_canary, OVERFLOW, FIRM, "fill"),
 	ROW(far_away, OVERFLOW, DOUBTED, "fill"),
 	ROW(damage_only, OVERFLOW, DOUBTED, NULL),
-	ROW(damage_not_adjacent, NOT_CAUGHT, DOUBTED, NULL),
 	ROW(underflow, UNDERFLOW, FIRM, "fill"),
 	ROW(index_behind_the_block, OVERFLOW, FIRM, "fill"),
 	ROW(apart_from_the_block, OVERFLOW, DOUBTED, "fill"),

@@ -425,7 +425,7 @@ static void a_stack_that_held_it_too_is_a_doubt(void **state)
 	assert_int_equal(list.list.count, 4);
 	assert_int_equal(list.list.items[2].kind, EVIDENCE_HOLDER);
 	assert_int_equal(list.list.items[2].holder->home.kind, HOME_BLOCK);
-	assert_true(list.list.items[2].holder->contested);
+	assert_true(list.list.items[2].holder->on_stack_too);
 }
 
 /* The crash has what was read from the block, and by which pointer it came is gone. */
@@ -447,7 +447,7 @@ static void the_only_one_that_lasts_is_the_holder(void **state)
 		if (lasting == 2)
 			continue;
 		assert_int_equal(list.list.items[2].holder->home.kind, HOME_GLOBAL);
-		assert_true(list.list.items[2].holder->contested);
+		assert_true(list.list.items[2].holder->on_stack_too);
 	}
 }
 

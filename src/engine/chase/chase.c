@@ -390,7 +390,7 @@ static bool wants_heap(const struct chase *chase)
 {
 	VEC_FOREACH (&chase->ret->evidence.list, e)
 		if (e->kind == EVIDENCE_MAPPING ||
-		    (e->kind == EVIDENCE_FREED_USE && !e->freed_use->shared) ||
+		    (e->kind == EVIDENCE_FREED_USE && !e->freed_use->place_reused) ||
 		    (e->kind == EVIDENCE_BAD_FREE && e->bad_free->kind == BAD_FREE_MISMATCHED))
 			return false;
 	return true;

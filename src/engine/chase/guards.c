@@ -255,7 +255,7 @@ static void forget_guesses(struct chase *chase)
 		struct evidence *e = &list->list.items[i];
 
 		if (e->kind == EVIDENCE_FREED_USE && e->freed_use->block &&
-		    (e->freed_use->block->python || e->freed_use->shared))
+		    (e->freed_use->block->python || e->freed_use->place_reused))
 			evidence_deinit(e);
 		else
 			list->list.items[kept++] = *e;

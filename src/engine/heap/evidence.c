@@ -51,8 +51,7 @@ static void tell_damage(const struct sight *sight, struct evidence *ret)
 	canary->block = life_of(sight);
 	canary->offset = sight->seen->offset;
 	canary->len = sight->seen->length;
-	canary->adjacent = true;
-	canary->contested = f->rival || f->through;
+	canary->goes_on_at = copy(f->rival ? f->rival : f->through);
 	if (!sight->example)
 		return;
 	strbuf_add(&canary->expected, f->expected, f->bytes);
@@ -242,7 +241,7 @@ static void tell_dangling(const struct heap_dangling *dangling, struct evidence_
 		e.holder->target = target_of(dangling);
 		e.holder->used = true;
 		e.holder->exact = holder->target_offset == 0;
-		e.holder->contested = contested && e.holder->home.kind != HOME_STACK;
+		e.holder->on_stack_too = contested && e.holder->home.kind != HOME_STACK;
 		VEC_PUSH(&ret->list, e);
 	}
 }

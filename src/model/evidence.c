@@ -238,6 +238,7 @@ static void canary_free(struct canary_broken *canary)
 	block_life_free(canary->block);
 	strbuf_deinit(&canary->expected);
 	strbuf_deinit(&canary->found);
+	mem_free(canary->goes_on_at);
 	mem_free(canary->last_whole);
 	mem_free(canary->first_broken);
 	mem_free(canary);

@@ -23,6 +23,7 @@ void signature_summaries_deinit(struct signature_summaries *summaries)
 void series_summary_deinit(struct series_summary *summary)
 {
 	signature_summaries_deinit(&summary->signatures);
+	failure_families_deinit(&summary->families);
 	VEC_DEINIT(&summary->slots);
 }
 

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "model/crash.h"
+#include "model/family.h"
 #include "model/rate.h"
 #include "model/signature.h"
 #include "model/trial.h"
@@ -54,6 +55,7 @@ struct series_summary {
 	uint64_t clean_runs_at_low; /* the same if the rate is only where its interval begins */
 	double clean_bound; /* nothing failed: the rate is below this with 95 % confidence */
 	struct signature_summaries signatures;
+	struct failure_families families; /* of these */
 	VEC(struct slot_summary) slots;
 	int odd_slot; /* index into slots; -1 when no slot differs significantly */
 	uint64_t crashes, crash_places; /* trials that were cut short, in how many places */

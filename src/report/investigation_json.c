@@ -329,6 +329,7 @@ void report_investigation_json(const struct investigation *inv, FILE *out)
 	VEC_FOREACH (&inv->summary.signatures.list, s)
 		(void)json_array_append_new(signatures, signature_json(s));
 	set(object, "signatures", signatures);
+	set(object, "families", families_json(&inv->summary.families));
 	set(object, "series", series_json(inv));
 	set(object, "trigger", trigger_json(&inv->trigger));
 	VEC_FOREACH (&inv->evidence.list, e)

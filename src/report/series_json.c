@@ -66,6 +66,7 @@ void report_repro_json(const struct repro_result *result, FILE *out)
 	set(object, "earlier", count(result->earlier));
 	set(object, "jobs", json_integer(result->jobs));
 	set(object, "signatures", signatures_json(&summary->signatures));
+	set(object, "families", families_json(&summary->families));
 	set(object, "slots", slots_json(summary));
 	set(object, "odd_slot",
 	    summary->odd_slot >= 0 ? json_integer(summary->slots.items[summary->odd_slot].slot)

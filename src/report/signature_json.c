@@ -53,3 +53,23 @@ json_t *signatures_json(const struct signature_summaries *signatures)
 		(void)json_array_append_new(array, signature_json(s));
 	return array;
 }
+
+json_t *families_json(const struct failure_families *families)
+{
+	json_t *array = json_array();
+
+	VEC_FOREACH (&families->list, family) {
+		json_t *object = json_object(), *members = json_array();
+		const struct signature *first = &family->members.items[0];
+
+		set(object, "id", json_text(first->id));
+		set(object, "summary", json_text(first->summary));
+		json_add_rate(object, &family->rate);
+		set(object, "trial", count(family->trial));
+		VEC_FOREACH (&family->members, member)
+			(void)json_array_append_new(members, json_text(member->id));
+		set(object, "members", members);
+		(void)json_array_append_new(array, object);
+	}
+	return array;
+}

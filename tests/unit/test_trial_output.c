@@ -258,7 +258,7 @@ static void crumbs_drop_colours(void **state)
 	crumb_is("a\033[38;5;196mb\033[K", "ab");
 	crumb_is("a\033(Bc", "aBc"); /* ESC and one byte */
 	crumb_is("a\033[31", "a");   /* cut off in the middle */
-	crumb_is("a\033", "a\\x1b");
+	crumb_is("a\033", "*");
 	crumb_is("bell\007", "bell\\x07");
 }
 
@@ -283,7 +283,7 @@ static void crumb_with_nul_bytes(void **state)
 {
 	AUTO(mem_freep) char *got = crumb_from_line("a\0b", 3);
 
-	assert_string_equal(got, "a\\x00b");
+	assert_string_equal(got, "*");
 }
 
 static void all_numbers_can_be_masked(void **state)

@@ -133,6 +133,8 @@ static int chase(struct hunt *hunt, uint64_t *ret_clean)
 
 	/* Those who read what has come to stand in the file die of it, too, but lead elsewhere. */
 	match.cuts = true;
+	/* The way back from the fault is another for each member: one of them is chased. */
+	match.members.count = 0;
 	if (hunt->without_ids)
 		chase.identity.settings = without_ids;
 	r = chase_run(hunt->cs, &chase, &result, hunt->err);

@@ -73,6 +73,8 @@ static int set_match(struct hunt *hunt)
 		return 0;
 	r = target_set(&hunt->match, hunt->cs, hunt->target->signature.id, hunt->err);
 	hunt->match.exact = hunt->request->signature != NULL;
+	target_take_family(&hunt->match,
+			   family_of(&hunt->summary.families, hunt->target->signature.id));
 	VEC_FOREACH (&hunt->summary.signatures.list, s) {
 		failed += target_is(&hunt->match, &s->signature) ? s->rate.failed : 0;
 		/* A failed test of every run is no crash's rival. */

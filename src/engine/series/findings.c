@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "engine/series/families.h"
 #include "engine/series/stored.h"
 #include "engine/stats/fisher.h"
 #include "engine/stats/rate.h"
@@ -194,6 +195,8 @@ int findings_summarise(const struct findings_source *of, struct series_summary *
 	ret->clean_bound = rate_upper_bound_clean(trials, RATE_CONFIDENCE);
 	compare_slots(tally, ret);
 	r = findings_signatures(of, &ret->signatures, err);
+	if (r == 0)
+		families_group(&ret->signatures, tally, &ret->families);
 	if (r == 0)
 		r = case_windows(of->cs, of->series, "", count_place, ret, err);
 	return r < 0 ? r : resource_use(of->cs, of->series, ret, err);

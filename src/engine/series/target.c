@@ -11,6 +11,9 @@
 void target_deinit(struct target *t)
 {
 	signature_deinit(&t->signature);
+	VEC_FOREACH (&t->members, member)
+		signature_deinit(member);
+	VEC_DEINIT(&t->members);
 	VEC_DEINIT(&t->candidates);
 }
 
@@ -190,9 +193,30 @@ static bool alike(const struct target *t, const struct signature *s)
 	return true;
 }
 
+void target_take_family(struct target *t, const struct failure_family *family)
+{
+	if (t->exact || !family)
+		return;
+	VEC_FOREACH (&family->members, member) {
+		struct signature copy;
+
+		signature_copy(&copy, member);
+		VEC_PUSH(&t->members, copy);
+	}
+}
+
+static bool is_member(const struct target *t, const struct signature *signature)
+{
+	VEC_FOREACH (&t->members, member)
+		if (strcmp(member->id, signature->id) == 0 || signatures_akin(member, signature))
+			return true;
+	return false;
+}
+
 bool target_is(const struct target *t, const struct signature *signature)
 {
-	return strcmp(signature->id, t->signature.id) == 0 || alike(t, signature);
+	return strcmp(signature->id, t->signature.id) == 0 || alike(t, signature) ||
+	       is_member(t, signature);
 }
 
 bool target_kin(const struct target *t, const struct signature *signature)
@@ -222,7 +246,7 @@ int target_shown(const struct target *t, struct case_store *cs, const char *sign
 		r = case_signature(cs, id, &other, err);
 		if (r < 0)
 			return r;
-		shown = alike(t, &other);
+		shown = target_is(t, &other);
 		signature_deinit(&other);
 	}
 	*ret = shown;

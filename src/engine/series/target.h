@@ -1,6 +1,7 @@
 #pragma once
 
 #include "case/case.h"
+#include "model/family.h"
 
 /*
  * Which failure is being chased.
@@ -24,6 +25,8 @@ struct target {
 	const struct target *among; /* only what is this one's can be chosen; NULL: anything */
 	bool known;
 	struct signature signature; /* once it is known */
+	/* Other ways in which it shows itself; empty: only what is like the signature counts. */
+	VEC(struct signature) members;
 
 	uint64_t runs; /* of the full list */
 	bool progress; /* runs tell which tests they start */
@@ -31,6 +34,9 @@ struct target {
 };
 
 void target_deinit(struct target *t);
+
+/* All members of the family count as the target from now on, unless the user named a signature. */
+void target_take_family(struct target *t, const struct failure_family *family);
 
 /* The user's own choice. -ENOENT, with a sentence, when the case does not know it. */
 int target_set(struct target *t, struct case_store *cs, const char *id, struct err *err);

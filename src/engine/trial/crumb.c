@@ -151,6 +151,38 @@ static size_t varying(const char *s, size_t len)
 	return 0;
 }
 
+/* Length of a UTF-8 character of several bytes at `s`; 0: it is none. */
+static size_t multibyte(const char *s, size_t len)
+{
+	unsigned char c = (unsigned char)s[0];
+	size_t n = c >= 0xf0 && c < 0xf5 ? 4 : c >= 0xe0 ? 3 : c >= 0xc2 ? 2 : 0;
+
+	if (c < 0xc2 || c >= 0xf5 || n > len)
+		return 0;
+	for (size_t i = 1; i < n; i++)
+		if ((s[i] & 0xc0) != 0x80)
+			return 0;
+	return n;
+}
+
+/* Length of the word at `s` if it holds bytes that are no text: memory that was printed. What a
+ * terminal is driven with is no such byte. */
+static size_t garbage(const char *s, size_t len)
+{
+	bool found = false;
+	size_t n = 0;
+
+	while (n < len && s[n] != ' ' && s[n] != '\t') {
+		size_t escape = escape_sequence(s + n, len - n);
+		size_t wide = multibyte(s + n, len - n);
+
+		found |= escape == 0 && wide == 0 &&
+			 ((unsigned char)s[n] < ' ' || (unsigned char)s[n] >= 0x7f);
+		n += escape > 0 ? escape : wide > 0 ? wide : 1;
+	}
+	return found ? n : 0;
+}
+
 char *crumb_from_line(const char *line, size_t len)
 {
 	AUTO(strbuf_deinit) struct strbuf kept = { 0 };
@@ -165,6 +197,8 @@ char *crumb_from_line(const char *line, size_t len)
 
 		if (n == 0 && !in_word) {
 			n = varying(line + i, len - i);
+			if (n == 0 && (i == 0 || isspace((unsigned char)line[i - 1])))
+				n = garbage(line + i, len - i);
 			if (n == 0 && i > 0 && line[i - 1] == '/')
 				n = temporary(line + i, len - i);
 			if (n > 0)

@@ -1,0 +1,34 @@
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/vec.h"
+#include "model/rate.h"
+#include "model/signature.h"
+
+/*
+ * A family of failures: one corruption dies in many ways, and a signature is one of them.
+ *
+ * Members come in the same test, or without tests in the same function by the same signal. What is
+ * rare, or cannot be told apart by a test, is no family of its own: two families are told apart
+ * only where both are frequent and come with different tests.
+ */
+struct failure_family {
+	VEC(struct signature) members; /* the most frequent one first: it names the family */
+	VEC(uint64_t) counts;	       /* trials that showed each member */
+	struct rate rate;	       /* trials that showed any of them */
+	uint64_t trial;		       /* an example */
+};
+
+struct failure_families {
+	VEC(struct failure_family) list; /* most frequent first */
+};
+
+void failure_families_deinit(struct failure_families *families);
+
+/* Do they come in the same test, or in the same function by the same signal? */
+bool signatures_akin(const struct signature *a, const struct signature *b);
+
+/* The family that has this signature as a member; NULL: none. */
+const struct failure_family *family_of(const struct failure_families *families, const char *id);

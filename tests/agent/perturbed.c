@@ -26,7 +26,8 @@ static void count(const unsigned char *bytes, size_t size)
 int main(void)
 {
 	const char *said = getenv("MALLOC_PERTURB_");
-	/* Hidden from the compiler, which may take a read of a freed block for whatever it likes. */
+	/* Hidden from the compiler, which may take a read of a freed block for whatever it likes.
+	 */
 	unsigned char *volatile blocks[BLOCKS];
 	static const size_t sizes[] = { 48, 100, 500, 1032, 1033, 5000, 200000 };
 

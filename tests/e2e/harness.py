@@ -85,8 +85,34 @@ def script(text, name="program.sh"):
 
 
 def query(sql, case="redhand-case"):
+    """For tests whose subject is the database itself. All others ask redhand: facts(), stored_trials()."""
     with sqlite3.connect(f"file:{case}/case.db?mode=ro", uri=True) as db:
         return db.execute(sql).fetchall()
+
+
+def facts(*args, case="redhand-case"):
+    """The document of a command about a case."""
+    result = redhand(*args, "--json", "--case", case)
+    assert result.returncode == 0, (args, result.returncode, result.stderr)
+    return json.loads(result.stdout)
+
+
+def stored_trials(case="redhand-case"):
+    """All trials of the case, in order of their numbers; none when there is no case yet."""
+    return facts("case", "trials", case=case)["trials"] if Path(case, "case.db").exists() else []
+
+
+def decisions(case="redhand-case"):
+    """What a hunt decided in which order: (stage, text)."""
+    return [(line["stage"], line["text"]) for line in facts("case", "show", case=case)["decisions"]]
+
+
+def numbers_of(trials):
+    return [trial["trial"] for trial in trials]
+
+
+def kept_trials(case="redhand-case"):
+    return {trial["trial"] for trial in stored_trials(case) if trial["kept"]}
 
 
 def alive(pid):

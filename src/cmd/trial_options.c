@@ -447,36 +447,67 @@ static bool is_left_alias(const char *dir, const char *trials_path)
 	return len > 0 && strcmp(target, trials_path) == 0;
 }
 
+static void drop_aliases(const char *dir)
+{
+	AUTO(mem_freep) char *trials = mem_printf("%s/t", dir);
+	AUTO(mem_freep) char *agent = mem_printf("%s/a", dir);
+
+	(void)unlink(trials);
+	(void)unlink(agent);
+	(void)rmdir(dir);
+}
+
 static void drop_left_aliases(const char *trials_path)
 {
 	glob_t found = { 0 };
 
 	if (glob(TMP_ALIAS "??????", GLOB_NOSORT, NULL, &found) == 0)
 		for (size_t i = 0; i < found.gl_pathc; i++)
-			if (is_left_alias(found.gl_pathv[i], trials_path)) {
-				AUTO(mem_freep)
-				char *alias = mem_printf("%s/t", found.gl_pathv[i]);
-
-				(void)unlink(alias);
-				(void)rmdir(found.gl_pathv[i]);
-			}
+			if (is_left_alias(found.gl_pathv[i], trials_path))
+				drop_aliases(found.gl_pathv[i]);
 	globfree(&found);
 }
 
-static void make_tmp_alias(struct trial_setup *setup)
+/* The loader takes LD_PRELOAD apart at these (ld.so(8)). */
+static bool is_preloadable(const char *path)
 {
-	char dir[] = TMP_ALIAS "XXXXXX";
+	return path[strcspn(path, " \t\n:")] == '\0';
+}
 
-	if (strlen(setup->settings.trials_path) <= TMP_PATH_MAX)
+/* A link `name` in our folder of aliases; NULL when there is none. The caller's to free. */
+static char *make_alias(const struct trial_setup *setup, const char *name, const char *target)
+{
+	char *alias = mem_printf("%s/%s", setup->tmp_link_dir, name);
+
+	if (symlink(target, alias) == 0)
+		return alias;
+	mem_free(alias);
+	return NULL;
+}
+
+/* The folder always has a link to the trials: by it the next redhand knows whose it was. */
+static void make_aliases(struct trial_setup *setup)
+{
+	struct trial_settings *settings = &setup->settings;
+	char dir[] = TMP_ALIAS "XXXXXX", *trials, *agent;
+	bool short_tmp = !(settings->flags & TRIAL_SHARE_TMP) &&
+			 strlen(settings->trials_path) > TMP_PATH_MAX;
+	bool plain_agent = settings->agent_dir && !is_preloadable(settings->agent_dir);
+
+	if (!short_tmp && !plain_agent)
 		return;
-	drop_left_aliases(setup->settings.trials_path);
+	drop_left_aliases(settings->trials_path);
 	if (!mkdtemp(dir))
 		return;
 	setup->tmp_link_dir = mem_strdup(dir);
-	setup->settings.tmp_alias = mem_printf("%s/t", dir);
-	if (symlink(setup->settings.trials_path, setup->settings.tmp_alias) < 0) {
-		mem_free(setup->settings.tmp_alias);
-		setup->settings.tmp_alias = NULL;
+	trials = make_alias(setup, "t", settings->trials_path);
+	if (short_tmp)
+		settings->tmp_alias = TAKE(trials);
+	mem_free(trials);
+	agent = plain_agent ? make_alias(setup, "a", settings->agent_dir) : NULL;
+	if (agent) {
+		mem_free(settings->agent_dir);
+		settings->agent_dir = agent;
 	}
 }
 
@@ -487,8 +518,7 @@ static int place(struct trial_setup *setup, const char *case_dir, struct err *er
 	setup->settings.trials_path = realpath(trials, NULL);
 	if (!setup->settings.trials_path)
 		return err_errno(err, -errno, "cannot find '%s'", trials);
-	if (!(setup->settings.flags & TRIAL_SHARE_TMP))
-		make_tmp_alias(setup);
+	make_aliases(setup);
 	return 0;
 }
 
@@ -530,6 +560,10 @@ void trial_setup_join(struct trial_setup *setup, const struct trial_setup *opene
 	setup->settings.tmp_alias = NULL;
 	if (from->tmp_alias)
 		setup->settings.tmp_alias = mem_strdup(from->tmp_alias);
+	if (from->agent_dir) {
+		mem_free(setup->settings.agent_dir);
+		setup->settings.agent_dir = mem_strdup(from->agent_dir);
+	}
 	setup->joined = true;
 }
 
@@ -568,10 +602,8 @@ static void tell_changed(const struct trial_setup *setup)
 void trial_setup_deinit(struct trial_setup *setup)
 {
 	tell_changed(setup);
-	if (setup->settings.tmp_alias && !setup->joined)
-		(void)unlink(setup->settings.tmp_alias);
 	if (setup->tmp_link_dir)
-		(void)rmdir(setup->tmp_link_dir);
+		drop_aliases(setup->tmp_link_dir);
 	mem_free(setup->tmp_link_dir);
 	mem_free(setup->unobserved);
 	mem_free(setup->program_path);

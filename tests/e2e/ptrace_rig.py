@@ -77,9 +77,17 @@ def watch(*args, on=("global:counter",), options=()):
         return doc, (trial["exit"], trial["signal"]), file.read()
 
 
+def signal_name(number):
+    """As redhand has it."""
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        return f"signal {number}"
+
+
 def plain(*args):
     """The same of a run that nobody watches."""
     result = subprocess.run([TRACED, *args], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
                             text=True, timeout=60, check=False)
-    end = (None, signal.Signals(-result.returncode).name) if result.returncode < 0 else (result.returncode, None)
+    end = (None, signal_name(-result.returncode)) if result.returncode < 0 else (result.returncode, None)
     return end, result.stdout

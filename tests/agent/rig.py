@@ -9,13 +9,18 @@ import tempfile
 
 class Rig:
     def __init__(self, agent, build):
+        self.folder = tempfile.mkdtemp(prefix='redhand-agent-')
         self.agent = os.path.abspath(agent)
+        self.redhand = os.path.join(os.path.dirname(os.path.dirname(self.agent)), 'redhand')
+        # The loader takes LD_PRELOAD apart at these, which the build's folder may have.
+        if re.search('[ :]', self.agent):
+            os.chmod(self.folder, 0o711)  # other users' processes are observed, too
+            os.symlink(os.path.dirname(self.agent), os.path.join(self.folder, 'agents'))
+            self.agent = os.path.join(self.folder, 'agents', os.path.basename(agent))
         self.crash_agent = self.agent.replace('-agent.so', '-agent-crash.so')
         build = os.path.abspath(build)
-        self.redhand = os.path.join(os.path.dirname(os.path.dirname(self.agent)), 'redhand')
         self.make_plan = os.path.join(build, 'make_plan')
         self.guest = os.path.join(build, 'guest')
-        self.folder = tempfile.mkdtemp(prefix='redhand-agent-')
 
     def close(self):
         shutil.rmtree(self.folder, ignore_errors=True)

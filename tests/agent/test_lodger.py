@@ -4,6 +4,7 @@ knows what happened."""
 import collections
 import glob
 import os
+import shlex
 import shutil
 import signal
 import subprocess
@@ -204,7 +205,7 @@ def unobserved(lodger, rig, tap):
 
 def other_user(lodger, rig, tap):
     """Root's program goes on as somebody else, who must have logs; or it is said why not."""
-    reach = f'test -r {rig.agent} -a -r {rig.crash_agent} -a -x {lodger.program}'
+    reach = f'test -r {rig.agent} -a -r {rig.crash_agent} -a -x {shlex.quote(lodger.program)}'
     if subprocess.run(['sh', '-c', reach], user=65534, check=False).returncode:
         tap.skip('another user', 'may not reach the build directory')
         return

@@ -22,6 +22,7 @@ import tempfile
 import time
 import traceback
 from pathlib import Path
+from shlex import quote as _quote
 
 REDHAND = os.path.abspath(os.environ["REDHAND"])
 SPECIMENS = Path(os.environ["SPECIMENS"])
@@ -82,6 +83,11 @@ def script(text, name="program.sh"):
     path.write_text("#!/bin/bash\n" + text + "\n", encoding="utf-8")
     path.chmod(0o755)
     return str(path)
+
+
+def quote(word):
+    """One word for a shell: the build may lie in a folder with spaces."""
+    return _quote(str(word))
 
 
 def query(sql, case="redhand-case"):

@@ -43,7 +43,7 @@ def test(function):
     return function
 
 
-def redhand(*args, env=None, timeout=240, **options):
+def redhand(*args, env=None, timeout=600, **options):
     """Runs redhand to its end; text output."""
     environment = dict(os.environ)
     environment.update(env or {})

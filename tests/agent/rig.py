@@ -25,6 +25,10 @@ class Rig:
     def close(self):
         shutil.rmtree(self.folder, ignore_errors=True)
 
+    def preloadable(self, path):
+        """A copy of a library of the build, where the loader can find it: it takes LD_PRELOAD apart at spaces."""
+        return shutil.copy(path, self.folder)
+
     def plain(self, command, **options):
         return self._run(command, dict(os.environ), options)
 

@@ -28,7 +28,7 @@ class Lodger:
         self.rig, self.tap = rig, tap
         self.program = os.path.join(os.path.abspath(build), 'lodger')
         self.late = os.path.join(os.path.abspath(build), 'late.so')
-        self.pool = os.path.join(os.path.abspath(build), 'pool.so')
+        self.pool = rig.preloadable(os.path.join(os.path.abspath(build), 'pool.so'))
 
     def same(self, *arguments, observer='ids', name=None, preload=None, **options):
         """Runs a mode with and without; the records of each image's log, by image."""

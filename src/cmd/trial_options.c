@@ -316,6 +316,52 @@ static void identify_chaos(struct strbuf *sb, const struct trial_settings *setti
 		strbuf_addf(sb, "chaos-seed %llu\n", (unsigned long long)settings->chaos_seed);
 }
 
+#define AGENT_ALIAS "/tmp/redhand-agent-"
+
+static void drop_alias(const char *dir, const char *name);
+
+/* Those of a redhand that was killed: their names tell its pid. */
+static void drop_left_agents(void)
+{
+	glob_t found = { 0 };
+
+	if (glob(AGENT_ALIAS "*-??????", GLOB_NOSORT, NULL, &found) == 0)
+		for (size_t i = 0; i < found.gl_pathc; i++) {
+			long pid = strtol(found.gl_pathv[i] + strlen(AGENT_ALIAS), NULL, 10);
+			struct stat st;
+
+			if (pid > 0 && lstat(found.gl_pathv[i], &st) == 0 && S_ISDIR(st.st_mode) &&
+			    st.st_uid == geteuid() && kill((pid_t)pid, 0) < 0 && errno == ESRCH)
+				drop_alias(found.gl_pathv[i], "a");
+		}
+	globfree(&found);
+}
+
+/* The loader takes LD_PRELOAD apart at spaces and colons (ld.so(8)): where the agent's folder has
+ * some, programs are led there by a link. */
+static void make_agent_alias(struct trial_setup *setup)
+{
+	char **agent = &setup->settings.agent_dir;
+	AUTO(mem_freep) char *dir = NULL;
+	char *alias;
+
+	if ((*agent)[strcspn(*agent, " \t\n:")] == '\0')
+		return;
+	drop_left_agents();
+	dir = mem_printf(AGENT_ALIAS "%d-XXXXXX", (int)getpid());
+	if (!mkdtemp(dir))
+		return;
+	alias = mem_printf("%s/a", dir);
+	if (symlink(*agent, alias) < 0) {
+		mem_free(alias);
+		(void)rmdir(dir);
+		return;
+	}
+	mem_free(*agent);
+	*agent = alias;
+	setup->agent_link_dir = TAKE(dir);
+}
+
 static int set_observer(struct trial_setup *setup, const struct trial_options *options,
 			const char *path, struct err *err)
 {
@@ -327,6 +373,8 @@ static int set_observer(struct trial_setup *setup, const struct trial_options *o
 		setup->observer = OBSERVE_NONE;
 	/* Arms of a comparison may want it even when the option does not. */
 	r = observe_find_agent(&setup->settings.agent_dir, err);
+	if (r == 0)
+		make_agent_alias(setup);
 	return setup->observer == OBSERVE_NONE ? 0 : r;
 }
 
@@ -447,13 +495,11 @@ static bool is_left_alias(const char *dir, const char *trials_path)
 	return len > 0 && strcmp(target, trials_path) == 0;
 }
 
-static void drop_aliases(const char *dir)
+static void drop_alias(const char *dir, const char *name)
 {
-	AUTO(mem_freep) char *trials = mem_printf("%s/t", dir);
-	AUTO(mem_freep) char *agent = mem_printf("%s/a", dir);
+	AUTO(mem_freep) char *alias = mem_printf("%s/%s", dir, name);
 
-	(void)unlink(trials);
-	(void)unlink(agent);
+	(void)unlink(alias);
 	(void)rmdir(dir);
 }
 
@@ -464,50 +510,24 @@ static void drop_left_aliases(const char *trials_path)
 	if (glob(TMP_ALIAS "??????", GLOB_NOSORT, NULL, &found) == 0)
 		for (size_t i = 0; i < found.gl_pathc; i++)
 			if (is_left_alias(found.gl_pathv[i], trials_path))
-				drop_aliases(found.gl_pathv[i]);
+				drop_alias(found.gl_pathv[i], "t");
 	globfree(&found);
 }
 
-/* The loader takes LD_PRELOAD apart at these (ld.so(8)). */
-static bool is_preloadable(const char *path)
+static void make_tmp_alias(struct trial_setup *setup)
 {
-	return path[strcspn(path, " \t\n:")] == '\0';
-}
+	char dir[] = TMP_ALIAS "XXXXXX";
 
-/* A link `name` in our folder of aliases; NULL when there is none. The caller's to free. */
-static char *make_alias(const struct trial_setup *setup, const char *name, const char *target)
-{
-	char *alias = mem_printf("%s/%s", setup->tmp_link_dir, name);
-
-	if (symlink(target, alias) == 0)
-		return alias;
-	mem_free(alias);
-	return NULL;
-}
-
-/* The folder always has a link to the trials: by it the next redhand knows whose it was. */
-static void make_aliases(struct trial_setup *setup)
-{
-	struct trial_settings *settings = &setup->settings;
-	char dir[] = TMP_ALIAS "XXXXXX", *trials, *agent;
-	bool short_tmp = !(settings->flags & TRIAL_SHARE_TMP) &&
-			 strlen(settings->trials_path) > TMP_PATH_MAX;
-	bool plain_agent = settings->agent_dir && !is_preloadable(settings->agent_dir);
-
-	if (!short_tmp && !plain_agent)
+	if (strlen(setup->settings.trials_path) <= TMP_PATH_MAX)
 		return;
-	drop_left_aliases(settings->trials_path);
+	drop_left_aliases(setup->settings.trials_path);
 	if (!mkdtemp(dir))
 		return;
 	setup->tmp_link_dir = mem_strdup(dir);
-	trials = make_alias(setup, "t", settings->trials_path);
-	if (short_tmp)
-		settings->tmp_alias = TAKE(trials);
-	mem_free(trials);
-	agent = plain_agent ? make_alias(setup, "a", settings->agent_dir) : NULL;
-	if (agent) {
-		mem_free(settings->agent_dir);
-		settings->agent_dir = agent;
+	setup->settings.tmp_alias = mem_printf("%s/t", dir);
+	if (symlink(setup->settings.trials_path, setup->settings.tmp_alias) < 0) {
+		mem_free(setup->settings.tmp_alias);
+		setup->settings.tmp_alias = NULL;
 	}
 }
 
@@ -518,7 +538,8 @@ static int place(struct trial_setup *setup, const char *case_dir, struct err *er
 	setup->settings.trials_path = realpath(trials, NULL);
 	if (!setup->settings.trials_path)
 		return err_errno(err, -errno, "cannot find '%s'", trials);
-	make_aliases(setup);
+	if (!(setup->settings.flags & TRIAL_SHARE_TMP))
+		make_tmp_alias(setup);
 	return 0;
 }
 
@@ -560,10 +581,6 @@ void trial_setup_join(struct trial_setup *setup, const struct trial_setup *opene
 	setup->settings.tmp_alias = NULL;
 	if (from->tmp_alias)
 		setup->settings.tmp_alias = mem_strdup(from->tmp_alias);
-	if (from->agent_dir) {
-		mem_free(setup->settings.agent_dir);
-		setup->settings.agent_dir = mem_strdup(from->agent_dir);
-	}
 	setup->joined = true;
 }
 
@@ -603,7 +620,10 @@ void trial_setup_deinit(struct trial_setup *setup)
 {
 	tell_changed(setup);
 	if (setup->tmp_link_dir)
-		drop_aliases(setup->tmp_link_dir);
+		drop_alias(setup->tmp_link_dir, "t");
+	if (setup->agent_link_dir)
+		drop_alias(setup->agent_link_dir, "a");
+	mem_free(setup->agent_link_dir);
 	mem_free(setup->tmp_link_dir);
 	mem_free(setup->unobserved);
 	mem_free(setup->program_path);

@@ -120,6 +120,8 @@ static void image_record(uint64_t stack_high)
 	long fd, got;
 
 	log_map.header->drops[LOG_DROP_PLAN_ITEM] = agent.items_refused;
+	log_map.header->libc_cache = agent.libc_cache; /* of a child: what its parent has seen */
+	log_map.header->python_pools = agent.python_pools;
 	memset(&image, 0, sizeof(image));
 	image.start_realtime_ns = clock_ns_sigsafe(CLOCK_REALTIME);
 	image.stack_high = stack_high;

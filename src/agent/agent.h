@@ -124,12 +124,13 @@ struct agent {
 	uint32_t user;	  /* whose the process was when this image began */
 	char trial[1024]; /* folder, no trailing slash */
 	char log_path[1088];
-	char preload[2048];	      /* "LD_PRELOAD=..." as this image was given it */
-	char trial_entry[1056];	      /* "REDHAND_TRIAL=..." */
-	uint64_t text_low, text_high; /* the agent's own code */
-	uint32_t items_refused;	      /* of the plan */
-	uint64_t epoch;		      /* atomic */
-	uint64_t next_id;	      /* atomic */
+	char preload[2048];		   /* "LD_PRELOAD=..." as this image was given it */
+	char trial_entry[1056];		   /* "REDHAND_TRIAL=..." */
+	uint64_t text_low, text_high;	   /* the agent's own code */
+	uint32_t items_refused;		   /* of the plan */
+	uint32_t libc_cache, python_pools; /* enum log_trust */
+	uint64_t epoch;			   /* atomic */
+	uint64_t next_id;		   /* atomic */
 };
 
 /* Is this libredhand-agent-crash.so, which stands in front of threads, signals and exec only? */

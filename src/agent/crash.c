@@ -98,7 +98,20 @@ static void maps_write(struct log_writer *writer)
 	log_blob_sigsafe(writer, LOG_BLOB_MAPS, 0, 0, scratch.maps, have);
 }
 
-/* The file as its name finds it, or, when another one has the name now, through the mapping. */
+#define FDS_LOOKED_AT 256
+
+/* Who mapped a file often has it open still. */
+static bool file_look_open(uint64_t inode, struct stat *ret)
+{
+	for (long fd = 0; fd < FDS_LOOKED_AT; fd++)
+		if (!raw_syscall4(SYS_newfstatat, fd, "", ret, AT_EMPTY_PATH) &&
+		    S_ISREG(ret->st_mode) && ret->st_ino == inode)
+			return true;
+	return false;
+}
+
+/* The file as its name finds it, or, when another one has the name now or nobody, through the
+ * mapping, which takes CAP_CHECKPOINT_RESTORE (proc(5)), or through a descriptor. */
 static bool file_look(const struct maps_line *line, struct stat *ret)
 {
 	char link[80];
@@ -112,7 +125,8 @@ static bool file_look(const struct maps_line *line, struct stat *ret)
 	text_add_number(&text, line->low, 16);
 	text_add(&text, "-");
 	text_add_number(&text, line->high, 16);
-	if (!raw_syscall4(SYS_newfstatat, AT_FDCWD, link, ret, 0))
+	if (!raw_syscall4(SYS_newfstatat, AT_FDCWD, link, ret, 0) ||
+	    file_look_open(line->inode, ret))
 		return true;
 	return !raw_syscall4(SYS_newfstatat, AT_FDCWD, line->path, ret, 0);
 }

@@ -3,6 +3,7 @@
 #include "agent/blocks.h"
 #include "agent/canary.h"
 #include "agent/grid.h"
+#include "agent/log.h"
 #include "agent/memory.h"
 #include "agent/python.h"
 #include "agent/real.h"
@@ -24,12 +25,29 @@ static struct {
 	bool trusted;
 } seen;
 
+/* For whoever reads the log. */
+static void tell(enum log_trust trust)
+{
+	agent.python_pools = trust;
+	if (log_map.header)
+		log_map.header->python_pools = trust;
+}
+
+/* What was watched is left alone from here on, or used. */
+static void decide(enum log_trust trust)
+{
+	pymalloc_watching = 0;
+	tell(trust);
+}
+
 void pymalloc_init(void)
 {
 	bool own = real.python_version && *real.python_version >> 8 >= OWN_POOLS >> 8;
 
 	pymalloc_watching = !own && !real.python_unlocked && blocks_hot() && !watch_state.area &&
 			    !canary.planned && grid_init();
+	if (pymalloc_watching)
+		tell(LOG_TRUST_WATCHED);
 }
 
 /* Where the ring of this object's pool begins: the one place in it that no pool begins at. */
@@ -62,15 +80,15 @@ void pymalloc_resume(void)
 static void settle(bool as_foreseen, uint32_t *count)
 {
 	if (!as_foreseen) {
-		pymalloc_watching = 0;
+		decide(LOG_TRUST_LEFT);
 		return;
 	}
 	++*count;
 	if (seen.lists < ENOUGH || seen.fresh < ENOUGH || seen.gives < ENOUGH)
 		return;
-	pymalloc_watching = 0;
 	seen.trusted = true;
 	pymalloc_resume();
+	decide(LOG_TRUST_USED);
 }
 
 void *pymalloc_malloc_watched(pymalloc_malloc *real_malloc, void *context, size_t size)
@@ -83,7 +101,7 @@ void *pymalloc_malloc_watched(pymalloc_malloc *real_malloc, void *context, size_
 	if (python_unsettled) /* it may still choose another */
 		return real_malloc(context, size);
 	if (++seen.calls > PATIENCE)
-		pymalloc_watching = 0;
+		decide(LOG_TRUST_LEFT);
 	if (!seen.rings || size - 1 >= PYMALLOC_LARGEST || pymalloc_is_empty(&seen.rings[kind])) {
 		ptr = real_malloc(context, size);
 		if (ptr && !seen.rings && size - 1 < PYMALLOC_LARGEST)
@@ -93,7 +111,7 @@ void *pymalloc_malloc_watched(pymalloc_malloc *real_malloc, void *context, size_
 	pool = seen.rings[kind].next;
 	if (memory_read_sigsafe(&was, (uint64_t)pool, sizeof(was)) != sizeof(was) ||
 	    memory_read_sigsafe(&next, (uint64_t)was.free, sizeof(next)) != sizeof(next)) {
-		pymalloc_watching = 0;
+		decide(LOG_TRUST_LEFT);
 		return real_malloc(context, size);
 	}
 	block = was.free;

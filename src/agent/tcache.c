@@ -3,6 +3,7 @@
 #include <link.h>
 #include <string.h>
 
+#include "agent/log.h"
 #include "agent/real.h"
 #include "agent/watch.h"
 
@@ -20,6 +21,14 @@ static struct {
 	uint64_t offset;       /* the pointer among them; 0: not found yet */
 	uint32_t calls, takes, gives;
 } seen;
+
+/* For whoever reads the log. */
+static void tell(enum log_trust trust)
+{
+	agent.libc_cache = trust;
+	if (log_map.header)
+		log_map.header->libc_cache = trust;
+}
 
 static bool is_tuned(char **envp)
 {
@@ -59,11 +68,15 @@ void tcache_init(char **envp)
 		return;
 	(void)dl_iterate_phdr(find_libc, NULL);
 	tcache.watching = seen.tls && seen.tls % 8 == 0;
+	if (tcache.watching)
+		tell(LOG_TRUST_WATCHED);
 }
 
 static void give_up(void)
 {
 	tcache.watching = 0;
+	if (agent.libc_cache != LOG_TRUST_USED) /* by a thread that was faster */
+		tell(LOG_TRUST_LEFT);
 }
 
 /* A thread has its cache from its first malloc on, so it is the first block of its heap. */
@@ -106,6 +119,7 @@ static void settle(bool as_foreseen, uint32_t *count)
 		return;
 	give_up();
 	__atomic_store_n(&tcache.offset, seen.offset, __ATOMIC_RELEASE);
+	tell(LOG_TRUST_USED);
 }
 
 static void *malloc_looked_at(size_t size)

@@ -10,6 +10,7 @@
 #include "model/minimal.h"
 #include "model/signature.h"
 #include "model/trial.h"
+#include "model/trial_line.h"
 #include "model/verdict.h"
 
 /*
@@ -249,6 +250,9 @@ struct trial_view {
 int case_trial(struct case_store *cs, struct trial_number number, struct trial_view *ret,
 	       struct err *err);
 void trial_view_deinit(struct trial_view *view);
+
+/* Every stored trial, in order of their numbers. */
+int case_trial_lines(struct case_store *cs, struct trial_lines *ret, struct err *err);
 
 /* Trials of a series that chaos kept on one core, counted per core. */
 struct core_row {

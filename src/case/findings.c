@@ -291,6 +291,50 @@ int case_trial(struct case_store *cs, struct trial_number number, struct trial_v
 	return trial_chaos(cs, number, &ret->chaos, err);
 }
 
+/* Of the signatures' summaries, in the order of their ids. */
+#define SUMMARIES                                                                 \
+	"(SELECT group_concat(summary, '; ') FROM (SELECT summary FROM signature" \
+	" WHERE instr(' ' || o.signatures || ' ', ' ' || id || ' ') > 0 ORDER BY id))"
+
+int case_trial_lines(struct case_store *cs, struct trial_lines *ret, struct err *err)
+{
+	AUTO(db_endp) struct query query = { 0 };
+	int r;
+
+	r = db_prepare(
+		&cs->db,
+		"SELECT t.number, t.series, t.position, t.arm, t.slot, s.command,"
+		" o.signatures, " SUMMARIES ", t.exit_status, t.signal, t.timed_out, t.kept,"
+		" t.started_ms, t.wall_ns, t.stdout_bytes, t.stderr_bytes, c.knobs, l.items"
+		" FROM trial t JOIN series s ON s.id = t.series"
+		"  JOIN outcome o ON o.id = t.outcome LEFT JOIN chaos c ON c.trial = t.number"
+		"  LEFT JOIN list_run n ON n.trial = t.number LEFT JOIN list l ON l.id = n.list"
+		" ORDER BY t.number",
+		&query, err);
+	while (r >= 0 && (r = db_step(&query, err)) == 1)
+		VEC_PUSH(&ret->list, ((struct trial_line){
+					     .number = (uint64_t)query_int(&query, 0),
+					     .series = (uint64_t)query_int(&query, 1),
+					     .position = (uint64_t)query_int(&query, 2),
+					     .arm = (unsigned int)query_int(&query, 3),
+					     .slot = (unsigned int)query_int(&query, 4),
+					     .command = mem_strdup(query_text(&query, 5)),
+					     .signatures = mem_strdup(query_text(&query, 6)),
+					     .summaries = store_text(&query, 7),
+					     .exit_status = (int)query_int(&query, 8),
+					     .signal = (int)query_int(&query, 9),
+					     .timed_out = query_int(&query, 10) != 0,
+					     .kept = query_int(&query, 11) != 0,
+					     .started_ms = query_int(&query, 12),
+					     .wall_ns = (uint64_t)query_int(&query, 13),
+					     .stdout_bytes = (uint64_t)query_int(&query, 14),
+					     .stderr_bytes = (uint64_t)query_int(&query, 15),
+					     .chaos = store_text(&query, 16),
+					     .items = store_text(&query, 17),
+				     }));
+	return r;
+}
+
 void trial_view_deinit(struct trial_view *view)
 {
 	mem_free(view->command);

@@ -122,6 +122,40 @@ static const struct command case_list = {
 	.run = run_list,
 };
 
+static int trials(const struct invocation *inv, struct err *err)
+{
+	const struct case_options *options = inv->options;
+	AUTO(case_closep) struct case_store *cs = NULL;
+	AUTO(trial_lines_deinit) struct trial_lines lines = { 0 };
+	int r = case_open(options->common.case_dir, CASE_READ, &cs, err);
+
+	if (r == 0)
+		r = case_trial_lines(cs, &lines, err);
+	if (r < 0)
+		return r;
+	if (options->common.json)
+		report_trial_lines_json(options->common.case_dir, &lines, stdout);
+	else
+		report_trial_lines_text(&lines, stdout);
+	return EXIT_AS_EXPECTED;
+}
+RUN(run_trials, trials)
+
+static const struct command case_trials = {
+	.name = "case trials",
+	.summary = "Every stored trial, a line each",
+	.usage = "[options]",
+	.description =
+		"Lists the trials of the case: number, when it began, the command that ran it, how "
+		"long it took, whether its output and records are kept, and what became of it. "
+		"redhand show tells more about one.",
+	.groups = plain_groups,
+	.options_size = sizeof(struct case_options),
+	.program = PROGRAM_NONE,
+	.defaults = case_defaults,
+	.run = run_trials,
+};
+
 /* ---- what people write down ---- */
 
 typedef int (*add_fn)(struct case_store *cs, const char *text, uint64_t *ret_id, struct err *err);
@@ -365,6 +399,7 @@ static const struct command case_workaround_remove = {
 static const struct command *const subcommands[] = {
 	&case_show,
 	&case_list,
+	&case_trials,
 	&case_note,
 	&case_hypothesis_add,
 	&case_hypothesis_open,

@@ -103,9 +103,9 @@ static const struct option heap_option_table[] = {
 	  .min = 1,
 	  .max = 1000,
 	  .offset = offsetof(struct heap_options, trials),
-	  .help = "Run the program N times, and as often without guards to compare (default 5; 40 "
-		  "to 400 with --poison-chance, by how many fail, 3 with --growth, both without a "
-		  "comparison)" },
+	  .help = "Run the program N times, and as often without guards to compare (default 5; "
+		  "with --poison-chance 40, and up to 400 while too few have failed to tell; 3 "
+		  "with --growth, both without a comparison)" },
 	OPTIONS_END,
 };
 

@@ -18,3 +18,4 @@ extern const struct command cmd_doctor;
 extern const struct command cmd_sentinel;
 extern const struct command cmd_case;
 extern const struct command cmd_report;
+extern const struct command cmd_debug;

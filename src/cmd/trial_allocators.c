@@ -177,26 +177,48 @@ static void follow_inside(struct trial_setup *setup, const struct trial_options 
 #define WORDS_MAX 512u
 #define SCRIPT_MAX (64u << 10)
 
+static const char between[] = " \t\r\n;|&()<>{}\"'`$=#";
+
+static void follow_word(struct trial_setup *setup, const struct trial_options *options,
+			const char *text, size_t len, bool guards)
+{
+	AUTO(mem_freep) char *word = mem_strndup(text, len);
+	AUTO(mem_freep) char *path = NULL;
+
+	if (len > 0 && which(word, setup->settings.cwd, &path, NULL) == 0)
+		follow_inside(setup, options, path, guards);
+}
+
+/* A word that has some of them in its name: in quotes, or an argument by itself. */
+static void follow_whole(struct trial_setup *setup, const struct trial_options *options,
+			 const char *text, size_t len, bool guards)
+{
+	if (strcspn(text, between) < len)
+		follow_word(setup, options, text, len, guards);
+}
+
 /* Programs among the words of a text, as a shell would take it apart: one that is not run after all
  * costs nothing. What stands in variables or other scripts is not found. */
 static void follow_words(struct trial_setup *setup, const struct trial_options *options,
 			 const char *text, size_t len, bool guards)
 {
-	static const char between[] = " \t\r\n;|&()<>{}\"'`$=#";
 	size_t words = 0;
 
 	for (size_t at = 0; at < len && text[at] != '\0' && words < WORDS_MAX; words++) {
 		size_t end;
-		AUTO(mem_freep) char *word = NULL;
-		AUTO(mem_freep) char *path = NULL;
 
-		while (at < len && text[at] != '\0' && strchr(between, text[at]))
-			at++;
+		for (; at < len && text[at] != '\0' && strchr(between, text[at]); at++) {
+			bool quoted = text[at] == '"' || text[at] == '\'';
+			const char *close =
+				quoted ? memchr(text + at + 1, text[at], len - at - 1) : NULL;
+
+			if (close && words++ < WORDS_MAX)
+				follow_whole(setup, options, text + at + 1,
+					     (size_t)(close - text) - at - 1, guards);
+		}
 		for (end = at; end < len && !strchr(between, text[end]);)
 			end++;
-		word = mem_strndup(text + at, end - at);
-		if (end > at && which(word, setup->settings.cwd, &path, NULL) == 0)
-			follow_inside(setup, options, path, guards);
+		follow_word(setup, options, text + at, end - at, guards);
 		at = end;
 	}
 }
@@ -206,8 +228,9 @@ static void follow_script(struct trial_setup *setup, const struct trial_options 
 {
 	AUTO(fd_closep) int fd = open(setup->program_path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 	AUTO(mem_freep) char *text = mem_alloc(SCRIPT_MAX);
-	ssize_t len = fd >= 0 ? read(fd, text, SCRIPT_MAX) : -1;
+	ssize_t len = fd >= 0 ? read(fd, text, SCRIPT_MAX - 1) : -1;
 
+	text[len > 0 ? len : 0] = '\0';
 	if (len > 2 && text[0] == '#' && text[1] == '!')
 		follow_words(setup, options, text, (size_t)len, guards);
 }
@@ -220,8 +243,10 @@ static void follow_launched(struct trial_setup *setup, const struct trial_option
 	if (!libraries_launches(&files))
 		return;
 	follow_script(setup, options, guards);
-	for (size_t i = 1; program[i]; i++)
+	for (size_t i = 1; program[i]; i++) {
+		follow_whole(setup, options, program[i], strlen(program[i]), guards);
 		follow_words(setup, options, program[i], strlen(program[i]), guards);
+	}
 }
 
 static void plan_found(struct trial_setup *setup, const struct trial_options *options,

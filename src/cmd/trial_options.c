@@ -316,6 +316,52 @@ static void identify_chaos(struct strbuf *sb, const struct trial_settings *setti
 		strbuf_addf(sb, "chaos-seed %llu\n", (unsigned long long)settings->chaos_seed);
 }
 
+#define AGENT_ALIAS "/tmp/redhand-agent-"
+
+static void drop_alias(const char *dir, const char *name);
+
+/* Those of a redhand that was killed: their names tell its pid. */
+static void drop_left_agents(void)
+{
+	glob_t found = { 0 };
+
+	if (glob(AGENT_ALIAS "*-??????", GLOB_NOSORT, NULL, &found) == 0)
+		for (size_t i = 0; i < found.gl_pathc; i++) {
+			long pid = strtol(found.gl_pathv[i] + strlen(AGENT_ALIAS), NULL, 10);
+			struct stat st;
+
+			if (pid > 0 && lstat(found.gl_pathv[i], &st) == 0 && S_ISDIR(st.st_mode) &&
+			    st.st_uid == geteuid() && kill((pid_t)pid, 0) < 0 && errno == ESRCH)
+				drop_alias(found.gl_pathv[i], "a");
+		}
+	globfree(&found);
+}
+
+/* The loader takes LD_PRELOAD apart at spaces and colons (ld.so(8)): where the agent's folder has
+ * some, programs are led there by a link. */
+static void make_agent_alias(struct trial_setup *setup)
+{
+	char **agent = &setup->settings.agent_dir;
+	AUTO(mem_freep) char *dir = NULL;
+	char *alias;
+
+	if ((*agent)[strcspn(*agent, " \t\n:")] == '\0')
+		return;
+	drop_left_agents();
+	dir = mem_printf(AGENT_ALIAS "%d-XXXXXX", (int)getpid());
+	if (!mkdtemp(dir))
+		return;
+	alias = mem_printf("%s/a", dir);
+	if (symlink(*agent, alias) < 0) {
+		mem_free(alias);
+		(void)rmdir(dir);
+		return;
+	}
+	mem_free(*agent);
+	*agent = alias;
+	setup->agent_link_dir = TAKE(dir);
+}
+
 static int set_observer(struct trial_setup *setup, const struct trial_options *options,
 			const char *path, struct err *err)
 {
@@ -327,6 +373,8 @@ static int set_observer(struct trial_setup *setup, const struct trial_options *o
 		setup->observer = OBSERVE_NONE;
 	/* Arms of a comparison may want it even when the option does not. */
 	r = observe_find_agent(&setup->settings.agent_dir, err);
+	if (r == 0)
+		make_agent_alias(setup);
 	return setup->observer == OBSERVE_NONE ? 0 : r;
 }
 
@@ -447,19 +495,22 @@ static bool is_left_alias(const char *dir, const char *trials_path)
 	return len > 0 && strcmp(target, trials_path) == 0;
 }
 
+static void drop_alias(const char *dir, const char *name)
+{
+	AUTO(mem_freep) char *alias = mem_printf("%s/%s", dir, name);
+
+	(void)unlink(alias);
+	(void)rmdir(dir);
+}
+
 static void drop_left_aliases(const char *trials_path)
 {
 	glob_t found = { 0 };
 
 	if (glob(TMP_ALIAS "??????", GLOB_NOSORT, NULL, &found) == 0)
 		for (size_t i = 0; i < found.gl_pathc; i++)
-			if (is_left_alias(found.gl_pathv[i], trials_path)) {
-				AUTO(mem_freep)
-				char *alias = mem_printf("%s/t", found.gl_pathv[i]);
-
-				(void)unlink(alias);
-				(void)rmdir(found.gl_pathv[i]);
-			}
+			if (is_left_alias(found.gl_pathv[i], trials_path))
+				drop_alias(found.gl_pathv[i], "t");
 	globfree(&found);
 }
 
@@ -569,10 +620,11 @@ static void tell_changed(const struct trial_setup *setup)
 void trial_setup_deinit(struct trial_setup *setup)
 {
 	tell_changed(setup);
-	if (setup->settings.tmp_alias && !setup->joined)
-		(void)unlink(setup->settings.tmp_alias);
 	if (setup->tmp_link_dir)
-		(void)rmdir(setup->tmp_link_dir);
+		drop_alias(setup->tmp_link_dir, "t");
+	if (setup->agent_link_dir)
+		drop_alias(setup->agent_link_dir, "a");
+	mem_free(setup->agent_link_dir);
 	mem_free(setup->tmp_link_dir);
 	mem_free(setup->unobserved);
 	mem_free(setup->program_path);

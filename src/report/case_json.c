@@ -3,7 +3,10 @@
  */
 #include "report/report_case.h"
 
+#include <string.h>
+
 #include "base/when.h"
+#include "model/signature.h"
 #include "report/certificate_json.h"
 #include "report/json.h"
 
@@ -307,6 +310,57 @@ void report_cases_json(const struct case_lines *lines, FILE *out)
 		(void)json_array_append_new(cases, known);
 	}
 	set(object, "cases", cases);
+	json_print(object, out);
+}
+
+/* The words of a text, without what separates them. */
+static json_t *split(const char *text, const char *separators)
+{
+	json_t *list = json_array();
+
+	while (text && *(text += strspn(text, separators)) != '\0') {
+		size_t len = strcspn(text, separators);
+
+		(void)json_array_append_new(list, json_stringn(text, len));
+		text += len;
+	}
+	return list;
+}
+
+static json_t *trial_line_json(const struct trial_line *line)
+{
+	json_t *object = json_object();
+	char when[WHEN_MAX];
+
+	set(object, "trial", count(line->number));
+	set(object, "series", count(line->series));
+	set(object, "command", json_text(line->command));
+	set(object, "position", count(line->position));
+	set(object, "arm", count(line->arm));
+	set(object, "slot", count(line->slot));
+	set(object, "exit", line->exit_status < 0 ? json_null() : json_integer(line->exit_status));
+	set(object, "signal",
+	    line->signal == 0 ? json_null() : json_text(signal_name(line->signal)));
+	set(object, "timed_out", json_boolean(line->timed_out));
+	set(object, "signatures", split(line->signatures, " "));
+	set(object, "kept", json_boolean(line->kept));
+	set(object, "started", json_text(when_text(line->started_ms, when)));
+	set(object, "seconds", json_number((double)line->wall_ns / 1e9));
+	set(object, "stdout_bytes", count(line->stdout_bytes));
+	set(object, "stderr_bytes", count(line->stderr_bytes));
+	set(object, "chaos", line->chaos ? split(line->chaos, ",") : json_null());
+	set(object, "items", json_text(line->items));
+	return object;
+}
+
+void report_trial_lines_json(const char *case_dir, const struct trial_lines *lines, FILE *out)
+{
+	json_t *object = document(), *list = json_array();
+
+	VEC_FOREACH (&lines->list, line)
+		(void)json_array_append_new(list, trial_line_json(line));
+	set(object, "case", json_text(case_dir));
+	set(object, "trials", list);
 	json_print(object, out);
 }
 

@@ -510,6 +510,22 @@ void report_cases_text(const struct case_lines *lines, FILE *out)
 		print_line(line, out);
 }
 
+void report_trial_lines_text(const struct trial_lines *lines, FILE *out)
+{
+	char when[WHEN_MAX];
+
+	if (lines->list.count == 0)
+		(void)fprintf(out, "No trial is stored.\n");
+	VEC_FOREACH (&lines->list, line) {
+		(void)fprintf(out, "%6llu  %s  %-9s %8.2f s  %s  ",
+			      (unsigned long long)line->number, when_text(line->started_ms, when),
+			      line->command, (double)line->wall_ns / 1e9,
+			      line->kept ? "kept" : "    ");
+		print_text(line->summaries ? line->summaries : "passed", out);
+		(void)fputc('\n', out);
+	}
+}
+
 void report_resumption_text(const struct resumption *r, FILE *out)
 {
 	char when[WHEN_MAX];

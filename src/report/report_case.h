@@ -4,12 +4,17 @@
 
 #include "model/certificate.h"
 #include "model/overview.h"
+#include "model/trial_line.h"
 
 /* `case show`, `case list`, and what `case resume` found, for people and as JSON (docs/json.md). */
 void report_case_text(const struct case_overview *overview, bool verbose, FILE *out);
 void report_case_json(const struct case_overview *overview, FILE *out);
 void report_cases_text(const struct case_lines *lines, FILE *out);
 void report_cases_json(const struct case_lines *lines, FILE *out);
+
+/* `case trials`. */
+void report_trial_lines_text(const struct trial_lines *lines, FILE *out);
+void report_trial_lines_json(const char *case_dir, const struct trial_lines *lines, FILE *out);
 
 /* A change that was stored: "note", "hypothesis" and so on, with its number. */
 void report_case_change_json(const char *case_dir, const char *what, uint64_t id, FILE *out);

@@ -93,6 +93,15 @@ enum log_state {
 	LOG_STATE_EXEC = 4,   /* this image called exec; the next image has its own log */
 };
 
+/* What another's allocator keeps by itself, libc's cache of freed blocks and CPython's pools, is
+ * used in the hook when all that it was seen to do was foreseen. */
+enum log_trust {
+	LOG_TRUST_NONE = 0,    /* never looked at: it is not there, or the plan rules it out */
+	LOG_TRUST_WATCHED = 1, /* looked at, not decided yet */
+	LOG_TRUST_USED = 2,
+	LOG_TRUST_LEFT = 3, /* something was not as foreseen, or too little was seen: left alone */
+};
+
 struct log_header {
 	/* Fixed part: written once, then sealed. Page 1 holds a copy. */
 	uint64_t magic;
@@ -129,7 +138,8 @@ struct log_header {
 	uint64_t chaos_holds, chaos_held_ns; /* threads held back on purpose, and for how long */
 	uint64_t epoch_rest; /* at the last crash: events that were not in the epoch yet, and one;
 			      * 0: nobody looked */
-	uint8_t page_rest[LOG_PAGE - 1032 - 224];
+	uint32_t libc_cache, python_pools; /* enum log_trust */
+	uint8_t page_rest[LOG_PAGE - 1032 - 232];
 };
 
 #define LOG_FIXED_BYTES offsetof(struct log_header, check)

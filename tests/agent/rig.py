@@ -9,16 +9,25 @@ import tempfile
 
 class Rig:
     def __init__(self, agent, build):
+        self.folder = tempfile.mkdtemp(prefix='redhand-agent-')
         self.agent = os.path.abspath(agent)
+        self.redhand = os.path.join(os.path.dirname(os.path.dirname(self.agent)), 'redhand')
+        # The loader takes LD_PRELOAD apart at these, which the build's folder may have.
+        if re.search('[ :]', self.agent):
+            os.chmod(self.folder, 0o711)  # other users' processes are observed, too
+            os.symlink(os.path.dirname(self.agent), os.path.join(self.folder, 'agents'))
+            self.agent = os.path.join(self.folder, 'agents', os.path.basename(agent))
         self.crash_agent = self.agent.replace('-agent.so', '-agent-crash.so')
         build = os.path.abspath(build)
-        self.dump_log = os.path.join(build, 'dump_log')
         self.make_plan = os.path.join(build, 'make_plan')
         self.guest = os.path.join(build, 'guest')
-        self.folder = tempfile.mkdtemp(prefix='redhand-agent-')
 
     def close(self):
         shutil.rmtree(self.folder, ignore_errors=True)
+
+    def preloadable(self, path):
+        """A copy of a library of the build, where the loader can find it: it takes LD_PRELOAD apart at spaces."""
+        return shutil.copy(path, self.folder)
 
     def plain(self, command, **options):
         return self._run(command, dict(os.environ), options)
@@ -38,32 +47,17 @@ class Rig:
         return subprocess.run(command, env=environment, cwd=self.folder, stdin=subprocess.DEVNULL,
                               stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=120, **options)
 
-    def memory_of(self, command, symbol, count, environment=None):
-        """Bytes of the agent's at a symbol, in a process that prints a line and then waits for one."""
-        names = subprocess.run(['nm', self.agent], stdout=subprocess.PIPE, text=True, check=True).stdout
-        offset = int(re.search(rf'^(\w+) \w {symbol}$', names, re.M)[1], 16)
-        _, trial = self.observed(['/bin/true'], 'ids')
-        child = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-                                 env=dict(os.environ, LD_PRELOAD=self.agent, REDHAND_TRIAL=trial, **(environment or {})))
-        child.stdout.readline()
-        with open(f'/proc/{child.pid}/maps') as maps:
-            base = next(int(line.split('-')[0], 16) for line in maps if self.agent in line)
-        with open(f'/proc/{child.pid}/mem', 'rb') as memory:
-            memory.seek(base + offset)
-            found = memory.read(count)
-        child.communicate(b'x')
-        return found
-
     def logs(self, trial):
         return sorted(glob.glob(os.path.join(trial, 'events.*.rhl')))
 
-    def dump(self, path, mode='--all'):
-        done = subprocess.run([self.dump_log, mode, path], stdout=subprocess.PIPE, text=True)
+    def dump(self, path, *options):
+        """Header, records and damage; options of `redhand debug log` add to them."""
+        done = subprocess.run([self.redhand, 'debug', 'log', *options, path], stdout=subprocess.PIPE, text=True)
         assert done.returncode == 0, 'unreadable log ' + path
         return [Line(text) for text in done.stdout.splitlines()]
 
-    def records(self, trial, mode='--all'):
-        return [line for path in self.logs(trial) for line in self.dump(path, mode)]
+    def records(self, trial, *options):
+        return [line for path in self.logs(trial) for line in self.dump(path, *options)]
 
 
 class Line:

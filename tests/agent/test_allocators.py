@@ -68,7 +68,7 @@ class Compare:
 
 def accusations(compare, tap, build):
     lodger, own = os.path.join(build, 'lodger'), os.path.join(build, 'lodger_own')
-    pool, late = os.path.join(build, 'pool.so'), os.path.join(build, 'late.so')
+    pool, late = compare.rig.preloadable(os.path.join(build, 'pool.so')), os.path.join(build, 'late.so')
 
     plain, records = compare.run([lodger, 'double-free'], 'a real double free')
     bad = bad_frees(records)

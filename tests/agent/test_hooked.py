@@ -4,6 +4,7 @@ hooked functions and however they are left, and the agent sees every call, with 
 import glob
 import os
 import random
+import shlex
 import subprocess
 import sys
 import tempfile
@@ -17,7 +18,8 @@ PLACED, WAITING = '1', '6'
 class Hooked:
     def __init__(self, rig, tap, build):
         self.rig, self.tap, self.build = rig, tap, os.path.abspath(build)
-        self.plugin = os.path.join(self.build, 'hooked_plugin.so')
+        # Its name is part of what plan_hooks takes apart at spaces, which the build's folder may have.
+        self.plugin = rig.preloadable(os.path.join(self.build, 'hooked_plugin.so'))
 
     def plan(self, program, specs):
         """Returns (plan file, lines that plan_hooks printed)."""
@@ -160,7 +162,7 @@ def processes(hooked, program):
     plan, _ = hooked.plan(program, ['alloc=pool_get'])
     trial = tempfile.mkdtemp(dir=hooked.rig.folder)
     os.rename(plan, os.path.join(trial, 'plan'))
-    done = hooked.rig._run(['/bin/sh', '-c', f'{program} fork; echo done'],
+    done = hooked.rig._run(['/bin/sh', '-c', f'{shlex.quote(program)} fork; echo done'],
                            dict(os.environ, REDHAND_TRIAL=trial, LD_PRELOAD=hooked.rig.agent), {})
     states = [r['state'] for r in hooked.rig.records(trial) if r.type == 'HOOK']
     hooked.tap.check(done.stdout.endswith(b'done\n') and set(states) == {PLACED, WAITING},

@@ -21,8 +21,9 @@ def keys_of_images(rig, command):
     """One Counter for each image's log, the longest first."""
     _, trial = rig.observed(command, 'ids', plan=['ring_records=262144', 'thread_slots=32'],
                             environment={'PYTHONHASHSEED': '0'})
-    lists = [rig.dump(path, '--keys') for path in rig.logs(trial)]
-    return [collections.Counter(line.text for line in lines) for lines in sorted(lists, key=len, reverse=True)]
+    lists = [[tuple(line[name] for name in ('hash', 'lane', 'ordinal', 'size'))
+              for line in rig.dump(path, '--keys') if line.type == 'KEY'] for path in rig.logs(trial)]
+    return [collections.Counter(found) for found in sorted(lists, key=len, reverse=True)]
 
 
 def keys(rig, command):
@@ -32,7 +33,7 @@ def keys(rig, command):
 def ordinals_of_paths(lines):
     """How many stacks of a lane have a block of that number."""
     seen = collections.Counter()
-    for stack, lane, ordinal in {tuple(line.split()[:3]) for line in lines.elements() if line.endswith(' 24')}:
+    for stack, lane, ordinal in {key[:3] for key in lines.elements() if key[3] == '24'}:
         seen[int(lane), int(ordinal)] += 1
     return dict(seen)
 
@@ -54,8 +55,7 @@ def left_on_the_stack(rig, tap):
     """Old return addresses on the stack are not taken for the way to a block: all blocks of a stack are of the size that
     its functions make of it."""
     sizes = collections.defaultdict(collections.Counter)
-    for line, count in keys(rig, [os.path.join(os.path.dirname(rig.guest), 'stale')]).items():
-        stack, _, _, size = line.split()
+    for (stack, _, _, size), count in keys(rig, [os.path.join(os.path.dirname(rig.guest), 'stale')]).items():
         if 1000 <= int(size) < 1080:
             sizes[stack][size] += count
     wrong = sum(sum(seen.values()) - max(seen.values()) for seen in sizes.values())

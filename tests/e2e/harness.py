@@ -23,6 +23,7 @@ import tempfile
 import time
 import traceback
 from pathlib import Path
+from shlex import quote as _quote
 
 REDHAND = os.path.abspath(os.environ["REDHAND"])
 SPECIMENS = Path(os.environ["SPECIMENS"])
@@ -43,7 +44,7 @@ def test(function):
     return function
 
 
-def redhand(*args, env=None, timeout=240, **options):
+def redhand(*args, env=None, timeout=600, **options):
     """Runs redhand to its end; text output."""
     environment = dict(os.environ)
     environment.update(env or {})
@@ -85,9 +86,45 @@ def script(text, name="program.sh"):
     return str(path)
 
 
+def quote(word):
+    """One word for a shell: the build may lie in a folder with spaces."""
+    return _quote(str(word))
+
+
 def query(sql, case="redhand-case"):
+    """For tests whose subject is the database itself. All others ask redhand: facts(), stored_trials()."""
     with sqlite3.connect(f"file:{case}/case.db?mode=ro", uri=True) as db:
         return db.execute(sql).fetchall()
+
+
+def facts(*args, case="redhand-case"):
+    """The document of a command about a case."""
+    result = redhand(*args, "--json", "--case", case)
+    assert result.returncode == 0, (args, result.returncode, result.stderr)
+    return json.loads(result.stdout)
+
+
+def stored_trials(case="redhand-case"):
+    """All trials of the case, in order of their numbers; none when there is no case yet."""
+    result = redhand("case", "trials", "--json", "--case", case)
+    # Just being made, or its redhand was killed while it made it: a database without tables.
+    if not Path(case, "case.db").exists() or (result.returncode == 2 and "schema 0" in result.stderr):
+        return []
+    assert result.returncode == 0, (result.returncode, result.stderr)
+    return json.loads(result.stdout)["trials"]
+
+
+def decisions(case="redhand-case"):
+    """What a hunt decided in which order: (stage, text)."""
+    return [(line["stage"], line["text"]) for line in facts("case", "show", case=case)["decisions"]]
+
+
+def numbers_of(trials):
+    return [trial["trial"] for trial in trials]
+
+
+def kept_trials(case="redhand-case"):
+    return {trial["trial"] for trial in stored_trials(case) if trial["kept"]}
 
 
 def alive(pid):
@@ -108,12 +145,18 @@ def wait_until(condition, what, seconds=60):
     raise AssertionError(f"waited {seconds} s in vain for: {what}")
 
 
+def _place():
+    """Where tests have their directories: scripts are run there, which not every /tmp allows."""
+    usual = tempfile.gettempdir()
+    return str(BUILD) if os.statvfs(usual).f_flag & os.ST_NOEXEC else usual
+
+
 def main():
     print(f"1..{len(_tests)}", flush=True)
     failed = False
     for number, function in enumerate(_tests, 1):
         name = function.__name__.replace("_", " ")
-        directory = tempfile.mkdtemp(prefix="redhand-test-")
+        directory = tempfile.mkdtemp(prefix="redhand-test-", dir=_place())
         os.chdir(directory)
         start = time.monotonic()
         try:

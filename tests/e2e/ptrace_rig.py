@@ -68,18 +68,26 @@ def needs_ptrace():
 
 
 def watch(*args, on=("global:counter",), options=()):
-    """The report of one trial of the victim, and how it ended: (exit status, signal), its output."""
+    """The report of one trial of the victim, and how it ended: (exit status, name of the signal), its output."""
     named = [word for spec in on for word in ("--on", spec)]
     doc = document("watch", "-n", "1", "--keep", "all", "--timeout", "60s", "--mode", "ptrace",
                    *named, *options, "--", TRACED, *args)
-    ((status, died, number),) = query("SELECT exit_status, signal, number FROM trial")
-    with open(f"redhand-case/trials/{number}/stdout", encoding="utf-8") as file:
-        return doc, (status, died), file.read()
+    (trial,) = stored_trials()
+    with open(f"redhand-case/trials/{trial['trial']}/stdout", encoding="utf-8") as file:
+        return doc, (trial["exit"], trial["signal"]), file.read()
+
+
+def signal_name(number):
+    """As redhand has it."""
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        return f"signal {number}"
 
 
 def plain(*args):
     """The same of a run that nobody watches."""
     result = subprocess.run([TRACED, *args], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
                             text=True, timeout=60, check=False)
-    end = (-1, -result.returncode) if result.returncode < 0 else (result.returncode, 0)
+    end = (None, signal_name(-result.returncode)) if result.returncode < 0 else (result.returncode, None)
     return end, result.stdout

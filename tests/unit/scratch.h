@@ -16,6 +16,13 @@
  * their own for what would spoil this one (limits, user ids, fault counters).
  */
 
+/* For a test that cannot run here; run-tap makes the reason part of the result. */
+#define skip_because(why)                                \
+	do {                                             \
+		print_message("# skipped: %s\n", (why)); \
+		skip();                                  \
+	} while (0)
+
 /* A directory that scratch_remove() takes away again. Its path is in `path`. */
 struct scratch {
 	char path[64];

@@ -412,7 +412,7 @@ static int remove_of_others(void *arg)
 static void what_cannot_be_removed_is_told(void **state)
 {
 	if (geteuid() != 0)
-		skip(); /* only root can make a directory that is somebody else's */
+		skip_because("only root can make a directory that is somebody else's");
 	assert_int_equal(in_child(remove_of_others, *state), 0);
 }
 

@@ -380,7 +380,7 @@ static void test_scopes(void **state)
 
 	(void)state;
 	if (access(victim(cxx[0]), R_OK) != 0)
-		skip();
+		skip_because("there is no C++ compiler");
 	for (size_t i = 0; i < sizeof(cxx) / sizeof(cxx[0]); i++) {
 		AUTO(types_closep) struct types *types = open_types(cxx[i]);
 		AUTO(type_global_deinit) struct type_global made = { 0 };

@@ -427,7 +427,7 @@ KEEP static void die_in_shell(void)
 	char command[4096 + 32], path[4096] = "";
 
 	(void)readlink("/proc/self/exe", path, sizeof(path) - 1);
-	snprintf(command, sizeof(command), "%s null; exit $?", path);
+	snprintf(command, sizeof(command), "'%s' null; exit $?", path);
 	unsetenv("LD_PRELOAD");
 	exit(system(command) >> 8);
 }

@@ -17,7 +17,11 @@ struct note {
 	char text[40];
 };
 
+#define ROUNDS 40
+#define ROUNDS_MOST 4000
+
 static struct buffer *spare;
+static int done[2]; /* atomic: rounds of each thread */
 static volatile unsigned long sink;
 
 static struct note *note_new(const char *what, int round)
@@ -83,9 +87,17 @@ static __attribute__((noinline)) void work(int round)
 	}
 }
 
+/* On busy cores one thread may be through before the other has begun: it goes on until both are. */
+static int goes_on(int self, int round)
+{
+	__atomic_store_n(&done[self], round, __ATOMIC_RELAXED);
+	return round < ROUNDS ||
+	       (round < ROUNDS_MOST && __atomic_load_n(&done[!self], __ATOMIC_RELAXED) < ROUNDS);
+}
+
 static void *run(void *arg)
 {
-	for (int round = 0; round < 40; round++) {
+	for (int round = 0; goes_on((int)(long)arg, round); round++) {
 		struct buffer *buffer;
 
 		work(round);
@@ -102,8 +114,8 @@ int main(void)
 	pthread_t threads[2];
 
 	spare = buffer_new();
-	for (int i = 0; i < 2; i++)
-		if (pthread_create(&threads[i], NULL, run, NULL) != 0)
+	for (long i = 0; i < 2; i++)
+		if (pthread_create(&threads[i], NULL, run, (void *)i) != 0)
 			return 3;
 	for (int i = 0; i < 2; i++)
 		pthread_join(threads[i], NULL);

@@ -53,6 +53,7 @@ int toss_run(struct chase *chase, const struct toss *about, struct heap_report *
 
 	heap.identity.settings = tossed;
 	heap.trials = TRIALS;
+	heap.give_up_clean = true; /* there are other questions to ask */
 	heap.trials_max = left < most ? (unsigned int)left : most;
 	heap.plan.poison_ppm = PPM;
 	if (about) {

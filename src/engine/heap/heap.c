@@ -32,8 +32,8 @@ struct heap {
 	double started_s;
 };
 
-/* Poison by chance: has something failed, too seldom yet to tell whose freed blocks it goes with?
- * Half as often again as would do if nothing else made it fail. Whether somebody is suspected by
+/* Poison by chance: have too few failed yet to tell whose freed blocks it goes with? Half as often
+ * again is wanted as would do if nothing else made it fail. Whether somebody is suspected by
  * now is not asked: who looks often enough and stops then finds somebody by luck. */
 static bool wants_more(const struct heap *heap)
 {
@@ -42,7 +42,9 @@ static bool wants_more(const struct heap *heap)
 	if (heap->request->compare || heap->schedule.per_arm >= heap->request->trials_max)
 		return false;
 	tally_failed(&heap->runner.tally, HEAP_ARM_HEAP, TALLY_ALL, &trials, &failed);
-	return failed > 0 && 2 * failed < 3 * chance_needed(&heap->chance, heap->plan.poison_ppm);
+	if (failed == 0 && heap->request->give_up_clean)
+		return false;
+	return 2 * failed < 3 * chance_needed(&heap->chance, heap->plan.poison_ppm);
 }
 
 static int heap_next(void *ctx, unsigned int slot, struct run *ret, struct err *err)

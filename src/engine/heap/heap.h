@@ -21,8 +21,10 @@ struct heap_request {
 	const struct strv *slot_env;
 	unsigned int jobs;
 	unsigned int trials; /* under the heap observer */
-	/* With poison by chance: so many, as long as too few have failed to tell whose it is. */
+	/* With poison by chance: so many, as long as too few have failed to tell whose it is. Also
+	 * when none has: whose freed blocks are read may have been left alone by luck. */
 	unsigned int trials_max;
+	bool give_up_clean; /* no: when none has failed after `trials`, it is not waited for */
 	bool compare; /* and as many under crash, in turns */
 	uint64_t seed;
 	struct plan_heap plan;	    /* of every trial, but for the seed */

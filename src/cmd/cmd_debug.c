@@ -1,0 +1,150 @@
+#include "cmd/commands.h"
+
+#include <stddef.h>
+#include <stdio.h>
+
+#include "base/auto.h"
+#include "base/strbuf.h"
+#include "cmd/common.h"
+#include "engine/debug/dump.h"
+#include "report/report_debug.h"
+
+struct debug_options {
+	struct common_options common;
+	bool rings, contexts, watch, keys;
+};
+
+static const struct option log_option_table[] = {
+	{ .name = "rings",
+	  .kind = OPTION_FLAG,
+	  .offset = offsetof(struct debug_options, rings),
+	  .help = "And the history of blocks: a line LIFE for each that was freed or resized" },
+	{ .name = "contexts",
+	  .kind = OPTION_FLAG,
+	  .offset = offsetof(struct debug_options, contexts),
+	  .help = "And a line ROW for each place that allocates, with its counters" },
+	{ .name = "watch",
+	  .kind = OPTION_FLAG,
+	  .offset = offsetof(struct debug_options, watch),
+	  .help = "And what was watched, who wrote there, and the last hits" },
+	{ .name = "keys",
+	  .kind = OPTION_FLAG,
+	  .offset = offsetof(struct debug_options, keys),
+	  .help = "And a line KEY for each block that was freed: what names it in another run" },
+	OPTIONS_END,
+};
+
+static const struct option_group log_groups[] = {
+	{ .title = "What to print besides header and records", .options = log_option_table },
+	COMMON_GROUP(struct debug_options),
+	OPTION_GROUPS_END,
+};
+
+static const struct option_group plain_groups[] = {
+	COMMON_GROUP(struct debug_options),
+	OPTION_GROUPS_END,
+};
+
+static void defaults(void *ptr)
+{
+	struct debug_options *options = ptr;
+
+	options->common.case_dir = CASE_DIR_DEFAULT;
+}
+
+static int print(const struct debug_options *options, const struct strbuf *lines)
+{
+	if (options->common.json)
+		report_dump_json(strbuf_str(lines), stdout);
+	else
+		(void)fputs(strbuf_str(lines), stdout);
+	return EXIT_AS_EXPECTED;
+}
+
+static int log_lines(const struct invocation *inv, struct err *err)
+{
+	const struct debug_options *options = inv->options;
+	AUTO(strbuf_deinit) struct strbuf lines = { 0 };
+	unsigned int sections = (options->rings ? DUMP_RINGS : 0) |
+				(options->contexts ? DUMP_CONTEXTS : 0) |
+				(options->watch ? DUMP_WATCH : 0) | (options->keys ? DUMP_KEYS : 0);
+	int r = dump_log(inv->args[0], sections, &lines, err);
+
+	return r < 0 ? r : print(options, &lines);
+}
+
+static int run_log(const struct invocation *inv)
+{
+	const struct debug_options *options = inv->options;
+
+	return common_run(&options->common, log_lines, inv);
+}
+
+static const struct command debug_log = {
+	.name = "debug log",
+	.summary = "What did the agent write down about one process",
+	.usage = "[options] FILE",
+	.description =
+		"Prints an event log, events.PID.N.rhl in the folder of a trial: the header, every record "
+		"and what of it is damaged, a line each, \"TYPE name=value name=\"text\"\". The header tells "
+		"whether libc's cache of freed blocks (libc_cache) and CPython's pools (python_pools) were "
+		"used in the hooks: none (not looked at), watched, used, or left (something was not as "
+		"foreseen). Bytes of a text that are not printable stand as \\xNN.",
+	.examples = "  redhand debug log --rings redhand-case/trials/7/events.4711.0.rhl\n"
+		    "      what is in the log, with the history of blocks?\n",
+	.groups = log_groups,
+	.options_size = sizeof(struct debug_options),
+	.args_min = 1,
+	.args_max = 1,
+	.program = PROGRAM_NONE,
+	.defaults = defaults,
+	.run = run_log,
+};
+
+static int plan_lines(const struct invocation *inv, struct err *err)
+{
+	AUTO(strbuf_deinit) struct strbuf lines = { 0 };
+	int r = dump_plan(inv->args[0], &lines, err);
+
+	return r < 0 ? r : print(inv->options, &lines);
+}
+
+static int run_plan(const struct invocation *inv)
+{
+	const struct debug_options *options = inv->options;
+
+	return common_run(&options->common, plan_lines, inv);
+}
+
+static const struct command debug_plan = {
+	.name = "debug plan",
+	.summary = "What was the agent asked to do",
+	.usage = "[options] FILE",
+	.description =
+		"Prints a plan, the file 'plan' in the folder of a trial ($REDHAND_TRIAL while it runs): "
+		"observer and flags, then the items, a line each, as in debug log.",
+	.examples = "  redhand debug plan redhand-case/trials/7/plan\n"
+		    "      what was the agent asked to do in trial 7?\n",
+	.groups = plain_groups,
+	.options_size = sizeof(struct debug_options),
+	.args_min = 1,
+	.args_max = 1,
+	.program = PROGRAM_NONE,
+	.defaults = defaults,
+	.run = run_plan,
+};
+
+static const struct command *const subcommands[] = { &debug_log, &debug_plan, NULL };
+
+const struct command cmd_debug = {
+	.name = "debug",
+	.summary = "For work on redhand itself: what is in its logs and plans",
+	.usage = "SUB-COMMAND [options] FILE",
+	.description =
+		"Prints the files that redhand and the agent in the program exchange. What the lines hold "
+		"may change from version to version.",
+	.groups = plain_groups,
+	.options_size = sizeof(struct debug_options),
+	.program = PROGRAM_NONE,
+	.subcommands = subcommands,
+};

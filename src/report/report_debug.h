@@ -1,0 +1,6 @@
+#pragma once
+
+#include <stdio.h>
+
+/* The lines of a dump (engine/debug/dump.h) as a document: an object each, all values as text. */
+void report_dump_json(const char *lines, FILE *out);

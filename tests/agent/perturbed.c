@@ -1,0 +1,52 @@
+/*
+ * What stands in new and in freed blocks, where MALLOC_PERTURB_ tells libc to fill them: of each
+ * block so many bytes hold what is filled in for new ones, so many what is for freed ones.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define BLOCKS 64
+#define ROUNDS 40
+#define LINKS 32 /* at a block's start libc keeps addresses, whose bytes are luck */
+
+static unsigned int fill;
+
+static void count(const unsigned char *bytes, size_t size)
+{
+	unsigned int new = 0, freed = 0;
+
+	for (size_t i = LINKS; i < size; i++) {
+		new += bytes[i] == (fill ^ 0xff);
+		freed += bytes[i] == fill;
+	}
+	printf(" %u/%u", new, freed);
+}
+
+int main(void)
+{
+	const char *said = getenv("MALLOC_PERTURB_");
+	/* Hidden from the compiler, which may take a read of a freed block for whatever it likes.
+	 */
+	unsigned char *volatile blocks[BLOCKS];
+	static const size_t sizes[] = { 48, 100, 500, 1032, 1033, 5000, 200000 };
+
+	fill = said ? (unsigned int)atoi(said) & 0xff : 0;
+	for (unsigned int round = 0; round < ROUNDS; round++) {
+		size_t size = sizes[round % (sizeof(sizes) / sizeof(sizes[0]))];
+
+		printf("%u:", round);
+		for (unsigned int i = 0; i < BLOCKS; i++) {
+			blocks[i] = malloc(size);
+			count(blocks[i], size);
+			memset(blocks[i], 'x', size);
+		}
+		for (unsigned int i = 0; i < BLOCKS; i++)
+			free(blocks[i]);
+		/* The last of them still has its place: large ones go back to the kernel. */
+		if (size < 2000)
+			count(blocks[BLOCKS - 1], size);
+		putchar('\n');
+	}
+	return 0;
+}

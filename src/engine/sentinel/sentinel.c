@@ -144,7 +144,7 @@ static size_t line_len(const char *text)
 		if (text[i] == '\\' && quote != '\'' && text[i + 1] != '\0')
 			i++;
 		else if (quote != '\0')
-			quote = text[i] == quote ? '\0' : quote;
+			quote = text[i] == quote ? (char)'\0' : quote;
 		else if (text[i] == '\'' || text[i] == '"')
 			quote = text[i];
 	}

@@ -188,7 +188,7 @@ char *crumb_mask_numbers(const char *crumb)
 	while (*crumb != '\0') {
 		size_t digits = span(crumb, strlen(crumb), isdigit);
 
-		strbuf_addc(&sb, digits > 0 ? '*' : *crumb);
+		strbuf_addc(&sb, digits > 0 ? (char)'*' : *crumb);
 		crumb += digits > 0 ? digits : 1;
 	}
 	return strbuf_take(&sb);

@@ -39,12 +39,16 @@ struct caller {
 
 /* The same for a hook that sets up no frame, in files that are compiled with -ffixed-rbp: there rbp
  * is the caller's everywhere, and the slow half of a hook may take the place of the hook's frame.
- */
+ * A compiler that has no such option makes frames in these files, too (meson.build). */
+#if AGENT_BARE
 #define CALLER_BARE                                                      \
 	{                                                                \
 		((const uint64_t *)__builtin_dwarf_cfa())[-1],           \
 			(uint64_t)__builtin_dwarf_cfa() - 16, arch_rbp() \
 	}
+#else
+#define CALLER_BARE CALLER_HERE
+#endif
 
 /* Blocks that each context has begun. Beside the log, because a row there is a cache line, and a
  * program with thousands of contexts has better use for those. */

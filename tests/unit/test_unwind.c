@@ -821,10 +821,8 @@ static void test_damaged(void **state)
 /* Mapped files that are no programs are told apart without being looked through. */
 static void test_not_elf(void **state)
 {
-	static const char *const contents[] = { "",
-						"\x7f"
-						"ELF",
-						"\x1f\x8b\x08 compressed", "#!/bin/sh\n" };
+	static const char *const contents[] = { "", "\177ELF", "\x1f\x8b\x08 compressed",
+						"#!/bin/sh\n" };
 	AUTO(mem_freep) char *path = mem_printf("%s/file", scratch);
 	struct module *module = NULL;
 	struct err err;

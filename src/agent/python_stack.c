@@ -15,7 +15,6 @@
 #define TEXT_MAX 1024u
 #define INTERPRETERS_MAX 16u
 #define FRAMES_HASHED 3u
-#define OWNED_BY_C_STACK 3u
 
 /* A code object. Another one may come to lie where one was: what names it tells. */
 struct code {
@@ -136,7 +135,7 @@ static uint32_t code_find(struct python_stack *stack, uint64_t object, uint64_t 
 
 static void frame_add(struct python_stack *stack, uint64_t frame)
 {
-	uint64_t object = word_at(frame + layout.frame.code), hash = 0;
+	uint64_t object = python_code_object(word_at(frame + layout.frame.code)), hash = 0;
 	struct log_python_frame *ret = &stack->frames[stack->count];
 
 	ret->code = code_find(stack, object, &hash);
@@ -204,7 +203,7 @@ static __attribute__((noinline)) void stack_walk(struct thread *self, struct pyt
 				native = cframe;
 				cframe = cframe ? word_at(cframe + layout.cframe.previous) : 0;
 			}
-		} else if (*(const uint8_t *)(at + layout.frame.owner) == OWNED_BY_C_STACK) {
+		} else if (*(const uint8_t *)(at + layout.frame.owner) >= PYTHON_OWNED_BY_C_STACK) {
 			native = at;
 		} else {
 			frame_add(ret, at);
@@ -218,7 +217,7 @@ static __attribute__((noinline)) void stack_walk(struct thread *self, struct pyt
 		uint64_t native = 0;
 
 		if (!layout.frame.is_entry &&
-		    *(const uint8_t *)(at + layout.frame.owner) == OWNED_BY_C_STACK)
+		    *(const uint8_t *)(at + layout.frame.owner) >= PYTHON_OWNED_BY_C_STACK)
 			native = at;
 		else if (layout.frame.is_entry && *(const uint8_t *)(at + layout.frame.is_entry))
 			native = cframe;

@@ -8,7 +8,6 @@
 #define TEXT_MAX 1024
 #define LINETABLE_MAX 16384
 #define RECENT 32 /* code objects remembered, so that recursion is kept once */
-#define OWNED_BY_C_STACK 3
 
 struct walk {
 	const struct python_layout *layout;
@@ -145,8 +144,8 @@ unsigned int python_record_sigsafe(const struct python_layout *layout, uint64_t 
 		cframe = pair[1];
 	}
 	while (at && count < FRAMES_MAX && fetch(&walk, at, frame, layout->frame.size)) {
-		if (layout->frame.is_entry || frame[layout->frame.owner] != OWNED_BY_C_STACK)
-			keep_code(&walk, word_at(frame, layout->frame.code));
+		if (layout->frame.is_entry || frame[layout->frame.owner] < PYTHON_OWNED_BY_C_STACK)
+			keep_code(&walk, python_code_object(word_at(frame, layout->frame.code)));
 		/* 3.11: the groups of frames are tied to the native stack by the cframes. */
 		if (layout->frame.is_entry && frame[layout->frame.is_entry] && cframe &&
 		    fetch(&walk, cframe + layout->cframe.current_frame, pair, sizeof(pair)))

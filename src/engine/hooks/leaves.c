@@ -91,3 +91,24 @@ bool function_leaves(struct module *module, const struct function *function)
 	VEC_DEINIT(&search.entries);
 	return found;
 }
+
+bool function_begins_with(struct module *module, const struct function *function,
+			  struct function *ret)
+{
+	struct search search = { .module = module };
+	struct code_instruction instruction;
+
+	if (function->range_count == 0)
+		return false;
+	for (uint64_t at = function->entry; at < function->ranges[0].high;
+	     at += instruction.length) {
+		if (!decode(&search, at, &instruction))
+			return false;
+		if (instruction.flow == CODE_CALL && instruction.flags & CODE_HAS_TARGET)
+			return !is_linkage(&search, instruction.target) &&
+			       functions_at(module, instruction.target, ret);
+		if (instruction.flow != CODE_NEXT)
+			return false;
+	}
+	return false;
+}

@@ -14,3 +14,8 @@
  * may count on that.
  */
 bool function_leaves(struct module *module, const struct function *function);
+
+/* The function of the same file whose call it begins with, before any branch. False: none. `ret` is
+ * to be deinitialised. */
+bool function_begins_with(struct module *module, const struct function *function,
+			  struct function *ret);

@@ -462,6 +462,34 @@ static void note_inlined(struct hook_planner *planner, struct file *file, const 
 				inlined, name));
 }
 
+/* A function, or what `inner` of its use says. */
+static int plan_whole(struct hook_planner *planner, struct file *file,
+		      const struct function *function, const struct hook_use *use,
+		      struct strbuf *items, struct err *err)
+{
+	AUTO(functions_deinit) struct functions others = { 0 };
+	struct function inner = { 0 };
+	int r;
+
+	if (use->inner && function_begins_with(file->module, function, &inner)) {
+		r = plan_function(planner, file, &inner, use, items, err);
+		function_deinit(&inner);
+		return r;
+	}
+	function_deinit(&inner);
+	r = plan_function(planner, file, function, use, items, err);
+	if (r < 0 || !use->inner)
+		return r;
+	functions_find(file->module, use->inner, &others);
+	VEC_FOREACH (&others.list, other) {
+		struct err why = { 0 };
+
+		if (plan_function(planner, file, other, use, items, &why) < 0)
+			note(planner, mem_printf("%s: such calls are not seen", why.message));
+	}
+	return 0;
+}
+
 /* All functions of the name in one file. 0 when there is none, 1 when they are planned. */
 static int plan_named(struct hook_planner *planner, struct file *file, const char *name,
 		      const struct hook_use *use, struct strbuf *items, struct err *err)
@@ -486,7 +514,7 @@ static int plan_named(struct hook_planner *planner, struct file *file, const cha
 	VEC_FOREACH (&found.list, function) {
 		struct err why = { 0 };
 
-		r = plan_function(planner, file, function, use, &planned, &why);
+		r = plan_whole(planner, file, function, use, &planned, &why);
 		hooked += r == 0;
 		if (r < 0 && err)
 			*err = why;

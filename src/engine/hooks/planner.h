@@ -54,6 +54,10 @@ struct hook_use {
 	/* Integer arguments, from 0 to 5, or HOOK_NO_ARGUMENT. */
 	unsigned int pointer, size, count;
 	uint64_t fixed_size; /* where `size` is HOOK_NO_ARGUMENT */
+	/* What it does may be in a function of its own, with the same arguments and result, which
+	 * others call past it. That one is hooked instead if it begins with a call of it; where it
+	 * has a copy inside, both are. NULL: no such thing. */
+	const char *inner;
 };
 
 /* Appends the items for one function to `items`. An error says why it cannot be hooked, and what to

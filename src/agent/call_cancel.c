@@ -87,12 +87,13 @@ static void give_up(struct call_wait *wait, ucontext_t *context)
 	       sizeof(context->uc_mcontext.gregs));
 	context->uc_mcontext.gregs[REG_RIP] -= SYSCALL_BYTES;
 	context->uc_mcontext.gregs[REG_RAX] = wait->number;
-	context->uc_sigmask = from->uc_sigmask;
+	/* The kernel's mask has 8 bytes, and what the signal tells lies behind it. */
+	memcpy(&mask, &from->uc_sigmask, sizeof(mask));
+	memcpy(&context->uc_sigmask, &mask, sizeof(mask));
 	thread_self->waits = wait->outer;
 	if (wait->busy)
 		call_busy_end(wait->busy);
 	/* libc's handler may not come back. It is to have the mask that it would have had. */
-	memcpy(&mask, &context->uc_sigmask, sizeof(mask));
 	mask |= bit;
 	(void)raw_syscall4(SYS_rt_sigprocmask, SIG_SETMASK, &mask, 0, 8);
 }

@@ -137,11 +137,16 @@ static void frame_add(struct python_stack *stack, uint64_t frame)
 {
 	uint64_t object = python_code_object(word_at(frame + layout.frame.code)), hash = 0;
 	struct log_python_frame *ret = &stack->frames[stack->count];
+	uint64_t instruction =
+		(word_at(frame + layout.frame.instruction) - (object + layout.code.size)) / 2;
 
+	/* Not begun yet, or the interpreter's own helper code: passed over, as in tracebacks. */
+	if (*(const uint8_t *)(frame + layout.frame.owner) != PYTHON_OWNED_BY_GENERATOR &&
+	    (instruction > INT32_MAX ? 0 : instruction) <
+		    half_at(object + layout.code.first_traceable))
+		return;
 	ret->code = code_find(stack, object, &hash);
-	ret->instruction = (uint32_t)((word_at(frame + layout.frame.instruction) -
-				       (object + layout.code.size)) /
-				      2);
+	ret->instruction = (uint32_t)instruction;
 	ret->native = LOG_PYTHON_UNPLACED;
 	stack->native[stack->count++] = 0;
 	if (stack->count <= FRAMES_HASHED)

@@ -15,9 +15,6 @@
 #define TEXT_MAX 1024
 #define LINETABLE_MAX 65536
 
-/* _PyInterpreterFrame.owner */
-#define OWNED_BY_GENERATOR 1
-
 struct walk {
 	const struct python_layout *layout;
 	memory_reader *read;
@@ -237,7 +234,7 @@ static int add_frame(const struct walk *walk, const uint8_t *frame, struct pytho
 
 	return add_code(walk, object,
 			(word_at(frame, l->frame.instruction) - (object + l->code.size)) / 2,
-			frame[l->frame.owner] == OWNED_BY_GENERATOR, ret);
+			frame[l->frame.owner] == PYTHON_OWNED_BY_GENERATOR, ret);
 }
 
 int python_frames_add(const struct python_layout *layout, taddr object, uint32_t instruction,

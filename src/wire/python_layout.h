@@ -47,6 +47,8 @@ struct python_layout {
  * native stack. 3.14 tells two kinds of them apart: the loop's own, and the C API's. */
 #define PYTHON_OWNED_BY_C_STACK 3
 
+#define PYTHON_OWNED_BY_GENERATOR 1
+
 /* The code object of a frame. 3.14 keeps a mark in the lowest bit of the pointer; objects are
  * aligned. */
 static inline uint64_t python_code_object(uint64_t word)

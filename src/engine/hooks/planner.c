@@ -468,22 +468,25 @@ static int plan_whole(struct hook_planner *planner, struct file *file,
 		      struct strbuf *items, struct err *err)
 {
 	AUTO(functions_deinit) struct functions others = { 0 };
-	struct function inner = { 0 };
+	struct function inner = { 0 }, known = *function; /* which owns nothing */
 	int r;
 
+	known.arguments_in_registers |= use->inner != NULL;
 	if (use->inner && function_begins_with(file->module, function, &inner)) {
+		inner.arguments_in_registers = true;
 		r = plan_function(planner, file, &inner, use, items, err);
 		function_deinit(&inner);
 		return r;
 	}
 	function_deinit(&inner);
-	r = plan_function(planner, file, function, use, items, err);
+	r = plan_function(planner, file, &known, use, items, err);
 	if (r < 0 || !use->inner)
 		return r;
 	functions_find(file->module, use->inner, &others);
 	VEC_FOREACH (&others.list, other) {
 		struct err why = { 0 };
 
+		other->arguments_in_registers = true;
 		if (plan_function(planner, file, other, use, items, &why) < 0)
 			note(planner, mem_printf("%s: such calls are not seen", why.message));
 	}

@@ -56,7 +56,7 @@ struct hook_use {
 	uint64_t fixed_size; /* where `size` is HOOK_NO_ARGUMENT */
 	/* What it does may be in a function of its own, with the same arguments and result, which
 	 * others call past it. That one is hooked instead if it begins with a call of it; where it
-	 * has a copy inside, both are. NULL: no such thing. */
+	 * has a copy inside, both are. Arguments of both are in registers. NULL: no such thing. */
 	const char *inner;
 };
 

@@ -58,6 +58,10 @@ struct hook_use {
 	 * others call past it. That one is hooked instead if it begins with a call of it; where it
 	 * has a copy inside, both are. Arguments of both are in registers. NULL: no such thing. */
 	const char *inner;
+	/* A table that has, at this offset, a function which calls it by a pointer: what that one
+	 * calls instead is hooked as well. NULL: no such thing. */
+	const char *caller_in;
+	uint64_t caller_at;
 };
 
 /* Appends the items for one function to `items`. An error says why it cannot be hooked, and what to

@@ -270,6 +270,9 @@ static int aim_function(struct aim *aim)
  * the second, where the compiler made copies of the first in those who call it (Debian's 3.13). */
 #define PYTHON_ALLOCATOR "PyType_GenericAlloc"
 #define PYTHON_ALLOCATOR_INNER "_PyType_AllocNoTrack"
+/* Its tp_new calls what tp_alloc says. Extensions are built with this layout. */
+#define PYTHON_OBJECT "PyBaseObject_Type"
+#define PYTHON_NEW_AT 312
 
 static int aim_python(struct aim *aim)
 {
@@ -289,7 +292,9 @@ static int aim_python(struct aim *aim)
 						  .pointer = 0,
 						  .size = HOOK_NO_ARGUMENT,
 						  .count = HOOK_NO_ARGUMENT,
-						  .inner = PYTHON_ALLOCATOR_INNER },
+						  .inner = PYTHON_ALLOCATOR_INNER,
+						  .caller_in = PYTHON_OBJECT,
+						  .caller_at = PYTHON_NEW_AT },
 			      aim->all->items, aim->all->err);
 	if (r == 0)
 		r = hook_plan(aim->all->hooks, PYTHON_ALLOCATOR,
@@ -298,7 +303,9 @@ static int aim_python(struct aim *aim)
 						  .pointer = HOOK_NO_ARGUMENT,
 						  .size = HOOK_NO_ARGUMENT,
 						  .count = HOOK_NO_ARGUMENT,
-						  .inner = PYTHON_ALLOCATOR_INNER },
+						  .inner = PYTHON_ALLOCATOR_INNER,
+						  .caller_in = PYTHON_OBJECT,
+						  .caller_at = PYTHON_NEW_AT },
 			      aim->all->items, aim->all->err);
 	aim->all->missing = r < 0 && is_missing(r);
 	if (r < 0)

@@ -1,4 +1,4 @@
-# A thin front for Meson and Ninja. On a new Debian 12 machine `make demo` and
+# A thin front for Meson and Ninja. On a new Debian machine `make demo` and
 # `make test` are all there is to do: both install what is missing first.
 BUILD  ?= build
 prefix ?= /usr/local

@@ -474,6 +474,8 @@ char *caught_key(const struct caught *caught, const struct writer *writer,
 		if (at >= module->start && at < module->end) {
 			strbuf_addf(&sb, "%s+0x%" PRIx64, module->path ? module->path : "?",
 				    at - module->bias);
+			if (caught->hit->flags & LOG_HIT_KERNEL)
+				strbuf_addf(&sb, ":%" PRIu32, caught->hit->last_syscall);
 			return strbuf_take(&sb);
 		}
 	}

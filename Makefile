@@ -1,9 +1,9 @@
-# A thin front for Meson and Ninja. On a new Debian 12 machine `make demo` and
+# A thin front for Meson and Ninja. On a new Debian machine `make demo` and
 # `make test` are all there is to do: both install what is missing first.
 BUILD  ?= build
 prefix ?= /usr/local
 
-.PHONY: all deps demo test bench install clean format
+.PHONY: all deps demo test check coverage bench install clean format
 
 all: $(BUILD)/build.ninja
 	@ninja -C $(BUILD)
@@ -20,6 +20,13 @@ demo: all
 test: deps
 	@tools/run-tests
 
+# The compilers' warnings and what else can be said without running redhand; part of `make test`.
+check: deps
+	@tools/check
+
+coverage: deps
+	@tools/coverage
+
 bench: all
 	@tools/run-bench $(BUILD)
 
@@ -33,4 +40,4 @@ format:
 	@git ls-files '*.c' '*.h' | xargs clang-format -i
 
 clean:
-	rm -rf $(BUILD) build-san
+	rm -rf $(BUILD) build-san build-check build-coverage

@@ -62,12 +62,23 @@ class _Runner(unittest.TextTestRunner):
     resultclass = _Result
 
 
+class _Loader(unittest.TestLoader):
+    """Notes where discovery lets modules be imported from: newer versions of Python forget it."""
+    added = None
+
+    def discover(self, *args, **options):
+        before = list(sys.path)
+        tests = super().discover(*args, **options)
+        self.added = next((path for path in sys.path if path not in before), self.added)
+        return tests
+
+
 class _Program(unittest.TestProgram):
     def runTests(self):
         tests = list(_flatten(self.test))
         target = os.environ.get("REDHAND_LIST")
         if target:
-            top = getattr(self.testLoader, "_top_level_dir", None)
+            top = self.testLoader.added
             with open(target, "w", encoding="utf-8", errors="surrogateescape") as out:
                 if top and os.path.realpath(top) != os.path.realpath("."):
                     out.write(f"path\t{os.path.relpath(top)}\n")
@@ -99,4 +110,4 @@ class _Program(unittest.TestProgram):
 
 if __name__ == "__main__":
     sys.argv[0] = os.path.basename(sys.executable) + " -m unittest"
-    _Program(module=None)
+    _Program(module=None, testLoader=_Loader())

@@ -57,7 +57,8 @@
  *    pages.c     memory that the target cannot write to (its parts: pages_inside.h);
  *                pages_fault.c makes the stores there, arch/x86_64_store.c runs them
  *    calls.c     is told of every system call then; call.c makes one, call_lists.c with lists of
- *                buffers, call_signals.c those about signals
+ *                buffers, call_signals.c those about signals, call_cancel.c threads that are
+ *                cancelled in one
  *    predicate.c does a hit count?
  *    chaos.c     disturbances that the plan asks for, to raise the odds
  *    plan_apply.c   the items of the plan

@@ -97,7 +97,7 @@ static bool in_globals_or_stack(uint64_t pointer)
 					 strstr(line.path, "/ld-2.");
 			found = pointer < line.high && !loader &&
 				((line.inode && line.path[0] == '/' &&
-				  memcmp(line.path, "/dev/", 5)) ||
+				  memcmp(line.path, "/dev/", 5) != 0) ||
 				 zeroed || !strcmp(line.path, "[stack]"));
 			file_end = line.inode ? line.high : 0;
 		}

@@ -429,10 +429,16 @@ void block_end_known(struct guard *guard, struct block *block, uint64_t start, s
 	ring_add(self, block, start, LOG_LIFE_FREE);
 }
 
-/* What a hook that leaves rbp alone was called with: our own frame has saved it. */
-#define CALLER_OF_HOOK(frame)                                                                 \
-	{                                                                                     \
-		frame[1], (uint64_t)frame, *(const uint64_t *)__builtin_frame_address(0) ?: 1 \
+/* What a hook that leaves rbp alone was called with: our own frame has saved it. A hook that has a
+ * frame has saved it there; where we were jumped to, ours lies at the same place. */
+#if AGENT_BARE
+#define HOOKS_RBP(frame) (*(const uint64_t *)__builtin_frame_address(0))
+#else
+#define HOOKS_RBP(frame) (frame[0])
+#endif
+#define CALLER_OF_HOOK(frame)                                    \
+	{                                                        \
+		frame[1], (uint64_t)frame, HOOKS_RBP(frame) ?: 1 \
 	}
 
 __attribute__((noinline)) void *block_begin_slow(void *start, uint64_t size, enum block_space space,

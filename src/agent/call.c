@@ -9,6 +9,7 @@
 
 #define ARCH_GATES 2048u
 #define GATE_BYTES 8u
+#define SYSCALL_BYTES 2u
 #define BUSY_MOST 64u
 
 extern uint64_t arch_gate_targets[ARCH_GATES] __attribute__((visibility("hidden")));
@@ -42,7 +43,20 @@ void call_pass(struct call *call)
 			(greg_t)(arch_gates + GATE_BYTES * (at % ARCH_GATES));
 		return;
 	}
-	call_answer(call, call_make(call));
+	call_answer(call, call_wait(call, NULL));
+}
+
+bool call_leave_gate(ucontext_t *context)
+{
+	greg_t *rip = &context->uc_mcontext.gregs[REG_RIP];
+	uint64_t from = (uint64_t)*rip - (uint64_t)arch_gates;
+
+	if (from >= (uint64_t)GATE_BYTES * ARCH_GATES)
+		return false;
+	/* Not made yet, or to be made again; or just made. */
+	*rip = (greg_t)(arch_gate_targets[from / GATE_BYTES] -
+			(from % GATE_BYTES ? 0 : SYSCALL_BYTES));
+	return true;
 }
 
 /* ---- who is told of it -------------------------------------------------------------------------
@@ -102,7 +116,7 @@ static void busy_begin(const struct outputs *outputs, struct busy *busy)
 	pages_signals_restore(mask);
 }
 
-static void busy_end(const struct busy *busy)
+void call_busy_end(const struct busy *busy)
 {
 	uint64_t mask = pages_signals_block();
 	uint32_t i;
@@ -188,12 +202,12 @@ void call_redirect(struct call *call, call_outputs_fn outputs_of)
 
 	outputs_of(call, CALL_NOT_MADE, &outputs);
 	busy_begin(&outputs, &busy);
-	result = call_make(call);
+	result = call_wait(call, &busy);
 	outputs.count = 0;
 	outputs_of(call, result, &outputs);
 	call_answer(call, result);
 	outputs_tell(&outputs, call);
-	busy_end(&busy);
+	call_busy_end(&busy);
 }
 
 /* ---- calls with plain pointers -----------------------------------------------------------------

@@ -55,6 +55,11 @@ static inline long call_writable(long value)
 	return call_held(value) ? value + (long)pages.distance : value;
 }
 
+/* As the kernel has it: <asm/signal.h>. */
+struct kernel_action {
+	uint64_t handler, flags, restorer, mask;
+};
+
 /* With the arguments of `made`; answers nothing. */
 long call_make(const struct call *call);
 void call_answer(struct call *call, long value);
@@ -75,6 +80,31 @@ void outputs_tell(const struct outputs *outputs, struct call *call);
 /* One whose arguments point to what it reads and writes, and to nothing that has pointers. */
 void call_plain(struct call *call);
 void call_plain_outputs(const struct call *call, long result, struct outputs *ret);
+
+/* ---- call_cancel.c: threads that are cancelled while they wait ---- */
+
+struct busy;
+
+/* A call that is being made here. On the stack of its handler. */
+struct call_wait {
+	const ucontext_t *context;
+	long number;
+	const struct busy *busy; /* NULL: none */
+	struct call_wait *outer;
+	uint32_t done; /* arch_call() */
+};
+
+/* call_make() for one that may take long. */
+long call_wait(const struct call *call, const struct busy *busy);
+void call_busy_end(const struct busy *busy);
+
+/* From a gate to where the target made the call. False: it is in none. */
+bool call_leave_gate(ucontext_t *context);
+
+/* The C library's own handler of cancellation is called by ours from now on, if there is one. */
+void call_cancel_take_sigsafe(void);
+/* rt_sigaction about it. */
+void call_cancel_action(struct call *call);
 
 /* ---- call_lists.c: lists of buffers ---- */
 

@@ -52,11 +52,6 @@ void call_sigprocmask(struct call *call)
 	}
 }
 
-/* As the kernel has it: <asm/signal.h>. */
-struct kernel_action {
-	uint64_t handler, flags, restorer, mask;
-};
-
 /* Set around libc, one that we need is kept beside ours, as when it is set through libc. */
 static void call_own_action(struct call *call, int signo, const struct kernel_action *action)
 {
@@ -84,6 +79,10 @@ void call_sigaction(struct call *call)
 	struct kernel_action action;
 	bool ours = signo > 0 && signo < 64 && (SIGNALS_KEPT_OPEN & 1ull << (signo - 1));
 
+	if (signo == SIGNALS_CANCEL && call->given[3] == 8) {
+		call_cancel_action(call);
+		return;
+	}
 	if (call->given[3] != 8 ||
 	    (ours && call->given[2] &&
 	     memory_readable_sigsafe((uint64_t)call->given[2], sizeof(action)) < sizeof(action))) {

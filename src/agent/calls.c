@@ -50,8 +50,10 @@ int calls_init(void)
 
 void calls_on(void)
 {
-	if (calls_selector != SELECTOR_BLOCK)
-		calls_selector = SELECTOR_BLOCK;
+	if (calls_selector == SELECTOR_BLOCK)
+		return;
+	calls_selector = SELECTOR_BLOCK;
+	call_cancel_take_sigsafe();
 }
 
 /* Signals that are blocked now were so from the start of the thread, by its attributes. */

@@ -39,12 +39,16 @@ struct caller {
 
 /* The same for a hook that sets up no frame, in files that are compiled with -ffixed-rbp: there rbp
  * is the caller's everywhere, and the slow half of a hook may take the place of the hook's frame.
- */
+ * A compiler that has no such option makes frames in these files, too (meson.build). */
+#if AGENT_BARE
 #define CALLER_BARE                                                      \
 	{                                                                \
 		((const uint64_t *)__builtin_dwarf_cfa())[-1],           \
 			(uint64_t)__builtin_dwarf_cfa() - 16, arch_rbp() \
 	}
+#else
+#define CALLER_BARE CALLER_HERE
+#endif
 
 /* Blocks that each context has begun. Beside the log, because a row there is a cache line, and a
  * program with thousands of contexts has better use for those. */
@@ -91,14 +95,17 @@ context_sum(const struct thread_site *site, uint64_t return_address, uint64_t fr
 	__builtin_memcpy(&two, site->offset, sizeof(two));
 	sum = context_word(sum, frame, (uint16_t)two);
 	if (two >> 16) {
-		/* Two halves, which do not wait for each other. */
-		uint64_t half = *(const uint64_t *)((const char *)frame + site->offset[3]);
+		/* Two halves, which do not wait for each other. Each word is mixed in by itself: if
+		 * the sum began with one word as it is, that word and the next would cancel each
+		 * other out where both differ in the same bits. So would one of each half if both
+		 * counted alike. */
+		uint64_t half = context_word(0, frame, site->offset[3]);
 
 		sum = context_word(sum, frame, two >> 16);
 		half = context_word(half, frame, site->offset[4]);
 		sum = context_word(sum, frame, site->offset[2]);
 		half = context_word(half, frame, site->offset[5]);
-		sum += half;
+		sum += half * 5;
 	}
 	return (uint32_t)sum;
 }

@@ -145,7 +145,7 @@ static void files_write(struct log_writer *writer)
 
 		if (!line.inode || line.path[0] != '/')
 			continue;
-		if (strcmp(line.path, scratch.last_path)) {
+		if (strcmp(line.path, scratch.last_path) != 0) {
 			memcpy(scratch.last_path, line.path, strlen(line.path) + 1);
 			scratch.last_found = file_look(&line, &scratch.last_stat);
 		}

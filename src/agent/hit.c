@@ -366,7 +366,10 @@ static void catch_tell(struct catch *catch)
 		__atomic_fetch_add(&row->matched, 1, __ATOMIC_RELAXED);
 	number = __atomic_add_fetch(&watch_state.hit_count, 1, __ATOMIC_RELAXED);
 	who = writer_row(greg(catch->context, REG_RIP),
-			 armed->watch | (alongside ? LOG_WRITER_ALONGSIDE : 0), &catch->first);
+			 armed->watch | (alongside ? LOG_WRITER_ALONGSIDE : 0) |
+				 (catch->flags & LOG_HIT_KERNEL ? LOG_WRITER_OF_CALL(catch->call)
+								: 0),
+			 &catch->first);
 	writer_count(who, number, catch);
 	catch->kept |= count_is_over(catch);
 	hit_write(catch, number);

@@ -558,8 +558,12 @@ EXPORT size_t malloc_usable_size(void *ptr)
 }
 
 /* For own.c, which must not find the program's by these names. */
-#define OURS(name) \
-	extern __typeof(hook_##name) hook_##name __attribute__((alias(#name), copy(name)))
+#if __has_attribute(copy)
+#define ALIAS_OF(name) __attribute__((alias(#name), copy(name)))
+#else
+#define ALIAS_OF(name) __attribute__((alias(#name)))
+#endif
+#define OURS(name) extern __typeof(hook_##name) hook_##name ALIAS_OF(name)
 OURS(malloc);
 OURS(free);
 OURS(calloc);

@@ -101,7 +101,7 @@ static enum program_kind elf_kind(int fd, const unsigned char *page, size_t have
 	Elf64_Phdr phdr;
 	unsigned i;
 
-	if (have < sizeof(ehdr) || memcmp(page, ELFMAG, SELFMAG))
+	if (have < sizeof(ehdr) || memcmp(page, ELFMAG, SELFMAG) != 0)
 		return PROGRAM_ORDINARY;
 	memcpy(&ehdr, page, sizeof(ehdr));
 	if (ehdr.e_ident[EI_CLASS] != ELFCLASS64 || ehdr.e_machine != EM_X86_64)

@@ -46,7 +46,7 @@ static bool symbols_open(uint64_t base, struct symbols_at *ret)
 	unsigned i;
 
 	memset(ret, 0, sizeof(*ret));
-	if (!read_all(base, &ehdr, sizeof(ehdr)) || memcmp(ehdr.e_ident, ELFMAG, SELFMAG) ||
+	if (!read_all(base, &ehdr, sizeof(ehdr)) || memcmp(ehdr.e_ident, ELFMAG, SELFMAG) != 0 ||
 	    ehdr.e_phentsize != sizeof(phdr))
 		return false;
 	for (i = 0; i < ehdr.e_phnum && i < 64; i++) {
@@ -96,7 +96,7 @@ static uint64_t symbol_find(const struct symbols_at *at, const char *name)
 	if (!read_all(at->hash, head, sizeof(head)) || !head[0])
 		return 0;
 	buckets = at->hash + sizeof(head) + (uint64_t)head[2] * 8;
-	if (!read_all(buckets + hash % head[0] * 4, &index, 4) || index < head[1])
+	if (!read_all(buckets + (uint64_t)(hash % head[0]) * 4, &index, 4) || index < head[1])
 		return 0;
 	for (i = 0; i < SYMBOLS_TRIED; i++, index++) {
 		if (!read_all(buckets + ((uint64_t)head[0] + index - head[1]) * 4, &chain, 4))

@@ -15,7 +15,6 @@
 #define TEXT_MAX 1024u
 #define INTERPRETERS_MAX 16u
 #define FRAMES_HASHED 3u
-#define OWNED_BY_C_STACK 3u
 
 /* A code object. Another one may come to lie where one was: what names it tells. */
 struct code {
@@ -136,13 +135,18 @@ static uint32_t code_find(struct python_stack *stack, uint64_t object, uint64_t 
 
 static void frame_add(struct python_stack *stack, uint64_t frame)
 {
-	uint64_t object = word_at(frame + layout.frame.code), hash = 0;
+	uint64_t object = python_code_object(word_at(frame + layout.frame.code)), hash = 0;
 	struct log_python_frame *ret = &stack->frames[stack->count];
+	uint64_t instruction =
+		(word_at(frame + layout.frame.instruction) - (object + layout.code.size)) / 2;
 
+	/* Not begun yet, or the interpreter's own helper code: passed over, as in tracebacks. */
+	if (*(const uint8_t *)(frame + layout.frame.owner) != PYTHON_OWNED_BY_GENERATOR &&
+	    (instruction > INT32_MAX ? 0 : instruction) <
+		    half_at(object + layout.code.first_traceable))
+		return;
 	ret->code = code_find(stack, object, &hash);
-	ret->instruction = (uint32_t)((word_at(frame + layout.frame.instruction) -
-				       (object + layout.code.size)) /
-				      2);
+	ret->instruction = (uint32_t)instruction;
 	ret->native = LOG_PYTHON_UNPLACED;
 	stack->native[stack->count++] = 0;
 	if (stack->count <= FRAMES_HASHED)
@@ -204,7 +208,7 @@ static __attribute__((noinline)) void stack_walk(struct thread *self, struct pyt
 				native = cframe;
 				cframe = cframe ? word_at(cframe + layout.cframe.previous) : 0;
 			}
-		} else if (*(const uint8_t *)(at + layout.frame.owner) == OWNED_BY_C_STACK) {
+		} else if (*(const uint8_t *)(at + layout.frame.owner) >= PYTHON_OWNED_BY_C_STACK) {
 			native = at;
 		} else {
 			frame_add(ret, at);
@@ -218,7 +222,7 @@ static __attribute__((noinline)) void stack_walk(struct thread *self, struct pyt
 		uint64_t native = 0;
 
 		if (!layout.frame.is_entry &&
-		    *(const uint8_t *)(at + layout.frame.owner) == OWNED_BY_C_STACK)
+		    *(const uint8_t *)(at + layout.frame.owner) >= PYTHON_OWNED_BY_C_STACK)
 			native = at;
 		else if (layout.frame.is_entry && *(const uint8_t *)(at + layout.frame.is_entry))
 			native = cframe;

@@ -92,7 +92,8 @@ struct real real = {
  * and where our malloc is not in front that is an allocation in the target's heap. */
 #define WEAK __attribute__((weak, visibility("default")))
 extern WEAK char PyMem_GetAllocator[], PyMem_SetAllocator[], _PyRuntime[], Py_Version[];
-extern WEAK char _PyThreadState_UncheckedGet[];
+extern WEAK char _PyThreadState_UncheckedGet[]; /* up to 3.12 */
+extern WEAK char PyThreadState_GetUnchecked[];	/* since 3.13 */
 /* Only in builds without the interpreter's lock (Include/refcount.h). */
 extern WEAK char _Py_MergeZeroLocalRefcount[];
 extern WEAK char __asan_init[], __tsan_init[], __msan_init[], __hwasan_init[];
@@ -291,7 +292,9 @@ bool real_resolve(void)
 	found.loader = dlsym(RTLD_DEFAULT, "_r_debug");
 	found.python_runtime = _PyRuntime;
 	found.python_version = (const void *)Py_Version;
-	*(void **)(&found.python_thread_state) = _PyThreadState_UncheckedGet;
+	*(void **)(&found.python_thread_state) = _PyThreadState_UncheckedGet
+							 ? _PyThreadState_UncheckedGet
+							 : PyThreadState_GetUnchecked;
 	found.sanitized = __asan_init || __tsan_init || __msan_init || __hwasan_init;
 	if (!agent_lean)
 		resolve_rest(&found);

@@ -158,6 +158,9 @@ static void install(int signo, const struct sigaction *action)
 	/* Locks are taken there. What the target asked for is put in force before its handler. */
 	if (pages.bytes && (signo == SIGSEGV || signo == SIGTRAP))
 		set_from_bits(&ours.sa_mask, ~SYNCHRONOUS);
+	/* It must not come when a call was told to us and is not made yet: call_cancel.c. */
+	if (pages.bytes && signo == SIGSYS)
+		set_from_bits(&ours.sa_mask, set_bits(&ours.sa_mask) | BIT(SIGNALS_CANCEL));
 	ours.sa_flags |= SA_SIGINFO;
 	/* A tracer's traps are forced: one inside the handler must not find the signal blocked. */
 	if (signo == SIGTRAP && agent.plan.tracer)

@@ -42,6 +42,9 @@
 /* Where there are watched pages, these are never blocked: the kernel would kill. */
 #define SIGNALS_KEPT_OPEN (1ull << (SIGSEGV - 1) | 1ull << (SIGTRAP - 1) | 1ull << (SIGSYS - 1))
 
+/* glibc's own, which pthread_cancel() sends: nptl/nptl-signals.h. */
+#define SIGNALS_CANCEL 32
+
 /* Takes over the observed signals. */
 void signals_take_over(void);
 

@@ -30,6 +30,15 @@ static void tell(enum log_trust trust)
 		log_map.header->libc_cache = trust;
 }
 
+/* The shapes that are known, by the size of the cache: bins, each with a count and an address. */
+static const struct shape {
+	uint16_t bins;
+	int16_t step;
+} shapes[] = {
+	{ 64, 1 },  /* glibc 2.30 to 2.41: blocks are counted */
+	{ 76, -1 }, /* glibc 2.42, 2.43: places are; the last twelve are bins of large blocks */
+};
+
 static bool is_tuned(char **envp)
 {
 	for (; *envp; envp++)
@@ -79,17 +88,34 @@ static void give_up(void)
 		tell(LOG_TRUST_LEFT);
 }
 
+/* The shape of what lies there, if it can be a cache: by the word before it, its chunk's size. */
+static const struct shape *shape_of(uint64_t head)
+{
+	const struct shape *shape;
+
+	for (shape = shapes; shape < shapes + sizeof(shapes) / sizeof(shapes[0]); shape++)
+		if ((head & ~7ull) ==
+		    (shape->bins * (sizeof(uint16_t) + sizeof(uint64_t *)) + 8 + 15) / 16 * 16)
+			return shape;
+	return NULL;
+}
+
 /* A thread has its cache from its first malloc on, so it is the first block of its heap. */
 static void find_pointer(const void *block)
 {
-	const uint64_t head = sizeof(struct tcache_bins) + 16; /* and flags */
+	const struct shape *shape;
 	uint64_t at, to;
 
 	for (at = seen.tls; at != seen.tls_end && !seen.offset; at += 8) {
 		to = arch_fs_word(at);
-		if (to % 16 == 0 && (uint64_t)block - to < REACH &&
-		    (((const uint64_t *)to)[-1] & ~7ull) == head)
-			seen.offset = at;
+		if (to % 16 || (uint64_t)block - to >= REACH)
+			continue;
+		shape = shape_of(((const uint64_t *)to)[-1]);
+		if (!shape)
+			continue;
+		tcache.first = (uint16_t)(shape->bins * sizeof(uint16_t));
+		tcache.step = shape->step;
+		seen.offset = at;
 	}
 }
 
@@ -129,18 +155,19 @@ static void *malloc_looked_at(size_t size)
 	uint16_t count;
 	void *ptr;
 
-	if (!bins || size > TCACHE_LARGEST || !bins->count[bin]) {
+	if (!bins || size > TCACHE_LARGEST || !tcache_next(bins, bin)) {
 		ptr = real.malloc(size);
 		if (ptr && !seen.offset)
 			find_pointer(ptr);
 		return ptr;
 	}
-	block = bins->first[bin];
+	block = tcache_next(bins, bin);
 	count = bins->count[bin];
 	next = (uint64_t *)tcache_mixed(block, block[0]);
 	ptr = real.malloc(size);
-	settle(ptr == block && bins == tcache_own(seen.offset) && bins->first[bin] == next &&
-		       bins->count[bin] == count - 1 && block[1] == 0,
+	settle(ptr == block && bins == tcache_own(seen.offset) &&
+		       *tcache_first(bins, bin) == next &&
+		       bins->count[bin] == (uint16_t)(count - tcache.step) && block[1] == 0,
 	       &seen.takes);
 	return ptr;
 }
@@ -171,17 +198,17 @@ static void free_looked_at(void *ptr)
 	uint16_t count;
 
 	bin = bins ? tcache_bin_of(block[-1]) : TCACHE_BINS;
-	if (bin >= TCACHE_BINS || bins->count[bin] >= TCACHE_FULL ||
+	if (bin >= TCACHE_BINS || tcache_is_full(bins->count[bin]) ||
 	    (tcache.key && block[1] == tcache.key)) {
 		real.free(ptr);
 		return;
 	}
-	first = bins->first[bin];
+	first = *tcache_first(bins, bin);
 	count = bins->count[bin];
 	real.free(ptr);
-	settle(bins == tcache_own(seen.offset) && bins->first[bin] == block &&
-		       bins->count[bin] == count + 1 && is_key(block[1], bins) &&
-		       block[0] == tcache_mixed(block, (uint64_t)first),
+	settle(bins == tcache_own(seen.offset) && *tcache_first(bins, bin) == block &&
+		       bins->count[bin] == (uint16_t)(count + tcache.step) &&
+		       is_key(block[1], bins) && block[0] == tcache_mixed(block, (uint64_t)first),
 	       &seen.gives);
 }
 

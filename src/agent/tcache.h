@@ -3,8 +3,10 @@
  * always, done in the hook.
  *
  * A call of libc and what it looks at on the way cost as much as everything that `ids` does; the
- * cache itself is two arrays, by size: how many blocks, and the first of them, each pointing to the
+ * cache itself is two arrays, by size: a count, and the first block, each block pointing to the
  * next. Blocks come and go in the same order as by libc's own hands, so the heap is as it would be.
+ * There are two shapes of it (tcache.c). Up to glibc 2.41 the count is that of the blocks; since
+ * 2.42 it is that of the places left, and there are more bins, which the hook leaves to libc.
  *
  * How libc keeps it is no promise. So it is watched first (tcache.c): only when what the real
  * functions did to the cache was what we would have done, every time, is it trusted. Whatever is
@@ -23,14 +25,14 @@
 #include "agent/agent.h"
 #include "agent/arch/x86_64.h"
 
-#define TCACHE_BINS 64u
+#define TCACHE_BINS 64u	      /* that the hook uses */
 #define TCACHE_FULL 7u	      /* blocks in a bin; GLIBC_TUNABLES can change it: not trusted then */
 #define TCACHE_LARGEST 1032u  /* that is asked for */
 #define TCACHE_SMALLEST 0x20u /* a chunk: a block and the word before it */
 
+/* The counts. The first blocks' addresses stand behind those of all bins: tcache_first(). */
 struct tcache_bins {
 	uint16_t count[TCACHE_BINS];
-	uint64_t *first[TCACHE_BINS];
 };
 
 extern HIDDEN struct tcache {
@@ -39,6 +41,8 @@ extern HIDDEN struct tcache {
 	uint64_t offset;
 	uint64_t key;	   /* the second word of every block in a cache */
 	uint32_t watching; /* the real functions are to be called by the two below */
+	uint16_t first;	   /* from the cache: where the first blocks stand */
+	int16_t step;	   /* of a count, when a block comes: 1, or -1 where places are counted */
 } tcache;
 
 /* Before the hooks are switched on. Begins to watch, unless blocks are to be: then libc's own
@@ -75,20 +79,43 @@ static inline __attribute__((always_inline)) struct tcache_bins *tcache_own(uint
 	return (struct tcache_bins *)arch_fs_word(offset);
 }
 
+static inline __attribute__((always_inline)) uint64_t **tcache_first(struct tcache_bins *bins,
+								     uint64_t bin)
+{
+	return (uint64_t **)((char *)bins + tcache.first) + bin;
+}
+
+/* The block that comes out next; NULL: none, as libc sees it. A count of places says nothing about
+ * that, nor does libc ask it. */
+static inline __attribute__((always_inline)) uint64_t *tcache_next(struct tcache_bins *bins,
+								   uint64_t bin)
+{
+	if (unlikely(!bins->count[bin]) && tcache.step > 0)
+		return NULL;
+	return *tcache_first(bins, bin);
+}
+
+/* No room for another block? */
+static inline __attribute__((always_inline)) bool tcache_is_full(uint16_t count)
+{
+	return tcache.step > 0 ? count >= TCACHE_FULL : !count;
+}
+
 /* malloc, if there is a block in the cache. NULL: libc is to do it. */
 static inline __attribute__((always_inline)) void *tcache_take(size_t size)
 {
-	struct tcache_bins *bins = tcache_own(tcache.offset);
+	/* Whoever sees the offset sees what was learned before: acquire. */
+	struct tcache_bins *bins = tcache_own(__atomic_load_n(&tcache.offset, __ATOMIC_ACQUIRE));
 	uint64_t bin = tcache_bin(size), *block, next;
 
-	if (unlikely(!bins || size > TCACHE_LARGEST || !bins->count[bin]))
+	if (unlikely(!bins || size > TCACHE_LARGEST))
 		return NULL;
-	block = bins->first[bin];
-	if (unlikely((uint64_t)block % 16))
+	block = tcache_next(bins, bin);
+	if (unlikely(!block || (uint64_t)block % 16))
 		return NULL;
 	arch_read_or(next, block, fault);
-	bins->first[bin] = (uint64_t *)tcache_mixed(block, next);
-	arch_count(&bins->count[bin], -1);
+	*tcache_first(bins, bin) = (uint64_t *)tcache_mixed(block, next);
+	arch_count(&bins->count[bin], (int16_t)-tcache.step);
 	block[1] = 0;
 	return block;
 fault:
@@ -98,7 +125,7 @@ fault:
 /* free, of a block that libc gave out. False: libc is to do it. */
 static inline __attribute__((always_inline)) bool tcache_give(void *ptr)
 {
-	struct tcache_bins *bins = tcache_own(tcache.offset);
+	struct tcache_bins *bins = tcache_own(__atomic_load_n(&tcache.offset, __ATOMIC_ACQUIRE));
 	uint64_t *block = ptr, head, second, bin;
 
 	if (unlikely(!bins))
@@ -106,12 +133,13 @@ static inline __attribute__((always_inline)) bool tcache_give(void *ptr)
 	arch_read_or(head, block - 1, fault);
 	bin = tcache_bin_of(head);
 	arch_read_or(second, block + 1, fault);
-	if (unlikely(bin >= TCACHE_BINS || second == tcache.key || bins->count[bin] >= TCACHE_FULL))
+	if (unlikely(bin >= TCACHE_BINS || second == tcache.key ||
+		     tcache_is_full(bins->count[bin])))
 		return false;
 	block[1] = tcache.key;
-	block[0] = tcache_mixed(block, (uint64_t)bins->first[bin]);
-	bins->first[bin] = block;
-	arch_count(&bins->count[bin], 1);
+	block[0] = tcache_mixed(block, (uint64_t)*tcache_first(bins, bin));
+	*tcache_first(bins, bin) = block;
+	arch_count(&bins->count[bin], tcache.step);
 	return true;
 fault:
 	return false;

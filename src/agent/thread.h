@@ -137,6 +137,7 @@ struct thread {
 	uint64_t step_address;
 	int64_t step_gregs[LOG_GREGS];
 	struct arch_scratch *scratch;
+	struct call_wait *waits; /* the call that was told and is being made: call_cancel.c */
 	uint64_t handling; /* signals whose handler of the target's runs from ours: signals.c */
 
 	struct thread_pending pending[THREAD_PENDING]; /* the last ones, newest before _next */

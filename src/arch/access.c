@@ -64,8 +64,8 @@ bool arch_returns_at(const struct trap *trap, uint64_t at)
 	       decoded_at(&code, at, &d) && d.instruction.meta.category == ZYDIS_CATEGORY_RET;
 }
 
-#define GUARD_OFFSET 0x28 /* of the thread's guard word, by the ABI of the C libraries for Linux \
-			   */
+/* Of the thread's guard word, by the ABI of the C libraries for Linux. */
+#define GUARD_OFFSET 0x28
 
 /* mov reg, fs:[0x28] */
 static ZydisRegister loads_guard(const struct decoded *d)

@@ -2,9 +2,9 @@
 
 /*
  * Owned locals. AUTO(fn) runs fn(&variable) when the variable leaves its scope;
- * TAKE(pointer) hands the object on and disarms that.
+ * TAKE(pointer) hands the object on and disarms that. To keep something until then is use enough.
  */
-#define AUTO(fn) __attribute__((cleanup(fn)))
+#define AUTO(fn) __attribute__((cleanup(fn), unused))
 
 #define TAKE(ptr)                               \
 	({                                      \

@@ -58,8 +58,8 @@ static int lock_take(struct case_store *cs, struct err *err)
 			len = pread(cs->lock_fd, text, sizeof(text) - 1, 0);
 			text[len > 0 ? len : 0] = '\0';
 			(void)err_set(err, -EBUSY,
-				      "the case '%s' is being written by another redhand (pid %d)",
-				      cs->dir, atoi(text));
+				      "the case '%s' is being written by another redhand (pid %ld)",
+				      cs->dir, strtol(text, NULL, 10));
 			return err_remedy(err, "wait for it, or name another with --case DIR");
 		}
 		pause_ms(LOCK_POLL_MS);

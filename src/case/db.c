@@ -56,7 +56,7 @@ int db_error(struct db *db, int code, struct err *err)
 	case SQLITE_IOERR:
 		if (disk_is_full(db))
 			return no_space(db, err);
-		/* fall through */
+		__attribute__((fallthrough));
 	default:
 		return err_set(err, r, "'%s': %s", db->path, sqlite3_errmsg(db->handle));
 	}

@@ -212,7 +212,7 @@ static int read_version(struct db *db, const struct schema *schema, int64_t *ret
 
 int schema_check(struct db *db, const struct schema *schema, struct err *err)
 {
-	int64_t version;
+	int64_t version = 0;
 	int r = read_version(db, schema, &version, err);
 
 	if (r == 0 && version < schema->version) {
@@ -225,7 +225,7 @@ int schema_check(struct db *db, const struct schema *schema, struct err *err)
 
 int schema_bring_up(struct db *db, const struct schema *schema, struct err *err)
 {
-	int64_t version;
+	int64_t version = 0;
 	int r = read_version(db, schema, &version, err);
 
 	if (r < 0)

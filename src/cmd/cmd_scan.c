@@ -149,7 +149,7 @@ static int parse_number(const char *text, const char **ret_end, uint64_t *ret, s
 
 static int parse_whole(const char *text, uint64_t *ret, struct err *err)
 {
-	const char *end;
+	const char *end = text;
 	int r = parse_number(text, &end, ret, err);
 
 	if (r == 0 && *end != '\0')
@@ -160,7 +160,7 @@ static int parse_whole(const char *text, uint64_t *ret, struct err *err)
 /* NUMBER or NUMBER:WIDTH; width 0 when it is not given. */
 static int parse_place(const char *text, uint64_t *ret, uint64_t *ret_width, struct err *err)
 {
-	const char *end;
+	const char *end = text;
 	int r = parse_number(text, &end, ret, err);
 
 	*ret_width = 0;

@@ -15,10 +15,6 @@
 #define TEXT_MAX 1024
 #define LINETABLE_MAX 65536
 
-/* _PyInterpreterFrame.owner */
-#define OWNED_BY_GENERATOR 1
-#define OWNED_BY_C_STACK 3
-
 struct walk {
 	const struct python_layout *layout;
 	memory_reader *read;
@@ -234,11 +230,11 @@ static int add_code(const struct walk *walk, taddr object, uint64_t instruction,
 static int add_frame(const struct walk *walk, const uint8_t *frame, struct python_frames *ret)
 {
 	const struct python_layout *l = walk->layout;
-	taddr object = word_at(frame, l->frame.code);
+	taddr object = python_code_object(word_at(frame, l->frame.code));
 
 	return add_code(walk, object,
 			(word_at(frame, l->frame.instruction) - (object + l->code.size)) / 2,
-			frame[l->frame.owner] == OWNED_BY_GENERATOR, ret);
+			frame[l->frame.owner] == PYTHON_OWNED_BY_GENERATOR, ret);
 }
 
 int python_frames_add(const struct python_layout *layout, taddr object, uint32_t instruction,
@@ -277,7 +273,7 @@ static void walk_frames(const struct walk *walk, taddr at, taddr cframe, struct 
 			if (ends_group && !read_word(walk, cframe + l->cframe.previous, &cframe))
 				cframe = 0;
 		} else {
-			ends_group = frame[l->frame.owner] == OWNED_BY_C_STACK;
+			ends_group = frame[l->frame.owner] >= PYTHON_OWNED_BY_C_STACK;
 			if (ends_group)
 				place(ret, first, at);
 			else if (add_frame(walk, frame, ret) < 0)

@@ -46,8 +46,8 @@ static const char *program_of_env(char *args)
 
 int script_interpreter(int fd, char ret[PATH_MAX], char *trouble, size_t trouble_size)
 {
-	char buffer[LINE_SIZE + 1], *rest = buffer + 2, *slash;
-	const char *word;
+	char buffer[LINE_SIZE + 1], *rest = buffer + 2;
+	const char *word, *slash;
 	AUTO(mem_freep) char *found = NULL;
 	ssize_t n = pread(fd, buffer, LINE_SIZE, 0);
 	int r;

@@ -467,6 +467,8 @@ char *hit_key(const struct hit *caught, const struct writer *writer, const struc
 		if (at >= module->start && at < module->end) {
 			strbuf_addf(&sb, "%s+0x%" PRIx64, module->path ? module->path : "?",
 				    at - module->bias);
+			if (caught->hit->flags & LOG_HIT_KERNEL)
+				strbuf_addf(&sb, ":%" PRIu32, caught->hit->last_syscall);
 			return strbuf_take(&sb);
 		}
 	}

@@ -295,17 +295,18 @@ static void note_trouble(struct event_logs *logs, struct event_log *log)
 	};
 	const struct log_header *header = &log->reader.header;
 	const struct log_damage *damage = &log->reader.damage;
-	uint64_t lost = damage->records + damage->ring_records + damage->context_rows;
+	uint64_t lost =
+		damage->records + damage->ring_records + damage->context_rows + damage->headers;
 
 	if (header->retired < ARRAY_SIZE(reasons) && reasons[header->retired])
 		strv_take(&logs->notes, mem_printf("the observer in process %u gave up: %s",
 						   header->pid, reasons[header->retired]));
-	if (lost + damage->headers > 0)
+	if (lost > 0)
 		strv_take(
 			&logs->notes,
 			mem_printf(
 				"the log of process %u is damaged: %llu records could not be used",
-				header->pid, (unsigned long long)(lost + damage->headers)));
+				header->pid, (unsigned long long)lost));
 }
 
 static void read_through(struct event_logs *logs, struct event_log *log)

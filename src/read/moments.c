@@ -17,8 +17,10 @@ void moments_deinit(struct moments *moments)
 
 void checkpoints_deinit(struct checkpoints *points)
 {
-	VEC_FOREACH (&points->list, point)
+	VEC_FOREACH (&points->list, point) {
 		mem_free(point->text);
+		mem_free(point->inside.text);
+	}
 	VEC_DEINIT(&points->list);
 }
 
@@ -52,6 +54,23 @@ void moments_from_milestones(const struct milestone *milestones, size_t count, b
 	}
 }
 
+/* What is written at once may end a line and begin the next one: pytest 8 does. */
+static void lines_inside(const struct log_checkpoint *record, struct checkpoint_line *ret)
+{
+	AUTO(strbuf_deinit) struct strbuf text = { 0 };
+	size_t bytes = record->text_bytes < sizeof(record->text) ? record->text_bytes
+								 : sizeof(record->text);
+	const char *newline = memrchr(record->text, '\n', bytes);
+	size_t from = newline ? (size_t)(newline + 1 - record->text) : bytes;
+
+	*ret = (struct checkpoint_line){ 0 };
+	if (from == bytes)
+		return;
+	strbuf_add_printable(&text, record->text + from, bytes - from);
+	ret->offset = from;
+	ret->text = strbuf_take(&text);
+}
+
 void checkpoints_read(struct event_log *log, struct checkpoints *ret)
 {
 	struct log_item item;
@@ -60,6 +79,7 @@ void checkpoints_read(struct event_log *log, struct checkpoints *ret)
 	while (log_reader_next(&log->reader, &item)) {
 		AUTO(strbuf_deinit) struct strbuf text = { 0 };
 		struct log_checkpoint record;
+		struct checkpoint_line inside;
 
 		if (item.head.type != LOG_CHECKPOINT ||
 		    !log_payload(&item, &record, sizeof(record)))
@@ -67,8 +87,10 @@ void checkpoints_read(struct event_log *log, struct checkpoints *ret)
 		strbuf_add_printable(&text, record.text,
 				     record.text_bytes < sizeof(record.text) ? record.text_bytes
 									     : sizeof(record.text));
+		lines_inside(&record, &inside);
 		VEC_PUSH(&ret->list,
 			 ((struct checkpoint){
+				 .inside = inside,
 				 .seq = item.head.seq,
 				 .time_ns = item.head.time_ns,
 				 .offset = record.stream_bytes,
@@ -104,6 +126,16 @@ static bool stands_at(const struct search *s, const struct checkpoint *point,
 	       (int64_t)point->offset + s->drift[milestone->fd] == (int64_t)milestone->start;
 }
 
+/* The last line that begins in what was written. */
+static bool holds(const struct search *s, const struct checkpoint *point,
+		  const struct milestone *milestone)
+{
+	return point->inside.text && point->fd == milestone->fd &&
+	       (int64_t)(point->offset + point->inside.offset) + s->drift[milestone->fd] ==
+		       (int64_t)milestone->start &&
+	       same_beginning(point->inside.text, milestone->text);
+}
+
 static size_t find_line(struct search *s, const struct milestone *milestone)
 {
 	size_t count = s->points->list.count, end = s->next + LOOK_AHEAD;
@@ -115,7 +147,9 @@ static size_t find_line(struct search *s, const struct milestone *milestone)
 
 		if (point->time_ns > milestone->arrived_ns)
 			break;
-		if (stands_at(s, point, milestone) && same_beginning(point->text, milestone->text))
+		if ((stands_at(s, point, milestone) &&
+		     same_beginning(point->text, milestone->text)) ||
+		    holds(s, point, milestone))
 			return i;
 	}
 	for (size_t i = s->next; i < count && i < end; i++) {

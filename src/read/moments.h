@@ -23,6 +23,12 @@ void moments_from_milestones(const struct milestone *milestones, size_t count, b
 			     struct moments *ret);
 void moments_deinit(struct moments *moments);
 
+/* A line that begins behind another one's end, in what was written with it. */
+struct checkpoint_line {
+	uint64_t offset; /* from the first byte that was written */
+	char *text;	 /* NULL: there is none */
+};
+
 /* One checkpoint of a process. */
 struct checkpoint {
 	uint64_t seq; /* of its record: the order of all records of a log */
@@ -31,6 +37,7 @@ struct checkpoint {
 	int fd;		 /* 1 or 2 before a line, else -1 */
 	bool exit;
 	char *text; /* how the line begins, as far as it was known; printable */
+	struct checkpoint_line inside;
 	uint32_t lane;
 	uint64_t next_id, ids_given; /* as in struct log_checkpoint */
 };

@@ -477,7 +477,7 @@ bool log_writer_row(const struct log_reader *log, uint32_t row, struct log_write
 		return false;
 	memcpy(ret, area + offsetof(struct log_watch_area, writers) + row * sizeof(*ret),
 	       sizeof(*ret));
-	return ret->rip && (ret->watch & ~LOG_WRITER_ALONGSIDE) < LOG_WATCHES &&
+	return ret->rip && LOG_WRITER_WATCH(ret->watch) < LOG_WATCHES &&
 	       ret->check == log_context_check(ret->rip, ret->watch, row);
 }
 

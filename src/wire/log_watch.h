@@ -23,6 +23,12 @@
 #define LOG_WATCH_BYTES 32u
 #define LOG_WRITER_VALUES 4u
 #define LOG_WRITER_ALONGSIDE 0x80000000u
+/* Of a writer's row: the watch's number, and the system call's plus one, if the kernel wrote. libc
+ * makes many of its calls by one instruction (glibc 2.41), so that alone does not tell the writer.
+ */
+#define LOG_WRITER_WATCH(row_watch) ((row_watch)&0xffu)
+#define LOG_WRITER_CALL(row_watch) ((row_watch) >> 8 & 0xffffu)
+#define LOG_WRITER_OF_CALL(call) ((((call) + 1u) & 0xffffu) << 8)
 
 enum log_watch_mode {
 	LOG_WATCH_OFF = 0, /* could not be armed: `trouble` */
@@ -63,7 +69,8 @@ enum log_yielded {
 /* Who writes: by the instruction after the store. Live counters: hints. */
 struct log_writer_row {
 	uint64_t rip;	/* 0: free row */
-	uint32_t watch; /* with LOG_WRITER_ALONGSIDE: of hits that had no trap of their own */
+	uint32_t watch; /* LOG_WRITER_WATCH(), LOG_WRITER_CALL(); with LOG_WRITER_ALONGSIDE: of hits
+			 * that had no trap of their own */
 	uint32_t check; /* over rip, watch and the row number: log_context_check() */
 	uint64_t count, changed;
 	uint64_t first_hit, last_hit;					     /* numbers of hits */

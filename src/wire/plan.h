@@ -73,8 +73,7 @@ struct plan_header {
 #define PLAN_RING_RECORDS 4096u
 #define PLAN_THREAD_SLOTS 512u
 #define PLAN_CONTEXT_ROWS 131072u
-#define PLAN_CONTEXT_ROWS_PYTHON 262144u /* with growth, where Python's frames make contexts, too \
-					  */
+#define PLAN_CONTEXT_ROWS_PYTHON 262144u /* with growth: Python's frames make contexts, too */
 #define PLAN_STACK_SLICE 65536u
 #define PLAN_CONTEXT_SLICE 2048u
 #define PLAN_REGISTER_WINDOW 256u

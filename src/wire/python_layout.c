@@ -55,6 +55,21 @@ static const struct python_layout layouts[] = {
 		.unicode = { .length = 16, .state = 32, .ascii_size = 40, .compact_size = 56 },
 		.bytes = { .length = 16, .data = 32 },
 	},
+	{
+		.version = 0x030e,
+		.runtime = { .interpreters_head = 808 },
+		.interpreter = { .next = 7272, .threads_head = 7344 },
+		.thread = { .next = 8, .thread_id = 152, .native_thread_id = 160, .frame = 72 },
+		.frame = { .size = 88, .previous = 8, .code = 0, .instruction = 56, .owner = 74 },
+		.code = { .size = 208,
+			  .first_line = 68,
+			  .filename = 112,
+			  .qualname = 128,
+			  .linetable = 136,
+			  .first_traceable = 192 },
+		.unicode = { .length = 16, .state = 32, .ascii_size = 40, .compact_size = 56 },
+		.bytes = { .length = 16, .data = 32 },
+	},
 };
 
 bool python_layout_find(uint64_t py_version, struct python_layout *ret)
@@ -68,7 +83,8 @@ bool python_layout_find(uint64_t py_version, struct python_layout *ret)
 	return false;
 }
 
-/* The words of _Py_DebugOffsets in 3.13 (Include/internal/pycore_runtime.h). */
+/* The words of _Py_DebugOffsets (3.13: Include/internal/pycore_runtime.h, 3.14:
+ * pycore_debug_offsets.h). The first ten are the same since 3.13. */
 enum debug_offset {
 	OFFSETS_COOKIE = 0,
 	OFFSETS_VERSION = 1,
@@ -76,51 +92,66 @@ enum debug_offset {
 	OFFSETS_INTERPRETERS_HEAD = 5,
 	OFFSETS_INTERPRETER_NEXT = 8,
 	OFFSETS_THREADS_HEAD = 9,
-	OFFSETS_THREAD_NEXT = 21,
-	OFFSETS_CURRENT_FRAME = 23,
-	OFFSETS_THREAD_ID = 24,
-	OFFSETS_NATIVE_THREAD_ID = 25,
-	OFFSETS_FRAME_SIZE = 28,
-	OFFSETS_FRAME_PREVIOUS = 29,
-	OFFSETS_FRAME_EXECUTABLE = 30,
-	OFFSETS_FRAME_INSTRUCTION = 31,
-	OFFSETS_FRAME_OWNER = 33,
-	OFFSETS_CODE_FILENAME = 35,
-	OFFSETS_CODE_QUALNAME = 37,
-	OFFSETS_CODE_LINETABLE = 38,
-	OFFSETS_CODE_FIRST_LINE = 39,
-	OFFSETS_CODE_ADAPTIVE = 43,
+	OFFSETS_MAX = 50,
 };
+
+/* Which word is what, where that differs. */
+static const struct published {
+	uint16_t version;
+	struct {
+		uint8_t next, frame, thread_id, native_thread_id;
+	} thread;
+	struct {
+		uint8_t size, previous, code, instruction, owner;
+	} frame;
+	struct {
+		uint8_t filename, qualname, linetable, first_line, adaptive;
+	} code;
+} published[] = {
+	{ 0x030d, { 21, 23, 24, 25 }, { 28, 29, 30, 31, 33 }, { 35, 37, 38, 39, 43 } },
+	{ 0x030e, { 24, 26, 27, 28 }, { 31, 32, 33, 34, 36 }, { 40, 42, 43, 44, 48 } },
+};
+
+static const struct published *published_find(uint16_t version)
+{
+	for (size_t i = 0; i < sizeof(published) / sizeof(published[0]); i++)
+		if (published[i].version == version)
+			return &published[i];
+	return NULL;
+}
 
 bool python_layout_refine(struct python_layout *layout, const uint8_t *runtime, size_t len)
 {
+	const struct published *p = published_find(layout->version);
 	struct python_layout refined = *layout;
+	uint64_t words[OFFSETS_MAX];
+
+	if (!p)
+		return true;
+
 	const struct {
-		enum debug_offset from;
+		uint8_t from;
 		uint32_t *to;
 	} taken[] = {
 		{ OFFSETS_INTERPRETERS_HEAD, &refined.runtime.interpreters_head },
 		{ OFFSETS_INTERPRETER_NEXT, &refined.interpreter.next },
 		{ OFFSETS_THREADS_HEAD, &refined.interpreter.threads_head },
-		{ OFFSETS_THREAD_NEXT, &refined.thread.next },
-		{ OFFSETS_CURRENT_FRAME, &refined.thread.frame },
-		{ OFFSETS_THREAD_ID, &refined.thread.thread_id },
-		{ OFFSETS_NATIVE_THREAD_ID, &refined.thread.native_thread_id },
-		{ OFFSETS_FRAME_SIZE, &refined.frame.size },
-		{ OFFSETS_FRAME_PREVIOUS, &refined.frame.previous },
-		{ OFFSETS_FRAME_EXECUTABLE, &refined.frame.code },
-		{ OFFSETS_FRAME_INSTRUCTION, &refined.frame.instruction },
-		{ OFFSETS_FRAME_OWNER, &refined.frame.owner },
-		{ OFFSETS_CODE_FILENAME, &refined.code.filename },
-		{ OFFSETS_CODE_QUALNAME, &refined.code.qualname },
-		{ OFFSETS_CODE_LINETABLE, &refined.code.linetable },
-		{ OFFSETS_CODE_FIRST_LINE, &refined.code.first_line },
-		{ OFFSETS_CODE_ADAPTIVE, &refined.code.size },
+		{ p->thread.next, &refined.thread.next },
+		{ p->thread.frame, &refined.thread.frame },
+		{ p->thread.thread_id, &refined.thread.thread_id },
+		{ p->thread.native_thread_id, &refined.thread.native_thread_id },
+		{ p->frame.size, &refined.frame.size },
+		{ p->frame.previous, &refined.frame.previous },
+		{ p->frame.code, &refined.frame.code },
+		{ p->frame.instruction, &refined.frame.instruction },
+		{ p->frame.owner, &refined.frame.owner },
+		{ p->code.filename, &refined.code.filename },
+		{ p->code.qualname, &refined.code.qualname },
+		{ p->code.linetable, &refined.code.linetable },
+		{ p->code.first_line, &refined.code.first_line },
+		{ p->code.adaptive, &refined.code.size },
 	};
-	uint64_t words[OFFSETS_CODE_ADAPTIVE + 1];
 
-	if (layout->version < 0x030d)
-		return true;
 	if (len < sizeof(words))
 		return false;
 	memcpy(words, runtime, sizeof(words));
@@ -138,7 +169,10 @@ bool python_layout_refine(struct python_layout *layout, const uint8_t *runtime, 
 	    refined.frame.size > 256)
 		return false;
 	refined.code.first_traceable = refined.code.size - 16;
-	/* Free threading makes every object's head longer. */
+	/* Free threading makes every object's head longer. Since 3.14 it also keeps more than one
+	 * copy of the instructions, and strings have another state: not known. */
+	if (words[OFFSETS_FREE_THREADED] && layout->version >= 0x030e)
+		return false;
 	if (words[OFFSETS_FREE_THREADED]) {
 		refined.unicode.length += 16;
 		refined.unicode.state += 16;

@@ -8,7 +8,6 @@
 #define TEXT_MAX 1024
 #define LINETABLE_MAX 16384
 #define RECENT 32 /* code objects remembered, so that recursion is kept once */
-#define OWNED_BY_C_STACK 3
 
 struct walk {
 	const struct python_layout *layout;
@@ -131,7 +130,7 @@ unsigned int python_record_sigsafe(const struct python_layout *layout, uint64_t 
 	bool has_cframe = layout->cframe.current_frame || layout->cframe.previous;
 	uint64_t at, cframe = 0, pair[2];
 	uint8_t frame[256];
-	unsigned int count = 0;
+	unsigned int count = 0, steps = 0;
 
 	if (layout->frame.size > sizeof(frame) || layout->frame.size < 72 ||
 	    !find_thread(&walk, runtime, pthread, kernel_tid, &at))
@@ -144,14 +143,16 @@ unsigned int python_record_sigsafe(const struct python_layout *layout, uint64_t 
 		at = pair[0];
 		cframe = pair[1];
 	}
-	while (at && count < FRAMES_MAX && fetch(&walk, at, frame, layout->frame.size)) {
-		if (layout->frame.is_entry || frame[layout->frame.owner] != OWNED_BY_C_STACK)
-			keep_code(&walk, word_at(frame, layout->frame.code));
+	while (at && steps++ < FRAMES_MAX && fetch(&walk, at, frame, layout->frame.size)) {
+		if (layout->frame.is_entry ||
+		    frame[layout->frame.owner] < PYTHON_OWNED_BY_C_STACK) {
+			keep_code(&walk, python_code_object(word_at(frame, layout->frame.code)));
+			count++;
+		}
 		/* 3.11: the groups of frames are tied to the native stack by the cframes. */
 		if (layout->frame.is_entry && frame[layout->frame.is_entry] && cframe &&
 		    fetch(&walk, cframe + layout->cframe.current_frame, pair, sizeof(pair)))
 			cframe = pair[1];
-		count++;
 		at = word_at(frame, layout->frame.previous);
 	}
 	return count;

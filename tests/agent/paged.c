@@ -524,11 +524,30 @@ static void *sleeper(void *argument)
 	return (void *)(long)got;
 }
 
-/* A thread that waits in a call with watched memory, and one that is cancelled there. */
+static void cleaned(void *argument)
+{
+	printf("cleaned %s\n", (const char *)argument);
+}
+
+/* With memory of its own: nobody has a reason to make this call elsewhere. */
+static void *bystander(void *argument)
+{
+	char text[100];
+	int *pipes = argument;
+	ssize_t got;
+
+	pthread_cleanup_push(cleaned, "up");
+	got = read(pipes[0], text, sizeof(text));
+	pthread_cleanup_pop(0);
+	return (void *)(long)got;
+}
+
+/* A thread that waits in a call with watched memory, one that is cancelled there, and one that is
+ * cancelled in a call without. */
 static int waits(void)
 {
 	int pipes[2], none[2];
-	pthread_t reader, lost;
+	pthread_t reader, lost, other;
 	void *result;
 
 	objects[0] = calloc(1, WATCHED_BYTES);
@@ -536,6 +555,7 @@ static int waits(void)
 		return 1;
 	pthread_create(&reader, NULL, sleeper, pipes);
 	pthread_create(&lost, NULL, sleeper, none);
+	pthread_create(&other, NULL, bystander, none);
 	usleep(50000);
 	*word_of(objects[0]) = 9; /* meanwhile */
 	filled(pipes[1]);
@@ -543,6 +563,9 @@ static int waits(void)
 	printf("got %ld\n", (long)result);
 	pthread_cancel(lost);
 	pthread_join(lost, &result);
+	printf("cancelled %d\n", result == PTHREAD_CANCELED);
+	pthread_cancel(other);
+	pthread_join(other, &result);
 	printf("cancelled %d\n", result == PTHREAD_CANCELED);
 	return done(objects[0], 2);
 }

@@ -157,6 +157,8 @@ def emulator(rig, tap):
 
 
 def sanitizers(compare, rig, tap):
+    # As the tool does it: what is there counts, too. Newer versions of Meson say how its tests are to end.
+    link_order = {'ASAN_OPTIONS': os.environ.get('ASAN_OPTIONS', '') + ':verify_asan_link_order=0'}
     for name in ('address', 'thread', 'undefined'):
         program = compiled(rig, 'with-' + name, '-fsanitize=' + name)
         if not program or subprocess.run([program, 'none'], check=False, stdout=subprocess.DEVNULL,
@@ -167,7 +169,7 @@ def sanitizers(compare, rig, tap):
                  'undefined': ('none', 'null')}[name]
         for mode in modes:
             plain, records = compare.run([program, mode], f'-fsanitize={name}, {mode}', alike=report,
-                                         extra={'ASAN_OPTIONS': 'verify_asan_link_order=0'})
+                                         extra=link_order)
             if mode == 'uaf':
                 tap.check(b'use-after-free' in plain.stderr, f'-fsanitize={name}, {mode}: as planned', plain)
             why = [r['why'] for r in records if r.type == 'UNOBSERVED']
@@ -176,7 +178,7 @@ def sanitizers(compare, rig, tap):
                       ('observed' if name == 'undefined' else 'left to its sanitizer, with a note'), why)
         if name != 'undefined':
             child, records = compare.run(['sh', '-c', '"$0" null; echo $?', program], f'-fsanitize={name}, as a child',
-                                         alike=report, extra={'ASAN_OPTIONS': 'verify_asan_link_order=0'})
+                                         alike=report, extra=link_order)
             images = [r for r in records if r.type == 'HEADER']
             tap.check(len(images) >= 2, f'-fsanitize={name}, as a child: both have a log', (child, len(images)))
 

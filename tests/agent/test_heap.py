@@ -108,10 +108,12 @@ def check_freed_field(tap, rig, guest):
     """Poison that is handed to free was read out of a freed block: the record of the free and the crash name it."""
     done, trial = rig.observed([guest, 'freed-field'], 'heap')
     records = rig.records(trial)
-    poisoned = [r for r in records if r.type == 'BLOCK' and r['state'] == 'freed' and r['via'] == '8']
+    # Since glibc 2.42 free looks at the pointer before it follows it, and aborts: then the block is seen elsewhere.
+    via = {-signal.SIGSEGV: '8', -signal.SIGABRT: '4'}.get(done.returncode)
+    poisoned = [r for r in records if r.type == 'BLOCK' and r['state'] == 'freed' and r['via'] == via]
     told = [r for r in records if r.type == 'BAD_FREE']
     named = [r for r in records if r.type == 'BLOCK' and told and r['owner'] == told[0]['seq']]
-    tap.check(done.returncode == -signal.SIGSEGV and poisoned and len(told) == 1 and len(named) == 1 and
+    tap.check(poisoned and len(told) == 1 and len(named) == 1 and
               named[0]['id'] == poisoned[0]['id'] and named[0]['state'] == 'freed',
               'a freed field: its free and the crash name the block',
               [done.returncode, [r.text for r in records if r.type in ('BAD_FREE', 'BLOCK', 'CRASH')]])

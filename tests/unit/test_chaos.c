@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "engine/trial/chaos.h"
+#include "in_range.h"
 #include "wire/plan.h"
 
 #define SEEDS 4000u
@@ -82,13 +83,13 @@ static void draws_stay_in_their_ranges_and_use_them(void **state)
 
 	for (uint64_t seed = 0; seed < SEEDS; seed++) {
 		chaos_draw(CHAOS_ALL, seed, OBSERVE_CRASH, &cores, &chaos);
-		assert_in_range(chaos.pad_bytes, 1, 8192);
-		assert_in_range(chaos.gap_bytes, 4096, 64u << 20);
+		assert_uint_in_range(chaos.pad_bytes, 1, 8192);
+		assert_uint_in_range(chaos.gap_bytes, 4096, 64u << 20);
 		assert_int_equal(chaos.gap_bytes % 4096, 0);
-		assert_in_range(chaos.heap_bytes, 0, 4080);
+		assert_uint_in_range(chaos.heap_bytes, 0, 4080);
 		assert_int_equal(chaos.heap_bytes % 16, 0);
-		assert_in_range(chaos.hold_weight, 4, 128);
-		assert_in_range(chaos.arm_us, 1, 1000);
+		assert_uint_in_range(chaos.hold_weight, 4, 128);
+		assert_uint_in_range(chaos.arm_us, 1, 1000);
 		pad_most = chaos.pad_bytes > pad_most ? chaos.pad_bytes : pad_most;
 		gap_least = chaos.gap_bytes < gap_least ? chaos.gap_bytes : gap_least;
 		gap_most = chaos.gap_bytes > gap_most ? chaos.gap_bytes : gap_most;
@@ -96,16 +97,16 @@ static void draws_stay_in_their_ranges_and_use_them(void **state)
 		if (chaos.core < 0) {
 			unpinned++;
 		} else {
-			assert_in_range(chaos.core, 3, 6);
+			assert_uint_in_range(chaos.core, 3, 6);
 			pinned[chaos.core]++;
 		}
 	}
 	assert_true(pad_most > 8000 && gap_least < 16384 && gap_most > 32u << 20);
 	/* The seeds are fixed: these either hold or do not. */
-	assert_in_range(unpinned, SEEDS * 45 / 100, SEEDS * 55 / 100);
-	assert_in_range(weak, SEEDS * 40 / 100, SEEDS * 60 / 100);
+	assert_uint_in_range(unpinned, SEEDS * 45 / 100, SEEDS * 55 / 100);
+	assert_uint_in_range(weak, SEEDS * 40 / 100, SEEDS * 60 / 100);
 	for (int core = 3; core < 7; core++)
-		assert_in_range(pinned[core], SEEDS / 10, SEEDS * 15 / 100);
+		assert_uint_in_range(pinned[core], SEEDS / 10, SEEDS * 15 / 100);
 }
 
 static void without_the_agent_only_pad_and_pin_are_left(void **state)

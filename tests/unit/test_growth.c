@@ -88,6 +88,29 @@ static void lines_are_found_by_their_place(void **state)
 	assert_int_equal(at[2], 3);
 }
 
+/* As pytest 8 writes: a line's end and the next one's beginning at once, its result later. */
+static void lines_are_found_behind_the_end_of_another(void **state)
+{
+	const struct milestone milestones[] = { line(MILESTONE_TEST_END, 0, "test_a PASSED", 90),
+						line(MILESTONE_TEST_END, 14, "test_b PASSED", 90) };
+	AUTO(moments_deinit) struct moments moments = { 0 };
+	AUTO(checkpoints_deinit) struct checkpoints points = { 0 };
+	size_t at[2];
+
+	(void)state;
+	moments_from_milestones(milestones, ARRAY_SIZE(milestones), false, &moments);
+	point(&points, 0, "test_a ", 10);
+	point(&points, 7, "PASSED", 20);
+	point(&points, 13, "\\x0atest_b ", 30);
+	points.list.items[2].inside.offset = 1;
+	points.list.items[2].inside.text = mem_strdup("test_b ");
+	point(&points, 0, NULL, 35);
+	point(&points, 21, "PASSED", 40);
+	assert_int_equal(moments_locate(&moments, &points, 0, at), 2);
+	assert_int_equal(at[0], 1);
+	assert_int_equal(at[1], 4);
+}
+
 static void lines_are_found_although_others_write(void **state)
 {
 	/* Somebody else put 100 bytes before the second line. */
@@ -383,6 +406,7 @@ int main(void)
 		cmocka_unit_test(tests_end_where_their_result_is_told),
 		cmocka_unit_test(tests_that_only_start_end_at_the_next),
 		cmocka_unit_test(lines_are_found_by_their_place),
+		cmocka_unit_test(lines_are_found_behind_the_end_of_another),
 		cmocka_unit_test(lines_are_found_although_others_write),
 		cmocka_unit_test(a_result_at_the_end_of_the_tests_line_counts),
 		cmocka_unit_test(who_prints_nothing_is_read_by_the_clock),

@@ -26,6 +26,7 @@
 #include "base/tree.h"
 #include "base/which.h"
 #include "debuginfo/program.h"
+#include "in_range.h"
 
 #define MUTATIONS 2000u
 #define SEED 20240607u
@@ -417,7 +418,7 @@ static void damage_and_read(const char *source)
 	print_message("# %s: seed %u, %u damaged copies, %u still looked like programs\n", source,
 		      SEED, MUTATIONS / 2, survived);
 	/* Otherwise nothing behind the header was tested. */
-	assert_in_range(survived, MUTATIONS / 20, MUTATIONS / 2 - 1);
+	assert_uint_in_range(survived, MUTATIONS / 20, MUTATIONS / 2 - 1);
 }
 
 static void test_damaged(void **state)

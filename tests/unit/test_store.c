@@ -51,7 +51,7 @@ CODE(each,
      "cmpxchg16b [rsi+0x10]\n"
      "inc dword ptr [r13]\n"
      "vmovdqu32 zmmword ptr [rax+0x40]{k1}, zmm3\n"
-     "vpscatterdd dword ptr [rax+zmm1*4]{k1}, zmm3\n"
+     "vpscatterdd [rax+zmm1*4]{k1}, zmm3\n"
      "call rax\n");
 CODE(none,
      "mov rax, [rbx+0x18]\nlea rax, [rbx+0x18]\ncmp byte ptr [rbx], 1\ntest [rbx], eax\n"

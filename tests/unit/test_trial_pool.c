@@ -17,6 +17,7 @@
 
 #include "base/fd.h"
 #include "engine/trial/pool.h"
+#include "in_range.h"
 #include "scratch.h"
 
 #define PATIENCE_MS 60000
@@ -395,7 +396,7 @@ static void slots_work_side_by_side(void **state)
 						 0);
 		assert_int_equal(finish(f->pool, &result, &err), 1);
 		assert_int_equal(result.end.exit_status, 3);
-		assert_in_range(result.number.value, 1, 24);
+		assert_uint_in_range(result.number.value, 1, 24);
 		assert_false(seen[result.number.value]);
 		seen[result.number.value] = true;
 		assert_false(result.left);

@@ -21,6 +21,7 @@
 #include "base/mem.h"
 #include "debuginfo/module.h"
 #include "debuginfo/symbols.h"
+#include "in_range.h"
 #include "live.h"
 
 static const char *victims;
@@ -293,7 +294,9 @@ static void compare_astray(const char *program, unsigned int how)
 	assert_int_equal(stack.frames[2].flags, how);
 	for (size_t i = 2; i < stack.count; i++) {
 		assert_false(stack.frames[i].flags & FRAME_RETURNED);
-		assert_true(i == 2 || strcmp(stack.frames[i].function, "main") != 0);
+		/* Without debug packages the C library's inner functions have no names. */
+		assert_true(i == 2 || !stack.frames[i].function ||
+			    strcmp(stack.frames[i].function, "main") != 0);
 	}
 	assert_int_equal(stack.end, STACK_COMPLETE);
 	stack_deinit(&stack);
@@ -351,7 +354,7 @@ static void test_astray_in_parts(void **state)
 			}
 		stack_deinit(&stack);
 	}
-	assert_in_range(told, 150, 216);
+	assert_uint_in_range(told, 150, 216);
 	live_stop(&live);
 	symbols_free(symbols);
 }
@@ -455,7 +458,7 @@ static size_t build_id_of(const char *victim, uint8_t *ret)
 
 	assert_int_equal(module_open(path, NULL, &module, &err), 0);
 	len = module_build_id(module, &id);
-	assert_in_range(len, 8, BUILD_ID_MAX);
+	assert_uint_in_range(len, 8, BUILD_ID_MAX);
 	memcpy(ret, id, len);
 	module_close(module);
 	return len;
@@ -693,7 +696,7 @@ static void test_truncated(void **state)
 	assert_int_equal(symbols_unwind(symbols, &live.snapshot, &whole, &err), 0);
 	/* The outermost frame needs nothing, the one before it its return address. */
 	needed = (size_t)(whole.frames[whole.count - 2].cfa - live.snapshot.stack.address);
-	assert_in_range(needed, 500, 20000);
+	assert_uint_in_range(needed, 500, 20000);
 	mappings = live.snapshot.mappings;
 	mapping_count = live.snapshot.mapping_count;
 	assert_true(mapping_count <= ARRAY_SIZE(code));
@@ -821,10 +824,8 @@ static void test_damaged(void **state)
 /* Mapped files that are no programs are told apart without being looked through. */
 static void test_not_elf(void **state)
 {
-	static const char *const contents[] = { "",
-						"\x7f"
-						"ELF",
-						"\x1f\x8b\x08 compressed", "#!/bin/sh\n" };
+	static const char *const contents[] = { "", "\177ELF", "\x1f\x8b\x08 compressed",
+						"#!/bin/sh\n" };
 	AUTO(mem_freep) char *path = mem_printf("%s/file", scratch);
 	struct module *module = NULL;
 	struct err err;
@@ -917,7 +918,7 @@ static void test_replaced_is_closed(void **state)
 		copy_victim(i % 2 ? "stacks" : "stacks-fixed", path);
 		assert_int_equal(module_open(path, NULL, &module, &err), 0);
 		first = first ? first : mapped("/rebuilt");
-		assert_in_range(mapped("/rebuilt"), 1, first);
+		assert_uint_in_range(mapped("/rebuilt"), 1, first);
 		module_close(module);
 		assert_int_equal(unlink(path), 0);
 	}
@@ -940,10 +941,10 @@ static void test_closed_in_the_end(void **state)
 		assert_int_equal(unlink(path), 0);
 	}
 	before = mapped("/many");
-	assert_in_range(before, FILES, 4 * FILES);
+	assert_uint_in_range(before, FILES, 4 * FILES);
 	for (int i = 0; i < FILES; i++)
 		module_close(opened[i]);
-	assert_in_range(mapped("/many"), 1, before - before / FILES);
+	assert_uint_in_range(mapped("/many"), 1, before - before / FILES);
 }
 
 static void test_no_registers(void **state)

@@ -276,7 +276,7 @@ static uint64_t walk(struct log_reader *log)
 		touched += log_watch_row(log, i, &watch);
 	for (uint32_t i = 0; i < LOG_WRITERS + 2; i++)
 		if (log_writer_row(log, i, &row))
-			touched += row.count + ((row.watch & ~LOG_WRITER_ALONGSIDE) < LOG_WATCHES);
+			touched += row.count + (LOG_WRITER_WATCH(row.watch) < LOG_WATCHES);
 	for (uint32_t i = 0; i < 64; i++)
 		if (log_watched(log, i, &watched))
 			touched += watched.id + log_last(log, watched.address, &last);

@@ -6,6 +6,7 @@
 
 #include <cmocka.h>
 
+#include "in_range.h"
 #include "wire/canary.h"
 #include "wire/plan.h"
 
@@ -123,7 +124,7 @@ static void test_canary_words(void **state)
 		word = canary_word(seed + i, start, CANARY_POISON);
 		assert_true(canary_poison_of(canary_word(seed + i, start, CANARY_GUARD)) == word);
 		for (k = 0; k < 8; k++)
-			assert_in_range(word >> (8 * k) & 255, 0x80, 0xbf);
+			assert_uint_in_range(word >> (8 * k) & 255, 0x80, 0xbf);
 		assert_true(canary_decode(seed + i, word, CANARY_POISON, &found));
 		assert_int_equal(found, start);
 		assert_false(canary_decode(seed + i, word, CANARY_GUARD, &found));
@@ -135,7 +136,7 @@ static void test_canary_words(void **state)
 				assert_false(found + (1ull << 30) - start < 2ull << 30);
 	}
 	/* Six standard deviations. */
-	assert_in_range(chosen, 50000 - 950, 50000 + 950);
+	assert_uint_in_range(chosen, 50000 - 950, 50000 + 950);
 }
 
 static void test_every_damaged_byte_is_refused(void **state)

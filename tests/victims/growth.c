@@ -86,12 +86,15 @@ static void recent_use(int test)
 	{                              \
 		registry_add();        \
 	}
-OWN_TEST(0)
-OWN_TEST(1) OWN_TEST(2) OWN_TEST(3) OWN_TEST(4) OWN_TEST(5) OWN_TEST(6) OWN_TEST(7) OWN_TEST(8)
-	OWN_TEST(9) OWN_TEST(10) OWN_TEST(11) static void (*const own_tests[])(void) = {
-		own_test_0, own_test_1, own_test_2, own_test_3, own_test_4,  own_test_5,
-		own_test_6, own_test_7, own_test_8, own_test_9, own_test_10, own_test_11
-	};
+/* clang-format off */
+OWN_TEST(0) OWN_TEST(1) OWN_TEST(2) OWN_TEST(3) OWN_TEST(4) OWN_TEST(5) OWN_TEST(6) OWN_TEST(7) OWN_TEST(8)
+OWN_TEST(9) OWN_TEST(10) OWN_TEST(11)
+
+static void (*const own_tests[])(void) = {
+	own_test_0, own_test_1, own_test_2, own_test_3, own_test_4,  own_test_5,
+	own_test_6, own_test_7, own_test_8, own_test_9, own_test_10, own_test_11
+};
+/* clang-format on */
 
 static void run_test(const char *way, int test)
 {

@@ -121,7 +121,9 @@ static int fine(void)
 	free(aligned);
 	if (malloc((size_t)1 << 40) != NULL)
 		return 4;
+#ifndef PASSES_ON /* nobody can count on what libc's free leaves alone */
 	printf("registers %s\n", registers_kept() ? "kept" : "lost");
+#endif
 	return 0;
 }
 

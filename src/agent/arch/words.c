@@ -62,7 +62,7 @@ size_t words_find(const uint64_t *words, size_t from, size_t count, uint64_t low
 	int8_t known = __atomic_load_n(&vector, __ATOMIC_RELAXED);
 
 	if (known < 0) {
-		known = has_avx2();
+		known = has_avx2() ? 1 : 0;
 		__atomic_store_n(&vector, known, __ATOMIC_RELAXED);
 	}
 	return known ? find_avx2(words, from, count, low, high)

@@ -6,6 +6,9 @@
  * code. No register is touched and no stack is needed, so it does for clone, vfork and sigreturn as
  * for all others. As many as call.c has ARCH_GATES.
  *
+ * arch_call makes a call in which a thread may wait, and says that it was made: by a store behind it,
+ * and until that store by being at arch_call_made.
+ *
  * arch_sigreturn is what handlers of ours return to. Its bytes are those of libc's: unwinders know
  * signal frames by them, gdb by the name as well (and would find wrong rules, if there were any for
  * this address).
@@ -30,6 +33,37 @@ arch_gates:
 	.set i, i + 1
 	.endr
 	.size arch_gates, . - arch_gates
+
+	/* rdi: six arguments, rsi: number, rdx: becomes 1 */
+	.globl arch_call
+	.hidden arch_call
+	.type arch_call, @function
+	.balign 64
+arch_call:
+	.cfi_startproc
+	push %rbx
+	.cfi_adjust_cfa_offset 8
+	.cfi_rel_offset %rbx, 0
+	mov %rdx, %rbx
+	mov %rsi, %rax
+	mov %rdi, %r11
+	mov (%r11), %rdi
+	mov 8(%r11), %rsi
+	mov 16(%r11), %rdx
+	mov 24(%r11), %r10
+	mov 32(%r11), %r8
+	mov 40(%r11), %r9
+	syscall
+	.globl arch_call_made
+	.hidden arch_call_made
+arch_call_made:
+	movl $1, (%rbx)
+	pop %rbx
+	.cfi_adjust_cfa_offset -8
+	.cfi_restore %rbx
+	ret
+	.cfi_endproc
+	.size arch_call, . - arch_call
 
 	.balign 64
 	nop

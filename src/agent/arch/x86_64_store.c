@@ -366,7 +366,8 @@ static enum arch_store_how classify(const struct parts *p, const ucontext_t *con
 static uint8_t base_choose(const struct parts *p, uint8_t index)
 {
 	static const uint8_t candidates[] = { RSI, RDI, RBX, RDX };
-	uint8_t reg = (uint8_t)(p->reg | (p->r ? 8 : 0)), i;
+	uint8_t reg = (uint8_t)(p->reg | (p->r ? 8 : 0));
+	size_t i;
 
 	for (i = 0; i < sizeof(candidates); i++) {
 		uint8_t c = candidates[i];

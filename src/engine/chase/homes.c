@@ -7,10 +7,10 @@
 
 #include <string.h>
 
-#define QUIET_TRIALS                                                                             \
-	20u	       /* without a failure, and so many times as many as one took until then… \
-			*/
-#define QUIET_TIMES 8u /* …until the watch is said to hide it */
+/* Trials without a failure, and so many times as many as one took until then, until the watch is
+ * said to hide it. */
+#define QUIET_TRIALS 20u
+#define QUIET_TIMES 8u
 
 #define LOWEST_ADDRESS 0x400000ull /* that programs are linked to */
 

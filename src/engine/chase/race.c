@@ -22,9 +22,7 @@
 #define WORDS_AT_ONCE 4u
 #define BLOCK_BYTES_MAX 128u
 #define TARGETS_MAX 4u
-#define FAILURES_ALONE                                                            \
-	2u /* failing trials in which only one thread came by, until it is enough \
-	    */
+#define FAILURES_ALONE 2u /* failing trials with only one thread there, until it is enough */
 #define TRIALS_PER_STAGE 40u
 
 /* What was seen in a trial. */

@@ -7,8 +7,8 @@
  */
 #include "engine/chase/inside.h"
 
-#include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "wire/canary.h"
@@ -24,10 +24,7 @@ static const struct heap_suspect *likeliest(const struct heap_report *report)
 
 static uint64_t hash_of(const struct heap_suspect *suspect)
 {
-	uint64_t hash = 0;
-
-	(void)sscanf(suspect->context, "%16" SCNx64, &hash);
-	return hash;
+	return strtoull(suspect->context, NULL, 16);
 }
 
 /* The word whose hash it is; -1: none. */

@@ -443,7 +443,7 @@ static void add_watch(struct strbuf *out, struct log_reader *log)
 				    "WRITER watch=%u alongside=%d rip=%#" PRIx64 " count=%" PRIu64
 				    " changed=%" PRIu64 " first=%" PRIu64 " last=%" PRIu64
 				    " value=%" PRIu64 "\n",
-				    writer.watch & ~LOG_WRITER_ALONGSIDE,
+				    LOG_WRITER_WATCH(writer.watch),
 				    (writer.watch & LOG_WRITER_ALONGSIDE) != 0, writer.rip,
 				    writer.count, writer.changed, writer.first_hit, writer.last_hit,
 				    writer.values[0]);

@@ -77,7 +77,9 @@ static bool read_escape(struct reader *r, struct strbuf *sb)
 		return false;
 	if (c != 'u') {
 		letter = strchr(letters, c);
-		strbuf_addc(sb, letter ? values[letter - letters] : c);
+		if (letter)
+			c = values[letter - letters];
+		strbuf_addc(sb, c);
 		return true;
 	}
 	if (!read_hex(r, &code) || code == 0)

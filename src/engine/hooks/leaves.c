@@ -91,3 +91,64 @@ bool function_leaves(struct module *module, const struct function *function)
 	VEC_DEINIT(&search.entries);
 	return found;
 }
+
+bool function_begins_with(struct module *module, const struct function *function,
+			  struct function *ret)
+{
+	struct search search = { .module = module };
+	struct code_instruction instruction;
+
+	if (function->range_count == 0)
+		return false;
+	for (uint64_t at = function->entry; at < function->ranges[0].high;
+	     at += instruction.length) {
+		if (!decode(&search, at, &instruction))
+			return false;
+		if (instruction.flow == CODE_CALL && instruction.flags & CODE_HAS_TARGET)
+			return !is_linkage(&search, instruction.target) &&
+			       functions_at(module, instruction.target, ret);
+		if (instruction.flow != CODE_NEXT)
+			return false;
+	}
+	return false;
+}
+
+/* Compared with, or loaded: by its address in the instruction. */
+static bool names_function(const struct search *search, uint64_t at,
+			   const struct code_instruction *instruction, uint64_t entry)
+{
+	uint32_t last;
+
+	if (instruction->flags & CODE_HAS_ADDRESS && instruction->address == entry)
+		return true;
+	return instruction->length > sizeof(last) && entry <= INT32_MAX &&
+	       module_read(search->module, at + instruction->length - sizeof(last), &last,
+			   sizeof(last)) &&
+	       last == entry;
+}
+
+bool function_calls_instead(struct module *module, uint64_t caller, uint64_t entry,
+			    struct function *ret)
+{
+	struct search search = { .module = module };
+	struct code_instruction instruction;
+	struct function around = { 0 };
+	bool named = false, found = false;
+
+	if (functions_at(module, caller, &around) && around.range_count > 0)
+		for (uint64_t at = around.entry; at < around.ranges[0].high;
+		     at += instruction.length) {
+			if (!decode(&search, at, &instruction))
+				break;
+			named |= names_function(&search, at, &instruction, entry);
+			if (!named || instruction.flow != CODE_CALL)
+				continue;
+			found = instruction.flags & CODE_HAS_TARGET &&
+				instruction.target != entry &&
+				!is_linkage(&search, instruction.target) &&
+				functions_at(module, instruction.target, ret);
+			break;
+		}
+	function_deinit(&around);
+	return found;
+}

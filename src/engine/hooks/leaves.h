@@ -14,3 +14,13 @@
  * may count on that.
  */
 bool function_leaves(struct module *module, const struct function *function);
+
+/* The function of the same file whose call it begins with, before any branch. False: none. `ret` is
+ * to be deinitialised. */
+bool function_begins_with(struct module *module, const struct function *function,
+			  struct function *ret);
+
+/* Where a compiler saw through a pointer to the function that begins at `entry`, the caller
+ * compares the two and calls a copy that was made for it: that one. False: none. `ret` as above. */
+bool function_calls_instead(struct module *module, uint64_t caller, uint64_t entry,
+			    struct function *ret);

@@ -462,6 +462,51 @@ static void note_inlined(struct hook_planner *planner, struct file *file, const 
 				inlined, name));
 }
 
+/* A copy of the function: what goes through it is seen by no other hook. */
+static void plan_copy(struct hook_planner *planner, struct file *file, struct function *copy,
+		      const struct hook_use *use, struct strbuf *items)
+{
+	struct err why = { 0 };
+
+	copy->arguments_in_registers = true;
+	if (plan_function(planner, file, copy, use, items, &why) < 0)
+		note(planner, mem_printf("%s: such calls are not seen", why.message));
+}
+
+/* A function, or what `inner` of its use says. */
+static int plan_whole(struct hook_planner *planner, struct file *file,
+		      const struct function *function, const struct hook_use *use,
+		      struct strbuf *items, struct err *err)
+{
+	AUTO(functions_deinit) struct functions others = { 0 };
+	struct function inner = { 0 }, copy = { 0 }, known = *function; /* which owns nothing */
+	bool begins = use->inner && function_begins_with(file->module, function, &inner);
+	uint64_t table, caller;
+	int r;
+
+	if (begins)
+		known = inner;
+	known.arguments_in_registers |= use->inner != NULL;
+	r = plan_function(planner, file, &known, use, items, err);
+	if (r == 0 && use->inner && !begins)
+		functions_find(file->module, use->inner, &others);
+	VEC_FOREACH (&others.list, other)
+		plan_copy(planner, file, other, use, items);
+	if (r == 0 && use->caller_in && module_symbol(file->module, use->caller_in, &table) &&
+	    module_read(file->module, table + use->caller_at, &caller, sizeof(caller)) &&
+	    function_calls_instead(file->module, caller, function->entry, &copy)) {
+		bool planned = copy.entry == known.entry;
+
+		VEC_FOREACH (&others.list, other)
+			planned |= other->entry == copy.entry;
+		if (!planned)
+			plan_copy(planner, file, &copy, use, items);
+	}
+	function_deinit(&copy);
+	function_deinit(&inner);
+	return r;
+}
+
 /* All functions of the name in one file. 0 when there is none, 1 when they are planned. */
 static int plan_named(struct hook_planner *planner, struct file *file, const char *name,
 		      const struct hook_use *use, struct strbuf *items, struct err *err)
@@ -486,7 +531,7 @@ static int plan_named(struct hook_planner *planner, struct file *file, const cha
 	VEC_FOREACH (&found.list, function) {
 		struct err why = { 0 };
 
-		r = plan_function(planner, file, function, use, &planned, &why);
+		r = plan_whole(planner, file, function, use, &planned, &why);
 		hooked += r == 0;
 		if (r < 0 && err)
 			*err = why;

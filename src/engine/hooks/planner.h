@@ -54,6 +54,14 @@ struct hook_use {
 	/* Integer arguments, from 0 to 5, or HOOK_NO_ARGUMENT. */
 	unsigned int pointer, size, count;
 	uint64_t fixed_size; /* where `size` is HOOK_NO_ARGUMENT */
+	/* What it does may be in a function of its own, with the same arguments and result, which
+	 * others call past it. That one is hooked instead if it begins with a call of it; where it
+	 * has a copy inside, both are. Arguments of both are in registers. NULL: no such thing. */
+	const char *inner;
+	/* A table that has, at this offset, a function which calls it by a pointer: what that one
+	 * calls instead is hooked as well. NULL: no such thing. */
+	const char *caller_in;
+	uint64_t caller_at;
 };
 
 /* Appends the items for one function to `items`. An error says why it cannot be hooked, and what to

@@ -220,6 +220,7 @@ static uint64_t process_since(int pid)
 	if (file_read(path, STAT_BYTES_MAX, &text, &len, NULL) < 0 || !(rest = strrchr(text, ')')))
 		return 0;
 	/* The 22nd field; the name, which may hold anything, is the second. */
+	// NOLINTNEXTLINE(cert-err34-c): the kernel wrote these numbers
 	if (sscanf(rest + 1,
 		   " %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d "
 		   "%*d %*d %llu",

@@ -143,8 +143,10 @@ static size_t line_len(const char *text)
 	for (; text[i] != '\0' && (text[i] != '\n' || quote != '\0'); i++) {
 		if (text[i] == '\\' && quote != '\'' && text[i + 1] != '\0')
 			i++;
+		else if (quote != '\0' && text[i] == quote)
+			quote = '\0';
 		else if (quote != '\0')
-			quote = text[i] == quote ? '\0' : quote;
+			continue;
 		else if (text[i] == '\'' || text[i] == '"')
 			quote = text[i];
 	}

@@ -221,8 +221,11 @@ char *crumb_mask_numbers(const char *crumb)
 
 	while (*crumb != '\0') {
 		size_t digits = span(crumb, strlen(crumb), isdigit);
+		char shown = *crumb;
 
-		strbuf_addc(&sb, digits > 0 ? '*' : *crumb);
+		if (digits > 0)
+			shown = '*';
+		strbuf_addc(&sb, shown);
 		crumb += digits > 0 ? digits : 1;
 	}
 	return strbuf_take(&sb);

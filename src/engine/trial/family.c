@@ -37,6 +37,7 @@ static pid_t parent_of(const char *pid)
 		return -1;
 	text[len] = '\0';
 	after = strrchr(text, ')');
+	// NOLINTNEXTLINE(cert-err34-c): the kernel wrote these numbers
 	if (!after || sscanf(after + 1, " %c %d", &state, &parent) != 2 || state == 'Z')
 		return -1;
 	return parent;

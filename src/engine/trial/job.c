@@ -138,23 +138,13 @@ bool trial_job_unpack(const char *bytes, size_t len, struct trial_job *ret)
 }
 
 /* The plain numbers of a trial_end, in one place for both directions. */
-#define END_NUMBERS(X)                                                                          \
-	X(exit_status)                                                                          \
-	X(signal)                                                                               \
-	X(timed_out)                                                                            \
-	X(stray.pid)                                                                            \
-	X(stray.signal)                                                                         \
-	X(observed.pid)                                                                         \
-	X(observed.signal)                                                                      \
-	X(hid_its_own)                                                                          \
-	X(cuts)                                                                                 \
-	X(milestones_full)                                                                      \
-	X(leftovers)                                                                            \
-	X(started)                                                                              \
-	X(strayed)                                                                              \
-	X(came_through)                                                                         \
-	X(stopped) X(started_ms) X(wall_ns) X(user_ns) X(system_ns) X(peak_kib) X(stdout_bytes) \
-		X(stderr_bytes)
+/* clang-format off */
+#define END_NUMBERS(X) \
+	X(exit_status) X(signal) X(timed_out) X(stray.pid) X(stray.signal) \
+	X(observed.pid) X(observed.signal) X(hid_its_own) X(cuts) X(milestones_full) \
+	X(leftovers) X(started) X(strayed) X(came_through) X(stopped) X(started_ms) \
+	X(wall_ns) X(user_ns) X(system_ns) X(peak_kib) X(stdout_bytes) X(stderr_bytes)
+/* clang-format on */
 
 void trial_result_pack(const struct trial_result *result, struct strbuf *sb)
 {

@@ -266,8 +266,13 @@ static int aim_function(struct aim *aim)
 	return aim_field(aim, argument < 0 ? TYPES_RETURN : argument);
 }
 
-/* Objects of nearly all classes come from this function, with their type already in them. */
+/* Objects of nearly all classes come from this function, with their type already in them; or from
+ * the second, where the compiler made copies of the first in those who call it (Debian's 3.13). */
 #define PYTHON_ALLOCATOR "PyType_GenericAlloc"
+#define PYTHON_ALLOCATOR_INNER "_PyType_AllocNoTrack"
+/* Its tp_new calls what tp_alloc says. Extensions are built with this layout. */
+#define PYTHON_OBJECT "PyBaseObject_Type"
+#define PYTHON_NEW_AT 312
 
 static int aim_python(struct aim *aim)
 {
@@ -286,11 +291,22 @@ static int aim_python(struct aim *aim)
 						  .number = aim->number,
 						  .pointer = 0,
 						  .size = HOOK_NO_ARGUMENT,
-						  .count = HOOK_NO_ARGUMENT },
+						  .count = HOOK_NO_ARGUMENT,
+						  .inner = PYTHON_ALLOCATOR_INNER,
+						  .caller_in = PYTHON_OBJECT,
+						  .caller_at = PYTHON_NEW_AT },
 			      aim->all->items, aim->all->err);
 	if (r == 0)
-		r = hook_plan_watch(aim->all->hooks, PYTHON_ALLOCATOR, -1, aim->number,
-				    aim->all->items, aim->all->err);
+		r = hook_plan(aim->all->hooks, PYTHON_ALLOCATOR,
+			      &(struct hook_use){ .role = HOOK_WATCH_RESULT,
+						  .number = aim->number,
+						  .pointer = HOOK_NO_ARGUMENT,
+						  .size = HOOK_NO_ARGUMENT,
+						  .count = HOOK_NO_ARGUMENT,
+						  .inner = PYTHON_ALLOCATOR_INNER,
+						  .caller_in = PYTHON_OBJECT,
+						  .caller_at = PYTHON_NEW_AT },
+			      aim->all->items, aim->all->err);
 	aim->all->missing = r < 0 && is_missing(r);
 	if (r < 0)
 		return err_prefix(aim->all->err, "--on pytype: is for programs that run Python");

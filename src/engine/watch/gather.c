@@ -23,7 +23,9 @@ static bool by_row(const struct hit *caught, const struct log_writer_row *row,
 	const struct log_hit *hit = caught->hit;
 	bool alongside = (row->watch & LOG_WRITER_ALONGSIDE) != 0;
 
-	return hit->watch == (row->watch & ~LOG_WRITER_ALONGSIDE) &&
+	return hit->watch == LOG_WRITER_WATCH(row->watch) &&
+	       (hit->flags & LOG_HIT_KERNEL ? LOG_WRITER_OF_CALL(hit->last_syscall) : 0) ==
+		       LOG_WRITER_CALL(row->watch) << 8 &&
 	       hit->gregs[LOG_GREG_RIP] == row->rip &&
 	       ((hit->flags & LOG_HIT_ALONGSIDE) != 0) == alongside &&
 	       (!alongside || hit_covers(caught, symbols));
@@ -97,7 +99,7 @@ static void add_writer(struct watch_gather *gather, const struct trial_hits *log
 {
 	const struct hit *first = find_hit(log, in, row, false, gather->symbols);
 	const struct hit *last = find_hit(log, in, row, true, gather->symbols);
-	unsigned int watch = row->watch & ~LOG_WRITER_ALONGSIDE;
+	unsigned int watch = LOG_WRITER_WATCH(row->watch);
 	struct watch_report *report = gather->report;
 	struct write_seen *seen = mem_alloc(sizeof(*seen));
 	struct watch_writer *writer;

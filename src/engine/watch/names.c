@@ -82,18 +82,21 @@ static bool file_open(struct named *file)
 
 /* Tests of one project have much in common: what one of the programs that the command starts has,
  * is looked for in all of them. */
-static void ask_others(struct names *names, const struct named *who, struct question *question)
+static void ask_others(struct names *names, const struct named *who,
+		       const struct question *question)
 {
+	/* The caller's own answer stays the first one's: the others only add to the ranges. */
 	struct type_global global = { 0 };
+	struct question again = *question;
 
 	if (!question->ranges || !who->another)
 		return;
 	if (question->global)
-		question->global = &global;
+		again.global = &global;
 	for (struct named *file = names->files.items;
 	     file < names->files.items + names->files.count; file++)
 		if (file > who && file->another && file_open(file)) {
-			(void)question->ask(question, file, NULL);
+			(void)again.ask(&again, file, NULL);
 			type_global_deinit(&global);
 			global = (struct type_global){ 0 };
 		}
@@ -101,21 +104,22 @@ static void ask_others(struct names *names, const struct named *who, struct ques
 
 /* The program's own answer counts when nobody knows: its suggestions are the likeliest. One that
  * means several things is an answer. */
-static int ask_all(struct names *names, struct question *question, struct err *err)
+static int ask_all(struct names *names, const struct question *asked, struct err *err)
 {
-	AUTO(mem_freep) char *demangled = demangle(question->name);
+	AUTO(mem_freep) char *demangled = demangle(asked->name);
+	struct question question = *asked;
 	struct err first = { 0 };
 	int r = -ENOENT;
 
-	question->name = demangled;
+	question.name = demangled;
 	VEC_FOREACH (&names->files, file) {
 		struct err here = { 0 };
 
 		if (!file_open(file))
 			continue;
-		r = question->ask(question, file, &here);
+		r = question.ask(&question, file, &here);
 		if (r == 0) {
-			ask_others(names, file, question);
+			ask_others(names, file, &question);
 			return 0;
 		}
 		/* A near name is worth more than none. */
@@ -126,7 +130,7 @@ static int ask_all(struct names *names, struct question *question, struct err *e
 			break;
 	}
 	if (first.message[0] == '\0')
-		return err_set(err, -ENOENT, "nothing is called '%s'", question->name);
+		return err_set(err, -ENOENT, "nothing is called '%s'", question.name);
 	*err = first;
 	return first.code < 0 ? first.code : -ENOENT;
 }

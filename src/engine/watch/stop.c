@@ -3,6 +3,7 @@
 #include <ctype.h>
 #include <dirent.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -33,10 +34,12 @@ static bool is_stopped(int pid)
 static int log_pid(const char *name)
 {
 	size_t len = strlen(WIRE_LOG_PREFIX);
+	long pid = strncmp(name, WIRE_LOG_PREFIX, len) == 0 && isdigit((unsigned char)name[len])
+			   ? strtol(name + len, NULL, 10)
+			   : 0;
 
-	return strncmp(name, WIRE_LOG_PREFIX, len) == 0 && isdigit((unsigned char)name[len])
-		       ? atoi(name + len)
-		       : 0;
+	/* The program may have put a file of any name there. */
+	return pid <= INT_MAX ? (int)pid : 0;
 }
 
 static int find_stopped(int trials, const char *name)

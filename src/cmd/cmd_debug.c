@@ -7,6 +7,7 @@
 #include "base/strbuf.h"
 #include "cmd/common.h"
 #include "engine/debug/dump.h"
+#include "engine/investigation/investigation.h"
 #include "report/report_debug.h"
 
 struct debug_options {
@@ -134,12 +135,66 @@ static const struct command debug_plan = {
 	.run = run_plan,
 };
 
-static const struct command *const subcommands[] = { &debug_log, &debug_plan, NULL };
+static void say_verdict(const char *which, const struct verdict *verdict, struct strbuf *lines)
+{
+	strbuf_addf(lines, "%s class=%s firm=%d sentence=\"%s\"\n", which,
+		    verdict_class_name(verdict->class), verdict->firm,
+		    verdict->sentence ? verdict->sentence : "");
+}
+
+static int judge_again(const struct invocation *inv, struct err *err)
+{
+	const struct debug_options *options = inv->options;
+	AUTO(case_closep) struct case_store *cs = NULL;
+	AUTO(verdict_deinit) struct verdict stored = { 0 };
+	AUTO(verdict_deinit) struct verdict again = { 0 };
+	AUTO(strbuf_deinit) struct strbuf lines = { 0 };
+	bool same = false;
+	int r = common_need_case(&options->common, err);
+
+	if (r == 0)
+		r = case_open(options->common.case_dir, CASE_READ, &cs, err);
+	if (r == 0)
+		r = judgement_again(cs, &same, &stored, &again, err);
+	if (r < 0)
+		return r;
+	say_verdict("STORED", &stored, &lines);
+	say_verdict("AGAIN", &again, &lines);
+	strbuf_addf(&lines, "RESULT same=%d\n", same);
+	(void)print(options, &lines);
+	return same ? EXIT_AS_EXPECTED : EXIT_FOUND;
+}
+
+static int run_judge(const struct invocation *inv)
+{
+	const struct debug_options *options = inv->options;
+
+	return common_run(&options->common, judge_again, inv);
+}
+
+static const struct command debug_judge = {
+	.name = "debug judge",
+	.summary = "Does the evidence of a case still give the verdict that was stored",
+	.usage = "[options]",
+	.description =
+		"Judges the evidence of the case again and compares the verdict with the stored one, word "
+		"for word. Prints both and whether they are the same; the exit status is 1 when they are "
+		"not. Evidence that was added after the verdict makes them differ.",
+	.examples = "  redhand debug judge --case redhand-case\n"
+		    "      does this version of redhand judge the case as the one that made it?\n",
+	.groups = plain_groups,
+	.options_size = sizeof(struct debug_options),
+	.program = PROGRAM_NONE,
+	.defaults = defaults,
+	.run = run_judge,
+};
+
+static const struct command *const subcommands[] = { &debug_log, &debug_plan, &debug_judge, NULL };
 
 const struct command cmd_debug = {
 	.name = "debug",
-	.summary = "For work on redhand itself: what is in its logs and plans",
-	.usage = "SUB-COMMAND [options] FILE",
+	.summary = "For work on redhand itself: what is in its logs, plans and verdicts",
+	.usage = "SUB-COMMAND [options] [FILE]",
 	.description =
 		"Prints the files that redhand and the agent in the program exchange. What the lines hold "
 		"may change from version to version.",

@@ -78,6 +78,12 @@ def refused(*args, saying, **options):
     return result
 
 
+def judged_the_same_again(case="redhand-case"):
+    """The evidence of the case gives the verdict that was stored, word for word."""
+    result = redhand("debug", "judge", "--case", case)
+    assert result.returncode == 0, result.stdout
+
+
 def script(text, name="program.sh"):
     """Writes an executable shell script into the current directory."""
     path = Path(name).resolve()

@@ -17,6 +17,11 @@ int investigation_read(struct case_store *cs, struct readings *readings, struct 
 int judgement_read(struct case_store *cs, struct evidence_list *evidence, struct verdict *ret,
 		   bool *ret_judged, struct err *err);
 
+/* The last verdict as it was stored, and judged again from the evidence: are they the same, word
+ * for word? -ENOENT when there is none. */
+int judgement_again(struct case_store *cs, bool *ret_same, struct verdict *ret_stored,
+		    struct verdict *ret_again, struct err *err);
+
 /* Adds the user's hypotheses, notes and workarounds (people.c). */
 int people_read(struct case_store *cs, struct investigation *inv, struct err *err);
 

@@ -4,15 +4,6 @@
  */
 #include "verdict_stories.h"
 
-static const struct {
-	const struct story *list;
-	const size_t *count;
-} tables[] = {
-	{ stories_write, &stories_write_count },
-	{ stories_free, &stories_free_count },
-	{ stories_value, &stories_value_count },
-};
-
 static void judge(void (*make)(struct evidence_list *), struct evidence_list *list,
 		  struct verdict *ret)
 {
@@ -74,9 +65,8 @@ static void check_story(const struct story *story)
 
 static void every_rule_fires_and_nearly_fires(void **state)
 {
-	for (size_t i = 0; i < ARRAY_SIZE(tables); i++)
-		for (size_t k = 0; k < *tables[i].count; k++)
-			check_story(&tables[i].list[k]);
+	EACH_STORY (story)
+		check_story(story);
 }
 
 /* Each class has a row that states it firmly and one that nearly does. */
@@ -85,10 +75,9 @@ static void no_class_is_left_out(void **state)
 	/* That it is no memory error is never stated firmly: nobody looks at everything. */
 	bool fires[VERDICT_CLASSES] = { [VERDICT_NOT_CAUGHT] = true, [VERDICT_NOT_MEMORY] = true };
 
-	for (size_t i = 0; i < ARRAY_SIZE(tables); i++)
-		for (size_t k = 0; k < *tables[i].count; k++)
-			if (tables[i].list[k].firm)
-				fires[tables[i].list[k].class] = true;
+	EACH_STORY (story)
+		if (story->firm)
+			fires[story->class] = true;
 	for (unsigned int class = 0; class < VERDICT_CLASSES; class ++)
 		if (!fires[class])
 			fail_msg("nothing fires %s", verdict_class_name(class));

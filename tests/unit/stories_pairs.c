@@ -68,6 +68,14 @@ static void a_copy_of_its_own(struct evidence_list *l)
 	}
 }
 
+/* The allocator that was not followed has a name. */
+static void narrow_in_a_named_pool(struct evidence_list *l)
+{
+	tell_story(l, "narrow_in_a_pool");
+	EACH_WRITE (l, e)
+		e->note = mem_strdup("pool_get may deal out pieces of it");
+}
+
 /* The freed block was used in a trial of which the caught store says nothing. */
 static void freed_block_in_another_trial(struct evidence_list *l)
 {
@@ -204,6 +212,40 @@ static void variable_set_by_its_function(struct evidence_list *l)
 		made_traits(e->write, MADE_NAMED);
 }
 
+/* The failure read that variable in its own function. */
+static void variable_read_in_its_function(struct evidence_list *l)
+{
+	variable_set_by_its_function(l);
+	EACH_WRITE (l, e)
+		e->write->found = (struct value_found){ .known = true, .steps = 1 };
+}
+
+/* A constant, at a fixed distance from a pointer into the block. */
+static void constant_inside_the_block(struct evidence_list *l)
+{
+	tell_story(l, "object_inside_the_block");
+	EACH_WRITE (l, e) {
+		e->write->code.immediate = true;
+		e->write->code.source = POINTER_UNKNOWN;
+	}
+}
+
+/* The pointer was computed: it may run through the block. */
+static void constant_where_a_pointer_runs(struct evidence_list *l)
+{
+	constant_inside_the_block(l);
+	EACH_WRITE (l, e)
+		e->write->code.changed = true;
+}
+
+/* The store is right; the reader's index had left its own array and came upon it. */
+static void reader_gone_astray(struct evidence_list *l)
+{
+	tell_story(l, "pointer_to_a_freed_block");
+	EACH_WRITE (l, e)
+		e->write->found.strayed = true;
+}
+
 /* ---- blocks after their end ---- */
 
 /* Nothing but the poison in the freed block gave the use away. */
@@ -293,6 +335,7 @@ const struct story stories_pairs[] = {
 	ROW(part_of_a_field_by_its_object, NARROW_WRITE, FIRM, "trim"),
 	ROW(nearly_the_whole_object, WIDE_WRITE, FIRM, "jit_code"),
 	ROW(a_copy_of_its_own, WIDE_WRITE, FIRM, "strcpy"),
+	ROW(narrow_in_a_named_pool, NARROW_WRITE, DOUBTED, "jit_code"),
 	ROW(freed_block_in_another_trial, NARROW_WRITE, FIRM, "jit_code"),
 	ROW(another_thread_under_a_lock, NARROW_WRITE, FIRM, "jit_code"),
 	ROW(cached_and_replaced, STALE_CACHED_VALUE, FIRM, "type_cache_open"),
@@ -309,6 +352,10 @@ const struct story stories_pairs[] = {
 	ROW(pointer_to_a_freed_block, NARROW_WRITE, FIRM, "list_add"),
 	ROW(variable_set_through_a_pointer, NARROW_WRITE, FIRM, "label_make"),
 	ROW(variable_set_by_its_function, NOT_CAUGHT, DOUBTED, NULL),
+	ROW(variable_read_in_its_function, NOT_CAUGHT, DOUBTED, NULL),
+	ROW(constant_inside_the_block, NARROW_WRITE, DOUBTED, "measure"),
+	ROW(constant_where_a_pointer_runs, NARROW_WRITE, FIRM, "measure"),
+	ROW(reader_gone_astray, NOT_CAUGHT, DOUBTED, NULL),
 
 	ROW(used_by_poison_alone, USE_AFTER_FREE, DOUBTED, NULL),
 	ROW(used_by_poison_once, USE_AFTER_FREE, FIRM, NULL),

@@ -17,6 +17,7 @@ static const struct {
 	{ "other-places", "one_of_twins", "read_from_here" },
 	{ "free-inferred", "after_free_inferred", "after_free" },
 	{ "free-unknown", "narrow_in_a_pool", "narrow" },
+	{ "free-unknown", "narrow_in_a_named_pool", "narrow" },
 	{ "first-value", "constructor", "set_up_again" },
 	{ "only-copied", "only_copied", "source_whole" },
 	{ "slot-writer-unknown", "cached_slot_unknown", "cached_and_replaced" },
@@ -34,6 +35,7 @@ static const struct {
 	{ "recycled-place", "place_of_another_kind", "place_reached_by_its_owner" },
 	{ "object-inside", "object_inside_the_block", "update_inside_the_block" },
 	{ "object-inside", "first_object_of_an_arena", "update_in_an_arena" },
+	{ "object-inside", "constant_inside_the_block", "constant_where_a_pointer_runs" },
 	{ "gap-before", "apart_from_the_block", "index_behind_the_block" },
 	{ "loop-between-blocks", "overflow_in_a_loop", "overflow" },
 	{ "loop-down", "canary_from_above", "canary_in_a_loop" },
@@ -82,6 +84,7 @@ static const struct {
 	{ "address-then", "unmapped_since_by_name", "unmapped_since" },
 	{ "block-address", "address_of_a_block", "address_of_a_block_unnamed" },
 	{ "live-pointer", "pointer_to_a_live_block", "pointer_to_a_freed_block" },
+	{ "live-pointer", "reader_gone_astray", "pointer_to_a_freed_block" },
 };
 
 static const struct consideration *row_called(const char *name)

@@ -159,6 +159,15 @@ static void something_failed(struct evidence_list *l)
 	add(l, made_holder(1, false));
 }
 
+/* Where the block came from is not known. */
+static void numbers_in_a_block_of_nobody(struct evidence_list *l)
+{
+	numbers_all_the_time(l);
+	VEC_FOREACH (&l->list, e)
+		if (e->kind == EVIDENCE_WRITE)
+			stack_deinit(&e->write->victim->allocated);
+}
+
 static void judge(void (*make)(struct evidence_list *), struct evidence_list *list,
 		  struct verdict *ret)
 {
@@ -214,6 +223,10 @@ static const struct {
 	     "which block was it, and who freed it"),
 	TOLD(watched_without_syscalls, "the victim was watched in 1 failing trial",
 	     "writes by system calls included"),
+	TOLD(numbers_all_the_time, "the victim was watched in 3 failing trials",
+	     "how the reader comes by the block that object_new"),
+	TOLD(numbers_in_a_block_of_nobody, "the victim was watched in 3 failing trials",
+	     "how the reader comes by struct object.word"),
 	TOLD(something_failed, "no failing trial has been watched yet", "redhand heap -- CMD"),
 };
 
@@ -249,8 +262,7 @@ static void what_never_failed_leaves_nothing_open(void **state)
 static void who_has_to_answer_is_told(void **state)
 {
 	AUTO(evidence_list_deinit)
-	struct evidence_list numbers = { 0 },
-			     types = { 0 }, crash = { 0 };
+	struct evidence_list numbers = { 0 }, types = { 0 }, crash = { 0 };
 	AUTO(verdict_deinit) struct verdict v = { 0 }, other = { 0 }, none = { 0 };
 
 	judge(numbers_all_the_time, &numbers, &v);

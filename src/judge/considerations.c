@@ -242,6 +242,14 @@ static void say_gap_before(const struct weighing *w, struct strbuf *sb)
 		    (uint64_t)store(w)->home.offset - store(w)->victim->size);
 }
 
+/* The store begins in its own block, and only its length says that it left it. A hit field of
+ * another block would prove that. */
+static bool mask_unknown(const struct weighing *w)
+{
+	return is_store(w) && store(w)->flags & WRITE_AT_MOST && !store_on_guard(store(w)) &&
+	       store(w)->base && store(w)->victim && store(w)->base->id == store(w)->victim->id;
+}
+
 static bool other_base(const struct weighing *w)
 {
 	return store(w)->base && store(w)->victim && store(w)->base->id != store(w)->victim->id;
@@ -653,6 +661,10 @@ const struct consideration considerations[] = {
 	  "to an earlier object",
 	  NULL },
 	{ "gap-before", CLASS(OVERFLOW), gap_before, DOUBT, NULL, say_gap_before },
+	{ "mask-unknown", CLASS(OVERFLOW), mask_unknown, DOUBT,
+	  "the vector store wrote elements by a mask that was not recorded: it may have ended inside "
+	  "the block",
+	  NULL },
 	{ "loop-between-blocks", BESIDE, loop_between_blocks, DOUBT,
 	  "a loop moves the store's pointer: which of the two blocks it came out of was not seen",
 	  NULL },

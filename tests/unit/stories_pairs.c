@@ -103,6 +103,35 @@ static void cached_and_replaced(struct evidence_list *l)
 			e->write->source_state = SOURCE_CHANGED;
 }
 
+/* A vector store that reaches over the end of its own block; which of its elements it wrote is
+ * known. */
+static void masked_over_its_block(struct evidence_list *l)
+{
+	tell_story(l, "overflow_of_its_own_block");
+	EACH_WRITE (l, e)
+		e->write->flags |= WRITE_MASKED;
+}
+
+/* The same, and the mask was not recorded: perhaps only elements inside the block were written. */
+static void masked_over_its_block_perhaps(struct evidence_list *l)
+{
+	tell_story(l, "overflow_of_its_own_block");
+	EACH_WRITE (l, e) {
+		e->write->flags |= WRITE_AT_MOST;
+		e->write->fit = FIT_UNKNOWN;
+	}
+}
+
+/* The field that was hit is another block's: whatever the mask was, the store left its own. */
+static void masked_into_another_block(struct evidence_list *l)
+{
+	tell_story(l, "overflow_from_inside");
+	EACH_WRITE (l, e) {
+		e->write->flags |= WRITE_AT_MOST;
+		e->write->fit = FIT_UNKNOWN;
+	}
+}
+
 /* ---- a guard before a block ---- */
 
 static void guard_before_in_a_loop(struct evidence_list *l)
@@ -339,6 +368,10 @@ const struct story stories_pairs[] = {
 	ROW(freed_block_in_another_trial, NARROW_WRITE, FIRM, "jit_code"),
 	ROW(another_thread_under_a_lock, NARROW_WRITE, FIRM, "jit_code"),
 	ROW(cached_and_replaced, STALE_CACHED_VALUE, FIRM, "type_cache_open"),
+
+	ROW(masked_over_its_block, OVERFLOW, FIRM, "reset"),
+	ROW(masked_over_its_block_perhaps, OVERFLOW, DOUBTED, "reset"),
+	ROW(masked_into_another_block, OVERFLOW, FIRM, "fill"),
 
 	ROW(guard_before_in_a_loop, UNDERFLOW, FIRM, "fill"),
 	ROW(guard_before_from_below, UNDERFLOW, DOUBTED, "fill"),

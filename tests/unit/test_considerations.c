@@ -37,6 +37,8 @@ static const struct {
 	{ "object-inside", "first_object_of_an_arena", "update_in_an_arena" },
 	{ "object-inside", "constant_inside_the_block", "constant_where_a_pointer_runs" },
 	{ "gap-before", "apart_from_the_block", "index_behind_the_block" },
+	{ "mask-unknown", "masked_over_its_block_perhaps", "masked_over_its_block" },
+	{ "mask-unknown", "masked_over_its_block_perhaps", "masked_into_another_block" },
 	{ "loop-between-blocks", "overflow_in_a_loop", "overflow" },
 	{ "loop-down", "canary_from_above", "canary_in_a_loop" },
 	{ "loop-up", "guard_before_from_below", "guard_before_in_a_loop" },

@@ -118,6 +118,18 @@ static void where_nothing_failed_no_trial_is_called_failing(void **state)
 	assert_non_null(strstr(passing.sentence, "caught in 3 of 3 trials"));
 }
 
+/* How many bytes a vector store wrote is known by its mask only. */
+static void a_width_that_is_a_limit_is_told_as_one(void **state)
+{
+	AUTO(evidence_list_deinit) struct evidence_list known = { 0 }, unknown = { 0 };
+	AUTO(verdict_deinit) struct verdict v = { 0 }, limit = { 0 };
+
+	judge(story_find("masked_over_its_block")->make, &known, &v);
+	assert_non_null(strstr(v.sentence, " wrote 64 bytes "));
+	judge(story_find("masked_over_its_block_perhaps")->make, &unknown, &limit);
+	assert_non_null(strstr(limit.sentence, " wrote up to 64 bytes "));
+}
+
 static void a_firm_verdict_decides_the_others(void **state)
 {
 	AUTO(evidence_list_deinit) struct evidence_list list = { 0 };
@@ -300,6 +312,7 @@ int main(void)
 		cmocka_unit_test(no_class_is_left_out),
 		cmocka_unit_test(an_inferred_free_leaves_the_other_class),
 		cmocka_unit_test(where_nothing_failed_no_trial_is_called_failing),
+		cmocka_unit_test(a_width_that_is_a_limit_is_told_as_one),
 		cmocka_unit_test(a_firm_verdict_decides_the_others),
 		cmocka_unit_test(a_doubted_verdict_decides_little),
 		cmocka_unit_test(two_that_fit_are_both_shown),

@@ -65,8 +65,7 @@ static bool not_in_all(const struct weighing *w)
 static void say_not_in_all(const struct weighing *w, struct strbuf *sb)
 {
 	strbuf_addf(sb,
-		    "in %" PRIu64 " of %" PRIu64
-		    " failing trials that would have shown it, it was not seen",
+		    "%" PRIu64 " of %" PRIu64 " failing trials that would have shown this did not",
 		    w->proof->watched - w->proof->caught, w->proof->watched);
 }
 
@@ -112,8 +111,8 @@ static bool free_inferred(const struct weighing *w)
 
 static void say_free_inferred(const struct weighing *w, struct strbuf *sb)
 {
-	strbuf_adds(sb,
-		    w->write->note ? w->write->note : "that the block had been freed is inferred");
+	strbuf_adds(sb, w->write->note ? w->write->note
+				       : "the free of the block was inferred, not seen");
 }
 
 static bool free_unknown(const struct weighing *w)
@@ -123,7 +122,7 @@ static bool free_unknown(const struct weighing *w)
 
 static void say_free_unknown(const struct weighing *w, struct strbuf *sb)
 {
-	strbuf_adds(sb, "whether the object had been given back by then was not seen");
+	strbuf_adds(sb, "whether the object had been freed by then was not seen");
 	if (w->write->note)
 		strbuf_addf(sb, "; %s", w->write->note);
 }
@@ -161,8 +160,8 @@ static bool clears_whole_field(const struct weighing *w)
 static void say_clears_whole_field(const struct weighing *w, struct strbuf *sb)
 {
 	strbuf_addf(sb,
-		    "it %s the whole field, as code does that is done with it: the reader may be "
-		    "wrong instead",
+		    "the store %s the whole field, as code does that is done with an object: the "
+		    "code that read the field may be wrong instead",
 		    store(w)->new == 0 ? "cleared" : "set all bits of");
 }
 
@@ -237,9 +236,18 @@ static bool gap_before(const struct weighing *w)
 static void say_gap_before(const struct weighing *w, struct strbuf *sb)
 {
 	strbuf_addf(sb,
-		    "%" PRIu64 " bytes behind the block's end are whole: it may have come from the "
-		    "block behind, or from afar",
+		    "%" PRIu64
+		    " bytes between the block's end and the damage are intact: the write "
+		    "may have come out of the block behind, or from far away",
 		    (uint64_t)store(w)->home.offset - store(w)->victim->size);
+}
+
+/* The store begins in its own block, and only its length says that it left it. A hit field of
+ * another block would prove that. */
+static bool mask_unknown(const struct weighing *w)
+{
+	return is_store(w) && store(w)->flags & WRITE_AT_MOST && !store_on_guard(store(w)) &&
+	       store(w)->base && store(w)->victim && store(w)->base->id == store(w)->victim->id;
 }
 
 static bool other_base(const struct weighing *w)
@@ -294,7 +302,8 @@ static bool far_apart(const struct weighing *w)
 
 static void say_far_apart(const struct weighing *w, struct strbuf *sb)
 {
-	strbuf_addf(sb, "the two blocks lie %" PRIu64 " bytes apart", store_distance(store(w)));
+	strbuf_addf(sb, "the two blocks lie %" PRIu64 " bytes apart: far for a write over the end",
+		    store_distance(store(w)));
 }
 
 static bool found_afterwards(const struct weighing *w)
@@ -590,88 +599,103 @@ static bool live_pointer(const struct weighing *w)
 /* Doubts in the order in which they are told; of the rows that clear a writer the first that holds
  * is told. */
 const struct consideration considerations[] = {
-	{ "seen-once", COUNTED, seen_once, DOUBT, "it was seen in one failing trial only", NULL },
+	{ "seen-once", COUNTED, seen_once, DOUBT, "this was seen in only one failing trial", NULL },
 	{ "not-in-all", COUNTED, not_in_all, DOUBT, NULL, say_not_in_all },
 
 	{ "value-not-seen", STORES, value_not_seen, DOUBT,
-	  "the value that it left was not seen to be the one that failed", NULL },
+	  "the value that the store left was not seen to be the value that failed", NULL },
 	{ "harmless-before", STORES, harmless_before, DOUBT, NULL, say_harmless_before },
 	{ "nonpointer-before", IN_FIELD, nonpointer_before, DOUBT,
-	  "the same instruction stored a non-pointer there before, without a failure", NULL },
+	  "the same instruction stored a non-pointer in this field before, without a failure",
+	  NULL },
 	{ "other-places", STORES, other_places, DOUBT,
-	  "the bad value stood in other places, too: that it was read from this one was not seen",
+	  "other places held the same bad value: the failure may have read it from one of those",
 	  NULL },
 	{ "free-inferred", STORES, free_inferred, DOUBT, NULL, say_free_inferred },
 	{ "free-unknown", STORES, free_unknown, DOUBT, NULL, say_free_unknown },
 	{ "first-value", IN_FIELD | CLASS(STALE_CACHED_VALUE), first_value, DOUBT,
-	  "it gave the field its first value, it did not spoil one", NULL },
+	  "the store gave the field its first value: it overwrote no good one", NULL },
 	{ "only-copied", STORES & ~CLASS(STALE_CACHED_VALUE), only_copied, DOUBT,
-	  "it only copied the value, and nobody was caught at its source", NULL },
+	  "the store only copied the value, and no writer was caught at the place it was copied "
+	  "from",
+	  NULL },
 	{ "slot-writer-unknown", CLASS(STALE_CACHED_VALUE), slot_writer_unknown, DOUBT,
-	  "nobody was caught writing the slot that it was copied from", NULL },
+	  "no writer was caught at the place that the value was copied from", NULL },
 	{ "mapped-then", CLASS(NARROW_WRITE), mapped_then, DOUBT,
-	  "it looks like an address: something may have been mapped there when it was stored",
+	  "the stored value looks like an address: something may have been mapped there at the "
+	  "time of the store",
 	  NULL },
 	{ "readable-address", CLASS(NARROW_WRITE), readable_address, DOUBT,
-	  "what it stored is an address that could be read: of a variable that has ended, or "
-	  "rightly so",
+	  "the stored value is an address that could be read: it may be right, or of a local "
+	  "variable whose function has returned",
 	  NULL },
 	{ "clears-field", CLASS(NARROW_WRITE), clears_whole_field, DOUBT, NULL,
 	  say_clears_whole_field },
 	{ "replaced-number", IN_FIELD, replaced_number, DOUBT,
-	  "what it replaced was a non-pointer, too: the reader may take the object for another type",
+	  "the value before was a non-pointer, too: the code that read the field may take the "
+	  "object for another type",
 	  NULL },
 	{ "in-loop", IN_FIELD, in_loop, DOUBT,
-	  "a loop moves its pointer on: it may have run there out of the block before or behind",
+	  "a loop moves the store's pointer: it may have run here out of a neighbouring block",
 	  NULL },
 	{ "mid-field", IN_FIELD, mid_field, DOUBT,
-	  "it wrote part of the field through a pointer to its middle: one that may have run there "
-	  "out of the block before or behind",
+	  "the store wrote part of the field through a pointer into the middle of the block: that "
+	  "pointer may have run here out of a neighbouring block",
 	  NULL },
 	{ "whole-block", CLASS(WIDE_WRITE), whole_block, DOUBT,
-	  "it wrote the whole block: a reset or a copy, no slip in width", NULL },
+	  "the store wrote the whole block: that is a reset or a copy, not a store that is too "
+	  "wide",
+	  NULL },
 	{ "copy-piece", CLASS(WIDE_WRITE), copy_piece, DOUBT,
-	  "it is a piece of a copy by the C library: where that began was not seen", NULL },
+	  "the store is part of a copy by the C library: where that copy began was not seen",
+	  NULL },
 	{ "freed-block-too", IN_FIELD, freed_block_too, DOUBT,
-	  "the failure went through a freed block as well", NULL },
+	  "the failure also went through a freed block", NULL },
 	{ "recycled-place", IN_FIELD, recycled_place, DOUBT,
-	  "another kind of block had that place before: the reader may have kept a pointer to that "
-	  "one",
+	  "another kind of block was at this address before: the code that read the field may have "
+	  "kept a pointer to that one",
 	  NULL },
 	{ "object-inside", IN_FIELD, object_inside, DOUBT,
-	  "it set a field of an object inside the block: if the program deals out pieces of it "
-	  "(--allocator), the reader may have kept a pointer to an earlier one",
+	  "the store set a field of an object inside the block: if the program allocates objects "
+	  "out of this block (--allocator), the code that read the field may have kept a pointer "
+	  "to an earlier object",
 	  NULL },
 	{ "gap-before", CLASS(OVERFLOW), gap_before, DOUBT, NULL, say_gap_before },
+	{ "mask-unknown", CLASS(OVERFLOW), mask_unknown, DOUBT,
+	  "the vector store wrote elements by a mask that was not recorded: it may have ended inside "
+	  "the block",
+	  NULL },
 	{ "loop-between-blocks", BESIDE, loop_between_blocks, DOUBT,
-	  "a loop moves its pointer on: out of which of the two blocks it came was not seen",
+	  "a loop moves the store's pointer: which of the two blocks it came out of was not seen",
 	  NULL },
 	{ "loop-down", CLASS(OVERFLOW), loop_down_into_guard, DOUBT,
-	  "a loop moves its pointer down: it may have come out of the block behind", NULL },
+	  "a loop moves the store's pointer down: it may have come out of the block behind", NULL },
 	{ "loop-up", CLASS(UNDERFLOW), loop_up_into_guard, DOUBT,
-	  "a loop moves its pointer up: it may have come out of the block before", NULL },
+	  "a loop moves the store's pointer up: it may have come out of the block before", NULL },
 	{ "damage-goes-on", BESIDE | CLASS(WRITE_AFTER_FREE), damage_goes_on, DOUBT,
-	  "the damage goes on at the guards of another block: it may have come out of that one",
+	  "the damage goes on at the guards of another block: it may have come out of that block",
 	  NULL },
 	{ "another-thread", STORES, another_thread, DOUBT,
 	  "another thread wrote the field at nearly the same time", NULL },
 	{ "far-apart", BESIDE, far_apart, DOUBT, NULL, say_far_apart },
 
 	{ "freed-block-recycled", CLASS(USE_AFTER_FREE), all_recycled, DOUBT,
-	  "another block has the place now: the pointer may be that one's", NULL },
+	  "another block is at this address now: the pointer may belong to that one", NULL },
 	{ "place-shared", CLASS(WRITE_AFTER_FREE) | CLASS(USE_AFTER_FREE), place_not_sure, DOUBT,
-	  "another kind of block had that place before, and was freed, too: the pointer may be that "
-	  "one's",
+	  "another kind of block, also freed, was at this address before: the pointer may belong "
+	  "to that one",
 	  NULL },
 	{ "only-by-poison", CLASS(USE_AFTER_FREE), only_by_poison, DOUBT,
-	  "it was found only because the freed block had been overwritten with poison", NULL },
+	  "the use-after-free showed only because redhand had overwritten the freed block with "
+	  "poison",
+	  NULL },
 	{ "writer-not-caught", BESIDE | CLASS(WRITE_AFTER_FREE), found_afterwards, DOUBT,
-	  "the damage was found afterwards; its writer was not caught", NULL },
+	  "the damage was found afterwards: its writer was not caught", NULL },
 	{ "inexact-holder", CLASS(DANGLING_HOLDER), inexact_holder, DOUBT,
-	  "what it holds only looks like a pointer into the block", NULL },
+	  "the value in that place only looks like a pointer into the block", NULL },
 	{ "pointer-on-stack", CLASS(DANGLING_HOLDER), pointer_on_stack, DOUBT,
-	  "the same pointer was, or may have been, on a stack then, and the crash may have come by "
-	  "that one",
+	  "the same pointer was on a stack then, or may have been: the crash may have come by that "
+	  "copy",
 	  NULL },
 	{ "freer-unknown", CLASS(DANGLING_HOLDER), freer_unknown, DOUBT,
 	  "nobody was seen freeing the block", NULL },
@@ -681,85 +705,100 @@ const struct consideration considerations[] = {
 	  "led to this free",
 	  NULL },
 	{ "only-passing", BAD_FREES, only_passing, DOUBT,
-	  "it was seen only in trials that did not fail", NULL },
+	  "this was seen only in trials that did not fail", NULL },
 	{ "mere-mismatch", BAD_FREES, mere_mismatch, DOUBT,
-	  "a mismatch alone does no harm with most allocators", NULL },
+	  "with most allocators such a mismatch does no harm by itself", NULL },
 	{ "own-allocator", BAD_FREES, own_allocator, DOUBT,
-	  "it is seen by the functions of the program's own allocator that are followed: another one "
-	  "may have handed the object out in between",
+	  "redhand follows the functions of the program's own allocator that it knows: another "
+	  "function may have handed the object out again in between",
 	  NULL },
 	{ "foreign-pointer", BAD_FREES, foreign_pointer, DOUBT,
-	  "the pointer may come from an allocator that was not followed", NULL },
+	  "the pointer may come from an allocator that redhand did not follow", NULL },
 
 	{ "bytes-not-found", CLASS(UNINITIALISED), bytes_not_found, DOUBT,
-	  "which of its bytes it is was not found", NULL },
+	  "which bytes of the block are read before they are written was not found", NULL },
 	{ "one-bit", CLASS(OUTSIDE_WRITER), one_bit, DOUBT,
-	  "it is one bit: that may be the machine", NULL },
+	  "only one bit changed: the machine's memory may be at fault", NULL },
 	{ "system-calls-unseen", CLASS(OUTSIDE_WRITER), system_calls_unseen, DOUBT,
-	  "writes by system calls could not be caught here: it may be the program's own", NULL },
+	  "writes by system calls could not be caught here: the program itself may have made this "
+	  "one",
+	  NULL },
 	{ "instances-noted", CLASS(INSTANCE_CONFLATION), instances_noted, DOUBT, NULL,
 	  say_instances_noted },
 	{ "not-watched-between", CLASS(INSTANCE_CONFLATION), not_watched_between, DOUBT,
-	  "the two blocks were not watched between the observations", NULL },
+	  "the two blocks were not watched between the two observations", NULL },
 	{ "nothing-lost", CLASS(RACE), nothing_lost, DOUBT,
-	  "no update was seen to be lost: two threads may well write one field one after the other",
+	  "no update was seen to be lost: the two threads may have written the field in turns, "
+	  "under a lock",
 	  NULL },
 
 	{ "cutter-unknown", CLASS(MAPPING_TRUNCATED), cutter_unknown, DOUBT,
 	  "nobody was seen making the file shorter", NULL },
 	{ "no-memory-test", CLASS(HOST_SUSPECTED), no_memory_test, DOUBT,
-	  "no memory test has failed: the signs are circumstantial", NULL },
+	  "no memory test has failed on this machine: the other signs do not prove it", NULL },
 	{ "writer-caught", CLASS(HOST_SUSPECTED), writer_caught, DOUBT,
-	  "a writer was caught more than once, which the machine does not explain", NULL },
+	  "the same code was caught writing the bad value in more than one trial: faulty memory "
+	  "does not explain that",
+	  NULL },
 	{ "damage-apart", STORES | BAD_FREES | CLASS(USE_AFTER_FREE) | CLASS(DANGLING_HOLDER),
 	  damage_apart, DOUBT,
-	  "it fails without a crash, and not in just those trials in which memory was damaged: "
-	  "whether the one comes from the other was not seen",
+	  "the program fails without a crash, and memory was not damaged in exactly the trials "
+	  "that failed: the damage may have nothing to do with the failure",
 	  NULL },
 	{ "memory-not-excluded", CLASS(NOT_MEMORY), memory_not_excluded, DOUBT, NULL,
 	  say_memory_not_excluded },
 	{ "one-measurement", CLASS(LEAK_GROWTH), one_measurement, DOUBT,
-	  "it was measured in one trial only", NULL },
+	  "the growth was measured in only one trial", NULL },
 
 	{ "fills-recycled-block", IN_FIELD, fills_recycled_block, CLEARS,
-	  "it filled its own new block, whose place was another's before: the reader may have kept a "
-	  "pointer to that one",
+	  "the store filled its own new block, at an address where another kind of block was "
+	  "before: the code that read the field may have kept a pointer to that one",
 	  NULL },
 	{ "fills-own-block", IN_FIELD, fills_own_block, CLEARS,
-	  "it filled its own new block: the reader takes it for something else", NULL },
+	  "the store filled its own new block: the code that read the field takes the block for "
+	  "something else",
+	  NULL },
 	{ "numbers-often", IN_FIELD, stores_numbers_often, CLEARS,
-	  "the same instruction stored a non-pointer here at least 3 times without a failure, where "
-	  "no pointer was before: the reader takes the object for another type",
+	  "the same instruction stored a non-pointer here at least 3 times without a failure, and "
+	  "no pointer was here before: the code that read the field takes the object for another "
+	  "type",
 	  NULL },
 	{ "nonpointer-often", IN_FIELD, stores_nonpointer_often, CLEARS,
 	  "the same instruction stored a non-pointer here at least 3 times without a failure: it "
-	  "owns the field under another type, and the reader may have kept a pointer to an earlier "
-	  "object (does the program have an allocator of its own? --allocator)",
+	  "owns the field under another type, and the code that read the field may have kept a "
+	  "pointer to an earlier object (if the program has its own allocator, name it: "
+	  "--allocator)",
 	  NULL },
 	{ "number-in-passing", IN_FIELD, number_in_passing, CLEARS,
-	  "the field holds a non-pointer in passing trials, too: the value that was read stood "
-	  "elsewhere as well",
+	  "passing trials store a non-pointer in this field, too: the failure may have read the "
+	  "bad value from another place that held it",
 	  NULL },
 	{ "smaller-fields", IN_FIELD, smaller_fields, CLEARS,
-	  "it is written as several smaller fields, each on its own: the reader takes the block for "
-	  "something else",
+	  "the program writes these bytes as several smaller fields: the code that read them takes "
+	  "the block for something else",
 	  NULL },
 	{ "own-variable", IN_FIELD, own_variable, CLEARS,
-	  "it is a function's own variable, set by its own code", NULL },
+	  "the store set a local variable of its own function", NULL },
 	{ "clears-own-field", IN_FIELD, clears_own_field, CLEARS,
-	  "it cleared the whole field, by name, as code does that is done with it", NULL },
+	  "the store cleared the whole field, as p->field = NULL does: it is done with what was "
+	  "there",
+	  NULL },
 	{ "marks-own-field", IN_FIELD, marks_own_field, CLEARS,
-	  "it set all bits of the field, by name: a mark for 'none' or 'deleted' that the reader has "
-	  "to know",
+	  "the store set all bits of the field, as p->field = -1 does: a mark for 'none' or "
+	  "'deleted' that the code that read the field has to know",
 	  NULL },
 	{ "address-then", IN_FIELD, address_may_have_been_right, CLEARS,
-	  "it stored a whole address, by name, that may have been right at that time", NULL },
+	  "the store put a whole address into the field, as p->field = q does: the address may "
+	  "have been right at that time",
+	  NULL },
 	{ "block-address", IN_FIELD, block_address, CLEARS,
-	  "it stored the address of a block, by name: that belongs there; whether it was still the "
-	  "right one is another question",
+	  "the store put the address of a block into the field, as p->field = q does: it belongs "
+	  "there; whether it was still the right block is another question",
 	  NULL },
 	{ "live-pointer", IN_FIELD, live_pointer, CLEARS,
-	  "what it stored is a pointer to a live block", NULL },
+	  "the stored value is as it should be: a pointer to a live block, or a value that the "
+	  "failing code came upon by mistake",
+	  NULL },
 };
 
 const size_t consideration_count = ARRAY_SIZE(considerations);

@@ -337,16 +337,23 @@ static bool tells_machine(const struct evidence *e)
 	return e->kind == EVIDENCE_HOST && e->host->memory_tested;
 }
 
+static uint64_t sum(uint64_t a, uint64_t b)
+{
+	return a > UINT64_MAX - b ? UINT64_MAX : a + b;
+}
+
+/* A damaged case may say that more trials could tell than were run. */
 static void add_made(struct facts *facts, const struct experiment_made *more)
 {
 	struct experiment_made *made = &facts->made[more->kind];
+	uint64_t telling = more->telling < more->trials ? more->telling : more->trials;
 
 	made->kind = more->kind;
-	made->trials += more->trials;
-	made->telling += more->telling;
-	made->shown += more->shown;
-	made->shown_passing += more->shown_passing;
-	facts->missed[more->kind] *= chance_missed(more->telling, more->coverage);
+	made->trials = sum(made->trials, more->trials);
+	made->telling = sum(made->telling, telling);
+	made->shown = sum(made->shown, more->shown);
+	made->shown_passing = sum(made->shown_passing, more->shown_passing);
+	facts->missed[more->kind] *= chance_missed(telling, more->coverage);
 }
 
 static void count_experiments(struct facts *facts)

@@ -62,10 +62,25 @@ static const struct {
 	[EXPERIMENT_MACHINE] = { BIT(HYP_HOST), 0 },
 };
 
+static uint32_t suggested_by_fault(enum fault_class fault)
+{
+	switch (fault) {
+	case FAULT_FREED:
+	case FAULT_RECYCLED:
+		return BIT(HYP_DANGLING) | BIT(HYP_STALE);
+	case FAULT_MAPPING_SHRANK:
+		return BIT(HYP_MAPPING);
+	default:
+		return 0;
+	}
+}
+
 /* The explanations that a piece speaks for, firmly or not. */
 static uint32_t suggests(const struct evidence *e)
 {
 	switch (e->kind) {
+	case EVIDENCE_CRASH:
+		return suggested_by_fault(e->crash->fault);
 	case EVIDENCE_CANARY:
 		return e->canary->side == CANARY_FREED ? BIT(HYP_STALE) : BIT(HYP_OVERFLOW);
 	case EVIDENCE_FREED_USE:
@@ -88,15 +103,22 @@ static uint32_t suggests(const struct evidence *e)
 
 double chance_missed(uint64_t telling, double coverage)
 {
-	/* Whatever a damaged case says. */
-	if (!(coverage > 0))
+	/* A damaged case may hold what is no share at all. */
+	if (!(coverage > 0 && coverage <= 1))
 		return 1;
-	return pow(1 - (coverage > 1 ? 1 : coverage) / 2, (double)telling);
+	return pow(1 - coverage / 2, (double)telling);
 }
 
 const char *ledger_id(enum explanation explanation)
 {
 	return texts[explanation].id;
+}
+
+/* It looks for this alone, and saw something. Of those that look for more, the evidence says what
+ * it was. */
+static bool saw_it(const struct experiment_made *made, uint32_t excludes, uint32_t explanation)
+{
+	return (made->shown > 0 || made->shown_passing > 0) && excludes == explanation;
 }
 
 struct looked_at ledger_look(const struct facts *facts, enum explanation explanation)
@@ -106,7 +128,8 @@ struct looked_at ledger_look(const struct facts *facts, enum explanation explana
 
 	for (unsigned int i = 0; i < EXPERIMENT_KINDS; i++) {
 		const struct experiment_made *made = &facts->made[i];
-		bool can_exclude = reach[i].excludes & BIT(explanation);
+		bool can_exclude = reach[i].excludes & BIT(explanation) &&
+				   !saw_it(made, reach[i].excludes, BIT(explanation));
 
 		if (!((reach[i].shows | reach[i].excludes) & BIT(explanation)) || made->trials == 0)
 			continue;

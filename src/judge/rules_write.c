@@ -188,7 +188,8 @@ static void take_write(const struct write_seen *w, struct verdict *ret)
 static void say_bytes(struct strbuf *sb, const struct write_seen *w)
 {
 	if (w->width > 0)
-		strbuf_addf(sb, " wrote %u byte%s ", w->width, w->width == 1 ? "" : "s");
+		strbuf_addf(sb, " wrote %s%u byte%s ", w->flags & WRITE_AT_MOST ? "up to " : "",
+			    w->width, w->width == 1 ? "" : "s");
 	else
 		strbuf_adds(sb, " wrote ");
 }

@@ -277,6 +277,43 @@ static void pointer_to_a_recycled_place(struct evidence_list *l)
 			e->freed_use->block->former = true;
 }
 
+/* The store that put the pointer there was seen as well. */
+static void holder_and_its_store(struct evidence_list *l)
+{
+	dangling(l);
+	for (unsigned int i = 1; i <= 2; i++) {
+		struct evidence *e = add(l, made_write((struct made_write){
+						    .trial = i,
+						    .writer = "container_swap",
+						    .line = 70,
+						    .not_flags = WRITE_LAST | WRITE_FOUND }));
+
+		home_deinit(&e->write->home);
+		home_copy(&e->write->home, &l->list.items[1].holder->home);
+	}
+}
+
+/* The sweep does not know who put the pointer there; the watchpoint does. */
+static void holder_with_gaps_watched(struct evidence_list *l)
+{
+	holder_with_gaps(l);
+	for (unsigned int i = 1; i <= 2; i++) {
+		struct evidence *e = add(l, made_write((struct made_write){
+						    .trial = i, .writer = "container_put" }));
+
+		home_deinit(&e->write->home);
+		home_copy(&e->write->home, &l->list.items[1].holder->home);
+		e->write->target = made_block(1000 + i, MADE_BLOCK, 56, BLOCK_LIVE);
+	}
+}
+
+/* The crash tells of the freed block, and so does the observer of the heap. */
+static void freed_in_the_crash_and_used(struct evidence_list *l)
+{
+	freed_in_the_crash(l);
+	freed_used(l);
+}
+
 const struct story stories_free[] = {
 	ROW(after_free, WRITE_AFTER_FREE, FIRM, "late_store"),
 	ROW(after_free_inferred, WRITE_AFTER_FREE, DOUBTED, "late_store"),
@@ -285,6 +322,7 @@ const struct story stories_free[] = {
 
 	ROW(freed_used, USE_AFTER_FREE, FIRM, NULL),
 	ROW(freed_in_the_crash, USE_AFTER_FREE, FIRM, NULL),
+	ROW(freed_in_the_crash_and_used, USE_AFTER_FREE, FIRM, NULL),
 	ROW(freed_used_once, USE_AFTER_FREE, DOUBTED, NULL),
 	ROW(freed_in_a_shared_place, USE_AFTER_FREE, DOUBTED, NULL),
 	ROW(written_in_a_shared_place, WRITE_AFTER_FREE, DOUBTED, "clone_statement"),
@@ -309,6 +347,8 @@ const struct story stories_free[] = {
 	ROW(dangling_by_value, DANGLING_HOLDER, FIRM, "rehome"),
 	ROW(pointer_to_a_recycled_place, USE_AFTER_FREE, FIRM, NULL),
 	ROW(holder_with_gaps, DANGLING_HOLDER, FIRM, NULL),
+	ROW(holder_with_gaps_watched, DANGLING_HOLDER, FIRM, "container_put"),
+	ROW(holder_and_its_store, DANGLING_HOLDER, FIRM, "container_swap"),
 	ROW(double_free_of_what_is_held, DOUBLE_FREE, FIRM, "cache_drop"),
 	ROW(double_free_of_another, DANGLING_HOLDER, FIRM, "container_swap"),
 	ROW(held_on_a_stack, DANGLING_HOLDER, FIRM, "container_swap"),

@@ -480,6 +480,62 @@ static void growth_beside_a_writer(struct evidence_list *l)
 	growth(l);
 }
 
+/* The decoder did not say how many bytes were written. */
+static void width_unknown(struct evidence_list *l)
+{
+	narrow(l);
+	VEC_FOREACH (&l->list, e)
+		if (e->kind == EVIDENCE_WRITE)
+			e->write->width = 0;
+}
+
+/* A field of four bytes; what differs lies behind them. */
+static void changed_beyond_the_field(struct evidence_list *l)
+{
+	caught(l,
+	       (struct made_write){
+		       .writer = "count_up", .width = 4, .old = 0x100000005, .new = 0x200000005 },
+	       3);
+	VEC_FOREACH (&l->list, e)
+		if (e->kind == EVIDENCE_WRITE)
+			e->write->value_len = 4;
+}
+
+/* A program without symbols: the place in the file tells one writer from another. */
+static void writer_without_a_name(struct evidence_list *l)
+{
+	caught(l, (struct made_write){ .writer = "stripped", .width = 1 }, 3);
+	VEC_FOREACH (&l->list, e)
+		if (e->kind == EVIDENCE_WRITE) {
+			stack_deinit(&e->write->writer);
+			made_frame(&e->write->writer, NULL, NULL, 31, FRAME_NATIVE);
+		}
+}
+
+/* One function, and in one of three trials its store was another, wider one. */
+static void written_in_two_ways(struct evidence_list *l)
+{
+	caught(l, (struct made_write){ .writer = "pack", .width = 8 }, 3);
+	VEC_FOREACH (&l->list, e)
+		if (e->kind == EVIDENCE_WRITE && e->trial == 3) {
+			e->write->store_start -= 4;
+			e->write->fit = FIT_WIDE;
+		}
+}
+
+/* The block that was watched had been freed; whose pointer it was is not known. */
+static void into_a_block_that_is_gone(struct evidence_list *l)
+{
+	caught(l, (struct made_write){ .writer = "late_store" }, 3);
+	VEC_FOREACH (&l->list, e)
+		if (e->kind == EVIDENCE_WRITE) {
+			block_life_free(e->write->victim);
+			e->write->victim = made_block(4, MADE_BLOCK, 56, BLOCK_FREED);
+			block_life_free(e->write->base);
+			e->write->base = NULL;
+		}
+}
+
 #define A_POINTER 0x7f0000000040
 #define A_NUMBER 0x70010000000020c3
 
@@ -791,6 +847,11 @@ const struct story stories_write[] = {
 	ROW(runs_into_freed, OVERFLOW, FIRM, "fill"),
 	ROW(narrow, NARROW_WRITE, FIRM, "jit_code"),
 	ROW(narrow_native, NARROW_WRITE, FIRM, "tag_clear"),
+	ROW(width_unknown, NARROW_WRITE, FIRM, "jit_code"),
+	ROW(changed_beyond_the_field, NOT_CAUGHT, DOUBTED, NULL),
+	ROW(writer_without_a_name, NARROW_WRITE, FIRM, NULL),
+	ROW(written_in_two_ways, NARROW_WRITE, DOUBTED, "pack"),
+	ROW(into_a_block_that_is_gone, WRITE_AFTER_FREE, FIRM, "late_store"),
 	ROW(narrow_in_a_pool, NARROW_WRITE, DOUBTED, "jit_code"),
 	ROW(repeated, NARROW_WRITE, FIRM, "jit_code"),
 	ROW(others_are_no_excuse, NARROW_WRITE, FIRM, "jit_code"),

@@ -4,15 +4,6 @@
  */
 #include "verdict_stories.h"
 
-static const struct {
-	const struct story *list;
-	const size_t *count;
-} tables[] = {
-	{ stories_write, &stories_write_count },
-	{ stories_free, &stories_free_count },
-	{ stories_value, &stories_value_count },
-};
-
 static void judge(void (*make)(struct evidence_list *), struct evidence_list *list,
 		  struct verdict *ret)
 {
@@ -74,9 +65,8 @@ static void check_story(const struct story *story)
 
 static void every_rule_fires_and_nearly_fires(void **state)
 {
-	for (size_t i = 0; i < ARRAY_SIZE(tables); i++)
-		for (size_t k = 0; k < *tables[i].count; k++)
-			check_story(&tables[i].list[k]);
+	EACH_STORY (story)
+		check_story(story);
 }
 
 /* Each class has a row that states it firmly and one that nearly does. */
@@ -85,10 +75,9 @@ static void no_class_is_left_out(void **state)
 	/* That it is no memory error is never stated firmly: nobody looks at everything. */
 	bool fires[VERDICT_CLASSES] = { [VERDICT_NOT_CAUGHT] = true, [VERDICT_NOT_MEMORY] = true };
 
-	for (size_t i = 0; i < ARRAY_SIZE(tables); i++)
-		for (size_t k = 0; k < *tables[i].count; k++)
-			if (tables[i].list[k].firm)
-				fires[tables[i].list[k].class] = true;
+	EACH_STORY (story)
+		if (story->firm)
+			fires[story->class] = true;
 	for (unsigned int class = 0; class < VERDICT_CLASSES; class ++)
 		if (!fires[class])
 			fail_msg("nothing fires %s", verdict_class_name(class));
@@ -127,6 +116,18 @@ static void where_nothing_failed_no_trial_is_called_failing(void **state)
 	list.failed = 0;
 	judge_evidence(&list, &passing);
 	assert_non_null(strstr(passing.sentence, "caught in 3 of 3 trials"));
+}
+
+/* How many bytes a vector store wrote is known by its mask only. */
+static void a_width_that_is_a_limit_is_told_as_one(void **state)
+{
+	AUTO(evidence_list_deinit) struct evidence_list known = { 0 }, unknown = { 0 };
+	AUTO(verdict_deinit) struct verdict v = { 0 }, limit = { 0 };
+
+	judge(story_find("masked_over_its_block")->make, &known, &v);
+	assert_non_null(strstr(v.sentence, " wrote 64 bytes "));
+	judge(story_find("masked_over_its_block_perhaps")->make, &unknown, &limit);
+	assert_non_null(strstr(limit.sentence, " wrote up to 64 bytes "));
 }
 
 static void a_firm_verdict_decides_the_others(void **state)
@@ -311,6 +312,7 @@ int main(void)
 		cmocka_unit_test(no_class_is_left_out),
 		cmocka_unit_test(an_inferred_free_leaves_the_other_class),
 		cmocka_unit_test(where_nothing_failed_no_trial_is_called_failing),
+		cmocka_unit_test(a_width_that_is_a_limit_is_told_as_one),
 		cmocka_unit_test(a_firm_verdict_decides_the_others),
 		cmocka_unit_test(a_doubted_verdict_decides_little),
 		cmocka_unit_test(two_that_fit_are_both_shown),

@@ -32,8 +32,18 @@ struct story {
 #make, make, VERDICT_##class, firm, writer \
 	}
 
-extern const struct story stories_write[], stories_free[], stories_value[];
-extern const size_t stories_write_count, stories_free_count, stories_value_count;
+extern const struct story stories_write[], stories_free[], stories_value[], stories_pairs[];
+extern const size_t stories_write_count, stories_free_count, stories_value_count,
+	stories_pairs_count;
+
+/* Through all tables (stories.c), NULL first and last. */
+const struct story *story_next(const struct story *last);
+#define EACH_STORY(story) \
+	for (const struct story *story = story_next(NULL); story; story = story_next(story))
+
+/* By its name; the test fails when there is none. */
+const struct story *story_find(const char *name);
+void tell_story(struct evidence_list *list, const char *name);
 
 /* Adds it with the next id, as the case would. */
 static inline struct evidence *add(struct evidence_list *list, struct evidence e)

@@ -9,6 +9,7 @@
 #define REDHAND_TESTS_CORPUS_H
 
 #include <fcntl.h>
+#include <limits.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -39,7 +40,10 @@ static struct {
 
 static inline void corpus_open(const char *path)
 {
-	AUTO(mem_freep) char *debug = mem_printf("%s/debug", path);
+	char whole[PATH_MAX];
+	/* Where files are found by their build-id; a relative path would not be looked at. */
+	AUTO(mem_freep)
+	char *debug = mem_printf("%s/debug", realpath(path, whole) ? whole : path);
 	AUTO(mem_freep) char *table = mem_printf("%s/trials.tsv", path);
 	FILE *file = fopen(table, "re");
 	char line[512];

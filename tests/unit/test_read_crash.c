@@ -54,6 +54,13 @@ static const struct {
 	{ "heap-read", FAULT_FREED, SIGSEGV, "item_touch", "what was read from a freed block" },
 };
 
+/* The crash observer knows files by their path only: its functions have names where the corpus was
+ * recorded, and nowhere else. */
+static bool has_build_ids(struct reading *reading)
+{
+	return corpus_logs(reading)->list.items[0].modules.count > 0;
+}
+
 static void every_fault_has_its_class(void **state)
 {
 	(void)state;
@@ -66,7 +73,7 @@ static void every_fault_has_its_class(void **state)
 			fail_msg("%s: %s, signal %d", faults[i].name,
 				 crash ? fault_class_name(crash->fault) : "no crash",
 				 crash ? crash->signal : 0);
-		if (!stack_names(&crash->stack, faults[i].function))
+		if (has_build_ids(reading) && !stack_names(&crash->stack, faults[i].function))
 			fail_msg("%s: %s is not in its stack", faults[i].name, faults[i].function);
 		if (!strstr(crash->words, faults[i].words))
 			fail_msg("%s: '%s'", faults[i].name, crash->words);

@@ -209,19 +209,19 @@ static void limit_signatures(const struct tally *tally, struct signatures *signa
 	}
 }
 
-/* The example of a signature is its trial with the lowest number: others will ask for it. */
-static void keep_example(struct runner *runner, const struct trial_result *result,
-			 struct reading *reading, const struct signatures *signatures)
+/* The trial with the lowest number stands for all that failed so, in its arm: others will ask for
+ * it. */
+static void keep_example(struct runner *runner, const struct tally_row *row,
+			 const struct trial_result *result, struct reading *reading)
 {
-	bool example = false;
-
-	VEC_FOREACH (&signatures->list, s) {
-		const struct tally_signature *known = tally_find(&runner->tally, s->id);
-
-		example |= !known || result->number.value < known->trial;
-	}
-	if (example && result->left)
-		readings_keep(runner_readings(runner), reading);
+	if (row->signatures[0] == '\0' || !result->left)
+		return;
+	VEC_FOREACH (&runner->tally.counts, known)
+		if (known->arm == row->arm && known->slot == row->slot &&
+		    known->cut_short == row->cut_short && known->trial < row->trial &&
+		    strcmp(known->signatures, row->signatures) == 0)
+			return;
+	readings_keep(runner_readings(runner), reading);
 }
 
 static void note_news(struct runner *runner, const struct trial_result *result,
@@ -340,6 +340,7 @@ static int store(struct flights *f, struct trial_result *result, struct reading 
 	const struct crash *crash = look_closely(runner, &result->end, reading);
 	struct run run = flight.run;
 	struct trial_record record;
+	struct tally_row row;
 	int r;
 
 	if (runner->ops->examine && reading)
@@ -364,18 +365,17 @@ static int store(struct flights *f, struct trial_result *result, struct reading 
 	r = case_add_trial(runner->cs, &record, err);
 	if (r < 0)
 		return r;
-	keep_example(runner, result, reading, &signatures);
 	note_news(runner, result, &signatures);
 	VEC_FOREACH (&signatures.list, s)
 		strbuf_addf(&ids, "%s%s", ids.len > 0 ? " " : "", s->id);
-	tally_add(&runner->tally, &(struct tally_row){
-					  .arm = run.arm,
-					  .slot = result->slot,
-					  .signatures = strbuf_str(&ids),
-					  .cut_short = trial_end_cut_short(&result->end),
-					  .count = 1,
-					  .trial = result->number.value,
-				  });
+	row = (struct tally_row){ .arm = run.arm,
+				  .slot = result->slot,
+				  .signatures = strbuf_str(&ids),
+				  .cut_short = trial_end_cut_short(&result->end),
+				  .count = 1,
+				  .trial = result->number.value };
+	keep_example(runner, &row, result, reading);
+	tally_add(&runner->tally, &row);
 	runner->ran++;
 	if (runner->ops->ended(runner->ctx, &run, signatures.list.count > 0))
 		f->stopping = true;

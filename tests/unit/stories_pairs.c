@@ -298,7 +298,7 @@ static void held_on_a_stack_as_well(struct evidence_list *l)
 	dangling(l);
 	VEC_FOREACH (&l->list, e)
 		if (e->kind == EVIDENCE_HOLDER)
-			e->holder->contested = true;
+			e->holder->on_stack_too = true;
 }
 
 /* Who freed the block is not known. */

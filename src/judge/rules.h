@@ -11,7 +11,7 @@
  * decides, and two stories: one that fires it, one that nearly does.
  */
 
-/* The built-in explanations; texts in hypotheses.c. */
+/* The built-in explanations; texts in ledger.c. */
 enum explanation {
 	HYP_NARROW,
 	HYP_WIDE,

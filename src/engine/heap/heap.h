@@ -25,7 +25,7 @@ struct heap_request {
 	 * when none has: whose freed blocks are read may have been left alone by luck. */
 	unsigned int trials_max;
 	bool give_up_clean; /* no: when none has failed after `trials`, it is not waited for */
-	bool compare; /* and as many under crash, in turns */
+	bool compare;	    /* and as many under crash, in turns */
 	uint64_t seed;
 	struct plan_heap plan;	    /* of every trial, but for the seed */
 	const char *sweep_function; /* whose blocks to sweep for; NULL: as the plan says */

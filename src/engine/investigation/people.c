@@ -94,6 +94,23 @@ static void add_notes(struct investigation *inv, const struct notebook *notebook
 		strv_take(&inv->notes, one_line(note->text));
 }
 
+/* What a case of an older redhand does not hold. */
+static void add_lack(struct investigation *inv)
+{
+	bool evidence = false;
+
+	VEC_FOREACH (&inv->evidence.list, e) {
+		if (e->kind == EVIDENCE_EXPERIMENT || e->kind == EVIDENCE_FAILURE)
+			return;
+		evidence |= e->kind != EVIDENCE_SIGHTING;
+	}
+	if (evidence && inv->judged)
+		strv_add(&inv->notes,
+			 "this case does not say which experiments were made (an older "
+			 "redhand, or a single look): less is ruled out than may have "
+			 "been");
+}
+
 int people_read(struct case_store *cs, struct investigation *inv, struct err *err)
 {
 	AUTO(notebook_deinit) struct notebook notebook = { 0 };
@@ -104,5 +121,6 @@ int people_read(struct case_store *cs, struct investigation *inv, struct err *er
 	VEC_FOREACH (&notebook.hypotheses, h)
 		add_hypothesis(inv, h);
 	add_notes(inv, &notebook);
+	add_lack(inv);
 	return 0;
 }

@@ -463,6 +463,8 @@ static int resume(struct minimize *m, struct series_start *start, struct err *er
 	if (r < 0)
 		return r;
 	m->target.among = request->among;
+	if (request->among)
+		target_take_members(&m->target, request->among);
 	m->seed = start->seed;
 	m->next_position = progress.last_position + 1;
 	set_full(m);

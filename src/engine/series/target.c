@@ -193,16 +193,26 @@ static bool alike(const struct target *t, const struct signature *s)
 	return true;
 }
 
+static void add_member(struct target *t, const struct signature *member)
+{
+	struct signature copy;
+
+	signature_copy(&copy, member);
+	VEC_PUSH(&t->members, copy);
+}
+
 void target_take_family(struct target *t, const struct failure_family *family)
 {
 	if (t->exact || !family)
 		return;
-	VEC_FOREACH (&family->members, member) {
-		struct signature copy;
+	VEC_FOREACH (&family->members, member)
+		add_member(t, member);
+}
 
-		signature_copy(&copy, member);
-		VEC_PUSH(&t->members, copy);
-	}
+void target_take_members(struct target *t, const struct target *from)
+{
+	VEC_FOREACH (&from->members, member)
+		add_member(t, member);
 }
 
 static bool is_member(const struct target *t, const struct signature *signature)

@@ -35,6 +35,9 @@ struct target {
 
 void target_deinit(struct target *t);
 
+/* What another target counts as itself, this one does, too. */
+void target_take_members(struct target *t, const struct target *from);
+
 /* All members of the family count as the target from now on, unless the user named a signature. */
 void target_take_family(struct target *t, const struct failure_family *family);
 

@@ -125,10 +125,14 @@ static void image_record(uint64_t stack_high)
 	memset(&image, 0, sizeof(image));
 	image.start_realtime_ns = clock_ns_sigsafe(CLOCK_REALTIME);
 	image.stack_high = stack_high;
-	(void)raw_syscall4(SYS_readlinkat, AT_FDCWD, "/proc/self/exe", image.exe,
-			   sizeof(image.exe) - 1);
+	got = raw_syscall4(SYS_readlinkat, AT_FDCWD, "/proc/self/exe", command, sizeof(command));
+	if (got > 0)
+		memcpy(image.exe, command,
+		       (size_t)got < sizeof(image.exe) ? (size_t)got : sizeof(image.exe) - 1);
 	log_writer_init_sigsafe(&writer, LOG_TO_EVENTS);
 	(void)log_begin_sigsafe(&writer, LOG_IMAGE, &image, sizeof(image));
+	if (got >= (long)sizeof(image.exe))
+		log_blob_sigsafe(&writer, LOG_BLOB_PATH, 0, 0, command, (size_t)got);
 	fd = raw_syscall4(SYS_openat, AT_FDCWD, "/proc/self/cmdline", O_RDONLY | O_CLOEXEC, 0);
 	if (fd < 0)
 		return;

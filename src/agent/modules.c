@@ -136,6 +136,7 @@ static void module_record(const struct module *module, struct log_module *record
 	/* Code may lie in several segments (of huge pages, of what is run often): a record each. */
 	uint64_t key = checksum_mix(module->low, checksum_mix(module->base, module->identity));
 	struct log_writer writer;
+	size_t bytes;
 	uint32_t i;
 
 	for (i = 0; i < state.seen_count; i++)
@@ -146,8 +147,12 @@ static void module_record(const struct module *module, struct log_module *record
 	state.seen[state.seen_count++] = key;
 	record->identity = module->identity;
 	path_copy(record->path, sizeof(record->path), path);
+	/* Who opens the file needs all of it. */
+	bytes = strlen(path);
+	if (bytes < sizeof(record->path))
+		bytes = 0;
 	log_writer_init_sigsafe(&writer, LOG_TO_EVENTS);
-	(void)log_append_sigsafe(&writer, LOG_MODULE, record, sizeof(*record), NULL, 0);
+	(void)log_append_sigsafe(&writer, LOG_MODULE, record, sizeof(*record), path, bytes);
 }
 
 /* One pass over the maps. The file's first mapping (offset 0) names the base of those after it. */

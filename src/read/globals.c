@@ -3,7 +3,8 @@
 #include <string.h>
 
 /* The module whose data the address lies in: its own mapping, or the zeroed part behind it. */
-static bool find_module(struct event_log *log, uint64_t address, struct log_module *ret)
+static bool find_module(struct event_log *log, uint64_t address, struct log_module *ret,
+			struct log_item *ret_item)
 {
 	struct log_item item;
 	bool found = false;
@@ -16,6 +17,7 @@ static bool find_module(struct event_log *log, uint64_t address, struct log_modu
 		    (found && module.low < ret->low))
 			continue;
 		*ret = module;
+		*ret_item = item;
 		found = true;
 	}
 	return found;
@@ -26,13 +28,14 @@ bool global_find(struct event_log *log, struct symbols *symbols, uint64_t addres
 {
 	struct mapping mapping = { .perms = MAPPING_READ | MAPPING_EXEC, .bias_known = true };
 	struct log_module module;
-	char path[sizeof(module.path) + 1] = "";
+	AUTO(mem_freep) char *path = NULL;
+	struct log_item item;
 	uint64_t offset = 0;
 
 	*ret = (struct global_place){ 0 };
-	if (!find_module(log, address, &module))
+	if (!find_module(log, address, &module, &item))
 		return false;
-	memcpy(path, module.path, sizeof(module.path));
+	path = event_log_module_path(&item, &module);
 	mapping.start = module.text_low;
 	mapping.end = module.text_high;
 	mapping.bias = module.bias;

@@ -108,24 +108,33 @@ static void take_image(struct event_log *log, const struct log_item *item)
 
 	if (log->program || !log_payload(item, &image, sizeof(image)))
 		return;
-	log->program = printable(image.exe, strnlen(image.exe, sizeof(image.exe)));
+	log->program = event_log_text(log, item, LOG_BLOB_PATH);
+	if (!log->program)
+		log->program = printable(image.exe, strnlen(image.exe, sizeof(image.exe)));
 	log->command = event_log_text(log, item, LOG_BLOB_COMMAND);
+}
+
+char *event_log_module_path(const struct log_item *item, const struct log_module *module)
+{
+	size_t bytes;
+	const char *whole = log_payload_rest(item, sizeof(*module), &bytes);
+
+	if (bytes > 0)
+		return mem_strndup(whole, strnlen(whole, bytes));
+	return mem_strndup(module->path, strnlen(module->path, sizeof(module->path)));
 }
 
 static void take_module(struct event_log *log, const struct log_item *item)
 {
 	struct log_module module;
 	struct mapping mapping = { .perms = MAPPING_READ | MAPPING_EXEC, .bias_known = true };
-	char path[sizeof(module.path) + 1];
 
 	if (!log_payload(item, &module, sizeof(module)) || module.text_low >= module.text_high)
 		return;
-	memcpy(path, module.path, sizeof(module.path));
-	path[sizeof(module.path)] = '\0';
 	mapping.start = module.text_low;
 	mapping.end = module.text_high;
 	mapping.bias = module.bias;
-	mapping.path = mem_strdup(path);
+	mapping.path = event_log_module_path(item, &module);
 	mapping.build_id_len =
 		module.build_id_bytes <= sizeof(module.build_id) ? module.build_id_bytes : 0;
 	memcpy(mapping.build_id, module.build_id, mapping.build_id_len);

@@ -115,6 +115,9 @@ uint32_t event_log_key_context(struct event_log *log, const struct block_key *ke
  * context alone. The caller's to free; NULL when not even that is known. */
 char *event_log_key(struct event_log *log, const struct block_key *key, uint32_t context);
 
+/* Where a module's file is, the caller's to free: one that does not fit its record follows it. */
+char *event_log_module_path(const struct log_item *item, const struct log_module *module);
+
 /* A blob as text the caller frees; NULL when it is not there. Made printable. */
 char *event_log_text(const struct event_log *log, const struct log_item *owner,
 		     enum log_blob_kind kind);

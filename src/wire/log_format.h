@@ -261,7 +261,7 @@ enum log_record_type {
 struct log_image {
 	uint64_t start_realtime_ns;
 	uint64_t stack_high; /* of the main thread */
-	char exe[240];	     /* as /proc/self/exe said; cut to fit, always ends in 0 */
+	char exe[240];	     /* as /proc/self/exe said; cut to fit, and whole in a blob then */
 };
 
 struct log_module {
@@ -271,7 +271,7 @@ struct log_module {
 	uint64_t identity; /* what the stack hash uses: from build-id, else from the file name */
 	uint32_t build_id_bytes;
 	uint8_t build_id[20];
-	char path[200]; /* cut at the front to fit: the end of a path names more */
+	char path[200]; /* cut at the front to fit; a longer one follows the record, whole */
 };
 
 struct log_thread_event {

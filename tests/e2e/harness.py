@@ -112,9 +112,10 @@ def facts(*args, case="redhand-case"):
 
 def stored_trials(case="redhand-case"):
     """All trials of the case, in order of their numbers; none when there is no case yet."""
+    there = Path(case, "case.db").exists()  # asked before: it may be made while redhand looks
     result = redhand("case", "trials", "--json", "--case", case)
     # Just being made, or its redhand was killed while it made it: a database without tables.
-    if not Path(case, "case.db").exists() or (result.returncode == 2 and "schema 0" in result.stderr):
+    if not there or (result.returncode == 2 and "schema 0" in result.stderr):
         return []
     assert result.returncode == 0, (result.returncode, result.stderr)
     return json.loads(result.stdout)["trials"]

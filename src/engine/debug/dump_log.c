@@ -13,6 +13,7 @@
 #include "base/auto.h"
 #include "base/fd.h"
 #include "read/log_map.h"
+#include "read/logs.h"
 #include "wire/log_reader.h"
 
 static const char *const type_names[] = {
@@ -164,13 +165,15 @@ static void add_item(struct strbuf *out, const struct log_reader *log, const str
 		break;
 	}
 	case LOG_MODULE: {
+		AUTO(mem_freep) char *path = NULL;
 		struct log_module m;
 
 		log_payload(item, &m, sizeof(m));
 		strbuf_addf(out,
 			    " bias=%#" PRIx64 " text=%#" PRIx64 "-%#" PRIx64 " build_id_bytes=%u",
 			    m.bias, m.text_low, m.text_high, m.build_id_bytes);
-		dump_text(out, "path", m.path, strnlen(m.path, sizeof(m.path)));
+		path = event_log_module_path(item, &m);
+		dump_text(out, "path", path, strlen(path));
 		break;
 	}
 	case LOG_CONTEXT: {

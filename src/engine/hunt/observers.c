@@ -170,8 +170,9 @@ static int ask_disturbed(struct hunt *hunt)
 
 	hunt->without_ids = true;
 	if (hunt->plain.settings->chaos != 0)
-		return decide(hunt, "it is disturbed (--chaos) already, so it is chased without "
-				    "ids");
+		return decide_in(hunt, "observers",
+				 "it is disturbed (--chaos) already, so it is chased without "
+				 "ids");
 	/* What came before may have taken all of the stage's time. */
 	hunt_allow(hunt, SHARE_DISTURBED);
 	r = ask(hunt, arms, &seen);
@@ -179,19 +180,19 @@ static int ask_disturbed(struct hunt *hunt)
 		return r;
 	rate = &seen.arms[ARM_IDS];
 	if (rate->failed == 0)
-		return decide(hunt,
-			      "ids and chaos: %" PRIu64 " of %" PRIu64
-			      " trials failed: chaos has not brought it out again, so it is "
-			      "chased without ids",
-			      rate->failed, rate->trials);
+		return decide_in(hunt, "observers",
+				 "ids and chaos: %" PRIu64 " of %" PRIu64
+				 " trials failed: chaos has not brought it out again, so it is "
+				 "chased without ids",
+				 rate->failed, rate->trials);
 	disturb_close(hunt);
 	hunt->without_ids = false;
 	hunt->ids_trial = seen.example[ARM_IDS];
 	hunt->close_rate = *rate;
-	return decide(hunt,
-		      "ids and chaos: %" PRIu64 " of %" PRIu64
-		      " trials failed: chaos brings it out again, so it is chased with both",
-		      rate->failed, rate->trials);
+	return decide_in(hunt, "observers",
+			 "ids and chaos: %" PRIu64 " of %" PRIu64
+			 " trials failed: chaos brings it out again, so it is chased with both",
+			 rate->failed, rate->trials);
 }
 
 int observers_drop_ids(struct hunt *hunt, const struct rate *seen)

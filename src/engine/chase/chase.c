@@ -205,6 +205,19 @@ void chase_count(struct chase *chase, bool failed, bool wanted)
 	}
 }
 
+/* Where the user named the failure, all others that come up while it is waited for are known from
+ * then on: what guards show of them is not about it. */
+static void note_others(struct chase *chase, const struct signatures *signatures)
+{
+	const struct chase_request *request = chase->request;
+
+	if (!request->others || !request->target || !request->target->exact ||
+	    observer_of(chase) != OBSERVE_IDS)
+		return;
+	VEC_FOREACH (&signatures->list, s)
+		bystanders_note(request->others, request->target, s);
+}
+
 /* Only the failure that is chased counts; `record` comes between examine and ended. */
 static void chase_record(void *ctx, const struct run *run, struct trial_record *record)
 {
@@ -215,6 +228,7 @@ static void chase_record(void *ctx, const struct run *run, struct trial_record *
 		failed = true;
 		wanted |= !chase->request->target || target_is(chase->request->target, s);
 	}
+	note_others(chase, record->signatures);
 	if (chase->pending)
 		chase_count(chase, failed, wanted);
 	chase->pending = false;

@@ -31,7 +31,7 @@ struct chase_request {
 	/* The failure to chase, a copy of which is made; NULL: the first that crashes. Trials that
 	 * fail in another way are counted and nothing else. */
 	const struct target *target;
-	const struct bystanders *others; /* other failures that are known; NULL without a target */
+	struct bystanders *others; /* other failures that are known; NULL: none is */
 	uint64_t look;	  /* trials after which it is given up when it has not failed; 0: any */
 	bool unfailed;	  /* where it does not crash, guards tell whether memory is damaged */
 	bool without_ids; /* blocks are not followed, so only variables can be watched */

@@ -46,22 +46,75 @@ bool signatures_akin(const struct signature *a, const struct signature *b)
 	}
 }
 
+void failure_family_deinit(struct failure_family *family)
+{
+	VEC_FOREACH (&family->members, member)
+		signature_deinit(member);
+	VEC_DEINIT(&family->members);
+	VEC_DEINIT(&family->counts);
+}
+
 void failure_families_deinit(struct failure_families *families)
 {
-	VEC_FOREACH (&families->list, family) {
-		VEC_FOREACH (&family->members, member)
-			signature_deinit(member);
-		VEC_DEINIT(&family->members);
-		VEC_DEINIT(&family->counts);
-	}
+	VEC_FOREACH (&families->list, family)
+		failure_family_deinit(family);
 	VEC_DEINIT(&families->list);
 }
 
 const struct failure_family *family_of(const struct failure_families *families, const char *id)
 {
 	VEC_FOREACH (&families->list, family)
-		VEC_FOREACH (&family->members, member)
-			if (strcmp(member->id, id) == 0)
-				return family;
+		if (family_has(family, id))
+			return family;
 	return NULL;
+}
+
+bool family_has(const struct failure_family *family, const char *id)
+{
+	VEC_FOREACH (&family->members, member)
+		if (strcmp(member->id, id) == 0)
+			return true;
+	return false;
+}
+
+bool family_takes(const struct failure_family *family, const struct signature *signature)
+{
+	VEC_FOREACH (&family->members, member)
+		if (strcmp(member->id, signature->id) == 0 || signatures_akin(member, signature))
+			return true;
+	return false;
+}
+
+void family_count(struct failure_family *family, const struct signature *signature)
+{
+	struct signature copy;
+
+	for (size_t i = 0; i < family->members.count; i++)
+		if (strcmp(family->members.items[i].id, signature->id) == 0) {
+			family->counts.items[i]++;
+			return;
+		}
+	signature_copy(&copy, signature);
+	VEC_PUSH(&family->members, copy);
+	VEC_PUSH(&family->counts, 1);
+}
+
+const struct signature *family_name(const struct failure_family *family)
+{
+	size_t most = 0;
+
+	for (size_t i = 1; i < family->members.count; i++)
+		if (family->counts.items[i] > family->counts.items[most])
+			most = i;
+	return &family->members.items[most];
+}
+
+const char *family_test(const struct failure_family *family)
+{
+	const char *test = family->members.items[0].test;
+
+	VEC_FOREACH (&family->members, member)
+		if (!test || !member->test || strcmp(member->test, test) != 0)
+			return NULL;
+	return test;
 }

@@ -25,6 +25,7 @@ struct failure_families {
 	VEC(struct failure_family) list; /* most frequent first */
 };
 
+void failure_family_deinit(struct failure_family *family);
 void failure_families_deinit(struct failure_families *families);
 
 /* Do they come in the same test, or in the same function by the same signal? */
@@ -32,3 +33,17 @@ bool signatures_akin(const struct signature *a, const struct signature *b);
 
 /* The family that has this signature as a member; NULL: none. */
 const struct failure_family *family_of(const struct failure_families *families, const char *id);
+
+bool family_has(const struct failure_family *family, const char *id);
+
+/* Is it, or would it be, a member? */
+bool family_takes(const struct failure_family *family, const struct signature *signature);
+
+/* One more trial shows this member, which may be new. */
+void family_count(struct failure_family *family, const struct signature *signature);
+
+/* The member that was seen most often. */
+const struct signature *family_name(const struct failure_family *family);
+
+/* The test that all members came in; NULL: none, or several. */
+const char *family_test(const struct failure_family *family);

@@ -180,14 +180,11 @@ static void add_file(const struct trigger_reading *reading, struct series_id ser
 static int find_target(struct trigger_reading *reading, struct series_id series,
 		       const struct minimal_list *minimal, struct err *err)
 {
-	int r;
+	int r = case_list_runs(reading->cs, series, note_target, reading, err);
 
-	if (minimal->signature && minimal->signature[0] != '\0' &&
-	    target_set(&reading->target, reading->cs, minimal->signature, NULL) == 0) {
-		reading->target.exact = false;
+	if (r == 0 && minimal->signature && minimal->signature[0] != '\0' &&
+	    target_adopt(&reading->target, reading->cs, minimal->signature, NULL) == 0)
 		return 0;
-	}
-	r = case_list_runs(reading->cs, series, note_target, reading, err);
 	return r == 0 ? target_choose(&reading->target, reading->cs, true, err) : r;
 }
 

@@ -170,15 +170,15 @@ static int choose_target(struct sentinel_source *s, struct case_store *cs,
 {
 	int r;
 
-	if (!signature && s->minimal.series != 0)
-		signature = s->minimal.signature;
+	/* Damaged memory kills the same test in more than one function. */
 	if (signature) {
 		r = target_set(&s->target, cs, signature, err);
-		/* Damaged memory kills the same test in more than one function. */
 		s->target.exact = false;
 		return r;
 	}
 	r = note_all(s, cs, tally, err);
+	if (r == 0 && s->minimal.series != 0 && s->minimal.signature)
+		return target_adopt(&s->target, cs, s->minimal.signature, err);
 	if (r == 0)
 		r = target_choose(&s->target, cs, true, err);
 	if (r == 0 && !s->target.known) {

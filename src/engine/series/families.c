@@ -11,14 +11,13 @@
 #define FREQUENT 3u
 #define FREQUENT_SHARE 0.1
 
-static bool has_member(const struct failure_family *family, const char *ids)
+static bool shows(const struct failure_family *family, const char *ids)
 {
 	char id[SIGNATURE_ID_LEN + 1];
 
 	for (const char *at = ids; (at = signature_next_id(at, id)) != NULL;)
-		VEC_FOREACH (&family->members, member)
-			if (strcmp(member->id, id) == 0)
-				return true;
+		if (family_has(family, id))
+			return true;
 	return false;
 }
 
@@ -28,7 +27,7 @@ static void count_trials(struct failure_family *family, const struct tally *tall
 	uint64_t failed = 0;
 
 	VEC_FOREACH (&tally->counts, c)
-		failed += has_member(family, c->signatures) ? c->count : 0;
+		failed += shows(family, c->signatures) ? c->count : 0;
 	family->rate = rate_wilson(tally->trials, failed, RATE_CONFIDENCE);
 }
 
@@ -43,29 +42,10 @@ static void add_member(struct failure_family *family, const struct signature_sum
 		family->trial = s->trial;
 }
 
-static bool akin_to(const struct failure_family *family, const struct signature *signature)
-{
-	VEC_FOREACH (&family->members, member)
-		if (signatures_akin(member, signature))
-			return true;
-	return false;
-}
-
-/* The test that all members came in; NULL: none, or several. */
-static const char *test_of(const struct failure_family *family)
-{
-	const char *test = family->members.items[0].test;
-
-	VEC_FOREACH (&family->members, member)
-		if (!test || !member->test || strcmp(member->test, test) != 0)
-			return NULL;
-	return test;
-}
-
 static bool told_apart(const struct failure_family *a, const struct failure_family *b,
 		       uint64_t failed)
 {
-	const char *one = test_of(a), *other = test_of(b);
+	const char *one = family_test(a), *other = family_test(b);
 	double least = FREQUENT_SHARE * (double)failed;
 
 	return one && other && strcmp(one, other) != 0 && a->rate.failed >= FREQUENT &&
@@ -118,7 +98,7 @@ void families_group(const struct signature_summaries *signatures, const struct t
 			continue;
 		failed += s->rate.failed;
 		VEC_FOREACH (&ret->list, family)
-			if (!found && akin_to(family, &s->signature))
+			if (!found && family_takes(family, &s->signature))
 				found = family;
 		if (!found) {
 			VEC_PUSH(&ret->list, (struct failure_family){ 0 });

@@ -8,12 +8,19 @@
 #define ENOUGH 3
 #define ENOUGH_AMONG_OTHERS 8
 
+static bool same_text(const char *a, const char *b)
+{
+	return strcmp(a, b) == 0;
+}
+
 void target_deinit(struct target *t)
 {
 	signature_deinit(&t->signature);
 	VEC_FOREACH (&t->members, member)
 		signature_deinit(member);
 	VEC_DEINIT(&t->members);
+	VEC_FOREACH (&t->candidates, c)
+		failure_family_deinit(&c->family);
 	VEC_DEINIT(&t->candidates);
 }
 
@@ -59,30 +66,39 @@ static bool is_crash(const struct target *t, const struct signature *s)
 	}
 }
 
+static struct target_candidate *candidate_of(struct target *t, const struct signature *signature)
+{
+	VEC_FOREACH (&t->candidates, c)
+		if (family_takes(&c->family, signature))
+			return c;
+	VEC_PUSH(&t->candidates, ((struct target_candidate){ 0 }));
+	return &t->candidates.items[t->candidates.count - 1];
+}
+
+/* The user's victim, failing in whatever way, is what the user means. */
+static bool is_candidate(const struct target *t, const struct signature *signature, bool *ret_crash)
+{
+	bool of_victim = t->victim && signature->test && same_text(signature->test, t->victim);
+
+	*ret_crash = t->victim && signature->test ? of_victim : is_crash(t, signature);
+	return (!t->victim || !signature->test || of_victim) &&
+	       (!t->among || target_is(t->among, signature));
+}
+
 static int note_one(struct target *t, struct case_store *cs, const char *id, struct err *err)
 {
-	struct target_candidate candidate = { .count = 1 };
-	struct signature signature = { 0 };
-	int r;
+	AUTO(signature_deinit) struct signature signature = { 0 };
+	struct target_candidate *candidate;
+	bool crash;
+	int r = case_signature(cs, id, &signature, err);
 
-	VEC_FOREACH (&t->candidates, c) {
-		if (strcmp(c->id, id) == 0) {
-			c->count++;
-			return 0;
-		}
-	}
-	r = case_signature(cs, id, &signature, err);
-	if (r < 0)
+	if (r < 0 || !is_candidate(t, &signature, &crash))
 		return r;
-	/* The user's victim, failing in whatever way, is what the user means. */
-	candidate.crash = is_crash(t, &signature);
-	if (t->victim && signature.test)
-		candidate.crash = strcmp(signature.test, t->victim) == 0;
-	memcpy(candidate.id, id, strlen(id) + 1);
-	if ((!t->victim || !signature.test || candidate.crash) &&
-	    (!t->among || target_is(t->among, &signature)))
-		VEC_PUSH(&t->candidates, candidate);
-	signature_deinit(&signature);
+	candidate = candidate_of(t, &signature);
+	candidate->crash |= crash;
+	candidate->family.rate.failed += candidate->run != t->runs;
+	candidate->run = t->runs;
+	family_count(&candidate->family, &signature);
 	return 0;
 }
 
@@ -97,33 +113,73 @@ int target_note(struct target *t, struct case_store *cs, const char *signatures,
 	return r;
 }
 
-int target_choose(struct target *t, struct case_store *cs, bool last, struct err *err)
+static const struct target_candidate *best_candidate(const struct target *t, bool last)
 {
 	const struct target_candidate *best = NULL;
-	uint64_t second = 0;
 
 	VEC_FOREACH (&t->candidates, c) {
 		if (!c->crash && !last)
 			continue;
 		if (!best || c->crash > best->crash ||
-		    (c->crash == best->crash && c->count > best->count)) {
-			second = best ? best->count : 0;
+		    (c->crash == best->crash && c->family.rate.failed > best->family.rate.failed))
 			best = c;
-		} else if (c->crash == best->crash && c->count > second) {
-			second = c->count;
-		}
 	}
-	if (!best)
-		return 0;
-	if (last || (best->count >= ENOUGH && best->count >= 2 * second) ||
-	    best->count >= ENOUGH_AMONG_OTHERS)
-		return settle(t, cs, best->id, err);
-	return 0;
+	return best;
 }
 
-static bool same_text(const char *a, const char *b)
+/* Only a test tells two failures apart: without one, a corruption that dies in many functions looks
+ * like many. */
+static bool apart(const struct target_candidate *a, const struct target_candidate *b)
 {
-	return strcmp(a, b) == 0;
+	return a->crash != b->crash || (family_test(&a->family) && family_test(&b->family));
+}
+
+static void take_candidates(struct target *t, const struct target_candidate *best)
+{
+	if (t->exact)
+		return;
+	VEC_FOREACH (&t->candidates, c)
+		if (c == best || !apart(c, best))
+			target_take_family(t, &c->family);
+}
+
+int target_choose(struct target *t, struct case_store *cs, bool last, struct err *err)
+{
+	const struct target_candidate *best = best_candidate(t, last);
+	uint64_t count = 0, second = 0;
+	int r;
+
+	if (!best)
+		return 0;
+	VEC_FOREACH (&t->candidates, c) {
+		uint64_t failed = c->family.rate.failed;
+
+		if (c == best || !apart(c, best))
+			count += failed;
+		else if (c->crash == best->crash && failed > second)
+			second = failed;
+	}
+	if (!last && !(count >= ENOUGH && count >= 2 * second) && count < ENOUGH_AMONG_OTHERS)
+		return 0;
+	r = settle(t, cs, family_name(&best->family)->id, err);
+	if (r == 0)
+		take_candidates(t, best);
+	return r;
+}
+
+int target_adopt(struct target *t, struct case_store *cs, const char *id, struct err *err)
+{
+	int r = target_set(t, cs, id, err);
+
+	t->exact = false;
+	if (r < 0)
+		return r;
+	VEC_FOREACH (&t->candidates, c)
+		if (family_has(&c->family, id)) {
+			take_candidates(t, c);
+			break;
+		}
+	return 0;
 }
 
 /* A pointer that leads nowhere good: with allocation ids more is known about where. NULL is

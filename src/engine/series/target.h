@@ -11,8 +11,8 @@
  * it, or when nothing else ever failed.
  */
 struct target_candidate {
-	char id[SIGNATURE_ID_LEN + 1];
-	uint64_t count;
+	struct failure_family family; /* its rate counts the runs that showed it */
+	uint64_t run;		      /* the last of them */
 	bool crash;
 };
 
@@ -47,8 +47,13 @@ int target_set(struct target *t, struct case_store *cs, const char *id, struct e
 /* A run of the full list showed these signatures (ids separated by a space). */
 int target_note(struct target *t, struct case_store *cs, const char *signatures, struct err *err);
 
-/* Settles on a failure if one stands out; when nothing more will come, `last`, on what there is. */
+/* Settles on a failure if one stands out; when nothing more will come, `last`, on what there is.
+ * All of its family that was noted counts as the target, and so do failures that no test tells
+ * apart from it. */
 int target_choose(struct target *t, struct case_store *cs, bool last, struct err *err);
+
+/* Settles on the one that was chosen before, with its family as it was noted. */
+int target_adopt(struct target *t, struct case_store *cs, const char *id, struct err *err);
 
 /* Is a failure with this signature the target's? By its id, or by all that does not depend on who
  * observed it. */

@@ -52,6 +52,7 @@ void failure_family_deinit(struct failure_family *family)
 		signature_deinit(member);
 	VEC_DEINIT(&family->members);
 	VEC_DEINIT(&family->counts);
+	mem_free(family->block);
 }
 
 void failure_families_deinit(struct failure_families *families)

@@ -10,15 +10,17 @@
 /*
  * A family of failures: one corruption dies in many ways, and a signature is one of them.
  *
- * Members come in the same test, or without tests in the same function by the same signal. What is
- * rare, or cannot be told apart by a test, is no family of its own: two families are told apart
- * only where both are frequent and come with different tests.
+ * Members come in the same test, or without tests in the same function by the same signal, or used
+ * a block of the same allocation when they died. What is rare, or cannot be told apart by a test,
+ * is no family of its own: two families are told apart only where both are frequent and come with
+ * different tests.
  */
 struct failure_family {
 	VEC(struct signature) members; /* the most frequent one first: it names the family */
 	VEC(uint64_t) counts;	       /* trials that showed each member */
 	struct rate rate;	       /* trials that showed any of them */
 	uint64_t trial;		       /* an example */
+	char *block;		       /* context of the block that was used; NULL: unknown */
 };
 
 struct failure_families {

@@ -98,6 +98,24 @@ static void print_signatures(const struct signature_summaries *signatures, size_
 	}
 }
 
+/* Which of the ways to fail count as one failure. */
+static void print_families(const struct failure_families *families, FILE *out)
+{
+	VEC_FOREACH (&families->list, family) {
+		const char *test = family_test(family);
+
+		if (family->members.count < 2)
+			continue;
+		(void)fprintf(out, "\nCounted as one failure, because %s%s:",
+			      test ? "all are in " : "nothing tells them apart", test ? test : "");
+		VEC_FOREACH (&family->members, member)
+			(void)fprintf(out, " %s", member->id);
+		(void)fprintf(out, "\n  together ");
+		text_rate(&family->rate, out);
+		(void)fputc('\n', out);
+	}
+}
+
 static void print_slots(const struct series_summary *summary, FILE *out)
 {
 	if (summary->slots.count < 2)
@@ -173,6 +191,7 @@ void report_repro_text(const struct repro_result *result, FILE *out)
 			      "over)\n",
 			      result->earlier);
 	print_signatures(&summary->signatures, DETAILED, out);
+	print_families(&summary->families, out);
 	print_slots(summary, out);
 	print_advice(summary, out);
 	(void)fprintf(

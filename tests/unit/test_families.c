@@ -92,6 +92,37 @@ static void two_frequent_ones_in_different_tests_are_two(void **state)
 	end(&w);
 }
 
+/* Two tests die of one and the same block. */
+static struct signature_summary died_of(const char *id, const char *test, const char *key)
+{
+	struct signature_summary s = made(id, IN_TEST(test), 9);
+
+	s.crash = mem_alloc(sizeof(*s.crash));
+	*s.crash = (struct crash){ 0 };
+	VEC_PUSH(&s.crash->blocks,
+		 ((struct block_life){ .key = mem_strdup("eeee#1") /* looked at only */ }));
+	VEC_PUSH(&s.crash->blocks,
+		 ((struct block_life){ .key = mem_strdup(key), .telling = true }));
+	return s;
+}
+
+static void the_same_block_is_one_family_in_any_test(void **state)
+{
+	struct signature_summary same[] = { died_of("aaaaaaaaaa", "test_a", "c0ffee#17"),
+					    died_of("bbbbbbbbbb", "test_b", "c0ffee#2") };
+	struct signature_summary others[] = { died_of("aaaaaaaaaa", "test_a", "c0ffee#17"),
+					      died_of("bbbbbbbbbb", "test_b", "c0ffe#17") };
+	struct world w;
+
+	group(&w, same, 2);
+	assert_int_equal(w.families.list.count, 1);
+	assert_int_equal(w.families.list.items[0].rate.failed, 18);
+	end(&w);
+	group(&w, others, 2);
+	assert_int_equal(w.families.list.count, 2);
+	end(&w);
+}
+
 static void without_tests_crashes_cannot_be_told_apart(void **state)
 {
 	struct signature_summary list[] = { made("aaaaaaaaaa", CRASH(11, "node_next"), 9),
@@ -208,6 +239,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(one_test_is_one_family_however_it_dies),
 		cmocka_unit_test(two_frequent_ones_in_different_tests_are_two),
+		cmocka_unit_test(the_same_block_is_one_family_in_any_test),
 		cmocka_unit_test(without_tests_crashes_cannot_be_told_apart),
 		cmocka_unit_test(what_every_run_shows_is_a_matter_of_its_own),
 		cmocka_unit_test(akin),

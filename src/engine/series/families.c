@@ -31,6 +31,25 @@ static void count_trials(struct failure_family *family, const struct tally *tall
 	family->rate = rate_wilson(tally->trials, failed, RATE_CONFIDENCE);
 }
 
+/* Names the allocation of the block that the faulting instruction used, or got its bad value from:
+ * the key up to the ordinal. NULL: unknown, as without allocation ids. */
+static char *block_of(const struct signature_summary *s)
+{
+	if (s->crash)
+		VEC_FOREACH (&s->crash->blocks, block)
+			if (block->telling && block->key)
+				return mem_strndup(block->key, strcspn(block->key, "#"));
+	return NULL;
+}
+
+static bool belongs(const struct failure_family *family, const struct signature_summary *s)
+{
+	AUTO(mem_freep) char *block = block_of(s);
+
+	return family_takes(family, &s->signature) ||
+	       (block && family->block && strcmp(block, family->block) == 0);
+}
+
 static void add_member(struct failure_family *family, const struct signature_summary *s)
 {
 	struct signature copy;
@@ -40,6 +59,8 @@ static void add_member(struct failure_family *family, const struct signature_sum
 	VEC_PUSH(&family->counts, s->rate.failed);
 	if (family->trial == 0)
 		family->trial = s->trial;
+	if (!family->block)
+		family->block = block_of(s);
 }
 
 static bool told_apart(const struct failure_family *a, const struct failure_family *b,
@@ -61,8 +82,8 @@ static void merge(struct failure_families *families, size_t into, size_t from)
 		VEC_PUSH(&a->members, *member);
 	VEC_FOREACH (&b->counts, count)
 		VEC_PUSH(&a->counts, *count);
-	VEC_DEINIT(&b->members);
-	VEC_DEINIT(&b->counts);
+	b->members.count = 0; /* they are the other's now */
+	failure_family_deinit(b);
 	memmove(b, b + 1, (families->list.count - from - 1) * sizeof(*b));
 	families->list.count--;
 }
@@ -98,7 +119,7 @@ void families_group(const struct signature_summaries *signatures, const struct t
 			continue;
 		failed += s->rate.failed;
 		VEC_FOREACH (&ret->list, family)
-			if (!found && family_takes(family, &s->signature))
+			if (!found && belongs(family, s))
 				found = family;
 		if (!found) {
 			VEC_PUSH(&ret->list, (struct failure_family){ 0 });

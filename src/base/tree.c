@@ -146,6 +146,100 @@ int tree_remove_at(int dir, const char *name, struct err *err)
 	return remove_dir(&(struct removal){ .device = st.st_dev, .err = err }, dir, name, 0);
 }
 
+/* ---- moving ---- */
+
+static int copy_bytes(int in, int out)
+{
+	char block[65536];
+	ssize_t n;
+
+	while ((n = read(in, block, sizeof(block))) > 0)
+		for (ssize_t done = 0; done < n;) {
+			ssize_t w = write(out, block + done, (size_t)(n - done));
+
+			if (w < 0)
+				return -errno;
+			done += w;
+		}
+	return n < 0 ? -errno : 0;
+}
+
+static int copy_file(int from, const char *name, int to, const char *to_name)
+{
+	AUTO(fd_closep)
+	int in = openat(from, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+	AUTO(fd_closep)
+	int out = in < 0 ? -1
+			 : openat(to, to_name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC,
+				  0600);
+
+	return out < 0 ? -errno : copy_bytes(in, out);
+}
+
+static int copy_link(int from, const char *name, int to, const char *to_name)
+{
+	char target[4096];
+	ssize_t len = readlinkat(from, name, target, sizeof(target) - 1);
+
+	if (len < 0)
+		return -errno;
+	target[len] = '\0';
+	return symlinkat(target, to, to_name) < 0 ? -errno : 0;
+}
+
+static int copy_entry(int from, const char *name, int to, const char *to_name, unsigned int depth);
+
+static int copy_dir(int from, const char *name, int to, const char *to_name, unsigned int depth)
+{
+	AUTO(fd_closep) int in = dir_open(from, name);
+	AUTO(fd_closep) int out = -1;
+	int again = in < 0 ? -1 : dup(in), r = 0;
+	DIR *stream = again < 0 ? NULL : fdopendir(again);
+	struct dirent *entry;
+
+	if (!stream) {
+		fd_close(again);
+		return -errno;
+	}
+	if (mkdirat(to, to_name, 0700) < 0 || (out = dir_open(to, to_name)) < 0)
+		r = -errno;
+	while (r == 0 && (entry = readdir(stream)) != NULL)
+		if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0)
+			r = copy_entry(in, entry->d_name, out, entry->d_name, depth + 1);
+	(void)closedir(stream);
+	return r;
+}
+
+static int copy_entry(int from, const char *name, int to, const char *to_name, unsigned int depth)
+{
+	struct stat st;
+	int r = 0;
+
+	if (fstatat(from, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
+		r = -errno;
+	else if (S_ISDIR(st.st_mode) && depth < TREE_DEEP)
+		r = copy_dir(from, name, to, to_name, depth);
+	else if (S_ISREG(st.st_mode))
+		r = copy_file(from, name, to, to_name);
+	else if (S_ISLNK(st.st_mode))
+		r = copy_link(from, name, to, to_name);
+	/* What cannot be read, or went away meanwhile, is not worth the rest. */
+	return r == -EACCES || r == -ENOENT ? 0 : r;
+}
+
+int tree_move_at(int from, const char *name, int to, const char *to_name, struct err *err)
+{
+	int r = renameat(from, name, to, to_name) < 0 ? -errno : 0;
+
+	if (r == 0)
+		return 0;
+	if (r == -EXDEV)
+		r = copy_entry(from, name, to, to_name, 0);
+	if (r < 0)
+		return err_errno(err, r, "cannot keep '%s'", name);
+	return tree_remove_at(from, name, err);
+}
+
 int tree_make(const char *path, struct err *err)
 {
 	AUTO(mem_freep) char *copy = mem_strdup(path);

@@ -12,5 +12,12 @@
  */
 int tree_remove_at(int dir, const char *name, struct err *err);
 
+/*
+ * Moves directory `name` below `from` to `to_name` below `to`; to another file system as a copy.
+ * Files, directories and symbolic links arrive, sockets, fifos and devices do not. Links are never
+ * followed.
+ */
+int tree_move_at(int from, const char *name, int to, const char *to_name, struct err *err);
+
 /* mkdir -p for the user's own path. */
 int tree_make(const char *path, struct err *err);

@@ -17,6 +17,7 @@
 #include "cmd/trial_allocators.h"
 #include "engine/stats/rng.h"
 #include "engine/trial/observe.h"
+#include "engine/trial/tmp_dirs.h"
 
 #define FIELD(name) offsetof(struct trial_options, name)
 
@@ -318,8 +319,6 @@ static void identify_chaos(struct strbuf *sb, const struct trial_settings *setti
 
 #define AGENT_ALIAS "/tmp/redhand-agent-"
 
-static void drop_alias(const char *dir, const char *name);
-
 /* Those of a redhand that was killed: their names tell its pid. */
 static void drop_left_agents(void)
 {
@@ -332,7 +331,7 @@ static void drop_left_agents(void)
 
 			if (pid > 0 && lstat(found.gl_pathv[i], &st) == 0 && S_ISDIR(st.st_mode) &&
 			    st.st_uid == geteuid() && kill((pid_t)pid, 0) < 0 && errno == ESRCH)
-				drop_alias(found.gl_pathv[i], "a");
+				tmp_dirs_remove(found.gl_pathv[i]);
 		}
 	globfree(&found);
 }
@@ -474,63 +473,6 @@ int trial_setup_init_later(struct trial_setup *setup, const struct trial_options
 	return init(setup, options, command, program, relative, err);
 }
 
-/* Sockets in TMPDIR must have paths of at most 107 bytes (unix(7)). Programs put 40 and more of
- * their own behind it; a case deep in the file system would break them. */
-#define TMP_PATH_MAX 50
-
-#define TMP_ALIAS "/tmp/redhand-"
-
-/* One that a redhand left behind which was killed over this very case: we have its lock now. */
-static bool is_left_alias(const char *dir, const char *trials_path)
-{
-	AUTO(mem_freep) char *alias = mem_printf("%s/t", dir);
-	char target[PATH_MAX];
-	struct stat st;
-	ssize_t len;
-
-	if (lstat(dir, &st) < 0 || !S_ISDIR(st.st_mode) || st.st_uid != geteuid())
-		return false;
-	len = readlink(alias, target, sizeof(target) - 1);
-	target[len > 0 ? len : 0] = '\0';
-	return len > 0 && strcmp(target, trials_path) == 0;
-}
-
-static void drop_alias(const char *dir, const char *name)
-{
-	AUTO(mem_freep) char *alias = mem_printf("%s/%s", dir, name);
-
-	(void)unlink(alias);
-	(void)rmdir(dir);
-}
-
-static void drop_left_aliases(const char *trials_path)
-{
-	glob_t found = { 0 };
-
-	if (glob(TMP_ALIAS "??????", GLOB_NOSORT, NULL, &found) == 0)
-		for (size_t i = 0; i < found.gl_pathc; i++)
-			if (is_left_alias(found.gl_pathv[i], trials_path))
-				drop_alias(found.gl_pathv[i], "t");
-	globfree(&found);
-}
-
-static void make_tmp_alias(struct trial_setup *setup)
-{
-	char dir[] = TMP_ALIAS "XXXXXX";
-
-	if (strlen(setup->settings.trials_path) <= TMP_PATH_MAX)
-		return;
-	drop_left_aliases(setup->settings.trials_path);
-	if (!mkdtemp(dir))
-		return;
-	setup->tmp_link_dir = mem_strdup(dir);
-	setup->settings.tmp_alias = mem_printf("%s/t", dir);
-	if (symlink(setup->settings.trials_path, setup->settings.tmp_alias) < 0) {
-		mem_free(setup->settings.tmp_alias);
-		setup->settings.tmp_alias = NULL;
-	}
-}
-
 static int place(struct trial_setup *setup, const char *case_dir, struct err *err)
 {
 	AUTO(mem_freep) char *trials = mem_printf("%s/trials", case_dir);
@@ -538,9 +480,7 @@ static int place(struct trial_setup *setup, const char *case_dir, struct err *er
 	setup->settings.trials_path = realpath(trials, NULL);
 	if (!setup->settings.trials_path)
 		return err_errno(err, -errno, "cannot find '%s'", trials);
-	if (!(setup->settings.flags & TRIAL_SHARE_TMP))
-		make_tmp_alias(setup);
-	return 0;
+	return setup->settings.flags & TRIAL_SHARE_TMP ? 0 : tmp_dirs_make(&setup->settings, err);
 }
 
 int trial_setup_open(struct trial_setup *setup, const char *case_dir, struct case_store **ret,
@@ -578,9 +518,7 @@ void trial_setup_join(struct trial_setup *setup, const struct trial_setup *opene
 	const struct trial_settings *from = &opened->settings;
 
 	setup->settings.trials_path = mem_strdup(from->trials_path);
-	setup->settings.tmp_alias = NULL;
-	if (from->tmp_alias)
-		setup->settings.tmp_alias = mem_strdup(from->tmp_alias);
+	setup->settings.tmp_dirs = from->tmp_dirs ? mem_strdup(from->tmp_dirs) : NULL;
 	setup->settings.readings = from->readings;
 	setup->joined = true;
 }
@@ -620,12 +558,10 @@ static void tell_changed(const struct trial_setup *setup)
 void trial_setup_deinit(struct trial_setup *setup)
 {
 	tell_changed(setup);
-	if (setup->tmp_link_dir)
-		drop_alias(setup->tmp_link_dir, "t");
-	if (setup->agent_link_dir)
-		drop_alias(setup->agent_link_dir, "a");
+	if (!setup->joined)
+		tmp_dirs_remove(setup->settings.tmp_dirs);
+	tmp_dirs_remove(setup->agent_link_dir);
 	mem_free(setup->agent_link_dir);
-	mem_free(setup->tmp_link_dir);
 	mem_free(setup->unobserved);
 	mem_free(setup->program_path);
 	library_list_deinit(&setup->seen);

@@ -53,7 +53,6 @@ struct trial_setup {
 	char *program_path;	  /* the file that is run */
 	struct library_list seen; /* what else the command was seen to load; empty: nobody looked */
 	bool joined;		  /* the alias for TMPDIR is another setup's */
-	char *tmp_link_dir;	  /* holds the short alias for TMPDIR; NULL when none was needed */
 	char *agent_link_dir;	  /* the same for an agent in a folder with spaces */
 };
 

@@ -202,6 +202,36 @@ static void tree_removes_what_is_there(void **state)
 	holds(s, "beside", "stays");
 }
 
+/* The copy that is made where a move is not possible; here to where a tmpfs is. */
+static void tree_moves_to_another_file_system(void **state)
+{
+	struct scratch *s = *state;
+	char dir[] = "/dev/shm/redhand-tree-XXXXXX";
+	struct err err = { 0 };
+	char target[16] = "";
+	int there_fd;
+
+	assert_non_null(mkdtemp(dir));
+	there_fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	assert_int_equal(mkdirat(there_fd, "tree", 0755), 0);
+	assert_int_equal(mkdirat(there_fd, "tree/a", 0755), 0);
+	assert_int_equal(file_write_at(there_fd, "tree/a/file", "text", 4, &err), 0);
+	assert_int_equal(symlinkat("/etc/passwd", there_fd, "tree/link"), 0);
+	assert_int_equal(mkfifoat(there_fd, "tree/fifo", 0600), 0);
+	assert_int_equal(tree_move_at(there_fd, "tree", s->fd, "moved", &err), 0);
+	assert_true(file_holds_at(s->fd, "moved/a/file", "text", 4));
+	assert_int_equal(readlinkat(s->fd, "moved/link", target, sizeof(target) - 1), 11);
+	assert_string_equal(target, "/etc/passwd");
+	assert_true(faccessat(there_fd, "tree", F_OK, 0) < 0);
+	/* Nothing that is there is overwritten. */
+	assert_int_equal(mkdirat(there_fd, "tree", 0755), 0);
+	assert_int_equal(file_write_at(there_fd, "tree/file", "new", 3, &err), 0);
+	assert_true(tree_move_at(there_fd, "tree", s->fd, "moved", &err) < 0);
+	assert_true(file_holds_at(there_fd, "tree/file", "new", 3));
+	fd_close(there_fd);
+	assert_int_equal(tree_remove_at(AT_FDCWD, dir, &err), 0);
+}
+
 static void tree_missing_and_plain(void **state)
 {
 	struct scratch *s = *state;
@@ -512,6 +542,7 @@ int main(void)
 		cmocka_unit_test(fd_write_to_a_full_device_is_told),
 		cmocka_unit_test(fd_close_keeps_errno),
 		cmocka_unit_test_setup_teardown(tree_removes_what_is_there, setup, teardown),
+		cmocka_unit_test_setup_teardown(tree_moves_to_another_file_system, setup, teardown),
 		cmocka_unit_test_setup_teardown(tree_missing_and_plain, setup, teardown),
 		cmocka_unit_test_setup_teardown(tree_follows_no_symlink, setup, teardown),
 		cmocka_unit_test_setup_teardown(many_entries_are_removed, setup, teardown),

@@ -534,15 +534,15 @@ static void see(const struct trial_settings *settings, const char *out, bool lea
 
 static void a_trial_s_own_directory_is_no_place_of_its_own(void **state)
 {
-	char trials[] = "/case/trials";
-	struct trial_settings settings = { .output_limit = 100, .trials_path = trials };
+	char tmp[] = "/tmp/redhand-x";
+	struct trial_settings settings = { .output_limit = 100, .tmp_dirs = tmp };
 	AUTO(trial_end_deinit) struct trial_end inside = { 0 };
 	AUTO(trial_end_deinit) struct trial_end other = { 0 };
 
-	see(&settings, "no /case/trials/17/tmp/x, /case/trials/17/tmp", false, &inside);
+	see(&settings, "no /tmp/redhand-x/17/x, /tmp/redhand-x/17", false, &inside);
 	assert_string_equal(inside.last_crumb, "no $TMPDIR/x, $TMPDIR");
-	see(&settings, "no /case/trials/17/stdout /case/trials", false, &other);
-	assert_string_equal(other.last_crumb, "no /case/trials/17/stdout /case/trials");
+	see(&settings, "no /tmp/redhand-x/case /tmp/redhand-x", false, &other);
+	assert_string_equal(other.last_crumb, "no /tmp/redhand-x/case /tmp/redhand-x");
 }
 
 static void output_knows_the_running_test(void **state)

@@ -36,11 +36,12 @@ static int setup(void **state)
 
 	f = (struct fixture){ 0 };
 	scratch_make(&f.scratch);
-	if (mkdirat(f.scratch.fd, "trials", 0755) < 0)
+	if (mkdirat(f.scratch.fd, "trials", 0755) < 0 || mkdirat(f.scratch.fd, "tmps", 0711) < 0)
 		return -1;
 	f.settings = (struct trial_settings){
 		.stdin_path = mem_strdup("/dev/null"),
 		.trials_path = mem_strdup(scratch_path(&f.scratch, "trials")),
+		.tmp_dirs = mem_strdup(scratch_path(&f.scratch, "tmps")),
 		.timeout_ns = PATIENCE_MS * NS_PER_MS,
 		.linger_ns = 200 * NS_PER_MS,
 		.output_limit = 65536,
@@ -179,7 +180,7 @@ static void both_streams_are_kept(void **state)
 	assert_true(result.left);
 	holds(f, "trials/5/stdout", "out\nlast");
 	holds(f, "trials/5/stderr", "err\n");
-	assert_false(there(f, "trials/5/tmp")); /* it was empty */
+	assert_false(there(f, "trials/5/.tmp")); /* it was empty */
 }
 
 static void a_crash_is_seen(void **state)
@@ -224,9 +225,9 @@ static void surroundings_are_as_asked(void **state)
 	RUN(f, 9, &result, "sh", "-c",
 	    "echo $MARK ${HOME-none} $TMPDIR; pwd; cat; test -d $TMPDIR && touch $TMPDIR/left");
 	assert_int_equal(result.end.exit_status, 0);
-	strbuf_addf(&want, "set none %s/trials/9/tmp\n/\n", f->scratch.path);
+	strbuf_addf(&want, "set none %s/tmps/9\n/\n", f->scratch.path);
 	holds(f, "trials/9/stdout", strbuf_str(&want));
-	assert_true(there(f, "trials/9/tmp/left"));
+	assert_true(there(f, "trials/9/.tmp/left"));
 }
 
 static void a_terminal_when_asked(void **state)
@@ -240,7 +241,7 @@ static void a_terminal_when_asked(void **state)
 	RUN(f, 1, &result, "sh", "-c", "test -t 1 && test -t 2 && echo terminal; echo both >&2");
 	holds(f, "trials/1/stdout", "terminal\nboth\n");
 	assert_false(there(f, "trials/1/stderr"));
-	assert_false(there(f, "trials/1/tmp"));
+	assert_false(there(f, "trials/1/.tmp"));
 }
 
 static void what_was_left_by_a_killed_redhand_is_replaced(void **state)
@@ -250,12 +251,12 @@ static void what_was_left_by_a_killed_redhand_is_replaced(void **state)
 	struct err err = { 0 };
 
 	assert_int_equal(mkdirat(f->scratch.fd, "trials/3", 0755), 0);
-	assert_int_equal(mkdirat(f->scratch.fd, "trials/3/tmp", 0755), 0);
-	assert_int_equal(file_write_at(f->scratch.fd, "trials/3/tmp/old", "x", 1, &err), 0);
+	assert_int_equal(mkdirat(f->scratch.fd, "tmps/3", 0755), 0);
+	assert_int_equal(file_write_at(f->scratch.fd, "tmps/3/old", "x", 1, &err), 0);
 	open_pool(f, 1);
 	RUN(f, 3, &result, "sh", "-c", "ls -A $TMPDIR; exit 1");
 	holds(f, "trials/3/stdout", "");
-	assert_false(there(f, "trials/3/tmp"));
+	assert_false(there(f, "trials/3/.tmp"));
 }
 
 static void a_program_that_is_not_there_is_told(void **state)

@@ -15,6 +15,7 @@
 
 struct fixture {
 	struct scratch scratch;
+	int tmp;
 	struct room room;
 };
 
@@ -23,7 +24,9 @@ static int setup(void **state)
 	struct fixture *f = calloc(1, sizeof(*f));
 
 	scratch_make(&f->scratch);
-	room_init(&f->room, f->scratch.fd, 3, true);
+	assert_int_equal(mkdirat(f->scratch.fd, "tmps", 0700), 0);
+	f->tmp = openat(f->scratch.fd, "tmps", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	room_init(&f->room, f->scratch.fd, 3, f->tmp);
 	*state = f;
 	return 0;
 }
@@ -32,6 +35,7 @@ static int teardown(void **state)
 {
 	struct fixture *f = *state;
 
+	fd_close(f->tmp);
 	scratch_remove(&f->scratch);
 	free(f);
 	return 0;
@@ -75,12 +79,12 @@ static void writes(const struct fixture *f, const char *name)
 	assert_int_equal(file_write_at(f->scratch.fd, name, "text", 4, &err), 0);
 }
 
-/* An empty room with an empty tmp/, as it is when it is new. */
+/* An empty room with an empty temporary directory, as it is when it is new. */
 static void is_clean(const struct fixture *f, const char *name)
 {
 	char path[64];
 
-	(void)snprintf(path, sizeof(path), "%s/tmp", name);
+	(void)snprintf(path, sizeof(path), "tmps/%s", name);
 	assert_int_equal(mode(f, path), geteuid() == 0 ? 01777 : 0700);
 	assert_int_equal(unlinkat(f->scratch.fd, path, AT_REMOVEDIR), 0);
 	assert_int_equal(unlinkat(f->scratch.fd, name, AT_REMOVEDIR), 0);
@@ -93,11 +97,11 @@ static void test_handed_on(void **state)
 
 	opens(f, "1");
 	room = inode(f, "1");
-	tmp = inode(f, "1/tmp");
+	tmp = inode(f, "tmps/1");
 	drops(f, "1");
 	opens(f, "2");
 	assert_int_equal(inode(f, "2"), room);
-	assert_int_equal(inode(f, "2/tmp"), tmp);
+	assert_int_equal(inode(f, "tmps/2"), tmp);
 	/* While it is in use there is none to spare. */
 	opens(f, "3");
 	assert_int_not_equal(inode(f, "3"), room);
@@ -124,17 +128,17 @@ static void test_cleared(void **state)
 
 static void add_file(struct fixture *f)
 {
-	writes(f, "1/tmp/file");
+	writes(f, "tmps/1/file");
 }
 
 static void add_hidden(struct fixture *f)
 {
-	assert_int_equal(mkdirat(f->scratch.fd, "1/tmp/.hidden", 0), 0);
+	assert_int_equal(mkdirat(f->scratch.fd, "tmps/1/.hidden", 0), 0);
 }
 
 static void change_mode(struct fixture *f)
 {
-	assert_int_equal(fchmodat(f->scratch.fd, "1/tmp", 0500, 0), 0);
+	assert_int_equal(fchmodat(f->scratch.fd, "tmps/1", 0500, 0), 0);
 }
 
 static void change_room(struct fixture *f)
@@ -144,13 +148,13 @@ static void change_room(struct fixture *f)
 
 static void remove_tmp(struct fixture *f)
 {
-	assert_int_equal(unlinkat(f->scratch.fd, "1/tmp", AT_REMOVEDIR), 0);
+	assert_int_equal(unlinkat(f->scratch.fd, "tmps/1", AT_REMOVEDIR), 0);
 }
 
 static void link_tmp(struct fixture *f)
 {
 	remove_tmp(f);
-	assert_int_equal(symlinkat("..", f->scratch.fd, "1/tmp"), 0);
+	assert_int_equal(symlinkat("../elsewhere", f->scratch.fd, "tmps/1"), 0);
 }
 
 /* What a trial did to its directories is not handed on: the next room is a new one. */
@@ -164,7 +168,7 @@ static void test_touched(void **state)
 		opens(f, "1");
 		ways[i](f);
 		drops(f, "1");
-		assert_int_equal(inode(f, "spare-3"), 0);
+		assert_int_equal(inode(f, ways[i] == change_room ? "spare-3" : "tmps/spare-3"), 0);
 		opens(f, "2");
 		is_clean(f, "2");
 	}
@@ -176,14 +180,14 @@ static void test_attributes(void **state)
 	char names[64];
 
 	opens(f, "1");
-	if (setxattr(scratch_path(&f->scratch, "1/tmp"), "user.left", "x", 1, 0) < 0) {
+	if (setxattr(scratch_path(&f->scratch, "tmps/1"), "user.left", "x", 1, 0) < 0) {
 		assert_int_equal(errno, ENOTSUP); /* then there are none to be handed on */
 		return;
 	}
 	drops(f, "1");
-	assert_int_equal(inode(f, "spare-3"), 0);
+	assert_int_equal(inode(f, "tmps/spare-3"), 0);
 	opens(f, "2");
-	assert_true(getxattr(scratch_path(&f->scratch, "2/tmp"), "user.left", names,
+	assert_true(getxattr(scratch_path(&f->scratch, "tmps/2"), "user.left", names,
 			     sizeof(names)) < 0);
 }
 
@@ -242,15 +246,46 @@ static void test_plan(void **state)
 	assert_false(file_holds_at(f->scratch.fd, "3/plan", "text", 4));
 }
 
+static void leaves(const struct fixture *f, const char *name, bool keep)
+{
+	struct err err;
+
+	assert_int_equal(room_leave(&f->room, name, keep, &err), 0);
+	assert_int_not_equal(inode(f, name), 0);
+}
+
+/* What a trial left in its temporary directory goes where tools that walk through a project do not
+ * look. */
+static void test_left_behind(void **state)
+{
+	struct fixture *f = *state;
+
+	opens(f, "1");
+	writes(f, "tmps/1/file");
+	leaves(f, "1", true);
+	assert_int_equal(inode(f, "tmps/1"), 0);
+	assert_true(file_holds_at(f->scratch.fd, "1/.tmp/file", "text", 4));
+	opens(f, "2");
+	writes(f, "tmps/2/file");
+	leaves(f, "2", false);
+	assert_int_equal(inode(f, "tmps/2"), 0);
+	assert_int_equal(inode(f, "2/.tmp"), 0);
+	/* An empty one says nothing. */
+	opens(f, "3");
+	leaves(f, "3", true);
+	assert_int_equal(inode(f, "3/.tmp"), 0);
+	assert_int_not_equal(inode(f, "tmps/spare-3"), 0);
+}
+
 static void test_shared_tmp(void **state)
 {
 	struct fixture *f = *state;
 	ino_t room;
 
-	f->room.own_tmp = false;
+	f->room.tmp = -1;
 	opens(f, "1");
 	room = inode(f, "1");
-	assert_int_equal(inode(f, "1/tmp"), 0);
+	assert_int_equal(inode(f, "tmps/1"), 0);
 	drops(f, "1");
 	opens(f, "2");
 	assert_int_equal(inode(f, "2"), room);
@@ -267,6 +302,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_spare_replaced, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_left_over, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_plan, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_left_behind, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_shared_tmp, setup, teardown),
 	};
 

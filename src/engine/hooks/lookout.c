@@ -144,6 +144,7 @@ static int look_on(struct lookout *look, struct case_store *cs, const char *dir,
 {
 	AUTO(mem_freep) char *named = mem_printf("%s/trials", dir);
 	AUTO(mem_freep) char *trials = realpath(named, NULL);
+	AUTO(mem_freep) char *scratch = mem_printf("%s/tmp", dir);
 	struct trial_settings settings = *look->request->settings;
 	struct series_identity identity = { .command = "look", .settings = "", .program = "" };
 	struct series_start start = { 0 };
@@ -151,9 +152,11 @@ static int look_on(struct lookout *look, struct case_store *cs, const char *dir,
 
 	if (!trials)
 		return err_errno(err, -errno, "cannot find '%s'", named);
+	if (mkdir(scratch, 0711) < 0)
+		return err_errno(err, -errno, "cannot create '%s'", scratch);
 	/* The same surroundings, and nothing watched yet. */
 	settings.trials_path = trials;
-	settings.tmp_alias = NULL;
+	settings.tmp_dirs = scratch;
 	settings.flags &= ~(unsigned int)(TRIAL_TRACED | TRIAL_PAGES);
 	settings.keep = KEEP_NONE;
 	settings.plan_items = (struct strbuf){ 0 };

@@ -12,7 +12,7 @@ void trial_settings_deinit(struct trial_settings *settings)
 	mem_free(settings->cwd);
 	mem_free(settings->stdin_path);
 	mem_free(settings->trials_path);
-	mem_free(settings->tmp_alias);
+	mem_free(settings->tmp_dirs);
 	mem_free(settings->agent_dir);
 	strbuf_deinit(&settings->plan_items);
 	if (settings->breadcrumb_given)

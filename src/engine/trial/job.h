@@ -63,7 +63,7 @@ struct trial_settings {
 	char *cwd;	    /* NULL: where redhand was started */
 	char *stdin_path;   /* /dev/null unless the user named a file */
 	char *trials_path;  /* absolute path of the case's trials/ */
-	char *tmp_alias;    /* short path that leads to trials/, or NULL when that one is short */
+	char *tmp_dirs;	    /* where trials have their temporary directories; NULL: nowhere */
 	unsigned int flags; /* enum trial_flags */
 	enum keep keep;
 	uint64_t timeout_ns;   /* 0: none */

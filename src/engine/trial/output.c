@@ -136,22 +136,21 @@ static bool line_matches(const regex_t *regex, const char *line, size_t len)
  * time, is the same place in all of them. */
 static char *crumb_of(const struct output *o, const char *line, size_t len)
 {
-	const char *base =
-		o->settings->tmp_alias ? o->settings->tmp_alias : o->settings->trials_path;
+	const char *base = o->settings->tmp_dirs;
 	size_t base_len = base ? strlen(base) : 0;
 	AUTO(strbuf_deinit) struct strbuf same = { 0 };
 	const char *end = line + len, *found;
 
 	while (base_len > 0 && (found = memmem(line, (size_t)(end - line), base, base_len))) {
-		const char *after = found + base_len + 1;
+		const char *number = found + base_len + 1, *after = number;
 
 		while (after < end && isdigit((unsigned char)*after))
 			after++;
-		if (end - after < 4 || memcmp(after, "/tmp", 4) != 0)
+		if (after <= number)
 			break;
 		strbuf_add(&same, line, (size_t)(found - line));
 		strbuf_adds(&same, "$TMPDIR");
-		line = after + 4;
+		line = after;
 	}
 	if (same.len == 0)
 		return crumb_from_line(line, (size_t)(end - line));

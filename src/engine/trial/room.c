@@ -16,15 +16,15 @@
 #include "wire/plan.h"
 
 #define ROOM_MODE 0755u
-#define TMP "tmp"
+#define KEPT_TMP ".tmp" /* what tools that walk through a project leave out */
 
-void room_init(struct room *room, int trials, unsigned int slot, bool own_tmp)
+void room_init(struct room *room, int trials, unsigned int slot, int tmp)
 {
 	mode_t mask = umask(0);
 
 	(void)umask(mask);
 	*room = (struct room){
-		.trials = trials, .slot = slot, .own_tmp = own_tmp, .mode = ROOM_MODE & ~mask
+		.trials = trials, .slot = slot, .tmp = tmp, .mode = ROOM_MODE & ~mask
 	};
 }
 
@@ -91,9 +91,9 @@ static bool stop_at_any(int fd, const char *name)
 }
 
 /* Is it as we made it? */
-static bool tmp_untouched(int dir)
+static bool tmp_untouched(const struct room *room, const char *name)
 {
-	AUTO(fd_closep) int fd = dir_open(dir, TMP);
+	AUTO(fd_closep) int fd = dir_open(room->tmp, name);
 	struct stat st;
 
 	return fd >= 0 && fstat(fd, &st) == 0 && is_own_dir(&st, tmp_mode()) &&
@@ -114,7 +114,7 @@ static bool clear_entry(int dir, const char *name)
 {
 	struct err ignored = { 0 };
 
-	if (strcmp(name, TMP) == 0 || is_plan(dir, name))
+	if (is_plan(dir, name))
 		return true;
 	return tree_remove_at(dir, name, &ignored) == 0;
 }
@@ -128,7 +128,7 @@ static bool spare_keep(const struct room *room, const char *name)
 
 	spare_name(room, spare);
 	return dir >= 0 && fstat(dir, &st) == 0 && is_own_dir(&st, room->mode) &&
-	       (!room->own_tmp || tmp_untouched(dir)) && each_entry(dir, clear_entry) &&
+	       each_entry(dir, clear_entry) &&
 	       renameat(room->trials, name, room->trials, spare) == 0;
 }
 
@@ -144,15 +144,61 @@ static bool spare_take(const struct room *room, const char *name)
 	       renameat(room->trials, spare, room->trials, name) == 0;
 }
 
+/* ---- the temporary directory ---- */
+
+/* As it was made: for the next trial. */
+static bool tmp_keep(const struct room *room, const char *name)
+{
+	char spare[32];
+
+	spare_name(room, spare);
+	return tmp_untouched(room, name) && renameat(room->tmp, name, room->tmp, spare) == 0;
+}
+
+static int tmp_open(const struct room *room, const char *name, struct err *err)
+{
+	char spare[32];
+
+	if (room->tmp < 0)
+		return 0;
+	spare_name(room, spare);
+	if (tmp_untouched(room, spare) && renameat(room->tmp, spare, room->tmp, name) == 0)
+		return 0;
+	/* One may be there: of a slot that died during this very trial. */
+	if (tree_remove_at(room->tmp, name, err) < 0)
+		return -EEXIST;
+	if (mkdirat(room->tmp, name, 0700) < 0)
+		return err_errno(err, -errno, "cannot create a temporary directory");
+	if (tmp_mode() != 0700 && fchmodat(room->tmp, name, tmp_mode(), 0) < 0)
+		return err_errno(err, -errno, "cannot open a temporary directory to others");
+	return 0;
+}
+
+static int tmp_drop(const struct room *room, const char *name, struct err *err)
+{
+	return room->tmp < 0 || tmp_keep(room, name) ? 0 : tree_remove_at(room->tmp, name, err);
+}
+
+int room_leave(const struct room *room, const char *name, bool keep_tmp, struct err *err)
+{
+	AUTO(fd_closep) int dir = -1;
+
+	if (room->tmp < 0 || !keep_tmp || tmp_untouched(room, name))
+		return tmp_drop(room, name, err);
+	dir = dir_open(room->trials, name);
+	if (dir < 0)
+		return err_errno(err, -errno, "cannot open trials/%s", name);
+	return tree_move_at(room->tmp, name, dir, KEPT_TMP, err);
+}
+
 int room_open(const struct room *room, const char *name, struct err *err)
 {
-	char tmp[40];
 	int fault = fault_hits("trial_dir");
 
 	if (fault > 0)
 		return err_errno(err, -fault, "cannot create trials/%s", name);
 	if (spare_take(room, name))
-		return 0;
+		return tmp_open(room, name, err);
 	/* One may be there from a redhand that was killed during this very trial. */
 	if (mkdirat(room->trials, name, ROOM_MODE) < 0) {
 		int r = errno == EEXIST ? tree_remove_at(room->trials, name, err) : -errno;
@@ -162,18 +208,15 @@ int room_open(const struct room *room, const char *name, struct err *err)
 		if (r < 0)
 			return err_errno(err, r, "cannot create trials/%s", name);
 	}
-	if (!room->own_tmp)
-		return 0;
-	(void)snprintf(tmp, sizeof(tmp), "%s/" TMP, name);
-	if (mkdirat(room->trials, tmp, 0700) < 0)
-		return err_errno(err, -errno, "cannot create trials/%s", tmp);
-	if (tmp_mode() != 0700 && fchmodat(room->trials, tmp, tmp_mode(), 0) < 0)
-		return err_errno(err, -errno, "cannot open trials/%s to others", tmp);
-	return 0;
+	return tmp_open(room, name, err);
 }
 
 int room_drop(const struct room *room, const char *name, struct err *err)
 {
+	int r = tmp_drop(room, name, err);
+
+	if (r < 0)
+		return r;
 	return spare_keep(room, name) ? 0 : tree_remove_at(room->trials, name, err);
 }
 
@@ -184,4 +227,6 @@ void room_end(const struct room *room)
 
 	spare_name(room, spare);
 	(void)tree_remove_at(room->trials, spare, &ignored);
+	if (room->tmp >= 0)
+		(void)tree_remove_at(room->tmp, spare, &ignored);
 }

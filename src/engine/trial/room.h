@@ -6,7 +6,10 @@
 #include "base/err.h"
 
 /*
- * Where a trial runs: the directory trials/N, with a tmp/ of its own.
+ * Where a trial runs: the directory trials/N, and a temporary directory outside of the project.
+ *
+ * A project's own tools (pytest, go test) walk through all that lies in it: they must not come upon
+ * what trials are writing, nor, later, upon what is left of them.
  *
  * Most trials pass and leave nothing. Their room is cleared and becomes the next one's of the same
  * slot, under another name: a new directory for each would cost more than a small program does
@@ -15,14 +18,18 @@
 struct room {
 	int trials; /* the case's trials/ */
 	unsigned int slot;
-	bool own_tmp;
+	int tmp;     /* where temporary directories are; -1: trials have none of their own */
 	mode_t mode; /* of trials/N, after the user's umask */
 };
 
-void room_init(struct room *room, int trials, unsigned int slot, bool own_tmp);
+void room_init(struct room *room, int trials, unsigned int slot, int tmp);
 
 /* Makes trials/`name` ready for a trial. */
 int room_open(const struct room *room, const char *name, struct err *err);
+
+/* The trial's directory stays; what it left in its temporary one is put there as .tmp, or dropped.
+ */
+int room_leave(const struct room *room, const char *name, bool keep_tmp, struct err *err);
 
 /* Nothing of the trial is to stay. A plan may, for the next one: observe_write_plan() has the last
  * word on it. */

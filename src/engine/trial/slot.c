@@ -25,6 +25,7 @@
 #include "engine/trial/observe.h"
 #include "engine/trial/output.h"
 #include "engine/trial/room.h"
+#include "engine/trial/tmp_dirs.h"
 #include "engine/trial/tracer.h"
 #include "read/logs.h"
 #include "wire/tracer.h"
@@ -278,13 +279,11 @@ static int open_pipes(struct channels *c, struct err *err)
 
 static void build_env(const struct slot *s, const struct trial_job *job, struct strv *ret)
 {
-	const char *base =
-		s->settings->tmp_alias ? s->settings->tmp_alias : s->settings->trials_path;
-
 	strv_copy(ret, environ);
-	if (!(s->settings->flags & TRIAL_SHARE_TMP)) {
+	if (s->room.tmp >= 0) {
 		AUTO(mem_freep)
-		char *tmp = mem_printf("%s/%llu/tmp", base, (unsigned long long)job->number.value);
+		char *tmp = mem_printf("%s/%llu", s->settings->tmp_dirs,
+				       (unsigned long long)job->number.value);
 
 		strv_setenv(ret, "TMPDIR", tmp);
 	}
@@ -340,7 +339,7 @@ static int spawn(struct slot *s, const struct trial_job *job, const struct chann
 	return err_errno(err, -code, "cannot run '%s'", job->argv.items[0]);
 }
 
-static int save_output(struct slot *s, const char *name, struct err *err)
+static int save_output(struct slot *s, const char *name, bool keep, struct err *err)
 {
 	AUTO(fd_closep) int dir = -1;
 	int r;
@@ -355,8 +354,8 @@ static int save_output(struct slot *s, const char *name, struct err *err)
 		r = capture_save(&s->output.err, dir, "stderr", err);
 	(void)unlinkat(dir, TRIAL_MARKS, 0);
 	(void)unlinkat(dir, WIRE_TRACER_NAME, 0);
-	/* An empty tmp/ says nothing. */
-	(void)unlinkat(dir, "tmp", AT_REMOVEDIR);
+	if (r == 0)
+		r = room_leave(&s->room, name, keep, err);
 	return r;
 }
 
@@ -440,6 +439,7 @@ static int run_trial(struct slot *s, const struct trial_job *job, struct trial_r
 	AUTO(channels_closep) struct channels c = { -1, -1, -1, -1 };
 	struct trial_end *end = &result->end;
 	struct timespec wall;
+	bool failed, kept;
 	char name[24];
 	uint64_t start;
 	int r;
@@ -457,7 +457,7 @@ static int run_trial(struct slot *s, const struct trial_job *job, struct trial_r
 		r = s->settings->flags & TRIAL_PTY ? open_terminal(&c, err) : open_pipes(&c, err);
 	if (r < 0) {
 		stop_tracer(s);
-		(void)tree_remove_at(s->trials, name, NULL);
+		(void)room_drop(&s->room, name, NULL);
 		return r;
 	}
 	(void)clock_gettime(CLOCK_REALTIME, &wall);
@@ -475,7 +475,7 @@ static int run_trial(struct slot *s, const struct trial_job *job, struct trial_r
 	r = spawn(s, job, &c, err);
 	if (r < 0) {
 		stop_tracer(s);
-		(void)tree_remove_at(s->trials, name, NULL);
+		(void)room_drop(&s->room, name, NULL);
 		return r;
 	}
 	/* Our copies of the command's ends must go, or end of file never comes. */
@@ -498,12 +498,12 @@ static int run_trial(struct slot *s, const struct trial_job *job, struct trial_r
 		return 0;
 	if (job->observer != OBSERVE_NONE)
 		look_at_logs(s, name, end);
+	failed = judge_failed(s->settings, end);
+	kept = s->settings->keep == KEEP_ALL || (failed && s->settings->keep == KEEP_FAILED);
 	/* What may still have to be read stays; redhand drops it later. */
-	result->left = s->settings->keep == KEEP_ALL || end->cuts || job->growth || job->examined ||
-		       job->observer == OBSERVE_HEAP ||
-		       (judge_failed(s->settings, end) &&
-			(s->settings->keep == KEEP_FAILED || job->observer != OBSERVE_NONE));
-	return result->left ? save_output(s, name, err) : room_drop(&s->room, name, err);
+	result->left = kept || end->cuts || job->growth || job->examined ||
+		       job->observer == OBSERVE_HEAP || (failed && job->observer != OBSERVE_NONE);
+	return result->left ? save_output(s, name, kept, err) : room_drop(&s->room, name, err);
 }
 
 static int serve_one(struct slot *s, const struct strbuf *message)
@@ -552,7 +552,7 @@ void slot_main(int socket, unsigned int slot, const struct trial_settings *setti
 	(void)sigaddset(&child, SIGCHLD);
 	s.signals = signalfd(-1, &child, SFD_CLOEXEC | SFD_NONBLOCK);
 	s.trials = open(settings->trials_path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	room_init(&s.room, s.trials, slot, !(settings->flags & TRIAL_SHARE_TMP));
+	room_init(&s.room, s.trials, slot, tmp_dirs_open(settings));
 	output_init(&s.output, settings);
 	while (s.signals >= 0 && s.trials >= 0 && message_receive(socket, &message) > 0)
 		if (serve_one(&s, &message) < 0)

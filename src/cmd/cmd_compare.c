@@ -35,7 +35,8 @@ static const struct option compare_option_table[] = {
 		  "Settings, separated by commas: NAME=VALUE sets an environment variable, "
 		  "unset=NAME removes one, jobs=N runs that many side by side, args=WORDS puts more "
 		  "arguments behind the program's own, observe=OBSERVER chooses how closely it is "
-		  "watched (none, crash, ids, heap, watch), chaos=KNOBS how it is disturbed (as for --chaos)" },
+		  "watched (none, crash, ids, heap, watch), chaos=KNOBS how it is disturbed (as for --chaos). "
+		  "{arm} in the command and in settings becomes the arm's name, so that each arm can have its own directory" },
 	{ .name = "on",
 	  .kind = OPTION_LIST,
 	  .metavar = "SPEC",
@@ -121,8 +122,9 @@ static void identify_arms(struct strbuf *identity, const struct compare_options 
 	for (size_t i = 0; i < options->arms.count; i++)
 		strbuf_addf(identity, "arm %zu:%s\n", strlen(options->arms.items[i]),
 			    options->arms.items[i]);
-	/* The number of trials shapes the order in which arms with different jobs take turns. */
+	/* The number of trials shapes the order in which arms take turns. */
 	strbuf_addf(identity, "trials %llu\n", (unsigned long long)options->trials);
+	strbuf_adds(identity, "apart\n");
 	if (options->seed)
 		strbuf_addf(identity, "seed %s\n", options->seed);
 	for (size_t i = 0; i < options->on.count; i++)
@@ -179,6 +181,7 @@ static int compare(const struct invocation *inv, const struct arms *arms,
 		.watch = &watch,
 		.trials = options->trials,
 		.stop_early = options->stop_early,
+		.apart = true,
 		.fresh = options->trial.fresh,
 		.progress = progress_show,
 		.progress_ctx = &progress,

@@ -91,6 +91,7 @@ struct compare_result {
 	double p; /* the smallest of them */
 	char *sentence;
 	uint64_t seed;
+	struct strv shared; /* files that two or more arms wrote */
 	bool stopped_early; /* the sequential test had its answer before the last trial */
 	char *stop_reason;  /* NULL unless stopped early */
 	const char *case_dir;

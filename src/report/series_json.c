@@ -84,8 +84,10 @@ void report_compare_json(const struct compare_result *result, FILE *out)
 {
 	json_t *object = document("redhand/compare/1", result->case_dir, result->program,
 				  result->seconds, result->interrupted);
-	json_t *arms = json_array();
+	json_t *arms = json_array(), *shared = json_array();
 
+	for (size_t i = 0; i < result->shared.count; i++)
+		(void)json_array_append_new(shared, json_text(result->shared.items[i]));
 	VEC_FOREACH (&result->arms, arm) {
 		bool first = arm == result->arms.items;
 		json_t *a = json_object();
@@ -102,6 +104,7 @@ void report_compare_json(const struct compare_result *result, FILE *out)
 	set(object, "p", json_number(result->p));
 	set(object, "sentence", json_text(result->sentence));
 	set(object, "seed", count(result->seed));
+	set(object, "shared_files", shared);
 	set(object, "stopped_early", json_boolean(result->stopped_early));
 	set(object, "stop_reason", json_text(result->stop_reason));
 	set(object, "earlier", count(result->earlier));

@@ -201,6 +201,23 @@ void report_repro_text(const struct repro_result *result, FILE *out)
 		(double)summary->use.peak_kib / 1024, result->seconds, result->case_dir);
 }
 
+#define SHARED_SHOWN 5u
+
+static void print_shared(const struct strv *paths, FILE *out)
+{
+	if (paths->count == 0)
+		return;
+	(void)fprintf(out, "\nMore than one arm wrote these files, so one arm may change how often "
+			   "another fails:\n");
+	for (size_t i = 0; i < paths->count && i < SHARED_SHOWN; i++)
+		(void)fprintf(out, "  %s\n", paths->items[i]);
+	if (paths->count > SHARED_SHOWN)
+		(void)fprintf(out, "  … and %zu more (--json lists them)\n",
+			      paths->count - SHARED_SHOWN);
+	(void)fprintf(
+		out, "Give each arm its own place, for example --arm NAME:CACHE_DIR=cache-{arm}\n");
+}
+
 void report_compare_text(const struct compare_result *result, FILE *out)
 {
 	if (result->interrupted)
@@ -220,6 +237,7 @@ void report_compare_text(const struct compare_result *result, FILE *out)
 	}
 	if (result->stop_reason)
 		(void)fprintf(out, "\nStopped early: %s.\n", result->stop_reason);
+	print_shared(&result->shared, out);
 	print_signatures(&result->signatures, 0, out);
 	(void)fprintf(out, "\nOrder of the trials: seed %" PRIu64 ". Case: %s\n", result->seed,
 		      result->case_dir);

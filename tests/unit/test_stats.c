@@ -25,6 +25,7 @@
 #include "engine/stats/rate.h"
 #include "engine/stats/rng.h"
 #include "engine/stats/safe_test.h"
+#include "engine/stats/strata.h"
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
@@ -688,6 +689,86 @@ static void rng_fresh_seeds_differ(void **state)
 	assert_true(different > 0); /* eight equal ones: 2^-256 */
 }
 
+/* ---- strata ---- */
+
+static double choose(unsigned int n, unsigned int k)
+{
+	double c = 1;
+
+	for (unsigned int i = 1; i <= k; i++)
+		c = c * (n - k + i) / i;
+	return c;
+}
+
+/* From the definition, for two rounds. */
+static double two_rounds(const struct fisher_table *t)
+{
+	unsigned int f[2], observed = (unsigned int)(t[0].failed_a + t[1].failed_a);
+	double p[64] = { 0 }, sum = 0;
+
+	for (int i = 0; i < 2; i++)
+		f[i] = (unsigned int)(t[i].failed_a + t[i].failed_b);
+	for (unsigned int x = 0; x <= f[0]; x++)
+		for (unsigned int y = 0; y <= f[1]; y++) {
+			double w = 1;
+			const unsigned int a[2] = { x, y };
+
+			for (int i = 0; i < 2; i++)
+				w *= a[i] > t[i].trials_a || f[i] - a[i] > t[i].trials_b
+					     ? 0
+					     : choose((unsigned int)t[i].trials_a, a[i]) *
+						       choose((unsigned int)t[i].trials_b,
+							      f[i] - a[i]) /
+						       choose((unsigned int)(t[i].trials_a +
+									     t[i].trials_b),
+							      f[i]);
+			p[x + y] += w;
+		}
+	for (unsigned int i = 0; i < 64; i++)
+		sum += p[i] <= p[observed] * (1 + 1e-7) ? p[i] : 0;
+	return sum;
+}
+
+static void strata_are_exact(void **state)
+{
+	static const struct fisher_table pairs[][2] = {
+		{ { 8, 0, 8, 3 }, { 8, 1, 8, 4 } },
+		{ { 8, 8, 8, 8 }, { 8, 0, 8, 5 } },
+		{ { 8, 5, 3, 3 }, { 2, 0, 9, 1 } },
+		{ { 4, 2, 4, 2 }, { 4, 2, 4, 2 } },
+	};
+
+	for (size_t i = 0; i < sizeof(pairs) / sizeof(pairs[0]); i++)
+		assert_true(fabs(strata_two_sided(pairs[i], 2) - two_rounds(pairs[i])) < 1e-12);
+	assert_true(fabs(strata_two_sided(pairs[0], 1) - fisher_two_sided(pairs[0])) < 1e-12);
+	assert_true(strata_two_sided(NULL, 0) >= 1);
+}
+
+/* The rate of a round is nobody's fault: a bad round that hits both arms alike is no difference,
+ * and does not hide one. */
+static void strata_forgive_bad_rounds(void **state)
+{
+	static const struct fisher_table rounds[] = {
+		{ 20, 18, 20, 20 }, { 20, 0, 20, 6 }, { 20, 1, 20, 5 }, { 20, 0, 20, 4 }
+	};
+	const struct fisher_table pooled = { 80, 19, 80, 35 };
+
+	assert_true(strata_two_sided(rounds, 4) < fisher_two_sided(&pooled) / 10);
+}
+
+static void strata_of_many_trials(void **state)
+{
+	struct fisher_table rounds[3000];
+
+	for (size_t i = 0; i < 3000; i++)
+		rounds[i] = (struct fisher_table){ 500, 240 + i % 21, 500, 250 };
+	/* 1,500,000 trials of each, half of which fail, and no difference. */
+	assert_true(strata_two_sided(rounds, 3000) > 0.05);
+	for (size_t i = 0; i < 3000; i++)
+		rounds[i].failed_a = 245;
+	assert_true(strata_two_sided(rounds, 3000) < 1e-10);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -715,6 +796,9 @@ int main(void)
 		cmocka_unit_test(rng_shuffle_gives_every_order),
 		cmocka_unit_test(rng_repeats_from_its_seed),
 		cmocka_unit_test(rng_fresh_seeds_differ),
+		cmocka_unit_test(strata_are_exact),
+		cmocka_unit_test(strata_forgive_bad_rounds),
+		cmocka_unit_test(strata_of_many_trials),
 	};
 
 	return cmocka_run_group_tests_name("stats", tests, NULL, NULL);

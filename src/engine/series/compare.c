@@ -7,23 +7,29 @@
 #include "base/strbuf.h"
 #include "engine/series/findings.h"
 #include "engine/series/schedule.h"
+#include "engine/series/shared_files.h"
 #include "engine/stats/fisher.h"
 #include "engine/stats/holm.h"
 #include "engine/stats/rate.h"
 #include "engine/stats/safe_test.h"
+#include "engine/stats/strata.h"
 
 /* With --stop-early the sequential test and, at the end, Fisher's may both
  * say yes; each gets half of the error that is allowed, so p counts double. */
 #define LOOKS 2.0
 
+#define BATCH_TURNS 4u /* trials of each slot in a batch, at most */
+#define ROUNDS_WANTED 8u
+
 struct compare {
 	const struct compare_request *request;
 	struct runner runner;
 	struct schedule schedule;
-	bool turns;    /* arms take turns in batches: they differ in jobs */
+	bool turns;    /* arms take turns in batches */
 	uint64_t next; /* next position to look at */
 	uint64_t in_flight;
 	uint64_t flying_batch;
+	struct shared_files files;
 	uint64_t check_at;    /* --stop-early: number of trials at the next look */
 	double *sequential_p; /* per arm, against the first */
 	char *stop_reason;
@@ -82,10 +88,31 @@ static int compare_next(void *ctx, unsigned int slot, struct run *ret, struct er
 			return 0;
 		*ret = (struct run){ .position = c->next++, .arm = place.arm };
 		c->flying_batch = place.batch;
-		c->in_flight++;
+		if (c->in_flight++ == 0)
+			shared_files_begin(&c->files);
 		return 1;
 	}
 	return 0;
+}
+
+/* {arm} is the arm's name, so that each can have a directory, a port or a cache of its own. */
+static void name_arm(struct strv *words, const char *name)
+{
+	for (size_t i = 0; i < words->count; i++) {
+		AUTO(strbuf_deinit) struct strbuf sb = { 0 };
+		const char *at = words->items[i], *found;
+
+		while ((found = strstr(at, "{arm}")) != NULL) {
+			strbuf_add(&sb, at, (size_t)(found - at));
+			strbuf_adds(&sb, name);
+			at = found + strlen("{arm}");
+		}
+		if (at == words->items[i])
+			continue;
+		strbuf_adds(&sb, at);
+		mem_free(words->items[i]);
+		words->items[i] = strbuf_take(&sb);
+	}
 }
 
 static void compare_prepare(void *ctx, const struct run *run, struct trial_job *job)
@@ -104,6 +131,8 @@ static void compare_prepare(void *ctx, const struct run *run, struct trial_job *
 		strv_take(&job->argv, trial_substitute(arm->args.items[i], job->slot, job->number));
 	for (size_t i = 0; i < arm->env.count; i++)
 		strv_take(&job->env, trial_substitute(arm->env.items[i], job->slot, job->number));
+	name_arm(&job->argv, arm->name);
+	name_arm(&job->env, arm->name);
 }
 
 /* ---- stopping early ---- */
@@ -142,15 +171,67 @@ static double sequential_p(const struct outcomes *o, unsigned int arm)
 	return safe_test_p(&test);
 }
 
+/* What each round brought, of the first arm and one other. */
+struct rounds {
+	const struct compare *compare;
+	unsigned int arm;
+	VEC(struct fisher_table) list;
+};
+
+static void take_round(void *ctx, const struct run_row *row)
+{
+	struct rounds *rounds = ctx;
+	const struct compare *c = rounds->compare;
+	bool failed = tally_counts(&c->runner.tally, row->signatures);
+	struct fisher_table *t;
+	uint64_t round;
+
+	if ((row->arm != 0 && row->arm != rounds->arm) || row->position == 0 ||
+	    row->position > schedule_runs(&c->schedule))
+		return;
+	round = (row->position - 1) / (c->schedule.batch * c->schedule.arms);
+	while (rounds->list.count <= round)
+		VEC_PUSH(&rounds->list, ((struct fisher_table){ 0 }));
+	t = &rounds->list.items[round];
+	*(row->arm == 0 ? &t->trials_a : &t->trials_b) += 1;
+	*(row->arm == 0 ? &t->failed_a : &t->failed_b) += failed;
+}
+
+static int read_rounds(const struct compare *c, struct rounds *ret)
+{
+	return case_runs(c->runner.cs, c->runner.series, take_round, ret, c->err);
+}
+
+/* Neither end of what the rest may bring is significant: all of the one arm's trials fail and none
+ * of the other's. */
+static bool rounds_hopeless(const struct compare *c, unsigned int arm, uint64_t left_a,
+			    uint64_t left_b, double alpha)
+{
+	struct rounds rounds = { .compare = c, .arm = arm };
+	bool hopeless = read_rounds(c, &rounds) == 0;
+
+	VEC_PUSH(&rounds.list, ((struct fisher_table){ left_a, left_a, left_b, 0 }));
+	hopeless &= strata_two_sided(rounds.list.items, rounds.list.count) > alpha;
+	rounds.list.items[rounds.list.count - 1] =
+		(struct fisher_table){ left_a, 0, left_b, left_b };
+	hopeless &= strata_two_sided(rounds.list.items, rounds.list.count) > alpha;
+	VEC_DEINIT(&rounds.list);
+	return hopeless;
+}
+
 static bool hopeless(const struct compare *c, unsigned int arm)
 {
 	struct fisher_table t;
+	uint64_t left_a, left_b;
+	double alpha;
 
 	tally_failed(&c->runner.tally, 0, TALLY_ALL, &t.trials_a, &t.failed_a);
 	tally_failed(&c->runner.tally, arm, TALLY_ALL, &t.trials_b, &t.failed_b);
-	return fisher_curtailed(&t, c->schedule.per_arm - t.trials_a,
-				c->schedule.per_arm - t.trials_b,
-				COMPARE_ALPHA / LOOKS / (c->request->arm_count - 1));
+	alpha = COMPARE_ALPHA / LOOKS / (c->request->arm_count - 1);
+	left_a = c->schedule.per_arm - t.trials_a;
+	left_b = c->schedule.per_arm - t.trials_b;
+	return fisher_curtailed(&t, left_a, left_b, alpha) &&
+	       (!c->turns || rounds_hopeless(c, arm, left_a, left_b, alpha));
 }
 
 /* True when every arm has its answer. */
@@ -183,7 +264,8 @@ static bool compare_ended(void *ctx, const struct run *run, bool failed)
 	struct compare *c = ctx;
 	uint64_t trials = c->runner.tally.trials;
 
-	c->in_flight--;
+	if (--c->in_flight == 0 && c->request->apart)
+		shared_files_end(&c->files, run->arm);
 	if (c->request->enough)
 		return c->request->enough(c->request->enough_ctx, &c->runner.tally);
 	if (!c->request->stop_early || trials < c->check_at ||
@@ -240,14 +322,29 @@ static void set_difference(struct arm_summary *arm, const struct rate *first)
 	arm->difference_high = arm->difference + hypot(r->high - r->rate, first->rate - first->low);
 }
 
+/* Arms that take turns are compared round by round: between rounds the machine, or what trials
+ * leave for each other, may have changed. */
+static double exact_p(const struct compare *c, const struct rate *a, const struct rate *b,
+		      unsigned int arm)
+{
+	struct rounds rounds = { .compare = c, .arm = arm };
+	double p;
+
+	if (!c->turns)
+		return fisher_two_sided(&(struct fisher_table){ .trials_a = a->trials,
+								.failed_a = a->failed,
+								.trials_b = b->trials,
+								.failed_b = b->failed });
+	p = read_rounds(c, &rounds) < 0 ? 1
+					: strata_two_sided(rounds.list.items, rounds.list.count);
+	VEC_DEINIT(&rounds.list);
+	return p;
+}
+
 static double final_p(const struct compare *c, const struct compare_result *result,
 		      unsigned int arm)
 {
-	const struct rate *a = &result->arms.items[0].rate, *b = &result->arms.items[arm].rate;
-	double p = fisher_two_sided(&(struct fisher_table){ .trials_a = a->trials,
-							    .failed_a = a->failed,
-							    .trials_b = b->trials,
-							    .failed_b = b->failed });
+	double p = exact_p(c, &result->arms.items[0].rate, &result->arms.items[arm].rate, arm);
 
 	if (!c->request->stop_early)
 		return p;
@@ -325,18 +422,28 @@ static void conclude(struct compare *c, struct compare_result *ret)
 	ret->stopped_early = ret->stop_reason != NULL;
 }
 
+/* Long enough that the slots are full most of the time, and so short that there are rounds to
+ * compare. */
+static uint64_t batch_size(const struct compare *c)
+{
+	uint64_t turns = c->request->trials / (ROUNDS_WANTED * c->runner.slots);
+
+	turns = turns < 1 ? 1 : turns > BATCH_TURNS ? BATCH_TURNS : turns;
+	return turns * c->runner.slots;
+}
+
 static void plan(struct compare *c)
 {
 	const struct compare_request *request = c->request;
 
 	c->runner.slots = slots_needed(request);
+	c->turns = request->apart && c->runner.slots > 1;
 	for (unsigned int i = 1; i < request->arm_count; i++)
 		c->turns |= arm_jobs(request, i) != arm_jobs(request, 0);
 	c->schedule = (struct schedule){
 		.arms = request->arm_count,
 		.per_arm = request->trials,
-		/* Long enough that the slots are full most of the time. */
-		.batch = c->turns ? 4ull * c->runner.slots : 1,
+		.batch = c->turns ? batch_size(c) : 1,
 		.seed = request->seed,
 	};
 }
@@ -371,6 +478,8 @@ int compare_run(struct case_store *cs, const struct compare_request *request,
 	for (unsigned int i = 0; i < request->arm_count; i++)
 		sequential[i] = 1;
 	plan(&c);
+	c.files.cwd = request->settings->cwd;
+	c.files.case_dir = case_dir(cs);
 	c.runner.settings = request->settings;
 	c.runner.observer = request->observer;
 	c.runner.ops = &compare_ops;
@@ -391,6 +500,8 @@ int compare_run(struct case_store *cs, const struct compare_request *request,
 			&ret->signatures, err);
 	if (r == 0)
 		conclude(&c, ret);
+	shared_files_tell(&c.files, &ret->shared);
+	shared_files_deinit(&c.files);
 	ret->seed = start.seed;
 	ret->case_dir = case_dir(cs);
 	ret->program = request->program;

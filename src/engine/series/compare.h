@@ -19,6 +19,7 @@ struct compare_request {
 	uint64_t trials;	    /* per arm */
 	uint64_t seed;		    /* used unless the series is there already */
 	bool stop_early;
+	bool apart; /* trials of two arms never run side by side */
 	/* What the caller wants to know is known: asked after each trial. The p-values are those of
 	 * the trials so far. May be NULL; not together with stop_early. */
 	bool (*enough)(void *ctx, const struct tally *tally);

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/strbuf.h"
+#include "model/test_name.h"
 
 static bool same_or_none(const char *a, const char *b)
 {
@@ -30,7 +31,7 @@ static bool lines_alike(const char *a, const char *b)
 bool signatures_akin(const struct signature *a, const struct signature *b)
 {
 	if (a->test || b->test)
-		return a->test && b->test && strcmp(a->test, b->test) == 0;
+		return a->test && b->test && test_name_same(a->test, b->test);
 	if (a->kind != b->kind)
 		return false;
 	switch (a->kind) {
@@ -115,7 +116,7 @@ const char *family_test(const struct failure_family *family)
 	const char *test = family->members.items[0].test;
 
 	VEC_FOREACH (&family->members, member)
-		if (!test || !member->test || strcmp(member->test, test) != 0)
+		if (!test || !member->test || !test_name_same(member->test, test))
 			return NULL;
 	return test;
 }

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/strbuf.h"
+#include "model/test_name.h"
 
 static const char *const kind_names[FAILURE_KINDS] = {
 	[FAILURE_SIGNAL] = "signal", [FAILURE_TIMEOUT] = "timeout", [FAILURE_OUTPUT] = "output",
@@ -86,9 +87,12 @@ void signature_seal(struct signature *s)
 {
 	AUTO(strbuf_deinit) struct strbuf identity = { 0 };
 	AUTO(strbuf_deinit) struct strbuf summary = { 0 };
+	AUTO(strbuf_deinit) struct strbuf test = { 0 };
 
+	if (s->test)
+		test_name_spell(s->test, &test);
 	strbuf_addf(&identity, "%s\n%d\n%d\n%d\n%s\n%s\n", failure_kind_name(s->kind), s->signal,
-		    s->kind == FAILURE_EXIT ? s->exit_status : 0, s->stray, s->test ? s->test : "",
+		    s->kind == FAILURE_EXIT ? s->exit_status : 0, s->stray, strbuf_str(&test),
 		    s->crumb ? s->crumb : "");
 	/* Not part of the identity where nobody looked, so that ids stay what they were. */
 	if (s->fault || s->site)

@@ -13,6 +13,7 @@
 #include "base/words.h"
 #include "engine/series/listtext.h"
 #include "engine/trial/wanted.h"
+#include "model/test_name.h"
 
 struct world {
 	struct strv list;
@@ -199,6 +200,40 @@ static void words_survive_a_shell(void **state)
 	}
 }
 
+static void one_test_has_several_spellings(void **state)
+{
+	static const struct {
+		const char *a, *b;
+		bool same;
+	} rows[] = {
+		{ "t/test_g.py::test_v_thunder.dtypes.float32",
+		  "t/test_g.py::test_v_thunder::dtypes::float32", true },
+		{ "t/test_g.py::A::test_v[1.5]", "t/test_g.py::A.test_v[1.5]", true },
+		{ "t/test_g.py::test_v[1.5]", "t/test_g.py::test_v[1::5]", false },
+		{ "test_a (m.x.T)", "test_a (m.x.T.test_a)", true },
+		{ "test_a (m.x.T)", "m.x.T.test_a", true },
+		{ "test_a (m.xtest_a)", "m.xtest_a", false },
+		{ "test_a (m.x.T)", "test_b (m.x.T)", false },
+		{ "test_a (twice)", "test_a (twice) ", false },
+		{ "Suite.Case", "Suite::Case", false },
+		{ "plain", "plain", true },
+	};
+	AUTO(strv_deinit) struct strv list = { 0 };
+	struct test_names names;
+
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
+		if (test_name_same(rows[i].a, rows[i].b) != rows[i].same ||
+		    test_name_same(rows[i].b, rows[i].a) != rows[i].same)
+			fail_msg("row %zu", i);
+	strv_add(&list, "other");
+	strv_add(&list, rows[0].a);
+	strv_add(&list, "m.x.T.test_a");
+	test_names_init(&names, &list);
+	assert_int_equal(test_names_find(&names, rows[0].b), 1);
+	assert_int_equal(test_names_find(&names, "test_a (m.x.T.test_a)"), 2);
+	test_names_deinit(&names);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -210,6 +245,7 @@ int main(void)
 		cmocka_unit_test(many_names_are_found),
 		cmocka_unit_test(lists_as_text),
 		cmocka_unit_test(words_survive_a_shell),
+		cmocka_unit_test(one_test_has_several_spellings),
 	};
 
 	return cmocka_run_group_tests_name("wanted", tests, NULL, NULL);

@@ -5,6 +5,7 @@
 
 #include "engine/series/listtext.h"
 #include "engine/series/repro.h"
+#include "model/test_name.h"
 
 /* After so many runs in a row that said nothing, another one is taken for a pass: a list that
  * always dies in another way, or cannot be run at all, does not show the target. */
@@ -145,7 +146,7 @@ static int start_search(struct minimize *m, struct err *err)
 			m->victim = victim;
 	}
 	m->stops = m->victim != MINIMISER_NO_VICTIM && test &&
-		   strcmp(test, request->settings->tests->names.items[m->victim]) == 0;
+		   test_name_same(test, request->settings->tests->names.items[m->victim]);
 	r = minimiser_new(
 		&(struct minimiser_options){
 			.n_tests = m->framework->items.count,

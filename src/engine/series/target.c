@@ -4,6 +4,8 @@
 #include <signal.h>
 #include <string.h>
 
+#include "model/test_name.h"
+
 /* So many failures of one kind settle it, twice as many as any other has; or so many at all. */
 #define ENOUGH 3
 #define ENOUGH_AMONG_OTHERS 8
@@ -78,7 +80,7 @@ static struct target_candidate *candidate_of(struct target *t, const struct sign
 /* The user's victim, failing in whatever way, is what the user means. */
 static bool is_candidate(const struct target *t, const struct signature *signature, bool *ret_crash)
 {
-	bool of_victim = t->victim && signature->test && same_text(signature->test, t->victim);
+	bool of_victim = t->victim && signature->test && test_name_same(signature->test, t->victim);
 
 	*ret_crash = t->victim && signature->test ? of_victim : is_crash(t, signature);
 	return (!t->victim || !signature->test || of_victim) &&
@@ -236,7 +238,7 @@ static bool alike(const struct target *t, const struct signature *s)
 		return false;
 	if (target->kind == FAILURE_EXIT && target->exit_status != s->exit_status)
 		return false;
-	if (target->test && !(s->test ? same_text(target->test, s->test) : t->lenient))
+	if (target->test && !(s->test ? test_name_same(target->test, s->test) : t->lenient))
 		return false;
 	/* Damaged memory kills the same test in different functions; only the user, by naming a
 	 * signature, or the lack of a test's name makes the function count. */
@@ -292,7 +294,7 @@ bool target_kin(const struct target *t, const struct signature *signature)
 	if (t->exact || target->kind != FAILURE_SIGNAL || signature->kind != FAILURE_SIGNAL ||
 	    !target->site || !signature->site || !same_text(target->site, signature->site))
 		return false;
-	return target->test && signature->test ? same_text(target->test, signature->test)
+	return target->test && signature->test ? test_name_same(target->test, signature->test)
 					       : !target->test == !signature->test;
 }
 

@@ -3,13 +3,16 @@
 #include <string.h>
 
 #include "base/strbuf.h"
+#include "model/test_name.h"
 
 static uint64_t hash_name(const char *name)
 {
+	AUTO(strbuf_deinit) struct strbuf spelled = { 0 };
 	uint64_t h = 0xcbf29ce484222325u;
 
-	for (; *name != '\0'; name++)
-		h = (h ^ (unsigned char)*name) * 0x100000001b3u;
+	test_name_spell(name, &spelled);
+	for (const char *at = strbuf_str(&spelled); *at != '\0'; at++)
+		h = (h ^ (unsigned char)*at) * 0x100000001b3u;
 	return h ^ h >> 29;
 }
 
@@ -44,7 +47,7 @@ size_t test_names_find(const struct test_names *names, const char *name)
 	size_t at = hash_name(name) & (names->room - 1);
 
 	for (; names->slots[at] != 0; at = (at + 1) & (names->room - 1))
-		if (strcmp(names->names.items[names->slots[at] - 1], name) == 0)
+		if (test_name_same(names->names.items[names->slots[at] - 1], name))
 			return names->slots[at] - 1;
 	return TEST_NAMES_NONE;
 }

@@ -527,10 +527,18 @@ void block_claim(struct guard *guard, uint64_t start, uint64_t size, enum log_ap
 {
 	struct block *block = block_at_sigsafe(BLOCKS_HEAP, start);
 
-	if (block && block->state == LOG_BLOCK_LIVE)
-		block->api = (uint8_t)((block->api & ~BLOCK_API_MASK) | api);
-	else
+	if (!block || block->state != LOG_BLOCK_LIVE)
 		(void)block_begin_guarded(guard, BLOCKS_HEAP, start, size, api, caller);
+	else if (real.plain_new)
+		block->api = (uint8_t)((block->api & ~BLOCK_API_MASK) | api);
+}
+
+bool block_claimed(uint64_t start)
+{
+	const struct block *block = block_at_sigsafe(BLOCKS_HEAP, start);
+	uint32_t api = block ? block->api & BLOCK_API_MASK : LOG_API_MALLOC;
+
+	return api == LOG_API_NEW || api == LOG_API_NEW_ARRAY;
 }
 
 static void view_fill(struct block_view *view, const struct block *block, uint64_t window_start,

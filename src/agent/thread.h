@@ -148,6 +148,8 @@ struct thread {
 	uint64_t
 		makers[PLAN_SIGHT_MAKERS]; /* frames of those that run; 0: it does not. sighted.c */
 
+	uint64_t
+		deleting; /* by operator delete, which may call another one: hooks_new.c; 0: none */
 	void *(*start)(void *);
 	void *argument;
 

@@ -43,6 +43,25 @@ def unharmed(tap, rig, name, command, plan, environment):
     return records
 
 
+def check_operators(tap, rig, victims):
+    """Operators of a library of the program's own are called as ever, and whoever makes a block ends it."""
+    for kind in '1234':
+        program = os.path.join(victims, 'heap_new' + kind)
+        if not os.path.exists(program):
+            tap.skip(f'heap_new{kind}', 'no C++ compiler')
+            continue
+        for name, plan in ('all blocks', []), ('a sample', ['sampled']), ('no quarantine', ['quarantine_mib=0']):
+            unharmed(tap, rig, f'heap_new{kind}, {name}', [program, 'fine'], plan, {})
+        plain = rig.plain([program, 'fine'])
+        seen, trial = rig.observed([program, 'fine'], 'ids')
+        tap.check((plain.returncode, plain.stdout) == (seen.returncode, seen.stdout) and
+                  not accusations(rig.records(trial)), f'heap_new{kind}: unharmed with ids', f'{plain}\n{seen}')
+        _, trial = rig.observed([program, 'overflow'], 'heap')
+        damage = [r['kind'] for r in rig.records(trial) if r.type == 'HEAP_DAMAGE']
+        # Objects of the fourth lie in chunks, which have one guard for all of them.
+        tap.check(damage == ([] if kind == '4' else ['2']), f'heap_new{kind}: an overflow is seen', damage)
+
+
 def check_rounds(tap, rig, victims):
     """Every block is looked at, and the damage is found by the first look after it."""
     program = os.path.join(victims, 'heap_tests')
@@ -160,6 +179,7 @@ def main():
                 tap.skip(name, 'not installed')
                 continue
             unharmed(tap, rig, name, command, [], environment)
+        check_operators(tap, rig, victims)
         check_rounds(tap, rig, victims)
         check_sweep(tap, rig, victims)
         check_sample(tap, rig, guest)

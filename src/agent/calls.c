@@ -19,11 +19,16 @@
 #endif
 #define DISPATCH_OFF 0
 #define DISPATCH_ON 1
+#define SELECTOR_ALLOW 0
+#define SELECTOR_BLOCK 1
 #define CODE_USER_DISPATCH 2 /* SYS_USER_DISPATCH, <asm-generic/siginfo.h> */
 #define PAGE 4096u
 #define SIGNALS_MOST 64
 
 uint32_t calls_told;
+
+/* The kernel looks here before it tells a call. Only ever switched off. */
+static volatile uint8_t selector = SELECTOR_BLOCK;
 
 /* The thread that was there first; after a fork, the one that is left. The others' calls are told
  * from their beginning. */
@@ -34,12 +39,13 @@ static uint8_t *rights;
 
 /* ---- start ----------------------------------------------------------------------------------- */
 
-/* Without a selector in memory: from now on all of this thread's, except for the agent's own. */
+/* From now on all of this thread's are told, except for the agent's own. */
 static long dispatch_ask(int on)
 {
 	return raw_syscall6(SYS_prctl, PR_SET_SYSCALL_USER_DISPATCH, on,
 			    on ? (long)agent.text_low : 0,
-			    on ? (long)(agent.text_high - agent.text_low) : 0, 0, 0);
+			    on ? (long)(agent.text_high - agent.text_low) : 0,
+			    on ? (long)&selector : 0, 0);
 }
 
 int calls_init(void)
@@ -120,6 +126,11 @@ void calls_before_thread(void)
 {
 	if (calls_wanted() && thread_self && !thread_self->dispatched)
 		calls_thread_sigsafe();
+}
+
+void calls_stop_sigsafe(void)
+{
+	selector = SELECTOR_ALLOW;
 }
 
 void calls_after_fork(void)

@@ -39,6 +39,9 @@ bool calls_ready(void);
 /* Before the calling thread makes another one. */
 void calls_before_thread(void);
 
+/* Nobody's any more, at whatever moment. _sigsafe */
+void calls_stop_sigsafe(void);
+
 /* In the child, of the one thread that is left. */
 void calls_after_fork(void);
 

@@ -251,6 +251,8 @@ static bool under_emulator(void)
 	return ebx == TCG;
 }
 
+#define TIGHT_EVENTS_MIB 2u /* of a crash alone */
+
 static void plan_shrink(void)
 {
 	agent.plan.thread_slots = 64;
@@ -330,6 +332,7 @@ static void agent_start(char **envp)
 	if (tight) {
 		agent.plan.observer = PLAN_OBSERVE_CRASH;
 		agent.plan.flags = 0;
+		agent.plan.events_mib = TIGHT_EVENTS_MIB;
 	}
 	if (!log_create()) {
 		plan_shrink();

@@ -7,6 +7,7 @@
 #include "agent/agent.h"
 #include "agent/arch/x86_64.h"
 #include "agent/badfree.h"
+#include "agent/budget.h"
 #include "agent/canary.h"
 #include "agent/checkpoint.h"
 #include "agent/grid.h"
@@ -171,11 +172,23 @@ static void pool_populate(uint64_t used)
 	memory_populate_sigsafe((uint64_t)blocks_state.pool + at, step);
 }
 
+static bool budget_allows(void)
+{
+	enum budget_state state;
+
+	if (likely(!canary.on))
+		return true;
+	state = budget_look_sigsafe();
+	if (state != BUDGET_ENOUGH && !canary.tight)
+		canary_tight();
+	return state != BUDGET_EXHAUSTED;
+}
+
 static bool pool_refill(struct thread *self, enum block_space space)
 {
 	uint32_t at = __atomic_load_n(&pool.used, __ATOMIC_RELAXED);
 
-	if (at > pool.limit - BLOCKS_PIECE)
+	if (at > pool.limit - BLOCKS_PIECE || !budget_allows())
 		return false;
 	at = __atomic_fetch_add(&pool.used, BLOCKS_PIECE, __ATOMIC_RELAXED);
 	if (at > pool.limit - BLOCKS_PIECE)

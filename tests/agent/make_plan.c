@@ -84,6 +84,8 @@ int main(int argc, char **argv)
 			plan.flags |= PLAN_WILD_VALUES;
 		if (!strcmp(argv[i], "pages"))
 			plan.flags |= PLAN_PAGES;
+		if (!strcmp(argv[i], "no_python"))
+			plan.flags &= ~(uint32_t)PLAN_PYTHON;
 		if (!strcmp(argv[i], "python"))
 			heap.item.flags |= PLAN_HEAP_PYTHON;
 		if (!strcmp(argv[i], "sampled"))

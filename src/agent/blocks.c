@@ -10,7 +10,6 @@
 #include "agent/budget.h"
 #include "agent/canary.h"
 #include "agent/checkpoint.h"
-#include "agent/grid.h"
 #include "agent/log.h"
 #include "agent/memory.h"
 #include "agent/python.h"
@@ -119,8 +118,7 @@ static bool chunk_allow(struct blocks_space *space, uint64_t index)
 
 	if (__atomic_load_n(&space->regions[region], __ATOMIC_ACQUIRE))
 		return true;
-	if (memory_allow_sigsafe((char *)space->flat + region * all, all + LOG_PAGE) &&
-	    (space != &blocks_state.spaces[BLOCKS_SUB] || grid_allow(region))) {
+	if (memory_allow_sigsafe((char *)space->flat + region * all, all + LOG_PAGE)) {
 		__atomic_store_n(&space->regions[region], 1, __ATOMIC_RELEASE);
 		return true;
 	}
@@ -249,7 +247,6 @@ void blocks_open_lane(struct thread *self)
 {
 	self->lane_tag = self->lane < THREAD_LANE_SHARED ? self->lane : THREAD_LANE_SHARED;
 	self->live_word = (uint64_t)self->lane_tag << 48 | (uint64_t)LOG_BLOCK_LIVE << 32;
-	self->grid_word = grid_lane_word(self);
 	if (!log_map.rings)
 		return;
 	self->ring = log_map.rings + (uint64_t)self->lane * agent.plan.ring_records;
@@ -328,12 +325,11 @@ struct block *block_at_sigsafe(enum block_space space, uint64_t start)
 
 bool block_look_sigsafe(enum block_space space, uint64_t start, struct block *ret)
 {
-	const struct block *indexed = block_at_sigsafe(space, start);
+	const struct block *block = block_at_sigsafe(space, start);
 
-	if (indexed && (space != BLOCKS_SUB || indexed->state == LOG_BLOCK_LIVE ||
-			!grid_look_sigsafe(start, false, ret)))
-		*ret = *indexed;
-	return indexed || (space == BLOCKS_SUB && grid_look_sigsafe(start, false, ret));
+	if (block)
+		*ret = *block;
+	return block;
 }
 
 void block_describe_sigsafe(const struct block_view *view, struct log_block *ret)
@@ -389,8 +385,6 @@ bool block_begin_guarded(struct guard *guard, enum block_space space, uint64_t s
 		if (unlikely(canary.on))
 			round_time(guard);
 	}
-	if (space == BLOCKS_SUB && grid_begin_guarded(guard, start, size, api, context))
-		return true;
 	block = window && *window ? &blocks_state.pool[*window] : entry_take(self, space, start);
 	if (!block)
 		return false;
@@ -420,7 +414,7 @@ void block_end_guarded(struct guard *guard, enum block_space space, uint64_t sta
 
 	if (block && block->state == LOG_BLOCK_LIVE)
 		block_end_known(guard, block, start, caller);
-	else if (space != BLOCKS_SUB || !grid_end_guarded(guard, start, caller))
+	else
 		badfree_judge(guard, space, start, caller);
 }
 
@@ -580,21 +574,6 @@ static unsigned former_insert(struct block_view *ret, unsigned from, unsigned co
 	return count;
 }
 
-#define FIND_TABLES 3u
-
-/* Those that start in this window, or did: of the index, and of the grid now and before. */
-static unsigned blocks_of_window(enum block_space kind, uint64_t at, struct block ret[FIND_TABLES])
-{
-	const uint32_t *window = block_window(&blocks_state.spaces[kind], at);
-	unsigned count = 0, before;
-
-	if (window && *window)
-		ret[count++] = blocks_state.pool[*window];
-	for (before = 0; before < 2 && kind == BLOCKS_SUB; before++)
-		count += grid_look_sigsafe(at, before, &ret[count]);
-	return count;
-}
-
 unsigned block_find_sigsafe(enum block_space kind, uint64_t address, uint64_t reach_bytes,
 			    struct block_view *ret, unsigned cap)
 {
@@ -613,11 +592,9 @@ unsigned block_find_sigsafe(enum block_space kind, uint64_t address, uint64_t re
 	if (windows > reach_bytes / step)
 		windows = reach_bytes / step;
 	for (; windows && at >= step && !have_live; windows--, at -= step) {
-		struct block blocks[FIND_TABLES];
-		unsigned tables = blocks_of_window(kind, at, blocks), i;
+		const uint32_t *window = block_window(space, at);
 
-		if (!tables && !block_window(space, at)) { /* nothing in this 64 MiB: go to the one
-							    * below */
+		if (!window) { /* nothing in this 64 MiB: go to the one below */
 			uint64_t skip = (at & ((1ull << BLOCKS_CHUNK_BITS) - 1)) >> space->shift;
 
 			if (skip >= windows)
@@ -626,23 +603,23 @@ unsigned block_find_sigsafe(enum block_space kind, uint64_t address, uint64_t re
 			at -= skip << space->shift;
 			continue;
 		}
-		for (i = 0; i < tables; i++) {
-			view_fill(&view, &blocks[i], at, space->shift);
-			if (view.start > address || !view.block.state)
-				continue;
-			if (address - view.start < (view.size ? view.size : 1)) {
-				/* Nothing below can overlap a live block, former ones aside. */
-				if (view.block.state == LOG_BLOCK_LIVE) {
-					live = view;
-					have_live = true;
-					continue;
-				}
-				view.relation = LOG_INSIDE;
-				count = former_insert(ret, 0, count, cap, &view);
-			} else if (!have_nearest && address - view.start - view.size < beyond) {
+		if (!*window)
+			continue;
+		view_fill(&view, &blocks_state.pool[*window], at, space->shift);
+		if (view.start > address || !view.block.state)
+			continue;
+		if (address - view.start >= (view.size ? view.size : 1)) {
+			if (!have_nearest && address - view.start - view.size < beyond) {
 				nearest = view;
 				have_nearest = true;
 			}
+		} else if (view.block.state == LOG_BLOCK_LIVE) {
+			/* Nothing below can overlap a live block, former ones aside. */
+			live = view;
+			have_live = true;
+		} else {
+			view.relation = LOG_INSIDE;
+			count = former_insert(ret, 0, count, cap, &view);
 		}
 	}
 	if (have_live) {

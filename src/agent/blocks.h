@@ -404,10 +404,9 @@ static inline uint64_t block_start(uint32_t entry)
 	return (blocks_state.bases[entry] & ~255ull) | block_low(&blocks_state.pool[entry]);
 }
 
-/* The entry whose window holds exactly this start, or NULL. Not of objects that are in the grid.
- * _sigsafe */
+/* The entry whose window holds exactly this start, or NULL. _sigsafe */
 struct block *block_at_sigsafe(enum block_space space, uint64_t start);
-/* A copy of it, also of objects that are there. False: there is none. _sigsafe */
+/* A copy of it. False: there is none. _sigsafe */
 bool block_look_sigsafe(enum block_space space, uint64_t start, struct block *ret);
 
 /* What an address points into. */

@@ -24,7 +24,6 @@
 #include "agent/modules.h"
 #include "agent/pages.h"
 #include "agent/plan_apply.h"
-#include "agent/pymalloc.h"
 #include "agent/python.h"
 #include "agent/python_stack.h"
 #include "agent/real.h"
@@ -121,7 +120,6 @@ static void image_record(uint64_t stack_high)
 
 	log_map.header->drops[LOG_DROP_PLAN_ITEM] = agent.items_refused;
 	log_map.header->libc_cache = agent.libc_cache; /* of a child: what its parent has seen */
-	log_map.header->python_pools = agent.python_pools;
 	memset(&image, 0, sizeof(image));
 	image.start_realtime_ns = clock_ns_sigsafe(CLOCK_REALTIME);
 	image.stack_high = stack_high;
@@ -170,8 +168,6 @@ static void switch_on(void)
 	agent_switch.chaos = chaos_wanted();
 	agent_switch.lines = agent_switch.growth || canary.on || (watches && watch_state.area);
 	__atomic_store_n(&agent_switch.ids, ids ? ids_wanted() : AGENT_IDS_OFF, __ATOMIC_RELEASE);
-	if (ids)
-		pymalloc_resume();
 }
 
 /* The child has a log of its own; until it is there, the wiped switch keeps every hook quiet. */
@@ -250,6 +246,8 @@ static bool under_emulator(void)
 	(void)eax;
 	return ebx == TCG;
 }
+
+#define TIGHT_EVENTS_MIB 2u /* of a crash alone */
 
 static void plan_shrink(void)
 {
@@ -330,6 +328,7 @@ static void agent_start(char **envp)
 	if (tight) {
 		agent.plan.observer = PLAN_OBSERVE_CRASH;
 		agent.plan.flags = 0;
+		agent.plan.events_mib = TIGHT_EVENTS_MIB;
 	}
 	if (!log_create()) {
 		plan_shrink();

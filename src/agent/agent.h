@@ -12,8 +12,8 @@
  *  - Stand in front of the functions listed in exports.map (where crashes are all that is wanted:
  *    of exports-crash.map, which is shorter; lean.c). Each hook calls the real function
  *    exactly once, with the same arguments (but see hooks_memory.c), and keeps errno. Those of
- *    malloc and free, and of CPython's allocator, do themselves what the real ones do nearly
- *    always, once that was seen to be what we think it is: tcache.h, pymalloc.h.
+ *    malloc and free do themselves what the real ones do nearly always, once that was seen to be
+ *    what we think it is: tcache.h.
  *  - Put a jump or a breakpoint into functions that the plan names, while nobody can run them: see
  *    hooked.h.
  *  - Stop for the tracer, where the plan names one: watch_ptrace.h.
@@ -42,12 +42,15 @@
  *    modules.c   where code lies, from /proc/self/maps, for hashes that survive ASLR
  *    context.c   from a return address and a stack to a context id; sites.c remembers the places,
  *                keys.c the stacks
- *    blocks.c    side table: who owns an address, who owned it last; grid.c, the same for objects
- * of CPython, in one word; rings.c, where a lane's records go, and the epoch tcache.c    what
- * libc's malloc and free do nearly always, in the hook; pymalloc.c, what CPython's do badfree.c
- * frees that should not be; glibc_heap.c asks the allocator's own marks canary.c    guards around
- * blocks, where the plan asks for them; quarantine.c keeps freed ones; round.c looks at all of
- * them, damage.c writes down what is wrong sample.c    which blocks have them, where not all do
+ *    blocks.c    side table: who owns an address, who owned it last; rings.c, where a lane's
+ *                records go, and the epoch
+ *    tcache.c    what libc's malloc and free do nearly always, in the hook
+ *    python.c    objects of CPython, where the plan asks for them
+ *    badfree.c   frees that should not be; glibc_heap.c asks the allocator's own marks
+ *    canary.c    guards around blocks, where the plan asks for them; quarantine.c keeps freed ones;
+ *                round.c looks at all of them, damage.c writes down what is wrong; budget.c says
+ *                what memory they may take
+ *    sample.c    which blocks have them, where not all do
  *    sweep.c     who still points to a freed block; holders.c, to live ones that grow
  *    signals.c   what the target believes about its signals (signals_older.c: older names for the
  *                same); crash.c writes the record
@@ -88,8 +91,6 @@
 #define likely(x) __builtin_expect(!!(x), 1)
 #define unlikely(x) __builtin_expect(!!(x), 0)
 
-struct pymalloc_ring;
-
 enum agent_ids {
 	AGENT_IDS_OFF = 0,
 	AGENT_IDS_GLIBC, /* blocks of libc's own malloc, by the shortest way */
@@ -109,10 +110,7 @@ struct agent_switch {
 	uint32_t growth;
 	uint32_t chaos; /* enum chaos_switch: threads are held back */
 	uint32_t lines; /* checkpoints at lines: for growth, or to tell when a block was damaged */
-	/* The interpreter's pools, if they are used in the hook: pymalloc.h. Then by the hot path,
-	 * too. */
-	struct pymalloc_ring *pymalloc;
-	char rest[4096 - 36];
+	char rest[4096 - 28];
 	uint32_t here; /* 1 from the start on, retired or not: where it is 0, the page was wiped */
 };
 
@@ -125,13 +123,13 @@ struct agent {
 	uint32_t user;	  /* whose the process was when this image began */
 	char trial[1024]; /* folder, no trailing slash */
 	char log_path[1088];
-	char preload[2048];		   /* "LD_PRELOAD=..." as this image was given it */
-	char trial_entry[1056];		   /* "REDHAND_TRIAL=..." */
-	uint64_t text_low, text_high;	   /* the agent's own code */
-	uint32_t items_refused;		   /* of the plan */
-	uint32_t libc_cache, python_pools; /* enum log_trust */
-	uint64_t epoch;			   /* atomic */
-	uint64_t next_id;		   /* atomic */
+	char preload[2048];	      /* "LD_PRELOAD=..." as this image was given it */
+	char trial_entry[1056];	      /* "REDHAND_TRIAL=..." */
+	uint64_t text_low, text_high; /* the agent's own code */
+	uint32_t items_refused;	      /* of the plan */
+	uint32_t libc_cache;	      /* enum log_trust */
+	uint64_t epoch;		      /* atomic */
+	uint64_t next_id;	      /* atomic */
 };
 
 /* Is this libredhand-agent-crash.so, which stands in front of threads, signals and exec only? */

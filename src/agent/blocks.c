@@ -7,9 +7,9 @@
 #include "agent/agent.h"
 #include "agent/arch/x86_64.h"
 #include "agent/badfree.h"
+#include "agent/budget.h"
 #include "agent/canary.h"
 #include "agent/checkpoint.h"
-#include "agent/grid.h"
 #include "agent/log.h"
 #include "agent/memory.h"
 #include "agent/python.h"
@@ -118,8 +118,7 @@ static bool chunk_allow(struct blocks_space *space, uint64_t index)
 
 	if (__atomic_load_n(&space->regions[region], __ATOMIC_ACQUIRE))
 		return true;
-	if (memory_allow_sigsafe((char *)space->flat + region * all, all + LOG_PAGE) &&
-	    (space != &blocks_state.spaces[BLOCKS_SUB] || grid_allow(region))) {
+	if (memory_allow_sigsafe((char *)space->flat + region * all, all + LOG_PAGE)) {
 		__atomic_store_n(&space->regions[region], 1, __ATOMIC_RELEASE);
 		return true;
 	}
@@ -171,11 +170,23 @@ static void pool_populate(uint64_t used)
 	memory_populate_sigsafe((uint64_t)blocks_state.pool + at, step);
 }
 
+static bool budget_allows(void)
+{
+	enum budget_state state;
+
+	if (likely(!canary.on))
+		return true;
+	state = budget_look_sigsafe();
+	if (state != BUDGET_ENOUGH && !canary.tight)
+		canary_tight();
+	return state != BUDGET_EXHAUSTED;
+}
+
 static bool pool_refill(struct thread *self, enum block_space space)
 {
 	uint32_t at = __atomic_load_n(&pool.used, __ATOMIC_RELAXED);
 
-	if (at > pool.limit - BLOCKS_PIECE)
+	if (at > pool.limit - BLOCKS_PIECE || !budget_allows())
 		return false;
 	at = __atomic_fetch_add(&pool.used, BLOCKS_PIECE, __ATOMIC_RELAXED);
 	if (at > pool.limit - BLOCKS_PIECE)
@@ -236,7 +247,6 @@ void blocks_open_lane(struct thread *self)
 {
 	self->lane_tag = self->lane < THREAD_LANE_SHARED ? self->lane : THREAD_LANE_SHARED;
 	self->live_word = (uint64_t)self->lane_tag << 48 | (uint64_t)LOG_BLOCK_LIVE << 32;
-	self->grid_word = grid_lane_word(self);
 	if (!log_map.rings)
 		return;
 	self->ring = log_map.rings + (uint64_t)self->lane * agent.plan.ring_records;
@@ -315,12 +325,11 @@ struct block *block_at_sigsafe(enum block_space space, uint64_t start)
 
 bool block_look_sigsafe(enum block_space space, uint64_t start, struct block *ret)
 {
-	const struct block *indexed = block_at_sigsafe(space, start);
+	const struct block *block = block_at_sigsafe(space, start);
 
-	if (indexed && (space != BLOCKS_SUB || indexed->state == LOG_BLOCK_LIVE ||
-			!grid_look_sigsafe(start, false, ret)))
-		*ret = *indexed;
-	return indexed || (space == BLOCKS_SUB && grid_look_sigsafe(start, false, ret));
+	if (block)
+		*ret = *block;
+	return block;
 }
 
 void block_describe_sigsafe(const struct block_view *view, struct log_block *ret)
@@ -376,8 +385,6 @@ bool block_begin_guarded(struct guard *guard, enum block_space space, uint64_t s
 		if (unlikely(canary.on))
 			round_time(guard);
 	}
-	if (space == BLOCKS_SUB && grid_begin_guarded(guard, start, size, api, context))
-		return true;
 	block = window && *window ? &blocks_state.pool[*window] : entry_take(self, space, start);
 	if (!block)
 		return false;
@@ -407,7 +414,7 @@ void block_end_guarded(struct guard *guard, enum block_space space, uint64_t sta
 
 	if (block && block->state == LOG_BLOCK_LIVE)
 		block_end_known(guard, block, start, caller);
-	else if (space != BLOCKS_SUB || !grid_end_guarded(guard, start, caller))
+	else
 		badfree_judge(guard, space, start, caller);
 }
 
@@ -527,10 +534,18 @@ void block_claim(struct guard *guard, uint64_t start, uint64_t size, enum log_ap
 {
 	struct block *block = block_at_sigsafe(BLOCKS_HEAP, start);
 
-	if (block && block->state == LOG_BLOCK_LIVE)
-		block->api = (uint8_t)((block->api & ~BLOCK_API_MASK) | api);
-	else
+	if (!block || block->state != LOG_BLOCK_LIVE)
 		(void)block_begin_guarded(guard, BLOCKS_HEAP, start, size, api, caller);
+	else if (real.plain_new)
+		block->api = (uint8_t)((block->api & ~BLOCK_API_MASK) | api);
+}
+
+bool block_claimed(uint64_t start)
+{
+	const struct block *block = block_at_sigsafe(BLOCKS_HEAP, start);
+	uint32_t api = block ? block->api & BLOCK_API_MASK : LOG_API_MALLOC;
+
+	return api == LOG_API_NEW || api == LOG_API_NEW_ARRAY;
 }
 
 static void view_fill(struct block_view *view, const struct block *block, uint64_t window_start,
@@ -559,21 +574,6 @@ static unsigned former_insert(struct block_view *ret, unsigned from, unsigned co
 	return count;
 }
 
-#define FIND_TABLES 3u
-
-/* Those that start in this window, or did: of the index, and of the grid now and before. */
-static unsigned blocks_of_window(enum block_space kind, uint64_t at, struct block ret[FIND_TABLES])
-{
-	const uint32_t *window = block_window(&blocks_state.spaces[kind], at);
-	unsigned count = 0, before;
-
-	if (window && *window)
-		ret[count++] = blocks_state.pool[*window];
-	for (before = 0; before < 2 && kind == BLOCKS_SUB; before++)
-		count += grid_look_sigsafe(at, before, &ret[count]);
-	return count;
-}
-
 unsigned block_find_sigsafe(enum block_space kind, uint64_t address, uint64_t reach_bytes,
 			    struct block_view *ret, unsigned cap)
 {
@@ -592,11 +592,9 @@ unsigned block_find_sigsafe(enum block_space kind, uint64_t address, uint64_t re
 	if (windows > reach_bytes / step)
 		windows = reach_bytes / step;
 	for (; windows && at >= step && !have_live; windows--, at -= step) {
-		struct block blocks[FIND_TABLES];
-		unsigned tables = blocks_of_window(kind, at, blocks), i;
+		const uint32_t *window = block_window(space, at);
 
-		if (!tables && !block_window(space, at)) { /* nothing in this 64 MiB: go to the one
-							    * below */
+		if (!window) { /* nothing in this 64 MiB: go to the one below */
 			uint64_t skip = (at & ((1ull << BLOCKS_CHUNK_BITS) - 1)) >> space->shift;
 
 			if (skip >= windows)
@@ -605,23 +603,23 @@ unsigned block_find_sigsafe(enum block_space kind, uint64_t address, uint64_t re
 			at -= skip << space->shift;
 			continue;
 		}
-		for (i = 0; i < tables; i++) {
-			view_fill(&view, &blocks[i], at, space->shift);
-			if (view.start > address || !view.block.state)
-				continue;
-			if (address - view.start < (view.size ? view.size : 1)) {
-				/* Nothing below can overlap a live block, former ones aside. */
-				if (view.block.state == LOG_BLOCK_LIVE) {
-					live = view;
-					have_live = true;
-					continue;
-				}
-				view.relation = LOG_INSIDE;
-				count = former_insert(ret, 0, count, cap, &view);
-			} else if (!have_nearest && address - view.start - view.size < beyond) {
+		if (!*window)
+			continue;
+		view_fill(&view, &blocks_state.pool[*window], at, space->shift);
+		if (view.start > address || !view.block.state)
+			continue;
+		if (address - view.start >= (view.size ? view.size : 1)) {
+			if (!have_nearest && address - view.start - view.size < beyond) {
 				nearest = view;
 				have_nearest = true;
 			}
+		} else if (view.block.state == LOG_BLOCK_LIVE) {
+			/* Nothing below can overlap a live block, former ones aside. */
+			live = view;
+			have_live = true;
+		} else {
+			view.relation = LOG_INSIDE;
+			count = former_insert(ret, 0, count, cap, &view);
 		}
 	}
 	if (have_live) {

@@ -382,9 +382,12 @@ void block_resume(struct guard *guard, struct block *block, uint64_t start, uint
 void block_moved(struct guard *guard, const struct block *was, uint64_t start,
 		 struct caller caller);
 
-/* Marks a block as made by operator new; begins it when no inner malloc did. */
+/* Begins a block that operator new gave out, when no inner malloc did; else, and if operator new is
+ * the C++ library's, marks it as made by new. */
 void block_claim(struct guard *guard, uint64_t start, uint64_t size, enum log_api api,
 		 struct caller caller);
+/* Where it is not: was it begun there? */
+bool block_claimed(uint64_t start);
 
 /* Entries of the pool are numbered from 1 up to, not including, this. _sigsafe */
 uint32_t blocks_entries_sigsafe(void);
@@ -401,10 +404,9 @@ static inline uint64_t block_start(uint32_t entry)
 	return (blocks_state.bases[entry] & ~255ull) | block_low(&blocks_state.pool[entry]);
 }
 
-/* The entry whose window holds exactly this start, or NULL. Not of objects that are in the grid.
- * _sigsafe */
+/* The entry whose window holds exactly this start, or NULL. _sigsafe */
 struct block *block_at_sigsafe(enum block_space space, uint64_t start);
-/* A copy of it, also of objects that are there. False: there is none. _sigsafe */
+/* A copy of it. False: there is none. _sigsafe */
 bool block_look_sigsafe(enum block_space space, uint64_t start, struct block *ret);
 
 /* What an address points into. */

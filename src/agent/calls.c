@@ -3,6 +3,8 @@
 #include <errno.h>
 #include <linux/futex.h>
 #include <sched.h>
+#include <stddef.h>
+#include <string.h>
 #include <sys/mman.h>
 
 #include "agent/agent.h"
@@ -15,57 +17,127 @@
 #ifndef PR_SET_SYSCALL_USER_DISPATCH
 #define PR_SET_SYSCALL_USER_DISPATCH 59
 #endif
+#define DISPATCH_OFF 0
 #define DISPATCH_ON 1
+#define SELECTOR_ALLOW 0
 #define SELECTOR_BLOCK 1
 #define CODE_USER_DISPATCH 2 /* SYS_USER_DISPATCH, <asm-generic/siginfo.h> */
 #define PAGE 4096u
+#define SIGNALS_MOST 64
 
-volatile uint8_t calls_selector;
+uint32_t calls_told;
+
+/* The kernel looks here before it tells a call. Only ever switched off. */
+static volatile uint8_t selector = SELECTOR_BLOCK;
+
+/* The thread that was there first; after a fork, the one that is left. The others' calls are told
+ * from their beginning. */
+static const struct thread *initial;
 
 /* What the target has asked for with mprotect: PROT_… + 1 by page; 0: nothing. */
 static uint8_t *rights;
 
 /* ---- start ----------------------------------------------------------------------------------- */
 
-static long dispatch_ask(void)
+/* From now on all of this thread's are told, except for the agent's own. */
+static long dispatch_ask(int on)
 {
-	return raw_syscall6(SYS_prctl, PR_SET_SYSCALL_USER_DISPATCH, DISPATCH_ON,
-			    (long)agent.text_low, (long)(agent.text_high - agent.text_low),
-			    (long)&calls_selector, 0);
+	return raw_syscall6(SYS_prctl, PR_SET_SYSCALL_USER_DISPATCH, on,
+			    on ? (long)agent.text_low : 0,
+			    on ? (long)(agent.text_high - agent.text_low) : 0,
+			    on ? (long)&selector : 0, 0);
 }
 
 int calls_init(void)
 {
-	long r = dispatch_ask();
+	long r = dispatch_ask(DISPATCH_ON);
 
 	if (r < 0)
 		return (int)-r;
+	(void)dispatch_ask(DISPATCH_OFF);
 	rights = memory_map_sigsafe(pages.bytes / PAGE);
 	if (!rights)
 		return ENOMEM;
-	if (thread_self)
-		thread_self->dispatched = 1;
+	initial = thread_self;
 	return 0;
 }
 
-void calls_on(void)
+/* Fences do without. */
+static bool calls_wanted(void)
 {
-	if (calls_selector == SELECTOR_BLOCK)
-		return;
-	calls_selector = SELECTOR_BLOCK;
-	call_cancel_take_sigsafe();
+	return pages.bytes && rights;
 }
 
-/* Signals that are blocked now were so from the start of the thread, by its attributes. */
+static void mask_open(sigset_t *mask)
+{
+	uint64_t bits;
+
+	memcpy(&bits, mask, sizeof(bits)); /* the kernel's 64 signals come first */
+	bits &= ~SIGNALS_KEPT_OPEN;
+	memcpy(mask, &bits, sizeof(bits));
+}
+
+/* Handlers that were set while nobody told us of it. */
+static void handlers_open(void)
+{
+	struct kernel_action action;
+	int signo;
+
+	for (signo = 1; signo <= SIGNALS_MOST; signo++) {
+		if (raw_syscall4(SYS_rt_sigaction, signo, 0, &action, 8) ||
+		    !(action.mask & SIGNALS_KEPT_OPEN))
+			continue;
+		action.mask &= ~SIGNALS_KEPT_OPEN;
+		(void)raw_syscall4(SYS_rt_sigaction, signo, &action, 0, 8);
+	}
+}
+
+/* The kernel kills for a call that it is to tell while the signal is blocked. Nobody but a thread
+ * itself can know that it is not: so it asks for itself, with the signals open. */
 void calls_thread_sigsafe(void)
 {
 	uint64_t open = SIGNALS_KEPT_OPEN;
 
-	if (!pages.bytes)
+	if (!calls_wanted())
 		return;
+	if (!__atomic_exchange_n(&calls_told, 1, __ATOMIC_ACQ_REL)) {
+		handlers_open();
+		call_cancel_take_sigsafe();
+	}
 	(void)raw_syscall4(SYS_rt_sigprocmask, SIG_UNBLOCK, &open, 0, 8);
-	if (dispatch_ask() == 0 && thread_self)
+	if (dispatch_ask(DISPATCH_ON) == 0 && thread_self)
 		thread_self->dispatched = 1;
+}
+
+void calls_interrupted_sigsafe(ucontext_t *context)
+{
+	mask_open(&context->uc_sigmask);
+	calls_thread_sigsafe();
+}
+
+bool calls_ready(void)
+{
+	if (thread_self && !thread_self->dispatched)
+		calls_thread_sigsafe();
+	return initial && initial->dispatched && thread_self && thread_self->dispatched;
+}
+
+void calls_before_thread(void)
+{
+	if (calls_wanted() && thread_self && !thread_self->dispatched)
+		calls_thread_sigsafe();
+}
+
+void calls_stop_sigsafe(void)
+{
+	selector = SELECTOR_ALLOW;
+}
+
+void calls_after_fork(void)
+{
+	initial = thread_self;
+	if (initial && initial->dispatched)
+		calls_thread_sigsafe();
 }
 
 bool calls_denied_sigsafe(uint64_t address)
@@ -97,7 +169,7 @@ static void call_fork(struct call *call, unsigned stack_at, long stack)
 		bool own = pages_adopt_sigsafe(fd);
 
 		if (own)
-			(void)dispatch_ask();
+			(void)dispatch_ask(DISPATCH_ON);
 		if (stack)
 			call->context->uc_mcontext.gregs[REG_RSP] = stack;
 	} else {
@@ -202,6 +274,17 @@ static void call_futex(struct call *call)
 	call_pass(call);
 }
 
+/* From a handler of the target's, to a mask that is older than our being told, or that the handler
+ * wrote there. The kernel finds it above the stack pointer (arch/x86/kernel/signal_64.c). */
+static void call_sigreturn(struct call *call)
+{
+	uint64_t at = call_register(call->context, REG_RSP) + offsetof(ucontext_t, uc_sigmask);
+
+	if (memory_readable_sigsafe(at, 8) == 8)
+		mask_open((sigset_t *)at);
+	call_pass(call);
+}
+
 /* ---- the signal --------------------------------------------------------------------------------
  */
 
@@ -270,8 +353,10 @@ static void call_take(struct call *call)
 	case SYS_futex:
 		call_futex(call);
 		return;
-	case SYS_vfork:
 	case SYS_rt_sigreturn:
+		call_sigreturn(call);
+		return;
+	case SYS_vfork:
 	case SYS_sigaltstack:
 	case SYS_mmap:
 	case SYS_munmap:

@@ -11,8 +11,11 @@
  * Besides, what would shut our handlers out is kept from happening: SIGSEGV, SIGTRAP and SIGSYS are
  * left out of masks, whoever sets them.
  *
- * Off until the first block is placed: then a call costs nothing more than a look at
- * `calls_selector`.
+ * The kernel kills for a call that it cannot tell, because SIGSYS is blocked; libc blocks all
+ * signals where threads and programs are started, and nobody sees from outside that a thread is
+ * there. So each thread asks for its own calls to be told, with the signals open: threads at their
+ * start, the first one before it starts another or has a block placed. Until then its calls cost
+ * nothing.
  *
  * What the kernel writes later, of its own accord, is not seen: io_uring and aio, for which the
  * pages are opened (pages_yield.c), the words of robust mutexes of threads that died.
@@ -28,19 +31,32 @@
 /* Main thread. 0, or the errno of what failed. */
 int calls_init(void);
 
-/* From now on. */
-void calls_on(void);
+/* Before a block is placed: are this thread's calls told, and those of the first one, which may be
+ * given it? A thread that libc or the target made without pthread_create has to do without as long
+ * as the first one has not had to be told. */
+bool calls_ready(void);
 
-extern __attribute__((visibility("hidden"))) volatile uint8_t calls_selector;
+/* Before the calling thread makes another one. */
+void calls_before_thread(void);
 
-/* Are they? _sigsafe */
+/* Nobody's any more, at whatever moment. _sigsafe */
+void calls_stop_sigsafe(void);
+
+/* In the child, of the one thread that is left. */
+void calls_after_fork(void);
+
+/* Whether any thread's are. Atomic, set once. */
+extern __attribute__((visibility("hidden"))) uint32_t calls_told;
+
 static inline bool calls_told_sigsafe(void)
 {
-	return calls_selector != 0;
+	return calls_told != 0;
 }
 
 /* For the calling thread, which the kernel does not do by itself. _sigsafe */
 void calls_thread_sigsafe(void);
+/* The same in a handler, whose return brings the interrupted mask back. _sigsafe */
+void calls_interrupted_sigsafe(ucontext_t *context);
 
 /* A call that was told. False: SIGSYS of another kind. _sigsafe */
 bool calls_dispatch_sigsafe(const siginfo_t *info, ucontext_t *context);

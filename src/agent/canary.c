@@ -5,6 +5,7 @@
 
 #include "agent/agent.h"
 #include "agent/badfree.h"
+#include "agent/budget.h"
 #include "agent/damage.h"
 #include "agent/log.h"
 #include "agent/quarantine.h"
@@ -18,6 +19,7 @@
  * of megabytes for every few bytes it grows would take for ever. */
 #define MOVE_MAX (32u << 10)
 #define POISON_PART 256u
+#define QUARANTINE_PART 16u /* of the memory that the target may have */
 
 struct canary_state canary;
 
@@ -50,11 +52,26 @@ static void settings_record(void)
 	(void)log_append_sigsafe(&writer, LOG_HEAP, &record, sizeof(record), NULL, 0);
 }
 
+static void budget_apply(uint64_t limit)
+{
+	uint64_t most = limit / QUARANTINE_PART >> 20;
+
+	if (canary.plan.quarantine_mib > most)
+		canary.plan.quarantine_mib = (uint32_t)most;
+}
+
+void canary_tight(void)
+{
+	canary.tight = true;
+	quarantine_close();
+}
+
 void canary_init(void)
 {
 	/* Blocks of a malloc that the program has inside have none: own.h. */
 	if (!canary.planned || !blocks_state.bases || real.past_us)
 		return;
+	budget_apply(budget_init());
 	canary.on = true;
 	(void)sample_init();
 	round_init();
@@ -137,7 +154,7 @@ void *canary_allocate(size_t align, size_t size, unsigned flags, enum log_api ap
 		      struct caller caller)
 {
 	uint64_t front = align > CANARY_FRONT ? align : CANARY_FRONT;
-	bool guarded = size < CANARY_SIZE_MAX && front_code(front) &&
+	bool guarded = size < CANARY_SIZE_MAX && front_code(front) && !canary.tight &&
 		       (flags & CANARY_TAKEN || sample_takes(caller));
 	size_t room = guarded ? canary_room(front, size) + canary.gap : size;
 	void *base;

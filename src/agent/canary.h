@@ -40,6 +40,7 @@
 extern HIDDEN struct canary_state {
 	bool planned, on;
 	bool python; /* its objects, too */
+	bool tight;  /* memory is: new blocks have no guards (budget.h) */
 	bool fresh;  /* what new blocks hold is the plan's chance: PLAN_HEAP_FRESH */
 	uint64_t seed;
 	uint64_t gap;	      /* canary_gap() */
@@ -52,6 +53,8 @@ void canary_plan(const struct plan_heap *plan);
 
 /* Switches it on and says so in the log. After blocks_init(). */
 void canary_init(void);
+/* From now on blocks go without, and what was freed leaves quarantine. */
+void canary_tight(void);
 /* The same in the log of a forked child. */
 void canary_after_fork(void);
 

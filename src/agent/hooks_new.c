@@ -2,9 +2,9 @@
  * operator new and delete, by their Itanium ABI names.
  *
  * The C++ library's own operator new calls malloc, whose hook has noted the block by the time we
- * see it: we only mark it as made by new. A program with another operator new behind ours (an
- * allocator's) is noted here. No guard is held across the real call, which may throw; the file is
- * compiled with -fexceptions so that it can pass through.
+ * see it: we only mark it as made by new. What another operator new (an allocator's) takes from
+ * elsewhere is noted here, what it takes from malloc stays malloc's. No guard is held across the
+ * real call, which may throw; the file is compiled with -fexceptions so that it can pass through.
  *
  * A program that brings C++ by dlopen binds to these hooks although nothing stood behind them at
  * start: malloc then does the work, and when it fails the late library is looked up to throw.
@@ -21,6 +21,7 @@
 #include "agent/quarantine.h"
 #include "agent/real.h"
 #include "agent/sample.h"
+#include "agent/thread.h"
 
 /* Where the program's malloc goes past us, so do its frees: blocks would never end. Inside one of
  * its functions, what becomes of the block is noted there. */
@@ -41,15 +42,27 @@ static inline __attribute__((always_inline)) void *claimed(void *ptr, size_t siz
 	return ptr;
 }
 
-/* When delete ends in free, its hook notes the end. */
+/* One delete often calls another, which comes here, too.
+ *
+ * What malloc's hook noted, free's hook ends: in this delete, or when whoever it was made by gives
+ * it back to malloc, or never. Only where operator new took the block from elsewhere, it ends here.
+ */
 static inline __attribute__((always_inline)) void deleted(void *ptr, struct caller caller)
 {
 	struct guard guard;
 
 	if (ptr && real.delete_plain && !real.plain_new && !unseen() && guard_enter(&guard)) {
-		block_end_guarded(&guard, BLOCKS_HEAP, (uint64_t)ptr, caller);
+		if (guard.self->deleting != (uint64_t)ptr && block_claimed((uint64_t)ptr))
+			block_end_guarded(&guard, BLOCKS_HEAP, (uint64_t)ptr, caller);
+		guard.self->deleting = (uint64_t)ptr;
 		guard_leave(&guard);
 	}
+}
+
+static inline __attribute__((always_inline)) void deleted_now(void)
+{
+	if (!real.plain_new && thread_self)
+		thread_self->deleting = 0;
 }
 
 /* Where blocks have guards and delete is the C++ library's, which only calls free: what kind of
@@ -108,26 +121,27 @@ static void *late_new(size_t size, size_t align)
 
 NEW_HOOKS(NEW_HOOK)
 
-#define DELETE_HOOKS(X)                                                                           \
-	X(_ZdlPv, delete_plain, LOG_BY_DELETE, (void *ptr), (ptr))                                \
-	X(_ZdaPv, delete_array, LOG_BY_DELETE_ARRAY, (void *ptr), (ptr))                          \
-	X(_ZdlPvm, delete_plain, LOG_BY_DELETE, (void *ptr, size_t size), (ptr))                  \
-	X(_ZdaPvm, delete_array, LOG_BY_DELETE_ARRAY, (void *ptr, size_t size), (ptr))            \
-	X(_ZdlPvRKSt9nothrow_t, delete_plain, LOG_BY_DELETE, (void *ptr, const void *tag), (ptr)) \
-	X(_ZdaPvRKSt9nothrow_t, delete_array, LOG_BY_DELETE_ARRAY, (void *ptr, const void *tag),  \
-	  (ptr))                                                                                  \
-	X(_ZdlPvSt11align_val_t, delete_aligned, LOG_BY_DELETE, (void *ptr, size_t align),        \
-	  (ptr, align))                                                                           \
-	X(_ZdaPvSt11align_val_t, delete_array_aligned, LOG_BY_DELETE_ARRAY,                       \
-	  (void *ptr, size_t align), (ptr, align))                                                \
-	X(_ZdlPvmSt11align_val_t, delete_aligned, LOG_BY_DELETE,                                  \
-	  (void *ptr, size_t size, size_t align), (ptr, align))                                   \
-	X(_ZdaPvmSt11align_val_t, delete_array_aligned, LOG_BY_DELETE_ARRAY,                      \
-	  (void *ptr, size_t size, size_t align), (ptr, align))                                   \
-	X(_ZdlPvSt11align_val_tRKSt9nothrow_t, delete_aligned, LOG_BY_DELETE,                     \
-	  (void *ptr, size_t align, const void *tag), (ptr, align))                               \
-	X(_ZdaPvSt11align_val_tRKSt9nothrow_t, delete_array_aligned, LOG_BY_DELETE_ARRAY,         \
-	  (void *ptr, size_t align, const void *tag), (ptr, align))
+#define DELETE_HOOKS(X)                                                                            \
+	X(_ZdlPv, delete_plain, LOG_BY_DELETE, (void *ptr), (ptr))                                 \
+	X(_ZdaPv, delete_array, LOG_BY_DELETE_ARRAY, (void *ptr), (ptr))                           \
+	X(_ZdlPvm, delete_sized, LOG_BY_DELETE, (void *ptr, size_t size), (ptr, size))             \
+	X(_ZdaPvm, delete_array_sized, LOG_BY_DELETE_ARRAY, (void *ptr, size_t size), (ptr, size)) \
+	X(_ZdlPvRKSt9nothrow_t, delete_nothrow, LOG_BY_DELETE, (void *ptr, const void *tag),       \
+	  (ptr, tag))                                                                              \
+	X(_ZdaPvRKSt9nothrow_t, delete_array_nothrow, LOG_BY_DELETE_ARRAY,                         \
+	  (void *ptr, const void *tag), (ptr, tag))                                                \
+	X(_ZdlPvSt11align_val_t, delete_aligned, LOG_BY_DELETE, (void *ptr, size_t align),         \
+	  (ptr, align))                                                                            \
+	X(_ZdaPvSt11align_val_t, delete_array_aligned, LOG_BY_DELETE_ARRAY,                        \
+	  (void *ptr, size_t align), (ptr, align))                                                 \
+	X(_ZdlPvmSt11align_val_t, delete_sized_aligned, LOG_BY_DELETE,                             \
+	  (void *ptr, size_t size, size_t align), (ptr, size, align))                              \
+	X(_ZdaPvmSt11align_val_t, delete_array_sized_aligned, LOG_BY_DELETE_ARRAY,                 \
+	  (void *ptr, size_t size, size_t align), (ptr, size, align))                              \
+	X(_ZdlPvSt11align_val_tRKSt9nothrow_t, delete_aligned_nothrow, LOG_BY_DELETE,              \
+	  (void *ptr, size_t align, const void *tag), (ptr, align, tag))                           \
+	X(_ZdaPvSt11align_val_tRKSt9nothrow_t, delete_array_aligned_nothrow, LOG_BY_DELETE_ARRAY,  \
+	  (void *ptr, size_t align, const void *tag), (ptr, align, tag))
 
 #define DELETE_HOOK(name, field, by, parameters, arguments) \
 	EXPORT void name parameters;                        \
@@ -140,8 +154,11 @@ NEW_HOOKS(NEW_HOOK)
 		deleted(ptr, caller);                       \
 		if (real.field)                             \
 			real.field arguments;               \
+		else if (real.delete_plain)                 \
+			real.delete_plain(ptr);             \
 		else                                        \
 			free(ptr);                          \
+		deleted_now();                              \
 	}
 
 DELETE_HOOKS(DELETE_HOOK)

@@ -36,6 +36,13 @@ static uint64_t region_add(struct log_header *header, enum log_region_kind kind,
 	return at + header->regions[kind].bytes;
 }
 
+static uint64_t events_bytes(bool ids)
+{
+	uint64_t bytes = (uint64_t)agent.plan.events_mib << 20;
+
+	return ids || bytes < CRASH_ONLY_EVENTS ? bytes : CRASH_ONLY_EVENTS;
+}
+
 /* The fixed part. Regions that the observer does not need are empty. */
 static void header_plan(struct log_header *header)
 {
@@ -61,8 +68,7 @@ static void header_plan(struct log_header *header)
 		at = region_add(header, LOG_REGION_WATCH, at,
 				round_page(sizeof(struct log_watch_area)) +
 					(uint64_t)LOG_HITS * LOG_HIT_SLOT);
-	at = region_add(header, LOG_REGION_EVENTS, at,
-			ids ? (uint64_t)plan->events_mib << 20 : CRASH_ONLY_EVENTS);
+	at = region_add(header, LOG_REGION_EVENTS, at, events_bytes(ids));
 	header->file_bytes = at;
 	header->pid = agent.pid;
 	header->ppid = (uint32_t)raw_syscall0(SYS_getppid);
@@ -407,8 +413,7 @@ static unsigned char *space_take(struct log_writer *writer, uint64_t span)
 		log_map.header->reserve_tail = at + span;
 		return log_map.base + start + at;
 	case LOG_TO_EVENTS:
-		start = log_map.bytes -
-			(log_map.rings ? (uint64_t)plan->events_mib << 20 : CRASH_ONLY_EVENTS);
+		start = log_map.bytes - events_bytes(log_map.rings);
 		limit = log_map.bytes - start;
 		at = __atomic_load_n(&log_map.events_tail, __ATOMIC_RELAXED);
 		if (at > limit || span > limit - at)

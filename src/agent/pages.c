@@ -177,5 +177,5 @@ void pages_after_fork(void)
 		if (fd < 0 || !pages_adopt_sigsafe((int)fd))
 			pages.bytes = 0;
 	}
-	calls_thread_sigsafe();
+	calls_after_fork();
 }

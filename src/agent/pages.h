@@ -131,6 +131,9 @@ void pages_after_fork(void);
 /* The kernel is about to write of its own accord (pages_yield.c): opens the pages for good. */
 void pages_yield_sigsafe(void);
 
+/* They become memory like any other, without system calls being told (sandbox.h). */
+void pages_leave_sigsafe(void);
+
 /* A store to these pages: carries it out and tells who it was. False: it is none. */
 bool pages_fault_sigsafe(const siginfo_t *info, ucontext_t *context);
 /* The trap behind an instruction that could only be run where it is. */

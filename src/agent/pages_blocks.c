@@ -13,14 +13,9 @@
 
 static struct pages_slot *block_take(uint64_t align, uint64_t size)
 {
-	struct pages_slot *slot;
-
 	if (watch_fences())
 		return pages_slot_take_fenced(align, size);
-	slot = pages_slot_take(align, size);
-	if (slot)
-		calls_on();
-	return slot;
+	return calls_ready() ? pages_slot_take(align, size) : NULL;
 }
 
 static bool context_wants(struct guard *guard, uint64_t size, struct caller caller)

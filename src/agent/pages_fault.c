@@ -479,7 +479,7 @@ bool pages_fault_sigsafe(const siginfo_t *info, ucontext_t *context)
 	    address >= pages.top || calls_denied_sigsafe(address) || watch_fences())
 		return false;
 	if (!thread_self || !thread_self->dispatched)
-		calls_thread_sigsafe();
+		calls_interrupted_sigsafe(context);
 	have = code_read(greg(context, REG_RIP), code);
 	if (!arch_store_decode(code, have, context, address, &store))
 		return open_and_step(context, address);

@@ -40,6 +40,8 @@ uint64_t pages_room(const struct pages_slot *slot);
 /* From the base up to where no slot lies yet. _sigsafe */
 uint64_t pages_slots_used_sigsafe(void);
 
+/* Of all slots: released as a set of locks. _sigsafe */
+void pages_lock_all_sigsafe(void);
 /* In a forked child: whoever had a lock is not there. _sigsafe */
 void pages_slots_unlock_all_sigsafe(void);
 

@@ -5,6 +5,7 @@
 
 #include "agent/arch/x86_64.h"
 #include "agent/memory.h"
+#include "agent/sandbox.h"
 #include "agent/spin.h"
 
 #define PAGE 4096u
@@ -71,13 +72,15 @@ uint64_t pages_signals_block(void)
 			 1ull << (SIGSYS - 1) | 1ull << (SIGILL - 1) | 1ull << (SIGFPE - 1));
 	uint64_t before = 0;
 
-	(void)raw_syscall4(SYS_rt_sigprocmask, SIG_BLOCK, &all, &before, 8);
+	if (!sandbox_deadly)
+		(void)raw_syscall4(SYS_rt_sigprocmask, SIG_BLOCK, &all, &before, 8);
 	return before;
 }
 
 void pages_signals_restore(uint64_t before)
 {
-	(void)raw_syscall4(SYS_rt_sigprocmask, SIG_SETMASK, &before, 0, 8);
+	if (!sandbox_deadly)
+		(void)raw_syscall4(SYS_rt_sigprocmask, SIG_SETMASK, &before, 0, 8);
 }
 
 struct pages_locks pages_lock_sigsafe(uint64_t low, uint64_t high)
@@ -96,6 +99,14 @@ struct pages_locks pages_lock_sigsafe(uint64_t low, uint64_t high)
 		if (locks.taken & 1ull << i)
 			(void)spin_take_sigsafe(&state.locks[i], PAGES_LOCK_SPINS);
 	return locks;
+}
+
+void pages_lock_all_sigsafe(void)
+{
+	uint32_t i;
+
+	for (i = 0; i < LOCKS; i++)
+		(void)spin_take_sigsafe(&state.locks[i], PAGES_LOCK_SPINS);
 }
 
 void pages_unlock_sigsafe(struct pages_locks locks)
@@ -264,7 +275,8 @@ static void slot_give(struct pages_slot *slot)
 
 	slot->bytes = 0;
 	slot->freed = 1;
-	if (span->slot_bytes >= GIVE_BACK_BYTES && !slot->armed && !watch_fences())
+	if (span->slot_bytes >= GIVE_BACK_BYTES && !slot->armed && !watch_fences() &&
+	    !sandbox_deadly)
 		(void)raw_syscall3(SYS_madvise, slot->start + pages.distance,
 				   span->slot_bytes & ~(PAGE - 1), MADV_REMOVE);
 	slot->next = 0;
@@ -334,6 +346,8 @@ void pages_slot_shut(struct pages_slot *slot)
 {
 	const struct span *span = &state.spans[slot->span];
 
+	if (sandbox_deadly) /* stays as it is */
+		return;
 	/* First: another thread that reads it meanwhile would find zeros. */
 	(void)slot_rights(slot, PROT_NONE);
 	(void)raw_syscall3(SYS_madvise, span->start, span_bytes(span), MADV_DONTNEED);

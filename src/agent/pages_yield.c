@@ -5,6 +5,9 @@
  * know of one view only: the target would get EFAULT where it had none. Who sets one of them up
  * gets its pages opened for good. Watching ends there, and that is said; nothing that was told
  * before is lost.
+ *
+ * Who forbids itself the system calls that the watching takes gets memory of the usual kind in
+ * their place.
  */
 #include <string.h>
 #include <sys/mman.h>
@@ -38,6 +41,44 @@ void pages_yield_sigsafe(void)
 	watch_state.area->rows[0].yielded = LOG_YIELDED_TO_KERNEL;
 	pages_objects_yield_sigsafe();
 	pages_open_views_sigsafe();
+}
+
+/* The copy takes the place of what the target sees, under all locks: whoever is about to store
+ * there for the target waits, and then finds that both views are one. */
+static void pages_make_private_sigsafe(void)
+{
+	uint64_t bytes = pages.top - pages.base - PAGE, from = pages.base + PAGE;
+	struct pages_locks locks = { ~0ull };
+	long at;
+
+	if (!bytes)
+		return;
+	at = raw_syscall6(SYS_mmap, 0, (long)bytes, PROT_READ | PROT_WRITE,
+			  MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	if (at < 0 && at > -4096) {
+		pages_open_views_sigsafe();
+		return;
+	}
+	pages_lock_all_sigsafe();
+	memcpy((void *)at, (const void *)(from + pages.distance), bytes);
+	if (raw_syscall6(SYS_mremap, at, (long)bytes, (long)bytes, MREMAP_MAYMOVE | MREMAP_FIXED,
+			 (long)from, 0) == (long)from)
+		pages.distance = 0;
+	pages_unlock_sigsafe(locks);
+}
+
+void pages_leave_sigsafe(void)
+{
+	uint64_t mask;
+
+	if (watch_fences())
+		return;
+	if (!__atomic_exchange_n(&pages.yielded, 1, __ATOMIC_ACQ_REL))
+		pages_objects_yield_sigsafe();
+	mask = pages_signals_block();
+	pages_make_private_sigsafe();
+	pages_signals_restore(mask);
+	calls_stop_sigsafe();
 }
 
 static bool kernel_writes(void)

@@ -5,11 +5,9 @@
 #include "agent/agent.h"
 #include "agent/blocks.h"
 #include "agent/canary.h"
-#include "agent/grid.h"
 #include "agent/guard.h"
 #include "agent/log.h"
 #include "agent/pages.h"
-#include "agent/pymalloc.h"
 #include "agent/python_guarded.h"
 #include "agent/real.h"
 
@@ -37,9 +35,6 @@ static inline __attribute__((always_inline)) void *begun(void *ptr, size_t size,
 		return ptr;
 	if (unlikely(agent_ids_slow()))
 		return block_begin_slow(ptr, size, BLOCKS_SUB, api, (const uint64_t *)caller.frame);
-	/* A small one may be of a pool that has entries, or is to have. */
-	if (agent_switch.pymalloc && size - 1 < PYMALLOC_LARGEST)
-		return grid_begin(ptr, size, api, caller);
 	return block_begin(BLOCKS_SUB, BLOCKS_SHIFT, ptr, size, api, caller);
 }
 
@@ -47,8 +42,7 @@ static inline __attribute__((always_inline)) void *begun(void *ptr, size_t size,
 static inline __attribute__((always_inline)) bool ended(void *ptr, struct caller caller)
 {
 	return !ptr || !followed() ||
-	       (!agent_ids_slow() && ((agent_switch.pymalloc && grid_end(ptr, caller)) ||
-				      block_end(BLOCKS_SUB, BLOCKS_SHIFT, ptr, caller)));
+	       (!agent_ids_slow() && block_end(BLOCKS_SUB, BLOCKS_SHIFT, ptr, caller));
 }
 
 /* Where objects may be watched on pages. Reached by a jump, so its caller is the hook's. */
@@ -71,45 +65,15 @@ static __attribute__((noinline)) void *domain_place(void *context, size_t count,
 	return begun(ptr, total, domain->api, caller);
 }
 
-/* Where no pool has room, or they are not trusted. Reached by a jump. */
-static __attribute__((noinline)) void *domain_malloc(struct python_domain *domain, size_t size)
+static void *domain_malloc(void *context, size_t size)
 {
-	void *ptr;
-
 	if (unlikely(pages.bytes))
-		return domain_place(domain, 0, size);
-	if (unlikely(pymalloc_watching))
-		ptr = pymalloc_malloc_watched(domain->behind.malloc, domain->behind.context, size);
-	else
-		ptr = domain->behind.malloc(domain->behind.context, size);
+		return domain_place(context, 0, size);
 	struct caller caller = CALLER_BARE;
+	struct python_domain *domain = context;
+	void *ptr = domain->behind.malloc(domain->behind.context, size);
 
 	return begun(ptr, size, domain->api, caller);
-}
-
-/* Inlined into a hook for each domain, which then knows where its domain lies. */
-static inline __attribute__((always_inline)) void *allocated(struct python_domain *domain,
-							     enum log_api api, size_t size)
-{
-	void *ptr = pymalloc_take(size);
-
-	if (unlikely(!ptr))
-		return domain_malloc(domain, size);
-	struct caller caller = CALLER_BARE;
-
-	return grid_begin(ptr, size, api, caller);
-}
-
-static void *memory_malloc(void *context, size_t size)
-{
-	(void)context;
-	return allocated(&memory, LOG_API_PYTHON_MEMORY, size);
-}
-
-static void *object_malloc(void *context, size_t size)
-{
-	(void)context;
-	return allocated(&object, LOG_API_PYTHON_OBJECT, size);
 }
 
 static void *domain_calloc(void *context, size_t count, size_t size)
@@ -159,11 +123,11 @@ static void *domain_realloc(void *context, void *ptr, size_t size)
 	return begun(moved, size, domain->api, caller);
 }
 
-/* What the fast way leaves. What lies on watched pages is no object of this space: it does not know
- * that. Reached by a jump. */
-static __attribute__((noinline)) void free_slow(struct python_domain *domain, void *ptr)
+/* What lies on watched pages is no object of this space. */
+static void domain_free(void *context, void *ptr)
 {
 	struct caller caller = CALLER_BARE;
+	struct python_domain *domain = context;
 
 	if (unlikely(pages_hold((uint64_t)ptr))) {
 		pages_free(ptr, caller);
@@ -171,43 +135,17 @@ static __attribute__((noinline)) void free_slow(struct python_domain *domain, vo
 	}
 	if (!ended(ptr, caller))
 		block_end_slow(ptr, BLOCKS_SUB, (const uint64_t *)caller.frame);
-	if (unlikely(pymalloc_watching && ptr))
-		pymalloc_free_watched(domain->behind.free, domain->behind.context, ptr);
-	else
-		domain->behind.free(domain->behind.context, ptr);
+	domain->behind.free(domain->behind.context, ptr);
 }
 
-static inline __attribute__((always_inline)) void freed(struct python_domain *domain, void *ptr)
-{
-	struct caller caller = CALLER_BARE;
-
-	if (unlikely(!agent_switch.pymalloc || !grid_end(ptr, caller)))
-		free_slow(domain, ptr);
-	else if (unlikely(!pymalloc_give(ptr)))
-		domain->behind.free(domain->behind.context, ptr);
-}
-
-static void memory_free(void *context, void *ptr)
-{
-	(void)context;
-	freed(&memory, ptr);
-}
-
-static void object_free(void *context, void *ptr)
-{
-	(void)context;
-	freed(&object, ptr);
-}
-
-static void domain_wrap(struct python_domain *domain, int number,
-			void *(*hook_malloc)(void *, size_t), void (*hook_free)(void *, void *))
+static void domain_wrap(struct python_domain *domain, int number)
 {
 	struct python_allocator ours = {
 		.context = domain,
-		.malloc = hook_malloc,
+		.malloc = domain_malloc,
 		.calloc = domain_calloc,
 		.realloc = domain_realloc,
-		.free = hook_free,
+		.free = domain_free,
 	};
 
 	real.python_get_allocator(number, &domain->behind);
@@ -217,8 +155,8 @@ static void domain_wrap(struct python_domain *domain, int number,
 
 static void domains_wrap(void)
 {
-	domain_wrap(&memory, PYTHON_DOMAIN_MEMORY, memory_malloc, memory_free);
-	domain_wrap(&object, PYTHON_DOMAIN_OBJECT, object_malloc, object_free);
+	domain_wrap(&memory, PYTHON_DOMAIN_MEMORY);
+	domain_wrap(&object, PYTHON_DOMAIN_OBJECT);
 }
 
 void python_init(void)
@@ -230,7 +168,6 @@ void python_init(void)
 	real.python_get_allocator(PYTHON_DOMAIN_RAW, &raw);
 	domains_wrap();
 	python_unsettled = true;
-	pymalloc_init();
 }
 
 void python_settle(const struct guard *guard, enum log_api api)
@@ -242,7 +179,7 @@ void python_settle(const struct guard *guard, enum log_api api)
 	if (!python_unsettled)
 		return;
 	real.python_get_allocator(PYTHON_DOMAIN_OBJECT, &now);
-	if (now.malloc == object_malloc)
+	if (now.malloc == domain_malloc)
 		return;
 	python_unsettled = false;
 	if (now.malloc != raw.malloc)

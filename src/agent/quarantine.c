@@ -31,6 +31,10 @@ static struct quarantine *by_lane[PLAN_THREAD_SLOTS]; /* for those who look at a
 
 static void share_out(void)
 {
+	if (canary.tight) {
+		share = largest = 0;
+		return;
+	}
 	share = ((uint64_t)canary.plan.quarantine_mib << 20) / (rings ? rings : 1);
 	largest = share / LARGEST_SHARE;
 }
@@ -288,6 +292,9 @@ void quarantine_add(struct guard *guard, struct block *block, uint64_t start,
 		poison_write(start, block_size(block));
 	if (!ring && canary.plan.quarantine_mib)
 		ring = ring_open(guard->self);
+	if (ring && unlikely(canary.tight))
+		while (ring->tail < ring->head && ret->count < QUARANTINE_LEAVES_MAX - 1)
+			leave_one(ring, ret);
 	if (!ring || block_room(block) > largest) {
 		ret->bases[ret->count] = quarantine_release_sigsafe(block, start);
 		ret->count += ret->bases[ret->count] != NULL;
@@ -351,6 +358,11 @@ void quarantine_shrink(struct guard *guard, struct quarantine_leaves *ret)
 
 	while (ring && ring->tail < ring->head && ret->count < QUARANTINE_LEAVES_MAX)
 		leave_one(ring, ret);
+}
+
+void quarantine_close(void)
+{
+	share_out();
 }
 
 void quarantine_give_back(const struct quarantine_leaves *leaves)

@@ -38,6 +38,8 @@ void quarantine_add(struct guard *guard, struct block *block, uint64_t start,
  * False: nothing was done. Scalars, because a struct goes through memory. */
 bool quarantine_free(void *ptr, enum log_api api, uint64_t return_address, uint64_t frame);
 
+/* Memory is short for good (canary_tight()): nothing more goes in, and what is in there leaves. */
+void quarantine_close(void);
 /* As many as fit into ret, the oldest of this lane; for when memory is short. */
 void quarantine_shrink(struct guard *guard, struct quarantine_leaves *ret);
 

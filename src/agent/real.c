@@ -113,6 +113,18 @@ static bool in_cxx_library(void *address)
 	return text_after(name, "libstdc++.so") || text_after(name, "libc++");
 }
 
+/* One that the program brings itself may do as it likes: it is called, whatever the others are. */
+static bool all_in_cxx_library(const struct real *found)
+{
+	void *const *at = (void *const *)&found->new_plain;
+	void *const *last = (void *const *)&found->delete_array_aligned_nothrow;
+
+	for (; at <= last; at++)
+		if (*at && !in_cxx_library(*at))
+			return false;
+	return true;
+}
+
 /* Does the program find our function by this name, and not one of its own? */
 static bool is_ours(const char *name)
 {
@@ -153,11 +165,19 @@ static void resolve_new(struct real *ret, void *from)
 	FROM(new_array_aligned_nothrow, "_ZnamSt11align_val_tRKSt9nothrow_t");
 	FROM(delete_plain, "_ZdlPv");
 	FROM(delete_array, "_ZdaPv");
+	FROM(delete_sized, "_ZdlPvm");
+	FROM(delete_array_sized, "_ZdaPvm");
+	FROM(delete_nothrow, "_ZdlPvRKSt9nothrow_t");
+	FROM(delete_array_nothrow, "_ZdaPvRKSt9nothrow_t");
 	FROM(delete_aligned, "_ZdlPvSt11align_val_t");
 	FROM(delete_array_aligned, "_ZdaPvSt11align_val_t");
+	FROM(delete_sized_aligned, "_ZdlPvmSt11align_val_t");
+	FROM(delete_array_sized_aligned, "_ZdaPvmSt11align_val_t");
+	FROM(delete_aligned_nothrow, "_ZdlPvSt11align_val_tRKSt9nothrow_t");
+	FROM(delete_array_aligned_nothrow, "_ZdaPvSt11align_val_tRKSt9nothrow_t");
 	FROM(throw_bad_alloc, "_ZSt17__throw_bad_allocv");
 #undef FROM
-	found.plain_new = in_cxx_library(*(void **)&found.new_plain);
+	found.plain_new = all_in_cxx_library(&found);
 	found.hooked_new =
 		is_ours("_Znwm") && is_ours("_Znam") && is_ours("_ZdlPv") && is_ours("_ZdaPv");
 	*ret = found;

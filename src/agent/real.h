@@ -48,8 +48,16 @@ struct real {
 	void *(*new_array_aligned_nothrow)(size_t, size_t, const void *);
 	void (*delete_plain)(void *);
 	void (*delete_array)(void *);
+	void (*delete_sized)(void *, size_t);
+	void (*delete_array_sized)(void *, size_t);
+	void (*delete_nothrow)(void *, const void *);
+	void (*delete_array_nothrow)(void *, const void *);
 	void (*delete_aligned)(void *, size_t);
 	void (*delete_array_aligned)(void *, size_t);
+	void (*delete_sized_aligned)(void *, size_t, size_t);
+	void (*delete_array_sized_aligned)(void *, size_t, size_t);
+	void (*delete_aligned_nothrow)(void *, size_t, const void *);
+	void (*delete_array_aligned_nothrow)(void *, size_t, const void *);
 
 	int (*thrd_create)(pthread_t *, int (*)(void *), void *);
 	int (*pthread_create)(pthread_t *, const pthread_attr_t *, void *(*)(void *), void *);
@@ -134,7 +142,9 @@ struct real {
 			 * are brought there (own.h) */
 	bool sanitized; /* built with -fsanitize=address, thread, memory or hwaddress */
 	bool hooked_new; /* every program's new and delete come to our hooks */
-	bool plain_new;	 /* operator new of the C++ library: it calls malloc, whose hook records */
+	/* Operator new and delete are all the C++ library's: they do nothing but call malloc and
+	 * free. */
+	bool plain_new;
 };
 
 extern __attribute__((visibility("hidden"))) struct real real;

@@ -131,6 +131,23 @@ bool limits_too_tight(void)
 	return false;
 }
 
+uint64_t limits_asked(void)
+{
+	uint64_t least = RLIM_INFINITY;
+	struct rlimit now;
+	unsigned i;
+
+	for (i = 0; i < LIMITS; i++) {
+		if (limits[i].held)
+			now = limits[i].asked;
+		else if (raw_syscall4(SYS_prlimit64, 0, limits[i].resource, NULL, &now))
+			continue;
+		if (now.rlim_cur < least)
+			least = now.rlim_cur;
+	}
+	return least;
+}
+
 static int limit_set(struct limit *limit, const struct rlimit *wanted)
 {
 	struct rlimit before, raised;

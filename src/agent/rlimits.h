@@ -22,6 +22,9 @@ bool limits_start(uint64_t image, uint64_t data);
 /* Is there a limit that cannot be raised and that leaves no room for blocks to be followed? */
 bool limits_too_tight(void);
 
+/* The least of those on address space and data, as the target sees them; UINT64_MAX: none. */
+uint64_t limits_asked(void);
+
 /* What the agent has is another amount now. _sigsafe */
 void limits_move_sigsafe(void);
 

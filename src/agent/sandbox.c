@@ -11,13 +11,11 @@
 
 #include "agent/agent.h"
 #include "agent/arch/x86_64.h"
-#include "agent/canary.h"
-#include "agent/hooked.h"
 #include "agent/log.h"
 #include "agent/memory.h"
 #include "agent/modules.h"
-#include "agent/pages.h"
 #include "agent/real.h"
+#include "agent/round.h"
 #include "agent/signals.h"
 #include "agent/watch.h"
 
@@ -180,23 +178,27 @@ static bool filter_kills(uint64_t program)
 /* ---- on the way in ----------------------------------------------------------------------------
  */
 
-static bool can_leave(void)
+/* What needs system calls to go on is given up while they are to be had, and what is known by now
+ * is written down. */
+static void step_back(void)
 {
-	return !watch_state.area && !pages.bytes && !canary.on && !hooked.site_count;
+	round_exit_sigsafe();
+	watch_leave_sigsafe();
+	signals_give_back();
 }
 
 /* Returns whether the agent is about to leave. */
 static bool entering(bool kills)
 {
 	int saved = errno;
-	bool leaving = kills && !sandbox_deadly && can_leave();
+	bool leaving = kills && !sandbox_deadly;
 
 	if (agent_switch.crash && agent_owns_process_sigsafe()) {
 		/* There may be no opening of files in there. */
 		log_publish_sigsafe();
 		modules_refresh_sigsafe();
 		if (leaving)
-			signals_give_back();
+			step_back();
 	} else {
 		leaving = false;
 	}

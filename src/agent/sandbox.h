@@ -8,7 +8,10 @@
  *
  * Not seen: a filter that was there before this image (unless an observed process brought it in:
  * then the image is not observed), or that comes by a system call instruction of the target's own.
- * With watches, guards, watched pages or hooks on functions the agent cannot leave, and stays.
+ *
+ * Guards are looked at once more, watches end, watched pages become memory like any other. What
+ * lies around blocks stays there, and free() knows of it. Jumps and breakpoints in functions of the
+ * target stay, too, and lead nowhere: of the handlers, that of SIGTRAP stays where there are any.
  */
 #ifndef REDHAND_AGENT_SANDBOX_H
 #define REDHAND_AGENT_SANDBOX_H

@@ -14,6 +14,7 @@
 #include "agent/memory.h"
 #include "agent/pages.h"
 #include "agent/real.h"
+#include "agent/sandbox.h"
 #include "agent/thread.h"
 #include "agent/watch_ptrace.h"
 
@@ -221,6 +222,10 @@ static void die_as_before(int signo, siginfo_t *info, ucontext_t *context)
 	uint64_t bit = BIT(signo);
 	bool asked;
 
+	if (sandbox_deadly && info->si_code > 0) {
+		sigaddset(&context->uc_sigmask, signo);
+		return;
+	}
 	memset(&off, 0, sizeof(off));
 	off.sa_handler = SIG_DFL;
 	asked = action_set(signo, &off);
@@ -696,6 +701,13 @@ EXPORT int sigaltstack(const stack_t *stack, stack_t *old)
 	return 0;
 }
 
+/* Breakpoints stay. Where there were watched pages, another thread may be on its way to us. */
+static uint64_t kept_back(void)
+{
+	return (hooked.traps ? BIT(SIGTRAP) : 0) |
+	       (pages.bytes && thread_lanes_in_use_sigsafe() > 1 ? SIGNALS_KEPT_OPEN : 0);
+}
+
 void signals_give_back(void)
 {
 	stack_t off = { .ss_flags = SS_DISABLE };
@@ -707,6 +719,8 @@ void signals_give_back(void)
 	if (!taken_over)
 		return;
 	for (i = 0; i < OBSERVED_COUNT; i++) {
+		if (kept_back() & BIT(observed[i]))
+			continue;
 		leave_in(observed[i]);
 		signals_target_action_sigsafe(observed[i], &action);
 		(void)action_set(observed[i], &action);

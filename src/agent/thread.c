@@ -261,6 +261,7 @@ static struct thread *thread_prepare(void *start, void *argument)
 
 	if (!area)
 		return NULL;
+	calls_before_thread();
 	*(void **)(&area->start) = start;
 	area->argument = argument;
 	area->blocked = thread_self ? thread_self->blocked : 0; /* masks are inherited */

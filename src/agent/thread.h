@@ -94,7 +94,6 @@ struct thread {
 	/* The hot path lives on the line above and on the first two of this one. Never NULL. */
 	struct thread_site *site_next; /* what the next call will be, if it is as it was before */
 	struct thread_site *site_last; /* the last one */
-	uint64_t grid_word;	       /* its part of the word of an object: grid.h */
 	uint32_t site_mask;	       /* which bits of a place choose its pair of sites */
 	uint32_t busy;		       /* inside a hook */
 	uint32_t lane;
@@ -148,6 +147,8 @@ struct thread {
 	uint64_t
 		makers[PLAN_SIGHT_MAKERS]; /* frames of those that run; 0: it does not. sighted.c */
 
+	uint64_t
+		deleting; /* by operator delete, which may call another one: hooks_new.c; 0: none */
 	void *(*start)(void *);
 	void *argument;
 

@@ -119,6 +119,8 @@ bool watch_wants_python(uint32_t watch, uint64_t type);
 /* Has anything watched changed without a trap? At lines, at a crash and at the end. _sigsafe */
 void watch_check_sigsafe(void);
 void watch_exiting_sigsafe(void);
+/* Nothing is watched from now on, nor does that take any more system calls. _sigsafe */
+void watch_leave_sigsafe(void);
 
 /* A trap of a register whose object has ended: parks it. _sigsafe */
 void watch_retire_register_sigsafe(unsigned n, uint64_t address);

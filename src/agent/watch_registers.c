@@ -1,5 +1,7 @@
 #include "agent/watch_registers.h"
 
+#include <errno.h>
+
 #include "agent/watch_perf.h"
 #include "agent/watch_ptrace.h"
 
@@ -71,6 +73,14 @@ void watch_registers_settle_sigsafe(void)
 {
 	if (mode == LOG_WATCH_PERF)
 		watch_perf_settle_sigsafe();
+}
+
+void watch_registers_close_sigsafe(void)
+{
+	watch_registers_yield_sigsafe();
+	watch_perf_after_fork(); /* closes what is open */
+	trouble = EPERM;
+	mode = LOG_WATCH_OFF;
 }
 
 void watch_registers_yield_sigsafe(void)

@@ -46,6 +46,9 @@ void watch_registers_settle_sigsafe(void);
 /* It is one of ours, but which, nobody can tell. _sigsafe */
 bool watch_registers_nameless_sigsafe(const siginfo_t *info);
 
+/* For good. _sigsafe */
+void watch_registers_close_sigsafe(void);
+
 /* The process is about to be debugged: no tracer of ours may be in the way. _sigsafe */
 void watch_registers_yield_sigsafe(void);
 

@@ -1,4 +1,5 @@
 #include "agent/watched.h"
+#include "agent/watch_registers.h"
 
 #include <string.h>
 #include <time.h>
@@ -194,6 +195,21 @@ void watch_exiting_sigsafe(void)
 		watch_end(&watch_state.armed[i], LOG_WATCHED_EXIT);
 	if (watch_state.area && pages.bytes)
 		pages_check_sigsafe(true);
+}
+
+void watch_leave_sigsafe(void)
+{
+	unsigned i;
+
+	if (!watch_state.area)
+		return;
+	for (i = 0; i < WATCH_ARMED_MAX; i++)
+		watch_end(&watch_state.armed[i], LOG_WATCHED_YIELDED);
+	watch_state.area->rows[0].yielded = LOG_YIELDED_SANDBOX;
+	if (pages.bytes)
+		pages_leave_sigsafe();
+	else
+		watch_registers_close_sigsafe();
 }
 
 /* ---- for watched pages ------------------------------------------------------------------------

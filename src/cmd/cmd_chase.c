@@ -222,6 +222,7 @@ static int chase(const struct invocation *inv, struct readings *readings,
 		r = case_clear_evidence(*cs, err);
 	if (r < 0)
 		return r;
+	setup.settings.flags |= TRIAL_PYTHON;
 	request.program_path = setup.program_path;
 	request.identity = trial_setup_identity(&setup, "chase");
 	progress_init(&progress);

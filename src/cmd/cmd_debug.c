@@ -88,8 +88,7 @@ static const struct command debug_log = {
 	.description =
 		"Prints an event log, events.PID.N.rhl in the folder of a trial: the header, every record "
 		"and what of it is damaged, a line each, \"TYPE name=value name=\"text\"\". The header tells "
-		"whether libc's cache of freed blocks (libc_cache) and CPython's pools (python_pools) were "
-		"used in the hooks: none (not looked at), watched, used, or left (something was not as "
+		"whether libc's cache of freed blocks (libc_cache) was used in the hooks: none (not looked at), watched, used, or left (something was not as "
 		"foreseen). Bytes of a text that are not printable stand as \\xNN.",
 	.examples = "  redhand debug log --rings redhand-case/trials/7/events.4711.0.rhl\n"
 		    "      what is in the log, with the history of blocks?\n",

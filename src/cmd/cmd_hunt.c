@@ -267,6 +267,8 @@ static int hunt(const struct invocation *inv, struct hunting *h, struct hunt_res
 
 	if (r < 0)
 		return r;
+	h->plain.settings.flags |= TRIAL_PYTHON;
+	h->close.settings.flags |= TRIAL_PYTHON;
 	request.program = h->program;
 	request.program_path = h->plain.program_path;
 	request.slot_env = &h->plain.slot_env;

@@ -138,7 +138,8 @@ struct log_header {
 	uint64_t chaos_holds, chaos_held_ns; /* threads held back on purpose, and for how long */
 	uint64_t epoch_rest; /* at the last crash: events that were not in the epoch yet, and one;
 			      * 0: nobody looked */
-	uint32_t libc_cache, python_pools; /* enum log_trust */
+	uint32_t libc_cache; /* enum log_trust */
+	uint32_t unused;     /* 0 */
 	uint8_t page_rest[LOG_PAGE - 1032 - 232];
 };
 

@@ -64,6 +64,7 @@ enum log_yielded {
 	LOG_YIELDED_TO_OTHER = 1,  /* the process is to be traced by somebody else */
 	LOG_YIELDED_KILLED = 2,	   /* the tracer has gone */
 	LOG_YIELDED_TO_KERNEL = 3, /* pages: it writes there of its own accord from now on */
+	LOG_YIELDED_SANDBOX = 4,   /* LOG_RETIRED_SANDBOX */
 };
 
 /* Who writes: by the instruction after the store. Live counters: hints. */

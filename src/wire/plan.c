@@ -19,7 +19,7 @@ void plan_init(struct plan_header *plan, enum plan_observer observer)
 	plan->version = PLAN_VERSION;
 	plan->total_bytes = sizeof(*plan);
 	plan->observer = observer;
-	plan->flags = observer >= PLAN_OBSERVE_IDS ? PLAN_TRUNCATIONS | PLAN_PYTHON : 0;
+	plan->flags = observer >= PLAN_OBSERVE_IDS ? PLAN_TRUNCATIONS : 0;
 	plan->ring_records = PLAN_RING_RECORDS;
 	plan->thread_slots = PLAN_THREAD_SLOTS;
 	plan->context_rows = PLAN_CONTEXT_ROWS;

@@ -994,6 +994,107 @@ static void mode_filter_kills(void)
 	_exit(4);
 }
 
+/* Blocks from before and after, of all sizes, are written to, freed and resized in there. */
+static void use_blocks(char *before[], unsigned count)
+{
+	unsigned i;
+
+	for (i = 0; i < count; i++) {
+		char *block = malloc(i * 7 + 1);
+
+		before[i][i % 40] = 'b';
+		block[i] = 'a';
+		if (i % 3)
+			before[i] = realloc(before[i], 41 + i * 5);
+		if (i % 5)
+			free(before[i]);
+		free(block);
+	}
+}
+
+static void strict_or_filter(int strict)
+{
+	static char *before[300], *watched;
+	unsigned i;
+
+	mallopt(M_TOP_PAD, 16 << 20); /* there is no asking for more in there */
+	for (i = 0; i < 300; i++)
+		before[i] = calloc(1, 41 + i);
+	watched = calloc(1, 4208);
+	watched[16] = 1;
+	printf("%d\n", watched[16]);
+	fflush(stdout);
+	if (strict)
+		prctl(PR_SET_SECCOMP, SECCOMP_MODE_STRICT);
+	else
+		filter(SECCOMP_RET_KILL_PROCESS);
+	watched[16]++;
+	watched = realloc(watched, 70000);
+	watched[16]++;
+	use_blocks(before, 300);
+	free(watched);
+	if (write(1, "inside\n", 7) != 7)
+		abort();
+}
+
+static void mode_filter_uses(void)
+{
+	strict_or_filter(0);
+	_exit(4);
+}
+
+/* Nothing but read, write, _exit (of a thread) and sigreturn is let through. */
+static void mode_strict(void)
+{
+	strict_or_filter(1);
+	syscall(SYS_exit, 4);
+}
+
+/* A process that goes on outside, and a child that goes inside. */
+static void mode_filter_child(void)
+{
+	int status = 0;
+
+	if (fork() == 0) {
+		strict_or_filter(0);
+		_exit(4);
+	}
+	wait(&status);
+	free(malloc(4208));
+	printf("child %d\n", WIFEXITED(status) ? WEXITSTATUS(status) : -1);
+	fflush(stdout);
+	_exit(4);
+}
+
+static volatile int stop;
+
+static void *stays_outside(void *argument)
+{
+	char *block = calloc(1, 4208);
+	long i;
+
+	for (i = 0; !stop; i++) {
+		block[16]++;
+		free(malloc((size_t)i % 500));
+		if (i % 64 == 0)
+			(void)getppid();
+	}
+	free(block);
+	return argument;
+}
+
+/* A filter is that of one thread; the others are where they were. */
+static void mode_filter_thread(void)
+{
+	pthread_t outside;
+
+	pthread_create(&outside, NULL, stays_outside, NULL);
+	usleep(2000);
+	strict_or_filter(0);
+	stop = 1;
+	_exit(4);
+}
+
 static void mode_filter_kills_crash(void)
 {
 	filter(SECCOMP_RET_KILL_PROCESS);
@@ -1074,6 +1175,10 @@ static const struct {
 	{ "beyond-mapped", mode_beyond_mapped },
 	{ "filter-refuses", mode_filter_refuses },
 	{ "filter-kills", mode_filter_kills },
+	{ "filter-uses", mode_filter_uses },
+	{ "filter-child", mode_filter_child },
+	{ "filter-thread", mode_filter_thread },
+	{ "strict", mode_strict },
 	{ "filter-kills-crash", mode_filter_kills_crash },
 	{ "filter-traps-crash", mode_filter_traps_crash },
 };

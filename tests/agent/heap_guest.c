@@ -302,6 +302,31 @@ static void mode_unmapping(void)
 }
 
 /* A limit that quarantine would break if it did not give back. */
+/* Small blocks that fit into a limit of 60 MB (set from outside), but not with guards around all of
+ * them, and a part of them again and again. */
+static void mode_limited(void)
+{
+	enum { COUNT = 800000, AGAIN = 50000 };
+	void **kept = malloc(COUNT * sizeof(*kept));
+	size_t i, round;
+
+	for (i = 0; i < COUNT; i++) {
+		kept[i] = malloc(24);
+		if (!kept[i]) {
+			printf("no memory after %zu\n", i);
+			exit(3);
+		}
+		memset(kept[i], 1, 24);
+	}
+	for (round = 0; round < 4; round++) {
+		for (i = 0; i < AGAIN; i++)
+			free(kept[i]);
+		for (i = 0; i < AGAIN; i++)
+			kept[i] = calloc(1, 24);
+	}
+	printf("%d\n", *(char *)kept[COUNT - 1] + *(char *)kept[0]);
+}
+
 static void mode_little_memory(void)
 {
 	struct rlimit limit = { 0, 0 };
@@ -471,6 +496,7 @@ int main(int argc, char **argv)
 		      { "hot-twice", mode_hot_twice },
 		      { "freed-field", mode_freed_field },
 		      { "unset", mode_unset },
+		      { "limited", mode_limited },
 		      { "little-memory", mode_little_memory } };
 	unsigned i;
 

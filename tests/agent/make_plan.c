@@ -1,6 +1,6 @@
 /*
  * Writes a plan file: make_plan FILE crash|ids|heap [growth] [jit_code] [wild_values] [pages]
- * [python] [sampled] [fresh] [field=value...] [item=TYPE...] [chaos=WEIGHT,GAP_BYTES,HEAP_BYTES]
+ * [no_python] [python] [sampled] [fresh] [field=value...] [item=TYPE...] [chaos=WEIGHT,GAP_BYTES,HEAP_BYTES]
  * [watch=BLOCK_BYTES,OFFSET,BYTES,FLAGS,POLICY,FROM_BLOCK_BYTES]
  */
 #include <stdio.h>
@@ -72,6 +72,7 @@ int main(int argc, char **argv)
 	if (argc < 3)
 		return 2;
 	plan_init(&plan, strcmp(argv[2], "crash") ? PLAN_OBSERVE_IDS : PLAN_OBSERVE_CRASH);
+	plan.flags |= plan.observer >= PLAN_OBSERVE_IDS ? PLAN_PYTHON : 0;
 	for (i = 3; i < argc; i++) {
 		char *equals = strchr(argv[i], '=');
 		uint32_t value;
@@ -84,6 +85,8 @@ int main(int argc, char **argv)
 			plan.flags |= PLAN_WILD_VALUES;
 		if (!strcmp(argv[i], "pages"))
 			plan.flags |= PLAN_PAGES;
+		if (!strcmp(argv[i], "no_python"))
+			plan.flags &= ~(uint32_t)PLAN_PYTHON;
 		if (!strcmp(argv[i], "python"))
 			heap.item.flags |= PLAN_HEAP_PYTHON;
 		if (!strcmp(argv[i], "sampled"))

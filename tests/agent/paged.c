@@ -13,8 +13,10 @@
 #include <linux/io_uring.h>
 #include <malloc.h>
 #include <pthread.h>
+#include <sched.h>
 #include <setjmp.h>
 #include <signal.h>
+#include <spawn.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -679,6 +681,180 @@ static int reads_freed(void)
 	_exit(*stale == 1);
 }
 
+/* ---- the first block, while signals are blocked -------------------------------------------------
+ */
+
+static long raw4(long number, long a, long b, long c, long d)
+{
+	register long r10 __asm__("r10") = d;
+	long result;
+
+	__asm__ volatile("syscall"
+			 : "=a"(result)
+			 : "a"(number), "D"(a), "S"(b), "d"(c), "r"(r10)
+			 : "rcx", "r11", "memory");
+	return result;
+}
+
+static int first_block(void)
+{
+	unsigned char *block = calloc(1, WATCHED_BYTES);
+
+	*(volatile uint64_t *)word_of(block) = 1;
+	return done(block, 1);
+}
+
+/* Around libc. What is asked for and what is in force afterwards must not differ, either. */
+static int blocked_before(void)
+{
+	uint64_t all = ~0ull, now = 0;
+	int r;
+
+	(void)raw4(SYS_rt_sigprocmask, SIG_BLOCK, (long)&all, 0, 8);
+	r = first_block();
+	fflush(stdout);
+	(void)raw4(SYS_rt_sigprocmask, SIG_UNBLOCK, (long)&all, (long)&now, 8);
+	return r;
+}
+
+static volatile int handled;
+
+static void handle_raw(int signo)
+{
+	handled += signo == SIGUSR1 && raw4(SYS_getpid, 0, 0, 0, 0) == getpid();
+}
+
+/* A handler that was set before the first block, with everything blocked while it runs. */
+static int masked_before(void)
+{
+	struct sigaction now;
+	struct {
+		uint64_t handler, flags, restorer, mask;
+	} action = { (uint64_t)handle_raw, 0, 0, ~0ull };
+	int r;
+
+	/* The restorer is libc's. */
+	signal(SIGUSR1, SIG_DFL);
+	signal(SIGUSR2, handle_raw);
+	(void)raw4(SYS_rt_sigaction, SIGUSR2, 0, (long)&now, 8);
+	memcpy(&action.restorer, (const char *)&now + 16, 8);
+	action.flags = 0x04000000;
+	(void)raw4(SYS_rt_sigaction, SIGUSR1, (long)&action, 0, 8);
+	r = first_block();
+	kill(getpid(), SIGUSR1);
+	printf("handled %d\n", handled);
+	return r;
+}
+
+static uint64_t first_by_handler;
+
+static void allocate_in_handler(int signo)
+{
+	unsigned char *block = calloc(1, WATCHED_BYTES);
+
+	(void)signo;
+	*(volatile uint64_t *)word_of(block) = 1;
+	first_by_handler = (uint64_t)block;
+}
+
+/* The first block comes in a handler that interrupts code with everything blocked but its signal:
+ * that mask comes back when the handler returns. */
+static int handler_first(void)
+{
+	uint64_t most = ~(1ull << (SIGUSR1 - 1));
+
+	signal(SIGUSR1, allocate_in_handler);
+	(void)raw4(SYS_rt_sigprocmask, SIG_SETMASK, (long)&most, 0, 8);
+	kill(getpid(), SIGUSR1);
+	return done((unsigned char *)first_by_handler, 1);
+}
+
+/* Others are meanwhile where libc blocks all signals: threads start and end, programs are started,
+ * signals are raised. */
+#define ROUNDS 40
+
+static volatile int rounds[4], stop_all;
+
+static void *nothing(void *argument)
+{
+	return argument;
+}
+
+static void *starts(void *argument)
+{
+	pthread_t thread;
+
+	for (; !stop_all; rounds[0]++)
+		if (pthread_create(&thread, NULL, nothing, NULL) || pthread_join(thread, NULL))
+			abort();
+	return argument;
+}
+
+static void *raises(void *argument)
+{
+	for (; !stop_all; rounds[1]++)
+		raise(SIGWINCH);
+	return argument;
+}
+
+static void *runs(void *argument)
+{
+	pid_t child;
+
+	for (; !stop_all; rounds[2]++) {
+		char *arguments[] = { "true", NULL }, *none[] = { NULL };
+
+		if (!posix_spawn(&child, "/bin/true", NULL, NULL, arguments, none))
+			waitpid(child, NULL, 0);
+	}
+	return argument;
+}
+
+static void wait_for_rounds(int at_least)
+{
+	int from[3] = { rounds[0], rounds[1], rounds[2] };
+
+	for (int i = 0; i < 3; i++)
+		while (rounds[i] < from[i] + at_least)
+			sched_yield();
+}
+
+static int others_busy(void)
+{
+	pthread_t threads[3];
+	int r;
+
+	pthread_create(&threads[0], NULL, starts, NULL);
+	pthread_create(&threads[1], NULL, raises, NULL);
+	pthread_create(&threads[2], NULL, runs, NULL);
+	wait_for_rounds(ROUNDS / 8);
+	r = first_block();
+	wait_for_rounds(ROUNDS / 8);
+	stop_all = 1;
+	for (int i = 0; i < 3; i++)
+		pthread_join(threads[i], NULL);
+	return r;
+}
+
+static void *places(void *argument)
+{
+	(void)first_block();
+	return argument;
+}
+
+/* The other way round: the first block is another thread's. */
+static int other_first(void)
+{
+	pthread_t placing, thread;
+
+	pthread_create(&placing, NULL, places, NULL);
+	for (int i = 0; i < ROUNDS; i++)
+		if (pthread_create(&thread, NULL, nothing, NULL) || pthread_join(thread, NULL))
+			abort();
+	pthread_join(placing, NULL);
+	return 0;
+}
+
 static const struct {
 	const char *name;
 	int (*run)(void);
@@ -697,6 +873,11 @@ static const struct {
 	{ "waits", waits },
 	{ "wild", wild },
 	{ "reads-freed", reads_freed },
+	{ "blocked-before", blocked_before },
+	{ "masked-before", masked_before },
+	{ "handler-first", handler_first },
+	{ "others-busy", others_busy },
+	{ "other-first", other_first },
 	{ "engines", engines },
 	{ "engines-first", engines_first },
 };

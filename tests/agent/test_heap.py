@@ -1,8 +1,10 @@
 #!/usr/bin/env python3
 """The heap observer keeps the contract of malloc, and sees what is wrong."""
 import os
+import resource
 import shutil
 import signal
+import subprocess
 import sys
 
 from rig import Rig, Tap
@@ -41,6 +43,56 @@ def unharmed(tap, rig, name, command, plan, environment):
     tap.check(not retired, name + ': nobody retired', retired)
     tap.check(not accusations(records), name + ': nobody accused', accusations(records)[:4])
     return records
+
+
+def check_limits(tap, rig, guest):
+    """What a program gets by with, it gets by with under guards: these follow the limits."""
+    for name, limit in ('RLIMIT_AS', resource.RLIMIT_AS), ('RLIMIT_DATA', resource.RLIMIT_DATA):
+        def limited():
+            resource.setrlimit(limit, (60000000, 60000000))
+        for plan in [], ['sampled']:
+            plain = rig.plain([guest, 'limited'], preexec_fn=limited)
+            seen, trial = rig.observed([guest, 'limited'], 'heap', plan=plan, preexec_fn=limited)
+            tap.check((0, plain.stdout, plain.stderr) == (seen.returncode, seen.stdout, seen.stderr) and
+                      plain.returncode == 0 and not accusations(rig.records(trial)),
+                      f'{name} {plan}: enough for the program is enough', f'{plain}\n{seen}')
+    if os.geteuid() or subprocess.run(['unshare', '-m', 'true']).returncode:
+        return tap.skip('a cgroup', 'no mount namespaces here')
+    # What a cgroup's files say, in either version: used up to 40 of 60 MB.
+    group = os.path.join(rig.folder, 'cgroup')
+    os.makedirs(os.path.join(group, 'memory'))
+    for path, text in (('memory.max', '60000000\n'), ('memory.stat', 'anon 40000000\nfile 7\nshmem 0\n'),
+                       ('memory/memory.stat', 'cache 1\nhierarchical_memory_limit 60000000\ntotal_cache 9\ntotal_rss 40000000\n')):
+        with open(os.path.join(group, path), 'w') as file:
+            file.write(text)
+    inside = ['unshare', '-m', 'sh', '-c', 'mount --bind "$1" /sys/fs/cgroup && exec "$2" limited', 'sh', group, guest]
+    seen, trial = rig.observed(inside, 'heap')
+    records = rig.records(trial)
+    tap.check(seen.returncode == 0, 'a cgroup: unharmed', seen)
+    of_guest = [path for path in rig.logs(trial) if any(r.type == 'IMAGE' and 'heap_guest' in r.text for r in rig.dump(path))]
+    records = [r for path in of_guest for r in rig.dump(path)]
+    rounds = [r for r in records if r.type == 'ROUND']
+    tap.check(len(rounds) == 1 and int(rounds[0]['live']) < 100000 and int(rounds[0]['quarantined']) < 100,
+              'a cgroup: no guards once a quarter of it is used, no quarantine', [r.text for r in rounds])
+
+
+def check_operators(tap, rig, victims):
+    """Operators of a library of the program's own are called as ever, and whoever makes a block ends it."""
+    for kind in '1234':
+        program = os.path.join(victims, 'heap_new' + kind)
+        if not os.path.exists(program):
+            tap.skip(f'heap_new{kind}', 'no C++ compiler')
+            continue
+        for name, plan in ('all blocks', []), ('a sample', ['sampled']), ('no quarantine', ['quarantine_mib=0']):
+            unharmed(tap, rig, f'heap_new{kind}, {name}', [program, 'fine'], plan, {})
+        plain = rig.plain([program, 'fine'])
+        seen, trial = rig.observed([program, 'fine'], 'ids')
+        tap.check((plain.returncode, plain.stdout) == (seen.returncode, seen.stdout) and
+                  not accusations(rig.records(trial)), f'heap_new{kind}: unharmed with ids', f'{plain}\n{seen}')
+        _, trial = rig.observed([program, 'overflow'], 'heap')
+        damage = [r['kind'] for r in rig.records(trial) if r.type == 'HEAP_DAMAGE']
+        # Objects of the fourth lie in chunks, which have one guard for all of them.
+        tap.check(damage == ([] if kind == '4' else ['2']), f'heap_new{kind}: an overflow is seen', damage)
 
 
 def check_rounds(tap, rig, victims):
@@ -160,6 +212,8 @@ def main():
                 tap.skip(name, 'not installed')
                 continue
             unharmed(tap, rig, name, command, [], environment)
+        check_limits(tap, rig, guest)
+        check_operators(tap, rig, victims)
         check_rounds(tap, rig, victims)
         check_sweep(tap, rig, victims)
         check_sample(tap, rig, guest)

@@ -493,12 +493,11 @@ static void add_header(struct strbuf *out, const struct log_reader *log)
 		out,
 		"HEADER pid=%u ppid=%u image=%u observer=%u state=%u retired=%u forked=%u contexts=%" PRIu64
 		" threads=%" PRIu64 " forwarded=%" PRIu64 " next_id=%" PRIu64 " id_base=%" PRIu64
-		" exited=%u status=%d holds=%" PRIu64 " held_ns=%" PRIu64
-		" libc_cache=%s python_pools=%s drops=",
+		" exited=%u status=%d holds=%" PRIu64 " held_ns=%" PRIu64 " libc_cache=%s drops=",
 		h->pid, h->ppid, h->image, h->observer, h->state, h->retired, h->forked,
 		h->contexts_used, h->threads_seen, h->forwarded_faults, h->next_id, h->id_base,
 		h->exited, (int)h->exit_status, h->chaos_holds, h->chaos_held_ns,
-		trust_name(h->libc_cache), trust_name(h->python_pools));
+		trust_name(h->libc_cache));
 	for (i = 0; i < LOG_DROP_COUNT; i++)
 		strbuf_addf(out, "%s%" PRIu64, i ? "," : "", h->drops[i]);
 	strbuf_addc(out, '\n');

@@ -130,6 +130,7 @@ static int launch(struct flights *f, unsigned int slot, const struct run *run, s
 	f->last_number = job.number.value;
 	job.learn = runner->learnt < LEARN_RUNS;
 	job.observer = runner->observer;
+	job.python = runner->python;
 	job.chaos.knobs = runner->settings->chaos;
 	runner->ops->prepare(runner->ctx, run, &job);
 	draw_chaos(f, &job);
@@ -207,6 +208,24 @@ static void limit_signatures(const struct tally *tally, struct signatures *signa
 		s->crumb = NULL;
 		signature_seal(s);
 	}
+}
+
+static bool is_interpreter(const char *path)
+{
+	const char *slash = path ? strrchr(path, '/') : NULL;
+	const char *name = slash ? slash + 1 : path;
+
+	return name && (strncmp(name, "python", 6) == 0 || strncmp(name, "libpython", 9) == 0);
+}
+
+/* The interpreter itself, or a program that has it inside and died below it. */
+static bool is_of_python(const struct crash *crash)
+{
+	for (size_t i = 0; i < crash->stack.count; i++)
+		if (crash->stack.frames[i].kind == FRAME_PYTHON ||
+		    is_interpreter(crash->stack.frames[i].module))
+			return true;
+	return is_interpreter(crash->program);
 }
 
 /* The trial with the lowest number stands for all that failed so, in its arm: others will ask for
@@ -345,6 +364,7 @@ static int store(struct flights *f, struct trial_result *result, struct reading 
 
 	if (runner->ops->examine && reading)
 		runner->ops->examine(runner->ctx, result, reading);
+	runner->python |= crash && is_of_python(crash);
 	judge_signatures(runner->settings, &result->end, crash, &signatures);
 	limit_signatures(&runner->tally, &signatures);
 	settle_pairs(runner, &result->end);

@@ -58,6 +58,7 @@ struct runner {
 	uint64_t news_trial; /* the latest trial that failed in a way not seen before; 0 = none */
 	char *news_summary;  /* that way */
 	struct readings own; /* runner_readings(), where the settings have none */
+	bool python;	     /* a trial died in CPython: the next ones follow its objects */
 	bool interrupted;    /* SIGINT, SIGTERM or SIGHUP came */
 };
 

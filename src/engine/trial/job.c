@@ -76,6 +76,7 @@ void trial_job_pack(const struct trial_job *job, struct strbuf *sb)
 	pack_u64(sb, job->learn);
 	pack_u64(sb, job->without_ids);
 	pack_u64(sb, job->pages);
+	pack_u64(sb, job->python);
 	pack_u64(sb, job->wild);
 	pack_u64(sb, job->examined);
 	pack_u64(sb, job->growth);
@@ -109,6 +110,7 @@ bool trial_job_unpack(const char *bytes, size_t len, struct trial_job *ret)
 	ret->learn = unpack_u64(&u) != 0;
 	ret->without_ids = unpack_u64(&u) != 0;
 	ret->pages = unpack_u64(&u) != 0;
+	ret->python = unpack_u64(&u) != 0;
 	ret->wild = unpack_u64(&u) != 0;
 	ret->examined = unpack_u64(&u) != 0;
 	ret->growth = unpack_u64(&u) != 0;

@@ -42,6 +42,7 @@ enum trial_flags {
 	TRIAL_PTY = 1 << 1,	  /* stdout and stderr are a terminal */
 	TRIAL_TRACED = 1 << 2,	  /* watches go through a tracer, not through perf */
 	TRIAL_PAGES = 1 << 3,	  /* what is watched lies on watched pages */
+	TRIAL_PYTHON = 1 << 4,	  /* objects of CPython are followed where blocks are */
 };
 
 /* What all trials of a command may use together, in however many series they are. The runner keeps
@@ -104,6 +105,7 @@ struct trial_job {
 	bool learn;	  /* report the order of breadcrumbs */
 	bool without_ids; /* blocks are not followed, whatever the observer */
 	bool pages;	  /* what is watched lies on watched pages */
+	bool python;	  /* as TRIAL_PYTHON */
 	bool wild;	  /* a crash looks where else in memory its wild pointers stand */
 	bool examined;	  /* its directory is looked at whether it fails or not */
 	bool growth; /* record live blocks at each line, and report which lines are milestones */

@@ -157,6 +157,16 @@ bool observe_watches(const struct trial_settings *settings, const struct trial_j
 						has_item(&job->plan_items, PLAN_ITEM_WATCH));
 }
 
+/* Most objects of Python have nothing to do with what is looked for, and following them all makes
+ * an interpreter half as slow again. Guards, growth and watches are about single objects. */
+static bool follows_python(const struct trial_settings *settings, const struct trial_job *job)
+{
+	return job->python || settings->flags & TRIAL_PYTHON || job->growth ||
+	       job->observer == OBSERVE_HEAP || job->observer == OBSERVE_WATCH ||
+	       has_item(&settings->plan_items, PLAN_ITEM_CANARY) ||
+	       has_item(&job->plan_items, PLAN_ITEM_CANARY) || observe_watches(settings, job);
+}
+
 int observe_write_plan(const struct trial_settings *settings, const struct trial_job *job,
 		       int trials, const char *name, pid_t tracer, struct err *err)
 {
@@ -181,6 +191,7 @@ int observe_write_plan(const struct trial_settings *settings, const struct trial
 	plan_init(&plan, ids ? PLAN_OBSERVE_IDS : PLAN_OBSERVE_CRASH);
 	plan.tracer = (uint32_t)tracer;
 	plan.flags |= ids ? PLAN_JIT_CODE : 0;
+	plan.flags |= ids && follows_python(settings, job) ? PLAN_PYTHON : 0;
 	plan.flags |=
 		(settings->flags & TRIAL_PAGES || job->pages) && observe_watches(settings, job)
 			? PLAN_PAGES

@@ -279,6 +279,8 @@ static void note_yielded(struct watch_report *report, const struct event_log *lo
 		[LOG_YIELDED_TO_KERNEL] = "it set up io_uring or aio, by which the kernel writes "
 					  "to memory on its own, and its pages were opened; "
 					  "--mode hw goes on watching",
+		[LOG_YIELDED_SANDBOX] = "it put itself into a sandbox (seccomp) that kills for "
+					"what the observer does",
 	};
 
 	if (row->yielded >= sizeof(why) / sizeof(why[0]) || !why[row->yielded] ||

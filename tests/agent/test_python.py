@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""CPython's allocator in the hook, and one word for an object: the same objects at the same places, and what is told
-of them is true."""
+"""Objects of CPython, followed because the plan asks for it: the same objects at the same places, and what is told of
+them is true."""
 import os
 import shutil
 import subprocess
@@ -106,14 +106,7 @@ def fits(block, told, offset, fields):
 
 def main():
     rig, tap = Rig(sys.argv[1], sys.argv[2]), Tap()
-    _, trial = rig.observed(script(rig, START), 'ids')
-    headers = [r for r in rig.records(trial) if r.type == 'HEADER']
-    trusted = [r['python_pools'] for r in headers] == ['used']
-    version = subprocess.run([PYTHON, '-c', 'import sys; print(*sys.version_info[:2])'], stdout=subprocess.PIPE,
-                             text=True).stdout.split()
-    tap.check(trusted == ((3, 10) <= tuple(map(int, version)) < (3, 12)), 'trusted where it can be',
-              [r.text for r in headers])
-    # With growth every object is seen the long way, and pymalloc is left alone.
+    # With growth every object is seen the long way.
     runs = [in_one_folder(rig, script(rig, LAYOUT), plan) for plan in ((), (), ('growth',))]
     tap.check(len({r.stdout for r in runs}) == 1 and runs[0].returncode == 0 and runs[0].stdout,
               'objects lie where they would', [str(r)[-400:] for r in runs])

@@ -17,7 +17,6 @@
  * place is caught. Larger ones are left to libc, which may extend them in place: copying a buffer
  * of megabytes for every few bytes it grows would take for ever. */
 #define MOVE_MAX (32u << 10)
-#define POISON_PART 256u
 
 struct canary_state canary;
 
@@ -31,7 +30,6 @@ void canary_plan(const struct plan_heap *plan)
 	canary.seed = plan->seed;
 	canary.gap = canary_gap(plan->seed, plan->item.flags & PLAN_HEAP_SAMPLED);
 	canary.python = plan->item.flags & PLAN_HEAP_PYTHON;
-	canary.poison_part = plan->poison_ppm < 1000000 ? CANARY_SIZE_MAX : POISON_PART;
 	canary.fresh = plan->item.flags & PLAN_HEAP_FRESH;
 	canary.planned = true;
 }

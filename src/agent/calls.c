@@ -8,6 +8,7 @@
 #include "agent/agent.h"
 #include "agent/arch/x86_64.h"
 #include "agent/call.h"
+#include "agent/fence/fence.h"
 #include "agent/memory.h"
 #include "agent/pages.h"
 #include "agent/signals.h"
@@ -40,8 +41,9 @@ int calls_init(void)
 
 	if (r < 0)
 		return (int)-r;
-	rights = memory_map_sigsafe(pages.bytes / PAGE);
-	if (!rights)
+	if (pages.bytes)
+		rights = memory_map_sigsafe(pages.bytes / PAGE);
+	if (pages.bytes && !rights)
 		return ENOMEM;
 	if (thread_self)
 		thread_self->dispatched = 1;
@@ -61,7 +63,7 @@ void calls_thread_sigsafe(void)
 {
 	uint64_t open = SIGNALS_KEPT_OPEN;
 
-	if (!pages.bytes)
+	if (!pages.bytes && !calls_told_sigsafe())
 		return;
 	(void)raw_syscall4(SYS_rt_sigprocmask, SIG_UNBLOCK, &open, 0, 8);
 	if (dispatch_ask() == 0 && thread_self)
@@ -83,9 +85,14 @@ bool calls_denied_sigsafe(uint64_t address)
  * the return from this handler, in both. */
 static void call_fork(struct call *call, unsigned stack_at, long stack)
 {
-	int fd = pages_copy_sigsafe();
+	int fd;
 	long child;
 
+	if (!pages.bytes) { /* fenced memory is the child's own by itself */
+		call_pass(call);
+		return;
+	}
+	fd = pages_copy_sigsafe();
 	if (fd < 0) {
 		call_answer(call, -ENOMEM);
 		return;
@@ -291,6 +298,42 @@ static void call_take(struct call *call)
 	}
 }
 
+/* One with buffers in fenced memory that is no affair of ours otherwise. */
+static bool fenced_call(struct call *call)
+{
+	switch (call->number) {
+	case SYS_rt_sigprocmask:
+	case SYS_rt_sigaction:
+	case SYS_rt_sigsuspend:
+	case SYS_ppoll:
+	case SYS_epoll_pwait:
+#ifdef SYS_epoll_pwait2
+	case SYS_epoll_pwait2:
+#endif
+	case SYS_pselect6:
+	case SYS_fork:
+	case SYS_vfork:
+	case SYS_clone:
+	case SYS_clone3:
+	case SYS_execve:
+	case SYS_execveat:
+	case SYS_futex:
+	case SYS_rt_sigreturn:
+	case SYS_sigaltstack:
+	case SYS_mmap:
+	case SYS_munmap:
+	case SYS_mremap:
+	case SYS_mprotect:
+	case SYS_madvise:
+	case SYS_set_robust_list:
+	case SYS_exit:
+	case SYS_exit_group:
+		return false;
+	default:
+		return fence_call_sigsafe(call);
+	}
+}
+
 bool calls_dispatch_sigsafe(const siginfo_t *info, ucontext_t *context)
 {
 	struct call call = { .context = context, .number = (long)call_register(context, REG_RAX) };
@@ -301,6 +344,7 @@ bool calls_dispatch_sigsafe(const siginfo_t *info, ucontext_t *context)
 		return false;
 	for (i = 0; i < 6; i++)
 		call.given[i] = call.made[i] = (long)call_register(context, order[i]);
-	call_take(&call);
+	if (!fence.bytes || !fenced_call(&call))
+		call_take(&call);
 	return true;
 }

@@ -40,6 +40,7 @@
 extern HIDDEN struct canary_state {
 	bool planned, on;
 	bool python; /* its objects, too */
+	bool asks;   /* each block goes by canary_allocate() */
 	bool fresh;  /* what new blocks hold is the plan's chance: PLAN_HEAP_FRESH */
 	uint64_t seed;
 	uint64_t gap; /* canary_gap() */
@@ -160,6 +161,9 @@ void *canary_take_in(void *ptr, size_t size, unsigned flags, enum log_api api,
 		     struct caller caller);
 void canary_free(void *ptr, enum log_free_by by, struct caller caller);
 size_t canary_usable(void *ptr);
+
+/* new with delete, new[] with delete[], everything else with free. */
+bool canary_mismatched(const struct block *block, enum log_free_by by);
 
 /* Is it a block with guards, live or in quarantine? */
 bool canary_holds(const void *ptr);

@@ -18,7 +18,7 @@
 #define READY_MOST 32u
 #define SLOTS_MOST (1u << 22)
 #define KIND_SHARE 4u	 /* one kind may have one part in so many, and more while … */
-#define MAPPINGS_LEFT 8u /* of all mappings, one part in so many is the target's */
+#define MAPPINGS_LEFT 2u /* of all mappings, one part in so many is the target's */
 #define MEMORY_SHARE 4u	 /* of the machine's free memory, for live blocks */
 #define NARROWER 16u	 /* with one part in so many left, contexts take turns */
 #define REFUSED_OFTEN 4096u

@@ -465,7 +465,7 @@ static int run_trial(struct slot *s, const struct trial_job *job, struct trial_r
 	end->exit_status = -1;
 	output_begin(&s->output, end,
 		     (job->learn ? OUTPUT_PAIRS : 0) |
-			     (job->growth || job->observer == OBSERVE_HEAP ? OUTPUT_MILESTONES
+			     (job->growth || job->observer >= OBSERVE_HEAP ? OUTPUT_MILESTONES
 									   : 0));
 	output_want(&s->output, &job->wanted);
 	s->end = end;
@@ -500,7 +500,7 @@ static int run_trial(struct slot *s, const struct trial_job *job, struct trial_r
 		look_at_logs(s, name, end);
 	/* What may still have to be read stays; redhand drops it later. */
 	result->left = s->settings->keep == KEEP_ALL || end->cuts || job->growth || job->examined ||
-		       job->observer == OBSERVE_HEAP ||
+		       job->observer >= OBSERVE_HEAP ||
 		       (judge_failed(s->settings, end) &&
 			(s->settings->keep == KEEP_FAILED || job->observer != OBSERVE_NONE));
 	return result->left ? save_output(s, name, err) : room_drop(&s->room, name, err);

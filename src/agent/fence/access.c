@@ -379,11 +379,13 @@ bool fence_fault_sigsafe(const siginfo_t *info, ucontext_t *context)
 	struct step *step = step_of();
 	struct fence_seen seen = { 0 };
 	struct fence_slot *slot;
+	bool ours;
 
 	if (!step)
 		return false;
+	ours = rip - agent.text_low < agent.text_high - agent.text_low;
 	if (info->si_code <= 0 || !fence_holds((const void *)address) ||
-	    rip - agent.text_low < agent.text_high - agent.text_low ||
+	    (ours && (arch_fault_resume(rip) || (thread_self && thread_self->recovery_armed))) ||
 	    !access_about_sigsafe(address, &seen)) {
 		if (step->count) /* it faults elsewhere: the target's own */
 			step_end(step, context);
@@ -393,7 +395,8 @@ bool fence_fault_sigsafe(const siginfo_t *info, ucontext_t *context)
 	if (address >= fence_low(slot) && !access_closed_sigsafe(slot, address))
 		return tries_again(step, address);
 	seen.flags = greg(context, REG_ERR) & ERROR_WRITE ? LOG_FENCE_WRITE : 0;
-	if (!step->count || step->rip != rip)
+	/* A hook that looks at what the target hands on: the system call behind it is told. */
+	if (!ours && (!step->count || step->rip != rip))
 		access_tell_sigsafe(&seen, context);
 	return step_begin(step, slot, address & ~(uint64_t)(FENCE_PAGE - 1), context);
 }

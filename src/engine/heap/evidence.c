@@ -127,15 +127,22 @@ static char *note_of(const struct heap_finding *f, bool failing, bool failed)
 	return sb.len > 0 ? strbuf_take(&sb) : NULL;
 }
 
+/* Of the trials with fences, whether they came after those with guards or in their place. */
+static const struct rate *fence_rate(const struct heap_report *report)
+{
+	return report->fence_rate.trials > 0 ? &report->fence_rate : &report->heap;
+}
+
 static void tell_finding(const struct heap_report *report, const struct heap_finding *f,
 			 struct evidence_list *ret)
 {
 	/* What guards and fences show is there, whatever becomes of it later. */
 	bool damage = f->kind <= HEAP_WRITE_AFTER_FREE || f->fenced;
+	const struct rate *rate = f->fenced ? fence_rate(report) : &report->heap;
 
 	VEC_FOREACH (&f->seen, seen) {
 		struct sight sight = { f, seen, seen->trial == f->trial };
-		bool failing = seen->failed || (damage && report->heap.failed == 0);
+		bool failing = seen->failed || (damage && rate->failed == 0);
 		struct evidence e = evidence_new(kind_of(f), seen->trial, failing);
 
 		if (e.kind == EVIDENCE_CANARY)
@@ -312,11 +319,9 @@ void heap_experiment(const struct heap_report *report, enum experiment_kind kind
 	count_shown(report, ret);
 }
 
-/* The trials with fences, whether they came after those with guards or in their place. */
 static void fence_experiment(const struct heap_report *report, struct experiment_made *ret)
 {
-	const struct rate *rate =
-		report->fence_rate.trials > 0 ? &report->fence_rate : &report->heap;
+	const struct rate *rate = fence_rate(report);
 	uint64_t blocks = report->fence.fenced + report->fence.passed;
 
 	*ret = (struct experiment_made){ .kind = EXPERIMENT_FENCES,

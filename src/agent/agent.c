@@ -16,6 +16,7 @@
 #include "agent/checkpoint.h"
 #include "agent/clock.h"
 #include "agent/crash.h"
+#include "agent/fence/fence.h"
 #include "agent/hooked.h"
 #include "agent/jit_code.h"
 #include "agent/log.h"
@@ -149,7 +150,7 @@ static enum agent_ids ids_wanted(void)
 	if (canary.on && !blocks_hot())
 		return AGENT_IDS_GUARDED_SLOW;
 	if (canary.on)
-		return sample.on && shortest ? AGENT_IDS_SAMPLED : AGENT_IDS_GUARDED;
+		return sample.on && shortest && !fence.bytes ? AGENT_IDS_SAMPLED : AGENT_IDS_GUARDED;
 	if (!blocks_hot())
 		return AGENT_IDS_SLOW;
 	return real.glibc_malloc && shortest ? AGENT_IDS_GLIBC : AGENT_IDS_OTHER;
@@ -184,6 +185,7 @@ static void after_fork_in_child(void)
 	chaos_after_fork();
 	image_record(thread_self ? thread_self->stack_high : 0);
 	canary_after_fork();
+	fence_after_fork();
 	if (agent.plan.observer >= PLAN_OBSERVE_IDS) {
 		modules_forget();
 		checkpoint_forget();
@@ -360,6 +362,8 @@ static void agent_start(char **envp)
 		watch_init();
 	if (ids)
 		canary_init();
+	if (ids)
+		fence_init();
 	if (ids && (agent.plan.flags & PLAN_PYTHON) && !(agent.plan.flags & PLAN_NO_BLOCKS))
 		python_init(); /* guards or none: it must be known */
 	if (ids && (agent.plan.flags & PLAN_GROWTH) && (agent.plan.flags & PLAN_PYTHON))
@@ -413,6 +417,7 @@ void agent_exiting_sigsafe(uint32_t status, uint32_t how)
 	checkpoint_exit_sigsafe();
 	watch_exiting_sigsafe();
 	round_exit_sigsafe();
+	fence_end_sigsafe(LOG_CHECK_EXIT);
 	log_writer_init_sigsafe(&writer, LOG_TO_EVENTS);
 	jit_code_write_sigsafe(
 		log_append_sigsafe(&writer, LOG_EXIT, &record, sizeof(record), NULL, 0));

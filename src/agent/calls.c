@@ -10,6 +10,7 @@
 #include "agent/agent.h"
 #include "agent/arch/x86_64.h"
 #include "agent/call.h"
+#include "agent/fence/fence.h"
 #include "agent/memory.h"
 #include "agent/pages.h"
 #include "agent/signals.h"
@@ -34,6 +35,9 @@ static volatile uint8_t selector = SELECTOR_BLOCK;
  * from their beginning. */
 static const struct thread *initial;
 
+/* Somebody needs to be told: watched pages and fences do, freed blocks that are shut do without. */
+static bool followed;
+
 /* What the target has asked for with mprotect: PROT_… + 1 by page; 0: nothing. */
 static uint8_t *rights;
 
@@ -55,17 +59,18 @@ int calls_init(void)
 	if (r < 0)
 		return (int)-r;
 	(void)dispatch_ask(DISPATCH_OFF);
-	rights = memory_map_sigsafe(pages.bytes / PAGE);
-	if (!rights)
+	if (pages.bytes)
+		rights = memory_map_sigsafe(pages.bytes / PAGE);
+	if (pages.bytes && !rights)
 		return ENOMEM;
 	initial = thread_self;
+	followed = true;
 	return 0;
 }
 
-/* Fences do without. */
 static bool calls_wanted(void)
 {
-	return pages.bytes && rights;
+	return followed && (pages.bytes || fence.bytes);
 }
 
 static void mask_open(sigset_t *mask)
@@ -155,9 +160,14 @@ bool calls_denied_sigsafe(uint64_t address)
  * the return from this handler, in both. */
 static void call_fork(struct call *call, unsigned stack_at, long stack)
 {
-	int fd = pages_copy_sigsafe();
+	int fd;
 	long child;
 
+	if (!pages.bytes) { /* fenced memory is the child's own by itself */
+		call_pass(call);
+		return;
+	}
+	fd = pages_copy_sigsafe();
 	if (fd < 0) {
 		call_answer(call, -ENOMEM);
 		return;
@@ -376,6 +386,42 @@ static void call_take(struct call *call)
 	}
 }
 
+/* One with buffers in fenced memory that is no affair of ours otherwise. */
+static bool fenced_call(struct call *call)
+{
+	switch (call->number) {
+	case SYS_rt_sigprocmask:
+	case SYS_rt_sigaction:
+	case SYS_rt_sigsuspend:
+	case SYS_ppoll:
+	case SYS_epoll_pwait:
+#ifdef SYS_epoll_pwait2
+	case SYS_epoll_pwait2:
+#endif
+	case SYS_pselect6:
+	case SYS_fork:
+	case SYS_vfork:
+	case SYS_clone:
+	case SYS_clone3:
+	case SYS_execve:
+	case SYS_execveat:
+	case SYS_futex:
+	case SYS_rt_sigreturn:
+	case SYS_sigaltstack:
+	case SYS_mmap:
+	case SYS_munmap:
+	case SYS_mremap:
+	case SYS_mprotect:
+	case SYS_madvise:
+	case SYS_set_robust_list:
+	case SYS_exit:
+	case SYS_exit_group:
+		return false;
+	default:
+		return fence_call_sigsafe(call);
+	}
+}
+
 bool calls_dispatch_sigsafe(const siginfo_t *info, ucontext_t *context)
 {
 	struct call call = { .context = context, .number = (long)call_register(context, REG_RAX) };
@@ -386,6 +432,7 @@ bool calls_dispatch_sigsafe(const siginfo_t *info, ucontext_t *context)
 		return false;
 	for (i = 0; i < 6; i++)
 		call.given[i] = call.made[i] = (long)call_register(context, order[i]);
-	call_take(&call);
+	if (!fence.bytes || !fenced_call(&call))
+		call_take(&call);
 	return true;
 }

@@ -7,6 +7,7 @@
 #include "agent/badfree.h"
 #include "agent/budget.h"
 #include "agent/damage.h"
+#include "agent/fence/fence.h"
 #include "agent/log.h"
 #include "agent/quarantine.h"
 #include "agent/real.h"
@@ -18,7 +19,6 @@
  * place is caught. Larger ones are left to libc, which may extend them in place: copying a buffer
  * of megabytes for every few bytes it grows would take for ever. */
 #define MOVE_MAX (32u << 10)
-#define POISON_PART 256u
 #define QUARANTINE_PART 16u /* of the memory that the target may have */
 
 struct canary_state canary;
@@ -33,8 +33,7 @@ void canary_plan(const struct plan_heap *plan)
 	canary.seed = plan->seed;
 	canary.gap = canary_gap(plan->seed, plan->item.flags & PLAN_HEAP_SAMPLED);
 	canary.python = plan->item.flags & PLAN_HEAP_PYTHON;
-	canary.poison_part = plan->poison_ppm < 1000000 ? CANARY_SIZE_MAX : POISON_PART;
-	canary.fresh = plan->item.flags & PLAN_HEAP_FRESH;
+	canary.fresh = canary.asks = plan->item.flags & PLAN_HEAP_FRESH;
 	canary.planned = true;
 }
 
@@ -154,11 +153,16 @@ void *canary_allocate(size_t align, size_t size, unsigned flags, enum log_api ap
 		      struct caller caller)
 {
 	uint64_t front = align > CANARY_FRONT ? align : CANARY_FRONT;
-	bool guarded = size < CANARY_SIZE_MAX && front_code(front) && !canary.tight &&
+	void *base = fence.bytes ? fence_allocate(align, size, api, caller) : NULL;
+	bool guarded = !base && size < CANARY_SIZE_MAX && front_code(front) && !canary.tight &&
 		       (flags & CANARY_TAKEN || sample_takes(caller));
 	size_t room = guarded ? canary_room(front, size) + canary.gap : size;
-	void *base;
 
+	if (base) {
+		if (unlikely(canary.fresh) && !(flags & CANARY_ZEROED))
+			fresh_fill((uint64_t)base, size);
+		return base;
+	}
 	flags |= guarded ? 0 : CANARY_PASSED;
 	base = libc_allocate(align, room, flags);
 	if (unlikely(!base))
@@ -206,7 +210,7 @@ static void block_over(struct guard *guard, struct block *block, uint64_t start,
 /* new with delete, new[] with delete[], everything else with free. Only where operator new and
  * delete are the C++ library's and reached through our hooks: one that the program brings itself
  * may do as it likes. */
-static bool is_mismatched(const struct block *block, enum log_free_by by)
+bool canary_mismatched(const struct block *block, enum log_free_by by)
 {
 	enum log_api api = block->api & BLOCK_API_MASK;
 
@@ -253,6 +257,10 @@ void canary_free(void *ptr, enum log_free_by by, struct caller caller)
 	struct guard guard;
 	struct block *block;
 
+	if (fence_holds(ptr)) {
+		fence_free(ptr, by, caller);
+		return;
+	}
 	if (unlikely(!guard_enter(&guard))) {
 		canary_free_blindly(ptr);
 		return;
@@ -262,7 +270,7 @@ void canary_free(void *ptr, enum log_free_by by, struct caller caller)
 		freed_twice(&guard, block, start, by, caller);
 		return;
 	}
-	if (block && block->state == LOG_BLOCK_LIVE && unlikely(is_mismatched(block, by)))
+	if (block && block->state == LOG_BLOCK_LIVE && unlikely(canary_mismatched(block, by)))
 		tell_bad_free(&guard, block, start, LOG_MISMATCHED_FREE, by, caller);
 	if (!block || block->state != LOG_BLOCK_LIVE || !canary_front(block)) {
 		block_end_guarded(&guard, BLOCKS_HEAP, start, caller);
@@ -376,6 +384,8 @@ void *canary_realloc(void *ptr, size_t size, struct caller caller)
 	struct guard guard;
 	struct block *block;
 
+	if (fence_holds(ptr))
+		return fence_realloc(ptr, size, caller);
 	if (unlikely(!guard_enter(&guard)))
 		return canary_realloc_blindly(ptr, size);
 	block = block_at_sigsafe(BLOCKS_HEAP, start);
@@ -386,7 +396,7 @@ void *canary_realloc(void *ptr, size_t size, struct caller caller)
 		guard_leave(&guard); /* canary_holds() said otherwise: a race of the target's own */
 		return real.realloc(ptr, size);
 	}
-	if (unlikely(is_mismatched(block, LOG_BY_REALLOC)))
+	if (unlikely(canary_mismatched(block, LOG_BY_REALLOC)))
 		tell_bad_free(&guard, block, start, LOG_MISMATCHED_FREE, LOG_BY_REALLOC, caller);
 	old = block_size(block);
 	if (unlikely(!canary_whole(start, front, old)))
@@ -432,13 +442,15 @@ bool canary_holds(const void *ptr)
 {
 	const struct block *block = block_at_sigsafe(BLOCKS_HEAP, (uint64_t)ptr);
 
-	return block && canary_front(block);
+	return fence_holds(ptr) || (block && canary_front(block));
 }
 
 size_t canary_usable(void *ptr)
 {
 	const struct block *block = block_at_sigsafe(BLOCKS_HEAP, (uint64_t)ptr);
 
+	if (fence_holds(ptr))
+		return fence_usable(ptr);
 	if (block && canary_front(block))
 		return block_size(block);
 	return real.malloc_usable_size ? real.malloc_usable_size(ptr) : 0;
@@ -452,6 +464,10 @@ void canary_free_blindly(void *ptr)
 	struct block *block = block_at_sigsafe(BLOCKS_HEAP, (uint64_t)ptr);
 	void *base;
 
+	if (fence_holds(ptr)) {
+		fence_leave_sigsafe(ptr);
+		return;
+	}
 	if (!block || !canary_front(block)) {
 		real.free(ptr);
 		return;
@@ -468,9 +484,9 @@ void *canary_realloc_blindly(void *ptr, size_t size)
 	uint64_t old;
 	void *moved;
 
-	if (!block || !canary_front(block))
+	if (!fence_holds(ptr) && (!block || !canary_front(block)))
 		return real.realloc(ptr, size);
-	old = block_size(block);
+	old = canary_usable(ptr);
 	moved = size ? real.malloc(size) : NULL;
 	if (moved)
 		memcpy(moved, ptr, old < size ? old : size);

@@ -41,10 +41,10 @@ extern HIDDEN struct canary_state {
 	bool planned, on;
 	bool python; /* its objects, too */
 	bool tight;  /* memory is: new blocks have no guards (budget.h) */
+	bool asks;   /* each block goes by canary_allocate() */
 	bool fresh;  /* what new blocks hold is the plan's chance: PLAN_HEAP_FRESH */
 	uint64_t seed;
-	uint64_t gap;	      /* canary_gap() */
-	uint64_t poison_part; /* of a freed block, at either end, that is overwritten */
+	uint64_t gap; /* canary_gap() */
 	struct plan_heap plan;
 } canary;
 
@@ -96,6 +96,11 @@ static inline struct canary_behind canary_behind(uint64_t start, uint64_t front,
 	return ret;
 }
 
+static inline uint64_t canary_at(const uint64_t *word, uint64_t guard)
+{
+	return canary_guard_at(guard, (uint64_t)word);
+}
+
 /* Writes the guard behind a block of this size. */
 static inline void canary_close(uint64_t start, uint64_t front, uint64_t size)
 {
@@ -103,17 +108,17 @@ static inline void canary_close(uint64_t start, uint64_t front, uint64_t size)
 	uint64_t mask = canary_tail_mask(size);
 	struct canary_behind behind = canary_behind(start, front, size);
 
-	*behind.first = (*behind.first & mask) | (guard & ~mask);
-	*behind.middle = guard;
-	*behind.last = guard;
+	*behind.first = (*behind.first & mask) | (canary_at(behind.first, guard) & ~mask);
+	*behind.middle = canary_at(behind.middle, guard);
+	*behind.last = canary_at(behind.last, guard);
 }
 
 static inline void canary_write(uint64_t start, uint64_t front, uint64_t size)
 {
 	uint64_t guard = canary_word(canary.seed, start, CANARY_GUARD), *words = (uint64_t *)start;
 
-	words[-1] = guard;
-	words[-2] = guard;
+	words[-1] = canary_at(words - 1, guard);
+	words[-2] = canary_at(words - 2, guard);
 	canary_close(start, front, size);
 }
 
@@ -123,9 +128,11 @@ static inline bool canary_is(uint64_t start, uint64_t front, uint64_t size, uint
 	const uint64_t *words = (const uint64_t *)start;
 	struct canary_behind behind = canary_behind(start, front, size);
 
-	return !((words[-1] ^ guard) | (words[-2] ^ guard) |
-		 ((*behind.first ^ guard) & ~canary_tail_mask(size)) | (*behind.middle ^ guard) |
-		 (*behind.last ^ guard));
+	return !((words[-1] ^ canary_at(words - 1, guard)) |
+		 (words[-2] ^ canary_at(words - 2, guard)) |
+		 ((*behind.first ^ canary_at(behind.first, guard)) & ~canary_tail_mask(size)) |
+		 (*behind.middle ^ canary_at(behind.middle, guard)) |
+		 (*behind.last ^ canary_at(behind.last, guard)));
 }
 
 static inline bool canary_whole(uint64_t start, uint64_t front, uint64_t size)
@@ -157,6 +164,9 @@ void *canary_take_in(void *ptr, size_t size, unsigned flags, enum log_api api,
 		     struct caller caller);
 void canary_free(void *ptr, enum log_free_by by, struct caller caller);
 size_t canary_usable(void *ptr);
+
+/* new with delete, new[] with delete[], everything else with free. */
+bool canary_mismatched(const struct block *block, enum log_free_by by);
 
 /* Is it a block with guards, live or in quarantine? */
 bool canary_holds(const void *ptr);

@@ -16,6 +16,7 @@
 #include "agent/blocks.h"
 #include "agent/canary.h"
 #include "agent/clock.h"
+#include "agent/fence/fence.h"
 #include "agent/interpreter.h"
 #include "agent/jit_code.h"
 #include "agent/log.h"
@@ -730,6 +731,7 @@ uint64_t crash_record_sigsafe(int signo, const siginfo_t *info, const ucontext_t
 	if (flags & LOG_CRASH_FINAL) {
 		log_save_sigsafe();
 		round_crash_sigsafe();
+		fence_end_sigsafe(LOG_CHECK_CRASH);
 		sweep_crash_sigsafe(crash_behind(&crash), scratch.near,
 				    light ? 0 : scratch.near_count);
 	}

@@ -22,16 +22,23 @@ static struct {
 	uint64_t seen;	/* atomic */
 } damage;
 
-/* A range that holds one word over and over. */
+/* A range that holds poison, which is one word over and over, or a guard. */
 struct stretch {
 	enum log_damage_kind kind;
 	uint64_t low, high;
 	uint64_t word;
 };
 
+static uint8_t byte_expected(const struct stretch *s, uint64_t at)
+{
+	uint64_t word = s->kind == LOG_DAMAGE_FREED ? s->word : canary_guard_at(s->word, at);
+
+	return (uint8_t)(word >> (at % 8 * 8));
+}
+
 static bool byte_differs(const struct stretch *s, uint64_t at)
 {
-	return *(const uint8_t *)at != (uint8_t)(s->word >> (at % 8 * 8));
+	return *(const uint8_t *)at != byte_expected(s, at);
 }
 
 static bool told_before(const struct block *block, enum log_damage_kind kind)
@@ -84,7 +91,7 @@ static bool stretch_look(const struct stretch *s, uint64_t start, struct log_hea
 	ret->bytes =
 		s->high - first < LOG_DAMAGE_BYTES ? (uint32_t)(s->high - first) : LOG_DAMAGE_BYTES;
 	for (i = 0; i < ret->bytes; i++) {
-		ret->expected[i] = (uint8_t)(s->word >> ((first + i) % 8 * 8));
+		ret->expected[i] = byte_expected(s, first + i);
 		ret->found[i] = *(const uint8_t *)(first + i);
 	}
 	return true;
@@ -102,7 +109,7 @@ static bool looks_whole(const struct block *block, uint64_t start, unsigned flag
 	uint64_t size = block_size(block);
 
 	return canary_whole(start, canary_front(block), size) &&
-	       (!(flags & DAMAGE_POISONED) || poison_whole(start, size));
+	       (!(flags & DAMAGE_POISONED) || poison_whole(start, size, !(flags & DAMAGE_ENDS)));
 }
 
 /* Whoever resizes or frees it changes its entry first and its bytes afterwards: what is wrong while
@@ -134,7 +141,7 @@ static __attribute__((noinline)) void examine(const struct block *block, uint64_
 	};
 	unsigned count = 2, i;
 
-	poison_parts(start, size, &head, &tail);
+	poison_parts(start, size, !(flags & DAMAGE_ENDS), &head, &tail);
 	if (flags & DAMAGE_POISONED) {
 		stretches[count++] = (struct stretch){ LOG_DAMAGE_FREED, start, head, poison };
 		stretches[count++] = (struct stretch){ LOG_DAMAGE_FREED, tail, end, poison };

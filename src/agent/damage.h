@@ -17,6 +17,7 @@ struct block;
 enum damage_flags {
 	DAMAGE_POISONED = 1 << 0, /* it is freed and was overwritten */
 	DAMAGE_SHARED = 1 << 1,	  /* another thread may free it or resize it meanwhile */
+	DAMAGE_ENDS = 1 << 2,	  /* it was overwritten at both ends only */
 };
 
 /* Looks at a block with guards and records what is wrong. `context`: of the call that made us look,

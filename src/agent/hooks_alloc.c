@@ -73,7 +73,7 @@ static __attribute__((noinline)) void *malloc_guarded(size_t size)
 	struct caller caller = CALLER_BARE;
 	void *base;
 
-	if (unlikely(size >= BLOCKS_LARGE || canary.fresh))
+	if (unlikely(size >= BLOCKS_LARGE || canary.asks))
 		return canary_allocate(0, size, 0, LOG_API_MALLOC, caller);
 	if (unlikely(!sample_takes(caller)))
 		return begun(real.malloc(size), size, LOG_API_MALLOC, caller);
@@ -88,7 +88,7 @@ static __attribute__((noinline)) void *calloc_guarded(size_t size)
 	struct caller caller = CALLER_BARE;
 	void *base;
 
-	if (unlikely(size >= BLOCKS_LARGE))
+	if (unlikely(size >= BLOCKS_LARGE || canary.asks))
 		return canary_allocate(0, size, CANARY_ZEROED, LOG_API_MALLOC, caller);
 	if (unlikely(!sample_takes(caller)))
 		return begun(real.calloc(1, size), size, LOG_API_MALLOC, caller);

@@ -16,6 +16,7 @@
 #include "agent/blocks.h"
 #include "agent/canary.h"
 #include "agent/chaos.h"
+#include "agent/fence/fence.h"
 #include "agent/guard.h"
 #include "agent/own.h"
 #include "agent/quarantine.h"
@@ -114,6 +115,7 @@ static void *late_new(size_t size, size_t align)
 	EXPORT void *name parameters                                                   \
 	{                                                                              \
 		struct caller caller = CALLER_HERE;                                    \
+		fence_expect_new();                                                    \
 		void *ptr = real.field ? real.field arguments : late_new(size, align); \
                                                                                        \
 		return claimed(ptr, size, api, caller);                                \

@@ -58,7 +58,7 @@ void pages_objects_yield_sigsafe(void);
 /* Opens the pages, as they are opened then; in a forked child, too. _sigsafe */
 void pages_open_views_sigsafe(void);
 /* Before the first block: yields if the target has set something up already that makes the kernel
- * write. From the first block on we are told of it: calls_on(). Under the lock of slots. */
+ * write. From the first block on we are told of it (calls.h). Under the lock of slots. */
 void pages_yield_once_written(void);
 
 #endif

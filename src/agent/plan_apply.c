@@ -4,6 +4,7 @@
 
 #include "agent/canary.h"
 #include "agent/chaos.h"
+#include "agent/fence/fence.h"
 #include "agent/holders.h"
 #include "agent/hooked.h"
 #include "agent/watch.h"
@@ -21,6 +22,9 @@ uint32_t plan_apply(const void *bytes)
 			break;
 		case PLAN_ITEM_CANARY:
 			canary_plan((const struct plan_heap *)item);
+			break;
+		case PLAN_ITEM_FENCE:
+			fence_plan((const struct plan_fence *)item);
 			break;
 		case PLAN_ITEM_CHAOS:
 			chaos_plan((const struct plan_chaos *)item);

@@ -4,6 +4,7 @@
 
 #include "agent/blocks.h"
 #include "agent/canary.h"
+#include "agent/clock.h"
 #include "agent/damage.h"
 #include "agent/log.h"
 #include "agent/memory.h"
@@ -16,10 +17,15 @@
 #define LINE 64u
 #define AHEAD 16u
 #define SIZE_UNITS_MAX 0xffffu
+#define FETCHED_MOST 1024u /* of a block; the CPU sees by itself how it goes on */
+/* What is overwritten is read again, cold, when the block leaves. A core does some gigabytes of
+ * both in a second: a few percent of its time. */
+#define WHOLE_PER_SECOND (128ull << 20) /* bytes of a lane that are overwritten whole */
 
 struct quarantine {
 	uint64_t head, tail; /* entries ever added and removed; only the lane's thread writes */
 	uint64_t bytes;	     /* of libc's memory */
+	uint64_t whole_left, whole_from_ns; /* of WHOLE_PER_SECOND, and since when */
 	uint32_t mask;
 	struct quarantined entries[];
 };
@@ -94,21 +100,16 @@ static inline void fill(uint64_t *word, uint64_t *end, uint64_t value)
 		*word = value;
 }
 
-static inline void poison_write_word(uint64_t start, uint64_t size, uint64_t poison)
+static inline void poison_write(uint64_t start, uint64_t size, bool all, uint64_t poison)
 {
 	uint64_t mask = canary_tail_mask(size), *last = (uint64_t *)(start + (size & ~7ull));
 	uint64_t head, tail;
 
-	poison_parts(start, size, &head, &tail);
+	poison_parts(start, size, all, &head, &tail);
 	fill((uint64_t *)start, (uint64_t *)(head & ~7ull), poison);
 	if (unlikely(tail < start + size))
 		fill((uint64_t *)tail, last, poison);
 	*last = (*last & ~mask) | (poison & mask);
-}
-
-void poison_write(uint64_t start, uint64_t size)
-{
-	poison_write_word(start, size, canary_word(canary.seed, start, CANARY_POISON));
 }
 
 static inline pair stride_differs(const uint64_t *word, pair both)
@@ -136,21 +137,21 @@ static inline uint64_t differs(const uint64_t *word, const uint64_t *end, uint64
 	return wrong[0] | wrong[1] | odd;
 }
 
-static inline bool poison_is(uint64_t start, uint64_t size, uint64_t poison)
+static inline bool poison_is(uint64_t start, uint64_t size, bool all, uint64_t poison)
 {
 	const uint64_t *last = (const uint64_t *)(start + (size & ~7ull));
 	uint64_t wrong = (*last ^ poison) & canary_tail_mask(size), head, tail;
 
-	poison_parts(start, size, &head, &tail);
+	poison_parts(start, size, all, &head, &tail);
 	wrong |= differs((const uint64_t *)start, (const uint64_t *)(head & ~7ull), poison);
 	if (unlikely(tail < start + size))
 		wrong |= differs((const uint64_t *)tail, last, poison);
 	return !wrong;
 }
 
-bool poison_whole(uint64_t start, uint64_t size)
+bool poison_whole(uint64_t start, uint64_t size, bool all)
 {
-	return poison_is(start, size, canary_word(canary.seed, start, CANARY_POISON));
+	return poison_is(start, size, all, canary_word(canary.seed, start, CANARY_POISON));
 }
 
 void *quarantine_release_sigsafe(struct block *block, uint64_t start)
@@ -191,7 +192,7 @@ static inline void fetch_ahead(const struct quarantine *ring, uint64_t position)
 	__builtin_prefetch(&blocks_state.pool[entry->entry]);
 	if (space->flat)
 		__builtin_prefetch(&space->flat[start >> space->shift]);
-	poison_parts(start, size, &head, &tail);
+	poison_parts(start, size, size <= FETCHED_MOST, &head, &tail);
 	for (at = start - CANARY_FRONT; at < head; at += LINE)
 		__builtin_prefetch((const void *)at);
 	for (at = tail; at < start + size; at += LINE)
@@ -205,8 +206,9 @@ static inline bool is_whole(const struct quarantined *entry, const struct block 
 	uint64_t size = block_size(block), guard = canary_word(canary.seed, start, CANARY_GUARD);
 
 	return canary_is(start, canary_front(block), size, guard) &&
-	       (!quarantined_is_overwritten(entry) ||
-		poison_is(start, size, canary_poison_of(guard)));
+	       (!(entry->start & QUARANTINED_OVERWRITTEN) ||
+		poison_is(start, size, !(entry->start & QUARANTINED_ENDS),
+			  canary_poison_of(guard)));
 }
 
 /* As quarantine_release_sigsafe(), inside the guard: a process with one thread has nobody to race
@@ -234,7 +236,7 @@ static void leave_one(struct quarantine *ring, struct quarantine_leaves *ret)
 		return;
 	if (unlikely(!is_whole(entry, block, start)))
 		(void)damage_look_sigsafe(block, start, LOG_CHECK_EVICTION, 0,
-					  quarantined_is_overwritten(entry) ? DAMAGE_POISONED : 0);
+					  quarantined_flags(entry));
 	room = block_room(block);
 	base = release(block, start);
 	if (!base)
@@ -266,14 +268,40 @@ static inline uint64_t size_units(uint64_t size)
 	return units < SIZE_UNITS_MAX ? units : SIZE_UNITS_MAX;
 }
 
-/* Into the ring, and others out of it. */
+/* Is there time to overwrite all of it? With poison by chance it must be, since whoever reads it
+ * anywhere is to be found. */
+static __attribute__((noinline)) bool affords_whole_slow(struct quarantine *ring, uint64_t size)
+{
+	uint64_t now = clock_ns_sigsafe(CLOCK_MONOTONIC_COARSE);
+
+	if (now - ring->whole_from_ns >= 1000000000u) {
+		ring->whole_from_ns = now;
+		ring->whole_left = WHOLE_PER_SECOND;
+	}
+	if (ring->whole_left < size)
+		return canary.plan.poison_ppm < 1000000;
+	ring->whole_left -= size;
+	return true;
+}
+
+static inline bool affords_whole(struct quarantine *ring, uint64_t size)
+{
+	if (likely(size <= 2 * POISON_END))
+		return true;
+	if (unlikely(ring->whole_left < size))
+		return affords_whole_slow(ring, size);
+	ring->whole_left -= size;
+	return true;
+}
+
+/* Into the ring, and others out of it. marks: QUARANTINED_… */
 static inline void add(struct quarantine *ring, const struct block *block, uint64_t start,
-		       bool overwritten, struct quarantine_leaves *ret)
+		       unsigned marks, struct quarantine_leaves *ret)
 {
 	if (unlikely(ring->head - ring->tail > ring->mask))
 		leave_one(ring, ret);
 	ring->entries[ring->head & ring->mask] = (struct quarantined){
-		start | overwritten | size_units(block_size(block)) << QUARANTINED_SIZE_SHIFT,
+		start | marks | size_units(block_size(block)) << QUARANTINED_SIZE_SHIFT,
 		(uint32_t)(block - blocks_state.pool), (uint32_t)block->id
 	};
 	__atomic_store_n(&ring->head, ring->head + 1, __ATOMIC_RELEASE);
@@ -286,21 +314,28 @@ void quarantine_add(struct guard *guard, struct block *block, uint64_t start,
 		    struct quarantine_leaves *ret)
 {
 	struct quarantine *ring = guard->self->quarantine;
-	bool overwritten = is_overwritten(block);
+	bool kept, all;
+	unsigned marks = 0;
 
-	if (overwritten)
-		poison_write(start, block_size(block));
 	if (!ring && canary.plan.quarantine_mib)
 		ring = ring_open(guard->self);
 	if (ring && unlikely(canary.tight))
 		while (ring->tail < ring->head && ret->count < QUARANTINE_LEAVES_MAX - 1)
 			leave_one(ring, ret);
-	if (!ring || block_room(block) > largest) {
+	kept = ring && block_room(block) <= largest;
+	if (is_overwritten(block)) {
+		all = kept ? affords_whole(ring, block_size(block))
+			   : canary.plan.poison_ppm < 1000000;
+		marks = QUARANTINED_OVERWRITTEN | (all ? 0 : QUARANTINED_ENDS);
+		poison_write(start, block_size(block), all,
+			     canary_word(canary.seed, start, CANARY_POISON));
+	}
+	if (!kept) {
 		ret->bases[ret->count] = quarantine_release_sigsafe(block, start);
 		ret->count += ret->bases[ret->count] != NULL;
 		return;
 	}
-	add(ring, block, start, overwritten, ret);
+	add(ring, block, start, marks, ret);
 }
 
 /* As block_write_end(); what the front adds to the entry stays out of the record. */
@@ -325,6 +360,7 @@ bool quarantine_free(void *ptr, enum log_api api, uint64_t return_address, uint6
 	struct quarantine_leaves leaves;
 	uint64_t start = (uint64_t)ptr, context, life, word;
 	struct block *block;
+	bool all;
 
 	if (unlikely(!ring || guard.self->busy || canary.plan.sweep ||
 		     canary.plan.poison_ppm < 1000000 ||
@@ -344,9 +380,10 @@ bool quarantine_free(void *ptr, enum log_api api, uint64_t return_address, uint6
 		return false;
 	guard_close(guard.self);
 	write_end(guard.self, (uint64_t *)block, life, start, context);
-	poison_write_word(start, block->size_low, canary_poison_of(word));
+	all = affords_whole(ring, block->size_low);
+	poison_write(start, block->size_low, all, canary_poison_of(word));
 	leaves.count = 0;
-	add(ring, block, start, true, &leaves);
+	add(ring, block, start, QUARANTINED_OVERWRITTEN | (all ? 0 : QUARANTINED_ENDS), &leaves);
 	guard_leave(&guard);
 	quarantine_give_back(&leaves);
 	return true;

@@ -5,10 +5,11 @@
  * share of the plan's size: all of it while there is one thread that frees. What a thread leaves
  * when it ends is kept for the next one in its lane.
  *
- * A freed block is overwritten with poison (a large one at both ends) and looked at again when it
- * leaves. The ring names blocks by address and id; whoever clears the front in the side table, by
- * one atomic operation, is the one who gives it back. So a block that is freed twice leaves at
- * once, and its entry in the ring is found stale.
+ * A freed block is overwritten with poison and looked at again when it leaves. What that costs has
+ * a limit per second; a block beyond it is overwritten at both ends only. The ring names blocks by
+ * address and id; whoever clears the front in the side table, by one atomic operation, is the one
+ * who gives it back. So a block that is freed twice leaves at once, and its entry in the ring is
+ * found stale.
  */
 #ifndef REDHAND_AGENT_QUARANTINE_H
 #define REDHAND_AGENT_QUARANTINE_H
@@ -17,6 +18,7 @@
 #include <stdint.h>
 
 #include "agent/canary.h"
+#include "agent/damage.h"
 #include "agent/guard.h"
 
 struct block;
@@ -52,8 +54,9 @@ void quarantine_give_back(const struct quarantine_leaves *leaves);
 
 /* A block in quarantine. */
 struct quarantined {
-	/* Bit 0: it has been overwritten. Bits 48..63: its size in 16 bytes, as far as that goes:
-	 * what will be compared is fetched long before, and without its entry. */
+	/* Bit 0: it has been overwritten. Bit 1: at both ends only. Bits 48..63: its size in 16
+	 * bytes, as far as that goes: what will be compared is fetched long before, and without its
+	 * entry. */
 	uint64_t start;
 	uint32_t entry;	 /* in the side table's pool */
 	uint32_t id_low; /* of its id: the entry may be another block's by now */
@@ -64,35 +67,35 @@ struct block *quarantined_block_sigsafe(const struct quarantined *entry);
 
 static inline uint64_t quarantined_start(const struct quarantined *entry)
 {
-	return entry->start & ((1ull << QUARANTINED_SIZE_SHIFT) - 2);
+	return entry->start & ((1ull << QUARANTINED_SIZE_SHIFT) - 4);
 }
 
-static inline bool quarantined_is_overwritten(const struct quarantined *entry)
+#define QUARANTINED_OVERWRITTEN 1u
+#define QUARANTINED_ENDS 2u
+
+/* What damage_look_sigsafe() is to know about it. */
+static inline unsigned quarantined_flags(const struct quarantined *entry)
 {
-	return entry->start & 1;
+	return (entry->start & QUARANTINED_OVERWRITTEN ? DAMAGE_POISONED : 0) |
+	       (entry->start & QUARANTINED_ENDS ? DAMAGE_ENDS : 0);
 }
 
 /* Calls `visit` for every block of every lane, until it says false. Other threads go on meanwhile:
  * `visit` makes sure that the block is still there. _sigsafe */
 void quarantine_walk_sigsafe(bool (*visit)(void *ctx, const struct quarantined *entry), void *ctx);
 
-/* Overwrites a freed block, or as much of it as is overwritten. */
-void poison_write(uint64_t start, uint64_t size);
-
 /* Is the poison as it was written? The block's last bytes, in a word with the guard, included. */
-bool poison_whole(uint64_t start, uint64_t size);
+bool poison_whole(uint64_t start, uint64_t size, bool all);
 
-/* The parts of a freed block that are overwritten: [start, head) and [tail, start + size). What is
- * overwritten is read again, cold, when the block leaves: of a large one, both ends are enough to
- * notice somebody who still uses it. With poison by chance it is all of it, since whoever reads it
- * anywhere is to be found. */
-static inline void poison_parts(uint64_t start, uint64_t size, uint64_t *ret_head,
+#define POISON_END 256u /* bytes of a block that is overwritten at both ends only */
+
+/* The parts of a freed block that are overwritten: [start, head) and [tail, start + size). */
+static inline void poison_parts(uint64_t start, uint64_t size, bool all, uint64_t *ret_head,
 				uint64_t *ret_tail)
 {
-	const uint64_t part = canary.poison_part;
-
-	*ret_head = size <= 2 * part ? start + size : start + part;
-	*ret_tail = size <= 2 * part ? start + size : (start + size - part) & ~7ull;
+	all |= size <= 2 * POISON_END;
+	*ret_head = all ? start + size : start + POISON_END;
+	*ret_tail = all ? start + size : (start + size - POISON_END) & ~7ull;
 }
 
 #endif

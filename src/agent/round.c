@@ -142,9 +142,8 @@ static bool look_at_freed(void *ctx, const struct quarantined *entry)
 	if (!block)
 		return true;
 	state.quarantined++;
-	(void)damage_look_sigsafe(
-		block, quarantined_start(entry), state.check, 0,
-		DAMAGE_SHARED | (quarantined_is_overwritten(entry) ? DAMAGE_POISONED : 0));
+	(void)damage_look_sigsafe(block, quarantined_start(entry), state.check, 0,
+				  DAMAGE_SHARED | quarantined_flags(entry));
 	return state.quarantined % LOOK_AT_CLOCK || !time_is_up();
 }
 

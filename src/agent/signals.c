@@ -7,6 +7,7 @@
 #include "agent/arch/x86_64.h"
 #include "agent/calls.h"
 #include "agent/crash.h"
+#include "agent/fence/fence.h"
 #include "agent/guard.h"
 #include "agent/hit.h"
 #include "agent/hooked.h"
@@ -35,6 +36,12 @@ static struct {
 
 /* Set once, and not undone by retiring: the target must never be shown our handlers. */
 static bool taken_over;
+
+/* Are there pages that the target faults on because we want it to? */
+static bool faults_ours(void)
+{
+	return pages.bytes || fence.bytes;
+}
 
 static bool is_observed(int signo)
 {
@@ -102,7 +109,7 @@ static uint64_t believed_now(struct thread *self)
 /* What is never blocked, because the kernel would kill: SIGTRAP where hooks are breakpoints. */
 static uint64_t kept_open(void)
 {
-	return (hooked.traps ? BIT(SIGTRAP) : 0) | (pages.bytes ? SIGNALS_KEPT_OPEN : 0);
+	return (hooked.traps ? BIT(SIGTRAP) : 0) | (faults_ours() ? SIGNALS_KEPT_OPEN : 0);
 }
 
 static void keep_open_for_traps(sigset_t *mask)
@@ -129,7 +136,7 @@ static bool action_set(int signo, const struct sigaction *action)
 					(uint32_t)action->sa_flags | KERNEL_SA_RESTORER,
 					(uint64_t)arch_sigreturn, set_bits(&action->sa_mask) };
 
-	if (pages.bytes)
+	if (faults_ours())
 		return !raw_syscall4(SYS_rt_sigaction, signo, &kernel, 0, 8);
 	return !real.sigaction(signo, action, NULL);
 }
@@ -147,7 +154,7 @@ static void install(int signo, const struct sigaction *action)
 		/* It is the end, or nothing: no handler of the target's is to come in between.
 		 * Faults of our own are. But where its system calls are told to us it waits in
 		 * there, and what ends a wait must reach it. */
-		if (!pages.bytes || signo != SIGSYS)
+		if (!faults_ours() || signo != SIGSYS)
 			set_from_bits(&ours.sa_mask, ~SYNCHRONOUS);
 	} else {
 		ours = *action;
@@ -157,10 +164,10 @@ static void install(int signo, const struct sigaction *action)
 	if (kept_open() & BIT(signo))
 		ours.sa_flags |= SA_NODEFER; /* the target's handler may come upon one */
 	/* Locks are taken there. What the target asked for is put in force before its handler. */
-	if (pages.bytes && (signo == SIGSEGV || signo == SIGTRAP))
+	if (faults_ours() && (signo == SIGSEGV || signo == SIGTRAP))
 		set_from_bits(&ours.sa_mask, ~SYNCHRONOUS);
 	/* It must not come when a call was told to us and is not made yet: call_cancel.c. */
-	if (pages.bytes && signo == SIGSYS)
+	if (faults_ours() && signo == SIGSYS)
 		set_from_bits(&ours.sa_mask, set_bits(&ours.sa_mask) | BIT(SIGNALS_CANCEL));
 	ours.sa_flags |= SA_SIGINFO;
 	/* A tracer's traps are forced: one inside the handler must not find the signal blocked. */
@@ -294,7 +301,7 @@ static void mask_as_asked(int signo, const ucontext_t *context, const struct sig
 	bool defers = !(action->sa_flags & SA_NODEFER);
 	uint64_t mask;
 
-	if (!pages.bytes || !(SIGNALS_KEPT_OPEN & BIT(signo)))
+	if (!faults_ours() || !(SIGNALS_KEPT_OPEN & BIT(signo)))
 		return;
 	mask = set_bits(&context->uc_sigmask) | set_bits(&action->sa_mask);
 	mask = (mask & ~kept_open()) | (defers ? WITNESS : 0);
@@ -340,9 +347,11 @@ static bool pages_signal(int signo, const siginfo_t *info, ucontext_t *context)
 {
 	switch (signo) {
 	case SIGSEGV:
-		return pages_fault_sigsafe(info, context);
+		return fence.bytes ? fence_fault_sigsafe(info, context)
+				   : pages_fault_sigsafe(info, context);
 	case SIGTRAP:
-		return pages_step_sigsafe(info, context);
+		return fence.bytes ? fence_step_sigsafe(info, context)
+				   : pages_step_sigsafe(info, context);
 	case SIGSYS:
 		return calls_dispatch_sigsafe(info, context);
 	default:
@@ -362,7 +371,7 @@ static void handler(int signo, siginfo_t *info, void *context)
 	int saved = errno;
 
 	if ((signo == SIGTRAP && hit_trap_sigsafe(info, context)) ||
-	    (pages.bytes && pages_signal(signo, info, context))) {
+	    (faults_ours() && pages_signal(signo, info, context))) {
 		errno = saved;
 		return;
 	}
@@ -619,7 +628,7 @@ HIDDEN long signals_syscall(long number, long a, long b, long c, long bytes)
 {
 	int r;
 
-	if (!taken_over || !thread_self || bytes != 8 || pages.bytes ||
+	if (!taken_over || !thread_self || bytes != 8 || faults_ours() ||
 	    (number == SYS_rt_sigaction && !(a > 0 && a < SIGNALS && is_observed((int)a))))
 		return real_syscall(number, a, b, c, bytes, 0, 0);
 	if (number == SYS_rt_sigaction)

@@ -143,6 +143,7 @@ struct thread {
 	uint32_t pending_next;
 	uint64_t python_state; /* its PyThreadState, when it was last seen; 0: none. python_stack.c
 				*/
+	bool expects_new;      /* its next block is for operator new: fence.h */
 	bool place_python;     /* its next object of Python is to lie on watched pages */
 	uint64_t
 		makers[PLAN_SIGHT_MAKERS]; /* frames of those that run; 0: it does not. sighted.c */

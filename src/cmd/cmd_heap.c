@@ -24,6 +24,8 @@ struct heap_options {
 	uint64_t trials; /* 0: the default of what is looked for */
 	uint64_t quarantine_mib;
 	unsigned int sample; /* enum heap_sample */
+	bool fence, no_fence;
+	unsigned int fence_place; /* enum fence_place */
 	const char *sweep;
 	unsigned int sweep_at; /* less one, as in enum plan_sweep_at */
 	const char *poison_chance;
@@ -38,6 +40,9 @@ struct heap_options {
 
 enum heap_sample { SAMPLE_ADAPTIVE, SAMPLE_FULL };
 
+enum fence_place { FENCE_ALIGNED, FENCE_EXACT, FENCE_FRONT };
+
+static const char *const fence_place_names[] = { "aligned", "exact", "front", NULL };
 static const char *const sample_names[] = { "adaptive", "full", NULL };
 static const char *const sweep_at_names[] = { "free", "lines", "crash", NULL };
 
@@ -59,6 +64,25 @@ static const struct option heap_option_table[] = {
 		  "of those that make many, and all from the first trial on that fails or finds "
 		  "something (adaptive, default), or all of them (full; always so with --sweep and "
 		  "--poison-chance)" },
+	{ .name = "fence",
+	  .kind = OPTION_FLAG,
+	  .offset = offsetof(struct heap_options, fence),
+	  .help = "Fences from the start: each block ends at a closed page, and a freed block's pages "
+		  "are closed, so that reads are seen as well as writes; without this option only when "
+		  "guards have found nothing" },
+	{ .name = "no-fence",
+	  .kind = OPTION_FLAG,
+	  .offset = offsetof(struct heap_options, no_fence),
+	  .help = "No trials with fences" },
+	{ .name = "fence-place",
+	  .kind = OPTION_CHOICE,
+	  .metavar = "HOW",
+	  .choices = fence_place_names,
+	  .offset = offsetof(struct heap_options, fence_place),
+	  .help = "Where a block with a fence lies: its end as near to the closed page as its "
+		  "alignment allows (aligned, default), right at it, which not every program stands "
+		  "(exact), or its start right behind a closed page, against accesses before it "
+		  "(front)" },
 	{ .name = "sweep",
 	  .kind = OPTION_TEXT,
 	  .metavar = "WHOSE",
@@ -131,6 +155,8 @@ static int check_growth(const struct heap_options *options, struct err *err)
 	if (options->trial.observe != OBSERVERS && options->trial.observe != OBSERVE_IDS)
 		return err_set(err, -EINVAL,
 			       "--growth follows every allocation, so it needs --observe ids");
+	if (options->fence)
+		return err_set(err, -EINVAL, "--growth does not go together with --fence");
 	if (options->sweep || options->poison_chance || options->quarantine_mib != NOT_GIVEN)
 		return err_set(err, -EINVAL,
 			       "--growth does not go together with --quarantine, --sweep and "
@@ -250,6 +276,25 @@ static int parse_sweep(const struct heap_options *options, struct heap_request *
 	return 0;
 }
 
+static int fill_fence(const struct heap_options *options, struct heap_request *request,
+		      struct err *err)
+{
+	static const uint16_t flags[] = { [FENCE_ALIGNED] = 0,
+					  [FENCE_EXACT] = PLAN_FENCE_EXACT,
+					  [FENCE_FRONT] = PLAN_FENCE_FRONT };
+
+	if (options->fence && (options->no_fence || options->sweep || options->poison_chance))
+		return err_set(err, -EINVAL,
+			       "--fence does not go together with --no-fence, --sweep and "
+			       "--poison-chance");
+	request->fence_flags = flags[options->fence_place];
+	if (options->fence)
+		request->fencing = HEAP_FENCE_INSTEAD;
+	else if (!options->no_fence && !options->sweep && !options->poison_chance)
+		request->fencing = HEAP_FENCE_AFTERWARDS;
+	return 0;
+}
+
 static int fill_request(const struct heap_options *options, struct heap_request *request,
 			struct err *err)
 {
@@ -271,6 +316,9 @@ static int fill_request(const struct heap_options *options, struct heap_request 
 		request->plan.quarantine_mib = (uint32_t)options->quarantine_mib;
 	if (options->sample == SAMPLE_ADAPTIVE && !options->poison_chance && !options->sweep)
 		request->plan.item.flags |= PLAN_HEAP_SAMPLED;
+	r = fill_fence(options, request, err);
+	if (r < 0)
+		return r;
 	request->compare = !options->poison_chance;
 	request->trials = options->poison_chance ? CHANCE_TRIALS : HEAP_TRIALS;
 	request->trials_max = options->poison_chance ? CHANCE_TRIALS_MAX : HEAP_TRIALS;
@@ -282,11 +330,13 @@ static int fill_request(const struct heap_options *options, struct heap_request 
 /* What was asked for is part of what the series is known by. */
 static void identify(struct strbuf *identity, const struct heap_options *options)
 {
-	strbuf_addf(identity, "quarantine %llu\nsweep %s %u\nchance %s\npython %d\nsample %u\n",
-		    (unsigned long long)options->quarantine_mib,
-		    options->sweep ? options->sweep : "", options->sweep_at,
-		    options->poison_chance ? options->poison_chance : "", options->python_objects,
-		    options->sample);
+	strbuf_addf(
+		identity,
+		"quarantine %llu\nsweep %s %u\nchance %s\npython %d\nsample %u\nfence %d %d %u\n",
+		(unsigned long long)options->quarantine_mib, options->sweep ? options->sweep : "",
+		options->sweep_at, options->poison_chance ? options->poison_chance : "",
+		options->python_objects, options->sample, options->fence, options->no_fence,
+		options->fence_place);
 }
 
 static int heap(const struct invocation *inv, struct heap_report *report, struct case_store **cs,
@@ -367,6 +417,12 @@ const struct command cmd_heap = {
 		"So of those only some blocks have guards, others in each trial; the report says how "
 		"many. As soon as a trial fails or something is found, the trials that follow guard all "
 		"blocks, and --sample full does so from the start.\n\n"
+		"Guards see writes. Where they have found nothing, a few more trials have fences, and with "
+		"--fence all have: each block ends at a page that is closed, and a freed block's pages are "
+		"closed. Whoever reads or writes there is told with his stack, and the access is let "
+		"through, so that the program goes on as without. Where there are more blocks than fit, or "
+		"fences would take most of the time, contexts that make many blocks take turns from trial "
+		"to trial; the report says how many blocks had a fence.\n\n"
 		"Guards move the blocks and quarantine delays their reuse, which may hide a failure or "
 		"bring it out. So the program is run as often without, in turns, and the difference is "
 		"told. The exit status is 1 when something was found.\n\n"
@@ -386,6 +442,8 @@ const struct command cmd_heap = {
 		"least five tests in one process are needed. Growth is measured anew each time.",
 	.examples = "  redhand heap -- ./mytests\n"
 		    "      which block is damaged, and by which test?\n\n"
+		    "  redhand heap --fence -- ./mytests\n"
+		    "      does anybody read behind a block, or after its free?\n\n"
 		    "  redhand heap --sweep session_new -- ./server --self-test\n"
 		    "      who still points to a session when it is freed?\n\n"
 		    "  redhand heap --poison-chance 0.5 -- ./mytests\n"

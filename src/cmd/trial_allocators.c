@@ -252,7 +252,7 @@ static void follow_launched(struct trial_setup *setup, const struct trial_option
 static void plan_found(struct trial_setup *setup, const struct trial_options *options,
 		       const char *command, char *const *program)
 {
-	bool guards = setup->observer == OBSERVE_HEAP ||
+	bool guards = setup->observer >= OBSERVE_HEAP ||
 		      is_one_of(command, guarding, ARRAY_SIZE(guarding));
 
 	if (setup->observer < OBSERVE_IDS && !is_one_of(command, closer, ARRAY_SIZE(closer)))

@@ -103,7 +103,8 @@ const struct option trial_option_table[] = {
 	  .help = "How closely to look: none puts nothing into the program; crash (default) records "
 		  "registers, stack and memory when it dies; ids also follows every allocation, so that "
 		  "the life of a damaged block can be told, and who made a mapped file shorter; heap also "
-		  "puts guards around blocks and keeps freed ones for a while, as redhand heap does. heap, "
+		  "puts guards around blocks and keeps freed ones for a while, as redhand heap does; fence "
+		  "also lets blocks end at closed pages, which reads are seen by. heap, "
 		  "watch and chase look in their own way and take no other" },
 	{ .name = "chaos",
 	  .kind = OPTION_TEXT,

@@ -345,6 +345,25 @@ static bool only_by_poison(const struct weighing *w)
 	return true;
 }
 
+/* Seen at a closed page in trials that failed, and let through: that it leads to the failure is
+ * likely, and not shown. Where nothing fails, the access itself is what was looked for. */
+static bool let_through(const struct weighing *w)
+{
+	bool failed = false;
+
+	VEC_FOREACH (&w->proof->pieces, piece) {
+		bool fenced = ((*piece)->kind == EVIDENCE_FREED_USE ||
+			       (*piece)->kind == EVIDENCE_OVER_READ) &&
+			      (*piece)->freed_use->fenced;
+
+		if (!fenced)
+			return false;
+	}
+	for (unsigned int i = 0; i < EXPERIMENT_KINDS; i++)
+		failed |= w->facts->made[i].telling > 0;
+	return failed || w->facts->list->failed > 0;
+}
+
 static const struct holder_seen *holder(const struct weighing *w)
 {
 	return main_is(w, EVIDENCE_HOLDER) ? w->proof->main->holder : NULL;
@@ -594,7 +613,8 @@ static bool live_pointer(const struct weighing *w)
 #define BAD_FREES (CLASS(DOUBLE_FREE) | CLASS(INVALID_FREE))
 #define COUNTED                                                                  \
 	(STORES | CLASS(RACE) | CLASS(DANGLING_HOLDER) | CLASS(USE_AFTER_FREE) | \
-	 CLASS(UNINITIALISED) | CLASS(INSTANCE_CONFLATION) | CLASS(OUTSIDE_WRITER))
+	 CLASS(OVER_READ) | CLASS(UNINITIALISED) | CLASS(INSTANCE_CONFLATION) |  \
+	 CLASS(OUTSIDE_WRITER))
 
 /* Doubts in the order in which they are told; of the rows that clear a writer the first that holds
  * is told. */
@@ -689,6 +709,9 @@ const struct consideration considerations[] = {
 	  "the use-after-free showed only because redhand had overwritten the freed block with "
 	  "poison",
 	  NULL },
+	{ "let-through", CLASS(OVER_READ) | CLASS(USE_AFTER_FREE) | CLASS(WRITE_AFTER_FREE),
+	  let_through, DOUBT,
+	  "the access was seen and let through: that it leads to the failure was not shown", NULL },
 	{ "writer-not-caught", BESIDE | CLASS(WRITE_AFTER_FREE), found_afterwards, DOUBT,
 	  "the damage was found afterwards: its writer was not caught", NULL },
 	{ "inexact-holder", CLASS(DANGLING_HOLDER), inexact_holder, DOUBT,

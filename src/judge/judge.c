@@ -184,6 +184,8 @@ static void add_steps(const struct proof *proof, const struct evidence *crash, s
 		add_step(ret, "the value is copied here", &ret->other, main);
 	if (main->kind == EVIDENCE_FREED_USE && !main->freed_use->write)
 		add_step(ret, "the freed block is used here", &main->freed_use->user, main);
+	if (main->kind == EVIDENCE_OVER_READ)
+		add_step(ret, "it is read out of bounds here", &main->freed_use->user, main);
 	if (main->kind == EVIDENCE_MAPPING)
 		add_step(ret, "what was cut off is touched here", &main->mapping->user, main);
 	if (crash)

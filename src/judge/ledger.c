@@ -35,6 +35,8 @@ static const struct {
 	[HYP_HOST] = { "host", "the machine is at fault: its memory or a core" },
 	[HYP_GROWTH] = { "growth", "blocks pile up from test to test" },
 	[HYP_PLAIN] = { "plain", "it is no memory error" },
+	[HYP_OVER_READ] = { "over-read", "a read goes behind the end, or before the start, of a "
+					 "block" },
 };
 
 /*
@@ -55,6 +57,9 @@ static const struct {
 	[EXPERIMENT_GUARDS] = { BIT(HYP_OVERFLOW) | BIT(HYP_STALE) | BIT(HYP_DANGLING) |
 					BIT(HYP_DOUBLE_FREE) | BIT(HYP_PLAIN),
 				BIT(HYP_OVERFLOW) | BIT(HYP_STALE) | BIT(HYP_DOUBLE_FREE) },
+	[EXPERIMENT_FENCES] = { BIT(HYP_OVERFLOW) | BIT(HYP_STALE) | BIT(HYP_DANGLING) |
+					BIT(HYP_DOUBLE_FREE) | BIT(HYP_OVER_READ),
+				BIT(HYP_OVER_READ) },
 	[EXPERIMENT_FILL_FREED] = { BIT(HYP_DANGLING), BIT(HYP_DANGLING) },
 	[EXPERIMENT_FILL_FRESH] = { BIT(HYP_UNINITIALISED), BIT(HYP_UNINITIALISED) },
 	[EXPERIMENT_RACE] = { BIT(HYP_RACE), 0 },
@@ -83,6 +88,8 @@ static uint32_t suggests(const struct evidence *e)
 		return suggested_by_fault(e->crash->fault);
 	case EVIDENCE_CANARY:
 		return e->canary->side == CANARY_FREED ? BIT(HYP_STALE) : BIT(HYP_OVERFLOW);
+	case EVIDENCE_OVER_READ:
+		return BIT(HYP_OVER_READ);
 	case EVIDENCE_FREED_USE:
 	case EVIDENCE_HOLDER:
 		return BIT(HYP_DANGLING) | BIT(HYP_STALE);
@@ -154,7 +161,11 @@ static enum experiment_kind shown_by(const struct facts *facts, const struct evi
 	case EVIDENCE_CRASH:
 	case EVIDENCE_MAPPING:
 		return EXPERIMENT_CRASH_RECORD;
+	case EVIDENCE_OVER_READ:
+		return EXPERIMENT_FENCES;
 	case EVIDENCE_FREED_USE:
+		if (e->freed_use->fenced)
+			return EXPERIMENT_FENCES;
 		return e->freed_use->poison ? EXPERIMENT_GUARDS : EXPERIMENT_CRASH_RECORD;
 	case EVIDENCE_BAD_FREE:
 		return facts->made[EXPERIMENT_GUARDS].trials > 0 ? EXPERIMENT_GUARDS

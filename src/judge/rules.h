@@ -28,6 +28,7 @@ enum explanation {
 	HYP_HOST,
 	HYP_GROWTH,
 	HYP_PLAIN,
+	HYP_OVER_READ,
 	HYPOTHESES,
 };
 
@@ -94,6 +95,9 @@ void tell_dangling(const struct facts *facts, const struct proof *proof, struct 
 		   struct strbuf *sentence);
 void weigh_freed_use(const struct rule *rule, const struct facts *facts, struct proof *ret);
 void tell_freed_use(const struct facts *facts, const struct proof *proof, struct verdict *ret,
+		    struct strbuf *sentence);
+void weigh_over_read(const struct rule *rule, const struct facts *facts, struct proof *ret);
+void tell_over_read(const struct facts *facts, const struct proof *proof, struct verdict *ret,
 		    struct strbuf *sentence);
 void weigh_bad_free(const struct rule *rule, const struct facts *facts, struct proof *ret);
 void tell_bad_free(const struct facts *facts, const struct proof *proof, struct verdict *ret,

@@ -333,6 +333,62 @@ void tell_freed_use(const struct facts *facts, const struct proof *proof, struct
 	stack_copy(&ret->freed_by, &block->freed);
 }
 
+/* ---- reads out of bounds ---- */
+
+void weigh_over_read(const struct rule *rule, const struct facts *facts, struct proof *ret)
+{
+	(void)rule;
+	VEC_FOREACH (&facts->list->list, e) {
+		if (e->kind != EVIDENCE_OVER_READ || !e->failing || !e->freed_use->block)
+			continue;
+		/* Accesses to other blocks are other defects. */
+		if (ret->main &&
+		    !key_same_context(ret->main->freed_use->block->key, e->freed_use->block->key))
+			continue;
+		if (!ret->main)
+			ret->main = e;
+		VEC_PUSH(&ret->pieces, e);
+	}
+	if (!ret->main)
+		return;
+	ret->fits = true;
+	ret->caught = ret->watched = EVIDENCE_TRIALS(&ret->pieces);
+}
+
+void tell_over_read(const struct facts *facts, const struct proof *proof, struct verdict *ret,
+		    struct strbuf *sentence)
+{
+	const struct freed_use *read = proof->main->freed_use;
+	const struct block_life *block = read->block;
+
+	(void)facts;
+	say_site(sentence, &read->user);
+	strbuf_adds(sentence, " read");
+	if (read->width > 0)
+		strbuf_addf(sentence, " %" PRIu64 " byte%s", read->width,
+			    read->width == 1 ? "" : "s");
+	if (read->offset < 0)
+		strbuf_addf(sentence,
+			    ", %" PRId64 " before the start of a block of %" PRIu64 " bytes",
+			    -read->offset, block->size);
+	else
+		strbuf_addf(sentence,
+			    ", from byte %" PRId64 " behind the end of a block of %" PRIu64
+			    " bytes",
+			    read->offset - (int64_t)block->size, block->size);
+	if (block->allocated.count > 0) {
+		strbuf_adds(sentence, " that had been allocated by ");
+		say_site(sentence, &block->allocated);
+	}
+	ret->victim = block_life_dup(block);
+	ret->width = (unsigned int)read->width;
+	ret->instruction = read->instruction ? mem_strdup(read->instruction) : NULL;
+	ret->home = (struct home){ .kind = HOME_BLOCK,
+				   .key = block->key ? mem_strdup(block->key) : NULL,
+				   .block_id = block->id,
+				   .offset = read->offset };
+}
+
 /* ---- frees that are wrong themselves ---- */
 
 static bool is_bad_free(const struct rule *rule, const struct evidence *e)

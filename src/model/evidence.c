@@ -23,6 +23,7 @@ static const char *const kind_names[EVIDENCE_KINDS] = {
 	[EVIDENCE_SIGHTING] = "sighting",
 	[EVIDENCE_ODDS] = "odds",
 	[EVIDENCE_EXPERIMENT] = "experiment",
+	[EVIDENCE_OVER_READ] = "over-read",
 };
 
 static const size_t part_sizes[EVIDENCE_KINDS] = {
@@ -44,6 +45,7 @@ static const size_t part_sizes[EVIDENCE_KINDS] = {
 	[EVIDENCE_SIGHTING] = sizeof(struct write_seen),
 	[EVIDENCE_ODDS] = sizeof(struct odds_seen),
 	[EVIDENCE_EXPERIMENT] = sizeof(struct experiment_made),
+	[EVIDENCE_OVER_READ] = sizeof(struct freed_use),
 };
 
 const char *evidence_kind_name(enum evidence_kind kind)
@@ -346,6 +348,7 @@ static void part_free(struct evidence *evidence)
 		conflation_free(evidence->conflation);
 		return;
 	case EVIDENCE_FREED_USE:
+	case EVIDENCE_OVER_READ:
 		freed_use_free(evidence->freed_use);
 		return;
 	case EVIDENCE_HOLDER:

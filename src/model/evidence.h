@@ -239,7 +239,8 @@ struct conflation_seen {
 	bool watched; /* both were watched over that time, and neither was written */
 };
 
-/* A pointer into a freed block was followed. */
+/* A pointer into a freed block was followed; or, of EVIDENCE_OVER_READ, one behind the end of a
+ * live block or before its start was read through. */
 struct freed_use {
 	struct block_life *block; /* with allocated and freed sites, and freed_events */
 	int64_t offset;
@@ -248,6 +249,8 @@ struct freed_use {
 	struct stack user;
 	bool poison;	   /* found because the block's poison came out: a read */
 	bool place_reused; /* another kind of block had the place before this one */
+	bool fenced;	   /* seen at a closed page, and let through: no crash showed it */
+	uint64_t width;	   /* bytes that it touched; 0 unknown */
 };
 
 /* Somebody still points to a block that was freed. */
@@ -420,6 +423,7 @@ enum evidence_kind {
 	EVIDENCE_SIGHTING,
 	EVIDENCE_ODDS,
 	EVIDENCE_EXPERIMENT,
+	EVIDENCE_OVER_READ, /* `freed_use` */
 	EVIDENCE_KINDS,
 };
 

@@ -8,7 +8,7 @@
 
 #include "model/archive.h"
 
-#define EVIDENCE_VERSION 5
+#define EVIDENCE_VERSION 6
 
 static void cut(struct archive *a, struct file_cut *c)
 {
@@ -276,6 +276,10 @@ static void freed_use(struct archive *a, struct freed_use *u)
 	archive_bool(a, &u->poison);
 	if (a->version >= 4)
 		archive_bool(a, &u->place_reused);
+	if (a->version >= 6) {
+		archive_bool(a, &u->fenced);
+		archive_u64(a, &u->width);
+	}
 }
 
 static void holder(struct archive *a, struct holder_seen *h)
@@ -459,6 +463,7 @@ static void part(struct archive *a, struct evidence *e)
 		conflation(a, e->conflation);
 		break;
 	case EVIDENCE_FREED_USE:
+	case EVIDENCE_OVER_READ:
 		freed_use(a, e->freed_use);
 		break;
 	case EVIDENCE_HOLDER:

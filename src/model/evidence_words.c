@@ -119,6 +119,20 @@ static void freed_use(const struct freed_use *u, struct strbuf *sb)
 	}
 }
 
+static void over_read(const struct freed_use *u, struct strbuf *sb)
+{
+	int64_t behind = u->block ? u->offset - (int64_t)u->block->size : 0;
+
+	add_block(sb, u->block);
+	if (u->offset < 0)
+		strbuf_addf(sb, " was read %" PRId64 " bytes before its start", -u->offset);
+	else
+		strbuf_addf(sb, " was read %" PRId64 " bytes behind its end", behind);
+	add_site(sb, " by ", &u->user);
+	if (u->block)
+		add_site(sb, "; allocated by ", &u->block->allocated);
+}
+
 static void holder(const struct holder_seen *h, struct strbuf *sb)
 {
 	home_describe(&h->home, sb);
@@ -289,6 +303,9 @@ void evidence_describe(const struct evidence *evidence, struct strbuf *sb)
 		break;
 	case EVIDENCE_CONFLATION:
 		conflation(evidence->conflation, sb);
+		break;
+	case EVIDENCE_OVER_READ:
+		over_read(evidence->freed_use, sb);
 		break;
 	case EVIDENCE_FREED_USE:
 		freed_use(evidence->freed_use, sb);

@@ -11,6 +11,7 @@ static const struct {
 	[EXPERIMENT_FILL_FRESH] = { "fill-fresh", "random contents of new blocks" },
 	[EXPERIMENT_RACE] = { "race", "a look at all threads" },
 	[EXPERIMENT_GROWTH] = { "growth", "a count of blocks from test to test" },
+	[EXPERIMENT_FENCES] = { "fences", "fences behind blocks" },
 	[EXPERIMENT_MACHINE] = { "machine", "a test of the machine" },
 };
 

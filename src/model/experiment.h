@@ -17,6 +17,7 @@ enum experiment_kind {
 	EXPERIMENT_RACE,	 /* reads and writes of a few words by all threads */
 	EXPERIMENT_GROWTH,	 /* live blocks counted from test to test */
 	EXPERIMENT_MACHINE,	 /* a memory test, one core at a time */
+	EXPERIMENT_FENCES,	 /* blocks that end at closed pages */
 	EXPERIMENT_KINDS,
 };
 

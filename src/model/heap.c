@@ -16,6 +16,7 @@ const char *heap_kind_name(enum heap_kind kind)
 		[HEAP_MISMATCHED_FREE] = "mismatched-free",
 		[HEAP_INVALID_FREE] = "invalid-free",
 		[HEAP_USE_AFTER_FREE] = "use-after-free",
+		[HEAP_OVER_READ] = "over-read",
 	};
 
 	return names[kind];

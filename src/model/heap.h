@@ -21,7 +21,9 @@ enum heap_kind {
 	HEAP_INTERIOR_FREE,   /* of a pointer into a block */
 	HEAP_MISMATCHED_FREE, /* new with free, malloc with delete, new[] with delete */
 	HEAP_INVALID_FREE,    /* of what was never allocated */
-	HEAP_USE_AFTER_FREE,  /* a crash over what was read from, or lies in, a freed block */
+	HEAP_USE_AFTER_FREE,  /* a crash over what was read from, or lies in, a freed block; or a
+			       * fence saw it read */
+	HEAP_OVER_READ,	      /* a read behind the end of a block, or before its start */
 	HEAP_KINDS,
 };
 
@@ -83,6 +85,12 @@ struct heap_finding {
 	/* Of a use after free: the block's poison was taken for a pointer; another block has the
 	 * place now; the access was a store; which instruction, as text or NULL. */
 	bool poison, recycled, write;
+	/* A fence saw the access itself: seen_at is who made it, offset its first byte outside,
+	 * length how many bytes it touched (0: not known); how often it was seen in that process,
+	 * and its number there. */
+	bool fenced;
+	uint64_t accesses;
+	uint32_t number;
 	bool python; /* the block is CPython's: an object, as a rule */
 	char *instruction;
 	const char *allocated_by, *freed_by; /* malloc, new, new[] …; free, delete … */
@@ -93,6 +101,16 @@ struct heap_finding {
 	uint64_t trials;		/* in how many of them */
 	uint64_t last_trial;		/* the latest of these */
 	VEC(struct heap_sighting) seen; /* one per trial, the first of them */
+};
+
+/* How much of a program had fences. */
+struct heap_fence {
+	uint64_t fenced, passed; /* blocks with and without, of the processes that ended */
+	uint64_t let_through;	 /* accesses to closed pages */
+	unsigned int level;	 /* one context in 2^level had them, at the worst */
+	unsigned int processes;
+	unsigned int without; /* of them, those that could have none */
+	unsigned int untold;  /* those whose system calls could not be followed */
 };
 
 struct heap_trials {
@@ -163,6 +181,9 @@ struct heap_report {
 	/* Trials in which not every block had guards; in their processes that ended, how many
 	 * blocks had and how many had none. */
 	uint64_t sampled_trials, guarded, unguarded;
+	struct rate fence_rate; /* of the trials with fences that came after those with guards */
+	uint64_t fence_trials;	/* all that had fences */
+	struct heap_fence fence;
 	uint64_t swept;	      /* freed blocks whose holders were looked for */
 	uint64_t sweep_bytes; /* of memory read for it */
 	struct strv notes;

@@ -20,6 +20,7 @@ static const char *const class_names[VERDICT_CLASSES] = {
 	[VERDICT_HOST_SUSPECTED] = "host-suspected",
 	[VERDICT_LEAK_GROWTH] = "leak-growth",
 	[VERDICT_NOT_MEMORY] = "not-memory",
+	[VERDICT_OVER_READ] = "over-read",
 };
 
 static const char *const class_words[VERDICT_CLASSES] = {
@@ -42,6 +43,7 @@ static const char *const class_words[VERDICT_CLASSES] = {
 	[VERDICT_HOST_SUSPECTED] = "the machine itself is suspected",
 	[VERDICT_LEAK_GROWTH] = "blocks that stay, test after test",
 	[VERDICT_NOT_MEMORY] = "no sign of a memory error",
+	[VERDICT_OVER_READ] = "a read behind the end of a block, or before its start",
 };
 
 const char *verdict_class_name(enum verdict_class class)

@@ -34,6 +34,7 @@ enum verdict_class {
 	VERDICT_HOST_SUSPECTED,
 	VERDICT_LEAK_GROWTH,
 	VERDICT_NOT_MEMORY,
+	VERDICT_OVER_READ, /* a read behind the end of a block, or before its start */
 	VERDICT_CLASSES,
 };
 

@@ -3,8 +3,8 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "read/damage_inside.h"
 #include "read/damage_runs.h"
-#include "read/timeline.h"
 #include "wire/canary.h"
 
 #define NOTES_MAX 20
@@ -37,19 +37,7 @@ static const char *named(const char *const *names, size_t count, uint32_t number
 	return number < count && names[number] ? names[number] : "?";
 }
 
-/* What one log is read with. */
-struct log_findings {
-	const struct damage_source *of;
-	struct event_log *log;
-	struct timeline timeline;
-	struct damage *ret;
-	size_t frees;			  /* wrong ones so far */
-	VEC(struct heap_finding) damages; /* until all are known: one may go on at the next */
-	bool sampled;			  /* not all of its blocks had guards */
-	uint64_t gap;			  /* between its blocks */
-};
-
-static void tell_block(const struct log_findings *r, const struct log_block *block,
+void damage_tell_block(const struct log_findings *r, const struct log_block *block,
 		       struct heap_finding *ret)
 {
 	struct event_log *home = event_logs_owner(r->of->logs, r->log, block->id);
@@ -78,7 +66,7 @@ static void tell_block(const struct log_findings *r, const struct log_block *blo
 					r->of->symbols, &ret->freed);
 }
 
-static bool owned_block(const struct log_findings *r, const struct log_item *owner,
+bool damage_owned_block(const struct log_findings *r, const struct log_item *owner,
 			struct log_block *ret)
 {
 	struct log_item item = *owner;
@@ -89,7 +77,7 @@ static bool owned_block(const struct log_findings *r, const struct log_item *own
 	return false;
 }
 
-static struct heap_finding finding_of(const struct log_findings *r, enum heap_kind kind)
+struct heap_finding damage_finding(const struct log_findings *r, enum heap_kind kind)
 {
 	return (struct heap_finding){
 		.kind = kind,
@@ -113,16 +101,16 @@ static void read_damage(struct log_findings *r, const struct log_item *item)
 	struct log_block block;
 
 	if (!log_payload(item, &damage, sizeof(damage)) || damage.kind < LOG_DAMAGE_BEFORE ||
-	    damage.kind > LOG_DAMAGE_FREED || !owned_block(r, item, &block) ||
+	    damage.kind > LOG_DAMAGE_FREED || !damage_owned_block(r, item, &block) ||
 	    r->damages.count >= FINDINGS_MAX)
 		return;
-	finding = finding_of(r, kinds[damage.kind]);
+	finding = damage_finding(r, kinds[damage.kind]);
 	finding.offset = damage.offset;
 	finding.length = damage.length;
 	finding.bytes = damage.bytes < HEAP_BYTES ? damage.bytes : HEAP_BYTES;
 	memcpy(finding.expected, damage.expected, finding.bytes);
 	memcpy(finding.found, damage.found, finding.bytes);
-	tell_block(r, &block, &finding);
+	damage_tell_block(r, &block, &finding);
 	if (damage.context != 0)
 		(void)event_log_context(r->log, damage.context, r->of->symbols, &finding.seen_at);
 	timeline_place(&r->timeline, item, &damage, &block, &finding.when);
@@ -175,14 +163,14 @@ static void read_bad_free(struct log_findings *r, const struct log_item *item)
 	if (bad.kind != LOG_MISMATCHED_FREE &&
 	    (bad.evidence == LOG_EVIDENCE_NONE || bad.evidence == LOG_EVIDENCE_FOLLOWED))
 		return;
-	has_block = owned_block(r, item, &block);
+	has_block = damage_owned_block(r, item, &block);
 	if (!has_block && bad.kind != LOG_INVALID_FREE)
 		return;
-	finding = finding_of(r, kinds[bad.kind]);
+	finding = damage_finding(r, kinds[bad.kind]);
 	finding.freed_by = named(freers, ARRAY_SIZE(freers), bad.by);
 	finding.address = bad.pointer;
 	if (has_block) {
-		tell_block(r, &block, &finding);
+		damage_tell_block(r, &block, &finding);
 		finding.offset = (int64_t)(bad.pointer - block.start);
 	}
 	/* What was read from a freed block was freed: that read was the wrong one. */
@@ -250,6 +238,7 @@ static void read_log(struct log_findings *r)
 			read_round(r, found);
 	}
 	add_damages(r);
+	fences_read(r);
 	VEC_DEINIT(&items);
 }
 

@@ -15,6 +15,7 @@ struct damage {
 	VEC(struct heap_finding) findings;
 	uint64_t blocks;	     /* that were looked at in last rounds */
 	uint64_t guarded, unguarded; /* of the processes that ended */
+	struct heap_fence fence;
 	struct strv notes;
 };
 

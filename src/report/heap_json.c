@@ -50,10 +50,28 @@ static json_t *finding_block_json(const struct heap_finding *f)
 	return object;
 }
 
+/* What a fence saw. */
+static json_t *access_json(const struct heap_finding *f)
+{
+	json_t *object;
+
+	if (!f->fenced)
+		return json_null();
+	object = json_object();
+	set(object, "write", json_boolean(f->write));
+	set(object, "width", f->length > 0 ? count(f->length) : json_null());
+	set(object, "distance",
+	    !f->live	    ? json_null()
+	    : f->offset < 0 ? json_integer(f->offset)
+			    : json_integer(f->offset - (int64_t)f->size));
+	set(object, "instruction", json_text(f->instruction));
+	return object;
+}
+
 static json_t *finding_json(const struct heap_finding *f)
 {
 	json_t *object = json_object();
-	bool damage = f->kind <= HEAP_WRITE_AFTER_FREE, freed = f->freed_by != NULL;
+	bool damage = f->kind <= HEAP_WRITE_AFTER_FREE && !f->fenced, freed = f->freed_by != NULL;
 
 	set(object, "kind", json_text(heap_kind_name(f->kind)));
 	set(object, "trial", count(f->trial));
@@ -72,6 +90,7 @@ static json_t *finding_json(const struct heap_finding *f)
 	set(object, "found", damage ? bytes_json(f->found, f->bytes) : json_null());
 	set(object, "continued", json_boolean(f->continued));
 	set(object, "sampled", json_boolean(f->sampled));
+	set(object, "access", access_json(f));
 	set(object, "freed_by", json_text(f->freed_by));
 	set(object, "seen_at", json_site(&f->seen_at));
 	set(object, "when", when_json(&f->when));
@@ -149,6 +168,22 @@ static json_t *observer_json(const struct heap_report *report)
 	return object;
 }
 
+static json_t *fence_json(const struct heap_report *report)
+{
+	const struct heap_fence *fence = &report->fence;
+	json_t *object = json_object();
+
+	set(object, "trials", count(report->fence_trials));
+	set(object, "fenced", count(fence->fenced));
+	set(object, "passed", count(fence->passed));
+	set(object, "turns", count(1ull << fence->level));
+	set(object, "let_through", count(fence->let_through));
+	set(object, "processes", count(fence->processes));
+	set(object, "processes_without", count(fence->without));
+	set(object, "processes_untold", count(fence->untold));
+	return object;
+}
+
 void report_heap_json(const struct heap_report *report, FILE *out)
 {
 	json_t *object = json_object(), *findings = json_array(), *dangling = json_array();
@@ -168,6 +203,7 @@ void report_heap_json(const struct heap_report *report, FILE *out)
 	set(object, "sampled_trials", count(report->sampled_trials));
 	set(object, "guarded", count(report->guarded));
 	set(object, "unguarded", count(report->unguarded));
+	set(object, "fence", report->fence_trials > 0 ? fence_json(report) : json_null());
 	set(object, "observer", report->compared ? observer_json(report) : json_null());
 	VEC_FOREACH (&report->findings, finding)
 		(void)json_array_append_new(findings, finding_json(finding));

@@ -67,14 +67,44 @@ static void print_what(const struct heap_finding *f, FILE *out)
 	case HEAP_INVALID_FREE:
 		(void)fprintf(out, "invalid free: 0x%" PRIx64 " was never allocated", f->address);
 		break;
+	case HEAP_OVER_READ:
+	case HEAP_KINDS:
+		break;
 	case HEAP_USE_AFTER_FREE:
 		(void)fprintf(out,
 			      "use after free: it died over a freed block of %" PRIu64 " byte%s",
 			      f->size, plural(f->size));
 		break;
-	case HEAP_KINDS:
-		break;
 	}
+}
+
+/* An access that a fence saw. */
+static void print_access(const struct heap_finding *f, FILE *out)
+{
+	const char *does = f->write ? "writes" : "reads";
+	int64_t behind = f->offset - (int64_t)f->size;
+
+	(void)fprintf(out, "%s: ",
+		      f->kind == HEAP_OVERFLOW	  ? "overflow"
+		      : f->kind == HEAP_UNDERFLOW ? "underflow"
+		      : f->kind == HEAP_OVER_READ ? "over-read"
+		      : f->write		  ? "write after free"
+						  : "use after free");
+	(void)fputs(does, out);
+	if (f->length > 0)
+		(void)fprintf(out, " %" PRIu64 " byte%s", f->length, plural(f->length));
+	if (!f->live)
+		(void)fprintf(out, " at offset %" PRId64 " of a freed block of %" PRIu64 " byte%s",
+			      f->offset, f->size, plural(f->size));
+	else if (f->offset < 0)
+		(void)fprintf(out,
+			      ", %" PRId64 " before the start of a block of %" PRIu64 " byte%s",
+			      -f->offset, f->size, plural(f->size));
+	else
+		(void)fprintf(out,
+			      ", from byte %" PRId64 " behind the end of a block of %" PRIu64
+			      " byte%s",
+			      behind, f->size, plural(f->size));
 }
 
 static void print_hex(const char *what, const uint8_t *bytes, unsigned int count, FILE *out)
@@ -101,7 +131,7 @@ static void print_tests(const struct heap_when *when, FILE *out)
 static void print_when(const struct heap_finding *f, FILE *out)
 {
 	const struct heap_when *when = &f->when;
-	bool damage = f->kind <= HEAP_WRITE_AFTER_FREE;
+	bool damage = f->kind <= HEAP_WRITE_AFTER_FREE && !f->fenced;
 
 	if (damage)
 		(void)fprintf(out, "     seen at %s%s\n",
@@ -129,12 +159,17 @@ static void print_finding(const struct heap_report *report, const struct heap_fi
 			  size_t number, bool verbose, FILE *out)
 {
 	(void)fprintf(out, "\n%3zu. ", number);
-	print_what(f, out);
+	if (f->fenced)
+		print_access(f, out);
+	else
+		print_what(f, out);
 	(void)fprintf(out,
-		      "\n     in %" PRIu64 " of %" PRIu64 " trials, %" PRIu64
+		      "\n     in %" PRIu64 " of %" PRIu64 " trials%s, %" PRIu64
 		      " time%s; shown: trial %" PRIu64 ", process %d\n",
-		      f->trials, report->heap.trials, f->count, plural(f->count), f->trial, f->pid);
-	if (f->evidence != 0 && f->kind <= HEAP_WRITE_AFTER_FREE && f->key)
+		      f->trials, f->fenced ? report->fence_trials : report->heap.trials,
+		      f->fenced ? " with fences" : "", f->count, plural(f->count), f->trial,
+		      f->pid);
+	if (f->evidence != 0 && f->kind <= HEAP_WRITE_AFTER_FREE && !f->fenced && f->key)
 		(void)fprintf(out,
 			      "     evidence %" PRIu64 "; who did it: redhand chase "
 			      "--from-evidence %" PRIu64 "\n",
@@ -161,9 +196,15 @@ static void print_finding(const struct heap_report *report, const struct heap_fi
 		print_hex("found", f->found, f->bytes, out);
 	}
 	print_when(f, out);
+	if (f->fenced && f->instruction)
+		(void)fprintf(out, "     by %s\n", f->instruction);
+	if (f->fenced)
+		print_site(f->write ? "written by" : "read by", &f->seen_at, verbose, out);
 	print_site("allocated by", &f->allocated, verbose, out);
 	print_site(f->kind == HEAP_DOUBLE_FREE ? "freed first by" : "freed by", &f->freed, verbose,
 		   out);
+	if (f->fenced)
+		return;
 	if (f->kind == HEAP_DOUBLE_FREE)
 		print_site("and again by", &f->seen_at, verbose, out);
 	else if (f->kind == HEAP_USE_AFTER_FREE)
@@ -258,16 +299,51 @@ static void print_suspects(const struct heap_report *report, bool verbose, FILE 
 	}
 }
 
+/* How much the trials with fences could see. */
+static void print_fence(const struct heap_report *report, FILE *out)
+{
+	const struct heap_fence *fence = &report->fence;
+	uint64_t blocks = fence->fenced + fence->passed;
+
+	if (report->fence_trials == 0)
+		return;
+	(void)fprintf(out, "%" PRIu64 " trial%s with fences%s: ", report->fence_trials,
+		      plural(report->fence_trials),
+		      report->fence_rate.trials > 0 ? ", because guards had found nothing" : "");
+	if (blocks == 0)
+		(void)fputs("no block had one\n", out);
+	else
+		(void)fprintf(
+			out, "%" PRIu64 " of %" PRIu64 " blocks (%.1f %%) ended at a closed page\n",
+			fence->fenced, blocks, 100.0 * (double)fence->fenced / (double)blocks);
+	if (fence->level > 0)
+		(void)fprintf(
+			out,
+			"Not all fit: contexts that make many blocks took turns; %u trials with "
+			"fences cover all of them.\n",
+			1u << fence->level);
+	if (fence->untold > 0)
+		(void)fprintf(
+			out,
+			"The system calls of %u process%s could not be followed: closed pages "
+			"were errors to them.\n",
+			fence->untold, fence->untold == 1 ? "" : "es");
+}
+
 static void print_head(const struct heap_report *report, FILE *out)
 {
 	text_program(report->program, out);
 	bool sampled = report->unguarded > 0;
 
-	(void)fprintf(out,
-		      "\n%" PRIu64 " trial%s with guards around %s and %u MiB of "
-		      "quarantine; %" PRIu64 " blocks looked at in the end\n",
-		      report->heap.trials, report->heap.trials == 1 ? "" : "s",
-		      sampled ? "blocks" : "every block", report->quarantine_mib, report->blocks);
+	(void)fputc('\n', out);
+	/* Where all trials had fences there is nothing to say about guards. */
+	if (report->fence_trials == 0 || report->fence_rate.trials > 0)
+		(void)fprintf(out,
+			      "%" PRIu64 " trial%s with guards around %s and %u MiB of "
+			      "quarantine; %" PRIu64 " blocks looked at in the end\n",
+			      report->heap.trials, report->heap.trials == 1 ? "" : "s",
+			      sampled ? "blocks" : "every block", report->quarantine_mib,
+			      report->blocks);
 	if (sampled)
 		(void)fprintf(out,
 			      "In %" PRIu64 " of them %.1f %% of the blocks had guards and went "
@@ -277,6 +353,7 @@ static void print_head(const struct heap_report *report, FILE *out)
 			      100.0 * (double)report->guarded /
 				      (double)(report->guarded + report->unguarded),
 			      report->guarded, report->guarded + report->unguarded);
+	print_fence(report, out);
 	if (report->interrupted)
 		(void)fprintf(out, "Interrupted: this is what was seen until then.\n");
 	if (report->sentence)
@@ -289,15 +366,15 @@ void report_heap_text(const struct heap_report *report, bool verbose, FILE *out)
 	size_t shown = verbose ? report->findings.count : FINDINGS_SHOWN;
 
 	print_head(report, out);
-	if (report->findings.count == 0 && report->blocks == 0)
+	if (report->findings.count == 0 && report->blocks + report->fence.fenced == 0)
 		(void)fprintf(out,
 			      "\nNo block was looked at, so this says nothing: the program has "
 			      "an allocator of its own, was killed, or ran unobserved.\n");
 	else if (report->findings.count == 0)
 		(void)fprintf(
-			out,
-			"\nNo damaged block, no bad free and no use of a freed block was "
-			"seen.%s\n",
+			out, "\nNo damaged block, no bad free and no %s was seen.%s\n",
+			report->fence_trials > 0 ? "access behind a block or to a freed one"
+						 : "write to a freed block",
 			report->heap.failed > 0
 				? " What was written wrongly inside a block has no guard to "
 				  "break: redhand chase looks for who wrote what a crash read."

@@ -275,16 +275,18 @@ static void victim(const struct page *page)
 		row(page, "", holder->note, 3);
 }
 
-/* Who used the freed block, in trials that did not fail there. */
+/* Who used the freed block, or read beside a live one, in trials that did not fail there. */
 static const struct evidence *use_evidence(const struct page *page)
 {
 	const struct verdict *v = &page->inv->verdict;
 	const struct evidence *use = NULL;
+	bool told = v->class == VERDICT_USE_AFTER_FREE || v->class == VERDICT_OVER_READ;
 
-	for (size_t i = 0; v->class == VERDICT_USE_AFTER_FREE && !use && i < v->evidence.count;
-	     i++) {
+	for (size_t i = 0; told && !use && i < v->evidence.count; i++) {
 		use = evidence_find(&page->inv->evidence, v->evidence.items[i]);
-		if (use && (use->kind != EVIDENCE_FREED_USE || use->freed_use->user.count == 0))
+		if (use &&
+		    ((use->kind != EVIDENCE_FREED_USE && use->kind != EVIDENCE_OVER_READ) ||
+		     use->freed_use->user.count == 0))
 			use = NULL;
 	}
 	VEC_FOREACH (&page->inv->evidence.list, e)
@@ -296,14 +298,15 @@ static const struct evidence *use_evidence(const struct page *page)
 static void user(const struct page *page)
 {
 	const struct evidence *use = use_evidence(page);
+	const char *what = use && use->kind == EVIDENCE_OVER_READ ? "read by" : "used by";
 
 	if (!use)
 		return;
 	if (use->freed_use->instruction) {
-		row(page, "used by", use->freed_use->instruction, 1);
+		row(page, what, use->freed_use->instruction, 1);
 		stack_rows(page, &use->freed_use->user, WRITER_FRAMES);
 	} else {
-		site_rows(page, "used by", &use->freed_use->user);
+		site_rows(page, what, &use->freed_use->user);
 	}
 	source_row(page, &use->freed_use->user);
 	if (use->note)

@@ -1,13 +1,15 @@
 /*
  * What the heap observer writes beside and into blocks, and how to know it again.
  *
- * A guard stands before and behind every block, poison in every freed one. Both are one word per
- * block, repeated, made of the block's address and the seed: 48 bits of it, six to a byte, and the
- * upper two bits of each byte are 10. So no byte is ever 0, ASCII or 0xff (what stray writes write
- * most), no word is an address that the CPU would take (a poisoned pointer faults when it is used),
- * and a poisoned word that turns up in a register names the block that it was read from. The lowest
- * bits of the address stand in the highest byte: a field's address, made out of poison, is a little
- * more than it and must not be the poison of a neighbour.
+ * A guard stands before and behind every block, poison in every freed one. Both are made of one
+ * word per block, of the block's address and the seed: 48 bits of it, six to a byte, and the
+ * upper two bits of each byte are 10. Poison is that word over and over. A guard's words differ
+ * from each other (canary_guard_at()): a copy that moves the guard by a word or more is seen. So no
+ * byte is ever 0, ASCII or 0xff (what stray writes write most), no word is an address that the CPU
+ * would take (a poisoned pointer faults when it is used), and a poisoned word that turns up in a
+ * register names the block that it was read from. The lowest bits of the address stand in the
+ * highest byte: a field's address, made out of poison, is a little more than it and must not be the
+ * poison of a neighbour.
  */
 #ifndef REDHAND_WIRE_CANARY_H
 #define REDHAND_WIRE_CANARY_H
@@ -56,6 +58,16 @@ static inline uint64_t canary_word(uint64_t seed, uint64_t start, enum canary_ki
 	uint64_t bits = start >> 4 | (uint64_t)kind << CANARY_START_BITS;
 
 	return __builtin_bswap64(canary_spread((bits ^ seed) & CANARY_BITS));
+}
+
+/* Every byte of it is at least 5 and less than 21, so that the words at addresses 8, 16 and 24
+ * bytes apart differ in each of their bytes, whatever is carried from one byte to the next. */
+#define CANARY_STEP 0x0b0d1113070f0513ull
+
+/* The word that a guard has at `address`, where the block's word is `guard`. */
+static inline uint64_t canary_guard_at(uint64_t guard, uint64_t address)
+{
+	return guard ^ ((address >> 3) * CANARY_STEP & ~CANARY_MARK_MASK);
 }
 
 /* The poison of the block whose guard this is: only the kind differs, in the lowest byte. */

@@ -140,6 +140,7 @@ enum log_block_via {
 	LOG_VIA_BAD_FREE = 5, /* the pointer passed to free */
 	LOG_VIA_DAMAGE = 6,   /* where = address of the first damaged byte */
 	LOG_VIA_SWEEP = 7,    /* whoever points to it was looked for */
+	LOG_VIA_FENCE = 9,    /* where = the address that was touched */
 	LOG_VIA_POISON = 8,   /* where = index in gregs: the register holds its poison */
 };
 

@@ -32,6 +32,7 @@
 
 #include "wire/ids.h"
 #include "wire/log_crash.h"
+#include "wire/log_fence.h"
 #include "wire/log_heap.h"
 #include "wire/log_pin.h"
 #include "wire/log_watch.h"
@@ -252,9 +253,13 @@ enum log_record_type {
 	LOG_PYTHON_CODE = 31,	/* struct log_python_code; BLOB PYTHON: what names it */
 	LOG_HOOK = 36,		/* struct log_hook: one place of the target's code was patched */
 	/* 40 to 55: the heap observer */
-	LOG_HEAP = 40,	      /* struct log_heap, once, when it starts */
-	LOG_HEAP_DAMAGE = 41, /* struct log_heap_damage; a BLOCK record follows */
-	LOG_ROUND = 42,	      /* struct log_round, at exit and at a crash */
+	LOG_HEAP = 40,	       /* struct log_heap, once, when it starts */
+	LOG_HEAP_DAMAGE = 41,  /* struct log_heap_damage; a BLOCK record follows */
+	LOG_ROUND = 42,	       /* struct log_round, at exit and at a crash */
+	LOG_FENCE = 44,	       /* struct log_fence, once, when fences start */
+	LOG_FENCE_ACCESS = 45, /* struct log_fence_access; a BLOCK record follows */
+	LOG_FENCE_COUNT = 46,  /* struct log_fence_counts, at exit and at a crash */
+	LOG_FENCE_END = 47,    /* struct log_fence_end, at exit and at a crash */
 	LOG_SWEEP = 43, /* struct log_sweep; a BLOCK record for each block that it looked for, then
 			 * HOLDER records */
 };

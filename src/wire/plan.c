@@ -46,6 +46,7 @@ static const uint32_t least_bytes[] = {
 	[PLAN_ITEM_ACTION] = sizeof(struct plan_action),
 	[PLAN_ITEM_HOOK] = sizeof(struct plan_hook),
 	[PLAN_ITEM_CANARY] = sizeof(struct plan_heap),
+	[PLAN_ITEM_FENCE] = sizeof(struct plan_fence),
 	[PLAN_ITEM_HOLDERS] = sizeof(struct plan_holders),
 	[PLAN_ITEM_CHAOS] = sizeof(struct plan_chaos),
 	[PLAN_ITEM_WATCH] = sizeof(struct plan_watch),

@@ -89,6 +89,7 @@ enum plan_item_type {
 	PLAN_ITEM_CANARY = 5,  /* struct plan_heap */
 	PLAN_ITEM_HOLDERS = 6, /* struct plan_holders */
 	PLAN_ITEM_CHAOS = 7,   /* struct plan_chaos */
+	PLAN_ITEM_FENCE = 8,   /* struct plan_fence */
 };
 
 struct plan_item {
@@ -404,6 +405,23 @@ struct plan_heap {
 	uint64_t sweep_hashes[PLAN_SWEEP_MAX];
 };
 
+/* In plan_fence.item.flags. */
+#define PLAN_FENCE_EXACT 1u    /* each block ends at the end of a page, whatever its alignment */
+#define PLAN_FENCE_FRONT 2u    /* each block begins at the start of a page */
+#define PLAN_FENCE_MAPPINGS 4u /* pages are closed as older kernels do it */
+#define PLAN_FENCE_UNTOLD 8u   /* system calls are left alone: closed pages are errors to them */
+
+/* Fences: blocks at the end of pages of their own, with the next page closed. Needs
+ * PLAN_ITEM_CANARY, whose seed it uses; blocks without a fence are as that item says. */
+struct plan_fence {
+	struct plan_item item;
+	uint32_t turn, level;  /* whose turn it is: wire/fence_turn.h */
+	uint32_t memory_mib;   /* of blocks with fences; 0: a quarter of what is free */
+	uint32_t time_percent; /* of the run time; beyond it, contexts that make many blocks take
+				* turns; 0: no limit */
+};
+
+_Static_assert(sizeof(struct plan_fence) == 24, "wire size; bump PLAN_VERSION");
 _Static_assert(sizeof(struct plan_heap) == 296, "wire size; bump PLAN_VERSION");
 _Static_assert(sizeof(struct plan_holders) == 272, "wire size; bump PLAN_VERSION");
 _Static_assert(sizeof(struct plan_header) == 80, "wire size; bump PLAN_VERSION");

@@ -1,5 +1,5 @@
 /*
- * Writes a plan file: make_plan FILE crash|ids|heap [growth] [jit_code] [wild_values] [pages]
+ * Writes a plan file: make_plan FILE crash|ids|heap|fence [growth] [jit_code] [wild_values] [pages]
  * [no_python] [python] [sampled] [fresh] [field=value...] [item=TYPE...] [chaos=WEIGHT,GAP_BYTES,HEAP_BYTES]
  * [watch=BLOCK_BYTES,OFFSET,BYTES,FLAGS,POLICY,FROM_BLOCK_BYTES]
  */
@@ -55,12 +55,22 @@ int main(int argc, char **argv)
 		{ "sweep_at", offsetof(struct plan_heap, sweep_at) },
 		{ "seed", offsetof(struct plan_heap, seed) },
 	};
+	static const struct {
+		const char *name;
+		size_t offset;
+	} fence_fields[] = {
+		{ "fence_turn", offsetof(struct plan_fence, turn) },
+		{ "fence_level", offsetof(struct plan_fence, level) },
+		{ "fence_memory_mib", offsetof(struct plan_fence, memory_mib) },
+		{ "fence_time_percent", offsetof(struct plan_fence, time_percent) },
+	};
 	struct plan_heap heap = { .item = { PLAN_ITEM_CANARY, 0, sizeof(heap) },
 				  .seed = 0x1234567,
 				  .quarantine_mib = 64,
 				  .poison_ppm = 1000000,
 				  .timer_ms = 20,
 				  .sweep_at = PLAN_SWEEP_AT_FREE };
+	struct plan_fence fence = { .item = { PLAN_ITEM_FENCE, 0, sizeof(fence) } };
 	struct plan_header plan;
 	static _Alignas(8) unsigned char items[32768];
 	size_t item_bytes = 0;
@@ -114,6 +124,12 @@ int main(int argc, char **argv)
 			memcpy(items + item_bytes, &chaos, sizeof(chaos));
 			item_bytes += sizeof(chaos);
 		}
+		for (f = 0; f < sizeof(fence_fields) / sizeof(fence_fields[0]); f++)
+			if (!strcmp(argv[i], fence_fields[f].name))
+				memcpy((char *)&fence + fence_fields[f].offset, &value,
+				       sizeof(value));
+		if (!strcmp(argv[i], "fence_flags"))
+			fence.item.flags = (uint16_t)value;
 		for (f = 0; f < sizeof(heap_fields) / sizeof(heap_fields[0]); f++)
 			if (!strcmp(argv[i], heap_fields[f].name))
 				memcpy((char *)&heap + heap_fields[f].offset, &value,
@@ -128,9 +144,13 @@ int main(int argc, char **argv)
 			if (!strcmp(argv[i], fields[f].name))
 				memcpy((char *)&plan + fields[f].offset, &value, sizeof(value));
 	}
-	if (!strcmp(argv[2], "heap")) {
+	if (!strcmp(argv[2], "heap") || !strcmp(argv[2], "fence")) {
 		memcpy(items + item_bytes, &heap, sizeof(heap));
 		item_bytes += sizeof(heap);
+	}
+	if (!strcmp(argv[2], "fence")) {
+		memcpy(items + item_bytes, &fence, sizeof(fence));
+		item_bytes += sizeof(fence);
 	}
 	len = plan_seal(&plan, items, item_bytes, bytes, sizeof(bytes));
 	file = fopen(argv[1], "wb");

@@ -282,6 +282,20 @@ static inline struct evidence made_freed_use(uint64_t trial, bool write)
 	return e;
 }
 
+/* A read right behind a live block, seen at a fence. */
+static inline struct evidence made_over_read(uint64_t trial)
+{
+	struct evidence e = evidence_new(EVIDENCE_OVER_READ, trial, true);
+
+	e.freed_use->block = made_block(1000 + trial, MADE_BLOCK, 56, BLOCK_LIVE);
+	e.freed_use->offset = 56;
+	e.freed_use->width = 8;
+	e.freed_use->fenced = true;
+	e.freed_use->instruction = mem_strdup("mov rax, qword ptr [rbx+0x38]");
+	made_stack(&e.freed_use->user, "row_sum", 71);
+	return e;
+}
+
 static inline struct evidence made_holder(uint64_t trial, bool used)
 {
 	struct evidence e = evidence_new(EVIDENCE_HOLDER, trial, true);
@@ -480,6 +494,8 @@ static inline struct evidence made_any(enum evidence_kind kind)
 		return made_conflation(3, 10, 11);
 	case EVIDENCE_FREED_USE:
 		return made_freed_use(3, true);
+	case EVIDENCE_OVER_READ:
+		return made_over_read(3);
 	case EVIDENCE_HOLDER:
 		return made_holder(3, true);
 	case EVIDENCE_BAD_FREE:

@@ -314,7 +314,47 @@ static void freed_in_the_crash_and_used(struct evidence_list *l)
 	freed_used(l);
 }
 
+/* Fences saw it, and nothing fails: the read itself is what was looked for. */
+static void read_behind(struct evidence_list *l)
+{
+	add(l, made_over_read(1));
+	add(l, made_over_read(2));
+}
+
+static void read_behind_once(struct evidence_list *l)
+{
+	add(l, made_over_read(1));
+}
+
+/* The same in trials that failed: the read was let through, and the failure came later. */
+static void read_behind_and_failed(struct evidence_list *l)
+{
+	struct experiment_made made = {
+		.kind = EXPERIMENT_FENCES, .trials = 2, .telling = 2, .shown = 2, .coverage = 1
+	};
+
+	read_behind(l);
+	evidence_add_experiment(l, &made);
+}
+
+/* The same of a freed block that was read and let through. */
+static void freed_used_at_a_fence(struct evidence_list *l)
+{
+	struct experiment_made made = {
+		.kind = EXPERIMENT_FENCES, .trials = 2, .telling = 2, .shown = 2, .coverage = 1
+	};
+
+	freed_used(l);
+	VEC_FOREACH (&l->list, e)
+		e->freed_use->fenced = true;
+	evidence_add_experiment(l, &made);
+}
+
 const struct story stories_free[] = {
+	ROW(read_behind, OVER_READ, FIRM, NULL),
+	ROW(read_behind_once, OVER_READ, DOUBTED, NULL),
+	ROW(read_behind_and_failed, OVER_READ, DOUBTED, NULL),
+	ROW(freed_used_at_a_fence, USE_AFTER_FREE, DOUBTED, NULL),
 	ROW(after_free, WRITE_AFTER_FREE, FIRM, "late_store"),
 	ROW(after_free_inferred, WRITE_AFTER_FREE, DOUBTED, "late_store"),
 	ROW(crash_writes_freed, WRITE_AFTER_FREE, FIRM, "clone_statement"),

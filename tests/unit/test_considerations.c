@@ -49,6 +49,7 @@ static const struct {
 	{ "freed-block-recycled", "recycled_only", "freed_in_the_crash" },
 	{ "place-shared", "freed_in_a_shared_place", "shared_in_one_trial_only" },
 	{ "place-shared", "written_in_a_shared_place", "crash_writes_freed" },
+	{ "let-through", "read_behind_and_failed", "read_behind" },
 	{ "only-by-poison", "used_by_poison_alone", "used_by_poison_once" },
 	{ "writer-not-caught", "damage_only", "overflow_of_a_canary" },
 	{ "inexact-holder", "holder_by_looks", "dangling" },

@@ -139,6 +139,27 @@ static void test_canary_words(void **state)
 	assert_uint_in_range(chosen, 50000 - 950, 50000 + 950);
 }
 
+/* A guard that was moved by one word, two or three is another guard in every byte. */
+static void test_canary_guard_has_no_period(void **state)
+{
+	uint64_t guard = canary_word(0x1234567, 0x7f0012345670ull, CANARY_GUARD), at, i;
+	unsigned shift, k;
+
+	(void)state;
+	for (i = 0; i < 100000; i++) {
+		at = (i * 0x9e3779b97f4a7c15ull >> 17) & ~7ull;
+		for (k = 0; k < 64; k += 8)
+			assert_uint_in_range(canary_guard_at(guard, at) >> k & 255, 0x80, 0xbf);
+		for (shift = 8; shift <= 24; shift += 8) {
+			uint64_t differs =
+				canary_guard_at(guard, at) ^ canary_guard_at(guard, at + shift);
+
+			for (k = 0; k < 64; k += 8)
+				assert_int_not_equal(differs >> k & 255, 0);
+		}
+	}
+}
+
 static void test_every_damaged_byte_is_refused(void **state)
 {
 	_Alignas(8) unsigned char bytes[2048];
@@ -198,6 +219,7 @@ int main(void)
 		cmocka_unit_test(test_chaos_is_whole),
 		cmocka_unit_test(test_heap_is_whole),
 		cmocka_unit_test(test_canary_words),
+		cmocka_unit_test(test_canary_guard_has_no_period),
 		cmocka_unit_test(test_every_damaged_byte_is_refused),
 		cmocka_unit_test(test_values_out_of_range),
 		cmocka_unit_test(test_seal_needs_room_and_sound_items),

@@ -44,6 +44,10 @@ static const char *const type_names[] = {
 	[LOG_HEAP_DAMAGE] = "HEAP_DAMAGE",
 	[LOG_ROUND] = "ROUND",
 	[LOG_SWEEP] = "SWEEP",
+	[LOG_FENCE] = "FENCE",
+	[LOG_FENCE_ACCESS] = "FENCE_ACCESS",
+	[LOG_FENCE_COUNT] = "FENCE_COUNT",
+	[LOG_FENCE_END] = "FENCE_END",
 	[LOG_HOLDER] = "HOLDER",
 	[LOG_HIT] = "KEPT",
 	[LOG_WATCH_CHANGED] = "CHANGED",
@@ -289,6 +293,50 @@ static void add_item(struct strbuf *out, const struct log_reader *log, const str
 			    " spent_us=%" PRIu64 " guarded=%" PRIu64 " passed=%" PRIu64,
 			    r.check, r.whole, r.live, r.quarantined, r.round_ns / 1000, r.damages,
 			    r.rounds, r.spent_ns / 1000, r.guarded, r.passed);
+		break;
+	}
+	case LOG_FENCE: {
+		struct log_fence f;
+
+		log_payload(item, &f, sizeof(f));
+		strbuf_addf(out,
+			    " mode=%u trouble=%d calls=%u flags=%#x turn=%u level=%u bytes=%" PRIu64
+			    " at_once=%" PRIu64,
+			    f.mode, f.trouble, f.calls, f.flags, f.turn, f.level, f.bytes,
+			    f.at_once);
+		break;
+	}
+	case LOG_FENCE_ACCESS: {
+		struct log_fence_access a;
+
+		log_payload(item, &a, sizeof(a));
+		strbuf_addf(
+			out,
+			" number=%u side=%u flags=%u context=%u tid=%u call=%u address=%#" PRIx64
+			" offset=%" PRId64 " length=%" PRIu64 " rip=%#" PRIx64,
+			a.number, a.side, a.flags, a.context, a.tid, a.call, a.address, a.offset,
+			a.length, a.gregs[LOG_GREG_RIP]);
+		break;
+	}
+	case LOG_FENCE_COUNT: {
+		struct log_fence_counts c;
+		unsigned i;
+
+		log_payload(item, &c, sizeof(c));
+		strbuf_addf(out, " first=%u counts=", c.first);
+		for (i = 0; i < c.count && i < LOG_FENCE_COUNTS; i++)
+			strbuf_addf(out, "%s%" PRIu64, i > 0 ? "," : "", c.counts[i]);
+		break;
+	}
+	case LOG_FENCE_END: {
+		struct log_fence_end e;
+
+		log_payload(item, &e, sizeof(e));
+		strbuf_addf(out,
+			    " fenced=%" PRIu64 " passed=%" PRIu64 " most=%" PRIu64
+			    " level=%u accesses=%u let_through=%" PRIu64 " left_open=%" PRIu64,
+			    e.fenced, e.passed, e.most, e.level, e.accesses, e.let_through,
+			    e.left_open);
 		break;
 	}
 	case LOG_SWEEP: {

@@ -106,6 +106,14 @@ static void add_item(struct strbuf *out, const struct plan_item *item)
 	case PLAN_ITEM_CANARY:
 		add_heap(out, (const void *)item);
 		break;
+	case PLAN_ITEM_FENCE: {
+		const struct plan_fence *fence = (const void *)item;
+
+		strbuf_addf(out, "FENCE flags=%#x turn=%u level=%u memory_mib=%u time_percent=%u\n",
+			    item->flags, fence->turn, fence->level, fence->memory_mib,
+			    fence->time_percent);
+		break;
+	}
 	case PLAN_ITEM_HOLDERS: {
 		const struct plan_holders *holders = (const void *)item;
 

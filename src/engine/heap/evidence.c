@@ -90,12 +90,20 @@ static void tell_use(const struct sight *sight, struct evidence *ret)
 	ret->freed_use->offset = sight->seen->offset;
 	ret->freed_use->write = f->write;
 	ret->freed_use->poison = f->poison;
+	ret->freed_use->fenced = f->fenced;
+	ret->freed_use->width = f->fenced ? f->length : 0;
 	ret->freed_use->instruction = copy(f->instruction);
 	stack_copy(&ret->freed_use->user, &f->seen_at);
 }
 
-static enum evidence_kind kind_of(enum heap_kind kind)
+static enum evidence_kind kind_of(const struct heap_finding *f)
 {
+	enum heap_kind kind = f->kind;
+
+	if (kind == HEAP_OVER_READ)
+		return EVIDENCE_OVER_READ;
+	if (kind == HEAP_WRITE_AFTER_FREE && f->fenced)
+		return EVIDENCE_FREED_USE;
 	if (kind <= HEAP_WRITE_AFTER_FREE)
 		return EVIDENCE_CANARY;
 	return kind == HEAP_USE_AFTER_FREE ? EVIDENCE_FREED_USE : EVIDENCE_BAD_FREE;
@@ -103,8 +111,14 @@ static enum evidence_kind kind_of(enum heap_kind kind)
 
 static char *note_of(const struct heap_finding *f, bool failing, bool failed)
 {
+	const struct frame *site = f->fenced ? stack_site(&f->seen_at) : NULL;
 	struct strbuf sb = { 0 };
 
+	if (site && f->kind <= HEAP_UNDERFLOW) {
+		strbuf_adds(&sb, "a fence saw the write: ");
+		frame_describe(site, &sb);
+		strbuf_adds(&sb, f->when.tests.count == 1 ? "; " : "");
+	}
 	if (f->when.tests.count == 1 && !f->when.more_tests)
 		strbuf_addf(&sb, "while %s ran", f->when.tests.items[0]);
 	if (failing && !failed)
@@ -113,19 +127,27 @@ static char *note_of(const struct heap_finding *f, bool failing, bool failed)
 	return sb.len > 0 ? strbuf_take(&sb) : NULL;
 }
 
+/* Of the trials with fences, whether they came after those with guards or in their place. */
+static const struct rate *fence_rate(const struct heap_report *report)
+{
+	return report->fence_rate.trials > 0 ? &report->fence_rate : &report->heap;
+}
+
 static void tell_finding(const struct heap_report *report, const struct heap_finding *f,
 			 struct evidence_list *ret)
 {
-	bool damage = f->kind <= HEAP_WRITE_AFTER_FREE;
+	/* What guards and fences show is there, whatever becomes of it later. */
+	bool damage = f->kind <= HEAP_WRITE_AFTER_FREE || f->fenced;
+	const struct rate *rate = f->fenced ? fence_rate(report) : &report->heap;
 
 	VEC_FOREACH (&f->seen, seen) {
 		struct sight sight = { f, seen, seen->trial == f->trial };
-		bool failing = seen->failed || (damage && report->heap.failed == 0);
-		struct evidence e = evidence_new(kind_of(f->kind), seen->trial, failing);
+		bool failing = seen->failed || (damage && rate->failed == 0);
+		struct evidence e = evidence_new(kind_of(f), seen->trial, failing);
 
-		if (damage)
+		if (e.kind == EVIDENCE_CANARY)
 			tell_damage(&sight, &e);
-		else if (f->kind == HEAP_USE_AFTER_FREE)
+		else if (e.kind != EVIDENCE_BAD_FREE)
 			tell_use(&sight, &e);
 		else
 			tell_free(&sight, &e);
@@ -297,6 +319,19 @@ void heap_experiment(const struct heap_report *report, enum experiment_kind kind
 	count_shown(report, ret);
 }
 
+static void fence_experiment(const struct heap_report *report, struct experiment_made *ret)
+{
+	const struct rate *rate = fence_rate(report);
+	uint64_t blocks = report->fence.fenced + report->fence.passed;
+
+	*ret = (struct experiment_made){ .kind = EXPERIMENT_FENCES,
+					 .trials = rate->trials,
+					 .telling = rate->failed };
+	if (blocks > 0)
+		ret->coverage = (double)report->fence.fenced / (double)blocks;
+	count_shown(report, ret);
+}
+
 static int store(struct case_store *cs, struct evidence_list *list, uint64_t trial, uint64_t *ret,
 		 struct err *err)
 {
@@ -331,6 +366,12 @@ int heap_store_evidence(struct case_store *cs, struct heap_report *report, struc
 	heap_experiment(report,
 			report->poison_chance < 1 ? EXPERIMENT_FILL_FREED : EXPERIMENT_GUARDS,
 			&made);
-	evidence_add_experiment(&list, &made);
+	/* Where all trials had fences, guards around the rest are no experiment of their own. */
+	if (report->fence_trials == 0 || report->fence_rate.trials > 0)
+		evidence_add_experiment(&list, &made);
+	if (report->fence_trials > 0) {
+		fence_experiment(report, &made);
+		evidence_add_experiment(&list, &made);
+	}
 	return r == 0 ? store(cs, &list, 0, &ignored, err) : r;
 }

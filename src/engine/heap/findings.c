@@ -20,11 +20,22 @@ static uint64_t place(const struct stack *stack)
 	return stack->count > 0 ? stack->frames[0].offset : 0;
 }
 
+/* Where the program's own code stands, not which routine of the C library did it for it. */
+static uint64_t code_place(const struct stack *stack)
+{
+	const struct frame *site = stack_site(stack);
+
+	return site ? site->offset : place(stack);
+}
+
 static bool alike(const struct heap_finding *a, const struct heap_finding *b)
 {
 	if (a->kind != b->kind || a->continued != b->continued ||
 	    !same_text(a->context, b->context))
 		return false;
+	if (a->fenced || b->fenced)
+		return a->fenced && b->fenced && a->write == b->write &&
+		       code_place(&a->seen_at) == code_place(&b->seen_at);
 	if (a->kind <= HEAP_WRITE_AFTER_FREE) {
 		/* Behind a block whose size varies, what is the same is how far. */
 		int64_t x = a->kind == HEAP_OVERFLOW ? (int64_t)a->size : 0;
@@ -38,7 +49,7 @@ static bool alike(const struct heap_finding *a, const struct heap_finding *b)
 static void add_sighting(struct heap_finding *known, const struct finding_trial *trial,
 			 const struct heap_finding *here)
 {
-	known->count++;
+	known->count += here->accesses > 0 ? here->accesses : 1;
 	if (known->last_trial == trial->number)
 		return;
 	known->trials++;
@@ -90,6 +101,20 @@ static void add_notes(const struct finding_trial *trial, const struct strv *note
 			  mem_printf("trial %" PRIu64 ": %s", trial->number, notes->items[i]));
 }
 
+static void add_fence(const struct heap_fence *from, struct heap_report *report)
+{
+	struct heap_fence *to = &report->fence;
+
+	to->fenced += from->fenced;
+	to->passed += from->passed;
+	to->let_through += from->let_through;
+	to->processes += from->processes;
+	to->without += from->without;
+	to->untold += from->untold;
+	if (from->level > to->level)
+		to->level = from->level;
+}
+
 void findings_add(const struct finding_trial *trial, struct reading *reading,
 		  struct heap_report *report)
 {
@@ -105,6 +130,7 @@ void findings_add(const struct finding_trial *trial, struct reading *reading,
 	report->blocks += damage->blocks;
 	report->guarded += damage->guarded;
 	report->unguarded += damage->unguarded;
+	add_fence(&damage->fence, report);
 	add_notes(trial, &damage->notes, report);
 	if (reading_logs(reading, &logs, NULL) == 0)
 		add_notes(trial, &logs->notes, report);

@@ -12,11 +12,14 @@
 #include "engine/stats/fisher.h"
 #include "engine/stats/rate.h"
 #include "engine/trial/judge.h"
+#include "engine/trial/observe.h"
 #include "read/sweeps.h"
 #include "wire/checksum.h"
 
 #define CHANCE_STEP 10
-#define FEW_TRIALS 20 /* with fewer per arm only a large effect can show */
+#define FENCE_TRIALS 2	    /* that all blocks had fences in */
+#define FENCE_TRIALS_MAX 16 /* that not all had: contexts take turns */
+#define FEW_TRIALS 20	    /* with fewer per arm only a large effect can show */
 
 struct heap {
 	const struct heap_request *request;
@@ -28,6 +31,8 @@ struct heap {
 	uint64_t next;	  /* position */
 	uint64_t first;	  /* the position before the scheduled ones */
 	uint64_t guarded; /* trials with guards */
+	bool fencing;	  /* the trials with fences that come after the others */
+	uint64_t fenced;  /* trials with fences that were begun */
 	bool probing;	  /* the one trial that tells which contexts the function has */
 	double started_s;
 };
@@ -47,6 +52,16 @@ static bool wants_more(const struct heap *heap)
 	return 2 * failed < 3 * chance_needed(&heap->chance, heap->plan.poison_ppm);
 }
 
+/* Where not all contexts have fences at once, each has its turn in one of 2^level trials. */
+static uint64_t fence_trials(const struct heap *heap)
+{
+	uint64_t turns = 1ull << heap->report->fence.level;
+
+	if (turns < FENCE_TRIALS)
+		return FENCE_TRIALS;
+	return turns < FENCE_TRIALS_MAX ? turns : FENCE_TRIALS_MAX;
+}
+
 static int heap_next(void *ctx, unsigned int slot, struct run *ret, struct err *err)
 {
 	struct heap *heap = ctx;
@@ -55,6 +70,12 @@ static int heap_next(void *ctx, unsigned int slot, struct run *ret, struct err *
 		if (heap->next > 1)
 			return 0;
 		*ret = (struct run){ .position = heap->next++, .arm = HEAP_ARM_HEAP };
+		return 1;
+	}
+	if (heap->fencing) {
+		if (heap->fenced >= fence_trials(heap))
+			return 0;
+		*ret = (struct run){ .position = heap->next++, .arm = HEAP_ARM_FENCE };
 		return 1;
 	}
 	if (heap->next > heap->first + schedule_runs(&heap->schedule)) {
@@ -72,15 +93,30 @@ static int heap_next(void *ctx, unsigned int slot, struct run *ret, struct err *
 	return 1;
 }
 
+/* Whoever reads a freed block is to find there what he would have found: no poison. */
+static void prepare_fence(struct heap *heap, struct plan_heap *plan, struct trial_job *job)
+{
+	struct plan_fence fence;
+
+	observe_fence_defaults((uint32_t)(heap->request->seed + heap->fenced++), &fence);
+	fence.item.flags = heap->request->fence_flags;
+	strbuf_add(&job->plan_items, &fence, sizeof(fence));
+	job->observer = OBSERVE_FENCE;
+	plan->poison_ppm = 0;
+	heap->report->fence_trials++;
+}
+
 static void heap_prepare(void *ctx, const struct run *run, struct trial_job *job)
 {
 	struct heap *heap = ctx;
 	struct plan_heap plan = heap->plan;
 
 	series_fill_job(heap->request->program, heap->request->slot_env, job);
-	job->observer = run->arm == HEAP_ARM_HEAP ? OBSERVE_HEAP : OBSERVE_CRASH;
-	if (run->arm != HEAP_ARM_HEAP)
+	job->observer = run->arm == HEAP_ARM_CRASH ? OBSERVE_CRASH : OBSERVE_HEAP;
+	if (run->arm == HEAP_ARM_CRASH)
 		return;
+	if (run->arm == HEAP_ARM_FENCE || heap->request->fencing == HEAP_FENCE_INSTEAD)
+		prepare_fence(heap, &plan, job);
 	/* Each trial has guards, poison and coins of its own. */
 	plan.seed = (checksum_mix(heap->request->seed, run->position) & ~1ull) |
 		    (heap->guarded++ & 1); /* the gap between blocks: 0177 */
@@ -199,6 +235,7 @@ static void compare(struct heap *heap)
 
 	report->plain = rate_of(heap, HEAP_ARM_CRASH);
 	report->heap = rate_of(heap, HEAP_ARM_HEAP);
+	report->fence_rate = rate_of(heap, HEAP_ARM_FENCE);
 	report->compared = report->plain.trials > 0 && report->heap.trials > 0;
 	if (!report->compared)
 		return;
@@ -241,7 +278,11 @@ static int run_all(struct heap *heap, struct err *err)
 		r = probe(heap, err);
 	if (r == 0 && !heap->runner.interrupted)
 		r = runner_run(&heap->runner, err);
-	return r;
+	if (r < 0 || heap->runner.interrupted || heap->request->fencing != HEAP_FENCE_AFTERWARDS ||
+	    heap->report->findings.count > 0)
+		return r;
+	heap->fencing = true;
+	return runner_run(&heap->runner, err);
 }
 
 static void conclude(struct heap *heap)

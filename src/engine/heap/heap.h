@@ -12,6 +12,14 @@
 enum heap_arm {
 	HEAP_ARM_CRASH,
 	HEAP_ARM_HEAP,
+	HEAP_ARM_FENCE, /* after those with guards */
+};
+
+/* When blocks have fences, which see reads out of bounds and of freed blocks, too. */
+enum heap_fencing {
+	HEAP_FENCE_NEVER,
+	HEAP_FENCE_AFTERWARDS, /* where trials with guards found nothing */
+	HEAP_FENCE_INSTEAD,    /* all trials, in place of those with guards alone */
 };
 
 struct heap_request {
@@ -27,7 +35,9 @@ struct heap_request {
 	bool give_up_clean; /* no: when none has failed after `trials`, it is not waited for */
 	bool compare;	    /* and as many under crash, in turns */
 	uint64_t seed;
-	struct plan_heap plan;	    /* of every trial, but for the seed */
+	struct plan_heap plan; /* of every trial, but for the seed */
+	enum heap_fencing fencing;
+	uint16_t fence_flags;	    /* PLAN_FENCE_… */
 	const char *sweep_function; /* whose blocks to sweep for; NULL: as the plan says */
 	progress_fn progress;
 	void *progress_ctx;

@@ -32,6 +32,7 @@ enum observer {
 	OBSERVE_IDS,
 	OBSERVE_WATCH, /* ids, with watches of the plan */
 	OBSERVE_HEAP,  /* ids, with guards around blocks */
+	OBSERVE_FENCE, /* heap, with blocks that end at closed pages */
 	OBSERVERS,
 };
 

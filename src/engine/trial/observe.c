@@ -138,6 +138,13 @@ void observe_heap_defaults(uint64_t seed, struct plan_heap *ret)
 	};
 }
 
+void observe_fence_defaults(uint32_t turn, struct plan_fence *ret)
+{
+	*ret = (struct plan_fence){ .item = { .type = PLAN_ITEM_FENCE, .bytes = sizeof(*ret) },
+				    .turn = turn,
+				    .time_percent = OBSERVE_FENCE_PERCENT };
+}
+
 /* The items are ours: they are well formed. */
 static bool has_item(const struct strbuf *items, enum plan_item_type type)
 {
@@ -149,6 +156,23 @@ static bool has_item(const struct strbuf *items, enum plan_item_type type)
 			return true;
 	}
 	return false;
+}
+
+/* What the observer needs and nobody has said otherwise. */
+static void add_heap_items(const struct trial_job *job, struct strbuf *items)
+{
+	struct plan_fence fence;
+	struct plan_heap heap;
+
+	observe_heap_defaults(job->number.value, &heap);
+	/* Whoever reads a freed block is to find there what he would have found. */
+	if (job->observer == OBSERVE_FENCE)
+		heap.poison_ppm = 0;
+	if (job->observer >= OBSERVE_HEAP && !has_item(items, PLAN_ITEM_CANARY))
+		strbuf_add(items, &heap, sizeof(heap));
+	observe_fence_defaults((uint32_t)job->number.value, &fence);
+	if (job->observer == OBSERVE_FENCE && !has_item(items, PLAN_ITEM_FENCE))
+		strbuf_add(items, &fence, sizeof(fence));
 }
 
 bool observe_watches(const struct trial_settings *settings, const struct trial_job *job)
@@ -211,12 +235,7 @@ int observe_write_plan(const struct trial_settings *settings, const struct trial
 		strbuf_add(&items, settings->plan_items.data, settings->plan_items.len);
 		strbuf_add(&items, job->plan_items.data, job->plan_items.len);
 	}
-	if (job->observer == OBSERVE_HEAP && !has_item(&items, PLAN_ITEM_CANARY)) {
-		struct plan_heap heap;
-
-		observe_heap_defaults(job->number.value, &heap);
-		strbuf_add(&items, &heap, sizeof(heap));
-	}
+	add_heap_items(job, &items);
 	bytes = mem_alloc(sizeof(plan) + items.len);
 	len = plan_seal(&plan, items.data, items.len, bytes, sizeof(plan) + items.len);
 	if (len == 0)

@@ -29,9 +29,14 @@ enum observe_malloc {
 enum observe_malloc observe_malloc_of(const char *path, char **ret_name);
 
 #define OBSERVE_QUARANTINE_MIB 64
+#define OBSERVE_FENCE_PERCENT 60 /* of the run time that fences may take */
 
 /* The plan of the heap observer as it is unless somebody asks for more. */
 void observe_heap_defaults(uint64_t seed, struct plan_heap *ret);
+
+/* The same for fences, which come with that of heap. turn: which contexts have them, where not all
+ * can (wire/fence_turn.h). */
+void observe_fence_defaults(uint32_t turn, struct plan_fence *ret);
 
 /* Adds what the observer needs to the command's environment. */
 void observe_environment(const struct trial_settings *settings, const struct trial_job *job,

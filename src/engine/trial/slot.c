@@ -465,7 +465,7 @@ static int run_trial(struct slot *s, const struct trial_job *job, struct trial_r
 	end->exit_status = -1;
 	output_begin(&s->output, end,
 		     (job->learn ? OUTPUT_PAIRS : 0) |
-			     (job->growth || job->observer == OBSERVE_HEAP ? OUTPUT_MILESTONES
+			     (job->growth || job->observer >= OBSERVE_HEAP ? OUTPUT_MILESTONES
 									   : 0));
 	output_want(&s->output, &job->wanted);
 	s->end = end;
@@ -502,7 +502,7 @@ static int run_trial(struct slot *s, const struct trial_job *job, struct trial_r
 	kept = s->settings->keep == KEEP_ALL || (failed && s->settings->keep == KEEP_FAILED);
 	/* What may still have to be read stays; redhand drops it later. */
 	result->left = kept || end->cuts || job->growth || job->examined ||
-		       job->observer == OBSERVE_HEAP || (failed && job->observer != OBSERVE_NONE);
+		       job->observer >= OBSERVE_HEAP || (failed && job->observer != OBSERVE_NONE);
 	return result->left ? save_output(s, name, kept, err) : room_drop(&s->room, name, err);
 }
 

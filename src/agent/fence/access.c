@@ -1,0 +1,402 @@
+/*
+ * Who touched a closed page: told once for each instruction and kind of block, counted from then
+ * on, and let through. The page is opened, the one instruction runs with the trap flag set, and the
+ * page is closed again at the trap behind it.
+ *
+ * Meanwhile other threads can use the page unseen. A page that is used over and over stays open,
+ * and so does one that a long string instruction is at: the program is to come to an end.
+ */
+#include <string.h>
+
+#include "agent/arch/x86_64.h"
+#include "agent/blocks.h"
+#include "agent/fence/fence_inside.h"
+#include "agent/log.h"
+#include "agent/memory.h"
+#include "agent/spin.h"
+#include "agent/thread.h"
+#include "wire/checksum.h"
+
+#define SITES 1024u /* a power of two */
+#define SITE_PROBES 32u
+#define BORROWED 64u
+#define STEP_PAGES 4u
+#define STEP_REPEATS 64u  /* of one string instruction */
+#define SLOT_FAULTS 64u	  /* then its page stays open */
+#define ALL_FAULTS 20000u /* then each stays open after its first */
+#define RETRIES 4u
+#define FLAG_TRAP 0x100u
+#define ERROR_WRITE 2u
+#define CODE_TRACE 2
+
+/* An instruction that touches blocks of one context in one way. */
+struct site {
+	uint64_t rip; /* 0: free */
+	uint64_t about;
+	uint64_t count;
+	uint32_t number;
+};
+
+/* A thread that runs one instruction with pages open. By lane. */
+struct step {
+	uint32_t count; /* 0: it does not */
+	uint32_t repeats;
+	bool own; /* the target steps itself, too */
+	bool written;
+	uint64_t rip;
+	uint64_t pages[STEP_PAGES];
+	uint64_t retried; /* the address of the last fault on a page that was open, and how often */
+	uint32_t retries;
+};
+
+static struct {
+	uint32_t lock; /* of `borrowed` and of what keep.c has of pages */
+	struct {
+		uint64_t page; /* 0: none */
+		uint32_t users;
+		bool written;
+	} borrowed[BORROWED];
+	uint32_t sites_lock;
+	uint32_t numbers;
+	uint64_t let_through, left_open;
+	struct site *sites;
+	struct step *steps; /* PLAN_THREAD_SLOTS */
+} state;
+
+bool access_init(void)
+{
+	state.sites = memory_map_sigsafe(SITES * sizeof(state.sites[0]));
+	state.steps = memory_map_sigsafe(PLAN_THREAD_SLOTS * sizeof(state.steps[0]));
+	return state.sites && state.steps;
+}
+
+/* Only one thread is left, and it runs no such instruction. */
+void access_after_fork(void)
+{
+	state.lock = state.sites_lock = 0;
+	state.numbers = 0;
+	state.let_through = 0;
+	memset(state.sites, 0, SITES * sizeof(state.sites[0]));
+}
+
+static uint64_t greg(const ucontext_t *context, int n)
+{
+	return (uint64_t)context->uc_mcontext.gregs[n];
+}
+
+/* ---- whose page ------------------------------------------------------------------------------ */
+
+static bool used(const struct fence_slot *slot)
+{
+	return slot && slot->state != FENCE_FREE;
+}
+
+/* Between two blocks it is about the nearer one. */
+bool access_about_sigsafe(uint64_t address, struct fence_seen *ret)
+{
+	struct fence_slot *slot = slot_at_sigsafe(address), *behind;
+	uint64_t end;
+
+	if (!slot) /* before the very first */
+		slot = slot_at_sigsafe(address + FENCE_PAGE);
+	if (!slot)
+		return false;
+	if (address >= fence_high(slot)) {
+		behind = slot_behind_sigsafe(slot);
+		end = slot->start + slot->size;
+		if (!used(slot) || (used(behind) && behind->start - address < address - end))
+			slot = behind;
+	}
+	if (!used(slot))
+		return false;
+	ret->slot = slot;
+	ret->address = address;
+	if (slot->state == FENCE_FREED)
+		ret->side = LOG_FENCE_FREED;
+	else
+		ret->side = address < slot->start ? LOG_FENCE_BEFORE : LOG_FENCE_BEHIND;
+	return true;
+}
+
+bool access_closed_sigsafe(const struct fence_slot *slot, uint64_t address)
+{
+	return address >= fence_high(slot) || slot->state == FENCE_FREED;
+}
+
+/* ---- telling --------------------------------------------------------------------------------- */
+
+/* NULL: no room. */
+static struct site *site_find(uint64_t rip, uint64_t about)
+{
+	uint64_t at = checksum_mix(rip, about);
+	unsigned i;
+
+	for (i = 0; i < SITE_PROBES; i++) {
+		struct site *site = &state.sites[(at + i) % SITES];
+
+		if (!site->rip) {
+			*site = (struct site){ .rip = rip, .about = about };
+			return site;
+		}
+		if (site->rip == rip && site->about == about)
+			return site;
+	}
+	return NULL;
+}
+
+static uint32_t stack_context(const ucontext_t *context)
+{
+	struct caller caller = { greg(context, REG_RIP) + 1, greg(context, REG_RSP) - 16,
+				 greg(context, REG_RBP) };
+	struct guard guard;
+	uint32_t found;
+
+	if (!thread_self || thread_self->busy || !guard_enter(&guard))
+		return 0;
+	found = context_find(&guard, caller);
+	guard_leave(&guard);
+	return found;
+}
+
+static void record(const struct fence_seen *seen, const struct block *block,
+		   const ucontext_t *context, uint32_t number)
+{
+	struct log_fence_access record = { .number = number,
+					   .side = seen->side,
+					   .flags = seen->flags,
+					   .call = seen->call,
+					   .address = seen->address,
+					   .length = seen->length };
+	struct log_block hit = { .via = LOG_VIA_FENCE,
+				 .where = seen->address,
+				 .value = seen->address };
+	struct block_view view = { .start = seen->slot->start,
+				   .size = seen->slot->size,
+				   .relation = LOG_INSIDE };
+	struct log_writer writer;
+
+	record.context = stack_context(context);
+	record.tid = (uint32_t)raw_syscall0(SYS_gettid);
+	record.offset = (int64_t)(seen->address - seen->slot->start);
+	record.code_bytes = (uint32_t)memory_read_sigsafe(record.code, greg(context, REG_RIP),
+							  sizeof(record.code));
+	memcpy(record.gregs, context->uc_mcontext.gregs, sizeof(record.gregs));
+	if (block)
+		view.block = *block;
+	log_writer_init_sigsafe(&writer, LOG_TO_EVENTS);
+	(void)log_begin_sigsafe(&writer, LOG_FENCE_ACCESS, &record, sizeof(record));
+	block_describe_sigsafe(&view, &hit);
+	(void)log_append_sigsafe(&writer, LOG_BLOCK, &hit, sizeof(hit), NULL, 0);
+}
+
+void access_tell_sigsafe(const struct fence_seen *seen, const ucontext_t *context)
+{
+	const struct block *block = block_at_sigsafe(BLOCKS_HEAP, fence_key(seen->slot));
+	uint64_t about = block ? block->context & BLOCK_CONTEXT_MASK : 0;
+	uint32_t number = 0;
+	struct site *site;
+
+	__atomic_fetch_add(&state.let_through, 1, __ATOMIC_RELAXED);
+	if (!agent_switch.ids || !spin_take_sigsafe(&state.sites_lock, FENCE_SPINS))
+		return;
+	site = site_find(greg(context, REG_RIP),
+			 about << 8 | (uint64_t)seen->side << 4 | seen->flags);
+	if (site && !site->count++)
+		number = site->number = ++state.numbers;
+	spin_give_sigsafe(&state.sites_lock);
+	if (number)
+		record(seen, block, context, number);
+}
+
+void access_counts_sigsafe(struct log_fence_end *ret)
+{
+	struct log_fence_counts record = { .first = 1 };
+	struct log_writer writer;
+	uint32_t i;
+
+	ret->accesses = state.numbers;
+	ret->let_through = state.let_through;
+	ret->left_open = state.left_open;
+	for (; record.first <= state.numbers; record.first += LOG_FENCE_COUNTS) {
+		memset(record.counts, 0, sizeof(record.counts));
+		record.count = state.numbers + 1 - record.first;
+		if (record.count > LOG_FENCE_COUNTS)
+			record.count = LOG_FENCE_COUNTS;
+		for (i = 0; i < SITES; i++)
+			if (state.sites[i].rip &&
+			    state.sites[i].number - record.first < LOG_FENCE_COUNTS)
+				record.counts[state.sites[i].number - record.first] =
+					state.sites[i].count;
+		log_writer_init_sigsafe(&writer, LOG_TO_EVENTS);
+		(void)log_append_sigsafe(&writer, LOG_FENCE_COUNT, &record, sizeof(record), NULL,
+					 0);
+	}
+}
+
+/* ---- pages ----------------------------------------------------------------------------------- */
+
+bool page_borrow_sigsafe(struct fence_slot *slot, uint64_t page)
+{
+	struct shutter_range range = { page, FENCE_PAGE };
+	uint32_t i, spare = BORROWED;
+	bool good = true;
+
+	if (!spin_take_sigsafe(&state.lock, FENCE_SPINS))
+		return false;
+	for (i = 0; i < BORROWED && state.borrowed[i].page != page; i++)
+		if (!state.borrowed[i].page)
+			spare = i;
+	if (i < BORROWED) {
+		state.borrowed[i].users++;
+	} else {
+		good = shutter_open(&range, 1);
+		if (good)
+			keep_restore_sigsafe(slot, page);
+		slot->faults++;
+		if (spare < BORROWED) {
+			state.borrowed[spare].page = page;
+			state.borrowed[spare].users = 1;
+			state.borrowed[spare].written = false;
+		}
+	}
+	spin_give_sigsafe(&state.lock);
+	return good;
+}
+
+/* Is it to be closed again? */
+static bool closes(uint64_t page)
+{
+	const struct fence_slot *slot = slot_at_sigsafe(page);
+
+	if (page == fence.base)
+		return true;
+	return slot && access_closed_sigsafe(slot, page) && slot->state != FENCE_FREE &&
+	       slot->faults < SLOT_FAULTS && state.let_through < ALL_FAULTS;
+}
+
+void page_return_sigsafe(uint64_t page, bool written)
+{
+	uint32_t i;
+
+	if (!spin_take_sigsafe(&state.lock, FENCE_SPINS))
+		return;
+	for (i = 0; i < BORROWED && state.borrowed[i].page != page; i++)
+		;
+	if (i == BORROWED) { /* too many at once: it stays open */
+		state.left_open++;
+	} else {
+		state.borrowed[i].written |= written;
+		if (!--state.borrowed[i].users) {
+			if (closes(page) && (!state.borrowed[i].written || keep_page_sigsafe(page)))
+				(void)shutter_close(page, FENCE_PAGE);
+			else
+				state.left_open++;
+			state.borrowed[i].page = 0;
+		}
+	}
+	spin_give_sigsafe(&state.lock);
+}
+
+/* ---- one instruction ------------------------------------------------------------------------- */
+
+static struct step *step_of(void)
+{
+	struct thread *self = thread_self ? thread_self : thread_adopt_sigsafe();
+
+	return self && self->lane < PLAN_THREAD_SLOTS ? &state.steps[self->lane] : NULL;
+}
+
+static void step_end(struct step *step, ucontext_t *context)
+{
+	uint32_t i;
+
+	for (i = 0; i < step->count; i++)
+		page_return_sigsafe(step->pages[i], step->written);
+	step->count = 0;
+	if (!step->own)
+		context->uc_mcontext.gregs[REG_EFL] &= ~(greg_t)FLAG_TRAP;
+}
+
+/* Another page of the same instruction, or the first. */
+static bool step_begin(struct step *step, struct fence_slot *slot, uint64_t page,
+		       ucontext_t *context)
+{
+	if (step->count == STEP_PAGES)
+		step_end(step, context);
+	if (!page_borrow_sigsafe(slot, page))
+		return false;
+	if (!step->count) {
+		step->own = greg(context, REG_EFL) & FLAG_TRAP;
+		step->repeats = 0;
+		step->written = false;
+	}
+	step->rip = greg(context, REG_RIP);
+	step->written |= greg(context, REG_ERR) & ERROR_WRITE;
+	step->pages[step->count++] = page;
+	context->uc_mcontext.gregs[REG_EFL] |= FLAG_TRAP;
+	return true;
+}
+
+bool fence_step_sigsafe(const siginfo_t *info, ucontext_t *context)
+{
+	struct step *step = thread_self && thread_self->lane < PLAN_THREAD_SLOTS
+				    ? &state.steps[thread_self->lane]
+				    : NULL;
+	bool own;
+
+	if (!step || !step->count || info->si_code != CODE_TRACE)
+		return false;
+	/* A string instruction traps behind each of its parts. */
+	if (greg(context, REG_RIP) == step->rip && step->repeats++ < STEP_REPEATS)
+		return true;
+	if (step->repeats >= STEP_REPEATS) {
+		uint32_t i;
+
+		for (i = 0; i < step->count; i++) {
+			struct fence_slot *slot = slot_at_sigsafe(step->pages[i]);
+
+			if (slot)
+				slot->faults += SLOT_FAULTS; /* stays open */
+		}
+	}
+	own = step->own;
+	step_end(step, context);
+	return !own;
+}
+
+/* Another thread has opened it meanwhile: the instruction is tried again. Not for ever. */
+static bool tries_again(struct step *step, uint64_t address)
+{
+	if (step->retried != address)
+		step->retries = 0;
+	step->retried = address;
+	return step->retries++ < RETRIES;
+}
+
+bool fence_fault_sigsafe(const siginfo_t *info, ucontext_t *context)
+{
+	uint64_t address = (uint64_t)info->si_addr, rip = greg(context, REG_RIP);
+	struct step *step = step_of();
+	struct fence_seen seen = { 0 };
+	struct fence_slot *slot;
+	bool ours;
+
+	if (!step)
+		return false;
+	ours = rip - agent.text_low < agent.text_high - agent.text_low;
+	if (info->si_code <= 0 || !fence_holds((const void *)address) ||
+	    (ours && (arch_fault_resume(rip) || (thread_self && thread_self->recovery_armed))) ||
+	    !access_about_sigsafe(address, &seen)) {
+		if (step->count) /* it faults elsewhere: the target's own */
+			step_end(step, context);
+		return false;
+	}
+	slot = slot_at_sigsafe(address) ?: seen.slot;
+	if (address >= fence_low(slot) && !access_closed_sigsafe(slot, address))
+		return tries_again(step, address);
+	seen.flags = greg(context, REG_ERR) & ERROR_WRITE ? LOG_FENCE_WRITE : 0;
+	/* A hook that looks at what the target hands on: the system call behind it is told. */
+	if (!ours && (!step->count || step->rip != rip))
+		access_tell_sigsafe(&seen, context);
+	return step_begin(step, slot, address & ~(uint64_t)(FENCE_PAGE - 1), context);
+}

@@ -1,0 +1,148 @@
+/*
+ * System calls on fenced memory. The kernel uses no closed page: it says EFAULT, or does a part of
+ * what it was asked for. So a call whose buffers reach into closed pages is made with those open,
+ * and told like the access of an instruction.
+ *
+ * Of buffers whose length is known from the arguments that is known before. Of all other pointers
+ * (names, structures) only when the kernel has said EFAULT; then the call is made again.
+ */
+#include <errno.h>
+#include <limits.h>
+#include <sys/uio.h>
+
+#include "agent/arch/x86_64.h"
+#include "agent/call.h"
+#include "agent/fence/fence_inside.h"
+#include "agent/memory.h"
+
+#define PAGES_MOST 32u
+#define LIST_MOST 64u
+
+/* Argument `buffer` points to as many bytes as argument `length` says. */
+static const struct {
+	uint16_t number;
+	uint8_t buffer, length;
+	bool writes; /* the kernel does, there */
+} buffers[] = {
+	{ SYS_read, 1, 2, true },      { SYS_write, 1, 2, false },
+	{ SYS_pread64, 1, 2, true },   { SYS_pwrite64, 1, 2, false },
+	{ SYS_sendto, 1, 2, false },   { SYS_recvfrom, 1, 2, true },
+	{ SYS_getrandom, 0, 1, true }, { SYS_getdents64, 1, 2, true },
+	{ SYS_readlink, 1, 2, true },  { SYS_readlinkat, 2, 3, true },
+	{ SYS_getcwd, 0, 1, true },
+};
+
+/* Argument 1 is a list of buffers, argument 2 its length. */
+static const struct {
+	uint16_t number;
+	bool writes;
+} lists[] = {
+	{ SYS_readv, true },	{ SYS_writev, false }, { SYS_preadv, true },
+	{ SYS_pwritev, false }, { SYS_preadv2, true }, { SYS_pwritev2, false },
+};
+
+struct borrowing {
+	struct call *call;
+	uint64_t pages[PAGES_MOST];
+	uint32_t count;
+	bool written;
+};
+
+/* Opens what is closed in [low, low + bytes). */
+static void borrow(struct borrowing *b, uint64_t low, uint64_t bytes, bool writes)
+{
+	uint64_t high = low + bytes, page;
+	struct fence_seen seen = { 0 };
+	bool told = false;
+
+	if (high < low || !fence_holds((const void *)low))
+		return;
+	for (page = low & ~(uint64_t)(FENCE_PAGE - 1); page < high && b->count < PAGES_MOST;
+	     page += FENCE_PAGE) {
+		struct fence_slot *slot = slot_at_sigsafe(page);
+		uint64_t at = page > low ? page : low;
+
+		if (!slot || !access_closed_sigsafe(slot, page) || !access_about_sigsafe(at, &seen))
+			continue;
+		seen.flags = LOG_FENCE_KERNEL | (writes ? LOG_FENCE_WRITE : 0);
+		seen.call = (uint32_t)b->call->number;
+		seen.length = high - at;
+		if (!told)
+			access_tell_sigsafe(&seen, b->call->context);
+		told = true;
+		if (page_borrow_sigsafe(slot, page))
+			b->pages[b->count++] = page;
+	}
+	b->written |= writes;
+}
+
+static void borrow_list(struct borrowing *b, uint64_t list, uint64_t count, bool writes)
+{
+	struct iovec item;
+	uint64_t i;
+
+	for (i = 0; i < count && i < LIST_MOST; i++)
+		if (memory_read_sigsafe(&item, list + i * sizeof(item), sizeof(item)) ==
+		    sizeof(item))
+			borrow(b, (uint64_t)item.iov_base, item.iov_len, writes);
+}
+
+static bool borrow_known(struct borrowing *b)
+{
+	const long *given = b->call->given;
+	unsigned i;
+
+	for (i = 0; i < sizeof(buffers) / sizeof(buffers[0]); i++)
+		if (buffers[i].number == b->call->number) {
+			borrow(b, (uint64_t)given[buffers[i].buffer],
+			       (uint64_t)given[buffers[i].length], buffers[i].writes);
+			return true;
+		}
+	for (i = 0; i < sizeof(lists) / sizeof(lists[0]); i++)
+		if (lists[i].number == b->call->number) {
+			borrow_list(b, (uint64_t)given[1], (uint64_t)given[2], lists[i].writes);
+			return true;
+		}
+	return false;
+}
+
+/* Of each pointer, the page it points to and the next one. */
+static void borrow_unknown(struct borrowing *b)
+{
+	unsigned i;
+
+	for (i = 0; i < 6; i++)
+		borrow(b, (uint64_t)b->call->given[i],
+		       FENCE_PAGE - (uint64_t)b->call->given[i] % FENCE_PAGE + 1, true);
+}
+
+static void give_back(const struct borrowing *b)
+{
+	uint32_t i;
+
+	for (i = 0; i < b->count; i++)
+		page_return_sigsafe(b->pages[i], b->written);
+}
+
+bool fence_call_sigsafe(struct call *call)
+{
+	struct borrowing b = { .call = call };
+	bool points = false, known;
+	unsigned i;
+	long result;
+
+	for (i = 0; i < 6; i++)
+		points |= fence_holds((const void *)call->given[i]);
+	known = borrow_known(&b);
+	if (known ? !b.count : !points)
+		return false;
+	result = call_wait(call, NULL);
+	if (!known && result == -EFAULT) {
+		borrow_unknown(&b);
+		if (b.count)
+			result = call_wait(call, NULL);
+	}
+	give_back(&b);
+	call_answer(call, result);
+	return true;
+}

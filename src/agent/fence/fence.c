@@ -1,0 +1,469 @@
+#include "agent/fence/fence.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/sysinfo.h>
+#include <time.h>
+
+#include "agent/badfree.h"
+#include "agent/blocks.h"
+#include "agent/calls.h"
+#include "agent/canary.h"
+#include "agent/clock.h"
+#include "agent/fence/fence_inside.h"
+#include "agent/log.h"
+#include "agent/real.h"
+#include "agent/round.h"
+#include "agent/signals.h"
+#include "agent/thread.h"
+#include "wire/fence_turn.h"
+
+#define BYTES_MOST (4ull << 30) /* the side table's index takes an eighth of that */
+#define BYTES_LEAST (16ull << 20)
+#define SPACE_SHARE 8u	 /* of a limit on address space, or of the machine's memory */
+#define SLACK_FILLED 64u /* bytes on either side of a block */
+#define SIZE_MOST ((uint64_t)FENCE_PAGES_MOST * FENCE_PAGE)
+/* A context that makes few blocks does not take turns because of the time they take. */
+#define RARE 256u
+#define TIMED_EVERY 32u		/* blocks whose time is measured, one of each so many */
+#define TIMED_MOST_NS 200000ull /* more is not ours: another thread ran meanwhile */
+#define TIME_FREE_NS 200000000ull
+#define TELLS_MOST 64u /* damaged slacks */
+
+struct fence_state fence;
+
+static struct {
+	uint64_t started_ns, spent_ns; /* spent: atomic */
+	uint32_t tells;		       /* atomic */
+	uint32_t calls;		       /* errno */
+} state;
+
+void fence_plan(const struct plan_fence *plan)
+{
+	fence.plan = *plan;
+	fence.level = plan->level < FENCE_LEVELS ? plan->level : FENCE_LEVELS;
+	fence.planned = true;
+}
+
+void fence_narrow(void)
+{
+	if (__atomic_load_n(&fence.level, __ATOMIC_RELAXED) < FENCE_LEVELS)
+		__atomic_fetch_add(&fence.level, 1, __ATOMIC_RELAXED);
+}
+
+/* ---- start ----------------------------------------------------------------------------------- */
+
+static uint64_t bytes_wish(void)
+{
+	struct rlimit space = { RLIM_INFINITY, RLIM_INFINITY };
+	struct sysinfo info = { 0 };
+	uint64_t wish = BYTES_MOST, memory = BYTES_MOST * SPACE_SHARE;
+
+	(void)raw_syscall4(SYS_prlimit64, 0, RLIMIT_AS, 0, &space);
+	if (!raw_syscall1(SYS_sysinfo, &info))
+		memory = info.totalram * (uint64_t)info.mem_unit;
+	while (wish >= BYTES_LEAST &&
+	       (wish > space.rlim_cur / SPACE_SHARE || wish > memory / SPACE_SHARE))
+		wish /= 2;
+	return wish;
+}
+
+static void settings_record(int trouble)
+{
+	struct log_fence record = { .mode = trouble ? LOG_FENCE_OFF : fence.mode,
+				    .trouble = trouble,
+				    .calls = state.calls,
+				    .flags = fence.plan.item.flags,
+				    .turn = fence.plan.turn,
+				    .level = fence.level,
+				    .bytes = fence.bytes,
+				    .at_once = trouble ? 0 : slots_most() };
+	struct log_writer writer;
+
+	log_writer_init_sigsafe(&writer, LOG_TO_EVENTS);
+	(void)log_append_sigsafe(&writer, LOG_FENCE, &record, sizeof(record), NULL, 0);
+}
+
+/* The kernel would refuse to use closed pages, with an error that the program never had. */
+static void calls_follow(void)
+{
+	if (fence.plan.item.flags & PLAN_FENCE_UNTOLD) {
+		state.calls = ENOTSUP;
+		return;
+	}
+	state.calls = (uint32_t)calls_init();
+	if (state.calls)
+		return;
+	signals_pages_sigsafe();
+	calls_thread_sigsafe();
+}
+
+void fence_init(void)
+{
+	uint64_t bytes = bytes_wish();
+	int r = ENOMEM;
+
+	if (!fence.planned || !canary.on)
+		return;
+	for (; bytes >= BYTES_LEAST && r; bytes /= 2)
+		r = shutter_map(bytes);
+	if (!r && !(slots_init() && keep_init() && access_init()))
+		r = ENOMEM;
+	if (r)
+		fence.bytes = 0;
+	else
+		calls_follow();
+	canary.asks |= fence.bytes != 0;
+	state.started_ns = clock_ns_sigsafe(CLOCK_MONOTONIC);
+	settings_record(r);
+}
+
+void fence_after_fork(void)
+{
+	if (!fence.bytes)
+		return;
+	slots_after_fork();
+	access_after_fork();
+	fence.fenced = fence.passed = 0;
+	state.tells = 0;
+	state.spent_ns = 0;
+	state.started_ns = clock_ns_sigsafe(CLOCK_MONOTONIC);
+	if (!state.calls)
+		calls_thread_sigsafe();
+	settings_record(0);
+}
+
+/* ---- whose turn ------------------------------------------------------------------------------ */
+
+static bool has_turn(uint32_t context)
+{
+	uint32_t level = __atomic_load_n(&fence.level, __ATOMIC_RELAXED);
+
+	if (!level)
+		return true;
+	if (context < agent.plan.context_rows &&
+	    fence_turn_takes(log_map.contexts[context].stack_hash, fence.plan.turn, level))
+		return true;
+	/* Only the plan's own level holds for rare ones, too. */
+	return level > fence.plan.level && context_ordinals[context] < RARE &&
+	       fence_turn_takes(log_map.contexts[context].stack_hash, fence.plan.turn,
+				fence.plan.level);
+}
+
+static uint64_t timed_begin(void)
+{
+	return (fence.fenced % TIMED_EVERY) ? 0 : clock_ns_sigsafe(CLOCK_MONOTONIC);
+}
+
+/* The plan says which part of the time fences may take. */
+static void timed_end(uint64_t began)
+{
+	uint64_t now, took, spent, since;
+
+	if (!began)
+		return;
+	now = clock_ns_sigsafe(CLOCK_MONOTONIC);
+	took = now - began < TIMED_MOST_NS ? now - began : TIMED_MOST_NS;
+	/* The free takes as long, and is not measured. */
+	spent = __atomic_add_fetch(&state.spent_ns, 2 * took * TIMED_EVERY, __ATOMIC_RELAXED);
+	since = now - state.started_ns;
+	if (!fence.plan.time_percent || spent < TIME_FREE_NS ||
+	    spent < since / 100 * fence.plan.time_percent)
+		return;
+	/* What was spent at the level before is not held against the next one. */
+	__atomic_store_n(&state.spent_ns, 0, __ATOMIC_RELAXED);
+	state.started_ns = now;
+	fence_narrow();
+}
+
+/* ---- beside a block -------------------------------------------------------------------------- */
+
+/* What lies beside it and holds a guard's words. */
+struct slack {
+	enum log_damage_kind kind;
+	uint64_t low, high;
+};
+
+static void slacks_of(const struct fence_slot *slot, struct slack ret[2])
+{
+	uint64_t low = fence_low(slot), end = slot->start + slot->size, high = fence_high(slot);
+
+	if (slot->start - low > SLACK_FILLED)
+		low = slot->start - SLACK_FILLED;
+	if (high - end > SLACK_FILLED)
+		high = end + SLACK_FILLED;
+	ret[0] = (struct slack){ LOG_DAMAGE_BEFORE, low, slot->start };
+	ret[1] = (struct slack){ LOG_DAMAGE_BEHIND, end, high };
+}
+
+static uint8_t slack_byte(uint64_t guard, uint64_t at)
+{
+	return (uint8_t)(canary_guard_at(guard, at) >> (at % 8 * 8));
+}
+
+static uint64_t guard_of(const struct fence_slot *slot)
+{
+	return canary_word(canary.seed, slot->start, CANARY_GUARD);
+}
+
+static void slack_fill(const struct fence_slot *slot)
+{
+	uint64_t guard = guard_of(slot), at;
+	struct slack slacks[2];
+	unsigned i;
+
+	slacks_of(slot, slacks);
+	for (i = 0; i < 2; i++) {
+		for (at = slacks[i].low; at < slacks[i].high && at % 8; at++)
+			*(uint8_t *)at = slack_byte(guard, at);
+		for (; at + 8 <= slacks[i].high; at += 8)
+			*(uint64_t *)at = canary_guard_at(guard, at);
+		for (; at < slacks[i].high; at++)
+			*(uint8_t *)at = slack_byte(guard, at);
+	}
+}
+
+static void damage_tell(const struct fence_slot *slot, const struct slack *slack, uint64_t first,
+			enum log_check check, uint32_t context)
+{
+	const struct block *block = block_at_sigsafe(BLOCKS_HEAP, fence_key(slot));
+	struct log_heap_damage record = { .kind = slack->kind, .check = check, .context = context };
+	struct block_view view = { .start = slot->start,
+				   .size = slot->size,
+				   .relation = LOG_INSIDE };
+	struct log_block hit = { .via = LOG_VIA_DAMAGE, .where = first, .value = first };
+	uint64_t guard = guard_of(slot), last = slack->high;
+	struct log_writer writer;
+	uint32_t i;
+
+	if (__atomic_fetch_add(&state.tells, 1, __ATOMIC_RELAXED) >= TELLS_MOST)
+		return;
+	while (*(const uint8_t *)(last - 1) == slack_byte(guard, last - 1))
+		last--;
+	record.offset = (int64_t)(first - slot->start);
+	record.length = last - first;
+	record.bytes = slack->high - first < LOG_DAMAGE_BYTES ? (uint32_t)(slack->high - first)
+							      : LOG_DAMAGE_BYTES;
+	for (i = 0; i < record.bytes; i++) {
+		record.expected[i] = slack_byte(guard, first + i);
+		record.found[i] = *(const uint8_t *)(first + i);
+	}
+	round_stamp_sigsafe(&record, false);
+	if (block)
+		view.block = *block;
+	log_writer_init_sigsafe(&writer, LOG_TO_EVENTS);
+	(void)log_begin_sigsafe(&writer, LOG_HEAP_DAMAGE, &record, sizeof(record));
+	block_describe_sigsafe(&view, &hit);
+	(void)log_append_sigsafe(&writer, LOG_BLOCK, &hit, sizeof(hit), NULL, 0);
+}
+
+static void slack_look(const struct fence_slot *slot, enum log_check check, uint32_t context)
+{
+	uint64_t guard = guard_of(slot), at;
+	struct slack slacks[2];
+	unsigned i;
+
+	slacks_of(slot, slacks);
+	for (i = 0; i < 2; i++)
+		for (at = slacks[i].low; at < slacks[i].high; at++)
+			if (*(const uint8_t *)at != slack_byte(guard, at)) {
+				damage_tell(slot, &slacks[i], at, check, context);
+				break;
+			}
+}
+
+/* ---- blocks ---------------------------------------------------------------------------------- */
+
+void fence_expect_new(void)
+{
+	if (fence.bytes && thread_self)
+		thread_self->expects_new = true;
+}
+
+static uint64_t alignment(uint64_t align, uint64_t size)
+{
+	bool is_new = thread_self && thread_self->expects_new;
+
+	if (is_new)
+		thread_self->expects_new = false;
+	if (align)
+		return align;
+	if (fence.plan.item.flags & PLAN_FENCE_EXACT)
+		return 1;
+	return is_new || size % 16 == 0 ? 16 : 8;
+}
+
+/* Puts the block into its slot. */
+static void place(struct fence_slot *slot, uint64_t align, uint64_t size)
+{
+	/* A block of no bytes has an address of its own. */
+	uint64_t room = size ? size : 1;
+
+	slot->start = fence.plan.item.flags & PLAN_FENCE_FRONT
+			      ? fence_low(slot)
+			      : (fence_high(slot) - room) & ~(align - 1);
+	slot->size = (uint32_t)size;
+	slot->align = (uint8_t)__builtin_ctzll(align);
+	slack_fill(slot);
+	__atomic_store_n(&slot->state, FENCE_LIVE, __ATOMIC_RELEASE);
+}
+
+static uint32_t pages_for(uint64_t size, uint64_t align)
+{
+	uint64_t room = ((size ? size : 1) + align - 1) & ~(align - 1);
+
+	return (uint32_t)((room + FENCE_PAGE - 1) / FENCE_PAGE);
+}
+
+void *fence_allocate(uint64_t align, uint64_t size, enum log_api api, struct caller caller)
+{
+	struct fence_slot *slot = NULL;
+	struct guard guard;
+	uint64_t began;
+
+	align = alignment(align, size);
+	if (size > SIZE_MOST - align || align > FENCE_PAGE || !guard_enter(&guard)) {
+		__atomic_fetch_add(&fence.passed, 1, __ATOMIC_RELAXED);
+		return NULL;
+	}
+	began = timed_begin();
+	if (has_turn(context_find(&guard, caller)))
+		slot = slot_take(pages_for(size, align));
+	if (slot) {
+		place(slot, align, size);
+		(void)block_begin_guarded(&guard, BLOCKS_HEAP, fence_key(slot), size, api, caller);
+		timed_end(began);
+	}
+	__atomic_fetch_add(slot ? &fence.fenced : &fence.passed, 1, __ATOMIC_RELAXED);
+	guard_leave(&guard);
+	return slot ? (void *)slot->start : NULL;
+}
+
+static struct fence_slot *slot_known(const void *ptr)
+{
+	struct fence_slot *slot = slot_at_sigsafe((uint64_t)ptr);
+
+	return slot && slot->state != FENCE_FREE && slot->start == (uint64_t)ptr ? slot : NULL;
+}
+
+static void bad_free_tell(struct guard *guard, const struct fence_slot *slot,
+			  enum log_bad_free_kind kind, enum log_free_by by, struct caller caller)
+{
+	const struct block *block = block_at_sigsafe(BLOCKS_HEAP, fence_key(slot));
+	struct log_bad_free bad = { .kind = kind, .by = by };
+	struct block_view view = { .start = slot->start,
+				   .size = slot->size,
+				   .relation = LOG_INSIDE };
+
+	if (kind == LOG_DOUBLE_FREE)
+		bad.evidence = LOG_EVIDENCE_QUARANTINE;
+	if (block)
+		view.block = *block;
+	badfree_record(guard, slot->start, &view, &bad, caller);
+}
+
+/* libc says what it says about a block that is freed twice: about one of its own. */
+static void free_twice(size_t size)
+{
+	void *volatile mine = real.malloc(size);
+
+	real.free(mine);
+	real.free(mine);
+}
+
+void fence_free(void *ptr, enum log_free_by by, struct caller caller)
+{
+	struct fence_slot *slot = slot_known(ptr);
+	struct block *block;
+	struct guard guard;
+
+	if (!guard_enter(&guard)) {
+		fence_leave_sigsafe(ptr);
+		return;
+	}
+	if (!slot) {
+		block_end_guarded(&guard, BLOCKS_HEAP, (uint64_t)ptr, caller); /* judges it */
+		guard_leave(&guard);
+		real.free(ptr);
+		return;
+	}
+	if (slot->state == FENCE_FREED) {
+		bad_free_tell(&guard, slot, LOG_DOUBLE_FREE, by, caller);
+		guard_leave(&guard);
+		free_twice(slot->size);
+		return;
+	}
+	block = block_at_sigsafe(BLOCKS_HEAP, fence_key(slot));
+	if (block && canary_mismatched(block, by))
+		bad_free_tell(&guard, slot, LOG_MISMATCHED_FREE, by, caller);
+	slack_look(slot, LOG_CHECK_FREE, context_find(&guard, caller));
+	keep_block(slot);
+	if (block && block->state == LOG_BLOCK_LIVE)
+		block_end_known(&guard, block, fence_key(slot), caller);
+	__atomic_store_n(&slot->state, FENCE_FREED, __ATOMIC_RELEASE);
+	slot_give(slot);
+	guard_leave(&guard);
+}
+
+void *fence_realloc(void *ptr, size_t size, struct caller caller)
+{
+	struct fence_slot *slot = slot_known(ptr);
+	const struct block *block;
+	enum log_api api = LOG_API_MALLOC;
+	void *moved;
+
+	if (!slot || slot->state != FENCE_LIVE) {
+		fence_free(ptr, LOG_BY_REALLOC, caller);
+		return slot ? NULL : real.realloc(NULL, size);
+	}
+	if (size == slot->size)
+		return ptr;
+	block = block_at_sigsafe(BLOCKS_HEAP, fence_key(slot));
+	if (block)
+		api = (enum log_api)(block->api & BLOCK_API_MASK);
+	moved = size ? canary_allocate(0, size, 0, api, caller) : NULL;
+	if (size && !moved)
+		return NULL;
+	if (moved)
+		memcpy(moved, ptr, slot->size < size ? slot->size : size);
+	fence_free(ptr, size ? LOG_BY_REALLOC : LOG_BY_FREE, caller);
+	return moved;
+}
+
+size_t fence_usable(const void *ptr)
+{
+	const struct fence_slot *slot = slot_known(ptr);
+
+	return slot ? slot->size : 0;
+}
+
+void fence_leave_sigsafe(void *ptr)
+{
+	(void)ptr; /* open, and nobody's: who still uses it is not seen */
+}
+
+/* ---- the end --------------------------------------------------------------------------------- */
+
+void fence_end_sigsafe(enum log_check check)
+{
+	struct log_fence_end record = { .fenced = fence.fenced,
+					.passed = fence.passed,
+					.level = fence.level };
+	struct log_writer writer;
+	uint32_t i, count;
+
+	if (!fence.bytes || !agent_switch.ids)
+		return;
+	record.most = slots_peak();
+	count = slots_count_sigsafe();
+	for (i = 0; i < count; i++) {
+		const struct fence_slot *slot = slot_number_sigsafe(i);
+
+		if (__atomic_load_n(&slot->state, __ATOMIC_ACQUIRE) == FENCE_LIVE)
+			slack_look(slot, check, 0);
+	}
+	access_counts_sigsafe(&record);
+	log_writer_init_sigsafe(&writer, LOG_TO_EVENTS);
+	(void)log_append_sigsafe(&writer, LOG_FENCE_END, &record, sizeof(record), NULL, 0);
+}

@@ -131,7 +131,7 @@ static void checkpoint_take(enum log_checkpoint_why why, int fd, const void *tex
 	    !__atomic_compare_exchange_n(&growth.busy, &idle, 1, false, __ATOMIC_ACQUIRE,
 					 __ATOMIC_RELAXED))
 		return;
-	began = clock_ns_sigsafe(CLOCK_MONOTONIC);
+	began = clock_ns_sigsafe(ROUND_COST);
 	memset(&point, 0, sizeof(point));
 	point.why = why;
 	point.fd = fd;
@@ -148,7 +148,7 @@ static void checkpoint_take(enum log_checkpoint_why why, int fd, const void *tex
 	if (log_begin_sigsafe(&writer, LOG_CHECKPOINT, &point, sizeof(point)) && growth.rows)
 		(void)rows_write(&writer);
 	if (canary.on) {
-		round_spent_sigsafe(clock_ns_sigsafe(CLOCK_MONOTONIC) - began);
+		round_spent_sigsafe(clock_ns_sigsafe(ROUND_COST) - began);
 		if (why == LOG_CHECKPOINT_WRITE)
 			blocks_look(writer.owner);
 	}

@@ -218,15 +218,16 @@ static bool walk_on(struct thread *self, enum log_check check, uint64_t until_ns
 
 bool round_line(struct guard *guard, uint64_t checkpoint)
 {
-	uint64_t now = clock_ns_sigsafe(CLOCK_MONOTONIC);
+	uint64_t now = clock_ns_sigsafe(CLOCK_MONOTONIC), began;
 	bool whole = false;
 
 	if (take()) {
 		state.checkpoint = checkpoint;
 		if (affords(state.rounds_ns + state.last_ns, ROUNDS_FREE, ROUNDS_SHARE, now)) {
 			walk_begin(now);
+			began = clock_ns_sigsafe(ROUND_COST);
 			whole = walk_on(guard->self, LOG_CHECK_LINE, now + LINE_MAX);
-			state.last_ns = clock_ns_sigsafe(CLOCK_MONOTONIC) - now;
+			state.last_ns = clock_ns_sigsafe(ROUND_COST) - began;
 			state.rounds_ns += state.last_ns;
 		}
 		release();

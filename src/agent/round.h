@@ -24,7 +24,11 @@ void round_init(void);
  * down. _sigsafe */
 bool round_affords_line_sigsafe(void);
 
-/* So much time went into lines. _sigsafe */
+/* What rounds and lines cost is the time that this thread worked. On a busy machine the time that
+ * passes is mostly the others', and one round would use up what is meant for many. */
+#define ROUND_COST CLOCK_THREAD_CPUTIME_ID
+
+/* So much of it went into lines. _sigsafe */
 void round_spent_sigsafe(uint64_t ns);
 
 /* Before a line, whose CHECKPOINT record has this seq. The caller has the guard. Returns whether

@@ -564,6 +564,40 @@ static void details_write(struct log_writer *writer, const struct log_crash *cra
 	__atomic_store_n(&scratch.taken, 0, __ATOMIC_RELEASE);
 }
 
+/* Instructions whose faults the target's handler came back from, as those of a runtime that tests
+ * for NULL by them (Java) do by the million: of the next one there the registers are kept, no
+ * stack. A count that is lost or another's does no harm. */
+#define HABITS 256u
+#define HABIT_FAULTS 16u
+
+static struct {
+	uint64_t rip;
+	uint32_t count;
+} habits[HABITS];
+
+static unsigned habit_of(uint64_t rip)
+{
+	return (unsigned)(rip * 0x9e3779b97f4a7c15ull >> 56) % HABITS;
+}
+
+void crash_survived_sigsafe(uint64_t rip)
+{
+	unsigned at = habit_of(rip);
+
+	if (habits[at].rip != rip) {
+		habits[at].count = 0;
+		habits[at].rip = rip;
+	}
+	habits[at].count++;
+}
+
+static bool is_habit(uint64_t rip)
+{
+	unsigned at = habit_of(rip);
+
+	return habits[at].rip == rip && habits[at].count >= HABIT_FAULTS;
+}
+
 /* What the slots hold: which fault, and where the note of its end goes. */
 static struct {
 	uint64_t record;
@@ -697,8 +731,10 @@ uint64_t crash_record_sigsafe(int signo, const siginfo_t *info, const ucontext_t
 		light_keep(&writer);
 	if (thread_self)
 		thread_self->last_crash = writer.owner;
-	stack_write(&writer, &crash);
-	code_write(&writer, crash.gregs[LOG_GREG_RIP]);
+	if (!light || !is_habit(crash.gregs[LOG_GREG_RIP])) {
+		stack_write(&writer, &crash);
+		code_write(&writer, crash.gregs[LOG_GREG_RIP]);
+	}
 	if (!light)
 		memory_write(&writer, &crash);
 	if (signo == SIGABRT)

@@ -565,8 +565,9 @@ static void details_write(struct log_writer *writer, const struct log_crash *cra
 }
 
 /* Instructions whose faults the target's handler came back from, as those of a runtime that tests
- * for NULL by them (Java) do by the million: of the next one there the registers are kept, no
- * stack. A count that is lost or another's does no harm. */
+ * for NULL by them (Java) do by the million: they are counted and no more. Should the handler end
+ * the process for once, it does so by abort() as a rule, which is recorded with the stack below it.
+ * A count that is lost or another's does no harm. */
 #define HABITS 256u
 #define HABIT_FAULTS 16u
 
@@ -708,7 +709,7 @@ uint64_t crash_record_sigsafe(int signo, const siginfo_t *info, const ucontext_t
 	if (light) {
 		log_drop_sigsafe(LOG_DROP_FAULT_LIGHT);
 		/* Handlers that try what can be read: the slots are for what they are there for. */
-		if (crash.flags & LOG_CRASH_IN_HANDLER)
+		if (crash.flags & LOG_CRASH_IN_HANDLER || is_habit(crash.gregs[LOG_GREG_RIP]))
 			return 0;
 		log_writer_init_sigsafe(&writer, LOG_TO_SLOT);
 	} else if (flags & LOG_CRASH_FINAL) {
@@ -731,10 +732,8 @@ uint64_t crash_record_sigsafe(int signo, const siginfo_t *info, const ucontext_t
 		light_keep(&writer);
 	if (thread_self)
 		thread_self->last_crash = writer.owner;
-	if (!light || !is_habit(crash.gregs[LOG_GREG_RIP])) {
-		stack_write(&writer, &crash);
-		code_write(&writer, crash.gregs[LOG_GREG_RIP]);
-	}
+	stack_write(&writer, &crash);
+	code_write(&writer, crash.gregs[LOG_GREG_RIP]);
 	if (!light)
 		memory_write(&writer, &crash);
 	if (signo == SIGABRT)

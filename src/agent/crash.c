@@ -565,6 +565,41 @@ static void details_write(struct log_writer *writer, const struct log_crash *cra
 	__atomic_store_n(&scratch.taken, 0, __ATOMIC_RELEASE);
 }
 
+/* Instructions whose faults the target's handler came back from, as those of a runtime that tests
+ * for NULL by them (Java) do by the million: they are counted and no more. Should the handler end
+ * the process for once, it does so by abort() as a rule, which is recorded with the stack below it.
+ * A count that is lost or another's does no harm. */
+#define HABITS 256u
+#define HABIT_FAULTS 16u
+
+static struct {
+	uint64_t rip;
+	uint32_t count;
+} habits[HABITS];
+
+static unsigned habit_of(uint64_t rip)
+{
+	return (unsigned)(rip * 0x9e3779b97f4a7c15ull >> 56) % HABITS;
+}
+
+void crash_survived_sigsafe(uint64_t rip)
+{
+	unsigned at = habit_of(rip);
+
+	if (habits[at].rip != rip) {
+		habits[at].count = 0;
+		habits[at].rip = rip;
+	}
+	habits[at].count++;
+}
+
+static bool is_habit(uint64_t rip)
+{
+	unsigned at = habit_of(rip);
+
+	return habits[at].rip == rip && habits[at].count >= HABIT_FAULTS;
+}
+
 /* What the slots hold: which fault, and where the note of its end goes. */
 static struct {
 	uint64_t record;
@@ -675,7 +710,7 @@ uint64_t crash_record_sigsafe(int signo, const siginfo_t *info, const ucontext_t
 	if (light) {
 		log_drop_sigsafe(LOG_DROP_FAULT_LIGHT);
 		/* Handlers that try what can be read: the slots are for what they are there for. */
-		if (crash.flags & LOG_CRASH_IN_HANDLER)
+		if (crash.flags & LOG_CRASH_IN_HANDLER || is_habit(crash.gregs[LOG_GREG_RIP]))
 			return 0;
 		log_writer_init_sigsafe(&writer, LOG_TO_SLOT);
 	} else if (flags & LOG_CRASH_FINAL) {

@@ -22,6 +22,9 @@ bool crash_in_handler_sigsafe(uint64_t rsp);
 uint64_t crash_record_sigsafe(int signo, const siginfo_t *info, const ucontext_t *context,
 			      uint32_t flags, const struct sigaction *action);
 
+/* The handler of the target's came back from a fault of this instruction. */
+void crash_survived_sigsafe(uint64_t rip);
+
 /* The target went on behind this fault. 0: there is no record of it. */
 void crash_handled_sigsafe(uint64_t record, const struct log_crash_diverted *to);
 

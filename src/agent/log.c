@@ -353,10 +353,17 @@ bool log_holds_sigsafe(uint64_t address)
 
 bool log_patch_hole_sigsafe(uint64_t address)
 {
-	uint64_t page = address & ~(uint64_t)(LOG_PAGE - 1);
-	long r = raw_syscall6(SYS_mmap, (long)page, LOG_PAGE, PROT_READ | PROT_WRITE,
-			      MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
+	uint64_t page = address & ~(uint64_t)(LOG_PAGE - 1), bytes = LOG_PAGE;
+	long r;
 
+	/* The header, too: somebody has cut the file. Nothing of it is left, and the next fault
+	 * would come while this one's signal is blocked. */
+	if (!memory_readable_sigsafe((uint64_t)log_map.base, 1)) {
+		page = (uint64_t)log_map.base;
+		bytes = round_page(log_map.bytes);
+	}
+	r = raw_syscall6(SYS_mmap, (long)page, (long)bytes, PROT_READ | PROT_WRITE,
+			 MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
 	return r == (long)page;
 }
 

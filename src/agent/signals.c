@@ -410,6 +410,8 @@ static void handler(int signo, siginfo_t *info, void *context)
 	to.rip = (uint64_t)interrupted->uc_mcontext.gregs[REG_RIP];
 	to.rsp = (uint64_t)interrupted->uc_mcontext.gregs[REG_RSP];
 	crash_handled_sigsafe(seq, to.rip != from ? &to : NULL);
+	if (!sent)
+		crash_survived_sigsafe(from);
 	/* A handler that this one interrupted goes on with the fault that it was called for. */
 	if (nested)
 		thread_self->last_crash = outer;

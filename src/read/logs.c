@@ -295,7 +295,7 @@ static void note_trouble(struct event_logs *logs, struct event_log *log)
 	static const char *const reasons[] = {
 		[LOG_RETIRED_PLAN] = "its plan was damaged",
 		[LOG_RETIRED_MEMORY] = "there was no memory for it",
-		[LOG_RETIRED_DISK] = "the disk was full",
+		[LOG_RETIRED_DISK] = "the disk was full, or its log was cut",
 		[LOG_RETIRED_SYMBOLS] = "there is no malloc behind its own",
 		[LOG_RETIRED_FILE] = "its log could not be made",
 		[LOG_RETIRED_SELF_FAULT] = "it met a fault of its own",

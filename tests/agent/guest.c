@@ -3,6 +3,7 @@
  * It knows nothing of the agent; the driver runs it with and without and compares.
  */
 #include <assert.h>
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/filter.h>
@@ -23,6 +24,7 @@
 #include <sys/time.h>
 #include <sys/wait.h>
 #include <threads.h>
+#include <ucontext.h>
 #include <unistd.h>
 
 static volatile int *volatile nowhere;
@@ -994,6 +996,94 @@ static void mode_filter_kills(void)
 	_exit(4);
 }
 
+/* A program that cuts every file of the folder it finds itself in: ours are among them. */
+static void cut_logs(off_t left)
+{
+	const char *folder = getenv("REDHAND_TRIAL");
+	DIR *dir = folder ? opendir(folder) : NULL;
+	struct dirent *entry;
+	char path[4096];
+
+	while (dir && (entry = readdir(dir))) {
+		snprintf(path, sizeof(path), "%s/%s", folder, entry->d_name);
+		if (strstr(entry->d_name, ".rhl") && truncate(path, left))
+			perror(path);
+	}
+	if (dir)
+		closedir(dir);
+}
+
+static void *work(void *argument)
+{
+	for (size_t i = 0; i < 3000; i++)
+		free(malloc(i % 300));
+	return argument;
+}
+
+static void cut_and_work(off_t left)
+{
+	pthread_t thread;
+	int i;
+
+	(void)work(NULL);
+	cut_logs(left);
+	for (i = 0; i < 10; i++) {
+		(void)work(NULL);
+		pthread_create(&thread, NULL, work, NULL);
+		pthread_join(thread, NULL);
+	}
+	if (fork() == 0)
+		_exit(work(NULL) != NULL);
+	wait(&i);
+	printf("child %d\n", i);
+	fflush(stdout);
+}
+
+static void mode_cuts_logs(void)
+{
+	cut_and_work(0);
+}
+
+static void mode_cuts_logs_behind(void)
+{
+	cut_and_work(8192);
+}
+
+static void mode_cuts_logs_crash(void)
+{
+	cut_and_work(0);
+	crash();
+}
+
+static long put_there;
+
+static void go_on(int signo, siginfo_t *info, void *context)
+{
+	ucontext_t *uc = context;
+
+	(void)signo;
+	(void)info;
+	uc->uc_mcontext.gregs[REG_RAX] = (greg_t)&put_there;
+}
+
+/* As Java tests for NULL: the handler puts it right and goes on. */
+static void mode_faults_often(void)
+{
+	struct sigaction action = { .sa_sigaction = go_on, .sa_flags = SA_SIGINFO };
+	long i, sum = 0;
+
+	sigaction(SIGSEGV, &action, NULL);
+	for (i = 0; i < 20000; i++) {
+		long got;
+
+		__asm__ volatile("xor %%eax, %%eax\n\tmov (%%rax), %0" : "=r"(got) : : "rax");
+		sum += got != 0;
+	}
+	printf("%ld\n", sum >= 0);
+	fflush(stdout);
+	_exit(0);
+}
+
 /* Blocks from before and after, of all sizes, are written to, freed and resized in there. */
 static void use_blocks(char *before[], unsigned count)
 {
@@ -1175,6 +1265,10 @@ static const struct {
 	{ "beyond-mapped", mode_beyond_mapped },
 	{ "filter-refuses", mode_filter_refuses },
 	{ "filter-kills", mode_filter_kills },
+	{ "cuts-logs", mode_cuts_logs },
+	{ "cuts-logs-behind", mode_cuts_logs_behind },
+	{ "cuts-logs-crash", mode_cuts_logs_crash },
+	{ "faults-often", mode_faults_often },
 	{ "filter-uses", mode_filter_uses },
 	{ "filter-child", mode_filter_child },
 	{ "filter-thread", mode_filter_thread },

@@ -26,7 +26,7 @@
 #define SIZE_MOST ((uint64_t)FENCE_PAGES_MOST * FENCE_PAGE)
 /* A context that makes few blocks does not take turns because of the time they take. */
 #define RARE 256u
-#define TIMED_EVERY 32u		/* blocks whose time is measured, one of each so many */
+#define TIMED_EVERY 31u		/* blocks whose time is measured, one of each so many */
 #define TIMED_MOST_NS 200000ull /* more is not ours: another thread ran meanwhile */
 #define TIME_FREE_NS 200000000ull
 #define TELLS_MOST 64u /* damaged slacks */
@@ -35,6 +35,7 @@ struct fence_state fence;
 
 static struct {
 	uint64_t started_ns, spent_ns; /* spent: atomic */
+	uint64_t freed;		       /* a lost increment does not matter */
 	uint32_t tells;		       /* atomic */
 	uint32_t calls;		       /* errno */
 } state;
@@ -136,7 +137,7 @@ void fence_after_fork(void)
 
 /* ---- whose turn ------------------------------------------------------------------------------ */
 
-static bool has_turn(uint32_t context)
+bool fence_has_turn(uint32_t context)
 {
 	uint32_t level = __atomic_load_n(&fence.level, __ATOMIC_RELAXED);
 
@@ -151,9 +152,9 @@ static bool has_turn(uint32_t context)
 				fence.plan.level);
 }
 
-static uint64_t timed_begin(void)
+static uint64_t timed_begin(uint64_t number)
 {
-	return (fence.fenced % TIMED_EVERY) ? 0 : clock_ns_sigsafe(CLOCK_MONOTONIC);
+	return number % TIMED_EVERY ? 0 : clock_ns_sigsafe(CLOCK_MONOTONIC);
 }
 
 /* The plan says which part of the time fences may take. */
@@ -165,8 +166,7 @@ static void timed_end(uint64_t began)
 		return;
 	now = clock_ns_sigsafe(CLOCK_MONOTONIC);
 	took = now - began < TIMED_MOST_NS ? now - began : TIMED_MOST_NS;
-	/* The free takes as long, and is not measured. */
-	spent = __atomic_add_fetch(&state.spent_ns, 2 * took * TIMED_EVERY, __ATOMIC_RELAXED);
+	spent = __atomic_add_fetch(&state.spent_ns, took * TIMED_EVERY, __ATOMIC_RELAXED);
 	since = now - state.started_ns;
 	if (!fence.plan.time_percent || spent < TIME_FREE_NS ||
 	    spent < since / 100 * fence.plan.time_percent)
@@ -327,8 +327,8 @@ void *fence_allocate(uint64_t align, uint64_t size, enum log_api api, struct cal
 		__atomic_fetch_add(&fence.passed, 1, __ATOMIC_RELAXED);
 		return NULL;
 	}
-	began = timed_begin();
-	if (has_turn(context_find(&guard, caller)))
+	began = timed_begin(fence.fenced);
+	if (fence_has_turn(context_find(&guard, caller)))
 		slot = slot_take(pages_for(size, align));
 	if (slot) {
 		place(slot, align, size);
@@ -377,6 +377,7 @@ void fence_free(void *ptr, enum log_free_by by, struct caller caller)
 	struct fence_slot *slot = slot_known(ptr);
 	struct block *block;
 	struct guard guard;
+	uint64_t began;
 
 	if (!guard_enter(&guard)) {
 		fence_leave_sigsafe(ptr);
@@ -397,12 +398,14 @@ void fence_free(void *ptr, enum log_free_by by, struct caller caller)
 	block = block_at_sigsafe(BLOCKS_HEAP, fence_key(slot));
 	if (block && canary_mismatched(block, by))
 		bad_free_tell(&guard, slot, LOG_MISMATCHED_FREE, by, caller);
+	began = timed_begin(state.freed++);
 	slack_look(slot, LOG_CHECK_FREE, context_find(&guard, caller));
 	keep_block(slot);
 	if (block && block->state == LOG_BLOCK_LIVE)
 		block_end_known(&guard, block, fence_key(slot), caller);
 	__atomic_store_n(&slot->state, FENCE_FREED, __ATOMIC_RELEASE);
 	slot_give(slot);
+	timed_end(began);
 	guard_leave(&guard);
 }
 
@@ -452,10 +455,16 @@ void fence_end_sigsafe(enum log_check check)
 					.level = fence.level };
 	struct log_writer writer;
 	uint32_t i, count;
+	uint64_t all = 0;
 
 	if (!fence.bytes || !agent_switch.ids)
 		return;
 	record.most = slots_peak();
+	for (i = 0; i < agent.plan.context_rows; i++)
+		all += context_ordinals[i];
+	/* Most of those without go by a way that does not count them. */
+	if (all > record.fenced)
+		record.passed = all - record.fenced;
 	count = slots_count_sigsafe();
 	for (i = 0; i < count; i++) {
 		const struct fence_slot *slot = slot_number_sigsafe(i);

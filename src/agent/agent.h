@@ -48,6 +48,7 @@
  * frees that should not be; glibc_heap.c asks the allocator's own marks canary.c    guards around
  * blocks, where the plan asks for them; quarantine.c keeps freed ones; round.c looks at all of
  * them, damage.c writes down what is wrong sample.c    which blocks have them, where not all do
+ *    fence/      blocks that end at closed pages (its parts: fence/fence_inside.h)
  *    sweep.c     who still points to a freed block; holders.c, to live ones that grow
  *    signals.c   what the target believes about its signals (signals_older.c: older names for the
  *                same); crash.c writes the record

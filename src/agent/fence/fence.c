@@ -27,6 +27,7 @@
 /* A context that makes few blocks does not take turns because of the time they take. */
 #define RARE 256u
 #define TIMED_EVERY 31u		  /* blocks whose time is measured, one of each so many */
+#define FAULT_NS 2000u		  /* of a page that is touched for the first time, or given back */
 #define TIME_FREE_NS 100000000ull /* of CPU, before anybody asks */
 #define TELLS_MOST 64u		  /* damaged slacks */
 
@@ -158,13 +159,16 @@ static uint64_t timed_begin(uint64_t number)
 }
 
 /* The plan says which part of the time fences may take. */
-static void timed_end(uint64_t began)
+static void timed_end(uint64_t began, const struct fence_slot *slot)
 {
 	uint64_t spent, now;
 
 	if (!began || !fence.plan.time_percent)
 		return;
-	spent = (clock_ns_sigsafe(CLOCK_THREAD_CPUTIME_ID) - began) * TIMED_EVERY;
+	spent = clock_ns_sigsafe(CLOCK_THREAD_CPUTIME_ID) - began;
+	/* Only single pages are there from the start: the others fault, here and when they are
+	 * used. */
+	spent = (spent + (slot->pages > 1 ? slot->pages * FAULT_NS : 0)) * TIMED_EVERY;
 	spent = __atomic_add_fetch(&state.spent_ns, spent, __ATOMIC_RELAXED);
 	if (spent < TIME_FREE_NS)
 		return;
@@ -333,7 +337,7 @@ void *fence_allocate(uint64_t align, uint64_t size, enum log_api api, struct cal
 	if (slot) {
 		place(slot, align, size);
 		(void)block_begin_guarded(&guard, BLOCKS_HEAP, fence_key(slot), size, api, caller);
-		timed_end(began);
+		timed_end(began, slot);
 	}
 	__atomic_fetch_add(slot ? &fence.fenced : &fence.passed, 1, __ATOMIC_RELAXED);
 	guard_leave(&guard);
@@ -405,7 +409,7 @@ void fence_free(void *ptr, enum log_free_by by, struct caller caller)
 		block_end_known(&guard, block, fence_key(slot), caller);
 	__atomic_store_n(&slot->state, FENCE_FREED, __ATOMIC_RELEASE);
 	slot_give(slot);
-	timed_end(began);
+	timed_end(began, slot);
 	guard_leave(&guard);
 }
 

@@ -150,7 +150,7 @@ static enum agent_ids ids_wanted(void)
 	if (canary.on && !blocks_hot())
 		return AGENT_IDS_GUARDED_SLOW;
 	if (canary.on)
-		return sample.on && shortest && !fence.bytes ? AGENT_IDS_SAMPLED : AGENT_IDS_GUARDED;
+		return sample.on && shortest ? AGENT_IDS_SAMPLED : AGENT_IDS_GUARDED;
 	if (!blocks_hot())
 		return AGENT_IDS_SLOW;
 	return real.glibc_malloc && shortest ? AGENT_IDS_GLIBC : AGENT_IDS_OTHER;

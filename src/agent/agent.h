@@ -51,6 +51,7 @@
  *                round.c looks at all of them, damage.c writes down what is wrong; budget.c says
  *                what memory they may take
  *    sample.c    which blocks have them, where not all do
+ *    fence/      blocks that end at closed pages (its parts: fence/fence_inside.h)
  *    sweep.c     who still points to a freed block; holders.c, to live ones that grow
  *    signals.c   what the target believes about its signals (signals_older.c: older names for the
  *                same); crash.c writes the record

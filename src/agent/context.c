@@ -18,6 +18,7 @@
 #include "wire/checksum.h"
 
 /* A span: its words, and SPAN_WORDS for each time that it was seen. */
+#define STACK_OURS (64u << 10) /* that a hook and what it calls take at most */
 #define SPAN_WORDS 4096u
 #define SPAN_SEEN 8u
 #define SPAN_VARIES 0xffffu
@@ -361,17 +362,20 @@ static __attribute__((noinline)) void context_record(struct guard *guard, struct
 	struct thread *self = guard->self;
 	struct log_writer writer;
 	const void *rest;
+	bool lost;
 
 	arch_callee_registers(&seen.registers);
+	/* Of another stack than ours, as from a handler: the bytes would begin at neither. */
+	lost = scan->lost && caller.frame - seen.registers.rsp < STACK_OURS;
 	seen.lane = self->lane;
-	seen.walk = scan->lost		   ? LOG_WALK_LOST
-		    : scan->count < frames ? LOG_WALK_WHOLE
-					   : LOG_WALK_CUT;
-	seen.frame_count = (uint16_t)(scan->lost ? first : scan->count);
+	seen.walk = lost				  ? LOG_WALK_LOST
+		    : !scan->lost && scan->count < frames ? LOG_WALK_WHOLE
+							  : LOG_WALK_CUT;
+	seen.frame_count = (uint16_t)(lost ? first : scan->count);
 	memcpy(seen.frames, scan->frames, first * sizeof(seen.frames[0]));
-	if (scan->lost)
+	if (lost)
 		seen.stack_bytes = (uint32_t)slice_bytes(self, caller, seen.registers.rsp);
-	rest = scan->lost ? (const void *)seen.registers.rsp : scan->frames + first;
+	rest = lost ? (const void *)seen.registers.rsp : scan->frames + first;
 	log_writer_init_sigsafe(&writer, LOG_TO_EVENTS);
 	(void)log_append_sigsafe(&writer, LOG_CONTEXT, &seen, sizeof(seen), rest,
 				 seen.stack_bytes +

@@ -5,6 +5,7 @@
 
 #include "agent/arch/x86_64.h"
 #include "agent/canary.h"
+#include "agent/fence/fence.h"
 #include "agent/log.h"
 #include "agent/memory.h"
 #include "agent/watch.h"
@@ -74,6 +75,8 @@ static bool choose(const struct thread *self, uint32_t context)
 	struct sample_lane *lane = &sample.lanes[self->lane % PLAN_THREAD_SLOTS];
 	uint32_t *hot_until = &sample.hot_until[context], ordinal = sample_ordinal(context);
 
+	if (fence.bytes && fence_has_turn(context))
+		return true; /* each of them is asked for */
 	if (ordinal < *hot_until && !self->burst)
 		return false;
 	lane->guarded++;

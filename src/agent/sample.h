@@ -24,6 +24,7 @@
 #include "agent/agent.h"
 #include "agent/blocks.h"
 #include "agent/context.h"
+#include "agent/fence/fence.h"
 #include "agent/guard.h"
 #include "agent/real.h"
 
@@ -90,6 +91,8 @@ void sample_count_sigsafe(uint64_t *ret_guarded, uint64_t *ret_passed);
 static inline __attribute__((always_inline)) bool sample_end(void *ptr, enum log_api api,
 							     struct caller caller)
 {
+	if (unlikely(fence_holds(ptr)))
+		return false;
 	return block_end_of(BLOCKS_HEAP, blocks_state.spaces[BLOCKS_HEAP].shift, ptr, (int)api,
 			    caller);
 }

@@ -26,15 +26,16 @@
 #define SIZE_MOST ((uint64_t)FENCE_PAGES_MOST * FENCE_PAGE)
 /* A context that makes few blocks does not take turns because of the time they take. */
 #define RARE 256u
-#define TIMED_EVERY 32u		/* blocks whose time is measured, one of each so many */
-#define TIMED_MOST_NS 200000ull /* more is not ours: another thread ran meanwhile */
-#define TIME_FREE_NS 200000000ull
-#define TELLS_MOST 64u /* damaged slacks */
+#define TIMED_EVERY 31u		  /* blocks whose time is measured, one of each so many */
+#define FAULT_NS 2000u		  /* of a page that is touched for the first time, or given back */
+#define TIME_FREE_NS 100000000ull /* of CPU, before anybody asks */
+#define TELLS_MOST 64u		  /* damaged slacks */
 
 struct fence_state fence;
 
 static struct {
 	uint64_t started_ns, spent_ns; /* spent: atomic */
+	uint64_t freed;		       /* a lost increment does not matter */
 	uint32_t tells;		       /* atomic */
 	uint32_t calls;		       /* errno */
 } state;
@@ -115,7 +116,7 @@ void fence_init(void)
 	else
 		calls_follow();
 	canary.asks |= fence.bytes != 0;
-	state.started_ns = clock_ns_sigsafe(CLOCK_MONOTONIC);
+	state.started_ns = clock_ns_sigsafe(CLOCK_PROCESS_CPUTIME_ID);
 	settings_record(r);
 }
 
@@ -128,7 +129,7 @@ void fence_after_fork(void)
 	fence.fenced = fence.passed = 0;
 	state.tells = 0;
 	state.spent_ns = 0;
-	state.started_ns = clock_ns_sigsafe(CLOCK_MONOTONIC);
+	state.started_ns = clock_ns_sigsafe(CLOCK_PROCESS_CPUTIME_ID);
 	if (!state.calls)
 		calls_thread_sigsafe();
 	settings_record(0);
@@ -136,7 +137,7 @@ void fence_after_fork(void)
 
 /* ---- whose turn ------------------------------------------------------------------------------ */
 
-static bool has_turn(uint32_t context)
+bool fence_has_turn(uint32_t context)
 {
 	uint32_t level = __atomic_load_n(&fence.level, __ATOMIC_RELAXED);
 
@@ -151,25 +152,28 @@ static bool has_turn(uint32_t context)
 				fence.plan.level);
 }
 
-static uint64_t timed_begin(void)
+/* CPU time: on a busy machine most of the other is not the program's. */
+static uint64_t timed_begin(uint64_t number)
 {
-	return (fence.fenced % TIMED_EVERY) ? 0 : clock_ns_sigsafe(CLOCK_MONOTONIC);
+	return number % TIMED_EVERY ? 0 : clock_ns_sigsafe(CLOCK_THREAD_CPUTIME_ID);
 }
 
 /* The plan says which part of the time fences may take. */
-static void timed_end(uint64_t began)
+static void timed_end(uint64_t began, const struct fence_slot *slot)
 {
-	uint64_t now, took, spent, since;
+	uint64_t spent, now;
 
-	if (!began)
+	if (!began || !fence.plan.time_percent)
 		return;
-	now = clock_ns_sigsafe(CLOCK_MONOTONIC);
-	took = now - began < TIMED_MOST_NS ? now - began : TIMED_MOST_NS;
-	/* The free takes as long, and is not measured. */
-	spent = __atomic_add_fetch(&state.spent_ns, 2 * took * TIMED_EVERY, __ATOMIC_RELAXED);
-	since = now - state.started_ns;
-	if (!fence.plan.time_percent || spent < TIME_FREE_NS ||
-	    spent < since / 100 * fence.plan.time_percent)
+	spent = clock_ns_sigsafe(CLOCK_THREAD_CPUTIME_ID) - began;
+	/* Only single pages are there from the start: the others fault, here and when they are
+	 * used. */
+	spent = (spent + (slot->pages > 1 ? slot->pages * FAULT_NS : 0)) * TIMED_EVERY;
+	spent = __atomic_add_fetch(&state.spent_ns, spent, __ATOMIC_RELAXED);
+	if (spent < TIME_FREE_NS)
+		return;
+	now = clock_ns_sigsafe(CLOCK_PROCESS_CPUTIME_ID);
+	if (spent < (now - state.started_ns) / 100 * fence.plan.time_percent)
 		return;
 	/* What was spent at the level before is not held against the next one. */
 	__atomic_store_n(&state.spent_ns, 0, __ATOMIC_RELAXED);
@@ -327,13 +331,13 @@ void *fence_allocate(uint64_t align, uint64_t size, enum log_api api, struct cal
 		__atomic_fetch_add(&fence.passed, 1, __ATOMIC_RELAXED);
 		return NULL;
 	}
-	began = timed_begin();
-	if (has_turn(context_find(&guard, caller)))
+	began = timed_begin(fence.fenced);
+	if (fence_has_turn(context_find(&guard, caller)))
 		slot = slot_take(pages_for(size, align));
 	if (slot) {
 		place(slot, align, size);
 		(void)block_begin_guarded(&guard, BLOCKS_HEAP, fence_key(slot), size, api, caller);
-		timed_end(began);
+		timed_end(began, slot);
 	}
 	__atomic_fetch_add(slot ? &fence.fenced : &fence.passed, 1, __ATOMIC_RELAXED);
 	guard_leave(&guard);
@@ -377,6 +381,7 @@ void fence_free(void *ptr, enum log_free_by by, struct caller caller)
 	struct fence_slot *slot = slot_known(ptr);
 	struct block *block;
 	struct guard guard;
+	uint64_t began;
 
 	if (!guard_enter(&guard)) {
 		fence_leave_sigsafe(ptr);
@@ -397,12 +402,14 @@ void fence_free(void *ptr, enum log_free_by by, struct caller caller)
 	block = block_at_sigsafe(BLOCKS_HEAP, fence_key(slot));
 	if (block && canary_mismatched(block, by))
 		bad_free_tell(&guard, slot, LOG_MISMATCHED_FREE, by, caller);
+	began = timed_begin(state.freed++);
 	slack_look(slot, LOG_CHECK_FREE, context_find(&guard, caller));
 	keep_block(slot);
 	if (block && block->state == LOG_BLOCK_LIVE)
 		block_end_known(&guard, block, fence_key(slot), caller);
 	__atomic_store_n(&slot->state, FENCE_FREED, __ATOMIC_RELEASE);
 	slot_give(slot);
+	timed_end(began, slot);
 	guard_leave(&guard);
 }
 
@@ -452,10 +459,16 @@ void fence_end_sigsafe(enum log_check check)
 					.level = fence.level };
 	struct log_writer writer;
 	uint32_t i, count;
+	uint64_t all = 0;
 
 	if (!fence.bytes || !agent_switch.ids)
 		return;
 	record.most = slots_peak();
+	for (i = 0; i < agent.plan.context_rows; i++)
+		all += context_ordinals[i];
+	/* Most of those without go by a way that does not count them. */
+	if (all > record.fenced)
+		record.passed = all - record.fenced;
 	count = slots_count_sigsafe();
 	for (i = 0; i < count; i++) {
 		const struct fence_slot *slot = slot_number_sigsafe(i);

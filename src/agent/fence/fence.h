@@ -65,6 +65,9 @@ void fence_after_fork(void);
 /* ---- blocks: in place of libc, from canary.c ---------------------------------------------------
  */
 
+/* Do blocks of this context have fences now? */
+bool fence_has_turn(uint32_t context);
+
 /* NULL: it is to have no fence. Zeroed. */
 void *fence_allocate(uint64_t align, uint64_t size, enum log_api api, struct caller caller);
 void fence_free(void *ptr, enum log_free_by by, struct caller caller);

@@ -61,7 +61,6 @@ int shutter_map(uint64_t bytes)
 
 	if (at < 0 && at > -4096)
 		return (int)-at;
-	(void)advise((uint64_t)at, bytes, MADV_NOHUGEPAGE);
 	fence.mode = LOG_FENCE_MARKERS;
 	if (!markers || !markers_work((uint64_t)at)) {
 		fence.mode = LOG_FENCE_MAPPINGS;
@@ -70,6 +69,9 @@ int shutter_map(uint64_t bytes)
 			return ENOMEM;
 		}
 	}
+	/* Not where pages are mappings: advice keeps them from becoming one again. */
+	if (fence.mode == LOG_FENCE_MARKERS)
+		(void)advise((uint64_t)at, bytes, MADV_NOHUGEPAGE);
 	memory_count_sigsafe((int64_t)bytes, markers ? (int64_t)bytes : 0);
 	fence.base = (uint64_t)at;
 	fence.bytes = bytes;

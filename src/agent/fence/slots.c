@@ -218,7 +218,10 @@ static bool reuse(struct kind *kind, uint32_t count)
 	}
 	if (!kind->freed)
 		kind->newest = 0;
-	return i && shutter_open(ranges, i);
+	if (i && shutter_open(ranges, i))
+		return true;
+	kind->ready_count -= i; /* closed, and never used again */
+	return false;
 }
 
 static struct fence_slot *take(uint32_t pages)

@@ -9,7 +9,7 @@
 #include "base/value.h"
 #include "cmd/hunt_board.h"
 #include "cmd/trial_options.h"
-#include "engine/hunt/hunt.h"
+#include "hunt/hunt.h"
 #include "engine/investigation/investigation.h"
 #include "engine/stats/rng.h"
 #include "report/report_investigation.h"

@@ -1,7 +1,7 @@
 #pragma once
 
 #include "cmd/progress.h"
-#include "engine/hunt/hunt.h"
+#include "hunt/hunt.h"
 
 /*
  * A hunt as it runs, on stderr: what each stage decided, ticked off, and below it the stage that

@@ -13,6 +13,8 @@ struct hunt_board {
 	double started_s, budget_s; /* budget 0: none */
 	unsigned int number, count; /* of the running stage; 0 before the first */
 	const char *title;
+	/* What a verdict will probably take from `expected_at_s` on; trials 0: not known yet. */
+	double expected_trials, expected_s, expected_at_s;
 };
 
 void hunt_board_init(struct hunt_board *board, double budget_s);

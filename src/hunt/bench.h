@@ -7,27 +7,12 @@
 #include "read/reading.h"
 
 /*
- * The parts of a chase. Private to hunt/.
- *
- *	chase.c	  what is run next, and when it is enough
- *	homes.c	  which homes are watched, and how they are found
- *	recycled.c  the same with an allocator of the program's own
- *	stage.c	  trials with one plan, those that are stored already first
- *	guards.c  trials with guards around blocks
- *	lead.c	  evidence instead of a crash
- *	race.c	  trials that show reads, too: two threads at one word
- *	toss.c	  trials in which what stands in blocks is left to chance
- *	readers.c who reads what was freed, where only a wrong value shows it
- *	unset.c	  who uses what nobody has written, where only a wrong value shows it
- *	sights.c  what a trial that was watched showed
- *	instances.c  two objects, one after the other, at one place
- *	habits.c  what a writer stored, and did at the same place before
- *	frames.c  pointers to variables of functions that have returned
- *	cuts.c	  mapped files that were made shorter, and by whom
- *	release.c who let go of an object that was used later
- *	telling.c what was seen, as evidence
+ * The bench of those experiments that ask who did it: trials of one series, round after round, each
+ * with a plan of its own. What is known of the crash, and what each experiment has seen so far.
+ * Private to hunt/.
  */
 
+#define PROOFS 2u     /* trials in which whoever did it was caught in the act */
 #define LEVELS_MAX 4u /* steps of the backtrack that are watched */
 
 /* What a failing trial showed at one level. */
@@ -55,16 +40,26 @@ struct sight {
 	struct log_block former;
 };
 
-enum stage_kind {
-	STAGE_LOOK,    /* for the first crash */
-	STAGE_AWAIT,   /* for whoever cut a mapped file */
-	STAGE_WATCH,   /* homes */
-	STAGE_SCOUT,   /* for an allocator of the program's own */
-	STAGE_GUARD,   /* heap observer, with watches on what it found damaged */
-	STAGE_RELEASE, /* the same, with watches on a count of references */
-	STAGE_FENCE,   /* freed blocks of a context are shut */
-	STAGE_RACE,    /* reads and writes of a few words */
-	STAGE_LEAD,    /* the bytes of a piece of evidence */
+struct bench;
+
+/*
+ * A round: trials with one plan, until what they should show has been seen. One row for each
+ * experiment that has rounds, beside the experiment.
+ */
+struct round_ops {
+	unsigned int id;	/* of its trials in the case: never given to another */
+	enum observer observer; /* on watched pages: OBSERVE_WATCH */
+	bool planned;		/* its trials have bench->items in their plans */
+	bool may_pages;		/* watched pages, if bench->homes.pages says so */
+	bool pages;		/* always */
+	/* Trials of it that are stored already are read again. Not where trials that pass tell
+	 * something, too: those have left no log. */
+	bool replays;
+	/* A trial has ended, whether it failed or not. NULL: nothing to see. */
+	void (*read_any)(struct bench *bench, bool passed);
+	/* It failed in the way that is chased. NULL: nothing to see. */
+	void (*read_failing)(struct bench *bench);
+	bool (*enough)(struct bench *bench);
 };
 
 struct level {
@@ -75,7 +70,8 @@ struct race;
 
 /* An object that counts its references and was used after the last had been given back. */
 struct release {
-	char *key;	   /* of the object; NULL: none is looked for */
+	char *key; /* of the object; NULL: none is looked for */
+	uint64_t size;
 	uint64_t caught;   /* failing trials in which the last reference was seen to go */
 	struct stack last; /* where it went */
 	char *account;	   /* its count over its life, in words */
@@ -86,168 +82,219 @@ struct touched_file {
 	uint64_t device, inode, realtime_ns;
 };
 
-struct chase {
-	const struct chase_request *request;
-	struct chase_result *ret;
-	struct runner runner;
-	struct symbols *symbols;
-	struct hook_planner *hooks;
-	enum stage_kind kind;
-	uint64_t stage, next; /* its first position, and the next */
-	uint64_t used;	      /* of request->trials */
-	uint64_t look_max;    /* of those, until it is given up that it crashes; 0: all */
-	unsigned int looks;   /* how often that was given up and begun again */
-	uint64_t replayed;    /* of those, found in the case */
-	uint64_t guarded_caught;
-	uint64_t guarded_before, guarded_max; /* caught before this round; trials for each in it */
-	double damage_rate; /* of trials with guards, in how many the first finding was; 0: unknown
-			     */
-	struct evidence_list guarded; /* what the guards showed, until it is told */
-	struct release release;
-	VEC(struct touched_file) files;
-	bool found;
-	uint64_t found_count; /* crashes seen meanwhile */
-	/* The first crash, and its reading; before there is one, an empty one and NULL. */
-	const struct crash_reading *first;
-	struct reading *first_reading;
-	bool numbers[LEVELS_MAX]; /* homes of it that were not read: what stands there is never an
-				   * address */
-	struct stakeout stakeout;
-	struct scout scout;
-	struct recycler recycler;
-	struct strbuf items; /* of the plan */
-	struct level levels[LEVELS_MAX + 4];
-	unsigned int level_count;
-	/* Of this round: trials, failing ones, victim watched. */
-	uint64_t round_trials, round_failed, round_watched;
-	uint64_t key_right, key_tried; /* failing trials */
-	bool said_stored;	       /* who stored a pointer, where more cannot be told */
-	bool other_way;		       /* to watch them, when this one leads to few victims */
-	bool pages;		       /* they are watched on pages, any number of blocks */
-	bool no_frames;		       /* hooks on functions with variables seem to hide it */
-	uint64_t quiet_max; /* trials of a round after which it is hidden; 0: any number */
-	unsigned int harmless;
-	size_t heap_findings;
-	double guarded_s; /* that a trial with guards takes, side by side with others; 0: unknown */
-	uint64_t tossed; /* failing and other trials that showed whether it goes with what stands in
-			    blocks */
+/* The running round. */
+struct round {
+	const struct round_ops *ops;
+	uint64_t stage, next;		  /* its first position, and the next */
+	uint64_t trials, failed, watched; /* of this round: all, failing ones, victim watched */
+	uint64_t quiet_max;		  /* trials after which it is hidden; 0: any number */
 	/* Of the trial that is being read, until it is known whether it failed. */
 	struct reading *reading;
 	uint64_t number;
 	int signal;
 	bool pending;
-	double started_s;
-	struct race *race; /* while words are looked at */
 };
 
-/* chase.c */
-void chase_say(struct chase *chase, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
-int chase_begin_plan(struct chase *chase, struct err *err);
-int chase_plan(struct chase *chase, struct err *err); /* of chase->stakeout */
-bool chase_hidden(const struct chase *chase);	      /* by the watch: chase->quiet_max */
-uint64_t chase_trials_left(const struct chase *chase);
-bool chase_may_go_on(const struct chase *chase);
+/* look.c: the first crash, and its reading; before there is one, an empty one and NULL. */
+struct start {
+	bool found;
+	uint64_t count; /* crashes seen meanwhile */
+	const struct crash_reading *first;
+	struct reading *reading;
+	uint64_t look_max;   /* trials until it is given up that it crashes; 0: all */
+	unsigned int rounds; /* how often it was run until it crashed, or that was given up */
+	unsigned int looks;  /* how often guards were asked then, and showed nothing */
+};
+
+struct spent {
+	uint64_t trials;   /* of request->trials */
+	uint64_t replayed; /* of those, found in the case */
+	double since_s;
+};
+
+/* homes.c */
+struct homes {
+	struct level levels[LEVELS_MAX + 4];
+	bool numbers[LEVELS_MAX]; /* homes of the crash that were not read: what stands there is
+				   * never an address */
+	uint64_t key_right, key_tried; /* failing trials */
+	bool said_stored;	       /* who stored a pointer, where more cannot be told */
+	bool other_way;		       /* to watch them, when this one leads to few victims */
+	bool pages;		       /* they are watched on pages, any number of blocks */
+	bool no_frames;		       /* hooks on functions with variables seem to hide it */
+	unsigned int harmless;
+	bool watched;	/* the homes were watched, one way after the other */
+	bool followed;	/* …and where their values came from */
+	bool concluded; /* what was seen there is evidence now */
+};
+
+/* guards.c: why blocks get guards; each reason holds once. */
+enum guards_reason {
+	GUARDS_NO_CRASH,     /* it does not crash: is memory damaged all the same? */
+	GUARDS_NO_BACKTRACK, /* the crash does not say where its value came from */
+	GUARDS_ELSEWHERE,    /* the block that the crash names is hardly the one that it means */
+	GUARDS_AMBIGUOUS,    /* what was caught can be read in two ways, or nobody was */
+	GUARDS_OVERRUN,	     /* the caught store may have run out of another block */
+	GUARDS_NOBODY,	     /* nothing else has explained it */
+	GUARDS_REASONS,
+};
+
+struct guards {
+	unsigned int asked;	   /* bit for each enum guards_reason */
+	uint64_t caught;	   /* who damaged what they found, in so many trials */
+	uint64_t before, max;	   /* caught before this round; trials for each in it */
+	double damage_rate;	   /* of trials, in how many the first finding was; 0: unknown */
+	struct evidence_list seen; /* until it is told */
+	size_t findings;
+	double trial_s; /* that a trial takes, side by side with others; 0: unknown */
+};
+
+/* allocator_probe.c */
+struct probe {
+	struct scout scout;
+	struct recycler recycler;
+};
+
+struct bench {
+	const struct chase_request *request;
+	struct chase_result *ret;
+	struct runner runner;
+	struct symbols *symbols;
+	struct hook_planner *hooks;
+	struct strbuf items; /* of the plan */
+	struct round round;
+	struct start start;
+	struct spent spent;
+	struct stakeout stakeout;
+	struct homes homes;
+	struct guards guards;
+	struct release release;
+	VEC(struct touched_file) files;
+	struct probe probe;
+	struct race *race; /* while words are looked at */
+	uint64_t filled; /* failing and other trials that showed whether it goes with what stands in
+			    blocks */
+	bool told;	 /* guards have shown whose doing it is: the homes are not asked */
+};
+
+/* bench.c */
+void bench_say(struct bench *bench, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+int bench_begin_plan(struct bench *bench, struct err *err);
+int bench_plan(struct bench *bench, struct err *err); /* of bench->stakeout */
+bool bench_hidden(const struct bench *bench);	      /* by the watch: bench->round.quiet_max */
+uint64_t bench_trials_left(const struct bench *bench);
+bool bench_may_go_on(const struct bench *bench);
 /* A trial that is stored already; the caller closes it. */
-struct reading *chase_reading_of(struct chase *chase, uint64_t trial, int signal);
+struct reading *bench_reading_of(struct bench *bench, uint64_t trial, int signal);
 /* The trial that is being read from now on. */
-void chase_take_reading(struct chase *chase, struct reading *reading);
+void bench_take_reading(struct bench *bench, struct reading *reading);
 /* What it died of; NULL: of no crash, or there is no record of it. */
-const struct crash *chase_crash(struct chase *chase);
-void chase_count(struct chase *chase, bool failed, bool wanted);
-bool chase_enough(struct chase *chase);
+const struct crash *bench_crash(struct bench *bench);
+void bench_count(struct bench *bench, bool failed, bool wanted);
+bool bench_enough(struct bench *bench);
+uint64_t
+bench_wanted(const struct bench *bench); /* failing trials, where none is proof by itself */
+/* There is a way back from the crash, and somebody can have written there. */
+bool bench_worth_watching(const struct bench *bench);
+/* The crash says too little by itself. */
+bool bench_wants_guards(const struct bench *bench);
+bool bench_is_nobody(const struct bench *bench); /* the judge accuses nobody */
+/* The homes have nothing more to say, or never had. */
+bool bench_settled(const struct bench *bench);
+/* How often it failed, before and on the bench. */
+void bench_rate(const struct bench *bench, uint64_t *trials, uint64_t *failed);
 
-/* stage.c: until chase_enough(). */
-bool stage_has_plan(enum stage_kind kind);
-int stage_run(struct chase *chase, enum stage_kind kind, struct err *err);
+int bench_open(struct bench *bench, struct case_store *cs, const struct chase_request *request,
+	       struct chase_result *ret, struct err *err);
+/* bench->ret has it all. */
+void bench_close(struct bench *bench);
 
-/* homes.c: watches the homes of chase->first, one way after the other, until the victim was among
- * them. */
-int watch_homes(struct chase *chase, struct err *err);
+/* rounds.c: until it is enough. */
+int round_run(struct bench *bench, const struct round_ops *ops, struct err *err);
+
+/* The rounds, beside their experiments. */
+extern const struct round_ops look_round, homes_round, fill_freed_round;
+
+/* look.c: the trial in bench->round.reading died of what is chased. */
+void look_read(struct bench *bench);
+bool look_gives_up(const struct bench *bench);
+
+/* homes.c: when nothing is left to ask about them, what was seen there becomes evidence. */
+void homes_settle(struct bench *bench);
+void homes_forget(struct bench *bench);
+/* Somebody was caught putting the value to where it was copied from. */
+bool homes_caught_source(const struct bench *bench);
 /* The stakeout once more. What was seen before counts until it has been seen again. */
-int run_again(struct chase *chase, struct err *err);
-/* Watches the source of a copy together with what was watched before. */
-int follow_copies(struct chase *chase, int level, struct err *err);
+int run_again(struct bench *bench, struct err *err);
 /* Where the home is the same in every run, whichever block it is, and how it is watched. */
 bool home_is_named(const struct backtrack_step *step, enum stake_by *ret);
 /* A variable that is not worth a hook on its function. */
-bool home_left_out(const struct chase *chase, unsigned int level);
+bool home_left_out(const struct bench *bench, unsigned int level);
 /* The level whose home tells; -1: none. */
-int telling_level(const struct chase *chase);
+int telling_level(const struct bench *bench);
 /* From how many other places the bad value of a trial may have been read. */
-unsigned int twins_left(const struct chase *chase, const struct backtrack *backtrack,
+unsigned int twins_left(const struct bench *bench, const struct backtrack *backtrack,
 			const struct backtrack_step *step);
 /* Does it take more trials that pass to tell which of several places was read? */
-bool awaits_passing(const struct chase *chase);
+bool awaits_passing(const struct bench *bench);
 /* Was a victim of that trial watched, at one of the first levels? */
-bool was_watched(const struct chase *chase, uint64_t trial, unsigned int levels);
+bool was_watched(const struct bench *bench, uint64_t trial, unsigned int levels);
 /* All that was caught there is how a pointer to a live block came to its place. */
 bool is_healthy(const struct level *level);
 /* The home that the value was copied from, in most trials; NULL. */
 const struct sight *copied_from(const struct level *level);
 
-/* recycled.c */
-int follow_recycler(struct chase *chase, int level, struct err *err);
-
-/* guards.c: what they show becomes evidence, if they show anything (`ret_told`). */
-int guards_instead(struct chase *chase, bool *ret_told, struct err *err);
-/* Only if they show the same writer behind the end of a block, or before its start. */
-int guards_confirm(struct chase *chase, const struct level *level, bool *ret_told, struct err *err);
-/* Whether it goes with what stands in freed blocks, or in new ones. */
-int guards_values(struct chase *chase, struct err *err);
-/* Could the caught write have run out of another block? */
-bool may_be_overrun(const struct level *level);
+/* guards.c: why it should be asked for guards now; GUARDS_REASONS: no reason. */
+enum guards_reason guards_reason(const struct bench *bench);
+/* What trials with guards of any experiment found is kept: bench->guards.seen, and how many
+ * findings tell why it fails. */
+struct heap_report;
+int guards_take(struct bench *bench, const struct series_identity *identity,
+		const struct heap_report *report, struct err *err);
+/* What they showed becomes evidence. */
+void guards_adopt(struct bench *bench);
 /* The stakeout's bytes, with guards. */
-int watch_damage(struct chase *chase, struct err *err);
+int watch_damage(struct bench *bench, struct err *err);
 
 /* The request of a heap_run() as the guards have it; its settings, which the caller frees. */
 struct heap_request;
-char *guards_request(const struct chase *chase, struct heap_request *ret);
+char *guards_request(const struct bench *bench, struct heap_request *ret);
 /* Its trials count. */
-void guards_count(struct chase *chase, const struct heap_report *report);
-/* Of the trial in chase->reading: who damaged what was watched. */
-void read_guarded(struct chase *chase);
+void guards_count(struct bench *bench, const struct heap_report *report);
 
-/* toss.c: about freed blocks (NULL), new ones, or the words of new ones of a context. */
+/* random_fill.c: about freed blocks (NULL), new ones, or the words of new ones of a context. */
 #define TOSS_P 0.01 /* who is suspected less is let alone */
 struct toss {
 	uint64_t context; /* 0: all of them */
 };
-int toss_run(struct chase *chase, const struct toss *about, struct heap_report *report,
+int toss_run(struct bench *bench, const struct toss *about, struct heap_report *report,
 	     struct err *err);
 /* Is there time for it? Else what would take it is told, and how (`command`, or NULL). */
-bool toss_worth(struct chase *chase, const char *what, const char *command);
+bool toss_worth(struct bench *bench, const char *what, const char *command);
 
-/* readers.c and unset.c: what they find stands in chase->guarded. */
-int unset_look(struct chase *chase, bool *ret_told, struct err *err);
-int readers_look(struct chase *chase, bool *ret_told, struct err *err);
-void read_fenced(struct chase *chase);
-bool readers_enough(const struct chase *chase);
+/* fill_freed.c: a wrong value and no damage, with or without a crash. */
+bool fill_applies(const struct bench *bench);
+struct inquiry;
+struct price;
+void fill_price(const struct inquiry *inq, struct price *ret); /* random_fill.c */
 
-/* lead.c: instead of a crash. */
-int lead_follow(struct chase *chase, const struct evidence *evidence, struct err *err);
+/* from_evidence.c */
 bool lead_is_crash(const struct evidence *evidence); /* then its trial is the start */
-void read_lead(struct chase *chase);
 
-/* race.c */
-int race_look(struct chase *chase, struct err *err);
-void read_race(struct chase *chase);
-bool race_enough(const struct chase *chase);
-
-/* sights.c: the trial in chase->reading. */
-void read_failing(struct chase *chase);
-void read_passing(struct chase *chase);
-void read_scouted(struct chase *chase);
+/* sights.c: the trial in bench->round.reading. */
+void read_failing(struct bench *bench);
+void read_passing(struct bench *bench);
 /* What that trial showed at a level; NULL: nothing. */
-const struct sight *sight_of(const struct chase *chase, unsigned int level, uint64_t trial);
+const struct sight *sight_of(const struct bench *bench, unsigned int level, uint64_t trial);
 
 /* instances.c: the object at this address is another one than before, it got the field's value when
  * it was made, and what that leads to is as it was made, too: nobody spoiled anything there, and
  * the difference to what was seen at this address before is none. */
-void see_instances(struct chase *chase, const struct crash_reading *crashed,
+void see_instances(struct bench *bench, const struct crash_reading *crashed,
 		   const struct trial_hits *log, struct event_log *in, const struct stake *stake);
 
 /* habits.c: what the writer of a sight did there before becomes evidence. */
-void see_habits(struct chase *chase, const struct trial_hits *log, const struct event_log *in,
+void see_habits(struct bench *bench, const struct trial_hits *log, const struct event_log *in,
 		const struct sight *sight, const struct stake_result *result);
 
 /* Did it store the address of a block? */
@@ -269,23 +316,20 @@ struct frame_life {
 bool frames_outlived(const struct crash_reading *crashed, const struct hit *stored, uint64_t value,
 		     struct symbols *symbols, struct frame_life *ret);
 
-/* cuts.c: what a crash had to do with mapped files; who cut them, as far as it is known by now. */
+/* truncation.c: what a crash had to do with mapped files; who cut them, as far as it is known by
+ * now. */
 enum cuts_state { CUTS_NONE, CUTS_UNKNOWN, CUTS_KNOWN };
-void cuts_note(struct chase *chase, const struct crash_reading *crashed);
-void cuts_settle(struct chase *chase);
-enum cuts_state cuts_state(const struct chase *chase);
-bool cuts_suspected(const struct chase *chase);
+void cuts_note(struct bench *bench, const struct crash_reading *crashed);
+void cuts_settle(struct bench *bench);
+enum cuts_state cuts_state(const struct bench *bench);
+bool cuts_suspected(const struct bench *bench);
 /* Are more crashes worth waiting for, because one of them will tell? */
-bool cuts_wait(const struct chase *chase);
+bool cuts_wait(const struct bench *bench);
 
-/* release.c: is one of the findings such an object? Then it is staked out. */
-bool release_stake_out(struct chase *chase, const struct heap_report *report);
-void read_release(struct chase *chase);
-/* What was seen of it goes to the evidence about that object. */
-void tell_release(struct chase *chase, struct evidence_list *list);
-bool release_enough(const struct chase *chase);
+/* refcount.c: is one of the findings an object that was used after its end? */
+void refcount_note(struct bench *bench, const struct heap_report *report);
 void release_deinit(struct release *release);
 
-/* telling.c: a level's sights become a hop and its evidence, and are handed over. */
-void tell_level(struct chase *chase, struct level *level, unsigned int number, enum hop_end end);
+/* to_evidence.c: a level's sights become a hop and its evidence, and are handed over. */
+void tell_level(struct bench *bench, struct level *level, unsigned int number, enum hop_end end);
 void level_deinit(struct level *level);

@@ -15,6 +15,12 @@
  * only copied the value, its source is watched, too.
  */
 
+/* A failing trial of the case that was run under ids. */
+struct stored_trial {
+	uint64_t trial;
+	int signal;
+};
+
 struct chase_request {
 	struct series_identity identity;
 	struct trial_settings *settings; /* plan items are added to its trials */
@@ -29,7 +35,11 @@ struct chase_request {
 	uint64_t look;	  /* trials after which it is given up when it has not failed; 0: any */
 	bool unfailed;	  /* where it does not crash, guards tell whether memory is damaged */
 	bool without_ids; /* blocks are not followed, so only variables can be watched */
-	uint64_t from;	  /* a trial of the case with an `ids` log to begin with; 0: none */
+	struct rate rate; /* as it is known already; trials 0: unknown */
+	/* Failing trials under ids that the case has: read before more are run. */
+	const struct stored_trial *stored;
+	size_t stored_count;
+	uint64_t from; /* a trial of the case with an `ids` log to begin with; 0: none */
 	const struct evidence *lead; /* to begin with instead; NULL: none */
 	/* It fails without a crash, with guards too, and they show no damage: does it go with what
 	 * stands in freed blocks? */
@@ -38,6 +48,7 @@ struct chase_request {
 	uint64_t trials;  /* at most, in all */
 	bool fresh;	  /* forget earlier trials of the same chase */
 	uint64_t wanted;  /* failing trials with the victim watched, per hop */
+	bool proofs;	  /* two do where each is proof: the very value, in the very block */
 	unsigned int hops;
 	double deadline_s; /* by series_now_s(); 0: none */
 	progress_fn progress;

@@ -15,7 +15,7 @@
 #include "engine/stats/rate.h"
 
 struct counting {
-	struct hunt *hunt;
+	struct inquiry *inq;
 	const struct attempt *attempt;
 };
 
@@ -35,18 +35,18 @@ struct shown {
 	bool crash, target, stranger;
 };
 
-static struct shown look_at(const struct hunt *hunt, const char *id)
+static struct shown look_at(const struct inquiry *inq, const char *id)
 {
 	AUTO(signature_deinit) struct signature signature = { 0 };
 	struct err ignored = { 0 };
 	struct shown shown = { 0 };
 
-	if (case_signature(hunt->cs, id, &signature, &ignored) < 0)
+	if (case_signature(inq->cs, id, &signature, &ignored) < 0)
 		return shown;
 	shown.crash = signature.kind == FAILURE_SIGNAL;
-	shown.target = target_is(&hunt->match, &signature);
+	shown.target = target_is(&inq->known.match, &signature);
 	shown.stranger =
-		shown.crash && !shown.target && !bystanders_have(&hunt->others, &signature);
+		shown.crash && !shown.target && !bystanders_have(&inq->known.others, &signature);
 	return shown;
 }
 
@@ -57,12 +57,12 @@ static bool shows(const struct counting *counting, const struct tally *tally,
 	bool found = false;
 
 	stranger[0] = '\0';
-	if (!hunt_crashes(counting->hunt))
+	if (!hunt_crashes(counting->inq))
 		return tally_counts(tally, signatures);
 	while (*signatures != '\0') {
 		size_t len = strcspn(signatures, " ");
 		AUTO(mem_freep) char *id = mem_strndup(signatures, len);
-		struct shown shown = look_at(counting->hunt, id);
+		struct shown shown = look_at(counting->inq, id);
 
 		found |= counting->attempt->target ? shown.target : shown.crash;
 		if (shown.stranger)
@@ -108,42 +108,43 @@ static bool enough(void *ctx, const struct tally *tally)
 	       counting->attempt->until_failures;
 }
 
-static int run(struct hunt *hunt, struct compare_request *compare, struct attempted *ret)
+static int run(struct inquiry *inq, struct compare_request *compare, struct attempted *ret)
 {
 	AUTO(compare_result_deinit) struct compare_result result = { 0 };
 	AUTO(tally_deinit) struct tally tally = { 0 };
 	struct series_found found;
-	int r = compare_run(hunt->cs, compare, &result, hunt->err);
+	int r = compare_run(inq->cs, compare, &result, inq->err);
 
 	if (r == 0)
-		r = case_series(hunt->cs, &compare->identity, 0, &found, hunt->err);
+		r = case_series(inq->cs, &compare->identity, 0, &found, inq->err);
 	if (r == 0)
-		r = tally_load(&tally, hunt->cs, found.id, hunt->err);
+		r = tally_load(&tally, inq->cs, found.id, inq->err);
 	if (r < 0)
 		return r;
 	count(compare->enough_ctx, &tally, ret);
 	ret->interrupted = result.interrupted;
-	hunt->ret->interrupted |= result.interrupted;
+	ret->series = found.id;
+	inq->ret->interrupted |= result.interrupted;
 	for (unsigned int i = 0; i < ARMS_MAX; i++)
-		hunt_count(hunt, ret->arms[i].trials, ret->arms[i].failed, 0);
-	hunt_count(hunt, 0, 0, result.earlier);
+		hunt_count(inq, ret->arms[i].trials, ret->arms[i].failed, 0);
+	hunt_count(inq, 0, 0, result.earlier);
 	return 0;
 }
 
-int hunt_attempt(struct hunt *hunt, const struct attempt *attempt, struct attempted *ret)
+int hunt_attempt(struct inquiry *inq, const struct attempt *attempt, struct attempted *ret)
 {
-	const struct hunt_request *request = hunt->request;
+	const struct hunt_request *request = inq->request;
 	AUTO(strbuf_deinit) struct strbuf identity = { 0 };
 	AUTO(mem_freep)
 	char *settings =
-		series_settings_with(hunt->plain_settings, "command", "command 7:compare\n");
-	struct counting counting = { hunt, attempt };
+		series_settings_with(inq->how.plain_settings, "command", "command 7:compare\n");
+	struct counting counting = { inq, attempt };
 	struct arm arms[ARMS_MAX] = { 0 };
-	struct compare_request compare = { .settings = hunt->plain.settings,
-					   .observer = hunt->plain.observer,
+	struct compare_request compare = { .settings = inq->how.plain.settings,
+					   .observer = inq->how.plain.observer,
 					   .program = attempt->program,
 					   .slot_env = attempt->env,
-					   .jobs = hunt->jobs,
+					   .jobs = inq->how.jobs,
 					   .arms = arms,
 					   .arm_count = attempt->count,
 					   .trials = attempt->trials,
@@ -159,12 +160,12 @@ int hunt_attempt(struct hunt *hunt, const struct attempt *attempt, struct attemp
 	identify(attempt, settings, &identity);
 	compare.identity = (struct series_identity){ .command = "compare",
 						     .settings = strbuf_str(&identity),
-						     .program = hunt->plain.identity.program };
+						     .program = inq->how.plain.identity.program };
 	*ret = (struct attempted){ 0 };
 	for (unsigned int i = 0; i < attempt->count && r == 0; i++)
-		r = arm_parse(attempt->arms[i], &arms[i], hunt->err);
+		r = arm_parse(attempt->arms[i], &arms[i], inq->err);
 	if (r == 0)
-		r = run(hunt, &compare, ret);
+		r = run(inq, &compare, ret);
 	for (unsigned int i = 0; i < attempt->count; i++)
 		arm_deinit(&arms[i]);
 	return r;

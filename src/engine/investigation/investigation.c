@@ -623,6 +623,8 @@ int investigation_read(struct case_store *cs, struct readings *readings, struct 
 	if (r == 0)
 		r = case_decisions(cs, &inv.decisions, err);
 	if (r == 0)
+		r = case_choices(cs, &inv.choices, err);
+	if (r == 0)
 		r = people_read(cs, &inv, err);
 	if (r < 0) {
 		investigation_deinit(&inv);

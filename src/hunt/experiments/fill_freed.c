@@ -7,27 +7,27 @@
  * context whose blocks are read. Then who reads them: the blocks of that context get pages to
  * themselves, which are shut when they are freed, and the first to touch one dies there.
  */
-#include "hunt/bench.h"
+#include "hunt/inquiry.h"
 
 #include <string.h>
 
 #define SUSPECTS 4u
 #define FENCED_TRIALS 6u /* for each that is wanted */
 
-static bool fence(struct chase *chase, const struct heap_report *report)
+static bool fence(struct bench *bench, const struct heap_report *report)
 {
-	stakeout_deinit(&chase->stakeout);
-	chase->stakeout = (struct stakeout){ 0 };
+	stakeout_deinit(&bench->stakeout);
+	bench->stakeout = (struct stakeout){ 0 };
 	VEC_FOREACH (&report->suspects, suspect)
-		if (suspect->p < TOSS_P && chase->stakeout.list.count < SUSPECTS)
-			(void)stakeout_add_fence(&chase->stakeout, suspect->context);
-	return chase->stakeout.list.count > 0;
+		if (suspect->p < TOSS_P && bench->stakeout.list.count < SUSPECTS)
+			(void)stakeout_add_fence(&bench->stakeout, suspect->context);
+	return bench->stakeout.list.count > 0;
 }
 
-static bool is_fenced(const struct chase *chase, const struct block_life *block)
+static bool is_fenced(const struct bench *bench, const struct block_life *block)
 {
-	for (size_t i = 0; block && block->key && i < chase->stakeout.list.count; i++) {
-		const char *context = chase->stakeout.list.items[i].home.key;
+	for (size_t i = 0; block && block->key && i < bench->stakeout.list.count; i++) {
+		const char *context = bench->stakeout.list.items[i].home.key;
 
 		if (strncmp(block->key, context, strlen(context)) == 0)
 			return true;
@@ -36,41 +36,48 @@ static bool is_fenced(const struct chase *chase, const struct block_life *block)
 }
 
 /* Only the use: what it died of was our own doing. */
-void read_fenced(struct chase *chase)
+static void read_any(struct bench *bench, bool passed)
 {
 	const struct crash_reading *crashed;
 	struct evidence_list seen = { 0 };
 	bool any = false;
 
-	if (chase->signal == 0)
+	if (bench->round.signal == 0)
 		return;
-	crashed = reading_backtrack(chase->reading, THROUGH_OBJECTS);
+	crashed = reading_backtrack(bench->round.reading, THROUGH_OBJECTS);
 	if (!crashed->has_record)
 		return;
-	crash_reading_tell(crashed, chase->symbols, chase_crash(chase), &seen);
+	crash_reading_tell(crashed, bench->symbols, bench_crash(bench), &seen);
 	VEC_FOREACH (&seen.list, e) {
-		if (e->kind == EVIDENCE_FREED_USE && is_fenced(chase, e->freed_use->block)) {
-			VEC_PUSH(&chase->guarded.list, *e);
+		if (e->kind == EVIDENCE_FREED_USE && is_fenced(bench, e->freed_use->block)) {
+			VEC_PUSH(&bench->guards.seen.list, *e);
 			any = true;
 		} else {
 			evidence_deinit(e);
 		}
 	}
 	VEC_DEINIT(&seen.list);
-	chase->guarded_caught += any;
+	bench->guards.caught += any;
 }
 
-bool readers_enough(const struct chase *chase)
+static bool enough(struct bench *bench)
 {
-	return chase->guarded_caught - chase->guarded_before >= chase->request->wanted ||
-	       chase->round_trials >= chase->request->wanted * FENCED_TRIALS;
+	return bench->guards.caught - bench->guards.before >= bench->request->wanted ||
+	       bench->round.trials >= bench->request->wanted * FENCED_TRIALS;
 }
+
+const struct round_ops fill_freed_round = { .id = 6,
+					    .observer = OBSERVE_WATCH,
+					    .planned = true,
+					    .pages = true,
+					    .read_any = read_any,
+					    .enough = enough };
 
 /* Why the use has to do with the failure. */
-static void tell_odds(struct chase *chase, const struct heap_report *report, size_t from)
+static void tell_odds(struct bench *bench, const struct heap_report *report, size_t from)
 {
-	for (size_t i = from; i < chase->guarded.list.count; i++) {
-		struct evidence *e = &chase->guarded.list.items[i];
+	for (size_t i = from; i < bench->guards.seen.list.count; i++) {
+		struct evidence *e = &bench->guards.seen.list.items[i];
 
 		VEC_FOREACH (&report->suspects, suspect)
 			if (!e->note && strncmp(e->freed_use->block->key, suspect->context,
@@ -86,39 +93,66 @@ static void tell_odds(struct chase *chase, const struct heap_report *report, siz
 	}
 }
 
-static int look(struct chase *chase, const struct heap_report *report, bool *ret_told,
+static int look(struct bench *bench, const struct heap_report *report, bool *ret_told,
 		struct err *err)
 {
-	size_t from = chase->guarded.list.count;
+	size_t from = bench->guards.seen.list.count;
 	int r;
 
-	chase_say(chase,
+	bench_say(bench,
 		  "it goes with what stands in freed blocks of %zu context%s: shutting "
 		  "these, to see who touches them",
-		  chase->stakeout.list.count, chase->stakeout.list.count == 1 ? "" : "s");
-	r = chase_plan(chase, err);
-	chase->guarded_before = chase->guarded_caught;
+		  bench->stakeout.list.count, bench->stakeout.list.count == 1 ? "" : "s");
+	r = bench_plan(bench, err);
+	bench->guards.before = bench->guards.caught;
 	if (r == 0)
-		r = stage_run(chase, STAGE_FENCE, err);
-	*ret_told = r == 0 && chase->guarded.list.count > from;
-	tell_odds(chase, report, from);
+		r = round_run(bench, &fill_freed_round, err);
+	*ret_told = r == 0 && bench->guards.seen.list.count > from;
+	tell_odds(bench, report, from);
 	return r;
 }
 
-int readers_look(struct chase *chase, bool *ret_told, struct err *err)
+/* A wrong value and no damage: it was read where nobody has written it yet, or not any more. */
+bool fill_applies(const struct bench *bench)
 {
+	if (bench->told)
+		return false;
+	if (bench->request->freed)
+		return true;
+	return bench_settled(bench) && bench->ret->guarded_trials > 0 &&
+	       bench_wants_guards(bench) && bench_is_nobody(bench);
+}
+
+static bool applies(struct inquiry *inq, struct strbuf *why)
+{
+	struct bench *bench = inq->bench;
+
+	/* What the guards hide cannot go with their coin. */
+	return fill_applies(bench) && (bench->ret->guarded_failed > 0 || bench->request->freed) &&
+	       toss_worth(bench, "freed blocks", "redhand heap --poison-chance 0.5");
+}
+
+static int run(struct inquiry *inq)
+{
+	struct bench *bench = inq->bench;
 	struct heap_report report = { 0 };
+	bool told = false;
 	int r;
 
-	*ret_told = false;
-	/* What the guards hide cannot go with their coin. */
-	if ((chase->ret->guarded_failed == 0 && !chase->request->freed) ||
-	    !toss_worth(chase, "freed blocks", "redhand heap --poison-chance 0.5"))
-		return 0;
-	chase_say(chase, "no damage: does it go with what stands in freed blocks?");
-	r = toss_run(chase, NULL, &report, err);
-	if (r == 0 && chase_may_go_on(chase) && fence(chase, &report))
-		r = look(chase, &report, ret_told, err);
+	bench_say(bench, "no damage: does it go with what stands in freed blocks?");
+	r = toss_run(bench, NULL, &report, inq->err);
+	if (r == 0 && bench_may_go_on(bench) && fence(bench, &report))
+		r = look(bench, &report, &told, inq->err);
+	if (told || bench->guards.findings > 0)
+		guards_adopt(bench);
 	heap_report_deinit(&report);
 	return r;
 }
+
+const struct experiment_ops experiment_fill_freed = { .name = "fill-freed",
+						      .question = QUESTION_WHO,
+						      .kind = EXPERIMENT_FILL_FREED,
+						      .chance = 0.3,
+						      .applies = applies,
+						      .price = fill_price,
+						      .run = run };

@@ -5,7 +5,7 @@
  * toss of a coin, and the failure goes with the coin of the context whose blocks are used before
  * they are written. Then which of their bytes: the same with a coin for each word of its blocks.
  */
-#include "hunt/bench.h"
+#include "hunt/inquiry.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -36,10 +36,10 @@ static int64_t word_of(uint64_t context, uint64_t hash)
 	return -1;
 }
 
-static void tell(struct chase *chase, const struct heap_suspect *suspect, const char *context,
+static void tell(struct bench *bench, const struct heap_suspect *suspect, const char *context,
 		 const struct stack *allocated, int64_t word)
 {
-	struct evidence e = evidence_new(EVIDENCE_ODDS, chase->first->trial, true);
+	struct evidence e = evidence_new(EVIDENCE_ODDS, bench->start.first->trial, true);
 	struct odds_seen *odds = e.odds;
 
 	odds->home = (struct home){ .kind = HOME_BLOCK,
@@ -52,45 +52,58 @@ static void tell(struct chase *chase, const struct heap_suspect *suspect, const 
 	odds->zeroed = suspect->clear.trials;
 	odds->zeroed_failed = suspect->clear.failed;
 	odds->p = suspect->p;
-	VEC_PUSH(&chase->guarded.list, e);
+	VEC_PUSH(&bench->guards.seen.list, e);
 }
 
-static int look_at_words(struct chase *chase, const struct heap_suspect *whose, struct err *err)
+static int look_at_words(struct bench *bench, const struct heap_suspect *whose, struct err *err)
 {
 	struct toss about = { .context = hash_of(whose) };
 	struct heap_report report = { 0 };
 	const struct heap_suspect *which;
 	int r;
 
-	chase_say(chase,
+	bench_say(bench,
 		  "it goes with what new blocks of one context hold: with which of their bytes?");
-	r = toss_run(chase, &about, &report, err);
+	r = toss_run(bench, &about, &report, err);
 	which = r == 0 ? likeliest(&report) : NULL;
 	if (which)
-		tell(chase, which, whose->context, &whose->stack,
+		tell(bench, which, whose->context, &whose->stack,
 		     word_of(about.context, hash_of(which)));
 	heap_report_deinit(&report);
 	return r;
 }
 
-int unset_look(struct chase *chase, bool *ret_told, struct err *err)
+static bool applies(struct inquiry *inq, struct strbuf *why)
 {
+	return fill_applies(inq->bench) && toss_worth(inq->bench, "new blocks", NULL);
+}
+
+static int run(struct inquiry *inq)
+{
+	struct bench *bench = inq->bench;
 	struct heap_report report = { 0 };
 	const struct heap_suspect *whose;
 	int r;
 
-	*ret_told = false;
-	if (!toss_worth(chase, "new blocks", NULL))
-		return 0;
-	chase_say(chase, "does it go with what stands in new blocks?");
-	r = toss_run(chase, &(struct toss){ 0 }, &report, err);
+	bench_say(bench, "does it go with what stands in new blocks?");
+	r = toss_run(bench, &(struct toss){ 0 }, &report, inq->err);
 	whose = r == 0 ? likeliest(&report) : NULL;
 	if (whose) {
-		tell(chase, whose, whose->context, &whose->stack, -1);
-		*ret_told = true;
-		if (chase_may_go_on(chase))
-			r = look_at_words(chase, whose, err);
+		tell(bench, whose, whose->context, &whose->stack, -1);
+		if (bench_may_go_on(bench))
+			r = look_at_words(bench, whose, inq->err);
 	}
+	if (whose || bench->guards.findings > 0)
+		guards_adopt(bench);
 	heap_report_deinit(&report);
 	return r;
 }
+
+/* After freed blocks, which are the more frequent cause, at the same price. */
+const struct experiment_ops experiment_fill_fresh = { .name = "fill-fresh",
+						      .question = QUESTION_WHO,
+						      .kind = EXPERIMENT_FILL_FRESH,
+						      .chance = 0.2,
+						      .applies = applies,
+						      .price = fill_price,
+						      .run = run };

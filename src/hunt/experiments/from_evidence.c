@@ -2,11 +2,13 @@
  * A chase that begins with a piece of evidence: the bytes that it is about are watched, whoever
  * found them.
  */
-#include "hunt/bench.h"
+#include "hunt/inquiry.h"
 
 #include <errno.h>
 #include <inttypes.h>
 #include <string.h>
+
+#define FAILURES_UNWATCHED 3u
 
 /* The bytes whose writer is looked for; NULL: none. */
 static const struct home *home_of(const struct evidence *e)
@@ -53,27 +55,27 @@ static int not_found_again(const struct evidence *e, const char *what, struct er
 }
 
 /* A global is found again by its module, as the trial of the evidence had it in memory. */
-static int stake_global(struct chase *chase, const struct evidence *e, const struct home *home,
+static int stake_global(struct bench *bench, const struct evidence *e, const struct home *home,
 			struct err *err)
 {
 	AUTO(reading_closep)
-	struct reading *reading = chase_reading_of(chase, e->trial, 0);
+	struct reading *reading = bench_reading_of(bench, e->trial, 0);
 	const struct crash_reading *crashed = reading_backtrack(reading, THROUGH_OBJECTS);
 
 	if (!crashed->has_record)
 		return not_found_again(e, "what its trial logged is no longer there", err);
-	if (!stakeout_add_global(&chase->stakeout, crashed->record.log, home))
+	if (!stakeout_add_global(&bench->stakeout, crashed->record.log, home))
 		return not_found_again(e, "where its variable is cannot be told", err);
 	return 0;
 }
 
-static int stake_home(struct chase *chase, const struct evidence *e, const struct home *home,
+static int stake_home(struct bench *bench, const struct evidence *e, const struct home *home,
 		      struct err *err)
 {
 	if (home->kind == HOME_GLOBAL)
-		return stake_global(chase, e, home, err);
+		return stake_global(bench, e, home, err);
 	if (home->kind == HOME_BLOCK &&
-	    stakeout_add_block(&chase->stakeout, home->key, home->offset, (uint32_t)home->len))
+	    stakeout_add_block(&bench->stakeout, home->key, home->offset, (uint32_t)home->len))
 		return 0;
 	return not_found_again(e,
 			       "the block that it is about has no key that leads to it in "
@@ -82,68 +84,107 @@ static int stake_home(struct chase *chase, const struct evidence *e, const struc
 }
 
 /* The last change of the bytes before the failure. */
-void read_lead(struct chase *chase)
+static void read_failing_trial(struct bench *bench)
 {
 	const struct hit *last = NULL;
 	struct evidence e;
 
-	chase->round_failed++;
-	VEC_FOREACH (&reading_hits(chase->reading)->hits, caught)
+	bench->round.failed++;
+	VEC_FOREACH (&reading_hits(bench->round.reading)->hits, caught)
 		if (!(caught->hit->flags & (LOG_HIT_ALONGSIDE | LOG_HIT_IMPRECISE)) &&
 		    memcmp(caught->hit->old, caught->hit->new, sizeof(caught->hit->new)) != 0)
 			last = caught;
 	if (last) {
-		e = evidence_new(EVIDENCE_WRITE, chase->number, true);
-		hit_describe(last, chase->symbols, e.write);
+		e = evidence_new(EVIDENCE_WRITE, bench->round.number, true);
+		hit_describe(last, bench->symbols, e.write);
 		home_deinit(&e.write->home);
-		home_copy(&e.write->home, &chase->stakeout.list.items[0].home);
+		home_copy(&e.write->home, &bench->stakeout.list.items[0].home);
 		e.write->flags |= WRITE_LAST;
-		VEC_PUSH(&chase->guarded.list, e);
-		chase->round_watched++;
+		VEC_PUSH(&bench->guards.seen.list, e);
+		bench->round.watched++;
 	}
 }
 
-static void adopt(struct chase *chase, uint64_t caught)
+/* Caught so often, or no victim is among the watched ones. */
+static bool enough(struct bench *bench)
 {
-	VEC_FOREACH (&chase->guarded.list, e)
-		VEC_PUSH(&chase->ret->evidence.list, *e);
-	chase->guarded.list.count = 0;
-	chase->ret->hops = 1;
-	chase->ret->outcome =
+	return bench->round.watched >= bench->request->wanted ||
+	       (bench->round.watched == 0 && bench->round.failed >= FAILURES_UNWATCHED);
+}
+
+static const struct round_ops evidence_round = { .id = 8,
+						 .observer = OBSERVE_WATCH,
+						 .planned = true,
+						 .replays = true,
+						 .read_failing = read_failing_trial,
+						 .enough = enough };
+
+static void adopt(struct bench *bench, uint64_t caught)
+{
+	VEC_FOREACH (&bench->guards.seen.list, e)
+		VEC_PUSH(&bench->ret->evidence.list, *e);
+	bench->guards.seen.list.count = 0;
+	bench->ret->hops = 1;
+	bench->ret->outcome =
 		caught > 0 ? mem_printf("caught in %" PRIu64 " trial%s", caught,
 					caught == 1 ? "" : "s")
 			   : mem_strdup("nobody was caught writing the bytes of that evidence");
 }
 
-int lead_follow(struct chase *chase, const struct evidence *e, struct err *err)
+static int lead_follow(struct bench *bench, const struct evidence *e, struct err *err)
 {
 	const struct home *home = home_of(e);
 	int r;
 
 	if (e->kind == EVIDENCE_CANARY && e->canary->block) {
-		if (!stakeout_add_block(&chase->stakeout, e->canary->block->key, e->canary->offset,
+		if (!stakeout_add_block(&bench->stakeout, e->canary->block->key, e->canary->offset,
 					(uint32_t)e->canary->len))
 			return not_found_again(e,
 					       "its block has no key that leads to it in another "
 					       "run",
 					       err);
-		chase->stakeout.list.items[0].after_free = e->canary->side == CANARY_FREED;
-		chase->stakeout.list.items[0].size = e->canary->block->size;
-		r = watch_damage(chase, err);
+		bench->stakeout.list.items[0].after_free = e->canary->side == CANARY_FREED;
+		bench->stakeout.list.items[0].size = e->canary->block->size;
+		r = watch_damage(bench, err);
 		if (r == 0)
-			adopt(chase, chase->guarded_caught);
+			adopt(bench, bench->guards.caught);
 		return r;
 	}
 	if (!home || home->kind == HOME_UNKNOWN)
 		return nothing_to_watch(e, err);
-	r = stake_home(chase, e, home, err);
+	r = stake_home(bench, e, home, err);
 	if (r == 0)
-		r = chase_plan(chase, err);
+		r = bench_plan(bench, err);
 	if (r == 0) {
-		chase_say(chase, "watching what evidence %" PRIu64 " is about", e->id);
-		r = stage_run(chase, STAGE_LEAD, err);
+		bench_say(bench, "watching what evidence %" PRIu64 " is about", e->id);
+		r = round_run(bench, &evidence_round, err);
 	}
 	if (r == 0)
-		adopt(chase, chase->round_watched);
+		adopt(bench, bench->round.watched);
 	return r;
 }
+
+static bool applies(struct inquiry *inq, struct strbuf *why)
+{
+	const struct evidence *lead = inq->bench->request->lead;
+
+	return lead && !lead_is_crash(lead);
+}
+
+static void price(const struct inquiry *inq, struct price *ret)
+{
+	price_of_failures(inq, (double)inq->bench->request->wanted, 1.5, ret);
+}
+
+static int run(struct inquiry *inq)
+{
+	return lead_follow(inq->bench, inq->bench->request->lead, inq->err);
+}
+
+const struct experiment_ops experiment_from_evidence = { .name = "from-evidence",
+							 .question = QUESTION_WHO,
+							 .kind = EXPERIMENT_WATCH,
+							 .chance = 0.7,
+							 .applies = applies,
+							 .price = price,
+							 .run = run };

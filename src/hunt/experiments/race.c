@@ -11,7 +11,7 @@
  * the next instruction, and so before the unlock. Instructions that are atomic by themselves are no
  * race, whatever the order looks like.
  */
-#include "hunt/bench.h"
+#include "hunt/inquiry.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -102,35 +102,36 @@ static int before(const struct accesses *accesses, size_t at)
 	return -1;
 }
 
-static void tell_write(struct chase *chase, const struct hit *caught, struct write_seen **ret)
+static void tell_write(struct bench *bench, const struct hit *caught, struct write_seen **ret)
 {
 	struct writer writer;
-	bool decoded = hit_decode(caught, chase->symbols, &writer) == 0;
+	bool decoded = hit_decode(caught, bench->symbols, &writer) == 0;
 
 	*ret = mem_alloc(sizeof(**ret));
-	hit_tell(caught, decoded ? &writer : NULL, chase->symbols, *ret);
+	hit_tell(caught, decoded ? &writer : NULL, bench->symbols, *ret);
 }
 
-static void tell_race(struct chase *chase, unsigned int stake, const struct hit *first,
+static void tell_race(struct bench *bench, unsigned int stake, const struct hit *first,
 		      const struct hit *second)
 {
-	struct race_sight sight = { .stake = stake,
-				    .race = evidence_new(EVIDENCE_RACE, chase->number, true) };
+	struct race_sight sight = {
+		.stake = stake, .race = evidence_new(EVIDENCE_RACE, bench->round.number, true)
+	};
 	struct race_seen *race = sight.race.race;
 
-	home_copy(&race->home, &chase->stakeout.list.items[stake].home);
-	tell_write(chase, first, &race->first);
-	tell_write(chase, second, &race->second);
+	home_copy(&race->home, &bench->stakeout.list.items[stake].home);
+	tell_write(bench, first, &race->first);
+	tell_write(bench, second, &race->second);
 	race->victim = block_life_dup(race->second->victim);
 	race->gap_ns = second->hit->time_ns - first->hit->time_ns;
 	race->lost_update = true;
 	sight.race.note = mem_strdup(
 		"the second thread had read it before the first one wrote, and did not look again");
-	VEC_PUSH(&chase->race->sights, sight);
+	VEC_PUSH(&bench->race->sights, sight);
 }
 
 /* The last one that was lost: it is nearest to the failure. */
-static bool find_lost(struct chase *chase, const struct accesses *accesses, unsigned int stake)
+static bool find_lost(struct bench *bench, const struct accesses *accesses, unsigned int stake)
 {
 	for (size_t to = accesses->list.count; to-- > 0;) {
 		const struct hit *second = accesses->list.items[to];
@@ -146,52 +147,59 @@ static bool find_lost(struct chase *chase, const struct accesses *accesses, unsi
 		other = between(accesses, (size_t)from, to, &writer);
 		if (other < 0)
 			continue;
-		tell_race(chase, stake, accesses->list.items[other], second);
+		tell_race(bench, stake, accesses->list.items[other], second);
 		return true;
 	}
 	return false;
 }
 
-void read_race(struct chase *chase)
+static void read_failing_trial(struct bench *bench)
 {
 	bool seen = false, together = false;
 
-	chase->round_failed++;
-	for (unsigned int i = 0; i < chase->stakeout.list.count; i++) {
+	bench->round.failed++;
+	for (unsigned int i = 0; i < bench->stakeout.list.count; i++) {
 		struct accesses accesses = { 0 };
 
-		VEC_FOREACH (&reading_hits(chase->reading)->hits, caught)
+		VEC_FOREACH (&reading_hits(bench->round.reading)->hits, caught)
 			if (caught->hit->watch == i &&
 			    !(caught->hit->flags & (LOG_HIT_ALONGSIDE | LOG_HIT_IMPRECISE)))
 				VEC_PUSH(&accesses.list, caught);
 		for (size_t k = 1; k < accesses.list.count; k++)
 			together |= accesses.list.items[k]->hit->tid !=
 				    accesses.list.items[0]->hit->tid;
-		seen |= find_lost(chase, &accesses, i);
+		seen |= find_lost(bench, &accesses, i);
 		VEC_DEINIT(&accesses.list);
 	}
-	chase->race->seen += seen;
-	chase->race->together += together;
+	bench->race->seen += seen;
+	bench->race->together += together;
 }
 
-bool race_enough(const struct chase *chase)
+static bool enough(struct bench *bench)
 {
-	return chase->race->seen >= chase->request->wanted ||
-	       (chase->race->together == 0 && chase->round_failed >= FAILURES_ALONE) ||
-	       chase->round_failed >= 2 * chase->request->wanted ||
-	       chase->round_trials >= TRIALS_PER_STAGE;
+	return bench->race->seen >= bench->request->wanted ||
+	       (bench->race->together == 0 && bench->round.failed >= FAILURES_ALONE) ||
+	       bench->round.failed >= 2 * bench->request->wanted ||
+	       bench->round.trials >= TRIALS_PER_STAGE;
 }
+
+static const struct round_ops race_round = { .id = 7,
+					     .observer = OBSERVE_WATCH,
+					     .planned = true,
+					     .replays = true,
+					     .read_failing = read_failing_trial,
+					     .enough = enough };
 
 /* ---- where to look -----------------------------------------------------------------------------
  */
 
-static bool has_threads(const struct chase *chase)
+static bool has_threads(const struct bench *bench)
 {
 	bool found = false;
 
-	if (!chase->first->has_record)
+	if (!bench->start.first->has_record)
 		return false;
-	VEC_FOREACH (&chase->first->logs->list, log) {
+	VEC_FOREACH (&bench->start.first->logs->list, log) {
 		struct log_item item;
 		unsigned int started = 0;
 
@@ -218,9 +226,9 @@ static void add_block(struct targets *targets, const struct block_life *block)
 		 ((struct suspect_object){ .key = block->key, .size = block->size }));
 }
 
-static void add_steps(const struct chase *chase, enum home_kind kind, struct targets *ret)
+static void add_steps(const struct bench *bench, enum home_kind kind, struct targets *ret)
 {
-	VEC_FOREACH (&chase->first->backtrack.steps, step) {
+	VEC_FOREACH (&bench->start.first->backtrack.steps, step) {
 		bool known = false;
 
 		VEC_FOREACH (&ret->list, target)
@@ -232,9 +240,9 @@ static void add_steps(const struct chase *chase, enum home_kind kind, struct tar
 
 /* What was freed too early, then what the crash read; of the latter, variables first: they are one
  * each. */
-static void find_targets(const struct chase *chase, struct targets *ret)
+static void find_targets(const struct bench *bench, struct targets *ret)
 {
-	VEC_FOREACH (&chase->ret->evidence.list, e) {
+	VEC_FOREACH (&bench->ret->evidence.list, e) {
 		if (!e->failing)
 			continue;
 		if (e->kind == EVIDENCE_FREED_USE)
@@ -244,8 +252,8 @@ static void find_targets(const struct chase *chase, struct targets *ret)
 		else if (e->kind == EVIDENCE_BAD_FREE)
 			add_block(ret, e->bad_free->block);
 	}
-	add_steps(chase, HOME_GLOBAL, ret);
-	add_steps(chase, HOME_BLOCK, ret);
+	add_steps(bench, HOME_GLOBAL, ret);
+	add_steps(bench, HOME_BLOCK, ret);
 }
 
 /* Where the crash read, the words around that place; all of a block that was freed. */
@@ -267,10 +275,10 @@ static bool word_offset(const struct suspect_object *target, unsigned int window
 }
 
 /* The window's words of a target; false: there are no more. */
-static bool stake_words(struct chase *chase, const struct suspect_object *target,
+static bool stake_words(struct bench *bench, const struct suspect_object *target,
 			unsigned int window)
 {
-	struct stakeout *stakeout = &chase->stakeout;
+	struct stakeout *stakeout = &bench->stakeout;
 	const struct home *home = target->step ? &target->step->home : NULL;
 
 	stakeout_deinit(stakeout);
@@ -281,7 +289,7 @@ static bool stake_words(struct chase *chase, const struct suspect_object *target
 		if (!word_offset(target, window, i, &offset))
 			continue;
 		if (home && home->kind == HOME_GLOBAL)
-			(void)stakeout_add_near(stakeout, &chase->first->record, target->step,
+			(void)stakeout_add_near(stakeout, &bench->start.first->record, target->step,
 						offset - (home->offset & ~(int64_t)(WORD - 1)));
 		else
 			(void)stakeout_add_block(stakeout, home ? home->key : target->key, offset,
@@ -314,29 +322,29 @@ static unsigned int best_stake(const struct race *race, uint64_t *ret_count)
 	return best;
 }
 
-static bool tell(struct chase *chase)
+static bool tell(struct bench *bench)
 {
 	uint64_t count;
-	unsigned int best = best_stake(chase->race, &count);
+	unsigned int best = best_stake(bench->race, &count);
 	struct evidence hop;
 
-	if (count < 2 || count * 2 <= chase->round_failed)
+	if (count < 2 || count * 2 <= bench->round.failed)
 		return false;
-	VEC_FOREACH (&chase->race->sights, sight)
+	VEC_FOREACH (&bench->race->sights, sight)
 		if (sight->stake == best) {
-			VEC_PUSH(&chase->ret->evidence.list, sight->race);
+			VEC_PUSH(&bench->ret->evidence.list, sight->race);
 			sight->race.race = NULL;
 		}
 	hop = evidence_new(EVIDENCE_HOP, 0, true);
-	hop.hop->number = ++chase->ret->hops > 1 ? chase->ret->hops : 2;
-	home_copy(&hop.hop->home, &chase->stakeout.list.items[best].home);
+	hop.hop->number = ++bench->ret->hops > 1 ? bench->ret->hops : 2;
+	home_copy(&hop.hop->home, &bench->stakeout.list.items[best].home);
 	hop.hop->caught = count;
-	hop.hop->watched = chase->round_failed;
-	hop.hop->trials = chase->ret->evidence.trials;
+	hop.hop->watched = bench->round.failed;
+	hop.hop->trials = bench->ret->evidence.trials;
 	hop.hop->end = HOP_ORIGIN;
-	VEC_PUSH(&chase->ret->evidence.list, hop);
-	mem_free(chase->ret->outcome);
-	chase->ret->outcome =
+	VEC_PUSH(&bench->ret->evidence.list, hop);
+	mem_free(bench->ret->outcome);
+	bench->ret->outcome =
 		mem_strdup("two threads were seen at one word, and an update was lost");
 	return true;
 }
@@ -350,31 +358,31 @@ static void forget(struct race *race)
 	*race = (struct race){ 0 };
 }
 
-static int look_at(struct chase *chase, const struct suspect_object *target, bool *ret_told,
+static int look_at(struct bench *bench, const struct suspect_object *target, bool *ret_told,
 		   struct err *err)
 {
 	int r = 0;
 
 	for (unsigned int window = 0;
-	     r == 0 && !*ret_told && chase_may_go_on(chase) && stake_words(chase, target, window);
+	     r == 0 && !*ret_told && bench_may_go_on(bench) && stake_words(bench, target, window);
 	     window++) {
-		r = chase_plan(chase, err);
+		r = bench_plan(bench, err);
 		if (r == 0)
-			r = stage_run(chase, STAGE_RACE, err);
+			r = round_run(bench, &race_round, err);
 		if (r == 0)
-			*ret_told = tell(chase);
-		forget(chase->race);
+			*ret_told = tell(bench);
+		forget(bench->race);
 	}
 	return r;
 }
 
 /* Would it say anything new? Where a block was overrun, or nobody ever wrote, two threads are no
  * question. */
-static bool is_open(const struct chase *chase)
+static bool is_open(const struct bench *bench)
 {
 	AUTO(verdict_deinit) struct verdict verdict = { 0 };
 
-	judge_evidence(&chase->ret->evidence, &verdict);
+	judge_evidence(&bench->ret->evidence, &verdict);
 	switch (verdict.class) {
 	case VERDICT_NOT_CAUGHT:
 	case VERDICT_USE_AFTER_FREE:
@@ -390,26 +398,47 @@ static bool is_open(const struct chase *chase)
 	}
 }
 
-int race_look(struct chase *chase, struct err *err)
+static bool applies(struct inquiry *inq, struct strbuf *why)
 {
+	const struct bench *bench = inq->bench;
+
+	/* The tracer's registers show writes only. */
+	return bench_settled(bench) && !(bench->request->settings->flags & TRIAL_TRACED) &&
+	       has_threads(bench) && is_open(bench);
+}
+
+static void price(const struct inquiry *inq, struct price *ret)
+{
+	price_of_failures(inq, (double)inq->bench->request->wanted, 2, ret);
+}
+
+/* Who did it may be two threads that did it together. */
+static int run(struct inquiry *inq)
+{
+	struct bench *bench = inq->bench;
 	struct race race = { 0 };
 	struct targets targets = { 0 };
 	bool told = false;
 	int r = 0;
 
-	/* The tracer's registers show writes only. */
-	if (chase->request->settings->flags & TRIAL_TRACED || !has_threads(chase) ||
-	    !is_open(chase))
-		return 0;
-	find_targets(chase, &targets);
+	find_targets(bench, &targets);
 	if (targets.list.count > 0)
-		chase_say(chase, "it has threads: watching who reads and writes %s",
+		bench_say(bench, "it has threads: watching who reads and writes %s",
 			  targets.list.items[0].key ? "what was freed" : "what the crash read");
-	chase->race = &race;
+	bench->race = &race;
 	VEC_FOREACH (&targets.list, target)
 		if (r == 0 && !told)
-			r = look_at(chase, target, &told, err);
-	chase->race = NULL;
+			r = look_at(bench, target, &told, inq->err);
+	bench->race = NULL;
 	VEC_DEINIT(&targets.list);
 	return r;
 }
+
+const struct experiment_ops experiment_race = { .name = "race",
+						.question = QUESTION_WHO,
+						.kind = EXPERIMENT_RACE,
+						.chance = 0.5,
+						.refines = true,
+						.applies = applies,
+						.price = price,
+						.run = run };

@@ -6,7 +6,7 @@
  * watched, by its key, with the guards on: the store that leaves 0 has the C function and the
  * Python frames that it was given back in, and the stores before it are its account.
  */
-#include "hunt/bench.h"
+#include "hunt/inquiry.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -35,7 +35,7 @@ static bool is_used_object(const struct heap_finding *f)
 	       (f->kind == HEAP_USE_AFTER_FREE || f->kind == HEAP_WRITE_AFTER_FREE);
 }
 
-bool release_stake_out(struct chase *chase, const struct heap_report *report)
+void refcount_note(struct bench *bench, const struct heap_report *report)
 {
 	const struct heap_finding *found = NULL;
 
@@ -43,15 +43,19 @@ bool release_stake_out(struct chase *chase, const struct heap_report *report)
 		if (is_used_object(f) && (!found || (found->kind != HEAP_USE_AFTER_FREE &&
 						     f->kind == HEAP_USE_AFTER_FREE)))
 			found = f;
-	if (!found)
-		return false;
+	if (!found || bench->release.key)
+		return;
+	bench->release.key = mem_strdup(found->key);
+	bench->release.size = found->size;
+}
+
+static bool stake_out(struct bench *bench)
+{
 	for (size_t i = 0; i < ARRAY_SIZE(count_offsets); i++)
-		if (found->size >= (uint64_t)count_offsets[i] + OBJECT_MIN)
-			(void)stakeout_add_count(&chase->stakeout, found->key, count_offsets[i]);
-	if (chase->stakeout.list.count == 0)
-		return false;
-	chase->release.key = mem_strdup(found->key);
-	return true;
+		if (bench->release.size >= (uint64_t)count_offsets[i] + OBJECT_MIN)
+			(void)stakeout_add_count(&bench->stakeout, bench->release.key,
+						 count_offsets[i]);
+	return bench->stakeout.list.count > 0;
 }
 
 /* ---- the account ------------------------------------------------------------------------------
@@ -66,9 +70,9 @@ static uint32_t count_of(const uint8_t *bytes)
 }
 
 /* The block that the crash used although it was freed; 0: none. */
-static uint64_t used_block(struct chase *chase)
+static uint64_t used_block(struct bench *bench)
 {
-	const struct crash *crash = chase_crash(chase);
+	const struct crash *crash = bench_crash(bench);
 
 	if (!crash)
 		return 0;
@@ -173,30 +177,35 @@ static char *account_of(const struct trial_hits *log, const struct hit *last,
 	return strbuf_take(&sb);
 }
 
-void read_release(struct chase *chase)
+static void read_any(struct bench *bench, bool passed)
 {
-	struct release *release = &chase->release;
-	uint64_t id = used_block(chase);
-	const struct hit *last = id != 0 ? last_reference(reading_hits(chase->reading), id) : NULL;
+	struct release *release = &bench->release;
+	uint64_t id = used_block(bench);
+	const struct hit *last =
+		id != 0 ? last_reference(reading_hits(bench->round.reading), id) : NULL;
 
 	if (last) {
-		struct evidence e = evidence_new(EVIDENCE_WRITE, chase->number, true);
+		struct evidence e = evidence_new(EVIDENCE_WRITE, bench->round.number, true);
 
 		release->caught++;
-		hit_describe(last, chase->symbols, e.write);
+		hit_describe(last, bench->symbols, e.write);
 		if (release->last.count == 0) {
 			stack_copy(&release->last, &e.write->writer);
-			release->account =
-				account_of(reading_hits(chase->reading), last, chase->symbols);
+			release->account = account_of(reading_hits(bench->round.reading), last,
+						      bench->symbols);
 		}
 		evidence_deinit(&e);
 	}
 }
 
-bool release_enough(const struct chase *chase)
+static bool enough(struct bench *bench)
 {
-	return chase->release.caught >= RELEASES_WANTED || chase->round_trials >= RELEASE_TRIALS;
+	return bench->release.caught >= RELEASES_WANTED || bench->round.trials >= RELEASE_TRIALS;
 }
+
+static const struct round_ops refcount_round = {
+	.id = 5, .observer = OBSERVE_HEAP, .planned = true, .read_any = read_any, .enough = enough
+};
 
 /* ---- as evidence ------------------------------------------------------------------------------
  */
@@ -220,9 +229,9 @@ static bool leads_to(const struct stack *last, const struct stack *freed)
 	return freed->count == 0;
 }
 
-void tell_release(struct chase *chase, struct evidence_list *list)
+static void tell(struct bench *bench, struct evidence_list *list)
 {
-	struct release *release = &chase->release;
+	struct release *release = &bench->release;
 
 	if (release->last.count == 0)
 		return;
@@ -241,3 +250,45 @@ void tell_release(struct chase *chase, struct evidence_list *list)
 			e->note = mem_strdup(release->account);
 	}
 }
+
+/* ---- the experiment ---- */
+
+/* Guards have shown an object that was used after its end. */
+static bool applies(struct inquiry *inq, struct strbuf *why)
+{
+	return inq->bench->told && inq->bench->release.key;
+}
+
+static void price(const struct inquiry *inq, struct price *ret)
+{
+	price_of_failures(inq, RELEASES_WANTED, 2, ret);
+}
+
+static int run(struct inquiry *inq)
+{
+	struct bench *bench = inq->bench;
+	struct stakeout homes = bench->stakeout;
+	int r = 0;
+
+	bench->stakeout = (struct stakeout){ 0 };
+	if (stake_out(bench)) {
+		bench_say(bench, "an object was used after its end: watching its count of "
+				 "references");
+		r = bench_plan(bench, inq->err);
+		if (r == 0)
+			r = round_run(bench, &refcount_round, inq->err);
+		tell(bench, &bench->ret->evidence);
+	}
+	stakeout_deinit(&bench->stakeout);
+	bench->stakeout = homes;
+	return r;
+}
+
+const struct experiment_ops experiment_refcount = { .name = "refcount",
+						    .question = QUESTION_WHO,
+						    .kind = EXPERIMENT_WATCH,
+						    .chance = 0.7,
+						    .refines = true,
+						    .applies = applies,
+						    .price = price,
+						    .run = run };

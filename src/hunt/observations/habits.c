@@ -19,7 +19,7 @@ static bool did_before(const struct hit *caught, const struct event_log *in,
 	       memcmp(hit->old, hit->new, sizeof(hit->new)) != 0;
 }
 
-void see_habits(struct chase *chase, const struct trial_hits *log, const struct event_log *in,
+void see_habits(struct bench *bench, const struct trial_hits *log, const struct event_log *in,
 		const struct sight *sight, const struct stake_result *result)
 {
 	unsigned int told = 0;
@@ -32,10 +32,10 @@ void see_habits(struct chase *chase, const struct trial_hits *log, const struct 
 		if (!did_before(&log->hits.items[i], in, result->last->hit))
 			continue;
 		e = evidence_new(EVIDENCE_WRITE, sight->trial, true);
-		hit_describe(&log->hits.items[i], chase->symbols, e.write);
+		hit_describe(&log->hits.items[i], bench->symbols, e.write);
 		home_deinit(&e.write->home);
 		home_copy(&e.write->home, &sight->write.write->home);
-		VEC_PUSH(&chase->ret->evidence.list, e);
+		VEC_PUSH(&bench->ret->evidence.list, e);
 		told++;
 	}
 }

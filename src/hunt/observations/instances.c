@@ -51,11 +51,11 @@ static bool as_it_was_made(const struct sight *sight)
 	return !write ? sight->since_birth : sight->since_birth && write->old == write->new;
 }
 
-void see_instances(struct chase *chase, const struct crash_reading *crashed,
+void see_instances(struct bench *bench, const struct crash_reading *crashed,
 		   const struct trial_hits *log, struct event_log *in, const struct stake *stake)
 {
 	struct log_watched first, second;
-	const struct sight *found = sight_of(chase, stake->level, crashed->trial);
+	const struct sight *found = sight_of(bench, stake->level, crashed->trial);
 	struct conflation_seen *seen;
 	struct evidence e;
 
@@ -67,10 +67,10 @@ void see_instances(struct chase *chase, const struct crash_reading *crashed,
 	if (stake->level == 0)
 		return;
 	for (unsigned int i = 0; i < stake->level; i++)
-		if (!as_it_was_made(sight_of(chase, i, crashed->trial)))
+		if (!as_it_was_made(sight_of(bench, i, crashed->trial)))
 			return;
 	e = evidence_new(EVIDENCE_CONFLATION, crashed->trial, true);
-	e.note = mem_strdup(chase->recycler.words);
+	e.note = mem_strdup(bench->probe.recycler.words);
 	seen = e.conflation;
 	seen->address = second.start;
 	seen->offset = (int64_t)(second.address - second.start);
@@ -81,8 +81,8 @@ void see_instances(struct chase *chase, const struct crash_reading *crashed,
 	seen->first_value = first.last_value;
 	seen->second_value = found->victim.value;
 	seen->value_len = found->victim.len;
-	seen->first = hit_block(in, &first, chase->symbols);
-	seen->second = hit_block(in, &second, chase->symbols);
+	seen->first = hit_block(in, &first, bench->symbols);
+	seen->second = hit_block(in, &second, bench->symbols);
 	seen->watched = true;
-	VEC_PUSH(&chase->ret->evidence.list, e);
+	VEC_PUSH(&bench->ret->evidence.list, e);
 }

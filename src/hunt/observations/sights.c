@@ -136,7 +136,7 @@ static void see_let_go(struct sight *sight)
 		sight->write.write->flags &= ~(unsigned int)WRITE_LAST;
 }
 
-static void see_target(struct chase *chase, const struct crash_reading *crashed,
+static void see_target(struct bench *bench, const struct crash_reading *crashed,
 		       const struct backtrack_step *step, struct event_log *in,
 		       const struct stake_result *result, struct sight *sight)
 {
@@ -154,7 +154,7 @@ static void see_target(struct chase *chase, const struct crash_reading *crashed,
 			event_log_key(crashed->record.log, &step->to.key, step->to.context);
 	sight->stale = true;
 	sight->target = mem_alloc(sizeof(*sight->target));
-	block_life_read(crashed->record.log, &freed, "the pointer", chase->symbols, sight->target);
+	block_life_read(crashed->record.log, &freed, "the pointer", bench->symbols, sight->target);
 	sight->target->value = step->value;
 	sight->target_exact = step->value == freed.start;
 	sight->former = freed;
@@ -163,14 +163,14 @@ static void see_target(struct chase *chase, const struct crash_reading *crashed,
 
 /* The pointer led to a variable of a function when it was stored; is that function still running
  * when it is used? */
-static void see_frame(struct chase *chase, const struct crash_reading *crashed,
+static void see_frame(struct bench *bench, const struct crash_reading *crashed,
 		      const struct backtrack_step *step, struct event_log *in,
 		      const struct stake_result *result, struct sight *sight)
 {
 	struct frame_life frame = { 0 };
 
 	if (step->to.id != 0 || step->width != 8 ||
-	    !frames_outlived(crashed, result->last, step->value, chase->symbols, &frame))
+	    !frames_outlived(crashed, result->last, step->value, bench->symbols, &frame))
 		return;
 	if (let_go(step, in, frame.low, frame.end - frame.low)) {
 		see_let_go(sight);
@@ -195,7 +195,7 @@ static bool stores_overlap(const struct write_seen *a, const struct write_seen *
 }
 
 /* Two threads at one place, one right after the other. */
-static void see_race(struct chase *chase, const struct trial_hits *log, const struct event_log *in,
+static void see_race(struct bench *bench, const struct trial_hits *log, const struct event_log *in,
 		     struct sight *sight, const struct stake_result *result)
 {
 	const struct hit *other = NULL;
@@ -218,8 +218,8 @@ static void see_race(struct chase *chase, const struct trial_hits *log, const st
 	sight->race.race->first = mem_alloc(sizeof(*sight->race.race->first));
 	sight->race.race->second = mem_alloc(sizeof(*sight->race.race->second));
 	home_copy(&sight->race.race->home, &sight->home);
-	hit_describe(other, chase->symbols, sight->race.race->first);
-	hit_describe(result->last, chase->symbols, sight->race.race->second);
+	hit_describe(other, bench->symbols, sight->race.race->first);
+	hit_describe(result->last, bench->symbols, sight->race.race->second);
 	if (other->hit->time_ns > result->last->hit->time_ns) {
 		struct write_seen *first = sight->race.race->first;
 
@@ -237,7 +237,7 @@ static void see_race(struct chase *chase, const struct trial_hits *log, const st
 }
 
 /* The last write may only have repeated the value: then who brought it is told, too. */
-static void see_repeated(struct chase *chase, const struct trial_hits *log, struct event_log *in,
+static void see_repeated(struct bench *bench, const struct trial_hits *log, struct event_log *in,
 			 const struct sight *sight, const struct stake_result *result)
 {
 	struct stake_result brought = *result;
@@ -250,36 +250,36 @@ static void see_repeated(struct chase *chase, const struct trial_hits *log, stru
 	if (!brought.last)
 		return;
 	e = evidence_new(EVIDENCE_WRITE, sight->trial, true);
-	stakeout_tell(&brought, &sight->victim, in, chase->symbols, e.write, &unused);
+	stakeout_tell(&brought, &sight->victim, in, bench->symbols, e.write, &unused);
 	e.write->flags &= ~(unsigned int)(WRITE_LAST | WRITE_FOUND | WRITE_COPIED);
 	home_deinit(&e.write->home);
 	home_copy(&e.write->home, &sight->write.write->home);
-	VEC_PUSH(&chase->ret->evidence.list, e);
+	VEC_PUSH(&bench->ret->evidence.list, e);
 }
 
 /* Where blocks are not followed, a pointer to memory that is there may have outlived its block, and
  * then whoever stored it is not to blame. */
-static bool may_have_outlived(const struct chase *chase, const struct crash_reading *crashed,
+static bool may_have_outlived(const struct bench *bench, const struct crash_reading *crashed,
 			      uint64_t value)
 {
 	const struct mappings *mappings = &crashed->record.mappings;
 
-	for (size_t i = 0; chase->request->without_ids && i < mappings->count; i++)
+	for (size_t i = 0; bench->request->without_ids && i < mappings->count; i++)
 		if (value >= mappings->items[i].start && value < mappings->items[i].end)
 			return true;
 	return false;
 }
 
-static void say_stored(struct chase *chase, const struct stack *writer)
+static void say_stored(struct bench *bench, const struct stack *writer)
 {
 	AUTO(strbuf_deinit) struct strbuf sb = { 0 };
 	const struct frame *site = stack_site(writer);
 
-	if (!site || chase->said_stored)
+	if (!site || bench->homes.said_stored)
 		return;
-	chase->said_stored = true;
+	bench->homes.said_stored = true;
 	frame_describe(site, &sb);
-	chase_say(chase,
+	bench_say(bench,
 		  "the pointer was stored by %s; whether what it leads to had been freed by the "
 		  "time it was used cannot be told without ids",
 		  strbuf_str(&sb));
@@ -287,7 +287,7 @@ static void say_stored(struct chase *chase, const struct stack *writer)
 
 /* The value came with no write that was caught: then the latest one is nobody's that is looked for.
  */
-static void see_outside(struct chase *chase, const struct trial_hits *log, struct event_log *in,
+static void see_outside(struct bench *bench, const struct trial_hits *log, struct event_log *in,
 			const struct stake_result *result, struct sight *sight)
 {
 	struct outside_change *change;
@@ -296,7 +296,7 @@ static void see_outside(struct chase *chase, const struct trial_hits *log, struc
 	if (!result->watched || (sight->write.write && (sight->write.write->flags & WRITE_FOUND)))
 		return;
 	change = unexplained_find(log, in, result->row.number, sight->victim.value,
-				  sight->victim.len, chase->symbols);
+				  sight->victim.len, bench->symbols);
 	if (!change)
 		return;
 	/* Named as the crash names it: the same in all trials. */
@@ -305,7 +305,7 @@ static void see_outside(struct chase *chase, const struct trial_hits *log, struc
 	e = (struct evidence){
 		.kind = EVIDENCE_OUTSIDE, .trial = sight->trial, .failing = true, .outside = change
 	};
-	VEC_PUSH(&chase->ret->evidence.list, e);
+	VEC_PUSH(&bench->ret->evidence.list, e);
 	if (sight->write.write)
 		evidence_deinit(&sight->write);
 	sight->write = (struct evidence){ 0 };
@@ -344,7 +344,7 @@ static enum value_leads leads_of(const struct log_block *to)
 	return to->state == LOG_BLOCK_LIVE ? LEADS_TO_LIVE : LEADS_TO_FREED;
 }
 
-static void found_value(const struct chase *chase, const struct crash_reading *crashed,
+static void found_value(const struct bench *bench, const struct crash_reading *crashed,
 			const struct backtrack_step *step, unsigned int level,
 			const struct sight *sight, struct value_found *ret)
 {
@@ -359,7 +359,7 @@ static void found_value(const struct chase *chase, const struct crash_reading *c
 				     .jumped = backtrack->executes,
 				     .indexed = backtrack->by_index,
 				     .read_by_code = !step->by_value,
-				     .other_places = twins_left(chase, backtrack, step),
+				     .other_places = twins_left(bench, backtrack, step),
 				     .replaced = sight->let_go,
 				     .outlived = sight->stale,
 				     .strayed = step->strayed.id != 0,
@@ -368,12 +368,12 @@ static void found_value(const struct chase *chase, const struct crash_reading *c
 				     .owner_reached = true };
 }
 
-static void see_level(struct chase *chase, const struct crash_reading *crashed,
+static void see_level(struct bench *bench, const struct crash_reading *crashed,
 		      const struct trial_hits *log, struct event_log *in, const struct stake *stake,
 		      const struct backtrack_step *step)
 {
 	struct sight sight = { .trial = crashed->trial,
-			       .followed = chase->recycler.found,
+			       .followed = bench->probe.recycler.found,
 			       .victim = { .address = step->home.address,
 					   .value = step->value,
 					   .id = step->in.id,
@@ -382,7 +382,7 @@ static void see_level(struct chase *chase, const struct crash_reading *crashed,
 	struct value_found found;
 
 	/* The object was handed out anew since: to malloc it is the same block. */
-	if (chase->recycler.found)
+	if (bench->probe.recycler.found)
 		sight.victim.id = 0;
 	(void)log_watch_row(&in->reader, 0, &sight.row);
 	stakeout_look(log, in, &sight.victim, &result);
@@ -393,55 +393,55 @@ static void see_level(struct chase *chase, const struct crash_reading *crashed,
 	home_copy(&sight.home, &step->home);
 	if (step->in.id != 0) {
 		sight.in = mem_alloc(sizeof(*sight.in));
-		block_life_read(crashed->record.log, &step->in, "the home", chase->symbols,
+		block_life_read(crashed->record.log, &step->in, "the home", bench->symbols,
 				sight.in);
 	}
 	if (result.caught) {
 		sight.write = evidence_new(EVIDENCE_WRITE, crashed->trial, true);
-		stakeout_tell(&result, &sight.victim, in, chase->symbols, sight.write.write,
+		stakeout_tell(&result, &sight.victim, in, bench->symbols, sight.write.write,
 			      &sight.source);
 		forget_copy(step, sight.write.write);
 		/* Named as the crash names it: the same in all trials. */
 		home_deinit(&sight.write.write->home);
 		home_copy(&sight.write.write->home, &step->home);
-		if (chase->recycler.found &&
+		if (bench->probe.recycler.found &&
 		    stakeout_through_freed_object(&result, sight.write.write)) {
 			sight.write.write->free_basis = FREE_INFERRED;
-			sight.write.note = mem_strdup(chase->recycler.words);
+			sight.write.note = mem_strdup(bench->probe.recycler.words);
 		}
-		see_repeated(chase, log, in, &sight, &result);
+		see_repeated(bench, log, in, &sight, &result);
 		see_pointer(&result, sight.write.write);
 		if (result.since_birth) {
 			see_first(log, in, &result, sight.write.write);
-			see_parts(log, in, &result, chase->symbols, sight.write.write);
+			see_parts(log, in, &result, bench->symbols, sight.write.write);
 		}
-		see_habits(chase, log, in, &sight, &result);
-		see_race(chase, log, in, &sight, &result);
+		see_habits(bench, log, in, &sight, &result);
+		see_race(bench, log, in, &sight, &result);
 	}
 	sight.recycled = is_recycled(crashed, step);
-	see_outside(chase, log, in, &result, &sight);
-	see_target(chase, crashed, step, in, &result, &sight);
+	see_outside(bench, log, in, &result, &sight);
+	see_target(bench, crashed, step, in, &result, &sight);
 	if (result.caught && result.exact && !sight.stale)
-		see_frame(chase, crashed, step, in, &result, &sight);
-	if (sight.write.write && may_have_outlived(chase, crashed, sight.victim.value)) {
-		say_stored(chase, &sight.write.write->writer);
+		see_frame(bench, crashed, step, in, &result, &sight);
+	if (sight.write.write && may_have_outlived(bench, crashed, sight.victim.value)) {
+		say_stored(bench, &sight.write.write->writer);
 		evidence_deinit(&sight.write);
 		sight.write = (struct evidence){ 0 };
 	}
-	found_value(chase, crashed, step, stake->level, &sight, &found);
+	found_value(bench, crashed, step, stake->level, &sight, &found);
 	sight.healthy = value_is_right(&found, sight.write.write);
 	if (sight.write.write)
 		sight.write.write->found = found;
 	sight.by_key = stake->by == STAKE_KEY;
 	sight.same_block =
 		sight.by_key && sight.watched &&
-		step->in.size == chase->first->backtrack.steps.items[stake->level].in.size;
-	VEC_PUSH(&chase->levels[stake->level].sights, sight);
+		step->in.size == bench->start.first->backtrack.steps.items[stake->level].in.size;
+	VEC_PUSH(&bench->homes.levels[stake->level].sights, sight);
 }
 
 /* Was the source given another value after the copy was made? By the thread that had put the copied
  * one there, out of what it found: then that was half of its value. */
-static void see_replaced(struct chase *chase, const struct trial_hits *log, struct event_log *in,
+static void see_replaced(struct bench *bench, const struct trial_hits *log, struct event_log *in,
 			 struct write_seen *copy, const struct sight *source)
 {
 	struct evidence e;
@@ -454,18 +454,18 @@ static void see_replaced(struct chase *chase, const struct trial_hits *log, stru
 	    !stakeout_next_write(log, in, place.address, copy->when_ns, &result))
 		return;
 	e = evidence_new(EVIDENCE_WRITE, source->trial, true);
-	stakeout_tell(&result, &place, in, chase->symbols, e.write, &unused);
+	stakeout_tell(&result, &place, in, bench->symbols, e.write, &unused);
 	e.write->flags &= ~(unsigned int)(WRITE_LAST | WRITE_FOUND);
 	home_deinit(&e.write->home);
 	home_copy(&e.write->home, &source->home);
 	if (put && e.write->tid == put->tid && copy->tid != put->tid &&
 	    (e.write->flags & WRITE_UPDATE))
 		copy->source_state = SOURCE_TORN;
-	VEC_PUSH(&chase->ret->evidence.list, e);
+	VEC_PUSH(&bench->ret->evidence.list, e);
 }
 
 /* The source of a copy, in the same trial: the latest write there before the copy. */
-static void see_source(struct chase *chase, const struct crash_reading *crashed,
+static void see_source(struct bench *bench, const struct crash_reading *crashed,
 		       const struct trial_hits *log, struct event_log *in,
 		       const struct stake *stake)
 {
@@ -474,7 +474,7 @@ static void see_source(struct chase *chase, const struct crash_reading *crashed,
 	struct sight sight = { .trial = crashed->trial };
 
 	for (unsigned int i = 0; i < stake->level; i++)
-		VEC_FOREACH (&chase->levels[i].sights, s)
+		VEC_FOREACH (&bench->homes.levels[i].sights, s)
 			if (s->trial == crashed->trial && s->write.write &&
 			    (s->write.write->flags & WRITE_COPIED) &&
 			    home_same(&s->write.write->source, &stake->home))
@@ -493,21 +493,21 @@ static void see_source(struct chase *chase, const struct crash_reading *crashed,
 	home_copy(&sight.home, &copy->write.write->source);
 	if (result.caught) {
 		sight.write = evidence_new(EVIDENCE_WRITE, crashed->trial, true);
-		stakeout_tell(&result, &sight.victim, in, chase->symbols, sight.write.write,
+		stakeout_tell(&result, &sight.victim, in, bench->symbols, sight.write.write,
 			      &sight.source);
 		home_deinit(&sight.write.write->home);
 		home_copy(&sight.write.write->home, &sight.home);
-		see_repeated(chase, log, in, &sight, &result);
+		see_repeated(bench, log, in, &sight, &result);
 	}
-	see_replaced(chase, log, in, copy->write.write, &sight);
-	VEC_PUSH(&chase->levels[stake->level].sights, sight);
+	see_replaced(bench, log, in, copy->write.write, &sight);
+	VEC_PUSH(&bench->homes.levels[stake->level].sights, sight);
 }
 
 /* A variable is the same in every run; by itself a hit knows its address only. */
-static void name_variable(const struct chase *chase, const struct log_hit *hit, struct home *home)
+static void name_variable(const struct bench *bench, const struct log_hit *hit, struct home *home)
 {
-	const struct stake *stake = hit->watch < chase->stakeout.list.count
-					    ? &chase->stakeout.list.items[hit->watch]
+	const struct stake *stake = hit->watch < bench->stakeout.list.count
+					    ? &bench->stakeout.list.items[hit->watch]
 					    : NULL;
 
 	if (!stake || stake->by != STAKE_GLOBAL || home->kind != HOME_ADDRESS)
@@ -518,7 +518,7 @@ static void name_variable(const struct chase *chase, const struct log_hit *hit, 
 }
 
 /* Who else writes there without harm: for each writer its last whole hit. */
-static void see_harmless(struct chase *chase, const struct trial_hits *log, uint64_t trial,
+static void see_harmless(struct bench *bench, const struct trial_hits *log, uint64_t trial,
 			 bool failing, const struct crash_reading *crashed)
 {
 	unsigned int told = 0;
@@ -535,15 +535,15 @@ static void see_harmless(struct chase *chase, const struct trial_hits *log, uint
 		if (crashed && crashed->has_backtrack)
 			VEC_FOREACH (&crashed->backtrack.steps, step)
 				victim |= step->home.address == caught->hit->address;
-		if (known || victim || chase->harmless >= HARMLESS_MAX ||
+		if (known || victim || bench->homes.harmless >= HARMLESS_MAX ||
 		    (caught->hit->flags & (LOG_HIT_ALONGSIDE | LOG_HIT_IMPRECISE)))
 			continue;
 		seen[told++] = rip;
-		chase->harmless++;
+		bench->homes.harmless++;
 		e = evidence_new(EVIDENCE_WRITE, trial, failing);
-		hit_describe(caught, chase->symbols, e.write);
-		name_variable(chase, caught->hit, &e.write->home);
-		VEC_PUSH(&chase->ret->evidence.list, e);
+		hit_describe(caught, bench->symbols, e.write);
+		name_variable(bench, caught->hit, &e.write->home);
+		VEC_PUSH(&bench->ret->evidence.list, e);
 	}
 }
 
@@ -551,9 +551,9 @@ static void see_harmless(struct chase *chase, const struct trial_hits *log, uint
  * ------------------------------------------------------------------------------
  */
 
-const struct sight *sight_of(const struct chase *chase, unsigned int level, uint64_t trial)
+const struct sight *sight_of(const struct bench *bench, unsigned int level, uint64_t trial)
 {
-	VEC_FOREACH (&chase->levels[level].sights, sight)
+	VEC_FOREACH (&bench->homes.levels[level].sights, sight)
 		if (sight->trial == trial)
 			return sight;
 	return NULL;
@@ -580,15 +580,15 @@ static void doubt_pointer(struct evidence *write)
 
 /* The place was another kind of block's. Whose pointer is it that the failure came by? The present
  * owner's, if it was stored when that one was there already. */
-static void see_recycled(struct chase *chase, const struct crash_reading *crashed)
+static void see_recycled(struct bench *bench, const struct crash_reading *crashed)
 {
 	bool unguarded = is_unguarded(crashed);
 
 	for (unsigned int i = 0; i < LEVELS_MAX; i++) {
 		const struct sight *led =
-			i + 1 < LEVELS_MAX ? sight_of(chase, i + 1, crashed->trial) : NULL;
+			i + 1 < LEVELS_MAX ? sight_of(bench, i + 1, crashed->trial) : NULL;
 
-		VEC_FOREACH (&chase->levels[i].sights, sight) {
+		VEC_FOREACH (&bench->homes.levels[i].sights, sight) {
 			if (sight->trial != crashed->trial || !sight->recycled ||
 			    !sight->write.write)
 				continue;
@@ -601,62 +601,57 @@ static void see_recycled(struct chase *chase, const struct crash_reading *crashe
 }
 
 /* Per trial: did a key lead to the block that was hit? */
-static void count_keys(struct chase *chase, uint64_t trial)
+static void count_keys(struct bench *bench, uint64_t trial)
 {
 	bool tried = false, right = false;
 
 	for (unsigned int i = 0; i < LEVELS_MAX; i++)
-		VEC_FOREACH (&chase->levels[i].sights, sight) {
+		VEC_FOREACH (&bench->homes.levels[i].sights, sight) {
 			tried |= sight->trial == trial && sight->by_key;
 			right |= sight->trial == trial && sight->same_block;
 		}
-	chase->key_tried += tried;
-	chase->key_right += right;
+	bench->homes.key_tried += tried;
+	bench->homes.key_right += right;
 }
 
-void read_failing(struct chase *chase)
+void read_failing(struct bench *bench)
 {
-	const struct crash_reading *crashed = reading_backtrack(
-		chase->reading, chase->recycler.found ? THROUGH_WHOLE_BLOCKS : THROUGH_OBJECTS);
-	const struct trial_hits *log = reading_hits(chase->reading);
+	const struct crash_reading *crashed =
+		reading_backtrack(bench->round.reading, bench->probe.recycler.found
+								? THROUGH_WHOLE_BLOCKS
+								: THROUGH_OBJECTS);
+	const struct trial_hits *log = reading_hits(bench->round.reading);
 	struct event_log *in = crashed->record.log;
 
-	chase->round_failed++;
+	bench->round.failed++;
 	if (!crashed->has_backtrack)
 		return;
-	for (size_t i = 0; i < chase->stakeout.list.count; i++) {
-		const struct stake *stake = &chase->stakeout.list.items[i];
+	for (size_t i = 0; i < bench->stakeout.list.count; i++) {
+		const struct stake *stake = &bench->stakeout.list.items[i];
 		const struct backtrack_step *step = same_step(&crashed->backtrack, stake);
 
 		if (step && stake->level < LEVELS_MAX)
-			see_level(chase, crashed, log, in, stake, step);
+			see_level(bench, crashed, log, in, stake, step);
 		else if (stake->level >= LEVELS_MAX)
-			see_source(chase, crashed, log, in, stake);
+			see_source(bench, crashed, log, in, stake);
 	}
-	for (size_t i = 0; i < chase->stakeout.list.count; i++) {
-		const struct stake *stake = &chase->stakeout.list.items[i];
+	for (size_t i = 0; i < bench->stakeout.list.count; i++) {
+		const struct stake *stake = &bench->stakeout.list.items[i];
 
 		if (stake->by == STAKE_RESULT)
-			see_instances(chase, crashed, log, in, stake);
+			see_instances(bench, crashed, log, in, stake);
 	}
-	see_recycled(chase, crashed);
-	count_keys(chase, crashed->trial);
-	chase->round_watched += was_watched(chase, crashed->trial, LEVELS_MAX);
-	see_harmless(chase, log, chase->number, true, crashed);
-	cuts_note(chase, crashed);
-	crash_reading_tell(crashed, chase->symbols, chase_crash(chase), &chase->ret->evidence);
+	see_recycled(bench, crashed);
+	count_keys(bench, crashed->trial);
+	bench->round.watched += was_watched(bench, crashed->trial, LEVELS_MAX);
+	see_harmless(bench, log, bench->round.number, true, crashed);
+	cuts_note(bench, crashed);
+	crash_reading_tell(crashed, bench->symbols, bench_crash(bench), &bench->ret->evidence);
 }
 
-void read_passing(struct chase *chase)
+void read_passing(struct bench *bench)
 {
-	if (chase->harmless < HARMLESS_MAX)
-		see_harmless(chase, reading_hits(chase->reading), chase->number, false, NULL);
-}
-
-void read_scouted(struct chase *chase)
-{
-	struct event_logs *logs;
-
-	if (!chase->recycler.found && reading_logs(chase->reading, &logs, NULL) == 0)
-		scout_read(&chase->scout, logs, &chase->recycler);
+	if (bench->homes.harmless < HARMLESS_MAX)
+		see_harmless(bench, reading_hits(bench->round.reading), bench->round.number, false,
+			     NULL);
 }

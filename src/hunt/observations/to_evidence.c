@@ -5,10 +5,10 @@
 
 #include "judge/facts.h"
 
-static void tell_account(struct chase *chase, const struct sight *sight)
+static void tell_account(struct bench *bench, const struct sight *sight)
 {
 	struct evidence e = evidence_new(EVIDENCE_WATCH, sight->trial, true);
-	bool traced = chase->request->settings->flags & TRIAL_TRACED;
+	bool traced = bench->request->settings->flags & TRIAL_TRACED;
 
 	home_copy(&e.watch->home, &sight->home);
 	e.watch->mode = mem_strdup(sight->row.mode == LOG_WATCH_PAGES ? "pages"
@@ -21,10 +21,10 @@ static void tell_account(struct chase *chase, const struct sight *sight)
 	e.watch->value = sight->victim.value;
 	e.watch->birth_value = sight->birth_value;
 	e.watch->hits = sight->write.write ? 1 : 0;
-	VEC_PUSH(&chase->ret->evidence.list, e);
+	VEC_PUSH(&bench->ret->evidence.list, e);
 }
 
-static void tell_holder(struct chase *chase, struct sight *sight)
+static void tell_holder(struct bench *bench, struct sight *sight)
 {
 	struct evidence e = evidence_new(EVIDENCE_HOLDER, sight->trial, true);
 
@@ -36,14 +36,14 @@ static void tell_holder(struct chase *chase, struct sight *sight)
 	e.holder->frame = sight->frame;
 	if (sight->write.write)
 		stack_copy(&e.holder->written_by, &sight->write.write->writer);
-	VEC_PUSH(&chase->ret->evidence.list, e);
+	VEC_PUSH(&bench->ret->evidence.list, e);
 }
 
 /* The crash alone named the block that had the place last. The pointer is older than that: what was
  * told of such blocks, in other trials, too, is not so. */
-static void forget_mistaken(struct chase *chase, const char *key)
+static void forget_mistaken(struct bench *bench, const char *key)
 {
-	struct evidence_list *list = &chase->ret->evidence;
+	struct evidence_list *list = &bench->ret->evidence;
 	size_t kept = 0;
 
 	for (size_t i = 0; i < list->list.count; i++) {
@@ -59,11 +59,11 @@ static void forget_mistaken(struct chase *chase, const char *key)
 }
 
 /* The block whose place another one has now was used, too: the crash alone could not tell. */
-static void tell_recycled_use(struct chase *chase, const struct sight *sight)
+static void tell_recycled_use(struct bench *bench, const struct sight *sight)
 {
 	struct evidence e;
 
-	VEC_FOREACH (&chase->ret->evidence.list, known)
+	VEC_FOREACH (&bench->ret->evidence.list, known)
 		if (known->kind == EVIDENCE_FREED_USE && known->trial == sight->trial)
 			return;
 	if (!sight->target || sight->frame)
@@ -78,15 +78,15 @@ static void tell_recycled_use(struct chase *chase, const struct sight *sight)
 	stack_copy(&e.freed_use->block->allocated, &sight->target->allocated);
 	stack_copy(&e.freed_use->block->freed, &sight->target->freed);
 	e.freed_use->offset = (int64_t)(sight->former.value - sight->former.start);
-	VEC_FOREACH (&chase->ret->evidence.list, known)
+	VEC_FOREACH (&bench->ret->evidence.list, known)
 		if (known->kind == EVIDENCE_CRASH && known->trial == sight->trial) {
 			stack_copy(&e.freed_use->user, &known->crash->stack);
 			break;
 		}
-	VEC_PUSH(&chase->ret->evidence.list, e);
+	VEC_PUSH(&bench->ret->evidence.list, e);
 }
 
-static void tell_hop(struct chase *chase, unsigned int number, const struct level *level,
+static void tell_hop(struct bench *bench, unsigned int number, const struct level *level,
 		     enum hop_end end)
 {
 	struct evidence e = evidence_new(EVIDENCE_HOP, 0, true);
@@ -101,23 +101,23 @@ static void tell_hop(struct chase *chase, unsigned int number, const struct leve
 	}
 	if (best)
 		home_copy(&e.hop->home, &best->home);
-	e.hop->trials = chase->ret->evidence.trials;
-	e.hop->key_right = chase->key_right;
-	e.hop->key_tried = chase->key_tried;
+	e.hop->trials = bench->ret->evidence.trials;
+	e.hop->key_right = bench->homes.key_right;
+	e.hop->key_tried = bench->homes.key_tried;
 	e.hop->end = end;
-	VEC_PUSH(&chase->ret->evidence.list, e);
-	chase->ret->hops = number;
+	VEC_PUSH(&bench->ret->evidence.list, e);
+	bench->ret->hops = number;
 }
 
 /* The last write only repeated the value, and whoever brought it is judged: by all that is known.
  */
-static void tell_repeated(struct chase *chase, const struct sight *sight)
+static void tell_repeated(struct bench *bench, const struct sight *sight)
 {
 	const struct write_seen *last = sight->write.write;
 
 	if (write_changed(last))
 		return;
-	VEC_FOREACH (&chase->ret->evidence.list, e) {
+	VEC_FOREACH (&bench->ret->evidence.list, e) {
 		if (e->kind != EVIDENCE_WRITE || e->trial != sight->trial ||
 		    !write_changed(e->write) || e->write->new != last->new ||
 		    !home_same(&e->write->home, &last->home))
@@ -133,25 +133,25 @@ static void tell_repeated(struct chase *chase, const struct sight *sight)
 	}
 }
 
-void tell_level(struct chase *chase, struct level *level, unsigned int number, enum hop_end end)
+void tell_level(struct bench *bench, struct level *level, unsigned int number, enum hop_end end)
 {
-	tell_hop(chase, number, level, end);
+	tell_hop(bench, number, level, end);
 	VEC_FOREACH (&level->sights, sight)
 		if (sight->mistaken)
-			forget_mistaken(chase, sight->mistaken);
+			forget_mistaken(bench, sight->mistaken);
 	VEC_FOREACH (&level->sights, sight) {
-		tell_account(chase, sight);
+		tell_account(bench, sight);
 		if (sight->stale) {
-			tell_recycled_use(chase, sight);
-			tell_holder(chase, sight);
+			tell_recycled_use(bench, sight);
+			tell_holder(bench, sight);
 		}
 		if (sight->write.write) {
-			tell_repeated(chase, sight);
-			VEC_PUSH(&chase->ret->evidence.list, sight->write);
+			tell_repeated(bench, sight);
+			VEC_PUSH(&bench->ret->evidence.list, sight->write);
 			sight->write.write = NULL;
 		}
 		if (sight->race.race) {
-			VEC_PUSH(&chase->ret->evidence.list, sight->race);
+			VEC_PUSH(&bench->ret->evidence.list, sight->race);
 			sight->race.race = NULL;
 		}
 	}

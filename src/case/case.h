@@ -297,5 +297,13 @@ int case_verdict_outdated(struct case_store *cs, bool *ret, struct err *err);
 int case_add_decision(struct case_store *cs, const char *stage, const char *text, struct err *err);
 int case_decisions(struct case_store *cs, struct decision_list *ret, struct err *err);
 
-/* Forgets evidence, verdicts and a hunt's decisions; trials stay, and what bisections said. */
+/* An experiment that was chosen, when it is; and what came of it, when it has ended. */
+int case_add_choice(struct case_store *cs, const struct choice_record *choice, uint64_t *ret_id,
+		    struct err *err);
+int case_end_choice(struct case_store *cs, uint64_t id, const struct choice_record *choice,
+		    struct err *err);
+int case_choices(struct case_store *cs, struct choice_list *ret, struct err *err);
+
+/* Forgets evidence, verdicts, a hunt's decisions and choices; trials stay, and what bisections
+ * said. */
 int case_clear_evidence(struct case_store *cs, struct err *err);

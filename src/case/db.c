@@ -155,6 +155,11 @@ int64_t query_int(struct query *query, int column)
 	return sqlite3_column_int64(query->stmt, column);
 }
 
+double query_real(struct query *query, int column)
+{
+	return sqlite3_column_double(query->stmt, column);
+}
+
 const void *query_bytes(struct query *query, int column, size_t *ret_len)
 {
 	const void *bytes = sqlite3_column_blob(query->stmt, column);

@@ -37,6 +37,7 @@ int db_get_int(struct db *db, const char *sql, int64_t *ret, struct err *err);
 
 const char *query_text(struct query *query, int column); /* never NULL */
 int64_t query_int(struct query *query, int column);
+double query_real(struct query *query, int column);
 
 /* The bytes of a column, valid until the next step. */
 const void *query_bytes(struct query *query, int column, size_t *ret_len);

@@ -214,6 +214,83 @@ int case_decisions(struct case_store *cs, struct decision_list *ret, struct err 
 	return 0;
 }
 
+int case_add_choice(struct case_store *cs, const struct choice_record *choice, uint64_t *ret_id,
+		    struct err *err)
+{
+	AUTO(db_endp) struct query query = { 0 };
+	int64_t id = 0;
+	int r = db_prepare(&cs->db,
+			   "INSERT INTO choice (time_ms, question, experiment, why,"
+			   " expected_trials, expected_failures, expected_s)"
+			   " VALUES (?,?,?,?,?,?,?)",
+			   &query, err);
+
+	if (r == 0)
+		r = db_bind(&query, err, "isssddd", now_ms(), choice->question, choice->experiment,
+			    choice->why, choice->expected_trials, choice->expected_failures,
+			    choice->expected_s);
+	if (r == 0)
+		r = db_step(&query, err);
+	if (r >= 0)
+		r = db_get_int(&cs->db, "SELECT last_insert_rowid()", &id, err);
+	if (r < 0)
+		return r;
+	*ret_id = (uint64_t)id;
+	return 0;
+}
+
+int case_end_choice(struct case_store *cs, uint64_t id, const struct choice_record *choice,
+		    struct err *err)
+{
+	AUTO(db_endp) struct query query = { 0 };
+	int r = db_prepare(&cs->db,
+			   "UPDATE choice SET trials=?, failures=?, seconds=?, brought=?"
+			   " WHERE id=?",
+			   &query, err);
+
+	if (r == 0)
+		r = db_bind(&query, err, "iidsi", (int64_t)choice->trials,
+			    (int64_t)choice->failures, choice->seconds, choice->brought,
+			    (int64_t)id);
+	return r < 0 ? r : db_step(&query, err);
+}
+
+int case_choices(struct case_store *cs, struct choice_list *ret, struct err *err)
+{
+	AUTO(choice_list_deinit) struct choice_list list = { 0 };
+	AUTO(db_endp) struct query query = { 0 };
+	int r = db_prepare(&cs->db,
+			   "SELECT time_ms, question, experiment, why, expected_trials,"
+			   " expected_failures, expected_s, trials, failures, seconds,"
+			   " brought IS NOT NULL, coalesce(brought, '') FROM choice ORDER BY id",
+			   &query, err);
+
+	while (r >= 0 && (r = db_step(&query, err)) == 1) {
+		bool ended = query_int(&query, 10) != 0;
+
+		VEC_PUSH(&list.list,
+			 ((struct choice_record){
+				 .time_ms = query_int(&query, 0),
+				 .question = printable(query_text(&query, 1)),
+				 .experiment = printable(query_text(&query, 2)),
+				 .why = printable(query_text(&query, 3)),
+				 .expected_trials = query_real(&query, 4),
+				 .expected_failures = query_real(&query, 5),
+				 .expected_s = query_real(&query, 6),
+				 .ended = ended,
+				 .trials = (uint64_t)query_int(&query, 7),
+				 .failures = (uint64_t)query_int(&query, 8),
+				 .seconds = query_real(&query, 9),
+				 .brought = ended ? printable(query_text(&query, 11)) : NULL,
+			 }));
+	}
+	if (r < 0)
+		return r;
+	*ret = list;
+	list = (struct choice_list){ 0 };
+	return 0;
+}
+
 int case_clear_evidence(struct case_store *cs, struct err *err)
 {
 	int r = db_exec(&cs->db, "BEGIN IMMEDIATE", err);
@@ -222,7 +299,7 @@ int case_clear_evidence(struct case_store *cs, struct err *err)
 		return r;
 	r = db_exec(&cs->db,
 		    "DELETE FROM verdict; DELETE FROM evidence;"
-		    "DELETE FROM decision WHERE stage <> 'bisect'",
+		    "DELETE FROM choice; DELETE FROM decision WHERE stage <> 'bisect'",
 		    err);
 	if (r == 0)
 		r = db_exec(&cs->db, "COMMIT", err);

@@ -141,11 +141,26 @@ static const char *const case_steps[] = {
 	"wall_ns  INTEGER NOT NULL,\n"
 	"PRIMARY KEY (series, item)\n"
 	") WITHOUT ROWID;\n",
+	/* 7: which experiments a hunt chose */
+	"CREATE TABLE choice (\n"
+	"id INTEGER PRIMARY KEY AUTOINCREMENT,\n"
+	"time_ms INTEGER NOT NULL,\n"
+	"question TEXT NOT NULL,\n"
+	"experiment TEXT NOT NULL,\n"
+	"why TEXT NOT NULL,\n"
+	"expected_trials REAL NOT NULL,\n"
+	"expected_failures REAL NOT NULL,\n"
+	"expected_s REAL NOT NULL,\n"
+	"trials INTEGER,\n"
+	"failures INTEGER,\n"
+	"seconds REAL,\n"
+	"brought TEXT\n"
+	");\n",
 };
 
 const struct schema case_schema = {
 	.application = 0x52484e44, /* "RHND" */
-	.version = 6,
+	.version = 7,
 	.create = schema_sql,
 	.steps = case_steps,
 };

@@ -166,6 +166,22 @@ CREATE TABLE decision (
 	stage   TEXT NOT NULL,
 	text    TEXT NOT NULL
 );
+-- Which experiment a hunt chose: why, what it was expected to take, what it took and brought.
+CREATE TABLE choice (
+	id                INTEGER PRIMARY KEY AUTOINCREMENT,
+	time_ms           INTEGER NOT NULL,
+	question          TEXT NOT NULL,
+	experiment        TEXT NOT NULL,
+	why               TEXT NOT NULL,
+	expected_trials   REAL NOT NULL,
+	expected_failures REAL NOT NULL,
+	expected_s        REAL NOT NULL,
+	trials            INTEGER,           -- NULL until it has ended, as all that follow
+	failures          INTEGER,
+	seconds           REAL,
+	brought           TEXT
+);
+
 -- What a search of `minimize` found, as it was told last. Without it the trials would have to be
 -- told again to the search, and the program asked for its tests.
 CREATE TABLE minimal (

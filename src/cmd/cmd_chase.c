@@ -7,7 +7,7 @@
 #include "base/log.h"
 #include "cmd/progress.h"
 #include "cmd/trial_options.h"
-#include "engine/chase/chase.h"
+#include "hunt/chase.h"
 #include "engine/investigation/investigation.h"
 #include "judge/judge.h"
 #include "report/report_investigation.h"

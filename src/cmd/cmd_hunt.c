@@ -9,15 +9,15 @@
 #include "base/value.h"
 #include "cmd/hunt_board.h"
 #include "cmd/trial_options.h"
-#include "engine/hunt/hunt.h"
 #include "engine/investigation/investigation.h"
 #include "engine/stats/rng.h"
+#include "hunt/hunt.h"
 #include "report/report_investigation.h"
 
 struct hunt_options {
 	struct common_options common;
 	struct trial_options trial;
-	const char *budget; /* text: a time or a number of trials */
+	const char *budget; /* text: a time, a number of trials or of failing ones */
 	uint64_t trials;
 	const char *signature;
 	unsigned int framework;
@@ -27,6 +27,7 @@ struct hunt_options {
 
 #define BUDGET_DEFAULT "30m"
 #define BUDGET_TRIALS "trials"
+#define BUDGET_FAILURES "failures"
 
 /* Of the budget: what runs longer than this hangs, unless --timeout says otherwise. With fewer
  * trials than that nothing could be learnt anyway. */
@@ -45,7 +46,8 @@ static const struct option hunt_option_table[] = {
 	  .metavar = "TIME",
 	  .offset = offsetof(struct hunt_options, budget),
 	  .help = "How long the hunt may take (10m, 2h; default " BUDGET_DEFAULT
-		  "), or how many trials (500trials), or both with a comma" },
+		  "), or how many trials (500trials), or how many of them may fail (6failures), or "
+		  "several of these with commas" },
 	{ .name = "trials",
 	  .letter = 'n',
 	  .kind = OPTION_COUNT,
@@ -94,6 +96,7 @@ static void defaults(void *ptr)
 
 	options->common.case_dir = CASE_DIR_DEFAULT;
 	trial_options_defaults(&options->trial);
+	options->trial.jobs = 0; /* as many as the trials leave room for */
 }
 
 /* Everything between the command line and the result. */
@@ -107,8 +110,10 @@ struct hunting {
 	struct case_store *cs;
 	struct readings readings; /* trials that are asked for in more than one stage */
 	struct hunt_board board;
-	uint64_t budget_ns, budget_trials; /* trials 0: any number */
-	struct err no_tests;		   /* why there are none to choose from */
+	struct trial_options trial; /* as they were given, with a number of slots */
+	bool jobs_free;		    /* nobody said how many slots */
+	uint64_t budget_ns, budget_trials, budget_failures; /* trials 0: any number */
+	struct err no_tests;				    /* why there are none to choose from */
 };
 
 static void hunting_deinit(struct hunting *h)
@@ -123,7 +128,18 @@ static void hunting_deinit(struct hunting *h)
 	trial_setup_deinit(&h->plain);
 }
 
-/* "10m", "500trials", "10m,500trials". */
+/* "500trials": the number before the unit. */
+static bool has_unit(char *word, const char *unit)
+{
+	size_t len = strlen(word), end = strlen(unit);
+
+	if (len <= end || strcmp(word + len - end, unit) != 0)
+		return false;
+	word[len - end] = '\0';
+	return true;
+}
+
+/* "10m", "500trials", "10m,500trials,6failures". */
 static int take_budget(const struct hunt_options *options, struct hunting *h, struct err *err)
 {
 	const char *text = options->budget ? options->budget : BUDGET_DEFAULT;
@@ -131,15 +147,15 @@ static int take_budget(const struct hunt_options *options, struct hunting *h, st
 
 	h->budget_trials = options->trials;
 	while (r == 0 && *text != '\0') {
-		size_t len = strcspn(text, ","), end = strlen(BUDGET_TRIALS);
+		size_t len = strcspn(text, ",");
 		AUTO(mem_freep) char *word = mem_strndup(text, len);
 
-		if (len > end && strcmp(word + len - end, BUDGET_TRIALS) == 0) {
-			word[len - end] = '\0';
+		if (has_unit(word, BUDGET_TRIALS))
 			r = value_count(word, 1, 0, &h->budget_trials, err);
-		} else {
+		else if (has_unit(word, BUDGET_FAILURES))
+			r = value_count(word, 1, 0, &h->budget_failures, err);
+		else
 			r = value_duration(word, &h->budget_ns, err);
-		}
 		text += len + (text[len] == ',');
 	}
 	return r < 0 ? err_prefix(err, "--budget") : 0;
@@ -194,11 +210,10 @@ static void fill_in(const struct invocation *inv, struct hunting *h)
 
 static int set_up_looks(const struct invocation *inv, struct hunting *h, struct err *err)
 {
-	const struct hunt_options *options = inv->options;
-	struct trial_options close = options->trial;
+	struct trial_options close = h->trial;
 	AUTO(mem_freep) char *reason = NULL;
 	struct err unwatched = { 0 };
-	int r = trial_setup_init(&h->plain, &options->trial, "hunt", h->program, err);
+	int r = trial_setup_init(&h->plain, &h->trial, "hunt", h->program, err);
 
 	close.observe = OBSERVE_WATCH;
 	if (r == 0)
@@ -232,10 +247,14 @@ static int set_up(const struct invocation *inv, struct hunting *h, struct err *e
 	const struct hunt_options *options = inv->options;
 	int r = take_budget(options, h, err);
 
+	h->trial = options->trial;
+	h->jobs_free = h->trial.jobs == 0;
+	if (h->jobs_free)
+		h->trial.jobs = trial_options_cores();
 	if (r == 0)
 		r = check_signature(options->signature, err);
 	if (r == 0)
-		r = trial_setup_init(&h->list, &options->trial, "minimize", inv->program, err);
+		r = trial_setup_init(&h->list, &h->trial, "minimize", inv->program, err);
 	limit_time(&h->list.settings, h->budget_ns);
 	if (r == 0)
 		r = find_tests(inv, h, err);
@@ -258,8 +277,7 @@ static int hunt(const struct invocation *inv, struct hunting *h, struct hunt_res
 		struct err *err)
 {
 	const struct hunt_options *options = inv->options;
-	struct hunt_request request = { .jobs = (unsigned int)options->trial.jobs,
-					.signature = options->signature,
+	struct hunt_request request = { .signature = options->signature,
 					.sentinel_dir = options->sentinel,
 					.version = REDHAND_VERSION,
 					.fresh = options->trial.fresh };
@@ -269,6 +287,8 @@ static int hunt(const struct invocation *inv, struct hunting *h, struct hunt_res
 		return r;
 	h->plain.settings.flags |= TRIAL_PYTHON;
 	h->close.settings.flags |= TRIAL_PYTHON;
+	request.jobs = (unsigned int)h->trial.jobs;
+	request.jobs_free = h->jobs_free;
 	request.program = h->program;
 	request.program_path = h->plain.program_path;
 	request.slot_env = &h->plain.slot_env;
@@ -284,6 +304,7 @@ static int hunt(const struct invocation *inv, struct hunting *h, struct hunt_res
 	request.seed = rng_fresh_seed();
 	request.budget_s = (double)h->budget_ns / 1e9;
 	request.budget_trials = h->budget_trials;
+	request.budget_failures = h->budget_failures;
 	if (options->trial.timeout_ns == 0)
 		request.hangs_s = (double)h->plain.settings.timeout_ns / 1e9;
 	hunt_board_init(&h->board, request.budget_s);
@@ -350,12 +371,15 @@ const struct command cmd_hunt = {
 	.summary = "From a command that fails now and then to the cause, stage by stage",
 	.usage = "[options] -- PROGRAM ARGS…",
 	.description =
-		"Goes through stages, the cheapest first, and leaves out what would not pay off: does it "
-		"fail, how often and in which ways; what makes it fail (alone or side by side, disturbed "
-		"or not); how few of its tests it takes; whether it fails under closer observation, "
-		"too; what was hit; who did it: reads back from the crash where its bad value came from "
-		"and watches these places in further runs until somebody is caught; whether it is the "
-		"machine. Of several failures the one that is hunted is chased, the others are counted. An "
+		"Asks one question after the other: does it fail, and in which ways; what makes it fail "
+		"(side by side or alone, disturbed or not); how few of its tests it takes; whether it fails "
+		"under closer observation, too; what was hit; who did it: reads back from the crash where its "
+		"bad value came from and watches these places in further runs until somebody is caught; "
+		"whether it is the machine. For each question it runs the experiment with the best chance of "
+		"an answer per second, and leaves out what would not pay off. Failing runs are spent with care: "
+		"allocations are tracked from the first run on, so that the first crash is read at once, and "
+		"two failing runs in which somebody is caught in the act are enough. A program that has not "
+		"failed in some 30 runs gets guards around its blocks. Of several failures the one that is hunted is chased, the others are counted. An "
 		"observer that hides it is dropped, and the rest goes on without it. It ends with a "
 		"verdict: what was damaged, by whom, in how many of the trials that could show it. Where "
 		"nothing fails it asks whether memory is damaged all the same, and whether something grows "

@@ -40,7 +40,20 @@ static void add_left(const struct hunt_board *board, struct strbuf *sb)
 	strbuf_adds(sb, " left");
 }
 
-/* The stage that runs. `what` is how far it is; NULL: it begins, which is shown at once. */
+/* What is still to come, as long as nothing has shown that it takes longer. */
+static void add_expected(const struct hunt_board *board, struct strbuf *sb)
+{
+	double passed = series_now_s() - board->expected_at_s;
+	double left = board->expected_s - passed;
+
+	if (board->expected_trials < 1 || left <= 0)
+		return;
+	strbuf_addf(sb, "; a verdict in about %.0f more runs, ",
+		    board->expected_trials * left / board->expected_s + 0.5);
+	progress_add_time(sb, left);
+}
+
+/* The question that is asked. `what` is how far it is; NULL: it begins, which is shown at once. */
 static void show(struct hunt_board *board, const char *what, const struct progress_news *news)
 {
 	AUTO(strbuf_deinit) struct strbuf sb = { 0 };
@@ -51,6 +64,7 @@ static void show(struct hunt_board *board, const char *what, const struct progre
 		strbuf_addf(&sb, " %s", what);
 	else
 		board->progress.last_s = -1e9;
+	add_expected(board, &sb);
 	add_left(board, &sb);
 	/* By the hunt's own clock: that of a series begins anew in every stage. */
 	progress_say(&board->progress, series_now_s() - board->started_s, strbuf_str(&sb), news);
@@ -86,6 +100,24 @@ static void say(void *ctx, const char *stage, const char *line)
 	show(board, NULL, &(struct progress_news){ 0 });
 }
 
+/* Said once it is known, and again when it has changed by half. */
+static void expect(void *ctx, double trials, double failures, double seconds)
+{
+	struct hunt_board *board = ctx;
+	AUTO(strbuf_deinit) struct strbuf sb = { 0 };
+	bool news = board->expected_trials < 1 || trials > 1.5 * board->expected_trials;
+
+	board->expected_trials = trials;
+	board->expected_s = seconds;
+	board->expected_at_s = series_now_s();
+	if (!news || trials < 1)
+		return;
+	strbuf_addf(&sb, "a verdict will probably take about %.0f more runs, of which %.0f fail: ",
+		    trials + 0.5, failures + 0.5);
+	progress_add_time(&sb, seconds);
+	say(board, "outlook", strbuf_str(&sb));
+}
+
 static void progressed(void *ctx, const struct series_progress_view *view)
 {
 	struct hunt_board *board = ctx;
@@ -117,6 +149,7 @@ struct hunt_show hunt_board_show(struct hunt_board *board)
 {
 	return (struct hunt_show){ .begin = begin,
 				   .say = say,
+				   .expect = expect,
 				   .progress = progressed,
 				   .minimize_progress = minimized,
 				   .ctx = board };

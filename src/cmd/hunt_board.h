@@ -1,7 +1,7 @@
 #pragma once
 
 #include "cmd/progress.h"
-#include "engine/hunt/hunt.h"
+#include "hunt/hunt.h"
 
 /*
  * A hunt as it runs, on stderr: what each stage decided, ticked off, and below it the stage that
@@ -13,6 +13,8 @@ struct hunt_board {
 	double started_s, budget_s; /* budget 0: none */
 	unsigned int number, count; /* of the running stage; 0 before the first */
 	const char *title;
+	/* What a verdict will probably take from `expected_at_s` on; trials 0: not known yet. */
+	double expected_trials, expected_s, expected_at_s;
 };
 
 void hunt_board_init(struct hunt_board *board, double budget_s);

@@ -14,3 +14,7 @@
  * `list` must outlive the call only; `ret` owns what it holds.
  */
 void judge_evidence(const struct evidence_list *list, struct verdict *ret);
+
+/* Could an experiment of this kind tell something about an explanation that is open or not tested?
+ */
+bool judge_would_tell(const struct verdict *verdict, enum experiment_kind kind);

@@ -7,6 +7,7 @@
 #include <inttypes.h>
 #include <math.h>
 
+#include "judge/judge.h"
 #include "judge/store_facts.h"
 
 static const struct {
@@ -66,6 +67,18 @@ static const struct {
 	[EXPERIMENT_GROWTH] = { BIT(HYP_GROWTH), BIT(HYP_GROWTH) },
 	[EXPERIMENT_MACHINE] = { BIT(HYP_HOST), 0 },
 };
+
+bool judge_would_tell(const struct verdict *verdict, enum experiment_kind kind)
+{
+	for (unsigned int i = 0; i < HYPOTHESES && i < verdict->ledger.count; i++) {
+		enum ledger_status status = verdict->ledger.items[i].status;
+
+		if ((reach[kind].shows | reach[kind].excludes) & BIT(i) &&
+		    (status == LEDGER_OPEN || status == LEDGER_UNTESTED))
+			return true;
+	}
+	return false;
+}
 
 static uint32_t suggested_by_fault(enum fault_class fault)
 {

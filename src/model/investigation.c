@@ -52,6 +52,7 @@ void investigation_deinit(struct investigation *inv)
 	evidence_list_deinit(&inv->evidence);
 	verdict_deinit(&inv->verdict);
 	decision_list_deinit(&inv->decisions);
+	choice_list_deinit(&inv->choices);
 	*inv = (struct investigation){ 0 };
 }
 

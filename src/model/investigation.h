@@ -62,7 +62,8 @@ struct investigation {
 	struct verdict verdict;
 	VEC(struct ledger_entry) own_hypotheses; /* the user's */
 	struct decision_list decisions;
-	struct strv notes; /* the user's, and what else should be known: a sentence each */
+	struct choice_list choices; /* experiments that the hunt chose */
+	struct strv notes;	    /* the user's, and what else should be known: a sentence each */
 
 	char *sentinel;		     /* the directory of the one that guards the failure; NULL */
 	char *report;		     /* a file that has all of this in words; NULL */

@@ -23,6 +23,7 @@ void case_overview_deinit(struct case_overview *overview)
 	minimal_list_deinit(&overview->minimal);
 	verdict_deinit(&overview->verdict);
 	decision_list_deinit(&overview->decisions);
+	choice_list_deinit(&overview->choices);
 	VEC_FOREACH (&overview->sightings, sighting)
 		mem_free(sighting->text);
 	VEC_DEINIT(&overview->sightings);

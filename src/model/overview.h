@@ -47,6 +47,7 @@ struct case_overview {
 	VEC(struct series_overview) series; /* the oldest first */
 	struct notebook notebook;
 	struct decision_list decisions;
+	struct choice_list choices;  /* experiments that the hunt chose */
 	struct minimal_list minimal; /* .series 0 when there is none */
 	bool judged;		     /* `verdict` is one; else it has the hypotheses alone, open */
 	struct verdict verdict;

@@ -141,6 +141,17 @@ void verdict_deinit(struct verdict *verdict)
 	*verdict = (struct verdict){ 0 };
 }
 
+void choice_list_deinit(struct choice_list *list)
+{
+	VEC_FOREACH (&list->list, choice) {
+		mem_free(choice->question);
+		mem_free(choice->experiment);
+		mem_free(choice->why);
+		mem_free(choice->brought);
+	}
+	VEC_DEINIT(&list->list);
+}
+
 void decision_list_deinit(struct decision_list *list)
 {
 	VEC_FOREACH (&list->list, decision) {

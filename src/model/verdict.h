@@ -145,3 +145,22 @@ struct decision_list {
 };
 
 void decision_list_deinit(struct decision_list *list);
+
+/* An experiment that the hunt chose: why, what it was expected to take, and what it took and
+ * brought. */
+struct choice_record {
+	int64_t time_ms;	     /* since the epoch */
+	char *question, *experiment; /* "chase", "homes" */
+	char *why;
+	double expected_trials, expected_failures, expected_s;
+	bool ended;
+	uint64_t trials, failures;
+	double seconds;
+	char *brought; /* NULL until it has ended */
+};
+
+struct choice_list {
+	VEC(struct choice_record) list; /* in the order in which they were made; owns its texts */
+};
+
+void choice_list_deinit(struct choice_list *list);

@@ -8,6 +8,7 @@
 #include "base/when.h"
 #include "model/signature.h"
 #include "report/certificate_json.h"
+#include "report/choices_json.h"
 #include "report/json.h"
 
 static json_t *count_or_null(uint64_t value)
@@ -226,6 +227,30 @@ static json_t *sentinel_json(const struct sentinel_note *s)
 	return object;
 }
 
+json_t *choices_json(const struct choice_list *choices)
+{
+	json_t *array = json_array();
+
+	VEC_FOREACH (&choices->list, c) {
+		json_t *o = json_object(), *expected = json_object();
+
+		set(expected, "trials", json_real(c->expected_trials));
+		set(expected, "failures", json_real(c->expected_failures));
+		set(expected, "seconds", json_real(c->expected_s));
+		set(o, "time_ms", json_integer(c->time_ms));
+		set(o, "question", json_text(c->question));
+		set(o, "experiment", json_text(c->experiment));
+		set(o, "why", json_text(c->why));
+		set(o, "expected", expected);
+		set(o, "trials", c->ended ? count(c->trials) : json_null());
+		set(o, "failures", c->ended ? count(c->failures) : json_null());
+		set(o, "seconds", c->ended ? json_real(c->seconds) : json_null());
+		set(o, "brought", c->ended ? json_text(c->brought) : json_null());
+		(void)json_array_append_new(array, o);
+	}
+	return array;
+}
+
 static json_t *overview_json(const struct case_overview *overview)
 {
 	const struct notebook *notebook = &overview->notebook;
@@ -272,6 +297,7 @@ static json_t *overview_json(const struct case_overview *overview)
 	set(object, "verdict", verdict_json(overview));
 	set(object, "sightings", sightings_json(overview));
 	set(object, "decisions", decisions);
+	set(object, "choices", choices_json(&overview->choices));
 	set(object, "hypotheses", hypotheses);
 	set(object, "notes", notes);
 	set(object, "workarounds", workarounds);

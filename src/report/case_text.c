@@ -290,6 +290,31 @@ static void print_decisions(const struct decision_list *decisions, bool verbose,
 	}
 }
 
+/* Which experiments were chosen, what each was expected to take, took and brought. */
+static void print_choices(const struct choice_list *choices, bool verbose, FILE *out)
+{
+	if (choices->list.count == 0)
+		return;
+	(void)fprintf(out, "\nWhat was tried, and what it brought:\n");
+	VEC_FOREACH (&choices->list, c) {
+		(void)fprintf(out, "  %-15s  ", c->experiment);
+		if (c->ended)
+			(void)fprintf(out, "%" PRIu64 " trials, %" PRIu64 " failed, %.1f s",
+				      c->trials, c->failures, c->seconds);
+		else
+			(void)fprintf(out, "has not ended");
+		(void)fprintf(out, " (expected: %.0f, %.0f, %.1f s)", c->expected_trials,
+			      c->expected_failures, c->expected_s);
+		if (c->brought)
+			(void)fprintf(out, ": %s", c->brought);
+		(void)fputc('\n', out);
+		if (verbose) {
+			(void)fputs("                   ", out);
+			print_lines(c->why, "                   ", out);
+		}
+	}
+}
+
 /* What a bisection said last; it is no step of a hunt. */
 static void print_bisected(const struct decision_list *decisions, FILE *out)
 {
@@ -454,6 +479,7 @@ void report_case_text(const struct case_overview *overview, bool verbose, FILE *
 	print_minimal(&overview->minimal, verbose, out);
 	print_bisected(&overview->decisions, out);
 	print_decisions(&overview->decisions, verbose, out);
+	print_choices(&overview->choices, verbose, out);
 	print_verdict(overview, out);
 	print_sightings(overview, verbose, out);
 	print_hypotheses(overview, verbose, out);

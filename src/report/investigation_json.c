@@ -3,6 +3,7 @@
  */
 #include "report/report_investigation.h"
 
+#include "report/choices_json.h"
 #include "report/json.h"
 #include "report/signature_json.h"
 
@@ -260,6 +261,7 @@ static json_t *document(const struct investigation *inv, const char *schema)
 	set(object, "observers", observers_json(inv));
 	set(object, "hypotheses", hypotheses_json(inv));
 	set(object, "decisions", decisions_json(inv));
+	set(object, "choices", choices_json(&inv->choices));
 	set(object, "reproduce", json_text(inv->reproduce));
 	set(object, "prove_fix", json_text(inv->prove_fix));
 	set(object, "sentinel", json_text(inv->sentinel));

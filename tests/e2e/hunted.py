@@ -35,7 +35,8 @@ class Fuser(Hunted):
         assert verdict["class"] == "dangling-holder", verdict
         assert "ir_container_swap" in functions(verdict["writer"]), verdict
         assert "ir_container_destroy" in functions(verdict["freed_by"]), verdict
-        assert verdict["caught"] >= 3 and verdict["caught"] == verdict["watched"], verdict
+        # Two in which it was caught in the act are proof.
+        assert verdict["firm"] and verdict["caught"] == verdict["watched"] >= 2, verdict
 
 
 class FuserWithTests(Fuser):
@@ -129,4 +130,4 @@ class Tagflip(Hunted):
             return
         assert functions(verdict["writer"])[0] == writer, (said, functions(verdict["writer"]))
         assert verdict["instruction"].startswith(instruction), (said, verdict["instruction"])
-        assert verdict["caught"] >= 3 and verdict["caught"] == verdict["watched"], said
+        assert verdict["firm"] and verdict["caught"] == verdict["watched"] >= 2, said

@@ -321,6 +321,41 @@ static void decisions_keep_their_order(void **state)
 	case_close(cs);
 }
 
+static void choices_are_stored_before_they_have_ended(void **state)
+{
+	AUTO(choice_list_deinit) struct choice_list list = { 0 };
+	struct case_store *cs = opened(*state, CASE_WRITE);
+	struct choice_record made = { .question = (char *)"chase",
+				      .experiment = (char *)"homes",
+				      .why = (char *)"\x1b[31m9 are open",
+				      .expected_trials = 11.5,
+				      .expected_failures = 2,
+				      .expected_s = 90 };
+	struct choice_record ended = {
+		.trials = 13, .failures = 3, .seconds = 60.5, .brought = (char *)"a race"
+	};
+	struct err err = { 0 };
+	uint64_t first, second;
+
+	assert_int_equal(case_add_choice(cs, &made, &first, &err), 0);
+	assert_int_equal(case_add_choice(cs, &made, &second, &err), 0);
+	assert_int_equal(case_end_choice(cs, first, &ended, &err), 0);
+	assert_int_equal(case_choices(cs, &list, &err), 0);
+	assert_int_equal(list.list.count, 2);
+	assert_true(list.list.items[0].ended && !list.list.items[1].ended);
+	assert_int_equal(list.list.items[0].trials, 13);
+	assert_float_equal(list.list.items[0].expected_trials, 11.5, 0);
+	assert_float_equal(list.list.items[0].seconds, 60.5, 0);
+	assert_string_equal(list.list.items[0].brought, "a race");
+	assert_string_equal(list.list.items[1].why, "\\x1b[31m9 are open");
+	assert_null(list.list.items[1].brought);
+	assert_int_equal(case_clear_evidence(cs, &err), 0);
+	choice_list_deinit(&list);
+	assert_int_equal(case_choices(cs, &list, &err), 0);
+	assert_int_equal(list.list.count, 0);
+	case_close(cs);
+}
+
 static void change(const struct scratch *s, const char *sql)
 {
 	sqlite3 *db;
@@ -372,6 +407,7 @@ int main(void)
 		TEST(clearing_a_series_takes_its_evidence),
 		TEST(a_verdict_survives_the_case),
 		TEST(decisions_keep_their_order),
+		TEST(choices_are_stored_before_they_have_ended),
 		TEST(damaged_rows_are_told_by_number),
 	};
 

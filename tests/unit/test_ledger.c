@@ -515,6 +515,23 @@ static void what_was_stored_is_judged_word_for_word(void **state)
 	}
 }
 
+/* What is worth an experiment: whatever it can show that is not decided yet. */
+static void what_is_decided_needs_no_experiment(void **state)
+{
+	AUTO(evidence_list_deinit) struct evidence_list list = { 0 };
+	AUTO(verdict_deinit) struct verdict v = { 0 };
+	struct experiment_made grown = {
+		.kind = EXPERIMENT_GROWTH, .trials = 9, .telling = 9, .coverage = 1
+	};
+
+	judge_experiments(&list, &grown, 1, &v);
+	assert_false(judge_would_tell(&v, EXPERIMENT_GROWTH));
+	assert_true(judge_would_tell(&v, EXPERIMENT_WATCH));
+	assert_true(judge_would_tell(&v, EXPERIMENT_FILL_FRESH));
+	/* It looks at how the program fails, not at memory. */
+	assert_false(judge_would_tell(&v, EXPERIMENT_RUN));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -536,6 +553,7 @@ int main(void)
 		cmocka_unit_test(verdict_and_ledger_never_contradict_each_other),
 		cmocka_unit_test(stories_and_ledger_never_contradict_each_other),
 		cmocka_unit_test(what_was_stored_is_judged_word_for_word),
+		cmocka_unit_test(what_is_decided_needs_no_experiment),
 	};
 
 	return cmocka_run_group_tests_name("ledger", tests, NULL, NULL);

@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "engine/chase/recycler.h"
+#include "hunt/observations/recycler.h"
 #include "wire/log_format.h"
 
 enum { ALLOC, NEW, MAKERS, USE = MAKERS, DROP, FREE, RESET };

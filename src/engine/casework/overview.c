@@ -142,6 +142,8 @@ int overview_read(struct case_store *cs, struct case_overview *ret, struct err *
 		r = read_verdict(cs, ret, err);
 	if (r == 0)
 		r = case_decisions(cs, &ret->decisions, err);
+	if (r == 0)
+		r = case_choices(cs, &ret->choices, err);
 	complete_rate(&ret->minimal.minimal);
 	complete_rate(&ret->minimal.full);
 	return r;

@@ -158,6 +158,14 @@ static void heap_examine(void *ctx, const struct trial_result *result, struct re
 
 static bool heap_ended(void *ctx, const struct run *run, bool failed)
 {
+	const struct heap *heap = ctx;
+
+	if (heap->request->found_enough == 0)
+		return false;
+	VEC_FOREACH (&heap->report->findings, finding)
+		if (!finding->continued && finding->kind != HEAP_MISMATCHED_FREE &&
+		    finding->trials >= heap->request->found_enough)
+			return true;
 	return false;
 }
 

@@ -32,8 +32,10 @@ struct heap_request {
 	/* With poison by chance: so many, as long as too few have failed to tell whose it is. Also
 	 * when none has: whose freed blocks are read may have been left alone by luck. */
 	unsigned int trials_max;
-	bool give_up_clean; /* no: when none has failed after `trials`, it is not waited for */
-	bool compare;	    /* and as many under crash, in turns */
+	unsigned int
+		found_enough; /* trials with the same finding that are enough; 0: all are run */
+	bool give_up_clean;   /* no: when none has failed after `trials`, it is not waited for */
+	bool compare;	      /* and as many under crash, in turns */
 	uint64_t seed;
 	struct plan_heap plan; /* of every trial, but for the seed */
 	enum heap_fencing fencing;

@@ -186,7 +186,7 @@ int lookout_run(const struct lookout_request *request, struct library_list *ret,
 	AUTO(library_list_deinit) struct library_list seen = { 0 };
 	AUTO(mem_freep) char *inside = NULL;
 	struct lookout look = { .request = request,
-				.budget = { .trials = 1 },
+				.budget = { .trials = 1, .failures = UINT64_MAX },
 				.seen = &seen,
 				.started_s = series_now_s() };
 	struct case_store *cs = NULL;

@@ -7,8 +7,8 @@
 #include "base/path.h"
 #include "base/words.h"
 #include "case/notebook.h"
-#include "engine/chase/chase.h"
 #include "engine/heap/heap.h"
+#include "engine/series/arm.h"
 #include "engine/series/findings.h"
 #include "engine/series/settings.h"
 #include "engine/series/tally.h"
@@ -622,6 +622,8 @@ int investigation_read(struct case_store *cs, struct readings *readings, struct 
 	strv_deinit(&reading.only);
 	if (r == 0)
 		r = case_decisions(cs, &inv.decisions, err);
+	if (r == 0)
+		r = case_choices(cs, &inv.choices, err);
 	if (r == 0)
 		r = people_read(cs, &inv, err);
 	if (r < 0) {

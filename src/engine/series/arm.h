@@ -26,3 +26,10 @@ struct arm {
  */
 int arm_parse(const char *text, struct arm *ret, struct err *err);
 void arm_deinit(struct arm *arm);
+
+/* The arms of a chase's series: what its trials were run for. */
+enum chase_arm {
+	CHASE_ARM_LOOKING, /* under ids */
+	CHASE_ARM_WATCHED,
+	CHASE_ARM_GUARDED, /* under heap, with watches */
+};

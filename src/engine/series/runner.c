@@ -152,15 +152,28 @@ static bool may_launch(struct flights *f)
 {
 	struct trial_budget *budget = f->runner->settings->budget;
 
-	if (!budget || budget->trials == UINT64_MAX)
+	if (!budget || (budget->trials == UINT64_MAX && budget->failures > 0))
 		return true;
-	if (budget->trials == 0) {
+	if (budget->trials == 0 || budget->failures == 0) {
 		budget->spent = true;
 		f->stopping = true;
 		return false;
 	}
 	budget->trials--;
 	return true;
+}
+
+/* Counts a failing trial; true: the budget has no more. */
+static bool out_of_failures(const struct runner *runner, bool failed)
+{
+	struct trial_budget *budget = runner->settings->budget;
+
+	if (!budget || budget->failures == UINT64_MAX)
+		return false;
+	if (failed && budget->failures > 0)
+		budget->failures--;
+	budget->spent |= budget->failures == 0;
+	return budget->failures == 0;
 }
 
 static bool out_of_time(const struct runner *runner)
@@ -177,6 +190,19 @@ static bool out_of_time(const struct runner *runner)
 	return true;
 }
 
+/* Each that runs may fail: never more of them than the budget has failures. */
+static bool may_fail_too_often(const struct flights *f)
+{
+	const struct trial_budget *budget = f->runner->settings->budget;
+	uint64_t running = 0;
+
+	if (!budget || budget->failures == UINT64_MAX)
+		return false;
+	for (unsigned int slot = 0; slot < pool_slots(f->pool); slot++)
+		running += pool_depth(f->pool, slot);
+	return running >= budget->failures;
+}
+
 static int launch_all(struct flights *f, struct err *err)
 {
 	int r = 0;
@@ -185,7 +211,8 @@ static int launch_all(struct flights *f, struct err *err)
 		unsigned int room = f->runner->ops->ahead && f->lanes[slot].brief ? POOL_DEPTH : 1;
 		struct run run;
 
-		while (r == 0 && pool_depth(f->pool, slot) < room) {
+		while (r == 0 && pool_depth(f->pool, slot) < room &&
+		       (!may_fail_too_often(f) || f->runner->settings->budget->failures == 0)) {
 			r = f->runner->ops->next(f->runner->ctx, slot, &run, err);
 			if (r <= 0)
 				break;
@@ -397,7 +424,8 @@ static int store(struct flights *f, struct trial_result *result, struct reading 
 	keep_example(runner, &row, result, reading);
 	tally_add(&runner->tally, &row);
 	runner->ran++;
-	if (runner->ops->ended(runner->ctx, &run, signatures.list.count > 0))
+	if (runner->ops->ended(runner->ctx, &run, signatures.list.count > 0) ||
+	    out_of_failures(runner, signatures.list.count > 0))
 		f->stopping = true;
 	return 0;
 }

@@ -51,6 +51,7 @@ enum trial_flags {
 struct trial_budget {
 	double deadline_s; /* CLOCK_MONOTONIC: trials that run then are ended; 0: none */
 	uint64_t trials;   /* that may still be started; UINT64_MAX: any number */
+	uint64_t failures; /* failing trials that may still come; UINT64_MAX: any number */
 	bool spent;	   /* a run was ended because of it */
 };
 

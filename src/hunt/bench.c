@@ -1,0 +1,370 @@
+/*
+ * Trials of those experiments that ask who did it: one series, round after round (rounds.c).
+ */
+#include "hunt/bench.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "engine/stats/rate.h"
+#include "judge/judge.h"
+
+#define QUIET_LOOK 40u /* trials without a crash, until guards are asked */
+
+void bench_say(struct bench *bench, const char *fmt, ...)
+{
+	AUTO(strbuf_deinit) struct strbuf sb = { 0 };
+	va_list args;
+
+	if (!bench->request->say)
+		return;
+	va_start(args, fmt);
+	strbuf_vaddf(&sb, fmt, args);
+	va_end(args);
+	bench->request->say(bench->request->say_ctx, strbuf_str(&sb));
+}
+
+/* ---- trials ---- */
+
+static bool out_of_time(const struct bench *bench)
+{
+	return bench->request->deadline_s > 0 && series_now_s() > bench->request->deadline_s;
+}
+
+/* On watched pages there are no guards: whatever is written behind a block is caught there. */
+static enum observer observer_of(const struct bench *bench)
+{
+	const struct round_ops *ops = bench->round.ops;
+
+	return ops->may_pages && bench->homes.pages ? OBSERVE_WATCH : ops->observer;
+}
+
+/* What was watched is counted apart from what was not. */
+static unsigned int arm_of(const struct bench *bench)
+{
+	switch (observer_of(bench)) {
+	case OBSERVE_HEAP:
+		return CHASE_ARM_GUARDED;
+	case OBSERVE_IDS:
+		return CHASE_ARM_LOOKING;
+	default:
+		return CHASE_ARM_WATCHED;
+	}
+}
+
+static int bench_next(void *ctx, unsigned int slot, struct run *ret, struct err *err)
+{
+	struct bench *bench = ctx;
+
+	if (bench->spent.trials >= bench->request->trials || out_of_time(bench) ||
+	    look_gives_up(bench))
+		return 0;
+	bench->spent.trials++;
+	*ret = (struct run){ .position = bench->round.next++, .arm = arm_of(bench) };
+	return 1;
+}
+
+static void bench_prepare(void *ctx, const struct run *run, struct trial_job *job)
+{
+	struct bench *bench = ctx;
+	const struct round_ops *ops = bench->round.ops;
+
+	series_fill_job(bench->request->program, bench->request->slot_env, job);
+	job->examined = true;
+	job->wild = true;
+	job->observer = observer_of(bench);
+	job->without_ids = bench->request->without_ids && job->observer != OBSERVE_HEAP;
+	job->pages = ops->pages || (ops->may_pages && bench->homes.pages);
+	if (ops->planned)
+		strbuf_add(&job->plan_items, bench->items.data, bench->items.len);
+}
+
+void bench_take_reading(struct bench *bench, struct reading *reading)
+{
+	reading_close(bench->round.reading);
+	bench->round.reading = reading;
+	bench->round.number = reading_trial(reading);
+}
+
+struct reading *bench_reading_of(struct bench *bench, uint64_t trial, int signal)
+{
+	return readings_open(runner_readings(&bench->runner), bench->runner.cs, trial, signal);
+}
+
+const struct crash *bench_crash(struct bench *bench)
+{
+	return bench->round.signal != 0 ? reading_crash(bench->round.reading, CRASH_WHOLE) : NULL;
+}
+
+static void bench_examine(void *ctx, const struct trial_result *result, struct reading *reading)
+{
+	struct bench *bench = ctx;
+	bool passed;
+
+	/* It is read on when it is known whether it failed in the way that is chased. */
+	bench_take_reading(bench, reading_share(reading));
+	bench->round.signal =
+		result->end.signal != 0 ? result->end.signal : result->end.observed.signal;
+	bench->round.pending = true;
+	bench->ret->evidence.trials++;
+	passed = bench->round.signal == 0 && result->end.exit_status == 0;
+	if (bench->round.ops->read_any)
+		bench->round.ops->read_any(bench, passed);
+}
+
+void bench_count(struct bench *bench, bool failed, bool wanted)
+{
+	bench->ret->evidence.failed += failed;
+	bench->ret->others += failed && !wanted;
+	bench->round.trials++;
+	if (bench->round.ops->observer == OBSERVE_HEAP) {
+		bench->ret->guarded_trials++;
+		bench->ret->guarded_failed += failed;
+	} else if (bench->round.ops == &homes_round) {
+		bench->ret->watched_trials++;
+		bench->ret->watched_failed += wanted;
+	}
+	if (wanted && bench->round.ops->read_failing)
+		bench->round.ops->read_failing(bench);
+}
+
+/* Where the user named the failure, all others that come up while it is waited for are known from
+ * then on: what guards show of them is not about it. */
+static void note_others(struct bench *bench, const struct signatures *signatures)
+{
+	const struct chase_request *request = bench->request;
+
+	if (!request->others || !request->target || !request->target->exact ||
+	    observer_of(bench) != OBSERVE_IDS)
+		return;
+	VEC_FOREACH (&signatures->list, s)
+		bystanders_note(request->others, request->target, s);
+}
+
+/* Only the failure that is chased counts; `record` comes between examine and ended. */
+static void bench_record(void *ctx, const struct run *run, struct trial_record *record)
+{
+	struct bench *bench = ctx;
+	bool failed = false, wanted = false;
+
+	VEC_FOREACH (&record->signatures->list, s) {
+		failed = true;
+		wanted |= !bench->request->target || target_is(bench->request->target, s);
+	}
+	note_others(bench, record->signatures);
+	if (bench->round.pending)
+		bench_count(bench, failed, wanted);
+	bench->round.pending = false;
+}
+
+/* It does not fail any more since it is watched this way. */
+bool bench_hidden(const struct bench *bench)
+{
+	return bench->round.quiet_max > 0 && bench->round.failed == 0 &&
+	       bench->round.trials >= bench->round.quiet_max;
+}
+
+bool bench_enough(struct bench *bench)
+{
+	return bench->round.ops->enough(bench);
+}
+
+static bool bench_ended(void *ctx, const struct run *run, bool failed)
+{
+	return bench_enough(ctx);
+}
+
+static void bench_tick(void *ctx)
+{
+	struct bench *bench = ctx;
+	const struct chase_request *request = bench->request;
+
+	if (request->progress)
+		request->progress(request->progress_ctx,
+				  &(struct series_progress_view){
+					  .done = bench->ret->evidence.trials,
+					  .wanted = request->trials,
+					  .at_most = true,
+					  .ran = bench->runner.ran,
+					  .seconds = series_now_s() - bench->spent.since_s,
+					  .rate = rate_wilson(bench->ret->evidence.trials,
+							      bench->ret->evidence.failed,
+							      RATE_CONFIDENCE),
+				  });
+}
+
+static const struct runner_ops bench_ops = {
+	.next = bench_next,
+	.prepare = bench_prepare,
+	.examine = bench_examine,
+	.record = bench_record,
+	.ended = bench_ended,
+	.tick = bench_tick,
+};
+
+/* ---- plans ---- */
+
+/* Anew each time: a planner hands out what it has not planned before. */
+int bench_begin_plan(struct bench *bench, struct err *err)
+{
+	const struct chase_request *request = bench->request;
+
+	strbuf_clear(&bench->items);
+	hook_planner_free(bench->hooks);
+	bench->hooks = NULL;
+	return hook_planner_new(&(struct libraries_request){ .program = request->program_path,
+							     .cwd = request->settings->cwd,
+							     .env = request->slot_env },
+				&bench->hooks, err);
+}
+
+int bench_plan(struct bench *bench, struct err *err)
+{
+	int r = bench_begin_plan(bench, err);
+
+	/* First: what is watched as its result has its id then. */
+	if (r == 0 && bench->probe.recycler.found &&
+	    recycler_plan(&bench->probe.recycler, bench->hooks, &bench->items, NULL) < 0)
+		recycler_deinit(&bench->probe.recycler);
+	release_deinit(&bench->release);
+	if (r == 0)
+		r = stakeout_plan(&bench->stakeout, bench->hooks, &bench->items, err);
+	return r;
+}
+
+uint64_t bench_trials_left(const struct bench *bench)
+{
+	return bench->spent.trials < bench->request->trials
+		       ? bench->request->trials - bench->spent.trials
+		       : 0;
+}
+
+bool bench_may_go_on(const struct bench *bench)
+{
+	return !bench->runner.interrupted && bench->spent.trials < bench->request->trials &&
+	       !out_of_time(bench);
+}
+
+/* ---- what was seen so far ---- */
+
+/* What nobody can write to is not watched: a mapping whose file was cut, a wrong free. Then more of
+ * the same are looked at, as they are. */
+bool bench_worth_watching(const struct bench *bench)
+{
+	VEC_FOREACH (&bench->ret->evidence.list, e)
+		if (e->kind == EVIDENCE_MAPPING || e->kind == EVIDENCE_BAD_FREE)
+			return false;
+	return bench->start.first->has_backtrack && !cuts_wait(bench);
+}
+
+/* Where the crash says too little by itself: glibc's own alarm, a value that leads nowhere; a free
+ * that is wrong because of what was written to freed memory before. */
+bool bench_wants_guards(const struct bench *bench)
+{
+	VEC_FOREACH (&bench->ret->evidence.list, e)
+		if (e->kind == EVIDENCE_MAPPING ||
+		    (e->kind == EVIDENCE_FREED_USE && !e->freed_use->place_reused) ||
+		    (e->kind == EVIDENCE_BAD_FREE && e->bad_free->kind == BAD_FREE_MISMATCHED))
+			return false;
+	return true;
+}
+
+/* What was caught, if anybody was, does not explain it. */
+bool bench_is_nobody(const struct bench *bench)
+{
+	AUTO(verdict_deinit) struct verdict verdict = { 0 };
+
+	judge_evidence(&bench->ret->evidence, &verdict);
+	return verdict.class == VERDICT_NOT_CAUGHT;
+}
+
+bool bench_settled(const struct bench *bench)
+{
+	if (!bench->start.found)
+		return false;
+	if (bench->told || bench->homes.concluded)
+		return true;
+	if (!bench->start.first->has_backtrack && bench_wants_guards(bench))
+		return bench->guards.asked & 1u << GUARDS_NO_BACKTRACK;
+	return !bench_worth_watching(bench);
+}
+
+void bench_rate(const struct bench *bench, uint64_t *trials, uint64_t *failed)
+{
+	*trials = bench->request->rate.trials + bench->ret->evidence.trials;
+	*failed = bench->request->rate.failed + bench->ret->evidence.failed;
+}
+
+/* ---- opened and closed ---- */
+
+static uint64_t look_max(const struct chase_request *request)
+{
+	uint64_t most = request->trials * 2 / 3;
+
+	if (!request->unfailed)
+		return request->look;
+	return most < 1 ? 1 : most < QUIET_LOOK ? most : QUIET_LOOK;
+}
+
+int bench_open(struct bench *bench, struct case_store *cs, const struct chase_request *request,
+	       struct chase_result *ret, struct err *err)
+{
+	static const struct crash_reading none;
+	struct series_start start = { 0 };
+
+	*bench = (struct bench){ .request = request, .ret = ret };
+	bench->start.first = &none;
+	bench->start.look_max = look_max(request);
+	bench->spent.since_s = series_now_s();
+	bench->runner.settings = request->settings;
+	bench->symbols = runner_symbols(&bench->runner);
+	bench->runner.observer = OBSERVE_IDS;
+	bench->runner.slots = request->jobs;
+	bench->runner.ops = &bench_ops;
+	bench->runner.ctx = bench;
+	return series_resume(cs, &request->identity, request->fresh, 0, &bench->runner, &start,
+			     err);
+}
+
+/* How it ended, where nothing has said so. */
+static char *outcome(const struct bench *bench)
+{
+	const struct start *start = &bench->start;
+
+	if (start->found && !bench->told && !bench_worth_watching(bench) && bench->filled == 0)
+		return mem_strdup(start->first->no_backtrack ? start->first->no_backtrack
+							     : "nothing to follow");
+	if (bench->filled > 0)
+		return mem_printf("guards around blocks showed no damage, and %" PRIu64
+				  " trials no sign that it goes with what stands in freed or new "
+				  "blocks",
+				  bench->filled);
+	return mem_strdup(start->found		   ? "it ended before anything was caught"
+			  : bench->ret->others > 0 ? "it failed in other ways only"
+			  : start->looks > 0 ? "it did not crash, and guards around blocks showed "
+					       "no damage"
+					     : "it did not crash");
+}
+
+void bench_close(struct bench *bench)
+{
+	if (!bench->ret->outcome)
+		bench->ret->outcome = outcome(bench);
+	bench->ret->found = bench->start.found;
+	bench->ret->interrupted = bench->runner.interrupted;
+	homes_forget(bench);
+	evidence_list_deinit(&bench->guards.seen);
+	reading_close(bench->round.reading);
+	reading_close(bench->start.reading);
+	stakeout_deinit(&bench->stakeout);
+	recycler_deinit(&bench->probe.recycler);
+	release_deinit(&bench->release);
+	VEC_DEINIT(&bench->files);
+	strbuf_deinit(&bench->items);
+	hook_planner_free(bench->hooks);
+	runner_deinit(&bench->runner);
+}

@@ -1,0 +1,158 @@
+/*
+ * Who reads what was freed, where nothing else shows it: no pointer that leads nowhere, no damaged
+ * block, only a wrong value that the program itself stumbles over.
+ *
+ * First whose freed blocks matter. In each trial those of a context are all overwritten or all left
+ * alone, by the toss of a coin (engine/heap/chance.h): the failure goes with the coin of the
+ * context whose blocks are read. Then who reads them: the blocks of that context get pages to
+ * themselves, which are shut when they are freed, and the first to touch one dies there.
+ */
+#include "hunt/inquiry.h"
+
+#include <string.h>
+
+#define SUSPECTS 4u
+#define FENCED_TRIALS 6u /* for each that is wanted */
+
+static bool fence(struct bench *bench, const struct heap_report *report)
+{
+	stakeout_deinit(&bench->stakeout);
+	bench->stakeout = (struct stakeout){ 0 };
+	VEC_FOREACH (&report->suspects, suspect)
+		if (suspect->p < TOSS_P && bench->stakeout.list.count < SUSPECTS)
+			(void)stakeout_add_fence(&bench->stakeout, suspect->context);
+	return bench->stakeout.list.count > 0;
+}
+
+static bool is_fenced(const struct bench *bench, const struct block_life *block)
+{
+	for (size_t i = 0; block && block->key && i < bench->stakeout.list.count; i++) {
+		const char *context = bench->stakeout.list.items[i].home.key;
+
+		if (strncmp(block->key, context, strlen(context)) == 0)
+			return true;
+	}
+	return false;
+}
+
+/* Only the use: what it died of was our own doing. */
+static void read_any(struct bench *bench, bool passed)
+{
+	const struct crash_reading *crashed;
+	struct evidence_list seen = { 0 };
+	bool any = false;
+
+	if (bench->round.signal == 0)
+		return;
+	crashed = reading_backtrack(bench->round.reading, THROUGH_OBJECTS);
+	if (!crashed->has_record)
+		return;
+	crash_reading_tell(crashed, bench->symbols, bench_crash(bench), &seen);
+	VEC_FOREACH (&seen.list, e) {
+		if (e->kind == EVIDENCE_FREED_USE && is_fenced(bench, e->freed_use->block)) {
+			VEC_PUSH(&bench->guards.seen.list, *e);
+			any = true;
+		} else {
+			evidence_deinit(e);
+		}
+	}
+	VEC_DEINIT(&seen.list);
+	bench->guards.caught += any;
+}
+
+static bool enough(struct bench *bench)
+{
+	return bench->guards.caught - bench->guards.before >= bench->request->wanted ||
+	       bench->round.trials >= bench->request->wanted * FENCED_TRIALS;
+}
+
+const struct round_ops fill_freed_round = { .id = 6,
+					    .observer = OBSERVE_WATCH,
+					    .planned = true,
+					    .pages = true,
+					    .read_any = read_any,
+					    .enough = enough };
+
+/* Why the use has to do with the failure. */
+static void tell_odds(struct bench *bench, const struct heap_report *report, size_t from)
+{
+	for (size_t i = from; i < bench->guards.seen.list.count; i++) {
+		struct evidence *e = &bench->guards.seen.list.items[i];
+
+		VEC_FOREACH (&report->suspects, suspect)
+			if (!e->note && strncmp(e->freed_use->block->key, suspect->context,
+						strlen(suspect->context)) == 0)
+				e->note = mem_printf(
+					"it failed in %llu of %llu trials in which such blocks were "
+					"overwritten when they were freed, and in %llu of %llu in "
+					"which they were not (p = %.2g)",
+					(unsigned long long)suspect->poisoned.failed,
+					(unsigned long long)suspect->poisoned.trials,
+					(unsigned long long)suspect->clear.failed,
+					(unsigned long long)suspect->clear.trials, suspect->p);
+	}
+}
+
+static int look(struct bench *bench, const struct heap_report *report, bool *ret_told,
+		struct err *err)
+{
+	size_t from = bench->guards.seen.list.count;
+	int r;
+
+	bench_say(bench,
+		  "it goes with what stands in freed blocks of %zu context%s: shutting "
+		  "these, to see who touches them",
+		  bench->stakeout.list.count, bench->stakeout.list.count == 1 ? "" : "s");
+	r = bench_plan(bench, err);
+	bench->guards.before = bench->guards.caught;
+	if (r == 0)
+		r = round_run(bench, &fill_freed_round, err);
+	*ret_told = r == 0 && bench->guards.seen.list.count > from;
+	tell_odds(bench, report, from);
+	return r;
+}
+
+/* A wrong value and no damage: it was read where nobody has written it yet, or not any more. */
+bool fill_applies(const struct bench *bench)
+{
+	if (bench->told)
+		return false;
+	if (bench->request->freed)
+		return true;
+	return bench_settled(bench) && bench->ret->guarded_trials > 0 &&
+	       bench_wants_guards(bench) && bench_is_nobody(bench);
+}
+
+static bool applies(struct inquiry *inq, struct strbuf *why)
+{
+	struct bench *bench = inq->bench;
+
+	/* What the guards hide cannot go with their coin. */
+	return fill_applies(bench) && (bench->ret->guarded_failed > 0 || bench->request->freed) &&
+	       toss_worth(bench, "freed blocks", "redhand heap --poison-chance 0.5");
+}
+
+static int run(struct inquiry *inq)
+{
+	struct bench *bench = inq->bench;
+	struct heap_report report = { 0 };
+	bool told = false;
+	int r;
+
+	bench_say(bench, "no damage: does it go with what stands in freed blocks?");
+	r = toss_run(bench, NULL, &report, inq->err);
+	if (r == 0 && bench_may_go_on(bench) && fence(bench, &report))
+		r = look(bench, &report, &told, inq->err);
+	if (told || bench->guards.findings > 0)
+		guards_adopt(bench);
+	heap_report_deinit(&report);
+	return r;
+}
+
+const struct experiment_ops experiment_fill_freed = { .name = "fill-freed",
+						      .question = QUESTION_WHO,
+						      .kind = EXPERIMENT_FILL_FREED,
+						      .chance = 0.3,
+						      .applies = applies,
+						      .price = fill_price,
+						      .run = run };

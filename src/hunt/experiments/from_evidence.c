@@ -1,0 +1,190 @@
+/*
+ * A chase that begins with a piece of evidence: the bytes that it is about are watched, whoever
+ * found them.
+ */
+#include "hunt/inquiry.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <string.h>
+
+#define FAILURES_UNWATCHED 3u
+
+/* The bytes whose writer is looked for; NULL: none. */
+static const struct home *home_of(const struct evidence *e)
+{
+	switch (e->kind) {
+	case EVIDENCE_WRITE:
+	case EVIDENCE_SIGHTING:
+		return e->write->flags & WRITE_COPIED ? &e->write->source : &e->write->home;
+	case EVIDENCE_WATCH:
+		return &e->watch->home;
+	case EVIDENCE_OUTSIDE:
+		return &e->outside->home;
+	case EVIDENCE_HOLDER:
+		return &e->holder->home;
+	case EVIDENCE_RACE:
+		return &e->race->home;
+	case EVIDENCE_HOP:
+		return &e->hop->home;
+	default:
+		return NULL;
+	}
+}
+
+bool lead_is_crash(const struct evidence *e)
+{
+	return e->kind == EVIDENCE_CRASH || e->kind == EVIDENCE_FREED_USE;
+}
+
+static int nothing_to_watch(const struct evidence *e, struct err *err)
+{
+	(void)err_set(err, -EINVAL,
+		      "evidence %" PRIu64 " (%s) is not about bytes that somebody wrote", e->id,
+		      evidence_kind_name(e->kind));
+	return err_remedy(err,
+			  "name a damaged block (canary), a caught write, a watch or a holder; "
+			  "'redhand report --json' has them all with their numbers");
+}
+
+static int not_found_again(const struct evidence *e, const char *what, struct err *err)
+{
+	(void)err_set(err, -ENOENT, "evidence %" PRIu64 ": %s", e->id, what);
+	return err_remedy(err, "take one that names a block with its key (CONTEXT#NUMBER), or run "
+			       "redhand chase without it");
+}
+
+/* A global is found again by its module, as the trial of the evidence had it in memory. */
+static int stake_global(struct bench *bench, const struct evidence *e, const struct home *home,
+			struct err *err)
+{
+	AUTO(reading_closep)
+	struct reading *reading = bench_reading_of(bench, e->trial, 0);
+	const struct crash_reading *crashed = reading_backtrack(reading, THROUGH_OBJECTS);
+
+	if (!crashed->has_record)
+		return not_found_again(e, "what its trial logged is no longer there", err);
+	if (!stakeout_add_global(&bench->stakeout, crashed->record.log, home))
+		return not_found_again(e, "where its variable is cannot be told", err);
+	return 0;
+}
+
+static int stake_home(struct bench *bench, const struct evidence *e, const struct home *home,
+		      struct err *err)
+{
+	if (home->kind == HOME_GLOBAL)
+		return stake_global(bench, e, home, err);
+	if (home->kind == HOME_BLOCK &&
+	    stakeout_add_block(&bench->stakeout, home->key, home->offset, (uint32_t)home->len))
+		return 0;
+	return not_found_again(e,
+			       "the block that it is about has no key that leads to it in "
+			       "another run",
+			       err);
+}
+
+/* The last change of the bytes before the failure. */
+static void read_failing_trial(struct bench *bench)
+{
+	const struct hit *last = NULL;
+	struct evidence e;
+
+	bench->round.failed++;
+	VEC_FOREACH (&reading_hits(bench->round.reading)->hits, caught)
+		if (!(caught->hit->flags & (LOG_HIT_ALONGSIDE | LOG_HIT_IMPRECISE)) &&
+		    memcmp(caught->hit->old, caught->hit->new, sizeof(caught->hit->new)) != 0)
+			last = caught;
+	if (last) {
+		e = evidence_new(EVIDENCE_WRITE, bench->round.number, true);
+		hit_describe(last, bench->symbols, e.write);
+		home_deinit(&e.write->home);
+		home_copy(&e.write->home, &bench->stakeout.list.items[0].home);
+		e.write->flags |= WRITE_LAST;
+		VEC_PUSH(&bench->guards.seen.list, e);
+		bench->round.watched++;
+	}
+}
+
+/* Caught so often, or no victim is among the watched ones. */
+static bool enough(struct bench *bench)
+{
+	return bench->round.watched >= bench->request->wanted ||
+	       (bench->round.watched == 0 && bench->round.failed >= FAILURES_UNWATCHED);
+}
+
+static const struct round_ops evidence_round = { .id = 8,
+						 .observer = OBSERVE_WATCH,
+						 .planned = true,
+						 .replays = true,
+						 .read_failing = read_failing_trial,
+						 .enough = enough };
+
+static void adopt(struct bench *bench, uint64_t caught)
+{
+	VEC_FOREACH (&bench->guards.seen.list, e)
+		VEC_PUSH(&bench->ret->evidence.list, *e);
+	bench->guards.seen.list.count = 0;
+	bench->ret->hops = 1;
+	bench->ret->outcome =
+		caught > 0 ? mem_printf("caught in %" PRIu64 " trial%s", caught,
+					caught == 1 ? "" : "s")
+			   : mem_strdup("nobody was caught writing the bytes of that evidence");
+}
+
+static int lead_follow(struct bench *bench, const struct evidence *e, struct err *err)
+{
+	const struct home *home = home_of(e);
+	int r;
+
+	if (e->kind == EVIDENCE_CANARY && e->canary->block) {
+		if (!stakeout_add_block(&bench->stakeout, e->canary->block->key, e->canary->offset,
+					(uint32_t)e->canary->len))
+			return not_found_again(e,
+					       "its block has no key that leads to it in another "
+					       "run",
+					       err);
+		bench->stakeout.list.items[0].after_free = e->canary->side == CANARY_FREED;
+		bench->stakeout.list.items[0].size = e->canary->block->size;
+		r = watch_damage(bench, err);
+		if (r == 0)
+			adopt(bench, bench->guards.caught);
+		return r;
+	}
+	if (!home || home->kind == HOME_UNKNOWN)
+		return nothing_to_watch(e, err);
+	r = stake_home(bench, e, home, err);
+	if (r == 0)
+		r = bench_plan(bench, err);
+	if (r == 0) {
+		bench_say(bench, "watching what evidence %" PRIu64 " is about", e->id);
+		r = round_run(bench, &evidence_round, err);
+	}
+	if (r == 0)
+		adopt(bench, bench->round.watched);
+	return r;
+}
+
+static bool applies(struct inquiry *inq, struct strbuf *why)
+{
+	const struct evidence *lead = inq->bench->request->lead;
+
+	return lead && !lead_is_crash(lead);
+}
+
+static void price(const struct inquiry *inq, struct price *ret)
+{
+	price_of_failures(inq, (double)inq->bench->request->wanted, 1.5, ret);
+}
+
+static int run(struct inquiry *inq)
+{
+	return lead_follow(inq->bench, inq->bench->request->lead, inq->err);
+}
+
+const struct experiment_ops experiment_from_evidence = { .name = "from-evidence",
+							 .question = QUESTION_WHO,
+							 .kind = EXPERIMENT_WATCH,
+							 .chance = 0.7,
+							 .applies = applies,
+							 .price = price,
+							 .run = run };

@@ -1,0 +1,535 @@
+/*
+ * Trials with guards around blocks and freed ones kept back: which block is damaged, freed twice,
+ * or used after its free. Then the damaged bytes are watched, with the guards still on.
+ *
+ * They are run where the crash says too little by itself, and where what was caught can be read in
+ * two ways.
+ */
+#include "hunt/inquiry.h"
+
+#include <string.h>
+
+#include "engine/heap/evidence.h"
+#include "engine/heap/heap.h"
+#include "engine/trial/observe.h"
+
+#define HEAP_TRIALS 6u /* where it fails nearly always; more where it seldom does */
+#define HEAP_TRIALS_MAX 40u
+#define FOUND_ENOUGH 3u	    /* trials that found the same */
+#define UNFAILED_TRIALS 20u /* where it has not failed at all */
+#define GUARDED_TRIALS 12u  /* for each failing trial that is wanted, until nothing is caught */
+#define EXPECTED_TIMES \
+	4.0 /* as many trials as one damage takes: then this way does not lead there */
+
+/* The series of the same command under the heap observer: as cmd/trial_options.c writes it. */
+static char *heap_settings(const char *text)
+{
+	static const char from[] = "observe 5:watch\n", to[] = "observe 4:heap\n";
+	const char *at = strstr(text, from);
+	AUTO(strbuf_deinit) struct strbuf sb = { 0 };
+
+	if (!at)
+		return mem_printf("%sheap 1\n", text);
+	strbuf_add(&sb, text, (size_t)(at - text));
+	strbuf_adds(&sb, to);
+	strbuf_adds(&sb, at + strlen(from));
+	return strbuf_take(&sb);
+}
+
+static void stake_damage(struct bench *bench, const struct heap_report *report)
+{
+	stakeout_deinit(&bench->stakeout);
+	bench->stakeout = (struct stakeout){ 0 };
+	VEC_FOREACH (&report->findings, finding)
+		if (finding->kind <= HEAP_WRITE_AFTER_FREE && !finding->continued &&
+		    bench->stakeout.list.count < LEVELS_MAX &&
+		    stakeout_add_damage(&bench->stakeout, finding) &&
+		    bench->stakeout.list.count == 1 && report->heap.trials > 0)
+			bench->guards.damage_rate =
+				(double)finding->trials / (double)report->heap.trials;
+}
+
+/* Does what was found tell why it fails? A mismatched delete, for one, does not. */
+static bool is_telling(const struct heap_finding *finding)
+{
+	return !finding->continued && finding->kind != HEAP_MISMATCHED_FREE;
+}
+
+/* It read outside of its own block: what it found there is poison of a block that somebody freed,
+ * and rightly so. */
+static bool is_by_stray(const struct bench *bench, const struct evidence *e)
+{
+	const struct backtrack *backtrack = &bench->start.first->backtrack;
+
+	return bench->start.first->has_backtrack && backtrack->steps.count > 0 &&
+	       backtrack->steps.items[0].strayed.id != 0 && e->kind == EVIDENCE_FREED_USE &&
+	       e->freed_use->poison;
+}
+
+static void drop_strays(const struct bench *bench, struct evidence_list *list)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < list->list.count; i++)
+		if (is_by_stray(bench, &list->list.items[i]))
+			evidence_deinit(&list->list.items[i]);
+		else
+			list->list.items[kept++] = list->list.items[i];
+	list->list.count = kept;
+}
+
+/* What was found in trials that failed in another way is about another failure. */
+int guards_take(struct bench *bench, const struct series_identity *identity,
+		const struct heap_report *report, struct err *err)
+{
+	const struct chase_request *request = bench->request;
+	struct evidence_list list = { 0 };
+	int r = 0;
+
+	heap_evidence(report, &list);
+	drop_strays(bench, &list);
+	if (request->others)
+		r = bystanders_drop(request->others, request->target, bench->runner.cs, identity,
+				    &list, err);
+	VEC_FOREACH (&report->findings, finding)
+		VEC_FOREACH (&list.list, e)
+			if (e->trial == finding->trial && is_telling(finding)) {
+				bench->guards.findings++;
+				break;
+			}
+	VEC_FOREACH (&list.list, e)
+		VEC_PUSH(&bench->guards.seen.list, *e);
+	VEC_DEINIT(&list.list);
+	return r;
+}
+
+/* As many that the failure comes up at least once with some 98 %, at the rate that was seen: there
+ * are four times as many as it takes on average. */
+static unsigned int heap_trials(const struct bench *bench)
+{
+	uint64_t left = bench_trials_left(bench), failed, trials, wanted;
+
+	bench_rate(bench, &trials, &failed);
+	wanted = failed > 0 ? 4 * trials / failed : UNFAILED_TRIALS;
+	wanted = wanted < HEAP_TRIALS ? HEAP_TRIALS : wanted;
+	wanted = wanted > HEAP_TRIALS_MAX ? HEAP_TRIALS_MAX : wanted;
+	return (unsigned int)(left < wanted ? left : wanted);
+}
+
+char *guards_request(const struct bench *bench, struct heap_request *ret)
+{
+	const struct chase_request *request = bench->request;
+	char *settings = heap_settings(request->identity.settings);
+
+	*ret = (struct heap_request){ .identity = request->identity,
+				      .settings = request->settings,
+				      .program = request->program,
+				      .slot_env = request->slot_env,
+				      .jobs = request->jobs,
+				      .trials = heap_trials(bench),
+				      .found_enough = FOUND_ENOUGH,
+				      .seed = bench->start.first->trial,
+				      .progress = request->progress,
+				      .progress_ctx = request->progress_ctx };
+	ret->identity.command = "heap";
+	ret->identity.settings = settings;
+	observe_heap_defaults(ret->seed, &ret->plan);
+	return settings;
+}
+
+void guards_count(struct bench *bench, const struct heap_report *report)
+{
+	bench->ret->evidence.trials += report->heap.trials;
+	bench->ret->evidence.failed += report->heap.failed;
+	bench->ret->guarded_trials += report->heap.trials;
+	bench->ret->guarded_failed += report->heap.failed;
+	bench->spent.trials += report->heap.trials;
+	if (report->heap.trials > 0)
+		bench->guards.trial_s = report->seconds / (double)report->heap.trials;
+}
+
+static int run_heap(struct bench *bench, struct heap_report *report, struct err *err)
+{
+	struct heap_request heap;
+	AUTO(mem_freep) char *settings = guards_request(bench, &heap);
+	struct experiment_made made;
+	int r = heap_run(bench->runner.cs, &heap, report, err);
+
+	if (r == 0) {
+		guards_count(bench, report);
+		heap_experiment(report, EXPERIMENT_GUARDS, &made);
+		evidence_add_experiment(&bench->ret->evidence, &made);
+		r = guards_take(bench, &heap.identity, report, err);
+		stake_damage(bench, report);
+	}
+	bench->runner.interrupted |= report->interrupted;
+	return r;
+}
+
+static void read_any(struct bench *bench, bool passed);
+
+static uint64_t guards_wanted(const struct bench *bench)
+{
+	uint64_t wanted = bench->request->wanted;
+
+	return bench->request->proofs && wanted > PROOFS ? PROOFS : wanted;
+}
+
+static bool enough(struct bench *bench)
+{
+	const struct guards *guards = &bench->guards;
+
+	/* Bytes that are nobody's were damaged, and who did it was seen: that is proof. */
+	return guards->caught >= guards_wanted(bench) ||
+	       bench->round.trials >= guards->max * (1 + guards->caught - guards->before);
+}
+
+static const struct round_ops guards_round = { .id = 4,
+					       .observer = OBSERVE_HEAP,
+					       .planned = true,
+					       .may_pages = true,
+					       .read_any = read_any,
+					       .enough = enough };
+
+static int run_guarded(struct bench *bench, struct err *err)
+{
+	int r = bench_plan(bench, err);
+
+	bench->guards.before = bench->guards.caught;
+	bench->guards.max = bench->request->wanted * GUARDED_TRIALS;
+	if (!bench->homes.pages && bench->guards.damage_rate > 0) {
+		/* Once in so many trials at least, it is damaged again. */
+		uint64_t expected = (uint64_t)(EXPECTED_TIMES / bench->guards.damage_rate);
+
+		if (expected < bench->guards.max)
+			bench->guards.max = expected;
+	}
+	return r == 0 ? round_run(bench, &guards_round, err) : r;
+}
+
+/* First the very blocks, by their keys; where those do not lead there, the newest of their kind;
+ * then all of them. */
+int watch_damage(struct bench *bench, struct err *err)
+{
+	bool pages;
+	int r;
+
+	bench_say(bench, "watching the damaged bytes");
+	r = run_guarded(bench, err);
+	if (r < 0 || bench->guards.caught >= guards_wanted(bench) || !bench_may_go_on(bench) ||
+	    !stakeout_widen(&bench->stakeout))
+		return r;
+	bench_say(bench,
+		  "the keys did not lead to the damage: watching the same byte of the newest "
+		  "blocks of that context");
+	r = run_guarded(bench, err);
+	if (r < 0 || bench->guards.caught >= guards_wanted(bench) || !bench_may_go_on(bench) ||
+	    bench->stakeout.list.items[0].offset < 0)
+		return r;
+	bench_say(bench, "watching it in all blocks of that context, on watched pages");
+	pages = bench->homes.pages;
+	bench->homes.pages = true;
+	r = run_guarded(bench, err);
+	bench->homes.pages = pages;
+	return r;
+}
+
+static int look_at_heap(struct bench *bench, struct err *err)
+{
+	struct heap_report report = { 0 };
+	int r;
+
+	bench_say(bench, "running it with guards around blocks, to see which is damaged");
+	r = run_heap(bench, &report, err);
+	if (r == 0 && bench->stakeout.list.count > 0 && bench_may_go_on(bench))
+		r = watch_damage(bench, err);
+	if (r == 0)
+		refcount_note(bench, &report);
+	heap_report_deinit(&report);
+	return r;
+}
+
+/* Without guards a place in CPython's pools, and many another, has had several owners, and what was
+ * found there is the last one's. Where it is known now which object was used, those are guesses. */
+static void forget_guesses(struct bench *bench)
+{
+	struct evidence_list *list = &bench->ret->evidence;
+	bool known = false;
+	size_t kept = 0;
+
+	VEC_FOREACH (&bench->guards.seen.list, e)
+		known |= e->kind == EVIDENCE_FREED_USE && e->failing;
+	if (!known)
+		return;
+	for (size_t i = 0; i < list->list.count; i++) {
+		struct evidence *e = &list->list.items[i];
+
+		if (e->kind == EVIDENCE_FREED_USE && e->freed_use->block &&
+		    (e->freed_use->block->python || e->freed_use->place_reused))
+			evidence_deinit(e);
+		else
+			list->list.items[kept++] = *e;
+	}
+	list->list.count = kept;
+}
+
+void guards_adopt(struct bench *bench)
+{
+	forget_guesses(bench);
+	VEC_FOREACH (&bench->guards.seen.list, e)
+		VEC_PUSH(&bench->ret->evidence.list, *e);
+	bench->guards.seen.list.count = 0;
+	bench->told = true;
+	mem_free(bench->ret->outcome);
+	bench->ret->outcome =
+		mem_printf("found with %s%s",
+			   bench->guards.findings > 0		   ? "guards around blocks"
+			   : bench->round.ops == &fill_freed_round ? "freed blocks shut"
+								   : "garbage in new blocks",
+			   bench->guards.caught > 0 ? ", and caught there" : "");
+}
+
+/* ---- was it an overflow? ------------------------------------------------------------------------
+ */
+
+static bool may_be_overrun(const struct level *level)
+{
+	VEC_FOREACH (&level->sights, sight) {
+		const struct write_seen *w = sight->write.write;
+
+		if (!w || sight->stale || !w->victim || (w->flags & WRITE_KERNEL))
+			continue;
+		/* The same bytes stand elsewhere, too: whose they were is not known. Nor where a
+		 * pointer that runs came from. */
+		if (w->flags & WRITE_COPIED || w->code.motion != 0)
+			return true;
+		/* Through a pointer to the block's start and a displacement: a field, meant. The C
+		 * library's copies know no fields. */
+		if (!(w->writer.count > 0 && frame_is_runtime(&w->writer.frames[0])) && w->base &&
+		    w->base->value == w->victim->start && w->store_start > w->base->value)
+			continue;
+		/* A pointer that runs has left no sign of the block that it came from. */
+		if (!w->base || w->base->id == w->victim->id)
+			return true;
+	}
+	return false;
+}
+
+static const char *function_of(const struct write_seen *w)
+{
+	const struct frame *site = stack_site(&w->writer);
+
+	if (!site && w->writer.count > 0)
+		site = &w->writer.frames[0];
+	return site && site->function ? site->function : "";
+}
+
+static bool caught_before(const struct level *level, const struct write_seen *w)
+{
+	VEC_FOREACH (&level->sights, sight)
+		if (sight->write.write &&
+		    strcmp(function_of(sight->write.write), function_of(w)) == 0)
+			return true;
+	return false;
+}
+
+/* Do they show the same writer behind the end of a block, or before its start? */
+static bool confirms(const struct bench *bench)
+{
+	int level = telling_level(bench);
+
+	VEC_FOREACH (&bench->guards.seen.list, e)
+		if (e->kind == EVIDENCE_WRITE && level >= 0 &&
+		    caught_before(&bench->homes.levels[level], e->write))
+			return true;
+	return false;
+}
+
+/* ---- who damaged what they found ---------------------------------------------------------------
+ */
+
+/* Was the block freed when it was written to? While it lives its bytes are its owner's. */
+static bool hit_freed(const struct log_hit *hit)
+{
+	for (size_t i = 0; i < LOG_HIT_OWNERS && hit->owners[i].greg != 255; i++)
+		if (hit->owners[i].id == hit->id)
+			return hit->owners[i].state == LOG_BLOCK_FREED;
+	return false;
+}
+
+/* The same key may lead to a larger block in another trial: what was behind the end is its own
+ * there. */
+static bool hit_outside(const struct log_hit *hit)
+{
+	return hit->id == 0 || hit->address < hit->start || hit->address - hit->start >= hit->size;
+}
+
+/* The last write there that was not ours: it is what damaged the guard or the freed block. */
+static const struct hit *damaging_hit(const struct trial_hits *log, uint32_t watch, bool after_free)
+{
+	const struct hit *found = NULL;
+
+	VEC_FOREACH (&log->hits, caught)
+		if (caught->hit->watch == watch &&
+		    !(caught->hit->flags & (LOG_HIT_ALONGSIDE | LOG_HIT_IMPRECISE)) &&
+		    memcmp(caught->hit->old, caught->hit->new, sizeof(caught->hit->new)) != 0 &&
+		    (after_free ? hit_freed(caught->hit) : hit_outside(caught->hit)))
+			found = caught;
+	return found;
+}
+
+static void read_any(struct bench *bench, bool passed)
+{
+	const struct trial_hits *log = reading_hits(bench->round.reading);
+	bool any = false;
+
+	for (size_t i = 0; i < bench->stakeout.list.count; i++) {
+		const struct hit *caught =
+			damaging_hit(log, (uint32_t)i, bench->stakeout.list.items[i].after_free);
+		struct evidence e;
+
+		if (!caught)
+			continue;
+		any = true;
+		e = evidence_new(EVIDENCE_WRITE, bench->round.number, true);
+		hit_describe(caught, bench->symbols, e.write);
+		home_deinit(&e.write->home);
+		home_copy(&e.write->home, &bench->stakeout.list.items[i].home);
+		e.write->flags |= WRITE_LAST | WRITE_FOUND;
+		e.write->code.motion = stakeout_runs(caught, bench->symbols);
+		VEC_PUSH(&bench->guards.seen.list, e);
+	}
+	bench->guards.caught += any;
+}
+
+/* ---- the experiment ---- */
+
+/* Somebody was caught writing to a block whose place was another's before: he may be its rightful
+ * owner, and the reader the one who is wrong. Guards tell: with them no place is given out again so
+ * soon. */
+static bool is_ambiguous(const struct bench *bench, int level)
+{
+	if (level < 0 || (size_t)level >= bench->start.first->backtrack.steps.count ||
+	    !bench_may_go_on(bench))
+		return false;
+	VEC_FOREACH (&bench->homes.levels[level].sights, sight)
+		if (sight->stale)
+			return false;
+	return bench->start.first->backtrack.steps.items[level].in_former;
+}
+
+/* The bad value stands in an object of CPython's pools, whose places have always been others', or
+ * it was found by looking for it in such a place: that block is hardly the one that the crash
+ * meant. */
+static bool is_elsewhere(const struct bench *bench)
+{
+	const struct backtrack_step *step = &bench->start.first->backtrack.steps.items[0];
+
+	if (step->in.api == LOG_API_PYTHON_OBJECT || step->in.api == LOG_API_PYTHON_MEMORY)
+		return true;
+	return step->by_value && !step->by_field &&
+	       (step->in_former || step->in.api == LOG_API_HOOKED);
+}
+
+static bool asked(const struct bench *bench, enum guards_reason reason)
+{
+	return bench->guards.asked & 1u << reason;
+}
+
+/* Before the homes are watched. */
+static enum guards_reason reason_at_start(const struct bench *bench)
+{
+	const struct start *start = &bench->start;
+
+	if (!start->found)
+		return bench->request->unfailed && start->rounds > 0 &&
+				       !asked(bench, GUARDS_NO_CRASH)
+			       ? GUARDS_NO_CRASH
+			       : GUARDS_REASONS;
+	if (!start->first->has_backtrack)
+		return bench_wants_guards(bench) && !asked(bench, GUARDS_NO_BACKTRACK)
+			       ? GUARDS_NO_BACKTRACK
+			       : GUARDS_REASONS;
+	if (bench_worth_watching(bench) && is_elsewhere(bench) && !asked(bench, GUARDS_ELSEWHERE))
+		return GUARDS_ELSEWHERE;
+	return GUARDS_REASONS;
+}
+
+/* When they were watched, and it is not told yet what was seen. */
+static enum guards_reason reason_after_homes(const struct bench *bench)
+{
+	int level = telling_level(bench);
+	const struct level *telling = level >= 0 ? &bench->homes.levels[level] : NULL;
+
+	if (!bench->homes.followed && !asked(bench, GUARDS_AMBIGUOUS) &&
+	    (is_ambiguous(bench, level) ||
+	     ((!telling || is_healthy(telling)) && bench_wants_guards(bench))))
+		return GUARDS_AMBIGUOUS;
+	if (bench->homes.followed && !asked(bench, GUARDS_OVERRUN) && telling &&
+	    !homes_caught_source(bench) && bench->guards.seen.list.count == 0 &&
+	    may_be_overrun(telling))
+		return GUARDS_OVERRUN;
+	return GUARDS_REASONS;
+}
+
+enum guards_reason guards_reason(const struct bench *bench)
+{
+	enum guards_reason reason;
+
+	if (bench->told || bench->request->freed ||
+	    (bench->request->lead && !lead_is_crash(bench->request->lead)))
+		return GUARDS_REASONS;
+	if (!bench->homes.watched) {
+		reason = reason_at_start(bench);
+		if (reason != GUARDS_REASONS)
+			return reason;
+	} else if (!bench->homes.concluded) {
+		return reason_after_homes(bench);
+	}
+	return bench_settled(bench) && bench->ret->guarded_trials == 0 &&
+			       bench_wants_guards(bench) && bench_is_nobody(bench)
+		       ? GUARDS_NOBODY
+		       : GUARDS_REASONS;
+}
+
+static bool applies(struct inquiry *inq, struct strbuf *why)
+{
+	return guards_reason(inq->bench) != GUARDS_REASONS;
+}
+
+static void price(const struct inquiry *inq, struct price *ret)
+{
+	price_of_trials(inq, heap_trials(inq->bench), 2, ret);
+}
+
+static int run(struct inquiry *inq)
+{
+	struct bench *bench = inq->bench;
+	enum guards_reason reason = guards_reason(bench);
+	struct stakeout homes = bench->stakeout;
+	int r;
+
+	bench->guards.asked |= 1u << reason;
+	if (reason == GUARDS_NO_CRASH)
+		bench_say(bench, "no crash in %llu trials",
+			  (unsigned long long)bench->spent.trials);
+	/* It watches what it finds damaged; the homes are watched again afterwards. */
+	bench->stakeout = (struct stakeout){ 0 };
+	r = look_at_heap(bench, inq->err);
+	stakeout_deinit(&bench->stakeout);
+	bench->stakeout = homes;
+	if (r == 0 && (reason == GUARDS_OVERRUN ? confirms(bench) : bench->guards.findings > 0))
+		guards_adopt(bench);
+	else if (reason == GUARDS_NO_CRASH)
+		bench->start.looks += !bench->runner.interrupted;
+	return r;
+}
+
+const struct experiment_ops experiment_guards = { .name = "guards",
+						  .question = QUESTION_WHO,
+						  .kind = EXPERIMENT_GUARDS,
+						  .chance = 0.5,
+						  .repeats = true,
+						  .applies = applies,
+						  .price = price,
+						  .run = run };

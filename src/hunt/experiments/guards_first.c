@@ -1,0 +1,178 @@
+/*
+ * Guards where nothing crashes: some trials with guards around blocks. Damaged memory need not
+ * crash; a wrong result now and then, or nothing at all, is what some programs show.
+ */
+#include "hunt/inquiry.h"
+
+#include <inttypes.h>
+
+#include "engine/heap/evidence.h"
+#include "engine/heap/heap.h"
+#include "engine/series/settings.h"
+#include "engine/trial/observe.h"
+
+#define HEAP_TRIALS 12u
+#define CHANGES_P 0.01
+#define SHARE_UNFAILED 0.2 /* of the budget: to look at the heap of what never failed */
+
+/* What was found in trials that failed in another way is about another failure. */
+static int take_damage(struct inquiry *inq, const struct series_identity *identity,
+		       const struct heap_report *report)
+{
+	struct evidence_list list = { 0 };
+	int r;
+
+	heap_evidence(report, &list);
+	r = bystanders_drop(&inq->known.others, &inq->known.match, inq->cs, identity, &list,
+			    inq->err);
+	VEC_FOREACH (&list.list, e)
+		VEC_PUSH(&inq->evidence.list, *e);
+	VEC_DEINIT(&list.list);
+	return r;
+}
+
+/* Damaged memory need not crash: a wrong result now and then is all that some programs show. */
+int hit_look_for_damage(struct inquiry *inq)
+{
+	const struct hunt_request *request = inq->request;
+	AUTO(mem_freep)
+	char *settings =
+		series_settings_with(inq->how.close_settings, "observe", "observe 4:heap\n");
+	struct heap_report report = { 0 };
+	struct err why = { 0 };
+	struct heap_request heap = { .identity = inq->how.close.identity,
+				     .settings = inq->how.close.settings,
+				     .program = inq->how.program,
+				     .slot_env = inq->how.env,
+				     .jobs = inq->how.jobs,
+				     .trials = (unsigned int)hunt_trials(inq, HEAP_TRIALS),
+				     .seed = request->seed,
+				     .progress = request->show.progress,
+				     .progress_ctx = request->show.ctx };
+	struct experiment_made made;
+	size_t before;
+	int r;
+
+	heap.identity.command = "heap";
+	heap.identity.settings = settings;
+	observe_heap_defaults(heap.seed, &heap.plan);
+	r = heap_run(inq->cs, &heap, &report, &why);
+	inq->ret->interrupted |= report.interrupted;
+	if (r < 0) {
+		heap_report_deinit(&report);
+		return decide(inq, "whether memory is damaged cannot be told: %s", why.message);
+	}
+	inq->known.guarded = true;
+	inq->known.fails_guarded =
+		!inq->known.target && report.findings.count == 0 && report.heap.failed > 0 &&
+		attempt_p(&(struct rate){ .trials = inq->spending.ran }, &report.heap) < CHANGES_P;
+	if (report.heap.trials > 0)
+		inq->known.guarded_s = report.seconds / (double)report.heap.trials;
+	heap_experiment(&report, EXPERIMENT_GUARDS, &made);
+	evidence_add_experiment(&inq->evidence, &made);
+	before = inq->evidence.list.count;
+	hunt_count(inq, report.heap.trials, report.heap.failed, 0);
+	r = take_damage(inq, &heap.identity, &report);
+	if (r == 0)
+		r = observers_tell_effect(inq, "heap", hunt_rate_of_all(inq), &report.heap);
+	if (r == 0 && report.findings.count > 0 && inq->evidence.list.count == before)
+		r = decide(inq, "with guards around blocks damage was seen only in trials that "
+				"failed in another way");
+	else if (r == 0 && report.findings.count > 0)
+		r = decide(inq,
+			   "with guards around blocks: %zu kind%s of damage in %" PRIu64 " trials",
+			   report.findings.count, report.findings.count == 1 ? "" : "s",
+			   report.heap.trials);
+	else if (r == 0 && !report.interrupted) {
+		r = decide(inq,
+			   "with guards around blocks no damage was seen in %" PRIu64
+			   " trials, of which %" PRIu64 " failed",
+			   report.heap.trials, report.heap.failed);
+	}
+	heap_report_deinit(&report);
+	return r;
+}
+
+/* The record of an experiment is no damage. */
+static bool any_damage(const struct inquiry *inq)
+{
+	VEC_FOREACH (&inq->evidence.list, e)
+		if (e->kind != EVIDENCE_EXPERIMENT)
+			return true;
+	return false;
+}
+
+static int read_plain(struct inquiry *inq)
+{
+	bool look = inq->how.close.observer != OBSERVE_NONE &&
+		    inq->known.target->signature.kind != FAILURE_TIMEOUT;
+	int r = decide(inq, "it is no fault of an instruction%s: %s%s",
+		       inq->known.target->always ? ", and every run shows it" : "",
+		       inq->known.target->signature.summary,
+		       look ? "; whether memory is damaged all the same, guards tell" : "");
+
+	if (r == 0 && look)
+		r = hit_look_for_damage(inq);
+	inq->known.damaged = any_damage(inq);
+	return r;
+}
+
+/* Damage need not show itself: what nobody reads again, or what is written over in time. */
+static int look_at_heap(struct inquiry *inq)
+{
+	int r = decide(inq, "nothing fails; whether memory is damaged all the same, guards tell");
+
+	if (r == 0) {
+		hunt_allow(inq, SHARE_UNFAILED);
+		r = hit_look_for_damage(inq);
+	}
+	inq->known.damaged = any_damage(inq);
+	hunt_allow(inq, 1);
+	return r;
+}
+
+static bool applies(struct inquiry *inq, struct strbuf *why)
+{
+	if (inq->known.guarded || hunt_crashes(inq) || inq->known.summary.rate.trials == 0 ||
+	    inq->known.too_slow)
+		return false;
+	if (inq->known.target || inq->how.close.observer != OBSERVE_NONE)
+		return true;
+	strbuf_adds(why, "nothing fails, and nothing can be put into this program");
+	return false;
+}
+
+static void price(const struct inquiry *inq, struct price *ret)
+{
+	price_of_trials(inq, HEAP_TRIALS, 2, ret);
+}
+
+static int run(struct inquiry *inq)
+{
+	inq->asking = questions[QUESTION_HIT].name;
+	return inq->known.target ? read_plain(inq) : look_at_heap(inq);
+}
+
+const struct experiment_ops experiment_guards_first = { .name = "guards",
+							.question = QUESTION_HIT,
+							.kind = EXPERIMENT_GUARDS,
+							.chance = 0.3,
+							.applies = applies,
+							.price = price,
+							.run = run };
+
+/* A program that does not fail gets guards early: what they show in a dozen trials, hundreds as it
+ * is would not. */
+static bool silent_applies(struct inquiry *inq, struct strbuf *why)
+{
+	return !inq->known.target && !inq->known.guarded && inq->known.summary.rate.trials > 0 &&
+	       !inq->known.too_slow && inq->how.close.observer != OBSERVE_NONE;
+}
+
+const struct experiment_ops experiment_silent = { .name = "guards",
+						  .question = QUESTION_FAILS,
+						  .kind = EXPERIMENT_GUARDS,
+						  .chance = 0.3,
+						  .applies = silent_applies,
+						  .price = price,
+						  .run = run };

@@ -1,0 +1,606 @@
+/*
+ * Which homes are watched in the next trials, and how they are found there: by what is the same in
+ * each run, as what a function is given, in any block of the context, in all of them. And what came
+ * of it: which of them tells.
+ */
+#include "hunt/inquiry.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+/* Trials without a failure, and so many times as many as one took until then, until the watch is
+ * said to hide it. */
+#define FAILURES_UNWATCHED 3u	/* failing trials whose victim was not watched, until another way */
+#define FAILURES_PER_VICTIM 10u /* …and while some were: keys that hold by chance */
+#define QUIET_TRIALS 20u
+#define QUIET_TIMES 8u
+
+#define LOWEST_ADDRESS 0x400000ull /* that programs are linked to */
+
+#define PASSING_TRIALS 3u /* that show what a place holds when nothing fails… */
+#define PASSING_TIMES 8u  /* …unless there are none among so many for each that is wanted */
+
+/* Where a home is the same in every run, whichever block it is: nothing has to be found again. */
+bool home_is_named(const struct backtrack_step *step, enum stake_by *ret)
+{
+	*ret = step->home.kind == HOME_STACK	? STAKE_FRAME
+	       : step->home.kind == HOME_THREAD ? STAKE_THREAD
+						: STAKE_GLOBAL;
+	return step->home.kind == HOME_GLOBAL || step->home.kind == HOME_STACK ||
+	       step->home.kind == HOME_THREAD;
+}
+
+/* A variable that only leads to the object whose field is bad is not asked for: a hook on its
+ * function costs more than it tells. */
+bool home_left_out(const struct bench *bench, unsigned int level)
+{
+	const struct backtrack *backtrack = &bench->start.first->backtrack;
+
+	if (bench->homes.numbers[level])
+		return true;
+	if (backtrack->steps.items[level].home.kind != HOME_STACK)
+		return false;
+	for (unsigned int i = 0; i < level; i++)
+		if (backtrack->steps.items[i].home.kind != HOME_STACK &&
+		    !backtrack->steps.items[i].by_value)
+			return true;
+	return bench->homes.no_frames;
+}
+
+/* How the homes are watched in a round: by key; then as what the outermost function on the stack
+ * that has them is given; then the next one. */
+static bool stake_out(struct bench *bench, unsigned int round)
+{
+	const struct backtrack *backtrack = &bench->start.first->backtrack;
+	bool any = false;
+
+	stakeout_deinit(&bench->stakeout);
+	bench->stakeout = (struct stakeout){ 0 };
+	for (unsigned int i = 0; i < backtrack->steps.count && i < LEVELS_MAX; i++) {
+		const struct backtrack_step *step = &backtrack->steps.items[i];
+		enum stake_by by;
+		bool named = home_is_named(step, &by), added = false;
+
+		if (home_left_out(bench, i))
+			continue;
+		if (named)
+			added = stakeout_add_step(&bench->stakeout, &bench->start.first->record,
+						  step, i, by, 0);
+		else if (round == 0)
+			added = stakeout_add_step(&bench->stakeout, &bench->start.first->record,
+						  step, i, STAKE_KEY, 0);
+		else if (!any)
+			added = stakeout_add_step(&bench->stakeout, &bench->start.first->record,
+						  step, i, STAKE_ARGUMENT, round - 1);
+		any |= added && !named;
+	}
+	return bench->stakeout.list.count > 0 && (round == 0 || any);
+}
+
+/* Is there anything that stake_out() would watch in that round? */
+static bool can_stake_out(const struct bench *bench, unsigned int round)
+{
+	const struct backtrack *backtrack = &bench->start.first->backtrack;
+
+	for (unsigned int i = 0; i < backtrack->steps.count && i < LEVELS_MAX; i++)
+		if (backtrack->steps.items[i].home.kind == HOME_BLOCK && !bench->homes.numbers[i] &&
+		    backtrack->steps.items[i].handles.count >= round)
+			return true;
+	return false;
+}
+
+static bool can_stake_context(const struct bench *bench)
+{
+	const struct backtrack *backtrack = &bench->start.first->backtrack;
+
+	for (unsigned int i = 0; i < backtrack->steps.count && i < LEVELS_MAX; i++)
+		if (backtrack->steps.items[i].home.kind == HOME_BLOCK && !bench->homes.numbers[i] &&
+		    backtrack->steps.items[i].in.key.stack_hash != 0)
+			return true;
+	return false;
+}
+
+/* Last: any block of the context that the first block among the homes has. */
+static bool stake_context(struct bench *bench)
+{
+	const struct backtrack *backtrack = &bench->start.first->backtrack;
+
+	stakeout_deinit(&bench->stakeout);
+	bench->stakeout = (struct stakeout){ 0 };
+	for (unsigned int i = 0; i < backtrack->steps.count && i < LEVELS_MAX; i++)
+		if (!bench->homes.numbers[i] &&
+		    stakeout_add_step(&bench->stakeout, &bench->start.first->record,
+				      &backtrack->steps.items[i], i, STAKE_CONTEXT, 0))
+			return true;
+	return false;
+}
+
+unsigned int twins_left(const struct bench *bench, const struct backtrack *backtrack,
+			const struct backtrack_step *step)
+{
+	const struct backtrack *first = &bench->start.first->backtrack;
+	unsigned int left = step->twins;
+
+	VEC_FOREACH (&backtrack->steps, other)
+		for (unsigned int i = 0; i < first->steps.count && i < LEVELS_MAX; i++)
+			left -= left > 0 && other != step && bench->homes.numbers[i] &&
+				home_same(&first->steps.items[i].home, &other->home);
+	return left;
+}
+
+bool awaits_passing(const struct bench *bench)
+{
+	const struct backtrack *backtrack = &bench->start.first->backtrack;
+
+	if (bench->round.trials - bench->round.failed >= PASSING_TRIALS ||
+	    bench->round.trials >= PASSING_TIMES * bench->request->wanted)
+		return false;
+	for (unsigned int i = 0; i < backtrack->steps.count && i < LEVELS_MAX; i++)
+		if (backtrack->steps.items[i].twins > 0 && !bench->homes.numbers[i] &&
+		    bench->homes.levels[i].sights.count > 0)
+			return true;
+	return false;
+}
+
+bool was_watched(const struct bench *bench, uint64_t trial, unsigned int levels)
+{
+	for (unsigned int i = 0; i < levels; i++)
+		VEC_FOREACH (&bench->homes.levels[i].sights, sight)
+			if (sight->trial == trial && sight->watched &&
+			    ((sight->write.write && !sight->healthy) || sight->stale ||
+			     sight->since_birth))
+				return true;
+	return false;
+}
+
+/* Sights were taken back. */
+static void count_watched(struct bench *bench)
+{
+	bench->round.watched = 0;
+	for (unsigned int i = 0; i < LEVELS_MAX; i++)
+		VEC_FOREACH (&bench->homes.levels[i].sights, sight)
+			bench->round.watched += was_watched(bench, sight->trial, i + 1) &&
+						!was_watched(bench, sight->trial, i);
+}
+
+/* Is what is put there no address in trials that pass as well? Then whoever takes what he reads for
+ * one does not read there. Once may be the same slip, which nobody noticed. */
+static bool holds_numbers(const struct bench *bench, const struct home *home)
+{
+	uint64_t before = 0;
+
+	VEC_FOREACH (&bench->ret->evidence.list, e)
+		if (e->kind == EVIDENCE_WRITE && !e->failing && e->write->value_len == 8 &&
+		    e->write->new != 0 &&
+		    (e->write->new < LOWEST_ADDRESS || e->write->new >> 47 != 0) &&
+		    home_same(&e->write->home, home)) {
+			if (before != 0 && before != e->trial)
+				return true;
+			before = e->trial;
+		}
+	return false;
+}
+
+/* Of several places that hold the bad value only one was read. Those that cannot have been it are
+ * no victims, whoever wrote there. */
+static void drop_numbers(struct bench *bench)
+{
+	const struct backtrack *backtrack = &bench->start.first->backtrack;
+	bool dropped = false;
+
+	for (unsigned int i = 0; i < backtrack->steps.count && i < LEVELS_MAX; i++) {
+		const struct backtrack_step *step = &backtrack->steps.items[i];
+
+		if (step->twins == 0 || bench->homes.numbers[i] ||
+		    !holds_numbers(bench, &step->home))
+			continue;
+		bench->homes.numbers[i] = dropped = true;
+		level_deinit(&bench->homes.levels[i]);
+		bench->homes.levels[i] = (struct level){ 0 };
+	}
+	if (dropped)
+		count_watched(bench);
+}
+
+/* Did what was caught in that trial store the very value that it died of, in the very block? A
+ * pointer that outlived its block is one, too. */
+static bool is_proof(const struct sight *sight)
+{
+	const struct write_seen *w = sight->write.write;
+	unsigned int act = WRITE_LAST | WRITE_FOUND;
+
+	if (!sight->watched)
+		return false;
+	if (sight->stale)
+		return sight->target_exact;
+	return w && (w->flags & act) == act && !sight->healthy &&
+	       (sight->same_block || sight->since_birth || sight->home.kind != HOME_BLOCK);
+}
+
+/* Every failing trial of this round that was watched is proof, at the home that tells. */
+static bool all_proofs(const struct bench *bench)
+{
+	int level = telling_level(bench);
+	uint64_t proofs = 0;
+
+	if (level < 0)
+		return false;
+	VEC_FOREACH (&bench->homes.levels[level].sights, sight)
+		proofs += is_proof(sight);
+	return proofs > 0 && proofs >= bench->round.watched && proofs >= bench->round.failed;
+}
+
+uint64_t bench_wanted(const struct bench *bench)
+{
+	return bench->request->wanted;
+}
+
+static bool enough(struct bench *bench)
+{
+	uint64_t wanted = bench->request->wanted;
+
+	if (bench->request->proofs && wanted > PROOFS && bench->round.watched >= PROOFS &&
+	    all_proofs(bench))
+		wanted = PROOFS;
+	return (bench->round.watched >= wanted && !awaits_passing(bench)) || bench_hidden(bench) ||
+	       (bench->round.watched == 0 && bench->round.failed >= FAILURES_UNWATCHED) ||
+	       (bench->homes.other_way && bench->round.failed >= FAILURES_PER_VICTIM &&
+		bench->round.failed >= FAILURES_PER_VICTIM * bench->round.watched);
+}
+
+static void read_any(struct bench *bench, bool passed)
+{
+	if (passed)
+		read_passing(bench);
+}
+
+const struct round_ops homes_round = { .id = 2,
+				       .observer = OBSERVE_WATCH,
+				       .planned = true,
+				       .may_pages = true,
+				       .replays = true,
+				       .read_any = read_any,
+				       .read_failing = read_failing,
+				       .enough = enough };
+
+static int run_round(struct bench *bench, struct err *err)
+{
+	int r = bench_plan(bench, err);
+
+	if (r == 0)
+		r = round_run(bench, &homes_round, err);
+	drop_numbers(bench);
+	return r;
+}
+
+/* Watched from its birth on in every failing trial, never written, and still not zero; which says
+ * nothing of what is on the stack. */
+static bool unwritten(const struct level *level)
+{
+	VEC_FOREACH (&level->sights, sight)
+		if (!sight->since_birth || sight->write.write ||
+		    (sight->victim.value == 0 && sight->home.kind != HOME_STACK))
+			return false;
+	return level->sights.count > 0;
+}
+
+/* The level whose home tells: where a pointer outlived its block; else the first at which somebody
+ * was caught leaving the value; else where a pointer to a live block was put, which is hardly to
+ * blame. -1: none. */
+int telling_level(const struct bench *bench)
+{
+	int caught = -1, healthy = -1;
+
+	for (unsigned int i = 0; i < LEVELS_MAX; i++) {
+		size_t stale = 0, writes = 0, sound = 0;
+
+		VEC_FOREACH (&bench->homes.levels[i].sights, sight) {
+			stale += sight->stale;
+			writes += sight->write.write != NULL && !sight->healthy;
+			/* A function's own variable says nothing about anything else. */
+			sound += sight->write.write != NULL && sight->healthy &&
+				 sight->home.kind != HOME_STACK;
+		}
+		if (healthy < 0 && sound > 0)
+			healthy = (int)i;
+		if (stale > 0)
+			return (int)i;
+		/* Never written, and not zero: what was there before the block was. */
+		if (caught < 0 && (writes > 0 || unwritten(&bench->homes.levels[i])))
+			caught = (int)i;
+	}
+	return caught >= 0 ? caught : healthy;
+}
+
+/* All that was caught there is how a pointer to a live block came to its place. */
+bool is_healthy(const struct level *level)
+{
+	size_t writes = 0;
+
+	VEC_FOREACH (&level->sights, sight) {
+		writes += sight->write.write != NULL;
+		if (sight->write.write && !sight->healthy)
+			return false;
+	}
+	return writes > 0;
+}
+
+/* Did what was caught there only copy the value? Then the home it came from, in most trials. */
+const struct sight *copied_from(const struct level *level)
+{
+	const struct sight *found = NULL;
+	size_t copies = 0, writes = 0;
+
+	VEC_FOREACH (&level->sights, sight) {
+		writes += sight->write.write != NULL;
+		if (!sight->write.write || sight->stale ||
+		    !(sight->write.write->flags & WRITE_COPIED))
+			continue;
+		copies++;
+		found = sight;
+	}
+	return copies * 2 > writes ? found : NULL;
+}
+
+static bool any_stale(const struct level *level)
+{
+	VEC_FOREACH (&level->sights, sight)
+		if (sight->stale)
+			return true;
+	return false;
+}
+
+/* What was seen before counts until this round has seen it again: there, or nearer to the crash. */
+int run_again(struct bench *bench, struct err *err)
+{
+	struct level before[LEVELS_MAX];
+	int had = telling_level(bench), has, r;
+	size_t seen = 0;
+
+	for (unsigned int i = 0; i < LEVELS_MAX; i++)
+		seen += bench->homes.levels[i].sights.count;
+	memcpy(before, bench->homes.levels, sizeof(before));
+	memset(bench->homes.levels, 0, sizeof(before));
+	r = run_round(bench, err);
+	for (unsigned int i = 0; i < LEVELS_MAX && i < bench->start.first->backtrack.steps.count;
+	     i++)
+		if (bench->homes.numbers[i]) {
+			level_deinit(&before[i]);
+			before[i] = (struct level){ 0 };
+			had = had == (int)i ? -1 : had;
+		}
+	has = telling_level(bench);
+	if (seen == 0 ||
+	    (has >= 0 && (had < 0 || has <= had || any_stale(&bench->homes.levels[has])))) {
+		for (unsigned int i = 0; i < LEVELS_MAX; i++)
+			level_deinit(&before[i]);
+		return r;
+	}
+	for (unsigned int i = 0; i < LEVELS_MAX; i++)
+		level_deinit(&bench->homes.levels[i]);
+	memcpy(bench->homes.levels, before, sizeof(before));
+	return r;
+}
+
+/* A hook on a function writes to the stack below it, and takes time. Where it has not failed in so
+ * many trials that it should have, the variables are left alone. */
+static int run_without_frames(struct bench *bench, struct err *err)
+{
+	if (!bench_hidden(bench) || bench->homes.pages)
+		return 0;
+	bench->round.quiet_max = 0;
+	bench->homes.no_frames = true;
+	if (!stake_out(bench, 0))
+		return 0;
+	bench_say(bench, "it does not fail with a hook on the function whose variable it is: "
+			 "watching the other homes only");
+	return run_again(bench, err);
+}
+
+/* Hooks write to the stack, and blocks on watched pages lie apart from those that they had as
+ * neighbours: both may hide it. Then there are other ways to spend the trials on. */
+static uint64_t quiet_max(const struct bench *bench)
+{
+	const struct evidence_list *seen = &bench->ret->evidence;
+	uint64_t expected =
+		QUIET_TRIALS + QUIET_TIMES * seen->trials / (seen->failed ? seen->failed : 1);
+	uint64_t half = bench_trials_left(bench) / 2;
+	bool hides = bench->homes.pages;
+
+	VEC_FOREACH (&bench->stakeout.list, stake)
+		hides |= stake->by == STAKE_FRAME;
+	return !hides ? 0 : expected < half ? expected : half;
+}
+
+/* How homes in blocks are found: by what is the same in each run, then any block of the context,
+ * the newest ones, then all of them. */
+enum way { WAY_SAME, WAY_CONTEXT, WAY_PAGES };
+
+static const char *way_words(enum way way, unsigned int round)
+{
+	if (way == WAY_PAGES)
+		return "watching %zu home%s in all blocks of the same context, on watched pages";
+	if (way == WAY_CONTEXT)
+		return "watching %zu home%s in any block of the same context";
+	return round == 0 ? "watching %zu home%s by the key of the block"
+			  : "the keys did not lead to the victim: watching %zu home%s as what a "
+			    "function on the crash's stack is given";
+}
+
+static int watch_homes(struct bench *bench, struct err *err)
+{
+	enum way way = WAY_SAME;
+	int r = 0, told;
+
+	for (unsigned int round = 0; r == 0 && way != WAY_PAGES && bench_may_go_on(bench);
+	     round++) {
+		if (way == WAY_CONTEXT)
+			way = WAY_PAGES;
+		else if (!stake_out(bench, round))
+			way = WAY_CONTEXT;
+		told = telling_level(bench);
+		/* A sound pointer explains nothing: the victim is still to be found. */
+		if (way != WAY_SAME && ((told >= 0 && !is_healthy(&bench->homes.levels[told]) &&
+					 bench->round.watched == 0) ||
+					!stake_context(bench)))
+			break;
+		bench_say(bench, way_words(way, round), bench->stakeout.list.count,
+			  bench->stakeout.list.count == 1 ? "" : "s");
+		bench->homes.other_way = way == WAY_SAME ? can_stake_out(bench, round + 1) ||
+								   can_stake_context(bench)
+							 : way == WAY_CONTEXT;
+		bench->homes.pages = way == WAY_PAGES;
+		bench->round.quiet_max = quiet_max(bench);
+		r = run_again(bench, err);
+		if (r == 0)
+			r = run_without_frames(bench, err);
+		bench->round.quiet_max = 0;
+		if (bench->round.watched >= bench->request->wanted ||
+		    (bench->round.watched > 0 && !bench->homes.other_way) ||
+		    (bench->round.watched > 0 && enough(bench)))
+			break;
+	}
+	bench->homes.other_way = false;
+	return r;
+}
+
+/* Watches the source of a copy together with what was watched before. */
+static int follow_copies(struct bench *bench, int level, struct err *err)
+{
+	const struct sight *copy = copied_from(&bench->homes.levels[level]);
+
+	if (bench->request->hops < 2 || !bench_may_go_on(bench) || !copy ||
+	    !stakeout_add_source(&bench->stakeout, copy->write.write, &copy->source, LEVELS_MAX))
+		return 0;
+	bench_say(bench, "the value was only copied: watching where it came from, too");
+	return run_again(bench, err);
+}
+
+/* ---- what was seen there ---- */
+
+void homes_forget(struct bench *bench)
+{
+	for (size_t i = 0; i < sizeof(bench->homes.levels) / sizeof(bench->homes.levels[0]); i++)
+		level_deinit(&bench->homes.levels[i]);
+	memset(bench->homes.levels, 0, sizeof(bench->homes.levels));
+}
+
+static void conclude_homes(struct bench *bench)
+{
+	int level = telling_level(bench);
+	struct level *source = &bench->homes.levels[LEVELS_MAX];
+	bool more = false;
+
+	if (level < 0) {
+		/* Nobody was caught anywhere: the first home's accounts say so. */
+		if (bench->homes.levels[0].sights.count > 0)
+			tell_level(bench, &bench->homes.levels[0], 1, HOP_NOTHING);
+		bench->ret->outcome = mem_strdup(
+			bench->ret->watched_failed > 0
+				? "nobody was caught writing the homes that the bad value came from"
+				: "it did not fail while it was watched");
+		return;
+	}
+	more = source->sights.count > 0;
+	tell_level(bench, &bench->homes.levels[level], 1,
+		   more			    ? HOP_GOES_ON
+		   : bench_may_go_on(bench) ? HOP_ORIGIN
+					    : HOP_LIMIT);
+	if (more)
+		tell_level(bench, source, 2, HOP_ORIGIN);
+	bench->ret->outcome = mem_printf("who wrote it is known after %u hop%s", bench->ret->hops,
+					 bench->ret->hops == 1 ? "" : "s");
+}
+
+static bool anybody_caught(const struct level *level)
+{
+	VEC_FOREACH (&level->sights, sight)
+		if (sight->write.write)
+			return true;
+	return false;
+}
+
+bool homes_caught_source(const struct bench *bench)
+{
+	return anybody_caught(&bench->homes.levels[LEVELS_MAX]);
+}
+
+/* Is there still something to ask about what the homes hold? */
+static bool follows(const struct bench *bench)
+{
+	enum guards_reason reason = guards_reason(bench);
+
+	return reason == GUARDS_AMBIGUOUS || reason == GUARDS_OVERRUN ||
+	       (!bench->homes.followed && telling_level(bench) >= 0);
+}
+
+void homes_settle(struct bench *bench)
+{
+	if (!bench->homes.watched || bench->told || bench->homes.concluded ||
+	    (bench_may_go_on(bench) && follows(bench)))
+		return;
+	conclude_homes(bench);
+	bench->homes.concluded = true;
+}
+
+/* ---- the experiments ---- */
+
+static bool applies(struct inquiry *inq, struct strbuf *why)
+{
+	const struct bench *bench = inq->bench;
+
+	return bench->start.found && !bench->told && !bench->homes.watched &&
+	       bench_worth_watching(bench) && guards_reason(bench) == GUARDS_REASONS;
+}
+
+static void price(const struct inquiry *inq, struct price *ret)
+{
+	price_of_failures(inq, inq->bench->request->proofs ? PROOFS : inq->bench->request->wanted,
+			  1.5, ret);
+}
+
+static int run(struct inquiry *inq)
+{
+	struct bench *bench = inq->bench;
+
+	bench_say(bench, "trial %" PRIu64 ": %zu home%s found on the way back from the crash",
+		  bench->start.first->trial, bench->start.first->backtrack.steps.count,
+		  bench->start.first->backtrack.steps.count == 1 ? "" : "s");
+	bench->homes.watched = true;
+	return watch_homes(bench, inq->err);
+}
+
+const struct experiment_ops experiment_homes = { .name = "homes",
+						 .question = QUESTION_WHO,
+						 .kind = EXPERIMENT_WATCH,
+						 .chance = 0.7,
+						 .applies = applies,
+						 .price = price,
+						 .run = run };
+
+/* The pointer at the source of a copy belongs to the home one level up: levels of sources follow.
+ */
+static bool copies_apply(struct inquiry *inq, struct strbuf *why)
+{
+	const struct bench *bench = inq->bench;
+	int level = telling_level(bench);
+
+	return bench->homes.watched && !bench->told && !bench->homes.followed &&
+	       !bench->homes.concluded && guards_reason(bench) != GUARDS_AMBIGUOUS && level >= 0 &&
+	       copied_from(&bench->homes.levels[level]);
+}
+
+static int copies_run(struct inquiry *inq)
+{
+	inq->bench->homes.followed = true;
+	return follow_copies(inq->bench, telling_level(inq->bench), inq->err);
+}
+
+const struct experiment_ops experiment_copies = { .name = "copies",
+						  .question = QUESTION_WHO,
+						  .kind = EXPERIMENT_WATCH,
+						  .chance = 0.7,
+						  .refines = true,
+						  .applies = copies_apply,
+						  .price = price,
+						  .run = copies_run };

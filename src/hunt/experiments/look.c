@@ -1,0 +1,132 @@
+/*
+ * Look: runs it with allocation ids until it fails, to see what is hit. Failing trials that the
+ * case has already are read first.
+ */
+#include "hunt/inquiry.h"
+
+#include <inttypes.h>
+
+static void found_first(struct bench *bench, struct reading *reading,
+			const struct crash_reading *crashed)
+{
+	bench->start.found = true;
+	bench->start.first = crashed;
+	bench->start.reading = reading_share(reading);
+}
+
+static void read_crash(struct bench *bench)
+{
+	const struct crash_reading *crashed =
+		reading_backtrack(bench->round.reading, THROUGH_OBJECTS);
+
+	if (!crashed->has_record)
+		return;
+	bench->start.count++;
+	cuts_note(bench, crashed);
+	crash_reading_tell(crashed, bench->symbols, bench_crash(bench), &bench->ret->evidence);
+	if (!bench->start.found)
+		found_first(bench, bench->round.reading, crashed);
+}
+
+/* An observer that is known to hide it is not tried for ever, and what does not crash is looked at
+ * with guards. */
+bool look_gives_up(const struct bench *bench)
+{
+	return bench->round.ops == &look_round && !bench->start.found &&
+	       bench->start.look_max > 0 && bench->spent.trials >= bench->start.look_max;
+}
+
+void look_read(struct bench *bench)
+{
+	read_crash(bench);
+}
+
+static bool enough(struct bench *bench)
+{
+	cuts_settle(bench);
+	if (cuts_wait(bench))
+		return false;
+	return bench->start.found &&
+	       (bench_worth_watching(bench) || bench->start.count >= bench_wanted(bench));
+}
+
+const struct round_ops look_round = { .id = 0,
+				      .observer = OBSERVE_IDS,
+				      .replays = true,
+				      .read_failing = look_read,
+				      .enough = enough };
+
+/* Failing trials under ids that other experiments have run. Until it is enough. */
+static bool read_stored(struct bench *bench)
+{
+	const struct chase_request *request = bench->request;
+
+	bench->round.ops = &look_round;
+	for (size_t i = 0; i < request->stored_count && !enough(bench); i++) {
+		bench->round.signal = request->stored[i].signal;
+		bench_take_reading(bench, bench_reading_of(bench, request->stored[i].trial,
+							   request->stored[i].signal));
+		read_crash(bench);
+	}
+	return enough(bench);
+}
+
+/* A trial that the user named, or that the evidence is of. */
+static bool read_named(struct bench *bench)
+{
+	const struct chase_request *request = bench->request;
+	uint64_t from = request->lead ? request->lead->trial : request->from;
+	AUTO(reading_closep) struct reading *reading = NULL;
+	const struct crash_reading *crashed;
+
+	if (from == 0)
+		return false;
+	reading = bench_reading_of(bench, from, 0);
+	crashed = reading_backtrack(reading, THROUGH_OBJECTS);
+	if (!crashed->has_backtrack || crashed->backtrack.steps.items[0].in.id == 0)
+		return false;
+	crash_reading_tell(crashed, bench->symbols, reading_crash(reading, CRASH_WHOLE),
+			   &bench->ret->evidence);
+	found_first(bench, reading, crashed);
+	return true;
+}
+
+static bool applies(struct inquiry *inq, struct strbuf *why)
+{
+	const struct bench *bench = inq->bench;
+
+	if (bench->request->freed || (bench->request->lead && !lead_is_crash(bench->request->lead)))
+		return false;
+	return !bench->start.found && bench->start.rounds <= bench->start.looks;
+}
+
+static void price(const struct inquiry *inq, struct price *ret)
+{
+	price_of_failures(inq, inq->bench->request->stored_count > 0 ? 0 : 1, 1.2, ret);
+}
+
+static int run(struct inquiry *inq)
+{
+	struct bench *bench = inq->bench;
+
+	if (bench->start.rounds++ == 0 && (read_named(bench) || read_stored(bench)))
+		return 0;
+	if (bench->start.looks > 0) {
+		bench->start.look_max = 0;
+		bench_say(bench, "they show nothing: running it on until it crashes");
+	} else {
+		bench_say(bench,
+			  "running it with%s allocation ids until it fails, to see what is hit",
+			  bench->request->without_ids ? "out" : "");
+	}
+	return round_run(bench, &look_round, inq->err);
+}
+
+const struct experiment_ops experiment_look = { .name = "look",
+						.question = QUESTION_WHO,
+						.kind = EXPERIMENT_CRASH_RECORD,
+						.chance = 0.3,
+						.repeats = true,
+						.applies = applies,
+						.price = price,
+						.run = run };

@@ -1,0 +1,226 @@
+/*
+ * How little of it? The shortest list of tests that still fails.
+ *
+ * Worth it when what is hunted is a crash and there are tests to choose from. Costs hundreds of
+ * trials, but ever shorter ones. Decides what the later stages run.
+ */
+#include "hunt/inquiry.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+
+#include "engine/stats/rate.h"
+
+#define FAILURES_LEAST 8 /* of the search, however short the list */
+#define FAILURES_HALVING 3
+#define CONFIDENCE 0.999 /* later stages run what it finds, and say "needed" of it */
+/* Clean runs of the full list after which it is given up: what the rate makes no chance, or as many
+ * as a rate that is hardly known needs. */
+#define HOLDS_CONFIDENCE 0.9999
+#define SHARE_HOLDS 0.1
+#define BASELINE_LEAST 20u
+#define BASELINE_MOST 200u
+
+static bool applies(struct inquiry *inq, struct strbuf *why)
+{
+	if (!hunt_crashes(inq))
+		return false;
+	if (inq->request->framework)
+		return true;
+	strbuf_adds(why, inq->request->no_framework ? inq->request->no_framework
+						    : "there is no list of tests to choose from");
+	return false;
+}
+
+/* Halving what is left takes some failures each time. Lists get shorter and so do trials, so it is
+ * reckoned with few. */
+static void price(const struct inquiry *inq, struct price *ret)
+{
+	double halvings = log2((double)inq->request->framework->items.count);
+
+	price_of_failures(inq, FAILURES_LEAST + FAILURES_HALVING * halvings, 1, ret);
+}
+
+/* From here on the short list is run, unless only redhand itself can keep its order. */
+static void take_list(struct inquiry *inq, const struct minimize_result *result)
+{
+	uint64_t hash = 0xcbf29ce484222325u;
+
+	if (result->verdict != MINIMAL_FOUND || result->plain_differs || result->argv.count == 0)
+		return;
+	strv_copy(&inq->how.short_program, result->argv.items);
+	for (size_t i = 0; i < inq->request->slot_env->count; i++)
+		strv_add(&inq->how.short_env, inq->request->slot_env->items[i]);
+	for (size_t i = 0; i < result->env.count; i++)
+		strv_add(&inq->how.short_env, result->env.items[i]);
+	inq->how.program = inq->how.short_program.items;
+	inq->how.env = &inq->how.short_env;
+	inq->known.rate = inq->known.target_rate = result->minimal;
+	VEC_FOREACH (&result->items, item)
+		for (const char *c = item->name;; c++) {
+			hash = (hash ^ (unsigned char)*c) * 0x100000001b3u;
+			if (*c == '\0')
+				break;
+		}
+	(void)snprintf(inq->how.short_list, sizeof(inq->how.short_list), "%016" PRIx64, hash);
+}
+
+/* The search runs many lists side by side. Where trials share something, a longer list in another
+ * slot may be what made the short one fail: it must fail when every slot runs it. */
+static int holds(struct inquiry *inq, const struct minimize_result *result, bool *ret)
+{
+	static const char *const arms[] = { "shorter" };
+	uint64_t clean = rate_clean_runs(result->minimal.rate, HOLDS_CONFIDENCE);
+	struct attempted seen;
+	int r;
+
+	*ret = true;
+	if (result->verdict != MINIMAL_FOUND || inq->how.jobs < 2 || hunt_over(inq))
+		return 0;
+	hunt_allow(inq, SHARE_HOLDS);
+	r = hunt_attempt(inq,
+			 &(struct attempt){ .arms = arms,
+					    .count = ARRAY_SIZE(arms),
+					    .trials = clean < BASELINE_LEAST  ? BASELINE_LEAST
+						      : clean < BASELINE_MOST ? clean
+									      : BASELINE_MOST,
+					    .target = true,
+					    .until_failures = 1,
+					    .list = inq->how.short_list,
+					    .program = inq->how.program,
+					    .env = inq->how.env },
+			 &seen);
+	if (r < 0 || seen.interrupted || seen.arms[0].failed > 0 || inq->spending.budget.spent)
+		return r;
+	*ret = false;
+	return decide(inq,
+		      "%zu of %zu tests failed in %" PRIu64 " of %" PRIu64
+		      " trials beside longer lists, by themselves in none of %" PRIu64
+		      ": what runs beside them is part of it, so all tests are run",
+		      result->items.count, result->total, result->minimal.failed,
+		      result->minimal.trials, seen.arms[0].trials);
+}
+
+/* Back to the whole list. */
+static int give_back(struct inquiry *inq, const struct rate *rate, const struct rate *target_rate,
+		     struct series_id series)
+{
+	inq->how.program = inq->request->program;
+	inq->how.env = inq->request->slot_env;
+	inq->known.rate = *rate;
+	inq->known.target_rate = *target_rate;
+	inq->how.short_list[0] = '\0';
+	return case_set_minimal_verdict(inq->cs, series, MINIMAL_NOT_BY_ITSELF, inq->err);
+}
+
+/* The search sees for itself which crash stands out; of two that are about as frequent it may be
+ * the other. */
+static bool same_failure(struct inquiry *inq, const struct minimize_result *result)
+{
+	AUTO(signature_deinit) struct signature signature = { 0 };
+
+	return result->target[0] == '\0' ||
+	       case_signature(inq->cs, result->target, &signature, NULL) < 0 ||
+	       target_is(&inq->known.match, &signature);
+}
+
+static uint64_t baseline(const struct inquiry *inq)
+{
+	uint64_t clean = rate_clean_runs(inq->known.target_rate.low, 0.999);
+
+	return clean < BASELINE_LEAST  ? BASELINE_LEAST
+	       : clean < BASELINE_MOST ? clean
+				       : BASELINE_MOST;
+}
+
+static int tell(struct inquiry *inq, const struct minimize_result *result)
+{
+	const char *nouns = result->nouns ? result->nouns : "tests";
+	int r;
+
+	if (result->verdict == MINIMAL_FOUND)
+		r = decide(inq,
+			   "%zu of %zu %s are needed, each of them: %" PRIu64 " of %" PRIu64
+			   " trials failed with them, %" PRIu64 " of %" PRIu64 " with all",
+			   result->items.count, result->total, nouns, result->minimal.failed,
+			   result->minimal.trials, result->full.failed, result->full.trials);
+	else
+		r = decide(inq, "%zu of %zu %s bring it out; shorter lists were not found%s",
+			   result->items.count, result->total, nouns,
+			   inq->spending.budget.spent ? " in the time that there was" : "");
+	if (r == 0 && result->order_checked)
+		r = decide(inq,
+			   "in reverse order %" PRIu64 " of %" PRIu64
+			   " trials failed, in random order %" PRIu64 " of %" PRIu64,
+			   result->reversed.failed, result->reversed.trials,
+			   result->shuffled.failed, result->shuffled.trials);
+	return r;
+}
+
+static int run(struct inquiry *inq)
+{
+	const struct hunt_request *request = inq->request;
+	AUTO(strbuf_deinit) struct strbuf identity = { 0 };
+	AUTO(minimize_result_deinit) struct minimize_result result = { 0 };
+	struct minimize_request minimize = { .settings = inq->how.plain.settings,
+					     .framework = request->framework,
+					     .slot_env = request->slot_env,
+					     .observer = inq->how.plain.observer,
+					     .jobs = inq->how.jobs,
+					     .confidence = CONFIDENCE,
+					     .signature = request->signature,
+					     .among = &inq->known.match,
+					     .baseline = baseline(inq),
+					     .seed = request->seed,
+					     .fresh = request->fresh,
+					     .progress = request->show.minimize_progress,
+					     .progress_ctx = request->show.ctx };
+	struct rate rate = inq->known.rate, target_rate = inq->known.target_rate;
+	struct series_found found;
+	struct err why = { 0 };
+	bool holding;
+	int r;
+
+	strbuf_adds(&identity, inq->how.minimize_settings);
+	minimize_identify(request->framework,
+			  &(struct minimize_question){ .confidence = CONFIDENCE,
+						       .signature = request->signature },
+			  &identity);
+	minimize.identity = (struct series_identity){ .command = "minimize",
+						      .settings = strbuf_str(&identity),
+						      .program = request->minimize.program };
+	r = minimize_run(inq->cs, &minimize, &result, &why);
+	if (r < 0)
+		return decide(inq, "the list of tests was not made shorter: %s", why.message);
+	hunt_count(inq, result.trials + result.no_information,
+		   result.full.failed + result.minimal.failed, result.earlier);
+	inq->ret->interrupted |= result.interrupted;
+	if (result.interrupted)
+		return 0;
+	if (!same_failure(inq, &result))
+		return decide(inq,
+			      "the list was made shorter for another failure, %s, so it is not "
+			      "used; --signature names one",
+			      result.target);
+	take_list(inq, &result);
+	r = case_series(inq->cs, &minimize.identity, 0, &found, inq->err);
+	if (r == 0)
+		r = holds(inq, &result, &holding);
+	if (r == 0 && !holding)
+		return give_back(inq, &rate, &target_rate, found.id);
+	if (r < 0)
+		return r;
+	if (result.verdict == MINIMAL_FOUND)
+		inq->how.minimal_series = found.id;
+	return tell(inq, &result);
+}
+
+const struct experiment_ops experiment_minimize = { .name = "minimize",
+						    .question = QUESTION_FEWER,
+						    .kind = EXPERIMENT_RUN,
+						    .chance = 0.8,
+						    .share = 0.4,
+						    .applies = applies,
+						    .price = price,
+						    .run = run };

@@ -1,0 +1,82 @@
+/*
+ * Trials in which what stands in blocks is left to chance, context by context
+ * (engine/heap/chance.h).
+ */
+#include "hunt/inquiry.h"
+
+#include "engine/heap/evidence.h"
+#include "engine/heap/heap.h"
+
+#define PPM 500000u
+#define TRIALS 40u
+#define TRIALS_MAX 160u
+#define SECONDS 60.0
+
+/* So many there is time for: a minute, and no more than a quarter of what is left. */
+static unsigned int affordable(const struct bench *bench)
+{
+	double each = bench->guards.trial_s > 0 ? bench->guards.trial_s : bench->request->guarded_s;
+	double most = SECONDS;
+
+	if (bench->request->deadline_s > 0 &&
+	    (bench->request->deadline_s - series_now_s()) / 4 < most)
+		most = (bench->request->deadline_s - series_now_s()) / 4;
+	if (bench_trials_left(bench) < TRIALS || each * TRIALS > most)
+		return 0;
+	return each * TRIALS_MAX > most ? (unsigned int)(most / each) : TRIALS_MAX;
+}
+
+bool toss_worth(struct bench *bench, const char *what, const char *command)
+{
+	if (!bench_may_go_on(bench))
+		return false;
+	if (affordable(bench) > 0)
+		return true;
+	bench_say(bench, "whether it goes with what stands in %s would take %u trials%s%s", what,
+		  TRIALS, command ? ": " : "", command ? command : "");
+	return false;
+}
+
+int toss_run(struct bench *bench, const struct toss *about, struct heap_report *report,
+	     struct err *err)
+{
+	struct heap_request heap;
+	AUTO(mem_freep) char *settings = guards_request(bench, &heap);
+	AUTO(mem_freep)
+	char *tossed =
+		mem_printf("%s%s 0.5 %016llx\n", settings, about ? "fresh-chance" : "poison-chance",
+			   about ? (unsigned long long)about->context : 0);
+	uint64_t left = bench_trials_left(bench);
+	unsigned int most = affordable(bench);
+	struct experiment_made made;
+	int r;
+
+	heap.identity.settings = tossed;
+	heap.trials = TRIALS;
+	heap.found_enough = 0;	   /* the coins are asked, whatever else is found */
+	heap.give_up_clean = true; /* there are other questions to ask */
+	heap.trials_max = left < most ? (unsigned int)left : most;
+	heap.plan.poison_ppm = PPM;
+	if (about) {
+		heap.plan.item.flags |= PLAN_HEAP_FRESH;
+		heap.plan.sweep_count = about->context != 0;
+		heap.plan.sweep_hashes[0] = about->context;
+	}
+	r = heap_run(bench->runner.cs, &heap, report, err);
+	if (r == 0) {
+		guards_count(bench, report);
+		heap_experiment(report, about ? EXPERIMENT_FILL_FRESH : EXPERIMENT_FILL_FREED,
+				&made);
+		evidence_add_experiment(&bench->ret->evidence, &made);
+		/* Guards are on here, too: what they find damaged is no less so. */
+		r = guards_take(bench, &heap.identity, report, err);
+	}
+	bench->filled += report->heap.failed > 0 ? report->heap.trials : 0;
+	bench->runner.interrupted |= report->interrupted;
+	return r;
+}
+
+void fill_price(const struct inquiry *inq, struct price *ret)
+{
+	price_of_trials(inq, TRIALS, 2, ret);
+}

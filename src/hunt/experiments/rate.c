@@ -1,0 +1,580 @@
+/*
+ * Does it fail? How often, in which ways, and which of them is hunted.
+ *
+ * Failing trials are what a hunt has least of. So it begins with allocation ids on: the first
+ * trials that crash say at once what was hit, and the chase goes on from them (first-failure). Only
+ * where it does not crash so, it is run as it is until failures can be told apart (rate), or so
+ * many clean runs are there that guards are worth more (silent), and then that a common failure is
+ * excluded (rare). How often it fails exactly is asked last, when it is cheap (how-often).
+ */
+#include "hunt/inquiry.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "engine/series/settings.h"
+#include "engine/stats/rate.h"
+
+#define FAILURES 8u
+#define FAILURES_SLOW 4u /* where so many would take more than this part of the budget: */
+#define SHARE_SLOW 0.15
+#define SHARE_FEW 0.3 /* the same, where the budget is in trials */
+#define TRIALS_FIRST 12u
+/* With ids on, at most so many; of trials that take long more: nothing else leads to a verdict. */
+#define LONG_S 2.0
+#define TRIALS_FIRST_LONG 30u
+#define FAILURES_FIRST 2u /* where they are cheap: do they fail in the same way? */
+#define WAITS_S 0.5	  /* trials that take so long at least may do with more slots… */
+#define BUSY_LITTLE 0.25  /* …if they keep a core busy for no more than this part of it */
+#define SLOTS_MOST 4u	  /* for each slot that there was */
+#define TRIALS_SILENT 20u /* clean ones, until guards are asked */
+#define TRIALS_ALWAYS 40u
+#define TRIALS 60u
+/* When none failed in TRIALS: up to so many, in at most this part of the budget. */
+#define TRIALS_RARE 400u
+#define SHARE_RARE 0.1
+
+/* Adds to the series until there are so many failures, or trials in all. */
+static int measure(struct inquiry *inq, uint64_t trials, uint64_t failures, bool fresh)
+{
+	const struct hunt_request *request = inq->request;
+	struct repro_request repro = { .identity = inq->how.plain.identity,
+				       .settings = inq->how.plain.settings,
+				       .observer = inq->how.plain.observer,
+				       .program = request->program,
+				       .slot_env = request->slot_env,
+				       .jobs = inq->how.jobs,
+				       .trials = trials,
+				       .failures = failures,
+				       .signature = request->signature,
+				       /* Of the first failures it does not matter. */
+				       .intermittent = failures > FAILURES_FIRST,
+				       .fresh = fresh,
+				       .progress = request->show.progress,
+				       .progress_ctx = request->show.ctx };
+	struct repro_result result = { 0 };
+	int r = repro_run(inq->cs, &repro, &result, inq->err);
+
+	if (r < 0)
+		return r;
+	inq->ret->interrupted |= result.interrupted;
+	series_summary_deinit(&inq->known.summary);
+	inq->known.summary = result.summary;
+	return 0;
+}
+
+/* The crash that comes and goes most often; else what comes and goes; else what always crashes. */
+static int weight(const struct signature_summary *s)
+{
+	return (s->signature.kind == FAILURE_SIGNAL ? 2 : 0) + (s->always ? 0 : 4);
+}
+
+/* What later trials must show to be the same failure: in that test, or without tests in that
+ * function. What they show besides is another failure's. */
+static int set_match(struct inquiry *inq)
+{
+	uint64_t failed = 0;
+	int r;
+
+	target_deinit(&inq->known.match);
+	bystanders_deinit(&inq->known.others);
+	inq->known.match = (struct target){ .faults = true };
+	inq->known.others = (struct bystanders){ 0 };
+	if (!inq->known.target)
+		return 0;
+	r = target_set(&inq->known.match, inq->cs, inq->known.target->signature.id, inq->err);
+	inq->known.match.exact = inq->request->signature != NULL;
+	target_take_family(&inq->known.match, family_of(&inq->known.summary.families,
+							inq->known.target->signature.id));
+	VEC_FOREACH (&inq->known.summary.signatures.list, s) {
+		failed += target_is(&inq->known.match, &s->signature) ? s->rate.failed : 0;
+		/* A failed test of every run is no crash's rival. */
+		if (s->signature.kind == FAILURE_SIGNAL)
+			bystanders_note(&inq->known.others, &inq->known.match, &s->signature);
+	}
+	if (failed > inq->known.summary.rate.trials)
+		failed = inq->known.summary.rate.trials;
+	inq->known.target_rate =
+		rate_wilson(inq->known.summary.rate.trials, failed, RATE_CONFIDENCE);
+	return r;
+}
+
+/* What was seen instead stands in the sentence. */
+static int refuse(struct inquiry *inq, const char *wanted)
+{
+	AUTO(signature_deinit) struct signature known = { 0 };
+
+	if (case_signature(inq->cs, wanted, &known, inq->err) == 0)
+		(void)err_set(inq->err, -ENOENT, "it did not come");
+	(void)err_prefix(inq->err, "none of %" PRIu64 " trials failed with the signature '%s'",
+			 inq->known.summary.rate.trials, wanted);
+	return err_remedy(inq->err, "without --signature the most frequent crash is hunted");
+}
+
+static int choose_target(struct inquiry *inq)
+{
+	const char *wanted = inq->request->signature;
+	int r;
+
+	inq->known.target = NULL;
+	VEC_FOREACH (&inq->known.summary.signatures.list, s) {
+		if (wanted) {
+			if (strcmp(s->signature.id, wanted) == 0)
+				inq->known.target = s;
+			continue;
+		}
+		if (!inq->known.target || weight(s) > weight(inq->known.target) ||
+		    (weight(s) == weight(inq->known.target) &&
+		     s->rate.failed > inq->known.target->rate.failed))
+			inq->known.target = s;
+	}
+	r = set_match(inq);
+	if (r < 0)
+		return r;
+	/* One bug shows itself in many ways: all that comes and goes is its rate, unless the user
+	 * means one of them. */
+	inq->known.rate = inq->known.target && (wanted || inq->known.target->always)
+				  ? inq->known.target->rate
+				  : inq->known.summary.rate;
+	if (!wanted || inq->known.target || inq->ret->interrupted || inq->spending.budget.spent)
+		return 0;
+	return refuse(inq, wanted);
+}
+
+static int tell_slots(struct inquiry *inq)
+{
+	const struct series_summary *s = &inq->known.summary;
+	const struct slot_summary *odd;
+
+	if (s->odd_slot < 0)
+		return 0;
+	odd = &s->slots.items[s->odd_slot];
+	return decide(inq,
+		      "slot %u is not like the others: %" PRIu64 " of %" PRIu64
+		      " failed there, %" PRIu64 " of %" PRIu64 " elsewhere (p = %.2g)",
+		      odd->slot, odd->rate.failed, odd->rate.trials,
+		      s->rate.failed - odd->rate.failed, s->rate.trials - odd->rate.trials, odd->p);
+}
+
+/* What nobody but the budget calls a hang is no failure when every run shows it. */
+static bool is_too_slow(const struct inquiry *inq)
+{
+	return inq->request->hangs_s > 0 && inq->known.target && inq->known.target->always &&
+	       inq->known.target->signature.kind == FAILURE_TIMEOUT;
+}
+
+static int tell(struct inquiry *inq)
+{
+	const struct series_summary *s = &inq->known.summary;
+	char share[40] = "";
+	int r = choose_target(inq);
+
+	if (r < 0)
+		return r;
+	if (is_too_slow(inq)) {
+		inq->known.too_slow = true;
+		inq->known.target = NULL;
+		return decide(inq,
+			      "none of %" PRIu64 " trials ended within %.0f s, which is what the "
+			      "budget leaves to one",
+			      s->rate.trials, inq->request->hangs_s);
+	}
+	inq->ret->failed |= s->failed_any > 0;
+	if (s->rate.trials == 0)
+		return decide(inq, "no trial came to its end");
+	if (!inq->known.target)
+		return decide(inq,
+			      "none of %" PRIu64 " trials failed: a rate above %.2g %% is excluded "
+			      "with 95 %% confidence",
+			      s->rate.trials, s->clean_bound * 100);
+	if (inq->known.target_rate.failed < inq->known.rate.failed)
+		(void)snprintf(share, sizeof(share), " (%" PRIu64 " of these)",
+			       inq->known.target_rate.failed);
+	r = decide(inq, "%" PRIu64 " of %" PRIu64 " trials failed%s; the hunt is for %s%s, %s: %s",
+		   inq->known.rate.failed, s->rate.trials,
+		   inq->request->signature		    ? " in this way"
+		   : s->failed_any > inq->known.rate.failed ? ", those that always fail left out"
+							    : "",
+		   inq->known.target->signature.id, share,
+		   hunt_always(inq)	       ? "which every run shows"
+		   : inq->known.target->always ? "which every run has shown so far"
+					       : "which comes and goes",
+		   inq->known.target->signature.summary);
+	return r == 0 ? tell_slots(inq) : r;
+}
+
+/* So many in all, or as many as the budget has. */
+static uint64_t most_trials(const struct inquiry *inq, uint64_t wanted)
+{
+	uint64_t have = inq->known.summary.rate.trials;
+
+	return wanted > have ? have + hunt_trials(inq, wanted - have) : have;
+}
+
+static bool fails_always(const struct inquiry *inq)
+{
+	return inq->known.summary.failed_any > 0 && !inq->known.summary.intermittent;
+}
+
+/* Has it failed as the user means it? */
+static bool shown(const struct inquiry *inq)
+{
+	VEC_FOREACH (&inq->known.summary.signatures.list, s)
+		if (!inq->request->signature ||
+		    strcmp(s->signature.id, inq->request->signature) == 0)
+			return true;
+	return false;
+}
+
+static bool always_crashes(const struct inquiry *inq)
+{
+	VEC_FOREACH (&inq->known.summary.signatures.list, s)
+		if (s->always && s->signature.kind == FAILURE_SIGNAL)
+			return true;
+	return false;
+}
+
+static bool may_go_on(const struct inquiry *inq)
+{
+	return !hunt_over(inq) && !inq->spending.budget.spent;
+}
+
+/* Of a slow program the first trials may have shown what there is to see: later stages need the
+ * time. */
+static uint64_t failures_wanted(const struct inquiry *inq)
+{
+	double rate = inq->known.summary.rate.rate;
+
+	if (rate > 0 && inq->request->budget_trials > 0 &&
+	    FAILURES / rate > SHARE_FEW * (double)inq->request->budget_trials)
+		return FAILURES_SLOW;
+	if (!(rate > 0) || inq->request->budget_s <= 0 ||
+	    hunt_takes(inq, (uint64_t)(FAILURES / rate), inq->how.jobs) <=
+		    SHARE_SLOW * inq->request->budget_s)
+		return FAILURES;
+	return FAILURES_SLOW;
+}
+
+/* First a few: what crashes every time needs no more. What only fails every time may hide a crash
+ * that comes now and then, which is what a hunt is for. */
+static int measure_in_steps(struct inquiry *inq, uint64_t earlier)
+{
+	uint64_t first = earlier > TRIALS_FIRST ? earlier : TRIALS_FIRST;
+	int r = measure(inq, earlier + hunt_trials(inq, first - earlier), FAILURES,
+			inq->request->fresh);
+
+	if (r < 0 || !may_go_on(inq) || (fails_always(inq) && always_crashes(inq) && shown(inq)))
+		return r;
+	/* Guards are worth more than clean runs, where they can be had. */
+	if (!shown(inq) && inq->how.close.observer != OBSERVE_NONE && !inq->known.guarded) {
+		r = measure(inq, most_trials(inq, TRIALS_SILENT), FAILURES, false);
+		if (r < 0 || !may_go_on(inq) || !shown(inq))
+			return r;
+	}
+	return measure(inq, most_trials(inq, fails_always(inq) ? TRIALS_ALWAYS : TRIALS),
+		       failures_wanted(inq), false);
+}
+
+/* None failed: on until a common failure is excluded. */
+static int measure_rare(struct inquiry *inq)
+{
+	double rare_end;
+	int r = measure(inq, most_trials(inq, TRIALS), failures_wanted(inq), false);
+
+	if (r < 0 || !may_go_on(inq) || shown(inq))
+		return r;
+	rare_end = series_now_s() + SHARE_RARE * inq->request->budget_s;
+	if (inq->spending.budget.deadline_s > rare_end)
+		inq->spending.budget.deadline_s = rare_end;
+	return measure(inq, most_trials(inq, TRIALS_RARE), FAILURES, false);
+}
+
+/* Trials of the series that there are; of a hunt that goes on, what was run before is spent. */
+static int begin_series(struct inquiry *inq, struct series_found *found, uint64_t *ret_earlier)
+{
+	struct series_progress progress = { 0 };
+	int r = case_series(inq->cs, &inq->how.plain.identity, 0, found, inq->err);
+
+	if (r == 0 && !inq->request->fresh)
+		r = case_series_progress(inq->cs, found->id, &progress, inq->err);
+	hunt_count(inq, 0, 0, progress.trials);
+	*ret_earlier = progress.trials;
+	return r;
+}
+
+/* Trials of this series from now on are counted once. */
+static void count_new(struct inquiry *inq, uint64_t trials, uint64_t failed)
+{
+	hunt_count(inq, inq->known.summary.rate.trials - trials,
+		   inq->known.summary.failed_any - failed, 0);
+	inq->known.trial_s = inq->known.summary.use.wall_mean_s;
+}
+
+int rate_measure(struct inquiry *inq)
+{
+	struct series_found found;
+	uint64_t earlier = 0;
+	int r = begin_series(inq, &found, &earlier);
+
+	if (r == 0)
+		r = measure_in_steps(inq, earlier);
+	if (r == 0)
+		count_new(inq, 0, 0);
+	return r == 0 ? tell(inq) : r;
+}
+
+/* ---- first with allocation ids ---- */
+
+static bool crashed(const struct inquiry *inq)
+{
+	VEC_FOREACH (&inq->known.summary.signatures.list, s)
+		if (signature_crashes(&s->signature))
+			return true;
+	return false;
+}
+
+static bool is_long(const struct inquiry *inq)
+{
+	return inq->known.summary.use.wall_mean_s >= LONG_S;
+}
+
+/* ---- slots, where trials mostly wait ---- */
+
+/* Of the time that a trial takes, the part in which it keeps a core busy. */
+static double busy(const struct inquiry *inq)
+{
+	const struct resource_use *use = &inq->known.summary.use;
+
+	return use->wall_mean_s > 0 ? (use->user_mean_s + use->system_mean_s) / use->wall_mean_s
+				    : 1;
+}
+
+static unsigned int slots_with_room(const struct inquiry *inq)
+{
+	double most = SLOTS_MOST * inq->how.jobs, wanted = inq->how.jobs / busy(inq);
+
+	return (unsigned int)(wanted < most ? wanted : most);
+}
+
+/* The first trials tell. A failing one among them is worth more than slots: then they stay. */
+static int measure_waiting(struct inquiry *inq, struct series_found *found, uint64_t *earlier)
+{
+	AUTO(mem_freep) char *line = NULL;
+	uint64_t most = *earlier > inq->how.jobs ? *earlier : inq->how.jobs;
+	int r = 0;
+
+	if (!inq->request->jobs_free)
+		return 0;
+	r = measure(inq, *earlier + hunt_trials(inq, most - *earlier), 1, inq->request->fresh);
+	if (r < 0 || !may_go_on(inq) || shown(inq) || busy(inq) > BUSY_LITTLE ||
+	    inq->known.summary.use.wall_mean_s < WAITS_S)
+		return r;
+	r = decide(
+		inq,
+		"a trial takes %.1f s and keeps a core busy for %.0f %% of them: %u slots instead "
+		"of %u",
+		inq->known.summary.use.wall_mean_s, busy(inq) * 100, slots_with_room(inq),
+		inq->how.jobs);
+	hunt_count(inq, inq->known.summary.rate.trials, 0, 0);
+	inq->how.jobs = slots_with_room(inq);
+	line = mem_printf("jobs %u\n", inq->how.jobs);
+	settings_adopt(inq, "jobs", line);
+	return r == 0 ? begin_series(inq, found, earlier) : r;
+}
+
+/* Of a trial that takes long one failure must do. Where they are cheap, two tell whether it always
+ * fails in the same way; if not, as many as it takes. */
+static int measure_first(struct inquiry *inq, uint64_t earlier)
+{
+	uint64_t most = earlier > TRIALS_FIRST ? earlier : TRIALS_FIRST;
+	bool fresh = inq->request->fresh && inq->known.summary.rate.trials == 0;
+	int r = measure(inq, earlier + hunt_trials(inq, most - earlier), 1, fresh);
+
+	if (r == 0 && may_go_on(inq) && !shown(inq) && is_long(inq))
+		r = measure(inq, most_trials(inq, TRIALS_FIRST_LONG), 1, false);
+	if (r < 0 || !may_go_on(inq) || !crashed(inq) || is_long(inq))
+		return r;
+	r = measure(inq, most_trials(inq, TRIALS_FIRST), FAILURES_FIRST, false);
+	if (r == 0 && may_go_on(inq) && inq->known.summary.families.list.count > 1)
+		r = measure(inq, most_trials(inq, TRIALS), FAILURES, false);
+	return r;
+}
+
+static void look_with(struct inquiry *inq, enum observer observer, const char *line)
+{
+	char *changed = series_settings_with(inq->how.plain_settings, "observe", line);
+
+	mem_free(inq->how.plain_settings);
+	inq->how.plain_settings = changed;
+	inq->how.plain.identity.settings = changed;
+	inq->how.plain.observer = observer;
+}
+
+static int adopt_ids(struct inquiry *inq, const struct series_found *found)
+{
+	int r = tell(inq);
+
+	if (r < 0 || !inq->known.target)
+		return r;
+	inq->known.ids_series = found->id;
+	inq->known.ids_arm = 0;
+	inq->known.ids_trial = inq->known.target->trial;
+	return 0;
+}
+
+/* Without a crash the trials were not for nothing: none failed, or in another way. */
+static int give_up_ids(struct inquiry *inq)
+{
+	const struct series_summary *s = &inq->known.summary;
+	int r = decide(inq,
+		       "with allocation ids none of %" PRIu64 " trials crashed: on without them",
+		       s->rate.trials);
+
+	inq->ret->failed |= s->failed_any > 0;
+	if (hunt_over(inq))
+		return r;
+	look_with(inq, OBSERVE_CRASH, "observe 5:crash\n");
+	series_summary_deinit(&inq->known.summary);
+	inq->known.summary = (struct series_summary){ 0 };
+	return r;
+}
+
+static bool first_applies(struct inquiry *inq, struct strbuf *why)
+{
+	return inq->how.plain.observer == OBSERVE_CRASH &&
+	       inq->how.close.observer != OBSERVE_NONE && !inq->request->signature &&
+	       !inq->request->framework;
+}
+
+static void first_price(const struct inquiry *inq, struct price *ret)
+{
+	price_of_failures(inq, FAILURES_FIRST, 1.2, ret);
+}
+
+static int first_run(struct inquiry *inq)
+{
+	struct series_found found;
+	uint64_t earlier = 0;
+	int r;
+
+	look_with(inq, OBSERVE_IDS, "observe 3:ids\n");
+	r = begin_series(inq, &found, &earlier);
+	if (r == 0)
+		r = measure_waiting(inq, &found, &earlier);
+	if (r == 0)
+		r = measure_first(inq, earlier);
+	if (r < 0)
+		return r;
+	count_new(inq, 0, 0);
+	return crashed(inq) || inq->ret->interrupted ? adopt_ids(inq, &found) : give_up_ids(inq);
+}
+
+const struct experiment_ops experiment_first_failure = { .name = "first-failure",
+							 .question = QUESTION_FAILS,
+							 .kind = EXPERIMENT_RUN,
+							 .chance = 1,
+							 .applies = first_applies,
+							 .price = first_price,
+							 .run = first_run };
+
+/* ---- as it is ---- */
+
+static bool rate_applies(struct inquiry *inq, struct strbuf *why)
+{
+	return !inq->known.target && !inq->known.too_slow;
+}
+
+/* After the first failures, where those can be had. */
+static void rate_price(const struct inquiry *inq, struct price *ret)
+{
+	price_of_trials(inq, TRIALS, 1, ret);
+}
+
+const struct experiment_ops experiment_rate = { .name = "rate",
+						.question = QUESTION_FAILS,
+						.kind = EXPERIMENT_RUN,
+						.chance = 0.9,
+						.applies = rate_applies,
+						.price = rate_price,
+						.run = rate_measure };
+
+static bool rare_applies(struct inquiry *inq, struct strbuf *why)
+{
+	return !inq->known.target && !inq->known.too_slow && !inq->known.damaged &&
+	       !inq->known.fails_guarded && inq->known.summary.rate.trials > 0 &&
+	       inq->known.summary.rate.trials < TRIALS_RARE &&
+	       (inq->known.guarded || inq->how.close.observer == OBSERVE_NONE);
+}
+
+static void rare_price(const struct inquiry *inq, struct price *ret)
+{
+	price_of_trials(inq, TRIALS_RARE, 1, ret);
+}
+
+static int rare_run(struct inquiry *inq)
+{
+	uint64_t trials = inq->known.summary.rate.trials, failed = inq->known.summary.failed_any;
+	int r;
+
+	inq->asking = questions[QUESTION_FAILS].name;
+	r = measure_rare(inq);
+	if (r < 0)
+		return r;
+	count_new(inq, trials, failed);
+	return tell(inq);
+}
+
+const struct experiment_ops experiment_rare = { .name = "rare",
+						.question = QUESTION_FAILS,
+						.kind = EXPERIMENT_RUN,
+						.chance = 0.1,
+						.applies = rare_applies,
+						.price = rare_price,
+						.run = rare_run };
+
+/* ---- how often exactly: last, for the proof of a fix ---- */
+
+static bool often_applies(struct inquiry *inq, struct strbuf *why)
+{
+	return inq->known.target && inq->known.ids_arm == 0 && inq->known.ids_series.value != 0 &&
+	       inq->how.plain.observer == OBSERVE_IDS && inq->how.short_list[0] == '\0' &&
+	       inq->known.summary.rate.failed < FAILURES && inq->known.summary.rate.trials < TRIALS;
+}
+
+static void often_price(const struct inquiry *inq, struct price *ret)
+{
+	price_of_failures(inq, (double)(FAILURES - inq->known.summary.rate.failed), 1, ret);
+}
+
+/* The failure that was hunted stays the one, whatever else has shown itself meanwhile. */
+static int often_run(struct inquiry *inq)
+{
+	AUTO(mem_freep) char *hunted = mem_strdup(inq->known.target->signature.id);
+	uint64_t trials = inq->known.summary.rate.trials, failed = inq->known.summary.failed_any;
+	int r = measure(inq, most_trials(inq, TRIALS_FIRST), FAILURES, false);
+
+	if (r == 0 && may_go_on(inq) && !fails_always(inq))
+		r = measure(inq, most_trials(inq, TRIALS), FAILURES, false);
+	if (r < 0)
+		return r;
+	count_new(inq, trials, failed);
+	inq->known.target = NULL;
+	VEC_FOREACH (&inq->known.summary.signatures.list, s)
+		if (strcmp(s->signature.id, hunted) == 0)
+			inq->known.target = s;
+	r = set_match(inq);
+	return r == 0 ? decide_in(inq, "rate", "%" PRIu64 " of %" PRIu64 " trials failed in all",
+				  inq->known.summary.failed_any, inq->known.summary.rate.trials)
+		      : r;
+}
+
+const struct experiment_ops experiment_how_often = { .name = "how-often",
+						     .question = QUESTION_VERDICT,
+						     .kind = EXPERIMENT_RUN,
+						     .chance = 0.5,
+						     .share = 0.03,
+						     .applies = often_applies,
+						     .price = often_price,
+						     .run = often_run };

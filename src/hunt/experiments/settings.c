@@ -1,0 +1,317 @@
+/*
+ * What makes it fail? Alone or side by side, disturbed or not.
+ *
+ * Asked first when failures are so rare that a setting that brings them out pays for itself
+ * (settings); it decides how later trials are run. Asked last, where nobody was firmly accused and
+ * it costs next to nothing, whether it fails alone, too (alone). Some trials of each setting, in
+ * turns. (Whether a slot is odd is known from the first question; whether the order of tests
+ * matters is asked of the shorter list.)
+ */
+#include "hunt/inquiry.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <unistd.h>
+
+#include "engine/series/settings.h"
+#include "engine/stats/rate.h"
+#include "judge/judge.h"
+
+#define FAILURES_NEEDED 5.0 /* by the later questions, about */
+#define SHARE_CHEAP 0.01    /* asked even when nothing depends on it */
+#define SHARE_TRIALS 0.2    /* the same, where the budget is in trials: those are few, not cheap */
+#define SHARE_ANEW 0.2	    /* to measure the rate under another setting */
+#define MATTERS_P 0.01	    /* below this, what makes no difference later is called one */
+#define TRIALS_RARE 40u
+#define TRIALS_RARE_MOST 400u
+#define TRIALS_CHEAP_MOST 40u
+
+enum arm_place {
+	ARM_GIVEN,
+	ARM_SLOTS, /* alone, or side by side when it was alone */
+	ARM_CHAOS,
+	ARM_NONE, /* of what never failed: does the observer hide it? */
+};
+
+static double interval_s(const struct inquiry *inq)
+{
+	return inq->known.rate.rate > 0 ? hunt_takes(inq, 1, inq->how.jobs) / inq->known.rate.rate
+					: 0;
+}
+
+/* A setting that brings it out pays for itself only where the failures that are needed would take
+ * longer than to find it. */
+static bool is_rare(const struct inquiry *inq)
+{
+	return !inq->known.target ||
+	       FAILURES_NEEDED / inq->known.rate.rate > (double)(ARM_NONE * TRIALS_RARE);
+}
+
+static uint64_t cheap_trials(const struct inquiry *inq)
+{
+	uint64_t wanted = rate_clean_runs(inq->known.rate.rate, 0.995);
+
+	return wanted < 10 ? 10 : wanted < TRIALS_CHEAP_MOST ? wanted : TRIALS_CHEAP_MOST;
+}
+
+static uint64_t rare_trials(const struct inquiry *inq)
+{
+	double wanted = inq->known.rate.rate > 0 ? 8 / inq->known.rate.rate : 0;
+
+	return wanted < TRIALS_RARE	   ? TRIALS_RARE
+	       : wanted < TRIALS_RARE_MOST ? (uint64_t)wanted
+					   : TRIALS_RARE_MOST;
+}
+
+/* How many beside each other, where it was one: what the machine has, but two at least. */
+static unsigned int other_slots(const struct inquiry *inq)
+{
+	long cores = sysconf(_SC_NPROCESSORS_ONLN);
+
+	if (inq->how.jobs > 1)
+		return 1;
+	return cores > 2 ? (unsigned int)cores : 2;
+}
+
+static bool may_disturb(const struct inquiry *inq)
+{
+	return inq->how.plain.settings->chaos == 0;
+}
+
+/* All that was run as it was given. */
+static struct rate with_earlier(const struct inquiry *inq, const struct rate *given)
+{
+	return rate_wilson(given->trials + inq->known.rate.trials,
+			   given->failed + inq->known.rate.failed, RATE_CONFIDENCE);
+}
+
+/* ---- what brings out a rare one ---- */
+
+/* All that was run as it was given against the arm: a setting under which it failed twice, when it
+ * had not in hundreds of trials, need not wait for more. */
+static double odds(const struct inquiry *inq, const struct attempted *seen, unsigned int arm,
+		   unsigned int count)
+{
+	const struct rate *given = &seen->arms[ARM_GIVEN];
+	struct rate all = with_earlier(inq, given);
+
+	return fmin(1, attempt_p(&all, &seen->arms[arm]) * (count - 1));
+}
+
+static void set_look(struct hunt_look *look, char **text, const char *name, const char *line)
+{
+	char *changed = series_settings_with(*text, name, line);
+
+	mem_free(*text);
+	*text = changed;
+	look->identity.settings = changed;
+}
+
+void settings_adopt(struct inquiry *inq, const char *name, const char *line)
+{
+	struct hunt_look list = { 0 };
+
+	set_look(&inq->how.plain, &inq->how.plain_settings, name, line);
+	set_look(&inq->how.close, &inq->how.close_settings, name, line);
+	set_look(&list, &inq->how.minimize_settings, name, line);
+}
+
+static void adopt_slots(struct inquiry *inq)
+{
+	AUTO(mem_freep) char *line = mem_printf("jobs %u\n", other_slots(inq));
+
+	inq->how.jobs = other_slots(inq);
+	settings_adopt(inq, "jobs", line);
+	settings_adopt(inq, "jobs-matter", "jobs-matter 1\n");
+}
+
+static void adopt_chaos(struct inquiry *inq)
+{
+	AUTO(mem_freep) char *line = mem_printf("chaos %u\n", (unsigned int)CHAOS_ALL);
+
+	inq->how.plain.settings->chaos = inq->how.close.settings->chaos = CHAOS_ALL;
+	settings_adopt(inq, "chaos", line);
+}
+
+static void adopt_nothing(struct inquiry *inq)
+{
+	inq->how.plain.observer = OBSERVE_NONE;
+	set_look(&inq->how.plain, &inq->how.plain_settings, "observe", "observe 4:none\n");
+	inq->known.agent_hides_it = true;
+}
+
+static void describe(const struct inquiry *inq, unsigned int arm, struct strbuf *sb)
+{
+	if (arm == ARM_CHAOS)
+		strbuf_adds(sb, "disturbed (--chaos)");
+	else if (arm == ARM_NONE)
+		strbuf_adds(sb, "unobserved (--observe none)");
+	else if (arm == ARM_GIVEN)
+		strbuf_adds(sb, "as it was given");
+	else if (other_slots(inq) == 1)
+		strbuf_adds(sb, "alone (-j 1)");
+	else
+		strbuf_addf(sb, "%u side by side (-j %u)", other_slots(inq), other_slots(inq));
+}
+
+static int settle(struct inquiry *inq, const struct attempted *seen, unsigned int count)
+{
+	AUTO(strbuf_deinit) struct strbuf figures = { 0 }, name = { 0 };
+	double best_p = 1, best_rate = fmax(seen->arms[ARM_GIVEN].rate, inq->known.rate.rate);
+	unsigned int best = ARM_GIVEN;
+	int r;
+
+	for (unsigned int i = 0; i < count; i++) {
+		const struct rate *rate = &seen->arms[i];
+		double p = i > 0 ? odds(inq, seen, i, count) : 1;
+
+		strbuf_adds(&figures, i > 0 ? ", " : "");
+		describe(inq, i, &figures);
+		strbuf_addf(&figures, " %" PRIu64 " of %" PRIu64 " failed", rate->failed,
+			    rate->trials);
+		if (p < COMPARE_ALPHA && rate->rate > best_rate) {
+			best = i;
+			best_p = p;
+			best_rate = rate->rate;
+		}
+	}
+	if (seen->arms[ARM_GIVEN].trials == 0)
+		return decide(inq, "no trial came to its end in the time that there was");
+	if (best == ARM_GIVEN)
+		return decide(inq, "%s: no setting brings it out, so it stays as it is",
+			      strbuf_str(&figures));
+	describe(inq, best, &name);
+	r = decide(inq, "%s (p = %.2g): from here on it is run %s", strbuf_str(&figures), best_p,
+		   strbuf_str(&name));
+	if (best == ARM_CHAOS)
+		adopt_chaos(inq);
+	else if (best == ARM_NONE)
+		adopt_nothing(inq);
+	else
+		adopt_slots(inq);
+	/* The comparison may have taken all of its time. */
+	hunt_allow(inq, SHARE_ANEW);
+	return r == 0 ? rate_measure(inq) : r;
+}
+
+static int bring_out(struct inquiry *inq)
+{
+	AUTO(mem_freep) char *slots = mem_printf("slots:jobs=%u", other_slots(inq));
+	const char *arms[] = { "given", slots, "chaos:chaos=all", "unobserved:observe=none" };
+	/* The last ones are left out first. */
+	unsigned int count = !may_disturb(inq) ? ARM_CHAOS
+			     : inq->known.target || inq->how.plain.observer == OBSERVE_NONE
+				     ? ARM_NONE
+				     : ARM_NONE + 1;
+	struct attempted seen;
+	int r = hunt_attempt(inq,
+			     &(struct attempt){ .arms = arms,
+						.count = count,
+						.trials = rare_trials(inq),
+						.stop_early = inq->known.target != NULL,
+						.program = inq->how.program,
+						.env = inq->how.env },
+			     &seen);
+
+	return r == 0 && !seen.interrupted ? settle(inq, &seen, count) : r;
+}
+
+static bool applies(struct inquiry *inq, struct strbuf *why)
+{
+	if (inq->known.summary.rate.trials == 0 || inq->known.too_slow || inq->known.damaged ||
+	    inq->known.fails_guarded)
+		return false;
+	if (hunt_always(inq)) {
+		strbuf_adds(why, "it fails every time");
+		return false;
+	}
+	if (is_rare(inq))
+		return true;
+	strbuf_addf(why, "it fails often enough, every %.2g s", interval_s(inq));
+	return false;
+}
+
+/* A rare failure is looked for as long as the question may take. */
+static void price(const struct inquiry *inq, struct price *ret)
+{
+	price_of_trials(inq, (double)rare_trials(inq), 1, ret);
+	ret->seconds = 0;
+}
+
+const struct experiment_ops experiment_settings = { .name = "settings",
+						    .question = QUESTION_SETTINGS,
+						    .kind = EXPERIMENT_RUN,
+						    .chance = 0.5,
+						    .applies = applies,
+						    .price = price,
+						    .run = bring_out };
+
+/* ---- alone, when it fails often enough as it is ---- */
+
+static int ask_alone(struct inquiry *inq)
+{
+	static const char *const arms[] = { "side-by-side", "alone:jobs=1" };
+	struct rate given;
+	const struct rate *alone;
+	struct attempted seen;
+	double p;
+	int r = hunt_attempt(inq,
+			     &(struct attempt){ .arms = arms,
+						.count = 2,
+						.trials = cheap_trials(inq),
+						.program = inq->how.program,
+						.env = inq->how.env },
+			     &seen);
+
+	if (r < 0 || seen.interrupted)
+		return r;
+	given = with_earlier(inq, &seen.arms[0]);
+	alone = &seen.arms[1];
+	p = attempt_p(&given, alone);
+	return decide_in(inq, "causes",
+			 "alone %" PRIu64 " of %" PRIu64 " trials failed, %u side by side %" PRIu64
+			 " of %" PRIu64 " (p = %.2g): %s",
+			 alone->failed, alone->trials, inq->how.jobs, given.failed, given.trials, p,
+			 p >= MATTERS_P ? "no sign that it matters, and it fails often enough"
+			 : alone->rate < given.rate
+				 ? "side by side it stays; what trials share may be part of it"
+				 : "it fails often enough side by side");
+}
+
+/* Where it is known who did it, whether it fails alone is worth nothing. */
+static bool alone_applies(struct inquiry *inq, struct strbuf *why)
+{
+	AUTO(verdict_deinit) struct verdict verdict = { 0 };
+
+	if (!inq->known.target || hunt_always(inq) || inq->known.too_slow || inq->how.jobs == 1 ||
+	    is_rare(inq) || inq->how.short_list[0] != '\0')
+		return false;
+	judge_evidence(&inq->evidence, &verdict);
+	if (verdict.firm)
+		return false;
+	if (inq->request->budget_trials > 0 &&
+	    2 * (double)cheap_trials(inq) > SHARE_TRIALS * (double)inq->request->budget_trials) {
+		strbuf_addf(why,
+			    "whether it fails alone, too, would take %" PRIu64 " of %" PRIu64
+			    " trials",
+			    2 * cheap_trials(inq), inq->request->budget_trials);
+		return false;
+	}
+	return true;
+}
+
+static void alone_price(const struct inquiry *inq, struct price *ret)
+{
+	price_of_trials(inq, 2 * (double)cheap_trials(inq), 1, ret);
+	ret->seconds = hunt_takes(inq, cheap_trials(inq), inq->how.jobs) +
+		       hunt_takes(inq, cheap_trials(inq), 1);
+}
+
+const struct experiment_ops experiment_alone = { .name = "alone",
+						 .question = QUESTION_MACHINE,
+						 .kind = EXPERIMENT_RUN,
+						 .chance = 0.1,
+						 .share = SHARE_CHEAP,
+						 .applies = alone_applies,
+						 .price = alone_price,
+						 .run = ask_alone };

@@ -1,0 +1,55 @@
+/* `hunt`: an inquiry that begins at the first question. */
+#include "hunt/inquiry.h"
+
+static void begin(struct inquiry *inq)
+{
+	const struct hunt_request *request = inq->request;
+	struct how *how = &inq->how;
+
+	inq->spending.since_s = series_now_s();
+	inq->spending.budget.trials =
+		request->budget_trials > 0 ? request->budget_trials : UINT64_MAX;
+	inq->spending.budget.failures =
+		request->budget_failures > 0 ? request->budget_failures : UINT64_MAX;
+	how->plain = request->plain;
+	how->close = request->close;
+	how->plain.settings->budget = how->close.settings->budget = &inq->spending.budget;
+	how->plain_settings = mem_strdup(request->plain.identity.settings);
+	how->close_settings = mem_strdup(request->close.identity.settings);
+	how->minimize_settings = mem_strdup(request->minimize.settings);
+	how->plain.identity.settings = how->plain_settings;
+	how->close.identity.settings = how->close_settings;
+	how->jobs = request->jobs;
+	how->program = request->program;
+	how->env = request->slot_env;
+}
+
+static void end(struct inquiry *inq)
+{
+	inq->how.plain.settings->budget = inq->how.close.settings->budget = NULL;
+	evidence_list_deinit(&inq->evidence);
+	series_summary_deinit(&inq->known.summary);
+	target_deinit(&inq->known.match);
+	bystanders_deinit(&inq->known.others);
+	strv_deinit(&inq->how.short_program);
+	strv_deinit(&inq->how.short_env);
+	mem_free(inq->how.plain_settings);
+	mem_free(inq->how.close_settings);
+	mem_free(inq->how.minimize_settings);
+}
+
+int hunt_run(struct case_store *cs, const struct hunt_request *request, struct hunt_result *ret,
+	     struct err *err)
+{
+	struct inquiry inq = { .cs = cs, .request = request, .ret = ret, .err = err };
+	int r;
+
+	runner_hold_signals();
+	begin(&inq);
+	r = case_clear_evidence(cs, err);
+	if (r == 0)
+		r = questions_ask(&inq);
+	ret->seconds = series_now_s() - inq.spending.since_s;
+	end(&inq);
+	return r;
+}

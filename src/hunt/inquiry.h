@@ -1,0 +1,220 @@
+#pragma once
+
+#include "engine/series/bystanders.h"
+#include "engine/series/compare.h"
+#include "hunt/bench.h"
+#include "hunt/experiment.h"
+#include "hunt/hunt.h"
+#include "model/summary.h"
+
+/*
+ * An inquiry: what a hunt or a chase has found out so far, and how it runs its trials. Private to
+ * hunt/.
+ *
+ *	hunt.c, chase.c     the two commands: where an inquiry begins
+ *	strategist.c        which experiment is next
+ *	questions.c         what is asked, and what a question needs before and after
+ *	budget.c            what there is to spend
+ *	choices.c           each choice in the case: why, its price, what it brought
+ *	comparison.c        settings tried against each other
+ *	conclude.c          the verdict, a sentinel
+ *	bench.c, rounds.c   trials of those experiments that ask who did it
+ */
+
+/* How trials are run from now on: what the experiments so far have decided. */
+struct how {
+	struct hunt_look plain, close;
+	char *plain_settings, *close_settings, *minimize_settings; /* texts of the identities */
+	unsigned int jobs;
+	char *const *program;
+	const struct strv *env;
+	struct strv short_program, short_env; /* what these point to, when the list is shorter */
+	char short_list[24]; /* what tells it from other lists; "" while there is none */
+	struct series_id minimal_series; /* 0: no shorter list was found */
+};
+
+/* What was learnt about the failure. */
+struct known {
+	struct series_summary summary;		/* of the command as it is run now */
+	const struct signature_summary *target; /* in it; NULL: it never failed */
+	struct target match;	  /* what is hunted, as later trials are asked for it */
+	struct bystanders others; /* what else was met as it is run */
+	struct rate rate;	  /* of all that comes and goes, as later stages run it */
+	struct rate target_rate;  /* of these, what is hunted */
+	bool too_slow;		  /* no trial ended in the time that the budget leaves to one */
+	bool agent_hides_it;	  /* whatever is put into the program */
+	bool ids_hide_it;
+	bool without_ids;	/* … and nothing brings it out again under them */
+	struct rate close_rate; /* under ids, where that is another than target_rate; trials 0 */
+	uint64_t ids_trial;	/* a failing one under ids; 0: none */
+	struct series_id ids_series; /* that it is of, in… */
+	unsigned int ids_arm;
+	bool chased;	    /* the chase came to its end */
+	bool guarded;	    /* it was run with guards around blocks */
+	double guarded_s;   /* … each took so long, side by side */
+	bool damaged;	    /* … which found damage, though nothing has ever crashed */
+	bool fails_guarded; /* … or made it fail, and nothing else did: it goes with what blocks
+			     * hold */
+	double trial_s;	    /* that a trial takes */
+};
+
+struct spending {
+	double since_s;
+	struct trial_budget budget;
+	uint64_t ran;	     /* trials of this hunt, those of earlier runs included */
+	uint64_t ran_failed; /* of these */
+};
+
+/* What the strategist did. */
+struct strategy {
+	uint64_t done; /* bit for each of experiments[] */
+	uint64_t told; /* the same: why it was left out */
+	enum question question;
+	bool begun; /* the question was shown */
+	unsigned int chosen;
+};
+
+struct who;
+
+struct inquiry {
+	struct case_store *cs;
+	const struct hunt_request *request; /* NULL: a chase */
+	struct hunt_result *ret;
+	struct err *err;
+	const char *asking; /* the question's name, for decisions */
+	struct spending spending;
+	struct strategy strategy;
+	struct how how;
+	struct known known;
+	struct bench *bench; /* while it is asked who did it; else NULL */
+	struct who *who;
+	struct evidence_list evidence;
+};
+
+/* strategist.c: runs the experiments of a question, the best first, until none applies. */
+int strategist_ask(struct inquiry *inq, enum question question);
+/* The price of so many failures, at the rate that is known, under an observer that slows it down so
+ * many times. */
+void price_of_failures(const struct inquiry *inq, double failures, double slower,
+		       struct price *ret);
+void price_of_trials(const struct inquiry *inq, double trials, double slower, struct price *ret);
+
+/* questions.c */
+struct question_ops {
+	const char *name;  /* in the case: "rate" */
+	const char *title; /* for people: "Does it fail?" */
+	double share;	   /* of the budget, the most that it may take */
+	/* Before the first of its experiments; false: the question does not arise. NULL: none. */
+	bool (*begin)(struct inquiry *inq, struct strbuf *why, int *ret_r);
+	/* Before each choice: what was seen so far becomes evidence. NULL: nothing to do. */
+	void (*between)(struct inquiry *inq);
+	/* Afterwards, whatever came of it (`r`); returns what did. NULL: nothing to do. */
+	int (*end)(struct inquiry *inq, int r);
+};
+extern const struct question_ops questions[QUESTIONS];
+void question_show(struct inquiry *inq, enum question question);
+/* All of them, from the first to the verdict. */
+int questions_ask(struct inquiry *inq);
+
+/* choices.c: a choice is stored when it is made, and what it brought when it has ended. */
+struct choice {
+	uint64_t id;
+	uint64_t ran, failed; /* before it */
+	double since_s;
+	size_t evidence;
+};
+int choice_make(struct inquiry *inq, const struct experiment_ops *ops, const struct price *price,
+		struct choice *ret);
+int choice_end(struct inquiry *inq, const struct experiment_ops *ops, const struct choice *choice);
+
+/* Stores a line about the question that is asked, and shows it. */
+int decide(struct inquiry *inq, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+
+/* The same about another question. */
+int decide_in(struct inquiry *inq, const char *stage, const char *fmt, ...)
+	__attribute__((format(printf, 3, 4)));
+
+double hunt_seconds_left(const struct inquiry *inq); /* of the whole budget; 1e9 without one */
+bool hunt_over(const struct inquiry *inq);
+bool inquiry_over(const struct inquiry *inq); /* of a hunt's budget, or of a chase's */
+
+/* From now on at most this part of the budget, and never more than there is. */
+void hunt_allow(struct inquiry *inq, double share);
+
+/* Trials that the case had already count, too. */
+void hunt_count(struct inquiry *inq, uint64_t trials, uint64_t failed, uint64_t earlier);
+
+/* At most so many as the budget has. */
+uint64_t hunt_trials(const struct inquiry *inq, uint64_t most);
+
+bool hunt_crashes(const struct inquiry *inq); /* what is hunted is a crash */
+bool signature_crashes(const struct signature *s);
+bool hunt_always(const struct inquiry *inq); /* every run shows it, and there were some */
+
+/* Of whatever comes and goes, where no closer look tells failures apart. */
+const struct rate *hunt_rate_of_all(const struct inquiry *inq);
+
+/* Seconds that so many trials take on so many slots, as they were measured. */
+double hunt_takes(const struct inquiry *inq, uint64_t trials, unsigned int slots);
+
+/* experiments/rate.c: runs the command as it is run now, in a series of its own, until it is clear
+ * what it does; decides what the target is. */
+int rate_measure(struct inquiry *inq);
+
+#define ARMS_MAX 4u
+
+/* Arms of a comparison, as `redhand compare` takes them: "alone:jobs=1". */
+struct attempt {
+	const char *const *arms;
+	unsigned int count;
+	uint64_t trials; /* per arm */
+	bool stop_early;
+	bool target; /* what is hunted counts; else any crash, or whatever comes and goes */
+	/* Enough is known when this arm has failed so often; failures 0: when all trials are run.
+	 */
+	unsigned int until_arm;
+	uint64_t until_failures;
+	const char *list; /* of a program with fewer tests, what tells it from others; NULL */
+	char *const *program;
+	const struct strv *env;
+};
+
+struct attempted {
+	struct rate arms[ARMS_MAX];
+	uint64_t example[ARMS_MAX]; /* a trial that showed it; 0: none did */
+	/* With `target`: the crash that no series had met, most frequent in the arm; "": none. */
+	char stranger[ARMS_MAX][SIGNATURE_ID_LEN + 1];
+	struct series_id series;
+	bool interrupted;
+};
+
+/* Runs them in turns; the series is one of `compare`. */
+int hunt_attempt(struct inquiry *inq, const struct attempt *attempt, struct attempted *ret);
+
+/* experiments/settings.c: the line of this name in the settings of whatever is run from now on. */
+void settings_adopt(struct inquiry *inq, const char *name, const char *line);
+
+/* Fisher's two-sided p for two rates. */
+double attempt_p(const struct rate *a, const struct rate *b);
+
+/* experiments/ids.c: a line about how often it failed with an observer and without. */
+int observers_tell_effect(struct inquiry *inq, const char *observer, const struct rate *without,
+			  const struct rate *with);
+/* The chase's own trials under ids have not failed: are they what hides it? Then what is left. */
+int observers_drop_ids(struct inquiry *inq, const struct rate *seen);
+
+/* experiments/crash_record.c: what the crash's own record says becomes evidence, where no closer
+ * look has. */
+void hit_tell_record(struct inquiry *inq);
+
+/* experiments/guards_first.c: some trials with guards around blocks: what they find damaged becomes
+ * evidence. */
+int hit_look_for_damage(struct inquiry *inq);
+
+/* who.c: before, while and after it is asked. */
+bool who_begin(struct inquiry *inq, struct strbuf *why, int *ret_r);
+void who_between(struct inquiry *inq);
+int who_end(struct inquiry *inq, int r);
+
+/* conclude.c */
+int conclude(struct inquiry *inq, int r);

@@ -1,0 +1,657 @@
+/* What a trial that was watched showed. */
+#include "hunt/bench.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "judge/store_facts.h"
+#include "read/pointers.h"
+#include "read/unexplained.h"
+
+#define HARMLESS_MAX 40u
+#define HARMLESS_PER_TRIAL 6u
+/* A trap costs some ten microseconds; who comes much later may have had a lock. */
+#define NEAR_NS 100000u
+
+/* ---- reading a failing trial that was watched ---------------------------------------------------
+ */
+
+/* The step of this trial's backtrack that is the home of the stake. */
+static const struct backtrack_step *same_step(const struct backtrack *backtrack,
+					      const struct stake *stake)
+{
+	VEC_FOREACH (&backtrack->steps, step)
+		if (home_same(&step->home, &stake->home))
+			return step;
+	return NULL;
+}
+
+/* Stored before the block was born that has the place now: it was meant for the one before. Ids of
+ * one thread are in the order of time, those of different threads need not be. */
+static bool stored_before(const struct log_hit *hit, bool exact, const struct log_block *now)
+{
+	return exact && hit->lane == now->key.lane && hit->allocations != 0 &&
+	       hit->allocations <= now->id;
+}
+
+static bool is_of_malloc(const struct log_block *block)
+{
+	return block->api != LOG_API_HOOKED && block->api != LOG_API_PYTHON_OBJECT &&
+	       block->api != LOG_API_PYTHON_MEMORY;
+}
+
+/* The block of malloc that the stored pointer led to at that time: a register that held it then
+ * knows. */
+static const struct log_hit_owner *target_then(const struct stake_result *result, uint64_t value)
+{
+	const struct log_hit *hit = result->caught && result->exact ? result->last->hit : NULL;
+
+	for (size_t i = 0; hit && i < LOG_HIT_OWNERS && hit->owners[i].greg != 255; i++) {
+		const struct log_hit_owner *owner = &hit->owners[i];
+
+		if (hit->gregs[owner->greg] == value && owner->relation == LOG_INSIDE &&
+		    owner->space == 0 && owner->state == LOG_BLOCK_LIVE)
+			return owner;
+	}
+	return NULL;
+}
+
+/* As the rings have it, for who freed it; or else as the store saw it. */
+static void find_owner(struct event_log *log, const struct log_block *now,
+		       const struct log_hit_owner *then, uint64_t value, struct log_block *ret)
+{
+	struct log_block at = *now, former;
+
+	at.value = value;
+	while (block_former(log, &at, &former) && former.id < at.id && former.id >= then->id) {
+		former.value = value;
+		if (former.id == then->id) {
+			*ret = former;
+			return;
+		}
+		at = former;
+	}
+	*ret = (struct log_block){ .id = then->id,
+				   .start = then->start,
+				   .size = then->size_low,
+				   .value = value,
+				   .context = then->context,
+				   .state = LOG_BLOCK_FREED,
+				   .relation = LOG_FORMER };
+}
+
+/* The block that was freed although this pointer to it was kept; id 0: none. */
+static void outlived_block(const struct crash_reading *crashed, const struct backtrack_step *step,
+			   const struct stake_result *result, struct log_block *ret)
+{
+	const struct log_hit_owner *then =
+		is_of_malloc(&step->to) ? target_then(result, step->value) : NULL;
+	struct log_block former;
+
+	*ret = (struct log_block){ 0 };
+	/* The crash's records have what registers and the stack led to, not everything. */
+	if (then && step->to.id == 0) {
+		struct log_block next = { .id = then->id + 1, .value = step->value };
+
+		if (block_former(crashed->record.log, &next, &former) && former.id == then->id)
+			*ret = former;
+		return;
+	}
+	if (then && then->id != step->to.id) {
+		find_owner(crashed->record.log, &step->to, then, step->value, ret);
+		return;
+	}
+	if (step->to.id != 0 && step->to.state == LOG_BLOCK_FREED &&
+	    step->to.relation == LOG_INSIDE)
+		*ret = step->to;
+	else if (step->to_former.id != 0 && result->caught && !then &&
+		 stored_before(result->last->hit, result->exact, &step->to))
+		*ret = step->to_former;
+	if (ret->id == 0)
+		return;
+	/* The place may have had many owners since. */
+	ret->value = step->value;
+	while (!then && result->caught && stored_before(result->last->hit, result->exact, ret) &&
+	       block_former(crashed->record.log, ret, &former) && former.id < ret->id)
+		*ret = former;
+}
+
+/* The home was given another value after the pointer had been loaded from it: whoever used it had a
+ * copy, in a register or on a stack, and the home holds no pointer to that block any more. One
+ * below the block: a tag may be taken off. */
+static bool let_go(const struct backtrack_step *step, const struct event_log *in, uint64_t start,
+		   uint64_t size)
+{
+	struct log_last last;
+
+	return step->width == 8 && log_last(&in->reader, step->home.address, &last) &&
+	       last.new_word - (start - 1) > size + 1;
+}
+
+/* What was caught there was not the last write, then. */
+static void see_let_go(struct sight *sight)
+{
+	sight->let_go = true;
+	if (sight->write.write)
+		sight->write.write->flags &= ~(unsigned int)WRITE_LAST;
+}
+
+static void see_target(struct bench *bench, const struct crash_reading *crashed,
+		       const struct backtrack_step *step, struct event_log *in,
+		       const struct stake_result *result, struct sight *sight)
+{
+	struct log_block freed;
+
+	outlived_block(crashed, step, result, &freed);
+	if (freed.id == 0)
+		return;
+	if (let_go(step, in, freed.start, freed.size)) {
+		see_let_go(sight);
+		return;
+	}
+	if (step->to.state == LOG_BLOCK_FREED && freed.id != step->to.id)
+		sight->mistaken =
+			event_log_key(crashed->record.log, &step->to.key, step->to.context);
+	sight->stale = true;
+	sight->target = mem_alloc(sizeof(*sight->target));
+	block_life_read(crashed->record.log, &freed, "the pointer", bench->symbols, sight->target);
+	sight->target->value = step->value;
+	sight->target_exact = step->value == freed.start;
+	sight->former = freed;
+	sight->former.value = step->value;
+}
+
+/* The pointer led to a variable of a function when it was stored; is that function still running
+ * when it is used? */
+static void see_frame(struct bench *bench, const struct crash_reading *crashed,
+		      const struct backtrack_step *step, struct event_log *in,
+		      const struct stake_result *result, struct sight *sight)
+{
+	struct frame_life frame = { 0 };
+
+	if (step->to.id != 0 || step->width != 8 ||
+	    !frames_outlived(crashed, result->last, step->value, bench->symbols, &frame))
+		return;
+	if (let_go(step, in, frame.low, frame.end - frame.low)) {
+		see_let_go(sight);
+		stack_deinit(&frame.stack);
+		return;
+	}
+	sight->stale = sight->frame = sight->target_exact = true;
+	sight->target = mem_alloc(sizeof(*sight->target));
+	*sight->target = (struct block_life){ .via = mem_strdup("the pointer"),
+					      .value = step->value,
+					      .start = frame.low,
+					      .size = frame.end - frame.low,
+					      .state = BLOCK_FREED,
+					      .allocated = frame.stack };
+}
+
+/* What is watched may be two variables. */
+static bool stores_overlap(const struct write_seen *a, const struct write_seen *b)
+{
+	return a->store_start < b->store_start + b->store_len &&
+	       b->store_start < a->store_start + a->store_len;
+}
+
+/* Two threads at one place, one right after the other. */
+static void see_race(struct bench *bench, const struct trial_hits *log, const struct event_log *in,
+		     struct sight *sight, const struct stake_result *result)
+{
+	const struct hit *other = NULL;
+
+	if (!result->exact)
+		return;
+	VEC_FOREACH (&log->hits, caught) {
+		const struct log_hit *hit = caught->hit;
+
+		if (caught->log == in && hit->address == sight->victim.address &&
+		    !(hit->flags & (LOG_HIT_ALONGSIDE | LOG_HIT_IMPRECISE)) &&
+		    hit->tid != result->last->hit->tid &&
+		    hit->number != result->last->hit->number &&
+		    llabs((int64_t)(hit->time_ns - result->last->hit->time_ns)) < (int64_t)NEAR_NS)
+			other = caught;
+	}
+	if (!other)
+		return;
+	sight->race = evidence_new(EVIDENCE_RACE, sight->trial, true);
+	sight->race.race->first = mem_alloc(sizeof(*sight->race.race->first));
+	sight->race.race->second = mem_alloc(sizeof(*sight->race.race->second));
+	home_copy(&sight->race.race->home, &sight->home);
+	hit_describe(other, bench->symbols, sight->race.race->first);
+	hit_describe(result->last, bench->symbols, sight->race.race->second);
+	if (other->hit->time_ns > result->last->hit->time_ns) {
+		struct write_seen *first = sight->race.race->first;
+
+		sight->race.race->first = sight->race.race->second;
+		sight->race.race->second = first;
+	}
+	sight->race.race->gap_ns =
+		(uint64_t)llabs((int64_t)(other->hit->time_ns - result->last->hit->time_ns));
+	/* Both made the same value out of what they had read: one of the two is lost. */
+	sight->race.race->lost_update =
+		stores_overlap(sight->race.race->first, sight->race.race->second) &&
+		sight->race.race->first->new == sight->race.race->second->new &&
+		sight->race.race->first->old != sight->race.race->first->new &&
+		sight->race.race->second->old == sight->race.race->second->new;
+}
+
+/* The last write may only have repeated the value: then who brought it is told, too. */
+static void see_repeated(struct bench *bench, const struct trial_hits *log, struct event_log *in,
+			 const struct sight *sight, const struct stake_result *result)
+{
+	struct stake_result brought = *result;
+	struct source_place unused = { 0 };
+	struct evidence e;
+
+	if (!result->exact || sight->write.write->old != sight->write.write->new)
+		return;
+	brought.last = stakeout_brought(log, in, &sight->victim, result);
+	if (!brought.last)
+		return;
+	e = evidence_new(EVIDENCE_WRITE, sight->trial, true);
+	stakeout_tell(&brought, &sight->victim, in, bench->symbols, e.write, &unused);
+	e.write->flags &= ~(unsigned int)(WRITE_LAST | WRITE_FOUND | WRITE_COPIED);
+	home_deinit(&e.write->home);
+	home_copy(&e.write->home, &sight->write.write->home);
+	VEC_PUSH(&bench->ret->evidence.list, e);
+}
+
+/* Where blocks are not followed, a pointer to memory that is there may have outlived its block, and
+ * then whoever stored it is not to blame. */
+static bool may_have_outlived(const struct bench *bench, const struct crash_reading *crashed,
+			      uint64_t value)
+{
+	const struct mappings *mappings = &crashed->record.mappings;
+
+	for (size_t i = 0; bench->request->without_ids && i < mappings->count; i++)
+		if (value >= mappings->items[i].start && value < mappings->items[i].end)
+			return true;
+	return false;
+}
+
+static void say_stored(struct bench *bench, const struct stack *writer)
+{
+	AUTO(strbuf_deinit) struct strbuf sb = { 0 };
+	const struct frame *site = stack_site(writer);
+
+	if (!site || bench->homes.said_stored)
+		return;
+	bench->homes.said_stored = true;
+	frame_describe(site, &sb);
+	bench_say(bench,
+		  "the pointer was stored by %s; whether what it leads to had been freed by the "
+		  "time it was used cannot be told without ids",
+		  strbuf_str(&sb));
+}
+
+/* The value came with no write that was caught: then the latest one is nobody's that is looked for.
+ */
+static void see_outside(struct bench *bench, const struct trial_hits *log, struct event_log *in,
+			const struct stake_result *result, struct sight *sight)
+{
+	struct outside_change *change;
+	struct evidence e;
+
+	if (!result->watched || (sight->write.write && (sight->write.write->flags & WRITE_FOUND)))
+		return;
+	change = unexplained_find(log, in, result->row.number, sight->victim.value,
+				  sight->victim.len, bench->symbols);
+	if (!change)
+		return;
+	/* Named as the crash names it: the same in all trials. */
+	home_deinit(&change->home);
+	home_copy(&change->home, &sight->home);
+	e = (struct evidence){
+		.kind = EVIDENCE_OUTSIDE, .trial = sight->trial, .failing = true, .outside = change
+	};
+	VEC_PUSH(&bench->ret->evidence.list, e);
+	if (sight->write.write)
+		evidence_deinit(&sight->write);
+	sight->write = (struct evidence){ 0 };
+}
+
+/* It went astray: what it wrote was right for another place. Then it is the one, whatever it
+ * copied. */
+static void forget_copy(const struct backtrack_step *step, struct write_seen *write)
+{
+	bool smashed = step->home.kind == HOME_STACK && step->home.field;
+	bool astray = write->base && write->victim && write->base->id != write->victim->id;
+
+	if (!(write->flags & WRITE_COPIED) || !(smashed || astray))
+		return;
+	write->flags &= ~(unsigned int)WRITE_COPIED;
+	home_deinit(&write->source);
+	write->source = (struct home){ 0 };
+}
+
+static bool is_recycled(const struct crash_reading *crashed, const struct backtrack_step *step)
+{
+	struct log_block former;
+
+	return step->in_former && is_of_malloc(&step->in) &&
+	       block_former(crashed->record.log, &step->in, &former) &&
+	       former.context != step->in.context;
+}
+
+/* Only a pointer into the block leads there. */
+static enum value_leads leads_of(const struct log_block *to)
+{
+	if (to->id == 0)
+		return LEADS_NOWHERE;
+	if (to->relation != LOG_INSIDE)
+		return LEADS_UNKNOWN;
+	return to->state == LOG_BLOCK_LIVE ? LEADS_TO_LIVE : LEADS_TO_FREED;
+}
+
+static void found_value(const struct bench *bench, const struct crash_reading *crashed,
+			const struct backtrack_step *step, unsigned int level,
+			const struct sight *sight, struct value_found *ret)
+{
+	const struct backtrack *backtrack = &crashed->backtrack;
+
+	*ret = (struct value_found){ .known = true,
+				     .step = level,
+				     .steps = (unsigned int)backtrack->steps.count,
+				     .leads = leads_of(&step->to),
+				     .at_start = step->value == step->to.start,
+				     .leads_recycled = step->to_former.id != 0,
+				     .jumped = backtrack->executes,
+				     .indexed = backtrack->by_index,
+				     .read_by_code = !step->by_value,
+				     .other_places = twins_left(bench, backtrack, step),
+				     .replaced = sight->let_go,
+				     .outlived = sight->stale,
+				     .strayed = step->strayed.id != 0,
+				     .runtime = step->of_runtime,
+				     .place_reused = sight->recycled,
+				     .owner_reached = true };
+}
+
+static void see_level(struct bench *bench, const struct crash_reading *crashed,
+		      const struct trial_hits *log, struct event_log *in, const struct stake *stake,
+		      const struct backtrack_step *step)
+{
+	struct sight sight = { .trial = crashed->trial,
+			       .followed = bench->probe.recycler.found,
+			       .victim = { .address = step->home.address,
+					   .value = step->value,
+					   .id = step->in.id,
+					   .len = step->width } };
+	struct stake_result result;
+	struct value_found found;
+
+	/* The object was handed out anew since: to malloc it is the same block. */
+	if (bench->probe.recycler.found)
+		sight.victim.id = 0;
+	(void)log_watch_row(&in->reader, 0, &sight.row);
+	stakeout_look(log, in, &sight.victim, &result);
+	sight.watched = result.watched;
+	sight.since_birth =
+		result.since_birth && (stake->by == STAKE_KEY || stake->by == STAKE_FRAME);
+	sight.birth_value = result.watched ? result.row.first_value : 0;
+	home_copy(&sight.home, &step->home);
+	if (step->in.id != 0) {
+		sight.in = mem_alloc(sizeof(*sight.in));
+		block_life_read(crashed->record.log, &step->in, "the home", bench->symbols,
+				sight.in);
+	}
+	if (result.caught) {
+		sight.write = evidence_new(EVIDENCE_WRITE, crashed->trial, true);
+		stakeout_tell(&result, &sight.victim, in, bench->symbols, sight.write.write,
+			      &sight.source);
+		forget_copy(step, sight.write.write);
+		/* Named as the crash names it: the same in all trials. */
+		home_deinit(&sight.write.write->home);
+		home_copy(&sight.write.write->home, &step->home);
+		if (bench->probe.recycler.found &&
+		    stakeout_through_freed_object(&result, sight.write.write)) {
+			sight.write.write->free_basis = FREE_INFERRED;
+			sight.write.note = mem_strdup(bench->probe.recycler.words);
+		}
+		see_repeated(bench, log, in, &sight, &result);
+		see_pointer(&result, sight.write.write);
+		if (result.since_birth) {
+			see_first(log, in, &result, sight.write.write);
+			see_parts(log, in, &result, bench->symbols, sight.write.write);
+		}
+		see_habits(bench, log, in, &sight, &result);
+		see_race(bench, log, in, &sight, &result);
+	}
+	sight.recycled = is_recycled(crashed, step);
+	see_outside(bench, log, in, &result, &sight);
+	see_target(bench, crashed, step, in, &result, &sight);
+	if (result.caught && result.exact && !sight.stale)
+		see_frame(bench, crashed, step, in, &result, &sight);
+	if (sight.write.write && may_have_outlived(bench, crashed, sight.victim.value)) {
+		say_stored(bench, &sight.write.write->writer);
+		evidence_deinit(&sight.write);
+		sight.write = (struct evidence){ 0 };
+	}
+	found_value(bench, crashed, step, stake->level, &sight, &found);
+	sight.healthy = value_is_right(&found, sight.write.write);
+	if (sight.write.write)
+		sight.write.write->found = found;
+	sight.by_key = stake->by == STAKE_KEY;
+	sight.same_block =
+		sight.by_key && sight.watched &&
+		step->in.size == bench->start.first->backtrack.steps.items[stake->level].in.size;
+	VEC_PUSH(&bench->homes.levels[stake->level].sights, sight);
+}
+
+/* Was the source given another value after the copy was made? By the thread that had put the copied
+ * one there, out of what it found: then that was half of its value. */
+static void see_replaced(struct bench *bench, const struct trial_hits *log, struct event_log *in,
+			 struct write_seen *copy, const struct sight *source)
+{
+	struct evidence e;
+	struct stake_result result;
+	struct victim place = { .address = source->victim.address, .len = source->victim.len };
+	struct source_place unused = { 0 };
+	const struct write_seen *put = source->write.write;
+
+	if (copy->when_ns == 0 ||
+	    !stakeout_next_write(log, in, place.address, copy->when_ns, &result))
+		return;
+	e = evidence_new(EVIDENCE_WRITE, source->trial, true);
+	stakeout_tell(&result, &place, in, bench->symbols, e.write, &unused);
+	e.write->flags &= ~(unsigned int)(WRITE_LAST | WRITE_FOUND);
+	home_deinit(&e.write->home);
+	home_copy(&e.write->home, &source->home);
+	if (put && e.write->tid == put->tid && copy->tid != put->tid &&
+	    (e.write->flags & WRITE_UPDATE))
+		copy->source_state = SOURCE_TORN;
+	VEC_PUSH(&bench->ret->evidence.list, e);
+}
+
+/* The source of a copy, in the same trial: the latest write there before the copy. */
+static void see_source(struct bench *bench, const struct crash_reading *crashed,
+		       const struct trial_hits *log, struct event_log *in,
+		       const struct stake *stake)
+{
+	struct sight *copy = NULL;
+	struct stake_result result;
+	struct sight sight = { .trial = crashed->trial };
+
+	for (unsigned int i = 0; i < stake->level; i++)
+		VEC_FOREACH (&bench->homes.levels[i].sights, s)
+			if (s->trial == crashed->trial && s->write.write &&
+			    (s->write.write->flags & WRITE_COPIED) &&
+			    home_same(&s->write.write->source, &stake->home))
+				copy = s;
+	if (!copy)
+		return;
+	sight.victim = (struct victim){ .address = copy->write.write->source.address,
+					.value = copy->write.write->new,
+					.len = (unsigned int)copy->write.write->source.len };
+	VEC_FOREACH (&log->hits, caught)
+		if (caught->log == in && caught->hit->address == copy->victim.address &&
+		    watched_word(caught->hit->new, caught->hit->bytes) == copy->victim.value)
+			sight.victim.before = caught->hit->number;
+	stakeout_look(log, in, &sight.victim, &result);
+	sight.watched = result.watched || stake->by == STAKE_GLOBAL;
+	home_copy(&sight.home, &copy->write.write->source);
+	if (result.caught) {
+		sight.write = evidence_new(EVIDENCE_WRITE, crashed->trial, true);
+		stakeout_tell(&result, &sight.victim, in, bench->symbols, sight.write.write,
+			      &sight.source);
+		home_deinit(&sight.write.write->home);
+		home_copy(&sight.write.write->home, &sight.home);
+		see_repeated(bench, log, in, &sight, &result);
+	}
+	see_replaced(bench, log, in, copy->write.write, &sight);
+	VEC_PUSH(&bench->homes.levels[stake->level].sights, sight);
+}
+
+/* A variable is the same in every run; by itself a hit knows its address only. */
+static void name_variable(const struct bench *bench, const struct log_hit *hit, struct home *home)
+{
+	const struct stake *stake = hit->watch < bench->stakeout.list.count
+					    ? &bench->stakeout.list.items[hit->watch]
+					    : NULL;
+
+	if (!stake || stake->by != STAKE_GLOBAL || home->kind != HOME_ADDRESS)
+		return;
+	home_deinit(home);
+	*home = (struct home){ 0 };
+	home_copy(home, &stake->home);
+}
+
+/* Who else writes there without harm: for each writer its last whole hit. */
+static void see_harmless(struct bench *bench, const struct trial_hits *log, uint64_t trial,
+			 bool failing, const struct crash_reading *crashed)
+{
+	unsigned int told = 0;
+	uint64_t seen[HARMLESS_PER_TRIAL];
+
+	for (size_t i = log->hits.count; i-- > 0 && told < HARMLESS_PER_TRIAL;) {
+		const struct hit *caught = &log->hits.items[i];
+		uint64_t rip = caught->hit->gregs[LOG_GREG_RIP];
+		struct evidence e;
+		bool known = false, victim = false;
+
+		for (unsigned int k = 0; k < told; k++)
+			known |= seen[k] == rip;
+		if (crashed && crashed->has_backtrack)
+			VEC_FOREACH (&crashed->backtrack.steps, step)
+				victim |= step->home.address == caught->hit->address;
+		if (known || victim || bench->homes.harmless >= HARMLESS_MAX ||
+		    (caught->hit->flags & (LOG_HIT_ALONGSIDE | LOG_HIT_IMPRECISE)))
+			continue;
+		seen[told++] = rip;
+		bench->homes.harmless++;
+		e = evidence_new(EVIDENCE_WRITE, trial, failing);
+		hit_describe(caught, bench->symbols, e.write);
+		name_variable(bench, caught->hit, &e.write->home);
+		VEC_PUSH(&bench->ret->evidence.list, e);
+	}
+}
+
+/* ---- the whole of it
+ * ------------------------------------------------------------------------------
+ */
+
+const struct sight *sight_of(const struct bench *bench, unsigned int level, uint64_t trial)
+{
+	VEC_FOREACH (&bench->homes.levels[level].sights, sight)
+		if (sight->trial == trial)
+			return sight;
+	return NULL;
+}
+
+/* Of a malloc inside the program blocks have no guards and no quarantine, which would tell a write
+ * through a pointer to the place's former owner from one to the present. */
+static bool is_unguarded(const struct crash_reading *crashed)
+{
+	VEC_FOREACH (&crashed->record.log->hooks, hook)
+		if (hook->state == LOG_HOOK_PLACED && strcmp(hook->label, "malloc") == 0)
+			return true;
+	return false;
+}
+
+static void doubt_pointer(struct evidence *write)
+{
+	write->write->free_basis = FREE_UNSEEN;
+	if (!write->note)
+		write->note = mem_strdup("its place was another's before, and blocks of a malloc "
+					 "inside the program have no guards that would tell whose "
+					 "pointer it was");
+}
+
+/* The place was another kind of block's. Whose pointer is it that the failure came by? The present
+ * owner's, if it was stored when that one was there already. */
+static void see_recycled(struct bench *bench, const struct crash_reading *crashed)
+{
+	bool unguarded = is_unguarded(crashed);
+
+	for (unsigned int i = 0; i < LEVELS_MAX; i++) {
+		const struct sight *led =
+			i + 1 < LEVELS_MAX ? sight_of(bench, i + 1, crashed->trial) : NULL;
+
+		VEC_FOREACH (&bench->homes.levels[i].sights, sight) {
+			if (sight->trial != crashed->trial || !sight->recycled ||
+			    !sight->write.write)
+				continue;
+			sight->write.write->found.owner_reached =
+				led && led->write.write && !led->stale;
+			if (unguarded)
+				doubt_pointer(&sight->write);
+		}
+	}
+}
+
+/* Per trial: did a key lead to the block that was hit? */
+static void count_keys(struct bench *bench, uint64_t trial)
+{
+	bool tried = false, right = false;
+
+	for (unsigned int i = 0; i < LEVELS_MAX; i++)
+		VEC_FOREACH (&bench->homes.levels[i].sights, sight) {
+			tried |= sight->trial == trial && sight->by_key;
+			right |= sight->trial == trial && sight->same_block;
+		}
+	bench->homes.key_tried += tried;
+	bench->homes.key_right += right;
+}
+
+void read_failing(struct bench *bench)
+{
+	const struct crash_reading *crashed =
+		reading_backtrack(bench->round.reading, bench->probe.recycler.found
+								? THROUGH_WHOLE_BLOCKS
+								: THROUGH_OBJECTS);
+	const struct trial_hits *log = reading_hits(bench->round.reading);
+	struct event_log *in = crashed->record.log;
+
+	bench->round.failed++;
+	if (!crashed->has_backtrack)
+		return;
+	for (size_t i = 0; i < bench->stakeout.list.count; i++) {
+		const struct stake *stake = &bench->stakeout.list.items[i];
+		const struct backtrack_step *step = same_step(&crashed->backtrack, stake);
+
+		if (step && stake->level < LEVELS_MAX)
+			see_level(bench, crashed, log, in, stake, step);
+		else if (stake->level >= LEVELS_MAX)
+			see_source(bench, crashed, log, in, stake);
+	}
+	for (size_t i = 0; i < bench->stakeout.list.count; i++) {
+		const struct stake *stake = &bench->stakeout.list.items[i];
+
+		if (stake->by == STAKE_RESULT)
+			see_instances(bench, crashed, log, in, stake);
+	}
+	see_recycled(bench, crashed);
+	count_keys(bench, crashed->trial);
+	bench->round.watched += was_watched(bench, crashed->trial, LEVELS_MAX);
+	see_harmless(bench, log, bench->round.number, true, crashed);
+	cuts_note(bench, crashed);
+	crash_reading_tell(crashed, bench->symbols, bench_crash(bench), &bench->ret->evidence);
+}
+
+void read_passing(struct bench *bench)
+{
+	if (bench->homes.harmless < HARMLESS_MAX)
+		see_harmless(bench, reading_hits(bench->round.reading), bench->round.number, false,
+			     NULL);
+}

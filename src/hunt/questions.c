@@ -1,0 +1,78 @@
+/*
+ * What is asked, in the order that costs least: what makes the later questions cheaper comes first.
+ * Whatever is found out, the next trials are run as it was settled on: fewer tests, other slots,
+ * chaos.
+ */
+#include "hunt/inquiry.h"
+
+const struct question_ops questions[QUESTIONS] = {
+	[QUESTION_FAILS] = { .name = "rate", .title = "Does it fail?", .share = 0.3 },
+	[QUESTION_SETTINGS] = { .name = "causes", .title = "What makes it fail?", .share = 0.15 },
+	[QUESTION_FEWER] = { .name = "minimize", .title = "How little of it?", .share = 0.4 },
+	[QUESTION_OBSERVER] = { .name = "observers",
+				.title = "Which observer does it stand?",
+				.share = 0.1 },
+	[QUESTION_HIT] = { .name = "hit", .title = "What was hit?", .share = 1 },
+	[QUESTION_WHO] = { .name = "chase",
+			   .title = "Who did it?",
+			   .share = 1,
+			   .begin = who_begin,
+			   .between = who_between,
+			   .end = who_end },
+	[QUESTION_MACHINE] = { .name = "machine", .title = "Is it the machine?", .share = 0.1 },
+	[QUESTION_VERDICT] = { .name = "verdict", .title = "Verdict", .share = 1, .end = conclude },
+};
+
+void question_show(struct inquiry *inq, enum question question)
+{
+	const struct hunt_show *show = inq->request ? &inq->request->show : NULL;
+
+	if (show && show->begin)
+		show->begin(show->ctx, (unsigned int)question + 1, QUESTIONS,
+			    questions[question].title);
+}
+
+static int ask(struct inquiry *inq, enum question question)
+{
+	const struct question_ops *ops = &questions[question];
+	AUTO(strbuf_deinit) struct strbuf why = { 0 };
+	int r = 0;
+
+	inq->strategy.question = question;
+	inq->strategy.begun = false;
+	hunt_allow(inq, ops->share);
+	if (ops->begin && !ops->begin(inq, &why, &r)) {
+		if (r == 0 && why.len > 0)
+			r = decide(inq, "left out: %s", strbuf_str(&why));
+		return r;
+	}
+	if (r == 0 && (question == QUESTION_WHO || question == QUESTION_VERDICT)) {
+		inq->strategy.begun = true;
+		question_show(inq, question);
+	}
+	if (r == 0)
+		r = strategist_ask(inq, question);
+	return ops->end ? ops->end(inq, r) : r;
+}
+
+/* The last one is never left out: what was seen so far is judged. */
+int questions_ask(struct inquiry *inq)
+{
+	int r = 0;
+
+	for (unsigned int i = 0; i < QUESTIONS && r == 0; i++) {
+		bool last = i + 1 == QUESTIONS;
+
+		inq->asking = questions[i].name;
+		/* What finds its trials in the case runs none that could notice. */
+		inq->ret->interrupted |= !last && runner_stop_pending();
+		if (!last && hunt_over(inq)) {
+			if (!inq->ret->interrupted && !inq->ret->spent)
+				r = decide(inq, "not begun, nor what follows: the budget is spent");
+			inq->ret->spent |= !inq->ret->interrupted;
+			continue;
+		}
+		r = ask(inq, i);
+	}
+	return r;
+}

@@ -1,0 +1,302 @@
+/*
+ * Who did it? The chase: from the crash back to the write.
+ *
+ * Worth it when there is a crash, or damage that guards found, and something can be put into the
+ * program. Where ids hide it, only
+ * variables of the program can be watched; guards may show more. Costs what is left of the budget
+ * at most; it ends with the third failing trial in which the victim was watched. Decides by
+ * evidence: the verdict is drawn from what was caught.
+ */
+#include "hunt/inquiry.h"
+
+#include <inttypes.h>
+
+#include "engine/series/settings.h"
+#include "engine/stats/rate.h"
+#include "judge/judge.h"
+
+#define TRIALS 1500u
+#define WANTED 3u
+#define HOPS 3u
+#define LOOK_LEAST 20u
+#define LOOK_MOST TRIALS
+
+/* Where nothing failed: bytes that somebody must have written, in a block that is found again. */
+static const struct evidence *damaged_bytes(const struct inquiry *inq)
+{
+	VEC_FOREACH (&inq->evidence.list, e)
+		if (e->kind == EVIDENCE_CANARY && e->canary->block && e->canary->block->key)
+			return e;
+	return NULL;
+}
+
+/* A wrong result and no damage: it may come from what stands in freed blocks, or in new ones. */
+static bool may_read_freed(const struct inquiry *inq)
+{
+	if (inq->known.fails_guarded)
+		return !inq->known.damaged;
+	return inq->known.target && !hunt_crashes(inq) && !inq->known.damaged && inq->known.guarded;
+}
+
+static bool worth(struct inquiry *inq, struct strbuf *why)
+{
+	if (inq->known.damaged)
+		return damaged_bytes(inq) != NULL;
+	if (!hunt_crashes(inq))
+		return may_read_freed(inq);
+	if (inq->how.close.observer == OBSERVE_NONE) {
+		strbuf_adds(why, "nothing can be put into this program, so nobody can be caught");
+		return false;
+	}
+	return true;
+}
+
+static void says(void *ctx, const char *line)
+{
+	struct inquiry *inq = ctx;
+
+	(void)decide(inq, "%s", line);
+}
+
+/* The observers that matter most show their effect only here, where they are used. */
+static int tell_rates(struct inquiry *inq, const struct chase_result *result)
+{
+	const struct rate *without =
+		inq->known.close_rate.trials > 0 ? &inq->known.close_rate : &inq->known.target_rate;
+	struct rate watched =
+		rate_wilson(result->watched_trials, result->watched_failed, RATE_CONFIDENCE);
+	struct rate guarded =
+		rate_wilson(result->guarded_trials, result->guarded_failed, RATE_CONFIDENCE);
+	int r = observers_tell_effect(inq, inq->known.without_ids ? "watch without ids" : "watch",
+				      without, &watched);
+
+	return r == 0 ? observers_tell_effect(
+				inq, "heap",
+				inq->known.close_rate.trials > 0 ? without : hunt_rate_of_all(inq),
+				&guarded)
+		      : r;
+}
+
+/* What was caught may be nothing: then guards may show which block it is about. */
+static int look_further(struct inquiry *inq)
+{
+	AUTO(verdict_deinit) struct verdict verdict = { 0 };
+
+	judge_evidence(&inq->evidence, &verdict);
+	return verdict.class == VERDICT_NOT_CAUGHT && !hunt_over(inq) ? hit_look_for_damage(inq)
+								      : 0;
+}
+
+/* Where it has not failed under ids yet, they may hide it; without them it may be hidden, too. So
+ * many clean trials in a row are no chance. */
+static uint64_t look_trials(const struct inquiry *inq)
+{
+	uint64_t trials = rate_clean_runs(inq->known.target_rate.rate, 0.9999);
+
+	if (inq->known.ids_trial != 0 && !inq->known.without_ids)
+		return 0;
+	return trials < LOOK_LEAST ? LOOK_LEAST : trials < LOOK_MOST ? trials : LOOK_MOST;
+}
+
+/* ---- failing trials that the case has already ---- */
+
+#define STORED_MAX 8u
+
+struct who {
+	struct bench bench;
+	struct chase_request request;
+	struct chase_result result;
+	struct target match; /* only seen through: the inquiry's is the one that is freed */
+	char *without_ids;   /* settings */
+	struct stored_trial stored[STORED_MAX];
+};
+
+struct gathering {
+	struct inquiry *inq;
+	unsigned int arm;
+};
+
+static void gather(void *ctx, const struct run_row *row)
+{
+	struct gathering *gathering = ctx;
+	struct inquiry *inq = gathering->inq;
+	struct who *who = inq->who;
+	bool shown = false;
+
+	if (row->arm != gathering->arm || row->signatures[0] == '\0' || !row->kept ||
+	    who->request.stored_count == STORED_MAX ||
+	    target_shown(&inq->known.match, inq->cs, row->signatures, &shown, NULL) < 0 || !shown)
+		return;
+	who->stored[who->request.stored_count++] =
+		(struct stored_trial){ .trial = row->trial, .signal = row->signal };
+}
+
+static int gather_stored(struct inquiry *inq)
+{
+	struct gathering gathering = { inq, inq->known.ids_arm };
+
+	inq->who->request.stored = inq->who->stored;
+	if (inq->known.ids_series.value == 0 || inq->known.without_ids || inq->known.damaged ||
+	    !hunt_crashes(inq))
+		return 0;
+	return case_runs(inq->cs, inq->known.ids_series, gather, &gathering, inq->err);
+}
+
+/* ---- before, while and after it is asked ---- */
+
+static void fill_request(struct inquiry *inq)
+{
+	const struct hunt_request *request = inq->request;
+	struct who *who = inq->who;
+
+	who->match = inq->known.match;
+	/* Those who read what has come to stand in the file die of it, too, but lead elsewhere. */
+	who->match.cuts = true;
+	/* The way back from the fault is another for each member: one of them is chased. */
+	who->match.members.count = 0;
+	who->without_ids =
+		series_settings_with(inq->how.close_settings, "without-ids", "without-ids 1\n");
+	who->request =
+		(struct chase_request){ .identity = inq->how.close.identity,
+					.settings = inq->how.close.settings,
+					.program = inq->how.program,
+					.program_path = request->program_path,
+					.slot_env = inq->how.env,
+					.jobs = inq->how.jobs,
+					.lead = inq->known.damaged ? damaged_bytes(inq) : NULL,
+					.freed = may_read_freed(inq),
+					.guarded_s = inq->known.guarded_s,
+					.target = inq->known.target ? &who->match : NULL,
+					.others = &inq->known.others,
+					.without_ids = inq->known.without_ids,
+					.look = look_trials(inq),
+					.rate = inq->known.close_rate.trials > 0
+							? inq->known.close_rate
+							: inq->known.target_rate,
+					.trials = hunt_trials(inq, TRIALS),
+					.fresh = request->fresh,
+					.wanted = WANTED,
+					.proofs = true,
+					.hops = HOPS,
+					.deadline_s = inq->spending.budget.deadline_s,
+					.progress = request->show.progress,
+					.progress_ctx = request->show.ctx,
+					.say = says,
+					.say_ctx = inq };
+	if (inq->known.without_ids)
+		who->request.identity.settings = who->without_ids;
+}
+
+static int begin(struct inquiry *inq)
+{
+	int r;
+
+	inq->who = mem_alloc(sizeof(*inq->who));
+	*inq->who = (struct who){ 0 };
+	fill_request(inq);
+	r = gather_stored(inq);
+	if (r == 0)
+		r = bench_open(&inq->who->bench, inq->cs, &inq->who->request, &inq->who->result,
+			       inq->err);
+	inq->bench = &inq->who->bench;
+	/* All that is known is judged together; but what it begins with must stay where it is. */
+	if (!inq->who->request.lead) {
+		inq->who->result.evidence.list = inq->evidence.list;
+		inq->evidence = (struct evidence_list){ 0 };
+	}
+	return r;
+}
+
+/* What was seen comes back; the bench is gone. Returns how often it did not fail, when it never
+ * did. */
+static uint64_t end(struct inquiry *inq, uint64_t *ret_guarded)
+{
+	struct who *who = inq->who;
+	struct chase_result *result = &who->result;
+	uint64_t clean;
+
+	bench_close(&who->bench);
+	inq->bench = NULL;
+	inq->ret->interrupted |= result->interrupted;
+	hunt_count(inq, result->evidence.trials, result->evidence.failed, 0);
+	clean = result->found ? 0 : result->evidence.trials;
+	*ret_guarded = result->guarded_trials;
+	VEC_FOREACH (&result->evidence.list, e)
+		VEC_PUSH(&inq->evidence.list, *e);
+	result->evidence.list.count = 0;
+	return clean;
+}
+
+static void release(struct inquiry *inq)
+{
+	chase_result_deinit(&inq->who->result);
+	mem_free(inq->who->without_ids);
+	mem_free(inq->who);
+	inq->who = NULL;
+}
+
+bool who_begin(struct inquiry *inq, struct strbuf *why, int *ret_r)
+{
+	if (!worth(inq, why))
+		return false;
+	*ret_r = begin(inq);
+	return true;
+}
+
+void who_between(struct inquiry *inq)
+{
+	homes_settle(inq->bench);
+}
+
+/* Tells how it ended. */
+static int tell(struct inquiry *inq, int r)
+{
+	struct chase_result *result = &inq->who->result;
+
+	/* From the damage that guards found to whoever did it there may be no way. */
+	if (r < 0 && (inq->known.damaged || may_read_freed(inq))) {
+		struct err why = *inq->err;
+
+		*inq->err = (struct err){ 0 };
+		return decide(inq, "who damaged it cannot be told: %s", why.message);
+	}
+	if (r == 0)
+		r = tell_rates(inq, result);
+	if (r == 0 && !result->interrupted)
+		r = decide(inq, "%s", result->outcome);
+	inq->known.chased = r == 0 && !result->interrupted;
+	return r;
+}
+
+static int ask_once_more(struct inquiry *inq, uint64_t *ret_guarded)
+{
+	int r = begin(inq);
+
+	if (r == 0)
+		r = strategist_ask(inq, QUESTION_WHO);
+	(void)end(inq, ret_guarded);
+	r = tell(inq, r);
+	release(inq);
+	return r;
+}
+
+int who_end(struct inquiry *inq, int r)
+{
+	bool from_damage = inq->known.damaged || may_read_freed(inq);
+	bool with_ids = !inq->known.without_ids;
+	uint64_t guarded = 0, clean = end(inq, &guarded);
+
+	r = tell(inq, r);
+	release(inq);
+	if (from_damage || r < 0)
+		return r;
+	if (with_ids && clean > 0 && inq->known.ids_trial == 0 && !hunt_over(inq)) {
+		struct rate seen = rate_wilson(clean, 0, RATE_CONFIDENCE);
+
+		r = observers_drop_ids(inq, &seen);
+		hunt_allow(inq, 1);
+		if (r == 0 && inq->known.ids_hide_it && !hunt_over(inq))
+			r = ask_once_more(inq, &guarded);
+	}
+	return r == 0 && inq->known.chased && guarded == 0 ? look_further(inq) : r;
+}

@@ -245,7 +245,7 @@ bool who_begin(struct inquiry *inq, struct strbuf *why, int *ret_r)
 
 void who_between(struct inquiry *inq)
 {
-	homes_settle(inq->bench);
+	homes_settle(inq->bench, inquiry_over(inq));
 }
 
 /* Tells how it ended. */

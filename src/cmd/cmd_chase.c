@@ -7,8 +7,8 @@
 #include "base/log.h"
 #include "cmd/progress.h"
 #include "cmd/trial_options.h"
-#include "hunt/chase.h"
 #include "engine/investigation/investigation.h"
+#include "hunt/chase.h"
 #include "judge/judge.h"
 #include "report/report_investigation.h"
 
@@ -60,7 +60,8 @@ static const struct option chase_option_table[] = {
 	  .min = 1,
 	  .max = 100,
 	  .offset = offsetof(struct chase_options, wanted),
-	  .help = "Until it was caught in K failing trials, per hop (default 3)" },
+	  .help = "Until it was caught in K failing trials, per hop (default 3, or 2 where each is proof: "
+		  "the very value that failed, in the very block)" },
 	{ .name = "hops",
 	  .kind = OPTION_COUNT,
 	  .metavar = "N",
@@ -84,7 +85,6 @@ static void defaults(void *ptr)
 
 	options->common.case_dir = CASE_DIR_DEFAULT;
 	options->trials = TRIALS_DEFAULT;
-	options->wanted = WANTED_DEFAULT;
 	options->hops = HOPS_DEFAULT;
 	trial_options_defaults(&options->trial);
 	options->trial.observe = OBSERVE_WATCH;
@@ -183,7 +183,9 @@ static int chase(const struct invocation *inv, struct readings *readings,
 					 .trials = options->trials,
 					 .unfailed = true,
 					 .fresh = options->trial.fresh,
-					 .wanted = options->wanted,
+					 .wanted = options->wanted > 0 ? options->wanted
+								       : WANTED_DEFAULT,
+					 .proofs = options->wanted == 0,
 					 .hops = (unsigned int)options->hops,
 					 .progress = progress_show,
 					 .progress_ctx = &progress,

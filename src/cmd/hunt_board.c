@@ -7,6 +7,7 @@
 #include "base/log.h"
 
 #define LEFT_OUT "left out: "
+#define TOLD_S 5 /* what takes less is over before it is read */
 
 /* https://no-color.org, for stderr. */
 static bool wants_colour(bool terminal)
@@ -110,7 +111,7 @@ static void expect(void *ctx, double trials, double failures, double seconds)
 	board->expected_trials = trials;
 	board->expected_s = seconds;
 	board->expected_at_s = series_now_s();
-	if (!news || trials < 1)
+	if (!news || trials < 1 || seconds < TOLD_S)
 		return;
 	strbuf_addf(&sb, "a verdict will probably take about %.0f more runs, of which %.0f fail: ",
 		    trials + 0.5, failures + 0.5);

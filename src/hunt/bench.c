@@ -13,6 +13,7 @@
 #include "engine/stats/rate.h"
 #include "judge/judge.h"
 
+#define STRANGERS 3u   /* in a row, until they are taken for the same failure */
 #define QUIET_LOOK 40u /* trials without a crash, until guards are asked */
 
 void bench_say(struct bench *bench, const char *fmt, ...)
@@ -145,20 +146,77 @@ static void note_others(struct bench *bench, const struct signatures *signatures
 		bystanders_note(request->others, request->target, s);
 }
 
+/* What a failing trial shows: what is chased; or a crash that nobody has met before. */
+struct shown {
+	bool failed, wanted, stranger;
+};
+
+static void look_at(const struct bench *bench, const struct signature *s, struct shown *ret)
+{
+	const struct chase_request *request = bench->request;
+	bool wanted = !request->target || target_is(request->target, s);
+	bool stranger = !wanted && s->kind == FAILURE_SIGNAL && request->others &&
+			!request->target->exact && !bystanders_have(request->others, s);
+
+	ret->failed = true;
+	ret->wanted |= wanted || (stranger && bench->start.moved);
+	ret->stranger |= stranger;
+}
+
+/* A watch, or a hook, changes what stands on the stack and in registers, and so how it dies. Where
+ * it only dies in a way that it never did without, that is taken for the same failure. */
+static void note_stranger(struct bench *bench, const struct shown *shown)
+{
+	struct start *start = &bench->start;
+
+	if (bench->round.ops != &homes_round || start->moved)
+		return;
+	start->strangers = shown->wanted ? 0 : start->strangers + shown->stranger;
+	if (bench->round.failed > 0 || start->strangers < STRANGERS)
+		return;
+	start->moved = true;
+	bench_say(bench,
+		  "while it is watched it fails in another way, not met before: that is taken "
+		  "for the same failure");
+}
+
 /* Only the failure that is chased counts; `record` comes between examine and ended. */
 static void bench_record(void *ctx, const struct run *run, struct trial_record *record)
 {
 	struct bench *bench = ctx;
-	bool failed = false, wanted = false;
+	struct shown shown = { 0 };
 
 	VEC_FOREACH (&record->signatures->list, s) {
 		failed = true;
 		wanted |= !bench->request->target || target_is(bench->request->target, s);
 	}
 	note_others(bench, record->signatures);
-	if (bench->round.pending)
-		bench_count(bench, failed, wanted);
-	bench->round.pending = false;
+}
+
+VEC_FOREACH (&record->signatures->list, s)
+	look_at(bench, s, &shown);
+note_stranger(bench, &shown);
+if (bench->round.pending)
+	bench_count(bench, shown.failed, shown.wanted);
+bench->round.pending = false;
+}
+
+bool bench_shows(struct bench *bench, const char *signatures)
+{
+	struct shown shown = { 0 };
+
+	while (*signatures != '\0') {
+		size_t len = strcspn(signatures, " ");
+		AUTO(mem_freep) char *id = mem_strndup(signatures, len);
+		AUTO(signature_deinit) struct signature s = { 0 };
+
+		/* What cannot be read has not shown it. */
+		if (case_signature(bench->runner.cs, id, &s, NULL) == 0)
+			look_at(bench, &s, &shown);
+		signatures += len + (signatures[len] == ' ');
+	}
+	note_stranger(bench, &shown);
+	return shown.wanted;
 }
 
 /* It does not fail any more since it is watched this way. */
@@ -230,7 +288,6 @@ int bench_plan(struct bench *bench, struct err *err)
 	if (r == 0 && bench->probe.recycler.found &&
 	    recycler_plan(&bench->probe.recycler, bench->hooks, &bench->items, NULL) < 0)
 		recycler_deinit(&bench->probe.recycler);
-	release_deinit(&bench->release);
 	if (r == 0)
 		r = stakeout_plan(&bench->stakeout, bench->hooks, &bench->items, err);
 	return r;

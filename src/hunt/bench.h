@@ -98,7 +98,9 @@ struct round {
 /* look.c: the first crash, and its reading; before there is one, an empty one and NULL. */
 struct start {
 	bool found;
-	uint64_t count; /* crashes seen meanwhile */
+	bool moved; /* crashes that were never met before are taken for the same failure: */
+	unsigned int strangers; /* so many came in a row */
+	uint64_t count;		/* crashes seen meanwhile */
 	const struct crash_reading *first;
 	struct reading *reading;
 	uint64_t look_max;   /* trials until it is given up that it crashes; 0: all */
@@ -191,9 +193,12 @@ void bench_take_reading(struct bench *bench, struct reading *reading);
 /* What it died of; NULL: of no crash, or there is no record of it. */
 const struct crash *bench_crash(struct bench *bench);
 void bench_count(struct bench *bench, bool failed, bool wanted);
+/* Of a stored trial: do these signatures (ids, separated by a space) show what is chased? In the
+ * order in which the trials ended. */
+bool bench_shows(struct bench *bench, const char *signatures);
 bool bench_enough(struct bench *bench);
 uint64_t
-bench_wanted(const struct bench *bench); /* failing trials, where none is proof by itself */
+bench_wanted(const struct bench *bench); /* failing trials, where each is proof by itself */
 /* There is a way back from the crash, and somebody can have written there. */
 bool bench_worth_watching(const struct bench *bench);
 /* The crash says too little by itself. */
@@ -219,8 +224,9 @@ extern const struct round_ops look_round, homes_round, fill_freed_round;
 void look_read(struct bench *bench);
 bool look_gives_up(const struct bench *bench);
 
-/* homes.c: when nothing is left to ask about them, what was seen there becomes evidence. */
-void homes_settle(struct bench *bench);
+/* homes.c: when nothing is left to ask about them, or nothing can be asked any more (`over`), what
+ * was seen there becomes evidence. */
+void homes_settle(struct bench *bench, bool over);
 void homes_forget(struct bench *bench);
 /* Somebody was caught putting the value to where it was copied from. */
 bool homes_caught_source(const struct bench *bench);

@@ -51,14 +51,14 @@ static const struct evidence_list *evidence_of(const struct inquiry *inq)
 	return inq->bench ? &inq->bench->ret->evidence : &inq->evidence;
 }
 
-/* All that was run, in whichever series. */
+/* All that was run, in whichever series; of failing ones those that show what is hunted. */
 static void count(const struct inquiry *inq, uint64_t *trials, uint64_t *failed)
 {
 	*trials = inq->spending.ran;
 	*failed = inq->spending.ran_failed;
 	if (inq->bench) {
 		*trials += inq->bench->ret->evidence.trials;
-		*failed += inq->bench->ret->evidence.failed;
+		*failed += inq->bench->ret->evidence.failed - inq->bench->ret->others;
 	}
 }
 

@@ -52,6 +52,7 @@ struct known {
 	bool chased;	    /* the chase came to its end */
 	bool guarded;	    /* it was run with guards around blocks */
 	double guarded_s;   /* … each took so long, side by side */
+	bool fenced;	    /* … with fences */
 	bool damaged;	    /* … which found damage, though nothing has ever crashed */
 	bool fails_guarded; /* … or made it fail, and nothing else did: it goes with what blocks
 			     * hold */
@@ -210,6 +211,9 @@ void hit_tell_record(struct inquiry *inq);
 /* experiments/guards_first.c: some trials with guards around blocks: what they find damaged becomes
  * evidence. */
 int hit_look_for_damage(struct inquiry *inq);
+
+/* experiments/fences.c: the same with fences. */
+int fences_look(struct inquiry *inq);
 
 /* who.c: before, while and after it is asked. */
 bool who_begin(struct inquiry *inq, struct strbuf *why, int *ret_r);

@@ -27,33 +27,26 @@ static uint64_t stage_of(const struct bench *bench, const struct round_ops *ops)
 struct stored {
 	uint64_t position, trial;
 	int signal;
-	bool failed, wanted, kept;
+	char *signatures;
+	bool kept;
 };
 
 struct earlier {
 	VEC(struct stored) list;
-	const struct bench *bench;
 	uint64_t from, to;
 };
 
 static void take(void *ctx, const struct run_row *row)
 {
 	struct earlier *earlier = ctx;
-	const struct target *target = earlier->bench->request->target;
-	bool failed = row->signatures[0] != '\0', wanted = failed;
 
-	if (row->position <= earlier->from || row->position >= earlier->to)
-		return;
-	/* What cannot be read has not shown it. */
-	if (failed && target &&
-	    target_shown(target, earlier->bench->runner.cs, row->signatures, &wanted, NULL) < 0)
-		wanted = false;
-	VEC_PUSH(&earlier->list, ((struct stored){ .position = row->position,
-						   .trial = row->trial,
-						   .signal = row->signal,
-						   .failed = failed,
-						   .wanted = wanted,
-						   .kept = row->kept }));
+	if (row->position > earlier->from && row->position < earlier->to)
+		VEC_PUSH(&earlier->list,
+			 ((struct stored){ .position = row->position,
+					   .trial = row->trial,
+					   .signal = row->signal,
+					   .signatures = mem_strdup(row->signatures),
+					   .kept = row->kept }));
 }
 
 /* As it was when it ended. */
@@ -64,14 +57,13 @@ static void read_again(struct bench *bench, const struct stored *stored)
 	bench->round.signal = stored->kept ? stored->signal : 0;
 	bench_take_reading(bench, bench_reading_of(bench, stored->trial, stored->signal));
 	bench->ret->evidence.trials++;
-	bench_count(bench, stored->failed, stored->wanted);
+	bench_count(bench, stored->signatures[0] != '\0', bench_shows(bench, stored->signatures));
 }
 
 static int resume(struct bench *bench, const struct round_ops *ops, bool *ret_enough,
 		  struct err *err)
 {
-	struct earlier earlier = { .bench = bench,
-				   .from = bench->round.stage,
+	struct earlier earlier = { .from = bench->round.stage,
 				   .to = bench->round.stage + (1u << POSITION_BITS) };
 	int r = case_runs(bench->runner.cs, bench->runner.series, take, &earlier, err);
 
@@ -84,6 +76,8 @@ static int resume(struct bench *bench, const struct round_ops *ops, bool *ret_en
 		read_again(bench, stored);
 		*ret_enough = bench_enough(bench);
 	}
+	VEC_FOREACH (&earlier.list, stored)
+		mem_free(stored->signatures);
 	VEC_DEINIT(&earlier.list);
 	return r;
 }

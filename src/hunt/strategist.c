@@ -121,8 +121,12 @@ static void tell_outlook(const struct inquiry *inq, const struct candidate *best
 	double again = AGAIN;
 	struct price watch;
 
-	if (!show || !show->expect || !inq->known.target || best->ops->question > QUESTION_WHO)
+	if (!show || !show->expect || !inq->known.target)
 		return;
+	if (best->ops->question > QUESTION_WHO) {
+		show->expect(show->ctx, 0, 0, 0);
+		return;
+	}
 	/* Who did it takes two failing trials at least, whatever comes before. */
 	price_of_failures(inq, PROOFS, 1.5, &watch);
 	if (best->ops->question == QUESTION_WHO && best->price.trials > 0) {

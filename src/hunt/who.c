@@ -81,10 +81,15 @@ static int tell_rates(struct inquiry *inq, const struct chase_result *result)
 static int look_further(struct inquiry *inq)
 {
 	AUTO(verdict_deinit) struct verdict verdict = { 0 };
+	int r;
 
 	judge_evidence(&inq->evidence, &verdict);
-	return verdict.class == VERDICT_NOT_CAUGHT && !hunt_over(inq) ? hit_look_for_damage(inq)
-								      : 0;
+	if (verdict.class != VERDICT_NOT_CAUGHT || hunt_over(inq))
+		return 0;
+	r = hit_look_for_damage(inq);
+	return r < 0 || inq->known.damaged || inq->known.fenced || hunt_over(inq)
+		       ? r
+		       : fences_look(inq);
 }
 
 /* Where it has not failed under ids yet, they may hide it; without them it may be hidden, too. So
@@ -245,7 +250,7 @@ bool who_begin(struct inquiry *inq, struct strbuf *why, int *ret_r)
 
 void who_between(struct inquiry *inq)
 {
-	homes_settle(inq->bench);
+	homes_settle(inq->bench, inquiry_over(inq));
 }
 
 /* Tells how it ended. */

@@ -319,7 +319,7 @@ void heap_experiment(const struct heap_report *report, enum experiment_kind kind
 	count_shown(report, ret);
 }
 
-static void fence_experiment(const struct heap_report *report, struct experiment_made *ret)
+void heap_fence_experiment(const struct heap_report *report, struct experiment_made *ret)
 {
 	const struct rate *rate = fence_rate(report);
 	uint64_t blocks = report->fence.fenced + report->fence.passed;
@@ -370,7 +370,7 @@ int heap_store_evidence(struct case_store *cs, struct heap_report *report, struc
 	if (report->fence_trials == 0 || report->fence_rate.trials > 0)
 		evidence_add_experiment(&list, &made);
 	if (report->fence_trials > 0) {
-		fence_experiment(report, &made);
+		heap_fence_experiment(report, &made);
 		evidence_add_experiment(&list, &made);
 	}
 	return r == 0 ? store(cs, &list, 0, &ignored, err) : r;

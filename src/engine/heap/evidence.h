@@ -25,5 +25,8 @@ void heap_evidence(const struct heap_report *report, struct evidence_list *ret);
 void heap_experiment(const struct heap_report *report, enum experiment_kind kind,
 		     struct experiment_made *ret);
 
+/* The same of its trials with fences. */
+void heap_fence_experiment(const struct heap_report *report, struct experiment_made *ret);
+
 /* Stores it in the case, with the record of the experiment, and tells each finding its number. */
 int heap_store_evidence(struct case_store *cs, struct heap_report *report, struct err *err);

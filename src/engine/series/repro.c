@@ -139,6 +139,14 @@ static const struct runner_ops repro_ops = {
 	.ahead = true,
 };
 
+/* The first failure ends it: what was sent ahead would fail for nothing. */
+static const struct runner_ops repro_sparing_ops = {
+	.next = repro_next,
+	.prepare = repro_prepare,
+	.ended = repro_ended,
+	.tick = repro_tick,
+};
+
 int repro_run(struct case_store *cs, const struct repro_request *request, struct repro_result *ret,
 	      struct err *err)
 {
@@ -154,7 +162,7 @@ int repro_run(struct case_store *cs, const struct repro_request *request, struct
 	repro.runner.settings = request->settings;
 	repro.runner.observer = request->observer;
 	repro.runner.slots = request->jobs;
-	repro.runner.ops = &repro_ops;
+	repro.runner.ops = request->sparing ? &repro_sparing_ops : &repro_ops;
 	repro.runner.ctx = &repro;
 	r = series_resume(cs, &request->identity, request->fresh, 0, &repro.runner, &start, err);
 	if (r == 0 && !enough(&repro))

@@ -29,8 +29,9 @@ struct repro_request {
 	uint64_t trials;       /* 0: until one of the next two, at most REPRO_OPEN_END */
 	uint64_t failures;     /* 0: do not stop for it */
 	const char *signature; /* … of this kind, by its id; NULL: of any */
-	bool intermittent;     /* … that come and go: what every run shows is none of them */
-	double precision;      /* 0: do not stop for it */
+	bool sparing; /* with failing trials: none is started before the last has been looked at */
+	bool intermittent; /* … that come and go: what every run shows is none of them */
+	double precision;  /* 0: do not stop for it */
 	bool fresh;
 	progress_fn progress;
 	void *progress_ctx;

@@ -387,6 +387,7 @@ static int store(struct flights *f, struct trial_result *result, struct reading 
 	struct run run = flight.run;
 	struct trial_record record;
 	struct tally_row row;
+	bool spent;
 	int r;
 
 	if (runner->ops->examine && reading)
@@ -424,8 +425,8 @@ static int store(struct flights *f, struct trial_result *result, struct reading 
 	keep_example(runner, &row, result, reading);
 	tally_add(&runner->tally, &row);
 	runner->ran++;
-	if (runner->ops->ended(runner->ctx, &run, signatures.list.count > 0) ||
-	    out_of_failures(runner, signatures.list.count > 0))
+	spent = out_of_failures(runner, signatures.list.count > 0);
+	if (runner->ops->ended(runner->ctx, &run, signatures.list.count > 0) || spent)
 		f->stopping = true;
 	return 0;
 }

@@ -127,7 +127,7 @@ char *guards_request(const struct bench *bench, struct heap_request *ret)
 				      .slot_env = request->slot_env,
 				      .jobs = request->jobs,
 				      .trials = heap_trials(bench),
-				      .found_enough = FOUND_ENOUGH,
+				      .found_enough = (unsigned int)bench_wanted(bench),
 				      .seed = bench->start.first->trial,
 				      .progress = request->progress,
 				      .progress_ctx = request->progress_ctx };
@@ -168,19 +168,12 @@ static int run_heap(struct bench *bench, struct heap_report *report, struct err 
 
 static void read_any(struct bench *bench, bool passed);
 
-static uint64_t guards_wanted(const struct bench *bench)
-{
-	uint64_t wanted = bench->request->wanted;
-
-	return bench->request->proofs && wanted > PROOFS ? PROOFS : wanted;
-}
-
 static bool enough(struct bench *bench)
 {
 	const struct guards *guards = &bench->guards;
 
 	/* Bytes that are nobody's were damaged, and who did it was seen: that is proof. */
-	return guards->caught >= guards_wanted(bench) ||
+	return guards->caught >= bench_wanted(bench) ||
 	       bench->round.trials >= guards->max * (1 + guards->caught - guards->before);
 }
 
@@ -216,14 +209,14 @@ int watch_damage(struct bench *bench, struct err *err)
 
 	bench_say(bench, "watching the damaged bytes");
 	r = run_guarded(bench, err);
-	if (r < 0 || bench->guards.caught >= guards_wanted(bench) || !bench_may_go_on(bench) ||
+	if (r < 0 || bench->guards.caught >= bench_wanted(bench) || !bench_may_go_on(bench) ||
 	    !stakeout_widen(&bench->stakeout))
 		return r;
 	bench_say(bench,
 		  "the keys did not lead to the damage: watching the same byte of the newest "
 		  "blocks of that context");
 	r = run_guarded(bench, err);
-	if (r < 0 || bench->guards.caught >= guards_wanted(bench) || !bench_may_go_on(bench) ||
+	if (r < 0 || bench->guards.caught >= bench_wanted(bench) || !bench_may_go_on(bench) ||
 	    bench->stakeout.list.items[0].offset < 0)
 		return r;
 	bench_say(bench, "watching it in all blocks of that context, on watched pages");

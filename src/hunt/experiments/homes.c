@@ -232,7 +232,9 @@ static bool all_proofs(const struct bench *bench)
 
 uint64_t bench_wanted(const struct bench *bench)
 {
-	return bench->request->wanted;
+	uint64_t wanted = bench->request->wanted;
+
+	return bench->request->proofs && wanted > PROOFS ? PROOFS : wanted;
 }
 
 static bool enough(struct bench *bench)
@@ -534,10 +536,10 @@ static bool follows(const struct bench *bench)
 	       (!bench->homes.followed && telling_level(bench) >= 0);
 }
 
-void homes_settle(struct bench *bench)
+void homes_settle(struct bench *bench, bool over)
 {
 	if (!bench->homes.watched || bench->told || bench->homes.concluded ||
-	    (bench_may_go_on(bench) && follows(bench)))
+	    (!over && follows(bench)))
 		return;
 	conclude_homes(bench);
 	bench->homes.concluded = true;

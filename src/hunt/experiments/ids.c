@@ -1,8 +1,8 @@
 /*
  * Which observer does it stand? What allocation ids add may be enough to hide it.
  *
- * Worth it before a crash is chased. Costs trials until it has failed twice under ids, which is all
- * that a chase needs, in turns with as many under crash. Decides how it is chased: with ids; with
+ * Worth it before a crash is chased. Costs trials until it has failed under ids, which is where a
+ * chase begins, in turns with as many under crash. Decides how it is chased: with ids; with
  * ids and chaos, which may bring out again what they hide; or without ids. What watches and guards
  * do to it shows when they are used, and is told then (observers_tell_effect()).
  */
@@ -16,6 +16,7 @@
 #define TRIALS_LEAST 8u
 #define TRIALS_MOST 80u
 #define FAILURES 2
+#define FAILURES_IDS 1 /* that one is read first when it is chased */
 #define CHANGES_P 0.01
 #define SHARE_DISTURBED 0.15
 
@@ -48,10 +49,10 @@ static bool applies(struct inquiry *inq, struct strbuf *why)
 	return true;
 }
 
-/* Until it has failed twice; the chase goes on from there anyway. */
+/* Until it has failed; the chase goes on from there anyway. */
 static void price(const struct inquiry *inq, struct price *ret)
 {
-	price_of_failures(inq, 2 * FAILURES, 1.2, ret);
+	price_of_failures(inq, 2 * FAILURES_IDS, 1.2, ret);
 }
 
 int observers_tell_effect(struct inquiry *inq, const char *observer, const struct rate *without,
@@ -79,7 +80,7 @@ static int ask(struct inquiry *inq, const char *const *arms, struct attempted *r
 					       .trials = trials_of(inq),
 					       .target = true,
 					       .until_arm = ARM_IDS,
-					       .until_failures = FAILURES,
+					       .until_failures = FAILURES_IDS,
 					       .list = inq->how.short_list[0] ? inq->how.short_list
 									      : NULL,
 					       .program = inq->how.program,

@@ -37,7 +37,12 @@
 #define SHARE_RARE 0.1
 
 /* Adds to the series until there are so many failures, or trials in all. */
-static int measure(struct inquiry *inq, uint64_t trials, uint64_t failures, bool fresh)
+enum measuring {
+	MEASURE_FRESH = 1 << 0, /* forget earlier trials */
+	MEASURE_ANY = 1 << 1,	/* failures that every run shows count, too */
+};
+
+static int measure(struct inquiry *inq, uint64_t trials, uint64_t failures, unsigned int flags)
 {
 	const struct hunt_request *request = inq->request;
 	struct repro_request repro = { .identity = inq->how.plain.identity,
@@ -49,9 +54,9 @@ static int measure(struct inquiry *inq, uint64_t trials, uint64_t failures, bool
 				       .trials = trials,
 				       .failures = failures,
 				       .signature = request->signature,
-				       /* Of the first failures it does not matter. */
-				       .intermittent = failures > FAILURES_FIRST,
-				       .fresh = fresh,
+				       .intermittent = !(flags & MEASURE_ANY),
+				       .sparing = flags & MEASURE_ANY,
+				       .fresh = flags & MEASURE_FRESH,
 				       .progress = request->show.progress,
 				       .progress_ctx = request->show.ctx };
 	struct repro_result result = { 0 };
@@ -247,6 +252,9 @@ static uint64_t failures_wanted(const struct inquiry *inq)
 {
 	double rate = inq->known.summary.rate.rate;
 
+	/* The search for a shorter list will see many more. */
+	if (inq->request->framework)
+		return FAILURES_SLOW;
 	if (rate > 0 && inq->request->budget_trials > 0 &&
 	    FAILURES / rate > SHARE_FEW * (double)inq->request->budget_trials)
 		return FAILURES_SLOW;
@@ -262,33 +270,33 @@ static uint64_t failures_wanted(const struct inquiry *inq)
 static int measure_in_steps(struct inquiry *inq, uint64_t earlier)
 {
 	uint64_t first = earlier > TRIALS_FIRST ? earlier : TRIALS_FIRST;
-	int r = measure(inq, earlier + hunt_trials(inq, first - earlier), FAILURES,
+	int r = measure(inq, earlier + hunt_trials(inq, first - earlier), failures_wanted(inq),
 			inq->request->fresh);
 
 	if (r < 0 || !may_go_on(inq) || (fails_always(inq) && always_crashes(inq) && shown(inq)))
 		return r;
 	/* Guards are worth more than clean runs, where they can be had. */
 	if (!shown(inq) && inq->how.close.observer != OBSERVE_NONE && !inq->known.guarded) {
-		r = measure(inq, most_trials(inq, TRIALS_SILENT), FAILURES, false);
+		r = measure(inq, most_trials(inq, TRIALS_SILENT), FAILURES, 0);
 		if (r < 0 || !may_go_on(inq) || !shown(inq))
 			return r;
 	}
 	return measure(inq, most_trials(inq, fails_always(inq) ? TRIALS_ALWAYS : TRIALS),
-		       failures_wanted(inq), false);
+		       failures_wanted(inq), 0);
 }
 
 /* None failed: on until a common failure is excluded. */
 static int measure_rare(struct inquiry *inq)
 {
 	double rare_end;
-	int r = measure(inq, most_trials(inq, TRIALS), failures_wanted(inq), false);
+	int r = measure(inq, most_trials(inq, TRIALS), failures_wanted(inq), 0);
 
 	if (r < 0 || !may_go_on(inq) || shown(inq))
 		return r;
 	rare_end = series_now_s() + SHARE_RARE * inq->request->budget_s;
 	if (inq->spending.budget.deadline_s > rare_end)
 		inq->spending.budget.deadline_s = rare_end;
-	return measure(inq, most_trials(inq, TRIALS_RARE), FAILURES, false);
+	return measure(inq, most_trials(inq, TRIALS_RARE), FAILURES, 0);
 }
 
 /* Trials of the series that there are; of a hunt that goes on, what was run before is spent. */
@@ -304,11 +312,21 @@ static int begin_series(struct inquiry *inq, struct series_found *found, uint64_
 	return r;
 }
 
+/* What every run shows is no failing trial that anybody had to wait for, where there are others. */
+static uint64_t failures(const struct inquiry *inq)
+{
+	const struct series_summary *s = &inq->known.summary;
+
+	return s->intermittent ? s->rate.failed : s->failed_any;
+}
+
 /* Trials of this series from now on are counted once. */
 static void count_new(struct inquiry *inq, uint64_t trials, uint64_t failed)
 {
-	hunt_count(inq, inq->known.summary.rate.trials - trials,
-		   inq->known.summary.failed_any - failed, 0);
+	uint64_t now = failures(inq);
+
+	hunt_count(inq, inq->known.summary.rate.trials - trials, now > failed ? now - failed : 0,
+		   0);
 	inq->known.trial_s = inq->known.summary.use.wall_mean_s;
 }
 
@@ -327,12 +345,13 @@ int rate_measure(struct inquiry *inq)
 
 /* ---- first with allocation ids ---- */
 
-static bool crashed(const struct inquiry *inq)
+static uint64_t crashes(const struct inquiry *inq)
 {
+	uint64_t count = 0;
+
 	VEC_FOREACH (&inq->known.summary.signatures.list, s)
-		if (signature_crashes(&s->signature))
-			return true;
-	return false;
+		count += signature_crashes(&s->signature) ? s->rate.failed : 0;
+	return count;
 }
 
 static bool is_long(const struct inquiry *inq)
@@ -367,7 +386,8 @@ static int measure_waiting(struct inquiry *inq, struct series_found *found, uint
 
 	if (!inq->request->jobs_free)
 		return 0;
-	r = measure(inq, *earlier + hunt_trials(inq, most - *earlier), 1, inq->request->fresh);
+	r = measure(inq, *earlier + hunt_trials(inq, most - *earlier), 1,
+		    MEASURE_ANY | (inq->request->fresh ? MEASURE_FRESH : 0));
 	if (r < 0 || !may_go_on(inq) || shown(inq) || busy(inq) > BUSY_LITTLE ||
 	    inq->known.summary.use.wall_mean_s < WAITS_S)
 		return r;
@@ -384,21 +404,41 @@ static int measure_waiting(struct inquiry *inq, struct series_found *found, uint
 	return r == 0 ? begin_series(inq, found, earlier) : r;
 }
 
-/* Of a trial that takes long one failure must do. Where they are cheap, two tell whether it always
- * fails in the same way; if not, as many as it takes. */
+/* Until so many have crashed. A failure that is no crash does not say what was hit. */
+static int measure_crashes(struct inquiry *inq, uint64_t trials, uint64_t wanted,
+			   unsigned int flags)
+{
+	int r;
+
+	do {
+		uint64_t seen = inq->known.summary.failed_any;
+
+		r = measure(inq, trials, seen + 1, MEASURE_ANY | flags);
+		flags = 0;
+		/* Of two that ended together both count. */
+		if (inq->known.summary.failed_any == seen)
+			break;
+	} while (r == 0 && may_go_on(inq) && crashes(inq) < wanted &&
+		 inq->known.summary.rate.trials < trials);
+	return r;
+}
+
+/* Of a trial that takes long one crash must do. Where they are cheap, two tell whether it always
+ * crashes in the same way; if not, as many as it takes. */
 static int measure_first(struct inquiry *inq, uint64_t earlier)
 {
 	uint64_t most = earlier > TRIALS_FIRST ? earlier : TRIALS_FIRST;
 	bool fresh = inq->request->fresh && inq->known.summary.rate.trials == 0;
-	int r = measure(inq, earlier + hunt_trials(inq, most - earlier), 1, fresh);
+	int r = measure_crashes(inq, earlier + hunt_trials(inq, most - earlier), 1,
+				fresh ? MEASURE_FRESH : 0);
 
-	if (r == 0 && may_go_on(inq) && !shown(inq) && is_long(inq))
-		r = measure(inq, most_trials(inq, TRIALS_FIRST_LONG), 1, false);
-	if (r < 0 || !may_go_on(inq) || !crashed(inq) || is_long(inq))
+	if (r == 0 && may_go_on(inq) && crashes(inq) == 0 && is_long(inq))
+		r = measure_crashes(inq, most_trials(inq, TRIALS_FIRST_LONG), 1, 0);
+	if (r < 0 || !may_go_on(inq) || crashes(inq) == 0 || is_long(inq))
 		return r;
-	r = measure(inq, most_trials(inq, TRIALS_FIRST), FAILURES_FIRST, false);
+	r = measure_crashes(inq, most_trials(inq, TRIALS_FIRST), FAILURES_FIRST, 0);
 	if (r == 0 && may_go_on(inq) && inq->known.summary.families.list.count > 1)
-		r = measure(inq, most_trials(inq, TRIALS), FAILURES, false);
+		r = measure(inq, most_trials(inq, TRIALS), FAILURES, 0);
 	return r;
 }
 
@@ -468,7 +508,8 @@ static int first_run(struct inquiry *inq)
 	if (r < 0)
 		return r;
 	count_new(inq, 0, 0);
-	return crashed(inq) || inq->ret->interrupted ? adopt_ids(inq, &found) : give_up_ids(inq);
+	return crashes(inq) > 0 || inq->ret->interrupted ? adopt_ids(inq, &found)
+							 : give_up_ids(inq);
 }
 
 const struct experiment_ops experiment_first_failure = { .name = "first-failure",
@@ -515,7 +556,7 @@ static void rare_price(const struct inquiry *inq, struct price *ret)
 
 static int rare_run(struct inquiry *inq)
 {
-	uint64_t trials = inq->known.summary.rate.trials, failed = inq->known.summary.failed_any;
+	uint64_t trials = inq->known.summary.rate.trials, failed = failures(inq);
 	int r;
 
 	inq->asking = questions[QUESTION_FAILS].name;
@@ -552,11 +593,11 @@ static void often_price(const struct inquiry *inq, struct price *ret)
 static int often_run(struct inquiry *inq)
 {
 	AUTO(mem_freep) char *hunted = mem_strdup(inq->known.target->signature.id);
-	uint64_t trials = inq->known.summary.rate.trials, failed = inq->known.summary.failed_any;
-	int r = measure(inq, most_trials(inq, TRIALS_FIRST), FAILURES, false);
+	uint64_t trials = inq->known.summary.rate.trials, failed = failures(inq);
+	int r = measure(inq, most_trials(inq, TRIALS_FIRST), FAILURES, 0);
 
 	if (r == 0 && may_go_on(inq) && !fails_always(inq))
-		r = measure(inq, most_trials(inq, TRIALS), FAILURES, false);
+		r = measure(inq, most_trials(inq, TRIALS), FAILURES, 0);
 	if (r < 0)
 		return r;
 	count_new(inq, trials, failed);

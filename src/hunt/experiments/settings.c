@@ -278,7 +278,7 @@ static int ask_alone(struct inquiry *inq)
 				 : "it fails often enough side by side");
 }
 
-/* Where it is known who did it, whether it fails alone is worth nothing. */
+/* Where somebody is accused, whether it fails alone is worth nothing. */
 static bool alone_applies(struct inquiry *inq, struct strbuf *why)
 {
 	AUTO(verdict_deinit) struct verdict verdict = { 0 };
@@ -287,7 +287,7 @@ static bool alone_applies(struct inquiry *inq, struct strbuf *why)
 	    is_rare(inq) || inq->how.short_list[0] != '\0')
 		return false;
 	judge_evidence(&inq->evidence, &verdict);
-	if (verdict.firm)
+	if (verdict.class != VERDICT_NOT_CAUGHT)
 		return false;
 	if (inq->request->budget_trials > 0 &&
 	    2 * (double)cheap_trials(inq) > SHARE_TRIALS * (double)inq->request->budget_trials) {

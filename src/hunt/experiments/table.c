@@ -1,28 +1,32 @@
 /*
  * All experiments. A new one has its row here, in the order in which they are tried where nothing
- * else tells them apart (docs/howto-experiment.md). Fences, which shut the pages around blocks,
- * will stand beside guards.
+ * else tells them apart (docs/howto-experiment.md).
  */
 #include "hunt/inquiry.h"
 
 extern const struct experiment_ops experiment_first_failure, experiment_rate, experiment_silent,
 	experiment_rare, experiment_settings, experiment_minimize, experiment_ids,
-	experiment_crash_record, experiment_guards_first, experiment_growth,
+	experiment_crash_record, experiment_guards_first, experiment_fences,
+	experiment_silent_fences, experiment_growth,
 	experiment_from_evidence, experiment_look, experiment_homes, experiment_copies,
 	experiment_allocator_probe, experiment_guards, experiment_refcount, experiment_race,
 	experiment_truncation, experiment_fill_freed, experiment_fill_fresh, experiment_machine,
 	experiment_alone, experiment_how_often;
 
+/* clang-format off: a line each */
 const struct experiment_ops *const experiments[] = {
 	&experiment_first_failure, &experiment_rate,	      &experiment_silent,
-	&experiment_rare,	   &experiment_settings,      &experiment_minimize,
+	&experiment_silent_fences, &experiment_rare,	      &experiment_settings,
+	&experiment_minimize,
 	&experiment_ids,	   &experiment_crash_record,  &experiment_guards_first,
+	&experiment_fences,
 	&experiment_growth,	   &experiment_from_evidence, &experiment_look,
 	&experiment_homes,	   &experiment_copies,	      &experiment_allocator_probe,
-	&experiment_guards,	   &experiment_race,	      &experiment_truncation,
-	&experiment_fill_freed,	   &experiment_fill_fresh,    &experiment_machine,
-	&experiment_alone,	   &experiment_how_often,
+	&experiment_guards,	   &experiment_refcount,      &experiment_race,
+	&experiment_truncation,	   &experiment_fill_freed,    &experiment_fill_fresh,
+	&experiment_machine,	   &experiment_alone,	      &experiment_how_often,
 };
+/* clang-format on */
 
 const size_t experiment_count = ARRAY_SIZE(experiments);
 _Static_assert(ARRAY_SIZE(experiments) <= 64, "struct strategy has a bit for each");

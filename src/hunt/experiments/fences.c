@@ -1,0 +1,116 @@
+/*
+ * Fences where guards saw nothing and nothing crashes: each block ends at a closed page, and a
+ * freed block's pages are closed. Reads out of bounds and of freed blocks are seen then, which
+ * guards cannot see, in trials that pass as well.
+ */
+#include "hunt/inquiry.h"
+
+#include <inttypes.h>
+
+#include "engine/heap/evidence.h"
+#include "engine/heap/heap.h"
+#include "engine/series/settings.h"
+#include "engine/trial/observe.h"
+
+#define EXPECTED_TRIALS 2.0 /* more only where not all blocks fit at once */
+#define SLOWER 5.0
+
+static int take(struct inquiry *inq, const struct series_identity *identity,
+		const struct heap_report *report)
+{
+	struct evidence_list list = { 0 };
+	struct experiment_made made;
+	size_t found;
+	int r;
+
+	heap_fence_experiment(report, &made);
+	evidence_add_experiment(&inq->evidence, &made);
+	heap_evidence(report, &list);
+	r = bystanders_drop(&inq->known.others, &inq->known.match, inq->cs, identity, &list,
+			    inq->err);
+	found = list.list.count;
+	VEC_FOREACH (&list.list, e)
+		VEC_PUSH(&inq->evidence.list, *e);
+	VEC_DEINIT(&list.list);
+	inq->known.damaged |= found > 0;
+	hunt_count(inq, report->fence_rate.trials, report->fence_rate.failed, 0);
+	if (r == 0 && !report->interrupted)
+		r = decide(
+			inq,
+			found > 0
+				? "with fences around blocks: accesses out of bounds, or to freed "
+				  "blocks, in %" PRIu64 " trials"
+				: "with fences around blocks no access out of bounds was seen in "
+				  "%" PRIu64 " trials",
+			report->fence_rate.trials);
+	return r;
+}
+
+int fences_look(struct inquiry *inq)
+{
+	const struct hunt_request *request = inq->request;
+	AUTO(mem_freep)
+	char *settings =
+		series_settings_with(inq->how.close_settings, "observe", "observe 5:fence\n");
+	struct heap_report report = { 0 };
+	struct err why = { 0 };
+	/* No trial with guards alone: only those that come after them. */
+	struct heap_request heap = { .identity = inq->how.close.identity,
+				     .settings = inq->how.close.settings,
+				     .program = inq->how.program,
+				     .slot_env = inq->how.env,
+				     .jobs = inq->how.jobs,
+				     .fencing = HEAP_FENCE_AFTERWARDS,
+				     .seed = request->seed,
+				     .progress = request->show.progress,
+				     .progress_ctx = request->show.ctx };
+	int r;
+
+	inq->known.fenced = true;
+	heap.identity.command = "heap";
+	heap.identity.settings = settings;
+	observe_heap_defaults(heap.seed, &heap.plan);
+	r = heap_run(inq->cs, &heap, &report, &why);
+	inq->ret->interrupted |= report.interrupted;
+	r = r < 0 ? decide(inq, "fences cannot be used: %s", why.message)
+		  : take(inq, &heap.identity, &report);
+	heap_report_deinit(&report);
+	return r;
+}
+
+static bool applies(struct inquiry *inq, struct strbuf *why)
+{
+	(void)why;
+	return inq->known.guarded && !inq->known.damaged && !inq->known.fenced &&
+	       !hunt_crashes(inq) && !inq->known.too_slow &&
+	       inq->how.close.observer != OBSERVE_NONE;
+}
+
+static void price(const struct inquiry *inq, struct price *ret)
+{
+	price_of_trials(inq, EXPECTED_TRIALS, SLOWER, ret);
+}
+
+const struct experiment_ops experiment_fences = { .name = "fences",
+						  .question = QUESTION_HIT,
+						  .kind = EXPERIMENT_FENCES,
+						  .chance = 0.2,
+						  .share = 0.3,
+						  .applies = applies,
+						  .price = price,
+						  .run = fences_look };
+
+/* What does not fail gets them early, too. */
+static bool silent_applies(struct inquiry *inq, struct strbuf *why)
+{
+	return !inq->known.target && !inq->known.fails_guarded && applies(inq, why);
+}
+
+const struct experiment_ops experiment_silent_fences = { .name = "fences",
+							 .question = QUESTION_FAILS,
+							 .kind = EXPERIMENT_FENCES,
+							 .chance = 0.2,
+							 .share = 0.3,
+							 .applies = silent_applies,
+							 .price = price,
+							 .run = fences_look };

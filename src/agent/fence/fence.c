@@ -94,10 +94,8 @@ static void calls_follow(void)
 		return;
 	}
 	state.calls = (uint32_t)calls_init();
-	if (state.calls)
-		return;
-	signals_pages_sigsafe();
-	calls_on();
+	if (!state.calls)
+		calls_on();
 }
 
 void fence_init(void)
@@ -111,10 +109,12 @@ void fence_init(void)
 		r = shutter_map(bytes);
 	if (!r && !(slots_init() && keep_init() && access_init()))
 		r = ENOMEM;
-	if (r)
+	if (r) {
 		fence.bytes = 0;
-	else
+	} else {
+		signals_pages_sigsafe(); /* a fault must reach us, whatever the target blocks */
 		calls_follow();
+	}
 	canary.asks |= fence.bytes != 0;
 	state.started_ns = clock_ns_sigsafe(CLOCK_PROCESS_CPUTIME_ID);
 	settings_record(r);

@@ -32,9 +32,9 @@ static inline uint32_t fence_turn_first(uint32_t turn)
 
 static inline bool fence_turn_takes(uint64_t stack_hash, uint32_t turn, uint32_t level)
 {
-	uint32_t after = fence_turn_class(stack_hash) - fence_turn_first(turn);
+	uint32_t differs = fence_turn_class(stack_hash) ^ fence_turn_first(turn);
 
-	return after % FENCE_CLASSES < FENCE_CLASSES >> level;
+	return differs < FENCE_CLASSES >> level; /* alike in as many bits as the level says */
 }
 
 #endif

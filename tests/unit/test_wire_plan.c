@@ -8,6 +8,7 @@
 
 #include "in_range.h"
 #include "wire/canary.h"
+#include "wire/fence_turn.h"
 #include "wire/plan.h"
 
 static size_t sealed(struct plan_header *plan, unsigned items, void *out, size_t cap)
@@ -86,6 +87,44 @@ static void test_chaos_is_whole(void **state)
 	assert_memory_equal(plan_next(bytes, NULL), &chaos, sizeof(chaos));
 	chaos.item.bytes = 32;
 	assert_int_equal(plan_seal(&plan, &chaos, 32, bytes, sizeof(bytes)), 0);
+}
+
+static void test_fence_is_whole(void **state)
+{
+	_Alignas(8) unsigned char bytes[256];
+	struct plan_fence fence = { .item = { PLAN_ITEM_FENCE, PLAN_FENCE_FRONT, sizeof(fence) },
+				    .turn = 7,
+				    .level = 3,
+				    .time_percent = 60 };
+	struct plan_header plan, read;
+	size_t len;
+
+	(void)state;
+	plan_init(&plan, PLAN_OBSERVE_IDS);
+	len = plan_seal(&plan, &fence, sizeof(fence), bytes, sizeof(bytes));
+	assert_int_equal(plan_check(bytes, len, &read), PLAN_OK);
+	assert_memory_equal(plan_next(bytes, NULL), &fence, sizeof(fence));
+	fence.item.bytes = 16;
+	assert_int_equal(plan_seal(&plan, &fence, 16, bytes, sizeof(bytes)), 0);
+}
+
+/* At level n each context has its turn exactly once in any 2^n trials one after the other. */
+static void test_fence_turns(void **state)
+{
+	uint64_t hash = 0x9e3779b97f4a7c15ull;
+	uint32_t level, first, turn, i;
+
+	(void)state;
+	for (level = 0; level <= FENCE_LEVELS; level++)
+		for (first = 0; first < 300; first += 37)
+			for (i = 0; i < 1000; i++) {
+				unsigned taken = 0;
+
+				hash = hash * 6364136223846793005ull + 1442695040888963407ull;
+				for (turn = first; turn < first + (1u << level); turn++)
+					taken += fence_turn_takes(hash, turn, level);
+				assert_int_equal(taken, 1);
+			}
 }
 
 static void test_heap_is_whole(void **state)
@@ -218,6 +257,8 @@ int main(void)
 		cmocka_unit_test(test_holders_are_whole),
 		cmocka_unit_test(test_chaos_is_whole),
 		cmocka_unit_test(test_heap_is_whole),
+		cmocka_unit_test(test_fence_is_whole),
+		cmocka_unit_test(test_fence_turns),
 		cmocka_unit_test(test_canary_words),
 		cmocka_unit_test(test_canary_guard_has_no_period),
 		cmocka_unit_test(test_every_damaged_byte_is_refused),

@@ -94,10 +94,8 @@ static void calls_follow(void)
 		return;
 	}
 	state.calls = (uint32_t)calls_init();
-	if (state.calls)
-		return;
-	signals_pages_sigsafe();
-	calls_thread_sigsafe();
+	if (!state.calls)
+		calls_thread_sigsafe();
 }
 
 void fence_init(void)
@@ -111,10 +109,12 @@ void fence_init(void)
 		r = shutter_map(bytes);
 	if (!r && !(slots_init() && keep_init() && access_init()))
 		r = ENOMEM;
-	if (r)
+	if (r) {
 		fence.bytes = 0;
-	else
+	} else {
+		signals_pages_sigsafe(); /* a fault must reach us, whatever the target blocks */
 		calls_follow();
+	}
 	canary.asks |= fence.bytes != 0;
 	state.started_ns = clock_ns_sigsafe(CLOCK_PROCESS_CPUTIME_ID);
 	settings_record(r);
@@ -351,7 +351,7 @@ static struct fence_slot *slot_known(const void *ptr)
 	return slot && slot->state != FENCE_FREE && slot->start == (uint64_t)ptr ? slot : NULL;
 }
 
-static void bad_free_tell(struct guard *guard, const struct fence_slot *slot,
+static void bad_free_tell(struct guard *guard, const struct fence_slot *slot, const void *pointer,
 			  enum log_bad_free_kind kind, enum log_free_by by, struct caller caller)
 {
 	const struct block *block = block_at_sigsafe(BLOCKS_HEAP, fence_key(slot));
@@ -360,11 +360,11 @@ static void bad_free_tell(struct guard *guard, const struct fence_slot *slot,
 				   .size = slot->size,
 				   .relation = LOG_INSIDE };
 
-	if (kind == LOG_DOUBLE_FREE)
-		bad.evidence = LOG_EVIDENCE_QUARANTINE;
+	/* It is what we gave out ourselves. */
+	bad.evidence = kind == LOG_DOUBLE_FREE ? LOG_EVIDENCE_QUARANTINE : LOG_EVIDENCE_PLACE;
 	if (block)
 		view.block = *block;
-	badfree_record(guard, slot->start, &view, &bad, caller);
+	badfree_record(guard, (uint64_t)pointer, &view, &bad, caller);
 }
 
 /* libc says what it says about a block that is freed twice: about one of its own. */
@@ -388,20 +388,22 @@ void fence_free(void *ptr, enum log_free_by by, struct caller caller)
 		return;
 	}
 	if (!slot) {
-		block_end_guarded(&guard, BLOCKS_HEAP, (uint64_t)ptr, caller); /* judges it */
+		slot = slot_at_sigsafe((uint64_t)ptr);
+		if (slot && slot->state != FENCE_FREE)
+			bad_free_tell(&guard, slot, ptr, LOG_INTERIOR_FREE, by, caller);
 		guard_leave(&guard);
 		real.free(ptr);
 		return;
 	}
 	if (slot->state == FENCE_FREED) {
-		bad_free_tell(&guard, slot, LOG_DOUBLE_FREE, by, caller);
+		bad_free_tell(&guard, slot, ptr, LOG_DOUBLE_FREE, by, caller);
 		guard_leave(&guard);
 		free_twice(slot->size);
 		return;
 	}
 	block = block_at_sigsafe(BLOCKS_HEAP, fence_key(slot));
 	if (block && canary_mismatched(block, by))
-		bad_free_tell(&guard, slot, LOG_MISMATCHED_FREE, by, caller);
+		bad_free_tell(&guard, slot, ptr, LOG_MISMATCHED_FREE, by, caller);
 	began = timed_begin(state.freed++);
 	slack_look(slot, LOG_CHECK_FREE, context_find(&guard, caller));
 	keep_block(slot);

@@ -186,19 +186,13 @@ static void bench_record(void *ctx, const struct run *run, struct trial_record *
 	struct bench *bench = ctx;
 	struct shown shown = { 0 };
 
-	VEC_FOREACH (&record->signatures->list, s) {
-		failed = true;
-		wanted |= !bench->request->target || target_is(bench->request->target, s);
-	}
+	VEC_FOREACH (&record->signatures->list, s)
+		look_at(bench, s, &shown);
 	note_others(bench, record->signatures);
-}
-
-VEC_FOREACH (&record->signatures->list, s)
-	look_at(bench, s, &shown);
-note_stranger(bench, &shown);
-if (bench->round.pending)
-	bench_count(bench, shown.failed, shown.wanted);
-bench->round.pending = false;
+	note_stranger(bench, &shown);
+	if (bench->round.pending)
+		bench_count(bench, shown.failed, shown.wanted);
+	bench->round.pending = false;
 }
 
 bool bench_shows(struct bench *bench, const char *signatures)

@@ -220,6 +220,17 @@ static bool another_thread(const struct weighing *w)
 
 /* ---- a caught store beside a block ---- */
 
+/* Bytes between the end of the block and the store. The store counts, not the bytes that it
+ * changed: it may have written what was there already. */
+static uint64_t gap_bytes(const struct write_seen *s)
+{
+	uint64_t end = s->victim->start + s->victim->size;
+	uint64_t first =
+		s->store_start != 0 ? s->store_start : s->victim->start + (uint64_t)s->home.offset;
+
+	return first > end ? first - end : 0;
+}
+
 /* A guard was hit, but not where it begins, and the pointer belongs to no block. */
 static bool gap_before(const struct weighing *w)
 {
@@ -230,7 +241,7 @@ static bool gap_before(const struct weighing *w)
 	meant = store_meant_block(store(w));
 	return store(w)->home.offset > 0 &&
 	       (uint64_t)store(w)->home.offset > store(w)->victim->size &&
-	       (!meant || meant->id == 0);
+	       gap_bytes(store(w)) > 0 && (!meant || meant->id == 0);
 }
 
 static void say_gap_before(const struct weighing *w, struct strbuf *sb)
@@ -239,7 +250,7 @@ static void say_gap_before(const struct weighing *w, struct strbuf *sb)
 		    "%" PRIu64
 		    " bytes between the block's end and the damage are intact: the write "
 		    "may have come out of the block behind, or from far away",
-		    (uint64_t)store(w)->home.offset - store(w)->victim->size);
+		    gap_bytes(store(w)));
 }
 
 /* The store begins in its own block, and only its length says that it left it. A hit field of

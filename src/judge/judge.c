@@ -75,7 +75,7 @@ static void say_unfailed(const struct rule *rule, const struct facts *facts, str
 	if (f && f->failed == 0 && f->trials > 0 && !(BIT(rule->class) & APART))
 		strbuf_addf(sb,
 			    "no failure was seen in %" PRIu64
-			    " trials; the heap is damaged all the same: ",
+			    " trials; memory is misused all the same: ",
 			    f->trials);
 }
 

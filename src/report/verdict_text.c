@@ -202,7 +202,7 @@ static void confidence(const struct page *page)
 		strbuf_addf(&run, "; %" PRIu64 " trials run", v->trials);
 	if (unfailed(page->inv) && v->watched > 0)
 		rowf(page, "", 2,
-		     "no failure was seen in %" PRIu64 " trials; the heap is damaged all the same",
+		     "no failure was seen in %" PRIu64 " trials; memory is misused all the same",
 		     v->trials > page->inv->summary.rate.trials ? v->trials
 								: page->inv->summary.rate.trials);
 	if (v->class == VERDICT_NOT_CAUGHT || v->class == VERDICT_NOT_MEMORY ||

@@ -110,8 +110,21 @@ static void apart_from_the_block(struct evidence_list *l)
 {
 	canary_watched(l, 60);
 	VEC_FOREACH (&l->list, e)
-		if (e->kind == EVIDENCE_WRITE)
+		if (e->kind == EVIDENCE_WRITE) {
 			e->write->base->beyond = true;
+			e->write->store_start = MADE_BLOCK + 60;
+		}
+}
+
+/* A store of four bytes right behind the block, of which the last one alone was another before. */
+static void only_the_last_byte_changed(struct evidence_list *l)
+{
+	apart_from_the_block(l);
+	VEC_FOREACH (&l->list, e)
+		if (e->kind == EVIDENCE_WRITE) {
+			e->write->store_start = MADE_BLOCK + 56;
+			e->write->store_len = 8;
+		}
 }
 
 /* The same with an index that went too far: the pointer is to the block. */
@@ -908,6 +921,7 @@ const struct story stories_write[] = {
 	ROW(underflow, UNDERFLOW, FIRM, "fill"),
 	ROW(index_behind_the_block, OVERFLOW, FIRM, "fill"),
 	ROW(apart_from_the_block, OVERFLOW, DOUBTED, "fill"),
+	ROW(only_the_last_byte_changed, OVERFLOW, FIRM, "fill"),
 	ROW(underflow_of_a_canary, UNDERFLOW, FIRM, "fill"),
 	ROW(underflow_onto_another_canary, UNDERFLOW, FIRM, "fill"),
 	ROW(a_pointer_that_left_its_block, OVERFLOW, FIRM, "fill"),

@@ -665,10 +665,16 @@ static enum pointer_source source_of(const struct origin *origin)
 	}
 }
 
-static unsigned int motion_of(const struct writer *writer, const struct trap *trap)
+#define FLAG_DOWN 0x400u /* string instructions go down */
+
+static unsigned int motion_of(const struct hit *caught, const struct writer *writer,
+			      const struct trap *trap)
 {
 	unsigned int runs = 0;
 
+	/* It moves by itself; what the code around does with the register is another matter. */
+	if (writer->store.string)
+		return caught->hit->gregs[LOG_GREG_EFL] & FLAG_DOWN ? MOTION_DOWN : MOTION_UP;
 	if (!writer->store.to.fixed && writer->store.to.base != (int)arch_native()->sp)
 		runs = arch_pointer_runs(trap, writer->store.at, writer->store.to.base);
 	return (runs & RUNS_UP ? MOTION_UP : 0) | (runs & RUNS_DOWN ? MOTION_DOWN : 0) |
@@ -690,7 +696,7 @@ static void tell_address(const struct hit *caught, const struct writer *writer,
 				    .indexed = to->index != NO_REGISTER,
 				    .moves_base = writer->store.moves_base,
 				    .immediate = writer->store.source == SOURCE_IMMEDIATE,
-				    .motion = motion_of(writer, trap) };
+				    .motion = motion_of(caught, writer, trap) };
 	if (ret->base != ADDRESS_POINTER)
 		return;
 	ret->pointer = caught->hit->gregs[arch_native()->saved_index((unsigned int)to->base)];
@@ -716,7 +722,7 @@ unsigned int stakeout_runs(const struct hit *caught, struct symbols *symbols)
 			      .rip = frame.pc,
 			      .start_hint = frame.start,
 			      .registers = &frame.registers };
-	runs = motion_of(&writer, &trap);
+	runs = motion_of(caught, &writer, &trap);
 	machine_frames_free(&frame, 1);
 	return runs;
 }

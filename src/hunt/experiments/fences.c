@@ -32,7 +32,9 @@ static int take(struct inquiry *inq, const struct series_identity *identity,
 	VEC_FOREACH (&list.list, e)
 		VEC_PUSH(&inq->evidence.list, *e);
 	VEC_DEINIT(&list.list);
-	inq->known.damaged |= found > 0;
+	/* Of a failure it does not show that it comes of this: what stands in freed blocks may
+	 * tell. */
+	inq->known.damaged |= found > 0 && !inq->known.target && !inq->known.fails_guarded;
 	hunt_count(inq, report->fence_rate.trials, report->fence_rate.failed, 0);
 	if (r == 0 && !report->interrupted)
 		r = decide(

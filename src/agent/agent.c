@@ -190,7 +190,8 @@ static void after_fork_in_child(void)
 		modules_forget();
 		checkpoint_forget();
 		python_stack_forget();
-		modules_refresh_sigsafe();
+		/* Most children exec at once: it is looked for code when a context is made. */
+		modules_stale_sigsafe();
 		watch_after_fork();
 	}
 	hooked_after_fork();

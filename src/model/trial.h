@@ -51,6 +51,7 @@ struct trial_end {
 	struct process_death stray;
 	struct process_death observed; /* first crash that an observer saw, in any process */
 	bool hid_its_own;	       /* it is the command's own, which ended itself for it */
+	bool by_observer;	       /* the observer's own machinery ended it: no failure */
 	bool cuts;		       /* an observer saw a process make a file shorter */
 	unsigned int leftovers;	       /* processes that outlived the command and had to be ended */
 

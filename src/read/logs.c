@@ -439,6 +439,15 @@ int event_logs_open(int trials, const char *trial, struct event_logs *ret, struc
 	return 0;
 }
 
+static bool calls_were_told(const struct log_reader *reader)
+{
+	const struct log_header *header = &reader->header;
+	struct log_watch_row row;
+
+	return !header->exited && header->retired == LOG_RETIRED_NO &&
+	       log_watch_row(reader, 0, &row) && row.mode == LOG_WATCH_PAGES;
+}
+
 static void glance_at(void *ctx, struct event_log *log, bool sound)
 {
 	struct event_glance *glance = ctx;
@@ -446,6 +455,7 @@ static void glance_at(void *ctx, struct event_log *log, bool sound)
 	struct log_item item;
 	uint64_t last_seq = 0;
 
+	glance->told |= sound && calls_were_told(&log->reader);
 	while (sound && log_reader_next(&log->reader, &item)) {
 		struct log_crash_diverted to;
 		struct log_truncation cut;

@@ -51,6 +51,7 @@ struct event_glance {
 	int called_pid;
 	int called_parent; /* pid of its parent */
 	bool cuts;
+	bool told; /* a process was on watched pages until its end: its system calls were told */
 };
 
 void event_logs_glance(int trials, const char *trial, struct event_glance *ret);

@@ -27,7 +27,7 @@ OBSERVERS = {
 }
 # What takes minutes, or is known to be told otherwise, and why.
 TOO_SLOW = {'pages, every block': {'java', 'javac', 'gcc', 'g++', 'make', 'gdb', 'node', 'cmake', 'python3 threads', 'python3 json',
-                                   'openssl', 'xz', 'ruby', 'git', 'perl'}}
+                                   'openssl', 'xz', 'ruby', 'git', 'perl', 'sqlite3'}}
 
 TEXT = ''.join(f'{i * 7919 % 1009} line {i} of {i % 13} some text\n' for i in range(4000))
 C_SOURCE = '#include <stdio.h>\n#include <stdlib.h>\nint main(void) { char *a[99]; for (int i = 0; i < 99; i++) a[i] = malloc(i + 1); ' \

@@ -69,6 +69,9 @@ static void a_clean_end_passes(void **state)
 	/* A test that was said to fail, but the command took it for success. */
 	strv_add(&failed, "T");
 	passes(&plain, &(struct trial_end){ .failed_tests = failed });
+	/* What the observer itself ended is no failure of the target's. */
+	passes(&plain,
+	       &(struct trial_end){ .exit_status = -1, .signal = SIGSYS, .by_observer = true });
 }
 
 static void each_kind(void **state)

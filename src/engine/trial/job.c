@@ -146,7 +146,7 @@ bool trial_job_unpack(const char *bytes, size_t len, struct trial_job *ret)
 /* clang-format off */
 #define END_NUMBERS(X) \
 	X(exit_status) X(signal) X(timed_out) X(stray.pid) X(stray.signal) \
-	X(observed.pid) X(observed.signal) X(hid_its_own) X(cuts) X(milestones_full) \
+	X(observed.pid) X(observed.signal) X(hid_its_own) X(by_observer) X(cuts) X(milestones_full) \
 	X(leftovers) X(started) X(strayed) X(came_through) X(stopped) X(started_ms) \
 	X(wall_ns) X(user_ns) X(system_ns) X(peak_kib) X(stdout_bytes) X(stderr_bytes)
 /* clang-format on */

@@ -19,6 +19,8 @@ static bool hidden(const struct trial_settings *settings, const struct trial_end
 
 bool judge_failed(const struct trial_settings *settings, const struct trial_end *end)
 {
+	if (end->by_observer)
+		return false;
 	return ((end->signal != 0 || end->stray.signal != 0 || hidden(settings, end)) &&
 		counts(settings, FAILURE_SIGNAL)) ||
 	       (end->timed_out && counts(settings, FAILURE_TIMEOUT)) || end->matched ||

@@ -422,6 +422,9 @@ static void look_at_logs(const struct slot *s, const char *name, struct trial_en
 		glance.signal = glance.handed_signal;
 		glance.pid = glance.handed_pid;
 	}
+	/* The kernel kills for a system call that it was to tell and could not (watched pages). The
+	 * target's own SIGSYS has a record, or came from a sandbox, before which the agent left. */
+	end->by_observer = died == SIGSYS && glance.signal == 0 && glance.told;
 	/* A runtime that ends the process by itself for what happened in C code (Go). */
 	if (glance.signal == 0 && died == 0 && end->exit_status > 0 && !end->timed_out &&
 	    glance.called_signal != 0) {

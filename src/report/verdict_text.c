@@ -284,9 +284,8 @@ static const struct evidence *use_evidence(const struct page *page)
 
 	for (size_t i = 0; told && !use && i < v->evidence.count; i++) {
 		use = evidence_find(&page->inv->evidence, v->evidence.items[i]);
-		if (use &&
-		    ((use->kind != EVIDENCE_FREED_USE && use->kind != EVIDENCE_OVER_READ) ||
-		     use->freed_use->user.count == 0))
+		if (use && ((use->kind != EVIDENCE_FREED_USE && use->kind != EVIDENCE_OVER_READ) ||
+			    use->freed_use->user.count == 0))
 			use = NULL;
 	}
 	VEC_FOREACH (&page->inv->evidence.list, e)

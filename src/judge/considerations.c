@@ -362,14 +362,9 @@ static bool let_through(const struct weighing *w)
 {
 	bool failed = false;
 
-	VEC_FOREACH (&w->proof->pieces, piece) {
-		bool fenced = ((*piece)->kind == EVIDENCE_FREED_USE ||
-			       (*piece)->kind == EVIDENCE_OVER_READ) &&
-			      (*piece)->freed_use->fenced;
-
-		if (!fenced)
+	VEC_FOREACH (&w->proof->pieces, piece)
+		if (!evidence_fenced(*piece))
 			return false;
-	}
 	for (unsigned int i = 0; i < EXPERIMENT_KINDS; i++)
 		failed |= w->facts->made[i].telling > 0;
 	return failed || w->facts->list->failed > 0;

@@ -61,7 +61,9 @@ static void say_counts(const struct rule *rule, const struct proof *proof,
 			    proof->caught, proof->watched, failing);
 	else
 		strbuf_addf(sb, "; seen in %" PRIu64 " %strial%s", proof->caught,
-			    proof->main->kind == EVIDENCE_CANARY ? "" : failing,
+			    proof->main->kind == EVIDENCE_CANARY || evidence_fenced(proof->main)
+				    ? ""
+				    : failing,
 			    proof->caught == 1 ? "" : "s");
 	if (facts->trials > 0)
 		strbuf_addf(sb, ", %" PRIu64 " trials run", facts->trials);
@@ -73,10 +75,12 @@ static void say_unfailed(const struct rule *rule, const struct facts *facts, str
 	const struct failure_seen *f = facts->failure;
 
 	if (f && f->failed == 0 && f->trials > 0 && !(BIT(rule->class) & APART))
-		strbuf_addf(sb,
-			    "no failure was seen in %" PRIu64
-			    " trials; memory is misused all the same: ",
-			    f->trials);
+		strbuf_addf(
+			sb,
+			"no failure was seen in %" PRIu64 " trials; %s all the same: ", f->trials,
+			rule->class == VERDICT_OVER_READ || rule->class == VERDICT_USE_AFTER_FREE
+				? "the memory error is there"
+				: "the heap is damaged");
 }
 
 static void add_alternative(const struct rule *rule, const struct proof *proof,

@@ -407,6 +407,12 @@ void evidence_list_deinit(struct evidence_list *list)
 	VEC_DEINIT(&list->list);
 }
 
+bool evidence_fenced(const struct evidence *evidence)
+{
+	return (evidence->kind == EVIDENCE_FREED_USE || evidence->kind == EVIDENCE_OVER_READ) &&
+	       evidence->freed_use->fenced;
+}
+
 bool evidence_to_judge(const struct evidence_list *list)
 {
 	VEC_FOREACH (&list->list, e)

@@ -470,6 +470,9 @@ void evidence_list_deinit(struct evidence_list *list);
 /* Adds the record of an experiment. */
 void evidence_add_experiment(struct evidence_list *list, const struct experiment_made *made);
 
+/* Was it seen at a closed page, and let through? */
+bool evidence_fenced(const struct evidence *evidence);
+
 /* Is there anything that a verdict could rest on? */
 bool evidence_to_judge(const struct evidence_list *list);
 

@@ -522,8 +522,8 @@ static bool tells_something(struct event_log *log)
 	while (!tells && log_reader_next(&log->reader, &item))
 		tells = chance_was_tossed(&item) || item.head.type == LOG_CRASH ||
 			item.head.type == LOG_BAD_FREE || item.head.type == LOG_HIT ||
-			item.head.type == LOG_HEAP_DAMAGE ||
-			item.head.type == LOG_FENCE_ACCESS || ran_unobserved(&item);
+			item.head.type == LOG_HEAP_DAMAGE || item.head.type == LOG_FENCE_ACCESS ||
+			ran_unobserved(&item);
 	return tells;
 }
 

@@ -193,6 +193,21 @@ static void found_again(const struct page *page)
 		     right, tried, right * 2 < tried ? ": it was found again by other means" : "");
 }
 
+/* Fences show it in trials that pass as well. */
+static bool by_fence(const struct page *page)
+{
+	const struct verdict *v = &page->inv->verdict;
+
+	for (size_t i = 0; i < v->evidence.count; i++) {
+		const struct evidence *e =
+			evidence_find(&page->inv->evidence, v->evidence.items[i]);
+
+		if (e && evidence_fenced(e))
+			return true;
+	}
+	return false;
+}
+
 static void confidence(const struct page *page)
 {
 	const struct verdict *v = &page->inv->verdict;
@@ -201,10 +216,12 @@ static void confidence(const struct page *page)
 	if (v->trials > 0)
 		strbuf_addf(&run, "; %" PRIu64 " trials run", v->trials);
 	if (unfailed(page->inv) && v->watched > 0)
-		rowf(page, "", 2,
-		     "no failure was seen in %" PRIu64 " trials; memory is misused all the same",
+		rowf(page, "", 2, "no failure was seen in %" PRIu64 " trials; %s all the same",
 		     v->trials > page->inv->summary.rate.trials ? v->trials
-								: page->inv->summary.rate.trials);
+								: page->inv->summary.rate.trials,
+		     v->class == VERDICT_OVER_READ || v->class == VERDICT_USE_AFTER_FREE
+			     ? "the memory error is there"
+			     : "the heap is damaged");
 	if (v->class == VERDICT_NOT_CAUGHT || v->class == VERDICT_NOT_MEMORY ||
 	    v->class == VERDICT_LEAK_GROWTH || v->class == VERDICT_HOST_SUSPECTED ||
 	    v->watched == 0)
@@ -212,7 +229,8 @@ static void confidence(const struct page *page)
 	else
 		rowf(page, "caught", 2,
 		     "in %" PRIu64 " of %" PRIu64 " %strials that could show it%s", v->caught,
-		     v->watched, unfailed(page->inv) ? "" : "failing ", strbuf_str(&run));
+		     v->watched, unfailed(page->inv) || by_fence(page) ? "" : "failing ",
+		     strbuf_str(&run));
 	if (v->class == VERDICT_LEAK_GROWTH)
 		rowf(page, "seen", 1, "in %" PRIu64 " of %" PRIu64 " runs", v->caught, v->watched);
 	for (size_t i = 0; i < v->doubts.count && i < 3; i++)
@@ -284,9 +302,8 @@ static const struct evidence *use_evidence(const struct page *page)
 
 	for (size_t i = 0; told && !use && i < v->evidence.count; i++) {
 		use = evidence_find(&page->inv->evidence, v->evidence.items[i]);
-		if (use &&
-		    ((use->kind != EVIDENCE_FREED_USE && use->kind != EVIDENCE_OVER_READ) ||
-		     use->freed_use->user.count == 0))
+		if (use && ((use->kind != EVIDENCE_FREED_USE && use->kind != EVIDENCE_OVER_READ) ||
+			    use->freed_use->user.count == 0))
 			use = NULL;
 	}
 	VEC_FOREACH (&page->inv->evidence.list, e)

@@ -416,7 +416,7 @@ struct plan_heap {
 struct plan_fence {
 	struct plan_item item;
 	uint32_t turn, level;  /* whose turn it is: wire/fence_turn.h */
-	uint32_t memory_mib;   /* of blocks with fences; 0: a quarter of what is free */
+	uint32_t memory_mib;   /* of blocks with fences; 0: a sixteenth of what is free */
 	uint32_t time_percent; /* of the run time; beyond it, contexts that make many blocks take
 				* turns; 0: no limit */
 };

@@ -135,7 +135,8 @@ static void innocent(void)
 		memset(block, 'a', (size_t)i);
 	}
 	for (i = 16; i <= 8192; i *= 2) {
-		if (posix_memalign((void **)&aligned, (size_t)i, 33) || (uintptr_t)aligned % (size_t)i)
+		if (posix_memalign((void **)&aligned, (size_t)i, 33) ||
+		    (uintptr_t)aligned % (size_t)i)
 			_exit(10);
 		memset(aligned, 1, 33);
 		free(aligned);

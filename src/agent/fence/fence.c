@@ -24,7 +24,8 @@
 #define SPACE_SHARE 8u	 /* of a limit on address space, or of the machine's memory */
 #define SLACK_FILLED 64u /* bytes on either side of a block */
 #define SIZE_MOST ((uint64_t)FENCE_PAGES_MOST * FENCE_PAGE)
-/* A context that makes few blocks does not take turns because of the time they take. */
+/* The first blocks of a context do not take turns because room or time is short: so many, and half
+ * as many with each level. */
 #define RARE 256u
 #define TIMED_EVERY 31u		  /* blocks whose time is measured, one of each so many */
 #define FAULT_NS 2000u		  /* of a page that is touched for the first time, or given back */
@@ -147,7 +148,8 @@ bool fence_has_turn(uint32_t context)
 	    fence_turn_takes(log_map.contexts[context].stack_hash, fence.plan.turn, level))
 		return true;
 	/* Only the plan's own level holds for rare ones, too. */
-	return level > fence.plan.level && context_ordinals[context] < RARE &&
+	return level > fence.plan.level &&
+	       context_ordinals[context] < RARE >> (level - fence.plan.level) &&
 	       fence_turn_takes(log_map.contexts[context].stack_hash, fence.plan.turn,
 				fence.plan.level);
 }

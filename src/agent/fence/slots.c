@@ -19,8 +19,9 @@
 #define SLOTS_MOST (1u << 22)
 #define KIND_SHARE 4u	 /* one kind may have one part in so many, and more while … */
 #define MAPPINGS_LEFT 2u /* of all mappings, one part in so many is the target's */
-#define MEMORY_SHARE 4u	 /* of the machine's free memory, for live blocks */
-#define NARROWER 16u	 /* with one part in so many left, contexts take turns */
+#define MEMORY_SHARE \
+	16u	     /* of the machine's free memory, for live blocks: trials run side by side */
+#define NARROWER 16u /* with one part in so many left, contexts take turns */
 #define REFUSED_OFTEN 4096u
 
 struct kind {

@@ -179,14 +179,14 @@ static int chase(const struct invocation *inv, struct readings *readings,
 					 .program = inv->program,
 					 .slot_env = &setup.slot_env,
 					 .jobs = (unsigned int)options->trial.jobs,
-					 .from = options->from,
-					 .trials = options->trials,
-					 .unfailed = true,
+					 .start.from = options->from,
+					 .limits.trials = options->trials,
+					 .start.unfailed = true,
 					 .fresh = options->trial.fresh,
-					 .wanted = options->wanted > 0 ? options->wanted
-								       : WANTED_DEFAULT,
-					 .proofs = options->wanted == 0,
-					 .hops = (unsigned int)options->hops,
+					 .limits.wanted = options->wanted > 0 ? options->wanted
+									      : WANTED_DEFAULT,
+					 .limits.proofs = options->wanted == 0,
+					 .limits.hops = (unsigned int)options->hops,
 					 .progress = progress_show,
 					 .progress_ctx = &progress,
 					 .say = say };
@@ -216,10 +216,10 @@ static int chase(const struct invocation *inv, struct readings *readings,
 			r = bystanders_read(&others, &target, *cs, err);
 		request.target = &target;
 		request.others = &others;
-		request.unfailed = false;
+		request.start.unfailed = false;
 	}
 	if (r == 0 && options->from_evidence != 0)
-		r = find_lead(*cs, options->from_evidence, &known, &request.lead, err);
+		r = find_lead(*cs, options->from_evidence, &known, &request.start.lead, err);
 	else if (r == 0)
 		r = case_clear_evidence(*cs, err);
 	if (r < 0)
@@ -230,7 +230,7 @@ static int chase(const struct invocation *inv, struct readings *readings,
 	progress_init(&progress);
 	r = chase_run(*cs, &request, result, err);
 	progress_end(&progress);
-	return r == 0 ? store(*cs, result, request.lead != NULL, err) : r;
+	return r == 0 ? store(*cs, result, request.start.lead != NULL, err) : r;
 }
 
 static int work(const struct invocation *inv, struct err *err)

@@ -33,7 +33,8 @@ void bench_say(struct bench *bench, const char *fmt, ...)
 
 static bool out_of_time(const struct bench *bench)
 {
-	return bench->request->deadline_s > 0 && series_now_s() > bench->request->deadline_s;
+	return bench->request->limits.deadline_s > 0 &&
+	       series_now_s() > bench->request->limits.deadline_s;
 }
 
 /* On watched pages there are no guards: whatever is written behind a block is caught there. */
@@ -61,7 +62,7 @@ static int bench_next(void *ctx, unsigned int slot, struct run *ret, struct err 
 {
 	struct bench *bench = ctx;
 
-	if (bench->spent.trials >= bench->request->trials || out_of_time(bench) ||
+	if (bench->spent.trials >= bench->request->limits.trials || out_of_time(bench) ||
 	    look_gives_up(bench))
 		return 0;
 	bench->spent.trials++;
@@ -78,7 +79,7 @@ static void bench_prepare(void *ctx, const struct run *run, struct trial_job *jo
 	job->examined = true;
 	job->wild = true;
 	job->observer = observer_of(bench);
-	job->without_ids = bench->request->without_ids && job->observer != OBSERVE_HEAP;
+	job->without_ids = bench->request->start.without_ids && job->observer != OBSERVE_HEAP;
 	job->pages = ops->pages || (ops->may_pages && bench->homes.pages);
 	if (ops->planned)
 		strbuf_add(&job->plan_items, bench->items.data, bench->items.len);
@@ -239,7 +240,7 @@ static void bench_tick(void *ctx)
 		request->progress(request->progress_ctx,
 				  &(struct series_progress_view){
 					  .done = bench->ret->evidence.trials,
-					  .wanted = request->trials,
+					  .wanted = request->limits.trials,
 					  .at_most = true,
 					  .ran = bench->runner.ran,
 					  .seconds = series_now_s() - bench->spent.since_s,
@@ -289,14 +290,14 @@ int bench_plan(struct bench *bench, struct err *err)
 
 uint64_t bench_trials_left(const struct bench *bench)
 {
-	return bench->spent.trials < bench->request->trials
-		       ? bench->request->trials - bench->spent.trials
+	return bench->spent.trials < bench->request->limits.trials
+		       ? bench->request->limits.trials - bench->spent.trials
 		       : 0;
 }
 
 bool bench_may_go_on(const struct bench *bench)
 {
-	return !bench->runner.interrupted && bench->spent.trials < bench->request->trials &&
+	return !bench->runner.interrupted && bench->spent.trials < bench->request->limits.trials &&
 	       !out_of_time(bench);
 }
 
@@ -346,18 +347,18 @@ bool bench_settled(const struct bench *bench)
 
 void bench_rate(const struct bench *bench, uint64_t *trials, uint64_t *failed)
 {
-	*trials = bench->request->rate.trials + bench->ret->evidence.trials;
-	*failed = bench->request->rate.failed + bench->ret->evidence.failed;
+	*trials = bench->request->start.rate.trials + bench->ret->evidence.trials;
+	*failed = bench->request->start.rate.failed + bench->ret->evidence.failed;
 }
 
 /* ---- opened and closed ---- */
 
 static uint64_t look_max(const struct chase_request *request)
 {
-	uint64_t most = request->trials * 2 / 3;
+	uint64_t most = request->limits.trials * 2 / 3;
 
-	if (!request->unfailed)
-		return request->look;
+	if (!request->start.unfailed)
+		return request->limits.look;
 	return most < 1 ? 1 : most < QUIET_LOOK ? most : QUIET_LOOK;
 }
 

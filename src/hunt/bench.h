@@ -101,6 +101,7 @@ struct start {
 	bool moved; /* crashes that were never met before are taken for the same failure: */
 	unsigned int strangers; /* so many came in a row */
 	uint64_t count;		/* crashes seen meanwhile */
+	int signal;		/* of the first */
 	const struct crash_reading *first;
 	struct reading *reading;
 	uint64_t look_max;   /* trials until it is given up that it crashes; 0: all */
@@ -109,7 +110,7 @@ struct start {
 };
 
 struct spent {
-	uint64_t trials;   /* of request->trials */
+	uint64_t trials;   /* of request->limits.trials */
 	uint64_t replayed; /* of those, found in the case */
 	double since_s;
 };

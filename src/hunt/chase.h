@@ -21,6 +21,32 @@ struct stored_trial {
 	int signal;
 };
 
+/* How much of it. */
+struct chase_limits {
+	uint64_t trials; /* at most, in all */
+	uint64_t look;	 /* trials after which it is given up when it has not failed; 0: any */
+	uint64_t wanted; /* failing trials with the victim watched, per hop */
+	bool proofs;	 /* two do where each is proof: the very value, in the very block */
+	unsigned int hops;
+	double deadline_s; /* by series_now_s(); 0: none */
+};
+
+/* What it begins with. */
+struct chase_start {
+	struct rate rate; /* as it is known already; trials 0: unknown */
+	/* Failing trials under ids that the case has: read before more are run. */
+	const struct stored_trial *stored;
+	size_t stored_count;
+	uint64_t from; /* a trial of the case with an `ids` log to begin with; 0: none */
+	const struct evidence *lead; /* to begin with instead; NULL: none */
+	bool unfailed;	  /* where it does not crash, guards tell whether memory is damaged */
+	bool without_ids; /* blocks are not followed, so only variables can be watched */
+	/* It fails without a crash, with guards too, and they show no damage: does it go with what
+	 * stands in freed blocks? */
+	bool freed;
+	double guarded_s; /* that such a trial takes, if it is known */
+};
+
 struct chase_request {
 	struct series_identity identity;
 	struct trial_settings *settings; /* plan items are added to its trials */
@@ -32,25 +58,9 @@ struct chase_request {
 	 * fail in another way are counted and nothing else. */
 	const struct target *target;
 	struct bystanders *others; /* other failures that are known; NULL: none is */
-	uint64_t look;	  /* trials after which it is given up when it has not failed; 0: any */
-	bool unfailed;	  /* where it does not crash, guards tell whether memory is damaged */
-	bool without_ids; /* blocks are not followed, so only variables can be watched */
-	struct rate rate; /* as it is known already; trials 0: unknown */
-	/* Failing trials under ids that the case has: read before more are run. */
-	const struct stored_trial *stored;
-	size_t stored_count;
-	uint64_t from; /* a trial of the case with an `ids` log to begin with; 0: none */
-	const struct evidence *lead; /* to begin with instead; NULL: none */
-	/* It fails without a crash, with guards too, and they show no damage: does it go with what
-	 * stands in freed blocks? */
-	bool freed;
-	double guarded_s; /* that such a trial takes, if it is known */
-	uint64_t trials;  /* at most, in all */
-	bool fresh;	  /* forget earlier trials of the same chase */
-	uint64_t wanted;  /* failing trials with the victim watched, per hop */
-	bool proofs;	  /* two do where each is proof: the very value, in the very block */
-	unsigned int hops;
-	double deadline_s; /* by series_now_s(); 0: none */
+	struct chase_start start;
+	struct chase_limits limits;
+	bool fresh; /* forget earlier trials of the same chase */
 	progress_fn progress;
 	void *progress_ctx;
 	/* What is being done and why, a line each. May be NULL. */

@@ -71,7 +71,7 @@ static int resume(struct bench *bench, const struct round_ops *ops, bool *ret_en
 	VEC_FOREACH (&earlier.list, stored) {
 		bench->round.next = stored->position + 1;
 		if (r < 0 || !ops->replays || *ret_enough ||
-		    bench->spent.trials >= bench->request->trials)
+		    bench->spent.trials >= bench->request->limits.trials)
 			continue;
 		read_again(bench, stored);
 		*ret_enough = bench_enough(bench);

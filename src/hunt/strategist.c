@@ -19,7 +19,8 @@
 
 static double rate_known(const struct inquiry *inq)
 {
-	const struct rate *rate = inq->bench ? &inq->bench->request->rate : &inq->known.target_rate;
+	const struct rate *rate =
+		inq->bench ? &inq->bench->request->start.rate : &inq->known.target_rate;
 	uint64_t trials = rate->trials, failed = rate->failed;
 
 	if (inq->bench) {

@@ -129,10 +129,10 @@ static void gather(void *ctx, const struct run_row *row)
 	bool shown = false;
 
 	if (row->arm != gathering->arm || row->signatures[0] == '\0' || !row->kept ||
-	    who->request.stored_count == STORED_MAX ||
+	    who->request.start.stored_count == STORED_MAX ||
 	    target_shown(&inq->known.match, inq->cs, row->signatures, &shown, NULL) < 0 || !shown)
 		return;
-	who->stored[who->request.stored_count++] =
+	who->stored[who->request.start.stored_count++] =
 		(struct stored_trial){ .trial = row->trial, .signal = row->signal };
 }
 
@@ -140,7 +140,7 @@ static int gather_stored(struct inquiry *inq)
 {
 	struct gathering gathering = { inq, inq->known.ids_arm };
 
-	inq->who->request.stored = inq->who->stored;
+	inq->who->request.start.stored = inq->who->stored;
 	if (inq->known.ids_series.value == 0 || inq->known.without_ids || inq->known.damaged ||
 	    !hunt_crashes(inq))
 		return 0;
@@ -161,33 +161,33 @@ static void fill_request(struct inquiry *inq)
 	who->match.members.count = 0;
 	who->without_ids =
 		series_settings_with(inq->how.close_settings, "without-ids", "without-ids 1\n");
-	who->request =
-		(struct chase_request){ .identity = inq->how.close.identity,
-					.settings = inq->how.close.settings,
-					.program = inq->how.program,
-					.program_path = request->program_path,
-					.slot_env = inq->how.env,
-					.jobs = inq->how.jobs,
-					.lead = inq->known.damaged ? damaged_bytes(inq) : NULL,
-					.freed = may_read_freed(inq),
-					.guarded_s = inq->known.guarded_s,
-					.target = inq->known.target ? &who->match : NULL,
-					.others = &inq->known.others,
-					.without_ids = inq->known.without_ids,
-					.look = look_trials(inq),
-					.rate = inq->known.close_rate.trials > 0
-							? inq->known.close_rate
-							: inq->known.target_rate,
-					.trials = hunt_trials(inq, TRIALS),
-					.fresh = request->fresh,
-					.wanted = WANTED,
-					.proofs = true,
-					.hops = HOPS,
-					.deadline_s = inq->spending.budget.deadline_s,
-					.progress = request->show.progress,
-					.progress_ctx = request->show.ctx,
-					.say = says,
-					.say_ctx = inq };
+	who->request = (struct chase_request){ .identity = inq->how.close.identity,
+					       .settings = inq->how.close.settings,
+					       .program = inq->how.program,
+					       .program_path = request->program_path,
+					       .slot_env = inq->how.env,
+					       .jobs = inq->how.jobs,
+					       .start.lead = inq->known.damaged ? damaged_bytes(inq)
+										: NULL,
+					       .start.freed = may_read_freed(inq),
+					       .start.guarded_s = inq->known.guarded_s,
+					       .target = inq->known.target ? &who->match : NULL,
+					       .others = &inq->known.others,
+					       .start.without_ids = inq->known.without_ids,
+					       .limits.look = look_trials(inq),
+					       .start.rate = inq->known.close_rate.trials > 0
+								     ? inq->known.close_rate
+								     : inq->known.target_rate,
+					       .limits.trials = hunt_trials(inq, TRIALS),
+					       .fresh = request->fresh,
+					       .limits.wanted = WANTED,
+					       .limits.proofs = true,
+					       .limits.hops = HOPS,
+					       .limits.deadline_s = inq->spending.budget.deadline_s,
+					       .progress = request->show.progress,
+					       .progress_ctx = request->show.ctx,
+					       .say = says,
+					       .say_ctx = inq };
 	if (inq->known.without_ids)
 		who->request.identity.settings = who->without_ids;
 }
@@ -205,7 +205,7 @@ static int begin(struct inquiry *inq)
 			       inq->err);
 	inq->bench = &inq->who->bench;
 	/* All that is known is judged together; but what it begins with must stay where it is. */
-	if (!inq->who->request.lead) {
+	if (!inq->who->request.start.lead) {
 		inq->who->result.evidence.list = inq->evidence.list;
 		inq->evidence = (struct evidence_list){ 0 };
 	}

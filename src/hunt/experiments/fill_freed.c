@@ -62,8 +62,8 @@ static void read_any(struct bench *bench, bool passed)
 
 static bool enough(struct bench *bench)
 {
-	return bench->guards.caught - bench->guards.before >= bench->request->wanted ||
-	       bench->round.trials >= bench->request->wanted * FENCED_TRIALS;
+	return bench->guards.caught - bench->guards.before >= bench->request->limits.wanted ||
+	       bench->round.trials >= bench->request->limits.wanted * FENCED_TRIALS;
 }
 
 const struct round_ops fill_freed_round = { .id = 6,
@@ -117,7 +117,7 @@ bool fill_applies(const struct bench *bench)
 {
 	if (bench->told)
 		return false;
-	if (bench->request->freed)
+	if (bench->request->start.freed)
 		return true;
 	return bench_settled(bench) && bench->ret->guarded_trials > 0 &&
 	       bench_wants_guards(bench) && bench_is_nobody(bench);
@@ -128,7 +128,8 @@ static bool applies(struct inquiry *inq, struct strbuf *why)
 	struct bench *bench = inq->bench;
 
 	/* What the guards hide cannot go with their coin. */
-	return fill_applies(bench) && (bench->ret->guarded_failed > 0 || bench->request->freed) &&
+	return fill_applies(bench) &&
+	       (bench->ret->guarded_failed > 0 || bench->request->start.freed) &&
 	       toss_worth(bench, "freed blocks", "redhand heap --poison-chance 0.5");
 }
 

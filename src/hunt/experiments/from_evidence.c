@@ -108,7 +108,7 @@ static void read_failing_trial(struct bench *bench)
 /* Caught so often, or no victim is among the watched ones. */
 static bool enough(struct bench *bench)
 {
-	return bench->round.watched >= bench->request->wanted ||
+	return bench->round.watched >= bench->request->limits.wanted ||
 	       (bench->round.watched == 0 && bench->round.failed >= FAILURES_UNWATCHED);
 }
 
@@ -166,19 +166,19 @@ static int lead_follow(struct bench *bench, const struct evidence *e, struct err
 
 static bool applies(struct inquiry *inq, struct strbuf *why)
 {
-	const struct evidence *lead = inq->bench->request->lead;
+	const struct evidence *lead = inq->bench->request->start.lead;
 
 	return lead && !lead_is_crash(lead);
 }
 
 static void price(const struct inquiry *inq, struct price *ret)
 {
-	price_of_failures(inq, (double)inq->bench->request->wanted, 1.5, ret);
+	price_of_failures(inq, (double)inq->bench->request->limits.wanted, 1.5, ret);
 }
 
 static int run(struct inquiry *inq)
 {
-	return lead_follow(inq->bench, inq->bench->request->lead, inq->err);
+	return lead_follow(inq->bench, inq->bench->request->start.lead, inq->err);
 }
 
 const struct experiment_ops experiment_from_evidence = { .name = "from-evidence",

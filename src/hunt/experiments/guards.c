@@ -189,7 +189,7 @@ static int run_guarded(struct bench *bench, struct err *err)
 	int r = bench_plan(bench, err);
 
 	bench->guards.before = bench->guards.caught;
-	bench->guards.max = bench->request->wanted * GUARDED_TRIALS;
+	bench->guards.max = bench->request->limits.wanted * GUARDED_TRIALS;
 	if (!bench->homes.pages && bench->guards.damage_rate > 0) {
 		/* Once in so many trials at least, it is damaged again. */
 		uint64_t expected = (uint64_t)(EXPECTED_TIMES / bench->guards.damage_rate);
@@ -435,7 +435,7 @@ static enum guards_reason reason_at_start(const struct bench *bench)
 	const struct start *start = &bench->start;
 
 	if (!start->found)
-		return bench->request->unfailed && start->rounds > 0 &&
+		return bench->request->start.unfailed && start->rounds > 0 &&
 				       !asked(bench, GUARDS_NO_CRASH)
 			       ? GUARDS_NO_CRASH
 			       : GUARDS_REASONS;
@@ -469,8 +469,8 @@ enum guards_reason guards_reason(const struct bench *bench)
 {
 	enum guards_reason reason;
 
-	if (bench->told || bench->request->freed ||
-	    (bench->request->lead && !lead_is_crash(bench->request->lead)))
+	if (bench->told || bench->request->start.freed ||
+	    (bench->request->start.lead && !lead_is_crash(bench->request->start.lead)))
 		return GUARDS_REASONS;
 	if (!bench->homes.watched) {
 		reason = reason_at_start(bench);

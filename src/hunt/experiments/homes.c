@@ -133,7 +133,7 @@ bool awaits_passing(const struct bench *bench)
 	const struct backtrack *backtrack = &bench->start.first->backtrack;
 
 	if (bench->round.trials - bench->round.failed >= PASSING_TRIALS ||
-	    bench->round.trials >= PASSING_TIMES * bench->request->wanted)
+	    bench->round.trials >= PASSING_TIMES * bench->request->limits.wanted)
 		return false;
 	for (unsigned int i = 0; i < backtrack->steps.count && i < LEVELS_MAX; i++)
 		if (backtrack->steps.items[i].twins > 0 && !bench->homes.numbers[i] &&
@@ -232,16 +232,16 @@ static bool all_proofs(const struct bench *bench)
 
 uint64_t bench_wanted(const struct bench *bench)
 {
-	uint64_t wanted = bench->request->wanted;
+	uint64_t wanted = bench->request->limits.wanted;
 
-	return bench->request->proofs && wanted > PROOFS ? PROOFS : wanted;
+	return bench->request->limits.proofs && wanted > PROOFS ? PROOFS : wanted;
 }
 
 static bool enough(struct bench *bench)
 {
-	uint64_t wanted = bench->request->wanted;
+	uint64_t wanted = bench->request->limits.wanted;
 
-	if (bench->request->proofs && wanted > PROOFS && bench->round.watched >= PROOFS &&
+	if (bench->request->limits.proofs && wanted > PROOFS && bench->round.watched >= PROOFS &&
 	    all_proofs(bench))
 		wanted = PROOFS;
 	return (bench->round.watched >= wanted && !awaits_passing(bench)) || bench_hidden(bench) ||
@@ -457,7 +457,7 @@ static int watch_homes(struct bench *bench, struct err *err)
 		if (r == 0)
 			r = run_without_frames(bench, err);
 		bench->round.quiet_max = 0;
-		if (bench->round.watched >= bench->request->wanted ||
+		if (bench->round.watched >= bench->request->limits.wanted ||
 		    (bench->round.watched > 0 && !bench->homes.other_way) ||
 		    (bench->round.watched > 0 && enough(bench)))
 			break;
@@ -471,7 +471,7 @@ static int follow_copies(struct bench *bench, int level, struct err *err)
 {
 	const struct sight *copy = copied_from(&bench->homes.levels[level]);
 
-	if (bench->request->hops < 2 || !bench_may_go_on(bench) || !copy ||
+	if (bench->request->limits.hops < 2 || !bench_may_go_on(bench) || !copy ||
 	    !stakeout_add_source(&bench->stakeout, copy->write.write, &copy->source, LEVELS_MAX))
 		return 0;
 	bench_say(bench, "the value was only copied: watching where it came from, too");
@@ -557,7 +557,9 @@ static bool applies(struct inquiry *inq, struct strbuf *why)
 
 static void price(const struct inquiry *inq, struct price *ret)
 {
-	price_of_failures(inq, inq->bench->request->proofs ? PROOFS : inq->bench->request->wanted,
+	price_of_failures(inq,
+			  inq->bench->request->limits.proofs ? PROOFS
+							     : inq->bench->request->limits.wanted,
 			  1.5, ret);
 }
 

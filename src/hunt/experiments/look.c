@@ -5,11 +5,15 @@
 #include "hunt/inquiry.h"
 
 #include <inttypes.h>
+#include <signal.h>
+
+#define CRASHES_UNTOLD 6u
 
 static void found_first(struct bench *bench, struct reading *reading,
 			const struct crash_reading *crashed)
 {
 	bench->start.found = true;
+	bench->start.signal = bench->round.signal;
 	bench->start.first = crashed;
 	bench->start.reading = reading_share(reading);
 }
@@ -41,13 +45,26 @@ void look_read(struct bench *bench)
 	read_crash(bench);
 }
 
+/* A fault that cannot be read back says little by itself, but one bug dies in many ways: another
+ * crash may tell. More of them are cheaper than to ask the whole heap. An abort always says the
+ * same. */
+static uint64_t crashes_wanted(const struct bench *bench)
+{
+	int signal = bench->start.signal;
+
+	if (!bench->start.first->has_backtrack && (signal == SIGSEGV || signal == SIGBUS) &&
+	    bench_is_nobody(bench))
+		return CRASHES_UNTOLD;
+	return bench_wanted(bench);
+}
+
 static bool enough(struct bench *bench)
 {
 	cuts_settle(bench);
 	if (cuts_wait(bench))
 		return false;
 	return bench->start.found &&
-	       (bench_worth_watching(bench) || bench->start.count >= bench_wanted(bench));
+	       (bench_worth_watching(bench) || bench->start.count >= crashes_wanted(bench));
 }
 
 const struct round_ops look_round = { .id = 0,
@@ -62,10 +79,10 @@ static bool read_stored(struct bench *bench)
 	const struct chase_request *request = bench->request;
 
 	bench->round.ops = &look_round;
-	for (size_t i = 0; i < request->stored_count && !enough(bench); i++) {
-		bench->round.signal = request->stored[i].signal;
-		bench_take_reading(bench, bench_reading_of(bench, request->stored[i].trial,
-							   request->stored[i].signal));
+	for (size_t i = 0; i < request->start.stored_count && !enough(bench); i++) {
+		bench->round.signal = request->start.stored[i].signal;
+		bench_take_reading(bench, bench_reading_of(bench, request->start.stored[i].trial,
+							   request->start.stored[i].signal));
 		read_crash(bench);
 	}
 	return enough(bench);
@@ -75,7 +92,7 @@ static bool read_stored(struct bench *bench)
 static bool read_named(struct bench *bench)
 {
 	const struct chase_request *request = bench->request;
-	uint64_t from = request->lead ? request->lead->trial : request->from;
+	uint64_t from = request->start.lead ? request->start.lead->trial : request->start.from;
 	AUTO(reading_closep) struct reading *reading = NULL;
 	const struct crash_reading *crashed;
 
@@ -95,14 +112,15 @@ static bool applies(struct inquiry *inq, struct strbuf *why)
 {
 	const struct bench *bench = inq->bench;
 
-	if (bench->request->freed || (bench->request->lead && !lead_is_crash(bench->request->lead)))
+	if (bench->request->start.freed ||
+	    (bench->request->start.lead && !lead_is_crash(bench->request->start.lead)))
 		return false;
 	return !bench->start.found && bench->start.rounds <= bench->start.looks;
 }
 
 static void price(const struct inquiry *inq, struct price *ret)
 {
-	price_of_failures(inq, inq->bench->request->stored_count > 0 ? 0 : 1, 1.2, ret);
+	price_of_failures(inq, inq->bench->request->start.stored_count > 0 ? 0 : 1, 1.2, ret);
 }
 
 static int run(struct inquiry *inq)
@@ -117,7 +135,7 @@ static int run(struct inquiry *inq)
 	} else {
 		bench_say(bench,
 			  "running it with%s allocation ids until it fails, to see what is hit",
-			  bench->request->without_ids ? "out" : "");
+			  bench->request->start.without_ids ? "out" : "");
 	}
 	return round_run(bench, &look_round, inq->err);
 }

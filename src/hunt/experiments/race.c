@@ -177,9 +177,9 @@ static void read_failing_trial(struct bench *bench)
 
 static bool enough(struct bench *bench)
 {
-	return bench->race->seen >= bench->request->wanted ||
+	return bench->race->seen >= bench->request->limits.wanted ||
 	       (bench->race->together == 0 && bench->round.failed >= FAILURES_ALONE) ||
-	       bench->round.failed >= 2 * bench->request->wanted ||
+	       bench->round.failed >= 2 * bench->request->limits.wanted ||
 	       bench->round.trials >= TRIALS_PER_STAGE;
 }
 
@@ -409,7 +409,7 @@ static bool applies(struct inquiry *inq, struct strbuf *why)
 
 static void price(const struct inquiry *inq, struct price *ret)
 {
-	price_of_failures(inq, (double)inq->bench->request->wanted, 2, ret);
+	price_of_failures(inq, (double)inq->bench->request->limits.wanted, 2, ret);
 }
 
 /* Who did it may be two threads that did it together. */

@@ -15,12 +15,13 @@
 /* So many there is time for: a minute, and no more than a quarter of what is left. */
 static unsigned int affordable(const struct bench *bench)
 {
-	double each = bench->guards.trial_s > 0 ? bench->guards.trial_s : bench->request->guarded_s;
+	double each =
+		bench->guards.trial_s > 0 ? bench->guards.trial_s : bench->request->start.guarded_s;
 	double most = SECONDS;
 
-	if (bench->request->deadline_s > 0 &&
-	    (bench->request->deadline_s - series_now_s()) / 4 < most)
-		most = (bench->request->deadline_s - series_now_s()) / 4;
+	if (bench->request->limits.deadline_s > 0 &&
+	    (bench->request->limits.deadline_s - series_now_s()) / 4 < most)
+		most = (bench->request->limits.deadline_s - series_now_s()) / 4;
 	if (bench_trials_left(bench) < TRIALS || each * TRIALS > most)
 		return 0;
 	return each * TRIALS_MAX > most ? (unsigned int)(most / each) : TRIALS_MAX;

@@ -264,7 +264,7 @@ static bool may_have_outlived(const struct bench *bench, const struct crash_read
 {
 	const struct mappings *mappings = &crashed->record.mappings;
 
-	for (size_t i = 0; bench->request->without_ids && i < mappings->count; i++)
+	for (size_t i = 0; bench->request->start.without_ids && i < mappings->count; i++)
 		if (value >= mappings->items[i].start && value < mappings->items[i].end)
 			return true;
 	return false;

@@ -60,10 +60,14 @@ bool hunt_crashes(const struct inquiry *inq)
 	return s && signature_crashes(s);
 }
 
+bool hunt_every_run(const struct inquiry *inq, const struct signature_summary *s)
+{
+	return s->always && inq->known.summary.rate.trials >= TRIALS_ALWAYS;
+}
+
 bool hunt_always(const struct inquiry *inq)
 {
-	return inq->known.target && inq->known.target->always &&
-	       inq->known.summary.rate.trials >= TRIALS_ALWAYS;
+	return inq->known.target && hunt_every_run(inq, inq->known.target);
 }
 
 bool signature_crashes(const struct signature *s)

@@ -44,7 +44,7 @@ static void add_failure(struct inquiry *inq)
 		f->kind = target->signature.kind;
 		f->signal = target->signature.signal;
 		f->fault = hunt_crashes(inq);
-		f->always = target->always;
+		f->always = hunt_always(inq);
 		f->summary = mem_strdup(target->signature.summary);
 		f->trials = target->rate.trials;
 		f->failed = target->rate.failed;

@@ -150,7 +150,9 @@ uint64_t hunt_trials(const struct inquiry *inq, uint64_t most);
 
 bool hunt_crashes(const struct inquiry *inq); /* what is hunted is a crash */
 bool signature_crashes(const struct signature *s);
-bool hunt_always(const struct inquiry *inq); /* every run shows it, and there were some */
+/* Every run shows it, and there were some: of two runs that crash both that is not said. */
+bool hunt_every_run(const struct inquiry *inq, const struct signature_summary *s);
+bool hunt_always(const struct inquiry *inq); /* so what is hunted */
 
 /* Of whatever comes and goes, where no closer look tells failures apart. */
 const struct rate *hunt_rate_of_all(const struct inquiry *inq);

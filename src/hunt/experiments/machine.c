@@ -32,7 +32,7 @@ static void count_signals(const struct inquiry *inq, struct host_signs *signs)
 		const struct signature *g = &s->signature;
 		bool known = !g->site;
 
-		if (g->kind != FAILURE_SIGNAL || s->always ||
+		if (g->kind != FAILURE_SIGNAL || hunt_every_run(inq, s) ||
 		    (g->fault && strcmp(g->fault, "mapping-shrank") == 0))
 			continue;
 		signs->segv += g->signal == SIGSEGV ? (unsigned int)s->rate.failed : 0;

@@ -124,7 +124,7 @@ static void identify_arms(struct strbuf *identity, const struct compare_options 
 			    options->arms.items[i]);
 	/* The number of trials shapes the order in which arms take turns. */
 	strbuf_addf(identity, "trials %llu\n", (unsigned long long)options->trials);
-	strbuf_adds(identity, "apart\n");
+	strbuf_adds(identity, "apart 1\n");
 	if (options->seed)
 		strbuf_addf(identity, "seed %s\n", options->seed);
 	for (size_t i = 0; i < options->on.count; i++)

@@ -280,11 +280,14 @@ bool place_shared(const struct evidence *e)
 	return e->kind == EVIDENCE_FREED_USE && e->freed_use->place_reused;
 }
 
-/* The one to tell of two: more than a crash, then one that leaves no doubt about the block. */
+/* The one to tell of two: more than a crash, then one that the failure goes with, then one that
+ * leaves no doubt about the block. */
 static bool tells_better(const struct evidence *e, const struct evidence *than)
 {
 	if (e->kind != than->kind)
 		return e->kind == EVIDENCE_FREED_USE;
+	if (e->kind == EVIDENCE_FREED_USE && e->freed_use->fenced != than->freed_use->fenced)
+		return !e->freed_use->fenced;
 	return !place_shared(e) && place_shared(than);
 }
 

@@ -230,8 +230,13 @@ static void state(const struct proof *proofs, size_t chosen, const struct facts 
 	rule->tell(facts, proof, ret, &sentence);
 	say_counts(rule, proof, facts, &sentence);
 	ret->sentence = strbuf_take(&sentence);
+	/* What tells it best comes first. */
 	VEC_FOREACH (&proof->pieces, piece)
-		VEC_PUSH(&ret->evidence, (*piece)->id);
+		if (*piece == proof->main)
+			VEC_PUSH(&ret->evidence, (*piece)->id);
+	VEC_FOREACH (&proof->pieces, piece)
+		if (*piece != proof->main)
+			VEC_PUSH(&ret->evidence, (*piece)->id);
 	for (size_t i = 0; i < proof->doubts.count; i++)
 		strv_add(&ret->doubts, proof->doubts.items[i]);
 	for (size_t i = 0; i < proof->considered.count; i++)

@@ -1,6 +1,7 @@
 /*
  * Writes a plan file: make_plan FILE crash|ids|heap|fence [growth] [jit_code] [wild_values] [pages]
- * [no_python] [python] [sampled] [fresh] [field=value...] [item=TYPE...] [chaos=WEIGHT,GAP_BYTES,HEAP_BYTES]
+ * [no_python] [python] [sampled] [fresh] [field=value...] [item=TYPE...]
+ * [chaos=WEIGHT,GAP_BYTES,HEAP_BYTES]
  * [watch=BLOCK_BYTES,OFFSET,BYTES,FLAGS,POLICY,FROM_BLOCK_BYTES]
  */
 #include <stdio.h>

@@ -557,10 +557,9 @@ static bool applies(struct inquiry *inq, struct strbuf *why)
 
 static void price(const struct inquiry *inq, struct price *ret)
 {
-	price_of_failures(inq,
-			  inq->bench->request->limits.proofs ? PROOFS
-							     : inq->bench->request->limits.wanted,
-			  1.5, ret);
+	const struct chase_limits *limits = &inq->bench->request->limits;
+
+	price_of_failures(inq, (double)(limits->proofs ? PROOFS : limits->wanted), 1.5, ret);
 }
 
 static int run(struct inquiry *inq)

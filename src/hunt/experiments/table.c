@@ -7,26 +7,39 @@
 extern const struct experiment_ops experiment_first_failure, experiment_rate, experiment_silent,
 	experiment_rare, experiment_settings, experiment_minimize, experiment_ids,
 	experiment_crash_record, experiment_guards_first, experiment_fences,
-	experiment_silent_fences, experiment_growth,
-	experiment_from_evidence, experiment_look, experiment_homes, experiment_copies,
-	experiment_allocator_probe, experiment_guards, experiment_refcount, experiment_race,
-	experiment_truncation, experiment_fill_freed, experiment_fill_fresh, experiment_machine,
-	experiment_alone, experiment_how_often;
+	experiment_silent_fences, experiment_growth, experiment_from_evidence, experiment_look,
+	experiment_homes, experiment_copies, experiment_allocator_probe, experiment_guards,
+	experiment_refcount, experiment_race, experiment_truncation, experiment_fill_freed,
+	experiment_fill_fresh, experiment_machine, experiment_alone, experiment_how_often;
 
-/* clang-format off: a line each */
 const struct experiment_ops *const experiments[] = {
-	&experiment_first_failure, &experiment_rate,	      &experiment_silent,
-	&experiment_silent_fences, &experiment_rare,	      &experiment_settings,
+	&experiment_first_failure,
+	&experiment_rate,
+	&experiment_silent,
+	&experiment_silent_fences,
+	&experiment_rare,
+	&experiment_settings,
 	&experiment_minimize,
-	&experiment_ids,	   &experiment_crash_record,  &experiment_guards_first,
+	&experiment_ids,
+	&experiment_crash_record,
+	&experiment_guards_first,
 	&experiment_fences,
-	&experiment_growth,	   &experiment_from_evidence, &experiment_look,
-	&experiment_homes,	   &experiment_copies,	      &experiment_allocator_probe,
-	&experiment_guards,	   &experiment_refcount,      &experiment_race,
-	&experiment_truncation,	   &experiment_fill_freed,    &experiment_fill_fresh,
-	&experiment_machine,	   &experiment_alone,	      &experiment_how_often,
+	&experiment_growth,
+	&experiment_from_evidence,
+	&experiment_look,
+	&experiment_homes,
+	&experiment_copies,
+	&experiment_allocator_probe,
+	&experiment_guards,
+	&experiment_refcount,
+	&experiment_race,
+	&experiment_truncation,
+	&experiment_fill_freed,
+	&experiment_fill_fresh,
+	&experiment_machine,
+	&experiment_alone,
+	&experiment_how_often,
 };
-/* clang-format on */
 
 const size_t experiment_count = ARRAY_SIZE(experiments);
 _Static_assert(ARRAY_SIZE(experiments) <= 64, "struct strategy has a bit for each");

@@ -214,6 +214,11 @@ void hit_tell_record(struct inquiry *inq);
  * evidence. */
 int hit_look_for_damage(struct inquiry *inq);
 
+/* The same command under another observer ("observe 4:heap\n", as settings have it); what is left
+ * to say is how many trials. Returns the settings, which must outlive the request. */
+struct heap_request;
+char *hit_heap_request(const struct inquiry *inq, const char *observe, struct heap_request *ret);
+
 /* experiments/fences.c: the same with fences. */
 int fences_look(struct inquiry *inq);
 

@@ -9,8 +9,6 @@
 
 #include "engine/heap/evidence.h"
 #include "engine/heap/heap.h"
-#include "engine/series/settings.h"
-#include "engine/trial/observe.h"
 
 #define EXPECTED_TRIALS 2.0 /* more only where not all blocks fit at once */
 #define SLOWER 5.0
@@ -50,28 +48,15 @@ static int take(struct inquiry *inq, const struct series_identity *identity,
 
 int fences_look(struct inquiry *inq)
 {
-	const struct hunt_request *request = inq->request;
-	AUTO(mem_freep)
-	char *settings =
-		series_settings_with(inq->how.close_settings, "observe", "observe 5:fence\n");
+	struct heap_request heap;
+	AUTO(mem_freep) char *settings = hit_heap_request(inq, "observe 5:fence\n", &heap);
 	struct heap_report report = { 0 };
 	struct err why = { 0 };
-	/* No trial with guards alone: only those that come after them. */
-	struct heap_request heap = { .identity = inq->how.close.identity,
-				     .settings = inq->how.close.settings,
-				     .program = inq->how.program,
-				     .slot_env = inq->how.env,
-				     .jobs = inq->how.jobs,
-				     .fencing = HEAP_FENCE_AFTERWARDS,
-				     .seed = request->seed,
-				     .progress = request->show.progress,
-				     .progress_ctx = request->show.ctx };
 	int r;
 
 	inq->known.fenced = true;
-	heap.identity.command = "heap";
-	heap.identity.settings = settings;
-	observe_heap_defaults(heap.seed, &heap.plan);
+	/* No trial with guards alone: only those that come after them. */
+	heap.fencing = HEAP_FENCE_AFTERWARDS;
 	r = heap_run(inq->cs, &heap, &report, &why);
 	inq->ret->interrupted |= report.interrupted;
 	r = r < 0 ? decide(inq, "fences cannot be used: %s", why.message)

@@ -31,31 +31,37 @@ static int take_damage(struct inquiry *inq, const struct series_identity *identi
 	return r;
 }
 
+char *hit_heap_request(const struct inquiry *inq, const char *observe, struct heap_request *ret)
+{
+	const struct hunt_request *request = inq->request;
+	char *settings = series_settings_with(inq->how.close_settings, "observe", observe);
+
+	*ret = (struct heap_request){ .identity = inq->how.close.identity,
+				      .settings = inq->how.close.settings,
+				      .program = inq->how.program,
+				      .slot_env = inq->how.env,
+				      .jobs = inq->how.jobs,
+				      .seed = request->seed,
+				      .progress = request->show.progress,
+				      .progress_ctx = request->show.ctx };
+	ret->identity.command = "heap";
+	ret->identity.settings = settings;
+	observe_heap_defaults(ret->seed, &ret->plan);
+	return settings;
+}
+
 /* Damaged memory need not crash: a wrong result now and then is all that some programs show. */
 int hit_look_for_damage(struct inquiry *inq)
 {
-	const struct hunt_request *request = inq->request;
-	AUTO(mem_freep)
-	char *settings =
-		series_settings_with(inq->how.close_settings, "observe", "observe 4:heap\n");
+	struct heap_request heap;
+	AUTO(mem_freep) char *settings = hit_heap_request(inq, "observe 4:heap\n", &heap);
 	struct heap_report report = { 0 };
 	struct err why = { 0 };
-	struct heap_request heap = { .identity = inq->how.close.identity,
-				     .settings = inq->how.close.settings,
-				     .program = inq->how.program,
-				     .slot_env = inq->how.env,
-				     .jobs = inq->how.jobs,
-				     .trials = (unsigned int)hunt_trials(inq, HEAP_TRIALS),
-				     .seed = request->seed,
-				     .progress = request->show.progress,
-				     .progress_ctx = request->show.ctx };
 	struct experiment_made made;
 	size_t before;
 	int r;
 
-	heap.identity.command = "heap";
-	heap.identity.settings = settings;
-	observe_heap_defaults(heap.seed, &heap.plan);
+	heap.trials = (unsigned int)hunt_trials(inq, HEAP_TRIALS);
 	r = heap_run(inq->cs, &heap, &report, &why);
 	inq->ret->interrupted |= report.interrupted;
 	if (r < 0) {

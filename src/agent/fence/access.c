@@ -24,7 +24,7 @@
 #define STEP_REPEATS 64u  /* of one string instruction */
 #define SLOT_FAULTS 64u	  /* then its page stays open */
 #define ALL_FAULTS 20000u /* then each stays open after its first */
-#define RETRIES 4u
+#define RETRIES 64u
 #define FLAG_TRAP 0x100u
 #define ERROR_WRITE 2u
 #define CODE_TRACE 2
@@ -398,5 +398,10 @@ bool fence_fault_sigsafe(const siginfo_t *info, ucontext_t *context)
 	/* A hook that looks at what the target hands on: the system call behind it is told. */
 	if (!ours && (!step->count || step->rip != rip))
 		access_tell_sigsafe(&seen, context);
-	return step_begin(step, slot, address & ~(uint64_t)(FENCE_PAGE - 1), context);
+	if (step_begin(step, slot, address & ~(uint64_t)(FENCE_PAGE - 1), context))
+		return true;
+	/* Another thread is at the pages, and waits for a core on a busy machine: the target must
+	 * not die of that. */
+	(void)raw_syscall0(SYS_sched_yield);
+	return tries_again(step, address);
 }

@@ -11,7 +11,7 @@
 #include <cmocka.h>
 #include <pthread.h>
 
-#include "agent/spin.h"
+#include "agent/core/spin.h"
 #include "base/auto.h"
 #include "engine/host/memtest.h"
 #include "engine/reduce/rate_grid.h"

@@ -13,7 +13,7 @@
 
 #include <cmocka.h>
 
-#include "agent/predicate.h"
+#include "agent/watch/predicate.h"
 #include "base/strbuf.h"
 #include "engine/watch/spec.h"
 #include "engine/watch/when.h"

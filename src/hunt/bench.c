@@ -10,8 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "engine/stats/rate.h"
 #include "judge/judge.h"
+#include "search/stats/rate.h"
 
 #define STRANGERS 3u   /* in a row, until they are taken for the same failure */
 #define QUIET_LOOK 40u /* trials without a crash, until guards are asked */

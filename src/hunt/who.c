@@ -11,9 +11,9 @@
 
 #include <inttypes.h>
 
-#include "engine/series/settings.h"
-#include "engine/stats/rate.h"
 #include "judge/judge.h"
+#include "run/settings.h"
+#include "search/stats/rate.h"
 
 #define TRIALS 1500u
 #define WANTED 3u

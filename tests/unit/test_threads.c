@@ -11,10 +11,10 @@
 #include <cmocka.h>
 #include <pthread.h>
 
-#include "agent/spin.h"
+#include "agent/core/spin.h"
 #include "base/auto.h"
-#include "engine/host/memtest.h"
-#include "engine/reduce/rate_grid.h"
+#include "doctor/memtest.h"
+#include "search/minimize/rate_grid.h"
 
 #define THREADS 4
 #define ROUNDS 20000u

@@ -3,7 +3,7 @@
  * block, only a wrong value that the program itself stumbles over.
  *
  * First whose freed blocks matter. In each trial those of a context are all overwritten or all left
- * alone, by the toss of a coin (engine/heap/chance.h): the failure goes with the coin of the
+ * alone, by the toss of a coin (studies/heap/chance.h): the failure goes with the coin of the
  * context whose blocks are read. Then who reads them: the blocks of that context get pages to
  * themselves, which are shut when they are freed, and the first to touch one dies there.
  */

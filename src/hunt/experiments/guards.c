@@ -9,9 +9,9 @@
 
 #include <string.h>
 
-#include "engine/heap/evidence.h"
-#include "engine/heap/heap.h"
-#include "engine/trial/observe.h"
+#include "run/observe.h"
+#include "studies/heap/evidence.h"
+#include "studies/heap/heap.h"
 
 #define HEAP_TRIALS 6u /* where it fails nearly always; more where it seldom does */
 #define HEAP_TRIALS_MAX 40u

@@ -10,8 +10,8 @@
 
 #include <inttypes.h>
 
-#include "engine/series/settings.h"
-#include "engine/stats/rate.h"
+#include "run/settings.h"
+#include "search/stats/rate.h"
 
 #define TRIALS_LEAST 8u
 #define TRIALS_MOST 80u

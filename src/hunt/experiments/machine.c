@@ -12,11 +12,11 @@
 #include <signal.h>
 #include <string.h>
 
-#include "engine/host/memtest.h"
-#include "engine/series/settings.h"
-#include "engine/stats/fisher.h"
+#include "doctor/memtest.h"
 #include "judge/judge.h"
 #include "judge/signs.h"
+#include "run/settings.h"
+#include "search/stats/fisher.h"
 
 #define MEMTEST_S 3.0
 #define PIN_TRIALS_LEAST 20u

@@ -1,11 +1,11 @@
 /*
  * Trials in which what stands in blocks is left to chance, context by context
- * (engine/heap/chance.h).
+ * (studies/heap/chance.h).
  */
 #include "hunt/inquiry.h"
 
-#include "engine/heap/evidence.h"
-#include "engine/heap/heap.h"
+#include "studies/heap/evidence.h"
+#include "studies/heap/heap.h"
 
 #define PPM 500000u
 #define TRIALS 40u

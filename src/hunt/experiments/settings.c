@@ -13,9 +13,9 @@
 #include <math.h>
 #include <unistd.h>
 
-#include "engine/series/settings.h"
-#include "engine/stats/rate.h"
 #include "judge/judge.h"
+#include "run/settings.h"
+#include "search/stats/rate.h"
 
 #define FAILURES_NEEDED 5.0 /* by the later questions, about */
 #define SHARE_CHEAP 0.01    /* asked even when nothing depends on it */

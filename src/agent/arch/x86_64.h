@@ -232,3 +232,6 @@ static inline uint64_t arch_fs_base(void)
 }
 
 #endif
+
+/* Calls work(arg) with the stack pointer at `top`: x86_64_on_stack.S. */
+void arch_on_stack(void *top, void (*work)(void *arg), void *arg);

@@ -12,7 +12,7 @@
 #include <malloc.h>
 #include <stdlib.h>
 
-#include "agent/alloc/own.h"
+#include "agent/alloc/builtin_malloc.h"
 #include "agent/chaos/chaos.h"
 #include "agent/core/agent.h"
 #include "agent/core/guard.h"
@@ -28,7 +28,7 @@
  * its functions, what becomes of the block is noted there. */
 static inline __attribute__((always_inline)) bool unseen(void)
 {
-	return unlikely(real.past_us) && (!own_replaced || own_nested());
+	return unlikely(real.past_us) && (!builtin_replaced || builtin_nested());
 }
 
 static inline __attribute__((always_inline)) void *claimed(void *ptr, size_t size, enum log_api api,

@@ -9,7 +9,7 @@
 #include <sys/mman.h>
 #include <time.h>
 
-#include "agent/alloc/python.h"
+#include "agent/alloc/hooks_python.h"
 #include "agent/alloc/tcache.h"
 #include "agent/arch/x86_64.h"
 #include "agent/chaos/chaos.h"
@@ -28,7 +28,7 @@
 #include "agent/fence/fence.h"
 #include "agent/growth/checkpoint.h"
 #include "agent/guards/canary.h"
-#include "agent/guards/round.h"
+#include "agent/guards/guard_check.h"
 #include "agent/guards/sample.h"
 #include "agent/hooks/hooked.h"
 #include "agent/ids/blocks.h"
@@ -417,7 +417,7 @@ void agent_exiting_sigsafe(uint32_t status, uint32_t how)
 	process_exiting_sigsafe();
 	checkpoint_exit_sigsafe();
 	watch_exiting_sigsafe();
-	round_exit_sigsafe();
+	guard_check_exit_sigsafe();
 	fence_end_sigsafe(LOG_CHECK_EXIT);
 	log_writer_init_sigsafe(&writer, LOG_TO_EVENTS);
 	jit_code_write_sigsafe(

@@ -10,7 +10,7 @@
  *    target may close every descriptor it finds. The four of the watches are kept, and hooks_fd.c
  *    keeps them from being closed.
  *  - Stand in front of the functions listed in exports.map (where crashes are all that is wanted:
- *    of exports-crash.map, which is shorter; lean.c). Each hook calls the real function
+ *    of exports-crash.map, which is shorter; crash_only.c). Each hook calls the real function
  *    exactly once, with the same arguments (but see hooks_memory.c), and keeps errno. Those of
  *    malloc and free do themselves what the real ones do nearly always, once that was seen to be
  *    what we think it is: tcache.h.
@@ -34,44 +34,25 @@
  *  - Send a message. Trouble is agent_retire(reason): hooks become pass-through, the reason and
  *    the drop counters stand in the log's header page, the target runs on.
  *
- * How the parts hang together
- *    real.c      the functions behind ours, and the early arena that feeds dlsym itself
- *    guard.h     the way into a hook; functions that need it take it
- *    log.c       the mapped file; records are reserved by one atomic add and never overwritten
- *    thread.c    a lane per thread: its ring, caches, alternate stack, virtual signal mask
- *    modules.c   where code lies, from /proc/self/maps, for hashes that survive ASLR
- *    context.c   from a return address and a stack to a context id; sites.c remembers the places,
- *                keys.c the stacks
- *    blocks.c    side table: who owns an address, who owned it last; rings.c, where a lane's
- *                records go, and the epoch
- *    tcache.c    what libc's malloc and free do nearly always, in the hook
- *    python.c    objects of CPython, where the plan asks for them
- *    badfree.c   frees that should not be; glibc_heap.c asks the allocator's own marks
- *    canary.c    guards around blocks, where the plan asks for them; quarantine.c keeps freed ones;
- *                round.c looks at all of them, damage.c writes down what is wrong; budget.c says
- *                what memory they may take
- *    sample.c    which blocks have them, where not all do
- *    fence/      blocks that end at closed pages (its parts: fence/fence_inside.h)
- *    sweep.c     who still points to a freed block; holders.c, to live ones that grow
- *    signals.c   what the target believes about its signals (signals_older.c: older names for the
- *                same); crash.c writes the record
- *    sandbox.c   filters on system calls: when to leave; rlimits.c, limits on memory without ours
- *    interpreter.c  the memory that names Python frames, for that record
- *    checkpoint.c   live blocks per context as a series; hooks_stdio.c sees the lines
- *    pages.c     memory that the target cannot write to (its parts: pages_inside.h);
- *                pages_fault.c makes the stores there, arch/x86_64_store.c runs them
- *    calls.c     is told of every system call then; call.c makes one, call_lists.c with lists of
- *                buffers, call_signals.c those about signals, call_cancel.c threads that are
- *                cancelled in one
- *    predicate.c does a hit count?
- *    chaos.c     disturbances that the plan asks for, to raise the odds
- *    plan_apply.c   the items of the plan
- *    watch.c     what is watched; watch_registers.c with what; hit.c writes down who was caught
- *    hooked.c    hooks on functions of the target itself, stub.c the code they lead to;
- *                hooked_fast.c what they mostly do, hooked_slow.c the rest
- *    own.c       a malloc that the program has inside
- *    deepbind.c  libraries that would go past the hooks
- *    hooks_*.c   the hooks, each fits a screen
+ * How the parts hang together: a folder each, and each header says the rest. Lower ones first;
+ * who may include whom is in tools/check-includes.
+ *    arch/     registers, raw system calls, stores that are run for the target
+ *    core/     the functions behind ours (real), the way into a hook (guard), the log, a lane per
+ *              thread, modules, what the target believes about its signals
+ *    python/   the memory that names Python frames
+ *    ids/      who owns an address and who owned it last (blocks), from a stack to a context id
+ *              (context, sites, stack_hashes), a lane's records (history), frees that should not be
+ *    guards/   guards around blocks (canary), freed ones kept (quarantine), which blocks (sample),
+ *              looking at them (guard_check), what is wrong (damage), who points there (sweep)
+ *    watch/    what is watched, with which debug registers, who was caught (hit)
+ *    pages/    watched pages, the stores and the system calls there
+ *    fence/    blocks that end at closed pages
+ *    hooks/    hooks on functions of the target itself
+ *    growth/   live blocks per context as a series, who holds them
+ *    crash/    the record of a fault
+ *    chaos/    disturbances that the plan asks for, to raise the odds
+ *    process/  exec, exit, files, lines, sandboxes, limits, libraries that would go past the hooks
+ *    alloc/    the hooks of allocation, and what libc's malloc and free do nearly always (tcache)
  *
  * A function that may run in a signal handler ends in _sigsafe and calls only such. Functions that
  * take a `struct guard *` are safe in the same sense: a handler that interrupts a hook and
@@ -134,7 +115,7 @@ struct agent {
 };
 
 /* Is this libredhand-agent-crash.so, which stands in front of threads, signals and exec only? */
-extern HIDDEN const bool agent_lean;
+extern HIDDEN const bool agent_crash_only;
 extern HIDDEN struct agent_switch agent_switch;
 extern HIDDEN struct agent agent;
 

@@ -245,7 +245,7 @@ static void die_as_before(int signo, siginfo_t *info, ucontext_t *context)
 }
 
 /* Faults of our own making. True: the interrupted code can go on. */
-static bool own_fault(int signo, const siginfo_t *info, ucontext_t *context)
+static bool builtin_fault(int signo, const siginfo_t *info, ucontext_t *context)
 {
 	greg_t *gregs = context->uc_mcontext.gregs;
 	uint64_t address = (uint64_t)info->si_addr;
@@ -375,7 +375,7 @@ static void handler(int signo, siginfo_t *info, void *context)
 		errno = saved;
 		return;
 	}
-	if (own_fault(signo, info, context) || hold_back(signo, info, context))
+	if (builtin_fault(signo, info, context) || hold_back(signo, info, context))
 		return;
 	signals_target_action_sigsafe(signo, &action);
 	if (sent && action.sa_handler == SIG_IGN) {

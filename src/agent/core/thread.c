@@ -13,7 +13,7 @@
 #include "agent/core/memory.h"
 #include "agent/core/real.h"
 #include "agent/ids/blocks.h"
-#include "agent/ids/rings.h"
+#include "agent/ids/history.h"
 #include "agent/ids/sites.h"
 #include "agent/pages/calls.h"
 #include "agent/watch/watch.h"

@@ -145,8 +145,8 @@ struct thread {
 				*/
 	bool expects_new;      /* its next block is for operator new: fence.h */
 	bool place_python;     /* its next object of Python is to lie on watched pages */
-	uint64_t
-		makers[PLAN_SIGHT_MAKERS]; /* frames of those that run; 0: it does not. sighted.c */
+	uint64_t makers[PLAN_SIGHT_MAKERS]; /* frames of those that run; 0: it does not.
+					       object_trace.c */
 
 	uint64_t
 		deleting; /* by operator delete, which may call another one: hooks_new.c; 0: none */
@@ -162,7 +162,7 @@ struct thread {
 	uint16_t wrapper_offsets[1u << THREAD_WRAPPERS_BITS];
 	/* Pairs, by their place. */
 	_Alignas(4096) struct thread_site sites[1u << THREAD_SITES_BITS];
-	_Alignas(4096) uint64_t keys[THREAD_KEYS]; /* keys.h */
+	_Alignas(4096) uint64_t keys[THREAD_KEYS]; /* stack_hashes.h */
 	struct unwind_rule rules[1u << THREAD_RULES_BITS];
 	uint16_t spans[1u << THREAD_RULES_BITS]; /* by rule: context.c */
 	/* The alternate stack; a guard page lies below it in the mapping. */

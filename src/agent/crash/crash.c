@@ -22,10 +22,10 @@
 #include "agent/core/text.h"
 #include "agent/core/thread.h"
 #include "agent/crash/jit_code.h"
-#include "agent/crash/wild.h"
+#include "agent/crash/value_search.h"
 #include "agent/fence/fence.h"
 #include "agent/guards/canary.h"
-#include "agent/guards/round.h"
+#include "agent/guards/guard_check.h"
 #include "agent/guards/sweep.h"
 #include "agent/ids/blocks.h"
 #include "agent/pages/pages.h"
@@ -557,7 +557,7 @@ static void details_write(struct log_writer *writer, const struct log_crash *cra
 	if (agent_switch.ids)
 		blocks_write(writer, crash);
 	if (!(crash->flags & LOG_CRASH_SENT))
-		wild_write_sigsafe(writer, crash);
+		value_search_write_sigsafe(writer, crash);
 	maps_write(writer);
 	files_write(writer);
 	threads_write(writer);
@@ -765,7 +765,7 @@ uint64_t crash_record_sigsafe(int signo, const siginfo_t *info, const ucontext_t
 		log_publish_sigsafe();
 	if (flags & LOG_CRASH_FINAL) {
 		log_save_sigsafe();
-		round_crash_sigsafe();
+		guard_check_crash_sigsafe();
 		fence_end_sigsafe(LOG_CHECK_CRASH);
 		sweep_crash_sigsafe(crash_behind(&crash), scratch.near,
 				    light ? 0 : scratch.near_count);

@@ -13,7 +13,7 @@
 #include "agent/core/thread.h"
 #include "agent/fence/fence_inside.h"
 #include "agent/guards/canary.h"
-#include "agent/guards/round.h"
+#include "agent/guards/guard_check.h"
 #include "agent/ids/badfree.h"
 #include "agent/ids/blocks.h"
 #include "agent/pages/calls.h"
@@ -255,7 +255,7 @@ static void damage_tell(const struct fence_slot *slot, const struct slack *slack
 		record.expected[i] = slack_byte(guard, first + i);
 		record.found[i] = *(const uint8_t *)(first + i);
 	}
-	round_stamp_sigsafe(&record, false);
+	guard_check_stamp_sigsafe(&record, false);
 	if (block)
 		view.block = *block;
 	log_writer_init_sigsafe(&writer, LOG_TO_EVENTS);

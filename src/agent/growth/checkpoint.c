@@ -12,7 +12,7 @@
 #include "agent/core/thread.h"
 #include "agent/growth/holders.h"
 #include "agent/guards/canary.h"
-#include "agent/guards/round.h"
+#include "agent/guards/guard_check.h"
 #include "agent/guards/sweep.h"
 
 #define GROWTH_ROWS 256u /* per record */
@@ -115,7 +115,7 @@ static void blocks_look(uint64_t seq)
 
 	if (!guard_enter(&guard))
 		return;
-	(void)round_line(&guard, seq);
+	(void)guard_check_line(&guard, seq);
 	sweep_line(&guard);
 	guard_leave(&guard);
 }
@@ -127,7 +127,7 @@ static void checkpoint_take(enum log_checkpoint_why why, int fd, const void *tex
 	uint32_t idle = 0;
 	uint64_t began;
 
-	if (!agent_switch.lines || (!agent_switch.growth && !round_affords_line_sigsafe()) ||
+	if (!agent_switch.lines || (!agent_switch.growth && !guard_check_affords_line_sigsafe()) ||
 	    !__atomic_compare_exchange_n(&growth.busy, &idle, 1, false, __ATOMIC_ACQUIRE,
 					 __ATOMIC_RELAXED))
 		return;
@@ -148,7 +148,7 @@ static void checkpoint_take(enum log_checkpoint_why why, int fd, const void *tex
 	if (log_begin_sigsafe(&writer, LOG_CHECKPOINT, &point, sizeof(point)) && growth.rows)
 		(void)rows_write(&writer);
 	if (canary.on) {
-		round_spent_sigsafe(clock_ns_sigsafe(ROUND_COST) - began);
+		guard_check_spent_sigsafe(clock_ns_sigsafe(ROUND_COST) - began);
 		if (why == LOG_CHECKPOINT_WRITE)
 			blocks_look(writer.owner);
 	}

@@ -2,7 +2,7 @@
  * Checkpoints: places in the output where something is noted.
  *
  * For growth: how many blocks of each context are alive, as a series over time. For the heap
- * observer: that every block was looked at (round.h).
+ * observer: that every block was looked at (guard_check.h).
  *
  * Only contexts whose count changed since the last checkpoint are written. A checkpoint is taken
  * when the gap of the plan has gone by and somebody allocates (looked at every 64 events), before

@@ -9,8 +9,8 @@
 #include "agent/core/real.h"
 #include "agent/fence/fence.h"
 #include "agent/guards/damage.h"
+#include "agent/guards/guard_check.h"
 #include "agent/guards/quarantine.h"
-#include "agent/guards/round.h"
 #include "agent/guards/sample.h"
 #include "agent/guards/sweep.h"
 #include "agent/ids/badfree.h"
@@ -67,13 +67,13 @@ void canary_tight(void)
 
 void canary_init(void)
 {
-	/* Blocks of a malloc that the program has inside have none: own.h. */
+	/* Blocks of a malloc that the program has inside have none: builtin_malloc.h. */
 	if (!canary.planned || !blocks_state.bases || real.past_us)
 		return;
 	budget_apply(budget_init());
 	canary.on = true;
 	(void)sample_init();
-	round_init();
+	guard_check_init();
 	settings_record();
 }
 
@@ -82,7 +82,7 @@ void canary_after_fork(void)
 	if (!canary.on)
 		return;
 	sample_after_fork();
-	round_init();
+	guard_check_init();
 	damage_forget();
 	settings_record();
 }

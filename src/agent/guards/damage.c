@@ -5,8 +5,8 @@
 #include "agent/core/agent.h"
 #include "agent/core/log.h"
 #include "agent/guards/canary.h"
+#include "agent/guards/guard_check.h"
 #include "agent/guards/quarantine.h"
-#include "agent/guards/round.h"
 #include "agent/ids/blocks.h"
 
 #define TOLD_BITS 10u
@@ -156,7 +156,7 @@ static __attribute__((noinline)) void examine(const struct block *block, uint64_
 		__atomic_fetch_add(&damage.seen, 1, __ATOMIC_RELAXED);
 		if (too_many(block, stretches[i].kind))
 			continue;
-		round_stamp_sigsafe(&record, block->state == LOG_BLOCK_FREED);
+		guard_check_stamp_sigsafe(&record, block->state == LOG_BLOCK_FREED);
 		tell(block, start, &record);
 	}
 }

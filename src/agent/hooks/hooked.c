@@ -5,7 +5,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#include "agent/alloc/own.h"
+#include "agent/alloc/builtin_malloc.h"
 #include "agent/arch/x86_64.h"
 #include "agent/core/agent.h"
 #include "agent/core/log.h"
@@ -76,7 +76,7 @@ bool hooked_plan_action(const struct plan_action *action)
 	if (!site || hooked.action_count == HOOKED_ACTIONS)
 		return false;
 	if (action->what == PLAN_REPLACE) {
-		if (!own_gate(action->number) || site->plan->before ||
+		if (!builtin_gate(action->number) || site->plan->before ||
 		    site->plan->flags & PLAN_HOOK_EXIT)
 			return false;
 		site->replaced = action->number + 1;
@@ -253,12 +253,12 @@ static void replacements_check(bool executable)
 		if (!site->replaced || site->stub <= 1 || site->state)
 			continue;
 		if (whole)
-			own_bind(site->replaced - 1, site->stub + STUB_ORIGINAL_AT);
+			builtin_bind(site->replaced - 1, site->stub + STUB_ORIGINAL_AT);
 		else
 			site_refuse(site, LOG_HOOK_NO_MEMORY);
 	}
 	if (whole && count)
-		own_take_over();
+		builtin_take_over();
 }
 
 /* Where one could not be patched after all, the others are as they were. */
@@ -281,7 +281,7 @@ static void replacements_undo_half(void)
 		site_refuse(site, LOG_HOOK_NO_MEMORY);
 	}
 	if (half)
-		own_replaced = false;
+		builtin_replaced = false;
 }
 
 /* Sites of this module that are still to be placed: refused, or with their stub written. */

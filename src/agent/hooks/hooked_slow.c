@@ -6,7 +6,7 @@
 #include "agent/core/guard.h"
 #include "agent/core/log.h"
 #include "agent/hooks/hooked.h"
-#include "agent/hooks/sighted.h"
+#include "agent/hooks/object_trace.h"
 #include "agent/ids/blocks.h"
 #include "agent/watch/watch.h"
 
@@ -135,9 +135,9 @@ static void act(struct guard *guard, const struct hooked_call *call,
 		if (watch_wants_python(action->number, argument(call, action->pointer)))
 			guard->self->place_python = true;
 	} else if (action->what == PLAN_SIGHT_ENTER) {
-		sighted_enter(guard, action, call);
+		object_trace_enter(guard, action, call);
 	} else if (action->what == PLAN_SIGHT_LEAVE) {
-		sighted_leave(guard, action, call);
+		object_trace_leave(guard, action, call);
 	} else if (agent_switch.ids) {
 		allocator_act(guard, call, action, caller);
 	}

@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-#include "agent/alloc/own.h"
+#include "agent/alloc/builtin_malloc.h"
 #include "agent/core/log.h"
 #include "agent/core/maps.h"
 #include "agent/core/memory.h"
@@ -126,7 +126,7 @@ static bool all_followed(void)
 {
 	const uint64_t *drops = log_map.header->drops;
 
-	return own_replaced && !drops[LOG_DROP_FOREIGN_FREE] && !drops[LOG_DROP_BLOCK];
+	return builtin_replaced && !drops[LOG_DROP_FOREIGN_FREE] && !drops[LOG_DROP_BLOCK];
 }
 
 void badfree_judge(struct guard *guard, enum block_space space, uint64_t pointer,

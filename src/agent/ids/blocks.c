@@ -4,7 +4,7 @@
 #include <sys/mman.h>
 #include <sys/resource.h>
 
-#include "agent/alloc/python.h"
+#include "agent/alloc/hooks_python.h"
 #include "agent/arch/x86_64.h"
 #include "agent/core/agent.h"
 #include "agent/core/budget.h"
@@ -13,7 +13,7 @@
 #include "agent/core/real.h"
 #include "agent/growth/checkpoint.h"
 #include "agent/guards/canary.h"
-#include "agent/guards/round.h"
+#include "agent/guards/guard_check.h"
 #include "agent/guards/sample.h"
 #include "agent/ids/badfree.h"
 #include "agent/python/python_stack.h"
@@ -216,7 +216,7 @@ static void group_move(struct thread *self)
 	if (unlikely(agent_switch.growth) && moved)
 		checkpoint_time_sigsafe();
 	if (unlikely(canary.on) && !(self->ring_group % LOG_LIFE_GROUP))
-		round_time(&(struct guard){ self });
+		guard_check_time(&(struct guard){ self });
 }
 
 static void ids_move(struct thread *self)
@@ -383,7 +383,7 @@ bool block_begin_guarded(struct guard *guard, enum block_space space, uint64_t s
 	if (self->next_id >= self->id_end) {
 		ids_move(self);
 		if (unlikely(canary.on))
-			round_time(guard);
+			guard_check_time(guard);
 	}
 	block = window && *window ? &blocks_state.pool[*window] : entry_take(self, space, start);
 	if (!block)
@@ -505,7 +505,7 @@ void block_resume(struct guard *guard, struct block *block, uint64_t start, uint
 			     (size >> 32 || watched || watch_wants(context) ? BLOCK_MARK : 0);
 		((uint64_t *)block)[1] = block_size_context(size, context);
 	}
-	/* After its size: who looks at live blocks (round.c) finds them with the true one. */
+	/* After its size: who looks at live blocks (guard_check.c) finds them with the true one. */
 	__atomic_store_n(&block->state, LOG_BLOCK_LIVE, __ATOMIC_RELEASE);
 	if (!watched && watch_wants(context))
 		watch_block_born(guard, block, start);

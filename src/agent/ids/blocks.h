@@ -30,7 +30,7 @@
 #include "agent/core/guard.h"
 #include "agent/core/memory.h"
 #include "agent/ids/context.h"
-#include "agent/ids/rings.h"
+#include "agent/ids/history.h"
 #include "wire/log_format.h"
 
 struct block {

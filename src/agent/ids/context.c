@@ -11,8 +11,8 @@
 #include "agent/core/modules.h"
 #include "agent/core/unwind.h"
 #include "agent/growth/checkpoint.h"
-#include "agent/ids/keys.h"
 #include "agent/ids/sites.h"
+#include "agent/ids/stack_hashes.h"
 #include "agent/python/python_stack.h"
 #include "agent/watch/watch.h"
 #include "wire/checksum.h"
@@ -458,7 +458,7 @@ static uint32_t context_make(struct guard *guard, struct caller caller, uint64_t
 
 	if (row)
 		context->stack_hash = hash;
-	if (!row || !keys_add(guard->self, hash, row)) {
+	if (!row || !stack_hashes_add(guard->self, hash, row)) {
 		log_drop_sigsafe(LOG_DROP_CONTEXT);
 		return 0;
 	}
@@ -515,7 +515,7 @@ __attribute__((noinline)) uint32_t context_find_slow(struct guard guard, uint64_
 	if (!own || !scan_known(self, caller, &scan))
 		scan_caller(&guard, caller, THREAD_SITE_WORDS + 1, &scan);
 	hash = scan.hash ? scan.hash : 1;
-	context = keys_find(self, hash);
+	context = stack_hashes_find(self, hash);
 	if (!context)
 		context = context_make(&guard, caller, hash, NULL);
 	/* Its allocations are to come this way, too. */
@@ -545,7 +545,7 @@ uint32_t context_in_python(struct guard *guard, uint32_t native, struct caller c
 		python_stack_inner[native] = inner_hash(guard, caller, &stack);
 	hash = checksum_mix(python_stack_inner[native], stack.hash);
 	hash = hash ? hash : 1;
-	context = keys_find(self, hash);
+	context = stack_hashes_find(self, hash);
 	if (!context)
 		context = context_make(guard, caller, hash, &stack);
 	return context ? context : native;

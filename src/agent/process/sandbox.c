@@ -16,7 +16,7 @@
 #include "agent/core/modules.h"
 #include "agent/core/real.h"
 #include "agent/core/signals.h"
-#include "agent/guards/round.h"
+#include "agent/guards/guard_check.h"
 #include "agent/watch/watch.h"
 
 bool sandbox_deadly;
@@ -182,7 +182,7 @@ static bool filter_kills(uint64_t program)
  * is written down. */
 static void step_back(void)
 {
-	round_exit_sigsafe();
+	guard_check_exit_sigsafe();
 	watch_leave_sigsafe();
 	signals_give_back();
 }

@@ -172,7 +172,7 @@ static bool is_listed(uint64_t state)
 
 /* The calling thread's. One that has let go of the interpreter, to run C for a while, still stands
  * where it called from. 0: it has none. */
-static uint64_t own_state(struct thread *self)
+static uint64_t builtin_state(struct thread *self)
 {
 	uint64_t state = (uint64_t)real.python_thread_state();
 	uint64_t own = (uint64_t)__builtin_thread_pointer();
@@ -188,7 +188,7 @@ static uint64_t own_state(struct thread *self)
 /* As walk_frames() of the tool's has it: the frames that one native frame runs are a group. */
 static __attribute__((noinline)) void stack_walk(struct thread *self, struct python_stack *ret)
 {
-	uint64_t state = own_state(self), at, cframe = 0;
+	uint64_t state = builtin_state(self), at, cframe = 0;
 	uint32_t first = 0, steps;
 
 	if (!state)

@@ -11,8 +11,8 @@
 #include "agent/core/memory.h"
 #include "agent/core/modules.h"
 #include "agent/pages/pages.h"
-#include "agent/watch/aims.h"
-#include "agent/watch/outside.h"
+#include "agent/watch/registers_assign.h"
+#include "agent/watch/unexplained_changes.h"
 #include "agent/watch/watch_registers.h"
 #include "agent/watch/watched.h"
 #include "wire/checksum.h"
@@ -149,14 +149,14 @@ static void arm(const struct object *object, bool fixed)
 	struct aim pieces[WATCH_REGISTERS];
 	struct watch_armed *armed, *gone;
 	uint64_t address = object->base + (uint64_t)plan->offset;
-	unsigned count = aims_cut(address, plan->bytes, pieces);
+	unsigned count = registers_cut(address, plan->bytes, pieces);
 	int trouble;
 
 	row->objects++;
 	if (address >> BLOCKS_ADDRESS_BITS)
 		return;
 	(void)same_place(address, LOG_WATCHED_AGAIN);
-	while (aims_free() < count || !armed_unused()) {
+	while (registers_free() < count || !armed_unused()) {
 		gone = displaceable(plan, row->objects);
 		if (!gone)
 			return;
@@ -164,7 +164,7 @@ static void arm(const struct object *object, bool fixed)
 	}
 	armed = armed_unused();
 	armed->suspended = 0;
-	aims_disown((uint32_t)(armed - watch_state.armed));
+	registers_disown((uint32_t)(armed - watch_state.armed));
 	armed->address = address;
 	armed->bytes = plan->bytes;
 	armed->watch = object->watch;
@@ -180,7 +180,7 @@ static void arm(const struct object *object, bool fixed)
 	memcpy(armed->beside, armed->last, sizeof(armed->beside));
 	watched_row_begin(armed, ++watch_state.numbers, object->context);
 	__atomic_store_n(&armed->number, watch_state.numbers, __ATOMIC_RELEASE);
-	trouble = aims_set((uint32_t)(armed - watch_state.armed), pieces, count);
+	trouble = registers_set((uint32_t)(armed - watch_state.armed), pieces, count);
 	if (trouble) {
 		row->trouble = trouble;
 		__atomic_store_n(&armed->number, 0, __ATOMIC_RELEASE);
@@ -197,12 +197,12 @@ static void arm_locked(const struct object *object)
 			  object->base + (uint64_t)watch_state.plans[object->watch]->offset);
 		return;
 	}
-	if (!aims_lock()) {
+	if (!registers_lock()) {
 		watch_state.area->rows[object->watch].objects++;
 		return;
 	}
 	arm(object, false);
-	aims_unlock();
+	registers_unlock();
 }
 
 /* ---- objects ------------------------------------------------------------------------------- */
@@ -325,11 +325,11 @@ static bool armed_resume(struct watch_armed *armed, uint64_t size)
 {
 	uint64_t number = armed->suspended;
 	struct aim pieces[WATCH_REGISTERS];
-	unsigned count = aims_cut(armed->address, armed->bytes, pieces);
+	unsigned count = registers_cut(armed->address, armed->bytes, pieces);
 
 	armed->suspended = 0;
 	if (armed->row->number != number || armed->address >= armed->start + size ||
-	    aims_free() < count)
+	    registers_free() < count)
 		return false;
 	watched_take_value(armed);
 	armed->size = size;
@@ -338,7 +338,7 @@ static bool armed_resume(struct watch_armed *armed, uint64_t size)
 	armed->row->end_ns = 0;
 	watched_row_seal(armed->row);
 	__atomic_store_n(&armed->number, number, __ATOMIC_RELEASE);
-	if (aims_set((uint32_t)(armed - watch_state.armed), pieces, count)) {
+	if (registers_set((uint32_t)(armed - watch_state.armed), pieces, count)) {
 		watch_end(armed, LOG_WATCHED_DISPLACED);
 		return false;
 	}
@@ -356,12 +356,12 @@ bool watch_block_resume(struct guard *guard, uint64_t start, uint64_t size)
 		return false;
 	if (pages_hold(start))
 		return pages_resized(start, size);
-	if (!aims_lock())
+	if (!registers_lock())
 		return false;
 	for (i = 0; i < WATCH_ARMED_MAX; i++)
 		if (watch_state.armed[i].suspended && watch_state.armed[i].start == start)
 			any |= armed_resume(&watch_state.armed[i], size);
-	aims_unlock();
+	registers_unlock();
 	return any;
 }
 
@@ -563,12 +563,12 @@ void watch_modules_changed_sigsafe(void)
 {
 	uint32_t i;
 
-	if (!__atomic_load_n(&state.unplaced, __ATOMIC_RELAXED) || !aims_lock())
+	if (!__atomic_load_n(&state.unplaced, __ATOMIC_RELAXED) || !registers_lock())
 		return;
 	for (i = 0; i < watch_state.count; i++)
 		if (state.unplaced & 1u << i)
 			fixed_arm(i);
-	aims_unlock();
+	registers_unlock();
 }
 
 static void area_place(void)
@@ -609,7 +609,7 @@ static void registers_open(void)
 		row->mode = watch_registers_mode();
 		row->kernel_writes = watch_registers_see_kernel();
 	}
-	outside_notes_calls = !trouble && !watch_registers_see_kernel();
+	unexplained_notes_calls = !trouble && !watch_registers_see_kernel();
 }
 
 void watch_init(void)
@@ -661,7 +661,7 @@ void watch_after_fork(void)
 	if (!watch_state.count)
 		return;
 	area_place();
-	aims_unlock();
+	registers_unlock();
 	if (watch_contexts)
 		memset(watch_contexts, 0, agent.plan.context_rows * sizeof(uint16_t));
 	if (agent.plan.flags & PLAN_PAGES) {
@@ -674,7 +674,7 @@ void watch_after_fork(void)
 	watch_registers_after_fork();
 	registers_open();
 	/* What was watched is watched in the child, too, with rows in its own log. */
-	aims_after_fork();
+	registers_after_fork();
 	for (i = 0; i < WATCH_ARMED_MAX; i++)
 		row_again(&watch_state.armed[i]);
 }

@@ -9,7 +9,7 @@
 #include "agent/core/log.h"
 #include "agent/core/memory.h"
 #include "agent/pages/pages.h"
-#include "agent/watch/outside.h"
+#include "agent/watch/unexplained_changes.h"
 #include "wire/checksum.h"
 
 #define SETTLE_STEP_NS 50000
@@ -145,7 +145,7 @@ static void changed_write(struct watch_armed *armed, uint64_t number,
 	memcpy(changed.expected, armed->last, sizeof(changed.expected));
 	memcpy(changed.found, words, sizeof(changed.found));
 	if (!armed->paged)
-		outside_look_sigsafe(armed->row->hits, &changed);
+		unexplained_look_sigsafe(armed->row->hits, &changed);
 	log_writer_init_sigsafe(&writer, LOG_TO_EVENTS);
 	(void)log_append_sigsafe(&writer, LOG_WATCH_CHANGED, &changed, sizeof(changed), NULL, 0);
 }

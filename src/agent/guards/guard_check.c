@@ -1,4 +1,4 @@
-#include "agent/guards/round.h"
+#include "agent/guards/guard_check.h"
 
 #include <signal.h>
 #include <string.h>
@@ -48,13 +48,13 @@ static struct {
 	bool late;
 } state;
 
-void round_init(void)
+void guard_check_init(void)
 {
 	memset(&state, 0, sizeof(state));
 	state.started_ns = clock_ns_sigsafe(CLOCK_MONOTONIC);
 }
 
-void round_stamp_sigsafe(struct log_heap_damage *ret, bool freed)
+void guard_check_stamp_sigsafe(struct log_heap_damage *ret, bool freed)
 {
 	const struct stamp *good = freed ? &state.freed_good : &state.live_good;
 
@@ -70,7 +70,7 @@ static bool affords(uint64_t spent, uint64_t at_once, unsigned share, uint64_t n
 	return spent < at_once || spent - at_once < since / share;
 }
 
-bool round_affords_line_sigsafe(void)
+bool guard_check_affords_line_sigsafe(void)
 {
 	/* Asked for every line: the clock that costs least. */
 	return affords(state.lines_ns, LINES_FREE, LINES_SHARE,
@@ -216,7 +216,7 @@ static bool walk_on(struct thread *self, enum log_check check, uint64_t until_ns
 /* ---- when -------------------------------------------------------------------------------------
  */
 
-bool round_line(struct guard *guard, uint64_t checkpoint)
+bool guard_check_line(struct guard *guard, uint64_t checkpoint)
 {
 	uint64_t now = clock_ns_sigsafe(CLOCK_MONOTONIC), began;
 	bool whole = false;
@@ -235,12 +235,12 @@ bool round_line(struct guard *guard, uint64_t checkpoint)
 	return whole;
 }
 
-void round_spent_sigsafe(uint64_t ns)
+void guard_check_spent_sigsafe(uint64_t ns)
 {
 	state.lines_ns += ns;
 }
 
-void round_time(struct guard *guard)
+void guard_check_time(struct guard *guard)
 {
 	uint64_t gap = canary.plan.timer_ms * MS, now;
 
@@ -276,7 +276,7 @@ static void last_round(struct thread *self, enum log_check check)
 	release();
 }
 
-void round_exit_sigsafe(void)
+void guard_check_exit_sigsafe(void)
 {
 	struct guard guard;
 
@@ -287,7 +287,7 @@ void round_exit_sigsafe(void)
 }
 
 /* The handler runs with its own signal blocked, and the kernel ends a process that faults then. */
-void round_crash_sigsafe(void)
+void guard_check_crash_sigsafe(void)
 {
 	struct thread *self = thread_self;
 	uint64_t open = 1ull << (SIGSEGV - 1) | 1ull << (SIGBUS - 1), before = 0;

@@ -1,4 +1,4 @@
-#include "agent/watch/outside.h"
+#include "agent/watch/unexplained_changes.h"
 
 #include <dirent.h>
 #include <fcntl.h>
@@ -16,7 +16,7 @@
 #define LOOKS_MOST 4u	    /* for other processes: it takes some milliseconds */
 #define OTHERS_LOOKED 1024u /* processes of the machine that are looked at, at most */
 
-bool outside_notes_calls;
+bool unexplained_notes_calls;
 
 /* A call and the object that it filled. Two threads may tear one: then its number is 0. */
 struct note {
@@ -60,8 +60,8 @@ static bool unlike_last(const struct watch_armed *armed)
 	       memcmp(words, armed->last, sizeof(words)) != 0;
 }
 
-void outside_note_sigsafe(uint32_t number, int fd, const void *buffer, size_t bytes,
-			  const void *caller)
+void unexplained_note_sigsafe(uint32_t number, int fd, const void *buffer, size_t bytes,
+			      const void *caller)
 {
 	struct log_between_call call = { .buffer = (uint64_t)buffer,
 					 .bytes = bytes,
@@ -226,7 +226,7 @@ static void others_look(const struct part *part, struct log_watch_changed *chang
 	(void)raw_syscall1(SYS_close, fd);
 }
 
-void outside_look_sigsafe(uint64_t hits, struct log_watch_changed *changed)
+void unexplained_look_sigsafe(uint64_t hits, struct log_watch_changed *changed)
 {
 	struct part part = { 0 };
 

@@ -1,4 +1,4 @@
-#include "agent/crash/wild.h"
+#include "agent/crash/value_search.h"
 
 #include <signal.h>
 #include <stdbool.h>
@@ -172,7 +172,7 @@ static void data_write(struct log_writer *writer)
 	maps_end_sigsafe(&walk);
 }
 
-void wild_write_sigsafe(struct log_writer *writer, const struct log_crash *crash)
+void value_search_write_sigsafe(struct log_writer *writer, const struct log_crash *crash)
 {
 	struct maps_walk walk;
 	struct maps_line line;

@@ -15,8 +15,8 @@
  * No guards and no watched pages: the program may have other functions that know its blocks by what
  * lies before them.
  */
-#ifndef REDHAND_AGENT_OWN_H
-#define REDHAND_AGENT_OWN_H
+#ifndef REDHAND_AGENT_BUILTIN_MALLOC_H
+#define REDHAND_AGENT_BUILTIN_MALLOC_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -26,43 +26,43 @@
 #include "agent/core/real.h"
 
 /* Functions of the program's own malloc come to us. */
-extern HIDDEN bool own_replaced;
+extern HIDDEN bool builtin_replaced;
 
 /* Above everything that a call of the program's functions on behalf of a hook has on the stack; 0:
  * there is none. By its place and not by a count: a handler may have left it by longjmp. */
-extern HIDDEN __thread uint64_t own_inside __attribute__((tls_model("initial-exec")));
+extern HIDDEN __thread uint64_t builtin_inside __attribute__((tls_model("initial-exec")));
 
 /* Is the caller called by one of the program's functions, which a hook called? */
-static inline __attribute__((always_inline)) bool own_nested(void)
+static inline __attribute__((always_inline)) bool builtin_nested(void)
 {
-	uint64_t above = own_inside;
+	uint64_t above = builtin_inside;
 
 	if (likely(!above))
 		return false;
 	if ((uint64_t)__builtin_dwarf_cfa() < above)
 		return true;
-	own_inside = 0;
+	builtin_inside = 0;
 	return false;
 }
 
 /* The program's malloc may be one that passes on to whatever comes next (dlsym, RTLD_NEXT), which
  * is our hook. Its block is noted by the gate: the hook has nothing to do but to call libc's. */
-static inline __attribute__((always_inline)) bool own_passes_on(void)
+static inline __attribute__((always_inline)) bool builtin_passes_on(void)
 {
-	return unlikely(own_replaced) && own_nested();
+	return unlikely(builtin_replaced) && builtin_nested();
 }
 
-/* The functions that were behind our hooks until own_take_over(). */
-extern HIDDEN struct real own_behind;
+/* The functions that were behind our hooks until builtin_take_over(). */
+extern HIDDEN struct real builtin_behind;
 
 /* Where the patched entry of such a function leads to; 0: no such number. */
-uint64_t own_gate(uint32_t number);
+uint64_t builtin_gate(uint32_t number);
 
 /* `original` does what the function did. In the constructor, before anything is patched. */
-void own_bind(uint32_t number, uint64_t original);
+void builtin_bind(uint32_t number, uint64_t original);
 
 /* All of them are patched: hooks call the program's functions from now on. */
-void own_take_over(void);
+void builtin_take_over(void);
 
 /* The hooks, whoever else has functions of these names. */
 extern HIDDEN void *hook_malloc(size_t size);

@@ -1,4 +1,4 @@
-#include "agent/alloc/own.h"
+#include "agent/alloc/builtin_malloc.h"
 
 #include "agent/core/guard.h"
 #include "agent/core/real.h"
@@ -7,13 +7,13 @@
 #include "agent/ids/context.h"
 #include "agent/pages/pages.h"
 
-bool own_replaced;
+bool builtin_replaced;
 
 static uint64_t originals[PLAN_OWN_FUNCTIONS];
 
-__thread uint64_t own_inside __attribute__((tls_model("initial-exec")));
+__thread uint64_t builtin_inside __attribute__((tls_model("initial-exec")));
 
-struct real own_behind;
+struct real builtin_behind;
 
 #define ORIGINAL(number, ret, ...) ((ret(*)(__VA_ARGS__))originals[number])
 
@@ -23,12 +23,12 @@ struct real own_behind;
 #define REAL(name, number, ret, parameters, types, arguments)        \
 	static ret real_##name parameters                            \
 	{                                                            \
-		uint64_t outer = own_inside;                         \
+		uint64_t outer = builtin_inside;                     \
 		ret result;                                          \
                                                                      \
-		own_inside = (uint64_t)__builtin_dwarf_cfa();        \
+		builtin_inside = (uint64_t)__builtin_dwarf_cfa();    \
 		result = ((ret(*) types)originals[number])arguments; \
-		own_inside = outer;                                  \
+		builtin_inside = outer;                              \
 		return result;                                       \
 	}
 
@@ -46,11 +46,11 @@ REAL(pvalloc, PLAN_OWN_PVALLOC, void *, (size_t size), (size_t), (size))
 
 static void real_free(void *ptr)
 {
-	uint64_t outer = own_inside;
+	uint64_t outer = builtin_inside;
 
-	own_inside = (uint64_t)__builtin_dwarf_cfa();
+	builtin_inside = (uint64_t)__builtin_dwarf_cfa();
 	ORIGINAL(PLAN_OWN_FREE, void, void *)(ptr);
-	own_inside = outer;
+	builtin_inside = outer;
 }
 
 /* ---- where patched entries lead to: jumps, so that the hook's caller is the function's --------
@@ -59,7 +59,7 @@ static void real_free(void *ptr)
 #define GATE(name, number, ret, parameters, types, arguments)              \
 	static ret gate_##name parameters                                  \
 	{                                                                  \
-		if (unlikely(own_nested()))                                \
+		if (unlikely(builtin_nested()))                            \
 			return ((ret(*) types)originals[number])arguments; \
 		return hook_##name arguments;                              \
 	}
@@ -74,13 +74,13 @@ static void *gate_malloc(size_t size)
 {
 	void *ptr;
 
-	if (unlikely(own_nested()))
+	if (unlikely(builtin_nested()))
 		return ORIGINAL(PLAN_OWN_MALLOC, void *, size_t)(size);
 	if (!short_way())
 		return hook_malloc(size);
-	own_inside = (uint64_t)__builtin_dwarf_cfa();
+	builtin_inside = (uint64_t)__builtin_dwarf_cfa();
 	ptr = ORIGINAL(PLAN_OWN_MALLOC, void *, size_t)(size);
-	own_inside = 0;
+	builtin_inside = 0;
 	struct caller caller = CALLER_BARE;
 	return block_begin(BLOCKS_HEAP, BLOCKS_SHIFT, ptr, size, LOG_API_MALLOC, caller);
 }
@@ -89,12 +89,12 @@ static void gate_free(void *ptr)
 {
 	struct caller caller = CALLER_BARE;
 
-	if (unlikely(own_nested())) {
+	if (unlikely(builtin_nested())) {
 		ORIGINAL(PLAN_OWN_FREE, void, void *)(ptr);
 	} else if (short_way() && likely(block_end(BLOCKS_HEAP, BLOCKS_SHIFT, ptr, caller))) {
-		own_inside = (uint64_t)__builtin_dwarf_cfa();
+		builtin_inside = (uint64_t)__builtin_dwarf_cfa();
 		ORIGINAL(PLAN_OWN_FREE, void, void *)(ptr);
-		own_inside = 0;
+		builtin_inside = 0;
 	} else {
 		hook_free(ptr);
 	}
@@ -153,7 +153,7 @@ static inline __attribute__((always_inline)) void given(void *ptr, struct caller
 		uint64_t first = thread_hot->next_id;                                         \
 		void *ptr;                                                                    \
                                                                                               \
-		if (unlikely(own_nested()))                                                   \
+		if (unlikely(builtin_nested()))                                               \
 			return ORIGINAL(number, void *, size_t, size_t, size_t)(size, second, \
 										third);       \
 		ptr = ORIGINAL(number, void *, size_t, size_t, size_t)(size, second, third);  \
@@ -167,15 +167,15 @@ static inline __attribute__((always_inline)) void given(void *ptr, struct caller
 		struct caller caller = CALLER_BARE;                                         \
 		uint64_t outer;                                                             \
                                                                                             \
-		if (unlikely(own_nested())) {                                               \
+		if (unlikely(builtin_nested())) {                                           \
 			ORIGINAL(number, void, void *, size_t, size_t)(ptr, second, third); \
 			return;                                                             \
 		}                                                                           \
 		given(ptr, caller);                                                         \
-		outer = own_inside;                                                         \
-		own_inside = (uint64_t)__builtin_dwarf_cfa();                               \
+		outer = builtin_inside;                                                     \
+		builtin_inside = (uint64_t)__builtin_dwarf_cfa();                           \
 		ORIGINAL(number, void, void *, size_t, size_t)(ptr, second, third);         \
-		own_inside = outer;                                                         \
+		builtin_inside = outer;                                                     \
 	}
 
 #define TAKES(X)                 \
@@ -211,13 +211,13 @@ static void *gate_rallocx(void *ptr, size_t size, int flags)
 		 first;
 	void *moved;
 
-	if (unlikely(own_nested()))
+	if (unlikely(builtin_nested()))
 		return ORIGINAL(PLAN_OWN_RALLOCX, void *, void *, size_t, int)(ptr, size, flags);
 	given(ptr, caller);
-	outer = own_inside;
-	own_inside = (uint64_t)__builtin_dwarf_cfa();
+	outer = builtin_inside;
+	builtin_inside = (uint64_t)__builtin_dwarf_cfa();
 	moved = ORIGINAL(PLAN_OWN_RALLOCX, void *, void *, size_t, int)(ptr, size, flags);
-	own_inside = outer;
+	builtin_inside = outer;
 	first = thread_hot->next_id;
 	if (!moved && old)
 		(void)taken(ptr, old, LOG_API_MALLOC, first, caller);
@@ -229,9 +229,9 @@ static void *gate_rallocx(void *ptr, size_t size, int flags)
 #define GIVE_AT(number) GATE_AT(number, gate_give_##number),
 
 /* For the assembly, too. */
-extern HIDDEN const void *const own_gates[PLAN_OWN_FUNCTIONS];
+extern HIDDEN const void *const builtin_gates[PLAN_OWN_FUNCTIONS];
 
-const void *const own_gates[PLAN_OWN_FUNCTIONS] = {
+const void *const builtin_gates[PLAN_OWN_FUNCTIONS] = {
 	GATE_AT(PLAN_OWN_MALLOC, gate_malloc),
 	GATE_AT(PLAN_OWN_FREE, gate_free),
 	GATE_AT(PLAN_OWN_CALLOC, gate_calloc),
@@ -246,19 +246,19 @@ const void *const own_gates[PLAN_OWN_FUNCTIONS] = {
 	TAKES(TAKE_AT) GIVES(GIVE_AT)
 };
 
-uint64_t own_gate(uint32_t number)
+uint64_t builtin_gate(uint32_t number)
 {
-	return number < PLAN_OWN_FUNCTIONS ? (uint64_t)own_gates[number] : 0;
+	return number < PLAN_OWN_FUNCTIONS ? (uint64_t)builtin_gates[number] : 0;
 }
 
-void own_bind(uint32_t number, uint64_t original)
+void builtin_bind(uint32_t number, uint64_t original)
 {
 	originals[number] = original;
 }
 
-void own_take_over(void)
+void builtin_take_over(void)
 {
-	own_behind = real;
+	builtin_behind = real;
 	real.malloc = real_malloc;
 	real.free = real_free;
 #define TAKE_OVER(name, number) \
@@ -272,5 +272,5 @@ void own_take_over(void)
 	TAKE_OVER(valloc, PLAN_OWN_VALLOC);
 	TAKE_OVER(pvalloc, PLAN_OWN_PVALLOC);
 #undef TAKE_OVER
-	own_replaced = true;
+	builtin_replaced = true;
 }

@@ -2,7 +2,7 @@
  * Only a few objects are followed, from the first time that a function of the plan returns them:
  * what an allocator does it does to all of them, and each sight is a record.
  */
-#include "agent/hooks/sighted.h"
+#include "agent/hooks/object_trace.h"
 
 #include "agent/core/agent.h"
 #include "agent/core/log.h"
@@ -85,8 +85,8 @@ static void tell(const struct plan_action *action, uint64_t object, uint8_t argu
 	(void)log_append_sigsafe(&writer, LOG_SIGHT, &record, sizeof(record), NULL, 0);
 }
 
-void sighted_enter(struct guard *guard, const struct plan_action *action,
-		   const struct hooked_call *call)
+void object_trace_enter(struct guard *guard, const struct plan_action *action,
+			const struct hooked_call *call)
 {
 	const uint64_t arguments[ARGUMENTS] = { call->rdi, call->rsi, call->rdx, call->rcx };
 	uint64_t frame = (uint64_t)call->frame;
@@ -101,8 +101,8 @@ void sighted_enter(struct guard *guard, const struct plan_action *action,
 		guard->self->makers[action->number] = frame;
 }
 
-void sighted_leave(struct guard *guard, const struct plan_action *action,
-		   const struct hooked_call *call)
+void object_trace_leave(struct guard *guard, const struct plan_action *action,
+			const struct hooked_call *call)
 {
 	uint64_t frame = (uint64_t)call->frame;
 	struct block_view view;

@@ -1,4 +1,4 @@
-#include "agent/watch/aims.h"
+#include "agent/watch/registers_assign.h"
 
 #include <errno.h>
 
@@ -16,12 +16,12 @@ static bool unsure; /* the tracer was killed while a register was being aimed */
 
 /* ---- the lock ------------------------------------------------------------------------------ */
 
-bool aims_lock(void)
+bool registers_lock(void)
 {
 	return spin_take_sigsafe(&lock, LOCK_SPINS);
 }
 
-void aims_unlock(void)
+void registers_unlock(void)
 {
 	spin_give_sigsafe(&lock);
 }
@@ -29,7 +29,7 @@ void aims_unlock(void)
 /* ---- registers --------------------------------------------------------------------------------
  */
 
-unsigned aims_cut(uint64_t address, uint32_t bytes, struct aim pieces[WATCH_REGISTERS])
+unsigned registers_cut(uint64_t address, uint32_t bytes, struct aim pieces[WATCH_REGISTERS])
 {
 	unsigned count = 0;
 
@@ -52,7 +52,7 @@ static bool register_free(unsigned n)
 	return !aim->bytes || aim->owner == OWNER_NONE || !watch_state.armed[aim->owner].number;
 }
 
-void aims_disown(uint32_t owner)
+void registers_disown(uint32_t owner)
 {
 	unsigned i;
 
@@ -61,7 +61,7 @@ void aims_disown(uint32_t owner)
 			aims[i].owner = OWNER_NONE;
 }
 
-unsigned aims_free(void)
+unsigned registers_free(void)
 {
 	unsigned i, count = 0;
 
@@ -84,7 +84,7 @@ void watch_retire_register_sigsafe(unsigned n, uint64_t address)
 		aims[n].bytes = 0;
 		aims[n].address = 0;
 	}
-	aims_unlock();
+	registers_unlock();
 }
 
 bool watch_register_lingers_sigsafe(void)
@@ -113,7 +113,7 @@ static unsigned register_choose(const struct aim *piece, unsigned taken)
 	return best;
 }
 
-int aims_set(uint32_t owner, const struct aim *pieces, unsigned count)
+int registers_set(uint32_t owner, const struct aim *pieces, unsigned count)
 {
 	unsigned i, n, taken = 0, chosen[WATCH_REGISTERS];
 	int trouble;
@@ -141,7 +141,7 @@ int aims_set(uint32_t owner, const struct aim *pieces, unsigned count)
 	return 0;
 }
 
-void aims_after_fork(void)
+void registers_after_fork(void)
 {
 	unsigned i;
 

@@ -1,4 +1,4 @@
-#include "agent/ids/keys.h"
+#include "agent/ids/stack_hashes.h"
 
 #include "agent/core/log.h"
 #include "agent/core/memory.h"
@@ -18,7 +18,7 @@ static uint64_t *group_of(struct thread *self, uint64_t hash, unsigned n)
 	return &self->keys[((hash + n) & (self->key_groups - 1)) * GROUP];
 }
 
-uint32_t keys_find(struct thread *self, uint64_t hash)
+uint32_t stack_hashes_find(struct thread *self, uint64_t hash)
 {
 	unsigned n = 0, i;
 
@@ -47,7 +47,7 @@ static bool group_add(uint64_t *group, uint64_t key)
 /* Of each group, those whose hash has the next bit set move to the new half. The bit is in the log,
  * which the target may have scribbled on: then its key gets lost, and its stack a second context.
  */
-static void keys_grow(struct thread *self)
+static void stack_hashes_grow(struct thread *self)
 {
 	uint32_t groups = self->key_groups, g;
 	unsigned i, kept;
@@ -70,14 +70,14 @@ static void keys_grow(struct thread *self)
 	self->key_groups = 2 * groups;
 }
 
-bool keys_add(struct thread *self, uint64_t hash, uint32_t context)
+bool stack_hashes_add(struct thread *self, uint64_t hash, uint32_t context)
 {
 	uint64_t key = (hash & ~CONTEXT_MASK) | context;
 	unsigned n;
 
 	while (!group_add(group_of(self, hash, 0), key)) {
 		if (self->key_groups < GROUPS_MAX) {
-			keys_grow(self);
+			stack_hashes_grow(self);
 			continue;
 		}
 		for (n = 1; n < GROUPS_BEHIND; n++)

@@ -8,8 +8,8 @@
  *
  * Only the lane's own thread comes here, inside the guard.
  */
-#ifndef REDHAND_AGENT_KEYS_H
-#define REDHAND_AGENT_KEYS_H
+#ifndef REDHAND_AGENT_STACK_HASHES_H
+#define REDHAND_AGENT_STACK_HASHES_H
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -17,9 +17,9 @@
 #include "agent/core/thread.h"
 
 /* The context of this stack; 0: it is new. */
-uint32_t keys_find(struct thread *self, uint64_t hash);
+uint32_t stack_hashes_find(struct thread *self, uint64_t hash);
 
 /* Of a context whose row in the log has its hash. False: the table is full. */
-bool keys_add(struct thread *self, uint64_t hash, uint32_t context);
+bool stack_hashes_add(struct thread *self, uint64_t hash, uint32_t context);
 
 #endif

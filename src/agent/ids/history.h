@@ -7,8 +7,8 @@
  * epoch. All of it is compiled as the hooks are, without vector registers, so that the hot path can
  * turn to the next group without giving up its registers.
  */
-#ifndef REDHAND_AGENT_RINGS_H
-#define REDHAND_AGENT_RINGS_H
+#ifndef REDHAND_AGENT_HISTORY_H
+#define REDHAND_AGENT_HISTORY_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -1,4 +1,4 @@
-#include "agent/ids/rings.h"
+#include "agent/ids/history.h"
 
 #include "agent/arch/x86_64.h"
 #include "agent/core/agent.h"

@@ -1,8 +1,8 @@
 /*
  * Objects that CPython carves out of its arenas, followed through PyMem_SetAllocator.
  */
-#ifndef REDHAND_AGENT_PYTHON_H
-#define REDHAND_AGENT_PYTHON_H
+#ifndef REDHAND_AGENT_HOOKS_PYTHON_H
+#define REDHAND_AGENT_HOOKS_PYTHON_H
 
 #include <stdbool.h>
 

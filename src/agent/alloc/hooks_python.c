@@ -1,4 +1,4 @@
-#include "agent/alloc/python.h"
+#include "agent/alloc/hooks_python.h"
 
 #include <stddef.h>
 

@@ -7,8 +7,6 @@
 #include "agent/ids/context.h"
 #include "agent/pages/pages.h"
 
-bool builtin_replaced;
-
 static uint64_t originals[PLAN_OWN_FUNCTIONS];
 
 __thread uint64_t builtin_inside __attribute__((tls_model("initial-exec")));

@@ -25,9 +25,6 @@
 #include "agent/core/agent.h"
 #include "agent/core/real.h"
 
-/* Functions of the program's own malloc come to us. */
-extern HIDDEN bool builtin_replaced;
-
 /* Above everything that a call of the program's functions on behalf of a hook has on the stack; 0:
  * there is none. By its place and not by a count: a handler may have left it by longjmp. */
 extern HIDDEN __thread uint64_t builtin_inside __attribute__((tls_model("initial-exec")));

@@ -9,15 +9,15 @@
 #include <string.h>
 
 #include "agent/alloc/builtin_malloc.h"
+#include "agent/alloc/sampled.h"
 #include "agent/alloc/tcache.h"
 #include "agent/chaos/chaos.h"
 #include "agent/core/agent.h"
 #include "agent/core/guard.h"
 #include "agent/core/log.h"
 #include "agent/core/real.h"
-#include "agent/guards/canary.h"
+#include "agent/guards/canary_heap.h"
 #include "agent/guards/quarantine.h"
-#include "agent/guards/sample.h"
 #include "agent/ids/blocks.h"
 #include "agent/pages/pages.h"
 

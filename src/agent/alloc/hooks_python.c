@@ -17,8 +17,6 @@ struct python_domain {
 	enum log_api api;
 };
 
-bool python_unsettled;
-
 static struct python_allocator raw; /* malloc itself, as the interpreter calls it */
 static struct python_domain memory = { .api = LOG_API_PYTHON_MEMORY };
 static struct python_domain object = { .api = LOG_API_PYTHON_OBJECT };
@@ -161,27 +159,28 @@ static void domains_wrap(void)
 
 void python_init(void)
 {
-	if (!real.python_get_allocator || !real.python_set_allocator)
+	if (!(agent.plan.flags & PLAN_PYTHON) || (agent.plan.flags & PLAN_NO_BLOCKS) ||
+	    !real.python_get_allocator || !real.python_set_allocator)
 		return;
 	if (canary.python && python_guarded_init())
 		return;
 	real.python_get_allocator(PYTHON_DOMAIN_RAW, &raw);
 	domains_wrap();
-	python_unsettled = true;
+	blocks_state.unsettled = true;
 }
 
-void python_settle(const struct guard *guard, enum log_api api)
+void python_settle(struct guard *guard, uint32_t api)
 {
 	struct python_allocator now;
 
 	(void)guard;
-	python_unsettled = api != LOG_API_PYTHON_OBJECT && log_map.header->threads_seen == 1;
-	if (!python_unsettled)
+	blocks_state.unsettled = api != LOG_API_PYTHON_OBJECT && log_map.header->threads_seen == 1;
+	if (!blocks_state.unsettled)
 		return;
 	real.python_get_allocator(PYTHON_DOMAIN_OBJECT, &now);
 	if (now.malloc == domain_malloc)
 		return;
-	python_unsettled = false;
+	blocks_state.unsettled = false;
 	if (now.malloc != raw.malloc)
 		domains_wrap();
 }

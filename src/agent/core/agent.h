@@ -31,8 +31,8 @@
  *    for the heap observer, for watched pages or for chaos.)
  *  - Touch anything in a vfork child (it runs on its parent's memory), or after a fork that libc
  *    did not make: `agent_switch` lies on a page that the kernel wipes on fork.
- *  - Send a message. Trouble is agent_retire(reason): hooks become pass-through, the reason and
- *    the drop counters stand in the log's header page, the target runs on.
+ *  - Send a message. Trouble is agent_retire_sigsafe(reason): hooks become pass-through, the reason
+ * and the drop counters stand in the log's header page, the target runs on.
  *
  * How the parts hang together: a folder each, and each header says the rest. Lower ones first;
  * who may include whom is in tools/check-includes.
@@ -45,7 +45,8 @@
  *    guards/   guards around blocks (canary), freed ones kept (quarantine), which blocks (sample),
  *              looking at them (guard_check), what is wrong (damage), who points there (sweep)
  *    watch/    what is watched, with which debug registers, who was caught (hit)
- *    pages/    watched pages, the stores and the system calls there
+ *    pages/    watched pages and the stores there
+ *    calls/    system calls that are told to us
  *    fence/    blocks that end at closed pages
  *    hooks/    hooks on functions of the target itself
  *    growth/   live blocks per context as a series, who holds them
@@ -53,6 +54,7 @@
  *    chaos/    disturbances that the plan asks for, to raise the odds
  *    process/  exec, exit, files, lines, sandboxes, limits, libraries that would go past the hooks
  *    alloc/    the hooks of allocation, and what libc's malloc and free do nearly always (tcache)
+ *    features.c  names them all: who is told of what
  *
  * A function that may run in a signal handler ends in _sigsafe and calls only such. Functions that
  * take a `struct guard *` are safe in the same sense: a handler that interrupts a hook and
@@ -112,6 +114,20 @@ struct agent {
 	uint32_t libc_cache;	      /* enum log_trust */
 	uint64_t epoch;		      /* atomic */
 	uint64_t next_id;	      /* atomic */
+	uint64_t space_limit; /* on memory, as the target saw it at the start; UINT64_MAX: none */
+	char **environment;   /* while the constructor runs */
+	uint32_t watches;     /* in the plan */
+	uint32_t calls_told;  /* atomic: some thread's system calls are told to us; set once */
+	uint32_t faults;      /* enum agent_faults */
+	bool cramped;	      /* memory is limited: what we map is missing elsewhere */
+	bool tight;	      /* memory is limited, and too little to follow blocks */
+	bool sandboxed; /* behind a filter that kills for what we would do: the agent has left */
+};
+
+/* Memory that the target faults on because we want it to. */
+enum agent_faults {
+	AGENT_FAULTS_PAGES = 1 << 0,
+	AGENT_FAULTS_FENCES = 1 << 1,
 };
 
 /* Is this libredhand-agent-crash.so, which stands in front of threads, signals and exec only? */
@@ -130,20 +146,7 @@ static inline __attribute__((always_inline)) bool agent_ids_slow(void)
 	return agent_switch.ids >= AGENT_IDS_SLOW;
 }
 
-/* Turns every hook into a pass-through and says why in the log, if there is one. _sigsafe. */
-void agent_retire_sigsafe(enum log_retired reason);
-
 /* True in the process that the log belongs to; false in a vfork child. One system call. */
 bool agent_owns_process_sigsafe(void);
-
-/* In a child that a system call of the target's own made (clone, fork past libc), which is about to
- * die: it gets a log, for its end alone. False: it is no such child. _sigsafe */
-bool agent_adopt_orphan_sigsafe(void);
-
-/* What is still to be written down of programs that children started. hooks_process.c, _sigsafe */
-void process_exiting_sigsafe(void);
-
-/* The image ends by itself. how: as in struct log_exit. _sigsafe */
-void agent_exiting_sigsafe(uint32_t status, uint32_t how);
 
 #endif

@@ -79,6 +79,8 @@ uint64_t early_count(void)
 	return early_blocks;
 }
 
+bool builtin_replaced;
+
 struct real real = {
 	.malloc = early_malloc,
 	.free = early_free,

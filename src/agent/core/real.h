@@ -149,6 +149,9 @@ struct real {
 
 extern __attribute__((visibility("hidden"))) struct real real;
 
+/* Functions of a malloc that the program has inside come to us: builtin_malloc.h */
+extern __attribute__((visibility("hidden"))) bool builtin_replaced;
+
 /* libc's dlopen(), where arch/x86_64_dlopen.S jumps to it. */
 extern __attribute__((visibility("hidden"))) void *(*real_dlopen)(const char *, int);
 

@@ -9,7 +9,6 @@
 #include "agent/core/maps.h"
 #include "agent/core/memory.h"
 #include "agent/ids/blocks.h"
-#include "agent/pages/pages.h"
 
 #define VALUES_MAX 8u
 #define COMMON_VALUE 0x10000u /* small numbers come last: they stand in many places */
@@ -67,8 +66,7 @@ static void value_tell(struct log_writer *writer, uint64_t where, uint64_t value
 	int space;
 
 	/* Of watched pages the target knows the other view. */
-	if (pages_hold(where - pages.distance))
-		where -= pages.distance;
+	where = memory_seen_sigsafe(where);
 	record.where = where;
 	for (space = BLOCKS_SPACES - 1; space >= 0 && !record.id; space--) {
 		if (!block_find_sigsafe((enum block_space)space, where, REACH, &view, 1) ||

@@ -7,6 +7,7 @@
 #include "agent/arch/x86_64.h"
 #include "agent/core/agent.h"
 #include "agent/core/clock.h"
+#include "agent/core/feature.h"
 #include "agent/core/log.h"
 #include "agent/guards/canary.h"
 #include "agent/guards/damage.h"
@@ -33,12 +34,7 @@ static struct {
 	uint64_t next_bit_ns;
 	uint64_t rounds; /* that got through */
 
-	uint64_t checkpoint; /* seq of the last CHECKPOINT */
-	/* As each began: the last rounds of live and of freed blocks that got through, and the one
-	 * that is under way. */
-	struct stamp {
-		uint64_t checkpoint, ns;
-	} live_good, freed_good, now;
+	struct damage_stamp now; /* as the one that is under way began */
 
 	/* The walk; here, because a fault in it jumps back. */
 	uint32_t at; /* entry of the pool; 0: none under way */
@@ -51,16 +47,8 @@ static struct {
 void guard_check_init(void)
 {
 	memset(&state, 0, sizeof(state));
+	memset(&damage_stamps, 0, sizeof(damage_stamps));
 	state.started_ns = clock_ns_sigsafe(CLOCK_MONOTONIC);
-}
-
-void guard_check_stamp_sigsafe(struct log_heap_damage *ret, bool freed)
-{
-	const struct stamp *good = freed ? &state.freed_good : &state.live_good;
-
-	ret->checkpoint = state.checkpoint;
-	ret->good_checkpoint = good->checkpoint;
-	ret->good_ns = good->ns;
 }
 
 static bool affords(uint64_t spent, uint64_t at_once, unsigned share, uint64_t now)
@@ -70,11 +58,12 @@ static bool affords(uint64_t spent, uint64_t at_once, unsigned share, uint64_t n
 	return spent < at_once || spent - at_once < since / share;
 }
 
-bool guard_check_affords_line_sigsafe(void)
+bool guard_check_refuses_line_sigsafe(void)
 {
 	/* Asked for every line: the clock that costs least. */
-	return affords(state.lines_ns, LINES_FREE, LINES_SHARE,
-		       clock_ns_sigsafe(CLOCK_MONOTONIC_COARSE));
+	return canary.on && !agent_switch.growth &&
+	       !affords(state.lines_ns, LINES_FREE, LINES_SHARE,
+			clock_ns_sigsafe(CLOCK_MONOTONIC_COARSE));
 }
 
 static bool take(void)
@@ -188,7 +177,7 @@ static void walk_begin(uint64_t now)
 {
 	state.at = 1;
 	state.live = state.quarantined = 0;
-	state.now = (struct stamp){ state.checkpoint, now };
+	state.now = (struct damage_stamp){ damage_stamps.checkpoint, now };
 }
 
 /* True when it got through. */
@@ -201,7 +190,7 @@ static bool walk_on(struct thread *self, enum log_check check, uint64_t until_ns
 	if (state.late)
 		return false;
 	state.at = 0;
-	state.live_good = state.now;
+	damage_stamps.live_good = state.now;
 	/* Freed ones are looked at when they leave, too: in between is left to live ones. */
 	if (check == LOG_CHECK_TIME)
 		return true;
@@ -209,25 +198,25 @@ static bool walk_on(struct thread *self, enum log_check check, uint64_t until_ns
 	if (state.late)
 		return false;
 	state.rounds++;
-	state.freed_good = state.now;
+	damage_stamps.freed_good = state.now;
 	return true;
 }
 
 /* ---- when -------------------------------------------------------------------------------------
  */
 
-bool guard_check_line(struct guard *guard, uint64_t checkpoint)
+static bool look_before_line(struct guard *guard, uint64_t checkpoint)
 {
 	uint64_t now = clock_ns_sigsafe(CLOCK_MONOTONIC), began;
 	bool whole = false;
 
 	if (take()) {
-		state.checkpoint = checkpoint;
+		damage_stamps.checkpoint = checkpoint;
 		if (affords(state.rounds_ns + state.last_ns, ROUNDS_FREE, ROUNDS_SHARE, now)) {
 			walk_begin(now);
-			began = clock_ns_sigsafe(ROUND_COST);
+			began = clock_ns_sigsafe(FEATURE_LINE_COST);
 			whole = walk_on(guard->self, LOG_CHECK_LINE, now + LINE_MAX);
-			state.last_ns = clock_ns_sigsafe(ROUND_COST) - began;
+			state.last_ns = clock_ns_sigsafe(FEATURE_LINE_COST) - began;
 			state.rounds_ns += state.last_ns;
 		}
 		release();
@@ -240,11 +229,22 @@ void guard_check_spent_sigsafe(uint64_t ns)
 	state.lines_ns += ns;
 }
 
+void guard_check_line_sigsafe(uint64_t checkpoint)
+{
+	struct guard guard;
+
+	if (!canary.on || !guard_enter(&guard))
+		return;
+	(void)look_before_line(&guard, checkpoint);
+	guard_leave(&guard);
+}
+
 void guard_check_time(struct guard *guard)
 {
 	uint64_t gap = canary.plan.timer_ms * MS, now;
 
-	if (!gap || clock_ns_sigsafe(CLOCK_MONOTONIC_COARSE) < state.next_bit_ns || !take())
+	if (!canary.on || !gap || clock_ns_sigsafe(CLOCK_MONOTONIC_COARSE) < state.next_bit_ns ||
+	    !take())
 		return;
 	now = clock_ns_sigsafe(CLOCK_MONOTONIC);
 	if (!state.at)
@@ -287,11 +287,15 @@ void guard_check_exit_sigsafe(void)
 }
 
 /* The handler runs with its own signal blocked, and the kernel ends a process that faults then. */
-void guard_check_crash_sigsafe(void)
+void guard_check_crash_sigsafe(const struct log_crash *crash, const uint64_t *starts,
+			       unsigned count)
 {
 	struct thread *self = thread_self;
 	uint64_t open = 1ull << (SIGSEGV - 1) | 1ull << (SIGBUS - 1), before = 0;
 
+	(void)crash;
+	(void)starts;
+	(void)count;
 	if (!canary.on || !agent_switch.ids || !self)
 		return;
 	(void)raw_syscall4(SYS_rt_sigprocmask, SIG_UNBLOCK, &open, &before, sizeof(before));

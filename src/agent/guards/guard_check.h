@@ -16,34 +16,28 @@
 #include <stdint.h>
 
 #include "agent/core/guard.h"
+#include "wire/log_format.h"
 
 /* Called once at start, and in a forked child. */
 void guard_check_init(void);
 
-/* May another line be told? A program that prints hundreds of thousands of them would be slowed
+/* No time for another line? A program that prints hundreds of thousands of them would be slowed
  * down. _sigsafe */
-bool guard_check_affords_line_sigsafe(void);
+bool guard_check_refuses_line_sigsafe(void);
 
-/* What rounds and lines cost is the time that this thread worked. On a busy machine the time that
- * passes is mostly the others', and one round would use up what is meant for many. */
-#define ROUND_COST CLOCK_THREAD_CPUTIME_ID
-
-/* So much of it went into lines. _sigsafe */
+/* So much time of FEATURE_LINE_COST went into lines. On a busy machine the time that passes is
+ * mostly the others', and one round would use up what is meant for many. _sigsafe */
 void guard_check_spent_sigsafe(uint64_t ns);
 
-/* Before a line, whose CHECKPOINT record has this seq. The caller has the guard. Returns whether
- * every block was looked at. */
-bool guard_check_line(struct guard *guard, uint64_t checkpoint);
+/* Before a line, whose CHECKPOINT record has this seq: every block is looked at. _sigsafe */
+void guard_check_line_sigsafe(uint64_t checkpoint);
 
 /* Now and then, from an allocation. */
 void guard_check_time(struct guard *guard);
 
 void guard_check_exit_sigsafe(void);
 /* In the signal handler. */
-void guard_check_crash_sigsafe(void);
-
-/* Fills in where in the run this is, and when blocks, live or freed ones, were last whole. _sigsafe
- */
-void guard_check_stamp_sigsafe(struct log_heap_damage *ret, bool freed);
+void guard_check_crash_sigsafe(const struct log_crash *crash, const uint64_t *starts,
+			       unsigned count);
 
 #endif

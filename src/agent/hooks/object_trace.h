@@ -6,7 +6,7 @@
 #define REDHAND_AGENT_OBJECT_TRACE_H
 
 #include "agent/core/guard.h"
-#include "agent/hooks/hooked.h"
+#include "agent/hooks/hook_sites.h"
 
 void object_trace_enter(struct guard *guard, const struct plan_action *action,
 			const struct hooked_call *call);

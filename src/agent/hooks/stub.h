@@ -9,7 +9,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "agent/hooks/hooked.h"
+#include "agent/hooks/hook_sites.h"
 
 #define STUB_BYTES 192u	    /* moved code, the call of the gate, alignment */
 #define STUB_GATE_BYTES 18u /* of it: push, push, call, lea, pop */

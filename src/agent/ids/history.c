@@ -2,20 +2,15 @@
 
 #include "agent/arch/x86_64.h"
 #include "agent/core/agent.h"
-#include "agent/core/guard.h"
+#include "agent/core/lanes.h"
 #include "agent/core/log.h"
 #include "agent/core/memory.h"
-#include "agent/guards/canary.h"
-#include "agent/ids/blocks.h"
 
 #define RING_STEP LOG_PAGE
 
-/* Records between two updates of the position. By the plan, not by agent_switch: the main thread's
- * lane is opened before the switches are set, and a ring's groups must not change their length. */
-static uint32_t group_records(void)
-{
-	return blocks_hot() ? LOG_LIFE_GROUP : 1;
-}
+struct history_state history_state = { .group = 1 };
+
+static uint64_t forgotten; /* events that the epoch never had */
 
 /* The pages of the ring in its first lap, more at once as it goes on: a page of a file costs more
  * than a microsecond where it is touched, and less than half of that where it is asked for with
@@ -36,7 +31,7 @@ static void ring_populate(struct thread *self)
 
 void ring_aim(struct thread *self, uint64_t position)
 {
-	uint32_t group = group_records(), mask = agent.plan.ring_records - 1;
+	uint32_t group = history_state.group, mask = agent.plan.ring_records - 1;
 
 	self->ring_group = position;
 	self->ring_end = (uint64_t)(self->ring + (position & mask) + (group - position % group));
@@ -48,7 +43,7 @@ uint64_t ring_position(const struct thread *self)
 {
 	uint64_t next = self->ring_next < self->ring_end ? self->ring_next : self->ring_end;
 
-	return self->ring_group + group_records() - self->ring_group % group_records() -
+	return self->ring_group + history_state.group - self->ring_group % history_state.group -
 	       (self->ring_end - next) / sizeof(struct log_life);
 }
 
@@ -85,6 +80,22 @@ uint64_t ring_uncounted(const struct thread *self)
 	       ring_position(self) % LOG_LIFE_GROUP;
 }
 
+void history_forget_lane(const struct thread *area)
+{
+	forgotten += ring_uncounted(area);
+}
+
+uint64_t history_uncounted_sigsafe(void)
+{
+	const struct thread *area;
+	uint64_t events = forgotten;
+	uint32_t i;
+
+	for (i = 0; (area = lane_area_sigsafe(i)); i++)
+		events += ring_uncounted(area);
+	return events;
+}
+
 bool ring_turn(struct thread *self)
 {
 	uint64_t position = ring_position(self);
@@ -102,7 +113,7 @@ uint64_t ring_take_turned(struct thread *self, uint64_t unused, uint64_t unused_
 
 	(void)unused;
 	(void)unused_too;
-	if (self->busy || !self->ring || canary.on || agent_switch.growth)
+	if (self->busy || !self->ring || history_state.turns_told || agent_switch.growth)
 		return 0;
 	guard_close(self);
 	(void)ring_turn(self);

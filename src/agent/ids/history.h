@@ -17,6 +17,13 @@
 #include "agent/core/agent.h"
 #include "agent/core/thread.h"
 
+extern HIDDEN struct history_state {
+	/* Records between two updates of the position. Settled before the first lane is opened: a
+	 * ring's groups must not change their length. */
+	uint32_t group;
+	bool turns_told; /* somebody is told of every full group: not by the hot path */
+} history_state;
+
 /* The group that the position lies in, from there on. */
 void ring_aim(struct thread *self, uint64_t position);
 
@@ -28,6 +35,10 @@ bool epoch_move(struct thread *self, uint32_t groups);
 
 /* Events of the lane, ends and beginnings, that the epoch does not have yet. _sigsafe */
 uint64_t ring_uncounted(const struct thread *self);
+/* Of all lanes, also of threads that have ended. _sigsafe */
+uint64_t history_uncounted_sigsafe(void);
+/* The log is new since a fork: what the epoch does not have of this lane it will never have. */
+void history_forget_lane(const struct thread *area);
 
 /* Beginnings have no record; they move the epoch all the same: whole groups of them that it does
  * not have yet, and has from now on. */

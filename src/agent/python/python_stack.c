@@ -54,6 +54,8 @@ static uint32_t half_at(uint64_t address)
 
 void python_stack_init(void)
 {
+	if (!(agent.plan.flags & PLAN_GROWTH) || !(agent.plan.flags & PLAN_PYTHON))
+		return;
 	if (!real.python_runtime || !real.python_version || !real.python_thread_state ||
 	    !python_layout_find(*real.python_version, &layout) ||
 	    !python_layout_refine(&layout, real.python_runtime, PYTHON_OFFSETS_BYTES))
@@ -172,7 +174,7 @@ static bool is_listed(uint64_t state)
 
 /* The calling thread's. One that has let go of the interpreter, to run C for a while, still stands
  * where it called from. 0: it has none. */
-static uint64_t builtin_state(struct thread *self)
+static uint64_t own_state(struct thread *self)
 {
 	uint64_t state = (uint64_t)real.python_thread_state();
 	uint64_t own = (uint64_t)__builtin_thread_pointer();
@@ -188,7 +190,7 @@ static uint64_t builtin_state(struct thread *self)
 /* As walk_frames() of the tool's has it: the frames that one native frame runs are a group. */
 static __attribute__((noinline)) void stack_walk(struct thread *self, struct python_stack *ret)
 {
-	uint64_t state = builtin_state(self), at, cframe = 0;
+	uint64_t state = own_state(self), at, cframe = 0;
 	uint32_t first = 0, steps;
 
 	if (!state)

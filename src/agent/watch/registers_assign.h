@@ -7,8 +7,8 @@
 #ifndef REDHAND_AGENT_REGISTERS_ASSIGN_H
 #define REDHAND_AGENT_REGISTERS_ASSIGN_H
 
-#include "agent/watch/watch.h"
 #include "agent/watch/watch_registers.h"
+#include "agent/watch/watch_state.h"
 
 struct aim {
 	uint64_t address;
@@ -34,5 +34,11 @@ int registers_set(uint32_t owner, const struct aim *pieces, unsigned count);
 
 /* The child's registers are new ones. */
 void registers_after_fork(void);
+
+/* A trap of a register whose object has ended: parks it. _sigsafe */
+void watch_retire_register_sigsafe(unsigned n, uint64_t address);
+
+/* A register may still be aimed at where an object was. _sigsafe */
+bool watch_register_lingers_sigsafe(void);
 
 #endif

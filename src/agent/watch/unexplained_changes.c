@@ -10,7 +10,7 @@
 #include "agent/core/maps.h"
 #include "agent/core/text.h"
 #include "agent/core/thread.h"
-#include "agent/watch/watch.h"
+#include "agent/watch/watch_state.h"
 
 #define CALLS_KEPT 64u
 #define LOOKS_MOST 4u	    /* for other processes: it takes some milliseconds */

@@ -17,7 +17,7 @@ void badfree_record(struct guard *guard, uint64_t pointer, const struct block_vi
 		    const struct log_bad_free *bad, struct caller caller);
 
 /* Free of something that is not a live block's start, as far as the side table knows. */
-void badfree_judge(struct guard *guard, enum block_space space, uint64_t pointer,
-		   struct caller caller);
+void badfree_judge(struct guard *guard, uint32_t space, uint64_t pointer,
+		   const struct caller *from);
 
 #endif

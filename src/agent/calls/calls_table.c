@@ -1,4 +1,4 @@
-#include "agent/pages/calls_table.h"
+#include "agent/calls/calls_table.h"
 
 #include <stddef.h>
 #include <sys/syscall.h>

@@ -7,9 +7,10 @@
 #include <string.h>
 
 #include "agent/arch/x86_64.h"
+#include "agent/calls/call.h"
 #include "agent/core/memory.h"
 #include "agent/core/signals.h"
-#include "agent/pages/call.h"
+#include "agent/core/told.h"
 
 /* The mask is that of the interrupted code, which comes back when we return. */
 void call_sigprocmask(struct call *call)
@@ -53,10 +54,10 @@ void call_sigprocmask(struct call *call)
 }
 
 /* Set around libc, one that we need is kept beside ours, as when it is set through libc. */
-static void call_own_action(struct call *call, int signo, const struct kernel_action *action)
+static void call_own_action(struct call *call, int signo, const struct told_action *action)
 {
 	struct outputs outputs = { .count = 0 };
-	struct kernel_action was = { 0 };
+	struct told_action was = { 0 };
 	struct sigaction before;
 
 	signals_target_action_sigsafe(signo, &before);
@@ -76,7 +77,7 @@ static void call_own_action(struct call *call, int signo, const struct kernel_ac
 void call_sigaction(struct call *call)
 {
 	int signo = (int)call->given[0];
-	struct kernel_action action;
+	struct told_action action;
 	bool ours = signo > 0 && signo < 64 && (SIGNALS_KEPT_OPEN & 1ull << (signo - 1));
 
 	if (signo == SIGNALS_CANCEL && call->given[3] == 8) {

@@ -17,11 +17,12 @@
 #include <string.h>
 
 #include "agent/arch/x86_64.h"
+#include "agent/calls/call.h"
 #include "agent/core/agent.h"
 #include "agent/core/memory.h"
 #include "agent/core/signals.h"
 #include "agent/core/thread.h"
-#include "agent/pages/call.h"
+#include "agent/core/told.h"
 
 #define SYSCALL_BYTES 2
 #define NEAR 1024u /* less than a signal's frame */
@@ -120,7 +121,7 @@ static bool is_handler(uint64_t handler)
 }
 
 /* Puts ours in its place. */
-static void take(struct kernel_action *action)
+static void take(struct told_action *action)
 {
 	if (!is_handler(action->handler) || action->handler == (uint64_t)cancelled)
 		return;
@@ -131,7 +132,7 @@ static void take(struct kernel_action *action)
 
 void call_cancel_take_sigsafe(void)
 {
-	struct kernel_action action;
+	struct told_action action;
 
 	if (raw_syscall4(SYS_rt_sigaction, SIGNALS_CANCEL, 0, &action, 8) ||
 	    !is_handler(action.handler) || action.handler == (uint64_t)cancelled)
@@ -143,7 +144,7 @@ void call_cancel_take_sigsafe(void)
 void call_cancel_action(struct call *call)
 {
 	uint64_t before = __atomic_load_n(&theirs, __ATOMIC_ACQUIRE), shown;
-	struct kernel_action action;
+	struct told_action action;
 
 	call->made[2] = call_writable(call->given[2]);
 	if (call->given[1] &&

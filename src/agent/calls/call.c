@@ -1,10 +1,10 @@
-#include "agent/pages/call.h"
+#include "agent/calls/call.h"
 
 #include <string.h>
 
 #include "agent/arch/x86_64.h"
+#include "agent/calls/calls_table.h"
 #include "agent/core/memory.h"
-#include "agent/pages/calls_table.h"
 #include "agent/watch/hit.h"
 
 #define ARCH_GATES 2048u

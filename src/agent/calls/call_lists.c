@@ -5,7 +5,7 @@
 #include <sys/socket.h>
 #include <sys/uio.h>
 
-#include "agent/pages/call.h"
+#include "agent/calls/call.h"
 
 #define IOVECS_MOST 1024u
 #define MESSAGES_MOST 16u

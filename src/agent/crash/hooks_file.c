@@ -2,6 +2,8 @@
  * Who cuts files: a later SIGBUS in a mapping of the file, perhaps in another process, is explained
  * by this record. Only cuts that took something away are written down.
  */
+#include "agent/crash/hooks_file.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/falloc.h>
@@ -450,4 +452,9 @@ HIDDEN long file_syscall(long number, long a, long b, long c, long d, long e, lo
 	if (r >= 0)
 		cut_note(&before, how, size, how == LOG_BY_OPEN ? (int)r : fd, path, caller);
 	return r;
+}
+
+void file_switch_on(void)
+{
+	agent_switch.truncations = (agent.plan.flags & PLAN_TRUNCATIONS) != 0;
 }

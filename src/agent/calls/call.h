@@ -55,11 +55,6 @@ static inline long call_writable(long value)
 	return call_held(value) ? value + (long)pages.distance : value;
 }
 
-/* As the kernel has it: <asm/signal.h>. */
-struct kernel_action {
-	uint64_t handler, flags, restorer, mask;
-};
-
 /* With the arguments of `made`; answers nothing. */
 long call_make(const struct call *call);
 void call_answer(struct call *call, long value);

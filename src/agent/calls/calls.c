@@ -1,4 +1,4 @@
-#include "agent/pages/calls.h"
+#include "agent/calls/calls.h"
 
 #include <errno.h>
 #include <linux/futex.h>
@@ -8,149 +8,15 @@
 #include <sys/mman.h>
 
 #include "agent/arch/x86_64.h"
+#include "agent/calls/call.h"
 #include "agent/core/agent.h"
+#include "agent/core/feature.h"
 #include "agent/core/memory.h"
-#include "agent/core/signals.h"
-#include "agent/fence/fence.h"
-#include "agent/pages/call.h"
+#include "agent/core/told.h"
 #include "agent/pages/pages.h"
 
-#ifndef PR_SET_SYSCALL_USER_DISPATCH
-#define PR_SET_SYSCALL_USER_DISPATCH 59
-#endif
-#define DISPATCH_OFF 0
-#define DISPATCH_ON 1
-#define SELECTOR_ALLOW 0
-#define SELECTOR_BLOCK 1
 #define CODE_USER_DISPATCH 2 /* SYS_USER_DISPATCH, <asm-generic/siginfo.h> */
 #define PAGE 4096u
-#define SIGNALS_MOST 64
-
-uint32_t calls_told;
-
-/* The kernel looks here before it tells a call. Only ever switched off. */
-static volatile uint8_t selector = SELECTOR_BLOCK;
-
-/* The thread that was there first; after a fork, the one that is left. The others' calls are told
- * from their beginning. */
-static const struct thread *initial;
-
-/* Somebody needs to be told: watched pages and fences do, freed blocks that are shut do without. */
-static bool followed;
-
-/* What the target has asked for with mprotect: PROT_… + 1 by page; 0: nothing. */
-static uint8_t *rights;
-
-/* ---- start ----------------------------------------------------------------------------------- */
-
-/* From now on all of this thread's are told, except for the agent's own. */
-static long dispatch_ask(int on)
-{
-	return raw_syscall6(SYS_prctl, PR_SET_SYSCALL_USER_DISPATCH, on,
-			    on ? (long)agent.text_low : 0,
-			    on ? (long)(agent.text_high - agent.text_low) : 0,
-			    on ? (long)&selector : 0, 0);
-}
-
-int calls_init(void)
-{
-	long r = dispatch_ask(DISPATCH_ON);
-
-	if (r < 0)
-		return (int)-r;
-	(void)dispatch_ask(DISPATCH_OFF);
-	if (pages.bytes)
-		rights = memory_map_sigsafe(pages.bytes / PAGE);
-	if (pages.bytes && !rights)
-		return ENOMEM;
-	initial = thread_self;
-	followed = true;
-	return 0;
-}
-
-static bool calls_wanted(void)
-{
-	return followed && (pages.bytes || fence.bytes);
-}
-
-static void mask_open(sigset_t *mask)
-{
-	uint64_t bits;
-
-	memcpy(&bits, mask, sizeof(bits)); /* the kernel's 64 signals come first */
-	bits &= ~SIGNALS_KEPT_OPEN;
-	memcpy(mask, &bits, sizeof(bits));
-}
-
-/* Handlers that were set while nobody told us of it. */
-static void handlers_open(void)
-{
-	struct kernel_action action;
-	int signo;
-
-	for (signo = 1; signo <= SIGNALS_MOST; signo++) {
-		if (raw_syscall4(SYS_rt_sigaction, signo, 0, &action, 8) ||
-		    !(action.mask & SIGNALS_KEPT_OPEN))
-			continue;
-		action.mask &= ~SIGNALS_KEPT_OPEN;
-		(void)raw_syscall4(SYS_rt_sigaction, signo, &action, 0, 8);
-	}
-}
-
-/* The kernel kills for a call that it is to tell while the signal is blocked. Nobody but a thread
- * itself can know that it is not: so it asks for itself, with the signals open. */
-void calls_thread_sigsafe(void)
-{
-	uint64_t open = SIGNALS_KEPT_OPEN;
-
-	if (!calls_wanted())
-		return;
-	if (!__atomic_exchange_n(&calls_told, 1, __ATOMIC_ACQ_REL)) {
-		handlers_open();
-		call_cancel_take_sigsafe();
-	}
-	(void)raw_syscall4(SYS_rt_sigprocmask, SIG_UNBLOCK, &open, 0, 8);
-	if (dispatch_ask(DISPATCH_ON) == 0 && thread_self)
-		thread_self->dispatched = 1;
-}
-
-void calls_interrupted_sigsafe(ucontext_t *context)
-{
-	mask_open(&context->uc_sigmask);
-	calls_thread_sigsafe();
-}
-
-bool calls_ready(void)
-{
-	if (thread_self && !thread_self->dispatched)
-		calls_thread_sigsafe();
-	return initial && initial->dispatched && thread_self && thread_self->dispatched;
-}
-
-void calls_before_thread(void)
-{
-	if (calls_wanted() && thread_self && !thread_self->dispatched)
-		calls_thread_sigsafe();
-}
-
-void calls_stop_sigsafe(void)
-{
-	selector = SELECTOR_ALLOW;
-}
-
-void calls_after_fork(void)
-{
-	initial = thread_self;
-	if (initial && initial->dispatched)
-		calls_thread_sigsafe();
-}
-
-bool calls_denied_sigsafe(uint64_t address)
-{
-	uint8_t wish = rights ? rights[(address - pages.base) / PAGE] : 0;
-
-	return wish && !((wish - 1) & PROT_WRITE);
-}
 
 /* ---- processes ---------------------------------------------------------------------------------
  */
@@ -179,7 +45,7 @@ static void call_fork(struct call *call, unsigned stack_at, long stack)
 		bool own = pages_adopt_sigsafe(fd);
 
 		if (own)
-			(void)dispatch_ask(DISPATCH_ON);
+			(void)told_again_sigsafe();
 		if (stack)
 			call->context->uc_mcontext.gregs[REG_RSP] = stack;
 	} else {
@@ -232,7 +98,7 @@ static void call_mprotect(struct call *call)
 		call->made[2] |= PROT_READ;
 	result = call_make(call);
 	for (page = at; !result && page < at + bytes; page += PAGE)
-		rights[(page - pages.base) / PAGE] = (uint8_t)((call->given[2] & 7) + 1);
+		pages.rights[(page - pages.base) / PAGE] = (uint8_t)((call->given[2] & 7) + 1);
 	call_answer(call, result);
 }
 
@@ -291,7 +157,7 @@ static void call_sigreturn(struct call *call)
 	uint64_t at = call_register(call->context, REG_RSP) + offsetof(ucontext_t, uc_sigmask);
 
 	if (memory_readable_sigsafe(at, 8) == 8)
-		mask_open((sigset_t *)at);
+		told_mask_open((sigset_t *)at);
 	call_pass(call);
 }
 
@@ -386,53 +252,17 @@ static void call_take(struct call *call)
 	}
 }
 
-/* One with buffers in fenced memory that is no affair of ours otherwise. */
-static bool fenced_call(struct call *call)
-{
-	switch (call->number) {
-	case SYS_rt_sigprocmask:
-	case SYS_rt_sigaction:
-	case SYS_rt_sigsuspend:
-	case SYS_ppoll:
-	case SYS_epoll_pwait:
-#ifdef SYS_epoll_pwait2
-	case SYS_epoll_pwait2:
-#endif
-	case SYS_pselect6:
-	case SYS_fork:
-	case SYS_vfork:
-	case SYS_clone:
-	case SYS_clone3:
-	case SYS_execve:
-	case SYS_execveat:
-	case SYS_futex:
-	case SYS_rt_sigreturn:
-	case SYS_sigaltstack:
-	case SYS_mmap:
-	case SYS_munmap:
-	case SYS_mremap:
-	case SYS_mprotect:
-	case SYS_madvise:
-	case SYS_set_robust_list:
-	case SYS_exit:
-	case SYS_exit_group:
-		return false;
-	default:
-		return fence_call_sigsafe(call);
-	}
-}
-
-bool calls_dispatch_sigsafe(const siginfo_t *info, ucontext_t *context)
+bool calls_signal_sigsafe(int signo, const siginfo_t *info, ucontext_t *context)
 {
 	struct call call = { .context = context, .number = (long)call_register(context, REG_RAX) };
 	static const int order[6] = { REG_RDI, REG_RSI, REG_RDX, REG_R10, REG_R8, REG_R9 };
 	unsigned i;
 
-	if (info->si_code != CODE_USER_DISPATCH)
+	if (signo != SIGSYS || !agent.faults || info->si_code != CODE_USER_DISPATCH)
 		return false;
 	for (i = 0; i < 6; i++)
 		call.given[i] = call.made[i] = (long)call_register(context, order[i]);
-	if (!fence.bytes || !fenced_call(&call))
+	if (!FEATURES_ASK(call_taken, &call))
 		call_take(&call);
 	return true;
 }

@@ -1,8 +1,7 @@
-#include "agent/ids/badfree.h"
+#include "agent/guards/badfree.h"
 
 #include <string.h>
 
-#include "agent/alloc/builtin_malloc.h"
 #include "agent/core/log.h"
 #include "agent/core/maps.h"
 #include "agent/core/memory.h"
@@ -129,9 +128,9 @@ static bool all_followed(void)
 	return builtin_replaced && !drops[LOG_DROP_FOREIGN_FREE] && !drops[LOG_DROP_BLOCK];
 }
 
-void badfree_judge(struct guard *guard, enum block_space space, uint64_t pointer,
-		   struct caller caller)
+void badfree_judge(struct guard *guard, uint32_t space, uint64_t pointer, const struct caller *from)
 {
+	struct caller caller = *from;
 	struct log_bad_free bad = { .kind = LOG_DOUBLE_FREE };
 	struct block_view view = { .start = pointer, .relation = LOG_INSIDE };
 	enum heap_opinion opinion = HEAP_UNKNOWN;

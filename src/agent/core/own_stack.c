@@ -17,7 +17,6 @@
 #include "agent/core/agent.h"
 #include "agent/core/memory.h"
 #include "agent/core/thread.h"
-#include "agent/process/sandbox.h"
 
 /* Faults of our own are part of our work: they never wait. */
 #define FAULTS                                                                  \
@@ -54,7 +53,7 @@ void own_stack_run_sigsafe(void (*work)(void *arg), void *arg)
 	struct change change = { .self = thread_self, .work = work, .arg = arg };
 	uint64_t all = ~FAULTS;
 
-	if (!change.self || !is_on_targets(change.self, (uint64_t)&change) || sandbox_deadly ||
+	if (!change.self || !is_on_targets(change.self, (uint64_t)&change) || agent.sandboxed ||
 	    raw_syscall4(SYS_rt_sigprocmask, SIG_SETMASK, &all, &change.mask, 8)) {
 		work(arg);
 		return;

@@ -284,11 +284,10 @@ static void pending_add(struct sweep *sweep)
 	sweep->record.cut_short = count > TARGETS_MAX;
 }
 
-void sweep_line(struct guard *guard)
+static void pending_sweep(void)
 {
 	struct sweep *sweep;
 
-	(void)guard;
 	if (canary.plan.sweep_at != PLAN_SWEEP_AT_LINES || !state.pending_count || !affords() ||
 	    !take())
 		return;
@@ -301,6 +300,17 @@ void sweep_line(struct guard *guard)
 		memory_unmap_sigsafe(sweep, sizeof(*sweep));
 	}
 	__atomic_store_n(&state.busy, 0, __ATOMIC_RELEASE);
+}
+
+void sweep_line_sigsafe(uint64_t checkpoint)
+{
+	struct guard guard;
+
+	(void)checkpoint;
+	if (!canary.on || !guard_enter(&guard))
+		return;
+	pending_sweep();
+	guard_leave(&guard);
 }
 
 /* The freed block that a value points into, or whose poison it is. */

@@ -224,6 +224,7 @@ static uint64_t end(struct inquiry *inq, uint64_t *ret_guarded)
 	inq->bench = NULL;
 	inq->ret->interrupted |= result->interrupted;
 	hunt_count(inq, result->evidence.trials, result->evidence.failed, 0);
+	inq->known.plain_fault = who->bench.guards.same_fault;
 	clean = result->found ? 0 : result->evidence.trials;
 	*ret_guarded = result->guarded_trials;
 	VEC_FOREACH (&result->evidence.list, e)
@@ -295,6 +296,9 @@ int who_end(struct inquiry *inq, int r)
 	release(inq);
 	if (from_damage || r < 0)
 		return r;
+	/* Reads out of bounds may have led there: guards do not see them. */
+	if (inq->known.plain_fault && !inq->known.fenced && !hunt_over(inq))
+		return fences_look(inq);
 	if (with_ids && clean > 0 && inq->known.ids_trial == 0 && !hunt_over(inq)) {
 		struct rate seen = rate_wilson(clean, 0, RATE_CONFIDENCE);
 

@@ -532,6 +532,47 @@ static void say_memory_not_excluded(const struct weighing *w, struct strbuf *sb)
 		}
 }
 
+/* ---- plain faults ---- */
+
+/* Damage that would explain the fault shows itself to guards and fences. */
+static bool damage_not_looked_for(const struct weighing *w)
+{
+	static const enum explanation needed[] = { HYP_OVERFLOW, HYP_STALE, HYP_DOUBLE_FREE };
+
+	for (size_t i = 0; i < ARRAY_SIZE(needed); i++)
+		if (!ledger_look(w->facts, needed[i]).excluded)
+			return true;
+	return w->facts->made[EXPERIMENT_FENCES].telling == 0;
+}
+
+/* Whatever it is, something else was wrong in a failing trial. */
+static bool memory_signs_too(const struct weighing *w)
+{
+	VEC_FOREACH (&w->facts->list->list, e)
+		if (e->failing && (e->kind == EVIDENCE_FREED_USE || e->kind == EVIDENCE_OVER_READ ||
+				   e->kind == EVIDENCE_CANARY || e->kind == EVIDENCE_BAD_FREE ||
+				   e->kind == EVIDENCE_HOLDER || e->kind == EVIDENCE_OUTSIDE ||
+				   e->kind == EVIDENCE_CONFLATION || e->kind == EVIDENCE_RACE ||
+				   e->kind == EVIDENCE_ODDS))
+			return true;
+	return false;
+}
+
+static bool divisor_unknown(const struct weighing *w)
+{
+	return !fault_value_of(w->facts, w->proof->main);
+}
+
+/* Did the field hold a number that a division used? */
+static bool is_divisor(const struct weighing *w)
+{
+	VEC_FOREACH (&w->facts->list->list, e)
+		if (e->kind == EVIDENCE_FAULT_VALUE && e->trial == w->write->trial &&
+		    e->fault_value->divisor && home_same(&e->fault_value->home, &store(w)->home))
+			return true;
+	return false;
+}
+
 static bool one_measurement(const struct weighing *w)
 {
 	return w->proof->caught < 2;
@@ -600,6 +641,11 @@ static bool address_may_have_been_right(const struct weighing *w)
 		(s->fit == FIT_EXACT && s->value_len == 8 && store_leaves_readable(s)));
 }
 
+static bool stores_divisor(const struct weighing *w)
+{
+	return means_field(w) && is_divisor(w);
+}
+
 static bool block_address(const struct weighing *w)
 {
 	return means_field(w) && store(w)->fit == FIT_EXACT && store_leaves_block_address(store(w));
@@ -617,6 +663,9 @@ static bool live_pointer(const struct weighing *w)
 #define BESIDE (CLASS(OVERFLOW) | CLASS(UNDERFLOW))
 #define STORES (IN_FIELD | BESIDE | CLASS(WRITE_AFTER_FREE) | CLASS(STALE_CACHED_VALUE))
 #define BAD_FREES (CLASS(DOUBLE_FREE) | CLASS(INVALID_FREE))
+#define FAULTS                                                                    \
+	(CLASS(NULL_POINTER) | CLASS(DIVISION_BY_ZERO) | CLASS(STACK_EXHAUSTED) | \
+	 CLASS(ILLEGAL_INSTRUCTION))
 #define COUNTED                                                                  \
 	(STORES | CLASS(RACE) | CLASS(DANGLING_HOLDER) | CLASS(USE_AFTER_FREE) | \
 	 CLASS(OVER_READ) | CLASS(UNINITIALISED) | CLASS(INSTANCE_CONFLATION) |  \
@@ -776,6 +825,14 @@ const struct consideration considerations[] = {
 	  NULL },
 	{ "memory-not-excluded", CLASS(NOT_MEMORY), memory_not_excluded, DOUBT, NULL,
 	  say_memory_not_excluded },
+	{ "damage-not-looked-for", FAULTS, damage_not_looked_for, DOUBT,
+	  "guards and fences around blocks have not looked at enough failing trials: damaged "
+	  "memory may be behind the fault",
+	  NULL },
+	{ "memory-signs-too", FAULTS, memory_signs_too, DOUBT,
+	  "another memory error was seen in failing trials: it may be behind the fault", NULL },
+	{ "divisor-unknown", CLASS(DIVISION_BY_ZERO), divisor_unknown, DOUBT,
+	  "the divisor was not recorded: the result may have been too large instead", NULL },
 	{ "one-measurement", CLASS(LEAK_GROWTH), one_measurement, DOUBT,
 	  "the growth was measured in only one trial", NULL },
 
@@ -819,6 +876,10 @@ const struct consideration considerations[] = {
 	{ "address-then", IN_FIELD, address_may_have_been_right, CLEARS,
 	  "the store put a whole address into the field, as p->field = q does: the address may "
 	  "have been right at that time",
+	  NULL },
+	{ "stores-divisor", IN_FIELD, stores_divisor, CLEARS,
+	  "the store put a number into its own field, and a division used it: the number is wrong, "
+	  "not the store",
 	  NULL },
 	{ "block-address", IN_FIELD, block_address, CLEARS,
 	  "the store put the address of a block into the field, as p->field = q does: it belongs "

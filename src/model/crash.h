@@ -3,6 +3,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/strbuf.h"
 #include "base/vec.h"
 #include "model/frame.h"
 
@@ -33,6 +34,10 @@ enum fault_class {
 	FAULT_SENT,    /* the signal came from kill(), not from an instruction */
 	FAULT_CLASSES,
 };
+
+/* Faults that need no damaged memory: a NULL pointer, a division, a full stack, an instruction that
+ * stops the program. */
+bool fault_is_plain(enum fault_class fault);
 
 /* The identifier in signatures and JSON. */
 const char *fault_class_name(enum fault_class fault);
@@ -123,6 +128,9 @@ void crash_deinit(struct crash *crash);
 void crash_copy(struct crash *to, const struct crash *from);
 struct file_cut *file_cut_dup(const struct file_cut *cut); /* NULL gives NULL */
 void crash_report_deinit(struct crash_report *report);
+
+/* Appends what kind of fault it was and in which function: "null in use". */
+void crash_place(const struct crash *crash, struct strbuf *sb);
 
 /* Is it code of the C library, the loader or the agent? Where abort(), raise() and memcpy() live
  * says nothing about who called them. */

@@ -24,6 +24,7 @@ static const char *const kind_names[EVIDENCE_KINDS] = {
 	[EVIDENCE_ODDS] = "odds",
 	[EVIDENCE_EXPERIMENT] = "experiment",
 	[EVIDENCE_OVER_READ] = "over-read",
+	[EVIDENCE_FAULT_VALUE] = "fault-value",
 };
 
 static const size_t part_sizes[EVIDENCE_KINDS] = {
@@ -46,6 +47,7 @@ static const size_t part_sizes[EVIDENCE_KINDS] = {
 	[EVIDENCE_ODDS] = sizeof(struct odds_seen),
 	[EVIDENCE_EXPERIMENT] = sizeof(struct experiment_made),
 	[EVIDENCE_OVER_READ] = sizeof(struct freed_use),
+	[EVIDENCE_FAULT_VALUE] = sizeof(struct fault_value),
 };
 
 const char *evidence_kind_name(enum evidence_kind kind)
@@ -319,6 +321,13 @@ static void odds_free(struct odds_seen *odds)
 	mem_free(odds);
 }
 
+static void fault_value_free(struct fault_value *value)
+{
+	home_deinit(&value->home);
+	mem_free(value->returned_by);
+	mem_free(value);
+}
+
 static void hop_free(struct hop_seen *hop)
 {
 	home_deinit(&hop->home);
@@ -377,6 +386,9 @@ static void part_free(struct evidence *evidence)
 		return;
 	case EVIDENCE_ODDS:
 		odds_free(evidence->odds);
+		return;
+	case EVIDENCE_FAULT_VALUE:
+		fault_value_free(evidence->fault_value);
 		return;
 	default:
 		break;

@@ -200,6 +200,16 @@ struct write_seen {
 	enum free_basis free_basis;
 };
 
+/* The value that a faulting instruction could not use: the pointer that it went through, or the
+ * divisor. By the code before the fault. */
+struct fault_value {
+	bool divisor;
+	uint64_t value;
+	enum pointer_source source;
+	struct home home;  /* POINTER_LOADED */
+	char *returned_by; /* POINTER_RETURNED: the function; NULL unknown */
+};
+
 /* A home that was watched in a trial. One for each trial whose victim was watched; it is what
  * makes 'nobody was caught' mean something. */
 struct watch_account {
@@ -329,7 +339,8 @@ struct odds_seen {
 	struct stack allocated;
 	uint64_t garbage, garbage_failed; /* trials in which they held garbage */
 	uint64_t zeroed, zeroed_failed;	  /* …and zeros */
-	double p; /* of one so large by chance, corrected for everybody that was tested */
+	double p;	/* of one so large by chance, corrected for everybody that was tested */
+	bool otherwise; /* every trial failed: those counted as failed did so in another way */
 };
 
 /* Two threads wrote one home within the window of interest. */
@@ -424,6 +435,7 @@ enum evidence_kind {
 	EVIDENCE_ODDS,
 	EVIDENCE_EXPERIMENT,
 	EVIDENCE_OVER_READ, /* `freed_use` */
+	EVIDENCE_FAULT_VALUE,
 	EVIDENCE_KINDS,
 };
 
@@ -453,6 +465,7 @@ struct evidence {
 		struct experiment_made *experiment;
 		struct hop_seen *hop;
 		struct odds_seen *odds;
+		struct fault_value *fault_value;
 		void *any;
 	};
 };

@@ -434,9 +434,11 @@ static void say(const struct fault_facts *facts, struct crash *ret, struct strbu
 			    (int)crash->sender_pid == ret->pid ? ", itself" : "");
 		break;
 	case FAULT_ARITHMETIC:
-		strbuf_adds(sb, crash->code == FPE_INTDIV
+		strbuf_adds(sb, crash->code != FPE_INTDIV ? "an arithmetic error"
+				: !facts->has_divisor
 					? "a division by zero, or one whose result does not fit"
-					: "an arithmetic error");
+				: facts->divisor == 0 ? "a division by zero"
+						      : "a division whose result does not fit");
 		break;
 	case FAULT_ILLEGAL:
 		strbuf_adds(sb, is_privileged(ret) ? "an instruction that programs may not use"

@@ -73,6 +73,10 @@ static const struct {
 	{ "damage-apart", "damage_in_a_success", "damage_in_every_failure" },
 	/* It always holds where the class fits: no experiment looks at every kind of error. */
 	{ "memory-not-excluded", "plain", NULL },
+	{ "damage-not-looked-for", "null_without_fences", "null_returned" },
+	{ "damage-not-looked-for", "null_with_few_guards", "null_returned" },
+	{ "memory-signs-too", "null_and_turns", "null_and_turns_in_a_success" },
+	{ "divisor-unknown", "divided_by_who_knows", "divided_by_zero" },
 	{ "one-measurement", "growth_measured_once", "growth" },
 
 	{ "fills-recycled-block", "fills_a_place_of_another_kind", "place_of_another_kind" },
@@ -85,6 +89,7 @@ static const struct {
 	{ "clears-own-field", "set_to_null_by_name", "set_to_null" },
 	{ "marks-own-field", "marked_by_name", "marked_as_gone" },
 	{ "address-then", "unmapped_since_by_name", "unmapped_since" },
+	{ "stores-divisor", "divisor_stored_by_name", "divisor_stored_in_passing" },
 	{ "block-address", "address_of_a_block", "address_of_a_block_unnamed" },
 	{ "live-pointer", "pointer_to_a_live_block", "pointer_to_a_freed_block" },
 	{ "live-pointer", "reader_gone_astray", "pointer_to_a_freed_block" },

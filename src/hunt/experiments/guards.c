@@ -15,7 +15,7 @@
 
 #define HEAP_TRIALS 6u /* where it fails nearly always; more where it seldom does */
 #define HEAP_TRIALS_MAX 40u
-#define FOUND_ENOUGH 3u	    /* trials that found the same */
+#define SAME_LEAST 5u	    /* trials that die in one place with guards, to say that they do */
 #define UNFAILED_TRIALS 20u /* where it has not failed at all */
 #define GUARDED_TRIALS 12u  /* for each failing trial that is wanted, until nothing is caught */
 #define EXPECTED_TIMES \
@@ -148,14 +148,38 @@ void guards_count(struct bench *bench, const struct heap_report *report)
 		bench->guards.trial_s = report->seconds / (double)report->heap.trials;
 }
 
+/* Do all trials with guards die where the first crash did? Then what stands in new blocks and in
+ * freed ones does not matter: both were overwritten. */
+static void note_same_fault(struct bench *bench, const struct heap_report *report)
+{
+	AUTO(strbuf_deinit) struct strbuf place = { 0 };
+
+	bench_first_place(bench, &place);
+	bench->guards.same_fault = report->crash_place && report->findings.count == 0 &&
+				   report->heap.failed >= SAME_LEAST &&
+				   strcmp(report->crash_place, strbuf_str(&place)) == 0;
+	if (bench->guards.same_fault)
+		evidence_add_experiment(&bench->ret->evidence,
+					&(struct experiment_made){ .kind = EXPERIMENT_FILL_FRESH,
+								   .trials = report->heap.trials,
+								   .telling = report->heap.failed,
+								   .coverage = 1 });
+}
+
 static int run_heap(struct bench *bench, struct heap_report *report, struct err *err)
 {
 	struct heap_request heap;
 	AUTO(mem_freep) char *settings = guards_request(bench, &heap);
+	bool plain = bench_plain_fault(bench);
 	struct experiment_made made;
-	int r = heap_run(bench->runner.cs, &heap, report, err);
+	int r;
 
+	if (plain)
+		heap.plan.item.flags |= PLAN_HEAP_FRESH;
+	r = heap_run(bench->runner.cs, &heap, report, err);
 	if (r == 0) {
+		if (plain)
+			note_same_fault(bench, report);
 		guards_count(bench, report);
 		heap_experiment(report, EXPERIMENT_GUARDS, &made);
 		evidence_add_experiment(&bench->ret->evidence, &made);

@@ -319,7 +319,7 @@ static void say_far_apart(const struct weighing *w, struct strbuf *sb)
 
 static bool found_afterwards(const struct weighing *w)
 {
-	return main_is(w, EVIDENCE_CANARY);
+	return main_is(w, EVIDENCE_CANARY) && w->proof->main->canary->writer.count == 0;
 }
 
 /* ---- freed blocks ---- */
@@ -493,6 +493,19 @@ static bool writer_caught(const struct weighing *w)
 
 /* ---- a failure that is no fault ---- */
 
+#define TAKEN_LEAST 5u
+
+/* Every run fails, none with guards does, and the guards were damaged each time: what would have
+ * been hit lies behind a guard then. */
+static bool guards_take_it(const struct facts *facts)
+{
+	const struct failure_seen *f = facts->failure;
+	const struct experiment_made *g = &facts->made[EXPERIMENT_GUARDS];
+
+	return f && f->always && g->telling == 0 && g->trials >= TAKEN_LEAST &&
+	       g->shown_passing == g->trials;
+}
+
 /* It fails without a fault, and not in just those trials in which memory was damaged. */
 static bool damage_apart(const struct weighing *w)
 {
@@ -500,7 +513,18 @@ static bool damage_apart(const struct weighing *w)
 	const struct experiment_made *g = &w->facts->made[EXPERIMENT_GUARDS];
 
 	return f && f->failed > 0 && !f->fault && g->shown + g->shown_passing > 0 &&
-	       (g->shown_passing > 0 || g->shown < g->telling);
+	       (g->shown_passing > 0 || g->shown < g->telling) && !guards_take_it(w->facts);
+}
+
+/* The opposite: guards are damaged in place of whatever lies there without them, and it fails all
+ * the same. */
+static bool fails_all_the_same(const struct weighing *w)
+{
+	const struct failure_seen *f = w->facts->failure;
+	const struct experiment_made *g = &w->facts->made[EXPERIMENT_GUARDS];
+
+	return f && f->always && !f->fault && (!is_store(w) || store_on_guard(store(w))) &&
+	       g->trials >= TAKEN_LEAST && g->telling == g->trials && g->shown == g->trials;
 }
 
 static uint32_t not_excluded(const struct facts *facts)
@@ -764,9 +788,10 @@ const struct consideration considerations[] = {
 	  "the use-after-free showed only because redhand had overwritten the freed block with "
 	  "poison",
 	  NULL },
-	{ "let-through", CLASS(OVER_READ) | CLASS(USE_AFTER_FREE) | CLASS(WRITE_AFTER_FREE),
-	  let_through, DOUBT,
-	  "the access was seen and let through: that it leads to the failure was not shown", NULL },
+	{ "let-through",
+	  CLASS(OVER_READ) | CLASS(USE_AFTER_FREE) | CLASS(WRITE_AFTER_FREE) | BESIDE, let_through,
+	  DOUBT, "the access was seen and let through: that it leads to the failure was not shown",
+	  NULL },
 	{ "writer-not-caught", BESIDE | CLASS(WRITE_AFTER_FREE), found_afterwards, DOUBT,
 	  "the damage was found afterwards: its writer was not caught", NULL },
 	{ "inexact-holder", CLASS(DANGLING_HOLDER), inexact_holder, DOUBT,
@@ -822,6 +847,10 @@ const struct consideration considerations[] = {
 	  damage_apart, DOUBT,
 	  "the program fails without a crash, and memory was not damaged in exactly the trials "
 	  "that failed: the damage may have nothing to do with the failure",
+	  NULL },
+	{ "fails-all-the-same", BESIDE, fails_all_the_same, DOUBT,
+	  "the program fails all the same where guards take this damage: the failure has another "
+	  "cause",
 	  NULL },
 	{ "memory-not-excluded", CLASS(NOT_MEMORY), memory_not_excluded, DOUBT, NULL,
 	  say_memory_not_excluded },

@@ -347,3 +347,16 @@ void crash_place(const struct crash *crash, struct strbuf *sb)
 		    : site && site->module ? site->module
 					   : "?");
 }
+
+bool stack_in_allocator(const struct stack *stack)
+{
+	static const char *const names[] = { "malloc", "calloc",   "realloc",	    "free",
+					     "_int_",  "memalign", "aligned_alloc", "sysmalloc",
+					     "unlink", "tcache" };
+
+	for (size_t i = 0; i < stack->count && frame_is_runtime(&stack->frames[i]); i++)
+		for (size_t k = 0; stack->frames[i].function && k < ARRAY_SIZE(names); k++)
+			if (strstr(stack->frames[i].function, names[k]))
+				return true;
+	return false;
+}

@@ -140,6 +140,9 @@ bool frame_is_runtime(const struct frame *frame);
  * libraries of C++ and Rust, CPython's services for objects? */
 bool frame_is_telling(const struct frame *frame);
 
+/* Does the stack end inside malloc, free or one of their kin, or in what those call? */
+bool stack_in_allocator(const struct stack *stack);
+
 /* The frame that says most: the innermost one that is not the C library's, nor code of a library
  * that does what it is told (those of C++ and Rust, CPython's services for objects); of a full
  * stack one of those that recur. NULL when there is none with a name or a module. */

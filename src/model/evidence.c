@@ -245,6 +245,8 @@ static void canary_free(struct canary_broken *canary)
 	mem_free(canary->goes_on_at);
 	mem_free(canary->last_whole);
 	mem_free(canary->first_broken);
+	stack_deinit(&canary->writer);
+	mem_free(canary->instruction);
 	mem_free(canary);
 }
 
@@ -421,6 +423,8 @@ void evidence_list_deinit(struct evidence_list *list)
 
 bool evidence_fenced(const struct evidence *evidence)
 {
+	if (evidence->kind == EVIDENCE_CANARY)
+		return evidence->canary->writer.count > 0;
 	return (evidence->kind == EVIDENCE_FREED_USE || evidence->kind == EVIDENCE_OVER_READ) &&
 	       evidence->freed_use->fenced;
 }

@@ -197,6 +197,9 @@ struct write_seen {
 	 * that an allocator of the program's own made there. 0: not watched all that time. */
 	uint64_t nth_of_block, nth_of_object;
 	bool new_was_block; /* the new value was the address of a block at the store */
+	/* It is part of a copy or a fill by the C library: store_start is where that began, by its
+	 * own arguments, and `base` the block there; store_len what is known of its length. */
+	bool copy;
 	enum free_basis free_basis;
 };
 
@@ -314,6 +317,8 @@ struct canary_broken {
 	char *goes_on_at;
 	struct strbuf expected, found;	 /* some bytes from there */
 	char *last_whole, *first_broken; /* the two checkpoints (tests) around it; or NULL */
+	struct stack writer;		 /* a fence saw the store itself; else empty */
+	char *instruction;
 };
 
 struct mapping_cut {

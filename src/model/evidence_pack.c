@@ -221,6 +221,8 @@ static void write_seen(struct archive *a, struct write_seen *w)
 	archive_u64(a, &w->nth_of_object);
 	archive_bool(a, &w->new_was_block);
 	ARCHIVE_CHOICE(a, &w->free_basis, FREE_BASES);
+	if (a->version >= 7)
+		archive_bool(a, &w->copy);
 }
 
 static void watch(struct archive *a, struct watch_account *w)
@@ -332,6 +334,10 @@ static void canary(struct archive *a, struct canary_broken *c)
 	archive_bytes(a, &c->found);
 	archive_text(a, &c->last_whole);
 	archive_text(a, &c->first_broken);
+	if (a->version >= 7) {
+		archive_stack(a, &c->writer);
+		archive_text(a, &c->instruction);
+	}
 }
 
 static void mapping(struct archive *a, struct mapping_cut *m)

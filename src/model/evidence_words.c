@@ -183,6 +183,7 @@ static void canary(const struct canary_broken *c, struct strbuf *sb)
 	strbuf_addf(sb, ", from offset %" PRId64, c->offset);
 	if (c->last_whole && c->first_broken)
 		strbuf_addf(sb, "; whole at '%s', broken at '%s'", c->last_whole, c->first_broken);
+	add_site(sb, ", written by ", &c->writer);
 }
 
 static void mapping(const struct mapping_cut *m, struct strbuf *sb)

@@ -159,6 +159,19 @@ static void stopped_by_ud2(struct evidence_list *l)
 	faults(l, FAULT_ILLEGAL);
 }
 
+static void stopped_by_int3(struct evidence_list *l)
+{
+	faults(l, FAULT_TRAP);
+}
+
+static void stopped_and_unguarded(struct evidence_list *l)
+{
+	faults(l, FAULT_ILLEGAL);
+	EACH_PIECE (l, e)
+		if (e->kind == EVIDENCE_EXPERIMENT)
+			e->experiment->telling = 1;
+}
+
 /* Code that has no name may be data that was jumped into. */
 static void stopped_in_nameless_code(struct evidence_list *l)
 {
@@ -190,6 +203,8 @@ const struct story stories_fault[] = {
 
 	ROW(full_stack, STACK_EXHAUSTED, FIRM, NULL),
 	ROW(stopped_by_ud2, ILLEGAL_INSTRUCTION, FIRM, NULL),
+	ROW(stopped_by_int3, ILLEGAL_INSTRUCTION, FIRM, NULL),
+	ROW(stopped_and_unguarded, ILLEGAL_INSTRUCTION, DOUBTED, NULL),
 	ROW(stopped_in_nameless_code, NOT_CAUGHT, DOUBTED, NULL),
 };
 const size_t stories_fault_count = ARRAY_SIZE(stories_fault);

@@ -250,6 +250,21 @@ static bool enough(struct bench *bench)
 		bench->round.failed >= FAILURES_PER_VICTIM * bench->round.watched);
 }
 
+static uint64_t missing(const struct bench *bench, struct rate *seen)
+{
+	uint64_t watched = bench->round.watched, wanted = bench->request->limits.wanted;
+
+	if (awaits_passing(bench))
+		return 0;
+	if (watched == 0 && bench->round.failed > 0)
+		return bench->round.failed < FAILURES_UNWATCHED
+			       ? FAILURES_UNWATCHED - bench->round.failed
+			       : 0;
+	if (watched < bench_wanted(bench))
+		wanted = bench_wanted(bench);
+	return watched < wanted ? wanted - watched : 0;
+}
+
 static void read_any(struct bench *bench, bool passed)
 {
 	if (passed)
@@ -263,7 +278,8 @@ const struct round_ops homes_round = { .id = 2,
 				       .replays = true,
 				       .read_any = read_any,
 				       .read_failing = read_failing,
-				       .enough = enough };
+				       .enough = enough,
+				       .missing = missing };
 
 static int run_round(struct bench *bench, struct err *err)
 {
@@ -577,6 +593,7 @@ const struct experiment_ops experiment_homes = { .name = "homes",
 						 .question = QUESTION_WHO,
 						 .kind = EXPERIMENT_WATCH,
 						 .chance = 0.7,
+						 .refines = true,
 						 .applies = applies,
 						 .price = price,
 						 .run = run };

@@ -425,8 +425,9 @@ static int measure_crashes(struct inquiry *inq, uint64_t trials, uint64_t wanted
 	return r;
 }
 
-/* Of a trial that takes long one crash must do. Where they are cheap, two tell whether it always
- * crashes in the same way; if not, as many as it takes. */
+/* Of a trial that takes long one crash must do, and of a command that has crashed in every run so
+ * far. Where they are cheap, two tell whether it always crashes in the same way; if not, as many as
+ * it takes. */
 static int measure_first(struct inquiry *inq, uint64_t earlier)
 {
 	uint64_t most = earlier > TRIALS_FIRST ? earlier : TRIALS_FIRST;
@@ -438,7 +439,8 @@ static int measure_first(struct inquiry *inq, uint64_t earlier)
 		r = measure_crashes(inq, most_trials(inq, TRIALS_FIRST_LONG), 1, 0);
 	if (r < 0 || !may_go_on(inq) || crashes(inq) == 0 || is_long(inq))
 		return r;
-	r = measure_crashes(inq, most_trials(inq, TRIALS_FIRST), FAILURES_FIRST, 0);
+	if (inq->known.summary.failed_any < inq->known.summary.rate.trials)
+		r = measure_crashes(inq, most_trials(inq, TRIALS_FIRST), FAILURES_FIRST, 0);
 	if (r == 0 && may_go_on(inq) && inq->known.summary.families.list.count > 1)
 		r = measure(inq, most_trials(inq, TRIALS), FAILURES, 0);
 	return r;

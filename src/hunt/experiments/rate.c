@@ -203,9 +203,10 @@ static int tell(struct inquiry *inq)
 		   : s->failed_any > inq->known.rate.failed ? ", those that always fail left out"
 							    : "",
 		   inq->known.target->signature.id, share,
-		   hunt_always(inq)	       ? "which every run shows"
-		   : inq->known.target->always ? "which every run has shown so far"
-					       : "which comes and goes",
+		   hunt_always(inq) ? "which every run shows"
+		   : inq->known.target->rate.failed == s->rate.trials
+			   ? "which every run has shown so far"
+			   : "which comes and goes",
 		   inq->known.target->signature.summary);
 	return r == 0 ? tell_slots(inq) : r;
 }

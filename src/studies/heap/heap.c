@@ -184,6 +184,9 @@ static bool heap_ended(void *ctx, const struct run *run, bool failed)
 {
 	const struct heap *heap = ctx;
 
+	if (heap->request->suspect_p > 0 &&
+	    chance_told(&heap->chance, heap->plan.poison_ppm, heap->request->suspect_p))
+		return true;
 	return heap->request->found_enough > 0 && found(heap) >= heap->request->found_enough;
 }
 
@@ -320,7 +323,7 @@ static void conclude(struct heap *heap)
 	dangling_sort(report);
 	if (heap->plan.poison_ppm >= 1000000)
 		return;
-	chance_conclude(&heap->chance, report);
+	chance_conclude(&heap->chance, heap->plan.poison_ppm, heap->request->suspect_p > 0, report);
 	report->needed = chance_needed(&heap->chance, heap->plan.poison_ppm);
 }
 

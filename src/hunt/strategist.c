@@ -153,7 +153,6 @@ static int run(struct inquiry *inq, const struct candidate *best)
 	struct choice choice;
 	int r = choice_make(inq, best->ops, &best->price, &choice);
 
-	tell_outlook(inq, best);
 	if (r == 0)
 		r = best->ops->run(inq);
 	inq->strategy.done |= 1ull << best->place;
@@ -177,6 +176,7 @@ int strategist_ask(struct inquiry *inq, enum question question)
 		r = choose(inq, question, &best);
 		if (r < 0 || !best.ops)
 			return r;
+		tell_outlook(inq, &best);
 		if (!inq->strategy.begun) {
 			inq->strategy.begun = true;
 			question_show(inq, question);

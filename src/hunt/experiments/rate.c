@@ -489,8 +489,7 @@ static int give_up_ids(struct inquiry *inq)
 static bool first_applies(struct inquiry *inq, struct strbuf *why)
 {
 	return inq->how.plain.observer == OBSERVE_CRASH &&
-	       inq->how.close.observer != OBSERVE_NONE && !inq->request->signature &&
-	       !inq->request->framework;
+	       inq->how.close.observer != OBSERVE_NONE && !inq->request->signature;
 }
 
 static void first_price(const struct inquiry *inq, struct price *ret)

@@ -47,6 +47,8 @@ static double share_of(const struct inquiry *inq, enum question question)
 		       : questions[question].share;
 }
 
+/* When it is answered who did it, or cannot be, nothing more is expected on the way to a verdict.
+ */
 static int ask(struct inquiry *inq, enum question question)
 {
 	const struct question_ops *ops = &questions[question];
@@ -67,7 +69,10 @@ static int ask(struct inquiry *inq, enum question question)
 	}
 	if (r == 0)
 		r = strategist_ask(inq, question);
-	return ops->end ? ops->end(inq, r) : r;
+	r = ops->end ? ops->end(inq, r) : r;
+	if (question == QUESTION_WHO && inq->request->show.expect)
+		inq->request->show.expect(inq->request->show.ctx, 0, 0, 0);
+	return r;
 }
 
 static bool is_firm(const struct inquiry *inq)

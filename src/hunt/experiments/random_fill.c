@@ -12,6 +12,7 @@
 #define PPM 500000u
 #define TRIALS 40u
 #define TRIALS_MAX 160u
+#define FAILURES 12.0 /* that it takes, about, to tell a context from the others */
 #define SECONDS 60.0
 
 /* So many there is time for: a minute, and no more than a quarter of what is left. */
@@ -82,7 +83,12 @@ int toss_run(struct bench *bench, const struct toss *about, struct heap_report *
 
 void fill_price(const struct inquiry *inq, struct price *ret)
 {
-	price_of_trials(inq, TRIALS, 2, ret);
-	/* Where it goes with the coin, every other trial fails, however seldom it does without. */
-	ret->failures = fmax(ret->failures, TRIALS / 2.0);
+	uint64_t trials, failed;
+	double wanted = TRIALS;
+
+	/* Nobody is told apart from the others before so many have failed. */
+	bench_rate(inq->bench, &trials, &failed);
+	if (failed > 0)
+		wanted = fmax(wanted, FAILURES * (double)trials / (double)failed);
+	price_of_trials(inq, fmin(wanted, TRIALS_MAX), 2, ret);
 }

@@ -61,7 +61,6 @@ static int done(const unsigned char *block, long hits)
 
 #define THREADS 10
 #define OBJECTS 1000
-#define WRITES 100000 /* of each thread */
 
 static unsigned char *objects[OBJECTS];
 
@@ -70,11 +69,13 @@ static uint64_t *word_of(unsigned char *object)
 	return (uint64_t *)(object + WATCHED_AT);
 }
 
+static long writes = 10000; /* of each thread; ten times as many for the million */
+
 static void *write_many(void *argument)
 {
 	long self = (long)argument;
 
-	for (long i = 0; i < WRITES; i++) {
+	for (long i = 0; i < writes; i++) {
 		unsigned char *object = objects[(i * 7 + self * 131) % OBJECTS];
 
 		__atomic_fetch_add(word_of(object), 1, __ATOMIC_RELAXED);
@@ -100,8 +101,14 @@ static int threads(void)
 		pthread_join(list[i], NULL);
 	for (long i = 0; i < OBJECTS; i++)
 		total += *word_of(objects[i]);
-	printf("total %ld\ncount %ld\n", (long)total, (long)THREADS * WRITES + OBJECTS);
+	printf("total %ld\ncount %ld\n", (long)total, (long)THREADS * writes + OBJECTS);
 	return 0;
+}
+
+static int threads_million(void)
+{
+	writes *= 10;
+	return threads();
 }
 
 /* ---- instructions ---------------------------------------------------------------------------- */
@@ -860,6 +867,7 @@ static const struct {
 	int (*run)(void);
 } modes[] = {
 	{ "threads", threads },
+	{ "threads-million", threads_million },
 	{ "integers", integers },
 	{ "sixteen", sixteen },
 	{ "vectors", vectors },

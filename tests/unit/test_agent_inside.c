@@ -13,12 +13,12 @@
 
 #include <cmocka.h>
 
-#include "agent/agent.h"
-#include "agent/context.h"
-#include "agent/log.h"
-#include "agent/real.h"
-#include "agent/tcache.h"
-#include "agent/watch.h"
+#include "agent/alloc/tcache.h"
+#include "agent/core/agent.h"
+#include "agent/core/log.h"
+#include "agent/core/real.h"
+#include "agent/ids/context.h"
+#include "agent/watch/watch.h"
 
 /* The agent's, as far as its cache asks for it. */
 struct agent agent;

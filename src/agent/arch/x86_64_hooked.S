@@ -16,7 +16,7 @@
  * The unwind information leaves the stub out: to it, the gate was called by the hooked function's
  * caller. So a stack that is taken inside reads as if the function were one of ours, like malloc.
  */
-#include "agent/hooked_limits.h"
+#include "agent/hooks/hooked_limits.h"
 
 /* Room for the vector registers on the stack, and what they hold into it; changes rax, rcx and rdx. To
  * `older` where the CPU has no XSAVE: FXSAVE is to do it there. */

@@ -9,12 +9,12 @@
 #include <string.h>
 
 #include "agent/arch/x86_64.h"
-#include "agent/blocks.h"
+#include "agent/core/log.h"
+#include "agent/core/memory.h"
+#include "agent/core/spin.h"
+#include "agent/core/thread.h"
 #include "agent/fence/fence_inside.h"
-#include "agent/log.h"
-#include "agent/memory.h"
-#include "agent/spin.h"
-#include "agent/thread.h"
+#include "agent/ids/blocks.h"
 #include "wire/checksum.h"
 
 #define SITES 1024u /* a power of two */

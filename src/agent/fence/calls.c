@@ -11,9 +11,9 @@
 #include <sys/uio.h>
 
 #include "agent/arch/x86_64.h"
-#include "agent/call.h"
+#include "agent/core/memory.h"
 #include "agent/fence/fence_inside.h"
-#include "agent/memory.h"
+#include "agent/pages/call.h"
 
 #define PAGES_MOST 32u
 #define LIST_MOST 64u

@@ -6,17 +6,17 @@
 #include <sys/sysinfo.h>
 #include <time.h>
 
-#include "agent/badfree.h"
-#include "agent/blocks.h"
-#include "agent/calls.h"
-#include "agent/canary.h"
-#include "agent/clock.h"
+#include "agent/core/clock.h"
+#include "agent/core/log.h"
+#include "agent/core/real.h"
+#include "agent/core/signals.h"
+#include "agent/core/thread.h"
 #include "agent/fence/fence_inside.h"
-#include "agent/log.h"
-#include "agent/real.h"
-#include "agent/round.h"
-#include "agent/signals.h"
-#include "agent/thread.h"
+#include "agent/guards/canary.h"
+#include "agent/guards/round.h"
+#include "agent/ids/badfree.h"
+#include "agent/ids/blocks.h"
+#include "agent/pages/calls.h"
 #include "wire/fence_turn.h"
 
 #define BYTES_MOST (4ull << 30) /* the side table's index takes an eighth of that */

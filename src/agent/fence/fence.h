@@ -32,8 +32,8 @@
 #include <stdint.h>
 #include <sys/ucontext.h>
 
-#include "agent/agent.h"
-#include "agent/context.h"
+#include "agent/core/agent.h"
+#include "agent/ids/context.h"
 #include "wire/log_fence.h"
 #include "wire/plan.h"
 

@@ -40,6 +40,7 @@
 enum measuring {
 	MEASURE_FRESH = 1 << 0, /* forget earlier trials */
 	MEASURE_ANY = 1 << 1,	/* failures that every run shows count, too */
+	MEASURE_SPARING = 1 << 2,
 };
 
 static int measure(struct inquiry *inq, uint64_t trials, uint64_t failures, unsigned int flags)
@@ -55,7 +56,7 @@ static int measure(struct inquiry *inq, uint64_t trials, uint64_t failures, unsi
 				       .failures = failures,
 				       .signature = request->signature,
 				       .intermittent = !(flags & MEASURE_ANY),
-				       .sparing = flags & MEASURE_ANY,
+				       .sparing = flags & MEASURE_SPARING,
 				       .fresh = flags & MEASURE_FRESH,
 				       .progress = request->show.progress,
 				       .progress_ctx = request->show.ctx };
@@ -388,7 +389,7 @@ static int measure_waiting(struct inquiry *inq, struct series_found *found, uint
 	if (!inq->request->jobs_free)
 		return 0;
 	r = measure(inq, *earlier + hunt_trials(inq, most - *earlier), 1,
-		    MEASURE_ANY | (inq->request->fresh ? MEASURE_FRESH : 0));
+		    MEASURE_ANY | MEASURE_SPARING | (inq->request->fresh ? MEASURE_FRESH : 0));
 	if (r < 0 || !may_go_on(inq) || shown(inq) || busy(inq) > BUSY_LITTLE ||
 	    inq->known.summary.use.wall_mean_s < WAITS_S)
 		return r;
@@ -416,7 +417,10 @@ static int measure_crashes(struct inquiry *inq, uint64_t trials, uint64_t wanted
 	do {
 		uint64_t seen = inq->known.summary.failed_any;
 
-		r = measure(inq, trials, seen + 1, MEASURE_ANY | flags);
+		/* What fails without a crash says nothing: then as many as there is room for, and
+		 * side by side, which may be what it takes. */
+		r = measure(inq, trials, seen + 1,
+			    MEASURE_ANY | flags | (crashes(inq) == seen ? MEASURE_SPARING : 0));
 		flags = 0;
 		/* Of two that ended together both count. */
 		if (inq->known.summary.failed_any == seen)

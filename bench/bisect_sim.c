@@ -11,9 +11,9 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "engine/bisect/bisection.h"
-#include "engine/stats/rate.h"
-#include "engine/stats/rng.h"
+#include "search/bisection/bisection.h"
+#include "search/stats/rate.h"
+#include "search/stats/rng.h"
 
 enum { TRIALS_MOST = 20000, TREES = 4 };
 

@@ -15,9 +15,9 @@
 #include <sys/resource.h>
 #include <time.h>
 
-#include "engine/reduce/minimiser.h"
 #include "minimize_sim_known.h"
 #include "minimize_sim_world.h"
+#include "search/minimize/minimiser.h"
 
 struct settings {
 	size_t reps;

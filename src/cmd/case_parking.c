@@ -11,10 +11,10 @@
 #include "case/notebook.h"
 #include "cmd/case_commands.h"
 #include "cmd/sentinel_check.h"
-#include "engine/casework/overview.h"
-#include "engine/casework/surroundings.h"
-#include "engine/series/settings.h"
 #include "report/report_case.h"
+#include "run/settings.h"
+#include "studies/overview/overview.h"
+#include "studies/overview/surroundings.h"
 
 #define GATE_CONFIDENCE 0.99
 

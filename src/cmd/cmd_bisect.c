@@ -8,8 +8,8 @@
 #include "base/value.h"
 #include "cmd/progress.h"
 #include "cmd/trial_options.h"
-#include "engine/bisect/bisect.h"
 #include "report/report_bisect.h"
+#include "studies/bisect/bisect.h"
 
 struct bisect_options {
 	struct common_options common;

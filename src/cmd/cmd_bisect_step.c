@@ -6,9 +6,9 @@
 #include "base/log.h"
 #include "cmd/progress.h"
 #include "cmd/trial_options.h"
-#include "engine/series/repro.h"
-#include "engine/stats/rate.h"
 #include "report/report_bisect.h"
+#include "search/stats/rate.h"
+#include "studies/series/repro.h"
 
 /*
  * What git-bisect(1) wants of a script: 0 good, 1 to 124 bad, 125 cannot be tested, anything

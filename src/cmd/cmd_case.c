@@ -9,8 +9,8 @@
 #include "base/value.h"
 #include "case/notebook.h"
 #include "cmd/case_commands.h"
-#include "engine/casework/overview.h"
 #include "report/report_case.h"
+#include "studies/overview/overview.h"
 
 void case_defaults(void *ptr)
 {

@@ -7,10 +7,10 @@
 #include "base/log.h"
 #include "cmd/progress.h"
 #include "cmd/trial_options.h"
-#include "engine/investigation/investigation.h"
 #include "hunt/chase.h"
 #include "judge/judge.h"
 #include "report/report_investigation.h"
+#include "studies/overview/investigation.h"
 
 struct chase_options {
 	struct common_options common;

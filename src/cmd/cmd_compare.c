@@ -8,10 +8,11 @@
 #include "base/log.h"
 #include "cmd/progress.h"
 #include "cmd/trial_options.h"
-#include "engine/series/compare.h"
-#include "engine/watch/aim.h"
-#include "engine/watch/mode.h"
+#include "plan/watch/resolve.h"
 #include "report/report_series.h"
+#include "studies/loaded_modules.h"
+#include "studies/series/compare.h"
+#include "studies/watch/mode.h"
 
 struct compare_options {
 	struct common_options common;
@@ -139,13 +140,15 @@ static int plan_watch(const struct compare_options *options, char *const *progra
 		      struct err *err)
 {
 	AUTO(watch_report_deinit) struct watch_report unused = { 0 };
+	struct lookout_request look = { .settings = &setup->settings,
+					.program = program,
+					.slot_env = &setup->slot_env };
 	struct aim_request aim = { .on = (const char *const *)options->on.items,
 				   .count = options->on.count,
 				   .when = options->when,
 				   .files = trial_setup_files(setup),
-				   .look = { .settings = &setup->settings,
-					     .program = program,
-					     .slot_env = &setup->slot_env },
+				   .look = loaded_modules_look,
+				   .look_ctx = &look,
 				   .say = common_say };
 	bool watched = false;
 	int r;

@@ -6,9 +6,9 @@
 #include "base/auto.h"
 #include "base/strbuf.h"
 #include "cmd/common.h"
-#include "engine/debug/dump.h"
-#include "engine/investigation/investigation.h"
 #include "report/report_debug.h"
+#include "studies/debug/dump.h"
+#include "studies/overview/investigation.h"
 
 struct debug_options {
 	struct common_options common;

@@ -7,7 +7,7 @@
 #include "base/log.h"
 #include "cmd/commands.h"
 #include "cmd/common.h"
-#include "engine/doctor/doctor.h"
+#include "doctor/doctor.h"
 #include "report/report_doctor.h"
 
 struct doctor_options {

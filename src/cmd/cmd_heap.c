@@ -9,12 +9,12 @@
 #include "base/log.h"
 #include "cmd/progress.h"
 #include "cmd/trial_options.h"
-#include "engine/growth/growth.h"
-#include "engine/heap/evidence.h"
-#include "engine/heap/heap.h"
-#include "engine/trial/observe.h"
 #include "report/report_growth.h"
 #include "report/report_heap.h"
+#include "run/observe.h"
+#include "studies/growth/growth.h"
+#include "studies/heap/evidence.h"
+#include "studies/heap/heap.h"
 
 struct heap_options {
 	struct common_options common;

@@ -9,10 +9,10 @@
 #include "base/value.h"
 #include "cmd/hunt_board.h"
 #include "cmd/trial_options.h"
-#include "engine/investigation/investigation.h"
-#include "engine/stats/rng.h"
 #include "hunt/hunt.h"
 #include "report/report_investigation.h"
+#include "search/stats/rng.h"
+#include "studies/overview/investigation.h"
 
 struct hunt_options {
 	struct common_options common;

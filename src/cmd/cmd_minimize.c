@@ -8,9 +8,9 @@
 #include "base/log.h"
 #include "cmd/progress.h"
 #include "cmd/trial_options.h"
-#include "engine/series/minimize.h"
-#include "engine/series/target.h"
 #include "report/report_minimize.h"
+#include "studies/series/minimize.h"
+#include "studies/series/target.h"
 
 struct minimize_options {
 	struct common_options common;

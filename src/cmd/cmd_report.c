@@ -8,8 +8,8 @@
 #include "base/log.h"
 #include "case/case.h"
 #include "cmd/common.h"
-#include "engine/investigation/investigation.h"
 #include "report/report_investigation.h"
+#include "studies/overview/investigation.h"
 
 enum report_format {
 	FORMAT_TEXT,

@@ -5,8 +5,8 @@
 #include "base/log.h"
 #include "cmd/progress.h"
 #include "cmd/trial_options.h"
-#include "engine/series/repro.h"
 #include "report/report_series.h"
+#include "studies/series/repro.h"
 
 struct repro_options {
 	struct common_options common;

@@ -12,9 +12,9 @@
 #include "case/case.h"
 #include "cmd/common.h"
 #include "cmd/progress.h"
-#include "engine/scan/scan.h"
-#include "engine/scan/scan_seen.h"
 #include "report/report_scan.h"
+#include "studies/scan/scan.h"
+#include "studies/scan/scan_seen.h"
 
 #define LIMIT_DEFAULT 2000
 #define WIDTH_MAX 4096

@@ -9,10 +9,10 @@
 #include "base/log.h"
 #include "base/value.h"
 #include "cmd/sentinel_check.h"
-#include "engine/sentinel/certificate.h"
-#include "engine/sentinel/make.h"
-#include "engine/stats/rate.h"
 #include "report/report_sentinel.h"
+#include "search/stats/rate.h"
+#include "studies/sentinel/certificate.h"
+#include "studies/sentinel/make.h"
 
 /* ---- create ---- */
 

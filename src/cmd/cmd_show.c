@@ -11,11 +11,11 @@
 #include "base/which.h"
 #include "case/case.h"
 #include "cmd/common.h"
-#include "engine/casework/trial_crashes.h"
-#include "engine/series/settings.h"
-#include "engine/trial/observe.h"
 #include "model/signature.h"
 #include "report/report_crash.h"
+#include "run/observe.h"
+#include "run/settings.h"
+#include "studies/overview/trial_crashes.h"
 
 #define SHELL_SIGNAL 128 /* what a shell adds to the signal that its command died of */
 

@@ -6,10 +6,11 @@
 #include "base/log.h"
 #include "cmd/progress.h"
 #include "cmd/trial_options.h"
-#include "engine/watch/aim.h"
-#include "engine/watch/mode.h"
-#include "engine/watch/watch.h"
+#include "plan/watch/resolve.h"
 #include "report/report_watch.h"
+#include "studies/loaded_modules.h"
+#include "studies/watch/mode.h"
+#include "studies/watch/watch.h"
 
 struct watch_options {
 	struct common_options common;
@@ -131,6 +132,7 @@ static int watch(const struct invocation *inv, struct watch_report *report, stru
 	const struct watch_options *options = inv->options;
 	AUTO(trial_setup_deinit) struct trial_setup setup = { 0 };
 	struct progress progress;
+	struct lookout_request look;
 	struct aim_request aim = { .on = (const char *const *)options->on.items,
 				   .count = options->on.count,
 				   .when = options->when,
@@ -164,9 +166,11 @@ static int watch(const struct invocation *inv, struct watch_report *report, stru
 	if (options->stop)
 		setup.settings.timeout_ns = 0;
 	aim.files = trial_setup_files(&setup);
-	aim.look = (struct lookout_request){ .settings = &setup.settings,
-					     .program = inv->program,
-					     .slot_env = &setup.slot_env };
+	look = (struct lookout_request){ .settings = &setup.settings,
+					 .program = inv->program,
+					 .slot_env = &setup.slot_env };
+	aim.look = loaded_modules_look;
+	aim.look_ctx = &look;
 	if (r == 0)
 		r = aim_plan(&aim, &setup.settings.plan_items, report, err);
 	if (r == 0)

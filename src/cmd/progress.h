@@ -3,7 +3,7 @@
 #include <stdbool.h>
 
 #include "base/strbuf.h"
-#include "engine/series/repro.h"
+#include "studies/series/repro.h"
 
 /*
  * How a running series talks on stderr: one line that is rewritten on a

@@ -8,8 +8,8 @@
 
 #include "base/tree.h"
 #include "cmd/progress.h"
-#include "engine/sentinel/check.h"
 #include "model/chaos.h"
+#include "studies/sentinel/check.h"
 
 void sentinel_check_deinit(struct sentinel_check *check)
 {

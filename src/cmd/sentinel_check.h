@@ -1,8 +1,8 @@
 #pragma once
 
 #include "cmd/trial_options.h"
-#include "engine/sentinel/sentinel.h"
 #include "model/certificate.h"
+#include "studies/sentinel/sentinel.h"
 
 /*
  * Running a sentinel, for `sentinel run` and for the gate of `case resume`.

@@ -7,10 +7,10 @@
 
 #include "base/fd.h"
 #include "base/which.h"
-#include "engine/hooks/allocator.h"
-#include "engine/hooks/lookout.h"
-#include "engine/hooks/own_malloc.h"
-#include "engine/trial/observe.h"
+#include "plan/hooks/allocator.h"
+#include "plan/hooks/own_malloc.h"
+#include "run/observe.h"
+#include "studies/loaded_modules.h"
 
 static bool is_one_of(const char *name, const char *const *names, size_t count)
 {

@@ -15,9 +15,9 @@
 #include "base/value.h"
 #include "base/which.h"
 #include "cmd/trial_allocators.h"
-#include "engine/stats/rng.h"
-#include "engine/trial/observe.h"
-#include "engine/trial/tmp_dirs.h"
+#include "run/observe.h"
+#include "run/tmp_dirs.h"
+#include "search/stats/rng.h"
 
 #define FIELD(name) offsetof(struct trial_options, name)
 

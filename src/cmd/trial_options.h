@@ -2,9 +2,9 @@
 
 #include "case/case.h"
 #include "cmd/common.h"
-#include "engine/hooks/libraries.h"
-#include "engine/trial/job.h"
-#include "engine/watch/mode.h"
+#include "plan/hooks/libraries.h"
+#include "run/job.h"
+#include "studies/watch/mode.h"
 
 /*
  * The options of every command that runs trials, and what they become.

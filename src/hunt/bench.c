@@ -10,8 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "engine/stats/rate.h"
 #include "judge/judge.h"
+#include "search/stats/rate.h"
 
 #define STRANGERS 3u   /* in a row, until they are taken for the same failure */
 #define QUIET_LOOK 40u /* trials without a crash, until guards are asked */
@@ -343,6 +343,27 @@ bool bench_settled(const struct bench *bench)
 	if (!bench->start.first->has_backtrack && bench_wants_guards(bench))
 		return bench->guards.asked & 1u << GUARDS_NO_BACKTRACK;
 	return !bench_worth_watching(bench);
+}
+
+bool bench_plain_fault(const struct bench *bench)
+{
+	uint64_t trials, failed;
+	bool any = false;
+
+	bench_rate(bench, &trials, &failed);
+	VEC_FOREACH (&bench->ret->evidence.list, e) {
+		if (e->kind == EVIDENCE_CRASH && !fault_is_plain(e->crash->fault))
+			return false;
+		any |= e->kind == EVIDENCE_CRASH;
+	}
+	return any && trials == failed;
+}
+
+void bench_first_place(const struct bench *bench, struct strbuf *sb)
+{
+	VEC_FOREACH (&bench->ret->evidence.list, e)
+		if (e->kind == EVIDENCE_CRASH && sb->len == 0)
+			crash_place(e->crash, sb);
 }
 
 void bench_rate(const struct bench *bench, uint64_t *trials, uint64_t *failed)

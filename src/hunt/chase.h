@@ -1,10 +1,10 @@
 #pragma once
 
 #include "case/case.h"
-#include "engine/series/arm.h"
-#include "engine/series/bystanders.h"
-#include "engine/series/repro.h"
 #include "model/evidence.h"
+#include "studies/series/arm.h"
+#include "studies/series/bystanders.h"
+#include "studies/series/repro.h"
 
 /*
  * The chase: from a crash to the write that caused it, by running the program again.

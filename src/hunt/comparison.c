@@ -10,9 +10,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "engine/series/settings.h"
-#include "engine/stats/fisher.h"
-#include "engine/stats/rate.h"
+#include "run/settings.h"
+#include "search/stats/fisher.h"
+#include "search/stats/rate.h"
 
 struct counting {
 	struct inquiry *inq;

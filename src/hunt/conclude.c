@@ -10,8 +10,8 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-#include "engine/sentinel/make.h"
 #include "judge/judge.h"
+#include "studies/sentinel/make.h"
 
 /* ---- what the judge is told about the failure itself ---- */
 

@@ -1,8 +1,8 @@
 #pragma once
 
-#include "engine/framework/framework.h"
-#include "engine/series/minimize.h"
-#include "engine/series/repro.h"
+#include "run/framework/framework.h"
+#include "studies/series/minimize.h"
+#include "studies/series/repro.h"
 
 /*
  * `hunt`: from a command that fails now and then to a verdict, question by question.

@@ -1,11 +1,11 @@
 #pragma once
 
-#include "engine/series/bystanders.h"
-#include "engine/series/compare.h"
 #include "hunt/bench.h"
 #include "hunt/experiment.h"
 #include "hunt/hunt.h"
 #include "model/summary.h"
+#include "studies/series/bystanders.h"
+#include "studies/series/compare.h"
 
 /*
  * An inquiry: what a hunt or a chase has found out so far, and how it runs its trials. Private to
@@ -56,6 +56,7 @@ struct known {
 	bool damaged;	    /* … which found damage, though nothing has ever crashed */
 	bool fails_guarded; /* … or made it fail, and nothing else did: it goes with what blocks
 			     * hold */
+	bool plain_fault;   /* all trials died of the same plain fault, guards or not */
 	double trial_s;	    /* that a trial takes */
 };
 

@@ -46,7 +46,7 @@ struct growth_site {
 	double blocks_per_test, bytes_per_test;
 	double p;	     /* the largest of all trials */
 	unsigned int trials; /* in which it grew */
-	bool framework;	     /* a test framework's own: engine/growth/whose.h */
+	bool framework;	     /* a test framework's own: studies/growth/whose.h */
 	uint64_t lines;	     /* of its process, as its agent counts them, up to the last test */
 	VEC(struct growth_test) by_test; /* what adds most comes first */
 	uint64_t looked_for; /* blocks whose holders were looked for; 0: nobody looked */

@@ -68,7 +68,7 @@ struct trial_end {
 	VEC(struct milestone) milestones; /* only when asked for, in the order of arrival */
 	bool milestones_full;		  /* there were more */
 
-	/* Of a run that was asked for certain tests (engine/trial/wanted.h). */
+	/* Of a run that was asked for certain tests (run/expected_tests.h). */
 	uint64_t started;  /* how many of them started, in order */
 	bool strayed;	   /* another test than the next one of the list started */
 	bool came_through; /* the last of them was seen to end */

@@ -2,5 +2,5 @@
 
 #include <stdio.h>
 
-/* The lines of a dump (engine/debug/dump.h) as a document: an object each, all values as text. */
+/* The lines of a dump (studies/debug/dump.h) as a document: an object each, all values as text. */
 void report_dump_json(const char *lines, FILE *out);

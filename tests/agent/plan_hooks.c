@@ -8,8 +8,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "engine/hooks/allocator.h"
-#include "engine/hooks/own_malloc.h"
+#include "plan/hooks/allocator.h"
+#include "plan/hooks/own_malloc.h"
 #include "wire/plan.h"
 
 static int plan_own(struct hook_planner *planner, const char *program, struct strbuf *items,

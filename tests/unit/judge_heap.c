@@ -11,10 +11,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "engine/heap/evidence.h"
-#include "engine/heap/heap.h"
-#include "engine/trial/observe.h"
 #include "judge/judge.h"
+#include "run/observe.h"
+#include "studies/heap/evidence.h"
+#include "studies/heap/heap.h"
 
 #define TIMEOUT_NS 60000000000ull
 

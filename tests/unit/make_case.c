@@ -12,9 +12,9 @@
 #include <string.h>
 
 #include "case_fixture.h"
-#include "engine/reduce/minimiser.h"
 #include "evidence_fixture.h"
 #include "judge/judge.h"
+#include "search/minimize/minimiser.h"
 
 static struct err err;
 

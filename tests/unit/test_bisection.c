@@ -1,5 +1,5 @@
 /*
- * The bisection in small: every promise of engine/bisect/bisection.h and lineage.h, and that it
+ * The bisection in small: every promise of search/bisection/bisection.h and lineage.h, and that it
  * finds the culprit, in how many trials. All seeds are fixed.
  */
 #include <math.h>
@@ -13,8 +13,8 @@
 #include <cmocka.h>
 
 #include "base/mem.h"
-#include "engine/bisect/bisection.h"
-#include "engine/stats/rng.h"
+#include "search/bisection/bisection.h"
+#include "search/stats/rng.h"
 
 enum { COMMITS = 64, TRIALS_MOST = 20000 };
 

@@ -1,5 +1,5 @@
 /*
- * engine/trial/chaos.h and model/chaos.h: what a seed means.
+ * run/chaos.h and model/chaos.h: what a seed means.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -11,8 +11,8 @@
 #include <errno.h>
 #include <string.h>
 
-#include "engine/trial/chaos.h"
 #include "in_range.h"
+#include "run/chaos.h"
 #include "wire/plan.h"
 
 #define SEEDS 4000u

@@ -10,8 +10,8 @@
 
 #include <cmocka.h>
 
-#include "engine/series/families.h"
-#include "engine/trial/crumb.h"
+#include "run/breadcrumb.h"
+#include "studies/series/families.h"
 
 static struct signature_summary made(const char *id, struct signature signature, uint64_t failed)
 {

@@ -1,5 +1,5 @@
 /*
- * engine/framework: what each adapter makes of a list, and how it reads one. The frameworks
+ * run/framework: what each adapter makes of a list, and how it reads one. The frameworks
  * themselves are played by small scripts; tests/e2e/080-minimize has the real ones.
  */
 #include <errno.h>
@@ -12,8 +12,8 @@
 #include <cmocka.h>
 
 #include "base/fd.h"
-#include "engine/framework/framework.h"
-#include "engine/framework/json_reader.h"
+#include "run/framework/framework.h"
+#include "run/framework/json_reader.h"
 #include "scratch.h"
 
 static struct scratch scratch;

@@ -11,8 +11,8 @@
 
 #include <cmocka.h>
 
-#include "engine/growth/sites.h"
-#include "engine/growth/whose.h"
+#include "studies/growth/sites.h"
+#include "studies/growth/whose.h"
 
 #define MS 1000000u
 

@@ -10,10 +10,10 @@
 
 #include <cmocka.h>
 
-#include "engine/heap/evidence.h"
 #include "evidence_fixture.h"
 #include "judge/judge.h"
 #include "read/damage_runs.h"
+#include "studies/heap/evidence.h"
 
 #define PLACE 0x500000ull
 

@@ -7,9 +7,9 @@
 
 #include <cmocka.h>
 
-#include "engine/hooks/allocator.h"
-#include "engine/hooks/own_malloc.h"
-#include "engine/hooks/patches.h"
+#include "plan/hooks/allocator.h"
+#include "plan/hooks/own_malloc.h"
+#include "plan/hooks/patches.h"
 #include "wire/plan.h"
 
 #define PROGRAM PROGRAMS_DIR "/program-shapes"

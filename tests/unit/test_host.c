@@ -8,10 +8,10 @@
 
 #include <cmocka.h>
 
-#include "engine/host/memtest.h"
-#include "engine/series/settings.h"
+#include "doctor/memtest.h"
 #include "judge/judge.h"
 #include "judge/signs.h"
+#include "run/settings.h"
 
 /* ---- flipped bits ---- */
 

@@ -1,5 +1,5 @@
 /*
- * The minimiser in small: every promise of engine/reduce/minimiser.h. The quality in
+ * The minimiser in small: every promise of search/minimize/minimiser.h. The quality in
  * large numbers is minimize-sim's business (bench/). All seeds are fixed.
  */
 #include <errno.h>
@@ -12,7 +12,7 @@
 
 #include <cmocka.h>
 
-#include "engine/reduce/minimiser.h"
+#include "search/minimize/minimiser.h"
 
 enum { TESTS_MOST = 64, RUNS_MOST = 20000 };
 

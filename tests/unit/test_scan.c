@@ -20,7 +20,7 @@
 #include "base/strbuf.h"
 #include "debuginfo/code_layout.h"
 #include "debuginfo/module.h"
-#include "engine/scan/scan.h"
+#include "studies/scan/scan.h"
 
 static const char *victims;
 

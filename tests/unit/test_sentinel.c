@@ -1,5 +1,5 @@
 /*
- * engine/sentinel/: how many trials it takes and what they prove, the sentinel's file, and the
+ * studies/sentinel/: how many trials it takes and what they prove, the sentinel's file, and the
  * settings of a series read back.
  */
 #include <setjmp.h>
@@ -12,10 +12,10 @@
 
 #include <errno.h>
 
-#include "engine/sentinel/certificate.h"
-#include "engine/sentinel/sentinel.h"
-#include "engine/stats/rate.h"
 #include "in_range.h"
+#include "search/stats/rate.h"
+#include "studies/sentinel/certificate.h"
+#include "studies/sentinel/sentinel.h"
 
 static struct rate seen(uint64_t failed, uint64_t trials)
 {

@@ -1,5 +1,5 @@
 /*
- * engine/series: counting, arms, the order of runs, and what is concluded from counts.
+ * studies/series: counting, arms, the order of runs, and what is concluded from counts.
  */
 #include <math.h>
 #include <setjmp.h>
@@ -12,12 +12,12 @@
 
 #include "base/strbuf.h"
 #include "case_fixture.h"
-#include "engine/series/arm.h"
-#include "engine/series/findings.h"
-#include "engine/series/schedule.h"
-#include "engine/series/tally.h"
-#include "engine/series/target.h"
 #include "in_range.h"
+#include "run/tally.h"
+#include "studies/series/arm.h"
+#include "studies/series/findings.h"
+#include "studies/series/schedule.h"
+#include "studies/series/target.h"
 
 #define CRASH "aaaaaaaaaa"
 #define TEST1 "bbbbbbbbbb"

@@ -20,12 +20,12 @@
 
 #include <cmocka.h>
 
-#include "engine/stats/fisher.h"
-#include "engine/stats/holm.h"
-#include "engine/stats/rate.h"
-#include "engine/stats/rng.h"
-#include "engine/stats/safe_test.h"
-#include "engine/stats/strata.h"
+#include "search/stats/fisher.h"
+#include "search/stats/holm.h"
+#include "search/stats/rate.h"
+#include "search/stats/rng.h"
+#include "search/stats/safe_test.h"
+#include "search/stats/strata.h"
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 

@@ -13,8 +13,8 @@
 
 #include "agent/core/spin.h"
 #include "base/auto.h"
-#include "engine/host/memtest.h"
-#include "engine/reduce/rate_grid.h"
+#include "doctor/memtest.h"
+#include "search/minimize/rate_grid.h"
 
 #define THREADS 4
 #define ROUNDS 20000u

@@ -11,8 +11,8 @@
 #include <cmocka.h>
 
 #include "base/auto.h"
-#include "engine/stats/rng.h"
-#include "engine/stats/trend.h"
+#include "search/stats/rng.h"
+#include "search/stats/trend.h"
 
 #define SERIES 4000
 

@@ -1,5 +1,5 @@
 /*
- * engine/trial: from what was seen to signatures, and the messages between slots and redhand.
+ * run: from what was seen to signatures, and the messages between slots and redhand.
  */
 #include <setjmp.h>
 #include <signal.h>
@@ -11,8 +11,8 @@
 
 #include <cmocka.h>
 
-#include "engine/trial/job.h"
-#include "engine/trial/judge.h"
+#include "run/job.h"
+#include "run/outcome.h"
 
 /* A string literal that may be pointed to as if it could be changed. */
 #define TEXT(literal) ((char[]){ literal })

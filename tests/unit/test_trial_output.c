@@ -1,5 +1,5 @@
 /*
- * engine/trial: what is kept of a trial's output, and what its lines say.
+ * run: what is kept of a trial's output, and what its lines say.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -10,10 +10,10 @@
 #include <cmocka.h>
 
 #include "base/fd.h"
-#include "engine/trial/capture.h"
-#include "engine/trial/crumb.h"
-#include "engine/trial/output.h"
-#include "engine/trial/testline.h"
+#include "run/breadcrumb.h"
+#include "run/capture.h"
+#include "run/output.h"
+#include "run/testline.h"
 #include "scratch.h"
 
 static int setup(void **state)

@@ -1,5 +1,5 @@
 /*
- * engine/trial/pool.h: real processes in real slots.
+ * run/pool.h: real processes in real slots.
  *
  * Nothing here waits for luck: a condition is waited for with a bound far above what it takes,
  * and processes that must be gone are looked for by the numbers they wrote down themselves.
@@ -16,8 +16,8 @@
 #include <time.h>
 
 #include "base/fd.h"
-#include "engine/trial/pool.h"
 #include "in_range.h"
+#include "run/pool.h"
 #include "scratch.h"
 
 #define PATIENCE_MS 60000

@@ -10,7 +10,7 @@
 #include <cmocka.h>
 
 #include "base/fd.h"
-#include "engine/trial/room.h"
+#include "run/trial_dir.h"
 #include "scratch.h"
 
 struct fixture {

@@ -1,5 +1,5 @@
 /*
- * engine/trial/wanted: did a run start what was asked for; engine/series/listtext: lists as text.
+ * run/expected_tests: did a run start what was asked for; studies/series/listtext: lists as text.
  */
 #include <errno.h>
 #include <setjmp.h>
@@ -11,9 +11,9 @@
 #include <cmocka.h>
 
 #include "base/words.h"
-#include "engine/series/listtext.h"
-#include "engine/trial/wanted.h"
 #include "model/test_name.h"
+#include "run/expected_tests.h"
+#include "studies/series/listtext.h"
 
 struct world {
 	struct strv list;

@@ -12,9 +12,9 @@
 #include <cmocka.h>
 
 #include "base/mem.h"
-#include "engine/watch/gather.h"
 #include "sample_log.h"
 #include "scratch.h"
+#include "studies/watch/gather.h"
 #include "wire/log_reader.h"
 
 #define SEED 20260715u

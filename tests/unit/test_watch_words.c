@@ -15,9 +15,9 @@
 
 #include "agent/watch/predicate.h"
 #include "base/strbuf.h"
-#include "engine/watch/spec.h"
-#include "engine/watch/when.h"
 #include "in_range.h"
+#include "plan/watch/spec.h"
+#include "plan/watch/when.h"
 
 #define SEED 20260714u
 #define MODULE_AT 0x7f0000000000ull

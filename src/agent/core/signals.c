@@ -9,6 +9,7 @@
 #include "agent/core/lanes.h"
 #include "agent/core/log.h"
 #include "agent/core/memory.h"
+#include "agent/core/own_stack.h"
 #include "agent/core/real.h"
 #include "agent/core/retire.h"
 
@@ -334,62 +335,88 @@ static void forward(int signo, siginfo_t *info, void *context, const struct siga
 	}
 }
 
-static void handler(int signo, siginfo_t *info, void *context)
-{
-	bool strict = arch_alignment_relax_sigsafe(context);
-	struct sigaction action;
-	bool sent = info->si_code <= 0;
-	const ucontext_t *interrupted = context;
-	struct log_crash_diverted to;
-	bool blocked, nested;
+/* A signal, from its arrival to where it is done with. */
+struct delivery {
+	int signo;
+	siginfo_t *info;
+	ucontext_t *context;
+	struct sigaction action; /* the target's */
+	bool forwarded;		 /* its handler is to be asked */
+	bool nested;		 /* in a handler that was asked before */
 	uint64_t seq, outer, from;
-	int saved = errno;
+};
 
-	if (FEATURES_ASK(signal, signo, info, context)) {
-		errno = saved;
+static void settle(void *ctx)
+{
+	struct delivery *d = ctx;
+	int signo = d->signo;
+	siginfo_t *info = d->info;
+	ucontext_t *context = d->context;
+	bool sent = info->si_code <= 0, blocked;
+
+	if (FEATURES_ASK(signal, signo, info, context))
 		return;
-	}
 	if (own_fault(signo, info, context) || hold_back(signo, info, context))
 		return;
-	signals_target_action_sigsafe(signo, &action);
-	if (sent && action.sa_handler == SIG_IGN) {
+	signals_target_action_sigsafe(signo, &d->action);
+	if (sent && d->action.sa_handler == SIG_IGN) {
 		/* abort() asks once, and then sees to it that nobody is asked. */
 		if (signo == SIGABRT)
 			signals_recorder.handled(signals_recorder.record(signo, info, context,
 									 LOG_CRASH_FORWARDED,
-									 &action),
+									 &d->action),
 						 NULL);
-		errno = saved;
 		return;
 	}
 	/* The kernel does not ask handlers about a fault whose signal is blocked or ignored. */
 	blocked = !sent && thread_self &&
-		  ((believed(thread_self, &interrupted->uc_sigmask) & BIT(signo)) ||
+		  ((believed(thread_self, &context->uc_sigmask) & BIT(signo)) ||
 		   in_handler(signo, context));
-	if (blocked || action.sa_handler == SIG_DFL || action.sa_handler == SIG_IGN) {
-		(void)signals_recorder.record(signo, info, context, LOG_CRASH_FINAL, &action);
+	if (blocked || d->action.sa_handler == SIG_DFL || d->action.sa_handler == SIG_IGN) {
+		(void)signals_recorder.record(signo, info, context, LOG_CRASH_FINAL, &d->action);
 		die_as_before(signo, info, context);
-		errno = saved;
 		return;
 	}
-	nested = signals_recorder.in_handler((uint64_t)interrupted->uc_mcontext.gregs[REG_RSP]);
-	outer = nested ? thread_self->last_crash : 0;
-	from = (uint64_t)interrupted->uc_mcontext.gregs[REG_RIP];
-	seq = signals_recorder.record(signo, info, context, LOG_CRASH_FORWARDED, &action);
+	d->nested = signals_recorder.in_handler((uint64_t)context->uc_mcontext.gregs[REG_RSP]);
+	d->outer = d->nested ? thread_self->last_crash : 0;
+	d->from = (uint64_t)context->uc_mcontext.gregs[REG_RIP];
+	d->seq = signals_recorder.record(signo, info, context, LOG_CRASH_FORWARDED, &d->action);
+	d->forwarded = true;
+}
+
+/* The target's handler has been asked, and returned. */
+static void settle_handled(void *ctx)
+{
+	const struct delivery *d = ctx;
+	struct log_crash_diverted to = {
+		.rip = (uint64_t)d->context->uc_mcontext.gregs[REG_RIP],
+		.rsp = (uint64_t)d->context->uc_mcontext.gregs[REG_RSP],
+	};
+
+	signals_recorder.handled(d->seq, to.rip != d->from ? &to : NULL);
+	if (d->info->si_code > 0)
+		signals_recorder.survived(d->from);
+	/* A handler that this one interrupted goes on with the fault that it was called for. */
+	if (d->nested)
+		thread_self->last_crash = d->outer;
+}
+
+static void handler(int signo, siginfo_t *info, void *context)
+{
+	bool strict = arch_alignment_relax_sigsafe(context);
+	struct delivery d = { .signo = signo, .info = info, .context = context };
+	int saved = errno;
+
+	own_stack_run_sigsafe(settle, &d);
 	errno = saved;
+	if (!d.forwarded)
+		return;
 	if (strict)
 		arch_alignment_insist_sigsafe();
-	forward(signo, info, context, &action);
+	forward(signo, info, context, &d.action);
 	if (strict)
 		(void)arch_alignment_relax_sigsafe(context);
-	to.rip = (uint64_t)interrupted->uc_mcontext.gregs[REG_RIP];
-	to.rsp = (uint64_t)interrupted->uc_mcontext.gregs[REG_RSP];
-	signals_recorder.handled(seq, to.rip != from ? &to : NULL);
-	if (!sent)
-		signals_recorder.survived(from);
-	/* A handler that this one interrupted goes on with the fault that it was called for. */
-	if (nested)
-		thread_self->last_crash = outer;
+	own_stack_run_sigsafe(settle_handled, &d);
 }
 
 /* Which of the synchronous signals may be left out of the real mask. */

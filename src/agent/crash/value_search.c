@@ -8,6 +8,7 @@
 #include "agent/core/agent.h"
 #include "agent/core/maps.h"
 #include "agent/core/memory.h"
+#include "agent/core/own_stack.h"
 #include "agent/ids/blocks.h"
 
 #define VALUES_MAX 8u
@@ -25,7 +26,7 @@ static struct {
 	uint64_t values[VALUES_MAX];
 	uint32_t count, told;
 	uint64_t read_bytes;
-	uint64_t signal_low, signal_high; /* of the stack that the handler runs on, if it has one */
+	uint64_t signal_low, signal_high; /* of the target's alternate stack, if it has one */
 	struct maps_buffer maps;
 	uint64_t words[PIECE / sizeof(uint64_t)];
 } look;
@@ -117,13 +118,10 @@ static void range_read_around(struct log_writer *writer, uint64_t at, uint64_t e
 
 static void signal_stack_take(void)
 {
-	stack_t stack = { .ss_flags = SS_DISABLE };
+	uint64_t low = 0, bytes = own_stack_targets_sigsafe(&low);
 
-	look.signal_low = look.signal_high = 0;
-	if (raw_syscall2(SYS_sigaltstack, NULL, &stack) || !(stack.ss_flags & SS_ONSTACK))
-		return;
-	look.signal_low = (uint64_t)stack.ss_sp & ~7ull;
-	look.signal_high = look.signal_low + stack.ss_size;
+	look.signal_low = low & ~7ull;
+	look.signal_high = low + bytes;
 }
 
 /* Not in what is ours, nor on stacks, where the crash itself has left copies. */

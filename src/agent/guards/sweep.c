@@ -10,6 +10,7 @@
 #include "agent/core/clock.h"
 #include "agent/core/log.h"
 #include "agent/core/memory.h"
+#include "agent/core/own_stack.h"
 #include "agent/guards/canary.h"
 #include "agent/ids/blocks.h"
 #include "agent/ids/scan.h"
@@ -341,14 +342,12 @@ static void value_add(struct sweep *sweep, uint64_t value)
  * its registers. */
 static void handler_stack_find(struct sweep *sweep, uint64_t rsp)
 {
-	stack_t stack;
+	uint64_t low = 0, bytes = own_stack_targets_sigsafe(&low);
 
-	if (raw_syscall2(SYS_sigaltstack, NULL, &stack) || (stack.ss_flags & SS_DISABLE))
+	if (rsp - low < bytes)
 		return;
-	if (rsp - (uint64_t)stack.ss_sp < stack.ss_size)
-		return;
-	sweep->handler_low = (uint64_t)stack.ss_sp;
-	sweep->handler_high = (uint64_t)stack.ss_sp + stack.ss_size;
+	sweep->handler_low = low;
+	sweep->handler_high = low + bytes;
 }
 
 void sweep_crash_sigsafe(const struct log_crash *crash, const uint64_t *starts, unsigned count)

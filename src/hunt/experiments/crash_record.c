@@ -4,8 +4,8 @@
  */
 #include "hunt/inquiry.h"
 
-#include "engine/series/findings.h"
-#include "engine/series/stored.h"
+#include "run/stored.h"
+#include "studies/series/findings.h"
 
 /* The trial that shows best what is hunted. */
 static struct reading *example(const struct inquiry *inq)

@@ -7,8 +7,8 @@
 
 #include <inttypes.h>
 
-#include "engine/heap/evidence.h"
-#include "engine/heap/heap.h"
+#include "studies/heap/evidence.h"
+#include "studies/heap/heap.h"
 
 #define EXPECTED_TRIALS 2.0 /* more only where not all blocks fit at once */
 #define SLOWER 5.0

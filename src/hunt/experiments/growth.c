@@ -7,7 +7,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "engine/growth/growth.h"
+#include "studies/growth/growth.h"
 
 #define GROWTH_TRIALS 3u
 #define GROWTH_SITES 3u

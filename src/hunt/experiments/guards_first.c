@@ -6,10 +6,10 @@
 
 #include <inttypes.h>
 
-#include "engine/heap/evidence.h"
-#include "engine/heap/heap.h"
-#include "engine/series/settings.h"
-#include "engine/trial/observe.h"
+#include "run/observe.h"
+#include "run/settings.h"
+#include "studies/heap/evidence.h"
+#include "studies/heap/heap.h"
 
 #define HEAP_TRIALS 12u
 #define CHANGES_P 0.01

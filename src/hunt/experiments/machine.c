@@ -12,11 +12,11 @@
 #include <signal.h>
 #include <string.h>
 
-#include "engine/host/memtest.h"
-#include "engine/series/settings.h"
-#include "engine/stats/fisher.h"
+#include "doctor/memtest.h"
 #include "judge/judge.h"
 #include "judge/signs.h"
+#include "run/settings.h"
+#include "search/stats/fisher.h"
 
 #define MEMTEST_S 3.0
 #define PIN_TRIALS_LEAST 20u
@@ -54,7 +54,7 @@ static bool applies(struct inquiry *inq, struct strbuf *why)
 
 	if (!hunt_crashes(inq) || inq->ret->interrupted)
 		return false;
-	if (hunt_always(inq)) {
+	if (hunt_always(inq) || inq->known.plain_fault) {
 		strbuf_adds(why, "every run fails in the same way, which no broken machine does");
 		return false;
 	}

@@ -10,7 +10,7 @@
 #include <math.h>
 #include <stdio.h>
 
-#include "engine/stats/rate.h"
+#include "search/stats/rate.h"
 
 #define FAILURES_LEAST 8 /* of the search, however short the list */
 #define FAILURES_HALVING 3

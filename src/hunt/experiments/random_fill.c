@@ -1,11 +1,11 @@
 /*
  * Trials in which what stands in blocks is left to chance, context by context
- * (engine/heap/chance.h).
+ * (studies/heap/chance.h).
  */
 #include "hunt/inquiry.h"
 
-#include "engine/heap/evidence.h"
-#include "engine/heap/heap.h"
+#include "studies/heap/evidence.h"
+#include "studies/heap/heap.h"
 
 #define PPM 500000u
 #define TRIALS 40u
@@ -47,10 +47,15 @@ int toss_run(struct bench *bench, const struct toss *about, struct heap_report *
 	char *tossed =
 		mem_printf("%s%s 0.5 %016llx\n", settings, about ? "fresh-chance" : "poison-chance",
 			   about ? (unsigned long long)about->context : 0);
+	AUTO(strbuf_deinit) struct strbuf place = { 0 };
 	uint64_t left = bench_trials_left(bench);
 	unsigned int most = affordable(bench);
 	struct experiment_made made;
 	int r;
+
+	bench_first_place(bench, &place);
+	if (bench_plain_fault(bench))
+		heap.unlike = strbuf_str(&place);
 
 	heap.identity.settings = tossed;
 	heap.trials = TRIALS;

@@ -14,8 +14,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "engine/series/settings.h"
-#include "engine/stats/rate.h"
+#include "run/settings.h"
+#include "search/stats/rate.h"
 
 #define FAILURES 8u
 #define FAILURES_SLOW 4u /* where so many would take more than this part of the budget: */

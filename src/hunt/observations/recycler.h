@@ -2,7 +2,7 @@
 
 #include "base/strbuf.h"
 #include "debuginfo/symbols.h"
-#include "engine/hooks/planner.h"
+#include "plan/hooks/planner.h"
 #include "read/logs.h"
 
 /*

@@ -1,8 +1,8 @@
 #pragma once
 
 #include "base/strbuf.h"
-#include "engine/hooks/planner.h"
 #include "model/heap.h"
+#include "plan/hooks/planner.h"
 #include "read/backtrack.h"
 #include "read/hits.h"
 #include "wire/plan.h"

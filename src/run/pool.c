@@ -1,0 +1,189 @@
+#include "run/pool.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/fault.h"
+#include "base/fd.h"
+#include "base/strbuf.h"
+#include "run/slot.h"
+
+struct seat {
+	pid_t pid;	    /* 0 until forked */
+	int socket;	    /* -1 when closed */
+	unsigned int depth; /* jobs sent and not yet answered */
+};
+
+struct pool {
+	const struct trial_settings *settings;
+	struct seat *seats;
+	unsigned int count;
+	unsigned int last; /* slot that was served last: the next look starts behind it */
+	struct strbuf message;
+};
+
+/* What the slot's process keeps of ours: its socket and the case's lock. */
+static void keep_only(int *socket, int lock_fd)
+{
+	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+
+	/* Whoever reads our stdout must see its end when we are gone. stderr stays, for our own
+	 * diagnostics. */
+	if (null >= 0) {
+		(void)dup2(null, 0);
+		(void)dup2(null, 1);
+	}
+	/* Away from 3 and 4 first, then down to them. No further away than need be: there may be
+	 * a low limit on descriptors. */
+	*socket = fcntl(*socket, F_DUPFD_CLOEXEC, 5);
+	if (lock_fd >= 0)
+		lock_fd = fcntl(lock_fd, F_DUPFD_CLOEXEC, 5);
+	*socket = dup3(*socket, 3, O_CLOEXEC);
+	if (lock_fd >= 0)
+		(void)dup3(lock_fd, 4, O_CLOEXEC);
+	(void)close_range(lock_fd >= 0 ? 5 : 4, ~0u, 0);
+}
+
+static int seat_open(struct pool *pool, unsigned int slot, int lock_fd, struct err *err)
+{
+	struct seat *seat = &pool->seats[slot];
+	int pair[2], fault = fault_hits("fork");
+
+	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) < 0)
+		return err_errno(err, -errno, "cannot make a socket for slot %u", slot);
+	seat->pid = fault > 0 ? (errno = fault, -1) : fork();
+	if (seat->pid < 0) {
+		int r = err_errno(err, -errno, "cannot start a process for slot %u", slot);
+
+		fd_close(pair[0]);
+		fd_close(pair[1]);
+		seat->pid = 0;
+		(void)err_remedy(err, "fewer slots (-j)");
+		return r;
+	}
+	if (seat->pid == 0) {
+		int socket = pair[1];
+
+		keep_only(&socket, lock_fd);
+		slot_main(socket, slot, pool->settings);
+	}
+	fd_close(pair[1]);
+	seat->socket = pair[0];
+	return 0;
+}
+
+int pool_open(unsigned int slots, const struct trial_settings *settings, int lock_fd,
+	      struct pool **ret, struct err *err)
+{
+	AUTO(pool_closep) struct pool *pool = mem_alloc(sizeof(*pool));
+	int r = 0;
+
+	pool->settings = settings;
+	pool->count = slots;
+	pool->seats = mem_alloc(slots * sizeof(pool->seats[0]));
+	for (unsigned int i = 0; i < slots; i++)
+		fd_init(&pool->seats[i].socket);
+	for (unsigned int i = 0; i < slots && r == 0; i++)
+		r = seat_open(pool, i, lock_fd, err);
+	if (r < 0)
+		return r;
+	*ret = TAKE(pool);
+	return 0;
+}
+
+void pool_close(struct pool *pool)
+{
+	if (!pool)
+		return;
+	/* All at once, then wait: they clean up side by side. */
+	for (unsigned int i = 0; i < pool->count; i++)
+		fd_close(pool->seats[i].socket);
+	for (unsigned int i = 0; i < pool->count; i++)
+		while (pool->seats[i].pid > 0 && waitpid(pool->seats[i].pid, NULL, 0) < 0 &&
+		       errno == EINTR)
+			;
+	mem_free(pool->seats);
+	strbuf_deinit(&pool->message);
+	mem_free(pool);
+}
+
+unsigned int pool_slots(const struct pool *pool)
+{
+	return pool->count;
+}
+
+unsigned int pool_depth(const struct pool *pool, unsigned int slot)
+{
+	return pool->seats[slot].depth;
+}
+
+unsigned int pool_busy_count(const struct pool *pool)
+{
+	unsigned int busy = 0;
+
+	for (unsigned int i = 0; i < pool->count; i++)
+		busy += pool->seats[i].depth > 0;
+	return busy;
+}
+
+static int slot_lost(unsigned int slot, int code, struct err *err)
+{
+	(void)err_set(err, code, "the process of slot %u has died", slot);
+	return err_remedy(err, "run the same command again: it goes on where it was");
+}
+
+int pool_start(struct pool *pool, const struct trial_job *job, struct err *err)
+{
+	struct seat *seat = &pool->seats[job->slot];
+
+	strbuf_clear(&pool->message);
+	trial_job_pack(job, &pool->message);
+	if (message_send(seat->socket, &pool->message) < 0)
+		return slot_lost(job->slot, -EPIPE, err);
+	seat->depth++;
+	return 0;
+}
+
+static int take_result(struct pool *pool, unsigned int slot, struct trial_result *ret,
+		       struct err *err)
+{
+	int r = message_receive(pool->seats[slot].socket, &pool->message);
+
+	if (r > 0 && !trial_result_unpack(pool->message.data, pool->message.len, ret)) {
+		trial_result_deinit(ret);
+		r = -EBADMSG;
+	}
+	if (r <= 0)
+		return slot_lost(slot, r < 0 ? r : -EPIPE, err);
+	pool->seats[slot].depth--;
+	pool->last = slot;
+	return 1;
+}
+
+int pool_wait(struct pool *pool, int wake_fd, int timeout_ms, struct trial_result *ret,
+	      struct err *err)
+{
+	AUTO(mem_freep) struct pollfd *fds = mem_alloc((pool->count + 1) * sizeof(*fds));
+
+	for (unsigned int i = 0; i < pool->count; i++)
+		fds[i] = (struct pollfd){ .fd = pool->seats[i].depth > 0 ? pool->seats[i].socket
+									 : -1,
+					  .events = POLLIN };
+	fds[pool->count] = (struct pollfd){ .fd = wake_fd, .events = POLLIN };
+	if (poll(fds, pool->count + 1, timeout_ms) < 0)
+		return errno == EINTR ? 0 : err_errno(err, -errno, "cannot wait for the trials");
+	if (fds[pool->count].revents)
+		return 0;
+	for (unsigned int k = 1; k <= pool->count; k++) {
+		unsigned int slot = (pool->last + k) % pool->count;
+
+		if (fds[slot].revents)
+			return take_result(pool, slot, ret, err);
+	}
+	return 0;
+}

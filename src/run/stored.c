@@ -1,0 +1,38 @@
+#include "run/stored.h"
+
+void readings_deinit(struct readings *readings)
+{
+	VEC_FOREACH (&readings->list, reading)
+		reading_close(*reading);
+	VEC_DEINIT(&readings->list);
+	symbols_free(readings->symbols);
+	readings->symbols = NULL;
+}
+
+struct symbols *readings_symbols(struct readings *readings)
+{
+	if (!readings->symbols)
+		readings->symbols = symbols_new(&(struct symbols_options){ 0 });
+	return readings->symbols;
+}
+
+void readings_keep(struct readings *readings, struct reading *reading)
+{
+	if (readings->list.count < READINGS_MAX)
+		VEC_PUSH(&readings->list, reading_share(reading));
+}
+
+struct reading *readings_open(struct readings *readings, struct case_store *cs, uint64_t trial,
+			      int signal)
+{
+	struct reading_of of = { .trials = case_trials_dir(cs), .trial = trial, .signal = signal };
+	struct reading *opened;
+
+	VEC_FOREACH (&readings->list, reading)
+		if (reading_is(*reading, &of))
+			return reading_share(*reading);
+	of.symbols = readings_symbols(readings);
+	opened = reading_open(&of);
+	readings_keep(readings, opened);
+	return opened;
+}

@@ -1,0 +1,227 @@
+#include "studies/heap/findings.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "read/damage_runs.h"
+
+#define FINDINGS_MAX 200
+#define NOTES_MAX 20
+
+static bool same_text(const char *a, const char *b)
+{
+	return a && b ? strcmp(a, b) == 0 : a == b;
+}
+
+/* Where the call stands; offsets in files are the same in every run. */
+static uint64_t place(const struct stack *stack)
+{
+	return stack->count > 0 ? stack->frames[0].offset : 0;
+}
+
+/* Where the program's own code stands, not which routine of the C library did it for it. */
+static uint64_t code_place(const struct stack *stack)
+{
+	const struct frame *site = stack_site(stack);
+
+	return site ? site->offset : place(stack);
+}
+
+static bool alike(const struct heap_finding *a, const struct heap_finding *b)
+{
+	if (a->kind != b->kind || a->continued != b->continued ||
+	    !same_text(a->context, b->context))
+		return false;
+	if (a->fenced || b->fenced)
+		return a->fenced && b->fenced && a->write == b->write &&
+		       code_place(&a->seen_at) == code_place(&b->seen_at);
+	if (a->kind <= HEAP_WRITE_AFTER_FREE) {
+		/* Behind a block whose size varies, what is the same is how far. */
+		int64_t x = a->kind == HEAP_OVERFLOW ? (int64_t)a->size : 0;
+		int64_t y = b->kind == HEAP_OVERFLOW ? (int64_t)b->size : 0;
+
+		return a->offset - x == b->offset - y;
+	}
+	return place(&a->seen_at) == place(&b->seen_at);
+}
+
+static void add_sighting(struct heap_finding *known, const struct finding_trial *trial,
+			 const struct heap_finding *here)
+{
+	known->count += here->accesses > 0 ? here->accesses : 1;
+	if (known->last_trial == trial->number)
+		return;
+	known->trials++;
+	known->last_trial = trial->number;
+	if (known->seen.count < HEAP_SIGHTINGS_MAX)
+		VEC_PUSH(&known->seen, ((struct heap_sighting){ .trial = trial->number,
+								.failed = trial->failed,
+								.id = here->id,
+								.size = here->size,
+								.address = here->address,
+								.offset = here->offset,
+								.length = here->length }));
+}
+
+/* Once it fits this block alone, or another one as well, it is this block's. */
+static void forget_rival(char **rival, const struct heap_finding *finding)
+{
+	if (!*rival || same_text(*rival, finding->rival) || same_text(*rival, finding->through))
+		return;
+	mem_free(*rival);
+	*rival = NULL;
+}
+
+static void add(const struct finding_trial *trial, struct heap_report *report,
+		struct heap_finding finding)
+{
+	VEC_FOREACH (&report->findings, known) {
+		if (!alike(known, &finding))
+			continue;
+		forget_rival(&known->rival, &finding);
+		forget_rival(&known->through, &finding);
+		add_sighting(known, trial, &finding);
+		heap_finding_deinit(&finding);
+		return;
+	}
+	if (report->findings.count >= FINDINGS_MAX) {
+		heap_finding_deinit(&finding);
+		return;
+	}
+	add_sighting(&finding, trial, &finding);
+	VEC_PUSH(&report->findings, finding);
+}
+
+static void add_notes(const struct finding_trial *trial, const struct strv *notes,
+		      struct heap_report *report)
+{
+	for (size_t i = 0; i < notes->count && report->notes.count < NOTES_MAX; i++)
+		strv_take(&report->notes,
+			  mem_printf("trial %" PRIu64 ": %s", trial->number, notes->items[i]));
+}
+
+static void add_fence(const struct heap_fence *from, struct heap_report *report)
+{
+	struct heap_fence *to = &report->fence;
+
+	to->fenced += from->fenced;
+	to->passed += from->passed;
+	to->let_through += from->let_through;
+	to->processes += from->processes;
+	to->without += from->without;
+	to->untold += from->untold;
+	if (from->level > to->level)
+		to->level = from->level;
+}
+
+void findings_add(const struct finding_trial *trial, struct reading *reading,
+		  struct heap_report *report)
+{
+	const struct damage *damage = reading_damage(reading);
+	struct event_logs *logs;
+
+	VEC_FOREACH (&damage->findings, finding) {
+		struct heap_finding copy;
+
+		heap_finding_copy(&copy, finding);
+		add(trial, report, copy);
+	}
+	report->blocks += damage->blocks;
+	report->guarded += damage->guarded;
+	report->unguarded += damage->unguarded;
+	add_fence(&damage->fence, report);
+	add_notes(trial, &damage->notes, report);
+	if (reading_logs(reading, &logs, NULL) == 0)
+		add_notes(trial, &logs->notes, report);
+}
+
+/* The block that the faulting instruction's pointer leads to, or came from. */
+static const struct block_life *freed_block(const struct crash *crash)
+{
+	VEC_FOREACH (&crash->blocks, block)
+		if (block->telling && (block->state == BLOCK_FREED || block->former) && block->key)
+			return block;
+	return NULL;
+}
+
+void findings_add_crash(const struct finding_trial *trial, const struct crash *crash,
+			struct heap_report *report)
+{
+	const struct block_life *block = freed_block(crash);
+	struct heap_finding finding = { .kind = HEAP_USE_AFTER_FREE,
+					.trial = trial->number,
+					.pid = crash->pid,
+					.allocated_by = "?" };
+
+	if (!block || (crash->fault != FAULT_FREED && crash->fault != FAULT_RECYCLED))
+		return;
+	finding.program = crash->program ? mem_strdup(crash->program) : NULL;
+	finding.key = mem_strdup(block->key);
+	finding.context = mem_strndup(block->key, strcspn(block->key, "@#"));
+	finding.id = block->id;
+	finding.size = block->size;
+	finding.address = block->start;
+	finding.offset = (int64_t)(block->value - block->start);
+	finding.poison = block->poison;
+	finding.python = block->python;
+	finding.recycled = block->former;
+	finding.write = crash->write;
+	finding.instruction = crash->instruction ? mem_strdup(crash->instruction) : NULL;
+	stack_copy(&finding.allocated, &block->allocated);
+	stack_copy(&finding.freed, &block->freed);
+	stack_copy(&finding.seen_at, &crash->stack);
+	finding.when.check = mem_strdup("crash");
+	if (trial->end->last_crumb)
+		finding.when.after = mem_strdup(trial->end->last_crumb);
+	if (trial->end->running_test)
+		strv_add(&finding.when.tests, trial->end->running_test);
+	add(trial, report, finding);
+}
+
+static int by_weight(const void *a, const void *b)
+{
+	const struct heap_finding *x = a, *y = b;
+
+	if (x->continued != y->continued)
+		return x->continued ? 1 : -1;
+	if (x->trials != y->trials)
+		return x->trials > y->trials ? -1 : 1;
+	if (x->trial != y->trial)
+		return x->trial < y->trial ? -1 : 1;
+	return x->id < y->id ? -1 : x->id > y->id;
+}
+
+/* What was settled only now may be what another trial showed at once. */
+static void join_alike(struct heap_report *report)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < report->findings.count; i++) {
+		struct heap_finding *f = &report->findings.items[i], *known = NULL;
+
+		for (size_t k = 0; k < kept && !known; k++)
+			if (alike(&report->findings.items[k], f))
+				known = &report->findings.items[k];
+		if (!known) {
+			report->findings.items[kept++] = *f;
+			continue;
+		}
+		known->count += f->count;
+		known->trials += f->trials;
+		VEC_FOREACH (&f->seen, seen)
+			if (known->seen.count < HEAP_SIGHTINGS_MAX)
+				VEC_PUSH(&known->seen, *seen);
+		heap_finding_deinit(f);
+	}
+	report->findings.count = kept;
+}
+
+void findings_sort(struct heap_report *report)
+{
+	runs_settle(report->findings.items, report->findings.count);
+	join_alike(report);
+	if (report->findings.count > 1)
+		qsort(report->findings.items, report->findings.count,
+		      sizeof(report->findings.items[0]), by_weight);
+}

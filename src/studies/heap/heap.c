@@ -1,0 +1,371 @@
+#include "studies/heap/heap.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "read/sweeps.h"
+#include "run/observe.h"
+#include "run/outcome.h"
+#include "search/stats/fisher.h"
+#include "search/stats/rate.h"
+#include "studies/heap/chance.h"
+#include "studies/heap/dangling.h"
+#include "studies/heap/findings.h"
+#include "studies/series/compare.h"
+#include "studies/series/schedule.h"
+#include "wire/checksum.h"
+
+#define CHANCE_STEP 10
+#define FENCE_TRIALS 2	    /* that all blocks had fences in */
+#define FENCE_TRIALS_MAX 16 /* that not all had: contexts take turns */
+#define FEW_TRIALS 20	    /* with fewer per arm only a large effect can show */
+
+struct heap {
+	const struct heap_request *request;
+	struct runner runner;
+	struct heap_report *report;
+	struct schedule schedule;
+	struct chance chance;
+	struct plan_heap plan;
+	uint64_t next;	  /* position */
+	uint64_t first;	  /* the position before the scheduled ones */
+	uint64_t guarded; /* trials with guards */
+	bool fencing;	  /* the trials with fences that come after the others */
+	uint64_t fenced;  /* trials with fences that were begun */
+	bool probing;	  /* the one trial that tells which contexts the function has */
+	double started_s;
+};
+
+/* Poison by chance: have too few failed yet to tell whose freed blocks it goes with? Half as often
+ * again is wanted as would do if nothing else made it fail. Whether somebody is suspected by
+ * now is not asked: who looks often enough and stops then finds somebody by luck. */
+static bool wants_more(const struct heap *heap)
+{
+	uint64_t trials, failed;
+
+	if (heap->request->compare || heap->schedule.per_arm >= heap->request->trials_max)
+		return false;
+	tally_failed(&heap->runner.tally, HEAP_ARM_HEAP, TALLY_ALL, &trials, &failed);
+	if (failed == 0 && heap->request->give_up_clean)
+		return false;
+	return 2 * failed < 3 * chance_needed(&heap->chance, heap->plan.poison_ppm);
+}
+
+/* Where not all contexts have fences at once, each has its turn in one of 2^level trials. */
+static uint64_t fence_trials(const struct heap *heap)
+{
+	uint64_t turns = 1ull << heap->report->fence.level;
+
+	if (turns < FENCE_TRIALS)
+		return FENCE_TRIALS;
+	return turns < FENCE_TRIALS_MAX ? turns : FENCE_TRIALS_MAX;
+}
+
+static int heap_next(void *ctx, unsigned int slot, struct run *ret, struct err *err)
+{
+	struct heap *heap = ctx;
+
+	if (heap->probing) {
+		if (heap->next > 1)
+			return 0;
+		*ret = (struct run){ .position = heap->next++, .arm = HEAP_ARM_HEAP };
+		return 1;
+	}
+	if (heap->fencing) {
+		if (heap->fenced >= fence_trials(heap))
+			return 0;
+		*ret = (struct run){ .position = heap->next++, .arm = HEAP_ARM_FENCE };
+		return 1;
+	}
+	if (heap->next > heap->first + schedule_runs(&heap->schedule)) {
+		if (!wants_more(heap))
+			return 0;
+		heap->schedule.per_arm += CHANCE_STEP;
+	}
+	*ret = (struct run){
+		.position = heap->next,
+		.arm = heap->request->compare
+			       ? schedule_at(&heap->schedule, heap->next - heap->first).arm
+			       : HEAP_ARM_HEAP
+	};
+	heap->next++;
+	return 1;
+}
+
+/* Whoever reads a freed block is to find there what he would have found: no poison. */
+static void prepare_fence(struct heap *heap, struct plan_heap *plan, struct trial_job *job)
+{
+	struct plan_fence fence;
+
+	observe_fence_defaults((uint32_t)(heap->request->seed + heap->fenced++), &fence);
+	fence.item.flags = heap->request->fence_flags;
+	strbuf_add(&job->plan_items, &fence, sizeof(fence));
+	job->observer = OBSERVE_FENCE;
+	plan->poison_ppm = 0;
+	heap->report->fence_trials++;
+}
+
+static void heap_prepare(void *ctx, const struct run *run, struct trial_job *job)
+{
+	struct heap *heap = ctx;
+	struct plan_heap plan = heap->plan;
+
+	series_fill_job(heap->request->program, heap->request->slot_env, job);
+	job->observer = run->arm == HEAP_ARM_CRASH ? OBSERVE_CRASH : OBSERVE_HEAP;
+	if (run->arm == HEAP_ARM_CRASH)
+		return;
+	if (run->arm == HEAP_ARM_FENCE || heap->request->fencing == HEAP_FENCE_INSTEAD)
+		prepare_fence(heap, &plan, job);
+	/* Each trial has guards, poison and coins of its own. */
+	plan.seed = (checksum_mix(heap->request->seed, run->position) & ~1ull) |
+		    (heap->guarded++ & 1); /* the gap between blocks: 0177 */
+	heap->report->sampled_trials += (plan.item.flags & PLAN_HEAP_SAMPLED) != 0;
+	strbuf_add(&job->plan_items, &plan, sizeof(plan));
+}
+
+static bool is_at(const struct crash *crash, const char *wanted)
+{
+	AUTO(strbuf_deinit) struct strbuf place = { 0 };
+
+	if (crash)
+		crash_place(crash, &place);
+	return strcmp(strbuf_str(&place), wanted) == 0;
+}
+
+static void note_place(struct heap_report *report, const struct crash *crash)
+{
+	AUTO(strbuf_deinit) struct strbuf place = { 0 };
+
+	if (crash)
+		crash_place(crash, &place);
+	report->crashes_differ |= !crash || (report->crash_place &&
+					     strcmp(report->crash_place, strbuf_str(&place)) != 0);
+	mem_free(report->crash_place);
+	report->crash_place = report->crashes_differ ? NULL : strbuf_take(&place);
+}
+
+static void heap_examine(void *ctx, const struct trial_result *result, struct reading *reading)
+{
+	struct heap *heap = ctx;
+	const struct trial_end *end = &result->end;
+	/* What the trial died of; NULL when that was no crash, or there is no record of it. */
+	const struct crash *crash = NULL;
+	struct finding_trial trial = { .number = result->number.value,
+				       .failed = judge_failed(heap->request->settings, end),
+				       .end = end };
+	struct event_logs *logs;
+
+	if (reading_logs(reading, &logs, NULL) < 0 || logs->list.count == 0)
+		return;
+	if (heap->probing) {
+		heap->plan.sweep_count =
+			(uint32_t)sweeps_contexts_of(reading, heap->request->sweep_function,
+						     heap->plan.sweep_hashes, PLAN_SWEEP_MAX);
+		return;
+	}
+	findings_add(&trial, reading, heap->report);
+	if (end->observed.signal != 0)
+		crash = reading_crash(reading, CRASH_WHOLE);
+	if (!heap->fencing && !heap->request->compare)
+		note_place(heap->report, crash);
+	if (crash) /* one that shows a freed block is a finding like the others */
+		findings_add_crash(&trial, crash, heap->report);
+	sweeps_read(reading, crash, heap->report);
+	/* There is something to be found: from now on with guards around every block. */
+	if (trial.failed || heap->report->findings.count > 0)
+		heap->plan.item.flags &= (uint16_t)~PLAN_HEAP_SAMPLED;
+	if (heap->plan.poison_ppm < 1000000)
+		chance_read(&heap->chance, &heap->plan, reading,
+			    heap->request->unlike ? !is_at(crash, heap->request->unlike)
+						  : trial.failed);
+}
+
+static bool heap_ended(void *ctx, const struct run *run, bool failed)
+{
+	const struct heap *heap = ctx;
+
+	if (heap->request->found_enough == 0)
+		return false;
+	VEC_FOREACH (&heap->report->findings, finding)
+		if (!finding->continued && finding->kind != HEAP_MISMATCHED_FREE &&
+		    finding->trials >= heap->request->found_enough)
+			return true;
+	return false;
+}
+
+static void heap_tick(void *ctx)
+{
+	struct heap *heap = ctx;
+	const struct heap_request *request = heap->request;
+	uint64_t trials, failed;
+
+	if (!request->progress)
+		return;
+	tally_failed(&heap->runner.tally, TALLY_ALL, TALLY_ALL, &trials, &failed);
+	request->progress(request->progress_ctx,
+			  &(struct series_progress_view){
+				  .done = heap->runner.tally.trials,
+				  .wanted = heap->first + schedule_runs(&heap->schedule),
+				  .ran = heap->runner.ran,
+				  .seconds = series_now_s() - heap->started_s,
+				  .rate = rate_wilson(trials, failed, RATE_CONFIDENCE),
+			  });
+}
+
+static const struct runner_ops heap_ops = {
+	.next = heap_next,
+	.prepare = heap_prepare,
+	.examine = heap_examine,
+	.ended = heap_ended,
+	.tick = heap_tick,
+};
+
+/* ---- what the observer does to the failure ---- */
+
+static struct rate rate_of(const struct heap *heap, unsigned int arm)
+{
+	uint64_t trials, failed;
+
+	tally_failed(&heap->runner.tally, arm, TALLY_ALL, &trials, &failed);
+	return rate_wilson(trials, failed, RATE_CONFIDENCE);
+}
+
+static char *sentence_of(const struct heap_report *report)
+{
+	const struct rate *plain = &report->plain, *heap = &report->heap;
+	AUTO(mem_freep)
+	char *counts =
+		mem_printf("%llu of %llu failed under it, %llu of %llu under crash, p = %.2g",
+			   (unsigned long long)heap->failed, (unsigned long long)heap->trials,
+			   (unsigned long long)plain->failed, (unsigned long long)plain->trials,
+			   report->p);
+	const char *few = plain->trials < FEW_TRIALS ? "; with so few trials only a large effect "
+						       "would show"
+						     : "";
+
+	if (plain->failed + heap->failed == 0)
+		return mem_printf("nothing failed, so it cannot be told whether this observer "
+				  "hides a failure (%llu trials under it, %llu under crash)",
+				  (unsigned long long)heap->trials,
+				  (unsigned long long)plain->trials);
+	if (report->p >= COMPARE_ALPHA && plain->trials < FEW_TRIALS && heap->rate < plain->rate)
+		return mem_printf("it cannot be told yet whether this observer hides the bug: %s%s",
+				  counts, few);
+	if (report->p >= COMPARE_ALPHA)
+		return mem_printf("this observer does not hide the bug, as far as can be told: "
+				  "%s%s",
+				  counts, few);
+	return mem_printf(heap->rate < plain->rate
+				  ? "this observer hides the bug: %s"
+				  : "this observer brings the bug out more often: %s",
+			  counts);
+}
+
+static void compare(struct heap *heap)
+{
+	struct heap_report *report = heap->report;
+
+	report->plain = rate_of(heap, HEAP_ARM_CRASH);
+	report->heap = rate_of(heap, HEAP_ARM_HEAP);
+	report->fence_rate = rate_of(heap, HEAP_ARM_FENCE);
+	report->compared = report->plain.trials > 0 && report->heap.trials > 0;
+	if (!report->compared)
+		return;
+	report->p = fisher_two_sided(&(struct fisher_table){ .trials_a = report->plain.trials,
+							     .failed_a = report->plain.failed,
+							     .trials_b = report->heap.trials,
+							     .failed_b = report->heap.failed });
+	report->sentence = sentence_of(report);
+}
+
+/* ---- the run ---- */
+
+static int probe(struct heap *heap, struct err *err)
+{
+	int r;
+
+	heap->probing = true;
+	r = runner_run(&heap->runner, err);
+	heap->probing = false;
+	heap->first = heap->next - 1;
+	if (r < 0 || heap->runner.interrupted)
+		return r;
+	if (heap->plan.sweep_count == 0) {
+		(void)err_set(err, -ENOENT, "no block is allocated by '%s' or below it",
+			      heap->request->sweep_function);
+		return err_remedy(err, "a function's name as stacks show it, a context's key of 16 "
+				       "hexadecimal digits, all, or sampled");
+	}
+	heap->plan.sweep = PLAN_SWEEP_CONTEXTS;
+	return 0;
+}
+
+static int run_all(struct heap *heap, struct err *err)
+{
+	int r = 0;
+
+	heap->plan.sweep =
+		heap->request->sweep_function ? PLAN_SWEEP_NONE : heap->request->plan.sweep;
+	if (heap->request->sweep_function)
+		r = probe(heap, err);
+	if (r == 0 && !heap->runner.interrupted)
+		r = runner_run(&heap->runner, err);
+	if (r < 0 || heap->runner.interrupted || heap->request->fencing != HEAP_FENCE_AFTERWARDS ||
+	    heap->report->findings.count > 0)
+		return r;
+	heap->fencing = true;
+	return runner_run(&heap->runner, err);
+}
+
+static void conclude(struct heap *heap)
+{
+	struct heap_report *report = heap->report;
+
+	compare(heap);
+	findings_sort(report);
+	dangling_sort(report);
+	if (heap->plan.poison_ppm >= 1000000)
+		return;
+	chance_conclude(&heap->chance, report);
+	report->needed = chance_needed(&heap->chance, heap->plan.poison_ppm);
+}
+
+int heap_run(struct case_store *cs, const struct heap_request *request, struct heap_report *ret,
+	     struct err *err)
+{
+	struct heap heap = {
+		.request = request,
+		.report = ret,
+		.plan = request->plan,
+		.schedule = { .arms = request->compare ? 2 : 1,
+			      .per_arm = request->trials,
+			      .batch = 1,
+			      .seed = request->seed },
+		.next = 1,
+		.started_s = series_now_s(),
+	};
+	struct series_start start = { 0 };
+	int r;
+
+	heap.runner.settings = request->settings;
+	heap.runner.observer = OBSERVE_HEAP;
+	heap.runner.slots = request->jobs;
+	heap.runner.ops = &heap_ops;
+	heap.runner.ctx = &heap;
+	r = series_resume(cs, &request->identity, true, request->seed, &heap.runner, &start, err);
+	if (r == 0)
+		r = run_all(&heap, err);
+	if (r == 0)
+		conclude(&heap);
+	ret->case_dir = case_dir(cs);
+	ret->program = request->program;
+	ret->seed = request->seed;
+	ret->quarantine_mib = request->plan.quarantine_mib;
+	ret->poison_chance = request->plan.poison_ppm / 1e6;
+	ret->seconds = series_now_s() - heap.started_s;
+	ret->interrupted = heap.runner.interrupted;
+	chance_deinit(&heap.chance);
+	runner_deinit(&heap.runner);
+	return r;
+}

@@ -1,0 +1,126 @@
+/*
+ * What people wrote into the case: it stands beside what redhand found out.
+ */
+#include "studies/overview/investigation.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#include "base/when.h"
+#include "case/notebook.h"
+
+/* In a report each of them is a row or an item of a list: one line. */
+static void add_text(struct strbuf *sb, const char *text)
+{
+	while (*text != '\0') {
+		size_t len = strcspn(text, "\n");
+
+		strbuf_add_printable(sb, text, len);
+		text += len + strspn(text + len, "\n");
+		strbuf_adds(sb, *text != '\0' && len > 0 ? " " : "");
+	}
+}
+
+static char *one_line(const char *text)
+{
+	struct strbuf sb = { 0 };
+
+	add_text(&sb, text);
+	return strbuf_take(&sb);
+}
+
+/* The observation that decided it, in one sentence. */
+static char *decided_by(const struct hypothesis_change *change)
+{
+	struct strbuf sb = { 0 };
+
+	if (change->seen.trial != 0)
+		strbuf_addf(&sb, "trial %" PRIu64, change->seen.trial);
+	if (change->seen.evidence != 0)
+		strbuf_addf(&sb, "evidence e%" PRIu64, change->seen.evidence);
+	if (change->because) {
+		strbuf_adds(&sb, sb.len > 0 ? ": " : "");
+		add_text(&sb, change->because);
+	}
+	return strbuf_take(&sb);
+}
+
+/* What a person decided, in the ledger's words. */
+static const enum ledger_status statuses[HYPOTHESIS_STATUSES] = {
+	[HYPOTHESIS_OPEN] = LEDGER_OPEN,
+	[HYPOTHESIS_FALSIFIED] = LEDGER_EXCLUDED,
+	[HYPOTHESIS_CONFIRMED] = LEDGER_CONFIRMED,
+};
+
+static void add_hypothesis(struct investigation *inv, const struct hypothesis *h)
+{
+	struct ledger_entry own = { .id = mem_printf("H%" PRIu64, h->id),
+				    .text = one_line(h->text),
+				    .status = statuses[h->status],
+				    .by = EXPERIMENT_KINDS };
+	const struct hypothesis_change *last =
+		h->changes.count > 0 ? &h->changes.items[h->changes.count - 1] : NULL;
+
+	if (last && h->status != HYPOTHESIS_OPEN)
+		own.because = decided_by(last);
+	if (last && h->status != HYPOTHESIS_OPEN && last->seen.evidence != 0)
+		VEC_PUSH(&own.evidence, last->seen.evidence);
+	VEC_PUSH(&inv->own_hypotheses, own);
+}
+
+static void add_notes(struct investigation *inv, const struct notebook *notebook)
+{
+	const struct parking *parking = notebook_parked(notebook);
+	char when[WHEN_MAX];
+
+	VEC_FOREACH (&notebook->workarounds, w) {
+		struct strbuf sb = { 0 };
+
+		strbuf_addf(&sb, "a workaround hides this open bug since %s: ",
+			    when_text(w->made_ms, when));
+		add_text(&sb, w->text);
+		strv_take(&inv->notes, strbuf_take(&sb));
+	}
+	if (parking) {
+		struct strbuf sb = { 0 };
+
+		strbuf_addf(&sb, "parked since %s because ", when_text(parking->made_ms, when));
+		add_text(&sb, parking->because);
+		strbuf_adds(&sb, ", until ");
+		add_text(&sb, parking->until);
+		strv_take(&inv->notes, strbuf_take(&sb));
+	}
+	VEC_FOREACH (&notebook->notes, note)
+		strv_take(&inv->notes, one_line(note->text));
+}
+
+/* What a case of an older redhand does not hold. */
+static void add_lack(struct investigation *inv)
+{
+	bool evidence = false;
+
+	VEC_FOREACH (&inv->evidence.list, e) {
+		if (e->kind == EVIDENCE_EXPERIMENT || e->kind == EVIDENCE_FAILURE)
+			return;
+		evidence |= e->kind != EVIDENCE_SIGHTING;
+	}
+	if (evidence && inv->judged)
+		strv_add(&inv->notes,
+			 "this case does not say which experiments were made (an older "
+			 "redhand, or a single look): less is ruled out than may have "
+			 "been");
+}
+
+int people_read(struct case_store *cs, struct investigation *inv, struct err *err)
+{
+	AUTO(notebook_deinit) struct notebook notebook = { 0 };
+	int r = case_notebook(cs, &notebook, err);
+
+	if (r < 0)
+		return r;
+	VEC_FOREACH (&notebook.hypotheses, h)
+		add_hypothesis(inv, h);
+	add_notes(inv, &notebook);
+	add_lack(inv);
+	return 0;
+}

@@ -1,0 +1,135 @@
+#include "studies/series/bystanders.h"
+
+#include <string.h>
+
+#include "run/tally.h"
+
+void bystanders_deinit(struct bystanders *bystanders)
+{
+	VEC_FOREACH (&bystanders->list, s)
+		signature_deinit(s);
+	VEC_DEINIT(&bystanders->list);
+}
+
+void bystanders_note(struct bystanders *bystanders, const struct target *target,
+		     const struct signature *signature)
+{
+	struct signature copy;
+
+	if (target_is(target, signature) || bystanders_have(bystanders, signature))
+		return;
+	signature_copy(&copy, signature);
+	VEC_PUSH(&bystanders->list, copy);
+}
+
+struct series_walk {
+	struct bystanders *bystanders;
+	const struct target *target;
+	struct case_store *cs;
+};
+
+static int note_series(void *ctx, const struct series_row *row, struct err *err)
+{
+	struct series_walk *reading = ctx;
+	AUTO(tally_deinit) struct tally tally = { 0 };
+	int r;
+
+	if (strcmp(row->command, "repro") != 0 && strcmp(row->command, "hunt") != 0)
+		return 0;
+	r = tally_load(&tally, reading->cs, row->id, err);
+	VEC_FOREACH (&tally.signatures, t) {
+		AUTO(signature_deinit) struct signature signature = { 0 };
+
+		if (r == 0)
+			r = case_signature(reading->cs, t->id, &signature, err);
+		if (r == 0)
+			bystanders_note(reading->bystanders, reading->target, &signature);
+	}
+	return r;
+}
+
+int bystanders_read(struct bystanders *bystanders, const struct target *target,
+		    struct case_store *cs, struct err *err)
+{
+	return case_series_each(cs, note_series, &(struct series_walk){ bystanders, target, cs },
+				err);
+}
+
+/* Known again under another observer, as the target is. */
+bool bystanders_have(const struct bystanders *bystanders, const struct signature *signature)
+{
+	VEC_FOREACH (&bystanders->list, s) {
+		const struct target known = { .faults = true, .known = true, .signature = *s };
+
+		if (target_is(&known, signature))
+			return true;
+	}
+	return false;
+}
+
+/* ---- their trials ---- */
+
+struct dropping {
+	const struct bystanders *bystanders;
+	const struct target *target;
+	struct case_store *cs;
+	VEC(uint64_t) trials;
+};
+
+static void look_at(void *ctx, const struct run_row *row)
+{
+	struct dropping *dropping = ctx;
+	const char *at = row->signatures;
+	bool target = false, other = false;
+
+	while (*at != '\0') {
+		size_t len = strcspn(at, " ");
+		AUTO(mem_freep) char *id = mem_strndup(at, len);
+		AUTO(signature_deinit) struct signature signature = { 0 };
+
+		if (case_signature(dropping->cs, id, &signature, NULL) == 0) {
+			target |= target_is(dropping->target, &signature) ||
+				  target_kin(dropping->target, &signature);
+			other |= bystanders_have(dropping->bystanders, &signature);
+		}
+		at += len + (at[len] == ' ');
+	}
+	if (other && !target)
+		VEC_PUSH(&dropping->trials, row->trial);
+}
+
+static bool is_dropped(const struct dropping *dropping, uint64_t trial)
+{
+	VEC_FOREACH (&dropping->trials, t)
+		if (*t == trial)
+			return true;
+	return false;
+}
+
+int bystanders_drop(const struct bystanders *bystanders, const struct target *target,
+		    struct case_store *cs, const struct series_identity *identity,
+		    struct evidence_list *list, struct err *err)
+{
+	struct dropping dropping = { .bystanders = bystanders, .target = target, .cs = cs };
+	struct series_found found;
+	size_t kept = 0;
+	int r;
+
+	if (bystanders->list.count == 0)
+		return 0;
+	r = case_series(cs, identity, 0, &found, err);
+	if (r == 0)
+		r = case_runs(cs, found.id, look_at, &dropping, err);
+	for (size_t i = 0; r == 0 && i < list->list.count; i++) {
+		struct evidence *e = &list->list.items[i];
+
+		if (is_dropped(&dropping, e->trial))
+			evidence_deinit(e);
+		else
+			list->list.items[kept++] = *e;
+	}
+	if (r == 0)
+		list->list.count = kept;
+	VEC_DEINIT(&dropping.trials);
+	return r;
+}

@@ -1,0 +1,29 @@
+#pragma once
+
+#include "model/evidence.h"
+#include "studies/series/target.h"
+
+/*
+ * Other failures of the same program: what they show is not about the one that is hunted.
+ */
+struct bystanders {
+	VEC(struct signature) list;
+};
+
+void bystanders_deinit(struct bystanders *bystanders);
+
+/* Notes it unless it is the target's own. */
+void bystanders_note(struct bystanders *bystanders, const struct target *target,
+		     const struct signature *signature);
+
+/* All that series of the command as it is have met. */
+int bystanders_read(struct bystanders *bystanders, const struct target *target,
+		    struct case_store *cs, struct err *err);
+
+bool bystanders_have(const struct bystanders *bystanders, const struct signature *signature);
+
+/* Takes evidence out of the list that is of trials of this series which failed as bystanders do and
+ * not as the target or its kin do. */
+int bystanders_drop(const struct bystanders *bystanders, const struct target *target,
+		    struct case_store *cs, const struct series_identity *identity,
+		    struct evidence_list *list, struct err *err);

@@ -261,7 +261,7 @@ const struct watch_pages_ops watch_pages = {
 const struct hooked_replacement hooked_replacement = {
 	.gate = builtin_gate,
 	.bind = builtin_bind,
-	.take_over = builtin_take_over,
+	.take_over = policy_take_over,
 };
 
 uint64_t (*const watch_original_code)(uint64_t rip) = hooked_original_sigsafe;

@@ -85,6 +85,8 @@ enum agent_ids {
 	AGENT_IDS_GUARDED_SLOW,
 };
 
+struct policy;
+
 /* Which hooks record. On a page of its own that the kernel wipes in every forked child, libc's
  * forks and raw ones alike: zero means pass-through. */
 struct agent_switch {
@@ -94,7 +96,8 @@ struct agent_switch {
 	uint32_t growth;
 	uint32_t chaos; /* enum chaos_switch: threads are held back */
 	uint32_t lines; /* checkpoints at lines: for growth, or to tell when a block was damaged */
-	char rest[4096 - 28];
+	const struct policy *policy; /* how allocation is done; NULL: as at rest. alloc/policy.h */
+	char rest[4096 - 36];
 	uint32_t here; /* 1 from the start on, retired or not: where it is 0, the page was wiped */
 };
 

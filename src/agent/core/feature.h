@@ -34,8 +34,8 @@ struct feature {
 	bool with_ids; /* map, init and forked only where blocks are followed */
 
 	/* ---- start, in this order; false: no memory, and the agent retires ---- */
-	void (*begin)(void); /* before anything is mapped */
-	bool (*map)(void);   /* the log is there */
+	void (*begin)(void);				   /* before anything is mapped */
+	bool (*map)(void);				   /* the log is there */
 	bool (*main_thread)(const void *auxiliary_vector); /* its lane is there, and not open */
 	void (*init)(void);				   /* the signals are ours */
 	void (*switch_on)(void);			   /* sets its part of agent_switch */
@@ -65,16 +65,16 @@ struct feature {
 	/* True: it was ours, and the interrupted code goes on. */
 	bool (*signal)(int signo, const siginfo_t *info, ucontext_t *context);
 	void (*modules_changed)(void);
-	void (*traced)(int pid);	  /* the target is about to trace a process; 0: itself */
-	void (*calls_told)(void);	  /* from now on system calls are told to us */
+	void (*traced)(int pid);  /* the target is about to trace a process; 0: itself */
+	void (*calls_told)(void); /* from now on system calls are told to us */
 	bool (*call_taken)(struct call *call); /* one of them; true: it was answered */
 
 	/* ---- lines of output ---- */
 	void (*line_begin)(int fd, const void *text, size_t bytes);
 	void (*line_write)(int fd, const void *text, size_t bytes); /* leaves the process now */
 	void (*line_end)(int fd, size_t bytes, bool ended);
-	bool (*line_refused)(void);	 /* true: no time for another checkpoint */
-	void (*line_cost)(uint64_t ns);	 /* of FEATURE_LINE_COST, that its record took */
+	bool (*line_refused)(void);	/* true: no time for another checkpoint */
+	void (*line_cost)(uint64_t ns); /* of FEATURE_LINE_COST, that its record took */
 	void (*line_told)(uint64_t checkpoint);
 
 	/* ---- blocks; all but the last three inside the guard ---- */
@@ -112,37 +112,37 @@ uint32_t features_plan(const void *bytes);
  * mostly the others'. */
 #define FEATURE_LINE_COST CLOCK_THREAD_CPUTIME_ID
 
-#define FEATURES_TELL(event, ...)                                          \
-	do {                                                               \
-		unsigned feature_at;                                       \
-                                                                           \
-		for (feature_at = 0; feature_at < features_count; feature_at++) \
-			if (features[feature_at].event)                    \
-				features[feature_at].event(__VA_ARGS__);   \
-	} while (0)
-
-/* Until one says true. */
-#define FEATURES_ASK(event, ...)                                                         \
-	({                                                                               \
-		bool feature_says = false;                                               \
-		unsigned feature_at;                                                     \
-                                                                                         \
-		for (feature_at = 0; !feature_says && feature_at < features_count; feature_at++) \
-			feature_says = features[feature_at].event &&                     \
-				       features[feature_at].event(__VA_ARGS__);          \
-		feature_says;                                                            \
-	})
-
-/* All of them, and whether one did; those who say true do not keep it from the others. */
-#define FEATURES_ANY(event, ...)                                                \
-	({                                                                      \
-		bool feature_says = false;                                      \
+#define FEATURES_TELL(event, ...)                                               \
+	do {                                                                    \
 		unsigned feature_at;                                            \
                                                                                 \
 		for (feature_at = 0; feature_at < features_count; feature_at++) \
 			if (features[feature_at].event)                         \
+				features[feature_at].event(__VA_ARGS__);        \
+	} while (0)
+
+/* Until one says true. */
+#define FEATURES_ASK(event, ...)                                                                 \
+	({                                                                                       \
+		bool feature_says = false;                                                       \
+		unsigned feature_at;                                                             \
+                                                                                                 \
+		for (feature_at = 0; !feature_says && feature_at < features_count; feature_at++) \
+			feature_says = features[feature_at].event &&                             \
+				       features[feature_at].event(__VA_ARGS__);                  \
+		feature_says;                                                                    \
+	})
+
+/* All of them, and whether one did; those who say true do not keep it from the others. */
+#define FEATURES_ANY(event, ...)                                                         \
+	({                                                                               \
+		bool feature_says = false;                                               \
+		unsigned feature_at;                                                     \
+                                                                                         \
+		for (feature_at = 0; feature_at < features_count; feature_at++)          \
+			if (features[feature_at].event)                                  \
 				feature_says |= features[feature_at].event(__VA_ARGS__); \
-		feature_says;                                                   \
+		feature_says;                                                            \
 	})
 
 #endif

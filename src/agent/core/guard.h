@@ -14,6 +14,7 @@
 #include <stdbool.h>
 
 #include "agent/core/agent.h"
+#include "agent/core/invariant.h"
 #include "agent/core/thread.h"
 
 struct guard {
@@ -45,6 +46,8 @@ static inline __attribute__((always_inline)) bool guard_enter(struct guard *guar
 
 static inline __attribute__((always_inline)) void guard_leave(struct guard *guard)
 {
+	INVARIANT(guard->self->busy == 1 ? (const char *)0
+					 : "guard: left by one who is not inside");
 	guard_open(guard->self);
 }
 

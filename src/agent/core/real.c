@@ -347,3 +347,13 @@ void real_resolve_new(void)
 	resolve_new(&real, library);
 	real.dlclose(library);
 }
+
+void *early_leave(void *ptr, size_t size)
+{
+	size_t old = early_size(ptr);
+	void *moved = real.malloc(size);
+
+	if (moved)
+		memcpy(moved, ptr, old < size ? old : size);
+	return moved;
+}

@@ -178,5 +178,7 @@ static inline bool early_owns(const void *ptr)
 /* Size that was asked for, of a block of the early arena. */
 size_t early_size(const void *ptr);
 uint64_t early_count(void);
+/* A block of the early arena moves to the heap when it is resized. */
+void *early_leave(void *ptr, size_t size);
 
 #endif

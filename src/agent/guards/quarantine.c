@@ -3,6 +3,7 @@
 #include <stddef.h>
 
 #include "agent/core/clock.h"
+#include "agent/core/invariant.h"
 #include "agent/core/log.h"
 #include "agent/core/memory.h"
 #include "agent/core/real.h"
@@ -35,6 +36,17 @@ static uint32_t rings;	 /* atomic: lanes that have one */
 static uint64_t share;	 /* of each, in bytes; a division per free would be felt */
 static uint64_t largest; /* that is taken in */
 static struct quarantine *by_lane[PLAN_THREAD_SLOTS]; /* for those who look at all */
+
+#if AGENT_CHECKS
+static const char *quarantine_invariant_sigsafe(const struct quarantine *ring)
+{
+	if (ring->mask & (ring->mask + 1) || ring->mask >= ENTRIES_MAX)
+		return "quarantine: a ring of no possible length";
+	if (ring->tail > ring->head || ring->head - ring->tail > ring->mask + 1ull)
+		return "quarantine: more has left than came in, or more is in than fits";
+	return NULL;
+}
+#endif
 
 static void share_out(void)
 {
@@ -146,6 +158,7 @@ static void leave_one(struct quarantine *ring, struct quarantine_leaves *ret)
 	struct block *block = quarantined_block_sigsafe(entry);
 	void *base;
 
+	INVARIANT(quarantine_invariant_sigsafe(ring));
 	fetch_ahead(ring, ring->tail);
 	__atomic_store_n(&ring->tail, ring->tail + 1, __ATOMIC_RELEASE);
 	if (!block)
@@ -252,6 +265,7 @@ void quarantine_add(struct guard *guard, struct block *block, uint64_t start,
 		return;
 	}
 	add(ring, block, start, marks, ret);
+	INVARIANT(quarantine_invariant_sigsafe(ring));
 }
 
 /* As block_write_end(); what the front adds to the entry stays out of the record. */

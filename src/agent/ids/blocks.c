@@ -8,6 +8,7 @@
 #include "agent/core/agent.h"
 #include "agent/core/budget.h"
 #include "agent/core/feature.h"
+#include "agent/core/invariant.h"
 #include "agent/core/log.h"
 #include "agent/core/memory.h"
 #include "agent/core/real.h"
@@ -352,6 +353,26 @@ void block_describe_sigsafe(const struct block_view *view, struct log_block *ret
 	ret->key.ordinal = block->ordinal;
 }
 
+#if AGENT_CHECKS
+/* Of a live block's entry, by the thread that has it. */
+static const char *blocks_invariant_sigsafe(const struct block *block, uint64_t start)
+{
+	uint64_t entry = (uint64_t)(block - blocks_state.pool);
+
+	if (!entry || entry >= blocks_entries_sigsafe())
+		return "side table: an entry that was never given out";
+	if (block->state != LOG_BLOCK_LIVE)
+		return "side table: a live block whose entry says otherwise";
+	if (!block_starts_at(block, start))
+		return "side table: the entry of another start";
+	if (!block->id || block->id >= __atomic_load_n(&agent.next_id, __ATOMIC_RELAXED))
+		return "side table: an id that was never given out";
+	if ((block->context & BLOCK_CONTEXT_MASK) >= agent.plan.context_rows)
+		return "side table: a context that is not there";
+	return NULL;
+}
+#endif
+
 /* Its size needs the entry's high byte. */
 static void block_write_large(struct thread *self, struct block *block, uint64_t start,
 			      uint64_t size, enum log_api api, uint32_t context)
@@ -399,6 +420,7 @@ bool block_begin_guarded(struct guard *guard, enum block_space space, uint64_t s
 	} else {
 		block_write_large(self, block, start, size, api, context);
 	}
+	INVARIANT(blocks_invariant_sigsafe(block, start));
 	if (context_marked(context))
 		FEATURES_TELL(block_born, guard, block, start);
 	if (unlikely(blocks_state.unsettled))
@@ -426,6 +448,7 @@ void block_end_known(struct guard *guard, struct block *block, uint64_t start, s
 {
 	struct thread *self = guard->self;
 
+	INVARIANT(blocks_invariant_sigsafe(block, start));
 	block->free_context = context_find(guard, caller);
 	block->freed_epoch = (uint32_t)agent.epoch;
 	block->state = LOG_BLOCK_FREED;

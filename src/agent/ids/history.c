@@ -2,6 +2,7 @@
 
 #include "agent/arch/x86_64.h"
 #include "agent/core/agent.h"
+#include "agent/core/invariant.h"
 #include "agent/core/lanes.h"
 #include "agent/core/log.h"
 #include "agent/core/memory.h"
@@ -11,6 +12,20 @@
 struct history_state history_state = { .group = 1 };
 
 static uint64_t forgotten; /* events that the epoch never had */
+
+#if AGENT_CHECKS
+static const char *history_invariant_sigsafe(const struct thread *self)
+{
+	uint64_t mask = agent.plan.ring_records - 1, at = self->ring_group & mask,
+		 left = history_state.group - self->ring_group % history_state.group;
+
+	if (self->ring_end != (uint64_t)(self->ring + at + left))
+		return "history: the group does not end where its position says";
+	if (self->ring_next < (uint64_t)(self->ring + at))
+		return "history: the next record lies before its group";
+	return NULL;
+}
+#endif
 
 /* The pages of the ring in its first lap, more at once as it goes on: a page of a file costs more
  * than a microsecond where it is touched, and less than half of that where it is asked for with
@@ -37,6 +52,7 @@ void ring_aim(struct thread *self, uint64_t position)
 	self->ring_end = (uint64_t)(self->ring + (position & mask) + (group - position % group));
 	self->ring_next = (uint64_t)(self->ring + (position & mask));
 	ring_populate(self);
+	INVARIANT(history_invariant_sigsafe(self));
 }
 
 uint64_t ring_position(const struct thread *self)
@@ -100,6 +116,7 @@ bool ring_turn(struct thread *self)
 {
 	uint64_t position = ring_position(self);
 
+	INVARIANT(history_invariant_sigsafe(self));
 	ring_aim(self, position);
 	self->row->ring_position = position;
 	return !(position % LOG_LIFE_GROUP) && epoch_move(self, 1 + ids_groups(self));

@@ -8,7 +8,6 @@
 #include "agent/core/lanes.h"
 #include "agent/core/log.h"
 #include "agent/core/memory.h"
-#include "agent/core/thread.h"
 #include "agent/ids/blocks.h"
 
 #define PAGE 4096u

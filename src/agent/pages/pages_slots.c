@@ -4,6 +4,7 @@
 #include <sys/mman.h>
 
 #include "agent/arch/x86_64.h"
+#include "agent/core/invariant.h"
 #include "agent/core/memory.h"
 #include "agent/core/spin.h"
 
@@ -287,6 +288,29 @@ static void slot_give(struct pages_slot *slot)
 	kind->freed++;
 }
 
+#if AGENT_CHECKS
+/* Under the lock. */
+static const char *pages_slots_invariant_sigsafe(const struct pages_slot *slot)
+{
+	const struct span *span = &state.spans[slot->span];
+	const struct kind *kind;
+
+	if (slot->span >= state.span_count || span->used > span->count)
+		return "pages: a slot of a span that is not there";
+	kind = span->count == 1 ? &state.alone : &state.kinds[span->slot_bytes / SLOT_STEP];
+	if (slot->start - span->start >= (uint64_t)span->count * span->slot_bytes ||
+	    (slot->start - span->start) % span->slot_bytes)
+		return "pages: a slot that does not lie in its span";
+	if (slot->bytes > span->slot_bytes)
+		return "pages: a block that is larger than its slot";
+	if (!kind->freed != !kind->oldest)
+		return "pages: the list of freed slots is not as long as it says";
+	if (slot->armed > pages.objects_used)
+		return "pages: a slot with an object that is not there";
+	return NULL;
+}
+#endif
+
 /* ---- for blocks ------------------------------------------------------------------------------ */
 
 struct pages_slot *pages_slot_take(uint64_t align, uint64_t size)
@@ -298,8 +322,10 @@ struct pages_slot *pages_slot_take(uint64_t align, uint64_t size)
 	pages_yield_once_written();
 	if (!__atomic_load_n(&pages.yielded, __ATOMIC_ACQUIRE))
 		slot = slot_find(align, size);
-	if (slot)
+	if (slot) {
 		slot->bytes = size ? size : 1;
+		INVARIANT(pages_slots_invariant_sigsafe(slot));
+	}
 	spin_give_sigsafe(&state.lock);
 	pages_signals_restore(mask);
 	return slot;
@@ -310,7 +336,9 @@ void pages_slot_give(struct pages_slot *slot)
 	uint64_t mask = pages_signals_block();
 
 	(void)spin_take_sigsafe(&state.lock, PAGES_LOCK_SPINS);
+	INVARIANT(pages_slots_invariant_sigsafe(slot));
 	slot_give(slot);
+	INVARIANT(pages_slots_invariant_sigsafe(slot));
 	spin_give_sigsafe(&state.lock);
 	pages_signals_restore(mask);
 }

@@ -3,6 +3,7 @@
 #include <errno.h>
 
 #include "agent/arch/x86_64.h"
+#include "agent/core/invariant.h"
 #include "agent/core/memory.h"
 #include "agent/core/spin.h"
 
@@ -14,15 +15,38 @@ static uint32_t lock; /* atomic */
 static struct aim aims[WATCH_REGISTERS];
 static bool unsure; /* the tracer was killed while a register was being aimed */
 
+#if AGENT_CHECKS
+static const char *registers_invariant_sigsafe(void)
+{
+	unsigned i;
+
+	for (i = 0; i < WATCH_REGISTERS; i++) {
+		const struct aim *aim = &aims[i];
+
+		if (aim->bytes > PIECE_BYTES_MAX || aim->bytes & (aim->bytes - 1))
+			return "registers: aimed at a length that the CPU does not have";
+		if (aim->bytes && aim->address % aim->bytes)
+			return "registers: aimed at an address that is not aligned";
+		if (aim->owner > OWNER_NONE)
+			return "registers: owned by an object that cannot be";
+	}
+	return NULL;
+}
+#endif
+
 /* ---- the lock ------------------------------------------------------------------------------ */
 
 bool registers_lock(void)
 {
-	return spin_take_sigsafe(&lock, LOCK_SPINS);
+	if (!spin_take_sigsafe(&lock, LOCK_SPINS))
+		return false;
+	INVARIANT(registers_invariant_sigsafe());
+	return true;
 }
 
 void registers_unlock(void)
 {
+	INVARIANT(registers_invariant_sigsafe());
 	spin_give_sigsafe(&lock);
 }
 

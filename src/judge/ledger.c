@@ -373,7 +373,8 @@ static void by_crash(const struct facts *facts, struct verdict *ret)
 	AUTO(strbuf_deinit) struct strbuf words = { 0 };
 
 	VEC_FOREACH (&facts->list->list, e)
-		if (e->kind == EVIDENCE_CRASH && e->failing && shows_memory_error(e->crash->fault))
+		if (e->kind == EVIDENCE_CRASH && e->failing &&
+		    shows_memory_error(e->crash->fault) && !crash_is_null_call(e->crash))
 			VEC_PUSH(&seen, e);
 	if (seen.count > 0) {
 		evidence_describe(seen.items[0], &words);

@@ -114,6 +114,8 @@ static uint32_t suggests(const struct evidence *e)
 		return BIT(HYP_MAPPING);
 	case EVIDENCE_ODDS:
 		return BIT(HYP_UNINITIALISED);
+	case EVIDENCE_ACCOUNT:
+		return BIT(HYP_STALE) | BIT(HYP_DANGLING);
 	case EVIDENCE_GROWTH:
 		return BIT(HYP_GROWTH);
 	case EVIDENCE_RACE:

@@ -66,6 +66,18 @@ const struct rule rules[] = {
 	  .by_watching = true,
 	  .weigh = weigh_dangling,
 	  .tell = tell_dangling },
+	{ .class = VERDICT_OVER_RELEASE,
+	  .hypothesis = HYP_STALE,
+	  .needs = "a count of references that went on after its block was freed, and one function "
+		   "that gave back more than it took",
+	  .settles = "let that function give back one less: the failure must go",
+	  .excludes = BIT(HYP_WIDE) | BIT(HYP_OVERFLOW) | BIT(HYP_CONFLATED) |
+		      BIT(HYP_UNINITIALISED) | BIT(HYP_MAPPING) | BIT(HYP_OUTSIDE) | BIT(HYP_HOST) |
+		      BIT(HYP_PLAIN) | BIT(HYP_FAULT),
+	  .covers = BIT(VERDICT_WRITE_AFTER_FREE) | BIT(VERDICT_USE_AFTER_FREE) |
+		    BIT(VERDICT_DANGLING_HOLDER) | BIT(VERDICT_DOUBLE_FREE),
+	  .weigh = weigh_release,
+	  .tell = tell_release },
 	{ .class = VERDICT_WRITE_AFTER_FREE,
 	  .hypothesis = HYP_STALE,
 	  .needs = "a caught write through a pointer whose block had been freed",

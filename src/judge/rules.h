@@ -118,6 +118,11 @@ void weigh_plain(const struct rule *rule, const struct facts *facts, struct proo
 void tell_plain(const struct facts *facts, const struct proof *proof, struct verdict *ret,
 		struct strbuf *sentence);
 
+/* rules_heap.c */
+void weigh_release(const struct rule *rule, const struct facts *facts, struct proof *ret);
+void tell_release(const struct facts *facts, const struct proof *proof, struct verdict *ret,
+		  struct strbuf *sentence);
+
 /* rules_fault.c */
 void weigh_fault(const struct rule *rule, const struct facts *facts, struct proof *ret);
 void tell_fault(const struct facts *facts, const struct proof *proof, struct verdict *ret,

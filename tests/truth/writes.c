@@ -238,6 +238,106 @@ static int free_inside(void)
 	return 0;
 }
 
+/* ---- references ---- */
+
+struct object {
+	int count, kind;
+	void *data;
+};
+
+APART struct object *object_new(int kind)
+{
+	struct object *o = malloc(sizeof(*o));
+
+	o->count = 1;
+	o->kind = kind;
+	KEEP(o);
+	return o;
+}
+
+APART struct object *object_get(struct object *o)
+{
+	o->count++;
+	return o;
+}
+
+APART void object_put(struct object *o)
+{
+	if (--o->count == 0) {
+		free(o);
+		KEEP(o);
+	}
+}
+
+APART void user(struct object *o)
+{
+	struct object *mine = object_get(o);
+
+	mine->kind++;
+	object_put(mine);
+	KEEP(mine);
+}
+
+APART void consume(struct object *o)
+{
+	KEEP(o);
+	object_put(o);
+	KEEP(o);
+}
+
+static int counted_once_more(void)
+{
+	struct object *o = object_new(1);
+
+	for (int i = 0; i < 3; i++)
+		user(o);
+	consume(o);
+	object_put(o);
+	puts("done");
+	return 0;
+}
+
+APART int compare(struct object *a, struct object *key)
+{
+	int same = a->kind == key->kind;
+
+	object_put(a);
+	object_put(key);
+	KEEP(a);
+	return same;
+}
+
+static int counted_key(void)
+{
+	struct object *a = object_new(1), *key = object_new(2);
+	int same = 0;
+
+	for (int i = 0; i < 2; i++)
+		same += compare(object_get(a), key);
+	object_put(key);
+	printf("%d\n", same);
+	return 0;
+}
+
+/* A number, and no count: it was never 1, and nobody counts it. */
+APART void lower(struct object *o)
+{
+	o->count -= 1;
+	KEEP(o);
+}
+
+static int lowered_late(void)
+{
+	struct object *o = object_new(1), *kept = o;
+
+	o->count = 7;
+	KEEP(kept);
+	free(o);
+	lower(kept);
+	puts("done");
+	return 0;
+}
+
 static int over_sometimes(void)
 {
 	char *a = text_new(24), *b = text_new(24);
@@ -264,6 +364,9 @@ static const struct truth_case cases[] = {
 	  after_free_link },
 	{ "after-free-count", "class write-after-free\nclass use-after-free\nwho fire\n",
 	  after_free_count },
+	{ "counted-once-more", "class over-release\nwho consume\n", counted_once_more },
+	{ "counted-key", "class over-release\nwho compare\n", counted_key },
+	{ "lowered-late", "class write-after-free\nwho lower\n", lowered_late },
 	{ "free-twice", "class double-free\nwho drop\nwho free_twice\n", free_twice },
 	{ "free-inside", "class invalid-free\nwho drop\n", free_inside },
 };

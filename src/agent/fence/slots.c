@@ -10,10 +10,10 @@
 #include <sys/sysinfo.h>
 
 #include "agent/arch/x86_64.h"
+#include "agent/core/memory.h"
+#include "agent/core/spin.h"
+#include "agent/core/text.h"
 #include "agent/fence/fence_inside.h"
-#include "agent/memory.h"
-#include "agent/spin.h"
-#include "agent/text.h"
 
 #define READY_MOST 32u
 #define SLOTS_MOST (1u << 22)

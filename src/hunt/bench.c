@@ -365,7 +365,7 @@ bool bench_plain_fault(const struct bench *bench)
 
 	bench_rate(bench, &trials, &failed);
 	VEC_FOREACH (&bench->ret->evidence.list, e) {
-		if (e->kind == EVIDENCE_CRASH && !fault_is_plain(e->crash->fault))
+		if (e->kind == EVIDENCE_CRASH && !crash_is_plain(e->crash))
 			return false;
 		any |= e->kind == EVIDENCE_CRASH;
 	}

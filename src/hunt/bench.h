@@ -179,6 +179,7 @@ struct bench {
 	struct homes homes;
 	struct guards guards;
 	struct release release;
+	uint64_t accounts; /* over_release.c: trials whose count of references was followed */
 	VEC(struct touched_file) files;
 	struct probe probe;
 	struct race *race; /* while words are looked at */

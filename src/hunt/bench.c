@@ -358,6 +358,27 @@ bool bench_settled(const struct bench *bench)
 	return !bench_worth_watching(bench);
 }
 
+bool bench_plain_fault(const struct bench *bench)
+{
+	uint64_t trials, failed;
+	bool any = false;
+
+	bench_rate(bench, &trials, &failed);
+	VEC_FOREACH (&bench->ret->evidence.list, e) {
+		if (e->kind == EVIDENCE_CRASH && !fault_is_plain(e->crash->fault))
+			return false;
+		any |= e->kind == EVIDENCE_CRASH;
+	}
+	return any && trials == failed;
+}
+
+void bench_first_place(const struct bench *bench, struct strbuf *sb)
+{
+	VEC_FOREACH (&bench->ret->evidence.list, e)
+		if (e->kind == EVIDENCE_CRASH && sb->len == 0)
+			crash_place(e->crash, sb);
+}
+
 void bench_rate(const struct bench *bench, uint64_t *trials, uint64_t *failed)
 {
 	*trials = bench->request->start.rate.trials + bench->ret->evidence.trials;

@@ -154,6 +154,9 @@ struct guards {
 	struct evidence_list seen; /* until it is told */
 	size_t findings;
 	double trial_s; /* that a trial takes, side by side with others; 0: unknown */
+	/* They changed nothing: every trial died of the same plain fault in the same function, with
+	 * garbage in new blocks and poison in freed ones. */
+	bool same_fault;
 };
 
 /* allocator_probe.c */
@@ -211,6 +214,10 @@ bool bench_wants_guards(const struct bench *bench);
 bool bench_is_nobody(const struct bench *bench); /* the judge accuses nobody */
 /* The homes have nothing more to say, or never had. */
 bool bench_settled(const struct bench *bench);
+/* Every trial so far died of a fault that needs no damaged memory. */
+bool bench_plain_fault(const struct bench *bench);
+/* Where the first crash was: crash_place(). */
+void bench_first_place(const struct bench *bench, struct strbuf *sb);
 /* How often it failed, before and on the bench. */
 void bench_rate(const struct bench *bench, uint64_t *trials, uint64_t *failed);
 

@@ -235,6 +235,7 @@ static uint64_t end(struct inquiry *inq, uint64_t *ret_guarded)
 	inq->bench = NULL;
 	inq->ret->interrupted |= result->interrupted;
 	hunt_count(inq, result->evidence.trials, result->evidence.failed, 0);
+	inq->known.plain_fault = who->bench.guards.same_fault;
 	clean = result->found ? 0 : result->evidence.trials;
 	*ret_guarded = result->guarded_trials;
 	VEC_FOREACH (&result->evidence.list, e)
@@ -296,6 +297,19 @@ static int ask_once_more(struct inquiry *inq, uint64_t *ret_guarded)
 	return r;
 }
 
+/* Guards found damage, and who did it was not caught: of many alike, four registers watch the wrong
+ * ones. Fences see whoever does it, in all of them. */
+static bool damage_by_nobody(const struct inquiry *inq)
+{
+	AUTO(verdict_deinit) struct verdict verdict = { 0 };
+	bool damage;
+
+	judge_evidence(&inq->evidence, &verdict);
+	damage = verdict.class == VERDICT_WRITE_AFTER_FREE || verdict.class == VERDICT_OVERFLOW ||
+		 verdict.class == VERDICT_UNDERFLOW;
+	return damage && verdict.writer.count == 0;
+}
+
 int who_end(struct inquiry *inq, int r)
 {
 	bool from_damage = inq->known.damaged || may_read_freed(inq);
@@ -304,8 +318,13 @@ int who_end(struct inquiry *inq, int r)
 
 	r = tell(inq, r);
 	release(inq);
+	if (r == 0 && !inq->known.fenced && !hunt_over(inq) && damage_by_nobody(inq))
+		r = fences_look(inq);
 	if (from_damage || r < 0)
 		return r;
+	/* Reads out of bounds may have led there: guards do not see them. */
+	if (inq->known.plain_fault && !inq->known.fenced && !hunt_over(inq))
+		return fences_look(inq);
 	if (with_ids && clean > 0 && inq->known.ids_trial == 0 && !hunt_over(inq)) {
 		struct rate seen = rate_wilson(clean, 0, RATE_CONFIDENCE);
 

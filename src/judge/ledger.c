@@ -38,6 +38,8 @@ static const struct {
 	[HYP_PLAIN] = { "plain", "it is no memory error" },
 	[HYP_OVER_READ] = { "over-read", "a read goes behind the end, or before the start, of a "
 					 "block" },
+	[HYP_FAULT] = { "fault", "the program itself makes the bad value: a NULL pointer, a zero "
+				 "divisor, a recursion without end" },
 };
 
 /*
@@ -48,7 +50,7 @@ static const struct {
 	uint32_t shows, excludes;
 } reach[EXPERIMENT_KINDS] = {
 	[EXPERIMENT_CRASH_RECORD] = { BIT(HYP_STALE) | BIT(HYP_DANGLING) | BIT(HYP_DOUBLE_FREE) |
-					      BIT(HYP_MAPPING) | BIT(HYP_PLAIN),
+					      BIT(HYP_MAPPING) | BIT(HYP_PLAIN) | BIT(HYP_FAULT),
 				      BIT(HYP_MAPPING) },
 	[EXPERIMENT_WATCH] = { BIT(HYP_NARROW) | BIT(HYP_WIDE) | BIT(HYP_OVERFLOW) |
 				       BIT(HYP_STALE) | BIT(HYP_DANGLING) | BIT(HYP_CONFLATED) |
@@ -259,6 +261,7 @@ static const char *const contradicted[HYPOTHESES] = {
 	[HYP_OUTSIDE] = "an instruction of the program was caught writing it",
 	[HYP_HOST] = "the same instruction wrote it in every failing trial that was watched",
 	[HYP_PLAIN] = "a store was caught that made the value it failed over",
+	[HYP_FAULT] = "a store was caught that made the value it failed over",
 };
 
 static void by_verdict(const struct facts *facts, const struct rule *rule,

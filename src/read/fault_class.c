@@ -473,9 +473,11 @@ static void say_arithmetic(const struct fault_facts *facts, const struct crash *
 			   struct strbuf *sb)
 {
 	(void)ret;
-	strbuf_adds(sb, facts->crash->code == FPE_INTDIV
+	strbuf_adds(sb, facts->crash->code != FPE_INTDIV ? "an arithmetic error"
+			: !facts->has_divisor
 				? "a division by zero, or one whose result does not fit"
-				: "an arithmetic error");
+			: facts->divisor == 0 ? "a division by zero"
+					      : "a division whose result does not fit");
 }
 
 static void say_illegal(const struct fault_facts *facts, const struct crash *ret, struct strbuf *sb)

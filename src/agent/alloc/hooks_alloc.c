@@ -8,16 +8,16 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "agent/alloc/own.h"
+#include "agent/alloc/builtin_malloc.h"
+#include "agent/alloc/sampled.h"
 #include "agent/alloc/tcache.h"
 #include "agent/chaos/chaos.h"
 #include "agent/core/agent.h"
 #include "agent/core/guard.h"
 #include "agent/core/log.h"
 #include "agent/core/real.h"
-#include "agent/guards/canary.h"
+#include "agent/guards/canary_heap.h"
 #include "agent/guards/quarantine.h"
-#include "agent/guards/sample.h"
 #include "agent/ids/blocks.h"
 #include "agent/pages/pages.h"
 
@@ -148,7 +148,7 @@ static __attribute__((noinline)) void *calloc_sampled(size_t size)
 static inline __attribute__((always_inline)) void *placed(size_t align, size_t size, bool zeroed,
 							  enum log_api api, struct caller caller)
 {
-	if (likely(!pages.bytes) || !agent_switch.ids || own_replaced)
+	if (likely(!pages.bytes) || !agent_switch.ids || builtin_replaced)
 		return NULL;
 	return pages_allocate(align, size, zeroed, api, caller);
 }
@@ -158,8 +158,8 @@ static __attribute__((noinline)) void *malloc_unlike(size_t size)
 	struct caller caller = CALLER_BARE;
 	void *ptr;
 
-	if (own_passes_on())
-		return own_behind.malloc(size);
+	if (builtin_passes_on())
+		return builtin_behind.malloc(size);
 	chaos_at((uint64_t)__builtin_return_address(0));
 	ptr = placed(0, size, false, LOG_API_MALLOC, caller);
 	if (unlikely(ptr != NULL))
@@ -232,8 +232,8 @@ static __attribute__((noinline)) void free_unlike(void *ptr)
 {
 	struct caller caller = CALLER_BARE;
 
-	if (own_passes_on()) {
-		own_behind.free(ptr);
+	if (builtin_passes_on()) {
+		builtin_behind.free(ptr);
 		return;
 	}
 	chaos_at((uint64_t)__builtin_return_address(0));
@@ -313,8 +313,8 @@ EXPORT void *calloc(size_t count, size_t size)
 	size_t total;
 	void *ptr;
 
-	if (own_passes_on())
-		return own_behind.calloc(count, size);
+	if (builtin_passes_on())
+		return builtin_behind.calloc(count, size);
 	chaos_at((uint64_t)__builtin_return_address(0));
 	if (guarded_array(count, size, &total))
 		return agent_switch.ids == AGENT_IDS_SAMPLED ? calloc_sampled(total)
@@ -401,7 +401,7 @@ static __attribute__((noinline)) void *resized_paged(void *ptr, size_t size, str
 {
 	if (pages_hold((uint64_t)ptr))
 		return pages_realloc(ptr, size, caller);
-	if (!agent_switch.ids || own_replaced || (ptr && early_owns(ptr)))
+	if (!agent_switch.ids || builtin_replaced || (ptr && early_owns(ptr)))
 		return NULL;
 	return ptr ? pages_take_in(ptr, size, caller)
 		   : pages_allocate(0, size, false, LOG_API_MALLOC, caller);
@@ -430,8 +430,8 @@ EXPORT void *realloc(void *ptr, size_t size)
 {
 	struct caller caller = CALLER_BARE;
 
-	if (own_passes_on())
-		return own_behind.realloc(ptr, size);
+	if (builtin_passes_on())
+		return builtin_behind.realloc(ptr, size);
 	return reallocated(ptr, size, caller);
 }
 
@@ -444,8 +444,8 @@ EXPORT void *reallocarray(void *ptr, size_t count, size_t size)
 		errno = ENOMEM;
 		return NULL;
 	}
-	if (own_passes_on())
-		return own_behind.realloc(ptr, total);
+	if (builtin_passes_on())
+		return builtin_behind.realloc(ptr, total);
 	return reallocated(ptr, total, caller);
 }
 
@@ -472,8 +472,8 @@ EXPORT void *memalign(size_t align, size_t size)
 {
 	struct caller caller = CALLER_BARE;
 
-	if (own_passes_on())
-		return own_behind.memalign(align, size);
+	if (builtin_passes_on())
+		return builtin_behind.memalign(align, size);
 	return aligned(real.memalign, align, size, caller);
 }
 
@@ -481,8 +481,8 @@ EXPORT void *aligned_alloc(size_t align, size_t size)
 {
 	struct caller caller = CALLER_BARE;
 
-	if (own_passes_on())
-		return own_behind.aligned_alloc(align, size);
+	if (builtin_passes_on())
+		return builtin_behind.aligned_alloc(align, size);
 	return aligned(real.aligned_alloc, align, size, caller);
 }
 
@@ -491,8 +491,8 @@ EXPORT int posix_memalign(void **ret, size_t align, size_t size)
 	struct caller caller = CALLER_BARE;
 	int r;
 
-	if (own_passes_on())
-		return own_behind.posix_memalign(ret, align, size);
+	if (builtin_passes_on())
+		return builtin_behind.posix_memalign(ret, align, size);
 	if (unlikely(agent_ids_guarded()) && power_of_two(align) && align % sizeof(void *) == 0) {
 		int saved = errno; /* it answers by its value only */
 		void *ptr = canary_allocate(align, size, 0, LOG_API_ALIGNED, caller);
@@ -523,8 +523,8 @@ EXPORT void *valloc(size_t size)
 {
 	struct caller caller = CALLER_BARE;
 
-	if (own_passes_on())
-		return own_behind.valloc(size);
+	if (builtin_passes_on())
+		return builtin_behind.valloc(size);
 	if (unlikely(agent_ids_guarded()))
 		return canary_allocate(PAGE, size, 0, LOG_API_ALIGNED, caller);
 	if (unlikely(!real.valloc))
@@ -536,8 +536,8 @@ EXPORT void *pvalloc(size_t size)
 {
 	struct caller caller = CALLER_BARE;
 
-	if (own_passes_on())
-		return own_behind.pvalloc(size);
+	if (builtin_passes_on())
+		return builtin_behind.pvalloc(size);
 	if (unlikely(agent_ids_guarded()) && size <= SIZE_MAX - PAGE)
 		return canary_allocate(PAGE, (size + PAGE - 1) & ~(size_t)(PAGE - 1), 0,
 				       LOG_API_ALIGNED, caller);
@@ -557,7 +557,7 @@ EXPORT size_t malloc_usable_size(void *ptr)
 	return real.malloc_usable_size ? real.malloc_usable_size(ptr) : 0;
 }
 
-/* For own.c, which must not find the program's by these names. */
+/* For builtin_malloc.c, which must not find the program's by these names. */
 #if __has_attribute(copy)
 #define ALIAS_OF(name) __attribute__((alias(#name), copy(name)))
 #else

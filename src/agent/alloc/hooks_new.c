@@ -12,23 +12,23 @@
 #include <malloc.h>
 #include <stdlib.h>
 
-#include "agent/alloc/own.h"
+#include "agent/alloc/builtin_malloc.h"
+#include "agent/alloc/sampled.h"
 #include "agent/chaos/chaos.h"
 #include "agent/core/agent.h"
 #include "agent/core/guard.h"
 #include "agent/core/real.h"
 #include "agent/core/thread.h"
 #include "agent/fence/fence.h"
-#include "agent/guards/canary.h"
+#include "agent/guards/canary_heap.h"
 #include "agent/guards/quarantine.h"
-#include "agent/guards/sample.h"
 #include "agent/ids/blocks.h"
 
 /* Where the program's malloc goes past us, so do its frees: blocks would never end. Inside one of
  * its functions, what becomes of the block is noted there. */
 static inline __attribute__((always_inline)) bool unseen(void)
 {
-	return unlikely(real.past_us) && (!own_replaced || own_nested());
+	return unlikely(real.past_us) && (!builtin_replaced || builtin_nested());
 }
 
 static inline __attribute__((always_inline)) void *claimed(void *ptr, size_t size, enum log_api api,

@@ -6,7 +6,6 @@
 #include "agent/arch/x86_64.h"
 #include "agent/core/memory.h"
 #include "agent/core/spin.h"
-#include "agent/process/sandbox.h"
 
 #define PAGE 4096u
 #define GROW_BYTES (1ull << 20)
@@ -72,14 +71,14 @@ uint64_t pages_signals_block(void)
 			 1ull << (SIGSYS - 1) | 1ull << (SIGILL - 1) | 1ull << (SIGFPE - 1));
 	uint64_t before = 0;
 
-	if (!sandbox_deadly)
+	if (!agent.sandboxed)
 		(void)raw_syscall4(SYS_rt_sigprocmask, SIG_BLOCK, &all, &before, 8);
 	return before;
 }
 
 void pages_signals_restore(uint64_t before)
 {
-	if (!sandbox_deadly)
+	if (!agent.sandboxed)
 		(void)raw_syscall4(SYS_rt_sigprocmask, SIG_SETMASK, &before, 0, 8);
 }
 
@@ -276,7 +275,7 @@ static void slot_give(struct pages_slot *slot)
 	slot->bytes = 0;
 	slot->freed = 1;
 	if (span->slot_bytes >= GIVE_BACK_BYTES && !slot->armed && !watch_fences() &&
-	    !sandbox_deadly)
+	    !agent.sandboxed)
 		(void)raw_syscall3(SYS_madvise, slot->start + pages.distance,
 				   span->slot_bytes & ~(PAGE - 1), MADV_REMOVE);
 	slot->next = 0;
@@ -346,7 +345,7 @@ void pages_slot_shut(struct pages_slot *slot)
 {
 	const struct span *span = &state.spans[slot->span];
 
-	if (sandbox_deadly) /* stays as it is */
+	if (agent.sandboxed) /* stays as it is */
 		return;
 	/* First: another thread that reads it meanwhile would find zeros. */
 	(void)slot_rights(slot, PROT_NONE);

@@ -50,10 +50,15 @@ int toss_run(struct bench *bench, const struct toss *about, struct heap_report *
 	char *tossed =
 		mem_printf("%s%s 0.5 %016llx\n", settings, about ? "fresh-chance" : "poison-chance",
 			   about ? (unsigned long long)about->context : 0);
+	AUTO(strbuf_deinit) struct strbuf place = { 0 };
 	uint64_t left = bench_trials_left(bench);
 	unsigned int most = affordable(bench);
 	struct experiment_made made;
 	int r;
+
+	bench_first_place(bench, &place);
+	if (bench_plain_fault(bench))
+		heap.unlike = strbuf_str(&place);
 
 	heap.identity.settings = tossed;
 	heap.trials = TRIALS;

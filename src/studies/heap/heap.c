@@ -148,6 +148,27 @@ static void heap_prepare(void *ctx, const struct run *run, struct trial_job *job
 	strbuf_add(&job->plan_items, &plan, sizeof(plan));
 }
 
+static bool is_at(const struct crash *crash, const char *wanted)
+{
+	AUTO(strbuf_deinit) struct strbuf place = { 0 };
+
+	if (crash)
+		crash_place(crash, &place);
+	return strcmp(strbuf_str(&place), wanted) == 0;
+}
+
+static void note_place(struct heap_report *report, const struct crash *crash)
+{
+	AUTO(strbuf_deinit) struct strbuf place = { 0 };
+
+	if (crash)
+		crash_place(crash, &place);
+	report->crashes_differ |= !crash || (report->crash_place &&
+					     strcmp(report->crash_place, strbuf_str(&place)) != 0);
+	mem_free(report->crash_place);
+	report->crash_place = report->crashes_differ ? NULL : strbuf_take(&place);
+}
+
 static void heap_examine(void *ctx, const struct trial_result *result, struct reading *reading)
 {
 	struct heap *heap = ctx;
@@ -170,6 +191,8 @@ static void heap_examine(void *ctx, const struct trial_result *result, struct re
 	findings_add(&trial, reading, heap->report);
 	if (end->observed.signal != 0)
 		crash = reading_crash(reading, CRASH_WHOLE);
+	if (!heap->fencing && !heap->request->compare)
+		note_place(heap->report, crash);
 	if (crash) /* one that shows a freed block is a finding like the others */
 		findings_add_crash(&trial, crash, heap->report);
 	sweeps_read(reading, crash, heap->report);
@@ -177,7 +200,9 @@ static void heap_examine(void *ctx, const struct trial_result *result, struct re
 	if (trial.failed || heap->report->findings.count > 0)
 		heap->plan.item.flags &= (uint16_t)~PLAN_HEAP_SAMPLED;
 	if (heap->plan.poison_ppm < 1000000)
-		chance_read(&heap->chance, &heap->plan, reading, trial.failed);
+		chance_read(&heap->chance, &heap->plan, reading,
+			    heap->request->unlike ? !is_at(crash, heap->request->unlike)
+						  : trial.failed);
 }
 
 static bool heap_ended(void *ctx, const struct run *run, bool failed)

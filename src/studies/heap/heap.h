@@ -38,7 +38,10 @@ struct heap_request {
 	 * trials are run. */
 	double suspect_p;
 	bool give_up_clean; /* no: when none has failed after `trials`, it is not waited for */
-	bool compare;	    /* and as many under crash, in turns */
+	/* What the coins are asked about, where every trial fails: does it crash elsewhere than
+	 * there (crash_place())? NULL: does it fail. */
+	const char *unlike;
+	bool compare; /* and as many under crash, in turns */
 	uint64_t seed;
 	struct plan_heap plan; /* of every trial, but for the seed */
 	enum heap_fencing fencing;

@@ -19,7 +19,6 @@
 #define WATCH_WITHOUT_IDS "watch without ids"
 
 /* Below this an observer has changed the rate. */
-#define EFFECT_P 0.01
 
 struct case_reading {
 	struct case_store *cs;
@@ -114,7 +113,7 @@ static void judge_observers(struct investigation *inv)
 								.failed_a = without->failed,
 								.trials_b = o->rate.trials,
 								.failed_b = o->rate.failed });
-		o->effect = o->p >= EFFECT_P		   ? EFFECT_NONE
+		o->effect = o->p >= RATES_DIFFER_P	   ? EFFECT_NONE
 			    : o->rate.failed == 0	   ? EFFECT_HIDES
 			    : o->rate.rate < without->rate ? EFFECT_RARER
 							   : EFFECT_MORE_OFTEN;

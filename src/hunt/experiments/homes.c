@@ -203,8 +203,16 @@ static void drop_numbers(struct bench *bench)
 		count_watched(bench);
 }
 
+/* Watched since it was there, never written, and not zero: what was there before it was. Of the
+ * stack zero says so, too: nobody clears frames. */
+static bool is_unwritten(const struct sight *sight)
+{
+	return sight->since_birth && !sight->write.write &&
+	       (sight->victim.value != 0 || sight->home.kind == HOME_STACK);
+}
+
 /* Did what was caught in that trial store the very value that it died of, in the very block? A
- * pointer that outlived its block is one, too. */
+ * pointer that outlived its block is proof, too, and a value that nobody wrote. */
 static bool is_proof(const struct sight *sight)
 {
 	const struct write_seen *w = sight->write.write;
@@ -214,6 +222,8 @@ static bool is_proof(const struct sight *sight)
 		return false;
 	if (sight->stale)
 		return sight->target_exact;
+	if (is_unwritten(sight))
+		return true;
 	return w && (w->flags & act) == act && !sight->healthy &&
 	       (sight->same_block || sight->since_birth || sight->home.kind != HOME_BLOCK);
 }
@@ -297,8 +307,7 @@ static int run_round(struct bench *bench, struct err *err)
 static bool unwritten(const struct level *level)
 {
 	VEC_FOREACH (&level->sights, sight)
-		if (!sight->since_birth || sight->write.write ||
-		    (sight->victim.value == 0 && sight->home.kind != HOME_STACK))
+		if (!is_unwritten(sight))
 			return false;
 	return level->sights.count > 0;
 }

@@ -66,15 +66,24 @@ void look_read(struct bench *bench)
 	read_crash(bench);
 }
 
+/* Every trial so far, as it is chased. */
+static bool fails_always(const struct bench *bench)
+{
+	const struct rate *rate = &bench->request->start.rate;
+
+	return rate->failed == rate->trials && bench->ret->others == 0 &&
+	       bench->ret->evidence.failed == bench->ret->evidence.trials;
+}
+
 /* A fault that cannot be read back says little by itself, but one bug dies in many ways: another
- * crash may tell. More of them are cheaper than to ask the whole heap, unless it dies in the same
- * way each time. An abort always says the same. */
+ * crash may tell. More of them are cheaper than to ask the whole heap, unless it dies each time,
+ * and in the same way. An abort always says the same. */
 static uint64_t crashes_wanted(const struct bench *bench)
 {
 	int signal = bench->start.signal;
 
 	if (!bench->start.first->has_backtrack && (signal == SIGSEGV || signal == SIGBUS) &&
-	    bench->start.alike < CRASHES_ALIKE && bench_is_nobody(bench))
+	    !(fails_always(bench) && bench->start.alike >= CRASHES_ALIKE) && bench_is_nobody(bench))
 		return CRASHES_UNTOLD;
 	return bench_wanted(bench);
 }

@@ -444,7 +444,7 @@ static int measure_first(struct inquiry *inq, uint64_t earlier)
 		r = measure_crashes(inq, most_trials(inq, TRIALS_FIRST_LONG), 1, 0);
 	if (r < 0 || !may_go_on(inq) || crashes(inq) == 0 || is_long(inq))
 		return r;
-	if (inq->known.summary.failed_any < inq->known.summary.rate.trials)
+	if (crashes(inq) < inq->known.summary.rate.trials)
 		r = measure_crashes(inq, most_trials(inq, TRIALS_FIRST), FAILURES_FIRST, 0);
 	if (r == 0 && may_go_on(inq) && inq->known.summary.families.list.count > 1)
 		r = measure(inq, most_trials(inq, TRIALS), FAILURES, 0);

@@ -60,6 +60,9 @@ struct round_ops {
 	/* It failed in the way that is chased. NULL: nothing to see. */
 	void (*read_failing)(struct bench *bench);
 	bool (*enough)(struct bench *bench);
+	/* How many more of those trials that it waits for will be enough, at best; `seen` is how
+	 * often they came so far. NULL, or 0: cannot be told. */
+	uint64_t (*missing)(const struct bench *bench, struct rate *seen);
 };
 
 struct level {
@@ -101,6 +104,7 @@ struct start {
 	bool moved; /* crashes that were never met before are taken for the same failure: */
 	unsigned int strangers; /* so many came in a row */
 	uint64_t count;		/* crashes seen meanwhile */
+	uint64_t alike;		/* of these, at the same instruction as the first */
 	int signal;		/* of the first */
 	const struct crash_reading *first;
 	struct reading *reading;
@@ -175,6 +179,7 @@ struct bench {
 	struct homes homes;
 	struct guards guards;
 	struct release release;
+	uint64_t accounts; /* over_release.c: trials whose count of references was followed */
 	VEC(struct touched_file) files;
 	struct probe probe;
 	struct race *race; /* while words are looked at */

@@ -112,7 +112,7 @@ struct who {
 	struct chase_request request;
 	struct chase_result result;
 	struct target match; /* only seen through: the inquiry's is the one that is freed */
-	char *without_ids;   /* settings */
+	char *settings;	     /* of its series: which list, and whether with ids */
 	struct stored_trial stored[STORED_MAX];
 };
 
@@ -149,6 +149,19 @@ static int gather_stored(struct inquiry *inq)
 
 /* ---- before, while and after it is asked ---- */
 
+static char *settings_of(const struct inquiry *inq)
+{
+	AUTO(mem_freep) char *list = mem_printf("list %s\n", inq->how.short_list);
+	AUTO(mem_freep)
+	char *settings = inq->how.short_list[0] != '\0'
+				 ? series_settings_with(inq->how.close_settings, "list", list)
+				 : mem_strdup(inq->how.close_settings);
+
+	return inq->known.without_ids
+		       ? series_settings_with(settings, "without-ids", "without-ids 1\n")
+		       : TAKE(settings);
+}
+
 static void fill_request(struct inquiry *inq)
 {
 	const struct hunt_request *request = inq->request;
@@ -159,8 +172,7 @@ static void fill_request(struct inquiry *inq)
 	who->match.cuts = true;
 	/* The way back from the fault is another for each member: one of them is chased. */
 	who->match.members.count = 0;
-	who->without_ids =
-		series_settings_with(inq->how.close_settings, "without-ids", "without-ids 1\n");
+	who->settings = settings_of(inq);
 	who->request = (struct chase_request){ .identity = inq->how.close.identity,
 					       .settings = inq->how.close.settings,
 					       .program = inq->how.program,
@@ -188,8 +200,7 @@ static void fill_request(struct inquiry *inq)
 					       .progress_ctx = request->show.ctx,
 					       .say = says,
 					       .say_ctx = inq };
-	if (inq->known.without_ids)
-		who->request.identity.settings = who->without_ids;
+	who->request.identity.settings = who->settings;
 }
 
 static int begin(struct inquiry *inq)
@@ -236,7 +247,7 @@ static uint64_t end(struct inquiry *inq, uint64_t *ret_guarded)
 static void release(struct inquiry *inq)
 {
 	chase_result_deinit(&inq->who->result);
-	mem_free(inq->who->without_ids);
+	mem_free(inq->who->settings);
 	mem_free(inq->who);
 	inq->who = NULL;
 }

@@ -692,8 +692,8 @@ static bool live_pointer(const struct weighing *w)
 	 CLASS(ILLEGAL_INSTRUCTION))
 #define COUNTED                                                                  \
 	(STORES | CLASS(RACE) | CLASS(DANGLING_HOLDER) | CLASS(USE_AFTER_FREE) | \
-	 CLASS(OVER_READ) | CLASS(UNINITIALISED) | CLASS(INSTANCE_CONFLATION) |  \
-	 CLASS(OUTSIDE_WRITER))
+	 CLASS(OVER_READ) | CLASS(OVER_RELEASE) | CLASS(UNINITIALISED) |         \
+	 CLASS(INSTANCE_CONFLATION) | CLASS(OUTSIDE_WRITER))
 
 /* Doubts in the order in which they are told; of the rows that clear a writer the first that holds
  * is told. */

@@ -161,6 +161,8 @@ static const char *writer_words(enum verdict_class class)
 		return "it is freed again here";
 	case VERDICT_INVALID_FREE:
 		return "the wrong pointer is freed here";
+	case VERDICT_OVER_RELEASE:
+		return "a reference is given back here";
 	case VERDICT_MAPPING_TRUNCATED:
 		return "the file is made shorter here";
 	case VERDICT_LEAK_GROWTH:

@@ -114,6 +114,8 @@ static uint32_t suggests(const struct evidence *e)
 		return BIT(HYP_MAPPING);
 	case EVIDENCE_ODDS:
 		return BIT(HYP_UNINITIALISED);
+	case EVIDENCE_ACCOUNT:
+		return BIT(HYP_STALE) | BIT(HYP_DANGLING);
 	case EVIDENCE_GROWTH:
 		return BIT(HYP_GROWTH);
 	case EVIDENCE_RACE:
@@ -373,7 +375,8 @@ static void by_crash(const struct facts *facts, struct verdict *ret)
 	AUTO(strbuf_deinit) struct strbuf words = { 0 };
 
 	VEC_FOREACH (&facts->list->list, e)
-		if (e->kind == EVIDENCE_CRASH && e->failing && shows_memory_error(e->crash->fault))
+		if (e->kind == EVIDENCE_CRASH && e->failing &&
+		    shows_memory_error(e->crash->fault) && !crash_is_null_call(e->crash))
 			VEC_PUSH(&seen, e);
 	if (seen.count > 0) {
 		evidence_describe(seen.items[0], &words);

@@ -66,10 +66,22 @@ const struct rule rules[] = {
 	  .by_watching = true,
 	  .weigh = weigh_dangling,
 	  .tell = tell_dangling },
+	{ .class = VERDICT_OVER_RELEASE,
+	  .hypothesis = HYP_STALE,
+	  .needs = "a count of references that went on after its block was freed, and one function "
+		   "that gave back more than it took",
+	  .settles = "let that function give back one less: the failure must go",
+	  .excludes = BIT(HYP_WIDE) | BIT(HYP_OVERFLOW) | BIT(HYP_CONFLATED) |
+		      BIT(HYP_UNINITIALISED) | BIT(HYP_MAPPING) | BIT(HYP_OUTSIDE) | BIT(HYP_HOST) |
+		      BIT(HYP_PLAIN) | BIT(HYP_FAULT),
+	  .covers = BIT(VERDICT_WRITE_AFTER_FREE) | BIT(VERDICT_USE_AFTER_FREE) |
+		    BIT(VERDICT_DANGLING_HOLDER) | BIT(VERDICT_DOUBLE_FREE),
+	  .weigh = weigh_release,
+	  .tell = tell_release },
 	{ .class = VERDICT_WRITE_AFTER_FREE,
 	  .hypothesis = HYP_STALE,
 	  .needs = "a caught write through a pointer whose block had been freed",
-	  .settles = "redhand heap with a quarantine: the freed block's poison must be damaged by "
+	  .settles = "redhand heap -- CMD: the freed block's poison must be damaged by "
 		     "the same writer",
 	  .excludes = BUT(EVERY_OTHER_WAY, HYP_STALE),
 	  .covers = BIT(VERDICT_USE_AFTER_FREE),
@@ -79,7 +91,8 @@ const struct rule rules[] = {
 	{ .class = VERDICT_OVERFLOW,
 	  .hypothesis = HYP_OVERFLOW,
 	  .needs = "a caught write behind the end of the block that its base pointer belongs to",
-	  .settles = "redhand heap: a canary behind that block must be broken by the same writer",
+	  .settles =
+		  "redhand heap -- CMD: a canary behind that block must be broken by the same writer",
 	  .excludes = BUT(EVERY_OTHER_WAY, HYP_OVERFLOW),
 	  .by_watching = true,
 	  .weigh = weigh_write,
@@ -87,7 +100,8 @@ const struct rule rules[] = {
 	{ .class = VERDICT_UNDERFLOW,
 	  .hypothesis = HYP_OVERFLOW,
 	  .needs = "a caught write before the start of the block that its base pointer belongs to",
-	  .settles = "redhand heap: a canary before that block must be broken by the same writer",
+	  .settles =
+		  "redhand heap -- CMD: a canary before that block must be broken by the same writer",
 	  .excludes = BUT(EVERY_OTHER_WAY, HYP_OVERFLOW),
 	  .by_watching = true,
 	  .weigh = weigh_write,
@@ -144,7 +158,7 @@ const struct rule rules[] = {
 	{ .class = VERDICT_USE_AFTER_FREE,
 	  .hypothesis = HYP_DANGLING,
 	  .needs = "a failing access through a pointer whose block had been freed",
-	  .settles = "redhand heap sweeps for who still points to the block at its free",
+	  .settles = "redhand heap --sweep all -- CMD: who still points to the block at its free",
 	  .excludes = BIT(HYP_CONFLATED) | BIT(HYP_MAPPING) | BIT(HYP_OUTSIDE) | BIT(HYP_HOST),
 	  .weigh = weigh_freed_use,
 	  .tell = tell_freed_use },

@@ -118,13 +118,15 @@ void weigh_plain(const struct rule *rule, const struct facts *facts, struct proo
 void tell_plain(const struct facts *facts, const struct proof *proof, struct verdict *ret,
 		struct strbuf *sentence);
 
+/* rules_heap.c */
+void weigh_release(const struct rule *rule, const struct facts *facts, struct proof *ret);
+void tell_release(const struct facts *facts, const struct proof *proof, struct verdict *ret,
+		  struct strbuf *sentence);
+
 /* rules_fault.c */
 void weigh_fault(const struct rule *rule, const struct facts *facts, struct proof *ret);
 void tell_fault(const struct facts *facts, const struct proof *proof, struct verdict *ret,
 		struct strbuf *sentence);
-
-/* The class of a plain fault; VERDICT_NOT_CAUGHT: it is none. */
-enum verdict_class fault_verdict(enum fault_class fault);
 
 /* What the faulting instruction of that crash could not use; NULL unknown. */
 const struct fault_value *fault_value_of(const struct facts *facts, const struct evidence *crash);

@@ -19,9 +19,11 @@ static bool in_every_run(const struct failure_seen *f)
 	       f->ran == f->ran_failed;
 }
 
-enum verdict_class fault_verdict(enum fault_class fault)
+static enum verdict_class class_of(const struct crash *crash)
 {
-	switch (fault) {
+	if (crash_is_null_call(crash))
+		return VERDICT_NULL_POINTER;
+	switch (crash->fault) {
 	case FAULT_NULL:
 		return VERDICT_NULL_POINTER;
 	case FAULT_ARITHMETIC:
@@ -50,7 +52,7 @@ static bool fits_class(const struct rule *rule, const struct facts *facts, const
 {
 	const struct fault_value *value = fault_value_of(facts, e);
 
-	if (e->crash->hidden || fault_verdict(e->crash->fault) != rule->class)
+	if (e->crash->hidden || class_of(e->crash) != rule->class)
 		return false;
 	if (rule->class == VERDICT_DIVISION_BY_ZERO)
 		return !value || (value->divisor && value->value == 0);
@@ -151,8 +153,9 @@ static void say_fault(const struct rule *rule, const struct crash *crash, struct
 {
 	switch (rule->class) {
 	case VERDICT_NULL_POINTER:
-		strbuf_adds(sb, crash->write ? "a write through a NULL pointer in "
-					     : "a read through a NULL pointer in ");
+		strbuf_adds(sb, crash_is_null_call(crash) ? "a call through a NULL pointer in "
+				: crash->write		  ? "a write through a NULL pointer in "
+							  : "a read through a NULL pointer in ");
 		say_site(sb, &crash->stack);
 		if (crash->address > 0 && (int64_t)crash->address > 0)
 			strbuf_addf(sb, ", at offset %" PRIu64, crash->address);

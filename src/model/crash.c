@@ -30,12 +30,6 @@ static const char *const fault_names[FAULT_CLASSES] = {
 	[FAULT_SENT] = "sent",
 };
 
-bool fault_is_plain(enum fault_class fault)
-{
-	return fault == FAULT_NULL || fault == FAULT_ARITHMETIC || fault == FAULT_STACK_OVERFLOW ||
-	       fault == FAULT_ILLEGAL || fault == FAULT_TRAP;
-}
-
 const char *fault_class_name(enum fault_class fault)
 {
 	return fault < FAULT_CLASSES ? fault_names[fault] : "unknown";
@@ -359,4 +353,18 @@ bool stack_in_allocator(const struct stack *stack)
 			if (strstr(stack->frames[i].function, names[k]))
 				return true;
 	return false;
+}
+
+#define NULL_REACH 0x10000u /* as far as a table of functions goes */
+
+bool crash_is_null_call(const struct crash *crash)
+{
+	return crash->fault == FAULT_EXECUTE && crash->address < NULL_REACH;
+}
+
+bool crash_is_plain(const struct crash *crash)
+{
+	return crash->fault == FAULT_NULL || crash->fault == FAULT_ARITHMETIC ||
+	       crash->fault == FAULT_STACK_OVERFLOW || crash->fault == FAULT_ILLEGAL ||
+	       crash->fault == FAULT_TRAP || crash_is_null_call(crash);
 }

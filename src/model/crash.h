@@ -35,10 +35,6 @@ enum fault_class {
 	FAULT_CLASSES,
 };
 
-/* Faults that need no damaged memory: a NULL pointer, a division, a full stack, an instruction that
- * stops the program. */
-bool fault_is_plain(enum fault_class fault);
-
 /* The identifier in signatures and JSON. */
 const char *fault_class_name(enum fault_class fault);
 
@@ -128,6 +124,13 @@ void crash_deinit(struct crash *crash);
 void crash_copy(struct crash *to, const struct crash *from);
 struct file_cut *file_cut_dup(const struct file_cut *cut); /* NULL gives NULL */
 void crash_report_deinit(struct crash_report *report);
+
+/* A jump to NULL, or close by. */
+bool crash_is_null_call(const struct crash *crash);
+
+/* A fault that needs no damaged memory: a NULL pointer, a division, a full stack, an instruction that
+ * stops the program. */
+bool crash_is_plain(const struct crash *crash);
 
 /* Appends what kind of fault it was and in which function: "null in use". */
 void crash_place(const struct crash *crash, struct strbuf *sb);

@@ -25,6 +25,7 @@ static const char *const kind_names[EVIDENCE_KINDS] = {
 	[EVIDENCE_EXPERIMENT] = "experiment",
 	[EVIDENCE_OVER_READ] = "over-read",
 	[EVIDENCE_FAULT_VALUE] = "fault-value",
+	[EVIDENCE_ACCOUNT] = "reference-account",
 };
 
 static const size_t part_sizes[EVIDENCE_KINDS] = {
@@ -48,6 +49,7 @@ static const size_t part_sizes[EVIDENCE_KINDS] = {
 	[EVIDENCE_EXPERIMENT] = sizeof(struct experiment_made),
 	[EVIDENCE_OVER_READ] = sizeof(struct freed_use),
 	[EVIDENCE_FAULT_VALUE] = sizeof(struct fault_value),
+	[EVIDENCE_ACCOUNT] = sizeof(struct reference_account),
 };
 
 const char *evidence_kind_name(enum evidence_kind kind)
@@ -330,6 +332,16 @@ static void fault_value_free(struct fault_value *value)
 	mem_free(value);
 }
 
+static void account_free(struct reference_account *account)
+{
+	home_deinit(&account->home);
+	block_life_free(account->block);
+	VEC_FOREACH (&account->parties, party)
+		stack_deinit(&party->at);
+	VEC_DEINIT(&account->parties);
+	mem_free(account);
+}
+
 static void hop_free(struct hop_seen *hop)
 {
 	home_deinit(&hop->home);
@@ -391,6 +403,9 @@ static void part_free(struct evidence *evidence)
 		return;
 	case EVIDENCE_FAULT_VALUE:
 		fault_value_free(evidence->fault_value);
+		return;
+	case EVIDENCE_ACCOUNT:
+		account_free(evidence->account);
 		return;
 	default:
 		break;

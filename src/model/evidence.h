@@ -213,6 +213,18 @@ struct fault_value {
 	char *returned_by; /* POINTER_RETURNED: the function; NULL unknown */
 };
 
+/* Who took references to a counted block and who gave them back, over its life and beyond. */
+struct reference_party {
+	struct stack at; /* from the function on that asked for it; never empty */
+	uint64_t taken, given;
+};
+
+struct reference_account {
+	struct home home; /* the count */
+	struct block_life *block;
+	VEC(struct reference_party) parties;
+};
+
 /* A home that was watched in a trial. One for each trial whose victim was watched; it is what
  * makes 'nobody was caught' mean something. */
 struct watch_account {
@@ -441,6 +453,7 @@ enum evidence_kind {
 	EVIDENCE_EXPERIMENT,
 	EVIDENCE_OVER_READ, /* `freed_use` */
 	EVIDENCE_FAULT_VALUE,
+	EVIDENCE_ACCOUNT,
 	EVIDENCE_KINDS,
 };
 
@@ -471,6 +484,7 @@ struct evidence {
 		struct hop_seen *hop;
 		struct odds_seen *odds;
 		struct fault_value *fault_value;
+		struct reference_account *account;
 		void *any;
 	};
 };

@@ -372,6 +372,22 @@ static void fault_value(struct archive *a, struct fault_value *f)
 	archive_text(a, &f->returned_by);
 }
 
+static void account(struct archive *a, struct reference_account *r)
+{
+	uint64_t count;
+
+	archive_home(a, &r->home);
+	archive_block_or_null(a, &r->block);
+	count = archive_count(a, r->parties.count);
+	for (uint64_t i = 0; i < count && !a->in.broken; i++) {
+		if (!a->out)
+			VEC_PUSH(&r->parties, (struct reference_party){ 0 });
+		archive_stack(a, &r->parties.items[i].at);
+		archive_u64(a, &r->parties.items[i].taken);
+		archive_u64(a, &r->parties.items[i].given);
+	}
+}
+
 static void growth(struct archive *a, struct growth_seen *g)
 {
 	archive_text(a, &g->key);
@@ -515,6 +531,9 @@ static void part(struct archive *a, struct evidence *e)
 		break;
 	case EVIDENCE_FAULT_VALUE:
 		fault_value(a, e->fault_value);
+		break;
+	case EVIDENCE_ACCOUNT:
+		account(a, e->account);
 		break;
 	case EVIDENCE_EXPERIMENT:
 		experiment(a, e->experiment);

@@ -228,6 +228,17 @@ static void fault_value(const struct fault_value *f, struct strbuf *sb)
 	}
 }
 
+static void account(const struct reference_account *r, struct strbuf *sb)
+{
+	strbuf_adds(sb, "references in ");
+	home_describe(&r->home, sb);
+	VEC_FOREACH (&r->parties, party) {
+		add_site(sb, party == r->parties.items ? ": " : "; ", &party->at);
+		strbuf_addf(sb, " took %" PRIu64 " and gave back %" PRIu64, party->taken,
+			    party->given);
+	}
+}
+
 static void growth(const struct growth_seen *g, struct strbuf *sb)
 {
 	strbuf_addf(sb, "%.1f blocks, %.0f bytes more per test", g->blocks_per_test,
@@ -347,6 +358,9 @@ void evidence_describe(const struct evidence *evidence, struct strbuf *sb)
 		break;
 	case EVIDENCE_FAULT_VALUE:
 		fault_value(evidence->fault_value, sb);
+		break;
+	case EVIDENCE_ACCOUNT:
+		account(evidence->account, sb);
 		break;
 	case EVIDENCE_GROWTH:
 		growth(evidence->growth, sb);

@@ -25,6 +25,7 @@ static const char *const class_names[VERDICT_CLASSES] = {
 	[VERDICT_DIVISION_BY_ZERO] = "division-by-zero",
 	[VERDICT_STACK_EXHAUSTED] = "stack-exhausted",
 	[VERDICT_ILLEGAL_INSTRUCTION] = "illegal-instruction",
+	[VERDICT_OVER_RELEASE] = "over-release",
 };
 
 static const char *const class_words[VERDICT_CLASSES] = {
@@ -52,6 +53,7 @@ static const char *const class_words[VERDICT_CLASSES] = {
 	[VERDICT_DIVISION_BY_ZERO] = "a division by zero",
 	[VERDICT_STACK_EXHAUSTED] = "the stack is full",
 	[VERDICT_ILLEGAL_INSTRUCTION] = "an instruction that stops the program",
+	[VERDICT_OVER_RELEASE] = "a reference is given back that was not taken",
 };
 
 const char *verdict_class_name(enum verdict_class class)

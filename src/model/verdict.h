@@ -40,6 +40,7 @@ enum verdict_class {
 	VERDICT_DIVISION_BY_ZERO,
 	VERDICT_STACK_EXHAUSTED,
 	VERDICT_ILLEGAL_INSTRUCTION,
+	VERDICT_OVER_RELEASE, /* a reference was given back that was never taken */
 	VERDICT_CLASSES,
 };
 

@@ -239,7 +239,8 @@ void crash_reading_tell(const struct crash_reading *crashed, struct symbols *sym
 		VEC_PUSH(&ret->list, e);
 		if (crash->fault == FAULT_MAPPING_SHRANK && crash->file)
 			tell_mapping(crashed, crash, ret);
-		if (crash->fault == FAULT_NULL || crash->fault == FAULT_ARITHMETIC)
+		if (crash->fault == FAULT_NULL || crash->fault == FAULT_ARITHMETIC ||
+		    crash_is_null_call(crash))
 			tell_value(crashed, ret);
 	}
 	if (freed >= 0) {

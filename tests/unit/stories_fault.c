@@ -149,6 +149,24 @@ static void divisor_stored_by_name(struct evidence_list *l)
 		made_traits(e->write, MADE_NAMED);
 }
 
+/* A table of functions that has none for this. */
+static void null_called(struct evidence_list *l)
+{
+	faults(l, FAULT_EXECUTE);
+	EACH_PIECE(l, e)
+	if (e->kind == EVIDENCE_CRASH)
+		e->crash->address = 0;
+}
+
+/* Code jumped into the heap. */
+static void called_elsewhere(struct evidence_list *l)
+{
+	faults(l, FAULT_EXECUTE);
+	EACH_PIECE(l, e)
+	if (e->kind == EVIDENCE_CRASH)
+		e->crash->address = 0x700000;
+}
+
 static void full_stack(struct evidence_list *l)
 {
 	faults(l, FAULT_STACK_OVERFLOW);
@@ -167,9 +185,9 @@ static void stopped_by_int3(struct evidence_list *l)
 static void stopped_and_unguarded(struct evidence_list *l)
 {
 	faults(l, FAULT_ILLEGAL);
-	EACH_PIECE (l, e)
-		if (e->kind == EVIDENCE_EXPERIMENT)
-			e->experiment->telling = 1;
+	EACH_PIECE(l, e)
+	if (e->kind == EVIDENCE_EXPERIMENT)
+		e->experiment->telling = 1;
 }
 
 /* Code that has no name may be data that was jumped into. */
@@ -201,6 +219,8 @@ const struct story stories_fault[] = {
 	ROW(divisor_stored_in_passing, NARROW_WRITE, FIRM, "load"),
 	ROW(divisor_stored_by_name, DIVISION_BY_ZERO, FIRM, NULL),
 
+	ROW(null_called, NULL_POINTER, FIRM, NULL),
+	ROW(called_elsewhere, NOT_CAUGHT, DOUBTED, NULL),
 	ROW(full_stack, STACK_EXHAUSTED, FIRM, NULL),
 	ROW(stopped_by_ud2, ILLEGAL_INSTRUCTION, FIRM, NULL),
 	ROW(stopped_by_int3, ILLEGAL_INSTRUCTION, FIRM, NULL),

@@ -388,6 +388,28 @@ static void canary_by_a_copy(struct evidence_list *l)
 		e->write->copy = true;
 }
 
+static void given_back_too_often(struct evidence_list *l)
+{
+	add(l, made_account(1));
+	add(l, made_account(2));
+}
+
+/* Nobody's account is below zero: somebody kept a pointer that was not counted. */
+static void all_accounts_even(struct evidence_list *l)
+{
+	given_back_too_often(l);
+	VEC_FOREACH (&l->list, e)
+		e->account->parties.items[1].taken = 2;
+}
+
+/* Two are: which of them is wrong is not told. */
+static void two_gave_back_too_often(struct evidence_list *l)
+{
+	given_back_too_often(l);
+	VEC_FOREACH (&l->list, e)
+		e->account->parties.items[0].taken = 0;
+}
+
 static void growth_measured_once(struct evidence_list *l)
 {
 	growth(l);
@@ -442,6 +464,9 @@ const struct story stories_pairs[] = {
 	ROW(fails_whoever_takes_the_damage, OVERFLOW, DOUBTED, NULL),
 	ROW(damage_seen_at_a_fence, OVERFLOW, FIRM, "reset"),
 	ROW(canary_by_a_copy, OVERFLOW, FIRM, "fill"),
+	ROW(given_back_too_often, OVER_RELEASE, FIRM, "get"),
+	ROW(all_accounts_even, NOT_CAUGHT, DOUBTED, NULL),
+	ROW(two_gave_back_too_often, NOT_CAUGHT, DOUBTED, NULL),
 	ROW(growth_measured_once, LEAK_GROWTH, DOUBTED, "group_new"),
 };
 const size_t stories_pairs_count = ARRAY_SIZE(stories_pairs);

@@ -104,13 +104,13 @@ int guards_take(struct bench *bench, const struct series_identity *identity,
 }
 
 /* As many that the failure comes up at least once with some 98 %, at the rate that was seen: there
- * are four times as many as it takes on average. */
+ * are four times as many as it takes on average. Of few trials all may have failed by chance. */
 static unsigned int heap_trials(const struct bench *bench)
 {
 	uint64_t left = bench_trials_left(bench), failed, trials, wanted;
 
 	bench_rate(bench, &trials, &failed);
-	wanted = failed > 0 ? 4 * trials / failed : UNFAILED_TRIALS;
+	wanted = failed > 0 ? 4 * (trials + 1) / failed : UNFAILED_TRIALS;
 	wanted = wanted < HEAP_TRIALS ? HEAP_TRIALS : wanted;
 	wanted = wanted > HEAP_TRIALS_MAX ? HEAP_TRIALS_MAX : wanted;
 	return (unsigned int)(left < wanted ? left : wanted);
@@ -201,12 +201,23 @@ static bool enough(struct bench *bench)
 	       bench->round.trials >= guards->max * (1 + guards->caught - guards->before);
 }
 
+static uint64_t missing(const struct bench *bench, struct rate *seen)
+{
+	const struct guards *guards = &bench->guards;
+	uint64_t wanted = bench_wanted(bench);
+
+	*seen = (struct rate){ .trials = bench->round.trials,
+			       .failed = guards->caught - guards->before };
+	return guards->caught < wanted ? wanted - guards->caught : 0;
+}
+
 static const struct round_ops guards_round = { .id = 4,
 					       .observer = OBSERVE_HEAP,
 					       .planned = true,
 					       .may_pages = true,
 					       .read_any = read_any,
-					       .enough = enough };
+					       .enough = enough,
+					       .missing = missing };
 
 static int run_guarded(struct bench *bench, struct err *err)
 {
@@ -537,9 +548,15 @@ static bool applies(struct inquiry *inq, struct strbuf *why)
 	return guards_reason(inq->bench) != GUARDS_REASONS;
 }
 
+/* Until it has failed often enough; where they show nothing, all of them. */
 static void price(const struct inquiry *inq, struct price *ret)
 {
-	price_of_trials(inq, heap_trials(inq->bench), 2, ret);
+	struct price most;
+
+	price_of_trials(inq, heap_trials(inq->bench), 2, &most);
+	price_of_failures(inq, (double)bench_wanted(inq->bench), 2, ret);
+	if (ret->trials > most.trials)
+		*ret = most;
 }
 
 static int run(struct inquiry *inq)

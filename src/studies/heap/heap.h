@@ -34,7 +34,10 @@ struct heap_request {
 	unsigned int trials_max;
 	unsigned int
 		found_enough; /* trials with the same finding that are enough; 0: all are run */
-	bool give_up_clean;   /* no: when none has failed after `trials`, it is not waited for */
+	/* Poison by chance: it ends when somebody is suspected with this p; 0: not before all
+	 * trials are run. */
+	double suspect_p;
+	bool give_up_clean; /* no: when none has failed after `trials`, it is not waited for */
 	/* What the coins are asked about, where every trial fails: does it crash elsewhere than
 	 * there (crash_place())? NULL: does it fail. */
 	const char *unlike;

@@ -272,10 +272,10 @@ enum plan_watch_kind {
 	PLAN_WATCH_GLOBAL = 2,	/* the first of its ranges whose module is there */
 	PLAN_WATCH_CONTEXT = 3, /* blocks whose allocation goes through one of its ranges */
 	PLAN_WATCH_KEY = 4,	/* blocks with this key, or near it in ordinal */
-	PLAN_WATCH_HOOK = 5,	/* objects that hooks on functions hand over: agent/watch/watch.h; with
-				 * PLAN_PAGES, blocks whose allocation goes through one of its
-				 * ranges are placed where they can be watched */
-	PLAN_WATCH_THREAD = 6,	/* `offset` from the thread pointer, of each thread */
+	PLAN_WATCH_HOOK = 5, /* objects that hooks on functions hand over: agent/watch/watch.h; with
+			      * PLAN_PAGES, blocks whose allocation goes through one of its
+			      * ranges are placed where they can be watched */
+	PLAN_WATCH_THREAD = 6, /* `offset` from the thread pointer, of each thread */
 };
 
 /* Which objects are watched when there are more than debug registers. */

@@ -345,7 +345,7 @@ static int save_output(struct slot *s, const char *name, bool keep, struct err *
 	int r;
 
 	/* The target may have removed it. */
-	(void)mkdirat(s->trials, name, 0755);
+	(void)mkdirat(s->trials, name, 0700);
 	dir = openat(s->trials, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	if (dir < 0)
 		return err_errno(err, -errno, "cannot open trials/%s", name);
@@ -448,6 +448,8 @@ static int run_trial(struct slot *s, const struct trial_job *job, struct trial_r
 	int r;
 
 	(void)snprintf(name, sizeof(name), "%llu", (unsigned long long)job->number.value);
+	/* The agent opens what another user needs. Without it, that must be open from the start. */
+	s->room.shared = job->observer == OBSERVE_NONE && geteuid() == 0;
 	r = room_open(&s->room, name, err);
 	if (r < 0)
 		return r;
@@ -499,6 +501,7 @@ static int run_trial(struct slot *s, const struct trial_job *job, struct trial_r
 	output_finish(&s->output);
 	if (s->orphaned)
 		return 0;
+	room_reclaim(&s->room, name);
 	if (job->observer != OBSERVE_NONE)
 		look_at_logs(s, name, end);
 	failed = judge_failed(s->settings, end);

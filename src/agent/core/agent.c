@@ -20,6 +20,7 @@
 #include "agent/core/modules.h"
 #include "agent/core/plan_apply.h"
 #include "agent/core/real.h"
+#include "agent/core/secret.h"
 #include "agent/core/signals.h"
 #include "agent/core/text.h"
 #include "agent/core/thread.h"
@@ -387,7 +388,6 @@ __attribute__((constructor)) static void agent_load(int argc, char **argv, char 
 	struct text text;
 
 	(void)argc;
-	(void)argv;
 	if (!real_resolve())
 		return; /* no malloc behind ours: the early arena is all there is */
 	trial = variable_copy(envp, WIRE_TRIAL_VARIABLE, agent.trial_entry,
@@ -399,6 +399,7 @@ __attribute__((constructor)) static void agent_load(int argc, char **argv, char 
 	preload = variable_copy(envp, "LD_PRELOAD", agent.preload, sizeof(agent.preload));
 	if (text.cut || !preload)
 		agent.preload[0] = 0;
+	secret_start(argv, envp);
 	if (!text.cut)
 		agent_start(envp);
 }

@@ -11,6 +11,7 @@
 #include "agent/core/agent.h"
 #include "agent/core/clock.h"
 #include "agent/core/memory.h"
+#include "agent/core/secret.h"
 #include "agent/core/text.h"
 #include "agent/core/thread.h"
 #include "agent/watch/watch.h"
@@ -131,8 +132,10 @@ static int file_create(void)
 		if (path.cut)
 			return -1;
 		fd = raw_syscall4(SYS_openat, AT_FDCWD, agent.log_path,
-				  O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
+				  O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
 		if (fd >= 0) {
+			/* A target that makes its files unreadable means its own. */
+			(void)raw_syscall2(SYS_fchmod, fd, 0600);
 			agent.image = n;
 			return (int)fd;
 		}
@@ -269,8 +272,9 @@ static int draft_file(void)
 					 __ATOMIC_ACQUIRE)) {
 		for (spins = 0; spins < FILE_SPINS; spins++) {
 			if (__atomic_load_n(&log_map.filed, __ATOMIC_ACQUIRE) == 2)
-				return (int)raw_syscall4(SYS_openat, AT_FDCWD, agent.log_path,
-							 O_RDWR | O_CLOEXEC | O_NOATIME, 0);
+				return (int)raw_syscall4(
+					SYS_openat, AT_FDCWD, agent.log_path,
+					O_RDWR | O_CLOEXEC | O_NOATIME | O_NOFOLLOW, 0);
 			__builtin_ia32_pause();
 		}
 		return -1;
@@ -481,6 +485,9 @@ uint64_t log_append_sigsafe(struct log_writer *writer, enum log_record_type type
 		memcpy(at + sizeof(head), fixed, fixed_bytes);
 	if (rest_bytes)
 		memcpy(at + sizeof(head) + fixed_bytes, rest, rest_bytes);
+	/* Nothing else holds bytes of the target. */
+	if (type == LOG_BLOB || type == LOG_HIT)
+		secret_hide_sigsafe(at + sizeof(head) + fixed_bytes, rest_bytes, 0);
 	record_seal(at, &head);
 	writer->blobs += type == LOG_BLOB;
 	writer->blocks += type == LOG_BLOCK;
@@ -538,6 +545,8 @@ size_t log_memory_sigsafe(struct log_writer *writer, enum log_blob_kind kind, un
 		/* A page that vanishes meanwhile leaves the zeros that are there. */
 		(void)memory_read_sigsafe(at + sizeof(head) + sizeof(blob), address + blob.offset,
 					  blob.bytes);
+		secret_hide_sigsafe(at + sizeof(head) + sizeof(blob), blob.bytes,
+				    address + blob.offset);
 		record_seal(at, &head);
 		writer->blobs++;
 	}

@@ -121,8 +121,10 @@ static void hide_from_git(const struct case_store *cs)
 static int open_dir(struct case_store *cs, struct err *err)
 {
 	cs->dir_fd = open(cs->dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	if (cs->dir_fd < 0)
-		return err_errno(err, -errno, "cannot open '%s'", cs->dir);
+	if (cs->dir_fd < 0) {
+		(void)err_errno(err, -errno, "cannot open '%s'", cs->dir);
+		return err_remedy(err, "name a directory that can be written with --case DIR");
+	}
 	return fd_check_ours(cs->dir_fd, cs->dir, err);
 }
 
@@ -267,8 +269,8 @@ static int open_unwritable(struct case_store *cs, int why, struct err *err)
 			       SQLITE_OPEN_READONLY | SQLITE_OPEN_URI | SQLITE_OPEN_NOMUTEX, NULL);
 	if (code != SQLITE_OK)
 		return db_error(&cs->db, code, err);
-	(void)sqlite3_db_config(cs->db.handle, SQLITE_DBCONFIG_DEFENSIVE, 1, NULL);
-	return schema_check(&cs->db, &case_schema, err);
+	code = db_distrust(&cs->db, err);
+	return code < 0 ? code : schema_check(&cs->db, &case_schema, err);
 }
 
 static int open_db(struct case_store *cs, enum case_mode mode, struct err *err)
@@ -285,11 +287,14 @@ static int open_db(struct case_store *cs, enum case_mode mode, struct err *err)
 	if (code != SQLITE_OK)
 		return db_error(&cs->db, code, err);
 	(void)sqlite3_busy_timeout(cs->db.handle, 5000);
-	(void)sqlite3_db_config(cs->db.handle, SQLITE_DBCONFIG_DEFENSIVE, 1, NULL);
+	r = db_distrust(&cs->db, err);
 	if (mode == CASE_READ) {
-		r = schema_check(&cs->db, &case_schema, err);
+		if (r == 0)
+			r = schema_check(&cs->db, &case_schema, err);
 		return r == -EACCES || r == -ENOSPC ? open_unwritable(cs, r, err) : r;
 	}
+	if (r < 0)
+		return r;
 	/* Before anything is changed: is this ours, and of a version we know? */
 	r = schema_bring_up(&cs->db, &case_schema, err);
 	/* NORMAL in WAL mode: a commit survives the death of redhand; a power cut may lose the

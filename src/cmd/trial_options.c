@@ -474,13 +474,17 @@ int trial_setup_init_later(struct trial_setup *setup, const struct trial_options
 	return init(setup, options, command, program, relative, err);
 }
 
-static int place(struct trial_setup *setup, const char *case_dir, struct err *err)
+static int place(struct trial_setup *setup, const char *case_dir, const struct case_store *cs,
+		 struct err *err)
 {
 	AUTO(mem_freep) char *trials = mem_printf("%s/trials", case_dir);
+	struct stat st;
 
 	setup->settings.trials_path = realpath(trials, NULL);
-	if (!setup->settings.trials_path)
+	if (!setup->settings.trials_path || fstat(case_trials_dir(cs), &st) < 0)
 		return err_errno(err, -errno, "cannot find '%s'", trials);
+	setup->settings.trials_device = st.st_dev;
+	setup->settings.trials_inode = st.st_ino;
 	return setup->settings.flags & TRIAL_SHARE_TMP ? 0 : tmp_dirs_make(&setup->settings, err);
 }
 
@@ -490,7 +494,7 @@ int trial_setup_open(struct trial_setup *setup, const char *case_dir, struct cas
 	int r = case_open(case_dir, CASE_WRITE, ret, err);
 
 	if (r == 0)
-		r = place(setup, case_dir, err);
+		r = place(setup, case_dir, *ret, err);
 	if (r == 0 && setup->unobserved)
 		log_note("%s", setup->unobserved);
 	if (r == 0 && setup->observer == OBSERVE_NONE &&
@@ -519,6 +523,8 @@ void trial_setup_join(struct trial_setup *setup, const struct trial_setup *opene
 	const struct trial_settings *from = &opened->settings;
 
 	setup->settings.trials_path = mem_strdup(from->trials_path);
+	setup->settings.trials_device = from->trials_device;
+	setup->settings.trials_inode = from->trials_inode;
 	setup->settings.tmp_dirs = from->tmp_dirs ? mem_strdup(from->tmp_dirs) : NULL;
 	setup->settings.readings = from->readings;
 	setup->joined = true;

@@ -539,6 +539,21 @@ static int serve_one(struct slot *s, const struct strbuf *message)
 	return message_send(s->socket, &answer);
 }
 
+/* The case's trials/, and nothing that was put in its place since. */
+static int open_trials(const struct trial_settings *settings)
+{
+	int fd = open(settings->trials_path, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+	struct stat st;
+
+	if (fd >= 0 && settings->trials_inode != 0 &&
+	    (fstat(fd, &st) < 0 || st.st_ino != settings->trials_inode ||
+	     st.st_dev != settings->trials_device)) {
+		fd_close(fd);
+		return -1;
+	}
+	return fd;
+}
+
 void slot_main(int socket, unsigned int slot, const struct trial_settings *settings)
 {
 	AUTO(strbuf_deinit) struct strbuf message = { 0 };
@@ -557,7 +572,7 @@ void slot_main(int socket, unsigned int slot, const struct trial_settings *setti
 	(void)sigemptyset(&child);
 	(void)sigaddset(&child, SIGCHLD);
 	s.signals = signalfd(-1, &child, SFD_CLOEXEC | SFD_NONBLOCK);
-	s.trials = open(settings->trials_path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	s.trials = open_trials(settings);
 	room_init(&s.room, s.trials, slot, tmp_dirs_open(settings));
 	output_init(&s.output, settings);
 	while (s.signals >= 0 && s.trials >= 0 && message_receive(socket, &message) > 0)

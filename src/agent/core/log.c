@@ -5,6 +5,7 @@
 #include <signal.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <time.h>
 
 #include "agent/arch/x86_64.h"
@@ -73,6 +74,7 @@ static void header_plan(struct log_header *header)
 	header->file_bytes = at;
 	header->pid = agent.pid;
 	header->ppid = (uint32_t)raw_syscall0(SYS_getppid);
+	header->user = (uint32_t)raw_syscall0(SYS_geteuid) + 1;
 	header->image = agent.image;
 	header->observer = plan->observer;
 	header->plan_flags = plan->flags;
@@ -114,10 +116,33 @@ static void size_signal_release(const struct size_signal *held)
 	(void)raw_syscall4(SYS_rt_sigprocmask, SIG_SETMASK, &held->mask, NULL, sizeof(held->mask));
 }
 
+int log_directory_sigsafe(void)
+{
+	static uint64_t device, inode; /* of the first time; a child has them, too */
+	struct stat stat;
+	long fd = raw_syscall4(SYS_openat, AT_FDCWD, agent.trial,
+			       O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC, 0);
+
+	if (fd < 0 || raw_syscall2(SYS_fstat, fd, &stat)) {
+		if (fd >= 0)
+			(void)raw_syscall1(SYS_close, fd);
+		return fd < 0 ? (int)fd : -1;
+	}
+	if (!inode) {
+		device = stat.st_dev;
+		inode = stat.st_ino;
+	}
+	if (stat.st_dev == device && stat.st_ino == inode)
+		return (int)fd;
+	(void)raw_syscall1(SYS_close, fd);
+	return -1;
+}
+
 /* The next image number of this pid, found by trying: exec leaves the earlier ones behind. */
-static int file_create(void)
+static int file_create_at(int directory)
 {
 	struct text path;
+	const char *name;
 	uint32_t n;
 	long fd;
 
@@ -131,7 +156,8 @@ static int file_create(void)
 		text_add(&path, WIRE_LOG_SUFFIX);
 		if (path.cut)
 			return -1;
-		fd = raw_syscall4(SYS_openat, AT_FDCWD, agent.log_path,
+		name = agent.log_path + strlen(agent.trial) + 1;
+		fd = raw_syscall4(SYS_openat, directory, name,
 				  O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
 		if (fd >= 0) {
 			/* A target that makes its files unreadable means its own. */
@@ -143,6 +169,17 @@ static int file_create(void)
 			return -1;
 	}
 	return -1;
+}
+
+static int file_create(void)
+{
+	int directory = log_directory_sigsafe(), fd;
+
+	if (directory < 0)
+		return -1;
+	fd = file_create_at(directory);
+	(void)raw_syscall1(SYS_close, directory);
+	return fd;
 }
 
 static void map_place(const struct log_header *header, unsigned char *base)

@@ -45,15 +45,20 @@ struct backtrack_step {
 };
 
 struct backtrack {
-	VEC(struct backtrack_step) steps;	  /* the one that the fault used first */
-	bool is_write;				  /* the faulting access itself was a store */
-	bool executes;				  /* the bad pointer was jumped to */
-	bool by_index;				  /* no pointer but an index was bad */
+	VEC(struct backtrack_step) steps; /* the one that the fault used first */
+	bool is_write;			  /* the faulting access itself was a store */
+	bool executes;			  /* the bad pointer was jumped to */
+	bool by_index;			  /* no pointer but an index was bad */
+	bool divides;			  /* no pointer but a divisor was: `pointer` */
+	/* Where that value came from, when not from the home of the first step. */
+	enum pointer_source source;
+	char *returned_by;			  /* POINTER_RETURNED: the function; NULL unknown */
 	uint64_t pointer;			  /* that the fault went through */
 	struct log_block pointed, pointed_former; /* what it points into; id 0: nothing known */
 };
 
-/* -ENODATA when nothing can be read back (a signal from outside, an abort). */
+/* -ENODATA when nothing can be read back (a signal from outside, an abort); divides, pointer,
+ * source and returned_by are true all the same. */
 int backtrack_read(const struct crash_record *record, struct symbols *symbols,
 		   struct backtrack *ret, struct err *err);
 void backtrack_deinit(struct backtrack *backtrack);

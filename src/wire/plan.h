@@ -9,7 +9,7 @@
  * No plan at all means observer `crash` with the defaults below.
  *
  * To add an item: a PLAN_ITEM_ number (never reuse one), its struct with the size pinned, a case
- * in agent/core/plan_apply.c, and a row in tests/unit/test_wire_plan.c. Change PLAN_VERSION only when
+ * in agent/features.c, and a row in tests/unit/test_wire_plan.c. Change PLAN_VERSION only when
  * an old agent would misread the new file.
  */
 #ifndef REDHAND_WIRE_PLAN_H

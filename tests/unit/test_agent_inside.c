@@ -249,7 +249,8 @@ static int outcome(unsigned bins, int step, unsigned room, enum habit habit, uns
 		real.malloc = libc_malloc;
 		real.free = libc_free;
 		real.glibc_malloc = true;
-		tcache_init(environment);
+		agent.environment = environment;
+		tcache_init();
 		by_hook = program(hook_malloc, hook_free, 3000);
 		found |= by_hook == by_itself ? 0 : BLOCKS_DIFFER;
 		found |= tcache.watching ? STILL_WATCHED : 0;

@@ -12,23 +12,20 @@
 #include <malloc.h>
 #include <stdlib.h>
 
-#include "agent/alloc/own.h"
-#include "agent/chaos/chaos.h"
+#include "agent/alloc/builtin_malloc.h"
+#include "agent/alloc/policy.h"
 #include "agent/core/agent.h"
 #include "agent/core/guard.h"
 #include "agent/core/real.h"
 #include "agent/core/thread.h"
 #include "agent/fence/fence.h"
-#include "agent/guards/canary.h"
-#include "agent/guards/quarantine.h"
-#include "agent/guards/sample.h"
 #include "agent/ids/blocks.h"
 
 /* Where the program's malloc goes past us, so do its frees: blocks would never end. Inside one of
  * its functions, what becomes of the block is noted there. */
 static inline __attribute__((always_inline)) bool unseen(void)
 {
-	return unlikely(real.past_us) && (!own_replaced || own_nested());
+	return unlikely(real.past_us) && (!builtin_replaced || builtin_nested());
 }
 
 static inline __attribute__((always_inline)) void *claimed(void *ptr, size_t size, enum log_api api,
@@ -66,22 +63,14 @@ static inline __attribute__((always_inline)) void deleted_now(void)
 		thread_self->deleting = 0;
 }
 
-/* Where blocks have guards and delete is the C++ library's, which only calls free: what kind of
- * delete it is would be lost there. False: go on as ever. */
-static inline __attribute__((always_inline)) bool guarded(void *ptr, enum log_free_by by,
-							  struct caller caller)
+/* Where it matters what kind of delete it is (policy.h). False: go on as ever. */
+static inline __attribute__((always_inline)) bool told(void *ptr, enum log_free_by by,
+						       const struct caller *caller)
 {
-	if (likely(!agent_ids_guarded()) || !ptr || early_owns(ptr) || !real.plain_new)
-		return false;
-	chaos_at(caller.return_address);
-	if (agent_switch.ids == AGENT_IDS_SAMPLED &&
-	    sample_free(ptr, by == LOG_BY_DELETE ? LOG_API_NEW : LOG_API_NEW_ARRAY, caller))
-		return true;
-	if (agent_ids_slow() ||
-	    !quarantine_free(ptr, by == LOG_BY_DELETE ? LOG_API_NEW : LOG_API_NEW_ARRAY,
-			     caller.return_address, caller.frame))
-		canary_free(ptr, by, caller);
-	return true;
+	const struct policy *policy = agent_switch.policy;
+
+	return unlikely(policy && policy->delete_by) && ptr && !early_owns(ptr) && real.plain_new &&
+	       policy->delete_by(ptr, by, caller);
 }
 
 static void *late_new(size_t size, size_t align)
@@ -151,7 +140,7 @@ NEW_HOOKS(NEW_HOOK)
 	{                                                   \
 		struct caller caller = CALLER_HERE;         \
                                                             \
-		if (guarded(ptr, by, caller))               \
+		if (told(ptr, by, &caller))                 \
 			return;                             \
 		deleted(ptr, caller);                       \
 		if (real.field)                             \

@@ -11,11 +11,11 @@
 
 #include <stdint.h>
 
+#include "agent/alloc/sampled.h"
 #include "agent/core/agent.h"
 #include "agent/core/real.h"
-#include "agent/guards/canary.h"
+#include "agent/guards/canary_heap.h"
 #include "agent/guards/quarantine.h"
-#include "agent/guards/sample.h"
 
 static enum log_api apis[] = {
 	[PYTHON_DOMAIN_MEMORY] = LOG_API_PYTHON_MEMORY,

@@ -70,10 +70,10 @@ static int find_libc(struct dl_phdr_info *info, size_t size, void *data)
 	return 1;
 }
 
-void tcache_init(char **envp)
+void tcache_init(void)
 {
 	tcache.offset = (uint64_t)&none - arch_fs_base();
-	if (!real.glibc_malloc || watch_state.area || is_tuned(envp))
+	if (!real.glibc_malloc || watch_state.area || is_tuned(agent.environment))
 		return;
 	(void)dl_iterate_phdr(find_libc, NULL);
 	tcache.watching = seen.tls && seen.tls % 8 == 0;

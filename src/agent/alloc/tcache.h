@@ -47,7 +47,7 @@ extern HIDDEN struct tcache {
 
 /* Before the hooks are switched on. Begins to watch, unless blocks are to be: then libc's own
  * instructions are to be seen at them. */
-void tcache_init(char **envp);
+void tcache_init(void);
 
 /* The real functions, watched; _watching only. */
 void *tcache_malloc_watched(size_t size);

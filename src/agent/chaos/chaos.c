@@ -8,8 +8,8 @@
 #include "agent/arch/x86_64.h"
 #include "agent/core/agent.h"
 #include "agent/core/clock.h"
+#include "agent/core/lanes.h"
 #include "agent/core/log.h"
-#include "agent/core/thread.h"
 
 #define HOLD_LEAST_NS 1000u
 #define HOLD_MOST_NS 10000000u
@@ -40,9 +40,9 @@ void chaos_plan(const struct plan_chaos *wanted)
 		plan.hold_share = PLAN_CHAOS_SHARE;
 }
 
-uint32_t chaos_wanted(void)
+void chaos_switch_on(void)
 {
-	return (plan.hold_weight ? CHAOS_HOLD : 0) | (plan.arm_us ? CHAOS_ARM : 0);
+	agent_switch.chaos = (plan.hold_weight ? CHAOS_HOLD : 0) | (plan.arm_us ? CHAOS_ARM : 0);
 }
 
 void chaos_after_fork(void)

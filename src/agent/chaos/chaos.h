@@ -28,7 +28,7 @@ void chaos_init(void);
 void chaos_after_fork(void);
 
 /* What agent_switch.chaos is to be; 0 without a plan. */
-uint32_t chaos_wanted(void);
+void chaos_switch_on(void);
 
 /* The thread passes an allocation function that was called from this place of the target. */
 void chaos_pass(uint64_t return_address);

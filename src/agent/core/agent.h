@@ -10,7 +10,7 @@
  *    target may close every descriptor it finds. The four of the watches are kept, and hooks_fd.c
  *    keeps them from being closed.
  *  - Stand in front of the functions listed in exports.map (where crashes are all that is wanted:
- *    of exports-crash.map, which is shorter; lean.c). Each hook calls the real function
+ *    of exports-crash.map, which is shorter; crash_only.c). Each hook calls the real function
  *    exactly once, with the same arguments (but see hooks_memory.c), and keeps errno. Those of
  *    malloc and free do themselves what the real ones do nearly always, once that was seen to be
  *    what we think it is: tcache.h.
@@ -31,47 +31,30 @@
  *    for the heap observer, for watched pages or for chaos.)
  *  - Touch anything in a vfork child (it runs on its parent's memory), or after a fork that libc
  *    did not make: `agent_switch` lies on a page that the kernel wipes on fork.
- *  - Send a message. Trouble is agent_retire(reason): hooks become pass-through, the reason and
- *    the drop counters stand in the log's header page, the target runs on.
+ *  - Send a message. Trouble is agent_retire_sigsafe(reason): hooks become pass-through, the reason
+ * and the drop counters stand in the log's header page, the target runs on.
  *
- * How the parts hang together
- *    real.c      the functions behind ours, and the early arena that feeds dlsym itself
- *    guard.h     the way into a hook; functions that need it take it
- *    log.c       the mapped file; records are reserved by one atomic add and never overwritten
- *    thread.c    a lane per thread: its ring, caches, alternate stack, virtual signal mask
- *    modules.c   where code lies, from /proc/self/maps, for hashes that survive ASLR
- *    context.c   from a return address and a stack to a context id; sites.c remembers the places,
- *                keys.c the stacks
- *    blocks.c    side table: who owns an address, who owned it last; rings.c, where a lane's
- *                records go, and the epoch
- *    tcache.c    what libc's malloc and free do nearly always, in the hook
- *    python.c    objects of CPython, where the plan asks for them
- *    badfree.c   frees that should not be; glibc_heap.c asks the allocator's own marks
- *    canary.c    guards around blocks, where the plan asks for them; quarantine.c keeps freed ones;
- *                round.c looks at all of them, damage.c writes down what is wrong; budget.c says
- *                what memory they may take
- *    sample.c    which blocks have them, where not all do
- *    fence/      blocks that end at closed pages (its parts: fence/fence_inside.h)
- *    sweep.c     who still points to a freed block; holders.c, to live ones that grow
- *    signals.c   what the target believes about its signals (signals_older.c: older names for the
- *                same); crash.c writes the record
- *    sandbox.c   filters on system calls: when to leave; rlimits.c, limits on memory without ours
- *    interpreter.c  the memory that names Python frames, for that record
- *    checkpoint.c   live blocks per context as a series; hooks_stdio.c sees the lines
- *    pages.c     memory that the target cannot write to (its parts: pages_inside.h);
- *                pages_fault.c makes the stores there, arch/x86_64_store.c runs them
- *    calls.c     is told of every system call then; call.c makes one, call_lists.c with lists of
- *                buffers, call_signals.c those about signals, call_cancel.c threads that are
- *                cancelled in one
- *    predicate.c does a hit count?
- *    chaos.c     disturbances that the plan asks for, to raise the odds
- *    plan_apply.c   the items of the plan
- *    watch.c     what is watched; watch_registers.c with what; hit.c writes down who was caught
- *    hooked.c    hooks on functions of the target itself, stub.c the code they lead to;
- *                hooked_fast.c what they mostly do, hooked_slow.c the rest
- *    own.c       a malloc that the program has inside
- *    deepbind.c  libraries that would go past the hooks
- *    hooks_*.c   the hooks, each fits a screen
+ * How the parts hang together: a folder each, and each header says the rest. Lower ones first;
+ * who may include whom is in tools/check-includes.
+ *    arch/     registers, raw system calls, stores that are run for the target
+ *    core/     the functions behind ours (real), the way into a hook (guard), the log, a lane per
+ *              thread, modules, what the target believes about its signals
+ *    python/   the memory that names Python frames
+ *    ids/      who owns an address and who owned it last (blocks), from a stack to a context id
+ *              (context, sites, stack_hashes), a lane's records (history), frees that should not be
+ *    guards/   guards around blocks (canary), freed ones kept (quarantine), which blocks (sample),
+ *              looking at them (guard_check), what is wrong (damage), who points there (sweep)
+ *    watch/    what is watched, with which debug registers, who was caught (hit)
+ *    pages/    watched pages and the stores there
+ *    calls/    system calls that are told to us
+ *    fence/    blocks that end at closed pages
+ *    hooks/    hooks on functions of the target itself
+ *    growth/   live blocks per context as a series, who holds them
+ *    crash/    the record of a fault
+ *    chaos/    disturbances that the plan asks for, to raise the odds
+ *    process/  exec, exit, files, lines, sandboxes, limits, libraries that would go past the hooks
+ *    alloc/    the hooks of allocation, and what libc's malloc and free do nearly always (tcache)
+ *    features.c  names them all: who is told of what
  *
  * A function that may run in a signal handler ends in _sigsafe and calls only such. Functions that
  * take a `struct guard *` are safe in the same sense: a handler that interrupts a hook and
@@ -102,6 +85,8 @@ enum agent_ids {
 	AGENT_IDS_GUARDED_SLOW,
 };
 
+struct policy;
+
 /* Which hooks record. On a page of its own that the kernel wipes in every forked child, libc's
  * forks and raw ones alike: zero means pass-through. */
 struct agent_switch {
@@ -111,7 +96,8 @@ struct agent_switch {
 	uint32_t growth;
 	uint32_t chaos; /* enum chaos_switch: threads are held back */
 	uint32_t lines; /* checkpoints at lines: for growth, or to tell when a block was damaged */
-	char rest[4096 - 28];
+	const struct policy *policy; /* how allocation is done; NULL: as at rest. alloc/policy.h */
+	char rest[4096 - 36];
 	uint32_t here; /* 1 from the start on, retired or not: where it is 0, the page was wiped */
 };
 
@@ -131,10 +117,24 @@ struct agent {
 	uint32_t libc_cache;	      /* enum log_trust */
 	uint64_t epoch;		      /* atomic */
 	uint64_t next_id;	      /* atomic */
+	uint64_t space_limit; /* on memory, as the target saw it at the start; UINT64_MAX: none */
+	char **environment;   /* while the constructor runs */
+	uint32_t watches;     /* in the plan */
+	uint32_t calls_told;  /* atomic: some thread's system calls are told to us; set once */
+	uint32_t faults;      /* enum agent_faults */
+	bool cramped;	      /* memory is limited: what we map is missing elsewhere */
+	bool tight;	      /* memory is limited, and too little to follow blocks */
+	bool sandboxed; /* behind a filter that kills for what we would do: the agent has left */
+};
+
+/* Memory that the target faults on because we want it to. */
+enum agent_faults {
+	AGENT_FAULTS_PAGES = 1 << 0,
+	AGENT_FAULTS_FENCES = 1 << 1,
 };
 
 /* Is this libredhand-agent-crash.so, which stands in front of threads, signals and exec only? */
-extern HIDDEN const bool agent_lean;
+extern HIDDEN const bool agent_crash_only;
 extern HIDDEN struct agent_switch agent_switch;
 extern HIDDEN struct agent agent;
 
@@ -149,20 +149,7 @@ static inline __attribute__((always_inline)) bool agent_ids_slow(void)
 	return agent_switch.ids >= AGENT_IDS_SLOW;
 }
 
-/* Turns every hook into a pass-through and says why in the log, if there is one. _sigsafe. */
-void agent_retire_sigsafe(enum log_retired reason);
-
 /* True in the process that the log belongs to; false in a vfork child. One system call. */
 bool agent_owns_process_sigsafe(void);
-
-/* In a child that a system call of the target's own made (clone, fork past libc), which is about to
- * die: it gets a log, for its end alone. False: it is no such child. _sigsafe */
-bool agent_adopt_orphan_sigsafe(void);
-
-/* What is still to be written down of programs that children started. hooks_process.c, _sigsafe */
-void process_exiting_sigsafe(void);
-
-/* The image ends by itself. how: as in struct log_exit. _sigsafe */
-void agent_exiting_sigsafe(uint32_t status, uint32_t how);
 
 #endif

@@ -4,10 +4,10 @@
 #include <string.h>
 
 #include "agent/arch/x86_64.h"
+#include "agent/core/agent.h"
 #include "agent/core/memory.h"
 #include "agent/core/spin.h"
 #include "agent/core/text.h"
-#include "agent/process/rlimits.h"
 
 #define PATH_ROOM 1024u
 #define TEXT_ROOM 4096u
@@ -134,7 +134,7 @@ static void cgroup_find(void)
 uint64_t budget_init(void)
 {
 	cgroup_find();
-	budget.space_limit = limits_asked();
+	budget.space_limit = agent.space_limit;
 	return budget.cgroup_limit < budget.space_limit ? budget.cgroup_limit : budget.space_limit;
 }
 

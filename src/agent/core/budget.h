@@ -21,7 +21,7 @@ enum budget_state {
 	BUDGET_EXHAUSTED, /* nor new places */
 };
 
-/* In the constructor, after limits_start(). Returns the limit in bytes, UINT64_MAX: there is none.
+/* In the constructor, after limits_begin(). Returns the limit in bytes, UINT64_MAX: there is none.
  */
 uint64_t budget_init(void);
 

@@ -1,7 +1,7 @@
 /*
  * Time. libc's clock_gettime is async-signal-safe (signal-safety(7)) and goes through the vDSO.
  * Where the clock is not one that the vDSO can read, it makes a system call, which must not be told
- * to us (calls.h) as if it were the target's.
+ * to us (told.h) as if it were the target's.
  */
 #ifndef REDHAND_AGENT_CLOCK_H
 #define REDHAND_AGENT_CLOCK_H
@@ -10,13 +10,13 @@
 #include <time.h>
 
 #include "agent/arch/x86_64.h"
-#include "agent/pages/calls.h"
+#include "agent/core/agent.h"
 
 static inline uint64_t clock_ns_sigsafe(clockid_t clock)
 {
 	struct timespec now = { 0 };
 
-	if (calls_told_sigsafe())
+	if (agent.calls_told)
 		(void)raw_syscall2(SYS_clock_gettime, clock, &now);
 	else
 		(void)clock_gettime(clock, &now);

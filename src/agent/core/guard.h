@@ -14,30 +14,12 @@
 #include <stdbool.h>
 
 #include "agent/core/agent.h"
-#include "agent/core/log.h"
+#include "agent/core/invariant.h"
 #include "agent/core/thread.h"
 
 struct guard {
 	struct thread *self;
 };
-
-/* The hot path of the allocation hooks does not enter: it is turned away while somebody is inside.
- */
-static inline __attribute__((always_inline)) void guard_close(struct thread *self)
-{
-	self->busy = 1;
-	self->id_stop = 0;
-	self->ring_stop = 0;
-	__atomic_signal_fence(__ATOMIC_SEQ_CST);
-}
-
-static inline __attribute__((always_inline)) void guard_open(struct thread *self)
-{
-	__atomic_signal_fence(__ATOMIC_SEQ_CST);
-	self->busy = 0;
-	self->ring_stop = self->ring_end;
-	self->id_stop = self->id_end;
-}
 
 /* The rare half: first hook of a thread we did not start, or a refused entry. */
 struct thread *guard_enter_slow(void);
@@ -64,6 +46,8 @@ static inline __attribute__((always_inline)) bool guard_enter(struct guard *guar
 
 static inline __attribute__((always_inline)) void guard_leave(struct guard *guard)
 {
+	INVARIANT(guard->self->busy == 1 ? (const char *)0
+					 : "guard: left by one who is not inside");
 	guard_open(guard->self);
 }
 

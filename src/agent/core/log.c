@@ -15,7 +15,6 @@
 #include "agent/core/secret.h"
 #include "agent/core/text.h"
 #include "agent/core/thread.h"
-#include "agent/watch/watch.h"
 #include "wire/checksum.h"
 
 #define IMAGES_MAX 100000u
@@ -66,7 +65,7 @@ static void header_plan(struct log_header *header)
 				(uint64_t)plan->thread_slots * plan->ring_records *
 					sizeof(struct log_life));
 	}
-	if (ids && watch_state.count)
+	if (ids && agent.watches)
 		at = region_add(header, LOG_REGION_WATCH, at,
 				round_page(sizeof(struct log_watch_area)) +
 					(uint64_t)LOG_HITS * LOG_HIT_SLOT);

@@ -7,7 +7,6 @@
 
 #include "agent/arch/x86_64.h"
 #include "agent/core/agent.h"
-#include "agent/process/rlimits.h"
 
 #define PAGE 4096u
 
@@ -72,6 +71,8 @@ bool memory_reads_by_kernel(void)
 #define OWN_MAX 512u
 
 static uint64_t own_bytes, own_data; /* atomic */
+void (*memory_counted)(void);
+struct memory_view memory_view;
 
 uint64_t memory_own_bytes_sigsafe(void)
 {
@@ -88,7 +89,8 @@ void memory_count_sigsafe(int64_t bytes, int64_t data)
 {
 	__atomic_fetch_add(&own_bytes, (uint64_t)bytes, __ATOMIC_RELAXED);
 	__atomic_fetch_add(&own_data, (uint64_t)data, __ATOMIC_RELAXED);
-	limits_move_sigsafe();
+	if (memory_counted)
+		memory_counted();
 }
 
 static struct {

@@ -35,14 +35,25 @@ size_t memory_readable_sigsafe(uint64_t address, size_t len);
 #define MEMORY_REST_AT (18ull << 40)
 #define MEMORY_POOL_AT (19ull << 40)
 #define MEMORY_ORDINALS_AT (MEMORY_POOL_AT + (512ull << 30))
-#define MEMORY_GRID_AT (MEMORY_ORDINALS_AT + (128ull << 30)) /* records: 64 GiB and a page */
-#define MEMORY_GRID_WORDS_AT (MEMORY_ORDINALS_AT + (256ull << 30))
-#define MEMORY_GRID_ENDS_AT (MEMORY_ORDINALS_AT + (320ull << 30))
 #define MEMORY_SUB_AT (20ull << 40)  /* the index of sub-allocators: 32 TiB and a page */
 #define MEMORY_HEAP_AT (53ull << 40) /* the index of malloc's heap: 16 or 32 TiB and a page */
 
 /* Where to ask for so many bytes of the rest. */
 uint64_t memory_place_sigsafe(size_t bytes);
+
+/* Memory that is mapped twice: the target knows [seen, seen + bytes), and we what lies `distance`
+ * further. bytes 0: there is none. */
+extern __attribute__((visibility("hidden"))) struct memory_view {
+	uint64_t seen, bytes, distance;
+} memory_view;
+
+/* An address as the target knows it. _sigsafe */
+static inline uint64_t memory_seen_sigsafe(uint64_t address)
+{
+	return address - memory_view.distance - memory_view.seen < memory_view.bytes
+		       ? address - memory_view.distance
+		       : address;
+}
 
 /* What the agent has mapped by now: all of it, and what of it the kernel counts as data. */
 uint64_t memory_own_bytes_sigsafe(void);
@@ -50,6 +61,9 @@ uint64_t memory_own_data_sigsafe(void);
 
 /* Counts what was mapped elsewhere. */
 void memory_count_sigsafe(int64_t bytes, int64_t data);
+
+/* Called when these have changed; NULL: by nobody. Set once, in the constructor. */
+extern __attribute__((visibility("hidden"))) void (*memory_counted)(void);
 
 /* Private zero pages, not counted against overcommit where the kernel allows. NULL when refused.
  * Never on huge pages: the tables are touched here and there. */

@@ -8,11 +8,11 @@
 
 #include "agent/arch/x86_64.h"
 #include "agent/core/agent.h"
+#include "agent/core/feature.h"
 #include "agent/core/log.h"
 #include "agent/core/maps.h"
 #include "agent/core/memory.h"
 #include "agent/core/real.h"
-#include "agent/watch/watch.h"
 #include "wire/checksum.h"
 
 #define MODULES_MAX 1024u
@@ -226,7 +226,7 @@ void modules_refresh_sigsafe(void)
 	__atomic_store_n(&state.current, next, __ATOMIC_RELEASE);
 	__atomic_fetch_add(&state.generation, 1, __ATOMIC_RELEASE);
 	__atomic_store_n(&state.building, 0, __ATOMIC_RELEASE);
-	watch_modules_changed_sigsafe();
+	FEATURES_TELL(modules_changed);
 }
 
 uint32_t modules_generation_sigsafe(void)

@@ -79,6 +79,8 @@ uint64_t early_count(void)
 	return early_blocks;
 }
 
+bool builtin_replaced;
+
 struct real real = {
 	.malloc = early_malloc,
 	.free = early_free,
@@ -247,7 +249,7 @@ static void resolve_doubtful(struct real *ret)
 	real = found;
 	found = *ret;
 	*(void **)(&found.abort_message) = dlsym(RTLD_DEFAULT, "__abort_msg");
-	if (agent_lean) {
+	if (agent_crash_only) {
 		*ret = found;
 		return;
 	}
@@ -316,9 +318,9 @@ bool real_resolve(void)
 							 ? _PyThreadState_UncheckedGet
 							 : PyThreadState_GetUnchecked;
 	found.sanitized = __asan_init || __tsan_init || __msan_init || __hwasan_init;
-	if (!agent_lean)
+	if (!agent_crash_only)
 		resolve_rest(&found);
-	found.past_us = !agent_lean && is_inside("malloc", found.loader);
+	found.past_us = !agent_crash_only && is_inside("malloc", found.loader);
 	found.glibc_malloc = !found.past_us && dladdr(*(void **)&found.malloc, &info) &&
 			     info.dli_fname && strstr(info.dli_fname, "/libc.so");
 	if (!found.malloc || !found.free || !found.calloc || !found.realloc || !found.sigaction ||
@@ -337,11 +339,21 @@ void real_resolve_new(void)
 {
 	void *library;
 
-	if (real.new_plain || agent_lean)
+	if (real.new_plain || agent_crash_only)
 		return;
 	library = dlopen("libstdc++.so.6", RTLD_LAZY | RTLD_NOLOAD);
 	if (!library)
 		return;
 	resolve_new(&real, library);
 	real.dlclose(library);
+}
+
+void *early_leave(void *ptr, size_t size)
+{
+	size_t old = early_size(ptr);
+	void *moved = real.malloc(size);
+
+	if (moved)
+		memcpy(moved, ptr, old < size ? old : size);
+	return moved;
 }

@@ -139,7 +139,7 @@ struct real {
 	bool glibc_malloc; /* the real malloc is libc's own: blocks are never nearer than 32 bytes
 			    */
 	bool past_us;	/* the program has a malloc inside: nobody's calls come to ours, unless they
-			 * are brought there (own.h) */
+			 * are brought there (builtin_malloc.h) */
 	bool sanitized; /* built with -fsanitize=address, thread, memory or hwaddress */
 	bool hooked_new; /* every program's new and delete come to our hooks */
 	/* Operator new and delete are all the C++ library's: they do nothing but call malloc and
@@ -148,6 +148,9 @@ struct real {
 };
 
 extern __attribute__((visibility("hidden"))) struct real real;
+
+/* Functions of a malloc that the program has inside come to us: builtin_malloc.h */
+extern __attribute__((visibility("hidden"))) bool builtin_replaced;
 
 /* libc's dlopen(), where arch/x86_64_dlopen.S jumps to it. */
 extern __attribute__((visibility("hidden"))) void *(*real_dlopen)(const char *, int);
@@ -175,5 +178,7 @@ static inline bool early_owns(const void *ptr)
 /* Size that was asked for, of a block of the early arena. */
 size_t early_size(const void *ptr);
 uint64_t early_count(void);
+/* A block of the early arena moves to the heap when it is resized. */
+void *early_leave(void *ptr, size_t size);
 
 #endif

@@ -5,19 +5,13 @@
 
 #include "agent/arch/x86_64.h"
 #include "agent/core/agent.h"
-#include "agent/core/guard.h"
+#include "agent/core/feature.h"
+#include "agent/core/lanes.h"
 #include "agent/core/log.h"
 #include "agent/core/memory.h"
+#include "agent/core/own_stack.h"
 #include "agent/core/real.h"
-#include "agent/core/thread.h"
-#include "agent/crash/crash.h"
-#include "agent/fence/fence.h"
-#include "agent/hooks/hooked.h"
-#include "agent/pages/calls.h"
-#include "agent/pages/pages.h"
-#include "agent/process/sandbox.h"
-#include "agent/watch/hit.h"
-#include "agent/watch/watch_ptrace.h"
+#include "agent/core/retire.h"
 
 #define SIGNALS 65
 
@@ -36,11 +30,12 @@ static struct {
 
 /* Set once, and not undone by retiring: the target must never be shown our handlers. */
 static bool taken_over;
+bool signals_breakpoints;
 
 /* Are there pages that the target faults on because we want it to? */
 static bool faults_ours(void)
 {
-	return pages.bytes || fence.bytes;
+	return agent.faults != 0;
 }
 
 static bool is_observed(int signo)
@@ -109,7 +104,7 @@ static uint64_t believed_now(struct thread *self)
 /* What is never blocked, because the kernel would kill: SIGTRAP where hooks are breakpoints. */
 static uint64_t kept_open(void)
 {
-	return (hooked.traps ? BIT(SIGTRAP) : 0) | (faults_ours() ? SIGNALS_KEPT_OPEN : 0);
+	return (signals_breakpoints ? BIT(SIGTRAP) : 0) | (faults_ours() ? SIGNALS_KEPT_OPEN : 0);
 }
 
 static void keep_open_for_traps(sigset_t *mask)
@@ -229,7 +224,7 @@ static void die_as_before(int signo, siginfo_t *info, ucontext_t *context)
 	uint64_t bit = BIT(signo);
 	bool asked;
 
-	if (sandbox_deadly && info->si_code > 0) {
+	if (agent.sandboxed && info->si_code > 0) {
 		sigaddset(&context->uc_sigmask, signo);
 		return;
 	}
@@ -253,9 +248,6 @@ static bool own_fault(int signo, const siginfo_t *info, ucontext_t *context)
 
 	if (info->si_code <= 0)
 		return false;
-	if (signo == SIGTRAP && info->si_code == SI_KERNEL &&
-	    (hooked_trap_sigsafe(context) || watch_ptrace_unanswered_sigsafe(context)))
-		return true;
 	if (signo == SIGBUS && log_holds_sigsafe(address) && log_patch_hole_sigsafe(address)) {
 		agent_retire_sigsafe(LOG_RETIRED_DISK);
 		return true;
@@ -320,7 +312,7 @@ static void forward(int signo, siginfo_t *info, void *context, const struct siga
 {
 	struct thread *self = thread_self;
 	uint64_t outer = self ? self->handler_frame : 0;
-	volatile uint64_t mark = CRASH_HANDLER_MARK((uint64_t)&mark);
+	volatile uint64_t mark = SIGNALS_HANDLER_MARK((uint64_t)&mark);
 	struct sigaction reset;
 
 	if (self)
@@ -343,78 +335,88 @@ static void forward(int signo, siginfo_t *info, void *context, const struct siga
 	}
 }
 
-static bool pages_signal(int signo, const siginfo_t *info, ucontext_t *context)
+/* A signal, from its arrival to where it is done with. */
+struct delivery {
+	int signo;
+	siginfo_t *info;
+	ucontext_t *context;
+	struct sigaction action; /* the target's */
+	bool forwarded;		 /* its handler is to be asked */
+	bool nested;		 /* in a handler that was asked before */
+	uint64_t seq, outer, from;
+};
+
+static void settle(void *ctx)
 {
-	switch (signo) {
-	case SIGSEGV:
-		return fence.bytes ? fence_fault_sigsafe(info, context)
-				   : pages_fault_sigsafe(info, context);
-	case SIGTRAP:
-		return fence.bytes ? fence_step_sigsafe(info, context)
-				   : pages_step_sigsafe(info, context);
-	case SIGSYS:
-		return calls_dispatch_sigsafe(info, context);
-	default:
-		return false;
+	struct delivery *d = ctx;
+	int signo = d->signo;
+	siginfo_t *info = d->info;
+	ucontext_t *context = d->context;
+	bool sent = info->si_code <= 0, blocked;
+
+	if (FEATURES_ASK(signal, signo, info, context))
+		return;
+	if (own_fault(signo, info, context) || hold_back(signo, info, context))
+		return;
+	signals_target_action_sigsafe(signo, &d->action);
+	if (sent && d->action.sa_handler == SIG_IGN) {
+		/* abort() asks once, and then sees to it that nobody is asked. */
+		if (signo == SIGABRT)
+			signals_recorder.handled(signals_recorder.record(signo, info, context,
+									 LOG_CRASH_FORWARDED,
+									 &d->action),
+						 NULL);
+		return;
 	}
+	/* The kernel does not ask handlers about a fault whose signal is blocked or ignored. */
+	blocked = !sent && thread_self &&
+		  ((believed(thread_self, &context->uc_sigmask) & BIT(signo)) ||
+		   in_handler(signo, context));
+	if (blocked || d->action.sa_handler == SIG_DFL || d->action.sa_handler == SIG_IGN) {
+		(void)signals_recorder.record(signo, info, context, LOG_CRASH_FINAL, &d->action);
+		die_as_before(signo, info, context);
+		return;
+	}
+	d->nested = signals_recorder.in_handler((uint64_t)context->uc_mcontext.gregs[REG_RSP]);
+	d->outer = d->nested ? thread_self->last_crash : 0;
+	d->from = (uint64_t)context->uc_mcontext.gregs[REG_RIP];
+	d->seq = signals_recorder.record(signo, info, context, LOG_CRASH_FORWARDED, &d->action);
+	d->forwarded = true;
+}
+
+/* The target's handler has been asked, and returned. */
+static void settle_handled(void *ctx)
+{
+	const struct delivery *d = ctx;
+	struct log_crash_diverted to = {
+		.rip = (uint64_t)d->context->uc_mcontext.gregs[REG_RIP],
+		.rsp = (uint64_t)d->context->uc_mcontext.gregs[REG_RSP],
+	};
+
+	signals_recorder.handled(d->seq, to.rip != d->from ? &to : NULL);
+	if (d->info->si_code > 0)
+		signals_recorder.survived(d->from);
+	/* A handler that this one interrupted goes on with the fault that it was called for. */
+	if (d->nested)
+		thread_self->last_crash = d->outer;
 }
 
 static void handler(int signo, siginfo_t *info, void *context)
 {
 	bool strict = arch_alignment_relax_sigsafe(context);
-	struct sigaction action;
-	bool sent = info->si_code <= 0;
-	const ucontext_t *interrupted = context;
-	struct log_crash_diverted to;
-	bool blocked, nested;
-	uint64_t seq, outer, from;
+	struct delivery d = { .signo = signo, .info = info, .context = context };
 	int saved = errno;
 
-	if ((signo == SIGTRAP && hit_trap_sigsafe(info, context)) ||
-	    (faults_ours() && pages_signal(signo, info, context))) {
-		errno = saved;
-		return;
-	}
-	if (own_fault(signo, info, context) || hold_back(signo, info, context))
-		return;
-	signals_target_action_sigsafe(signo, &action);
-	if (sent && action.sa_handler == SIG_IGN) {
-		/* abort() asks once, and then sees to it that nobody is asked. */
-		if (signo == SIGABRT)
-			crash_handled_sigsafe(crash_record_sigsafe(signo, info, context,
-								   LOG_CRASH_FORWARDED, &action),
-					      NULL);
-		errno = saved;
-		return;
-	}
-	/* The kernel does not ask handlers about a fault whose signal is blocked or ignored. */
-	blocked = !sent && thread_self &&
-		  ((believed(thread_self, &interrupted->uc_sigmask) & BIT(signo)) ||
-		   in_handler(signo, context));
-	if (blocked || action.sa_handler == SIG_DFL || action.sa_handler == SIG_IGN) {
-		(void)crash_record_sigsafe(signo, info, context, LOG_CRASH_FINAL, &action);
-		die_as_before(signo, info, context);
-		errno = saved;
-		return;
-	}
-	nested = crash_in_handler_sigsafe((uint64_t)interrupted->uc_mcontext.gregs[REG_RSP]);
-	outer = nested ? thread_self->last_crash : 0;
-	from = (uint64_t)interrupted->uc_mcontext.gregs[REG_RIP];
-	seq = crash_record_sigsafe(signo, info, context, LOG_CRASH_FORWARDED, &action);
+	own_stack_run_sigsafe(settle, &d);
 	errno = saved;
+	if (!d.forwarded)
+		return;
 	if (strict)
 		arch_alignment_insist_sigsafe();
-	forward(signo, info, context, &action);
+	forward(signo, info, context, &d.action);
 	if (strict)
 		(void)arch_alignment_relax_sigsafe(context);
-	to.rip = (uint64_t)interrupted->uc_mcontext.gregs[REG_RIP];
-	to.rsp = (uint64_t)interrupted->uc_mcontext.gregs[REG_RSP];
-	crash_handled_sigsafe(seq, to.rip != from ? &to : NULL);
-	if (!sent)
-		crash_survived_sigsafe(from);
-	/* A handler that this one interrupted goes on with the fault that it was called for. */
-	if (nested)
-		thread_self->last_crash = outer;
+	own_stack_run_sigsafe(settle_handled, &d);
 }
 
 /* Which of the synchronous signals may be left out of the real mask. */
@@ -715,8 +717,10 @@ EXPORT int sigaltstack(const stack_t *stack, stack_t *old)
 /* Breakpoints stay. Where there were watched pages, another thread may be on its way to us. */
 static uint64_t kept_back(void)
 {
-	return (hooked.traps ? BIT(SIGTRAP) : 0) |
-	       (pages.bytes && thread_lanes_in_use_sigsafe() > 1 ? SIGNALS_KEPT_OPEN : 0);
+	return (signals_breakpoints ? BIT(SIGTRAP) : 0) |
+	       (agent.faults & AGENT_FAULTS_PAGES && thread_lanes_in_use_sigsafe() > 1
+			? SIGNALS_KEPT_OPEN
+			: 0);
 }
 
 void signals_give_back(void)

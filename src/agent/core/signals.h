@@ -38,12 +38,37 @@
 #include <signal.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/ucontext.h>
+
+#include "wire/log_format.h"
 
 /* Where there are watched pages, these are never blocked: the kernel would kill. */
 #define SIGNALS_KEPT_OPEN (1ull << (SIGSEGV - 1) | 1ull << (SIGTRAP - 1) | 1ull << (SIGSYS - 1))
 
 /* glibc's own, which pthread_cancel() sends: nptl/nptl-signals.h. */
 #define SIGNALS_CANCEL 32
+
+/* Lies on the stack, where thread->handler_frame says, while a handler of the target runs. */
+#define SIGNALS_HANDLER_MARK(address) ((address) ^ 0x7265646e616c6968ull)
+
+/* Who writes down what the target is told, or dies of: crash.h. Bound in features.c. */
+struct signals_recorder {
+	/* `flags` from enum log_crash_flags, without those that can be seen there. Returns the
+	 * record's seq (0: dropped). `action` is the target's. */
+	uint64_t (*record)(int signo, const siginfo_t *info, const ucontext_t *context,
+			   uint32_t flags, const struct sigaction *action);
+	/* Was the thread interrupted in a handler of the target's for one of these signals? */
+	bool (*in_handler)(uint64_t rsp);
+	/* The target went on behind this fault. 0: there is no record of it. */
+	void (*handled)(uint64_t record, const struct log_crash_diverted *to);
+	/* The handler of the target's came back from a fault of this instruction. */
+	void (*survived)(uint64_t rip);
+};
+
+extern __attribute__((visibility("hidden"))) const struct signals_recorder signals_recorder;
+
+/* There are hooks that are breakpoints: SIGTRAP must reach us. Set once. */
+extern __attribute__((visibility("hidden"))) bool signals_breakpoints;
 
 /* Takes over the observed signals. */
 void signals_take_over(void);
@@ -55,7 +80,7 @@ void signals_give_back(void);
 /* The target's disposition. _sigsafe */
 void signals_target_action_sigsafe(int signo, struct sigaction *ret);
 
-/* Watched pages are there now: our handlers get what these need. */
+/* agent.faults has changed: our handlers get what those pages need. */
 void signals_pages_sigsafe(void);
 
 /* The target has set a disposition by a system call of its own. _sigsafe */

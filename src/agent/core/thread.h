@@ -1,9 +1,5 @@
 /*
- * A lane per thread: what the agent keeps for one thread of the target.
- *
- * Mapped by the creating thread before the new one starts, reused (with its lane number) when the
- * thread has ended. The lowest free lane is taken, so that a program that makes its threads in the
- * same order gets the same lanes in every run: they are part of a block's key.
+ * What the agent keeps for one thread of the target: its lane (lanes.h).
  */
 #ifndef REDHAND_AGENT_THREAD_H
 #define REDHAND_AGENT_THREAD_H
@@ -13,7 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "agent/core/unwind.h"
+#include "agent/core/unwind_rule.h"
 #include "wire/log_format.h"
 #include "wire/plan.h"
 
@@ -145,8 +141,8 @@ struct thread {
 				*/
 	bool expects_new;      /* its next block is for operator new: fence.h */
 	bool place_python;     /* its next object of Python is to lie on watched pages */
-	uint64_t
-		makers[PLAN_SIGHT_MAKERS]; /* frames of those that run; 0: it does not. sighted.c */
+	uint64_t makers[PLAN_SIGHT_MAKERS]; /* frames of those that run; 0: it does not.
+					       object_trace.c */
 
 	uint64_t
 		deleting; /* by operator delete, which may call another one: hooks_new.c; 0: none */
@@ -162,7 +158,7 @@ struct thread {
 	uint16_t wrapper_offsets[1u << THREAD_WRAPPERS_BITS];
 	/* Pairs, by their place. */
 	_Alignas(4096) struct thread_site sites[1u << THREAD_SITES_BITS];
-	_Alignas(4096) uint64_t keys[THREAD_KEYS]; /* keys.h */
+	_Alignas(4096) uint64_t keys[THREAD_KEYS]; /* stack_hashes.h */
 	struct unwind_rule rules[1u << THREAD_RULES_BITS];
 	uint16_t spans[1u << THREAD_RULES_BITS]; /* by rule: context.c */
 	/* The alternate stack; a guard page lies below it in the mapping. */
@@ -181,26 +177,26 @@ extern __thread struct thread *thread_self
 extern __thread struct thread *thread_hot
 	__attribute__((tls_model("initial-exec"), visibility("hidden")));
 
-/* Main thread, in the constructor. stack_high: an address above all its frames. */
-bool thread_init_main(uint64_t stack_high);
+/* What thread_hot is where no thread is known: knows no place and has no ids, turns everybody away.
+ */
+extern __attribute__((visibility("hidden"))) struct thread thread_nobody;
 
-/* A thread that we did not see start: taken in at its first hook. NULL when no lane is free or the
- * thread is ending. _sigsafe. */
-struct thread *thread_adopt_sigsafe(void);
+/* The hot path of the allocation hooks does not enter the guard: it is turned away while somebody
+ * is inside. */
+static inline __attribute__((always_inline)) void guard_close(struct thread *self)
+{
+	self->busy = 1;
+	self->id_stop = 0;
+	self->ring_stop = 0;
+	__atomic_signal_fence(__ATOMIC_SEQ_CST);
+}
 
-/* In a forked child: only the caller is left, its log is new and empty. */
-void thread_after_fork(void);
-
-/* Installs our alternate stack for this thread. _sigsafe */
-void thread_altstack_sigsafe(struct thread *self);
-
-/* Whose stack lies in this mapping? False: nobody's that is known. _sigsafe */
-bool thread_by_stack_sigsafe(uint64_t low, uint64_t high, uint32_t *ret_lane);
-
-/* How many lanes are in use. _sigsafe */
-uint32_t thread_lanes_in_use_sigsafe(void);
-
-/* Events of all lanes that the epoch does not have yet, also of threads that have ended. */
-uint64_t thread_uncounted_sigsafe(void);
+static inline __attribute__((always_inline)) void guard_open(struct thread *self)
+{
+	__atomic_signal_fence(__ATOMIC_SEQ_CST);
+	self->busy = 0;
+	self->ring_stop = self->ring_end;
+	self->id_stop = self->id_end;
+}
 
 #endif

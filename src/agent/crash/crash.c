@@ -14,23 +14,22 @@
 #include "agent/arch/x86_64.h"
 #include "agent/core/agent.h"
 #include "agent/core/clock.h"
+#include "agent/core/feature.h"
 #include "agent/core/log.h"
 #include "agent/core/maps.h"
 #include "agent/core/memory.h"
 #include "agent/core/modules.h"
 #include "agent/core/real.h"
+#include "agent/core/signals.h"
+#include "agent/core/start.h"
 #include "agent/core/text.h"
 #include "agent/core/thread.h"
 #include "agent/crash/jit_code.h"
-#include "agent/crash/wild.h"
-#include "agent/fence/fence.h"
-#include "agent/guards/canary.h"
-#include "agent/guards/round.h"
-#include "agent/guards/sweep.h"
+#include "agent/crash/value_search.h"
 #include "agent/ids/blocks.h"
-#include "agent/pages/pages.h"
+#include "agent/ids/history.h"
 #include "agent/python/interpreter.h"
-#include "agent/watch/watch.h"
+#include "wire/canary.h"
 
 #define RETURNED_BYTES 4096u
 #define STACK_MORE (448u << 10)
@@ -298,7 +297,7 @@ static const struct block *poison_owner(uint64_t value, uint64_t *ret_start)
 {
 	const struct block *block;
 
-	if (!canary_decode(canary.seed, value, CANARY_POISON, ret_start))
+	if (!canary_decode(blocks_state.seed, value, CANARY_POISON, ret_start))
 		return NULL;
 	block = block_at_sigsafe(BLOCKS_HEAP, *ret_start);
 	return block && block->state == LOG_BLOCK_FREED ? block : NULL;
@@ -331,7 +330,7 @@ static void blocks_write(struct log_writer *writer, const struct log_crash *cras
 {
 	unsigned i;
 
-	log_map.header->epoch_rest = thread_uncounted_sigsafe() + 1;
+	log_map.header->epoch_rest = history_uncounted_sigsafe() + 1;
 	scratch.seen_count = scratch.near_count = 0;
 	scratch.gregs = crash->gregs;
 	memset(scratch.values, 0, sizeof(scratch.values));
@@ -340,7 +339,7 @@ static void blocks_write(struct log_writer *writer, const struct log_crash *cras
 		value_write(writer, LOG_VIA_FAULT, 0, crash->fault_address);
 	for (i = 0; i <= LOG_GREG_RIP; i++)
 		value_write(writer, LOG_VIA_REGISTER, i, crash->gregs[i]);
-	for (i = 0; canary.on && i <= LOG_GREG_RIP; i++)
+	for (i = 0; blocks_state.guards && i <= LOG_GREG_RIP; i++)
 		poison_write_value(writer, i, crash->gregs[i]);
 	for (i = 0; i < LOG_GREG_RSP; i++)
 		if (crash->gregs[i] >= 0x10000 && !(crash->gregs[i] >> 47))
@@ -394,7 +393,7 @@ bool crash_in_handler_sigsafe(uint64_t rsp)
 
 	return self && self->handler_frame - rsp < HANDLER_REACH &&
 	       memory_read_sigsafe(&mark, self->handler_frame, 8) == 8 &&
-	       mark == CRASH_HANDLER_MARK(self->handler_frame);
+	       mark == SIGNALS_HANDLER_MARK(self->handler_frame);
 }
 
 static void crash_fill(struct log_crash *crash, int signo, const siginfo_t *info,
@@ -557,7 +556,7 @@ static void details_write(struct log_writer *writer, const struct log_crash *cra
 	if (agent_switch.ids)
 		blocks_write(writer, crash);
 	if (!(crash->flags & LOG_CRASH_SENT))
-		wild_write_sigsafe(writer, crash);
+		value_search_write_sigsafe(writer, crash);
 	maps_write(writer);
 	files_write(writer);
 	threads_write(writer);
@@ -719,11 +718,8 @@ uint64_t crash_record_sigsafe(int signo, const siginfo_t *info, const ucontext_t
 		__atomic_fetch_add(&log_map.header->forwarded_faults, 1, __ATOMIC_RELAXED);
 		log_writer_init_sigsafe(&writer, LOG_TO_EVENTS);
 	}
-	if (flags & LOG_CRASH_FINAL) {
-		watch_check_sigsafe();
-		if (pages.bytes)
-			pages_check_sigsafe(false);
-	}
+	if (flags & LOG_CRASH_FINAL)
+		FEATURES_TELL(crashing);
 	if (!log_begin_sigsafe(&writer, LOG_CRASH, &crash, sizeof(crash))) {
 		if (granted)
 			descriptors_restore(&limit);
@@ -765,12 +761,16 @@ uint64_t crash_record_sigsafe(int signo, const siginfo_t *info, const ucontext_t
 		log_publish_sigsafe();
 	if (flags & LOG_CRASH_FINAL) {
 		log_save_sigsafe();
-		round_crash_sigsafe();
-		fence_end_sigsafe(LOG_CHECK_CRASH);
-		sweep_crash_sigsafe(crash_behind(&crash), scratch.near,
-				    light ? 0 : scratch.near_count);
+		FEATURES_TELL(crashed, crash_behind(&crash), scratch.near,
+			      light ? 0 : scratch.near_count);
 	}
 	if (granted)
 		descriptors_restore(&limit);
 	return writer.owner;
+}
+
+void crash_exiting_sigsafe(void)
+{
+	if (thread_self && !crash_in_handler_sigsafe((uint64_t)__builtin_frame_address(0)))
+		crash_handled_sigsafe(thread_self->last_crash, NULL);
 }

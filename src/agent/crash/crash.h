@@ -11,9 +11,6 @@
 
 #include "wire/log_format.h"
 
-/* Lies on the stack, where thread->handler_frame says, while a handler of the target runs. */
-#define CRASH_HANDLER_MARK(address) ((address) ^ 0x7265646e616c6968ull)
-
 /* Was the thread interrupted in a handler of the target's for one of these signals? */
 bool crash_in_handler_sigsafe(uint64_t rsp);
 
@@ -27,5 +24,9 @@ void crash_survived_sigsafe(uint64_t rip);
 
 /* The target went on behind this fault. 0: there is no record of it. */
 void crash_handled_sigsafe(uint64_t record, const struct log_crash_diverted *to);
+
+/* The image ends by itself: the last fault of this thread was survived, unless the end comes out of
+ * the handler that it led to. */
+void crash_exiting_sigsafe(void);
 
 #endif

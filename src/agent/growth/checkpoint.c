@@ -5,15 +5,12 @@
 
 #include "agent/core/agent.h"
 #include "agent/core/clock.h"
-#include "agent/core/guard.h"
+#include "agent/core/feature.h"
 #include "agent/core/log.h"
 #include "agent/core/memory.h"
 #include "agent/core/real.h"
 #include "agent/core/thread.h"
 #include "agent/growth/holders.h"
-#include "agent/guards/canary.h"
-#include "agent/guards/round.h"
-#include "agent/guards/sweep.h"
 
 #define GROWTH_ROWS 256u /* per record */
 #define BYTES_MIX 0x9e3779b97f4a7c15ull
@@ -35,14 +32,21 @@ static struct {
 
 bool checkpoint_init(void)
 {
+	if (!(agent.plan.flags & PLAN_GROWTH))
+		return true;
 	growth.rows = memory_map_sigsafe(agent.plan.context_rows * sizeof(*growth.rows));
 	growth.counts = memory_map_sigsafe(agent.plan.context_rows * sizeof(*growth.counts));
 	return growth.rows && growth.counts;
 }
 
-void checkpoint_note_context(uint32_t row)
+void checkpoint_note_context(uint32_t row, uint64_t stack_hash, const uint64_t *frames,
+			     uint32_t count)
 {
 	uint32_t at;
+
+	(void)stack_hash;
+	(void)frames;
+	(void)count;
 
 	if (!growth.rows)
 		return;
@@ -108,18 +112,6 @@ static void ids_note(struct log_checkpoint *point)
 	point->ids_given = __atomic_load_n(&agent.next_id, __ATOMIC_RELAXED);
 }
 
-/* The heap observer's part: all blocks are looked at. */
-static void blocks_look(uint64_t seq)
-{
-	struct guard guard;
-
-	if (!guard_enter(&guard))
-		return;
-	(void)round_line(&guard, seq);
-	sweep_line(&guard);
-	guard_leave(&guard);
-}
-
 static void checkpoint_take(enum log_checkpoint_why why, int fd, const void *text, size_t bytes)
 {
 	struct log_checkpoint point;
@@ -127,11 +119,11 @@ static void checkpoint_take(enum log_checkpoint_why why, int fd, const void *tex
 	uint32_t idle = 0;
 	uint64_t began;
 
-	if (!agent_switch.lines || (!agent_switch.growth && !round_affords_line_sigsafe()) ||
+	if (!agent_switch.lines || FEATURES_ASK(line_refused) ||
 	    !__atomic_compare_exchange_n(&growth.busy, &idle, 1, false, __ATOMIC_ACQUIRE,
 					 __ATOMIC_RELAXED))
 		return;
-	began = clock_ns_sigsafe(ROUND_COST);
+	began = clock_ns_sigsafe(FEATURE_LINE_COST);
 	memset(&point, 0, sizeof(point));
 	point.why = why;
 	point.fd = fd;
@@ -147,11 +139,9 @@ static void checkpoint_take(enum log_checkpoint_why why, int fd, const void *tex
 	ids_note(&point);
 	if (log_begin_sigsafe(&writer, LOG_CHECKPOINT, &point, sizeof(point)) && growth.rows)
 		(void)rows_write(&writer);
-	if (canary.on) {
-		round_spent_sigsafe(clock_ns_sigsafe(ROUND_COST) - began);
-		if (why == LOG_CHECKPOINT_WRITE)
-			blocks_look(writer.owner);
-	}
+	FEATURES_TELL(line_cost, clock_ns_sigsafe(FEATURE_LINE_COST) - began);
+	if (why == LOG_CHECKPOINT_WRITE)
+		FEATURES_TELL(line_told, writer.owner);
 	growth.lines += why == LOG_CHECKPOINT_WRITE;
 	if (why == LOG_CHECKPOINT_EXIT || why == LOG_CHECKPOINT_WRITE)
 		holders_look_sigsafe(why == LOG_CHECKPOINT_WRITE ? growth.lines : UINT32_MAX);
@@ -163,6 +153,8 @@ void checkpoint_time_sigsafe(void)
 {
 	uint64_t gap = agent.plan.checkpoint_gap_ms * 1000000ull;
 
+	if (!agent_switch.growth)
+		return;
 	if (clock_ns_sigsafe(CLOCK_MONOTONIC_COARSE) - growth.last_ns < gap)
 		return;
 	if (clock_ns_sigsafe(CLOCK_MONOTONIC) - growth.last_ns >= gap)
@@ -190,6 +182,14 @@ void checkpoint_line_end_sigsafe(int fd, size_t bytes, bool ended)
 {
 	__atomic_fetch_add(&growth.streams[fd].bytes, bytes, __ATOMIC_RELAXED);
 	__atomic_store_n(&growth.streams[fd].mid_line, !ended, __ATOMIC_RELAXED);
+}
+
+void checkpoint_switch_on(void)
+{
+	agent_switch.growth = agent.plan.observer >= PLAN_OBSERVE_IDS &&
+			      !(agent.plan.flags & PLAN_NO_BLOCKS) &&
+			      (agent.plan.flags & PLAN_GROWTH);
+	agent_switch.lines |= agent_switch.growth;
 }
 
 void checkpoint_forget(void)

@@ -2,7 +2,7 @@
  * Checkpoints: places in the output where something is noted.
  *
  * For growth: how many blocks of each context are alive, as a series over time. For the heap
- * observer: that every block was looked at (round.h).
+ * observer: that every block was looked at (guard_check.h).
  *
  * Only contexts whose count changed since the last checkpoint are written. A checkpoint is taken
  * when the gap of the plan has gone by and somebody allocates (looked at every 64 events), before
@@ -16,11 +16,14 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Maps the lists; false: no memory. Only when the plan asks for growth. */
+/* Maps the lists, when the plan asks for growth; false: no memory. */
 bool checkpoint_init(void);
 
 /* A new row in the context table. */
-void checkpoint_note_context(uint32_t row);
+void checkpoint_note_context(uint32_t row, uint64_t stack_hash, const uint64_t *frames,
+			     uint32_t count);
+
+void checkpoint_switch_on(void);
 
 void checkpoint_time_sigsafe(void);
 void checkpoint_exit_sigsafe(void);

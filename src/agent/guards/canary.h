@@ -39,10 +39,11 @@
 /* Set once by the constructor; stays when the agent retires, since the blocks do. */
 extern HIDDEN struct canary_state {
 	bool planned, on;
-	bool python; /* its objects, too */
-	bool tight;  /* memory is: new blocks have no guards (budget.h) */
-	bool asks;   /* each block goes by canary_allocate() */
-	bool fresh;  /* what new blocks hold is the plan's chance: PLAN_HEAP_FRESH */
+	bool python;  /* its objects, too */
+	bool tight;   /* memory is: new blocks have no guards (budget.h) */
+	bool asks;    /* each block goes by canary_allocate() */
+	bool annexed; /* some lie elsewhere: canary_annex */
+	bool fresh;   /* what new blocks hold is the plan's chance: PLAN_HEAP_FRESH */
 	uint64_t seed;
 	uint64_t gap; /* canary_gap() */
 	struct plan_heap plan;
@@ -50,13 +51,6 @@ extern HIDDEN struct canary_state {
 
 /* What the plan asks for; copied. */
 void canary_plan(const struct plan_heap *plan);
-
-/* Switches it on and says so in the log. After blocks_init(). */
-void canary_init(void);
-/* From now on blocks go without, and what was freed leaves quarantine. */
-void canary_tight(void);
-/* The same in the log of a forked child. */
-void canary_after_fork(void);
 
 static inline uint32_t canary_front(const struct block *block)
 {
@@ -139,43 +133,5 @@ static inline bool canary_whole(uint64_t start, uint64_t front, uint64_t size)
 {
 	return canary_is(start, front, size, canary_word(canary.seed, start, CANARY_GUARD));
 }
-
-/* ---- the heap behind the hooks -----------------------------------------------------------------
- *
- * Each does what the function of libc does that it is named after, errno included, and records.
- */
-
-enum canary_flags {
-	CANARY_ZEROED = 1 << 0,
-	CANARY_TAKEN = 1 << 1,	/* sample_takes() has said so */
-	CANARY_PASSED = 1 << 2, /* its own: no guards around this one */
-};
-
-void *canary_allocate(size_t align, size_t size, unsigned flags, enum log_api api,
-		      struct caller caller);
-/* The same with memory that libc has given: canary_room() of the front and the size, and the gap.
- * Without a front there are no guards. */
-void *canary_take(void *base, uint64_t front, size_t size, enum log_api api, struct caller caller);
-
-/* Of a block that canary_holds(). */
-void *canary_realloc(void *ptr, size_t size, struct caller caller);
-/* Of a block without guards that canary_could_hold(): it moves. */
-void *canary_take_in(void *ptr, size_t size, unsigned flags, enum log_api api,
-		     struct caller caller);
-void canary_free(void *ptr, enum log_free_by by, struct caller caller);
-size_t canary_usable(void *ptr);
-
-/* new with delete, new[] with delete[], everything else with free. */
-bool canary_mismatched(const struct block *block, enum log_free_by by);
-
-/* Is it a block with guards, live or in quarantine? */
-bool canary_holds(const void *ptr);
-/* A live block that is known, with guards or without? */
-bool canary_could_hold(const void *ptr);
-
-/* Gives a block back when nothing can be recorded: the agent has retired, the hook was refused, or
- * a child was made that libc does not know of. _sigsafe as far as libc's own free is. */
-void canary_free_blindly(void *ptr);
-void *canary_realloc_blindly(void *ptr, size_t size);
 
 #endif

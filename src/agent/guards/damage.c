@@ -5,8 +5,7 @@
 #include "agent/core/agent.h"
 #include "agent/core/log.h"
 #include "agent/guards/canary.h"
-#include "agent/guards/quarantine.h"
-#include "agent/guards/round.h"
+#include "agent/guards/poison.h"
 #include "agent/ids/blocks.h"
 
 #define TOLD_BITS 10u
@@ -21,6 +20,18 @@ static struct {
 	uint32_t count; /* atomic: records written */
 	uint64_t seen;	/* atomic */
 } damage;
+
+struct damage_stamps damage_stamps;
+
+void damage_stamp_sigsafe(struct log_heap_damage *ret, bool freed)
+{
+	const struct damage_stamp *good =
+		freed ? &damage_stamps.freed_good : &damage_stamps.live_good;
+
+	ret->checkpoint = damage_stamps.checkpoint;
+	ret->good_checkpoint = good->checkpoint;
+	ret->good_ns = good->ns;
+}
 
 /* A range that holds poison, which is one word over and over, or a guard. */
 struct stretch {
@@ -156,7 +167,7 @@ static __attribute__((noinline)) void examine(const struct block *block, uint64_
 		__atomic_fetch_add(&damage.seen, 1, __ATOMIC_RELAXED);
 		if (too_many(block, stretches[i].kind))
 			continue;
-		round_stamp_sigsafe(&record, block->state == LOG_BLOCK_FREED);
+		damage_stamp_sigsafe(&record, block->state == LOG_BLOCK_FREED);
 		tell(block, start, &record);
 	}
 }

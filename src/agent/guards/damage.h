@@ -26,6 +26,21 @@ enum damage_flags {
 bool damage_look_sigsafe(const struct block *block, uint64_t start, enum log_check check,
 			 uint32_t context, unsigned flags);
 
+/* Where in the run this is, and when blocks were last whole: kept by those who look at all of them
+ * (guard_check.h). */
+struct damage_stamp {
+	uint64_t checkpoint, ns;
+};
+
+extern __attribute__((visibility("hidden"))) struct damage_stamps {
+	uint64_t checkpoint; /* seq of the last CHECKPOINT */
+	/* As each began: the last rounds of live and of freed blocks that got through. */
+	struct damage_stamp live_good, freed_good;
+} damage_stamps;
+
+/* Fills that in, of live or freed blocks. _sigsafe */
+void damage_stamp_sigsafe(struct log_heap_damage *ret, bool freed);
+
 /* How many were seen, told or not. */
 uint64_t damage_count_sigsafe(void);
 void damage_forget(void); /* after a fork */

@@ -3,11 +3,13 @@
 #include <stddef.h>
 
 #include "agent/core/clock.h"
+#include "agent/core/invariant.h"
 #include "agent/core/log.h"
 #include "agent/core/memory.h"
 #include "agent/core/real.h"
 #include "agent/guards/canary.h"
 #include "agent/guards/damage.h"
+#include "agent/guards/poison.h"
 #include "agent/ids/blocks.h"
 
 #define ENTRIES_MAX (1u << 20)
@@ -34,6 +36,17 @@ static uint32_t rings;	 /* atomic: lanes that have one */
 static uint64_t share;	 /* of each, in bytes; a division per free would be felt */
 static uint64_t largest; /* that is taken in */
 static struct quarantine *by_lane[PLAN_THREAD_SLOTS]; /* for those who look at all */
+
+#if AGENT_CHECKS
+static const char *quarantine_invariant_sigsafe(const struct quarantine *ring)
+{
+	if (ring->mask & (ring->mask + 1) || ring->mask >= ENTRIES_MAX)
+		return "quarantine: a ring of no possible length";
+	if (ring->tail > ring->head || ring->head - ring->tail > ring->mask + 1ull)
+		return "quarantine: more has left than came in, or more is in than fits";
+	return NULL;
+}
+#endif
 
 static void share_out(void)
 {
@@ -67,91 +80,6 @@ static struct quarantine *ring_open(struct thread *self)
 	if (self->lane < PLAN_THREAD_SLOTS)
 		__atomic_store_n(&by_lane[self->lane], ring, __ATOMIC_RELEASE);
 	return ring;
-}
-
-/* Two words at once, wherever they lie; every x86-64 can. */
-typedef uint64_t pair __attribute__((vector_size(16), aligned(8), may_alias));
-
-#define PAIRS 4u /* of a stride */
-#define STRIDE (2 * PAIRS)
-
-static inline void fill_stride(uint64_t *word, pair both)
-{
-	((pair *)word)[0] = both;
-	((pair *)word)[1] = both;
-	((pair *)word)[2] = both;
-	((pair *)word)[3] = both;
-}
-
-/* Strides that overlap at the end: fewer turns to guess wrong. */
-static inline void fill(uint64_t *word, uint64_t *end, uint64_t value)
-{
-	const pair both = { value, value };
-
-	if (end - word >= STRIDE) {
-		for (; end - word > STRIDE; word += STRIDE)
-			fill_stride(word, both);
-		fill_stride(end - STRIDE, both);
-		return;
-	}
-	for (; end - word >= 2; word += 2)
-		*(pair *)word = both;
-	if (word < end)
-		*word = value;
-}
-
-static inline void poison_write(uint64_t start, uint64_t size, bool all, uint64_t poison)
-{
-	uint64_t mask = canary_tail_mask(size), *last = (uint64_t *)(start + (size & ~7ull));
-	uint64_t head, tail;
-
-	poison_parts(start, size, all, &head, &tail);
-	fill((uint64_t *)start, (uint64_t *)(head & ~7ull), poison);
-	if (unlikely(tail < start + size))
-		fill((uint64_t *)tail, last, poison);
-	*last = (*last & ~mask) | (poison & mask);
-}
-
-static inline pair stride_differs(const uint64_t *word, pair both)
-{
-	return (((const pair *)word)[0] ^ both) | (((const pair *)word)[1] ^ both) |
-	       (((const pair *)word)[2] ^ both) | (((const pair *)word)[3] ^ both);
-}
-
-static inline uint64_t differs(const uint64_t *word, const uint64_t *end, uint64_t value)
-{
-	const pair both = { value, value };
-	pair wrong = { 0, 0 };
-	uint64_t odd = 0;
-
-	if (end - word >= STRIDE) {
-		for (; end - word > STRIDE; word += STRIDE)
-			wrong |= stride_differs(word, both);
-		wrong |= stride_differs(end - STRIDE, both);
-	} else {
-		for (; end - word >= 2; word += 2)
-			wrong |= *(const pair *)word ^ both;
-		if (word < end)
-			odd = *word ^ value;
-	}
-	return wrong[0] | wrong[1] | odd;
-}
-
-static inline bool poison_is(uint64_t start, uint64_t size, bool all, uint64_t poison)
-{
-	const uint64_t *last = (const uint64_t *)(start + (size & ~7ull));
-	uint64_t wrong = (*last ^ poison) & canary_tail_mask(size), head, tail;
-
-	poison_parts(start, size, all, &head, &tail);
-	wrong |= differs((const uint64_t *)start, (const uint64_t *)(head & ~7ull), poison);
-	if (unlikely(tail < start + size))
-		wrong |= differs((const uint64_t *)tail, last, poison);
-	return !wrong;
-}
-
-bool poison_whole(uint64_t start, uint64_t size, bool all)
-{
-	return poison_is(start, size, all, canary_word(canary.seed, start, CANARY_POISON));
 }
 
 void *quarantine_release_sigsafe(struct block *block, uint64_t start)
@@ -230,6 +158,7 @@ static void leave_one(struct quarantine *ring, struct quarantine_leaves *ret)
 	struct block *block = quarantined_block_sigsafe(entry);
 	void *base;
 
+	INVARIANT(quarantine_invariant_sigsafe(ring));
 	fetch_ahead(ring, ring->tail);
 	__atomic_store_n(&ring->tail, ring->tail + 1, __ATOMIC_RELEASE);
 	if (!block)
@@ -336,6 +265,7 @@ void quarantine_add(struct guard *guard, struct block *block, uint64_t start,
 		return;
 	}
 	add(ring, block, start, marks, ret);
+	INVARIANT(quarantine_invariant_sigsafe(ring));
 }
 
 /* As block_write_end(); what the front adds to the entry stays out of the record. */

@@ -84,18 +84,4 @@ static inline unsigned quarantined_flags(const struct quarantined *entry)
  * `visit` makes sure that the block is still there. _sigsafe */
 void quarantine_walk_sigsafe(bool (*visit)(void *ctx, const struct quarantined *entry), void *ctx);
 
-/* Is the poison as it was written? The block's last bytes, in a word with the guard, included. */
-bool poison_whole(uint64_t start, uint64_t size, bool all);
-
-#define POISON_END 256u /* bytes of a block that is overwritten at both ends only */
-
-/* The parts of a freed block that are overwritten: [start, head) and [tail, start + size). */
-static inline void poison_parts(uint64_t start, uint64_t size, bool all, uint64_t *ret_head,
-				uint64_t *ret_tail)
-{
-	all |= size <= 2 * POISON_END;
-	*ret_head = all ? start + size : start + POISON_END;
-	*ret_tail = all ? start + size : (start + size - POISON_END) & ~7ull;
-}
-
 #endif

@@ -6,9 +6,7 @@
 #include "agent/arch/x86_64.h"
 #include "agent/core/log.h"
 #include "agent/core/memory.h"
-#include "agent/fence/fence.h"
 #include "agent/guards/canary.h"
-#include "agent/watch/watch.h"
 #include "wire/checksum.h"
 
 #define EARLY_GROUPS 1024u /* of a lane, a million blocks: of these one in so many is guarded … */
@@ -54,9 +52,14 @@ void sample_after_fork(void)
 void sample_group(struct thread *self)
 {
 	struct sample_lane *lane = &sample.lanes[self->lane % PLAN_THREAD_SLOTS];
-	uint32_t group = lane->groups++, among = group < EARLY_GROUPS ? SAMPLE_EARLY : SAMPLE_LATE;
-	uint64_t drawn = checksum_mix(checksum_mix(canary.seed, self->lane), group / among);
+	uint32_t group, among;
+	uint64_t drawn;
 
+	if (!sample.on)
+		return;
+	group = lane->groups++;
+	among = group < EARLY_GROUPS ? SAMPLE_EARLY : SAMPLE_LATE;
+	drawn = checksum_mix(checksum_mix(canary.seed, self->lane), group / among);
 	self->burst = drawn % among == group % among;
 }
 
@@ -75,13 +78,13 @@ static bool choose(const struct thread *self, uint32_t context)
 	struct sample_lane *lane = &sample.lanes[self->lane % PLAN_THREAD_SLOTS];
 	uint32_t *hot_until = &sample.hot_until[context], ordinal = sample_ordinal(context);
 
-	if (fence.bytes && fence_has_turn(context))
+	if (sample.always && sample.always(context))
 		return true; /* each of them is asked for */
 	if (ordinal < *hot_until && !self->burst)
 		return false;
 	lane->guarded++;
 	if (ordinal >= *hot_until)
-		*hot_until = ordinal < level_of(lane) || watch_wants(context)
+		*hot_until = ordinal < level_of(lane) || context_marked(context)
 				     ? ordinal
 				     : ordinal + ordinal / 2 + LOOK_AGAIN;
 	*hot_until += !*hot_until; /* it has been met */

@@ -24,7 +24,6 @@
 #include "agent/core/agent.h"
 #include "agent/core/guard.h"
 #include "agent/core/real.h"
-#include "agent/fence/fence.h"
 #include "agent/ids/blocks.h"
 #include "agent/ids/context.h"
 
@@ -39,6 +38,8 @@ extern HIDDEN struct sample_state {
 	/* By context: it is hot up to this ordinal, then it is looked at again. 0: never met. Each
 	 * is written by the context's own thread. */
 	uint32_t *hot_until;
+	/* Is each block of this context to be asked for? NULL: of none. */
+	bool (*always)(uint32_t context);
 	struct sample_lane lanes[PLAN_THREAD_SLOTS];
 } sample;
 
@@ -86,25 +87,5 @@ static inline void sample_kept(const struct thread *self)
 /* Blocks so far that were guarded and that were passed over; both 0 where all are guarded. Of
  * threads that run, nearly so. _sigsafe */
 void sample_count_sigsafe(uint64_t *ret_guarded, uint64_t *ret_passed);
-
-/* Before a free, of a block that was passed over and made by `api`; false: nothing was done. */
-static inline __attribute__((always_inline)) bool sample_end(void *ptr, enum log_api api,
-							     struct caller caller)
-{
-	if (unlikely(fence_holds(ptr)))
-		return false;
-	return block_end_of(BLOCKS_HEAP, blocks_state.spaces[BLOCKS_HEAP].shift, ptr, (int)api,
-			    caller);
-}
-
-/* The same, and the free. */
-static inline __attribute__((always_inline)) bool sample_free(void *ptr, enum log_api api,
-							      struct caller caller)
-{
-	if (unlikely(!sample_end(ptr, api, caller)))
-		return false;
-	real.free(ptr);
-	return true;
-}
 
 #endif

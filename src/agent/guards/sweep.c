@@ -10,6 +10,7 @@
 #include "agent/core/clock.h"
 #include "agent/core/log.h"
 #include "agent/core/memory.h"
+#include "agent/core/own_stack.h"
 #include "agent/guards/canary.h"
 #include "agent/ids/blocks.h"
 #include "agent/ids/scan.h"
@@ -283,11 +284,10 @@ static void pending_add(struct sweep *sweep)
 	sweep->record.cut_short = count > TARGETS_MAX;
 }
 
-void sweep_line(struct guard *guard)
+static void pending_sweep(void)
 {
 	struct sweep *sweep;
 
-	(void)guard;
 	if (canary.plan.sweep_at != PLAN_SWEEP_AT_LINES || !state.pending_count || !affords() ||
 	    !take())
 		return;
@@ -300,6 +300,17 @@ void sweep_line(struct guard *guard)
 		memory_unmap_sigsafe(sweep, sizeof(*sweep));
 	}
 	__atomic_store_n(&state.busy, 0, __ATOMIC_RELEASE);
+}
+
+void sweep_line_sigsafe(uint64_t checkpoint)
+{
+	struct guard guard;
+
+	(void)checkpoint;
+	if (!canary.on || !guard_enter(&guard))
+		return;
+	pending_sweep();
+	guard_leave(&guard);
 }
 
 /* The freed block that a value points into, or whose poison it is. */
@@ -331,14 +342,12 @@ static void value_add(struct sweep *sweep, uint64_t value)
  * its registers. */
 static void handler_stack_find(struct sweep *sweep, uint64_t rsp)
 {
-	stack_t stack;
+	uint64_t low = 0, bytes = own_stack_targets_sigsafe(&low);
 
-	if (raw_syscall2(SYS_sigaltstack, NULL, &stack) || (stack.ss_flags & SS_DISABLE))
+	if (rsp - low < bytes)
 		return;
-	if (rsp - (uint64_t)stack.ss_sp < stack.ss_size)
-		return;
-	sweep->handler_low = (uint64_t)stack.ss_sp;
-	sweep->handler_high = (uint64_t)stack.ss_sp + stack.ss_size;
+	sweep->handler_low = low;
+	sweep->handler_high = low + bytes;
 }
 
 void sweep_crash_sigsafe(const struct log_crash *crash, const uint64_t *starts, unsigned count)

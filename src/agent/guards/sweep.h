@@ -20,8 +20,8 @@ struct log_crash;
 void sweep_free(struct guard *guard, const struct block *block, uint64_t start,
 		struct caller caller);
 
-/* Before a line. */
-void sweep_line(struct guard *guard);
+/* Before a line. _sigsafe */
+void sweep_line_sigsafe(uint64_t checkpoint);
 
 /* In the signal handler: freed blocks that the fault address or a register points into, or whose
  * poison a register holds; and those that begin at `starts`. */

@@ -5,20 +5,19 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#include "agent/alloc/own.h"
 #include "agent/arch/x86_64.h"
 #include "agent/core/agent.h"
 #include "agent/core/log.h"
 #include "agent/core/memory.h"
 #include "agent/core/real.h"
+#include "agent/core/signals.h"
+#include "agent/core/start.h"
 #include "agent/core/text.h"
 #include "agent/hooks/stub.h"
 
 #define PAGE 4096ull
 #define LIBRARIES_MAX 4096u
 #define ARCH_SHSTK_STATUS 0x5005
-
-struct hooked_state hooked;
 
 /* For the gate: which vector registers there are (XCR0), 0: only what FXSAVE knows. */
 uint64_t hooked_vectors HIDDEN;
@@ -76,7 +75,7 @@ bool hooked_plan_action(const struct plan_action *action)
 	if (!site || hooked.action_count == HOOKED_ACTIONS)
 		return false;
 	if (action->what == PLAN_REPLACE) {
-		if (!own_gate(action->number) || site->plan->before ||
+		if (!hooked_replacement.gate(action->number) || site->plan->before ||
 		    site->plan->flags & PLAN_HOOK_EXIT)
 			return false;
 		site->replaced = action->number + 1;
@@ -178,6 +177,7 @@ static void site_place(struct hooked_site *site)
 {
 	if (site->plan->form == PLAN_HOOK_TRAP)
 		hooked.traps++;
+	signals_breakpoints = true;
 	site->address = site->bias + site->plan->place.offset;
 	if (!site_patch(site)) {
 		site->address = 0;
@@ -253,12 +253,12 @@ static void replacements_check(bool executable)
 		if (!site->replaced || site->stub <= 1 || site->state)
 			continue;
 		if (whole)
-			own_bind(site->replaced - 1, site->stub + STUB_ORIGINAL_AT);
+			hooked_replacement.bind(site->replaced - 1, site->stub + STUB_ORIGINAL_AT);
 		else
 			site_refuse(site, LOG_HOOK_NO_MEMORY);
 	}
 	if (whole && count)
-		own_take_over();
+		hooked_replacement.take_over();
 }
 
 /* Where one could not be patched after all, the others are as they were. */
@@ -281,7 +281,7 @@ static void replacements_undo_half(void)
 		site_refuse(site, LOG_HOOK_NO_MEMORY);
 	}
 	if (half)
-		own_replaced = false;
+		builtin_replaced = false;
 }
 
 /* Sites of this module that are still to be placed: refused, or with their stub written. */
@@ -421,22 +421,7 @@ static bool vectors_look(void)
 	return true;
 }
 
-void hooked_init(void)
-{
-	uint64_t features = 0;
-	uint32_t i;
-
-	if (!hooked.site_count || !real.loader || !vectors_look())
-		return;
-	shadow_stack =
-		!raw_syscall2(SYS_arch_prctl, ARCH_SHSTK_STATUS, &features) && (features & 1);
-	libraries_place();
-	for (i = 0; i < hooked.site_count; i++)
-		if (!hooked.sites[i].state && site_is_told(&hooked.sites[i]))
-			site_record(&hooked.sites[i]);
-}
-
-bool hooked_in_program(void)
+static bool in_program(void)
 {
 	uint32_t i;
 
@@ -445,6 +430,29 @@ bool hooked_in_program(void)
 		    hooked.sites[i].plan->place.module[0] == '/')
 			return true;
 	return false;
+}
+
+static void place_all(void)
+{
+	uint64_t enabled = 0;
+	uint32_t i;
+
+	if (!hooked.site_count || !real.loader || !vectors_look())
+		return;
+	shadow_stack = !raw_syscall2(SYS_arch_prctl, ARCH_SHSTK_STATUS, &enabled) && (enabled & 1);
+	libraries_place();
+	for (i = 0; i < hooked.site_count; i++)
+		if (!hooked.sites[i].state && site_is_told(&hooked.sites[i]))
+			site_record(&hooked.sites[i]);
+}
+
+void hooked_init(void)
+{
+	if (!agent.tight)
+		place_all();
+	if (agent.plan.observer >= PLAN_OBSERVE_IDS && real.past_us &&
+	    !(agent.plan.flags & PLAN_NO_BLOCKS) && !in_program())
+		agent_unobserved(LOG_UNOBSERVED_MALLOC);
 }
 
 void hooked_after_fork(void)
@@ -456,13 +464,13 @@ void hooked_after_fork(void)
 			site_record(&hooked.sites[i]);
 }
 
-bool hooked_trap_sigsafe(ucontext_t *context)
+bool hooked_signal_sigsafe(int signo, const siginfo_t *info, ucontext_t *context)
 {
 	greg_t *gregs = context->uc_mcontext.gregs;
 	uint64_t at = (uint64_t)gregs[REG_RIP] - 1;
 	uint32_t i;
 
-	if (!hooked.traps)
+	if (!hooked.traps || signo != SIGTRAP || info->si_code != SI_KERNEL)
 		return false;
 	for (i = 0; i < hooked.site_count; i++)
 		if (hooked.sites[i].address == at && hooked.sites[i].plan->form == PLAN_HOOK_TRAP) {

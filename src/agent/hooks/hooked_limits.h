@@ -1,5 +1,5 @@
 /*
- * Numbers that stub.c, hooked.c, own.c and their assembly share.
+ * Numbers that stub.c, hooked.c, builtin_malloc.c and their assembly share.
  */
 #ifndef REDHAND_AGENT_HOOKED_LIMITS_H
 #define REDHAND_AGENT_HOOKED_LIMITS_H

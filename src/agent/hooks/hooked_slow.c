@@ -3,12 +3,12 @@
  * the guard. Objects of the target's own allocators, watches and sights.
  */
 #include "agent/core/agent.h"
+#include "agent/core/feature.h"
 #include "agent/core/guard.h"
 #include "agent/core/log.h"
 #include "agent/hooks/hooked.h"
-#include "agent/hooks/sighted.h"
+#include "agent/hooks/object_trace.h"
 #include "agent/ids/blocks.h"
-#include "agent/watch/watch.h"
 
 #define FRAME_END 16u /* from hooked_call.frame: the saved rbp, the return address */
 
@@ -125,19 +125,21 @@ static void act(struct guard *guard, const struct hooked_call *call,
 		object = action->what == PLAN_WATCH_RESULT ? call->rax
 							   : argument(call, action->pointer);
 		if (object)
-			watch_object(guard, action->number, object, caller);
+			FEATURES_TELL(object_seen, guard, action->number, object, &caller);
 		guard->self->place_python = false;
 	} else if (action->what == PLAN_WATCH_FRAME) {
-		watch_object(guard, action->number, caller.frame + FRAME_END, caller);
+		FEATURES_TELL(object_seen, guard, action->number, caller.frame + FRAME_END,
+			      &caller);
 	} else if (action->what == PLAN_FRAME_LEAVE) {
-		watch_frame_left(guard, action->number, caller.frame + FRAME_END);
+		FEATURES_TELL(frame_left, guard, action->number, caller.frame + FRAME_END);
 	} else if (action->what == PLAN_PLACE_PYTHON) {
-		if (watch_wants_python(action->number, argument(call, action->pointer)))
+		if (FEATURES_ASK(python_type_wanted, action->number,
+				 argument(call, action->pointer)))
 			guard->self->place_python = true;
 	} else if (action->what == PLAN_SIGHT_ENTER) {
-		sighted_enter(guard, action, call);
+		object_trace_enter(guard, action, call);
 	} else if (action->what == PLAN_SIGHT_LEAVE) {
-		sighted_leave(guard, action, call);
+		object_trace_leave(guard, action, call);
 	} else if (agent_switch.ids) {
 		allocator_act(guard, call, action, caller);
 	}

@@ -3,7 +3,6 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#include "agent/alloc/own.h"
 #include "agent/arch/x86_64.h"
 #include "agent/core/agent.h"
 
@@ -16,7 +15,7 @@
 uint64_t hooked_tail_targets[HOOKED_TAILS] HIDDEN;
 uint64_t hooked_tail_sites[HOOKED_TAILS] HIDDEN;
 
-extern HIDDEN const char hooked_gate[], hooked_tails[], own_kept[];
+extern HIDDEN const char hooked_gate[], hooked_tails[], builtin_kept[];
 
 static uint32_t tails_used;
 
@@ -170,7 +169,7 @@ static bool put_replaced(struct stub_area *area, struct hooked_site *site, size_
 	if (!put_moved(area, site, 0, site->plan->moved_bytes))
 		return false;
 	area->used = replacement;
-	put_word(area, kept ? (uint64_t)own_kept : own_gate(number));
+	put_word(area, kept ? (uint64_t)builtin_kept : hooked_replacement.gate(number));
 	put_word(area, (uint64_t)hooked_gate);
 	return true;
 }

@@ -9,11 +9,11 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "agent/hooks/hooked.h"
+#include "agent/hooks/hook_sites.h"
 
 #define STUB_BYTES 192u	    /* moved code, the call of the gate, alignment */
 #define STUB_GATE_BYTES 18u /* of it: push, push, call, lea, pop */
-/* Of a function that is replaced (own.h), where the moved code begins. */
+/* Of a function that is replaced (builtin_malloc.h), where the moved code begins. */
 #define STUB_ORIGINAL_AT 40u
 
 /* Where stubs of one module are written, before they are made executable. Never written to again:

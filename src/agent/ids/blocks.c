@@ -4,20 +4,15 @@
 #include <sys/mman.h>
 #include <sys/resource.h>
 
-#include "agent/alloc/python.h"
 #include "agent/arch/x86_64.h"
 #include "agent/core/agent.h"
 #include "agent/core/budget.h"
+#include "agent/core/feature.h"
+#include "agent/core/invariant.h"
 #include "agent/core/log.h"
 #include "agent/core/memory.h"
 #include "agent/core/real.h"
-#include "agent/growth/checkpoint.h"
-#include "agent/guards/canary.h"
-#include "agent/guards/round.h"
-#include "agent/guards/sample.h"
-#include "agent/ids/badfree.h"
 #include "agent/python/python_stack.h"
-#include "agent/watch/watch.h"
 
 #define POOL_BYTES_MAX (8ull << 30)
 #define POOL_BYTES_MIN (16ull << 20)
@@ -59,7 +54,7 @@ bool blocks_init(void)
 	}
 	if (!blocks_state.pool)
 		return false;
-	if (canary.planned) {
+	if (blocks_state.guards_planned) {
 		blocks_state.bases = memory_map_sigsafe(pool.limit * sizeof(blocks_state.bases[0]));
 		blocks_state.guarded = memory_map_sigsafe(pool.limit / BLOCKS_PIECE);
 		if (!blocks_state.bases || !blocks_state.guarded)
@@ -94,10 +89,12 @@ bool blocks_init(void)
 
 /* Not where the tables are not where it looks for them: no address space, or somebody was there
  * before. Of another malloc than libc's it asks where the index is. */
-void blocks_settle(void)
+bool blocks_settle(const void *auxiliary_vector)
 {
 	const struct blocks_space *heap = &blocks_state.spaces[BLOCKS_HEAP];
 
+	if (!context_init(auxiliary_vector))
+		return false;
 	blocks_state.hot =
 		!(agent.plan.flags & PLAN_GROWTH) && agent.plan.ring_records >= LOG_RING_LAPS_MIN &&
 		(uint64_t)blocks_state.pool == MEMORY_POOL_AT &&
@@ -105,6 +102,8 @@ void blocks_settle(void)
 		(uint64_t)blocks_state.spaces[BLOCKS_SUB].flat == MEMORY_SUB_AT &&
 		(heap->shift == BLOCKS_GLIBC_SHIFT ? (uint64_t)heap->flat == MEMORY_HEAP_AT
 						   : heap->flat != NULL);
+	history_state.group = blocks_state.hot ? LOG_LIFE_GROUP : 1;
+	return true;
 }
 
 /* All of the region, where memory is not counted before it is used: the hot path goes by regions,
@@ -174,11 +173,11 @@ static bool budget_allows(void)
 {
 	enum budget_state state;
 
-	if (likely(!canary.on))
+	if (likely(!blocks_state.guards))
 		return true;
 	state = budget_look_sigsafe();
-	if (state != BUDGET_ENOUGH && !canary.tight)
-		canary_tight();
+	if (state != BUDGET_ENOUGH)
+		FEATURES_TELL(memory_tight);
 	return state != BUDGET_EXHAUSTED;
 }
 
@@ -204,8 +203,7 @@ static void ids_refill(struct thread *self)
 	self->id_end = self->next_id + BLOCKS_GROUP;
 	self->id_group = self->next_id;
 	log_map.header->next_id = self->id_end;
-	if (unlikely(sample.on))
-		sample_group(self);
+	FEATURES_TELL(ids_given, self);
 }
 
 /* At the end of each group: everything that need not be done for every event. */
@@ -213,18 +211,18 @@ static void group_move(struct thread *self)
 {
 	bool moved = ring_turn(self);
 
-	if (unlikely(agent_switch.growth) && moved)
-		checkpoint_time_sigsafe();
-	if (unlikely(canary.on) && !(self->ring_group % LOG_LIFE_GROUP))
-		round_time(&(struct guard){ self });
+	if (moved)
+		FEATURES_TELL(epoch_moved);
+	if (unlikely(blocks_state.guards) && !(self->ring_group % LOG_LIFE_GROUP))
+		FEATURES_TELL(group_full, &(struct guard){ self });
 }
 
 static void ids_move(struct thread *self)
 {
 	uint32_t groups = ids_groups(self);
 
-	if (groups && epoch_move(self, groups) && unlikely(agent_switch.growth))
-		checkpoint_time_sigsafe();
+	if (groups && epoch_move(self, groups))
+		FEATURES_TELL(epoch_moved);
 	if (self->next_id >= self->id_end)
 		ids_refill(self);
 }
@@ -243,8 +241,10 @@ const struct log_life *blocks_recent_sigsafe(const struct thread *self, uint64_t
 	return &self->ring[(position - 1 - n) & (agent.plan.ring_records - 1)];
 }
 
-void blocks_open_lane(struct thread *self)
+void blocks_open_lane(struct thread *self, bool other_stack)
 {
+	if (other_stack) /* words above a frame that was may not be there */
+		sites_forget(self);
 	self->lane_tag = self->lane < THREAD_LANE_SHARED ? self->lane : THREAD_LANE_SHARED;
 	self->live_word = (uint64_t)self->lane_tag << 48 | (uint64_t)LOG_BLOCK_LIVE << 32;
 	if (!log_map.rings)
@@ -353,6 +353,26 @@ void block_describe_sigsafe(const struct block_view *view, struct log_block *ret
 	ret->key.ordinal = block->ordinal;
 }
 
+#if AGENT_CHECKS
+/* Of a live block's entry, by the thread that has it. */
+static const char *blocks_invariant_sigsafe(const struct block *block, uint64_t start)
+{
+	uint64_t entry = (uint64_t)(block - blocks_state.pool);
+
+	if (!entry || entry >= blocks_entries_sigsafe())
+		return "side table: an entry that was never given out";
+	if (block->state != LOG_BLOCK_LIVE)
+		return "side table: a live block whose entry says otherwise";
+	if (!block_starts_at(block, start))
+		return "side table: the entry of another start";
+	if (!block->id || block->id >= __atomic_load_n(&agent.next_id, __ATOMIC_RELAXED))
+		return "side table: an id that was never given out";
+	if ((block->context & BLOCK_CONTEXT_MASK) >= agent.plan.context_rows)
+		return "side table: a context that is not there";
+	return NULL;
+}
+#endif
+
 /* Its size needs the entry's high byte. */
 static void block_write_large(struct thread *self, struct block *block, uint64_t start,
 			      uint64_t size, enum log_api api, uint32_t context)
@@ -382,8 +402,8 @@ bool block_begin_guarded(struct guard *guard, enum block_space space, uint64_t s
 		blocks_state.spaces[space].largest = size;
 	if (self->next_id >= self->id_end) {
 		ids_move(self);
-		if (unlikely(canary.on))
-			round_time(guard);
+		if (unlikely(blocks_state.guards))
+			FEATURES_TELL(group_full, guard);
 	}
 	block = window && *window ? &blocks_state.pool[*window] : entry_take(self, space, start);
 	if (!block)
@@ -400,10 +420,11 @@ bool block_begin_guarded(struct guard *guard, enum block_space space, uint64_t s
 	} else {
 		block_write_large(self, block, start, size, api, context);
 	}
-	if (watch_wants(context))
-		watch_block_born(guard, block, start);
-	if (unlikely(python_unsettled))
-		python_settle(guard, api);
+	INVARIANT(blocks_invariant_sigsafe(block, start));
+	if (context_marked(context))
+		FEATURES_TELL(block_born, guard, block, start);
+	if (unlikely(blocks_state.unsettled))
+		FEATURES_TELL(block_settles, guard, api);
 	return true;
 }
 
@@ -415,7 +436,7 @@ void block_end_guarded(struct guard *guard, enum block_space space, uint64_t sta
 	if (block && block->state == LOG_BLOCK_LIVE)
 		block_end_known(guard, block, start, caller);
 	else
-		badfree_judge(guard, space, start, caller);
+		FEATURES_TELL(free_unknown, guard, space, start, &caller);
 }
 
 void block_record_end(struct guard *guard, const struct block *block, uint64_t start)
@@ -427,11 +448,12 @@ void block_end_known(struct guard *guard, struct block *block, uint64_t start, s
 {
 	struct thread *self = guard->self;
 
+	INVARIANT(blocks_invariant_sigsafe(block, start));
 	block->free_context = context_find(guard, caller);
 	block->freed_epoch = (uint32_t)agent.epoch;
 	block->state = LOG_BLOCK_FREED;
 	if (block->low & 1)
-		watch_block_gone(guard, start, block_size(block), LOG_WATCHED_FREED);
+		FEATURES_TELL(block_gone, guard, start, block_size(block));
 	count_end(self, block);
 	ring_add(self, block, start, LOG_LIFE_FREE);
 }
@@ -478,14 +500,14 @@ struct block *block_suspend(struct guard *guard, uint64_t start, struct caller c
 	struct block *block = block_at_sigsafe(BLOCKS_HEAP, start);
 
 	if (!block || block->state != LOG_BLOCK_LIVE) {
-		badfree_judge(guard, BLOCKS_HEAP, start, caller);
+		FEATURES_TELL(free_unknown, guard, BLOCKS_HEAP, start, &caller);
 		return NULL;
 	}
 	block->free_context = context_find(guard, caller);
 	block->freed_epoch = (uint32_t)agent.epoch;
 	block->state = LOG_BLOCK_FREED;
 	if (block->low & 1)
-		watch_block_suspend(guard, start, block_size(block));
+		FEATURES_TELL(block_suspended, guard, start, block_size(block));
 	return block;
 }
 
@@ -496,19 +518,19 @@ void block_resume(struct guard *guard, struct block *block, uint64_t start, uint
 	uint64_t old = block_size(block);
 	struct log_context *row = &log_map.contexts[context];
 	struct block resized = *block;
-	bool watched = block->low & 1 && watch_block_resume(guard, start, size);
+	bool watched = block->low & 1 && FEATURES_ANY(block_resumed, guard, start, size);
 
 	block->free_context = 0;
 	block->freed_epoch = 0;
 	if (size != old) {
 		block->low = (uint8_t)start ^
-			     (size >> 32 || watched || watch_wants(context) ? BLOCK_MARK : 0);
+			     (size >> 32 || watched || context_marked(context) ? BLOCK_MARK : 0);
 		((uint64_t *)block)[1] = block_size_context(size, context);
 	}
-	/* After its size: who looks at live blocks (round.c) finds them with the true one. */
+	/* After its size: who looks at live blocks (guard_check.c) finds them with the true one. */
 	__atomic_store_n(&block->state, LOG_BLOCK_LIVE, __ATOMIC_RELEASE);
-	if (!watched && watch_wants(context))
-		watch_block_born(guard, block, start);
+	if (!watched && context_marked(context))
+		FEATURES_TELL(block_born, guard, block, start);
 	if (size == old)
 		return;
 	if (agent_switch.growth && block->id >= log_map.id_base) {

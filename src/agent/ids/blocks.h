@@ -30,7 +30,7 @@
 #include "agent/core/guard.h"
 #include "agent/core/memory.h"
 #include "agent/ids/context.h"
-#include "agent/ids/rings.h"
+#include "agent/ids/history.h"
 #include "wire/log_format.h"
 
 struct block {
@@ -57,11 +57,11 @@ enum block_space { BLOCKS_HEAP, BLOCKS_SUB, BLOCKS_SPACES };
 /* Maps the tables. False: no memory. */
 bool blocks_init(void);
 
-/* After this and context_init(): decides whether the hot path may be taken. */
-void blocks_settle(void);
+/* After this, with the first lane: decides whether the hot path may be taken. False: no memory. */
+bool blocks_settle(const void *auxiliary_vector);
 
 /* The lane's ring and tags; also when a lane is taken again. */
-void blocks_open_lane(struct thread *self);
+void blocks_open_lane(struct thread *self, bool other_stack);
 /* Its thread has ended: the position in the log becomes exact. _sigsafe */
 void blocks_close_lane(struct thread *self);
 
@@ -117,6 +117,11 @@ extern HIDDEN struct blocks_state {
 	uint8_t *guarded;
 	struct blocks_space spaces[BLOCKS_SPACES];
 	bool hot;
+	bool guards_planned; /* by the heap observer: `bases` and `guarded` are wanted */
+	bool guards;	     /* blocks have them (canary.h), and memory is looked after */
+	bool unsettled;	     /* somebody is told of each block until he has settled */
+	uint64_t seed; /* of the words that guards and freed blocks are filled with: wire/canary.h
+			*/
 } blocks_state;
 
 /* May the hot path be taken? Not when every event must be seen, as growth and short rings need, nor

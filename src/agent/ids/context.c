@@ -6,15 +6,14 @@
 
 #include "agent/arch/x86_64.h"
 #include "agent/core/agent.h"
+#include "agent/core/feature.h"
 #include "agent/core/log.h"
 #include "agent/core/memory.h"
 #include "agent/core/modules.h"
 #include "agent/core/unwind.h"
-#include "agent/growth/checkpoint.h"
-#include "agent/ids/keys.h"
 #include "agent/ids/sites.h"
+#include "agent/ids/stack_hashes.h"
 #include "agent/python/python_stack.h"
-#include "agent/watch/watch.h"
 #include "wire/checksum.h"
 
 /* A span: its words, and SPAN_WORDS for each time that it was seen. */
@@ -42,6 +41,7 @@ struct scan {
 static uint64_t entry; /* of the program; 0: unknown */
 
 uint32_t *context_ordinals;
+uint16_t *context_marks;
 
 /* By context: what it goes through. Racy between the lanes that share a row, which none do. */
 static uint32_t *context_through;
@@ -458,16 +458,15 @@ static uint32_t context_make(struct guard *guard, struct caller caller, uint64_t
 
 	if (row)
 		context->stack_hash = hash;
-	if (!row || !keys_add(guard->self, hash, row)) {
+	if (!row || !stack_hashes_add(guard->self, hash, row)) {
 		log_drop_sigsafe(LOG_DROP_CONTEXT);
 		return 0;
 	}
 	context->lane = lane;
 	context->check = log_context_check(hash, lane, row);
 	__atomic_fetch_add(&log_map.header->contexts_used, 1, __ATOMIC_RELAXED);
-	checkpoint_note_context(row);
 	scan_caller(guard, caller, frames, &full);
-	watch_context_made(row, hash, full.frames, full.count);
+	FEATURES_TELL(context_made, row, hash, full.frames, full.count);
 	full.hash = hash;
 	context_record(guard, caller, frames, &full, row);
 	if (python)
@@ -515,11 +514,11 @@ __attribute__((noinline)) uint32_t context_find_slow(struct guard guard, uint64_
 	if (!own || !scan_known(self, caller, &scan))
 		scan_caller(&guard, caller, THREAD_SITE_WORDS + 1, &scan);
 	hash = scan.hash ? scan.hash : 1;
-	context = keys_find(self, hash);
+	context = stack_hashes_find(self, hash);
 	if (!context)
 		context = context_make(&guard, caller, hash, NULL);
 	/* Its allocations are to come this way, too. */
-	if (watch_wants(context))
+	if (context_marked(context))
 		return context;
 	layout_from(offset, &scan, own);
 	if (context)
@@ -545,7 +544,7 @@ uint32_t context_in_python(struct guard *guard, uint32_t native, struct caller c
 		python_stack_inner[native] = inner_hash(guard, caller, &stack);
 	hash = checksum_mix(python_stack_inner[native], stack.hash);
 	hash = hash ? hash : 1;
-	context = keys_find(self, hash);
+	context = stack_hashes_find(self, hash);
 	if (!context)
 		context = context_make(guard, caller, hash, &stack);
 	return context ? context : native;

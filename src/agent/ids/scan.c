@@ -5,9 +5,9 @@
 
 #include "agent/arch/x86_64.h"
 #include "agent/core/agent.h"
+#include "agent/core/lanes.h"
 #include "agent/core/log.h"
 #include "agent/core/memory.h"
-#include "agent/core/thread.h"
 #include "agent/ids/blocks.h"
 
 #define PAGE 4096u

@@ -5,8 +5,9 @@
 #include <sys/resource.h>
 
 #include "agent/arch/x86_64.h"
+#include "agent/core/memory.h"
 #include "agent/core/signals.h"
-#include "agent/pages/calls.h"
+#include "agent/core/told.h"
 #include "agent/pages/pages_inside.h"
 
 #ifndef MFD_CLOEXEC
@@ -101,6 +102,14 @@ static int fences_map(uint64_t bytes)
 	return 0;
 }
 
+/* Others are to know of it: where faults are ours, and what the target sees elsewhere. */
+static void known(uint64_t bytes)
+{
+	pages.bytes = bytes;
+	agent.faults = (agent.faults & ~AGENT_FAULTS_PAGES) | (bytes ? AGENT_FAULTS_PAGES : 0);
+	memory_view = (struct memory_view){ pages.base, bytes, pages.distance };
+}
+
 int pages_init(void)
 {
 	uint64_t bytes = bytes_wish();
@@ -110,14 +119,32 @@ int pages_init(void)
 		r = watch_fences() ? fences_map(bytes) : views_map(bytes);
 	if (!r && !(pages_slots_init() && pages_objects_init()))
 		r = ENOMEM;
+	if (!r && !watch_fences()) {
+		pages.rights = memory_map_sigsafe(pages.bytes / PAGE);
+		r = pages.rights ? told_init() : ENOMEM;
+	}
+	known(r ? 0 : pages.bytes);
 	if (!r && !watch_fences())
-		r = calls_init();
-	if (r)
-		pages.bytes = 0;
-	else if (!watch_fences())
 		signals_pages_sigsafe();
 	pages.trouble = r;
 	return r;
+}
+
+bool pages_denied_sigsafe(uint64_t address)
+{
+	uint8_t wish = pages.rights ? pages.rights[(address - pages.base) / PAGE] : 0;
+
+	return wish && !((wish - 1) & PROT_WRITE);
+}
+
+bool pages_yielded(void)
+{
+	return pages.yielded;
+}
+
+bool pages_holds(uint64_t address)
+{
+	return pages_hold(address);
 }
 
 int pages_copy_sigsafe(void)
@@ -163,19 +190,28 @@ bool pages_adopt_sigsafe(int fd)
 }
 
 /* Where no block had been placed before the fork, nobody made a copy. */
-void pages_after_fork(void)
+int pages_after_fork(void)
 {
 	uint32_t i;
 	long fd;
 
 	if (!pages.bytes || watch_fences())
-		return;
+		return pages.trouble;
 	for (i = 0; i < pages.objects_used; i++)
 		pages.objects[i].calls = 0;
 	if (owner != (uint32_t)raw_syscall0(SYS_getpid)) {
 		fd = memory_file(pages.bytes);
 		if (fd < 0 || !pages_adopt_sigsafe((int)fd))
-			pages.bytes = 0;
+			known(0);
 	}
-	calls_after_fork();
+	told_after_fork();
+	return pages.trouble;
+}
+
+void pages_each(void (*visit)(struct watch_armed *armed))
+{
+	uint32_t i;
+
+	for (i = 0; i < pages.objects_used; i++)
+		visit(&pages.objects[i].armed);
 }

@@ -59,12 +59,16 @@ extern HIDDEN struct pages {
 	uint32_t objects_used; /* atomic; high-water mark */
 	uint32_t yielded;      /* atomic; 1: the pages are open, nothing is watched any more */
 	int trouble;	       /* errno, why there is none */
+	uint8_t *rights; /* that the target asked for with mprotect: PROT_… + 1 by page; 0: none */
 } pages;
 
 static inline bool pages_hold(uint64_t address)
 {
 	return unlikely(address - pages.base < pages.bytes);
 }
+
+/* Has the target itself made this page read-only? _sigsafe */
+bool pages_denied_sigsafe(uint64_t address);
 
 /* When the plan asks for it. 0, or the errno of what failed. */
 int pages_init(void);
@@ -100,7 +104,8 @@ bool pages_resized(uint64_t start, uint64_t size);
 
 /* Has anything changed that nobody was caught at? At a crash; and at the end, with which all
  * objects end. _sigsafe */
-void pages_check_sigsafe(bool ending);
+void pages_crashing_sigsafe(void);
+void pages_exiting_sigsafe(void);
 
 /* ---- for the handlers; all _sigsafe ------------------------------------------------------------
  */
@@ -126,17 +131,21 @@ uint64_t pages_slot_end_sigsafe(uint64_t address);
 int pages_copy_sigsafe(void);
 /* In that child; closes it. False: it goes on with the parent's memory. */
 bool pages_adopt_sigsafe(int fd);
-void pages_after_fork(void);
+/* The errno of what failed at the start. */
+int pages_after_fork(void);
+void pages_each(void (*visit)(struct watch_armed *armed));
+bool pages_yielded(void);
+bool pages_holds(uint64_t address);
 
 /* The kernel is about to write of its own accord (pages_yield.c): opens the pages for good. */
 void pages_yield_sigsafe(void);
 
-/* They become memory like any other, without system calls being told (sandbox.h). */
-void pages_leave_sigsafe(void);
+/* They become memory like any other, without system calls being told (sandbox.h). False: there are
+ * none. */
+bool pages_leave_sigsafe(void);
 
-/* A store to these pages: carries it out and tells who it was. False: it is none. */
-bool pages_fault_sigsafe(const siginfo_t *info, ucontext_t *context);
-/* The trap behind an instruction that could only be run where it is. */
-bool pages_step_sigsafe(const siginfo_t *info, ucontext_t *context);
+/* A store to these pages: carries it out and tells who it was. Or the trap behind an instruction
+ * that could only be run where it is. False: it is none. */
+bool pages_signal_sigsafe(int signo, const siginfo_t *info, ucontext_t *context);
 
 #endif

@@ -4,8 +4,8 @@
 #include <string.h>
 
 #include "agent/core/real.h"
+#include "agent/core/told.h"
 #include "agent/ids/blocks.h"
-#include "agent/pages/calls.h"
 #include "agent/pages/pages_inside.h"
 
 #define TAIL_BYTE 0x96 /* what stands behind a block: neither 0, ASCII nor 0xff */
@@ -15,7 +15,7 @@ static struct pages_slot *block_take(uint64_t align, uint64_t size)
 {
 	if (watch_fences())
 		return pages_slot_take_fenced(align, size);
-	return calls_ready() ? pages_slot_take(align, size) : NULL;
+	return told_ready() ? pages_slot_take(align, size) : NULL;
 }
 
 static bool context_wants(struct guard *guard, uint64_t size, struct caller caller)
@@ -26,7 +26,7 @@ static bool context_wants(struct guard *guard, uint64_t size, struct caller call
 	if (context_hit(guard->self, caller, &context))
 		return false;
 	context = context_find(guard, caller);
-	return watch_wants((uint32_t)context) && watch_places((uint32_t)context, size);
+	return context_marked((uint32_t)context) && watch_places((uint32_t)context, size);
 }
 
 /* What a block is to hold from the start: what is watched begins with it. */

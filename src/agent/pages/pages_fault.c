@@ -16,8 +16,10 @@
 
 #include "agent/arch/x86_64.h"
 #include "agent/arch/x86_64_store.h"
-#include "agent/pages/calls.h"
+#include "agent/core/lanes.h"
+#include "agent/core/told.h"
 #include "agent/watch/hit.h"
+#include "agent/watch/watched.h"
 
 #define PAGE 4096u
 #define TOUCHED_MOST 32u
@@ -375,7 +377,7 @@ static void pages_rights(int rights)
 	(void)raw_syscall3(SYS_mprotect, pages.base + PAGE, pages.top - pages.base - PAGE, rights);
 }
 
-/* For one instruction, after which pages_step_sigsafe() closes them. */
+/* For one instruction, after which step_signal() closes them. */
 static bool open_and_step(ucontext_t *context, uint64_t address)
 {
 	struct thread *self = thread_self;
@@ -438,7 +440,7 @@ static void step_tell(const struct thread *self)
 	tell(list, count, &before);
 }
 
-bool pages_step_sigsafe(const siginfo_t *info, ucontext_t *context)
+static bool step_signal(const siginfo_t *info, ucontext_t *context)
 {
 	struct thread *self = thread_self;
 	bool own;
@@ -465,7 +467,7 @@ static uint32_t code_read(uint64_t rip, uint8_t code[ARCH_INSTRUCTION_MAX])
 	return room < bytes && watch_read_sigsafe(code, rip, room) ? room : 0;
 }
 
-bool pages_fault_sigsafe(const siginfo_t *info, ucontext_t *context)
+static bool store_signal(const siginfo_t *info, ucontext_t *context)
 {
 	uint64_t address = (uint64_t)info->si_addr;
 	uint8_t code[ARCH_INSTRUCTION_MAX];
@@ -476,10 +478,10 @@ bool pages_fault_sigsafe(const siginfo_t *info, ucontext_t *context)
 		step_end(thread_self); /* it faults elsewhere: the target's own */
 	if (!pages_hold(address) || info->si_code != CODE_ACCERR ||
 	    !(greg(context, REG_ERR) & ERROR_WRITE) || address - pages.base < PAGE ||
-	    address >= pages.top || calls_denied_sigsafe(address) || watch_fences())
+	    address >= pages.top || pages_denied_sigsafe(address) || watch_fences())
 		return false;
 	if (!thread_self || !thread_self->dispatched)
-		calls_interrupted_sigsafe(context);
+		told_interrupted_sigsafe(context);
 	have = code_read(greg(context, REG_RIP), code);
 	if (!arch_store_decode(code, have, context, address, &store))
 		return open_and_step(context, address);
@@ -488,4 +490,13 @@ bool pages_fault_sigsafe(const siginfo_t *info, ucontext_t *context)
 		return true;
 	}
 	return store_run(&store, address, context) || open_and_step(context, address);
+}
+
+bool pages_signal_sigsafe(int signo, const siginfo_t *info, ucontext_t *context)
+{
+	if (agent.faults != AGENT_FAULTS_PAGES)
+		return false;
+	if (signo == SIGSEGV)
+		return store_signal(info, context);
+	return signo == SIGTRAP && step_signal(info, context);
 }

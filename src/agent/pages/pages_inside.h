@@ -12,6 +12,7 @@
 #define REDHAND_AGENT_PAGES_INSIDE_H
 
 #include "agent/pages/pages.h"
+#include "agent/watch/watched.h"
 
 /* ---- slots ----------------------------------------------------------------------------------- */
 

@@ -169,9 +169,16 @@ static void object_yield(struct pages_armed *object)
 	watch_end(&object->armed, LOG_WATCHED_YIELDED);
 }
 
-void pages_check_sigsafe(bool ending)
+void pages_crashing_sigsafe(void)
 {
-	objects_visit(ending ? object_exit : object_look);
+	if (pages.bytes)
+		objects_visit(object_look);
+}
+
+void pages_exiting_sigsafe(void)
+{
+	if (watch_state.area && pages.bytes)
+		objects_visit(object_exit);
 }
 
 void pages_objects_yield_sigsafe(void)

@@ -4,9 +4,9 @@
 #include <sys/mman.h>
 
 #include "agent/arch/x86_64.h"
+#include "agent/core/invariant.h"
 #include "agent/core/memory.h"
 #include "agent/core/spin.h"
-#include "agent/process/sandbox.h"
 
 #define PAGE 4096u
 #define GROW_BYTES (1ull << 20)
@@ -72,14 +72,14 @@ uint64_t pages_signals_block(void)
 			 1ull << (SIGSYS - 1) | 1ull << (SIGILL - 1) | 1ull << (SIGFPE - 1));
 	uint64_t before = 0;
 
-	if (!sandbox_deadly)
+	if (!agent.sandboxed)
 		(void)raw_syscall4(SYS_rt_sigprocmask, SIG_BLOCK, &all, &before, 8);
 	return before;
 }
 
 void pages_signals_restore(uint64_t before)
 {
-	if (!sandbox_deadly)
+	if (!agent.sandboxed)
 		(void)raw_syscall4(SYS_rt_sigprocmask, SIG_SETMASK, &before, 0, 8);
 }
 
@@ -276,7 +276,7 @@ static void slot_give(struct pages_slot *slot)
 	slot->bytes = 0;
 	slot->freed = 1;
 	if (span->slot_bytes >= GIVE_BACK_BYTES && !slot->armed && !watch_fences() &&
-	    !sandbox_deadly)
+	    !agent.sandboxed)
 		(void)raw_syscall3(SYS_madvise, slot->start + pages.distance,
 				   span->slot_bytes & ~(PAGE - 1), MADV_REMOVE);
 	slot->next = 0;
@@ -287,6 +287,29 @@ static void slot_give(struct pages_slot *slot)
 	kind->newest = (uint32_t)(slot - pages.slots) + 1;
 	kind->freed++;
 }
+
+#if AGENT_CHECKS
+/* Under the lock. */
+static const char *pages_slots_invariant_sigsafe(const struct pages_slot *slot)
+{
+	const struct span *span = &state.spans[slot->span];
+	const struct kind *kind;
+
+	if (slot->span >= state.span_count || span->used > span->count)
+		return "pages: a slot of a span that is not there";
+	kind = span->count == 1 ? &state.alone : &state.kinds[span->slot_bytes / SLOT_STEP];
+	if (slot->start - span->start >= (uint64_t)span->count * span->slot_bytes ||
+	    (slot->start - span->start) % span->slot_bytes)
+		return "pages: a slot that does not lie in its span";
+	if (slot->bytes > span->slot_bytes)
+		return "pages: a block that is larger than its slot";
+	if (!kind->freed != !kind->oldest)
+		return "pages: the list of freed slots is not as long as it says";
+	if (slot->armed > pages.objects_used)
+		return "pages: a slot with an object that is not there";
+	return NULL;
+}
+#endif
 
 /* ---- for blocks ------------------------------------------------------------------------------ */
 
@@ -299,8 +322,10 @@ struct pages_slot *pages_slot_take(uint64_t align, uint64_t size)
 	pages_yield_once_written();
 	if (!__atomic_load_n(&pages.yielded, __ATOMIC_ACQUIRE))
 		slot = slot_find(align, size);
-	if (slot)
+	if (slot) {
 		slot->bytes = size ? size : 1;
+		INVARIANT(pages_slots_invariant_sigsafe(slot));
+	}
 	spin_give_sigsafe(&state.lock);
 	pages_signals_restore(mask);
 	return slot;
@@ -311,7 +336,9 @@ void pages_slot_give(struct pages_slot *slot)
 	uint64_t mask = pages_signals_block();
 
 	(void)spin_take_sigsafe(&state.lock, PAGES_LOCK_SPINS);
+	INVARIANT(pages_slots_invariant_sigsafe(slot));
 	slot_give(slot);
+	INVARIANT(pages_slots_invariant_sigsafe(slot));
 	spin_give_sigsafe(&state.lock);
 	pages_signals_restore(mask);
 }
@@ -346,7 +373,7 @@ void pages_slot_shut(struct pages_slot *slot)
 {
 	const struct span *span = &state.spans[slot->span];
 
-	if (sandbox_deadly) /* stays as it is */
+	if (agent.sandboxed) /* stays as it is */
 		return;
 	/* First: another thread that reads it meanwhile would find zeros. */
 	(void)slot_rights(slot, PROT_NONE);

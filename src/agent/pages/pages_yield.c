@@ -15,7 +15,7 @@
 
 #include "agent/core/maps.h"
 #include "agent/core/memory.h"
-#include "agent/pages/calls.h"
+#include "agent/core/told.h"
 #include "agent/pages/pages_inside.h"
 
 #define PAGE 4096u
@@ -25,9 +25,9 @@ void pages_open_views_sigsafe(void)
 	uint64_t at, end;
 
 	for (at = pages.base + PAGE; at < pages.top; at = end) {
-		bool denied = calls_denied_sigsafe(at);
+		bool denied = pages_denied_sigsafe(at);
 
-		for (end = at; end < pages.top && calls_denied_sigsafe(end) == denied;)
+		for (end = at; end < pages.top && pages_denied_sigsafe(end) == denied;)
 			end += PAGE;
 		if (!denied)
 			(void)raw_syscall3(SYS_mprotect, at, end - at, PROT_READ | PROT_WRITE);
@@ -67,18 +67,21 @@ static void pages_make_private_sigsafe(void)
 	pages_unlock_sigsafe(locks);
 }
 
-void pages_leave_sigsafe(void)
+bool pages_leave_sigsafe(void)
 {
 	uint64_t mask;
 
+	if (!pages.bytes)
+		return false;
 	if (watch_fences())
-		return;
+		return true;
 	if (!__atomic_exchange_n(&pages.yielded, 1, __ATOMIC_ACQ_REL))
 		pages_objects_yield_sigsafe();
 	mask = pages_signals_block();
 	pages_make_private_sigsafe();
 	pages_signals_restore(mask);
-	calls_stop_sigsafe();
+	told_stop_sigsafe();
+	return true;
 }
 
 static bool kernel_writes(void)

@@ -5,6 +5,8 @@
  * the two variables are added to a copy on the stack. Nothing here allocates, so a vfork child may
  * come through; it writes no records, for it runs on its parent's memory and log.
  */
+#include "agent/process/hooks_process.h"
+
 #include <dlfcn.h>
 #include <elf.h>
 #include <errno.h>
@@ -19,15 +21,15 @@
 
 #include "agent/arch/x86_64.h"
 #include "agent/core/agent.h"
+#include "agent/core/feature.h"
 #include "agent/core/guard.h"
 #include "agent/core/log.h"
 #include "agent/core/modules.h"
 #include "agent/core/real.h"
 #include "agent/core/signals.h"
+#include "agent/core/start.h"
 #include "agent/core/text.h"
 #include "agent/process/rlimits.h"
-#include "agent/process/sandbox.h"
-#include "agent/watch/watch_ptrace.h"
 #include "wire/plan.h"
 
 #define AGENT_NAME "libredhand-agent" /* either of the two libraries */
@@ -134,7 +136,7 @@ static enum program_kind program_look_fd(int fd)
 	struct stat stat;
 	long got;
 
-	if (sandbox_deadly)
+	if (agent.sandboxed)
 		return PROGRAM_SANDBOXED;
 	if (raw_syscall2(SYS_fstat, fd, &stat) || !S_ISREG(stat.st_mode))
 		return kind;
@@ -152,7 +154,7 @@ static enum program_kind program_look(const char *path)
 	enum program_kind kind;
 	long fd;
 
-	if (sandbox_deadly)
+	if (agent.sandboxed)
 		return PROGRAM_SANDBOXED;
 	if (!path)
 		return PROGRAM_ORDINARY;
@@ -436,13 +438,13 @@ EXPORT int execveat(int dir, const char *path, char *const argv[], char *const e
 
 	if ((flags & AT_EMPTY_PATH) && !*path)
 		kind = program_look_fd(dir);
-	else if (!sandbox_deadly)
+	else if (!agent.sandboxed)
 		fd = raw_syscall4(SYS_openat, dir, path, O_RDONLY | O_CLOEXEC | O_NONBLOCK, 0);
 	if (fd >= 0) {
 		kind = program_look_fd((int)fd);
 		(void)raw_syscall1(SYS_close, fd);
 	}
-	NEXT_ENVIRONMENT(next, envp, sandbox_deadly ? PROGRAM_SANDBOXED : kind);
+	NEXT_ENVIRONMENT(next, envp, agent.sandboxed ? PROGRAM_SANDBOXED : kind);
 
 	unobserved_note(kind, *path ? path : "(a program given as a descriptor)");
 	exec_begin(path);
@@ -551,9 +553,9 @@ EXPORT long ptrace(enum __ptrace_request request, ...)
 	data = va_arg(list, void *);
 	va_end(list);
 	if (request == PTRACE_TRACEME)
-		watch_ptrace_yield_sigsafe(0);
+		FEATURES_TELL(traced, 0);
 	else if (request == PTRACE_ATTACH || request == PTRACE_SEIZE)
-		watch_ptrace_yield_sigsafe(pid);
+		FEATURES_TELL(traced, pid);
 	errno = saved;
 	return real.ptrace((int)request, pid, address, data);
 }

@@ -29,6 +29,11 @@ static struct limit {
 	{ .resource = RLIMIT_DATA, .own = memory_own_data_sigsafe },
 };
 
+/* The linker's own marks around us. */
+extern const char __ehdr_start[] HIDDEN;
+extern const char __bss_start[] HIDDEN;
+extern const char _end[] HIDDEN;
+
 #define LIMITS (sizeof(limits) / sizeof(limits[0]))
 
 static struct limit *limit_find(int resource)
@@ -63,7 +68,8 @@ static long limit_put(const struct limit *limit)
 	return raw_syscall4(SYS_prlimit64, 0, limit->resource, &put, NULL);
 }
 
-void limits_move_sigsafe(void)
+/* What the agent has is another amount now. _sigsafe */
+static void limits_move(void)
 {
 	unsigned i;
 
@@ -92,33 +98,10 @@ void limits_before_exec_sigsafe(const char *path)
 
 void limits_exec_failed_sigsafe(void)
 {
-	limits_move_sigsafe();
+	limits_move();
 }
 
-bool limits_start(uint64_t image, uint64_t data)
-{
-	struct rlimit now, raised;
-	bool short_of = false;
-	unsigned i;
-
-	for (i = 0; i < LIMITS; i++) {
-		if (raw_syscall4(SYS_prlimit64, 0, limits[i].resource, NULL, &now) ||
-		    now.rlim_cur == RLIM_INFINITY)
-			continue;
-		raised.rlim_cur = now.rlim_cur;
-		raised.rlim_max = more(now.rlim_max, ROOM_TO_GROW);
-		if (raw_syscall4(SYS_prlimit64, 0, limits[i].resource, &raised, NULL)) {
-			short_of = true;
-			continue;
-		}
-		limits[i].asked = now;
-		limits[i].held = 1;
-	}
-	memory_count_sigsafe((int64_t)image, (int64_t)data);
-	return short_of;
-}
-
-bool limits_too_tight(void)
+static bool limits_too_tight(void)
 {
 	struct rlimit now;
 	unsigned i;
@@ -131,7 +114,7 @@ bool limits_too_tight(void)
 	return false;
 }
 
-uint64_t limits_asked(void)
+static uint64_t limits_asked(void)
 {
 	uint64_t least = RLIM_INFINITY;
 	struct rlimit now;
@@ -146,6 +129,30 @@ uint64_t limits_asked(void)
 			least = now.rlim_cur;
 	}
 	return least;
+}
+
+void limits_begin(void)
+{
+	struct rlimit now, raised;
+	unsigned i;
+
+	for (i = 0; i < LIMITS; i++) {
+		if (raw_syscall4(SYS_prlimit64, 0, limits[i].resource, NULL, &now) ||
+		    now.rlim_cur == RLIM_INFINITY)
+			continue;
+		raised.rlim_cur = now.rlim_cur;
+		raised.rlim_max = more(now.rlim_max, ROOM_TO_GROW);
+		if (raw_syscall4(SYS_prlimit64, 0, limits[i].resource, &raised, NULL)) {
+			agent.cramped = true;
+			continue;
+		}
+		limits[i].asked = now;
+		limits[i].held = 1;
+	}
+	memory_counted = limits_move;
+	memory_count_sigsafe(_end - __ehdr_start, _end - __bss_start);
+	agent.space_limit = limits_asked();
+	agent.tight = agent.plan.observer >= PLAN_OBSERVE_IDS && limits_too_tight();
 }
 
 static int limit_set(struct limit *limit, const struct rlimit *wanted)

@@ -15,18 +15,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* In the constructor, before anything is mapped; `image`, `data`: what the loader has mapped of us.
- * True: what is mapped is missing elsewhere. */
-bool limits_start(uint64_t image, uint64_t data);
-
-/* Is there a limit that cannot be raised and that leaves no room for blocks to be followed? */
-bool limits_too_tight(void);
-
-/* The least of those on address space and data, as the target sees them; UINT64_MAX: none. */
-uint64_t limits_asked(void);
-
-/* What the agent has is another amount now. _sigsafe */
-void limits_move_sigsafe(void);
+/* In the constructor, before anything is mapped: agent.cramped, .tight and .space_limit. */
+void limits_begin(void);
 
 /* Around exec. _sigsafe */
 void limits_before_exec_sigsafe(const char *path);

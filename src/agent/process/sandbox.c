@@ -11,15 +11,13 @@
 
 #include "agent/arch/x86_64.h"
 #include "agent/core/agent.h"
+#include "agent/core/feature.h"
 #include "agent/core/log.h"
 #include "agent/core/memory.h"
 #include "agent/core/modules.h"
 #include "agent/core/real.h"
+#include "agent/core/retire.h"
 #include "agent/core/signals.h"
-#include "agent/guards/round.h"
-#include "agent/watch/watch.h"
-
-bool sandbox_deadly;
 
 /* What hooks and the record of a crash are made of. */
 static const int needed[] = {
@@ -182,8 +180,7 @@ static bool filter_kills(uint64_t program)
  * is written down. */
 static void step_back(void)
 {
-	round_exit_sigsafe();
-	watch_leave_sigsafe();
+	FEATURES_TELL(leave);
 	signals_give_back();
 }
 
@@ -191,7 +188,7 @@ static void step_back(void)
 static bool entering(bool kills)
 {
 	int saved = errno;
-	bool leaving = kills && !sandbox_deadly;
+	bool leaving = kills && !agent.sandboxed;
 
 	if (agent_switch.crash && agent_owns_process_sigsafe()) {
 		/* There may be no opening of files in there. */
@@ -211,7 +208,7 @@ static void entered(bool leaving, bool success)
 	if (!leaving)
 		return;
 	if (success) {
-		sandbox_deadly = true;
+		agent.sandboxed = true;
 		agent_retire_sigsafe(LOG_RETIRED_SANDBOX);
 	} else {
 		signals_take_over();

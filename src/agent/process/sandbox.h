@@ -16,11 +16,6 @@
 #ifndef REDHAND_AGENT_SANDBOX_H
 #define REDHAND_AGENT_SANDBOX_H
 
-#include <stdbool.h>
-
-/* Behind a filter that kills for what we would do: the agent has left. */
-extern __attribute__((visibility("hidden"))) bool sandbox_deadly;
-
 /* seccomp and prctl by libc's syscall(), from arch/x86_64_syscall.S. */
 long sandbox_syscall(long number, long a, long b, long c, long d, long e, long f);
 

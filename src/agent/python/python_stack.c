@@ -54,6 +54,8 @@ static uint32_t half_at(uint64_t address)
 
 void python_stack_init(void)
 {
+	if (!(agent.plan.flags & PLAN_GROWTH) || !(agent.plan.flags & PLAN_PYTHON))
+		return;
 	if (!real.python_runtime || !real.python_version || !real.python_thread_state ||
 	    !python_layout_find(*real.python_version, &layout) ||
 	    !python_layout_refine(&layout, real.python_runtime, PYTHON_OFFSETS_BYTES))

@@ -11,9 +11,9 @@
 #include "agent/core/modules.h"
 #include "agent/core/real.h"
 #include "agent/core/thread.h"
-#include "agent/hooks/hooked.h"
 #include "agent/python/interpreter.h"
 #include "agent/watch/predicate.h"
+#include "agent/watch/registers_assign.h"
 #include "agent/watch/watch.h"
 #include "agent/watch/watch_registers.h"
 #include "wire/checksum.h"
@@ -319,7 +319,7 @@ static bool counts(const struct catch *catch)
 					 .bytes = armed->bytes };
 
 	if (watch_state.plans[armed->watch]->step_count)
-		input.rip = hooked_original_sigsafe(input.rip);
+		input.rip = watch_original_code(input.rip);
 	return predicate_holds_sigsafe(watch_state.plans[armed->watch], &input);
 }
 
@@ -492,13 +492,13 @@ static bool nameless_trap(const siginfo_t *info, const ucontext_t *context)
 	return true; /* also where no object is armed: a register keeps its aim until the next */
 }
 
-bool hit_trap_sigsafe(const siginfo_t *info, const ucontext_t *context)
+bool hit_signal_sigsafe(int signo, const siginfo_t *info, ucontext_t *context)
 {
 	struct watch_armed *armed;
 	uint64_t tag, number;
 	bool late;
 
-	if (!watch_state.area)
+	if (signo != SIGTRAP || !watch_state.area)
 		return false;
 	if (!watch_registers_trap_sigsafe(info, &tag, &late))
 		return nameless_trap(info, context);

@@ -16,7 +16,7 @@
 #include "agent/watch/watch.h"
 
 /* True: the trap was one of ours, and the target never hears of it. _sigsafe */
-bool hit_trap_sigsafe(const siginfo_t *info, const ucontext_t *context);
+bool hit_signal_sigsafe(int signo, const siginfo_t *info, ucontext_t *context);
 
 /* A write to watched pages. call: the system call that made it; -1: the instruction at rip, with
  * the registers before it. `armed` may be a copy. _sigsafe */

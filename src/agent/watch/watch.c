@@ -10,17 +10,13 @@
 #include "agent/core/log.h"
 #include "agent/core/memory.h"
 #include "agent/core/modules.h"
-#include "agent/pages/pages.h"
-#include "agent/watch/aims.h"
-#include "agent/watch/outside.h"
+#include "agent/watch/registers_assign.h"
+#include "agent/watch/unexplained_changes.h"
 #include "agent/watch/watch_registers.h"
 #include "agent/watch/watched.h"
 #include "wire/checksum.h"
 
 #define OBJECT_REACH (64u << 10)
-
-struct watch_state watch_state;
-uint16_t *watch_contexts;
 
 static struct {
 	uint64_t random;
@@ -38,6 +34,7 @@ bool watch_plan(const struct plan_watch *item)
 	    item->step_count > PLAN_STEPS_MAX || !item->bytes || item->bytes > PLAN_WATCH_BYTES_MAX)
 		return false;
 	watch_state.plans[watch_state.count++] = item;
+	agent.watches = watch_state.count;
 	return true;
 }
 
@@ -133,11 +130,11 @@ static void arm_paged(const struct object *object, uint64_t address)
 				     .key = object->key };
 
 	__atomic_fetch_add(&row->objects, 1, __ATOMIC_RELAXED);
-	if (!pages_hold(address))
+	if (!watch_pages.holds(address))
 		return;
 	if (plan->kind == PLAN_WATCH_HOOK)
-		pages_disarm(address, 1, LOG_WATCHED_AGAIN);
-	if (pages_arm(&armed, object->context))
+		watch_pages.disarm(address, 1, LOG_WATCHED_AGAIN);
+	if (watch_pages.arm(&armed, object->context))
 		__atomic_fetch_add(&row->armed, 1, __ATOMIC_RELAXED);
 }
 
@@ -149,14 +146,14 @@ static void arm(const struct object *object, bool fixed)
 	struct aim pieces[WATCH_REGISTERS];
 	struct watch_armed *armed, *gone;
 	uint64_t address = object->base + (uint64_t)plan->offset;
-	unsigned count = aims_cut(address, plan->bytes, pieces);
+	unsigned count = registers_cut(address, plan->bytes, pieces);
 	int trouble;
 
 	row->objects++;
 	if (address >> BLOCKS_ADDRESS_BITS)
 		return;
 	(void)same_place(address, LOG_WATCHED_AGAIN);
-	while (aims_free() < count || !armed_unused()) {
+	while (registers_free() < count || !armed_unused()) {
 		gone = displaceable(plan, row->objects);
 		if (!gone)
 			return;
@@ -164,7 +161,7 @@ static void arm(const struct object *object, bool fixed)
 	}
 	armed = armed_unused();
 	armed->suspended = 0;
-	aims_disown((uint32_t)(armed - watch_state.armed));
+	registers_disown((uint32_t)(armed - watch_state.armed));
 	armed->address = address;
 	armed->bytes = plan->bytes;
 	armed->watch = object->watch;
@@ -180,7 +177,7 @@ static void arm(const struct object *object, bool fixed)
 	memcpy(armed->beside, armed->last, sizeof(armed->beside));
 	watched_row_begin(armed, ++watch_state.numbers, object->context);
 	__atomic_store_n(&armed->number, watch_state.numbers, __ATOMIC_RELEASE);
-	trouble = aims_set((uint32_t)(armed - watch_state.armed), pieces, count);
+	trouble = registers_set((uint32_t)(armed - watch_state.armed), pieces, count);
 	if (trouble) {
 		row->trouble = trouble;
 		__atomic_store_n(&armed->number, 0, __ATOMIC_RELEASE);
@@ -197,12 +194,12 @@ static void arm_locked(const struct object *object)
 			  object->base + (uint64_t)watch_state.plans[object->watch]->offset);
 		return;
 	}
-	if (!aims_lock()) {
+	if (!registers_lock()) {
 		watch_state.area->rows[object->watch].objects++;
 		return;
 	}
 	arm(object, false);
-	aims_unlock();
+	registers_unlock();
 }
 
 /* ---- objects ------------------------------------------------------------------------------- */
@@ -227,13 +224,13 @@ static void fence_note(uint32_t watch, uint64_t start)
 	struct log_watch_row *row = &watch_state.area->rows[watch];
 
 	__atomic_fetch_add(&row->objects, 1, __ATOMIC_RELAXED);
-	if (pages_hold(start))
+	if (watch_pages.holds(start))
 		__atomic_fetch_add(&row->armed, 1, __ATOMIC_RELAXED);
 }
 
 void watch_block_born(struct guard *guard, struct block *block, uint64_t start)
 {
-	uint32_t row = block->context & BLOCK_CONTEXT_MASK, mask = watch_contexts[row], i;
+	uint32_t row = block->context & BLOCK_CONTEXT_MASK, mask = context_marks[row], i;
 	const struct log_context *context = &log_map.contexts[row];
 	struct object object = { .base = start,
 				 .id = block->id,
@@ -261,7 +258,7 @@ bool watch_places(uint32_t context, uint64_t size)
 	uint32_t i;
 
 	for (i = 0; i < watch_state.count; i++)
-		if (watch_contexts[context] & 1u << i &&
+		if (context_marks[context] & 1u << i &&
 		    (!takes_blocks(watch_state.plans[i]) ||
 		     block_wanted(watch_state.plans[i], size, context_ordinals[context],
 				  &log_map.contexts[context])))
@@ -283,20 +280,20 @@ static bool ends_with_block(const struct watch_armed *armed, uint64_t start, uin
 	       !(watch_state.plans[armed->watch]->flags & PLAN_WATCH_AFTER_FREE);
 }
 
-void watch_block_gone(struct guard *guard, uint64_t start, uint64_t size, enum log_watched_end why)
+void watch_block_gone(struct guard *guard, uint64_t start, uint64_t size)
 {
 	unsigned i;
 
 	(void)guard;
-	if (pages_hold(start)) {
-		pages_disarm(start, size, why);
+	if (watch_pages.holds(start)) {
+		watch_pages.disarm(start, size, LOG_WATCHED_FREED);
 		return;
 	}
 	for (i = 0; watch_state.area && i < WATCH_ARMED_MAX; i++) {
 		struct watch_armed *armed = &watch_state.armed[i];
 
 		if (armed->number && ends_with_block(armed, start, size))
-			watch_end(armed, why);
+			watch_end(armed, LOG_WATCHED_FREED);
 	}
 }
 
@@ -306,7 +303,7 @@ void watch_block_suspend(struct guard *guard, uint64_t start, uint64_t size)
 	unsigned i;
 
 	(void)guard;
-	for (i = 0; watch_state.area && !pages_hold(start) && i < WATCH_ARMED_MAX; i++) {
+	for (i = 0; watch_state.area && !watch_pages.holds(start) && i < WATCH_ARMED_MAX; i++) {
 		struct watch_armed *armed = &watch_state.armed[i];
 		uint64_t number = armed->number;
 
@@ -325,11 +322,11 @@ static bool armed_resume(struct watch_armed *armed, uint64_t size)
 {
 	uint64_t number = armed->suspended;
 	struct aim pieces[WATCH_REGISTERS];
-	unsigned count = aims_cut(armed->address, armed->bytes, pieces);
+	unsigned count = registers_cut(armed->address, armed->bytes, pieces);
 
 	armed->suspended = 0;
 	if (armed->row->number != number || armed->address >= armed->start + size ||
-	    aims_free() < count)
+	    registers_free() < count)
 		return false;
 	watched_take_value(armed);
 	armed->size = size;
@@ -338,7 +335,7 @@ static bool armed_resume(struct watch_armed *armed, uint64_t size)
 	armed->row->end_ns = 0;
 	watched_row_seal(armed->row);
 	__atomic_store_n(&armed->number, number, __ATOMIC_RELEASE);
-	if (aims_set((uint32_t)(armed - watch_state.armed), pieces, count)) {
+	if (registers_set((uint32_t)(armed - watch_state.armed), pieces, count)) {
 		watch_end(armed, LOG_WATCHED_DISPLACED);
 		return false;
 	}
@@ -354,14 +351,14 @@ bool watch_block_resume(struct guard *guard, uint64_t start, uint64_t size)
 	(void)guard;
 	if (!watch_state.area)
 		return false;
-	if (pages_hold(start))
-		return pages_resized(start, size);
-	if (!aims_lock())
+	if (watch_pages.holds(start))
+		return watch_pages.resized(start, size);
+	if (!registers_lock())
 		return false;
 	for (i = 0; i < WATCH_ARMED_MAX; i++)
 		if (watch_state.armed[i].suspended && watch_state.armed[i].start == start)
 			any |= armed_resume(&watch_state.armed[i], size);
-	aims_unlock();
+	registers_unlock();
 	return any;
 }
 
@@ -402,7 +399,8 @@ static bool python_object_is(uint64_t object, const char *wanted)
 	       python_type_is(type, wanted);
 }
 
-void watch_object(struct guard *guard, uint32_t watch, uint64_t address, struct caller caller)
+void watch_object(struct guard *guard, uint32_t watch, uint64_t address,
+		  const struct caller *caller)
 {
 	struct object object = { .watch = watch, .base = address };
 	struct block_view view;
@@ -417,7 +415,7 @@ void watch_object(struct guard *guard, uint32_t watch, uint64_t address, struct 
 	    !python_object_is(address, watch_state.plans[watch]->python_type))
 		return;
 	context = watch_state.plans[watch]->key.stack_hash;
-	object.context = context_find(guard, caller);
+	object.context = context_find(guard, *caller);
 	for (space = BLOCKS_SUB; space >= BLOCKS_HEAP && !wanted; space--) {
 		struct block *block;
 
@@ -472,10 +470,11 @@ void watch_thread_born(void)
 	}
 }
 
-void watch_thread_gone(void)
+void watch_thread_gone(struct thread *self)
 {
 	unsigned i;
 
+	(void)self;
 	for (i = 0; watch_state.area && i < WATCH_ARMED_MAX; i++) {
 		struct watch_armed *armed = &watch_state.armed[i];
 		const struct plan_watch *plan = watch_state.plans[armed->watch];
@@ -519,7 +518,7 @@ void watch_context_made(uint32_t row, uint64_t stack_hash, const uint64_t *frame
 	uint16_t mask = 0;
 	uint32_t i;
 
-	if (!watch_contexts)
+	if (!context_marks)
 		return;
 	for (i = 0; i < watch_state.count; i++) {
 		const struct plan_watch *plan = watch_state.plans[i];
@@ -530,7 +529,7 @@ void watch_context_made(uint32_t row, uint64_t stack_hash, const uint64_t *frame
 				      goes_through(plan, frames, count))
 			mask |= (uint16_t)(1u << i);
 	}
-	watch_contexts[row] = mask;
+	context_marks[row] = mask;
 }
 
 /* ---- start and fork ---------------------------------------------------------------------------
@@ -563,12 +562,12 @@ void watch_modules_changed_sigsafe(void)
 {
 	uint32_t i;
 
-	if (!__atomic_load_n(&state.unplaced, __ATOMIC_RELAXED) || !aims_lock())
+	if (!__atomic_load_n(&state.unplaced, __ATOMIC_RELAXED) || !registers_lock())
 		return;
 	for (i = 0; i < watch_state.count; i++)
 		if (state.unplaced & 1u << i)
 			fixed_arm(i);
-	aims_unlock();
+	registers_unlock();
 }
 
 static void area_place(void)
@@ -592,7 +591,7 @@ static void pages_open(int trouble)
 		row->mode = trouble ? LOG_WATCH_OFF : LOG_WATCH_PAGES;
 		row->kernel_writes = !trouble;
 	}
-	if (pages.yielded)
+	if (watch_pages.yielded())
 		watch_state.area->rows[0].yielded = LOG_YIELDED_TO_KERNEL;
 }
 
@@ -609,7 +608,7 @@ static void registers_open(void)
 		row->mode = watch_registers_mode();
 		row->kernel_writes = watch_registers_see_kernel();
 	}
-	outside_notes_calls = !trouble && !watch_registers_see_kernel();
+	unexplained_notes_calls = !trouble && !watch_registers_see_kernel();
 }
 
 void watch_init(void)
@@ -628,7 +627,7 @@ void watch_init(void)
 	if (watch_state.reads)
 		watch_registers_want_reads();
 	if (agent.plan.flags & PLAN_PAGES)
-		pages_open(pages_init());
+		pages_open(watch_pages.init());
 	else
 		registers_open();
 	for (i = 0; i < watch_state.count; i++) {
@@ -642,7 +641,7 @@ void watch_init(void)
 	}
 	watch_thread_born();
 	if (blocks)
-		watch_contexts = memory_map_sigsafe(agent.plan.context_rows * sizeof(uint16_t));
+		context_marks = memory_map_sigsafe(agent.plan.context_rows * sizeof(uint16_t));
 }
 
 static void row_again(struct watch_armed *armed)
@@ -661,20 +660,23 @@ void watch_after_fork(void)
 	if (!watch_state.count)
 		return;
 	area_place();
-	aims_unlock();
-	if (watch_contexts)
-		memset(watch_contexts, 0, agent.plan.context_rows * sizeof(uint16_t));
+	registers_unlock();
+	if (context_marks)
+		memset(context_marks, 0, agent.plan.context_rows * sizeof(uint16_t));
 	if (agent.plan.flags & PLAN_PAGES) {
-		pages_after_fork();
-		pages_open(pages.trouble);
-		for (i = 0; i < pages.objects_used; i++)
-			row_again(&pages.objects[i].armed);
+		pages_open(watch_pages.after_fork());
+		watch_pages.each(row_again);
 		return;
 	}
 	watch_registers_after_fork();
 	registers_open();
 	/* What was watched is watched in the child, too, with rows in its own log. */
-	aims_after_fork();
+	registers_after_fork();
 	for (i = 0; i < WATCH_ARMED_MAX; i++)
 		row_again(&watch_state.armed[i]);
+}
+
+void watch_switch_on(void)
+{
+	agent_switch.lines |= agent.plan.observer >= PLAN_OBSERVE_IDS && watch_state.area;
 }

@@ -15,7 +15,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "agent/watch/watch_registers.h"
+#include "agent/watch/debug_registers.h"
 
 /* Before they are opened: they trap on reads, too. */
 void watch_perf_want_reads(void);

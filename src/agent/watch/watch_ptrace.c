@@ -49,11 +49,12 @@ static long ask_sigsafe(long request, uint64_t a, uint64_t b, uint64_t c)
 	return answer == (long)TRACER_MAGIC_A ? -ENOTCONN : answer;
 }
 
-bool watch_ptrace_unanswered_sigsafe(ucontext_t *context)
+bool watch_ptrace_signal_sigsafe(int signo, const siginfo_t *info, ucontext_t *context)
 {
 	greg_t *gregs = context->uc_mcontext.gregs;
 
-	if ((uint64_t)gregs[REG_RIP] != (uint64_t)tracer_ask_behind)
+	if (signo != SIGTRAP || info->si_code != SI_KERNEL ||
+	    (uint64_t)gregs[REG_RIP] != (uint64_t)tracer_ask_behind)
 		return false;
 	gregs[REG_RAX] = -ENOTCONN;
 	return true;

@@ -29,6 +29,6 @@ bool watch_ptrace_nameless_sigsafe(const siginfo_t *info);
 void watch_ptrace_yield_sigsafe(int pid);
 
 /* Was it a question that nobody answered? Then the thread goes on, and is told so. _sigsafe */
-bool watch_ptrace_unanswered_sigsafe(ucontext_t *context);
+bool watch_ptrace_signal_sigsafe(int signo, const siginfo_t *info, ucontext_t *context);
 
 #endif

@@ -9,9 +9,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "agent/watch/debug_registers.h"
 #include "wire/log_format.h"
-
-#define WATCH_REGISTERS 4u
 
 /* Before they are opened: reads trap, too. A tracer's do not. */
 void watch_registers_want_reads(void);

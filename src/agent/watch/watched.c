@@ -1,5 +1,4 @@
 #include "agent/watch/watched.h"
-#include "agent/watch/watch_registers.h"
 
 #include <string.h>
 #include <time.h>
@@ -7,9 +6,9 @@
 #include "agent/arch/x86_64.h"
 #include "agent/core/clock.h"
 #include "agent/core/log.h"
-#include "agent/core/memory.h"
-#include "agent/pages/pages.h"
-#include "agent/watch/outside.h"
+#include "agent/core/thread.h"
+#include "agent/watch/unexplained_changes.h"
+#include "agent/watch/watch_registers.h"
 #include "wire/checksum.h"
 
 #define SETTLE_STEP_NS 50000
@@ -17,47 +16,6 @@
 #define SETTLE_STEPS_ALL 10000u /* …and half a second for all */
 
 static uint32_t settling; /* steps waited so far; atomic */
-
-/* ---- reading what is watched ----------------------------------------------------------------- */
-
-/* Not inlined: without a call the compiler sees no way back to __builtin_setjmp. Our own
- * instruction: recovery is for faults in our code only. */
-static __attribute__((noinline)) void copy_out(void *to, uint64_t from, uint32_t bytes)
-{
-	arch_copy(to, (const void *)from, bytes);
-}
-
-static __attribute__((noinline)) bool read_guarded(struct thread *self, void *to, uint64_t from,
-						   uint32_t bytes)
-{
-	uint64_t outer[5];
-	uint32_t was = self->recovery_armed;
-
-	memcpy(outer, self->recovery, sizeof(outer));
-	if (__builtin_setjmp((void **)self->recovery)) {
-		self = thread_self;
-		memcpy(self->recovery, outer, sizeof(outer));
-		self->recovery_armed = was;
-		return false;
-	}
-	self->recovery_armed = 1;
-	__atomic_signal_fence(__ATOMIC_SEQ_CST);
-	copy_out(to, from, bytes);
-	__atomic_signal_fence(__ATOMIC_SEQ_CST);
-	self->recovery_armed = was;
-	memcpy(self->recovery, outer, sizeof(outer));
-	return true;
-}
-
-bool watch_read_sigsafe(void *to, uint64_t from, uint32_t bytes)
-{
-	struct thread *self = thread_self;
-
-	/* Where reads trap, our own may not be one: the kernel's goes by another address. */
-	if (self && !watch_state.reads)
-		return read_guarded(self, to, from, bytes);
-	return memory_read_sigsafe(to, from, bytes) == bytes;
-}
 
 bool watched_read(const struct watch_armed *armed, uint64_t words[WATCH_WORDS])
 {
@@ -145,7 +103,7 @@ static void changed_write(struct watch_armed *armed, uint64_t number,
 	memcpy(changed.expected, armed->last, sizeof(changed.expected));
 	memcpy(changed.found, words, sizeof(changed.found));
 	if (!armed->paged)
-		outside_look_sigsafe(armed->row->hits, &changed);
+		unexplained_look_sigsafe(armed->row->hits, &changed);
 	log_writer_init_sigsafe(&writer, LOG_TO_EVENTS);
 	(void)log_append_sigsafe(&writer, LOG_WATCH_CHANGED, &changed, sizeof(changed), NULL, 0);
 }
@@ -162,6 +120,14 @@ void watch_check_sigsafe(void)
 		if (number && watched_read(armed, words))
 			changed_write(armed, number, words);
 	}
+}
+
+void watch_line_sigsafe(int fd, const void *text, size_t bytes)
+{
+	(void)fd;
+	(void)text;
+	(void)bytes;
+	watch_check_sigsafe();
 }
 
 void watch_end(struct watch_armed *armed, enum log_watched_end why)
@@ -193,8 +159,6 @@ void watch_exiting_sigsafe(void)
 
 	for (i = 0; watch_state.area && i < WATCH_ARMED_MAX; i++)
 		watch_end(&watch_state.armed[i], LOG_WATCHED_EXIT);
-	if (watch_state.area && pages.bytes)
-		pages_check_sigsafe(true);
 }
 
 void watch_leave_sigsafe(void)
@@ -206,9 +170,7 @@ void watch_leave_sigsafe(void)
 	for (i = 0; i < WATCH_ARMED_MAX; i++)
 		watch_end(&watch_state.armed[i], LOG_WATCHED_YIELDED);
 	watch_state.area->rows[0].yielded = LOG_YIELDED_SANDBOX;
-	if (pages.bytes)
-		pages_leave_sigsafe();
-	else
+	if (!watched_pages_leave())
 		watch_registers_close_sigsafe();
 }
 

@@ -203,9 +203,20 @@ static bool enough(struct bench *bench)
 	return bench->release.caught >= RELEASES_WANTED || bench->round.trials >= RELEASE_TRIALS;
 }
 
-static const struct round_ops refcount_round = {
-	.id = 5, .observer = OBSERVE_HEAP, .planned = true, .read_any = read_any, .enough = enough
-};
+static uint64_t missing(const struct bench *bench, struct rate *seen)
+{
+	uint64_t caught = bench->release.caught;
+
+	*seen = (struct rate){ .trials = bench->round.trials, .failed = caught };
+	return caught < RELEASES_WANTED ? RELEASES_WANTED - caught : 0;
+}
+
+static const struct round_ops refcount_round = { .id = 5,
+						 .observer = OBSERVE_HEAP,
+						 .planned = true,
+						 .read_any = read_any,
+						 .enough = enough,
+						 .missing = missing };
 
 /* ---- as evidence ------------------------------------------------------------------------------
  */

@@ -104,16 +104,64 @@ bool file_holds_at(int dir, const char *name, const void *bytes, size_t len)
 	return pread(fd, held, len + 1, 0) == (ssize_t)len && memcmp(held, bytes, len) == 0;
 }
 
-int file_write_at(int dir, const char *name, const void *bytes, size_t len, struct err *err)
+static int file_make_at(int dir, const char *name, struct err *err)
 {
-	AUTO(fd_closep) int fd = -1;
 	/* What is there may be the target's work, a directory even; start from a new file. */
-	int r = tree_remove_at(dir, name, err);
+	int r = tree_remove_at(dir, name, err), fd;
 
 	if (r < 0)
 		return r;
-	fd = openat(dir, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0644);
+	fd = openat(dir, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
 	if (fd < 0)
 		return err_errno(err, -errno, "cannot create '%s'", name);
-	return fd_write_all(fd, bytes, len, name, err);
+	(void)fchmod(fd, 0600); /* whatever the umask takes away */
+	return fd;
+}
+
+int file_write_at(int dir, const char *name, const void *bytes, size_t len, struct err *err)
+{
+	AUTO(fd_closep) int fd = file_make_at(dir, name, err);
+
+	return fd < 0 ? fd : fd_write_all(fd, bytes, len, name, err);
+}
+
+FILE *file_create_at(int dir, const char *name, struct err *err)
+{
+	int fd = file_make_at(dir, name, err);
+	FILE *stream = fd < 0 ? NULL : fdopen(fd, "w");
+
+	if (fd >= 0 && !stream) {
+		(void)err_errno(err, -errno, "cannot create '%s'", name);
+		fd_close(fd);
+	}
+	return stream;
+}
+
+/* Where every user has a group of the same number, to be in it is to be that user. */
+static bool is_own_group(gid_t group)
+{
+	return group == getegid() && group == geteuid();
+}
+
+int stat_check_ours(const struct stat *st, const char *path, struct err *err)
+{
+	if (st->st_uid != geteuid())
+		(void)err_set(err, -EPERM, "'%s' belongs to another user (%u, not %u)", path,
+			      (unsigned int)st->st_uid, (unsigned int)geteuid());
+	else if (st->st_mode & S_IWOTH || (st->st_mode & S_IWGRP && !is_own_group(st->st_gid)))
+		(void)err_set(err, -EPERM, "'%s' can be changed by other users (mode %04o)", path,
+			      (unsigned int)st->st_mode & 07777);
+	else
+		return 0;
+	(void)err_remedy(err, "look at it, then make a copy of your own (cp -r), or chmod go-w");
+	return -EPERM;
+}
+
+int fd_check_ours(int fd, const char *path, struct err *err)
+{
+	struct stat st;
+
+	if (fstat(fd, &st) < 0)
+		return err_errno(err, -errno, "cannot look at '%s'", path);
+	return stat_check_ours(&st, path, err);
 }

@@ -3,6 +3,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
+#include <sys/stat.h>
 #include <sys/types.h>
 
 #include "base/err.h"
@@ -27,6 +29,18 @@ int file_read(const char *path, size_t limit, char **ret, size_t *ret_len, struc
 /* Is `name` in directory `dir` a file with exactly these bytes? */
 bool file_holds_at(int dir, const char *name, const void *bytes, size_t len);
 
-/* Creates `name` in directory `dir` (or replaces it) with these bytes. A symbolic link there is
- * never followed: the directory may be the target's. */
+/* Creates `name` in directory `dir` (or replaces it) with these bytes, for its owner alone. A
+ * symbolic link there is never followed: the directory may be the target's. */
 int file_write_at(int dir, const char *name, const void *bytes, size_t len, struct err *err);
+
+/* A stream for the same: `name` in directory `dir`, made anew, for its owner alone. NULL with a
+ * sentence when it cannot be made. */
+FILE *file_create_at(int dir, const char *name, struct err *err);
+
+/*
+ * Files and directories that others could have put there or could change say what others want:
+ * -EPERM with a sentence. They must be this user's, and writable by nobody else but a group that is
+ * this user's own.
+ */
+int fd_check_ours(int fd, const char *path, struct err *err);
+int stat_check_ours(const struct stat *st, const char *path, struct err *err);

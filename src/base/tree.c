@@ -240,7 +240,7 @@ int tree_move_at(int from, const char *name, int to, const char *to_name, struct
 	return tree_remove_at(from, name, err);
 }
 
-int tree_make(const char *path, struct err *err)
+static int make_path(const char *path, mode_t last, struct err *err)
 {
 	AUTO(mem_freep) char *copy = mem_strdup(path);
 	int fault = path[0] == '\0' ? ENOENT : fault_hits("mkdir");
@@ -253,11 +253,29 @@ int tree_make(const char *path, struct err *err)
 		if (c != '/' && c != '\0')
 			continue;
 		*p = '\0';
-		if (mkdir(copy, 0755) < 0 && errno != EEXIST)
+		/* A slash at the end of the path, too, stands behind the last one. */
+		if (mkdir(copy, c == '\0' || p[1 + strspn(p + 1, "/")] == '\0' ? last : 0755) < 0 &&
+		    errno != EEXIST)
 			return err_errno(err, -errno, "cannot create '%s'", copy);
 		*p = c;
 		if (c == '\0')
 			break;
 	}
 	return 0;
+}
+
+int tree_make(const char *path, struct err *err)
+{
+	return make_path(path, 0755, err);
+}
+
+int tree_make_private(const char *path, struct err *err)
+{
+	bool there = access(path, F_OK) == 0;
+	int r = make_path(path, 0700, err);
+
+	/* Not less than 0700 either, whatever the umask. */
+	if (r == 0 && !there && chmod(path, 0700) < 0)
+		return err_errno(err, -errno, "cannot set the mode of '%s'", path);
+	return r;
 }

@@ -21,3 +21,6 @@ int tree_move_at(int from, const char *name, int to, const char *to_name, struct
 
 /* mkdir -p for the user's own path. */
 int tree_make(const char *path, struct err *err);
+
+/* The same, the last directory for its owner alone when it is not there yet, whatever the umask. */
+int tree_make_private(const char *path, struct err *err);

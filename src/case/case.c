@@ -24,6 +24,9 @@
 #define LOCK_WAIT_MS 5000
 #define LOCK_POLL_MS 20
 
+#define DB_NAME "case.db"
+#define TRIALS_NAME "trials"
+
 const char *case_dir(const struct case_store *cs)
 {
 	return cs->dir;
@@ -32,6 +35,11 @@ const char *case_dir(const struct case_store *cs)
 int case_trials_dir(const struct case_store *cs)
 {
 	return cs->trials_fd;
+}
+
+int case_dir_fd(const struct case_store *cs)
+{
+	return cs->dir_fd;
 }
 
 int case_lock_fd(const struct case_store *cs)
@@ -75,16 +83,19 @@ static int lock_take(struct case_store *cs, struct err *err)
  * overwritten. */
 static int refuse_foreign_trials(struct case_store *cs, struct err *err)
 {
-	AUTO(mem_freep) char *path = mem_printf("%s/trials", cs->dir);
 	struct dirent *entry;
 	bool empty = true;
 	DIR *stream;
+	int fd;
 
-	if (access(cs->db_path, F_OK) == 0)
+	if (faccessat(cs->dir_fd, DB_NAME, F_OK, AT_SYMLINK_NOFOLLOW) == 0)
 		return 0;
-	stream = opendir(path);
-	if (!stream)
+	fd = openat(cs->dir_fd, TRIALS_NAME, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+	stream = fd < 0 ? NULL : fdopendir(fd);
+	if (!stream) {
+		fd_close(fd);
 		return 0;
+	}
 	while (empty && (entry = readdir(stream)) != NULL)
 		empty = strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0;
 	(void)closedir(stream);
@@ -101,42 +112,119 @@ static int refuse_foreign_trials(struct case_store *cs, struct err *err)
 static void hide_from_git(const struct case_store *cs)
 {
 	static const char rules[] = "/*\n!/sentinel/\n";
-	AUTO(mem_freep) char *path = mem_printf("%s/.gitignore", cs->dir);
-	AUTO(fd_closep) int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
 
-	if (fd >= 0 && write(fd, rules, strlen(rules)) != (ssize_t)strlen(rules))
-		(void)unlink(path);
+	(void)file_write_at(cs->dir_fd, ".gitignore", rules, strlen(rules), NULL);
+}
+
+/* Whoever can change what is in a case could have redhand read, run and overwrite what he likes. So
+ * all of it is to be this user's, as a repository is to git. */
+static int open_dir(struct case_store *cs, struct err *err)
+{
+	cs->dir_fd = open(cs->dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (cs->dir_fd < 0) {
+		(void)err_errno(err, -errno, "cannot open '%s'", cs->dir);
+		return err_remedy(err, "name a directory that can be written with --case DIR");
+	}
+	return fd_check_ours(cs->dir_fd, cs->dir, err);
+}
+
+/* A file of the database: a link there would lead elsewhere. Missing is fine. It is not opened: to
+ * close it would let go of SQLite's locks (sqlite.org/howtocorrupt.html, 2.2). */
+static int check_file(const struct case_store *cs, const char *name, struct err *err)
+{
+	AUTO(mem_freep) char *path = mem_printf("%s/%s", cs->dir, name);
+	struct stat st;
+
+	if (fstatat(cs->dir_fd, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
+		return errno == ENOENT ? 0 : err_errno(err, -errno, "cannot look at '%s'", path);
+	if (!S_ISREG(st.st_mode))
+		return err_set(err, -EPERM, "'%s' is a link or no ordinary file", path);
+	return stat_check_ours(&st, path, err);
+}
+
+static int check_files(const struct case_store *cs, struct err *err)
+{
+	static const char *const names[] = { DB_NAME, DB_NAME "-wal", DB_NAME "-shm",
+					     DB_NAME "-journal" };
+	int r = 0;
+
+	for (size_t i = 0; i < ARRAY_SIZE(names) && r == 0; i++)
+		r = check_file(cs, names[i], err);
+	return r;
+}
+
+/* SQLite opens by name: what it has opened must be what was checked. */
+static int check_same(const struct case_store *cs, struct err *err)
+{
+	struct stat here, there;
+
+	if (fstatat(cs->dir_fd, DB_NAME, &here, AT_SYMLINK_NOFOLLOW) < 0 ||
+	    stat(cs->db_path, &there) < 0 || here.st_dev != there.st_dev ||
+	    here.st_ino != there.st_ino)
+		return err_set(err, -EPERM, "'%s' was exchanged while it was opened", cs->dir);
+	return check_files(cs, err);
+}
+
+/* SQLite would make it as the umask says; its journals get the same mode. */
+static int make_db(const struct case_store *cs, struct err *err)
+{
+	AUTO(fd_closep)
+	int fd = openat(cs->dir_fd, DB_NAME, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW,
+			0600);
+
+	if (fd < 0 && errno != EEXIST)
+		return err_errno(err, -errno, "cannot create '%s'", cs->db_path);
+	/* Cases of earlier versions could be read by everybody. */
+	return fchmodat(cs->dir_fd, DB_NAME, 0600, 0) < 0
+		       ? err_errno(err, -errno, "cannot protect '%s'", cs->db_path)
+		       : 0;
 }
 
 static int prepare_dir(struct case_store *cs, struct err *err)
 {
-	AUTO(mem_freep) char *lock_path = mem_printf("%s/lock", cs->dir);
 	bool ours = access(cs->dir, F_OK) < 0;
-	int r = tree_make(cs->dir, err);
+	int r = tree_make_private(cs->dir, err);
 
 	if (r < 0)
 		return err_remedy(err, "name a directory that can be written with --case DIR");
-	cs->lock_fd = open(lock_path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0644);
+	r = open_dir(cs, err);
+	if (r < 0)
+		return r;
+	cs->lock_fd = openat(cs->dir_fd, "lock",
+			     O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0600);
 	if (cs->lock_fd < 0) {
 		(void)err_errno(err, -errno, "cannot write in the case directory '%s'", cs->dir);
 		return err_remedy(err, "name a directory that can be written with --case DIR");
 	}
 	if (ours)
 		hide_from_git(cs);
-	r = lock_take(cs, err);
-	return r < 0 ? r : refuse_foreign_trials(cs, err);
+	r = fd_check_ours(cs->lock_fd, "lock", err);
+	(void)fchmod(cs->lock_fd, 0600); /* whatever the umask took away */
+	if (r == 0)
+		r = lock_take(cs, err);
+	if (r == 0)
+		r = refuse_foreign_trials(cs, err);
+	if (r == 0)
+		r = check_files(cs, err);
+	return r < 0 ? r : make_db(cs, err);
 }
 
 static int open_trials(struct case_store *cs, enum case_mode mode, struct err *err)
 {
-	AUTO(mem_freep) char *path = mem_printf("%s/trials", cs->dir);
+	AUTO(mem_freep) char *path = mem_printf("%s/" TRIALS_NAME, cs->dir);
+	int r;
 
-	if (mode == CASE_WRITE && mkdir(path, 0755) < 0 && errno != EEXIST)
+	if (mode == CASE_WRITE && mkdirat(cs->dir_fd, TRIALS_NAME, 0700) < 0 && errno != EEXIST)
 		return err_errno(err, -errno, "cannot create '%s'", path);
-	cs->trials_fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
-	if (cs->trials_fd < 0 && mode == CASE_WRITE)
-		return err_errno(err, -errno, "cannot open '%s'", path);
-	return 0;
+	cs->trials_fd =
+		openat(cs->dir_fd, TRIALS_NAME, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+	if (cs->trials_fd < 0)
+		return mode == CASE_WRITE ? err_errno(err, -errno, "cannot open '%s'", path) : 0;
+	r = fd_check_ours(cs->trials_fd, path, err);
+	/* A trial that gave root up may have opened it (docs/design/security.md). */
+	if (r == 0 && mode == CASE_WRITE && fchmod(cs->trials_fd, 0700) < 0)
+		r = err_errno(err, -errno, "cannot protect '%s'", path);
+	return r;
 }
 
 static int check_health(struct db *db, struct err *err)
@@ -181,8 +269,8 @@ static int open_unwritable(struct case_store *cs, int why, struct err *err)
 			       SQLITE_OPEN_READONLY | SQLITE_OPEN_URI | SQLITE_OPEN_NOMUTEX, NULL);
 	if (code != SQLITE_OK)
 		return db_error(&cs->db, code, err);
-	(void)sqlite3_db_config(cs->db.handle, SQLITE_DBCONFIG_DEFENSIVE, 1, NULL);
-	return schema_check(&cs->db, &case_schema, err);
+	code = db_distrust(&cs->db, err);
+	return code < 0 ? code : schema_check(&cs->db, &case_schema, err);
 }
 
 static int open_db(struct case_store *cs, enum case_mode mode, struct err *err)
@@ -199,11 +287,14 @@ static int open_db(struct case_store *cs, enum case_mode mode, struct err *err)
 	if (code != SQLITE_OK)
 		return db_error(&cs->db, code, err);
 	(void)sqlite3_busy_timeout(cs->db.handle, 5000);
-	(void)sqlite3_db_config(cs->db.handle, SQLITE_DBCONFIG_DEFENSIVE, 1, NULL);
+	r = db_distrust(&cs->db, err);
 	if (mode == CASE_READ) {
-		r = schema_check(&cs->db, &case_schema, err);
+		if (r == 0)
+			r = schema_check(&cs->db, &case_schema, err);
 		return r == -EACCES || r == -ENOSPC ? open_unwritable(cs, r, err) : r;
 	}
+	if (r < 0)
+		return r;
 	/* Before anything is changed: is this ours, and of a version we know? */
 	r = schema_bring_up(&cs->db, &case_schema, err);
 	/* NORMAL in WAL mode: a commit survives the death of redhand; a power cut may lose the
@@ -234,15 +325,22 @@ int case_open(const char *dir, enum case_mode mode, struct case_store **ret, str
 	int r = 0;
 
 	cs->dir = mem_strdup(dir);
-	cs->db_path = mem_printf("%s/case.db", dir);
+	cs->db_path = mem_printf("%s/" DB_NAME, dir);
 	fd_init(&cs->lock_fd);
 	fd_init(&cs->trials_fd);
+	fd_init(&cs->dir_fd);
 	if (mode == CASE_WRITE)
 		r = prepare_dir(cs, err);
 	else if (access(cs->db_path, F_OK) < 0)
 		return no_case(dir, -errno, err);
+	else
+		r = open_dir(cs, err);
+	if (r == 0 && mode == CASE_READ)
+		r = check_files(cs, err);
 	if (r == 0)
 		r = open_db(cs, mode, err);
+	if (r == 0)
+		r = check_same(cs, err);
 	if (r == 0)
 		r = open_trials(cs, mode, err);
 	if (r < 0)
@@ -260,6 +358,7 @@ void case_close(struct case_store *cs)
 	(void)sqlite3_close(cs->db.handle);
 	fd_close(cs->trials_fd);
 	fd_close(cs->lock_fd);
+	fd_close(cs->dir_fd);
 	mem_free(cs->db_path);
 	mem_free(cs->dir);
 	mem_free(cs);

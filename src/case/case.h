@@ -38,6 +38,9 @@ AUTO_DEFINE(struct case_store, case_close)
 
 const char *case_dir(const struct case_store *cs);
 
+/* Its descriptor, for files in it; the case keeps it. */
+int case_dir_fd(const struct case_store *cs);
+
 /* Descriptor of DIR/trials; the case keeps it. */
 int case_trials_dir(const struct case_store *cs);
 

@@ -62,6 +62,34 @@ int db_error(struct db *db, int code, struct err *err)
 	}
 }
 
+/* sqlite.org/security.html, "Untrusted SQLite Database Files". */
+int db_distrust(struct db *db, struct err *err)
+{
+	static const struct {
+		int option, value;
+	} settings[] = { { SQLITE_DBCONFIG_DEFENSIVE, 1 },
+			 { SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0 },
+			 { SQLITE_DBCONFIG_ENABLE_TRIGGER, 0 },
+			 { SQLITE_DBCONFIG_ENABLE_VIEW, 0 } };
+	int64_t strangers = 0;
+	int r;
+
+	for (size_t i = 0; i < sizeof(settings) / sizeof(settings[0]); i++)
+		(void)sqlite3_db_config(db->handle, settings[i].option, settings[i].value, NULL);
+	r = db_exec(db, "PRAGMA cell_size_check=ON; PRAGMA mmap_size=0", err);
+	if (r == 0)
+		r = db_get_int(
+			db,
+			"SELECT count(*) FROM sqlite_master WHERE type IN ('trigger', 'view')"
+			" OR sql LIKE 'CREATE VIRTUAL %'",
+			&strangers, err);
+	if (r < 0 || strangers == 0)
+		return r;
+	(void)err_set(err, -EUCLEAN, "'%s' has triggers or views, which redhand never makes",
+		      db->path);
+	return err_remedy(err, "move that directory away, or name another with --case DIR");
+}
+
 int db_exec(struct db *db, const char *sql, struct err *err)
 {
 	int code = sqlite3_exec(db->handle, sql, NULL, NULL, NULL);

@@ -175,6 +175,14 @@ static int read_parkings(struct case_store *cs, struct notebook *ret, struct err
 	return r;
 }
 
+/* What was never written becomes none. */
+static uint64_t store_count(struct query *query, int column)
+{
+	int64_t value = query_int(query, column);
+
+	return value > 0 ? (uint64_t)value : 0;
+}
+
 static int read_sentinels(struct case_store *cs, struct notebook *ret, struct err *err)
 {
 	AUTO(db_endp) struct query query = { 0 };
@@ -187,8 +195,8 @@ static int read_sentinels(struct case_store *cs, struct notebook *ret, struct er
 		struct sentinel_note sentinel = { .made_ms = query_int(&query, 0),
 						  .dir = mem_strdup(query_text(&query, 1)),
 						  .series = query_int(&query, 2),
-						  .failed = (uint64_t)query_int(&query, 4),
-						  .trials = (uint64_t)query_int(&query, 5) };
+						  .failed = store_count(&query, 4),
+						  .trials = store_count(&query, 5) };
 
 		(void)snprintf(sentinel.signature, sizeof(sentinel.signature), "%s",
 			       query_text(&query, 3));

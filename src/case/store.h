@@ -28,6 +28,7 @@ enum statement {
 struct case_store {
 	char *dir;
 	char *db_path;
+	int dir_fd;
 	int lock_fd;   /* -1 for readers */
 	int trials_fd; /* -1 when there is no trials/ (readers only) */
 	struct db db;

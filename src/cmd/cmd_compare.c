@@ -8,6 +8,7 @@
 #include "base/log.h"
 #include "cmd/progress.h"
 #include "cmd/trial_options.h"
+#include "model/secret.h"
 #include "plan/watch/resolve.h"
 #include "report/report_series.h"
 #include "studies/loaded_modules.h"
@@ -120,9 +121,12 @@ static int arms_init(struct arms *arms, const struct option_list *texts, struct 
 
 static void identify_arms(struct strbuf *identity, const struct compare_options *options)
 {
-	for (size_t i = 0; i < options->arms.count; i++)
-		strbuf_addf(identity, "arm %zu:%s\n", strlen(options->arms.items[i]),
-			    options->arms.items[i]);
+	for (size_t i = 0; i < options->arms.count; i++) {
+		AUTO(mem_freep) char *arm = mem_strdup(options->arms.items[i]);
+
+		secret_hide(arm, strlen(arm));
+		strbuf_addf(identity, "arm %zu:%s\n", strlen(arm), arm);
+	}
 	/* The number of trials shapes the order in which arms take turns. */
 	strbuf_addf(identity, "trials %llu\n", (unsigned long long)options->trials);
 	strbuf_adds(identity, "apart 1\n");

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/fd.h"
 #include "base/log.h"
 #include "base/value.h"
 #include "cmd/hunt_board.h"
@@ -318,10 +319,11 @@ static int hunt(const struct invocation *inv, struct hunting *h, struct hunt_res
 static void write_report(const struct hunting *h, struct investigation *investigation)
 {
 	char *path = mem_printf("%s/report.md", case_dir(h->cs));
-	FILE *out = fopen(path, "we");
+	struct err err = { 0 };
+	FILE *out = file_create_at(case_dir_fd(h->cs), "report.md", &err);
 
 	if (!out) {
-		log_warning("cannot write '%s': %s", path, strerror(errno));
+		log_warning("cannot write '%s': %s", path, err.message);
 		mem_free(path);
 		return;
 	}

@@ -4,11 +4,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/utsname.h>
 
 #include "base/log.h"
 #include "case/case.h"
 #include "cmd/common.h"
 #include "report/report_investigation.h"
+#include "report/share.h"
 #include "studies/overview/investigation.h"
 
 enum report_format {
@@ -24,6 +26,7 @@ struct report_options {
 	unsigned int format; /* enum report_format */
 	const char *output;
 	const char *root;
+	bool share;
 };
 
 static const char *const format_names[] = { "text", "md", "json", "sarif", "gcc", NULL };
@@ -42,6 +45,11 @@ static const struct option report_option_table[] = {
 	  .metavar = "FILE",
 	  .offset = offsetof(struct report_options, output),
 	  .help = "Write to FILE instead of stdout" },
+	{ .name = "share",
+	  .kind = OPTION_FLAG,
+	  .offset = offsetof(struct report_options, share),
+	  .help = "Leave out what is nobody else's concern: memory contents, values of variables, the "
+		  "machine's name, the home directory, the place of the project" },
 	{ .name = "root",
 	  .kind = OPTION_TEXT,
 	  .metavar = "DIR",
@@ -85,19 +93,72 @@ static void print(const struct investigation *inv, enum report_format format,
 	}
 }
 
-static int print_to_file(const struct investigation *inv, enum report_format format,
-			 const char *path, struct err *err)
+/* All of it, as it would be printed. */
+static char *rendered(const struct investigation *inv, enum report_format format, bool share)
 {
-	FILE *out = fopen(path, "we");
-	bool failed;
+	struct utsname name = { 0 };
+	struct share without = { .root = inv->root, .home = getenv("HOME"), .host = name.nodename };
+	char *text = NULL, *shared;
+	size_t len = 0;
+	FILE *out = open_memstream(&text, &len);
 
 	if (!out)
-		return err_errno(err, -errno, "cannot write '%s'", path);
+		return NULL;
 	print(inv, format, &(struct terminal){ .columns = COLUMNS_DEFAULT }, out);
-	failed = ferror(out) != 0;
-	if (fclose(out) != 0 || failed)
+	(void)fclose(out);
+	if (!share)
+		return text;
+	(void)uname(&name);
+	shared = format == FORMAT_JSON || format == FORMAT_SARIF
+			 ? share_json(&without, text, format == FORMAT_JSON)
+			 : share_text(&without, text);
+	free(text);
+	return shared;
+}
+
+static int print_to(FILE *out, const char *path, const char *text, struct err *err)
+{
+	(void)fputs(text, out);
+	if (fflush(out) != 0 || ferror(out))
 		return err_errno(err, errno > 0 ? -errno : -EIO, "cannot write '%s'", path);
 	return 0;
+}
+
+/* Whoever passes it on should know what is in it. */
+static void say_what_is_in_it(bool share)
+{
+	if (share)
+		log_note("the report publishes commands, names and places of source code, without "
+			 "memory contents, environment, host names");
+	else
+		log_note(
+			"the report publishes commands and variables given to redhand, file names, "
+			"values from memory; --share leaves out memory contents, environment, host "
+			"names");
+}
+
+static int print_all(const struct investigation *inv, const struct report_options *options,
+		     enum report_format format, struct err *err)
+{
+	AUTO(mem_freep) char *text = NULL;
+	FILE *out = stdout;
+	int r;
+
+	if (!options->share && !options->output) {
+		print(inv, format, &(struct terminal){ common_colour(), common_columns() }, stdout);
+		return 0;
+	}
+	text = rendered(inv, format, options->share);
+	if (!text)
+		return err_set(err, -ENOMEM, "the report cannot be made");
+	if (options->output)
+		out = fopen(options->output, "we");
+	if (!out)
+		return err_errno(err, -errno, "cannot write '%s'", options->output);
+	r = print_to(out, options->output ? options->output : "stdout", text, err);
+	if (options->output && fclose(out) != 0 && r == 0)
+		r = err_errno(err, -errno, "cannot write '%s'", options->output);
+	return r;
 }
 
 static int take_root(const char *root, struct investigation *inv, struct err *err)
@@ -142,11 +203,8 @@ static int report(const struct invocation *inv, struct err *err)
 		r = take_root(options->root, &investigation, err);
 	if (r < 0)
 		return r;
-	if (options->output)
-		return print_to_file(&investigation, format, options->output, err);
-	print(&investigation, format, &(struct terminal){ common_colour(), common_columns() },
-	      stdout);
-	return 0;
+	say_what_is_in_it(options->share);
+	return print_all(&investigation, options, format, err);
 }
 
 static int run(const struct invocation *inv)
@@ -172,10 +230,13 @@ const struct command cmd_report = {
 		"was done in which order, the hypotheses with the evidence that decided them, the root "
 		"cause, and what to do next. What the case does not hold yet is left out: trials of repro "
 		"or minimize alone make a report, too.\n\n"
+		"A line on stderr says what it publishes.\n\n"
 		"It can be used while trials are running. Exit status 0 whenever there was something to "
 		"write.",
 	.examples = "  redhand report --format md --output INVESTIGATION.md\n"
 		    "      for the issue tracker\n\n"
+		    "  redhand report --share --format md --output INVESTIGATION.md\n"
+		    "      for one that everybody reads\n\n"
 		    "  redhand report --format sarif --output redhand.sarif\n"
 		    "      for the code host\n\n"
 		    "  :cexpr system('redhand report --format gcc')\n"

@@ -171,7 +171,7 @@ struct run_options {
 	unsigned int expect;
 	const char *confidence; /* text: 0.99, 99 and 99% are all said */
 	const char *junit, *root;
-	bool careful, allow_others;
+	bool careful, allow_others, yes;
 };
 
 static const struct option run_option_table[] = {
@@ -204,6 +204,11 @@ static const struct option run_option_table[] = {
 	  .metavar = "DIR",
 	  .offset = offsetof(struct run_options, root),
 	  .help = "The project's directory (default: found from where the sentinel lies)" },
+	{ .name = "yes",
+	  .kind = OPTION_FLAG,
+	  .offset = offsetof(struct run_options, yes),
+	  .help = "Run it without a question. Without this, a sentinel that this user did not make "
+		  "is shown and asked about first" },
 	{ .name = "junit",
 	  .kind = OPTION_TEXT,
 	  .metavar = "FILE",
@@ -263,6 +268,7 @@ static int check(const struct invocation *inv, struct err *err)
 		.expect = options->expect,
 		.careful = options->careful,
 		.allow_others = options->allow_others,
+		.yes = options->yes,
 	};
 	int r = parse_confidence(options->confidence, &how.confidence, err);
 

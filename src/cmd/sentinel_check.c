@@ -1,23 +1,24 @@
 #include "cmd/sentinel_check.h"
 
 #include <errno.h>
-#include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
 #include <unistd.h>
 
-#include "base/tree.h"
+#include "base/tmpdir.h"
 #include "cmd/progress.h"
 #include "model/chaos.h"
+#include "report/text.h"
 #include "studies/sentinel/check.h"
+#include "studies/sentinel/trust.h"
 
 void sentinel_check_deinit(struct sentinel_check *check)
 {
 	certificate_deinit(&check->certificate);
 	trial_setup_deinit(&check->setup);
 	case_close(check->cs);
-	if (check->temporary)
-		(void)tree_remove_at(AT_FDCWD, check->temporary, NULL);
+	tmpdir_remove(check->temporary);
 	mem_free(check->temporary);
 	sentinel_deinit(&check->sentinel);
 }
@@ -56,12 +57,12 @@ static struct trial_options recorded(const struct series_settings *trial, struct
 
 static int open_case(struct sentinel_check *check, const char *case_dir, struct err *err)
 {
-	char dir[] = "/tmp/redhand-sentinel-XXXXXX";
+	int r;
 
 	if (!case_dir) {
-		if (!mkdtemp(dir))
-			return err_errno(err, -errno, "cannot make a directory in /tmp");
-		check->temporary = mem_strdup(dir);
+		r = tmpdir_make("/tmp", "sentinel-", &check->temporary, err);
+		if (r < 0)
+			return r;
 		case_dir = check->temporary;
 	}
 	return trial_setup_open(&check->setup, case_dir, &check->cs, err);
@@ -94,6 +95,64 @@ static int settle(struct sentinel_check *check, const struct sentinel_check_opti
 	return r < 0 ? err_prefix(err, "sentinel '%s'", options->dir) : 0;
 }
 
+/* ---- a stranger's ---- */
+
+static void show(const struct sentinel_check *check, const char *dir)
+{
+	const struct series_settings *trial = &check->sentinel.trial;
+
+	(void)fprintf(stderr, "The sentinel '%s' was not made here. It would run, in %s:\n  ", dir,
+		      trial->cwd);
+	for (size_t i = 0; i < trial->env.count; i++) {
+		char *const entry[] = { trial->env.items[i], NULL };
+
+		text_program(entry, stderr);
+		(void)fputc(' ', stderr);
+	}
+	text_program(trial->program.items, stderr);
+	(void)fputc('\n', stderr);
+	if (check->sentinel.own.count > 0) {
+		(void)fprintf(stderr, "with its own files, in %s/" SENTINEL_FILES ": ", dir);
+		text_program(check->sentinel.own.items, stderr);
+		(void)fputc('\n', stderr);
+	}
+}
+
+static bool agreed(void)
+{
+	char answer[16] = "";
+
+	(void)fputs("Run it? [y/N] ", stderr);
+	return fgets(answer, sizeof(answer), stdin) && (answer[0] == 'y' || answer[0] == 'Y');
+}
+
+/* What came with a repository runs nothing before somebody has seen it. */
+static int approve(const struct sentinel_check *check, const struct sentinel_check_options *options,
+		   struct err *err)
+{
+	int r;
+
+	if (sentinel_is_trusted(options->dir))
+		return 0;
+	r = sentinel_check_paths(&check->sentinel, options->dir, options->root, err);
+	if (r < 0)
+		return err_prefix(err, "sentinel '%s'", options->dir);
+	show(check, options->dir);
+	if (options->yes)
+		return 0;
+	if (!isatty(STDIN_FILENO)) {
+		(void)err_set(err, -EPERM,
+			      "the sentinel '%s' was not made here, and there is nobody "
+			      "to ask",
+			      options->dir);
+		return err_remedy(err, "look at what it runs, then redhand sentinel run --yes");
+	}
+	if (!agreed())
+		return err_set(err, -EPERM, "the sentinel '%s' was not run", options->dir);
+	sentinel_trust(options->dir);
+	return 0;
+}
+
 int sentinel_check_run(struct sentinel_check *check, const struct sentinel_check_options *options,
 		       struct err *err)
 {
@@ -110,6 +169,8 @@ int sentinel_check_run(struct sentinel_check *check, const struct sentinel_check
 					 .progress_ctx = &progress };
 	int r = settle(check, options, &notes, err);
 
+	if (r == 0)
+		r = approve(check, options, err);
 	if (r == 0)
 		r = open_case(check, options->case_dir, err);
 	if (r < 0)

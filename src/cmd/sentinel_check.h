@@ -14,6 +14,7 @@ struct sentinel_check_options {
 	enum expectation expect;
 	double confidence;
 	bool careful, allow_others;
+	bool yes; /* run it without a question, whoever made it */
 };
 
 struct sentinel_check {

@@ -2,7 +2,6 @@
 
 #include <ctype.h>
 #include <errno.h>
-#include <glob.h>
 #include <limits.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -12,9 +11,11 @@
 
 #include "base/fingerprint.h"
 #include "base/log.h"
+#include "base/tmpdir.h"
 #include "base/value.h"
 #include "base/which.h"
 #include "cmd/trial_allocators.h"
+#include "model/secret.h"
 #include "run/observe.h"
 #include "run/tmp_dirs.h"
 #include "search/stats/rng.h"
@@ -288,16 +289,33 @@ static void identify_list(struct strbuf *sb, const char *name, const struct opti
 		identify(sb, name, list->items[i]);
 }
 
+/* Words that may hold secrets: these stay outside of the case. Another secret is another series, as
+ * far as sixteen bits tell. */
+static void identify_words(struct strbuf *sb, const char *name, char *const *words)
+{
+	AUTO(strv_deinit) struct strv open = { 0 };
+	unsigned int print = secret_print(words);
+
+	secret_words(words, &open);
+	for (size_t i = 0; i < open.count; i++)
+		identify(sb, name, open.items[i]);
+	if (print != 0)
+		strbuf_addf(sb, "%s-secrets %u\n", name, print);
+}
+
 static void build_identity(struct strbuf *sb, const struct trial_options *o, const char *command,
 			   char *const *program)
 {
 	AUTO(mem_freep) char *cwd = realpath(o->cwd ? o->cwd : ".", NULL);
+	AUTO(strv_deinit) struct strv env = { 0 };
 
 	identify(sb, "command", command);
-	for (; *program; program++)
-		identify(sb, "arg", *program);
+	for (size_t i = 0; i < o->slot_env.count; i++)
+		strv_add(&env, o->slot_env.items[i]);
+	identify_words(sb, "arg", program);
 	identify(sb, "cwd", cwd ? cwd : "");
-	identify_list(sb, "slot-env", &o->slot_env);
+	if (env.count > 0)
+		identify_words(sb, "slot-env", env.items);
 	identify(sb, "stdin", o->stdin_path ? o->stdin_path : "");
 	identify_list(sb, "ignore", &o->ignore);
 	identify_list(sb, "fail-on", &o->fail_on);
@@ -318,25 +336,6 @@ static void identify_chaos(struct strbuf *sb, const struct trial_settings *setti
 		strbuf_addf(sb, "chaos-seed %llu\n", (unsigned long long)settings->chaos_seed);
 }
 
-#define AGENT_ALIAS "/tmp/redhand-agent-"
-
-/* Those of a redhand that was killed: their names tell its pid. */
-static void drop_left_agents(void)
-{
-	glob_t found = { 0 };
-
-	if (glob(AGENT_ALIAS "*-??????", GLOB_NOSORT, NULL, &found) == 0)
-		for (size_t i = 0; i < found.gl_pathc; i++) {
-			long pid = strtol(found.gl_pathv[i] + strlen(AGENT_ALIAS), NULL, 10);
-			struct stat st;
-
-			if (pid > 0 && lstat(found.gl_pathv[i], &st) == 0 && S_ISDIR(st.st_mode) &&
-			    st.st_uid == geteuid() && kill((pid_t)pid, 0) < 0 && errno == ESRCH)
-				tmp_dirs_remove(found.gl_pathv[i]);
-		}
-	globfree(&found);
-}
-
 /* The loader takes LD_PRELOAD apart at spaces and colons (ld.so(8)): where the agent's folder has
  * some, programs are led there by a link. */
 static void make_agent_alias(struct trial_setup *setup)
@@ -347,14 +346,12 @@ static void make_agent_alias(struct trial_setup *setup)
 
 	if ((*agent)[strcspn(*agent, " \t\n:")] == '\0')
 		return;
-	drop_left_agents();
-	dir = mem_printf(AGENT_ALIAS "%d-XXXXXX", (int)getpid());
-	if (!mkdtemp(dir))
+	if (tmpdir_make("/tmp", "agent-", &dir, NULL) < 0)
 		return;
 	alias = mem_printf("%s/a", dir);
 	if (symlink(*agent, alias) < 0) {
 		mem_free(alias);
-		(void)rmdir(dir);
+		tmpdir_remove(dir);
 		return;
 	}
 	mem_free(*agent);
@@ -400,6 +397,9 @@ static int fill_setup(struct trial_setup *setup, const struct trial_options *opt
 		return r;
 	for (size_t i = 0; i < options->slot_env.count; i++)
 		strv_add(&setup->slot_env, options->slot_env.items[i]);
+	secret_learn(program);
+	if (setup->slot_env.count > 0)
+		secret_learn(setup->slot_env.items);
 	r = set_observer(setup, options, path, err);
 	if (r < 0)
 		return r;
@@ -474,13 +474,17 @@ int trial_setup_init_later(struct trial_setup *setup, const struct trial_options
 	return init(setup, options, command, program, relative, err);
 }
 
-static int place(struct trial_setup *setup, const char *case_dir, struct err *err)
+static int place(struct trial_setup *setup, const char *case_dir, const struct case_store *cs,
+		 struct err *err)
 {
 	AUTO(mem_freep) char *trials = mem_printf("%s/trials", case_dir);
+	struct stat st;
 
 	setup->settings.trials_path = realpath(trials, NULL);
-	if (!setup->settings.trials_path)
+	if (!setup->settings.trials_path || fstat(case_trials_dir(cs), &st) < 0)
 		return err_errno(err, -errno, "cannot find '%s'", trials);
+	setup->settings.trials_device = st.st_dev;
+	setup->settings.trials_inode = st.st_ino;
 	return setup->settings.flags & TRIAL_SHARE_TMP ? 0 : tmp_dirs_make(&setup->settings, err);
 }
 
@@ -490,7 +494,7 @@ int trial_setup_open(struct trial_setup *setup, const char *case_dir, struct cas
 	int r = case_open(case_dir, CASE_WRITE, ret, err);
 
 	if (r == 0)
-		r = place(setup, case_dir, err);
+		r = place(setup, case_dir, *ret, err);
 	if (r == 0 && setup->unobserved)
 		log_note("%s", setup->unobserved);
 	if (r == 0 && setup->observer == OBSERVE_NONE &&
@@ -519,6 +523,8 @@ void trial_setup_join(struct trial_setup *setup, const struct trial_setup *opene
 	const struct trial_settings *from = &opened->settings;
 
 	setup->settings.trials_path = mem_strdup(from->trials_path);
+	setup->settings.trials_device = from->trials_device;
+	setup->settings.trials_inode = from->trials_inode;
 	setup->settings.tmp_dirs = from->tmp_dirs ? mem_strdup(from->tmp_dirs) : NULL;
 	setup->settings.readings = from->readings;
 	setup->joined = true;
@@ -560,8 +566,8 @@ void trial_setup_deinit(struct trial_setup *setup)
 {
 	tell_changed(setup);
 	if (!setup->joined)
-		tmp_dirs_remove(setup->settings.tmp_dirs);
-	tmp_dirs_remove(setup->agent_link_dir);
+		tmpdir_remove(setup->settings.tmp_dirs);
+	tmpdir_remove(setup->agent_link_dir);
 	mem_free(setup->agent_link_dir);
 	mem_free(setup->unobserved);
 	mem_free(setup->program_path);

@@ -9,7 +9,7 @@
 
 #include "base/auto.h"
 #include "base/mem.h"
-#include "base/tree.h"
+#include "base/tmpdir.h"
 
 /* The library is loaded, not linked, as libdw does it too: without servers nobody needs it, and it
  * brings an HTTP client along. */
@@ -37,9 +37,7 @@ static int api_load(struct debuginfod_api *ret, struct err *err)
 int debuginfod_ask(unsigned int timeout_s, struct err *err)
 {
 	static const unsigned char nobody[20] = { 0 };
-	const char *base = getenv("TMPDIR");
-	AUTO(mem_freep)
-	char *cache = mem_printf("%s/redhand-doctor-XXXXXX", base && base[0] ? base : "/tmp");
+	AUTO(mem_freep) char *cache = NULL;
 	struct debuginfod_api api = { 0 };
 	char seconds[16];
 	void *client;
@@ -48,8 +46,9 @@ int debuginfod_ask(unsigned int timeout_s, struct err *err)
 	r = api_load(&api, err);
 	if (r < 0)
 		return r;
-	if (!mkdtemp(cache))
-		return err_errno(err, -errno, "cannot create a directory like '%s'", cache);
+	r = tmpdir_make(NULL, "doctor-", &cache, err);
+	if (r < 0)
+		return r;
 	(void)snprintf(seconds, sizeof(seconds), "%u", timeout_s);
 	(void)setenv("DEBUGINFOD_CACHE_PATH", cache, 1);
 	(void)setenv("DEBUGINFOD_TIMEOUT", seconds, 1);
@@ -60,7 +59,7 @@ int debuginfod_ask(unsigned int timeout_s, struct err *err)
 	r = client ? api.find_debuginfo(client, nobody, (int)sizeof(nobody), NULL) : -ENOMEM;
 	if (client)
 		api.end(client);
-	(void)tree_remove_at(AT_FDCWD, cache, NULL);
+	tmpdir_remove(cache);
 	/* "No such file" is an answer. */
 	if (r >= 0 || r == -ENOENT)
 		return 0;

@@ -364,31 +364,6 @@ bool jit_names_find(struct jit_names *names, taddr address, struct jit_name *ret
 	return true;
 }
 
-/* At most FILE_BYTES_MAX bytes of a regular file; NULL when there are none. */
-static char *read_regular(const char *path, size_t *ret_len)
-{
-	AUTO(fd_closep) int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
-	AUTO(mem_freep) char *data = NULL;
-	struct stat st;
-	size_t len = 0, room;
-
-	if (fd < 0 || fstat(fd, &st) < 0 || !S_ISREG(st.st_mode) || st.st_size <= 0)
-		return NULL;
-	room = (uint64_t)st.st_size < FILE_BYTES_MAX ? (size_t)st.st_size : FILE_BYTES_MAX;
-	data = mem_alloc(room + 1);
-	while (len < room) {
-		ssize_t n = read(fd, data + len, room - len);
-
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n <= 0)
-			break;
-		len += (size_t)n;
-	}
-	*ret_len = len;
-	return TAKE(data);
-}
-
 /* The files of the process one after the other: the perf map, then each mapped dump. `at` starts at
  * 0. Returns a path for the caller to free, or NULL after the last. */
 static char *next_file(const struct snapshot *snapshot, const char *directory, size_t *at)
@@ -419,17 +394,43 @@ static char *next_file(const struct snapshot *snapshot, const char *directory, s
 	100000000u /* a file's time is that of the last tick, and a file system may round it */
 
 /* The name has the number of the process, and numbers come round again: a file that was last
- * written before there was this process, or after it, is another's. */
-static bool is_anothers(const struct snapshot *snapshot, const char *path)
+ * written before there was this process, or after it, is another's. Anybody can write one into
+ * /tmp: it must be the process's user's. */
+static bool is_anothers(const struct snapshot *snapshot, const struct stat *st)
 {
-	struct stat st;
-	uint64_t written;
+	uint64_t written =
+		(uint64_t)st->st_mtim.tv_sec * 1000000000u + (uint64_t)st->st_mtim.tv_nsec;
 
-	if (stat(path, &st) < 0)
-		return false;
-	written = (uint64_t)st.st_mtim.tv_sec * 1000000000u + (uint64_t)st.st_mtim.tv_nsec;
-	return written + TICK_NS < snapshot->since_ns ||
+	return st->st_uid != (snapshot->user ? snapshot->user - 1 : geteuid()) ||
+	       written + TICK_NS < snapshot->since_ns ||
 	       (snapshot->until_ns > 0 && written > snapshot->until_ns);
+}
+
+/* At most FILE_BYTES_MAX bytes of a regular file of the process; NULL when there are none. */
+static char *read_own(const struct snapshot *snapshot, const char *path, size_t *ret_len)
+{
+	AUTO(fd_closep)
+	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK | O_NOFOLLOW);
+	AUTO(mem_freep) char *data = NULL;
+	struct stat st;
+	size_t len = 0, room;
+
+	if (fd < 0 || fstat(fd, &st) < 0 || !S_ISREG(st.st_mode) || st.st_size <= 0 ||
+	    is_anothers(snapshot, &st))
+		return NULL;
+	room = (uint64_t)st.st_size < FILE_BYTES_MAX ? (size_t)st.st_size : FILE_BYTES_MAX;
+	data = mem_alloc(room + 1);
+	while (len < room) {
+		ssize_t n = read(fd, data + len, room - len);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n <= 0)
+			break;
+		len += (size_t)n;
+	}
+	*ret_len = len;
+	return TAKE(data);
 }
 
 uint64_t jit_names_stamp(const struct snapshot *snapshot, const char *directory)
@@ -442,7 +443,7 @@ uint64_t jit_names_stamp(const struct snapshot *snapshot, const char *directory)
 		struct stat st = { 0 };
 		uint64_t parts[4] = { 0 };
 
-		if (!is_anothers(snapshot, path) && stat(path, &st) == 0) {
+		if (lstat(path, &st) == 0 && !is_anothers(snapshot, &st)) {
 			parts[0] = st.st_ino;
 			parts[1] = (uint64_t)st.st_size;
 			parts[2] = (uint64_t)st.st_mtim.tv_sec;
@@ -463,8 +464,7 @@ struct jit_names *jit_names_load(const struct snapshot *snapshot, const char *di
 	char *path;
 
 	while ((path = next_file(snapshot, directory, &at))) {
-		AUTO(mem_freep)
-		char *bytes = is_anothers(snapshot, path) ? NULL : read_regular(path, &len);
+		AUTO(mem_freep) char *bytes = read_own(snapshot, path, &len);
 
 		if (bytes && is_map)
 			(void)jit_names_add_perf_map(names, bytes, len);

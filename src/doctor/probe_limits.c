@@ -19,7 +19,7 @@
 #include "base/auto.h"
 #include "base/fd.h"
 #include "base/mem.h"
-#include "base/tree.h"
+#include "base/tmpdir.h"
 
 #define MAP_COUNT_PATH "/proc/sys/vm/max_map_count"
 #define CORE_PATTERN_PATH "/proc/sys/kernel/core_pattern"
@@ -116,24 +116,25 @@ static int die_in(int dir)
 
 static void try_core_here(struct finding *finding, const char *pattern)
 {
-	const char *base = getenv("TMPDIR");
-	AUTO(mem_freep)
-	char *path = mem_printf("%s/redhand-doctor-XXXXXX", base && base[0] ? base : "/tmp");
+	AUTO(mem_freep) char *path = NULL;
+	AUTO(mem_freep) char *inner = NULL;
+	struct err err = { 0 };
 	AUTO(fd_closep) int dir = -1;
 	bool written;
 	int status;
 
-	if (!mkdtemp(path)) {
+	if (tmpdir_make(NULL, "doctor-", &path, &err) < 0) {
 		probe_say(finding, FINDING_LIMITED,
-			  "the pattern is '%s'; no directory to try it in ('%s': %s)", pattern,
-			  path, strerror(errno));
+			  "the pattern is '%s'; no directory to try it in (%s)", pattern,
+			  err.message);
 		probe_enable(finding, "set TMPDIR to a directory that can be written");
 		return;
 	}
-	dir = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	inner = mem_printf("%s/core", path);
+	dir = mkdir(inner, 0700) < 0 ? -1 : open(inner, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	status = dir >= 0 ? die_in(dir) : -1;
 	written = dir >= 0 && holds_a_file(dir);
-	(void)tree_remove_at(AT_FDCWD, path, NULL);
+	tmpdir_remove(path);
 	if (status >= 0 && WIFSIGNALED(status) && WCOREDUMP(status) && written) {
 		probe_say(
 			finding, FINDING_OK,

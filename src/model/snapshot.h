@@ -59,6 +59,7 @@ struct snapshot {
 	/* Wall clock: since when it is that process, and by when it was gone. What others with its
 	 * number left behind is older or newer. 0 when unknown. */
 	uint64_t since_ns, until_ns;
+	uint32_t user; /* whose process it is: user id + 1; 0 when unknown, then redhand's user */
 	struct registers registers;
 	struct piece stack;	    /* the bytes from about the stack pointer upwards */
 	const struct piece *pieces; /* code, memory behind registers, Python's objects, …; any

@@ -350,6 +350,7 @@ void crash_record_snapshot(const struct crash_record *record, struct snapshot *r
 	*ret = (struct snapshot){
 		.pid = (int)record->log->reader.header.pid,
 		.since_ns = record->log->reader.header.start_realtime_ns,
+		.user = record->log->reader.header.user,
 		.until_ns = record->raw.realtime_ns + LAST_WORDS_NS,
 		.tid = (int)record->raw.tid,
 		.stack = { .address = record->stack_address,

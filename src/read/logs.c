@@ -593,6 +593,7 @@ void event_log_unwind_callee(struct event_log *log, const struct callee_stack *s
 	struct snapshot snapshot = {
 		.pid = (int)log->reader.header.pid,
 		.since_ns = log->reader.header.start_realtime_ns,
+		.user = log->reader.header.user,
 		.tid = (int)seen->tid,
 		.stack = { .address = registers->rsp, .bytes = seen->bytes, .len = seen->len },
 		.mappings = log->modules.items,
@@ -629,6 +630,7 @@ static void name_walked(struct event_log *log, const struct log_item *item,
 	struct snapshot snapshot = {
 		.pid = (int)log->reader.header.pid,
 		.since_ns = log->reader.header.start_realtime_ns,
+		.user = log->reader.header.user,
 		.mappings = log->modules.items,
 		.mapping_count = log->modules.count,
 	};
@@ -710,6 +712,7 @@ bool event_log_allocation(struct event_log *log, uint32_t context, struct symbol
 	wrappers_mark(log->wrappers, symbols,
 		      &(struct snapshot){ .pid = (int)log->reader.header.pid,
 					  .since_ns = log->reader.header.start_realtime_ns,
+					  .user = log->reader.header.user,
 					  .mappings = log->modules.items,
 					  .mapping_count = log->modules.count },
 		      ret);

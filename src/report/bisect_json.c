@@ -73,7 +73,7 @@ void report_bisect_json(const struct bisect_result *result, FILE *out)
 		json_add_rate(there, &result->there);
 	set(object, "schema", json_text("redhand/bisect/1"));
 	set(object, "case", json_text(result->case_dir));
-	set(object, "program", json_strings(result->program));
+	set(object, "program", json_command(result->program));
 	set(object, "seconds", json_number(result->seconds));
 	set(object, "interrupted", json_boolean(result->interrupted));
 	set(object, "verdict", json_text(verdicts[result->verdict]));
@@ -127,7 +127,7 @@ void report_bisect_step_json(const struct bisect_step_report *report, FILE *out)
 	    report->confidence > 0 ? json_number(report->confidence) : json_null());
 	if (repro) {
 		set(object, "case", json_text(repro->case_dir));
-		set(object, "program", json_strings(repro->program));
+		set(object, "program", json_command(repro->program));
 		set(object, "seconds", json_number(repro->seconds));
 		set(object, "interrupted", json_boolean(repro->interrupted));
 		set(object, "trials", count(repro->summary.rate.trials));

@@ -47,7 +47,7 @@ static json_t *series_json(const struct series_overview *s)
 	set(object, "series", json_integer(s->id));
 	set(object, "command", json_text(s->command));
 	set(object, "created", moment(s->created_ms));
-	set(object, "program", strings(&s->program));
+	set(object, "program", json_command(s->program.items));
 	set(object, "jobs", count_or_null(s->jobs));
 	set(object, "observer", json_text(s->observer));
 	json_add_rate(object, &s->rate);

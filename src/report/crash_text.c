@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/auto.h"
+#include "base/source_file.h"
 #include "base/strbuf.h"
 #include "model/signature.h"
 #include "report/text.h"
@@ -164,9 +165,8 @@ void text_stack(const struct stack *stack, size_t limit, const char *indent, FIL
 
 static FILE *open_source(const struct frame *frame)
 {
-	return frame && frame->file && frame->line > 0 && frame->file[0] == '/'
-		       ? fopen(frame->file, "re")
-		       : NULL;
+	return frame && frame->file && frame->line > 0 ? source_open(frame->file, frame->module)
+						       : NULL;
 }
 
 /* Of the frame that says most; else the first with a source line that can be read here. */

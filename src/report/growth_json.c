@@ -82,7 +82,7 @@ void report_growth_json(const struct growth_report *report, FILE *out)
 
 	set(object, "schema", json_text("redhand/heap/1"));
 	set(object, "case", json_text(report->case_dir));
-	set(object, "program", json_strings(report->program));
+	set(object, "program", json_command(report->program));
 	set(object, "seconds", json_number(report->seconds));
 	set(object, "interrupted", json_boolean(report->interrupted));
 	set(object, "trials", count(report->trials));

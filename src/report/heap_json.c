@@ -191,7 +191,7 @@ void report_heap_json(const struct heap_report *report, FILE *out)
 
 	set(object, "schema", json_text("redhand/heap/1"));
 	set(object, "case", json_text(report->case_dir));
-	set(object, "program", json_strings(report->program));
+	set(object, "program", json_command(report->program));
 	set(object, "seconds", json_number(report->seconds));
 	set(object, "interrupted", json_boolean(report->interrupted));
 	set(object, "trials", count(report->heap.trials));

@@ -255,7 +255,7 @@ static json_t *document(const struct investigation *inv, const char *schema)
 
 	set(object, "schema", json_text(schema));
 	set(object, "case", json_text(inv->case_dir));
-	set(object, "program", strings(&inv->program));
+	set(object, "program", json_command(inv->program.items));
 	set(object, "verdict", verdict_json(inv));
 	set(object, "tests", tests_json(inv));
 	set(object, "observers", observers_json(inv));

@@ -6,21 +6,26 @@
 
 #include "base/auto.h"
 #include "base/strbuf.h"
+#include "model/secret.h"
 #include "model/verdict.h"
 #include "report/report_error.h"
 
 json_t *json_text(const char *text)
 {
 	AUTO(strbuf_deinit) struct strbuf sb = { 0 };
+	AUTO(strbuf_deinit) struct strbuf shown = { 0 };
 	json_t *value;
 
 	if (!text)
 		return json_null();
-	value = json_string(text);
+	strbuf_adds(&sb, text);
+	if (sb.len > 0)
+		secret_hide(sb.data, sb.len);
+	value = json_string(strbuf_str(&sb));
 	if (value)
 		return value;
-	strbuf_add_printable(&sb, text, strlen(text));
-	return json_string(strbuf_str(&sb));
+	strbuf_add_printable(&shown, strbuf_str(&sb), sb.len);
+	return json_string(strbuf_str(&shown));
 }
 
 json_t *json_number(double value)
@@ -35,6 +40,14 @@ json_t *json_strings(char *const *items)
 	for (; *items; items++)
 		(void)json_array_append_new(array, json_text(*items));
 	return array;
+}
+
+json_t *json_command(char *const *words)
+{
+	AUTO(strv_deinit) struct strv open = { 0 };
+
+	secret_words(words, &open);
+	return open.count > 0 ? json_strings(open.items) : json_array();
 }
 
 void json_add_rate(json_t *object, const struct rate *rate)

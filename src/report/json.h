@@ -26,6 +26,9 @@ json_t *json_number(double value);
 
 json_t *json_strings(char *const *items);
 
+/* A command or variables (NULL: none), without their secrets. */
+json_t *json_command(char *const *words);
+
 /* Adds trials, failed, rate, low and high to an object. */
 void json_add_rate(json_t *object, const struct rate *rate);
 

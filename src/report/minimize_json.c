@@ -21,15 +21,6 @@ static json_t *rate_or_null(const struct rate *rate)
 	return rate->trials > 0 ? rate_json(rate) : json_null();
 }
 
-static json_t *strv_json(const struct strv *strv)
-{
-	json_t *array = json_array();
-
-	for (size_t i = 0; i < strv->count; i++)
-		(void)json_array_append_new(array, json_text(strv->items[i]));
-	return array;
-}
-
 static json_t *without_json(const struct minimize_result *result)
 {
 	json_t *array = json_array();
@@ -93,7 +84,7 @@ void report_minimize_json(const struct minimize_result *result, FILE *out)
 
 	set(object, "schema", json_text("redhand/minimize/1"));
 	set(object, "case", json_text(result->case_dir));
-	set(object, "program", json_strings(result->program));
+	set(object, "program", json_command(result->program));
 	set(object, "seconds", json_number(result->seconds));
 	set(object, "interrupted", json_boolean(result->interrupted));
 	set(object, "verdict", json_text(verdicts[result->verdict]));
@@ -123,8 +114,8 @@ void report_minimize_json(const struct minimize_result *result, FILE *out)
 	set(object, "order", json_text(orders[result->order]));
 	set(object, "order_p", result->order_checked ? json_number(result->order_p) : json_null());
 	add_signatures(result, object);
-	set(object, "command", strv_json(&result->argv));
-	set(object, "environment", strv_json(&result->env));
+	set(object, "command", json_command(result->argv.items));
+	set(object, "environment", json_command(result->env.items));
 	set(object, "cwd", json_text(result->cwd));
 	set(object, "plain", json_boolean(!result->plain_differs));
 	set(object, "advice", json_text(result->advice));

@@ -7,6 +7,7 @@
 #include "base/percent.h"
 #include "base/strbuf.h"
 #include "base/words.h"
+#include "model/secret.h"
 #include "report/report_minimize.h"
 
 #define DOUBTFUL_SHOWN 20
@@ -218,17 +219,22 @@ static void print_command(const struct minimize_result *result, FILE *out)
 		strbuf_adds(&sb, " && ");
 	}
 	for (size_t i = 0; i < result->env.count; i++) {
-		const char *equals = strchr(result->env.items[i], '=');
+		AUTO(mem_freep) char *open = secret_word(result->env.items[i], NULL);
+		const char *equals = strchr(open, '=');
 
 		if (!equals)
 			continue;
-		strbuf_add(&sb, result->env.items[i], (size_t)(equals - result->env.items[i]) + 1);
+		strbuf_add(&sb, open, (size_t)(equals - open) + 1);
 		words_quote(&sb, equals + 1);
 		strbuf_addc(&sb, ' ');
 	}
 	for (size_t i = 0; i < result->argv.count; i++) {
+		AUTO(mem_freep)
+		char *open = secret_word(result->argv.items[i],
+					 i > 0 ? result->argv.items[i - 1] : NULL);
+
 		strbuf_adds(&sb, i > 0 ? " " : "");
-		words_quote(&sb, result->argv.items[i]);
+		words_quote(&sb, open);
 	}
 	print_name(strbuf_str(&sb), out);
 	(void)fprintf(out, "\nThe list as a file: %s\n", result->file);

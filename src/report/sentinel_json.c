@@ -34,7 +34,7 @@ json_t *certificate_json(const struct certificate *c)
 
 	json_add_rate(before, &c->before);
 	set(object, "dir", json_text(c->dir));
-	set(object, "program", json_strings(c->program));
+	set(object, "program", json_command(c->program));
 	set(object, "signature", json_text(c->signature));
 	set(object, "summary", json_text(c->summary));
 	set(object, "expect", json_text(expectation_names[c->expect]));
@@ -83,8 +83,8 @@ void report_sentinel_json(const struct sentinel_report *r, FILE *out)
 	set(object, "summary", json_text(r->summary));
 	json_add_rate(object, &r->rate);
 	set(object, "clean_runs_for_99", count(r->needed));
-	set(object, "program", json_strings(r->program));
-	set(object, "environment", strings(r->env));
+	set(object, "program", json_command(r->program));
+	set(object, "environment", json_command(r->env->items));
 	set(object, "tests", strings(r->tests));
 	set(object, "copied", strings(r->copied));
 	set(object, "notes", strings(r->notes));

@@ -42,7 +42,7 @@ static json_t *document(const char *schema, const char *case_dir, char *const *p
 
 	set(object, "schema", json_text(schema));
 	set(object, "case", json_text(case_dir));
-	set(object, "program", json_strings(program));
+	set(object, "program", json_command(program));
 	set(object, "seconds", json_number(seconds));
 	set(object, "interrupted", json_boolean(interrupted));
 	return object;

@@ -7,14 +7,17 @@
 #include "base/percent.h"
 #include "base/strbuf.h"
 #include "base/words.h"
+#include "model/secret.h"
 
 void text_program(char *const *program, FILE *out)
 {
 	for (size_t i = 0; program[i]; i++) {
 		AUTO(strbuf_deinit) struct strbuf word = { 0 };
 		AUTO(strbuf_deinit) struct strbuf shown = { 0 };
+		AUTO(mem_freep)
+		char *open = secret_word(program[i], i > 0 ? program[i - 1] : NULL);
 
-		words_quote(&word, program[i]);
+		words_quote(&word, open);
 		strbuf_add_printable(&shown, strbuf_str(&word), word.len);
 		(void)fprintf(out, "%s%s", i > 0 ? " " : "", strbuf_str(&shown));
 	}

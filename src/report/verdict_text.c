@@ -5,6 +5,7 @@
  * it. Commands are never cut: what cannot be pasted is of no use.
  */
 #include "base/percent.h"
+#include "base/source_file.h"
 #include "report/report_investigation.h"
 
 #include <inttypes.h>
@@ -134,9 +135,9 @@ static void source_row(const struct page *page, const struct stack *stack)
 	FILE *source;
 	bool found = false;
 
-	if (!frame || !frame->file || frame->line == 0 || frame->file[0] != '/')
+	if (!frame || !frame->file || frame->line == 0)
 		return;
-	source = fopen(frame->file, "re");
+	source = source_open(frame->file, frame->module);
 	if (!source)
 		return;
 	for (uint32_t n = 1; n <= frame->line && !found && getline(&line, &room, source) >= 0; n++)

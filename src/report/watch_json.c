@@ -172,7 +172,7 @@ void report_watch_json(const struct watch_report *report, FILE *out)
 		(void)json_array_append_new(notes, json_text(report->notes.items[i]));
 	set(object, "schema", json_text("redhand/watch/1"));
 	set(object, "case", json_text(report->case_dir));
-	set(object, "command", json_strings(report->program));
+	set(object, "command", json_command(report->program));
 	set(object, "mode", json_text(report->mode));
 	set(object, "mode_reason", json_text(report->mode_reason));
 	set(object, "kernel_writes", json_boolean(report->kernel_writes));

@@ -5,6 +5,7 @@
 #include "base/auto.h"
 #include "base/fd.h"
 #include "base/mem.h"
+#include "model/secret.h"
 
 void capture_init(struct capture *c, uint64_t limit, line_fn on_line, void *ctx)
 {
@@ -39,6 +40,8 @@ static void end_line(struct capture *c)
 
 	if (len > 0 && c->line.data[len - 1] == '\r')
 		len--;
+	if (len > 0)
+		secret_hide(c->line.data, len);
 	c->on_line(c->ctx, strbuf_str(&c->line), len);
 	strbuf_clear(&c->line);
 }
@@ -119,5 +122,7 @@ int capture_save(const struct capture *c, int dir, const char *name, struct err 
 	} else if (c->ring) {
 		strbuf_add(&text, c->ring, (size_t)tail);
 	}
+	if (text.len > 0)
+		secret_hide(text.data, text.len);
 	return file_write_at(dir, name, strbuf_str(&text), text.len, err);
 }

@@ -63,9 +63,10 @@ struct fail_on {
 struct readings;
 
 struct trial_settings {
-	char *cwd;	    /* NULL: where redhand was started */
-	char *stdin_path;   /* /dev/null unless the user named a file */
-	char *trials_path;  /* absolute path of the case's trials/ */
+	char *cwd;			      /* NULL: where redhand was started */
+	char *stdin_path;		      /* /dev/null unless the user named a file */
+	char *trials_path;		      /* absolute path of the case's trials/ */
+	uint64_t trials_device, trials_inode; /* of trials_path, when it was found; 0: not known */
 	char *tmp_dirs;	    /* where trials have their temporary directories; NULL: nowhere */
 	unsigned int flags; /* enum trial_flags */
 	enum keep keep;

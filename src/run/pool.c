@@ -10,17 +10,25 @@
 
 #include "base/fault.h"
 #include "base/fd.h"
+#include "base/log.h"
 #include "base/strbuf.h"
+#include "run/keeper.h"
 #include "run/slot.h"
 
 struct seat {
-	pid_t pid;	    /* 0 until forked */
-	int socket;	    /* -1 when closed */
-	unsigned int depth; /* jobs sent and not yet answered */
+	pid_t pid;			/* of its keeper; 0 until forked */
+	int socket;			/* -1 when closed */
+	unsigned int depth;		/* jobs sent and not yet answered */
+	struct strbuf sent[POOL_DEPTH]; /* these, the oldest first */
+	unsigned int deaths;		/* of slots in a row, without an answer between them */
 };
+
+/* A slot that dies is replaced; when that helps nothing, the next trial will not help either. */
+#define DEATHS_MAX 3
 
 struct pool {
 	const struct trial_settings *settings;
+	int lock_fd;
 	struct seat *seats;
 	unsigned int count;
 	unsigned int last; /* slot that was served last: the next look starts behind it */
@@ -49,10 +57,11 @@ static void keep_only(int *socket, int lock_fd)
 	(void)close_range(lock_fd >= 0 ? 5 : 4, ~0u, 0);
 }
 
-static int seat_open(struct pool *pool, unsigned int slot, int lock_fd, struct err *err)
+static int seat_open(struct pool *pool, unsigned int slot, struct err *err)
 {
 	struct seat *seat = &pool->seats[slot];
 	int pair[2], fault = fault_hits("fork");
+	pid_t redhand = getpid();
 
 	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) < 0)
 		return err_errno(err, -errno, "cannot make a socket for slot %u", slot);
@@ -69,8 +78,8 @@ static int seat_open(struct pool *pool, unsigned int slot, int lock_fd, struct e
 	if (seat->pid == 0) {
 		int socket = pair[1];
 
-		keep_only(&socket, lock_fd);
-		slot_main(socket, slot, pool->settings);
+		keep_only(&socket, pool->lock_fd);
+		keeper_main(socket, slot, pool->settings, redhand);
 	}
 	fd_close(pair[1]);
 	seat->socket = pair[0];
@@ -84,16 +93,24 @@ int pool_open(unsigned int slots, const struct trial_settings *settings, int loc
 	int r = 0;
 
 	pool->settings = settings;
+	pool->lock_fd = lock_fd;
 	pool->count = slots;
 	pool->seats = mem_alloc(slots * sizeof(pool->seats[0]));
 	for (unsigned int i = 0; i < slots; i++)
 		fd_init(&pool->seats[i].socket);
 	for (unsigned int i = 0; i < slots && r == 0; i++)
-		r = seat_open(pool, i, lock_fd, err);
+		r = seat_open(pool, i, err);
 	if (r < 0)
 		return r;
 	*ret = TAKE(pool);
 	return 0;
+}
+
+static void seat_wait(struct seat *seat)
+{
+	while (seat->pid > 0 && waitpid(seat->pid, NULL, 0) < 0 && errno == EINTR)
+		;
+	seat->pid = 0;
 }
 
 void pool_close(struct pool *pool)
@@ -103,10 +120,11 @@ void pool_close(struct pool *pool)
 	/* All at once, then wait: they clean up side by side. */
 	for (unsigned int i = 0; i < pool->count; i++)
 		fd_close(pool->seats[i].socket);
-	for (unsigned int i = 0; i < pool->count; i++)
-		while (pool->seats[i].pid > 0 && waitpid(pool->seats[i].pid, NULL, 0) < 0 &&
-		       errno == EINTR)
-			;
+	for (unsigned int i = 0; i < pool->count; i++) {
+		seat_wait(&pool->seats[i]);
+		for (unsigned int k = 0; k < POOL_DEPTH; k++)
+			strbuf_deinit(&pool->seats[i].sent[k]);
+	}
 	mem_free(pool->seats);
 	strbuf_deinit(&pool->message);
 	mem_free(pool);
@@ -133,20 +151,50 @@ unsigned int pool_busy_count(const struct pool *pool)
 
 static int slot_lost(unsigned int slot, int code, struct err *err)
 {
-	(void)err_set(err, code, "the process of slot %u has died", slot);
+	(void)err_set(err, code, "the process of slot %u has died %d times in a row", slot,
+		      DEATHS_MAX);
 	return err_remedy(err, "run the same command again: it goes on where it was");
+}
+
+/* The slot has died. Another one takes its place, and its trials are run again: nothing of them is
+ * left once its keeper has gone. */
+static int seat_renew(struct pool *pool, unsigned int slot, int code, struct err *err)
+{
+	struct seat *seat = &pool->seats[slot];
+	int r;
+
+	fd_close(seat->socket);
+	seat->socket = -1;
+	seat_wait(seat);
+	if (++seat->deaths >= DEATHS_MAX)
+		return slot_lost(slot, code, err);
+	log_debug("slot %u has died; another one runs its trials again", slot);
+	r = seat_open(pool, slot, err);
+	for (unsigned int i = 0; i < seat->depth && r == 0; i++)
+		if (message_send(seat->socket, &seat->sent[i]) < 0)
+			return seat_renew(pool, slot, -EPIPE, err);
+	return r;
 }
 
 int pool_start(struct pool *pool, const struct trial_job *job, struct err *err)
 {
 	struct seat *seat = &pool->seats[job->slot];
+	struct strbuf *message = &seat->sent[seat->depth++];
 
-	strbuf_clear(&pool->message);
-	trial_job_pack(job, &pool->message);
-	if (message_send(seat->socket, &pool->message) < 0)
-		return slot_lost(job->slot, -EPIPE, err);
-	seat->depth++;
-	return 0;
+	strbuf_clear(message);
+	trial_job_pack(job, message);
+	return message_send(seat->socket, message) < 0 ? seat_renew(pool, job->slot, -EPIPE, err)
+						       : 0;
+}
+
+static void drop_oldest(struct seat *seat)
+{
+	struct strbuf oldest = seat->sent[0];
+
+	for (unsigned int i = 1; i < POOL_DEPTH; i++)
+		seat->sent[i - 1] = seat->sent[i];
+	seat->sent[POOL_DEPTH - 1] = oldest;
+	seat->depth--;
 }
 
 static int take_result(struct pool *pool, unsigned int slot, struct trial_result *ret,
@@ -156,11 +204,13 @@ static int take_result(struct pool *pool, unsigned int slot, struct trial_result
 
 	if (r > 0 && !trial_result_unpack(pool->message.data, pool->message.len, ret)) {
 		trial_result_deinit(ret);
+		*ret = (struct trial_result){ 0 };
 		r = -EBADMSG;
 	}
 	if (r <= 0)
-		return slot_lost(slot, r < 0 ? r : -EPIPE, err);
-	pool->seats[slot].depth--;
+		return seat_renew(pool, slot, r < 0 ? r : -EPIPE, err);
+	drop_oldest(&pool->seats[slot]);
+	pool->seats[slot].deaths = 0;
 	pool->last = slot;
 	return 1;
 }

@@ -345,7 +345,7 @@ static int save_output(struct slot *s, const char *name, bool keep, struct err *
 	int r;
 
 	/* The target may have removed it. */
-	(void)mkdirat(s->trials, name, 0755);
+	(void)mkdirat(s->trials, name, 0700);
 	dir = openat(s->trials, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	if (dir < 0)
 		return err_errno(err, -errno, "cannot open trials/%s", name);
@@ -448,6 +448,8 @@ static int run_trial(struct slot *s, const struct trial_job *job, struct trial_r
 	int r;
 
 	(void)snprintf(name, sizeof(name), "%llu", (unsigned long long)job->number.value);
+	/* The agent opens what another user needs. Without it, that must be open from the start. */
+	s->room.shared = job->observer == OBSERVE_NONE && geteuid() == 0;
 	r = room_open(&s->room, name, err);
 	if (r < 0)
 		return r;
@@ -499,6 +501,7 @@ static int run_trial(struct slot *s, const struct trial_job *job, struct trial_r
 	output_finish(&s->output);
 	if (s->orphaned)
 		return 0;
+	room_reclaim(&s->room, name);
 	if (job->observer != OBSERVE_NONE)
 		look_at_logs(s, name, end);
 	failed = judge_failed(s->settings, end);
@@ -536,6 +539,21 @@ static int serve_one(struct slot *s, const struct strbuf *message)
 	return message_send(s->socket, &answer);
 }
 
+/* The case's trials/, and nothing that was put in its place since. */
+static int open_trials(const struct trial_settings *settings)
+{
+	int fd = open(settings->trials_path, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+	struct stat st;
+
+	if (fd >= 0 && settings->trials_inode != 0 &&
+	    (fstat(fd, &st) < 0 || st.st_ino != settings->trials_inode ||
+	     st.st_dev != settings->trials_device)) {
+		fd_close(fd);
+		return -1;
+	}
+	return fd;
+}
+
 void slot_main(int socket, unsigned int slot, const struct trial_settings *settings)
 {
 	AUTO(strbuf_deinit) struct strbuf message = { 0 };
@@ -554,7 +572,7 @@ void slot_main(int socket, unsigned int slot, const struct trial_settings *setti
 	(void)sigemptyset(&child);
 	(void)sigaddset(&child, SIGCHLD);
 	s.signals = signalfd(-1, &child, SFD_CLOEXEC | SFD_NONBLOCK);
-	s.trials = open(settings->trials_path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	s.trials = open_trials(settings);
 	room_init(&s.room, s.trials, slot, tmp_dirs_open(settings));
 	output_init(&s.output, settings);
 	while (s.signals >= 0 && s.trials >= 0 && message_receive(socket, &message) > 0)

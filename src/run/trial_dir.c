@@ -15,17 +15,12 @@
 #include "base/tree.h"
 #include "wire/plan.h"
 
-#define ROOM_MODE 0755u
+#define ROOM_MODE 0700u
 #define KEPT_TMP ".tmp" /* what tools that walk through a project leave out */
 
 void room_init(struct room *room, int trials, unsigned int slot, int tmp)
 {
-	mode_t mask = umask(0);
-
-	(void)umask(mask);
-	*room = (struct room){
-		.trials = trials, .slot = slot, .tmp = tmp, .mode = ROOM_MODE & ~mask
-	};
+	*room = (struct room){ .trials = trials, .slot = slot, .tmp = tmp };
 }
 
 static void spare_name(const struct room *room, char ret[32])
@@ -33,10 +28,9 @@ static void spare_name(const struct room *room, char ret[32])
 	(void)snprintf(ret, 32, "spare-%u", room->slot);
 }
 
-/* Root's programs may go on as somebody else (servers do), who finds it as /tmp is. */
-static mode_t tmp_mode(void)
+static mode_t tmp_mode(const struct room *room)
 {
-	return geteuid() == 0 ? 01777 : 0700;
+	return room->shared ? 01777 : 0700;
 }
 
 static int dir_open(int parent, const char *name)
@@ -96,7 +90,7 @@ static bool tmp_untouched(const struct room *room, const char *name)
 	AUTO(fd_closep) int fd = dir_open(room->tmp, name);
 	struct stat st;
 
-	return fd >= 0 && fstat(fd, &st) == 0 && is_own_dir(&st, tmp_mode()) &&
+	return fd >= 0 && fstat(fd, &st) == 0 && is_own_dir(&st, tmp_mode(room)) &&
 	       !has_attributes(fd) && each_entry(fd, stop_at_any);
 }
 
@@ -127,7 +121,7 @@ static bool spare_keep(const struct room *room, const char *name)
 	struct stat st;
 
 	spare_name(room, spare);
-	return dir >= 0 && fstat(dir, &st) == 0 && is_own_dir(&st, room->mode) &&
+	return dir >= 0 && fstat(dir, &st) == 0 && is_own_dir(&st, ROOM_MODE) &&
 	       each_entry(dir, clear_entry) &&
 	       renameat(room->trials, name, room->trials, spare) == 0;
 }
@@ -140,8 +134,7 @@ static bool spare_take(const struct room *room, const char *name)
 
 	spare_name(room, spare);
 	return fstatat(room->trials, spare, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
-	       is_own_dir(&st, room->mode) &&
-	       renameat(room->trials, spare, room->trials, name) == 0;
+	       is_own_dir(&st, ROOM_MODE) && renameat(room->trials, spare, room->trials, name) == 0;
 }
 
 /* ---- the temporary directory ---- */
@@ -169,8 +162,10 @@ static int tmp_open(const struct room *room, const char *name, struct err *err)
 		return -EEXIST;
 	if (mkdirat(room->tmp, name, 0700) < 0)
 		return err_errno(err, -errno, "cannot create a temporary directory");
-	if (tmp_mode() != 0700 && fchmodat(room->tmp, name, tmp_mode(), 0) < 0)
-		return err_errno(err, -errno, "cannot open a temporary directory to others");
+	/* Whatever the umask takes away. */
+	if (fchmodat(room->tmp, name, tmp_mode(room), 0) < 0 ||
+	    (room->shared && fchmod(room->tmp, 0711) < 0))
+		return err_errno(err, -errno, "cannot set the mode of a temporary directory");
 	return 0;
 }
 
@@ -208,7 +203,35 @@ int room_open(const struct room *room, const char *name, struct err *err)
 		if (r < 0)
 			return err_errno(err, r, "cannot create trials/%s", name);
 	}
+	if (fchmodat(room->trials, name, ROOM_MODE, 0) < 0)
+		return err_errno(err, -errno, "cannot set the mode of trials/%s", name);
 	return tmp_open(room, name, err);
+}
+
+/* What another user's process left becomes ours, and nothing but files. */
+static bool reclaim_entry(int dir, const char *name)
+{
+	AUTO(fd_closep)
+	int fd = openat(dir, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+	struct stat st;
+
+	if (fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) == 0 && st.st_uid == geteuid())
+		return true;
+	if (fd < 0 || fstat(fd, &st) < 0 || !S_ISREG(st.st_mode) || st.st_nlink != 1 ||
+	    fchown(fd, geteuid(), getegid()) < 0 || fchmod(fd, 0600) < 0)
+		(void)tree_remove_at(dir, name, NULL);
+	return true;
+}
+
+void room_reclaim(const struct room *room, const char *name)
+{
+	AUTO(fd_closep) int dir = dir_open(room->trials, name);
+	struct stat st;
+
+	if (dir < 0 || fstat(dir, &st) < 0 || is_own_dir(&st, ROOM_MODE) ||
+	    st.st_uid != geteuid() || fchmod(dir, ROOM_MODE) < 0)
+		return;
+	(void)each_entry(dir, reclaim_entry);
 }
 
 int room_drop(const struct room *room, const char *name, struct err *err)

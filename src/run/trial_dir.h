@@ -19,13 +19,17 @@ struct room {
 	int trials; /* the case's trials/ */
 	unsigned int slot;
 	int tmp;     /* where temporary directories are; -1: trials have none of their own */
-	mode_t mode; /* of trials/N, after the user's umask */
+	bool shared; /* root's program may go on as somebody else, and nobody would see it */
 };
 
 void room_init(struct room *room, int trials, unsigned int slot, int tmp);
 
 /* Makes trials/`name` ready for a trial. */
 int room_open(const struct room *room, const char *name, struct err *err);
+
+/* The trial is over. A process that gave root up had its directory opened to its new user (agent):
+ * it is closed again, and what that user left there becomes ours. */
+void room_reclaim(const struct room *room, const char *name);
 
 /* The trial's directory stays; what it left in its temporary one is put there as .tmp, or dropped.
  */

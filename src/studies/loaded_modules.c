@@ -8,7 +8,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "base/tree.h"
+#include "base/tmpdir.h"
 #include "case/case.h"
 #include "studies/series/repro.h"
 
@@ -137,7 +137,7 @@ static int look_on(struct lookout *look, struct case_store *cs, const char *dir,
 
 	if (!trials)
 		return err_errno(err, -errno, "cannot find '%s'", named);
-	if (mkdir(scratch, 0711) < 0)
+	if (mkdir(scratch, 0700) < 0)
 		return err_errno(err, -errno, "cannot create '%s'", scratch);
 	/* The same surroundings, and nothing watched yet. */
 	settings.trials_path = trials;
@@ -165,9 +165,7 @@ static int look_on(struct lookout *look, struct case_store *cs, const char *dir,
 
 int lookout_run(const struct lookout_request *request, struct library_list *ret, struct err *err)
 {
-	const char *tmp = getenv("TMPDIR");
-	AUTO(mem_freep)
-	char *dir = mem_printf("%s/redhand-look-XXXXXX", tmp && *tmp ? tmp : "/tmp");
+	AUTO(mem_freep) char *dir = NULL;
 	AUTO(library_list_deinit) struct library_list seen = { 0 };
 	AUTO(mem_freep) char *inside = NULL;
 	struct lookout look = { .request = request,
@@ -178,8 +176,9 @@ int lookout_run(const struct lookout_request *request, struct library_list *ret,
 	sigset_t before;
 	int r;
 
-	if (!mkdtemp(dir))
-		return err_errno(err, -errno, "cannot make a directory in '%s'", dir);
+	r = tmpdir_make(NULL, "look-", &dir, err);
+	if (r < 0)
+		return r;
 	inside = mem_printf("%s/case", dir);
 	(void)sigprocmask(SIG_BLOCK, NULL, &before);
 	r = case_open(inside, CASE_WRITE, &cs, err);
@@ -188,7 +187,7 @@ int lookout_run(const struct lookout_request *request, struct library_list *ret,
 	case_close(cs);
 	/* Whoever runs trials later looks at what was blocked before. */
 	(void)sigprocmask(SIG_SETMASK, &before, NULL);
-	(void)tree_remove_at(AT_FDCWD, dir, NULL);
+	tmpdir_remove(dir);
 	if (r < 0)
 		return r;
 	*ret = seen;

@@ -159,6 +159,9 @@ def _place():
 
 
 def main():
+    # What redhand remembers of its user, for this program's tests alone.
+    state = tempfile.TemporaryDirectory(prefix="redhand-state-")
+    os.environ["XDG_STATE_HOME"] = state.name
     print(f"1..{len(_tests)}", flush=True)
     failed = False
     for number, function in enumerate(_tests, 1):

@@ -1,5 +1,5 @@
 /*
- * Fuzzer of the event-log reader (libFuzzer): clang -fsanitize=fuzzer,address,undefined.
+ * Fuzzer of the event-log reader (libFuzzer): tools/fuzz wire.
  *
  * The input is a list of patches (offset, length, bytes) on a sound log, half of them followed by
  * sealing the header again: random bytes alone would never pass the first checksum. An input that

@@ -199,6 +199,59 @@ static void an_empty_file_becomes_a_case(void **state)
 	fill_case(s);
 }
 
+/* A file with code in it that SQLite would run. */
+static void triggers_and_views_are_refused(void **state)
+{
+	static const char *const code[] = {
+		"CREATE TRIGGER t AFTER INSERT ON note BEGIN DELETE FROM trial; END",
+		"CREATE VIEW v AS SELECT randomblob(1000000000) FROM trial",
+	};
+	struct scratch *s = *state;
+	struct case_store *cs = NULL;
+	struct err err = { 0 };
+
+	fill_case(s);
+	for (size_t i = 0; i < sizeof(code) / sizeof(code[0]); i++) {
+		make_database(s, "case/case.db", code[i]);
+		assert_int_equal(case_open(scratch_path(s, "case"), CASE_READ, &cs, &err),
+				 -EUCLEAN);
+		assert_non_null(strstr(err.message, "triggers or views"));
+		assert_int_equal(case_open(scratch_path(s, "case"), CASE_WRITE, &cs, &err),
+				 -EUCLEAN);
+		make_database(s, "case/case.db", i == 0 ? "DROP TRIGGER t" : "DROP VIEW v");
+	}
+	assert_int_equal(case_open(scratch_path(s, "case"), CASE_READ, &cs, &err), 0);
+	case_close(cs);
+}
+
+/* Another user's, one that others can write to, and links: all lead where somebody else wants. */
+static void a_case_of_doubtful_ownership_is_refused(void **state)
+{
+	struct scratch *s = *state;
+	struct case_store *cs = NULL;
+	struct err err = { 0 };
+
+	fill_case(s);
+	assert_int_equal(fchmodat(s->fd, "case/case.db", 0646, 0), 0);
+	assert_int_equal(case_open(scratch_path(s, "case"), CASE_READ, &cs, &err), -EPERM);
+	assert_int_equal(fchmodat(s->fd, "case/case.db", 0600, 0), 0);
+	assert_int_equal(fchmodat(s->fd, "case", 0777, 0), 0);
+	assert_int_equal(case_open(scratch_path(s, "case"), CASE_WRITE, &cs, &err), -EPERM);
+	assert_non_null(strstr(err.message, "changed by other users"));
+	assert_int_equal(fchmodat(s->fd, "case", 0700, 0), 0);
+	if (geteuid() == 0) {
+		assert_int_equal(fchownat(s->fd, "case/trials", 65534, 65534, 0), 0);
+		assert_int_equal(case_open(scratch_path(s, "case"), CASE_READ, &cs, &err), -EPERM);
+		assert_non_null(strstr(err.message, "another user"));
+		assert_int_equal(fchownat(s->fd, "case/trials", 0, 0, 0), 0);
+	}
+	assert_int_equal(renameat(s->fd, "case/case.db", s->fd, "elsewhere"), 0);
+	assert_int_equal(symlinkat("../elsewhere", s->fd, "case/case.db"), 0);
+	assert_int_equal(case_open(scratch_path(s, "case"), CASE_READ, &cs, &err), -EPERM);
+	assert_int_equal(case_open(scratch_path(s, "case"), CASE_WRITE, &cs, &err), -EPERM);
+	assert_null(cs);
+}
+
 static void a_file_for_a_directory_is_told(void **state)
 {
 	struct scratch *s = *state;
@@ -215,14 +268,26 @@ static void a_file_for_a_directory_is_told(void **state)
 	assert_null(cs);
 }
 
+/* Root may write everything: the case becomes that of somebody who may not. */
+static void become_nobody(const struct scratch *s)
+{
+	static const char *const names[] = { "case", "case/case.db", "case/lock", "case/trials" };
+
+	if (geteuid() != 0)
+		return;
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+		(void)fchownat(s->fd, names[i], 65534, 65534, AT_SYMLINK_NOFOLLOW);
+	(void)!setgid(65534);
+	(void)!setuid(65534);
+}
+
 static int open_unwritable(void *arg)
 {
 	struct scratch *s = arg;
 	struct case_store *cs = NULL;
 	struct err err = { 0 };
 
-	if (geteuid() == 0)
-		CHILD_WANTS(setgid(65534) == 0 && setuid(65534) == 0);
+	become_nobody(s);
 	CHILD_WANTS(case_open(scratch_path(s, "case"), CASE_WRITE, &cs, &err) == -EACCES);
 	CHILD_WANTS(strstr(err.message, "case") != NULL);
 	CHILD_WANTS(strstr(err.remedy, "--case") != NULL);
@@ -250,14 +315,13 @@ static int read_unwritable(void *arg)
 	struct case_store *cs = NULL;
 	struct err err = { 0 };
 
-	if (geteuid() == 0)
-		CHILD_WANTS(setgid(65534) == 0 && setuid(65534) == 0);
+	become_nobody(s);
 	CHILD_WANTS(case_open(scratch_path(s, "case"), CASE_READ, &cs, &err) == 0);
 	case_close(cs);
 	return 0;
 }
 
-/* Somebody else's case, or one on a disk that is mounted read-only. */
+/* One on a disk that is mounted read-only. */
 static void a_case_that_may_not_be_written_can_be_read(void **state)
 {
 	struct scratch *s = *state;
@@ -590,6 +654,8 @@ int main(void)
 		TEST(a_directory_for_a_database_is_refused),
 		TEST(foreign_trials_are_refused),
 		TEST(an_empty_file_becomes_a_case),
+		TEST(triggers_and_views_are_refused),
+		TEST(a_case_of_doubtful_ownership_is_refused),
 		TEST(a_file_for_a_directory_is_told),
 		TEST(an_unwritable_directory_is_told),
 		TEST(a_case_that_may_not_be_written_can_be_read),

@@ -5,12 +5,14 @@
 #include <signal.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <time.h>
 
 #include "agent/arch/x86_64.h"
 #include "agent/core/agent.h"
 #include "agent/core/clock.h"
 #include "agent/core/memory.h"
+#include "agent/core/secret.h"
 #include "agent/core/text.h"
 #include "agent/core/thread.h"
 #include "wire/checksum.h"
@@ -71,6 +73,7 @@ static void header_plan(struct log_header *header)
 	header->file_bytes = at;
 	header->pid = agent.pid;
 	header->ppid = (uint32_t)raw_syscall0(SYS_getppid);
+	header->user = (uint32_t)raw_syscall0(SYS_geteuid) + 1;
 	header->image = agent.image;
 	header->observer = plan->observer;
 	header->plan_flags = plan->flags;
@@ -112,10 +115,33 @@ static void size_signal_release(const struct size_signal *held)
 	(void)raw_syscall4(SYS_rt_sigprocmask, SIG_SETMASK, &held->mask, NULL, sizeof(held->mask));
 }
 
+int log_directory_sigsafe(void)
+{
+	static uint64_t device, inode; /* of the first time; a child has them, too */
+	struct stat stat;
+	long fd = raw_syscall4(SYS_openat, AT_FDCWD, agent.trial,
+			       O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC, 0);
+
+	if (fd < 0 || raw_syscall2(SYS_fstat, fd, &stat)) {
+		if (fd >= 0)
+			(void)raw_syscall1(SYS_close, fd);
+		return fd < 0 ? (int)fd : -1;
+	}
+	if (!inode) {
+		device = stat.st_dev;
+		inode = stat.st_ino;
+	}
+	if (stat.st_dev == device && stat.st_ino == inode)
+		return (int)fd;
+	(void)raw_syscall1(SYS_close, fd);
+	return -1;
+}
+
 /* The next image number of this pid, found by trying: exec leaves the earlier ones behind. */
-static int file_create(void)
+static int file_create_at(int directory)
 {
 	struct text path;
+	const char *name;
 	uint32_t n;
 	long fd;
 
@@ -129,9 +155,12 @@ static int file_create(void)
 		text_add(&path, WIRE_LOG_SUFFIX);
 		if (path.cut)
 			return -1;
-		fd = raw_syscall4(SYS_openat, AT_FDCWD, agent.log_path,
-				  O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
+		name = agent.log_path + strlen(agent.trial) + 1;
+		fd = raw_syscall4(SYS_openat, directory, name,
+				  O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
 		if (fd >= 0) {
+			/* A target that makes its files unreadable means its own. */
+			(void)raw_syscall2(SYS_fchmod, fd, 0600);
 			agent.image = n;
 			return (int)fd;
 		}
@@ -139,6 +168,17 @@ static int file_create(void)
 			return -1;
 	}
 	return -1;
+}
+
+static int file_create(void)
+{
+	int directory = log_directory_sigsafe(), fd;
+
+	if (directory < 0)
+		return -1;
+	fd = file_create_at(directory);
+	(void)raw_syscall1(SYS_close, directory);
+	return fd;
 }
 
 static void map_place(const struct log_header *header, unsigned char *base)
@@ -268,8 +308,9 @@ static int draft_file(void)
 					 __ATOMIC_ACQUIRE)) {
 		for (spins = 0; spins < FILE_SPINS; spins++) {
 			if (__atomic_load_n(&log_map.filed, __ATOMIC_ACQUIRE) == 2)
-				return (int)raw_syscall4(SYS_openat, AT_FDCWD, agent.log_path,
-							 O_RDWR | O_CLOEXEC | O_NOATIME, 0);
+				return (int)raw_syscall4(
+					SYS_openat, AT_FDCWD, agent.log_path,
+					O_RDWR | O_CLOEXEC | O_NOATIME | O_NOFOLLOW, 0);
 			__builtin_ia32_pause();
 		}
 		return -1;
@@ -480,6 +521,9 @@ uint64_t log_append_sigsafe(struct log_writer *writer, enum log_record_type type
 		memcpy(at + sizeof(head), fixed, fixed_bytes);
 	if (rest_bytes)
 		memcpy(at + sizeof(head) + fixed_bytes, rest, rest_bytes);
+	/* Nothing else holds bytes of the target. */
+	if (type == LOG_BLOB || type == LOG_HIT)
+		secret_hide_sigsafe(at + sizeof(head) + fixed_bytes, rest_bytes, 0);
 	record_seal(at, &head);
 	writer->blobs += type == LOG_BLOB;
 	writer->blocks += type == LOG_BLOCK;
@@ -537,6 +581,8 @@ size_t log_memory_sigsafe(struct log_writer *writer, enum log_blob_kind kind, un
 		/* A page that vanishes meanwhile leaves the zeros that are there. */
 		(void)memory_read_sigsafe(at + sizeof(head) + sizeof(blob), address + blob.offset,
 					  blob.bytes);
+		secret_hide_sigsafe(at + sizeof(head) + sizeof(blob), blob.bytes,
+				    address + blob.offset);
 		record_seal(at, &head);
 		writer->blobs++;
 	}

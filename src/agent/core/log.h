@@ -62,6 +62,10 @@ enum log_place {
 #define LOG_SLOT_BYTES (1u << 20)
 #define LOG_SLOT_NOTE 64u /* the end of a slot: one record that comes later */
 
+/* The trial's directory, as it was the first time: one that was put in its place since leads
+ * nowhere. A descriptor to close (O_PATH), or negative. */
+int log_directory_sigsafe(void);
+
 /* A writer of related records: remembers the owner and the place. */
 struct log_writer {
 	enum log_place place;

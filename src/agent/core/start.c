@@ -7,6 +7,7 @@
 #include <stddef.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <time.h>
 
 #include "agent/arch/x86_64.h"
@@ -20,6 +21,7 @@
 #include "agent/core/modules.h"
 #include "agent/core/real.h"
 #include "agent/core/retire.h"
+#include "agent/core/secret.h"
 #include "agent/core/signals.h"
 #include "agent/core/text.h"
 
@@ -46,20 +48,35 @@ static const char *variable_copy(char **envp, const char *name, char *to, size_t
 	return NULL;
 }
 
+/* The plan of whoever made the directory: another user may have been let in. */
+static long plan_open(void)
+{
+	long directory = log_directory_sigsafe(), fd;
+	struct stat theirs, ours;
+
+	if (directory < 0)
+		return directory;
+	fd = raw_syscall4(SYS_openat, directory, WIRE_PLAN_NAME,
+			  O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0);
+	if (fd >= 0 &&
+	    (raw_syscall2(SYS_fstat, directory, &theirs) || raw_syscall2(SYS_fstat, fd, &ours) ||
+	     !S_ISREG(ours.st_mode) || ours.st_uid != theirs.st_uid)) {
+		(void)raw_syscall1(SYS_close, fd);
+		fd = -EPERM;
+	}
+	(void)raw_syscall1(SYS_close, directory);
+	return fd;
+}
+
 /* No file: defaults. A file that does not verify: false. */
 static bool plan_load(void)
 {
 	static _Alignas(8) unsigned char bytes[PLAN_BYTES_MAX + 8]; /* untouched beyond the plan */
-	char path[sizeof(agent.trial) + 16];
-	struct text text;
 	size_t have = 0;
 	long fd, got;
 
 	plan_init(&agent.plan, PLAN_OBSERVE_CRASH);
-	text_begin(&text, path, sizeof(path));
-	text_add(&text, agent.trial);
-	text_add(&text, "/" WIRE_PLAN_NAME);
-	fd = raw_syscall4(SYS_openat, AT_FDCWD, path, O_RDONLY | O_CLOEXEC, 0);
+	fd = plan_open();
 	if (fd < 0)
 		return fd == -ENOENT;
 	while (have < sizeof(bytes)) {
@@ -329,7 +346,6 @@ __attribute__((constructor)) static void agent_load(int argc, char **argv, char 
 	struct text text;
 
 	(void)argc;
-	(void)argv;
 	if (!real_resolve())
 		return; /* no malloc behind ours: the early arena is all there is */
 	trial = variable_copy(envp, WIRE_TRIAL_VARIABLE, agent.trial_entry,
@@ -341,6 +357,7 @@ __attribute__((constructor)) static void agent_load(int argc, char **argv, char 
 	preload = variable_copy(envp, "LD_PRELOAD", agent.preload, sizeof(agent.preload));
 	if (text.cut || !preload)
 		agent.preload[0] = 0;
+	secret_start(argv, envp);
 	if (!text.cut)
 		agent_start(envp);
 }

@@ -30,6 +30,7 @@
 #include "agent/core/start.h"
 #include "agent/core/text.h"
 #include "agent/process/rlimits.h"
+#include "wire/plan.h"
 
 #define AGENT_NAME "libredhand-agent" /* either of the two libraries */
 #define PATH_ROOM 1024u
@@ -562,12 +563,45 @@ EXPORT long ptrace(enum __ptrace_request request, ...)
 /* Root becomes somebody else, who starts programs: they are to have logs, too. What a trial of
  * nobody else's concern needs is opened no earlier than now; as in /tmp, files are their owners'.
  */
+static void share(const char *path, const char *below, mode_t mode)
+{
+	char name[PATH_ROOM + 16];
+	struct text text;
+	struct stat stat;
+
+	text_begin(&text, name, sizeof(name));
+	text_add(&text, path);
+	text_add(&text, below);
+	if (!text.cut && !raw_syscall4(SYS_newfstatat, AT_FDCWD, name, &stat, 0) && !stat.st_uid)
+		(void)raw_syscall3(SYS_fchmodat, AT_FDCWD, name, (stat.st_mode & 07777) | mode);
+}
+
+/* The temporary directory that redhand made, and no other. */
+static void tmp_share(void)
+{
+	const char *path = NULL, *name;
+	char **entry;
+
+	for (entry = environ; entry && *entry && !path; entry++)
+		path = text_after(*entry, "TMPDIR=");
+	name = path ? strstr(path, "/redhand-") : NULL;
+	if (!name || path[0] != '/' || !strchr(name + 1, '/'))
+		return;
+	share(path, "/..", 0011);
+	share(path, "", 01777);
+}
+
 static void directory_share(uid_t user)
 {
 	int saved = errno;
 
-	if (agent.trial[0] && user && user != (uid_t)-1 && !geteuid())
-		(void)raw_syscall3(SYS_fchmodat, AT_FDCWD, agent.trial, 01777);
+	if (agent.trial[0] && user && user != (uid_t)-1 && !geteuid()) {
+		share(agent.trial, "/../..", 0011); /* on the way there, nothing can be listed */
+		share(agent.trial, "/..", 0011);
+		share(agent.trial, "/" WIRE_PLAN_NAME, 0444);
+		share(agent.trial, "", 01777);
+		tmp_share();
+	}
 	errno = saved;
 }
 

@@ -43,6 +43,7 @@ static void take_stack(const struct hit *stored, const struct machine_frame *fra
 {
 	struct snapshot snapshot = { .pid = (int)stored->log->reader.header.pid,
 				     .since_ns = stored->log->reader.header.start_realtime_ns,
+				     .user = stored->log->reader.header.user,
 				     .tid = (int)stored->hit->tid,
 				     .mappings = stored->log->modules.items,
 				     .mapping_count = stored->log->modules.count };

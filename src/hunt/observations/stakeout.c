@@ -576,6 +576,7 @@ size_t stakeout_frames(const struct hit *caught, struct symbols *symbols, struct
 			       .len = hit->code_bytes };
 	struct snapshot snapshot = { .pid = (int)caught->log->reader.header.pid,
 				     .since_ns = caught->log->reader.header.start_realtime_ns,
+				     .user = caught->log->reader.header.user,
 				     .tid = (int)hit->tid,
 				     .stack = { .address = hit->stack_address,
 						.bytes = caught->stack,

@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 #include "base/fd.h"
-#include "base/tree.h"
+#include "base/tmpdir.h"
 #include "run/framework/listing.h"
 
 /* The list of a very large project has some ten thousand lines. */
@@ -21,18 +21,12 @@
 
 int listing_open(struct listing *l, struct err *err)
 {
-	char dir[] = "/tmp/redhand-list-XXXXXX";
-
-	if (!mkdtemp(dir))
-		return err_errno(err, -errno, "cannot make a directory in /tmp");
-	l->dir = mem_strdup(dir);
-	return 0;
+	return tmpdir_make("/tmp", "list-", &l->dir, err);
 }
 
 void listing_close(struct listing *l)
 {
-	if (l->dir)
-		(void)tree_remove_at(AT_FDCWD, l->dir, NULL);
+	tmpdir_remove(l->dir);
 	mem_free(l->dir);
 	mem_free(l->out);
 	mem_free(l->talk);

@@ -9,6 +9,7 @@
 
 #include "base/fd.h"
 #include "base/which.h"
+#include "model/secret.h"
 #include "run/framework/listing.h"
 
 #define FILE_MAX (64u << 20)
@@ -34,7 +35,7 @@ static int env_list(struct framework *f, struct err *err)
 {
 	for (char **entry = environ; *entry; entry++)
 		if (strchr(*entry, '='))
-			strv_add(&f->items, *entry);
+			strv_take(&f->items, secret_word(*entry, NULL));
 	return 0;
 }
 

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -206,6 +207,16 @@ static void sweep_mappings(struct scanner *scanner, const struct scan_source *so
 				scanner_sweep(scanner, source, &snapshot->mappings[i]);
 }
 
+/* Its user id + 1; 0 when it has gone. */
+static uint32_t process_user(int pid)
+{
+	char path[64];
+	struct stat st;
+
+	(void)snprintf(path, sizeof(path), "/proc/%d", pid);
+	return stat(path, &st) == 0 ? st.st_uid + 1 : 0;
+}
+
 /* When the process began, on the wall clock; 0 when that cannot be told. */
 static uint64_t process_since(int pid)
 {
@@ -241,7 +252,9 @@ int scan_process(int pid, const struct scan_request *request, struct scan_report
 	AUTO(mappings_deinit) struct mappings mappings = { 0 };
 	AUTO(fd_closep) int fd = open_memory(pid, err);
 	AUTO(mem_freep) char *text = NULL;
-	struct snapshot snapshot = { .pid = pid, .tid = pid, .since_ns = process_since(pid) };
+	struct snapshot snapshot = {
+		.pid = pid, .tid = pid, .since_ns = process_since(pid), .user = process_user(pid)
+	};
 	struct live live = { fd };
 	struct scan_source source = { &snapshot, read_live, &live, false };
 	struct scanner scanner;
@@ -417,6 +430,7 @@ static void sweep_remains(struct scanner *scanner, struct remains *remains)
 	struct snapshot snapshot = {
 		.pid = (int)remains->log->reader.header.pid,
 		.since_ns = remains->log->reader.header.start_realtime_ns,
+		.user = remains->log->reader.header.user,
 		.pieces = remains->pages.items,
 		.piece_count = remains->pages.count,
 		.mappings = remains->swept.items,

@@ -14,8 +14,10 @@
 #include "base/tree.h"
 #include "base/when.h"
 #include "case/notebook.h"
+#include "model/secret.h"
 #include "studies/overview/surroundings.h"
 #include "studies/sentinel/readme.h"
+#include "studies/sentinel/trust.h"
 
 struct making {
 	struct case_store *cs;
@@ -153,6 +155,19 @@ static bool find_mention(const char *cwd, const char *word, struct mention *ret)
 	return false;
 }
 
+/* A file with the value of a secret in it. */
+static int refuse_content(const char *path, const char *content, size_t len, struct err *err)
+{
+	AUTO(mem_freep) char *hidden = mem_alloc(len + 1);
+
+	memcpy(hidden, content, len);
+	secret_hide(hidden, len);
+	if (memcmp(hidden, content, len) == 0)
+		return 0;
+	(void)err_set(err, -EINVAL, "'%s' holds a secret, which a sentinel must not", path);
+	return err_remedy(err, "have it read the value from a variable");
+}
+
 static int copy_file(struct making *m, const char *from, const char *name, struct err *err)
 {
 	AUTO(mem_freep) char *content = NULL;
@@ -161,6 +176,9 @@ static int copy_file(struct making *m, const char *from, const char *name, struc
 	size_t len = 0;
 	int r = file_read(from, COPY_MAX, &content, &len, err);
 
+	if (r < 0)
+		return r;
+	r = refuse_content(from, content, len, err);
 	if (r < 0)
 		return r;
 	(void)stat(from, &st);
@@ -313,7 +331,7 @@ static int copy_from_case(struct making *m, const char *word, struct strv *done,
 	while (r == 0 && (word = strstr(word, head)) != NULL) {
 		size_t len = strcspn(word + strlen(head), "/: =");
 		AUTO(mem_freep) char *name = mem_strndup(word + strlen(head), len);
-		bool known = false;
+		bool known = strcmp(name, ".") == 0 || strcmp(name, "..") == 0;
 
 		word += strlen(head) + len;
 		for (size_t i = 0; i < done->count; i++)
@@ -351,11 +369,45 @@ static int add_portable(const struct making *m, const struct strv *from, struct 
 	return r;
 }
 
+/* A sentinel is committed. The value of a secret is not: whoever runs it has it in the environment.
+ */
+static void add_variable(struct making *m, const char *entry)
+{
+	AUTO(mem_freep) char *open = secret_word(entry, NULL);
+
+	if (!strstr(open, SECRET_MARK)) {
+		strv_take(&m->made->sentinel.trial.env, portable(m, entry));
+		return;
+	}
+	strv_take(&m->made->sentinel.trial.env, mem_strndup(entry, strcspn(entry, "=")));
+	strv_take(&m->made->notes, mem_printf("the value of %.*s is not recorded; it must be set "
+					      "where the sentinel is run",
+					      (int)strcspn(entry, "="), entry));
+}
+
+static int add_variables(struct making *m, const struct strv *from, struct err *err)
+{
+	int r = 0;
+
+	for (size_t i = 0; i < from->count && r == 0; i++) {
+		r = refuse_placeholders(from->items[i], err);
+		add_variable(m, from->items[i]);
+	}
+	return r;
+}
+
+static int refuse_secrets(const struct strv *words, struct err *err)
+{
+	if (!secret_is_marked(words))
+		return 0;
+	(void)err_set(err, -EINVAL, "the command holds a secret, which a sentinel must not");
+	return err_remedy(err, "give it to the program in a variable, and run the trials again");
+}
+
 /* Only what the user named, at this or an earlier command; never the environment as a whole. */
 static int add_env(struct making *m, struct err *err)
 {
-	struct sentinel *s = &m->made->sentinel;
-	int r = add_portable(m, &m->source->settings.env, &s->trial.env, err);
+	int r = add_variables(m, &m->source->settings.env, err);
 
 	for (size_t i = 0; i < m->request->env_count && r == 0; i++) {
 		const char *said = m->request->env[i], *value = getenv(said);
@@ -365,9 +417,9 @@ static int add_env(struct making *m, struct err *err)
 			return err_set(err, -EINVAL, "--env %s: it is not set here", said);
 		word = strchr(said, '=') ? mem_strdup(said) : mem_printf("%s=%s", said, value);
 		r = refuse_placeholders(word, err);
-		strv_take(&s->trial.env, portable(m, word));
+		add_variable(m, word);
 	}
-	return r < 0 ? r : add_portable(m, &m->source->minimal.env, &s->trial.env, err);
+	return r < 0 ? r : add_variables(m, &m->source->minimal.env, err);
 }
 
 static int add_command(struct making *m, struct err *err)
@@ -377,8 +429,10 @@ static int add_command(struct making *m, struct err *err)
 		source->minimal.series != 0 ? &source->minimal.argv : &source->settings.program;
 	struct sentinel *s = &m->made->sentinel;
 	AUTO(strv_deinit) struct strv done = { 0 };
-	int r = add_portable(m, words, &s->trial.program, err);
+	int r = refuse_secrets(words, err);
 
+	if (r == 0)
+		r = add_portable(m, words, &s->trial.program, err);
 	for (size_t i = 0; i < words->count && r == 0; i++)
 		r = copy_from_case(m, words->items[i], &done, err);
 	for (size_t i = 0; i < source->minimal.env.count && r == 0; i++)
@@ -505,7 +559,11 @@ int sentinel_make(struct case_store *cs, const struct sentinel_source *source,
 	add_origin(&m);
 	note_weak_rate(&m);
 	r = add_command(&m, err);
-	return r < 0 ? r : write_all(&m, err);
+	if (r == 0)
+		r = write_all(&m, err);
+	if (r == 0)
+		sentinel_trust(m.dir);
+	return r;
 }
 
 int sentinel_remember(struct case_store *cs, const char *dir, const struct sentinel_source *source,

@@ -20,7 +20,7 @@ const char readme_run_sh[] =
 	"\techo \"$0: there is no '$redhand'; put redhand into PATH or set REDHAND\" >&2\n"
 	"\texit 2\n"
 	"fi\n"
-	"exec \"$redhand\" sentinel run \"$here\" \"$@\"\n";
+	"exec \"$redhand\" sentinel run --yes \"$here\" \"$@\"\n";
 
 static void add_command(const struct sentinel *s, struct strbuf *ret)
 {

@@ -270,6 +270,17 @@ static int read_all(const char *text, struct sentinel *s, struct err *err)
 	return r;
 }
 
+/* A relative name without a way up. */
+static bool stays_below(const char *name)
+{
+	if (name[0] == '/' || name[0] == '\0')
+		return false;
+	for (; *name != '\0'; name += strcspn(name, "/"), name += *name == '/')
+		if (strncmp(name, "..", 2) == 0 && (name[2] == '/' || name[2] == '\0'))
+			return false;
+	return true;
+}
+
 static int check(const struct sentinel *s, struct err *err)
 {
 	if (s->trial.program.count == 0)
@@ -278,6 +289,14 @@ static int check(const struct sentinel *s, struct err *err)
 		return err_set(err, -EINVAL, "jobs must be from 1 to 1024");
 	if (s->failed == 0 || s->failed > s->trials)
 		return err_set(err, -EINVAL, "it has no rate: failed must be from 1 to trials");
+	for (size_t i = 0; i < s->files.count; i++)
+		if (!stays_below(s->files.items[i]))
+			return err_set(err, -EINVAL, "file '%s' leads out of it",
+				       s->files.items[i]);
+	for (size_t i = 0; i < s->own.count; i++)
+		if (!stays_below(s->own.items[i]))
+			return err_set(err, -EINVAL, "own-file '%s' leads out of it",
+				       s->own.items[i]);
 	return 0;
 }
 

@@ -172,6 +172,27 @@ static void settle_file(struct sentinel *s, const char *name, const struct place
 	}
 }
 
+/* Secrets are recorded by name. They stay where they are: trials have this environment. */
+static int settle_env(struct strv *env, struct err *err)
+{
+	struct strv given = { 0 };
+
+	for (size_t i = 0; i < env->count; i++) {
+		if (strchr(env->items[i], '=')) {
+			strv_add(&given, env->items[i]);
+		} else if (!getenv(env->items[i])) {
+			strv_deinit(&given);
+			(void)err_set(err, -EINVAL,
+				      "the sentinel wants the variable %s, which is not set",
+				      env->items[i]);
+			return err_remedy(err, "set it: its value is a secret and not recorded");
+		}
+	}
+	strv_deinit(env);
+	*env = given;
+	return 0;
+}
+
 int sentinel_settle(struct sentinel *s, const char *dir, const char *root, struct strv *notes,
 		    struct err *err)
 {
@@ -193,5 +214,5 @@ int sentinel_settle(struct sentinel *s, const char *dir, const char *root, struc
 		fill(&s->trial.env.items[i], &places);
 	for (size_t i = 0; i < s->files.count; i++)
 		settle_file(s, s->files.items[i], &places, notes);
-	return 0;
+	return settle_env(&s->trial.env, err);
 }

@@ -6,6 +6,7 @@
 
 #include "base/value.h"
 #include "base/words.h"
+#include "model/secret.h"
 
 void arm_deinit(struct arm *arm)
 {
@@ -112,6 +113,14 @@ static int apply(struct arm *arm, const char *setting, struct err *err)
 	return 0;
 }
 
+static void learn(const struct arm *arm)
+{
+	if (arm->env.count > 0)
+		secret_learn(arm->env.items);
+	if (arm->args.count > 0)
+		secret_learn(arm->args.items);
+}
+
 int arm_parse(const char *text, struct arm *ret, struct err *err)
 {
 	size_t name = strcspn(text, ":");
@@ -128,5 +137,6 @@ int arm_parse(const char *text, struct arm *ret, struct err *err)
 		r = apply(ret, setting, err);
 		at = end;
 	}
+	learn(ret);
 	return r < 0 ? err_prefix(err, "--arm '%s'", text) : 0;
 }

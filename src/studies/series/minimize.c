@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "model/secret.h"
 #include "model/test_name.h"
 #include "studies/series/listtext.h"
 #include "studies/series/repro.h"
@@ -446,6 +447,19 @@ static int find_victim(struct minimize *m, struct err *err)
 		       m->framework->items.count, m->framework->ops->nouns, request->victim);
 }
 
+/* Arguments and variables without their secrets. */
+static int keep_items(struct minimize *m, struct err *err)
+{
+	const struct strv *items = &m->framework->items;
+	AUTO(strv_deinit) struct strv open = { 0 };
+
+	if (!(m->framework->ops->flags & FRAMEWORK_TESTS) && items->count > 0) {
+		secret_words(items->items, &open);
+		items = &open;
+	}
+	return case_set_items(m->cs, m->runner.series, items, err);
+}
+
 static int resume(struct minimize *m, struct series_start *start, struct err *err)
 {
 	const struct minimize_request *request = m->request;
@@ -458,7 +472,7 @@ static int resume(struct minimize *m, struct series_start *start, struct err *er
 	if (r == 0)
 		r = case_series_progress(m->cs, m->runner.series, &progress, err);
 	if (r == 0)
-		r = case_set_items(m->cs, m->runner.series, &m->framework->items, err);
+		r = keep_items(m, err);
 	if (r == 0 && request->signature)
 		r = target_set(&m->target, m->cs, request->signature, err);
 	if (r < 0)

@@ -10,6 +10,7 @@
 #include "base/fd.h"
 #include "base/path.h"
 #include "base/tree.h"
+#include "model/secret.h"
 #include "search/stats/fisher.h"
 #include "search/stats/rate.h"
 #include "studies/series/findings.h"
@@ -30,14 +31,11 @@ static char *file_name(const struct minimize *m)
 int minimize_write_list(const struct minimize *m, const struct framework_list *list,
 			struct err *err)
 {
-	AUTO(fd_closep) int dir = open(case_dir(m->cs), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	AUTO(strbuf_deinit) struct strbuf content = { 0 };
 	AUTO(mem_freep) char *name = file_name(m);
 
-	if (dir < 0)
-		return err_errno(err, -errno, "cannot open '%s'", case_dir(m->cs));
 	framework_file(m->framework, list, &content);
-	return file_write_at(dir, name, strbuf_str(&content), content.len, err);
+	return file_write_at(case_dir_fd(m->cs), name, strbuf_str(&content), content.len, err);
 }
 
 int minimize_keep_best(struct minimize *m, struct err *err)
@@ -172,6 +170,8 @@ static int keep_result(struct minimize *m, const struct framework_list *list,
 	AUTO(strv_deinit) struct strv argv = { 0 };
 	AUTO(strv_deinit) struct strv all = { 0 };
 	AUTO(strv_deinit) struct strv env = { 0 };
+	AUTO(strv_deinit) struct strv open_argv = { 0 };
+	AUTO(strv_deinit) struct strv open_env = { 0 };
 
 	listtext_write(list->items, list->count, &items);
 	if (!result->plain_differs)
@@ -181,6 +181,10 @@ static int keep_result(struct minimize *m, const struct framework_list *list,
 	/* The user's own variables come first; they are kept with the series. */
 	for (size_t i = m->request->slot_env->count; i < result->env.count; i++)
 		strv_take(&env, path_rename(result->env.items[i], place ? place : "", "{case}"));
+	if (argv.count > 0)
+		secret_words(argv.items, &open_argv);
+	if (env.count > 0)
+		secret_words(env.items, &open_env);
 	return case_set_minimal(
 		m->cs,
 		&(struct minimal_record){ .series = m->runner.series,
@@ -192,8 +196,8 @@ static int keep_result(struct minimize *m, const struct framework_list *list,
 					  .minimal = result->minimal,
 					  .full = result->full,
 					  .confidence = result->confidence,
-					  .argv = &argv,
-					  .env = &env },
+					  .argv = &open_argv,
+					  .env = &open_env },
 		err);
 }
 

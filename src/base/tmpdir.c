@@ -1,0 +1,120 @@
+#include "base/tmpdir.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/auto.h"
+#include "base/fd.h"
+#include "base/mem.h"
+#include "base/tree.h"
+#include "base/vec.h"
+
+#define PREFIX "redhand-"
+#define MARK ".redhand-made-this"
+
+struct made {
+	char *path;
+	int lock;
+};
+
+/* A process that is forked knows those of its parent. */
+static VEC(struct made) made;
+
+static const char *default_place(void)
+{
+	const char *given = getenv("TMPDIR");
+
+	return given && given[0] == '/' ? given : "/tmp";
+}
+
+static int mark(int fd, struct err *err)
+{
+	AUTO(fd_closep) int file = openat(fd, MARK, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+
+	if (file < 0)
+		return err_errno(err, -errno, "cannot write in a temporary directory");
+	return 0;
+}
+
+int tmpdir_make(const char *place, const char *kind, char **ret, struct err *err)
+{
+	AUTO(mem_freep) char *path = NULL;
+	int lock;
+
+	if (!place)
+		place = default_place();
+	path = mem_printf("%s/" PREFIX "%sXXXXXX", place, kind);
+	tmpdir_sweep(place);
+	if (!mkdtemp(path))
+		return err_errno(err, -errno, "cannot make a directory in '%s'", place);
+	lock = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+	/* Locked first: nobody is to find the mark without. The mode is whatever the umask left. */
+	if (lock < 0 || flock(lock, LOCK_EX | LOCK_NB) < 0 || fchmod(lock, 0700) < 0 ||
+	    mark(lock, err) < 0) {
+		int r = err_errno(err, -errno, "cannot use the directory '%s'", path);
+
+		fd_close(lock);
+		(void)tree_remove_at(AT_FDCWD, path, NULL);
+		return r;
+	}
+	VEC_PUSH(&made, ((struct made){ .path = mem_strdup(path), .lock = lock }));
+	*ret = TAKE(path);
+	return 0;
+}
+
+static void let_go(const char *path)
+{
+	for (size_t i = 0; i < made.count; i++)
+		if (strcmp(made.items[i].path, path) == 0) {
+			fd_close(made.items[i].lock);
+			mem_free(made.items[i].path);
+			made.items[i] = made.items[--made.count];
+			return;
+		}
+}
+
+void tmpdir_remove(const char *path)
+{
+	if (!path)
+		return;
+	(void)tree_remove_at(AT_FDCWD, path, NULL);
+	let_go(path);
+}
+
+void tmpdir_remove_all(void)
+{
+	for (size_t i = 0; i < made.count; i++)
+		(void)tree_remove_at(AT_FDCWD, made.items[i].path, NULL);
+}
+
+/* Ours, and nobody has it any more. */
+static bool is_left(int parent, const char *name)
+{
+	AUTO(fd_closep)
+	int fd = openat(parent, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+	struct stat st;
+
+	return fd >= 0 && fstat(fd, &st) == 0 && st.st_uid == geteuid() &&
+	       faccessat(fd, MARK, F_OK, AT_SYMLINK_NOFOLLOW) == 0 &&
+	       flock(fd, LOCK_EX | LOCK_NB) == 0;
+}
+
+void tmpdir_sweep(const char *place)
+{
+	DIR *stream = opendir(place ? place : default_place());
+	struct dirent *entry;
+
+	if (!stream)
+		return;
+	while ((entry = readdir(stream)) != NULL)
+		if (strncmp(entry->d_name, PREFIX, strlen(PREFIX)) == 0 &&
+		    is_left(dirfd(stream), entry->d_name))
+			(void)tree_remove_at(dirfd(stream), entry->d_name, NULL);
+	(void)closedir(stream);
+}

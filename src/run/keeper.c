@@ -1,0 +1,58 @@
+#include "run/keeper.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/fd.h"
+#include "base/tmpdir.h"
+#include "run/process_family.h"
+#include "run/slot.h"
+
+/* In pauses of a millisecond. What takes longer to die is stuck in the kernel. */
+#define KILL_TRIES 10000
+
+static void end_all(void)
+{
+	struct timespec pause = { .tv_nsec = 1000000 };
+
+	for (int tries = 0; tries < KILL_TRIES; tries++) {
+		pid_t pid;
+
+		while ((pid = waitpid(-1, NULL, WNOHANG)) > 0)
+			;
+		if (pid < 0 && errno == ECHILD)
+			return;
+		(void)family_signal(SIGKILL);
+		(void)nanosleep(&pause, NULL);
+	}
+}
+
+_Noreturn void keeper_main(int socket, unsigned int slot, const struct trial_settings *settings,
+			   pid_t redhand)
+{
+	sigset_t all;
+	char name[16];
+	pid_t pid;
+
+	(void)snprintf(name, sizeof(name), "redhand-keep%u", slot);
+	(void)prctl(PR_SET_NAME, name);
+	(void)prctl(PR_SET_CHILD_SUBREAPER, 1);
+	(void)setsid();
+	(void)sigfillset(&all);
+	(void)sigprocmask(SIG_SETMASK, &all, NULL);
+	pid = fork();
+	if (pid == 0)
+		slot_main(socket, slot, settings);
+	fd_close(socket);
+	while (pid > 0 && waitpid(pid, NULL, 0) < 0 && errno == EINTR)
+		;
+	end_all();
+	if (getppid() != redhand)
+		tmpdir_remove_all();
+	_exit(0);
+}

@@ -1,0 +1,49 @@
+/*
+ * What looks like a secret, and how its value is hidden. The one list of names stands in secret.c.
+ *
+ * Both sides use it: the agent, so that no value gets into an event log, and the tool, for
+ * commands, variables and output. All of it is async-signal-safe.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* Does a variable or an option with this name hold a secret? Dashes in front do not count. */
+bool secret_name(const char *name, size_t len);
+
+struct secret_span {
+	size_t at, len; /* len 0: there is none */
+};
+
+/* The secret in an argument or an entry of the environment: the value of NAME=VALUE, of
+ * --NAME=VALUE, the word behind `before` where that is such an option (NULL: nothing came before),
+ * the password in a URL. */
+struct secret_span secret_find(const char *word, const char *before);
+
+#define SECRETS_MAX 64u
+#define SECRETS_BYTES (32u << 10)
+#define SECRET_BYTES 4096u /* kept of one value; its place in memory is known whole */
+#define SECRET_SHORTEST 6u /* shorter values are hidden in their own places only */
+
+/* Values that must not be shown. A zeroed struct is an empty list. */
+struct secrets {
+	uint32_t count, used;
+	struct secret_value {
+		uint64_t address; /* of the value in the process that writes; 0: not looked for */
+		uint64_t bytes;	  /* of it */
+		uint32_t at, len; /* the beginning of it, in text[] */
+	} values[SECRETS_MAX];
+	char text[SECRETS_BYTES];
+};
+
+/* What does not fit is left out; `address` 0 when only the text counts. */
+void secrets_add(struct secrets *secrets, const char *value, size_t len, uint64_t address);
+
+/* The secrets of a list of arguments, or of an environment, that ends with NULL. */
+void secrets_add_words(struct secrets *secrets, char *const *words, bool arguments);
+
+/* Puts asterisks over every secret in bytes that were copied from `address` (0: from nowhere). One
+ * that the bytes hold only the beginning or the end of is hidden as well. */
+void secrets_hide(const struct secrets *secrets, char *bytes, size_t len, uint64_t address);

@@ -1,0 +1,62 @@
+/*
+ * Fuzzer of what is parsed from text: watch specs, predicates, lines of test programs, words of a
+ * shell, settings of a series, names of secrets.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/words.h"
+#include "model/chaos.h"
+#include "model/secret.h"
+#include "plan/watch/spec.h"
+#include "plan/watch/when.h"
+#include "run/settings.h"
+#include "run/testline.h"
+#include "wire/secret.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static void hide(const char *text, size_t len)
+{
+	static struct secrets secrets;
+	char *copy = malloc(len + 1);
+	size_t half = len / 2;
+
+	memcpy(copy, text, len + 1);
+	secrets.count = secrets.used = 0;
+	secrets_add(&secrets, text, half, 0);
+	secrets_hide(&secrets, copy, len, 0);
+	if (half >= SECRET_SHORTEST && half <= SECRET_BYTES && memcmp(copy, text, half) == 0 &&
+	    strspn(text, "*") < half)
+		abort(); /* it stands at the beginning, and was not hidden */
+	free(copy);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	struct series_settings settings = { 0 };
+	struct spec spec = { 0 };
+	struct when when = { 0 };
+	struct strv words = { 0 };
+	unsigned int knobs = 0;
+	char *name = NULL;
+	char *text = malloc(size + 1);
+
+	memcpy(text, data, size);
+	text[size] = '\0';
+	if (spec_parse(text, &spec, NULL) == 0)
+		spec_deinit(&spec);
+	if (when_compile(text, &when, NULL) == 0)
+		when_deinit(&when);
+	(void)testline_read(text, size, &name);
+	free(name);
+	if (series_settings_read(text, &settings, NULL) == 0)
+		series_settings_deinit(&settings);
+	(void)words_split(text, &words, NULL);
+	strv_deinit(&words);
+	(void)chaos_parse(text, &knobs, NULL);
+	free(secret_word(text, "--password"));
+	hide(text, strlen(text));
+	free(text);
+	return 0;
+}

@@ -166,8 +166,20 @@ static const char *writer_words(enum verdict_class class)
 	}
 }
 
+static void add_first_use(const struct facts *facts, struct verdict *ret)
+{
+	VEC_FOREACH (&facts->list->list, e)
+		if (e->kind == EVIDENCE_FREED_USE && e->freed_use->first && ret->victim &&
+		    key_same_stack(e->freed_use->block->key, ret->victim->key)) {
+			add_step(ret, "it is used for the first time after that here",
+				 &e->freed_use->user, e);
+			return;
+		}
+}
+
 /* Allocation, free, bad write, failure: in the order in which they happen. */
-static void add_steps(const struct proof *proof, const struct evidence *crash, struct verdict *ret)
+static void add_steps(const struct facts *facts, const struct proof *proof,
+		      const struct evidence *crash, struct verdict *ret)
 {
 	const struct evidence *main = proof->main;
 	bool stored_before_free = ret->class == VERDICT_DANGLING_HOLDER;
@@ -188,6 +200,8 @@ static void add_steps(const struct proof *proof, const struct evidence *crash, s
 		add_step(ret, "the value is copied here", &ret->other, main);
 	if (main->kind == EVIDENCE_FREED_USE && !main->freed_use->write)
 		add_step(ret, "the freed block is used here", &main->freed_use->user, main);
+	if (ret->class == VERDICT_DANGLING_HOLDER)
+		add_first_use(facts, ret);
 	if (main->kind == EVIDENCE_OVER_READ)
 		add_step(ret, "it is read out of bounds here", &main->freed_use->user, main);
 	if (main->kind == EVIDENCE_MAPPING)
@@ -242,7 +256,7 @@ static void state(const struct proof *proofs, size_t chosen, const struct facts 
 	for (size_t i = 0; i < proof->considered.count; i++)
 		strv_add(&ret->considered, proof->considered.items[i]);
 	ret->crash = crash ? crash->id : 0;
-	add_steps(proof, crash, ret);
+	add_steps(facts, proof, crash, ret);
 	add_alternatives(proofs, chosen, facts, ret);
 	if (!ret->firm || rule->class == VERDICT_USE_AFTER_FREE)
 		ret->next = mem_strdup(rule->settles);

@@ -155,6 +155,13 @@ static bool same_text(const char *a, const char *b)
 	return a && b && strcmp(a, b) == 0;
 }
 
+bool same_variable(const struct home *a, const struct home *b)
+{
+	return a->kind == HOME_GLOBAL && b->kind == HOME_GLOBAL && a->name && b->name &&
+	       strcmp(a->name, b->name) == 0 && a->module && b->module &&
+	       strcmp(a->module, b->module) == 0;
+}
+
 bool home_same(const struct home *a, const struct home *b)
 {
 	if (a->kind != b->kind || a->offset != b->offset)

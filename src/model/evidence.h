@@ -251,6 +251,7 @@ struct freed_use {
 	bool place_reused; /* another kind of block had the place before this one */
 	bool fenced;	   /* seen at a closed page, and let through: no crash showed it */
 	uint64_t width;	   /* bytes that it touched; 0 unknown */
+	bool first;	   /* watched from the block's free on: nobody touched it before */
 };
 
 /* Somebody still points to a block that was freed. */
@@ -498,6 +499,9 @@ bool key_same_stack(const char *a, const char *b);
 
 /* Do they name the same field in any run: same block key or context, symbol, offset? */
 bool home_same(const struct home *a, const struct home *b);
+
+/* Are they the same global, whichever of its elements? */
+bool same_variable(const struct home *a, const struct home *b);
 
 /* Appends it in words: "struct object.word (block 3f2a#12, offset 24, 8 bytes)". */
 void home_describe(const struct home *home, struct strbuf *sb);

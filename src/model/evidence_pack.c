@@ -8,7 +8,7 @@
 
 #include "model/archive.h"
 
-#define EVIDENCE_VERSION 6
+#define EVIDENCE_VERSION 7
 
 static void cut(struct archive *a, struct file_cut *c)
 {
@@ -280,6 +280,8 @@ static void freed_use(struct archive *a, struct freed_use *u)
 		archive_bool(a, &u->fenced);
 		archive_u64(a, &u->width);
 	}
+	if (a->version >= 7)
+		archive_bool(a, &u->first);
 }
 
 static void holder(struct archive *a, struct holder_seen *h)

@@ -166,6 +166,14 @@ static int decode_from_start(const struct hit *caught, struct symbols *symbols,
 	return r;
 }
 
+bool hit_freed(const struct log_hit *hit)
+{
+	for (size_t i = 0; i < LOG_HIT_OWNERS && hit->owners[i].greg != 255; i++)
+		if (hit->owners[i].id == hit->id)
+			return hit->owners[i].state == LOG_BLOCK_FREED;
+	return false;
+}
+
 int hit_decode(const struct hit *caught, struct symbols *symbols, struct writer *ret)
 {
 	const struct log_hit *hit = caught->hit;

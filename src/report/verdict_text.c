@@ -112,6 +112,8 @@ static void stack_rows(const struct page *page, const struct stack *stack, size_
 	bool sourced = false;
 
 	for (size_t i = from; i < stack->count && (i < from + limit || !sourced); i++) {
+		if (i > from && frame_is_interpreter(&stack->frames[i]))
+			continue;
 		if (i > from && is_outermost(&stack->frames[i]))
 			return;
 		if (i >= from + limit && !has_source(&stack->frames[i]))
@@ -257,9 +259,13 @@ static void held_by(const struct page *page)
 /* Where Python code was at that moment. */
 static bool python_row(const struct page *page, const struct stack *stack)
 {
+	const struct frame *site = stack_site(stack);
+
 	for (size_t i = 0; i < stack->count; i++) {
 		if (stack->frames[i].kind != FRAME_PYTHON)
 			continue;
+		if (&stack->frames[i] == site) /* told already */
+			return true;
 		frame_row(page, "", "<- ", &stack->frames[i]);
 		return true;
 	}
@@ -293,6 +299,18 @@ static void victim(const struct page *page)
 		row(page, "", holder->note, 3);
 }
 
+/* Who was seen to touch the freed block before anybody else did. */
+static const struct evidence *first_use(const struct page *page)
+{
+	const struct verdict *v = &page->inv->verdict;
+
+	VEC_FOREACH (&page->inv->evidence.list, e)
+		if (e->kind == EVIDENCE_FREED_USE && e->freed_use->first && v->victim &&
+		    key_same_stack(e->freed_use->block->key, v->victim->key))
+			return e;
+	return NULL;
+}
+
 /* Who used the freed block, or read beside a live one, in trials that did not fail there. */
 static const struct evidence *use_evidence(const struct page *page)
 {
@@ -300,6 +318,9 @@ static const struct evidence *use_evidence(const struct page *page)
 	const struct evidence *use = NULL;
 	bool told = v->class == VERDICT_USE_AFTER_FREE || v->class == VERDICT_OVER_READ;
 
+	if ((v->class == VERDICT_DANGLING_HOLDER || v->class == VERDICT_USE_AFTER_FREE) &&
+	    first_use(page))
+		return first_use(page);
 	for (size_t i = 0; told && !use && i < v->evidence.count; i++) {
 		use = evidence_find(&page->inv->evidence, v->evidence.items[i]);
 		if (use && ((use->kind != EVIDENCE_FREED_USE && use->kind != EVIDENCE_OVER_READ) ||
@@ -315,10 +336,13 @@ static const struct evidence *use_evidence(const struct page *page)
 static void user(const struct page *page)
 {
 	const struct evidence *use = use_evidence(page);
-	const char *what = use && use->kind == EVIDENCE_OVER_READ ? "read by" : "used by";
+	const char *what;
 
 	if (!use)
 		return;
+	what = use->kind == EVIDENCE_OVER_READ ? "read by"
+	       : use->freed_use->first	       ? "first used"
+					       : "used by";
 	if (use->freed_use->instruction) {
 		row(page, what, use->freed_use->instruction, 1);
 		stack_rows(page, &use->freed_use->user, WRITER_FRAMES);
@@ -326,7 +350,7 @@ static void user(const struct page *page)
 		site_rows(page, what, &use->freed_use->user);
 	}
 	source_row(page, &use->freed_use->user);
-	if (use->note)
+	if (use->note && !holder_evidence(page))
 		row(page, "", use->note, 4);
 }
 

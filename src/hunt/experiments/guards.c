@@ -341,15 +341,6 @@ static bool confirms(const struct bench *bench)
 /* ---- who damaged what they found ---------------------------------------------------------------
  */
 
-/* Was the block freed when it was written to? While it lives its bytes are its owner's. */
-static bool hit_freed(const struct log_hit *hit)
-{
-	for (size_t i = 0; i < LOG_HIT_OWNERS && hit->owners[i].greg != 255; i++)
-		if (hit->owners[i].id == hit->id)
-			return hit->owners[i].state == LOG_BLOCK_FREED;
-	return false;
-}
-
 /* The same key may lead to a larger block in another trial: what was behind the end is its own
  * there. */
 static bool hit_outside(const struct log_hit *hit)
@@ -357,13 +348,15 @@ static bool hit_outside(const struct log_hit *hit)
 	return hit->id == 0 || hit->address < hit->start || hit->address - hit->start >= hit->size;
 }
 
-/* The last write there that was not ours: it is what damaged the guard or the freed block. */
+/* The write there that was not ours. Of a guard it is the last one, whose bytes were found. Of a
+ * freed block it is the first: whoever was handed the pointer by him writes there, too, and knows
+ * no better. */
 static const struct hit *damaging_hit(const struct trial_hits *log, uint32_t watch, bool after_free)
 {
 	const struct hit *found = NULL;
 
 	VEC_FOREACH (&log->hits, caught)
-		if (caught->hit->watch == watch &&
+		if (caught->hit->watch == watch && !(found && after_free) &&
 		    !(caught->hit->flags & (LOG_HIT_ALONGSIDE | LOG_HIT_IMPRECISE)) &&
 		    memcmp(caught->hit->old, caught->hit->new, sizeof(caught->hit->new)) != 0 &&
 		    (after_free ? hit_freed(caught->hit) : hit_outside(caught->hit)))

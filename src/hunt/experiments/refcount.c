@@ -175,6 +175,71 @@ static void account_add(struct account *account, const struct hit *caught)
 	account->sites[account->count++].caught = caught;
 }
 
+/* What each function of an extension did to the count in all. The interpreter's own go through
+ * values that they have from elsewhere. */
+struct balance {
+	char *function, *place;
+	int net;
+};
+
+struct balances {
+	VEC(struct balance) list;
+};
+
+static void balance_add(struct balances *balances, const struct hit *caught,
+			struct symbols *symbols)
+{
+	struct evidence e = evidence_new(EVIDENCE_WRITE, 0, false);
+	uint32_t old = count_of(caught->hit->old), new = count_of(caught->hit->new);
+	int change = new == old + 1 ? 1 : new + 1 == old ? -1 : 0;
+	struct balance *found = NULL;
+	struct strbuf place = { 0 };
+	const struct frame *site;
+
+	hit_describe(caught, symbols, e.write);
+	site = stack_site(&e.write->writer);
+	if (change != 0 && site && site->function && site->kind == FRAME_NATIVE &&
+	    !frame_is_interpreter(site)) {
+		VEC_FOREACH (&balances->list, b)
+			if (strcmp(b->function, site->function) == 0)
+				found = b;
+		if (!found) {
+			VEC_PUSH(&balances->list,
+				 ((struct balance){ .function = mem_strdup(site->function) }));
+			found = &balances->list.items[balances->list.count - 1];
+		}
+		found->net += change;
+		if (change < 0) {
+			frame_describe(site, &place);
+			mem_free(found->place);
+			found->place = strbuf_take(&place);
+		}
+	}
+	evidence_deinit(&e);
+}
+
+/* Did one of them give back more than it had taken? What owns a reference of somebody else's may.
+ */
+static void say_balance(struct strbuf *sb, const struct trial_hits *log, const struct hit *last,
+			struct symbols *symbols)
+{
+	struct balances balances = { 0 };
+
+	VEC_FOREACH (&log->hits, caught)
+		if (caught->log == last->log && caught->hit->id == last->hit->id &&
+		    caught->hit->address == last->hit->address &&
+		    caught->hit->number <= last->hit->number &&
+		    !(caught->hit->flags & LOG_HIT_ALONGSIDE))
+			balance_add(&balances, caught, symbols);
+	VEC_FOREACH (&balances.list, b) {
+		if (b->net < 0 && b->place)
+			strbuf_addf(sb, "; %s gave back %d more than it took", b->place, -b->net);
+		mem_free(b->function);
+		mem_free(b->place);
+	}
+	VEC_DEINIT(&balances.list);
+}
+
 static char *account_of(const struct trial_hits *log, const struct hit *last,
 			struct symbols *symbols)
 {
@@ -190,6 +255,7 @@ static char *account_of(const struct trial_hits *log, const struct hit *last,
 	strbuf_adds(&sb, "that was its last reference: ");
 	if (account.raised == 0) {
 		strbuf_adds(&sb, "nobody had taken one beside that which it was made with");
+		say_balance(&sb, log, last, symbols);
 		return strbuf_take(&sb);
 	}
 	strbuf_addf(&sb, "%u had been taken and %u given back; taken by ", account.raised,
@@ -202,6 +268,7 @@ static char *account_of(const struct trial_hits *log, const struct hit *last,
 	}
 	if (account.more > 0)
 		strbuf_addf(&sb, " and %u more", account.more);
+	say_balance(&sb, log, last, symbols);
 	return strbuf_take(&sb);
 }
 

@@ -24,6 +24,7 @@ static const char *const kind_names[EVIDENCE_KINDS] = {
 	[EVIDENCE_ODDS] = "odds",
 	[EVIDENCE_EXPERIMENT] = "experiment",
 	[EVIDENCE_OVER_READ] = "over-read",
+	[EVIDENCE_REPORTED] = "reported",
 };
 
 static const size_t part_sizes[EVIDENCE_KINDS] = {
@@ -46,6 +47,7 @@ static const size_t part_sizes[EVIDENCE_KINDS] = {
 	[EVIDENCE_ODDS] = sizeof(struct odds_seen),
 	[EVIDENCE_EXPERIMENT] = sizeof(struct experiment_made),
 	[EVIDENCE_OVER_READ] = sizeof(struct freed_use),
+	[EVIDENCE_REPORTED] = sizeof(struct reported),
 };
 
 const char *evidence_kind_name(enum evidence_kind kind)
@@ -334,6 +336,16 @@ static void hop_free(struct hop_seen *hop)
 	mem_free(hop);
 }
 
+void reported_deinit(struct reported *reported)
+{
+	mem_free(reported->tool);
+	mem_free(reported->what);
+	block_life_free(reported->block);
+	stack_deinit(&reported->user);
+	stack_deinit(&reported->other);
+	*reported = (struct reported){ 0 };
+}
+
 static void part_free(struct evidence *evidence)
 {
 	switch (evidence->kind) {
@@ -385,6 +397,9 @@ static void part_free(struct evidence *evidence)
 	case EVIDENCE_ODDS:
 		odds_free(evidence->odds);
 		return;
+	case EVIDENCE_REPORTED:
+		reported_deinit(evidence->reported);
+		break;
 	default:
 		break;
 	}

@@ -384,6 +384,38 @@ struct failure_seen {
 	double limit_s;		  /* OBSTACLE_TOO_SLOW */
 };
 
+/* What a tool inside the program, or around it, says that it saw. */
+enum reported_kind {
+	REPORTED_OTHER, /* nothing that a verdict could rest on */
+	REPORTED_OVERFLOW,
+	REPORTED_UNDERFLOW,
+	REPORTED_OVER_READ,
+	REPORTED_FREED_USE,
+	REPORTED_FREED_WRITE,
+	REPORTED_DOUBLE_FREE,
+	REPORTED_INVALID_FREE,
+	REPORTED_UNINITIALISED,
+	REPORTED_RACE,
+	REPORTED_KINDS,
+};
+
+struct reported {
+	enum reported_kind kind;
+	char *tool; /* "AddressSanitizer" */
+	char *what; /* in its words: "heap-use-after-free" */
+	bool write;
+	uint64_t width; /* bytes of the access; 0 unknown */
+	int64_t offset; /* from the block's start */
+	/* With its size, place and stacks as far as they were told; of a variable `key` is its
+	 * name. NULL: nothing was told. */
+	struct block_life *block;
+	struct stack user;  /* who did it */
+	struct stack other; /* of a race: the other thread */
+};
+
+/* Frees what it has; it is not freed itself. */
+void reported_deinit(struct reported *reported);
+
 enum hop_end {
 	HOP_GOES_ON,
 	HOP_ORIGIN,  /* the value was made here */
@@ -425,6 +457,7 @@ enum evidence_kind {
 	EVIDENCE_ODDS,
 	EVIDENCE_EXPERIMENT,
 	EVIDENCE_OVER_READ, /* `freed_use` */
+	EVIDENCE_REPORTED,
 	EVIDENCE_KINDS,
 };
 
@@ -454,6 +487,7 @@ struct evidence {
 		struct experiment_made *experiment;
 		struct hop_seen *hop;
 		struct odds_seen *odds;
+		struct reported *reported;
 		void *any;
 	};
 };

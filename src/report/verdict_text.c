@@ -272,12 +272,26 @@ static bool python_row(const struct page *page, const struct stack *stack)
 	return false;
 }
 
+/* Who was seen to touch the freed block before anybody else did. */
+static const struct evidence *first_use(const struct page *page)
+{
+	const struct verdict *v = &page->inv->verdict;
+
+	VEC_FOREACH (&page->inv->evidence.list, e)
+		if (e->kind == EVIDENCE_FREED_USE && e->freed_use->first && e->freed_use->block &&
+		    v->victim && key_same_stack(e->freed_use->block->key, v->victim->key))
+			return e;
+	return NULL;
+}
+
 static void victim(const struct page *page)
 {
 	const struct verdict *v = &page->inv->verdict;
-	const struct evidence *holder = holder_evidence(page);
+	const struct evidence *told = holder_evidence(page);
 	AUTO(strbuf_deinit) struct strbuf sb = { 0 };
 
+	if (!told)
+		told = first_use(page);
 	if (v->home.kind != HOME_UNKNOWN) {
 		home_describe(&v->home, &sb);
 		row(page, v->class == VERDICT_DANGLING_HOLDER ? "holder" : "victim",
@@ -285,9 +299,9 @@ static void victim(const struct page *page)
 	}
 	held_by(page);
 	if (v->victim && v->victim->size > 0)
-		rowf(page, "block", 1, "%" PRIu64 " bytes, %s, key %s", v->victim->size,
+		rowf(page, "block", 1, "%" PRIu64 " bytes, %s%s%s", v->victim->size,
 		     v->victim->state == BLOCK_FREED || v->victim->former ? "freed" : "live",
-		     v->victim->key ? v->victim->key : "unknown");
+		     v->victim->key ? ", key " : "", v->victim->key ? v->victim->key : "");
 	if (v->victim)
 		site_rows(page, "allocated", &v->victim->allocated);
 	if (v->base && v->victim && v->base->id != v->victim->id)
@@ -295,20 +309,8 @@ static void victim(const struct page *page)
 	site_row(page, "freed", &v->freed_by);
 	if (!python_row(page, &v->freed_by))
 		callers_row(page, &v->freed_by);
-	if (holder && holder->note)
-		row(page, "", holder->note, 3);
-}
-
-/* Who was seen to touch the freed block before anybody else did. */
-static const struct evidence *first_use(const struct page *page)
-{
-	const struct verdict *v = &page->inv->verdict;
-
-	VEC_FOREACH (&page->inv->evidence.list, e)
-		if (e->kind == EVIDENCE_FREED_USE && e->freed_use->first && v->victim &&
-		    key_same_stack(e->freed_use->block->key, v->victim->key))
-			return e;
-	return NULL;
+	if (told && told->note)
+		row(page, "", told->note, 5);
 }
 
 /* Who used the freed block, or read beside a live one, in trials that did not fail there. */
@@ -333,11 +335,30 @@ static const struct evidence *use_evidence(const struct page *page)
 	return use;
 }
 
+/* The tool's own words, and who did it where it was no write. */
+static void reported(const struct page *page)
+{
+	const struct verdict *v = &page->inv->verdict;
+	const struct evidence *e =
+		v->evidence.count > 0 ? evidence_find(&page->inv->evidence, v->evidence.items[0])
+				      : NULL;
+
+	if (!e || e->kind != EVIDENCE_REPORTED)
+		return;
+	if (v->writer.count == 0) {
+		site_rows(page, "used by", &e->reported->user);
+		source_row(page, &e->reported->user);
+	}
+	rowf(page, "reported", 2, "by %s: %s", e->reported->tool ? e->reported->tool : "a tool",
+	     e->reported->what ? e->reported->what : "");
+}
+
 static void user(const struct page *page)
 {
 	const struct evidence *use = use_evidence(page);
 	const char *what;
 
+	reported(page);
 	if (!use)
 		return;
 	what = use->kind == EVIDENCE_OVER_READ ? "read by"
@@ -350,7 +371,7 @@ static void user(const struct page *page)
 		site_rows(page, what, &use->freed_use->user);
 	}
 	source_row(page, &use->freed_use->user);
-	if (use->note && !holder_evidence(page))
+	if (use->note && !use->freed_use->first)
 		row(page, "", use->note, 4);
 }
 
@@ -397,8 +418,10 @@ static void writer(const struct page *page)
 	if (v->instruction)
 		strbuf_addf(&sb, "%s", v->instruction);
 	if (v->width > 0)
-		strbuf_addf(&sb, "%s%u byte%s (%s)", sb.len > 0 ? "   " : "", v->width,
-			    v->width == 1 ? "" : "s", store_fit_name(v->fit));
+		strbuf_addf(&sb, "%s%u byte%s", sb.len > 0 ? "   " : "", v->width,
+			    v->width == 1 ? "" : "s");
+	if (v->width > 0 && v->fit != FIT_UNKNOWN)
+		strbuf_addf(&sb, " (%s)", store_fit_name(v->fit));
 	if (sb.len > 0)
 		row(page, writer_label(v->class), strbuf_str(&sb), 1);
 	else

@@ -233,7 +233,7 @@ static void say_balance(struct strbuf *sb, const struct trial_hits *log, const s
 			balance_add(&balances, caught, symbols);
 	VEC_FOREACH (&balances.list, b) {
 		if (b->net < 0 && b->place)
-			strbuf_addf(sb, "; %s gave back %d more than it took", b->place, -b->net);
+			strbuf_addf(sb, "%s gave back %d more than it took; ", b->place, -b->net);
 		mem_free(b->function);
 		mem_free(b->place);
 	}
@@ -252,10 +252,10 @@ static char *account_of(const struct trial_hits *log, const struct hit *last,
 		    caught->hit->number <= last->hit->number &&
 		    !(caught->hit->flags & LOG_HIT_ALONGSIDE))
 			account_add(&account, caught);
+	say_balance(&sb, log, last, symbols);
 	strbuf_adds(&sb, "that was its last reference: ");
 	if (account.raised == 0) {
 		strbuf_adds(&sb, "nobody had taken one beside that which it was made with");
-		say_balance(&sb, log, last, symbols);
 		return strbuf_take(&sb);
 	}
 	strbuf_addf(&sb, "%u had been taken and %u given back; taken by ", account.raised,
@@ -268,7 +268,6 @@ static char *account_of(const struct trial_hits *log, const struct hit *last,
 	}
 	if (account.more > 0)
 		strbuf_addf(&sb, " and %u more", account.more);
-	say_balance(&sb, log, last, symbols);
 	return strbuf_take(&sb);
 }
 

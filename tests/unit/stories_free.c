@@ -337,7 +337,6 @@ static void read_behind_and_failed(struct evidence_list *l)
 	evidence_add_experiment(l, &made);
 }
 
-/* The same of a freed block that was read and let through. */
 /* A sanitizer in the program ended it: its report says what, who and where. */
 static void reported_freed_write(struct evidence_list *l)
 {
@@ -361,6 +360,7 @@ static void reported_something_else(struct evidence_list *l)
 	add(l, made_reported(1, REPORTED_OTHER));
 }
 
+/* The same of a freed block that was read and let through. */
 static void freed_used_at_a_fence(struct evidence_list *l)
 {
 	struct experiment_made made = {

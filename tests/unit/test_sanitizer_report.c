@@ -94,7 +94,6 @@ static void test_recorded(void **state)
 		AUTO(mem_freep) char *text = load(all[i].name, &len);
 		struct reported r = { 0 };
 
-		print_message("%s\n", all[i].name);
 		assert_true(sanitizer_report_read(text, len, &r));
 		check(&all[i], &r);
 		reported_deinit(&r);

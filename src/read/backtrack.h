@@ -45,11 +45,12 @@ struct backtrack_step {
 };
 
 struct backtrack {
-	VEC(struct backtrack_step) steps;	  /* the one that the fault used first */
-	bool is_write;				  /* the faulting access itself was a store */
-	bool executes;				  /* the bad pointer was jumped to */
-	bool by_index;				  /* no pointer but an index was bad */
-	uint64_t pointer;			  /* that the fault went through */
+	VEC(struct backtrack_step) steps; /* the one that the fault used first */
+	bool is_write;			  /* the faulting access itself was a store */
+	bool executes;			  /* the bad pointer was jumped to */
+	bool by_index;			  /* no pointer but an index was bad */
+	bool crooked;	  /* it is no multiple of a word: what was read through it says nothing */
+	uint64_t pointer; /* that the fault went through */
 	struct log_block pointed, pointed_former; /* what it points into; id 0: nothing known */
 };
 

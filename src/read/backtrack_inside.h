@@ -20,7 +20,8 @@ struct backtracker {
 	struct backtrack_step hint;
 	struct backtrack *ret;
 	/* The first load went through this pointer, which is no multiple of a word, into a live
-	 * block: what it read there says nothing, and where the pointer stands is the home. 0: no. */
+	 * block: what it read there says nothing, and where the pointer stands is the home. 0: no.
+	 */
 	uint64_t crooked;
 };
 

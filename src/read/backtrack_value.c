@@ -136,10 +136,16 @@ static bool take_value(struct backtracker *reader, uint64_t sought)
 	return true;
 }
 
+static void take_crooked(struct backtracker *reader)
+{
+	reader->ret->pointer = reader->crooked;
+	reader->ret->crooked = true;
+}
+
 void backtrack_take_found(struct backtracker *reader)
 {
 	if (reader->crooked == 0 || !take_value(reader, reader->crooked))
 		(void)take_value(reader, reader->ret->pointer);
 	else
-		reader->ret->pointer = reader->crooked;
+		take_crooked(reader);
 }

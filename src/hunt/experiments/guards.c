@@ -411,6 +411,9 @@ static bool is_elsewhere(const struct bench *bench)
 {
 	const struct backtrack_step *step = &bench->start.first->backtrack.steps.items[0];
 
+	/* A pointer of which a part was changed stands where it was changed. */
+	if (bench->start.first->backtrack.crooked)
+		return false;
 	if (step->in.api == LOG_API_PYTHON_OBJECT || step->in.api == LOG_API_PYTHON_MEMORY)
 		return true;
 	return step->by_value && !step->by_field &&

@@ -396,7 +396,7 @@ static void read_any(struct bench *bench, bool passed)
 static bool is_ambiguous(const struct bench *bench, int level)
 {
 	if (level < 0 || (size_t)level >= bench->start.first->backtrack.steps.count ||
-	    !bench_may_go_on(bench))
+	    bench->start.first->backtrack.crooked || !bench_may_go_on(bench))
 		return false;
 	VEC_FOREACH (&bench->homes.levels[level].sights, sight)
 		if (sight->stale)

@@ -30,16 +30,29 @@ static void take_jump(const struct decoded *d, struct access *ret)
 		ret->target = register_number(d->operands[0].reg.value);
 }
 
+static void take_divisor(const struct decoded *d, struct access *ret)
+{
+	ret->divisor = NO_REGISTER;
+	if (d->instruction.mnemonic != ZYDIS_MNEMONIC_DIV &&
+	    d->instruction.mnemonic != ZYDIS_MNEMONIC_IDIV)
+		return;
+	ret->divides = true;
+	ret->width = d->operands[0].size / 8;
+	if (d->operands[0].type == ZYDIS_OPERAND_TYPE_REGISTER)
+		ret->divisor = register_number(register_whole(d->operands[0].reg.value));
+}
+
 bool arch_access_at(const struct trap *trap, uint64_t at, struct access *ret)
 {
 	struct decoded d;
 	struct code code;
 
-	*ret = (struct access){ .target = NO_REGISTER };
+	*ret = (struct access){ .target = NO_REGISTER, .divisor = NO_REGISTER };
 	if (!code_init(&code, trap->code, trap->code_len, trap->code_address) ||
 	    !decoded_at(&code, at, &d))
 		return false;
 	take_jump(&d, ret);
+	take_divisor(&d, ret);
 	for (unsigned int i = 0; i < d.instruction.operand_count_visible; i++) {
 		const ZydisDecodedOperand *operand = &d.operands[i];
 
@@ -52,7 +65,7 @@ bool arch_access_at(const struct trap *trap, uint64_t at, struct access *ret)
 		ret->writes |= (operand->actions & ZYDIS_OPERAND_ACTION_MASK_WRITE) != 0;
 		break;
 	}
-	return ret->reads || ret->writes || ret->jumps;
+	return ret->reads || ret->writes || ret->jumps || ret->divides;
 }
 
 bool arch_returns_at(const struct trap *trap, uint64_t at)

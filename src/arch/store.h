@@ -159,6 +159,8 @@ struct access {
 	struct memory_operand memory; /* when it reads or writes */
 	unsigned int width;
 	int target; /* jumps: the register with the address; NO_REGISTER when it is in memory */
+	bool divides;
+	int divisor; /* divides: the register; NO_REGISTER when it is in memory */
 };
 
 /* The instruction at `at`; false when there is none or it has nothing to do with either. */

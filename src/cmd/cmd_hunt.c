@@ -372,10 +372,10 @@ const struct command cmd_hunt = {
 	.usage = "[options] -- PROGRAM ARGS…",
 	.description =
 		"Asks one question after the other: does it fail, and in which ways; what makes it fail "
-		"(side by side or alone, disturbed or not); how few of its tests it takes; whether it fails "
+		"(side by side or alone, disturbed or not); whether it fails "
 		"under closer observation, too; what was hit; who did it: reads back from the crash where its "
-		"bad value came from and watches these places in further runs until somebody is caught; "
-		"whether it is the machine. For each question it runs the experiment with the best chance of "
+		"bad value came from and watches these places in further runs until somebody is caught; how "
+		"few of its tests it takes; whether it is the machine. For each question it runs the experiment with the best chance of "
 		"an answer per second, and leaves out what would not pay off. Failing runs are spent with care: "
 		"allocations are tracked from the first run on, so that the first crash is read at once, and "
 		"two failing runs in which somebody is caught in the act are enough. A program that has not "
@@ -393,7 +393,7 @@ const struct command cmd_hunt = {
 	.examples = "  redhand hunt -- ./mytests\n"
 		    "      why does it crash one time in five?\n\n"
 		    "  redhand hunt --budget 2h -- pytest tests\n"
-		    "      with a shorter list of tests first\n\n"
+		    "      and which of the tests it takes\n\n"
 		    "  redhand hunt --sentinel tests/sentinels/crash -- ./mytests\n"
 		    "      and leave something behind that tells when it is fixed\n",
 	.groups = groups,

@@ -1,5 +1,6 @@
 #include "cmd/hunt_board.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -45,12 +46,15 @@ static void add_left(const struct hunt_board *board, struct strbuf *sb)
 static void add_expected(const struct hunt_board *board, struct strbuf *sb)
 {
 	double passed = series_now_s() - board->expected_at_s;
-	double left = board->expected_s - passed;
+	double left = board->expected_s - passed, runs;
 
 	if (board->expected_trials < 1 || left <= 0)
 		return;
-	strbuf_addf(sb, "; a verdict in about %.0f more runs, ",
-		    board->expected_trials * left / board->expected_s + 0.5);
+	runs = ceil(board->expected_trials * left / board->expected_s);
+	strbuf_addf(sb, "; a verdict in about %.0f more run%s", runs, runs > 1 ? "s" : "");
+	if (left < 1)
+		return;
+	strbuf_adds(sb, ", ");
 	progress_add_time(sb, left);
 }
 
@@ -114,7 +118,7 @@ static void expect(void *ctx, double trials, double failures, double seconds)
 	if (!news || trials < 1 || seconds < TOLD_S)
 		return;
 	strbuf_addf(&sb, "a verdict will probably take about %.0f more runs, of which %.0f fail: ",
-		    trials + 0.5, failures + 0.5);
+		    ceil(trials), ceil(failures));
 	progress_add_time(&sb, seconds);
 	say(board, "outlook", strbuf_str(&sb));
 }

@@ -61,6 +61,32 @@ static int push_memory(struct machine *m, taddr address, uint64_t size)
 	return push(m, value);
 }
 
+static int compared(uint8_t atom, int64_t x, int64_t y, uint64_t *ret)
+{
+	switch (atom) {
+	case DW_OP_eq:
+		*ret = x == y;
+		return 0;
+	case DW_OP_ne:
+		*ret = x != y;
+		return 0;
+	case DW_OP_lt:
+		*ret = x < y;
+		return 0;
+	case DW_OP_le:
+		*ret = x <= y;
+		return 0;
+	case DW_OP_gt:
+		*ret = x > y;
+		return 0;
+	case DW_OP_ge:
+		*ret = x >= y;
+		return 0;
+	default:
+		return -EBADMSG;
+	}
+}
+
 /* Operations that take two values and leave one. */
 static int binary(uint8_t atom, uint64_t a, uint64_t b, uint64_t *ret)
 {
@@ -104,26 +130,8 @@ static int binary(uint8_t atom, uint64_t a, uint64_t b, uint64_t *ret)
 	case DW_OP_shra:
 		*ret = (uint64_t)(x >> (b < 64 ? b : 63));
 		return 0;
-	case DW_OP_eq:
-		*ret = a == b;
-		return 0;
-	case DW_OP_ne:
-		*ret = a != b;
-		return 0;
-	case DW_OP_lt:
-		*ret = x < y;
-		return 0;
-	case DW_OP_le:
-		*ret = x <= y;
-		return 0;
-	case DW_OP_gt:
-		*ret = x > y;
-		return 0;
-	case DW_OP_ge:
-		*ret = x >= y;
-		return 0;
 	default:
-		return -EBADMSG;
+		return compared(atom, x, y, ret);
 	}
 }
 

@@ -491,6 +491,23 @@ static enum stack_end end_of(enum outcome outcome)
 					   : STACK_LOST;
 }
 
+/* Has the walk come round, or to its end? STACK_TOO_DEEP: neither, it goes on. */
+static enum stack_end end_here(struct walker *w, const struct step *step, taddr old_pc,
+			       taddr old_sp)
+{
+	/* From the signal's stack to any other: up or down. */
+	if (step->signal)
+		return ++w->signals > SIGNALS_MAX || (reg(w, w->arch->pc) == old_pc &&
+						      reg(w, w->arch->sp) == old_sp)
+			       ? STACK_LOOP
+			       : STACK_TOO_DEEP;
+	/* Stacks grow down, so a caller's part is above: else it would turn for ever. */
+	if (reg(w, w->arch->sp) <= old_sp)
+		return STACK_LOOP;
+	/* Threads and hand-made stacks often end with a zero instead of a marked frame. */
+	return reg(w, w->arch->pc) == 0 ? STACK_COMPLETE : STACK_TOO_DEEP;
+}
+
 size_t unwind(struct space *space, struct jit_names *jit, struct raw_frame *ret, size_t room,
 	      enum stack_end *ret_end)
 {
@@ -532,29 +549,13 @@ size_t unwind(struct space *space, struct jit_names *jit, struct raw_frame *ret,
 			break;
 		}
 		flags = step.next_flags;
-		if (step.signal) {
-			frame->flags |= FRAME_SIGNAL;
-			/* From the signal's stack to any other: up or down. */
-			if (++w.signals > SIGNALS_MAX ||
-			    (reg(&w, w.arch->pc) == old_pc && reg(&w, w.arch->sp) == old_sp)) {
-				*ret_end = STACK_LOOP;
-				break;
-			}
-			continue;
-		}
-		/* Stacks grow down, so a caller's part is above: else it would turn for ever. */
-		if (reg(&w, w.arch->sp) <= old_sp) {
-			*ret_end = STACK_LOOP;
-			break;
-		}
+		frame->flags |= step.signal ? FRAME_SIGNAL : 0;
+		*ret_end = end_here(&w, &step, old_pc, old_sp);
 		/* Nowhere has no frame: what is between is that of who was written over. */
-		if (!gone)
+		if (!gone && !step.signal && *ret_end != STACK_LOOP)
 			frame->cfa = reg(&w, w.arch->sp);
-		/* Threads and hand-made stacks often end with a zero instead of a marked frame. */
-		if (reg(&w, w.arch->pc) == 0) {
-			*ret_end = STACK_COMPLETE;
+		if (*ret_end != STACK_TOO_DEEP)
 			break;
-		}
 	}
 	return count;
 }

@@ -58,12 +58,25 @@ static unsigned int arm_of(const struct bench *bench)
 	}
 }
 
+static bool will_do(const struct bench *bench)
+{
+	struct rate seen = { 0 };
+	uint64_t missing;
+
+	if (!bench->round.ops->missing)
+		return false;
+	bench_rate(bench, &seen.trials, &seen.failed);
+	missing = bench->round.ops->missing(bench, &seen);
+	return missing > 0 && seen.failed <= seen.trials &&
+	       runner_will_do(&bench->runner, seen.trials, seen.failed, missing);
+}
+
 static int bench_next(void *ctx, unsigned int slot, struct run *ret, struct err *err)
 {
 	struct bench *bench = ctx;
 
 	if (bench->spent.trials >= bench->request->limits.trials || out_of_time(bench) ||
-	    look_gives_up(bench))
+	    look_gives_up(bench) || will_do(bench))
 		return 0;
 	bench->spent.trials++;
 	*ret = (struct run){ .position = bench->round.next++, .arm = arm_of(bench) };
@@ -346,6 +359,27 @@ bool bench_settled(const struct bench *bench)
 	if (!bench->start.first->has_backtrack && bench_wants_guards(bench))
 		return bench->guards.asked & 1u << GUARDS_NO_BACKTRACK;
 	return !bench_worth_watching(bench);
+}
+
+bool bench_plain_fault(const struct bench *bench)
+{
+	uint64_t trials, failed;
+	bool any = false;
+
+	bench_rate(bench, &trials, &failed);
+	VEC_FOREACH (&bench->ret->evidence.list, e) {
+		if (e->kind == EVIDENCE_CRASH && !crash_is_plain(e->crash))
+			return false;
+		any |= e->kind == EVIDENCE_CRASH;
+	}
+	return any && trials == failed;
+}
+
+void bench_first_place(const struct bench *bench, struct strbuf *sb)
+{
+	VEC_FOREACH (&bench->ret->evidence.list, e)
+		if (e->kind == EVIDENCE_CRASH && sb->len == 0)
+			crash_place(e->crash, sb);
 }
 
 void bench_rate(const struct bench *bench, uint64_t *trials, uint64_t *failed)

@@ -61,6 +61,9 @@ struct round_ops {
 	/* It failed in the way that is chased. NULL: nothing to see. */
 	void (*read_failing)(struct bench *bench);
 	bool (*enough)(struct bench *bench);
+	/* How many more of those trials that it waits for will be enough, at best; `seen` is how
+	 * often they came so far. NULL, or 0: cannot be told. */
+	uint64_t (*missing)(const struct bench *bench, struct rate *seen);
 };
 
 struct level {
@@ -109,6 +112,7 @@ struct start {
 	bool moved; /* crashes that were never met before are taken for the same failure: */
 	unsigned int strangers; /* so many came in a row */
 	uint64_t count;		/* crashes seen meanwhile */
+	uint64_t alike;		/* of these, at the same instruction as the first */
 	int signal;		/* of the first */
 	const struct crash_reading *first;
 	struct reading *reading;
@@ -158,6 +162,9 @@ struct guards {
 	struct evidence_list seen; /* until it is told */
 	size_t findings;
 	double trial_s; /* that a trial takes, side by side with others; 0: unknown */
+	/* They changed nothing: every trial died of the same plain fault in the same function, with
+	 * garbage in new blocks and poison in freed ones. */
+	bool same_fault;
 };
 
 /* allocator_probe.c */
@@ -180,6 +187,7 @@ struct bench {
 	struct homes homes;
 	struct guards guards;
 	struct release release;
+	uint64_t accounts; /* over_release.c: trials whose count of references was followed */
 	VEC(struct touched_file) files;
 	struct probe probe;
 	struct race *race; /* while words are looked at */
@@ -215,6 +223,10 @@ bool bench_wants_guards(const struct bench *bench);
 bool bench_is_nobody(const struct bench *bench); /* the judge accuses nobody */
 /* The homes have nothing more to say, or never had. */
 bool bench_settled(const struct bench *bench);
+/* Every trial so far died of a fault that needs no damaged memory. */
+bool bench_plain_fault(const struct bench *bench);
+/* Where the first crash was: crash_place(). */
+void bench_first_place(const struct bench *bench, struct strbuf *sb);
 /* How often it failed, before and on the bench. */
 void bench_rate(const struct bench *bench, uint64_t *trials, uint64_t *failed);
 

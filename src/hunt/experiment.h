@@ -15,10 +15,10 @@ struct inquiry;
 enum question {
 	QUESTION_FAILS,	   /* does it fail? */
 	QUESTION_SETTINGS, /* what makes it fail? */
-	QUESTION_FEWER,	   /* how little of it? */
 	QUESTION_OBSERVER, /* which observer does it stand? */
 	QUESTION_HIT,	   /* what was hit? */
 	QUESTION_WHO,	   /* who did it? */
+	QUESTION_FEWER,	   /* how little of it? */
 	QUESTION_MACHINE,  /* is it the machine, or what runs beside it? */
 	QUESTION_VERDICT,
 	QUESTIONS,

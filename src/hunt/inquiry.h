@@ -57,6 +57,7 @@ struct known {
 	bool damaged;	    /* … which found damage, though nothing has ever crashed */
 	bool fails_guarded; /* … or made it fail, and nothing else did: it goes with what blocks
 			     * hold */
+	bool plain_fault;   /* all trials died of the same plain fault, guards or not */
 	double trial_s;	    /* that a trial takes */
 };
 

@@ -2,13 +2,20 @@
  * What is asked, in the order that costs least: what makes the later questions cheaper comes first.
  * Whatever is found out, the next trials are run as it was settled on: fewer tests, other slots,
  * chaos.
+ *
+ * Who did it takes a handful of failing trials, a shorter list dozens. So it is asked of the whole
+ * list first; where that has not told, once more of the shorter one.
  */
 #include "hunt/inquiry.h"
+
+#include "judge/judge.h"
+
+/* Of the budget, what may go to the whole list where there may be a shorter one. */
+#define SHARE_WHOLE 0.5
 
 const struct question_ops questions[QUESTIONS] = {
 	[QUESTION_FAILS] = { .name = "rate", .title = "Does it fail?", .share = 0.3 },
 	[QUESTION_SETTINGS] = { .name = "causes", .title = "What makes it fail?", .share = 0.15 },
-	[QUESTION_FEWER] = { .name = "minimize", .title = "How little of it?", .share = 0.4 },
 	[QUESTION_OBSERVER] = { .name = "observers",
 				.title = "Which observer does it stand?",
 				.share = 0.1 },
@@ -19,6 +26,7 @@ const struct question_ops questions[QUESTIONS] = {
 			   .begin = who_begin,
 			   .between = who_between,
 			   .end = who_end },
+	[QUESTION_FEWER] = { .name = "minimize", .title = "How little of it?", .share = 0.4 },
 	[QUESTION_MACHINE] = { .name = "machine", .title = "Is it the machine?", .share = 0.1 },
 	[QUESTION_VERDICT] = { .name = "verdict", .title = "Verdict", .share = 1, .end = conclude },
 };
@@ -32,6 +40,15 @@ void question_show(struct inquiry *inq, enum question question)
 			    questions[question].title);
 }
 
+static double share_of(const struct inquiry *inq, enum question question)
+{
+	return question == QUESTION_WHO && inq->request->framework && inq->how.short_list[0] == '\0'
+		       ? SHARE_WHOLE
+		       : questions[question].share;
+}
+
+/* When it is answered who did it, or cannot be, nothing more is expected on the way to a verdict.
+ */
 static int ask(struct inquiry *inq, enum question question)
 {
 	const struct question_ops *ops = &questions[question];
@@ -40,7 +57,7 @@ static int ask(struct inquiry *inq, enum question question)
 
 	inq->strategy.question = question;
 	inq->strategy.begun = false;
-	hunt_allow(inq, ops->share);
+	hunt_allow(inq, share_of(inq, question));
 	if (ops->begin && !ops->begin(inq, &why, &r)) {
 		if (r == 0 && why.len > 0)
 			r = decide(inq, "left out: %s", strbuf_str(&why));
@@ -52,7 +69,29 @@ static int ask(struct inquiry *inq, enum question question)
 	}
 	if (r == 0)
 		r = strategist_ask(inq, question);
-	return ops->end ? ops->end(inq, r) : r;
+	r = ops->end ? ops->end(inq, r) : r;
+	if (question == QUESTION_WHO && inq->request->show.expect)
+		inq->request->show.expect(inq->request->show.ctx, 0, 0, 0);
+	return r;
+}
+
+static bool is_firm(const struct inquiry *inq)
+{
+	AUTO(verdict_deinit) struct verdict verdict = { 0 };
+
+	judge_evidence(&inq->evidence, &verdict);
+	return verdict.firm;
+}
+
+/* What was seen of the whole list has not told who did it: of the shorter one it may. Keys of
+ * blocks are others there, so nothing that was read before leads on. */
+static int ask_again(struct inquiry *inq)
+{
+	if (inq->how.short_list[0] == '\0' || hunt_over(inq) || is_firm(inq))
+		return 0;
+	inq->asking = questions[QUESTION_WHO].name;
+	inq->known.ids_series.value = 0;
+	return ask(inq, QUESTION_WHO);
 }
 
 /* The last one is never left out: what was seen so far is judged. */
@@ -76,6 +115,8 @@ int questions_ask(struct inquiry *inq)
 		if (inq->known.reported && !last && i != QUESTION_FEWER)
 			continue;
 		r = ask(inq, i);
+		if (r == 0 && i == QUESTION_FEWER)
+			r = ask_again(inq);
 		if (r == 0 && i == QUESTION_FAILS)
 			r = reported_look(inq);
 	}

@@ -62,6 +62,19 @@ static bool too_dear(const struct inquiry *inq, const struct experiment_ops *ops
 	return true;
 }
 
+/* A firm answer is enough, but for what tells more about the same. */
+static bool is_wanted(const struct inquiry *inq, size_t i, const struct verdict *verdict)
+{
+	const struct experiment_ops *ops = experiments[i];
+
+	if (!ops->repeats && inq->strategy.done & 1ull << i)
+		return false;
+	if (ops->refines || ops->kind == EXPERIMENT_RUN)
+		return true;
+	return !(verdict->firm && ops->question == QUESTION_WHO) &&
+	       judge_would_tell(verdict, ops->kind);
+}
+
 /* Why something was left out is said once. */
 static int tell_left_out(struct inquiry *inq, size_t i, const struct strbuf *why)
 {
@@ -91,10 +104,7 @@ static int choose(struct inquiry *inq, enum question question, struct candidate 
 		struct price price = { 0 };
 		double worth;
 
-		if (ops->question != question ||
-		    (!ops->repeats && inq->strategy.done & 1ull << i) ||
-		    (!ops->refines && ops->kind != EXPERIMENT_RUN &&
-		     !judge_would_tell(&verdict, ops->kind)))
+		if (ops->question != question || !is_wanted(inq, i, &verdict))
 			continue;
 		if (!ops->applies(inq, &why)) {
 			r = tell_left_out(inq, i, &why);
@@ -143,7 +153,6 @@ static int run(struct inquiry *inq, const struct candidate *best)
 	struct choice choice;
 	int r = choice_make(inq, best->ops, &best->price, &choice);
 
-	tell_outlook(inq, best);
 	if (r == 0)
 		r = best->ops->run(inq);
 	inq->strategy.done |= 1ull << best->place;
@@ -167,6 +176,7 @@ int strategist_ask(struct inquiry *inq, enum question question)
 		r = choose(inq, question, &best);
 		if (r < 0 || !best.ops)
 			return r;
+		tell_outlook(inq, &best);
 		if (!inq->strategy.begun) {
 			inq->strategy.begun = true;
 			question_show(inq, question);

@@ -112,7 +112,7 @@ struct who {
 	struct chase_request request;
 	struct chase_result result;
 	struct target match; /* only seen through: the inquiry's is the one that is freed */
-	char *without_ids;   /* settings */
+	char *settings;	     /* of its series: which list, and whether with ids */
 	struct stored_trial stored[STORED_MAX];
 };
 
@@ -149,6 +149,19 @@ static int gather_stored(struct inquiry *inq)
 
 /* ---- before, while and after it is asked ---- */
 
+static char *settings_of(const struct inquiry *inq)
+{
+	AUTO(mem_freep) char *list = mem_printf("list %s\n", inq->how.short_list);
+	AUTO(mem_freep)
+	char *settings = inq->how.short_list[0] != '\0'
+				 ? series_settings_with(inq->how.close_settings, "list", list)
+				 : mem_strdup(inq->how.close_settings);
+
+	return inq->known.without_ids
+		       ? series_settings_with(settings, "without-ids", "without-ids 1\n")
+		       : TAKE(settings);
+}
+
 static void fill_request(struct inquiry *inq)
 {
 	const struct hunt_request *request = inq->request;
@@ -159,8 +172,7 @@ static void fill_request(struct inquiry *inq)
 	who->match.cuts = true;
 	/* The way back from the fault is another for each member: one of them is chased. */
 	who->match.members.count = 0;
-	who->without_ids =
-		series_settings_with(inq->how.close_settings, "without-ids", "without-ids 1\n");
+	who->settings = settings_of(inq);
 	who->request = (struct chase_request){ .identity = inq->how.close.identity,
 					       .settings = inq->how.close.settings,
 					       .program = inq->how.program,
@@ -188,8 +200,7 @@ static void fill_request(struct inquiry *inq)
 					       .progress_ctx = request->show.ctx,
 					       .say = says,
 					       .say_ctx = inq };
-	if (inq->known.without_ids)
-		who->request.identity.settings = who->without_ids;
+	who->request.identity.settings = who->settings;
 }
 
 static int begin(struct inquiry *inq)
@@ -224,6 +235,7 @@ static uint64_t end(struct inquiry *inq, uint64_t *ret_guarded)
 	inq->bench = NULL;
 	inq->ret->interrupted |= result->interrupted;
 	hunt_count(inq, result->evidence.trials, result->evidence.failed, 0);
+	inq->known.plain_fault = who->bench.guards.same_fault;
 	clean = result->found ? 0 : result->evidence.trials;
 	*ret_guarded = result->guarded_trials;
 	VEC_FOREACH (&result->evidence.list, e)
@@ -235,7 +247,7 @@ static uint64_t end(struct inquiry *inq, uint64_t *ret_guarded)
 static void release(struct inquiry *inq)
 {
 	chase_result_deinit(&inq->who->result);
-	mem_free(inq->who->without_ids);
+	mem_free(inq->who->settings);
 	mem_free(inq->who);
 	inq->who = NULL;
 }
@@ -285,6 +297,19 @@ static int ask_once_more(struct inquiry *inq, uint64_t *ret_guarded)
 	return r;
 }
 
+/* Guards found damage, and who did it was not caught: of many alike, four registers watch the wrong
+ * ones. Fences see whoever does it, in all of them. */
+static bool damage_by_nobody(const struct inquiry *inq)
+{
+	AUTO(verdict_deinit) struct verdict verdict = { 0 };
+	bool damage;
+
+	judge_evidence(&inq->evidence, &verdict);
+	damage = verdict.class == VERDICT_WRITE_AFTER_FREE || verdict.class == VERDICT_OVERFLOW ||
+		 verdict.class == VERDICT_UNDERFLOW;
+	return damage && verdict.writer.count == 0;
+}
+
 int who_end(struct inquiry *inq, int r)
 {
 	bool from_damage = inq->known.damaged || may_read_freed(inq);
@@ -293,8 +318,13 @@ int who_end(struct inquiry *inq, int r)
 
 	r = tell(inq, r);
 	release(inq);
+	if (r == 0 && !inq->known.fenced && !hunt_over(inq) && damage_by_nobody(inq))
+		r = fences_look(inq);
 	if (from_damage || r < 0)
 		return r;
+	/* Reads out of bounds may have led there: guards do not see them. */
+	if (inq->known.plain_fault && !inq->known.fenced && !hunt_over(inq))
+		return fences_look(inq);
 	if (with_ids && clean > 0 && inq->known.ids_trial == 0 && !hunt_over(inq)) {
 		struct rate seen = rate_wilson(clean, 0, RATE_CONFIDENCE);
 

@@ -319,7 +319,7 @@ static void say_far_apart(const struct weighing *w, struct strbuf *sb)
 
 static bool found_afterwards(const struct weighing *w)
 {
-	return main_is(w, EVIDENCE_CANARY);
+	return main_is(w, EVIDENCE_CANARY) && w->proof->main->canary->writer.count == 0;
 }
 
 /* ---- freed blocks ---- */
@@ -493,6 +493,19 @@ static bool writer_caught(const struct weighing *w)
 
 /* ---- a failure that is no fault ---- */
 
+#define TAKEN_LEAST 5u
+
+/* Every run fails, none with guards does, and the guards were damaged each time: what would have
+ * been hit lies behind a guard then. */
+static bool guards_take_it(const struct facts *facts)
+{
+	const struct failure_seen *f = facts->failure;
+	const struct experiment_made *g = &facts->made[EXPERIMENT_GUARDS];
+
+	return f && f->always && g->telling == 0 && g->trials >= TAKEN_LEAST &&
+	       g->shown_passing == g->trials;
+}
+
 /* It fails without a fault, and not in just those trials in which memory was damaged. */
 static bool damage_apart(const struct weighing *w)
 {
@@ -500,7 +513,18 @@ static bool damage_apart(const struct weighing *w)
 	const struct experiment_made *g = &w->facts->made[EXPERIMENT_GUARDS];
 
 	return f && f->failed > 0 && !f->fault && g->shown + g->shown_passing > 0 &&
-	       (g->shown_passing > 0 || g->shown < g->telling);
+	       (g->shown_passing > 0 || g->shown < g->telling) && !guards_take_it(w->facts);
+}
+
+/* The opposite: guards are damaged in place of whatever lies there without them, and it fails all
+ * the same. */
+static bool fails_all_the_same(const struct weighing *w)
+{
+	const struct failure_seen *f = w->facts->failure;
+	const struct experiment_made *g = &w->facts->made[EXPERIMENT_GUARDS];
+
+	return f && f->always && !f->fault && (!is_store(w) || store_on_guard(store(w))) &&
+	       g->trials >= TAKEN_LEAST && g->telling == g->trials && g->shown == g->trials;
 }
 
 static uint32_t not_excluded(const struct facts *facts)
@@ -530,6 +554,47 @@ static void say_memory_not_excluded(const struct weighing *w, struct strbuf *sb)
 			strbuf_addf(sb, "%s%s", before, ledger_id(i));
 			before = ", ";
 		}
+}
+
+/* ---- plain faults ---- */
+
+/* Damage that would explain the fault shows itself to guards and fences. */
+static bool damage_not_looked_for(const struct weighing *w)
+{
+	static const enum explanation needed[] = { HYP_OVERFLOW, HYP_STALE, HYP_DOUBLE_FREE };
+
+	for (size_t i = 0; i < ARRAY_SIZE(needed); i++)
+		if (!ledger_look(w->facts, needed[i]).excluded)
+			return true;
+	return w->facts->made[EXPERIMENT_FENCES].telling == 0;
+}
+
+/* Whatever it is, something else was wrong in a failing trial. */
+static bool memory_signs_too(const struct weighing *w)
+{
+	VEC_FOREACH (&w->facts->list->list, e)
+		if (e->failing && (e->kind == EVIDENCE_FREED_USE || e->kind == EVIDENCE_OVER_READ ||
+				   e->kind == EVIDENCE_CANARY || e->kind == EVIDENCE_BAD_FREE ||
+				   e->kind == EVIDENCE_HOLDER || e->kind == EVIDENCE_OUTSIDE ||
+				   e->kind == EVIDENCE_CONFLATION || e->kind == EVIDENCE_RACE ||
+				   e->kind == EVIDENCE_ODDS))
+			return true;
+	return false;
+}
+
+static bool divisor_unknown(const struct weighing *w)
+{
+	return !fault_value_of(w->facts, w->proof->main);
+}
+
+/* Did the field hold a number that a division used? */
+static bool is_divisor(const struct weighing *w)
+{
+	VEC_FOREACH (&w->facts->list->list, e)
+		if (e->kind == EVIDENCE_FAULT_VALUE && e->trial == w->write->trial &&
+		    e->fault_value->divisor && home_same(&e->fault_value->home, &store(w)->home))
+			return true;
+	return false;
 }
 
 static bool one_measurement(const struct weighing *w)
@@ -600,6 +665,11 @@ static bool address_may_have_been_right(const struct weighing *w)
 		(s->fit == FIT_EXACT && s->value_len == 8 && store_leaves_readable(s)));
 }
 
+static bool stores_divisor(const struct weighing *w)
+{
+	return means_field(w) && is_divisor(w);
+}
+
 static bool block_address(const struct weighing *w)
 {
 	return means_field(w) && store(w)->fit == FIT_EXACT && store_leaves_block_address(store(w));
@@ -617,10 +687,13 @@ static bool live_pointer(const struct weighing *w)
 #define BESIDE (CLASS(OVERFLOW) | CLASS(UNDERFLOW))
 #define STORES (IN_FIELD | BESIDE | CLASS(WRITE_AFTER_FREE) | CLASS(STALE_CACHED_VALUE))
 #define BAD_FREES (CLASS(DOUBLE_FREE) | CLASS(INVALID_FREE))
+#define FAULTS                                                                    \
+	(CLASS(NULL_POINTER) | CLASS(DIVISION_BY_ZERO) | CLASS(STACK_EXHAUSTED) | \
+	 CLASS(ILLEGAL_INSTRUCTION))
 #define COUNTED                                                                  \
 	(STORES | CLASS(RACE) | CLASS(DANGLING_HOLDER) | CLASS(USE_AFTER_FREE) | \
-	 CLASS(OVER_READ) | CLASS(UNINITIALISED) | CLASS(INSTANCE_CONFLATION) |  \
-	 CLASS(OUTSIDE_WRITER))
+	 CLASS(OVER_READ) | CLASS(OVER_RELEASE) | CLASS(UNINITIALISED) |         \
+	 CLASS(INSTANCE_CONFLATION) | CLASS(OUTSIDE_WRITER))
 
 /* Doubts in the order in which they are told; of the rows that clear a writer the first that holds
  * is told. */
@@ -715,9 +788,10 @@ const struct consideration considerations[] = {
 	  "the use-after-free showed only because redhand had overwritten the freed block with "
 	  "poison",
 	  NULL },
-	{ "let-through", CLASS(OVER_READ) | CLASS(USE_AFTER_FREE) | CLASS(WRITE_AFTER_FREE),
-	  let_through, DOUBT,
-	  "the access was seen and let through: that it leads to the failure was not shown", NULL },
+	{ "let-through",
+	  CLASS(OVER_READ) | CLASS(USE_AFTER_FREE) | CLASS(WRITE_AFTER_FREE) | BESIDE, let_through,
+	  DOUBT, "the access was seen and let through: that it leads to the failure was not shown",
+	  NULL },
 	{ "writer-not-caught", BESIDE | CLASS(WRITE_AFTER_FREE), found_afterwards, DOUBT,
 	  "the damage was found afterwards: its writer was not caught", NULL },
 	{ "inexact-holder", CLASS(DANGLING_HOLDER), inexact_holder, DOUBT,
@@ -774,8 +848,20 @@ const struct consideration considerations[] = {
 	  "the program fails without a crash, and memory was not damaged in exactly the trials "
 	  "that failed: the damage may have nothing to do with the failure",
 	  NULL },
+	{ "fails-all-the-same", BESIDE, fails_all_the_same, DOUBT,
+	  "the program fails all the same where guards take this damage: the failure has another "
+	  "cause",
+	  NULL },
 	{ "memory-not-excluded", CLASS(NOT_MEMORY), memory_not_excluded, DOUBT, NULL,
 	  say_memory_not_excluded },
+	{ "damage-not-looked-for", FAULTS, damage_not_looked_for, DOUBT,
+	  "guards and fences around blocks have not looked at enough failing trials: damaged "
+	  "memory may be behind the fault",
+	  NULL },
+	{ "memory-signs-too", FAULTS, memory_signs_too, DOUBT,
+	  "another memory error was seen in failing trials: it may be behind the fault", NULL },
+	{ "divisor-unknown", CLASS(DIVISION_BY_ZERO), divisor_unknown, DOUBT,
+	  "the divisor was not recorded: the result may have been too large instead", NULL },
 	{ "one-measurement", CLASS(LEAK_GROWTH), one_measurement, DOUBT,
 	  "the growth was measured in only one trial", NULL },
 
@@ -819,6 +905,10 @@ const struct consideration considerations[] = {
 	{ "address-then", IN_FIELD, address_may_have_been_right, CLEARS,
 	  "the store put a whole address into the field, as p->field = q does: the address may "
 	  "have been right at that time",
+	  NULL },
+	{ "stores-divisor", IN_FIELD, stores_divisor, CLEARS,
+	  "the store put a number into its own field, and a division used it: the number is wrong, "
+	  "not the store",
 	  NULL },
 	{ "block-address", IN_FIELD, block_address, CLEARS,
 	  "the store put the address of a block into the field, as p->field = q does: it belongs "

@@ -10,6 +10,11 @@
 /* A matter of its own beside a crash, never a rival of another class. */
 #define APART (BIT(VERDICT_LEAK_GROWTH) | BIT(VERDICT_NOT_MEMORY))
 
+/* Told only where nothing else fits. */
+#define PLAIN_FAULTS                                                 \
+	(BIT(VERDICT_NULL_POINTER) | BIT(VERDICT_DIVISION_BY_ZERO) | \
+	 BIT(VERDICT_STACK_EXHAUSTED) | BIT(VERDICT_ILLEGAL_INSTRUCTION))
+
 static bool is_firm(const struct proof *proof)
 {
 	return proof->fits && proof->doubts.count == 0;
@@ -34,7 +39,9 @@ static size_t choose(const struct proof *proofs)
 	size_t best = rule_count;
 
 	for (size_t i = 0; i < rule_count; i++) {
-		if (!proofs[i].fits)
+		bool plain = BIT(rules[i].class) & PLAIN_FAULTS;
+
+		if (!proofs[i].fits || (plain && best != rule_count))
 			continue;
 		if (is_firm(&proofs[i]))
 			return i;
@@ -115,7 +122,8 @@ static void add_alternatives(const struct proof *proofs, size_t chosen, const st
 	for (size_t i = 0; i < rule_count; i++) {
 		uint32_t bit = BIT(rules[i].class);
 
-		if (i == chosen || !proofs[i].fits || bit & APART || rules[chosen].covers & bit)
+		if (i == chosen || !proofs[i].fits || bit & (APART | PLAIN_FAULTS) ||
+		    rules[chosen].covers & bit)
 			continue;
 		add_alternative(&rules[i], &proofs[i], facts, ret);
 	}
@@ -163,6 +171,8 @@ static const char *writer_words(enum verdict_class class)
 		return "it is freed again here";
 	case VERDICT_INVALID_FREE:
 		return "the wrong pointer is freed here";
+	case VERDICT_OVER_RELEASE:
+		return "a reference is given back here";
 	case VERDICT_MAPPING_TRUNCATED:
 		return "the file is made shorter here";
 	case VERDICT_LEAK_GROWTH:
@@ -227,6 +237,8 @@ static void add_steps(const struct facts *facts, const struct proof *proof,
 		add_step(ret, writer_words(ret->class), &ret->writer, main);
 	if (ret->class == VERDICT_STALE_CACHED_VALUE)
 		add_step(ret, "the value is copied here", &ret->other, main);
+	if (BIT(ret->class) & PLAIN_FAULTS)
+		add_step(ret, "the value is put there", &ret->other, main);
 	if (main->kind == EVIDENCE_FREED_USE && !main->freed_use->write)
 		add_step(ret, "the freed block is used here", &main->freed_use->user, main);
 	if (ret->class == VERDICT_DANGLING_HOLDER)

@@ -38,6 +38,8 @@ static const struct {
 	[HYP_PLAIN] = { "plain", "it is no memory error" },
 	[HYP_OVER_READ] = { "over-read", "a read goes behind the end, or before the start, of a "
 					 "block" },
+	[HYP_FAULT] = { "fault", "the program itself makes the bad value: a NULL pointer, a zero "
+				 "divisor, a recursion without end" },
 };
 
 /*
@@ -48,7 +50,7 @@ static const struct {
 	uint32_t shows, excludes;
 } reach[EXPERIMENT_KINDS] = {
 	[EXPERIMENT_CRASH_RECORD] = { BIT(HYP_STALE) | BIT(HYP_DANGLING) | BIT(HYP_DOUBLE_FREE) |
-					      BIT(HYP_MAPPING) | BIT(HYP_PLAIN),
+					      BIT(HYP_MAPPING) | BIT(HYP_PLAIN) | BIT(HYP_FAULT),
 				      BIT(HYP_MAPPING) },
 	[EXPERIMENT_WATCH] = { BIT(HYP_NARROW) | BIT(HYP_WIDE) | BIT(HYP_OVERFLOW) |
 				       BIT(HYP_STALE) | BIT(HYP_DANGLING) | BIT(HYP_CONFLATED) |
@@ -131,6 +133,8 @@ static uint32_t suggests(const struct evidence *e)
 		return BIT(HYP_MAPPING);
 	case EVIDENCE_ODDS:
 		return BIT(HYP_UNINITIALISED);
+	case EVIDENCE_ACCOUNT:
+		return BIT(HYP_STALE) | BIT(HYP_DANGLING);
 	case EVIDENCE_GROWTH:
 		return BIT(HYP_GROWTH);
 	case EVIDENCE_RACE:
@@ -279,6 +283,7 @@ static const char *const contradicted[HYPOTHESES] = {
 	[HYP_OUTSIDE] = "an instruction of the program was caught writing it",
 	[HYP_HOST] = "the same instruction wrote it in every failing trial that was watched",
 	[HYP_PLAIN] = "a store was caught that made the value it failed over",
+	[HYP_FAULT] = "a store was caught that made the value it failed over",
 };
 
 static void by_verdict(const struct facts *facts, const struct rule *rule,
@@ -390,7 +395,8 @@ static void by_crash(const struct facts *facts, struct verdict *ret)
 	AUTO(strbuf_deinit) struct strbuf words = { 0 };
 
 	VEC_FOREACH (&facts->list->list, e)
-		if (e->kind == EVIDENCE_CRASH && e->failing && shows_memory_error(e->crash->fault))
+		if (e->kind == EVIDENCE_CRASH && e->failing &&
+		    shows_memory_error(e->crash->fault) && !crash_is_null_call(e->crash))
 			VEC_PUSH(&seen, e);
 	if (seen.count > 0) {
 		evidence_describe(seen.items[0], &words);

@@ -320,7 +320,7 @@ static char *after_obstacles(const struct facts *facts, bool needs_user)
 			"sanitizer build");
 	if (tried && !needs_user)
 		return mem_strdup(
-			"redhand heap --sweep -- CMD: who still points to what was freed; "
+			"redhand heap --sweep all -- CMD: who still points to what was freed; "
 			"or the program's own sanitizer build");
 	return NULL;
 }

@@ -11,7 +11,7 @@
 	(BIT(HYP_NARROW) | BIT(HYP_WIDE) | BIT(HYP_OVERFLOW) | BIT(HYP_STALE) |            \
 	 BIT(HYP_DANGLING) | BIT(HYP_DOUBLE_FREE) | BIT(HYP_CONFLATED) | BIT(HYP_CACHED) | \
 	 BIT(HYP_UNINITIALISED) | BIT(HYP_MAPPING) | BIT(HYP_OUTSIDE) | BIT(HYP_HOST) |    \
-	 BIT(HYP_PLAIN))
+	 BIT(HYP_PLAIN) | BIT(HYP_FAULT))
 
 #define BUT(set, hypothesis) ((set) & ~BIT(hypothesis))
 
@@ -25,7 +25,7 @@ const struct rule rules[] = {
 		     "rate must change",
 	  .excludes = BIT(HYP_WIDE) | BIT(HYP_OVERFLOW) | BIT(HYP_CONFLATED) | BIT(HYP_CACHED) |
 		      BIT(HYP_UNINITIALISED) | BIT(HYP_MAPPING) | BIT(HYP_OUTSIDE) | BIT(HYP_HOST) |
-		      BIT(HYP_PLAIN),
+		      BIT(HYP_PLAIN) | BIT(HYP_FAULT),
 	  .covers = BIT(VERDICT_NARROW_WRITE) | BIT(VERDICT_WIDE_WRITE) |
 		    BIT(VERDICT_USE_AFTER_FREE) | BIT(VERDICT_WRITE_AFTER_FREE) |
 		    BIT(VERDICT_DANGLING_HOLDER) | BIT(VERDICT_DOUBLE_FREE),
@@ -37,7 +37,7 @@ const struct rule rules[] = {
 	  .needs = "a free of a block whose id was freed before, in a failing trial",
 	  .settles = "look at both frees: with the second one taken out the failure must go",
 	  .excludes = BIT(HYP_NARROW) | BIT(HYP_WIDE) | BIT(HYP_CONFLATED) | BIT(HYP_MAPPING) |
-		      BIT(HYP_OUTSIDE) | BIT(HYP_HOST) | BIT(HYP_PLAIN),
+		      BIT(HYP_OUTSIDE) | BIT(HYP_HOST) | BIT(HYP_PLAIN) | BIT(HYP_FAULT),
 	  .covers = BIT(VERDICT_USE_AFTER_FREE) | BIT(VERDICT_INVALID_FREE),
 	  .weigh = weigh_bad_free,
 	  .tell = tell_bad_free },
@@ -46,7 +46,8 @@ const struct rule rules[] = {
 	  .needs = "a free of a pointer that is no block's start, or by the wrong function, in a "
 		   "failing trial",
 	  .settles = "look at the free: with it taken out the failure must go",
-	  .excludes = BIT(HYP_CONFLATED) | BIT(HYP_MAPPING) | BIT(HYP_HOST) | BIT(HYP_PLAIN),
+	  .excludes = BIT(HYP_CONFLATED) | BIT(HYP_MAPPING) | BIT(HYP_HOST) | BIT(HYP_PLAIN) |
+		      BIT(HYP_FAULT),
 	  .weigh = weigh_bad_free,
 	  .tell = tell_bad_free },
 	{ .class = VERDICT_MAPPING_TRUNCATED,
@@ -66,10 +67,22 @@ const struct rule rules[] = {
 	  .by_watching = true,
 	  .weigh = weigh_dangling,
 	  .tell = tell_dangling },
+	{ .class = VERDICT_OVER_RELEASE,
+	  .hypothesis = HYP_STALE,
+	  .needs = "a count of references that went on after its block was freed, and one function "
+		   "that gave back more than it took",
+	  .settles = "let that function give back one less: the failure must go",
+	  .excludes = BIT(HYP_WIDE) | BIT(HYP_OVERFLOW) | BIT(HYP_CONFLATED) |
+		      BIT(HYP_UNINITIALISED) | BIT(HYP_MAPPING) | BIT(HYP_OUTSIDE) | BIT(HYP_HOST) |
+		      BIT(HYP_PLAIN) | BIT(HYP_FAULT),
+	  .covers = BIT(VERDICT_WRITE_AFTER_FREE) | BIT(VERDICT_USE_AFTER_FREE) |
+		    BIT(VERDICT_DANGLING_HOLDER) | BIT(VERDICT_DOUBLE_FREE),
+	  .weigh = weigh_release,
+	  .tell = tell_release },
 	{ .class = VERDICT_WRITE_AFTER_FREE,
 	  .hypothesis = HYP_STALE,
 	  .needs = "a caught write through a pointer whose block had been freed",
-	  .settles = "redhand heap with a quarantine: the freed block's poison must be damaged by "
+	  .settles = "redhand heap -- CMD: the freed block's poison must be damaged by "
 		     "the same writer",
 	  .excludes = BUT(EVERY_OTHER_WAY, HYP_STALE),
 	  .covers = BIT(VERDICT_USE_AFTER_FREE),
@@ -79,7 +92,8 @@ const struct rule rules[] = {
 	{ .class = VERDICT_OVERFLOW,
 	  .hypothesis = HYP_OVERFLOW,
 	  .needs = "a caught write behind the end of the block that its base pointer belongs to",
-	  .settles = "redhand heap: a canary behind that block must be broken by the same writer",
+	  .settles =
+		  "redhand heap -- CMD: a canary behind that block must be broken by the same writer",
 	  .excludes = BUT(EVERY_OTHER_WAY, HYP_OVERFLOW),
 	  .by_watching = true,
 	  .weigh = weigh_write,
@@ -87,7 +101,8 @@ const struct rule rules[] = {
 	{ .class = VERDICT_UNDERFLOW,
 	  .hypothesis = HYP_OVERFLOW,
 	  .needs = "a caught write before the start of the block that its base pointer belongs to",
-	  .settles = "redhand heap: a canary before that block must be broken by the same writer",
+	  .settles =
+		  "redhand heap -- CMD: a canary before that block must be broken by the same writer",
 	  .excludes = BUT(EVERY_OTHER_WAY, HYP_OVERFLOW),
 	  .by_watching = true,
 	  .weigh = weigh_write,
@@ -144,7 +159,7 @@ const struct rule rules[] = {
 	{ .class = VERDICT_USE_AFTER_FREE,
 	  .hypothesis = HYP_DANGLING,
 	  .needs = "a failing access through a pointer whose block had been freed",
-	  .settles = "redhand heap sweeps for who still points to the block at its free",
+	  .settles = "redhand heap --sweep all -- CMD: who still points to the block at its free",
 	  .excludes = BIT(HYP_CONFLATED) | BIT(HYP_MAPPING) | BIT(HYP_OUTSIDE) | BIT(HYP_HOST),
 	  .weigh = weigh_freed_use,
 	  .tell = tell_freed_use },
@@ -172,6 +187,34 @@ const struct rule rules[] = {
 	  .by_watching = true,
 	  .weigh = weigh_outside,
 	  .tell = tell_outside },
+	{ .class = VERDICT_NULL_POINTER,
+	  .hypothesis = HYP_FAULT,
+	  .needs =
+		  "a fault at a small offset from NULL, in every run, and no evidence of another kind",
+	  .settles =
+		  "test the pointer where it is used, or set it where it is made: the failure must go",
+	  .weigh = weigh_fault,
+	  .tell = tell_fault },
+	{ .class = VERDICT_DIVISION_BY_ZERO,
+	  .hypothesis = HYP_FAULT,
+	  .needs = "a division whose divisor is 0, in every run, and no evidence of another kind",
+	  .settles = "test the divisor before the division: the failure must go",
+	  .weigh = weigh_fault,
+	  .tell = tell_fault },
+	{ .class = VERDICT_STACK_EXHAUSTED,
+	  .hypothesis = HYP_FAULT,
+	  .needs =
+		  "a fault below the end of a stack, in every run, and no evidence of another kind",
+	  .settles = "ulimit -s with twice as much: a recursion without end fails all the same",
+	  .weigh = weigh_fault,
+	  .tell = tell_fault },
+	{ .class = VERDICT_ILLEGAL_INSTRUCTION,
+	  .hypothesis = HYP_FAULT,
+	  .needs =
+		  "an instruction that stops the program, in code that has a name, in every run, and no evidence of another kind",
+	  .settles = "read the code from there: compilers put ud2 where control must not come",
+	  .weigh = weigh_fault,
+	  .tell = tell_fault },
 	{ .class = VERDICT_LEAK_GROWTH,
 	  .hypothesis = HYP_GROWTH,
 	  .needs = "live blocks of one site that become more from test to test in every trial",

@@ -29,6 +29,7 @@ enum explanation {
 	HYP_GROWTH,
 	HYP_PLAIN,
 	HYP_OVER_READ,
+	HYP_FAULT,
 	HYPOTHESES,
 };
 
@@ -116,6 +117,19 @@ void tell_growth(const struct facts *facts, const struct proof *proof, struct ve
 void weigh_plain(const struct rule *rule, const struct facts *facts, struct proof *ret);
 void tell_plain(const struct facts *facts, const struct proof *proof, struct verdict *ret,
 		struct strbuf *sentence);
+
+/* rules_heap.c */
+void weigh_release(const struct rule *rule, const struct facts *facts, struct proof *ret);
+void tell_release(const struct facts *facts, const struct proof *proof, struct verdict *ret,
+		  struct strbuf *sentence);
+
+/* rules_fault.c */
+void weigh_fault(const struct rule *rule, const struct facts *facts, struct proof *ret);
+void tell_fault(const struct facts *facts, const struct proof *proof, struct verdict *ret,
+		struct strbuf *sentence);
+
+/* What the faulting instruction of that crash could not use; NULL unknown. */
+const struct fault_value *fault_value_of(const struct facts *facts, const struct evidence *crash);
 
 /* The class of one caught write; VERDICT_NOT_CAUGHT when it says too little (rules_write.c). */
 enum verdict_class write_class(const struct facts *facts, const struct chain_link *link,

@@ -4,6 +4,7 @@
 #include "judge/rules.h"
 
 #include <inttypes.h>
+#include <string.h>
 
 /* The freed block that the failing instruction itself touched; NULL. */
 static const struct block_life *freed_in_crash(const struct crash *crash, bool *ret_recycled)
@@ -460,4 +461,73 @@ void tell_bad_free(const struct facts *facts, const struct proof *proof, struct 
 				       .block_id = bad->block->id,
 				       .offset = (int64_t)(bad->pointer - bad->block->start) };
 	}
+}
+
+/* ---- references ---- */
+
+/* The one that gave back more than it took; NULL: none did, or several. */
+static const struct reference_party *over_releaser(const struct evidence *e)
+{
+	const struct reference_party *found = NULL;
+
+	VEC_FOREACH (&e->account->parties, party) {
+		if (party->given == party->taken)
+			continue;
+		/* What one function takes another may give back for it. */
+		if (found || party->taken > party->given)
+			return NULL;
+		found = party;
+	}
+	return found && found->at.count > 0 && found->at.frames[0].function ? found : NULL;
+}
+
+void weigh_release(const struct rule *rule, const struct facts *facts, struct proof *ret)
+{
+	const struct reference_party *first = NULL;
+	VEC(const struct evidence *) accounts = { 0 };
+
+	(void)rule;
+	VEC_FOREACH (&facts->list->list, e) {
+		const struct reference_party *party;
+
+		if (e->kind != EVIDENCE_ACCOUNT || !e->failing)
+			continue;
+		VEC_PUSH(&accounts, e);
+		party = over_releaser(e);
+		if (!party || (first && strcmp(first->at.frames[0].function,
+					       party->at.frames[0].function) != 0))
+			continue;
+		first = first ? first : party;
+		if (!ret->main)
+			ret->main = e;
+		VEC_PUSH(&ret->pieces, e);
+	}
+	ret->watched = EVIDENCE_TRIALS(&accounts);
+	VEC_DEINIT(&accounts);
+	if (!ret->main)
+		return;
+	ret->caught = EVIDENCE_TRIALS(&ret->pieces);
+	ret->fits = ret->caught * 2 > ret->watched;
+}
+
+void tell_release(const struct facts *facts, const struct proof *proof, struct verdict *ret,
+		  struct strbuf *sentence)
+{
+	const struct reference_account *account = proof->main->account;
+	const struct reference_party *party = over_releaser(proof->main);
+
+	(void)facts;
+	say_site(sentence, &party->at);
+	strbuf_addf(sentence,
+		    " gave back %" PRIu64 " reference%s and took %" PRIu64
+		    ": the count of the block went on after its end",
+		    party->given, party->given == 1 ? "" : "s", party->taken);
+	if (account->block && account->block->freed.count > 0) {
+		strbuf_adds(sentence, ", which came in ");
+		say_site(sentence, &account->block->freed);
+		stack_copy(&ret->freed_by, &account->block->freed);
+	}
+	stack_copy(&ret->writer, &party->at);
+	ret->victim = block_life_dup(account->block);
+	home_copy(&ret->home, &account->home);
 }

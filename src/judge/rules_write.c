@@ -121,14 +121,18 @@ static bool is_damage(const struct rule *rule, const struct evidence *e)
 	}
 }
 
+static bool has_writer(const struct evidence *e)
+{
+	return e->kind != EVIDENCE_CANARY || e->canary->writer.count > 0;
+}
+
 static void weigh_damage(const struct rule *rule, const struct facts *facts, struct proof *ret)
 {
 	VEC_FOREACH (&facts->list->list, e) {
 		if (!e->failing || !is_damage(rule, e))
 			continue;
 		/* The one with a writer says more, and one that leaves no doubt about the block. */
-		if (!ret->main ||
-		    (ret->main->kind == EVIDENCE_CANARY && e->kind != ret->main->kind) ||
+		if (!ret->main || (!has_writer(ret->main) && has_writer(e)) ||
 		    (place_shared(ret->main) && e->kind == ret->main->kind && !place_shared(e)))
 			ret->main = e;
 		VEC_PUSH(&ret->pieces, e);
@@ -185,9 +189,14 @@ static void take_write(const struct write_seen *w, struct verdict *ret)
 		stack_copy(&ret->freed_by, &w->victim->freed);
 }
 
+#define HUGE_LEN (UINT64_C(1) << 31) /* hardly meant: a negative number taken for a length */
+
 static void say_bytes(struct strbuf *sb, const struct write_seen *w)
 {
-	if (w->width > 0)
+	if (w->copy && w->store_len >= HUGE_LEN)
+		strbuf_addf(sb, " copied with a length of 0x%" PRIx64 " (%" PRId64 ") ",
+			    w->store_len, (int64_t)w->store_len);
+	else if (w->width > 0)
 		strbuf_addf(sb, " wrote %s%u byte%s ", w->flags & WRITE_AT_MOST ? "up to " : "",
 			    w->width, w->width == 1 ? "" : "s");
 	else
@@ -271,6 +280,10 @@ static void tell_damage(const struct evidence *main, struct verdict *ret, struct
 		stack_copy(&ret->writer, &main->freed_use->user);
 		if (main->freed_use->instruction)
 			ret->instruction = mem_strdup(main->freed_use->instruction);
+	} else {
+		stack_copy(&ret->writer, &main->canary->writer);
+		if (main->canary->instruction)
+			ret->instruction = mem_strdup(main->canary->instruction);
 	}
 }
 

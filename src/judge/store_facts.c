@@ -127,19 +127,20 @@ enum verdict_class store_by_place(const struct write_seen *w)
 
 /* ---- how it went there ---- */
 
+/* Of a copy it is known where it began. */
 bool store_in_loop(const struct write_seen *w)
 {
-	return w->code.motion != 0;
+	return w->code.motion != 0 && !w->copy;
 }
 
 bool store_loops_up(const struct write_seen *w)
 {
-	return w->code.motion & MOTION_UP;
+	return store_in_loop(w) && w->code.motion & MOTION_UP;
 }
 
 bool store_loops_down(const struct write_seen *w)
 {
-	return w->code.motion & MOTION_DOWN;
+	return store_in_loop(w) && w->code.motion & MOTION_DOWN;
 }
 
 bool store_names_field(const struct write_seen *w)

@@ -205,6 +205,13 @@ static bool is_service(const struct frame *frame)
  * instruction, and libc's, whose functions check the length and call the real one. */
 static bool is_compilers(const char *file)
 {
+	static const char *const libcs[] = { "/usr/include/stdlib.h", "/usr/include/ctype.h",
+					     "/usr/include/stdio.h",  "/usr/include/string.h",
+					     "/usr/include/wchar.h",  "/usr/include/math.h" };
+
+	for (size_t i = 0; i < ARRAY_SIZE(libcs); i++)
+		if (strcmp(file, libcs[i]) == 0)
+			return true;
 	return strstr(file, "/include/") &&
 	       (strstr(file, "/c++/") || strstr(file, "/lib/gcc/") || strstr(file, "/lib/clang/") ||
 		(strstr(file, "/usr/include/") && strstr(file, "/bits/")));
@@ -347,4 +354,41 @@ const struct frame *stack_site(const struct stack *stack)
 		if (frame_is_telling(frame) && !frame_is_interpreter(frame))
 			return frame;
 	return first;
+}
+
+void crash_place(const struct crash *crash, struct strbuf *sb)
+{
+	const struct frame *site = crash_site(crash);
+
+	strbuf_addf(sb, "%s in %s", fault_class_name(crash->fault),
+		    site && site->function ? site->function
+		    : site && site->module ? site->module
+					   : "?");
+}
+
+bool stack_in_allocator(const struct stack *stack)
+{
+	static const char *const names[] = { "malloc", "calloc",   "realloc",	    "free",
+					     "_int_",  "memalign", "aligned_alloc", "sysmalloc",
+					     "unlink", "tcache" };
+
+	for (size_t i = 0; i < stack->count && frame_is_runtime(&stack->frames[i]); i++)
+		for (size_t k = 0; stack->frames[i].function && k < ARRAY_SIZE(names); k++)
+			if (strstr(stack->frames[i].function, names[k]))
+				return true;
+	return false;
+}
+
+#define NULL_REACH 0x10000u /* as far as a table of functions goes */
+
+bool crash_is_null_call(const struct crash *crash)
+{
+	return crash->fault == FAULT_EXECUTE && crash->address < NULL_REACH;
+}
+
+bool crash_is_plain(const struct crash *crash)
+{
+	return crash->fault == FAULT_NULL || crash->fault == FAULT_ARITHMETIC ||
+	       crash->fault == FAULT_STACK_OVERFLOW || crash->fault == FAULT_ILLEGAL ||
+	       crash->fault == FAULT_TRAP || crash_is_null_call(crash);
 }

@@ -3,6 +3,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/strbuf.h"
 #include "base/vec.h"
 #include "model/frame.h"
 
@@ -124,6 +125,16 @@ void crash_copy(struct crash *to, const struct crash *from);
 struct file_cut *file_cut_dup(const struct file_cut *cut); /* NULL gives NULL */
 void crash_report_deinit(struct crash_report *report);
 
+/* A jump to NULL, or close by. */
+bool crash_is_null_call(const struct crash *crash);
+
+/* A fault that needs no damaged memory: a NULL pointer, a division, a full stack, an instruction that
+ * stops the program. */
+bool crash_is_plain(const struct crash *crash);
+
+/* Appends what kind of fault it was and in which function: "null in use". */
+void crash_place(const struct crash *crash, struct strbuf *sb);
+
 /* Is it code of the C library, the loader or the agent? Where abort(), raise() and memcpy() live
  * says nothing about who called them. */
 bool frame_is_runtime(const struct frame *frame);
@@ -135,6 +146,9 @@ bool frame_is_interpreter(const struct frame *frame);
 /* Is it neither that, nor code that is there for whoever calls it: a wrapper around malloc, the
  * libraries of C++ and Rust, CPython's services for objects? */
 bool frame_is_telling(const struct frame *frame);
+
+/* Does the stack end inside malloc, free or one of their kin, or in what those call? */
+bool stack_in_allocator(const struct stack *stack);
 
 /* The frame that says most: the innermost one that is not the C library's, nor code of a library
  * that does what it is told (those of C++ and Rust, CPython's services for objects); of a full

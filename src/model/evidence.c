@@ -24,6 +24,8 @@ static const char *const kind_names[EVIDENCE_KINDS] = {
 	[EVIDENCE_ODDS] = "odds",
 	[EVIDENCE_EXPERIMENT] = "experiment",
 	[EVIDENCE_OVER_READ] = "over-read",
+	[EVIDENCE_FAULT_VALUE] = "fault-value",
+	[EVIDENCE_ACCOUNT] = "reference-account",
 	[EVIDENCE_REPORTED] = "reported",
 };
 
@@ -47,6 +49,8 @@ static const size_t part_sizes[EVIDENCE_KINDS] = {
 	[EVIDENCE_ODDS] = sizeof(struct odds_seen),
 	[EVIDENCE_EXPERIMENT] = sizeof(struct experiment_made),
 	[EVIDENCE_OVER_READ] = sizeof(struct freed_use),
+	[EVIDENCE_FAULT_VALUE] = sizeof(struct fault_value),
+	[EVIDENCE_ACCOUNT] = sizeof(struct reference_account),
 	[EVIDENCE_REPORTED] = sizeof(struct reported),
 };
 
@@ -252,6 +256,8 @@ static void canary_free(struct canary_broken *canary)
 	mem_free(canary->goes_on_at);
 	mem_free(canary->last_whole);
 	mem_free(canary->first_broken);
+	stack_deinit(&canary->writer);
+	mem_free(canary->instruction);
 	mem_free(canary);
 }
 
@@ -328,6 +334,23 @@ static void odds_free(struct odds_seen *odds)
 	mem_free(odds);
 }
 
+static void fault_value_free(struct fault_value *value)
+{
+	home_deinit(&value->home);
+	mem_free(value->returned_by);
+	mem_free(value);
+}
+
+static void account_free(struct reference_account *account)
+{
+	home_deinit(&account->home);
+	block_life_free(account->block);
+	VEC_FOREACH (&account->parties, party)
+		stack_deinit(&party->at);
+	VEC_DEINIT(&account->parties);
+	mem_free(account);
+}
+
 static void hop_free(struct hop_seen *hop)
 {
 	home_deinit(&hop->home);
@@ -397,6 +420,12 @@ static void part_free(struct evidence *evidence)
 	case EVIDENCE_ODDS:
 		odds_free(evidence->odds);
 		return;
+	case EVIDENCE_FAULT_VALUE:
+		fault_value_free(evidence->fault_value);
+		return;
+	case EVIDENCE_ACCOUNT:
+		account_free(evidence->account);
+		return;
 	case EVIDENCE_REPORTED:
 		reported_deinit(evidence->reported);
 		break;
@@ -431,6 +460,8 @@ void evidence_list_deinit(struct evidence_list *list)
 
 bool evidence_fenced(const struct evidence *evidence)
 {
+	if (evidence->kind == EVIDENCE_CANARY)
+		return evidence->canary->writer.count > 0;
 	return (evidence->kind == EVIDENCE_FREED_USE || evidence->kind == EVIDENCE_OVER_READ) &&
 	       evidence->freed_use->fenced;
 }

@@ -197,7 +197,32 @@ struct write_seen {
 	 * that an allocator of the program's own made there. 0: not watched all that time. */
 	uint64_t nth_of_block, nth_of_object;
 	bool new_was_block; /* the new value was the address of a block at the store */
+	/* It is part of a copy or a fill by the C library: store_start is where that began, by its
+	 * own arguments, and `base` the block there; store_len what is known of its length. */
+	bool copy;
 	enum free_basis free_basis;
+};
+
+/* The value that a faulting instruction could not use: the pointer that it went through, or the
+ * divisor. By the code before the fault. */
+struct fault_value {
+	bool divisor;
+	uint64_t value;
+	enum pointer_source source;
+	struct home home;  /* POINTER_LOADED */
+	char *returned_by; /* POINTER_RETURNED: the function; NULL unknown */
+};
+
+/* Who took references to a counted block and who gave them back, over its life and beyond. */
+struct reference_party {
+	struct stack at; /* from the function on that asked for it; never empty */
+	uint64_t taken, given;
+};
+
+struct reference_account {
+	struct home home; /* the count */
+	struct block_life *block;
+	VEC(struct reference_party) parties;
 };
 
 /* A home that was watched in a trial. One for each trial whose victim was watched; it is what
@@ -305,6 +330,8 @@ struct canary_broken {
 	char *goes_on_at;
 	struct strbuf expected, found;	 /* some bytes from there */
 	char *last_whole, *first_broken; /* the two checkpoints (tests) around it; or NULL */
+	struct stack writer;		 /* a fence saw the store itself; else empty */
+	char *instruction;
 };
 
 struct mapping_cut {
@@ -330,7 +357,8 @@ struct odds_seen {
 	struct stack allocated;
 	uint64_t garbage, garbage_failed; /* trials in which they held garbage */
 	uint64_t zeroed, zeroed_failed;	  /* …and zeros */
-	double p; /* of one so large by chance, corrected for everybody that was tested */
+	double p;	/* of one so large by chance, corrected for everybody that was tested */
+	bool otherwise; /* every trial failed: those counted as failed did so in another way */
 };
 
 /* Two threads wrote one home within the window of interest. */
@@ -457,6 +485,8 @@ enum evidence_kind {
 	EVIDENCE_ODDS,
 	EVIDENCE_EXPERIMENT,
 	EVIDENCE_OVER_READ, /* `freed_use` */
+	EVIDENCE_FAULT_VALUE,
+	EVIDENCE_ACCOUNT,
 	EVIDENCE_REPORTED,
 	EVIDENCE_KINDS,
 };
@@ -487,6 +517,8 @@ struct evidence {
 		struct experiment_made *experiment;
 		struct hop_seen *hop;
 		struct odds_seen *odds;
+		struct fault_value *fault_value;
+		struct reference_account *account;
 		struct reported *reported;
 		void *any;
 	};

@@ -8,7 +8,7 @@
 
 #include "model/archive.h"
 
-#define EVIDENCE_VERSION 7
+#define EVIDENCE_VERSION 8
 
 static void cut(struct archive *a, struct file_cut *c)
 {
@@ -221,6 +221,8 @@ static void write_seen(struct archive *a, struct write_seen *w)
 	archive_u64(a, &w->nth_of_object);
 	archive_bool(a, &w->new_was_block);
 	ARCHIVE_CHOICE(a, &w->free_basis, FREE_BASES);
+	if (a->version >= 7)
+		archive_bool(a, &w->copy);
 }
 
 static void watch(struct archive *a, struct watch_account *w)
@@ -280,7 +282,7 @@ static void freed_use(struct archive *a, struct freed_use *u)
 		archive_bool(a, &u->fenced);
 		archive_u64(a, &u->width);
 	}
-	if (a->version >= 7)
+	if (a->version >= 8)
 		archive_bool(a, &u->first);
 }
 
@@ -347,6 +349,10 @@ static void canary(struct archive *a, struct canary_broken *c)
 	archive_bytes(a, &c->found);
 	archive_text(a, &c->last_whole);
 	archive_text(a, &c->first_broken);
+	if (a->version >= 7) {
+		archive_stack(a, &c->writer);
+		archive_text(a, &c->instruction);
+	}
 }
 
 static void mapping(struct archive *a, struct mapping_cut *m)
@@ -368,6 +374,33 @@ static void odds(struct archive *a, struct odds_seen *o)
 	archive_u64(a, &o->zeroed);
 	archive_u64(a, &o->zeroed_failed);
 	archive_double(a, &o->p);
+	if (a->version >= 7)
+		archive_bool(a, &o->otherwise);
+}
+
+static void fault_value(struct archive *a, struct fault_value *f)
+{
+	archive_bool(a, &f->divisor);
+	archive_u64(a, &f->value);
+	ARCHIVE_CHOICE(a, &f->source, POINTER_SOURCES);
+	archive_home(a, &f->home);
+	archive_text(a, &f->returned_by);
+}
+
+static void account(struct archive *a, struct reference_account *r)
+{
+	uint64_t count;
+
+	archive_home(a, &r->home);
+	archive_block_or_null(a, &r->block);
+	count = archive_count(a, r->parties.count);
+	for (uint64_t i = 0; i < count && !a->in.broken; i++) {
+		if (!a->out)
+			VEC_PUSH(&r->parties, (struct reference_party){ 0 });
+		archive_stack(a, &r->parties.items[i].at);
+		archive_u64(a, &r->parties.items[i].taken);
+		archive_u64(a, &r->parties.items[i].given);
+	}
 }
 
 static void growth(struct archive *a, struct growth_seen *g)
@@ -513,6 +546,12 @@ static void part(struct archive *a, struct evidence *e)
 		break;
 	case EVIDENCE_ODDS:
 		odds(a, e->odds);
+		break;
+	case EVIDENCE_FAULT_VALUE:
+		fault_value(a, e->fault_value);
+		break;
+	case EVIDENCE_ACCOUNT:
+		account(a, e->account);
 		break;
 	case EVIDENCE_EXPERIMENT:
 		experiment(a, e->experiment);

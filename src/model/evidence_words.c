@@ -183,6 +183,7 @@ static void canary(const struct canary_broken *c, struct strbuf *sb)
 	strbuf_addf(sb, ", from offset %" PRId64, c->offset);
 	if (c->last_whole && c->first_broken)
 		strbuf_addf(sb, "; whole at '%s', broken at '%s'", c->last_whole, c->first_broken);
+	add_site(sb, ", written by ", &c->writer);
 }
 
 static void mapping(const struct mapping_cut *m, struct strbuf *sb)
@@ -198,14 +199,44 @@ static void mapping(const struct mapping_cut *m, struct strbuf *sb)
 
 static void odds(const struct odds_seen *o, struct strbuf *sb)
 {
-	strbuf_addf(sb, "it failed in %" PRIu64 " of %" PRIu64 " trials in which ",
-		    o->garbage_failed, o->garbage);
+	strbuf_addf(sb, "it failed %sin %" PRIu64 " of %" PRIu64 " trials in which ",
+		    o->otherwise ? "in another way " : "", o->garbage_failed, o->garbage);
 	home_describe(&o->home, sb);
 	strbuf_addf(sb,
 		    ", held garbage when it was allocated, and in %" PRIu64 " of %" PRIu64
 		    " in which it held zeros (p = %.2g)",
 		    o->zeroed_failed, o->zeroed, o->p);
 	add_site(sb, "; allocated by ", &o->allocated);
+}
+
+static void fault_value(const struct fault_value *f, struct strbuf *sb)
+{
+	strbuf_addf(sb, "the %s was 0x%" PRIx64, f->divisor ? "divisor" : "pointer", f->value);
+	switch (f->source) {
+	case POINTER_LOADED:
+		strbuf_adds(sb, ", read from ");
+		home_describe(&f->home, sb);
+		break;
+	case POINTER_RETURNED:
+		strbuf_addf(sb, ", returned by %s", f->returned_by ? f->returned_by : "a call");
+		break;
+	case POINTER_GIVEN:
+		strbuf_adds(sb, ", an argument of the function");
+		break;
+	default:
+		break;
+	}
+}
+
+static void account(const struct reference_account *r, struct strbuf *sb)
+{
+	strbuf_adds(sb, "references in ");
+	home_describe(&r->home, sb);
+	VEC_FOREACH (&r->parties, party) {
+		add_site(sb, party == r->parties.items ? ": " : "; ", &party->at);
+		strbuf_addf(sb, " took %" PRIu64 " and gave back %" PRIu64, party->taken,
+			    party->given);
+	}
 }
 
 static void growth(const struct growth_seen *g, struct strbuf *sb)
@@ -362,6 +393,12 @@ void evidence_describe(const struct evidence *evidence, struct strbuf *sb)
 		break;
 	case EVIDENCE_ODDS:
 		odds(evidence->odds, sb);
+		break;
+	case EVIDENCE_FAULT_VALUE:
+		fault_value(evidence->fault_value, sb);
+		break;
+	case EVIDENCE_ACCOUNT:
+		account(evidence->account, sb);
 		break;
 	case EVIDENCE_GROWTH:
 		growth(evidence->growth, sb);

@@ -101,6 +101,7 @@ bool heap_dangling_held(const struct heap_dangling *dangling)
 
 void heap_report_deinit(struct heap_report *report)
 {
+	mem_free(report->crash_place);
 	mem_free(report->sentence);
 	VEC_FOREACH (&report->findings, finding)
 		heap_finding_deinit(finding);

@@ -181,6 +181,10 @@ struct heap_report {
 	/* Trials in which not every block had guards; in their processes that ended, how many
 	 * blocks had and how many had none. */
 	uint64_t sampled_trials, guarded, unguarded;
+	/* Where every trial with guards crashed (crash_place()); NULL: not all did, or in several
+	 * places. */
+	char *crash_place;
+	bool crashes_differ;
 	struct rate fence_rate; /* of the trials with fences that came after those with guards */
 	uint64_t fence_trials;	/* all that had fences */
 	struct heap_fence fence;

@@ -21,6 +21,11 @@ static const char *const class_names[VERDICT_CLASSES] = {
 	[VERDICT_LEAK_GROWTH] = "leak-growth",
 	[VERDICT_NOT_MEMORY] = "not-memory",
 	[VERDICT_OVER_READ] = "over-read",
+	[VERDICT_NULL_POINTER] = "null-pointer",
+	[VERDICT_DIVISION_BY_ZERO] = "division-by-zero",
+	[VERDICT_STACK_EXHAUSTED] = "stack-exhausted",
+	[VERDICT_ILLEGAL_INSTRUCTION] = "illegal-instruction",
+	[VERDICT_OVER_RELEASE] = "over-release",
 };
 
 static const char *const class_words[VERDICT_CLASSES] = {
@@ -44,6 +49,11 @@ static const char *const class_words[VERDICT_CLASSES] = {
 	[VERDICT_LEAK_GROWTH] = "blocks that stay, test after test",
 	[VERDICT_NOT_MEMORY] = "no sign of a memory error",
 	[VERDICT_OVER_READ] = "a read behind the end of a block, or before its start",
+	[VERDICT_NULL_POINTER] = "a NULL pointer is used",
+	[VERDICT_DIVISION_BY_ZERO] = "a division by zero",
+	[VERDICT_STACK_EXHAUSTED] = "the stack is full",
+	[VERDICT_ILLEGAL_INSTRUCTION] = "an instruction that stops the program",
+	[VERDICT_OVER_RELEASE] = "a reference is given back that was not taken",
 };
 
 const char *verdict_class_name(enum verdict_class class)

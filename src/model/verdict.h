@@ -35,6 +35,12 @@ enum verdict_class {
 	VERDICT_LEAK_GROWTH,
 	VERDICT_NOT_MEMORY,
 	VERDICT_OVER_READ, /* a read behind the end of a block, or before its start */
+	/* Plain faults: every run shows them, and experiments that show damage saw none. */
+	VERDICT_NULL_POINTER,
+	VERDICT_DIVISION_BY_ZERO,
+	VERDICT_STACK_EXHAUSTED,
+	VERDICT_ILLEGAL_INSTRUCTION,
+	VERDICT_OVER_RELEASE, /* a reference was given back that was never taken */
 	VERDICT_CLASSES,
 };
 

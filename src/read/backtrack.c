@@ -1,9 +1,11 @@
 #include "read/backtrack_inside.h"
 
 #include <errno.h>
+#include <signal.h>
 #include <string.h>
 
 #include "arch/arch.h"
+#include "arch/code.h"
 #include "read/pointers.h"
 
 #define STEPS_MAX 8u
@@ -543,6 +545,33 @@ static void note_crooked(struct backtracker *reader, const struct where *where,
 		reader->crooked = base;
 }
 
+/* The value was made by a call, or given by a caller that is not known: there is no home. */
+static void note_maker(struct backtracker *reader, const struct where *where,
+		       const struct origin *origin)
+{
+	const struct machine_frame *frame = &reader->frames[where->frame];
+	AUTO(stack_deinit) struct stack called = { 0 };
+	struct code_instruction call;
+	const char *name;
+
+	if (reader->ret->steps.count > 0 || where->doubtful || origin->joined || origin->changed ||
+	    !origin->certain)
+		return;
+	if (origin->kind == ORIGIN_ENTRY)
+		reader->ret->source = POINTER_GIVEN;
+	if (origin->kind != ORIGIN_CALL || origin->at - frame->code_address >= frame->code_len)
+		return;
+	reader->ret->source = POINTER_RETURNED;
+	if (!code_decode(frame->code + (origin->at - frame->code_address),
+			 frame->code_len - (origin->at - frame->code_address), origin->at, &call) ||
+	    !(call.flags & CODE_HAS_TARGET))
+		return;
+	symbols_name(reader->symbols, &reader->snapshot, call.target, FRAME_EXACT, &called);
+	name = called.count > 0 ? called.frames[called.count - 1].function : NULL;
+	if (name)
+		reader->ret->returned_by = mem_strdup(name);
+}
+
 /* One origin further. False at the end. */
 static bool follow(struct backtracker *reader, struct where *where, uint64_t *value)
 {
@@ -582,8 +611,12 @@ static bool follow(struct backtracker *reader, struct where *where, uint64_t *va
 	case ORIGIN_ENTRY:
 		where->reg = origin.reg;
 		where->doubtful |= origin.changed;
-		return caller_of(reader, where);
+		if (caller_of(reader, where))
+			return true;
+		note_maker(reader, where, &origin);
+		return false;
 	default:
+		note_maker(reader, where, &origin);
 		return false;
 	}
 	/* From here on the pointer that was loaded through is followed. What a call may have
@@ -650,6 +683,42 @@ static bool index_is_wild(const struct backtracker *reader, const struct where *
 	return at && at->perms & MAPPING_READ && (address < at->start || address >= at->end);
 }
 
+static uint64_t of_width(uint64_t value, unsigned int width)
+{
+	return width == 0 || width >= 8 ? value : value & ((UINT64_C(1) << width * 8) - 1);
+}
+
+/* What was divided by, in a register or in memory. False when there is nothing to follow. */
+static bool begin_division(struct backtracker *reader, struct where *where, uint64_t *value)
+{
+	const struct registers *now = &reader->frames[0].registers;
+	struct trap trap = backtrack_trap(&reader->frames[0]);
+	struct origin direct = { .certain = true };
+	struct access access;
+	uint64_t address;
+
+	if (!arch_access_at(&trap, where->at, &access) || !access.divides)
+		return false;
+	where->index = true; /* a number */
+	if (access.divisor != NO_REGISTER) {
+		where->reg = access.divisor;
+		reader->ret->divides = reader->ret->by_index = now->known & 1u << where->reg;
+		*value = of_width(now->value[where->reg], access.width);
+		reader->ret->pointer = *value;
+		return reader->ret->divides;
+	}
+	if (!memory_operand_address(&access.memory, now, &address) ||
+	    !loaded_value(reader, address, access.width, value))
+		return false;
+	reader->ret->divides = reader->ret->by_index = true;
+	reader->ret->pointer = *value;
+	direct.width = access.width;
+	direct.from = access.memory;
+	(void)strcpy(direct.text, "division by memory");
+	add_step(reader, where, &direct, address, *value);
+	return false;
+}
+
 /* The register or memory that held the bad pointer. False when there is none. */
 static bool begin(struct backtracker *reader, struct where *where, uint64_t *value)
 {
@@ -661,6 +730,8 @@ static bool begin(struct backtracker *reader, struct where *where, uint64_t *val
 	bool found;
 
 	*where = (struct where){ .at = reader->frames[0].pc };
+	if (record->signo == SIGFPE)
+		return begin_division(reader, where, value);
 	if (!in_code) {
 		/* Jumped to: the caller has the pointer. */
 		reader->ret->executes = true;
@@ -726,7 +797,8 @@ int backtrack_read(const struct crash_record *record, struct symbols *symbols,
 		while (ret->steps.count < STEPS_MAX && rounds++ < ROUNDS_MAX &&
 		       follow(&reader, &where, &value))
 			;
-		backtrack_take_found(&reader);
+		if (!ret->divides)
+			backtrack_take_found(&reader);
 	}
 	machine_frames_free(reader.frames, reader.count);
 	backtrack_step_deinit(&reader.hint);
@@ -741,4 +813,5 @@ void backtrack_deinit(struct backtrack *backtrack)
 	VEC_FOREACH (&backtrack->steps, step)
 		backtrack_step_deinit(step);
 	VEC_DEINIT(&backtrack->steps);
+	mem_free(backtrack->returned_by);
 }

@@ -50,11 +50,16 @@ struct backtrack {
 	bool executes;			  /* the bad pointer was jumped to */
 	bool by_index;			  /* no pointer but an index was bad */
 	bool crooked;	  /* it is no multiple of a word: what was read through it says nothing */
-	uint64_t pointer; /* that the fault went through */
+	bool divides;			  /* no pointer but a divisor was: `pointer` */
+	/* Where that value came from, when not from the home of the first step. */
+	enum pointer_source source;
+	char *returned_by;			  /* POINTER_RETURNED: the function; NULL unknown */
+	uint64_t pointer;			  /* that the fault went through */
 	struct log_block pointed, pointed_former; /* what it points into; id 0: nothing known */
 };
 
-/* -ENODATA when nothing can be read back (a signal from outside, an abort). */
+/* -ENODATA when nothing can be read back (a signal from outside, an abort); divides, pointer,
+ * source and returned_by are true all the same. */
 int backtrack_read(const struct crash_record *record, struct symbols *symbols,
 		   struct backtrack *ret, struct err *err);
 void backtrack_deinit(struct backtrack *backtrack);

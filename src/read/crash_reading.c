@@ -202,6 +202,31 @@ static void tell_mapping(const struct crash_reading *crashed, const struct crash
 	VEC_PUSH(&ret->list, e);
 }
 
+/* Where the pointer or the divisor came from. */
+static void tell_value(const struct crash_reading *crashed, struct evidence_list *ret)
+{
+	const struct backtrack *backtrack = &crashed->backtrack;
+	bool loaded = crashed->has_backtrack && backtrack->steps.count > 0;
+	const struct backtrack_step *step = loaded ? &backtrack->steps.items[0] : NULL;
+	struct evidence e;
+
+	if (!backtrack->divides && backtrack->pointer != 0)
+		return;
+	/* What was found standing somewhere, or may have come another way, is not said. */
+	if (loaded ? step->by_value || step->doubtful
+		   : backtrack->source == POINTER_UNKNOWN && !backtrack->divides)
+		return;
+	e = evidence_new(EVIDENCE_FAULT_VALUE, crashed->trial, true);
+	e.fault_value->divisor = backtrack->divides;
+	e.fault_value->value = backtrack->pointer;
+	e.fault_value->source = loaded ? POINTER_LOADED : backtrack->source;
+	if (loaded)
+		home_copy(&e.fault_value->home, &step->home);
+	else if (backtrack->returned_by)
+		e.fault_value->returned_by = mem_strdup(backtrack->returned_by);
+	VEC_PUSH(&ret->list, e);
+}
+
 void crash_reading_tell(const struct crash_reading *crashed, struct symbols *symbols,
 			const struct crash *crash, struct evidence_list *ret)
 {
@@ -214,6 +239,9 @@ void crash_reading_tell(const struct crash_reading *crashed, struct symbols *sym
 		VEC_PUSH(&ret->list, e);
 		if (crash->fault == FAULT_MAPPING_SHRANK && crash->file)
 			tell_mapping(crashed, crash, ret);
+		if (crash->fault == FAULT_NULL || crash->fault == FAULT_ARITHMETIC ||
+		    crash_is_null_call(crash))
+			tell_value(crashed, ret);
 	}
 	if (freed >= 0) {
 		struct log_block block = crashed->backtrack.steps.items[freed].to;

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "arch/arch.h"
+#include "arch/store.h"
 #include "base/strbuf.h"
 #include "read/fault_class.h"
 #include "read/pointers.h"
@@ -169,6 +170,34 @@ static void tell_operands(const struct crash_record *record, const struct snapsh
 	}
 }
 
+/* What the instruction divided by, in a register or in recorded memory. */
+static void tell_divisor(const struct crash_record *record, const struct snapshot *snapshot,
+			 struct fault_facts *facts)
+{
+	uint64_t rip = record->raw.gregs[LOG_GREG_RIP], address, value = 0;
+	struct access access;
+	struct trap trap;
+
+	if (record->raw.signo != SIGFPE || record->pieces.count == 0)
+		return;
+	trap = (struct trap){ .code = record->pieces.items[0].bytes,
+			      .code_len = record->pieces.items[0].len,
+			      .code_address = record->pieces.items[0].address,
+			      .rip = rip,
+			      .registers = &snapshot->registers };
+	if (!arch_access_at(&trap, rip, &access) || !access.divides || access.width > 8)
+		return;
+	if (access.divisor == NO_REGISTER)
+		facts->has_divisor =
+			memory_operand_address(&access.memory, &snapshot->registers, &address) &&
+			snapshot_read(snapshot, address, &value, access.width);
+	else
+		facts->has_divisor = snapshot->registers.known & 1u << access.divisor;
+	if (access.divisor != NO_REGISTER && facts->has_divisor)
+		value = snapshot->registers.value[access.divisor];
+	facts->divisor = access.width < 8 ? value & ((UINT64_C(1) << access.width * 8) - 1) : value;
+}
+
 static void build_crash(struct symbols *symbols, const struct crash_place *place,
 			enum crash_depth depth, struct crash *ret)
 {
@@ -206,6 +235,7 @@ static void build_crash(struct symbols *symbols, const struct crash_place *place
 				      .source = record.operands.source,
 				      .base = record.operands.base };
 	tell_operands(&record, &snapshot, &facts);
+	tell_divisor(&record, &snapshot, &facts);
 	read_owned(symbols, &record, facts.has_source_value ? &facts.source_value : NULL, depth,
 		   ret);
 	fault_classify(&facts, ret);

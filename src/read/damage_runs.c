@@ -8,7 +8,7 @@
 /* Between the guards of two neighbours lies libc's own word, and the last bytes of a guard may have
  * been written over with what they were. */
 #define GAP_MAX 16
-#define GUARD_BEFORE 16 /* bytes: agent/canary.h */
+#define GUARD_BEFORE 16 /* bytes: agent/guards/canary.h */
 
 static uint64_t first_byte(const struct heap_finding *f)
 {

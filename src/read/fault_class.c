@@ -330,130 +330,206 @@ static void say_source(const struct fault_facts *facts, const char *source,
 	}
 }
 
-/* The words, one class a line; more where there is more to tell. */
-static void say(const struct fault_facts *facts, struct crash *ret, struct strbuf *sb)
+static void say_null(const struct fault_facts *facts, const struct crash *ret, struct strbuf *sb)
 {
-	const struct log_crash *crash = facts->crash;
-	uint64_t address = crash->fault_address;
+	say_access(sb, facts->crash);
+	if ((int64_t)facts->crash->fault_address < 0)
+		strbuf_addf(sb, "NULL-0x%" PRIx64, (uint64_t)0 - facts->crash->fault_address);
+	else
+		strbuf_addf(sb, "NULL+0x%" PRIx64, facts->crash->fault_address);
+	say_source(facts, facts->source, ret, sb);
+}
 
-	switch (ret->fault) {
-	case FAULT_NULL:
-		say_access(sb, crash);
-		if ((int64_t)address < 0)
-			strbuf_addf(sb, "NULL-0x%" PRIx64, (uint64_t)0 - address);
-		else
-			strbuf_addf(sb, "NULL+0x%" PRIx64, address);
-		say_source(facts, facts->source, ret, sb);
-		break;
-	case FAULT_FREED:
-		if (block_read(ret)) {
-			strbuf_adds(sb, "used as a pointer what was read from a freed block: ");
-			add_block(sb, block_read(ret));
-			break;
-		}
-		say_access(sb, crash);
-		strbuf_addf(sb, "0x%" PRIx64 " in a freed block: ", address);
-		add_block(sb, block_via(ret, false, false));
-		break;
-	case FAULT_RECYCLED:
-		say_access(sb, crash);
-		strbuf_addf(sb, "0x%" PRIx64 ", which belonged to ", address);
-		add_block(sb, block_via(ret, true, false));
-		strbuf_adds(sb, " and has another owner now");
-		break;
-	case FAULT_BEYOND:
-		say_access(sb, crash);
-		strbuf_addf(sb, "0x%" PRIx64 ", behind the end of ", address);
-		add_block(sb, block_via(ret, false, true));
-		break;
-	case FAULT_NON_CANONICAL:
-		if (facts->has_wanted && !canonical(facts->wanted)) {
-			strbuf_addf(sb, "0x%" PRIx64 ", which is no address at all (non-canonical)",
-				    facts->wanted);
-			say_source(facts, facts->source, ret, sb);
-			break;
-		}
-		/* A call through memory that could be read: what it read there is bad. */
-		if (facts->has_jump && !canonical(facts->jump))
-			strbuf_addf(sb,
-				    "a jump to 0x%" PRIx64 ", which is no address at all "
-				    "(non-canonical)",
-				    facts->jump);
-		else
-			strbuf_adds(sb, "a pointer that is no address at all (non-canonical)");
-		say_source(facts, facts->has_wanted ? facts->base : facts->source, ret, sb);
-		break;
-	case FAULT_MISALIGNED:
-		if (facts->has_wanted)
-			strbuf_addf(sb,
-				    "0x%" PRIx64 ", which is not aligned as the instruction "
-				    "needs it (misaligned)",
-				    facts->wanted);
-		else
-			strbuf_adds(sb, "an instruction that needs an aligned address got another, "
-					"or a protection fault of that kind");
-		break;
-	case FAULT_EXECUTE:
-		strbuf_addf(sb, "a jump to 0x%" PRIx64 "%s, where there is no code",
-			    crash->gregs[LOG_GREG_RIP],
-			    crash->gregs[LOG_GREG_RIP] < NULL_REACH ? " (NULL)" : "");
-		if (block_via(ret, false, false)) {
-			strbuf_adds(sb, block_via(ret, false, false)->state == BLOCK_FREED
-						? " but a freed block: "
-						: " but data: ");
-			add_block(sb, block_via(ret, false, false));
-		}
-		say_source(facts, facts->source, ret, sb);
-		break;
-	case FAULT_STACK_OVERFLOW:
-		strbuf_addf(sb, "the stack of thread '%s' is full (stack overflow)",
-			    ret->thread ? ret->thread : "?");
-		break;
-	case FAULT_MAPPING_SHRANK:
-		strbuf_addf(sb,
-			    "the mapped file %s has shrunk, or never was so long: %" PRIu64
-			    " bytes were mapped, %" PRIu64 " are there",
-			    ret->file, ret->mapped, ret->present);
-		break;
-	case FAULT_READ_ONLY:
-		strbuf_addf(sb, "a write to 0x%" PRIx64 ", which may only be read", address);
-		break;
-	case FAULT_UNMAPPED:
-		say_access(sb, crash);
-		strbuf_addf(sb, "0x%" PRIx64 ", where nothing is mapped that allows it", address);
-		say_source(facts, facts->source, ret, sb);
-		break;
-	case FAULT_OWN:
-		strbuf_addf(sb, "an access to redhand's own memory at 0x%" PRIx64, address);
-		break;
-	case FAULT_ABORT:
-		strbuf_addf(sb, "abort%s%s", ret->abort_message ? ": " : "",
-			    ret->abort_message ? ret->abort_message : "");
-		break;
-	case FAULT_SENT:
-		strbuf_addf(sb, "the signal was sent by process %u%s", crash->sender_pid,
-			    (int)crash->sender_pid == ret->pid ? ", itself" : "");
-		break;
-	case FAULT_ARITHMETIC:
-		strbuf_adds(sb, crash->code == FPE_INTDIV
-					? "a division by zero, or one whose result does not fit"
-					: "an arithmetic error");
-		break;
-	case FAULT_ILLEGAL:
-		strbuf_adds(sb, is_privileged(ret) ? "an instruction that programs may not use"
-						   : "an instruction that does not exist");
-		break;
-	case FAULT_TRAP:
-		strbuf_adds(sb, "a trap instruction");
-		break;
-	case FAULT_SYSCALL:
-		strbuf_addf(sb, "system call %u is forbidden", crash->syscall_number);
-		break;
-	case FAULT_UNKNOWN:
-	case FAULT_CLASSES:
-		strbuf_adds(sb, "a fault of unknown kind");
-		break;
+static void say_freed(const struct fault_facts *facts, const struct crash *ret, struct strbuf *sb)
+{
+	if (block_read(ret)) {
+		strbuf_adds(sb, "used as a pointer what was read from a freed block: ");
+		add_block(sb, block_read(ret));
+		return;
 	}
+	say_access(sb, facts->crash);
+	strbuf_addf(sb, "0x%" PRIx64 " in a freed block: ", facts->crash->fault_address);
+	add_block(sb, block_via(ret, false, false));
+}
+
+static void say_recycled(const struct fault_facts *facts, const struct crash *ret,
+			 struct strbuf *sb)
+{
+	say_access(sb, facts->crash);
+	strbuf_addf(sb, "0x%" PRIx64 ", which belonged to ", facts->crash->fault_address);
+	add_block(sb, block_via(ret, true, false));
+	strbuf_adds(sb, " and has another owner now");
+}
+
+static void say_beyond(const struct fault_facts *facts, const struct crash *ret, struct strbuf *sb)
+{
+	say_access(sb, facts->crash);
+	strbuf_addf(sb, "0x%" PRIx64 ", behind the end of ", facts->crash->fault_address);
+	add_block(sb, block_via(ret, false, true));
+}
+
+static void say_non_canonical(const struct fault_facts *facts, const struct crash *ret,
+			      struct strbuf *sb)
+{
+	if (facts->has_wanted && !canonical(facts->wanted)) {
+		strbuf_addf(sb, "0x%" PRIx64 ", which is no address at all (non-canonical)",
+			    facts->wanted);
+		say_source(facts, facts->source, ret, sb);
+		return;
+	}
+	/* A call through memory that could be read: what it read there is bad. */
+	if (facts->has_jump && !canonical(facts->jump))
+		strbuf_addf(sb,
+			    "a jump to 0x%" PRIx64 ", which is no address at all "
+			    "(non-canonical)",
+			    facts->jump);
+	else
+		strbuf_adds(sb, "a pointer that is no address at all (non-canonical)");
+	say_source(facts, facts->has_wanted ? facts->base : facts->source, ret, sb);
+}
+
+static void say_misaligned(const struct fault_facts *facts, const struct crash *ret,
+			   struct strbuf *sb)
+{
+	(void)ret;
+	if (facts->has_wanted)
+		strbuf_addf(sb,
+			    "0x%" PRIx64 ", which is not aligned as the instruction "
+			    "needs it (misaligned)",
+			    facts->wanted);
+	else
+		strbuf_adds(sb, "an instruction that needs an aligned address got another, "
+				"or a protection fault of that kind");
+}
+
+static void say_execute(const struct fault_facts *facts, const struct crash *ret, struct strbuf *sb)
+{
+	strbuf_addf(sb, "a jump to 0x%" PRIx64 "%s, where there is no code",
+		    facts->crash->gregs[LOG_GREG_RIP],
+		    facts->crash->gregs[LOG_GREG_RIP] < NULL_REACH ? " (NULL)" : "");
+	if (block_via(ret, false, false)) {
+		strbuf_adds(sb, block_via(ret, false, false)->state == BLOCK_FREED
+					? " but a freed block: "
+					: " but data: ");
+		add_block(sb, block_via(ret, false, false));
+	}
+	say_source(facts, facts->source, ret, sb);
+}
+
+static void say_stack_overflow(const struct fault_facts *facts, const struct crash *ret,
+			       struct strbuf *sb)
+{
+	(void)facts;
+	strbuf_addf(sb, "the stack of thread '%s' is full (stack overflow)",
+		    ret->thread ? ret->thread : "?");
+}
+
+static void say_shrank(const struct fault_facts *facts, const struct crash *ret, struct strbuf *sb)
+{
+	(void)facts;
+	strbuf_addf(sb,
+		    "the mapped file %s has shrunk, or never was so long: %" PRIu64
+		    " bytes were mapped, %" PRIu64 " are there",
+		    ret->file, ret->mapped, ret->present);
+}
+
+static void say_read_only(const struct fault_facts *facts, const struct crash *ret,
+			  struct strbuf *sb)
+{
+	(void)ret;
+	strbuf_addf(sb, "a write to 0x%" PRIx64 ", which may only be read",
+		    facts->crash->fault_address);
+}
+
+static void say_unmapped(const struct fault_facts *facts, const struct crash *ret,
+			 struct strbuf *sb)
+{
+	say_access(sb, facts->crash);
+	strbuf_addf(sb, "0x%" PRIx64 ", where nothing is mapped that allows it",
+		    facts->crash->fault_address);
+	say_source(facts, facts->source, ret, sb);
+}
+
+static void say_own(const struct fault_facts *facts, const struct crash *ret, struct strbuf *sb)
+{
+	(void)ret;
+	strbuf_addf(sb, "an access to redhand's own memory at 0x%" PRIx64,
+		    facts->crash->fault_address);
+}
+
+static void say_abort(const struct fault_facts *facts, const struct crash *ret, struct strbuf *sb)
+{
+	(void)facts;
+	strbuf_addf(sb, "abort%s%s", ret->abort_message ? ": " : "",
+		    ret->abort_message ? ret->abort_message : "");
+}
+
+static void say_sent(const struct fault_facts *facts, const struct crash *ret, struct strbuf *sb)
+{
+	strbuf_addf(sb, "the signal was sent by process %u%s", facts->crash->sender_pid,
+		    (int)facts->crash->sender_pid == ret->pid ? ", itself" : "");
+}
+
+static void say_arithmetic(const struct fault_facts *facts, const struct crash *ret,
+			   struct strbuf *sb)
+{
+	(void)ret;
+	strbuf_adds(sb, facts->crash->code != FPE_INTDIV ? "an arithmetic error"
+			: !facts->has_divisor
+				? "a division by zero, or one whose result does not fit"
+			: facts->divisor == 0 ? "a division by zero"
+					      : "a division whose result does not fit");
+}
+
+static void say_illegal(const struct fault_facts *facts, const struct crash *ret, struct strbuf *sb)
+{
+	(void)facts;
+	strbuf_adds(sb, is_privileged(ret) ? "an instruction that programs may not use"
+					   : "an instruction that does not exist");
+}
+
+static void say_trap(const struct fault_facts *facts, const struct crash *ret, struct strbuf *sb)
+{
+	(void)facts;
+	(void)ret;
+	strbuf_adds(sb, "a trap instruction");
+}
+
+static void say_syscall(const struct fault_facts *facts, const struct crash *ret, struct strbuf *sb)
+{
+	(void)ret;
+	strbuf_addf(sb, "system call %u is forbidden", facts->crash->syscall_number);
+}
+
+/* The words of each class; more where there is more to tell. */
+static void say(const struct fault_facts *facts, const struct crash *ret, struct strbuf *sb)
+{
+	static void (*const words[FAULT_CLASSES])(const struct fault_facts *facts,
+						  const struct crash *ret, struct strbuf *sb) = {
+		[FAULT_NULL] = say_null,
+		[FAULT_FREED] = say_freed,
+		[FAULT_RECYCLED] = say_recycled,
+		[FAULT_BEYOND] = say_beyond,
+		[FAULT_NON_CANONICAL] = say_non_canonical,
+		[FAULT_MISALIGNED] = say_misaligned,
+		[FAULT_EXECUTE] = say_execute,
+		[FAULT_STACK_OVERFLOW] = say_stack_overflow,
+		[FAULT_MAPPING_SHRANK] = say_shrank,
+		[FAULT_READ_ONLY] = say_read_only,
+		[FAULT_UNMAPPED] = say_unmapped,
+		[FAULT_OWN] = say_own,
+		[FAULT_ABORT] = say_abort,
+		[FAULT_SENT] = say_sent,
+		[FAULT_ARITHMETIC] = say_arithmetic,
+		[FAULT_ILLEGAL] = say_illegal,
+		[FAULT_TRAP] = say_trap,
+		[FAULT_SYSCALL] = say_syscall,
+	};
+
+	if (ret->fault < FAULT_CLASSES && words[ret->fault])
+		words[ret->fault](facts, ret, sb);
+	else
+		strbuf_adds(sb, "a fault of unknown kind");
 }
 
 /* Far behind a live block's end it is that block's business only if what holds it ends there: then

@@ -21,6 +21,8 @@ struct fault_facts {
 	uint64_t source_value; /* or the pointer itself, as a variable of the stack still has it */
 	bool has_source_value;
 	const char *base; /* the one that the address was formed with, or NULL */
+	uint64_t divisor; /* of a division */
+	bool has_divisor;
 };
 
 /* Sets fault, words, file and its sizes in `ret`, whose blocks and abort message are there. */

@@ -168,10 +168,18 @@ static int decode_from_start(const struct hit *caught, struct symbols *symbols,
 
 bool hit_freed(const struct log_hit *hit)
 {
-	for (size_t i = 0; i < LOG_HIT_OWNERS && hit->owners[i].greg != 255; i++)
-		if (hit->owners[i].id == hit->id)
-			return hit->owners[i].state == LOG_BLOCK_FREED;
-	return false;
+	bool freed = false;
+
+	for (size_t i = 0; i < LOG_HIT_OWNERS && hit->owners[i].greg != 255; i++) {
+		const struct log_hit_owner *owner = &hit->owners[i];
+
+		if (owner->id == hit->id)
+			freed |= owner->state == LOG_BLOCK_FREED && owner->relation != LOG_FORMER;
+		else if (owner->state == LOG_BLOCK_LIVE && hit->address >= owner->start &&
+			 hit->address - owner->start < owner->size_low)
+			return false;
+	}
+	return freed;
 }
 
 int hit_decode(const struct hit *caught, struct symbols *symbols, struct writer *ret)
@@ -296,11 +304,9 @@ static struct block_life *tell_victim(const struct hit *caught, struct symbols *
 	return life;
 }
 
-static struct block_life *tell_base(const struct hit *caught, const struct writer *writer,
-				    struct symbols *symbols)
+static struct block_life *block_behind(const struct hit *caught, int base, struct symbols *symbols)
 {
 	const struct arch *arch = arch_native();
-	int base = base_register(writer);
 	int greg = base >= 0 && base < REGISTERS_MAX ? arch->saved_index((unsigned int)base) : -1;
 	const struct log_hit_owner *owner = greg < 0 ? NULL : base_owner(caught->hit, greg);
 	struct event_log *log = caught->log;
@@ -325,6 +331,69 @@ static struct block_life *tell_base(const struct hit *caught, const struct write
 	if (owner->state == LOG_BLOCK_FREED && owner->free_context != 0)
 		(void)event_log_context(log, owner->free_context, symbols, &life->freed);
 	return life;
+}
+
+static struct block_life *tell_base(const struct hit *caught, const struct writer *writer,
+				    struct symbols *symbols)
+{
+	return block_behind(caught, base_register(writer), symbols);
+}
+
+/* ---- copies by the C library ------------------------------------------------------------------
+ */
+
+#define COPY_MAX (UINT64_C(1) << 40)
+
+/* Functions of glibc that keep where they began in the register that they return it in: memcpy,
+ * memmove and memset, in all their variants. */
+static bool returns_start(const struct frame *frame)
+{
+	return frame->function && frame_is_runtime(frame) &&
+	       (strstr(frame->function, "memcpy") || strstr(frame->function, "memmove") ||
+		strstr(frame->function, "memset"));
+}
+
+/* What is left of a rep-prefixed instruction, in bytes. */
+static uint64_t rep_left(const struct hit *caught, const struct writer *writer)
+{
+	const struct arch *arch = arch_native();
+	unsigned int counter = (unsigned int)arch_register_find(arch, "rcx");
+
+	if (strncmp(writer->store.text, "rep ", 4) != 0)
+		return 0;
+	return caught->hit->gregs[arch->saved_index(counter)] *
+	       (writer->store.width > 0 ? writer->store.width : 1);
+}
+
+/* Where the copy began, and how long it is as far as that is known. */
+static void tell_copy(const struct hit *caught, const struct writer *writer,
+		      struct symbols *symbols, struct write_seen *ret)
+{
+	const struct arch *arch = arch_native();
+	int result = arch_register_find(arch, "rax"), to = arch_register_find(arch, "rdi");
+	uint64_t start = caught->hit->gregs[arch->saved_index((unsigned int)result)];
+	uint64_t at = caught->hit->gregs[arch->saved_index((unsigned int)to)];
+	uint64_t left = rep_left(caught, writer);
+	struct block_life *block;
+
+	if (ret->writer.count == 0 || !returns_start(&ret->writer.frames[0]) || start == 0 ||
+	    caught->hit->address < start || caught->hit->address - start > COPY_MAX)
+		return;
+	block = block_behind(caught, result, symbols);
+	if (!block || block->former || block->beyond) {
+		block_life_free(block);
+		return;
+	}
+	block_life_free(ret->base);
+	ret->base = block;
+	ret->copy = true;
+	ret->store_start = start;
+	ret->store_len =
+		strncmp(writer->store.text, "rep ", 4) == 0 && at > start
+			? at - start + left
+			: (writer->high > start ? writer->high : caught->hit->address + 1) - start;
+	ret->width = ret->store_len < UINT32_MAX ? (unsigned int)ret->store_len : 0;
+	ret->fit = store_fit_of(start, ret->store_len, caught->hit->address, caught->hit->bytes);
 }
 
 /* ---- the whole ------------------------------------------------------------------------------- */
@@ -452,6 +521,8 @@ void hit_tell(const struct hit *caught, const struct writer *writer, struct symb
 		ret->base = tell_base(caught, writer, symbols);
 	}
 	tell_stack(caught, writer, symbols, &ret->writer);
+	if (writer && !writer->system_call && !(hit->flags & LOG_HIT_IMPRECISE))
+		tell_copy(caught, writer, symbols, ret);
 }
 
 void hit_describe(const struct hit *caught, struct symbols *symbols, struct write_seen *ret)

@@ -210,6 +210,12 @@ static bool by_fence(const struct page *page)
 	return false;
 }
 
+static bool is_plain_fault(enum verdict_class class)
+{
+	return class == VERDICT_NULL_POINTER || class == VERDICT_DIVISION_BY_ZERO ||
+	       class == VERDICT_STACK_EXHAUSTED || class == VERDICT_ILLEGAL_INSTRUCTION;
+}
+
 static void confidence(const struct page *page)
 {
 	const struct verdict *v = &page->inv->verdict;
@@ -225,8 +231,8 @@ static void confidence(const struct page *page)
 			     ? "the memory error is there"
 			     : "the heap is damaged");
 	if (v->class == VERDICT_NOT_CAUGHT || v->class == VERDICT_NOT_MEMORY ||
-	    v->class == VERDICT_LEAK_GROWTH || v->class == VERDICT_HOST_SUSPECTED ||
-	    v->watched == 0)
+	    is_plain_fault(v->class) || v->class == VERDICT_LEAK_GROWTH ||
+	    v->class == VERDICT_HOST_SUSPECTED || v->watched == 0)
 		row(page, "", v->sentence, 5);
 	else
 		rowf(page, "caught", 2,
@@ -381,11 +387,11 @@ static void odds(const struct page *page)
 		if (page->inv->verdict.class == VERDICT_UNINITIALISED && e->kind == EVIDENCE_ODDS &&
 		    e->odds->home.len == page->inv->verdict.home.len) {
 			rowf(page, "odds", 3,
-			     "it failed in %" PRIu64 " of %" PRIu64
+			     "it failed %sin %" PRIu64 " of %" PRIu64
 			     " trials in which new blocks held garbage there, and in %" PRIu64
 			     " of %" PRIu64 " in which they held zeros (p = %.2g)",
-			     e->odds->garbage_failed, e->odds->garbage, e->odds->zeroed_failed,
-			     e->odds->zeroed, e->odds->p);
+			     e->odds->otherwise ? "in another way " : "", e->odds->garbage_failed,
+			     e->odds->garbage, e->odds->zeroed_failed, e->odds->zeroed, e->odds->p);
 			return;
 		}
 }
@@ -398,6 +404,8 @@ static const char *writer_label(enum verdict_class class)
 	case VERDICT_DOUBLE_FREE:
 	case VERDICT_INVALID_FREE:
 		return "freed by";
+	case VERDICT_OVER_RELEASE:
+		return "given by";
 	case VERDICT_MAPPING_TRUNCATED:
 		return "cut by";
 	case VERDICT_LEAK_GROWTH:

@@ -15,6 +15,7 @@
 #include "run/chaos.h"
 #include "run/outcome.h"
 #include "run/pool.h"
+#include "search/stats/rate.h"
 #include "search/stats/rng.h"
 
 /* Runs whose breadcrumb order is recorded; more would say the same again. */
@@ -24,6 +25,8 @@
 #define SIGNATURES_MAX 1000
 
 #define TICK_MS 200
+/* The chance from which on nothing is started beside what runs. */
+#define WILL_DO 0.9
 
 /* Trials shorter than this are sent ahead: handing over the next one would take as long. */
 #define SHORT_NS 10000000u
@@ -144,7 +147,9 @@ static int launch(struct flights *f, unsigned int slot, const struct run *run, s
 			break;
 		}
 	}
-	return pool_start(f->pool, &job, err);
+	r = pool_start(f->pool, &job, err);
+	runner->running += r == 0;
+	return r;
 }
 
 /* Counts one more trial, if the budget has one. */
@@ -201,6 +206,12 @@ static bool may_fail_too_often(const struct flights *f)
 	for (unsigned int slot = 0; slot < pool_slots(f->pool); slot++)
 		running += pool_depth(f->pool, slot);
 	return running >= budget->failures;
+}
+
+bool runner_will_do(const struct runner *runner, uint64_t trials, uint64_t failed, uint64_t missing)
+{
+	return runner->running > 0 && failed > 0 &&
+	       rate_at_least(runner->running, missing, (double)failed / (double)trials) >= WILL_DO;
 }
 
 static int launch_all(struct flights *f, struct err *err)
@@ -437,6 +448,7 @@ static int take(struct flights *f, struct trial_result *result, struct err *err)
 	AUTO(reading_closep) struct reading *reading = NULL;
 	int r;
 
+	f->runner->running--;
 	if (result->trouble)
 		return err_set(err, result->trouble_code, "%s", result->trouble);
 	reading = open_reading(f->runner, result);
@@ -488,6 +500,7 @@ int runner_run(struct runner *runner, struct err *err)
 		return r;
 	lanes = mem_alloc(runner->slots * sizeof(lanes[0]));
 	f = (struct flights){ .runner = runner, .pool = pool, .lanes = lanes };
+	runner->running = 0;
 	(void)sched_getaffinity(0, sizeof(f.cores), &f.cores);
 	return run_all(&f, signals, err);
 }

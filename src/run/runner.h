@@ -55,6 +55,7 @@ struct runner {
 	struct tally tally;  /* load it before, read it after */
 	uint64_t learnt;     /* runs whose breadcrumbs are stored already */
 	uint64_t ran;	     /* trials of this call */
+	uint64_t running;    /* trials that were started and have not ended */
 	uint64_t news_trial; /* the latest trial that failed in a way not seen before; 0 = none */
 	char *news_summary;  /* that way */
 	struct readings own; /* runner_readings(), where the settings have none */
@@ -63,6 +64,12 @@ struct runner {
 };
 
 int runner_run(struct runner *runner, struct err *err);
+
+/* Will those that run now bring so many more that fail, nearly certainly, if one in so many does as
+ * seen so far? Then what is started beside them would fail for nothing: next() leaves its slot
+ * idle. */
+bool runner_will_do(const struct runner *runner, uint64_t trials, uint64_t failed,
+		    uint64_t missing);
 
 /* Readings that stay open: of the examples of each way to fail. */
 struct readings *runner_readings(struct runner *runner);

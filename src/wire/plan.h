@@ -9,7 +9,7 @@
  * No plan at all means observer `crash` with the defaults below.
  *
  * To add an item: a PLAN_ITEM_ number (never reuse one), its struct with the size pinned, a case
- * in agent/plan_apply.c, and a row in tests/unit/test_wire_plan.c. Change PLAN_VERSION only when
+ * in agent/features.c, and a row in tests/unit/test_wire_plan.c. Change PLAN_VERSION only when
  * an old agent would misread the new file.
  */
 #ifndef REDHAND_WIRE_PLAN_H
@@ -272,7 +272,7 @@ enum plan_watch_kind {
 	PLAN_WATCH_GLOBAL = 2,	/* the first of its ranges whose module is there */
 	PLAN_WATCH_CONTEXT = 3, /* blocks whose allocation goes through one of its ranges */
 	PLAN_WATCH_KEY = 4,	/* blocks with this key, or near it in ordinal */
-	PLAN_WATCH_HOOK = 5,	/* objects that hooks on functions hand over: agent/watch.h; with
+	PLAN_WATCH_HOOK = 5,	/* objects that hooks on functions hand over: agent/watch/watch.h; with
 				 * PLAN_PAGES, blocks whose allocation goes through one of its
 				 * ranges are placed where they can be watched */
 	PLAN_WATCH_THREAD = 6,	/* `offset` from the thread pointer, of each thread */

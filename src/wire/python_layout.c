@@ -120,6 +120,17 @@ static const struct published *published_find(uint16_t version)
 	return NULL;
 }
 
+/* As far as free threading makes every object's head longer. */
+static void lengthen_heads(struct python_layout *layout)
+{
+	layout->unicode.length += 16;
+	layout->unicode.state += 16;
+	layout->unicode.ascii_size += 16;
+	layout->unicode.compact_size += 16;
+	layout->bytes.length += 16;
+	layout->bytes.data += 16;
+}
+
 bool python_layout_refine(struct python_layout *layout, const uint8_t *runtime, size_t len)
 {
 	const struct published *p = published_find(layout->version);
@@ -169,18 +180,12 @@ bool python_layout_refine(struct python_layout *layout, const uint8_t *runtime, 
 	    refined.frame.size > 256)
 		return false;
 	refined.code.first_traceable = refined.code.size - 16;
-	/* Free threading makes every object's head longer. Since 3.14 it also keeps more than one
-	 * copy of the instructions, and strings have another state: not known. */
+	/* Since 3.14 free threading keeps more than one copy of the instructions, and strings have
+	 * another state: not known. */
 	if (words[OFFSETS_FREE_THREADED] && layout->version >= 0x030e)
 		return false;
-	if (words[OFFSETS_FREE_THREADED]) {
-		refined.unicode.length += 16;
-		refined.unicode.state += 16;
-		refined.unicode.ascii_size += 16;
-		refined.unicode.compact_size += 16;
-		refined.bytes.length += 16;
-		refined.bytes.data += 16;
-	}
+	if (words[OFFSETS_FREE_THREADED])
+		lengthen_heads(&refined);
 	*layout = refined;
 	return true;
 }

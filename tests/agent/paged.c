@@ -61,7 +61,6 @@ static int done(const unsigned char *block, long hits)
 
 #define THREADS 10
 #define OBJECTS 1000
-#define WRITES 100000 /* of each thread */
 
 static unsigned char *objects[OBJECTS];
 
@@ -70,11 +69,13 @@ static uint64_t *word_of(unsigned char *object)
 	return (uint64_t *)(object + WATCHED_AT);
 }
 
+static long writes = 10000; /* of each thread; ten times as many for the million */
+
 static void *write_many(void *argument)
 {
 	long self = (long)argument;
 
-	for (long i = 0; i < WRITES; i++) {
+	for (long i = 0; i < writes; i++) {
 		unsigned char *object = objects[(i * 7 + self * 131) % OBJECTS];
 
 		__atomic_fetch_add(word_of(object), 1, __ATOMIC_RELAXED);
@@ -100,8 +101,14 @@ static int threads(void)
 		pthread_join(list[i], NULL);
 	for (long i = 0; i < OBJECTS; i++)
 		total += *word_of(objects[i]);
-	printf("total %ld\ncount %ld\n", (long)total, (long)THREADS * WRITES + OBJECTS);
+	printf("total %ld\ncount %ld\n", (long)total, (long)THREADS * writes + OBJECTS);
 	return 0;
+}
+
+static int threads_million(void)
+{
+	writes *= 10;
+	return threads();
 }
 
 /* ---- instructions ---------------------------------------------------------------------------- */
@@ -681,6 +688,56 @@ static int reads_freed(void)
 	_exit(*stale == 1);
 }
 
+/* ---- a small alternate stack, as runtimes have them ---------------------------------------------
+ */
+
+#define BELOW (64u << 10)
+#define PATTERN 0x5a
+
+static unsigned char *small_stack;
+static size_t small_bytes;
+static int on_small_stack;
+
+/* A write in a handler: we are called while the stack is in use. */
+static void write_in_handler(int signo)
+{
+	unsigned char here;
+
+	(void)signo;
+	on_small_stack += (size_t)(&here - small_stack) < small_bytes;
+	++*(volatile uint64_t *)word_of(objects[0]);
+}
+
+/* What lies below it is somebody's memory. */
+static int small_stack_kept(void)
+{
+	struct sigaction action = { .sa_handler = write_in_handler, .sa_flags = SA_ONSTACK };
+	unsigned char *all;
+	stack_t stack = { 0 }, now;
+	size_t i, spoilt = 0;
+
+	small_bytes = (size_t)sysconf(_SC_MINSIGSTKSZ) + 4096;
+	all = malloc(BELOW + small_bytes);
+	memset(all, PATTERN, BELOW);
+	small_stack = all + BELOW;
+	stack.ss_sp = small_stack;
+	stack.ss_size = small_bytes;
+	sigaltstack(&stack, NULL);
+	sigaction(SIGUSR1, &action, NULL);
+	objects[0] = calloc(1, WATCHED_BYTES);
+	for (i = 0; i < 100; i++) {
+		++*(volatile uint64_t *)word_of(objects[0]);
+		if (i % 10 == 0)
+			raise(SIGUSR1);
+	}
+	sigaltstack(NULL, &now);
+	for (i = 0; i < BELOW; i++)
+		spoilt += all[i] != PATTERN;
+	printf("spoilt %zu, on it %d, still there %d\n", spoilt, on_small_stack,
+	       now.ss_sp == stack.ss_sp && now.ss_size == stack.ss_size && now.ss_flags == 0);
+	return done(objects[0], 110);
+}
+
 /* ---- the first block, while signals are blocked -------------------------------------------------
  */
 
@@ -860,6 +917,8 @@ static const struct {
 	int (*run)(void);
 } modes[] = {
 	{ "threads", threads },
+	{ "small-stack", small_stack_kept },
+	{ "threads-million", threads_million },
 	{ "integers", integers },
 	{ "sixteen", sixteen },
 	{ "vectors", vectors },

@@ -43,7 +43,7 @@ class Paging:
 
 
 def stores(p):
-    for mode in 'threads', 'integers', 'sixteen', 'vectors', 'strings', 'straddling', 'handlers', 'steps-itself', 'wild':
+    for mode in 'threads', 'integers', 'sixteen', 'vectors', 'strings', 'straddling', 'handlers', 'small-stack', 'steps-itself', 'wild':
         log, = p.run('paged', mode, watch())
         p.equal(log.row('hits'), int(p.said['count']), mode + ': every write, once', log)
         p.equal(log.row('objects'), log.row('armed'), mode + ': all of them', log)

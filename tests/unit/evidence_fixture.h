@@ -452,6 +452,31 @@ static inline struct evidence made_failure(bool always)
 	return e;
 }
 
+/* What the faulting instruction could not use: 0, read from the field that is watched. */
+static inline struct evidence made_fault_value(uint64_t trial, bool divisor)
+{
+	struct evidence e = evidence_new(EVIDENCE_FAULT_VALUE, trial, true);
+
+	e.fault_value->divisor = divisor;
+	e.fault_value->source = POINTER_LOADED;
+	made_home(&e.fault_value->home, 1000 + trial);
+	return e;
+}
+
+/* Two functions took and gave back references; `get` gave back more than it took. */
+static inline struct evidence made_account(uint64_t trial)
+{
+	struct evidence e = evidence_new(EVIDENCE_ACCOUNT, trial, true);
+
+	made_home(&e.account->home, 1000 + trial);
+	e.account->block = made_block(1000 + trial, MADE_BLOCK, 56, BLOCK_FREED);
+	VEC_PUSH(&e.account->parties, ((struct reference_party){ .taken = 1, .given = 1 }));
+	VEC_PUSH(&e.account->parties, ((struct reference_party){ .taken = 0, .given = 2 }));
+	made_stack(&e.account->parties.items[0].at, "serve", 12);
+	made_stack(&e.account->parties.items[1].at, "get", 7);
+	return e;
+}
+
 /* An experiment that saw nothing in so many failing trials. */
 static inline struct evidence made_experiment(enum experiment_kind kind, uint64_t telling)
 {
@@ -532,6 +557,12 @@ static inline struct evidence made_any(enum evidence_kind kind)
 		return made_experiment(EXPERIMENT_GUARDS, 6);
 	case EVIDENCE_ODDS:
 		return made_odds(3, 8);
+	case EVIDENCE_ACCOUNT:
+		return made_account(3);
+	case EVIDENCE_FAULT_VALUE:
+		e = made_fault_value(3, true);
+		e.fault_value->returned_by = mem_strdup("find");
+		return e;
 	case EVIDENCE_REPORTED:
 		return made_reported(3, REPORTED_FREED_WRITE);
 	default:

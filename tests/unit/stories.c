@@ -7,9 +7,8 @@ static const struct {
 	const struct story *list;
 	const size_t *count;
 } tables[] = {
-	{ stories_write, &stories_write_count },
-	{ stories_free, &stories_free_count },
-	{ stories_value, &stories_value_count },
+	{ stories_write, &stories_write_count }, { stories_free, &stories_free_count },
+	{ stories_value, &stories_value_count }, { stories_fault, &stories_fault_count },
 	{ stories_pairs, &stories_pairs_count },
 };
 

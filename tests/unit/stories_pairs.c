@@ -350,6 +350,66 @@ static void damage_in_a_success(struct evidence_list *l)
 	l->list.items[l->list.count - 1].experiment->shown_passing = 1;
 }
 
+/* Every run fails, none with guards does, and each of those had its guards damaged. */
+static void guards_take_the_damage(struct evidence_list *l)
+{
+	struct experiment_made *guards;
+
+	damage_only(l);
+	add(l, made_failure(true));
+	guards = add(l, made_experiment(EXPERIMENT_GUARDS, 0))->experiment;
+	guards->trials = guards->shown_passing = 6;
+}
+
+/* It fails with guards as it does without, though they take the damage. */
+static void fails_whoever_takes_the_damage(struct evidence_list *l)
+{
+	struct experiment_made *guards;
+
+	guards_take_the_damage(l);
+	guards = l->list.items[l->list.count - 1].experiment;
+	guards->telling = guards->shown = 6;
+	guards->shown_passing = 0;
+}
+
+/* As damage_only; a fence saw the store in one of the trials. */
+static void damage_seen_at_a_fence(struct evidence_list *l)
+{
+	damage_only(l);
+	made_stack(&l->list.items[0].canary->writer, "reset", 12);
+	l->list.items[0].canary->instruction = mem_strdup("mov [rdi+0x18], rax");
+}
+
+/* As canary_from_above: it is memcpy's own store, whose start is known. */
+static void canary_by_a_copy(struct evidence_list *l)
+{
+	tell_story(l, "canary_from_above");
+	EACH_WRITE (l, e)
+		e->write->copy = true;
+}
+
+static void given_back_too_often(struct evidence_list *l)
+{
+	add(l, made_account(1));
+	add(l, made_account(2));
+}
+
+/* Nobody's account is below zero: somebody kept a pointer that was not counted. */
+static void all_accounts_even(struct evidence_list *l)
+{
+	given_back_too_often(l);
+	VEC_FOREACH (&l->list, e)
+		e->account->parties.items[1].taken = 2;
+}
+
+/* Two are: which of them is wrong is not told. */
+static void two_gave_back_too_often(struct evidence_list *l)
+{
+	given_back_too_often(l);
+	VEC_FOREACH (&l->list, e)
+		e->account->parties.items[0].taken = 0;
+}
+
 static void growth_measured_once(struct evidence_list *l)
 {
 	growth(l);
@@ -400,6 +460,13 @@ const struct story stories_pairs[] = {
 	ROW(damage_in_some_failures, OVERFLOW, DOUBTED, NULL),
 	ROW(damage_in_every_failure, OVERFLOW, DOUBTED, NULL),
 	ROW(damage_in_a_success, OVERFLOW, DOUBTED, NULL),
+	ROW(guards_take_the_damage, OVERFLOW, DOUBTED, NULL),
+	ROW(fails_whoever_takes_the_damage, OVERFLOW, DOUBTED, NULL),
+	ROW(damage_seen_at_a_fence, OVERFLOW, FIRM, "reset"),
+	ROW(canary_by_a_copy, OVERFLOW, FIRM, "fill"),
+	ROW(given_back_too_often, OVER_RELEASE, FIRM, "get"),
+	ROW(all_accounts_even, NOT_CAUGHT, DOUBTED, NULL),
+	ROW(two_gave_back_too_often, NOT_CAUGHT, DOUBTED, NULL),
 	ROW(growth_measured_once, LEAK_GROWTH, DOUBTED, "group_new"),
 };
 const size_t stories_pairs_count = ARRAY_SIZE(stories_pairs);

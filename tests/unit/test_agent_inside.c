@@ -13,12 +13,12 @@
 
 #include <cmocka.h>
 
-#include "agent/agent.h"
-#include "agent/context.h"
-#include "agent/log.h"
-#include "agent/real.h"
-#include "agent/tcache.h"
-#include "agent/watch.h"
+#include "agent/alloc/tcache.h"
+#include "agent/core/agent.h"
+#include "agent/core/log.h"
+#include "agent/core/real.h"
+#include "agent/ids/context.h"
+#include "agent/watch/watch.h"
 
 /* The agent's, as far as its cache asks for it. */
 struct agent agent;
@@ -249,7 +249,8 @@ static int outcome(unsigned bins, int step, unsigned room, enum habit habit, uns
 		real.malloc = libc_malloc;
 		real.free = libc_free;
 		real.glibc_malloc = true;
-		tcache_init(environment);
+		agent.environment = environment;
+		tcache_init();
 		by_hook = program(hook_malloc, hook_free, 3000);
 		found |= by_hook == by_itself ? 0 : BLOCKS_DIFFER;
 		found |= tcache.watching ? STILL_WATCHED : 0;

@@ -13,6 +13,8 @@
 #include "evidence_fixture.h"
 #include "judge/judge.h"
 #include "read/damage_runs.h"
+#include "search/stats/rng.h"
+#include "studies/heap/chance.h"
 #include "studies/heap/evidence.h"
 
 #define PLACE 0x500000ull
@@ -467,6 +469,72 @@ static void a_pointer_that_is_not_used_is_no_evidence(void **state)
 	assert_int_equal(list.list.count, 0);
 }
 
+/* ---- coins ---- */
+
+#define FAIR 500000u
+#define INNOCENT 20u
+
+static void toss(struct chance_context *context, bool poisoned, bool failed)
+{
+	*(poisoned ? &context->poisoned : &context->clear) += 1;
+	*(poisoned ? &context->poisoned_failed : &context->clear_failed) += failed;
+}
+
+/* Trials that fail by the coin of the last context, or by chance; each context's coin is tossed in
+ * each. Returns after how many somebody was suspected, looking after every one; 0: nobody was. */
+static unsigned int tosses(struct rng *rng, bool by_coin, unsigned int most, size_t *ret_who)
+{
+	struct chance chance = { 0 };
+	unsigned int told = 0;
+
+	for (size_t i = 0; i <= INNOCENT; i++)
+		VEC_PUSH(&chance.contexts, ((struct chance_context){ .stack_hash = i + 1 }));
+	for (unsigned int trial = 1; trial <= most && told == 0; trial++) {
+		bool coins[INNOCENT + 1], failed;
+
+		for (size_t i = 0; i <= INNOCENT; i++)
+			coins[i] = rng_below(rng, 2) == 1;
+		failed = by_coin ? coins[INNOCENT] : rng_below(rng, 3) == 0;
+		for (size_t i = 0; i <= INNOCENT; i++)
+			toss(&chance.contexts.items[i], coins[i], failed);
+		told = chance_told(&chance, FAIR, 0.01) ? trial : 0;
+	}
+	for (size_t i = 0; told > 0 && i <= INNOCENT; i++)
+		if (chance.contexts.items[i].clear_failed == 0 &&
+		    chance.contexts.items[i].poisoned_failed == chance.contexts.items[i].poisoned)
+			*ret_who = i;
+	VEC_DEINIT(&chance.contexts);
+	return told;
+}
+
+static void coins_tell_soon_who_it_is(void **state)
+{
+	struct rng rng;
+
+	rng_init(&rng, 1);
+	for (int i = 0; i < 100; i++) {
+		size_t who = 0;
+		unsigned int told = tosses(&rng, true, 40, &who);
+
+		assert_in_range(told, 10, 30);
+		assert_int_equal(who, INNOCENT);
+	}
+}
+
+/* Who looks after each of 100 trials is wrong with 1 % at most, half of which is kept for the end:
+ * 5 of 1,000 are to be expected at most, and more than 21 once in sixty million. */
+static void coins_that_know_nothing_accuse_nobody(void **state)
+{
+	struct rng rng;
+	unsigned int wrong = 0;
+	size_t who;
+
+	rng_init(&rng, 2);
+	for (int i = 0; i < 1000; i++)
+		wrong += tosses(&rng, false, 100, &who) > 0;
+	assert_in_range(wrong, 0, 21);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -488,6 +556,8 @@ int main(void)
 		cmocka_unit_test(a_stack_that_held_it_too_is_a_doubt),
 		cmocka_unit_test(the_only_one_that_lasts_is_the_holder),
 		cmocka_unit_test(a_pointer_that_is_not_used_is_no_evidence),
+		cmocka_unit_test(coins_tell_soon_who_it_is),
+		cmocka_unit_test(coins_that_know_nothing_accuse_nobody),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

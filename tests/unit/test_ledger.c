@@ -444,7 +444,7 @@ static void verdict_and_ledger_never_contradict_each_other(void **state)
 	uint64_t random = 20261117; /* the seed */
 	bool seen[VERDICT_CLASSES] = { 0 };
 
-	for (unsigned int round = 0; round < 2000; round++) {
+	for (unsigned int round = 0; round < 6000; round++) {
 		AUTO(evidence_list_deinit) struct evidence_list list = { 0 };
 		AUTO(verdict_deinit) struct verdict v = { 0 };
 		uint64_t pieces = 1 + next_random(&random) % 12;

@@ -212,6 +212,16 @@ static void clean_runs_bound_the_rate(void **state)
 			rate_clean_runs(rate_upper_bound_clean(n, 0.99) * (1 + 1e-12), 0.99), n);
 }
 
+static void so_many_of_those_that_run_fail(void **state)
+{
+	assert_near(rate_at_least(2, 2, 1), 1, 1e-15);
+	assert_near(rate_at_least(3, 1, 0.5), 0.875, 1e-14);
+	assert_near(rate_at_least(4, 2, 0.25), 1 - 0.31640625 - 0.421875, 1e-14);
+	assert_near(rate_at_least(10, 0, 0.1), 1, 1e-15);
+	assert_true(rate_at_least(1, 2, 1) == 0);
+	assert_true(rate_at_least(5, 1, 0) == 0);
+}
+
 /* ---- fisher ---- */
 
 struct fisher_case {
@@ -780,6 +790,7 @@ int main(void)
 		cmocka_unit_test(wilson_covers_as_often_as_it_says),
 		cmocka_unit_test(clean_runs_are_the_smallest_that_suffice),
 		cmocka_unit_test(clean_runs_bound_the_rate),
+		cmocka_unit_test(so_many_of_those_that_run_fail),
 		cmocka_unit_test(fisher_matches_exact_fractions),
 		cmocka_unit_test(fisher_holds_for_a_million_trials),
 		cmocka_unit_test(fisher_p_values_are_a_distribution),

@@ -11,7 +11,7 @@
 #include <cmocka.h>
 #include <pthread.h>
 
-#include "agent/spin.h"
+#include "agent/core/spin.h"
 #include "base/auto.h"
 #include "doctor/memtest.h"
 #include "search/minimize/rate_grid.h"

@@ -13,7 +13,7 @@
 
 #include <cmocka.h>
 
-#include "agent/predicate.h"
+#include "agent/watch/predicate.h"
 #include "base/strbuf.h"
 #include "in_range.h"
 #include "plan/watch/spec.h"

@@ -32,9 +32,12 @@ struct story {
 #make, make, VERDICT_##class, firm, writer \
 	}
 
-extern const struct story stories_write[], stories_free[], stories_value[], stories_pairs[];
+extern const struct story stories_write[], stories_free[], stories_value[], stories_fault[],
+	stories_pairs[];
 extern const size_t stories_write_count, stories_free_count, stories_value_count,
-	stories_pairs_count;
+	stories_fault_count, stories_pairs_count;
+
+#define EACH_PIECE(l, e) VEC_FOREACH (&(l)->list, e)
 
 /* Through all tables (stories.c), NULL first and last. */
 const struct story *story_next(const struct story *last);

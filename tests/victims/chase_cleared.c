@@ -44,7 +44,8 @@ int main(void)
 	struct connection *connections[12];
 	long sum = 0;
 
-	tell_truth("class not-caught\n"
+	tell_truth("class null-pointer\n"
+		   "class not-caught\n"
 		   "reader chase_cleared.c:connection_credit\n");
 	for (int i = 0; i < 12; i++)
 		connections[i] = connection_open(i);

@@ -231,4 +231,10 @@ static inline uint64_t arch_fs_base(void)
 	return base;
 }
 
+/* Where our handlers return to: outside of it, the return would be told to us as well (told.h). */
+void arch_sigreturn(void) __attribute__((visibility("hidden")));
+
 #endif
+
+/* Calls work(arg) with the stack pointer at `top`: x86_64_on_stack.S. */
+void arch_on_stack(void *top, void (*work)(void *arg), void *arg);

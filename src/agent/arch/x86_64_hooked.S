@@ -16,7 +16,7 @@
  * The unwind information leaves the stub out: to it, the gate was called by the hooked function's
  * caller. So a stack that is taken inside reads as if the function were one of ours, like malloc.
  */
-#include "agent/hooked_limits.h"
+#include "agent/hooks/hooked_limits.h"
 
 /* Room for the vector registers on the stack, and what they hold into it; changes rax, rcx and rdx. To
  * `older` where the CPU has no XSAVE: FXSAVE is to do it there. */
@@ -111,15 +111,15 @@ hooked_gate:
 	.size	hooked_gate, .-hooked_gate
 
 /*
- * The same way to a function that takes the place of the program's (own.h), with what own_gates has
+ * The same way to a function that takes the place of the program's (builtin_malloc.h), with what builtin_gates has
  * for the number. It is called with the registers as they were and returns like the function itself:
  * all of them are kept, also those that any call may change, but for rax where it holds a result.
  */
-	.globl	own_kept
-	.hidden	own_kept
-	.type	own_kept, @function
+	.globl	builtin_kept
+	.hidden	builtin_kept
+	.type	builtin_kept, @function
 	.p2align 4
-own_kept:
+builtin_kept:
 	.cfi_startproc
 	.cfi_def_cfa %rsp, 32
 	.cfi_offset %rbp, -16
@@ -140,7 +140,7 @@ own_kept:
 1:	movq	-32(%rbp), %rcx
 	movq	-40(%rbp), %rdx
 	movl	-8(%rbp), %eax
-	leaq	own_gates(%rip), %r11
+	leaq	builtin_gates(%rip), %r11
 	call	*(%r11, %rax, 8)
 	movl	-8(%rbp), %ecx
 	cmpl	$HOOKED_OWN_FREE, %ecx
@@ -170,7 +170,7 @@ own_kept:
 	.cfi_def_cfa %rsp, 32
 	ret
 	.cfi_endproc
-	.size	own_kept, .-own_kept
+	.size	builtin_kept, .-builtin_kept
 
 /*
  * Calls instead of jumps. A function that ends in a jump to another one returns when that one does;

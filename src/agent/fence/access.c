@@ -9,12 +9,12 @@
 #include <string.h>
 
 #include "agent/arch/x86_64.h"
-#include "agent/blocks.h"
+#include "agent/core/lanes.h"
+#include "agent/core/log.h"
+#include "agent/core/memory.h"
+#include "agent/core/spin.h"
 #include "agent/fence/fence_inside.h"
-#include "agent/log.h"
-#include "agent/memory.h"
-#include "agent/spin.h"
-#include "agent/thread.h"
+#include "agent/ids/blocks.h"
 #include "wire/checksum.h"
 
 #define SITES 1024u /* a power of two */
@@ -337,7 +337,7 @@ static bool step_begin(struct step *step, struct fence_slot *slot, uint64_t page
 	return true;
 }
 
-bool fence_step_sigsafe(const siginfo_t *info, ucontext_t *context)
+static bool step_signal(const siginfo_t *info, ucontext_t *context)
 {
 	struct step *step = thread_self && thread_self->lane < PLAN_THREAD_SLOTS
 				    ? &state.steps[thread_self->lane]
@@ -373,7 +373,7 @@ static bool tries_again(struct step *step, uint64_t address)
 	return step->retries++ < RETRIES;
 }
 
-bool fence_fault_sigsafe(const siginfo_t *info, ucontext_t *context)
+static bool fault_signal(const siginfo_t *info, ucontext_t *context)
 {
 	uint64_t address = (uint64_t)info->si_addr, rip = greg(context, REG_RIP);
 	struct step *step = step_of();
@@ -404,4 +404,13 @@ bool fence_fault_sigsafe(const siginfo_t *info, ucontext_t *context)
 	 * not die of that. */
 	(void)raw_syscall0(SYS_sched_yield);
 	return tries_again(step, address);
+}
+
+bool fence_signal_sigsafe(int signo, const siginfo_t *info, ucontext_t *context)
+{
+	if (!(agent.faults & AGENT_FAULTS_FENCES))
+		return false;
+	if (signo == SIGSEGV)
+		return fault_signal(info, context);
+	return signo == SIGTRAP && step_signal(info, context);
 }

@@ -11,9 +11,9 @@
 #include <sys/uio.h>
 
 #include "agent/arch/x86_64.h"
-#include "agent/call.h"
+#include "agent/calls/call.h"
+#include "agent/core/memory.h"
 #include "agent/fence/fence_inside.h"
-#include "agent/memory.h"
 
 #define PAGES_MOST 32u
 #define LIST_MOST 64u
@@ -124,7 +124,7 @@ static void give_back(const struct borrowing *b)
 		page_return_sigsafe(b->pages[i], b->written);
 }
 
-bool fence_call_sigsafe(struct call *call)
+static bool call_on_fences(struct call *call)
 {
 	struct borrowing b = { .call = call };
 	bool points = false, known;
@@ -145,4 +145,42 @@ bool fence_call_sigsafe(struct call *call)
 	give_back(&b);
 	call_answer(call, result);
 	return true;
+}
+
+/* One with buffers in fenced memory that is no affair of ours otherwise. */
+bool fence_call_sigsafe(struct call *call)
+{
+	if (!fence.bytes)
+		return false;
+	switch (call->number) {
+	case SYS_rt_sigprocmask:
+	case SYS_rt_sigaction:
+	case SYS_rt_sigsuspend:
+	case SYS_ppoll:
+	case SYS_epoll_pwait:
+#ifdef SYS_epoll_pwait2
+	case SYS_epoll_pwait2:
+#endif
+	case SYS_pselect6:
+	case SYS_fork:
+	case SYS_vfork:
+	case SYS_clone:
+	case SYS_clone3:
+	case SYS_execve:
+	case SYS_execveat:
+	case SYS_futex:
+	case SYS_rt_sigreturn:
+	case SYS_sigaltstack:
+	case SYS_mmap:
+	case SYS_munmap:
+	case SYS_mremap:
+	case SYS_mprotect:
+	case SYS_madvise:
+	case SYS_set_robust_list:
+	case SYS_exit:
+	case SYS_exit_group:
+		return false;
+	default:
+		return call_on_fences(call);
+	}
 }

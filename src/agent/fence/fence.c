@@ -6,17 +6,18 @@
 #include <sys/sysinfo.h>
 #include <time.h>
 
-#include "agent/badfree.h"
-#include "agent/blocks.h"
-#include "agent/calls.h"
-#include "agent/canary.h"
-#include "agent/clock.h"
+#include "agent/core/clock.h"
+#include "agent/core/log.h"
+#include "agent/core/real.h"
+#include "agent/core/signals.h"
+#include "agent/core/thread.h"
+#include "agent/core/told.h"
 #include "agent/fence/fence_inside.h"
-#include "agent/log.h"
-#include "agent/real.h"
-#include "agent/round.h"
-#include "agent/signals.h"
-#include "agent/thread.h"
+#include "agent/guards/badfree.h"
+#include "agent/guards/canary_heap.h"
+#include "agent/guards/damage.h"
+#include "agent/guards/sample.h"
+#include "agent/ids/blocks.h"
 #include "wire/fence_turn.h"
 
 #define BYTES_MOST (4ull << 30) /* the side table's index takes an eighth of that */
@@ -94,9 +95,9 @@ static void calls_follow(void)
 		state.calls = ENOTSUP;
 		return;
 	}
-	state.calls = (uint32_t)calls_init();
+	state.calls = (uint32_t)told_init();
 	if (!state.calls)
-		calls_thread_sigsafe();
+		told_thread_sigsafe();
 }
 
 void fence_init(void)
@@ -113,6 +114,9 @@ void fence_init(void)
 	if (r) {
 		fence.bytes = 0;
 	} else {
+		agent.faults |= AGENT_FAULTS_FENCES;
+		canary.annexed = true;
+		sample.always = fence_has_turn;
 		signals_pages_sigsafe(); /* a fault must reach us, whatever the target blocks */
 		calls_follow();
 	}
@@ -132,7 +136,7 @@ void fence_after_fork(void)
 	state.spent_ns = 0;
 	state.started_ns = clock_ns_sigsafe(CLOCK_PROCESS_CPUTIME_ID);
 	if (!state.calls)
-		calls_thread_sigsafe();
+		told_thread_sigsafe();
 	settings_record(0);
 }
 
@@ -255,7 +259,7 @@ static void damage_tell(const struct fence_slot *slot, const struct slack *slack
 		record.expected[i] = slack_byte(guard, first + i);
 		record.found[i] = *(const uint8_t *)(first + i);
 	}
-	round_stamp_sigsafe(&record, false);
+	damage_stamp_sigsafe(&record, false);
 	if (block)
 		view.block = *block;
 	log_writer_init_sigsafe(&writer, LOG_TO_EVENTS);
@@ -459,7 +463,7 @@ void fence_leave_sigsafe(void *ptr)
 
 /* ---- the end --------------------------------------------------------------------------------- */
 
-void fence_end_sigsafe(enum log_check check)
+static void end_write(enum log_check check)
 {
 	struct log_fence_end record = { .fenced = fence.fenced,
 					.passed = fence.passed,
@@ -486,4 +490,22 @@ void fence_end_sigsafe(enum log_check check)
 	access_counts_sigsafe(&record);
 	log_writer_init_sigsafe(&writer, LOG_TO_EVENTS);
 	(void)log_append_sigsafe(&writer, LOG_FENCE_END, &record, sizeof(record), NULL, 0);
+}
+
+void fence_exiting_sigsafe(void)
+{
+	end_write(LOG_CHECK_EXIT);
+}
+
+void fence_crashed_sigsafe(const struct log_crash *crash, const uint64_t *starts, unsigned count)
+{
+	(void)crash;
+	(void)starts;
+	(void)count;
+	end_write(LOG_CHECK_CRASH);
+}
+
+bool fence_holds_ptr(const void *ptr)
+{
+	return fence_holds(ptr);
 }

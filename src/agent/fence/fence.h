@@ -32,8 +32,8 @@
 #include <stdint.h>
 #include <sys/ucontext.h>
 
-#include "agent/agent.h"
-#include "agent/context.h"
+#include "agent/core/agent.h"
+#include "agent/ids/context.h"
 #include "wire/log_fence.h"
 #include "wire/plan.h"
 
@@ -54,6 +54,9 @@ static inline bool fence_holds(const void *ptr)
 	return unlikely((uint64_t)ptr - fence.base < fence.bytes);
 }
 
+/* The same as a function. */
+bool fence_holds_ptr(const void *ptr);
+
 /* What the plan asks for; copied. */
 void fence_plan(const struct plan_fence *plan);
 
@@ -62,7 +65,8 @@ void fence_init(void);
 /* In a forked child. */
 void fence_after_fork(void);
 
-/* ---- blocks: in place of libc, from canary.c ---------------------------------------------------
+/* ---- blocks: in place of libc, from canary_heap.c
+ * ---------------------------------------------------
  */
 
 /* Do blocks of this context have fences now? */
@@ -81,15 +85,16 @@ void fence_expect_new(void);
 
 /* ---- for handlers; _sigsafe ------------------------------------------------------------------ */
 
-/* An access to a closed page: tells it and lets it through. False: it is none. */
-bool fence_fault_sigsafe(const siginfo_t *info, ucontext_t *context);
-/* The trap behind it. */
-bool fence_step_sigsafe(const siginfo_t *info, ucontext_t *context);
+/* An access to a closed page: tells it and lets it through. Or the trap behind it. False: it is
+ * none.
+ */
+bool fence_signal_sigsafe(int signo, const siginfo_t *info, ucontext_t *context);
 
 /* A system call with pointers to fenced memory. False: it is to be made as ever. */
 bool fence_call_sigsafe(struct call *call);
 
 /* Looks at what lies beside live blocks, and writes down how much was covered. */
-void fence_end_sigsafe(enum log_check check);
+void fence_exiting_sigsafe(void);
+void fence_crashed_sigsafe(const struct log_crash *crash, const uint64_t *starts, unsigned count);
 
 #endif

@@ -5,8 +5,8 @@
  */
 #include <string.h>
 
+#include "agent/core/memory.h"
 #include "agent/fence/fence_inside.h"
-#include "agent/memory.h"
 
 #define RING_BYTES (32ull << 20)
 #define RING_BLOCK_MOST (64u << 10)

@@ -7,8 +7,8 @@
 #include <sys/mman.h>
 
 #include "agent/arch/x86_64.h"
+#include "agent/core/memory.h"
 #include "agent/fence/fence_inside.h"
-#include "agent/memory.h"
 
 #ifndef MADV_GUARD_INSTALL
 #define MADV_GUARD_INSTALL 102 /* Linux 6.13 */

@@ -10,10 +10,11 @@
 #include <sys/sysinfo.h>
 
 #include "agent/arch/x86_64.h"
+#include "agent/core/invariant.h"
+#include "agent/core/memory.h"
+#include "agent/core/spin.h"
+#include "agent/core/text.h"
 #include "agent/fence/fence_inside.h"
-#include "agent/memory.h"
-#include "agent/spin.h"
-#include "agent/text.h"
 
 #define READY_MOST 32u
 #define SLOTS_MOST (1u << 22)
@@ -45,6 +46,27 @@ static struct {
 	bool stopped; /* a fork came while another thread had the lock */
 	struct kind kinds[FENCE_PAGES_MOST + 1];
 } state;
+
+#if AGENT_CHECKS
+/* Under the lock. slot: NULL, or the one that is about to be taken or given. */
+static const char *slots_invariant_sigsafe(const struct kind *kind, const struct fence_slot *slot)
+{
+	uint64_t number = slot ? (uint64_t)(slot - state.slots) + 1 : 0;
+
+	if (!kind->freed != !kind->newest || !kind->freed != !kind->oldest)
+		return "fence slots: the list of freed ones is not as long as it says";
+	if (kind->ready_count > READY_MOST || kind->newest > state.count ||
+	    kind->oldest > state.count)
+		return "fence slots: more of a kind than there are";
+	if (state.live > state.count || state.next > state.pages)
+		return "fence slots: more in use than there are";
+	if (slot && (number > state.count || !slot->pages || slot->pages > FENCE_PAGES_MOST ||
+		     state.by_page[slot->page] != number ||
+		     state.by_page[slot->page + slot->pages] != number))
+		return "fence slots: a slot whose pages do not lead to it";
+	return NULL;
+}
+#endif
 
 /* A number from a file under /proc; 0: not known. */
 static uint64_t number_in_file(const char *path)
@@ -269,6 +291,7 @@ struct fence_slot *slot_take(uint32_t pages)
 			state.peak = state.live;
 	}
 	narrow_when_full(slot);
+	INVARIANT(slots_invariant_sigsafe(&state.kinds[pages], slot));
 	spin_give_sigsafe(&state.lock);
 	return slot;
 }
@@ -281,6 +304,7 @@ void slot_give(struct fence_slot *slot)
 	(void)shutter_close(fence_low(slot), (uint64_t)slot->pages * FENCE_PAGE);
 	if (state.stopped || !spin_take_sigsafe(&state.lock, FENCE_SPINS))
 		return; /* never used again */
+	INVARIANT(slots_invariant_sigsafe(kind, slot));
 	slot->next = 0;
 	if (kind->freed)
 		state.slots[kind->newest - 1].next = number;
@@ -290,5 +314,6 @@ void slot_give(struct fence_slot *slot)
 	kind->freed++;
 	state.live--;
 	state.live_pages -= slot->pages;
+	INVARIANT(slots_invariant_sigsafe(kind, slot));
 	spin_give_sigsafe(&state.lock);
 }

@@ -14,9 +14,19 @@ static bool enough(struct bench *bench)
 	return bench->round.trials > 0;
 }
 
-static const struct round_ops probe_round = {
-	.id = 3, .observer = OBSERVE_IDS, .planned = true, .read_any = read_any, .enough = enough
-};
+/* Any trial tells. */
+static uint64_t missing(const struct bench *bench, struct rate *seen)
+{
+	*seen = (struct rate){ .trials = 1, .failed = 1 };
+	return 1;
+}
+
+static const struct round_ops probe_round = { .id = 3,
+					      .observer = OBSERVE_IDS,
+					      .planned = true,
+					      .read_any = read_any,
+					      .enough = enough,
+					      .missing = missing };
 
 /* Looks on for one trial, whether it fails or not. */
 static int find_recycler(struct bench *bench, const struct backtrack_step *step, struct err *err)

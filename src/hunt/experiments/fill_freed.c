@@ -83,9 +83,10 @@ static void tell_odds(struct bench *bench, const struct heap_report *report, siz
 			if (!e->note && strncmp(e->freed_use->block->key, suspect->context,
 						strlen(suspect->context)) == 0)
 				e->note = mem_printf(
-					"it failed in %llu of %llu trials in which such blocks were "
-					"overwritten when they were freed, and in %llu of %llu in "
-					"which they were not (p = %.2g)",
+					"it failed %sin %llu of %llu trials in which such blocks "
+					"were overwritten when they were freed, and in %llu of %llu "
+					"in which they were not (p = %.2g)",
+					bench_plain_fault(bench) ? "in another way " : "",
 					(unsigned long long)suspect->poisoned.failed,
 					(unsigned long long)suspect->poisoned.trials,
 					(unsigned long long)suspect->clear.failed,
@@ -115,7 +116,7 @@ static int look(struct bench *bench, const struct heap_report *report, bool *ret
 /* A wrong value and no damage: it was read where nobody has written it yet, or not any more. */
 bool fill_applies(const struct bench *bench)
 {
-	if (bench->told)
+	if (bench->told || bench->guards.same_fault)
 		return false;
 	if (bench->request->start.freed)
 		return true;

@@ -52,6 +52,7 @@ static void tell(struct bench *bench, const struct heap_suspect *suspect, const 
 	odds->zeroed = suspect->clear.trials;
 	odds->zeroed_failed = suspect->clear.failed;
 	odds->p = suspect->p;
+	odds->otherwise = bench_plain_fault(bench);
 	VEC_PUSH(&bench->guards.seen.list, e);
 }
 

@@ -15,7 +15,7 @@
 
 #define HEAP_TRIALS 6u /* where it fails nearly always; more where it seldom does */
 #define HEAP_TRIALS_MAX 40u
-#define FOUND_ENOUGH 3u	    /* trials that found the same */
+#define SAME_LEAST 5u	    /* trials that die in one place with guards, to say that they do */
 #define UNFAILED_TRIALS 20u /* where it has not failed at all */
 #define GUARDED_TRIALS 12u  /* for each failing trial that is wanted, until nothing is caught */
 #define EXPECTED_TIMES \
@@ -104,13 +104,13 @@ int guards_take(struct bench *bench, const struct series_identity *identity,
 }
 
 /* As many that the failure comes up at least once with some 98 %, at the rate that was seen: there
- * are four times as many as it takes on average. */
+ * are four times as many as it takes on average. Of few trials all may have failed by chance. */
 static unsigned int heap_trials(const struct bench *bench)
 {
 	uint64_t left = bench_trials_left(bench), failed, trials, wanted;
 
 	bench_rate(bench, &trials, &failed);
-	wanted = failed > 0 ? 4 * trials / failed : UNFAILED_TRIALS;
+	wanted = failed > 0 ? 4 * (trials + 1) / failed : UNFAILED_TRIALS;
 	wanted = wanted < HEAP_TRIALS ? HEAP_TRIALS : wanted;
 	wanted = wanted > HEAP_TRIALS_MAX ? HEAP_TRIALS_MAX : wanted;
 	return (unsigned int)(left < wanted ? left : wanted);
@@ -148,14 +148,38 @@ void guards_count(struct bench *bench, const struct heap_report *report)
 		bench->guards.trial_s = report->seconds / (double)report->heap.trials;
 }
 
+/* Do all trials with guards die where the first crash did? Then what stands in new blocks and in
+ * freed ones does not matter: both were overwritten. */
+static void note_same_fault(struct bench *bench, const struct heap_report *report)
+{
+	AUTO(strbuf_deinit) struct strbuf place = { 0 };
+
+	bench_first_place(bench, &place);
+	bench->guards.same_fault = report->crash_place && report->findings.count == 0 &&
+				   report->heap.failed >= SAME_LEAST &&
+				   strcmp(report->crash_place, strbuf_str(&place)) == 0;
+	if (bench->guards.same_fault)
+		evidence_add_experiment(&bench->ret->evidence,
+					&(struct experiment_made){ .kind = EXPERIMENT_FILL_FRESH,
+								   .trials = report->heap.trials,
+								   .telling = report->heap.failed,
+								   .coverage = 1 });
+}
+
 static int run_heap(struct bench *bench, struct heap_report *report, struct err *err)
 {
 	struct heap_request heap;
 	AUTO(mem_freep) char *settings = guards_request(bench, &heap);
+	bool plain = bench_plain_fault(bench);
 	struct experiment_made made;
-	int r = heap_run(bench->runner.cs, &heap, report, err);
+	int r;
 
+	if (plain)
+		heap.plan.item.flags |= PLAN_HEAP_FRESH;
+	r = heap_run(bench->runner.cs, &heap, report, err);
 	if (r == 0) {
+		if (plain)
+			note_same_fault(bench, report);
 		guards_count(bench, report);
 		heap_experiment(report, EXPERIMENT_GUARDS, &made);
 		evidence_add_experiment(&bench->ret->evidence, &made);
@@ -177,12 +201,23 @@ static bool enough(struct bench *bench)
 	       bench->round.trials >= guards->max * (1 + guards->caught - guards->before);
 }
 
+static uint64_t missing(const struct bench *bench, struct rate *seen)
+{
+	const struct guards *guards = &bench->guards;
+	uint64_t wanted = bench_wanted(bench);
+
+	*seen = (struct rate){ .trials = bench->round.trials,
+			       .failed = guards->caught - guards->before };
+	return guards->caught < wanted ? wanted - guards->caught : 0;
+}
+
 static const struct round_ops guards_round = { .id = 4,
 					       .observer = OBSERVE_HEAP,
 					       .planned = true,
 					       .may_pages = true,
 					       .read_any = read_any,
-					       .enough = enough };
+					       .enough = enough,
+					       .missing = missing };
 
 static int run_guarded(struct bench *bench, struct err *err)
 {
@@ -348,10 +383,23 @@ static bool hit_outside(const struct log_hit *hit)
 	return hit->id == 0 || hit->address < hit->start || hit->address - hit->start >= hit->size;
 }
 
+/* By malloc and its kin, for themselves: their links, and what calloc clears. */
+static bool by_allocator(const struct hit *caught, struct symbols *symbols)
+{
+	struct evidence e = evidence_new(EVIDENCE_WRITE, 0, false);
+	bool by;
+
+	hit_describe(caught, symbols, e.write);
+	by = stack_in_allocator(&e.write->writer);
+	evidence_deinit(&e);
+	return by;
+}
+
 /* The write there that was not ours. Of a guard it is the last one, whose bytes were found. Of a
  * freed block it is the first: whoever was handed the pointer by him writes there, too, and knows
  * no better. */
-static const struct hit *damaging_hit(const struct trial_hits *log, uint32_t watch, bool after_free)
+static const struct hit *damaging_hit(const struct trial_hits *log, uint32_t watch, bool after_free,
+				      struct symbols *symbols)
 {
 	const struct hit *found = NULL;
 
@@ -359,7 +407,8 @@ static const struct hit *damaging_hit(const struct trial_hits *log, uint32_t wat
 		if (caught->hit->watch == watch && !(found && after_free) &&
 		    !(caught->hit->flags & (LOG_HIT_ALONGSIDE | LOG_HIT_IMPRECISE)) &&
 		    memcmp(caught->hit->old, caught->hit->new, sizeof(caught->hit->new)) != 0 &&
-		    (after_free ? hit_freed(caught->hit) : hit_outside(caught->hit)))
+		    (after_free ? hit_freed(caught->hit) : hit_outside(caught->hit)) &&
+		    !by_allocator(caught, symbols))
 			found = caught;
 	return found;
 }
@@ -370,8 +419,8 @@ static void read_any(struct bench *bench, bool passed)
 	bool any = false;
 
 	for (size_t i = 0; i < bench->stakeout.list.count; i++) {
-		const struct hit *caught =
-			damaging_hit(log, (uint32_t)i, bench->stakeout.list.items[i].after_free);
+		const struct hit *caught = damaging_hit(
+			log, (uint32_t)i, bench->stakeout.list.items[i].after_free, bench->symbols);
 		struct evidence e;
 
 		if (!caught)
@@ -486,9 +535,15 @@ static bool applies(struct inquiry *inq, struct strbuf *why)
 	return guards_reason(inq->bench) != GUARDS_REASONS;
 }
 
+/* Until it has failed often enough; where they show nothing, all of them. */
 static void price(const struct inquiry *inq, struct price *ret)
 {
-	price_of_trials(inq, heap_trials(inq->bench), 2, ret);
+	struct price most;
+
+	price_of_trials(inq, heap_trials(inq->bench), 2, &most);
+	price_of_failures(inq, (double)bench_wanted(inq->bench), 2, ret);
+	if (ret->trials > most.trials)
+		*ret = most;
 }
 
 static int run(struct inquiry *inq)

@@ -10,9 +10,10 @@
 
 /* Trials without a failure, and so many times as many as one took until then, until the watch is
  * said to hide it. */
-#define FAILURES_UNWATCHED 3u	/* failing trials whose victim was not watched, until another way */
+#define FAILURES_UNWATCHED 2u	/* failing trials whose victim was not watched, until another way */
 #define FAILURES_PER_VICTIM 10u /* …and while some were: keys that hold by chance */
 #define QUIET_TRIALS 20u
+#define CROWD 16u /* blocks of a context that live at once: a few of them watched tell little */
 #define QUIET_TIMES 8u
 
 #define LOWEST_ADDRESS 0x400000ull /* that programs are linked to */
@@ -203,8 +204,16 @@ static void drop_numbers(struct bench *bench)
 		count_watched(bench);
 }
 
+/* Watched since it was there, never written, and not zero: what was there before it was. Of the
+ * stack zero says so, too: nobody clears frames. */
+static bool is_unwritten(const struct sight *sight)
+{
+	return sight->since_birth && !sight->write.write &&
+	       (sight->victim.value != 0 || sight->home.kind == HOME_STACK);
+}
+
 /* Did what was caught in that trial store the very value that it died of, in the very block? A
- * pointer that outlived its block is one, too. */
+ * pointer that outlived its block is proof, too, and a value that nobody wrote. */
 static bool is_proof(const struct sight *sight)
 {
 	const struct write_seen *w = sight->write.write;
@@ -214,6 +223,8 @@ static bool is_proof(const struct sight *sight)
 		return false;
 	if (sight->stale)
 		return sight->target_exact;
+	if (is_unwritten(sight))
+		return true;
 	return w && (w->flags & act) == act && !sight->healthy &&
 	       (sight->same_block || sight->since_birth || sight->home.kind != HOME_BLOCK);
 }
@@ -251,6 +262,21 @@ static bool enough(struct bench *bench)
 		bench->round.failed >= FAILURES_PER_VICTIM * bench->round.watched);
 }
 
+static uint64_t missing(const struct bench *bench, struct rate *seen)
+{
+	uint64_t watched = bench->round.watched, wanted = bench->request->limits.wanted;
+
+	if (awaits_passing(bench))
+		return 0;
+	if (watched == 0 && bench->round.failed > 0)
+		return bench->round.failed < FAILURES_UNWATCHED
+			       ? FAILURES_UNWATCHED - bench->round.failed
+			       : 0;
+	if (watched < bench_wanted(bench))
+		wanted = bench_wanted(bench);
+	return watched < wanted ? wanted - watched : 0;
+}
+
 static void read_any(struct bench *bench, bool passed)
 {
 	if (passed)
@@ -264,7 +290,8 @@ const struct round_ops homes_round = { .id = 2,
 				       .replays = true,
 				       .read_any = read_any,
 				       .read_failing = read_failing,
-				       .enough = enough };
+				       .enough = enough,
+				       .missing = missing };
 
 static int run_round(struct bench *bench, struct err *err)
 {
@@ -281,8 +308,7 @@ static int run_round(struct bench *bench, struct err *err)
 static bool unwritten(const struct level *level)
 {
 	VEC_FOREACH (&level->sights, sight)
-		if (!sight->since_birth || sight->write.write ||
-		    (sight->victim.value == 0 && sight->home.kind != HOME_STACK))
+		if (!is_unwritten(sight))
 			return false;
 	return level->sights.count > 0;
 }
@@ -415,6 +441,23 @@ static uint64_t quiet_max(const struct bench *bench)
 	return !hides ? 0 : expected < half ? expected : half;
 }
 
+/* Registers watch the newest blocks of a context only: of many the victim is hardly among them. */
+static bool context_is_crowded(const struct bench *bench)
+{
+	struct event_log *log = bench->start.first->record.log;
+	const struct backtrack *backtrack = &bench->start.first->backtrack;
+
+	VEC_FOREACH (&backtrack->steps, step) {
+		struct log_context row;
+
+		if (step->home.kind != HOME_BLOCK || step->in.key.stack_hash == 0)
+			continue;
+		return log_context_row(&log->reader, step->in.context, &row) &&
+		       row.allocs > CROWD + row.frees_own + row.frees_other;
+	}
+	return false;
+}
+
 /* How homes in blocks are found: by what is the same in each run, then any block of the context,
  * the newest ones, then all of them. */
 enum way { WAY_SAME, WAY_CONTEXT, WAY_PAGES };
@@ -452,7 +495,7 @@ static int watch_homes(struct bench *bench, struct err *err)
 		if (way == WAY_CONTEXT)
 			way = WAY_PAGES;
 		else if (many || !stake_out(bench, round))
-			way = WAY_CONTEXT;
+			way = !many && context_is_crowded(bench) ? WAY_PAGES : WAY_CONTEXT;
 		told = telling_level(bench);
 		/* A sound pointer explains nothing: the victim is still to be found. */
 		if (way != WAY_SAME && ((told >= 0 && !is_healthy(&bench->homes.levels[told]) &&
@@ -590,6 +633,7 @@ const struct experiment_ops experiment_homes = { .name = "homes",
 						 .question = QUESTION_WHO,
 						 .kind = EXPERIMENT_WATCH,
 						 .chance = 0.7,
+						 .refines = true,
 						 .applies = applies,
 						 .price = price,
 						 .run = run };

@@ -11,6 +11,7 @@
 #include <inttypes.h>
 
 #include "run/settings.h"
+#include "search/stats/fisher.h"
 #include "search/stats/rate.h"
 
 #define TRIALS_LEAST 8u
@@ -66,7 +67,7 @@ int observers_tell_effect(struct inquiry *inq, const char *observer, const struc
 			 "%s: %" PRIu64 " of %" PRIu64 " trials failed, without %" PRIu64
 			 " of %" PRIu64 " (p = %.2g): %s",
 			 observer, with->failed, with->trials, without->failed, without->trials, p,
-			 p >= CHANGES_P		      ? "no sign that it changes the rate"
+			 p >= RATES_DIFFER_P	      ? "no sign that it changes the rate"
 			 : with->failed == 0	      ? "it hides it"
 			 : with->rate > without->rate ? "it brings it out more often"
 						      : "it makes it rarer");

@@ -6,8 +6,10 @@
 
 #include <inttypes.h>
 #include <signal.h>
+#include <string.h>
 
 #define CRASHES_UNTOLD 6u
+#define CRASHES_ALIKE 2u
 
 static void found_first(struct bench *bench, struct reading *reading,
 			const struct crash_reading *crashed)
@@ -18,6 +20,24 @@ static void found_first(struct bench *bench, struct reading *reading,
 	bench->start.reading = reading_share(reading);
 }
 
+static bool same(const char *a, const char *b)
+{
+	return a == b || (a && b && strcmp(a, b) == 0);
+}
+
+static bool is_alike(struct bench *bench)
+{
+	const struct crash *now = bench_crash(bench);
+	const struct crash *first =
+		bench->start.reading ? reading_crash(bench->start.reading, CRASH_WHOLE) : NULL;
+
+	if (!now || !first)
+		return now && !bench->start.found;
+	return now->fault == first->fault && same(now->instruction, first->instruction) &&
+	       now->stack.count > 0 && first->stack.count > 0 &&
+	       same(now->stack.frames[0].function, first->stack.frames[0].function);
+}
+
 static void read_crash(struct bench *bench)
 {
 	const struct crash_reading *crashed =
@@ -26,6 +46,7 @@ static void read_crash(struct bench *bench)
 	if (!crashed->has_record)
 		return;
 	bench->start.count++;
+	bench->start.alike += is_alike(bench);
 	cuts_note(bench, crashed);
 	crash_reading_tell(crashed, bench->symbols, bench_crash(bench), &bench->ret->evidence);
 	if (!bench->start.found)
@@ -46,16 +67,23 @@ void look_read(struct bench *bench)
 }
 
 /* A fault that cannot be read back says little by itself, but one bug dies in many ways: another
- * crash may tell. More of them are cheaper than to ask the whole heap. An abort always says the
- * same. */
+ * crash may tell. More of them are cheaper than to ask the whole heap, unless it dies in the same
+ * way each time. An abort always says the same. */
 static uint64_t crashes_wanted(const struct bench *bench)
 {
 	int signal = bench->start.signal;
 
 	if (!bench->start.first->has_backtrack && (signal == SIGSEGV || signal == SIGBUS) &&
-	    bench_is_nobody(bench))
+	    bench->start.alike < CRASHES_ALIKE && bench_is_nobody(bench))
 		return CRASHES_UNTOLD;
 	return bench_wanted(bench);
+}
+
+static uint64_t missing(const struct bench *bench, struct rate *seen)
+{
+	uint64_t wanted = bench->start.found ? crashes_wanted(bench) : 1;
+
+	return bench->start.count < wanted ? wanted - bench->start.count : 0;
 }
 
 static bool enough(struct bench *bench)
@@ -71,7 +99,8 @@ const struct round_ops look_round = { .id = 0,
 				      .observer = OBSERVE_IDS,
 				      .replays = true,
 				      .read_failing = look_read,
-				      .enough = enough };
+				      .enough = enough,
+				      .missing = missing };
 
 /* Failing trials under ids that other experiments have run. Until it is enough. */
 static bool read_stored(struct bench *bench)

@@ -54,7 +54,7 @@ static bool applies(struct inquiry *inq, struct strbuf *why)
 
 	if (!hunt_crashes(inq) || inq->ret->interrupted)
 		return false;
-	if (hunt_always(inq)) {
+	if (hunt_always(inq) || inq->known.plain_fault) {
 		strbuf_adds(why, "every run fails in the same way, which no broken machine does");
 		return false;
 	}

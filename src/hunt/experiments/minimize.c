@@ -2,7 +2,8 @@
  * How little of it? The shortest list of tests that still fails.
  *
  * Worth it when what is hunted is a crash and there are tests to choose from. Costs hundreds of
- * trials, but ever shorter ones. Decides what the later stages run.
+ * trials, but ever shorter ones. So it comes when it is known who did it; where it is not, that is
+ * asked again of the shorter list.
  */
 #include "hunt/inquiry.h"
 
@@ -10,6 +11,7 @@
 #include <math.h>
 #include <stdio.h>
 
+#include "judge/judge.h"
 #include "search/stats/rate.h"
 
 #define FAILURES_LEAST 8 /* of the search, however short the list */
@@ -134,6 +136,13 @@ static uint64_t baseline(const struct inquiry *inq)
 				       : BASELINE_MOST;
 }
 
+/* Hundreds of trials, none of which is read closely. */
+static enum observer observer_of(const struct inquiry *inq)
+{
+	return inq->how.plain.observer == OBSERVE_IDS ? inq->request->plain.observer
+						      : inq->how.plain.observer;
+}
+
 static int tell(struct inquiry *inq, const struct minimize_result *result)
 {
 	const char *nouns = result->nouns ? result->nouns : "tests";
@@ -158,6 +167,19 @@ static int tell(struct inquiry *inq, const struct minimize_result *result)
 	return r;
 }
 
+/* Whoever reads along need not wait for the list. */
+static int tell_known(struct inquiry *inq)
+{
+	AUTO(verdict_deinit) struct verdict verdict = { 0 };
+
+	judge_evidence(&inq->evidence, &verdict);
+	return verdict.firm ? decide(inq,
+				     "who did it is known: %s; a shorter list makes the proof of a "
+				     "fix cheaper",
+				     verdict_class_words(verdict.class))
+			    : 0;
+}
+
 static int run(struct inquiry *inq)
 {
 	const struct hunt_request *request = inq->request;
@@ -166,7 +188,7 @@ static int run(struct inquiry *inq)
 	struct minimize_request minimize = { .settings = inq->how.plain.settings,
 					     .framework = request->framework,
 					     .slot_env = request->slot_env,
-					     .observer = inq->how.plain.observer,
+					     .observer = observer_of(inq),
 					     .jobs = inq->how.jobs,
 					     .confidence = CONFIDENCE,
 					     .signature = request->signature,
@@ -190,6 +212,9 @@ static int run(struct inquiry *inq)
 	minimize.identity = (struct series_identity){ .command = "minimize",
 						      .settings = strbuf_str(&identity),
 						      .program = request->minimize.program };
+	r = tell_known(inq);
+	if (r < 0)
+		return r;
 	r = minimize_run(inq->cs, &minimize, &result, &why);
 	if (r < 0)
 		return decide(inq, "the list of tests was not made shorter: %s", why.message);

@@ -22,7 +22,9 @@
 #define WORDS_AT_ONCE 4u
 #define BLOCK_BYTES_MAX 128u
 #define TARGETS_MAX 4u
-#define FAILURES_ALONE 2u /* failing trials with only one thread there, until it is enough */
+/* Failing trials with only one thread there, until it is enough; of a variable one tells, for no
+ * key can have led elsewhere. */
+#define FAILURES_ALONE 2u
 #define TRIALS_PER_STAGE 40u
 
 /* What was seen in a trial. */
@@ -35,6 +37,7 @@ struct race {
 	VEC(struct race_sight) sights;
 	uint64_t seen;	   /* failing trials with one */
 	uint64_t together; /* failing trials in which two threads came by */
+	uint64_t touched;  /* failing trials in which anybody did */
 };
 
 /* Where to look. */
@@ -155,7 +158,7 @@ static bool find_lost(struct bench *bench, const struct accesses *accesses, unsi
 
 static void read_failing_trial(struct bench *bench)
 {
-	bool seen = false, together = false;
+	bool seen = false, together = false, touched = false;
 
 	bench->round.failed++;
 	for (unsigned int i = 0; i < bench->stakeout.list.count; i++) {
@@ -168,17 +171,26 @@ static void read_failing_trial(struct bench *bench)
 		for (size_t k = 1; k < accesses.list.count; k++)
 			together |= accesses.list.items[k]->hit->tid !=
 				    accesses.list.items[0]->hit->tid;
+		touched |= accesses.list.count > 0;
 		seen |= find_lost(bench, &accesses, i);
 		VEC_DEINIT(&accesses.list);
 	}
 	bench->race->seen += seen;
 	bench->race->together += together;
+	bench->race->touched += touched;
+}
+
+static bool is_of_variable(const struct bench *bench)
+{
+	return bench->stakeout.list.count > 0 &&
+	       bench->stakeout.list.items[0].home.kind == HOME_GLOBAL;
 }
 
 static bool enough(struct bench *bench)
 {
 	return bench->race->seen >= bench->request->limits.wanted ||
-	       (bench->race->together == 0 && bench->round.failed >= FAILURES_ALONE) ||
+	       (bench->race->together == 0 &&
+		bench->round.failed >= (is_of_variable(bench) ? 1 : FAILURES_ALONE)) ||
 	       bench->round.failed >= 2 * bench->request->limits.wanted ||
 	       bench->round.trials >= TRIALS_PER_STAGE;
 }
@@ -217,11 +229,17 @@ struct targets {
 
 static void add_block(struct targets *targets, const struct block_life *block)
 {
-	if (!block || !block->key || !strchr(block->key, '#') || targets->list.count >= TARGETS_MAX)
+	size_t blocks = 0;
+
+	if (!block || !block->key || !strchr(block->key, '#'))
 		return;
-	VEC_FOREACH (&targets->list, known)
+	VEC_FOREACH (&targets->list, known) {
 		if (known->key && strcmp(known->key, block->key) == 0)
 			return;
+		blocks += known->key != NULL;
+	}
+	if (blocks >= TARGETS_MAX)
+		return;
 	VEC_PUSH(&targets->list,
 		 ((struct suspect_object){ .key = block->key, .size = block->size }));
 }
@@ -238,10 +256,11 @@ static void add_steps(const struct bench *bench, enum home_kind kind, struct tar
 	}
 }
 
-/* What was freed too early, then what the crash read; of the latter, variables first: they are one
- * each. */
+/* Variables that the crash read first: one trial tells of each. Then what was freed too early, then
+ * blocks that the crash read. */
 static void find_targets(const struct bench *bench, struct targets *ret)
 {
+	add_steps(bench, HOME_GLOBAL, ret);
 	VEC_FOREACH (&bench->ret->evidence.list, e) {
 		if (!e->failing)
 			continue;
@@ -252,7 +271,6 @@ static void find_targets(const struct bench *bench, struct targets *ret)
 		else if (e->kind == EVIDENCE_BAD_FREE)
 			add_block(ret, e->bad_free->block);
 	}
-	add_steps(bench, HOME_GLOBAL, ret);
 	add_steps(bench, HOME_BLOCK, ret);
 }
 
@@ -361,16 +379,19 @@ static void forget(struct race *race)
 static int look_at(struct bench *bench, const struct suspect_object *target, bool *ret_told,
 		   struct err *err)
 {
+	bool led =
+		true; /* the watch to the target; who never meets it need not ask for more words */
 	int r = 0;
 
-	for (unsigned int window = 0;
-	     r == 0 && !*ret_told && bench_may_go_on(bench) && stake_words(bench, target, window);
+	for (unsigned int window = 0; r == 0 && !*ret_told && led && bench_may_go_on(bench) &&
+				      stake_words(bench, target, window);
 	     window++) {
 		r = bench_plan(bench, err);
 		if (r == 0)
 			r = round_run(bench, &race_round, err);
 		if (r == 0)
 			*ret_told = tell(bench);
+		led = bench->race->touched > 0;
 		forget(bench->race);
 	}
 	return r;
@@ -423,8 +444,9 @@ static int run(struct inquiry *inq)
 
 	find_targets(bench, &targets);
 	if (targets.list.count > 0)
-		bench_say(bench, "it has threads: watching who reads and writes %s",
-			  targets.list.items[0].key ? "what was freed" : "what the crash read");
+		bench_say(bench,
+			  "it has threads: watching who reads and writes what was freed, and "
+			  "what the crash read");
 	bench->race = &race;
 	VEC_FOREACH (&targets.list, target)
 		if (r == 0 && !told)

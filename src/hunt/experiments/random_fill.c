@@ -4,12 +4,15 @@
  */
 #include "hunt/inquiry.h"
 
+#include <math.h>
+
 #include "studies/heap/evidence.h"
 #include "studies/heap/heap.h"
 
 #define PPM 500000u
 #define TRIALS 40u
 #define TRIALS_MAX 160u
+#define FAILURES 12.0 /* that it takes, about, to tell a context from the others */
 #define SECONDS 60.0
 
 /* So many there is time for: a minute, and no more than a quarter of what is left. */
@@ -47,14 +50,20 @@ int toss_run(struct bench *bench, const struct toss *about, struct heap_report *
 	char *tossed =
 		mem_printf("%s%s 0.5 %016llx\n", settings, about ? "fresh-chance" : "poison-chance",
 			   about ? (unsigned long long)about->context : 0);
+	AUTO(strbuf_deinit) struct strbuf place = { 0 };
 	uint64_t left = bench_trials_left(bench);
 	unsigned int most = affordable(bench);
 	struct experiment_made made;
 	int r;
 
+	bench_first_place(bench, &place);
+	if (bench_plain_fault(bench))
+		heap.unlike = strbuf_str(&place);
+
 	heap.identity.settings = tossed;
 	heap.trials = TRIALS;
-	heap.found_enough = 0;	   /* the coins are asked, whatever else is found */
+	heap.found_enough = 0; /* the coins are asked, whatever else is found */
+	heap.suspect_p = TOSS_P;
 	heap.give_up_clean = true; /* there are other questions to ask */
 	heap.trials_max = left < most ? (unsigned int)left : most;
 	heap.plan.poison_ppm = PPM;
@@ -79,5 +88,12 @@ int toss_run(struct bench *bench, const struct toss *about, struct heap_report *
 
 void fill_price(const struct inquiry *inq, struct price *ret)
 {
-	price_of_trials(inq, TRIALS, 2, ret);
+	uint64_t trials, failed;
+	double wanted = TRIALS;
+
+	/* Nobody is told apart from the others before so many have failed. */
+	bench_rate(inq->bench, &trials, &failed);
+	if (failed > 0)
+		wanted = fmax(wanted, FAILURES * (double)trials / (double)failed);
+	price_of_trials(inq, fmin(wanted, TRIALS_MAX), 2, ret);
 }

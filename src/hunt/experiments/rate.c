@@ -40,6 +40,7 @@
 enum measuring {
 	MEASURE_FRESH = 1 << 0, /* forget earlier trials */
 	MEASURE_ANY = 1 << 1,	/* failures that every run shows count, too */
+	MEASURE_SPARING = 1 << 2,
 };
 
 static int measure(struct inquiry *inq, uint64_t trials, uint64_t failures, unsigned int flags)
@@ -55,7 +56,7 @@ static int measure(struct inquiry *inq, uint64_t trials, uint64_t failures, unsi
 				       .failures = failures,
 				       .signature = request->signature,
 				       .intermittent = !(flags & MEASURE_ANY),
-				       .sparing = flags & MEASURE_ANY,
+				       .sparing = flags & MEASURE_SPARING,
 				       .fresh = flags & MEASURE_FRESH,
 				       .progress = request->show.progress,
 				       .progress_ctx = request->show.ctx };
@@ -203,9 +204,10 @@ static int tell(struct inquiry *inq)
 		   : s->failed_any > inq->known.rate.failed ? ", those that always fail left out"
 							    : "",
 		   inq->known.target->signature.id, share,
-		   hunt_always(inq)	       ? "which every run shows"
-		   : inq->known.target->always ? "which every run has shown so far"
-					       : "which comes and goes",
+		   hunt_always(inq) ? "which every run shows"
+		   : inq->known.target->rate.failed == s->rate.trials
+			   ? "which every run has shown so far"
+			   : "which comes and goes",
 		   inq->known.target->signature.summary);
 	return r == 0 ? tell_slots(inq) : r;
 }
@@ -387,7 +389,7 @@ static int measure_waiting(struct inquiry *inq, struct series_found *found, uint
 	if (!inq->request->jobs_free)
 		return 0;
 	r = measure(inq, *earlier + hunt_trials(inq, most - *earlier), 1,
-		    MEASURE_ANY | (inq->request->fresh ? MEASURE_FRESH : 0));
+		    MEASURE_ANY | MEASURE_SPARING | (inq->request->fresh ? MEASURE_FRESH : 0));
 	if (r < 0 || !may_go_on(inq) || shown(inq) || busy(inq) > BUSY_LITTLE ||
 	    inq->known.summary.use.wall_mean_s < WAITS_S)
 		return r;
@@ -415,7 +417,10 @@ static int measure_crashes(struct inquiry *inq, uint64_t trials, uint64_t wanted
 	do {
 		uint64_t seen = inq->known.summary.failed_any;
 
-		r = measure(inq, trials, seen + 1, MEASURE_ANY | flags);
+		/* What fails without a crash says nothing: then as many as there is room for, and
+		 * side by side, which may be what it takes. */
+		r = measure(inq, trials, seen + 1,
+			    MEASURE_ANY | flags | (crashes(inq) == seen ? MEASURE_SPARING : 0));
 		flags = 0;
 		/* Of two that ended together both count. */
 		if (inq->known.summary.failed_any == seen)
@@ -425,8 +430,9 @@ static int measure_crashes(struct inquiry *inq, uint64_t trials, uint64_t wanted
 	return r;
 }
 
-/* Of a trial that takes long one crash must do. Where they are cheap, two tell whether it always
- * crashes in the same way; if not, as many as it takes. */
+/* Of a trial that takes long one crash must do, and of a command that has crashed in every run so
+ * far. Where they are cheap, two tell whether it always crashes in the same way; if not, as many as
+ * it takes. */
 static int measure_first(struct inquiry *inq, uint64_t earlier)
 {
 	uint64_t most = earlier > TRIALS_FIRST ? earlier : TRIALS_FIRST;
@@ -438,7 +444,8 @@ static int measure_first(struct inquiry *inq, uint64_t earlier)
 		r = measure_crashes(inq, most_trials(inq, TRIALS_FIRST_LONG), 1, 0);
 	if (r < 0 || !may_go_on(inq) || crashes(inq) == 0 || is_long(inq))
 		return r;
-	r = measure_crashes(inq, most_trials(inq, TRIALS_FIRST), FAILURES_FIRST, 0);
+	if (inq->known.summary.failed_any < inq->known.summary.rate.trials)
+		r = measure_crashes(inq, most_trials(inq, TRIALS_FIRST), FAILURES_FIRST, 0);
 	if (r == 0 && may_go_on(inq) && inq->known.summary.families.list.count > 1)
 		r = measure(inq, most_trials(inq, TRIALS), FAILURES, 0);
 	return r;
@@ -486,8 +493,7 @@ static int give_up_ids(struct inquiry *inq)
 static bool first_applies(struct inquiry *inq, struct strbuf *why)
 {
 	return inq->how.plain.observer == OBSERVE_CRASH &&
-	       inq->how.close.observer != OBSERVE_NONE && !inq->request->signature &&
-	       !inq->request->framework;
+	       inq->how.close.observer != OBSERVE_NONE && !inq->request->signature;
 }
 
 static void first_price(const struct inquiry *inq, struct price *ret)

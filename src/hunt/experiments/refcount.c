@@ -451,12 +451,21 @@ static bool enough(struct bench *bench)
 	       bench->round.trials >= RELEASE_TRIALS;
 }
 
+static uint64_t missing(const struct bench *bench, struct rate *seen)
+{
+	uint64_t caught = bench->release.caught;
+
+	*seen = (struct rate){ .trials = bench->round.trials, .failed = caught };
+	return caught < RELEASES_WANTED ? RELEASES_WANTED - caught : 0;
+}
+
 static const struct round_ops refcount_round = { .id = 5,
 						 .observer = OBSERVE_HEAP,
 						 .planned = true,
 						 .same_hashes = true,
 						 .read_any = read_any,
-						 .enough = enough };
+						 .enough = enough,
+						 .missing = missing };
 
 /* Did the function that kept the pointer count it? */
 static bool is_counted(const struct trial_hits *log, const struct hit *last, const char *keeper,

@@ -15,13 +15,13 @@
 
 #include "judge/judge.h"
 #include "run/settings.h"
+#include "search/stats/fisher.h"
 #include "search/stats/rate.h"
 
 #define FAILURES_NEEDED 5.0 /* by the later questions, about */
 #define SHARE_CHEAP 0.01    /* asked even when nothing depends on it */
 #define SHARE_TRIALS 0.2    /* the same, where the budget is in trials: those are few, not cheap */
 #define SHARE_ANEW 0.2	    /* to measure the rate under another setting */
-#define MATTERS_P 0.01	    /* below this, what makes no difference later is called one */
 #define TRIALS_RARE 40u
 #define TRIALS_RARE_MOST 400u
 #define TRIALS_CHEAP_MOST 40u
@@ -272,7 +272,7 @@ static int ask_alone(struct inquiry *inq)
 			 "alone %" PRIu64 " of %" PRIu64 " trials failed, %u side by side %" PRIu64
 			 " of %" PRIu64 " (p = %.2g): %s",
 			 alone->failed, alone->trials, inq->how.jobs, given.failed, given.trials, p,
-			 p >= MATTERS_P ? "no sign that it matters, and it fails often enough"
+			 p >= RATES_DIFFER_P ? "no sign that it matters, and it fails often enough"
 			 : alone->rate < given.rate
 				 ? "side by side it stays; what trials share may be part of it"
 				 : "it fails often enough side by side");
@@ -283,8 +283,9 @@ static bool alone_applies(struct inquiry *inq, struct strbuf *why)
 {
 	AUTO(verdict_deinit) struct verdict verdict = { 0 };
 
-	if (!inq->known.target || hunt_always(inq) || inq->known.too_slow || inq->how.jobs == 1 ||
-	    is_rare(inq) || inq->how.short_list[0] != '\0')
+	if (!inq->known.target || hunt_always(inq) || inq->known.plain_fault ||
+	    inq->known.too_slow || inq->how.jobs == 1 || is_rare(inq) ||
+	    inq->how.short_list[0] != '\0')
 		return false;
 	judge_evidence(&inq->evidence, &verdict);
 	if (verdict.class != VERDICT_NOT_CAUGHT)

@@ -15,6 +15,10 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+/* Two rates are said to differ below this p, wherever redhand puts it into words. What follows from
+ * a difference may ask for more. */
+#define RATES_DIFFER_P 0.05
+
 struct fisher_table {
 	uint64_t trials_a;
 	uint64_t failed_a; /* <= trials_a */

@@ -16,6 +16,20 @@ static void assert_confidence(double confidence)
  * at or above the root: begun from above, as here, the steps only ever come
  * down, and the first one that does not has reached the limit of a double.
  */
+double rate_at_least(uint64_t trials, uint64_t wanted, double rate)
+{
+	double fewer = 0;
+
+	assert(rate >= 0 && rate <= 1);
+	if (wanted > trials)
+		return 0;
+	for (uint64_t k = 0; k < wanted; k++)
+		fewer += exp(lgamma((double)trials + 1) - lgamma((double)k + 1) -
+			     lgamma((double)(trials - k) + 1)) *
+			 pow(rate, (double)k) * pow(1 - rate, (double)(trials - k));
+	return fewer < 1 ? 1 - fewer : 0;
+}
+
 double rate_normal_quantile(double confidence)
 {
 	double tail, z, next;

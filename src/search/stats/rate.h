@@ -40,6 +40,12 @@ uint64_t rate_clean_runs(double rate, double confidence);
 double rate_upper_bound_clean(uint64_t n, double confidence);
 
 /*
+ * The chance that at least `wanted` of `trials` trials fail, each at `rate` (0 to 1): the upper
+ * tail of the binomial distribution.
+ */
+double rate_at_least(uint64_t trials, uint64_t wanted, double rate);
+
+/*
  * The z for which a standard normal variable stays within -z..z with
  * probability `confidence`: 1.9599… for 0.95.
  */

@@ -156,260 +156,278 @@ static uint64_t word(const uint8_t *bytes)
 	return value;
 }
 
+/* ---- a line for each record ------------------------------------------------------------------ */
+
+/* Number, by how it is shown; text of a fixed field; nanoseconds, shown as microseconds. */
+enum field_how { FIELD_DECIMAL, FIELD_SIGNED, FIELD_HEX, FIELD_TEXT, FIELD_US };
+
+struct field {
+	uint16_t type; /* of the record */
+	uint16_t offset, bytes;
+	enum field_how how;
+	const char *name;
+};
+
+#define FIELD(type, of, member, how, name)                                                        \
+	{                                                                                         \
+		type, offsetof(struct of, member), sizeof(((struct of *)0)->member), FIELD_##how, \
+			name                                                                      \
+	}
+
+/* What is shown of a record, in this order. What a number alone does not tell is added by a
+ * function of `parts`. */
+static const struct field fields[] = {
+	FIELD(LOG_IMAGE, log_image, exe, TEXT, "exe"),
+	FIELD(LOG_MODULE, log_module, bias, HEX, "bias"),
+	FIELD(LOG_MODULE, log_module, build_id_bytes, DECIMAL, "build_id_bytes"),
+	FIELD(LOG_CONTEXT, log_context_seen, context, DECIMAL, "context"),
+	FIELD(LOG_CONTEXT, log_context_seen, lane, DECIMAL, "lane"),
+	FIELD(LOG_CONTEXT, log_context_seen, frame_count, DECIMAL, "frames"),
+	FIELD(LOG_CONTEXT, log_context_seen, stack_bytes, DECIMAL, "stack"),
+	FIELD(LOG_CRASH_DONE, log_crash_done, write_ns, US, "write_us"),
+	FIELD(LOG_CRASH_DONE, log_crash_done, blobs, DECIMAL, "blobs"),
+	FIELD(LOG_CRASH_DONE, log_crash_done, blocks, DECIMAL, "blocks"),
+	FIELD(LOG_VALUE, log_value, where, HEX, "where"),
+	FIELD(LOG_VALUE, log_value, value, HEX, "value"),
+	FIELD(LOG_VALUE, log_value, id, DECIMAL, "id"),
+	FIELD(LOG_VALUE, log_value, size, DECIMAL, "size"),
+	FIELD(LOG_TRUNCATION, log_truncation, how, DECIMAL, "how"),
+	FIELD(LOG_TRUNCATION, log_truncation, old_size, SIGNED, "old"),
+	FIELD(LOG_TRUNCATION, log_truncation, new_size, SIGNED, "new"),
+	FIELD(LOG_TRUNCATION, log_truncation, inode, DECIMAL, "inode"),
+	FIELD(LOG_TRUNCATION, log_truncation, context, DECIMAL, "context"),
+	FIELD(LOG_CHECKPOINT, log_checkpoint, why, DECIMAL, "why"),
+	FIELD(LOG_CHECKPOINT, log_checkpoint, fd, SIGNED, "fd"),
+	FIELD(LOG_CHECKPOINT, log_checkpoint, realtime_ns, DECIMAL, "realtime"),
+	FIELD(LOG_CHECKPOINT, log_checkpoint, stream_bytes, DECIMAL, "stream_bytes"),
+	FIELD(LOG_EXIT, log_exit, status, SIGNED, "status"),
+	FIELD(LOG_EXIT, log_exit, how, DECIMAL, "how"),
+	FIELD(LOG_BAD_FREE, log_bad_free, kind, DECIMAL, "kind"),
+	FIELD(LOG_BAD_FREE, log_bad_free, pointer, HEX, "pointer"),
+	FIELD(LOG_BAD_FREE, log_bad_free, context, DECIMAL, "context"),
+	FIELD(LOG_BAD_FREE, log_bad_free, evidence, DECIMAL, "evidence"),
+	FIELD(LOG_BAD_FREE, log_bad_free, by, DECIMAL, "by"),
+	FIELD(LOG_HEAP_DAMAGE, log_heap_damage, kind, DECIMAL, "kind"),
+	FIELD(LOG_HEAP_DAMAGE, log_heap_damage, check, DECIMAL, "check"),
+	FIELD(LOG_HEAP_DAMAGE, log_heap_damage, context, DECIMAL, "context"),
+	FIELD(LOG_HEAP_DAMAGE, log_heap_damage, bytes, DECIMAL, "bytes"),
+	FIELD(LOG_HEAP_DAMAGE, log_heap_damage, offset, SIGNED, "offset"),
+	FIELD(LOG_HEAP_DAMAGE, log_heap_damage, length, DECIMAL, "length"),
+	FIELD(LOG_HEAP_DAMAGE, log_heap_damage, checkpoint, DECIMAL, "checkpoint"),
+	FIELD(LOG_HEAP_DAMAGE, log_heap_damage, good_checkpoint, DECIMAL, "good_checkpoint"),
+	FIELD(LOG_ROUND, log_round, check, DECIMAL, "check"),
+	FIELD(LOG_ROUND, log_round, whole, DECIMAL, "whole"),
+	FIELD(LOG_ROUND, log_round, live, DECIMAL, "live"),
+	FIELD(LOG_ROUND, log_round, quarantined, DECIMAL, "quarantined"),
+	FIELD(LOG_ROUND, log_round, round_ns, US, "us"),
+	FIELD(LOG_ROUND, log_round, damages, DECIMAL, "damages"),
+	FIELD(LOG_ROUND, log_round, rounds, DECIMAL, "rounds"),
+	FIELD(LOG_ROUND, log_round, spent_ns, US, "spent_us"),
+	FIELD(LOG_ROUND, log_round, guarded, DECIMAL, "guarded"),
+	FIELD(LOG_ROUND, log_round, passed, DECIMAL, "passed"),
+	FIELD(LOG_FENCE, log_fence, mode, DECIMAL, "mode"),
+	FIELD(LOG_FENCE, log_fence, trouble, SIGNED, "trouble"),
+	FIELD(LOG_FENCE, log_fence, calls, DECIMAL, "calls"),
+	FIELD(LOG_FENCE, log_fence, flags, HEX, "flags"),
+	FIELD(LOG_FENCE, log_fence, turn, DECIMAL, "turn"),
+	FIELD(LOG_FENCE, log_fence, level, DECIMAL, "level"),
+	FIELD(LOG_FENCE, log_fence, bytes, DECIMAL, "bytes"),
+	FIELD(LOG_FENCE, log_fence, at_once, DECIMAL, "at_once"),
+	FIELD(LOG_FENCE_ACCESS, log_fence_access, number, DECIMAL, "number"),
+	FIELD(LOG_FENCE_ACCESS, log_fence_access, side, DECIMAL, "side"),
+	FIELD(LOG_FENCE_ACCESS, log_fence_access, flags, DECIMAL, "flags"),
+	FIELD(LOG_FENCE_ACCESS, log_fence_access, context, DECIMAL, "context"),
+	FIELD(LOG_FENCE_ACCESS, log_fence_access, tid, DECIMAL, "tid"),
+	FIELD(LOG_FENCE_ACCESS, log_fence_access, call, DECIMAL, "call"),
+	FIELD(LOG_FENCE_ACCESS, log_fence_access, address, HEX, "address"),
+	FIELD(LOG_FENCE_ACCESS, log_fence_access, offset, SIGNED, "offset"),
+	FIELD(LOG_FENCE_ACCESS, log_fence_access, length, DECIMAL, "length"),
+	FIELD(LOG_FENCE_ACCESS, log_fence_access, gregs[LOG_GREG_RIP], HEX, "rip"),
+	FIELD(LOG_FENCE_COUNT, log_fence_counts, first, DECIMAL, "first"),
+	FIELD(LOG_FENCE_END, log_fence_end, fenced, DECIMAL, "fenced"),
+	FIELD(LOG_FENCE_END, log_fence_end, passed, DECIMAL, "passed"),
+	FIELD(LOG_FENCE_END, log_fence_end, most, DECIMAL, "most"),
+	FIELD(LOG_FENCE_END, log_fence_end, level, DECIMAL, "level"),
+	FIELD(LOG_FENCE_END, log_fence_end, accesses, DECIMAL, "accesses"),
+	FIELD(LOG_FENCE_END, log_fence_end, let_through, DECIMAL, "let_through"),
+	FIELD(LOG_FENCE_END, log_fence_end, left_open, DECIMAL, "left_open"),
+	FIELD(LOG_SWEEP, log_sweep, at, DECIMAL, "at"),
+	FIELD(LOG_SWEEP, log_sweep, blocks, DECIMAL, "blocks"),
+	FIELD(LOG_SWEEP, log_sweep, cut_short, DECIMAL, "cut_short"),
+	FIELD(LOG_SWEEP, log_sweep, context, DECIMAL, "context"),
+	FIELD(LOG_SWEEP, log_sweep, read_bytes, DECIMAL, "read"),
+	FIELD(LOG_SWEEP, log_sweep, sweep_ns, US, "us"),
+	FIELD(LOG_HOLDER, log_holder, kind, DECIMAL, "kind"),
+	FIELD(LOG_HOLDER, log_holder, target_id, DECIMAL, "target"),
+	FIELD(LOG_HOLDER, log_holder, target_start, HEX, "target_start"),
+	FIELD(LOG_HOLDER, log_holder, where, HEX, "where"),
+	FIELD(LOG_HOLDER, log_holder, value, HEX, "value"),
+	FIELD(LOG_HOLDER, log_holder, id, DECIMAL, "id"),
+	FIELD(LOG_HOLDER, log_holder, start, HEX, "start"),
+	FIELD(LOG_HOLDER, log_holder, size, DECIMAL, "size"),
+	FIELD(LOG_PYTHON_STACK, log_python_stack, context, DECIMAL, "context"),
+	FIELD(LOG_PYTHON, log_python, runtime, HEX, "runtime"),
+	FIELD(LOG_PYTHON, log_python, version, HEX, "version"),
+	FIELD(LOG_PYTHON, log_python, frames, DECIMAL, "frames"),
+	FIELD(LOG_HOOK, log_hook, address, HEX, "address"),
+	FIELD(LOG_HOOK, log_hook, stub, HEX, "stub"),
+	FIELD(LOG_HOOK, log_hook, state, DECIMAL, "state"),
+	FIELD(LOG_HOOK, log_hook, mark_count, DECIMAL, "marks"),
+	FIELD(LOG_HOOK, log_hook, label, TEXT, "label"),
+	FIELD(LOG_WATCH_CHANGED, log_watch_changed, watched, DECIMAL, "watched"),
+	FIELD(LOG_WATCH_CHANGED, log_watch_changed, watch, DECIMAL, "watch"),
+	FIELD(LOG_UNOBSERVED, log_unobserved, why, DECIMAL, "why"),
+};
+
+static int64_t widened(uint64_t value, size_t bytes)
+{
+	unsigned int unused = 64 - 8 * (unsigned int)bytes;
+
+	return (int64_t)(value << unused) >> unused;
+}
+
+static void add_field(struct strbuf *out, const struct field *field, const uint8_t *bytes)
+{
+	uint64_t value = 0;
+
+	if (field->how == FIELD_TEXT) {
+		dump_text(out, field->name, bytes, strnlen((const char *)bytes, field->bytes));
+		return;
+	}
+	memcpy(&value, bytes, field->bytes); /* little-endian, as the log is */
+	if (field->how == FIELD_HEX)
+		strbuf_addf(out, " %s=%#" PRIx64, field->name, value);
+	else if (field->how == FIELD_SIGNED)
+		strbuf_addf(out, " %s=%" PRId64, field->name, widened(value, field->bytes));
+	else
+		strbuf_addf(out, " %s=%" PRIu64, field->name,
+			    field->how == FIELD_US ? value / 1000 : value);
+}
+
+/* A record that is shorter than its fields, which an older agent may have written, has zeros. */
+static void add_fields(struct strbuf *out, const struct log_item *item)
+{
+	uint8_t bytes[1024] = { 0 };
+
+	_Static_assert(sizeof(struct log_image) <= sizeof(bytes), "longest record of the table");
+	memcpy(bytes, item->payload,
+	       item->head.bytes < sizeof(bytes) ? item->head.bytes : sizeof(bytes));
+	for (size_t i = 0; i < ARRAY_SIZE(fields); i++)
+		if (fields[i].type == item->head.type)
+			add_field(out, &fields[i], bytes + fields[i].offset);
+}
+
+static void add_module(struct strbuf *out, const struct log_item *item)
+{
+	AUTO(mem_freep) char *path = NULL;
+	struct log_module m;
+
+	log_payload(item, &m, sizeof(m));
+	strbuf_addf(out, " text=%#" PRIx64 "-%#" PRIx64, m.text_low, m.text_high);
+	path = event_log_module_path(item, &m);
+	dump_text(out, "path", path, strlen(path));
+}
+
+static void add_context(struct strbuf *out, const struct log_item *item)
+{
+	struct log_context_seen seen;
+
+	log_payload(item, &seen, sizeof(seen));
+	strbuf_addf(out, " hash=%016" PRIx64 " pcs=", seen.stack_hash);
+	for (unsigned i = 0; i < seen.frame_count && i < LOG_CONTEXT_FRAMES; i++)
+		strbuf_addf(out, "%s%#" PRIx64, i ? "," : "", seen.frames[i]);
+}
+
+static void add_checkpoint(struct strbuf *out, const struct log_item *item)
+{
+	struct log_checkpoint point;
+
+	log_payload(item, &point, sizeof(point));
+	strbuf_addf(out, " time=%" PRIu64, item->head.time_ns);
+	dump_text(out, "text", point.text,
+		  point.text_bytes < sizeof(point.text) ? point.text_bytes : sizeof(point.text));
+}
+
+static void add_growth(struct strbuf *out, const struct log_item *item)
+{
+	struct log_growth row;
+
+	for (size_t i = 0; i + sizeof(row) <= item->head.bytes; i += sizeof(row)) {
+		memcpy(&row, (const char *)item->payload + i, sizeof(row));
+		strbuf_addf(out, " %u:%" PRIu64 "/%" PRIu64, row.context, row.live_blocks,
+			    row.live_bytes);
+	}
+}
+
+static void add_damage(struct strbuf *out, const struct log_item *item)
+{
+	struct log_heap_damage d;
+
+	log_payload(item, &d, sizeof(d));
+	strbuf_addf(out, " found=");
+	for (unsigned i = 0; i < d.bytes && i < LOG_DAMAGE_BYTES; i++)
+		strbuf_addf(out, "%02x", d.found[i]);
+}
+
+static void add_fence_counts(struct strbuf *out, const struct log_item *item)
+{
+	struct log_fence_counts c;
+
+	log_payload(item, &c, sizeof(c));
+	strbuf_addf(out, " counts=");
+	for (unsigned i = 0; i < c.count && i < LOG_FENCE_COUNTS; i++)
+		strbuf_addf(out, "%s%" PRIu64, i > 0 ? "," : "", c.counts[i]);
+}
+
+static void add_python_frames(struct strbuf *out, const struct log_item *item)
+{
+	const struct log_python_frame *frames;
+	struct log_python_stack stack;
+	size_t bytes;
+
+	log_payload(item, &stack, sizeof(stack));
+	frames = log_payload_rest(item, sizeof(stack), &bytes);
+	strbuf_addf(out, " frames=");
+	for (unsigned i = 0; i < stack.frame_count && i < bytes / sizeof(frames[0]); i++)
+		strbuf_addf(out, "%s%u:%u@%d", i ? "," : "", frames[i].code, frames[i].instruction,
+			    (int)frames[i].native);
+}
+
+static void add_changed(struct strbuf *out, const struct log_item *item)
+{
+	struct log_watch_changed changed;
+
+	log_payload(item, &changed, sizeof(changed));
+	strbuf_addf(out, " expected=%" PRIu64 " found=%" PRIu64, word(changed.expected),
+		    word(changed.found));
+}
+
+static const struct {
+	uint16_t type;
+	void (*add)(struct strbuf *out, const struct log_item *item);
+} parts[] = {
+	{ LOG_MODULE, add_module },
+	{ LOG_CONTEXT, add_context },
+	{ LOG_BLOB, add_blob },
+	{ LOG_BLOCK, add_block },
+	{ LOG_CHECKPOINT, add_checkpoint },
+	{ LOG_GROWTH, add_growth },
+	{ LOG_HEAP_DAMAGE, add_damage },
+	{ LOG_FENCE_COUNT, add_fence_counts },
+	{ LOG_PYTHON_STACK, add_python_frames },
+	{ LOG_WATCH_CHANGED, add_changed },
+};
+
 static void add_item(struct strbuf *out, const struct log_reader *log, const struct log_item *item)
 {
 	strbuf_addf(out, "%s seq=%" PRIu64 " owner=%" PRIu64 " tid=%u", type_name(item->head.type),
 		    item->head.seq, item->head.owner, item->head.tid);
-	switch (item->head.type) {
-	case LOG_IMAGE: {
-		struct log_image image;
-
-		log_payload(item, &image, sizeof(image));
-		dump_text(out, "exe", image.exe, strnlen(image.exe, sizeof(image.exe)));
-		break;
-	}
-	case LOG_MODULE: {
-		AUTO(mem_freep) char *path = NULL;
-		struct log_module m;
-
-		log_payload(item, &m, sizeof(m));
-		strbuf_addf(out,
-			    " bias=%#" PRIx64 " text=%#" PRIx64 "-%#" PRIx64 " build_id_bytes=%u",
-			    m.bias, m.text_low, m.text_high, m.build_id_bytes);
-		path = event_log_module_path(item, &m);
-		dump_text(out, "path", path, strlen(path));
-		break;
-	}
-	case LOG_CONTEXT: {
-		struct log_context_seen seen;
-
-		log_payload(item, &seen, sizeof(seen));
-		strbuf_addf(out, " hash=%016" PRIx64 " context=%u lane=%u frames=%u stack=%u",
-			    seen.stack_hash, seen.context, seen.lane, seen.frame_count,
-			    seen.stack_bytes);
-		strbuf_addf(out, " pcs=");
-		for (unsigned i = 0; i < seen.frame_count && i < LOG_CONTEXT_FRAMES; i++)
-			strbuf_addf(out, "%s%#" PRIx64, i ? "," : "", seen.frames[i]);
-		break;
-	}
-	case LOG_CRASH:
+	add_fields(out, item);
+	for (size_t i = 0; i < ARRAY_SIZE(parts); i++)
+		if (parts[i].type == item->head.type)
+			parts[i].add(out, item);
+	if (item->head.type == LOG_CRASH)
 		add_crash(out, log, item);
-		break;
-	case LOG_CRASH_DONE: {
-		struct log_crash_done done;
-
-		log_payload(item, &done, sizeof(done));
-		strbuf_addf(out, " write_us=%" PRIu64 " blobs=%u blocks=%u", done.write_ns / 1000,
-			    done.blobs, done.blocks);
-		break;
-	}
-	case LOG_BLOB:
-		add_blob(out, item);
-		break;
-	case LOG_VALUE: {
-		struct log_value v;
-
-		if (log_payload(item, &v, sizeof(v)))
-			strbuf_addf(out,
-				    " where=0x%" PRIx64 " value=0x%" PRIx64 " id=%" PRIu64
-				    " size=%" PRIu64,
-				    v.where, v.value, v.id, v.size);
-		break;
-	}
-	case LOG_BLOCK:
-		add_block(out, item);
-		break;
-	case LOG_TRUNCATION: {
-		struct log_truncation cut;
-
-		log_payload(item, &cut, sizeof(cut));
-		strbuf_addf(out,
-			    " how=%u old=%" PRId64 " new=%" PRId64 " inode=%" PRIu64 " context=%u",
-			    cut.how, cut.old_size, cut.new_size, cut.inode, cut.context);
-		break;
-	}
-	case LOG_CHECKPOINT: {
-		struct log_checkpoint point;
-
-		log_payload(item, &point, sizeof(point));
-		strbuf_addf(out,
-			    " why=%u fd=%d time=%" PRIu64 " realtime=%" PRIu64
-			    " stream_bytes=%" PRIu64,
-			    point.why, point.fd, item->head.time_ns, point.realtime_ns,
-			    point.stream_bytes);
-		dump_text(out, "text", point.text,
-			  point.text_bytes < sizeof(point.text) ? point.text_bytes
-								: sizeof(point.text));
-		break;
-	}
-	case LOG_GROWTH: {
-		struct log_growth row;
-		size_t i;
-
-		for (i = 0; i + sizeof(row) <= item->head.bytes; i += sizeof(row)) {
-			memcpy(&row, (const char *)item->payload + i, sizeof(row));
-			strbuf_addf(out, " %u:%" PRIu64 "/%" PRIu64, row.context, row.live_blocks,
-				    row.live_bytes);
-		}
-		break;
-	}
-	case LOG_EXIT: {
-		struct log_exit e;
-
-		log_payload(item, &e, sizeof(e));
-		strbuf_addf(out, " status=%d how=%u", (int)e.status, e.how);
-		break;
-	}
-	case LOG_BAD_FREE: {
-		struct log_bad_free bad;
-
-		log_payload(item, &bad, sizeof(bad));
-		strbuf_addf(out, " kind=%u pointer=%#" PRIx64 " context=%u evidence=%u by=%u",
-			    bad.kind, bad.pointer, bad.context, bad.evidence, bad.by);
-		break;
-	}
-	case LOG_HEAP_DAMAGE: {
-		struct log_heap_damage d;
-		unsigned i;
-
-		log_payload(item, &d, sizeof(d));
-		strbuf_addf(out,
-			    " kind=%u check=%u context=%u bytes=%u offset=%" PRId64
-			    " length=%" PRIu64 " checkpoint=%" PRIu64 " good_checkpoint=%" PRIu64
-			    " found=",
-			    d.kind, d.check, d.context, d.bytes, d.offset, d.length, d.checkpoint,
-			    d.good_checkpoint);
-		for (i = 0; i < d.bytes && i < LOG_DAMAGE_BYTES; i++)
-			strbuf_addf(out, "%02x", d.found[i]);
-		break;
-	}
-	case LOG_ROUND: {
-		struct log_round r;
-
-		log_payload(item, &r, sizeof(r));
-		strbuf_addf(out,
-			    " check=%u whole=%u live=%" PRIu64 " quarantined=%" PRIu64
-			    " us=%" PRIu64 " damages=%" PRIu64 " rounds=%" PRIu64
-			    " spent_us=%" PRIu64 " guarded=%" PRIu64 " passed=%" PRIu64,
-			    r.check, r.whole, r.live, r.quarantined, r.round_ns / 1000, r.damages,
-			    r.rounds, r.spent_ns / 1000, r.guarded, r.passed);
-		break;
-	}
-	case LOG_FENCE: {
-		struct log_fence f;
-
-		log_payload(item, &f, sizeof(f));
-		strbuf_addf(out,
-			    " mode=%u trouble=%d calls=%u flags=%#x turn=%u level=%u bytes=%" PRIu64
-			    " at_once=%" PRIu64,
-			    f.mode, f.trouble, f.calls, f.flags, f.turn, f.level, f.bytes,
-			    f.at_once);
-		break;
-	}
-	case LOG_FENCE_ACCESS: {
-		struct log_fence_access a;
-
-		log_payload(item, &a, sizeof(a));
-		strbuf_addf(
-			out,
-			" number=%u side=%u flags=%u context=%u tid=%u call=%u address=%#" PRIx64
-			" offset=%" PRId64 " length=%" PRIu64 " rip=%#" PRIx64,
-			a.number, a.side, a.flags, a.context, a.tid, a.call, a.address, a.offset,
-			a.length, a.gregs[LOG_GREG_RIP]);
-		break;
-	}
-	case LOG_FENCE_COUNT: {
-		struct log_fence_counts c;
-		unsigned i;
-
-		log_payload(item, &c, sizeof(c));
-		strbuf_addf(out, " first=%u counts=", c.first);
-		for (i = 0; i < c.count && i < LOG_FENCE_COUNTS; i++)
-			strbuf_addf(out, "%s%" PRIu64, i > 0 ? "," : "", c.counts[i]);
-		break;
-	}
-	case LOG_FENCE_END: {
-		struct log_fence_end e;
-
-		log_payload(item, &e, sizeof(e));
-		strbuf_addf(out,
-			    " fenced=%" PRIu64 " passed=%" PRIu64 " most=%" PRIu64
-			    " level=%u accesses=%u let_through=%" PRIu64 " left_open=%" PRIu64,
-			    e.fenced, e.passed, e.most, e.level, e.accesses, e.let_through,
-			    e.left_open);
-		break;
-	}
-	case LOG_SWEEP: {
-		struct log_sweep s;
-
-		log_payload(item, &s, sizeof(s));
-		strbuf_addf(out,
-			    " at=%u blocks=%u cut_short=%u context=%u read=%" PRIu64 " us=%" PRIu64,
-			    s.at, s.blocks, s.cut_short, s.context, s.read_bytes,
-			    s.sweep_ns / 1000);
-		break;
-	}
-	case LOG_HOLDER: {
-		struct log_holder h;
-
-		log_payload(item, &h, sizeof(h));
-		strbuf_addf(out,
-			    " kind=%u target=%" PRIu64 " target_start=%#" PRIx64 " where=%#" PRIx64
-			    " value=%#" PRIx64 " id=%" PRIu64 " start=%#" PRIx64 " size=%" PRIu64,
-			    h.kind, h.target_id, h.target_start, h.where, h.value, h.id, h.start,
-			    h.size);
-		break;
-	}
-	case LOG_PYTHON_STACK: {
-		struct log_python_stack stack;
-		size_t bytes;
-		const struct log_python_frame *frames;
-
-		log_payload(item, &stack, sizeof(stack));
-		frames = log_payload_rest(item, sizeof(stack), &bytes);
-		strbuf_addf(out, " context=%u frames=", stack.context);
-		for (unsigned i = 0; i < stack.frame_count && i < bytes / sizeof(frames[0]); i++)
-			strbuf_addf(out, "%s%u:%u@%d", i ? "," : "", frames[i].code,
-				    frames[i].instruction, (int)frames[i].native);
-		break;
-	}
-	case LOG_PYTHON: {
-		struct log_python python;
-
-		log_payload(item, &python, sizeof(python));
-		strbuf_addf(out, " runtime=%#" PRIx64 " version=%#" PRIx64 " frames=%u",
-			    python.runtime, python.version, python.frames);
-		break;
-	}
-	case LOG_HOOK: {
-		struct log_hook hook;
-
-		log_payload(item, &hook, sizeof(hook));
-		strbuf_addf(out, " address=%#" PRIx64 " stub=%#" PRIx64 " state=%u marks=%u",
-			    hook.address, hook.stub, hook.state, hook.mark_count);
-		dump_text(out, "label", hook.label, strnlen(hook.label, sizeof(hook.label)));
-		break;
-	}
-	case LOG_WATCH_CHANGED: {
-		struct log_watch_changed changed;
-
-		log_payload(item, &changed, sizeof(changed));
-		strbuf_addf(out,
-			    " watched=%" PRIu64 " watch=%u expected=%" PRIu64 " found=%" PRIu64,
-			    changed.watched, changed.watch, word(changed.expected),
-			    word(changed.found));
-		break;
-	}
-	case LOG_UNOBSERVED: {
-		struct log_unobserved u;
-
-		log_payload(item, &u, sizeof(u));
-		strbuf_addf(out, " why=%u", u.why);
-		break;
-	}
-	default:
-		break;
-	}
 	strbuf_addc(out, '\n');
 }
 

@@ -187,6 +187,38 @@ uint64_t chance_needed(const struct chance *chance, uint32_t ppm)
 	return (uint64_t)ceil(log(contexts / SUSPECT_P) / -log(ppm / 1e6));
 }
 
+/* Log of what a stake of 1 has become by betting, before each toss, on the side that came more
+ * often so far (Krichevsky and Trofimov's estimate). A fair bet against a coin that knows nothing
+ * of how its trial ends: the chance that it ever becomes 1/p is p at most. */
+static double bet(double heads, double tails, double chance)
+{
+	return lgamma(heads + 0.5) + lgamma(tails + 0.5) - lgamma(heads + tails + 1) -
+	       2 * lgamma(0.5) - heads * log(chance) - tails * log(1 - chance);
+}
+
+/* The same of a context, over the trials that failed and those that passed; corrected for all
+ * contexts. */
+static double p_anytime(const struct chance_context *c, uint32_t ppm, size_t contexts)
+{
+	double chance = ppm / 1e6, stake;
+
+	/* Who fails less often when his blocks are overwritten is nobody's suspect. */
+	if (c->poisoned_failed * c->clear <= c->clear_failed * c->poisoned)
+		return 1;
+	stake = bet((double)c->poisoned_failed, (double)c->clear_failed, chance) +
+		bet((double)(c->poisoned - c->poisoned_failed),
+		    (double)(c->clear - c->clear_failed), chance);
+	return fmin(1, (double)contexts * exp(-stake));
+}
+
+bool chance_told(const struct chance *chance, uint32_t ppm, double p)
+{
+	VEC_FOREACH (&chance->contexts, context)
+		if (p_anytime(context, ppm, chance->contexts.count) <= p / 2)
+			return true;
+	return false;
+}
+
 struct tested {
 	const struct chance_context *context;
 	double p;
@@ -199,7 +231,8 @@ static int by_p(const void *a, const void *b)
 	return x->p < y->p ? -1 : x->p > y->p;
 }
 
-void chance_conclude(const struct chance *chance, struct heap_report *ret)
+void chance_conclude(const struct chance *chance, uint32_t ppm, bool looked,
+		     struct heap_report *ret)
 {
 	AUTO(mem_freep)
 	struct tested *tested = mem_alloc((chance->contexts.count + 1) * sizeof(tested[0]));
@@ -217,6 +250,8 @@ void chance_conclude(const struct chance *chance, struct heap_report *ret)
 		double p = tested[i].p * (double)(count - i);
 		struct heap_suspect suspect;
 
+		if (looked)
+			p = 2 * fmin(p, p_anytime(context, ppm, chance->contexts.count));
 		largest = p > largest ? p : largest;
 		if (largest >= SUSPECT_P)
 			break;

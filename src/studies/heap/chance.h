@@ -38,5 +38,12 @@ void chance_read(struct chance *chance, const struct plan_heap *plan, struct rea
  * tell that context from all the others. `ppm` is the chance. */
 uint64_t chance_needed(const struct chance *chance, uint32_t ppm);
 
-/* Fills in contexts and suspects, likeliest first. */
-void chance_conclude(const struct chance *chance, struct heap_report *ret);
+/* Does the failure go with somebody's coin, with a chance of `p` at most that it only looks so? May
+ * be asked after every trial: who stops then is wrong no more often than that. `ppm` is the coins'
+ * chance. */
+bool chance_told(const struct chance *chance, uint32_t ppm, double p);
+
+/* Fills in contexts and suspects, likeliest first. `looked`: chance_told() was asked meanwhile, so
+ * that half of every p is spent on it. */
+void chance_conclude(const struct chance *chance, uint32_t ppm, bool looked,
+		     struct heap_report *ret);

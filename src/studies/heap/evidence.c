@@ -52,6 +52,10 @@ static void tell_damage(const struct sight *sight, struct evidence *ret)
 	canary->offset = sight->seen->offset;
 	canary->len = sight->seen->length;
 	canary->goes_on_at = copy(f->rival ? f->rival : f->through);
+	if (f->fenced) {
+		stack_copy(&canary->writer, &f->seen_at);
+		canary->instruction = copy(f->instruction);
+	}
 	if (!sight->example)
 		return;
 	strbuf_add(&canary->expected, f->expected, f->bytes);
@@ -111,14 +115,8 @@ static enum evidence_kind kind_of(const struct heap_finding *f)
 
 static char *note_of(const struct heap_finding *f, bool failing, bool failed)
 {
-	const struct frame *site = f->fenced ? stack_site(&f->seen_at) : NULL;
 	struct strbuf sb = { 0 };
 
-	if (site && f->kind <= HEAP_UNDERFLOW) {
-		strbuf_adds(&sb, "a fence saw the write: ");
-		frame_describe(site, &sb);
-		strbuf_adds(&sb, f->when.tests.count == 1 ? "; " : "");
-	}
 	if (f->when.tests.count == 1 && !f->when.more_tests)
 		strbuf_addf(&sb, "while %s ran", f->when.tests.items[0]);
 	if (failing && !failed)

@@ -62,6 +62,28 @@ static uint64_t fence_trials(const struct heap *heap)
 	return turns < FENCE_TRIALS_MAX ? turns : FENCE_TRIALS_MAX;
 }
 
+/* In how many trials the finding that was met most often was seen; what tells nothing by itself
+ * left out. */
+static uint64_t found(const struct heap *heap)
+{
+	uint64_t most = 0;
+
+	VEC_FOREACH (&heap->report->findings, finding)
+		if (!finding->continued && finding->kind != HEAP_MISMATCHED_FREE &&
+		    finding->trials > most)
+			most = finding->trials;
+	return most;
+}
+
+static bool will_do(const struct heap *heap)
+{
+	uint64_t seen = found(heap);
+
+	return seen < heap->request->found_enough &&
+	       runner_will_do(&heap->runner, heap->runner.ran, seen,
+			      heap->request->found_enough - seen);
+}
+
 static int heap_next(void *ctx, unsigned int slot, struct run *ret, struct err *err)
 {
 	struct heap *heap = ctx;
@@ -78,6 +100,8 @@ static int heap_next(void *ctx, unsigned int slot, struct run *ret, struct err *
 		*ret = (struct run){ .position = heap->next++, .arm = HEAP_ARM_FENCE };
 		return 1;
 	}
+	if (will_do(heap))
+		return 0;
 	if (heap->next > heap->first + schedule_runs(&heap->schedule)) {
 		if (!wants_more(heap))
 			return 0;
@@ -124,6 +148,27 @@ static void heap_prepare(void *ctx, const struct run *run, struct trial_job *job
 	strbuf_add(&job->plan_items, &plan, sizeof(plan));
 }
 
+static bool is_at(const struct crash *crash, const char *wanted)
+{
+	AUTO(strbuf_deinit) struct strbuf place = { 0 };
+
+	if (crash)
+		crash_place(crash, &place);
+	return strcmp(strbuf_str(&place), wanted) == 0;
+}
+
+static void note_place(struct heap_report *report, const struct crash *crash)
+{
+	AUTO(strbuf_deinit) struct strbuf place = { 0 };
+
+	if (crash)
+		crash_place(crash, &place);
+	report->crashes_differ |= !crash || (report->crash_place &&
+					     strcmp(report->crash_place, strbuf_str(&place)) != 0);
+	mem_free(report->crash_place);
+	report->crash_place = report->crashes_differ ? NULL : strbuf_take(&place);
+}
+
 static void heap_examine(void *ctx, const struct trial_result *result, struct reading *reading)
 {
 	struct heap *heap = ctx;
@@ -146,6 +191,8 @@ static void heap_examine(void *ctx, const struct trial_result *result, struct re
 	findings_add(&trial, reading, heap->report);
 	if (end->observed.signal != 0)
 		crash = reading_crash(reading, CRASH_WHOLE);
+	if (!heap->fencing && !heap->request->compare)
+		note_place(heap->report, crash);
 	if (crash) /* one that shows a freed block is a finding like the others */
 		findings_add_crash(&trial, crash, heap->report);
 	sweeps_read(reading, crash, heap->report);
@@ -153,20 +200,19 @@ static void heap_examine(void *ctx, const struct trial_result *result, struct re
 	if (trial.failed || heap->report->findings.count > 0)
 		heap->plan.item.flags &= (uint16_t)~PLAN_HEAP_SAMPLED;
 	if (heap->plan.poison_ppm < 1000000)
-		chance_read(&heap->chance, &heap->plan, reading, trial.failed);
+		chance_read(&heap->chance, &heap->plan, reading,
+			    heap->request->unlike ? !is_at(crash, heap->request->unlike)
+						  : trial.failed);
 }
 
 static bool heap_ended(void *ctx, const struct run *run, bool failed)
 {
 	const struct heap *heap = ctx;
 
-	if (heap->request->found_enough == 0)
-		return false;
-	VEC_FOREACH (&heap->report->findings, finding)
-		if (!finding->continued && finding->kind != HEAP_MISMATCHED_FREE &&
-		    finding->trials >= heap->request->found_enough)
-			return true;
-	return false;
+	if (heap->request->suspect_p > 0 &&
+	    chance_told(&heap->chance, heap->plan.poison_ppm, heap->request->suspect_p))
+		return true;
+	return heap->request->found_enough > 0 && found(heap) >= heap->request->found_enough;
 }
 
 static void heap_tick(void *ctx)
@@ -302,7 +348,7 @@ static void conclude(struct heap *heap)
 	dangling_sort(report);
 	if (heap->plan.poison_ppm >= 1000000)
 		return;
-	chance_conclude(&heap->chance, report);
+	chance_conclude(&heap->chance, heap->plan.poison_ppm, heap->request->suspect_p > 0, report);
 	report->needed = chance_needed(&heap->chance, heap->plan.poison_ppm);
 }
 

@@ -34,8 +34,14 @@ struct heap_request {
 	unsigned int trials_max;
 	unsigned int
 		found_enough; /* trials with the same finding that are enough; 0: all are run */
-	bool give_up_clean;   /* no: when none has failed after `trials`, it is not waited for */
-	bool compare;	      /* and as many under crash, in turns */
+	/* Poison by chance: it ends when somebody is suspected with this p; 0: not before all
+	 * trials are run. */
+	double suspect_p;
+	bool give_up_clean; /* no: when none has failed after `trials`, it is not waited for */
+	/* What the coins are asked about, where every trial fails: does it crash elsewhere than
+	 * there (crash_place())? NULL: does it fail. */
+	const char *unlike;
+	bool compare; /* and as many under crash, in turns */
 	uint64_t seed;
 	struct plan_heap plan; /* of every trial, but for the seed */
 	enum heap_fencing fencing;

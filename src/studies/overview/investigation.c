@@ -19,7 +19,6 @@
 #define WATCH_WITHOUT_IDS "watch without ids"
 
 /* Below this an observer has changed the rate. */
-#define EFFECT_P 0.01
 
 struct case_reading {
 	struct case_store *cs;
@@ -114,7 +113,7 @@ static void judge_observers(struct investigation *inv)
 								.failed_a = without->failed,
 								.trials_b = o->rate.trials,
 								.failed_b = o->rate.failed });
-		o->effect = o->p >= EFFECT_P		   ? EFFECT_NONE
+		o->effect = o->p >= RATES_DIFFER_P	   ? EFFECT_NONE
 			    : o->rate.failed == 0	   ? EFFECT_HIDES
 			    : o->rate.rate < without->rate ? EFFECT_RARER
 							   : EFFECT_MORE_OFTEN;
@@ -526,6 +525,30 @@ static void add_project(struct strbuf *sb, const struct investigation *inv)
 	strbuf_addc(sb, ' ');
 }
 
+/* "redhand VERB -- CMD: …" becomes a command that works when it is pasted. */
+static void fill_in_next(struct investigation *inv)
+{
+	static const char begin[] = "redhand ", end[] = " -- CMD";
+	char *next = inv->verdict.next;
+	const char *to = next ? strstr(next, end) : NULL, *from = NULL;
+
+	for (const char *at = next; to && (at = strstr(at, begin)) && at < to; at++)
+		from = at;
+	if (!from || inv->program.count == 0)
+		return;
+	from += sizeof(begin) - 1;
+	{
+		AUTO(mem_freep) char *verb = mem_strndup(from, (size_t)(to - from));
+		AUTO(mem_freep) char *filled = command(inv, verb, &inv->program);
+		struct strbuf sb = { 0 };
+
+		strbuf_add(&sb, next, (size_t)(from - next) - (sizeof(begin) - 1));
+		strbuf_addf(&sb, "%s%s", filled, to + sizeof(end) - 1);
+		mem_free(next);
+		inv->verdict.next = strbuf_take(&sb);
+	}
+}
+
 static void add_commands(struct investigation *inv, const struct strv *minimal)
 {
 	const char *shown = inv->program.count > 0 ? shown_by(inv) : NULL;
@@ -635,6 +658,7 @@ int investigation_read(struct case_store *cs, struct readings *readings, struct 
 	find_sentinel(cs, &inv);
 	find_minimal(cs, reading.minimize, &inv, &minimal);
 	add_commands(&inv, &minimal);
+	fill_in_next(&inv);
 	*ret = inv;
 	return 0;
 }

@@ -77,7 +77,9 @@ int findings_signatures(const struct findings_source *of, struct signature_summa
 	for (size_t i = 0; i < count && i < SIGNATURES_SHOWN; i++) {
 		struct signature_summary s = {
 			.rate = rate_wilson(tally->trials, sorted[i].count, RATE_CONFIDENCE),
-			.always = sorted[i].always,
+			/* Members that were told apart at first may be one by now. */
+			.always = sorted[i].always ||
+				  (tally->trials > 1 && sorted[i].count == tally->trials),
 			.trial = sorted[i].trial,
 		};
 		int r = case_signature(of->cs, sorted[i].id, &s.signature, err);

@@ -5,6 +5,8 @@
 #include "search/stats/rate.h"
 #include "studies/series/findings.h"
 
+#define ALONE_S 0.5 /* that the first trial runs alone at most, where failing ones are spared */
+
 struct repro {
 	const struct repro_request *request;
 	struct runner runner;
@@ -78,11 +80,29 @@ static bool enough(const struct repro *repro)
 	return request->precision > 0 && trials > 0 && rate.high - rate.low < request->precision;
 }
 
+/* Of a command that fails in every run the first trial tells it, and what runs beside it would fail
+ * for nothing. */
+static bool spares(const struct repro *repro)
+{
+	const struct repro_request *request = repro->request;
+	uint64_t trials, failed;
+
+	if (!request->sparing)
+		return false;
+	tally_failed(&repro->runner.tally, TALLY_ALL, TALLY_ALL, &trials, &failed);
+	if (trials == 0)
+		return repro->runner.running > 0 && series_now_s() - repro->started_s < ALONE_S;
+	return failed < request->failures &&
+	       runner_will_do(&repro->runner, trials, failed, request->failures - failed);
+}
+
 static int repro_next(void *ctx, unsigned int slot, struct run *ret, struct err *err)
 {
 	struct repro *repro = ctx;
 	bool done;
 
+	if (spares(repro))
+		return 0;
 	for (; repro->next <= repro->limit; repro->next++) {
 		int r = case_position_done(repro->runner.cs, repro->runner.series, repro->next,
 					   &done, err);

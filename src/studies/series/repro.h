@@ -29,7 +29,9 @@ struct repro_request {
 	uint64_t trials;       /* 0: until one of the next two, at most REPRO_OPEN_END */
 	uint64_t failures;     /* 0: do not stop for it */
 	const char *signature; /* … of this kind, by its id; NULL: of any */
-	bool sparing; /* with failing trials: none is started before the last has been looked at */
+	/* With failing trials: none is started where those that run will probably do, and the first
+	 * of all runs alone, if it is short. */
+	bool sparing;
 	bool intermittent; /* … that come and go: what every run shows is none of them */
 	double precision;  /* 0: do not stop for it */
 	bool fresh;

@@ -222,6 +222,27 @@ static bool is_cut(const struct signature *s)
 	return s->fault && same_text(s->fault, fault_class_name(FAULT_MAPPING_SHRANK));
 }
 
+/* Damaged memory kills the same test by one signal or another. */
+static bool same_signal(const struct target *t, const struct signature *s)
+{
+	const struct signature *target = &t->signature;
+
+	return target->signal == s->signal ||
+	       (t->faults && !t->exact && target->test && is_access(target) && is_access(s));
+}
+
+/* Damaged memory kills the same test in different functions; only the user, by naming a signature,
+ * or the lack of a test's name makes the function count. */
+static bool same_place(const struct target *t, const struct signature *s)
+{
+	const struct signature *target = &t->signature;
+
+	if ((!t->exact && target->test) || !target->site || !s->site)
+		return true;
+	return same_text(target->site, s->site) &&
+	       (!t->faults || same_fault(target->fault, s->fault));
+}
+
 /* Is this the target, as far as the target says? A signature from a run that did not tell its
  * tests, or that nobody observed, names no test or no site. */
 static bool alike(const struct target *t, const struct signature *s)
@@ -241,18 +262,13 @@ static bool alike(const struct target *t, const struct signature *s)
 		return true;
 	if (t->cuts && is_cut(target))
 		return false;
-	if (target->signal != s->signal &&
-	    !(t->faults && !t->exact && target->test && is_access(target) && is_access(s)))
+	if (!same_signal(t, s))
 		return false;
 	if (target->kind == FAILURE_EXIT && target->exit_status != s->exit_status)
 		return false;
 	if (target->test && !(s->test ? test_name_same(target->test, s->test) : t->lenient))
 		return false;
-	/* Damaged memory kills the same test in different functions; only the user, by naming a
-	 * signature, or the lack of a test's name makes the function count. */
-	if ((t->exact || !target->test) && target->site && s->site &&
-	    (!same_text(target->site, s->site) ||
-	     (t->faults && !same_fault(target->fault, s->fault))))
+	if (!same_place(t, s))
 		return false;
 	if (target->kind == FAILURE_OUTPUT)
 		return target->crumb && s->crumb && same_text(target->crumb, s->crumb);

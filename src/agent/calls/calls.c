@@ -1,0 +1,268 @@
+#include "agent/calls/calls.h"
+
+#include <errno.h>
+#include <linux/futex.h>
+#include <sched.h>
+#include <stddef.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "agent/arch/x86_64.h"
+#include "agent/calls/call.h"
+#include "agent/core/agent.h"
+#include "agent/core/feature.h"
+#include "agent/core/memory.h"
+#include "agent/core/told.h"
+#include "agent/pages/pages.h"
+
+#define CODE_USER_DISPATCH 2 /* SYS_USER_DISPATCH, <asm-generic/siginfo.h> */
+#define PAGE 4096u
+
+/* ---- processes ---------------------------------------------------------------------------------
+ */
+
+/* A child that does not share its memory must not share the watched pages: it gets a copy of them.
+ * Such a call is made here, on whatever stack the child is to have: its registers come back with
+ * the return from this handler, in both. */
+static void call_fork(struct call *call, unsigned stack_at, long stack)
+{
+	int fd;
+	long child;
+
+	if (!pages.bytes) { /* fenced memory is the child's own by itself */
+		call_pass(call);
+		return;
+	}
+	fd = pages_copy_sigsafe();
+	if (fd < 0) {
+		call_answer(call, -ENOMEM);
+		return;
+	}
+	if (stack_at < 6)
+		call->made[stack_at] = 0;
+	child = call_make(call);
+	if (child == 0) {
+		bool own = pages_adopt_sigsafe(fd);
+
+		if (own)
+			(void)told_again_sigsafe();
+		if (stack)
+			call->context->uc_mcontext.gregs[REG_RSP] = stack;
+	} else {
+		(void)raw_syscall1(SYS_close, fd);
+	}
+	call_answer(call, child);
+}
+
+static void call_clone(struct call *call)
+{
+	if (call->given[0] & CLONE_VM)
+		call_pass(call);
+	else
+		call_fork(call, 1, call->given[1]);
+}
+
+static void call_clone3(struct call *call)
+{
+	uint64_t arguments[11] = { 0 }, bytes = (uint64_t)call->given[1];
+	long stack = 0;
+
+	if (bytes < 64 || bytes > sizeof(arguments) ||
+	    !watch_read_sigsafe(arguments, (uint64_t)call->given[0], (uint32_t)bytes) ||
+	    (arguments[0] & CLONE_VM)) {
+		call_pass(call);
+		return;
+	}
+	if (arguments[5])
+		stack = (long)(arguments[5] + arguments[6]);
+	arguments[5] = arguments[6] = 0;
+	call->made[0] = (long)arguments;
+	call_fork(call, 6, stack);
+}
+
+/* ---- memory ------------------------------------------------------------------------------------
+ */
+
+/* The target protects memory that it was given: so it is, but it never becomes really writable. */
+static void call_mprotect(struct call *call)
+{
+	uint64_t at = (uint64_t)call->given[0], bytes = (uint64_t)call->given[1], page;
+	long result;
+
+	if (!call_held(call->given[0]) || bytes > pages.top - at || pages.yielded) {
+		call_pass(call);
+		return;
+	}
+	call->made[2] &= ~(long)PROT_WRITE;
+	if (call->given[2] & PROT_WRITE)
+		call->made[2] |= PROT_READ;
+	result = call_make(call);
+	for (page = at; !result && page < at + bytes; page += PAGE)
+		pages.rights[(page - pages.base) / PAGE] = (uint8_t)((call->given[2] & 7) + 1);
+	call_answer(call, result);
+}
+
+/* Memory of malloc reads as zeros afterwards; ours is a file's. */
+static void call_madvise(struct call *call)
+{
+	if (!call_held(call->given[0])) {
+		call_pass(call);
+	} else if (call->given[2] == MADV_DONTNEED) {
+		call->made[0] = call_writable(call->given[0]);
+		call->made[2] = MADV_REMOVE;
+		call_redirect(call, call_plain_outputs);
+	} else {
+		call_answer(call, 0);
+	}
+}
+
+/* Waiters are found by their address: only what the kernel writes to is moved, and of those that
+ * inherit priorities that is always both, those who wait and those who wake. */
+static void call_futex(struct call *call)
+{
+	switch (call->given[1] & FUTEX_CMD_MASK) {
+	case FUTEX_LOCK_PI:
+	case FUTEX_UNLOCK_PI:
+	case FUTEX_TRYLOCK_PI:
+	case 13: /* FUTEX_LOCK_PI2 */
+		if (!call_held(call->given[0]))
+			break;
+		call->made[0] = call_writable(call->given[0]);
+		call_redirect(call, call_plain_outputs);
+		return;
+	case FUTEX_WAIT_REQUEUE_PI:
+	case FUTEX_CMP_REQUEUE_PI:
+	case FUTEX_WAKE_OP:
+		if (!call_held(call->given[4]))
+			break;
+		call->made[4] = call_writable(call->given[4]);
+		call_redirect(call, call_plain_outputs);
+		/* Those who wait there do so under the other address. Being woken for nothing is
+		 * part of the contract. */
+		if ((call->given[1] & FUTEX_CMD_MASK) == FUTEX_WAKE_OP)
+			(void)raw_syscall3(SYS_futex, call->given[4],
+					   FUTEX_WAKE | (call->given[1] & FUTEX_PRIVATE_FLAG),
+					   call->given[3]);
+		return;
+	default:
+		break;
+	}
+	call_pass(call);
+}
+
+/* From a handler of the target's, to a mask that is older than our being told, or that the handler
+ * wrote there. The kernel finds it above the stack pointer (arch/x86/kernel/signal_64.c). */
+static void call_sigreturn(struct call *call)
+{
+	uint64_t at = call_register(call->context, REG_RSP) + offsetof(ucontext_t, uc_sigmask);
+
+	if (memory_readable_sigsafe(at, 8) == 8)
+		told_mask_open((sigset_t *)at);
+	call_pass(call);
+}
+
+/* ---- the signal --------------------------------------------------------------------------------
+ */
+
+static void call_take(struct call *call)
+{
+	switch (call->number) {
+	case SYS_readv:
+	case SYS_preadv:
+	case SYS_preadv2:
+	case SYS_process_vm_readv:
+		call_list(call, 1);
+		return;
+	case SYS_process_vm_writev:
+		if (call->given[0] == raw_syscall0(SYS_getpid))
+			call_list(call, 3);
+		else
+			call_pass(call);
+		return;
+	case SYS_io_setup:
+	case SYS_io_uring_setup:
+		pages_yield_sigsafe();
+		call_pass(call);
+		return;
+	case SYS_recvmsg:
+		call_recvmsg(call);
+		return;
+	case SYS_recvmmsg:
+		call_recvmmsg(call);
+		return;
+	case SYS_rt_sigprocmask:
+		call_sigprocmask(call);
+		return;
+	case SYS_rt_sigaction:
+		call_sigaction(call);
+		return;
+	case SYS_rt_sigsuspend:
+		call_masked(call, 0);
+		return;
+	case SYS_ppoll:
+		call_masked(call, 3);
+		return;
+	case SYS_epoll_pwait:
+#ifdef SYS_epoll_pwait2
+	case SYS_epoll_pwait2:
+#endif
+		call_masked(call, 4);
+		return;
+	case SYS_pselect6:
+		call_pselect(call);
+		return;
+	case SYS_fork:
+		call_fork(call, 6, 0);
+		return;
+	case SYS_clone:
+		call_clone(call);
+		return;
+	case SYS_clone3:
+		call_clone3(call);
+		return;
+	case SYS_mprotect:
+		call_mprotect(call);
+		return;
+	case SYS_madvise:
+		call_madvise(call);
+		return;
+	case SYS_futex:
+		call_futex(call);
+		return;
+	case SYS_rt_sigreturn:
+		call_sigreturn(call);
+		return;
+	case SYS_vfork:
+	case SYS_sigaltstack:
+	case SYS_mmap:
+	case SYS_munmap:
+	case SYS_mremap:
+	case SYS_brk:
+	case SYS_mlock:
+	case SYS_munlock:
+	case SYS_mincore:
+	case SYS_set_robust_list:
+	case SYS_arch_prctl:
+	case SYS_exit:
+	case SYS_exit_group:
+		call_pass(call);
+		return;
+	default:
+		call_plain(call);
+	}
+}
+
+bool calls_signal_sigsafe(int signo, const siginfo_t *info, ucontext_t *context)
+{
+	struct call call = { .context = context, .number = (long)call_register(context, REG_RAX) };
+	static const int order[6] = { REG_RDI, REG_RSI, REG_RDX, REG_R10, REG_R8, REG_R9 };
+	unsigned i;
+
+	if (signo != SIGSYS || !agent.faults || info->si_code != CODE_USER_DISPATCH)
+		return false;
+	for (i = 0; i < 6; i++)
+		call.given[i] = call.made[i] = (long)call_register(context, order[i]);
+	if (!FEATURES_ASK(call_taken, &call))
+		call_take(&call);
+	return true;
+}

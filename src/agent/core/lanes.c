@@ -1,0 +1,333 @@
+#include "agent/core/lanes.h"
+
+#include <pthread.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+
+#include "agent/arch/x86_64.h"
+#include "agent/core/agent.h"
+#include "agent/core/clock.h"
+#include "agent/core/feature.h"
+#include "agent/core/log.h"
+#include "agent/core/memory.h"
+#include "agent/core/real.h"
+
+#define LANES_MAX 16384u
+#define EXIT_ROUNDS 3u
+
+static __thread uint32_t thread_ended __attribute__((tls_model("initial-exec")));
+
+static struct {
+	uint8_t taken[LANES_MAX];	/* atomic */
+	struct thread *area[LANES_MAX]; /* mapped once, kept for the next thread of this lane */
+	uint32_t generation[LANES_MAX];
+	uint32_t forks; /* between the first image and this one */
+	pthread_key_t exit_key;
+	bool have_key;
+} lanes;
+
+/* Nothing is known of the contexts of this lane. */
+static void tables_open(struct thread *area)
+{
+	area->site_next = area->site_last = area->sites;
+	area->site_mask = (THREAD_SITE_PAIRS_MIN - 1) * THREAD_SITE_BIT;
+	area->key_groups = THREAD_KEY_GROUPS_MIN;
+	area->rules_mask = THREAD_RULES_MIN - 1;
+	area->sites_used = area->spans_varied = area->rules_used = 0;
+	area->forks = lanes.forks;
+}
+
+/* The log is new since a fork: context ids in the tables are the parent's, and so are its ids. */
+static void lane_forget(struct thread *area)
+{
+	(void)raw_syscall3(SYS_madvise, area->sites,
+			   offsetof(struct thread, guard_page) - offsetof(struct thread, sites),
+			   MADV_DONTNEED);
+	FEATURES_TELL(lane_forget, area);
+	area->epoch_due = 0;
+	area->context_next = area->context_end = 0;
+	area->next_id = area->id_end = area->id_group = 0;
+	area->ring_ready = 0;
+	tables_open(area);
+}
+
+static struct thread *lane_take(void)
+{
+	struct thread *area;
+	uint32_t i;
+
+	for (i = 0; i < agent.plan.thread_slots; i++) {
+		uint8_t free_lane = 0;
+
+		if (__atomic_load_n(&lanes.taken[i], __ATOMIC_RELAXED) ||
+		    !__atomic_compare_exchange_n(&lanes.taken[i], &free_lane, 1, false,
+						 __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
+			continue;
+		if (!lanes.area[i]) {
+			area = memory_map_sigsafe(sizeof(*area));
+			if (!area) {
+				__atomic_store_n(&lanes.taken[i], 0, __ATOMIC_RELEASE);
+				break;
+			}
+			(void)raw_syscall3(SYS_mprotect, area->guard_page, sizeof(area->guard_page),
+					   PROT_NONE);
+			tables_open(area);
+			lanes.area[i] = area;
+		}
+		area = lanes.area[i];
+		if (area->forks != lanes.forks)
+			lane_forget(area);
+		area->lane = i;
+		area->generation = ++lanes.generation[i];
+		area->busy = 0;
+		area->id_stop = area->ring_stop = 0;
+		area->region[0] = area->region[1] = THREAD_NO_REGION;
+		area->recovery_armed = 0;
+		area->dispatched = area->stepping = 0;
+		area->handling = 0;
+		area->exit_rounds = 0;
+		area->blocked = 0;
+		area->masked = 0;
+		area->last_crash = area->survived = 0;
+		area->handler_frame = 0;
+		area->python_state = 0;
+		memset(&area->target_stack, 0, sizeof(area->target_stack));
+		area->target_stack.ss_flags = SS_DISABLE;
+		return area;
+	}
+	log_drop_sigsafe(LOG_DROP_THREAD);
+	return NULL;
+}
+
+static void lane_release(struct thread *area)
+{
+	__atomic_store_n(&lanes.taken[area->lane], 0, __ATOMIC_RELEASE);
+}
+
+void thread_altstack_sigsafe(struct thread *self)
+{
+	stack_t ours = { .ss_sp = self->altstack, .ss_size = sizeof(self->altstack) };
+
+	(void)raw_syscall2(SYS_sigaltstack, &ours, 0);
+}
+
+/* The row in the log and the ring; the thread itself calls it. */
+static void lane_open(struct thread *self, uint64_t stack_high)
+{
+	struct log_thread *row = &log_map.threads[self->lane];
+	struct log_thread_event event = { .lane = self->lane, .generation = self->generation };
+	struct log_writer writer;
+
+	bool other_stack = self->stack_high != stack_high;
+
+	self->tid = (uint32_t)raw_syscall0(SYS_gettid);
+	self->stack_high = stack_high;
+	self->row = row;
+	FEATURES_TELL(lane_open, self, other_stack);
+	row->generation = self->generation;
+	row->stack_high = stack_high;
+	row->start_monotonic_ns = clock_ns_sigsafe(CLOCK_MONOTONIC);
+	row->end_monotonic_ns = 0;
+	(void)raw_syscall2(SYS_prctl, PR_GET_NAME, row->name);
+	row->tid = self->tid;
+	__atomic_fetch_add(&log_map.header->threads_seen, 1, __ATOMIC_RELAXED);
+	event.stack_high = stack_high;
+	memcpy(event.name, row->name, sizeof(event.name));
+	log_writer_init_sigsafe(&writer, LOG_TO_EVENTS);
+	(void)log_append_sigsafe(&writer, LOG_THREAD_START, &event, sizeof(event), NULL, 0);
+}
+
+/* The end of a thread is the destructor of a thread-specific value. Other destructors may still
+ * free memory afterwards, so the lane is held for the first rounds (PTHREAD_DESTRUCTOR_ITERATIONS
+ * is 4) and given back in the last. */
+static void thread_exit(void *value)
+{
+	struct thread *self = value;
+	stack_t off = { .ss_flags = SS_DISABLE };
+	struct log_writer writer;
+
+	if (self != thread_self)
+		return;
+	if (++self->exit_rounds <= EXIT_ROUNDS && !pthread_setspecific(lanes.exit_key, self))
+		return;
+	if (agent_switch.crash) {
+		FEATURES_TELL(thread_gone, self);
+		self->row->end_monotonic_ns = clock_ns_sigsafe(CLOCK_MONOTONIC);
+		log_writer_init_sigsafe(&writer, LOG_TO_EVENTS);
+		(void)log_append_sigsafe(&writer, LOG_THREAD_END, &self->lane, sizeof(self->lane),
+					 NULL, 0);
+	}
+	thread_ended = 1;
+	thread_self = NULL;
+	thread_hot = &thread_nobody;
+	if (self->target_stack.ss_flags & SS_DISABLE)
+		(void)raw_syscall2(SYS_sigaltstack, &off, 0);
+	lane_release(self);
+}
+
+bool thread_init_main(uint64_t stack_high)
+{
+	struct thread *self = lane_take();
+	unsigned i;
+
+	if (!self)
+		return false;
+	lanes.have_key = !pthread_key_create(&lanes.exit_key, thread_exit);
+	/* Not in .data: it is large. */
+	thread_nobody.region[0] = thread_nobody.region[1] = THREAD_NO_REGION;
+	thread_nobody.site_next = thread_nobody.site_last = thread_nobody.sites;
+	for (i = 0; i < features_count; i++)
+		if (features[i].main_thread && !features[i].main_thread((const void *)stack_high))
+			return false;
+	lane_open(self, stack_high);
+	thread_self = self;
+	thread_hot = self;
+	thread_altstack_sigsafe(self);
+	guard_open(self);
+	return true;
+}
+
+struct thread *thread_adopt_sigsafe(void)
+{
+	struct thread *self;
+
+	if (thread_ended || !agent_switch.crash)
+		return NULL;
+	self = lane_take();
+	if (!self)
+		return NULL;
+	/* Its stack's end is unknown: scans go through the kernel (context.c). */
+	lane_open(self, 0);
+	thread_self = self;
+	thread_hot = self;
+	/* A key below 32 has its place in the thread's own block: nothing is allocated. */
+	if (lanes.have_key && lanes.exit_key < 32)
+		(void)pthread_setspecific(lanes.exit_key, self);
+	FEATURES_TELL(thread_known);
+	return self;
+}
+
+static void thread_begin(struct thread *self, uint64_t stack_high)
+{
+	thread_self = self;
+	thread_hot = self;
+	guard_close(self);
+	lane_open(self, stack_high);
+	thread_altstack_sigsafe(self);
+	if (lanes.have_key)
+		(void)pthread_setspecific(lanes.exit_key, self);
+	FEATURES_TELL(thread_known);
+	FEATURES_TELL(thread_born);
+	guard_open(self);
+}
+
+static void *thread_main(void *argument)
+{
+	struct thread *self = argument;
+
+	thread_begin(self, (uint64_t)__builtin_frame_address(0));
+	return self->start(self->argument);
+}
+
+/* A lane for the thread that is about to be made; NULL: it is to be made without. */
+static struct thread *thread_prepare(void *start, void *argument)
+{
+	struct thread *area = agent_switch.crash ? lane_take() : NULL;
+
+	if (!area)
+		return NULL;
+	FEATURES_TELL(thread_wanted);
+	*(void **)(&area->start) = start;
+	area->argument = argument;
+	area->blocked = thread_self ? thread_self->blocked : 0; /* masks are inherited */
+	area->masked = thread_self ? thread_self->masked : 0;
+	return area;
+}
+
+EXPORT int pthread_create(pthread_t *ret, const pthread_attr_t *attr, void *(*start)(void *),
+			  void *argument)
+{
+	struct thread *area = thread_prepare(*(void **)(&start), argument);
+	int r;
+
+	if (!area)
+		return real.pthread_create(ret, attr, start, argument);
+	r = real.pthread_create(ret, attr, thread_main, area);
+	if (r)
+		lane_release(area);
+	return r;
+}
+
+/* C11's threads, which libc makes without asking for pthread_create. */
+static int thrd_main(void *argument)
+{
+	struct thread *self = argument;
+	int (*start)(void *);
+
+	thread_begin(self, (uint64_t)__builtin_frame_address(0));
+	*(void **)(&start) = *(void **)(&self->start);
+	return start(self->argument);
+}
+
+EXPORT int thrd_create(pthread_t *ret, int (*start)(void *), void *argument);
+EXPORT int thrd_create(pthread_t *ret, int (*start)(void *), void *argument)
+{
+	struct thread *area = thread_prepare(*(void **)(&start), argument);
+	int r;
+
+	if (!area)
+		return real.thrd_create(ret, start, argument);
+	r = real.thrd_create(ret, thrd_main, area);
+	if (r)
+		lane_release(area);
+	return r;
+}
+
+void thread_after_fork(void)
+{
+	struct thread *self = thread_self;
+	uint32_t i;
+
+	lanes.forks++;
+	for (i = 0; i < agent.plan.thread_slots; i++)
+		lanes.taken[i] = self && self->lane == i;
+	if (!self)
+		return;
+	lane_forget(self);
+	guard_close(self);
+	FEATURES_TELL(forget);
+	self->last_crash = self->survived = 0;
+	lane_open(self, self->stack_high);
+	guard_open(self);
+}
+
+bool thread_by_stack_sigsafe(uint64_t low, uint64_t high, uint32_t *ret_lane)
+{
+	uint32_t i;
+
+	for (i = 0; i < agent.plan.thread_slots; i++) {
+		const struct thread *area = lanes.area[i];
+
+		if (!__atomic_load_n(&lanes.taken[i], __ATOMIC_RELAXED) || !area ||
+		    area->stack_high <= low || area->stack_high > high)
+			continue;
+		*ret_lane = i;
+		return true;
+	}
+	return false;
+}
+
+const struct thread *lane_area_sigsafe(uint32_t n)
+{
+	return n < LANES_MAX ? lanes.area[n] : NULL;
+}
+
+uint32_t thread_lanes_in_use_sigsafe(void)
+{
+	uint32_t i, count = 0;
+
+	for (i = 0; i < agent.plan.thread_slots; i++)
+		count += lanes.taken[i];
+	return count;
+}

@@ -1,0 +1,3 @@
+#include "agent/hooks/hook_sites.h"
+
+struct hooked_state hooked;

@@ -1,4 +1,0 @@
-/* Compiled once for each of the two libraries; all else is the same. */
-#include "agent/agent.h"
-
-const bool agent_lean = AGENT_LEAN;

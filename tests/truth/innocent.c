@@ -1,0 +1,341 @@
+/* Programs that look guilty and are not. Nobody may be accused, whether they fail or not. */
+#include <malloc.h>
+#include <pthread.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+
+#include "truth.h"
+
+static int bad_input(void)
+{
+	fputs("cannot open 'x'\n", stderr);
+	return 1;
+}
+
+static int flaky_exit(void)
+{
+	return sometimes(3);
+}
+
+static int flaky_abort(void)
+{
+	if (sometimes(3)) {
+		fputs("the other side hung up\n", stderr);
+		abort();
+	}
+	return 0;
+}
+
+static int failed_check(void)
+{
+	fputs("FAIL: expected 4, got 5\n", stderr);
+	return 1;
+}
+
+/* Objects of a pool are written when they are given back, and given out again. */
+static int pool(void)
+{
+	struct piece {
+		struct piece *next;
+		long data[3];
+	} *all = calloc(32, sizeof(*all)), *list = NULL;
+
+	for (int round = 0; round < 5; round++) {
+		for (int i = 0; i < 32; i++) {
+			memset(&all[i], 0xdd, sizeof(all[i]));
+			all[i].next = list;
+			list = &all[i];
+		}
+		while (list) {
+			struct piece *p = list;
+
+			list = p->next;
+			p->data[0] = round;
+			KEEP(p);
+		}
+	}
+	free(all);
+	return 0;
+}
+
+static int xor_list(void)
+{
+	uintptr_t a[3], *volatile p = a;
+
+	a[0] = (uintptr_t)&a[1];
+	a[1] = (uintptr_t)&a[0] ^ (uintptr_t)&a[2];
+	a[2] = (uintptr_t)&a[1];
+	return p[0] != (uintptr_t)&a[1];
+}
+
+static int tagged(void)
+{
+	uintptr_t *slot = malloc(sizeof(*slot));
+	char *text = strdup("tagged");
+
+	*slot = (uintptr_t)text | 1;
+	KEEP(slot);
+	*slot |= UINT64_C(1) << 60;
+	KEEP(slot);
+	text = (char *)(*slot & ~(UINT64_C(1) << 60 | 1));
+	free(text);
+	free(slot);
+	return 0;
+}
+
+static int usable(void)
+{
+	for (size_t n = 1; n < 200; n += 7) {
+		char *p = malloc(n);
+
+		memset(p, 1, malloc_usable_size(p));
+		KEEP(p);
+		free(p);
+	}
+	return 0;
+}
+
+static int grows(void)
+{
+	char *p = NULL;
+
+	for (size_t n = 1; n < 5000; n += 13) {
+		p = realloc(p, n);
+		p[n - 1] = 1;
+		KEEP(p);
+	}
+	free(p);
+	return 0;
+}
+
+static int overlap(void)
+{
+	char *p = malloc(100);
+
+	memset(p, 'a', 100);
+	memmove(p + 1, p, 99);
+	KEEP(p);
+	memmove(p, p + 50, 50);
+	KEEP(p);
+	free(p);
+	return 0;
+}
+
+struct counted {
+	int count;
+	char text[20];
+};
+
+APART void unref(struct counted *c)
+{
+	if (--c->count == 0)
+		free(c);
+}
+
+static int counted(void)
+{
+	for (int i = 0; i < 200; i++) {
+		struct counted *c = calloc(1, sizeof(*c));
+
+		c->count = 3;
+		KEEP(c);
+		unref(c);
+		unref(c);
+		unref(c);
+	}
+	return 0;
+}
+
+/* Zeros that calloc left are meant. */
+static int zeros(void)
+{
+	long *p = calloc(64, sizeof(*p)), sum = 0;
+
+	for (int i = 0; i < 64; i++)
+		sum += p[i];
+	free(p);
+	return sum != 0;
+}
+
+/* The address of a freed block is compared, not followed. */
+static int compared(void)
+{
+	char *a = malloc(40), *b = a;
+
+	KEEP(b);
+	free(a);
+	a = malloc(40);
+	KEEP(a);
+	printf("%d\n", a == b);
+	free(a);
+	return 0;
+}
+
+static sigjmp_buf back;
+
+static void on_fault(int signo)
+{
+	(void)signo;
+	siglongjmp(back, 1);
+}
+
+/* Faults that the program expects. */
+static int probes(void)
+{
+	char *page = mmap(NULL, 4096, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	int faults = 0;
+
+	signal(SIGSEGV, on_fault);
+	for (int i = 0; i < 5; i++) {
+		if (sigsetjmp(back, 1) == 0)
+			(void)*(volatile char *)(page + i);
+		else
+			faults++;
+	}
+	return faults != 5;
+}
+
+static long shared;
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+
+static void *adds(void *arg)
+{
+	for (int i = 0; i < 2000; i++) {
+		pthread_mutex_lock(&lock);
+		shared++;
+		pthread_mutex_unlock(&lock);
+		free(malloc(10 + (size_t)i % 300));
+	}
+	return arg;
+}
+
+static int threads(void)
+{
+	pthread_t t[4];
+
+	for (int i = 0; i < 4; i++)
+		pthread_create(&t[i], NULL, adds, NULL);
+	for (int i = 0; i < 4; i++)
+		pthread_join(t[i], NULL);
+	return shared != 8000;
+}
+
+static int children(void)
+{
+	char *p = malloc(100);
+	int status = 0;
+
+	for (int i = 0; i < 3; i++) {
+		pid_t pid = fork();
+
+		if (pid == 0) {
+			free(p);
+			_exit(0);
+		}
+		(void)waitpid(pid, &status, 0);
+	}
+	free(p);
+	return status;
+}
+
+/* A union under two names. */
+static int pun(void)
+{
+	union {
+		double number;
+		uint64_t bits;
+		void *pointer;
+	} *u = malloc(sizeof(*u));
+
+	u->number = 1.5;
+	KEEP(u);
+	u->bits &= ~UINT64_C(1);
+	KEEP(u);
+	u->pointer = u;
+	KEEP(u);
+	free(u);
+	return 0;
+}
+
+/* Padding and the rest of a buffer are read and written by whole words. */
+static int padded(void)
+{
+	struct {
+		char a;
+		long b;
+	} *s = malloc(sizeof(*s) * 4), *t = malloc(sizeof(*s) * 4);
+
+	for (int i = 0; i < 4; i++) {
+		s[i].a = 1;
+		s[i].b = i;
+	}
+	KEEP(s);
+	memcpy(t, s, sizeof(*s) * 4);
+	KEEP(t);
+	free(s);
+	free(t);
+	return 0;
+}
+
+static int unmapped(void)
+{
+	for (int i = 0; i < 10; i++) {
+		char *p = mmap(NULL, 8192, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1,
+			       0);
+
+		memset(p, 1, 8192);
+		munmap(p, 8192);
+	}
+	return 0;
+}
+
+/* A text without its end, and functions that are told how long it is. */
+static int unended(void)
+{
+	char *p = malloc(16);
+	int same;
+
+	memset(p, 'x', 16);
+	KEEP(p);
+	printf("%.16s\n", p);
+	same = strnlen(p, 16) == 16 && memchr(p, 'y', 16) == NULL;
+	free(p);
+	return !same;
+}
+
+static int handled_null(void)
+{
+	char *p = getenv("TRUTH_HAS_NO_SUCH_VARIABLE");
+
+	return p ? p[0] != 0 : 0;
+}
+
+#define NOBODY "class none\n"
+
+static const struct truth_case cases[] = {
+	{ "bad-input", NOBODY, bad_input },
+	{ "flaky-exit", NOBODY, flaky_exit },
+	{ "flaky-abort", NOBODY, flaky_abort },
+	{ "failed-check", NOBODY, failed_check },
+	{ "pool", NOBODY, pool },
+	{ "xor-list", NOBODY, xor_list },
+	{ "tagged", NOBODY, tagged },
+	{ "usable", NOBODY, usable },
+	{ "grows", NOBODY, grows },
+	{ "overlap", NOBODY, overlap },
+	{ "counted", NOBODY, counted },
+	{ "zeros", NOBODY, zeros },
+	{ "compared", NOBODY, compared },
+	{ "probes", NOBODY, probes },
+	{ "threads", NOBODY, threads },
+	{ "children", NOBODY, children },
+	{ "pun", NOBODY, pun },
+	{ "padded", NOBODY, padded },
+	{ "unmapped", NOBODY, unmapped },
+	{ "unended", NOBODY, unended },
+	{ "handled-null", NOBODY, handled_null },
+};
+
+TRUTH_MAIN(cases)

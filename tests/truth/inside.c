@@ -1,0 +1,359 @@
+/*
+ * What a sanitizer cannot name: damage within one block, of a single bit, by emitted code, inside
+ * the program's own allocator, and events in the wrong order.
+ */
+#include <pthread.h>
+#include <sys/mman.h>
+
+#include "truth.h"
+
+/* ---- within a block ---- */
+
+struct card {
+	char name[16];
+	char *title;
+	long seen[4];
+	struct card *next;
+	uint32_t count;
+	uint32_t flags;
+};
+
+static struct card *cards[40];
+
+APART struct card *card_new(int i)
+{
+	struct card *c = calloc(1, sizeof(*c));
+
+	c->title = malloc(24);
+	sprintf(c->title, "card %d", i);
+	c->next = i > 0 ? cards[i - 1] : c;
+	cards[i] = c;
+	return c;
+}
+
+APART void cards_make(void)
+{
+	for (int i = 0; i < 40; i++)
+		(void)card_new(i);
+}
+
+APART size_t cards_use(void)
+{
+	size_t sum = 0;
+
+	for (int i = 0; i < 40; i++)
+		sum += strlen(cards[i]->title) + cards[i]->next->count;
+	return sum;
+}
+
+APART void name_set(struct card *c, const char *name)
+{
+	volatile char *to = c->name;
+
+	while ((*to++ = *name++) != 0)
+		;
+}
+
+static int field_name(void)
+{
+	cards_make();
+	name_set(cards[12], "a name that is long");
+	return cards_use() == 0;
+}
+
+APART void seen_add(struct card *c, int at, long when)
+{
+	volatile long *seen = c->seen;
+
+	seen[at] = when;
+}
+
+static int field_index(void)
+{
+	cards_make();
+	for (int i = 0; i < 5; i++)
+		seen_add(cards[9], i, 1000 + i);
+	return cards_use() == 0;
+}
+
+APART void flag_set(struct card *c)
+{
+	*(volatile uint64_t *)&c->next |= UINT64_C(1) << 52;
+}
+
+static int bit_set(void)
+{
+	cards_make();
+	flag_set(cards[21]);
+	return cards_use() == 0;
+}
+
+APART void flag_clear(struct card *c)
+{
+	*(volatile uint64_t *)&c->title &= ~(UINT64_C(1) << 44 | UINT64_C(1) << 46);
+}
+
+static int bit_cleared(void)
+{
+	cards_make();
+	flag_clear(cards[22]);
+	return cards_use() == 0;
+}
+
+APART void count_store(struct card *c, uint64_t value)
+{
+	*(volatile uint64_t *)((char *)&c->next + 4) = value;
+}
+
+/* Eight bytes for a field of four, four bytes too early: half of the link is gone. */
+static int wide_store(void)
+{
+	cards_make();
+	count_store(cards[30], 77);
+	return cards_use() == 0;
+}
+
+APART void half_store(struct card *c, uint32_t value)
+{
+	*((volatile uint32_t *)&c->title + 1) = value;
+}
+
+static int half_pointer(void)
+{
+	cards_make();
+	half_store(cards[5], 0x41414141);
+	return cards_use() == 0;
+}
+
+static int field_sometimes(void)
+{
+	cards_make();
+	if (sometimes(3))
+		half_store(cards[5], 0x41414141);
+	return cards_use() == 0;
+}
+
+/* ---- emitted code ---- */
+
+typedef void (*emitted)(void *at);
+
+/* mov qword ptr [rdi+OFFSET], VALUE; ret */
+APART emitted emit_store(int32_t offset, int32_t value)
+{
+	static const uint8_t store[] = { 0x48, 0xc7, 0x87, 0, 0, 0, 0, 0, 0, 0, 0, 0xc3 };
+	uint8_t *code =
+		mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	memcpy(code, store, sizeof(store));
+	memcpy(code + 3, &offset, 4);
+	memcpy(code + 7, &value, 4);
+	(void)!mprotect(code, 4096, PROT_READ | PROT_EXEC);
+	return (emitted)(uintptr_t)code;
+}
+
+static int emitted_field(void)
+{
+	emitted code = emit_store(offsetof(struct card, title), 0x4141);
+
+	cards_make();
+	code(cards[17]);
+	return cards_use() == 0;
+}
+
+static int emitted_over(void)
+{
+	emitted code = emit_store(64, 7);
+	char *p = malloc(64);
+
+	KEEP(p);
+	code(p);
+	puts("done");
+	free(p);
+	return 0;
+}
+
+static int emitted_freed(void)
+{
+	emitted code = emit_store(16, 7);
+	char *p = malloc(64);
+
+	KEEP(p);
+	free(p);
+	KEEP(p);
+	code(p);
+	puts("done");
+	return 0;
+}
+
+/* ---- an allocator of the program's own ---- */
+
+struct job {
+	struct job *link;
+	const char *name;
+	long left;
+};
+static struct job *pool, *free_jobs;
+
+APART struct job *job_take(const char *name)
+{
+	struct job *j = free_jobs;
+
+	if (!pool) {
+		pool = calloc(64, sizeof(*pool));
+		for (int i = 0; i < 63; i++)
+			pool[i].link = &pool[i + 1];
+		j = free_jobs = pool;
+	}
+	free_jobs = j->link;
+	j->link = NULL;
+	j->name = name;
+	j->left = 3;
+	return j;
+}
+
+APART void job_put(struct job *j)
+{
+	j->link = free_jobs;
+	free_jobs = j;
+}
+
+APART void job_cancel(struct job *j)
+{
+	j->name = (const char *)0x17;
+}
+
+APART size_t job_run(const struct job *j)
+{
+	return strlen(j->name);
+}
+
+/* Cancelled after it was put back; by then another has it. */
+static int pool_stale(void)
+{
+	struct job *a = job_take("first"), *b;
+
+	job_put(a);
+	b = job_take("second");
+	job_cancel(a);
+	return job_run(b) == 0;
+}
+
+APART void job_fill(struct job *jobs, int count)
+{
+	for (int i = 0; i < count; i++)
+		((volatile struct job *)jobs)[i].name = (const char *)(uintptr_t)(i + 1);
+}
+
+/* One piece of the pool too far. */
+static int pool_over(void)
+{
+	struct job *a = job_take("first"), *b = job_take("second");
+
+	job_fill(a, 2);
+	return job_run(b) == 0;
+}
+
+/* ---- the order of events ---- */
+
+struct settings {
+	char *name;
+	long level;
+};
+static struct settings *current;
+
+APART void settings_drop(void)
+{
+	free(current->name);
+	free(current);
+}
+
+APART size_t settings_use(const struct settings *s)
+{
+	return strlen(s->name) + (size_t)s->level;
+}
+
+static void *worker(void *started)
+{
+	struct settings *mine = current;
+
+	KEEP(mine);
+	*(volatile int *)started = 1;
+	usleep(sometimes(3) ? 4000 : 0);
+	return (void *)settings_use(mine);
+}
+
+static int order_drop(void)
+{
+	volatile int started = 0;
+	pthread_t thread;
+
+	current = malloc(sizeof(*current));
+	current->name = strdup("a name of some length");
+	current->level = 2;
+	pthread_create(&thread, NULL, worker, (void *)&started);
+	while (!started)
+		;
+	usleep(2000);
+	settings_drop();
+	for (int i = 0; i < 8; i++)
+		memset(malloc(sizeof(*current)), 0x41, sizeof(*current));
+	pthread_join(thread, NULL);
+	return 0;
+}
+
+static long *samples;
+static size_t sample_count, sample_room;
+
+APART long *sample_add(long value)
+{
+	if (sample_count == sample_room) {
+		sample_room = sample_room ? sample_room * 2 : 4;
+		samples = realloc(samples, sample_room * sizeof(*samples));
+	}
+	samples[sample_count] = value;
+	return &samples[sample_count++];
+}
+
+APART void first_bump(long *first)
+{
+	*(volatile long *)first += 1;
+}
+
+/* A pointer from before the array moved. */
+static int order_moved(void)
+{
+	long *first = sample_add(0);
+
+	for (int i = 1; i < 40; i++) {
+		(void)sample_add(i);
+		(void)strdup("something else");
+	}
+	first_bump(first);
+	return samples[0] != 1;
+}
+
+static const struct truth_case cases[] = {
+	{ "field-name", "class narrow-write\nclass wide-write\nclass overflow\nwho name_set\n",
+	  field_name },
+	{ "field-index", "class narrow-write\nclass overflow\nwho seen_add\n", field_index },
+	{ "bit-set", "class narrow-write\nwho flag_set\n", bit_set },
+	{ "bit-cleared", "class narrow-write\nwho flag_clear\n", bit_cleared },
+	{ "wide-store", "class wide-write\nwho count_store\n", wide_store },
+	{ "half-pointer", "class narrow-write\nwho half_store\n", half_pointer },
+	{ "field-sometimes", "class narrow-write\nwho half_store\n", field_sometimes },
+	{ "emitted-field", "class narrow-write\nwho emitted_field\n", emitted_field },
+	{ "emitted-over", "class overflow\nwho emitted_over\n", emitted_over },
+	{ "emitted-freed", "class write-after-free\nclass use-after-free\nwho emitted_freed\n",
+	  emitted_freed },
+	{ "pool-stale", "class write-after-free\nclass narrow-write\nwho job_cancel\n",
+	  pool_stale },
+	{ "pool-over", "class narrow-write\nclass overflow\nwho job_fill\n", pool_over },
+	{ "order-drop",
+	  "class use-after-free\nclass dangling-holder\nclass race\nwho settings_use\nwho settings_drop\n",
+	  order_drop },
+	{ "order-moved",
+	  "class write-after-free\nclass use-after-free\nclass dangling-holder\nwho first_bump\n",
+	  order_moved },
+};
+
+TRUTH_MAIN(cases)

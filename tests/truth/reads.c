@@ -1,0 +1,244 @@
+/* Reads of memory that is not there any more, never was, or was never written. */
+#include "truth.h"
+
+APART char *text_new(const char *from)
+{
+	char *text = malloc(strlen(from) + 1);
+
+	strcpy(text, from);
+	KEEP(text);
+	return text;
+}
+
+static char *cache;
+
+APART void reset(char *text)
+{
+	free(text);
+	KEEP(text);
+}
+
+APART int same(const char *a, const char *b)
+{
+	return strcmp(a, b) == 0;
+}
+
+static int freed_compared(void)
+{
+	cache = text_new("number");
+	reset(cache);
+	return !same(cache, "number");
+}
+
+struct item {
+	long id, pad[3];
+};
+static struct item *item_cache;
+
+APART struct item *item_new(long id)
+{
+	struct item *item = calloc(1, sizeof(*item));
+
+	item->id = id;
+	item->pad[0] = id + 2;
+	KEEP(item);
+	return item;
+}
+
+APART int lookup(void)
+{
+	return item_cache->pad[0] == 9;
+}
+
+static int freed_reused(void)
+{
+	item_cache = item_new(7);
+	reset((char *)item_cache);
+	(void)item_new(8);
+	if (lookup())
+		return 0;
+	puts("FAIL: lookup gave another item");
+	return 1;
+}
+
+APART int check_name(void)
+{
+	if (same(cache, "alpha"))
+		return 0;
+	fprintf(stderr, "lookup: wrong name %s\n", cache);
+	return 1;
+}
+
+static int freed_names(void)
+{
+	cache = text_new("alpha");
+	reset(cache);
+	(void)text_new("omega");
+	return check_name();
+}
+
+APART int last_of(const volatile char *p)
+{
+	return p[16];
+}
+
+static int freed_poison(void)
+{
+	char *p = calloc(1, 17);
+
+	KEEP(p);
+	reset(p);
+	if (last_of(p)) {
+		puts("failure");
+		return 5;
+	}
+	return 0;
+}
+
+APART char *again(const char *text)
+{
+	return strdup(text);
+}
+
+static int freed_harmless(void)
+{
+	char *copied;
+
+	cache = text_new("aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa");
+	reset(cache);
+	copied = again(cache);
+	free(copied);
+	return 0;
+}
+
+APART unsigned int sum(const volatile unsigned char *p, int len)
+{
+	unsigned int s = 0;
+
+	for (int i = 0; i < len; i++)
+		s += p[i] != 1;
+	return s;
+}
+
+static int past_loop(void)
+{
+	unsigned char *p = malloc(64);
+
+	memset(p, 1, 64);
+	KEEP(p);
+	(void)!sum(p, 73);
+	free(p);
+	return 0;
+}
+
+APART size_t length(const char *text)
+{
+	return strlen(text);
+}
+
+static int past_text(void)
+{
+	char *p = malloc(32);
+
+	memset(p, 'a', 32);
+	KEEP(p);
+	p = length(p) > 100000 ? NULL : p;
+	free(p);
+	return 0;
+}
+
+static int past_write(void)
+{
+	char *p = malloc(40);
+
+	memset(p, 'a', 40);
+	KEEP(p);
+	(void)!write(1, p, 60);
+	free(p);
+	return 0;
+}
+
+APART int price(const int *table, int at)
+{
+	return table[at];
+}
+
+static int past_index(void)
+{
+	int *table = malloc(16 * sizeof(int));
+
+	for (int i = 0; i < 16; i++)
+		table[i] = i;
+	KEEP(table);
+	printf("%d\n", price(table, 16) == 12345);
+	free(table);
+	return 0;
+}
+
+APART char *raw(size_t len)
+{
+	char *p = malloc(len);
+
+	KEEP(p);
+	return p;
+}
+
+static int unset_byte(void)
+{
+	char *p = raw(20);
+
+	memcpy(p, "0123456789abcdefABC", 20);
+	KEEP(p);
+	free(p);
+	p = raw(17);
+	if (last_of(p)) {
+		puts("failure");
+		return 1;
+	}
+	return 0;
+}
+
+struct order {
+	long id, *discount, sum;
+};
+
+APART struct order *order_new(long id)
+{
+	struct order *o = malloc(sizeof(*o));
+
+	o->id = id;
+	o->sum = 7 * id;
+	KEEP(o);
+	return o;
+}
+
+APART long total(const struct order *o)
+{
+	return o->sum - *o->discount;
+}
+
+static int unset_pointer(void)
+{
+	printf("%ld\n", total(order_new(1)));
+	return 0;
+}
+
+static const struct truth_case cases[] = {
+	{ "freed-compared",
+	  "class use-after-free\nclass dangling-holder\nwho same\nwho freed_compared\n",
+	  freed_compared },
+	{ "freed-reused", "class use-after-free\nclass dangling-holder\nwho lookup\n",
+	  freed_reused },
+	{ "freed-names", "class use-after-free\nclass dangling-holder\nwho same\nwho check_name\n",
+	  freed_names },
+	{ "freed-poison", "class use-after-free\nwho last_of\n", freed_poison },
+	{ "freed-harmless", "class use-after-free\nwho again\n", freed_harmless },
+	{ "past-loop", "class over-read\nwho sum\n", past_loop },
+	{ "past-text", "class over-read\nwho length\n", past_text },
+	{ "past-write", "class over-read\nwho past_write\n", past_write },
+	{ "past-index", "class over-read\nwho price\n", past_index },
+	{ "unset-byte", "class uninitialised\nwho raw\n", unset_byte },
+	{ "unset-pointer", "class uninitialised\nwho order_new\n", unset_pointer },
+};
+
+TRUTH_MAIN(cases)

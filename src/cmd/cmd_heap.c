@@ -20,7 +20,7 @@ struct heap_options {
 	struct common_options common;
 	struct trial_options trial;
 	bool growth;
-	bool python_objects;
+	bool no_python_objects;
 	uint64_t trials; /* 0: the default of what is looked for */
 	uint64_t quarantine_mib;
 	unsigned int sample; /* enum heap_sample */
@@ -105,11 +105,12 @@ static const struct option heap_option_table[] = {
 	  .help = "Overwrite freed blocks with probability P (0.5 is best) per context and trial, and "
 		  "tell with which context's the failure goes: who only reads what was freed is found "
 		  "so" },
-	{ .name = "python-objects",
+	{ .name = "no-python-objects",
 	  .kind = OPTION_FLAG,
-	  .offset = offsetof(struct heap_options, python_objects),
-	  .help = "Guards around every object of CPython, too, which makes Python several times "
-		  "slower; without it only what Python itself takes from malloc has them" },
+	  .offset = offsetof(struct heap_options, no_python_objects),
+	  .help = "No guards around objects of CPython, only around what Python itself takes from "
+		  "malloc: several times faster, and an object that is used after its end is not "
+		  "seen" },
 	{ .name = "seed",
 	  .kind = OPTION_TEXT,
 	  .metavar = "N",
@@ -301,7 +302,7 @@ static int fill_request(const struct heap_options *options, struct heap_request 
 	int r = trial_seed(options->seed, &request->seed, err);
 
 	observe_heap_defaults(0, &request->plan);
-	if (!options->python_objects)
+	if (options->no_python_objects)
 		request->plan.item.flags &= (uint16_t)~PLAN_HEAP_PYTHON;
 	if (r == 0)
 		r = parse_chance(options->poison_chance, &request->plan.poison_ppm, err);
@@ -335,7 +336,7 @@ static void identify(struct strbuf *identity, const struct heap_options *options
 		"quarantine %llu\nsweep %s %u\nchance %s\npython %d\nsample %u\nfence %d %d %u\n",
 		(unsigned long long)options->quarantine_mib, options->sweep ? options->sweep : "",
 		options->sweep_at, options->poison_chance ? options->poison_chance : "",
-		options->python_objects, options->sample, options->fence, options->no_fence,
+		!options->no_python_objects, options->sample, options->fence, options->no_fence,
 		options->fence_place);
 }
 

@@ -55,6 +55,7 @@ struct round_ops {
 	/* Trials of it that are stored already are read again. Not where trials that pass tell
 	 * something, too: those have left no log. */
 	bool replays;
+	bool same_hashes; /* Python's hashes of strings are the same in all of its trials */
 	/* A trial has ended, whether it failed or not. NULL: nothing to see. */
 	void (*read_any)(struct bench *bench, bool passed);
 	/* It failed in the way that is chased. NULL: nothing to see. */
@@ -71,13 +72,20 @@ struct level {
 
 struct race;
 
-/* An object that counts its references and was used after the last had been given back. */
+/* refcount.c: an object that counts its references and was used after the last had been given
+ * back. Stacks are those of the first trial that showed each. */
 struct release {
 	char *key; /* of the object; NULL: none is looked for */
 	uint64_t size;
-	uint64_t caught;   /* failing trials in which the last reference was seen to go */
-	struct stack last; /* where it went */
-	char *account;	   /* its count over its life, in words */
+	uint64_t caught;       /* failing trials in which the last reference was seen to go */
+	struct stack born;     /* where it was made */
+	struct stack last;     /* where that reference went */
+	char *account;	       /* its count over its life, in words */
+	struct evidence touch; /* EVIDENCE_FREED_USE: the first access afterwards; or empty */
+	struct stakeout held;  /* the one global that pointed to it at the crash, if it was one */
+	struct stack stored;   /* who put the pointer there */
+	uint64_t stores;       /* failing trials in which that was seen */
+	bool read_there;       /* whoever touched the object first had the pointer from there */
 };
 
 /* A mapped file that a register led to when a trial died. */

@@ -49,6 +49,7 @@ struct known {
 	uint64_t ids_trial;	/* a failing one under ids; 0: none */
 	struct series_id ids_series; /* that it is of, in… */
 	unsigned int ids_arm;
+	bool reported;	    /* a sanitizer in the program has told what is wrong */
 	bool chased;	    /* the chase came to its end */
 	bool guarded;	    /* it was run with guards around blocks */
 	double guarded_s;   /* … each took so long, side by side */
@@ -117,6 +118,9 @@ extern const struct question_ops questions[QUESTIONS];
 void question_show(struct inquiry *inq, enum question question);
 /* All of them, from the first to the verdict. */
 int questions_ask(struct inquiry *inq);
+
+/* reported.c: what sanitizers said in the failing trials that there are becomes evidence. */
+int reported_look(struct inquiry *inq);
 
 /* choices.c: a choice is stored when it is made, and what it brought when it has ended. */
 struct choice {

@@ -111,9 +111,14 @@ int questions_ask(struct inquiry *inq)
 			inq->ret->spent |= !inq->ret->interrupted;
 			continue;
 		}
+		/* How little of it shows that is worth knowing all the same. */
+		if (inq->known.reported && !last && i != QUESTION_FEWER)
+			continue;
 		r = ask(inq, i);
 		if (r == 0 && i == QUESTION_FEWER)
 			r = ask_again(inq);
+		if (r == 0 && i == QUESTION_FAILS)
+			r = reported_look(inq);
 	}
 	return r;
 }

@@ -61,7 +61,8 @@ static void say_counts(const struct rule *rule, const struct proof *proof,
 
 	if (BIT(rule->class) & APART || rule->class == VERDICT_HOST_SUSPECTED)
 		return;
-	if (rule->by_watching && proof->main->kind != EVIDENCE_CANARY)
+	if (rule->by_watching && proof->main->kind != EVIDENCE_CANARY &&
+	    proof->main->kind != EVIDENCE_REPORTED)
 		strbuf_addf(sb,
 			    "; caught in %" PRIu64 " of %" PRIu64
 			    " %strials in which the victim was watched",
@@ -90,6 +91,15 @@ static void say_unfailed(const struct rule *rule, const struct facts *facts, str
 				: "the heap is damaged");
 }
 
+static void tell(const struct rule *rule, const struct facts *facts, const struct proof *proof,
+		 struct verdict *ret, struct strbuf *sentence)
+{
+	if (proof->main->kind == EVIDENCE_REPORTED)
+		tell_reported(proof, ret, sentence);
+	else
+		rule->tell(facts, proof, ret, sentence);
+}
+
 static void add_alternative(const struct rule *rule, const struct proof *proof,
 			    const struct facts *facts, struct verdict *ret)
 {
@@ -97,7 +107,7 @@ static void add_alternative(const struct rule *rule, const struct proof *proof,
 	struct verdict_alternative alternative = { .class = rule->class };
 	struct strbuf sentence = { 0 };
 
-	rule->tell(facts, proof, &scratch, &sentence);
+	tell(rule, facts, proof, &scratch, &sentence);
 	say_counts(rule, proof, facts, &sentence);
 	alternative.sentence = strbuf_take(&sentence);
 	alternative.tell_apart = mem_strdup(rule->settles);
@@ -176,8 +186,39 @@ static const char *writer_words(enum verdict_class class)
 	}
 }
 
+static const struct evidence *first_use(const struct facts *facts, const struct verdict *verdict)
+{
+	VEC_FOREACH (&facts->list->list, e)
+		if (e->kind == EVIDENCE_FREED_USE && e->freed_use->first && e->freed_use->block &&
+		    verdict->victim &&
+		    key_same_stack(e->freed_use->block->key, verdict->victim->key))
+			return e;
+	return NULL;
+}
+
+static void add_first_use(const struct facts *facts, struct verdict *ret)
+{
+	const struct evidence *use = first_use(facts, ret);
+
+	if (use)
+		add_step(ret, "it is used for the first time after that here",
+			 &use->freed_use->user, use);
+}
+
+/* Of an object that was used after its end: who took references and who gave them back. A holder
+ * has told it already. */
+static void say_account(const struct facts *facts, const struct verdict *verdict,
+			struct strbuf *sentence)
+{
+	const struct evidence *use = first_use(facts, verdict);
+
+	if (use && use->note && verdict->class != VERDICT_DANGLING_HOLDER)
+		strbuf_addf(sentence, "; %s", use->note);
+}
+
 /* Allocation, free, bad write, failure: in the order in which they happen. */
-static void add_steps(const struct proof *proof, const struct evidence *crash, struct verdict *ret)
+static void add_steps(const struct facts *facts, const struct proof *proof,
+		      const struct evidence *crash, struct verdict *ret)
 {
 	const struct evidence *main = proof->main;
 	bool stored_before_free = ret->class == VERDICT_DANGLING_HOLDER;
@@ -200,8 +241,12 @@ static void add_steps(const struct proof *proof, const struct evidence *crash, s
 		add_step(ret, "the value is put there", &ret->other, main);
 	if (main->kind == EVIDENCE_FREED_USE && !main->freed_use->write)
 		add_step(ret, "the freed block is used here", &main->freed_use->user, main);
+	if (ret->class == VERDICT_DANGLING_HOLDER)
+		add_first_use(facts, ret);
 	if (main->kind == EVIDENCE_OVER_READ)
 		add_step(ret, "it is read out of bounds here", &main->freed_use->user, main);
+	if (main->kind == EVIDENCE_REPORTED && ret->writer.count == 0)
+		add_step(ret, "it is used here", &main->reported->user, main);
 	if (main->kind == EVIDENCE_MAPPING)
 		add_step(ret, "what was cut off is touched here", &main->mapping->user, main);
 	if (crash)
@@ -239,7 +284,8 @@ static void state(const struct proof *proofs, size_t chosen, const struct facts 
 	ret->caught = proof->caught;
 	ret->watched = proof->watched;
 	say_unfailed(rule, facts, &sentence);
-	rule->tell(facts, proof, ret, &sentence);
+	tell(rule, facts, proof, ret, &sentence);
+	say_account(facts, ret, &sentence);
 	say_counts(rule, proof, facts, &sentence);
 	ret->sentence = strbuf_take(&sentence);
 	/* What tells it best comes first. */
@@ -254,9 +300,10 @@ static void state(const struct proof *proofs, size_t chosen, const struct facts 
 	for (size_t i = 0; i < proof->considered.count; i++)
 		strv_add(&ret->considered, proof->considered.items[i]);
 	ret->crash = crash ? crash->id : 0;
-	add_steps(proof, crash, ret);
+	add_steps(facts, proof, crash, ret);
 	add_alternatives(proofs, chosen, facts, ret);
-	if (!ret->firm || rule->class == VERDICT_USE_AFTER_FREE)
+	if (!ret->firm ||
+	    (rule->class == VERDICT_USE_AFTER_FREE && proof->main->kind != EVIDENCE_REPORTED))
 		ret->next = mem_strdup(rule->settles);
 	take_signature(facts, proof, ret);
 	ledger_fill(facts, rule, proof, ret);
@@ -281,7 +328,10 @@ static void give_up(const struct facts *facts, struct verdict *ret)
 static void weigh(const struct rule *rule, const struct facts *facts, struct proof *proof)
 {
 	rule->weigh(rule, facts, proof);
-	if (proof->main)
+	if (!proof->fits)
+		weigh_reported(rule, facts, proof);
+	/* The tool saw the access itself: nothing here speaks against it. */
+	if (proof->main && proof->main->kind != EVIDENCE_REPORTED)
 		consider(rule, facts, proof);
 }
 

@@ -95,6 +95,23 @@ static uint32_t suggested_by_fault(enum fault_class fault)
 	}
 }
 
+static uint32_t suggested_by_report(enum reported_kind kind)
+{
+	static const uint32_t sets[REPORTED_KINDS] = {
+		[REPORTED_OVERFLOW] = BIT(HYP_OVERFLOW),
+		[REPORTED_UNDERFLOW] = BIT(HYP_OVERFLOW),
+		[REPORTED_OVER_READ] = BIT(HYP_OVER_READ),
+		[REPORTED_FREED_USE] = BIT(HYP_DANGLING) | BIT(HYP_STALE),
+		[REPORTED_FREED_WRITE] = BIT(HYP_DANGLING) | BIT(HYP_STALE),
+		[REPORTED_DOUBLE_FREE] = BIT(HYP_DOUBLE_FREE),
+		[REPORTED_INVALID_FREE] = BIT(HYP_DOUBLE_FREE),
+		[REPORTED_UNINITIALISED] = BIT(HYP_UNINITIALISED),
+		[REPORTED_RACE] = BIT(HYP_RACE),
+	};
+
+	return kind < REPORTED_KINDS ? sets[kind] : 0;
+}
+
 /* The explanations that a piece speaks for, firmly or not. */
 static uint32_t suggests(const struct evidence *e)
 {
@@ -105,6 +122,8 @@ static uint32_t suggests(const struct evidence *e)
 		return e->canary->side == CANARY_FREED ? BIT(HYP_STALE) : BIT(HYP_OVERFLOW);
 	case EVIDENCE_OVER_READ:
 		return BIT(HYP_OVER_READ);
+	case EVIDENCE_REPORTED:
+		return suggested_by_report(e->reported->kind);
 	case EVIDENCE_FREED_USE:
 	case EVIDENCE_HOLDER:
 		return BIT(HYP_DANGLING) | BIT(HYP_STALE);
@@ -200,6 +219,7 @@ static enum experiment_kind shown_by(const struct facts *facts, const struct evi
 	case EVIDENCE_HOST:
 		return EXPERIMENT_MACHINE;
 	case EVIDENCE_FAILURE:
+	case EVIDENCE_REPORTED:
 		return EXPERIMENT_RUN;
 	default:
 		return EXPERIMENT_WATCH;

@@ -62,7 +62,8 @@ const struct rule rules[] = {
 	  .needs = "a pointer to a block that was freed, and that very pointer used in the failure",
 	  .settles = "clear that pointer before the free (or free later): the failure must go",
 	  .excludes = BUT(EVERY_OTHER_WAY, HYP_DANGLING),
-	  .covers = BIT(VERDICT_USE_AFTER_FREE) | BIT(VERDICT_NARROW_WRITE),
+	  .covers = BIT(VERDICT_USE_AFTER_FREE) | BIT(VERDICT_WRITE_AFTER_FREE) |
+		    BIT(VERDICT_NARROW_WRITE),
 	  .by_watching = true,
 	  .weigh = weigh_dangling,
 	  .tell = tell_dangling },

@@ -151,6 +151,10 @@ bool freed_block_recycled(const struct evidence *e);
 /* Before this wrong free, a pointer to another freed block was used. */
 bool bad_free_after_stale_use(const struct facts *facts, const struct evidence *bad);
 
+/* rules_reported.c: any class that a tool has reported by its name. */
+void weigh_reported(const struct rule *rule, const struct facts *facts, struct proof *ret);
+void tell_reported(const struct proof *proof, struct verdict *ret, struct strbuf *sentence);
+
 /* Words for sentences. */
 void say_site(struct strbuf *sb, const struct stack *stack); /* "f (x.c:3)", "somebody" */
 void say_values(struct strbuf *sb, uint64_t old, uint64_t new, unsigned int len);

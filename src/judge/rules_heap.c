@@ -103,7 +103,8 @@ static bool same_holder(const struct evidence *a, const struct home *home, const
 {
 	if (nameless_stack(a) && nameless_stack(b))
 		return key_same_context(a->holder->target->key, b->holder->target->key);
-	return home_same(home, here);
+	/* Which element of a table it is may go by chance. */
+	return home_same(home, here) || same_variable(home, here);
 }
 
 static uint64_t freed_use_trials(const struct facts *facts)

@@ -183,13 +183,24 @@ bool store_may_be_dealt_out(const struct write_seen *w)
 	       w->base->id == w->victim->id;
 }
 
+/* CPython's objects begin behind what the interpreter keeps in front of them: two words of the
+ * collector's, and two more where instances have dictionaries. */
+static bool is_objects_own(const struct block_life *block, uint64_t pointer)
+{
+	bool pythons = block->python || (block->allocated.count > 0 &&
+					 frame_is_interpreter(&block->allocated.frames[0]));
+
+	return pointer == block->start ||
+	       (pythons && (pointer - block->start == 16 || pointer - block->start == 32));
+}
+
 bool store_may_have_run(const struct write_seen *w)
 {
 	if (store_in_loop(w))
 		return true;
 	return w->victim && w->base && w->base->id == w->victim->id && w->fit == FIT_NARROW &&
-	       w->base->value != w->victim->start && !store_names_field(w) && w->store_len > 0 &&
-	       w->store_len < 4 && w->value_len == 8;
+	       !is_objects_own(w->victim, w->base->value) && !store_names_field(w) &&
+	       w->store_len > 0 && w->store_len < 4 && w->value_len == 8;
 }
 
 bool store_in_copy(const struct write_seen *w)

@@ -327,9 +327,33 @@ const struct frame *crash_site(const struct crash *crash)
 	return first_telling(&crash->stack, crash->fault == FAULT_EXECUTE);
 }
 
+bool frame_is_interpreter(const struct frame *frame)
+{
+	static const char *const names[] = { "libpython", "libffi.", "_ctypes." };
+	const char *slash = frame->module ? strrchr(frame->module, '/') : NULL;
+	const char *base = slash ? slash + 1 : "";
+
+	if (frame->kind == FRAME_PYTHON)
+		return false;
+	for (size_t i = 0; i < ARRAY_SIZE(names); i++)
+		if (strncmp(base, names[i], strlen(names[i])) == 0)
+			return true;
+	/* python, python3, python3.12 */
+	if (strncmp(base, "python", 6) == 0 && strspn(base + 6, "0123456789.") == strlen(base + 6))
+		return true;
+	return frame->module && strstr(frame->module, "/numpy/") != NULL;
+}
+
 const struct frame *stack_site(const struct stack *stack)
 {
-	return first_telling(stack, 0);
+	const struct frame *first = first_telling(stack, 0);
+
+	if (!first || !frame_is_interpreter(first))
+		return first;
+	for (const struct frame *frame = first; frame < stack->frames + stack->count; frame++)
+		if (frame_is_telling(frame) && !frame_is_interpreter(frame))
+			return frame;
+	return first;
 }
 
 void crash_place(const struct crash *crash, struct strbuf *sb)

@@ -139,6 +139,10 @@ void crash_place(const struct crash *crash, struct strbuf *sb);
  * says nothing about who called them. */
 bool frame_is_runtime(const struct frame *frame);
 
+/* Is it what runs Python, or leads from there to C (libffi, ctypes, numpy)? It does what the code
+ * says that it runs. */
+bool frame_is_interpreter(const struct frame *frame);
+
 /* Is it neither that, nor code that is there for whoever calls it: a wrapper around malloc, the
  * libraries of C++ and Rust, CPython's services for objects? */
 bool frame_is_telling(const struct frame *frame);
@@ -151,5 +155,6 @@ bool stack_in_allocator(const struct stack *stack);
  * stack one of those that recur. NULL when there is none with a name or a module. */
 const struct frame *crash_site(const struct crash *crash);
 
-/* The same of any stack: whose code it was, not which routine of the C library did it for it. */
+/* The same of any stack: whose code it was, not which routine of the C library or of an interpreter
+ * did it for it. */
 const struct frame *stack_site(const struct stack *stack);

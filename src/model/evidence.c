@@ -26,6 +26,7 @@ static const char *const kind_names[EVIDENCE_KINDS] = {
 	[EVIDENCE_OVER_READ] = "over-read",
 	[EVIDENCE_FAULT_VALUE] = "fault-value",
 	[EVIDENCE_ACCOUNT] = "reference-account",
+	[EVIDENCE_REPORTED] = "reported",
 };
 
 static const size_t part_sizes[EVIDENCE_KINDS] = {
@@ -50,6 +51,7 @@ static const size_t part_sizes[EVIDENCE_KINDS] = {
 	[EVIDENCE_OVER_READ] = sizeof(struct freed_use),
 	[EVIDENCE_FAULT_VALUE] = sizeof(struct fault_value),
 	[EVIDENCE_ACCOUNT] = sizeof(struct reference_account),
+	[EVIDENCE_REPORTED] = sizeof(struct reported),
 };
 
 const char *evidence_kind_name(enum evidence_kind kind)
@@ -157,6 +159,13 @@ bool key_same_stack(const char *a, const char *b)
 static bool same_text(const char *a, const char *b)
 {
 	return a && b && strcmp(a, b) == 0;
+}
+
+bool same_variable(const struct home *a, const struct home *b)
+{
+	return a->kind == HOME_GLOBAL && b->kind == HOME_GLOBAL && a->name && b->name &&
+	       strcmp(a->name, b->name) == 0 && a->module && b->module &&
+	       strcmp(a->module, b->module) == 0;
 }
 
 bool home_same(const struct home *a, const struct home *b)
@@ -350,6 +359,16 @@ static void hop_free(struct hop_seen *hop)
 	mem_free(hop);
 }
 
+void reported_deinit(struct reported *reported)
+{
+	mem_free(reported->tool);
+	mem_free(reported->what);
+	block_life_free(reported->block);
+	stack_deinit(&reported->user);
+	stack_deinit(&reported->other);
+	*reported = (struct reported){ 0 };
+}
+
 static void part_free(struct evidence *evidence)
 {
 	switch (evidence->kind) {
@@ -407,6 +426,9 @@ static void part_free(struct evidence *evidence)
 	case EVIDENCE_ACCOUNT:
 		account_free(evidence->account);
 		return;
+	case EVIDENCE_REPORTED:
+		reported_deinit(evidence->reported);
+		break;
 	default:
 		break;
 	}

@@ -276,6 +276,7 @@ struct freed_use {
 	bool place_reused; /* another kind of block had the place before this one */
 	bool fenced;	   /* seen at a closed page, and let through: no crash showed it */
 	uint64_t width;	   /* bytes that it touched; 0 unknown */
+	bool first;	   /* watched from the block's free on: nobody touched it before */
 };
 
 /* Somebody still points to a block that was freed. */
@@ -411,6 +412,38 @@ struct failure_seen {
 	double limit_s;		  /* OBSTACLE_TOO_SLOW */
 };
 
+/* What a tool inside the program, or around it, says that it saw. */
+enum reported_kind {
+	REPORTED_OTHER, /* nothing that a verdict could rest on */
+	REPORTED_OVERFLOW,
+	REPORTED_UNDERFLOW,
+	REPORTED_OVER_READ,
+	REPORTED_FREED_USE,
+	REPORTED_FREED_WRITE,
+	REPORTED_DOUBLE_FREE,
+	REPORTED_INVALID_FREE,
+	REPORTED_UNINITIALISED,
+	REPORTED_RACE,
+	REPORTED_KINDS,
+};
+
+struct reported {
+	enum reported_kind kind;
+	char *tool; /* "AddressSanitizer" */
+	char *what; /* in its words: "heap-use-after-free" */
+	bool write;
+	uint64_t width; /* bytes of the access; 0 unknown */
+	int64_t offset; /* from the block's start */
+	/* With its size, place and stacks as far as they were told; of a variable `key` is its
+	 * name. NULL: nothing was told. */
+	struct block_life *block;
+	struct stack user;  /* who did it */
+	struct stack other; /* of a race: the other thread */
+};
+
+/* Frees what it has; it is not freed itself. */
+void reported_deinit(struct reported *reported);
+
 enum hop_end {
 	HOP_GOES_ON,
 	HOP_ORIGIN,  /* the value was made here */
@@ -454,6 +487,7 @@ enum evidence_kind {
 	EVIDENCE_OVER_READ, /* `freed_use` */
 	EVIDENCE_FAULT_VALUE,
 	EVIDENCE_ACCOUNT,
+	EVIDENCE_REPORTED,
 	EVIDENCE_KINDS,
 };
 
@@ -485,6 +519,7 @@ struct evidence {
 		struct odds_seen *odds;
 		struct fault_value *fault_value;
 		struct reference_account *account;
+		struct reported *reported;
 		void *any;
 	};
 };
@@ -530,6 +565,9 @@ bool key_same_stack(const char *a, const char *b);
 
 /* Do they name the same field in any run: same block key or context, symbol, offset? */
 bool home_same(const struct home *a, const struct home *b);
+
+/* Are they the same global, whichever of its elements? */
+bool same_variable(const struct home *a, const struct home *b);
 
 /* Appends it in words: "struct object.word (block 3f2a#12, offset 24, 8 bytes)". */
 void home_describe(const struct home *home, struct strbuf *sb);

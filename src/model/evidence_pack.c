@@ -8,7 +8,7 @@
 
 #include "model/archive.h"
 
-#define EVIDENCE_VERSION 7
+#define EVIDENCE_VERSION 8
 
 static void cut(struct archive *a, struct file_cut *c)
 {
@@ -282,6 +282,21 @@ static void freed_use(struct archive *a, struct freed_use *u)
 		archive_bool(a, &u->fenced);
 		archive_u64(a, &u->width);
 	}
+	if (a->version >= 8)
+		archive_bool(a, &u->first);
+}
+
+static void reported(struct archive *a, struct reported *r)
+{
+	ARCHIVE_CHOICE(a, &r->kind, REPORTED_KINDS);
+	archive_text(a, &r->tool);
+	archive_text(a, &r->what);
+	archive_bool(a, &r->write);
+	archive_u64(a, &r->width);
+	archive_i64(a, &r->offset);
+	archive_block_or_null(a, &r->block);
+	archive_stack(a, &r->user);
+	archive_stack(a, &r->other);
 }
 
 static void holder(struct archive *a, struct holder_seen *h)
@@ -498,6 +513,9 @@ static void part(struct archive *a, struct evidence *e)
 	case EVIDENCE_FREED_USE:
 	case EVIDENCE_OVER_READ:
 		freed_use(a, e->freed_use);
+		break;
+	case EVIDENCE_REPORTED:
+		reported(a, e->reported);
 		break;
 	case EVIDENCE_HOLDER:
 		holder(a, e->holder);

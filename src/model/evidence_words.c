@@ -316,6 +316,41 @@ static void hop(const struct hop_seen *h, struct strbuf *sb)
 		strbuf_addf(sb, "; %s", h->inferred);
 }
 
+static void site_or(const struct stack *stack, struct strbuf *sb)
+{
+	const struct frame *at = stack_site(stack);
+
+	if (!at && stack->count > 0)
+		at = &stack->frames[0];
+	if (at)
+		frame_describe(at, sb);
+	else
+		strbuf_adds(sb, "somebody");
+}
+
+static void reported(const struct reported *r, struct strbuf *sb)
+{
+	strbuf_addf(sb, "%s reported %s", r->tool ? r->tool : "a tool", r->what ? r->what : "");
+	if (r->width > 0)
+		strbuf_addf(sb, ", a %s of %" PRIu64 " byte%s", r->write ? "write" : "read",
+			    r->width, r->width == 1 ? "" : "s");
+	strbuf_adds(sb, ", by ");
+	site_or(&r->user, sb);
+	if (r->block && r->block->size > 0)
+		strbuf_addf(sb, ", at offset %" PRId64 " of a %s%s%s of %" PRIu64 " bytes",
+			    r->offset, r->block->state == BLOCK_FREED ? "freed " : "",
+			    r->block->key ? "variable " : "block",
+			    r->block->key ? r->block->key : "", r->block->size);
+	if (r->block && r->block->freed.count > 0) {
+		strbuf_adds(sb, ", freed by ");
+		site_or(&r->block->freed, sb);
+	}
+	if (r->block && r->block->allocated.count > 0) {
+		strbuf_adds(sb, ", allocated by ");
+		site_or(&r->block->allocated, sb);
+	}
+}
+
 void evidence_describe(const struct evidence *evidence, struct strbuf *sb)
 {
 	switch (evidence->kind) {
@@ -340,6 +375,9 @@ void evidence_describe(const struct evidence *evidence, struct strbuf *sb)
 		break;
 	case EVIDENCE_FREED_USE:
 		freed_use(evidence->freed_use, sb);
+		break;
+	case EVIDENCE_REPORTED:
+		reported(evidence->reported, sb);
 		break;
 	case EVIDENCE_HOLDER:
 		holder(evidence->holder, sb);

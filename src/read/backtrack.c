@@ -532,6 +532,19 @@ static void note_stray(const struct backtracker *reader, const struct where *whe
 	step->strayed = block;
 }
 
+/* Pointers are read from words that are aligned as a pointer is. */
+static void note_crooked(struct backtracker *reader, const struct where *where,
+			 const struct origin *origin, uint64_t base)
+{
+	const struct backtrack_step *first = reader->ret->steps.items;
+
+	if (reader->ret->steps.count == 1 && reader->crooked == 0 && !where->index &&
+	    origin->kind == ORIGIN_LOAD && origin->width == 8 && base & 7 &&
+	    first->home.address & 7 && first->in.id != 0 && first->in.state == LOG_BLOCK_LIVE &&
+	    covers(&first->in, base))
+		reader->crooked = base;
+}
+
 /* The value was made by a call, or given by a caller that is not known: there is no home. */
 static void note_maker(struct backtracker *reader, const struct where *where,
 		       const struct origin *origin)
@@ -613,6 +626,7 @@ static bool follow(struct backtracker *reader, struct where *where, uint64_t *va
 	else if (!register_value(reader, where->frame, where->at, where->reg, 0, value) && known &&
 		 !where->index)
 		*value = address - (uint64_t)origin.from.displacement;
+	note_crooked(reader, where, &origin, *value);
 	return true;
 }
 

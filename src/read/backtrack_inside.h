@@ -19,6 +19,10 @@ struct backtracker {
 	/* The field that the first load read, of the object that the code has gone on to since. */
 	struct backtrack_step hint;
 	struct backtrack *ret;
+	/* The first load went through this pointer, which is no multiple of a word, into a live
+	 * block: what it read there says nothing, and where the pointer stands is the home. 0: no.
+	 */
+	uint64_t crooked;
 };
 
 struct trap backtrack_trap(const struct machine_frame *frame);

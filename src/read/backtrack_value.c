@@ -86,7 +86,8 @@ static bool is_of_runtime(const struct backtracker *reader, uint64_t address)
 	return runtime;
 }
 
-void backtrack_take_found(struct backtracker *reader)
+/* The words that hold `sought` become the homes. False: none does, or too many. */
+static bool take_value(struct backtracker *reader, uint64_t sought)
 {
 	const struct crash_record *record = reader->record;
 	struct log_item item = record->item;
@@ -101,7 +102,7 @@ void backtrack_take_found(struct backtracker *reader)
 		struct log_value value;
 
 		if (item.head.type != LOG_VALUE || !log_payload(&item, &value, sizeof(value)) ||
-		    value.value != reader->ret->pointer)
+		    value.value != sought)
 			continue;
 		places++;
 		if (value.size > LARGEST_HOME ||
@@ -125,11 +126,26 @@ void backtrack_take_found(struct backtracker *reader)
 	/* What stands in many places is no trace of one of them; in one only, even a small number
 	 * is. */
 	if (agrees || count == 0 || ran_to_the_end(reader) ||
-	    (!by_field && places > (reader->ret->pointer < COMMON_VALUE ? 1 : PLACES_MAX)))
-		return;
+	    (!by_field && places > (sought < COMMON_VALUE ? 1 : PLACES_MAX)))
+		return agrees;
 	VEC_FOREACH (&reader->ret->steps, step)
 		backtrack_step_deinit(step);
 	reader->ret->steps.count = 0;
 	for (size_t i = 0; i < count; i++)
 		add_found(reader, &found[i], i, by_field, by_field ? 0 : (unsigned int)homes - 1);
+	return true;
+}
+
+static void take_crooked(struct backtracker *reader)
+{
+	reader->ret->pointer = reader->crooked;
+	reader->ret->crooked = true;
+}
+
+void backtrack_take_found(struct backtracker *reader)
+{
+	if (reader->crooked == 0 || !take_value(reader, reader->crooked))
+		(void)take_value(reader, reader->ret->pointer);
+	else
+		take_crooked(reader);
 }

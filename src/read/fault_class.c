@@ -214,11 +214,12 @@ static enum fault_class classify_address(const struct fault_facts *facts, struct
 	enum fault_class block;
 
 	/* A general-protection fault has no address: the kernel says 0. */
+	if ((crash->gregs[GREG_TRAPNO] == TRAP_PROTECTION ||
+	     crash->gregs[GREG_TRAPNO] == TRAP_STACK) &&
+	    block_read(ret) && !block_left(facts, ret))
+		return FAULT_FREED;
 	if (crash->gregs[GREG_TRAPNO] == TRAP_STACK)
 		return FAULT_NON_CANONICAL;
-	if (crash->gregs[GREG_TRAPNO] == TRAP_PROTECTION && block_read(ret) &&
-	    !block_left(facts, ret))
-		return FAULT_FREED;
 	if (crash->signo == SIGSEGV && crash->gregs[GREG_TRAPNO] == TRAP_PROTECTION) {
 		bool address_known =
 			facts->has_wanted ? canonical(facts->wanted) : !wild_register(crash);

@@ -166,6 +166,22 @@ static int decode_from_start(const struct hit *caught, struct symbols *symbols,
 	return r;
 }
 
+bool hit_freed(const struct log_hit *hit)
+{
+	bool freed = false;
+
+	for (size_t i = 0; i < LOG_HIT_OWNERS && hit->owners[i].greg != 255; i++) {
+		const struct log_hit_owner *owner = &hit->owners[i];
+
+		if (owner->id == hit->id)
+			freed |= owner->state == LOG_BLOCK_FREED && owner->relation != LOG_FORMER;
+		else if (owner->state == LOG_BLOCK_LIVE && hit->address >= owner->start &&
+			 hit->address - owner->start < owner->size_low)
+			return false;
+	}
+	return freed;
+}
+
 int hit_decode(const struct hit *caught, struct symbols *symbols, struct writer *ret)
 {
 	const struct log_hit *hit = caught->hit;

@@ -23,6 +23,10 @@ struct trial_hits {
 void trial_hits_read(struct event_logs *logs, struct trial_hits *ret);
 void trial_hits_deinit(struct trial_hits *hits);
 
+/* Was the watched block freed by then? While it lives its bytes are its owner's, and when its place
+ * has been given to another they are that one's. */
+bool hit_freed(const struct log_hit *hit);
+
 /* The instruction behind a hit. -ENOENT when no store can be found there. Where the bytes before
  * can be read in more than one way, `symbols` are asked where the function begins; NULL: nobody is.
  */

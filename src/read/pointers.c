@@ -280,8 +280,33 @@ void pointers_note_former(struct pointers *pointers)
 	}
 }
 
+/* Neither lies inside the other, as an object does in its arena: they cannot have lived at the same
+ * time. */
+static bool overlap_partly(const struct log_block *a, const struct log_block *b)
+{
+	uint64_t a_end = a->start + a->size, b_end = b->start + b->size;
+
+	return a->start < b_end && b->start < a_end && a->start != b->start &&
+	       (a->start < b->start) == (a_end < b_end);
+}
+
+/* The agent forgets a freed block when its start is another's; one that began elsewhere it still
+ * has. */
+static void mark_former(struct pointers *pointers)
+{
+	VEC_FOREACH (&pointers->list, old)
+		VEC_FOREACH (&pointers->list, new)
+			if ((*old)->block.state == LOG_BLOCK_FREED &&
+			    (*old)->block.relation == LOG_INSIDE &&
+			    (*new)->block.relation == LOG_INSIDE &&
+			    (*old)->block.id < (*new)->block.id &&
+			    overlap_partly(&(*old)->block, &(*new)->block))
+				(*old)->block.relation = LOG_FORMER;
+}
+
 void pointers_tell(struct pointers *pointers, struct symbols *symbols, struct crash *ret)
 {
+	mark_former(pointers);
 	if (pointers->list.count > 1)
 		qsort(pointers->list.items, pointers->list.count, sizeof(pointers->list.items[0]),
 		      by_weight);

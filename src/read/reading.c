@@ -1,8 +1,14 @@
 #include "read/reading.h"
 
+#include <fcntl.h>
 #include <stdio.h>
+#include <unistd.h>
 
+#include "base/fd.h"
 #include "read/logs_open.h"
+#include "read/sanitizer_report.h"
+
+#define REPORT_MAX (2u << 20) /* of output, from its end */
 
 /* Which parts have been asked for. */
 enum reading_part {
@@ -12,6 +18,7 @@ enum reading_part {
 	PART_TRUNCATIONS,
 	PART_MOMENTS,
 	PART_DAMAGE,
+	PART_REPORTED,
 	PART_CRASHES,				       /* + enum crash_depth */
 	PART_BACKTRACKS = PART_CRASHES + CRASH_DEPTHS, /* + enum backtrack_through */
 };
@@ -31,6 +38,7 @@ struct reading {
 	struct truncations truncations;
 	struct moments moments;
 	struct damage damage;
+	struct reported reported; /* tool NULL: nothing was */
 };
 
 struct reading *reading_open(const struct reading_of *of)
@@ -64,6 +72,7 @@ void reading_close(struct reading *reading)
 	if (!reading || --reading->holders > 0)
 		return;
 	reading_forget_end(reading);
+	reported_deinit(&reading->reported);
 	truncations_deinit(&reading->truncations);
 	trial_hits_deinit(&reading->hits);
 	for (unsigned int i = 0; i < BACKTRACK_THROUGHS; i++)
@@ -162,6 +171,37 @@ const struct trial_hits *reading_hits(struct reading *reading)
 	if (begin_from_logs(reading, PART_HITS))
 		trial_hits_read(&reading->logs, &reading->hits);
 	return &reading->hits;
+}
+
+/* The end of a stream as the slot kept it; a report is the last that a program says. */
+static size_t read_stream(const struct reading *reading, const char *stream, char *buf, size_t room)
+{
+	AUTO(mem_freep) char *path = mem_printf("%s/%s", reading->name, stream);
+	AUTO(fd_closep)
+	int fd = openat(reading->of.trials, path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+	off_t size = fd >= 0 ? lseek(fd, 0, SEEK_END) : -1;
+	off_t from = size > (off_t)room ? size - (off_t)room : 0;
+	size_t len = 0;
+	ssize_t n;
+
+	while (size > 0 && len < room &&
+	       (n = pread(fd, buf + len, room - len, from + (off_t)len)) > 0)
+		len += (size_t)n;
+	return len;
+}
+
+const struct reported *reading_reported(struct reading *reading)
+{
+	if (begin(reading, PART_REPORTED)) {
+		AUTO(mem_freep) char *text = mem_alloc(REPORT_MAX);
+
+		if (!sanitizer_report_read(text, read_stream(reading, "stderr", text, REPORT_MAX),
+					   &reading->reported))
+			(void)sanitizer_report_read(
+				text, read_stream(reading, "stdout", text, REPORT_MAX),
+				&reading->reported);
+	}
+	return reading->reported.tool ? &reading->reported : NULL;
 }
 
 const struct truncations *reading_truncations(struct reading *reading)

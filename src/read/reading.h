@@ -65,6 +65,9 @@ const struct crash_reading *reading_backtrack(struct reading *reading,
 /* What was caught at watched memory. */
 const struct trial_hits *reading_hits(struct reading *reading);
 
+/* What a sanitizer or Valgrind said in its output; NULL: nothing. */
+const struct reported *reading_reported(struct reading *reading);
+
 /* Files that its processes made shorter. */
 const struct truncations *reading_truncations(struct reading *reading);
 

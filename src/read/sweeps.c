@@ -168,6 +168,9 @@ static bool same_holder(const struct heap_holder *a, const struct heap_holder *b
 {
 	if (strcmp(a->kind, b->kind) != 0)
 		return false;
+	/* Which element of a table it is may differ from trial to trial: it is one variable. */
+	if (strcmp(a->kind, "global") == 0 && a->name && b->name && a->module && b->module)
+		return strcmp(a->name, b->name) == 0 && strcmp(a->module, b->module) == 0;
 	if (strcmp(a->kind, "global") == 0)
 		return a->module_offset == b->module_offset;
 	if (strcmp(a->kind, "block") == 0)
@@ -310,6 +313,55 @@ void sweeps_read(struct reading *reading, const struct crash *crash, struct heap
 
 		read_log(&s);
 	}
+}
+
+static void tell_global(const struct log_holder *record, const struct global_place *global,
+			struct home *ret)
+{
+	*ret = (struct home){ .kind = HOME_GLOBAL,
+			      .name = global->name,
+			      .module = global->module,
+			      .offset = (int64_t)(global->name ? global->within : global->offset),
+			      .len = sizeof(uint64_t),
+			      .address = record->where };
+}
+
+size_t sweeps_holders_of(struct reading *reading, uint64_t block, struct home *ret,
+			 struct event_log **ret_log)
+{
+	struct event_logs *logs;
+	size_t count = 0;
+
+	if (reading_logs(reading, &logs, NULL) < 0)
+		return 0;
+	VEC_FOREACH (&logs->list, log) {
+		struct heap_report unused = { 0 };
+		AUTO(sweeping_deinit)
+		struct sweeping s = { .logs = logs, .log = log, .report = &unused };
+
+		gather(&s);
+		VEC_FOREACH (&s.holders, held) {
+			struct global_place global = { 0 };
+
+			if (held->record.target_id != block || !held->at_crash ||
+			    held->record.kind == LOG_HELD_BY_STACK ||
+			    held->record.kind == LOG_HELD_BY_REGISTER)
+				continue;
+			if (held->record.kind == LOG_HELD_BY_BLOCK) {
+				count++;
+			} else if (global_find(log, reading_symbols(reading), held->record.where,
+					       &global)) {
+				if (count++ == 0 || ret->kind == HOME_UNKNOWN) {
+					tell_global(&held->record, &global, ret);
+					*ret_log = log;
+					continue;
+				}
+				mem_free(global.name);
+				mem_free(global.module);
+			}
+		}
+	}
+	return count;
 }
 
 static bool names_function(const struct stack *stack, const char *function)

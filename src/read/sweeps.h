@@ -1,5 +1,6 @@
 #pragma once
 
+#include "model/evidence.h"
 #include "model/heap.h"
 #include "read/reading.h"
 
@@ -9,6 +10,12 @@
 
 /* Adds what the trial's logs tell to the report. `crash` is what it died of, or NULL. */
 void sweeps_read(struct reading *reading, const struct crash *crash, struct heap_report *report);
+
+/* Whoever still pointed to a freed block when the process died, of those that last: a block or a
+ * global, no stack and no register. Returns how many there are; `ret` (empty before) and `ret_log`
+ * are about the first global, kind HOME_UNKNOWN when there is none. */
+size_t sweeps_holders_of(struct reading *reading, uint64_t block, struct home *ret,
+			 struct event_log **ret_log);
 
 /* The contexts of a trial with this function in their stack: at most `room` hashes into `ret`.
  * Returns how many. */

@@ -113,6 +113,8 @@ static void stack_rows(const struct page *page, const struct stack *stack, size_
 	bool sourced = false;
 
 	for (size_t i = from; i < stack->count && (i < from + limit || !sourced); i++) {
+		if (i > from && frame_is_interpreter(&stack->frames[i]))
+			continue;
 		if (i > from && is_outermost(&stack->frames[i]))
 			return;
 		if (i >= from + limit && !has_source(&stack->frames[i]))
@@ -264,21 +266,39 @@ static void held_by(const struct page *page)
 /* Where Python code was at that moment. */
 static bool python_row(const struct page *page, const struct stack *stack)
 {
+	const struct frame *site = stack_site(stack);
+
 	for (size_t i = 0; i < stack->count; i++) {
 		if (stack->frames[i].kind != FRAME_PYTHON)
 			continue;
+		if (&stack->frames[i] == site) /* told already */
+			return true;
 		frame_row(page, "", "<- ", &stack->frames[i]);
 		return true;
 	}
 	return false;
 }
 
+/* Who was seen to touch the freed block before anybody else did. */
+static const struct evidence *first_use(const struct page *page)
+{
+	const struct verdict *v = &page->inv->verdict;
+
+	VEC_FOREACH (&page->inv->evidence.list, e)
+		if (e->kind == EVIDENCE_FREED_USE && e->freed_use->first && e->freed_use->block &&
+		    v->victim && key_same_stack(e->freed_use->block->key, v->victim->key))
+			return e;
+	return NULL;
+}
+
 static void victim(const struct page *page)
 {
 	const struct verdict *v = &page->inv->verdict;
-	const struct evidence *holder = holder_evidence(page);
+	const struct evidence *told = holder_evidence(page);
 	AUTO(strbuf_deinit) struct strbuf sb = { 0 };
 
+	if (!told)
+		told = first_use(page);
 	if (v->home.kind != HOME_UNKNOWN) {
 		home_describe(&v->home, &sb);
 		row(page, v->class == VERDICT_DANGLING_HOLDER ? "holder" : "victim",
@@ -286,9 +306,9 @@ static void victim(const struct page *page)
 	}
 	held_by(page);
 	if (v->victim && v->victim->size > 0)
-		rowf(page, "block", 1, "%" PRIu64 " bytes, %s, key %s", v->victim->size,
+		rowf(page, "block", 1, "%" PRIu64 " bytes, %s%s%s", v->victim->size,
 		     v->victim->state == BLOCK_FREED || v->victim->former ? "freed" : "live",
-		     v->victim->key ? v->victim->key : "unknown");
+		     v->victim->key ? ", key " : "", v->victim->key ? v->victim->key : "");
 	if (v->victim)
 		site_rows(page, "allocated", &v->victim->allocated);
 	if (v->base && v->victim && v->base->id != v->victim->id)
@@ -296,8 +316,8 @@ static void victim(const struct page *page)
 	site_row(page, "freed", &v->freed_by);
 	if (!python_row(page, &v->freed_by))
 		callers_row(page, &v->freed_by);
-	if (holder && holder->note)
-		row(page, "", holder->note, 3);
+	if (told && told->note)
+		row(page, "", told->note, 5);
 }
 
 /* Who used the freed block, or read beside a live one, in trials that did not fail there. */
@@ -307,6 +327,9 @@ static const struct evidence *use_evidence(const struct page *page)
 	const struct evidence *use = NULL;
 	bool told = v->class == VERDICT_USE_AFTER_FREE || v->class == VERDICT_OVER_READ;
 
+	if ((v->class == VERDICT_DANGLING_HOLDER || v->class == VERDICT_USE_AFTER_FREE) &&
+	    first_use(page))
+		return first_use(page);
 	for (size_t i = 0; told && !use && i < v->evidence.count; i++) {
 		use = evidence_find(&page->inv->evidence, v->evidence.items[i]);
 		if (use && ((use->kind != EVIDENCE_FREED_USE && use->kind != EVIDENCE_OVER_READ) ||
@@ -319,13 +342,35 @@ static const struct evidence *use_evidence(const struct page *page)
 	return use;
 }
 
+/* The tool's own words, and who did it where it was no write. */
+static void reported(const struct page *page)
+{
+	const struct verdict *v = &page->inv->verdict;
+	const struct evidence *e =
+		v->evidence.count > 0 ? evidence_find(&page->inv->evidence, v->evidence.items[0])
+				      : NULL;
+
+	if (!e || e->kind != EVIDENCE_REPORTED)
+		return;
+	if (v->writer.count == 0) {
+		site_rows(page, "used by", &e->reported->user);
+		source_row(page, &e->reported->user);
+	}
+	rowf(page, "reported", 2, "by %s: %s", e->reported->tool ? e->reported->tool : "a tool",
+	     e->reported->what ? e->reported->what : "");
+}
+
 static void user(const struct page *page)
 {
 	const struct evidence *use = use_evidence(page);
-	const char *what = use && use->kind == EVIDENCE_OVER_READ ? "read by" : "used by";
+	const char *what;
 
+	reported(page);
 	if (!use)
 		return;
+	what = use->kind == EVIDENCE_OVER_READ ? "read by"
+	       : use->freed_use->first	       ? "first used"
+					       : "used by";
 	if (use->freed_use->instruction) {
 		row(page, what, use->freed_use->instruction, 1);
 		stack_rows(page, &use->freed_use->user, WRITER_FRAMES);
@@ -333,7 +378,7 @@ static void user(const struct page *page)
 		site_rows(page, what, &use->freed_use->user);
 	}
 	source_row(page, &use->freed_use->user);
-	if (use->note)
+	if (use->note && !use->freed_use->first)
 		row(page, "", use->note, 4);
 }
 
@@ -382,8 +427,10 @@ static void writer(const struct page *page)
 	if (v->instruction)
 		strbuf_addf(&sb, "%s", v->instruction);
 	if (v->width > 0)
-		strbuf_addf(&sb, "%s%u byte%s (%s)", sb.len > 0 ? "   " : "", v->width,
-			    v->width == 1 ? "" : "s", store_fit_name(v->fit));
+		strbuf_addf(&sb, "%s%u byte%s", sb.len > 0 ? "   " : "", v->width,
+			    v->width == 1 ? "" : "s");
+	if (v->width > 0 && v->fit != FIT_UNKNOWN)
+		strbuf_addf(&sb, " (%s)", store_fit_name(v->fit));
 	if (sb.len > 0)
 		row(page, writer_label(v->class), strbuf_str(&sb), 1);
 	else

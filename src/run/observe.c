@@ -220,7 +220,8 @@ int observe_write_plan(const struct trial_settings *settings, const struct trial
 		(settings->flags & TRIAL_PAGES || job->pages) && observe_watches(settings, job)
 			? PLAN_PAGES
 			: 0;
-	plan.flags |= job->wild ? PLAN_WILD_VALUES : 0;
+	/* The first crash is all that some hunts have to begin with. */
+	plan.flags |= job->wild || job->observer == OBSERVE_IDS ? PLAN_WILD_VALUES : 0;
 	plan.flags |= job->without_ids ? PLAN_NO_BLOCKS : 0;
 	if (ids && job->growth) {
 		plan.flags |= PLAN_GROWTH;

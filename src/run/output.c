@@ -158,10 +158,27 @@ static char *crumb_of(const struct output *o, const char *line, size_t len)
 	return crumb_from_line(strbuf_str(&same), same.len);
 }
 
+/* A sanitizer's summary says what and where; what it prints behind that is the same in all. */
+static bool is_summary(const char *crumb)
+{
+	return crumb && strncmp(crumb, "SUMMARY: ", 9) == 0 && strstr(crumb, "Sanitizer: ");
+}
+
+static bool is_farewell(const struct line *line)
+{
+	return line->len >= 10 && line->len < 40 && line->text[0] == '=' && line->text[1] == '=' &&
+	       memcmp(line->text + line->len - 10, "==ABORTING", 10) == 0;
+}
+
 static void note_crumb(struct output *o, const struct line *line)
 {
 	struct trial_end *end = o->end;
 	AUTO(mem_freep) char *crumb = NULL;
+
+	/* Between the two it shows bytes of memory. */
+	if (is_summary(end->last_crumb) && !o->settings->breadcrumb_given &&
+	    (line->from == &o->err || is_farewell(line)))
+		return;
 
 	if (o->settings->breadcrumb_given &&
 	    !line_matches(&o->settings->breadcrumb, line->text, line->len))

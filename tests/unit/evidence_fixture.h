@@ -395,6 +395,22 @@ static inline struct evidence made_odds(uint64_t trial, unsigned int bytes)
 	return e;
 }
 
+static inline struct evidence made_reported(uint64_t trial, enum reported_kind kind)
+{
+	struct evidence e = evidence_new(EVIDENCE_REPORTED, trial, true);
+
+	e.reported->kind = kind;
+	e.reported->tool = mem_strdup("AddressSanitizer");
+	e.reported->what = mem_strdup("heap-use-after-free");
+	e.reported->write = kind != REPORTED_FREED_USE && kind != REPORTED_OVER_READ;
+	e.reported->width = 4;
+	e.reported->offset = 8;
+	e.reported->block = made_block(7, 0x603000, 32, BLOCK_FREED);
+	made_stack(&e.reported->user, "object_use", 61);
+	made_stack(&e.reported->other, "object_add", 62);
+	return e;
+}
+
 static inline struct evidence made_race(uint64_t trial, bool lost)
 {
 	struct evidence e = evidence_new(EVIDENCE_RACE, trial, true);
@@ -547,6 +563,8 @@ static inline struct evidence made_any(enum evidence_kind kind)
 		e = made_fault_value(3, true);
 		e.fault_value->returned_by = mem_strdup("find");
 		return e;
+	case EVIDENCE_REPORTED:
+		return made_reported(3, REPORTED_FREED_WRITE);
 	default:
 		return made_hop(1, 3, 3, 41);
 	}

@@ -337,6 +337,29 @@ static void read_behind_and_failed(struct evidence_list *l)
 	evidence_add_experiment(l, &made);
 }
 
+/* A sanitizer in the program ended it: its report says what, who and where. */
+static void reported_freed_write(struct evidence_list *l)
+{
+	add(l, made_reported(1, REPORTED_FREED_WRITE));
+	add(l, made_reported(2, REPORTED_FREED_WRITE));
+}
+
+static void reported_read_past_the_end(struct evidence_list *l)
+{
+	add(l, made_reported(1, REPORTED_OVER_READ));
+}
+
+static void reported_twice_freed(struct evidence_list *l)
+{
+	add(l, made_reported(1, REPORTED_DOUBLE_FREE));
+}
+
+/* An overflow of a number is no memory error. */
+static void reported_something_else(struct evidence_list *l)
+{
+	add(l, made_reported(1, REPORTED_OTHER));
+}
+
 /* The same of a freed block that was read and let through. */
 static void freed_used_at_a_fence(struct evidence_list *l)
 {
@@ -392,6 +415,10 @@ const struct story stories_free[] = {
 	ROW(double_free_of_what_is_held, DOUBLE_FREE, FIRM, "cache_drop"),
 	ROW(double_free_of_another, DANGLING_HOLDER, FIRM, "container_swap"),
 	ROW(held_on_a_stack, DANGLING_HOLDER, FIRM, "container_swap"),
+	ROW(reported_freed_write, WRITE_AFTER_FREE, FIRM, "object_use"),
+	ROW(reported_read_past_the_end, OVER_READ, FIRM, NULL),
+	ROW(reported_twice_freed, DOUBLE_FREE, FIRM, "object_use"),
+	ROW(reported_something_else, NOT_CAUGHT, DOUBTED, NULL),
 	ROW(held_on_a_stack_to_two_kinds, USE_AFTER_FREE, FIRM, NULL),
 	ROW(holder_by_looks, USE_AFTER_FREE, FIRM, NULL),
 	ROW(holder_never_used, NOT_CAUGHT, DOUBTED, NULL),

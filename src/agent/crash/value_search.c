@@ -12,6 +12,7 @@
 #include "agent/ids/blocks.h"
 
 #define VALUES_MAX 8u
+#define CROOKED_MAX 3u
 #define COMMON_VALUE 0x10000u /* small numbers come last: they stand in many places */
 #define TOLD_MAX 256u
 #define PIECE (64u << 10)
@@ -51,10 +52,43 @@ static void values_add(const struct log_crash *crash, bool small)
 	}
 }
 
+/* A pointer into a live block that is no multiple of a word: text has such, and so has a pointer of
+ * which a bit or a byte was changed. What is read through that may be anything. */
+static bool is_crooked(uint64_t value)
+{
+	struct block_view view;
+	int space;
+
+	if (!(value & 7) || value < LEAST_VALUE || value >> BLOCKS_ADDRESS_BITS)
+		return false;
+	for (space = BLOCKS_SPACES - 1; space >= 0; space--)
+		if (block_find_sigsafe((enum block_space)space, value, REACH, &view, 1) &&
+		    view.relation == LOG_INSIDE && view.block.state == LOG_BLOCK_LIVE)
+			return true;
+	return false;
+}
+
+static void crooked_add(const struct log_crash *crash)
+{
+	uint32_t i, k, added = 0;
+
+	for (i = 0; i < LOG_GREG_RSP && look.count < VALUES_MAX && added < CROOKED_MAX; i++) {
+		uint64_t value = crash->gregs[i];
+
+		for (k = 0; k < look.count && look.values[k] != value; k++)
+			;
+		if (k == look.count && is_crooked(value)) {
+			look.values[look.count++] = value;
+			added++;
+		}
+	}
+}
+
 static void values_take(const struct log_crash *crash)
 {
 	look.count = look.told = 0;
 	look.read_bytes = 0;
+	crooked_add(crash);
 	values_add(crash, false);
 	values_add(crash, true);
 }

@@ -376,24 +376,6 @@ static bool confirms(const struct bench *bench)
 /* ---- who damaged what they found ---------------------------------------------------------------
  */
 
-/* Was the block freed when it was written to? While it lives its bytes are its owner's, and when
- * its place has been given to another they are that one's. */
-static bool hit_freed(const struct log_hit *hit)
-{
-	bool freed = false;
-
-	for (size_t i = 0; i < LOG_HIT_OWNERS && hit->owners[i].greg != 255; i++) {
-		const struct log_hit_owner *owner = &hit->owners[i];
-
-		if (owner->id == hit->id)
-			freed |= owner->state == LOG_BLOCK_FREED && owner->relation != LOG_FORMER;
-		else if (owner->state == LOG_BLOCK_LIVE && hit->address >= owner->start &&
-			 hit->address - owner->start < owner->size_low)
-			return false;
-	}
-	return freed;
-}
-
 /* The same key may lead to a larger block in another trial: what was behind the end is its own
  * there. */
 static bool hit_outside(const struct log_hit *hit)
@@ -413,14 +395,16 @@ static bool by_allocator(const struct hit *caught, struct symbols *symbols)
 	return by;
 }
 
-/* The last write there that was not ours: it is what damaged the guard or the freed block. */
+/* The write there that was not ours. Of a guard it is the last one, whose bytes were found. Of a
+ * freed block it is the first: whoever was handed the pointer by him writes there, too, and knows
+ * no better. */
 static const struct hit *damaging_hit(const struct trial_hits *log, uint32_t watch, bool after_free,
 				      struct symbols *symbols)
 {
 	const struct hit *found = NULL;
 
 	VEC_FOREACH (&log->hits, caught)
-		if (caught->hit->watch == watch &&
+		if (caught->hit->watch == watch && !(found && after_free) &&
 		    !(caught->hit->flags & (LOG_HIT_ALONGSIDE | LOG_HIT_IMPRECISE)) &&
 		    memcmp(caught->hit->old, caught->hit->new, sizeof(caught->hit->new)) != 0 &&
 		    (after_free ? hit_freed(caught->hit) : hit_outside(caught->hit)) &&
@@ -461,7 +445,7 @@ static void read_any(struct bench *bench, bool passed)
 static bool is_ambiguous(const struct bench *bench, int level)
 {
 	if (level < 0 || (size_t)level >= bench->start.first->backtrack.steps.count ||
-	    !bench_may_go_on(bench))
+	    bench->start.first->backtrack.crooked || !bench_may_go_on(bench))
 		return false;
 	VEC_FOREACH (&bench->homes.levels[level].sights, sight)
 		if (sight->stale)
@@ -476,6 +460,9 @@ static bool is_elsewhere(const struct bench *bench)
 {
 	const struct backtrack_step *step = &bench->start.first->backtrack.steps.items[0];
 
+	/* A pointer of which a part was changed stands where it was changed. */
+	if (bench->start.first->backtrack.crooked)
+		return false;
 	if (step->in.api == LOG_API_PYTHON_OBJECT || step->in.api == LOG_API_PYTHON_MEMORY)
 		return true;
 	return step->by_value && !step->by_field &&

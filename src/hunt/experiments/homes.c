@@ -19,6 +19,7 @@
 #define LOWEST_ADDRESS 0x400000ull /* that programs are linked to */
 
 #define PASSING_TRIALS 3u /* that show what a place holds when nothing fails… */
+#define MANY 256u	  /* objects of one context */
 #define PASSING_TIMES 8u  /* …unless there are none among so many for each that is wanted */
 
 /* Where a home is the same in every run, whichever block it is: nothing has to be found again. */
@@ -472,8 +473,20 @@ static const char *way_words(enum way way, unsigned int round)
 			    "function on the crash's stack is given";
 }
 
+/* One of thousands of objects that live for a moment each: which of them it is goes by chance, and
+ * the newest ones are all that there are. */
+static bool is_one_of_many(const struct bench *bench)
+{
+	const struct backtrack *backtrack = &bench->start.first->backtrack;
+	const struct backtrack_step *step = backtrack->steps.items;
+
+	return backtrack->steps.count == 1 && step->by_value && step->home.kind == HOME_BLOCK &&
+	       step->in.api == LOG_API_PYTHON_OBJECT && step->in.key.ordinal >= MANY;
+}
+
 static int watch_homes(struct bench *bench, struct err *err)
 {
+	bool many = is_one_of_many(bench);
 	enum way way = WAY_SAME;
 	int r = 0, told;
 
@@ -481,8 +494,8 @@ static int watch_homes(struct bench *bench, struct err *err)
 	     round++) {
 		if (way == WAY_CONTEXT)
 			way = WAY_PAGES;
-		else if (!stake_out(bench, round))
-			way = context_is_crowded(bench) ? WAY_PAGES : WAY_CONTEXT;
+		else if (many || !stake_out(bench, round))
+			way = !many && context_is_crowded(bench) ? WAY_PAGES : WAY_CONTEXT;
 		told = telling_level(bench);
 		/* A sound pointer explains nothing: the victim is still to be found. */
 		if (way != WAY_SAME && ((told >= 0 && !is_healthy(&bench->homes.levels[told]) &&

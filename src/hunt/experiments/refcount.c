@@ -1,15 +1,23 @@
 /*
- * Who let go of an object that was used later.
+ * Who let go of an object that was used later, who kept a pointer to it, and who used that first.
  *
  * An object of CPython ends when its count of references falls to 0. The free is right where it
  * stands; what is wrong is that this reference was not the last. So the count of the very object is
  * watched, by its key, with the guards on: the store that leaves 0 has the C function and the
- * Python frames that it was given back in, and the stores before it are its account.
+ * Python frames that it was given back in, and the stores before it are its account. Whoever wants
+ * to use the object takes a reference first: so the first access to the count afterwards is the
+ * first use, mostly far away from where it fails.
+ *
+ * Where one global still pointed to the object when the process died, that is watched as well, with
+ * reads: who stored the pointer, and whether the first user had it from there. Which element of a
+ * table it is may go by the hash of a string, so those are the same in all trials of the round.
  */
 #include "hunt/inquiry.h"
 
 #include <inttypes.h>
 #include <string.h>
+
+#include "read/sweeps.h"
 
 /* ob_refcnt: first in the object, which begins behind the collector's two words if it has them,
  * and behind two more if it has a dictionary of its own (3.12). Which one it is, the stores
@@ -18,14 +26,21 @@ static const int64_t count_offsets[] = { 0, 16, 32 };
 
 #define OBJECT_MIN 16 /* a count and a type */
 #define SITES_TOLD 3u
-#define RELEASE_TRIALS 8u
+#define RELEASE_TRIALS 12u
 #define RELEASES_WANTED 2u
+#define COUNT_LIKELY \
+	(1u << 24) /* what is more is no count, but what freed blocks are filled with */
 
 void release_deinit(struct release *release)
 {
 	mem_free(release->key);
 	mem_free(release->account);
+	stack_deinit(&release->born);
 	stack_deinit(&release->last);
+	stack_deinit(&release->stored);
+	if (release->touch.freed_use)
+		evidence_deinit(&release->touch);
+	stakeout_deinit(&release->held);
 	*release = (struct release){ 0 };
 }
 
@@ -51,11 +66,24 @@ void refcount_note(struct bench *bench, const struct heap_report *report)
 
 static bool stake_out(struct bench *bench)
 {
+	struct stakeout *stakeout = &bench->stakeout;
+
 	for (size_t i = 0; i < ARRAY_SIZE(count_offsets); i++)
-		if (bench->release.size >= (uint64_t)count_offsets[i] + OBJECT_MIN)
-			(void)stakeout_add_count(&bench->stakeout, bench->release.key,
-						 count_offsets[i]);
-	return bench->stakeout.list.count > 0;
+		if (bench->release.size >= (uint64_t)count_offsets[i] + OBJECT_MIN &&
+		    stakeout_add_count(stakeout, bench->release.key, count_offsets[i]))
+			stakeout->list.items[stakeout->list.count - 1].after_free = true;
+	return stakeout->list.count > 0;
+}
+
+/* The holder comes last: its number is the highest. */
+static void stake_holder(struct bench *bench)
+{
+	struct stakeout *held = &bench->release.held;
+	struct stake stake = held->list.items[0];
+
+	stake.reads = true;
+	VEC_PUSH(&bench->stakeout.list, stake);
+	held->list.count = 0;
 }
 
 /* ---- the account ------------------------------------------------------------------------------
@@ -147,6 +175,71 @@ static void account_add(struct account *account, const struct hit *caught)
 	account->sites[account->count++].caught = caught;
 }
 
+/* What each function of an extension did to the count in all. The interpreter's own go through
+ * values that they have from elsewhere. */
+struct balance {
+	char *function, *place;
+	int net;
+};
+
+struct balances {
+	VEC(struct balance) list;
+};
+
+static void balance_add(struct balances *balances, const struct hit *caught,
+			struct symbols *symbols)
+{
+	struct evidence e = evidence_new(EVIDENCE_WRITE, 0, false);
+	uint32_t old = count_of(caught->hit->old), new = count_of(caught->hit->new);
+	int change = new == old + 1 ? 1 : new + 1 == old ? -1 : 0;
+	struct balance *found = NULL;
+	struct strbuf place = { 0 };
+	const struct frame *site;
+
+	hit_describe(caught, symbols, e.write);
+	site = stack_site(&e.write->writer);
+	if (change != 0 && site && site->function && site->kind == FRAME_NATIVE &&
+	    !frame_is_interpreter(site)) {
+		VEC_FOREACH (&balances->list, b)
+			if (strcmp(b->function, site->function) == 0)
+				found = b;
+		if (!found) {
+			VEC_PUSH(&balances->list,
+				 ((struct balance){ .function = mem_strdup(site->function) }));
+			found = &balances->list.items[balances->list.count - 1];
+		}
+		found->net += change;
+		if (change < 0) {
+			frame_describe(site, &place);
+			mem_free(found->place);
+			found->place = strbuf_take(&place);
+		}
+	}
+	evidence_deinit(&e);
+}
+
+/* Did one of them give back more than it had taken? What owns a reference of somebody else's may.
+ */
+static void say_balance(struct strbuf *sb, const struct trial_hits *log, const struct hit *last,
+			struct symbols *symbols)
+{
+	struct balances balances = { 0 };
+
+	VEC_FOREACH (&log->hits, caught)
+		if (caught->log == last->log && caught->hit->id == last->hit->id &&
+		    caught->hit->address == last->hit->address &&
+		    caught->hit->number <= last->hit->number &&
+		    !(caught->hit->flags & LOG_HIT_ALONGSIDE))
+			balance_add(&balances, caught, symbols);
+	VEC_FOREACH (&balances.list, b) {
+		if (b->net < 0 && b->place)
+			strbuf_addf(sb, "%s gave back %d more than it took; ", b->place, -b->net);
+		mem_free(b->function);
+		mem_free(b->place);
+	}
+	VEC_DEINIT(&balances.list);
+}
+
 static char *account_of(const struct trial_hits *log, const struct hit *last,
 			struct symbols *symbols)
 {
@@ -159,6 +252,7 @@ static char *account_of(const struct trial_hits *log, const struct hit *last,
 		    caught->hit->number <= last->hit->number &&
 		    !(caught->hit->flags & LOG_HIT_ALONGSIDE))
 			account_add(&account, caught);
+	say_balance(&sb, log, last, symbols);
 	strbuf_adds(&sb, "that was its last reference: ");
 	if (account.raised == 0) {
 		strbuf_adds(&sb, "nobody had taken one beside that which it was made with");
@@ -177,30 +271,184 @@ static char *account_of(const struct trial_hits *log, const struct hit *last,
 	return strbuf_take(&sb);
 }
 
-static void read_any(struct bench *bench, bool passed)
+/* ---- what came before and after ---------------------------------------------------------------
+ */
+
+static bool is_after(const struct hit *caught, const struct hit *last)
+{
+	return caught->log == last->log && caught->hit->number > last->hit->number &&
+	       !(caught->hit->flags & (LOG_HIT_ALONGSIDE | LOG_HIT_IMPRECISE));
+}
+
+/* The store that made its count, if that was seen. */
+static const struct hit *birth(const struct trial_hits *log, const struct hit *last)
+{
+	VEC_FOREACH (&log->hits, caught)
+		if (caught->log == last->log && caught->hit->id == last->hit->id &&
+		    caught->hit->address == last->hit->address &&
+		    caught->hit->number < last->hit->number && count_of(caught->hit->old) != 2 &&
+		    count_of(caught->hit->new) == 1)
+			return caught;
+	return NULL;
+}
+
+/* The first access to the count when the object was gone. What its own destructor does there comes
+ * before its free. */
+static const struct hit *first_touch(const struct trial_hits *log, const struct hit *last)
+{
+	VEC_FOREACH (&log->hits, caught)
+		if (is_after(caught, last) && caught->hit->id == last->hit->id &&
+		    caught->hit->address == last->hit->address &&
+		    (hit_freed(caught->hit) || count_of(caught->hit->old) > COUNT_LIKELY))
+			return caught;
+	return NULL;
+}
+
+static uint64_t word_of(const uint8_t *bytes)
+{
+	uint64_t word;
+
+	memcpy(&word, bytes, sizeof(word));
+	return word;
+}
+
+static bool points_into(uint64_t value, const struct hit *object)
+{
+	return value - object->hit->start < object->hit->size;
+}
+
+/* Who put the pointer where it stood later: the latest before the object's end. */
+static const struct hit *pointer_stored(const struct trial_hits *log, const struct hit *last,
+					uint32_t watch)
+{
+	const struct hit *found = NULL;
+
+	VEC_FOREACH (&log->hits, caught)
+		if (caught->log == last->log && caught->hit->watch == watch &&
+		    caught->hit->number < last->hit->number &&
+		    points_into(word_of(caught->hit->new), last) &&
+		    word_of(caught->hit->old) != word_of(caught->hit->new) &&
+		    !(caught->hit->flags & (LOG_HIT_ALONGSIDE | LOG_HIT_IMPRECISE)))
+			found = caught;
+	return found;
+}
+
+static char *function_of(const struct hit *caught, struct symbols *symbols)
+{
+	struct evidence e = evidence_new(EVIDENCE_WRITE, 0, false);
+	const struct frame *site;
+	char *function;
+
+	hit_describe(caught, symbols, e.write);
+	site = stack_site(&e.write->writer);
+	function = site && site->function ? mem_strdup(site->function) : NULL;
+	evidence_deinit(&e);
+	return function;
+}
+
+/* Did the function that touched the object read the pointer there just before? */
+static bool read_by(const struct trial_hits *log, const struct hit *touch, uint32_t watch,
+		    struct symbols *symbols)
+{
+	AUTO(mem_freep) char *user = function_of(touch, symbols);
+	const struct hit *found = NULL;
+
+	VEC_FOREACH (&log->hits, caught)
+		if (caught->log == touch->log && caught->hit->watch == watch &&
+		    caught->hit->tid == touch->hit->tid && caught->hit->number < touch->hit->number)
+			found = caught;
+	if (found && user && word_of(found->hit->old) == word_of(found->hit->new)) {
+		AUTO(mem_freep) char *reader = function_of(found, symbols);
+
+		return reader && strcmp(reader, user) == 0;
+	}
+	return false;
+}
+
+static void copy_writer(struct bench *bench, const struct hit *caught, struct stack *ret)
+{
+	struct evidence e = evidence_new(EVIDENCE_WRITE, bench->round.number, true);
+
+	if (caught && ret->count == 0) {
+		hit_describe(caught, bench->symbols, e.write);
+		stack_copy(ret, &e.write->writer);
+	}
+	evidence_deinit(&e);
+}
+
+/* As a use of the freed block. What the block was, the guards have told. */
+static void take_touch(struct bench *bench, const struct hit *touch, const struct hit *last)
+{
+	struct release *release = &bench->release;
+	struct evidence e = evidence_new(EVIDENCE_WRITE, 0, true);
+	struct freed_use *use;
+
+	if (!touch || release->touch.freed_use) {
+		evidence_deinit(&e);
+		return;
+	}
+	hit_describe(touch, bench->symbols, e.write);
+	release->touch = evidence_new(EVIDENCE_FREED_USE, bench->round.number, true);
+	use = release->touch.freed_use;
+	use->first = true;
+	use->write = word_of(touch->hit->old) != word_of(touch->hit->new);
+	use->offset = (int64_t)(touch->hit->address - touch->hit->start);
+	use->width = e.write->width;
+	use->instruction = e.write->instruction ? mem_strdup(e.write->instruction) : NULL;
+	stack_copy(&use->user, &e.write->writer);
+	use->block = mem_alloc(sizeof(*use->block));
+	*use->block = (struct block_life){ .id = last->hit->id,
+					   .key = mem_strdup(release->key),
+					   .start = last->hit->start,
+					   .size = last->hit->size,
+					   .value = touch->hit->address,
+					   .state = BLOCK_FREED };
+	evidence_deinit(&e);
+}
+
+/* Before it is watched: which global is it? */
+static void find_holder(struct bench *bench, uint64_t id)
+{
+	struct release *release = &bench->release;
+	struct event_log *log = NULL;
+	struct home home = { 0 };
+
+	if (release->held.list.count == 0 &&
+	    sweeps_holders_of(bench->round.reading, id, &home, &log) == 1 && log)
+		(void)stakeout_add_global(&release->held, log, &home);
+	home_deinit(&home);
+}
+
+static const struct hit *read_end(struct bench *bench)
 {
 	struct release *release = &bench->release;
 	uint64_t id = used_block(bench);
-	const struct hit *last =
-		id != 0 ? last_reference(reading_hits(bench->round.reading), id) : NULL;
+	const struct trial_hits *log = id != 0 ? reading_hits(bench->round.reading) : NULL;
+	const struct hit *last = log ? last_reference(log, id) : NULL;
 
-	if (last) {
-		struct evidence e = evidence_new(EVIDENCE_WRITE, bench->round.number, true);
+	if (!last)
+		return NULL;
+	release->caught++;
+	if (release->last.count == 0)
+		release->account = account_of(log, last, bench->symbols);
+	copy_writer(bench, birth(log, last), &release->born);
+	copy_writer(bench, last, &release->last);
+	take_touch(bench, first_touch(log, last), last);
+	return last;
+}
 
-		release->caught++;
-		hit_describe(last, bench->symbols, e.write);
-		if (release->last.count == 0) {
-			stack_copy(&release->last, &e.write->writer);
-			release->account = account_of(reading_hits(bench->round.reading), last,
-						      bench->symbols);
-		}
-		evidence_deinit(&e);
-	}
+static void read_any(struct bench *bench, bool passed)
+{
+	const struct hit *last = read_end(bench);
+
+	if (last)
+		find_holder(bench, last->hit->id);
 }
 
 static bool enough(struct bench *bench)
 {
-	return bench->release.caught >= RELEASES_WANTED || bench->round.trials >= RELEASE_TRIALS;
+	return bench->release.caught >= RELEASES_WANTED || bench->release.held.list.count > 0 ||
+	       bench->round.trials >= RELEASE_TRIALS;
 }
 
 static uint64_t missing(const struct bench *bench, struct rate *seen)
@@ -214,9 +462,109 @@ static uint64_t missing(const struct bench *bench, struct rate *seen)
 static const struct round_ops refcount_round = { .id = 5,
 						 .observer = OBSERVE_HEAP,
 						 .planned = true,
+						 .same_hashes = true,
 						 .read_any = read_any,
 						 .enough = enough,
 						 .missing = missing };
+
+/* Did the function that kept the pointer count it? */
+static bool is_counted(const struct trial_hits *log, const struct hit *last, const char *keeper,
+		       struct symbols *symbols)
+{
+	VEC_FOREACH (&log->hits, caught)
+		if (caught->log == last->log && caught->hit->id == last->hit->id &&
+		    caught->hit->address == last->hit->address &&
+		    caught->hit->number < last->hit->number &&
+		    count_of(caught->hit->new) == count_of(caught->hit->old) + 1) {
+			AUTO(mem_freep) char *function = function_of(caught, symbols);
+
+			if (function && strcmp(function, keeper) == 0)
+				return true;
+		}
+	return false;
+}
+
+static void tell_counted(struct bench *bench, const struct trial_hits *log,
+			 const struct hit *stored, const struct hit *last)
+{
+	struct release *release = &bench->release;
+	AUTO(mem_freep) char *keeper = function_of(stored, bench->symbols);
+	char *account;
+
+	if (!keeper || is_counted(log, last, keeper, bench->symbols))
+		return;
+	account = mem_printf("%s took no reference for the pointer that it stored; %s", keeper,
+			     release->account);
+	mem_free(release->account);
+	release->account = account;
+}
+
+/* The global pointed to the object when that ended, and still when the process died of it. */
+static void take_holder(struct bench *bench, const struct hit *stored, const struct hit *last,
+			bool read_there)
+{
+	struct evidence e = evidence_new(EVIDENCE_HOLDER, bench->round.number, true);
+	struct holder_seen *holder = e.holder;
+
+	home_copy(&holder->home, &bench->stakeout.list.items[bench->stakeout.list.count - 1].home);
+	holder->target = mem_alloc(sizeof(*holder->target));
+	*holder->target = (struct block_life){ .id = last->hit->id,
+					       .key = mem_strdup(bench->release.key),
+					       .start = last->hit->start,
+					       .size = last->hit->size,
+					       .value = last->hit->start,
+					       .state = BLOCK_FREED };
+	holder->used = holder->exact = true;
+	holder->on_stack_too = !read_there;
+	copy_writer(bench, stored, &holder->written_by);
+	VEC_PUSH(&bench->ret->evidence.list, e);
+}
+
+static bool still_points(struct bench *bench, uint64_t id)
+{
+	struct event_log *log = NULL;
+	struct home home = { 0 };
+	bool there =
+		sweeps_holders_of(bench->round.reading, id, &home, &log) == 1 && log &&
+		same_variable(&home,
+			      &bench->stakeout.list.items[bench->stakeout.list.count - 1].home);
+
+	home_deinit(&home);
+	return there;
+}
+
+static void read_holder(struct bench *bench, bool passed)
+{
+	struct release *release = &bench->release;
+	uint32_t watch = (uint32_t)bench->stakeout.list.count - 1;
+	const struct hit *last = read_end(bench);
+	const struct trial_hits *log = last ? reading_hits(bench->round.reading) : NULL;
+	const struct hit *stored = last ? pointer_stored(log, last, watch) : NULL;
+	const struct hit *touch = last ? first_touch(log, last) : NULL;
+
+	bool read_there;
+
+	if (!stored || !still_points(bench, last->hit->id))
+		return;
+	if (release->stores++ == 0)
+		tell_counted(bench, log, stored, last);
+	copy_writer(bench, stored, &release->stored);
+	read_there = touch && read_by(log, touch, watch, bench->symbols);
+	release->read_there |= read_there;
+	take_holder(bench, stored, last, read_there);
+}
+
+static bool enough_holders(struct bench *bench)
+{
+	return bench->release.stores >= RELEASES_WANTED || bench->round.trials >= RELEASE_TRIALS;
+}
+
+static const struct round_ops holder_round = { .id = 12,
+					       .observer = OBSERVE_HEAP,
+					       .planned = true,
+					       .same_hashes = true,
+					       .read_any = read_holder,
+					       .enough = enough_holders };
 
 /* ---- as evidence ------------------------------------------------------------------------------
  */
@@ -240,24 +588,59 @@ static bool leads_to(const struct stack *last, const struct stack *freed)
 	return freed->count == 0;
 }
 
-static void tell(struct bench *bench, struct evidence_list *list)
+/* Where the object was made and ended, with the Python code of both. */
+static void tell_block(const struct release *release, struct block_life *block)
+{
+	if (block->freed.count == 0 || leads_to(&release->last, &block->freed)) {
+		stack_deinit(&block->freed);
+		stack_copy(&block->freed, &release->last);
+	}
+	if (release->born.count > 0) {
+		stack_deinit(&block->allocated);
+		stack_copy(&block->allocated, &release->born);
+	}
+}
+
+static void tell_holder(const struct release *release, const struct home *home,
+			struct holder_seen *holder)
+{
+	if (release->stored.count == 0 || holder->home.kind != HOME_GLOBAL ||
+	    !same_variable(home, &holder->home))
+		return;
+	stack_deinit(&holder->written_by);
+	stack_copy(&holder->written_by, &release->stored);
+	if (release->read_there)
+		holder->on_stack_too = false;
+}
+
+static struct block_life *block_of(const struct evidence *e)
+{
+	return e->kind == EVIDENCE_HOLDER      ? e->holder->target
+	       : e->kind == EVIDENCE_FREED_USE ? e->freed_use->block
+	       : e->kind == EVIDENCE_CANARY    ? e->canary->block
+	       : e->kind == EVIDENCE_WRITE     ? e->write->base
+					       : NULL;
+}
+
+static void tell(struct bench *bench, const struct home *home, struct evidence_list *list)
 {
 	struct release *release = &bench->release;
 
 	if (release->last.count == 0)
 		return;
+	if (release->touch.freed_use) {
+		VEC_PUSH(&list->list, release->touch);
+		release->touch = (struct evidence){ 0 };
+	}
 	VEC_FOREACH (&list->list, e) {
-		struct block_life *block = e->kind == EVIDENCE_HOLDER	   ? e->holder->target
-					   : e->kind == EVIDENCE_FREED_USE ? e->freed_use->block
-									   : NULL;
+		struct block_life *block = block_of(e);
 
-		if (!block || !key_same_stack(release->key, block->key) ||
-		    !leads_to(&release->last, &block->freed))
+		if (!block || !key_same_stack(release->key, block->key))
 			continue;
-		stack_deinit(&block->freed);
-		block->freed = (struct stack){ 0 };
-		stack_copy(&block->freed, &release->last);
-		if (!e->note)
+		tell_block(release, block);
+		if (e->kind == EVIDENCE_HOLDER && home)
+			tell_holder(release, home, e->holder);
+		if (!e->note && (e->kind == EVIDENCE_HOLDER || e->kind == EVIDENCE_FREED_USE))
 			e->note = mem_strdup(release->account);
 	}
 }
@@ -275,10 +658,21 @@ static void price(const struct inquiry *inq, struct price *ret)
 	price_of_failures(inq, RELEASES_WANTED, 2, ret);
 }
 
+static int watch_holder(struct bench *bench, struct err *err)
+{
+	int r;
+
+	bench_say(bench, "a global still pointed to it: watching who stores the pointer there");
+	stake_holder(bench);
+	r = bench_plan(bench, err);
+	return r == 0 ? round_run(bench, &holder_round, err) : r;
+}
+
 static int run(struct inquiry *inq)
 {
 	struct bench *bench = inq->bench;
 	struct stakeout homes = bench->stakeout;
+	const struct home *home = NULL;
 	int r = 0;
 
 	bench->stakeout = (struct stakeout){ 0 };
@@ -288,7 +682,11 @@ static int run(struct inquiry *inq)
 		r = bench_plan(bench, inq->err);
 		if (r == 0)
 			r = round_run(bench, &refcount_round, inq->err);
-		tell(bench, &bench->ret->evidence);
+		if (r == 0 && bench->release.held.list.count > 0 && bench_may_go_on(bench)) {
+			r = watch_holder(bench, inq->err);
+			home = &bench->stakeout.list.items[bench->stakeout.list.count - 1].home;
+		}
+		tell(bench, home, &bench->ret->evidence);
 	}
 	stakeout_deinit(&bench->stakeout);
 	bench->stakeout = homes;

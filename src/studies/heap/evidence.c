@@ -179,7 +179,8 @@ static const struct heap_holder *only_holder(const struct heap_dangling *danglin
 }
 
 /* The one whose pointer the crash went through. A register has it from somewhere, and so may a
- * stack: it saves registers, and what calls left there earlier. So the one that lasts is told
+ * stack: it saves registers, and what calls left there earlier. Memory that is no block's may be
+ * one, too: CPython has the variables of its frames there. So the one that lasts is told
  * before all that are on stacks, with a doubt; of several that last, nobody knows which it was. */
 static const struct heap_holder *used_holder(const struct heap_dangling *dangling,
 					     bool *ret_contested)
@@ -190,7 +191,7 @@ static const struct heap_holder *used_holder(const struct heap_dangling *danglin
 	VEC_FOREACH (&dangling->holders, holder) {
 		if (holder->used_in.list.count == 0 || strcmp(holder->kind, "register") == 0)
 			continue;
-		if (strcmp(holder->kind, "stack") == 0) {
+		if (!lasts(holder)) {
 			stack = holder;
 			stacks++;
 		} else {

@@ -14,6 +14,18 @@ static int find_cuts(struct case_store *cs, struct crash_report *report, struct 
 	return r;
 }
 
+/* What the program said itself. */
+static void note_reported(const struct reported *reported, struct crash_report *ret)
+{
+	struct evidence e = { .kind = EVIDENCE_REPORTED, .any = (void *)reported };
+	struct strbuf sb = { 0 };
+
+	if (!reported)
+		return;
+	evidence_describe(&e, &sb);
+	strv_take(&ret->notes, strbuf_take(&sb));
+}
+
 int trial_crashes(struct case_store *cs, struct trial_number trial, int signal,
 		  struct crash_report *ret, struct err *err)
 {
@@ -35,5 +47,6 @@ int trial_crashes(struct case_store *cs, struct trial_number trial, int signal,
 	}
 	for (size_t i = 0; i < report->notes.count; i++)
 		strv_add(&ret->notes, report->notes.items[i]);
+	note_reported(reading_reported(reading), ret);
 	return find_cuts(cs, ret, err);
 }

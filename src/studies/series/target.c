@@ -77,6 +77,19 @@ static struct target_candidate *candidate_of(struct target *t, const struct sign
 	return &t->candidates.items[t->candidates.count - 1];
 }
 
+static bool is_access(const struct signature *s)
+{
+	return s->kind == FAILURE_SIGNAL && (s->signal == SIGSEGV || s->signal == SIGBUS);
+}
+
+/* It was chosen where runs did not tell their tests. One that does names the test, and damaged
+ * memory dies there in another function each time: nothing tells the two apart. */
+static bool untold(const struct target *t, const struct signature *signature)
+{
+	return !t->exact && !t->signature.test && signature->test && is_access(&t->signature) &&
+	       is_access(signature);
+}
+
 /* The user's victim, failing in whatever way, is what the user means. */
 static bool is_candidate(const struct target *t, const struct signature *signature, bool *ret_crash)
 {
@@ -84,7 +97,7 @@ static bool is_candidate(const struct target *t, const struct signature *signatu
 
 	*ret_crash = t->victim && signature->test ? of_victim : is_crash(t, signature);
 	return (!t->victim || !signature->test || of_victim) &&
-	       (!t->among || target_is(t->among, signature));
+	       (!t->among || target_is(t->among, signature) || untold(t->among, signature));
 }
 
 static int note_one(struct target *t, struct case_store *cs, const char *id, struct err *err)
@@ -202,11 +215,6 @@ static bool is_wild(const char *fault)
 static bool same_fault(const char *a, const char *b)
 {
 	return !a || !b || same_text(a, b) || (is_wild(a) && is_wild(b));
-}
-
-static bool is_access(const struct signature *s)
-{
-	return s->kind == FAILURE_SIGNAL && (s->signal == SIGSEGV || s->signal == SIGBUS);
 }
 
 static bool is_cut(const struct signature *s)

@@ -1,0 +1,71 @@
+/*
+ * A program that was built with a sanitizer, or that runs under Valgrind, says itself what is
+ * wrong. Nothing that could be put into it would see more: what it said becomes evidence, and the
+ * questions about memory are not asked.
+ */
+#include "hunt/inquiry.h"
+
+#include "judge/judge.h"
+#include "run/stored.h"
+
+#define REPORTS_MAX 8u
+
+static void reported_copy(struct reported *to, const struct reported *from)
+{
+	*to = *from;
+	to->tool = mem_strdup(from->tool);
+	to->what = from->what ? mem_strdup(from->what) : NULL;
+	to->block = block_life_dup(from->block);
+	to->user = to->other = (struct stack){ 0 };
+	stack_copy(&to->user, &from->user);
+	stack_copy(&to->other, &from->other);
+}
+
+struct gathering {
+	struct inquiry *inq;
+	unsigned int count;
+};
+
+static void gather(void *ctx, const struct run_row *row)
+{
+	struct gathering *gathering = ctx;
+	struct inquiry *inq = gathering->inq;
+	AUTO(reading_closep) struct reading *reading = NULL;
+	const struct reported *reported;
+	bool shown = false;
+
+	if (row->signatures[0] == '\0' || !row->kept || gathering->count == REPORTS_MAX ||
+	    target_shown(&inq->known.match, inq->cs, row->signatures, &shown, NULL) < 0 || !shown)
+		return;
+	reading =
+		readings_open(inq->how.plain.settings->readings, inq->cs, row->trial, row->signal);
+	reported = reading_reported(reading);
+	if (reported && reported->kind != REPORTED_OTHER) {
+		struct evidence e = evidence_new(EVIDENCE_REPORTED, row->trial, true);
+
+		reported_copy(e.reported, reported);
+		VEC_PUSH(&inq->evidence.list, e);
+		gathering->count++;
+	}
+}
+
+int reported_look(struct inquiry *inq)
+{
+	struct gathering gathering = { .inq = inq };
+	struct series_found plain = { 0 };
+	AUTO(verdict_deinit) struct verdict verdict = { 0 };
+	int r;
+
+	if (!inq->known.target)
+		return 0;
+	r = case_series(inq->cs, &inq->how.plain.identity, 0, &plain, inq->err);
+	if (r == 0)
+		r = case_runs(inq->cs, plain.id, gather, &gathering, inq->err);
+	if (r < 0 || gathering.count == 0)
+		return r;
+	judge_evidence(&inq->evidence, &verdict);
+	inq->known.reported = verdict.firm;
+	return decide(inq, "the program itself reports it in %u failing trial%s: %s",
+		      gathering.count, gathering.count == 1 ? "" : "s",
+		      verdict.sentence ? verdict.sentence : "");
+}

@@ -7,7 +7,7 @@
 
 /*
  * Memory for the tool. These never return NULL: when memory runs out the
- * process ends with a sentence (docs/decisions/0002-out-of-memory.md says why
+ * process ends with a sentence (docs/design/trials.md says why
  * that is safe here). Never linked into the agent.
  */
 void *mem_alloc(size_t size); /* zeroed */

@@ -20,8 +20,8 @@ struct query {
 	struct db *db;
 };
 
-/* Right after the open: what is in the file may be a stranger's work. -EUCLEAN, with a sentence, when
- * it brings code of its own. */
+/* Right after the open: what is in the file may be a stranger's work. -EUCLEAN, with a sentence,
+ * when it brings code of its own. */
 int db_distrust(struct db *db, struct err *err);
 
 int db_error(struct db *db, int code, struct err *err);

@@ -128,8 +128,8 @@ void crash_report_deinit(struct crash_report *report);
 /* A jump to NULL, or close by. */
 bool crash_is_null_call(const struct crash *crash);
 
-/* A fault that needs no damaged memory: a NULL pointer, a division, a full stack, an instruction that
- * stops the program. */
+/* A fault that needs no damaged memory: a NULL pointer, a division, a full stack, an instruction
+ * that stops the program. */
 bool crash_is_plain(const struct crash *crash);
 
 /* Appends what kind of fault it was and in which function: "null in use". */

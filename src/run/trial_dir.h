@@ -13,7 +13,7 @@
  *
  * Most trials pass and leave nothing. Their room is cleared and becomes the next one's of the same
  * slot, under another name: a new directory for each would cost more than a small program does
- * (docs/decisions/0251).
+ * (docs/design/trials.md).
  */
 struct room {
 	int trials; /* the case's trials/ */

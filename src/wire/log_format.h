@@ -124,7 +124,7 @@ struct log_header {
 	uint64_t agent_base, agent_end; /* where the agent's code lies, to drop its frames */
 	uint64_t epoch_base; /* after fork: blocks freed before this epoch were freed by the parent,
 			      * and their contexts are rows of its log, as for id < id_base */
-	uint32_t user; /* whose process it is: user id + 1; 0: not recorded */
+	uint32_t user;	     /* whose process it is: user id + 1; 0: not recorded */
 	uint8_t reserved[1024 - 244];
 	uint64_t check; /* over everything before it */
 

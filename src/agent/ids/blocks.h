@@ -240,7 +240,7 @@ static inline __attribute__((always_inline)) uint64_t block_number(enum block_sp
 
 /* Objects of a sub-allocator are many, small, and mostly made and freed in the order in which they
  * lie: what the next ones need is asked for now. Blocks of malloc are left alone, where it costs
- * more than it brings: 0185. */
+ * more than it brings: docs/design/side-table.md. */
 static inline __attribute__((always_inline)) void
 block_ahead(enum block_space space, uint32_t shift, uint64_t start, uint64_t number)
 {

@@ -4,7 +4,7 @@
  * A block with guards that such a library frees is no block to libc, which ends the process; one
  * that it allocates is unknown here. So the slots through which it and what it brought call the
  * allocator are turned to our hooks, once it is loaded. All else that it binds to stays as the
- * program wanted it (docs/decisions/0213).
+ * program wanted it (docs/design/allocators.md).
  *
  * Its constructors have run by then. What they allocated libc's free takes as ever.
  */

@@ -39,7 +39,7 @@ int watch_registers_park_sigsafe(unsigned n);
 bool watch_registers_trap_sigsafe(const siginfo_t *info, uint64_t *ret_tag, bool *ret_late);
 
 /* At the end of a trap: in virtual machines the registers are lost now and then after the first of
- * a thread (docs/decisions/0127). */
+ * a thread (docs/design/watchpoints.md). */
 void watch_registers_settle_sigsafe(void);
 
 /* It is one of ours, but which, nobody can tell. _sigsafe */

@@ -6,7 +6,7 @@
 
 /*
  * A malloc that a program has inside: linked in statically, or written there. Its calls never come
- * to a preloaded library, so its functions are replaced where they are (docs/decisions/0240).
+ * to a preloaded library, so its functions are replaced where they are (docs/design/allocators.md).
  *
  * Known by their names: those of C and C++, and jemalloc's mallocx and its kin.
  */

@@ -143,7 +143,7 @@ static void heap_prepare(void *ctx, const struct run *run, struct trial_job *job
 		prepare_fence(heap, &plan, job);
 	/* Each trial has guards, poison and coins of its own. */
 	plan.seed = (checksum_mix(heap->request->seed, run->position) & ~1ull) |
-		    (heap->guarded++ & 1); /* the gap between blocks: 0177 */
+		    (heap->guarded++ & 1); /* the gap between blocks: docs/design/guards.md */
 	heap->report->sampled_trials += (plan.item.flags & PLAN_HEAP_SAMPLED) != 0;
 	strbuf_add(&job->plan_items, &plan, sizeof(plan));
 }

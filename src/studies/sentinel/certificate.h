@@ -4,7 +4,7 @@
 
 /*
  * How many trials a sentinel takes, and what they prove. Pure: numbers in, numbers and words out.
- * docs/decisions/0094 says why it is reckoned this way.
+ * docs/design/statistics.md says why it is reckoned this way.
  */
 
 /*

@@ -259,6 +259,8 @@ int spec_parse(const char *text, struct spec *ret, struct err *err)
 			    "end");
 	if (r == 0 && ret->kind == SPEC_STRUCT && !ret->field)
 		r = mistake(&p, "'.' and a field's name are missing");
+	if (r < 0)
+		spec_deinit(ret);
 	return r;
 }
 

@@ -216,11 +216,15 @@ def other_user(lodger, rig, tap):
         # Without a mode it complains and exits; under crash only what has something to tell leaves a log.
         tap.check(plain.returncode == 0 and not notes and (observer == 'crash' or len(lodgers) == 3),
                   f'another user under {observer}: what he starts has a log', (plain, notes, lodgers))
-        os.chmod(rig.folder, 0o700)
+        # Root's program opens the way to the trial from the case on; what is above that is not its own to open.
+        folder = rig.folder
+        rig.folder = os.path.join(folder, f'kept-{observer}', 'case', 'trials')
+        os.makedirs(rig.folder)
+        os.chmod(os.path.join(folder, f'kept-{observer}'), 0o700)
         images, plain = lodger.same('exec-other-user', '/bin/true', observer=observer,
                                     name=f'another user who is kept out, under {observer}')
         notes = [r['why'] for records in images for r in records if r.type == 'UNOBSERVED']
-        os.chmod(rig.folder, 0o755)
+        rig.folder = folder
         tap.check(notes == ['9'],
                   f'another user who is kept out, under {observer}: noted', notes)
 

@@ -656,9 +656,9 @@ static void let_first_finish(void)
 }
 
 /* A program that has lost track of its descriptors has none left for its own end to be told with.
- * The limit is raised while that is written. Where it is not to be raised, the last descriptor is
- * closed, for this thread only if there are others: what the process had open, it is about to lose.
- * True: the limit is to be restored. */
+ * The limit is raised while that is written. Where it is not to be raised, the last
+ * descriptors are closed, for this thread only if there are others: what the process had open, it
+ * is about to lose. True: the limit is to be restored. */
 static bool descriptors_grant(struct rlimit *ret_old)
 {
 	struct rlimit more;
@@ -674,8 +674,11 @@ static bool descriptors_grant(struct rlimit *ret_old)
 		more.rlim_max = more.rlim_cur; /* for the superuser only */
 	if (!raw_syscall4(SYS_prlimit64, 0, RLIMIT_NOFILE, &more, NULL))
 		return true;
-	if (ret_old->rlim_cur && !raw_syscall1(SYS_unshare, CLONE_FILES))
+	/* Two: one for the trial's directory, one for the log. */
+	if (ret_old->rlim_cur > 1 && !raw_syscall1(SYS_unshare, CLONE_FILES)) {
 		(void)raw_syscall1(SYS_close, ret_old->rlim_cur - 1);
+		(void)raw_syscall1(SYS_close, ret_old->rlim_cur - 2);
+	}
 	return false;
 }
 

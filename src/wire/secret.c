@@ -18,7 +18,9 @@ static const char *const harmless[] = { "PWD", "OLDPWD" };
 
 static char lower(char c)
 {
-	return c >= 'A' && c <= 'Z' ? (char)(c + ('a' - 'A')) : c;
+	if (c >= 'A' && c <= 'Z')
+		return (char)(c + ('a' - 'A'));
+	return c;
 }
 
 static bool is_word(char c)

@@ -1,3 +1,7 @@
+/*
+ * Fenced blocks: which contexts have their turn, where a block lies in its pages, and the slack
+ * between its end and the closed page, which is filled and looked at like a guard.
+ */
 #include "agent/fence/fence.h"
 
 #include <errno.h>

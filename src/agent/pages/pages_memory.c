@@ -1,3 +1,7 @@
+/*
+ * The memory behind watched pages: mapped twice, once for the target, which faults there when it
+ * writes, and once for us. From the start through fork to the end.
+ */
 #include "agent/pages/pages.h"
 
 #include <errno.h>

@@ -5,6 +5,7 @@
 
 #include "base/auto.h"
 #include "base/fd.h"
+#include "base/hash.h"
 #include "base/mem.h"
 
 /* Larger files are told apart by size and time: reading them would take noticeably long. */
@@ -15,7 +16,7 @@ void file_fingerprint(const char *path, struct strbuf *ret)
 	AUTO(mem_freep) char *content = NULL;
 	struct stat st = { 0 };
 	size_t len = 0;
-	uint64_t hash = 0xcbf29ce484222325u;
+	uint64_t hash;
 
 	(void)stat(path, &st);
 	strbuf_addf(ret, "%lld:", (long long)st.st_size);
@@ -24,7 +25,6 @@ void file_fingerprint(const char *path, struct strbuf *ret)
 		strbuf_addf(ret, "%lld.%09ld", (long long)st.st_mtim.tv_sec, st.st_mtim.tv_nsec);
 		return;
 	}
-	for (size_t i = 0; i < len; i++)
-		hash = (hash ^ (unsigned char)content[i]) * 0x100000001b3u;
+	hash = hash_bytes(HASH_START, content, len);
 	strbuf_addf(ret, "%016llx", (unsigned long long)hash);
 }

@@ -7,29 +7,22 @@
 int case_add_build(struct case_store *cs, struct series_id series,
 		   const struct build_record *record, struct err *err)
 {
-	AUTO(db_endp) struct query query = { 0 };
-	int r = db_prepare(&cs->db,
-			   "INSERT OR REPLACE INTO build (series, item, unusable, wall_ns)"
-			   " VALUES (?,?,?,?)",
-			   &query, err);
-
-	if (r == 0)
-		r = db_bind(&query, err, "iisi", series.value, (int64_t)record->item,
-			    record->unusable ? record->unusable : "", (int64_t)record->wall_ns);
-	return r < 0 ? r : db_step(&query, err);
+	return db_run(&cs->db, err,
+		      "INSERT OR REPLACE INTO build (series, item, unusable, wall_ns)"
+		      " VALUES (?,?,?,?)",
+		      "iisi", series.value, (int64_t)record->item,
+		      record->unusable ? record->unusable : "", (int64_t)record->wall_ns);
 }
 
 int case_builds(struct case_store *cs, struct series_id series, build_fn fn, void *ctx,
 		struct err *err)
 {
 	AUTO(db_endp) struct query query = { 0 };
-	int r = db_prepare(&cs->db,
-			   "SELECT item, unusable, wall_ns FROM build WHERE series = ?"
-			   " ORDER BY item",
-			   &query, err);
+	int r = db_query(&cs->db, &query, err,
+			 "SELECT item, unusable, wall_ns FROM build WHERE series = ?"
+			 " ORDER BY item",
+			 "i", series.value);
 
-	if (r == 0)
-		r = db_bind(&query, err, "i", series.value);
 	while (r >= 0 && (r = db_step(&query, err)) == 1) {
 		const char *unusable = query_text(&query, 1);
 

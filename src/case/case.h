@@ -293,9 +293,6 @@ int case_add_verdict(struct case_store *cs, const struct verdict *verdict, struc
 /* The last one. -ENOENT when there is none. */
 int case_verdict(struct case_store *cs, struct verdict *ret, struct err *err);
 
-/* Was evidence stored after the last verdict? */
-int case_verdict_outdated(struct case_store *cs, bool *ret, struct err *err);
-
 /* One line of a hunt, now. */
 int case_add_decision(struct case_store *cs, const char *stage, const char *text, struct err *err);
 int case_decisions(struct case_store *cs, struct decision_list *ret, struct err *err);

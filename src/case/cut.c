@@ -93,16 +93,11 @@ int case_find_cut(struct case_store *cs, uint64_t device, uint64_t inode, uint64
 	int r;
 
 	*ret = NULL;
-	r = db_prepare(&cs->db,
-		       "SELECT trial, pid, program, how, old_size, new_size, stack, realtime_ns"
-		       " FROM file_cut WHERE device = ? AND inode = ? AND realtime_ns <= ?"
-		       " ORDER BY realtime_ns DESC LIMIT 1",
-		       &query, err);
-	if (r == 0)
-		r = db_bind(&query, err, "iii", (int64_t)device, (int64_t)inode,
-			    (int64_t)realtime_ns);
-	if (r == 0)
-		r = db_step(&query, err);
+	r = db_first(&cs->db, &query, err,
+		     "SELECT trial, pid, program, how, old_size, new_size, stack, realtime_ns"
+		     " FROM file_cut WHERE device = ? AND inode = ? AND realtime_ns <= ?"
+		     " ORDER BY realtime_ns DESC LIMIT 1",
+		     "iii", (int64_t)device, (int64_t)inode, (int64_t)realtime_ns);
 	if (r <= 0)
 		return r;
 	cut = mem_alloc(sizeof(*cut));

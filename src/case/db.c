@@ -5,6 +5,8 @@
 #include <stddef.h>
 #include <sys/statvfs.h>
 
+#include "base/auto.h"
+
 /* The least that SQLite's shared index of a WAL takes (sqlite.org/walformat.html). */
 #define DB_INDEX_BYTES 32768
 
@@ -120,13 +122,11 @@ static int bind_bytes(struct query *query, int column, const struct strbuf *byte
 				   SQLITE_TRANSIENT);
 }
 
-int db_bind(struct query *query, struct err *err, const char *format, ...)
+static int bind_all(struct query *query, struct err *err, const char *format, va_list args)
 {
 	int code = SQLITE_OK, column = 1;
-	va_list args;
 
 	(void)sqlite3_reset(query->stmt);
-	va_start(args, format);
 	for (; *format != '\0' && code == SQLITE_OK; format++, column++) {
 		if (*format == 'i')
 			code = sqlite3_bind_int64(query->stmt, column, va_arg(args, int64_t));
@@ -138,8 +138,62 @@ int db_bind(struct query *query, struct err *err, const char *format, ...)
 			code = sqlite3_bind_text(query->stmt, column, va_arg(args, const char *),
 						 -1, SQLITE_TRANSIENT);
 	}
-	va_end(args);
 	return code == SQLITE_OK ? 0 : db_error(query->db, code, err);
+}
+
+int db_bind(struct query *query, struct err *err, const char *format, ...)
+{
+	va_list args;
+	int r;
+
+	va_start(args, format);
+	r = bind_all(query, err, format, args);
+	va_end(args);
+	return r;
+}
+
+static int query_all(struct db *db, struct query *ret, struct err *err, const char *sql,
+		     const char *format, va_list args)
+{
+	int r = db_prepare(db, sql, ret, err);
+
+	return r < 0 ? r : bind_all(ret, err, format, args);
+}
+
+int db_query(struct db *db, struct query *ret, struct err *err, const char *sql, const char *format,
+	     ...)
+{
+	va_list args;
+	int r;
+
+	va_start(args, format);
+	r = query_all(db, ret, err, sql, format, args);
+	va_end(args);
+	return r;
+}
+
+int db_first(struct db *db, struct query *ret, struct err *err, const char *sql, const char *format,
+	     ...)
+{
+	va_list args;
+	int r;
+
+	va_start(args, format);
+	r = query_all(db, ret, err, sql, format, args);
+	va_end(args);
+	return r < 0 ? r : db_step(ret, err);
+}
+
+int db_run(struct db *db, struct err *err, const char *sql, const char *format, ...)
+{
+	AUTO(db_endp) struct query query = { 0 };
+	va_list args;
+	int r;
+
+	va_start(args, format);
+	r = query_all(db, &query, err, sql, format, args);
+	va_end(args);
+	return r < 0 ? r : db_step(&query, err);
 }
 
 int db_step(struct query *query, struct err *err)

@@ -33,6 +33,13 @@ void db_endp(struct query *query);
  * strbuf *, any bytes. Resets the statement first. */
 int db_bind(struct query *query, struct err *err, const char *format, ...);
 
+/* Both at once; with the first step; a statement that has no rows. */
+int db_query(struct db *db, struct query *ret, struct err *err, const char *sql, const char *format,
+	     ...);
+int db_first(struct db *db, struct query *ret, struct err *err, const char *sql, const char *format,
+	     ...);
+int db_run(struct db *db, struct err *err, const char *sql, const char *format, ...);
+
 /* 1 = a row is there, 0 = no more, negative = error. */
 int db_step(struct query *query, struct err *err);
 

@@ -16,13 +16,11 @@ int case_tally(struct case_store *cs, struct series_id series, tally_fn fn, void
 	AUTO(db_endp) struct query query = { 0 };
 	int r;
 
-	r = db_prepare(&cs->db,
-		       "SELECT t.arm, t.slot, o.signatures, t.cut_short, count(*), min(t.number)"
-		       " FROM trial t JOIN outcome o ON o.id = t.outcome WHERE t.series = ?"
-		       " GROUP BY t.arm, t.slot, t.outcome, t.cut_short",
-		       &query, err);
-	if (r == 0)
-		r = db_bind(&query, err, "i", series.value);
+	r = db_query(&cs->db, &query, err,
+		     "SELECT t.arm, t.slot, o.signatures, t.cut_short, count(*), min(t.number)"
+		     " FROM trial t JOIN outcome o ON o.id = t.outcome WHERE t.series = ?"
+		     " GROUP BY t.arm, t.slot, t.outcome, t.cut_short",
+		     "i", series.value);
 	while (r >= 0 && (r = db_step(&query, err)) == 1)
 		fn(ctx, &(struct tally_row){
 				.arm = (unsigned int)query_int(&query, 0),
@@ -79,14 +77,10 @@ int case_signature(struct case_store *cs, const char *id, struct signature *ret,
 	AUTO(db_endp) struct query query = { 0 };
 	int r;
 
-	r = db_prepare(&cs->db,
-		       "SELECT kind, signal, exit_status, stray, test, crumb, fault, site, summary"
-		       " FROM signature WHERE id = ?",
-		       &query, err);
-	if (r == 0)
-		r = db_bind(&query, err, "s", id);
-	if (r == 0)
-		r = db_step(&query, err);
+	r = db_first(&cs->db, &query, err,
+		     "SELECT kind, signal, exit_status, stray, test, crumb, fault, site, summary"
+		     " FROM signature WHERE id = ?",
+		     "s", id);
 	if (r < 0)
 		return r;
 	if (r == 0)
@@ -112,19 +106,17 @@ int case_windows(struct case_store *cs, struct series_id series, const char *sig
 	AUTO(db_endp) struct query query = { 0 };
 	int r;
 
-	r = db_prepare(&cs->db,
-		       "SELECT c.text, count(*), min(t.number),"
-		       "  (SELECT n.text FROM crumb_next f JOIN crumb n ON n.id = f.next"
-		       "   WHERE f.series = t.series AND f.crumb = t.crumb"
-		       "   ORDER BY f.runs DESC, n.id LIMIT 1)"
-		       " FROM trial t JOIN crumb c ON c.id = t.crumb"
-		       "  JOIN outcome o ON o.id = t.outcome"
-		       " WHERE t.series = ?1 AND CASE WHEN ?2 = '' THEN t.cut_short"
-		       "  ELSE instr(' ' || o.signatures || ' ', ' ' || ?2 || ' ') > 0 END"
-		       " GROUP BY t.crumb ORDER BY count(*) DESC, min(t.number)",
-		       &query, err);
-	if (r == 0)
-		r = db_bind(&query, err, "is", series.value, signature);
+	r = db_query(&cs->db, &query, err,
+		     "SELECT c.text, count(*), min(t.number),"
+		     "  (SELECT n.text FROM crumb_next f JOIN crumb n ON n.id = f.next"
+		     "   WHERE f.series = t.series AND f.crumb = t.crumb"
+		     "   ORDER BY f.runs DESC, n.id LIMIT 1)"
+		     " FROM trial t JOIN crumb c ON c.id = t.crumb"
+		     "  JOIN outcome o ON o.id = t.outcome"
+		     " WHERE t.series = ?1 AND CASE WHEN ?2 = '' THEN t.cut_short"
+		     "  ELSE instr(' ' || o.signatures || ' ', ' ' || ?2 || ' ') > 0 END"
+		     " GROUP BY t.crumb ORDER BY count(*) DESC, min(t.number)",
+		     "is", series.value, signature);
 	while (r >= 0 && (r = db_step(&query, err)) == 1) {
 		bool known = sqlite3_column_type(query.stmt, 3) != SQLITE_NULL;
 
@@ -143,14 +135,12 @@ int case_runs(struct case_store *cs, struct series_id series, run_fn fn, void *c
 	AUTO(db_endp) struct query query = { 0 };
 	int r;
 
-	r = db_prepare(&cs->db,
-		       "SELECT t.position, t.arm, o.signatures, t.number, t.kept,"
-		       " CASE WHEN t.signal != 0 THEN t.signal ELSE t.stray_signal END"
-		       " FROM trial t JOIN outcome o ON o.id = t.outcome"
-		       " WHERE t.series = ? ORDER BY t.position",
-		       &query, err);
-	if (r == 0)
-		r = db_bind(&query, err, "i", series.value);
+	r = db_query(&cs->db, &query, err,
+		     "SELECT t.position, t.arm, o.signatures, t.number, t.kept,"
+		     " CASE WHEN t.signal != 0 THEN t.signal ELSE t.stray_signal END"
+		     " FROM trial t JOIN outcome o ON o.id = t.outcome"
+		     " WHERE t.series = ? ORDER BY t.position",
+		     "i", series.value);
 	while (r >= 0 && (r = db_step(&query, err)) == 1)
 		fn(ctx, &(struct run_row){
 				.position = (uint64_t)query_int(&query, 0),
@@ -168,16 +158,12 @@ int case_use(struct case_store *cs, struct series_id series, struct use_row *ret
 	AUTO(db_endp) struct query query = { 0 };
 	int r;
 
-	r = db_prepare(&cs->db,
-		       "SELECT avg(wall_ns), max(wall_ns), avg(user_ns), avg(system_ns),"
-		       " max(peak_kib), sum(leftovers > 0), sum(cut_short),"
-		       " sum(signal != 0 AND stdout_bytes % 4096 = 0),"
-		       " sum(NOT cut_short AND stdout_bytes > 0) FROM trial WHERE series = ?",
-		       &query, err);
-	if (r == 0)
-		r = db_bind(&query, err, "i", series.value);
-	if (r == 0)
-		r = db_step(&query, err);
+	r = db_first(&cs->db, &query, err,
+		     "SELECT avg(wall_ns), max(wall_ns), avg(user_ns), avg(system_ns),"
+		     " max(peak_kib), sum(leftovers > 0), sum(cut_short),"
+		     " sum(signal != 0 AND stdout_bytes % 4096 = 0),"
+		     " sum(NOT cut_short AND stdout_bytes > 0) FROM trial WHERE series = ?",
+		     "i", series.value);
 	if (r < 0)
 		return r;
 	*ret = (struct use_row){
@@ -347,14 +333,12 @@ int case_cores(struct case_store *cs, struct series_id series, core_fn fn, void 
 	       struct err *err)
 {
 	AUTO(db_endp) struct query query = { 0 };
-	int r = db_prepare(&cs->db,
-			   "SELECT c.core, count(*), sum(o.signatures != '') FROM trial t"
-			   " JOIN chaos c ON c.trial = t.number JOIN outcome o ON o.id = t.outcome"
-			   " WHERE t.series = ? AND c.core >= 0 GROUP BY c.core ORDER BY c.core",
-			   &query, err);
+	int r = db_query(&cs->db, &query, err,
+			 "SELECT c.core, count(*), sum(o.signatures != '') FROM trial t"
+			 " JOIN chaos c ON c.trial = t.number JOIN outcome o ON o.id = t.outcome"
+			 " WHERE t.series = ? AND c.core >= 0 GROUP BY c.core ORDER BY c.core",
+			 "i", series.value);
 
-	if (r == 0)
-		r = db_bind(&query, err, "i", series.value);
 	while (r >= 0 && (r = db_step(&query, err)) == 1)
 		fn(ctx, &(struct core_row){ .core = (int)query_int(&query, 0),
 					    .trials = (uint64_t)query_int(&query, 1),

@@ -58,17 +58,11 @@ static int check_seen(struct case_store *cs, const struct observation *seen, str
 static int add_change(struct case_store *cs, uint64_t id, const struct hypothesis_change *change,
 		      struct err *err)
 {
-	AUTO(db_endp) struct query query = { 0 };
-	int r = db_prepare(&cs->db,
-			   "INSERT INTO hypothesis_change (hypothesis, made_ms, status, because,"
-			   " trial, evidence) VALUES (?,?,?,?,nullif(?,0),nullif(?,0))",
-			   &query, err);
-
-	if (r == 0)
-		r = db_bind(&query, err, "iissii", (int64_t)id, store_now_ms(),
-			    hypothesis_status_word(change->status), change->because,
-			    (int64_t)change->seen.trial, (int64_t)change->seen.evidence);
-	return r < 0 ? r : db_step(&query, err);
+	return db_run(&cs->db, err,
+		      "INSERT INTO hypothesis_change (hypothesis, made_ms, status, because,"
+		      " trial, evidence) VALUES (?,?,?,?,nullif(?,0),nullif(?,0))",
+		      "iissii", (int64_t)id, store_now_ms(), hypothesis_status_word(change->status),
+		      change->because, (int64_t)change->seen.trial, (int64_t)change->seen.evidence);
 }
 
 int case_change_hypothesis(struct case_store *cs, uint64_t id,
@@ -91,13 +85,11 @@ int case_change_hypothesis(struct case_store *cs, uint64_t id,
 static int read_changes(struct case_store *cs, struct hypothesis *ret, struct err *err)
 {
 	AUTO(db_endp) struct query query = { 0 };
-	int r = db_prepare(&cs->db,
-			   "SELECT made_ms, status, because, trial, evidence"
-			   " FROM hypothesis_change WHERE hypothesis = ? ORDER BY seq",
-			   &query, err);
+	int r = db_query(&cs->db, &query, err,
+			 "SELECT made_ms, status, because, trial, evidence"
+			 " FROM hypothesis_change WHERE hypothesis = ? ORDER BY seq",
+			 "i", (int64_t)ret->id);
 
-	if (r == 0)
-		r = db_bind(&query, err, "i", (int64_t)ret->id);
 	while (r >= 0 && (r = db_step(&query, err)) == 1) {
 		enum hypothesis_status status = hypothesis_status_from(query_text(&query, 1));
 

@@ -42,11 +42,10 @@ int case_set_items(struct case_store *cs, struct series_id series, const struct 
 int case_items(struct case_store *cs, struct series_id series, struct strv *ret, struct err *err)
 {
 	AUTO(db_endp) struct query query = { 0 };
-	int r = db_prepare(&cs->db, "SELECT name FROM item WHERE series = ? ORDER BY number",
-			   &query, err);
+	int r = db_query(&cs->db, &query, err,
+			 "SELECT name FROM item WHERE series = ? ORDER BY number", "i",
+			 series.value);
 
-	if (r == 0)
-		r = db_bind(&query, err, "i", series.value);
 	while (r >= 0 && (r = db_step(&query, err)) == 1) {
 		struct strbuf name = { 0 };
 
@@ -62,14 +61,12 @@ int case_list_runs(struct case_store *cs, struct series_id series, list_run_fn f
 	AUTO(db_endp) struct query query = { 0 };
 	int r;
 
-	r = db_prepare(&cs->db,
-		       "SELECT l.items, n.purpose, n.started, n.complete, n.told, o.signatures,"
-		       " n.trial FROM list_run n JOIN list l ON l.id = n.list"
-		       " JOIN trial t ON t.number = n.trial JOIN outcome o ON o.id = t.outcome"
-		       " WHERE l.series = ? ORDER BY n.seq",
-		       &query, err);
-	if (r == 0)
-		r = db_bind(&query, err, "i", series.value);
+	r = db_query(&cs->db, &query, err,
+		     "SELECT l.items, n.purpose, n.started, n.complete, n.told, o.signatures,"
+		     " n.trial FROM list_run n JOIN list l ON l.id = n.list"
+		     " JOIN trial t ON t.number = n.trial JOIN outcome o ON o.id = t.outcome"
+		     " WHERE l.series = ? ORDER BY n.seq",
+		     "i", series.value);
 	while (r >= 0 && (r = db_step(&query, err)) == 1) {
 		r = fn(ctx,
 		       &(struct list_run_row){

@@ -25,23 +25,18 @@ int case_set_minimal(struct case_store *cs, const struct minimal_record *record,
 	AUTO(db_endp) struct query query = { 0 };
 	AUTO(strbuf_deinit) struct strbuf argv = { 0 };
 	AUTO(strbuf_deinit) struct strbuf env = { 0 };
-	int r;
 
 	join_words(record->argv, &argv);
 	join_words(record->env, &env);
-	r = db_prepare(&cs->db,
-		       "INSERT OR REPLACE INTO minimal (series, verdict, items, victim, signature,"
-		       " failed, trials, full_failed, full_trials, confidence, argv, env)"
-		       " VALUES (?,?,?,?,?,?,?,?,?,?,?,?)",
-		       &query, err);
-	if (r == 0)
-		r = db_bind(&query, err, "iisssiiiidss", record->series.value,
-			    (int64_t)record->verdict, record->items, record->victim,
-			    record->signature, (int64_t)record->minimal.failed,
-			    (int64_t)record->minimal.trials, (int64_t)record->full.failed,
-			    (int64_t)record->full.trials, record->confidence, strbuf_str(&argv),
-			    strbuf_str(&env));
-	return r < 0 ? r : db_step(&query, err);
+	return db_first(&cs->db, &query, err,
+			"INSERT OR REPLACE INTO minimal (series, verdict, items, victim, signature,"
+			" failed, trials, full_failed, full_trials, confidence, argv, env)"
+			" VALUES (?,?,?,?,?,?,?,?,?,?,?,?)",
+			"iisssiiiidss", record->series.value, (int64_t)record->verdict,
+			record->items, record->victim, record->signature,
+			(int64_t)record->minimal.failed, (int64_t)record->minimal.trials,
+			(int64_t)record->full.failed, (int64_t)record->full.trials,
+			record->confidence, strbuf_str(&argv), strbuf_str(&env));
 }
 
 static int add_name(struct query *query, int64_t series, unsigned long number, struct strv *ret,
@@ -86,12 +81,9 @@ static int add_names(struct case_store *cs, int64_t series, const char *items, s
 static int count_items(struct case_store *cs, int64_t series, uint64_t *ret, struct err *err)
 {
 	AUTO(db_endp) struct query query = { 0 };
-	int r = db_prepare(&cs->db, "SELECT count(*) FROM item WHERE series = ?", &query, err);
+	int r = db_first(&cs->db, &query, err, "SELECT count(*) FROM item WHERE series = ?", "i",
+			 series);
 
-	if (r == 0)
-		r = db_bind(&query, err, "i", series);
-	if (r == 0)
-		r = db_step(&query, err);
 	if (r < 0)
 		return r;
 	*ret = (uint64_t)query_int(&query, 0);
@@ -102,12 +94,9 @@ int case_set_minimal_verdict(struct case_store *cs, struct series_id series,
 			     enum minimal_verdict verdict, struct err *err)
 {
 	AUTO(db_endp) struct query query = { 0 };
-	int r = db_prepare(&cs->db, "UPDATE minimal SET verdict = ? WHERE series = ?", &query, err);
+	int r = db_first(&cs->db, &query, err, "UPDATE minimal SET verdict = ? WHERE series = ?",
+			 "ii", (int64_t)verdict, series.value);
 
-	if (r == 0)
-		r = db_bind(&query, err, "ii", (int64_t)verdict, series.value);
-	if (r == 0)
-		r = db_step(&query, err);
 	return r < 0 ? r : 0;
 }
 
@@ -127,16 +116,12 @@ int case_minimal(struct case_store *cs, struct series_id series, struct minimal_
 	AUTO(db_endp) struct query query = { 0 };
 	int r;
 
-	r = db_prepare(&cs->db,
-		       "SELECT series, verdict, items, victim, signature, failed, trials,"
-		       " full_failed, full_trials, confidence, argv, env FROM minimal"
-		       " WHERE CASE WHEN ?1 = 0 THEN verdict = ?2 ELSE series = ?1 END"
-		       " ORDER BY series DESC LIMIT 1",
-		       &query, err);
-	if (r == 0)
-		r = db_bind(&query, err, "ii", series.value, (int64_t)MINIMAL_FOUND);
-	if (r == 0)
-		r = db_step(&query, err);
+	r = db_first(&cs->db, &query, err,
+		     "SELECT series, verdict, items, victim, signature, failed, trials,"
+		     " full_failed, full_trials, confidence, argv, env FROM minimal"
+		     " WHERE CASE WHEN ?1 = 0 THEN verdict = ?2 ELSE series = ?1 END"
+		     " ORDER BY series DESC LIMIT 1",
+		     "ii", series.value, (int64_t)MINIMAL_FOUND);
 	if (r <= 0)
 		return r;
 	list.series = query_int(&query, 0);

@@ -43,15 +43,11 @@ int case_add_workaround(struct case_store *cs, const char *text, uint64_t *ret_i
 int case_remove_workaround(struct case_store *cs, uint64_t id, struct err *err)
 {
 	AUTO(db_endp) struct query query = { 0 };
-	int r = db_prepare(&cs->db,
-			   "UPDATE workaround SET removed_ms = ? WHERE id = ?"
-			   " AND removed_ms IS NULL",
-			   &query, err);
+	int r = db_first(&cs->db, &query, err,
+			 "UPDATE workaround SET removed_ms = ? WHERE id = ?"
+			 " AND removed_ms IS NULL",
+			 "ii", store_now_ms(), (int64_t)id);
 
-	if (r == 0)
-		r = db_bind(&query, err, "ii", store_now_ms(), (int64_t)id);
-	if (r == 0)
-		r = db_step(&query, err);
 	if (r < 0 || sqlite3_changes(cs->db.handle) > 0)
 		return r;
 	(void)err_set(err, -ENOENT, "the case '%s' has no workaround %llu in place", cs->dir,
@@ -77,17 +73,14 @@ int case_park(struct case_store *cs, const struct parking *parking, struct err *
 		(void)err_set(err, -EALREADY, "the case '%s' is parked already", cs->dir);
 		return err_remedy(err, "redhand case show tells why; redhand case resume ends it");
 	}
-	if (r == 0)
-		r = db_prepare(&cs->db,
-			       "INSERT INTO parking (made_ms, because, until, commit_id, program,"
-			       " kernel, machine, redhand, variables) VALUES (?,?,?,?,?,?,?,?,?)",
-			       &query, err);
-	if (r == 0)
-		r = db_bind(&query, err, "issssssss", store_now_ms(), parking->because,
-			    parking->until, world->commit, world->program, world->kernel,
-			    world->machine, world->redhand,
-			    world->variables ? world->variables : "");
-	return r < 0 ? r : db_step(&query, err);
+	if (r < 0)
+		return r;
+	return db_first(&cs->db, &query, err,
+			"INSERT INTO parking (made_ms, because, until, commit_id, program,"
+			" kernel, machine, redhand, variables) VALUES (?,?,?,?,?,?,?,?,?)",
+			"issssssss", store_now_ms(), parking->because, parking->until,
+			world->commit, world->program, world->kernel, world->machine,
+			world->redhand, world->variables ? world->variables : "");
 }
 
 int case_resume(struct case_store *cs, const char *gate, struct err *err)
@@ -98,27 +91,20 @@ int case_resume(struct case_store *cs, const char *gate, struct err *err)
 
 	if (r == 0 && parked == 0)
 		return err_set(err, -ENOENT, "the case '%s' is not parked", cs->dir);
-	if (r == 0)
-		r = db_prepare(&cs->db, "UPDATE parking SET resumed_ms = ?, gate = ? WHERE id = ?",
-			       &query, err);
-	if (r == 0)
-		r = db_bind(&query, err, "isi", store_now_ms(), gate, parked);
-	return r < 0 ? r : db_step(&query, err);
+	if (r < 0)
+		return r;
+	return db_first(&cs->db, &query, err,
+			"UPDATE parking SET resumed_ms = ?, gate = ? WHERE id = ?", "isi",
+			store_now_ms(), gate, parked);
 }
 
 int case_add_sentinel(struct case_store *cs, const struct sentinel_note *sentinel, struct err *err)
 {
-	AUTO(db_endp) struct query query = { 0 };
-	int r = db_prepare(&cs->db,
-			   "INSERT INTO sentinel (made_ms, dir, series, signature, failed, trials)"
-			   " VALUES (?,?,?,?,?,?)",
-			   &query, err);
-
-	if (r == 0)
-		r = db_bind(&query, err, "isisii", store_now_ms(), sentinel->dir, sentinel->series,
-			    sentinel->signature, (int64_t)sentinel->failed,
-			    (int64_t)sentinel->trials);
-	return r < 0 ? r : db_step(&query, err);
+	return db_run(&cs->db, err,
+		      "INSERT INTO sentinel (made_ms, dir, series, signature, failed, trials)"
+		      " VALUES (?,?,?,?,?,?)",
+		      "isisii", store_now_ms(), sentinel->dir, sentinel->series,
+		      sentinel->signature, (int64_t)sentinel->failed, (int64_t)sentinel->trials);
 }
 
 static int read_notes(struct case_store *cs, struct notebook *ret, struct err *err)

@@ -25,12 +25,9 @@ static int other_builds(struct case_store *cs, const struct series_identity *ide
 	AUTO(db_endp) struct query query = { 0 };
 	int r;
 
-	r = db_prepare(&cs->db, "SELECT count(*) FROM series WHERE settings = ? AND program != ?",
-		       &query, err);
-	if (r == 0)
-		r = db_bind(&query, err, "ss", identity->settings, identity->program);
-	if (r == 0)
-		r = db_step(&query, err);
+	r = db_first(&cs->db, &query, err,
+		     "SELECT count(*) FROM series WHERE settings = ? AND program != ?", "ss",
+		     identity->settings, identity->program);
 	if (r < 0)
 		return r;
 	*ret = query_int(&query, 0);
@@ -45,22 +42,18 @@ int case_series(struct case_store *cs, const struct series_identity *identity, u
 	int64_t others = 0;
 	int r, made;
 
-	r = db_prepare(&cs->db,
-		       "INSERT INTO series (command, settings, program, seed, created_ms)"
-		       " VALUES (?, ?, ?, ?, ?) ON CONFLICT (settings, program) DO NOTHING",
-		       &add, err);
-	if (r == 0)
-		r = db_bind(&add, err, "sssii", identity->command, identity->settings,
-			    identity->program, (int64_t)seed, store_now_ms());
+	r = db_query(&cs->db, &add, err,
+		     "INSERT INTO series (command, settings, program, seed, created_ms)"
+		     " VALUES (?, ?, ?, ?, ?) ON CONFLICT (settings, program) DO NOTHING",
+		     "sssii", identity->command, identity->settings, identity->program,
+		     (int64_t)seed, store_now_ms());
 	if (r == 0)
 		r = db_step(&add, err);
 	made = sqlite3_changes(cs->db.handle);
 	if (r == 0)
-		r = db_prepare(&cs->db,
-			       "SELECT id, seed FROM series WHERE settings = ? AND program = ?",
-			       &get, err);
-	if (r == 0)
-		r = db_bind(&get, err, "ss", identity->settings, identity->program);
+		r = db_query(&cs->db, &get, err,
+			     "SELECT id, seed FROM series WHERE settings = ? AND program = ?", "ss",
+			     identity->settings, identity->program);
 	if (r == 0)
 		r = db_step(&get, err);
 	if (r >= 0)
@@ -128,9 +121,8 @@ static int kept_numbers(struct case_store *cs, struct series_id series, uint64_t
 	VEC(uint64_t) numbers = { 0 };
 	int r;
 
-	r = db_prepare(&cs->db, "SELECT number FROM trial WHERE series = ? AND kept", &query, err);
-	if (r == 0)
-		r = db_bind(&query, err, "i", series.value);
+	r = db_query(&cs->db, &query, err, "SELECT number FROM trial WHERE series = ? AND kept",
+		     "i", series.value);
 	while (r >= 0 && (r = db_step(&query, err)) == 1)
 		VEC_PUSH(&numbers, (uint64_t)query_int(&query, 0));
 	*ret = numbers.items;
@@ -205,14 +197,10 @@ int case_series_progress(struct case_store *cs, struct series_id series,
 	AUTO(db_endp) struct query query = { 0 };
 	int r;
 
-	r = db_prepare(&cs->db,
-		       "SELECT count(t.number), coalesce(max(t.position), 0), s.learnt"
-		       " FROM series s LEFT JOIN trial t ON t.series = s.id WHERE s.id = ?",
-		       &query, err);
-	if (r == 0)
-		r = db_bind(&query, err, "i", series.value);
-	if (r == 0)
-		r = db_step(&query, err);
+	r = db_first(&cs->db, &query, err,
+		     "SELECT count(t.number), coalesce(max(t.position), 0), s.learnt"
+		     " FROM series s LEFT JOIN trial t ON t.series = s.id WHERE s.id = ?",
+		     "i", series.value);
 	if (r < 0)
 		return r;
 	ret->trials = (uint64_t)query_int(&query, 0);

@@ -1,45 +1,35 @@
 /*
  * Evidence, verdicts, and the decisions of a hunt.
  */
+#include "base/now.h"
 #include "case/case.h"
 
 #include <errno.h>
 #include <string.h>
-#include <time.h>
 
 #include "base/fault.h"
 #include "case/store.h"
 
-static int64_t now_ms(void)
-{
-	struct timespec ts;
-
-	(void)clock_gettime(CLOCK_REALTIME, &ts);
-	return (int64_t)ts.tv_sec * 1000 + ts.tv_nsec / 1000000;
-}
-
 int case_add_evidence(struct case_store *cs, struct evidence *evidence, struct err *err)
 {
 	AUTO(db_endp) struct query query = { 0 };
+	AUTO(said_deinit) struct said said = { 0 };
 	AUTO(strbuf_deinit) struct strbuf text = { 0 };
 	AUTO(strbuf_deinit) struct strbuf detail = { 0 };
 	int fault = fault_hits("commit");
 	int r;
 
-	evidence_describe(evidence, &text);
+	evidence_say(evidence, &said);
+	said_plainly(&said, &text);
 	evidence_pack(evidence, &detail);
 	if (fault > 0)
 		return db_error(&cs->db, fault == ENOSPC ? SQLITE_FULL : SQLITE_IOERR, err);
-	r = db_prepare(&cs->db,
-		       "INSERT INTO evidence (trial, failing, kind, text, created_ms, detail)"
-		       " VALUES (?,?,?,?,?,?)",
-		       &query, err);
-	if (r == 0)
-		r = db_bind(&query, err, "iissib", (int64_t)evidence->trial,
-			    (int64_t)evidence->failing, evidence_kind_name(evidence->kind),
-			    strbuf_str(&text), now_ms(), &detail);
-	if (r == 0)
-		r = db_step(&query, err);
+	r = db_first(&cs->db, &query, err,
+		     "INSERT INTO evidence (trial, failing, kind, text, created_ms, detail)"
+		     " VALUES (?,?,?,?,?,?)",
+		     "iissib", (int64_t)evidence->trial, (int64_t)evidence->failing,
+		     evidence_kind_name(evidence->kind), strbuf_str(&text), clock_epoch_ms(),
+		     &detail);
 	if (r == 0)
 		evidence->id = (uint64_t)sqlite3_last_insert_rowid(cs->db.handle);
 	return r;
@@ -115,20 +105,17 @@ int case_evidence(struct case_store *cs, struct evidence_list *ret, struct err *
 int case_add_verdict(struct case_store *cs, const struct verdict *verdict, struct err *err)
 {
 	AUTO(db_endp) struct query query = { 0 };
+	AUTO(strbuf_deinit) struct strbuf sentence = { 0 };
 	AUTO(strbuf_deinit) struct strbuf detail = { 0 };
-	int r;
 
+	said_plainly(&verdict->sentence, &sentence);
 	verdict_pack(verdict, &detail);
-	r = db_prepare(&cs->db,
-		       "INSERT INTO verdict (class, firm, sentence, caught, watched, trials,"
-		       " created_ms, detail) VALUES (?,?,?,?,?,?,?,?)",
-		       &query, err);
-	if (r == 0)
-		r = db_bind(&query, err, "sisiiiib", verdict_class_name(verdict->class),
-			    (int64_t)verdict->firm, verdict->sentence ? verdict->sentence : "",
-			    (int64_t)verdict->caught, (int64_t)verdict->watched,
-			    (int64_t)verdict->trials, now_ms(), &detail);
-	return r < 0 ? r : db_step(&query, err);
+	return db_first(&cs->db, &query, err,
+			"INSERT INTO verdict (class, firm, sentence, caught, watched, trials,"
+			" created_ms, detail) VALUES (?,?,?,?,?,?,?,?)",
+			"sisiiiib", verdict_class_name(verdict->class), (int64_t)verdict->firm,
+			strbuf_str(&sentence), (int64_t)verdict->caught, (int64_t)verdict->watched,
+			(int64_t)verdict->trials, clock_epoch_ms(), &detail);
 }
 
 int case_verdict(struct case_store *cs, struct verdict *ret, struct err *err)
@@ -157,31 +144,10 @@ int case_verdict(struct case_store *cs, struct verdict *ret, struct err *err)
 	return 0;
 }
 
-int case_verdict_outdated(struct case_store *cs, bool *ret, struct err *err)
-{
-	AUTO(db_endp) struct query query = { 0 };
-	int r = db_prepare(&cs->db,
-			   "SELECT 1 FROM evidence WHERE kind != 'sighting' AND created_ms >"
-			   " (SELECT created_ms FROM verdict ORDER BY id DESC LIMIT 1) LIMIT 1",
-			   &query, err);
-
-	if (r == 0)
-		r = db_step(&query, err);
-	if (r < 0)
-		return r;
-	*ret = r == 1;
-	return 0;
-}
-
 int case_add_decision(struct case_store *cs, const char *stage, const char *text, struct err *err)
 {
-	AUTO(db_endp) struct query query = { 0 };
-	int r = db_prepare(&cs->db, "INSERT INTO decision (time_ms, stage, text) VALUES (?,?,?)",
-			   &query, err);
-
-	if (r == 0)
-		r = db_bind(&query, err, "iss", now_ms(), stage, text);
-	return r < 0 ? r : db_step(&query, err);
+	return db_run(&cs->db, err, "INSERT INTO decision (time_ms, stage, text) VALUES (?,?,?)",
+		      "iss", clock_epoch_ms(), stage, text);
 }
 
 static char *printable(const char *text)
@@ -219,18 +185,14 @@ int case_add_choice(struct case_store *cs, const struct choice_record *choice, u
 {
 	AUTO(db_endp) struct query query = { 0 };
 	int64_t id = 0;
-	int r = db_prepare(&cs->db,
-			   "INSERT INTO choice (time_ms, question, experiment, why,"
-			   " expected_trials, expected_failures, expected_s)"
-			   " VALUES (?,?,?,?,?,?,?)",
-			   &query, err);
+	int r = db_first(&cs->db, &query, err,
+			 "INSERT INTO choice (time_ms, question, experiment, why,"
+			 " expected_trials, expected_failures, expected_s)"
+			 " VALUES (?,?,?,?,?,?,?)",
+			 "isssddd", clock_epoch_ms(), choice->question, choice->experiment,
+			 choice->why, choice->expected_trials, choice->expected_failures,
+			 choice->expected_s);
 
-	if (r == 0)
-		r = db_bind(&query, err, "isssddd", now_ms(), choice->question, choice->experiment,
-			    choice->why, choice->expected_trials, choice->expected_failures,
-			    choice->expected_s);
-	if (r == 0)
-		r = db_step(&query, err);
 	if (r >= 0)
 		r = db_get_int(&cs->db, "SELECT last_insert_rowid()", &id, err);
 	if (r < 0)
@@ -242,17 +204,11 @@ int case_add_choice(struct case_store *cs, const struct choice_record *choice, u
 int case_end_choice(struct case_store *cs, uint64_t id, const struct choice_record *choice,
 		    struct err *err)
 {
-	AUTO(db_endp) struct query query = { 0 };
-	int r = db_prepare(&cs->db,
-			   "UPDATE choice SET trials=?, failures=?, seconds=?, brought=?"
-			   " WHERE id=?",
-			   &query, err);
-
-	if (r == 0)
-		r = db_bind(&query, err, "iidsi", (int64_t)choice->trials,
-			    (int64_t)choice->failures, choice->seconds, choice->brought,
-			    (int64_t)id);
-	return r < 0 ? r : db_step(&query, err);
+	return db_run(&cs->db, err,
+		      "UPDATE choice SET trials=?, failures=?, seconds=?, brought=?"
+		      " WHERE id=?",
+		      "iidsi", (int64_t)choice->trials, (int64_t)choice->failures, choice->seconds,
+		      choice->brought, (int64_t)id);
 }
 
 int case_choices(struct case_store *cs, struct choice_list *ret, struct err *err)

@@ -12,6 +12,7 @@
 #include "cmd/case_commands.h"
 #include "cmd/sentinel_check.h"
 #include "report/report_case.h"
+#include "report/wording.h"
 #include "run/settings.h"
 #include "studies/overview/overview.h"
 #include "studies/overview/surroundings.h"
@@ -216,7 +217,7 @@ static int store(struct resuming *r, struct err *err)
 	int code = 0;
 
 	gate = r->reason ? mem_printf("forced, although %s", r->reason)
-			 : mem_strdup(r->check.certificate.sentence);
+			 : words_of(&r->check.certificate.sentence);
 	if (!cs)
 		code = common_open_case(&r->options->common, &opened, err);
 	return code < 0 ? code : case_resume(cs ? cs : opened, gate, err);

@@ -1,3 +1,4 @@
+#include "base/hash.h"
 #include "cmd/commands.h"
 
 #include <errno.h>
@@ -166,11 +167,10 @@ static void show(void *ctx, const struct bisect_view *view)
 static void identify(struct strbuf *identity, const struct bisect_options *options,
 		     const struct history *h)
 {
-	uint64_t hash = 0xcbf29ce484222325u;
+	uint64_t hash = HASH_START;
 
 	for (size_t i = 0; i < h->commits.count; i++)
-		for (const char *c = h->commits.items[i]; *c != '\0'; c++)
-			hash = (hash ^ (unsigned char)*c) * 0x100000001b3u;
+		hash = hash_bytes(hash, h->commits.items[i], strlen(h->commits.items[i]));
 	strbuf_addf(identity, "good %s\nbad %s\ncommits %zu %016llx\n", h->commits.items[0],
 		    h->commits.items[h->commits.count - 1], h->commits.count,
 		    (unsigned long long)hash);

@@ -7,6 +7,7 @@
 #include "base/strbuf.h"
 #include "cmd/common.h"
 #include "report/report_debug.h"
+#include "report/wording.h"
 #include "studies/debug/dump.h"
 #include "studies/overview/investigation.h"
 
@@ -136,9 +137,10 @@ static const struct command debug_plan = {
 
 static void say_verdict(const char *which, const struct verdict *verdict, struct strbuf *lines)
 {
-	strbuf_addf(lines, "%s class=%s firm=%d sentence=\"%s\"\n", which,
-		    verdict_class_name(verdict->class), verdict->firm,
-		    verdict->sentence ? verdict->sentence : "");
+	strbuf_addf(lines, "%s class=%s firm=%d sentence=\"", which,
+		    verdict_class_name(verdict->class), verdict->firm);
+	words_add(&verdict->sentence, lines);
+	strbuf_adds(lines, "\"\n");
 }
 
 static int judge_again(const struct invocation *inv, struct err *err)

@@ -84,24 +84,24 @@ static void note_silence(const struct trial_view *view, int stray, struct crash_
 	if (!view->kept || report->crashes.count > 0)
 		return;
 	/* A shell's word for it. Whoever is known to have run unobserved is told already. */
-	if (signal == 0 && report->notes.count == 0 && view->exit_status > SHELL_SIGNAL)
+	if (signal == 0 && report->notes.list.count == 0 && view->exit_status > SHELL_SIGNAL)
 		signal = view->exit_status - SHELL_SIGNAL;
 	for (size_t i = 0; i < ARRAY_SIZE(deadly); i++) {
 		if (signal != deadly[i])
 			continue;
 		why = why_unobserved(view);
-		strv_take(&report->notes,
-			  why ? mem_printf("%s died of %s and left no record of it: %s", who,
-					   signal_name(signal), why)
-			      : mem_printf("%s died of %s and left no record of it: it is "
-					   "statically linked or setuid, holds signals back past "
-					   "libc, %scould not write its log (disk full, ulimit -f, "
-					   "no right to the case's directory), or its log was "
-					   "damaged",
-					   who, signal_name(signal),
-					   view->signal != 0 ? ""
-							     : "shares its parent's memory, was "
-							       "started without LD_PRELOAD, "));
+		said_new(&report->notes)->text =
+			why ? mem_printf("%s died of %s and left no record of it: %s", who,
+					 signal_name(signal), why)
+			    : mem_printf("%s died of %s and left no record of it: it is "
+					 "statically linked or setuid, holds signals back past "
+					 "libc, %scould not write its log (disk full, ulimit -f, "
+					 "no right to the case's directory), or its log was "
+					 "damaged",
+					 who, signal_name(signal),
+					 view->signal != 0 ? ""
+							   : "shares its parent's memory, was "
+							     "started without LD_PRELOAD, ");
 	}
 }
 

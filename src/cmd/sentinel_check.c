@@ -79,7 +79,7 @@ static void identify(struct sentinel_check *check)
 }
 
 static int settle(struct sentinel_check *check, const struct sentinel_check_options *options,
-		  struct strv *notes, struct err *err)
+		  struct said_list *notes, struct err *err)
 {
 	AUTO(strbuf_deinit) struct strbuf chaos = { 0 };
 	struct trial_options trial;
@@ -156,7 +156,7 @@ static int approve(const struct sentinel_check *check, const struct sentinel_che
 int sentinel_check_run(struct sentinel_check *check, const struct sentinel_check_options *options,
 		       struct err *err)
 {
-	AUTO(strv_deinit) struct strv notes = { 0 };
+	AUTO(said_list_deinit) struct said_list notes = { 0 };
 	struct progress progress;
 	struct check_request request = { .sentinel = &check->sentinel,
 					 .settings = &check->setup.settings,
@@ -185,6 +185,6 @@ int sentinel_check_run(struct sentinel_check *check, const struct sentinel_check
 		return r;
 	check->certificate.dir = options->dir;
 	check->certificate.notes = notes;
-	notes = (struct strv){ 0 };
+	notes = (struct said_list){ 0 };
 	return 0;
 }

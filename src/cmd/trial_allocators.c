@@ -9,6 +9,7 @@
 #include "base/which.h"
 #include "plan/hooks/allocator.h"
 #include "plan/hooks/own_malloc.h"
+#include "report/wording.h"
 #include "run/observe.h"
 #include "studies/loaded_modules.h"
 
@@ -43,7 +44,6 @@ static int try_named(struct trial_setup *setup, const struct trial_options *opti
 	AUTO(hook_planner_freep) struct hook_planner *planner = NULL;
 	AUTO(strbuf_deinit) struct strbuf items = { 0 };
 	struct libraries_request files = trial_setup_files(setup);
-	const struct strv *notes;
 	int r = hook_planner_new(&files, &planner, err);
 
 	for (size_t i = 0; r == 0 && i < options->allocators.count; i++) {
@@ -56,9 +56,7 @@ static int try_named(struct trial_setup *setup, const struct trial_options *opti
 	if (r < 0)
 		return r;
 	strbuf_add(&setup->settings.plan_items, items.data, items.len);
-	notes = hook_planner_notes(planner);
-	for (size_t i = 0; i < notes->count; i++)
-		strv_add(&setup->notes, notes->items[i]);
+	words_list(hook_planner_notes(planner), &setup->notes);
 	return 0;
 }
 

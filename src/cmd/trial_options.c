@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/cstr.h"
 #include "base/fingerprint.h"
 #include "base/log.h"
 #include "base/tmpdir.h"
@@ -403,7 +404,7 @@ static int fill_setup(struct trial_setup *setup, const struct trial_options *opt
 	r = set_observer(setup, options, path, err);
 	if (r < 0)
 		return r;
-	settings->cwd = options->cwd ? mem_strdup(options->cwd) : NULL;
+	settings->cwd = cstr_dup(options->cwd);
 	settings->stdin_path = mem_strdup(options->stdin_path ? options->stdin_path : "/dev/null");
 	settings->flags =
 		(options->share_tmp ? TRIAL_SHARE_TMP : 0) | (options->pty ? TRIAL_PTY : 0);
@@ -525,7 +526,7 @@ void trial_setup_join(struct trial_setup *setup, const struct trial_setup *opene
 	setup->settings.trials_path = mem_strdup(from->trials_path);
 	setup->settings.trials_device = from->trials_device;
 	setup->settings.trials_inode = from->trials_inode;
-	setup->settings.tmp_dirs = from->tmp_dirs ? mem_strdup(from->tmp_dirs) : NULL;
+	setup->settings.tmp_dirs = cstr_dup(from->tmp_dirs);
 	setup->settings.readings = from->readings;
 	setup->joined = true;
 }

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/command.h"
+#include "base/cstr.h"
 #include "debuginfo/demangle.h"
 #include "debuginfo/eh_frames.h"
 #include "debuginfo/elf_symbols.h"
@@ -295,7 +296,7 @@ char *functions_near(struct module *module, const char *name)
 	found = near.names.count > 0 ? nearest_name(name, (const char *const *)near.names.items,
 						    near.names.count)
 				     : NULL;
-	ret = found ? mem_strdup(found) : NULL;
+	ret = cstr_dup(found);
 	VEC_FOREACH (&near.names, text)
 		mem_free(*text);
 	VEC_DEINIT(&near.names);

@@ -10,6 +10,7 @@
 #include <elfutils/libdwfl.h>
 
 #include "arch/arch.h"
+#include "base/cstr.h"
 #include "base/fd.h"
 #include "base/vec.h"
 #include "debuginfo/demangle.h"
@@ -73,11 +74,6 @@ static struct module *shelf_remove(size_t at)
 	return module;
 }
 
-static bool same_text(const char *a, const char *b)
-{
-	return a && b ? strcmp(a, b) == 0 : a == b;
-}
-
 /* NULL: it is to be opened. */
 static struct module *shelf_take(const char *path, const char *debug_path, const struct stat *st)
 {
@@ -85,7 +81,7 @@ static struct module *shelf_take(const char *path, const char *debug_path, const
 		struct module *module = shelf.items[i];
 
 		if (strcmp(module->path, path) != 0 || !module_same_file(&module->st, st) ||
-		    !same_text(module->debug_path, debug_path))
+		    !cstr_same(module->debug_path, debug_path))
 			continue;
 		(void)shelf_remove(i);
 		VEC_PUSH(&shelf, module);
@@ -99,7 +95,7 @@ static struct module *module_new(const char *debug_path)
 {
 	struct module *module = mem_alloc(sizeof(*module));
 
-	module->debug_path = debug_path ? mem_strdup(debug_path) : NULL;
+	module->debug_path = cstr_dup(debug_path);
 	module->callbacks = (Dwfl_Callbacks){
 		.find_elf = dwfl_build_id_find_elf,
 		.find_debuginfo = dwfl_standard_find_debuginfo,

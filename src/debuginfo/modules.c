@@ -4,6 +4,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "base/cstr.h"
 #include "base/vec.h"
 #include "debuginfo/module.h"
 
@@ -39,7 +40,7 @@ struct modules *modules_new(const char *debug_path)
 {
 	struct modules *modules = mem_alloc(sizeof(*modules));
 
-	modules->debug_path = debug_path ? mem_strdup(debug_path) : NULL;
+	modules->debug_path = cstr_dup(debug_path);
 	return modules;
 }
 

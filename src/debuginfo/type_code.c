@@ -6,6 +6,7 @@
 
 #include <elfutils/libdwfl.h>
 
+#include "base/cstr.h"
 #include "debuginfo/demangle.h"
 #include "debuginfo/types_inside.h"
 
@@ -81,7 +82,7 @@ static bool add_ranges(struct function_search *search, Dwarf_Die *die, enum code
 			piece.kind = CODE_PART;
 		piece.low = low + search->types->bias;
 		piece.high = high + search->types->bias;
-		piece.into = into ? mem_strdup(into) : NULL;
+		piece.into = cstr_dup(into);
 		VEC_PUSH(&search->pieces->list, piece);
 		any = true;
 	}

@@ -9,18 +9,10 @@
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "base/fd.h"
-
-static uint64_t now_ns(void)
-{
-	struct timespec ts;
-
-	(void)clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
-}
+#include "base/now.h"
 
 /* A limit of one byte, not zero: for a pattern that pipes cores into a handler the kernel ignores
  * zero, and takes one as "do not dump" (fs/coredump.c). */
@@ -54,11 +46,11 @@ static void child_prepare(pid_t parent)
 /* Waits until the child is gone (its end of the pipe closes) or the time is over. */
 static enum isolate_end wait_for_end(int fd, uint64_t timeout_ns)
 {
-	uint64_t deadline = now_ns() + timeout_ns;
+	uint64_t deadline = clock_ns() + timeout_ns;
 	struct pollfd poller = { .fd = fd, .events = POLLIN };
 
 	for (;;) {
-		uint64_t now = now_ns();
+		uint64_t now = clock_ns();
 		int n;
 
 		if (now >= deadline)

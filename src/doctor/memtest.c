@@ -6,7 +6,8 @@
 #include <stdbool.h>
 #include <sys/mman.h>
 #include <sys/sysinfo.h>
-#include <time.h>
+
+#include "base/now.h"
 
 #define CORES_MOST 64
 #define BYTES_LEAST (1u << 20)
@@ -22,14 +23,6 @@ struct part {
 	double end_s;
 	uint64_t passes, errors;
 };
-
-static double now_s(void)
-{
-	struct timespec ts;
-
-	(void)clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (double)ts.tv_sec + (double)ts.tv_nsec / 1e9;
-}
 
 /* All bits set and clear, neighbours that differ, and every word another one: a bad cell, a bad
  * line and a bad address line each show in one of them. */
@@ -60,7 +53,7 @@ static size_t fill(struct part *part, unsigned int which)
 	volatile uint64_t *words = part->words;
 	size_t i = 0;
 
-	for (; i < part->count && (i % STRIDE != 0 || now_s() < part->end_s); i++)
+	for (; i < part->count && (i % STRIDE != 0 || clock_s() < part->end_s); i++)
 		words[i] = pattern(which, i);
 	return i;
 }
@@ -70,7 +63,7 @@ static uint64_t differing(const struct part *part, unsigned int which, size_t fi
 	const volatile uint64_t *words = part->words;
 	uint64_t errors = 0;
 
-	for (size_t i = 0; i < filled && (i % STRIDE != 0 || now_s() < part->end_s); i++)
+	for (size_t i = 0; i < filled && (i % STRIDE != 0 || clock_s() < part->end_s); i++)
 		errors += words[i] != pattern(which, i);
 	return errors;
 }
@@ -84,7 +77,7 @@ static void *test_part(void *ctx)
 	CPU_ZERO(&set);
 	CPU_SET(part->core, &set);
 	(void)pthread_setaffinity_np(pthread_self(), sizeof(set), &set);
-	for (unsigned int which = 0; now_s() < part->end_s; which = (which + 1) % PATTERNS) {
+	for (unsigned int which = 0; clock_s() < part->end_s; which = (which + 1) % PATTERNS) {
 		size_t filled = fill(part, which);
 
 		if (request->meanwhile)
@@ -147,7 +140,7 @@ int memtest_run(const struct memtest_request *request, struct memtest_result *re
 	int cores[CORES_MOST];
 	unsigned int count = cores_to_use(cores);
 	size_t bytes = request->bytes > 0 ? request->bytes : bytes_to_test();
-	double started_s = now_s();
+	double started_s = clock_s();
 	size_t per_part;
 	void *memory;
 
@@ -165,7 +158,7 @@ int memtest_run(const struct memtest_request *request, struct memtest_result *re
 					  .end_s = started_s + request->seconds };
 	test_all(parts, count, &result);
 	(void)munmap(memory, bytes);
-	result.seconds = now_s() - started_s;
+	result.seconds = clock_s() - started_s;
 	*ret = result;
 	return 0;
 }

@@ -10,17 +10,6 @@
 
 #define REPORTS_MAX 8u
 
-static void reported_copy(struct reported *to, const struct reported *from)
-{
-	*to = *from;
-	to->tool = mem_strdup(from->tool);
-	to->what = from->what ? mem_strdup(from->what) : NULL;
-	to->block = block_life_dup(from->block);
-	to->user = to->other = (struct stack){ 0 };
-	stack_copy(&to->user, &from->user);
-	stack_copy(&to->other, &from->other);
-}
-
 struct gathering {
 	struct inquiry *inq;
 	unsigned int count;
@@ -54,6 +43,7 @@ int reported_look(struct inquiry *inq)
 	struct gathering gathering = { .inq = inq };
 	struct series_found plain = { 0 };
 	AUTO(verdict_deinit) struct verdict verdict = { 0 };
+	const struct reported *first;
 	int r;
 
 	if (!inq->known.target)
@@ -65,7 +55,8 @@ int reported_look(struct inquiry *inq)
 		return r;
 	judge_evidence(&inq->evidence, &verdict);
 	inq->known.reported = verdict.firm;
-	return decide(inq, "the program itself reports it in %u failing trial%s: %s",
+	first = inq->evidence.list.items[inq->evidence.list.count - 1].reported;
+	return decide(inq, "the program itself reports it in %u failing trial%s: %s, %s",
 		      gathering.count, gathering.count == 1 ? "" : "s",
-		      verdict.sentence ? verdict.sentence : "");
+		      first->tool ? first->tool : "a tool", first->what ? first->what : "");
 }

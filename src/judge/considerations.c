@@ -62,11 +62,10 @@ static bool not_in_all(const struct weighing *w)
 	return counts_trials(w) && w->proof->caught < w->proof->watched;
 }
 
-static void say_not_in_all(const struct weighing *w, struct strbuf *sb)
+static void add_not_in_all(const struct weighing *w, struct said *doubt)
 {
-	strbuf_addf(sb,
-		    "%" PRIu64 " of %" PRIu64 " failing trials that would have shown this did not",
-		    w->proof->watched - w->proof->caught, w->proof->watched);
+	said_add(doubt, said_number(w->proof->watched - w->proof->caught));
+	said_add(doubt, said_number(w->proof->watched));
 }
 
 /* ---- a caught store: was it the one that did harm? ---- */
@@ -83,15 +82,13 @@ static bool harmless_before(const struct weighing *w)
 	       !value_copied_torn(w->facts, w->write);
 }
 
-static void say_harmless_before(const struct weighing *w, struct strbuf *sb)
+static void add_harmless_before(const struct weighing *w, struct said *doubt)
 {
 	const struct suspect *s = w->proof->suspect;
 
-	strbuf_addf(sb,
-		    "the same instruction made the same change %zu time%s without a failure "
-		    "(evidence %" PRIu64 ", trial %" PRIu64 ")",
-		    s->harmless.count, s->harmless.count == 1 ? "" : "s", s->harmless.items[0]->id,
-		    s->harmless.items[0]->trial);
+	said_add(doubt, said_number(s->harmless.count));
+	said_add(doubt, said_number(s->harmless.items[0]->id));
+	said_add(doubt, said_number(s->harmless.items[0]->trial));
 }
 
 static bool nonpointer_before(const struct weighing *w)
@@ -109,22 +106,14 @@ static bool free_inferred(const struct weighing *w)
 	return is_store(w) && store_free_inferred(store(w));
 }
 
-static void say_free_inferred(const struct weighing *w, struct strbuf *sb)
+static void add_note(const struct weighing *w, struct said *doubt)
 {
-	strbuf_adds(sb, w->write->note ? w->write->note
-				       : "the free of the block was inferred, not seen");
+	said_add(doubt, said_text(w->write->note));
 }
 
 static bool free_unknown(const struct weighing *w)
 {
 	return is_store(w) && store_free_unknown(store(w));
-}
-
-static void say_free_unknown(const struct weighing *w, struct strbuf *sb)
-{
-	strbuf_adds(sb, "whether the object had been freed by then was not seen");
-	if (w->write->note)
-		strbuf_addf(sb, "; %s", w->write->note);
 }
 
 static bool first_value(const struct weighing *w)
@@ -157,12 +146,9 @@ static bool clears_whole_field(const struct weighing *w)
 	return is_store(w) && store_clears_field(store(w));
 }
 
-static void say_clears_whole_field(const struct weighing *w, struct strbuf *sb)
+static void add_clears_whole_field(const struct weighing *w, struct said *doubt)
 {
-	strbuf_addf(sb,
-		    "the store %s the whole field, as code does that is done with an object: the "
-		    "code that read the field may be wrong instead",
-		    store(w)->new == 0 ? "cleared" : "set all bits of");
+	said_add(doubt, said_flag(store(w)->new == 0));
 }
 
 static bool replaced_number(const struct weighing *w)
@@ -244,13 +230,9 @@ static bool gap_before(const struct weighing *w)
 	       gap_bytes(store(w)) > 0 && (!meant || meant->id == 0);
 }
 
-static void say_gap_before(const struct weighing *w, struct strbuf *sb)
+static void add_gap_before(const struct weighing *w, struct said *doubt)
 {
-	strbuf_addf(sb,
-		    "%" PRIu64
-		    " bytes between the block's end and the damage are intact: the write "
-		    "may have come out of the block behind, or from far away",
-		    gap_bytes(store(w)));
+	said_add(doubt, said_number(gap_bytes(store(w))));
 }
 
 /* The store begins in its own block, and only its length says that it left it. A hit field of
@@ -311,10 +293,9 @@ static bool far_apart(const struct weighing *w)
 	       s->store_start >= s->base->start + s->base->size && store_distance(s) > NEAR_BYTES;
 }
 
-static void say_far_apart(const struct weighing *w, struct strbuf *sb)
+static void add_far_apart(const struct weighing *w, struct said *doubt)
 {
-	strbuf_addf(sb, "the two blocks lie %" PRIu64 " bytes apart: far for a write over the end",
-		    store_distance(store(w)));
+	said_add(doubt, said_number(store_distance(store(w))));
 }
 
 static bool found_afterwards(const struct weighing *w)
@@ -456,9 +437,9 @@ static bool instances_noted(const struct weighing *w)
 	return w->proof->main->note != NULL;
 }
 
-static void say_instances_noted(const struct weighing *w, struct strbuf *sb)
+static void add_instances_noted(const struct weighing *w, struct said *doubt)
 {
-	strbuf_adds(sb, w->proof->main->note);
+	said_add(doubt, said_text(w->proof->main->note));
 }
 
 static bool not_watched_between(const struct weighing *w)
@@ -543,17 +524,13 @@ static bool memory_not_excluded(const struct weighing *w)
 	return not_excluded(w->facts) != 0;
 }
 
-static void say_memory_not_excluded(const struct weighing *w, struct strbuf *sb)
+static void add_memory_not_excluded(const struct weighing *w, struct said *doubt)
 {
 	uint32_t left = not_excluded(w->facts);
-	const char *before = "";
 
-	strbuf_adds(sb, "these memory errors were not ruled out: ");
 	for (unsigned int i = 0; i < HYPOTHESES; i++)
-		if (left & BIT(i)) {
-			strbuf_addf(sb, "%s%s", before, ledger_id(i));
-			before = ", ";
-		}
+		if (left & BIT(i))
+			said_add(doubt, said_text(ledger_id(i)));
 }
 
 /* ---- plain faults ---- */
@@ -698,226 +675,84 @@ static bool live_pointer(const struct weighing *w)
 /* Doubts in the order in which they are told; of the rows that clear a writer the first that holds
  * is told. */
 const struct consideration considerations[] = {
-	{ "seen-once", COUNTED, seen_once, DOUBT, "this was seen in only one failing trial", NULL },
-	{ "not-in-all", COUNTED, not_in_all, DOUBT, NULL, say_not_in_all },
-
-	{ "value-not-seen", STORES, value_not_seen, DOUBT,
-	  "the value that the store left was not seen to be the value that failed", NULL },
-	{ "harmless-before", STORES, harmless_before, DOUBT, NULL, say_harmless_before },
-	{ "nonpointer-before", IN_FIELD, nonpointer_before, DOUBT,
-	  "the same instruction stored a non-pointer in this field before, without a failure",
-	  NULL },
-	{ "other-places", STORES, other_places, DOUBT,
-	  "other places held the same bad value: the failure may have read it from one of those",
-	  NULL },
-	{ "free-inferred", STORES, free_inferred, DOUBT, NULL, say_free_inferred },
-	{ "free-unknown", STORES, free_unknown, DOUBT, NULL, say_free_unknown },
-	{ "first-value", IN_FIELD | CLASS(STALE_CACHED_VALUE), first_value, DOUBT,
-	  "the store gave the field its first value: it overwrote no good one", NULL },
-	{ "only-copied", STORES & ~CLASS(STALE_CACHED_VALUE), only_copied, DOUBT,
-	  "the store only copied the value, and no writer was caught at the place it was copied "
-	  "from",
-	  NULL },
-	{ "slot-writer-unknown", CLASS(STALE_CACHED_VALUE), slot_writer_unknown, DOUBT,
-	  "no writer was caught at the place that the value was copied from", NULL },
-	{ "mapped-then", CLASS(NARROW_WRITE), mapped_then, DOUBT,
-	  "the stored value looks like an address: something may have been mapped there at the "
-	  "time of the store",
-	  NULL },
-	{ "readable-address", CLASS(NARROW_WRITE), readable_address, DOUBT,
-	  "the stored value is an address that could be read: it may be right, or of a local "
-	  "variable whose function has returned",
-	  NULL },
-	{ "clears-field", CLASS(NARROW_WRITE), clears_whole_field, DOUBT, NULL,
-	  say_clears_whole_field },
-	{ "replaced-number", IN_FIELD, replaced_number, DOUBT,
-	  "the value before was a non-pointer, too: the code that read the field may take the "
-	  "object for another type",
-	  NULL },
-	{ "in-loop", IN_FIELD, in_loop, DOUBT,
-	  "a loop moves the store's pointer: it may have run here out of a neighbouring block",
-	  NULL },
-	{ "mid-field", IN_FIELD, mid_field, DOUBT,
-	  "the store wrote part of the field through a pointer into the middle of the block: that "
-	  "pointer may have run here out of a neighbouring block",
-	  NULL },
-	{ "whole-block", CLASS(WIDE_WRITE), whole_block, DOUBT,
-	  "the store wrote the whole block: that is a reset or a copy, not a store that is too "
-	  "wide",
-	  NULL },
-	{ "copy-piece", CLASS(WIDE_WRITE), copy_piece, DOUBT,
-	  "the store is part of a copy by the C library: where that copy began was not seen",
-	  NULL },
-	{ "freed-block-too", IN_FIELD, freed_block_too, DOUBT,
-	  "the failure also went through a freed block", NULL },
-	{ "recycled-place", IN_FIELD, recycled_place, DOUBT,
-	  "another kind of block was at this address before: the code that read the field may have "
-	  "kept a pointer to that one",
-	  NULL },
-	{ "object-inside", IN_FIELD, object_inside, DOUBT,
-	  "the store set a field of an object inside the block: if the program allocates objects "
-	  "out of this block (--allocator), the code that read the field may have kept a pointer "
-	  "to an earlier object",
-	  NULL },
-	{ "gap-before", CLASS(OVERFLOW), gap_before, DOUBT, NULL, say_gap_before },
-	{ "mask-unknown", CLASS(OVERFLOW), mask_unknown, DOUBT,
-	  "the vector store wrote elements by a mask that was not recorded: it may have ended inside "
-	  "the block",
-	  NULL },
-	{ "loop-between-blocks", BESIDE, loop_between_blocks, DOUBT,
-	  "a loop moves the store's pointer: which of the two blocks it came out of was not seen",
-	  NULL },
-	{ "loop-down", CLASS(OVERFLOW), loop_down_into_guard, DOUBT,
-	  "a loop moves the store's pointer down: it may have come out of the block behind", NULL },
-	{ "loop-up", CLASS(UNDERFLOW), loop_up_into_guard, DOUBT,
-	  "a loop moves the store's pointer up: it may have come out of the block before", NULL },
-	{ "damage-goes-on", BESIDE | CLASS(WRITE_AFTER_FREE), damage_goes_on, DOUBT,
-	  "the damage goes on at the guards of another block: it may have come out of that block",
-	  NULL },
-	{ "another-thread", STORES, another_thread, DOUBT,
-	  "another thread wrote the field at nearly the same time", NULL },
-	{ "far-apart", BESIDE, far_apart, DOUBT, NULL, say_far_apart },
-
-	{ "freed-block-recycled", CLASS(USE_AFTER_FREE), all_recycled, DOUBT,
-	  "another block is at this address now: the pointer may belong to that one", NULL },
+	{ "seen-once", COUNTED, seen_once, DOUBT, NULL },
+	{ "not-in-all", COUNTED, not_in_all, DOUBT, add_not_in_all },
+	{ "value-not-seen", STORES, value_not_seen, DOUBT, NULL },
+	{ "harmless-before", STORES, harmless_before, DOUBT, add_harmless_before },
+	{ "nonpointer-before", IN_FIELD, nonpointer_before, DOUBT, NULL },
+	{ "other-places", STORES, other_places, DOUBT, NULL },
+	{ "free-inferred", STORES, free_inferred, DOUBT, add_note },
+	{ "free-unknown", STORES, free_unknown, DOUBT, add_note },
+	{ "first-value", IN_FIELD | CLASS(STALE_CACHED_VALUE), first_value, DOUBT, NULL },
+	{ "only-copied", STORES & ~CLASS(STALE_CACHED_VALUE), only_copied, DOUBT, NULL },
+	{ "slot-writer-unknown", CLASS(STALE_CACHED_VALUE), slot_writer_unknown, DOUBT, NULL },
+	{ "mapped-then", CLASS(NARROW_WRITE), mapped_then, DOUBT, NULL },
+	{ "readable-address", CLASS(NARROW_WRITE), readable_address, DOUBT, NULL },
+	{ "clears-field", CLASS(NARROW_WRITE), clears_whole_field, DOUBT, add_clears_whole_field },
+	{ "replaced-number", IN_FIELD, replaced_number, DOUBT, NULL },
+	{ "in-loop", IN_FIELD, in_loop, DOUBT, NULL },
+	{ "mid-field", IN_FIELD, mid_field, DOUBT, NULL },
+	{ "whole-block", CLASS(WIDE_WRITE), whole_block, DOUBT, NULL },
+	{ "copy-piece", CLASS(WIDE_WRITE), copy_piece, DOUBT, NULL },
+	{ "freed-block-too", IN_FIELD, freed_block_too, DOUBT, NULL },
+	{ "recycled-place", IN_FIELD, recycled_place, DOUBT, NULL },
+	{ "object-inside", IN_FIELD, object_inside, DOUBT, NULL },
+	{ "gap-before", CLASS(OVERFLOW), gap_before, DOUBT, add_gap_before },
+	{ "mask-unknown", CLASS(OVERFLOW), mask_unknown, DOUBT, NULL },
+	{ "loop-between-blocks", BESIDE, loop_between_blocks, DOUBT, NULL },
+	{ "loop-down", CLASS(OVERFLOW), loop_down_into_guard, DOUBT, NULL },
+	{ "loop-up", CLASS(UNDERFLOW), loop_up_into_guard, DOUBT, NULL },
+	{ "damage-goes-on", BESIDE | CLASS(WRITE_AFTER_FREE), damage_goes_on, DOUBT, NULL },
+	{ "another-thread", STORES, another_thread, DOUBT, NULL },
+	{ "far-apart", BESIDE, far_apart, DOUBT, add_far_apart },
+	{ "freed-block-recycled", CLASS(USE_AFTER_FREE), all_recycled, DOUBT, NULL },
 	{ "place-shared", CLASS(WRITE_AFTER_FREE) | CLASS(USE_AFTER_FREE), place_not_sure, DOUBT,
-	  "another kind of block, also freed, was at this address before: the pointer may belong "
-	  "to that one",
 	  NULL },
-	{ "only-by-poison", CLASS(USE_AFTER_FREE), only_by_poison, DOUBT,
-	  "the use-after-free showed only because redhand had overwritten the freed block with "
-	  "poison",
-	  NULL },
+	{ "only-by-poison", CLASS(USE_AFTER_FREE), only_by_poison, DOUBT, NULL },
 	{ "let-through",
 	  CLASS(OVER_READ) | CLASS(USE_AFTER_FREE) | CLASS(WRITE_AFTER_FREE) | BESIDE, let_through,
-	  DOUBT, "the access was seen and let through: that it leads to the failure was not shown",
-	  NULL },
-	{ "writer-not-caught", BESIDE | CLASS(WRITE_AFTER_FREE), found_afterwards, DOUBT,
-	  "the damage was found afterwards: its writer was not caught", NULL },
-	{ "inexact-holder", CLASS(DANGLING_HOLDER), inexact_holder, DOUBT,
-	  "the value in that place only looks like a pointer into the block", NULL },
-	{ "pointer-on-stack", CLASS(DANGLING_HOLDER), pointer_on_stack, DOUBT,
-	  "the same pointer was on a stack then, or may have been: the crash may have come by that "
-	  "copy",
-	  NULL },
-	{ "freer-unknown", CLASS(DANGLING_HOLDER), freer_unknown, DOUBT,
-	  "nobody was seen freeing the block", NULL },
-
-	{ "stale-use-before", BAD_FREES, freed_pointer_before, DOUBT,
-	  "a pointer to another freed block was used before: what was written through it may have "
-	  "led to this free",
-	  NULL },
-	{ "only-passing", BAD_FREES, only_passing, DOUBT,
-	  "this was seen only in trials that did not fail", NULL },
-	{ "mere-mismatch", BAD_FREES, mere_mismatch, DOUBT,
-	  "with most allocators such a mismatch does no harm by itself", NULL },
-	{ "own-allocator", BAD_FREES, own_allocator, DOUBT,
-	  "redhand follows the functions of the program's own allocator that it knows: another "
-	  "function may have handed the object out again in between",
-	  NULL },
-	{ "foreign-pointer", BAD_FREES, foreign_pointer, DOUBT,
-	  "the pointer may come from an allocator that redhand did not follow", NULL },
-
-	{ "bytes-not-found", CLASS(UNINITIALISED), bytes_not_found, DOUBT,
-	  "which bytes of the block are read before they are written was not found", NULL },
-	{ "one-bit", CLASS(OUTSIDE_WRITER), one_bit, DOUBT,
-	  "only one bit changed: the machine's memory may be at fault", NULL },
-	{ "system-calls-unseen", CLASS(OUTSIDE_WRITER), system_calls_unseen, DOUBT,
-	  "writes by system calls could not be caught here: the program itself may have made this "
-	  "one",
-	  NULL },
-	{ "instances-noted", CLASS(INSTANCE_CONFLATION), instances_noted, DOUBT, NULL,
-	  say_instances_noted },
-	{ "not-watched-between", CLASS(INSTANCE_CONFLATION), not_watched_between, DOUBT,
-	  "the two blocks were not watched between the two observations", NULL },
-	{ "nothing-lost", CLASS(RACE), nothing_lost, DOUBT,
-	  "no update was seen to be lost: the two threads may have written the field in turns, "
-	  "under a lock",
-	  NULL },
-
-	{ "cutter-unknown", CLASS(MAPPING_TRUNCATED), cutter_unknown, DOUBT,
-	  "nobody was seen making the file shorter", NULL },
-	{ "no-memory-test", CLASS(HOST_SUSPECTED), no_memory_test, DOUBT,
-	  "no memory test has failed on this machine: the other signs do not prove it", NULL },
-	{ "writer-caught", CLASS(HOST_SUSPECTED), writer_caught, DOUBT,
-	  "the same code was caught writing the bad value in more than one trial: faulty memory "
-	  "does not explain that",
-	  NULL },
+	  DOUBT, NULL },
+	{ "writer-not-caught", BESIDE | CLASS(WRITE_AFTER_FREE), found_afterwards, DOUBT, NULL },
+	{ "inexact-holder", CLASS(DANGLING_HOLDER), inexact_holder, DOUBT, NULL },
+	{ "pointer-on-stack", CLASS(DANGLING_HOLDER), pointer_on_stack, DOUBT, NULL },
+	{ "freer-unknown", CLASS(DANGLING_HOLDER), freer_unknown, DOUBT, NULL },
+	{ "stale-use-before", BAD_FREES, freed_pointer_before, DOUBT, NULL },
+	{ "only-passing", BAD_FREES, only_passing, DOUBT, NULL },
+	{ "mere-mismatch", BAD_FREES, mere_mismatch, DOUBT, NULL },
+	{ "own-allocator", BAD_FREES, own_allocator, DOUBT, NULL },
+	{ "foreign-pointer", BAD_FREES, foreign_pointer, DOUBT, NULL },
+	{ "bytes-not-found", CLASS(UNINITIALISED), bytes_not_found, DOUBT, NULL },
+	{ "one-bit", CLASS(OUTSIDE_WRITER), one_bit, DOUBT, NULL },
+	{ "system-calls-unseen", CLASS(OUTSIDE_WRITER), system_calls_unseen, DOUBT, NULL },
+	{ "instances-noted", CLASS(INSTANCE_CONFLATION), instances_noted, DOUBT,
+	  add_instances_noted },
+	{ "not-watched-between", CLASS(INSTANCE_CONFLATION), not_watched_between, DOUBT, NULL },
+	{ "nothing-lost", CLASS(RACE), nothing_lost, DOUBT, NULL },
+	{ "cutter-unknown", CLASS(MAPPING_TRUNCATED), cutter_unknown, DOUBT, NULL },
+	{ "no-memory-test", CLASS(HOST_SUSPECTED), no_memory_test, DOUBT, NULL },
+	{ "writer-caught", CLASS(HOST_SUSPECTED), writer_caught, DOUBT, NULL },
 	{ "damage-apart", STORES | BAD_FREES | CLASS(USE_AFTER_FREE) | CLASS(DANGLING_HOLDER),
-	  damage_apart, DOUBT,
-	  "the program fails without a crash, and memory was not damaged in exactly the trials "
-	  "that failed: the damage may have nothing to do with the failure",
-	  NULL },
-	{ "fails-all-the-same", BESIDE, fails_all_the_same, DOUBT,
-	  "the program fails all the same where guards take this damage: the failure has another "
-	  "cause",
-	  NULL },
-	{ "memory-not-excluded", CLASS(NOT_MEMORY), memory_not_excluded, DOUBT, NULL,
-	  say_memory_not_excluded },
-	{ "damage-not-looked-for", FAULTS, damage_not_looked_for, DOUBT,
-	  "guards and fences around blocks have not looked at enough failing trials: damaged "
-	  "memory may be behind the fault",
-	  NULL },
-	{ "memory-signs-too", FAULTS, memory_signs_too, DOUBT,
-	  "another memory error was seen in failing trials: it may be behind the fault", NULL },
-	{ "divisor-unknown", CLASS(DIVISION_BY_ZERO), divisor_unknown, DOUBT,
-	  "the divisor was not recorded: the result may have been too large instead", NULL },
-	{ "one-measurement", CLASS(LEAK_GROWTH), one_measurement, DOUBT,
-	  "the growth was measured in only one trial", NULL },
-
-	{ "fills-recycled-block", IN_FIELD, fills_recycled_block, CLEARS,
-	  "the store filled its own new block, at an address where another kind of block was "
-	  "before: the code that read the field may have kept a pointer to that one",
-	  NULL },
-	{ "fills-own-block", IN_FIELD, fills_own_block, CLEARS,
-	  "the store filled its own new block: the code that read the field takes the block for "
-	  "something else",
-	  NULL },
-	{ "numbers-often", IN_FIELD, stores_numbers_often, CLEARS,
-	  "the same instruction stored a non-pointer here at least 3 times without a failure, and "
-	  "no pointer was here before: the code that read the field takes the object for another "
-	  "type",
-	  NULL },
-	{ "nonpointer-often", IN_FIELD, stores_nonpointer_often, CLEARS,
-	  "the same instruction stored a non-pointer here at least 3 times without a failure: it "
-	  "owns the field under another type, and the code that read the field may have kept a "
-	  "pointer to an earlier object (if the program has its own allocator, name it: "
-	  "--allocator)",
-	  NULL },
-	{ "number-in-passing", IN_FIELD, number_in_passing, CLEARS,
-	  "passing trials store a non-pointer in this field, too: the failure may have read the "
-	  "bad value from another place that held it",
-	  NULL },
-	{ "smaller-fields", IN_FIELD, smaller_fields, CLEARS,
-	  "the program writes these bytes as several smaller fields: the code that read them takes "
-	  "the block for something else",
-	  NULL },
-	{ "own-variable", IN_FIELD, own_variable, CLEARS,
-	  "the store set a local variable of its own function", NULL },
-	{ "clears-own-field", IN_FIELD, clears_own_field, CLEARS,
-	  "the store cleared the whole field, as p->field = NULL does: it is done with what was "
-	  "there",
-	  NULL },
-	{ "marks-own-field", IN_FIELD, marks_own_field, CLEARS,
-	  "the store set all bits of the field, as p->field = -1 does: a mark for 'none' or "
-	  "'deleted' that the code that read the field has to know",
-	  NULL },
-	{ "address-then", IN_FIELD, address_may_have_been_right, CLEARS,
-	  "the store put a whole address into the field, as p->field = q does: the address may "
-	  "have been right at that time",
-	  NULL },
-	{ "stores-divisor", IN_FIELD, stores_divisor, CLEARS,
-	  "the store put a number into its own field, and a division used it: the number is wrong, "
-	  "not the store",
-	  NULL },
-	{ "block-address", IN_FIELD, block_address, CLEARS,
-	  "the store put the address of a block into the field, as p->field = q does: it belongs "
-	  "there; whether it was still the right block is another question",
-	  NULL },
-	{ "live-pointer", IN_FIELD, live_pointer, CLEARS,
-	  "the stored value is as it should be: a pointer to a live block, or a value that the "
-	  "failing code came upon by mistake",
-	  NULL },
+	  damage_apart, DOUBT, NULL },
+	{ "fails-all-the-same", BESIDE, fails_all_the_same, DOUBT, NULL },
+	{ "memory-not-excluded", CLASS(NOT_MEMORY), memory_not_excluded, DOUBT,
+	  add_memory_not_excluded },
+	{ "damage-not-looked-for", FAULTS, damage_not_looked_for, DOUBT, NULL },
+	{ "memory-signs-too", FAULTS, memory_signs_too, DOUBT, NULL },
+	{ "divisor-unknown", CLASS(DIVISION_BY_ZERO), divisor_unknown, DOUBT, NULL },
+	{ "one-measurement", CLASS(LEAK_GROWTH), one_measurement, DOUBT, NULL },
+	{ "fills-recycled-block", IN_FIELD, fills_recycled_block, CLEARS, NULL },
+	{ "fills-own-block", IN_FIELD, fills_own_block, CLEARS, NULL },
+	{ "numbers-often", IN_FIELD, stores_numbers_often, CLEARS, NULL },
+	{ "nonpointer-often", IN_FIELD, stores_nonpointer_often, CLEARS, NULL },
+	{ "number-in-passing", IN_FIELD, number_in_passing, CLEARS, NULL },
+	{ "smaller-fields", IN_FIELD, smaller_fields, CLEARS, NULL },
+	{ "own-variable", IN_FIELD, own_variable, CLEARS, NULL },
+	{ "clears-own-field", IN_FIELD, clears_own_field, CLEARS, NULL },
+	{ "marks-own-field", IN_FIELD, marks_own_field, CLEARS, NULL },
+	{ "address-then", IN_FIELD, address_may_have_been_right, CLEARS, NULL },
+	{ "stores-divisor", IN_FIELD, stores_divisor, CLEARS, NULL },
+	{ "block-address", IN_FIELD, block_address, CLEARS, NULL },
+	{ "live-pointer", IN_FIELD, live_pointer, CLEARS, NULL },
 };
 
 const size_t consideration_count = ARRAY_SIZE(considerations);
@@ -930,16 +765,14 @@ void consider(const struct rule *rule, const struct facts *facts, struct proof *
 		w.write = proof->main;
 	for (size_t i = 0; i < consideration_count; i++) {
 		const struct consideration *c = &considerations[i];
-		struct strbuf sb = { 0 };
+		struct said *doubt;
 
 		if (c->effect != DOUBT || !(c->classes & BIT(rule->class)) || !c->holds(&w))
 			continue;
-		if (c->words)
-			strbuf_adds(&sb, c->words);
-		else
-			c->say(&w, &sb);
-		strv_take(&proof->doubts, strbuf_take(&sb));
-		strv_add(&proof->considered, c->name);
+		doubt = said_new(&proof->doubts);
+		SAY(doubt, c->name);
+		if (c->add)
+			c->add(&w, doubt);
 	}
 }
 

@@ -5,9 +5,9 @@
 /*
  * Considerations: what speaks for or against a verdict, a row each. Private to judge/.
  *
- * A row says which classes it is about, when it holds, what follows from it, and the words. A new
- * one needs a predicate and a row in considerations.c, and two stories: one that fires it, one that
- * nearly does (docs/howto-consideration.md).
+ * A row says which classes it is about, when it holds, and what follows from it. A new one needs a
+ * predicate and a row in considerations.c, its words in report/words_doubts.c, and two stories: one
+ * that fires it, one that nearly does (docs/howto-consideration.md).
  */
 
 /* What is being weighed. */
@@ -24,12 +24,11 @@ enum consideration_effect {
 };
 
 struct consideration {
-	const char *name; /* in JSON and in the stories */
+	const char *name; /* in JSON, in the stories, and of its words in report/words_doubts.c */
 	uint32_t classes; /* BIT() of each class that it is about */
 	bool (*holds)(const struct weighing *w);
 	enum consideration_effect effect;
-	const char *words; /* NULL: `say` has them */
-	void (*say)(const struct weighing *w, struct strbuf *sb);
+	void (*add)(const struct weighing *w, struct said *doubt); /* its values; NULL: none */
 };
 
 extern const struct consideration considerations[];

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/cstr.h"
 #include "judge/ledger.h"
 
 #define CHAIN_MAX 16
@@ -43,11 +44,6 @@ bool write_changed(const struct write_seen *write)
 	return write->value_len == 0 || write_mask(write) != 0;
 }
 
-static bool same_text(const char *a, const char *b)
-{
-	return a && b && strcmp(a, b) == 0;
-}
-
 static const struct frame *site_of(const struct stack *stack)
 {
 	const struct frame *site = stack_site(stack);
@@ -63,12 +59,13 @@ bool same_writer(const struct write_seen *a, const struct write_seen *b)
 		return false;
 	/* Emitted code lies elsewhere in every run; the name may be all that it has. */
 	if (x->kind == FRAME_JIT)
-		return same_text(a->instruction, b->instruction) &&
-		       (same_text(x->function, y->function) || (!x->function && !y->function));
+		return cstr_known_same(a->instruction, b->instruction) &&
+		       (cstr_known_same(x->function, y->function) ||
+			(!x->function && !y->function));
 	if (x->function || y->function)
-		return same_text(x->function, y->function) &&
-		       (same_text(x->file, y->file) || same_text(x->module, y->module));
-	return same_text(x->module, y->module) && x->offset == y->offset;
+		return cstr_known_same(x->function, y->function) &&
+		       (cstr_known_same(x->file, y->file) || cstr_known_same(x->module, y->module));
+	return cstr_known_same(x->module, y->module) && x->offset == y->offset;
 }
 
 bool same_store(const struct write_seen *a, const struct write_seen *b)

@@ -1,6 +1,8 @@
+/*
+ * From evidence to a verdict. See judge.h.
+ */
 #include "judge/judge.h"
 
-#include <inttypes.h>
 #include <string.h>
 
 #include "judge/considerations.h"
@@ -17,7 +19,7 @@
 
 static bool is_firm(const struct proof *proof)
 {
-	return proof->fits && proof->doubts.count == 0;
+	return proof->fits && proof->doubts.list.count == 0;
 }
 
 /* With most allocators it does no harm: any other story about memory comes first. */
@@ -53,46 +55,43 @@ static size_t choose(const struct proof *proofs)
 	return best;
 }
 
-static void say_counts(const struct rule *rule, const struct proof *proof,
-		       const struct facts *facts, struct strbuf *sb)
+/* In how many trials it was seen; nothing where that says nothing. */
+static struct said_value counts_value(const struct rule *rule, const struct proof *proof,
+				      const struct facts *facts)
 {
 	/* Where nothing failed, guards found it in trials that passed. */
-	const char *failing = facts->trials > 0 && facts->failed == 0 ? "" : "failing ";
+	bool failing = facts->trials == 0 || facts->failed > 0;
+	struct said said = { 0 };
 
 	if (BIT(rule->class) & APART || rule->class == VERDICT_HOST_SUSPECTED)
-		return;
+		return said_none();
 	if (rule->by_watching && proof->main->kind != EVIDENCE_CANARY &&
 	    proof->main->kind != EVIDENCE_REPORTED)
-		strbuf_addf(sb,
-			    "; caught in %" PRIu64 " of %" PRIu64
-			    " %strials in which the victim was watched",
-			    proof->caught, proof->watched, failing);
+		SAY(&said, "caught-in", said_number(proof->caught), said_number(proof->watched),
+		    said_flag(failing));
 	else
-		strbuf_addf(sb, "; seen in %" PRIu64 " %strial%s", proof->caught,
-			    proof->main->kind == EVIDENCE_CANARY || evidence_fenced(proof->main)
-				    ? ""
-				    : failing,
-			    proof->caught == 1 ? "" : "s");
-	if (facts->trials > 0)
-		strbuf_addf(sb, ", %" PRIu64 " trials run", facts->trials);
+		SAY(&said, "seen-in", said_number(proof->caught),
+		    said_flag(failing && proof->main->kind != EVIDENCE_CANARY &&
+			      !evidence_fenced(proof->main)));
+	said_add(&said, said_count(facts->trials));
+	return said_part(&said);
 }
 
 /* Guards found it, and nobody has died of it. */
-static void say_unfailed(const struct rule *rule, const struct facts *facts, struct strbuf *sb)
+static struct said_value unfailed_value(const struct rule *rule, const struct facts *facts)
 {
 	const struct failure_seen *f = facts->failure;
+	struct said said = { 0 };
 
 	if (f && f->failed == 0 && f->trials > 0 && !(BIT(rule->class) & APART))
-		strbuf_addf(
-			sb,
-			"no failure was seen in %" PRIu64 " trials; %s all the same: ", f->trials,
-			rule->class == VERDICT_OVER_READ || rule->class == VERDICT_USE_AFTER_FREE
-				? "the memory error is there"
-				: "the heap is damaged");
+		SAY(&said, "unfailed", said_number(f->trials),
+		    said_flag(rule->class == VERDICT_OVER_READ ||
+			      rule->class == VERDICT_USE_AFTER_FREE));
+	return said_part(&said);
 }
 
 static void tell(const struct rule *rule, const struct facts *facts, const struct proof *proof,
-		 struct verdict *ret, struct strbuf *sentence)
+		 struct verdict *ret, struct said *sentence)
 {
 	if (proof->main->kind == EVIDENCE_REPORTED)
 		tell_reported(proof, ret, sentence);
@@ -105,12 +104,12 @@ static void add_alternative(const struct rule *rule, const struct proof *proof,
 {
 	AUTO(verdict_deinit) struct verdict scratch = { .class = rule->class };
 	struct verdict_alternative alternative = { .class = rule->class };
-	struct strbuf sentence = { 0 };
+	struct said told = { 0 };
 
-	tell(rule, facts, proof, &scratch, &sentence);
-	say_counts(rule, proof, facts, &sentence);
-	alternative.sentence = strbuf_take(&sentence);
-	alternative.tell_apart = mem_strdup(rule->settles);
+	tell(rule, facts, proof, &scratch, &told);
+	SAY(&alternative.sentence, "verdict", said_none(), said_part(&told), said_none(),
+	    counts_value(rule, proof, facts));
+	rule_settles(rule, &alternative.tell_apart);
 	VEC_FOREACH (&proof->pieces, piece)
 		VEC_PUSH(&alternative.evidence, (*piece)->id);
 	VEC_PUSH(&ret->alternatives, alternative);
@@ -148,12 +147,11 @@ static const struct evidence *find_crash(const struct facts *facts, const struct
 static void add_step(struct verdict *ret, const char *what, const struct stack *stack,
 		     const struct evidence *e)
 {
-	struct verdict_step step = { .what = mem_strdup(what) };
+	struct verdict_step step = { 0 };
 
-	if (!stack || stack->count == 0) {
-		mem_free(step.what);
+	if (!stack || stack->count == 0)
 		return;
-	}
+	SAY(&step.what, what);
 	if (e) {
 		step.trial = e->trial;
 		step.evidence = e->id;
@@ -162,27 +160,27 @@ static void add_step(struct verdict *ret, const char *what, const struct stack *
 	VEC_PUSH(&ret->steps, step);
 }
 
-static const char *writer_words(enum verdict_class class)
+static const char *writer_step(enum verdict_class class)
 {
 	switch (class) {
 	case VERDICT_DANGLING_HOLDER:
-		return "the pointer is stored here";
+		return "step:stored";
 	case VERDICT_DOUBLE_FREE:
-		return "it is freed again here";
+		return "step:freed-again";
 	case VERDICT_INVALID_FREE:
-		return "the wrong pointer is freed here";
+		return "step:freed-wrong";
 	case VERDICT_OVER_RELEASE:
-		return "a reference is given back here";
+		return "step:given-back";
 	case VERDICT_MAPPING_TRUNCATED:
-		return "the file is made shorter here";
+		return "step:shortened";
 	case VERDICT_LEAK_GROWTH:
-		return "the blocks that stay are allocated here";
+		return "step:growth";
 	case VERDICT_STALE_CACHED_VALUE:
-		return "the slot is written here";
+		return "step:slot";
 	case VERDICT_RACE:
-		return "the second thread writes here";
+		return "step:second-thread";
 	default:
-		return "the bad write";
+		return "step:bad-write";
 	}
 }
 
@@ -201,19 +199,16 @@ static void add_first_use(const struct facts *facts, struct verdict *ret)
 	const struct evidence *use = first_use(facts, ret);
 
 	if (use)
-		add_step(ret, "it is used for the first time after that here",
-			 &use->freed_use->user, use);
+		add_step(ret, "step:first-use", &use->freed_use->user, use);
 }
 
 /* Of an object that was used after its end: who took references and who gave them back. A holder
  * has told it already. */
-static void say_account(const struct facts *facts, const struct verdict *verdict,
-			struct strbuf *sentence)
+static struct said_value account_value(const struct facts *facts, const struct verdict *verdict)
 {
 	const struct evidence *use = first_use(facts, verdict);
 
-	if (use && use->note && verdict->class != VERDICT_DANGLING_HOLDER)
-		strbuf_addf(sentence, "; %s", use->note);
+	return said_text(use && verdict->class != VERDICT_DANGLING_HOLDER ? use->note : NULL);
 }
 
 /* Allocation, free, bad write, failure: in the order in which they happen. */
@@ -224,33 +219,32 @@ static void add_steps(const struct facts *facts, const struct proof *proof,
 	bool stored_before_free = ret->class == VERDICT_DANGLING_HOLDER;
 
 	if (ret->base && (!ret->victim || ret->base->id != ret->victim->id))
-		add_step(ret, "the block that the writer meant is allocated here",
-			 &ret->base->allocated, main);
+		add_step(ret, "step:meant-allocated", &ret->base->allocated, main);
 	if (ret->victim)
-		add_step(ret, "the block is allocated here", &ret->victim->allocated, main);
+		add_step(ret, "step:allocated", &ret->victim->allocated, main);
 	if (stored_before_free)
-		add_step(ret, writer_words(ret->class), &ret->writer, main);
-	add_step(ret, "it is freed here", &ret->freed_by, main);
+		add_step(ret, writer_step(ret->class), &ret->writer, main);
+	add_step(ret, "step:freed", &ret->freed_by, main);
 	if (ret->class == VERDICT_RACE)
-		add_step(ret, "the first thread writes here", &ret->other, main);
+		add_step(ret, "step:first-thread", &ret->other, main);
 	if (!stored_before_free)
-		add_step(ret, writer_words(ret->class), &ret->writer, main);
+		add_step(ret, writer_step(ret->class), &ret->writer, main);
 	if (ret->class == VERDICT_STALE_CACHED_VALUE)
-		add_step(ret, "the value is copied here", &ret->other, main);
+		add_step(ret, "step:copied", &ret->other, main);
 	if (BIT(ret->class) & PLAIN_FAULTS)
-		add_step(ret, "the value is put there", &ret->other, main);
+		add_step(ret, "step:put", &ret->other, main);
 	if (main->kind == EVIDENCE_FREED_USE && !main->freed_use->write)
-		add_step(ret, "the freed block is used here", &main->freed_use->user, main);
+		add_step(ret, "step:freed-use", &main->freed_use->user, main);
 	if (ret->class == VERDICT_DANGLING_HOLDER)
 		add_first_use(facts, ret);
 	if (main->kind == EVIDENCE_OVER_READ)
-		add_step(ret, "it is read out of bounds here", &main->freed_use->user, main);
+		add_step(ret, "step:over-read", &main->freed_use->user, main);
 	if (main->kind == EVIDENCE_REPORTED && ret->writer.count == 0)
-		add_step(ret, "it is used here", &main->reported->user, main);
+		add_step(ret, "step:used", &main->reported->user, main);
 	if (main->kind == EVIDENCE_MAPPING)
-		add_step(ret, "what was cut off is touched here", &main->mapping->user, main);
+		add_step(ret, "step:cut-off", &main->mapping->user, main);
 	if (crash)
-		add_step(ret, "it fails here", &crash->crash->stack, crash);
+		add_step(ret, "step:fails", &crash->crash->stack, crash);
 }
 
 static void take_signature(const struct facts *facts, const struct proof *proof,
@@ -277,17 +271,15 @@ static void state(const struct proof *proofs, size_t chosen, const struct facts 
 	const struct rule *rule = &rules[chosen];
 	const struct proof *proof = &proofs[chosen];
 	const struct evidence *crash = find_crash(facts, proof);
-	struct strbuf sentence = { 0 };
+	struct said told = { 0 };
 
 	ret->class = rule->class;
 	ret->firm = is_firm(proof);
 	ret->caught = proof->caught;
 	ret->watched = proof->watched;
-	say_unfailed(rule, facts, &sentence);
-	tell(rule, facts, proof, ret, &sentence);
-	say_account(facts, ret, &sentence);
-	say_counts(rule, proof, facts, &sentence);
-	ret->sentence = strbuf_take(&sentence);
+	tell(rule, facts, proof, ret, &told);
+	SAY(&ret->sentence, "verdict", unfailed_value(rule, facts), said_part(&told),
+	    account_value(facts, ret), counts_value(rule, proof, facts));
 	/* What tells it best comes first. */
 	VEC_FOREACH (&proof->pieces, piece)
 		if (*piece == proof->main)
@@ -295,16 +287,13 @@ static void state(const struct proof *proofs, size_t chosen, const struct facts 
 	VEC_FOREACH (&proof->pieces, piece)
 		if (*piece != proof->main)
 			VEC_PUSH(&ret->evidence, (*piece)->id);
-	for (size_t i = 0; i < proof->doubts.count; i++)
-		strv_add(&ret->doubts, proof->doubts.items[i]);
-	for (size_t i = 0; i < proof->considered.count; i++)
-		strv_add(&ret->considered, proof->considered.items[i]);
+	said_list_copy(&ret->doubts, &proof->doubts);
 	ret->crash = crash ? crash->id : 0;
 	add_steps(facts, proof, crash, ret);
 	add_alternatives(proofs, chosen, facts, ret);
 	if (!ret->firm ||
 	    (rule->class == VERDICT_USE_AFTER_FREE && proof->main->kind != EVIDENCE_REPORTED))
-		ret->next = mem_strdup(rule->settles);
+		rule_settles(rule, &ret->next);
 	take_signature(facts, proof, ret);
 	ledger_fill(facts, rule, proof, ret);
 }
@@ -319,7 +308,7 @@ static void give_up(const struct facts *facts, struct verdict *ret)
 		if (link->watched > ret->watched)
 			ret->watched = link->watched;
 	if (crash)
-		add_step(ret, "it fails here", &crash->crash->stack, crash);
+		add_step(ret, "step:fails", &crash->crash->stack, crash);
 	take_signature(facts, NULL, ret);
 	ledger_fill(facts, NULL, NULL, ret);
 	tell_not_caught(facts, ret);

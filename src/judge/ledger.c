@@ -4,42 +4,21 @@
 #include "judge/ledger.h"
 
 #include <assert.h>
-#include <inttypes.h>
 #include <math.h>
 
 #include "judge/judge.h"
 #include "judge/store_facts.h"
 
-static const struct {
-	const char *id, *text;
-} texts[HYPOTHESES] = {
-	[HYP_NARROW] = { "narrow", "a bad value is written into the field itself, by a store no "
-				   "wider than it" },
-	[HYP_WIDE] = { "wide", "a wider store, meant for a neighbour, clips the field" },
-	[HYP_OVERFLOW] = { "overflow", "a write runs over the end, or before the start, of another "
-				       "block" },
-	[HYP_STALE] = { "stale", "a write goes through a pointer to a block that was freed" },
-	[HYP_DANGLING] = { "dangling", "a pointer outlives the block that it points to, and is "
-				       "used" },
-	[HYP_DOUBLE_FREE] = { "double-free",
-			      "a block is freed twice, or a wrong pointer is freed" },
-	[HYP_CONFLATED] = { "conflated", "two objects at one address are taken for one: no write "
-					 "happened" },
-	[HYP_CACHED] = { "cached", "a stale or torn value is copied from a cache slot by code that "
-				   "is right" },
-	[HYP_RACE] = { "race", "two threads write the field at once" },
-	[HYP_UNINITIALISED] = { "uninitialised",
-				"the field is used before anybody has written it" },
-	[HYP_MAPPING] = { "mapping", "a mapped file is made shorter, or written anew, by another "
-				     "process" },
-	[HYP_OUTSIDE] = { "outside", "the kernel, another process or a device writes it" },
-	[HYP_HOST] = { "host", "the machine is at fault: its memory or a core" },
-	[HYP_GROWTH] = { "growth", "blocks pile up from test to test" },
-	[HYP_PLAIN] = { "plain", "it is no memory error" },
-	[HYP_OVER_READ] = { "over-read", "a read goes behind the end, or before the start, of a "
-					 "block" },
-	[HYP_FAULT] = { "fault", "the program itself makes the bad value: a NULL pointer, a zero "
-				 "divisor, a recursion without end" },
+static const char *const names[HYPOTHESES] = {
+	[HYP_NARROW] = "narrow",       [HYP_WIDE] = "wide",
+	[HYP_OVERFLOW] = "overflow",   [HYP_STALE] = "stale",
+	[HYP_DANGLING] = "dangling",   [HYP_DOUBLE_FREE] = "double-free",
+	[HYP_CONFLATED] = "conflated", [HYP_CACHED] = "cached",
+	[HYP_RACE] = "race",	       [HYP_UNINITIALISED] = "uninitialised",
+	[HYP_MAPPING] = "mapping",     [HYP_OUTSIDE] = "outside",
+	[HYP_HOST] = "host",	       [HYP_GROWTH] = "growth",
+	[HYP_PLAIN] = "plain",	       [HYP_OVER_READ] = "over-read",
+	[HYP_FAULT] = "fault",
 };
 
 /*
@@ -154,7 +133,7 @@ double chance_missed(uint64_t telling, double coverage)
 
 const char *ledger_id(enum explanation explanation)
 {
-	return texts[explanation].id;
+	return names[explanation];
 }
 
 /* It looks for this alone, and saw something. Of those that look for more, the evidence says what
@@ -231,30 +210,38 @@ struct decision_about {
 	enum experiment_kind by;
 	uint64_t telling;
 	double missed;
-	const char *because;
+	struct said *because; /* taken */
 };
+
+static bool is_decided(const struct ledger_entry *entry)
+{
+	return entry->status == LEDGER_EXCLUDED || entry->status == LEDGER_CONFIRMED;
+}
 
 /* The first decision stands. */
 static void decide(struct ledger_entry *entry, const struct decision_about *about)
 {
-	if (entry->status == LEDGER_EXCLUDED || entry->status == LEDGER_CONFIRMED)
+	if (is_decided(entry)) {
+		said_deinit(about->because);
 		return;
+	}
 	entry->status = about->status;
 	entry->by = about->by;
 	entry->telling = about->telling;
 	entry->missed = about->missed;
-	mem_free(entry->because);
-	entry->because = mem_strdup(about->because);
+	said_move(&entry->because, about->because);
 }
 
 /* What was seen in `trials` failing trials contradicts it. */
 static void contradict(const struct facts *facts, struct verdict *ret, enum explanation explanation,
-		       const struct evidence *e, uint64_t trials, const char *because)
+		       const struct evidence *e, uint64_t trials, struct said *because)
 {
 	struct ledger_entry *entry = &ret->ledger.items[explanation];
 
-	if (entry->status == LEDGER_EXCLUDED || entry->status == LEDGER_CONFIRMED)
+	if (is_decided(entry)) {
+		said_deinit(because);
 		return;
+	}
 	decide(entry, &(struct decision_about){ .status = LEDGER_EXCLUDED,
 						.by = shown_by(facts, e),
 						.telling = trials,
@@ -263,50 +250,51 @@ static void contradict(const struct facts *facts, struct verdict *ret, enum expl
 	VEC_PUSH(&entry->evidence, e->id);
 }
 
+/* The piece itself is the reason. */
+static void contradict_seen(const struct facts *facts, struct verdict *ret,
+			    enum explanation explanation, const struct evidence *e, uint64_t trials)
+{
+	struct said because = { 0 };
+
+	evidence_say(e, &because);
+	contradict(facts, ret, explanation, e, trials, &because);
+}
+
 /* ---- by the verdict ---- */
 
-/* What a caught writer of the failing value does to each of the others. */
-static const char *const contradicted[HYPOTHESES] = {
-	[HYP_NARROW] = "the store that was caught is not one into the field alone",
-	[HYP_WIDE] = "the store that was caught does not reach over the field's ends",
-	[HYP_OVERFLOW] = "the store that was caught went through a pointer to the block itself",
-	[HYP_STALE] = "the store that was caught went through a pointer to a live block",
-	[HYP_DANGLING] = "the value that failed was written by the store that was caught; it is no "
-			 "pointer that went stale",
-	[HYP_DOUBLE_FREE] =
-		"the value that failed was written by the store that was caught, not by "
-		"an allocator",
-	[HYP_CONFLATED] = "the very block that failed was written",
-	[HYP_CACHED] = "the store that was caught made the value itself, or its source was whole",
-	[HYP_UNINITIALISED] = "the field was written",
-	[HYP_MAPPING] = "the value that failed was written by the program's own store",
-	[HYP_OUTSIDE] = "an instruction of the program was caught writing it",
-	[HYP_HOST] = "the same instruction wrote it in every failing trial that was watched",
-	[HYP_PLAIN] = "a store was caught that made the value it failed over",
-	[HYP_FAULT] = "a store was caught that made the value it failed over",
-};
+/* Those of which a caught writer of the failing value says why it is none of them. */
+#define CONTRADICTED \
+	(BIT(HYPOTHESES) - 1u) & ~(BIT(HYP_RACE) | BIT(HYP_GROWTH) | BIT(HYP_OVER_READ))
+
+static void say_about(struct said *ret, const char *what, enum explanation explanation)
+{
+	AUTO(mem_freep) char *id = mem_printf("%s:%s", what, names[explanation]);
+
+	SAY(ret, id);
+}
 
 static void by_verdict(const struct facts *facts, const struct rule *rule,
 		       const struct proof *proof, struct verdict *ret)
 {
-	AUTO(strbuf_deinit) struct strbuf seen = { 0 };
 	bool store = proof->main->kind == EVIDENCE_WRITE && rule->class != VERDICT_DANGLING_HOLDER;
 
-	evidence_describe(proof->main, &seen);
 	for (unsigned int i = 0; i < HYPOTHESES; i++) {
 		struct ledger_entry *entry = &ret->ledger.items[i];
 		bool own = i == (unsigned int)rule->hypothesis;
+		struct said because = { 0 };
 
 		if (!own && !(rule->excludes & ~proof->spared & BIT(i)))
 			continue;
+		if (store && !own && CONTRADICTED & BIT(i))
+			say_about(&because, "contradicted", i);
+		else
+			evidence_say(proof->main, &because);
 		decide(entry,
 		       &(struct decision_about){ .status = own ? LEDGER_CONFIRMED : LEDGER_EXCLUDED,
 						 .by = shown_by(facts, proof->main),
 						 .telling = proof->caught,
 						 .missed = chance_missed(proof->caught, 1),
-						 .because = store && !own && contradicted[i]
-								    ? contradicted[i]
-								    : strbuf_str(&seen) });
+						 .because = &because });
 		VEC_FOREACH (&proof->pieces, piece)
 			VEC_PUSH(&entry->evidence, (*piece)->id);
 	}
@@ -330,18 +318,16 @@ static void by_caught_writes(const struct facts *facts, struct verdict *ret)
 		VEC_FOREACH (&link->suspects, suspect) {
 			const struct evidence *e = suspect->writes.items[0];
 			uint64_t trials = suspect->writes.count;
-			AUTO(strbuf_deinit) struct strbuf seen = { 0 };
 
 			if (leads_on(suspect) || !suspect->verified)
 				continue;
-			evidence_describe(e, &seen);
 			if (!store_is_first(e->write))
-				contradict(facts, ret, HYP_CONFLATED, e, trials, strbuf_str(&seen));
-			contradict(facts, ret, HYP_UNINITIALISED, e, trials, strbuf_str(&seen));
+				contradict_seen(facts, ret, HYP_CONFLATED, e, trials);
+			contradict_seen(facts, ret, HYP_UNINITIALISED, e, trials);
 			if (trials > 1)
-				contradict(facts, ret, HYP_HOST, e, trials, strbuf_str(&seen));
+				contradict_seen(facts, ret, HYP_HOST, e, trials);
 			if (trials > 1 && trials >= link->watched)
-				contradict(facts, ret, HYP_OUTSIDE, e, trials, strbuf_str(&seen));
+				contradict_seen(facts, ret, HYP_OUTSIDE, e, trials);
 		}
 }
 
@@ -349,6 +335,7 @@ static void by_caught_writes(const struct facts *facts, struct verdict *ret)
 static void by_one_thread(const struct facts *facts, struct verdict *ret)
 {
 	const struct evidence *seen = NULL;
+	struct said because = { 0 };
 	uint64_t trials = 0;
 
 	if (facts->chain.count == 0)
@@ -369,10 +356,8 @@ static void by_one_thread(const struct facts *facts, struct verdict *ret)
 	}
 	if (trials < 2 || trials < facts->chain.items[0].watched)
 		return;
-	contradict(
-		facts, ret, HYP_RACE, seen, trials,
-		"one thread alone wrote it from its birth to the failure, in every failing trial "
-		"that was watched");
+	SAY(&because, "one-thread");
+	contradict(facts, ret, HYP_RACE, seen, trials, &because);
 }
 
 /* Ways to fail that need a pointer gone bad. NULL is none of them: programs forget to test for it;
@@ -392,17 +377,13 @@ static bool shows_memory_error(enum fault_class fault)
 static void by_crash(const struct facts *facts, struct verdict *ret)
 {
 	VEC(const struct evidence *) seen = { 0 };
-	AUTO(strbuf_deinit) struct strbuf words = { 0 };
 
 	VEC_FOREACH (&facts->list->list, e)
 		if (e->kind == EVIDENCE_CRASH && e->failing &&
 		    shows_memory_error(e->crash->fault) && !crash_is_null_call(e->crash))
 			VEC_PUSH(&seen, e);
-	if (seen.count > 0) {
-		evidence_describe(seen.items[0], &words);
-		contradict(facts, ret, HYP_PLAIN, seen.items[0], EVIDENCE_TRIALS(&seen),
-			   strbuf_str(&words));
-	}
+	if (seen.count > 0)
+		contradict_seen(facts, ret, HYP_PLAIN, seen.items[0], EVIDENCE_TRIALS(&seen));
 	VEC_DEINIT(&seen);
 }
 
@@ -412,27 +393,19 @@ static void by_silence(const struct facts *facts, uint32_t spared, struct verdic
 {
 	for (unsigned int i = 0; i < HYPOTHESES; i++) {
 		struct looked_at looked = ledger_look(facts, i);
-		AUTO(strbuf_deinit) struct strbuf words = { 0 };
+		bool excluded = looked.excluded && !(spared & BIT(i));
+		struct said because = { 0 };
 
 		if (!looked.any)
 			continue;
-		if (looked.excluded && !(spared & BIT(i)))
-			strbuf_addf(&words, "%s showed none in %" PRIu64 " %strials",
-				    experiment_words(looked.by), looked.telling,
-				    looked.by == EXPERIMENT_GROWTH ? "" : "failing ");
-		else
-			strbuf_addf(&words, "%s looked at %" PRIu64 " %strial%s: it cannot be told",
-				    experiment_words(looked.by), looked.telling,
-				    looked.by == EXPERIMENT_GROWTH ? "" : "failing ",
-				    looked.telling == 1 ? "" : "s");
+		SAY(&because, excluded ? "showed-none" : "cannot-tell", said_experiment(looked.by),
+		    said_number(looked.telling), said_flag(looked.by != EXPERIMENT_GROWTH));
 		decide(&ret->ledger.items[i],
-		       &(struct decision_about){ .status = looked.excluded && !(spared & BIT(i))
-								   ? LEDGER_EXCLUDED
-								   : LEDGER_OPEN,
+		       &(struct decision_about){ .status = excluded ? LEDGER_EXCLUDED : LEDGER_OPEN,
 						 .by = looked.by,
 						 .telling = looked.telling,
 						 .missed = looked.missed,
-						 .because = strbuf_str(&words) });
+						 .because = &because });
 	}
 }
 
@@ -458,8 +431,7 @@ static void open_spared(const struct facts *facts, uint32_t spared, const struct
 		if (!(spared & BIT(i)) || entry->status == LEDGER_CONFIRMED)
 			continue;
 		entry->status = LEDGER_OPEN;
-		mem_free(entry->because);
-		entry->because = mem_strdup("what was seen fits it, and does not prove it");
+		SAY(&entry->because, "fits-only");
 		if (rule && i == (unsigned int)rule->hypothesis) {
 			entry->by = shown_by(facts, proof->main);
 			entry->telling = proof->watched;
@@ -472,11 +444,14 @@ void ledger_fill(const struct facts *facts, const struct rule *rule, const struc
 {
 	uint32_t spared = spared_by_verdict(rule, ret);
 
-	for (unsigned int i = 0; i < HYPOTHESES; i++)
-		VEC_PUSH(&ret->ledger, ((struct ledger_entry){ .id = mem_strdup(texts[i].id),
-							       .text = mem_strdup(texts[i].text),
-							       .by = EXPERIMENT_KINDS,
-							       .missed = 1 }));
+	for (unsigned int i = 0; i < HYPOTHESES; i++) {
+		struct ledger_entry entry = { .id = mem_strdup(names[i]),
+					      .by = EXPERIMENT_KINDS,
+					      .missed = 1 };
+
+		say_about(&entry.text, "claim", i);
+		VEC_PUSH(&ret->ledger, entry);
+	}
 	if (rule && ret->firm)
 		by_verdict(facts, rule, proof, ret);
 	by_caught_writes(facts, ret);

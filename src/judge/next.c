@@ -19,67 +19,38 @@ static double rate_excluded(uint64_t trials)
 	return 1 - pow(RATE_MISSED, 1 / (double)trials);
 }
 
-static void lead(struct verdict *ret, struct strbuf *sb)
-{
-	strv_take(&ret->open, strbuf_take(sb));
-}
-
 /* Caught, but not often enough to be the story. */
 static void add_leads(const struct facts *facts, struct verdict *ret)
 {
 	VEC_FOREACH (&facts->chain, link) {
 		VEC_FOREACH (&link->suspects, suspect) {
-			const struct consideration *cleared =
-				consider_cleared(facts, suspect->writes.items[0]);
-			struct strbuf sb = { 0 };
+			const struct evidence *first = suspect->writes.items[0];
+			const struct consideration *cleared = consider_cleared(facts, first);
 
-			say_site(&sb, &suspect->writes.items[0]->write->writer);
-			strbuf_addf(&sb,
-				    " wrote it last in %zu of %" PRIu64
-				    " failing trials in which it was watched: %s "
-				    "(evidence %" PRIu64 ")",
-				    suspect->writes.count, link->watched,
-				    cleared ? cleared->words : "a lead, no proof",
-				    suspect->writes.items[0]->id);
-			lead(ret, &sb);
+			SAY_TOO(&ret->open, "lead:writer", said_site(&first->write->writer),
+				said_number(suspect->writes.count), said_number(link->watched),
+				said_word(cleared ? cleared->name : NULL), said_number(first->id));
 		}
-		if (link->imprecise.count > 0) {
-			struct strbuf sb = { 0 };
-
-			strbuf_addf(
-				&sb,
-				"%zu last write%s came in late, so that the writer is not known "
-				"(trial %" PRIu64 ")",
-				link->imprecise.count, link->imprecise.count == 1 ? "" : "s",
-				link->imprecise.items[0]->trial);
-			lead(ret, &sb);
-		}
+		if (link->imprecise.count > 0)
+			SAY_TOO(&ret->open, "lead:imprecise", said_number(link->imprecise.count),
+				said_number(link->imprecise.items[0]->trial));
 	}
 }
 
 /* One after the other, as threads do that hand something on under a lock. */
 static void add_turns(const struct facts *facts, struct verdict *ret)
 {
-	VEC_FOREACH (&facts->list->list, e) {
-		struct strbuf sb = { 0 };
-
-		if (e->kind != EVIDENCE_RACE || !e->failing || e->race->lost_update)
-			continue;
-		evidence_describe(e, &sb);
-		strbuf_addf(&sb,
-			    ": a lock may have ordered them, no update was seen to be lost "
-			    "(evidence %" PRIu64 ")",
-			    e->id);
-		lead(ret, &sb);
-		return;
-	}
+	VEC_FOREACH (&facts->list->list, e)
+		if (e->kind == EVIDENCE_RACE && e->failing && !e->race->lost_update) {
+			SAY_TOO(&ret->open, "lead:turns", said_evidence(e), said_number(e->id));
+			return;
+		}
 }
 
 /* A field that was zero from its block's birth on: nobody spoilt it, somebody did not set it. */
 static void add_unset(const struct facts *facts, struct verdict *ret)
 {
 	VEC(const struct evidence *) seen = { 0 };
-	struct strbuf sb = { 0 };
 
 	VEC_FOREACH (&facts->list->list, e)
 		if (e->kind == EVIDENCE_WATCH && e->failing && e->watch->victim_watched &&
@@ -87,29 +58,17 @@ static void add_unset(const struct facts *facts, struct verdict *ret)
 		    e->watch->value == 0 && e->watch->birth_value == 0 &&
 		    (seen.count == 0 || home_same(&seen.items[0]->watch->home, &e->watch->home)))
 			VEC_PUSH(&seen, e);
-	if (seen.count > 0) {
-		home_describe(&seen.items[0]->watch->home, &sb);
-		strbuf_addf(&sb,
-			    " was zero when its block was allocated and nobody has written it "
-			    "since, in %" PRIu64 " failing trial%s: a value that was never set "
-			    "rather than a bad write (evidence %" PRIu64 ")",
-			    EVIDENCE_TRIALS(&seen), EVIDENCE_TRIALS(&seen) == 1 ? "" : "s",
-			    seen.items[0]->id);
-		lead(ret, &sb);
-	}
+	if (seen.count > 0)
+		SAY_TOO(&ret->open, "lead:unset", said_home(&seen.items[0]->watch->home),
+			said_number(EVIDENCE_TRIALS(&seen)), said_number(seen.items[0]->id));
 	VEC_DEINIT(&seen);
 }
 
 static void add_open_hypotheses(struct verdict *ret)
 {
-	VEC_FOREACH (&ret->ledger, h) {
-		struct strbuf sb = { 0 };
-
-		if (h->status != LEDGER_OPEN && h->status != LEDGER_UNTESTED)
-			continue;
-		strbuf_addf(&sb, "%s: %s", h->id, h->text);
-		lead(ret, &sb);
-	}
+	VEC_FOREACH (&ret->ledger, h)
+		if (h->status == LEDGER_OPEN || h->status == LEDGER_UNTESTED)
+			SAY_TOO(&ret->open, "lead:open", said_text(h->id), said_copied(&h->text));
 }
 
 /* The last writer of a home seems to own the place, as part of another kind of object. */
@@ -133,22 +92,12 @@ static const struct write_seen *misread(const struct facts *facts)
 	return NULL;
 }
 
-static char *ask_for_kind(const struct write_seen *w)
+static void ask_for_kind(const struct write_seen *w, struct said *ret)
 {
-	AUTO(strbuf_deinit) struct strbuf sb = { 0 };
+	bool made = w->victim && w->victim->allocated.count > 0;
 
-	strbuf_adds(&sb, "look at how the reader comes by ");
-	if (w->victim && w->victim->allocated.count > 0) {
-		strbuf_adds(&sb, "the block that ");
-		say_site(&sb, &w->victim->allocated);
-		strbuf_adds(&sb, " made");
-	} else {
-		home_describe(&w->home, &sb);
-	}
-	strbuf_adds(&sb, ": where it reads an address, ");
-	say_site(&sb, &w->writer);
-	strbuf_adds(&sb, " keeps numbers");
-	return strbuf_take(&sb);
+	SAY(ret, "next:misread", made ? said_site(&w->victim->allocated) : said_none(),
+	    said_home(&w->home), said_site(&w->writer));
 }
 
 struct have {
@@ -177,44 +126,35 @@ static void look(const struct facts *facts, struct have *have)
 	}
 }
 
-static char *next_experiment(const struct facts *facts)
+static void next_experiment(const struct facts *facts, struct said *ret)
 {
 	struct have have = { 0 };
 
 	look(facts, &have);
 	if (!have.failing)
-		return mem_strdup(
-			"no failing trial has been looked at: redhand repro --observe ids "
-			"-- CMD, until it fails");
-	if (misread(facts))
-		return ask_for_kind(misread(facts));
-	if (is_shared(facts))
-		return mem_strdup("if the program has an allocator of its own, name it: redhand "
-				  "chase --allocator 'alloc=FN(size@0) free=FN(ptr@0)' -- CMD; "
-				  "different objects seem to have had that place in turns");
-	if (have.imprecise)
-		return mem_strdup("redhand watch --mode pages on the same field: there a write "
-				  "cannot come in late");
-	if (have.gap)
-		return mem_strdup("watch the same block from its birth on (--on key:…), so that no "
-				  "write is missed");
-	if (have.watch && have.no_syscalls)
-		return mem_strdup(
-			"the same watch with writes by system calls included (as root, or "
-			"perf_event_paranoid 1)");
-	if (have.watch)
-		return mem_strdup(
-			"redhand watch --mode pages over all blocks of that context: four "
-			"hardware watches may have looked at the wrong ones");
-	if (have.crash && have.crash->crash->blocks.count > 0)
-		return mem_printf("redhand chase --from %" PRIu64
-				  " -- CMD: watch the field that the crash read in the next trials",
-				  have.crash->trial);
-	if (have.crash)
-		return mem_strdup("redhand repro --observe ids -- CMD: which block was it, and who "
-				  "freed it");
-	return mem_strdup("redhand heap -- CMD: canaries and a quarantine show damage before it "
-			  "crashes");
+		SAY(ret, "next:fail-first", said_text("redhand repro --observe ids -- CMD"));
+	else if (misread(facts))
+		ask_for_kind(misread(facts), ret);
+	else if (is_shared(facts))
+		SAY(ret, "next:allocator",
+		    said_text(
+			    "redhand chase --allocator 'alloc=FN(size@0) free=FN(ptr@0)' -- CMD"));
+	else if (have.imprecise)
+		SAY(ret, "next:pages");
+	else if (have.gap)
+		SAY(ret, "next:from-birth");
+	else if (have.watch && have.no_syscalls)
+		SAY(ret, "next:system-calls");
+	else if (have.watch)
+		SAY(ret, "next:all-blocks");
+	else if (have.crash && have.crash->crash->blocks.count > 0)
+		SAY(ret, "next:chase",
+		    said_take(mem_printf("redhand chase --from %" PRIu64 " -- CMD",
+					 have.crash->trial)));
+	else if (have.crash)
+		SAY(ret, "next:ids", said_text("redhand repro --observe ids -- CMD"));
+	else
+		SAY(ret, "next:heap", said_text("redhand heap -- CMD"));
 }
 
 /* ---- what the failure itself says ---- */
@@ -231,98 +171,70 @@ static bool is_plain(const struct facts *facts)
 	       facts->made[EXPERIMENT_CRASH_RECORD].trials == 0;
 }
 
-static void say_never_failed(const struct facts *facts, struct strbuf *sb)
+static void say_never_failed(const struct facts *facts, struct said *ret)
 {
 	const struct failure_seen *f = facts->failure;
 	const struct experiment_made *guards = &facts->made[EXPERIMENT_GUARDS];
+	bool clean = guards->trials > 0 && guards->shown + guards->shown_passing == 0;
 
-	if (f->obstacles & OBSTACLE_TOO_SLOW) {
-		strbuf_addf(sb,
-			    "no trial came to its end within %.0f s, which is what the budget "
-			    "leaves to one",
-			    f->limit_s);
-		return;
-	}
-	if (f->trials == 0) {
-		strbuf_adds(sb, "no trial came to its end within the budget");
-		return;
-	}
-	strbuf_addf(sb,
-		    "none of %" PRIu64
-		    " trials failed, so there is nothing to explain; a rate above "
-		    "%.2g %% is excluded with 95 %% confidence",
-		    f->trials, rate_excluded(f->trials) * 100);
-	if (guards->trials > 0 && guards->shown + guards->shown_passing == 0)
-		strbuf_addf(sb,
-			    "; with guards around its blocks no damage was seen in %" PRIu64
-			    " trials",
-			    guards->trials);
+	if (f->obstacles & OBSTACLE_TOO_SLOW)
+		SAY(ret, "told:too-slow", said_real(f->limit_s));
+	else if (f->trials == 0)
+		SAY(ret, "told:nothing-ended");
+	else
+		SAY(ret, "told:never-failed", said_number(f->trials),
+		    said_real(rate_excluded(f->trials) * 100),
+		    clean ? said_number(guards->trials) : said_none());
 }
 
-static char *after_never_failed(const struct failure_seen *f)
+static void after_never_failed(const struct failure_seen *f, struct said *ret)
 {
 	if (f->obstacles & OBSTACLE_TOO_SLOW)
-		return mem_strdup("a larger --budget, or --timeout with how long a run may take");
-	if (f->trials == 0)
-		return mem_strdup("a larger --budget, or --timeout for a program that hangs");
-	return mem_printf("if it is known to fail: the options, variables and load that it fails "
-			  "with; redhand repro -n %.0f would exclude a rate above %.1f %%",
-			  ceil(log(RATE_MISSED) / log1p(-RATE_WORTH_KNOWING)),
-			  RATE_WORTH_KNOWING * 100);
+		SAY(ret, "next:more-time");
+	else if (f->trials == 0)
+		SAY(ret, "next:budget");
+	else
+		SAY(ret, "next:make-it-fail",
+		    said_real(ceil(log(RATE_MISSED) / log1p(-RATE_WORTH_KNOWING))),
+		    said_real(RATE_WORTH_KNOWING * 100));
 }
 
-static void say_plain(const struct facts *facts, struct strbuf *sb)
+static void say_plain(const struct facts *facts, struct said *ret)
 {
 	const struct failure_seen *f = facts->failure;
-	const struct experiment_made *guards = &facts->made[EXPERIMENT_GUARDS];
 
-	strbuf_addf(sb, "it fails in %" PRIu64 " of %" PRIu64 " trials, but not by a fault (%s); ",
-		    f->failed, f->trials, f->summary ? f->summary : "a failure");
-	if (guards->telling == 0)
-		strbuf_adds(sb, "no experiment has looked at its memory in a failing trial");
-	else
-		strbuf_addf(sb, "guards around blocks saw no damage in %" PRIu64 " failing trial%s",
-			    guards->telling, guards->telling == 1 ? "" : "s");
+	SAY(ret, "told:no-fault", said_number(f->failed), said_number(f->trials),
+	    said_text(f->summary), said_count(facts->made[EXPERIMENT_GUARDS].telling),
+	    said_count(facts->trials));
 }
 
-static char *after_plain(const struct failure_seen *f)
+static void after_plain(const struct failure_seen *f, struct said *ret)
 {
 	if (f->kind == FAILURE_TIMEOUT)
-		return mem_strdup("gdb -p on a run that hangs: where does it wait");
-	if (f->kind == FAILURE_SIGNAL)
-		return mem_strdup(
-			"who sends the signal: strace -f -e trace=kill,tgkill,exit_group");
-	return mem_strdup("redhand minimize -- CMD: which tests does it take; --fail-on REGEX if a "
-			  "crash is hidden behind it");
+		SAY(ret, "next:hang");
+	else if (f->kind == FAILURE_SIGNAL)
+		SAY(ret, "next:sender");
+	else
+		SAY(ret, "next:minimize", said_text("redhand minimize -- CMD"));
 }
 
-/* What has been tried already, or could not be. NULL: nothing of that kind. */
-static char *after_obstacles(const struct facts *facts, bool needs_user)
+/* What has been tried already, or could not be. */
+static void after_obstacles(const struct facts *facts, bool needs_user, struct said *ret)
 {
 	const struct failure_seen *f = facts->failure;
 	bool tried =
 		!(f->obstacles & OBSTACLE_NOT_CHASED) && facts->made[EXPERIMENT_GUARDS].trials > 0;
 
 	if (f->signal == SIGABRT && f->kind == FAILURE_SIGNAL)
-		return mem_strdup("the program stopped itself, so there is no address to go back "
-				  "from: redhand watch on what its check reads, for who writes it");
-	if (f->obstacles & OBSTACLE_NO_AGENT)
-		return mem_strdup("link the program dynamically, so that something can be put into "
-				  "it, and hunt again");
-	if (f->obstacles & OBSTACLE_AGENT_HIDES && (tried || f->obstacles & OBSTACLE_IDS_HIDE))
-		return mem_strdup(
-			"it fails only while nothing is put into the program: a core file "
-			"of such a run (ulimit -c unlimited) in gdb");
-	if (f->obstacles & OBSTACLE_IDS_HIDE)
-		return mem_strdup(
-			"allocation ids hide it, so which block it was cannot be told: redhand "
-			"watch on the variable or argument that leads to it; or the program's own "
-			"sanitizer build");
-	if (tried && !needs_user)
-		return mem_strdup(
-			"redhand heap --sweep all -- CMD: who still points to what was freed; "
-			"or the program's own sanitizer build");
-	return NULL;
+		SAY(ret, "next:abort");
+	else if (f->obstacles & OBSTACLE_NO_AGENT)
+		SAY(ret, "next:link");
+	else if (f->obstacles & OBSTACLE_AGENT_HIDES && (tried || f->obstacles & OBSTACLE_IDS_HIDE))
+		SAY(ret, "next:core");
+	else if (f->obstacles & OBSTACLE_IDS_HIDE)
+		SAY(ret, "next:ids-hide");
+	else if (tried && !needs_user)
+		SAY(ret, "next:sweep", said_text("redhand heap --sweep all -- CMD"));
 }
 
 /* Ended before its time: the cheapest experiment is to go on. */
@@ -332,71 +244,51 @@ static bool is_unfinished(const struct failure_seen *f)
 	       (f->obstacles & OBSTACLE_BUDGET && f->failed > 0);
 }
 
-static char *after_unfinished(const struct failure_seen *f)
-{
-	return mem_strdup(
-		f->obstacles & OBSTACLE_INTERRUPTED
-			? "the same command goes on where this one ended"
-			: "the same command with a larger --budget: it goes on where this "
-			  "one ended");
-}
-
-static char *next_step(const struct facts *facts, bool needs_user)
+static void next_step(const struct facts *facts, bool needs_user, struct said *ret)
 {
 	const struct failure_seen *f = facts->failure;
-	char *next = NULL;
 
 	if (f && is_unfinished(f))
-		return after_unfinished(f);
-	if (f && f->failed == 0)
-		return after_never_failed(f);
-	if (is_plain(facts))
-		return after_plain(f);
-	if (f)
-		next = after_obstacles(facts, needs_user);
-	return next ? next : next_experiment(facts);
+		SAY(ret, f->obstacles & OBSTACLE_INTERRUPTED ? "next:go-on" : "next:go-on-longer");
+	else if (f && f->failed == 0)
+		after_never_failed(f, ret);
+	else if (is_plain(facts))
+		after_plain(f, ret);
+	else if (f)
+		after_obstacles(facts, needs_user, ret);
+	if (!said_anything(ret))
+		next_experiment(facts, ret);
 }
 
-static void say_nobody(const struct facts *facts, struct verdict *ret, struct strbuf *sb)
+static void say_nobody(const struct facts *facts, struct verdict *ret)
 {
 	const struct failure_seen *f = facts->failure;
+	struct said *said = &ret->sentence;
 
-	if (f && f->failed == 0) {
-		say_never_failed(facts, sb);
-		return;
-	}
-	if (crashes(f) && is_unfinished(f) && f->obstacles & OBSTACLE_NOT_CHASED)
-		strbuf_addf(sb,
-			    "it failed in %" PRIu64 " of %" PRIu64
-			    " trials, but the hunt ended before anybody could be caught",
-			    f->failed, f->trials);
+	if (f && f->failed == 0)
+		say_never_failed(facts, said);
+	else if (crashes(f) && is_unfinished(f) && f->obstacles & OBSTACLE_NOT_CHASED)
+		SAY(said, "told:ended-before", said_number(f->failed), said_number(f->trials),
+		    said_count(facts->trials));
 	else if (is_plain(facts))
-		say_plain(facts, sb);
+		say_plain(facts, said);
 	else if (ret->watched > 0)
-		strbuf_addf(sb,
-			    "nobody was caught: the victim was watched in %" PRIu64
-			    " failing trial%s",
-			    ret->watched, ret->watched == 1 ? "" : "s");
+		SAY(said, "told:nobody", said_number(ret->watched), said_count(facts->trials));
 	else if (facts->list->list.count > 0)
-		strbuf_adds(sb, "nobody was caught: no failing trial has been watched yet");
+		SAY(said, "told:not-watched", said_count(facts->trials));
 	else
-		strbuf_adds(sb, "there is no evidence yet");
-	if (facts->trials > 0)
-		strbuf_addf(sb, ", %" PRIu64 " trials run", facts->trials);
+		SAY(said, "told:no-evidence", said_count(facts->trials));
 }
 
 void tell_not_caught(const struct facts *facts, struct verdict *ret)
 {
-	struct strbuf sb = { 0 };
-
 	ret->needs_user = is_shared(facts) || misread(facts);
-	ret->next = next_step(facts, ret->needs_user);
+	next_step(facts, ret->needs_user, &ret->next);
 	if (!facts->failure || facts->failure->failed > 0) {
 		add_leads(facts, ret);
 		add_turns(facts, ret);
 		add_unset(facts, ret);
 		add_open_hypotheses(ret);
 	}
-	say_nobody(facts, ret, &sb);
-	ret->sentence = strbuf_take(&sb);
+	say_nobody(facts, ret);
 }

@@ -3,7 +3,7 @@
  */
 #include "judge/rules.h"
 
-#include <inttypes.h>
+#include "base/cstr.h"
 
 /* A caught writer of the very value that failed leaves no room for another way it came there.
  * Whether two threads were at it is another question, and so is growth. */
@@ -17,12 +17,10 @@
 
 const struct rule rules[] = {
 	/* An update that was lost is why a block was freed too early, or twice. */
+	/* Needs two threads that wrote the field within the window, without a common lock; an
+	 * update that was lost. */
 	{ .class = VERDICT_RACE,
 	  .hypothesis = HYP_RACE,
-	  .needs = "two threads that wrote the field within the window, without a common lock; an "
-		   "update that was lost",
-	  .settles = "hold one of the two threads back (--chaos), or run them under one lock: the "
-		     "rate must change",
 	  .excludes = BIT(HYP_WIDE) | BIT(HYP_OVERFLOW) | BIT(HYP_CONFLATED) | BIT(HYP_CACHED) |
 		      BIT(HYP_UNINITIALISED) | BIT(HYP_MAPPING) | BIT(HYP_OUTSIDE) | BIT(HYP_HOST) |
 		      BIT(HYP_PLAIN) | BIT(HYP_FAULT),
@@ -32,46 +30,41 @@ const struct rule rules[] = {
 	  .by_watching = true,
 	  .weigh = weigh_race,
 	  .tell = tell_race },
+	/* Needs a free of a block whose id was freed before, in a failing trial. */
 	{ .class = VERDICT_DOUBLE_FREE,
 	  .hypothesis = HYP_DOUBLE_FREE,
-	  .needs = "a free of a block whose id was freed before, in a failing trial",
-	  .settles = "look at both frees: with the second one taken out the failure must go",
 	  .excludes = BIT(HYP_NARROW) | BIT(HYP_WIDE) | BIT(HYP_CONFLATED) | BIT(HYP_MAPPING) |
 		      BIT(HYP_OUTSIDE) | BIT(HYP_HOST) | BIT(HYP_PLAIN) | BIT(HYP_FAULT),
 	  .covers = BIT(VERDICT_USE_AFTER_FREE) | BIT(VERDICT_INVALID_FREE),
 	  .weigh = weigh_bad_free,
 	  .tell = tell_bad_free },
+	/* Needs a free of a pointer that is no block's start, or by the wrong function, in a
+	 * failing trial. */
 	{ .class = VERDICT_INVALID_FREE,
 	  .hypothesis = HYP_DOUBLE_FREE,
-	  .needs = "a free of a pointer that is no block's start, or by the wrong function, in a "
-		   "failing trial",
-	  .settles = "look at the free: with it taken out the failure must go",
 	  .excludes = BIT(HYP_CONFLATED) | BIT(HYP_MAPPING) | BIT(HYP_HOST) | BIT(HYP_PLAIN) |
 		      BIT(HYP_FAULT),
 	  .weigh = weigh_bad_free,
 	  .tell = tell_bad_free },
+	/* Needs a fault behind the present end of a mapped file, and who made it shorter. */
 	{ .class = VERDICT_MAPPING_TRUNCATED,
 	  .hypothesis = HYP_MAPPING,
-	  .needs = "a fault behind the present end of a mapped file, and who made it shorter",
-	  .settles = "give every trial its own copy of the file: the failure must go",
 	  .excludes = BUT(EVERY_OTHER_WAY, HYP_MAPPING) & ~BIT(HYP_OUTSIDE),
 	  .weigh = weigh_mapping,
 	  .tell = tell_mapping },
+	/* Needs a pointer to a block that was freed, and that very pointer used in the failure. */
 	{ .class = VERDICT_DANGLING_HOLDER,
 	  .hypothesis = HYP_DANGLING,
-	  .needs = "a pointer to a block that was freed, and that very pointer used in the failure",
-	  .settles = "clear that pointer before the free (or free later): the failure must go",
 	  .excludes = BUT(EVERY_OTHER_WAY, HYP_DANGLING),
 	  .covers = BIT(VERDICT_USE_AFTER_FREE) | BIT(VERDICT_WRITE_AFTER_FREE) |
 		    BIT(VERDICT_NARROW_WRITE),
 	  .by_watching = true,
 	  .weigh = weigh_dangling,
 	  .tell = tell_dangling },
+	/* Needs a count of references that went on after its block was freed, and one function
+	 * that gave back more than it took. */
 	{ .class = VERDICT_OVER_RELEASE,
 	  .hypothesis = HYP_STALE,
-	  .needs = "a count of references that went on after its block was freed, and one function "
-		   "that gave back more than it took",
-	  .settles = "let that function give back one less: the failure must go",
 	  .excludes = BIT(HYP_WIDE) | BIT(HYP_OVERFLOW) | BIT(HYP_CONFLATED) |
 		      BIT(HYP_UNINITIALISED) | BIT(HYP_MAPPING) | BIT(HYP_OUTSIDE) | BIT(HYP_HOST) |
 		      BIT(HYP_PLAIN) | BIT(HYP_FAULT),
@@ -79,154 +72,128 @@ const struct rule rules[] = {
 		    BIT(VERDICT_DANGLING_HOLDER) | BIT(VERDICT_DOUBLE_FREE),
 	  .weigh = weigh_release,
 	  .tell = tell_release },
+	/* Needs a caught write through a pointer whose block had been freed. */
 	{ .class = VERDICT_WRITE_AFTER_FREE,
 	  .hypothesis = HYP_STALE,
-	  .needs = "a caught write through a pointer whose block had been freed",
-	  .settles = "redhand heap -- CMD: the freed block's poison must be damaged by "
-		     "the same writer",
+	  .command = "redhand heap -- CMD",
 	  .excludes = BUT(EVERY_OTHER_WAY, HYP_STALE),
 	  .covers = BIT(VERDICT_USE_AFTER_FREE),
 	  .by_watching = true,
 	  .weigh = weigh_write,
 	  .tell = tell_write },
+	/* Needs a caught write behind the end of the block that its base pointer belongs to. */
 	{ .class = VERDICT_OVERFLOW,
 	  .hypothesis = HYP_OVERFLOW,
-	  .needs = "a caught write behind the end of the block that its base pointer belongs to",
-	  .settles =
-		  "redhand heap -- CMD: a canary behind that block must be broken by the same writer",
+	  .command = "redhand heap -- CMD",
 	  .excludes = BUT(EVERY_OTHER_WAY, HYP_OVERFLOW),
 	  .by_watching = true,
 	  .weigh = weigh_write,
 	  .tell = tell_write },
+	/* Needs a caught write before the start of the block that its base pointer belongs to. */
 	{ .class = VERDICT_UNDERFLOW,
 	  .hypothesis = HYP_OVERFLOW,
-	  .needs = "a caught write before the start of the block that its base pointer belongs to",
-	  .settles =
-		  "redhand heap -- CMD: a canary before that block must be broken by the same writer",
+	  .command = "redhand heap -- CMD",
 	  .excludes = BUT(EVERY_OTHER_WAY, HYP_OVERFLOW),
 	  .by_watching = true,
 	  .weigh = weigh_write,
 	  .tell = tell_write },
+	/* Needs a caught write that copied its value from another home, which had been replaced
+	 * or was half written. */
 	{ .class = VERDICT_STALE_CACHED_VALUE,
 	  .hypothesis = HYP_CACHED,
-	  .needs =
-		  "a caught write that copied its value from another home, which had been replaced "
-		  "or was half written",
-	  .settles = "watch the slot that it was copied from: was it replaced around the copy",
 	  .excludes = BUT(EVERY_OTHER_WAY, HYP_CACHED),
 	  .covers = BIT(VERDICT_NARROW_WRITE) | BIT(VERDICT_WIDE_WRITE),
 	  .by_watching = true,
 	  .weigh = weigh_write,
 	  .tell = tell_write },
+	/* Needs the last write before the failure, to the live block itself; it begins before
+	 * the field or ends after it. */
 	{ .class = VERDICT_WIDE_WRITE,
 	  .hypothesis = HYP_WIDE,
-	  .needs = "the last write before the failure, to the live block itself; it begins before "
-		   "the field or ends after it",
-	  .settles = "watch the field and its neighbour: the store must touch both",
 	  .excludes = BUT(EVERY_OTHER_WAY, HYP_WIDE),
 	  .by_watching = true,
 	  .weigh = weigh_write,
 	  .tell = tell_write },
+	/* Needs the last write before the failure, to the field of the live block itself, no
+	 * wider than the field. */
 	{ .class = VERDICT_NARROW_WRITE,
 	  .hypothesis = HYP_NARROW,
-	  .needs = "the last write before the failure, to the field of the live block itself, no "
-		   "wider than the field",
-	  .settles = "watch the field in more failing trials: it must be the same instruction "
-		     "every time",
 	  .excludes = BUT(EVERY_OTHER_WAY, HYP_NARROW),
 	  .by_watching = true,
 	  .weigh = weigh_write,
 	  .tell = tell_write },
+	/* Needs a field watched from its block's birth to the failure, never written, its value
+	 * unchanged; or a failure that goes with what new blocks hold. */
 	{ .class = VERDICT_UNINITIALISED,
 	  .hypothesis = HYP_UNINITIALISED,
-	  .needs =
-		  "a field watched from its block's birth to the failure, never written, its value "
-		  "unchanged; or a failure that goes with what new blocks hold",
-	  .settles = "allocate it zeroed: the value that fails must be zero then",
 	  .excludes = BUT(EVERY_OTHER_WAY, HYP_UNINITIALISED),
 	  .by_watching = true,
 	  .weigh = weigh_uninitialised,
 	  .tell = tell_uninitialised },
+	/* Needs two observations at one address with different ids, and no write to either. */
 	{ .class = VERDICT_INSTANCE_CONFLATION,
 	  .hypothesis = HYP_CONFLATED,
-	  .needs = "two observations at one address with different ids, and no write to either",
-	  .settles = "watch the second block from its birth: nobody may write the field",
 	  .excludes = BIT(HYP_NARROW) | BIT(HYP_WIDE) | BIT(HYP_OVERFLOW) | BIT(HYP_STALE) |
 		      BIT(HYP_CACHED) | BIT(HYP_OUTSIDE) | BIT(HYP_HOST),
 	  .by_watching = true,
 	  .weigh = weigh_conflation,
 	  .tell = tell_conflation },
+	/* Needs a failing access through a pointer whose block had been freed. */
 	{ .class = VERDICT_USE_AFTER_FREE,
 	  .hypothesis = HYP_DANGLING,
-	  .needs = "a failing access through a pointer whose block had been freed",
-	  .settles = "redhand heap --sweep all -- CMD: who still points to the block at its free",
 	  .excludes = BIT(HYP_CONFLATED) | BIT(HYP_MAPPING) | BIT(HYP_OUTSIDE) | BIT(HYP_HOST),
 	  .weigh = weigh_freed_use,
 	  .tell = tell_freed_use },
+	/* Needs a read behind the end of a block, or before its start, caught at a fence. */
 	{ .class = VERDICT_OVER_READ,
 	  .hypothesis = HYP_OVER_READ,
-	  .needs = "a read behind the end of a block, or before its start, caught at a fence",
-	  .settles = "make the block longer by as much: the failure must go",
 	  .weigh = weigh_over_read,
 	  .tell = tell_over_read },
+	/* Needs a memory test that fails; or flipped bits without a writer in different places
+	 * together with signals of all kinds or failures of one core. */
 	{ .class = VERDICT_HOST_SUSPECTED,
 	  .hypothesis = HYP_HOST,
-	  .needs = "a memory test that fails; or flipped bits without a writer in different places "
-		   "together with signals of all kinds or failures of one core",
-	  .settles = "run the same trials on another machine, and a memory test over night on this "
-		     "one",
 	  .weigh = weigh_host,
 	  .tell = tell_host },
+	/* Needs a value that changed while it was watched all the time, and no write caught. */
 	{ .class = VERDICT_OUTSIDE_WRITER,
 	  .hypothesis = HYP_OUTSIDE,
-	  .needs = "a value that changed while it was watched all the time, and no write caught",
-	  .settles = "watch again with system calls included (as root, or perf_event_paranoid 1), "
-		     "and with --mode pages",
 	  .excludes = BIT(HYP_NARROW) | BIT(HYP_WIDE) | BIT(HYP_OVERFLOW) | BIT(HYP_STALE) |
 		      BIT(HYP_CACHED) | BIT(HYP_CONFLATED),
 	  .by_watching = true,
 	  .weigh = weigh_outside,
 	  .tell = tell_outside },
+	/* Needs a fault at a small offset from NULL, in every run, and no evidence of another
+	 * kind. */
 	{ .class = VERDICT_NULL_POINTER,
 	  .hypothesis = HYP_FAULT,
-	  .needs =
-		  "a fault at a small offset from NULL, in every run, and no evidence of another kind",
-	  .settles =
-		  "test the pointer where it is used, or set it where it is made: the failure must go",
 	  .weigh = weigh_fault,
 	  .tell = tell_fault },
+	/* Needs a division whose divisor is 0, in every run, and no evidence of another kind. */
 	{ .class = VERDICT_DIVISION_BY_ZERO,
 	  .hypothesis = HYP_FAULT,
-	  .needs = "a division whose divisor is 0, in every run, and no evidence of another kind",
-	  .settles = "test the divisor before the division: the failure must go",
 	  .weigh = weigh_fault,
 	  .tell = tell_fault },
+	/* Needs a fault below the end of a stack, in every run, and no evidence of another kind. */
 	{ .class = VERDICT_STACK_EXHAUSTED,
 	  .hypothesis = HYP_FAULT,
-	  .needs =
-		  "a fault below the end of a stack, in every run, and no evidence of another kind",
-	  .settles = "ulimit -s with twice as much: a recursion without end fails all the same",
 	  .weigh = weigh_fault,
 	  .tell = tell_fault },
+	/* Needs an instruction that stops the program, in code that has a name, in every run,
+	 * and no evidence of another kind. */
 	{ .class = VERDICT_ILLEGAL_INSTRUCTION,
 	  .hypothesis = HYP_FAULT,
-	  .needs =
-		  "an instruction that stops the program, in code that has a name, in every run, and no evidence of another kind",
-	  .settles = "read the code from there: compilers put ud2 where control must not come",
 	  .weigh = weigh_fault,
 	  .tell = tell_fault },
+	/* Needs live blocks of one site that become more from test to test in every trial. */
 	{ .class = VERDICT_LEAK_GROWTH,
 	  .hypothesis = HYP_GROWTH,
-	  .needs = "live blocks of one site that become more from test to test in every trial",
-	  .settles = "redhand heap --growth with more tests",
 	  .weigh = weigh_growth,
 	  .tell = tell_growth },
+	/* Needs a failure of every run that is no fault, and experiments over failing trials
+	 * that would have shown writes out of bounds and reads of freed or fresh memory. */
 	{ .class = VERDICT_NOT_MEMORY,
 	  .hypothesis = HYP_PLAIN,
-	  .needs =
-		  "a failure of every run that is no fault, and experiments over failing trials that "
-		  "would have shown writes out of bounds and reads of freed or fresh memory",
-	  .settles = "the program's own message says what it found wrong: read its code from there",
 	  .weigh = weigh_plain,
 	  .tell = tell_plain },
 };
@@ -236,25 +203,57 @@ const size_t rule_count = ARRAY_SIZE(rules);
 void proof_deinit(struct proof *proof)
 {
 	VEC_DEINIT(&proof->pieces);
-	strv_deinit(&proof->doubts);
-	strv_deinit(&proof->considered);
+	said_list_deinit(&proof->doubts);
 }
 
-void say_site(struct strbuf *sb, const struct stack *stack)
+void proof_add(struct proof *proof, const struct evidence *e)
 {
-	const struct frame *site = stack_site(stack);
-
-	if (!site && stack->count > 0)
-		site = &stack->frames[0];
-	if (site)
-		frame_describe(site, sb);
-	else
-		strbuf_adds(sb, "somebody");
+	if (!proof->main)
+		proof->main = e;
+	VEC_PUSH(&proof->pieces, e);
 }
 
-void say_values(struct strbuf *sb, uint64_t old, uint64_t new, unsigned int len)
+void proof_seen(struct proof *proof)
 {
-	int digits = len > 0 && len <= 8 ? (int)len * 2 : 1;
+	proof->fits = proof->main != NULL;
+	proof->caught = proof->watched = EVIDENCE_TRIALS(&proof->pieces);
+}
 
-	strbuf_addf(sb, "0x%0*" PRIx64 " -> 0x%0*" PRIx64, digits, old, digits, new);
+uint64_t home_watched(const struct facts *facts, const struct home *home, uint64_t least)
+{
+	VEC_FOREACH (&facts->chain, link)
+		if (home_same(link->home, home) && link->watched > least)
+			least = link->watched;
+	return least;
+}
+
+void take_block(struct verdict *ret, const struct block_life *block, int64_t offset)
+{
+	ret->victim = block_life_dup(block);
+	ret->home = (struct home){ .kind = HOME_BLOCK,
+				   .key = cstr_dup(block->key),
+				   .block_id = block->id,
+				   .offset = offset };
+	stack_copy(&ret->freed_by, &block->freed);
+}
+
+void take_store(struct verdict *ret, const struct write_seen *w)
+{
+	ret->instruction = cstr_dup(w->instruction);
+	ret->width = w->width;
+	ret->fit = w->fit;
+	ret->values_known = w->value_len > 0;
+	ret->old = w->old;
+	ret->new = w->new;
+	ret->value_len = w->value_len;
+	ret->tid = w->tid;
+	if (ret->writer.count == 0)
+		stack_copy(&ret->writer, &w->writer);
+}
+
+void rule_settles(const struct rule *rule, struct said *ret)
+{
+	AUTO(mem_freep) char *id = mem_printf("settle:%s", verdict_class_name(rule->class));
+
+	SAY(ret, id, said_text(rule->command));
 }

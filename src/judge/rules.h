@@ -11,7 +11,7 @@
  * decides, and two stories: one that fires it, one that nearly does.
  */
 
-/* The built-in explanations; texts in ledger.c. */
+/* The built-in explanations; names in ledger.c. */
 enum explanation {
 	HYP_NARROW,
 	HYP_WIDE,
@@ -41,92 +41,46 @@ struct proof {
 	const struct evidence *main; /* what the wording is about */
 	VEC(const struct evidence *) pieces;
 	const struct suspect *suspect; /* whose store `main` is; NULL: it is none */
-	struct strv doubts;	       /* sentences; none: firm */
-	struct strv considered;	       /* names of the considerations behind them */
+	struct said_list doubts;       /* none: firm */
 	uint32_t spared;	       /* hypotheses that it does not exclude after all */
 };
 
 void proof_deinit(struct proof *proof);
 
+struct rule;
+typedef void weigh_fn(const struct rule *rule, const struct facts *facts, struct proof *ret);
+
+/* Fills in what is known besides, and the sentence (without the counts). */
+typedef void tell_fn(const struct facts *facts, const struct proof *proof, struct verdict *ret,
+		     struct said *sentence);
+
 struct rule {
 	enum verdict_class class;
 	enum explanation hypothesis; /* that it confirms */
-	const char *needs;	     /* the evidence it needs */
-	const char *settles;	     /* what would show that it is this and nothing else */
+	const char *command;	     /* that would show that it is this; NULL: none */
 	uint32_t excludes;	     /* hypotheses that it falsifies when firm */
 	uint32_t covers;	     /* classes that are the same defect, seen less closely */
 	bool by_watching;	     /* `watched` counts trials whose victim was watched */
-	void (*weigh)(const struct rule *rule, const struct facts *facts, struct proof *ret);
-	/* Fills in what is known besides, and the sentence (without the counts). */
-	void (*tell)(const struct facts *facts, const struct proof *proof, struct verdict *ret,
-		     struct strbuf *sentence);
+	weigh_fn *weigh;
+	tell_fn *tell;
 };
 
 /* Most telling first. */
 extern const struct rule rules[];
 extern const size_t rule_count;
 
-/* rules_write.c */
-void weigh_write(const struct rule *rule, const struct facts *facts, struct proof *ret);
-void tell_write(const struct facts *facts, const struct proof *proof, struct verdict *ret,
-		struct strbuf *sentence);
-void weigh_race(const struct rule *rule, const struct facts *facts, struct proof *ret);
-void tell_race(const struct facts *facts, const struct proof *proof, struct verdict *ret,
-	       struct strbuf *sentence);
+weigh_fn weigh_write, weigh_race, weigh_outside, weigh_uninitialised, weigh_conflation,
+	weigh_dangling, weigh_freed_use, weigh_over_read, weigh_bad_free, weigh_mapping, weigh_host,
+	weigh_growth, weigh_plain, weigh_release, weigh_fault;
+tell_fn tell_write, tell_race, tell_outside, tell_uninitialised, tell_conflation, tell_dangling,
+	tell_freed_use, tell_over_read, tell_bad_free, tell_mapping, tell_host, tell_growth,
+	tell_plain, tell_release, tell_fault;
+weigh_fn weigh_reported; /* any class that a tool has reported by its name */
 
 /* Who copied the value on from the home that this store wrote, in the same trial; NULL: nobody. And
  * whether that copy was made while the value was half written. */
 const struct evidence *value_carrier(const struct facts *facts, const struct evidence *write);
 bool value_copied_torn(const struct facts *facts, const struct evidence *write);
-
-/* rules_unwritten.c */
-void weigh_outside(const struct rule *rule, const struct facts *facts, struct proof *ret);
-void tell_outside(const struct facts *facts, const struct proof *proof, struct verdict *ret,
-		  struct strbuf *sentence);
-void weigh_uninitialised(const struct rule *rule, const struct facts *facts, struct proof *ret);
-void tell_uninitialised(const struct facts *facts, const struct proof *proof, struct verdict *ret,
-			struct strbuf *sentence);
-void weigh_conflation(const struct rule *rule, const struct facts *facts, struct proof *ret);
-void tell_conflation(const struct facts *facts, const struct proof *proof, struct verdict *ret,
-		     struct strbuf *sentence);
-
-/* rules_heap.c */
-void weigh_dangling(const struct rule *rule, const struct facts *facts, struct proof *ret);
-void tell_dangling(const struct facts *facts, const struct proof *proof, struct verdict *ret,
-		   struct strbuf *sentence);
-void weigh_freed_use(const struct rule *rule, const struct facts *facts, struct proof *ret);
-void tell_freed_use(const struct facts *facts, const struct proof *proof, struct verdict *ret,
-		    struct strbuf *sentence);
-void weigh_over_read(const struct rule *rule, const struct facts *facts, struct proof *ret);
-void tell_over_read(const struct facts *facts, const struct proof *proof, struct verdict *ret,
-		    struct strbuf *sentence);
-void weigh_bad_free(const struct rule *rule, const struct facts *facts, struct proof *ret);
-void tell_bad_free(const struct facts *facts, const struct proof *proof, struct verdict *ret,
-		   struct strbuf *sentence);
-
-/* rules_machine.c */
-void weigh_mapping(const struct rule *rule, const struct facts *facts, struct proof *ret);
-void tell_mapping(const struct facts *facts, const struct proof *proof, struct verdict *ret,
-		  struct strbuf *sentence);
-void weigh_host(const struct rule *rule, const struct facts *facts, struct proof *ret);
-void tell_host(const struct facts *facts, const struct proof *proof, struct verdict *ret,
-	       struct strbuf *sentence);
-void weigh_growth(const struct rule *rule, const struct facts *facts, struct proof *ret);
-void tell_growth(const struct facts *facts, const struct proof *proof, struct verdict *ret,
-		 struct strbuf *sentence);
-void weigh_plain(const struct rule *rule, const struct facts *facts, struct proof *ret);
-void tell_plain(const struct facts *facts, const struct proof *proof, struct verdict *ret,
-		struct strbuf *sentence);
-
-/* rules_heap.c */
-void weigh_release(const struct rule *rule, const struct facts *facts, struct proof *ret);
-void tell_release(const struct facts *facts, const struct proof *proof, struct verdict *ret,
-		  struct strbuf *sentence);
-
-/* rules_fault.c */
-void weigh_fault(const struct rule *rule, const struct facts *facts, struct proof *ret);
-void tell_fault(const struct facts *facts, const struct proof *proof, struct verdict *ret,
-		struct strbuf *sentence);
 
 /* What the faulting instruction of that crash could not use; NULL unknown. */
 const struct fault_value *fault_value_of(const struct facts *facts, const struct evidence *crash);
@@ -151,10 +105,18 @@ bool freed_block_recycled(const struct evidence *e);
 /* Before this wrong free, a pointer to another freed block was used. */
 bool bad_free_after_stale_use(const struct facts *facts, const struct evidence *bad);
 
-/* rules_reported.c: any class that a tool has reported by its name. */
-void weigh_reported(const struct rule *rule, const struct facts *facts, struct proof *ret);
-void tell_reported(const struct proof *proof, struct verdict *ret, struct strbuf *sentence);
+void tell_reported(const struct proof *proof, struct verdict *ret, struct said *sentence);
 
-/* Words for sentences. */
-void say_site(struct strbuf *sb, const struct stack *stack); /* "f (x.c:3)", "somebody" */
-void say_values(struct strbuf *sb, uint64_t old, uint64_t new, unsigned int len);
+/* One more piece; the first is told. Then: all of them were seen, each in its trial. */
+void proof_add(struct proof *proof, const struct evidence *e);
+void proof_seen(struct proof *proof);
+
+/* Failing trials in which that home was watched; `least` where that is more. */
+uint64_t home_watched(const struct facts *facts, const struct home *home, uint64_t least);
+
+/* The block that was hit, at that offset, and who freed it; the store that was caught. */
+void take_block(struct verdict *ret, const struct block_life *block, int64_t offset);
+void take_store(struct verdict *ret, const struct write_seen *w);
+
+/* What would show that it is this class and nothing else. */
+void rule_settles(const struct rule *rule, struct said *ret);

@@ -4,7 +4,6 @@
  */
 #include "judge/rules.h"
 
-#include <inttypes.h>
 #include <string.h>
 
 #include "judge/ledger.h"
@@ -75,7 +74,7 @@ void weigh_fault(const struct rule *rule, const struct facts *facts, struct proo
 		}
 		if (!ret->main || (!fault_value_of(facts, ret->main) && fault_value_of(facts, e)))
 			ret->main = e;
-		VEC_PUSH(&ret->pieces, e);
+		proof_add(ret, e);
 	}
 	if (!ret->main)
 		return;
@@ -110,33 +109,33 @@ static const struct watch_account *never_set(const struct facts *facts,
 	return NULL;
 }
 
-static void say_source(const struct facts *facts, const struct fault_value *value,
-		       struct verdict *ret, struct strbuf *sb)
+/* Where the value came from. */
+static struct said_value source_value(const struct facts *facts, const struct fault_value *value,
+				      struct verdict *ret)
 {
-	const char *what = value->divisor ? "divisor" : "pointer";
 	const struct write_seen *writer = last_writer(facts, value);
 	const struct watch_account *unset = never_set(facts, value);
+	struct said said = { 0 };
 
 	if (value->source == POINTER_RETURNED)
-		strbuf_addf(sb, "; the %s was returned by %s", what,
-			    value->returned_by ? value->returned_by : "a call");
+		SAY(&said, "source:returned", said_flag(value->divisor),
+		    said_text(value->returned_by));
 	if (value->source == POINTER_GIVEN)
-		strbuf_addf(sb, "; the %s was given to it by its caller", what);
+		SAY(&said, "source:given", said_flag(value->divisor));
 	if (value->source != POINTER_LOADED)
-		return;
-	strbuf_addf(sb, "; the %s was read from ", what);
-	home_describe(&value->home, sb);
+		return said_part(&said);
+	SAY(&said, "source:loaded", said_flag(value->divisor), said_home(&value->home));
 	home_copy(&ret->home, &value->home);
 	if (writer) {
-		strbuf_adds(sb, ", where ");
-		say_site(sb, &writer->writer);
-		strbuf_addf(sb, " had put 0x%" PRIx64, writer->new);
+		SAY(&said, "source:written", said_flag(value->divisor), said_home(&value->home),
+		    said_site(&writer->writer), said_number(writer->new));
 		stack_copy(&ret->other, &writer->writer);
 		ret->victim = block_life_dup(writer->victim);
 	} else if (unset) {
-		strbuf_adds(sb, ", which nobody has written since its block was allocated");
+		SAY(&said, "source:unset", said_flag(value->divisor), said_home(&value->home));
 		ret->victim = block_life_dup(unset->victim);
 	}
+	return said_part(&said);
 }
 
 static bool calls_itself(const struct stack *stack, const struct frame *site)
@@ -149,57 +148,46 @@ static bool calls_itself(const struct stack *stack, const struct frame *site)
 	return times >= RECURS;
 }
 
-static void say_fault(const struct rule *rule, const struct crash *crash, struct strbuf *sb)
+static struct said_value fault_part(enum verdict_class class, const struct crash *crash)
 {
-	switch (rule->class) {
+	const struct frame *site = crash_site(crash);
+	bool offset = crash->address > 0 && (int64_t)crash->address > 0;
+	struct said said = { 0 };
+
+	switch (class) {
 	case VERDICT_NULL_POINTER:
-		strbuf_adds(sb, crash_is_null_call(crash) ? "a call through a NULL pointer in "
-				: crash->write		  ? "a write through a NULL pointer in "
-							  : "a read through a NULL pointer in ");
-		say_site(sb, &crash->stack);
-		if (crash->address > 0 && (int64_t)crash->address > 0)
-			strbuf_addf(sb, ", at offset %" PRIu64, crash->address);
+		SAY(&said, "fault:null", said_flag(crash_is_null_call(crash)),
+		    said_flag(crash->write), said_site(&crash->stack),
+		    offset ? said_number(crash->address) : said_none());
 		break;
 	case VERDICT_DIVISION_BY_ZERO:
-		strbuf_adds(sb, "division by zero in ");
-		say_site(sb, &crash->stack);
+		SAY(&said, "fault:division", said_site(&crash->stack));
 		break;
 	case VERDICT_STACK_EXHAUSTED:
-		strbuf_addf(sb, "the stack of thread '%s' is full: ",
-			    crash->thread ? crash->thread : "?");
-		frame_describe(crash_site(crash) ?: &crash->stack.frames[0], sb);
-		strbuf_adds(sb, calls_itself(&crash->stack, crash_site(crash))
-					? " calls itself, directly or through others"
-					: " needed more than was left of it");
+		SAY(&said, "fault:stack", said_text(crash->thread ? crash->thread : "?"),
+		    said_frame(site ?: &crash->stack.frames[0]),
+		    said_flag(calls_itself(&crash->stack, site)));
 		break;
 	default:
-		say_site(sb, &crash->stack);
-		strbuf_addf(sb, " came to the instruction '%s', which stops the program",
-			    crash->instruction ? crash->instruction : "?");
+		SAY(&said, "fault:instruction", said_site(&crash->stack),
+		    said_text(crash->instruction ? crash->instruction : "?"));
 	}
+	return said_part(&said);
 }
 
 void tell_fault(const struct facts *facts, const struct proof *proof, struct verdict *ret,
-		struct strbuf *sentence)
+		struct said *sentence)
 {
 	const struct crash *crash = proof->main->crash;
 	const struct fault_value *value = fault_value_of(facts, proof->main);
 	const struct experiment_made *guards = &facts->made[EXPERIMENT_GUARDS];
 	const struct experiment_made *fences = &facts->made[EXPERIMENT_FENCES];
+	bool guarded = guards->telling > 0 && guards->shown + guards->shown_passing == 0;
 
-	for (size_t i = 0; i < rule_count; i++)
-		if (rules[i].class == ret->class)
-			say_fault(&rules[i], crash, sentence);
-	strbuf_adds(sentence, ", in every run");
-	if (value)
-		say_source(facts, value, ret, sentence);
+	SAY(sentence, "told:fault", fault_part(ret->class, crash),
+	    value ? source_value(facts, value, ret) : said_none(),
+	    said_flag(fences->telling > 0 && fences->shown + fences->shown_passing == 0),
+	    guarded ? said_number(guards->telling + fences->telling) : said_none());
 	if (crash->instruction)
 		ret->instruction = mem_strdup(crash->instruction);
-	if (guards->telling > 0 && guards->shown + guards->shown_passing == 0)
-		strbuf_addf(sentence,
-			    "; guards%s around blocks saw no damage in %" PRIu64 " failing trials",
-			    fences->telling > 0 && fences->shown + fences->shown_passing == 0
-				    ? " and fences"
-				    : "",
-			    guards->telling + fences->telling);
 }

@@ -1,9 +1,9 @@
 /*
  * Rules about blocks that were freed: pointers that outlive them, frees that go wrong.
  */
+#include "base/cstr.h"
 #include "judge/rules.h"
 
-#include <inttypes.h>
 #include <string.h>
 
 /* The freed block that the failing instruction itself touched; NULL. */
@@ -147,15 +147,13 @@ void weigh_dangling(const struct rule *rule, const struct facts *facts, struct p
 		if (!ret->main ||
 		    (ret->main->kind != EVIDENCE_HOLDER && e->kind == EVIDENCE_HOLDER))
 			ret->main = e;
-		VEC_PUSH(&ret->pieces, e);
+		proof_add(ret, e);
 	}
 	if (!ret->main)
 		return;
 	ret->caught = EVIDENCE_TRIALS(&ret->pieces);
 	/* Who was watched could not be seen in the trials before that. */
-	VEC_FOREACH (&facts->chain, link)
-		if (home_same(link->home, home) && link->watched > ret->watched)
-			ret->watched = link->watched;
+	ret->watched = home_watched(facts, home, ret->watched);
 	if (ret->watched == 0)
 		ret->watched = freed_use_trials(facts);
 	if (ret->watched < ret->caught)
@@ -230,44 +228,19 @@ static void take_pointer_write(const struct facts *facts, const struct proof *pr
 {
 	const struct write_seen *w = pointer_write(facts, proof);
 
-	if (w) {
-		ret->instruction = w->instruction ? mem_strdup(w->instruction) : NULL;
-		ret->width = w->width;
-		ret->fit = w->fit;
-		ret->values_known = w->value_len > 0;
-		ret->old = w->old;
-		ret->new = w->new;
-		ret->value_len = w->value_len;
-		ret->tid = w->tid;
-		if (ret->writer.count == 0)
-			stack_copy(&ret->writer, &w->writer);
-	}
+	if (w)
+		take_store(ret, w);
 }
 
 void tell_dangling(const struct facts *facts, const struct proof *proof, struct verdict *ret,
-		   struct strbuf *sentence)
+		   struct said *sentence)
 {
 	stack_copy(&ret->writer, put_by(proof));
 	take_pointer_write(facts, proof, ret);
 	take_holder(facts, proof, ret);
-	home_describe(&ret->home, sentence);
-	if (to_frame(proof->main)) {
-		strbuf_adds(sentence, " still pointed to a variable of ");
-		say_site(sentence, &ret->other);
-		strbuf_adds(sentence, ", which had returned");
-	} else {
-		strbuf_adds(sentence, " still pointed to a block that had been freed");
-	}
-	if (ret->freed_by.count > 0) {
-		strbuf_adds(sentence, " by ");
-		say_site(sentence, &ret->freed_by);
-	}
-	if (ret->writer.count > 0) {
-		strbuf_adds(sentence, "; the pointer was put there by ");
-		say_site(sentence, &ret->writer);
-	}
-	if (proof->main->kind == EVIDENCE_HOLDER && proof->main->note)
-		strbuf_addf(sentence, "; %s", proof->main->note);
+	SAY(sentence, "told:dangling", said_home(&ret->home), said_flag(to_frame(proof->main)),
+	    said_site(&ret->other), said_site(&ret->freed_by), said_site(&ret->writer),
+	    said_text(proof->main->kind == EVIDENCE_HOLDER ? proof->main->note : NULL));
 }
 
 bool freed_block_recycled(const struct evidence *e)
@@ -302,16 +275,13 @@ void weigh_freed_use(const struct rule *rule, const struct facts *facts, struct 
 			continue;
 		if (!ret->main || tells_better(e, ret->main))
 			ret->main = e;
-		VEC_PUSH(&ret->pieces, e);
+		proof_add(ret, e);
 	}
-	if (!ret->main)
-		return;
-	ret->fits = true;
-	ret->caught = ret->watched = EVIDENCE_TRIALS(&ret->pieces);
+	proof_seen(ret);
 }
 
 void tell_freed_use(const struct facts *facts, const struct proof *proof, struct verdict *ret,
-		    struct strbuf *sentence)
+		    struct said *sentence)
 {
 	bool recycled;
 	const struct block_life *block = freed_block(proof->main, &recycled);
@@ -319,23 +289,9 @@ void tell_freed_use(const struct facts *facts, const struct proof *proof, struct
 					   ? &proof->main->crash->stack
 					   : &proof->main->freed_use->user;
 
-	say_site(sentence, user);
-	strbuf_addf(sentence, " used a block of %" PRIu64 " bytes that had been freed",
-		    block->size);
-	if (block->freed.count > 0) {
-		strbuf_adds(sentence, " by ");
-		say_site(sentence, &block->freed);
-	}
-	if (block->allocated.count > 0) {
-		strbuf_adds(sentence, "; it had been allocated by ");
-		say_site(sentence, &block->allocated);
-	}
-	ret->victim = block_life_dup(block);
-	ret->home = (struct home){ .kind = HOME_BLOCK,
-				   .key = block->key ? mem_strdup(block->key) : NULL,
-				   .block_id = block->id,
-				   .offset = (int64_t)(block->value - block->start) };
-	stack_copy(&ret->freed_by, &block->freed);
+	SAY(sentence, "told:freed-use", said_site(user), said_number(block->size),
+	    said_site(&block->freed), said_site(&block->allocated));
+	take_block(ret, block, (int64_t)(block->value - block->start));
 }
 
 /* ---- reads out of bounds ---- */
@@ -350,48 +306,25 @@ void weigh_over_read(const struct rule *rule, const struct facts *facts, struct 
 		if (ret->main &&
 		    !key_same_context(ret->main->freed_use->block->key, e->freed_use->block->key))
 			continue;
-		if (!ret->main)
-			ret->main = e;
-		VEC_PUSH(&ret->pieces, e);
+		proof_add(ret, e);
 	}
-	if (!ret->main)
-		return;
-	ret->fits = true;
-	ret->caught = ret->watched = EVIDENCE_TRIALS(&ret->pieces);
+	proof_seen(ret);
 }
 
 void tell_over_read(const struct facts *facts, const struct proof *proof, struct verdict *ret,
-		    struct strbuf *sentence)
+		    struct said *sentence)
 {
 	const struct freed_use *read = proof->main->freed_use;
 	const struct block_life *block = read->block;
 
 	(void)facts;
-	say_site(sentence, &read->user);
-	strbuf_adds(sentence, " read");
-	if (read->width > 0)
-		strbuf_addf(sentence, " %" PRIu64 " byte%s", read->width,
-			    read->width == 1 ? "" : "s");
-	if (read->offset < 0)
-		strbuf_addf(sentence,
-			    ", %" PRId64 " before the start of a block of %" PRIu64 " bytes",
-			    -read->offset, block->size);
-	else
-		strbuf_addf(sentence,
-			    ", from byte %" PRId64 " behind the end of a block of %" PRIu64
-			    " bytes",
-			    read->offset - (int64_t)block->size, block->size);
-	if (block->allocated.count > 0) {
-		strbuf_adds(sentence, " that had been allocated by ");
-		say_site(sentence, &block->allocated);
-	}
-	ret->victim = block_life_dup(block);
+	SAY(sentence, "told:over-read", said_site(&read->user), said_count(read->width),
+	    said_flag(read->offset < 0),
+	    said_signed(read->offset < 0 ? -read->offset : read->offset - (int64_t)block->size),
+	    said_number(block->size), said_site(&block->allocated));
+	take_block(ret, block, read->offset);
 	ret->width = (unsigned int)read->width;
-	ret->instruction = read->instruction ? mem_strdup(read->instruction) : NULL;
-	ret->home = (struct home){ .kind = HOME_BLOCK,
-				   .key = block->key ? mem_strdup(block->key) : NULL,
-				   .block_id = block->id,
-				   .offset = read->offset };
+	ret->instruction = cstr_dup(read->instruction);
 }
 
 /* ---- frees that are wrong themselves ---- */
@@ -437,30 +370,20 @@ void weigh_bad_free(const struct rule *rule, const struct facts *facts, struct p
 			continue;
 		if (!ret->main || tells_more(e, ret->main))
 			ret->main = e;
-		VEC_PUSH(&ret->pieces, e);
+		proof_add(ret, e);
 	}
-	if (!ret->main)
-		return;
-	ret->fits = true;
-	ret->caught = ret->watched = EVIDENCE_TRIALS(&ret->pieces);
+	proof_seen(ret);
 }
 
 void tell_bad_free(const struct facts *facts, const struct proof *proof, struct verdict *ret,
-		   struct strbuf *sentence)
+		   struct said *sentence)
 {
 	const struct bad_free *bad = proof->main->bad_free;
 
-	evidence_describe(proof->main, sentence);
+	evidence_say(proof->main, sentence);
 	stack_copy(&ret->writer, &bad->second);
-	ret->victim = block_life_dup(bad->block);
-	if (bad->block) {
-		stack_copy(&ret->freed_by, &bad->block->freed);
-		ret->home =
-			(struct home){ .kind = HOME_BLOCK,
-				       .key = bad->block->key ? mem_strdup(bad->block->key) : NULL,
-				       .block_id = bad->block->id,
-				       .offset = (int64_t)(bad->pointer - bad->block->start) };
-	}
+	if (bad->block)
+		take_block(ret, bad->block, (int64_t)(bad->pointer - bad->block->start));
 }
 
 /* ---- references ---- */
@@ -498,9 +421,7 @@ void weigh_release(const struct rule *rule, const struct facts *facts, struct pr
 					       party->at.frames[0].function) != 0))
 			continue;
 		first = first ? first : party;
-		if (!ret->main)
-			ret->main = e;
-		VEC_PUSH(&ret->pieces, e);
+		proof_add(ret, e);
 	}
 	ret->watched = EVIDENCE_TRIALS(&accounts);
 	VEC_DEINIT(&accounts);
@@ -511,22 +432,16 @@ void weigh_release(const struct rule *rule, const struct facts *facts, struct pr
 }
 
 void tell_release(const struct facts *facts, const struct proof *proof, struct verdict *ret,
-		  struct strbuf *sentence)
+		  struct said *sentence)
 {
 	const struct reference_account *account = proof->main->account;
 	const struct reference_party *party = over_releaser(proof->main);
 
 	(void)facts;
-	say_site(sentence, &party->at);
-	strbuf_addf(sentence,
-		    " gave back %" PRIu64 " reference%s and took %" PRIu64
-		    ": the count of the block went on after its end",
-		    party->given, party->given == 1 ? "" : "s", party->taken);
-	if (account->block && account->block->freed.count > 0) {
-		strbuf_adds(sentence, ", which came in ");
-		say_site(sentence, &account->block->freed);
+	SAY(sentence, "told:release", said_site(&party->at), said_number(party->given),
+	    said_number(party->taken), said_site(account->block ? &account->block->freed : NULL));
+	if (account->block && account->block->freed.count > 0)
 		stack_copy(&ret->freed_by, &account->block->freed);
-	}
 	stack_copy(&ret->writer, &party->at);
 	ret->victim = block_life_dup(account->block);
 	home_copy(&ret->home, &account->home);

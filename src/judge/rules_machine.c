@@ -3,8 +3,6 @@
  */
 #include "judge/rules.h"
 
-#include <inttypes.h>
-
 #include "judge/ledger.h"
 #include "judge/signs.h"
 
@@ -18,20 +16,17 @@ void weigh_mapping(const struct rule *rule, const struct facts *facts, struct pr
 			continue;
 		if (!ret->main || (!ret->main->mapping->cut && e->mapping->cut))
 			ret->main = e;
-		VEC_PUSH(&ret->pieces, e);
+		proof_add(ret, e);
 	}
-	if (!ret->main)
-		return;
-	ret->fits = true;
-	ret->caught = ret->watched = EVIDENCE_TRIALS(&ret->pieces);
+	proof_seen(ret);
 }
 
 void tell_mapping(const struct facts *facts, const struct proof *proof, struct verdict *ret,
-		  struct strbuf *sentence)
+		  struct said *sentence)
 {
 	const struct mapping_cut *m = proof->main->mapping;
 
-	evidence_describe(proof->main, sentence);
+	evidence_say(proof->main, sentence);
 	if (m->cut)
 		stack_copy(&ret->writer, &m->cut->stack);
 }
@@ -61,9 +56,9 @@ void weigh_host(const struct rule *rule, const struct facts *facts, struct proof
 }
 
 void tell_host(const struct facts *facts, const struct proof *proof, struct verdict *ret,
-	       struct strbuf *sentence)
+	       struct said *sentence)
 {
-	evidence_describe(proof->main, sentence);
+	evidence_say(proof->main, sentence);
 }
 
 /* ---- growth ---- */
@@ -78,7 +73,7 @@ void weigh_growth(const struct rule *rule, const struct facts *facts, struct pro
 			continue;
 		if (!ret->main || g->bytes_per_test > ret->main->growth->bytes_per_test)
 			ret->main = e;
-		VEC_PUSH(&ret->pieces, e);
+		proof_add(ret, e);
 	}
 	if (!ret->main)
 		return;
@@ -88,16 +83,12 @@ void weigh_growth(const struct rule *rule, const struct facts *facts, struct pro
 }
 
 void tell_growth(const struct facts *facts, const struct proof *proof, struct verdict *ret,
-		 struct strbuf *sentence)
+		 struct said *sentence)
 {
 	const struct growth_seen *g = proof->main->growth;
 
-	say_site(sentence, &g->site);
-	strbuf_addf(sentence,
-		    " allocates blocks that stay: %.1f blocks, %.0f bytes more with every test",
-		    g->blocks_per_test, g->bytes_per_test);
-	if (g->holder)
-		strbuf_addf(sentence, "; %s still points to them", g->holder);
+	SAY(sentence, "told:growth", said_site(&g->site), said_real(g->blocks_per_test),
+	    said_real(g->bytes_per_test), said_text(g->holder));
 	stack_copy(&ret->writer, &g->site);
 }
 
@@ -152,13 +143,7 @@ void weigh_plain(const struct rule *rule, const struct facts *facts, struct proo
 }
 
 void tell_plain(const struct facts *facts, const struct proof *proof, struct verdict *ret,
-		struct strbuf *sentence)
+		struct said *sentence)
 {
-	strbuf_addf(
-		sentence,
-		"guards around blocks and random contents of freed and new ones showed no memory "
-		"error in %" PRIu64 " failing trials; it fails in the same way in every run (",
-		proof->caught);
-	evidence_describe(proof->main, sentence);
-	strbuf_adds(sentence, ")");
+	SAY(sentence, "told:plain", said_number(proof->caught), said_evidence(proof->main));
 }

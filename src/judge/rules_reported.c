@@ -42,11 +42,11 @@ void weigh_reported(const struct rule *rule, const struct facts *facts, struct p
 	ret->caught = ret->watched = EVIDENCE_TRIALS(&ret->pieces);
 }
 
-void tell_reported(const struct proof *proof, struct verdict *ret, struct strbuf *sentence)
+void tell_reported(const struct proof *proof, struct verdict *ret, struct said *sentence)
 {
 	const struct reported *r = proof->main->reported;
 
-	evidence_describe(proof->main, sentence);
+	evidence_say(proof->main, sentence);
 	if (r->write || ret->class == VERDICT_DOUBLE_FREE || ret->class == VERDICT_INVALID_FREE ||
 	    ret->class == VERDICT_RACE)
 		stack_copy(&ret->writer, &r->user);

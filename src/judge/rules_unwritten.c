@@ -2,9 +2,8 @@
  * Rules about values that no caught write explains: something outside wrote them, nobody did, or
  * they are another object's.
  */
+#include "base/cstr.h"
 #include "judge/rules.h"
-
-#include <inttypes.h>
 
 #include "judge/store_facts.h"
 
@@ -28,26 +27,21 @@ void weigh_outside(const struct rule *rule, const struct facts *facts, struct pr
 		changed = e->outside->old ^ e->outside->new;
 		if (changed == 0 || somebody_caught(facts, e->trial))
 			continue;
-		if (!ret->main)
-			ret->main = e;
-		VEC_PUSH(&ret->pieces, e);
+		proof_add(ret, e);
 	}
 	if (!ret->main)
 		return;
 	ret->caught = ret->watched = EVIDENCE_TRIALS(&ret->pieces);
-	VEC_FOREACH (&facts->chain, link)
-		if (home_same(link->home, &ret->main->outside->home) &&
-		    link->watched > ret->watched)
-			ret->watched = link->watched;
+	ret->watched = home_watched(facts, &ret->main->outside->home, ret->watched);
 	ret->fits = ret->caught * 2 > ret->watched;
 }
 
 void tell_outside(const struct facts *facts, const struct proof *proof, struct verdict *ret,
-		  struct strbuf *sentence)
+		  struct said *sentence)
 {
 	const struct outside_change *o = proof->main->outside;
 
-	evidence_describe(proof->main, sentence);
+	evidence_say(proof->main, sentence);
 	home_copy(&ret->home, &o->home);
 	ret->victim = block_life_dup(o->victim);
 	ret->values_known = true;
@@ -87,7 +81,7 @@ static bool weigh_odds(const struct facts *facts, struct proof *ret)
 			continue;
 		if (!ret->main || (e->odds->home.len > 0 && ret->main->odds->home.len == 0))
 			ret->main = e;
-		VEC_PUSH(&ret->pieces, e);
+		proof_add(ret, e);
 	}
 	if (!ret->main)
 		return false;
@@ -104,33 +98,28 @@ void weigh_uninitialised(const struct rule *rule, const struct facts *facts, str
 	VEC_FOREACH (&facts->list->list, e) {
 		if (!never_written(facts, e))
 			continue;
-		if (!ret->main)
-			ret->main = e;
-		VEC_PUSH(&ret->pieces, e);
+		proof_add(ret, e);
 	}
 	if (!ret->main)
 		return;
 	ret->caught = ret->watched = EVIDENCE_TRIALS(&ret->pieces);
-	VEC_FOREACH (&facts->chain, link)
-		if (home_same(link->home, &ret->main->watch->home) && link->watched > ret->watched)
-			ret->watched = link->watched;
+	ret->watched = home_watched(facts, &ret->main->watch->home, ret->watched);
 	ret->fits = ret->caught * 2 > ret->watched;
 }
 
-static void tell_odds(const struct evidence *e, struct verdict *ret, struct strbuf *sentence)
+static void tell_odds(const struct evidence *e, struct verdict *ret, struct said *sentence)
 {
-	evidence_describe(e, sentence);
+	evidence_say(e, sentence);
 	home_copy(&ret->home, &e->odds->home);
 	ret->victim = mem_alloc(sizeof(*ret->victim));
 	*ret->victim = (struct block_life){ .via = mem_strdup("the odds"),
-					    .key = e->odds->home.key ? mem_strdup(e->odds->home.key)
-								     : NULL,
+					    .key = cstr_dup(e->odds->home.key),
 					    .state = BLOCK_LIVE };
 	stack_copy(&ret->victim->allocated, &e->odds->allocated);
 }
 
 void tell_uninitialised(const struct facts *facts, const struct proof *proof, struct verdict *ret,
-			struct strbuf *sentence)
+			struct said *sentence)
 {
 	const struct watch_account *w = proof->main->watch;
 
@@ -139,13 +128,9 @@ void tell_uninitialised(const struct facts *facts, const struct proof *proof, st
 		return;
 	}
 
-	home_describe(&w->home, sentence);
-	strbuf_addf(sentence, " was never written: 0x%" PRIx64 " was there when %s", w->value,
-		    is_local(&w->home) ? "its function began" : "the block was allocated");
-	if (w->victim) {
-		strbuf_adds(sentence, " by ");
-		say_site(sentence, &w->victim->allocated);
-	}
+	SAY(sentence, "told:unwritten", said_home(&w->home), said_number(w->value),
+	    said_flag(is_local(&w->home)), said_flag(w->victim != NULL),
+	    said_site(w->victim ? &w->victim->allocated : NULL));
 	home_copy(&ret->home, &w->home);
 	ret->victim = block_life_dup(w->victim);
 }
@@ -173,14 +158,9 @@ void weigh_conflation(const struct rule *rule, const struct facts *facts, struct
 	VEC_FOREACH (&facts->list->list, e) {
 		if (!is_conflation(facts, e))
 			continue;
-		if (!ret->main)
-			ret->main = e;
-		VEC_PUSH(&ret->pieces, e);
+		proof_add(ret, e);
 	}
-	if (!ret->main)
-		return;
-	ret->fits = true;
-	ret->caught = ret->watched = EVIDENCE_TRIALS(&ret->pieces);
+	proof_seen(ret);
 }
 
 /* What the failure found in the home that it read first, and who put that there. */
@@ -195,25 +175,23 @@ static const struct evidence *what_failed(const struct facts *facts, uint64_t tr
 }
 
 void tell_conflation(const struct facts *facts, const struct proof *proof, struct verdict *ret,
-		     struct strbuf *sentence)
+		     struct said *sentence)
 {
 	const struct conflation_seen *c = proof->main->conflation;
 	const struct evidence *failed = what_failed(facts, proof->main->trial);
 	struct evidence bare = *proof->main;
 
 	bare.note = NULL; /* a doubt, told as such */
-	evidence_describe(&bare, sentence);
-	strbuf_adds(sentence, ": they are two objects, what looked like a change is none, and the "
-			      "failure has another cause");
+	SAY(sentence, "told:conflation", said_evidence(&bare));
 	if (failed) {
-		strbuf_addf(sentence, ": 0x%" PRIx64 " in ", failed->write->new);
-		home_describe(&failed->write->home, sentence);
-		strbuf_adds(sentence, ", put there by ");
-		say_site(sentence, &failed->write->writer);
+		said_add(sentence, said_flag(true));
+		said_add(sentence, said_number(failed->write->new));
+		said_add(sentence, said_home(&failed->write->home));
+		said_add(sentence, said_site(&failed->write->writer));
 	}
 	ret->victim = block_life_dup(c->second);
 	ret->home = (struct home){ .kind = HOME_BLOCK,
-				   .key = c->second_key ? mem_strdup(c->second_key) : NULL,
+				   .key = cstr_dup(c->second_key),
 				   .block_id = c->second_id,
 				   .offset = c->offset,
 				   .address = c->address + (uint64_t)c->offset };

@@ -3,8 +3,6 @@
  */
 #include "judge/rules.h"
 
-#include <inttypes.h>
-
 #include "judge/considerations.h"
 #include "judge/store_facts.h"
 
@@ -135,12 +133,9 @@ static void weigh_damage(const struct rule *rule, const struct facts *facts, str
 		if (!ret->main || (!has_writer(ret->main) && has_writer(e)) ||
 		    (place_shared(ret->main) && e->kind == ret->main->kind && !place_shared(e)))
 			ret->main = e;
-		VEC_PUSH(&ret->pieces, e);
+		proof_add(ret, e);
 	}
-	if (!ret->main)
-		return;
-	ret->fits = true;
-	ret->caught = ret->watched = EVIDENCE_TRIALS(&ret->pieces);
+	proof_seen(ret);
 }
 
 void weigh_write(const struct rule *rule, const struct facts *facts, struct proof *ret)
@@ -171,15 +166,7 @@ void weigh_write(const struct rule *rule, const struct facts *facts, struct proo
 
 static void take_write(const struct write_seen *w, struct verdict *ret)
 {
-	stack_copy(&ret->writer, &w->writer);
-	ret->instruction = w->instruction ? mem_strdup(w->instruction) : NULL;
-	ret->width = w->width;
-	ret->fit = w->fit;
-	ret->values_known = w->value_len > 0;
-	ret->old = w->old;
-	ret->new = w->new;
-	ret->value_len = w->value_len;
-	ret->tid = w->tid;
+	take_store(ret, w);
 	home_copy(&ret->home, &w->home);
 	ret->victim = block_life_dup(w->victim);
 	ret->base = block_life_dup(store_meant_block(w));
@@ -191,69 +178,57 @@ static void take_write(const struct write_seen *w, struct verdict *ret)
 
 #define HUGE_LEN (UINT64_C(1) << 31) /* hardly meant: a negative number taken for a length */
 
-static void say_bytes(struct strbuf *sb, const struct write_seen *w)
+static struct said_value bytes_value(const struct write_seen *w)
 {
+	struct said said = { 0 };
+
 	if (w->copy && w->store_len >= HUGE_LEN)
-		strbuf_addf(sb, " copied with a length of 0x%" PRIx64 " (%" PRId64 ") ",
-			    w->store_len, (int64_t)w->store_len);
-	else if (w->width > 0)
-		strbuf_addf(sb, " wrote %s%u byte%s ", w->flags & WRITE_AT_MOST ? "up to " : "",
-			    w->width, w->width == 1 ? "" : "s");
+		SAY(&said, "wrote:huge", said_number(w->store_len),
+		    said_signed((int64_t)w->store_len));
 	else
-		strbuf_adds(sb, " wrote ");
+		SAY(&said, "wrote:bytes", said_count(w->width),
+		    said_flag(w->flags & WRITE_AT_MOST));
+	return said_part(&said);
 }
 
-static void say_write(const struct write_seen *w, enum verdict_class class, struct strbuf *sb)
+/* Where it went: into the field itself unless the class says otherwise. */
+static struct said_value place_value(const struct write_seen *w, enum verdict_class class)
 {
-	say_site(sb, &w->writer);
-	say_bytes(sb, w);
-	switch (class) {
-	case VERDICT_WRITE_AFTER_FREE:
-		strbuf_adds(sb, "through a pointer to a block that had been freed, into ");
-		break;
-	case VERDICT_OVERFLOW:
-	case VERDICT_UNDERFLOW:
-		if (!w->victim && w->home.kind == HOME_STACK) {
-			strbuf_adds(sb, "over the end of a variable on the stack, into ");
-			break;
-		}
-		if (store_meant_block(w) && w->victim && w->base->id != w->victim->id)
-			strbuf_addf(sb, "%s a block of %" PRIu64 " bytes, into ",
-				    class == VERDICT_OVERFLOW ? "behind the end of"
-							      : "before the start of",
-				    w->base->size);
-		else
-			strbuf_addf(sb, "%s its block, at ",
-				    class == VERDICT_OVERFLOW ? "behind the end of"
-							      : "before the start of");
-		break;
-	case VERDICT_WIDE_WRITE:
-		strbuf_adds(sb, "that reach over ");
-		break;
-	default:
-		strbuf_adds(sb, "into ");
-	}
-	home_describe(&w->home, sb);
-	if (w->value_len > 0) {
-		strbuf_adds(sb, ": ");
-		say_values(sb, w->old, w->new, w->value_len);
-	}
+	const struct block_life *meant = store_meant_block(w);
+	bool beside = class == VERDICT_OVERFLOW || class == VERDICT_UNDERFLOW;
+	struct said said = { 0 };
+
+	if (class == VERDICT_WRITE_AFTER_FREE)
+		SAY(&said, "place:freed");
+	else if (class == VERDICT_WIDE_WRITE)
+		SAY(&said, "place:over");
+	else if (beside && !w->victim && w->home.kind == HOME_STACK)
+		SAY(&said, "place:variable");
+	else if (beside)
+		SAY(&said, "place:beside", said_flag(class == VERDICT_OVERFLOW),
+		    meant && w->victim && w->base->id != w->victim->id ? said_number(w->base->size)
+								       : said_none());
+	else
+		SAY(&said, "place:field");
+	return said_part(&said);
+}
+
+static void say_write(const struct write_seen *w, enum verdict_class class, struct said *sentence)
+{
+	SAY(sentence, "told:write", said_site(&w->writer), bytes_value(w), place_value(w, class),
+	    said_home(&w->home), said_change(w->old, w->new, w->value_len));
 }
 
 static void tell_cached(const struct facts *facts, const struct evidence *main, struct verdict *ret,
-			struct strbuf *sb)
+			struct said *sentence)
 {
 	const struct evidence *carrier = value_carrier(facts, main) ?: main;
 
-	say_site(sb, &carrier->write->writer);
-	strbuf_adds(sb, " copied a value that was not whole, or no longer valid, from ");
-	home_describe(&carrier->write->source, sb);
-	strbuf_adds(sb, " into ");
-	home_describe(&carrier->write->home, sb);
+	SAY(sentence, "told:cached", said_site(&carrier->write->writer),
+	    said_home(&carrier->write->source), said_home(&carrier->write->home),
+	    carrier == main ? said_none() : said_site(&main->write->writer));
 	if (carrier == main)
 		return;
-	strbuf_adds(sb, "; it had been put there by ");
-	say_site(sb, &main->write->writer);
 	/* The field that failed is what was damaged; the slot's writer is who did it. */
 	stack_copy(&ret->other, &carrier->write->writer);
 	home_deinit(&ret->home);
@@ -262,20 +237,14 @@ static void tell_cached(const struct facts *facts, const struct evidence *main, 
 	ret->victim = block_life_dup(carrier->write->victim);
 }
 
-static void tell_damage(const struct evidence *main, struct verdict *ret, struct strbuf *sb)
+static void tell_damage(const struct evidence *main, struct verdict *ret, struct said *sentence)
 {
 	const struct block_life *block =
 		main->kind == EVIDENCE_CANARY ? main->canary->block : main->freed_use->block;
 
-	evidence_describe(main, sb);
-	ret->victim = block_life_dup(block);
-	ret->home =
-		(struct home){ .kind = HOME_BLOCK,
-			       .key = block->key ? mem_strdup(block->key) : NULL,
-			       .block_id = block->id,
-			       .offset = main->kind == EVIDENCE_CANARY ? main->canary->offset
-								       : main->freed_use->offset };
-	stack_copy(&ret->freed_by, &block->freed);
+	evidence_say(main, sentence);
+	take_block(ret, block,
+		   main->kind == EVIDENCE_CANARY ? main->canary->offset : main->freed_use->offset);
 	if (main->kind == EVIDENCE_FREED_USE) {
 		stack_copy(&ret->writer, &main->freed_use->user);
 		if (main->freed_use->instruction)
@@ -288,7 +257,7 @@ static void tell_damage(const struct evidence *main, struct verdict *ret, struct
 }
 
 void tell_write(const struct facts *facts, const struct proof *proof, struct verdict *ret,
-		struct strbuf *sentence)
+		struct said *sentence)
 {
 	if (proof->main->kind != EVIDENCE_WRITE) {
 		tell_damage(proof->main, ret, sentence);
@@ -343,7 +312,7 @@ void weigh_race(const struct rule *rule, const struct facts *facts, struct proof
 }
 
 void tell_race(const struct facts *facts, const struct proof *proof, struct verdict *ret,
-	       struct strbuf *sentence)
+	       struct said *sentence)
 {
 	const struct race_seen *race = proof->main->race;
 
@@ -351,21 +320,15 @@ void tell_race(const struct facts *facts, const struct proof *proof, struct verd
 	home_deinit(&ret->home);
 	home_copy(&ret->home, &race->home);
 	stack_copy(&ret->other, &race->first->writer);
-	strbuf_adds(sentence, "two threads wrote ");
-	home_describe(&race->home, sentence);
-	strbuf_addf(sentence, " within %.3f µs: ", (double)race->gap_ns / 1000);
-	say_site(sentence, &race->first->writer);
-	strbuf_adds(sentence, ", then ");
-	say_site(sentence, &race->second->writer);
-	if (race->lost_update)
-		strbuf_adds(sentence, ", from a value that the first had replaced");
+	SAY(sentence, "told:race", said_home(&race->home), said_real((double)race->gap_ns / 1000),
+	    said_site(&race->first->writer), said_site(&race->second->writer),
+	    said_flag(race->lost_update));
 	/* What came of it. */
 	VEC_FOREACH (&facts->list->list, e)
 		if (race->lost_update && e->kind == EVIDENCE_FREED_USE && e->failing &&
 		    ret->freed_by.count == 0 && e->freed_use->block &&
 		    e->freed_use->block->freed.count > 0) {
 			stack_copy(&ret->freed_by, &e->freed_use->block->freed);
-			strbuf_adds(sentence, "; a block was freed too early by ");
-			say_site(sentence, &ret->freed_by);
+			said_add(sentence, said_site(&ret->freed_by));
 		}
 }

@@ -1,57 +1,123 @@
 #pragma once
 
 #include "base/pack.h"
-#include "model/evidence.h"
+#include "model/frame.h"
+#include "model/home.h"
+#include "model/said.h"
 
 /*
- * Model types as bytes. Private to model/.
+ * What a type is made of, and what follows from that: its bytes in the case and back, a copy, its
+ * end. One table of fields per type does all of it. Private to model/.
  *
- * One function per type walks its fields in order, for writing and for reading alike, so that
- * what is written is what is read. Reading takes any bytes: lengths and choices are checked, text
- * is made printable again, and after the first fault everything is zero.
+ * Reading takes any bytes: lengths and choices are checked, text is made printable again, and after
+ * the first fault everything is zero. A new field raises the version of what it belongs to and is
+ * `since` that one, so that older cases stay readable.
  */
 struct archive {
 	struct strbuf *out; /* NULL: reading */
 	struct unpacker in;
-	uint64_t version; /* of what is read or written; a field that came later asks for it */
+	uint64_t version;   /* of what is read or written; a field that came later asks for it */
+	unsigned int depth; /* of statements in statements */
 };
+
+enum field_kind {
+	FIELD_END,
+	FIELD_U64, /* int64_t, too */
+	FIELD_UINT,
+	FIELD_INT,
+	FIELD_BOOL,
+	FIELD_REAL,
+	FIELD_CHOICE, /* an enum, or a count: anything from `limit` on is damage */
+	FIELD_CHARS,  /* an array of `limit` bytes that ends in NUL */
+	FIELD_TEXT,   /* from here on it owns something */
+	FIELD_STRV,
+	FIELD_BYTES,   /* struct strbuf */
+	FIELD_NUMBERS, /* VEC(uint64_t) */
+	FIELD_STACK,
+	FIELD_SAID,	 /* a text before `since` */
+	FIELD_SAID_LIST, /* texts before `since` */
+	FIELD_STRUCT,	 /* `of` */
+	FIELD_PART,	 /* a pointer to one of `of`, or NULL */
+	FIELD_LIST,	 /* VEC of them */
+	FIELD_HOOK,	 /* `hook` does it */
+	FIELD_OLD,	 /* `hook` reads what stood there before `since` */
+};
+
+struct model_fields;
+
+struct model_field {
+	enum field_kind kind;
+	unsigned short offset, limit;
+	unsigned char since; /* version; 0: always */
+	const struct model_fields *of;
+	void (*hook)(struct archive *a, void *object);
+};
+
+struct model_fields {
+	size_t size;
+	const struct model_field *list; /* ends in FIELD_END */
+};
+
+#define FIELD(name, type, member)                                             \
+	{                                                                     \
+		.kind = FIELD_##name, .offset = offsetof(struct type, member) \
+	}
+#define FIELD_SINCE(version, name, type, member)                                                  \
+	{                                                                                         \
+		.kind = FIELD_##name, .offset = offsetof(struct type, member), .since = (version) \
+	}
+#define FIELD_UPTO(name, type, member, end)                                                   \
+	{                                                                                     \
+		.kind = FIELD_##name, .offset = offsetof(struct type, member), .limit = (end) \
+	}
+#define FIELD_UPTO_SINCE(version, name, type, member, end)                                     \
+	{                                                                                      \
+		.kind = FIELD_##name, .offset = offsetof(struct type, member), .limit = (end), \
+		.since = (version)                                                             \
+	}
+#define FIELD_OF(name, type, member, table)                                                   \
+	{                                                                                     \
+		.kind = FIELD_##name, .offset = offsetof(struct type, member), .of = &(table) \
+	}
+#define FIELD_OF_SINCE(version, name, type, member, table)                                     \
+	{                                                                                      \
+		.kind = FIELD_##name, .offset = offsetof(struct type, member), .of = &(table), \
+		.since = (version)                                                             \
+	}
+#define FIELD_BY(function)                             \
+	{                                              \
+		.kind = FIELD_HOOK, .hook = (function) \
+	}
+#define FIELD_BEFORE(version, function)                                   \
+	{                                                                 \
+		.kind = FIELD_OLD, .since = (version), .hook = (function) \
+	}
+#define FIELDS(type, table)                                  \
+	{                                                    \
+		.size = sizeof(struct type), .list = (table) \
+	}
+
+/* Of the types that several others have in them. */
+extern const struct model_fields home_fields, block_fields, cut_fields, crash_fields;
+
+/* Writes or reads all of them, in their order. */
+void fields_walk(struct archive *a, const struct model_fields *fields, void *object);
+
+/* `to` is not freed before. */
+void fields_copy(const struct model_fields *fields, void *to, const void *from);
+void fields_free(const struct model_fields *fields, void *object); /* all zero then */
+
+/* In memory of its own; NULL gives NULL. */
+void *fields_dup(const struct model_fields *fields, const void *object);
+void fields_drop(const struct model_fields *fields, void *object);
 
 /* Reads the version. -EPROTO: newer than `newest`. -EBADMSG: nobody ever wrote such a number. */
 int archive_begin(struct archive *a, uint64_t newest);
 
+/* For hooks. */
 void archive_u64(struct archive *a, uint64_t *value);
-void archive_i64(struct archive *a, int64_t *value);
-void archive_uint(struct archive *a, unsigned int *value);
-void archive_int(struct archive *a, int *value);
 void archive_bool(struct archive *a, bool *value);
-void archive_double(struct archive *a, double *value);
 void archive_text(struct archive *a, char **text);
-void archive_chars(struct archive *a, char *text, size_t room); /* a NUL-terminated array */
+void archive_chars(struct archive *a, char *text, size_t room);
 void archive_strv(struct archive *a, struct strv *strv);
-void archive_bytes(struct archive *a, struct strbuf *bytes);
-void archive_stack(struct archive *a, struct stack *stack);
-void archive_home(struct archive *a, struct home *home);
-void archive_block(struct archive *a, struct block_life *block);
-void archive_block_or_null(struct archive *a, struct block_life **block);
-
-/* Is there one? When reading, allocates it. */
-bool archive_part(struct archive *a, void **part, size_t size);
-
-/* How many items follow; when reading, no more than bytes are left. */
-uint64_t archive_count(struct archive *a, uint64_t count);
-
-/* A value of an enum: anything from `count` on is damage. */
 unsigned int archive_choice(struct archive *a, unsigned int value, unsigned int count);
-#define ARCHIVE_CHOICE(a, slot, count) (*(slot) = archive_choice(a, (unsigned int)*(slot), count))
-
-#define ARCHIVE_PART(a, slot) archive_part(a, (void **)(slot), sizeof(**(slot)))
-
-#define ARCHIVE_NUMBERS(a, vec)                                   \
-	do {                                                      \
-		uint64_t count_ = archive_count(a, (vec)->count); \
-		for (uint64_t i_ = 0; i_ < count_; i_++) {        \
-			if (!(a)->out)                            \
-				VEC_PUSH(vec, 0);                 \
-			archive_u64(a, &(vec)->items[i_]);        \
-		}                                                 \
-	} while (0)

@@ -9,6 +9,6 @@ void certificate_deinit(struct certificate *certificate)
 	VEC_FOREACH (&certificate->other_failures, other)
 		mem_free(other->summary);
 	VEC_DEINIT(&certificate->other_failures);
-	strv_deinit(&certificate->notes);
-	mem_free(certificate->sentence);
+	said_list_deinit(&certificate->notes);
+	said_deinit(&certificate->sentence);
 }

@@ -5,6 +5,7 @@
 
 #include "base/vec.h"
 #include "model/rate.h"
+#include "model/said.h"
 #include "model/signature.h"
 
 /*
@@ -47,14 +48,14 @@ struct certificate {
 	double bound;  /* nothing shown: the rate is below this with 95 % confidence */
 	double chance; /* of as few failures as now, had the recorded rate not changed */
 	double p;      /* the same when that rate is itself an estimate: Fisher's exact test */
-	char *sentence;
+	struct said sentence;
 
 	/* About the run. */
 	const char *dir;
 	char *const *program;
-	const char *summary;   /* of the recorded failure */
-	const char *signature; /* its id */
-	struct strv notes;     /* what differs from when it was made, a sentence each */
+	const char *summary;	/* of the recorded failure */
+	const char *signature;	/* its id */
+	struct said_list notes; /* what differs from when it was made, a sentence each */
 	double seconds;
 };
 

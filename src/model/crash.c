@@ -47,120 +47,12 @@ const char *block_name(uint64_t id, char buf[BLOCK_NAME_BYTES])
 	return buf;
 }
 
-void stack_copy(struct stack *to, const struct stack *from)
-{
-	for (size_t i = 0; i < from->count; i++)
-		(void)stack_push(to, &from->frames[i]);
-	to->end = from->end;
-}
-
-void block_life_deinit(struct block_life *block)
-{
-	mem_free(block->via);
-	mem_free(block->key);
-	stack_deinit(&block->allocated);
-	stack_deinit(&block->freed);
-}
-
-void block_life_free(struct block_life *block)
-{
-	if (!block)
-		return;
-	block_life_deinit(block);
-	mem_free(block);
-}
-
-struct block_life *block_life_dup(const struct block_life *block)
-{
-	struct block_life *copy;
-
-	if (!block)
-		return NULL;
-	copy = mem_alloc(sizeof(*copy));
-	*copy = *block;
-	copy->via = block->via ? mem_strdup(block->via) : NULL;
-	copy->key = block->key ? mem_strdup(block->key) : NULL;
-	copy->allocated = copy->freed = (struct stack){ 0 };
-	stack_copy(&copy->allocated, &block->allocated);
-	stack_copy(&copy->freed, &block->freed);
-	return copy;
-}
-
-void file_cut_free(struct file_cut *cut)
-{
-	if (!cut)
-		return;
-	mem_free(cut->program);
-	mem_free(cut->how);
-	stack_deinit(&cut->stack);
-	mem_free(cut);
-}
-
-static char *dup(const char *text)
-{
-	return text ? mem_strdup(text) : NULL;
-}
-
-struct file_cut *file_cut_dup(const struct file_cut *cut)
-{
-	struct file_cut *copy;
-
-	if (!cut)
-		return NULL;
-	copy = mem_alloc(sizeof(*copy));
-	*copy = *cut;
-	copy->program = dup(cut->program);
-	copy->how = dup(cut->how);
-	copy->stack = (struct stack){ 0 };
-	stack_copy(&copy->stack, &cut->stack);
-	return copy;
-}
-
-void crash_copy(struct crash *to, const struct crash *from)
-{
-	*to = *from;
-	to->program = dup(from->program);
-	to->command = dup(from->command);
-	to->thread = dup(from->thread);
-	to->words = dup(from->words);
-	to->abort_message = dup(from->abort_message);
-	to->instruction = dup(from->instruction);
-	to->origin = dup(from->origin);
-	to->file = dup(from->file);
-	to->stack = (struct stack){ 0 };
-	stack_copy(&to->stack, &from->stack);
-	memset(&to->blocks, 0, sizeof(to->blocks));
-	VEC_FOREACH (&from->blocks, block) {
-		AUTO(mem_freep) struct block_life *copy = block_life_dup(block);
-
-		VEC_PUSH(&to->blocks, *copy);
-	}
-	to->cut = file_cut_dup(from->cut);
-}
-
-void crash_deinit(struct crash *crash)
-{
-	mem_free(crash->program);
-	mem_free(crash->command);
-	mem_free(crash->thread);
-	mem_free(crash->words);
-	mem_free(crash->abort_message);
-	mem_free(crash->instruction);
-	mem_free(crash->origin);
-	mem_free(crash->file);
-	stack_deinit(&crash->stack);
-	VEC_FOREACH (&crash->blocks, block)
-		block_life_deinit(block);
-	VEC_DEINIT(&crash->blocks);
-	file_cut_free(crash->cut);
-}
-
 void crash_report_deinit(struct crash_report *report)
 {
 	VEC_FOREACH (&report->crashes, crash)
 		crash_deinit(crash);
 	VEC_DEINIT(&report->crashes);
-	strv_deinit(&report->notes);
+	said_list_deinit(&report->notes);
 }
 
 bool frame_is_runtime(const struct frame *frame)

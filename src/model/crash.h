@@ -6,6 +6,7 @@
 #include "base/strbuf.h"
 #include "base/vec.h"
 #include "model/frame.h"
+#include "model/said.h"
 
 /*
  * A crash, put into words: what died, where, what it touched and the life of that.
@@ -89,7 +90,7 @@ struct crash {
 	uint64_t realtime_ns;
 	enum fault_class fault;
 	bool write;	     /* the access that faulted was a store */
-	char *words;	     /* the fault in one sentence */
+	struct said words;   /* the fault in one sentence */
 	char *abort_message; /* NULL when there is none */
 	char *instruction;   /* that faulted, as text; NULL when unknown */
 	char *origin;	     /* the one that loaded the bad pointer; NULL when not found */
@@ -111,14 +112,13 @@ struct crash {
 /* Something about the observation that the user should know. */
 struct crash_report {
 	VEC(struct crash) crashes; /* the one that counts first */
-	struct strv notes;	   /* what was lost or not observed, a sentence each */
+	struct said_list notes;	   /* what was lost or not observed */
 };
 
 /* "#17"; of a block that is named by its context and ordinal "#5000.17". Returns buf. */
 #define BLOCK_NAME_BYTES 32u
 const char *block_name(uint64_t id, char buf[BLOCK_NAME_BYTES]);
 
-void stack_copy(struct stack *to, const struct stack *from);
 void file_cut_free(struct file_cut *cut);
 void crash_deinit(struct crash *crash);
 void crash_copy(struct crash *to, const struct crash *from);

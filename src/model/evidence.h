@@ -9,6 +9,8 @@
 #include "model/crash.h"
 #include "model/experiment.h"
 #include "model/frame.h"
+#include "model/home.h"
+#include "model/said.h"
 #include "model/signature.h"
 
 /*
@@ -20,32 +22,6 @@
  *
  * Everything in a piece is owned by it; all text from the target is printable.
  */
-
-/* Where a value lives: a field of a block, a global, a slot on a stack. */
-enum home_kind {
-	HOME_UNKNOWN,
-	HOME_BLOCK,
-	HOME_GLOBAL,
-	HOME_STACK,
-	HOME_ADDRESS, /* none of these; only the address is known */
-	HOME_THREAD,  /* a variable that each thread has its own of */
-	HOME_KINDS,
-};
-
-struct home {
-	enum home_kind kind;
-	char *key;	   /* HOME_BLOCK: CONTEXT#ORDINAL, the same in another run; or NULL */
-	uint64_t block_id; /* HOME_BLOCK: which block it was in this trial; 0 unknown */
-	char *name;	   /* HOME_GLOBAL: the symbol; HOME_STACK: the function; or NULL */
-	char *field;	   /* as the source calls it: "struct object.word"; NULL when unknown */
-	char *module;	   /* HOME_GLOBAL: its file; or NULL */
-	int64_t offset;	   /* within the block or symbol; not less than the block's size, or
-			    * negative: beside the block (a canary). Of a frame, from its end,
-			    * which is right behind the return address: negative. Of a variable
-			    * of a thread, from the thread pointer */
-	uint64_t len;	   /* of the field, in bytes; 0 unknown */
-	uint64_t address;  /* in this trial; 0 unknown */
-};
 
 /* How a store lies on the field that was watched. */
 enum store_fit {
@@ -443,6 +419,7 @@ struct reported {
 
 /* Frees what it has; it is not freed itself. */
 void reported_deinit(struct reported *reported);
+void reported_copy(struct reported *to, const struct reported *from);
 
 enum hop_end {
 	HOP_GOES_ON,
@@ -549,34 +526,17 @@ const struct evidence *evidence_find(const struct evidence_list *list, uint64_t 
 /* The identifiers in the case and in JSON: "write", "freed-use", …; "narrow", "exact", "wide". */
 const char *evidence_kind_name(enum evidence_kind kind);
 const char *store_fit_name(enum store_fit fit);
-const char *home_kind_name(enum home_kind kind);
-const char *bad_free_name(enum bad_free_kind kind);
 
 /* How a store of `len` bytes at `start` lies on a field; FIT_UNKNOWN when a length is 0. */
 enum store_fit store_fit_of(uint64_t start, uint64_t len, uint64_t field, uint64_t field_len);
 
-void home_copy(struct home *to, const struct home *from); /* onto an empty one */
-void home_deinit(struct home *home);
-
-/* Keys without their ordinals: blocks of one context are alike, and which of them it is may differ
- * from run to run. The second is for any thread. False for NULL. */
-bool key_same_context(const char *a, const char *b);
-bool key_same_stack(const char *a, const char *b);
-
-/* Do they name the same field in any run: same block key or context, symbol, offset? */
-bool home_same(const struct home *a, const struct home *b);
-
-/* Are they the same global, whichever of its elements? */
-bool same_variable(const struct home *a, const struct home *b);
-
-/* Appends it in words: "struct object.word (block 3f2a#12, offset 24, 8 bytes)". */
-void home_describe(const struct home *home, struct strbuf *sb);
-
-/* One sentence about any piece, without a full stop. */
-void evidence_describe(const struct evidence *evidence, struct strbuf *sb);
+/* What it says (evidence_said.c); report/ has the words. The same as a part of something larger. */
+void evidence_say(const struct evidence *evidence, struct said *ret);
+struct said_value said_evidence(const struct evidence *evidence);
+struct said_value said_experiment(enum experiment_kind kind);
 
 /*
- * As bytes for the case and back (evidence_pack.c). Reading takes any bytes: -EBADMSG for what
+ * As bytes for the case and back (evidence_fields.c). Reading takes any bytes: -EBADMSG for what
  * is damaged, -EPROTO for what a newer redhand wrote; `ret` is then untouched.
  */
 void evidence_pack(const struct evidence *evidence, struct strbuf *sb);

@@ -1,26 +1,22 @@
+/*
+ * Names of experiments, as JSON and the case have them.
+ */
 #include "model/experiment.h"
 
-static const struct {
-	const char *name, *words;
-} kinds[EXPERIMENT_KINDS] = {
-	[EXPERIMENT_RUN] = { "run", "plain runs" },
-	[EXPERIMENT_CRASH_RECORD] = { "crash-record", "the crash's own record" },
-	[EXPERIMENT_WATCH] = { "watch", "watchpoints" },
-	[EXPERIMENT_GUARDS] = { "guards", "guards around blocks" },
-	[EXPERIMENT_FILL_FREED] = { "fill-freed", "random contents of freed blocks" },
-	[EXPERIMENT_FILL_FRESH] = { "fill-fresh", "random contents of new blocks" },
-	[EXPERIMENT_RACE] = { "race", "a look at all threads" },
-	[EXPERIMENT_GROWTH] = { "growth", "a count of blocks from test to test" },
-	[EXPERIMENT_FENCES] = { "fences", "fences behind blocks" },
-	[EXPERIMENT_MACHINE] = { "machine", "a test of the machine" },
+static const char *const names[EXPERIMENT_KINDS] = {
+	[EXPERIMENT_RUN] = "run",
+	[EXPERIMENT_CRASH_RECORD] = "crash-record",
+	[EXPERIMENT_WATCH] = "watch",
+	[EXPERIMENT_GUARDS] = "guards",
+	[EXPERIMENT_FILL_FREED] = "fill-freed",
+	[EXPERIMENT_FILL_FRESH] = "fill-fresh",
+	[EXPERIMENT_RACE] = "race",
+	[EXPERIMENT_GROWTH] = "growth",
+	[EXPERIMENT_FENCES] = "fences",
+	[EXPERIMENT_MACHINE] = "machine",
 };
 
 const char *experiment_name(enum experiment_kind kind)
 {
-	return kind < EXPERIMENT_KINDS ? kinds[kind].name : "unknown";
-}
-
-const char *experiment_words(enum experiment_kind kind)
-{
-	return kind < EXPERIMENT_KINDS ? kinds[kind].words : "an experiment";
+	return kind < EXPERIMENT_KINDS ? names[kind] : "unknown";
 }

@@ -34,6 +34,5 @@ struct experiment_made {
 	double coverage;
 };
 
-/* The identifier in JSON: "guards"; and for people: "guards around blocks". */
+/* The identifier in JSON: "guards". */
 const char *experiment_name(enum experiment_kind kind);
-const char *experiment_words(enum experiment_kind kind);

@@ -1,9 +1,13 @@
+/*
+ * Frames and stacks of them.
+ */
 #include "model/frame.h"
 
 #include <assert.h>
 #include <inttypes.h>
 #include <string.h>
 
+#include "base/cstr.h"
 #include "base/mem.h"
 
 /* Names come out of files that somebody else made: a symbol may hold what a terminal obeys. */
@@ -52,6 +56,13 @@ struct frame *stack_push(struct stack *stack, const struct frame *frame)
 	return stack_insert(stack, stack->count, frame);
 }
 
+void stack_copy(struct stack *to, const struct stack *from)
+{
+	for (size_t i = 0; i < from->count; i++)
+		(void)stack_push(to, &from->frames[i]);
+	to->end = from->end;
+}
+
 const char *frame_kind_name(enum frame_kind kind)
 {
 	switch (kind) {
@@ -86,19 +97,12 @@ const char *stack_end_name(enum stack_end end)
 	return "lost";
 }
 
-static const char *base_name(const char *path)
-{
-	const char *slash = strrchr(path, '/');
-
-	return slash ? slash + 1 : path;
-}
-
 void frame_describe(const struct frame *frame, struct strbuf *sb)
 {
 	if (frame->function)
 		strbuf_adds(sb, frame->function);
 	else if (frame->module)
-		strbuf_addf(sb, "%s+0x%" PRIx64, base_name(frame->module), frame->offset);
+		strbuf_addf(sb, "%s+0x%" PRIx64, cstr_base(frame->module), frame->offset);
 	else
 		strbuf_addf(sb, "%s0x%" PRIx64, frame->kind == FRAME_JIT ? "emitted code at " : "",
 			    frame->address);
@@ -107,5 +111,5 @@ void frame_describe(const struct frame *frame, struct strbuf *sb)
 	else if (frame->function && frame->kind == FRAME_JIT)
 		strbuf_adds(sb, " (emitted code)");
 	else if (frame->function && frame->module)
-		strbuf_addf(sb, " (in %s)", base_name(frame->module));
+		strbuf_addf(sb, " (in %s)", cstr_base(frame->module));
 }

@@ -73,6 +73,9 @@ struct stack {
 	enum stack_end end;
 };
 
+/* Adds copies of the frames. */
+void stack_copy(struct stack *to, const struct stack *from);
+
 /* Frees the frames and their strings; the stack is empty afterwards. */
 void stack_deinit(struct stack *stack);
 

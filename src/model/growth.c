@@ -29,7 +29,7 @@ void growth_report_deinit(struct growth_report *report)
 	VEC_FOREACH (&report->sites, site)
 		growth_site_deinit(site);
 	VEC_DEINIT(&report->sites);
-	strv_deinit(&report->notes);
+	said_list_deinit(&report->notes);
 }
 
 const char *growth_basis_name(enum growth_basis basis)

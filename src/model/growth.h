@@ -5,6 +5,7 @@
 
 #include "base/vec.h"
 #include "model/frame.h"
+#include "model/said.h"
 
 /*
  * Growth: which sites allocate blocks that stay, test after test.
@@ -74,7 +75,7 @@ struct growth_report {
 	VEC(struct growth_site)
 	sites; /* those that grew in every usable trial; worst first,
 		* a test framework's own last */
-	struct strv notes;
+	struct said_list notes;
 };
 
 void growth_site_deinit(struct growth_site *site);

@@ -1,9 +1,11 @@
+/*
+ * What heap findings are made of, and their names.
+ */
 #include "model/heap.h"
 
 #include <string.h>
 
-#include "base/mem.h"
-#include "model/crash.h"
+#include "model/archive.h"
 
 const char *heap_kind_name(enum heap_kind kind)
 {
@@ -22,75 +24,6 @@ const char *heap_kind_name(enum heap_kind kind)
 	return names[kind];
 }
 
-void heap_finding_deinit(struct heap_finding *finding)
-{
-	mem_free(finding->program);
-	mem_free(finding->key);
-	mem_free(finding->context);
-	mem_free(finding->rival);
-	mem_free(finding->through);
-	stack_deinit(&finding->allocated);
-	stack_deinit(&finding->freed);
-	stack_deinit(&finding->seen_at);
-	mem_free(finding->instruction);
-	VEC_DEINIT(&finding->seen);
-	mem_free(finding->when.check);
-	mem_free(finding->when.after);
-	mem_free(finding->when.before);
-	strv_deinit(&finding->when.tests);
-}
-
-static char *dup(const char *text)
-{
-	return text ? mem_strdup(text) : NULL;
-}
-
-void heap_finding_copy(struct heap_finding *to, const struct heap_finding *from)
-{
-	*to = *from;
-	to->program = dup(from->program);
-	to->key = dup(from->key);
-	to->context = dup(from->context);
-	to->rival = dup(from->rival);
-	to->through = dup(from->through);
-	to->instruction = dup(from->instruction);
-	to->allocated = to->freed = to->seen_at = (struct stack){ 0 };
-	stack_copy(&to->allocated, &from->allocated);
-	stack_copy(&to->freed, &from->freed);
-	stack_copy(&to->seen_at, &from->seen_at);
-	to->when.check = dup(from->when.check);
-	to->when.after = dup(from->when.after);
-	to->when.before = dup(from->when.before);
-	to->when.tests = (struct strv){ 0 };
-	for (size_t i = 0; i < from->when.tests.count; i++)
-		strv_add(&to->when.tests, from->when.tests.items[i]);
-	memset(&to->seen, 0, sizeof(to->seen));
-	VEC_FOREACH (&from->seen, seen)
-		VEC_PUSH(&to->seen, *seen);
-}
-
-void heap_holder_deinit(struct heap_holder *holder)
-{
-	mem_free(holder->kind);
-	mem_free(holder->name);
-	mem_free(holder->module);
-	mem_free(holder->key);
-	stack_deinit(&holder->stack);
-	VEC_DEINIT(&holder->used_in.list);
-	VEC_DEINIT(&holder->there_in.list);
-}
-
-void heap_dangling_deinit(struct heap_dangling *dangling)
-{
-	mem_free(dangling->context);
-	mem_free(dangling->key);
-	stack_deinit(&dangling->allocated);
-	stack_deinit(&dangling->freed);
-	VEC_FOREACH (&dangling->holders, holder)
-		heap_holder_deinit(holder);
-	VEC_DEINIT(&dangling->holders);
-}
-
 bool heap_dangling_held(const struct heap_dangling *dangling)
 {
 	VEC_FOREACH (&dangling->holders, holder)
@@ -99,20 +32,71 @@ bool heap_dangling_held(const struct heap_dangling *dangling)
 	return false;
 }
 
+/* Only what they own: none of it is stored as it is. */
+/* clang-format off */
+static const struct model_field plain_list[] = { { 0 } };
+static const struct model_fields sighting_fields = FIELDS(heap_sighting, plain_list);
+
+static const struct model_field finding_list[] = {
+	FIELD(TEXT, heap_finding, program), FIELD(TEXT, heap_finding, key),
+	FIELD(TEXT, heap_finding, context), FIELD(TEXT, heap_finding, rival),
+	FIELD(TEXT, heap_finding, through), FIELD(TEXT, heap_finding, instruction),
+	FIELD(STACK, heap_finding, allocated), FIELD(STACK, heap_finding, freed),
+	FIELD(STACK, heap_finding, seen_at), FIELD(TEXT, heap_finding, when.check),
+	FIELD(TEXT, heap_finding, when.after), FIELD(TEXT, heap_finding, when.before),
+	FIELD(STRV, heap_finding, when.tests), FIELD_OF(LIST, heap_finding, seen, sighting_fields), { 0 },
+};
+static const struct model_fields finding_fields = FIELDS(heap_finding, finding_list);
+
+static const struct model_field holder_list[] = {
+	FIELD(TEXT, heap_holder, kind), FIELD(TEXT, heap_holder, name), FIELD(TEXT, heap_holder, module),
+	FIELD(TEXT, heap_holder, key), FIELD(STACK, heap_holder, stack),
+	FIELD(NUMBERS, heap_holder, used_in.list), FIELD(NUMBERS, heap_holder, there_in.list), { 0 },
+};
+static const struct model_fields holder_fields = FIELDS(heap_holder, holder_list);
+
+static const struct model_field dangling_list[] = {
+	FIELD(TEXT, heap_dangling, context), FIELD(TEXT, heap_dangling, key),
+	FIELD(STACK, heap_dangling, allocated), FIELD(STACK, heap_dangling, freed),
+	FIELD_OF(LIST, heap_dangling, holders, holder_fields), { 0 },
+};
+static const struct model_fields dangling_fields = FIELDS(heap_dangling, dangling_list);
+
+static const struct model_field suspect_list[] = {
+	FIELD(TEXT, heap_suspect, context), FIELD(STACK, heap_suspect, stack), { 0 },
+};
+static const struct model_fields suspect_fields = FIELDS(heap_suspect, suspect_list);
+
+static const struct model_field report_list[] = {
+	FIELD(TEXT, heap_report, crash_place), FIELD(SAID, heap_report, sentence),
+	FIELD_OF(LIST, heap_report, findings, finding_fields),
+	FIELD_OF(LIST, heap_report, dangling, dangling_fields),
+	FIELD_OF(LIST, heap_report, suspects, suspect_fields), FIELD(SAID_LIST, heap_report, notes), { 0 },
+};
+static const struct model_fields report_fields = FIELDS(heap_report, report_list);
+/* clang-format on */
+
+void heap_finding_deinit(struct heap_finding *finding)
+{
+	fields_free(&finding_fields, finding);
+}
+
+void heap_finding_copy(struct heap_finding *to, const struct heap_finding *from)
+{
+	fields_copy(&finding_fields, to, from);
+}
+
+void heap_holder_deinit(struct heap_holder *holder)
+{
+	fields_free(&holder_fields, holder);
+}
+
+void heap_dangling_deinit(struct heap_dangling *dangling)
+{
+	fields_free(&dangling_fields, dangling);
+}
+
 void heap_report_deinit(struct heap_report *report)
 {
-	mem_free(report->crash_place);
-	mem_free(report->sentence);
-	VEC_FOREACH (&report->findings, finding)
-		heap_finding_deinit(finding);
-	VEC_DEINIT(&report->findings);
-	VEC_FOREACH (&report->dangling, dangling)
-		heap_dangling_deinit(dangling);
-	VEC_DEINIT(&report->dangling);
-	VEC_FOREACH (&report->suspects, suspect) {
-		mem_free(suspect->context);
-		stack_deinit(&suspect->stack);
-	}
-	VEC_DEINIT(&report->suspects);
-	strv_deinit(&report->notes);
+	fields_free(&report_fields, report);
 }

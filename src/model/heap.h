@@ -6,6 +6,7 @@
 #include "base/vec.h"
 #include "model/frame.h"
 #include "model/rate.h"
+#include "model/said.h"
 
 /*
  * What the heap observer has found: damaged blocks, frees that should not be, and who still points
@@ -171,7 +172,7 @@ struct heap_report {
 	struct rate plain, heap; /* how often it failed under crash and under heap */
 	bool compared;
 	double p;			    /* that chance makes such a difference */
-	char *sentence;			    /* what the observer does to the failure */
+	struct said sentence;		    /* what the observer does to the failure */
 	VEC(struct heap_finding) findings;  /* seen most often first */
 	VEC(struct heap_dangling) dangling; /* those that were used first */
 	uint64_t contexts; /* that the chance of being overwritten was tested for */
@@ -190,7 +191,7 @@ struct heap_report {
 	struct heap_fence fence;
 	uint64_t swept;	      /* freed blocks whose holders were looked for */
 	uint64_t sweep_bytes; /* of memory read for it */
-	struct strv notes;
+	struct said_list notes;
 };
 
 void heap_finding_deinit(struct heap_finding *finding);

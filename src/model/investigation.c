@@ -45,7 +45,7 @@ void investigation_deinit(struct investigation *inv)
 	mem_free(inv->prove_fix);
 	strv_deinit(&inv->program);
 	strv_deinit(&inv->options);
-	strv_deinit(&inv->notes);
+	said_list_deinit(&inv->notes);
 	series_summary_deinit(&inv->summary);
 	trigger_deinit(&inv->trigger);
 	lists_deinit(inv);

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "model/minimal.h"
+#include "model/said.h"
 #include "model/summary.h"
 #include "model/verdict.h"
 
@@ -63,7 +64,7 @@ struct investigation {
 	VEC(struct ledger_entry) own_hypotheses; /* the user's */
 	struct decision_list decisions;
 	struct choice_list choices; /* experiments that the hunt chose */
-	struct strv notes;	    /* the user's, and what else should be known: a sentence each */
+	struct said_list notes;	    /* the user's, and what else should be known: a sentence each */
 
 	char *sentinel;		     /* the directory of the one that guards the failure; NULL */
 	char *report;		     /* a file that has all of this in words; NULL */

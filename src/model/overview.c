@@ -25,7 +25,7 @@ void case_overview_deinit(struct case_overview *overview)
 	decision_list_deinit(&overview->decisions);
 	choice_list_deinit(&overview->choices);
 	VEC_FOREACH (&overview->sightings, sighting)
-		mem_free(sighting->text);
+		said_deinit(&sighting->text);
 	VEC_DEINIT(&overview->sightings);
 }
 

@@ -39,7 +39,7 @@ struct series_overview {
 struct sighting_overview {
 	uint64_t evidence, trial;
 	bool failing;
-	char *text; /* a sentence */
+	struct said text;
 };
 
 struct case_overview {

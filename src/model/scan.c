@@ -58,5 +58,5 @@ void scan_report_deinit(struct scan_report *report)
 	VEC_DEINIT(&report->regions);
 	mem_free(report->subject);
 	mem_free(report->global);
-	strv_deinit(&report->notes);
+	said_list_deinit(&report->notes);
 }

@@ -6,6 +6,7 @@
 
 #include "base/vec.h"
 #include "model/frame.h"
+#include "model/said.h"
 
 /*
  * Instructions that could make a certain write, found by reading code.
@@ -92,8 +93,8 @@ struct scan_report {
 	uint64_t stack_left_out; /* stores of the field relative to the stack pointer, not listed */
 	uint64_t limited;	 /* hits beyond the limit, counted only */
 	double seconds;
-	bool seen_known;   /* `executed` of the hits means something */
-	struct strv notes; /* what could not be scanned, a sentence each */
+	bool seen_known;	/* `executed` of the hits means something */
+	struct said_list notes; /* what could not be scanned, a sentence each */
 };
 
 void scan_report_deinit(struct scan_report *report);

@@ -3,6 +3,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/hash.h"
 #include "wire/secret.h"
 
 /* The name of a file that is here is no secret: --key=server.pem. */
@@ -44,15 +45,14 @@ bool secret_is_marked(const struct strv *words)
 
 unsigned int secret_print(char *const *words)
 {
-	uint64_t h = 0xcbf29ce484222325u;
+	uint64_t h = HASH_START;
 	const char *before = NULL;
 	bool any = false;
 
 	for (; *words; words++) {
 		struct secret_span span = find(*words, before);
 
-		for (size_t i = 0; i < span.len; i++)
-			h = (h ^ (unsigned char)(*words)[span.at + i]) * 0x100000001b3u;
+		h = hash_bytes(h, *words + span.at, span.len);
 		any |= span.len > 0;
 		before = *words;
 	}

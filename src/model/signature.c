@@ -4,6 +4,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/cstr.h"
+#include "base/hash.h"
 #include "base/strbuf.h"
 #include "model/test_name.h"
 
@@ -73,10 +75,8 @@ static void summarise(const struct signature *s, struct strbuf *sb)
 /* FNV-1a with a final mix: the bits we keep must depend on every byte. */
 static uint64_t hash_text(const char *text)
 {
-	uint64_t h = 0xcbf29ce484222325u;
+	uint64_t h = hash_bytes(HASH_START, text, strlen(text));
 
-	for (; *text != '\0'; text++)
-		h = (h ^ (unsigned char)*text) * 0x100000001b3u;
 	h ^= h >> 32;
 	h *= 0xd6e8feb86659fd93u;
 	h ^= h >> 32;
@@ -107,7 +107,7 @@ void signature_seal(struct signature *s)
 
 static char *copy_text(const char *text)
 {
-	return text ? mem_strdup(text) : NULL;
+	return cstr_dup(text);
 }
 
 void signature_copy(struct signature *to, const struct signature *from)

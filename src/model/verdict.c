@@ -1,3 +1,6 @@
+/*
+ * Names of a verdict's parts, and their end.
+ */
 #include "model/verdict.h"
 
 static const char *const class_names[VERDICT_CLASSES] = {
@@ -78,18 +81,6 @@ const char *ledger_status_name(enum ledger_status status)
 	return status < LEDGER_STATUSES ? names[status] : "untested";
 }
 
-const char *ledger_status_words(enum ledger_status status)
-{
-	static const char *const words[LEDGER_STATUSES] = {
-		[LEDGER_UNTESTED] = "not tested",
-		[LEDGER_OPEN] = "open",
-		[LEDGER_EXCLUDED] = "ruled out",
-		[LEDGER_CONFIRMED] = "confirmed",
-	};
-
-	return status < LEDGER_STATUSES ? words[status] : "not tested";
-}
-
 size_t verdict_count(const struct verdict *verdict, enum ledger_status status, size_t *ret_others)
 {
 	size_t count = 0, own = 0;
@@ -100,55 +91,6 @@ size_t verdict_count(const struct verdict *verdict, enum ledger_status status, s
 	}
 	*ret_others = verdict->ledger.count - own;
 	return count;
-}
-
-void ledger_entry_deinit(struct ledger_entry *entry)
-{
-	mem_free(entry->id);
-	mem_free(entry->text);
-	mem_free(entry->because);
-	VEC_DEINIT(&entry->evidence);
-}
-
-static void alternative_deinit(struct verdict_alternative *alternative)
-{
-	mem_free(alternative->sentence);
-	mem_free(alternative->tell_apart);
-	VEC_DEINIT(&alternative->evidence);
-}
-
-static void lists_deinit(struct verdict *verdict)
-{
-	VEC_FOREACH (&verdict->steps, step) {
-		mem_free(step->what);
-		stack_deinit(&step->stack);
-	}
-	VEC_DEINIT(&verdict->steps);
-	VEC_FOREACH (&verdict->alternatives, alternative)
-		alternative_deinit(alternative);
-	VEC_DEINIT(&verdict->alternatives);
-	VEC_FOREACH (&verdict->ledger, entry)
-		ledger_entry_deinit(entry);
-	VEC_DEINIT(&verdict->ledger);
-	VEC_DEINIT(&verdict->evidence);
-	strv_deinit(&verdict->doubts);
-	strv_deinit(&verdict->considered);
-	strv_deinit(&verdict->open);
-}
-
-void verdict_deinit(struct verdict *verdict)
-{
-	mem_free(verdict->sentence);
-	mem_free(verdict->instruction);
-	mem_free(verdict->next);
-	stack_deinit(&verdict->writer);
-	stack_deinit(&verdict->freed_by);
-	stack_deinit(&verdict->other);
-	home_deinit(&verdict->home);
-	block_life_free(verdict->victim);
-	block_life_free(verdict->base);
-	lists_deinit(verdict);
-	*verdict = (struct verdict){ 0 };
 }
 
 void choice_list_deinit(struct choice_list *list)

@@ -8,6 +8,7 @@
 #include "base/vec.h"
 #include "model/evidence.h"
 #include "model/hypothesis.h"
+#include "model/said.h"
 
 /*
  * The verdict: what the evidence says about the cause, how sure that is, and what it leaves open.
@@ -60,15 +61,14 @@ enum ledger_status {
 	LEDGER_STATUSES,
 };
 
-/* "untested" …, as JSON has them; "not tested" …, for people. */
+/* "untested" …, as JSON has them. */
 const char *ledger_status_name(enum ledger_status status);
-const char *ledger_status_words(enum ledger_status status);
 
 struct ledger_entry {
-	char *id;   /* "narrow", "wide", … for the built-in ones, "H3" for the user's */
-	char *text; /* what it claims, a sentence */
+	char *id;	  /* "narrow", "wide", … for the built-in ones, "H3" for the user's */
+	struct said text; /* what it claims */
 	enum ledger_status status;
-	char *because;		 /* what decided it, or why it is open; NULL when untested */
+	struct said because;	 /* what decided it, or why it is open; nothing when untested */
 	enum experiment_kind by; /* that decided it; EXPERIMENT_KINDS: none, or a person */
 	uint64_t telling;	 /* trials of that experiment that could have shown it */
 	/* The chance that these trials would have shown the same if this explanation were behind
@@ -80,14 +80,14 @@ struct ledger_entry {
 /* Another class that the same evidence allows. */
 struct verdict_alternative {
 	enum verdict_class class;
-	char *sentence;
-	char *tell_apart; /* what would decide between the two */
+	struct said sentence;
+	struct said tell_apart; /* what would decide between the two */
 	VEC(uint64_t) evidence;
 };
 
 /* A stop on the way from the allocation to the failure. */
 struct verdict_step {
-	char *what; /* "allocated here", "freed here", "the bad write", "the crash" */
+	struct said what; /* allocated here, freed here, the bad write, the crash */
 	uint64_t trial, evidence;
 	struct stack stack;
 };
@@ -97,7 +97,7 @@ struct verdict {
 	/* Enough to accuse: caught in two failing trials or more, in every one that was watched,
 	 * and nothing speaks against it. Else `doubts` says what is missing. */
 	bool firm;
-	char *sentence;
+	struct said sentence;
 	uint64_t caught, watched, trials;
 	char signature[16]; /* of the failure that it explains; "" unknown */
 
@@ -121,11 +121,10 @@ struct verdict {
 	VEC(struct verdict_step) steps;
 	VEC(struct verdict_alternative) alternatives;
 	VEC(struct ledger_entry) ledger;
-	struct strv doubts;	/* sentences */
-	struct strv considered; /* names of what is behind them (judge/considerations.c) */
-	struct strv open;	/* sentences: what could still be the cause */
-	char *next;		/* the next cheapest experiment; NULL when none is needed */
-	bool needs_user;	/* …which only somebody who knows the program can make */
+	struct said_list doubts; /* their ids are names of rows of judge/considerations.c */
+	struct said_list open;	 /* what could still be the cause */
+	struct said next;	 /* the next cheapest experiment; nothing when none is needed */
+	bool needs_user;	 /* …which only somebody who knows the program can make */
 };
 
 void verdict_deinit(struct verdict *verdict);

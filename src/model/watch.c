@@ -69,5 +69,5 @@ void watch_report_deinit(struct watch_report *report)
 		outside_deinit(outside);
 	VEC_DEINIT(&report->outside);
 	write_seen_free(report->stop.write);
-	strv_deinit(&report->notes);
+	said_list_deinit(&report->notes);
 }

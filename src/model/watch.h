@@ -5,6 +5,7 @@
 
 #include "base/vec.h"
 #include "model/evidence.h"
+#include "model/said.h"
 
 /*
  * What `watch` saw: who wrote to the watched memory, over all trials.
@@ -106,7 +107,7 @@ struct watch_report {
 	VEC(struct watch_outside) outside;
 	uint64_t conflation_count, outside_count; /* in all */
 	struct watch_stop stop;
-	struct strv notes;
+	struct said_list notes;
 };
 
 /* The write that stands for all of them: the last, but only first ones have their Python frames. */

@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/hash.h"
+
 /* Names told in a sentence; the rest is counted. */
 #define NAMES_TOLD 8
 
@@ -47,10 +49,8 @@ static bool passing(const char *name, size_t len)
 /* Sixteen bits: enough to see a change, too few to find a value by trying. */
 static unsigned int short_hash(const char *text)
 {
-	uint64_t h = 0xcbf29ce484222325u;
+	uint64_t h = hash_bytes(HASH_START, text, strlen(text));
 
-	for (; *text != '\0'; text++)
-		h = (h ^ (unsigned char)*text) * 0x100000001b3u;
 	h ^= h >> 32;
 	return (unsigned int)((h ^ h >> 16) & 0xffff);
 }

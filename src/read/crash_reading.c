@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "base/cstr.h"
 #include "read/pointers.h"
 
 #define BAD_FREES_MAX 4
@@ -86,8 +87,7 @@ static void tell_freed_use(const struct crash_reading *crashed, const struct log
 	e.freed_use->write = write;
 	e.freed_use->place_reused = is_shared(crashed->record.log, block);
 	if (crash) {
-		e.freed_use->instruction =
-			crash->instruction ? mem_strdup(crash->instruction) : NULL;
+		e.freed_use->instruction = cstr_dup(crash->instruction);
 		stack_copy(&e.freed_use->user, &crash->stack);
 	}
 	VEC_PUSH(&ret->list, e);

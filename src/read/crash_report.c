@@ -6,6 +6,7 @@
 
 #include "arch/arch.h"
 #include "arch/store.h"
+#include "base/cstr.h"
 #include "base/strbuf.h"
 #include "read/fault_class.h"
 #include "read/pointers.h"
@@ -209,8 +210,8 @@ static void build_crash(struct symbols *symbols, const struct crash_place *place
 	crash_record_open(place, &record);
 	ret->pid = (int)log->reader.header.pid;
 	ret->tid = (int)record.raw.tid;
-	ret->program = log->program ? mem_strdup(log->program) : NULL;
-	ret->command = log->command ? mem_strdup(log->command) : NULL;
+	ret->program = cstr_dup(log->program);
+	ret->command = cstr_dup(log->command);
 	ret->thread = printable(record.raw.thread_name, sizeof(record.raw.thread_name));
 	ret->signal = record.raw.signo;
 	ret->ended_by = place->ended_by;
@@ -241,7 +242,7 @@ static void build_crash(struct symbols *symbols, const struct crash_place *place
 	fault_classify(&facts, ret);
 }
 
-void crash_report_read(const struct crash_places *places, const struct strv *notes,
+void crash_report_read(const struct crash_places *places, const struct said_list *notes,
 		       struct symbols *symbols, enum crash_depth depth, struct crash_report *ret)
 {
 	for (size_t i = 0; i < places->list.count && i < CRASHES_MAX; i++) {
@@ -252,6 +253,5 @@ void crash_report_read(const struct crash_places *places, const struct strv *not
 		build_crash(symbols, &places->list.items[i], depth, &crash);
 		VEC_PUSH(&ret->crashes, crash);
 	}
-	for (size_t i = 0; i < notes->count; i++)
-		strv_add(&ret->notes, notes->items[i]);
+	said_list_copy(&ret->notes, notes);
 }

@@ -15,5 +15,5 @@ enum crash_depth {
 
 /* All of them, in the order of `places`; CRASH_SITE: only the first. `notes` are those of the logs.
  */
-void crash_report_read(const struct crash_places *places, const struct strv *notes,
+void crash_report_read(const struct crash_places *places, const struct said_list *notes,
 		       struct symbols *symbols, enum crash_depth depth, struct crash_report *ret);

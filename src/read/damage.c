@@ -3,6 +3,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "base/cstr.h"
 #include "read/damage_inside.h"
 #include "read/damage_runs.h"
 #include "wire/canary.h"
@@ -83,7 +84,7 @@ struct heap_finding damage_finding(const struct log_findings *r, enum heap_kind 
 		.kind = kind,
 		.trial = r->of->trial,
 		.pid = (int)r->log->reader.header.pid,
-		.program = r->log->program ? mem_strdup(r->log->program) : NULL,
+		.program = cstr_dup(r->log->program),
 		.sampled = r->sampled,
 		.gap = r->gap,
 	};
@@ -200,11 +201,8 @@ static void read_round(const struct log_findings *r, const struct log_item *item
 	r->ret->blocks += round.live + round.quarantined;
 	r->ret->guarded += round.guarded;
 	r->ret->unguarded += round.passed;
-	if (!round.whole && r->ret->notes.count < NOTES_MAX)
-		strv_take(&r->ret->notes,
-			  mem_printf("process %u had so many blocks at its end that not all of "
-				     "them were looked at",
-				     r->log->reader.header.pid));
+	if (!round.whole && r->ret->notes.list.count < NOTES_MAX)
+		SAY_TOO(&r->ret->notes, "note:blocks-left", said_number(r->log->reader.header.pid));
 }
 
 /* Records that name others walk the log themselves: first all of them are found. */
@@ -258,5 +256,5 @@ void damage_deinit(struct damage *damage)
 	VEC_FOREACH (&damage->findings, finding)
 		heap_finding_deinit(finding);
 	VEC_DEINIT(&damage->findings);
-	strv_deinit(&damage->notes);
+	said_list_deinit(&damage->notes);
 }

@@ -16,7 +16,7 @@ struct damage {
 	uint64_t blocks;	     /* that were looked at in last rounds */
 	uint64_t guarded, unguarded; /* of the processes that ended */
 	struct heap_fence fence;
-	struct strv notes;
+	struct said_list notes;
 };
 
 struct damage_source {

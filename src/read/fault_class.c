@@ -1,11 +1,11 @@
+/*
+ * What kind of fault it was. See fault_class.h.
+ */
 #include "read/fault_class.h"
 
-#include <inttypes.h>
 #include <signal.h>
-#include <stdio.h>
 #include <string.h>
 
-#include "base/strbuf.h"
 #include "wire/plan.h"
 
 #define NULL_REACH 0x10000u    /* as far as field offsets from NULL go */
@@ -275,261 +275,169 @@ static enum fault_class classify(const struct fault_facts *facts, struct crash *
 	}
 }
 
-static void add_block(struct strbuf *sb, const struct block_life *block)
+static struct said_value block_value(const struct block_life *block)
 {
+	struct said said = { 0 };
 	char name[BLOCK_NAME_BYTES];
 
-	if (!block)
-		return;
-	strbuf_addf(sb, "block %s (%" PRIu64 " bytes", block_name(block->id, name), block->size);
-	if (block->state == BLOCK_FREED && block->freed_events > 0)
-		strbuf_addf(sb, ", freed at most %" PRIu64 " allocations and frees ago",
-			    block->freed_events);
-	else if (block->state == BLOCK_FREED)
-		strbuf_adds(sb, ", freed");
-	strbuf_adds(sb, ")");
+	if (block)
+		SAY(&said, "crash-block", said_text(block_name(block->id, name)),
+		    said_number(block->size), said_flag(block->state == BLOCK_FREED),
+		    said_count(block->freed_events));
+	return said_part(&said);
 }
 
-static void say_access(struct strbuf *sb, const struct log_crash *crash)
+static struct said_value access_value(const struct fault_facts *facts)
 {
-	strbuf_adds(sb, crash->gregs[GREG_ERR] & ERROR_WRITE ? "a write to " : "a read of ");
+	return said_word(facts->crash->gregs[GREG_ERR] & ERROR_WRITE ? "access:write"
+								     : "access:read");
 }
 
-static void say_left(const struct fault_facts *facts, const struct block_life *left,
-		     struct strbuf *sb)
-{
-	uint64_t end = left->start + left->size;
-	bool behind = facts->load >= end;
-
-	strbuf_addf(sb, ", with a pointer that was read %" PRIu64 " bytes %s ",
-		    behind ? facts->load - end : left->start - facts->load,
-		    behind ? "behind the end of" : "before");
-	add_block(sb, left);
-}
-
-static void say_source(const struct fault_facts *facts, const char *source,
-		       const struct crash *crash, struct strbuf *sb)
+/* Where the bad pointer was loaded from, where that is a story. */
+static struct said_value source_value(const struct fault_facts *facts, const char *source,
+				      const struct crash *crash)
 {
 	const struct block_life *now = block_source(facts, source, crash, false);
 	const struct block_life *former = block_source(facts, source, crash, true);
 	const struct block_life *left = block_left(facts, crash);
+	struct said said = { 0 };
 
 	if (left && source == facts->source) {
-		say_left(facts, left, sb);
-		return;
-	}
-	if (now && now->state == BLOCK_FREED) {
-		strbuf_adds(sb, ", with a pointer that was loaded from a freed block: ");
-		add_block(sb, now);
+		uint64_t end = left->start + left->size;
+		bool behind = facts->load >= end;
+
+		SAY(&said, "pointer:outside",
+		    said_number(behind ? facts->load - end : left->start - facts->load),
+		    said_flag(behind), block_value(left));
+	} else if (now && now->state == BLOCK_FREED) {
+		SAY(&said, "pointer:freed", block_value(now));
 	} else if (now && former) {
-		strbuf_adds(sb, ", with a pointer that was loaded from ");
-		add_block(sb, now);
-		strbuf_adds(sb, ", whose place belonged to ");
-		add_block(sb, former);
-		strbuf_adds(sb, " before");
+		SAY(&said, "pointer:recycled", block_value(now), block_value(former));
 	}
+	return said_part(&said);
 }
 
-static void say_null(const struct fault_facts *facts, const struct crash *ret, struct strbuf *sb)
+static void say_freed(const struct fault_facts *facts, struct crash *ret)
 {
-	say_access(sb, facts->crash);
-	if ((int64_t)facts->crash->fault_address < 0)
-		strbuf_addf(sb, "NULL-0x%" PRIx64, (uint64_t)0 - facts->crash->fault_address);
+	if (block_read(ret))
+		SAY(&ret->words, "fault:poison", block_value(block_read(ret)));
 	else
-		strbuf_addf(sb, "NULL+0x%" PRIx64, facts->crash->fault_address);
-	say_source(facts, facts->source, ret, sb);
+		SAY(&ret->words, "fault:freed", access_value(facts),
+		    said_number(facts->crash->fault_address),
+		    block_value(block_via(ret, false, false)));
 }
 
-static void say_freed(const struct fault_facts *facts, const struct crash *ret, struct strbuf *sb)
-{
-	if (block_read(ret)) {
-		strbuf_adds(sb, "used as a pointer what was read from a freed block: ");
-		add_block(sb, block_read(ret));
-		return;
-	}
-	say_access(sb, facts->crash);
-	strbuf_addf(sb, "0x%" PRIx64 " in a freed block: ", facts->crash->fault_address);
-	add_block(sb, block_via(ret, false, false));
-}
-
-static void say_recycled(const struct fault_facts *facts, const struct crash *ret,
-			 struct strbuf *sb)
-{
-	say_access(sb, facts->crash);
-	strbuf_addf(sb, "0x%" PRIx64 ", which belonged to ", facts->crash->fault_address);
-	add_block(sb, block_via(ret, true, false));
-	strbuf_adds(sb, " and has another owner now");
-}
-
-static void say_beyond(const struct fault_facts *facts, const struct crash *ret, struct strbuf *sb)
-{
-	say_access(sb, facts->crash);
-	strbuf_addf(sb, "0x%" PRIx64 ", behind the end of ", facts->crash->fault_address);
-	add_block(sb, block_via(ret, false, true));
-}
-
-static void say_non_canonical(const struct fault_facts *facts, const struct crash *ret,
-			      struct strbuf *sb)
+static void say_non_canonical(const struct fault_facts *facts, struct crash *ret)
 {
 	if (facts->has_wanted && !canonical(facts->wanted)) {
-		strbuf_addf(sb, "0x%" PRIx64 ", which is no address at all (non-canonical)",
-			    facts->wanted);
-		say_source(facts, facts->source, ret, sb);
+		SAY(&ret->words, "fault:non-canonical", said_number(facts->wanted),
+		    said_flag(false), source_value(facts, facts->source, ret));
 		return;
 	}
 	/* A call through memory that could be read: what it read there is bad. */
-	if (facts->has_jump && !canonical(facts->jump))
-		strbuf_addf(sb,
-			    "a jump to 0x%" PRIx64 ", which is no address at all "
-			    "(non-canonical)",
-			    facts->jump);
-	else
-		strbuf_adds(sb, "a pointer that is no address at all (non-canonical)");
-	say_source(facts, facts->has_wanted ? facts->base : facts->source, ret, sb);
+	SAY(&ret->words, "fault:non-canonical",
+	    facts->has_jump && !canonical(facts->jump) ? said_number(facts->jump) : said_none(),
+	    said_flag(true),
+	    source_value(facts, facts->has_wanted ? facts->base : facts->source, ret));
 }
 
-static void say_misaligned(const struct fault_facts *facts, const struct crash *ret,
-			   struct strbuf *sb)
+static void say_execute(const struct fault_facts *facts, struct crash *ret)
 {
-	(void)ret;
-	if (facts->has_wanted)
-		strbuf_addf(sb,
-			    "0x%" PRIx64 ", which is not aligned as the instruction "
-			    "needs it (misaligned)",
-			    facts->wanted);
-	else
-		strbuf_adds(sb, "an instruction that needs an aligned address got another, "
-				"or a protection fault of that kind");
+	const struct block_life *at = block_via(ret, false, false);
+	uint64_t rip = facts->crash->gregs[LOG_GREG_RIP];
+
+	SAY(&ret->words, "fault:execute", said_number(rip), said_flag(rip < NULL_REACH),
+	    said_flag(at && at->state == BLOCK_FREED), block_value(at),
+	    source_value(facts, facts->source, ret));
 }
 
-static void say_execute(const struct fault_facts *facts, const struct crash *ret, struct strbuf *sb)
+static void say_arithmetic(const struct fault_facts *facts, struct crash *ret)
 {
-	strbuf_addf(sb, "a jump to 0x%" PRIx64 "%s, where there is no code",
-		    facts->crash->gregs[LOG_GREG_RIP],
-		    facts->crash->gregs[LOG_GREG_RIP] < NULL_REACH ? " (NULL)" : "");
-	if (block_via(ret, false, false)) {
-		strbuf_adds(sb, block_via(ret, false, false)->state == BLOCK_FREED
-					? " but a freed block: "
-					: " but data: ");
-		add_block(sb, block_via(ret, false, false));
+	SAY(&ret->words, facts->crash->code != FPE_INTDIV ? "fault:arithmetic"
+			 : !facts->has_divisor		  ? "fault:division-some"
+			 : facts->divisor == 0		  ? "fault:division-zero"
+							  : "fault:division-range");
+}
+
+static void say_address(const struct fault_facts *facts, struct crash *ret)
+{
+	uint64_t address = facts->crash->fault_address;
+	bool below = (int64_t)address < 0;
+
+	switch (ret->fault) {
+	case FAULT_NULL:
+		SAY(&ret->words, "fault:near-null", access_value(facts), said_flag(below),
+		    said_number(below ? (uint64_t)0 - address : address),
+		    source_value(facts, facts->source, ret));
+		break;
+	case FAULT_RECYCLED:
+		SAY(&ret->words, "fault:recycled", access_value(facts), said_number(address),
+		    block_value(block_via(ret, true, false)));
+		break;
+	case FAULT_BEYOND:
+		SAY(&ret->words, "fault:beyond", access_value(facts), said_number(address),
+		    block_value(block_via(ret, false, true)));
+		break;
+	case FAULT_MISALIGNED:
+		SAY(&ret->words, "fault:misaligned",
+		    facts->has_wanted ? said_number(facts->wanted) : said_none());
+		break;
+	case FAULT_READ_ONLY:
+		SAY(&ret->words, "fault:read-only", said_number(address));
+		break;
+	case FAULT_OWN:
+		SAY(&ret->words, "fault:own", said_number(address));
+		break;
+	default:
+		SAY(&ret->words, "fault:unmapped", access_value(facts), said_number(address),
+		    source_value(facts, facts->source, ret));
 	}
-	say_source(facts, facts->source, ret, sb);
 }
 
-static void say_stack_overflow(const struct fault_facts *facts, const struct crash *ret,
-			       struct strbuf *sb)
+static void say(const struct fault_facts *facts, struct crash *ret)
 {
-	(void)facts;
-	strbuf_addf(sb, "the stack of thread '%s' is full (stack overflow)",
-		    ret->thread ? ret->thread : "?");
-}
-
-static void say_shrank(const struct fault_facts *facts, const struct crash *ret, struct strbuf *sb)
-{
-	(void)facts;
-	strbuf_addf(sb,
-		    "the mapped file %s has shrunk, or never was so long: %" PRIu64
-		    " bytes were mapped, %" PRIu64 " are there",
-		    ret->file, ret->mapped, ret->present);
-}
-
-static void say_read_only(const struct fault_facts *facts, const struct crash *ret,
-			  struct strbuf *sb)
-{
-	(void)ret;
-	strbuf_addf(sb, "a write to 0x%" PRIx64 ", which may only be read",
-		    facts->crash->fault_address);
-}
-
-static void say_unmapped(const struct fault_facts *facts, const struct crash *ret,
-			 struct strbuf *sb)
-{
-	say_access(sb, facts->crash);
-	strbuf_addf(sb, "0x%" PRIx64 ", where nothing is mapped that allows it",
-		    facts->crash->fault_address);
-	say_source(facts, facts->source, ret, sb);
-}
-
-static void say_own(const struct fault_facts *facts, const struct crash *ret, struct strbuf *sb)
-{
-	(void)ret;
-	strbuf_addf(sb, "an access to redhand's own memory at 0x%" PRIx64,
-		    facts->crash->fault_address);
-}
-
-static void say_abort(const struct fault_facts *facts, const struct crash *ret, struct strbuf *sb)
-{
-	(void)facts;
-	strbuf_addf(sb, "abort%s%s", ret->abort_message ? ": " : "",
-		    ret->abort_message ? ret->abort_message : "");
-}
-
-static void say_sent(const struct fault_facts *facts, const struct crash *ret, struct strbuf *sb)
-{
-	strbuf_addf(sb, "the signal was sent by process %u%s", facts->crash->sender_pid,
-		    (int)facts->crash->sender_pid == ret->pid ? ", itself" : "");
-}
-
-static void say_arithmetic(const struct fault_facts *facts, const struct crash *ret,
-			   struct strbuf *sb)
-{
-	(void)ret;
-	strbuf_adds(sb, facts->crash->code != FPE_INTDIV ? "an arithmetic error"
-			: !facts->has_divisor
-				? "a division by zero, or one whose result does not fit"
-			: facts->divisor == 0 ? "a division by zero"
-					      : "a division whose result does not fit");
-}
-
-static void say_illegal(const struct fault_facts *facts, const struct crash *ret, struct strbuf *sb)
-{
-	(void)facts;
-	strbuf_adds(sb, is_privileged(ret) ? "an instruction that programs may not use"
-					   : "an instruction that does not exist");
-}
-
-static void say_trap(const struct fault_facts *facts, const struct crash *ret, struct strbuf *sb)
-{
-	(void)facts;
-	(void)ret;
-	strbuf_adds(sb, "a trap instruction");
-}
-
-static void say_syscall(const struct fault_facts *facts, const struct crash *ret, struct strbuf *sb)
-{
-	(void)ret;
-	strbuf_addf(sb, "system call %u is forbidden", facts->crash->syscall_number);
-}
-
-/* The words of each class; more where there is more to tell. */
-static void say(const struct fault_facts *facts, const struct crash *ret, struct strbuf *sb)
-{
-	static void (*const words[FAULT_CLASSES])(const struct fault_facts *facts,
-						  const struct crash *ret, struct strbuf *sb) = {
-		[FAULT_NULL] = say_null,
-		[FAULT_FREED] = say_freed,
-		[FAULT_RECYCLED] = say_recycled,
-		[FAULT_BEYOND] = say_beyond,
-		[FAULT_NON_CANONICAL] = say_non_canonical,
-		[FAULT_MISALIGNED] = say_misaligned,
-		[FAULT_EXECUTE] = say_execute,
-		[FAULT_STACK_OVERFLOW] = say_stack_overflow,
-		[FAULT_MAPPING_SHRANK] = say_shrank,
-		[FAULT_READ_ONLY] = say_read_only,
-		[FAULT_UNMAPPED] = say_unmapped,
-		[FAULT_OWN] = say_own,
-		[FAULT_ABORT] = say_abort,
-		[FAULT_SENT] = say_sent,
-		[FAULT_ARITHMETIC] = say_arithmetic,
-		[FAULT_ILLEGAL] = say_illegal,
-		[FAULT_TRAP] = say_trap,
-		[FAULT_SYSCALL] = say_syscall,
-	};
-
-	if (ret->fault < FAULT_CLASSES && words[ret->fault])
-		words[ret->fault](facts, ret, sb);
-	else
-		strbuf_adds(sb, "a fault of unknown kind");
+	switch (ret->fault) {
+	case FAULT_FREED:
+		say_freed(facts, ret);
+		break;
+	case FAULT_NON_CANONICAL:
+		say_non_canonical(facts, ret);
+		break;
+	case FAULT_EXECUTE:
+		say_execute(facts, ret);
+		break;
+	case FAULT_STACK_OVERFLOW:
+		SAY(&ret->words, "fault:stack-full", said_text(ret->thread ? ret->thread : "?"));
+		break;
+	case FAULT_MAPPING_SHRANK:
+		SAY(&ret->words, "fault:shrank", said_text(ret->file), said_number(ret->mapped),
+		    said_number(ret->present));
+		break;
+	case FAULT_ABORT:
+		SAY(&ret->words, "fault:abort", said_text(ret->abort_message));
+		break;
+	case FAULT_SENT:
+		SAY(&ret->words, "fault:sent", said_number(facts->crash->sender_pid),
+		    said_flag((int)facts->crash->sender_pid == ret->pid));
+		break;
+	case FAULT_ARITHMETIC:
+		say_arithmetic(facts, ret);
+		break;
+	case FAULT_ILLEGAL:
+		SAY(&ret->words, is_privileged(ret) ? "fault:privileged" : "fault:illegal");
+		break;
+	case FAULT_TRAP:
+		SAY(&ret->words, "fault:trap");
+		break;
+	case FAULT_SYSCALL:
+		SAY(&ret->words, "fault:syscall", said_number(facts->crash->syscall_number));
+		break;
+	case FAULT_UNKNOWN:
+		SAY(&ret->words, "fault:unknown");
+		break;
+	default:
+		say_address(facts, ret);
+	}
 }
 
 /* Far behind a live block's end it is that block's business only if what holds it ends there: then
@@ -564,8 +472,6 @@ static void drop_unrelated(const struct fault_facts *facts, struct crash *ret)
 
 void fault_classify(const struct fault_facts *facts, struct crash *ret)
 {
-	AUTO(strbuf_deinit) struct strbuf words = { 0 };
-
 	drop_unrelated(facts, ret);
 	ret->fault = classify(facts, ret);
 	ret->write = facts->crash->gregs[GREG_TRAPNO] == TRAP_PAGE &&
@@ -577,6 +483,5 @@ void fault_classify(const struct fault_facts *facts, struct crash *ret)
 		if (facts->has_wanted && (ret->address == 0 || !canonical(facts->wanted)))
 			ret->address = facts->wanted;
 	}
-	say(facts, ret, &words);
-	ret->words = strbuf_take(&words);
+	say(facts, ret);
 }

@@ -53,7 +53,7 @@ void event_logs_deinit(struct event_logs *logs)
 	VEC_FOREACH (&logs->list, log)
 		event_log_deinit(log);
 	VEC_DEINIT(&logs->list);
-	strv_deinit(&logs->notes);
+	said_list_deinit(&logs->notes);
 }
 
 static char *printable(const void *bytes, size_t len)
@@ -160,38 +160,27 @@ static void note_unobserved(struct event_logs *logs, struct event_log *log,
 			    const struct log_item *item)
 {
 	static const char *const why[] = {
-		[LOG_UNOBSERVED_STATIC] = "it is statically linked",
-		[LOG_UNOBSERVED_SETUID] = "it is setuid or setgid",
-		[LOG_UNOBSERVED_FOREIGN] = "it is for another architecture",
-		[LOG_UNOBSERVED_SANITIZED] = "it is built with a sanitizer",
-		[LOG_UNOBSERVED_LIBC] = "its C library is not glibc",
-		[LOG_UNOBSERVED_SANDBOXED] = "the sandbox (seccomp) that it was started in "
-					     "kills for what the observer does",
-		[LOG_UNOBSERVED_VALGRIND] = "it ran under Valgrind",
-		[LOG_UNOBSERVED_EMULATED] = "it ran in an emulator (qemu-user)",
-		[LOG_UNOBSERVED_USER] = "it ran as another user, who may not write to the "
-					"case's directory or not read redhand's library; "
-					"--case below /tmp may help",
-		[LOG_UNOBSERVED_LIMIT] =
-			"its address space is limited (ulimit -v), and it would miss "
-			"what the observer takes of it; crashes are told all the same"
+		[LOG_UNOBSERVED_STATIC] = "unobserved:static",
+		[LOG_UNOBSERVED_SETUID] = "unobserved:setuid",
+		[LOG_UNOBSERVED_FOREIGN] = "unobserved:foreign",
+		[LOG_UNOBSERVED_SANITIZED] = "unobserved:sanitized",
+		[LOG_UNOBSERVED_LIBC] = "unobserved:libc",
+		[LOG_UNOBSERVED_SANDBOXED] = "unobserved:sandboxed",
+		[LOG_UNOBSERVED_VALGRIND] = "unobserved:valgrind",
+		[LOG_UNOBSERVED_EMULATED] = "unobserved:emulated",
+		[LOG_UNOBSERVED_USER] = "unobserved:user",
+		[LOG_UNOBSERVED_LIMIT] = "unobserved:limit",
 	};
 	AUTO(mem_freep) char *path = event_log_text(log, item, LOG_BLOB_PATH);
 	struct log_unobserved record;
 
-	if (logs->notes.count >= 20 || !log_payload(item, &record, sizeof(record)))
+	if (logs->notes.list.count >= 20 || !log_payload(item, &record, sizeof(record)))
 		return;
 	if (record.why == LOG_UNOBSERVED_MALLOC)
-		strv_take(
-			&logs->notes,
-			mem_printf(
-				"'%s' has a malloc of its own inside, which was not followed: its "
-				"blocks are not known; it is looked for in programs that the "
-				"command or its script names",
-				path ? path : "?"));
+		SAY_TOO(&logs->notes, "note:own-malloc", said_text(path ? path : "?"));
 	else if (record.why < ARRAY_SIZE(why) && why[record.why])
-		strv_take(&logs->notes, mem_printf("'%s' ran unobserved: %s", path ? path : "?",
-						   why[record.why]));
+		SAY_TOO(&logs->notes, "note:unobserved", said_text(path ? path : "?"),
+			said_word(why[record.why]));
 }
 
 static void take_hook(struct event_log *log, const struct log_item *item)
@@ -213,14 +202,14 @@ static bool hook_was_placed(const struct event_logs *logs, const char *label)
 	return false;
 }
 
-static void note_once(struct event_logs *logs, char *text)
+static void note_once(struct event_logs *logs, struct said *note)
 {
-	for (size_t i = 0; i < logs->notes.count; i++)
-		if (strcmp(logs->notes.items[i], text) == 0) {
-			mem_free(text);
+	VEC_FOREACH (&logs->notes.list, other)
+		if (said_same(other, note)) {
+			said_deinit(note);
 			return;
 		}
-	strv_take(&logs->notes, text);
+	said_move(said_new(&logs->notes), note);
 }
 
 /* Hooks that were asked for and are not there. A trial may run other programs, which they are not
@@ -228,24 +217,25 @@ static void note_once(struct event_logs *logs, char *text)
 static void note_hooks(struct event_logs *logs)
 {
 	static const char *const why[LOG_HOOK_STATES] = {
-		[LOG_HOOK_OTHER_CODE] = "its code is not the one in the file",
-		[LOG_HOOK_NO_MEMORY] = "there was no memory for it near enough",
-		[LOG_HOOK_TOO_FAR] = "what it names is out of reach",
-		[LOG_HOOK_SHADOW] = "shadow stacks are on",
-		[LOG_HOOK_FULL] = "there are too many functions that end in others",
-		[LOG_HOOK_WAITING] = "the file that it is in was never loaded",
+		[LOG_HOOK_OTHER_CODE] = "hook:other-code",
+		[LOG_HOOK_NO_MEMORY] = "hook:no-memory",
+		[LOG_HOOK_TOO_FAR] = "hook:too-far",
+		[LOG_HOOK_SHADOW] = "hook:shadow",
+		[LOG_HOOK_FULL] = "hook:full",
+		[LOG_HOOK_WAITING] = "hook:waiting",
 	};
 
 	VEC_FOREACH (&logs->list, log)
 		VEC_FOREACH (&log->hooks, hook) {
-			AUTO(mem_freep) char *label = NULL;
+			struct said note = { 0 };
 
 			if (hook->state >= LOG_HOOK_STATES || !why[hook->state] ||
 			    (hook->state == LOG_HOOK_WAITING && hook_was_placed(logs, hook->label)))
 				continue;
-			label = printable(hook->label, strlen(hook->label));
-			note_once(logs, mem_printf("the hook on '%s' was not placed: %s", label,
-						   why[hook->state]));
+			SAY(&note, "note:hook",
+			    said_take(printable(hook->label, strlen(hook->label))),
+			    said_word(why[hook->state]));
+			note_once(logs, &note);
 		}
 }
 
@@ -293,14 +283,13 @@ static int by_context(const void *a, const void *b)
 static void note_trouble(struct event_logs *logs, struct event_log *log)
 {
 	static const char *const reasons[] = {
-		[LOG_RETIRED_PLAN] = "its plan was damaged",
-		[LOG_RETIRED_MEMORY] = "there was no memory for it",
-		[LOG_RETIRED_DISK] = "the disk was full, or its log was cut",
-		[LOG_RETIRED_SYMBOLS] = "there is no malloc behind its own",
-		[LOG_RETIRED_FILE] = "its log could not be made",
-		[LOG_RETIRED_SELF_FAULT] = "it met a fault of its own",
-		[LOG_RETIRED_SANDBOX] = "the program put itself into a sandbox (seccomp) that "
-					"kills for what the observer does",
+		[LOG_RETIRED_PLAN] = "retired:plan",
+		[LOG_RETIRED_MEMORY] = "retired:memory",
+		[LOG_RETIRED_DISK] = "retired:disk",
+		[LOG_RETIRED_SYMBOLS] = "retired:symbols",
+		[LOG_RETIRED_FILE] = "retired:file",
+		[LOG_RETIRED_SELF_FAULT] = "retired:self-fault",
+		[LOG_RETIRED_SANDBOX] = "retired:sandbox",
 	};
 	const struct log_header *header = &log->reader.header;
 	const struct log_damage *damage = &log->reader.damage;
@@ -308,14 +297,11 @@ static void note_trouble(struct event_logs *logs, struct event_log *log)
 		damage->records + damage->ring_records + damage->context_rows + damage->headers;
 
 	if (header->retired < ARRAY_SIZE(reasons) && reasons[header->retired])
-		strv_take(&logs->notes, mem_printf("the observer in process %u gave up: %s",
-						   header->pid, reasons[header->retired]));
+		SAY_TOO(&logs->notes, "note:retired", said_number(header->pid),
+			said_word(reasons[header->retired]));
 	if (lost > 0)
-		strv_take(
-			&logs->notes,
-			mem_printf(
-				"the log of process %u is damaged: %llu records could not be used",
-				header->pid, (unsigned long long)lost));
+		SAY_TOO(&logs->notes, "note:log-damaged", said_number(header->pid),
+			said_number(lost));
 }
 
 static void read_through(struct event_logs *logs, struct event_log *log)
@@ -414,10 +400,7 @@ static void keep_log(void *ctx, struct event_log *log, bool sound)
 	struct event_logs *logs = ctx;
 
 	if (!sound) {
-		strv_take(&logs->notes,
-			  mem_printf("%s cannot be read: neither copy of its header is "
-				     "whole",
-				     log->name));
+		SAY_TOO(&logs->notes, "note:log-unreadable", said_text(log->name));
 		event_log_deinit(log);
 		return;
 	}

@@ -4,6 +4,7 @@
 #include "base/vec.h"
 #include "debuginfo/symbols.h"
 #include "model/mappings.h"
+#include "model/said.h"
 #include "read/python_stacks.h"
 #include "wire/log_reader.h"
 
@@ -34,7 +35,7 @@ struct event_log {
 
 struct event_logs {
 	VEC(struct event_log) list; /* in order of process start */
-	struct strv notes;	    /* what cannot be used or was not observed, a sentence each */
+	struct said_list notes;	    /* what cannot be used or was not observed */
 };
 
 /* A quick look, for a slot: it is another process than the one that reads the trial, and has to say

@@ -23,11 +23,6 @@ static json_t *moment(int64_t ms)
 	return json_text(when_text(ms, text));
 }
 
-static json_t *strings(const struct strv *list)
-{
-	return list->count > 0 ? json_strings(list->items) : json_array();
-}
-
 static json_t *signature_json(const struct signature_count *s)
 {
 	json_t *object = json_object();
@@ -74,7 +69,7 @@ static json_t *minimal_json(const struct minimal_list *list)
 	json_add_rate(minimal, &list->minimal);
 	json_add_rate(full, &list->full);
 	set(object, "series", json_integer(list->series));
-	set(object, "tests", strings(&list->tests));
+	set(object, "tests", json_strv(&list->tests));
 	set(object, "total", count(list->total));
 	set(object, "victim", json_text(list->victim));
 	set(object, "signature", json_text(list->signature));
@@ -126,11 +121,11 @@ static json_t *built_in_json(const struct ledger_entry *h)
 	json_t *object = json_object(), *evidence = json_array();
 
 	set(object, "id", json_text(h->id));
-	set(object, "text", json_text(h->text));
+	set(object, "text", json_said(&h->text));
 	set(object, "status", json_text(ledger_status_name(h->status)));
 	json_ledger_basis(object, h);
 	set(object, "time", json_null());
-	set(object, "because", json_text(h->because));
+	set(object, "because", json_said(&h->because));
 	VEC_FOREACH (&h->evidence, id) {
 		json_t *piece = json_object();
 
@@ -157,12 +152,12 @@ static json_t *verdict_json(const struct case_overview *overview)
 	object = json_object();
 	set(object, "class", json_text(verdict_class_name(v->class)));
 	set(object, "firm", json_boolean(v->firm));
-	set(object, "sentence", json_text(v->sentence));
+	set(object, "sentence", json_said(&v->sentence));
 	set(object, "caught", count(v->caught));
 	set(object, "watched", count(v->watched));
 	set(object, "trials", count(v->trials));
-	set(object, "doubts", strings(&v->doubts));
-	set(object, "next", json_text(v->next));
+	set(object, "doubts", json_said_list(&v->doubts));
+	set(object, "next", json_said(&v->next));
 	return object;
 }
 
@@ -176,7 +171,7 @@ static json_t *sightings_json(const struct case_overview *overview)
 		set(object, "evidence", count(sighting->evidence));
 		set(object, "trial", count(sighting->trial));
 		set(object, "failed", json_boolean(sighting->failing));
-		set(object, "text", json_text(sighting->text));
+		set(object, "text", json_said(&sighting->text));
 		(void)json_array_append_new(array, object);
 	}
 	return array;
@@ -408,7 +403,7 @@ void report_resumption_json(const struct resumption *r, FILE *out)
 	set(object, "resumed", json_boolean(r->resumed));
 	set(object, "reason", json_text(r->reason));
 	set(object, "parked", parking_json(r->parking));
-	set(object, "changes", strings(r->changes));
+	set(object, "changes", json_strv(r->changes));
 	set(object, "gate", r->gate ? certificate_json(r->gate) : json_null());
 	json_print(object, out);
 }

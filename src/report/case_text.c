@@ -10,6 +10,7 @@
 #include "base/when.h"
 #include "base/words.h"
 #include "report/text.h"
+#include "report/wording.h"
 
 /* One screen; -v and --json have all. */
 #define SERIES_SHOWN 6
@@ -38,6 +39,13 @@ static void print_text(const char *text, FILE *out)
 
 	strbuf_add_printable(&sb, text, strlen(text));
 	(void)fputs(strbuf_str(&sb), out);
+}
+
+static void print_said(const struct said *said, FILE *out)
+{
+	AUTO(mem_freep) char *text = words_of(said);
+
+	print_text(text ? text : "", out);
 }
 
 /* What people wrote may have several lines; all but the first are indented. */
@@ -218,11 +226,11 @@ static void print_built_in(const struct verdict *verdict, bool verbose, FILE *ou
 	VEC_FOREACH (&verdict->ledger, h) {
 		if (h->status == LEDGER_UNTESTED)
 			continue;
-		(void)fprintf(out, "  %-13s  %-10s  ", h->id, ledger_status_words(h->status));
-		print_text(verbose || !h->because ? h->text : h->because, out);
-		if (verbose && h->because) {
+		(void)fprintf(out, "  %-13s  %-10s  ", h->id, words_status(h->status));
+		print_said(verbose || !said_anything(&h->because) ? &h->text : &h->because, out);
+		if (verbose && said_anything(&h->because)) {
 			(void)fputs("\n       because ", out);
-			print_text(h->because, out);
+			print_said(&h->because, out);
 		}
 		print_basis(h, out);
 		print_evidence(h, verbose, out);
@@ -231,12 +239,14 @@ static void print_built_in(const struct verdict *verdict, bool verbose, FILE *ou
 	VEC_FOREACH (&verdict->ledger, h) {
 		if (h->status != LEDGER_UNTESTED)
 			continue;
-		if (verbose)
-			(void)fprintf(out, "  %-13s  %-10s  %s\n", h->id,
-				      ledger_status_words(h->status), h->text);
-		else
+		if (verbose) {
+			(void)fprintf(out, "  %-13s  %-10s  ", h->id, words_status(h->status));
+			print_said(&h->text, out);
+			(void)fputc('\n', out);
+		} else {
 			(void)fprintf(out, "%s%s", untested++ == 0 ? "  not tested: " : ", ",
 				      h->id);
+		}
 	}
 	if (untested > 0)
 		(void)fputc('\n', out);
@@ -339,15 +349,17 @@ static void print_verdict(const struct case_overview *overview, FILE *out)
 		      v->class == VERDICT_NOT_CAUGHT ? ""
 		      : v->firm			     ? ", firm"
 						     : ", probable only");
-	print_text(v->sentence, out);
+	print_said(&v->sentence, out);
 	(void)fprintf(out, " [%s]\n", verdict_class_name(v->class));
-	for (size_t i = 0; i < v->doubts.count; i++) {
+	VEC_FOREACH (&v->doubts.list, doubt) {
 		(void)fputs("  but ", out);
-		print_lines(v->doubts.items[i], "      ", out);
+		print_said(doubt, out);
+		(void)fputc('\n', out);
 	}
-	if (v->next) {
+	if (said_anything(&v->next)) {
 		(void)fputs("  next: ", out);
-		print_lines(v->next, "        ", out);
+		print_said(&v->next, out);
+		(void)fputc('\n', out);
 	}
 }
 
@@ -366,7 +378,8 @@ static void print_sightings(const struct case_overview *overview, bool verbose, 
 
 		(void)fprintf(out, "  e%-4" PRIu64 " trial %" PRIu64 "%s: ", s->evidence, s->trial,
 			      s->failing ? " (failed)" : "");
-		print_lines(s->text, "        ", out);
+		print_said(&s->text, out);
+		(void)fputc('\n', out);
 	}
 }
 
@@ -568,9 +581,14 @@ void report_resumption_text(const struct resumption *r, FILE *out)
 		(void)fputc('\n', out);
 	}
 	if (r->gate) {
-		(void)fprintf(out, "\nThe sentinel: %s.\n", r->gate->sentence);
-		for (size_t i = 0; i < r->gate->notes.count; i++)
-			(void)fprintf(out, "  %s\n", r->gate->notes.items[i]);
+		(void)fputs("\nThe sentinel: ", out);
+		print_said(&r->gate->sentence, out);
+		(void)fputs(".\n", out);
+		VEC_FOREACH (&r->gate->notes.list, note) {
+			(void)fputs("  ", out);
+			print_said(note, out);
+			(void)fputc('\n', out);
+		}
 	}
 	if (r->reason)
 		(void)fprintf(out, "\n%s: %s.\n",

@@ -96,7 +96,7 @@ json_t *json_fault(const struct crash *crash)
 	json_t *object = json_object(), *file;
 
 	set(object, "class", json_text(fault_class_name(crash->fault)));
-	set(object, "words", json_text(crash->words));
+	set(object, "words", json_said(&crash->words));
 	set(object, "address",
 	    crash->address != 0 || crash->fault == FAULT_NULL || crash->fault == FAULT_EXECUTE
 		    ? json_hex(crash->address)
@@ -168,7 +168,7 @@ static json_t *chaos_json(const struct chaos *chaos)
 
 void report_trial_json(const struct trial_report *trial, FILE *out)
 {
-	json_t *object = json_object(), *crashes = json_array(), *notes = json_array();
+	json_t *object = json_object(), *crashes = json_array();
 
 	set(object, "schema", json_text("redhand/show/1"));
 	set(object, "case", json_text(trial->case_dir));
@@ -182,8 +182,6 @@ void report_trial_json(const struct trial_report *trial, FILE *out)
 	VEC_FOREACH (&trial->report->crashes, crash)
 		(void)json_array_append_new(crashes, crash_json(crash));
 	set(object, "crashes", crashes);
-	for (size_t i = 0; i < trial->report->notes.count; i++)
-		(void)json_array_append_new(notes, json_text(trial->report->notes.items[i]));
-	set(object, "notes", notes);
+	set(object, "notes", json_said_list(&trial->report->notes));
 	json_print(object, out);
 }

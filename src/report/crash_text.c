@@ -1,6 +1,7 @@
 /*
  * Crashes as text: what died, where, what it touched and the life of that.
  */
+#include "base/cstr.h"
 #include "report/report_crash.h"
 
 #include <inttypes.h>
@@ -12,6 +13,7 @@
 #include "base/strbuf.h"
 #include "model/signature.h"
 #include "report/text.h"
+#include "report/wording.h"
 
 #define BRIEF_FRAMES 6
 #define FRAMES 64
@@ -22,25 +24,18 @@
 #define ROUNDS_FOLDED 3 /* further ones */
 #define INNER_SHOWN 2	/* inner frames that are not worth leaving out */
 
-static const char *base_name(const char *path)
-{
-	const char *slash = path ? strrchr(path, '/') : NULL;
-
-	return slash ? slash + 1 : path;
-}
-
 void text_frame(const struct frame *frame, FILE *out)
 {
 	if (frame->function)
 		(void)fprintf(out, "%s", frame->function);
 	else if (frame->module)
-		(void)fprintf(out, "%s+0x%" PRIx64, base_name(frame->module), frame->offset);
+		(void)fprintf(out, "%s+0x%" PRIx64, cstr_base(frame->module), frame->offset);
 	else
 		(void)fprintf(out, "0x%" PRIx64, frame->address);
 	if (frame->file && frame->line > 0)
 		(void)fprintf(out, "  %s:%u", frame->file, frame->line);
 	else if (frame->function && frame->module)
-		(void)fprintf(out, "  in %s", base_name(frame->module));
+		(void)fprintf(out, "  in %s", cstr_base(frame->module));
 	if (frame->kind == FRAME_INLINE)
 		(void)fprintf(out, "  (inlined)");
 	else if (frame->kind == FRAME_PYTHON)
@@ -60,14 +55,9 @@ void text_frame(const struct frame *frame, FILE *out)
 		(void)fprintf(out, "  (the file has changed since)");
 }
 
-static bool same_text(const char *a, const char *b)
-{
-	return a == b || (a && b && strcmp(a, b) == 0);
-}
-
 static bool same_frame(const struct frame *a, const struct frame *b)
 {
-	return same_text(a->function, b->function) && same_text(a->file, b->file) &&
+	return cstr_same(a->function, b->function) && cstr_same(a->file, b->file) &&
 	       a->line == b->line && a->kind == b->kind && a->flags == b->flags &&
 	       (a->function || a->address == b->address);
 }
@@ -265,13 +255,15 @@ static void print_cut(const struct crash *crash, FILE *out)
 		      "\n%s was made shorter %.3f s before, from %" PRId64 " to %" PRId64
 		      " bytes, by %s in process %d (%s, trial %" PRIu64 "):\n",
 		      crash->file, cut->before_s, cut->old_size, cut->new_size, cut->how, cut->pid,
-		      base_name(cut->program), cut->trial);
+		      cstr_base(cut->program), cut->trial);
 	text_stack(&cut->stack, CUT_FRAMES, "  ", out);
 }
 
 void report_crash_brief(const struct crash *crash, const char *indent, FILE *out)
 {
-	(void)fprintf(out, "%s%s\n", indent, crash->words);
+	AUTO(mem_freep) char *words = words_of(&crash->words);
+
+	(void)fprintf(out, "%s%s\n", indent, words ? words : signal_name(crash->signal));
 	print_brief(&crash->stack, crash_site(crash), indent, out);
 	VEC_FOREACH (&crash->blocks, block) {
 		if (!block->telling || (!block->former && block->state != BLOCK_FREED))
@@ -294,10 +286,12 @@ void report_crash_brief(const struct crash *crash, const char *indent, FILE *out
 
 static void print_crash(const struct crash *crash, bool verbose, FILE *out)
 {
+	AUTO(mem_freep) char *words = words_of(&crash->words);
+
 	(void)fprintf(out, "\n%s in process %d (%s)%s%s: %s\n", signal_name(crash->signal),
-		      crash->pid, crash->program ? base_name(crash->program) : "?",
+		      crash->pid, crash->program ? cstr_base(crash->program) : "?",
 		      crash->thread && crash->thread[0] != '\0' ? ", thread " : "",
-		      crash->thread ? crash->thread : "", crash->words);
+		      crash->thread ? crash->thread : "", words ? words : "");
 	if (crash->command)
 		(void)fprintf(out, "  command: %s\n", crash->command);
 	if (crash->cut_short)
@@ -355,7 +349,10 @@ void report_trial_text(const struct trial_report *trial, bool verbose, FILE *out
 		print_crash(crash, verbose, out);
 	if (trial->report->crashes.count == 0)
 		(void)fprintf(out, "\nNo crash was recorded in it.\n");
-	for (size_t i = 0; i < trial->report->notes.count; i++)
-		(void)fprintf(out, "%sNote: %s.\n", i == 0 ? "\n" : "",
-			      trial->report->notes.items[i]);
+	VEC_FOREACH (&trial->report->notes.list, note) {
+		AUTO(mem_freep) char *text = words_of(note);
+
+		(void)fprintf(out, "%sNote: %s.\n",
+			      note == trial->report->notes.list.items ? "\n" : "", text);
+	}
 }

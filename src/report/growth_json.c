@@ -78,7 +78,7 @@ static json_t *site_json(const struct growth_site *site)
 
 void report_growth_json(const struct growth_report *report, FILE *out)
 {
-	json_t *object = json_object(), *growth = json_array(), *notes = json_array();
+	json_t *object = json_object(), *growth = json_array();
 
 	set(object, "schema", json_text("redhand/heap/1"));
 	set(object, "case", json_text(report->case_dir));
@@ -94,8 +94,6 @@ void report_growth_json(const struct growth_report *report, FILE *out)
 	VEC_FOREACH (&report->sites, site)
 		(void)json_array_append_new(growth, site_json(site));
 	set(object, "growth", growth);
-	for (size_t i = 0; i < report->notes.count; i++)
-		(void)json_array_append_new(notes, json_text(report->notes.items[i]));
-	set(object, "notes", notes);
+	set(object, "notes", json_said_list(&report->notes));
 	json_print(object, out);
 }

@@ -192,6 +192,5 @@ void report_growth_text(const struct growth_report *report, bool verbose, FILE *
 			      report->tests, unit(report), unit(report));
 	if (report->sites.count > shown)
 		(void)fprintf(out, "\n… %zu more (-v shows all)\n", report->sites.count - shown);
-	for (size_t i = 0; i < report->notes.count; i++)
-		(void)fprintf(out, "%snote: %s\n", i == 0 ? "\n" : "", report->notes.items[i]);
+	text_notes(&report->notes, out);
 }

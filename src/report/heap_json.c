@@ -164,7 +164,7 @@ static json_t *observer_json(const struct heap_report *report)
 	set(object, "crash", rate_json(&report->plain));
 	set(object, "heap", rate_json(&report->heap));
 	set(object, "p", json_number(report->p));
-	set(object, "sentence", json_text(report->sentence));
+	set(object, "sentence", json_said(&report->sentence));
 	return object;
 }
 
@@ -187,7 +187,7 @@ static json_t *fence_json(const struct heap_report *report)
 void report_heap_json(const struct heap_report *report, FILE *out)
 {
 	json_t *object = json_object(), *findings = json_array(), *dangling = json_array();
-	json_t *suspects = json_array(), *notes = json_array();
+	json_t *suspects = json_array();
 
 	set(object, "schema", json_text("redhand/heap/1"));
 	set(object, "case", json_text(report->case_dir));
@@ -218,8 +218,6 @@ void report_heap_json(const struct heap_report *report, FILE *out)
 	VEC_FOREACH (&report->suspects, suspect)
 		(void)json_array_append_new(suspects, suspect_json(suspect));
 	set(object, "suspects", suspects);
-	for (size_t i = 0; i < report->notes.count; i++)
-		(void)json_array_append_new(notes, json_text(report->notes.items[i]));
-	set(object, "notes", notes);
+	set(object, "notes", json_said_list(&report->notes));
 	json_print(object, out);
 }

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "report/text.h"
+#include "report/wording.h"
 
 #define FINDINGS_SHOWN 10
 #define FRAMES_SHOWN 6
@@ -332,6 +333,7 @@ static void print_fence(const struct heap_report *report, FILE *out)
 
 static void print_head(const struct heap_report *report, FILE *out)
 {
+	AUTO(mem_freep) char *sentence = words_of(&report->sentence);
 	text_program(report->program, out);
 	bool sampled = report->unguarded > 0;
 
@@ -356,9 +358,8 @@ static void print_head(const struct heap_report *report, FILE *out)
 	print_fence(report, out);
 	if (report->interrupted)
 		(void)fprintf(out, "Interrupted: this is what was seen until then.\n");
-	if (report->sentence)
-		(void)fprintf(out, "%c%s.\n", report->sentence[0] - 'a' + 'A',
-			      report->sentence + 1);
+	if (sentence)
+		(void)fprintf(out, "%c%s.\n", sentence[0] - 'a' + 'A', sentence + 1);
 }
 
 void report_heap_text(const struct heap_report *report, bool verbose, FILE *out)
@@ -391,7 +392,6 @@ void report_heap_text(const struct heap_report *report, bool verbose, FILE *out)
 	for (size_t i = 0; i < report->dangling.count && (verbose || i < FINDINGS_SHOWN); i++)
 		print_dangling(&report->dangling.items[i], verbose, out);
 	print_suspects(report, verbose, out);
-	for (size_t i = 0; i < report->notes.count; i++)
-		(void)fprintf(out, "%snote: %s\n", i == 0 ? "\n" : "", report->notes.items[i]);
+	text_notes(&report->notes, out);
 	(void)fprintf(out, "\nSeed %" PRIu64 "; case: %s\n", report->seed, report->case_dir);
 }

@@ -4,6 +4,7 @@
 #include "report/report_investigation.h"
 
 #include "model/signature.h"
+#include "report/wording.h"
 
 /* The innermost frame with a line in a file of the program's; NULL. */
 static const struct frame *located(const struct stack *stack)
@@ -38,7 +39,7 @@ static void steps(const struct investigation *inv, FILE *out)
 		AUTO(strbuf_deinit) struct strbuf sb = { 0 };
 		const struct frame *site = stack_site(&step->stack);
 
-		strbuf_adds(&sb, step->what);
+		words_add(&step->what, &sb);
 		if (site && site->function)
 			strbuf_addf(&sb, ", in %s", site->function);
 		line(inv, &step->stack, "note", strbuf_str(&sb), out);
@@ -50,10 +51,19 @@ static void alternatives(const struct investigation *inv, FILE *out)
 	VEC_FOREACH (&inv->verdict.alternatives, alternative) {
 		AUTO(strbuf_deinit) struct strbuf sb = { 0 };
 
-		strbuf_addf(&sb, "or: %s [%s]", alternative->sentence,
-			    verdict_class_name(alternative->class));
+		strbuf_adds(&sb, "or: ");
+		words_add(&alternative->sentence, &sb);
+		strbuf_addf(&sb, " [%s]", verdict_class_name(alternative->class));
 		line(inv, NULL, "note", strbuf_str(&sb), out);
 	}
+}
+
+static void note(const struct investigation *inv, const struct said *said, FILE *out)
+{
+	AUTO(mem_freep) char *text = words_of(said);
+
+	if (text)
+		line(inv, NULL, "note", text, out);
 }
 
 static void verdict(const struct investigation *inv, FILE *out)
@@ -67,15 +77,15 @@ static void verdict(const struct investigation *inv, FILE *out)
 		where = &v->steps.items[v->steps.count - 1].stack;
 	if (where->count == 0 && crash)
 		where = &crash->stack;
-	strbuf_addf(&sb, "%s [%s%s]", v->sentence, verdict_class_name(v->class),
+	words_add(&v->sentence, &sb);
+	strbuf_addf(&sb, " [%s%s]", verdict_class_name(v->class),
 		    v->firm || v->class == VERDICT_NOT_CAUGHT ? "" : ", not firm");
 	line(inv, where, "error", strbuf_str(&sb), out);
 	steps(inv, out);
-	for (size_t i = 0; i < v->doubts.count; i++)
-		line(inv, NULL, "note", v->doubts.items[i], out);
+	VEC_FOREACH (&v->doubts.list, doubt)
+		note(inv, doubt, out);
 	alternatives(inv, out);
-	if (v->next)
-		line(inv, NULL, "note", v->next, out);
+	note(inv, &v->next, out);
 }
 
 void report_investigation_gcc(const struct investigation *inv, FILE *out)

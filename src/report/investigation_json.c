@@ -6,13 +6,16 @@
 #include "report/choices_json.h"
 #include "report/json.h"
 #include "report/signature_json.h"
+#include "report/wording.h"
 
-static json_t *strings(const struct strv *strv)
+/* The rows of judge/considerations.c behind the doubts. */
+static json_t *considerations_json(const struct said_list *doubts)
 {
 	json_t *array = json_array();
 
-	for (size_t i = 0; i < strv->count; i++)
-		(void)json_array_append_new(array, json_text(strv->items[i]));
+	VEC_FOREACH (&doubts->list, doubt)
+		if (doubt->id)
+			(void)json_array_append_new(array, json_text(doubt->id));
 	return array;
 }
 
@@ -41,7 +44,7 @@ static json_t *home_json(const struct home *home)
 	if (home->kind == HOME_UNKNOWN)
 		return json_null();
 	object = json_object();
-	home_describe(home, &words);
+	words_home(home, &words);
 	set(object, "kind", json_text(home_kind_name(home->kind)));
 	set(object, "key", json_text(home->key));
 	set(object, "name", json_text(home->name));
@@ -92,7 +95,7 @@ static json_t *steps_json(const struct verdict *v)
 	VEC_FOREACH (&v->steps, step) {
 		json_t *object = json_object();
 
-		set(object, "what", json_text(step->what));
+		set(object, "what", json_said(&step->what));
 		set(object, "trial", step->trial > 0 ? count(step->trial) : json_null());
 		set(object, "evidence", step->evidence > 0 ? count(step->evidence) : json_null());
 		set(object, "site", json_site(&step->stack));
@@ -109,8 +112,8 @@ static json_t *alternatives_json(const struct verdict *v)
 		json_t *object = json_object();
 
 		set(object, "class", json_text(verdict_class_name(alternative->class)));
-		set(object, "sentence", json_text(alternative->sentence));
-		set(object, "tell_apart", json_text(alternative->tell_apart));
+		set(object, "sentence", json_said(&alternative->sentence));
+		set(object, "tell_apart", json_said(&alternative->tell_apart));
 		set(object, "evidence",
 		    numbers(alternative->evidence.items, alternative->evidence.count));
 		(void)json_array_append_new(array, object);
@@ -142,7 +145,7 @@ static json_t *verdict_json(const struct investigation *inv)
 	set(object, "class", json_text(verdict_class_name(v->class)));
 	set(object, "words", json_text(verdict_class_words(v->class)));
 	set(object, "firm", json_boolean(v->firm));
-	set(object, "sentence", json_text(v->sentence));
+	set(object, "sentence", json_said(&v->sentence));
 	set(object, "caught", count(v->caught));
 	set(object, "watched", count(v->watched));
 	set(object, "trials", count(v->trials));
@@ -160,10 +163,10 @@ static json_t *verdict_json(const struct investigation *inv)
 	set(object, "evidence", numbers(v->evidence.items, v->evidence.count));
 	set(object, "steps", steps_json(v));
 	set(object, "alternatives", alternatives_json(v));
-	set(object, "doubts", strings(&v->doubts));
-	set(object, "considerations", strings(&v->considered));
-	set(object, "open", strings(&v->open));
-	set(object, "next", json_text(v->next));
+	set(object, "doubts", json_said_list(&v->doubts));
+	set(object, "considerations", considerations_json(&v->doubts));
+	set(object, "open", json_said_list(&v->open));
+	set(object, "next", json_said(&v->next));
 	return object;
 }
 
@@ -172,10 +175,10 @@ static void add_hypothesis(json_t *array, const struct ledger_entry *h, bool bui
 	json_t *object = json_object();
 
 	set(object, "id", json_text(h->id));
-	set(object, "text", json_text(h->text));
+	set(object, "text", json_said(&h->text));
 	set(object, "status", json_text(ledger_status_name(h->status)));
 	json_ledger_basis(object, h);
-	set(object, "because", json_text(h->because));
+	set(object, "because", json_said(&h->because));
 	set(object, "evidence", numbers(h->evidence.items, h->evidence.count));
 	set(object, "built_in", json_boolean(built_in));
 	(void)json_array_append_new(array, object);
@@ -236,15 +239,15 @@ static json_t *decisions_json(const struct investigation *inv)
 
 static json_t *evidence_json(const struct evidence *e)
 {
-	AUTO(strbuf_deinit) struct strbuf words = { 0 };
+	AUTO(said_deinit) struct said said = { 0 };
 	json_t *object = json_object();
 
-	evidence_describe(e, &words);
+	evidence_say(e, &said);
 	set(object, "id", count(e->id));
 	set(object, "trial", e->trial > 0 ? count(e->trial) : json_null());
 	set(object, "failing", json_boolean(e->failing));
 	set(object, "kind", json_text(evidence_kind_name(e->kind)));
-	set(object, "text", json_text(strbuf_str(&words)));
+	set(object, "text", json_said(&said));
 	return object;
 }
 
@@ -265,7 +268,7 @@ static json_t *document(const struct investigation *inv, const char *schema)
 	set(object, "reproduce", json_text(inv->reproduce));
 	set(object, "prove_fix", json_text(inv->prove_fix));
 	set(object, "sentinel", json_text(inv->sentinel));
-	set(object, "notes", strings(&inv->notes));
+	set(object, "notes", json_said_list(&inv->notes));
 	return object;
 }
 

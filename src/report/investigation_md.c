@@ -14,6 +14,7 @@
 #include "model/signature.h"
 #include "report/markdown.h"
 #include "report/text.h"
+#include "report/wording.h"
 
 #define STACK_FRAMES 24
 #define EVIDENCE_SHOWN 200
@@ -82,7 +83,7 @@ static void summary(const struct investigation *inv, FILE *out)
 		(void)fprintf(out, "**%s%s** (`%s`). ",
 			      v->firm || v->class == VERDICT_NOT_CAUGHT ? "" : "Probably: ",
 			      verdict_class_words(v->class), verdict_class_name(v->class));
-		md_text(v->sentence, out);
+		md_said(&v->sentence, out);
 		(void)fprintf(out, ".\n");
 	} else if (inv->series.count == 0) {
 		(void)fprintf(out, "The case is empty: nothing has been run.\n");
@@ -214,7 +215,9 @@ static void crash_location(const struct investigation *inv, FILE *out)
 	if (!crash) {
 		(void)fprintf(out, "No observer has seen a crash (`--observe crash` or `ids`).\n");
 	} else {
-		md_text(crash->words ? crash->words : signal_name(crash->signal), out);
+		AUTO(mem_freep) char *words = words_of(&crash->words);
+
+		md_text(words ? words : signal_name(crash->signal), out);
 		(void)fprintf(out, ".\n");
 		if (crash->instruction) {
 			(void)fprintf(out, "\nInstruction: ");
@@ -328,9 +331,9 @@ static void timeline(const struct investigation *inv, FILE *out)
 		else
 			put_decision(&inv->decisions.list.items[d++], out);
 	}
-	for (size_t i = 0; i < inv->notes.count; i++) {
+	VEC_FOREACH (&inv->notes.list, note) {
 		(void)fprintf(out, "- note: ");
-		md_text(inv->notes.items[i], out);
+		md_said(note, out);
 		(void)fputc('\n', out);
 	}
 }
@@ -340,16 +343,15 @@ static void put_hypothesis(const struct ledger_entry *h, FILE *out)
 	(void)fprintf(out, "| ");
 	md_cell_code(h->id, out);
 	(void)fprintf(out, " | ");
-	md_text(h->text, out);
-	(void)fprintf(out, " | %s | ", ledger_status_words(h->status));
+	md_said(&h->text, out);
+	(void)fprintf(out, " | %s | ", words_status(h->status));
 	if (h->by != EXPERIMENT_KINDS)
 		(void)fprintf(out, "%s, %" PRIu64 " trial%s", experiment_name(h->by), h->telling,
 			      h->telling == 1 ? "" : "s");
 	if (h->status == LEDGER_EXCLUDED && h->by != EXPERIMENT_KINDS)
 		(void)fprintf(out, ", chance to miss it: %.2g %%", h->missed * 100);
 	(void)fprintf(out, " | ");
-	if (h->because)
-		md_text(h->because, out);
+	md_said(&h->because, out);
 	(void)fprintf(out, " | ");
 	put_numbers(h->evidence.items, h->evidence.count, out);
 	(void)fprintf(out, " |\n");
@@ -407,7 +409,7 @@ static void put_facts(const struct verdict *v, FILE *out)
 	if (v->home.kind != HOME_UNKNOWN) {
 		AUTO(strbuf_deinit) struct strbuf sb = { 0 };
 
-		home_describe(&v->home, &sb);
+		words_home(&v->home, &sb);
 		(void)fprintf(out, "| field | ");
 		md_text(strbuf_str(&sb), out);
 		(void)fprintf(out, " |\n");
@@ -425,14 +427,14 @@ static void put_facts(const struct verdict *v, FILE *out)
 	(void)fprintf(out, " |\n");
 }
 
-static void put_list(const char *what, const struct strv *list, FILE *out)
+static void put_list(const char *what, const struct said_list *list, FILE *out)
 {
-	if (list->count == 0)
+	if (list->list.count == 0)
 		return;
 	(void)fprintf(out, "\n%s:\n\n", what);
-	for (size_t i = 0; i < list->count; i++) {
+	VEC_FOREACH (&list->list, said) {
 		(void)fprintf(out, "- ");
-		md_text(list->items[i], out);
+		md_said(said, out);
 		(void)fputc('\n', out);
 	}
 }
@@ -446,13 +448,13 @@ static void root_cause(const struct investigation *inv, FILE *out)
 		(void)fprintf(out, "Not known.\n");
 		return;
 	}
-	md_text(v->sentence, out);
+	md_said(&v->sentence, out);
 	(void)fprintf(out, ".\n");
 	put_facts(v, out);
 	VEC_FOREACH (&v->steps, step) {
 		AUTO(strbuf_deinit) struct strbuf what = { 0 };
 
-		strbuf_adds(&what, step->what);
+		words_add(&step->what, &what);
 		if (what.len > 0 && what.data[0] >= 'a' && what.data[0] <= 'z')
 			what.data[0] = (char)(what.data[0] - 'a' + 'A');
 		put_part(inv, strbuf_str(&what), &step->stack, out);
@@ -461,9 +463,9 @@ static void root_cause(const struct investigation *inv, FILE *out)
 	put_list("Still open", &v->open, out);
 	VEC_FOREACH (&v->alternatives, alternative) {
 		(void)fprintf(out, "\nOr `%s`: ", verdict_class_name(alternative->class));
-		md_text(alternative->sentence, out);
+		md_said(&alternative->sentence, out);
 		(void)fprintf(out, ". To tell them apart: ");
-		md_text(alternative->tell_apart, out);
+		md_said(&alternative->tell_apart, out);
 		(void)fprintf(out, ".\n");
 	}
 }
@@ -483,7 +485,7 @@ static void evidence(const struct investigation *inv, FILE *out)
 
 		if (shown++ == EVIDENCE_SHOWN)
 			break;
-		evidence_describe(e, &sb);
+		words_evidence(e, &sb);
 		(void)fprintf(out, "| E%" PRIu64 " | ", e->id);
 		if (e->trial > 0)
 			(void)fprintf(out, "%" PRIu64 "%s", e->trial,
@@ -502,9 +504,9 @@ static void next_steps(const struct investigation *inv, FILE *out)
 	const struct verdict *v = &inv->verdict;
 
 	heading("Next steps", out);
-	if (inv->judged && v->next) {
+	if (inv->judged && said_anything(&v->next)) {
 		(void)fprintf(out, "- [ ] ");
-		md_text(v->next, out);
+		md_said(&v->next, out);
 		(void)fputc('\n', out);
 	}
 	if (!inv->judged && inv->reproduce)

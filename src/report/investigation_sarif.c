@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "report/json.h"
+#include "report/wording.h"
 
 #define ROOT_NAME "SRCROOT"
 #define STACK_FRAMES 64
@@ -118,11 +119,12 @@ static json_t *code_flow(const struct investigation *inv)
 	json_int_t order = 1;
 
 	VEC_FOREACH (&inv->verdict.steps, step) {
+		AUTO(mem_freep) char *what = words_of(&step->what);
 		json_t *row = json_object();
 		bool bad = step->stack.count > 0 && inv->verdict.writer.count > 0 &&
-			   strcmp(step->what, "the bad write") == 0;
+			   step->what.id && strcmp(step->what.id, "step:bad-write") == 0;
 
-		set(row, "location", location(inv, shown_frame(&step->stack), step->what));
+		set(row, "location", location(inv, shown_frame(&step->stack), what));
 		set(row, "stack", stack_json(inv, &step->stack, NULL));
 		set(row, "executionOrder", json_integer(order++));
 		set(row, "importance", json_text(bad ? "essential" : "important"));
@@ -186,11 +188,12 @@ static json_t *result_json(const struct investigation *inv)
 {
 	json_t *object = json_object(), *prints = json_object();
 	const struct verdict *v = &inv->verdict;
+	AUTO(mem_freep) char *sentence = words_of(&v->sentence);
 
 	set(object, "ruleId", json_text(verdict_class_name(v->class)));
 	set(object, "ruleIndex", json_integer(0));
 	set(object, "level", json_text(v->firm ? "error" : "warning"));
-	set(object, "message", message(v->sentence));
+	set(object, "message", message(sentence));
 	add_places(inv, object);
 	if (v->signature[0] != '\0') {
 		set(prints, "redhandSignature/v1", json_text(v->signature));

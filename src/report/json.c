@@ -9,6 +9,7 @@
 #include "model/secret.h"
 #include "model/verdict.h"
 #include "report/report_error.h"
+#include "report/wording.h"
 
 json_t *json_text(const char *text)
 {
@@ -39,6 +40,27 @@ json_t *json_strings(char *const *items)
 
 	for (; *items; items++)
 		(void)json_array_append_new(array, json_text(*items));
+	return array;
+}
+
+json_t *json_strv(const struct strv *list)
+{
+	return list->count > 0 ? json_strings(list->items) : json_array();
+}
+
+json_t *json_said(const struct said *said)
+{
+	AUTO(mem_freep) char *text = words_of(said);
+
+	return json_text(text);
+}
+
+json_t *json_said_list(const struct said_list *list)
+{
+	json_t *array = json_array();
+
+	VEC_FOREACH (&list->list, said)
+		(void)json_array_append_new(array, json_said(said));
 	return array;
 }
 

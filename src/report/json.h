@@ -5,6 +5,7 @@
 
 #include "model/crash.h"
 #include "model/rate.h"
+#include "model/said.h"
 
 /* Helpers for the JSON reports. Private to report/. */
 
@@ -25,6 +26,11 @@ json_t *json_text(const char *text);
 json_t *json_number(double value);
 
 json_t *json_strings(char *const *items);
+json_t *json_strv(const struct strv *list);
+
+/* The words of a statement, or null; of several. */
+json_t *json_said(const struct said *said);
+json_t *json_said_list(const struct said_list *list);
 
 /* A command or variables (NULL: none), without their secrets. */
 json_t *json_command(char *const *words);

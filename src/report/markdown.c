@@ -5,6 +5,7 @@
 
 #include "base/mem.h"
 #include "base/strbuf.h"
+#include "report/wording.h"
 
 static bool word(char c)
 {
@@ -129,4 +130,12 @@ void md_fenced(const char *text, FILE *out)
 	if (strspn(strbuf_str(&sb), " \t`") == sb.len)
 		(void)fputc('.', out);
 	(void)fprintf(out, "%s\n", strbuf_str(&sb));
+}
+
+void md_said(const struct said *said, FILE *out)
+{
+	AUTO(mem_freep) char *text = words_of(said);
+
+	if (text)
+		md_text(text, out);
 }

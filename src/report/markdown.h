@@ -2,6 +2,8 @@
 
 #include <stdio.h>
 
+#include "model/said.h"
+
 /*
  * Hostile text in Markdown (GitHub's). Private to report/.
  *
@@ -11,6 +13,7 @@
 
 /* As running text. */
 void md_text(const char *text, FILE *out);
+void md_said(const struct said *said, FILE *out);
 
 /* As a code span; in a cell of a table. */
 void md_code(const char *text, FILE *out);

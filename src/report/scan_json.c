@@ -71,7 +71,6 @@ static json_t *query_json(const struct scan_report *report)
 void report_scan_json(const struct scan_report *report, FILE *out)
 {
 	json_t *object = json_object(), *hits = json_array(), *regions = json_array();
-	json_t *notes = json_array();
 
 	set(object, "schema", json_text("redhand/scan/1"));
 	set(object, "subject", json_text(report->subject));
@@ -88,8 +87,6 @@ void report_scan_json(const struct scan_report *report, FILE *out)
 	VEC_FOREACH (&report->hits, hit)
 		(void)json_array_append_new(hits, hit_json(report, hit));
 	set(object, "hits", hits);
-	for (size_t i = 0; i < report->notes.count; i++)
-		(void)json_array_append_new(notes, json_text(report->notes.items[i]));
-	set(object, "notes", notes);
+	set(object, "notes", json_said_list(&report->notes));
 	json_print(object, out);
 }

@@ -1,6 +1,7 @@
 /*
  * A scan as text: by function, the instructions that match.
  */
+#include "base/cstr.h"
 #include "report/report_scan.h"
 
 #include <inttypes.h>
@@ -14,23 +15,11 @@ static const struct frame *outermost(const struct scan_hit *hit)
 	return hit->frames.count > 0 ? &hit->frames.frames[hit->frames.count - 1] : NULL;
 }
 
-static bool same_text(const char *a, const char *b)
-{
-	return a == b || (a && b && strcmp(a, b) == 0);
-}
-
 static bool same_function(const struct scan_hit *a, const struct scan_hit *b)
 {
 	const struct frame *x = outermost(a), *y = outermost(b);
 
-	return x && y && same_text(x->function, y->function) && same_text(x->module, y->module);
-}
-
-static const char *base_name(const char *path)
-{
-	const char *slash = strrchr(path, '/');
-
-	return slash ? slash + 1 : path;
+	return x && y && cstr_same(x->function, y->function) && cstr_same(x->module, y->module);
 }
 
 static void print_function(const struct scan_hit *hit, FILE *out)
@@ -41,7 +30,7 @@ static void print_function(const struct scan_hit *hit, FILE *out)
 	if (frame && frame->kind == FRAME_JIT)
 		(void)fputs("  (emitted code)", out);
 	else if (frame && frame->module)
-		(void)fprintf(out, "  in %s", base_name(frame->module));
+		(void)fprintf(out, "  in %s", cstr_base(frame->module));
 	(void)fputc('\n', out);
 }
 
@@ -72,7 +61,7 @@ static void print_line(const struct scan_hit *hit, FILE *out)
 
 	if (!frame || !frame->file)
 		return;
-	(void)fprintf(out, "  %s:%u", base_name(frame->file), frame->line);
+	(void)fprintf(out, "  %s:%u", cstr_base(frame->file), frame->line);
 	if (hit->frames.count > 1 && frame->function)
 		(void)fprintf(out, " (%s, inlined)", frame->function);
 }
@@ -146,8 +135,7 @@ static void print_totals(const struct scan_report *report, FILE *out)
 			      " stores at this offset from the stack pointer are left out "
 			      "(--stack lists them)\n",
 			      report->stack_left_out);
-	for (size_t i = 0; i < report->notes.count; i++)
-		(void)fprintf(out, "note: %s\n", report->notes.items[i]);
+	text_notes(&report->notes, out);
 }
 
 void report_scan_text(const struct scan_report *report, bool verbose, FILE *out)

@@ -6,11 +6,6 @@
 #include "report/certificate_json.h"
 #include "report/json.h"
 
-static json_t *strings(const struct strv *list)
-{
-	return list->count > 0 ? json_strings(list->items) : json_array();
-}
-
 static json_t *others_json(const struct certificate *c)
 {
 	json_t *array = json_array();
@@ -39,7 +34,7 @@ json_t *certificate_json(const struct certificate *c)
 	set(object, "summary", json_text(c->summary));
 	set(object, "expect", json_text(expectation_names[c->expect]));
 	set(object, "met", json_boolean(c->met));
-	set(object, "sentence", json_text(c->sentence));
+	set(object, "sentence", json_said(&c->sentence));
 	set(object, "confidence", json_number(c->confidence));
 	set(object, "careful", json_boolean(c->careful));
 	set(object, "needed", count(c->needed));
@@ -51,7 +46,7 @@ json_t *certificate_json(const struct certificate *c)
 	set(object, "trial", c->shown_trial != 0 ? count(c->shown_trial) : json_null());
 	set(object, "others", count(c->others));
 	set(object, "other_failures", others_json(c));
-	set(object, "notes", strings(&c->notes));
+	set(object, "notes", json_said_list(&c->notes));
 	set(object, "seconds", json_number(c->seconds));
 	set(object, "interrupted", json_boolean(c->interrupted));
 	return object;
@@ -85,8 +80,8 @@ void report_sentinel_json(const struct sentinel_report *r, FILE *out)
 	set(object, "clean_runs_for_99", count(r->needed));
 	set(object, "program", json_command(r->program));
 	set(object, "environment", json_command(r->env->items));
-	set(object, "tests", strings(r->tests));
-	set(object, "copied", strings(r->copied));
-	set(object, "notes", strings(r->notes));
+	set(object, "tests", json_strv(r->tests));
+	set(object, "copied", json_strv(r->copied));
+	set(object, "notes", json_said_list(r->notes));
 	print(object, out);
 }

@@ -8,6 +8,7 @@
 
 #include "base/strbuf.h"
 #include "report/text.h"
+#include "report/wording.h"
 
 static void print_text(const char *text, FILE *out)
 {
@@ -26,10 +27,20 @@ static void print_list(const char *head, const struct strv *list, FILE *out)
 	}
 }
 
+static void print_notes(const struct said_list *notes, FILE *out)
+{
+	AUTO(strv_deinit) struct strv texts = { 0 };
+
+	words_list(notes, &texts);
+	print_list("Note: ", &texts, out);
+}
+
 static void print_certificate(const struct certificate *c, FILE *out)
 {
+	AUTO(mem_freep) char *sentence = words_of(&c->sentence);
+
 	(void)fprintf(out, "%s (%s).\n%s.\n", c->met ? "As expected" : "NOT as expected",
-		      expectation_names[c->expect], c->sentence);
+		      expectation_names[c->expect], sentence);
 	(void)fprintf(out, "\nRecorded: %s  ", c->signature);
 	print_text(c->summary, out);
 	(void)fputc('\n', out);
@@ -42,7 +53,7 @@ static void print_certificate(const struct certificate *c, FILE *out)
 		print_text(other->summary, out);
 		(void)fprintf(out, "  (trial %" PRIu64 ")\n", other->trial);
 	}
-	print_list("Note: ", &c->notes, out);
+	print_notes(&c->notes, out);
 }
 
 void report_certificate_text(const struct certificate *c, FILE *out)
@@ -91,6 +102,7 @@ static void xml_property(const char *name, uint64_t value, FILE *out)
 
 void report_certificate_junit(const struct certificate *c, FILE *out)
 {
+	AUTO(mem_freep) char *sentence = words_of(&c->sentence);
 	(void)fprintf(out,
 		      "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n"
 		      "<testsuites tests=\"1\" failures=\"%d\" errors=\"0\" time=\"%.3f\">\n"
@@ -111,20 +123,22 @@ void report_certificate_junit(const struct certificate *c, FILE *out)
 	(void)fprintf(out, "\" time=\"%.3f\">\n", c->seconds);
 	if (!c->met) {
 		(void)fputs("      <failure type=\"sentinel\" message=\"", out);
-		xml_text(c->sentence, out);
+		xml_text(sentence, out);
 		(void)fputs("\"/>\n", out);
 	}
 	(void)fputs("      <system-out>", out);
-	xml_text(c->sentence, out);
+	xml_text(sentence, out);
 	VEC_FOREACH (&c->other_failures, other) {
 		(void)fprintf(out, "\n%s, %" PRIu64 " trials: ",
 			      other->known ? "known, a separate issue" : "another failure",
 			      other->count);
 		xml_text(other->summary, out);
 	}
-	for (size_t i = 0; i < c->notes.count; i++) {
+	VEC_FOREACH (&c->notes.list, note) {
+		AUTO(mem_freep) char *text = words_of(note);
+
 		(void)fputc('\n', out);
-		xml_text(c->notes.items[i], out);
+		xml_text(text, out);
 	}
 	(void)fputs("</system-out>\n    </testcase>\n  </testsuite>\n</testsuites>\n", out);
 }
@@ -142,7 +156,7 @@ void report_sentinel_text(const struct sentinel_report *r, FILE *out)
 	if (r->tests->count > 0)
 		(void)fprintf(out, "Tests: the minimal list of %zu\n", r->tests->count);
 	print_list("Copied: ", r->copied, out);
-	print_list("Note: ", r->notes, out);
+	print_notes(r->notes, out);
 	(void)fprintf(out,
 		      "\nCommit it next to the tests. Then:\n"
 		      "  %s/run.sh                  is it still there?\n"

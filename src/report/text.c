@@ -8,6 +8,7 @@
 #include "base/strbuf.h"
 #include "base/words.h"
 #include "model/secret.h"
+#include "report/wording.h"
 
 void text_program(char *const *program, FILE *out)
 {
@@ -36,4 +37,13 @@ void text_rate(const struct rate *rate, FILE *out)
 	(void)fprintf(out, "%" PRIu64 " of %" PRIu64 " failed, %s %% (95 %%: %s–%s %%)",
 		      rate->failed, rate->trials, PERCENT(rate->rate), PERCENT(rate->low),
 		      PERCENT(rate->high));
+}
+
+void text_notes(const struct said_list *notes, FILE *out)
+{
+	VEC_FOREACH (&notes->list, note) {
+		AUTO(mem_freep) char *text = words_of(note);
+
+		(void)fprintf(out, "%snote: %s\n", note == notes->list.items ? "\n" : "", text);
+	}
 }

@@ -3,6 +3,7 @@
 #include <stdio.h>
 
 #include "model/frame.h"
+#include "model/said.h"
 #include "model/summary.h"
 
 /* Helpers for the text reports. Private to report/. */
@@ -27,3 +28,6 @@ void text_stack(const struct stack *stack, size_t limit, const char *indent, FIL
 
 /* The source around the first frame whose file can be read here (crash_text.c). */
 void text_source(const struct stack *stack, const char *indent, FILE *out);
+
+/* "note: …", a line each, after an empty one; nothing where there is none. */
+void text_notes(const struct said_list *notes, FILE *out);

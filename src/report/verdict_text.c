@@ -15,6 +15,7 @@
 #include "model/signature.h"
 #include "report/screen.h"
 #include "report/text.h"
+#include "report/wording.h"
 
 #define WRITER_FRAMES 4
 #define COMMAND_LINES 7
@@ -30,6 +31,16 @@ struct page {
 static void row(const struct page *page, const char *label, const char *text, size_t lines)
 {
 	screen_row(&page->screen, label, text, lines);
+}
+
+/* Nothing where nothing is said. */
+static void row_said(const struct page *page, const char *label, const struct said *said,
+		     size_t lines)
+{
+	AUTO(mem_freep) char *text = words_of(said);
+
+	if (text)
+		row(page, label, text, lines);
 }
 
 #define rowf(page, label, lines, ...) screen_rowf(&(page)->screen, label, lines, __VA_ARGS__)
@@ -234,7 +245,7 @@ static void confidence(const struct page *page)
 	if (v->class == VERDICT_NOT_CAUGHT || v->class == VERDICT_NOT_MEMORY ||
 	    is_plain_fault(v->class) || v->class == VERDICT_LEAK_GROWTH ||
 	    v->class == VERDICT_HOST_SUSPECTED || v->watched == 0)
-		row(page, "", v->sentence, 5);
+		row_said(page, "", &v->sentence, 5);
 	else
 		rowf(page, "caught", 2,
 		     "in %" PRIu64 " of %" PRIu64 " %strials that could show it%s", v->caught,
@@ -242,8 +253,8 @@ static void confidence(const struct page *page)
 		     strbuf_str(&run));
 	if (v->class == VERDICT_LEAK_GROWTH)
 		rowf(page, "seen", 1, "in %" PRIu64 " of %" PRIu64 " runs", v->caught, v->watched);
-	for (size_t i = 0; i < v->doubts.count && i < 3; i++)
-		row(page, i == 0 ? "but" : "", v->doubts.items[i], 2);
+	for (size_t i = 0; i < v->doubts.list.count && i < 3; i++)
+		row_said(page, i == 0 ? "but" : "", &v->doubts.list.items[i], 2);
 	found_again(page);
 }
 
@@ -300,7 +311,7 @@ static void victim(const struct page *page)
 	if (!told)
 		told = first_use(page);
 	if (v->home.kind != HOME_UNKNOWN) {
-		home_describe(&v->home, &sb);
+		words_home(&v->home, &sb);
 		row(page, v->class == VERDICT_DANGLING_HOLDER ? "holder" : "victim",
 		    strbuf_str(&sb), 2);
 	}
@@ -447,10 +458,11 @@ static void writer(const struct page *page)
 static void failure(const struct page *page)
 {
 	const struct crash *crash = investigation_crash(page->inv);
+	AUTO(mem_freep) char *words = crash ? words_of(&crash->words) : NULL;
 
 	if (!crash)
 		return;
-	row(page, "fails", crash->words ? crash->words : signal_name(crash->signal), 2);
+	row(page, "fails", words ? words : signal_name(crash->signal), 2);
 	if (crash_site(crash))
 		frame_row(page, "", "in ", crash_site(crash));
 }
@@ -499,7 +511,7 @@ static void ledger(const struct page *page)
 		     excluded, others, untested);
 	VEC_FOREACH (&page->inv->own_hypotheses, h)
 		strbuf_addf(&own, "%s%s %s", own.len > 0 ? ", " : "", h->id,
-			    ledger_status_words(h->status));
+			    words_status(h->status));
 	if (own.len > 0)
 		row(page, "yours", strbuf_str(&own), 2);
 }
@@ -535,12 +547,16 @@ static void commands(const struct page *page)
 			     inv->verdict.alternatives.count - ALTERNATIVES_SHOWN);
 			break;
 		}
-		rowf(page, "or", 2, "%s [%s]", alternative->sentence,
-		     verdict_class_name(alternative->class));
-		rowf(page, "", 1, "to tell: %s", alternative->tell_apart);
+		{
+			AUTO(mem_freep) char *sentence = words_of(&alternative->sentence);
+			AUTO(mem_freep) char *tell = words_of(&alternative->tell_apart);
+
+			rowf(page, "or", 2, "%s [%s]", sentence,
+			     verdict_class_name(alternative->class));
+			rowf(page, "", 1, "to tell: %s", tell);
+		}
 	}
-	if (inv->verdict.next)
-		row(page, "next", inv->verdict.next, 3);
+	row_said(page, "next", &inv->verdict.next, 3);
 	/* What is told instead of nothing says so itself. */
 	if (inv->interrupted && inv->verdict.class != VERDICT_NOT_CAUGHT)
 		row(page, "next",
@@ -628,12 +644,14 @@ static void timeline(const struct page *page)
 static void ledger_row(const struct page *page, const struct ledger_entry *h)
 {
 	AUTO(strbuf_deinit) struct strbuf basis = { 0 };
+	AUTO(mem_freep) char *text = words_of(&h->text);
+	AUTO(mem_freep) char *because = words_of(&h->because);
 
 	if (h->by != EXPERIMENT_KINDS && h->status != LEDGER_OPEN)
 		strbuf_addf(&basis, " [%s, %" PRIu64 " trial%s]", experiment_name(h->by),
 			    h->telling, h->telling == 1 ? "" : "s");
-	rowf(page, ledger_status_words(h->status), 4, "%s: %s%s%s%s", h->id, h->text,
-	     h->because ? "; " : "", h->because ? h->because : "", strbuf_str(&basis));
+	rowf(page, words_status(h->status), 4, "%s: %s%s%s%s", h->id, text ? text : "",
+	     because ? "; " : "", because ? because : "", strbuf_str(&basis));
 }
 
 static void hypothesis_rows(const struct page *page)
@@ -660,18 +678,18 @@ static void evidence_rows(const struct page *page)
 		if (e->trial > 0)
 			strbuf_addf(&sb, "trial %" PRIu64 "%s: ", e->trial,
 				    e->failing ? "" : " (passed)");
-		evidence_describe(e, &sb);
+		words_evidence(e, &sb);
 		row(page, label, strbuf_str(&sb), 6);
 	}
 }
 
 static void note_rows(const struct page *page)
 {
-	if (page->inv->notes.count == 0)
+	if (page->inv->notes.list.count == 0)
 		return;
 	title(page, "Notes");
-	for (size_t i = 0; i < page->inv->notes.count; i++)
-		row(page, "", page->inv->notes.items[i], 0);
+	VEC_FOREACH (&page->inv->notes.list, note)
+		row_said(page, "", note, 0);
 }
 
 void report_investigation_text(const struct investigation *inv, const struct terminal *terminal,

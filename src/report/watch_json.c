@@ -155,7 +155,7 @@ static json_t *stop_json(const struct watch_stop *stop)
 void report_watch_json(const struct watch_report *report, FILE *out)
 {
 	json_t *object = json_object(), *targets = json_array(), *writers = json_array();
-	json_t *conflations = json_array(), *outside = json_array(), *notes = json_array();
+	json_t *conflations = json_array(), *outside = json_array();
 	uint64_t hits = 0;
 
 	VEC_FOREACH (&report->targets, target) {
@@ -168,8 +168,6 @@ void report_watch_json(const struct watch_report *report, FILE *out)
 		(void)json_array_append_new(conflations, conflation_json(conflation));
 	VEC_FOREACH (&report->outside, change)
 		(void)json_array_append_new(outside, outside_json(change));
-	for (size_t i = 0; i < report->notes.count; i++)
-		(void)json_array_append_new(notes, json_text(report->notes.items[i]));
 	set(object, "schema", json_text("redhand/watch/1"));
 	set(object, "case", json_text(report->case_dir));
 	set(object, "command", json_command(report->program));
@@ -188,6 +186,6 @@ void report_watch_json(const struct watch_report *report, FILE *out)
 	set(object, "outside", outside);
 	set(object, "outside_in_all", count(report->outside_count));
 	set(object, "stopped", stop_json(&report->stop));
-	set(object, "notes", notes);
+	set(object, "notes", json_said_list(&report->notes));
 	json_print(object, out);
 }

@@ -295,6 +295,5 @@ void report_watch_text(const struct watch_report *report, bool verbose, FILE *ou
 			      report->conflations.count - 1);
 	VEC_FOREACH (&report->outside, outside)
 		print_outside(outside, out);
-	for (size_t i = 0; i < report->notes.count; i++)
-		(void)fprintf(out, "note: %s\n", report->notes.items[i]);
+	text_notes(&report->notes, out);
 }

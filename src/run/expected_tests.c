@@ -2,17 +2,17 @@
 
 #include <string.h>
 
+#include "base/hash.h"
 #include "base/strbuf.h"
 #include "model/test_name.h"
 
 static uint64_t hash_name(const char *name)
 {
 	AUTO(strbuf_deinit) struct strbuf spelled = { 0 };
-	uint64_t h = 0xcbf29ce484222325u;
+	uint64_t h;
 
 	test_name_spell(name, &spelled);
-	for (const char *at = strbuf_str(&spelled); *at != '\0'; at++)
-		h = (h ^ (unsigned char)*at) * 0x100000001b3u;
+	h = hash_bytes(HASH_START, strbuf_str(&spelled), spelled.len);
 	return h ^ h >> 29;
 }
 

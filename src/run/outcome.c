@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/cstr.h"
 #include "run/breadcrumb.h"
 
 static bool counts(const struct trial_settings *settings, enum failure_kind kind)
@@ -77,7 +78,7 @@ struct verdict {
 static void add_placed(const struct verdict *v, struct signature signature)
 {
 	signature.exit_status = v->end->exit_status;
-	signature.test = v->end->running_test ? mem_strdup(v->end->running_test) : NULL;
+	signature.test = cstr_dup(v->end->running_test);
 	if (v->crash && signature.kind == FAILURE_SIGNAL &&
 	    (v->crash->signal == signature.signal || v->crash->ended_by == signature.signal)) {
 		signature.fault = mem_strdup(fault_class_name(v->crash->fault));

@@ -57,10 +57,8 @@ static void read_logs(struct lookout *look, struct reading *reading)
 
 	if (reading_logs(reading, &logs, NULL) < 0)
 		return;
-	strv_deinit(&look->seen->notes);
-	look->seen->notes = (struct strv){ 0 };
-	for (size_t i = 0; i < logs->notes.count; i++)
-		strv_add(&look->seen->notes, logs->notes.items[i]);
+	said_list_deinit(&look->seen->notes);
+	said_list_copy(&look->seen->notes, &logs->notes);
 	VEC_FOREACH (&logs->list, log)
 		add(look->seen, log->program, true);
 	VEC_FOREACH (&logs->list, log)

@@ -10,6 +10,7 @@
 
 #include "plan/hooks/allocator.h"
 #include "plan/hooks/own_malloc.h"
+#include "report/wording.h"
 #include "wire/plan.h"
 
 static int plan_own(struct hook_planner *planner, const char *program, struct strbuf *items,
@@ -88,7 +89,10 @@ int main(int argc, char **argv)
 		printf("error: %s (%s)\n", err.message, err.remedy);
 		failed = 1;
 	}
-	for (size_t i = 0; i < hook_planner_notes(planner)->count; i++)
-		printf("note: %s\n", hook_planner_notes(planner)->items[i]);
+	VEC_FOREACH (&hook_planner_notes(planner)->list, note) {
+		AUTO(mem_freep) char *text = words_of(note);
+
+		printf("note: %s\n", text);
+	}
 	return write_plan(argv[1], &items) || failed;
 }

@@ -124,7 +124,7 @@ static void try_investigation(const uint8_t *data, size_t size)
 		strv_take(&inv.notes, take(&data, &size));
 	}
 	inv.judged = true;
-	inv.verdict.sentence = take(&data, &size);
+	inv.verdict.sentence.text = take(&data, &size);
 	text = rendered(report_investigation_json, &inv);
 	must_be_json(text);
 	shared = share_json(&share, text, true);

@@ -215,7 +215,7 @@ static inline struct evidence made_crash(uint64_t trial, enum fault_class fault)
 	c->command = mem_strdup("app --bench");
 	c->address = 0xab;
 	c->fault = fault;
-	c->words = mem_strdup("SIGSEGV reading 0xab, 171 bytes from NULL");
+	said_as_text(&c->words, "SIGSEGV reading 0xab, 171 bytes from NULL");
 	c->instruction = mem_strdup("mov rax, qword ptr [rdi+0xab]");
 	c->origin = mem_strdup("mov rdi, qword ptr [rbx+0x18]");
 	made_stack(&c->stack, "dict_set_item", 88);

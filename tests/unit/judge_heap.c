@@ -13,6 +13,7 @@
 
 #include "judge/judge.h"
 #include "run/observe.h"
+#include "says.h"
 #include "studies/heap/evidence.h"
 #include "studies/heap/heap.h"
 
@@ -46,7 +47,7 @@ static void print(const struct verdict *verdict)
 		site("allocator", &verdict->victim->allocated);
 	if (verdict->holder != 0 && verdict->home.name)
 		(void)printf("holder %s\n", verdict->home.name);
-	(void)printf("sentence %s\n", verdict->sentence);
+	(void)printf("sentence %s\n", sentence_of(&verdict->sentence));
 	VEC_FOREACH (&verdict->alternatives, other)
 		(void)printf("or %s\n", verdict_class_name(other->class));
 }
@@ -98,7 +99,7 @@ int main(int argc, char **argv)
 	VEC_FOREACH (&evidence.list, e) {
 		AUTO(strbuf_deinit) struct strbuf words = { 0 };
 
-		evidence_describe(e, &words);
+		words_evidence(e, &words);
 		(void)printf("evidence trial %llu%s: %s\n", (unsigned long long)e->trial,
 			     e->failing ? "" : " (passed)", strbuf_str(&words));
 	}

@@ -13,6 +13,7 @@
 #include "case_fixture.h"
 #include "evidence_fixture.h"
 #include "model/verdict.h"
+#include "says.h"
 
 static int setup(void **state)
 {
@@ -98,8 +99,8 @@ static void every_kind_survives_packing(void **state)
 		evidence_pack(&copy, &second);
 		assert_int_equal(first.len, second.len);
 		assert_memory_equal(first.data, second.data, first.len);
-		evidence_describe(&e, &words);
-		evidence_describe(&copy, &words_again);
+		words_evidence(&e, &words);
+		words_evidence(&copy, &words_again);
 		assert_string_equal(strbuf_str(&words), strbuf_str(&words_again));
 		assert_true(words.len > 20);
 	}
@@ -132,7 +133,7 @@ static void damaged_bytes_are_refused(void **state)
 			if (evidence_unpack(sb.data, sb.len, &copy, &err) == 0) {
 				AUTO(strbuf_deinit) struct strbuf words = { 0 };
 
-				evidence_describe(&copy, &words);
+				words_evidence(&copy, &words);
 				evidence_deinit(&copy);
 			}
 			sb.data[at] = was;
@@ -212,7 +213,7 @@ static void clearing_a_series_takes_its_evidence(void **state)
 	AUTO(evidence_list_deinit) struct evidence_list list = { 0 };
 	AUTO(evidence_deinit) struct evidence gone = made_watch(1, 0);
 	AUTO(evidence_deinit) struct evidence stays = made_watch(9, 0);
-	AUTO(verdict_deinit) struct verdict verdict = { .sentence = mem_strdup("s") };
+	AUTO(verdict_deinit) struct verdict verdict = { .sentence = { .text = mem_strdup("s") } };
 	struct case_store *cs = opened(*state, CASE_WRITE);
 	struct err err = { 0 };
 	struct series_id series;
@@ -235,7 +236,7 @@ static void made_verdict(struct verdict *v)
 {
 	*v = (struct verdict){ .class = VERDICT_WIDE_WRITE,
 			       .firm = true,
-			       .sentence = mem_strdup("it was so"),
+			       .sentence = { .text = mem_strdup("it was so") },
 			       .caught = 3,
 			       .watched = 4,
 			       .trials = 41,
@@ -249,7 +250,7 @@ static void made_verdict(struct verdict *v)
 			       .tid = -1,
 			       .crash = 4,
 			       .holder = 5,
-			       .next = mem_strdup("run it again") };
+			       .next = { .text = mem_strdup("run it again") } };
 	(void)strcpy(v->signature, "0123456789");
 	made_stack(&v->writer, "f", 1);
 	made_stack(&v->freed_by, "g", 2);
@@ -258,22 +259,24 @@ static void made_verdict(struct verdict *v)
 	v->victim = made_block(1, MADE_BLOCK, 56, BLOCK_LIVE);
 	v->base = made_block(2, 0x900000, 16, BLOCK_FREED);
 	VEC_PUSH(&v->evidence, 7);
-	VEC_PUSH(&v->steps, ((struct verdict_step){ .what = mem_strdup("allocated"), .trial = 3 }));
+	VEC_PUSH(&v->steps, ((struct verdict_step){ .what = { .text = mem_strdup("allocated") },
+						    .trial = 3 }));
 	made_stack(&v->steps.items[0].stack, "object_new", 40);
-	VEC_PUSH(&v->alternatives, ((struct verdict_alternative){ .class = VERDICT_RACE,
-								  .sentence = mem_strdup("a"),
-								  .tell_apart = mem_strdup("b") }));
+	VEC_PUSH(&v->alternatives,
+		 ((struct verdict_alternative){ .class = VERDICT_RACE,
+						.sentence = { .text = mem_strdup("a") },
+						.tell_apart = { .text = mem_strdup("b") } }));
 	VEC_PUSH(&v->ledger, ((struct ledger_entry){ .id = mem_strdup("wide"),
-						     .text = mem_strdup("t"),
+						     .text = { .text = mem_strdup("t") },
 						     .status = LEDGER_CONFIRMED,
 						     .by = EXPERIMENT_WATCH,
 						     .telling = 3,
 						     .missed = 0.125,
-						     .because = mem_strdup("c") }));
+						     .because = { .text = mem_strdup("c") } }));
 	VEC_PUSH(&v->ledger.items[0].evidence, 9);
-	strv_add(&v->doubts, "a doubt");
-	strv_add(&v->considered, "seen-once");
-	strv_add(&v->open, "an open end");
+	SAY_TOO(&v->doubts, "seen-once", said_number(7), said_real(0.5), said_site(&v->writer),
+		said_home(&v->home), said_word("step:freed"), said_signed(-3), said_none());
+	said_as_text(said_new(&v->open), "an open end");
 }
 
 static void a_verdict_survives_the_case(void **state)
@@ -287,8 +290,10 @@ static void a_verdict_survives_the_case(void **state)
 	struct err err = { 0 };
 
 	assert_int_equal(case_verdict(cs, &read, &err), -ENOENT);
-	assert_int_equal(case_add_verdict(cs, &(struct verdict){ .sentence = (char *)"old" }, &err),
-			 0);
+	assert_int_equal(
+		case_add_verdict(cs, &(struct verdict){ .sentence = { .text = (char *)"old" } },
+				 &err),
+		0);
 	made_verdict(&made);
 	assert_int_equal(case_add_verdict(cs, &made, &err), 0);
 	assert_int_equal(case_verdict(cs, &read, &err), 0);

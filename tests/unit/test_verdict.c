@@ -2,6 +2,7 @@
  * The verdict rules: every story (verdict_stories.h) is judged as its row says; and what a verdict
  * says besides its class.
  */
+#include "says.h"
 #include "verdict_stories.h"
 
 static void judge(void (*make)(struct evidence_list *), struct evidence_list *list,
@@ -14,7 +15,7 @@ static void judge(void (*make)(struct evidence_list *), struct evidence_list *li
 /* What is excluded names its experiment; what is untested has nothing to say. */
 static void check_entry(const char *name, const struct ledger_entry *h)
 {
-	if ((h->status != LEDGER_UNTESTED) != (h->because != NULL))
+	if ((h->status != LEDGER_UNTESTED) != said_anything(&h->because))
 		fail_msg("%s: %s was decided by nothing", name, h->id);
 	if (h->status == LEDGER_EXCLUDED &&
 	    (h->by == EXPERIMENT_KINDS || h->telling == 0 || !(h->missed < 1)))
@@ -26,17 +27,17 @@ static void check_entry(const char *name, const struct ledger_entry *h)
 /* Whatever it is: counts hold together, doubts go with doubt, nobody is accused without a class. */
 static void check_sound(const char *name, const struct verdict *v)
 {
-	if (!v->sentence || v->sentence[0] == '\0')
+	if (sentence_of(&v->sentence)[0] == '\0')
 		fail_msg("%s: no sentence", name);
 	if (v->caught > v->watched)
 		fail_msg("%s: caught %d of %d", name, (int)v->caught, (int)v->watched);
 	if (v->class == VERDICT_NOT_CAUGHT) {
-		if (v->writer.count > 0 || v->firm || !v->next || v->caught > 0)
+		if (v->writer.count > 0 || v->firm || !said_anything(&v->next) || v->caught > 0)
 			fail_msg("%s: not caught, and yet", name);
 		return;
 	}
-	if (v->firm != (v->doubts.count == 0))
-		fail_msg("%s: firm %d with %zu doubts", name, v->firm, v->doubts.count);
+	if (v->firm != (v->doubts.list.count == 0))
+		fail_msg("%s: firm %d with %zu doubts", name, v->firm, v->doubts.list.count);
 	if (v->evidence.count == 0)
 		fail_msg("%s: a class without evidence", name);
 	VEC_FOREACH (&v->ledger, h)
@@ -56,8 +57,8 @@ static void check_story(const struct story *story)
 	if (v.class != story->class || v.firm != story->firm)
 		fail_msg("%s: %s%s, wanted %s%s: %s %s", story->name, verdict_class_name(v.class),
 			 v.firm ? "" : " (doubted)", verdict_class_name(story->class),
-			 story->firm ? "" : " (doubted)", v.sentence,
-			 v.doubts.count > 0 ? v.doubts.items[0] : "");
+			 story->firm ? "" : " (doubted)", sentence_of(&v.sentence),
+			 v.doubts.list.count > 0 ? sentence_of(&v.doubts.list.items[0]) : "");
 	if (!story->writer != !writer || (writer && strcmp(writer, story->writer) != 0))
 		fail_msg("%s: accuses %s", story->name, writer ? writer : "nobody");
 	check_sound(story->name, &v);
@@ -112,10 +113,10 @@ static void where_nothing_failed_no_trial_is_called_failing(void **state)
 	AUTO(verdict_deinit) struct verdict failing = { 0 }, passing = { 0 };
 
 	judge(narrow, &list, &failing);
-	assert_non_null(strstr(failing.sentence, "caught in 3 of 3 failing trials"));
+	assert_true(says(&failing.sentence, "caught in 3 of 3 failing trials"));
 	list.failed = 0;
 	judge_evidence(&list, &passing);
-	assert_non_null(strstr(passing.sentence, "caught in 3 of 3 trials"));
+	assert_true(says(&passing.sentence, "caught in 3 of 3 trials"));
 }
 
 /* How many bytes a vector store wrote is known by its mask only. */
@@ -125,9 +126,9 @@ static void a_width_that_is_a_limit_is_told_as_one(void **state)
 	AUTO(verdict_deinit) struct verdict v = { 0 }, limit = { 0 };
 
 	judge(story_find("masked_over_its_block")->make, &known, &v);
-	assert_non_null(strstr(v.sentence, " wrote 64 bytes "));
+	assert_true(says(&v.sentence, " wrote 64 bytes "));
 	judge(story_find("masked_over_its_block_perhaps")->make, &unknown, &limit);
-	assert_non_null(strstr(limit.sentence, " wrote up to 64 bytes "));
+	assert_true(says(&limit.sentence, " wrote up to 64 bytes "));
 }
 
 static void a_firm_verdict_decides_the_others(void **state)
@@ -153,9 +154,9 @@ static void a_firm_verdict_decides_the_others(void **state)
 	assert_int_equal(v.caught, 3);
 	assert_int_equal(v.watched, 3);
 	assert_int_equal(v.trials, 41);
-	assert_non_null(strstr(v.sentence, "caught in 3 of 3 failing trials"));
-	assert_non_null(strstr(v.sentence, "41 trials run"));
-	assert_null(v.next);
+	assert_true(says(&v.sentence, "caught in 3 of 3 failing trials"));
+	assert_true(says(&v.sentence, "41 trials run"));
+	assert_false(said_anything(&v.next));
 	assert_int_equal(list.list.items[v.crash - 1].kind, EVIDENCE_CRASH);
 	assert_int_equal(v.steps.count, 3); /* allocated, written, failed */
 }
@@ -171,7 +172,7 @@ static void a_doubted_verdict_decides_little(void **state)
 	assert_int_equal(hypothesis(&v, "race")->status, LEDGER_OPEN);
 	/* But the very block was seen to be written: that was no mix-up. */
 	assert_int_equal(hypothesis(&v, "conflated")->status, LEDGER_EXCLUDED);
-	assert_non_null(v.next);
+	assert_true(said_anything(&v.next));
 }
 
 static void two_that_fit_are_both_shown(void **state)
@@ -185,7 +186,7 @@ static void two_that_fit_are_both_shown(void **state)
 	assert_int_equal(v.class, VERDICT_OVERFLOW);
 	assert_int_equal(v.alternatives.count, 1);
 	assert_int_equal(v.alternatives.items[0].class, VERDICT_RACE);
-	assert_true(strlen(v.alternatives.items[0].tell_apart) > 20);
+	assert_true(strlen(sentence_of(&v.alternatives.items[0].tell_apart)) > 20);
 	assert_true(v.alternatives.items[0].evidence.count > 0);
 }
 
@@ -199,8 +200,8 @@ static void what_is_covered_is_no_rival(void **state)
 	assert_int_equal(v.alternatives.count, 0);
 	assert_int_equal(list.list.items[v.holder - 1].kind, EVIDENCE_HOLDER);
 	assert_int_equal(v.steps.count, 3); /* allocated, stored, freed */
-	assert_string_equal(v.steps.items[1].what, "the pointer is stored here");
-	assert_string_equal(v.steps.items[2].what, "it is freed here");
+	assert_string_equal(v.steps.items[1].what.id, "step:stored");
+	assert_string_equal(v.steps.items[2].what.id, "step:freed");
 }
 
 /* Nobody was seen storing the pointer: a bad write may have done it. */
@@ -252,10 +253,10 @@ static void what_is_left_open_is_told(void **state)
 		bool found = false;
 
 		judge(cases[i].make, &list, &v);
-		for (size_t k = 0; k < v.open.count; k++)
-			found = found || strstr(v.open.items[k], cases[i].open);
-		if (!found || !strstr(v.next, cases[i].next))
-			fail_msg("case %zu: %s", i, v.next);
+		VEC_FOREACH (&v.open.list, open)
+			found |= says(open, cases[i].open);
+		if (!found || !says(&v.next, cases[i].next))
+			fail_msg("case %zu: %s", i, sentence_of(&v.next));
 	}
 }
 

@@ -11,6 +11,7 @@
 
 #include "evidence_fixture.h"
 #include "judge/judge.h"
+#include "says.h"
 
 static struct evidence *add(struct evidence_list *list, struct evidence e)
 {
@@ -58,8 +59,8 @@ static void move_to_frame(struct evidence_list *list, const char *field)
 
 static bool among_open(const struct verdict *v, const char *text)
 {
-	for (size_t i = 0; i < v->open.count; i++)
-		if (strstr(v->open.items[i], text))
+	VEC_FOREACH (&v->open.list, open)
+		if (says(open, text))
 			return true;
 	return false;
 }
@@ -111,7 +112,7 @@ static void who_clears_it_in_another_way_may_be(void **state)
 		caught(&list, slips[i]);
 		judge_evidence(&list, &v);
 		if (v.class != VERDICT_NARROW_WRITE)
-			fail_msg("slip %zu: %s", i, v.sentence);
+			fail_msg("slip %zu: %s", i, sentence_of(&v.sentence));
 	}
 }
 
@@ -144,7 +145,7 @@ static void who_fills_a_block_in_a_place_of_anothers(void **state)
 				e->write->age = made[i].age;
 		judge_evidence(&list, &v);
 		if (v.class != made[i].class || v.firm != made[i].firm)
-			fail_msg("%zu: %s", i, v.sentence);
+			fail_msg("%zu: %s", i, sentence_of(&v.sentence));
 		assert_true(v.class != VERDICT_NOT_CAUGHT || among_open(&v, "its own new block"));
 	}
 }
@@ -192,7 +193,7 @@ static void somebody_else_sets_it(void **state)
 	judge_evidence(&list, &v);
 	assert_int_equal(v.class, VERDICT_NARROW_WRITE);
 	assert_true(v.firm);
-	assert_non_null(strstr(v.sentence, "stack of parse"));
+	assert_true(says(&v.sentence, "stack of parse"));
 }
 
 static void a_return_address_is_run_over(void **state)
@@ -205,7 +206,7 @@ static void a_return_address_is_run_over(void **state)
 	judge_evidence(&list, &v);
 	assert_int_equal(v.class, VERDICT_OVERFLOW);
 	assert_true(v.firm);
-	assert_non_null(strstr(v.sentence, "the return address (stack of parse"));
+	assert_true(says(&v.sentence, "the return address (stack of parse"));
 	assert_string_equal(v.writer.frames[0].function, "text_copy");
 }
 
@@ -242,7 +243,7 @@ static void a_pointer_that_outlived_a_frame(void **state)
 	assert_int_equal(v.freed_by.count, 0);
 	assert_string_equal(v.writer.frames[0].function, "option_register");
 	assert_string_equal(v.other.frames[0].function, "options_extra");
-	assert_non_null(strstr(v.sentence, "a variable of options_extra"));
+	assert_true(says(&v.sentence, "a variable of options_extra"));
 }
 
 /* One failing trial is a story, no proof. */

@@ -46,8 +46,7 @@ static int run(struct inquiry *inq)
 		return decide(inq, "%s; nothing more was recorded",
 			      inq->known.target->signature.summary);
 	strbuf_addf(&sb, "trial %s died of %s", reading_name(reading), signal_name(crash->signal));
-	if (crash->words)
-		strbuf_addf(&sb, ": %s", crash->words);
+	strbuf_addf(&sb, " (%s)", fault_class_name(crash->fault));
 	if (crash_site(crash)) {
 		strbuf_adds(&sb, ", in ");
 		frame_describe(crash_site(crash), &sb);

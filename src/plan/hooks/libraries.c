@@ -20,7 +20,15 @@ void library_list_deinit(struct library_list *list)
 	VEC_FOREACH (&list->list, library)
 		mem_free(library->path);
 	VEC_DEINIT(&list->list);
-	strv_deinit(&list->notes);
+	said_list_deinit(&list->notes);
+}
+
+const char *library_list_unseen(const struct library_list *list)
+{
+	VEC_FOREACH (&list->notes.list, note)
+		if (note->values.count > 0 && note->values.items[0].kind == SAID_TEXT)
+			return note->values.items[0].text;
+	return NULL;
 }
 
 void libraries_deinit(struct libraries *libraries)

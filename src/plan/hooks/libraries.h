@@ -4,6 +4,7 @@
 
 #include "base/err.h"
 #include "base/vec.h"
+#include "model/said.h"
 
 /*
  * The files that a command is made of: the program and the libraries that it is linked with, as its
@@ -18,10 +19,13 @@ struct library {
 
 struct library_list {
 	VEC(struct library) list;
-	struct strv notes; /* what could not be looked into, a sentence each */
+	struct said_list notes; /* what could not be looked into */
 };
 
 void library_list_deinit(struct library_list *list);
+
+/* A program that ran unobserved, so that what is in it is not known; NULL: none. */
+const char *library_list_unseen(const struct library_list *list);
 
 /* The command, as it will be run. */
 struct libraries_request {

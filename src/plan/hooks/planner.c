@@ -7,6 +7,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "base/cstr.h"
 #include "debuginfo/program.h"
 #include "plan/hooks/cfg.h"
 #include "plan/hooks/leaf_functions.h"
@@ -32,11 +33,11 @@ struct hook_planner {
 	struct libraries libraries;
 	char *cwd;
 	VEC(struct file) files; /* the program first; of a launcher, what it starts */
-	struct strv notes;
+	struct said_list notes;
 	uint32_t pairs;	     /* allocators so far: entry and exit of one have the same number */
 	bool loader_planned; /* libraries that come later are noticed */
 	bool scoped;	     /* names are looked for in any scope */
-	char *unseen; /* something that the command loads could not be looked into; or NULL */
+	char *unseen;	     /* a program that could not be looked into; or NULL */
 };
 
 int hook_planner_new(const struct libraries_request *request, struct hook_planner **ret,
@@ -47,9 +48,9 @@ int hook_planner_new(const struct libraries_request *request, struct hook_planne
 
 	if (r < 0)
 		return r;
-	planner->cwd = request->cwd ? mem_strdup(request->cwd) : NULL;
-	if (request->seen && request->seen->notes.count > 0)
-		planner->unseen = mem_strdup(request->seen->notes.items[0]);
+	planner->cwd = cstr_dup(request->cwd);
+	if (request->seen)
+		planner->unseen = cstr_dup(library_list_unseen(request->seen));
 	VEC_FOREACH (&planner->libraries.files.list, library)
 		VEC_PUSH(&planner->files, ((struct file){ .path = mem_strdup(library->path),
 							  .main = library->program,
@@ -68,26 +69,33 @@ void hook_planner_free(struct hook_planner *planner)
 	}
 	VEC_DEINIT(&planner->files);
 	libraries_deinit(&planner->libraries);
-	strv_deinit(&planner->notes);
+	said_list_deinit(&planner->notes);
 	mem_free(planner->cwd);
 	mem_free(planner->unseen);
 	mem_free(planner);
 }
 
-const struct strv *hook_planner_notes(const struct hook_planner *planner)
+const struct said_list *hook_planner_notes(const struct hook_planner *planner)
 {
 	return &planner->notes;
 }
 
-static void note(struct hook_planner *planner, char *text)
+static void note(struct hook_planner *planner, struct said *said)
 {
-	for (size_t i = 0; i < planner->notes.count; i++)
-		if (strcmp(planner->notes.items[i], text) == 0) {
-			mem_free(text);
+	VEC_FOREACH (&planner->notes.list, other)
+		if (said_same(other, said)) {
+			said_deinit(said);
 			return;
 		}
-	strv_take(&planner->notes, text);
+	said_move(said_new(&planner->notes), said);
 }
+
+#define NOTE(planner, id, ...)                  \
+	do {                                    \
+		struct said said_ = { 0 };      \
+		SAY(&said_, id, ##__VA_ARGS__); \
+		note(planner, &said_);          \
+	} while (0)
 
 /* ---- files ---- */
 
@@ -389,10 +397,8 @@ static int add_patches(struct hook_planner *planner, const struct file *file,
 		traps += patch->trap;
 	}
 	if (r == 0 && traps > 0)
-		note(planner,
-		     mem_printf("'%s' has no room for a jump in %zu place%s: a breakpoint does it, "
-				"which costs some microseconds a time",
-				function->name, traps, traps > 1 ? "s" : ""));
+		NOTE(planner, "hook-note:breakpoint", said_text(function->name),
+		     said_number(traps));
 	return r;
 }
 
@@ -413,9 +419,7 @@ static int plan_function(struct hook_planner *planner, struct file *file,
 	if (r == 0)
 		r = add_patches(planner, file, function, &patches, use, items, err);
 	if (r == 0 && shape.loops_to_entry && use_plans[use->role].enter != 0)
-		note(planner,
-		     mem_printf("'%s' begins with a loop: a hook on its entry runs at each turn",
-				function->name));
+		NOTE(planner, "hook-note:loop", said_text(function->name));
 	return r;
 }
 
@@ -443,9 +447,7 @@ static void plan_loader(struct hook_planner *planner, struct strbuf *items)
 			     NULL) == 0)
 			return;
 	}
-	note(planner,
-	     mem_strdup("the program's loader gives no notice of libraries that come later: "
-			"hooks in those will not be placed"));
+	NOTE(planner, "hook-note:loader");
 }
 
 /* ---- by name ---- */
@@ -456,10 +458,7 @@ static void note_inlined(struct hook_planner *planner, struct file *file, const 
 	size_t inlined = functions_inlined(file->module, name, &any);
 
 	if (inlined > 0)
-		note(planner,
-		     mem_printf("%zu calls of '%s' were inlined by the compiler: the hook does "
-				"not see those",
-				inlined, name));
+		NOTE(planner, "hook-note:inlined", said_number(inlined), said_text(name));
 }
 
 /* A copy of the function: what goes through it is seen by no other hook. */
@@ -470,7 +469,7 @@ static void plan_copy(struct hook_planner *planner, struct file *file, struct fu
 
 	copy->arguments_in_registers = true;
 	if (plan_function(planner, file, copy, use, items, &why) < 0)
-		note(planner, mem_printf("%s: such calls are not seen", why.message));
+		NOTE(planner, "hook-note:unseen", said_text(why.message));
 }
 
 /* A function, or what `inner` of its use says. */
@@ -539,7 +538,7 @@ static int plan_named(struct hook_planner *planner, struct file *file, const cha
 		if (r < 0 && function->kind == FUNCTION_PLAIN)
 			return r;
 		if (r < 0)
-			note(planner, mem_printf("%s: such calls are not seen", why.message));
+			NOTE(planner, "hook-note:unseen", said_text(why.message));
 	}
 	if (hooked == 0)
 		return r;
@@ -600,7 +599,7 @@ static int not_found(struct hook_planner *planner, struct file *only, const char
 	if (near)
 		return err ? err->code : -ENOENT;
 	if (seen_any(planner) && planner->unseen)
-		return err_remedy(err, "%s", planner->unseen);
+		return err_remedy(err, "'%s' ran unobserved: it may be in there", planner->unseen);
 	return err_remedy(
 		err, "FILE!name for a function of another file, FILE+0xADDRESS where names are "
 		     "stripped");
@@ -716,8 +715,8 @@ int hook_plan(struct hook_planner *planner, const char *text, const struct hook_
 	if (found->late && !found->main)
 		plan_loader(planner, &planned);
 	if (!only && found != planner->files.items)
-		note(planner, mem_printf("'%s' was found in %s; FILE!%s names another's", name,
-					 last_name(found->path), name));
+		NOTE(planner, "hook-note:found-in", said_text(name),
+		     said_text(last_name(found->path)));
 	strbuf_add(items, planned.data, planned.len);
 	return 0;
 }

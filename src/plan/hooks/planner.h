@@ -7,6 +7,7 @@
 #include "base/err.h"
 #include "base/strbuf.h"
 #include "base/vec.h"
+#include "model/said.h"
 #include "plan/hooks/libraries.h"
 
 /*
@@ -82,4 +83,4 @@ int hook_plan_replace(struct hook_planner *planner, const char *program, const c
 
 /* What the user should know about the hooks planned so far, a sentence each: calls that will not be
  * seen, hooks that cost more. */
-const struct strv *hook_planner_notes(const struct hook_planner *planner);
+const struct said_list *hook_planner_notes(const struct hook_planner *planner);

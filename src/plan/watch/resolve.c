@@ -4,6 +4,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "base/cstr.h"
 #include "plan/hooks/planner.h"
 #include "plan/watch/names.h"
 #include "plan/watch/spec.h"
@@ -121,12 +122,9 @@ static void note_bits(const struct aim *aim, const struct type_field *field)
 
 	if (field->bit_size == 0)
 		return;
-	strv_take(&aim->all->report->notes,
-		  mem_printf("--on '%s' is a bit-field of %u bit%s, from bit %u on of what is "
-			     "watched; writes to the bits beside it are seen, too. --when "
-			     "'(old ^ new) & 0x%" PRIx64 "' counts those that change it",
-			     aim->text, field->bit_size, field->bit_size == 1 ? "" : "s",
-			     field->bit_offset, bits << field->bit_offset));
+	SAY_TOO(&aim->all->report->notes, "note:bit-field", said_text(aim->text),
+		said_number(field->bit_size), said_number(field->bit_offset),
+		said_number(bits << field->bit_offset));
 }
 
 static int aim_field(struct aim *aim, int argument)
@@ -484,13 +482,13 @@ static int aim_all(struct planning *all)
 			return r;
 		aim_write(&aim);
 		VEC_PUSH(&all->report->targets,
-			 ((struct watch_target){
-				 .text = mem_strdup(request->on[i]),
-				 .described = strbuf_take(&aim.words),
-				 .global = aim.spec.kind == SPEC_GLOBAL ? mem_strdup(aim.spec.name)
-									: NULL,
-				 .field = aim.spec.field ? mem_strdup(aim.spec.field) : NULL,
-				 .offset = aim.watch.offset }));
+			 ((struct watch_target){ .text = mem_strdup(request->on[i]),
+						 .described = strbuf_take(&aim.words),
+						 .global = aim.spec.kind == SPEC_GLOBAL
+								   ? mem_strdup(aim.spec.name)
+								   : NULL,
+						 .field = cstr_dup(aim.spec.field),
+						 .offset = aim.watch.offset }));
 	}
 	return 0;
 }
@@ -506,8 +504,8 @@ static int aim_try(const struct aim_request *request, struct strbuf *items,
 	};
 	int r = aim_all(&all);
 
-	for (size_t i = 0; r == 0 && all.hooks && i < hook_planner_notes(all.hooks)->count; i++)
-		strv_add(&told.notes, hook_planner_notes(all.hooks)->items[i]);
+	if (r == 0 && all.hooks)
+		said_list_copy(&told.notes, hook_planner_notes(all.hooks));
 	names_free(all.names);
 	hook_planner_free(all.hooks);
 	*ret_missing = r < 0 && all.missing;
@@ -518,8 +516,7 @@ static int aim_try(const struct aim_request *request, struct strbuf *items,
 		VEC_PUSH(&report->targets, *target);
 		*target = (struct watch_target){ 0 };
 	}
-	for (size_t i = 0; i < told.notes.count; i++)
-		strv_add(&report->notes, told.notes.items[i]);
+	said_list_copy(&report->notes, &told.notes);
 	return 0;
 }
 
@@ -554,19 +551,17 @@ static int aim_look(const struct aim_request *request, struct strbuf *items,
 	again.files.seen = &seen;
 	r = aim_try(&again, items, report, &missing, err);
 	/* It may be in what could not be looked into: likelier than a slip of the pen. */
-	if (r < 0 && missing && seen.notes.count > 0) {
+	if (r < 0 && missing && library_list_unseen(&seen)) {
 		err->remedy[0] = '\0';
-		return err_remedy(err, "%s; what is in it cannot be watched", seen.notes.items[0]);
+		return err_remedy(err, "'%s' ran unobserved; what is in it cannot be watched",
+				  library_list_unseen(&seen));
 	}
 	if (r < 0)
 		return r;
 	VEC_FOREACH (&seen.list, file)
 		programs += file->program;
-	strv_take(
-		&report->notes,
-		mem_printf("the command was run once before, to see what it loads (%zu program%s, "
-			   "%zu libraries); names were looked up in all of them",
-			   programs, programs == 1 ? "" : "s", seen.list.count - programs));
+	SAY_TOO(&report->notes, "note:run-before", said_number(programs),
+		said_number(seen.list.count - programs));
 	return 0;
 }
 

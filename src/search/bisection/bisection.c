@@ -324,11 +324,6 @@ void bisection_set_ready(struct bisection *b, size_t commit, bool ready)
 	b->facts[commit].ready = ready;
 }
 
-bool bisection_skipped(const struct bisection *b, size_t commit)
-{
-	return b->facts[commit].skipped;
-}
-
 static double hypothesis_mass(const double *belief, size_t hyp)
 {
 	double sum = 0;

@@ -83,5 +83,3 @@ double bisection_probability(struct bisection *b, size_t commit);
 
 /* Is this commit one of the range that state.commit stands for? */
 bool bisection_in_range(struct bisection *b, size_t commit);
-
-bool bisection_skipped(const struct bisection *b, size_t commit);

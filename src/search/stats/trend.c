@@ -150,20 +150,3 @@ struct trend trend_of(const double *readings, size_t count)
 		trend.verdict = beyond_chance(&trend) ? TREND_GROWS : TREND_NO_TREND;
 	return trend;
 }
-
-const char *trend_verdict_text(enum trend_verdict verdict)
-{
-	switch (verdict) {
-	case TREND_GROWS:
-		return "keeps growing";
-	case TREND_TOO_FEW:
-		return "rose too few times";
-	case TREND_FALLS_BACK:
-		return "falls back";
-	case TREND_LEVELS_OFF:
-		return "levels off";
-	case TREND_NO_TREND:
-		return "rises no more than by chance";
-	}
-	return "is unknown";
-}

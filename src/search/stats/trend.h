@@ -57,6 +57,3 @@ struct trend {
  * quadratic in `count`, at most TREND_READINGS_MAX. */
 #define TREND_READINGS_MAX 513
 struct trend trend_of(const double *readings, size_t count);
-
-/* The verdict as the end of a sentence about a context: "keeps growing". */
-const char *trend_verdict_text(enum trend_verdict verdict);

@@ -4,6 +4,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/cstr.h"
 #include "search/stats/rate.h"
 #include "studies/bisect/bisect_inside.h"
 #include "studies/series/findings.h"
@@ -58,7 +59,7 @@ static int add_commits(struct bisect *b, const struct bisection_state *state,
 			.probability = bisection_probability(b->bisection, c),
 			.rate = rate_wilson(row->trials, row->failed, RATE_CONFIDENCE),
 			.suspect = is_suspect(b, state, c),
-			.untested = row->untested ? mem_strdup(row->untested) : NULL,
+			.untested = cstr_dup(row->untested),
 		};
 
 		VEC_PUSH(&ret->commits, commit);

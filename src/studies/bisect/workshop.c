@@ -8,10 +8,11 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/signalfd.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "base/fd.h"
+#include "base/hash.h"
+#include "base/now.h"
 #include "base/tree.h"
 #include "base/which.h"
 #include "run/observe.h"
@@ -158,10 +159,8 @@ static void remove_tree(struct workshop *w, struct tree *tree)
 
 static void tree_name(const char *dir, char ret[TREE_NAME_LEN])
 {
-	uint64_t hash = 0xcbf29ce484222325u;
+	uint64_t hash = hash_bytes(HASH_START, dir, strlen(dir));
 
-	for (; *dir != '\0'; dir++)
-		hash = (hash ^ (unsigned char)*dir) * 0x100000001b3u;
 	(void)snprintf(ret, TREE_NAME_LEN, "redhand-%08x-", (unsigned int)(hash ^ hash >> 32));
 }
 
@@ -333,19 +332,11 @@ static int make_ready(struct workshop *w, struct tree *tree, size_t commit,
 	return r;
 }
 
-static uint64_t now_ns(void)
-{
-	struct timespec ts;
-
-	(void)clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
-}
-
 int workshop_prepare(struct workshop *w, size_t commit, struct workshop_visit *ret, struct err *err)
 {
 	struct workshop_visit visit = { .state = WORKSHOP_READY, .evicted = WORKSHOP_NONE };
 	struct tree *tree = find_tree(w, commit);
-	uint64_t start = now_ns();
+	uint64_t start = clock_ns();
 	int r = 0;
 
 	if (!w->pool || !tree) {
@@ -365,7 +356,7 @@ int workshop_prepare(struct workshop *w, size_t commit, struct workshop_visit *r
 	else if (r < 0)
 		return r;
 	tree->used = ++w->visits;
-	visit.wall_ns = now_ns() - start;
+	visit.wall_ns = clock_ns() - start;
 	*ret = visit;
 	return 0;
 }

@@ -41,10 +41,11 @@ static void growth_prepare(void *ctx, const struct run *run, struct trial_job *j
 		holders_ask(growth->report, job);
 }
 
-static void add_notes(struct growth_report *report, const struct strv *notes)
+static void add_notes(struct growth_report *report, const struct said_list *notes)
 {
-	for (size_t i = 0; i < notes->count && report->notes.count < NOTES_MAX; i++)
-		strv_add(&report->notes, notes->items[i]);
+	VEC_FOREACH (&notes->list, note)
+		if (report->notes.list.count < NOTES_MAX)
+			said_copy(said_new(&report->notes), note);
 }
 
 /* What grew before is kept if it grew in this trial, too. */
@@ -78,10 +79,8 @@ static void growth_examine(void *ctx, const struct trial_result *result, struct 
 	trial_sites_read(reading, &sites);
 	add_notes(report, &sites.notes);
 	if (result->end.milestones_full)
-		strv_take(&report->notes,
-			  mem_printf("trial %s printed more than %zu such lines: growth after "
-				     "those was not looked at",
-				     reading_name(reading), result->end.milestones.count));
+		SAY_TOO(&report->notes, "note:many-lines", said_text(reading_name(reading)),
+			said_number(result->end.milestones.count));
 	if (sites.tests > growth->most_tests)
 		growth->most_tests = sites.tests;
 	if (sites.tests < TREND_RISES_MIN)

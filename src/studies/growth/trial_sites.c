@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/cstr.h"
 #include "model/crash.h"
 #include "studies/growth/sites.h"
 #include "studies/growth/whose.h"
@@ -17,7 +18,7 @@ void trial_sites_deinit(struct trial_sites *sites)
 	VEC_FOREACH (&sites->list, site)
 		growth_site_deinit(site);
 	VEC_DEINIT(&sites->list);
-	strv_deinit(&sites->notes);
+	said_list_deinit(&sites->notes);
 }
 
 static int by_name(const void *a, const void *b)
@@ -109,17 +110,12 @@ static bool is_frameworks_site(struct event_log *log, const struct site *site,
 	return true;
 }
 
-static bool same_text(const char *a, const char *b)
-{
-	return a && b ? strcmp(a, b) == 0 : a == b;
-}
-
 static bool same_line(const struct frame *a, const struct frame *b)
 {
-	if (a->kind != b->kind || !same_text(a->function, b->function))
+	if (a->kind != b->kind || !cstr_same(a->function, b->function))
 		return false;
-	return a->line > 0 ? a->line == b->line && same_text(a->file, b->file)
-			   : a->offset == b->offset && same_text(a->module, b->module);
+	return a->line > 0 ? a->line == b->line && cstr_same(a->file, b->file)
+			   : a->offset == b->offset && cstr_same(a->module, b->module);
 }
 
 /* A site's stack, of which all its contexts share the first frames. */
@@ -182,7 +178,7 @@ static struct growth_site describe(struct event_log *log, const struct census *c
 	struct growth_site ret = {
 		.key = mem_printf("%016llx", (unsigned long long)site->key),
 		.context_count = site->contexts.count,
-		.program = log->program ? mem_strdup(log->program) : NULL,
+		.program = cstr_dup(log->program),
 		.blocks_first = (uint64_t)site->blocks[0],
 		.blocks_last = (uint64_t)site->blocks[last],
 		.bytes_first = (uint64_t)site->bytes[0],
@@ -245,7 +241,7 @@ void trial_sites_read(struct reading *reading, struct trial_sites *ret)
 
 	ret->basis = moments->basis;
 	if (reading_logs(reading, &logs, &err) < 0) {
-		strv_take(&ret->notes, mem_printf("trial %s: %s", trial, err.message));
+		SAY_TOO(&ret->notes, "note:of-trial", said_text(trial), said_text(err.message));
 		return;
 	}
 	VEC_FOREACH (&logs->list, log) {
@@ -254,12 +250,9 @@ void trial_sites_read(struct reading *reading, struct trial_sites *ret)
 		uint64_t dropped = log->reader.header.drops[LOG_DROP_EVENT];
 
 		census_take(log, moments, &census);
-		if (dropped > 0 && ret->notes.count < NOTES_MAX)
-			strv_take(&ret->notes,
-				  mem_printf("trial %s: the log of process %u was full; %llu "
-					     "records of it are missing",
-					     trial, log->reader.header.pid,
-					     (unsigned long long)dropped));
+		if (dropped > 0 && ret->notes.list.count < NOTES_MAX)
+			SAY_TOO(&ret->notes, "note:log-full", said_text(trial),
+				said_number(log->reader.header.pid), said_number(dropped));
 		if (census.moments == 0)
 			continue;
 		if (census.moments - 1 > ret->tests) {
@@ -277,6 +270,7 @@ void trial_sites_read(struct reading *reading, struct trial_sites *ret)
 				growth_site_deinit(&told);
 		}
 	}
-	for (size_t i = 0; i < logs->notes.count && ret->notes.count < NOTES_MAX; i++)
-		strv_take(&ret->notes, mem_printf("trial %s: %s", trial, logs->notes.items[i]));
+	VEC_FOREACH (&logs->notes.list, note)
+		if (ret->notes.list.count < NOTES_MAX)
+			SAY_TOO(&ret->notes, "note:of-trial", said_text(trial), said_copied(note));
 }

@@ -11,7 +11,7 @@ struct trial_sites {
 	uint64_t tests; /* of the process that saw the most */
 	uint64_t contexts;
 	enum growth_basis basis;
-	struct strv notes;
+	struct said_list notes;
 };
 
 void trial_sites_read(struct reading *reading, struct trial_sites *ret);

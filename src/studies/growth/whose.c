@@ -3,6 +3,7 @@
 #include <ctype.h>
 #include <string.h>
 
+#include "base/cstr.h"
 #include "base/mem.h"
 
 /* Packages that run tests, as they are named in a path. Mocks are objects of the tests. */
@@ -12,13 +13,6 @@ static const char *const frameworks[] = {
 	"/testtools/", "/twisted/trial/", "/testify/", "/hypothesis/",
 };
 static const char *const mocks = "/unittest/mock.py";
-
-static const char *base_name(const char *path)
-{
-	const char *slash = strrchr(path, '/');
-
-	return slash ? slash + 1 : path;
-}
 
 static bool ends_with(const char *text, const char *end)
 {
@@ -49,7 +43,7 @@ static bool is_framework(const char *file)
 
 static bool is_test_file(const char *file)
 {
-	const char *name = base_name(file);
+	const char *name = cstr_base(file);
 
 	return strncmp(name, "test_", 5) == 0 || ends_with(name, "_test.py") ||
 	       strcmp(name, "conftest.py") == 0 || strstr(file, "/test/") ||

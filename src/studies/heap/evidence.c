@@ -2,10 +2,7 @@
 
 #include <string.h>
 
-static char *copy(const char *text)
-{
-	return text ? mem_strdup(text) : NULL;
-}
+#include "base/cstr.h"
 
 /* One finding, as one trial saw it. */
 struct sight {
@@ -22,7 +19,7 @@ static struct block_life *life_of(const struct sight *sight)
 	*life = (struct block_life){
 		.id = sight->seen->id,
 		/* The same block has another ordinal in another trial. */
-		.key = copy(sight->example ? f->key : f->context),
+		.key = cstr_dup(sight->example ? f->key : f->context),
 		.start = sight->seen->address,
 		.size = sight->seen->size,
 		.value = sight->seen->address + (uint64_t)sight->seen->offset,
@@ -51,17 +48,17 @@ static void tell_damage(const struct sight *sight, struct evidence *ret)
 	canary->block = life_of(sight);
 	canary->offset = sight->seen->offset;
 	canary->len = sight->seen->length;
-	canary->goes_on_at = copy(f->rival ? f->rival : f->through);
+	canary->goes_on_at = cstr_dup(f->rival ? f->rival : f->through);
 	if (f->fenced) {
 		stack_copy(&canary->writer, &f->seen_at);
-		canary->instruction = copy(f->instruction);
+		canary->instruction = cstr_dup(f->instruction);
 	}
 	if (!sight->example)
 		return;
 	strbuf_add(&canary->expected, f->expected, f->bytes);
 	strbuf_add(&canary->found, f->found, f->bytes);
-	canary->last_whole = copy(f->when.after);
-	canary->first_broken = copy(f->when.before);
+	canary->last_whole = cstr_dup(f->when.after);
+	canary->first_broken = cstr_dup(f->when.before);
 }
 
 /* ---- frees ---- */
@@ -96,7 +93,7 @@ static void tell_use(const struct sight *sight, struct evidence *ret)
 	ret->freed_use->poison = f->poison;
 	ret->freed_use->fenced = f->fenced;
 	ret->freed_use->width = f->fenced ? f->length : 0;
-	ret->freed_use->instruction = copy(f->instruction);
+	ret->freed_use->instruction = cstr_dup(f->instruction);
 	stack_copy(&ret->freed_use->user, &f->seen_at);
 }
 
@@ -213,7 +210,7 @@ static struct block_life *target_of(const struct heap_dangling *dangling)
 {
 	struct block_life *life = mem_alloc(sizeof(*life));
 
-	*life = (struct block_life){ .key = copy(dangling->context),
+	*life = (struct block_life){ .key = cstr_dup(dangling->context),
 				     .size = dangling->size,
 				     .state = BLOCK_FREED };
 	stack_copy(&life->allocated, &dangling->allocated);
@@ -228,16 +225,16 @@ static void tell_home(const struct heap_holder *holder, struct holder_seen *ret)
 	home->len = sizeof(uint64_t);
 	if (strcmp(holder->kind, "block") == 0) {
 		home->kind = HOME_BLOCK;
-		home->key = copy(holder->key);
+		home->key = cstr_dup(holder->key);
 		home->offset = (int64_t)holder->offset;
 		ret->holder = mem_alloc(sizeof(*ret->holder));
 		*ret->holder =
-			(struct block_life){ .key = copy(holder->key), .size = holder->size };
+			(struct block_life){ .key = cstr_dup(holder->key), .size = holder->size };
 		stack_copy(&ret->holder->allocated, &holder->stack);
 	} else if (strcmp(holder->kind, "global") == 0) {
 		home->kind = HOME_GLOBAL;
-		home->name = copy(holder->name);
-		home->module = copy(holder->module);
+		home->name = cstr_dup(holder->name);
+		home->module = cstr_dup(holder->module);
 		home->offset =
 			(int64_t)(holder->name ? holder->name_offset : holder->module_offset);
 	} else {

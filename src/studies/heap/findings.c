@@ -4,15 +4,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/cstr.h"
 #include "read/damage_runs.h"
 
 #define FINDINGS_MAX 200
 #define NOTES_MAX 20
-
-static bool same_text(const char *a, const char *b)
-{
-	return a && b ? strcmp(a, b) == 0 : a == b;
-}
 
 /* Where the call stands; offsets in files are the same in every run. */
 static uint64_t place(const struct stack *stack)
@@ -31,7 +27,7 @@ static uint64_t code_place(const struct stack *stack)
 static bool alike(const struct heap_finding *a, const struct heap_finding *b)
 {
 	if (a->kind != b->kind || a->continued != b->continued ||
-	    !same_text(a->context, b->context))
+	    !cstr_same(a->context, b->context))
 		return false;
 	if (a->fenced || b->fenced)
 		return a->fenced && b->fenced && a->write == b->write &&
@@ -67,7 +63,7 @@ static void add_sighting(struct heap_finding *known, const struct finding_trial 
 /* Once it fits this block alone, or another one as well, it is this block's. */
 static void forget_rival(char **rival, const struct heap_finding *finding)
 {
-	if (!*rival || same_text(*rival, finding->rival) || same_text(*rival, finding->through))
+	if (!*rival || cstr_same(*rival, finding->rival) || cstr_same(*rival, finding->through))
 		return;
 	mem_free(*rival);
 	*rival = NULL;
@@ -93,12 +89,13 @@ static void add(const struct finding_trial *trial, struct heap_report *report,
 	VEC_PUSH(&report->findings, finding);
 }
 
-static void add_notes(const struct finding_trial *trial, const struct strv *notes,
+static void add_notes(const struct finding_trial *trial, const struct said_list *notes,
 		      struct heap_report *report)
 {
-	for (size_t i = 0; i < notes->count && report->notes.count < NOTES_MAX; i++)
-		strv_take(&report->notes,
-			  mem_printf("trial %" PRIu64 ": %s", trial->number, notes->items[i]));
+	VEC_FOREACH (&notes->list, note)
+		if (report->notes.list.count < NOTES_MAX)
+			SAY_TOO(&report->notes, "note:of-trial", said_number(trial->number),
+				said_copied(note));
 }
 
 static void add_fence(const struct heap_fence *from, struct heap_report *report)
@@ -156,7 +153,7 @@ void findings_add_crash(const struct finding_trial *trial, const struct crash *c
 
 	if (!block || (crash->fault != FAULT_FREED && crash->fault != FAULT_RECYCLED))
 		return;
-	finding.program = crash->program ? mem_strdup(crash->program) : NULL;
+	finding.program = cstr_dup(crash->program);
 	finding.key = mem_strdup(block->key);
 	finding.context = mem_strndup(block->key, strcspn(block->key, "@#"));
 	finding.id = block->id;
@@ -167,7 +164,7 @@ void findings_add_crash(const struct finding_trial *trial, const struct crash *c
 	finding.python = block->python;
 	finding.recycled = block->former;
 	finding.write = crash->write;
-	finding.instruction = crash->instruction ? mem_strdup(crash->instruction) : NULL;
+	finding.instruction = cstr_dup(crash->instruction);
 	stack_copy(&finding.allocated, &block->allocated);
 	stack_copy(&finding.freed, &block->freed);
 	stack_copy(&finding.seen_at, &crash->stack);

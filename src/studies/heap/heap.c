@@ -252,35 +252,22 @@ static struct rate rate_of(const struct heap *heap, unsigned int arm)
 	return rate_wilson(trials, failed, RATE_CONFIDENCE);
 }
 
-static char *sentence_of(const struct heap_report *report)
+static void say_effect(const struct heap_report *report, struct said *ret)
 {
 	const struct rate *plain = &report->plain, *heap = &report->heap;
-	AUTO(mem_freep)
-	char *counts =
-		mem_printf("%llu of %llu failed under it, %llu of %llu under crash, p = %.2g",
-			   (unsigned long long)heap->failed, (unsigned long long)heap->trials,
-			   (unsigned long long)plain->failed, (unsigned long long)plain->trials,
-			   report->p);
-	const char *few = plain->trials < FEW_TRIALS ? "; with so few trials only a large effect "
-						       "would show"
-						     : "";
+	bool few = plain->trials < FEW_TRIALS, alike = report->p >= COMPARE_ALPHA;
 
 	if (plain->failed + heap->failed == 0)
-		return mem_printf("nothing failed, so it cannot be told whether this observer "
-				  "hides a failure (%llu trials under it, %llu under crash)",
-				  (unsigned long long)heap->trials,
-				  (unsigned long long)plain->trials);
-	if (report->p >= COMPARE_ALPHA && plain->trials < FEW_TRIALS && heap->rate < plain->rate)
-		return mem_printf("it cannot be told yet whether this observer hides the bug: %s%s",
-				  counts, few);
-	if (report->p >= COMPARE_ALPHA)
-		return mem_printf("this observer does not hide the bug, as far as can be told: "
-				  "%s%s",
-				  counts, few);
-	return mem_printf(heap->rate < plain->rate
-				  ? "this observer hides the bug: %s"
-				  : "this observer brings the bug out more often: %s",
-			  counts);
+		SAY(ret, "observer:untold", said_number(heap->trials), said_number(plain->trials));
+	else
+		SAY(ret,
+		    alike && few && heap->rate < plain->rate ? "observer:open"
+		    : alike				     ? "observer:harmless"
+		    : heap->rate < plain->rate		     ? "observer:hides"
+							     : "observer:brings-out",
+		    said_number(heap->failed), said_number(heap->trials),
+		    said_number(plain->failed), said_number(plain->trials), said_real(report->p),
+		    said_flag(few));
 }
 
 static void compare(struct heap *heap)
@@ -297,7 +284,7 @@ static void compare(struct heap *heap)
 							     .failed_a = report->plain.failed,
 							     .trials_b = report->heap.trials,
 							     .failed_b = report->heap.failed });
-	report->sentence = sentence_of(report);
+	say_effect(report, &report->sentence);
 }
 
 /* ---- the run ---- */

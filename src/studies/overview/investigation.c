@@ -4,6 +4,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/cstr.h"
 #include "base/path.h"
 #include "base/words.h"
 #include "case/notebook.h"
@@ -357,7 +358,7 @@ static int summarise(struct case_reading *reading, struct err *err)
  */
 static void find_root(struct investigation *inv)
 {
-	AUTO(mem_freep) char *dir = inv->root ? mem_strdup(inv->root) : NULL;
+	AUTO(mem_freep) char *dir = cstr_dup(inv->root);
 	char *slash;
 
 	if (!dir || dir[0] != '/')
@@ -525,27 +526,22 @@ static void add_project(struct strbuf *sb, const struct investigation *inv)
 	strbuf_addc(sb, ' ');
 }
 
-/* "redhand VERB -- CMD: …" becomes a command that works when it is pasted. */
+/* "redhand VERB -- CMD" becomes a command that works when it is pasted. */
 static void fill_in_next(struct investigation *inv)
 {
 	static const char begin[] = "redhand ", end[] = " -- CMD";
-	char *next = inv->verdict.next;
-	const char *to = next ? strstr(next, end) : NULL, *from = NULL;
 
-	for (const char *at = next; to && (at = strstr(at, begin)) && at < to; at++)
-		from = at;
-	if (!from || inv->program.count == 0)
-		return;
-	from += sizeof(begin) - 1;
-	{
-		AUTO(mem_freep) char *verb = mem_strndup(from, (size_t)(to - from));
-		AUTO(mem_freep) char *filled = command(inv, verb, &inv->program);
-		struct strbuf sb = { 0 };
+	VEC_FOREACH (&inv->verdict.next.values, value) {
+		const char *to = value->kind == SAID_TEXT ? strstr(value->text, end) : NULL;
 
-		strbuf_add(&sb, next, (size_t)(from - next) - (sizeof(begin) - 1));
-		strbuf_addf(&sb, "%s%s", filled, to + sizeof(end) - 1);
-		mem_free(next);
-		inv->verdict.next = strbuf_take(&sb);
+		if (to && strncmp(value->text, begin, strlen(begin)) == 0 &&
+		    inv->program.count > 0) {
+			const char *from = value->text + strlen(begin);
+			AUTO(mem_freep) char *verb = mem_strndup(from, (size_t)(to - from));
+
+			mem_free(value->text);
+			value->text = command(inv, verb, &inv->program);
+		}
 	}
 }
 

@@ -116,15 +116,14 @@ static int read_verdict(struct case_store *cs, struct case_overview *ret, struct
 	if (r == 0 && !ret->judged)
 		judge_evidence(&evidence, &ret->verdict);
 	VEC_FOREACH (&evidence.list, e) {
-		struct strbuf sb = { 0 };
+		struct sighting_overview seen = { .evidence = e->id,
+						  .trial = e->trial,
+						  .failing = e->failing };
 
 		if (e->kind != EVIDENCE_SIGHTING)
 			continue;
-		evidence_describe(e, &sb);
-		VEC_PUSH(&ret->sightings, ((struct sighting_overview){ .evidence = e->id,
-								       .trial = e->trial,
-								       .failing = e->failing,
-								       .text = strbuf_take(&sb) }));
+		evidence_say(e, &seen.text);
+		VEC_PUSH(&ret->sightings, seen);
 	}
 	return r;
 }

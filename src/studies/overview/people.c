@@ -29,20 +29,11 @@ static char *one_line(const char *text)
 	return strbuf_take(&sb);
 }
 
-/* The observation that decided it, in one sentence. */
-static char *decided_by(const struct hypothesis_change *change)
+/* The observation that decided it. */
+static void decided_by(const struct hypothesis_change *change, struct said *ret)
 {
-	struct strbuf sb = { 0 };
-
-	if (change->seen.trial != 0)
-		strbuf_addf(&sb, "trial %" PRIu64, change->seen.trial);
-	if (change->seen.evidence != 0)
-		strbuf_addf(&sb, "evidence e%" PRIu64, change->seen.evidence);
-	if (change->because) {
-		strbuf_adds(&sb, sb.len > 0 ? ": " : "");
-		add_text(&sb, change->because);
-	}
-	return strbuf_take(&sb);
+	SAY(ret, "decided-by", said_count(change->seen.trial), said_count(change->seen.evidence),
+	    change->because ? said_take(one_line(change->because)) : said_none());
 }
 
 /* What a person decided, in the ledger's words. */
@@ -55,14 +46,14 @@ static const enum ledger_status statuses[HYPOTHESIS_STATUSES] = {
 static void add_hypothesis(struct investigation *inv, const struct hypothesis *h)
 {
 	struct ledger_entry own = { .id = mem_printf("H%" PRIu64, h->id),
-				    .text = one_line(h->text),
+				    .text = { .text = one_line(h->text) },
 				    .status = statuses[h->status],
 				    .by = EXPERIMENT_KINDS };
 	const struct hypothesis_change *last =
 		h->changes.count > 0 ? &h->changes.items[h->changes.count - 1] : NULL;
 
 	if (last && h->status != HYPOTHESIS_OPEN)
-		own.because = decided_by(last);
+		decided_by(last, &own.because);
 	if (last && h->status != HYPOTHESIS_OPEN && last->seen.evidence != 0)
 		VEC_PUSH(&own.evidence, last->seen.evidence);
 	VEC_PUSH(&inv->own_hypotheses, own);
@@ -73,25 +64,14 @@ static void add_notes(struct investigation *inv, const struct notebook *notebook
 	const struct parking *parking = notebook_parked(notebook);
 	char when[WHEN_MAX];
 
-	VEC_FOREACH (&notebook->workarounds, w) {
-		struct strbuf sb = { 0 };
-
-		strbuf_addf(&sb, "a workaround hides this open bug since %s: ",
-			    when_text(w->made_ms, when));
-		add_text(&sb, w->text);
-		strv_take(&inv->notes, strbuf_take(&sb));
-	}
-	if (parking) {
-		struct strbuf sb = { 0 };
-
-		strbuf_addf(&sb, "parked since %s because ", when_text(parking->made_ms, when));
-		add_text(&sb, parking->because);
-		strbuf_adds(&sb, ", until ");
-		add_text(&sb, parking->until);
-		strv_take(&inv->notes, strbuf_take(&sb));
-	}
+	VEC_FOREACH (&notebook->workarounds, w)
+		SAY_TOO(&inv->notes, "note:workaround", said_text(when_text(w->made_ms, when)),
+			said_take(one_line(w->text)));
+	if (parking)
+		SAY_TOO(&inv->notes, "note:parked", said_text(when_text(parking->made_ms, when)),
+			said_take(one_line(parking->because)), said_take(one_line(parking->until)));
 	VEC_FOREACH (&notebook->notes, note)
-		strv_take(&inv->notes, one_line(note->text));
+		said_new(&inv->notes)->text = one_line(note->text);
 }
 
 /* What a case of an older redhand does not hold. */
@@ -105,10 +85,7 @@ static void add_lack(struct investigation *inv)
 		evidence |= e->kind != EVIDENCE_SIGHTING;
 	}
 	if (evidence && inv->judged)
-		strv_add(&inv->notes,
-			 "this case does not say which experiments were made (an older "
-			 "redhand, or a single look): less is ruled out than may have "
-			 "been");
+		SAY_TOO(&inv->notes, "note:experiments-unknown");
 }
 
 int people_read(struct case_store *cs, struct investigation *inv, struct err *err)

@@ -18,12 +18,9 @@ static int find_cuts(struct case_store *cs, struct crash_report *report, struct 
 static void note_reported(const struct reported *reported, struct crash_report *ret)
 {
 	struct evidence e = { .kind = EVIDENCE_REPORTED, .any = (void *)reported };
-	struct strbuf sb = { 0 };
 
-	if (!reported)
-		return;
-	evidence_describe(&e, &sb);
-	strv_take(&ret->notes, strbuf_take(&sb));
+	if (reported)
+		evidence_say(&e, said_new(&ret->notes));
 }
 
 int trial_crashes(struct case_store *cs, struct trial_number trial, int signal,
@@ -45,8 +42,7 @@ int trial_crashes(struct case_store *cs, struct trial_number trial, int signal,
 		crash_copy(&copy, crash);
 		VEC_PUSH(&ret->crashes, copy);
 	}
-	for (size_t i = 0; i < report->notes.count; i++)
-		strv_add(&ret->notes, report->notes.items[i]);
+	said_list_copy(&ret->notes, &report->notes);
 	note_reported(reading_reported(reading), ret);
 	return find_cuts(cs, ret, err);
 }

@@ -2,10 +2,11 @@
 
 #include <fnmatch.h>
 #include <string.h>
-#include <time.h>
 
 #include "arch/arch.h"
 #include "arch/sweep.h"
+#include "base/cstr.h"
+#include "base/now.h"
 #include "base/strbuf.h"
 #include "debuginfo/code_layout.h"
 #include "debuginfo/demangle.h"
@@ -132,14 +133,6 @@ static void found(void *ctx, const struct sweep_hit *hit)
 
 /* ---- code ---- */
 
-static double now(void)
-{
-	struct timespec ts;
-
-	(void)clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (double)ts.tv_sec + (double)ts.tv_nsec / 1e9;
-}
-
 void scanner_init(struct scanner *scanner, const struct scan_request *request,
 		  struct symbols *symbols, struct scan_report *report)
 {
@@ -148,10 +141,10 @@ void scanner_init(struct scanner *scanner, const struct scan_request *request,
 		.query = request->query,
 		.report = report,
 		.symbols = symbols,
-		.started = now(),
+		.started = clock_s(),
 	};
 	report->query = request->query;
-	report->global = request->global ? mem_strdup(request->global) : NULL;
+	report->global = cstr_dup(request->global);
 	report->seen_known = request->seen != NULL;
 }
 
@@ -164,14 +157,11 @@ void scanner_finish(struct scanner *scanner)
 {
 	VEC_FOREACH (&scanner->report->regions, region)
 		if (region->unread > 0)
-			strv_take(&scanner->report->notes,
-				  mem_printf(
-					  "%llu of %llu KiB of '%s' could not be read: it is gone, "
-					  "or has changed since",
-					  (unsigned long long)(region->unread + 1023) / 1024,
-					  (unsigned long long)(region->bytes + 1023) / 1024,
-					  region->name));
-	scanner->report->seconds = now() - scanner->started;
+			SAY_TOO(&scanner->report->notes, "note:unread",
+				said_number((region->unread + 1023) / 1024),
+				said_number((region->bytes + 1023) / 1024),
+				said_text(region->name));
+	scanner->report->seconds = clock_s() - scanner->started;
 }
 
 /* Reads as much as there is; what is not becomes NO_CODE. Returns how much that was. */
@@ -232,7 +222,7 @@ static void sweep_range(struct scanner *scanner, const struct scan_source *sourc
 		scanner->done += part;
 		if (scanner->request->progress)
 			scanner->request->progress(scanner->request->progress_ctx,
-						   now() - scanner->started, scanner->done,
+						   clock_s() - scanner->started, scanner->done,
 						   scanner->total);
 	}
 	region->bytes += all;

@@ -4,6 +4,7 @@
 
 #include <string.h>
 
+#include "base/cstr.h"
 #include "studies/scan/scan.h"
 
 #define SEEN_MAX 65536u
@@ -16,11 +17,6 @@ void seen_list_deinit(struct seen_list *list)
 		mem_free((char *)seen->text);
 	}
 	VEC_DEINIT(&list->list);
-}
-
-static char *copy(const char *text)
-{
-	return text ? mem_strdup(text) : NULL;
 }
 
 /* A frame that is inlined lies at the same place as the one that it is inlined into. */
@@ -37,8 +33,8 @@ static void add_write(struct seen_list *list, const struct write_seen *write)
 		VEC_PUSH(&list->list, ((struct seen_code){ .module = mem_strdup(frame->module),
 							   .offset = frame->offset }));
 	else if (frame->kind == FRAME_JIT && frame->function && write->instruction)
-		VEC_PUSH(&list->list, ((struct seen_code){ .function = copy(frame->function),
-							   .text = copy(write->instruction) }));
+		VEC_PUSH(&list->list, ((struct seen_code){ .function = cstr_dup(frame->function),
+							   .text = cstr_dup(write->instruction) }));
 }
 
 void seen_list_give(const struct seen_list *list, struct scan_request *request)

@@ -450,12 +450,8 @@ static void note_lost_code(const struct remains *remains, struct scan_report *re
 		if (is_emitted(&remains->maps.items[i]))
 			bytes += remains->maps.items[i].end - remains->maps.items[i].start;
 	if (bytes > 0)
-		strv_take(
-			&report->notes,
-			mem_printf("process %u had %llu KiB for emitted code, which was not kept: "
-				   "run the trials with --observe ids",
-				   remains->log->reader.header.pid,
-				   (unsigned long long)bytes / 1024));
+		SAY_TOO(&report->notes, "note:emitted-code",
+			said_number(remains->log->reader.header.pid), said_number(bytes / 1024));
 }
 
 int scan_trial(struct case_store *cs, uint64_t trial, const struct scan_request *request,
@@ -497,8 +493,7 @@ int scan_trial(struct case_store *cs, uint64_t trial, const struct scan_request 
 	}
 	if (!aimed)
 		return r;
-	for (size_t i = 0; i < logs->notes.count; i++)
-		strv_add(&ret->notes, logs->notes.items[i]);
+	said_list_copy(&ret->notes, &logs->notes);
 	scanner_finish(&scanner);
 	return 0;
 }

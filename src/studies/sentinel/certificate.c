@@ -1,10 +1,11 @@
+/*
+ * What a sentinel's trials prove. See certificate.h.
+ */
 #include "studies/sentinel/certificate.h"
 
-#include <inttypes.h>
 #include <math.h>
 
 #include "base/percent.h"
-#include "base/strbuf.h"
 #include "search/stats/fisher.h"
 #include "search/stats/rate.h"
 
@@ -50,96 +51,61 @@ static double binomial_at_most(uint64_t n, uint64_t failed, double p)
 }
 
 /* As many digits as tell it from certainty. */
-static void add_confidence(struct strbuf *sb, double doubt)
+static struct said_value confidence_value(double doubt)
 {
 	if (doubt < 1e-6)
-		strbuf_adds(sb, "more than 99.9999 %");
-	else if (doubt < 0.001)
-		strbuf_addf(sb, "%.4f %%", (1 - doubt) * 100);
-	else
-		strbuf_addf(sb, "%.1f %%", (1 - doubt) * 100);
+		return said_text("more than 99.9999 %");
+	return said_take(mem_printf("%.*f %%", doubt < 0.001 ? 4 : 1, (1 - doubt) * 100));
 }
 
-static void add_counts(const struct certificate *c, struct strbuf *sb)
+static struct said_value counts_value(const struct certificate *c)
 {
-	strbuf_addf(sb, "%" PRIu64 " of %" PRIu64 " failed%s; before %" PRIu64 " of %" PRIu64,
-		    c->shown, c->now.trials, c->others > 0 ? " as recorded" : "", c->before.failed,
-		    c->before.trials);
+	struct said said = { 0 };
+
+	SAY(&said, "cert:counts", said_number(c->shown), said_number(c->now.trials),
+	    said_flag(c->others > 0), said_number(c->before.failed), said_number(c->before.trials));
+	return said_part(&said);
 }
 
-static void add_doubt(const struct certificate *c, struct strbuf *sb)
+static struct said_value clean_value(const struct certificate *c)
 {
-	add_confidence(sb, c->chance);
-	strbuf_addf(sb, " confidence at the recorded rate (%s %%), with ", PERCENT(c->before.rate));
-	add_confidence(sb, c->p);
-	strbuf_adds(sb, " when the uncertainty of that rate is counted (Fisher's exact test)");
-	if (c->p > 1 - c->confidence && !c->careful)
-		strbuf_addf(sb, "; --careful takes %" PRIu64 " trials and counts it",
-			    careful_needed(&c->before, c->confidence));
+	bool careful = c->p > 1 - c->confidence && !c->careful;
+	struct said said = { 0 };
+
+	SAY(&said, "cert:clean", counts_value(c), said_text(PERCENT(c->bound)),
+	    confidence_value(c->chance), said_text(PERCENT(c->before.rate)), confidence_value(c->p),
+	    careful ? said_number(careful_needed(&c->before, c->confidence)) : said_none());
+	return said_part(&said);
 }
 
-static void say_clean(const struct certificate *c, struct strbuf *sb)
+static const char *fixed_id(const struct certificate *c)
 {
-	add_counts(c, sb);
-	strbuf_addf(sb, "; the rate is now below %s %% with 95 %% confidence. ", PERCENT(c->bound));
-	strbuf_adds(sb, "That nothing has changed and luck alone hid it is ruled out with ");
-	add_doubt(c, sb);
+	if (c->shown > 0)
+		return "cert:still";
+	if (c->others > 0 && !c->allow_others)
+		return "cert:elsewhere";
+	return c->met ? "cert:fixed" : "cert:not-yet";
 }
 
-static void say_others(const struct certificate *c, struct strbuf *sb)
+static const char *fails_id(const struct certificate *c)
 {
-	strbuf_addf(sb, "%" PRIu64 " trial%s failed in another way than recorded", c->others,
-		    c->others == 1 ? "" : "s");
+	if (c->met)
+		return "cert:fails";
+	return c->now.trials >= c->needed ? "cert:gone" : "cert:unseen";
 }
 
-static void say_fixed(const struct certificate *c, struct strbuf *sb)
+/* One set of values for all of them; each takes what it needs. */
+static void say(struct certificate *c)
 {
-	if (c->shown > 0) {
-		strbuf_adds(sb, "It still fails: ");
-		add_counts(c, sb);
-	} else if (c->others > 0 && !c->allow_others) {
-		strbuf_adds(sb, "Not certified: ");
-		say_others(c, sb);
-		strbuf_adds(sb, ", which may be the same damage in another place. Otherwise ");
-		add_counts(c, sb);
-	} else if (c->met) {
-		say_clean(c, sb);
-	} else {
-		strbuf_adds(sb, "Not certified: ");
-		add_counts(c, sb);
-		strbuf_addf(sb, ", and it takes %" PRIu64 " clean trials", c->needed);
-		if (c->others > 0) {
-			strbuf_adds(sb, "; ");
-			say_others(c, sb);
-		}
-	}
-}
+	struct said said = { 0 };
 
-static void say_fails(const struct certificate *c, struct strbuf *sb)
-{
-	if (c->met) {
-		strbuf_adds(sb, "It still fails as recorded: ");
-		add_counts(c, sb);
-		return;
-	}
-	if (c->now.trials >= c->needed) {
-		strbuf_adds(sb, "It no longer fails as recorded: ");
-		say_clean(c, sb);
-	} else {
-		strbuf_adds(sb, "It has not failed as recorded: ");
-		add_counts(c, sb);
-		strbuf_addf(sb, ", and it takes %" PRIu64 " trials to say that it is gone",
-			    c->needed);
-	}
-	if (c->others > 0) {
-		strbuf_adds(sb, "; ");
-		say_others(c, sb);
-	}
+	SAY(&said, c->expect == EXPECT_FAILS ? fails_id(c) : fixed_id(c), counts_value(c),
+	    clean_value(c), said_count(c->others), said_number(c->needed));
+	SAY(&c->sentence, "certificate", said_flag(c->interrupted), said_part(&said));
 }
 
 void certificate_conclude(struct certificate *c)
 {
-	struct strbuf sb = { 0 };
 	uint64_t trials = c->shown + c->clean;
 
 	c->now = rate_wilson(trials, c->shown, RATE_CONFIDENCE);
@@ -151,12 +117,5 @@ void certificate_conclude(struct certificate *c)
 	else
 		c->met = c->shown == 0 && c->clean >= c->needed &&
 			 (c->others == 0 || c->allow_others);
-	if (c->interrupted)
-		strbuf_adds(&sb, "Interrupted. ");
-	if (c->expect == EXPECT_FAILS)
-		say_fails(c, &sb);
-	else
-		say_fixed(c, &sb);
-	mem_free(c->sentence);
-	c->sentence = strbuf_take(&sb);
+	say(c);
 }

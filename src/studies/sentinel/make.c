@@ -9,6 +9,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/cstr.h"
 #include "base/fd.h"
 #include "base/path.h"
 #include "base/tree.h"
@@ -34,7 +35,7 @@ void sentinel_made_deinit(struct sentinel_made *made)
 {
 	sentinel_deinit(&made->sentinel);
 	strv_deinit(&made->copied);
-	strv_deinit(&made->notes);
+	said_list_deinit(&made->notes);
 }
 
 static void making_deinit(struct making *m)
@@ -183,9 +184,8 @@ static int copy_file(struct making *m, const char *from, const char *name, struc
 		return r;
 	(void)stat(from, &st);
 	if (strlen(m->root) > 1 && memmem(content, len, m->root, strlen(m->root)))
-		strv_take(&m->made->notes,
-			  mem_printf("'%s' names the directory '%s' of this machine", name,
-				     m->root));
+		SAY_TOO(&m->made->notes, "note:names-directory", said_text(name),
+			said_text(m->root));
 	return write_file(m, to, content, len, st.st_mode & 0111 ? 0755 : 0644, err);
 }
 
@@ -216,10 +216,7 @@ static int copy_found(struct making *m, const char *path, struct err *err)
 	if (path_below(m->case_path, path) || of_the_system(path) || !is_text(path))
 		return 0;
 	if (!below) {
-		strv_take(&m->made->notes,
-			  mem_printf("'%s' lies outside the project and was not copied; --file %s "
-				     "takes it along",
-				     path, path));
+		SAY_TOO(&m->made->notes, "note:not-copied", said_text(path));
 		return 0;
 	}
 	/* What git leaves out may hold secrets, and is no part of a checkout. */
@@ -380,9 +377,8 @@ static void add_variable(struct making *m, const char *entry)
 		return;
 	}
 	strv_take(&m->made->sentinel.trial.env, mem_strndup(entry, strcspn(entry, "=")));
-	strv_take(&m->made->notes, mem_printf("the value of %.*s is not recorded; it must be set "
-					      "where the sentinel is run",
-					      (int)strcspn(entry, "="), entry));
+	SAY_TOO(&m->made->notes, "note:value-unrecorded",
+		said_take(mem_strndup(entry, strcspn(entry, "="))));
 }
 
 static int add_variables(struct making *m, const struct strv *from, struct err *err)
@@ -464,10 +460,8 @@ static void add_origin(struct making *m)
 		/* It is of no use to another checkout, but here it can be run, as by case resume.
 		 */
 		s->root = mem_strdup(m->root);
-		strv_take(&m->made->notes,
-			  mem_printf("'%s' is not inside the project '%s', so in another checkout "
-				     "sentinel run will want --root DIR",
-				     m->request->dir, m->root));
+		SAY_TOO(&m->made->notes, "note:outside-project", said_text(m->request->dir),
+			said_text(m->root));
 	}
 }
 
@@ -478,7 +472,7 @@ static void add_settings(struct making *m)
 
 	to->cwd = portable(m, from->cwd);
 	to->stdin_path = from->stdin_path ? portable(m, from->stdin_path) : NULL;
-	to->breadcrumb = from->breadcrumb ? mem_strdup(from->breadcrumb) : NULL;
+	to->breadcrumb = cstr_dup(from->breadcrumb);
 	for (size_t i = 0; i < from->ignore.count; i++)
 		strv_add(&to->ignore, from->ignore.items[i]);
 	for (size_t i = 0; i < from->fail_on.count; i++)
@@ -490,7 +484,7 @@ static void add_settings(struct making *m)
 	to->share_tmp = from->share_tmp;
 	to->pty = from->pty;
 	to->chaos = from->chaos;
-	to->chaos_seed = from->chaos_seed ? mem_strdup(from->chaos_seed) : NULL;
+	to->chaos_seed = cstr_dup(from->chaos_seed);
 }
 
 static int write_all(struct making *m, struct err *err)
@@ -522,12 +516,8 @@ static void note_weak_rate(struct making *m)
 	const struct sentinel_source *source = m->source;
 
 	if (source->failed < FAILED_FEW)
-		strv_take(&m->made->notes,
-			  mem_printf("the rate rests on %llu failure%s in %llu runs; more trials "
-				     "(redhand repro -n 100) make a sentinel that proves more",
-				     (unsigned long long)source->failed,
-				     source->failed == 1 ? "" : "s",
-				     (unsigned long long)source->trials));
+		SAY_TOO(&m->made->notes, "note:few-failures", said_number(source->failed),
+			said_number(source->trials));
 }
 
 int sentinel_make(struct case_store *cs, const struct sentinel_source *source,

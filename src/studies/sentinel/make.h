@@ -19,7 +19,7 @@ struct sentinel_request {
 struct sentinel_made {
 	struct sentinel sentinel; /* as written */
 	struct strv copied;	  /* what has been copied, a sentence each */
-	struct strv notes;	  /* what the user should know, likewise */
+	struct said_list notes;	  /* what the user should know, likewise */
 };
 
 /* -EEXIST when `dir` is not empty and not a sentinel that may be replaced. */

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "model/rate.h"
+#include "model/said.h"
 #include "model/signature.h"
 #include "run/settings.h"
 
@@ -50,4 +51,4 @@ int sentinel_open(const char *dir, struct sentinel *ret, struct err *err);
  * it was.
  */
 int sentinel_settle(struct sentinel *sentinel, const char *dir, const char *root,
-		    struct strv *notes, struct err *err);
+		    struct said_list *notes, struct err *err);

@@ -148,7 +148,7 @@ static void swap_mentions(struct sentinel *s, const char *from, const char *to)
 /* A file of the project is used where it lies, for it belongs to what is tested. The copy stands
  * in when this checkout does not have it, and tells when it is another one. */
 static void settle_file(struct sentinel *s, const char *name, const struct places *places,
-			struct strv *notes)
+			struct said_list *notes)
 {
 	AUTO(mem_freep) char *place = mem_printf("%s/%s", places->root ? places->root : "", name);
 	AUTO(mem_freep)
@@ -162,13 +162,9 @@ static void settle_file(struct sentinel *s, const char *name, const struct place
 		swap_mentions(s, place, copy);
 		swap_mentions(s, from_here, copy);
 		swap_mentions(s, from_cwd, copy);
-		strv_take(notes, mem_printf("'%s' is not in this checkout; the sentinel's own copy "
-					    "is used",
-					    name));
+		SAY_TOO(notes, "note:copy-used", said_text(name));
 	} else if (!same_content(place, copy)) {
-		strv_take(notes, mem_printf("'%s' is not what it was when the sentinel was made "
-					    "(its copy is in the sentinel's " SENTINEL_FILES ")",
-					    name));
+		SAY_TOO(notes, "note:changed-since", said_text(name), said_text(SENTINEL_FILES));
 	}
 }
 
@@ -193,7 +189,7 @@ static int settle_env(struct strv *env, struct err *err)
 	return 0;
 }
 
-int sentinel_settle(struct sentinel *s, const char *dir, const char *root, struct strv *notes,
+int sentinel_settle(struct sentinel *s, const char *dir, const char *root, struct said_list *notes,
 		    struct err *err)
 {
 	AUTO(places_deinit) struct places places = { .sentinel = realpath(dir, NULL) };

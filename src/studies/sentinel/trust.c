@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/fd.h"
+#include "base/hash.h"
 #include "base/path.h"
 #include "base/tree.h"
 
@@ -104,10 +105,8 @@ static int open_folder(bool make)
 /* Only for a name: the bytes themselves are compared. */
 static void name_of(const struct strbuf *bytes, char ret[24])
 {
-	uint64_t h = 0xcbf29ce484222325u;
+	uint64_t h = hash_bytes(HASH_START, bytes->data, bytes->len);
 
-	for (size_t i = 0; i < bytes->len; i++)
-		h = (h ^ (unsigned char)bytes->data[i]) * 0x100000001b3u;
 	(void)snprintf(ret, 24, "%016llx", (unsigned long long)h);
 }
 

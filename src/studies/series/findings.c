@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/cstr.h"
 #include "run/stored.h"
 #include "search/stats/fisher.h"
 #include "search/stats/rate.h"
@@ -20,11 +21,10 @@ static void take_window(void *ctx, const struct window_row *row)
 
 	s->places++;
 	if (s->windows.count < WINDOWS_SHOWN)
-		VEC_PUSH(&s->windows,
-			 ((struct window){ .last = mem_strdup(row->last),
-					   .next = row->next ? mem_strdup(row->next) : NULL,
-					   .count = row->count,
-					   .trial = row->trial }));
+		VEC_PUSH(&s->windows, ((struct window){ .last = mem_strdup(row->last),
+							.next = cstr_dup(row->next),
+							.count = row->count,
+							.trial = row->trial }));
 }
 
 static int order_signatures(const void *a, const void *b)

@@ -1,3 +1,4 @@
+#include "base/hash.h"
 #include "studies/series/minimize_inside.h"
 
 #include <errno.h>
@@ -18,15 +19,12 @@
 void minimize_identify(const struct framework *framework, const struct minimize_question *question,
 		       struct strbuf *identity)
 {
-	uint64_t hash = 0xcbf29ce484222325u;
+	uint64_t hash = HASH_START;
 
 	for (size_t i = 0; i < framework->items.count; i++)
 		/* The end of each name is hashed, too, so that no two lists look alike. */
-		for (const char *c = framework->items.items[i];; c++) {
-			hash = (hash ^ (unsigned char)*c) * 0x100000001b3u;
-			if (*c == '\0')
-				break;
-		}
+		hash = hash_bytes(hash, framework->items.items[i],
+				  strlen(framework->items.items[i]) + 1);
 	strbuf_addf(identity, "framework %s\nitems %zu %016llx\nconfidence %.12g\n",
 		    framework->ops->name, framework->items.count, (unsigned long long)hash,
 		    question->confidence);

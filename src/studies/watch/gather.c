@@ -273,46 +273,39 @@ static void note_yielded(struct watch_report *report, const struct event_log *lo
 			 const struct log_watch_row *row)
 {
 	static const char *const why[] = {
-		[LOG_YIELDED_TO_OTHER] = "it was let go of, to be traced by somebody else (a "
-					 "debugger in the trial, or --stop)",
-		[LOG_YIELDED_KILLED] = "its tracer was gone",
-		[LOG_YIELDED_TO_KERNEL] = "it set up io_uring or aio, by which the kernel writes "
-					  "to memory on its own, and its pages were opened; "
-					  "--mode hw goes on watching",
-		[LOG_YIELDED_SANDBOX] = "it put itself into a sandbox (seccomp) that kills for "
-					"what the observer does",
+		[LOG_YIELDED_TO_OTHER] = "yielded:to-other",
+		[LOG_YIELDED_KILLED] = "yielded:killed",
+		[LOG_YIELDED_TO_KERNEL] = "yielded:to-kernel",
+		[LOG_YIELDED_SANDBOX] = "yielded:sandbox",
 	};
 
 	if (row->yielded >= sizeof(why) / sizeof(why[0]) || !why[row->yielded] ||
-	    report->notes.count >= NOTES_MAX)
+	    report->notes.list.count >= NOTES_MAX)
 		return;
-	strv_take(&report->notes, mem_printf("process %u was watched only for a while: then %s",
-					     log->reader.header.pid, why[row->yielded]));
+	SAY_TOO(&report->notes, "note:watched-partly", said_number(log->reader.header.pid),
+		said_word(why[row->yielded]));
 }
 
 static void note_opened(struct watch_report *report, const struct event_log *log,
 			const struct log_watch_row *row)
 {
-	if (row->opened == 0 || report->notes.count >= NOTES_MAX)
+	if (row->opened == 0 || report->notes.list.count >= NOTES_MAX)
 		return;
-	strv_take(&report->notes,
-		  mem_printf("process %u: %" PRIu64
-			     " instruction%s could only run with the watched "
-			     "pages open; a write of another thread in that moment goes unseen",
-			     log->reader.header.pid, row->opened, row->opened == 1 ? "" : "s"));
+	SAY_TOO(&report->notes, "note:opened", said_number(log->reader.header.pid),
+		said_number(row->opened));
 }
 
-static const char *trouble_words(int trouble)
+static struct said_value trouble_value(int trouble)
 {
 	switch (trouble) {
 	case EBUSY:
-		return "somebody else traces it (a debugger in the trial)";
+		return said_word("trouble:traced");
 	case ENXIO:
-		return "there was no tracer for it";
+		return said_word("trouble:no-tracer");
 	case ETIMEDOUT:
-		return "its tracer did not come in time";
+		return said_word("trouble:late-tracer");
 	default:
-		return strerror(trouble);
+		return said_text(strerror(trouble));
 	}
 }
 
@@ -332,16 +325,13 @@ static void add_rows(struct watch_report *report, struct event_log *log)
 			report->mode = modes[row.mode];
 			report->kernel_writes = row.kernel_writes != 0;
 			report->processes += i == 0;
-			if (row.trouble != 0 && report->notes.count < NOTES_MAX)
-				strv_take(&report->notes,
-					  mem_printf("process %u: some objects could not be "
-						     "watched: %s",
-						     log->reader.header.pid,
-						     strerror(row.trouble)));
-		} else if (report->notes.count < NOTES_MAX) {
-			strv_take(&report->notes,
-				  mem_printf("process %u could not be watched: %s",
-					     log->reader.header.pid, trouble_words(row.trouble)));
+			if (row.trouble != 0 && report->notes.list.count < NOTES_MAX)
+				SAY_TOO(&report->notes, "note:objects-unwatched",
+					said_number(log->reader.header.pid),
+					said_text(strerror(row.trouble)));
+		} else if (report->notes.list.count < NOTES_MAX) {
+			SAY_TOO(&report->notes, "note:unwatched",
+				said_number(log->reader.header.pid), trouble_value(row.trouble));
 		}
 		if (i == 0) {
 			note_yielded(report, log, &row);
@@ -396,8 +386,9 @@ void watch_gather_trial(struct watch_gather *gather, struct reading *reading)
 		return;
 	VEC_FOREACH (&logs->list, in)
 		add_log(gather, reading_hits(reading), in);
-	for (size_t i = 0; i < logs->notes.count && report->notes.count < NOTES_MAX; i++)
-		strv_add(&report->notes, logs->notes.items[i]);
+	VEC_FOREACH (&logs->notes.list, note)
+		if (report->notes.list.count < NOTES_MAX)
+			said_copy(said_new(&report->notes), note);
 }
 
 void watch_gather_settle(struct watch_gather *gather, bool failing)

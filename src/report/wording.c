@@ -1,0 +1,264 @@
+/*
+ * From statements to sentences. See wording.h.
+ */
+#include "report/wording.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const struct {
+	const struct words *rows;
+	const size_t *count;
+} tables[] = {
+	{ words_verdict, &words_verdict_count }, { words_doubts, &words_doubts_count },
+	{ words_ledger, &words_ledger_count },	 { words_evidence_rows, &words_evidence_count },
+	{ words_faults, &words_faults_count },	 { words_notes, &words_notes_count },
+};
+
+const char *words_text(const char *id)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(tables); i++)
+		for (size_t j = 0; j < *tables[i].count; j++)
+			if (strcmp(tables[i].rows[j].id, id) == 0)
+				return tables[i].rows[j].text;
+	return NULL;
+}
+
+/* ---- values ---- */
+
+static bool is_known(const struct said_value *value)
+{
+	return value && value->kind != SAID_NONE && (value->kind != SAID_SITE || value->text);
+}
+
+static bool is_true(const struct said_value *value)
+{
+	return is_known(value) && (value->kind > SAID_REAL || value->number != 0);
+}
+
+static void add_real(struct strbuf *sb, double value, const char *spec)
+{
+	int digits = spec[0] == '.' ? atoi(spec + 1) : 6;
+
+	if (strchr(spec, 'f'))
+		strbuf_addf(sb, "%.*f", digits, value);
+	else
+		strbuf_addf(sb, "%.*g", digits, value);
+}
+
+static void add_value(struct strbuf *sb, const struct said_value *value, const char *spec)
+{
+	if (spec[0] == 's') {
+		strbuf_adds(sb, value->number == 1 ? "" : "s");
+		return;
+	}
+	switch (value->kind) {
+	case SAID_NUMBER:
+		strbuf_addf(sb, spec[0] == 'x' ? "0x%" PRIx64 : "%" PRIu64, value->number);
+		break;
+	case SAID_SIGNED:
+		strbuf_addf(sb, "%" PRId64, value->integer);
+		break;
+	case SAID_REAL:
+		add_real(sb, value->real, spec);
+		break;
+	case SAID_TEXT:
+		strbuf_adds(sb, value->text);
+		break;
+	case SAID_SITE:
+		strbuf_adds(sb, value->text ? value->text : "somebody");
+		break;
+	case SAID_HOME:
+		words_home(value->home, sb);
+		break;
+	case SAID_PART:
+		words_add(value->part, sb);
+		break;
+	default:
+		break;
+	}
+}
+
+/* ---- the text around them ---- */
+
+struct pen {
+	const struct said *said;
+	struct strbuf *sb;
+	bool missing; /* a value that was asked for is not known */
+};
+
+static const char *put_until(struct pen *pen, const char *at, const char *stops);
+
+static const struct said_value *value_of(const struct pen *pen, unsigned long number)
+{
+	return number < pen->said->values.count ? &pen->said->values.items[number] : NULL;
+}
+
+/* Writes on a sheet of its own; whether that is used the caller decides. */
+static const char *put_aside(struct pen *pen, const char *at, const char *stops,
+			     struct strbuf *sheet)
+{
+	struct pen aside = { .said = pen->said, .sb = sheet };
+
+	at = put_until(&aside, at, stops);
+	pen->missing = aside.missing;
+	return at;
+}
+
+static const char *put_group(struct pen *pen, const char *at)
+{
+	AUTO(strbuf_deinit) struct strbuf sheet = { 0 };
+	struct pen inner = *pen;
+
+	at = put_aside(&inner, at, "]", &sheet);
+	if (!inner.missing)
+		strbuf_adds(pen->sb, strbuf_str(&sheet));
+	return *at == ']' ? at + 1 : at;
+}
+
+static const char *put_choice(struct pen *pen, const struct said_value *value, const char *at)
+{
+	bool first = is_true(value);
+
+	for (unsigned int i = 0; i < 2; i++) {
+		AUTO(strbuf_deinit) struct strbuf sheet = { 0 };
+		struct pen inner = *pen;
+
+		at = put_aside(&inner, at, "|}", &sheet);
+		if (first == (i == 0)) {
+			strbuf_adds(pen->sb, strbuf_str(&sheet));
+			pen->missing |= inner.missing;
+		}
+		if (*at != '|')
+			break;
+		at++;
+	}
+	return at;
+}
+
+static const char *put_list(struct pen *pen, unsigned long from, const char *at)
+{
+	size_t len = strcspn(at, "}");
+
+	for (size_t i = from; i < pen->said->values.count; i++) {
+		if (i > from)
+			strbuf_add(pen->sb, at, len);
+		add_value(pen->sb, &pen->said->values.items[i], "");
+	}
+	return at + len;
+}
+
+static const char *put_hole(struct pen *pen, const char *at)
+{
+	char *end;
+	unsigned long number = strtoul(at, &end, 10);
+	const struct said_value *value = value_of(pen, number);
+
+	at = end;
+	if (*at == '?') {
+		at = put_choice(pen, value, at + 1);
+	} else if (*at == '*') {
+		at = put_list(pen, number, at + 1);
+	} else {
+		char spec[8] = "";
+		size_t len = strcspn(at, "}");
+
+		pen->missing |= !is_known(value);
+		if (*at == ':' && len <= sizeof(spec))
+			memcpy(spec, at + 1, len - 1);
+		if (value)
+			add_value(pen->sb, value, spec);
+		at += len;
+	}
+	return *at == '}' ? at + 1 : at;
+}
+
+static const char *put_until(struct pen *pen, const char *at, const char *stops)
+{
+	while (*at != '\0' && !strchr(stops, *at)) {
+		if (*at == '{') {
+			at = put_hole(pen, at + 1);
+		} else if (*at == '[') {
+			at = put_group(pen, at + 1);
+		} else {
+			at += *at == '\\' && at[1] != '\0';
+			strbuf_addc(pen->sb, *at++);
+		}
+	}
+	return at;
+}
+
+void words_add(const struct said *said, struct strbuf *sb)
+{
+	struct pen pen = { .said = said, .sb = sb };
+	const char *text = said->text || !said->id ? NULL : words_text(said->id);
+
+	if (text)
+		(void)put_until(&pen, text, "");
+	else
+		said_plainly(said, sb);
+}
+
+char *words_of(const struct said *said)
+{
+	struct strbuf sb = { 0 };
+
+	if (!said_anything(said))
+		return NULL;
+	words_add(said, &sb);
+	return strbuf_take(&sb);
+}
+
+void words_list(const struct said_list *list, struct strv *ret)
+{
+	VEC_FOREACH (&list->list, said)
+		strv_take(ret, words_of(said));
+}
+
+void words_evidence(const struct evidence *evidence, struct strbuf *sb)
+{
+	AUTO(said_deinit) struct said said = { 0 };
+
+	evidence_say(evidence, &said);
+	words_add(&said, sb);
+}
+
+/* ---- places ---- */
+
+static void add_place(const struct home *home, struct strbuf *sb)
+{
+	switch (home->kind) {
+	case HOME_BLOCK:
+		strbuf_addf(sb, "block %s, offset %" PRId64,
+			    home->key ? home->key : "of no known key", home->offset);
+		break;
+	case HOME_GLOBAL:
+		strbuf_addf(sb, "global %s", home->name ? home->name : "of no known name");
+		if (home->offset != 0)
+			strbuf_addf(sb, "+%" PRId64, home->offset);
+		break;
+	case HOME_STACK:
+		strbuf_addf(sb, "stack of %s", home->name ? home->name : "an unknown function");
+		break;
+	case HOME_THREAD:
+		strbuf_addf(sb, "thread-local memory at %" PRId64, home->offset);
+		break;
+	default:
+		if (home->address != 0)
+			strbuf_addf(sb, "address 0x%" PRIx64, home->address);
+		else
+			strbuf_adds(sb, "an unknown place");
+	}
+}
+
+void words_home(const struct home *home, struct strbuf *sb)
+{
+	if (home->field)
+		strbuf_addf(sb, "%s (", home->field);
+	add_place(home, sb);
+	if (home->len > 0)
+		strbuf_addf(sb, ", %" PRIu64 " byte%s", home->len, home->len == 1 ? "" : "s");
+	if (home->field)
+		strbuf_addc(sb, ')');
+}

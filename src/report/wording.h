@@ -1,0 +1,47 @@
+#pragma once
+
+#include "base/strbuf.h"
+#include "model/evidence.h"
+#include "model/said.h"
+#include "model/verdict.h"
+
+/*
+ * The words for what was found out: every sentence of a verdict, of evidence, of a ledger. A row
+ * each in words_*.c.
+ *
+ *	{0}          the first value; {0:x} in hexadecimal, {0:.1f} a real number,
+ *	{0:s}        "s" unless it is 1,
+ *	{0?a|b}      a where there is such a value and it is not 0, else b (or nothing),
+ *	{1*, }       all values from there on, with ", " between them,
+ *	[; by {2}]   left out where a value in it is not known,
+ *	\            before any of these signs: the sign itself.
+ */
+struct words {
+	const char *id, *text;
+};
+
+extern const struct words words_verdict[], words_doubts[], words_ledger[], words_evidence_rows[],
+	words_faults[], words_notes[];
+extern const size_t words_verdict_count, words_doubts_count, words_ledger_count,
+	words_evidence_count, words_faults_count, words_notes_count;
+
+/* The text behind an id; NULL: there is none. */
+const char *words_text(const char *id);
+
+/* Adds the sentence; nothing where nothing is said. */
+void words_add(const struct said *said, struct strbuf *sb);
+
+/* The sentence; NULL where nothing is said. The caller's to free. */
+char *words_of(const struct said *said);
+
+/* A text of its own for each. */
+void words_list(const struct said_list *list, struct strv *ret);
+
+/* One sentence about a piece of evidence, the same in every report. */
+void words_evidence(const struct evidence *evidence, struct strbuf *sb);
+
+/* "struct object.word (block K, offset 8, 8 bytes)". */
+void words_home(const struct home *home, struct strbuf *sb);
+
+/* "not tested". */
+const char *words_status(enum ledger_status status);

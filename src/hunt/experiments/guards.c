@@ -503,9 +503,9 @@ static enum guards_reason reason_after_homes(const struct bench *bench)
 	    (is_ambiguous(bench, level) ||
 	     ((!telling || is_healthy(telling)) && bench_wants_guards(bench))))
 		return GUARDS_AMBIGUOUS;
-	if (bench->homes.followed && !asked(bench, GUARDS_OVERRUN) && telling &&
-	    !homes_caught_source(bench) && bench->guards.seen.list.count == 0 &&
-	    may_be_overrun(telling))
+	if (telling && (bench->homes.followed || !copied_from(telling)) &&
+	    !asked(bench, GUARDS_OVERRUN) && !homes_caught_source(bench) &&
+	    bench->guards.seen.list.count == 0 && may_be_overrun(telling))
 		return GUARDS_OVERRUN;
 	return GUARDS_REASONS;
 }

@@ -298,13 +298,9 @@ char *guards_request(const struct bench *bench, struct heap_request *ret);
 /* Its trials count. */
 void guards_count(struct bench *bench, const struct heap_report *report);
 
-/* random_fill.c: about freed blocks (NULL), new ones, or the words of new ones of a context. */
+/* random_fill.c: about freed blocks, or new ones. */
 #define TOSS_P 0.01 /* who is suspected less is let alone */
-struct toss {
-	uint64_t context; /* 0: all of them */
-};
-int toss_run(struct bench *bench, const struct toss *about, struct heap_report *report,
-	     struct err *err);
+int toss_run(struct bench *bench, bool fresh, struct heap_report *report, struct err *err);
 /* Is there time for it? Else what would take it is told, and how (`command`, or NULL). */
 bool toss_worth(struct bench *bench, const char *what, const char *command);
 

@@ -295,6 +295,8 @@ int watch_damage(struct bench *bench, struct err *err);
 /* The request of a heap_run() as the guards have it; its settings, which the caller frees. */
 struct heap_request;
 char *guards_request(const struct bench *bench, struct heap_request *ret);
+/* So many that the failure will come at least once. */
+unsigned int guards_trials(const struct bench *bench);
 /* Its trials count. */
 void guards_count(struct bench *bench, const struct heap_report *report);
 

@@ -56,9 +56,11 @@ static bool wants_more(const struct heap *heap)
 static uint64_t fence_trials(const struct heap *heap)
 {
 	uint64_t turns = 1ull << heap->report->fence.level;
+	uint64_t least = heap->request->fence_trials;
 
-	if (turns < FENCE_TRIALS)
-		return FENCE_TRIALS;
+	least = least < FENCE_TRIALS ? FENCE_TRIALS : least;
+	if (turns < least)
+		return least;
 	return turns < FENCE_TRIALS_MAX ? turns : FENCE_TRIALS_MAX;
 }
 

@@ -325,7 +325,7 @@ static int measure_on(struct inquiry *inq, uint64_t trials)
 static int measure_in_steps(struct inquiry *inq, uint64_t earlier)
 {
 	uint64_t first = earlier > TRIALS_FIRST ? earlier : TRIALS_FIRST;
-	uint64_t trials = earlier + hunt_trials(inq, first - earlier);
+	uint64_t trials = earlier + hunt_trials(inq, first - earlier), always;
 	int r = inq->request->signature
 			? measure(inq, trials, failures_wanted(inq), inq->request->fresh)
 			: measure_crashes(inq, trials, FAILURES_FIRST, inq->request->fresh);
@@ -339,7 +339,10 @@ static int measure_in_steps(struct inquiry *inq, uint64_t earlier)
 		if (r < 0 || !may_go_on(inq) || !shown(inq))
 			return r;
 	}
-	return measure_on(inq, most_trials(inq, fails_always(inq) ? TRIALS_ALWAYS : TRIALS));
+	/* Those with ids were no others, where every one has failed. */
+	always = TRIALS_ALWAYS -
+		 (inq->spending.ran < TRIALS_FIRST ? inq->spending.ran : TRIALS_FIRST);
+	return measure_on(inq, most_trials(inq, fails_always(inq) ? always : TRIALS));
 }
 
 /* None failed: on until a common failure is excluded. */

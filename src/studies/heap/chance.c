@@ -16,6 +16,7 @@
 #define FAILING_MAX 32
 #define SURE 0.95	/* what is bet on a coin that decides all by itself */
 #define FAILED_LEAST 3u /* until words are looked at */
+#define ALL_FAILED 8u	/* trials; a coin that decides it does that once in 256 */
 
 void chance_deinit(struct chance *chance)
 {
@@ -166,9 +167,16 @@ void chance_read(struct chance *chance, const struct plan_heap *plan, struct rea
 
 	if (reading_logs(reading, &logs, NULL) < 0)
 		return;
+	chance->read++;
+	chance->failed += failed;
 	VEC_FOREACH (&logs->list, log)
 		if (find_settings(log, &t.settings))
 			toss_all(&t, plan, log);
+}
+
+bool chance_idle(const struct chance *chance)
+{
+	return chance->read >= ALL_FAILED && chance->failed == chance->read;
 }
 
 static void find_stack(const struct chance_context *context, struct stack *ret)

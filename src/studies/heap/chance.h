@@ -35,6 +35,7 @@ struct chance {
 	VEC(struct chance_context) contexts; /* ascending by hash */
 	VEC(struct reading *) failing;	     /* those that contexts speak of */
 	VEC(struct chance_trial) trials;     /* with coins for words: those about new blocks */
+	uint64_t read, failed;		     /* trials, in all */
 };
 
 void chance_deinit(struct chance *chance);
@@ -52,6 +53,9 @@ uint64_t chance_needed(const struct chance *chance, uint32_t ppm);
  * be asked after every trial: who stops then is wrong no more often than that. `ppm` is the coins'
  * chance. */
 bool chance_told(const struct chance *chance, uint32_t ppm, double p);
+
+/* Every trial has failed so far, whatever the coins said: none of them decides it. */
+bool chance_idle(const struct chance *chance);
 
 /* Fills in contexts and suspects, likeliest first. `looked`: chance_told() was asked meanwhile, so
  * that half of every p is spent on it. */

@@ -10,6 +10,7 @@
 #include "base/auto.h"
 #include "base/percent.h"
 #include "base/words.h"
+#include "model/secret.h"
 #include "model/signature.h"
 #include "report/text.h"
 
@@ -206,40 +207,39 @@ static void put_commands(const struct page *page)
 }
 
 /* What one run would have to show. A firm verdict must say it, too: else it could not be wrong. */
+static const char *const refutations[VERDICT_CLASSES] = {
+	[VERDICT_NOT_CAUGHT] = "One failing run in which somebody is caught.",
+	[VERDICT_LEAK_GROWTH] = "A longer run in which the number of these blocks stops growing.",
+	[VERDICT_DANGLING_HOLDER] =
+		"A failing run in which that place does not point to the freed block.",
+	[VERDICT_MAPPING_TRUNCATED] = "A failing run before which nobody made the file shorter.",
+	[VERDICT_NULL_POINTER] = "A run in which the pointer is set, or damage before the fault.",
+	[VERDICT_DIVISION_BY_ZERO] = "Damage seen before the fault.",
+	[VERDICT_STACK_EXHAUSTED] = "Damage seen before the fault.",
+	[VERDICT_ILLEGAL_INSTRUCTION] = "Damage seen before the fault.",
+	[VERDICT_NOT_MEMORY] = "Damaged memory in a run that fails in the same way.",
+	[VERDICT_USE_AFTER_FREE] = "A failing run in which the freed block is not used.",
+	[VERDICT_OVER_READ] = "A failing run in which nobody reads there.",
+	[VERDICT_DOUBLE_FREE] = "A failing run in which it is freed once.",
+	[VERDICT_INVALID_FREE] = "A failing run without that free.",
+	[VERDICT_OVER_RELEASE] = "A failing run in which the count comes out even.",
+	[VERDICT_HOST_SUSPECTED] = "The same failure on another machine.",
+};
+
 static const char *what_would_refute(const struct investigation *inv)
 {
 	const struct verdict *v = &inv->verdict;
 
 	if (!inv->judged)
 		return NULL;
-	switch (v->class) {
-	case VERDICT_NOT_CAUGHT:
-		return never_failed(inv) ? "One run that fails."
-					 : "One failing run in which somebody is caught.";
-	case VERDICT_LEAK_GROWTH:
-		return "A longer run in which the number of these blocks stops growing.";
-	case VERDICT_DANGLING_HOLDER:
-		return "A failing run in which that place does not point to the freed block.";
-	case VERDICT_MAPPING_TRUNCATED:
-		return "A failing run before which nobody made the file shorter.";
-	case VERDICT_NULL_POINTER:
-	case VERDICT_DIVISION_BY_ZERO:
-	case VERDICT_STACK_EXHAUSTED:
-	case VERDICT_ILLEGAL_INSTRUCTION:
-	case VERDICT_NOT_MEMORY:
-		return "A run of the same command that does not fail, or damage seen before the fault.";
-	case VERDICT_USE_AFTER_FREE:
-	case VERDICT_OVER_READ:
-	case VERDICT_DOUBLE_FREE:
-	case VERDICT_INVALID_FREE:
-	case VERDICT_OVER_RELEASE:
-		return "A failing run in which that access or free does not happen.";
-	default:
-		return v->writer.count > 0
-			       ? "A failing run in which the field is watched and somebody else is the "
-				 "last to write it."
-			       : "A failing run that shows another cause.";
-	}
+	if (never_failed(inv))
+		return "One run that fails.";
+	if (refutations[v->class])
+		return refutations[v->class];
+	return v->writer.count > 0
+		       ? "A failing run in which the field is watched and somebody else "
+			 "is the last to write it."
+		       : "A failing run that shows another cause.";
 }
 
 static void put_texts(const struct page *page, const struct strv *texts)
@@ -282,8 +282,11 @@ static void put_program(const struct page *page)
 	AUTO(strbuf_deinit) struct strbuf sb = { 0 };
 
 	for (size_t i = 0; i < page->inv->program.count; i++) {
+		char **word = &page->inv->program.items[i];
+		AUTO(mem_freep) char *shown = secret_word(word[0], i > 0 ? word[-1] : NULL);
+
 		strbuf_adds(&sb, i > 0 ? " " : "");
-		words_quote(&sb, page->inv->program.items[i]);
+		words_quote(&sb, shown);
 	}
 	if (sb.len > 0)
 		el_txt(page->h, "p", "program", strbuf_str(&sb));

@@ -399,6 +399,9 @@ static int greet(struct worker *w)
 		r = poll_link(w);
 		if (r == 0)
 			r = link_receive(&w->link);
+		/* Who closes instead of answering has not believed us. */
+		if (r < 0 && greeting.step > 0)
+			r = -EACCES;
 		if (r >= 0)
 			r = greeting_go_on(&greeting, w->request->trust, true, &w->link);
 		if (r >= 0 && flush_to(w, 0) < 0)
@@ -458,7 +461,7 @@ static int work(struct worker *w, struct err *err)
 			r = greet(w);
 		}
 		if (r == -EACCES) {
-			(void)err_set(err, r, "'%s:%s' is not the redhand that this worker is for",
+			(void)err_set(err, r, "the redhand at '%s:%s' is not the one that this worker is for",
 				      w->request->host, w->request->port);
 			return r;
 		}

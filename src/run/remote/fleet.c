@@ -481,6 +481,11 @@ static void take_hello(struct fleet *f, struct member *m, const struct link_fram
 		send_away(f, m, "this worker's redhand is not the one that it is to work for");
 		return;
 	}
+	/* One that was given up, and another one for it: both have come. */
+	if (f->joined >= f->request.slots) {
+		send_away(f, m, "");
+		return;
+	}
 	m->wants_agent = strcmp(hello.agent, f->agent) != 0;
 	m->place = keep_place(f, &hello);
 	log_debug("a worker on '%s' has come", m->place->node);

@@ -135,6 +135,7 @@ static int start(struct starter *s, struct err *err)
 
 struct states {
 	unsigned int pending, running, ended;
+	unsigned int delayed; /* of those pending: Slurm waits two minutes before it starts one anew */
 	char reason[64];     /* of one that is pending */
 	char end_reason[96]; /* of one that ended */
 };
@@ -165,6 +166,7 @@ static struct states count_states(char *text)
 		*reason++ = '\0';
 		if (strcmp(line, "PENDING") == 0) {
 			states.pending++;
+			states.delayed += strcmp(reason, "BeginTime") == 0;
 			(void)snprintf(states.reason, sizeof(states.reason), "%s", reason);
 		} else if (is_final(line)) {
 			states.ended++;
@@ -195,9 +197,10 @@ static void tell(struct starter *s, const struct states *states)
 static int replace(struct starter *s, const struct states *states, unsigned int joined,
 		   struct err *err)
 {
-	unsigned int there = states->pending + states->running;
+	unsigned int there = states->pending - states->delayed + states->running;
 
-	if (there == 0 && joined == 0 && (s->most_joined == 0 || s->again >= AGAIN_MOST)) {
+	if (there + states->delayed == 0 && joined == 0 &&
+	    (s->most_joined == 0 || s->again >= AGAIN_MOST)) {
 		(void)err_set(err, -ECHILD, "no worker comes: Slurm has ended all of them (%s)",
 			      states->end_reason);
 		return err_remedy(err, "--runner 'slurm:--output=FILE' shows what they said");
@@ -205,8 +208,8 @@ static int replace(struct starter *s, const struct states *states, unsigned int 
 	if (there >= s->how.slots || s->most_joined == 0 || s->again >= AGAIN_MOST)
 		return 0;
 	s->again++;
-	starter_say(s, "%u workers have ended in Slurm (%s): asking for others",
-		    s->how.slots - there, states->end_reason);
+	starter_say(s, "%u workers have ended in Slurm%s%s: asking for others", s->how.slots - there,
+		    states->end_reason[0] != '\0' ? ", " : "", states->end_reason);
 	return submit(s, s->how.slots - there, err);
 }
 

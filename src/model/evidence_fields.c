@@ -7,7 +7,7 @@
 #include "model/archive.h"
 #include "model/evidence.h"
 
-#define EVIDENCE_VERSION 9
+#define EVIDENCE_VERSION 10
 
 /* clang-format off */
 static const struct model_field store_code_list[] = {

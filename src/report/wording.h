@@ -45,3 +45,6 @@ void words_home(const struct home *home, struct strbuf *sb);
 
 /* "not tested". */
 const char *words_status(enum ledger_status status);
+
+/* "guards around blocks". */
+const char *words_experiment(enum experiment_kind kind);

@@ -516,7 +516,7 @@ static void coins_tell_soon_who_it_is(void **state)
 		size_t who = 0;
 		unsigned int told = tosses(&rng, true, 40, &who);
 
-		assert_in_range(told, 10, 30);
+		assert_true(told >= 10 && told <= 30);
 		assert_int_equal(who, INNOCENT);
 	}
 }
@@ -532,7 +532,7 @@ static void coins_that_know_nothing_accuse_nobody(void **state)
 	rng_init(&rng, 2);
 	for (int i = 0; i < 1000; i++)
 		wrong += tosses(&rng, false, 100, &who) > 0;
-	assert_in_range(wrong, 0, 21);
+	assert_true(wrong <= 21);
 }
 
 int main(void)

@@ -312,11 +312,12 @@ int server_open(const struct server_options *options, struct server **ret, struc
 				   .policy = mem_strdup(options->policy) };
 	(void)pthread_mutex_init(&server->lock, NULL);
 	errno = 0;
-	server->daemon = mhd.start_daemon(
-		flags, options->port, NULL, NULL, answer, server, MHD_OPTION_SOCK_ADDR,
-		(struct sockaddr *)&place, MHD_OPTION_CONNECTION_LIMIT, connection_limit(),
-		MHD_OPTION_CONNECTION_TIMEOUT, SILENCE_S, MHD_OPTION_CONNECTION_MEMORY_LIMIT,
-		(size_t)CONNECTION_BYTES, MHD_OPTION_LISTENING_ADDRESS_REUSE, 1U, MHD_OPTION_END);
+	server->daemon = mhd.start_daemon(flags, options->port, NULL, NULL, answer, server,
+					  MHD_OPTION_SOCK_ADDR, (struct sockaddr *)&place,
+					  MHD_OPTION_CONNECTION_LIMIT, connection_limit(),
+					  MHD_OPTION_CONNECTION_TIMEOUT, SILENCE_S,
+					  MHD_OPTION_CONNECTION_MEMORY_LIMIT,
+					  (size_t)CONNECTION_BYTES, MHD_OPTION_END);
 	if (!server->daemon) {
 		int code = errno > 0 ? -errno : -EADDRINUSE;
 

@@ -109,7 +109,7 @@ static void put_editor(const struct page *page, const struct stack *stack)
 		return;
 	place = mem_printf("%s:%" PRIu32, site->file, site->line);
 	el(page->h, "button", "type", "button", "class", "js small", "data-copy-text", place,
-	   "aria-label", "Copy the place for an editor", NULL);
+	   NULL);
 	txt(page->h, "Copy for an editor");
 	el_end(page->h);
 }

@@ -223,9 +223,7 @@ static enum MHD_Result send_page(struct server *server, struct MHD_Connection *c
 		    */
 		r = mhd.queue_response(connection, MHD_HTTP_OK, server->page);
 	(void)pthread_mutex_unlock(&server->lock);
-	return there ? r
-		     : refuse(server, connection, MHD_HTTP_SERVICE_UNAVAILABLE,
-			      "the page is not made yet\n");
+	return there ? r : refuse(server, connection, MHD_HTTP_SERVICE_UNAVAILABLE, "not ready\n");
 }
 
 static enum MHD_Result answer(void *ctx, struct MHD_Connection *connection, const char *url,
@@ -246,8 +244,7 @@ static enum MHD_Result answer(void *ctx, struct MHD_Connection *connection, cons
 		return MHD_YES;
 	}
 	if (strcmp(method, MHD_HTTP_METHOD_GET) != 0 && strcmp(method, MHD_HTTP_METHOD_HEAD) != 0)
-		return refuse(server, connection, MHD_HTTP_METHOD_NOT_ALLOWED,
-			      "there is nothing but to read\n");
+		return refuse(server, connection, MHD_HTTP_METHOD_NOT_ALLOWED, "read only\n");
 	what = behind_token(server, url);
 	if (what && what[0] == '\0')
 		return send_page(server, connection);

@@ -29,7 +29,7 @@ void draw_forest(struct html *h, const struct investigation *inv, const struct r
 /* Lives of blocks as bars over numbered moments. */
 enum lane_kind { LANE_PLAIN, LANE_VICTIM, LANE_HOLDER };
 
-struct lane {
+struct life_lane {
 	char *name;
 	int from, to; /* moments, from 0; `to` as large as their number: it lives on */
 	enum lane_kind kind;
@@ -43,7 +43,7 @@ struct lane_arrow {
 };
 
 struct lane_picture {
-	VEC(struct lane) lanes;
+	VEC(struct life_lane) lanes;
 	int moments;
 	int failure; /* the moment of it; -1 */
 	struct lane_arrow arrow;

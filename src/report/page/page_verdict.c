@@ -108,8 +108,7 @@ static void put_editor(const struct page *page, const struct stack *stack)
 	if (!site || !site->file || site->line == 0)
 		return;
 	place = mem_printf("%s:%" PRIu32, site->file, site->line);
-	el(page->h, "button", "type", "button", "class", "js small", "data-copy-text", place,
-	   NULL);
+	el(page->h, "button", "type", "button", "class", "js small", "data-copy-text", place, NULL);
 	txt(page->h, "Copy for an editor");
 	el_end(page->h);
 }

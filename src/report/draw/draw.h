@@ -17,7 +17,8 @@
  * there is room for, those of one place are one mark. */
 void draw_strip(struct html *h, const struct investigation *inv, const struct trial_dots *dots);
 
-/* How the interval of the rate closed in, trial by trial. Nothing for less than two points. */
+/* How the interval of the rate closed in, trial by trial. Nothing for less than so many points. */
+#define CLOSING_LEAST 5u
 void draw_closing(struct html *h, const struct trial_dots *dots);
 
 /* Which mark a family has in the strip: several rare ones share the last. */

@@ -177,7 +177,7 @@ void draw_closing(struct html *h, const struct trial_dots *dots)
 	const struct rate *all;
 	double room = WIDTH - LEFT - RIGHT, top, bottom = 10 + CLOSING_HEIGHT;
 
-	if (dots->closing.count < 2)
+	if (dots->closing.count < CLOSING_LEAST)
 		return;
 	all = &dots->closing.items[dots->closing.count - 1].rate;
 	top = highest(dots);

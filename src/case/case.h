@@ -6,6 +6,7 @@
 #include "base/auto.h"
 #include "base/err.h"
 #include "model/chaos.h"
+#include "model/place.h"
 #include "model/crash.h"
 #include "model/minimal.h"
 #include "model/signature.h"
@@ -117,14 +118,16 @@ struct trial_record {
 	bool kept;			     /* its directory stays */
 	const struct list_run *list_run;     /* NULL outside of minimize */
 	const struct chaos *chaos;	     /* NULL: it was not disturbed */
+	const struct place *place;	     /* NULL: it ran here */
 };
 
 /* All of it, or nothing and an error. */
 int case_add_trial(struct case_store *cs, const struct trial_record *record, struct err *err);
 
-/* Trials with the same arm, slot and outcome, counted. */
+/* Trials with the same arm, slot, node and outcome, counted. */
 struct tally_row {
 	unsigned int arm, slot;
+	const char *node; /* "" or NULL: this machine */
 	const char *signatures; /* ids separated by a space; "" = passed */
 	bool cut_short;
 	uint64_t count;
@@ -155,6 +158,7 @@ struct run_row {
 	uint64_t position, trial;
 	unsigned int arm;
 	const char *signatures; /* as in tally_row */
+	const char *node;	/* where it ran; "": here */
 	int signal;		/* of its own process, or of another one of the trial */
 	bool kept;
 };

@@ -20,3 +20,4 @@ extern const struct command cmd_case;
 extern const struct command cmd_report;
 extern const struct command cmd_serve;
 extern const struct command cmd_debug;
+extern const struct command cmd_worker;

@@ -11,6 +11,7 @@ void trial_lines_deinit(struct trial_lines *lines)
 		mem_free(line->chaos);
 		mem_free(line->crumb);
 		mem_free(line->items);
+		mem_free(line->node);
 	}
 	VEC_DEINIT(&lines->list);
 }

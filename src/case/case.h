@@ -6,9 +6,9 @@
 #include "base/auto.h"
 #include "base/err.h"
 #include "model/chaos.h"
-#include "model/place.h"
 #include "model/crash.h"
 #include "model/minimal.h"
+#include "model/place.h"
 #include "model/signature.h"
 #include "model/trial.h"
 #include "model/trial_line.h"
@@ -127,7 +127,7 @@ int case_add_trial(struct case_store *cs, const struct trial_record *record, str
 /* Trials with the same arm, slot, node and outcome, counted. */
 struct tally_row {
 	unsigned int arm, slot;
-	const char *node; /* "" or NULL: this machine */
+	const char *node;	/* "" or NULL: this machine */
 	const char *signatures; /* ids separated by a space; "" = passed */
 	bool cut_short;
 	uint64_t count;

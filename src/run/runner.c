@@ -47,7 +47,7 @@ struct lane {
 struct flights {
 	struct runner *runner;
 	struct pool *pool;
-	struct lane *lanes; /* one per slot */
+	struct lane *lanes;    /* one per slot */
 	VEC(struct run) again; /* runs whose trial was lost with its machine */
 	uint64_t last_number;
 	bool stopping;

@@ -44,11 +44,11 @@ struct sent {
 struct member {
 	struct link link;
 	struct greeting greeting;
-	bool proven; /* both ends know each other */
-	bool ready;  /* it has said what it is, and got what is shipped */
-	bool told;   /* it has the orders in force */
-	bool gone;   /* to be freed */
-	bool writing; /* the socket is to say when it takes more */
+	bool proven;	/* both ends know each other */
+	bool ready;	/* it has said what it is, and got what is shipped */
+	bool told;	/* it has the orders in force */
+	bool gone;	/* to be freed */
+	bool writing;	/* the socket is to say when it takes more */
 	size_t shipped; /* frames of the cargo that it got */
 	bool wants_agent;
 	uint64_t since_ns;
@@ -90,7 +90,7 @@ struct fleet {
 	uint64_t duties_ns, attentive_ns, left_ns;
 	struct err sorry; /* what the last worker said that gave up; none since a result came */
 	uint64_t sorry_ns;
-	int trouble;	  /* negative: we cannot go on */
+	int trouble; /* negative: we cannot go on */
 	struct err why;
 };
 
@@ -211,7 +211,8 @@ static int begin(struct fleet *f, struct err *err)
 	if (r == 0)
 		r = load_cargo(f, err);
 	if (r == 0)
-		r = listener_open(f->request.bind, f->starter->peer, &f->listener, &f->connect, err);
+		r = listener_open(f->request.bind, f->starter->peer, &f->listener, &f->connect,
+				  err);
 	if (r < 0)
 		return r;
 	f->agent = agent_fingerprint(f->request.agent_dir);
@@ -474,9 +475,10 @@ static void take_hello(struct fleet *f, struct member *m, const struct link_fram
 		return;
 	}
 	if (strcmp(hello.version, REDHAND_WIRE_VERSION) != 0) {
-		(void)err_set(&f->sorry, -EPROTO,
-			      "the worker on '%s' is redhand %s and this is %s: they must be the same",
-			      hello.place.node, hello.version, REDHAND_WIRE_VERSION);
+		(void)err_set(
+			&f->sorry, -EPROTO,
+			"the worker on '%s' is redhand %s and this is %s: they must be the same",
+			hello.place.node, hello.version, REDHAND_WIRE_VERSION);
 		f->sorry_ns = link_now_ns();
 		send_away(f, m, "this worker's redhand is not the one that it is to work for");
 		return;

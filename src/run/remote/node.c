@@ -58,9 +58,18 @@ static char *cores(void)
 
 /* Ends in '*': all that begin so. */
 static const char *const node_variables[] = {
-	"CUDA_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES", "ZE_AFFINITY_MASK",
-	"GPU_DEVICE_ORDINAL",	"NVIDIA_*",		"SLURM_*",	       "SLURMD_*",
-	"KUBERNETES_*",		"_CONDOR_*",		"HOSTNAME",	       "XDG_RUNTIME_DIR",
+	"CUDA_VISIBLE_DEVICES",
+	"ROCR_VISIBLE_DEVICES",
+	"HIP_VISIBLE_DEVICES",
+	"ZE_AFFINITY_MASK",
+	"GPU_DEVICE_ORDINAL",
+	"NVIDIA_*",
+	"SLURM_*",
+	"SLURMD_*",
+	"KUBERNETES_*",
+	"_CONDOR_*",
+	"HOSTNAME",
+	"XDG_RUNTIME_DIR",
 	"TMPDIR",
 };
 
@@ -121,8 +130,8 @@ void hello_make(struct hello *hello, const char *agent_dir)
 					    .cores = cores(),
 					    .cpu = cpuinfo("model name"),
 					    .microcode = cpuinfo("microcode"),
-					    .kernel = mem_strdup(
-						    uname(&name) == 0 ? name.release : ""),
+					    .kernel = mem_strdup(uname(&name) == 0 ? name.release
+										   : ""),
 					    .gpu = mem_strdup(gpu ? gpu : "") } };
 }
 

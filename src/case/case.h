@@ -261,6 +261,12 @@ void trial_view_deinit(struct trial_view *view);
 /* Every stored trial, in order of their numbers. */
 int case_trial_lines(struct case_store *cs, struct trial_lines *ret, struct err *err);
 
+/* Of each breadcrumb of the series the one that most runs to the end had after it, in order of the
+ * first one's text. */
+typedef void (*crumb_order_fn)(void *ctx, const char *crumb, const char *next);
+int case_crumb_order(struct case_store *cs, struct series_id series, crumb_order_fn fn, void *ctx,
+		     struct err *err);
+
 /* Trials of a series that chaos kept on one core, counted per core. */
 struct core_row {
 	int core;

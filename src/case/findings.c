@@ -312,11 +312,13 @@ int case_trial_lines(struct case_store *cs, struct trial_lines *ret, struct err 
 		&cs->db,
 		"SELECT t.number, t.series, t.position, t.arm, t.slot, s.command,"
 		" o.signatures, " SUMMARIES ", t.exit_status, t.signal, t.timed_out, t.kept,"
-		" t.started_ms, t.wall_ns, t.stdout_bytes, t.stderr_bytes, c.knobs, l.items, p.node"
+		" t.started_ms, t.wall_ns, t.stdout_bytes, t.stderr_bytes, c.knobs, l.items, p.node,"
+		" b.text"
 		" FROM trial t JOIN series s ON s.id = t.series"
 		"  LEFT JOIN trial_place w ON w.trial = t.number LEFT JOIN place p ON p.id = w.place"
 		"  JOIN outcome o ON o.id = t.outcome LEFT JOIN chaos c ON c.trial = t.number"
 		"  LEFT JOIN list_run n ON n.trial = t.number LEFT JOIN list l ON l.id = n.list"
+		"  LEFT JOIN crumb b ON b.id = t.crumb"
 		" ORDER BY t.number",
 		&query, err);
 	while (r >= 0 && (r = db_step(&query, err)) == 1)
@@ -340,7 +342,25 @@ int case_trial_lines(struct case_store *cs, struct trial_lines *ret, struct err 
 					     .chaos = store_text(&query, 16),
 					     .items = store_text(&query, 17),
 					     .node = store_text(&query, 18),
+					     .crumb = store_text(&query, 19),
 				     }));
+	return r;
+}
+
+int case_crumb_order(struct case_store *cs, struct series_id series, crumb_order_fn fn, void *ctx,
+		     struct err *err)
+{
+	AUTO(db_endp) struct query query = { 0 };
+	int r = db_prepare(&cs->db,
+			   "SELECT a.text, b.text, max(n.runs) FROM crumb_next n"
+			   "  JOIN crumb a ON a.id = n.crumb JOIN crumb b ON b.id = n.next"
+			   " WHERE n.series = ? GROUP BY n.crumb ORDER BY a.text",
+			   &query, err);
+
+	if (r == 0)
+		r = db_bind(&query, err, "i", series.value);
+	while (r >= 0 && (r = db_step(&query, err)) == 1)
+		fn(ctx, query_text(&query, 0), query_text(&query, 1));
 	return r;
 }
 

@@ -387,6 +387,9 @@ static void see_level(struct bench *bench, const struct crash_reading *crashed,
 	(void)log_watch_row(&in->reader, 0, &sight.row);
 	stakeout_look(log, in, &sight.victim, &result);
 	sight.watched = result.watched;
+	sight.covered = stakeout_covers(in, &sight.victim,
+					stake->by == STAKE_KEY || stake->by == STAKE_CONTEXT) ||
+			result.caught;
 	sight.since_birth =
 		result.since_birth && (stake->by == STAKE_KEY || stake->by == STAKE_FRAME);
 	sight.birth_value = result.watched ? result.row.first_value : 0;
@@ -397,6 +400,8 @@ static void see_level(struct bench *bench, const struct crash_reading *crashed,
 				sight.in);
 	}
 	if (result.caught) {
+		sight.exact =
+			result.exact && step->in.id != 0 && result.last->hit->id == step->in.id;
 		sight.write = evidence_new(EVIDENCE_WRITE, crashed->trial, true);
 		stakeout_tell(&result, &sight.victim, in, bench->symbols, sight.write.write,
 			      &sight.source);
@@ -603,15 +608,32 @@ static void see_recycled(struct bench *bench, const struct crash_reading *crashe
 /* Per trial: did a key lead to the block that was hit? */
 static void count_keys(struct bench *bench, uint64_t trial)
 {
-	bool tried = false, right = false;
+	bool tried = false, right = false, led = false;
 
 	for (unsigned int i = 0; i < LEVELS_MAX; i++)
 		VEC_FOREACH (&bench->homes.levels[i].sights, sight) {
 			tried |= sight->trial == trial && sight->by_key;
 			right |= sight->trial == trial && sight->same_block;
+			led |= sight->trial == trial && sight->by_key && sight->covered;
 		}
 	bench->homes.key_tried += tried;
 	bench->homes.key_right += right;
+	bench->homes.key_led += led;
+}
+
+/* A home of the same kind, in a block that was not watched. */
+static bool is_missed(const struct bench *bench, uint64_t trial)
+{
+	bool seen = false;
+
+	for (unsigned int i = 0; i < LEVELS_MAX; i++) {
+		const struct sight *sight = sight_of(bench, i, trial);
+
+		if (sight && sight->covered)
+			return false;
+		seen |= sight && sight->home.kind == HOME_BLOCK;
+	}
+	return seen;
 }
 
 void read_failing(struct bench *bench)
@@ -644,6 +666,7 @@ void read_failing(struct bench *bench)
 	see_recycled(bench, crashed);
 	count_keys(bench, crashed->trial);
 	bench->round.watched += was_watched(bench, crashed->trial, LEVELS_MAX);
+	bench->round.missed += is_missed(bench, crashed->trial);
 	see_harmless(bench, log, bench->round.number, true, crashed);
 	cuts_note(bench, crashed);
 	crash_reading_tell(crashed, bench->symbols, bench_crash(bench), &bench->ret->evidence);

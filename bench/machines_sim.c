@@ -60,8 +60,8 @@ static void introduce(struct pretender *p, size_t number)
 {
 	AUTO(strbuf_deinit) struct strbuf payload = { 0 };
 
-	mem_free(hello.place.node);
-	hello.place.node = mem_printf("node%zu", number / 16);
+	mem_free(hello.machine.node);
+	hello.machine.node = mem_printf("node%zu", number / 16);
 	hello_pack(&hello, &payload);
 	link_send(&p->link, FRAME_HELLO, &payload);
 	p->known = true;

@@ -7,8 +7,8 @@
 #include "base/err.h"
 #include "model/chaos.h"
 #include "model/crash.h"
+#include "model/machine.h"
 #include "model/minimal.h"
-#include "model/place.h"
 #include "model/signature.h"
 #include "model/trial.h"
 #include "model/trial_line.h"
@@ -118,7 +118,7 @@ struct trial_record {
 	bool kept;			     /* its directory stays */
 	const struct list_run *list_run;     /* NULL outside of minimize */
 	const struct chaos *chaos;	     /* NULL: it was not disturbed */
-	const struct place *place;	     /* NULL: it ran here */
+	const struct machine *machine;	     /* NULL: it ran here */
 };
 
 /* All of it, or nothing and an error. */

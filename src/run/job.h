@@ -62,7 +62,7 @@ struct fail_on {
 
 struct readings;
 struct fleet;
-struct place;
+struct machine;
 
 struct trial_settings {
 	char *cwd;			      /* NULL: where redhand was started */
@@ -133,7 +133,7 @@ struct trial_result {
 	bool left; /* its directory is still there */
 	bool lost; /* with the machine that ran it: neither passed nor failed; not part of messages
 		    */
-	const struct place *place; /* NULL: this machine; as long as the fleet; likewise */
+	const struct machine *machine; /* NULL: this machine; as long as the fleet; likewise */
 	struct trial_end end;
 };
 

@@ -312,8 +312,8 @@ int case_trial_lines(struct case_store *cs, struct trial_lines *ret, struct err 
 		&cs->db,
 		"SELECT t.number, t.series, t.position, t.arm, t.slot, s.command,"
 		" o.signatures, " SUMMARIES ", t.exit_status, t.signal, t.timed_out, t.kept,"
-		" t.started_ms, t.wall_ns, t.stdout_bytes, t.stderr_bytes, c.knobs, l.items, p.node,"
-		" b.text"
+		" t.started_ms, t.wall_ns, t.stdout_bytes, t.stderr_bytes, c.knobs, l.items, b.text,"
+		" p.node"
 		" FROM trial t JOIN series s ON s.id = t.series"
 		"  LEFT JOIN trial_machine w ON w.trial = t.number LEFT JOIN machine p ON p.id = w.machine"
 		"  JOIN outcome o ON o.id = t.outcome LEFT JOIN chaos c ON c.trial = t.number"
@@ -341,8 +341,8 @@ int case_trial_lines(struct case_store *cs, struct trial_lines *ret, struct err 
 					     .stderr_bytes = (uint64_t)query_int(&query, 15),
 					     .chaos = store_text(&query, 16),
 					     .items = store_text(&query, 17),
-					     .node = store_text(&query, 18),
-					     .crumb = store_text(&query, 19),
+					     .crumb = store_text(&query, 18),
+					     .node = store_text(&query, 19),
 				     }));
 	return r;
 }

@@ -19,10 +19,11 @@
 struct sight {
 	uint64_t trial;
 	bool watched, since_birth;
-	bool healthy;		  /* what stands there is a pointer to a live block */
-	bool let_go;		  /* … and no longer the one that was used: that was a copy */
-	bool by_key, same_block;  /* watched by its key; and that led to it */
-	bool followed;		  /* an allocator of the program's own was followed, too */
+	bool healthy;		 /* what stands there is a pointer to a live block */
+	bool let_go;		 /* … and no longer the one that was used: that was a copy */
+	bool by_key, same_block; /* watched by its key; and that led to it */
+	bool very_block; /* the block that it died of was watched: by its key, or by its id */
+	bool followed;	 /* an allocator of the program's own was followed, too */
 	struct log_watch_row row; /* how it was watched */
 	struct victim victim;
 	uint64_t birth_value;	    /* what was there when the watch began */
@@ -116,9 +117,10 @@ struct start {
 	int signal;		/* of the first */
 	const struct crash_reading *first;
 	struct reading *reading;
-	uint64_t look_max;   /* trials until it is given up that it crashes; 0: all */
-	unsigned int rounds; /* how often it was run until it crashed, or that was given up */
-	unsigned int looks;  /* how often guards were asked then, and showed nothing */
+	struct signature kin; /* of the crash that is read, where it is not what is chased; id "" */
+	uint64_t look_max;    /* trials until it is given up that it crashes; 0: all */
+	unsigned int rounds;  /* how often it was run until it crashed, or that was given up */
+	unsigned int looks;   /* how often guards were asked then, and showed nothing */
 };
 
 struct spent {

@@ -142,6 +142,9 @@ static void see_target(struct bench *bench, const struct crash_reading *crashed,
 {
 	struct log_block freed;
 
+	/* It never was a pointer to what it leads to now. */
+	if (sight->write.write && result->exact && store_bends_pointer(sight->write.write))
+		return;
 	outlived_block(crashed, step, result, &freed);
 	if (freed.id == 0)
 		return;
@@ -436,6 +439,8 @@ static void see_level(struct bench *bench, const struct crash_reading *crashed,
 	sight.same_block =
 		sight.by_key && sight.watched &&
 		step->in.size == bench->start.first->backtrack.steps.items[stake->level].in.size;
+	sight.very_block = sight.same_block || (stake->by == STAKE_CONTEXT && sight.watched &&
+						step->in.id != 0 && result.row.id == step->in.id);
 	VEC_PUSH(&bench->homes.levels[stake->level].sights, sight);
 }
 

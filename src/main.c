@@ -19,7 +19,8 @@
 static const struct command *const commands[] = {
 	&cmd_hunt,  &cmd_repro,	 &cmd_show,	   &cmd_compare, &cmd_minimize, &cmd_watch,
 	&cmd_chase, &cmd_bisect, &cmd_bisect_step, &cmd_heap,	 &cmd_scan,	&cmd_sentinel,
-	&cmd_case,  &cmd_report, &cmd_doctor,	   &cmd_debug,	 NULL,
+	&cmd_case,  &cmd_report, &cmd_serve,	   &cmd_doctor,	 &cmd_debug,	&cmd_worker,
+	NULL,
 };
 
 static const char exit_statuses[] =

@@ -60,6 +60,7 @@ const struct feature features[] = {
 		.begin = chaos_init,
 		.switch_on = chaos_switch_on,
 		.forked = chaos_after_fork,
+		.watch_armed = chaos_watch_armed_sigsafe,
 	},
 	{
 		.name = "process",

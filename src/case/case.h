@@ -6,6 +6,7 @@
 #include "base/auto.h"
 #include "base/err.h"
 #include "model/chaos.h"
+#include "model/place.h"
 #include "model/crash.h"
 #include "model/minimal.h"
 #include "model/signature.h"
@@ -117,14 +118,16 @@ struct trial_record {
 	bool kept;			     /* its directory stays */
 	const struct list_run *list_run;     /* NULL outside of minimize */
 	const struct chaos *chaos;	     /* NULL: it was not disturbed */
+	const struct place *place;	     /* NULL: it ran here */
 };
 
 /* All of it, or nothing and an error. */
 int case_add_trial(struct case_store *cs, const struct trial_record *record, struct err *err);
 
-/* Trials with the same arm, slot and outcome, counted. */
+/* Trials with the same arm, slot, node and outcome, counted. */
 struct tally_row {
 	unsigned int arm, slot;
+	const char *node; /* "" or NULL: this machine */
 	const char *signatures; /* ids separated by a space; "" = passed */
 	bool cut_short;
 	uint64_t count;
@@ -155,6 +158,7 @@ struct run_row {
 	uint64_t position, trial;
 	unsigned int arm;
 	const char *signatures; /* as in tally_row */
+	const char *node;	/* where it ran; "": here */
 	int signal;		/* of its own process, or of another one of the trial */
 	bool kept;
 };
@@ -256,6 +260,12 @@ void trial_view_deinit(struct trial_view *view);
 
 /* Every stored trial, in order of their numbers. */
 int case_trial_lines(struct case_store *cs, struct trial_lines *ret, struct err *err);
+
+/* Of each breadcrumb of the series the one that most runs to the end had after it, in order of the
+ * first one's text. */
+typedef void (*crumb_order_fn)(void *ctx, const char *crumb, const char *next);
+int case_crumb_order(struct case_store *cs, struct series_id series, crumb_order_fn fn, void *ctx,
+		     struct err *err);
 
 /* Trials of a series that chaos kept on one core, counted per core. */
 struct core_row {

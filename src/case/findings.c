@@ -17,9 +17,11 @@ int case_tally(struct case_store *cs, struct series_id series, tally_fn fn, void
 	int r;
 
 	r = db_prepare(&cs->db,
-		       "SELECT t.arm, t.slot, o.signatures, t.cut_short, count(*), min(t.number)"
-		       " FROM trial t JOIN outcome o ON o.id = t.outcome WHERE t.series = ?"
-		       " GROUP BY t.arm, t.slot, t.outcome, t.cut_short",
+		       "SELECT t.arm, t.slot, o.signatures, t.cut_short, count(*), min(t.number),"
+		       " coalesce(p.node, '') FROM trial t JOIN outcome o ON o.id = t.outcome"
+		       " LEFT JOIN trial_place w ON w.trial = t.number"
+		       " LEFT JOIN place p ON p.id = w.place WHERE t.series = ?"
+		       " GROUP BY t.arm, t.slot, p.node, t.outcome, t.cut_short",
 		       &query, err);
 	if (r == 0)
 		r = db_bind(&query, err, "i", series.value);
@@ -31,6 +33,7 @@ int case_tally(struct case_store *cs, struct series_id series, tally_fn fn, void
 				.cut_short = query_int(&query, 3) != 0,
 				.count = (uint64_t)query_int(&query, 4),
 				.trial = (uint64_t)query_int(&query, 5),
+				.node = query_text(&query, 6),
 			});
 	return r;
 }
@@ -145,8 +148,11 @@ int case_runs(struct case_store *cs, struct series_id series, run_fn fn, void *c
 
 	r = db_prepare(&cs->db,
 		       "SELECT t.position, t.arm, o.signatures, t.number, t.kept,"
-		       " CASE WHEN t.signal != 0 THEN t.signal ELSE t.stray_signal END"
+		       " CASE WHEN t.signal != 0 THEN t.signal ELSE t.stray_signal END,"
+		       " coalesce(p.node, '')"
 		       " FROM trial t JOIN outcome o ON o.id = t.outcome"
+		       " LEFT JOIN trial_place w ON w.trial = t.number"
+		       " LEFT JOIN place p ON p.id = w.place"
 		       " WHERE t.series = ? ORDER BY t.position",
 		       &query, err);
 	if (r == 0)
@@ -159,6 +165,7 @@ int case_runs(struct case_store *cs, struct series_id series, run_fn fn, void *c
 				.trial = (uint64_t)query_int(&query, 3),
 				.kept = query_int(&query, 4) != 0,
 				.signal = (int)query_int(&query, 5),
+				.node = query_text(&query, 6),
 			});
 	return r;
 }
@@ -305,10 +312,13 @@ int case_trial_lines(struct case_store *cs, struct trial_lines *ret, struct err 
 		&cs->db,
 		"SELECT t.number, t.series, t.position, t.arm, t.slot, s.command,"
 		" o.signatures, " SUMMARIES ", t.exit_status, t.signal, t.timed_out, t.kept,"
-		" t.started_ms, t.wall_ns, t.stdout_bytes, t.stderr_bytes, c.knobs, l.items"
+		" t.started_ms, t.wall_ns, t.stdout_bytes, t.stderr_bytes, c.knobs, l.items, b.text,"
+		" p.node"
 		" FROM trial t JOIN series s ON s.id = t.series"
+		"  LEFT JOIN trial_place w ON w.trial = t.number LEFT JOIN place p ON p.id = w.place"
 		"  JOIN outcome o ON o.id = t.outcome LEFT JOIN chaos c ON c.trial = t.number"
 		"  LEFT JOIN list_run n ON n.trial = t.number LEFT JOIN list l ON l.id = n.list"
+		"  LEFT JOIN crumb b ON b.id = t.crumb"
 		" ORDER BY t.number",
 		&query, err);
 	while (r >= 0 && (r = db_step(&query, err)) == 1)
@@ -331,7 +341,26 @@ int case_trial_lines(struct case_store *cs, struct trial_lines *ret, struct err 
 					     .stderr_bytes = (uint64_t)query_int(&query, 15),
 					     .chaos = store_text(&query, 16),
 					     .items = store_text(&query, 17),
+					     .crumb = store_text(&query, 18),
+					     .node = store_text(&query, 19),
 				     }));
+	return r;
+}
+
+int case_crumb_order(struct case_store *cs, struct series_id series, crumb_order_fn fn, void *ctx,
+		     struct err *err)
+{
+	AUTO(db_endp) struct query query = { 0 };
+	int r = db_prepare(&cs->db,
+			   "SELECT a.text, b.text, max(n.runs) FROM crumb_next n"
+			   "  JOIN crumb a ON a.id = n.crumb JOIN crumb b ON b.id = n.next"
+			   " WHERE n.series = ? GROUP BY n.crumb ORDER BY a.text",
+			   &query, err);
+
+	if (r == 0)
+		r = db_bind(&query, err, "i", series.value);
+	while (r >= 0 && (r = db_step(&query, err)) == 1)
+		fn(ctx, query_text(&query, 0), query_text(&query, 1));
 	return r;
 }
 

@@ -156,11 +156,26 @@ static const char *const case_steps[] = {
 	"seconds REAL,\n"
 	"brought TEXT\n"
 	");\n",
+	/* 8: where workers ran */
+	"CREATE TABLE place (\n"
+	"id INTEGER PRIMARY KEY,\n"
+	"node TEXT NOT NULL,\n"
+	"cores TEXT NOT NULL,\n"
+	"cpu TEXT NOT NULL,\n"
+	"microcode TEXT NOT NULL,\n"
+	"kernel TEXT NOT NULL,\n"
+	"gpu TEXT NOT NULL,\n"
+	"UNIQUE (node, cores, cpu, microcode, kernel, gpu)\n"
+	");\n"
+	"CREATE TABLE trial_place (\n"
+	"trial INTEGER PRIMARY KEY REFERENCES trial(number),\n"
+	"place INTEGER NOT NULL REFERENCES place(id)\n"
+	");\n",
 };
 
 const struct schema case_schema = {
 	.application = 0x52484e44, /* "RHND" */
-	.version = 7,
+	.version = 8,
 	.create = schema_sql,
 	.steps = case_steps,
 };

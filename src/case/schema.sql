@@ -80,6 +80,24 @@ CREATE TABLE chaos (
 	arm_us     INTEGER NOT NULL
 );
 
+-- Machines that workers ran on (--runner), as they told it themselves.
+CREATE TABLE place (
+	id        INTEGER PRIMARY KEY,
+	node      TEXT NOT NULL,           -- its name
+	cores     TEXT NOT NULL,           -- that the worker might use
+	cpu       TEXT NOT NULL,
+	microcode TEXT NOT NULL,
+	kernel    TEXT NOT NULL,
+	gpu       TEXT NOT NULL,           -- that the worker might see
+	UNIQUE (node, cores, cpu, microcode, kernel, gpu)
+);
+
+-- Where a trial ran; no row: on redhand's own machine.
+CREATE TABLE trial_place (
+	trial INTEGER PRIMARY KEY REFERENCES trial(number),
+	place INTEGER NOT NULL REFERENCES place(id)
+);
+
 -- How breadcrumbs follow each other in runs that reached their own end.
 CREATE TABLE crumb_next (
 	series INTEGER NOT NULL REFERENCES series(id),

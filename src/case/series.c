@@ -181,6 +181,11 @@ int case_series_clear(struct case_store *cs, struct series_id series, struct err
 				    " (SELECT number FROM trial WHERE series = ?)",
 				    series, err);
 	if (r == 0)
+		r = run_with_series(cs,
+				    "DELETE FROM trial_place WHERE trial IN"
+				    " (SELECT number FROM trial WHERE series = ?)",
+				    series, err);
+	if (r == 0)
 		r = clear_evidence(cs, series, err);
 	if (r == 0)
 		r = run_with_series(cs, "DELETE FROM build WHERE series = ?", series, err);

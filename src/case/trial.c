@@ -36,6 +36,11 @@ static const char *const statement_sql[STATEMENTS] = {
 	[STATEMENT_CHAOS_ADD] = "INSERT INTO chaos (trial, seed, knobs, pad_bytes, gap_bytes,"
 				" heap_bytes, core, hold_weight, arm_us)"
 				" VALUES (?,?,?,?,?,?,?,?,?)",
+	[STATEMENT_PLACE_ADD] = "INSERT OR IGNORE INTO place (node, cores, cpu, microcode, kernel,"
+				" gpu) VALUES (?,?,?,?,?,?)",
+	[STATEMENT_TRIAL_PLACE_ADD] =
+		"INSERT INTO trial_place (trial, place) SELECT ?, id FROM place WHERE node = ?"
+		" AND cores = ? AND cpu = ? AND microcode = ? AND kernel = ? AND gpu = ?",
 };
 
 struct query *store_statement(struct case_store *cs, enum statement which, struct err *err)
@@ -153,6 +158,21 @@ static int add_chaos(struct case_store *cs, const struct trial_record *record, s
 		   (int64_t)chaos->hold_weight, (int64_t)chaos->arm_us);
 }
 
+static int add_place(struct case_store *cs, const struct trial_record *record, struct err *err)
+{
+	const struct place *p = record->place;
+	int r;
+
+	if (!p)
+		return 0;
+	r = RUN(cs, STATEMENT_PLACE_ADD, err, "ssssss", p->node, p->cores, p->cpu, p->microcode,
+		p->kernel, p->gpu);
+	return r < 0 ? r
+		     : RUN(cs, STATEMENT_TRIAL_PLACE_ADD, err, "issssss",
+			   (int64_t)record->number.value, p->node, p->cores, p->cpu, p->microcode,
+			   p->kernel, p->gpu);
+}
+
 static int add_rows(struct case_store *cs, const struct trial_record *record, struct err *err)
 {
 	const struct trial_end *end = record->end;
@@ -202,6 +222,8 @@ int case_add_trial(struct case_store *cs, const struct trial_record *record, str
 		r = add_list_run(cs, record, err);
 	if (r == 0)
 		r = add_chaos(cs, record, err);
+	if (r == 0)
+		r = add_place(cs, record, err);
 	if (r == 0 && fault > 0)
 		r = db_error(&cs->db, fault == ENOSPC ? SQLITE_FULL : SQLITE_IOERR, err);
 	if (r == 0)

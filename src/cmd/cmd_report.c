@@ -10,6 +10,7 @@
 #include "case/case.h"
 #include "cmd/common.h"
 #include "report/report_investigation.h"
+#include "report/report_page.h"
 #include "report/share.h"
 #include "studies/overview/investigation.h"
 
@@ -19,6 +20,7 @@ enum report_format {
 	FORMAT_JSON,
 	FORMAT_SARIF,
 	FORMAT_GCC,
+	FORMAT_HTML,
 };
 
 struct report_options {
@@ -29,7 +31,7 @@ struct report_options {
 	bool share;
 };
 
-static const char *const format_names[] = { "text", "md", "json", "sarif", "gcc", NULL };
+static const char *const format_names[] = { "text", "md", "json", "sarif", "gcc", "html", NULL };
 
 static const struct option report_option_table[] = {
 	{ .name = "format",
@@ -39,7 +41,7 @@ static const struct option report_option_table[] = {
 	  .offset = offsetof(struct report_options, format),
 	  .help = "text (default: for a terminal), md (Markdown), json (the same as --json), sarif "
 		  "(SARIF 2.1.0, for code hosts and editors), gcc (file:line: error: …, as editors "
-		  "read it from compilers)" },
+		  "read it from compilers), html (a page for a browser, one file)" },
 	{ .name = "output",
 	  .kind = OPTION_TEXT,
 	  .metavar = "FILE",
@@ -72,10 +74,29 @@ static void defaults(void *ptr)
 	options->common.case_dir = CASE_DIR_DEFAULT;
 }
 
-static void print(const struct investigation *inv, enum report_format format,
-		  const struct terminal *terminal, FILE *out)
+/* What is printed. */
+struct contents {
+	struct investigation inv;
+	struct trial_dots dots; /* FORMAT_HTML */
+};
+
+static void contents_deinit(struct contents *contents)
 {
+	trial_dots_deinit(&contents->dots);
+	investigation_deinit(&contents->inv);
+}
+
+static void print(const struct contents *contents, enum report_format format,
+		  const struct terminal *terminal, const struct share *share, FILE *out)
+{
+	const struct investigation *inv = &contents->inv;
+
 	switch (format) {
+	case FORMAT_HTML:
+		report_investigation_html(
+			inv, &contents->dots,
+			&(struct page_options){ .version = REDHAND_VERSION, .share = share }, out);
+		break;
 	case FORMAT_MD:
 		report_investigation_md(inv, out);
 		break;
@@ -94,21 +115,26 @@ static void print(const struct investigation *inv, enum report_format format,
 }
 
 /* All of it, as it would be printed. */
-static char *rendered(const struct investigation *inv, enum report_format format, bool share)
+static char *rendered(const struct contents *contents, enum report_format format, bool share)
 {
 	struct utsname name = { 0 };
-	struct share without = { .root = inv->root, .home = getenv("HOME"), .host = name.nodename };
+	struct share without = { .root = contents->inv.root,
+				 .home = getenv("HOME"),
+				 .host = name.nodename };
 	char *text = NULL, *shared;
 	size_t len = 0;
 	FILE *out = open_memstream(&text, &len);
 
 	if (!out)
 		return NULL;
-	print(inv, format, &(struct terminal){ .columns = COLUMNS_DEFAULT }, out);
-	(void)fclose(out);
-	if (!share)
-		return text;
 	(void)uname(&name);
+	print(contents, format, &(struct terminal){ .columns = COLUMNS_DEFAULT },
+	      share ? &without : NULL, out);
+	(void)fclose(out);
+	/* A page leaves it out where it writes a text: afterwards it could not be told from markup.
+	 */
+	if (!share || format == FORMAT_HTML)
+		return text;
 	shared = format == FORMAT_JSON || format == FORMAT_SARIF
 			 ? share_json(&without, text, format == FORMAT_JSON)
 			 : share_text(&without, text);
@@ -137,7 +163,7 @@ static void say_what_is_in_it(bool share)
 			"names");
 }
 
-static int print_all(const struct investigation *inv, const struct report_options *options,
+static int print_all(const struct contents *contents, const struct report_options *options,
 		     enum report_format format, struct err *err)
 {
 	AUTO(mem_freep) char *text = NULL;
@@ -145,10 +171,11 @@ static int print_all(const struct investigation *inv, const struct report_option
 	int r;
 
 	if (!options->share && !options->output) {
-		print(inv, format, &(struct terminal){ common_colour(), common_columns() }, stdout);
+		print(contents, format, &(struct terminal){ common_colour(), common_columns() },
+		      NULL, stdout);
 		return 0;
 	}
-	text = rendered(inv, format, options->share);
+	text = rendered(contents, format, options->share);
 	if (!text)
 		return err_set(err, -ENOMEM, "the report cannot be made");
 	if (options->output)
@@ -191,20 +218,22 @@ static int report(const struct invocation *inv, struct err *err)
 {
 	const struct report_options *options = inv->options;
 	AUTO(case_closep) struct case_store *cs = NULL;
-	AUTO(investigation_deinit) struct investigation investigation = { 0 };
+	AUTO(contents_deinit) struct contents contents = { 0 };
 	enum report_format format;
 	int r = check(options, &format, err);
 
 	if (r == 0)
 		r = case_open(options->common.case_dir, CASE_READ, &cs, err);
 	if (r == 0)
-		r = investigation_read(cs, NULL, &investigation, err);
+		r = investigation_read(cs, NULL, &contents.inv, err);
+	if (r == 0 && format == FORMAT_HTML)
+		r = dots_read(cs, &contents.inv, &contents.dots, err);
 	if (r == 0)
-		r = take_root(options->root, &investigation, err);
+		r = take_root(options->root, &contents.inv, err);
 	if (r < 0)
 		return r;
 	say_what_is_in_it(options->share);
-	return print_all(&investigation, options, format, err);
+	return print_all(&contents, options, format, err);
 }
 
 static int run(const struct invocation *inv)
@@ -222,7 +251,7 @@ static int run(const struct invocation *inv)
 
 const struct command cmd_report = {
 	.name = "report",
-	.summary = "The case as a report: text, Markdown, JSON, SARIF, lines for an editor",
+	.summary = "The case as a report: text, a page, Markdown, JSON, SARIF, lines for an editor",
 	.usage = "[options]",
 	.description =
 		"Writes down what a case holds, and runs nothing: the verdict, how to reproduce it and how "
@@ -233,7 +262,9 @@ const struct command cmd_report = {
 		"A line on stderr says what it publishes.\n\n"
 		"It can be used while trials are running. Exit status 0 whenever there was something to "
 		"write.",
-	.examples = "  redhand report --format md --output INVESTIGATION.md\n"
+	.examples = "  redhand report --format html --output report.html\n"
+		    "      to look at\n\n"
+		    "  redhand report --format md --output INVESTIGATION.md\n"
 		    "      for the issue tracker\n\n"
 		    "  redhand report --share --format md --output INVESTIGATION.md\n"
 		    "      for one that everybody reads\n\n"

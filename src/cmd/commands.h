@@ -18,4 +18,6 @@ extern const struct command cmd_doctor;
 extern const struct command cmd_sentinel;
 extern const struct command cmd_case;
 extern const struct command cmd_report;
+extern const struct command cmd_serve;
 extern const struct command cmd_debug;
+extern const struct command cmd_worker;

@@ -17,6 +17,7 @@
 #include "cmd/trial_allocators.h"
 #include "model/secret.h"
 #include "run/observe.h"
+#include "run/remote/fleet.h"
 #include "run/tmp_dirs.h"
 #include "search/stats/rng.h"
 
@@ -153,6 +154,29 @@ const struct option trial_option_table[] = {
 	  .offset = FIELD(breadcrumb),
 	  .help = "Lines of output that mark the program's progress (default: every line). The "
 		  "summary says between which two of them it dies" },
+	{ .name = "runner",
+	  .kind = OPTION_TEXT,
+	  .metavar = "WHERE",
+	  .offset = FIELD(runner),
+	  .help = "Who runs the trials: local (default), slurm or slurm:SBATCH-OPTIONS (a job array with "
+		  "a task for each slot), ssh:HOST,HOST (slots are dealt to the hosts in turn), or "
+		  "exec:COMMAND, which starts redhand worker somewhere: {worker} in it stands for the "
+		  "worker's command line, {slot} for each slot's number; without {slot} it is run once "
+		  "and sees to {slots} workers. A trial whose machine is lost is run again" },
+	{ .name = "bind",
+	  .kind = OPTION_TEXT,
+	  .metavar = "ADDRESS",
+	  .offset = FIELD(bind),
+	  .help = "Where to listen for workers of --runner, with :PORT if it must be a certain one "
+		  "(default: the address that routes to them)" },
+	{ .name = "ship",
+	  .kind = OPTION_LIST,
+	  .metavar = "FILE",
+	  .offset = FIELD(ship),
+	  .help = "Take a file or directory along to the workers of --runner, which then run the "
+		  "program in a directory of their own that has them under the same relative names. "
+		  "Without it the machines must have the program where this one has it. May be given "
+		  "more than once" },
 	{ .name = "fresh",
 	  .kind = OPTION_FLAG,
 	  .offset = FIELD(fresh),
@@ -222,6 +246,7 @@ static int set_rules(struct trial_settings *settings, const struct trial_options
 		if (r < 0)
 			return r;
 		settings->breadcrumb_given = true;
+		settings->breadcrumb_pattern = mem_strdup(options->breadcrumb);
 	}
 	return 0;
 }
@@ -385,6 +410,25 @@ struct libraries_request trial_setup_files(const struct trial_setup *setup)
 }
 
 /* `path` is the program's file, NULL when it is not there yet. */
+static int set_runner(struct trial_setup *setup, const struct trial_options *options,
+		      struct err *err)
+{
+	bool remote = false;
+	int r = options->runner ? fleet_check(options->runner, &remote, err) : 0;
+
+	if (r < 0)
+		return err_prefix(err, "--runner");
+	if (!remote && (options->bind || options->ship.count > 0))
+		return err_set(err, -EINVAL, "--%s is for workers on other machines: name --runner",
+			       options->bind ? "bind" : "ship");
+	setup->runner = remote ? options->runner : NULL;
+	setup->bind = options->bind;
+	setup->slots = (unsigned int)options->jobs;
+	for (size_t i = 0; i < options->ship.count; i++)
+		strv_add(&setup->ship, options->ship.items[i]);
+	return 0;
+}
+
 static int fill_setup(struct trial_setup *setup, const struct trial_options *options,
 		      const char *command, char *const *program, const char *path, struct err *err)
 {
@@ -393,6 +437,8 @@ static int fill_setup(struct trial_setup *setup, const struct trial_options *opt
 
 	if (r == 0)
 		r = set_chaos(settings, options, err);
+	if (r == 0)
+		r = set_runner(setup, options, err);
 	if (r < 0)
 		return r;
 	for (size_t i = 0; i < options->slot_env.count; i++)
@@ -488,6 +534,26 @@ static int place(struct trial_setup *setup, const char *case_dir, const struct c
 	return setup->settings.flags & TRIAL_SHARE_TMP ? 0 : tmp_dirs_make(&setup->settings, err);
 }
 
+static void say(void *ctx, const char *sentence)
+{
+	(void)ctx;
+	log_note("%s", sentence);
+}
+
+/* Other machines are asked for when there is a case to put their trials into. */
+static int call_workers(struct trial_setup *setup, struct err *err)
+{
+	if (!setup->runner)
+		return 0;
+	return fleet_open(&(struct fleet_request){ .runner = setup->runner,
+						   .bind = setup->bind,
+						   .slots = setup->slots,
+						   .agent_dir = setup->settings.agent_dir,
+						   .ship = &setup->ship,
+						   .say = say },
+			  &setup->settings.fleet, err);
+}
+
 int trial_setup_open(struct trial_setup *setup, const char *case_dir, struct case_store **ret,
 		     struct err *err)
 {
@@ -502,6 +568,8 @@ int trial_setup_open(struct trial_setup *setup, const char *case_dir, struct cas
 		log_note("unobserved, so of --chaos only pad and pin are in force");
 	for (size_t i = 0; r == 0 && i < setup->notes.count; i++)
 		log_note("%s", setup->notes.items[i]);
+	if (r == 0)
+		r = call_workers(setup, err);
 	return r;
 }
 
@@ -527,6 +595,7 @@ void trial_setup_join(struct trial_setup *setup, const struct trial_setup *opene
 	setup->settings.trials_inode = from->trials_inode;
 	setup->settings.tmp_dirs = from->tmp_dirs ? mem_strdup(from->tmp_dirs) : NULL;
 	setup->settings.readings = from->readings;
+	setup->settings.fleet = from->fleet;
 	setup->joined = true;
 }
 
@@ -562,9 +631,22 @@ static void tell_changed(const struct trial_setup *setup)
 			 setup->program_path);
 }
 
+static void dismiss_workers(struct fleet *fleet)
+{
+	uint64_t lost = fleet_lost(fleet);
+
+	fleet_close(fleet);
+	if (lost > 0)
+		log_note("%llu trial%s lost with %s machine and run again",
+			 (unsigned long long)lost, lost == 1 ? " was" : "s were",
+			 lost == 1 ? "its" : "their");
+}
+
 void trial_setup_deinit(struct trial_setup *setup)
 {
 	tell_changed(setup);
+	if (!setup->joined && setup->settings.fleet)
+		dismiss_workers(setup->settings.fleet);
 	if (!setup->joined)
 		tmpdir_remove(setup->settings.tmp_dirs);
 	tmpdir_remove(setup->agent_link_dir);
@@ -573,6 +655,7 @@ void trial_setup_deinit(struct trial_setup *setup)
 	mem_free(setup->program_path);
 	library_list_deinit(&setup->seen);
 	strv_deinit(&setup->notes);
+	strv_deinit(&setup->ship);
 	trial_settings_deinit(&setup->settings);
 	strv_deinit(&setup->slot_env);
 	strbuf_deinit(&setup->identity);

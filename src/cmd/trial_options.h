@@ -28,6 +28,9 @@ struct trial_options {
 	const char *breadcrumb;
 	const char *chaos;
 	const char *chaos_seed; /* text, because 0 is a seed, too */
+	const char *runner;
+	const char *bind;
+	struct option_list ship;
 };
 
 extern const struct option trial_option_table[];
@@ -52,7 +55,10 @@ struct trial_setup {
 	struct strbuf program;	  /* … together with the program's content: size and hash */
 	char *program_path;	  /* the file that is run */
 	struct library_list seen; /* what else the command was seen to load; empty: nobody looked */
-	bool joined;		  /* the alias for TMPDIR is another setup's */
+	bool joined;		  /* the alias for TMPDIR is another setup's, and so is the fleet */
+	const char *runner, *bind; /* the options, where other machines run the trials; else NULL */
+	struct strv ship;
+	unsigned int slots;
 	char *agent_link_dir;	  /* the same for an agent in a folder with spaces */
 };
 

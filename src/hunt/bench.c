@@ -163,6 +163,48 @@ static void note_others(struct bench *bench, const struct signatures *signatures
 		bystanders_note(request->others, request->target, s);
 }
 
+/* The block that a wrong free, or a use after the free, is about. */
+static const char *misused(const struct evidence *e)
+{
+	const struct block_life *block = e->kind == EVIDENCE_BAD_FREE	 ? e->bad_free->block
+					 : e->kind == EVIDENCE_FREED_USE ? e->freed_use->block
+									 : NULL;
+
+	return block ? block->key : NULL;
+}
+
+/* Is it about blocks of the place in the code whose block the first crash read, or misused? */
+static bool is_of_the_same(const struct bench *bench, const char *key)
+{
+	VEC_FOREACH (&bench->start.first->backtrack.steps, step)
+		if (step->home.kind == HOME_BLOCK && step->home.key &&
+		    key_same_context(step->home.key, key))
+			return true;
+	VEC_FOREACH (&bench->ret->evidence.list, e)
+		if (e->trial == bench->start.first->trial && misused(e) &&
+		    key_same_context(misused(e), key))
+			return true;
+	return false;
+}
+
+/* One bug dies in many ways: the trial that has ended misused a block of the same kind. */
+static bool is_related(struct bench *bench)
+{
+	const struct crash_reading *crashed;
+	struct evidence_list seen = { 0 };
+	bool related = false;
+
+	if (!bench->start.found || bench->round.signal == 0)
+		return false;
+	crashed = reading_backtrack(bench->round.reading, THROUGH_OBJECTS);
+	if (crashed->has_record)
+		crash_reading_tell(crashed, bench->symbols, bench_crash(bench), &seen);
+	VEC_FOREACH (&seen.list, e)
+		related |= misused(e) && is_of_the_same(bench, misused(e));
+	evidence_list_deinit(&seen);
+	return related;
+}
+
 /* What a failing trial shows: what is chased; or a crash that nobody has met before. */
 struct shown {
 	bool failed, wanted, stranger;
@@ -192,7 +234,7 @@ static void look_at(struct bench *bench, const struct signature *s, struct shown
 		wanted = true;
 	}
 	ret->failed = true;
-	ret->wanted |= wanted || (stranger && bench->start.moved);
+	ret->wanted |= wanted || (stranger && (bench->start.moved || is_related(bench)));
 	ret->stranger |= stranger;
 }
 

@@ -19,11 +19,12 @@
 struct sight {
 	uint64_t trial;
 	bool watched, since_birth;
-	bool healthy;		 /* what stands there is a pointer to a live block */
-	bool let_go;		 /* … and no longer the one that was used: that was a copy */
-	bool by_key, same_block; /* watched by its key; and that led to it */
-	bool very_block; /* the block that it died of was watched: by its key, or by its id */
-	bool followed;	 /* an allocator of the program's own was followed, too */
+	bool covered;		  /* the watch lay there, whether or not it tells */
+	bool healthy;		  /* what stands there is a pointer to a live block */
+	bool let_go;		  /* … and no longer the one that was used: that was a copy */
+	bool by_key, same_block;  /* watched by its key; and that led to it */
+	bool exact;		  /* the write was seen in the very block */
+	bool followed;		  /* an allocator of the program's own was followed, too */
 	struct log_watch_row row; /* how it was watched */
 	struct victim victim;
 	uint64_t birth_value;	    /* what was there when the watch began */
@@ -99,6 +100,7 @@ struct round {
 	const struct round_ops *ops;
 	uint64_t stage, next;		  /* its first position, and the next */
 	uint64_t trials, failed, watched; /* of this round: all, failing ones, victim watched */
+	uint64_t missed;		  /* failing ones that hit another of the kind */
 	uint64_t quiet_max;		  /* trials after which it is hidden; 0: any number */
 	/* Of the trial that is being read, until it is known whether it failed. */
 	struct reading *reading;
@@ -135,6 +137,7 @@ struct homes {
 	bool numbers[LEVELS_MAX]; /* homes of the crash that were not read: what stands there is
 				   * never an address */
 	uint64_t key_right, key_tried; /* failing trials */
+	uint64_t key_led;	       /* of these, the watch lay where it failed */
 	bool said_stored;	       /* who stored a pointer, where more cannot be told */
 	bool other_way;		       /* to watch them, when this one leads to few victims */
 	bool pages;		       /* they are watched on pages, any number of blocks */
@@ -273,6 +276,11 @@ bool is_healthy(const struct level *level);
 /* The home that the value was copied from, in most trials; NULL. */
 const struct sight *copied_from(const struct level *level);
 
+/* allocator_probe.c: may what was caught look otherwise, if the program has an allocator of its
+ * own?
+ */
+bool probe_may_tell(const struct bench *bench);
+
 /* guards.c: why it should be asked for guards now; GUARDS_REASONS: no reason. */
 enum guards_reason guards_reason(const struct bench *bench);
 /* What trials with guards of any experiment found is kept: bench->guards.seen, and how many
@@ -288,16 +296,14 @@ int watch_damage(struct bench *bench, struct err *err);
 /* The request of a heap_run() as the guards have it; its settings, which the caller frees. */
 struct heap_request;
 char *guards_request(const struct bench *bench, struct heap_request *ret);
+/* So many that the failure will come at least once. */
+unsigned int guards_trials(const struct bench *bench);
 /* Its trials count. */
 void guards_count(struct bench *bench, const struct heap_report *report);
 
-/* random_fill.c: about freed blocks (NULL), new ones, or the words of new ones of a context. */
+/* random_fill.c: about freed blocks, or new ones. */
 #define TOSS_P 0.01 /* who is suspected less is let alone */
-struct toss {
-	uint64_t context; /* 0: all of them */
-};
-int toss_run(struct bench *bench, const struct toss *about, struct heap_report *report,
-	     struct err *err);
+int toss_run(struct bench *bench, bool fresh, struct heap_report *report, struct err *err);
 /* Is there time for it? Else what would take it is told, and how (`command`, or NULL). */
 bool toss_worth(struct bench *bench, const char *what, const char *command);
 

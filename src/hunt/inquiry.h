@@ -226,6 +226,8 @@ char *hit_heap_request(const struct inquiry *inq, const char *observe, struct he
 
 /* experiments/fences.c: the same with fences. */
 int fences_look(struct inquiry *inq);
+/* The crash used a pointer that it had read outside of a block: fences tell whether it did. */
+bool fences_first(const struct inquiry *inq);
 
 /* who.c: before, while and after it is asked. */
 bool who_begin(struct inquiry *inq, struct strbuf *why, int *ret_r);

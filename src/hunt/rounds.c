@@ -92,6 +92,7 @@ int round_run(struct bench *bench, const struct round_ops *ops, struct err *err)
 	bench->round.stage = stage_of(bench, ops);
 	bench->round.next = bench->round.stage + 1;
 	bench->round.failed = bench->round.watched = bench->round.trials = 0;
+	bench->round.missed = 0;
 	r = resume(bench, ops, &enough, err);
 	if (r == 0 && bench->spent.replayed > before)
 		bench_say(bench, "%" PRIu64 " trial%s of it %s in the case already",

@@ -8,6 +8,7 @@
 #include "judge/considerations.h"
 
 #include <inttypes.h>
+#include <string.h>
 
 #include "judge/ledger.h"
 #include "judge/store_facts.h"
@@ -356,12 +357,35 @@ static bool only_by_poison(const struct weighing *w)
 	return true;
 }
 
+static bool same_place(const struct stack *a, const struct stack *b)
+{
+	const struct frame *x = stack_site(a), *y = stack_site(b);
+
+	return x && y && x->function && y->function && strcmp(x->function, y->function) == 0;
+}
+
+/* A crash by a pointer that the same function read outside of such a block. */
+static bool crash_shows_read(const struct weighing *w, const struct freed_use *read)
+{
+	VEC_FOREACH (&w->facts->list->list, e) {
+		if (e->kind != EVIDENCE_CRASH || !e->failing ||
+		    !same_place(&e->crash->stack, &read->user))
+			continue;
+		VEC_FOREACH (&e->crash->blocks, block)
+			if (block->left && key_same_context(block->key, read->block->key))
+				return true;
+	}
+	return false;
+}
+
 /* Seen at a closed page in trials that failed, and let through: that it leads to the failure is
  * likely, and not shown. Where nothing fails, the access itself is what was looked for. */
 static bool let_through(const struct weighing *w)
 {
 	bool failed = false;
 
+	if (main_is(w, EVIDENCE_OVER_READ) && crash_shows_read(w, w->proof->main->freed_use))
+		return false;
 	VEC_FOREACH (&w->proof->pieces, piece)
 		if (!evidence_fenced(*piece))
 			return false;

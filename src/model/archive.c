@@ -218,6 +218,8 @@ void archive_block(struct archive *a, struct block_life *block)
 	archive_stack(a, &block->freed);
 	if (a->version >= 2)
 		archive_bool(a, &block->poison);
+	if (a->version >= 9)
+		archive_bool(a, &block->left);
 }
 
 void archive_block_or_null(struct archive *a, struct block_life **block)

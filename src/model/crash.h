@@ -56,6 +56,7 @@ struct block_life {
 	bool poison;  /* that register holds what redhand wrote into it when it was freed: it was
 		       * read from there, or from somewhere that got it from there */
 	bool beyond;  /* the pointer leads behind its end */
+	bool left;    /* the bad pointer was read outside of it, by an index into it */
 	bool python;  /* an object or memory of CPython's own allocator */
 	uint64_t freed_events; /* freed at most so many allocations and frees ago; 0 unknown */
 	struct stack allocated, freed;

@@ -8,7 +8,7 @@
 
 #include "model/archive.h"
 
-#define EVIDENCE_VERSION 8
+#define EVIDENCE_VERSION 9
 
 static void cut(struct archive *a, struct file_cut *c)
 {

@@ -152,9 +152,10 @@ struct heap_dangling {
 	VEC(struct heap_holder) holders; /* blocks and globals first */
 };
 
-/* Does it fail more often when freed blocks of a context are overwritten? */
+/* Does it fail more often when freed blocks of a context are overwritten? Or new ones? */
 struct heap_suspect {
 	char *context;
+	int64_t word; /* of new blocks, the one that decides it; -1: not told apart */
 	struct stack stack;
 	struct rate poisoned, clear;
 	double p; /* Fisher, one-sided, corrected by Holm for all contexts */

@@ -7,6 +7,9 @@ static void trigger_deinit(struct trigger_set *trigger)
 	VEC_FOREACH (&trigger->items, item)
 		mem_free(item->name);
 	VEC_DEINIT(&trigger->items);
+	VEC_FOREACH (&trigger->cells, cell)
+		mem_free(cell->name);
+	VEC_DEINIT(&trigger->cells);
 	mem_free(trigger->file);
 }
 

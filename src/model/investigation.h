@@ -34,6 +34,18 @@ struct observer_rate {
 	struct rate rate;
 	enum observer_effect effect;
 	double p; /* of that */
+	/* So many trials under it would show a halving of the rate without it, four times in five;
+	 * 0: that rate is not known. */
+	uint64_t enough;
+};
+
+/* What the search says about one test of the full list. */
+enum cell_state { CELL_NOT_NEEDED, CELL_NEEDED, CELL_UNSURE, CELL_VICTIM };
+
+/* A test of the full list, and whether it takes part. */
+struct trigger_cell {
+	char *name;
+	enum cell_state state;
 };
 
 /* The shortest list of tests that brings the failure out. */
@@ -42,6 +54,7 @@ struct trigger_set {
 	bool proven;  /* each of its items was left out, too, and then it never failed */
 	size_t total; /* items of the full list */
 	VEC(struct minimal_item) items;
+	VEC(struct trigger_cell) cells; /* the full list, in order */
 	struct rate full, minimal;
 	char *file; /* the list as a file; NULL */
 };
@@ -52,6 +65,7 @@ struct investigation {
 	struct strv options; /* of redhand, that it was run with: slots and their variables */
 	char *root;	     /* of the project: where redhand was started, or its git root; NULL */
 	VEC(struct series_entry) series; /* in the order in which they were begun */
+	size_t main_series;		 /* that `summary` is of; series.count: none */
 	bool counted;			 /* `summary` means something */
 	struct series_summary summary;	 /* of the series that says most about the failure */
 	struct trigger_set trigger;

@@ -25,6 +25,9 @@ void series_summary_deinit(struct series_summary *summary)
 	signature_summaries_deinit(&summary->signatures);
 	failure_families_deinit(&summary->families);
 	VEC_DEINIT(&summary->slots);
+	VEC_FOREACH (&summary->nodes, node)
+		mem_free(node->node);
+	VEC_DEINIT(&summary->nodes);
 }
 
 void compare_result_deinit(struct compare_result *result)

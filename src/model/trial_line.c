@@ -9,7 +9,9 @@ void trial_lines_deinit(struct trial_lines *lines)
 		mem_free(line->signatures);
 		mem_free(line->summaries);
 		mem_free(line->chaos);
+		mem_free(line->crumb);
 		mem_free(line->items);
+		mem_free(line->node);
 	}
 	VEC_DEINIT(&lines->list);
 }

@@ -20,6 +20,8 @@ struct trial_line {
 	int64_t started_ms;
 	uint64_t wall_ns, stdout_bytes, stderr_bytes;
 	char *chaos; /* knobs in force, "pad,pin"; NULL: it was not disturbed */
+	char *crumb; /* of a failing one: its last breadcrumb; else NULL */
+	char *node;  /* the machine that it ran on; NULL: redhand's own */
 	char *items; /* of minimize and bisect: what it ran, "0-5,7"; else NULL */
 };
 

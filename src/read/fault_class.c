@@ -567,6 +567,8 @@ void fault_classify(const struct fault_facts *facts, struct crash *ret)
 	AUTO(strbuf_deinit) struct strbuf words = { 0 };
 
 	drop_unrelated(facts, ret);
+	VEC_FOREACH (&ret->blocks, block)
+		block->left = block == block_left(facts, ret);
 	ret->fault = classify(facts, ret);
 	ret->write = facts->crash->gregs[GREG_TRAPNO] == TRAP_PAGE &&
 		     (facts->crash->gregs[GREG_ERR] & ERROR_WRITE);

@@ -364,6 +364,7 @@ static json_t *trial_line_json(const struct trial_line *line)
 	set(object, "position", count(line->position));
 	set(object, "arm", count(line->arm));
 	set(object, "slot", count(line->slot));
+	set(object, "node", json_text(line->node));
 	set(object, "exit", line->exit_status < 0 ? json_null() : json_integer(line->exit_status));
 	set(object, "signal",
 	    line->signal == 0 ? json_null() : json_text(signal_name(line->signal)));

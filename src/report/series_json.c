@@ -23,6 +23,24 @@ static json_t *slots_json(const struct series_summary *summary)
 	return array;
 }
 
+/* Machines that trials ran on, when that was not this one alone. */
+static json_t *nodes_json(const struct series_summary *summary)
+{
+	json_t *array = json_array();
+
+	VEC_FOREACH (&summary->nodes, n) {
+		json_t *object = json_object();
+
+		set(object, "node", n->node[0] != '\0' ? json_text(n->node) : json_null());
+		json_add_rate(object, &n->rate);
+		set(object, "p", json_number(n->p));
+		set(object, "odd",
+		    json_boolean(summary->odd_node == (int)(n - summary->nodes.items)));
+		(void)json_array_append_new(array, object);
+	}
+	return array;
+}
+
 static json_t *use_json(const struct resource_use *use)
 {
 	json_t *object = json_object();
@@ -68,6 +86,7 @@ void report_repro_json(const struct repro_result *result, FILE *out)
 	set(object, "signatures", signatures_json(&summary->signatures));
 	set(object, "families", families_json(&summary->families));
 	set(object, "slots", slots_json(summary));
+	set(object, "nodes", nodes_json(summary));
 	set(object, "odd_slot",
 	    summary->odd_slot >= 0 ? json_integer(summary->slots.items[summary->odd_slot].slot)
 				   : json_null());

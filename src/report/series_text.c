@@ -116,6 +116,25 @@ static void print_families(const struct failure_families *families, FILE *out)
 	}
 }
 
+/* The machines say more than their slots do. */
+static void print_nodes(const struct series_summary *summary, FILE *out)
+{
+	if (summary->nodes.count == 0)
+		return;
+	(void)fprintf(out, "\nMachines:\n");
+	VEC_FOREACH (&summary->nodes, n) {
+		(void)fprintf(out, "  %-12s ", n->node[0] != '\0' ? n->node : "this one");
+		text_rate(&n->rate, out);
+		if (summary->odd_node == (int)(n - summary->nodes.items)) {
+			(void)fprintf(out, n->rate.failed == 0
+						   ? "  <- never fails while others do, "
+						   : "  <- differs from the others, ");
+			print_p(n->p, out);
+		}
+		(void)fputc('\n', out);
+	}
+}
+
 static void print_slots(const struct series_summary *summary, FILE *out)
 {
 	if (summary->slots.count < 2)
@@ -192,6 +211,7 @@ void report_repro_text(const struct repro_result *result, FILE *out)
 			      result->earlier);
 	print_signatures(&summary->signatures, DETAILED, out);
 	print_families(&summary->families, out);
+	print_nodes(summary, out);
 	print_slots(summary, out);
 	print_advice(summary, out);
 	(void)fprintf(

@@ -19,6 +19,7 @@ void trial_settings_deinit(struct trial_settings *settings)
 	mem_free(settings->agent_dir);
 	strbuf_deinit(&settings->plan_items);
 	strv_deinit(&settings->allocators);
+	mem_free(settings->breadcrumb_pattern);
 	if (settings->breadcrumb_given)
 		regfree(&settings->breadcrumb);
 	VEC_FOREACH (&settings->fail_on, rule) {
@@ -197,7 +198,7 @@ static bool unpack_milestones(struct unpacker *u, struct trial_end *end)
 		milestone.arrived_ns = unpack_u64(u);
 		milestone.name = unpack_str(u);
 		milestone.text = unpack_str(u);
-		if (!milestone.name || !milestone.text) {
+		if (!milestone.name || !milestone.text || milestone.kind > MILESTONE_TEST_END) {
 			milestone_deinit(&milestone);
 			return false;
 		}

@@ -61,6 +61,8 @@ struct fail_on {
 };
 
 struct readings;
+struct fleet;
+struct place;
 
 struct trial_settings {
 	char *cwd;			      /* NULL: where redhand was started */
@@ -75,6 +77,7 @@ struct trial_settings {
 	uint64_t output_limit; /* bytes kept of each stream */
 	unsigned int ignored;  /* bit per enum failure_kind that is no failure here */
 	bool breadcrumb_given; /* else every line is one */
+	char *breadcrumb_pattern; /* as it was given; NULL */
 	regex_t breadcrumb;
 	VEC(struct fail_on) fail_on;
 	bool children;			/* crashes that a parent hides count, too */
@@ -89,6 +92,7 @@ struct trial_settings {
 	 * decides by himself which trials follow them; empty: none, or plan_items has them. */
 	struct strv allocators;
 	struct trial_budget *budget; /* the caller's, shared; NULL: none */
+	struct fleet *fleet;	     /* of other machines that run them; NULL: this one does */
 	struct readings *readings;   /* that the command keeps open; NULL: each series its own */
 };
 
@@ -130,6 +134,8 @@ struct trial_result {
 	char *trouble; /* redhand could not run it (a sentence); NULL = `end` is valid */
 	int trouble_code;
 	bool left; /* its directory is still there */
+	bool lost; /* with the machine that ran it: neither passed nor failed; not part of messages */
+	const struct place *place; /* NULL: this machine; as long as the fleet; likewise */
 	struct trial_end end;
 };
 

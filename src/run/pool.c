@@ -13,6 +13,7 @@
 #include "base/log.h"
 #include "base/strbuf.h"
 #include "run/keeper.h"
+#include "run/remote/fleet.h"
 #include "run/slot.h"
 
 struct seat {
@@ -29,6 +30,7 @@ struct seat {
 struct pool {
 	const struct trial_settings *settings;
 	int lock_fd;
+	struct fleet *fleet; /* NULL: the slots are here */
 	struct seat *seats;
 	unsigned int count;
 	unsigned int last; /* slot that was served last: the next look starts behind it */
@@ -95,6 +97,14 @@ int pool_open(unsigned int slots, const struct trial_settings *settings, int loc
 	pool->settings = settings;
 	pool->lock_fd = lock_fd;
 	pool->count = slots;
+	if (settings->fleet) {
+		r = fleet_begin(settings->fleet, settings, slots, err);
+		if (r < 0)
+			return r;
+		pool->fleet = settings->fleet;
+		*ret = TAKE(pool);
+		return 0;
+	}
 	pool->seats = mem_alloc(slots * sizeof(pool->seats[0]));
 	for (unsigned int i = 0; i < slots; i++)
 		fd_init(&pool->seats[i].socket);
@@ -117,10 +127,12 @@ void pool_close(struct pool *pool)
 {
 	if (!pool)
 		return;
+	if (pool->fleet)
+		fleet_end(pool->fleet);
 	/* All at once, then wait: they clean up side by side. */
-	for (unsigned int i = 0; i < pool->count; i++)
+	for (unsigned int i = 0; pool->seats && i < pool->count; i++)
 		fd_close(pool->seats[i].socket);
-	for (unsigned int i = 0; i < pool->count; i++) {
+	for (unsigned int i = 0; pool->seats && i < pool->count; i++) {
 		seat_wait(&pool->seats[i]);
 		for (unsigned int k = 0; k < POOL_DEPTH; k++)
 			strbuf_deinit(&pool->seats[i].sent[k]);
@@ -137,13 +149,20 @@ unsigned int pool_slots(const struct pool *pool)
 
 unsigned int pool_depth(const struct pool *pool, unsigned int slot)
 {
-	return pool->seats[slot].depth;
+	return pool->fleet ? fleet_depth(pool->fleet, slot) : pool->seats[slot].depth;
+}
+
+bool pool_takes(const struct pool *pool, unsigned int slot)
+{
+	return !pool->fleet || fleet_takes(pool->fleet, slot);
 }
 
 unsigned int pool_busy_count(const struct pool *pool)
 {
 	unsigned int busy = 0;
 
+	if (pool->fleet)
+		return fleet_busy(pool->fleet);
 	for (unsigned int i = 0; i < pool->count; i++)
 		busy += pool->seats[i].depth > 0;
 	return busy;
@@ -178,9 +197,13 @@ static int seat_renew(struct pool *pool, unsigned int slot, int code, struct err
 
 int pool_start(struct pool *pool, const struct trial_job *job, struct err *err)
 {
-	struct seat *seat = &pool->seats[job->slot];
-	struct strbuf *message = &seat->sent[seat->depth++];
+	struct seat *seat;
+	struct strbuf *message;
 
+	if (pool->fleet)
+		return fleet_start(pool->fleet, job, err);
+	seat = &pool->seats[job->slot];
+	message = &seat->sent[seat->depth++];
 	strbuf_clear(message);
 	trial_job_pack(job, message);
 	return message_send(seat->socket, message) < 0 ? seat_renew(pool, job->slot, -EPIPE, err)
@@ -218,8 +241,11 @@ static int take_result(struct pool *pool, unsigned int slot, struct trial_result
 int pool_wait(struct pool *pool, int wake_fd, int timeout_ms, struct trial_result *ret,
 	      struct err *err)
 {
-	AUTO(mem_freep) struct pollfd *fds = mem_alloc((pool->count + 1) * sizeof(*fds));
+	AUTO(mem_freep) struct pollfd *fds = NULL;
 
+	if (pool->fleet)
+		return fleet_wait(pool->fleet, wake_fd, timeout_ms, ret, err);
+	fds = mem_alloc((pool->count + 1) * sizeof(*fds));
 	for (unsigned int i = 0; i < pool->count; i++)
 		fds[i] = (struct pollfd){ .fd = pool->seats[i].depth > 0 ? pool->seats[i].socket
 									 : -1,

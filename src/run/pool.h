@@ -9,7 +9,7 @@
  */
 struct pool;
 
-/* `settings` must outlive the pool. `lock_fd` stays open in the slots for as long as they have
+/* `settings` must outlive the pool. Where they have a fleet, the slots are its workers. `lock_fd` stays open in the slots for as long as they have
  * anything to clean up (see case_lock_fd()); -1 for none. */
 int pool_open(unsigned int slots, const struct trial_settings *settings, int lock_fd,
 	      struct pool **ret, struct err *err);
@@ -24,6 +24,9 @@ unsigned int pool_busy_count(const struct pool *pool);
 /* A slot takes a second job while it works on the first, so that a short trial need not wait for
  * redhand to be scheduled. How many it has: 0 to POOL_DEPTH. */
 #define POOL_DEPTH 2
+/* Can the slot take one more now? Always, but where slots are on other machines and none of these is
+ * there for it. */
+bool pool_takes(const struct pool *pool, unsigned int slot);
 unsigned int pool_depth(const struct pool *pool, unsigned int slot);
 
 /* Sends a job to job->slot, which must have room for it. */
@@ -31,7 +34,8 @@ int pool_start(struct pool *pool, const struct trial_job *job, struct err *err);
 
 /*
  * Waits until a trial has ended, `wake_fd` is readable (-1: none) or the time is over.
- * 1: `ret` is a result; 0: it is not, look at the rest; negative: error.
+ * 1: `ret` is a result, or says that a trial was lost; 0: it is not, look at the rest; negative:
+ * error.
  */
 int pool_wait(struct pool *pool, int wake_fd, int timeout_ms, struct trial_result *ret,
 	      struct err *err);

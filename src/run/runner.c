@@ -12,6 +12,7 @@
 #include "base/fd.h"
 #include "base/strbuf.h"
 #include "base/tree.h"
+#include "model/place.h"
 #include "run/chaos.h"
 #include "run/outcome.h"
 #include "run/pool.h"
@@ -47,6 +48,7 @@ struct flights {
 	struct runner *runner;
 	struct pool *pool;
 	struct lane *lanes; /* one per slot */
+	VEC(struct run) again; /* runs whose trial was lost with its machine */
 	uint64_t last_number;
 	bool stopping;
 	cpu_set_t cores; /* that redhand may use, and so its trials */
@@ -222,12 +224,16 @@ static int launch_all(struct flights *f, struct err *err)
 		unsigned int room = f->runner->ops->ahead && f->lanes[slot].brief ? POOL_DEPTH : 1;
 		struct run run;
 
-		while (r == 0 && pool_depth(f->pool, slot) < room &&
+		while (r == 0 && pool_depth(f->pool, slot) < room && pool_takes(f->pool, slot) &&
 		       (!may_fail_too_often(f) || f->runner->settings->budget->failures == 0)) {
-			r = f->runner->ops->next(f->runner->ctx, slot, &run, err);
+			bool again = f->again.count > 0;
+
+			if (again)
+				run = f->again.items[--f->again.count];
+			r = again ? 1 : f->runner->ops->next(f->runner->ctx, slot, &run, err);
 			if (r <= 0)
 				break;
-			if (!may_launch(f))
+			if (!again && !may_launch(f))
 				return 0;
 			r = launch(f, slot, &run, err);
 		}
@@ -316,7 +322,7 @@ static struct flight land(struct flights *f, const struct trial_result *result)
 	struct lane *lane = &f->lanes[result->slot];
 	struct flight flight = { 0 };
 
-	lane->brief = result->end.wall_ns < SHORT_NS;
+	lane->brief = !result->lost && result->end.wall_ns < SHORT_NS;
 	for (size_t i = 0; i < POOL_DEPTH; i++) {
 		if (lane->flights[i].number.value == result->number.value) {
 			flight = lane->flights[i];
@@ -418,6 +424,7 @@ static int store(struct flights *f, struct trial_result *result, struct reading 
 					.end = &result->end,
 					.signatures = &signatures,
 					.chaos = flight.chaos.knobs != 0 ? &flight.chaos : NULL,
+					.place = result->place,
 					.kept = result->left };
 	if (runner->ops->record)
 		runner->ops->record(runner->ctx, &run, &record);
@@ -429,6 +436,7 @@ static int store(struct flights *f, struct trial_result *result, struct reading 
 		strbuf_addf(&ids, "%s%s", ids.len > 0 ? " " : "", s->id);
 	row = (struct tally_row){ .arm = run.arm,
 				  .slot = result->slot,
+				  .node = result->place ? result->place->node : "",
 				  .signatures = strbuf_str(&ids),
 				  .cut_short = trial_end_cut_short(&result->end),
 				  .count = 1,
@@ -449,6 +457,10 @@ static int take(struct flights *f, struct trial_result *result, struct err *err)
 	int r;
 
 	f->runner->running--;
+	if (result->lost) {
+		VEC_PUSH(&f->again, land(f, result).run);
+		return 0;
+	}
 	if (result->trouble)
 		return err_set(err, result->trouble_code, "%s", result->trouble);
 	reading = open_reading(f->runner, result);
@@ -457,6 +469,17 @@ static int take(struct flights *f, struct trial_result *result, struct err *err)
 	if (reading)
 		reading_forget_end(reading);
 	return r;
+}
+
+/* Nothing runs because nobody is there to run it. */
+static bool waits_for_workers(const struct flights *f)
+{
+	if (f->stopping)
+		return false;
+	for (unsigned int slot = 0; slot < pool_slots(f->pool); slot++)
+		if (pool_takes(f->pool, slot))
+			return false;
+	return true;
 }
 
 static int run_all(struct flights *f, int signals, struct err *err)
@@ -469,7 +492,7 @@ static int run_all(struct flights *f, int signals, struct err *err)
 		AUTO(trial_result_deinit) struct trial_result result = { 0 };
 
 		r = launch_all(f, err);
-		if (r < 0 || pool_busy_count(f->pool) == 0)
+		if (r < 0 || (pool_busy_count(f->pool) == 0 && !waits_for_workers(f)))
 			return r;
 		r = pool_wait(f->pool, signals, TICK_MS, &result, err);
 		if (r < 0)
@@ -502,5 +525,7 @@ int runner_run(struct runner *runner, struct err *err)
 	f = (struct flights){ .runner = runner, .pool = pool, .lanes = lanes };
 	runner->running = 0;
 	(void)sched_getaffinity(0, sizeof(f.cores), &f.cores);
-	return run_all(&f, signals, err);
+	r = run_all(&f, signals, err);
+	VEC_DEINIT(&f.again);
+	return r;
 }

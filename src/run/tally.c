@@ -7,8 +7,10 @@
 
 void tally_deinit(struct tally *tally)
 {
-	VEC_FOREACH (&tally->counts, c)
+	VEC_FOREACH (&tally->counts, c) {
 		mem_free(c->signatures);
+		mem_free(c->node);
+	}
 	VEC_DEINIT(&tally->counts);
 	VEC_DEINIT(&tally->signatures);
 }
@@ -81,11 +83,12 @@ static void count_signatures(struct tally *tally, const struct tally_row *row)
 
 void tally_add(struct tally *tally, const struct tally_row *row)
 {
+	const char *node = row->node ? row->node : "";
 	struct tally_count *same = NULL;
 
 	VEC_FOREACH (&tally->counts, c) {
 		if (c->arm == row->arm && c->slot == row->slot && c->cut_short == row->cut_short &&
-		    strcmp(c->signatures, row->signatures) == 0) {
+		    strcmp(c->signatures, row->signatures) == 0 && strcmp(c->node, node) == 0) {
 			same = c;
 			break;
 		}
@@ -94,6 +97,7 @@ void tally_add(struct tally *tally, const struct tally_row *row)
 		VEC_PUSH(&tally->counts,
 			 ((struct tally_count){ .arm = row->arm,
 						.slot = row->slot,
+						.node = mem_strdup(node),
 						.signatures = mem_strdup(row->signatures),
 						.cut_short = row->cut_short,
 						.trial = row->trial }));

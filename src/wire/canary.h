@@ -99,12 +99,13 @@ static inline bool canary_chance(uint64_t seed, uint64_t stack_hash, uint32_t pp
 	return checksum_mix(seed ^ 0x706f69736f6eull, stack_hash) % 1000000 < ppm;
 }
 
-/* For the same coin about one word of the blocks of a context. */
+/* For the same coin about one word of the new blocks of a context: it holds garbage if both coins
+ * say so. */
 static inline uint64_t canary_word_hash(uint64_t stack_hash, uint64_t word)
 {
 	return checksum_mix(stack_hash, word + 1);
 }
 
-#define CANARY_FRESH_WORDS 512u /* of a block; what is behind them is zero */
+#define CANARY_FRESH_WORDS 512u /* of a block that have a coin each; then it begins anew */
 
 #endif

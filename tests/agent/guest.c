@@ -591,12 +591,41 @@ static void mode_first_thread_gone(void)
 	pthread_exit(NULL);
 }
 
+static void *address_thread(void *number)
+{
+	char *block = malloc(100 + (size_t)number);
+
+	free(block);
+	return block;
+}
+
+/* libc keeps a table for each thread in the heap of whoever makes it. */
+static void addresses_between_threads(void)
+{
+	char *before = malloc(24), *after;
+	pthread_t threads[4];
+	size_t round, i;
+
+	for (round = 0; round < 3; round++) { /* from the second on, on stacks that were used */
+		for (i = 0; i < 4; i++) {
+			if (pthread_create(&threads[i], NULL, address_thread, (void *)i))
+				_exit(1);
+			after = malloc(24);
+			printf("behind a thread: %ld\n", (long)(after - before));
+			before = after;
+		}
+		for (i = 0; i < 4; i++)
+			pthread_join(threads[i], NULL);
+	}
+}
+
 static void mode_addresses(void)
 {
 	static char *blocks[2000];
 	char *base = malloc(1);
 	unsigned seed = 1, i;
 
+	addresses_between_threads(); /* while the heap has no holes that the tables fit */
 	for (i = 0; i < 20000; i++) {
 		unsigned k;
 

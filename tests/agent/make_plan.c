@@ -1,7 +1,7 @@
 /*
  * Writes a plan file: make_plan FILE crash|ids|heap|fence [growth] [jit_code] [wild_values] [pages]
  * [no_python] [python] [sampled] [fresh] [field=value...] [item=TYPE...]
- * [chaos=WEIGHT,GAP_BYTES,HEAP_BYTES]
+ * [chaos=WEIGHT,GAP_BYTES,HEAP_BYTES,ARM_US]
  * [watch=BLOCK_BYTES,OFFSET,BYTES,FLAGS,POLICY,FROM_BLOCK_BYTES]
  */
 #include <stdio.h>
@@ -121,7 +121,8 @@ int main(int argc, char **argv)
 			char *rest = strchr(equals + 1, ',');
 
 			chaos.gap_bytes = rest ? strtoul(rest + 1, &rest, 0) : 0;
-			chaos.heap_bytes = rest ? (uint32_t)strtoul(rest + 1, NULL, 0) : 0;
+			chaos.heap_bytes = rest ? (uint32_t)strtoul(rest + 1, &rest, 0) : 0;
+			chaos.arm_us = rest && *rest ? (uint32_t)strtoul(rest + 1, NULL, 0) : 0;
 			memcpy(items + item_bytes, &chaos, sizeof(chaos));
 			item_bytes += sizeof(chaos);
 		}

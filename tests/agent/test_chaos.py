@@ -24,6 +24,22 @@ int main(void) {
   return write(1, text, n) != n;
 }
 '''
+# Longer than the tenth of its time that a lone thread may be held needs to be.
+ARMS = '''#include <stdlib.h>
+#include <time.h>
+int main(void) {
+  for (int i = 0; i < 50; i++) {
+    struct timespec pause = { 0, 1000000 };
+    nanosleep(&pause, 0);
+    char *block = malloc(4208);
+    if (!block)
+      return 1;
+    *(volatile char *)block = 1;
+    free(block);
+  }
+  return 0;
+}
+'''
 
 
 def headers(rig, trial):
@@ -76,6 +92,20 @@ os.wait()
               [h.text for h in child])
 
 
+def held_when_armed(tap, rig):
+    """A thread that has armed a watch waits a moment, with that knob alone."""
+    source, program = os.path.join(rig.folder, 'arms.c'), os.path.join(rig.folder, 'arms')
+    with open(source, 'w') as file:
+        file.write(ARMS)
+    subprocess.run(['cc', '-O1', '-o', program, source], check=True)
+    for delay in 0, 1000:
+        # On watched pages: any number of them, and no debug registers needed.
+        seen, trial = rig.observed([program], 'ids', plan=[f'chaos=0,0,0,{delay}', 'pages', 'watch=4208,16,8,0,0,0'])
+        header = headers(rig, trial)[0]
+        tap.check(seen.returncode == 0 and (int(header['holds']) > 0) == (delay > 0),
+                  f'arming a watch, up to {delay} us: held back as asked for', f'{seen} {header.text}')
+
+
 def moved(tap, rig):
     gap = 77 << 12
     seen, _ = rig.observed(['cat', '/proc/self/maps'], 'crash', plan=[f'chaos=0,{gap},0'])
@@ -106,6 +136,7 @@ def main():
                 same_end(tap, rig, mode, observer)
         within_share(tap, rig)
         held_in_the_child(tap, rig)
+        held_when_armed(tap, rig)
         moved(tap, rig)
         return tap.end()
     finally:

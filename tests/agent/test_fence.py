@@ -34,9 +34,13 @@ PROGRAMS = [
 ACCESSES = {
     'behind': [(BEHIND, 0, 80)], 'write-behind': [(BEHIND, WRITE, 80)], 'send-behind': [(BEHIND, KERNEL, 80)],
     'freed': [(FREED, 0, 40)], 'write-freed': [(FREED, WRITE, 40), (FREED, 0, 40)], 'often': [(FREED, 0, 40)],
+    'left-open': [(FREED, 0, 40), (FREED, KERNEL, 40)],
     'copied': [(FREED, 0, 40)], 'send-freed': [(FREED, KERNEL, 40)], 'list-freed': [(FREED, KERNEL, 40)],
     'threads': [(FREED, 0, 40)], 'child': [(FREED, 0, 40)], 'resized': [(FREED, 0, 40)], 'innocent': [], 'many': [],
     'slack': [], 'before': [],
+    # Calls that are made where the program makes them: the kernel reads what was freed, and says no EFAULT. It writes the results of polls there.
+    'poll-freed': [(FREED, KERNEL | WRITE, 40)], 'select-freed': [(FREED, KERNEL | WRITE, 40)], 'mask-freed': [(FREED, KERNEL, 40)],
+    'action-freed': [(FREED, KERNEL, 40)], 'wait-freed': [(FREED, KERNEL, 40)], 'exec-freed': [(FREED, KERNEL, 40)],
 }
 
 

@@ -158,6 +158,11 @@ def _place():
     return str(BUILD) if os.statvfs(usual).f_flag & os.ST_NOEXEC else usual
 
 
+def _cpu_seconds():
+    """Of this process and of all that was waited for: what a test costs, however busy the cores are."""
+    return sum(os.times()[:4])
+
+
 def main():
     # What redhand remembers of its user, for this program's tests alone.
     state = tempfile.TemporaryDirectory(prefix="redhand-state-")
@@ -168,10 +173,10 @@ def main():
         name = function.__name__.replace("_", " ")
         directory = tempfile.mkdtemp(prefix="redhand-test-", dir=_place())
         os.chdir(directory)
-        start = time.monotonic()
+        start, cpu = time.monotonic(), _cpu_seconds()
         try:
             function()
-            print(f"ok {number} - {name}\n# {time.monotonic() - start:.1f} s", flush=True)
+            print(f"ok {number} - {name}\n# {time.monotonic() - start:.1f} s, CPU {_cpu_seconds() - cpu:.1f} s", flush=True)
         except Skip as reason:
             print(f"ok {number} - {name} # SKIP {reason}", flush=True)
         except Exception:  # pylint: disable=broad-except

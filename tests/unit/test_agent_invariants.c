@@ -34,7 +34,6 @@ struct agent_switch agent_switch;
 struct log log_map;
 struct fence_state fence;
 struct watch_state watch_state;
-__thread struct thread *thread_self;
 
 static const char *broken;
 

@@ -52,7 +52,8 @@ int main(void)
 	unsigned char random;
 	long sum = 0;
 
-	tell_truth("class not-caught\n"
+	tell_truth("class over-read\n"
+		   "class not-caught\n"
 		   "reader chase_beyond.c:menu_price\n");
 	for (int i = 0; i < MENUS; i++) {
 		char *note;

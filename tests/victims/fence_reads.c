@@ -3,14 +3,19 @@
  * them. One in each mode; `innocent` has none.
  */
 #define _GNU_SOURCE
+#include <errno.h>
+#include <linux/futex.h>
 #include <malloc.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <sys/uio.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #define SIZE 80
@@ -146,6 +151,43 @@ static void innocent(void)
 	free(zeroed);
 }
 
+/* Structures and names that the kernel takes from what was freed, in calls that wait, change the
+ * mask, or do not come back. */
+static void calls_on(const char *what, unsigned char *block)
+{
+	void *place = block + 40;
+
+	if (!strcmp(what, "poll-freed")) { /* no descriptor is -1: nothing happens, at once */
+		struct timespec none = { 0, 0 };
+
+		if (syscall(SYS_ppoll, place, 1, &none, NULL, 8) != 0)
+			_exit(13);
+	}
+	if (!strcmp(what, "select-freed")) {
+		struct timespec none = { 0, 0 };
+
+		if (syscall(SYS_pselect6, 1, NULL, NULL, place, &none, NULL) != 0)
+			_exit(14);
+	}
+	if (!strcmp(what, "mask-freed")) {
+		if (syscall(SYS_rt_sigprocmask, SIG_BLOCK, place, NULL, 8) != 0)
+			_exit(15);
+	}
+	if (!strcmp(what, "action-freed")) {
+		if (syscall(SYS_rt_sigaction, SIGUSR1, place, NULL, 8) != 0)
+			_exit(16);
+	}
+	if (!strcmp(what, "wait-freed")) { /* the word is another one */
+		if (syscall(SYS_futex, place, FUTEX_WAIT_PRIVATE, 1, NULL, NULL, 0) != -1 ||
+		    errno != EAGAIN)
+			_exit(17);
+	}
+	if (!strcmp(what, "exec-freed")) {
+		execl("/bin/echo", "echo", (char *)place, (char *)NULL);
+		_exit(18);
+	}
+}
+
 int main(int argc, char **argv)
 {
 	const char *what = argc > 1 ? argv[1] : "innocent";
@@ -174,7 +216,13 @@ int main(int argc, char **argv)
 		block = realloc(block, 20000);
 		byte_read(old, 40);
 	}
+	if (!strcmp(what, "exec-freed"))
+		strcpy((char *)block + 40, "a word");
+	else if (strstr(what, "poll-") || strstr(what, "select-") || strstr(what, "action-") ||
+		 strstr(what, "mask-"))
+		memset(block + 40, strstr(what, "poll-") ? -1 : 0, 40);
 	block_drop(block);
+	calls_on(what, block);
 	if (!strcmp(what, "freed"))
 		byte_read(block, 40);
 	if (!strcmp(what, "write-freed")) {
@@ -186,6 +234,12 @@ int main(int argc, char **argv)
 	if (!strcmp(what, "often"))
 		for (i = 0; i < 100000; i++)
 			byte_read(block, 40);
+	if (!strcmp(what, "left-open")) { /* what is written there then is not lost */
+		for (i = 0; i < 200; i++)
+			byte_read(block, 40);
+		byte_write(block, 41);
+		text_send(block + 40, 8);
+	}
 	if (!strcmp(what, "copied")) {
 		text_copy(copy + 40, block + 40, 40);
 		if (copy[79] != 'a')

@@ -9,8 +9,6 @@
 
 static uint64_t originals[PLAN_OWN_FUNCTIONS];
 
-__thread uint64_t builtin_inside __attribute__((tls_model("initial-exec")));
-
 struct real builtin_behind;
 
 #define ORIGINAL(number, ret, ...) ((ret(*)(__VA_ARGS__))originals[number])

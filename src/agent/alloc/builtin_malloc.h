@@ -24,10 +24,11 @@
 
 #include "agent/core/agent.h"
 #include "agent/core/real.h"
+#include "agent/core/thread.h"
 
 /* Above everything that a call of the program's functions on behalf of a hook has on the stack; 0:
  * there is none. By its place and not by a count: a handler may have left it by longjmp. */
-extern HIDDEN __thread uint64_t builtin_inside __attribute__((tls_model("initial-exec")));
+#define builtin_inside (thread_here->inside)
 
 /* Is the caller called by one of the program's functions, which a hook called? */
 static inline __attribute__((always_inline)) bool builtin_nested(void)

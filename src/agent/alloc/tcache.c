@@ -11,8 +11,6 @@
 #define PATIENCE 4096u /* calls until then */
 #define REACH (128u << 10)
 
-static __thread struct tcache_bins *none __attribute__((tls_model("initial-exec")));
-
 struct tcache tcache;
 
 static struct {
@@ -72,7 +70,7 @@ static int find_libc(struct dl_phdr_info *info, size_t size, void *data)
 
 void tcache_init(void)
 {
-	tcache.offset = (uint64_t)&none - arch_fs_base();
+	tcache.offset = ARCH_THREAD_SPARE + offsetof(struct thread_words, nothing);
 	if (!real.glibc_malloc || watch_state.area || is_tuned(agent.environment))
 		return;
 	(void)dl_iterate_phdr(find_libc, NULL);

@@ -182,6 +182,14 @@ static inline __attribute__((always_inline)) uint64_t arch_rbp(void)
 	return rbp;
 }
 
+/* What lies at fs belongs to libc: its control block of the thread. 512 bytes of that are unused
+ * since glibc 2.23, and stay there because others count on the block's size (tcbhead_t in glibc's
+ * sysdeps/x86_64/nptl/tls.h). They are zero in a thread whose stack is new, and as they were left
+ * in one that has the stack of another. */
+#define ARCH_THREAD_SPARE 0x80
+#define ARCH_THREAD_SPARE_BYTES 512
+#define ARCH_OF_THREAD __seg_fs
+
 /* A word of the thread's own variables. */
 static inline __attribute__((always_inline)) uint64_t arch_fs_word(uint64_t offset)
 {

@@ -28,11 +28,6 @@ static struct {
 	uint64_t threads;  /* atomic: that were ever seen */
 } state;
 
-static __thread struct {
-	uint64_t stream; /* 0: this thread has drawn nothing yet */
-	uint32_t ease;	 /* its weight is shifted by this: some threads are held less than others */
-} own __attribute__((tls_model("initial-exec")));
-
 void chaos_plan(const struct plan_chaos *wanted)
 {
 	plan = *wanted;
@@ -54,9 +49,9 @@ void chaos_after_fork(void)
 /* ---- drawing ---- */
 
 /* splitmix64; each thread has its own sequence, so that they need not share one. */
-static uint64_t draw(void)
+static uint64_t draw(struct thread *self)
 {
-	uint64_t z = own.stream += 0x9e3779b97f4a7c15u;
+	uint64_t z = self->chaos_stream += 0x9e3779b97f4a7c15u;
 
 	z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9u;
 	z = (z ^ z >> 27) * 0x94d049bb133111ebu;
@@ -64,28 +59,28 @@ static uint64_t draw(void)
 }
 
 /* low .. high - 1, every doubling as likely as every other, and evenly within it. */
-static uint64_t draw_wide(uint64_t low, uint64_t high)
+static uint64_t draw_wide(struct thread *self, uint64_t low, uint64_t high)
 {
 	uint64_t octaves = 1, from, value;
 
 	while (octaves < 40 && low << octaves < high)
 		octaves++;
 	do {
-		from = low << draw() % octaves;
-		value = from + draw() % from;
+		from = low << draw(self) % octaves;
+		value = from + draw(self) % from;
 	} while (value >= high);
 	return value;
 }
 
 /* The n-th thread that comes here draws the same numbers in every run with this seed. */
-static void thread_begin(void)
+static void thread_begin(struct thread *self)
 {
 	uint64_t number = __atomic_add_fetch(&state.threads, 1, __ATOMIC_RELAXED);
 
-	own.stream = plan.seed + number * 0xd1b54a32d192ed03u;
-	if (!own.stream)
-		own.stream = 1;
-	own.ease = (uint32_t)(draw() % 3);
+	self->chaos_stream = plan.seed + number * 0xd1b54a32d192ed03u;
+	if (!self->chaos_stream)
+		self->chaos_stream = 1;
+	self->chaos_ease = (uint32_t)(draw(self) % 3);
 }
 
 /* ---- holding back ---- */
@@ -146,22 +141,24 @@ void chaos_pass(uint64_t return_address)
 
 	if (!self)
 		return;
-	if (!own.stream)
-		thread_begin();
+	if (!self->chaos_stream)
+		thread_begin(self);
 	n = self->chaos_places[place];
 	if (n < UINT16_MAX)
 		self->chaos_places[place] = (uint16_t)++n;
-	if (draw() % (n * WEIGHT_ONE) < plan.hold_weight >> own.ease)
-		hold(draw_wide(HOLD_LEAST_NS, HOLD_MOST_NS));
+	if (draw(self) % (n * WEIGHT_ONE) < plan.hold_weight >> self->chaos_ease)
+		hold(draw_wide(self, HOLD_LEAST_NS, HOLD_MOST_NS));
 }
 
-void chaos_after_arm_sigsafe(void)
+void chaos_watch_armed_sigsafe(void)
 {
-	if (likely(!(agent_switch.chaos & CHAOS_ARM)))
+	struct thread *self = thread_self;
+
+	if (likely(!(agent_switch.chaos & CHAOS_ARM)) || !self)
 		return;
-	if (!own.stream)
-		thread_begin();
-	hold(draw_wide(HOLD_LEAST_NS, HOLD_LEAST_NS * (plan.arm_us + 1ull)));
+	if (!self->chaos_stream)
+		thread_begin(self);
+	hold(draw_wide(self, HOLD_LEAST_NS, HOLD_LEAST_NS * (plan.arm_us + 1ull)));
 }
 
 /* ---- at start ---- */

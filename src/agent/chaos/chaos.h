@@ -43,6 +43,6 @@ static inline __attribute__((always_inline)) void chaos_at(uint64_t return_addre
 
 /* This thread has just armed a watch: a moment's delay, if the plan wants one, so that the others
  * get on with what they do to it. */
-void chaos_after_arm_sigsafe(void);
+void chaos_watch_armed_sigsafe(void);
 
 #endif

@@ -94,6 +94,8 @@ struct feature {
 	void (*epoch_moved)(void);
 	void (*memory_tight)(void);
 
+	void (*watch_armed)(void); /* on a block or an object, by this thread; not under a lock */
+
 	/* ---- hooks on functions of the target; inside the guard ---- */
 	void (*object_seen)(struct guard *guard, uint32_t watch, uint64_t address,
 			    const struct caller *caller);

@@ -16,8 +16,6 @@
 #define LANES_MAX 16384u
 #define EXIT_ROUNDS 3u
 
-static __thread uint32_t thread_ended __attribute__((tls_model("initial-exec")));
-
 static struct {
 	uint8_t taken[LANES_MAX];	/* atomic */
 	struct thread *area[LANES_MAX]; /* mapped once, kept for the next thread of this lane */
@@ -87,6 +85,7 @@ static struct thread *lane_take(void)
 		area->dispatched = area->stepping = 0;
 		area->handling = 0;
 		area->exit_rounds = 0;
+		area->chaos_stream = 0;
 		area->blocked = 0;
 		area->masked = 0;
 		area->last_crash = area->survived = 0;
@@ -158,9 +157,9 @@ static void thread_exit(void *value)
 		(void)log_append_sigsafe(&writer, LOG_THREAD_END, &self->lane, sizeof(self->lane),
 					 NULL, 0);
 	}
-	thread_ended = 1;
-	thread_self = NULL;
-	thread_hot = &thread_nobody;
+	thread_here->ended = self->tid;
+	thread_here->inside = 0;
+	thread_become(NULL);
 	if (self->target_stack.ss_flags & SS_DISABLE)
 		(void)raw_syscall2(SYS_sigaltstack, &off, 0);
 	lane_release(self);
@@ -181,8 +180,7 @@ bool thread_init_main(uint64_t stack_high)
 		if (features[i].main_thread && !features[i].main_thread((const void *)stack_high))
 			return false;
 	lane_open(self, stack_high);
-	thread_self = self;
-	thread_hot = self;
+	thread_become(self);
 	thread_altstack_sigsafe(self);
 	guard_open(self);
 	return true;
@@ -192,15 +190,14 @@ struct thread *thread_adopt_sigsafe(void)
 {
 	struct thread *self;
 
-	if (thread_ended || !agent_switch.crash)
+	if (!agent_switch.crash || thread_here->ended == (uint32_t)raw_syscall0(SYS_gettid))
 		return NULL;
 	self = lane_take();
 	if (!self)
 		return NULL;
 	/* Its stack's end is unknown: scans go through the kernel (context.c). */
 	lane_open(self, 0);
-	thread_self = self;
-	thread_hot = self;
+	thread_become(self);
 	/* A key below 32 has its place in the thread's own block: nothing is allocated. */
 	if (lanes.have_key && lanes.exit_key < 32)
 		(void)pthread_setspecific(lanes.exit_key, self);
@@ -210,8 +207,8 @@ struct thread *thread_adopt_sigsafe(void)
 
 static void thread_begin(struct thread *self, uint64_t stack_high)
 {
-	thread_self = self;
-	thread_hot = self;
+	thread_here->inside = 0;
+	thread_become(self);
 	guard_close(self);
 	lane_open(self, stack_high);
 	thread_altstack_sigsafe(self);

@@ -8,11 +8,14 @@
 #include "agent/core/text.h"
 
 /* Those of the thread: the process's own are empty once its first thread has left (pthread_exit).
- */
+ * To the first thread itself the two are the same, and /proc has less to make for this one. */
 long maps_open_sigsafe(void)
 {
-	long fd = raw_syscall4(SYS_openat, AT_FDCWD, "/proc/thread-self/maps", O_RDONLY | O_CLOEXEC,
-			       0);
+	long fd = -ENOENT;
+
+	if (raw_syscall0(SYS_gettid) != raw_syscall0(SYS_getpid))
+		fd = raw_syscall4(SYS_openat, AT_FDCWD, "/proc/thread-self/maps",
+				  O_RDONLY | O_CLOEXEC, 0);
 
 	if (fd != -ENOENT)
 		return fd;

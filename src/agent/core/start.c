@@ -92,13 +92,38 @@ static bool plan_load(void)
 	return true;
 }
 
-/* What this image is: for the tool, which sees only pids. */
-static void image_record(uint64_t stack_high)
+/* The command line as /proc has it. The words lie behind each other where the kernel put them; who
+ * was forked asks it. Returns how long it is. */
+static size_t command_line(char *const *argv, char *buffer, size_t cap, const char **ret)
+{
+	const char *end;
+	long fd, got;
+
+	*ret = argv ? argv[0] : NULL;
+	if (*ret) {
+		for (end = *ret; *argv == end && (size_t)(end - *ret) < cap; argv++)
+			end += strlen(end) + 1;
+		return (size_t)(end - *ret) < cap ? (size_t)(end - *ret) : cap;
+	}
+	*ret = buffer;
+	fd = raw_syscall4(SYS_openat, AT_FDCWD, "/proc/self/cmdline", O_RDONLY | O_CLOEXEC, 0);
+	if (fd < 0)
+		return 0;
+	got = raw_syscall3(SYS_read, fd, buffer, cap);
+	(void)raw_syscall1(SYS_close, fd);
+	return got > 0 ? (size_t)got : 0;
+}
+
+/* What this image is: for the tool, which sees only pids. `argv`: as it was started with, or NULL.
+ */
+static void image_record(uint64_t stack_high, char *const *argv)
 {
 	char command[4096];
+	const char *words;
 	struct log_image image;
 	struct log_writer writer;
-	long fd, got;
+	size_t bytes;
+	long got;
 
 	log_map.header->drops[LOG_DROP_PLAN_ITEM] = agent.items_refused;
 	log_map.header->libc_cache = agent.libc_cache; /* of a child: what its parent has seen */
@@ -113,13 +138,9 @@ static void image_record(uint64_t stack_high)
 	(void)log_begin_sigsafe(&writer, LOG_IMAGE, &image, sizeof(image));
 	if (got >= (long)sizeof(image.exe))
 		log_blob_sigsafe(&writer, LOG_BLOB_PATH, 0, 0, command, (size_t)got);
-	fd = raw_syscall4(SYS_openat, AT_FDCWD, "/proc/self/cmdline", O_RDONLY | O_CLOEXEC, 0);
-	if (fd < 0)
-		return;
-	got = raw_syscall3(SYS_read, fd, command, sizeof(command));
-	(void)raw_syscall1(SYS_close, fd);
-	if (got > 0)
-		log_blob_sigsafe(&writer, LOG_BLOB_COMMAND, 0, 0, command, (size_t)got);
+	bytes = command_line(argv, command, sizeof(command), &words);
+	if (bytes)
+		log_blob_sigsafe(&writer, LOG_BLOB_COMMAND, 0, 0, words, bytes);
 }
 
 static bool with_ids(void)
@@ -148,7 +169,7 @@ static void after_fork_in_child(void)
 		return;
 	}
 	thread_after_fork();
-	image_record(thread_self ? thread_self->stack_high : 0);
+	image_record(thread_self ? thread_self->stack_high : 0, NULL);
 	if (with_ids()) {
 		modules_forget();
 		/* Most children exec at once: it is looked for code when a context is made. */
@@ -181,7 +202,7 @@ bool agent_adopt_orphan_sigsafe(void)
 	}
 	agent_switch.here = 1;
 	agent_switch.crash = 1;
-	image_record(thread_self ? thread_self->stack_high : 0);
+	image_record(thread_self ? thread_self->stack_high : 0, NULL);
 	return true;
 }
 
@@ -241,12 +262,12 @@ void agent_unobserved(enum log_unobserved_why why)
  * has handlers of its own, and its reports are what the user built it for. Valgrind counts every
  * byte that is reserved, and breaks down at a crash that we look at. So the process is left to
  * them: hooks pass through, children are observed as ever. */
-static void checked_note(enum log_unobserved_why why)
+static void checked_note(enum log_unobserved_why why, char *const *argv)
 {
 	plan_init(&agent.plan, PLAN_OBSERVE_CRASH);
 	if (!log_create())
 		return;
-	image_record(0);
+	image_record(0, argv);
 	agent_unobserved(why);
 }
 
@@ -296,7 +317,7 @@ static void features_init(void)
 			features[i].init();
 }
 
-static void agent_start(char **envp)
+static void agent_start(char *const *argv, char **envp)
 {
 	agent.next_id = 1;
 	agent.environment = envp;
@@ -305,7 +326,8 @@ static void agent_start(char **envp)
 	agent.text_high = (uint64_t)etext;
 	core_spare();
 	if (real.sanitized || under_valgrind()) {
-		checked_note(real.sanitized ? LOG_UNOBSERVED_SANITIZED : LOG_UNOBSERVED_VALGRIND);
+		checked_note(real.sanitized ? LOG_UNOBSERVED_SANITIZED : LOG_UNOBSERVED_VALGRIND,
+			     argv);
 		return;
 	}
 	if (!plan_load()) {
@@ -315,13 +337,13 @@ static void agent_start(char **envp)
 		return;
 	}
 	if (with_ids() && under_emulator()) {
-		checked_note(LOG_UNOBSERVED_EMULATED);
+		checked_note(LOG_UNOBSERVED_EMULATED, argv);
 		return;
 	}
 	FEATURES_TELL(begin);
 	if (!log_begin())
 		return;
-	image_record(end_of_environment(envp));
+	image_record(end_of_environment(envp), argv);
 	if (agent.tight)
 		agent_unobserved(LOG_UNOBSERVED_LIMIT);
 	if (!features_map() || !thread_init_main(end_of_environment(envp))) {
@@ -330,8 +352,10 @@ static void agent_start(char **envp)
 	}
 	(void)pthread_atfork(NULL, NULL, after_fork_in_child);
 	(void)raw_syscall3(SYS_madvise, &agent_switch, sizeof(agent_switch), MADV_WIPEONFORK);
-	if (with_ids())
+	if (with_ids() && agent.watches) /* on places in modules */
 		modules_refresh_sigsafe();
+	else if (with_ids())
+		modules_stale_sigsafe();
 	signals_take_over();
 	log_map.header->drops[LOG_DROP_EARLY] = early_count();
 	features_init();
@@ -359,7 +383,7 @@ __attribute__((constructor)) static void agent_load(int argc, char **argv, char 
 		agent.preload[0] = 0;
 	secret_start(argv, envp);
 	if (!text.cut)
-		agent_start(envp);
+		agent_start(argv, envp);
 }
 
 /* How the image ended, when it ended by itself. */

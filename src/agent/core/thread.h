@@ -9,6 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "agent/arch/x86_64.h"
 #include "agent/core/unwind_rule.h"
 #include "wire/log_format.h"
 #include "wire/plan.h"
@@ -149,7 +150,9 @@ struct thread {
 	void *(*start)(void *);
 	void *argument;
 
-	uint16_t chaos_places[1u << THREAD_PLACES_BITS]; /* allocations seen from each; chaos.c */
+	uint64_t chaos_stream; /* 0: this thread has drawn nothing yet; chaos.c */
+	uint32_t chaos_ease;   /* its weight is shifted by this: some are held less than others */
+	uint16_t chaos_places[1u << THREAD_PLACES_BITS]; /* allocations seen from each */
 
 	/* Return addresses that several callers lead to, and for each the offset of its caller's
 	 * return address: it hangs on nothing else. By the address's low bits; who comes first
@@ -168,18 +171,40 @@ struct thread {
 
 _Static_assert(offsetof(struct thread, site_next) == 64, "what the hot path reads is two lines");
 
-/* NULL until the thread is known, and again when it is ending. Initial-exec: reading it never
- * allocates. */
-extern __thread struct thread *thread_self
-	__attribute__((tls_model("initial-exec"), visibility("hidden")));
+/* What a thread has without asking. No thread-local variables: a library that has some makes libc's
+ * table of them 16 bytes longer in every thread, and that table is a block of the target's heap. A
+ * thread that nobody told us of may find here what another left: all but `ended` is cleared where
+ * one begins, and where one ends. */
+struct thread_words {
+	struct thread *self;
+	uint64_t hot;	  /* from thread_nobody */
+	uint64_t nothing; /* always 0 */
+	uint64_t inside;  /* a call of the program's own malloc: alloc/builtin_malloc.h */
+	uint32_t ended;	  /* the thread of this number has been here and left */
+	uint32_t settled; /* watch/watch_perf.c */
+};
 
-/* The same for the hot path: never NULL. */
-extern __thread struct thread *thread_hot
-	__attribute__((tls_model("initial-exec"), visibility("hidden")));
+_Static_assert(sizeof(struct thread_words) <= ARCH_THREAD_SPARE_BYTES, "libc's come behind");
+
+#define thread_here ((ARCH_OF_THREAD struct thread_words *)ARCH_THREAD_SPARE)
+
+/* NULL until the thread is known, and again when it is ending. */
+#define thread_self (thread_here->self)
 
 /* What thread_hot is where no thread is known: knows no place and has no ids, turns everybody away.
  */
 extern __attribute__((visibility("hidden"))) struct thread thread_nobody;
+
+/* The same for the hot path: never NULL. */
+#define thread_hot ((struct thread *)((uint64_t)&thread_nobody + thread_here->hot))
+
+/* NULL: nobody. Nothing is left of whoever was, but for the call that the thread may be in. */
+static inline void thread_become(struct thread *self)
+{
+	thread_here->settled = 0;
+	thread_here->hot = self ? (uint64_t)self - (uint64_t)&thread_nobody : 0;
+	thread_here->self = self;
+}
 
 /* The hot path of the allocation hooks does not enter the guard: it is turned away while somebody
  * is inside. */

@@ -249,9 +249,12 @@ bool page_borrow_sigsafe(struct fence_slot *slot, uint64_t page)
 	if (i < BORROWED) {
 		state.borrowed[i].users++;
 	} else {
-		good = shutter_open(&range, 1);
-		if (good)
-			keep_restore_sigsafe(slot, page);
+		/* One that was left open has what the target wrote there since. */
+		if (!memory_readable_sigsafe(page, 1)) {
+			good = shutter_open(&range, 1);
+			if (good)
+				keep_restore_sigsafe(slot, page);
+		}
 		slot->faults++;
 		if (spare < BORROWED) {
 			state.borrowed[spare].page = page;
@@ -295,6 +298,14 @@ void page_return_sigsafe(uint64_t page, bool written)
 		}
 	}
 	spin_give_sigsafe(&state.lock);
+}
+
+void page_leave_sigsafe(struct fence_slot *slot, uint64_t page, bool written)
+{
+	if (!page_borrow_sigsafe(slot, page))
+		return;
+	slot->faults += SLOT_FAULTS;
+	page_return_sigsafe(page, written);
 }
 
 /* ---- one instruction ------------------------------------------------------------------------- */

@@ -5,9 +5,13 @@
  *
  * Of buffers whose length is known from the arguments that is known before. Of all other pointers
  * (names, structures) only when the kernel has said EFAULT; then the call is made again.
+ *
+ * Calls that have to be made where the target makes them (they change its mask, wait under it, or
+ * do not come back) leave us no moment to close a page behind them: what they need stays open.
  */
 #include <errno.h>
 #include <limits.h>
+#include <string.h>
 #include <sys/uio.h>
 
 #include "agent/arch/x86_64.h"
@@ -17,6 +21,8 @@
 
 #define PAGES_MOST 32u
 #define LIST_MOST 64u
+#define TEXT_MOST (128u << 10) /* the kernel takes no longer ones: MAX_ARG_STRLEN */
+#define TEXTS_MOST 65536u
 
 /* Argument `buffer` points to as many bytes as argument `length` says. */
 static const struct {
@@ -41,11 +47,62 @@ static const struct {
 	{ SYS_pwritev, false }, { SYS_preadv2, true }, { SYS_pwritev2, false },
 };
 
+enum shape {
+	SHAPE_BYTES, /* as many as the row says */
+	SHAPE_EACH,  /* so many for each that the next argument counts */
+	SHAPE_BITS,  /* one for each that the first argument counts, in words */
+	SHAPE_MASK,  /* a pointer to a mask, and its length */
+	SHAPE_TEXT,
+	SHAPE_TEXTS, /* a list of pointers to text; NULL ends it */
+};
+
+/* What the calls that are made elsewhere read and write. Sizes are those of the kernel's structs.
+ */
+static const struct left {
+	uint16_t number;
+	uint8_t argument, shape, bytes;
+	bool writes;
+} left[] = {
+	{ SYS_rt_sigprocmask, 1, SHAPE_BYTES, 8, false },
+	{ SYS_rt_sigprocmask, 2, SHAPE_BYTES, 8, true },
+	{ SYS_rt_sigaction, 1, SHAPE_BYTES, 32, false },
+	{ SYS_rt_sigaction, 2, SHAPE_BYTES, 32, true },
+	{ SYS_rt_sigsuspend, 0, SHAPE_BYTES, 8, false },
+	{ SYS_sigaltstack, 0, SHAPE_BYTES, 24, false },
+	{ SYS_sigaltstack, 1, SHAPE_BYTES, 24, true },
+	{ SYS_ppoll, 0, SHAPE_EACH, 8, true },
+	{ SYS_ppoll, 2, SHAPE_BYTES, 16, true },
+	{ SYS_ppoll, 3, SHAPE_BYTES, 8, false },
+	{ SYS_epoll_pwait, 1, SHAPE_EACH, 12, true },
+	{ SYS_epoll_pwait, 4, SHAPE_BYTES, 8, false },
+#ifdef SYS_epoll_pwait2
+	{ SYS_epoll_pwait2, 1, SHAPE_EACH, 12, true },
+	{ SYS_epoll_pwait2, 3, SHAPE_BYTES, 16, false },
+	{ SYS_epoll_pwait2, 4, SHAPE_BYTES, 8, false },
+#endif
+	{ SYS_pselect6, 1, SHAPE_BITS, 0, true },
+	{ SYS_pselect6, 2, SHAPE_BITS, 0, true },
+	{ SYS_pselect6, 3, SHAPE_BITS, 0, true },
+	{ SYS_pselect6, 4, SHAPE_BYTES, 16, true },
+	{ SYS_pselect6, 5, SHAPE_MASK, 16, false },
+	{ SYS_futex, 0, SHAPE_BYTES, 4, false },
+	{ SYS_futex, 3, SHAPE_BYTES, 16, false }, /* or a number, which is no place of ours */
+	{ SYS_futex, 4, SHAPE_BYTES, 4, true },
+	{ SYS_clone3, 0, SHAPE_BYTES, 64, false },
+	{ SYS_execve, 0, SHAPE_TEXT, 0, false },
+	{ SYS_execve, 1, SHAPE_TEXTS, 0, false },
+	{ SYS_execve, 2, SHAPE_TEXTS, 0, false },
+	{ SYS_execveat, 1, SHAPE_TEXT, 0, false },
+	{ SYS_execveat, 2, SHAPE_TEXTS, 0, false },
+	{ SYS_execveat, 3, SHAPE_TEXTS, 0, false },
+};
+
 struct borrowing {
 	struct call *call;
 	uint64_t pages[PAGES_MOST];
 	uint32_t count;
 	bool written;
+	bool for_good; /* what is opened stays open */
 };
 
 /* Opens what is closed in [low, low + bytes). */
@@ -70,7 +127,9 @@ static void borrow(struct borrowing *b, uint64_t low, uint64_t bytes, bool write
 		if (!told)
 			access_tell_sigsafe(&seen, b->call->context);
 		told = true;
-		if (page_borrow_sigsafe(slot, page))
+		if (b->for_good)
+			page_leave_sigsafe(slot, page, writes);
+		else if (page_borrow_sigsafe(slot, page))
 			b->pages[b->count++] = page;
 	}
 	b->written |= writes;
@@ -85,6 +144,73 @@ static void borrow_list(struct borrowing *b, uint64_t list, uint64_t count, bool
 		if (memory_read_sigsafe(&item, list + i * sizeof(item), sizeof(item)) ==
 		    sizeof(item))
 			borrow(b, (uint64_t)item.iov_base, item.iov_len, writes);
+}
+
+static void borrow_text(struct borrowing *b, uint64_t at)
+{
+	char piece[64];
+	size_t bytes;
+	uint32_t i;
+
+	for (i = 0; i < TEXT_MOST / sizeof(piece) && fence_holds((const void *)at); i++) {
+		bytes = sizeof(piece) - at % sizeof(piece);
+		borrow(b, at, 1, false);
+		if (memory_read_sigsafe(piece, at, bytes) != bytes || memchr(piece, 0, bytes))
+			return;
+		at += bytes;
+	}
+}
+
+static void borrow_texts(struct borrowing *b, uint64_t list)
+{
+	uint64_t text, i;
+
+	for (i = 0; list && i < TEXTS_MOST; i++) {
+		borrow(b, list + i * sizeof(text), sizeof(text), false);
+		if (memory_read_sigsafe(&text, list + i * sizeof(text), sizeof(text)) !=
+			    sizeof(text) ||
+		    !text)
+			return;
+		borrow_text(b, text);
+	}
+}
+
+static void borrow_mask(struct borrowing *b, uint64_t pair)
+{
+	uint64_t mask;
+
+	if (memory_read_sigsafe(&mask, pair, sizeof(mask)) == sizeof(mask))
+		borrow(b, mask, 8, false);
+}
+
+/* What a call that is made elsewhere needs. */
+static void call_leave_open(struct call *call)
+{
+	struct borrowing b = { .call = call, .for_good = true };
+	const struct left *row;
+
+	for (row = left; row < left + sizeof(left) / sizeof(left[0]); row++) {
+		uint64_t at, bytes = row->bytes;
+
+		if (row->number != call->number)
+			continue;
+		at = (uint64_t)call->given[row->argument];
+		if (row->shape == SHAPE_TEXT) {
+			borrow_text(&b, at);
+			continue;
+		}
+		if (row->shape == SHAPE_TEXTS) {
+			borrow_texts(&b, at);
+			continue;
+		}
+		if (row->shape == SHAPE_EACH)
+			bytes *= (uint32_t)call->given[row->argument + 1];
+		if (row->shape == SHAPE_BITS)
+			bytes = ((uint32_t)call->given[0] + 63ull) / 64 * 8;
+		borrow(&b, at, bytes, row->writes);
+		if (row->shape == SHAPE_MASK && at)
+			borrow_mask(&b, at);
+	}
 }
 
 static bool borrow_known(struct borrowing *b)
@@ -179,6 +305,7 @@ bool fence_call_sigsafe(struct call *call)
 	case SYS_set_robust_list:
 	case SYS_exit:
 	case SYS_exit_group:
+		call_leave_open(call);
 		return false;
 	default:
 		return call_on_fences(call);

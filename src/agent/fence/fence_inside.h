@@ -137,4 +137,7 @@ bool access_closed_sigsafe(const struct fence_slot *slot, uint64_t address);
 bool page_borrow_sigsafe(struct fence_slot *slot, uint64_t page);
 void page_return_sigsafe(uint64_t page, bool written);
 
+/* Opens a page, and it stays open. _sigsafe */
+void page_leave_sigsafe(struct fence_slot *slot, uint64_t page, bool written);
+
 #endif

@@ -125,30 +125,32 @@ static __attribute__((noinline)) void *allocate_again(size_t align, size_t size,
 	return base;
 }
 
-/* What a new block holds, by chance: whoever uses it before he writes it is found so. */
+/* What a new block holds, by chance: garbage in some of its words, if its context is to have any.
+ * Whoever uses it before he writes it is found so. */
 static void fresh_fill(uint64_t start, uint64_t size)
 {
 	const struct block *block = block_at_sigsafe(BLOCKS_HEAP, start);
-	uint32_t row = block ? block->context & BLOCK_CONTEXT_MASK : 0;
+	uint32_t row = block ? block->context & BLOCK_CONTEXT_MASK : 0,
+		 ppm = canary.plan.poison_ppm;
 	unsigned char garbage = (unsigned char)(0x81 | canary.seed >> 8);
-	const struct plan_heap *plan = &canary.plan;
-	uint64_t hash, i;
+	uint64_t hash, at, whole = CANARY_FRESH_WORDS * 8;
 
 	if (!row || row >= agent.plan.context_rows)
 		return;
 	hash = log_map.contexts[row].stack_hash;
-	/* So that the tool knows whose coin counted; a lost increment does not matter. */
+	/* So that the tool knows whose coin counted, and of how many words; a lost increment does
+	 * not matter. */
 	log_map.contexts[row].allocs++;
-	if (!plan->sweep_count) {
-		memset((void *)start,
-		       canary_chance(canary.seed, hash, plan->poison_ppm) ? garbage : 0, size);
-		return;
-	}
+	if (log_map.contexts[row].alloc_bytes < size)
+		log_map.contexts[row].alloc_bytes = size;
 	memset((void *)start, 0, size);
-	for (i = 0; hash == plan->sweep_hashes[0] && i < CANARY_FRESH_WORDS && 8 * i < size; i++)
-		if (canary_chance(canary.seed, canary_word_hash(hash, i), plan->poison_ppm))
-			memset((void *)(start + 8 * i), garbage,
-			       size - 8 * i < 8 ? size - 8 * i : 8);
+	if (!canary_chance(canary.seed, hash, ppm))
+		return;
+	for (at = 0; at < size && at < whole; at += 8)
+		if (canary_chance(canary.seed, canary_word_hash(hash, at / 8), ppm))
+			memset((void *)(start + at), garbage, size - at < 8 ? size - at : 8);
+	for (at = whole; at < size; at += whole)
+		memcpy((void *)(start + at), (void *)start, size - at < whole ? size - at : whole);
 }
 
 void *canary_allocate(size_t align, size_t size, unsigned flags, enum log_api api,

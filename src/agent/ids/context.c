@@ -1,6 +1,7 @@
 #include "agent/ids/context.h"
 
 #include <elf.h>
+#include <stddef.h>
 #include <string.h>
 #include <sys/mman.h>
 
@@ -30,6 +31,7 @@
 struct scan {
 	uint64_t hash;
 	uint32_t count;
+	bool deep;	  /* goes as far as a record does; else only as far as the hash */
 	bool rooted;	  /* ends at the program's entry: the frames above main are all there */
 	bool lost;	  /* a frame was not understood, or left out */
 	bool varies;	  /* one of the frames is not always as long: nothing to be recognised by */
@@ -237,7 +239,7 @@ static bool scan_known(struct thread *self, struct caller caller, struct scan *r
 	uint64_t hash = CHECKSUM_SEED;
 	uint32_t count = 0;
 
-	ret->rooted = ret->varies = false;
+	ret->deep = ret->rooted = ret->varies = false;
 	ret->through = 0;
 	if (self->rules_generation != modules_generation_sigsafe())
 		return false;
@@ -314,9 +316,17 @@ static __attribute__((noinline)) void scan_walk(struct thread *self, struct call
 			ret->lost |= rule->kind != UNWIND_END || rule->cfa != UNWIND_NOTHING_ABOVE;
 			return;
 		}
-		span_note(self, rule, at.rsp - rsp, ret);
+		/* What lies above is told, and nothing is recognised by it. */
+		if (ret->count <= THREAD_SITE_WORDS)
+			span_note(self, rule, at.rsp - rsp, ret);
 		rule = rule_above(self, at.rip, &generation);
 	}
+}
+
+/* Far out, Python's own frames say more than the interpreter's. */
+static uint32_t frames_kept(void)
+{
+	return python_stack_on ? LOG_CONTEXT_FRAMES : LOG_CONTEXT_DEEP;
 }
 
 /* What was found before a fault counts: the same fault comes in the next run. */
@@ -325,8 +335,9 @@ static __attribute__((noinline)) void scan_caller(struct guard *guard, struct ca
 {
 	struct thread *self = guard->self;
 
-	memset(ret, 0, sizeof(*ret));
+	memset(ret, 0, offsetof(struct scan, offset));
 	ret->hash = CHECKSUM_SEED;
+	ret->deep = frames == frames_kept();
 	if (__builtin_setjmp((void **)self->recovery)) {
 		ret->lost = true;
 		return;
@@ -354,10 +365,10 @@ static uint64_t slice_bytes(const struct thread *self, struct caller caller, uin
 /* Every page of the log costs the target more than a microsecond: where the walk found the frames,
  * they are kept, and the stack's bytes only where it did not. */
 static __attribute__((noinline)) void context_record(struct guard *guard, struct caller caller,
-						     uint32_t frames, const struct scan *scan,
+						     const struct scan *scan, uint64_t hash,
 						     uint32_t row)
 {
-	struct log_context_seen seen = { .stack_hash = scan->hash, .context = row };
+	struct log_context_seen seen = { .stack_hash = hash, .context = row };
 	uint32_t first = scan->count < LOG_CONTEXT_FRAMES ? scan->count : LOG_CONTEXT_FRAMES;
 	struct thread *self = guard->self;
 	struct log_writer writer;
@@ -368,9 +379,9 @@ static __attribute__((noinline)) void context_record(struct guard *guard, struct
 	/* Of another stack than ours, as from a handler: the bytes would begin at neither. */
 	lost = scan->lost && caller.frame - seen.registers.rsp < STACK_OURS;
 	seen.lane = self->lane;
-	seen.walk = lost				  ? LOG_WALK_LOST
-		    : !scan->lost && scan->count < frames ? LOG_WALK_WHOLE
-							  : LOG_WALK_CUT;
+	seen.walk = lost					 ? LOG_WALK_LOST
+		    : !scan->lost && scan->count < frames_kept() ? LOG_WALK_WHOLE
+								 : LOG_WALK_CUT;
 	seen.frame_count = (uint16_t)(lost ? first : scan->count);
 	memcpy(seen.frames, scan->frames, first * sizeof(seen.frames[0]));
 	if (lost)
@@ -445,15 +456,13 @@ static void python_record(struct python_stack *stack, struct caller caller, cons
 				 stack->count * sizeof(stack->frames[0]));
 }
 
-/* A context that this lane did not have yet. 0 when there is no room: counted. `python`: what
- * stands on its stack beside the native frames, or NULL. */
+/* A context that this lane did not have yet. 0 when there is no room: counted. `scan`: what was
+ * seen of the stack so far. `python`: what stands on it beside the native frames, or NULL. */
 static uint32_t context_make(struct guard *guard, struct caller caller, uint64_t hash,
-			     struct python_stack *python)
+			     const struct scan *scan, struct python_stack *python)
 {
 	uint32_t lane = guard->self->lane, row = row_take(guard->self);
 	struct log_context *context = &log_map.contexts[row];
-	/* Far out, Python's own frames say more than the interpreter's. */
-	uint32_t frames = python_stack_on ? LOG_CONTEXT_FRAMES : LOG_CONTEXT_DEEP;
 	struct scan full;
 
 	if (row)
@@ -465,12 +474,14 @@ static uint32_t context_make(struct guard *guard, struct caller caller, uint64_t
 	context->lane = lane;
 	context->check = log_context_check(hash, lane, row);
 	__atomic_fetch_add(&log_map.header->contexts_used, 1, __ATOMIC_RELAXED);
-	scan_caller(guard, caller, frames, &full);
-	FEATURES_TELL(context_made, row, hash, full.frames, full.count);
-	full.hash = hash;
-	context_record(guard, caller, frames, &full, row);
+	if (!scan->deep) {
+		scan_caller(guard, caller, frames_kept(), &full);
+		scan = &full;
+	}
+	FEATURES_TELL(context_made, row, hash, scan->frames, scan->count);
+	context_record(guard, caller, scan, hash, row);
 	if (python)
-		python_record(python, caller, &full, row);
+		python_record(python, caller, scan, row);
 	return row;
 }
 
@@ -511,12 +522,14 @@ __attribute__((noinline)) uint32_t context_find_slow(struct guard guard, uint64_
 	struct scan scan;
 	uint64_t hash;
 
+	/* A return address that was never seen is a context that was never seen: one walk for both.
+	 */
 	if (!own || !scan_known(self, caller, &scan))
-		scan_caller(&guard, caller, THREAD_SITE_WORDS + 1, &scan);
+		scan_caller(&guard, caller, frames_kept(), &scan);
 	hash = scan.hash ? scan.hash : 1;
 	context = stack_hashes_find(self, hash);
 	if (!context)
-		context = context_make(&guard, caller, hash, NULL);
+		context = context_make(&guard, caller, hash, &scan, NULL);
 	/* Its allocations are to come this way, too. */
 	if (context_marked(context))
 		return context;
@@ -546,6 +559,7 @@ uint32_t context_in_python(struct guard *guard, uint32_t native, struct caller c
 	hash = hash ? hash : 1;
 	context = stack_hashes_find(self, hash);
 	if (!context)
-		context = context_make(guard, caller, hash, &stack);
+		context =
+			context_make(guard, caller, hash, &(struct scan){ .deep = false }, &stack);
 	return context ? context : native;
 }

@@ -7,6 +7,7 @@
 #include "agent/arch/vectors.h"
 #include "agent/arch/x86_64.h"
 #include "agent/core/clock.h"
+#include "agent/core/feature.h"
 #include "agent/core/log.h"
 #include "agent/core/memory.h"
 #include "agent/core/modules.h"
@@ -116,7 +117,7 @@ static bool same_place(uint64_t address, enum log_watched_end why)
 }
 
 /* Any number of them, as long as they were placed there when they were allocated. */
-static void arm_paged(const struct object *object, uint64_t address)
+static bool arm_paged(const struct object *object, uint64_t address)
 {
 	const struct plan_watch *plan = watch_state.plans[object->watch];
 	struct log_watch_row *row = &watch_state.area->rows[object->watch];
@@ -131,15 +132,17 @@ static void arm_paged(const struct object *object, uint64_t address)
 
 	__atomic_fetch_add(&row->objects, 1, __ATOMIC_RELAXED);
 	if (!watch_pages.holds(address))
-		return;
+		return false;
 	if (plan->kind == PLAN_WATCH_HOOK)
 		watch_pages.disarm(address, 1, LOG_WATCHED_AGAIN);
-	if (watch_pages.arm(&armed, object->context))
-		__atomic_fetch_add(&row->armed, 1, __ATOMIC_RELAXED);
+	if (!watch_pages.arm(&armed, object->context))
+		return false;
+	__atomic_fetch_add(&row->armed, 1, __ATOMIC_RELAXED);
+	return true;
 }
 
 /* Under the lock. */
-static void arm(const struct object *object, bool fixed)
+static bool arm(const struct object *object, bool fixed)
 {
 	const struct plan_watch *plan = watch_state.plans[object->watch];
 	struct log_watch_row *row = &watch_state.area->rows[object->watch];
@@ -151,12 +154,12 @@ static void arm(const struct object *object, bool fixed)
 
 	row->objects++;
 	if (address >> BLOCKS_ADDRESS_BITS)
-		return;
+		return false;
 	(void)same_place(address, LOG_WATCHED_AGAIN);
 	while (registers_free() < count || !armed_unused()) {
 		gone = displaceable(plan, row->objects);
 		if (!gone)
-			return;
+			return false;
 		watch_end(gone, LOG_WATCHED_DISPLACED);
 	}
 	armed = armed_unused();
@@ -172,7 +175,7 @@ static void arm(const struct object *object, bool fixed)
 	armed->key = object->key;
 	/* A fixed address may come to be mapped later. */
 	if (!watched_read(armed, armed->last) && !fixed)
-		return;
+		return false;
 	memcpy(armed->noted, armed->last, sizeof(armed->noted));
 	memcpy(armed->beside, armed->last, sizeof(armed->beside));
 	watched_row_begin(armed, ++watch_state.numbers, object->context);
@@ -182,24 +185,27 @@ static void arm(const struct object *object, bool fixed)
 		row->trouble = trouble;
 		__atomic_store_n(&armed->number, 0, __ATOMIC_RELEASE);
 		armed->row->number = 0;
-		return;
+		return false;
 	}
 	row->armed++;
+	return true;
 }
 
 static void arm_locked(const struct object *object)
 {
+	bool armed = false;
+
 	if (agent.plan.flags & PLAN_PAGES) {
-		arm_paged(object,
-			  object->base + (uint64_t)watch_state.plans[object->watch]->offset);
-		return;
-	}
-	if (!registers_lock()) {
+		armed = arm_paged(
+			object, object->base + (uint64_t)watch_state.plans[object->watch]->offset);
+	} else if (registers_lock()) {
+		armed = arm(object, false);
+		registers_unlock();
+	} else {
 		watch_state.area->rows[object->watch].objects++;
-		return;
 	}
-	arm(object, false);
-	registers_unlock();
+	if (armed)
+		FEATURES_TELL(watch_armed);
 }
 
 /* ---- objects ------------------------------------------------------------------------------- */
@@ -557,7 +563,7 @@ static void fixed_arm(uint32_t watch)
 		}
 	}
 	state.unplaced &= ~(1u << watch);
-	arm(&object, true);
+	(void)arm(&object, true);
 }
 
 void watch_modules_changed_sigsafe(void)

@@ -12,6 +12,7 @@
 
 #include "agent/arch/x86_64.h"
 #include "agent/core/agent.h"
+#include "agent/core/thread.h"
 #include "wire/tracer.h"
 
 #define FDS_FROM 900u	      /* below the usual limit of 1024, above what select(2) users expect */
@@ -24,8 +25,6 @@ static struct {
 	bool kernel, reads;
 	bool virtual; /* a hypervisor stands between us and the registers */
 } state;
-
-static __thread bool settled;
 
 /* Never written to. */
 static _Alignas(8) uint64_t parking;
@@ -179,9 +178,9 @@ void watch_perf_settle_sigsafe(void)
 {
 	struct timespec shortest = { .tv_nsec = 1 };
 
-	if (!state.virtual || settled)
+	if (!state.virtual || thread_here->settled)
 		return;
-	settled = true;
+	thread_here->settled = 1;
 	(void)raw_syscall2(SYS_nanosleep, &shortest, 0);
 }
 

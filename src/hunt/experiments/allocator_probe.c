@@ -141,14 +141,35 @@ static int follow_recycler(struct bench *bench, int level, struct err *err)
 	return r;
 }
 
+/* The pointer that wrote was another block's, as malloc has them: whatever an allocator between the
+ * two has done, it was outside of its own. */
+static bool came_from_elsewhere(const struct level *level)
+{
+	VEC_FOREACH (&level->sights, sight) {
+		const struct write_seen *w = sight->write.write;
+
+		if (w && !(w->base && w->victim && w->base->id != 0 && w->victim->id != 0 &&
+			   w->base->id != w->victim->id))
+			return false;
+	}
+	return level->sights.count > 0;
+}
+
+bool probe_may_tell(const struct bench *bench)
+{
+	int level = telling_level(bench);
+
+	return level >= 0 && !bench->homes.followed && !copied_from(&bench->homes.levels[level]) &&
+	       !came_from_elsewhere(&bench->homes.levels[level]);
+}
+
+/* Where guards will be asked whether it ran out of another block, they are asked first. */
 static bool applies(struct inquiry *inq, struct strbuf *why)
 {
 	const struct bench *bench = inq->bench;
-	int level = telling_level(bench);
 
-	return bench->homes.watched && !bench->told && !bench->homes.followed &&
-	       !bench->homes.concluded && guards_reason(bench) != GUARDS_AMBIGUOUS && level >= 0 &&
-	       !copied_from(&bench->homes.levels[level]);
+	return bench->homes.watched && !bench->told && !bench->homes.concluded &&
+	       guards_reason(bench) == GUARDS_REASONS && probe_may_tell(bench);
 }
 
 static void price(const struct inquiry *inq, struct price *ret)

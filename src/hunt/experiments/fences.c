@@ -16,23 +16,29 @@
 static int take(struct inquiry *inq, const struct series_identity *identity,
 		const struct heap_report *report)
 {
+	struct evidence_list *evidence = inq->bench ? &inq->bench->ret->evidence : &inq->evidence;
 	struct evidence_list list = { 0 };
 	struct experiment_made made;
 	size_t found;
 	int r;
 
 	heap_fence_experiment(report, &made);
-	evidence_add_experiment(&inq->evidence, &made);
+	evidence_add_experiment(evidence, &made);
 	heap_evidence(report, &list);
 	r = bystanders_drop(&inq->known.others, &inq->known.match, inq->cs, identity, &list,
 			    inq->err);
 	found = list.list.count;
 	VEC_FOREACH (&list.list, e)
-		VEC_PUSH(&inq->evidence.list, *e);
+		VEC_PUSH(&evidence->list, *e);
 	VEC_DEINIT(&list.list);
 	/* Of a failure it does not show that it comes of this: what stands in freed blocks may
 	 * tell. */
 	inq->known.damaged |= found > 0 && !inq->known.target && !inq->known.fails_guarded;
+	if (found > 0 && inq->bench) {
+		inq->bench->told = true;
+		mem_free(inq->bench->ret->outcome);
+		inq->bench->ret->outcome = mem_strdup("found with fences around blocks");
+	}
 	hunt_count(inq, report->fence_rate.trials, report->fence_rate.failed, 0);
 	if (r == 0 && !report->interrupted)
 		r = decide(
@@ -57,6 +63,9 @@ int fences_look(struct inquiry *inq)
 	inq->known.fenced = true;
 	/* No trial with guards alone: only those that come after them. */
 	heap.fencing = HEAP_FENCE_AFTERWARDS;
+	if (inq->bench)
+		heap.fence_trials = guards_trials(inq->bench);
+	heap.found_enough = PROOFS;
 	r = heap_run(inq->cs, &heap, &report, &why);
 	inq->ret->interrupted |= report.interrupted;
 	r = r < 0 ? decide(inq, "fences cannot be used: %s", why.message)
@@ -75,7 +84,7 @@ static bool applies(struct inquiry *inq, struct strbuf *why)
 
 static void price(const struct inquiry *inq, struct price *ret)
 {
-	price_of_trials(inq, EXPECTED_TRIALS, SLOWER, ret);
+	price_of_trials(inq, inq->bench ? guards_trials(inq->bench) : EXPECTED_TRIALS, SLOWER, ret);
 }
 
 const struct experiment_ops experiment_fences = { .name = "fences",
@@ -101,3 +110,28 @@ const struct experiment_ops experiment_silent_fences = { .name = "fences",
 							 .applies = silent_applies,
 							 .price = price,
 							 .run = fences_look };
+
+bool fences_first(const struct inquiry *inq)
+{
+	const struct crash_reading *first = inq->bench->start.first;
+
+	return inq->request && !inq->known.fenced && first->has_backtrack &&
+	       first->backtrack.steps.count > 0 && first->backtrack.steps.items[0].strayed.id != 0;
+}
+
+/* A crash that nobody is accused of: what it read may have been nobody's, which guards do not see.
+ */
+static bool who_applies(struct inquiry *inq, struct strbuf *why)
+{
+	return fences_first(inq) || (inq->request && !inq->known.fenced &&
+				     fill_applies(inq->bench) && !inq->bench->request->start.freed);
+}
+
+const struct experiment_ops experiment_who_fences = { .name = "fences",
+						      .question = QUESTION_WHO,
+						      .kind = EXPERIMENT_FENCES,
+						      .chance = 0.3,
+						      .share = 0.3,
+						      .applies = who_applies,
+						      .price = price,
+						      .run = fences_look };

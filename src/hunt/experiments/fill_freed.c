@@ -142,7 +142,7 @@ static int run(struct inquiry *inq)
 	int r;
 
 	bench_say(bench, "no damage: does it go with what stands in freed blocks?");
-	r = toss_run(bench, NULL, &report, inq->err);
+	r = toss_run(bench, false, &report, inq->err);
 	if (r == 0 && bench_may_go_on(bench) && fence(bench, &report))
 		r = look(bench, &report, &told, inq->err);
 	if (told || bench->guards.findings > 0)

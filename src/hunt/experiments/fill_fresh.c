@@ -1,52 +1,24 @@
 /*
  * Who uses what nobody has written yet, where nothing else shows it.
  *
- * First whose: in each trial new blocks of a context all hold garbage or all hold zeros, by the
- * toss of a coin, and the failure goes with the coin of the context whose blocks are used before
- * they are written. Then which of their bytes: the same with a coin for each word of its blocks.
+ * In each trial the new blocks of a context hold garbage or zeros, by the toss of a coin, and each
+ * of their words by another: the failure goes with the coins of the context whose blocks are used
+ * before they are written, and with that of the word.
  */
 #include "hunt/inquiry.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include "wire/canary.h"
-
 #define WORD 8
 
-static const struct heap_suspect *likeliest(const struct heap_report *report)
-{
-	return report->suspects.count > 0 && report->suspects.items[0].p < TOSS_P
-		       ? &report->suspects.items[0]
-		       : NULL;
-}
-
-static uint64_t hash_of(const struct heap_suspect *suspect)
-{
-	return strtoull(suspect->context, NULL, 16);
-}
-
-/* The word whose hash it is; -1: none. */
-static int64_t word_of(uint64_t context, uint64_t hash)
-{
-	for (uint64_t word = 0; word < CANARY_FRESH_WORDS; word++)
-		if (canary_word_hash(context, word) == hash)
-			return (int64_t)word;
-	return -1;
-}
-
-static void tell(struct bench *bench, const struct heap_suspect *suspect, const char *context,
-		 const struct stack *allocated, int64_t word)
+static void tell(struct bench *bench, const struct heap_suspect *suspect)
 {
 	struct evidence e = evidence_new(EVIDENCE_ODDS, bench->start.first->trial, true);
 	struct odds_seen *odds = e.odds;
 
 	odds->home = (struct home){ .kind = HOME_BLOCK,
-				    .key = mem_strdup(context),
-				    .offset = word >= 0 ? word * WORD : 0,
-				    .len = word >= 0 ? WORD : 0 };
-	stack_copy(&odds->allocated, allocated);
+				    .key = mem_strdup(suspect->context),
+				    .offset = suspect->word >= 0 ? suspect->word * WORD : 0,
+				    .len = suspect->word >= 0 ? WORD : 0 };
+	stack_copy(&odds->allocated, &suspect->stack);
 	odds->garbage = suspect->poisoned.trials;
 	odds->garbage_failed = suspect->poisoned.failed;
 	odds->zeroed = suspect->clear.trials;
@@ -54,24 +26,6 @@ static void tell(struct bench *bench, const struct heap_suspect *suspect, const 
 	odds->p = suspect->p;
 	odds->otherwise = bench_plain_fault(bench);
 	VEC_PUSH(&bench->guards.seen.list, e);
-}
-
-static int look_at_words(struct bench *bench, const struct heap_suspect *whose, struct err *err)
-{
-	struct toss about = { .context = hash_of(whose) };
-	struct heap_report report = { 0 };
-	const struct heap_suspect *which;
-	int r;
-
-	bench_say(bench,
-		  "it goes with what new blocks of one context hold: with which of their bytes?");
-	r = toss_run(bench, &about, &report, err);
-	which = r == 0 ? likeliest(&report) : NULL;
-	if (which)
-		tell(bench, which, whose->context, &whose->stack,
-		     word_of(about.context, hash_of(which)));
-	heap_report_deinit(&report);
-	return r;
 }
 
 static bool applies(struct inquiry *inq, struct strbuf *why)
@@ -83,18 +37,15 @@ static int run(struct inquiry *inq)
 {
 	struct bench *bench = inq->bench;
 	struct heap_report report = { 0 };
-	const struct heap_suspect *whose;
+	bool told;
 	int r;
 
 	bench_say(bench, "does it go with what stands in new blocks?");
-	r = toss_run(bench, &(struct toss){ 0 }, &report, inq->err);
-	whose = r == 0 ? likeliest(&report) : NULL;
-	if (whose) {
-		tell(bench, whose, whose->context, &whose->stack, -1);
-		if (bench_may_go_on(bench))
-			r = look_at_words(bench, whose, inq->err);
-	}
-	if (whose || bench->guards.findings > 0)
+	r = toss_run(bench, true, &report, inq->err);
+	told = r == 0 && report.suspects.count > 0 && report.suspects.items[0].p < TOSS_P;
+	if (told)
+		tell(bench, &report.suspects.items[0]);
+	if (told || bench->guards.findings > 0)
 		guards_adopt(bench);
 	heap_report_deinit(&report);
 	return r;

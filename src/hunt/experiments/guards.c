@@ -105,7 +105,7 @@ int guards_take(struct bench *bench, const struct series_identity *identity,
 
 /* As many that the failure comes up at least once with some 98 %, at the rate that was seen: there
  * are four times as many as it takes on average. Of few trials all may have failed by chance. */
-static unsigned int heap_trials(const struct bench *bench)
+unsigned int guards_trials(const struct bench *bench)
 {
 	uint64_t left = bench_trials_left(bench), failed, trials, wanted;
 
@@ -126,7 +126,7 @@ char *guards_request(const struct bench *bench, struct heap_request *ret)
 				      .program = request->program,
 				      .slot_env = request->slot_env,
 				      .jobs = request->jobs,
-				      .trials = heap_trials(bench),
+				      .trials = guards_trials(bench),
 				      .found_enough = (unsigned int)bench_wanted(bench),
 				      .seed = bench->start.first->trial,
 				      .progress = request->progress,
@@ -503,9 +503,9 @@ static enum guards_reason reason_after_homes(const struct bench *bench)
 	    (is_ambiguous(bench, level) ||
 	     ((!telling || is_healthy(telling)) && bench_wants_guards(bench))))
 		return GUARDS_AMBIGUOUS;
-	if (bench->homes.followed && !asked(bench, GUARDS_OVERRUN) && telling &&
-	    !homes_caught_source(bench) && bench->guards.seen.list.count == 0 &&
-	    may_be_overrun(telling))
+	if (telling && (bench->homes.followed || !copied_from(telling)) &&
+	    !asked(bench, GUARDS_OVERRUN) && !homes_caught_source(bench) &&
+	    bench->guards.seen.list.count == 0 && may_be_overrun(telling))
 		return GUARDS_OVERRUN;
 	return GUARDS_REASONS;
 }
@@ -532,7 +532,7 @@ enum guards_reason guards_reason(const struct bench *bench)
 
 static bool applies(struct inquiry *inq, struct strbuf *why)
 {
-	return guards_reason(inq->bench) != GUARDS_REASONS;
+	return guards_reason(inq->bench) != GUARDS_REASONS && !fences_first(inq);
 }
 
 /* Until it has failed often enough; where they show nothing, all of them. */
@@ -540,7 +540,7 @@ static void price(const struct inquiry *inq, struct price *ret)
 {
 	struct price most;
 
-	price_of_trials(inq, heap_trials(inq->bench), 2, &most);
+	price_of_trials(inq, guards_trials(inq->bench), 2, &most);
 	price_of_failures(inq, (double)bench_wanted(inq->bench), 2, ret);
 	if (ret->trials > most.trials)
 		*ret = most;

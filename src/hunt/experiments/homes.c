@@ -233,7 +233,8 @@ static bool is_proof(const struct sight *sight)
 	if (is_unwritten(sight))
 		return true;
 	return w && (w->flags & act) == act && !sight->healthy &&
-	       (sight->very_block || sight->since_birth || sight->home.kind != HOME_BLOCK);
+	       (sight->same_block || sight->since_birth || sight->exact ||
+		sight->home.kind != HOME_BLOCK);
 }
 
 /* Every failing trial of this round that was watched is proof, at the home that tells. */
@@ -256,6 +257,17 @@ uint64_t bench_wanted(const struct bench *bench)
 	return bench->request->limits.proofs && wanted > PROOFS ? PROOFS : wanted;
 }
 
+/* This way does not lead to the victim. One trial tells that died of another block of the kind; of
+ * others two. */
+static uint64_t misses_left(const struct bench *bench)
+{
+	uint64_t failed = bench->round.failed;
+
+	if (bench->round.watched > 0 || bench->round.missed > 0 || failed >= FAILURES_UNWATCHED)
+		return 0;
+	return failed == 0 ? 1 : FAILURES_UNWATCHED - failed;
+}
+
 static bool enough(struct bench *bench)
 {
 	uint64_t wanted = bench->request->limits.wanted;
@@ -264,7 +276,7 @@ static bool enough(struct bench *bench)
 	    all_proofs(bench))
 		wanted = PROOFS;
 	return (bench->round.watched >= wanted && !awaits_passing(bench)) || bench_hidden(bench) ||
-	       (bench->round.watched == 0 && bench->round.failed >= FAILURES_UNWATCHED) ||
+	       (bench->round.watched == 0 && misses_left(bench) == 0) ||
 	       (bench->homes.other_way && bench->round.failed >= FAILURES_PER_VICTIM &&
 		bench->round.failed >= FAILURES_PER_VICTIM * bench->round.watched);
 }
@@ -275,10 +287,9 @@ static uint64_t missing(const struct bench *bench, struct rate *seen)
 
 	if (awaits_passing(bench))
 		return 0;
-	if (watched == 0 && bench->round.failed > 0)
-		return bench->round.failed < FAILURES_UNWATCHED
-			       ? FAILURES_UNWATCHED - bench->round.failed
-			       : 0;
+	if (watched == 0 &&
+	    (bench->round.failed > 0 || bench->homes.key_tried > bench->homes.key_led))
+		return misses_left(bench);
 	if (watched < bench_wanted(bench))
 		wanted = bench_wanted(bench);
 	return watched < wanted ? wanted - watched : 0;
@@ -529,6 +540,9 @@ static int watch_homes(struct bench *bench, struct err *err)
 		if (r == 0)
 			r = run_without_frames(bench, err);
 		bench->round.quiet_max = 0;
+		/* It died of a wrong free meanwhile: that tells more than any home. */
+		if (!bench_worth_watching(bench))
+			break;
 		if (bench->round.watched >= bench->request->limits.wanted ||
 		    (bench->round.watched > 0 && !bench->homes.other_way) ||
 		    (bench->round.watched > 0 && enough(bench)))
@@ -603,9 +617,11 @@ bool homes_caught_source(const struct bench *bench)
 static bool follows(const struct bench *bench)
 {
 	enum guards_reason reason = guards_reason(bench);
+	int level = telling_level(bench);
 
 	return reason == GUARDS_AMBIGUOUS || reason == GUARDS_OVERRUN ||
-	       (!bench->homes.followed && telling_level(bench) >= 0);
+	       (level >= 0 && !bench->homes.followed &&
+		(copied_from(&bench->homes.levels[level]) || probe_may_tell(bench)));
 }
 
 void homes_settle(struct bench *bench, bool over)

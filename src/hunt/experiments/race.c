@@ -22,9 +22,9 @@
 #define WORDS_AT_ONCE 4u
 #define BLOCK_BYTES_MAX 128u
 #define TARGETS_MAX 4u
-/* Failing trials with only one thread there, until it is enough; of a variable one tells, for no
- * key can have led elsewhere. */
-#define FAILURES_ALONE 2u
+/* Failing trials without a lost update, until it is enough. One tells, where threads did not take
+ * turns at any of the words, and each was the one that the crash speaks of. */
+#define FAILURES_NONE 2u
 #define TRIALS_PER_STAGE 40u
 
 /* What was seen in a trial. */
@@ -35,16 +35,15 @@ struct race_sight {
 
 struct race {
 	VEC(struct race_sight) sights;
-	uint64_t seen;	   /* failing trials with one */
-	uint64_t together; /* failing trials in which two threads came by */
-	uint64_t touched;  /* failing trials in which anybody did */
+	uint64_t seen; /* failing trials with one */
+	uint64_t none; /* failing trials that had none, for sure */
 };
 
 /* Where to look. */
-struct suspect_object {
-	const char *key; /* of a block */
-	uint64_t size;
+struct suspect_word {
+	const char *key;		   /* of a block */
 	const struct backtrack_step *step; /* or a step of the backtrack */
+	int64_t offset;			   /* in the block; from the step's own word */
 };
 
 /* ---- one trial ---------------------------------------------------------------------------------
@@ -156,9 +155,52 @@ static bool find_lost(struct bench *bench, const struct accesses *accesses, unsi
 	return false;
 }
 
+/* Does one thread write between two accesses of another, of which the second is a write, too? Else
+ * nothing can have been lost: who made it has handed it over, or the others only read. */
+static bool take_turns(const struct accesses *accesses)
+{
+	struct writer writer, reader;
+
+	for (size_t to = accesses->list.count; to-- > 0;)
+		for (size_t i = to; i-- > 0 && is_store(accesses->list.items[to], &writer);)
+			if (accesses->list.items[i]->hit->tid !=
+				    accesses->list.items[to]->hit->tid &&
+			    is_store(accesses->list.items[i], &reader) && before(accesses, to) >= 0)
+				return true;
+	return false;
+}
+
+/* Is it about the block with this id that the trial died? */
+static bool crash_names(struct bench *bench, uint64_t id)
+{
+	const struct crash *crash = bench_crash(bench);
+	const struct crash_reading *crashed =
+		reading_backtrack(bench->round.reading, THROUGH_OBJECTS);
+
+	if (!crash || id == 0)
+		return false;
+	VEC_FOREACH (&crash->blocks, block)
+		if (block->id == id)
+			return true;
+	VEC_FOREACH (&crashed->backtrack.steps, step)
+		if (step->in.id == id || step->to.id == id || step->to_former.id == id)
+			return true;
+	return false;
+}
+
+static bool is_met(struct bench *bench, const struct stake *stake, const struct accesses *accesses)
+{
+	if (stake->home.kind == HOME_GLOBAL)
+		return true;
+	VEC_FOREACH (&accesses->list, caught)
+		if (crash_names(bench, (*caught)->hit->id))
+			return true;
+	return false;
+}
+
 static void read_failing_trial(struct bench *bench)
 {
-	bool seen = false, together = false, touched = false;
+	bool seen = false, none = true;
 
 	bench->round.failed++;
 	for (unsigned int i = 0; i < bench->stakeout.list.count; i++) {
@@ -168,31 +210,30 @@ static void read_failing_trial(struct bench *bench)
 			if (caught->hit->watch == i &&
 			    !(caught->hit->flags & (LOG_HIT_ALONGSIDE | LOG_HIT_IMPRECISE)))
 				VEC_PUSH(&accesses.list, caught);
-		for (size_t k = 1; k < accesses.list.count; k++)
-			together |= accesses.list.items[k]->hit->tid !=
-				    accesses.list.items[0]->hit->tid;
-		touched |= accesses.list.count > 0;
+		none &= is_met(bench, &bench->stakeout.list.items[i], &accesses) &&
+			!take_turns(&accesses);
 		seen |= find_lost(bench, &accesses, i);
 		VEC_DEINIT(&accesses.list);
 	}
 	bench->race->seen += seen;
-	bench->race->together += together;
-	bench->race->touched += touched;
-}
-
-static bool is_of_variable(const struct bench *bench)
-{
-	return bench->stakeout.list.count > 0 &&
-	       bench->stakeout.list.items[0].home.kind == HOME_GLOBAL;
+	bench->race->none += none && !seen;
 }
 
 static bool enough(struct bench *bench)
 {
-	return bench->race->seen >= bench->request->limits.wanted ||
-	       (bench->race->together == 0 &&
-		bench->round.failed >= (is_of_variable(bench) ? 1 : FAILURES_ALONE)) ||
-	       bench->round.failed >= 2 * bench->request->limits.wanted ||
-	       bench->round.trials >= TRIALS_PER_STAGE;
+	const struct race *race = bench->race;
+	uint64_t wanted = bench_wanted(bench);
+
+	return race->seen >= wanted || race->none > 0 ||
+	       (race->seen == 0 && bench->round.failed >= FAILURES_NONE) ||
+	       bench->round.failed >= 2 * wanted || bench->round.trials >= TRIALS_PER_STAGE;
+}
+
+static uint64_t missing(const struct bench *bench, struct rate *seen)
+{
+	uint64_t wanted = bench_wanted(bench);
+
+	return bench->race->seen == 0 ? 1 : wanted - bench->race->seen;
 }
 
 static const struct round_ops race_round = { .id = 7,
@@ -200,7 +241,8 @@ static const struct round_ops race_round = { .id = 7,
 					     .planned = true,
 					     .replays = true,
 					     .read_failing = read_failing_trial,
-					     .enough = enough };
+					     .enough = enough,
+					     .missing = missing };
 
 /* ---- where to look -----------------------------------------------------------------------------
  */
@@ -223,95 +265,127 @@ static bool has_threads(const struct bench *bench)
 	return found;
 }
 
-struct targets {
-	VEC(struct suspect_object) list;
+struct words {
+	VEC(struct suspect_word) list;
 };
 
-static void add_block(struct targets *targets, const struct block_life *block)
+/* Its blocks were watched by their keys, and never was it the one that failed. */
+static bool keys_mislead(const struct bench *bench, const char *key)
 {
-	size_t blocks = 0;
+	const struct backtrack *backtrack = &bench->start.first->backtrack;
 
-	if (!block || !block->key || !strchr(block->key, '#'))
+	if (bench->homes.key_tried == 0 || bench->homes.key_led > 0)
+		return false;
+	VEC_FOREACH (&backtrack->steps, step)
+		if (step->home.kind == HOME_BLOCK && step->home.key &&
+		    key_same_context(step->home.key, key))
+			return true;
+	return false;
+}
+
+static void add_word(const struct bench *bench, const struct suspect_word *word, struct words *ret)
+{
+	if (word->key && (!strchr(word->key, '#') || keys_mislead(bench, word->key)))
 		return;
-	VEC_FOREACH (&targets->list, known) {
-		if (known->key && strcmp(known->key, block->key) == 0)
+	VEC_FOREACH (&ret->list, known)
+		if (known->offset == word->offset &&
+		    (known->step && word->step
+			     ? home_same(&known->step->home, &word->step->home)
+			     : known->key && word->key && strcmp(known->key, word->key) == 0))
 			return;
-		blocks += known->key != NULL;
-	}
-	if (blocks >= TARGETS_MAX)
+	VEC_PUSH(&ret->list, *word);
+}
+
+/* All of a block that was freed. */
+static void add_block(const struct bench *bench, const struct block_life *block, struct words *ret)
+{
+	if (!block || !block->key)
 		return;
-	VEC_PUSH(&targets->list,
-		 ((struct suspect_object){ .key = block->key, .size = block->size }));
+	for (uint64_t at = 0; at < block->size && at < BLOCK_BYTES_MAX; at += WORD)
+		add_word(bench, &(struct suspect_word){ .key = block->key, .offset = (int64_t)at },
+			 ret);
 }
 
-static void add_steps(const struct bench *bench, enum home_kind kind, struct targets *ret)
+/* A variable that the crash read, and its neighbours: a structure may be one. */
+static void add_variables(const struct bench *bench, int64_t offset, struct words *ret)
 {
-	VEC_FOREACH (&bench->start.first->backtrack.steps, step) {
-		bool known = false;
+	VEC_FOREACH (&bench->start.first->backtrack.steps, step)
+		if (step->home.kind == HOME_GLOBAL)
+			add_word(bench, &(struct suspect_word){ .step = step, .offset = offset },
+				 ret);
+}
 
-		VEC_FOREACH (&ret->list, target)
-			known |= target->step && home_same(&target->step->home, &step->home);
-		if (!known && ret->list.count < 2 * TARGETS_MAX && step->home.kind == kind)
-			VEC_PUSH(&ret->list, ((struct suspect_object){ .step = step }));
+/* The words around the place that the crash read, of the same block. */
+static void add_fields(const struct bench *bench, struct words *ret)
+{
+	static const int64_t around[] = { 0, WORD, 2 * WORD, -(int64_t)WORD };
+
+	VEC_FOREACH (&bench->start.first->backtrack.steps, step)
+		for (size_t i = 0; i < ARRAY_SIZE(around) && step->home.kind == HOME_BLOCK; i++) {
+			int64_t at = (step->home.offset & ~(int64_t)(WORD - 1)) + around[i];
+
+			if (at >= 0 && (uint64_t)at < step->in.size)
+				add_word(bench,
+					 &(struct suspect_word){ .key = step->home.key,
+								 .offset = at },
+					 ret);
+		}
+}
+
+static const struct block_life *freed_block(const struct evidence *e)
+{
+	switch (e->failing ? e->kind : EVIDENCE_CRASH) {
+	case EVIDENCE_FREED_USE:
+		return e->freed_use->block;
+	case EVIDENCE_HOLDER:
+		return e->holder->target;
+	case EVIDENCE_BAD_FREE:
+		return e->bad_free->block;
+	default:
+		return NULL;
 	}
 }
 
-/* Variables that the crash read first: one trial tells of each. Then what was freed too early, then
- * blocks that the crash read. */
-static void find_targets(const struct bench *bench, struct targets *ret)
+/* The likeliest first: variables that the crash read, what was freed too early, fields that the
+ * crash read, what lies beside the variables. */
+static void find_words(const struct bench *bench, struct words *ret)
 {
-	add_steps(bench, HOME_GLOBAL, ret);
+	const char *blocks[TARGETS_MAX];
+	size_t count = 0;
+
+	add_variables(bench, 0, ret);
 	VEC_FOREACH (&bench->ret->evidence.list, e) {
-		if (!e->failing)
+		const struct block_life *block = freed_block(e);
+		bool known = !block || !block->key || count == TARGETS_MAX;
+
+		for (size_t i = 0; !known && i < count; i++)
+			known = strcmp(blocks[i], block->key) == 0;
+		if (known)
 			continue;
-		if (e->kind == EVIDENCE_FREED_USE)
-			add_block(ret, e->freed_use->block);
-		else if (e->kind == EVIDENCE_HOLDER)
-			add_block(ret, e->holder->target);
-		else if (e->kind == EVIDENCE_BAD_FREE)
-			add_block(ret, e->bad_free->block);
+		blocks[count++] = block->key;
+		add_block(bench, block, ret);
 	}
-	add_steps(bench, HOME_BLOCK, ret);
+	add_fields(bench, ret);
+	add_variables(bench, WORD, ret);
+	add_variables(bench, 2 * WORD, ret);
+	add_variables(bench, -(int64_t)WORD, ret);
 }
 
-/* Where the crash read, the words around that place; all of a block that was freed. */
-static bool word_offset(const struct suspect_object *target, unsigned int window, unsigned int i,
-			int64_t *ret)
-{
-	static const int64_t around[WORDS_AT_ONCE] = { 0, 8, 16, -8 };
-	uint64_t size = target->size;
-
-	*ret = (int64_t)(window * WORDS_AT_ONCE + i) * WORD;
-	if (target->step) {
-		size = target->step->in.size;
-		*ret = (target->step->home.offset & ~(int64_t)(WORD - 1)) + around[i];
-		if (target->step->home.kind == HOME_GLOBAL || window > 0)
-			return window == 0;
-	}
-	return *ret >= 0 && (uint64_t)*ret < size &&
-	       (target->step || *ret < (int64_t)BLOCK_BYTES_MAX);
-}
-
-/* The window's words of a target; false: there are no more. */
-static bool stake_words(struct bench *bench, const struct suspect_object *target,
-			unsigned int window)
+/* The next ones, as many as there are registers; false: there are no more. */
+static bool stake_words(struct bench *bench, const struct words *words, size_t *next)
 {
 	struct stakeout *stakeout = &bench->stakeout;
-	const struct home *home = target->step ? &target->step->home : NULL;
 
 	stakeout_deinit(stakeout);
 	*stakeout = (struct stakeout){ 0 };
-	for (unsigned int i = 0; i < WORDS_AT_ONCE; i++) {
-		int64_t offset;
+	for (; *next < words->list.count && stakeout->list.count < WORDS_AT_ONCE; ++*next) {
+		const struct suspect_word *word = &words->list.items[*next];
 
-		if (!word_offset(target, window, i, &offset))
-			continue;
-		if (home && home->kind == HOME_GLOBAL)
-			(void)stakeout_add_near(stakeout, &bench->start.first->record, target->step,
-						offset - (home->offset & ~(int64_t)(WORD - 1)));
+		if (word->step)
+			(void)stakeout_add_near(stakeout, &bench->start.first->record, word->step,
+						word->offset);
 		else
-			(void)stakeout_add_block(stakeout, home ? home->key : target->key, offset,
-						 WORD);
+			(void)stakeout_add_block(stakeout, word->key, word->offset, WORD);
 	}
 	VEC_FOREACH (&stakeout->list, stake)
 		stake->reads = true;
@@ -376,27 +450,6 @@ static void forget(struct race *race)
 	*race = (struct race){ 0 };
 }
 
-static int look_at(struct bench *bench, const struct suspect_object *target, bool *ret_told,
-		   struct err *err)
-{
-	bool led =
-		true; /* the watch to the target; who never meets it need not ask for more words */
-	int r = 0;
-
-	for (unsigned int window = 0; r == 0 && !*ret_told && led && bench_may_go_on(bench) &&
-				      stake_words(bench, target, window);
-	     window++) {
-		r = bench_plan(bench, err);
-		if (r == 0)
-			r = round_run(bench, &race_round, err);
-		if (r == 0)
-			*ret_told = tell(bench);
-		led = bench->race->touched > 0;
-		forget(bench->race);
-	}
-	return r;
-}
-
 /* Would it say anything new? Where a block was overrun, or nobody ever wrote, two threads are no
  * question. */
 static bool is_open(const struct bench *bench)
@@ -430,7 +483,7 @@ static bool applies(struct inquiry *inq, struct strbuf *why)
 
 static void price(const struct inquiry *inq, struct price *ret)
 {
-	price_of_failures(inq, (double)inq->bench->request->limits.wanted, 2, ret);
+	price_of_failures(inq, (double)bench_wanted(inq->bench), 2, ret);
 }
 
 /* Who did it may be two threads that did it together. */
@@ -438,21 +491,27 @@ static int run(struct inquiry *inq)
 {
 	struct bench *bench = inq->bench;
 	struct race race = { 0 };
-	struct targets targets = { 0 };
+	struct words words = { 0 };
 	bool told = false;
+	size_t next = 0;
 	int r = 0;
 
-	find_targets(bench, &targets);
-	if (targets.list.count > 0)
+	find_words(bench, &words);
+	if (words.list.count > 0)
 		bench_say(bench,
 			  "it has threads: watching who reads and writes what was freed, and "
 			  "what the crash read");
 	bench->race = &race;
-	VEC_FOREACH (&targets.list, target)
-		if (r == 0 && !told)
-			r = look_at(bench, target, &told, inq->err);
+	while (r == 0 && !told && bench_may_go_on(bench) && stake_words(bench, &words, &next)) {
+		r = bench_plan(bench, inq->err);
+		if (r == 0)
+			r = round_run(bench, &race_round, inq->err);
+		if (r == 0)
+			told = tell(bench);
+		forget(&race);
+	}
 	bench->race = NULL;
-	VEC_DEINIT(&targets.list);
+	VEC_DEINIT(&words.list);
 	return r;
 }
 

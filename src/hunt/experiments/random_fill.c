@@ -41,15 +41,12 @@ bool toss_worth(struct bench *bench, const char *what, const char *command)
 	return false;
 }
 
-int toss_run(struct bench *bench, const struct toss *about, struct heap_report *report,
-	     struct err *err)
+int toss_run(struct bench *bench, bool fresh, struct heap_report *report, struct err *err)
 {
 	struct heap_request heap;
 	AUTO(mem_freep) char *settings = guards_request(bench, &heap);
 	AUTO(mem_freep)
-	char *tossed =
-		mem_printf("%s%s 0.5 %016llx\n", settings, about ? "fresh-chance" : "poison-chance",
-			   about ? (unsigned long long)about->context : 0);
+	char *tossed = mem_printf("%s%s 0.5\n", settings, fresh ? "fresh-chance" : "poison-chance");
 	AUTO(strbuf_deinit) struct strbuf place = { 0 };
 	uint64_t left = bench_trials_left(bench);
 	unsigned int most = affordable(bench);
@@ -67,15 +64,12 @@ int toss_run(struct bench *bench, const struct toss *about, struct heap_report *
 	heap.give_up_clean = true; /* there are other questions to ask */
 	heap.trials_max = left < most ? (unsigned int)left : most;
 	heap.plan.poison_ppm = PPM;
-	if (about) {
+	if (fresh)
 		heap.plan.item.flags |= PLAN_HEAP_FRESH;
-		heap.plan.sweep_count = about->context != 0;
-		heap.plan.sweep_hashes[0] = about->context;
-	}
 	r = heap_run(bench->runner.cs, &heap, report, err);
 	if (r == 0) {
 		guards_count(bench, report);
-		heap_experiment(report, about ? EXPERIMENT_FILL_FRESH : EXPERIMENT_FILL_FREED,
+		heap_experiment(report, fresh ? EXPERIMENT_FILL_FRESH : EXPERIMENT_FILL_FREED,
 				&made);
 		evidence_add_experiment(&bench->ret->evidence, &made);
 		/* Guards are on here, too: what they find damaged is no less so. */

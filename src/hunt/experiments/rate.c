@@ -267,15 +267,71 @@ static uint64_t failures_wanted(const struct inquiry *inq)
 	return FAILURES_SLOW;
 }
 
+static uint64_t crashes(const struct inquiry *inq)
+{
+	uint64_t count = 0;
+
+	VEC_FOREACH (&inq->known.summary.signatures.list, s)
+		count += signature_crashes(&s->signature) ? s->rate.failed : 0;
+	return count;
+}
+
+/* Until so many have crashed. A failure that is no crash does not say what was hit. */
+static int measure_crashes(struct inquiry *inq, uint64_t trials, uint64_t wanted,
+			   unsigned int flags)
+{
+	int r = 0;
+
+	if (inq->known.summary.rate.trials > 0 && crashes(inq) >= wanted)
+		return 0;
+	do {
+		uint64_t seen = inq->known.summary.failed_any;
+
+		/* What fails without a crash says nothing: then as many as there is room for, and
+		 * side by side, which may be what it takes. */
+		r = measure(inq, trials, seen + 1,
+			    MEASURE_ANY | flags | (crashes(inq) == seen ? MEASURE_SPARING : 0));
+		flags = 0;
+		/* Of two that ended together both count. */
+		if (inq->known.summary.failed_any == seen)
+			break;
+	} while (r == 0 && may_go_on(inq) && crashes(inq) < wanted &&
+		 inq->known.summary.rate.trials < trials);
+	return r;
+}
+
+/* Of crashes that are all alike a few do: how often it fails exactly is asked last. */
+static bool crashes_tell(const struct inquiry *inq)
+{
+	return !inq->request->signature && crashes(inq) >= FAILURES_FIRST &&
+	       inq->known.summary.families.list.count == 1;
+}
+
+static int measure_on(struct inquiry *inq, uint64_t trials)
+{
+	int r = 0;
+
+	if (!shown(inq))
+		r = measure(inq, trials, 1, MEASURE_ANY);
+	if (r == 0 && may_go_on(inq) && crashes(inq) > 0)
+		r = measure_crashes(inq, trials, FAILURES_FIRST, 0);
+	if (r < 0 || !may_go_on(inq) || crashes_tell(inq))
+		return r;
+	return measure(inq, trials, failures_wanted(inq), 0);
+}
+
 /* First a few: what crashes every time needs no more. What only fails every time may hide a crash
  * that comes now and then, which is what a hunt is for. */
 static int measure_in_steps(struct inquiry *inq, uint64_t earlier)
 {
 	uint64_t first = earlier > TRIALS_FIRST ? earlier : TRIALS_FIRST;
-	int r = measure(inq, earlier + hunt_trials(inq, first - earlier), failures_wanted(inq),
-			inq->request->fresh);
+	uint64_t trials = earlier + hunt_trials(inq, first - earlier), always;
+	int r = inq->request->signature
+			? measure(inq, trials, failures_wanted(inq), inq->request->fresh)
+			: measure_crashes(inq, trials, FAILURES_FIRST, inq->request->fresh);
 
-	if (r < 0 || !may_go_on(inq) || (fails_always(inq) && always_crashes(inq) && shown(inq)))
+	if (r < 0 || !may_go_on(inq) || crashes_tell(inq) ||
+	    (fails_always(inq) && always_crashes(inq) && shown(inq)))
 		return r;
 	/* Guards are worth more than clean runs, where they can be had. */
 	if (!shown(inq) && inq->how.close.observer != OBSERVE_NONE && !inq->known.guarded) {
@@ -283,8 +339,10 @@ static int measure_in_steps(struct inquiry *inq, uint64_t earlier)
 		if (r < 0 || !may_go_on(inq) || !shown(inq))
 			return r;
 	}
-	return measure(inq, most_trials(inq, fails_always(inq) ? TRIALS_ALWAYS : TRIALS),
-		       failures_wanted(inq), 0);
+	/* Those with ids were no others, where every one has failed. */
+	always = TRIALS_ALWAYS -
+		 (inq->spending.ran < TRIALS_FIRST ? inq->spending.ran : TRIALS_FIRST);
+	return measure_on(inq, most_trials(inq, fails_always(inq) ? always : TRIALS));
 }
 
 /* None failed: on until a common failure is excluded. */
@@ -347,15 +405,6 @@ int rate_measure(struct inquiry *inq)
 
 /* ---- first with allocation ids ---- */
 
-static uint64_t crashes(const struct inquiry *inq)
-{
-	uint64_t count = 0;
-
-	VEC_FOREACH (&inq->known.summary.signatures.list, s)
-		count += signature_crashes(&s->signature) ? s->rate.failed : 0;
-	return count;
-}
-
 static bool is_long(const struct inquiry *inq)
 {
 	return inq->known.summary.use.wall_mean_s >= LONG_S;
@@ -404,30 +453,6 @@ static int measure_waiting(struct inquiry *inq, struct series_found *found, uint
 	line = mem_printf("jobs %u\n", inq->how.jobs);
 	settings_adopt(inq, "jobs", line);
 	return r == 0 ? begin_series(inq, found, earlier) : r;
-}
-
-/* Until so many have crashed. A failure that is no crash does not say what was hit. */
-static int measure_crashes(struct inquiry *inq, uint64_t trials, uint64_t wanted,
-			   unsigned int flags)
-{
-	int r = 0;
-
-	if (inq->known.summary.rate.trials > 0 && crashes(inq) >= wanted)
-		return 0;
-	do {
-		uint64_t seen = inq->known.summary.failed_any;
-
-		/* What fails without a crash says nothing: then as many as there is room for, and
-		 * side by side, which may be what it takes. */
-		r = measure(inq, trials, seen + 1,
-			    MEASURE_ANY | flags | (crashes(inq) == seen ? MEASURE_SPARING : 0));
-		flags = 0;
-		/* Of two that ended together both count. */
-		if (inq->known.summary.failed_any == seen)
-			break;
-	} while (r == 0 && may_go_on(inq) && crashes(inq) < wanted &&
-		 inq->known.summary.rate.trials < trials);
-	return r;
 }
 
 /* Of a trial that takes long one crash must do, and of a command that has crashed in every run so
@@ -587,8 +612,11 @@ const struct experiment_ops experiment_rare = { .name = "rare",
 
 static bool often_applies(struct inquiry *inq, struct strbuf *why)
 {
-	return inq->known.target && inq->known.ids_arm == 0 && inq->known.ids_series.value != 0 &&
-	       inq->how.plain.observer == OBSERVE_IDS && inq->how.short_list[0] == '\0' &&
+	bool ids = inq->known.ids_arm == 0 && inq->known.ids_series.value != 0 &&
+		   inq->how.plain.observer == OBSERVE_IDS;
+
+	return inq->known.target && (ids || inq->how.plain.observer == OBSERVE_CRASH) &&
+	       hunt_crashes(inq) && inq->how.short_list[0] == '\0' &&
 	       inq->known.summary.rate.failed < FAILURES && inq->known.summary.rate.trials < TRIALS;
 }
 

@@ -390,6 +390,9 @@ static void see_level(struct bench *bench, const struct crash_reading *crashed,
 	(void)log_watch_row(&in->reader, 0, &sight.row);
 	stakeout_look(log, in, &sight.victim, &result);
 	sight.watched = result.watched;
+	sight.covered = stakeout_covers(in, &sight.victim,
+					stake->by == STAKE_KEY || stake->by == STAKE_CONTEXT) ||
+			result.caught;
 	sight.since_birth =
 		result.since_birth && (stake->by == STAKE_KEY || stake->by == STAKE_FRAME);
 	sight.birth_value = result.watched ? result.row.first_value : 0;
@@ -400,6 +403,8 @@ static void see_level(struct bench *bench, const struct crash_reading *crashed,
 				sight.in);
 	}
 	if (result.caught) {
+		sight.exact =
+			result.exact && step->in.id != 0 && result.last->hit->id == step->in.id;
 		sight.write = evidence_new(EVIDENCE_WRITE, crashed->trial, true);
 		stakeout_tell(&result, &sight.victim, in, bench->symbols, sight.write.write,
 			      &sight.source);
@@ -441,8 +446,6 @@ static void see_level(struct bench *bench, const struct crash_reading *crashed,
 	sight.same_block =
 		sight.by_key && sight.watched &&
 		step->in.size == bench->start.first->backtrack.steps.items[stake->level].in.size;
-	sight.very_block = sight.same_block || (stake->by == STAKE_CONTEXT && sight.watched &&
-						step->in.id != 0 && result.row.id == step->in.id);
 	VEC_PUSH(&bench->homes.levels[stake->level].sights, sight);
 }
 
@@ -610,15 +613,32 @@ static void see_recycled(struct bench *bench, const struct crash_reading *crashe
 /* Per trial: did a key lead to the block that was hit? */
 static void count_keys(struct bench *bench, uint64_t trial)
 {
-	bool tried = false, right = false;
+	bool tried = false, right = false, led = false;
 
 	for (unsigned int i = 0; i < LEVELS_MAX; i++)
 		VEC_FOREACH (&bench->homes.levels[i].sights, sight) {
 			tried |= sight->trial == trial && sight->by_key;
 			right |= sight->trial == trial && sight->same_block;
+			led |= sight->trial == trial && sight->by_key && sight->covered;
 		}
 	bench->homes.key_tried += tried;
 	bench->homes.key_right += right;
+	bench->homes.key_led += led;
+}
+
+/* A home of the same kind, in a block that was not watched. */
+static bool is_missed(const struct bench *bench, uint64_t trial)
+{
+	bool seen = false;
+
+	for (unsigned int i = 0; i < LEVELS_MAX; i++) {
+		const struct sight *sight = sight_of(bench, i, trial);
+
+		if (sight && sight->covered)
+			return false;
+		seen |= sight && sight->home.kind == HOME_BLOCK;
+	}
+	return seen;
 }
 
 void read_failing(struct bench *bench)
@@ -651,6 +671,7 @@ void read_failing(struct bench *bench)
 	see_recycled(bench, crashed);
 	count_keys(bench, crashed->trial);
 	bench->round.watched += was_watched(bench, crashed->trial, LEVELS_MAX);
+	bench->round.missed += is_missed(bench, crashed->trial);
 	see_harmless(bench, log, bench->round.number, true, crashed);
 	cuts_note(bench, crashed);
 	crash_reading_tell(crashed, bench->symbols, bench_crash(bench), &bench->ret->evidence);

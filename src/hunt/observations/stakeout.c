@@ -368,6 +368,21 @@ static bool find_life(struct event_log *log, const struct victim *victim, struct
 	return found;
 }
 
+bool stakeout_covers(struct event_log *log, const struct victim *victim, bool from_birth)
+{
+	for (uint32_t i = 0; i < LOG_WATCHED; i++) {
+		struct log_watched row;
+
+		if (log_watched(&log->reader, i, &row) && row.address == victim->address &&
+		    (victim->id == 0 || row.id == 0 || row.id == victim->id) &&
+		    row.end != LOG_WATCHED_DISPLACED && row.end != LOG_WATCHED_YIELDED &&
+		    (from_birth || low_bytes(row.first_value, victim->len) !=
+					   low_bytes(victim->value, victim->len)))
+			return true;
+	}
+	return false;
+}
+
 static const struct hit *find_number(const struct trial_hits *log, const struct event_log *in,
 				     uint64_t number)
 {

@@ -111,6 +111,10 @@ struct stake_result {
 	struct log_last brief;
 };
 
+/* Was the victim's place watched until the end, from before the value came? Whether or not anybody
+ * was caught there. `from_birth`: of blocks that are watched from their birth on. */
+bool stakeout_covers(struct event_log *log, const struct victim *victim, bool from_birth);
+
 void stakeout_look(const struct trial_hits *log, struct event_log *in, const struct victim *victim,
 		   struct stake_result *ret);
 

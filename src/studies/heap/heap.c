@@ -56,9 +56,11 @@ static bool wants_more(const struct heap *heap)
 static uint64_t fence_trials(const struct heap *heap)
 {
 	uint64_t turns = 1ull << heap->report->fence.level;
+	uint64_t least = heap->request->fence_trials;
 
-	if (turns < FENCE_TRIALS)
-		return FENCE_TRIALS;
+	least = least < FENCE_TRIALS ? FENCE_TRIALS : least;
+	if (turns < least)
+		return least;
 	return turns < FENCE_TRIALS_MAX ? turns : FENCE_TRIALS_MAX;
 }
 
@@ -210,7 +212,8 @@ static bool heap_ended(void *ctx, const struct run *run, bool failed)
 	const struct heap *heap = ctx;
 
 	if (heap->request->suspect_p > 0 &&
-	    chance_told(&heap->chance, heap->plan.poison_ppm, heap->request->suspect_p))
+	    (chance_idle(&heap->chance) ||
+	     chance_told(&heap->chance, heap->plan.poison_ppm, heap->request->suspect_p)))
 		return true;
 	return heap->request->found_enough > 0 && found(heap) >= heap->request->found_enough;
 }

@@ -45,6 +45,7 @@ struct heap_request {
 	uint64_t seed;
 	struct plan_heap plan; /* of every trial, but for the seed */
 	enum heap_fencing fencing;
+	unsigned int fence_trials;  /* at least so many, of those that come afterwards */
 	uint16_t fence_flags;	    /* PLAN_FENCE_… */
 	const char *sweep_function; /* whose blocks to sweep for; NULL: as the plan says */
 	progress_fn progress;

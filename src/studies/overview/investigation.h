@@ -1,6 +1,7 @@
 #pragma once
 
 #include "case/case.h"
+#include "model/dots.h"
 #include "model/investigation.h"
 #include "run/stored.h"
 
@@ -21,6 +22,10 @@ int judgement_read(struct case_store *cs, struct evidence_list *evidence, struct
  * for word? -ENOENT when there is none. */
 int judgement_again(struct case_store *cs, bool *ret_same, struct verdict *ret_stored,
 		    struct verdict *ret_again, struct err *err);
+
+/* Every trial of it, to be drawn (dots_read.c). */
+int dots_read(struct case_store *cs, const struct investigation *inv, struct trial_dots *ret,
+	      struct err *err);
 
 /* Adds the user's hypotheses, notes and workarounds (people.c). */
 int people_read(struct case_store *cs, struct investigation *inv, struct err *err);

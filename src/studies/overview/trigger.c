@@ -148,6 +148,27 @@ static void add_items(const struct trigger_reading *reading, const struct number
 	}
 }
 
+/* A list without it failed, or it failed in no list without it, or neither is known. */
+static void add_cells(const struct trigger_reading *reading, const struct numbers *numbers,
+		      struct trigger_set *ret)
+{
+	for (uint32_t n = 0; n < reading->names.count; n++) {
+		enum cell_state state = CELL_NOT_NEEDED;
+
+		for (size_t i = 0; i < numbers->list.count; i++)
+			if (numbers->list.items[i] == n) {
+				const struct minimal_item *item = &ret->items.items[i];
+
+				state = item->victim ? CELL_VICTIM
+					: item->without.trials > 0 && item->without.failed == 0
+						? CELL_NEEDED
+						: CELL_UNSURE;
+			}
+		VEC_PUSH(&ret->cells,
+			 ((struct trigger_cell){ mem_strdup(reading->names.items[n]), state }));
+	}
+}
+
 static void add_full(const struct trigger_reading *reading, struct trigger_set *ret)
 {
 	const struct tried *full = NULL;
@@ -236,6 +257,7 @@ int trigger_read(struct case_store *cs, struct series_id series, struct trigger_
 	if (r == 0 && numbers.list.count > 0) {
 		ret->known = true;
 		add_items(&reading, &numbers, ret);
+		add_cells(&reading, &numbers, ret);
 		add_full(&reading, ret);
 		add_file(&reading, series, ret);
 	}

@@ -171,12 +171,34 @@ static double sequential_p(const struct outcomes *o, unsigned int arm)
 	return safe_test_p(&test);
 }
 
-/* What each round brought, of the first arm and one other. */
+/* What each round brought on each machine, of the first arm and one other. A machine that is slow,
+ * or another one, is no cause: arms are compared where they met. */
 struct rounds {
 	const struct compare *compare;
 	unsigned int arm;
-	VEC(struct fisher_table) list;
+	struct strv nodes;
+	VEC(struct fisher_table) list; /* the rounds of one machine, then of the next */
 };
+
+/* What is beyond them is one stratum. */
+#define NODES_MOST 64u
+
+static void rounds_deinit(struct rounds *rounds)
+{
+	strv_deinit(&rounds->nodes);
+	VEC_DEINIT(&rounds->list);
+}
+
+static size_t node_number(struct rounds *rounds, const char *node)
+{
+	size_t i = 0;
+
+	while (i < rounds->nodes.count && strcmp(rounds->nodes.items[i], node) != 0)
+		i++;
+	if (i == rounds->nodes.count && i < NODES_MOST - 1)
+		strv_add(&rounds->nodes, node);
+	return i;
+}
 
 static void take_round(void *ctx, const struct run_row *row)
 {
@@ -184,15 +206,20 @@ static void take_round(void *ctx, const struct run_row *row)
 	const struct compare *c = rounds->compare;
 	bool failed = tally_counts(&c->runner.tally, row->signatures);
 	struct fisher_table *t;
-	uint64_t round;
+	uint64_t size, round, place;
 
 	if ((row->arm != 0 && row->arm != rounds->arm) || row->position == 0 ||
 	    row->position > schedule_runs(&c->schedule))
 		return;
-	round = (row->position - 1) / (c->schedule.batch * c->schedule.arms);
-	while (rounds->list.count <= round)
+	/* Only arms that take turns have rounds. */
+	size = c->schedule.batch * c->schedule.arms;
+	round = c->turns ? (row->position - 1) / size : 0;
+	place = node_number(rounds, row->node) *
+			(c->turns ? schedule_runs(&c->schedule) / size + 1 : 1) +
+		round;
+	while (rounds->list.count <= place)
 		VEC_PUSH(&rounds->list, ((struct fisher_table){ 0 }));
-	t = &rounds->list.items[round];
+	t = &rounds->list.items[place];
 	*(row->arm == 0 ? &t->trials_a : &t->trials_b) += 1;
 	*(row->arm == 0 ? &t->failed_a : &t->failed_b) += failed;
 }
@@ -215,8 +242,18 @@ static bool rounds_hopeless(const struct compare *c, unsigned int arm, uint64_t 
 	rounds.list.items[rounds.list.count - 1] =
 		(struct fisher_table){ left_a, 0, left_b, left_b };
 	hopeless &= strata_two_sided(rounds.list.items, rounds.list.count) > alpha;
-	VEC_DEINIT(&rounds.list);
+	rounds_deinit(&rounds);
 	return hopeless;
+}
+
+/* Are there rounds, or several machines? */
+static bool has_strata(const struct compare *c)
+{
+	bool several = c->turns;
+
+	VEC_FOREACH (&c->runner.tally.counts, count)
+		several |= strcmp(count->node, c->runner.tally.counts.items[0].node) != 0;
+	return several;
 }
 
 static bool hopeless(const struct compare *c, unsigned int arm)
@@ -231,7 +268,7 @@ static bool hopeless(const struct compare *c, unsigned int arm)
 	left_a = c->schedule.per_arm - t.trials_a;
 	left_b = c->schedule.per_arm - t.trials_b;
 	return fisher_curtailed(&t, left_a, left_b, alpha) &&
-	       (!c->turns || rounds_hopeless(c, arm, left_a, left_b, alpha));
+	       (!has_strata(c) || rounds_hopeless(c, arm, left_a, left_b, alpha));
 }
 
 /* True when every arm has its answer. */
@@ -330,14 +367,14 @@ static double exact_p(const struct compare *c, const struct rate *a, const struc
 	struct rounds rounds = { .compare = c, .arm = arm };
 	double p;
 
-	if (!c->turns)
+	if (!has_strata(c))
 		return fisher_two_sided(&(struct fisher_table){ .trials_a = a->trials,
 								.failed_a = a->failed,
 								.trials_b = b->trials,
 								.failed_b = b->failed });
 	p = read_rounds(c, &rounds) < 0 ? 1
 					: strata_two_sided(rounds.list.items, rounds.list.count);
-	VEC_DEINIT(&rounds.list);
+	rounds_deinit(&rounds);
 	return p;
 }
 

@@ -144,6 +144,61 @@ static void compare_slots(const struct tally *tally, struct series_summary *ret)
 	}
 }
 
+/* Trials and failures of one machine. */
+static void node_failed(const struct tally *tally, const char *node, uint64_t *ret_trials,
+			uint64_t *ret_failed)
+{
+	VEC_FOREACH (&tally->counts, c) {
+		if (strcmp(c->node, node) != 0)
+			continue;
+		*ret_trials += c->count;
+		*ret_failed += tally_counts(tally, c->signatures) ? c->count : 0;
+	}
+}
+
+static bool knows_node(const struct series_summary *summary, const char *node)
+{
+	VEC_FOREACH (&summary->nodes, n)
+		if (strcmp(n->node, node) == 0)
+			return true;
+	return false;
+}
+
+/* As slots are: is there a machine where it fails more often, or never? */
+static void compare_nodes(const struct tally *tally, struct series_summary *ret)
+{
+	uint64_t all_trials, all_failed;
+	size_t count;
+
+	ret->odd_node = -1;
+	VEC_FOREACH (&tally->counts, c)
+		if (!knows_node(ret, c->node))
+			VEC_PUSH(&ret->nodes,
+				 ((struct node_summary){ .node = mem_strdup(c->node), .p = 1 }));
+	count = ret->nodes.count;
+	if (count == 1 && ret->nodes.items[0].node[0] == '\0') {
+		mem_free(ret->nodes.items[0].node);
+		VEC_DEINIT(&ret->nodes);
+		return;
+	}
+	tally_failed(tally, TALLY_ALL, TALLY_ALL, &all_trials, &all_failed);
+	VEC_FOREACH (&ret->nodes, n) {
+		uint64_t trials = 0, failed = 0;
+
+		node_failed(tally, n->node, &trials, &failed);
+		n->rate = rate_wilson(trials, failed, RATE_CONFIDENCE);
+		n->p = fisher_two_sided(&(struct fisher_table){ .trials_a = trials,
+								.failed_a = failed,
+								.trials_b = all_trials - trials,
+								.failed_b = all_failed - failed });
+		if (count > 2)
+			n->p = n->p * (double)count < 1 ? n->p * (double)count : 1;
+		if (count > 1 && n->p < ODD_SLOT_P &&
+		    (ret->odd_node < 0 || n->p < ret->nodes.items[ret->odd_node].p))
+			ret->odd_node = (int)(n - ret->nodes.items);
+	}
+}
+
 static void count_place(void *ctx, const struct window_row *row)
 {
 	struct series_summary *ret = ctx;
@@ -196,6 +251,7 @@ int findings_summarise(const struct findings_source *of, struct series_summary *
 	findings_clean_runs(ret);
 	ret->clean_bound = rate_upper_bound_clean(trials, RATE_CONFIDENCE);
 	compare_slots(tally, ret);
+	compare_nodes(tally, ret);
 	r = findings_signatures(of, &ret->signatures, err);
 	if (r == 0)
 		families_group(&ret->signatures, tally, &ret->families);

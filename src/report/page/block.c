@@ -1,0 +1,340 @@
+/*
+ * The block as a byte map: the field, what a store did to it, guards, and who wrote it last.
+ */
+#include "report/page/told.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#include "base/auto.h"
+
+#define ROW 8
+#define ROWS_MOST 28u
+#define REACH_MOST 160 /* bytes of a store or of damage that are drawn */
+
+struct range {
+	int64_t from, to; /* offsets in the block; empty when from == to */
+};
+
+struct map_facts {
+	const struct verdict *v;
+	int64_t size;
+	struct range field, store, broken;
+	const struct canary_broken *canary;
+	uint64_t guard_shown; /* bytes of `canary` that are known */
+};
+
+static int64_t floor_row(int64_t offset)
+{
+	return (offset >= 0 ? offset / ROW : -((-offset + ROW - 1) / ROW)) * ROW;
+}
+
+static bool inside(const struct range *range, int64_t offset)
+{
+	return offset >= range->from && offset < range->to;
+}
+
+static const struct block_life *block_of(const struct investigation *inv)
+{
+	const struct holder_seen *holder = told_holder(inv);
+
+	if (holder)
+		return holder->holder;
+	return inv->verdict.victim;
+}
+
+static struct range cut(int64_t from, int64_t len)
+{
+	return (struct range){ from, from + (len < REACH_MOST ? len : REACH_MOST) };
+}
+
+/* The store of the trial that is told: where it lay beside the field. */
+static void find_store(const struct investigation *inv, uint64_t trial, struct map_facts *facts)
+{
+	VEC_FOREACH (&inv->evidence.list, e) {
+		const struct write_seen *w = e->kind == EVIDENCE_WRITE ? e->write : NULL;
+
+		if (!w || e->trial != trial || !home_same(&w->home, &inv->verdict.home) ||
+		    w->home.address == 0 || w->store_start == 0 || w->store_len == 0 ||
+		    w->store_len > INT32_MAX || w->new != inv->verdict.new)
+			continue;
+		facts->store = cut((int64_t)(w->store_start - w->home.address) + w->home.offset,
+				   (int64_t)w->store_len);
+	}
+}
+
+static void find_canary(const struct investigation *inv, uint64_t trial, struct map_facts *facts)
+{
+	VEC_FOREACH (&inv->evidence.list, e) {
+		if (e->kind != EVIDENCE_CANARY || e->trial != trial || !e->canary->block)
+			continue;
+		facts->canary = e->canary;
+		facts->broken = cut(e->canary->offset, (int64_t)(e->canary->len & INT32_MAX));
+		facts->guard_shown = e->canary->expected.len < e->canary->found.len
+					     ? e->canary->expected.len
+					     : e->canary->found.len;
+		if (facts->size == 0)
+			facts->size = (int64_t)e->canary->block->size;
+		return;
+	}
+}
+
+static bool gather(const struct investigation *inv, struct map_facts *ret)
+{
+	const struct verdict *v = &inv->verdict;
+	const struct block_life *block = inv->judged ? block_of(inv) : NULL;
+	uint64_t trial = inv->judged ? told_trial(inv) : 0;
+
+	*ret = (struct map_facts){ .v = v };
+	if (!inv->judged)
+		return false;
+	if (block && v->home.kind == HOME_BLOCK)
+		ret->size = (int64_t)(block->size & INT32_MAX);
+	else if (v->home.kind != HOME_BLOCK && v->home.kind != HOME_UNKNOWN)
+		ret->size = v->home.len > 0 ? v->home.offset + (int64_t)(v->home.len & 0xffff) : 0;
+	if (v->home.kind != HOME_UNKNOWN)
+		ret->field = cut(v->home.offset,
+				 v->home.len > 0 ? (int64_t)(v->home.len & INT32_MAX) : 1);
+	find_store(inv, trial, ret);
+	find_canary(inv, trial, ret);
+	return ret->size > 0 &&
+	       (ret->field.to > ret->field.from || ret->broken.to > ret->broken.from);
+}
+
+static void fill_value(const struct map_facts *facts, int64_t offset, struct byte_cell *cell)
+{
+	const struct verdict *v = facts->v;
+	int64_t at = offset - facts->field.from, guard = offset - facts->broken.from;
+
+	if (v->values_known && at >= 0 && at < (int64_t)v->value_len && at < 8 &&
+	    v->home.kind != HOME_UNKNOWN) {
+		cell->known = true;
+		cell->before = (uint8_t)(v->old >> (8 * at));
+		cell->after = (uint8_t)(v->new >> (8 * at));
+	} else if (facts->canary && guard >= 0 && guard < (int64_t)facts->guard_shown) {
+		cell->known = true;
+		cell->before = (uint8_t)facts->canary->expected.data[guard];
+		cell->after = (uint8_t)facts->canary->found.data[guard];
+	}
+}
+
+static struct byte_cell cell_at(const struct map_facts *facts, int64_t offset, bool values)
+{
+	struct byte_cell cell = { .field = inside(&facts->field, offset),
+				  .written = inside(&facts->store, offset) };
+	bool outside = offset < 0 || offset >= facts->size;
+
+	if (outside && facts->v->home.kind != HOME_STACK)
+		cell.zone = facts->canary ? ZONE_GUARD : ZONE_NEIGHBOUR;
+	if (values)
+		fill_value(facts, offset, &cell);
+	return cell;
+}
+
+static bool touches(const struct range *range, int64_t row)
+{
+	return range->to > range->from && row < range->to && row + ROW > range->from;
+}
+
+/* Rows of what matters, one before and one after; of the block its first and its last. */
+static bool is_shown(const struct map_facts *facts, int64_t row)
+{
+	for (int64_t near = row - ROW; near <= row + ROW; near += ROW)
+		if (touches(&facts->field, near) || touches(&facts->store, near) ||
+		    touches(&facts->broken, near))
+			return (row >= 0 && row < facts->size) || touches(&facts->field, row) ||
+			       touches(&facts->store, row) || touches(&facts->broken, row) ||
+			       facts->canary != NULL;
+	return row == 0 || row == floor_row(facts->size - 1);
+}
+
+static char *row_note(const struct map_facts *facts, int64_t row)
+{
+	const struct home *home = &facts->v->home;
+
+	if (touches(&facts->field, row) && floor_row(facts->field.from) == row)
+		return mem_strdup(home->field  ? home->field
+				  : home->name ? home->name
+					       : "◀ the field");
+	if (touches(&facts->broken, row) && floor_row(facts->broken.from) == row)
+		return mem_strdup(row < 0	      ? "◀ guard before, damaged"
+				  : row < facts->size ? "◀ freed bytes, written"
+						      : "◀ guard behind, damaged");
+	if (row == 0)
+		return mem_strdup("start of the block");
+	if (row == floor_row(facts->size - 1))
+		return mem_printf("end: %lld bytes", (long long)facts->size);
+	return NULL;
+}
+
+static int64_t lowest(const struct map_facts *facts)
+{
+	int64_t low = 0;
+
+	if (facts->field.to > facts->field.from && facts->field.from < low)
+		low = facts->field.from;
+	if (facts->store.to > facts->store.from && facts->store.from < low)
+		low = facts->store.from;
+	if (facts->broken.to > facts->broken.from && facts->broken.from < low)
+		low = facts->broken.from;
+	return floor_row(low) - (facts->canary ? ROW : 0);
+}
+
+static int64_t highest(const struct map_facts *facts)
+{
+	int64_t high = facts->size;
+
+	if (facts->field.to > high)
+		high = facts->field.to;
+	if (facts->store.to > high)
+		high = facts->store.to;
+	if (facts->broken.to > high)
+		high = facts->broken.to;
+	return high + (facts->canary ? ROW : 0);
+}
+
+/* Rows that may be shown lie at both ends of the block and around what matters: nobody walks
+ * through a block of a gigabyte. */
+static int64_t next_row(const struct map_facts *facts, int64_t row)
+{
+	int64_t last = floor_row(facts->size - 1), next = last;
+	const struct range *ranges[] = { &facts->field, &facts->store, &facts->broken };
+
+	if (row + ROW > last)
+		return row + ROW;
+	for (size_t i = 0; i < ARRAY_SIZE(ranges); i++) {
+		int64_t from = floor_row(ranges[i]->from) - ROW;
+
+		if (ranges[i]->to == ranges[i]->from || row > ranges[i]->to + ROW)
+			continue;
+		if (from <= row)
+			return row + ROW;
+		if (from < next)
+			next = from;
+	}
+	return next;
+}
+
+static void build(const struct map_facts *facts, bool values, struct byte_picture *ret)
+{
+	bool skipped = false;
+	int64_t row = lowest(facts), high = highest(facts);
+
+	while (row < high && ret->rows.count < ROWS_MOST) {
+		int64_t next = next_row(facts, row);
+
+		if (is_shown(facts, row)) {
+			struct byte_row shown = { .offset = row,
+						  .gap = skipped && ret->rows.count > 0,
+						  .note = row_note(facts, row) };
+
+			for (int i = 0; i < ROW; i++) {
+				shown.cells[i] = cell_at(facts, row + i, values);
+				ret->values |= shown.cells[i].known;
+			}
+			VEC_PUSH(&ret->rows, shown);
+			skipped = false;
+		} else {
+			skipped = true;
+		}
+		skipped |= next > row + ROW;
+		row = next;
+	}
+}
+
+/* Which bits, in words. */
+static void put_bits(const struct page *page)
+{
+	const struct verdict *v = &page->inv->verdict;
+	uint64_t changed = v->old ^ v->new;
+	AUTO(strbuf_deinit) struct strbuf bits = { 0 };
+	unsigned int count = 0;
+
+	if (!v->values_known || html_shared(page->h) || changed == 0)
+		return;
+	for (unsigned int bit = 0; bit < 64; bit++)
+		if (changed >> bit & 1 && count++ < 12)
+			strbuf_addf(&bits, "%s%u", bits.len > 0 ? ", " : "", bit);
+	el_txtf(page->h, "p", NULL, "%u bit%s changed: %s%s.", count, count == 1 ? "" : "s",
+		strbuf_str(&bits), count > 12 ? ", …" : "");
+}
+
+/* The last store to each field of the block that was watched in this trial. */
+static void put_writers(const struct page *page, uint64_t trial)
+{
+	const struct evidence_list *list = &page->inv->evidence;
+	size_t rows = 0;
+
+	for (size_t i = 0; i < list->list.count; i++) {
+		const struct evidence *e = &list->list.items[i];
+		bool later = false;
+		AUTO(strbuf_deinit) struct strbuf home = { 0 };
+
+		if (e->kind != EVIDENCE_WRITE || e->trial != trial || rows == 12)
+			continue;
+		for (size_t k = i + 1; k < list->list.count && !later; k++) {
+			const struct evidence *other = &list->list.items[k];
+
+			later = other->kind == EVIDENCE_WRITE && other->trial == trial &&
+				home_same(&other->write->home, &e->write->home);
+		}
+		if (later)
+			continue;
+		if (rows++ == 0) {
+			table_begin(page, "Who wrote these bytes last");
+			put_head(page, "bytes", "last written by", "instruction", "evidence", NULL);
+		}
+		home_describe(&e->write->home, &home);
+		el(page->h, "tr", NULL);
+		el_txt(page->h, "td", NULL, strbuf_str(&home));
+		el(page->h, "td", NULL);
+		put_place(page, &e->write->writer);
+		el_end(page->h);
+		el(page->h, "td", NULL);
+		if (e->write->instruction)
+			el_txt(page->h, "code", NULL, e->write->instruction);
+		el_end(page->h);
+		el(page->h, "td", NULL);
+		put_evidence_ids(page, &e->id, 1);
+		el_end(page->h);
+		el_end(page->h);
+	}
+	if (rows > 0)
+		table_end(page);
+}
+
+bool has_block(const struct page *page)
+{
+	struct map_facts facts;
+
+	return gather(page->inv, &facts);
+}
+
+void page_block(const struct page *page)
+{
+	struct map_facts facts;
+	struct byte_picture picture = { 0 };
+	AUTO(strbuf_deinit) struct strbuf home = { 0 };
+	uint64_t trial = told_trial(page->inv);
+
+	if (!gather(page->inv, &facts))
+		return;
+	section_begin(page, "block", "The block", NULL);
+	home_describe(&page->inv->verdict.home, &home);
+	el(page->h, "p", "class", "why", NULL);
+	txtf(page->h, "%lld bytes", (long long)facts.size);
+	if (home.len > 0)
+		txtf(page->h, "; the field: %s", strbuf_str(&home));
+	if (trial > 0)
+		txtf(page->h, "; as trial %" PRIu64 " shows it", trial);
+	txt(page->h, ".");
+	el_end(page->h);
+	build(&facts, !html_shared(page->h), &picture);
+	draw_bytes(page->h, &picture);
+	put_bits(page);
+	put_writers(page, trial);
+	section_end(page);
+	VEC_FOREACH (&picture.rows, row)
+		mem_free(row->note);
+	VEC_DEINIT(&picture.rows);
+}

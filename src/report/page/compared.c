@@ -1,0 +1,270 @@
+/*
+ * Failing beside passing: who wrote the watched fields in runs that failed, and in runs that
+ * passed; races; the machine.
+ */
+#include "report/page/told.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#include "base/auto.h"
+#include "base/percent.h"
+
+#define GROUPS_MOST 40u
+
+/* Stores to one field by one place of code. */
+struct writes {
+	const struct write_seen *example;
+	const struct write_seen *failing, *passing; /* the last of each; NULL */
+	uint64_t failed, passed;		    /* trials */
+	uint64_t last;				    /* trial that was counted last */
+};
+
+struct write_groups {
+	VEC(struct writes) list;
+	bool any_passing, any_failing;
+};
+
+static bool same_site(const struct write_seen *a, const struct write_seen *b)
+{
+	const struct frame *left = stack_site(&a->writer), *right = stack_site(&b->writer);
+	const char *one = a->instruction ? a->instruction : "";
+	const char *two = b->instruction ? b->instruction : "";
+
+	if (!left || !right)
+		return left == right && strcmp(one, two) == 0;
+	return left->line == right->line && left->offset == right->offset &&
+	       strcmp(one, two) == 0 &&
+	       (left->function && right->function ? strcmp(left->function, right->function) == 0
+						  : left->function == right->function);
+}
+
+static struct writes *group_of(struct write_groups *groups, const struct write_seen *w)
+{
+	VEC_FOREACH (&groups->list, group)
+		if (home_same(&group->example->home, &w->home) && same_site(group->example, w))
+			return group;
+	if (groups->list.count == GROUPS_MOST)
+		return NULL;
+	VEC_PUSH(&groups->list, ((struct writes){ .example = w }));
+	return &groups->list.items[groups->list.count - 1];
+}
+
+static void gather(const struct investigation *inv, struct write_groups *groups)
+{
+	VEC_FOREACH (&inv->evidence.list, e) {
+		struct writes *group =
+			e->kind == EVIDENCE_WRITE ? group_of(groups, e->write) : NULL;
+
+		if (!group)
+			continue;
+		if (e->failing)
+			group->failing = e->write;
+		else
+			group->passing = e->write;
+		groups->any_failing |= e->failing;
+		groups->any_passing |= !e->failing;
+		if (group->last == e->trial)
+			continue;
+		group->last = e->trial;
+		if (e->failing)
+			group->failed++;
+		else
+			group->passed++;
+	}
+}
+
+static void put_change(const struct page *page, const struct write_seen *w)
+{
+	int digits = (int)(w && w->value_len > 0 && w->value_len <= 8 ? w->value_len * 2 : 1);
+
+	el(page->h, "td", NULL);
+	if (w && w->value_len > 0 && !html_shared(page->h))
+		el_txtf(page->h, "code", NULL, "%0*" PRIx64 " → %0*" PRIx64, digits, w->old, digits,
+			w->new);
+	else
+		txt(page->h, "–");
+	el_end(page->h);
+}
+
+static void put_group(const struct page *page, const struct writes *group)
+{
+	AUTO(strbuf_deinit) struct strbuf home = { 0 };
+
+	home_describe(&group->example->home, &home);
+	el(page->h, "tr", "class", group->passed == 0 ? "only" : NULL, NULL);
+	el_txt(page->h, "td", NULL, strbuf_str(&home));
+	el(page->h, "td", NULL);
+	put_place(page, &group->example->writer);
+	if (group->example->instruction) {
+		txt(page->h, " ");
+		el_txt(page->h, "code", NULL, group->example->instruction);
+	}
+	el_end(page->h);
+	el_txtf(page->h, "td", NULL, "%" PRIu64, group->failed);
+	el_txtf(page->h, "td", NULL, "%" PRIu64, group->passed);
+	put_change(page, group->failing);
+	put_change(page, group->passing);
+	el_txt(page->h, "td", NULL,
+	       group->passed == 0   ? "◆ only in runs that failed"
+	       : group->failed == 0 ? "only in runs that passed"
+				    : "in both");
+	el_end(page->h);
+}
+
+bool has_beside(const struct page *page)
+{
+	bool passing = false, failing = false;
+
+	VEC_FOREACH (&page->inv->evidence.list, e) {
+		passing |= e->kind == EVIDENCE_WRITE && !e->failing;
+		failing |= e->kind == EVIDENCE_WRITE && e->failing;
+	}
+	return passing && failing;
+}
+
+void page_beside(const struct page *page)
+{
+	struct write_groups groups = { 0 };
+
+	gather(page->inv, &groups);
+	if (groups.any_failing && groups.any_passing) {
+		section_begin(page, "beside", "Failing beside passing",
+			      "Stores to the watched fields, in runs that failed and in runs that "
+			      "passed. Of values the last that was seen is shown.");
+		table_begin(page, "Stores in failing and in passing runs");
+		put_head(page, "field", "stored by", "failing runs", "passing runs",
+			 "value in a failing run", "value in a passing run", "difference", NULL);
+		VEC_FOREACH (&groups.list, group)
+			put_group(page, group);
+		table_end(page);
+		section_end(page);
+	}
+	VEC_DEINIT(&groups.list);
+}
+
+/* ---- races ---- */
+
+static const struct evidence *told_race(const struct investigation *inv)
+{
+	const struct evidence *found = NULL;
+
+	VEC_FOREACH (&inv->evidence.list, e)
+		if (e->kind == EVIDENCE_RACE &&
+		    (!found || (e->race->lost_update && e->failing && !found->race->lost_update)))
+			found = e;
+	return found;
+}
+
+bool has_race(const struct page *page)
+{
+	return told_race(page->inv) != NULL;
+}
+
+static void put_thread(const struct page *page, const char *which, const struct write_seen *w)
+{
+	if (!w)
+		return;
+	el(page->h, "div", "class", "card", NULL);
+	el_txtf(page->h, "h3", NULL, "%s: thread %d%s%s", which, w->tid, w->thread ? " " : "",
+		w->thread ? w->thread : "");
+	if (w->instruction)
+		el_txt(page->h, "code", "instruction", w->instruction);
+	put_site(page, &w->writer);
+	el_end(page->h);
+}
+
+void page_race(const struct page *page)
+{
+	const struct evidence *e = told_race(page->inv);
+	AUTO(strbuf_deinit) struct strbuf words = { 0 };
+
+	if (!e)
+		return;
+	section_begin(page, "race", "Two threads at one word", NULL);
+	evidence_describe(e, &words);
+	el_txtf(page->h, "p", NULL, "Trial %" PRIu64 ": %s.", e->trial, strbuf_str(&words));
+	draw_race(page->h, e->race);
+	el(page->h, "div", "class", "pair", NULL);
+	put_thread(page, "First", e->race->first);
+	put_thread(page, "Then", e->race->second);
+	el_end(page->h);
+	section_end(page);
+}
+
+/* ---- the machine ---- */
+
+static const struct host_signs *host_signs(const struct investigation *inv)
+{
+	VEC_FOREACH (&inv->evidence.list, e)
+		if (e->kind == EVIDENCE_HOST)
+			return e->host;
+	return NULL;
+}
+
+bool has_machine(const struct page *page)
+{
+	return host_signs(page->inv) || (page->inv->counted && page->inv->summary.slots.count > 0);
+}
+
+static void put_signs(const struct page *page, const struct host_signs *signs)
+{
+	el(page->h, "ul", NULL);
+	if (signs->bit_flips > 0)
+		el_txtf(page->h, "li", NULL,
+			"In %u failing runs one bit differed and nobody wrote it: %u places, %u "
+			"different bits.",
+			signs->bit_flips, signs->flip_homes, signs->flip_bits);
+	else
+		el_txt(page->h, "li", NULL, "No bit differed that nobody wrote.");
+	if (signs->core >= 0)
+		el_txtf(page->h, "li", NULL, "The failures keep to core %d (p = %.2g).",
+			signs->core, signs->core_p);
+	else
+		el_txtf(page->h, "li", NULL, "%s",
+			signs->core_p < 1 ? "The failures keep to no core."
+					  : "Cores were not compared.");
+	if (signs->memory_tested)
+		el_txtf(page->h, "li", NULL, "A memory test of %.0f s found %" PRIu64 " errors.",
+			signs->memory_seconds, signs->memory_errors);
+	else
+		el_txt(page->h, "li", NULL, "The memory was not tested.");
+	el_end(page->h);
+}
+
+void page_machine(const struct page *page)
+{
+	const struct host_signs *signs = host_signs(page->inv);
+	const struct series_summary *s = &page->inv->summary;
+
+	if (!has_machine(page))
+		return;
+	section_begin(page, "machine", "Is it the machine?", NULL);
+	if (signs)
+		put_signs(page, signs);
+	else
+		el_txt(page->h, "p", NULL, "Nobody asked: no memory test, no comparison of cores.");
+	if (page->inv->counted && s->slots.count > 0) {
+		table_begin(page, "Rate of each slot");
+		put_head(page, "slot", "rate", "differs from the others?", NULL);
+		VEC_FOREACH (&s->slots, slot) {
+			el(page->h, "tr", NULL);
+			el(page->h, "th", "scope", "row", NULL);
+			txtf(page->h, "%u", slot->slot);
+			el_end(page->h);
+			el(page->h, "td", NULL);
+			put_rate(page, &slot->rate);
+			el_end(page->h);
+			el_txtf(page->h, "td", NULL, "%s (p = %.2g)",
+				s->odd_slot >= 0 && slot == &s->slots.items[s->odd_slot] ? "yes"
+											 : "no",
+				slot->p);
+			el_end(page->h);
+		}
+		table_end(page);
+		el_txtf(page->h, "p", "dim",
+			"A run took %.3f s on average, %.3f s at most, and up to %" PRIu64 " KiB.",
+			s->use.wall_mean_s, s->use.wall_max_s, s->use.peak_kib);
+	}
+	section_end(page);
+}

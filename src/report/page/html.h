@@ -1,0 +1,55 @@
+#pragma once
+
+#include <stdio.h>
+
+#include "report/share.h"
+
+/*
+ * HTML, written element by element. Private to report/.
+ *
+ * Nothing that comes through here can become markup: there is no function for raw text. Texts and
+ * values of attributes are escaped, characters that a browser or a reader could be fooled by
+ * (controls, broken UTF-8, changes of the writing direction) are spelled out, links lead to places
+ * of the same page only, and names of elements and attributes are our own, which is asserted:
+ * `style`, `src` and handlers of events are none of them.
+ */
+struct html;
+
+/* A document that goes to `out`. `share`: what is left out of every text; NULL: nothing. `root`:
+ * the project's, left out in front of paths; NULL. Both are kept, not copied. */
+struct html *html_new(FILE *out, const struct share *share, const char *root);
+
+/* Everything must have been closed. */
+void html_free(struct html *h);
+
+/* <!doctype html>. */
+void html_doctype(struct html *h);
+
+/* Opens an element with its attributes: names and values by turns, NULL at the end. An attribute
+ * whose value is NULL is left out. */
+void el(struct html *h, const char *tag, ...) __attribute__((sentinel));
+
+/* The same, of one that has no contents and needs no end. */
+void leaf(struct html *h, const char *tag, ...) __attribute__((sentinel));
+
+/* Closes the element that was opened last. */
+void el_end(struct html *h);
+
+/* Text, escaped; NULL is nothing. */
+void txt(struct html *h, const char *text);
+void txtf(struct html *h, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+
+/* An element that holds nothing but this text; `class` may be NULL. */
+void el_txt(struct html *h, const char *tag, const char *class, const char *text);
+void el_txtf(struct html *h, const char *tag, const char *class, const char *fmt, ...)
+	__attribute__((format(printf, 4, 5)));
+
+/* What is embedded at build time: the whole contents of <style> or <script>, by their names. */
+enum html_asset { ASSET_STYLE, ASSET_SCRIPT };
+void html_asset(struct html *h, enum html_asset asset);
+
+/* As Content-Security-Policy has them: "'sha256-…'". */
+const char *html_asset_hash(enum html_asset asset);
+
+/* Are memory contents left out? */
+int html_shared(const struct html *h);

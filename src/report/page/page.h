@@ -1,0 +1,91 @@
+#pragma once
+
+#include "report/draw/draw.h"
+#include "report/page/html.h"
+#include "report/report_page.h"
+
+/*
+ * What the sections of a page share. Private to report/.
+ */
+struct page {
+	struct html *h;
+	const struct investigation *inv;
+	const struct trial_dots *dots;
+	const struct page_options *options;
+	bool *evidence_shown; /* for each piece: it has a row, so a link leads somewhere */
+};
+
+/* A section with its heading; `id` is its place for good. `why` stands below the heading; NULL. */
+void section_begin(const struct page *page, const char *id, const char *title, const char *why);
+void section_end(const struct page *page);
+
+/* The verdict's class for people: "A pointer that outlived its block". The caller's to free. */
+char *page_headline(const struct page *page);
+
+/* "function (file:line)". */
+void put_frame(const struct page *page, const struct frame *frame);
+
+/* Whose code it was, the source around it, and the stack a click away. Nothing of an empty one. */
+void put_site(const struct page *page, const struct stack *stack);
+
+/* The same in a few words, without source or stack. */
+void put_place(const struct page *page, const struct stack *stack);
+
+/* Text that is meant to be taken elsewhere, with a button for it. */
+void put_copy(const struct page *page, const char *label, const char *text);
+
+/* "e3, e7, …", each a link where it leads somewhere. */
+void put_evidence_ids(const struct page *page, const uint64_t *items, size_t count);
+
+/* "2026-01-02 03:04:05". */
+void put_time(const struct page *page, int64_t ms);
+
+/* "3 of 20 (15.0 %, 95 %: 5.2–36.0 %)". */
+void put_rate(const struct page *page, const struct rate *rate);
+
+/* A head row, NULL at the end; the table must be open. */
+void put_head(const struct page *page, const char *first, ...) __attribute__((sentinel));
+void table_begin(const struct page *page, const char *label);
+void table_end(const struct page *page);
+
+/* Opens a row or an element with an id that is made of a letter and a number. */
+void el_numbered(const struct page *page, const char *tag, const char *prefix, uint64_t number);
+
+/* The sections, in order. Each says nothing, heading included, when the case has nothing for it;
+ * the first two are always there. */
+void page_verdict(const struct page *page);
+void page_chain(const struct page *page);
+void page_block(const struct page *page);
+void page_lives(const struct page *page);
+void page_race(const struct page *page);
+void page_strip(const struct page *page);
+void page_observers(const struct page *page);
+void page_beside(const struct page *page);
+void page_minimal(const struct page *page);
+void page_breadcrumbs(const struct page *page);
+void page_machine(const struct page *page);
+void page_ledger(const struct page *page);
+void page_journal(const struct page *page);
+void page_trials(const struct page *page);
+void page_evidence(const struct page *page);
+void page_exports(const struct page *page);
+
+/* Would the section say something? For the list of contents. */
+bool has_chain(const struct page *page);
+bool has_block(const struct page *page);
+bool has_lives(const struct page *page);
+bool has_race(const struct page *page);
+bool has_strip(const struct page *page);
+bool has_observers(const struct page *page);
+bool has_beside(const struct page *page);
+bool has_minimal(const struct page *page);
+bool has_breadcrumbs(const struct page *page);
+bool has_machine(const struct page *page);
+bool has_ledger(const struct page *page);
+bool has_journal(const struct page *page);
+bool has_trials(const struct page *page);
+bool has_evidence(const struct page *page);
+
+/* Trials that have a row of their own; the rest is counted. */
+#define TRIAL_ROWS 200u
+#define EVIDENCE_ROWS 200u

@@ -1,0 +1,328 @@
+/*
+ * The top of a page: what happened, where, how sure, how to repeat it, how to prove a fix, and what
+ * would change our mind.
+ */
+#include "report/page/page.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#include "base/auto.h"
+#include "base/percent.h"
+#include "base/words.h"
+#include "model/secret.h"
+#include "model/signature.h"
+#include "report/text.h"
+
+static bool never_failed(const struct investigation *inv)
+{
+	return inv->verdict.class == VERDICT_NOT_CAUGHT && inv->verdict.signature[0] == '\0' &&
+	       inv->counted && inv->summary.failed_any == 0;
+}
+
+char *page_headline(const struct page *page)
+{
+	const struct verdict *v = &page->inv->verdict;
+	char *words;
+
+	if (!page->inv->judged)
+		return mem_strdup(page->inv->series.count == 0
+					  ? "Nothing has been run yet"
+					  : "No cause has been looked for yet");
+	words = mem_printf("%s%s", v->firm || v->class == VERDICT_NOT_CAUGHT ? "" : "Probably ",
+			   never_failed(page->inv) ? "it has not failed"
+						   : verdict_class_words(v->class));
+	if (words[0] >= 'a' && words[0] <= 'z')
+		words[0] = (char)(words[0] - 'a' + 'A');
+	return words;
+}
+
+static void fact_begin(const struct page *page, const char *id, const char *name)
+{
+	el(page->h, "div", "class", "fact", "id", id, NULL);
+	el_txt(page->h, "dt", NULL, name);
+	el(page->h, "dd", NULL);
+}
+
+static void fact_end(const struct page *page)
+{
+	el_end(page->h);
+	el_end(page->h);
+}
+
+/* As a sentence of its own; how often it was caught stands further down. */
+static void put_sentence(const struct page *page, const struct verdict *v)
+{
+	AUTO(mem_freep) char *text = mem_strdup(v->sentence);
+	char *count = v->watched > 0 ? strstr(text, "; caught in ") : NULL;
+
+	if (count)
+		*count = '\0';
+	if (strncmp(text, "block ", 6) == 0)
+		text[0] = 'B';
+	txtf(page->h, "%s.", text);
+}
+
+static void put_what(const struct page *page)
+{
+	const struct verdict *v = &page->inv->verdict;
+
+	fact_begin(page, "what", "What happened");
+	if (page->inv->judged)
+		put_sentence(page, v);
+	else if (page->inv->series.count == 0)
+		txt(page->h, "The case is empty. redhand hunt -- PROGRAM begins.");
+	else
+		txt(page->h,
+		    "The case holds trials, but no evidence: redhand hunt looks for the cause.");
+	fact_end(page);
+}
+
+/* Who is to be looked at first: the writer, else whoever freed it, else where it fails. */
+static const struct stack *main_stack(const struct investigation *inv, const char **ret_what)
+{
+	const struct crash *crash = investigation_crash(inv);
+
+	if (inv->judged && inv->verdict.writer.count > 0) {
+		*ret_what = inv->verdict.class == VERDICT_LEAK_GROWTH ? "allocated by" : "by";
+		return &inv->verdict.writer;
+	}
+	if (inv->judged && inv->verdict.freed_by.count > 0) {
+		*ret_what = "freed by";
+		return &inv->verdict.freed_by;
+	}
+	VEC_FOREACH (&inv->verdict.steps, step)
+		if (step->stack.count > 0) {
+			*ret_what = step->what;
+			return &step->stack;
+		}
+	*ret_what = "fails in";
+	return crash && crash->stack.count > 0 ? &crash->stack : NULL;
+}
+
+static void put_editor(const struct page *page, const struct stack *stack)
+{
+	const struct frame *site = stack_site(stack);
+	AUTO(mem_freep) char *place = NULL;
+
+	if (!site || !site->file || site->line == 0)
+		return;
+	place = mem_printf("%s:%" PRIu32, site->file, site->line);
+	el(page->h, "button", "type", "button", "class", "js small", "data-copy-text", place,
+	   "aria-label", "Copy the place for an editor", NULL);
+	txt(page->h, "Copy for an editor");
+	el_end(page->h);
+}
+
+static void put_where(const struct page *page)
+{
+	const char *what = NULL;
+	const struct stack *stack = main_stack(page->inv, &what);
+	const struct crash *crash = investigation_crash(page->inv);
+
+	if (!stack && page->inv->verdict.home.kind == HOME_UNKNOWN)
+		return;
+	fact_begin(page, "where", "Where");
+	if (stack) {
+		el(page->h, "div", NULL);
+		el_txtf(page->h, "span", "dim", "%s ", what);
+		put_place(page, stack);
+		txt(page->h, " ");
+		put_editor(page, stack);
+		el_end(page->h);
+	}
+	if (page->inv->verdict.home.kind != HOME_UNKNOWN) {
+		AUTO(strbuf_deinit) struct strbuf home = { 0 };
+
+		home_describe(&page->inv->verdict.home, &home);
+		el(page->h, "div", NULL);
+		el_txt(page->h, "span", "dim", "in ");
+		txt(page->h, strbuf_str(&home));
+		el_end(page->h);
+	}
+	if (crash && stack != &crash->stack && crash->stack.count > 0) {
+		el(page->h, "div", NULL);
+		el_txt(page->h, "span", "dim", "fails in ");
+		put_place(page, &crash->stack);
+		el_end(page->h);
+	}
+	fact_end(page);
+}
+
+static void put_sure(const struct page *page)
+{
+	const struct investigation *inv = page->inv;
+	const struct verdict *v = &inv->verdict;
+	size_t others = 0, excluded = inv->judged ? verdict_count(v, LEDGER_EXCLUDED, &others) : 0;
+
+	if (!inv->judged && !inv->counted)
+		return;
+	fact_begin(page, "sure", "How sure");
+	if (inv->judged && v->watched > 0) {
+		el(page->h, "div", NULL);
+		el_txtf(page->h, "b", NULL, "caught in %" PRIu64 " of %" PRIu64, v->caught,
+			v->watched);
+		txtf(page->h, " %sruns that could show it; %" PRIu64 " run in all",
+		     inv->summary.failed_any > 0 || !inv->counted ? "failing " : "", v->trials);
+		el_end(page->h);
+	}
+	if (others > 0) {
+		el(page->h, "div", NULL);
+		txtf(page->h, "%zu of %zu other explanations are ruled out, %zu not tested (",
+		     excluded, others, verdict_count(v, LEDGER_UNTESTED, &others));
+		el(page->h, "a", "href", "#ledger", NULL);
+		txt(page->h, "ledger");
+		el_end(page->h);
+		txt(page->h, ")");
+		el_end(page->h);
+	}
+	if (inv->counted) {
+		el(page->h, "div", NULL);
+		txt(page->h, "rate: ");
+		put_rate(page, &inv->summary.rate);
+		el_end(page->h);
+	}
+	fact_end(page);
+}
+
+static void put_commands(const struct page *page)
+{
+	const struct investigation *inv = page->inv;
+
+	if (inv->reproduce) {
+		fact_begin(page, "repeat", "How to repeat it");
+		put_copy(page, "command that repeats it", inv->reproduce);
+		fact_end(page);
+	}
+	if (inv->prove_fix) {
+		fact_begin(page, "prove", "How to prove a fix");
+		put_copy(page, "command that proves a fix", inv->prove_fix);
+		if (inv->counted && inv->summary.clean_runs_for_99 > 1) {
+			AUTO(mem_freep) char *clean = text_clean_runs(&inv->summary);
+
+			el_txtf(page->h, "p", "dim", "%s.", clean);
+		}
+		fact_end(page);
+	}
+}
+
+/* What one run would have to show. A firm verdict must say it, too: else it could not be wrong. */
+static const char *const refutations[VERDICT_CLASSES] = {
+	[VERDICT_NOT_CAUGHT] = "One failing run in which somebody is caught.",
+	[VERDICT_LEAK_GROWTH] = "A longer run in which the number of these blocks stops growing.",
+	[VERDICT_DANGLING_HOLDER] =
+		"A failing run in which that place does not point to the freed block.",
+	[VERDICT_MAPPING_TRUNCATED] = "A failing run before which nobody made the file shorter.",
+	[VERDICT_NULL_POINTER] = "A run in which the pointer is set, or damage before the fault.",
+	[VERDICT_DIVISION_BY_ZERO] = "Damage seen before the fault.",
+	[VERDICT_STACK_EXHAUSTED] = "Damage seen before the fault.",
+	[VERDICT_ILLEGAL_INSTRUCTION] = "Damage seen before the fault.",
+	[VERDICT_NOT_MEMORY] = "Damaged memory in a run that fails in the same way.",
+	[VERDICT_USE_AFTER_FREE] = "A failing run in which the freed block is not used.",
+	[VERDICT_OVER_READ] = "A failing run in which nobody reads there.",
+	[VERDICT_DOUBLE_FREE] = "A failing run in which it is freed once.",
+	[VERDICT_INVALID_FREE] = "A failing run without that free.",
+	[VERDICT_OVER_RELEASE] = "A failing run in which the count comes out even.",
+	[VERDICT_HOST_SUSPECTED] = "The same failure on another machine.",
+};
+
+static const char *what_would_refute(const struct investigation *inv)
+{
+	const struct verdict *v = &inv->verdict;
+
+	if (!inv->judged)
+		return NULL;
+	if (never_failed(inv))
+		return "One run that fails.";
+	if (refutations[v->class])
+		return refutations[v->class];
+	return v->writer.count > 0
+		       ? "A failing run in which the field is watched and somebody else "
+			 "is the last to write it."
+		       : "A failing run that shows another cause.";
+}
+
+static void put_texts(const struct page *page, const struct strv *texts)
+{
+	for (size_t i = 0; i < texts->count && i < 8; i++)
+		el_txt(page->h, "li", NULL, texts->items[i]);
+}
+
+static void put_doubts(const struct page *page)
+{
+	const struct verdict *v = &page->inv->verdict;
+	const char *refuted = what_would_refute(page->inv);
+
+	if (!refuted)
+		return;
+	el(page->h, "aside", "id", "doubts", "aria-label", "What would change our mind", NULL);
+	el_txt(page->h, "h2", NULL, "What would change our mind");
+	el(page->h, "ul", NULL);
+	el_txt(page->h, "li", NULL, refuted);
+	put_texts(page, &v->doubts);
+	put_texts(page, &v->open);
+	VEC_FOREACH (&v->alternatives, other) {
+		el(page->h, "li", NULL);
+		txtf(page->h, "Or %s: %s. To tell them apart: %s.",
+		     verdict_class_words(other->class), other->sentence, other->tell_apart);
+		el_end(page->h);
+	}
+	el_end(page->h);
+	if (v->next) {
+		el(page->h, "p", NULL);
+		el_txt(page->h, "b", NULL, "Next: ");
+		txt(page->h, v->next);
+		el_end(page->h);
+	}
+	el_end(page->h);
+}
+
+static void put_program(const struct page *page)
+{
+	AUTO(strbuf_deinit) struct strbuf sb = { 0 };
+
+	for (size_t i = 0; i < page->inv->program.count; i++) {
+		char **word = &page->inv->program.items[i];
+		AUTO(mem_freep) char *shown = secret_word(word[0], i > 0 ? word[-1] : NULL);
+
+		strbuf_adds(&sb, i > 0 ? " " : "");
+		words_quote(&sb, shown);
+	}
+	if (sb.len > 0)
+		el_txt(page->h, "p", "program", strbuf_str(&sb));
+}
+
+void page_verdict(const struct page *page)
+{
+	const struct verdict *v = &page->inv->verdict;
+	AUTO(mem_freep) char *headline = page_headline(page);
+	bool found = page->inv->judged && v->class != VERDICT_NOT_CAUGHT;
+
+	el(page->h, "section", "id", "verdict", "class",
+	   found && v->firm ? "verdict firm"
+	   : found	    ? "verdict probable"
+			    : "verdict none",
+	   "aria-labelledby", "verdict-heading", NULL);
+	put_program(page);
+	el(page->h, "h1", "id", "verdict-heading", NULL);
+	txt(page->h, headline);
+	el_end(page->h);
+	if (page->inv->judged) {
+		el(page->h, "p", "class", "badges", NULL);
+		el_txt(page->h, "code", "class", verdict_class_name(v->class));
+		txt(page->h, " ");
+		if (found)
+			el_txt(page->h, "span", "badge", v->firm ? "● firm" : "◐ probable");
+		el_end(page->h);
+	}
+	el(page->h, "div", "class", "columns", NULL);
+	el(page->h, "dl", NULL);
+	put_what(page);
+	put_where(page);
+	put_sure(page);
+	put_commands(page);
+	el_end(page->h);
+	put_doubts(page);
+	el_end(page->h);
+	el_end(page->h);
+}

@@ -1,0 +1,225 @@
+#include "run/remote/link.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <time.h>
+
+#include "base/fd.h"
+
+#define MAC_BYTES 16u
+
+/* Of the kernel: it answers for a process that is busy, and nobody answers for a machine that has
+ * gone or a link that was cut. */
+#define SILENCE_MS 4000
+#define PROBE_S 1
+
+/* What one call reads at most, so that a busy link does not keep us from the others. */
+#define RECEIVE_MOST (1u << 20)
+
+struct header {
+	uint32_t len, type;
+	uint8_t mac[MAC_BYTES];
+};
+
+uint64_t link_now_ns(void)
+{
+	struct timespec ts;
+
+	(void)clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
+}
+
+static void set(int fd, int level, int option, int value)
+{
+	/* A socket of another family has no such option, and needs none. */
+	(void)setsockopt(fd, level, option, &value, sizeof(value));
+}
+
+void link_init(struct link *link, int fd)
+{
+	*link = (struct link){ .fd = fd, .heard_ns = link_now_ns(), .said_ns = link_now_ns() };
+	(void)fcntl(fd, F_SETFL, O_NONBLOCK);
+	(void)fcntl(fd, F_SETFD, FD_CLOEXEC);
+	set(fd, IPPROTO_TCP, TCP_NODELAY, 1);
+	set(fd, SOL_SOCKET, SO_KEEPALIVE, 1);
+	set(fd, IPPROTO_TCP, TCP_KEEPIDLE, PROBE_S);
+	set(fd, IPPROTO_TCP, TCP_KEEPINTVL, PROBE_S);
+	set(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, SILENCE_MS);
+}
+
+void link_close(struct link *link)
+{
+	fd_close(link->fd);
+	link->fd = -1;
+	strbuf_deinit(&link->in);
+	strbuf_deinit(&link->out);
+	link->in_at = link->out_at = 0;
+}
+
+static void derive(const uint8_t key[SHA256_BYTES], const char *purpose, const void *nonces,
+		   size_t len, uint8_t ret[SHA256_BYTES])
+{
+	struct hmac h;
+
+	hmac_init(&h, key, SHA256_BYTES);
+	hmac_add(&h, purpose, strlen(purpose));
+	hmac_add(&h, nonces, len);
+	hmac_end(&h, ret);
+}
+
+void link_key(struct link *link, bool worker, const uint8_t key[SHA256_BYTES], const void *nonces,
+	      size_t len)
+{
+	derive(key, "frames of redhand", nonces, len, worker ? link->in_key : link->out_key);
+	derive(key, "frames of a worker", nonces, len, worker ? link->out_key : link->in_key);
+}
+
+int link_receive(struct link *link)
+{
+	size_t most = RECEIVE_MOST;
+	bool any = false;
+
+	if (link->in_at > 0) {
+		memmove(link->in.data, link->in.data + link->in_at, link->in.len - link->in_at);
+		link->in.len -= link->in_at;
+		link->in_at = 0;
+	}
+	while (most > 0) {
+		size_t room = most < 65536 ? most : 65536;
+		ssize_t n = recv(link->fd, strbuf_reserve(&link->in, room), room, 0);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0 && errno == EAGAIN)
+			break;
+		if (n < 0)
+			return -errno;
+		if (n == 0)
+			return any ? 1 : -EPIPE;
+		any = true;
+		link->in.len += (size_t)n;
+		link->heard_ns = link_now_ns();
+		most -= (size_t)n;
+		/* Mostly there is no more: it is asked for when the socket says so. */
+		if ((size_t)n < room)
+			break;
+	}
+	return any;
+}
+
+size_t link_received(const struct link *link, const char **ret)
+{
+	*ret = link->in.data ? link->in.data + link->in_at : "";
+	return link->in.len - link->in_at;
+}
+
+void link_skip(struct link *link, size_t len)
+{
+	link->in_at += len;
+}
+
+static void seal(const uint8_t key[SHA256_BYTES], uint64_t seq, const struct header *header,
+		 const void *first, size_t first_len, const void *second, size_t second_len,
+		 uint8_t ret[SHA256_BYTES])
+{
+	struct hmac h;
+
+	hmac_init(&h, key, SHA256_BYTES);
+	hmac_add(&h, &seq, sizeof(seq));
+	hmac_add(&h, header, offsetof(struct header, mac));
+	hmac_add(&h, first, first_len);
+	hmac_add(&h, second, second_len);
+	hmac_end(&h, ret);
+}
+
+/* In the same time whatever differs. */
+static bool same(const uint8_t *a, const uint8_t *b, size_t len)
+{
+	unsigned int differs = 0;
+
+	for (size_t i = 0; i < len; i++)
+		differs |= a[i] ^ b[i];
+	return differs == 0;
+}
+
+int link_take(struct link *link, struct link_frame *ret)
+{
+	const char *at;
+	size_t len = link_received(link, &at);
+	uint8_t mac[SHA256_BYTES];
+	struct header header;
+
+	if (len < sizeof(header))
+		return 0;
+	memcpy(&header, at, sizeof(header));
+	if (header.len > FRAME_MAX || header.type == 0 || header.type >= FRAME_TYPES)
+		return -EBADMSG;
+	if (len - sizeof(header) < header.len)
+		return 0;
+	seal(link->in_key, link->in_seq, &header, at + sizeof(header), header.len, "", 0, mac);
+	if (!same(mac, header.mac, MAC_BYTES))
+		return -EBADMSG;
+	link->in_seq++;
+	*ret = (struct link_frame){ .type = header.type,
+			       .bytes = at + sizeof(header),
+			       .len = header.len };
+	link_skip(link, sizeof(header) + header.len);
+	return 1;
+}
+
+void link_put(struct link *link, const void *bytes, size_t len)
+{
+	if (link->out_at == link->out.len) {
+		strbuf_clear(&link->out);
+		link->out_at = 0;
+	}
+	strbuf_add(&link->out, bytes, len);
+}
+
+void link_send_two(struct link *link, enum frame_type type, const struct strbuf *first,
+		   const void *bytes, size_t len)
+{
+	struct header header = { .len = (uint32_t)(first->len + len), .type = type };
+	uint8_t mac[SHA256_BYTES];
+
+	if (link->fd < 0)
+		return;
+	seal(link->out_key, link->out_seq++, &header, strbuf_str(first), first->len, bytes, len,
+	     mac);
+	memcpy(header.mac, mac, MAC_BYTES);
+	link_put(link, &header, sizeof(header));
+	link_put(link, strbuf_str(first), first->len);
+	link_put(link, bytes, len);
+}
+
+void link_send(struct link *link, enum frame_type type, const struct strbuf *payload)
+{
+	link_send_two(link, type, payload, "", 0);
+}
+
+size_t link_waiting(const struct link *link)
+{
+	return link->out.len - link->out_at;
+}
+
+int link_flush(struct link *link)
+{
+	while (link_waiting(link) > 0) {
+		ssize_t n = send(link->fd, link->out.data + link->out_at, link_waiting(link),
+				 MSG_NOSIGNAL);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0 && errno == EAGAIN)
+			return 0;
+		if (n < 0)
+			return -errno;
+		link->out_at += (size_t)n;
+		link->said_ns = link_now_ns();
+	}
+	return 0;
+}

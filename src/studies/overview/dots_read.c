@@ -1,0 +1,223 @@
+/*
+ * Every trial as a dot, the rate as it closed in, and the breadcrumbs around the places of death:
+ * what pictures of a whole case are drawn from. No log is opened.
+ */
+#include "studies/overview/investigation.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "search/stats/rate.h"
+
+/* Lines that follow each other in runs that came to their end: a program that prints a counter has
+ * as many as it has lines. */
+#define CRUMBS_MAX 20000u
+
+static size_t series_index(const struct investigation *inv, uint64_t id)
+{
+	for (size_t i = 0; i < inv->series.count; i++)
+		if (inv->series.items[i].id == (int64_t)id)
+			return i;
+	return inv->series.count;
+}
+
+static int family_index(const struct investigation *inv, const char *signatures)
+{
+	const struct failure_families *families = &inv->summary.families;
+	char id[SIGNATURE_ID_LEN + 1];
+
+	if (signatures[0] == '\0')
+		return DOT_PASSED;
+	for (const char *at = signatures; (at = signature_next_id(at, id)) != NULL;)
+		for (size_t i = 0; i < families->list.count; i++)
+			if (family_has(&families->list.items[i], id))
+				return (int)i;
+	return DOT_OTHER;
+}
+
+static void add_dot(const struct investigation *inv, struct trial_line *line,
+		    struct trial_dots *ret)
+{
+	size_t series = series_index(inv, line->series);
+	int family = family_index(inv, line->signatures);
+
+	/* Of another command than the one that the verdict is about. */
+	if (series == inv->series.count)
+		return;
+	VEC_PUSH(&ret->list, ((struct trial_dot){
+				     .number = line->number,
+				     .series = series,
+				     .slot = line->slot,
+				     .family = family,
+				     .started_ms = line->started_ms,
+				     .wall_ns = line->wall_ns,
+				     .summary = family != DOT_PASSED ? TAKE(line->summaries) : NULL,
+				     .crumb = TAKE(line->crumb) }));
+}
+
+/* Counted as the summary counts: failures that come and go, where there are any. */
+static bool counts(const struct investigation *inv, const struct trial_dot *dot)
+{
+	const struct failure_family *family;
+
+	if (dot->family == DOT_PASSED)
+		return false;
+	if (!inv->summary.intermittent)
+		return true;
+	if (dot->family == DOT_OTHER)
+		return false;
+	family = &inv->summary.families.list.items[dot->family];
+	VEC_FOREACH (&inv->summary.signatures.list, s)
+		if (family_has(family, s->signature.id) && !s->always)
+			return true;
+	return false;
+}
+
+static void close_in(const struct investigation *inv, struct trial_dots *dots)
+{
+	uint64_t trials = 0, failed = 0, all = 0;
+
+	VEC_FOREACH (&dots->list, dot)
+		all += dot->series == inv->main_series;
+	VEC_FOREACH (&dots->list, dot) {
+		if (dot->series != inv->main_series)
+			continue;
+		trials++;
+		failed += counts(inv, dot);
+		if (trials == all ||
+		    trials * RATE_POINTS / (all + 1) != (trials - 1) * RATE_POINTS / (all + 1))
+			VEC_PUSH(&dots->closing, ((struct rate_point){ rate_wilson(
+							 trials, failed, RATE_CONFIDENCE) }));
+	}
+}
+
+/* ---- breadcrumbs ---- */
+
+struct crumb_order {
+	VEC(struct crumb_pair) pairs; /* by `from` */
+};
+
+static int by_from(const void *a, const void *b)
+{
+	return strcmp(((const struct crumb_pair *)a)->from, ((const struct crumb_pair *)b)->from);
+}
+
+/* The most frequent successor of each comes first, and is the one that is kept. */
+static void add_pair(void *ctx, const char *from, const char *to)
+{
+	struct crumb_order *order = ctx;
+
+	if (order->pairs.count < CRUMBS_MAX)
+		VEC_PUSH(&order->pairs, ((struct crumb_pair){ mem_strdup(from), mem_strdup(to) }));
+}
+
+static const char *after(const struct crumb_order *order, const char *crumb)
+{
+	struct crumb_pair key = { .from = (char *)crumb };
+	const struct crumb_pair *found = order->pairs.count > 0
+						 ? bsearch(&key, order->pairs.items,
+							   order->pairs.count, sizeof(key), by_from)
+						 : NULL;
+
+	return found ? found->to : NULL;
+}
+
+static int by_text(const void *a, const void *b)
+{
+	return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+/* Places of death, sorted; the texts are the dots'. */
+struct places {
+	VEC(char *) list;
+};
+
+static bool is_place(const struct places *places, const char *crumb)
+{
+	return places->list.count > 0 && bsearch(&crumb, places->list.items, places->list.count,
+						 sizeof(char *), by_text) != NULL;
+}
+
+static void collect_places(const struct trial_dots *dots, struct places *ret)
+{
+	VEC_FOREACH (&dots->list, dot)
+		if (dot->crumb)
+			VEC_PUSH(&ret->list, dot->crumb);
+	if (ret->list.count > 0)
+		qsort(ret->list.items, ret->list.count, sizeof(char *), by_text);
+}
+
+static bool listed(const struct trial_dots *dots, const char *crumb)
+{
+	for (size_t i = 0; i < dots->crumbs.count; i++)
+		if (strcmp(dots->crumbs.items[i], crumb) == 0)
+			return true;
+	return false;
+}
+
+#define PLACES_MAX 60u
+
+static void list_place(struct trial_dots *dots, const char *crumb)
+{
+	if (crumb && dots->crumbs.count < PLACES_MAX && !listed(dots, crumb))
+		strv_add(&dots->crumbs, crumb);
+}
+
+/* From the first line on, by what follows most often; places that this way does not come by stand
+ * at the end. */
+static void order_places(const struct crumb_order *order, struct trial_dots *dots)
+{
+	struct places places = { 0 };
+	const char *at = CRUMB_START;
+
+	collect_places(dots, &places);
+	for (size_t steps = 0; at && steps <= order->pairs.count; steps++) {
+		if (is_place(&places, at)) {
+			list_place(dots, at);
+			list_place(dots, after(order, at));
+		}
+		at = after(order, at);
+	}
+	VEC_FOREACH (&dots->list, dot)
+		list_place(dots, dot->crumb);
+	VEC_DEINIT(&places.list);
+}
+
+static int read_places(struct case_store *cs, const struct investigation *inv,
+		       struct trial_dots *dots, struct err *err)
+{
+	struct crumb_order order = { 0 };
+	struct series_id main = { inv->main_series < inv->series.count
+					  ? inv->series.items[inv->main_series].id
+					  : 0 };
+	int r = case_crumb_order(cs, main, add_pair, &order, err);
+
+	if (r == 0)
+		order_places(&order, dots);
+	VEC_FOREACH (&order.pairs, pair) {
+		mem_free(pair->from);
+		mem_free(pair->to);
+	}
+	VEC_DEINIT(&order.pairs);
+	return r;
+}
+
+int dots_read(struct case_store *cs, const struct investigation *inv, struct trial_dots *ret,
+	      struct err *err)
+{
+	AUTO(trial_lines_deinit) struct trial_lines lines = { 0 };
+	struct trial_dots dots = { 0 };
+	int r = case_trial_lines(cs, &lines, err);
+
+	VEC_FOREACH (&lines.list, line)
+		add_dot(inv, line, &dots);
+	if (r == 0)
+		r = read_places(cs, inv, &dots, err);
+	if (r < 0) {
+		trial_dots_deinit(&dots);
+		return r;
+	}
+	close_in(inv, &dots);
+	*ret = dots;
+	return 0;
+}

@@ -1,0 +1,360 @@
+/*
+ * run/remote: proofs, frames, files that travel, what a worker is told.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include <cmocka.h>
+
+#include <errno.h>
+#include <sys/socket.h>
+
+#include "base/fd.h"
+#include "base/sha256.h"
+#include "run/remote/fleet.h"
+#include "run/remote/listener.h"
+#include "run/remote/node.h"
+#include "run/remote/orders.h"
+#include "run/remote/parcel.h"
+#include "run/remote/trust.h"
+#include "scratch.h"
+
+/* ---- SHA-256: FIPS 180-4's examples, RFC 4231's second case ---- */
+
+static void assert_hex(const uint8_t *bytes, const char *hex)
+{
+	char text[2 * SHA256_BYTES + 1];
+
+	for (size_t i = 0; i < SHA256_BYTES; i++)
+		(void)snprintf(text + 2 * i, 3, "%02x", bytes[i]);
+	assert_string_equal(text, hex);
+}
+
+static void hashes_are_those_of_the_standard(void **state)
+{
+	static const char *const texts[][2] = {
+		{ "", "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855" },
+		{ "abc", "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad" },
+		{ "abcdbcdecdefdefgefghfghighijhijkijkljklmklmnlmnomnopnopq",
+		  "248d6a61d20638b8e5c026930c3e6039a33ce45964ff2167f6ecedd419db06c1" },
+	};
+	uint8_t digest[SHA256_BYTES];
+	struct hmac h;
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(texts); i++) {
+		struct sha256 s;
+
+		sha256_init(&s);
+		for (const char *at = texts[i][0]; *at != '\0'; at++)
+			sha256_add(&s, at, 1);
+		sha256_end(&s, digest);
+		assert_hex(digest, texts[i][1]);
+	}
+	hmac_init(&h, "Jefe", 4);
+	hmac_add(&h, "what do ya want for nothing?", 28);
+	hmac_end(&h, digest);
+	assert_hex(digest, "5bdcc146bf60754e6a042426089575c75a003f089d2739839dec58b964ec3843");
+}
+
+/* ---- two ends ---- */
+
+struct ends {
+	struct trust trusts[2]; /* redhand's, the worker's */
+	struct greeting greetings[2];
+	struct link links[2];
+};
+
+static void ends_make(struct ends *e)
+{
+	struct err err = { 0 };
+	char *variable;
+	int pair[2];
+
+	*e = (struct ends){ 0 };
+	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, pair), 0);
+	link_init(&e->links[0], pair[0]);
+	link_init(&e->links[1], pair[1]);
+	assert_int_equal(trust_make(&e->trusts[0], NULL, &err), 0);
+	variable = trust_variable(&e->trusts[0]);
+	assert_int_equal(trust_find(&e->trusts[1], strchr(variable, '=') + 1, &err), 0);
+	mem_free(variable);
+}
+
+static void ends_drop(struct ends *e)
+{
+	for (size_t i = 0; i < 2; i++) {
+		trust_deinit(&e->trusts[i]);
+		link_close(&e->links[i]);
+	}
+}
+
+/* What each end makes of it; 1: it knows the other. */
+static void greet(struct ends *e, int ret[2])
+{
+	struct err err = { 0 };
+
+	ret[0] = ret[1] = 0;
+	assert_int_equal(greeting_begin(&e->greetings[0], &e->links[0], &err), 0);
+	for (int turn = 0; turn < 4; turn++) {
+		size_t i = turn % 2 == 0 ? 1 : 0;
+
+		(void)link_flush(&e->links[!i]);
+		(void)link_receive(&e->links[i]);
+		if (ret[i] == 0)
+			ret[i] = greeting_go_on(&e->greetings[i], &e->trusts[i], i == 1,
+						&e->links[i]);
+	}
+}
+
+static void both_ends_prove_themselves(void **state)
+{
+	struct ends e;
+	int known[2];
+
+	(void)state;
+	ends_make(&e);
+	greet(&e, known);
+	assert_int_equal(known[0], 1);
+	assert_int_equal(known[1], 1);
+	ends_drop(&e);
+}
+
+static void another_token_is_a_strangers(void **state)
+{
+	struct ends e;
+	const char *said;
+	int known[2];
+
+	(void)state;
+	ends_make(&e);
+	e.trusts[1].token[0] ^= 1;
+	greet(&e, known);
+	assert_int_equal(known[0], -EACCES);
+	assert_int_equal(known[1], 0);
+	/* Nothing but the random number was said to it. */
+	assert_int_equal(link_received(&e.links[1], &said), 0);
+	assert_int_equal(link_waiting(&e.links[0]), 0);
+	ends_drop(&e);
+}
+
+static void send_text(struct link *link, enum frame_type type, const char *text)
+{
+	AUTO(strbuf_deinit) struct strbuf payload = { 0 };
+
+	strbuf_adds(&payload, text);
+	link_send(link, type, &payload);
+}
+
+static void frames_arrive_as_they_were_sent(void **state)
+{
+	struct link_frame frame;
+	struct ends e;
+	int known[2];
+
+	(void)state;
+	ends_make(&e);
+	greet(&e, known);
+	send_text(&e.links[0], FRAME_JOB, "one");
+	send_text(&e.links[0], FRAME_STOP, "");
+	assert_int_equal(link_flush(&e.links[0]), 0);
+	assert_int_equal(link_receive(&e.links[1]), 1);
+	assert_int_equal(link_take(&e.links[1], &frame), 1);
+	assert_int_equal(frame.type, FRAME_JOB);
+	assert_int_equal(frame.len, 3);
+	assert_memory_equal(frame.bytes, "one", 3);
+	assert_int_equal(link_take(&e.links[1], &frame), 1);
+	assert_int_equal(frame.type, FRAME_STOP);
+	assert_int_equal(link_take(&e.links[1], &frame), 0);
+	ends_drop(&e);
+}
+
+/* Any byte changed, a frame sent twice, one of the other direction: none is taken. */
+static void frames_of_others_are_refused(void **state)
+{
+	(void)state;
+	for (size_t changed = 0; changed < 29; changed++) {
+		struct link_frame frame;
+		struct ends e;
+		int known[2], r;
+
+		ends_make(&e);
+		greet(&e, known);
+		send_text(&e.links[0], FRAME_JOB, "works");
+		assert_int_equal(e.links[0].out.len - e.links[0].out_at, 29);
+		if (changed > 0)
+			e.links[0].out.data[e.links[0].out_at + changed - 1] ^= 4;
+		else /* again */
+			link_put(&e.links[0], e.links[0].out.data + e.links[0].out_at, 29);
+		(void)link_flush(&e.links[0]);
+		(void)link_receive(&e.links[1]);
+		r = link_take(&e.links[1], &frame);
+		if (changed == 0) {
+			assert_int_equal(r, 1);
+			r = link_take(&e.links[1], &frame);
+		}
+		/* A length that grew waits for bytes that never come. */
+		assert_true(r == -EBADMSG || (r == 0 && changed >= 1 && changed <= 4));
+		ends_drop(&e);
+	}
+}
+
+/* ---- files ---- */
+
+struct carried {
+	struct parcel *parcel;
+	struct err err;
+};
+
+static int carry(void *ctx, enum frame_type type, const struct strbuf *payload)
+{
+	struct carried *carried = ctx;
+
+	return parcel_put(carried->parcel, type, payload->data + sizeof(uint64_t),
+			  payload->len - sizeof(uint64_t), &carried->err);
+}
+
+static void a_tree_travels(void **state)
+{
+	struct scratch from, to;
+	struct parcel parcel;
+	struct carried carried = { .parcel = &parcel };
+	struct parcel_sink sink = { .frame = carry, .ctx = &carried };
+	struct stat st;
+	AUTO(mem_freep) char *read = NULL;
+	char path[128];
+	size_t len;
+	int fd;
+
+	(void)state;
+	scratch_make(&from);
+	scratch_make(&to);
+	assert_int_equal(mkdirat(from.fd, "deep", 0755), 0);
+	fd = openat(from.fd, "deep/sparse", O_WRONLY | O_CREAT, 0755);
+	assert_int_equal(pwrite(fd, "end", 3, 5 << 20), 3);
+	fd_close(fd);
+	assert_int_equal(symlinkat("/etc/passwd", from.fd, "link"), 0);
+	assert_int_equal(mkfifoat(from.fd, "fifo", 0600), 0);
+	parcel_init(&parcel, to.fd);
+	assert_int_equal(parcel_send(&sink, 7, from.fd, ".", NULL), 0);
+	parcel_deinit(&parcel);
+	assert_int_equal(fstatat(to.fd, "deep/sparse", &st, 0), 0);
+	assert_int_equal(st.st_size, (5 << 20) + 3);
+	assert_true(st.st_mode & S_IXUSR);
+	assert_true(st.st_blocks * 512 < 1 << 20);
+	(void)snprintf(path, sizeof(path), "%s/deep/sparse", to.path);
+	assert_int_equal(file_read(path, 8 << 20, &read, &len, NULL), 0);
+	assert_memory_equal(read + (5 << 20), "end", 3);
+	assert_true(faccessat(to.fd, "link", F_OK, AT_SYMLINK_NOFOLLOW) < 0);
+	assert_true(faccessat(to.fd, "fifo", F_OK, AT_SYMLINK_NOFOLLOW) < 0);
+	scratch_remove(&from);
+	scratch_remove(&to);
+}
+
+static void no_name_leads_out(void **state)
+{
+	static const char *const bad[] = { "",	   "/",	   "/etc/x", "..",    "../x", "a/../b",
+					   "a//b", "a/",   "./a",    "a/./b", "." };
+	struct scratch to;
+	struct parcel parcel;
+	struct err err = { 0 };
+
+	(void)state;
+	scratch_make(&to);
+	parcel_init(&parcel, to.fd);
+	assert_int_equal(symlinkat("/tmp", to.fd, "away"), 0);
+	for (size_t i = 0; i <= ARRAY_SIZE(bad); i++) {
+		AUTO(strbuf_deinit) struct strbuf payload = { 0 };
+
+		pack_u64(&payload, 1);
+		pack_u64(&payload, 0);
+		pack_str(&payload, i < ARRAY_SIZE(bad) ? bad[i] : "away/x");
+		assert_int_equal(parcel_put(&parcel, FRAME_ENTRY, payload.data, payload.len, &err),
+				 -EBADMSG);
+	}
+	assert_true(parcel_name_is_safe("a/..b/c."));
+	parcel_deinit(&parcel);
+	scratch_remove(&to);
+}
+
+/* ---- what is told ---- */
+
+static void orders_survive_the_journey(void **state)
+{
+	char null[] = "/dev/null", trials[] = "/case/trials", crumb[] = "^at ";
+	char pattern[] = "ERROR|FATAL", a[] = "A=1", b[] = "B=2";
+	struct trial_settings settings = { .stdin_path = null,
+					   .trials_path = trials,
+					   .keep = KEEP_ALL,
+					   .timeout_ns = 5,
+					   .breadcrumb_given = true,
+					   .breadcrumb_pattern = crumb,
+					   .children = true };
+	struct fail_on rule = { .pattern = pattern };
+	char *env[] = { a, b, NULL };
+	AUTO(strbuf_deinit) struct strbuf sb = { 0 };
+	struct orders orders;
+
+	(void)state;
+	VEC_PUSH(&settings.fail_on, rule);
+	orders_pack(&settings, "/work", env, &sb);
+	assert_true(orders_unpack(sb.data, sb.len, &orders));
+	assert_int_equal(orders.settings.keep, KEEP_ALL);
+	assert_int_equal(orders.settings.timeout_ns, 5);
+	assert_true(orders.settings.children);
+	assert_string_equal(orders.cwd, "/work");
+	assert_int_equal(orders.env.count, 2);
+	assert_int_equal(regexec(&orders.settings.breadcrumb, "at 5", 0, NULL, 0), 0);
+	assert_int_equal(regexec(&orders.settings.fail_on.items[0].regex, "a FATAL one", 0, NULL, 0),
+			 0);
+	orders_deinit(&orders);
+	for (size_t len = 0; len < sb.len; len++) {
+		assert_false(orders_unpack(sb.data, len, &orders));
+		orders_deinit(&orders);
+	}
+	VEC_DEINIT(&settings.fail_on);
+}
+
+static void devices_are_the_nodes_own(void **state)
+{
+	(void)state;
+	assert_true(node_owns_variable("CUDA_VISIBLE_DEVICES=3"));
+	assert_true(node_owns_variable("SLURM_JOB_ID=1"));
+	assert_false(node_owns_variable("CUDA_VISIBLE_DEVICES_X=3"));
+	assert_false(node_owns_variable("PATH=/bin"));
+}
+
+static void addresses_are_split(void **state)
+{
+	AUTO(mem_freep) char *host = NULL;
+	AUTO(mem_freep) char *port = NULL;
+	struct err err = { 0 };
+
+	(void)state;
+	assert_int_equal(listener_split("[::1]:80", &host, &port, &err), 0);
+	assert_string_equal(host, "::1");
+	assert_string_equal(port, "80");
+	assert_int_equal(listener_split("nowhere", &host, &port, &err), -EINVAL);
+	assert_int_equal(listener_split(":5", &host, &port, &err), -EINVAL);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(hashes_are_those_of_the_standard),
+		cmocka_unit_test(both_ends_prove_themselves),
+		cmocka_unit_test(another_token_is_a_strangers),
+		cmocka_unit_test(frames_arrive_as_they_were_sent),
+		cmocka_unit_test(frames_of_others_are_refused),
+		cmocka_unit_test(a_tree_travels),
+		cmocka_unit_test(no_name_leads_out),
+		cmocka_unit_test(orders_survive_the_journey),
+		cmocka_unit_test(devices_are_the_nodes_own),
+		cmocka_unit_test(addresses_are_split),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

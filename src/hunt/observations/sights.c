@@ -142,6 +142,9 @@ static void see_target(struct bench *bench, const struct crash_reading *crashed,
 {
 	struct log_block freed;
 
+	/* It never was a pointer to what it leads to now. */
+	if (sight->write.write && result->exact && store_bends_pointer(sight->write.write))
+		return;
 	outlived_block(crashed, step, result, &freed);
 	if (freed.id == 0)
 		return;
@@ -384,8 +387,10 @@ static void see_caught(struct bench *bench, const struct crash_reading *crashed,
 	home_copy(&sight->write.write->home, &step->home);
 	if (bench->probe.recycler.found &&
 	    stakeout_through_freed_object(result, sight->write.write)) {
-		sight->write.write->free_basis = FREE_INFERRED;
-		sight->write.note = mem_strdup(bench->probe.recycler.words);
+		sight->write.write->free_basis =
+			bench->probe.recycler.given ? FREE_SEEN : FREE_INFERRED;
+		if (!bench->probe.recycler.given)
+			sight->write.note = mem_strdup(bench->probe.recycler.words);
 	}
 	see_repeated(bench, log, in, sight, result);
 	see_pointer(result, sight->write.write);

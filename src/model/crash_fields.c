@@ -40,7 +40,7 @@ static const struct model_field crash_list[] = {
 	FIELD(TEXT, crash, command), FIELD(TEXT, crash, thread), FIELD(INT, crash, signal),
 	FIELD(INT, crash, code), FIELD(BOOL, crash, hidden), FIELD(BOOL, crash, from_outside),
 	FIELD(U64, crash, address), FIELD(U64, crash, realtime_ns),
-	FIELD_UPTO(CHOICE, crash, fault, FAULT_CLASSES), FIELD_SINCE(10, SAID, crash, words),
+	FIELD_UPTO(CHOICE, crash, fault, FAULT_CLASSES), FIELD_SINCE(11, SAID, crash, words),
 	FIELD(TEXT, crash, abort_message), FIELD(TEXT, crash, instruction),
 	FIELD(TEXT, crash, origin), FIELD(STACK, crash, stack),
 	FIELD_OF(LIST, crash, blocks, block_fields), FIELD(TEXT, crash, file),

@@ -7,7 +7,7 @@
 #include "model/archive.h"
 #include "model/evidence.h"
 
-#define EVIDENCE_VERSION 10
+#define EVIDENCE_VERSION 11
 
 /* clang-format off */
 static const struct model_field store_code_list[] = {
@@ -275,13 +275,22 @@ static const struct model_field race_list[] = {
 };
 static const struct model_fields race_fields = FIELDS(race_seen, race_list);
 
+/* Before version 10 nobody looked for one machine of several. */
+static void old_host(struct archive *a, void *object)
+{
+	(void)a;
+	((struct host_signs *)object)->node_p = 1;
+}
+
 static const struct model_field host_list[] = {
 	FIELD(UINT, host_signs, bit_flips), FIELD(UINT, host_signs, flip_homes),
 	FIELD(UINT, host_signs, flip_bits), FIELD(UINT, host_signs, segv),
 	FIELD(UINT, host_signs, bus), FIELD(UINT, host_signs, ill), FIELD(UINT, host_signs, sites),
 	FIELD(INT, host_signs, core), FIELD(REAL, host_signs, core_p),
 	FIELD(BOOL, host_signs, memory_tested), FIELD(U64, host_signs, memory_errors),
-	FIELD(REAL, host_signs, memory_seconds), { 0 },
+	FIELD(REAL, host_signs, memory_seconds), FIELD_BEFORE(10, old_host),
+	FIELD_UPTO_SINCE(10, CHARS, host_signs, node, sizeof(((struct host_signs *)0)->node)),
+	FIELD_SINCE(10, REAL, host_signs, node_p), { 0 },
 };
 static const struct model_fields host_fields = FIELDS(host_signs, host_list);
 

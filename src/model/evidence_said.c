@@ -182,7 +182,8 @@ static void host(const struct host_signs *h, struct said *ret)
 	    said_number(h->segv), said_number(h->bus), said_number(h->ill), said_number(h->sites),
 	    h->core >= 0 ? said_signed(h->core) : said_none(), said_real(h->core_p),
 	    h->memory_tested ? said_real(h->memory_seconds) : said_none(),
-	    said_number(h->memory_errors));
+	    said_number(h->memory_errors), said_text(h->node[0] != '\0' ? h->node : NULL),
+	    said_real(h->node_p));
 }
 
 static void failure(const struct failure_seen *f, struct said *ret)

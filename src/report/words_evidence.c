@@ -35,7 +35,7 @@ const struct words words_evidence_rows[] = {
 	{ "reference-party", "{0} took {1} and gave back {2}" },
 	{ "evidence:growth", "{0:.1f} blocks, {1:.0f} bytes more per test[, allocated by {2}]; in {3} of {4} trials, after {5} of {6} tests[; held by {7}]" },
 	{ "evidence:race", "two threads wrote {0} within {1:.3f} µs[: {2}][ and {3}]{4?; the second was made from a value already replaced}{5?; both held a lock}" },
-	{ "evidence:host", "signs of the machine: {0} single flipped bits without a writer in {1} places, signals SEGV {2}, BUS {3}, ILL {4} in {5} functions[, failures on core {6} (p = {7:.3g})][, memory test of {8:.1f} s: {9} errors]" },
+	{ "evidence:host", "signs of the machine: {0} single flipped bits without a writer in {1} places, signals SEGV {2}, BUS {3}, ILL {4} in {5} functions[, failures on core {6} (p = {7:.3g})][, failures on the machine '{10}' (p = {11:.3g})][, memory test of {8:.1f} s: {9} errors]" },
 	{ "evidence:no-failure", "none of {0} trials failed" },
 	{ "evidence:failure", "{0?{0}|a failure}: in {1} of {2} trials{3?, every one that got that far}" },
 	{ "evidence:experiment", "{0}: {1} trials, of which {2} could tell; {3?something was seen in {4} of these and {5} others|nothing was seen}" },

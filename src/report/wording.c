@@ -8,7 +8,7 @@
 #include <string.h>
 
 static const struct {
-	const struct words *rows;
+	const struct sentence_row *rows;
 	const size_t *count;
 } tables[] = {
 	{ words_verdict, &words_verdict_count }, { words_doubts, &words_doubts_count },

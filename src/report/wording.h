@@ -16,12 +16,12 @@
  *	[; by {2}]   left out where a value in it is not known,
  *	\            before any of these signs: the sign itself.
  */
-struct words {
+struct sentence_row {
 	const char *id, *text;
 };
 
-extern const struct words words_verdict[], words_doubts[], words_ledger[], words_evidence_rows[],
-	words_faults[], words_notes[];
+extern const struct sentence_row words_verdict[], words_doubts[], words_ledger[],
+	words_evidence_rows[], words_faults[], words_notes[];
 extern const size_t words_verdict_count, words_doubts_count, words_ledger_count,
 	words_evidence_count, words_faults_count, words_notes_count;
 

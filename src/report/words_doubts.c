@@ -4,7 +4,7 @@
 #include "report/wording.h"
 
 /* clang-format off */
-const struct words words_doubts[] = {
+const struct sentence_row words_doubts[] = {
 	{ "seen-once", "this was seen in only one failing trial" },
 	{ "not-in-all", "{0} of {1} failing trials that would have shown this did not" },
 	{ "value-not-seen", "the value that the store left was not seen to be the value that failed" },

@@ -4,7 +4,7 @@
 #include "report/wording.h"
 
 /* clang-format off */
-const struct words words_evidence_rows[] = {
+const struct sentence_row words_evidence_rows[] = {
 	{ "noted", "[{0}; ]{1}" },
 	{ "block", "the {0?freed|live} block of {1} bytes[ ({2})]" },
 	{ "a-block", "a block" },

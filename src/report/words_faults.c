@@ -4,7 +4,7 @@
 #include "report/wording.h"
 
 /* clang-format off */
-const struct words words_faults[] = {
+const struct sentence_row words_faults[] = {
 	{ "crash-block", "block {0} ({1} bytes{2?, freed{3? at most {3} allocations and frees ago}})" },
 	{ "access:read", "a read of" },
 	{ "access:write", "a write to" },

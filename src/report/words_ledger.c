@@ -4,7 +4,7 @@
 #include "report/wording.h"
 
 /* clang-format off */
-const struct words words_ledger[] = {
+const struct sentence_row words_ledger[] = {
 	{ "claim:narrow", "a bad value is written into the field itself, by a store no wider than it" },
 	{ "claim:wide", "a wider store, meant for a neighbour, clips the field" },
 	{ "claim:overflow", "a write runs over the end, or before the start, of another block" },

@@ -5,7 +5,7 @@
 #include "report/wording.h"
 
 /* clang-format off */
-const struct words words_notes[] = {
+const struct sentence_row words_notes[] = {
 	{ "unobserved:static", "it is statically linked" },
 	{ "unobserved:setuid", "it is setuid or setgid" },
 	{ "unobserved:foreign", "it is for another architecture" },

@@ -5,7 +5,7 @@
 #include "report/wording.h"
 
 /* clang-format off */
-const struct words words_verdict[] = {
+const struct sentence_row words_verdict[] = {
 	{ "verdict", "[{0}: ]{1}[; {2}][; {3}]" },
 	{ "unfailed", "no failure was seen in {0} trials; {1?the memory error is there|the heap is damaged} all the same" },
 	{ "caught-in", "caught in {0} of {1} {2?failing }trials in which the victim was watched[, {3} trials run]" },

@@ -168,8 +168,9 @@ int trust_find(struct trust *trust, const char *text, struct err *err)
 		trust->munge_socket = mem_strdup(munge);
 	} else {
 		(void)err_set(err, -EACCES, "the worker has no token");
-		r = err_remedy(err, "redhand --runner starts workers and gives them one in "
-				    TRUST_TOKEN_VARIABLE);
+		r = err_remedy(
+			err,
+			"redhand --runner starts workers and gives them one in " TRUST_TOKEN_VARIABLE);
 	}
 	/* Trials are not to know it. */
 	(void)unsetenv(TRUST_TOKEN_VARIABLE);

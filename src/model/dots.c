@@ -10,6 +10,7 @@ void trial_dots_deinit(struct trial_dots *dots)
 	}
 	VEC_DEINIT(&dots->list);
 	VEC_DEINIT(&dots->closing);
+	strv_deinit(&dots->nodes);
 	strv_deinit(&dots->crumbs);
 	*dots = (struct trial_dots){ 0 };
 }

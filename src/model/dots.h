@@ -18,7 +18,8 @@ struct trial_dot {
 	uint64_t number;
 	size_t series; /* index into the investigation's */
 	unsigned int slot;
-	int family; /* index into the families of the summary, or one of the above */
+	size_t node; /* index into `nodes` */
+	int family;  /* index into the families of the summary, or one of the above */
 	int64_t started_ms;
 	uint64_t wall_ns;
 	char *summary; /* what it failed with; NULL when it passed */
@@ -33,6 +34,8 @@ struct rate_point {
 struct trial_dots {
 	VEC(struct trial_dot) list;	/* in the order of their numbers */
 	VEC(struct rate_point) closing; /* at most RATE_POINTS, the last one is all of them */
+	struct strv
+		nodes; /* machines that trials ran on, in the order of their first; "": this one */
 	struct strv crumbs; /* places of death and what follows them, in the program's order */
 };
 

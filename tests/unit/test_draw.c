@@ -131,6 +131,27 @@ static void every_trial_is_a_mark(void **state)
 	free(text);
 }
 
+static void machines_have_lanes_of_their_own(void **state)
+{
+	AUTO(investigation_deinit) struct investigation inv = { 0 };
+	AUTO(trial_dots_deinit) struct trial_dots dots = { 0 };
+	char *text;
+
+	add_dots(&inv, &dots, 9, 3);
+	strv_add(&dots.nodes, "");
+	strv_add(&dots.nodes, "<n1>");
+	strv_add(&dots.nodes, "a-very-long-name");
+	for (size_t i = 0; i < dots.list.count; i++)
+		dots.list.items[i].node = i % 3;
+	text = WRITTEN(NULL, NULL, draw_strip(h, &inv, &dots));
+	assert_int_equal(count(text, "class=\"rail\""), 3);
+	assert_non_null(strstr(text, ">here<"));
+	assert_non_null(strstr(text, ">&lt;n1&gt;<"));
+	assert_non_null(strstr(text, ">a-very-l…<"));
+	assert_null(strstr(text, "slot"));
+	free(text);
+}
+
 static void many_trials_share_marks(void **state)
 {
 	AUTO(investigation_deinit) struct investigation inv = { 0 };
@@ -205,6 +226,7 @@ int main(void)
 		cmocka_unit_test(numbers_have_a_point),
 		cmocka_unit_test(texts_are_cut_between_characters),
 		cmocka_unit_test(every_trial_is_a_mark),
+		cmocka_unit_test(machines_have_lanes_of_their_own),
 		cmocka_unit_test(many_trials_share_marks),
 		cmocka_unit_test(changed_bits_are_marked),
 		cmocka_unit_test(a_stale_pointer_is_an_arrow),

@@ -28,12 +28,15 @@ unsigned int family_mark(int family)
 struct strip {
 	const struct trial_dots *dots;
 	unsigned int lanes;
+	bool by_node; /* several machines: a lane for each of them, not for each slot */
 	double step;
 	struct strbuf passed, failed[MARKS];
 };
 
 static unsigned int lane_of(const struct strip *strip, const struct trial_dot *dot)
 {
+	if (strip->by_node)
+		return (unsigned int)(dot->node < strip->lanes ? dot->node : strip->lanes - 1);
 	return strip->lanes > 1 ? dot->slot % strip->lanes : 0;
 }
 
@@ -67,11 +70,22 @@ static void add_marks(struct strip *strip)
 	}
 }
 
+static char *lane_name(const struct strip *strip, unsigned int lane)
+{
+	const struct strv *nodes = &strip->dots->nodes;
+
+	if (!strip->by_node)
+		return strip->lanes > 1 ? mem_printf("slot %u", lane) : mem_strdup("trials");
+	if (lane + 1 == strip->lanes && nodes->count > strip->lanes)
+		return mem_strdup("others");
+	return nodes->items[lane][0] != '\0' ? shortened(nodes->items[lane], 9)
+					     : mem_strdup("here");
+}
+
 static void put_lanes(struct html *h, const struct strip *strip, double width)
 {
 	for (unsigned int lane = 0; lane < strip->lanes; lane++) {
-		AUTO(mem_freep)
-		char *name = strip->lanes > 1 ? mem_printf("slot %u", lane) : mem_strdup("trials");
+		AUTO(mem_freep) char *name = lane_name(strip, lane);
 
 		svg_text(h, "label", LEFT - 8, lane_y(lane) + 4, ANCHOR_END, name);
 		svg_line(h, "rail", LEFT, lane_y(lane), LEFT + width, lane_y(lane));
@@ -102,6 +116,9 @@ static unsigned int count_lanes(const struct trial_dots *dots)
 {
 	unsigned int most = 0;
 
+	if (dots->nodes.count > 1)
+		return dots->nodes.count < LANES_MOST ? (unsigned int)dots->nodes.count
+						      : LANES_MOST;
 	VEC_FOREACH (&dots->list, dot)
 		if (dot->slot > most)
 			most = dot->slot;
@@ -110,7 +127,9 @@ static unsigned int count_lanes(const struct trial_dots *dots)
 
 void draw_strip(struct html *h, const struct investigation *inv, const struct trial_dots *dots)
 {
-	struct strip strip = { .dots = dots, .lanes = count_lanes(dots) };
+	struct strip strip = { .dots = dots,
+			       .lanes = count_lanes(dots),
+			       .by_node = dots->nodes.count > 1 };
 	size_t failed = 0;
 	AUTO(mem_freep) char *text = NULL;
 	double room = WIDTH - LEFT - RIGHT;

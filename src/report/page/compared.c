@@ -12,6 +12,7 @@
 #include "report/wording.h"
 
 #define GROUPS_MOST 40u
+#define PARTS_MOST 200u /* slots, machines */
 
 /* Stores to one field by one place of code. */
 struct writes {
@@ -233,6 +234,52 @@ static void put_signs(const struct page *page, const struct host_signs *signs)
 	el_end(page->h);
 }
 
+static void put_part(const struct page *page, const char *name, const struct rate *rate, bool odd,
+		     double p)
+{
+	el(page->h, "tr", "class", odd ? "only" : NULL, NULL);
+	el(page->h, "th", "scope", "row", NULL);
+	txt(page->h, name);
+	el_end(page->h);
+	el(page->h, "td", NULL);
+	put_rate(page, rate);
+	el_end(page->h);
+	el_txtf(page->h, "td", NULL, "%s (p = %.2g)", odd ? "yes" : "no", p);
+	el_end(page->h);
+}
+
+static void put_slots(const struct page *page)
+{
+	const struct series_summary *s = &page->inv->summary;
+
+	table_begin(page, "Rate of each slot");
+	put_head(page, "slot", "rate", "differs from the others?", NULL);
+	for (size_t i = 0; i < s->slots.count && i < PARTS_MOST; i++) {
+		AUTO(mem_freep) char *name = mem_printf("%u", s->slots.items[i].slot);
+
+		put_part(page, name, &s->slots.items[i].rate, s->odd_slot == (int)i,
+			 s->slots.items[i].p);
+	}
+	table_end(page);
+}
+
+static void put_nodes(const struct page *page)
+{
+	const struct series_summary *s = &page->inv->summary;
+
+	if (s->nodes.count == 0)
+		return;
+	table_begin(page, "Rate of each machine");
+	put_head(page, "machine", "rate", "differs from the others?", NULL);
+	for (size_t i = 0; i < s->nodes.count && i < PARTS_MOST; i++) {
+		const struct node_summary *node = &s->nodes.items[i];
+
+		put_part(page, node->node[0] != '\0' ? node->node : "this one", &node->rate,
+			 s->odd_node == (int)i, node->p);
+	}
+	table_end(page);
+}
+
 void page_machine(const struct page *page)
 {
 	const struct host_signs *signs = host_signs(page->inv);
@@ -246,23 +293,8 @@ void page_machine(const struct page *page)
 	else
 		el_txt(page->h, "p", NULL, "Nobody asked: no memory test, no comparison of cores.");
 	if (page->inv->counted && s->slots.count > 0) {
-		table_begin(page, "Rate of each slot");
-		put_head(page, "slot", "rate", "differs from the others?", NULL);
-		VEC_FOREACH (&s->slots, slot) {
-			el(page->h, "tr", NULL);
-			el(page->h, "th", "scope", "row", NULL);
-			txtf(page->h, "%u", slot->slot);
-			el_end(page->h);
-			el(page->h, "td", NULL);
-			put_rate(page, &slot->rate);
-			el_end(page->h);
-			el_txtf(page->h, "td", NULL, "%s (p = %.2g)",
-				s->odd_slot >= 0 && slot == &s->slots.items[s->odd_slot] ? "yes"
-											 : "no",
-				slot->p);
-			el_end(page->h);
-		}
-		table_end(page);
+		put_nodes(page);
+		put_slots(page);
 		el_txtf(page->h, "p", "dim",
 			"A run took %.3f s on average, %.3f s at most, and up to %" PRIu64 " KiB.",
 			s->use.wall_mean_s, s->use.wall_max_s, s->use.peak_kib);

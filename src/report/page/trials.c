@@ -82,7 +82,7 @@ void page_strip(const struct page *page)
 		return;
 	section_begin(
 		page, "rate", "How often it fails",
-		"Every trial in order, a lane for each slot. Failures that come in a row stand "
+		"Every trial in order, a lane for each slot or machine. Failures that come in a row stand "
 		"beside each other.");
 	put_legend(page);
 	draw_strip(page->h, page->inv, page->dots);

@@ -35,6 +35,17 @@ static int family_index(const struct investigation *inv, const char *signatures)
 	return DOT_OTHER;
 }
 
+static size_t node_index(struct trial_dots *dots, const char *node)
+{
+	size_t i = 0;
+
+	while (i < dots->nodes.count && strcmp(dots->nodes.items[i], node) != 0)
+		i++;
+	if (i == dots->nodes.count)
+		strv_add(&dots->nodes, node);
+	return i;
+}
+
 static void add_dot(const struct investigation *inv, struct trial_line *line,
 		    struct trial_dots *ret)
 {
@@ -48,6 +59,7 @@ static void add_dot(const struct investigation *inv, struct trial_line *line,
 				     .number = line->number,
 				     .series = series,
 				     .slot = line->slot,
+				     .node = node_index(ret, line->node ? line->node : ""),
 				     .family = family,
 				     .started_ms = line->started_ms,
 				     .wall_ns = line->wall_ns,

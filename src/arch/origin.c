@@ -5,6 +5,7 @@
 
 #define BACK_INSTRUCTIONS 400u
 #define BACK_JUMPS 12u
+#define JOIN_BYTES 4096u /* how far behind it jumps back into it are looked for */
 
 /* The value on its way back: in a register, or in a slot of the stack. */
 struct chase {
@@ -18,6 +19,8 @@ struct chase {
 	uint32_t moved;	  /* … those that constants were added to, and which in sum */
 	uint64_t moves[REGISTERS_MAX];
 	unsigned int jumps; /* followed back */
+	bool joined;	    /* another jump leads into a piece that was left by one */
+	uint64_t end;	    /* where the piece that is walked ends */
 	bool value_known;   /* … that is followed, as it was when the walk began */
 	uint64_t value;
 	struct origin *ret;
@@ -287,7 +290,8 @@ static bool is_joined(const struct chase *chase, uint64_t from, uint64_t to)
 	for (size_t i = 0; i < chase->count; i++)
 		if (decoded_at(chase->code, chase->path[i], &d) && jumps_between(&d, from, to))
 			return true;
-	for (uint64_t at = to; decoded_at(chase->code, at, &d); at += d.instruction.length)
+	for (uint64_t at = to; at - to < JOIN_BYTES && decoded_at(chase->code, at, &d);
+	     at += d.instruction.length)
 		if (jumps_between(&d, from, to))
 			return true;
 	return false;
@@ -475,12 +479,28 @@ static bool find_jump(const struct chase *chase, uint64_t to, uint64_t *ret)
 	return found == 1;
 }
 
+/* The same of a piece that begins at `from`, where the compiler may have put padding before it. */
+static bool find_jump_into(const struct chase *chase, uint64_t from, uint64_t end, uint64_t *ret)
+{
+	struct decoded d;
+
+	for (uint64_t at = from; at <= end; at += d.instruction.length) {
+		if (find_jump(chase, at, ret))
+			return true;
+		if (!decoded_at(chase->code, at, &d) ||
+		    d.instruction.mnemonic != ZYDIS_MNEMONIC_NOP)
+			return false;
+	}
+	return false;
+}
+
 /* Back through the instructions before `at`, until one tells. True when that is all. */
 static bool walk(struct chase *chase, uint64_t at)
 {
 	struct before how;
 	bool ended = false;
 
+	chase->end = at;
 	if (at == chase->trap->start_hint) { /* nothing before it */
 		chase->ret->certain = true;
 		chase->count = 0;
@@ -500,8 +520,9 @@ static bool walk(struct chase *chase, uint64_t at)
 			continue;
 		}
 		/* A jump leads here: on from there, if there is only one. */
-		if (chase->jumps++ == BACK_JUMPS || !find_jump(chase, behind, &jump))
+		if (chase->jumps++ == BACK_JUMPS || !find_jump_into(chase, behind, at, &jump))
 			return true;
+		chase->joined |= is_joined(chase, behind, at);
 		return walk(chase, jump);
 	}
 	return ended;
@@ -541,5 +562,5 @@ void arch_value_origin(const struct trap *trap, uint64_t at, int reg, struct ori
 					.added = ret->added,
 					.certain = true };
 	if (ret->kind != ORIGIN_UNKNOWN)
-		ret->joined = is_joined(&chase, ret->at, at);
+		ret->joined = chase.joined || is_joined(&chase, ret->at, chase.end);
 }

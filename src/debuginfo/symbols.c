@@ -5,6 +5,7 @@
 #include "arch/arch.h"
 #include "base/mem.h"
 #include "debuginfo/code_layout.h"
+#include "debuginfo/functions.h"
 #include "debuginfo/jit_names.h"
 #include "debuginfo/module.h"
 #include "debuginfo/modules.h"
@@ -207,8 +208,23 @@ int symbols_unwind(struct symbols *symbols, const struct snapshot *snapshot, str
 	return 0;
 }
 
-#define CODE_BEFORE 4096u
-#define CODE_AFTER 4096u /* jumps back to before it may stand there */
+#define CODE_NEAR 4096u /* to either side, where nobody knows how far the function goes */
+#define CODE_FAR                                                                         \
+	(256u << 10) /* the whole function, up to so much: an interpreter's loop is long \
+		      */
+
+/* Where the function around an address ends, by its unwind information; 0 when nobody knows. */
+static taddr function_end(struct space *space, taddr inside)
+{
+	struct function_range piece;
+	struct place place;
+
+	space_find(space, inside, &place);
+	return place.match == MODULE_FOUND &&
+			       functions_known_piece(place.module, place.vaddr, &piece)
+		       ? inside + (piece.high - place.vaddr)
+		       : 0;
+}
 
 static taddr function_start(struct symbols *symbols, struct space *space, taddr inside)
 {
@@ -229,7 +245,8 @@ static void fill_machine_frame(struct symbols *symbols, struct space *space,
 			       const struct raw_frame *raw, struct machine_frame *ret)
 {
 	taddr inside = raw->flags & FRAME_EXACT ? raw->pc : raw->pc - 1;
-	size_t before = CODE_BEFORE, got, after;
+	size_t before = CODE_NEAR, behind = CODE_NEAR, got, after;
+	taddr end = function_end(space, inside);
 
 	*ret = (struct machine_frame){ .pc = raw->pc,
 				       .exact = (raw->flags & FRAME_EXACT) != 0,
@@ -242,12 +259,15 @@ static void fill_machine_frame(struct symbols *symbols, struct space *space,
 		ret->registers.known &= arch_native()->callee_saved | 1u << arch_native()->pc |
 					1u << arch_native()->sp |
 					1u << arch_native()->thread_pointer;
-	if (ret->start != 0 && raw->pc - ret->start < before)
+	if (ret->start != 0 && raw->pc - ret->start <= CODE_FAR)
 		before = (size_t)(raw->pc - ret->start);
-	ret->code = mem_alloc(before + CODE_AFTER);
+	/* Jumps back to before it may stand there. */
+	if (end > raw->pc + CODE_NEAR && end - raw->pc <= CODE_FAR)
+		behind = (size_t)(end - raw->pc);
+	ret->code = mem_alloc(before + behind);
 	got = space_read_before(space, raw->pc, ret->code, before);
 	/* What could be read ends at pc: it is put to the front. */
-	after = space_read_after(space, raw->pc, ret->code + got, CODE_AFTER);
+	after = space_read_after(space, raw->pc, ret->code + got, behind);
 	ret->code_len = got + after;
 	ret->code_address = raw->pc - got;
 }

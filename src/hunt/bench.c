@@ -210,6 +210,17 @@ struct shown {
 	bool failed, wanted, stranger;
 };
 
+/* One corruption dies in many ways. What is chased may be a late consequence, which nothing leads
+ * back from: then another crash of the same test is as good. */
+static bool is_kin(const struct bench *bench, const struct signature *s)
+{
+	const char *test = bench->request->target->signature.test;
+
+	return bench->round.ops == &look_round && bench->start.found &&
+	       !bench->start.first->has_backtrack && bench->request->start.chosen &&
+	       (s->test == test || (s->test && test && strcmp(s->test, test) == 0));
+}
+
 static void look_at(struct bench *bench, const struct signature *s, struct shown *ret)
 {
 	const struct chase_request *request = bench->request;
@@ -217,6 +228,11 @@ static void look_at(struct bench *bench, const struct signature *s, struct shown
 	bool stranger = !wanted && s->kind == FAILURE_SIGNAL && request->others &&
 			!request->target->exact && !bystanders_have(request->others, s);
 
+	if (stranger && is_kin(bench, s)) {
+		signature_deinit(&bench->start.kin);
+		signature_copy(&bench->start.kin, s);
+		wanted = true;
+	}
 	ret->failed = true;
 	ret->wanted |= wanted || (stranger && (bench->start.moved || is_related(bench)));
 	ret->stranger |= stranger;
@@ -491,6 +507,7 @@ void bench_close(struct bench *bench)
 	evidence_list_deinit(&bench->guards.seen);
 	reading_close(bench->round.reading);
 	reading_close(bench->start.reading);
+	signature_deinit(&bench->start.kin);
 	stakeout_deinit(&bench->stakeout);
 	recycler_deinit(&bench->probe.recycler);
 	release_deinit(&bench->release);

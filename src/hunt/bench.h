@@ -119,9 +119,10 @@ struct start {
 	int signal;		/* of the first */
 	const struct crash_reading *first;
 	struct reading *reading;
-	uint64_t look_max;   /* trials until it is given up that it crashes; 0: all */
-	unsigned int rounds; /* how often it was run until it crashed, or that was given up */
-	unsigned int looks;  /* how often guards were asked then, and showed nothing */
+	struct signature kin; /* of the crash that is read, where it is not what is chased; id "" */
+	uint64_t look_max;    /* trials until it is given up that it crashes; 0: all */
+	unsigned int rounds;  /* how often it was run until it crashed, or that was given up */
+	unsigned int looks;   /* how often guards were asked then, and showed nothing */
 };
 
 struct spent {

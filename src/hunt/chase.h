@@ -19,6 +19,7 @@
 struct stored_trial {
 	uint64_t trial;
 	int signal;
+	char signature[SIGNATURE_ID_LEN + 1];
 };
 
 /* How much of it. */
@@ -37,6 +38,10 @@ struct chase_start {
 	/* Failing trials under ids that the case has: read before more are run. */
 	const struct stored_trial *stored;
 	size_t stored_count;
+	/* One that can be read back is chased instead of one that cannot: from then on its failure
+	 * is the target. NULL: they are all the same failure. */
+	void (*chosen)(void *ctx, const struct signature *signature);
+	void *chosen_ctx;
 	uint64_t from; /* a trial of the case with an `ids` log to begin with; 0: none */
 	const struct evidence *lead; /* to begin with instead; NULL: none */
 	bool unfailed;	  /* where it does not crash, guards tell whether memory is damaged */

@@ -114,6 +114,7 @@ struct who {
 	struct target match; /* only seen through: the inquiry's is the one that is freed */
 	char *settings;	     /* of its series: which list, and whether with ids */
 	struct stored_trial stored[STORED_MAX];
+	struct signature member; /* of the family, that is chased instead; id "": none */
 };
 
 struct gathering {
@@ -132,8 +133,25 @@ static void gather(void *ctx, const struct run_row *row)
 	    who->request.start.stored_count == STORED_MAX ||
 	    target_shown(&inq->known.match, inq->cs, row->signatures, &shown, NULL) < 0 || !shown)
 		return;
-	who->stored[who->request.start.stored_count++] =
+	who->stored[who->request.start.stored_count] =
 		(struct stored_trial){ .trial = row->trial, .signal = row->signal };
+	(void)signature_next_id(row->signatures,
+				who->stored[who->request.start.stored_count++].signature);
+}
+
+/* One corruption dies in many ways. The most frequent one may be a late consequence that nothing
+ * leads back from; another member of the family can be read back. */
+static void chase_member(void *ctx, const struct signature *signature)
+{
+	struct inquiry *inq = ctx;
+	struct who *who = inq->who;
+
+	if (!inq->known.target || who->match.exact || target_is(&who->match, signature))
+		return;
+	signature_deinit(&who->member);
+	signature_copy(&who->member, signature);
+	who->match.signature = who->member;
+	bench_say(&who->bench, "chased: %s", who->member.summary);
 }
 
 static int gather_stored(struct inquiry *inq)
@@ -186,6 +204,8 @@ static void fill_request(struct inquiry *inq)
 					       .target = inq->known.target ? &who->match : NULL,
 					       .others = &inq->known.others,
 					       .start.without_ids = inq->known.without_ids,
+					       .start.chosen = chase_member,
+					       .start.chosen_ctx = inq,
 					       .limits.look = look_trials(inq),
 					       .start.rate = inq->known.close_rate.trials > 0
 								     ? inq->known.close_rate
@@ -247,6 +267,7 @@ static uint64_t end(struct inquiry *inq, uint64_t *ret_guarded)
 static void release(struct inquiry *inq)
 {
 	chase_result_deinit(&inq->who->result);
+	signature_deinit(&inq->who->member);
 	mem_free(inq->who->settings);
 	mem_free(inq->who);
 	inq->who = NULL;

@@ -519,7 +519,7 @@ void tell_release(const struct facts *facts, const struct proof *proof, struct v
 	(void)facts;
 	say_site(sentence, &party->at);
 	strbuf_addf(sentence,
-		    " gave back %" PRIu64 " reference%s and took %" PRIu64
+		    " gave %" PRIu64 " reference%s and took %" PRIu64
 		    ": the count of the block went on after its end",
 		    party->given, party->given == 1 ? "" : "s", party->taken);
 	if (account->block && account->block->freed.count > 0) {

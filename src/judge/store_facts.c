@@ -247,9 +247,20 @@ static bool is_own_variable(const struct value_found *f, const struct write_seen
 	       !(w->flags & WRITE_COPIED && f->steps == 1);
 }
 
+#define TAG_BITS 0xfull /* that pointers to blocks leave free */
+
+/* Whoever means to store a pointer stores all of it: what a narrower store makes of one leads to
+ * whatever happens to lie there, living or freed. Its lowest bits may be a tag. */
+bool store_bends_pointer(const struct write_seen *w)
+{
+	return w->fit == FIT_NARROW && w->value_len == 8 && w->store_len > 0 && w->store_len < 8 &&
+	       w->old >= LOWEST_ADDRESS && w->old >> 47 == 0 &&
+	       ((w->old ^ w->new) & ~TAG_BITS) != 0;
+}
+
 bool value_is_right(const struct value_found *f, const struct write_seen *w)
 {
-	if (!f->known)
+	if (!f->known || (w && store_bends_pointer(w)))
 		return false;
 	/* Whose place it is has nothing to do with it; and what is the library's, it sets itself.
 	 */

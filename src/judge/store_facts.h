@@ -65,6 +65,9 @@ bool store_covers_block(const struct write_seen *w);
 /* It set the whole field to NULL, or to all bits. */
 bool store_clears_field(const struct write_seen *w);
 
+/* Did it change a part of a pointer, so that it leads elsewhere? */
+bool store_bends_pointer(const struct write_seen *w);
+
 /* What stood in the home at the failure is as it should be: a pointer to a live block, a function's
  * own variable, something that the reader came upon by mistake. `w` is who wrote it; NULL: nobody
  * was caught. */

@@ -49,7 +49,8 @@ struct backtrack {
 	bool is_write;			  /* the faulting access itself was a store */
 	bool executes;			  /* the bad pointer was jumped to */
 	bool by_index;			  /* no pointer but an index was bad */
-	bool crooked; /* it is no multiple of a word: what was read through it says nothing */
+	bool crooked; /* no multiple of a word, or into the middle of a freed object: what was read
+		       * through it says nothing */
 	bool divides; /* no pointer but a divisor was: `pointer` */
 	/* Where that value came from, when not from the home of the first step. */
 	enum pointer_source source;

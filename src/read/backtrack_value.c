@@ -142,8 +142,52 @@ static void take_crooked(struct backtracker *reader)
 	reader->ret->crooked = true;
 }
 
+/* Where an object of CPython's begins in its block: behind what the interpreter keeps in front of
+ * it, two words of the collector's, and two more where instances have dictionaries. */
+static bool is_objects_address(const struct log_block *block, uint64_t pointer)
+{
+	uint64_t offset = pointer - block->start;
+
+	return offset == 0 || offset == 16 || offset == 32;
+}
+
+static bool is_pythons(const struct log_block *block)
+{
+	return block->id != 0 &&
+	       (block->api == LOG_API_PYTHON_OBJECT || block->api == LOG_API_PYTHON_MEMORY);
+}
+
+/* The first load read in a freed object, through a pointer into its middle that a live object
+ * holds: nobody ever made such a pointer, so it is the bad value, and what was read through it says
+ * nothing. */
+static bool is_led_astray(const struct backtrack *backtrack)
+{
+	const struct backtrack_step *read = &backtrack->steps.items[0];
+	const struct backtrack_step *holder = &backtrack->steps.items[1];
+
+	return backtrack->steps.count >= 2 && !read->by_value && !holder->by_value &&
+	       is_pythons(&read->in) && read->in.state == LOG_BLOCK_FREED &&
+	       is_pythons(&holder->in) && holder->in.state == LOG_BLOCK_LIVE &&
+	       holder->value - read->in.start < read->in.size &&
+	       !is_objects_address(&read->in, holder->value);
+}
+
+static void drop_first(struct backtrack *backtrack)
+{
+	backtrack_step_deinit(&backtrack->steps.items[0]);
+	backtrack->steps.count--;
+	for (size_t i = 0; i < backtrack->steps.count; i++)
+		backtrack->steps.items[i] = backtrack->steps.items[i + 1];
+	backtrack->pointer = backtrack->steps.items[0].value;
+	backtrack->crooked = true;
+}
+
 void backtrack_take_found(struct backtracker *reader)
 {
+	if (is_led_astray(reader->ret)) {
+		drop_first(reader->ret);
+		return;
+	}
 	if (reader->crooked == 0 || !take_value(reader, reader->crooked))
 		(void)take_value(reader, reader->ret->pointer);
 	else

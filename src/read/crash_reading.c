@@ -243,15 +243,18 @@ void crash_reading_tell(const struct crash_reading *crashed, struct symbols *sym
 		    crash_is_null_call(crash))
 			tell_value(crashed, ret);
 	}
+	/* A crooked pointer leads to whatever happens to lie there: nobody meant that block. */
+	if (crashed->backtrack.crooked)
+		freed = -1;
+	else if (freed < 0 && crashed->has_record && freed_now(&crashed->backtrack.pointed))
+		tell_freed_use(crashed, &crashed->backtrack.pointed, crashed->backtrack.is_write,
+			       symbols, crash, ret);
 	if (freed >= 0) {
 		struct log_block block = crashed->backtrack.steps.items[freed].to;
 
 		block.value = crashed->backtrack.steps.items[freed].value;
 		tell_freed_use(crashed, &block, crashed->backtrack.is_write && freed == 0, symbols,
 			       crash, ret);
-	} else if (crashed->has_record && freed_now(&crashed->backtrack.pointed)) {
-		tell_freed_use(crashed, &crashed->backtrack.pointed, crashed->backtrack.is_write,
-			       symbols, crash, ret);
 	}
 	if (crashed->through != THROUGH_WHOLE_BLOCKS && crashed->logs)
 		tell_bad_frees(crashed, symbols, ret);

@@ -18,6 +18,7 @@ void trial_settings_deinit(struct trial_settings *settings)
 	mem_free(settings->tmp_dirs);
 	mem_free(settings->agent_dir);
 	strbuf_deinit(&settings->plan_items);
+	strv_deinit(&settings->allocators);
 	mem_free(settings->breadcrumb_pattern);
 	if (settings->breadcrumb_given)
 		regfree(&settings->breadcrumb);

@@ -87,7 +87,10 @@ struct trial_settings {
 	unsigned int chaos;  /* enum chaos_knob: of every trial, unless its job says otherwise */
 	bool chaos_seeded;   /* every trial gets the draw of … */
 	uint64_t chaos_seed; /* … this; else each has a seed of its own */
-	struct strbuf plan_items;    /* of every trial's plan (wire/plan.h), one after the other */
+	struct strbuf plan_items; /* of every trial's plan (wire/plan.h), one after the other */
+	/* Of the program's own, as the user described them (plan/hooks/allocator.h), for who
+	 * decides by himself which trials follow them; empty: none, or plan_items has them. */
+	struct strv allocators;
 	struct trial_budget *budget; /* the caller's, shared; NULL: none */
 	struct fleet *fleet;	     /* of other machines that run them; NULL: this one does */
 	struct readings *readings;   /* that the command keeps open; NULL: each series its own */

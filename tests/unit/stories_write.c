@@ -29,6 +29,17 @@ static void pointer_to_a_live_block(struct evidence_list *l)
 	caught(l, (struct made_write){ .writer = "list_add", .width = 8, .traits = MADE_SOUND }, 3);
 }
 
+/* A byte of a pointer was changed: that it leads to a live block now is chance. */
+static void byte_of_a_pointer(struct evidence_list *l)
+{
+	caught(l, (struct made_write){ .width = 1, .traits = MADE_SOUND }, 3);
+	VEC_FOREACH (&l->list, e)
+		if (e->kind == EVIDENCE_WRITE) {
+			e->write->old = 0x7f0000001078;
+			e->write->new = 0x7f0000001038;
+		}
+}
+
 /* A vector store of the C library's, through a pointer that had come to the block by then. */
 static void piece_of_a_copy(struct evidence_list *l)
 {
@@ -911,6 +922,7 @@ const struct story stories_write[] = {
 	ROW(whole_object, WIDE_WRITE, DOUBTED, "jit_code"),
 	ROW(piece_of_a_copy, WIDE_WRITE, DOUBTED, "title_set"),
 	ROW(pointer_to_a_live_block, NOT_CAUGHT, DOUBTED, NULL),
+	ROW(byte_of_a_pointer, NARROW_WRITE, FIRM, "jit_code"),
 	ROW(pointer_behind_its_block, OVERFLOW, FIRM, "fill"),
 
 	ROW(overflow, OVERFLOW, FIRM, "fill"),

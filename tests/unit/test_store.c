@@ -612,6 +612,49 @@ static void test_origin_shifted(void **state)
 	assert_int_not_equal(origin.kind, ORIGIN_LOAD);
 }
 
+/* What is rarely needed stands far from where it is jumped to from, behind padding. */
+/* clang-format off */
+__asm__(".text\n.intel_syntax noprefix\n"
+	".globl far_piece\nfar_piece:\n"
+	"mov rax, [rbp-0x20]\n"
+	"mov rdi, [rax+rcx*8]\n"
+	".globl far_jump\nfar_jump:\n"
+	"test rdi, rdi\n"
+	"jne 2f\n"
+	"1: mov rdi, [rdx]\n"
+	".fill 6000, 1, 0x90\n"
+	"ret\n"
+	".byte 0x66, 0x0f, 0x1f, 0x44, 0x00, 0x00\n"
+	".globl far_trap\nfar_trap:\n"
+	"2: sub qword ptr [rdi], 1\n"
+	"jmp 1b\n"
+	".globl far_end\nfar_end:\n"
+	".att_syntax\n");
+/* clang-format on */
+extern const uint8_t far_piece[], far_jump[], far_trap[], far_end[];
+
+static void test_origin_far(void **state)
+{
+	struct registers registers = { 0 };
+	struct trap trap = trap_at(far_piece, far_end, far_trap, true, &registers, 0, 0);
+	struct origin origin;
+
+	(void)state;
+	know(&registers, X86_64_RAX, 0x6000);
+	know(&registers, X86_64_RCX, 2);
+	know(&registers, X86_64_RBP, 0xf000);
+	arch_value_origin(&trap, trap.rip, X86_64_RDI, &origin);
+	assert_int_equal(origin.kind, ORIGIN_LOAD);
+	assert_true(origin.certain);
+	assert_true(origin.from_known);
+	assert_int_equal(origin.from_address, 0x6010);
+	/* The jump back leads to between the two pieces, into none of them. */
+	assert_false(origin.joined);
+	arch_value_origin(&trap, origin.at, X86_64_RAX, &origin);
+	assert_int_equal(origin.kind, ORIGIN_LOAD);
+	assert_int_equal(origin.from_address, 0xefe0);
+}
+
 /* Every prefix of every piece of code, and noise: nothing may be read outside of it. */
 static void test_any_bytes(void **state)
 {
@@ -733,6 +776,7 @@ int main(void)
 		cmocka_unit_test(test_running),
 		cmocka_unit_test(test_any_bytes),
 		cmocka_unit_test(test_origin_shifted),
+		cmocka_unit_test(test_origin_far),
 		cmocka_unit_test(the_guard_of_a_frame_is_found),
 		cmocka_unit_test(returns_are_told),
 	};

@@ -387,6 +387,8 @@ static bool python_type_is(uint64_t type, const char *wanted)
 		return false;
 	name[have] = 0;
 	last = strrchr(name, '.');
+	if (!last && strrchr(wanted, '.')) /* of a class made in Python, the name has no module */
+		return !strcmp(name, strrchr(wanted, '.') + 1);
 	return !strcmp(name, wanted) || (last && !strcmp(last + 1, wanted));
 }
 

@@ -51,6 +51,19 @@ out:
 	return r;
 }
 
+/* Nothing has to be found where the user has said it. */
+static void take_given(struct bench *bench, const struct backtrack_step *step)
+{
+	struct stack allocated = { 0 };
+
+	if (bench->request->settings->allocators.count > 0 &&
+	    event_log_context(bench->start.first->record.log, step->in.context, bench->symbols,
+			      &allocated))
+		recycler_take_given(&bench->request->settings->allocators, &allocated,
+				    step->in.key.stack_hash, step->in.size, &bench->probe.recycler);
+	stack_deinit(&allocated);
+}
+
 static int find_recyclers(struct bench *bench, struct err *err)
 {
 	const struct backtrack *backtrack = &bench->start.first->backtrack;
@@ -64,6 +77,8 @@ static int find_recyclers(struct bench *bench, struct err *err)
 		for (size_t k = 0; k < i; k++)
 			known |= backtrack->steps.items[k].in.key.stack_hash ==
 				 step->in.key.stack_hash;
+		if (!known && !bench->probe.recycler.found)
+			take_given(bench, step);
 		if (!known && !bench->probe.recycler.found && bench_may_go_on(bench))
 			r = find_recycler(bench, step, err);
 	}

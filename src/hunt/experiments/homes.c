@@ -102,6 +102,13 @@ static bool can_stake_context(const struct bench *bench)
 	return false;
 }
 
+/* What stands in a freed block is nobody's: the pointer that led there is the next home. */
+static bool is_in_freed(const struct backtrack *backtrack, unsigned int level)
+{
+	return backtrack->steps.items[level].in.id != 0 &&
+	       backtrack->steps.items[level].in.state == LOG_BLOCK_FREED;
+}
+
 /* Last: any block of the context that the first block among the homes has. */
 static bool stake_context(struct bench *bench)
 {
@@ -110,7 +117,7 @@ static bool stake_context(struct bench *bench)
 	stakeout_deinit(&bench->stakeout);
 	bench->stakeout = (struct stakeout){ 0 };
 	for (unsigned int i = 0; i < backtrack->steps.count && i < LEVELS_MAX; i++)
-		if (!bench->homes.numbers[i] &&
+		if (!bench->homes.numbers[i] && !is_in_freed(backtrack, i) &&
 		    stakeout_add_step(&bench->stakeout, &bench->start.first->record,
 				      &backtrack->steps.items[i], i, STAKE_CONTEXT, 0))
 			return true;
@@ -452,20 +459,23 @@ static uint64_t quiet_max(const struct bench *bench)
 	return !hides ? 0 : expected < half ? expected : half;
 }
 
+static bool is_crowded(const struct bench *bench, const struct backtrack_step *step)
+{
+	struct event_log *log = bench->start.first->record.log;
+	struct log_context row;
+
+	return log_context_row(&log->reader, step->in.context, &row) &&
+	       row.allocs > CROWD + row.frees_own + row.frees_other;
+}
+
 /* Registers watch the newest blocks of a context only: of many the victim is hardly among them. */
 static bool context_is_crowded(const struct bench *bench)
 {
-	struct event_log *log = bench->start.first->record.log;
 	const struct backtrack *backtrack = &bench->start.first->backtrack;
 
-	VEC_FOREACH (&backtrack->steps, step) {
-		struct log_context row;
-
-		if (step->home.kind != HOME_BLOCK || step->in.key.stack_hash == 0)
-			continue;
-		return log_context_row(&log->reader, step->in.context, &row) &&
-		       row.allocs > CROWD + row.frees_own + row.frees_other;
-	}
+	VEC_FOREACH (&backtrack->steps, step)
+		if (step->home.kind == HOME_BLOCK && step->in.key.stack_hash != 0)
+			return is_crowded(bench, step);
 	return false;
 }
 
@@ -489,10 +499,16 @@ static const char *way_words(enum way way, unsigned int round)
 static bool is_one_of_many(const struct bench *bench)
 {
 	const struct backtrack *backtrack = &bench->start.first->backtrack;
-	const struct backtrack_step *step = backtrack->steps.items;
 
-	return backtrack->steps.count == 1 && step->by_value && step->home.kind == HOME_BLOCK &&
-	       step->in.api == LOG_API_PYTHON_OBJECT && step->in.key.ordinal >= MANY;
+	for (unsigned int i = 0; i < backtrack->steps.count && i < LEVELS_MAX; i++) {
+		const struct backtrack_step *step = &backtrack->steps.items[i];
+
+		if (step->home.kind != HOME_BLOCK || is_in_freed(backtrack, i))
+			continue;
+		return step->in.api == LOG_API_PYTHON_OBJECT && step->in.key.ordinal >= MANY &&
+		       !is_crowded(bench, step);
+	}
+	return false;
 }
 
 static int watch_homes(struct bench *bench, struct err *err)

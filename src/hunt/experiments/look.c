@@ -17,6 +17,7 @@ static void found_first(struct bench *bench, struct reading *reading,
 	bench->start.found = true;
 	bench->start.signal = bench->round.signal;
 	bench->start.first = crashed;
+	reading_close(bench->start.reading);
 	bench->start.reading = reading_share(reading);
 }
 
@@ -38,6 +39,12 @@ static bool is_alike(struct bench *bench)
 	       same(now->stack.frames[0].function, first->stack.frames[0].function);
 }
 
+/* One that can be read back tells more than one that cannot. */
+static bool tells_more(const struct crash_reading *now, const struct crash_reading *first)
+{
+	return now->has_backtrack && !first->has_backtrack;
+}
+
 static void read_crash(struct bench *bench)
 {
 	const struct crash_reading *crashed =
@@ -49,7 +56,7 @@ static void read_crash(struct bench *bench)
 	bench->start.alike += is_alike(bench);
 	cuts_note(bench, crashed);
 	crash_reading_tell(crashed, bench->symbols, bench_crash(bench), &bench->ret->evidence);
-	if (!bench->start.found)
+	if (!bench->start.found || tells_more(crashed, bench->start.first))
 		found_first(bench, bench->round.reading, crashed);
 }
 
@@ -63,7 +70,15 @@ bool look_gives_up(const struct bench *bench)
 
 void look_read(struct bench *bench)
 {
+	const struct chase_request *request = bench->request;
+	const struct crash_reading *before = bench->start.first;
+	struct signature *kin = &bench->start.kin;
+
 	read_crash(bench);
+	if (bench->start.first != before && bench->start.first->has_backtrack &&
+	    kin->id[0] != '\0' && request->start.chosen)
+		request->start.chosen(request->start.chosen_ctx, kin);
+	signature_deinit(kin);
 }
 
 /* Every trial so far, as it is chased. */
@@ -118,10 +133,12 @@ static bool read_stored(struct bench *bench)
 
 	bench->round.ops = &look_round;
 	for (size_t i = 0; i < request->start.stored_count && !enough(bench); i++) {
-		bench->round.signal = request->start.stored[i].signal;
-		bench_take_reading(bench, bench_reading_of(bench, request->start.stored[i].trial,
-							   request->start.stored[i].signal));
-		read_crash(bench);
+		const struct stored_trial *stored = &request->start.stored[i];
+
+		bench->round.signal = stored->signal;
+		bench_take_reading(bench, bench_reading_of(bench, stored->trial, stored->signal));
+		(void)case_signature(bench->runner.cs, stored->signature, &bench->start.kin, NULL);
+		look_read(bench);
 	}
 	return enough(bench);
 }

@@ -179,12 +179,23 @@ static void account_add(struct account *account, const struct hit *caught)
  * values that they have from elsewhere. */
 struct balance {
 	char *function, *place;
-	int net;
+	int taken, given;
+	const struct hit *gave; /* the latest */
 };
 
 struct balances {
 	VEC(struct balance) list;
+	int net; /* of all of them */
 };
+
+static void balances_deinit(struct balances *balances)
+{
+	VEC_FOREACH (&balances->list, b) {
+		mem_free(b->function);
+		mem_free(b->place);
+	}
+	VEC_DEINIT(&balances->list);
+}
 
 static void balance_add(struct balances *balances, const struct hit *caught,
 			struct symbols *symbols)
@@ -208,14 +219,34 @@ static void balance_add(struct balances *balances, const struct hit *caught,
 				 ((struct balance){ .function = mem_strdup(site->function) }));
 			found = &balances->list.items[balances->list.count - 1];
 		}
-		found->net += change;
+		balances->net += change;
+		found->taken += change > 0;
+		found->given += change < 0;
 		if (change < 0) {
+			found->gave = caught;
 			frame_describe(site, &place);
 			mem_free(found->place);
 			found->place = strbuf_take(&place);
 		}
 	}
 	evidence_deinit(&e);
+}
+
+/* A change of the count up to the object's end. */
+static bool is_booked(const struct hit *caught, const struct hit *last)
+{
+	return caught->log == last->log && caught->hit->id == last->hit->id &&
+	       caught->hit->address == last->hit->address &&
+	       caught->hit->number <= last->hit->number &&
+	       !(caught->hit->flags & LOG_HIT_ALONGSIDE);
+}
+
+static void balances_read(const struct trial_hits *log, const struct hit *last,
+			  struct symbols *symbols, struct balances *ret)
+{
+	VEC_FOREACH (&log->hits, caught)
+		if (is_booked(caught, last))
+			balance_add(ret, caught, symbols);
 }
 
 /* Did one of them give back more than it had taken? What owns a reference of somebody else's may.
@@ -225,19 +256,12 @@ static void say_balance(struct strbuf *sb, const struct trial_hits *log, const s
 {
 	struct balances balances = { 0 };
 
-	VEC_FOREACH (&log->hits, caught)
-		if (caught->log == last->log && caught->hit->id == last->hit->id &&
-		    caught->hit->address == last->hit->address &&
-		    caught->hit->number <= last->hit->number &&
-		    !(caught->hit->flags & LOG_HIT_ALONGSIDE))
-			balance_add(&balances, caught, symbols);
-	VEC_FOREACH (&balances.list, b) {
-		if (b->net < 0 && b->place)
-			strbuf_addf(sb, "%s gave back %d more than it took; ", b->place, -b->net);
-		mem_free(b->function);
-		mem_free(b->place);
-	}
-	VEC_DEINIT(&balances.list);
+	balances_read(log, last, symbols, &balances);
+	VEC_FOREACH (&balances.list, b)
+		if (b->given > b->taken && b->place)
+			strbuf_addf(sb, "%s gave back %d more than it took; ", b->place,
+				    b->given - b->taken);
+	balances_deinit(&balances);
 }
 
 static char *account_of(const struct trial_hits *log, const struct hit *last,
@@ -247,10 +271,7 @@ static char *account_of(const struct trial_hits *log, const struct hit *last,
 	struct strbuf sb = { 0 };
 
 	VEC_FOREACH (&log->hits, caught)
-		if (caught->log == last->log && caught->hit->id == last->hit->id &&
-		    caught->hit->address == last->hit->address &&
-		    caught->hit->number <= last->hit->number &&
-		    !(caught->hit->flags & LOG_HIT_ALONGSIDE))
+		if (is_booked(caught, last))
 			account_add(&account, caught);
 	say_balance(&sb, log, last, symbols);
 	strbuf_adds(&sb, "that was its last reference: ");
@@ -419,6 +440,67 @@ static void find_holder(struct bench *bench, uint64_t id)
 	home_deinit(&home);
 }
 
+/* ---- who gave what he did not have ------------------------------------------------------------
+ */
+
+/* `at`: where it was given, or handed out. */
+static void tell_account(struct bench *bench, const struct hit *at, const struct hit *last,
+			 unsigned int taken, unsigned int given)
+{
+	struct evidence e = evidence_new(EVIDENCE_ACCOUNT, bench->round.number, true);
+	struct evidence there = evidence_new(EVIDENCE_WRITE, bench->round.number, true);
+	struct reference_party party = { .taken = taken, .given = given };
+	const struct stack *writer = &there.write->writer;
+	const struct frame *site;
+
+	hit_describe(at, bench->symbols, there.write);
+	site = stack_site(writer);
+	for (size_t i = site ? (size_t)(site - writer->frames) : 0; i < writer->count; i++)
+		(void)stack_push(&party.at, &writer->frames[i]);
+	VEC_PUSH(&e.account->parties, party);
+	e.account->block = mem_alloc(sizeof(*e.account->block));
+	*e.account->block = (struct block_life){ .id = last->hit->id,
+						 .key = mem_strdup(bench->release.key),
+						 .start = last->hit->start,
+						 .size = last->hit->size,
+						 .value = last->hit->start,
+						 .state = BLOCK_FREED };
+	stack_copy(&e.account->block->freed, &bench->release.last);
+	stack_copy(&e.account->block->allocated, &bench->release.born);
+	e.account->home = (struct home){ .kind = HOME_BLOCK,
+					 .key = mem_strdup(bench->release.key),
+					 .block_id = last->hit->id,
+					 .offset = (int64_t)(last->hit->address - last->hit->start),
+					 .len = last->hit->bytes };
+	VEC_PUSH(&bench->ret->evidence.list, e);
+	evidence_deinit(&there);
+}
+
+/* All functions of extensions together took less than there are pointers left that they keep: one
+ * that took references gave back more. One that only gives back may do it for another. */
+static void find_over_release(struct bench *bench, const struct trial_hits *log,
+			      const struct hit *last)
+{
+	struct balances balances = { 0 };
+	const struct balance *found = NULL;
+	struct event_log *in = NULL;
+	struct home home = { 0 };
+	size_t holders = sweeps_holders_of(bench->round.reading, last->hit->id, &home, &in);
+	unsigned int below = 0;
+
+	balances_read(log, last, bench->symbols, &balances);
+	VEC_FOREACH (&balances.list, b)
+		if (b->given > b->taken) {
+			below++;
+			found = b;
+		}
+	if (below == 1 && found->taken > 0 && balances.net < (int)holders)
+		tell_account(bench, found->gave, last, (unsigned int)found->taken,
+			     (unsigned int)found->given);
+	balances_deinit(&balances);
+	home_deinit(&home);
+}
+
 static const struct hit *read_end(struct bench *bench)
 {
 	struct release *release = &bench->release;
@@ -434,6 +516,7 @@ static const struct hit *read_end(struct bench *bench)
 	copy_writer(bench, birth(log, last), &release->born);
 	copy_writer(bench, last, &release->last);
 	take_touch(bench, first_touch(log, last), last);
+	find_over_release(bench, log, last);
 	return last;
 }
 
@@ -499,6 +582,53 @@ static void tell_counted(struct bench *bench, const struct trial_hits *log,
 	release->account = account;
 }
 
+static bool on_stack(const struct hit *caught, const char *function, struct symbols *symbols)
+{
+	struct evidence e = evidence_new(EVIDENCE_WRITE, 0, false);
+	bool found = false;
+
+	hit_describe(caught, symbols, e.write);
+	for (size_t i = 0; i < e.write->writer.count; i++)
+		found |= e.write->writer.frames[i].function &&
+			 strcmp(e.write->writer.frames[i].function, function) == 0;
+	evidence_deinit(&e);
+	return found;
+}
+
+/* The holder's own reference was the only one when this function read the pointer. It took none,
+ * it has returned, and the next that was given back was the last: so it handed out the holder's. */
+static void find_borrowed(struct bench *bench, const struct trial_hits *log,
+			  const struct hit *stored, const struct hit *last, uint32_t watch)
+{
+	AUTO(mem_freep) char *keeper = function_of(stored, bench->symbols);
+	AUTO(mem_freep) char *reader = NULL;
+	const struct hit *read = NULL;
+	int since = 0;
+
+	if (!keeper || !is_counted(log, last, keeper, bench->symbols))
+		return;
+	VEC_FOREACH (&log->hits, caught)
+		if (caught->log == last->log && caught->hit->watch == watch &&
+		    caught->hit->tid == last->hit->tid && caught->hit->number < last->hit->number &&
+		    caught->hit->number > stored->hit->number &&
+		    word_of(caught->hit->old) == word_of(caught->hit->new))
+			read = caught;
+	reader = read ? function_of(read, bench->symbols) : NULL;
+	if (!reader || on_stack(last, reader, bench->symbols))
+		return;
+	VEC_FOREACH (&log->hits, caught) {
+		uint32_t old = count_of(caught->hit->old), new = count_of(caught->hit->new);
+
+		if (!is_booked(caught, last) || caught->hit->number < read->hit->number)
+			continue;
+		if (new == old + 1 && on_stack(caught, reader, bench->symbols))
+			return;
+		since += new == old + 1 ? 1 : new + 1 == old ? -1 : 0;
+	}
+	if (since == -1)
+		tell_account(bench, read, last, 0, 1);
+}
+
 /* The global pointed to the object when that ended, and still when the process died of it. */
 static void take_holder(struct bench *bench, const struct hit *stored, const struct hit *last,
 			bool read_there)
@@ -549,6 +679,7 @@ static void read_holder(struct bench *bench, bool passed)
 	if (release->stores++ == 0)
 		tell_counted(bench, log, stored, last);
 	copy_writer(bench, stored, &release->stored);
+	find_borrowed(bench, log, stored, last, watch);
 	read_there = touch && read_by(log, touch, watch, bench->symbols);
 	release->read_there |= read_there;
 	take_holder(bench, stored, last, read_there);

@@ -70,7 +70,8 @@ void see_instances(struct bench *bench, const struct crash_reading *crashed,
 		if (!as_it_was_made(sight_of(bench, i, crashed->trial)))
 			return;
 	e = evidence_new(EVIDENCE_CONFLATION, crashed->trial, true);
-	e.note = mem_strdup(bench->probe.recycler.words);
+	if (!bench->probe.recycler.given)
+		e.note = mem_strdup(bench->probe.recycler.words);
 	seen = e.conflation;
 	seen->address = second.start;
 	seen->offset = (int64_t)(second.address - second.start);

@@ -6,6 +6,7 @@
 
 #include "debuginfo/functions.h"
 #include "debuginfo/module.h"
+#include "plan/hooks/allocator.h"
 #include "wire/log_format.h"
 #include "wire/plan.h"
 
@@ -322,6 +323,69 @@ void scout_read(const struct scout *scout, struct event_logs *logs, struct recyc
 /* ---- following them --------------------------------------------------------------------------
  */
 
+/* The function of the program's own that called malloc. */
+static const char *innermost_function(const struct stack *allocated)
+{
+	for (size_t i = 0; i < allocated->count; i++)
+		if (allocated->frames[i].module && !is_system(allocated->frames[i].module))
+			return allocated->frames[i].function;
+	return NULL;
+}
+
+/* FILE!NAME says where a function is. */
+static bool is_function(const char *hook, const char *name)
+{
+	const char *mark = strchr(hook, '!');
+
+	return name && strcmp(mark ? mark + 1 : hook, name) == 0;
+}
+
+static bool is_on(const struct stack *allocated, const char *hook)
+{
+	for (size_t i = 0; i < allocated->count; i++)
+		if (is_function(hook, allocated->frames[i].function))
+			return true;
+	return false;
+}
+
+void recycler_take_given(const struct strv *allocators, const struct stack *allocated,
+			 uint64_t stack_hash, uint64_t block_size, struct recycler *ret)
+{
+	for (size_t i = 0; !ret->found && i < allocators->count; i++) {
+		uint64_t size;
+		char *hook;
+
+		for (size_t n = 0;
+		     (hook = allocator_hands_out(allocators->items[i], n, &size)) && !ret->found;
+		     n++) {
+			if (!is_on(allocated, hook)) {
+				mem_free(hook);
+				continue;
+			}
+			*ret = (struct recycler){ .found = true,
+						  .given = allocators,
+						  .stack_hash = stack_hash,
+						  .size = size,
+						  .whole = is_function(hook, innermost_function(
+										     allocated)) &&
+							   (size == 0 || block_size < 2 * size),
+						  .words = mem_printf("--allocator: %s", hook),
+						  .hands_out = hook };
+			return;
+		}
+	}
+}
+
+static int plan_given(const struct recycler *recycler, struct hook_planner *planner,
+		      struct strbuf *items, struct err *err)
+{
+	int r = 0;
+
+	for (size_t i = 0; r == 0 && i < recycler->given->count; i++)
+		r = allocator_plan(planner, recycler->given->items[i], items, err);
+	return r;
+}
+
 int recycler_plan(const struct recycler *recycler, struct hook_planner *planner,
 		  struct strbuf *items, struct err *err)
 {
@@ -331,7 +395,11 @@ int recycler_plan(const struct recycler *recycler, struct hook_planner *planner,
 				.count = HOOK_NO_ARGUMENT,
 				.fixed_size = recycler->size };
 	AUTO(strbuf_deinit) struct strbuf planned = { 0 };
-	int r = hook_plan(planner, recycler->hands_out, &use, &planned, err);
+	int r;
+
+	if (recycler->given)
+		return plan_given(recycler, planner, items, err);
+	r = hook_plan(planner, recycler->hands_out, &use, &planned, err);
 
 	use = (struct hook_use){ .role = HOOK_FREE,
 				 .pointer = recycler->argument,

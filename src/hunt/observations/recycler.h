@@ -36,7 +36,13 @@ struct recycler {
 	unsigned int argument;	      /* of takes_back, from 0 */
 	uint64_t size;		      /* of an object */
 	bool whole;		      /* an object is a whole block, not a piece of one */
+	/* Not inferred: the user described it and maybe others (--allocator). NULL: inferred. */
+	const struct strv *given;
 };
+
+/* What the user described, where it hands out blocks that are allocated there; else nothing. */
+void recycler_take_given(const struct strv *allocators, const struct stack *allocated,
+			 uint64_t stack_hash, uint64_t block_size, struct recycler *ret);
 
 /* Which functions to look at; `allocated` is where the blocks of this context are allocated. False
  * when there is none. */

@@ -191,3 +191,22 @@ int allocator_plan(struct hook_planner *planner, const char *text, struct strbuf
 		strbuf_add(items, planned.data, planned.len);
 	return r;
 }
+
+char *allocator_hands_out(const char *text, size_t n, uint64_t *ret_size)
+{
+	static const char alloc[] = "alloc=";
+
+	for (const char *at = text, *end; *(at += strspn(at, " \t\n")) != '\0'; at = end) {
+		const char *arguments, *fixed;
+
+		end = word_end(at);
+		if (strncmp(at, alloc, sizeof(alloc) - 1) != 0 || n-- > 0)
+			continue;
+		at += sizeof(alloc) - 1;
+		arguments = arguments_at(at, end);
+		fixed = arguments ? strstr(arguments, "size=") : NULL;
+		*ret_size = fixed && fixed < end ? strtoull(fixed + strlen("size="), NULL, 0) : 0;
+		return mem_strndup(at, (size_t)((arguments ? arguments : end) - at));
+	}
+	return NULL;
+}

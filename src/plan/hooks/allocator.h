@@ -14,3 +14,7 @@
  */
 int allocator_plan(struct hook_planner *planner, const char *text, struct strbuf *items,
 		   struct err *err);
+
+/* The n-th function of `text` that hands objects out, and how large they are (0: its arguments
+ * tell). The caller's to free; NULL: there is none. */
+char *allocator_hands_out(const char *text, size_t n, uint64_t *ret_size);

@@ -268,3 +268,17 @@ int names_global(struct names *names, const char *name, const char *path, struct
 
 	return ask_all(names, &question, err);
 }
+
+unsigned int names_python_version(struct names *names)
+{
+	VEC_FOREACH (&names->files, file) {
+		AUTO(module_closep) struct module *module = NULL;
+		uint64_t at, version;
+
+		if (module_open(file->path, NULL, &module, NULL) == 0 &&
+		    module_symbol(module, "Py_Version", &at) &&
+		    module_read(module, at, &version, sizeof(version)))
+			return (unsigned int)(version >> 16 & 0xffff);
+	}
+	return 0;
+}

@@ -30,6 +30,9 @@ int names_line(struct names *names, const char *file, uint32_t line, struct rang
  * when none is called so. */
 bool names_module(struct names *names, const char *file, struct ranges *ret);
 
+/* Of the Python among the files, as its Py_Version begins: 0x030b is 3.11; 0: none tells. */
+unsigned int names_python_version(struct names *names);
+
 /* As types_field(), types_field_of_function(), types_global(). Of a global each range is the whole
  * variable in one program; only one of them is there in a process. */
 int names_field(struct names *names, const char *type, const char *path, struct type_field *ret,

@@ -274,6 +274,58 @@ static int aim_function(struct aim *aim)
 #define PYTHON_OBJECT "PyBaseObject_Type"
 #define PYTHON_NEW_AT 312
 
+/* Words that CPython keeps of an object, from its address on, by the first version that has them so
+ * (Include/cpython/object.h, Include/internal/pycore_object.h). Bytes 0: it has none. */
+static const struct python_word {
+	enum spec_python_word word;
+	unsigned int since; /* as Py_Version begins: 0x030b is 3.11 */
+	int64_t offset;
+	uint64_t bytes;
+} python_words[] = {
+	{ SPEC_REFCNT, 0x0300, 0, 8 },	 { SPEC_REFCNT, 0x030c, 0, 4 },
+	{ SPEC_TYPE, 0x0300, 8, 8 },	 { SPEC_MANAGED_DICT, 0x030b, -24, 8 },
+	{ SPEC_VALUES, 0x030b, -32, 8 }, { SPEC_VALUES, 0x030c, -24, 8 },
+	{ SPEC_VALUES, 0x030d, 0, 0 },
+};
+
+static int aim_python_word(struct aim *aim, enum spec_python_word word)
+{
+	const struct python_word *found = NULL;
+	unsigned int version;
+	int r = names_open(aim->all);
+
+	if (r < 0)
+		return r;
+	version = names_python_version(aim->all->names);
+	if (version == 0) {
+		aim->all->missing = true;
+		return spec_mistake(
+			aim->text, aim->spec.field_at, aim->all->err,
+			"where it is goes by Python's version, and no Python that tells "
+			"its version (3.11 and later do) is among the files");
+	}
+	for (size_t i = 0; i < ARRAY_SIZE(python_words); i++)
+		if (python_words[i].word == word && python_words[i].since <= version)
+			found = &python_words[i];
+	if (!found || found->bytes == 0)
+		return spec_mistake(
+			aim->text, aim->spec.field_at, aim->all->err,
+			"objects of Python %u.%u have no such word: attributes stand in "
+			"the object itself, from its class's __basicsize__ on",
+			version >> 8, version & 0xff);
+	aim->watch.offset = found->offset;
+	aim->field_bytes = found->bytes;
+	return 0;
+}
+
+static int aim_python_field(struct aim *aim)
+{
+	enum spec_python_word word =
+		aim->spec.field ? spec_python_word(aim->spec.field) : SPEC_PYTHON_WORDS;
+
+	return word < SPEC_PYTHON_WORDS ? aim_python_word(aim, word) : aim_field(aim, 0);
+}
+
 static int aim_python(struct aim *aim)
 {
 	int r = hooks_open(aim->all);
@@ -311,7 +363,7 @@ static int aim_python(struct aim *aim)
 	if (r < 0)
 		return err_prefix(aim->all->err, "--on pytype: is for programs that run Python");
 	strbuf_addf(&aim->words, "instances of the Python class %s", aim->spec.name);
-	return aim_field(aim, 0);
+	return aim_python_field(aim);
 }
 
 static int aim_struct(struct aim *aim)
@@ -423,7 +475,7 @@ static int aim_one(struct aim *aim)
 			: (aim->field_bytes > 0 && !aim->spec.offset_given ? aim->field_bytes
 									   : WATCHED_DEFAULT);
 	aim->watch.bytes = bytes < PLAN_WATCH_BYTES_MAX ? (uint32_t)bytes : PLAN_WATCH_BYTES_MAX;
-	strbuf_addf(&aim->words, ", %u byte%s at +%" PRId64, aim->watch.bytes,
+	strbuf_addf(&aim->words, ", %u byte%s at %+" PRId64, aim->watch.bytes,
 		    aim->watch.bytes == 1 ? "" : "s", aim->watch.offset);
 	if (bytes > PLAN_WATCH_BYTES_MAX)
 		strbuf_addf(&aim->words, " (of %" PRIu64 ": %s)", bytes,

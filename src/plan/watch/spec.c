@@ -108,7 +108,7 @@ static size_t name_length(const char *at, bool file)
 			depth--;
 		if (depth > 0)
 			continue;
-		if (at[i] == '+' && isdigit((unsigned char)at[i + 1]))
+		if ((at[i] == '+' || (at[i] == '-' && !file)) && isdigit((unsigned char)at[i + 1]))
 			break;
 		if (at[i] == ',')
 			break;
@@ -116,6 +116,51 @@ static size_t name_length(const char *at, bool file)
 			break;
 	}
 	return i;
+}
+
+/* Words of an object of Python's, wherever its version keeps them. */
+static const char *const python_words[SPEC_PYTHON_WORDS] = {
+	[SPEC_REFCNT] = "refcnt",
+	[SPEC_TYPE] = "type",
+	[SPEC_MANAGED_DICT] = "managed_dict",
+	[SPEC_VALUES] = "values",
+};
+
+enum spec_python_word spec_python_word(const char *field)
+{
+	enum spec_python_word word = 0;
+
+	while (word < SPEC_PYTHON_WORDS && strcmp(python_words[word], field) != 0)
+		word++;
+	return word;
+}
+
+/* NAME or MODULE.NAME; what comes after the last dot may be one of those words. */
+static int parse_python(struct parser *p, struct spec *ret)
+{
+	const char *end = p->at, *dot;
+
+	while (isalnum((unsigned char)*end) || *end == '_' || *end == '.' ||
+	       (unsigned char)*end >= 0x80)
+		end++;
+	if (end == p->at || isdigit((unsigned char)*p->at) || *p->at == '.')
+		return mistake(p, "the name of a class is missing");
+	ret->name_at = (size_t)(p->at - p->text);
+	ret->name = mem_strndup(p->at, (size_t)(end - p->at));
+	p->at = end;
+	dot = strrchr(ret->name, '.');
+	if (strncmp(end, " ", 1) == 0 && dot && strcmp(dot, ".struct") == 0) {
+		p->at -= strlen(dot);
+		ret->name[dot - ret->name] = '\0';
+		return 0;
+	}
+	if (dot && dot[1] == '\0')
+		return mistake(p, "a field's name is missing");
+	if (dot && spec_python_word(dot + 1) < SPEC_PYTHON_WORDS) {
+		p->at -= strlen(dot);
+		ret->name[dot - ret->name] = '\0';
+	}
+	return 0;
 }
 
 /* FILE:LINE: a colon that is no part of '::', and digits after it. The one of +OFFSET:LEN comes
@@ -156,6 +201,8 @@ static int parse_name(struct parser *p, struct spec *ret)
 
 	if (colon)
 		return parse_line(p, colon, ret);
+	if (ret->kind == SPEC_PYTHON_TYPE)
+		return parse_python(p, ret);
 	len = name_length(p->at, false);
 	if (len == 0)
 		return mistake(p, "a name is missing");
@@ -214,8 +261,16 @@ static int parse_attributes(struct parser *p, struct spec *ret)
 	return 0;
 }
 
+/* A pointer that a function is given or returns may have something of its block before it, as an
+ * object of Python's has. */
+static bool is_pointed(enum spec_kind kind)
+{
+	return kind == SPEC_PYTHON_TYPE || kind == SPEC_RETURN || kind == SPEC_ARGUMENT;
+}
+
 static int parse_part(struct parser *p, struct spec *ret)
 {
+	bool before;
 	uint64_t n;
 
 	if (*p->at == '.') {
@@ -227,13 +282,14 @@ static int parse_part(struct parser *p, struct spec *ret)
 		p->at += strlen(p->at);
 		return 0;
 	}
-	if (*p->at != '+')
+	before = *p->at == '-' && is_pointed(ret->kind);
+	if (*p->at != '+' && !before)
 		return 0;
 	p->at++;
 	if (!number(p, 0, &n) || n > INT32_MAX)
 		return mistake(p, "an offset in bytes (24, 0x18) is missing");
 	ret->offset_given = true;
-	ret->offset = (int64_t)n;
+	ret->offset = before ? -(int64_t)n : (int64_t)n;
 	if (*p->at != ':')
 		return 0;
 	p->at++;

@@ -12,7 +12,9 @@
  *	global:NAME   addr:0x…   alloc:FUNC[,size=N]   alloc:FILE:LINE   key:CONTEXT[@LANE]#ORDINAL
  *	ret:FUNC      argN:FUNC  pytype:NAME           struct NAME
  *
- * each with +OFFSET[:LEN] or, with debug information, .field at its end.
+ * each with +OFFSET[:LEN] or, with debug information, .field at its end. What a function returns or
+ * is given, and an object of Python's, may have -OFFSET: an object has words of the interpreter's
+ * before its address. NAME of pytype: may be MODULE.NAME.
  */
 enum spec_kind {
 	SPEC_GLOBAL,
@@ -43,6 +45,18 @@ struct spec {
 	char *field;  /* "a.b", "struct x.y"; NULL */
 	size_t field_at;
 };
+
+/* Of SPEC_PYTHON_TYPE, a field may be one of these: where they are goes by Python's version. */
+enum spec_python_word {
+	SPEC_REFCNT,
+	SPEC_TYPE,
+	SPEC_MANAGED_DICT,
+	SPEC_VALUES, /* of the instance's attributes */
+	SPEC_PYTHON_WORDS,
+};
+
+/* SPEC_PYTHON_WORDS: it is none. */
+enum spec_python_word spec_python_word(const char *field);
 
 /* -EINVAL with the place of the mistake under the text. */
 int spec_parse(const char *text, struct spec *ret, struct err *err);

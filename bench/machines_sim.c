@@ -15,9 +15,9 @@
 
 #include "base/pack.h"
 #include "run/job.h"
+#include "run/remote/handshake.h"
 #include "run/remote/listener.h"
 #include "run/remote/node.h"
-#include "run/remote/trust.h"
 
 struct pretender {
 	struct link link;

@@ -118,7 +118,7 @@ struct trial_record {
 	bool kept;			     /* its directory stays */
 	const struct list_run *list_run;     /* NULL outside of minimize */
 	const struct chaos *chaos;	     /* NULL: it was not disturbed */
-	const struct machine *machine;	     /* NULL: it ran here */
+	const struct machine_facts *machine; /* NULL: it ran here */
 };
 
 /* All of it, or nothing and an error. */

@@ -161,7 +161,7 @@ static int add_chaos(struct case_store *cs, const struct trial_record *record, s
 
 static int add_machine(struct case_store *cs, const struct trial_record *record, struct err *err)
 {
-	const struct machine *p = record->machine;
+	const struct machine_facts *p = record->machine;
 	int r;
 
 	if (!p)

@@ -250,7 +250,7 @@ static int set_up(const struct invocation *inv, struct hunting *h, struct err *e
 
 	h->trial = options->trial;
 	/* As many workers were asked for as there are slots. */
-	h->jobs_free = h->trial.jobs == 0 && !h->trial.runner;
+	h->jobs_free = h->trial.jobs == 0 && !h->trial.elsewhere.runner;
 	if (h->trial.jobs == 0)
 		h->trial.jobs = trial_options_cores();
 	if (r == 0)

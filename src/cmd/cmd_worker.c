@@ -1,3 +1,6 @@
+/*
+ * redhand worker: one slot, or several, for a redhand on another machine.
+ */
 #include <errno.h>
 #include <string.h>
 #include <sys/wait.h>

@@ -158,7 +158,7 @@ const struct option trial_option_table[] = {
 	{ .name = "runner",
 	  .kind = OPTION_TEXT,
 	  .metavar = "WHERE",
-	  .offset = FIELD(runner),
+	  .offset = FIELD(elsewhere.runner),
 	  .help = "Who runs the trials: local (default), slurm or slurm:SBATCH-OPTIONS (a job array with "
 		  "a task for each slot), ssh:HOST,HOST (slots are dealt to the hosts in turn), or "
 		  "exec:COMMAND, which starts redhand worker somewhere: {worker} in it stands for the "
@@ -167,13 +167,13 @@ const struct option trial_option_table[] = {
 	{ .name = "bind",
 	  .kind = OPTION_TEXT,
 	  .metavar = "ADDRESS",
-	  .offset = FIELD(bind),
+	  .offset = FIELD(elsewhere.bind),
 	  .help = "Where to listen for workers of --runner, with :PORT if it must be a certain one "
 		  "(default: the address that routes to them)" },
 	{ .name = "ship",
 	  .kind = OPTION_LIST,
 	  .metavar = "FILE",
-	  .offset = FIELD(ship),
+	  .offset = FIELD(elsewhere.ship),
 	  .help = "Take a file or directory along to the workers of --runner, which then run the "
 		  "program in a directory of their own that has them under the same relative names. "
 		  "Without it the machines must have the program where this one has it. May be given "
@@ -415,18 +415,19 @@ static int set_runner(struct trial_setup *setup, const struct trial_options *opt
 		      struct err *err)
 {
 	bool remote = false;
-	int r = options->runner ? fleet_check(options->runner, &remote, err) : 0;
+	int r = options->elsewhere.runner ? fleet_check(options->elsewhere.runner, &remote, err)
+					  : 0;
 
 	if (r < 0)
 		return err_prefix(err, "--runner");
-	if (!remote && (options->bind || options->ship.count > 0))
+	if (!remote && (options->elsewhere.bind || options->elsewhere.ship.count > 0))
 		return err_set(err, -EINVAL, "--%s is for workers on other machines: name --runner",
-			       options->bind ? "bind" : "ship");
-	setup->runner = remote ? options->runner : NULL;
-	setup->bind = options->bind;
+			       options->elsewhere.bind ? "bind" : "ship");
+	setup->runner = remote ? options->elsewhere.runner : NULL;
+	setup->bind = options->elsewhere.bind;
 	setup->slots = (unsigned int)options->jobs;
-	for (size_t i = 0; i < options->ship.count; i++)
-		strv_add(&setup->ship, options->ship.items[i]);
+	for (size_t i = 0; i < options->elsewhere.ship.count; i++)
+		strv_add(&setup->ship, options->elsewhere.ship.items[i]);
 	return 0;
 }
 

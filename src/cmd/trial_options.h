@@ -9,6 +9,13 @@
 /*
  * The options of every command that runs trials, and what they become.
  */
+/* Trials on other machines. */
+struct runner_options {
+	const char *runner;
+	const char *bind;
+	struct option_list ship;
+};
+
 struct trial_options {
 	uint64_t jobs;
 	struct option_list slot_env;
@@ -28,9 +35,7 @@ struct trial_options {
 	const char *breadcrumb;
 	const char *chaos;
 	const char *chaos_seed; /* text, because 0 is a seed, too */
-	const char *runner;
-	const char *bind;
-	struct option_list ship;
+	struct runner_options elsewhere;
 };
 
 extern const struct option trial_option_table[];

@@ -6,7 +6,7 @@
  * Where a trial ran, when that was not this machine: texts as the node itself told them, "" for
  * what it did not know.
  */
-struct machine {
+struct machine_facts {
 	char *node;	 /* its name */
 	char *cores;	 /* that the worker may use: "0-3" */
 	char *cpu;	 /* model */
@@ -15,7 +15,7 @@ struct machine {
 	char *gpu;	 /* what the worker may see of them: "0", "0,1" */
 };
 
-static inline void machine_deinit(struct machine *machine)
+static inline void machine_deinit(struct machine_facts *machine)
 {
 	mem_free(machine->node);
 	mem_free(machine->cores);

@@ -62,7 +62,7 @@ struct fail_on {
 
 struct readings;
 struct fleet;
-struct machine;
+struct machine_facts;
 
 struct trial_settings {
 	char *cwd;			      /* NULL: where redhand was started */
@@ -105,6 +105,10 @@ struct trial_file {
  * marks. */
 #define TRIAL_MARKS "marks"
 
+/* A slot takes a second job while it works on the first, so that a short trial need not wait for
+ * redhand to be scheduled. */
+#define POOL_DEPTH 2
+
 struct trial_job {
 	struct trial_number number;
 	unsigned int slot;
@@ -136,7 +140,8 @@ struct trial_result {
 	bool left; /* its directory is still there */
 	bool lost; /* with the machine that ran it: neither passed nor failed; not part of messages
 		    */
-	const struct machine *machine; /* NULL: this machine; as long as the fleet; likewise */
+	const struct machine_facts
+		*machine; /* NULL: this machine; as long as the fleet; likewise */
 	struct trial_end end;
 };
 

@@ -22,12 +22,10 @@ AUTO_DEFINE(struct pool, pool_close)
 unsigned int pool_slots(const struct pool *pool);
 unsigned int pool_busy_count(const struct pool *pool);
 
-/* A slot takes a second job while it works on the first, so that a short trial need not wait for
- * redhand to be scheduled. How many it has: 0 to POOL_DEPTH. */
-#define POOL_DEPTH 2
 /* Can the slot take one more now? Always, but where slots are on other machines and none of these
  * is there for it. */
 bool pool_takes(const struct pool *pool, unsigned int slot);
+/* How many jobs it has: 0 to POOL_DEPTH. */
 unsigned int pool_depth(const struct pool *pool, unsigned int slot);
 
 /* Sends a job to job->slot, which must have room for it. */

@@ -9,10 +9,10 @@
 #include <unistd.h>
 
 #include "base/tree.h"
+#include "run/remote/handshake.h"
 #include "run/remote/node.h"
 #include "run/remote/orders.h"
 #include "run/remote/parcel.h"
-#include "run/remote/trust.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -15,11 +15,11 @@
 #include "base/fd.h"
 #include "base/sha256.h"
 #include "run/remote/fleet.h"
+#include "run/remote/handshake.h"
 #include "run/remote/listener.h"
 #include "run/remote/node.h"
 #include "run/remote/orders.h"
 #include "run/remote/parcel.h"
-#include "run/remote/trust.h"
 #include "scratch.h"
 
 /* ---- SHA-256: FIPS 180-4's examples, RFC 4231's second case ---- */

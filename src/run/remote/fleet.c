@@ -13,13 +13,12 @@
 #include "base/fd.h"
 #include "base/log.h"
 #include "base/tree.h"
-#include "run/pool.h"
+#include "run/remote/handshake.h"
 #include "run/remote/listener.h"
 #include "run/remote/node.h"
 #include "run/remote/orders.h"
 #include "run/remote/parcel.h"
 #include "run/remote/starter.h"
-#include "run/remote/trust.h"
 
 #define NS_PER_S 1000000000ull
 #define DUTIES_NS (NS_PER_S / 4)
@@ -52,7 +51,7 @@ struct member {
 	size_t shipped; /* frames of the cargo that it got */
 	bool wants_agent;
 	uint64_t since_ns;
-	const struct machine *machine;
+	const struct machine_facts *machine;
 	struct sent sent[POOL_DEPTH];
 	unsigned int depth;
 	int slot; /* that it serves; -1: any */
@@ -66,6 +65,18 @@ struct cargo_frame {
 	struct strbuf payload;
 };
 
+/* What a pool asks for. */
+struct errand {
+	const struct trial_settings *settings; /* NULL between pools */
+	struct strbuf orders;
+	int trials; /* the case's trials/ */
+	unsigned int slots;
+	struct member **by_slot;
+	unsigned int *depth;
+	VEC(struct trial_result) results;
+	size_t taken; /* of the results */
+};
+
 struct fleet {
 	struct fleet_request request;
 	struct starter *starter;
@@ -74,19 +85,12 @@ struct fleet {
 	char *connect;
 	VEC(struct member *) members;
 	unsigned int strangers, joined, idle, busy;
-	VEC(struct machine *) machines;
+	VEC(struct machine_facts *) machines;
 	VEC(struct cargo_frame) cargo;
 	char *agent; /* fingerprint of ours */
 
-	const struct trial_settings *settings; /* NULL between pools */
-	struct strbuf orders;
-	int trials; /* the case's trials/ */
-	unsigned int slots;
-	struct member **by_slot;
-	unsigned int *depth;
+	struct errand errand;
 	uint64_t attempts, lost;
-	VEC(struct trial_result) results;
-	size_t taken; /* of the results */
 	uint64_t duties_ns, attentive_ns, left_ns;
 	struct err sorry; /* what the last worker said that gave up; none since a result came */
 	uint64_t sorry_ns;
@@ -236,7 +240,7 @@ int fleet_open(const struct fleet_request *request, struct fleet **ret, struct e
 	int r;
 
 	f->request = *request;
-	f->listener = f->epoll = f->wake_fd = f->trials = -1;
+	f->listener = f->epoll = f->wake_fd = f->errand.trials = -1;
 	r = begin(f, err);
 	if (r < 0)
 		return r;
@@ -294,7 +298,7 @@ uint64_t fleet_lost(const struct fleet *f)
 
 static void push_result(struct fleet *f, const struct trial_result *result)
 {
-	VEC_PUSH(&f->results, *result);
+	VEC_PUSH(&f->errand.results, *result);
 }
 
 static void trial_name(uint64_t number, char ret[24])
@@ -307,8 +311,8 @@ static void drop_files(const struct fleet *f, const struct sent *sent)
 	char name[24];
 
 	trial_name(sent->number.value, name);
-	if (f->trials >= 0)
-		(void)tree_remove_at(f->trials, name, NULL);
+	if (f->errand.trials >= 0)
+		(void)tree_remove_at(f->errand.trials, name, NULL);
 }
 
 static void parcel_over(struct member *m)
@@ -336,8 +340,8 @@ static void release(struct fleet *f, struct member *m, struct sent *sent)
 
 static void unbind(struct fleet *f, struct member *m)
 {
-	if (m->slot >= 0 && f->by_slot && (unsigned int)m->slot < f->slots)
-		f->by_slot[m->slot] = NULL;
+	if (m->slot >= 0 && f->errand.by_slot && (unsigned int)m->slot < f->errand.slots)
+		f->errand.by_slot[m->slot] = NULL;
 	m->slot = -1;
 }
 
@@ -394,7 +398,7 @@ static void push_out(struct fleet *f, struct member *m)
 	if (m->gone)
 		return;
 	if (link_flush(&m->link) < 0) {
-		lose(f, m, "it does not take any more");
+		lose(f, m, "takes nothing");
 		return;
 	}
 	writing = link_waiting(&m->link) > 0;
@@ -419,13 +423,13 @@ static void send_away(struct fleet *f, struct member *m, const char *why)
 
 static void tell_orders(struct fleet *f, struct member *m)
 {
-	if (!m->ready || !f->settings || m->told)
+	if (!m->ready || !f->errand.settings || m->told)
 		return;
-	link_send(&m->link, FRAME_SETTINGS, &f->orders);
+	link_send(&m->link, FRAME_SETTINGS, &f->errand.orders);
 	m->told = true;
-	for (unsigned int i = 0; i < f->slots && m->slot < 0; i++)
-		if (!f->by_slot[i]) {
-			f->by_slot[i] = m;
+	for (unsigned int i = 0; i < f->errand.slots && m->slot < 0; i++)
+		if (!f->errand.by_slot[i]) {
+			f->errand.by_slot[i] = m;
 			m->slot = (int)i;
 		}
 }
@@ -447,12 +451,12 @@ static void ship(struct fleet *f, struct member *m)
 	}
 }
 
-static const struct machine *keep_machine(struct fleet *f, struct hello *hello)
+static const struct machine_facts *keep_machine(struct fleet *f, struct hello *hello)
 {
-	struct machine *machine;
+	struct machine_facts *machine;
 
 	VEC_FOREACH (&f->machines, known) {
-		const struct machine *a = *known, *b = &hello->machine;
+		const struct machine_facts *a = *known, *b = &hello->machine;
 
 		if (strcmp(a->node, b->node) == 0 && strcmp(a->cores, b->cores) == 0 &&
 		    strcmp(a->cpu, b->cpu) == 0 && strcmp(a->microcode, b->microcode) == 0 &&
@@ -461,7 +465,7 @@ static const struct machine *keep_machine(struct fleet *f, struct hello *hello)
 	}
 	machine = mem_alloc(sizeof(*machine));
 	*machine = hello->machine;
-	hello->machine = (struct machine){ 0 };
+	hello->machine = (struct machine_facts){ 0 };
 	VEC_PUSH(&f->machines, machine);
 	return machine;
 }
@@ -471,7 +475,7 @@ static void take_hello(struct fleet *f, struct member *m, const struct link_fram
 	AUTO(hello_deinit) struct hello hello = { 0 };
 
 	if (m->machine || !hello_unpack(frame->bytes, frame->len, &hello)) {
-		lose(f, m, "its first word cannot be read");
+		lose(f, m, "unreadable hello");
 		return;
 	}
 	if (strcmp(hello.version, REDHAND_WIRE_VERSION) != 0) {
@@ -515,7 +519,7 @@ static void accept_all(struct fleet *f)
 		VEC_PUSH(&f->members, m);
 		if (watch_fd(f, fd, m, false) < 0 ||
 		    greeting_begin(&m->greeting, &m->link, NULL) < 0)
-			lose(f, m, "there is no room for it");
+			lose(f, m, "no room");
 		push_out(f, m);
 	}
 }
@@ -525,7 +529,7 @@ static void greet(struct fleet *f, struct member *m)
 	int r = greeting_go_on(&m->greeting, &f->trust, false, &m->link);
 
 	if (r < 0) {
-		lose(f, m, "it is a stranger");
+		lose(f, m, "a stranger");
 	} else if (r > 0) {
 		m->proven = true;
 		f->strangers--;
@@ -548,11 +552,11 @@ static int make_directory(const struct fleet *f, const struct sent *sent)
 	char name[24];
 
 	trial_name(sent->number.value, name);
-	if (mkdirat(f->trials, name, 0700) < 0 &&
-	    (errno != EEXIST || tree_remove_at(f->trials, name, NULL) < 0 ||
-	     mkdirat(f->trials, name, 0700) < 0))
+	if (mkdirat(f->errand.trials, name, 0700) < 0 &&
+	    (errno != EEXIST || tree_remove_at(f->errand.trials, name, NULL) < 0 ||
+	     mkdirat(f->errand.trials, name, 0700) < 0))
 		return -1;
-	return openat(f->trials, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	return openat(f->errand.trials, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 }
 
 static void stop_all(struct fleet *f, int code, const struct err *why)
@@ -572,7 +576,7 @@ static void take_files(struct fleet *f, struct member *m, const struct link_fram
 	int r;
 
 	if (u.broken || (m->parcel_attempt != 0 && m->parcel_attempt != attempt)) {
-		lose(f, m, "it sends files that cannot be");
+		lose(f, m, "unreadable files");
 		return;
 	}
 	/* Of a trial that was ended meanwhile. */
@@ -649,7 +653,7 @@ static void take_result(struct fleet *f, struct member *m, const struct link_fra
 	if (u.broken || !trial_result_unpack(u.at, u.left, &result) ||
 	    result.number.value != sent->number.value) {
 		trial_result_deinit(&result);
-		lose(f, m, "its result cannot be read");
+		lose(f, m, "unreadable result");
 		return;
 	}
 	settle_files(f, m, sent, result.left && !result.trouble);
@@ -684,7 +688,7 @@ static void take_frame(struct fleet *f, struct member *m, const struct link_fram
 	case FRAME_ALIVE:
 		break;
 	default:
-		lose(f, m, "it says what no worker says");
+		lose(f, m, "unknown frame");
 	}
 }
 
@@ -698,7 +702,7 @@ static void hear(struct fleet *f, struct member *m)
 	while (m->proven && !m->gone && (r = link_take(&m->link, &frame)) > 0)
 		take_frame(f, m, &frame);
 	if (r < 0)
-		lose(f, m, "its frames are not its own");
+		lose(f, m, "forged frame");
 	if (over < 0)
 		lose(f, m, strerror(-over));
 	if (!m->gone && m->machine && !m->ready)
@@ -723,15 +727,15 @@ int fleet_begin(struct fleet *f, const struct trial_settings *settings, unsigned
 	fleet_end(f);
 	if (!getcwd(cwd, sizeof(cwd)))
 		return err_errno(err, -errno, "cannot find out where we are");
-	f->trials = open_trials(settings, err);
-	if (f->trials < 0)
-		return f->trials;
-	strbuf_clear(&f->orders);
-	orders_pack(settings, cwd, environ, &f->orders);
-	f->settings = settings;
-	f->slots = slots;
-	f->by_slot = mem_alloc(slots * sizeof(f->by_slot[0]));
-	f->depth = mem_alloc(slots * sizeof(f->depth[0]));
+	f->errand.trials = open_trials(settings, err);
+	if (f->errand.trials < 0)
+		return f->errand.trials;
+	strbuf_clear(&f->errand.orders);
+	orders_pack(settings, cwd, environ, &f->errand.orders);
+	f->errand.settings = settings;
+	f->errand.slots = slots;
+	f->errand.by_slot = mem_alloc(slots * sizeof(f->errand.by_slot[0]));
+	f->errand.depth = mem_alloc(slots * sizeof(f->errand.depth[0]));
 	f->wake_fd = -1;
 	f->attentive_ns = f->left_ns = link_now_ns();
 	VEC_FOREACH (&f->members, m) {
@@ -745,7 +749,7 @@ void fleet_end(struct fleet *f)
 {
 	static const struct strbuf nothing;
 
-	if (!f->settings)
+	if (!f->errand.settings)
 		return;
 	VEC_FOREACH (&f->members, at) {
 		struct member *m = *at;
@@ -764,31 +768,31 @@ void fleet_end(struct fleet *f)
 		push_out(f, m);
 	}
 	sweep(f);
-	for (; f->taken < f->results.count; f->taken++)
-		trial_result_deinit(&f->results.items[f->taken]);
-	VEC_DEINIT(&f->results);
-	f->taken = 0;
-	mem_free(f->by_slot);
-	mem_free(f->depth);
-	f->by_slot = NULL;
-	f->depth = NULL;
+	for (; f->errand.taken < f->errand.results.count; f->errand.taken++)
+		trial_result_deinit(&f->errand.results.items[f->errand.taken]);
+	VEC_DEINIT(&f->errand.results);
+	f->errand.taken = 0;
+	mem_free(f->errand.by_slot);
+	mem_free(f->errand.depth);
+	f->errand.by_slot = NULL;
+	f->errand.depth = NULL;
 	f->busy = 0;
-	fd_close(f->trials);
-	f->trials = -1;
-	strbuf_deinit(&f->orders);
-	f->settings = NULL;
+	fd_close(f->errand.trials);
+	f->errand.trials = -1;
+	strbuf_deinit(&f->errand.orders);
+	f->errand.settings = NULL;
 }
 
 bool fleet_takes(const struct fleet *f, unsigned int slot)
 {
-	const struct member *m = f->by_slot[slot];
+	const struct member *m = f->errand.by_slot[slot];
 
 	return m ? m->depth < POOL_DEPTH : f->idle > 0;
 }
 
 unsigned int fleet_depth(const struct fleet *f, unsigned int slot)
 {
-	return f->depth[slot];
+	return f->errand.depth[slot];
 }
 
 unsigned int fleet_busy(const struct fleet *f)
@@ -798,7 +802,7 @@ unsigned int fleet_busy(const struct fleet *f)
 
 static struct member *pick(const struct fleet *f, unsigned int slot)
 {
-	struct member *m = f->by_slot[slot];
+	struct member *m = f->errand.by_slot[slot];
 
 	if (m && m->depth < POOL_DEPTH)
 		return m;
@@ -821,7 +825,7 @@ int fleet_start(struct fleet *f, const struct trial_job *job, struct err *err)
 			sent = &m->sent[i];
 	*sent = (struct sent){ .attempt = ++f->attempts, .number = job->number, .slot = job->slot };
 	set_depth(f, m, 1);
-	f->depth[job->slot]++;
+	f->errand.depth[job->slot]++;
 	f->busy++;
 	pack_u64(&payload, sent->attempt);
 	trial_job_pack(job, &payload);
@@ -839,9 +843,9 @@ static void find_silent(struct fleet *f, uint64_t now)
 		if (m->gone)
 			continue;
 		if (!m->proven && now - m->since_ns > GREETING_NS)
-			lose(f, m, "it does not introduce itself");
+			lose(f, m, "no introduction");
 		else if (now - m->link.heard_ns > SILENCE_NS && now - f->attentive_ns > NS_PER_S)
-			lose(f, m, "it is silent");
+			lose(f, m, "silent");
 	}
 }
 
@@ -870,13 +874,13 @@ static int duties(struct fleet *f, struct err *err)
 
 static int pop_result(struct fleet *f, struct trial_result *ret)
 {
-	if (f->taken == f->results.count)
+	if (f->errand.taken == f->errand.results.count)
 		return 0;
-	*ret = f->results.items[f->taken++];
-	f->depth[ret->slot]--;
+	*ret = f->errand.results.items[f->errand.taken++];
+	f->errand.depth[ret->slot]--;
 	f->busy--;
-	if (f->taken == f->results.count)
-		f->taken = f->results.count = 0;
+	if (f->errand.taken == f->errand.results.count)
+		f->errand.taken = f->errand.results.count = 0;
 	return 1;
 }
 

@@ -9,7 +9,7 @@
 struct hello {
 	char *version; /* of redhand; both must be the same */
 	char *agent;   /* fingerprint of its agent; "" when it has none */
-	struct machine machine;
+	struct machine_facts machine;
 };
 
 /* Of this machine and process. `agent_dir` may be NULL. */

@@ -204,6 +204,12 @@ static int open_parent(int dir, const char *name, const char **ret_last)
 	return fd;
 }
 
+static bool may_come(const struct parcel *p, uint64_t kind, const char *name, uint64_t size)
+{
+	return kind < ENTRY_KINDS && parcel_name_is_safe(name) && p->entries < ENTRIES_MOST &&
+	       size <= BYTES_MOST - p->bytes && (kind != ENTRY_DIRECTORY || size == 0);
+}
+
 static int put_entry(struct parcel *p, struct unpacker *u, struct err *err)
 {
 	uint64_t kind = unpack_u64(u), size = unpack_u64(u);
@@ -211,10 +217,9 @@ static int put_entry(struct parcel *p, struct unpacker *u, struct err *err)
 	AUTO(fd_closep) int parent = -1;
 	const char *last;
 
-	if (u->broken || u->left > 0 || !name || kind >= ENTRY_KINDS ||
-	    !parcel_name_is_safe(name) || ++p->entries > ENTRIES_MOST ||
-	    size > BYTES_MOST - p->bytes || (kind == ENTRY_DIRECTORY && size > 0))
+	if (u->broken || u->left > 0 || !name || !may_come(p, kind, name, size))
 		return -EBADMSG;
+	p->entries++;
 	parcel_deinit(p);
 	parent = open_parent(p->dir, name, &last);
 	if (parent < 0)

@@ -32,7 +32,7 @@
 #define REFUSED_NS (3 * NS_PER_S)
 #define RETRY_MS 200
 
-struct attempt {
+struct taken_job {
 	uint64_t id; /* 0: none */
 	struct trial_number number;
 };
@@ -48,7 +48,7 @@ struct worker {
 	struct parcel parcel; /* what is being shipped */
 	struct orders orders;
 	struct pool *pool; /* NULL: no orders */
-	struct attempt attempts[POOL_DEPTH];
+	struct taken_job attempts[POOL_DEPTH];
 	bool dismissed;	   /* redhand has said so */
 	struct strbuf why; /* … because */
 };
@@ -194,7 +194,7 @@ static int take_job(struct worker *w, const struct link_frame *frame, struct err
 {
 	AUTO(trial_job_deinit) struct trial_job job = { 0 };
 	struct unpacker u = { .at = frame->bytes, .left = frame->len };
-	struct attempt *free_one = NULL;
+	struct taken_job *free_one = NULL;
 	uint64_t id = unpack_u64(&u);
 
 	for (size_t i = 0; i < POOL_DEPTH && !free_one; i++)
@@ -205,7 +205,7 @@ static int take_job(struct worker *w, const struct link_frame *frame, struct err
 	job.slot = 0;
 	lead_here(w, &job.argv);
 	lead_here(w, &job.env);
-	*free_one = (struct attempt){ .id = id, .number = job.number };
+	*free_one = (struct taken_job){ .id = id, .number = job.number };
 	return pool_start(w->pool, &job, err);
 }
 
@@ -215,7 +215,7 @@ static int send_result(struct worker *w, struct trial_result *result)
 	struct parcel_sink sink = { .frame = parcel_frame, .ctx = w };
 	AUTO(mem_freep)
 	char *name = mem_printf("trials/%llu", (unsigned long long)result->number.value);
-	struct attempt *mine = NULL;
+	struct taken_job *mine = NULL;
 	int r = 0;
 
 	for (size_t i = 0; i < POOL_DEPTH; i++)

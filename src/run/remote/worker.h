@@ -3,7 +3,7 @@
 #include <stdint.h>
 
 #include "base/err.h"
-#include "run/remote/trust.h"
+#include "run/remote/handshake.h"
 
 /*
  * A worker: one slot on some machine, for a redhand on another one.

@@ -1,4 +1,4 @@
-#include "run/remote/trust.h"
+#include "run/remote/handshake.h"
 
 #include <errno.h>
 #include <stdlib.h>

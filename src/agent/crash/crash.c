@@ -721,8 +721,13 @@ uint64_t crash_record_sigsafe(int signo, const siginfo_t *info, const ucontext_t
 		__atomic_fetch_add(&log_map.header->forwarded_faults, 1, __ATOMIC_RELAXED);
 		log_writer_init_sigsafe(&writer, LOG_TO_EVENTS);
 	}
-	if (flags & LOG_CRASH_FINAL)
+	if (flags & LOG_CRASH_FINAL) {
 		FEATURES_TELL(crashing);
+		/* Who made no context has not told yet where modules lie: hooks are placed by that.
+		 */
+		if (agent_switch.ids)
+			(void)modules_generation_sigsafe();
+	}
 	if (!log_begin_sigsafe(&writer, LOG_CRASH, &crash, sizeof(crash))) {
 		if (granted)
 			descriptors_restore(&limit);

@@ -14,6 +14,7 @@
 #include "judge/judge.h"
 #include "read/damage_runs.h"
 #include "search/stats/rng.h"
+#include "in_range.h"
 #include "studies/heap/chance.h"
 #include "studies/heap/evidence.h"
 #include "wire/canary.h"
@@ -517,7 +518,7 @@ static void coins_tell_soon_who_it_is(void **state)
 		size_t who = 0;
 		unsigned int told = tosses(&rng, true, 40, &who);
 
-		assert_true(told >= 10 && told <= 30);
+		assert_uint_in_range(told, 10, 30);
 		assert_int_equal(who, INNOCENT);
 	}
 }
@@ -582,7 +583,7 @@ static void coins_tell_the_word(void **state)
 	for (int i = 0; i < 50; i++) {
 		AUTO(heap_report_deinit) struct heap_report report = { 0 };
 
-		assert_in_range(words_told(&rng, true, 60, &report), 10, 60);
+		assert_uint_in_range(words_told(&rng, true, 60, &report), 10, 60);
 		assert_true(report.suspects.count > 0);
 		assert_string_equal(report.suspects.items[0].context, "0000000000000015");
 		assert_int_equal(report.suspects.items[0].word, WORD);
@@ -604,7 +605,7 @@ static void words_that_do_not_matter_are_not_accused(void **state)
 
 		wrong += words_told(&rng, false, 40, &report) > 0;
 	}
-	assert_in_range(wrong, 0, 11);
+	assert_uint_in_range(wrong, 0, 11);
 }
 
 /* Where all fail, no coin decides it; where none does, something else might have. */

@@ -27,6 +27,18 @@ static uint32_t read_be32(const uint8_t *at)
 	return (uint32_t)at[0] << 24 | (uint32_t)at[1] << 16 | (uint32_t)at[2] << 8 | at[3];
 }
 
+static inline void step(const uint32_t *a, const uint32_t *b, const uint32_t *c, uint32_t *d,
+			const uint32_t *e, const uint32_t *f, const uint32_t *g, uint32_t *h,
+			uint32_t word)
+{
+	uint32_t s1 = rotate(*e, 6) ^ rotate(*e, 11) ^ rotate(*e, 25);
+	uint32_t s0 = rotate(*a, 2) ^ rotate(*a, 13) ^ rotate(*a, 22);
+	uint32_t t = *h + s1 + ((*e & *f) ^ (~*e & *g)) + word;
+
+	*d += t;
+	*h = t + s0 + ((*a & *b) ^ (*a & *c) ^ (*b & *c));
+}
+
 /* FIPS 180-4, 6.2.2. */
 static void mix(struct sha256 *s, const uint8_t *block)
 {
@@ -41,16 +53,23 @@ static void mix(struct sha256 *s, const uint8_t *block)
 		w[i] = w[i - 16] + s0 + w[i - 7] + s1;
 	}
 	memcpy(v, s->state, sizeof(v));
-	for (unsigned int i = 0; i < 64; i++) {
-		uint32_t s1 = rotate(v[4], 6) ^ rotate(v[4], 11) ^ rotate(v[4], 25);
-		uint32_t s0 = rotate(v[0], 2) ^ rotate(v[0], 13) ^ rotate(v[0], 22);
-		uint32_t choose = (v[4] & v[5]) ^ (~v[4] & v[6]);
-		uint32_t most = (v[0] & v[1]) ^ (v[0] & v[2]) ^ (v[1] & v[2]);
-		uint32_t t = v[7] + s1 + choose + constants[i] + w[i];
-
-		memmove(v + 1, v, 7 * sizeof(v[0]));
-		v[4] += t;
-		v[0] = t + s0 + most;
+	/* The letters move on by one each round: eight rounds, and they are back. */
+	for (unsigned int i = 0; i < 64; i += 8) {
+		step(&v[0], &v[1], &v[2], &v[3], &v[4], &v[5], &v[6], &v[7], constants[i] + w[i]);
+		step(&v[7], &v[0], &v[1], &v[2], &v[3], &v[4], &v[5], &v[6],
+		     constants[i + 1] + w[i + 1]);
+		step(&v[6], &v[7], &v[0], &v[1], &v[2], &v[3], &v[4], &v[5],
+		     constants[i + 2] + w[i + 2]);
+		step(&v[5], &v[6], &v[7], &v[0], &v[1], &v[2], &v[3], &v[4],
+		     constants[i + 3] + w[i + 3]);
+		step(&v[4], &v[5], &v[6], &v[7], &v[0], &v[1], &v[2], &v[3],
+		     constants[i + 4] + w[i + 4]);
+		step(&v[3], &v[4], &v[5], &v[6], &v[7], &v[0], &v[1], &v[2],
+		     constants[i + 5] + w[i + 5]);
+		step(&v[2], &v[3], &v[4], &v[5], &v[6], &v[7], &v[0], &v[1],
+		     constants[i + 6] + w[i + 6]);
+		step(&v[1], &v[2], &v[3], &v[4], &v[5], &v[6], &v[7], &v[0],
+		     constants[i + 7] + w[i + 7]);
 	}
 	for (unsigned int i = 0; i < 8; i++)
 		s->state[i] += v[i];
@@ -70,12 +89,16 @@ void sha256_add(struct sha256 *s, const void *bytes, size_t len)
 		size_t used = s->bytes % BLOCK;
 		size_t n = len < BLOCK - used ? len : BLOCK - used;
 
-		memcpy(s->block + used, at, n);
 		s->bytes += n;
+		if (n == BLOCK) {
+			mix(s, at);
+		} else {
+			memcpy(s->block + used, at, n);
+			if (s->bytes % BLOCK == 0)
+				mix(s, s->block);
+		}
 		at += n;
 		len -= n;
-		if (s->bytes % BLOCK == 0)
-			mix(s, s->block);
 	}
 }
 

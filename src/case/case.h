@@ -6,8 +6,8 @@
 #include "base/auto.h"
 #include "base/err.h"
 #include "model/chaos.h"
-#include "model/place.h"
 #include "model/crash.h"
+#include "model/machine.h"
 #include "model/minimal.h"
 #include "model/signature.h"
 #include "model/trial.h"
@@ -118,7 +118,7 @@ struct trial_record {
 	bool kept;			     /* its directory stays */
 	const struct list_run *list_run;     /* NULL outside of minimize */
 	const struct chaos *chaos;	     /* NULL: it was not disturbed */
-	const struct place *place;	     /* NULL: it ran here */
+	const struct machine *machine;	     /* NULL: it ran here */
 };
 
 /* All of it, or nothing and an error. */
@@ -127,7 +127,7 @@ int case_add_trial(struct case_store *cs, const struct trial_record *record, str
 /* Trials with the same arm, slot, node and outcome, counted. */
 struct tally_row {
 	unsigned int arm, slot;
-	const char *node; /* "" or NULL: this machine */
+	const char *node;	/* "" or NULL: this machine */
 	const char *signatures; /* ids separated by a space; "" = passed */
 	bool cut_short;
 	uint64_t count;

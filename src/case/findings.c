@@ -19,8 +19,8 @@ int case_tally(struct case_store *cs, struct series_id series, tally_fn fn, void
 	r = db_prepare(&cs->db,
 		       "SELECT t.arm, t.slot, o.signatures, t.cut_short, count(*), min(t.number),"
 		       " coalesce(p.node, '') FROM trial t JOIN outcome o ON o.id = t.outcome"
-		       " LEFT JOIN trial_place w ON w.trial = t.number"
-		       " LEFT JOIN place p ON p.id = w.place WHERE t.series = ?"
+		       " LEFT JOIN trial_machine w ON w.trial = t.number"
+		       " LEFT JOIN machine p ON p.id = w.machine WHERE t.series = ?"
 		       " GROUP BY t.arm, t.slot, p.node, t.outcome, t.cut_short",
 		       &query, err);
 	if (r == 0)
@@ -151,8 +151,8 @@ int case_runs(struct case_store *cs, struct series_id series, run_fn fn, void *c
 		       " CASE WHEN t.signal != 0 THEN t.signal ELSE t.stray_signal END,"
 		       " coalesce(p.node, '')"
 		       " FROM trial t JOIN outcome o ON o.id = t.outcome"
-		       " LEFT JOIN trial_place w ON w.trial = t.number"
-		       " LEFT JOIN place p ON p.id = w.place"
+		       " LEFT JOIN trial_machine w ON w.trial = t.number"
+		       " LEFT JOIN machine p ON p.id = w.machine"
 		       " WHERE t.series = ? ORDER BY t.position",
 		       &query, err);
 	if (r == 0)
@@ -315,7 +315,7 @@ int case_trial_lines(struct case_store *cs, struct trial_lines *ret, struct err 
 		" t.started_ms, t.wall_ns, t.stdout_bytes, t.stderr_bytes, c.knobs, l.items, b.text,"
 		" p.node"
 		" FROM trial t JOIN series s ON s.id = t.series"
-		"  LEFT JOIN trial_place w ON w.trial = t.number LEFT JOIN place p ON p.id = w.place"
+		"  LEFT JOIN trial_machine w ON w.trial = t.number LEFT JOIN machine p ON p.id = w.machine"
 		"  JOIN outcome o ON o.id = t.outcome LEFT JOIN chaos c ON c.trial = t.number"
 		"  LEFT JOIN list_run n ON n.trial = t.number LEFT JOIN list l ON l.id = n.list"
 		"  LEFT JOIN crumb b ON b.id = t.crumb"

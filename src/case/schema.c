@@ -157,7 +157,7 @@ static const char *const case_steps[] = {
 	"brought TEXT\n"
 	");\n",
 	/* 8: where workers ran */
-	"CREATE TABLE place (\n"
+	"CREATE TABLE machine (\n"
 	"id INTEGER PRIMARY KEY,\n"
 	"node TEXT NOT NULL,\n"
 	"cores TEXT NOT NULL,\n"
@@ -167,9 +167,9 @@ static const char *const case_steps[] = {
 	"gpu TEXT NOT NULL,\n"
 	"UNIQUE (node, cores, cpu, microcode, kernel, gpu)\n"
 	");\n"
-	"CREATE TABLE trial_place (\n"
+	"CREATE TABLE trial_machine (\n"
 	"trial INTEGER PRIMARY KEY REFERENCES trial(number),\n"
-	"place INTEGER NOT NULL REFERENCES place(id)\n"
+	"machine INTEGER NOT NULL REFERENCES machine(id)\n"
 	");\n",
 };
 

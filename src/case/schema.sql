@@ -81,7 +81,7 @@ CREATE TABLE chaos (
 );
 
 -- Machines that workers ran on (--runner), as they told it themselves.
-CREATE TABLE place (
+CREATE TABLE machine (
 	id        INTEGER PRIMARY KEY,
 	node      TEXT NOT NULL,           -- its name
 	cores     TEXT NOT NULL,           -- that the worker might use
@@ -93,9 +93,9 @@ CREATE TABLE place (
 );
 
 -- Where a trial ran; no row: on redhand's own machine.
-CREATE TABLE trial_place (
+CREATE TABLE trial_machine (
 	trial INTEGER PRIMARY KEY REFERENCES trial(number),
-	place INTEGER NOT NULL REFERENCES place(id)
+	machine INTEGER NOT NULL REFERENCES machine(id)
 );
 
 -- How breadcrumbs follow each other in runs that reached their own end.

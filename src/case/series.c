@@ -182,7 +182,7 @@ int case_series_clear(struct case_store *cs, struct series_id series, struct err
 				    series, err);
 	if (r == 0)
 		r = run_with_series(cs,
-				    "DELETE FROM trial_place WHERE trial IN"
+				    "DELETE FROM trial_machine WHERE trial IN"
 				    " (SELECT number FROM trial WHERE series = ?)",
 				    series, err);
 	if (r == 0)

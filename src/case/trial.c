@@ -36,10 +36,11 @@ static const char *const statement_sql[STATEMENTS] = {
 	[STATEMENT_CHAOS_ADD] = "INSERT INTO chaos (trial, seed, knobs, pad_bytes, gap_bytes,"
 				" heap_bytes, core, hold_weight, arm_us)"
 				" VALUES (?,?,?,?,?,?,?,?,?)",
-	[STATEMENT_PLACE_ADD] = "INSERT OR IGNORE INTO place (node, cores, cpu, microcode, kernel,"
-				" gpu) VALUES (?,?,?,?,?,?)",
-	[STATEMENT_TRIAL_PLACE_ADD] =
-		"INSERT INTO trial_place (trial, place) SELECT ?, id FROM place WHERE node = ?"
+	[STATEMENT_MACHINE_ADD] =
+		"INSERT OR IGNORE INTO machine (node, cores, cpu, microcode, kernel,"
+		" gpu) VALUES (?,?,?,?,?,?)",
+	[STATEMENT_TRIAL_MACHINE_ADD] =
+		"INSERT INTO trial_machine (trial, machine) SELECT ?, id FROM machine WHERE node = ?"
 		" AND cores = ? AND cpu = ? AND microcode = ? AND kernel = ? AND gpu = ?",
 };
 
@@ -158,17 +159,17 @@ static int add_chaos(struct case_store *cs, const struct trial_record *record, s
 		   (int64_t)chaos->hold_weight, (int64_t)chaos->arm_us);
 }
 
-static int add_place(struct case_store *cs, const struct trial_record *record, struct err *err)
+static int add_machine(struct case_store *cs, const struct trial_record *record, struct err *err)
 {
-	const struct place *p = record->place;
+	const struct machine *p = record->machine;
 	int r;
 
 	if (!p)
 		return 0;
-	r = RUN(cs, STATEMENT_PLACE_ADD, err, "ssssss", p->node, p->cores, p->cpu, p->microcode,
+	r = RUN(cs, STATEMENT_MACHINE_ADD, err, "ssssss", p->node, p->cores, p->cpu, p->microcode,
 		p->kernel, p->gpu);
 	return r < 0 ? r
-		     : RUN(cs, STATEMENT_TRIAL_PLACE_ADD, err, "issssss",
+		     : RUN(cs, STATEMENT_TRIAL_MACHINE_ADD, err, "issssss",
 			   (int64_t)record->number.value, p->node, p->cores, p->cpu, p->microcode,
 			   p->kernel, p->gpu);
 }
@@ -223,7 +224,7 @@ int case_add_trial(struct case_store *cs, const struct trial_record *record, str
 	if (r == 0)
 		r = add_chaos(cs, record, err);
 	if (r == 0)
-		r = add_place(cs, record, err);
+		r = add_machine(cs, record, err);
 	if (r == 0 && fault > 0)
 		r = db_error(&cs->db, fault == ENOSPC ? SQLITE_FULL : SQLITE_IOERR, err);
 	if (r == 0)

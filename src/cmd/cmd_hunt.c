@@ -249,8 +249,9 @@ static int set_up(const struct invocation *inv, struct hunting *h, struct err *e
 	int r = take_budget(options, h, err);
 
 	h->trial = options->trial;
-	h->jobs_free = h->trial.jobs == 0;
-	if (h->jobs_free)
+	/* As many workers were asked for as there are slots. */
+	h->jobs_free = h->trial.jobs == 0 && !h->trial.runner;
+	if (h->trial.jobs == 0)
 		h->trial.jobs = trial_options_cores();
 	if (r == 0)
 		r = check_signature(options->signature, err);

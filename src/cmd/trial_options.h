@@ -59,7 +59,7 @@ struct trial_setup {
 	const char *runner, *bind; /* the options, where other machines run the trials; else NULL */
 	struct strv ship;
 	unsigned int slots;
-	char *agent_link_dir;	  /* the same for an agent in a folder with spaces */
+	char *agent_link_dir; /* the same for an agent in a folder with spaces */
 };
 
 #define TRIAL_PROGRAM_CHANGED                                                                     \

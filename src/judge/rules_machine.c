@@ -53,6 +53,7 @@ void weigh_host(const struct rule *rule, const struct facts *facts, struct proof
 	signs += signs_flips(h);
 	signs += signs_signals(h);
 	signs += signs_core(h);
+	signs += signs_node(h);
 	ret->fits = (h->memory_tested && h->memory_errors > 0) || signs >= 2;
 	if (facts_writer_twice(facts))
 		ret->fits = h->memory_tested && h->memory_errors > 0;

@@ -58,6 +58,11 @@ bool signs_signals(const struct host_signs *signs)
 	return signs->segv > 0 && signs->bus > 0 && signs->ill > 0 && signs->sites >= SITES;
 }
 
+bool signs_node(const struct host_signs *signs)
+{
+	return signs->node[0] != '\0' && signs->node_p < CORE_P;
+}
+
 bool signs_core(const struct host_signs *signs)
 {
 	return signs->core >= 0 && signs->core_p < CORE_P;

@@ -19,4 +19,6 @@ bool signs_flips(const struct host_signs *signs);
 bool signs_signals(const struct host_signs *signs);
 
 /* It fails on one core only. */
+/* Failures keep to one of several machines. */
+bool signs_node(const struct host_signs *signs);
 bool signs_core(const struct host_signs *signs);

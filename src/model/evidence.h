@@ -382,6 +382,8 @@ struct host_signs {
 	unsigned int sites;	     /* different functions they died in */
 	int core;		     /* the core that the failures keep to; -1: none */
 	double core_p;		     /* chance of that; 1 when not tried */
+	char node[64];		     /* the machine, of several, that failures keep to; "": none */
+	double node_p;		     /* chance of that; 1 when not tried */
 	bool memory_tested;
 	uint64_t memory_errors;
 	double memory_seconds;

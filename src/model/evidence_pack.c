@@ -8,7 +8,7 @@
 
 #include "model/archive.h"
 
-#define EVIDENCE_VERSION 9
+#define EVIDENCE_VERSION 10
 
 static void cut(struct archive *a, struct file_cut *c)
 {
@@ -444,6 +444,11 @@ static void host(struct archive *a, struct host_signs *h)
 	archive_bool(a, &h->memory_tested);
 	archive_u64(a, &h->memory_errors);
 	archive_double(a, &h->memory_seconds);
+	h->node_p = a->version >= 10 ? h->node_p : 1;
+	if (a->version >= 10) {
+		archive_chars(a, h->node, sizeof(h->node));
+		archive_double(a, &h->node_p);
+	}
 }
 
 static void failure(struct archive *a, struct failure_seen *f)

@@ -273,6 +273,8 @@ static void host(const struct host_signs *h, struct strbuf *sb)
 		    h->bit_flips, h->flip_homes, h->segv, h->bus, h->ill, h->sites);
 	if (h->core >= 0)
 		strbuf_addf(sb, ", failures on core %d (p = %.3g)", h->core, h->core_p);
+	if (h->node[0] != '\0')
+		strbuf_addf(sb, ", failures on the machine '%s' (p = %.3g)", h->node, h->node_p);
 	if (h->memory_tested)
 		strbuf_addf(sb, ", memory test of %.1f s: %" PRIu64 " errors", h->memory_seconds,
 			    h->memory_errors);

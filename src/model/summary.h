@@ -63,8 +63,8 @@ struct series_summary {
 	double clean_bound; /* nothing failed: the rate is below this with 95 % confidence */
 	struct signature_summaries signatures;
 	struct failure_families families; /* of these */
-	VEC(struct node_summary) nodes; /* none when all trials ran here */
-	int odd_node;			/* as odd_slot */
+	VEC(struct node_summary) nodes;	  /* none when all trials ran here */
+	int odd_node;			  /* as odd_slot */
 	VEC(struct slot_summary) slots;
 	int odd_slot; /* index into slots; -1 when no slot differs significantly */
 	uint64_t crashes, crash_places; /* trials that were cut short, in how many places */

@@ -16,6 +16,8 @@
 #include "report/text.h"
 
 #define STACK_FRAMES 24
+#define STACK_UNFOLDED 8 /* one that is longer is folded … */
+#define STACK_SHOWN 4	 /* … to this */
 #define EVIDENCE_SHOWN 200
 
 static void heading(const char *text, FILE *out)
@@ -48,21 +50,36 @@ static void add_frame(const struct investigation *inv, const struct frame *frame
 	frame_describe(&shown, sb);
 }
 
-static void put_stack(const struct investigation *inv, const struct stack *stack, FILE *out)
+static void put_frames(const struct investigation *inv, const struct stack *stack, size_t limit,
+		       FILE *out)
 {
-	if (stack->count == 0)
-		return;
 	md_fence(out);
-	for (size_t i = 0; i < stack->count && i < STACK_FRAMES; i++) {
+	for (size_t i = 0; i < stack->count && i < limit; i++) {
 		AUTO(strbuf_deinit) struct strbuf sb = { 0 };
 
 		strbuf_addf(&sb, "#%-2zu ", i);
 		add_frame(inv, &stack->frames[i], &sb);
 		md_fenced(strbuf_str(&sb), out);
 	}
-	if (stack->count > STACK_FRAMES)
-		(void)fprintf(out, "… %zu more\n", stack->count - STACK_FRAMES);
+	if (stack->count > limit)
+		(void)fprintf(out, "… %zu more\n", stack->count - limit);
 	md_fence(out);
+}
+
+/* Of a long one the first frames; all of it a click away. */
+static void put_stack(const struct investigation *inv, const struct stack *stack, FILE *out)
+{
+	if (stack->count == 0)
+		return;
+	if (stack->count <= STACK_UNFOLDED) {
+		put_frames(inv, stack, STACK_FRAMES, out);
+		return;
+	}
+	put_frames(inv, stack, STACK_SHOWN, out);
+	(void)fprintf(out, "\n<details><summary>the whole stack, %zu frames</summary>\n\n",
+		      stack->count);
+	put_frames(inv, stack, STACK_FRAMES, out);
+	(void)fprintf(out, "\n</details>\n");
 }
 
 static void put_numbers(const uint64_t *items, size_t count, FILE *out)

@@ -22,12 +22,13 @@
 #define TESTS_LINES 8
 #define ALTERNATIVES_SHOWN 2
 
-struct page {
+struct verdict_screen {
 	const struct investigation *inv;
 	struct screen screen;
 };
 
-static void row(const struct page *page, const char *label, const char *text, size_t lines)
+static void row(const struct verdict_screen *page, const char *label, const char *text,
+		size_t lines)
 {
 	screen_row(&page->screen, label, text, lines);
 }
@@ -35,7 +36,7 @@ static void row(const struct page *page, const char *label, const char *text, si
 #define rowf(page, label, lines, ...) screen_rowf(&(page)->screen, label, lines, __VA_ARGS__)
 
 /* In what room is left after `used` columns of the row. */
-static void add_frame(const struct page *page, const struct frame *frame, size_t used,
+static void add_frame(const struct verdict_screen *page, const struct frame *frame, size_t used,
 		      struct strbuf *sb)
 {
 	size_t room = screen_room(&page->screen);
@@ -46,7 +47,7 @@ static void add_frame(const struct page *page, const struct frame *frame, size_t
 	screen_frame(&shown, room > used ? room - used : 0, sb);
 }
 
-static void frame_row(const struct page *page, const char *label, const char *before,
+static void frame_row(const struct verdict_screen *page, const char *label, const char *before,
 		      const struct frame *frame)
 {
 	AUTO(strbuf_deinit) struct strbuf sb = { 0 };
@@ -65,7 +66,7 @@ static bool is_outermost(const struct frame *frame)
 }
 
 /* On the way to the first frame that says something: names alone, on one line. */
-static void callers_row(const struct page *page, const struct stack *stack)
+static void callers_row(const struct verdict_screen *page, const struct stack *stack)
 {
 	AUTO(strbuf_deinit) struct strbuf sb = { 0 };
 	const struct frame *site = stack_site(stack);
@@ -84,7 +85,8 @@ static void callers_row(const struct page *page, const struct stack *stack)
 		row(page, "", strbuf_str(&sb), 1);
 }
 
-static void site_row(const struct page *page, const char *label, const struct stack *stack)
+static void site_row(const struct verdict_screen *page, const char *label,
+		     const struct stack *stack)
 {
 	const struct frame *site = stack_site(stack);
 
@@ -92,7 +94,8 @@ static void site_row(const struct page *page, const char *label, const struct st
 		frame_row(page, label, "", site ? site : &stack->frames[0]);
 }
 
-static void site_rows(const struct page *page, const char *label, const struct stack *stack)
+static void site_rows(const struct verdict_screen *page, const char *label,
+		      const struct stack *stack)
 {
 	site_row(page, label, stack);
 	callers_row(page, stack);
@@ -106,7 +109,7 @@ static bool has_source(const struct frame *frame)
 
 /* From the innermost frame that says something on; where none of these names a line, up to the
  * first that does. */
-static void stack_rows(const struct page *page, const struct stack *stack, size_t limit)
+static void stack_rows(const struct verdict_screen *page, const struct stack *stack, size_t limit)
 {
 	const struct frame *site = stack_site(stack);
 	size_t from = site ? (size_t)(site - stack->frames) : 0;
@@ -128,7 +131,7 @@ static void stack_rows(const struct page *page, const struct stack *stack, size_
 	}
 }
 
-static void source_row(const struct page *page, const struct stack *stack)
+static void source_row(const struct verdict_screen *page, const struct stack *stack)
 {
 	const struct frame *frame = stack_site(stack);
 	AUTO(strbuf_deinit) struct strbuf sb = { 0 };
@@ -171,7 +174,7 @@ static bool unfailed(const struct investigation *inv)
 	       inv->summary.rate.trials > 0 && inv->summary.failed_any == 0;
 }
 
-static void headline(const struct page *page)
+static void headline(const struct verdict_screen *page)
 {
 	const struct verdict *v = &page->inv->verdict;
 
@@ -185,7 +188,7 @@ static void headline(const struct page *page)
 }
 
 /* Whether the block that was watched is the one that was hit in that trial is measured. */
-static void found_again(const struct page *page)
+static void found_again(const struct verdict_screen *page)
 {
 	uint64_t right, tried;
 
@@ -197,7 +200,7 @@ static void found_again(const struct page *page)
 }
 
 /* Fences show it in trials that pass as well. */
-static bool by_fence(const struct page *page)
+static bool by_fence(const struct verdict_screen *page)
 {
 	const struct verdict *v = &page->inv->verdict;
 
@@ -217,7 +220,7 @@ static bool is_plain_fault(enum verdict_class class)
 	       class == VERDICT_STACK_EXHAUSTED || class == VERDICT_ILLEGAL_INSTRUCTION;
 }
 
-static void confidence(const struct page *page)
+static void confidence(const struct verdict_screen *page)
 {
 	const struct verdict *v = &page->inv->verdict;
 	AUTO(strbuf_deinit) struct strbuf run = { 0 };
@@ -247,7 +250,7 @@ static void confidence(const struct page *page)
 	found_again(page);
 }
 
-static const struct evidence *holder_evidence(const struct page *page)
+static const struct evidence *holder_evidence(const struct verdict_screen *page)
 {
 	const struct evidence *e = evidence_find(&page->inv->evidence, page->inv->verdict.holder);
 
@@ -255,7 +258,7 @@ static const struct evidence *holder_evidence(const struct page *page)
 }
 
 /* Which block the pointer stands in, by who made it. */
-static void held_by(const struct page *page)
+static void held_by(const struct verdict_screen *page)
 {
 	const struct evidence *holder = holder_evidence(page);
 
@@ -264,7 +267,7 @@ static void held_by(const struct page *page)
 }
 
 /* Where Python code was at that moment. */
-static bool python_row(const struct page *page, const struct stack *stack)
+static bool python_row(const struct verdict_screen *page, const struct stack *stack)
 {
 	const struct frame *site = stack_site(stack);
 
@@ -280,7 +283,7 @@ static bool python_row(const struct page *page, const struct stack *stack)
 }
 
 /* Who was seen to touch the freed block before anybody else did. */
-static const struct evidence *first_use(const struct page *page)
+static const struct evidence *first_use(const struct verdict_screen *page)
 {
 	const struct verdict *v = &page->inv->verdict;
 
@@ -291,7 +294,7 @@ static const struct evidence *first_use(const struct page *page)
 	return NULL;
 }
 
-static void victim(const struct page *page)
+static void victim(const struct verdict_screen *page)
 {
 	const struct verdict *v = &page->inv->verdict;
 	const struct evidence *told = holder_evidence(page);
@@ -321,7 +324,7 @@ static void victim(const struct page *page)
 }
 
 /* Who used the freed block, or read beside a live one, in trials that did not fail there. */
-static const struct evidence *use_evidence(const struct page *page)
+static const struct evidence *use_evidence(const struct verdict_screen *page)
 {
 	const struct verdict *v = &page->inv->verdict;
 	const struct evidence *use = NULL;
@@ -343,7 +346,7 @@ static const struct evidence *use_evidence(const struct page *page)
 }
 
 /* The tool's own words, and who did it where it was no write. */
-static void reported(const struct page *page)
+static void reported(const struct verdict_screen *page)
 {
 	const struct verdict *v = &page->inv->verdict;
 	const struct evidence *e =
@@ -360,7 +363,7 @@ static void reported(const struct page *page)
 	     e->reported->what ? e->reported->what : "");
 }
 
-static void user(const struct page *page)
+static void user(const struct verdict_screen *page)
 {
 	const struct evidence *use = use_evidence(page);
 	const char *what;
@@ -382,7 +385,7 @@ static void user(const struct page *page)
 		row(page, "", use->note, 4);
 }
 
-static void odds(const struct page *page)
+static void odds(const struct verdict_screen *page)
 {
 	VEC_FOREACH (&page->inv->evidence.list, e)
 		if (page->inv->verdict.class == VERDICT_UNINITIALISED && e->kind == EVIDENCE_ODDS &&
@@ -416,7 +419,7 @@ static const char *writer_label(enum verdict_class class)
 	}
 }
 
-static void writer(const struct page *page)
+static void writer(const struct verdict_screen *page)
 {
 	const struct verdict *v = &page->inv->verdict;
 	AUTO(strbuf_deinit) struct strbuf sb = { 0 };
@@ -444,7 +447,7 @@ static void writer(const struct page *page)
 	site_row(page, v->class == VERDICT_RACE ? "other" : "copied by", &v->other);
 }
 
-static void failure(const struct page *page)
+static void failure(const struct verdict_screen *page)
 {
 	const struct crash *crash = investigation_crash(page->inv);
 
@@ -456,7 +459,7 @@ static void failure(const struct page *page)
 }
 
 /* What had to be done without, because it changes what is looked for. */
-static void hidden_by(const struct page *page)
+static void hidden_by(const struct verdict_screen *page)
 {
 	AUTO(strbuf_deinit) struct strbuf sb = { 0 };
 
@@ -468,7 +471,7 @@ static void hidden_by(const struct page *page)
 		row(page, "hidden by", strbuf_str(&sb), 2);
 }
 
-static void tests(const struct page *page)
+static void tests(const struct verdict_screen *page)
 {
 	const struct trigger_set *trigger = &page->inv->trigger;
 	AUTO(strbuf_deinit) struct strbuf sb = { 0 };
@@ -485,7 +488,7 @@ static void tests(const struct page *page)
 	screen_names(&page->screen, "tests", strbuf_str(&sb), TESTS_LINES);
 }
 
-static void ledger(const struct page *page)
+static void ledger(const struct verdict_screen *page)
 {
 	const struct verdict *v = &page->inv->verdict;
 	AUTO(strbuf_deinit) struct strbuf own = { 0 };
@@ -507,7 +510,7 @@ static void ledger(const struct page *page)
 static const char too_long[] = "the command is too long for a screen; the report has it";
 
 /* With a long list of tests the sentinel, which has it in a file, is what can be typed. */
-static void repeat(const struct page *page)
+static void repeat(const struct verdict_screen *page)
 {
 	static const char run[] = "redhand sentinel run --expect fixed";
 	const struct investigation *inv = page->inv;
@@ -523,7 +526,7 @@ static void repeat(const struct page *page)
 		row(page, "repeat", too_long, 2);
 }
 
-static void commands(const struct page *page)
+static void commands(const struct verdict_screen *page)
 {
 	const struct investigation *inv = page->inv;
 
@@ -553,8 +556,8 @@ static void commands(const struct page *page)
 		row(page, "report", inv->report, 1);
 }
 
-static struct page page_of(const struct investigation *inv, const struct terminal *terminal,
-			   FILE *out)
+static struct verdict_screen page_of(const struct investigation *inv,
+				     const struct terminal *terminal, FILE *out)
 {
 	unsigned int columns = terminal->columns;
 
@@ -562,13 +565,13 @@ static struct page page_of(const struct investigation *inv, const struct termina
 		columns = SCREEN_COLUMNS_LEAST;
 	if (columns > SCREEN_COLUMNS_MOST)
 		columns = SCREEN_COLUMNS_MOST;
-	return (struct page){ inv, { columns, terminal->colour, out } };
+	return (struct verdict_screen){ inv, { columns, terminal->colour, out } };
 }
 
 void report_verdict_text(const struct investigation *inv, const struct terminal *terminal,
 			 FILE *out)
 {
-	struct page page = page_of(inv, terminal, out);
+	struct verdict_screen page = page_of(inv, terminal, out);
 
 	if (!inv->judged)
 		return;
@@ -587,7 +590,7 @@ void report_verdict_text(const struct investigation *inv, const struct terminal 
 
 /* ---- the rest of the text report ---- */
 
-static void title(const struct page *page, const char *text)
+static void title(const struct verdict_screen *page, const char *text)
 {
 	(void)fputc('\n', page->screen.out);
 	screen_paint(&page->screen, "\033[1m");
@@ -596,7 +599,7 @@ static void title(const struct page *page, const char *text)
 	(void)fputc('\n', page->screen.out);
 }
 
-static void reproduction(const struct page *page)
+static void reproduction(const struct verdict_screen *page)
 {
 	const struct series_summary *s = &page->inv->summary;
 
@@ -616,7 +619,7 @@ static void reproduction(const struct page *page)
 		     signature->always ? " (every run)" : "", signature->signature.summary);
 }
 
-static void timeline(const struct page *page)
+static void timeline(const struct verdict_screen *page)
 {
 	if (page->inv->decisions.list.count == 0)
 		return;
@@ -625,7 +628,7 @@ static void timeline(const struct page *page)
 		row(page, d->stage, d->text, 0);
 }
 
-static void ledger_row(const struct page *page, const struct ledger_entry *h)
+static void ledger_row(const struct verdict_screen *page, const struct ledger_entry *h)
 {
 	AUTO(strbuf_deinit) struct strbuf basis = { 0 };
 
@@ -636,7 +639,7 @@ static void ledger_row(const struct page *page, const struct ledger_entry *h)
 	     h->because ? "; " : "", h->because ? h->because : "", strbuf_str(&basis));
 }
 
-static void hypothesis_rows(const struct page *page)
+static void hypothesis_rows(const struct verdict_screen *page)
 {
 	if (page->inv->verdict.ledger.count + page->inv->own_hypotheses.count == 0)
 		return;
@@ -647,7 +650,7 @@ static void hypothesis_rows(const struct page *page)
 		ledger_row(page, h);
 }
 
-static void evidence_rows(const struct page *page)
+static void evidence_rows(const struct verdict_screen *page)
 {
 	if (page->inv->evidence.list.count == 0)
 		return;
@@ -665,7 +668,7 @@ static void evidence_rows(const struct page *page)
 	}
 }
 
-static void note_rows(const struct page *page)
+static void note_rows(const struct verdict_screen *page)
 {
 	if (page->inv->notes.count == 0)
 		return;
@@ -677,7 +680,7 @@ static void note_rows(const struct page *page)
 void report_investigation_text(const struct investigation *inv, const struct terminal *terminal,
 			       FILE *out)
 {
-	struct page page = page_of(inv, terminal, out);
+	struct verdict_screen page = page_of(inv, terminal, out);
 
 	if (inv->judged)
 		report_verdict_text(inv, terminal, out);

@@ -62,7 +62,7 @@ struct fail_on {
 
 struct readings;
 struct fleet;
-struct place;
+struct machine;
 
 struct trial_settings {
 	char *cwd;			      /* NULL: where redhand was started */
@@ -72,11 +72,11 @@ struct trial_settings {
 	char *tmp_dirs;	    /* where trials have their temporary directories; NULL: nowhere */
 	unsigned int flags; /* enum trial_flags */
 	enum keep keep;
-	uint64_t timeout_ns;   /* 0: none */
-	uint64_t linger_ns;    /* for processes that outlive the command */
-	uint64_t output_limit; /* bytes kept of each stream */
-	unsigned int ignored;  /* bit per enum failure_kind that is no failure here */
-	bool breadcrumb_given; /* else every line is one */
+	uint64_t timeout_ns;	  /* 0: none */
+	uint64_t linger_ns;	  /* for processes that outlive the command */
+	uint64_t output_limit;	  /* bytes kept of each stream */
+	unsigned int ignored;	  /* bit per enum failure_kind that is no failure here */
+	bool breadcrumb_given;	  /* else every line is one */
 	char *breadcrumb_pattern; /* as it was given; NULL */
 	regex_t breadcrumb;
 	VEC(struct fail_on) fail_on;
@@ -134,8 +134,9 @@ struct trial_result {
 	char *trouble; /* redhand could not run it (a sentence); NULL = `end` is valid */
 	int trouble_code;
 	bool left; /* its directory is still there */
-	bool lost; /* with the machine that ran it: neither passed nor failed; not part of messages */
-	const struct place *place; /* NULL: this machine; as long as the fleet; likewise */
+	bool lost; /* with the machine that ran it: neither passed nor failed; not part of messages
+		    */
+	const struct machine *machine; /* NULL: this machine; as long as the fleet; likewise */
 	struct trial_end end;
 };
 

@@ -9,8 +9,9 @@
  */
 struct pool;
 
-/* `settings` must outlive the pool. Where they have a fleet, the slots are its workers. `lock_fd` stays open in the slots for as long as they have
- * anything to clean up (see case_lock_fd()); -1 for none. */
+/* `settings` must outlive the pool. Where they have a fleet, the slots are its workers. `lock_fd`
+ * stays open in the slots for as long as they have anything to clean up (see case_lock_fd()); -1
+ * for none. */
 int pool_open(unsigned int slots, const struct trial_settings *settings, int lock_fd,
 	      struct pool **ret, struct err *err);
 
@@ -24,8 +25,8 @@ unsigned int pool_busy_count(const struct pool *pool);
 /* A slot takes a second job while it works on the first, so that a short trial need not wait for
  * redhand to be scheduled. How many it has: 0 to POOL_DEPTH. */
 #define POOL_DEPTH 2
-/* Can the slot take one more now? Always, but where slots are on other machines and none of these is
- * there for it. */
+/* Can the slot take one more now? Always, but where slots are on other machines and none of these
+ * is there for it. */
 bool pool_takes(const struct pool *pool, unsigned int slot);
 unsigned int pool_depth(const struct pool *pool, unsigned int slot);
 

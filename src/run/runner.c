@@ -12,7 +12,7 @@
 #include "base/fd.h"
 #include "base/strbuf.h"
 #include "base/tree.h"
-#include "model/place.h"
+#include "model/machine.h"
 #include "run/chaos.h"
 #include "run/outcome.h"
 #include "run/pool.h"
@@ -47,7 +47,7 @@ struct lane {
 struct flights {
 	struct runner *runner;
 	struct pool *pool;
-	struct lane *lanes; /* one per slot */
+	struct lane *lanes;    /* one per slot */
 	VEC(struct run) again; /* runs whose trial was lost with its machine */
 	uint64_t last_number;
 	bool stopping;
@@ -424,7 +424,7 @@ static int store(struct flights *f, struct trial_result *result, struct reading 
 					.end = &result->end,
 					.signatures = &signatures,
 					.chaos = flight.chaos.knobs != 0 ? &flight.chaos : NULL,
-					.place = result->place,
+					.machine = result->machine,
 					.kept = result->left };
 	if (runner->ops->record)
 		runner->ops->record(runner->ctx, &run, &record);
@@ -436,7 +436,7 @@ static int store(struct flights *f, struct trial_result *result, struct reading 
 		strbuf_addf(&ids, "%s%s", ids.len > 0 ? " " : "", s->id);
 	row = (struct tally_row){ .arm = run.arm,
 				  .slot = result->slot,
-				  .node = result->place ? result->place->node : "",
+				  .node = result->machine ? result->machine->node : "",
 				  .signatures = strbuf_str(&ids),
 				  .cut_short = trial_end_cut_short(&result->end),
 				  .count = 1,

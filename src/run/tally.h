@@ -10,7 +10,7 @@
  */
 struct tally_count {
 	unsigned int arm, slot;
-	char *node; /* "": this machine */
+	char *node;	  /* "": this machine */
 	char *signatures; /* ids separated by a space; "" = passed */
 	bool cut_short;
 	uint64_t count;

@@ -223,9 +223,7 @@ static enum MHD_Result send_page(struct server *server, struct MHD_Connection *c
 		    */
 		r = mhd.queue_response(connection, MHD_HTTP_OK, server->page);
 	(void)pthread_mutex_unlock(&server->lock);
-	return there ? r
-		     : refuse(server, connection, MHD_HTTP_SERVICE_UNAVAILABLE,
-			      "the page is not made yet\n");
+	return there ? r : refuse(server, connection, MHD_HTTP_SERVICE_UNAVAILABLE, "not ready\n");
 }
 
 static enum MHD_Result answer(void *ctx, struct MHD_Connection *connection, const char *url,
@@ -246,8 +244,7 @@ static enum MHD_Result answer(void *ctx, struct MHD_Connection *connection, cons
 		return MHD_YES;
 	}
 	if (strcmp(method, MHD_HTTP_METHOD_GET) != 0 && strcmp(method, MHD_HTTP_METHOD_HEAD) != 0)
-		return refuse(server, connection, MHD_HTTP_METHOD_NOT_ALLOWED,
-			      "there is nothing but to read\n");
+		return refuse(server, connection, MHD_HTTP_METHOD_NOT_ALLOWED, "read only\n");
 	what = behind_token(server, url);
 	if (what && what[0] == '\0')
 		return send_page(server, connection);
@@ -312,11 +309,12 @@ int server_open(const struct server_options *options, struct server **ret, struc
 				   .policy = mem_strdup(options->policy) };
 	(void)pthread_mutex_init(&server->lock, NULL);
 	errno = 0;
-	server->daemon = mhd.start_daemon(
-		flags, options->port, NULL, NULL, answer, server, MHD_OPTION_SOCK_ADDR,
-		(struct sockaddr *)&place, MHD_OPTION_CONNECTION_LIMIT, connection_limit(),
-		MHD_OPTION_CONNECTION_TIMEOUT, SILENCE_S, MHD_OPTION_CONNECTION_MEMORY_LIMIT,
-		(size_t)CONNECTION_BYTES, MHD_OPTION_LISTENING_ADDRESS_REUSE, 1U, MHD_OPTION_END);
+	server->daemon = mhd.start_daemon(flags, options->port, NULL, NULL, answer, server,
+					  MHD_OPTION_SOCK_ADDR, (struct sockaddr *)&place,
+					  MHD_OPTION_CONNECTION_LIMIT, connection_limit(),
+					  MHD_OPTION_CONNECTION_TIMEOUT, SILENCE_S,
+					  MHD_OPTION_CONNECTION_MEMORY_LIMIT,
+					  (size_t)CONNECTION_BYTES, MHD_OPTION_END);
 	if (!server->daemon) {
 		int code = errno > 0 ? -errno : -EADDRINUSE;
 

@@ -38,7 +38,8 @@ static void greetings(const uint8_t *data, size_t size, bool worker)
 	link_close(&link);
 }
 
-/* Cuts the input into frames: type, length, bytes. Whatever they are, nothing is written outside. */
+/* Cuts the input into frames: type, length, bytes. Whatever they are, nothing is written outside.
+ */
 static void files(const uint8_t *data, size_t size)
 {
 	char path[] = "/tmp/redhand-fuzz.XXXXXX";

@@ -1,7 +1,7 @@
 /*
  * Makes a case with a made-up story in it, for tests of the reports:
  *
- *	make_case DIR STORY ROOT
+ *	make_case DIR STORY ROOT [FILE]
  *
  * ROOT is where the story's program is said to have been run.
  */
@@ -206,6 +206,71 @@ static void hostile(struct case_store *cs)
 	judge(cs);
 }
 
+static void replace(char **text, const char *by)
+{
+	mem_free(*text);
+	*text = mem_strdup(by);
+}
+
+/* Texts of a file, line by line, wherever a program's text can stand: five to a piece of evidence.
+ */
+static void payloads(struct case_store *cs, const char *path)
+{
+	FILE *file = fopen(path, "re");
+	struct evidence e = { 0 };
+	char *line = NULL;
+	size_t room = 0;
+	uint64_t count = 0;
+
+	if (!file)
+		exit(1);
+	while (getline(&line, &room, file) > 0) {
+		AUTO(strbuf_deinit) struct strbuf text = { 0 };
+
+		strbuf_add_printable(&text, line, strcspn(line, "\n"));
+		if (count % 5 == 0) {
+			e = made_write((struct made_write){
+				.trial = 1 + count / 5 % 20, .writer = "x", .width = 1 });
+			replace(&e.write->instruction, strbuf_str(&text));
+		} else if (count % 5 == 1)
+			replace(&e.write->writer.frames[0].function, strbuf_str(&text));
+		else if (count % 5 == 2)
+			replace(&e.write->writer.frames[0].file, strbuf_str(&text));
+		else if (count % 5 == 3)
+			replace(&e.write->home.field, strbuf_str(&text));
+		else
+			replace(&e.note, strbuf_str(&text));
+		/* Not every piece says its instruction. */
+		if (count % 5 == 0)
+			check(case_add_decision(cs, "chase", strbuf_str(&text), &err));
+		if (count++ % 5 == 4)
+			add(cs, e);
+	}
+	free(line);
+	(void)fclose(file);
+	judge(cs);
+}
+
+static void race(struct case_store *cs)
+{
+	for (uint64_t i = 1; i <= 3; i++)
+		add(cs, made_race(i, true));
+	judge(cs);
+}
+
+/* With a write that somebody chose to watch. */
+static void sighted(struct case_store *cs)
+{
+	narrow(cs);
+	add(cs, made_any(EVIDENCE_SIGHTING));
+}
+
+static void growth(struct case_store *cs)
+{
+	add(cs, made_growth());
+	judge(cs);
+}
+
 int main(int argc, char **argv)
 {
 	static const char *const plain[] = { "./app", "--bench", "it's", NULL };
@@ -215,7 +280,7 @@ int main(int argc, char **argv)
 	const char *const *args = strcmp(story, "hostile") == 0 ? odd : plain;
 	uint64_t number = 1;
 
-	if (argc != 4)
+	if (argc < 4)
 		return 2;
 	check(case_open(argv[1], CASE_WRITE, &cs, &err));
 	if (strcmp(story, "empty") == 0)
@@ -232,5 +297,13 @@ int main(int argc, char **argv)
 		doubted(cs);
 	else if (strcmp(story, "hostile") == 0)
 		hostile(cs);
+	else if (strcmp(story, "sighted") == 0)
+		sighted(cs);
+	else if (strcmp(story, "race") == 0)
+		race(cs);
+	else if (strcmp(story, "growth") == 0)
+		growth(cs);
+	else if (strcmp(story, "payloads") == 0)
+		payloads(cs, argv[4]);
 	return 0;
 }

@@ -337,6 +337,26 @@ static void read_behind_and_failed(struct evidence_list *l)
 	evidence_add_experiment(l, &made);
 }
 
+/* ... and the failure used a pointer that the same function had read outside of such a block. */
+static void read_behind_and_used(struct evidence_list *l)
+{
+	struct evidence *e;
+
+	read_behind_and_failed(l);
+	e = add(l, made_crash(3, FAULT_NULL));
+	stack_deinit(&e->crash->stack);
+	e->crash->stack = (struct stack){ 0 };
+	made_stack(&e->crash->stack, "row_sum", 71);
+	e->crash->blocks.items[0].left = true;
+}
+
+/* ... another function had. */
+static void read_behind_by_another(struct evidence_list *l)
+{
+	read_behind_and_failed(l);
+	add(l, made_crash(3, FAULT_NULL))->crash->blocks.items[0].left = true;
+}
+
 /* A sanitizer in the program ended it: its report says what, who and where. */
 static void reported_freed_write(struct evidence_list *l)
 {
@@ -377,6 +397,8 @@ const struct story stories_free[] = {
 	ROW(read_behind, OVER_READ, FIRM, NULL),
 	ROW(read_behind_once, OVER_READ, DOUBTED, NULL),
 	ROW(read_behind_and_failed, OVER_READ, DOUBTED, NULL),
+	ROW(read_behind_and_used, OVER_READ, FIRM, NULL),
+	ROW(read_behind_by_another, OVER_READ, DOUBTED, NULL),
 	ROW(freed_used_at_a_fence, USE_AFTER_FREE, DOUBTED, NULL),
 	ROW(after_free, WRITE_AFTER_FREE, FIRM, "late_store"),
 	ROW(after_free_inferred, WRITE_AFTER_FREE, DOUBTED, "late_store"),

@@ -256,8 +256,8 @@ static void a_tree_travels(void **state)
 
 static void no_name_leads_out(void **state)
 {
-	static const char *const bad[] = { "",	   "/",	   "/etc/x", "..",    "../x", "a/../b",
-					   "a//b", "a/",   "./a",    "a/./b", "." };
+	static const char *const bad[] = { "",	   "/",	 "/etc/x", "..",    "../x", "a/../b",
+					   "a//b", "a/", "./a",	   "a/./b", "." };
 	struct scratch to;
 	struct parcel parcel;
 	struct err err = { 0 };
@@ -308,8 +308,8 @@ static void orders_survive_the_journey(void **state)
 	assert_string_equal(orders.cwd, "/work");
 	assert_int_equal(orders.env.count, 2);
 	assert_int_equal(regexec(&orders.settings.breadcrumb, "at 5", 0, NULL, 0), 0);
-	assert_int_equal(regexec(&orders.settings.fail_on.items[0].regex, "a FATAL one", 0, NULL, 0),
-			 0);
+	assert_int_equal(
+		regexec(&orders.settings.fail_on.items[0].regex, "a FATAL one", 0, NULL, 0), 0);
 	orders_deinit(&orders);
 	for (size_t len = 0; len < sb.len; len++) {
 		assert_false(orders_unpack(sb.data, len, &orders));

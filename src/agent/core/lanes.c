@@ -17,12 +17,15 @@
 #define EXIT_ROUNDS 3u
 
 static struct {
-	uint8_t taken[LANES_MAX];	/* atomic */
-	struct thread *area[LANES_MAX]; /* mapped once, kept for the next thread of this lane */
-	uint32_t generation[LANES_MAX];
 	uint32_t forks; /* between the first image and this one */
+	uint32_t used;	/* atomic: none from there on was ever taken */
 	pthread_key_t exit_key;
 	bool have_key;
+	struct {
+		struct thread *area; /* mapped once, kept for the next thread of this lane */
+		uint32_t generation;
+		uint8_t taken; /* atomic */
+	} all[LANES_MAX];
 } lanes;
 
 /* Nothing is known of the contexts of this lane. */
@@ -50,6 +53,20 @@ static void lane_forget(struct thread *area)
 	tables_open(area);
 }
 
+static void lane_used(uint32_t lane)
+{
+	uint32_t used = __atomic_load_n(&lanes.used, __ATOMIC_RELAXED);
+
+	while (used <= lane && !__atomic_compare_exchange_n(&lanes.used, &used, lane + 1, false,
+							    __ATOMIC_RELEASE, __ATOMIC_RELAXED))
+		;
+}
+
+static uint32_t lanes_used(void)
+{
+	return __atomic_load_n(&lanes.used, __ATOMIC_ACQUIRE);
+}
+
 static struct thread *lane_take(void)
 {
 	struct thread *area;
@@ -58,26 +75,27 @@ static struct thread *lane_take(void)
 	for (i = 0; i < agent.plan.thread_slots; i++) {
 		uint8_t free_lane = 0;
 
-		if (__atomic_load_n(&lanes.taken[i], __ATOMIC_RELAXED) ||
-		    !__atomic_compare_exchange_n(&lanes.taken[i], &free_lane, 1, false,
+		if (__atomic_load_n(&lanes.all[i].taken, __ATOMIC_RELAXED) ||
+		    !__atomic_compare_exchange_n(&lanes.all[i].taken, &free_lane, 1, false,
 						 __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
 			continue;
-		if (!lanes.area[i]) {
+		if (!lanes.all[i].area) {
 			area = memory_map_sigsafe(sizeof(*area));
 			if (!area) {
-				__atomic_store_n(&lanes.taken[i], 0, __ATOMIC_RELEASE);
+				__atomic_store_n(&lanes.all[i].taken, 0, __ATOMIC_RELEASE);
 				break;
 			}
 			(void)raw_syscall3(SYS_mprotect, area->guard_page, sizeof(area->guard_page),
 					   PROT_NONE);
 			tables_open(area);
-			lanes.area[i] = area;
+			lanes.all[i].area = area;
 		}
-		area = lanes.area[i];
+		lane_used(i);
+		area = lanes.all[i].area;
 		if (area->forks != lanes.forks)
 			lane_forget(area);
 		area->lane = i;
-		area->generation = ++lanes.generation[i];
+		area->generation = ++lanes.all[i].generation;
 		area->busy = 0;
 		area->id_stop = area->ring_stop = 0;
 		area->region[0] = area->region[1] = THREAD_NO_REGION;
@@ -101,7 +119,7 @@ static struct thread *lane_take(void)
 
 static void lane_release(struct thread *area)
 {
-	__atomic_store_n(&lanes.taken[area->lane], 0, __ATOMIC_RELEASE);
+	__atomic_store_n(&lanes.all[area->lane].taken, 0, __ATOMIC_RELEASE);
 }
 
 void thread_altstack_sigsafe(struct thread *self)
@@ -287,8 +305,8 @@ void thread_after_fork(void)
 	uint32_t i;
 
 	lanes.forks++;
-	for (i = 0; i < agent.plan.thread_slots; i++)
-		lanes.taken[i] = self && self->lane == i;
+	for (i = 0; i < lanes_used(); i++)
+		lanes.all[i].taken = self && self->lane == i;
 	if (!self)
 		return;
 	lane_forget(self);
@@ -303,10 +321,10 @@ bool thread_by_stack_sigsafe(uint64_t low, uint64_t high, uint32_t *ret_lane)
 {
 	uint32_t i;
 
-	for (i = 0; i < agent.plan.thread_slots; i++) {
-		const struct thread *area = lanes.area[i];
+	for (i = 0; i < lanes_used(); i++) {
+		const struct thread *area = lanes.all[i].area;
 
-		if (!__atomic_load_n(&lanes.taken[i], __ATOMIC_RELAXED) || !area ||
+		if (!__atomic_load_n(&lanes.all[i].taken, __ATOMIC_RELAXED) || !area ||
 		    area->stack_high <= low || area->stack_high > high)
 			continue;
 		*ret_lane = i;
@@ -317,14 +335,14 @@ bool thread_by_stack_sigsafe(uint64_t low, uint64_t high, uint32_t *ret_lane)
 
 const struct thread *lane_area_sigsafe(uint32_t n)
 {
-	return n < LANES_MAX ? lanes.area[n] : NULL;
+	return n < LANES_MAX ? lanes.all[n].area : NULL;
 }
 
 uint32_t thread_lanes_in_use_sigsafe(void)
 {
 	uint32_t i, count = 0;
 
-	for (i = 0; i < agent.plan.thread_slots; i++)
-		count += lanes.taken[i];
+	for (i = 0; i < lanes_used(); i++)
+		count += lanes.all[i].taken;
 	return count;
 }

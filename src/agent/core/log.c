@@ -6,7 +6,6 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
-#include <sys/uio.h>
 #include <time.h>
 
 #include "agent/arch/x86_64.h"
@@ -21,7 +20,7 @@
 #define IMAGES_MAX 100000u
 #define CRASH_ONLY_EVENTS (8u << 20)
 #define FILE_SPINS 200000u
-#define WRITTEN_AHEAD (64u << 10) /* of events */
+#define EVENTS_FEW (64u << 10) /* not worth asking for pages */
 
 struct log log_map;
 
@@ -198,33 +197,6 @@ static void map_place(const struct log_header *header, unsigned char *base)
 	log_map.reserve_tail = 0;
 }
 
-/* What nearly every process writes soon, as zeros: the kernel makes the pages of one write at once,
- * in large pieces, at a third of what each costs that is first touched in a hole. Only by whom no
- * other thread can take the descriptor away, and not for children, most of which exec. */
-static void pages_write_ahead(int fd, const struct log_header *header)
-{
-	static const unsigned char zeros[LOG_PAGE];
-	static const struct {
-		enum log_region_kind kind;
-		uint32_t pages;
-	} soon[] = {
-		{ LOG_REGION_CONTEXTS, 4 },
-		{ LOG_REGION_RINGS, 4 },
-		{ LOG_REGION_EVENTS, WRITTEN_AHEAD / LOG_PAGE },
-	};
-	struct iovec pages[WRITTEN_AHEAD / LOG_PAGE];
-	unsigned i;
-
-	for (i = 0; i < sizeof(pages) / sizeof(pages[0]); i++)
-		pages[i] = (struct iovec){ (void *)zeros, sizeof(zeros) };
-	for (i = 0; i < sizeof(soon) / sizeof(soon[0]); i++) {
-		const struct log_region *region = &header->regions[soon[i].kind];
-
-		if (region->bytes >= (uint64_t)soon[i].pages * LOG_PAGE)
-			(void)raw_syscall4(SYS_pwritev, fd, pages, soon[i].pages, region->offset);
-	}
-}
-
 /* Makes the file and maps it over `base` (0: anywhere). The address, or a negative errno. */
 static long file_map(const struct log_header *header, int fd, uint64_t base)
 {
@@ -239,8 +211,6 @@ static long file_map(const struct log_header *header, int fd, uint64_t base)
 	    raw_syscall4(SYS_fallocate, fd, 0, 0,
 			 header->regions[LOG_REGION_RESERVE].offset + (512u << 10)) == -ENOSPC)
 		r = -ENOSPC;
-	if (!r && !log_map.base)
-		pages_write_ahead(fd, header);
 	size_signal_release(&held);
 	if (!r)
 		r = raw_syscall6(SYS_mmap,
@@ -462,7 +432,7 @@ static void events_populate(uint64_t start, uint64_t tail, uint64_t limit)
 	uint64_t ready = __atomic_load_n(&log_map.events_ready, __ATOMIC_RELAXED);
 	uint64_t from = round_page(tail), to = from + round_page(tail / 8);
 
-	if (tail < ready || tail < WRITTEN_AHEAD || to > limit)
+	if (tail < ready || tail < EVENTS_FEW || to > limit)
 		return;
 	__atomic_store_n(&log_map.events_ready, to, __ATOMIC_RELAXED);
 	memory_populate_sigsafe((uint64_t)log_map.base + start + from, to - from);

@@ -9,6 +9,7 @@
 #include "agent/core/agent.h"
 
 #define PAGE 4096u
+#define HUGE (2u << 20)
 
 /* The linker's: the end of the agent's own globals. */
 extern char _end[] __attribute__((visibility("hidden")));
@@ -171,7 +172,8 @@ static void *map(uint64_t at, size_t bytes, int protection, int64_t data)
 		memory_count_sigsafe(-counted, -data);
 		return NULL;
 	}
-	(void)raw_syscall3(SYS_madvise, r, bytes, MADV_NOHUGEPAGE);
+	if (bytes >= HUGE)
+		(void)raw_syscall3(SYS_madvise, r, bytes, MADV_NOHUGEPAGE);
 	/* A core file would be longer by all that is reserved here. */
 	(void)raw_syscall3(SYS_madvise, r, bytes, MADV_DONTDUMP);
 	own_add((uint64_t)r, bytes);

@@ -102,16 +102,63 @@ extern WEAK char __asan_init[], __tsan_init[], __msan_init[], __hwasan_init[];
 
 #define NEXT(field, name) *(void **)(&found.field) = dlsym(RTLD_NEXT, name)
 
-/* Is this address in the C++ run-time library? Asked in the constructor only. */
+/* What an address lies in: dladdr() would look through all symbols for its name, which takes longer
+ * than most processes have to be there. */
+struct library {
+	uint64_t address;
+	uint64_t number;  /* 0: the program, as far as is known */
+	const char *name; /* NULL: in none */
+};
+
+/* The linker's own marks around us. */
+extern const char __ehdr_start[] __attribute__((visibility("hidden")));
+extern const char _end[] __attribute__((visibility("hidden")));
+
+static bool is_sanitized(void)
+{
+	return __asan_init || __tsan_init || __msan_init || __hwasan_init;
+}
+
+static int library_holds(struct dl_phdr_info *info, size_t size, void *data)
+{
+	struct library *library = data;
+	const ElfW(Phdr) *ph = info->dlpi_phdr, *end = ph + info->dlpi_phnum;
+
+	(void)size;
+	for (; ph < end; ph++)
+		if (ph->p_type == PT_LOAD &&
+		    library->address - info->dlpi_addr - ph->p_vaddr < ph->p_memsz) {
+			library->name = info->dlpi_name ? info->dlpi_name : "";
+			return 1;
+		}
+	library->number++;
+	return 0;
+}
+
+/* Asked in the constructor only. */
+static struct library library_of(const void *address)
+{
+	struct library library = { .address = (uint64_t)address };
+	Dl_info info;
+
+	/* ThreadSanitizer stands before dl_iterate_phdr(), and is not ready yet. */
+	if (!is_sanitized())
+		(void)dl_iterate_phdr(library_holds, &library);
+	else if (dladdr(address, &info))
+		library.name = info.dli_fname;
+	return library;
+}
+
+/* Is this address in the C++ run-time library? */
 static bool in_cxx_library(void *address)
 {
-	Dl_info info;
+	struct library library = library_of(address);
 	const char *name;
 
-	if (!address || !dladdr(address, &info) || !info.dli_fname)
+	if (!address || !library.name)
 		return false;
-	name = strrchr(info.dli_fname, '/');
-	name = name ? name + 1 : info.dli_fname;
+	name = strrchr(library.name, '/');
+	name = name ? name + 1 : library.name;
 	return text_after(name, "libstdc++.so") || text_after(name, "libc++");
 }
 
@@ -131,10 +178,8 @@ static bool all_in_cxx_library(const struct real *found)
 static bool is_ours(const char *name)
 {
 	void *address = dlsym(RTLD_DEFAULT, name);
-	Dl_info theirs, ours;
 
-	return address && dladdr(address, &theirs) && dladdr(early_arena, &ours) &&
-	       theirs.dli_fbase == ours.dli_fbase;
+	return (uint64_t)address - (uint64_t)__ehdr_start < (uint64_t)_end - (uint64_t)__ehdr_start;
 }
 
 /* Has the program a function of this name inside? An address in it alone does not say so: where a
@@ -145,8 +190,9 @@ static bool is_inside(const char *name, const struct r_debug *loader)
 	void *address = dlsym(RTLD_DEFAULT, name), *map = NULL, *symbol = NULL;
 	Dl_info info;
 
-	return address && loader && dladdr1(address, &info, &map, RTLD_DL_LINKMAP) &&
-	       map == loader->r_map && dladdr1(address, &info, &symbol, RTLD_DL_SYMENT) && symbol &&
+	return address && loader && !library_of(address).number &&
+	       dladdr1(address, &info, &map, RTLD_DL_LINKMAP) && map == loader->r_map &&
+	       dladdr1(address, &info, &symbol, RTLD_DL_SYMENT) && symbol &&
 	       ((const ElfW(Sym) *)symbol)->st_shndx != SHN_UNDEF;
 }
 
@@ -276,8 +322,8 @@ long (*real_syscall)(long, long, long, long, long, long, long) = syscall_plain;
 bool real_resolve(void)
 {
 	struct real found = real;
+	struct library behind;
 	void *next_syscall;
-	Dl_info info;
 
 	NEXT(malloc, "malloc");
 	NEXT(free, "free");
@@ -317,12 +363,12 @@ bool real_resolve(void)
 	*(void **)(&found.python_thread_state) = _PyThreadState_UncheckedGet
 							 ? _PyThreadState_UncheckedGet
 							 : PyThreadState_GetUnchecked;
-	found.sanitized = __asan_init || __tsan_init || __msan_init || __hwasan_init;
+	found.sanitized = is_sanitized();
 	if (!agent_crash_only)
 		resolve_rest(&found);
 	found.past_us = !agent_crash_only && is_inside("malloc", found.loader);
-	found.glibc_malloc = !found.past_us && dladdr(*(void **)&found.malloc, &info) &&
-			     info.dli_fname && strstr(info.dli_fname, "/libc.so");
+	behind = library_of(*(void **)&found.malloc);
+	found.glibc_malloc = !found.past_us && behind.name && strstr(behind.name, "/libc.so");
 	if (!found.malloc || !found.free || !found.calloc || !found.realloc || !found.sigaction ||
 	    !found.pthread_create)
 		return false;

@@ -106,12 +106,12 @@ static void calls_follow(void)
 
 void fence_init(void)
 {
-	uint64_t bytes = bytes_wish();
+	uint64_t bytes;
 	int r = ENOMEM;
 
 	if (!fence.planned || !canary.on)
 		return;
-	for (; bytes >= BYTES_LEAST && r; bytes /= 2)
+	for (bytes = bytes_wish(); bytes >= BYTES_LEAST && r; bytes /= 2)
 		r = shutter_map(bytes);
 	if (!r && !(slots_init() && keep_init() && access_init()))
 		r = ENOMEM;

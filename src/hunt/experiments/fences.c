@@ -10,7 +10,8 @@
 #include "studies/heap/evidence.h"
 #include "studies/heap/heap.h"
 
-#define EXPECTED_TRIALS 2.0 /* more only where not all blocks fit at once */
+#define EXPECTED_TRIALS 2u /* more only where not all blocks fit at once */
+#define TRIALS_MAX 8u	   /* where the failure is waited for */
 #define SLOWER 5.0
 
 static int take(struct inquiry *inq, const struct series_identity *identity,
@@ -52,6 +53,14 @@ static int take(struct inquiry *inq, const struct series_identity *identity,
 	return r;
 }
 
+/* Until the failure has come, where it is what is asked about. */
+static unsigned int trials_of(const struct inquiry *inq)
+{
+	unsigned int trials = inq->bench ? guards_trials(inq->bench) : EXPECTED_TRIALS;
+
+	return trials < TRIALS_MAX ? trials : TRIALS_MAX;
+}
+
 int fences_look(struct inquiry *inq)
 {
 	struct heap_request heap;
@@ -63,8 +72,7 @@ int fences_look(struct inquiry *inq)
 	inq->known.fenced = true;
 	/* No trial with guards alone: only those that come after them. */
 	heap.fencing = HEAP_FENCE_AFTERWARDS;
-	if (inq->bench)
-		heap.fence_trials = guards_trials(inq->bench);
+	heap.fence_trials = trials_of(inq);
 	heap.found_enough = PROOFS;
 	r = heap_run(inq->cs, &heap, &report, &why);
 	inq->ret->interrupted |= report.interrupted;
@@ -84,7 +92,7 @@ static bool applies(struct inquiry *inq, struct strbuf *why)
 
 static void price(const struct inquiry *inq, struct price *ret)
 {
-	price_of_trials(inq, inq->bench ? guards_trials(inq->bench) : EXPECTED_TRIALS, SLOWER, ret);
+	price_of_trials(inq, trials_of(inq), SLOWER, ret);
 }
 
 const struct experiment_ops experiment_fences = { .name = "fences",

@@ -10,6 +10,7 @@
 #include <inttypes.h>
 #include <math.h>
 #include <signal.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "doctor/memtest.h"
@@ -147,6 +148,29 @@ static int pin(struct inquiry *inq, struct host_signs *signs)
 		      signs->core_p);
 }
 
+/* ---- one of several machines ---- */
+
+static int note_node(struct inquiry *inq, struct host_signs *signs)
+{
+	const struct series_summary *s = &inq->known.summary;
+	const struct node_summary *odd;
+
+	signs->node_p = 1;
+	if (s->odd_node < 0 || (size_t)s->odd_node >= s->nodes.count)
+		return 0;
+	odd = &s->nodes.items[s->odd_node];
+	if (odd->rate.rate <= s->rate.rate)
+		return 0;
+	(void)snprintf(signs->node, sizeof(signs->node), "%s",
+		       odd->node[0] != '\0' ? odd->node : "this one");
+	signs->node_p = odd->p;
+	return decide(inq,
+		      "the machine '%s' failed %" PRIu64 " of %" PRIu64
+		      " times, the others %" PRIu64 " of %" PRIu64 " (p = %.2g)",
+		      signs->node, odd->rate.failed, odd->rate.trials,
+		      s->rate.failed - odd->rate.failed, s->rate.trials - odd->rate.trials, odd->p);
+}
+
 /* ---- memory ---- */
 
 static int test_memory(struct inquiry *inq, struct host_signs *signs)
@@ -154,6 +178,8 @@ static int test_memory(struct inquiry *inq, struct host_signs *signs)
 	double left = hunt_seconds_left(inq);
 	struct memtest_result result;
 
+	if (inq->how.plain.settings->fleet)
+		return decide(inq, "the trials ran on other machines: their memory was not tested");
 	if (left < 2 * MEMTEST_S)
 		return decide(inq, "no time is left for a memory test");
 	if (memtest_run(&(struct memtest_request){ .seconds = MEMTEST_S }, &result) < 0)
@@ -176,14 +202,17 @@ static int run(struct inquiry *inq)
 	e.host->core_p = 1;
 	signs_count_flips(&inq->evidence, e.host);
 	count_signals(inq, e.host);
-	suspicious = signs_flips(e.host) || signs_signals(e.host);
-	r = decide(inq,
-		   "%u flipped bit%s without a writer; SIGSEGV %u, SIGBUS %u, SIGILL %u, in %u "
-		   "place%s: %s",
-		   e.host->bit_flips, e.host->bit_flips == 1 ? "" : "s", e.host->segv, e.host->bus,
-		   e.host->ill, e.host->sites, e.host->sites == 1 ? "" : "s",
-		   suspicious ? "the machine may be at fault, so one core at a time"
-			      : "nothing points to the machine");
+	r = note_node(inq, e.host);
+	suspicious = signs_flips(e.host) || signs_signals(e.host) || signs_node(e.host);
+	if (r == 0)
+		r = decide(
+			inq,
+			"%u flipped bit%s without a writer; SIGSEGV %u, SIGBUS %u, SIGILL %u, in %u "
+			"place%s: %s",
+			e.host->bit_flips, e.host->bit_flips == 1 ? "" : "s", e.host->segv,
+			e.host->bus, e.host->ill, e.host->sites, e.host->sites == 1 ? "" : "s",
+			suspicious ? "the machine may be at fault, so one core at a time"
+				   : "nothing points to the machine");
 	if (r == 0 && suspicious && !hunt_over(inq))
 		r = pin(inq, e.host);
 	if (r == 0 && !inq->ret->interrupted)

@@ -26,6 +26,7 @@
  * turns at any of the words, and each was the one that the crash speaks of. */
 #define FAILURES_NONE 2u
 #define TRIALS_PER_STAGE 40u
+#define THREADS_MAX 32u /* at one word; of more it is said that they take turns */
 
 /* What was seen in a trial. */
 struct race_sight {
@@ -159,14 +160,28 @@ static bool find_lost(struct bench *bench, const struct accesses *accesses, unsi
  * nothing can have been lost: who made it has handed it over, or the others only read. */
 static bool take_turns(const struct accesses *accesses)
 {
-	struct writer writer, reader;
+	struct {
+		uint32_t tid;
+		bool overtaken; /* another one has written since it was here */
+	} threads[THREADS_MAX];
+	size_t count = 0;
 
-	for (size_t to = accesses->list.count; to-- > 0;)
-		for (size_t i = to; i-- > 0 && is_store(accesses->list.items[to], &writer);)
-			if (accesses->list.items[i]->hit->tid !=
-				    accesses->list.items[to]->hit->tid &&
-			    is_store(accesses->list.items[i], &reader) && before(accesses, to) >= 0)
-				return true;
+	VEC_FOREACH (&accesses->list, caught) {
+		struct writer writer;
+		bool store = is_store(*caught, &writer);
+		size_t me = 0;
+
+		while (me < count && threads[me].tid != (*caught)->hit->tid)
+			me++;
+		if (me == THREADS_MAX || (store && me < count && threads[me].overtaken))
+			return true;
+		if (me == count) {
+			threads[count].tid = (*caught)->hit->tid;
+			threads[count++].overtaken = false;
+		}
+		for (size_t i = 0; store && i < count; i++)
+			threads[i].overtaken |= i != me;
+	}
 	return false;
 }
 

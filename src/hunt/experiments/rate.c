@@ -320,8 +320,14 @@ static int measure_on(struct inquiry *inq, uint64_t trials)
 	return measure(inq, trials, failures_wanted(inq), 0);
 }
 
-/* First a few: what crashes every time needs no more. What only fails every time may hide a crash
+/* What crashes every time needs no more than a few. What only fails every time may hide a crash
  * that comes now and then, which is what a hunt is for. */
+static bool few_tell(const struct inquiry *inq)
+{
+	return crashes_tell(inq) || (fails_always(inq) && always_crashes(inq) && shown(inq));
+}
+
+/* First a few. */
 static int measure_in_steps(struct inquiry *inq, uint64_t earlier)
 {
 	uint64_t first = earlier > TRIALS_FIRST ? earlier : TRIALS_FIRST;
@@ -330,8 +336,7 @@ static int measure_in_steps(struct inquiry *inq, uint64_t earlier)
 			? measure(inq, trials, failures_wanted(inq), inq->request->fresh)
 			: measure_crashes(inq, trials, FAILURES_FIRST, inq->request->fresh);
 
-	if (r < 0 || !may_go_on(inq) || crashes_tell(inq) ||
-	    (fails_always(inq) && always_crashes(inq) && shown(inq)))
+	if (r < 0 || !may_go_on(inq) || few_tell(inq))
 		return r;
 	/* Guards are worth more than clean runs, where they can be had. */
 	if (!shown(inq) && inq->how.close.observer != OBSERVE_NONE && !inq->known.guarded) {

@@ -371,6 +371,46 @@ static void found_value(const struct bench *bench, const struct crash_reading *c
 				     .owner_reached = true };
 }
 
+/* Who was caught there, and what he had done there before. */
+static void see_caught(struct bench *bench, const struct crash_reading *crashed,
+		       const struct trial_hits *log, struct event_log *in,
+		       const struct backtrack_step *step, const struct stake_result *result,
+		       struct sight *sight)
+{
+	sight->exact = result->exact && step->in.id != 0 && result->last->hit->id == step->in.id;
+	sight->write = evidence_new(EVIDENCE_WRITE, crashed->trial, true);
+	stakeout_tell(result, &sight->victim, in, bench->symbols, sight->write.write,
+		      &sight->source);
+	forget_copy(step, sight->write.write);
+	/* Named as the crash names it: the same in all trials. */
+	home_deinit(&sight->write.write->home);
+	home_copy(&sight->write.write->home, &step->home);
+	if (bench->probe.recycler.found &&
+	    stakeout_through_freed_object(result, sight->write.write)) {
+		sight->write.write->free_basis =
+			bench->probe.recycler.given ? FREE_SEEN : FREE_INFERRED;
+		if (!bench->probe.recycler.given)
+			sight->write.note = mem_strdup(bench->probe.recycler.words);
+	}
+	see_repeated(bench, log, in, sight, result);
+	see_pointer(result, sight->write.write);
+	if (result->since_birth) {
+		see_first(log, in, result, sight->write.write);
+		see_parts(log, in, result, bench->symbols, sight->write.write);
+	}
+	see_habits(bench, log, in, sight, result);
+	see_race(bench, log, in, sight, result);
+}
+
+/* Did the watch lie there, whether or not it tells? */
+static bool is_covered(struct event_log *in, const struct stake *stake, const struct victim *victim,
+		       const struct stake_result *result)
+{
+	bool from_birth = stake->by == STAKE_KEY || stake->by == STAKE_CONTEXT;
+
+	return result->caught || stakeout_covers(in, victim, from_birth);
+}
+
 static void see_level(struct bench *bench, const struct crash_reading *crashed,
 		      const struct trial_hits *log, struct event_log *in, const struct stake *stake,
 		      const struct backtrack_step *step)
@@ -390,9 +430,7 @@ static void see_level(struct bench *bench, const struct crash_reading *crashed,
 	(void)log_watch_row(&in->reader, 0, &sight.row);
 	stakeout_look(log, in, &sight.victim, &result);
 	sight.watched = result.watched;
-	sight.covered = stakeout_covers(in, &sight.victim,
-					stake->by == STAKE_KEY || stake->by == STAKE_CONTEXT) ||
-			result.caught;
+	sight.covered = is_covered(in, stake, &sight.victim, &result);
 	sight.since_birth =
 		result.since_birth && (stake->by == STAKE_KEY || stake->by == STAKE_FRAME);
 	sight.birth_value = result.watched ? result.row.first_value : 0;
@@ -402,32 +440,8 @@ static void see_level(struct bench *bench, const struct crash_reading *crashed,
 		block_life_read(crashed->record.log, &step->in, "the home", bench->symbols,
 				sight.in);
 	}
-	if (result.caught) {
-		sight.exact =
-			result.exact && step->in.id != 0 && result.last->hit->id == step->in.id;
-		sight.write = evidence_new(EVIDENCE_WRITE, crashed->trial, true);
-		stakeout_tell(&result, &sight.victim, in, bench->symbols, sight.write.write,
-			      &sight.source);
-		forget_copy(step, sight.write.write);
-		/* Named as the crash names it: the same in all trials. */
-		home_deinit(&sight.write.write->home);
-		home_copy(&sight.write.write->home, &step->home);
-		if (bench->probe.recycler.found &&
-		    stakeout_through_freed_object(&result, sight.write.write)) {
-			sight.write.write->free_basis =
-				bench->probe.recycler.given ? FREE_SEEN : FREE_INFERRED;
-			if (!bench->probe.recycler.given)
-				sight.write.note = mem_strdup(bench->probe.recycler.words);
-		}
-		see_repeated(bench, log, in, &sight, &result);
-		see_pointer(&result, sight.write.write);
-		if (result.since_birth) {
-			see_first(log, in, &result, sight.write.write);
-			see_parts(log, in, &result, bench->symbols, sight.write.write);
-		}
-		see_habits(bench, log, in, &sight, &result);
-		see_race(bench, log, in, &sight, &result);
-	}
+	if (result.caught)
+		see_caught(bench, crashed, log, in, step, &result, &sight);
 	sight.recycled = is_recycled(crashed, step);
 	see_outside(bench, log, in, &result, &sight);
 	see_target(bench, crashed, step, in, &result, &sight);

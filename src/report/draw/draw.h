@@ -17,7 +17,8 @@
  * there is room for, those of one place are one mark. */
 void draw_strip(struct html *h, const struct investigation *inv, const struct trial_dots *dots);
 
-/* How the interval of the rate closed in, trial by trial. Nothing for less than two points. */
+/* How the interval of the rate closed in, trial by trial. Nothing for less than so many points. */
+#define CLOSING_LEAST 5u
 void draw_closing(struct html *h, const struct trial_dots *dots);
 
 /* Which mark a family has in the strip: several rare ones share the last. */
@@ -29,7 +30,7 @@ void draw_forest(struct html *h, const struct investigation *inv, const struct r
 /* Lives of blocks as bars over numbered moments. */
 enum lane_kind { LANE_PLAIN, LANE_VICTIM, LANE_HOLDER };
 
-struct lane {
+struct life_lane {
 	char *name;
 	int from, to; /* moments, from 0; `to` as large as their number: it lives on */
 	enum lane_kind kind;
@@ -43,7 +44,7 @@ struct lane_arrow {
 };
 
 struct lane_picture {
-	VEC(struct lane) lanes;
+	VEC(struct life_lane) lanes;
 	int moments;
 	int failure; /* the moment of it; -1 */
 	struct lane_arrow arrow;

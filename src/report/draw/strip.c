@@ -89,7 +89,7 @@ static void put_series(struct html *h, const struct strip *strip, const struct i
 
 		if (i > 0 && dot->series == dot[-1].series)
 			continue;
-		if (x < free_from)
+		if (x < free_from || x > WIDTH - RIGHT - 70)
 			continue;
 		svg_line(h, "border", x, TOP - 6, x, TOP + LANE * strip->lanes);
 		svg_text(h, "label", x + 3, TOP - 9, ANCHOR_START,
@@ -177,7 +177,7 @@ void draw_closing(struct html *h, const struct trial_dots *dots)
 	const struct rate *all;
 	double room = WIDTH - LEFT - RIGHT, top, bottom = 10 + CLOSING_HEIGHT;
 
-	if (dots->closing.count < 2)
+	if (dots->closing.count < CLOSING_LEAST)
 		return;
 	all = &dots->closing.items[dots->closing.count - 1].rate;
 	top = highest(dots);

@@ -1,7 +1,7 @@
 /*
  * The block as a byte map: the field, what a store did to it, guards, and who wrote it last.
  */
-#include "report/page/told.h"
+#include "report/page/page_told.h"
 
 #include <inttypes.h>
 #include <string.h>

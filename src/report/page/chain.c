@@ -68,7 +68,7 @@ static void value_card(const struct page *page, const struct crash *crash)
 
 	if (!value && !(crash && crash->origin))
 		return;
-	card_begin(page, "value", "The bad value");
+	card_begin(page, "value", value ? "The bad value" : "The pointer that it used");
 	if (value) {
 		AUTO(strbuf_deinit) struct strbuf words = { 0 };
 

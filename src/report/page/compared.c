@@ -2,7 +2,7 @@
  * Failing beside passing: who wrote the watched fields in runs that failed, and in runs that
  * passed; races; the machine.
  */
-#include "report/page/told.h"
+#include "report/page/page_told.h"
 
 #include <inttypes.h>
 #include <string.h>

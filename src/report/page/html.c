@@ -147,10 +147,11 @@ static char *from_root(const char *text, const char *root)
 	return strbuf_take(&sb);
 }
 
-static void put_text(struct html *h, const char *text)
+/* `root`: what is left out in front of paths; NULL: nothing. */
+static void put_text(struct html *h, const char *text, const char *root)
 {
 	AUTO(mem_freep) char *shared = h->share ? share_text(h->share, text) : NULL;
-	AUTO(mem_freep) char *named = from_root(shared ? shared : text, h->root);
+	AUTO(mem_freep) char *named = from_root(shared ? shared : text, root);
 	AUTO(mem_freep) char *shown = named ? printable(named) : NULL;
 
 	if (shown)
@@ -180,7 +181,7 @@ static void put_attributes(struct html *h, va_list args)
 		(void)fputc(' ', h->out);
 		put_name(h, name);
 		(void)fputs("=\"", h->out);
-		put_text(h, value);
+		put_text(h, value, NULL);
 		(void)fputc('"', h->out);
 	}
 }
@@ -239,7 +240,12 @@ void el_end(struct html *h)
 void txt(struct html *h, const char *text)
 {
 	if (text)
-		put_text(h, text);
+		put_text(h, text, h->root);
+}
+
+void txt_exact(struct html *h, const char *text)
+{
+	put_text(h, text, NULL);
 }
 
 void txtf(struct html *h, const char *fmt, ...)
@@ -250,7 +256,7 @@ void txtf(struct html *h, const char *fmt, ...)
 	va_start(args, fmt);
 	strbuf_vaddf(&sb, fmt, args);
 	va_end(args);
-	put_text(h, strbuf_str(&sb));
+	put_text(h, strbuf_str(&sb), h->root);
 }
 
 void el_txt(struct html *h, const char *tag, const char *class, const char *text)

@@ -37,6 +37,8 @@ void el_end(struct html *h);
 
 /* Text, escaped; NULL is nothing. */
 void txt(struct html *h, const char *text);
+/* With paths as they are: what will be pasted. */
+void txt_exact(struct html *h, const char *text);
 void txtf(struct html *h, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
 /* An element that holds nothing but this text; `class` may be NULL. */

@@ -7,7 +7,7 @@
  * small Python objects are none of that kind (wire/ids.h): such blocks are drawn by what a place
  * says alone.
  */
-#include "report/page/told.h"
+#include "report/page/page_told.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -25,14 +25,14 @@ struct life {
 	int born, died; /* moments; died -1: it lives on */
 };
 
-struct moment {
+struct life_moment {
 	const struct block_life *block; /* NULL: the failure */
 	bool free;
 };
 
-struct lives {
+struct block_lives {
 	VEC(struct life) list;
-	VEC(struct moment) moments;
+	VEC(struct life_moment) moments;
 	const struct holder_seen *holder;
 };
 
@@ -47,7 +47,7 @@ static bool overlap(const struct block_life *a, const struct block_life *b)
 	       b->start < a->start + (a->size > 0 ? a->size : 1);
 }
 
-static void add_block(struct lives *lives, const struct block_life *block)
+static void add_block(struct block_lives *lives, const struct block_life *block)
 {
 	if (!block || block->id == 0 || block->start == 0)
 		return;
@@ -62,7 +62,7 @@ static void add_block(struct lives *lives, const struct block_life *block)
 		VEC_PUSH(&lives->list, ((struct life){ .block = block, .died = -1 }));
 }
 
-static void add_piece(struct lives *lives, const struct evidence *e)
+static void add_piece(struct block_lives *lives, const struct evidence *e)
 {
 	switch (e->kind) {
 	case EVIDENCE_CRASH:
@@ -106,14 +106,14 @@ static int by_id(const void *a, const void *b)
 
 /* The place that the story is about: that of the freed block, else of the damaged one. */
 static const struct block_life *told_place(const struct investigation *inv,
-					   const struct lives *lives)
+					   const struct block_lives *lives)
 {
 	if (lives->holder && lives->holder->target && !lives->holder->frame)
 		return lives->holder->target;
 	return inv->verdict.victim;
 }
 
-static void keep_relevant(const struct investigation *inv, struct lives *lives)
+static void keep_relevant(const struct investigation *inv, struct block_lives *lives)
 {
 	const struct block_life *place = told_place(inv, lives);
 	const struct block_life *holder = lives->holder ? lives->holder->holder : NULL;
@@ -131,7 +131,7 @@ static void keep_relevant(const struct investigation *inv, struct lives *lives)
 	lives->list.count = kept;
 }
 
-static void gather(const struct investigation *inv, struct lives *lives)
+static void gather(const struct investigation *inv, struct block_lives *lives)
 {
 	uint64_t trial = inv->judged ? told_trial(inv) : 0;
 
@@ -147,14 +147,14 @@ static void gather(const struct investigation *inv, struct lives *lives)
 		qsort(lives->list.items, lives->list.count, sizeof(struct life), by_id);
 }
 
-static int add_moment(struct lives *lives, const struct block_life *block, bool free)
+static int add_moment(struct block_lives *lives, const struct block_life *block, bool free)
 {
-	VEC_PUSH(&lives->moments, ((struct moment){ block, free }));
+	VEC_PUSH(&lives->moments, ((struct life_moment){ block, free }));
 	return (int)lives->moments.count - 1;
 }
 
 /* Whose place the block takes is freed by then. */
-static void free_before(struct lives *lives, const struct life *next)
+static void free_before(struct block_lives *lives, const struct life *next)
 {
 	VEC_FOREACH (&lives->list, life)
 		if (life < next && life->died < 0 && is_freed(life->block) &&
@@ -162,7 +162,7 @@ static void free_before(struct lives *lives, const struct life *next)
 			life->died = add_moment(lives, life->block, true);
 }
 
-static void order(struct lives *lives)
+static void order(struct block_lives *lives)
 {
 	VEC_FOREACH (&lives->list, life) {
 		free_before(lives, life);
@@ -174,7 +174,7 @@ static void order(struct lives *lives)
 	(void)add_moment(lives, NULL, false);
 }
 
-static bool is_told(const struct lives *lives)
+static bool is_told(const struct block_lives *lives)
 {
 	bool freed = false;
 
@@ -186,7 +186,7 @@ static bool is_told(const struct lives *lives)
 	return freed || lives->list.count > 1;
 }
 
-static void lives_deinit(struct lives *lives)
+static void lives_deinit(struct block_lives *lives)
 {
 	VEC_DEINIT(&lives->list);
 	VEC_DEINIT(&lives->moments);
@@ -204,21 +204,21 @@ static char *lane_name(const struct life *life)
 }
 
 /* A holder that is no block lives as long as the program. */
-static void add_holder_lane(const struct lives *lives, struct lane_picture *picture)
+static void add_holder_lane(const struct block_lives *lives, struct lane_picture *picture)
 {
 	const struct home *home = &lives->holder->home;
 
 	VEC_PUSH(&picture->lanes,
-		 ((struct lane){ .name = home->name
-						 ? mem_printf("%s %s", home_kind_name(home->kind),
-							      home->name)
-						 : mem_strdup(home_kind_name(home->kind)),
-				 .from = 0,
-				 .to = (int)lives->moments.count,
-				 .kind = LANE_HOLDER }));
+		 ((struct life_lane){ .name = home->name ? mem_printf("%s %s",
+								      home_kind_name(home->kind),
+								      home->name)
+							 : mem_strdup(home_kind_name(home->kind)),
+				      .from = 0,
+				      .to = (int)lives->moments.count,
+				      .kind = LANE_HOLDER }));
 }
 
-static void picture_of(const struct lives *lives, struct lane_picture *ret)
+static void picture_of(const struct block_lives *lives, struct lane_picture *ret)
 {
 	size_t victim = SIZE_MAX, holder = SIZE_MAX;
 
@@ -230,12 +230,12 @@ static void picture_of(const struct lives *lives, struct lane_picture *ret)
 		if (life->holder)
 			holder = ret->lanes.count;
 		VEC_PUSH(&ret->lanes,
-			 ((struct lane){ .name = lane_name(life),
-					 .from = life->born,
-					 .to = life->died >= 0 ? life->died : ret->moments,
-					 .kind = life->holder	? LANE_HOLDER
-						 : life->victim ? LANE_VICTIM
-								: LANE_PLAIN }));
+			 ((struct life_lane){ .name = lane_name(life),
+					      .from = life->born,
+					      .to = life->died >= 0 ? life->died : ret->moments,
+					      .kind = life->holder   ? LANE_HOLDER
+						      : life->victim ? LANE_VICTIM
+								     : LANE_PLAIN }));
 	}
 	if (lives->holder && holder == SIZE_MAX && lives->holder->home.kind != HOME_UNKNOWN) {
 		add_holder_lane(lives, ret);
@@ -245,7 +245,7 @@ static void picture_of(const struct lives *lives, struct lane_picture *ret)
 		ret->arrow = (struct lane_arrow){ true, holder, victim, ret->failure };
 }
 
-static void put_moments(const struct page *page, const struct lives *lives)
+static void put_moments(const struct page *page, const struct block_lives *lives)
 {
 	char name[BLOCK_NAME_BYTES];
 
@@ -267,7 +267,7 @@ static void put_moments(const struct page *page, const struct lives *lives)
 
 bool has_lives(const struct page *page)
 {
-	struct lives lives = { 0 };
+	struct block_lives lives = { 0 };
 	bool told;
 
 	gather(page->inv, &lives);
@@ -278,7 +278,7 @@ bool has_lives(const struct page *page)
 
 void page_lives(const struct page *page)
 {
-	struct lives lives = { 0 };
+	struct block_lives lives = { 0 };
 	struct lane_picture picture = { 0 };
 
 	gather(page->inv, &lives);

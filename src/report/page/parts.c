@@ -161,7 +161,9 @@ void put_copy(const struct page *page, const char *label, const char *text)
 
 	el(page->h, "div", "class", "copy", NULL);
 	el(page->h, "pre", "tabindex", "0", "aria-label", label, NULL);
-	el_txt(page->h, "code", NULL, text);
+	el(page->h, "code", NULL);
+	txt_exact(page->h, text);
+	el_end(page->h);
 	el_end(page->h);
 	el(page->h, "button", "type", "button", "class", "js", "data-copy", "", "aria-label", say,
 	   NULL);

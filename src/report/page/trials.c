@@ -88,8 +88,11 @@ void page_strip(const struct page *page)
 	draw_strip(page->h, page->inv, page->dots);
 	if (page->inv->counted) {
 		el(page->h, "p", NULL);
+		txt(page->h, "The command as it is run: ");
 		put_rate(page, &s->rate);
-		txt(page->h, ". The interval as it closed in:");
+		txt(page->h, page->dots->closing.count >= CLOSING_LEAST
+				     ? ". How the interval closed in:"
+				     : ".");
 		el_end(page->h);
 		draw_closing(page->h, page->dots);
 	}
@@ -266,7 +269,7 @@ void page_minimal(const struct page *page)
 	section_begin(page, "minimal", "Which tests it takes", NULL);
 	el_txtf(page->h, "p", "why", "%zu of %zu%s", trigger->items.count, trigger->total,
 		trigger->proven
-			? ", each of them left out once: then it never failed."
+			? "; without any one of the others the one that fails never did."
 			: "; the search is not finished, so some of them may not be needed.");
 	put_cells(page);
 	put_without(page);

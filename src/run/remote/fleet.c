@@ -44,15 +44,15 @@ struct sent {
 struct member {
 	struct link link;
 	struct greeting greeting;
-	bool proven; /* both ends know each other */
-	bool ready;  /* it has said what it is, and got what is shipped */
-	bool told;   /* it has the orders in force */
-	bool gone;   /* to be freed */
-	bool writing; /* the socket is to say when it takes more */
+	bool proven;	/* both ends know each other */
+	bool ready;	/* it has said what it is, and got what is shipped */
+	bool told;	/* it has the orders in force */
+	bool gone;	/* to be freed */
+	bool writing;	/* the socket is to say when it takes more */
 	size_t shipped; /* frames of the cargo that it got */
 	bool wants_agent;
 	uint64_t since_ns;
-	const struct place *place;
+	const struct machine *machine;
 	struct sent sent[POOL_DEPTH];
 	unsigned int depth;
 	int slot; /* that it serves; -1: any */
@@ -74,7 +74,7 @@ struct fleet {
 	char *connect;
 	VEC(struct member *) members;
 	unsigned int strangers, joined, idle, busy;
-	VEC(struct place *) places;
+	VEC(struct machine *) machines;
 	VEC(struct cargo_frame) cargo;
 	char *agent; /* fingerprint of ours */
 
@@ -90,7 +90,7 @@ struct fleet {
 	uint64_t duties_ns, attentive_ns, left_ns;
 	struct err sorry; /* what the last worker said that gave up; none since a result came */
 	uint64_t sorry_ns;
-	int trouble;	  /* negative: we cannot go on */
+	int trouble; /* negative: we cannot go on */
 	struct err why;
 };
 
@@ -211,7 +211,8 @@ static int begin(struct fleet *f, struct err *err)
 	if (r == 0)
 		r = load_cargo(f, err);
 	if (r == 0)
-		r = listener_open(f->request.bind, f->starter->peer, &f->listener, &f->connect, err);
+		r = listener_open(f->request.bind, f->starter->peer, &f->listener, &f->connect,
+				  err);
 	if (r < 0)
 		return r;
 	f->agent = agent_fingerprint(f->request.agent_dir);
@@ -271,11 +272,11 @@ void fleet_close(struct fleet *f)
 	}
 	VEC_DEINIT(&f->members);
 	starter_close(f->starter);
-	VEC_FOREACH (&f->places, place) {
-		place_deinit(*place);
-		mem_free(*place);
+	VEC_FOREACH (&f->machines, machine) {
+		machine_deinit(*machine);
+		mem_free(*machine);
 	}
-	VEC_DEINIT(&f->places);
+	VEC_DEINIT(&f->machines);
 	VEC_FOREACH (&f->cargo, frame)
 		strbuf_deinit(&frame->payload);
 	VEC_DEINIT(&f->cargo);
@@ -345,7 +346,7 @@ static void lose(struct fleet *f, struct member *m, const char *why)
 {
 	if (m->gone)
 		return;
-	log_debug("a worker on '%s' is lost: %s", m->place ? m->place->node : "?", why);
+	log_debug("a worker on '%s' is lost: %s", m->machine ? m->machine->node : "?", why);
 	for (size_t i = 0; i < POOL_DEPTH; i++) {
 		struct sent *sent = &m->sent[i];
 
@@ -356,7 +357,7 @@ static void lose(struct fleet *f, struct member *m, const char *why)
 		push_result(f, &(struct trial_result){ .number = sent->number,
 						       .slot = sent->slot,
 						       .lost = true,
-						       .place = m->place });
+						       .machine = m->machine });
 		f->lost++;
 		release(f, m, sent);
 	}
@@ -446,37 +447,38 @@ static void ship(struct fleet *f, struct member *m)
 	}
 }
 
-static const struct place *keep_place(struct fleet *f, struct hello *hello)
+static const struct machine *keep_machine(struct fleet *f, struct hello *hello)
 {
-	struct place *place;
+	struct machine *machine;
 
-	VEC_FOREACH (&f->places, known) {
-		const struct place *a = *known, *b = &hello->place;
+	VEC_FOREACH (&f->machines, known) {
+		const struct machine *a = *known, *b = &hello->machine;
 
 		if (strcmp(a->node, b->node) == 0 && strcmp(a->cores, b->cores) == 0 &&
 		    strcmp(a->cpu, b->cpu) == 0 && strcmp(a->microcode, b->microcode) == 0 &&
 		    strcmp(a->kernel, b->kernel) == 0 && strcmp(a->gpu, b->gpu) == 0)
 			return a;
 	}
-	place = mem_alloc(sizeof(*place));
-	*place = hello->place;
-	hello->place = (struct place){ 0 };
-	VEC_PUSH(&f->places, place);
-	return place;
+	machine = mem_alloc(sizeof(*machine));
+	*machine = hello->machine;
+	hello->machine = (struct machine){ 0 };
+	VEC_PUSH(&f->machines, machine);
+	return machine;
 }
 
 static void take_hello(struct fleet *f, struct member *m, const struct link_frame *frame)
 {
 	AUTO(hello_deinit) struct hello hello = { 0 };
 
-	if (m->place || !hello_unpack(frame->bytes, frame->len, &hello)) {
+	if (m->machine || !hello_unpack(frame->bytes, frame->len, &hello)) {
 		lose(f, m, "its first word cannot be read");
 		return;
 	}
 	if (strcmp(hello.version, REDHAND_WIRE_VERSION) != 0) {
-		(void)err_set(&f->sorry, -EPROTO,
-			      "the worker on '%s' is redhand %s and this is %s: they must be the same",
-			      hello.place.node, hello.version, REDHAND_WIRE_VERSION);
+		(void)err_set(
+			&f->sorry, -EPROTO,
+			"the worker on '%s' is redhand %s and this is %s: they must be the same",
+			hello.machine.node, hello.version, REDHAND_WIRE_VERSION);
 		f->sorry_ns = link_now_ns();
 		send_away(f, m, "this worker's redhand is not the one that it is to work for");
 		return;
@@ -487,8 +489,8 @@ static void take_hello(struct fleet *f, struct member *m, const struct link_fram
 		return;
 	}
 	m->wants_agent = strcmp(hello.agent, f->agent) != 0;
-	m->place = keep_place(f, &hello);
-	log_debug("a worker on '%s' has come", m->place->node);
+	m->machine = keep_machine(f, &hello);
+	log_debug("a worker on '%s' has come", m->machine->node);
 	ship(f, m);
 }
 
@@ -601,7 +603,7 @@ static void give_up_on(struct fleet *f, struct member *m, int code, const char *
 
 	strbuf_add_printable(&text, sentence, strnlen(sentence, STATE_MOST));
 	(void)err_set(&f->sorry, code < 0 ? code : -EIO, "on '%s': %s",
-		      m->place ? m->place->node : "?", strbuf_str(&text));
+		      m->machine ? m->machine->node : "?", strbuf_str(&text));
 	f->sorry_ns = link_now_ns();
 	strbuf_clear(&text);
 	strbuf_add_printable(&text, remedy, strnlen(remedy, STATE_MOST));
@@ -658,7 +660,7 @@ static void take_result(struct fleet *f, struct member *m, const struct link_fra
 	}
 	f->sorry.code = 0;
 	result.slot = sent->slot;
-	result.place = m->place;
+	result.machine = m->machine;
 	release(f, m, sent);
 	push_result(f, &result);
 }
@@ -699,7 +701,7 @@ static void hear(struct fleet *f, struct member *m)
 		lose(f, m, "its frames are not its own");
 	if (over < 0)
 		lose(f, m, strerror(-over));
-	if (!m->gone && m->place && !m->ready)
+	if (!m->gone && m->machine && !m->ready)
 		ship(f, m);
 	push_out(f, m);
 }

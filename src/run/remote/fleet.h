@@ -13,11 +13,11 @@
 struct fleet;
 
 struct fleet_request {
-	const char *runner; /* "slurm", "slurm:OPTIONS", "ssh:HOST,HOST", "exec:TEMPLATE" */
-	const char *bind;   /* an address of this machine, with ":PORT" if wanted; NULL: found */
-	unsigned int slots; /* workers to start */
-	const char *agent_dir;	  /* NULL: none */
-	const struct strv *ship;  /* files and directories; NULL: none */
+	const char *runner;    /* "slurm", "slurm:OPTIONS", "ssh:HOST,HOST", "exec:TEMPLATE" */
+	const char *bind;      /* an address of this machine, with ":PORT" if wanted; NULL: found */
+	unsigned int slots;    /* workers to start */
+	const char *agent_dir; /* NULL: none */
+	const struct strv *ship; /* files and directories; NULL: none */
 	/* Something that the user should know: a sentence. */
 	void (*say)(void *ctx, const char *sentence);
 	void *say_ctx;

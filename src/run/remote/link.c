@@ -165,8 +165,8 @@ int link_take(struct link *link, struct link_frame *ret)
 		return -EBADMSG;
 	link->in_seq++;
 	*ret = (struct link_frame){ .type = header.type,
-			       .bytes = at + sizeof(header),
-			       .len = header.len };
+				    .bytes = at + sizeof(header),
+				    .len = header.len };
 	link_skip(link, sizeof(header) + header.len);
 	return 1;
 }

@@ -36,9 +36,9 @@ enum frame_type {
 #define FRAME_MAX (64u << 20)
 
 struct link {
-	int fd;			 /* -1 when closed */
-	struct strbuf in, out;	 /* out: from out_at on */
-	size_t in_at, out_at;	 /* what was taken, what was sent */
+	int fd;		       /* -1 when closed */
+	struct strbuf in, out; /* out: from out_at on */
+	size_t in_at, out_at;  /* what was taken, what was sent */
 	uint64_t in_seq, out_seq;
 	uint8_t in_key[SHA256_BYTES], out_key[SHA256_BYTES];
 	uint64_t heard_ns, said_ns; /* CLOCK_MONOTONIC: the latest bytes */

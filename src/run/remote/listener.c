@@ -97,7 +97,8 @@ int listener_open(const char *bind, const char *peer, int *ret_fd, char **ret_co
 	AUTO(mem_freep) char *port = NULL;
 	int r = 0;
 
-	if (bind && strchr(bind, ':') && (bind[0] == '[' || strchr(bind, ':') == strrchr(bind, ':')))
+	if (bind && strchr(bind, ':') &&
+	    (bind[0] == '[' || strchr(bind, ':') == strrchr(bind, ':')))
 		r = listener_split(bind, &host, &port, err);
 	else if (bind)
 		host = mem_strdup(bind);

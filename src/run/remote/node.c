@@ -58,9 +58,18 @@ static char *cores(void)
 
 /* Ends in '*': all that begin so. */
 static const char *const node_variables[] = {
-	"CUDA_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES", "ZE_AFFINITY_MASK",
-	"GPU_DEVICE_ORDINAL",	"NVIDIA_*",		"SLURM_*",	       "SLURMD_*",
-	"KUBERNETES_*",		"_CONDOR_*",		"HOSTNAME",	       "XDG_RUNTIME_DIR",
+	"CUDA_VISIBLE_DEVICES",
+	"ROCR_VISIBLE_DEVICES",
+	"HIP_VISIBLE_DEVICES",
+	"ZE_AFFINITY_MASK",
+	"GPU_DEVICE_ORDINAL",
+	"NVIDIA_*",
+	"SLURM_*",
+	"SLURMD_*",
+	"KUBERNETES_*",
+	"_CONDOR_*",
+	"HOSTNAME",
+	"XDG_RUNTIME_DIR",
 	"TMPDIR",
 };
 
@@ -117,13 +126,13 @@ void hello_make(struct hello *hello, const char *agent_dir)
 		gpu = getenv("ROCR_VISIBLE_DEVICES");
 	*hello = (struct hello){ .version = mem_strdup(REDHAND_WIRE_VERSION),
 				 .agent = agent_fingerprint(agent_dir),
-				 .place = { .node = node_name(),
-					    .cores = cores(),
-					    .cpu = cpuinfo("model name"),
-					    .microcode = cpuinfo("microcode"),
-					    .kernel = mem_strdup(
-						    uname(&name) == 0 ? name.release : ""),
-					    .gpu = mem_strdup(gpu ? gpu : "") } };
+				 .machine = { .node = node_name(),
+					      .cores = cores(),
+					      .cpu = cpuinfo("model name"),
+					      .microcode = cpuinfo("microcode"),
+					      .kernel = mem_strdup(uname(&name) == 0 ? name.release
+										     : ""),
+					      .gpu = mem_strdup(gpu ? gpu : "") } };
 }
 
 /* ---- what is said ---- */
@@ -132,19 +141,19 @@ void hello_deinit(struct hello *hello)
 {
 	mem_free(hello->version);
 	mem_free(hello->agent);
-	place_deinit(&hello->place);
+	machine_deinit(&hello->machine);
 }
 
 void hello_pack(const struct hello *hello, struct strbuf *sb)
 {
 	pack_str(sb, hello->version);
 	pack_str(sb, hello->agent);
-	pack_str(sb, hello->place.node);
-	pack_str(sb, hello->place.cores);
-	pack_str(sb, hello->place.cpu);
-	pack_str(sb, hello->place.microcode);
-	pack_str(sb, hello->place.kernel);
-	pack_str(sb, hello->place.gpu);
+	pack_str(sb, hello->machine.node);
+	pack_str(sb, hello->machine.cores);
+	pack_str(sb, hello->machine.cpu);
+	pack_str(sb, hello->machine.microcode);
+	pack_str(sb, hello->machine.kernel);
+	pack_str(sb, hello->machine.gpu);
 }
 
 static char *take_text(struct unpacker *u)
@@ -166,11 +175,11 @@ bool hello_unpack(const char *bytes, size_t len, struct hello *ret)
 
 	ret->version = take_text(&u);
 	ret->agent = take_text(&u);
-	ret->place.node = take_text(&u);
-	ret->place.cores = take_text(&u);
-	ret->place.cpu = take_text(&u);
-	ret->place.microcode = take_text(&u);
-	ret->place.kernel = take_text(&u);
-	ret->place.gpu = take_text(&u);
+	ret->machine.node = take_text(&u);
+	ret->machine.cores = take_text(&u);
+	ret->machine.cpu = take_text(&u);
+	ret->machine.microcode = take_text(&u);
+	ret->machine.kernel = take_text(&u);
+	ret->machine.gpu = take_text(&u);
 	return !u.broken && u.left == 0;
 }

@@ -1,7 +1,7 @@
 #pragma once
 
 #include "base/pack.h"
-#include "model/place.h"
+#include "model/machine.h"
 
 /*
  * What a worker is: its machine, and whether its redhand speaks as ours does.
@@ -9,7 +9,7 @@
 struct hello {
 	char *version; /* of redhand; both must be the same */
 	char *agent;   /* fingerprint of its agent; "" when it has none */
-	struct place place;
+	struct machine machine;
 };
 
 /* Of this machine and process. `agent_dir` may be NULL. */

@@ -149,11 +149,9 @@ int parcel_send(const struct parcel_sink *sink, uint64_t attempt, int dir, const
 	AUTO(mem_freep) char *raw = mem_alloc(PIECE);
 	size_t room = ZSTD_compressBound(PIECE);
 	AUTO(mem_freep) char *packed = mem_alloc(room);
-	struct sender s = { .sink = sink,
-			    .attempt = attempt,
-			    .raw = raw,
-			    .packed = packed,
-			    .packed_room = room };
+	struct sender s = {
+		.sink = sink, .attempt = attempt, .raw = raw, .packed = packed, .packed_room = room
+	};
 
 	return send_tree(&s, dir, name, as);
 }

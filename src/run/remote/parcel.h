@@ -7,8 +7,9 @@
  * Files that travel: what a trial left to its case, what the user ships to the workers.
  *
  * An entry is a directory or a file, named from the top; what is in a file follows in pieces, each
- * compressed by itself; holes stay holes. Links, fifos and devices stay where they are. Nothing of what comes is
- * believed: no name leads out of the directory, nothing there is overwritten, and there are limits.
+ * compressed by itself; holes stay holes. Links, fifos and devices stay where they are. Nothing of
+ * what comes is believed: no name leads out of the directory, nothing there is overwritten, and
+ * there are limits.
  */
 struct parcel_sink {
 	/* A frame to be sent. May wait until there is room; negative: no more. */
@@ -22,9 +23,9 @@ int parcel_send(const struct parcel_sink *sink, uint64_t attempt, int dir, const
 		const char *as);
 
 struct parcel {
-	int dir;	/* where it is put; the caller's */
-	int file;	/* the one that comes; -1 */
-	uint64_t size;	/* its bytes; what does not come is zero */
+	int dir;		 /* where it is put; the caller's */
+	int file;		 /* the one that comes; -1 */
+	uint64_t size;		 /* its bytes; what does not come is zero */
 	uint64_t entries, bytes; /* so far */
 };
 

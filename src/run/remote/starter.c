@@ -197,8 +197,8 @@ static void pause_ms(long ms)
 }
 
 int starter_ask(const struct starter *s, const char *const *argv, const char *input,
-		unsigned int seconds,
-		struct strbuf *ret_out, struct strbuf *ret_err, struct err *err)
+		unsigned int seconds, struct strbuf *ret_out, struct strbuf *ret_err,
+		struct err *err)
 {
 	AUTO(fd_closep) int in = input ? input_file(input) : -1;
 	AUTO(fd_closep) int out = memfd_create("redhand-out", MFD_CLOEXEC);

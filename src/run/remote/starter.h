@@ -37,8 +37,8 @@ struct starter_ops {
 
 /* A process of ours that is a worker or leads to one. */
 struct started {
-	pid_t pid;	    /* 0: none */
-	unsigned int slot;  /* of all */
+	pid_t pid;	     /* 0: none */
+	unsigned int slot;   /* of all */
 	unsigned int deaths; /* in a row */
 	uint64_t since_ns;
 	struct strv argv;
@@ -49,9 +49,9 @@ struct starter {
 	const struct starter_ops *ops;
 	char *options; /* what stands behind the colon; "" */
 	struct starter_start how;
-	struct strv env; /* of what is started */
-	char *redhand;	 /* our own program */
-	char *peer;	 /* a host that the nodes are near to; NULL: this machine */
+	struct strv env;    /* of what is started */
+	char *redhand;	    /* our own program */
+	char *peer;	    /* a host that the nodes are near to; NULL: this machine */
 	char *munge_socket; /* where MUNGE is said to be; NULL: it is not used */
 	uint64_t looked_ns;
 	unsigned int most_joined;
@@ -62,9 +62,9 @@ struct starter {
 	struct strv jobs; /* of Slurm */
 	pid_t asking;	  /* Slurm is being asked; 0 */
 	uint64_t asked_ns;
-	int answer;	  /* its answer; -1 */
+	int answer; /* its answer; -1 */
 	struct strbuf heard;
-	char *told; /* what was said about them last */
+	char *told;	    /* what was said about them last */
 	unsigned int again; /* how often more were asked for */
 };
 
@@ -80,11 +80,11 @@ int starter_watch(struct starter *s, unsigned int joined, struct err *err);
 
 extern const struct starter_ops starter_slurm, starter_ssh, starter_exec;
 
-/* Runs a program to its end, at most so many seconds: its exit status, what it printed on stdout and
- * stderr. `input` may be NULL. */
+/* Runs a program to its end, at most so many seconds: its exit status, what it printed on stdout
+ * and stderr. `input` may be NULL. */
 int starter_ask(const struct starter *s, const char *const *argv, const char *input,
-		unsigned int seconds,
-		struct strbuf *ret_out, struct strbuf *ret_err, struct err *err);
+		unsigned int seconds, struct strbuf *ret_out, struct strbuf *ret_err,
+		struct err *err);
 /* Starts a program whose stdout is read later. */
 int starter_begin_ask(struct starter *s, const char *const *argv);
 

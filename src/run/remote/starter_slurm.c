@@ -1,6 +1,7 @@
 /*
  * Workers as tasks of one Slurm job array: a task for each slot, never a job for each trial (which
- * takes Slurm a hundred times as long as a worker). What Slurm says about them is told in its words.
+ * takes Slurm a hundred times as long as a worker). What Slurm says about them is told in its
+ * words.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -112,7 +113,8 @@ static int submit(struct starter *s, unsigned int tasks, struct err *err)
 	strbuf_adds(&script, " worker --connect ");
 	words_quote(&script, s->how.connect);
 	strbuf_addc(&script, '\n');
-	r = starter_ask(s, (const char *const *)argv.items, strbuf_str(&script), ASK_S, &out, &error, err);
+	r = starter_ask(s, (const char *const *)argv.items, strbuf_str(&script), ASK_S, &out,
+			&error, err);
 	if (r < 0)
 		return r;
 	if (r > 0 || out.len == 0) {
@@ -135,16 +137,17 @@ static int start(struct starter *s, struct err *err)
 
 struct states {
 	unsigned int pending, running, ended;
-	unsigned int delayed; /* of those pending: Slurm waits two minutes before it starts one anew */
-	char reason[64];     /* of one that is pending */
+	unsigned int
+		delayed; /* of those pending: Slurm waits two minutes before it starts one anew */
+	char reason[64]; /* of one that is pending */
 	char end_reason[96]; /* of one that ended */
 };
 
 static bool is_final(const char *state)
 {
-	static const char *const final[] = { "BOOT_FAIL", "CANCELLED",	   "COMPLETED", "DEADLINE",
-					     "FAILED",	  "NODE_FAIL",	   "OUT_OF_MEMORY",
-					     "TIMEOUT",	  "REVOKED",	   "PREEMPTED" };
+	static const char *const final[] = { "BOOT_FAIL", "CANCELLED", "COMPLETED",	"DEADLINE",
+					     "FAILED",	  "NODE_FAIL", "OUT_OF_MEMORY", "TIMEOUT",
+					     "REVOKED",	  "PREEMPTED" };
 
 	for (size_t i = 0; i < ARRAY_SIZE(final); i++)
 		if (strcmp(final[i], state) == 0)
@@ -208,8 +211,9 @@ static int replace(struct starter *s, const struct states *states, unsigned int 
 	if (there >= s->how.slots || s->most_joined == 0 || s->again >= AGAIN_MOST)
 		return 0;
 	s->again++;
-	starter_say(s, "%u workers have ended in Slurm%s%s: asking for others", s->how.slots - there,
-		    states->end_reason[0] != '\0' ? ", " : "", states->end_reason);
+	starter_say(s, "%u workers have ended in Slurm%s%s: asking for others",
+		    s->how.slots - there, states->end_reason[0] != '\0' ? ", " : "",
+		    states->end_reason);
 	return submit(s, s->how.slots - there, err);
 }
 
@@ -247,9 +251,9 @@ static int watch(struct starter *s, unsigned int joined, struct err *err)
 	s->asked_ns = link_now_ns();
 	for (size_t i = 0; i < s->jobs.count; i++)
 		strbuf_addf(&jobs, "%s%s", i > 0 ? "," : "", s->jobs.items[i]);
-	(void)starter_begin_ask(s, (const char *[]){ "squeue", "--noheader", "--array", "--states=all",
-					       "--format=%T|%r", "--jobs",
-					       strbuf_str(&jobs), NULL });
+	(void)starter_begin_ask(s, (const char *[]){ "squeue", "--noheader", "--array",
+						     "--states=all", "--format=%T|%r", "--jobs",
+						     strbuf_str(&jobs), NULL });
 	return 0;
 }
 

@@ -13,7 +13,7 @@
 #include "base/mem.h"
 
 /* A worker's word: what it is about, its number, its proof, a credential with its length before. */
-static const char magic[8] = "redhand1";
+static const char magic[8] = { 'r', 'e', 'd', 'h', 'a', 'n', 'd', '1' };
 #define PROOF_BYTES SHA256_BYTES
 #define CREDENTIAL_MAX 4096u
 
@@ -168,8 +168,9 @@ int trust_find(struct trust *trust, const char *text, struct err *err)
 		trust->munge_socket = mem_strdup(munge);
 	} else {
 		(void)err_set(err, -EACCES, "the worker has no token");
-		r = err_remedy(err, "redhand --runner starts workers and gives them one in "
-				    TRUST_TOKEN_VARIABLE);
+		r = err_remedy(
+			err,
+			"redhand --runner starts workers and gives them one in " TRUST_TOKEN_VARIABLE);
 	}
 	/* Trials are not to know it. */
 	(void)unsetenv(TRUST_TOKEN_VARIABLE);

@@ -40,8 +40,8 @@ struct attempt {
 struct worker {
 	const struct worker_request *request;
 	struct link link;
-	char *scratch; /* trials/, agent/ and ship/ of this machine alone */
-	int dir;       /* its descriptor */
+	char *scratch;	 /* trials/, agent/ and ship/ of this machine alone */
+	int dir;	 /* its descriptor */
 	char *agent_dir; /* our own; NULL */
 	bool agent_sent; /* redhand's is used instead */
 	bool shipped;
@@ -49,7 +49,7 @@ struct worker {
 	struct orders orders;
 	struct pool *pool; /* NULL: no orders */
 	struct attempt attempts[POOL_DEPTH];
-	bool dismissed; /* redhand has said so */
+	bool dismissed;	   /* redhand has said so */
 	struct strbuf why; /* … because */
 };
 
@@ -136,7 +136,7 @@ static int settle(struct worker *w, struct err *err)
 		return err_remedy(err, "--ship takes the files along that the nodes do not have");
 	}
 	settings->trials_path = mem_printf("%s/trials", w->scratch);
-	settings->agent_dir = w->agent_sent ? mem_printf("%s/agent", w->scratch)
+	settings->agent_dir = w->agent_sent  ? mem_printf("%s/agent", w->scratch)
 			      : w->agent_dir ? mem_strdup(w->agent_dir)
 					     : NULL;
 	(void)sigprocmask(SIG_BLOCK, NULL, &settings->signal_mask);
@@ -200,8 +200,7 @@ static int take_job(struct worker *w, const struct link_frame *frame, struct err
 	for (size_t i = 0; i < POOL_DEPTH && !free_one; i++)
 		if (w->attempts[i].id == 0)
 			free_one = &w->attempts[i];
-	if (u.broken || id == 0 || !w->pool || !free_one ||
-	    !trial_job_unpack(u.at, u.left, &job))
+	if (u.broken || id == 0 || !w->pool || !free_one || !trial_job_unpack(u.at, u.left, &job))
 		return err_set(err, -EBADMSG, "a trial from redhand cannot be read");
 	job.slot = 0;
 	lead_here(w, &job.argv);
@@ -214,14 +213,13 @@ static int send_result(struct worker *w, struct trial_result *result)
 {
 	AUTO(strbuf_deinit) struct strbuf payload = { 0 };
 	struct parcel_sink sink = { .frame = parcel_frame, .ctx = w };
-	AUTO(mem_freep) char *name =
-		mem_printf("trials/%llu", (unsigned long long)result->number.value);
+	AUTO(mem_freep)
+	char *name = mem_printf("trials/%llu", (unsigned long long)result->number.value);
 	struct attempt *mine = NULL;
 	int r = 0;
 
 	for (size_t i = 0; i < POOL_DEPTH; i++)
-		if (w->attempts[i].id != 0 &&
-		    w->attempts[i].number.value == result->number.value)
+		if (w->attempts[i].id != 0 && w->attempts[i].number.value == result->number.value)
 			mine = &w->attempts[i];
 	if (!mine)
 		return 0;
@@ -461,8 +459,10 @@ static int work(struct worker *w, struct err *err)
 			r = greet(w);
 		}
 		if (r == -EACCES) {
-			(void)err_set(err, r, "the redhand at '%s:%s' is not the one that this worker is for",
-				      w->request->host, w->request->port);
+			(void)err_set(
+				err, r,
+				"the redhand at '%s:%s' is not the one that this worker is for",
+				w->request->host, w->request->port);
 			return r;
 		}
 		if (r == 0) {

@@ -17,6 +17,7 @@
 #define SURE 0.95	/* what is bet on a coin that decides all by itself */
 #define FAILED_LEAST 3u /* until words are looked at */
 #define ALL_FAILED 8u	/* trials; a coin that decides it does that once in 256 */
+#define NONE_FAILED 16u /* once in 100, where two coins must agree */
 
 void chance_deinit(struct chance *chance)
 {
@@ -174,9 +175,10 @@ void chance_read(struct chance *chance, const struct plan_heap *plan, struct rea
 			toss_all(&t, plan, log);
 }
 
-bool chance_idle(const struct chance *chance)
+bool chance_idle(const struct chance *chance, bool steady)
 {
-	return chance->read >= ALL_FAILED && chance->failed == chance->read;
+	return (chance->read >= ALL_FAILED && chance->failed == chance->read) ||
+	       (steady && chance->read >= NONE_FAILED && chance->failed == 0);
 }
 
 static void find_stack(const struct chance_context *context, struct stack *ret)

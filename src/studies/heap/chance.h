@@ -54,8 +54,9 @@ uint64_t chance_needed(const struct chance *chance, uint32_t ppm);
  * chance. */
 bool chance_told(const struct chance *chance, uint32_t ppm, double p);
 
-/* Every trial has failed so far, whatever the coins said: none of them decides it. */
-bool chance_idle(const struct chance *chance);
+/* Every trial has failed so far, whatever the coins said: none of them decides it. `steady`: nor
+ * where none has, for nothing else does. */
+bool chance_idle(const struct chance *chance, bool steady);
 
 /* Fills in contexts and suspects, likeliest first. `looked`: chance_told() was asked meanwhile, so
  * that half of every p is spent on it. */

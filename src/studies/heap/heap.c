@@ -212,7 +212,7 @@ static bool heap_ended(void *ctx, const struct run *run, bool failed)
 	const struct heap *heap = ctx;
 
 	if (heap->request->suspect_p > 0 &&
-	    (chance_idle(&heap->chance) ||
+	    (chance_idle(&heap->chance, heap->request->unlike != NULL) ||
 	     chance_told(&heap->chance, heap->plan.poison_ppm, heap->request->suspect_p)))
 		return true;
 	return heap->request->found_enough > 0 && found(heap) >= heap->request->found_enough;

@@ -128,17 +128,17 @@ static int by_text(const void *a, const void *b)
 }
 
 /* Places of death, sorted; the texts are the dots'. */
-struct places {
+struct death_places {
 	VEC(char *) list;
 };
 
-static bool is_place(const struct places *places, const char *crumb)
+static bool is_place(const struct death_places *places, const char *crumb)
 {
 	return places->list.count > 0 && bsearch(&crumb, places->list.items, places->list.count,
 						 sizeof(char *), by_text) != NULL;
 }
 
-static void collect_places(const struct trial_dots *dots, struct places *ret)
+static void collect_places(const struct trial_dots *dots, struct death_places *ret)
 {
 	VEC_FOREACH (&dots->list, dot)
 		if (dot->crumb)
@@ -167,7 +167,7 @@ static void list_place(struct trial_dots *dots, const char *crumb)
  * at the end. */
 static void order_places(const struct crumb_order *order, struct trial_dots *dots)
 {
-	struct places places = { 0 };
+	struct death_places places = { 0 };
 	const char *at = CRUMB_START;
 
 	collect_places(dots, &places);

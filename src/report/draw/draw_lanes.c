@@ -29,7 +29,7 @@ static double lane_y(size_t lane)
 static void put_bar(struct html *h, const struct lane_picture *picture, size_t number)
 {
 	static const char *const classes[] = { "bar", "bar victim", "bar holder" };
-	const struct lane *lane = &picture->lanes.items[number];
+	const struct life_lane *lane = &picture->lanes.items[number];
 	bool ends = lane->to < picture->moments;
 	double x = moment_x(picture, lane->from), y = lane_y(number);
 	double to = ends ? moment_x(picture, lane->to) : WIDTH - RIGHT;

@@ -6,7 +6,7 @@
  * Where a trial ran, when that was not this machine: texts as the node itself told them, "" for
  * what it did not know.
  */
-struct place {
+struct machine {
 	char *node;	 /* its name */
 	char *cores;	 /* that the worker may use: "0-3" */
 	char *cpu;	 /* model */
@@ -15,12 +15,12 @@ struct place {
 	char *gpu;	 /* what the worker may see of them: "0", "0,1" */
 };
 
-static inline void place_deinit(struct place *place)
+static inline void machine_deinit(struct machine *machine)
 {
-	mem_free(place->node);
-	mem_free(place->cores);
-	mem_free(place->cpu);
-	mem_free(place->microcode);
-	mem_free(place->kernel);
-	mem_free(place->gpu);
+	mem_free(machine->node);
+	mem_free(machine->cores);
+	mem_free(machine->cpu);
+	mem_free(machine->microcode);
+	mem_free(machine->kernel);
+	mem_free(machine->gpu);
 }

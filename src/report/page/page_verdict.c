@@ -50,6 +50,14 @@ static void fact_end(const struct page *page)
 	el_end(page->h);
 }
 
+/* And not with a name of the program's, which stays as it is. */
+static bool begins_with_word(const char *text)
+{
+	size_t len = strspn(text, "abcdefghijklmnopqrstuvwxyz");
+
+	return len > 0 && text[len] == ' ' && text[len + 1] != '(';
+}
+
 /* As a sentence of its own; how often it was caught stands further down. */
 static void put_sentence(const struct page *page, const struct verdict *v)
 {
@@ -58,8 +66,8 @@ static void put_sentence(const struct page *page, const struct verdict *v)
 
 	if (count)
 		*count = '\0';
-	if (strncmp(text, "block ", 6) == 0)
-		text[0] = 'B';
+	if (begins_with_word(text))
+		text[0] = (char)(text[0] - 'a' + 'A');
 	txtf(page->h, "%s.", text);
 }
 
@@ -108,8 +116,7 @@ static void put_editor(const struct page *page, const struct stack *stack)
 	if (!site || !site->file || site->line == 0)
 		return;
 	place = mem_printf("%s:%" PRIu32, site->file, site->line);
-	el(page->h, "button", "type", "button", "class", "js small", "data-copy-text", place,
-	   "aria-label", "Copy the place for an editor", NULL);
+	el(page->h, "button", "type", "button", "class", "js small", "data-copy-text", place, NULL);
 	txt(page->h, "Copy for an editor");
 	el_end(page->h);
 }

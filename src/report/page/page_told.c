@@ -1,4 +1,4 @@
-#include "report/page/told.h"
+#include "report/page/page_told.h"
 
 static bool shows_a_block(const struct evidence *e)
 {

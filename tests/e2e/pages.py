@@ -1,0 +1,142 @@
+"""Pages in a real browser: one headless Chromium for all tests of a file, and what every page must hold to."""
+import atexit
+
+from harness import *
+
+TOOLS = SOURCE / "build-deps" / "page"
+CHROMIUM = shutil.which("chromium") or "/usr/bin/chromium"
+SCREEN = 900  # a usual one is so high
+
+
+class Browser:
+    """Speaks with tests/page/browser.js, a line each way."""
+    def __init__(self):
+        if not shutil.which("node") or not Path(CHROMIUM).exists():
+            raise Skip("there is no chromium or no node: tools/install-deps installs them")
+        fetched = subprocess.run([SOURCE / "tools/fetch-page-tools"], capture_output=True, text=True, timeout=300)
+        if fetched.returncode:
+            raise Skip(f"playwright-core and axe-core cannot be had: {fetched.stderr.strip()[-200:]}")
+        self.process = subprocess.Popen(
+            ["node", SOURCE / "tests/page/browser.js"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+            env={**os.environ, "BROWSER_TOOLS": str(TOOLS), "CHROMIUM": CHROMIUM})
+        atexit.register(self.close)
+
+    def close(self):
+        if self.process.poll() is None:
+            self.process.stdin.close()
+            try:
+                self.process.wait(20)
+            except subprocess.TimeoutExpired:
+                self.process.kill()
+
+    def ask(self, what, **more):
+        self.process.stdin.write(json.dumps({"do": what, **more}) + "\n")
+        self.process.stdin.flush()
+        answer = json.loads(self.process.stdout.readline())
+        assert "error" not in answer, (what, more, answer["error"][:600])
+        return answer.get("ok")  # undefined is left out
+
+    def open(self, url, **more):
+        return self.ask("open", url=url if "://" in str(url) else Path(url).resolve().as_uri(), **more)
+
+    def eval(self, code):
+        return self.ask("eval", code=code)
+
+
+_browser = []
+
+
+def browser():
+    if not _browser:
+        _browser.append(Browser())
+    return _browser[0]
+
+
+def write_page(case="redhand-case", *args, name="page.html"):
+    result = redhand("report", "--case", case, "--format", "html", "--output", name, *args)
+    assert result.returncode == 0, result.stderr
+    return Path(name).resolve()
+
+
+def texts(selector):
+    return browser().eval(f"Array.from(document.querySelectorAll({json.dumps(selector)}), e => e.textContent)")
+
+
+def quiet(page):
+    """Nothing was asked for but the page itself, nobody complained, nothing popped up."""
+    seen = browser().ask("seen")
+    assert seen == {"requests": [page.as_uri()], "messages": [], "dialogs": []}, seen
+
+
+def check_layout():
+    """Nothing sticks out, and the five answers stand on the first two screens."""
+    wide, window = browser().eval("[document.documentElement.scrollWidth, innerWidth]")
+    assert wide <= window, (wide, window)
+    below = browser().eval("""Array.from(document.querySelectorAll('.fact, #doubts'), e => e.getBoundingClientRect().bottom
+                              + scrollY)""")
+    # A phone's screen is high, but narrow: the commands may wrap there.
+    assert max(below) <= 2 * SCREEN * (1 if window > 600 else 1.5), below
+
+
+def check_against(doc, trials):
+    """The page says what the document says."""
+    verdict, page = doc["verdict"], browser()
+    if verdict:
+        assert texts("#verdict .class") == [verdict["class"]], texts("#verdict .class")
+        assert (texts("#verdict .badge") == ["● firm"]) == (verdict["firm"] and verdict["class"] != "not-caught")
+        if verdict["watched"]:
+            assert f"caught in {verdict['caught']} of {verdict['watched']}" in texts("#sure")[0], texts("#sure")
+        assert all(doubt in texts("#doubts")[0] for doubt in verdict["doubts"][:8]), texts("#doubts")
+    assert texts("#repeat code") == ([doc["reproduce"]] if doc["reproduce"] else [])
+    assert texts("#prove code") == ([doc["prove_fix"]] if doc["prove_fix"] else [])
+    assert page.eval("document.querySelectorAll('#ledger tbody tr').length") == len(doc["hypotheses"])
+    assert page.eval("document.querySelectorAll('#evidence tbody tr').length") == min(200, len(doc["evidence"]))
+    failed = [trial["trial"] for trial in trials if trial["signatures"]]
+    rows = [int(text) for text in texts("#trials tbody th")]
+    assert set(rows) <= set(failed) and len(rows) <= 200, (rows, failed)
+    assert len(texts("#observers tbody tr")) == len(doc["observers"])
+    for row, observer in zip(texts("#observers tbody tr"), doc["observers"]):
+        assert f"{observer['failed']} of {observer['trials']} failed" in row, (row, observer)
+
+
+def check_links():
+    """Every link leads to a place of this page, and no id is there twice."""
+    page = browser()
+    assert page.eval("""Array.from(document.querySelectorAll('a')).filter(a => !document.getElementById(
+                        a.getAttribute('href').slice(1))).map(a => a.outerHTML)""") == []
+    assert page.eval("""(() => { const ids = Array.from(document.querySelectorAll('[id]'), e => e.id);
+                        return ids.filter((id, i) => ids.indexOf(id) !== i); })()""") == []
+
+
+def click_through():
+    page = browser()
+    for selector in page.eval("Array.from(document.querySelectorAll('nav a'), a => a.getAttribute('href'))"):
+        page.ask("click", selector=f"nav a[href='{selector}']")
+        assert page.eval("location.hash") == selector
+    page.eval("document.querySelectorAll('summary').forEach(s => s.click())")
+    assert page.eval("document.querySelectorAll('details:not([open])').length") == 0
+
+
+def look_at_page(case):
+    """Where there is a browser; 171-browser says so where there is none."""
+    try:
+        check_page(case)
+    except Skip as reason:
+        print(f"# the page was not looked at: {reason}")
+
+
+def check_page(case="redhand-case"):
+    """A page of any case: contents, links, layout, and what axe-core says of it with everything unfolded."""
+    page = write_page(case, name=f"page-{Path(case).name}.html")
+    browser().open(page)
+    check_against(facts("report", case=case), stored_trials(case))
+    check_layout()
+    check_links()
+    click_through()
+    violations = browser().ask("axe")
+    assert not violations, violations
+    quiet(page)
+    browser().open(page, width=390, height=844, scheme="dark", script=False)
+    check_layout()
+    quiet(page)
+    return page

@@ -40,7 +40,9 @@ static const struct option watch_option_table[] = {
 	  .help = "What to watch, up to 16 times: global:NAME, addr:0x…, alloc:FUNC, alloc:FILE:LINE, "
 		  "alloc:FUNC,size=56 (blocks allocated there), key:CONTEXT#ORDINAL (a block that "
 		  "'show' named), ret:FUNC, argN:FUNC (objects that a function returns or is given), "
-		  "pytype:NAME, 'struct NAME.field' (or class); each with +OFFSET:LEN or .field. A function "
+		  "pytype:NAME, 'struct NAME.field' (or class); each with +OFFSET:LEN or .field; ret:, argN: "
+		  "and pytype: also with -OFFSET:LEN, and pytype: with .refcnt, .type, .managed_dict or "
+		  ".values, by Python's version. A function "
 		  "may be FILE!NAME, 0xADDRESS or FILE!0xADDRESS" },
 	{ .name = "when",
 	  .kind = OPTION_TEXT,

@@ -273,6 +273,8 @@ bool awaits_passing(const struct bench *bench);
 bool was_watched(const struct bench *bench, uint64_t trial, unsigned int levels);
 /* All that was caught there is how a pointer to a live block came to its place. */
 bool is_healthy(const struct level *level);
+bool level_bends(const struct level *level);
+bool homes_one_of_many(const struct bench *bench);
 /* The home that the value was copied from, in most trials; NULL. */
 const struct sight *copied_from(const struct level *level);
 

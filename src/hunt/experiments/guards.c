@@ -445,7 +445,8 @@ static void read_any(struct bench *bench, bool passed)
 static bool is_ambiguous(const struct bench *bench, int level)
 {
 	if (level < 0 || (size_t)level >= bench->start.first->backtrack.steps.count ||
-	    bench->start.first->backtrack.crooked || !bench_may_go_on(bench))
+	    bench->start.first->backtrack.crooked || !bench_may_go_on(bench) ||
+	    level_bends(&bench->homes.levels[level]))
 		return false;
 	VEC_FOREACH (&bench->homes.levels[level].sights, sight)
 		if (sight->stale)
@@ -460,8 +461,9 @@ static bool is_elsewhere(const struct bench *bench)
 {
 	const struct backtrack_step *step = &bench->start.first->backtrack.steps.items[0];
 
-	/* A pointer of which a part was changed stands where it was changed. */
-	if (bench->start.first->backtrack.crooked)
+	/* A pointer of which a part was changed stands where it was changed; and an object that
+	 * lives for a moment was the one that the crash meant, as the code says. */
+	if (bench->start.first->backtrack.crooked || (!step->by_value && homes_one_of_many(bench)))
 		return false;
 	if (step->in.api == LOG_API_PYTHON_OBJECT || step->in.api == LOG_API_PYTHON_MEMORY)
 		return true;

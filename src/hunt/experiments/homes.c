@@ -8,6 +8,8 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "judge/store_facts.h"
+
 /* Trials without a failure, and so many times as many as one took until then, until the watch is
  * said to hide it. */
 #define FAILURES_UNWATCHED 2u	/* failing trials whose victim was not watched, until another way */
@@ -109,19 +111,58 @@ static bool is_in_freed(const struct backtrack *backtrack, unsigned int level)
 	       backtrack->steps.items[level].in.state == LOG_BLOCK_FREED;
 }
 
+static bool is_crowded(const struct bench *bench, const struct backtrack_step *step)
+{
+	struct event_log *log = bench->start.first->record.log;
+	struct log_context row;
+
+	return log_context_row(&log->reader, step->in.context, &row) &&
+	       row.allocs > CROWD + row.frees_own + row.frees_other;
+}
+
+/* One of thousands of objects that live for a moment each: which of them it is goes by chance, and
+ * the newest ones are all that there are. What the crash read before it came to that object may lie
+ * in others, which the pointer in it led to. -1: there is none. */
+static int one_of_many(const struct bench *bench)
+{
+	const struct backtrack *backtrack = &bench->start.first->backtrack;
+
+	for (unsigned int i = 0; i < backtrack->steps.count && i < LEVELS_MAX; i++) {
+		const struct backtrack_step *step = &backtrack->steps.items[i];
+
+		if (step->home.kind != HOME_BLOCK || step->in.api < LOG_API_PYTHON_OBJECT)
+			return -1;
+		if (!is_in_freed(backtrack, i) && step->in.key.ordinal >= MANY &&
+		    step->in.api == LOG_API_PYTHON_OBJECT && !is_crowded(bench, step))
+			return (int)i;
+	}
+	return -1;
+}
+
+bool homes_one_of_many(const struct bench *bench)
+{
+	return one_of_many(bench) >= 0;
+}
+
 /* Last: any block of the context that the first block among the homes has. */
 static bool stake_context(struct bench *bench)
 {
 	const struct backtrack *backtrack = &bench->start.first->backtrack;
+	int many = one_of_many(bench);
 
 	stakeout_deinit(&bench->stakeout);
 	bench->stakeout = (struct stakeout){ 0 };
+	if (many > 0 && !bench->homes.numbers[many])
+		(void)stakeout_add_step(&bench->stakeout, &bench->start.first->record,
+					&backtrack->steps.items[many], (unsigned int)many,
+					STAKE_CONTEXT, 0);
 	for (unsigned int i = 0; i < backtrack->steps.count && i < LEVELS_MAX; i++)
-		if (!bench->homes.numbers[i] && !is_in_freed(backtrack, i) &&
-		    stakeout_add_step(&bench->stakeout, &bench->start.first->record,
-				      &backtrack->steps.items[i], i, STAKE_CONTEXT, 0))
-			return true;
-	return false;
+		if ((many > 0 && (unsigned int)many == i) ||
+		    (!bench->homes.numbers[i] && !is_in_freed(backtrack, i) &&
+		     stakeout_add_step(&bench->stakeout, &bench->start.first->record,
+				       &backtrack->steps.items[i], i, STAKE_CONTEXT, 0)))
+			break;
+	return bench->stakeout.list.count > 0;
 }
 
 unsigned int twins_left(const struct bench *bench, const struct backtrack *backtrack,
@@ -331,7 +372,20 @@ static bool unwritten(const struct level *level)
 	return level->sights.count > 0;
 }
 
-/* The level whose home tells: where a pointer outlived its block; else the first at which somebody
+/* Did whoever was caught there change a part of a pointer, each time? */
+bool level_bends(const struct level *level)
+{
+	size_t bends = 0, writes = 0;
+
+	VEC_FOREACH (&level->sights, sight) {
+		writes += sight->write.write != NULL;
+		bends += sight->write.write && store_bends_pointer(sight->write.write);
+	}
+	return bends > 0 && bends == writes;
+}
+
+/* The level whose home tells: where a pointer outlived its block, or where a part of one was
+ * changed, whatever it led to; else the first at which somebody
  * was caught leaving the value; else where a pointer to a live block was put, which is hardly to
  * blame. -1: none. */
 int telling_level(const struct bench *bench)
@@ -350,7 +404,7 @@ int telling_level(const struct bench *bench)
 		}
 		if (healthy < 0 && sound > 0)
 			healthy = (int)i;
-		if (stale > 0)
+		if (stale > 0 || level_bends(&bench->homes.levels[i]))
 			return (int)i;
 		/* Never written, and not zero: what was there before the block was. */
 		if (caught < 0 && (writes > 0 || unwritten(&bench->homes.levels[i])))
@@ -459,15 +513,6 @@ static uint64_t quiet_max(const struct bench *bench)
 	return !hides ? 0 : expected < half ? expected : half;
 }
 
-static bool is_crowded(const struct bench *bench, const struct backtrack_step *step)
-{
-	struct event_log *log = bench->start.first->record.log;
-	struct log_context row;
-
-	return log_context_row(&log->reader, step->in.context, &row) &&
-	       row.allocs > CROWD + row.frees_own + row.frees_other;
-}
-
 /* Registers watch the newest blocks of a context only: of many the victim is hardly among them. */
 static bool context_is_crowded(const struct bench *bench)
 {
@@ -494,26 +539,9 @@ static const char *way_words(enum way way, unsigned int round)
 			    "function on the crash's stack is given";
 }
 
-/* One of thousands of objects that live for a moment each: which of them it is goes by chance, and
- * the newest ones are all that there are. */
-static bool is_one_of_many(const struct bench *bench)
-{
-	const struct backtrack *backtrack = &bench->start.first->backtrack;
-
-	for (unsigned int i = 0; i < backtrack->steps.count && i < LEVELS_MAX; i++) {
-		const struct backtrack_step *step = &backtrack->steps.items[i];
-
-		if (step->home.kind != HOME_BLOCK || is_in_freed(backtrack, i))
-			continue;
-		return step->in.api == LOG_API_PYTHON_OBJECT && step->in.key.ordinal >= MANY &&
-		       !is_crowded(bench, step);
-	}
-	return false;
-}
-
 static int watch_homes(struct bench *bench, struct err *err)
 {
-	bool many = is_one_of_many(bench);
+	bool many = homes_one_of_many(bench);
 	enum way way = WAY_SAME;
 	int r = 0, told;
 
@@ -573,6 +601,20 @@ void homes_forget(struct bench *bench)
 	memset(bench->homes.levels, 0, sizeof(bench->homes.levels));
 }
 
+/* What such a pointer leads to is nobody's block: that it was freed says nothing. */
+static void forget_freed_uses(struct evidence_list *list)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < list->list.count; i++) {
+		if (list->list.items[i].kind == EVIDENCE_FREED_USE)
+			evidence_deinit(&list->list.items[i]);
+		else
+			list->list.items[kept++] = list->list.items[i];
+	}
+	list->list.count = kept;
+}
+
 static void conclude_homes(struct bench *bench)
 {
 	int level = telling_level(bench);
@@ -590,6 +632,8 @@ static void conclude_homes(struct bench *bench)
 		return;
 	}
 	more = source->sights.count > 0;
+	if (level_bends(&bench->homes.levels[level]))
+		forget_freed_uses(&bench->ret->evidence);
 	tell_level(bench, &bench->homes.levels[level], 1,
 		   more			    ? HOP_GOES_ON
 		   : bench_may_go_on(bench) ? HOP_ORIGIN

@@ -11,10 +11,10 @@
 #include <cmocka.h>
 
 #include "evidence_fixture.h"
+#include "in_range.h"
 #include "judge/judge.h"
 #include "read/damage_runs.h"
 #include "search/stats/rng.h"
-#include "in_range.h"
 #include "studies/heap/chance.h"
 #include "studies/heap/evidence.h"
 #include "wire/canary.h"

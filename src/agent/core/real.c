@@ -104,7 +104,7 @@ extern WEAK char __asan_init[], __tsan_init[], __msan_init[], __hwasan_init[];
 
 /* What an address lies in: dladdr() would look through all symbols for its name, which takes longer
  * than most processes have to be there. */
-struct library {
+struct library_at {
 	uint64_t address;
 	uint64_t number;  /* 0: the program, as far as is known */
 	const char *name; /* NULL: in none */
@@ -121,7 +121,7 @@ static bool is_sanitized(void)
 
 static int library_holds(struct dl_phdr_info *info, size_t size, void *data)
 {
-	struct library *library = data;
+	struct library_at *library = data;
 	const ElfW(Phdr) *ph = info->dlpi_phdr, *end = ph + info->dlpi_phnum;
 
 	(void)size;
@@ -136,9 +136,9 @@ static int library_holds(struct dl_phdr_info *info, size_t size, void *data)
 }
 
 /* Asked in the constructor only. */
-static struct library library_of(const void *address)
+static struct library_at library_of(const void *address)
 {
-	struct library library = { .address = (uint64_t)address };
+	struct library_at library = { .address = (uint64_t)address };
 	Dl_info info;
 
 	/* ThreadSanitizer stands before dl_iterate_phdr(), and is not ready yet. */
@@ -152,7 +152,7 @@ static struct library library_of(const void *address)
 /* Is this address in the C++ run-time library? */
 static bool in_cxx_library(void *address)
 {
-	struct library library = library_of(address);
+	struct library_at library = library_of(address);
 	const char *name;
 
 	if (!address || !library.name)
@@ -322,7 +322,7 @@ long (*real_syscall)(long, long, long, long, long, long, long) = syscall_plain;
 bool real_resolve(void)
 {
 	struct real found = real;
-	struct library behind;
+	struct library_at behind;
 	void *next_syscall;
 
 	NEXT(malloc, "malloc");

@@ -3,6 +3,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
+#include "agent/arch/step.h"
 #include "agent/arch/x86_64.h"
 
 /* ---- decoding ------------------------------------------------------------------------------- */
@@ -574,7 +575,6 @@ struct arch_scratch *arch_scratch_new(void)
 	return scratch;
 }
 
-#define FLAG_TRAP 0x100u
 #define FLAG_RESUME 0x10000u
 #define FLAG_ALIGNMENT 0x40000u
 #define STATE_MAGIC 0x46505853u

@@ -8,6 +8,7 @@
  */
 #include <string.h>
 
+#include "agent/arch/step.h"
 #include "agent/arch/x86_64.h"
 #include "agent/core/lanes.h"
 #include "agent/core/log.h"
@@ -25,9 +26,7 @@
 #define SLOT_FAULTS 64u	  /* then its page stays open */
 #define ALL_FAULTS 20000u /* then each stays open after its first */
 #define RETRIES 64u
-#define FLAG_TRAP 0x100u
 #define ERROR_WRITE 2u
-#define CODE_TRACE 2
 
 /* An instruction that touches blocks of one context in one way. */
 struct site {
@@ -355,7 +354,7 @@ static bool step_signal(const siginfo_t *info, ucontext_t *context)
 				    : NULL;
 	bool own;
 
-	if (!step || !step->count || info->si_code != CODE_TRACE)
+	if (!step || !step->count || !step_trap(info, context))
 		return false;
 	/* A string instruction traps behind each of its parts. */
 	if (greg(context, REG_RIP) == step->rip && step->repeats++ < STEP_REPEATS)

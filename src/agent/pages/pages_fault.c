@@ -14,6 +14,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
+#include "agent/arch/step.h"
 #include "agent/arch/x86_64.h"
 #include "agent/arch/x86_64_store.h"
 #include "agent/core/lanes.h"
@@ -25,10 +26,8 @@
 #define TOUCHED_MOST 32u
 #define STRING_CHUNK 512u
 #define ERROR_WRITE 2u /* of the page fault's error code */
-#define FLAG_TRAP 0x100u
 #define FLAG_DOWN 0x400u
 #define CODE_ACCERR 2
-#define CODE_TRACE 2
 
 /* The bytes that a store writes. */
 struct stretch {
@@ -445,7 +444,7 @@ static bool step_signal(const siginfo_t *info, ucontext_t *context)
 	struct thread *self = thread_self;
 	bool own;
 
-	if (!self || !self->stepping || info->si_code != CODE_TRACE)
+	if (!self || !self->stepping || !step_trap(info, context))
 		return false;
 	own = self->stepping == 2; /* the target steps itself: the trap is for it, too */
 	step_end(self);

@@ -3,7 +3,7 @@
 BUILD  ?= build
 prefix ?= /usr/local
 
-.PHONY: all deps demo test check coverage bench install clean format
+.PHONY: all deps test-deps demo test check coverage bench install clean format
 
 all: $(BUILD)/build.ninja
 	@ninja -C $(BUILD)
@@ -11,20 +11,23 @@ all: $(BUILD)/build.ninja
 deps:
 	@tools/install-deps
 
+test-deps:
+	@tools/install-deps --tests
+
 $(BUILD)/build.ninja: | deps
 	@meson setup $(BUILD) --prefix=$(prefix) $(MESON_ARGS)
 
 demo: all
 	@tools/demo $(BUILD)
 
-test: deps
+test: test-deps
 	@tools/run-tests
 
 # The compilers' warnings and what else can be said without running redhand; part of `make test`.
-check: deps
+check: test-deps
 	@tools/check
 
-coverage: deps
+coverage: test-deps
 	@tools/coverage
 
 bench: all

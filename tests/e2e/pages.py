@@ -12,7 +12,7 @@ class Browser:
     """Speaks with tests/page/browser.js, a line each way."""
     def __init__(self):
         if not shutil.which("node") or not Path(CHROMIUM).exists():
-            raise Skip("there is no chromium or no node: tools/install-deps installs them")
+            raise Skip("there is no chromium or no node: tools/install-deps --tests installs them")
         fetched = subprocess.run([SOURCE / "tools/fetch-page-tools"], capture_output=True, text=True, timeout=300)
         if fetched.returncode:
             raise Skip(f"playwright-core and axe-core cannot be had: {fetched.stderr.strip()[-200:]}")

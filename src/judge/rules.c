@@ -141,6 +141,7 @@ const struct rule rules[] = {
 	/* Needs a failing access through a pointer whose block had been freed. */
 	{ .class = VERDICT_USE_AFTER_FREE,
 	  .hypothesis = HYP_DANGLING,
+	  .command = "redhand heap --sweep all -- CMD",
 	  .excludes = BIT(HYP_CONFLATED) | BIT(HYP_MAPPING) | BIT(HYP_OUTSIDE) | BIT(HYP_HOST),
 	  .weigh = weigh_freed_use,
 	  .tell = tell_freed_use },

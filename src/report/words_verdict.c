@@ -85,7 +85,7 @@ const struct sentence_row words_verdict[] = {
 	{ "settle:narrow-write", "watch the field in more failing trials: it must be the same instruction every time" },
 	{ "settle:uninitialised", "allocate it zeroed: the value that fails must be zero then" },
 	{ "settle:instance-conflation", "watch the second block from its birth: nobody may write the field" },
-	{ "settle:use-after-free", "redhand heap --sweep all -- CMD: who still points to the block at its free" },
+	{ "settle:use-after-free", "{0}: who still points to the block at its free" },
 	{ "settle:over-read", "make the block longer by as much: the failure must go" },
 	{ "settle:host-suspected", "run the same trials on another machine, and a memory test over night on this one" },
 	{ "settle:outside-writer", "watch again with system calls included (as root, or perf_event_paranoid 1), and with --mode pages" },

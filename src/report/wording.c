@@ -39,7 +39,7 @@ static bool is_true(const struct said_value *value)
 
 static void add_real(struct strbuf *sb, double value, const char *spec)
 {
-	int digits = spec[0] == '.' ? atoi(spec + 1) : 6;
+	int digits = spec[0] == '.' ? (int)strtol(spec + 1, NULL, 10) : 6;
 
 	if (strchr(spec, 'f'))
 		strbuf_addf(sb, "%.*f", digits, value);

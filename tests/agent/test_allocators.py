@@ -137,6 +137,8 @@ def report(text):
     lines = [line for line in text.splitlines() if 'libredhand-agent' not in line and '/agent/' not in line]
     text = '\n'.join(lines)
     text = re.sub(r'0x[0-9a-f]+|[0-9a-f]{12}', 'ADDRESS', text)
+    # Behind main ASan goes on by frame pointers; how far that leads depends on where things lie (gcc 16).
+    text = re.sub(r'(?m)^\s*#.*\(<unknown module>\)\s*\n', '', text)
     text = re.sub(r'(?m)^(\s*)#\d+', r'\1#', text)
     text = re.sub(r'(?m)^(=>|  )\S*ADDRESS:.*$', '', text)  # shadow bytes
     return re.sub(r'pid=\d+|==\d+==|T\d+|tid=\d+', '', text)
